@@ -1,0 +1,84 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *err_text(int code)
+{
+	switch (code) {
+	case 0:
+		return "no error";
+#define X(name, number, text)                                                                      \
+	case number:                                                                               \
+		return text;
+		ERR_MAP(X)
+#undef X
+	default:
+		return "unknown error";
+	}
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e != NULL) {
+		e->code = code;
+		va_start(ap, fmt);
+		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+		va_end(ap);
+	}
+	return code;
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+	char rest[ERR_TEXT_MAX];
+	va_list ap;
+	size_t len, n;
+
+	if (e == NULL)
+		return ERR_FAIL;
+	memcpy(rest, e->text, sizeof(rest));
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text) - 2, fmt, ap);
+	va_end(ap);
+	len = strlen(e->text);
+	e->text[len++] = ':';
+	e->text[len++] = ' ';
+	n = strlen(rest);
+	if (n > sizeof(e->text) - 1 - len)
+		n = sizeof(e->text) - 1 - len;
+	memcpy(e->text + len, rest, n);
+	e->text[len + n] = '\0';
+	return e->code;
+}
+
+int err_exit_status(int code)
+{
+	switch (code) {
+	case 0:
+		return 0;
+	case ERR_USAGE:
+		return 2;
+	case ERR_TIMEOUT:
+		return 3;
+	case ERR_INPUT:
+		return 4;
+	case ERR_UNREACHABLE:
+		return 5;
+	case ERR_IDENTITY:
+		return 6;
+	case ERR_VERSION:
+		return 7;
+	case ERR_BUDGET:
+		return 8;
+	case ERR_STORE:
+	case ERR_NEWER:
+	case ERR_LEDGER:
+		return 9;
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,139 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
+{
+	size_t had = out->len;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
+			       strerror(errno));
+	for (;;) {
+		uint8_t *at = buf_extend(out, 65536);
+		ssize_t n = read(fd, at, 65536);
+
+		out->len -= 65536 - (n > 0 ? (size_t)n : 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int why = errno;
+
+			close(fd);
+			out->len = had;
+			return err_set(e, ERR_IO, "%s: %s", path, strerror(why));
+		}
+		if (n == 0)
+			break;
+		if (out->len - had > limit) {
+			close(fd);
+			out->len = had;
+			return err_set(e, ERR_TOOBIG, "%s: larger than %zu bytes", path, limit);
+		}
+	}
+	close(fd);
+	return 0;
+}
+
+static int write_all(int fd, const uint8_t *at, size_t n)
+{
+	while (n > 0) {
+		ssize_t done = write(fd, at, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -1;
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static void sync_folder_of(const char *path)
+{
+	char *copy = mem_strdup(path);
+	char *slash = strrchr(copy, '/');
+	int fd;
+
+	if (slash != NULL)
+		slash[slash == copy ? 1 : 0] = '\0';
+	fd = open(slash != NULL ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)fsync(fd);
+		close(fd);
+	}
+	free(copy);
+}
+
+int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)
+{
+	char *tmp = mem_printf("%s.%ld.tmp", path, (long)getpid());
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, (mode_t)mode);
+	int why = 0;
+
+	if (fd < 0)
+		why = errno;
+	else {
+		if (write_all(fd, bytes, n) < 0 || fsync(fd) < 0)
+			why = errno;
+		if (close(fd) < 0 && why == 0)
+			why = errno;
+		if (why == 0 && rename(tmp, path) < 0)
+			why = errno;
+		if (why != 0)
+			unlink(tmp);
+		else
+			sync_folder_of(path);
+	}
+	free(tmp);
+	if (why != 0)
+		return err_set(e, ERR_IO, "%s: cannot write: %s", path, strerror(why));
+	return 0;
+}
+
+int file_make_folder(const char *path, unsigned mode, struct err *e)
+{
+	char *part = mem_strdup(path);
+	int why = 0;
+
+	for (char *at = part + 1;; at++) {
+		char was = *at;
+
+		if (was != '/' && was != '\0')
+			continue;
+		*at = '\0';
+		if (mkdir(part, (mode_t)mode) < 0 && errno != EEXIST)
+			why = errno;
+		*at = was;
+		if (was == '\0' || why != 0)
+			break;
+	}
+	free(part);
+	if (why != 0)
+		return err_set(e, ERR_IO, "%s: cannot make the folder: %s", path, strerror(why));
+	return 0;
+}
+
+bool file_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+char *file_join(const char *folder, const char *name)
+{
+	size_t n = strlen(folder);
+
+	if (name[0] == '/' || n == 0)
+		return mem_strdup(name);
+	return mem_printf("%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);
+}

@@ -1,0 +1,24 @@
+/* base/file.h - whole files and paths.  Errors name the file and the system's reason. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Appends the file to *out; ERR_TOOBIG if it has more than limit bytes, ERR_NOTFOUND, ERR_IO. */
+int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
+
+/* Writes beside the target, syncs, renames: readers see the old file or the new
+ * one, never a part.  mode is that of a new file, for example 0600. */
+int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e);
+
+/* mkdir -p. */
+int file_make_folder(const char *path, unsigned mode, struct err *e);
+bool file_exists(const char *path);
+/* "a" + "b" -> "a/b"; an absolute b stands alone; free() it. */
+char *file_join(const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,29 @@
+/* tests/folder.h - a new empty folder for a group of tests, gone after them:
+ *
+ *   cmocka_run_group_tests(tests, make_folder, remove_folder)
+ */
+#ifndef TESTS_FOLDER_H
+#define TESTS_FOLDER_H
+
+#include "base/mem.h"
+#include "tests/test.h"
+
+static char folder[] = "/tmp/fkge-test-XXXXXX";
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+	char *command = mem_printf("rm -r %s", folder);
+	int rc = system(command);
+
+	(void)state;
+	free(command);
+	return rc;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* tests/test.h - what every cmocka test includes, and nothing else. */
+#ifndef TESTS_TEST_H
+#define TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* |got - want| <= rel * |want| + abs, with both shown when not. */
+#define assert_near(got, want, rel, abs)                                                           \
+	do {                                                                                       \
+		double got_ = (got), want_ = (want);                                               \
+		if (!(fabs(got_ - want_) <= (rel)*fabs(want_) + (abs)))                            \
+			fail_msg("%s: got %.17g, want %.17g", #got, got_, want_);                  \
+	} while (0)
+
+#endif
