@@ -1,0 +1,244 @@
+/* nn/linalg.c - Haar rotations, Procrustes, MUSE's step, cosines. */
+#include "nn/linalg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <sodium.h>
+
+#include "base/mem.h"
+#include "nn/mlp.h"
+
+enum { BLOCK = 256 }; /* rows widened to double at once */
+
+static void secure_draw(void *ctx, void *out, size_t n)
+{
+	(void)ctx;
+	randombytes_buf(out, n);
+}
+
+const struct nn_draw nn_draw_secure = { secure_draw, NULL };
+
+/* Uniform in (0, 1]: 53 bits, never 0, so that its logarithm is finite. */
+static double uniform(uint64_t word)
+{
+	return (double)((word >> 11) + 1) * 0x1p-53;
+}
+
+void nn_normal(double *out, size_t n, struct nn_draw draw)
+{
+	for (size_t i = 0; i < n; i += 2) {
+		uint64_t w[2];
+		draw.fn(draw.ctx, w, sizeof(w));
+		double r = sqrt(-2.0 * log(uniform(w[0])));
+		double angle = 6.283185307179586 * uniform(w[1]);
+		out[i] = r * cos(angle);
+		if (i + 1 < n)
+			out[i + 1] = r * sin(angle);
+		sodium_memzero(w, sizeof(w));
+	}
+}
+
+static int haar_double(double *a, double *tau, double *sign, size_t d)
+{
+	lapack_int n = (lapack_int)d;
+	if (LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, n, n, a, n, tau) != 0)
+		return -1;
+	for (size_t i = 0; i < d; i++)
+		sign[i] = a[i * d + i] < 0 ? -1.0 : 1.0;
+	return LAPACKE_dorgqr(LAPACK_ROW_MAJOR, n, n, n, a, n, tau) == 0 ? 0 : -1;
+}
+
+int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e)
+{
+	nn_blas_single();
+	double *a = mem_array(d * d, sizeof(double));
+	double *tau = mem_array(d, sizeof(double)), *sign = mem_array(d, sizeof(double));
+	nn_normal(a, d * d, draw);
+	int rc = haar_double(a, tau, sign, d);
+	for (size_t i = 0; rc == 0 && i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			q[i * d + j] = (float)(a[i * d + j] * sign[j]);
+	sodium_memzero(a, d * d * sizeof(double));
+	sodium_memzero(tau, d * sizeof(double));
+	free(a);
+	free(tau);
+	free(sign);
+	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "QR decomposition of size %zu failed", d);
+}
+
+static void widen(double *out, const float *in, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = (double)in[i];
+}
+
+/* m [dy x dz] = y' z, in double, BLOCK rows at a time. */
+static void cross_product(double *m, const float *z, const float *y, size_t n, size_t dz, size_t dy)
+{
+	double *zb = mem_array(BLOCK * dz, sizeof(double)),
+	       *yb = mem_array(BLOCK * dy, sizeof(double));
+	for (size_t at = 0; at < n; at += BLOCK) {
+		size_t k = n - at < BLOCK ? n - at : BLOCK;
+		widen(zb, z + at * dz, k * dz);
+		widen(yb, y + at * dy, k * dy);
+		cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)dy, (int)dz, (int)k, 1.0,
+			    yb, (int)dy, zb, (int)dz, 1.0, m, (int)dz);
+	}
+	free(zb);
+	free(yb);
+}
+
+/* r = U V' of the economy SVD of m [dy x dz], which is destroyed. */
+static int polar(float *r, double *m, size_t dz, size_t dy)
+{
+	size_t k = dz < dy ? dz : dy;
+	double *u = mem_array(dy * k, sizeof(double)), *vt = mem_array(k * dz, sizeof(double));
+	double *s = mem_array(k, sizeof(double)), *out = mem_array(dy * dz, sizeof(double));
+	int rc = (int)LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)dy, (lapack_int)dz, m,
+				     (lapack_int)dz, s, u, (lapack_int)k, vt, (lapack_int)dz);
+	if (rc == 0)
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)dy, (int)dz, (int)k,
+			    1.0, u, (int)k, vt, (int)dz, 0.0, out, (int)dz);
+	for (size_t i = 0; rc == 0 && i < dy * dz; i++)
+		r[i] = (float)out[i];
+	free(u);
+	free(vt);
+	free(s);
+	free(out);
+	return rc;
+}
+
+static int all_finite(const double *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			return 0;
+	return 1;
+}
+
+int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz, size_t dy,
+		  struct err *e)
+{
+	nn_blas_single();
+	double *m = mem_array(dy * dz, sizeof(double));
+	cross_product(m, z, y, n, dz, dy);
+	int rc;
+	if (!all_finite(m, dy * dz))
+		rc = err_set(e, ERR_PROTO, "rows to be aligned hold a NaN or an infinity");
+	else if (polar(r, m, dz, dy) != 0)
+		rc = err_set(e, ERR_FAIL, "SVD of a %zu x %zu matrix failed", dy, dz);
+	else
+		rc = 0;
+	free(m);
+	return rc;
+}
+
+void nn_orthogonalize(float *w, size_t d, float beta)
+{
+	nn_blas_single();
+	int n = (int)d;
+	float *g = mem_aligned(d * d, sizeof(float)), *gw = mem_aligned(d * d, sizeof(float));
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1.0f, w, n, w, n, 0.0f, g, n);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, g, n, w, n, 0.0f, gw,
+		    n);
+	for (size_t i = 0; i < d * d; i++)
+		w[i] = (1.0f + beta) * w[i] - beta * gw[i];
+	free(g);
+	free(gw);
+}
+
+void nn_apply(float *out, const float *x, const float *w, size_t n, size_t rows_w, size_t cols_w)
+{
+	nn_blas_single();
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)rows_w, (int)cols_w, 1.0f,
+		    x, (int)cols_w, w, (int)cols_w, 0.0f, out, (int)rows_w);
+}
+
+static double dot(const float *a, const float *b, size_t d)
+{
+	double sum = 0;
+	for (size_t i = 0; i < d; i++)
+		sum += (double)a[i] * (double)b[i];
+	return sum;
+}
+
+void nn_cosines(float *out, const float *a, const float *b, size_t n, size_t d)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float *x = a + i * d, *y = b + i * d;
+		double norms = sqrt(dot(x, x, d)) * sqrt(dot(y, y, d));
+		out[i] = norms > 0 ? (float)(dot(x, y, d) / norms) : 0.0f;
+	}
+}
+
+double nn_mean_cosine(const float *a, const float *b, size_t n, size_t d)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		float c;
+		nn_cosines(&c, a + i * d, b + i * d, 1, d);
+		sum += (double)c;
+	}
+	return n > 0 ? sum / (double)n : 0;
+}
+
+/* Copy with every row at length 1 (zero rows stay zero). */
+static float *unit_rows(const float *x, size_t n, size_t d)
+{
+	float *u = mem_array(n * d, sizeof(float));
+	for (size_t i = 0; i < n; i++) {
+		double norm = sqrt(dot(x + i * d, x + i * d, d));
+		for (size_t j = 0; norm > 0 && j < d; j++)
+			u[i * d + j] = (float)((double)x[i * d + j] / norm);
+	}
+	return u;
+}
+
+/* Mean of the k largest of c[0..n-1]; reorders c (selection by repeated maximum). */
+static double top_mean(float *c, size_t n, size_t k)
+{
+	double sum = 0;
+	for (size_t t = 0; t < k; t++) {
+		size_t best = t;
+		for (size_t i = t + 1; i < n; i++)
+			if (c[i] > c[best])
+				best = i;
+		float swap = c[t];
+		c[t] = c[best];
+		c[best] = swap;
+		sum += (double)c[t];
+	}
+	return sum / (double)k;
+}
+
+/* Sum over rows of u of the mean cosine to the k nearest rows of v. */
+static double neighbour_sum(const float *u, const float *v, size_t n, size_t d, size_t k)
+{
+	double sum = 0;
+	float *c = mem_array(n, sizeof(float));
+	for (size_t i = 0; i < n; i++) {
+		cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)d, 1.0f, v, (int)d, u + i * d,
+			    1, 0.0f, c, 1);
+		sum += top_mean(c, n, k);
+	}
+	free(c);
+	return sum;
+}
+
+double nn_mean_csls(const float *a, const float *b, size_t n, size_t d, size_t k)
+{
+	if (n == 0)
+		return 0;
+	nn_blas_single();
+	k = k > n ? n : k;
+	float *ua = unit_rows(a, n, d), *ub = unit_rows(b, n, d);
+	double near = neighbour_sum(ua, ub, n, d, k) + neighbour_sum(ub, ua, n, d, k);
+	double mean = 2.0 * nn_mean_cosine(ua, ub, n, d) - near / (double)n;
+	free(ua);
+	free(ub);
+	return mean;
+}
