@@ -1,0 +1,492 @@
+#include "kge/batch.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kge/loss.h"
+
+static const float no_score = -1e30f;
+
+/* ---- memory ---- */
+
+static size_t queries_max(const struct kge_train_config *c)
+{
+	return (size_t)c->batch * (c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1);
+}
+
+/* The lane that owns an entity: about e * lanes / n_ent. */
+static inline size_t owner(const struct kge_batch *b, uint32_t e)
+{
+	return (size_t)((e * b->lane_scale) >> 32);
+}
+
+/* The first entity of lane k. */
+static uint32_t lane_begin(const struct kge_batch *b, size_t k)
+{
+	uint64_t e = (((uint64_t)k << 32) + b->lane_scale - 1) / b->lane_scale;
+
+	return k >= b->lanes || e > b->emb->n_ent ? b->emb->n_ent : (uint32_t)e;
+}
+
+static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
+{
+	size_t nq = queries_max(b->c), pairs = nq * b->width, begin, end;
+
+	l->ent_begin = lane_begin(b, k);
+	l->ent_end = lane_begin(b, k + 1);
+	parallel_part(b->emb->n_rel, k, b->lanes, &begin, &end);
+	l->rel_begin = (uint32_t)begin;
+	l->rel_end = (uint32_t)end;
+	l->pairs = mem_array(pairs, sizeof(*l->pairs));
+	l->sorted = mem_array(pairs, sizeof(*l->sorted));
+	l->touched = mem_array(l->ent_end - l->ent_begin + 1, sizeof(*l->touched));
+	l->touched_rel = mem_array(end - begin, sizeof(*l->touched_rel));
+	l->scores = mem_aligned(pairs, sizeof(float));
+	l->dq = mem_aligned(nq, b->stride * sizeof(float));
+	l->row = mem_aligned(b->stride, sizeof(float));
+	l->work = mem_aligned(4 * b->width, sizeof(float));
+}
+
+static void lane_release(struct kge_lane *l)
+{
+	free(l->pairs);
+	free(l->sorted);
+	free(l->touched);
+	free(l->touched_rel);
+	free(l->scores);
+	free(l->dq);
+	free(l->row);
+	free(l->work);
+}
+
+static uint32_t *all_none(size_t n)
+{
+	uint32_t *x = mem_array(n, sizeof(*x));
+
+	for (size_t i = 0; i < n; i++)
+		x[i] = KGE_NONE;
+	return x;
+}
+
+void kge_batch_init(struct kge_batch *b, size_t lanes)
+{
+	size_t nq = queries_max(b->c);
+
+	b->width = (size_t)b->c->negatives + 1;
+	b->stride = (b->emb->ent_floats + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
+	assert(b->emb->rel_floats <= b->stride);
+	b->queries = mem_array(nq, sizeof(*b->queries));
+	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
+	b->q = mem_aligned(nq, b->stride * sizeof(float));
+	b->late = mem_aligned(nq, b->stride * sizeof(float));
+	b->slope = mem_aligned(nq * b->width, sizeof(float));
+	b->count = mem_array(b->emb->n_ent, sizeof(*b->count));
+	b->at = mem_array(b->emb->n_ent, sizeof(*b->at));
+	b->first_known = all_none(b->emb->n_ent);
+	b->first_rel = all_none(b->emb->n_rel);
+	b->next_known = mem_array(nq, sizeof(*b->next_known));
+	b->next_rel = mem_array(nq, sizeof(*b->next_rel));
+	b->lanes = lanes;
+	b->lane_scale = ((uint64_t)lanes << 32) / (b->emb->n_ent > 0 ? b->emb->n_ent : 1);
+	for (size_t k = 0; k < lanes; k++)
+		lane_init(&b->lane[k], b, k);
+}
+
+void kge_batch_release(struct kge_batch *b)
+{
+	free(b->queries);
+	free(b->ids);
+	free(b->q);
+	free(b->late);
+	free(b->slope);
+	free(b->count);
+	free(b->at);
+	free(b->first_known);
+	free(b->first_rel);
+	free(b->next_known);
+	free(b->next_rel);
+	for (size_t k = 0; k < b->lanes; k++)
+		lane_release(&b->lane[k]);
+}
+
+/* ---- draw ---- */
+
+/* Query i of a side: the place of its answer in the epoch names its random stream. */
+static struct rng stream_of(const struct kge_batch *b, size_t i, enum kge_side s)
+{
+	return rng_stream(&b->rng, 2 * (uint64_t)(b->first + i) + (s == KGE_HEAD ? 1 : 0));
+}
+
+static void make_query(struct kge_batch *b, size_t q, size_t i, enum kge_side s)
+{
+	uint32_t at = b->order[b->first + i];
+	struct kge_triple t = b->train->at[at];
+	uint32_t known = s == KGE_TAIL ? t.head : t.tail;
+
+	b->queries[q] = (struct kge_query){ at, known, t.rel, s };
+	b->ids[q * b->width] = s == KGE_TAIL ? t.tail : t.head;
+	b->emb->model->query(b->q + q * b->stride, kge_ent(b->emb, known), kge_rel(b->emb, t.rel),
+			     b->emb->dim, b->emb->range, s);
+}
+
+static void draw_own(struct kge_batch *b, size_t q, struct rng r)
+{
+	uint32_t *ids = b->ids + q * b->width + 1, n_ent = b->emb->n_ent;
+	const uint32_t *known;
+	size_t n;
+
+	if (b->answers == NULL) {
+		kge_draw(ids, b->c->negatives, n_ent, &r);
+		return;
+	}
+	known = kge_answers_of(b->answers, b->queries[q].triple, b->queries[q].side, &n);
+	kge_draw_filtered(ids, b->c->negatives, n_ent, known, n, &r);
+}
+
+/* Queries q..end-1 share a block of negatives; each hides those that are true for it. */
+static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
+{
+	uint32_t *block = b->ids + q * b->width + 1;
+
+	kge_draw(block, b->c->negatives, b->emb->n_ent, &r);
+	for (size_t i = q + 1; i < end; i++)
+		memcpy(b->ids + i * b->width + 1, block, b->c->negatives * sizeof(*block));
+	for (size_t i = q; i < end && b->answers != NULL; i++) {
+		const struct kge_query *x = &b->queries[i];
+		size_t n;
+		const uint32_t *known = kge_answers_of(b->answers, x->triple, x->side, &n);
+
+		kge_mask_known(b->ids + i * b->width + 1, b->c->negatives, known, n);
+	}
+}
+
+static enum kge_side side_of(const struct kge_batch *b, size_t half)
+{
+	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
+		return b->number % 2 == 1 ? KGE_TAIL : KGE_HEAD;
+	return half == 0 ? KGE_TAIL : KGE_HEAD;
+}
+
+/* Chunks of queries on one side, so many to each thread. */
+static void draw(struct kge_batch *b, size_t k)
+{
+	size_t chunk = b->c->shared_chunk > 1 ? b->c->shared_chunk : 1;
+	size_t chunks = (b->n + chunk - 1) / chunk, begin, end;
+
+	parallel_part(chunks * (b->n_queries / b->n), k, b->lanes, &begin, &end);
+	for (size_t u = begin; u < end; u++) {
+		size_t half = u / chunks, i = u % chunks * chunk;
+		size_t stop = i + chunk < b->n ? i + chunk : b->n, q = half * b->n;
+		enum kge_side s = side_of(b, half);
+
+		for (size_t j = i; j < stop; j++)
+			make_query(b, q + j, j, s);
+		if (chunk > 1)
+			draw_shared(b, q + i, q + stop, stream_of(b, i, s));
+		else
+			draw_own(b, q + i, stream_of(b, i, s));
+	}
+}
+
+/* ---- score ---- */
+
+/* The pairs of this lane's rows, in the order of the queries. */
+static size_t collect(const struct kge_batch *b, struct kge_lane *l)
+{
+	uint32_t begin = l->ent_begin, size = l->ent_end - begin, *out = l->pairs;
+	size_t n = 0;
+
+	for (size_t q = 0; q < b->n_queries; q++) {
+		const uint32_t *ids = b->ids + q * b->width;
+		uint32_t pair = (uint32_t)q << KGE_PAIR_BITS;
+
+		for (size_t j = 0; j < b->width; j++) {
+			out[n] = pair + (uint32_t)j;
+			n += ids[j] - begin < size; /* KGE_NONE is in no lane */
+		}
+	}
+	return n;
+}
+
+static inline uint32_t pair_id(const struct kge_batch *b, uint32_t pair)
+{
+	return b->ids[(pair >> KGE_PAIR_BITS) * b->width + (pair & 0xffff)];
+}
+
+/* Counting sort by row. */
+static void sort_pairs(struct kge_batch *b, struct kge_lane *l)
+{
+	size_t n = collect(b, l), touched = 0;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t e = pair_id(b, l->pairs[i]);
+
+		l->touched[touched] = e;
+		touched += b->count[e]++ == 0;
+	}
+	for (size_t i = 0; i < touched; i++) {
+		uint32_t e = l->touched[i];
+
+		b->at[e] = at;
+		at += b->count[e];
+	}
+	for (size_t i = 0; i < n; i++)
+		l->sorted[b->at[pair_id(b, l->pairs[i])]++] = l->pairs[i];
+	l->n_touched = touched;
+}
+
+/* Chains of the queries that know this lane's rows; from the last, so that chains ascend. */
+static void chain_queries(struct kge_batch *b, struct kge_lane *l)
+{
+	l->n_touched_rel = 0;
+	for (size_t q = b->n_queries; q-- > 0;) {
+		uint32_t e = b->queries[q].known, r = b->queries[q].rel;
+
+		if (e - l->ent_begin < l->ent_end - l->ent_begin) {
+			if (b->first_known[e] == KGE_NONE && b->count[e] == 0)
+				l->touched[l->n_touched++] = e;
+			b->next_known[q] = b->first_known[e];
+			b->first_known[e] = (uint32_t)q;
+		}
+		if (r - l->rel_begin < l->rel_end - l->rel_begin) {
+			if (b->first_rel[r] == KGE_NONE)
+				l->touched_rel[l->n_touched_rel++] = r;
+			b->next_rel[q] = b->first_rel[r];
+			b->first_rel[r] = (uint32_t)q;
+		}
+	}
+}
+
+static struct kge_pairs pairs_of(const struct kge_batch *b, const struct kge_lane *l, uint32_t e)
+{
+	return (struct kge_pairs){ .at = l->sorted + (b->at[e] - b->count[e]),
+				   .n = b->count[e],
+				   .width = b->width,
+				   .q = b->q,
+				   .stride = b->stride,
+				   .floats = b->emb->ent_floats };
+}
+
+static void prefetch_row(const struct kge_batch *b, const struct kge_lane *l, size_t i)
+{
+	const float *row;
+
+	if (i >= l->n_touched)
+		return;
+	row = kge_ent(b->emb, l->touched[i]);
+	for (size_t k = 0; k < b->emb->ent_floats; k += 16)
+		__builtin_prefetch(row + k);
+}
+
+static void score(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+	kge_score_fn *fn = b->k->score_pairs[b->emb->model->metric];
+
+	sort_pairs(b, l);
+	chain_queries(b, l);
+	for (size_t i = 0; i < l->n_touched; i++) {
+		uint32_t e = l->touched[i];
+		struct kge_pairs p;
+
+		prefetch_row(b, l, i + 1);
+		if (b->count[e] == 0)
+			continue;
+		p = pairs_of(b, l, e);
+		fn(l->scores, kge_ent(b->emb, e), &p);
+	}
+}
+
+/* ---- weigh ---- */
+
+/* A query's line of scores, higher is better; returns how many negatives it has. */
+static size_t gather(const struct kge_batch *b, size_t q, float *out)
+{
+	const uint32_t *ids = b->ids + q * b->width;
+	bool dot = b->emb->model->metric == KGE_DOT;
+	float base = dot ? 0.0f : b->emb->gamma, sign = dot ? 1.0f : -1.0f;
+	size_t there = 0;
+
+	for (size_t j = 0; j < b->width; j++) {
+		bool none = ids[j] == KGE_NONE;
+		size_t o = none || b->lanes == 1 ? 0 : owner(b, ids[j]);
+
+		out[j] = none ? no_score : base + sign * b->lane[o].scores[q * b->width + j];
+		there += !none;
+	}
+	return there - 1; /* less the true answer */
+}
+
+/* From dLoss/dscore to what the gradient kernels want. */
+static void slopes_to_weights(const struct kge_batch *b, const float *scores, float *slope)
+{
+	enum kge_metric m = b->emb->model->metric;
+	float share = (m == KGE_DOT ? 1.0f : -1.0f) / (float)b->n_queries;
+
+	for (size_t j = 0; j < b->width; j++)
+		slope[j] *= share;
+	for (size_t j = 0; j < b->width && m == KGE_L2; j++) {
+		float distance = b->emb->gamma - scores[j];
+
+		slope[j] = distance > 0 ? slope[j] / distance : 0.0f;
+	}
+}
+
+static void weigh(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+	float *scores = l->work;
+	size_t begin, end;
+
+	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
+	for (size_t q = begin; q < end; q++) {
+		float *slope = b->slope + q * b->width;
+		size_t there = gather(b, q, scores);
+
+		l->loss += kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there,
+				       scores + b->width);
+		slopes_to_weights(b, scores, slope);
+	}
+}
+
+/* ---- descend ---- */
+
+static void step_entity(struct kge_batch *b, uint32_t e, const float *gradient)
+{
+	float *row = kge_ent(b->emb, e);
+
+	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
+	if (b->c->normalize)
+		kge_row_into_unit_ball(row, b->emb->ent_floats);
+}
+
+static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
+{
+	bool waits = b->first_known[e] != KGE_NONE;
+	float *g = waits ? b->late + b->first_known[e] * b->stride : l->row;
+	struct kge_pairs p = pairs_of(b, l, e);
+
+	if (p.n > 0)
+		b->k->grad_pairs[b->emb->model->metric](g, l->dq, b->slope, kge_ent(b->emb, e), &p);
+	else
+		memset(g, 0, b->stride * sizeof(*g));
+	if (!waits)
+		step_entity(b, e, g);
+}
+
+static void descend(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+
+	memset(l->dq, 0, b->n_queries * b->stride * sizeof(*l->dq));
+	for (size_t i = 0; i < l->n_touched; i++) {
+		prefetch_row(b, l, i + 1);
+		if (i + 1 < l->n_touched)
+			kge_optimizer_prefetch(b->ent, l->touched[i + 1]);
+		descend_row(b, l, l->touched[i]);
+	}
+}
+
+/* ---- spread ---- */
+
+static void add_to(float *restrict to, const float *restrict from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] += from[i];
+}
+
+/* The query's row in lane 0 becomes the gradient of the known row, and that in q of the relation.
+ */
+static void spread(struct kge_batch *b, size_t k)
+{
+	struct kge_emb *e = b->emb;
+	float *sum = b->lane[k].row;
+	size_t begin, end;
+
+	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
+	for (size_t q = begin; q < end; q++) {
+		const struct kge_query *x = &b->queries[q];
+		size_t at = q * b->stride;
+		float *dknown = b->lane[0].dq + at, *drel = b->q + at;
+
+		memcpy(sum, dknown, e->ent_floats * sizeof(*sum));
+		for (size_t o = 1; o < b->lanes; o++)
+			add_to(sum, b->lane[o].dq + at, e->ent_floats);
+		memset(dknown, 0, e->ent_floats * sizeof(*dknown));
+		memset(drel, 0, e->rel_floats * sizeof(*drel));
+		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel),
+				     e->dim, e->range, x->side);
+	}
+}
+
+/* ---- settle ---- */
+
+static void settle_entities(struct kge_batch *b, struct kge_lane *l)
+{
+	for (size_t i = 0; i < l->n_touched; i++) {
+		uint32_t e = l->touched[i], q = b->first_known[e];
+		float *g;
+
+		b->count[e] = 0;
+		b->first_known[e] = KGE_NONE;
+		if (q == KGE_NONE)
+			continue;
+		g = b->late + q * b->stride;
+		for (; q != KGE_NONE; q = b->next_known[q])
+			add_to(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
+		step_entity(b, e, g);
+	}
+}
+
+static void settle_relations(struct kge_batch *b, struct kge_lane *l)
+{
+	for (size_t i = 0; i < l->n_touched_rel; i++) {
+		uint32_t r = l->touched_rel[i], q = b->first_rel[r];
+		float *g = b->q + q * b->stride;
+
+		b->first_rel[r] = KGE_NONE;
+		while ((q = b->next_rel[q]) != KGE_NONE)
+			add_to(g, b->q + q * b->stride, b->emb->rel_floats);
+		kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r),
+				  g);
+	}
+}
+
+/* Dense Adam moves the rows that nothing touched as well.  Before settle_*() forget them. */
+static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
+{
+	memset(l->row, 0, b->stride * sizeof(*l->row));
+	for (uint32_t e = l->ent_begin; e < l->ent_end; e++)
+		if (b->count[e] == 0 && b->first_known[e] == KGE_NONE)
+			step_entity(b, e, l->row);
+	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
+		if (b->first_rel[r] == KGE_NONE)
+			kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r,
+					  kge_rel(b->emb, r), l->row);
+}
+
+static void settle(struct kge_batch *b, size_t k)
+{
+	if (b->c->optimizer == KGE_ADAM_DENSE)
+		settle_untouched(b, &b->lane[k]);
+	settle_entities(b, &b->lane[k]);
+	settle_relations(b, &b->lane[k]);
+}
+
+void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
+{
+	static void (*const phases[])(struct kge_batch *, size_t) = {
+		draw, score, weigh, descend, spread, settle,
+	};
+
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		for (size_t lane = k; lane < b->lanes; lane += team_size(team))
+			phases[i](b, lane);
+		team_wait(team);
+	}
+}

@@ -1,0 +1,89 @@
+/* kge/batch.h - one optimiser step over a batch of positives, by several threads.
+ *
+ * Each query of the batch has a line of `width` candidates: the true answer in
+ * column 0, then its negatives.  Scores and gradients are computed row by row of
+ * the entity table rather than query by query: a row that fifty queries drew is
+ * read once, its gradient is summed in registers, and it is updated at once with
+ * its moments while they are in cache.  The phases, with everybody waiting for
+ * all between two of them:
+ *
+ *   draw     by query   candidates, query rows
+ *   score    by row     pairs sorted by their row; raw scores
+ *   weigh    by query   loss, and its slope for every pair
+ *   descend  by row     gradient of the row and of its queries; step, unless the row
+ *                       is the known side of some query as well
+ *   spread   by query   gradient of the query -> of known row and relation
+ *   settle   by row     steps on the rows that waited, and on relations
+ *
+ * A row belongs to one lane, and a lane to one thread, so nothing is locked, nothing
+ * races, and a run depends on seed and number of lanes alone. */
+#ifndef KGE_BATCH_H
+#define KGE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "kge/kernel.h"
+#include "kge/negatives.h"
+#include "kge/optimizer.h"
+#include "kge/team.h"
+#include "kge/train.h"
+
+struct kge_query {
+	uint32_t triple, known, rel;
+	enum kge_side side;
+};
+
+/* A share of the rows, and what working on them needs. */
+struct kge_lane {
+	uint32_t ent_begin, ent_end, rel_begin, rel_end; /* its rows */
+	uint32_t *pairs;				 /* its pairs, as they were drawn */
+	uint32_t *sorted;				 /* its pairs, by row */
+	uint32_t *touched; /* its rows in this batch, by first touch */
+	uint32_t *touched_rel;
+	size_t n_touched, n_touched_rel;
+	float *scores; /* queries x width, only its pairs filled in */
+	float *dq;     /* queries x stride */
+	float *row, *work;
+	double loss;
+};
+
+struct kge_batch {
+	const struct kge_train_config *c;
+	const struct kge_kernels *k;
+	const struct kge_triples *train;
+	const struct kge_answers *answers; /* NULL: not filtered */
+	struct kge_emb *emb;
+	struct kge_optimizer_table *ent, *rel;
+
+	/* the batch at hand: positives train->at[order[first]] and on */
+	const uint32_t *order;
+	size_t first, n;
+	uint64_t number; /* batches so far, from 1 */
+	struct rng rng;	 /* of the epoch; a query's stream is its place in it */
+	struct kge_step step;
+
+	/* its queries */
+	size_t n_queries, width, stride;
+	struct kge_query *queries;
+	uint32_t *ids; /* queries x width; KGE_NONE: no candidate */
+	float *q;      /* queries x stride; later, gradients of relations */
+	float *slope;  /* queries x width */
+	float *late;   /* queries x stride: gradients of rows that wait */
+
+	/* rows -> what touches them */
+	uint32_t *count, *at;		    /* by entity: pairs, and where in `sorted` they end */
+	uint32_t *first_known, *next_known; /* by entity, by query: chains of queries */
+	uint32_t *first_rel, *next_rel;
+	uint64_t lane_scale;
+	struct kge_lane lane[64];
+	size_t lanes;
+};
+
+void kge_batch_init(struct kge_batch *b, size_t lanes);
+void kge_batch_release(struct kge_batch *b);
+/* All of a batch; called by everybody in the team with their k.  Adds to each lane's loss. */
+void kge_batch_run(struct kge_batch *b, struct team *team, size_t k);
+
+#endif

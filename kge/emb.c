@@ -1,0 +1,126 @@
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/mem.h"
+#include "kge/kernel.h"
+#include "kge/model.h"
+
+static size_t ent_size(const struct kge_emb *e)
+{
+	return (size_t)e->n_ent * e->ent_floats;
+}
+
+static size_t rel_size(const struct kge_emb *e)
+{
+	return (size_t)e->n_rel * e->rel_floats;
+}
+
+/* The struct and tables of zeros. */
+static struct kge_emb *emb_alloc(const struct kge_emb *shape)
+{
+	struct kge_emb *e = mem_array(1, sizeof(*e));
+
+	*e = *shape;
+	e->ent = mem_aligned(e->n_ent, e->ent_floats * sizeof(float));
+	e->rel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
+	return e;
+}
+
+static void fill(float *x, size_t n, float range, struct rng *r)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] = rng_range(r, -range, range);
+}
+
+struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,
+			    uint32_t n_rel, struct rng *r)
+{
+	struct kge_emb shape = { .model = m, .dim = dim, .n_ent = n_ent, .n_rel = n_rel };
+	struct kge_emb *e;
+
+	assert(dim > 0);
+	shape.ent_floats = m->entity_floats(dim);
+	shape.rel_floats = m->relation_floats(dim);
+	shape.gamma = gamma;
+	shape.range = (gamma + 2.0f) / (float)dim;
+	e = emb_alloc(&shape);
+	fill(e->ent, ent_size(e), e->range, r);
+	fill(e->rel, rel_size(e), e->range, r);
+	return e;
+}
+
+struct kge_emb *kge_emb_copy(const struct kge_emb *from)
+{
+	struct kge_emb *e = emb_alloc(from);
+
+	kge_emb_assign(e, from);
+	return e;
+}
+
+void kge_emb_assign(struct kge_emb *to, const struct kge_emb *from)
+{
+	assert(to->model == from->model && to->dim == from->dim);
+	assert(to->n_ent == from->n_ent && to->n_rel == from->n_rel);
+	to->gamma = from->gamma;
+	to->range = from->range;
+	memcpy(to->ent, from->ent, ent_size(to) * sizeof(float));
+	memcpy(to->rel, from->rel, rel_size(to) * sizeof(float));
+}
+
+void kge_emb_free(struct kge_emb *e)
+{
+	if (e == NULL)
+		return;
+	free(e->ent);
+	free(e->rel);
+	free(e);
+}
+
+void kge_row_into_unit_ball(float *row, size_t n)
+{
+	float sum = 0, length;
+
+	for (size_t i = 0; i < n; i++)
+		sum += row[i] * row[i];
+	if (sum <= 1.0f)
+		return;
+	length = sqrtf(sum);
+	for (size_t i = 0; i < n; i++)
+		row[i] /= length;
+}
+
+void kge_emb_normalize(struct kge_emb *e)
+{
+	for (uint32_t i = 0; i < e->n_ent; i++)
+		kge_row_into_unit_ball(kge_ent(e, i), e->ent_floats);
+}
+
+void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
+{
+	crypto_generichash_state h;
+	uint64_t shape[3] = { e->dim, e->n_ent, e->n_rel };
+	float scale[2] = { e->gamma, e->range };
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	crypto_generichash_update(&h, (const uint8_t *)e->model->name, strlen(e->model->name) + 1);
+	crypto_generichash_update(&h, (const uint8_t *)shape, sizeof(shape));
+	crypto_generichash_update(&h, (const uint8_t *)scale, sizeof(scale));
+	crypto_generichash_update(&h, (const uint8_t *)e->ent, ent_size(e) * sizeof(float));
+	crypto_generichash_update(&h, (const uint8_t *)e->rel, rel_size(e) * sizeof(float));
+	crypto_generichash_final(&h, out, 32);
+}
+
+float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail)
+{
+	float *q = mem_array(e->ent_floats, sizeof(*q));
+	float raw;
+
+	e->model->query(q, kge_ent(e, head), kge_rel(e, rel), e->dim, e->range, KGE_TAIL);
+	kge_kernels_scalar.score[e->model->metric](&raw, q, kge_ent(e, tail), 1, e->ent_floats);
+	free(q);
+	return e->model->metric == KGE_DOT ? raw : e->gamma - raw;
+}

@@ -1,0 +1,698 @@
+/* kge/eval.c - ranking a split: blocks of queries against blocks of candidates.
+ *
+ * Triples become queries, sorted so that queries with the same known pair, and
+ * then those with the same candidates, stand together.  A block is a run of
+ * them with at most BLOCK_ROWS distinct pairs; threads take blocks one by one
+ * and write each result to its own place, so figures do not depend on threads.
+ * Within a block, candidate rows come in pieces that stay in cache while all
+ * rows of the block are scored against them.
+ *
+ * For every query the scores are only counted against the gold's.  All
+ * candidates are counted first, known answers and the gold itself among them,
+ * and those are subtracted at the end: the kernels give a row the same score
+ * bit for bit wherever it stands (kernel.h), so the subtraction is exact.
+ *
+ * Dot products go through sgemm where that is fast.  Its order of additions is
+ * its own affair, so there a score is believed only if it is farther from the gold's than both
+ * roundings together can reach; the few others are scored by the kernel. */
+#include "kge/eval.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kge/kernel.h"
+#include "kge/rank.h"
+
+enum {
+	BLOCK_ROWS = 256,	  /* distinct queries in a block */
+	PIECE_BYTES = 24 * 1024,  /* of candidate rows, to stay in the first cache */
+	SGEMM_BYTES = 128 * 1024, /* where sgemm cuts them further itself */
+	PIECE_ROWS = 1024,
+	SURE_CHUNK = 64,
+};
+
+struct query {
+	uint32_t known, rel, gold;
+	enum kge_side side;
+	size_t place; /* in the result */
+};
+
+struct job {
+	const struct kge_graph *g;
+	const struct kge_protocol *p;
+	const atomic_bool *cancel;
+	atomic_size_t *progress;
+	struct kge_index *known; /* NULL: no filter */
+	struct kge_candidate_sets *sets;
+	struct query *queries;
+	size_t n;
+	size_t *block; /* block b is queries block[b]..block[b + 1] */
+	size_t n_blocks;
+	atomic_size_t next;
+	atomic_bool stopped; /* somebody saw *cancel: the results have holes */
+	struct kge_ranked *out;
+	/* where scores come from: one of the two */
+	const struct kge_scorer *scorer;
+	const struct kge_emb *emb;
+	kge_kernel_fn *kernel;
+	float *norms; /* of entity rows; dot products only */
+	bool lower;   /* smaller raw scores are better */
+};
+
+/* ---- queries ---- */
+
+static size_t triples_of(const struct kge_graph *g, enum kge_split split,
+			 const struct kge_eval_options *o)
+{
+	size_t n = g->split[split].n;
+
+	return o != NULL && o->limit > 0 && o->limit < n ? o->limit : n;
+}
+
+size_t kge_eval_queries(const struct kge_graph *g, enum kge_split split,
+			const struct kge_protocol *p, const struct kge_eval_options *o)
+{
+	return triples_of(g, split, o) * (p->sides == KGE_SIDES_BOTH ? 2 : 1);
+}
+
+/* Which triples are ranked: a draw without repeats (Knuth's algorithm S), in order. */
+static bool drawn(struct rng *r, size_t left, size_t wanted)
+{
+	return wanted > 0 && rng_double(r) * (double)left < (double)wanted;
+}
+
+static void add_query(struct job *j, struct kge_triple t, enum kge_side side)
+{
+	struct query *q = &j->queries[j->n];
+
+	*q = side == KGE_TAIL ? (struct query){ t.head, t.rel, t.tail, side, j->n }
+			      : (struct query){ t.tail, t.rel, t.head, side, j->n };
+	j->out[j->n++] = (struct kge_ranked){ .triple = t, .side = side };
+}
+
+static void make_queries(struct job *j, enum kge_split split, const struct kge_eval_options *o)
+{
+	const struct kge_triples *from = &j->g->split[split];
+	size_t wanted = triples_of(j->g, split, o), total = kge_eval_queries(j->g, split, j->p, o);
+	struct rng r;
+
+	rng_seed(&r, o != NULL ? o->seed : 0);
+	j->queries = mem_array(total + 1, sizeof *j->queries);
+	j->out = mem_array(total + 1, sizeof *j->out);
+	for (size_t i = 0; i < from->n && wanted > 0; i++) {
+		if (wanted < from->n - i && !drawn(&r, from->n - i, wanted))
+			continue;
+		wanted--;
+		if (j->p->sides != KGE_SIDES_HEAD)
+			add_query(j, from->at[i], KGE_TAIL);
+		if (j->p->sides != KGE_SIDES_TAIL)
+			add_query(j, from->at[i], KGE_HEAD);
+	}
+}
+
+static int compare_queries(const void *a, const void *b)
+{
+	const struct query *x = a, *y = b;
+
+	if (x->side != y->side)
+		return x->side < y->side ? -1 : 1;
+	if (x->rel != y->rel)
+		return x->rel < y->rel ? -1 : 1;
+	if (x->known != y->known)
+		return x->known < y->known ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static bool same_row(const struct query *a, const struct query *b)
+{
+	return a->side == b->side && a->rel == b->rel && a->known == b->known;
+}
+
+static bool same_candidates(const struct job *j, const struct query *a, const struct query *b)
+{
+	return j->p->candidates != KGE_CAND_TYPED || (a->side == b->side && a->rel == b->rel);
+}
+
+/* Fewer rows a block where there are few, so that every thread gets some. */
+static size_t rows_in_block(size_t rows, size_t threads)
+{
+	size_t share = rows / (threads * 4) + 1;
+
+	return share < BLOCK_ROWS ? share : BLOCK_ROWS;
+}
+
+static void make_blocks(struct job *j, size_t threads)
+{
+	size_t rows = 0, in_block = 0, most;
+
+	qsort(j->queries, j->n, sizeof *j->queries, compare_queries);
+	for (size_t i = 0; i < j->n; i++)
+		rows += i == 0 || !same_row(&j->queries[i - 1], &j->queries[i]);
+	most = rows_in_block(rows, threads);
+	j->block = mem_array(rows + 2, sizeof *j->block);
+	for (size_t i = 0; i < j->n; i++) {
+		const struct query *q = &j->queries[i];
+
+		if (i > 0 && same_row(q - 1, q))
+			continue;
+		if (i == 0 || in_block == most || !same_candidates(j, q - 1, q)) {
+			j->block[j->n_blocks++] = i;
+			in_block = 0;
+		}
+		in_block++;
+	}
+	j->block[j->n_blocks] = j->n;
+}
+
+/* ---- one thread's work ---- */
+
+struct worker {
+	struct job *j;
+	float *rows;  /* query rows of the block */
+	float *piece; /* candidate rows, where they do not lie side by side */
+	float *scores;
+	float *row_norm; /* of the query rows */
+	struct gold {
+		float score;
+		uint32_t row; /* in `rows` */
+		struct kge_tally tally;
+	} * golds; /* one a query of the block */
+	size_t golds_cap;
+	uint32_t *minus; /* ids to subtract */
+	float *minus_scores;
+	size_t minus_cap;
+	size_t piece_rows;
+};
+
+static bool canceled(struct job *j)
+{
+	if (j->cancel != NULL && atomic_load_explicit(j->cancel, memory_order_relaxed))
+		atomic_store(&j->stopped, true);
+	return atomic_load_explicit(&j->stopped, memory_order_relaxed);
+}
+
+static float exact_score(const struct job *j, const float *row, uint32_t id)
+{
+	float score;
+
+	j->kernel(&score, row, kge_ent(j->emb, id), 1, j->emb->ent_floats);
+	return score;
+}
+
+static float norm_of(const float *x, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (double)x[i] * x[i];
+	return (float)sqrt(sum);
+}
+
+/* Query rows of the block, its golds, and the golds' scores. */
+static void open_block(struct worker *w, const struct query *q, size_t n)
+{
+	const struct kge_emb *emb = w->j->emb;
+	size_t floats = emb->ent_floats, row = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		float *at;
+
+		row += i > 0 && !same_row(&q[i - 1], &q[i]);
+		at = w->rows + row * floats;
+		if (i == 0 || !same_row(&q[i - 1], &q[i])) {
+			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel),
+					  emb->dim, emb->range, q[i].side);
+			if (w->j->norms != NULL) {
+				assert(w->row_norm != NULL);
+				w->row_norm[row] = norm_of(at, floats);
+			}
+		}
+		w->golds[i] =
+			(struct gold){ exact_score(w->j, at, q[i].gold), (uint32_t)row, { 0, 0 } };
+	}
+}
+
+static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t from, uint32_t n)
+{
+	size_t floats = w->j->emb->ent_floats;
+
+	if (list == NULL)
+		return kge_ent(w->j->emb, from);
+	assert(w->piece != NULL);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(w->piece + i * floats, kge_ent(w->j->emb, list[from + i]),
+		       floats * sizeof(float));
+	return w->piece;
+}
+
+static void score_piece(struct worker *w, const float *piece, uint32_t n, size_t n_golds)
+{
+	size_t floats = w->j->emb->ent_floats;
+
+	for (size_t i = 0; i < n_golds; i++) {
+		struct gold *gold = &w->golds[i];
+
+		if (i == 0 || gold->row != gold[-1].row)
+			w->j->kernel(w->scores, w->rows + gold->row * floats, piece, n, floats);
+		kge_tally_add(&gold->tally, w->scores, n, gold->score, w->j->lower);
+	}
+}
+
+/* ---- dot products ---- */
+
+/* Scores above high are better than the gold's and scores below low are not,
+ * whatever the order of additions was. */
+struct doubt {
+	float low, high;
+};
+
+/* |computed - true| <= d u / (1 - d u) * |q| |c| for every order of d products
+ * and additions (Higham 2002, 3.1 and Cauchy-Schwarz), u = 2^-24; twice that
+ * for two computations, with room for the norms' own rounding. */
+static struct doubt doubt_of(float gold, float row_norm, float piece_norm, size_t floats)
+{
+	double reach = (double)row_norm * piece_norm;
+	double slack = 2.5 * (double)floats * 0x1p-24 * reach + (double)floats * FLT_MIN;
+
+	/* also when anything is NaN or near overflow: then nothing is believed */
+	if (!(reach < 1e37) || !isfinite(gold))
+		return (struct doubt){ -INFINITY, INFINITY };
+	return (struct doubt){ nextafterf((float)(gold - slack), -INFINITY),
+			       nextafterf((float)(gold + slack), INFINITY) };
+}
+
+static void settle_doubts(struct gold *gold, const struct job *j, const float *row,
+			  const float *piece, const float *scores, size_t n, struct doubt d)
+{
+	size_t floats = j->emb->ent_floats;
+
+	for (size_t i = 0; i < n; i++) {
+		float score;
+
+		if (scores[i] > d.high || scores[i] < d.low)
+			continue;
+		j->kernel(&score, row, piece + i * floats, 1, floats);
+		kge_tally_add(&gold->tally, &score, 1, gold->score, false);
+	}
+}
+
+static void tally_doubtful(struct gold *gold, const struct job *j, const float *row,
+			   const float *piece, const float *scores, size_t n, struct doubt d)
+{
+	for (size_t from = 0; from < n; from += SURE_CHUNK) {
+		size_t m = n - from < SURE_CHUNK ? n - from : SURE_CHUNK;
+		uint32_t better = 0, worse = 0;
+
+		if (m == SURE_CHUNK) {
+			for (size_t i = 0; i < SURE_CHUNK; i++) {
+				better += scores[from + i] > d.high;
+				worse += scores[from + i] < d.low;
+			}
+		} else {
+			for (size_t i = 0; i < m; i++) {
+				better += scores[from + i] > d.high;
+				worse += scores[from + i] < d.low;
+			}
+		}
+		gold->tally.greater += better;
+		if (better + worse < m)
+			settle_doubts(gold, j, row, piece + from * j->emb->ent_floats,
+				      scores + from, m, d);
+	}
+}
+
+static float piece_norm(const struct job *j, const uint32_t *list, uint32_t from, uint32_t n)
+{
+	float most = 0;
+
+	for (uint32_t i = from; i < from + n; i++) {
+		float norm = j->norms[list == NULL ? i : list[i]];
+
+		most = norm <= most ? most : norm; /* a NaN stays */
+		if (isnan(norm))
+			return norm;
+	}
+	return most;
+}
+
+static void multiply_piece(struct worker *w, const float *piece, uint32_t n, size_t n_golds,
+			   float norm)
+{
+	size_t floats = w->j->emb->ent_floats;
+	size_t rows;
+
+	assert(w->golds != NULL && n_golds > 0);
+	rows = (size_t)w->golds[n_golds - 1].row + 1;
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)n, (int)floats, 1,
+		    w->rows, (int)floats, piece, (int)floats, 0, w->scores, (int)n);
+	for (size_t i = 0; i < n_golds; i++) {
+		struct gold *gold = &w->golds[i];
+		struct doubt d = doubt_of(gold->score, w->row_norm[gold->row], norm, floats);
+
+		tally_doubtful(gold, w->j, w->rows + gold->row * floats, piece,
+			       w->scores + (size_t)gold->row * n, n, d);
+	}
+}
+
+/* ---- known answers, and the end of a query ---- */
+
+static void reserve_minus(struct worker *w, size_t n)
+{
+	if (n <= w->minus_cap)
+		return;
+	w->minus_cap = n * 2;
+	w->minus = mem_resize(w->minus, w->minus_cap, sizeof *w->minus);
+	w->minus_scores = mem_resize(w->minus_scores, w->minus_cap, sizeof *w->minus_scores);
+}
+
+/* Into w->minus: the gold first, if it is listed, then the listed known answers. */
+static size_t list_minus(struct worker *w, const struct query *q, const uint32_t *list, uint32_t n)
+{
+	const uint32_t *known = NULL;
+	size_t n_known = 0, m = 0;
+
+	if (w->j->known != NULL)
+		known = q->side == KGE_TAIL
+				? kge_index_tails(w->j->known, q->known, q->rel, &n_known)
+				: kge_index_heads(w->j->known, q->rel, q->known, &n_known);
+	reserve_minus(w, n_known + 1);
+	assert(w->minus != NULL);
+	if (kge_candidates_has(list, n, q->gold))
+		w->minus[m++] = q->gold;
+	for (size_t i = 0; i < n_known; i++)
+		if (known[i] != q->gold && kge_candidates_has(list, n, known[i]))
+			w->minus[m++] = known[i];
+	return m;
+}
+
+static void close_query(struct worker *w, const struct query *q, const struct kge_tally *all,
+			float gold, uint32_t n, size_t n_minus)
+{
+	struct kge_tally less = { 0, 0 };
+	struct kge_ranked *out = &w->j->out[q->place];
+
+	kge_tally_add(&less, w->minus_scores, n_minus, gold, w->j->lower);
+	out->greater = all->greater - less.greater;
+	out->equal = all->equal - less.equal;
+	out->candidates = n - (uint32_t)n_minus + 1;
+}
+
+static void close_block(struct worker *w, const struct query *q, size_t n_queries,
+			const uint32_t *list, uint32_t n)
+{
+	for (size_t i = 0; i < n_queries; i++) {
+		const struct gold *gold = &w->golds[i];
+		const float *row = w->rows + gold->row * w->j->emb->ent_floats;
+		size_t m = list_minus(w, &q[i], list, n);
+
+		for (size_t k = 0; k < m; k++)
+			w->minus_scores[k] = exact_score(w->j, row, w->minus[k]);
+		close_query(w, &q[i], &gold->tally, gold->score, n, m);
+	}
+}
+
+static void reserve_golds(struct worker *w, size_t n)
+{
+	if (n <= w->golds_cap)
+		return;
+	w->golds_cap = n * 2;
+	w->golds = mem_resize(w->golds, w->golds_cap, sizeof *w->golds);
+}
+
+static void rank_block(struct worker *w, const struct query *q, size_t n_queries)
+{
+	struct job *j = w->j;
+	uint32_t n, step = (uint32_t)w->piece_rows;
+	const uint32_t *list = kge_candidates_of(j->sets, q->side, q->rel, &n);
+
+	reserve_golds(w, n_queries);
+	open_block(w, q, n_queries);
+	for (uint32_t from = 0; from < n && !canceled(j); from += step) {
+		uint32_t m = n - from < step ? n - from : step;
+		const float *piece = fetch_piece(w, list, from, m);
+
+		if (j->norms != NULL)
+			multiply_piece(w, piece, m, n_queries, piece_norm(j, list, from, m));
+		else
+			score_piece(w, piece, m, n_queries);
+	}
+	close_block(w, q, n_queries, list, n);
+}
+
+/* Scores from a callback: one row at a time, all entities at once. */
+static void rank_called(struct worker *w, const struct query *q, size_t n_queries)
+{
+	struct job *j = w->j;
+	uint32_t n;
+	const uint32_t *list = kge_candidates_of(j->sets, q->side, q->rel, &n);
+
+	for (size_t i = 0; i < n_queries && !canceled(j); i++) {
+		struct kge_tally all = { 0, 0 };
+		size_t m = list_minus(w, &q[i], list, n);
+		float gold;
+
+		if (i == 0 || !same_row(&q[i - 1], &q[i]))
+			j->scorer->score(j->scorer->ctx, q[i].side, q[i].known, q[i].rel,
+					 w->scores);
+		gold = w->scores[q[i].gold];
+		if (list == NULL)
+			kge_tally_add(&all, w->scores, n, gold, j->lower);
+		for (uint32_t c = 0; list != NULL && c < n; c++)
+			kge_tally_add(&all, &w->scores[list[c]], 1, gold, j->lower);
+		for (size_t k = 0; k < m; k++)
+			w->minus_scores[k] = w->scores[w->minus[k]];
+		close_query(w, &q[i], &all, gold, n, m);
+	}
+}
+
+static void open_worker(struct worker *w, struct job *j)
+{
+	size_t floats;
+
+	*w = (struct worker){ .j = j };
+	if (j->emb == NULL) {
+		w->scores = mem_array((size_t)kge_vocab_count(j->g->entities) + 1, sizeof(float));
+		return;
+	}
+	floats = j->emb->ent_floats;
+	w->piece_rows = (j->norms != NULL ? SGEMM_BYTES : PIECE_BYTES) / (floats * sizeof(float));
+	w->piece_rows = w->piece_rows < 16	     ? 16
+			: w->piece_rows > PIECE_ROWS ? PIECE_ROWS
+						     : w->piece_rows;
+	w->rows = mem_aligned(BLOCK_ROWS * floats, sizeof(float));
+	w->row_norm = mem_array(BLOCK_ROWS, sizeof(float));
+	if (j->p->candidates != KGE_CAND_ALL)
+		w->piece = mem_aligned(w->piece_rows * floats, sizeof(float));
+	w->scores = mem_aligned(w->piece_rows * (j->norms != NULL ? BLOCK_ROWS : 1), sizeof(float));
+}
+
+static void close_worker(struct worker *w)
+{
+	free(w->rows);
+	free(w->row_norm);
+	free(w->piece);
+	free(w->scores);
+	free(w->golds);
+	free(w->minus);
+	free(w->minus_scores);
+}
+
+static void work(void *ctx, size_t k, size_t threads)
+{
+	struct job *j = ctx;
+	struct worker w;
+	size_t b;
+
+	(void)k;
+	(void)threads;
+	open_worker(&w, j);
+	while ((b = atomic_fetch_add(&j->next, 1)) < j->n_blocks && !canceled(j)) {
+		const struct query *q = j->queries + j->block[b];
+		size_t n = j->block[b + 1] - j->block[b];
+
+		if (j->emb != NULL)
+			rank_block(&w, q, n);
+		else
+			rank_called(&w, q, n);
+		if (j->progress != NULL)
+			atomic_fetch_add(j->progress, n);
+	}
+	close_worker(&w);
+}
+
+/* ---- a split ---- */
+
+static int rank_split(struct job *j, enum kge_split split, const struct kge_eval_options *o,
+		      struct kge_ranked **out, size_t *n)
+{
+	size_t threads = o != NULL && o->threads > 0 ? o->threads : 1;
+	int rc = 0;
+
+	threads = threads < PARALLEL_MAX ? threads : PARALLEL_MAX;
+	j->cancel = o != NULL ? o->cancel : NULL;
+	j->progress = o != NULL ? o->progress : NULL;
+	j->known = j->p->filter != 0 ? kge_index_new(j->g, j->p->filter) : NULL;
+	j->sets = kge_candidates_new(j->g, j->p->candidates);
+	atomic_init(&j->next, 0);
+	atomic_init(&j->stopped, false);
+	make_queries(j, split, o);
+	make_blocks(j, threads);
+	parallel_run(threads, work, j);
+	if (atomic_load(&j->stopped)) {
+		rc = ERR_CANCELED;
+		free(j->out);
+		j->out = NULL;
+	}
+	*out = j->out;
+	*n = rc == 0 ? j->n : 0;
+	kge_index_free(j->known);
+	kge_candidates_free(j->sets);
+	free(j->queries);
+	free(j->block);
+	return rc;
+}
+
+/* The threads are ours: OpenBLAS adds none of its own. */
+static void calm_blas(void)
+{
+	openblas_set_num_threads(1);
+}
+
+/* OpenBLAS takes an unknown new processor for a very old one, and its sgemm is
+ * then slower than our own kernel; it says which one it took. */
+static bool sgemm_is_fast(void)
+{
+	static const char *const fast[] = { "Haswell", "Zen", "SkylakeX", "Cooperlake",
+					    "SapphireRapids" };
+
+	for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
+		if (strcasecmp(openblas_get_corename(), fast[i]) == 0)
+			return true;
+	return false;
+}
+
+static float *norms_of(const struct kge_emb *emb, uint32_t n)
+{
+	float *norms = mem_array((size_t)n + 1, sizeof *norms);
+
+	for (uint32_t id = 0; id < n; id++)
+		norms[id] = norm_of(kge_ent(emb, id), emb->ent_floats);
+	return norms;
+}
+
+int kge_rank_split(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+		   const struct kge_protocol *p, const struct kge_eval_options *o,
+		   struct kge_ranked **out, size_t *n)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct job j = { .g = g, .p = p, .emb = emb };
+	int rc;
+
+	assert(emb->n_ent >= kge_vocab_count(g->entities));
+	assert(emb->n_rel >= kge_vocab_count(g->relations));
+	pthread_once(&once, calm_blas);
+	j.kernel = kge_kernels_pick()->score[emb->model->metric];
+	j.lower = emb->model->metric != KGE_DOT;
+	if (emb->model->metric == KGE_DOT && sgemm_is_fast())
+		j.norms = norms_of(emb, kge_vocab_count(g->entities));
+	rc = rank_split(&j, split, o, out, n);
+	free(j.norms);
+	return rc;
+}
+
+int kge_rank_split_with(const struct kge_scorer *s, const struct kge_graph *g, enum kge_split split,
+			const struct kge_protocol *p, const struct kge_eval_options *o,
+			struct kge_ranked **out, size_t *n)
+{
+	struct job j = { .g = g, .p = p, .scorer = s };
+
+	return rank_split(&j, split, o, out, n);
+}
+
+int kge_evaluate(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+		 const struct kge_protocol *p, const struct kge_eval_options *o,
+		 struct kge_metrics *out)
+{
+	struct kge_ranked *ranked;
+	size_t n;
+	int rc = kge_rank_split(emb, g, split, p, o, &ranked, &n);
+
+	if (rc == 0)
+		kge_metrics_of(ranked, n, p->ties, out);
+	free(ranked);
+	return rc;
+}
+
+/* ---- the floor ---- */
+
+struct frequency {
+	uint32_t n_ent, n_rel;
+	const struct kge_triples *train;
+	size_t *start;	      /* train triples of relation r: start[r]..start[r + 1] */
+	uint32_t *answers[2]; /* [side]: who stood there, with repeats */
+};
+
+static void frequency_score(const void *ctx, enum kge_side asked, uint32_t known, uint32_t rel,
+			    float *out)
+{
+	const struct frequency *f = ctx;
+
+	(void)known;
+	memset(out, 0, f->n_ent * sizeof *out);
+	for (size_t i = f->start[rel]; i < f->start[rel + 1]; i++)
+		out[f->answers[asked][i]] += 1; /* exact up to 2^24 triples of one pair */
+}
+
+static void frequency_init(struct frequency *f, const struct kge_graph *g)
+{
+	size_t *at;
+
+	*f = (struct frequency){ kge_vocab_count(g->entities),
+				 kge_vocab_count(g->relations),
+				 &g->split[KGE_TRAIN],
+				 NULL,
+				 { NULL, NULL } };
+	f->start = mem_array((size_t)f->n_rel + 2, sizeof *at);
+	for (size_t i = 0; i < f->train->n; i++)
+		f->start[f->train->at[i].rel + 1]++;
+	for (uint32_t r = 0; r < f->n_rel; r++)
+		f->start[r + 1] += f->start[r];
+	at = mem_copy(f->start, ((size_t)f->n_rel + 2) * sizeof *at);
+	for (int side = 0; side < 2; side++)
+		f->answers[side] = mem_array(f->train->n + 1, sizeof **f->answers);
+	for (size_t i = 0; i < f->train->n; i++) {
+		struct kge_triple t = f->train->at[i];
+
+		f->answers[KGE_TAIL][at[t.rel]] = t.tail;
+		f->answers[KGE_HEAD][at[t.rel]++] = t.head;
+	}
+	free(at);
+}
+
+int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
+			   const struct kge_protocol *p, struct kge_metrics *out)
+{
+	struct frequency f;
+	struct kge_scorer scorer = { frequency_score, &f };
+	struct kge_ranked *ranked;
+	size_t n;
+	int rc;
+
+	frequency_init(&f, g);
+	rc = kge_rank_split_with(&scorer, g, split, p, NULL, &ranked, &n);
+	if (rc == 0)
+		kge_metrics_of(ranked, n, p->ties, out);
+	free(ranked);
+	free(f.start);
+	free(f.answers[0]);
+	free(f.answers[1]);
+	return rc;
+}

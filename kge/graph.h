@@ -1,0 +1,101 @@
+/* kge/graph.h - a knowledge graph in memory: names, triples, splits.
+ *
+ * Ids are dense and count from 0 in the order in which names were first seen.
+ * A name is an opaque string of bytes: compared as bytes, never normalised.
+ * Everything here is read-only once loaded and may be shared by threads. */
+#ifndef KGE_GRAPH_H
+#define KGE_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+
+#define KGE_NONE UINT32_C(0xffffffff) /* no such id */
+enum { KGE_NAME_MAX = 4096 };	      /* bytes in one name */
+
+/* ---- names <-> ids ---- */
+
+struct kge_vocab;
+
+struct kge_vocab *kge_vocab_new(void);
+void kge_vocab_free(struct kge_vocab *v);
+uint32_t kge_vocab_add(struct kge_vocab *v, const char *name, size_t len); /* or the id it has */
+uint32_t kge_vocab_find(const struct kge_vocab *v, const char *name, size_t len); /* KGE_NONE */
+/* NUL-terminated; the vocabulary's until it is freed.  *len may be NULL. */
+const char *kge_vocab_name(const struct kge_vocab *v, uint32_t id, size_t *len);
+uint32_t kge_vocab_count(const struct kge_vocab *v);
+
+/* ---- triples ---- */
+
+struct kge_triple {
+	uint32_t head, rel, tail;
+};
+
+enum kge_split { KGE_TRAIN, KGE_VALID, KGE_TEST, KGE_SPLITS };
+
+struct kge_triples {
+	struct kge_triple *at;
+	size_t n;
+};
+
+struct kge_graph {
+	struct kge_vocab *entities, *relations;
+	struct kge_triples split[KGE_SPLITS];
+};
+
+struct kge_graph *kge_graph_new(void);
+void kge_graph_free(struct kge_graph *g);
+void kge_graph_add(struct kge_graph *g, enum kge_split s, struct kge_triple t);
+
+/* What a loader found worth telling the owner. */
+struct kge_load_report {
+	size_t lines;
+	size_t duplicates;	/* lines dropped: the same file had the triple already */
+	size_t leaked;		/* triples of valid/test that are in train too (kept) */
+	size_t unseen_entities; /* entities of valid/test that are not in train */
+	size_t unseen_relations;
+	size_t self_loops;
+	bool split_made; /* one file was given and we split it */
+};
+
+struct kge_load_options {
+	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
+	uint64_t seed;
+};
+
+/* valid_share .1, test_share .1, seed 1. */
+void kge_load_defaults(struct kge_load_options *o);
+
+/* Load a folder with train/valid/test (valid and test optional), or one file,
+ * of lines head TAB relation TAB tail; .tsv or .txt, plain or .gz or .zst.
+ * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
+ * would change them silently (CR LF, a byte-order mark, control characters,
+ * bytes that are not UTF-8) is refused.  One file is split by kge_graph_split().
+ * ERR_INPUT names file and line; ERR_NOTFOUND, ERR_IO, ERR_USAGE (shares).
+ * o may be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
+int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
+		   struct kge_load_report *report, struct err *e);
+
+/* Move triples from train to valid and test, drawn by the seed, so that every
+ * entity and relation of them stays in train; where that leaves too few, valid
+ * and test are smaller than their shares.  valid and test must be empty.
+ * ERR_USAGE if the shares make no sense. */
+int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struct err *e);
+
+/* ---- the known answers of a query, for filtering ---- */
+
+struct kge_index;
+
+/* splits: bit 1u << KGE_TRAIN etc. */
+struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits);
+void kge_index_free(struct kge_index *x);
+/* Tails of (head, rel, ?), ascending, without repeats; *n of them. */
+const uint32_t *kge_index_tails(const struct kge_index *x, uint32_t head, uint32_t rel, size_t *n);
+/* Heads of (?, rel, tail). */
+const uint32_t *kge_index_heads(const struct kge_index *x, uint32_t rel, uint32_t tail, size_t *n);
+bool kge_index_has(const struct kge_index *x, struct kge_triple t);
+
+#endif

@@ -1,0 +1,194 @@
+/* kge/index.c - the known answers of every query, as compressed sparse rows.
+ *
+ * Two directions with one shape: the distinct pairs (known, rel) in ascending
+ * order, an offset a pair, and all answers in one array.  A pair is found
+ * through a hash table of pair numbers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kge/graph.h"
+
+struct rows {
+	uint64_t *pairs; /* known << 32 | rel, ascending */
+	uint32_t *start; /* n_pairs + 1 */
+	uint32_t *answers;
+	uint32_t *slots; /* pair number + 1; 0: free */
+	uint32_t n_pairs, mask;
+};
+
+struct kge_index {
+	struct rows tails, heads;
+};
+
+struct entry {
+	uint32_t known, rel, answer;
+};
+
+static uint64_t pair_of(uint32_t known, uint32_t rel)
+{
+	return (uint64_t)known << 32 | rel;
+}
+
+static uint32_t pair_hash(uint64_t pair)
+{
+	pair *= 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: the high bits are well mixed */
+	return (uint32_t)(pair >> 32);
+}
+
+static uint32_t column(const struct entry *e, int which)
+{
+	return which == 0 ? e->known : which == 1 ? e->rel : e->answer;
+}
+
+/* Stable counting sort by one column of ids below `ids`. */
+static void sort_by(const struct entry *from, struct entry *to, size_t n, int which, uint32_t ids)
+{
+	size_t *at = mem_array((size_t)ids + 1, sizeof *at);
+
+	for (size_t i = 0; i < n; i++)
+		at[column(&from[i], which) + 1]++;
+	for (uint32_t id = 0; id < ids; id++)
+		at[id + 1] += at[id];
+	for (size_t i = 0; i < n; i++)
+		to[at[column(&from[i], which)]++] = from[i];
+	free(at);
+}
+
+static void hash_pairs(struct rows *r)
+{
+	uint32_t slots = 16;
+
+	while (slots < r->n_pairs * 2u)
+		slots *= 2;
+	r->mask = slots - 1;
+	r->slots = mem_array(slots, sizeof *r->slots);
+	for (uint32_t p = 0; p < r->n_pairs; p++) {
+		uint32_t at = pair_hash(r->pairs[p]) & r->mask;
+
+		while (r->slots[at] != 0)
+			at = (at + 1) & r->mask;
+		r->slots[at] = p + 1;
+	}
+}
+
+/* Takes the entries in any order; uses them up. */
+static void rows_build(struct rows *r, struct entry *list, size_t n, uint32_t n_ent, uint32_t n_rel)
+{
+	struct entry *spare = mem_resize(NULL, n + 1, sizeof *spare);
+	uint32_t kept = 0;
+
+	sort_by(list, spare, n, 2, n_ent);
+	sort_by(spare, list, n, 1, n_rel);
+	sort_by(list, spare, n, 0, n_ent);
+	r->pairs = mem_resize(NULL, n + 1, sizeof *r->pairs);
+	r->start = mem_resize(NULL, n + 1, sizeof *r->start);
+	r->answers = mem_resize(NULL, n + 1, sizeof *r->answers);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t pair = pair_of(spare[i].known, spare[i].rel);
+
+		if (r->n_pairs == 0 || r->pairs[r->n_pairs - 1] != pair) {
+			r->pairs[r->n_pairs] = pair;
+			r->start[r->n_pairs++] = kept;
+		} else if (r->answers[kept - 1] == spare[i].answer) {
+			continue;
+		}
+		r->answers[kept++] = spare[i].answer;
+	}
+	r->start[r->n_pairs] = kept;
+	free(spare);
+	r->pairs = mem_resize(r->pairs, (size_t)r->n_pairs + 1, sizeof *r->pairs);
+	r->start = mem_resize(r->start, (size_t)r->n_pairs + 1, sizeof *r->start);
+	hash_pairs(r);
+}
+
+static void rows_free(struct rows *r)
+{
+	free(r->pairs);
+	free(r->start);
+	free(r->answers);
+	free(r->slots);
+}
+
+struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits)
+{
+	struct kge_index *x = mem_array(1, sizeof *x);
+	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
+	struct entry *list;
+	size_t n = 0;
+
+	for (int s = 0; s < KGE_SPLITS; s++)
+		n += splits & 1u << s ? g->split[s].n : 0;
+	list = mem_resize(NULL, n + 1, sizeof *list);
+	for (int side = 0; side < 2; side++) {
+		struct entry *to = list;
+
+		for (int s = 0; s < KGE_SPLITS; s++) {
+			for (size_t i = 0; splits & 1u << s && i < g->split[s].n; i++) {
+				struct kge_triple t = g->split[s].at[i];
+
+				*to++ = side == 0 ? (struct entry){ t.head, t.rel, t.tail }
+						  : (struct entry){ t.tail, t.rel, t.head };
+			}
+		}
+		rows_build(side == 0 ? &x->tails : &x->heads, list, n, n_ent, n_rel);
+	}
+	free(list);
+	return x;
+}
+
+void kge_index_free(struct kge_index *x)
+{
+	if (x == NULL)
+		return;
+	rows_free(&x->tails);
+	rows_free(&x->heads);
+	free(x);
+}
+
+static const uint32_t *rows_find(const struct rows *r, uint32_t known, uint32_t rel, size_t *n)
+{
+	uint64_t pair = pair_of(known, rel);
+	uint32_t at = pair_hash(pair) & r->mask;
+
+	for (; r->slots[at] != 0; at = (at + 1) & r->mask) {
+		uint32_t p = r->slots[at] - 1;
+
+		if (r->pairs[p] == pair) {
+			*n = r->start[p + 1] - r->start[p];
+			return r->answers + r->start[p];
+		}
+	}
+	*n = 0;
+	return r->answers;
+}
+
+const uint32_t *kge_index_tails(const struct kge_index *x, uint32_t head, uint32_t rel, size_t *n)
+{
+	return rows_find(&x->tails, head, rel, n);
+}
+
+const uint32_t *kge_index_heads(const struct kge_index *x, uint32_t rel, uint32_t tail, size_t *n)
+{
+	return rows_find(&x->heads, tail, rel, n);
+}
+
+bool kge_index_has(const struct kge_index *x, struct kge_triple t)
+{
+	size_t n;
+	const uint32_t *tails = kge_index_tails(x, t.head, t.rel, &n);
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (tails[half] == t.tail)
+			return true;
+		if (tails[half] < t.tail) {
+			tails += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return false;
+}

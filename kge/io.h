@@ -1,0 +1,31 @@
+/* kge/io.h - embedding tables out of the program and back in, by name.
+ *
+ *   KGE_NPY  entities.npy   NumPy 1.0 array, little-endian float32 [n, floats]
+ *            entities.txt   the names of its rows, one a line
+ *            relations.npy, relations.txt
+ *   KGE_TSV  entities.tsv   name TAB v0 TAB v1 ..., with enough digits to come
+ *            relations.tsv  back bit for bit
+ *
+ * Rows are matched by name, so the order of rows may differ on the way back. */
+#ifndef KGE_IO_H
+#define KGE_IO_H
+
+#include "base/err.h"
+#include "kge/graph.h"
+#include "kge/model.h"
+
+enum kge_table_format { KGE_NPY, KGE_TSV };
+enum { KGE_TSV_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_MAX */
+
+/* Write the rows of the graph's names into the folder, which is made if need
+ * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (TSV rows). */
+int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+	       enum kge_table_format f, struct err *e);
+
+/* Read rows into emb, whose shape they must have: every name of the graph
+ * exactly once and no other, finite numbers only.  On error emb is as it was.
+ * ERR_INPUT with file and line or row, ERR_NOTFOUND, ERR_IO. */
+int kge_import(struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+	       enum kge_table_format f, struct err *e);
+
+#endif

@@ -1,0 +1,43 @@
+/* kge/lines.h - the lines of a text file, plain, gzip or zstd, one at a time.
+ *
+ * Memory is bounded whatever the file holds: a line is at most LINES_MAX
+ * bytes, and a packed file that unpacks to more than LINES_RATIO times its
+ * size (beyond the first LINES_FREE bytes) is refused.  Every error names the
+ * file and, where one was reached, the line.
+ *
+ * A line is checked as it is read: it is UTF-8, has no control character but
+ * TAB, ends in LF (the last one may end with the file) and does not end in CR
+ * LF; the file does not begin with a byte-order mark. */
+#ifndef KGE_LINES_H
+#define KGE_LINES_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum { LINES_MAX = 64 * 1024, LINES_RATIO = 200, LINES_FREE = 64 * 1024 * 1024 };
+
+struct lines;
+
+/* ERR_NOTFOUND, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
+int lines_open(struct lines **l, const char *path, struct err *e);
+void lines_close(struct lines *l);
+
+/* 1 and the next line (without its end, NUL-terminated, good until the next
+ * call), 0 at the end of the file, or ERR_INPUT, ERR_IO. */
+int lines_next(struct lines *l, char **line, size_t *len, struct err *e);
+
+/* ERR_INPUT with "file:line: text" in *e. */
+int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Cut the line at its TABs into exactly `want` fields of 1..KGE_NAME_MAX bytes;
+ * what[i] says what field i is, for the error. */
+struct lines_field {
+	char *text; /* NUL-terminated */
+	size_t len;
+};
+int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
+		 const char *const *what, size_t want, struct err *e);
+
+#endif

@@ -1,0 +1,43 @@
+#include "kge/loss.h"
+
+#include <math.h>
+
+static double margin_loss(float margin, const float *restrict s, float *restrict slope, size_t n,
+			  float share)
+{
+	double loss = 0;
+
+	slope[0] = 0;
+	for (size_t i = 1; i <= n; i++) {
+		float x = margin - s[0] + s[i];
+
+		slope[i] = x > 0 ? share : 0.0f;
+		slope[0] -= slope[i];
+		loss += x > 0 ? (double)(x * share) : 0.0;
+	}
+	return loss;
+}
+
+double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
+		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
+		   float *restrict work)
+{
+	float share = there > 0 ? 1.0f / (float)there : 0.0f;
+	float *p = work, *softplus = work + n, *sigmoid = work + 2 * n;
+	float minus = -scores[0], first, sum;
+
+	if (c->loss == KGE_LOSS_MARGIN)
+		return margin_loss(c->margin, scores, slope, n, share);
+	k->logistic(&first, slope, &minus, 1);
+	slope[0] *= -0.5f;
+	k->logistic(softplus, sigmoid, scores + 1, n);
+	if (c->loss == KGE_LOSS_SELF_ADVERSARIAL && there > 0)
+		k->softmax(p, scores + 1, c->temperature, n);
+	else
+		for (size_t i = 0; i < n; i++)
+			p[i] = share;
+	for (size_t i = 0; i < n; i++)
+		slope[i + 1] = 0.5f * p[i] * sigmoid[i];
+	k->score[KGE_DOT](&sum, p, softplus, 1, n);
+	return 0.5 * ((double)first + (double)sum);
+}

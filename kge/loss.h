@@ -1,0 +1,23 @@
+/* kge/loss.h - the losses of methods 1.1, for one query at a time.
+ *
+ * With s the scores, s+ that of the true answer, and a mean over the candidates
+ * that are there (KGE_NONE ones are not):
+ *
+ *   self-adversarial  1/2 [ softplus(-s+) + sum_j p_j softplus(s_j) ],
+ *                     p = softmax(temperature s), no gradient through p
+ *   logistic          the same with p_j = 1/n
+ *   margin            1/n sum_j max(0, margin - s+ + s_j) */
+#ifndef KGE_LOSS_H
+#define KGE_LOSS_H
+
+#include "kge/kernel.h"
+#include "kge/train.h"
+
+/* scores[0] is the true answer's score, scores[1..n] those of the negatives,
+ * -1e30 where there is none; `there` of them are.  Writes dLoss/dscore into
+ * slope[0..n] and returns the loss.  work: 3 n floats. */
+double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
+		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
+		   float *restrict work);
+
+#endif

@@ -1,0 +1,84 @@
+/* kge/model.h - models as tables over four shared kernels (methods 1).
+ *
+ * A model turns the known pair of a triple into one query row; a kernel scores
+ * that row against candidate rows.  Models differ in the first step only, so
+ * adding one means adding a table like those in kge/models.c.
+ *
+ * Layouts (methods 1): ComplEx and RotatE rows hold dim complex numbers as
+ * 2*dim floats, real parts first, then imaginary parts; RotatE relation rows
+ * hold dim phases scaled by range/pi. */
+#ifndef KGE_MODEL_H
+#define KGE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+
+enum kge_metric {
+	KGE_L1,	     /* gamma - sum |q - c| */
+	KGE_L2,	     /* gamma - sqrt(sum (q - c)^2) */
+	KGE_DOT,     /* sum q c */
+	KGE_MODULUS, /* gamma - sum_k |q_k - c_k|, complex */
+	KGE_METRICS,
+};
+enum kge_side { KGE_TAIL, KGE_HEAD }; /* the side being predicted */
+
+struct kge_emb;
+
+struct kge_model {
+	const char *name; /* "transe", "transe_l2", "distmult", "complex", "rotate" */
+	enum kge_metric metric;
+	size_t (*entity_floats)(size_t dim);
+	size_t (*relation_floats)(size_t dim);
+	/* q = query(known, rel); all rows of entity_floats(dim) but rel; never overlapping.
+	 * range is kge_emb.range (RotatE's phase scale; others ignore it). */
+	void (*query)(float *restrict q, const float *restrict known, const float *restrict rel,
+		      size_t dim, float range, enum kge_side s);
+	/* Given dL/dq, add to dL/dknown and dL/drel. */
+	void (*query_grad)(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			   const float *restrict known, const float *restrict rel, size_t dim,
+			   float range, enum kge_side s);
+};
+
+extern const struct kge_model *const kge_models[];	  /* NULL at the end */
+const struct kge_model *kge_model_find(const char *name); /* NULL */
+
+/* ---- the tables of one agent ---- */
+
+struct kge_emb {
+	const struct kge_model *model;
+	size_t dim; /* as in the papers: complex numbers for ComplEx, RotatE */
+	uint32_t n_ent, n_rel;
+	size_t ent_floats, rel_floats; /* floats in a row */
+	float gamma, range;	       /* range = (gamma + 2) / dim */
+	float *ent, *rel;	       /* row-major, 64-byte aligned */
+};
+
+/* Rows uniform in +-range (methods 1).  Free with kge_emb_free(). */
+struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,
+			    uint32_t n_rel, struct rng *r);
+struct kge_emb *kge_emb_copy(const struct kge_emb *from);
+void kge_emb_assign(struct kge_emb *to, const struct kge_emb *from); /* same shapes */
+void kge_emb_free(struct kge_emb *e);
+/* Entity rows longer than 1 become as long as 1. */
+void kge_emb_normalize(struct kge_emb *e);
+void kge_row_into_unit_ball(float *row, size_t n);
+/* BLAKE2b-256 over shape and rows: two tables are equal bit for bit iff these are. */
+void kge_emb_digest(const struct kge_emb *e, uint8_t out[32]);
+
+static inline float *kge_ent(const struct kge_emb *e, uint32_t id)
+{
+	return e->ent + (size_t)id * e->ent_floats;
+}
+
+static inline float *kge_rel(const struct kge_emb *e, uint32_t id)
+{
+	return e->rel + (size_t)id * e->rel_floats;
+}
+
+/* Score of one triple by the scalar reference: slow, for checks and tests. */
+float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail);
+
+#endif

@@ -1,0 +1,156 @@
+/* kge/models.c - the table of models (methods 1). */
+#include <math.h>
+#include <string.h>
+
+#include "kge/model.h"
+
+static size_t one(size_t dim)
+{
+	return dim;
+}
+
+static size_t two(size_t dim)
+{
+	return 2 * dim;
+}
+
+/* ---- TransE: tail query h + r, head query t - r ---- */
+
+static void transe_query(float *restrict q, const float *restrict known, const float *restrict rel,
+			 size_t dim, float range, enum kge_side s)
+{
+	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+
+	(void)range;
+	for (size_t i = 0; i < dim; i++)
+		q[i] = known[i] + sign * rel[i];
+}
+
+static void transe_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			const float *restrict known, const float *restrict rel, size_t dim,
+			float range, enum kge_side s)
+{
+	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+
+	(void)known, (void)rel, (void)range;
+	for (size_t i = 0; i < dim; i++) {
+		dknown[i] += dq[i];
+		drel[i] += sign * dq[i];
+	}
+}
+
+/* ---- DistMult: known o r on either side ---- */
+
+static void distmult_query(float *restrict q, const float *restrict known,
+			   const float *restrict rel, size_t dim, float range, enum kge_side s)
+{
+	(void)range, (void)s;
+	for (size_t i = 0; i < dim; i++)
+		q[i] = known[i] * rel[i];
+}
+
+static void distmult_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			  const float *restrict known, const float *restrict rel, size_t dim,
+			  float range, enum kge_side s)
+{
+	(void)range, (void)s;
+	for (size_t i = 0; i < dim; i++) {
+		dknown[i] += dq[i] * rel[i];
+		drel[i] += dq[i] * known[i];
+	}
+}
+
+/* ---- q = known * (c + i z), where the head side takes the conjugate: z < 0 ----
+ *
+ * Both complex models turn a known row by the relation's complex numbers. */
+
+static void complex_query(float *restrict q, const float *restrict known, const float *restrict rel,
+			  size_t dim, float range, enum kge_side s)
+{
+	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+
+	(void)range;
+	for (size_t i = 0; i < dim; i++) {
+		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
+
+		q[i] = a * c - b * z;
+		q[dim + i] = a * z + b * c;
+	}
+}
+
+static void complex_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			 const float *restrict known, const float *restrict rel, size_t dim,
+			 float range, enum kge_side s)
+{
+	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+
+	(void)range;
+	for (size_t i = 0; i < dim; i++) {
+		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
+		float x = dq[i], y = dq[dim + i];
+
+		dknown[i] += x * c + y * z;
+		dknown[dim + i] += y * c - x * z;
+		drel[i] += x * a + y * b;
+		drel[dim + i] += sign * (y * a - x * b);
+	}
+}
+
+/* ---- RotatE: the complex number is e^(i theta), theta = rel / (range / pi) ---- */
+
+static const float pi = 3.14159265358979323846f;
+
+static void rotate_query(float *restrict q, const float *restrict known, const float *restrict rel,
+			 size_t dim, float range, enum kge_side s)
+{
+	float turn = (s == KGE_TAIL ? pi : -pi) / range;
+
+	for (size_t i = 0; i < dim; i++) {
+		float a = known[i], b = known[dim + i], c, z;
+
+		sincosf(turn * rel[i], &z, &c);
+		q[i] = a * c - b * z;
+		q[dim + i] = a * z + b * c;
+	}
+}
+
+static void rotate_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			const float *restrict known, const float *restrict rel, size_t dim,
+			float range, enum kge_side s)
+{
+	float turn = (s == KGE_TAIL ? pi : -pi) / range;
+
+	for (size_t i = 0; i < dim; i++) {
+		float a = known[i], b = known[dim + i], x = dq[i], y = dq[dim + i], c, z;
+
+		sincosf(turn * rel[i], &z, &c);
+		dknown[i] += x * c + y * z;
+		dknown[dim + i] += y * c - x * z;
+		/* dq/dtheta = i q */
+		drel[i] += turn * (y * (a * c - b * z) - x * (a * z + b * c));
+	}
+}
+
+static const struct kge_model transe = { "transe", KGE_L1, one, one, transe_query, transe_grad };
+static const struct kge_model transe_l2 = {
+	"transe_l2", KGE_L2, one, one, transe_query, transe_grad
+};
+static const struct kge_model distmult = { "distmult", KGE_DOT,	       one,
+					   one,	       distmult_query, distmult_grad };
+static const struct kge_model complex_model = { "complex", KGE_DOT,	  two,
+						two,	   complex_query, complex_grad };
+static const struct kge_model rotate = {
+	"rotate", KGE_MODULUS, two, one, rotate_query, rotate_grad
+};
+
+const struct kge_model *const kge_models[] = {
+	&transe, &transe_l2, &distmult, &complex_model, &rotate, NULL,
+};
+
+const struct kge_model *kge_model_find(const char *name)
+{
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		if (strcmp(kge_models[i]->name, name) == 0)
+			return kge_models[i];
+	return NULL;
+}

@@ -1,0 +1,33 @@
+/* kge/optimizer.h - the state of one table's optimiser and a step on one row (methods 1.2).
+ *
+ * Adam row-sparse ("lazy"): a row that no batch touches keeps its moments as
+ * they are; the bias correction goes by the number of batches so far, as in
+ * PyTorch's SparseAdam.  Adam dense moves every row at every batch. */
+#ifndef KGE_OPTIMIZER_H
+#define KGE_OPTIMIZER_H
+
+#include <stddef.h>
+
+#include "kge/kernel.h"
+#include "kge/train.h"
+
+struct kge_optimizer_table {
+	float *m, *v; /* as long as the table; NULL where the optimiser has none */
+	size_t rows, floats;
+};
+
+void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, size_t rows,
+			size_t floats);
+void kge_optimizer_release(struct kge_optimizer_table *t);
+void kge_optimizer_clear(struct kge_optimizer_table *t);
+
+/* The constants of batch number `batches` (from 1). */
+struct kge_step kge_optimizer_step(enum kge_optimizer o, float lr, uint64_t batches);
+/* w -= ... for row `row` of the table. */
+void kge_optimizer_row(const struct kge_optimizer_table *t, enum kge_optimizer o,
+		       const struct kge_kernels *k, const struct kge_step *s, size_t row,
+		       float *restrict w, const float *restrict g);
+/* Ask for a row's state ahead of time. */
+void kge_optimizer_prefetch(const struct kge_optimizer_table *t, size_t row);
+
+#endif

@@ -1,0 +1,318 @@
+#include "kge/train.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kge/batch.h"
+
+enum { PAIRS_MAX = 1 << 26 }; /* queries x negatives in a batch: 256 MiB a column */
+
+struct kge_trainer {
+	struct kge_train_config c;
+	const struct kge_graph *g;
+	struct kge_emb *emb;
+	struct kge_answers *answers;
+	struct kge_optimizer_table ent, rel;
+	uint32_t *order;
+	struct kge_batch batch;
+	uint64_t epoch;	  /* counted epochs so far */
+	uint64_t batches; /* optimiser steps since the moments were cleared */
+	uint64_t turns;	  /* batches so far, for whose turn it is to be corrupted */
+};
+
+/* ---- settings ---- */
+
+void kge_train_defaults(struct kge_train_config *c)
+{
+	*c = (struct kge_train_config){
+		.loss = KGE_LOSS_SELF_ADVERSARIAL,
+		.optimizer = KGE_ADAM_SPARSE,
+		.corrupt = KGE_CORRUPT_ALTERNATE,
+		.lr = 1e-3f,
+		.margin = 1.0f,
+		.temperature = 1.0f,
+		.negatives = 64,
+		.batch = 256,
+		.shared_chunk = 16,
+		.filtered = true,
+		.threads = 2,
+		.seed = 1,
+	};
+}
+
+static int check_float(const char *key, float x, bool zero_too, struct err *e)
+{
+	if (isfinite(x) && (x > 0 || (zero_too && x == 0)))
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: must be a number %s 0, not %g", key,
+		       zero_too ? "not below" : "above", (double)x);
+}
+
+static int check_count(const char *key, uint32_t x, uint32_t max, struct err *e)
+{
+	if (x >= 1 && x <= max)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: must be 1 to %u, not %u", key, max, x);
+}
+
+int kge_train_check(const struct kge_train_config *c, struct err *e)
+{
+	int rc = check_float("train.lr", c->lr, false, e);
+
+	if (rc == 0)
+		rc = check_float("train.margin", c->margin, true, e);
+	if (rc == 0)
+		rc = check_float("train.temperature", c->temperature, true, e);
+	if (rc == 0)
+		rc = check_count("train.negatives", c->negatives, 65534, e);
+	if (rc == 0)
+		rc = check_count("train.batch", c->batch, 32768, e);
+	if (rc == 0)
+		rc = check_count("train.threads", c->threads, PARALLEL_MAX, e);
+	if (rc == 0 && (uint64_t)c->batch * c->negatives > PAIRS_MAX)
+		rc = err_set(e, ERR_USAGE,
+			     "train.batch x train.negatives: must be at most %d, not %u x %u",
+			     PAIRS_MAX, c->batch, c->negatives);
+	return rc;
+}
+
+/* ---- life ---- */
+
+struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
+				    struct kge_emb *emb)
+{
+	struct kge_trainer *t = mem_array(1, sizeof(*t));
+	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	struct kge_batch *b = &t->batch;
+
+	assert(kge_train_check(c, NULL) == 0 && train->n < KGE_NONE);
+	t->c = *c;
+	t->g = g;
+	t->emb = emb;
+	t->answers = c->filtered ? kge_answers_new(train) : NULL;
+	t->order = mem_array(train->n, sizeof(*t->order));
+	kge_optimizer_init(&t->ent, c->optimizer, emb->n_ent, emb->ent_floats);
+	kge_optimizer_init(&t->rel, c->optimizer, emb->n_rel, emb->rel_floats);
+	b->c = &t->c;
+	b->k = kge_kernels_pick();
+	b->train = train;
+	b->answers = t->answers;
+	b->emb = emb;
+	b->ent = &t->ent;
+	b->rel = &t->rel;
+	b->order = t->order;
+	kge_batch_init(b, c->threads);
+	return t;
+}
+
+void kge_trainer_free(struct kge_trainer *t)
+{
+	if (t == NULL)
+		return;
+	kge_batch_release(&t->batch);
+	kge_optimizer_release(&t->ent);
+	kge_optimizer_release(&t->rel);
+	kge_answers_free(t->answers);
+	free(t->order);
+	free(t);
+}
+
+void kge_trainer_reset_optimizer(struct kge_trainer *t)
+{
+	kge_optimizer_clear(&t->ent);
+	kge_optimizer_clear(&t->rel);
+	t->batches = 0;
+}
+
+/* ---- an epoch ---- */
+
+/* Order and streams of an epoch follow from seed and number, so a saved run needs neither. */
+static void begin_epoch(struct kge_trainer *t)
+{
+	struct rng root, shuffle;
+	size_t n = t->batch.train->n;
+
+	rng_seed(&root, t->c.seed);
+	shuffle = rng_stream(&root, 2 * t->epoch);
+	t->batch.rng = rng_stream(&root, 2 * t->epoch + 1);
+	for (size_t i = 0; i < n; i++)
+		t->order[i] = (uint32_t)i;
+	rng_shuffle(&shuffle, t->order, n, sizeof(*t->order));
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		t->batch.lane[k].loss = 0;
+	if (t->c.normalize)
+		kge_emb_normalize(t->emb);
+}
+
+/* Make `first` the start of the batch at hand. */
+static void begin_batch(struct kge_trainer *t, size_t first)
+{
+	struct kge_batch *b = &t->batch;
+	size_t rest = b->train->n - first;
+
+	b->first = first;
+	b->n = rest < t->c.batch ? rest : t->c.batch;
+	b->n_queries = b->n * (t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1);
+	b->number = ++t->turns;
+	b->step = kge_optimizer_step(t->c.optimizer, t->c.lr, ++t->batches);
+}
+
+struct run {
+	struct kge_trainer *t;
+	const atomic_bool *cancel;
+	bool canceled; /* written by thread 0 between two meetings of the team */
+	bool over;
+};
+
+static void next_batch(struct run *r, size_t first)
+{
+	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
+	r->over = r->canceled || first >= r->t->batch.train->n;
+	if (!r->over)
+		begin_batch(r->t, first);
+}
+
+static void run_epoch(void *ctx, struct team *team, size_t k)
+{
+	struct run *r = ctx;
+
+	for (size_t first = 0;; first += r->t->c.batch) {
+		if (k == 0)
+			next_batch(r, first);
+		team_wait(team);
+		if (r->over)
+			return;
+		kge_batch_run(&r->t->batch, team, k);
+	}
+}
+
+static double mean_loss(const struct kge_trainer *t)
+{
+	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+	double sum = 0;
+
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		sum += t->batch.lane[k].loss;
+	return t->batch.train->n > 0 ? sum / (double)(sides * t->batch.train->n) : 0.0;
+}
+
+int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel)
+{
+	struct run r = { .t = t, .cancel = cancel };
+
+	begin_epoch(t);
+	team_run(t->c.threads, run_epoch, &r);
+	if (r.canceled)
+		return ERR_CANCELED;
+	t->epoch++;
+	if (loss != NULL)
+		*loss = mean_loss(t);
+	return 0;
+}
+
+/* ---- saved runs: a header, then the moments of entities and of relations ---- */
+
+struct header {
+	char magic[8];
+	uint64_t seed, epoch, batches, turns;
+	uint64_t n_triples, ent_rows, ent_floats, rel_rows, rel_floats;
+	uint32_t optimizer, threads;
+};
+
+static struct header header_of(const struct kge_trainer *t)
+{
+	return (struct header){
+		.magic = "fkgetr1",
+		.seed = t->c.seed,
+		.epoch = t->epoch,
+		.batches = t->batches,
+		.turns = t->turns,
+		.n_triples = t->batch.train->n,
+		.ent_rows = t->ent.rows,
+		.ent_floats = t->ent.floats,
+		.rel_rows = t->rel.rows,
+		.rel_floats = t->rel.floats,
+		.optimizer = t->c.optimizer,
+		.threads = t->c.threads,
+	};
+}
+
+/* Calls fn for each piece of state, in their order in the file. */
+static size_t each_state(const struct kge_trainer *t, void (*fn)(void *ctx, float *x, size_t bytes),
+			 void *ctx)
+{
+	const struct kge_optimizer_table *tables[2] = { &t->ent, &t->rel };
+	size_t total = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		const struct kge_optimizer_table *o = tables[i / 2];
+		float *x = i % 2 == 0 ? o->m : o->v;
+		size_t bytes = x != NULL ? o->rows * o->floats * sizeof(*x) : 0;
+
+		if (bytes > 0 && fn != NULL)
+			fn(ctx, x, bytes);
+		total += bytes;
+	}
+	return total;
+}
+
+static void save_state(void *ctx, float *x, size_t bytes)
+{
+	buf_add(ctx, x, bytes);
+}
+
+void kge_trainer_save(const struct kge_trainer *t, struct buf *out)
+{
+	struct header h = header_of(t);
+
+	buf_add(out, &h, sizeof(h));
+	each_state(t, save_state, out);
+}
+
+static void load_state(void *ctx, float *x, size_t bytes)
+{
+	const uint8_t **at = ctx;
+
+	memcpy(x, *at, bytes);
+	*at += bytes;
+}
+
+static int check_header(const struct kge_trainer *t, const struct header *h, struct err *e)
+{
+	struct header mine = header_of(t);
+
+	if (memcmp(h->magic, mine.magic, sizeof(mine.magic)) != 0)
+		return err_set(e, ERR_INPUT, "saved training: not a trainer's state");
+	mine.epoch = h->epoch;
+	mine.batches = h->batches;
+	mine.turns = h->turns;
+	if (memcmp(h, &mine, sizeof(mine)) != 0)
+		return err_set(e, ERR_INPUT,
+			       "saved training: made with another graph, model, optimizer, seed or "
+			       "number of threads; train from the tables with a fresh trainer");
+	return 0;
+}
+
+int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e)
+{
+	const uint8_t *at = bytes + sizeof(struct header);
+	struct header h;
+	int rc;
+
+	if (n != sizeof(h) + each_state(t, NULL, NULL))
+		return err_set(e, ERR_INPUT, "saved training: %zu bytes, where %zu belong", n,
+			       sizeof(h) + each_state(t, NULL, NULL));
+	memcpy(&h, bytes, sizeof(h));
+	rc = check_header(t, &h, e);
+	if (rc != 0)
+		return rc;
+	t->epoch = h.epoch;
+	t->batches = h.batches;
+	t->turns = h.turns;
+	each_state(t, load_state, &at);
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* kge/train.h - training of one agent's tables on its own train split (methods 1.1, 1.2).
+ *
+ * A trainer owns the optimiser's state, the order of the triples and the
+ * generator; the tables are the caller's.  A step is exact over its batch and every
+ * row belongs to one thread, so a run is deterministic and can be saved and
+ * resumed bit for bit with any number of threads; runs with different numbers of
+ * threads differ in the last digits (the order in which gradients are summed). */
+#ifndef KGE_TRAIN_H
+#define KGE_TRAIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "kge/graph.h"
+#include "kge/model.h"
+
+enum kge_loss { KGE_LOSS_SELF_ADVERSARIAL, KGE_LOSS_LOGISTIC, KGE_LOSS_MARGIN };
+enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE };
+/* Which side of a positive is asked for, each being one query: by turns from batch
+ * to batch, always the tail, or both (two queries a positive). */
+enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
+
+struct kge_train_config {
+	enum kge_loss loss;
+	enum kge_optimizer optimizer;
+	enum kge_corrupt corrupt;
+	float lr;
+	float margin;	       /* margin loss */
+	float temperature;     /* self-adversarial alpha */
+	uint32_t negatives;    /* per query, 1..65534 */
+	uint32_t batch;	       /* positives in one optimiser step, 1..32768 */
+	uint32_t shared_chunk; /* positives that share a block of negatives; 0 or 1: none */
+	bool filtered;	       /* negatives never a train triple */
+	bool normalize;	       /* entity rows kept in the unit ball (OpenKE's TransE) */
+	uint32_t threads;
+	uint64_t seed;
+};
+
+/* The defaults of agent.yaml. */
+void kge_train_defaults(struct kge_train_config *c);
+/* ERR_USAGE with the key and what is allowed. */
+int kge_train_check(const struct kge_train_config *c, struct err *e);
+
+struct kge_trainer;
+
+/* Borrows graph and emb until freed.  emb may be changed by the caller between epochs. */
+struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
+				    struct kge_emb *emb);
+void kge_trainer_free(struct kge_trainer *t);
+/* One pass over train; *loss is the mean over its queries.  *cancel (may be NULL) set to
+ * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted. */
+int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
+/* Forget the moments, as the papers do at each federated round. */
+void kge_trainer_reset_optimizer(struct kge_trainer *t);
+/* Appends everything a resumed run needs besides the tables, config and graph. */
+void kge_trainer_save(const struct kge_trainer *t, struct buf *out);
+/* ERR_INPUT, with the trainer as it was, if the bytes are not of a trainer with the same
+ * shapes, optimiser, seed and number of threads. */
+int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e);
+
+#endif

@@ -1,0 +1,277 @@
+/* Tables out and in, by name.  Given a folder as its argument, this program
+ * instead exports a small table there, for test_npy.sh to read with NumPy, or
+ * with "import" before the folder reads back what NumPy wrote. */
+#include "tests/test.h"
+#include "tests/folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "kge/io.h"
+
+/* Names in the given direction: the same graph with other ids. */
+static struct kge_graph *named_graph(bool backwards)
+{
+	static const char *const names[] = { "a", "b b", "\xce\xb3", "d'\"\\", "e" };
+	struct kge_graph *g = kge_graph_new();
+
+	for (size_t i = 0; i < 5; i++) {
+		const char *name = names[backwards ? 4 - i : i];
+
+		kge_vocab_add(g->entities, name, strlen(name));
+	}
+	kge_vocab_add(g->relations, backwards ? "s" : "r", 1);
+	kge_vocab_add(g->relations, backwards ? "r" : "s", 1);
+	return g;
+}
+
+static struct kge_emb *random_emb(const char *model, size_t dim, const struct kge_graph *g,
+				  uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed);
+	return kge_emb_new(kge_model_find(model), dim, 6, kge_vocab_count(g->entities),
+			   kge_vocab_count(g->relations), &r);
+}
+
+static void same_rows(const struct kge_emb *a, const struct kge_graph *in_a,
+		      const struct kge_emb *b, const struct kge_graph *in_b)
+{
+	for (uint32_t id = 0; id < kge_vocab_count(in_a->entities); id++) {
+		size_t len;
+		const char *name = kge_vocab_name(in_a->entities, id, &len);
+
+		assert_memory_equal(kge_ent(a, id),
+				    kge_ent(b, kge_vocab_find(in_b->entities, name, len)),
+				    a->ent_floats * sizeof(float));
+	}
+	for (uint32_t id = 0; id < kge_vocab_count(in_a->relations); id++) {
+		size_t len;
+		const char *name = kge_vocab_name(in_a->relations, id, &len);
+
+		assert_memory_equal(kge_rel(a, id),
+				    kge_rel(b, kge_vocab_find(in_b->relations, name, len)),
+				    a->rel_floats * sizeof(float));
+	}
+}
+
+static void there_and_back(void **state)
+{
+	static const char *const models[] = { "transe", "rotate", "complex" };
+	struct kge_graph *g = named_graph(false), *h = named_graph(true);
+
+	(void)state;
+	for (size_t m = 0; m < 3; m++) {
+		for (int f = KGE_NPY; f <= KGE_TSV; f++) {
+			struct kge_emb *a = random_emb(models[m], 7, g, 1);
+			struct kge_emb *b = random_emb(models[m], 7, h, 2);
+			struct err e = { 0 };
+
+			a->ent[0] = -0.0f;
+			a->ent[1] = 1e-45f; /* the smallest there is */
+			a->ent[2] = 3.4028235e38f;
+			assert_int_equal(kge_export(a, g, folder, (enum kge_table_format)f, &e), 0);
+			assert_int_equal(kge_import(b, h, folder, (enum kge_table_format)f, &e), 0);
+			same_rows(a, g, b, h);
+			kge_emb_free(a);
+			kge_emb_free(b);
+		}
+	}
+	kge_graph_free(g);
+	kge_graph_free(h);
+}
+
+/* ---- what is refused ---- */
+
+static void put(const char *name, const void *bytes, size_t n)
+{
+	char *path = file_join(folder, name);
+
+	assert_int_equal(file_write_atomic(path, bytes, n, 0600, NULL), 0);
+	free(path);
+}
+
+static void refuses(struct kge_emb *emb, const struct kge_graph *g, enum kge_table_format f,
+		    const char *says)
+{
+	struct kge_emb *before = kge_emb_copy(emb);
+	struct err e = { 0 };
+
+	assert_int_equal(kge_import(emb, g, folder, f, &e), ERR_INPUT);
+	if (strstr(e.text, says) == NULL)
+		fail_msg("says \"%s\", not \"%s\"", e.text, says);
+	same_rows(emb, g, before, g);
+	kge_emb_free(before);
+}
+
+#define TEXT(s) s, sizeof s - 1
+
+static void broken_tsv_is_refused_by_line(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		const char *says;
+	} bad[] = {
+		{ TEXT("x\t1\t2\n"), "entities.tsv:1: 'x' is not one of the graph's entities" },
+		{ TEXT("e0\t1\t2\ne0\t1\t2\n"), "entities.tsv:2: 'e0' is there twice" },
+		{ TEXT("e0\t1\t2\n"), "entities.tsv: no row for 'e1'" },
+		{ TEXT(""), "entities.tsv: no row for 'e0'" },
+		{ TEXT("e0\t1\n"), "entities.tsv:1: 2 columns where 3" },
+		{ TEXT("e0\t1\t2\t3\n"), "entities.tsv:1: 4 columns where 3" },
+		{ TEXT("e0\t1\t2x\n"), "entities.tsv:1: column 3: '2x' is not a finite number" },
+		{ TEXT("e0\tnan\t2\n"), "entities.tsv:1: column 2: 'nan' is not a finite" },
+		{ TEXT("e0\t1\t1e99\n"), "entities.tsv:1: column 3: '1e99' is not a finite" },
+		{ TEXT("e0\t1\t\n"), "entities.tsv:1: column 3 (number) is empty" },
+	};
+	struct kge_graph *g = kge_graph_new();
+	struct kge_emb *emb;
+
+	(void)state;
+	kge_vocab_add(g->entities, "e0", 2);
+	kge_vocab_add(g->entities, "e1", 2);
+	kge_vocab_add(g->relations, "r", 1);
+	emb = random_emb("transe", 2, g, 3);
+	put("relations.tsv", TEXT("r\t1\t2\n"));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		put("entities.tsv", bad[i].bytes, bad[i].n);
+		refuses(emb, g, KGE_TSV, bad[i].says);
+	}
+	put("entities.tsv", TEXT("e0\t1\t2\ne1\t3\t4\n"));
+	put("relations.tsv", TEXT("r\t1\tx\n"));
+	refuses(emb, g, KGE_TSV, "relations.tsv:1: column 3");
+	put("relations.tsv", TEXT("r\t5\t6\n"));
+	assert_int_equal(kge_import(emb, g, folder, KGE_TSV, NULL), 0);
+	assert_near(emb->ent[3], 4, 0, 0);
+	assert_near(emb->rel[0], 5, 0, 0);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* Every byte of a good file changed, and every length: refused or equal, never a crash. */
+static void broken_npy_is_refused(void **state)
+{
+	struct kge_graph *g = named_graph(false);
+	struct kge_emb *a = random_emb("transe", 3, g, 4), *b = random_emb("transe", 3, g, 5);
+	char *path = file_join(folder, "entities.npy");
+	struct buf good = { 0 };
+	float nan = NAN;
+
+	(void)state;
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(file_read(path, 65536, &good, NULL), 0);
+	assert_int_equal(good.len, 128 + 5 * 3 * 4);
+	for (size_t n = 0; n < good.len; n++) {
+		put("entities.npy", good.base, n);
+		refuses(b, g, KGE_NPY, "entities.npy: ");
+	}
+	for (size_t at = 0; at < 128; at++) {
+		good.base[at] ^= 0x15;
+		put("entities.npy", good.base, good.len);
+		(void)kge_import(b, g, folder, KGE_NPY, NULL);
+		good.base[at] ^= 0x15;
+	}
+	memcpy(good.base + 128 + 4 * 4, &nan, 4);
+	put("entities.npy", good.base, good.len);
+	refuses(b, g, KGE_NPY, "entities.npy: row 1 has a number that is not finite");
+	buf_add(&good, "x", 1);
+	memcpy(good.base + 128 + 4 * 4, &a->ent[4], 4);
+	put("entities.npy", good.base, good.len);
+	refuses(b, g, KGE_NPY, "entities.npy: more bytes after its 5 rows");
+	put("entities.npy", good.base, good.len - 1);
+	put("entities.txt", TEXT("a\nb b\n"));
+	refuses(b, g, KGE_NPY, "entities.txt: no row for");
+	kge_emb_free(b);
+	b = random_emb("transe", 4, g, 5);
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	refuses(b, g, KGE_NPY, "entities.npy: 5 rows of 3 numbers where 5 of 4 are wanted");
+	buf_release(&good);
+	free(path);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
+static void failed_exports_say_why(void **state)
+{
+	struct kge_graph *g = named_graph(false);
+	struct kge_emb *emb = random_emb("transe", KGE_TSV_FLOATS_MAX + 1, g, 6);
+	char *path = file_join(folder, "in-the-way");
+	struct err e = { 0 };
+
+	(void)state;
+	put("in-the-way", "", 0);
+	assert_true(kge_export(emb, g, path, KGE_NPY, &e) < 0);
+	assert_non_null(strstr(e.text, "in-the-way"));
+	assert_int_equal(kge_export(emb, g, folder, KGE_TSV, &e), ERR_TOOBIG);
+	free(path);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* ---- with NumPy ---- */
+
+/* Row k of the table is k + i / 8 in column i. */
+static struct kge_emb *known_emb(const struct kge_graph *g)
+{
+	struct kge_emb *emb = random_emb("rotate", 5, g, 1);
+
+	for (size_t i = 0; i < 5 * emb->ent_floats; i++)
+		emb->ent[i] = (float)(i / emb->ent_floats) + (float)(i % emb->ent_floats) / 8;
+	for (size_t i = 0; i < 2 * emb->rel_floats; i++)
+		emb->rel[i] = (float)i;
+	return emb;
+}
+
+static int export_for_numpy(const char *to)
+{
+	struct kge_graph *g = named_graph(false);
+	struct kge_emb *emb = known_emb(g);
+	struct err e = { 0 };
+	int rc = kge_export(emb, g, to, KGE_NPY, &e);
+
+	if (rc != 0)
+		fprintf(stderr, "%s\n", e.text);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+	return rc != 0;
+}
+
+static int import_from_numpy(const char *from)
+{
+	struct kge_graph *g = named_graph(true), *h = named_graph(false);
+	struct kge_emb *got = random_emb("rotate", 5, g, 9), *want = known_emb(h);
+	struct err e = { 0 };
+	int rc = kge_import(got, g, from, KGE_NPY, &e);
+
+	if (rc != 0)
+		fprintf(stderr, "%s\n", e.text);
+	else
+		rc = memcmp(kge_ent(got, 4), kge_ent(want, 0), want->ent_floats * 4) != 0 ||
+		     memcmp(kge_rel(got, 0), kge_rel(want, 1), want->rel_floats * 4) != 0;
+	kge_emb_free(got);
+	kge_emb_free(want);
+	kge_graph_free(g);
+	kge_graph_free(h);
+	return rc != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(broken_tsv_is_refused_by_line),
+		cmocka_unit_test(broken_npy_is_refused),
+		cmocka_unit_test(failed_exports_say_why),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "import") == 0)
+		return import_from_numpy(argv[2]);
+	if (argc == 2)
+		return export_for_numpy(argv[1]);
+	return cmocka_run_group_tests_name("kge io", tests, make_folder, remove_folder);
+}

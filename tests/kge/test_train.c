@@ -1,0 +1,610 @@
+/* Training: gradients of the whole step by differences, resume, determinism, learning. */
+#include "tests/test.h"
+
+#include "base/mem.h"
+#include "kge/loss.h"
+#include "kge/negatives.h"
+#include "kge/train.h"
+
+/* ---- a small world ----
+ *
+ * Entities stand in a ring of N; relation k moves k + 1 places on. */
+enum { N = 40, STEPS = 3 };
+
+/* Entities and relations, and no triple. */
+static struct kge_graph *names(void)
+{
+	struct kge_graph *g = kge_graph_new();
+	char name[16];
+
+	for (int i = 0; i < N; i++)
+		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%d", i));
+	for (int i = 0; i < STEPS; i++)
+		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%d", i));
+	return g;
+}
+
+static struct kge_graph *ring(void)
+{
+	struct kge_graph *g = names();
+
+	for (uint32_t i = 0; i < N; i++)
+		for (uint32_t k = 0; k < STEPS; k++)
+			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, (i + k + 1) % N });
+	return g;
+}
+
+static struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g, float gamma)
+{
+	struct rng r;
+
+	rng_seed(&r, 11);
+	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
+			   kge_vocab_count(g->relations), &r);
+}
+
+static struct kge_train_config config(void)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.threads = 1;
+	c.shared_chunk = 0;
+	c.negatives = 5;
+	c.batch = 17;
+	return c;
+}
+
+/* ---- gradients ----
+ *
+ * One batch holds all of train.  Its loss does not depend on the step that follows, and a
+ * step of SGD with rate 1 leaves w - gradient. */
+static double loss_at(const struct kge_train_config *c, const struct kge_graph *g,
+		      const struct kge_emb *emb, struct kge_emb *after)
+{
+	struct kge_emb *copy = kge_emb_copy(emb);
+	struct kge_trainer *t = kge_trainer_new(c, g, copy);
+	double loss;
+
+	assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
+	if (after != NULL)
+		kge_emb_assign(after, copy);
+	kge_trainer_free(t);
+	kge_emb_free(copy);
+	return loss;
+}
+
+static void check_table(const struct kge_train_config *c, const struct kge_graph *g,
+			struct kge_emb *emb, float *x, const float *after, size_t n)
+{
+	float h = 5e-4f;
+	size_t off = 0, checked = 0;
+
+	for (size_t i = 0; i < n; i += 1 + n / 60) {
+		float keep = x[i], slope = keep - after[i];
+		double up, down, want;
+
+		x[i] = keep + h;
+		up = loss_at(c, g, emb, NULL);
+		x[i] = keep - h;
+		down = loss_at(c, g, emb, NULL);
+		x[i] = keep;
+		want = (up - down) / (2 * (double)h);
+		off += fabs((double)slope - want) > 2e-2 * fabs(want) + 5e-4;
+		checked++;
+	}
+	/* |x| and max(0, x) bend: a difference across a bend is off by a little.  A slope sums
+	 * hundreds of |x| in L1, so this meets one in some places; a wrong gradient, everywhere. */
+	if (off * (emb->model->metric == KGE_L1 ? 4 : 12) > checked)
+		fail_msg("%s: %zu of %zu slopes are off", emb->model->name, off, checked);
+}
+
+static void check_step(const char *model, size_t dim, enum kge_loss loss, enum kge_corrupt corrupt,
+		       uint32_t chunk)
+{
+	struct kge_graph *g = ring();
+	struct kge_emb *emb = emb_of(model, dim, g, 2), *after = kge_emb_copy(emb);
+	struct kge_train_config c = config();
+
+	c.loss = loss;
+	c.corrupt = corrupt;
+	c.optimizer = KGE_SGD;
+	c.lr = 1;
+	c.batch = 1000;
+	c.temperature = 0; /* the gradient does not go through p: hold it still */
+	c.shared_chunk = chunk;
+	loss_at(&c, g, emb, after);
+	check_table(&c, g, emb, emb->ent, after->ent, emb->n_ent * emb->ent_floats);
+	check_table(&c, g, emb, emb->rel, after->rel, emb->n_rel * emb->rel_floats);
+	kge_emb_free(emb);
+	kge_emb_free(after);
+	kge_graph_free(g);
+}
+
+static void test_gradients(void **state)
+{
+	(void)state;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		const char *m = kge_models[i]->name;
+
+		check_step(m, 5, KGE_LOSS_SELF_ADVERSARIAL, KGE_CORRUPT_ALTERNATE, 0);
+		check_step(m, 17, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 4);
+		check_step(m, 9, KGE_LOSS_MARGIN, KGE_CORRUPT_TAIL, 0);
+		check_step(m, 37, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 0);
+	}
+}
+
+/* ---- losses by hand ---- */
+
+static double softplus(double x)
+{
+	return log1p(exp(x));
+}
+
+static void test_losses_by_hand(void **state)
+{
+	static const float s[] = { 1.0f, 0.5f, -1e30f, 2.0f };
+	double e1 = exp(0.7 * 0.5), e3 = exp(0.7 * 2.0), p1 = e1 / (e1 + e3), p3 = e3 / (e1 + e3);
+	struct kge_train_config c = config();
+	float slope[4], work[9];
+	double loss;
+
+	(void)state;
+	c.temperature = 0.7f;
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	assert_near(loss, .5 * (softplus(-1) + p1 * softplus(.5) + p3 * softplus(2)), 1e-5, 0);
+	assert_near(slope[0], -.5 / (1 + exp(1)), 1e-5, 0);
+	assert_near(slope[1], .5 * p1 / (1 + exp(-.5)), 1e-5, 0);
+	assert_near(slope[3], .5 * p3 / (1 + exp(-2)), 1e-5, 0);
+	assert_near(slope[2], 0, 0, 1e-20);
+	c.loss = KGE_LOSS_LOGISTIC;
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	assert_near(loss, .5 * (softplus(-1) + .5 * softplus(.5) + .5 * softplus(2)), 1e-5, 0);
+	c.loss = KGE_LOSS_MARGIN;
+	c.margin = 0.25f;
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	assert_near(loss, .5 * 1.25, 1e-6, 0);
+	assert_true(slope[0] == -.5f && slope[1] == 0 && slope[2] == 0 && slope[3] == .5f);
+}
+
+/* ---- negatives ---- */
+
+static void test_filtered_draws(void **state)
+{
+	static const uint32_t known[] = { 0, 3, 4, 9 };
+	uint32_t out[6000], seen[10] = { 0 };
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	kge_draw_filtered(out, 6000, 10, known, 4, &r);
+	for (size_t i = 0; i < 6000; i++)
+		seen[out[i]]++;
+	for (uint32_t e = 0; e < 10; e++)
+		if (e == 0 || e == 3 || e == 4 || e == 9)
+			assert_int_equal(seen[e], 0);
+		else
+			assert_in_range(seen[e], 850, 1150); /* 1000 +- 5 standard deviations */
+	kge_draw_filtered(out, 5, 4, (const uint32_t[]){ 0, 1, 2, 3 }, 4, &r);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(out[i] == KGE_NONE);
+	memset(seen, 0, sizeof(seen));
+	kge_draw_filtered(out, 6000, 3, (const uint32_t[]){ 1 }, 1, &r);
+	for (size_t i = 0; i < 6000; i++)
+		seen[out[i]]++;
+	assert_int_equal(seen[1], 0);
+	assert_in_range(seen[0], 2800, 3200);
+	assert_in_range(seen[2], 2800, 3200);
+	memcpy(out, (const uint32_t[]){ 4, 5, 9, 1, 0 }, 20);
+	kge_mask_known(out, 5, known, 4);
+	assert_true(out[0] == KGE_NONE && out[1] == 5 && out[2] == KGE_NONE && out[3] == 1 &&
+		    out[4] == KGE_NONE);
+}
+
+static void test_answers(void **state)
+{
+	struct kge_triple at[] = {
+		{ 1, 0, 5 }, { 1, 0, 2 }, { 1, 1, 7 }, { 1, 0, 5 }, { 3, 0, 5 }
+	};
+	struct kge_triples t = { at, 5 };
+	struct kge_answers *a = kge_answers_new(&t);
+	const uint32_t *ids;
+	size_t n;
+
+	(void)state;
+	ids = kge_answers_of(a, 3, KGE_TAIL, &n);
+	assert_true(n == 2 && ids[0] == 2 && ids[1] == 5);
+	ids = kge_answers_of(a, 0, KGE_HEAD, &n);
+	assert_true(n == 2 && ids[0] == 1 && ids[1] == 3);
+	ids = kge_answers_of(a, 2, KGE_TAIL, &n);
+	assert_true(n == 1 && ids[0] == 7);
+	kge_answers_free(a);
+}
+
+/* When everything is true there is nothing to push away: no hang, no NaN. */
+static void test_everything_true(void **state)
+{
+	struct kge_graph *g = kge_graph_new();
+	struct kge_train_config c = config();
+	struct kge_trainer *t;
+	struct kge_emb *emb;
+	double loss;
+
+	(void)state;
+	kge_vocab_add(g->entities, "a", 1);
+	kge_vocab_add(g->relations, "r", 1);
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 });
+	emb = emb_of("transe", 3, g, 2);
+	for (uint32_t chunk = 0; chunk < 9; chunk += 4) {
+		c.shared_chunk = chunk;
+		t = kge_trainer_new(&c, g, emb);
+		assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
+		assert_true(isfinite(loss) && loss > 0);
+		kge_trainer_free(t);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_true(isfinite(emb->ent[i]) && isfinite(emb->rel[i]));
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_empty_graph(void **state)
+{
+	struct kge_graph *g = kge_graph_new();
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 3, g, 2);
+	struct kge_trainer *t = kge_trainer_new(&c, g, emb);
+	double loss = -1;
+
+	(void)state;
+	assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
+	assert_true(loss == 0);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* ---- runs ---- */
+
+static void run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
+		int epochs)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+
+	for (int i = 0; i < epochs; i++)
+		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	kge_trainer_free(t);
+}
+
+static void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
+{
+	uint8_t da[32], db[32];
+
+	kge_emb_digest(a, da);
+	kge_emb_digest(b, db);
+	assert_true((memcmp(da, db, 32) == 0) == same);
+}
+
+static void test_deterministic(void **state)
+{
+	struct kge_graph *g = ring();
+
+	(void)state;
+	for (uint32_t threads = 1; threads <= 3; threads++) {
+		struct kge_train_config c = config();
+		struct kge_emb *a = emb_of("complex", 9, g, 2), *b = kge_emb_copy(a);
+
+		c.threads = threads;
+		run(&c, g, a, 3);
+		run(&c, g, b, 3);
+		assert_same(a, b, true);
+		c.seed++;
+		run(&c, g, b, 1);
+		run(&c, g, a, 0);
+		assert_same(a, b, false);
+		kge_emb_free(a);
+		kge_emb_free(b);
+	}
+	kge_graph_free(g);
+}
+
+/* Any number of threads computes the same step but for the order of a few additions. */
+static void test_threads_agree(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *one = emb_of("transe_l2", 20, g, 2);
+
+	(void)state;
+	c.optimizer = KGE_SGD;
+	c.lr = 0.1f;
+	for (uint32_t threads = 2; threads <= 5; threads++) {
+		struct kge_emb *a = kge_emb_copy(one), *b = kge_emb_copy(one);
+
+		c.threads = 1;
+		run(&c, g, a, 1);
+		c.threads = threads;
+		run(&c, g, b, 1);
+		for (size_t i = 0; i < N * 20; i++)
+			assert_near(b->ent[i], a->ent[i], 1e-4, 1e-5);
+		kge_emb_free(a);
+		kge_emb_free(b);
+	}
+	kge_emb_free(one);
+	kge_graph_free(g);
+}
+
+static void check_resume(enum kge_optimizer o, uint32_t threads)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
+	struct kge_trainer *t;
+	struct buf saved = { 0 };
+
+	c.optimizer = o;
+	c.threads = threads;
+	c.batch = 25; /* five batches: saved in the middle of taking turns */
+	run(&c, g, a, 5);
+	t = kge_trainer_new(&c, g, b);
+	for (int i = 0; i < 3; i++)
+		kge_trainer_epoch(t, NULL, NULL);
+	kge_trainer_save(t, &saved);
+	kge_trainer_free(t);
+	t = kge_trainer_new(&c, g, b);
+	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		kge_trainer_epoch(t, NULL, NULL);
+	kge_trainer_free(t);
+	assert_same(a, b, true);
+	buf_release(&saved);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
+static void test_resume(void **state)
+{
+	(void)state;
+	check_resume(KGE_SGD, 1);
+	check_resume(KGE_ADAGRAD, 1);
+	check_resume(KGE_ADAM_DENSE, 1);
+	check_resume(KGE_ADAM_SPARSE, 1);
+	check_resume(KGE_ADAM_SPARSE, 2);
+}
+
+static void test_load_refuses(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 2);
+	struct kge_trainer *t = kge_trainer_new(&c, g, emb), *other;
+	struct buf saved = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	kge_trainer_save(t, &saved);
+	assert_int_equal(kge_trainer_load(t, saved.base, saved.len - 1, &e), ERR_INPUT);
+	assert_int_equal(kge_trainer_load(t, saved.base, 0, &e), ERR_INPUT);
+	c.seed++;
+	other = kge_trainer_new(&c, g, emb);
+	assert_int_equal(kge_trainer_load(other, saved.base, saved.len, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "seed"));
+	saved.base[0] ^= 1;
+	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, &e), ERR_INPUT);
+	buf_release(&saved);
+	kge_trainer_free(t);
+	kge_trainer_free(other);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* Lazy Adam leaves a row alone that nothing touches; dense Adam goes on with its momentum. */
+static void test_lazy_and_dense(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	for (int dense = 0; dense < 2; dense++) {
+		struct kge_graph *g = ring(), *rest = names();
+		struct kge_emb *emb = emb_of("transe", 12, g, 2), *before;
+		struct kge_trainer *t, *u;
+		struct buf saved = { 0 };
+
+		c.optimizer = dense ? KGE_ADAM_DENSE : KGE_ADAM_SPARSE;
+		c.negatives = 1;
+		c.filtered = false;
+		t = kge_trainer_new(&c, g, emb);
+		kge_trainer_epoch(t, NULL, NULL);
+		before = kge_emb_copy(emb);
+		/* the same trainer's moments on a train split of the same size, all of relation 0
+		 */
+		for (uint32_t i = 0; i < N * STEPS; i++)
+			kge_graph_add(rest, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
+		kge_trainer_save(t, &saved);
+		u = kge_trainer_new(&c, rest, emb);
+		assert_int_equal(kge_trainer_load(u, saved.base, saved.len, NULL), 0);
+		kge_trainer_epoch(u, NULL, NULL);
+		assert_true((memcmp(kge_rel(emb, 2), kge_rel(before, 2), 12 * sizeof(float)) !=
+			     0) == dense);
+		assert_memory_not_equal(kge_rel(emb, 0), kge_rel(before, 0), 12 * sizeof(float));
+		buf_release(&saved);
+		kge_trainer_free(t);
+		kge_trainer_free(u);
+		kge_emb_free(emb);
+		kge_emb_free(before);
+		kge_graph_free(g);
+		kge_graph_free(rest);
+	}
+}
+
+static void test_normalize(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 30);
+
+	(void)state;
+	c.normalize = true;
+	c.loss = KGE_LOSS_MARGIN;
+	c.optimizer = KGE_SGD;
+	c.lr = 0.5f;
+	run(&c, g, emb, 3);
+	for (uint32_t i = 0; i < N; i++) {
+		float sum = 0;
+
+		for (size_t k = 0; k < 12; k++)
+			sum += kge_ent(emb, i)[k] * kge_ent(emb, i)[k];
+		assert_true(sum <= 1.0001f);
+	}
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_cancel(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 2), *before = kge_emb_copy(emb);
+	atomic_bool cancel = true;
+	struct kge_trainer *t;
+
+	(void)state;
+	c.threads = 2;
+	t = kge_trainer_new(&c, g, emb);
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), ERR_CANCELED);
+	assert_same(emb, before, true);
+	cancel = false;
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), 0);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	kge_emb_free(before);
+	kge_graph_free(g);
+}
+
+/* ---- learning ---- */
+
+/* Mean reciprocal rank of train's tails, other true tails set aside. */
+static double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
+{
+	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	double sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct kge_triple x = t->at[i];
+		float own = kge_score(emb, x.head, x.rel, x.tail);
+		int rank = 1;
+
+		for (uint32_t e = 0; e < N; e++)
+			rank += e != x.tail && kge_score(emb, x.head, x.rel, e) >= own;
+		sum += 1.0 / rank;
+	}
+	return sum / (double)t->n;
+}
+
+/* A street of N houses, which every model but DistMult can hold: relation k goes k + 1 on. */
+static struct kge_graph *street(void)
+{
+	struct kge_graph *g = names();
+
+	for (uint32_t k = 0; k < STEPS; k++)
+		for (uint32_t i = 0; i + k + 1 < N; i++)
+			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
+	return g;
+}
+
+static void check_learns(const char *model, const struct kge_train_config *c)
+{
+	struct kge_graph *g = street();
+	struct kge_emb *emb = emb_of(model, 16, g, 6);
+	double before = train_mrr(g, emb), after;
+
+	run(c, g, emb, 200);
+	after = train_mrr(g, emb);
+	if (!(before < 0.2 && after > 0.5))
+		fail_msg("%s: MRR %.3f, then %.3f", model, before, after);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_learns(void **state)
+{
+	(void)state;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		struct kge_train_config c = config();
+
+		c.lr = 0.02f;
+		c.negatives = 16;
+		c.threads = 1 + (uint32_t)i % 2;
+		check_learns(kge_models[i]->name, &c);
+		c.shared_chunk = 8;
+		c.corrupt = KGE_CORRUPT_BOTH;
+		check_learns(kge_models[i]->name, &c);
+	}
+}
+
+static void test_learns_with_each_optimizer(void **state)
+{
+	static const float lr[] = { [KGE_SGD] = 5,
+				    [KGE_ADAGRAD] = 0.1f,
+				    [KGE_ADAM_DENSE] = 0.02f,
+				    [KGE_ADAM_SPARSE] = 0.02f };
+
+	(void)state;
+	for (int o = KGE_SGD; o <= KGE_ADAM_SPARSE; o++) {
+		struct kge_train_config c = config();
+
+		c.optimizer = (enum kge_optimizer)o;
+		c.lr = lr[o];
+		c.negatives = 16;
+		check_learns("complex", &c);
+	}
+}
+
+/* ---- settings ---- */
+
+static void test_check(void **state)
+{
+	struct kge_train_config c = config();
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(kge_train_check(&c, &e), 0);
+	c.negatives = 0;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.negatives"));
+	c = config();
+	c.lr = NAN;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	c = config();
+	c.threads = 1000;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	c = config();
+	c.batch = 32768;
+	c.negatives = 65534;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_losses_by_hand),
+		cmocka_unit_test(test_filtered_draws),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_everything_true),
+		cmocka_unit_test(test_empty_graph),
+		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_threads_agree),
+		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_load_refuses),
+		cmocka_unit_test(test_lazy_and_dense),
+		cmocka_unit_test(test_normalize),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_learns),
+		cmocka_unit_test(test_learns_with_each_optimizer),
+		cmocka_unit_test(test_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
