@@ -1,0 +1,113 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/db.h"
+
+static int put_signal(struct store *s, const struct store_signal *x, struct err *e)
+{
+	return db_do(s, e, "INSERT OR IGNORE INTO signal (peer, time_ms) VALUES (?, ?)", "bi",
+		     (const void *)x->peer, sizeof(x->peer), x->time_ms);
+}
+
+static int remove_signal(struct store *s, const struct store_signal *x, struct err *e)
+{
+	return db_do(s, e, "DELETE FROM signal WHERE peer = ?", "b", (const void *)x->peer,
+		     sizeof(x->peer));
+}
+
+static int put_peer(struct store *s, const struct store_peer *p, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO peer VALUES (?, ?, ?, ?, ?, ?)", "bbttii",
+		     (const void *)p->key, sizeof(p->key), (const void *)p->sign_key,
+		     sizeof(p->sign_key), p->name, p->address, (int64_t)p->status, p->seen_ms);
+}
+
+static int put_member(struct store *s, const struct store_member *m, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO member VALUES (?, ?)", "bb",
+		     (const void *)m->key, sizeof(m->key), (const void *)m->record, m->len);
+}
+
+static int put_session(struct store *s, const struct store_session *x, struct err *e)
+{
+	return db_do(s, e,
+		     "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		     "bbiiiiiiifit", (const void *)x->id, sizeof(x->id), (const void *)x->peer,
+		     sizeof(x->peer), (int64_t)x->role, (int64_t)x->translator, (int64_t)x->state,
+		     x->started_ms, x->finished_ms, (int64_t)x->bytes_in, (int64_t)x->bytes_out,
+		     x->seconds, (int64_t)x->outcome, x->reason);
+}
+
+enum { SLOT_BYTES = 5 }; /* tag, id little-endian */
+
+static int put_alignment(struct store *s, const struct store_alignment *a, struct err *e)
+{
+	struct buf b = { 0 };
+	uint8_t *at = buf_extend(&b, (size_t)a->n * SLOT_BYTES);
+	int rc;
+
+	for (uint32_t k = 0; k < a->n; k++) {
+		*at++ = (uint8_t)a->slots[k].tag;
+		for (int byte = 0; byte < 4; byte++)
+			*at++ = (uint8_t)(a->slots[k].id >> (8 * byte));
+	}
+	rc = db_do(s, e, "INSERT OR REPLACE INTO alignment VALUES (?, ?, ?, ?, ?)", "bbbib",
+		   (const void *)a->peer, sizeof(a->peer), (const void *)a->version,
+		   sizeof(a->version), (const void *)a->digest, sizeof(a->digest), (int64_t)a->n,
+		   (const void *)b.base, b.len);
+	buf_release(&b);
+	return rc;
+}
+
+static int put_meta(struct store *s, const struct store_meta *m, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tb", m->key,
+		     (const void *)m->base, m->len);
+}
+
+static int write_one(struct store *s, const struct store_write *w, struct err *e)
+{
+	switch (w->kind) {
+	case STORE_PUT_SIGNAL:
+		return put_signal(s, &w->u.signal, e);
+	case STORE_REMOVE_SIGNAL:
+		return remove_signal(s, &w->u.signal, e);
+	case STORE_PUT_PEER:
+		return put_peer(s, &w->u.peer, e);
+	case STORE_PUT_MEMBER:
+		return put_member(s, &w->u.member, e);
+	case STORE_PUT_SESSION:
+		return put_session(s, &w->u.session, e);
+	case STORE_ADD_ENTRY:
+		return db_add_entry(s, &w->u.entry, e);
+	case STORE_ADD_COUNTERSIGN:
+		return db_add_countersign(s, &w->u.countersign, e);
+	case STORE_PUT_CHECKPOINT:
+		return db_put_checkpoint(s, &w->u.checkpoint.info, w->u.checkpoint.emb, e);
+	case STORE_PUT_ALIGNMENT:
+		return put_alignment(s, &w->u.alignment, e);
+	case STORE_PUT_META:
+		return put_meta(s, &w->u.meta, e);
+	}
+	return err_set(e, ERR_FAIL, "unknown kind of write");
+}
+
+static int write_all(struct store *s, void *ctx, struct err *e)
+{
+	const struct store_batch *b = ctx;
+	int rc = 0;
+
+	for (size_t k = 0; k < b->n && rc == 0; k++)
+		rc = write_one(s, &b->at[k], e);
+	return rc;
+}
+
+int store_apply(struct store *s, const struct store_batch *b, struct err *e)
+{
+	int rc = b->n > 0 ? db_transaction(s, write_all, (void *)(uintptr_t)b, e) : 0;
+
+	/* The chains in memory may be ahead of a disk that was rolled back. */
+	if (rc != 0)
+		db_forget_chains(s);
+	return rc;
+}

@@ -1,0 +1,170 @@
+#include "store/store.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void store_batch_init(struct store_batch *b)
+{
+	memset(b, 0, sizeof(*b));
+}
+
+static void write_release(struct store_write *w)
+{
+	if (w->kind == STORE_PUT_MEMBER)
+		free(w->u.member.record);
+	else if (w->kind == STORE_PUT_CHECKPOINT)
+		kge_emb_free(w->u.checkpoint.emb);
+	else if (w->kind == STORE_PUT_ALIGNMENT)
+		free(w->u.alignment.slots);
+	else if (w->kind == STORE_PUT_META)
+		free(w->u.meta.base);
+}
+
+void store_batch_release(struct store_batch *b)
+{
+	for (size_t k = 0; k < b->n; k++)
+		write_release(&b->at[k]);
+	free(b->at);
+	store_batch_init(b);
+}
+
+static void reserve(struct store_batch *b, size_t more)
+{
+	if (b->n + more <= b->cap)
+		return;
+	b->cap = 2 * b->cap > b->n + more ? 2 * b->cap : b->n + more;
+	b->at = mem_resize(b->at, b->cap, sizeof(*b->at));
+}
+
+void store_batch_move(struct store_batch *to, struct store_batch *from)
+{
+	if (from->n > 0) {
+		reserve(to, from->n);
+		memcpy(to->at + to->n, from->at, from->n * sizeof(*to->at));
+		to->n += from->n;
+	}
+	free(from->at);
+	store_batch_init(from);
+}
+
+static struct store_write *add(struct store_batch *b, enum store_write_kind kind)
+{
+	struct store_write *w;
+
+	reserve(b, 1);
+	w = &b->at[b->n++];
+	memset(w, 0, sizeof(*w));
+	w->kind = kind;
+	return w;
+}
+
+void store_batch_signal(struct store_batch *b, const uint8_t peer[STORE_KEY], int64_t time_ms)
+{
+	struct store_write *w = add(b, STORE_PUT_SIGNAL);
+
+	memcpy(w->u.signal.peer, peer, STORE_KEY);
+	w->u.signal.time_ms = time_ms;
+}
+
+void store_batch_unsignal(struct store_batch *b, const uint8_t peer[STORE_KEY])
+{
+	memcpy(add(b, STORE_REMOVE_SIGNAL)->u.signal.peer, peer, STORE_KEY);
+}
+
+void store_batch_peer(struct store_batch *b, const struct store_peer *peer)
+{
+	add(b, STORE_PUT_PEER)->u.peer = *peer;
+}
+
+void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], const void *record,
+			size_t len)
+{
+	struct store_write *w = add(b, STORE_PUT_MEMBER);
+
+	assert(len <= STORE_RECORD_MAX);
+	memcpy(w->u.member.key, key, STORE_KEY);
+	w->u.member.record = mem_copy(record, len);
+	w->u.member.len = len;
+}
+
+void store_batch_session(struct store_batch *b, const struct store_session *s)
+{
+	add(b, STORE_PUT_SESSION)->u.session = *s;
+}
+
+void store_batch_entry(struct store_batch *b, const struct ledger_signed *entry)
+{
+	add(b, STORE_ADD_ENTRY)->u.entry = *entry;
+}
+
+void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HASH],
+			     const uint8_t signature[LEDGER_SIGNATURE])
+{
+	struct store_write *w = add(b, STORE_ADD_COUNTERSIGN);
+
+	memcpy(w->u.countersign.hash, hash, LEDGER_HASH);
+	memcpy(w->u.countersign.signature, signature, LEDGER_SIGNATURE);
+}
+
+void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
+			    struct kge_emb *emb)
+{
+	struct store_write *w = add(b, STORE_PUT_CHECKPOINT);
+	struct store_checkpoint *c = &w->u.checkpoint.info;
+
+	*c = *info;
+	snprintf(c->model, sizeof(c->model), "%s", emb->model->name);
+	c->dim = (uint32_t)emb->dim;
+	c->n_ent = emb->n_ent;
+	c->n_rel = emb->n_rel;
+	c->gamma = emb->gamma;
+	kge_emb_digest(emb, c->digest);
+	w->u.checkpoint.emb = emb;
+}
+
+void store_batch_alignment(struct store_batch *b, const struct store_alignment *a)
+{
+	struct store_write *w = add(b, STORE_PUT_ALIGNMENT);
+
+	w->u.alignment = *a;
+	w->u.alignment.slots = mem_array(a->n > 0 ? a->n : 1, sizeof(*a->slots));
+	if (a->n > 0)
+		memcpy(w->u.alignment.slots, a->slots, a->n * sizeof(*a->slots));
+}
+
+void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len)
+{
+	struct store_write *w = add(b, STORE_PUT_META);
+
+	assert(strlen(key) < STORE_WORD_MAX && len <= STORE_META_MAX);
+	snprintf(w->u.meta.key, sizeof(w->u.meta.key), "%s", key);
+	w->u.meta.base = mem_copy(bytes, len);
+	w->u.meta.len = len;
+}
+
+/* Here rather than in core.c: the core frees what it was given and links no database. */
+void store_core_release(struct store_core *c)
+{
+	for (size_t k = 0; k < c->n_members; k++)
+		free(c->members[k].record);
+	for (size_t k = 0; k < c->n_alignments; k++)
+		free(c->alignments[k].slots);
+	for (size_t k = 0; k < c->n_meta; k++)
+		free(c->meta[k].base);
+	for (size_t k = 0; k < c->n_chains; k++) {
+		ledger_chain_release(c->chains[k]);
+		free(c->chains[k]);
+	}
+	free(c->peers);
+	free(c->members);
+	free(c->queue);
+	free(c->open);
+	free(c->alignments);
+	free(c->chains);
+	free(c->meta);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,181 @@
+/* store/batch.h - what an agent wants written, as plain data.
+ *
+ * The core decides what must be on disk and fills a batch; the process hands
+ * it to store_apply() (store/store.h), which writes all of it in ONE synced
+ * transaction or none of it.  A batch owns copies of everything in it, so it
+ * can wait in a queue and cross threads.  Nothing here knows SQLite: the
+ * simulator applies batches to a disk of its own.
+ *
+ * Writes are applied in the order in which they were added.
+ *
+ * Keys named `peer` are the X25519 keys by which peers are known; the ledger
+ * names its parties by their Ed25519 keys (store/entry.h). */
+#ifndef STORE_BATCH_H
+#define STORE_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kge/model.h"
+#include "store/entry.h"
+
+enum {
+	STORE_KEY = 32,		  /* bytes of a public key, X25519 or Ed25519 */
+	STORE_SESSION = 16,	  /* bytes of a session id */
+	STORE_DIGEST = 32,	  /* BLAKE2b-256 */
+	STORE_NAME_MAX = 128,	  /* bytes with the NUL: an agent's name */
+	STORE_ADDRESS_MAX = 272,  /* host:port with the NUL */
+	STORE_WORD_MAX = 32,	  /* model, protocol, meta key: with the NUL */
+	STORE_REASON_MAX = 256,	  /* with the NUL */
+	STORE_RECORD_MAX = 4096,  /* one signed member record */
+	STORE_META_MAX = 1 << 29, /* bytes in one meta value */
+};
+
+/* ---- the records ---- */
+
+enum store_peer_status { STORE_PENDING, STORE_LISTED, STORE_REJECTED, STORE_REVOKED };
+
+struct store_peer {
+	uint8_t key[STORE_KEY];	     /* X25519: who it is */
+	uint8_t sign_key[STORE_KEY]; /* Ed25519: who signs the ledger */
+	char name[STORE_NAME_MAX];
+	char address[STORE_ADDRESS_MAX]; /* "" when it cannot be dialled */
+	enum store_peer_status status;
+	int64_t seen_ms; /* Unix time of the last contact; 0: never */
+};
+
+/* A member record as another agent signed it; checked by who receives it, opaque here. */
+struct store_member {
+	uint8_t key[STORE_KEY];
+	uint8_t *record;
+	size_t len; /* at most STORE_RECORD_MAX */
+};
+
+struct store_signal {
+	uint8_t peer[STORE_KEY];
+	int64_t time_ms;
+};
+
+enum store_role { STORE_HOST, STORE_CLIENT };
+enum store_session_state { STORE_OPEN, STORE_DONE, STORE_ABORTED };
+
+struct store_session {
+	uint8_t id[STORE_SESSION];
+	uint8_t peer[STORE_KEY];
+	enum store_role role; /* ours */
+	enum ledger_translator translator;
+	enum store_session_state state;	 /* STORE_OPEN after a restart: unfinished */
+	int64_t started_ms, finished_ms; /* finished_ms 0 while open */
+	uint64_t bytes_in, bytes_out;
+	double seconds;
+	int outcome;		       /* 0 or an ERR_ code */
+	char reason[STORE_REASON_MAX]; /* outcome in words */
+};
+
+/* Slot k of both sides means the same thing; here is what it means on ours. */
+struct store_slot {
+	uint32_t id; /* local id */
+	char tag;    /* 'e' entity, 'r' relation */
+};
+
+struct store_alignment {
+	uint8_t peer[STORE_KEY];
+	uint8_t version[STORE_DIGEST]; /* of our names and aliases when it was made */
+	uint8_t digest[STORE_DIGEST];  /* equal on both sides */
+	struct store_slot *slots;
+	uint32_t n;
+};
+
+enum store_checkpoint_kind { STORE_BEST, STORE_MANUAL, STORE_LATEST };
+
+struct store_checkpoint {
+	uint64_t id; /* given by the store */
+	enum store_checkpoint_kind kind;
+	char model[STORE_WORD_MAX]; /* kge_model.name */
+	uint32_t dim, n_ent, n_rel;
+	float gamma;
+	double valid_score;	       /* the measure that backtracking compares */
+	char protocol[STORE_WORD_MAX]; /* kge_protocol.name of that score */
+	uint64_t epochs, seed;
+	int64_t created_ms;
+	uint8_t digest[STORE_DIGEST]; /* kge_emb_digest */
+	uint8_t names[STORE_DIGEST];  /* store_names_digest() of the graph then; given by the store
+				       */
+};
+
+/* ---- the batch ---- */
+
+enum store_write_kind {
+	STORE_PUT_SIGNAL, /* at the end of the queue; keeps its place if it is there */
+	STORE_REMOVE_SIGNAL,
+	STORE_PUT_PEER, /* new or changed */
+	STORE_PUT_MEMBER,
+	STORE_PUT_SESSION, /* new or changed */
+	STORE_ADD_ENTRY,   /* a ledger entry, countersigned or not */
+	STORE_ADD_COUNTERSIGN,
+	STORE_PUT_CHECKPOINT,
+	STORE_PUT_ALIGNMENT, /* replaces that peer's */
+	STORE_PUT_META,
+};
+
+struct store_countersign {
+	uint8_t hash[LEDGER_HASH]; /* of the entry */
+	uint8_t signature[LEDGER_SIGNATURE];
+};
+
+struct store_meta {
+	char key[STORE_WORD_MAX];
+	uint8_t *base;
+	size_t len;
+};
+
+struct store_write {
+	enum store_write_kind kind;
+	union {
+		struct store_signal signal; /* put, remove */
+		struct store_peer peer;
+		struct store_member member;
+		struct store_session session;
+		struct ledger_signed entry;
+		struct store_countersign countersign;
+		struct {
+			struct store_checkpoint info;
+			struct kge_emb *emb;
+		} checkpoint;
+		struct store_alignment alignment;
+		struct store_meta meta;
+	} u;
+};
+
+/* All zero is an empty batch. */
+struct store_batch {
+	struct store_write *at;
+	size_t n, cap;
+};
+
+void store_batch_init(struct store_batch *b);
+void store_batch_release(struct store_batch *b); /* empty and usable again */
+/* Move everything of `from` behind `to`; from is empty afterwards. */
+void store_batch_move(struct store_batch *to, struct store_batch *from);
+
+void store_batch_signal(struct store_batch *b, const uint8_t peer[STORE_KEY], int64_t time_ms);
+void store_batch_unsignal(struct store_batch *b, const uint8_t peer[STORE_KEY]);
+void store_batch_peer(struct store_batch *b, const struct store_peer *peer);
+/* Copies the record; len <= STORE_RECORD_MAX. */
+void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], const void *record,
+			size_t len);
+void store_batch_session(struct store_batch *b, const struct store_session *s);
+void store_batch_entry(struct store_batch *b, const struct ledger_signed *entry);
+void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HASH],
+			     const uint8_t signature[LEDGER_SIGNATURE]);
+/* Takes emb over: pass kge_emb_copy() to keep yours.  Fills info's model, shapes,
+ * gamma and digest from it. */
+void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
+			    struct kge_emb *emb);
+/* Copies the slots. */
+void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
+/* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
+void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
+
+#endif

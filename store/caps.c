@@ -1,0 +1,343 @@
+#include "store/verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dp/accountant.h"
+#include "dp/rdp.h"
+
+#define ULL(x) ((unsigned long long)(x))
+
+/* The ledger's numbers are for ever, dp's may change: translated here alone. */
+static int to_dp(const struct ledger_mechanism *m, struct dp_mechanism *out,
+		 enum dp_accountant *accountant, struct err *err)
+{
+	static const enum dp_accountant accountants[] = { DP_EXACT, DP_EXACT, DP_PAPER, DP_GNMAX };
+
+	if (m->noise == LEDGER_NO_NOISE || m->accountant == LEDGER_NO_ACCOUNTANT)
+		return err_set(err, ERR_USAGE, "a mechanism without noise or accountant");
+	out->noise = m->noise == LEDGER_LAPLACE ? DP_LAPLACE : DP_GAUSSIAN;
+	out->param = m->param;
+	out->teachers = m->teachers;
+	*accountant = accountants[m->accountant];
+	if (!(m->delta > 0 && m->delta < 1))
+		return err_set(err, ERR_USAGE, "delta must be between 0 and 1, it is %g", m->delta);
+	return dp_accountant_check(*accountant, out, err);
+}
+
+/* Do labels of a and b cost the same? */
+static bool same_cost(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
+{
+	return a->noise == b->noise && a->accountant == b->accountant && a->param == b->param &&
+	       a->teachers == b->teachers && a->delta == b->delta;
+}
+
+/* ---- the sum over partners ---- */
+
+static void add_spend(struct ledger_lineage *l, const struct ledger_mechanism *m, uint64_t labels)
+{
+	size_t k = 0;
+
+	if (labels == 0)
+		return;
+	while (k < l->n && !same_cost(&l->at[k].mechanism, m))
+		k++;
+	if (k == l->n) {
+		l->at = mem_resize(l->at, l->n + 1, sizeof(*l->at));
+		l->at[l->n++] = (struct ledger_spend){ *m, 0 };
+	}
+	l->at[k].labels += labels;
+}
+
+void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
+			const uint8_t host[LEDGER_KEY], const struct ledger_chain *const *chains,
+			size_t n)
+{
+	memset(l, 0, sizeof(*l));
+	memcpy(l->id, id, sizeof(l->id));
+	for (size_t k = 0; k < n; k++) {
+		int side = ledger_chain_side(chains[k], host);
+
+		if (side >= 0)
+			add_spend(l, &chains[k]->account[side].mechanism,
+				  ledger_chain_lineage(chains[k], host, id));
+	}
+}
+
+void ledger_lineage_release(struct ledger_lineage *l)
+{
+	free(l->at);
+	l->at = NULL;
+	l->n = 0;
+}
+
+uint64_t ledger_lineage_labels(const struct ledger_lineage *l)
+{
+	uint64_t labels = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		labels += l->at[k].labels;
+	return labels;
+}
+
+/* ---- epsilon ---- */
+
+/* Each mechanism's own Renyi curve is a true bound whichever accountant its contract
+ * names, and curves add up. */
+static int epsilon_of_several(const struct ledger_spend *at, size_t n, double *epsilon,
+			      struct err *err)
+{
+	double sum[DP_ORDERS] = { 0 }, one[DP_ORDERS], delta = 1;
+
+	for (size_t k = 0; k < n; k++) {
+		enum dp_accountant accountant = DP_EXACT;
+		struct dp_mechanism m;
+		int rc = to_dp(&at[k].mechanism, &m, &accountant, err);
+
+		if (rc != 0)
+			return rc;
+		dp_rdp_vote(&m, one);
+		for (size_t o = 0; o < DP_ORDERS; o++)
+			sum[o] += (double)at[k].labels * one[o];
+		delta = fmin(delta, at[k].mechanism.delta);
+	}
+	*epsilon = dp_rdp_tight(sum, delta).epsilon;
+	return 0;
+}
+
+int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
+{
+	enum dp_accountant accountant = DP_EXACT;
+	struct dp_mechanism m = { 0 };
+	int rc;
+
+	*epsilon = 0;
+	if (n == 0)
+		return 0;
+	if (n > 1)
+		return epsilon_of_several(at, n, epsilon, err);
+	rc = to_dp(&at->mechanism, &m, &accountant, err);
+	if (rc == 0)
+		*epsilon = dp_epsilon_public(accountant, &m, at->labels, at->mechanism.delta);
+	return rc;
+}
+
+int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,
+		     struct ledger_caps *out, struct err *err)
+{
+	enum dp_accountant accountant = DP_EXACT;
+	struct dp_mechanism mechanism = { 0 };
+	int rc = to_dp(m, &mechanism, &accountant, err);
+
+	if (rc != 0)
+		return rc;
+	if (!(isfinite(epsilon_pair) && epsilon_pair >= 0 && isfinite(epsilon_lineage) &&
+	      epsilon_lineage >= 0))
+		return err_set(err, ERR_USAGE, "an epsilon must be a number from 0 up");
+	out->epsilon_pair = epsilon_pair;
+	out->epsilon_lineage = epsilon_lineage;
+	out->pair = dp_labels_within(&mechanism, accountant, epsilon_pair, m->delta);
+	out->lineage = dp_labels_within(&mechanism, accountant, epsilon_lineage, m->delta);
+	return 0;
+}
+
+/* The sum with some labels more; free the array. */
+static struct ledger_lineage with_more(const struct ledger_lineage *l,
+				       const struct ledger_mechanism *m, uint64_t labels)
+{
+	struct ledger_lineage after = { .n = l->n };
+
+	after.at = mem_array(l->n + 1, sizeof(*after.at));
+	if (l->n > 0)
+		memcpy(after.at, l->at, l->n * sizeof(*after.at));
+	add_spend(&after, m, labels);
+	return after;
+}
+
+int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+		 const struct ledger_lineage *lineage, uint64_t labels, struct ledger_quote *out,
+		 struct err *e)
+{
+	int side = ledger_chain_side(c, host), rc;
+	const struct ledger_account *a = &c->account[side < 0 ? 0 : side];
+	struct ledger_lineage after;
+	struct ledger_spend pair;
+
+	memset(out, 0, sizeof(*out));
+	if (side < 0 || !a->contracted || labels > LEDGER_COUNT_MAX)
+		return err_set(e, ERR_NOTFOUND, "there is no contract for labels with this peer");
+	pair = (struct ledger_spend){ a->mechanism, a->spent };
+	after = with_more(lineage, &a->mechanism, labels);
+	out->asked = labels;
+	out->pair_spent = a->spent;
+	out->pair_cap = a->caps.pair;
+	out->lineage_spent = ledger_lineage_labels(lineage);
+	out->lineage_cap = a->caps.lineage;
+	rc = ledger_epsilon(&pair, 1, &out->pair_epsilon, e);
+	pair.labels += labels;
+	if (rc == 0)
+		rc = ledger_epsilon(&pair, 1, &out->pair_epsilon_after, e);
+	if (rc == 0)
+		rc = ledger_epsilon(lineage->at, lineage->n, &out->lineage_epsilon, e);
+	if (rc == 0)
+		rc = ledger_epsilon(after.at, after.n, &out->lineage_epsilon_after, e);
+	out->fits = rc == 0 && !a->closed && a->spent + labels <= a->caps.pair &&
+		    out->lineage_spent + labels <= a->caps.lineage &&
+		    (after.n <= 1 || out->lineage_epsilon_after <= a->caps.epsilon_lineage);
+	ledger_lineage_release(&after);
+	return rc;
+}
+
+/* ---- the lineage's rule ---- */
+
+/* What e adds to the lineage's labels, and what it takes away. */
+static void change_of(const struct ledger_chain *c, const struct ledger_entry *e, uint64_t *plus,
+		      uint64_t *minus)
+{
+	*plus = e->kind == LEDGER_RESERVE ? e->count : 0;
+	*minus = 0;
+	for (size_t k = 0; e->kind == LEDGER_SETTLE && k < c->n_open; k++)
+		if (memcmp(c->open[k].session, e->session, 16) == 0)
+			*minus = c->open[k].labels - e->count;
+}
+
+static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry *e,
+		       struct err *err)
+{
+	struct ledger_lineage after = with_more(l, &e->mechanism, e->count);
+	double epsilon;
+	int rc = 0;
+
+	if (after.n > 1) {
+		rc = ledger_epsilon(after.at, after.n, &epsilon, err);
+		if (rc == 0 && !(epsilon <= e->caps.epsilon_lineage))
+			rc = err_set(
+				err, ERR_BUDGET,
+				"%llu labels more would bring this data to epsilon %.4g toward "
+				"all peers, the cap is %.4g",
+				ULL(e->count), epsilon, e->caps.epsilon_lineage);
+	}
+	ledger_lineage_release(&after);
+	return rc;
+}
+
+int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_chain *c,
+			 const struct ledger_entry *e, struct err *err)
+{
+	uint64_t plus, minus, want;
+
+	change_of(c, e, &plus, &minus);
+	want = ledger_lineage_labels(l) + plus - minus;
+	if (e->total_lineage != want)
+		return err_set(err, ERR_LEDGER,
+			       "entry %llu (%s): %llu labels of the lineage in total, but its "
+			       "chains say %llu",
+			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(e->total_lineage),
+			       ULL(want));
+	return plus > 0 ? check_mixed(l, e, err) : 0;
+}
+
+/* ---- drafts ---- */
+
+static void draft(struct ledger_entry *e, const struct ledger_chain *c,
+		  const struct ledger_draft *d, enum ledger_kind kind)
+{
+	int side = ledger_chain_side(c, d->host);
+
+	memset(e, 0, sizeof(*e));
+	e->kind = kind;
+	e->translator = d->translator;
+	memcpy(e->host, d->host, LEDGER_KEY);
+	memcpy(e->client, c->key[side == 0 ? 1 : 0], LEDGER_KEY);
+	memcpy(e->lineage, d->lineage->id, sizeof(e->lineage));
+	memcpy(e->session, d->session, sizeof(e->session));
+	e->sequence = c->sequence + 1;
+	memcpy(e->previous, c->head, LEDGER_HASH);
+	e->time_ms = d->time_ms > 0 ? d->time_ms : 0;
+	e->total_pair = side < 0 ? 0 : c->account[side].spent;
+	e->total_lineage = ledger_lineage_labels(d->lineage);
+}
+
+static void add_terms(struct ledger_entry *e, const struct ledger_chain *c)
+{
+	int side = ledger_chain_side(c, e->host);
+
+	if (side < 0)
+		return; /* ledger_chain_check() will say so */
+	e->mechanism = c->account[side].mechanism;
+	e->caps = c->account[side].caps;
+}
+
+static int finish(const struct ledger_entry *e, const struct ledger_chain *c,
+		  const struct ledger_draft *d, struct err *err)
+{
+	int rc = ledger_chain_check(c, e, err);
+
+	return rc != 0 ? rc : ledger_lineage_check(d->lineage, c, e, err);
+}
+
+int ledger_contract(struct ledger_entry *e, const struct ledger_chain *c,
+		    const struct ledger_draft *d, const struct ledger_mechanism *m,
+		    const struct ledger_caps *caps, struct err *err)
+{
+	draft(e, c, d, LEDGER_CONTRACT);
+	e->mechanism = *m;
+	e->caps = *caps;
+	return finish(e, c, d, err);
+}
+
+int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
+		   const struct ledger_draft *d, uint64_t labels, struct err *err)
+{
+	draft(e, c, d, LEDGER_RESERVE);
+	if (labels > LEDGER_COUNT_MAX - e->total_pair ||
+	    labels > LEDGER_COUNT_MAX - e->total_lineage)
+		return err_set(err, ERR_BUDGET, "more labels than any cap");
+	e->count = labels;
+	e->total_pair += labels;
+	e->total_lineage += labels;
+	if (labels > 0)
+		add_terms(e, c);
+	return finish(e, c, d, err);
+}
+
+int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
+		  const struct ledger_draft *d, uint64_t released, uint64_t rows, uint64_t floats,
+		  const uint8_t transcript[32], struct err *err)
+{
+	draft(e, c, d, LEDGER_SETTLE);
+	e->count = released;
+	e->rows = rows;
+	e->floats = floats;
+	memcpy(e->transcript, transcript, sizeof(e->transcript));
+	for (size_t k = 0; k < c->n_open; k++) {
+		const struct ledger_open *o = &c->open[k];
+
+		if (memcmp(o->session, d->session, 16) != 0 || o->labels == 0 ||
+		    released > o->labels)
+			continue;
+		e->total_pair -= o->labels - released;
+		e->total_lineage -= o->labels - released;
+		add_terms(e, c);
+	}
+	return finish(e, c, d, err);
+}
+
+int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
+		  const struct ledger_draft *d, uint64_t asked, struct err *err)
+{
+	draft(e, c, d, LEDGER_REFUSE);
+	e->count = asked;
+	add_terms(e, c);
+	return finish(e, c, d, err);
+}
+
+int ledger_close(struct ledger_entry *e, const struct ledger_chain *c, const struct ledger_draft *d,
+		 struct err *err)
+{
+	draft(e, c, d, LEDGER_CLOSE);
+	add_terms(e, c);
+	return finish(e, c, d, err);
+}

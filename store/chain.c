@@ -1,0 +1,471 @@
+#include "store/entry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/chain_internal.h"
+
+#define ULL(x) ((unsigned long long)(x))
+
+void ledger_chain_init(struct ledger_chain *c, const uint8_t a[LEDGER_KEY],
+		       const uint8_t b[LEDGER_KEY])
+{
+	bool swap = memcmp(a, b, LEDGER_KEY) > 0;
+
+	memset(c, 0, sizeof(*c));
+	memcpy(c->key[0], swap ? b : a, LEDGER_KEY);
+	memcpy(c->key[1], swap ? a : b, LEDGER_KEY);
+}
+
+void ledger_chain_release(struct ledger_chain *c)
+{
+	free(c->open);
+	free(c->tail);
+	free(c->account[0].lineages);
+	free(c->account[1].lineages);
+	memset(c, 0, sizeof(*c));
+}
+
+int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY])
+{
+	for (int k = 0; k < 2; k++)
+		if (memcmp(c->key[k], host, LEDGER_KEY) == 0)
+			return k;
+	return -1;
+}
+
+static void *copy_array(const void *at, size_t n, size_t size)
+{
+	return n > 0 ? mem_copy(at, n * size) : NULL;
+}
+
+void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
+{
+	*to = *from;
+	to->open = copy_array(from->open, from->n_open, sizeof(*from->open));
+	to->tail = copy_array(from->tail, from->n_tail, sizeof(*from->tail));
+	for (int k = 0; k < 2; k++)
+		to->account[k].lineages =
+			copy_array(from->account[k].lineages, from->account[k].n_lineages,
+				   sizeof(*from->account[k].lineages));
+}
+
+static struct ledger_lineage_spent *find_lineage(const struct ledger_account *a,
+						 const uint8_t id[32])
+{
+	for (size_t k = 0; k < a->n_lineages; k++)
+		if (memcmp(a->lineages[k].id, id, 32) == 0)
+			return &a->lineages[k];
+	return NULL;
+}
+
+uint64_t ledger_chain_lineage(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			      const uint8_t id[32])
+{
+	int side = ledger_chain_side(c, host);
+	const struct ledger_lineage_spent *l =
+		side < 0 ? NULL : find_lineage(&c->account[side], id);
+
+	return l != NULL ? l->labels : 0;
+}
+
+static struct ledger_open *find_open(const struct ledger_chain *c, const uint8_t session[16])
+{
+	for (size_t k = 0; k < c->n_open; k++)
+		if (memcmp(c->open[k].session, session, 16) == 0)
+			return &c->open[k];
+	return NULL;
+}
+
+/* ---- the rules ---- */
+
+static bool same_mechanism(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
+{
+	return a->noise == b->noise && a->accountant == b->accountant &&
+	       a->adjacency == b->adjacency && a->teachers == b->teachers && a->batch == b->batch &&
+	       a->dim == b->dim && a->param == b->param && a->delta == b->delta;
+}
+
+static bool same_caps(const struct ledger_caps *a, const struct ledger_caps *b)
+{
+	return a->pair == b->pair && a->lineage == b->lineage &&
+	       a->epsilon_pair == b->epsilon_pair && a->epsilon_lineage == b->epsilon_lineage;
+}
+
+static const struct ledger_mechanism no_mechanism;
+static const struct ledger_caps no_caps;
+
+static int broken(const struct ledger_entry *e, struct err *err, const char *what)
+{
+	return err_set(err, ERR_LEDGER, "entry %llu (%s): %s", ULL(e->sequence),
+		       ledger_kind_name(e->kind), what);
+}
+
+/* Rule (1). */
+static int check_link(const struct ledger_chain *c, const struct ledger_entry *e, struct err *err)
+{
+	int side = ledger_chain_side(c, e->host);
+
+	if (side < 0 || memcmp(c->key[1 - side], e->client, LEDGER_KEY) != 0)
+		return broken(e, err, "it is not between the two agents of this chain");
+	if (e->sequence != c->sequence + 1)
+		return err_set(err, ERR_LEDGER, "entry %llu (%s): the next one here is %llu",
+			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(c->sequence + 1));
+	if (memcmp(e->previous, c->head, LEDGER_HASH) != 0)
+		return broken(e, err, "it does not continue the entry before it");
+	if (c->n_tail >= LEDGER_TAIL_MAX)
+		return broken(e, err, "too many entries before it wait for the partner");
+	return 0;
+}
+
+/* Entries about labels repeat the contract's terms; others have none. */
+static int check_terms(const struct ledger_account *a, const struct ledger_entry *e, bool labels,
+		       struct err *err)
+{
+	if (labels && !a->contracted)
+		return broken(e, err, "labels without a contract");
+	if (!same_mechanism(&e->mechanism, labels ? &a->mechanism : &no_mechanism))
+		return broken(e, err, "the mechanism is not the contract's");
+	if (!same_caps(&e->caps, labels ? &a->caps : &no_caps))
+		return broken(e, err, "the caps are not the contract's");
+	return 0;
+}
+
+/* Rule (2): `change` is what this entry adds to, or (settle) takes from, the totals. */
+static int check_totals(const struct ledger_account *a, const struct ledger_entry *e, uint64_t plus,
+			uint64_t minus, struct err *err)
+{
+	const struct ledger_lineage_spent *l = find_lineage(a, e->lineage);
+	uint64_t lineage = (l != NULL ? l->labels : 0) + plus - minus;
+
+	if (e->total_pair != a->spent + plus - minus)
+		return err_set(err, ERR_LEDGER,
+			       "entry %llu (%s): %llu labels in total, but the entries before say "
+			       "%llu",
+			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(e->total_pair),
+			       ULL(a->spent + plus - minus));
+	if (e->total_lineage < lineage)
+		return err_set(err, ERR_LEDGER,
+			       "entry %llu (%s): %llu labels of the lineage in total, but this "
+			       "pair alone has %llu",
+			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(e->total_lineage),
+			       ULL(lineage));
+	return 0;
+}
+
+static bool valid_mechanism(const struct ledger_mechanism *m)
+{
+	return m->noise != LEDGER_NO_NOISE && m->accountant != LEDGER_NO_ACCOUNTANT &&
+	       m->adjacency != LEDGER_NO_ADJACENCY && m->teachers > 0 && m->batch > 0 &&
+	       m->param > 0 && m->delta > 0 && m->delta < 1;
+}
+
+static int check_contract(const struct ledger_account *a, const struct ledger_entry *e,
+			  struct err *err)
+{
+	if (e->count != 0)
+		return broken(e, err, "a contract counts no labels");
+	if (!valid_mechanism(&e->mechanism))
+		return broken(e, err, "the mechanism is not complete");
+	/* Rule (4). */
+	if (a->spent > 0 && !same_mechanism(&e->mechanism, &a->mechanism))
+		return broken(e, err,
+			      "labels were spent under another mechanism, which stays for this "
+			      "pair");
+	return check_totals(a, e, 0, 0, err);
+}
+
+/* Rule (3). */
+static int check_caps(const struct ledger_entry *e, struct err *err)
+{
+	if (e->total_pair > e->caps.pair)
+		return err_set(err, ERR_BUDGET,
+			       "%llu labels more would make %llu toward this peer, the cap is %llu",
+			       ULL(e->count), ULL(e->total_pair), ULL(e->caps.pair));
+	if (e->total_lineage > e->caps.lineage)
+		return err_set(err, ERR_BUDGET,
+			       "%llu labels more would make %llu of this data toward all peers, "
+			       "the cap is %llu",
+			       ULL(e->count), ULL(e->total_lineage), ULL(e->caps.lineage));
+	return 0;
+}
+
+static int check_reserve(const struct ledger_chain *c, const struct ledger_account *a,
+			 const struct ledger_entry *e, struct err *err)
+{
+	const struct ledger_open *o = find_open(c, e->session);
+	int rc = check_terms(a, e, e->count > 0, err);
+
+	if (rc != 0)
+		return rc;
+	if (e->count > 0 && a->closed)
+		return broken(e, err, "the contract is closed");
+	if (e->count > 0 && memcmp(a->lineage, e->lineage, 32) != 0)
+		return broken(e, err, "the data is not the contract's");
+	if (o != NULL && (&c->account[o->host] != a || memcmp(o->lineage, e->lineage, 32) != 0))
+		return broken(e, err, "the session is already open with other terms");
+	rc = check_totals(a, e, e->count, 0, err);
+	return rc == 0 && e->count > 0 ? check_caps(e, err) : rc;
+}
+
+/* Rule (5). */
+static int check_settle(const struct ledger_chain *c, const struct ledger_account *a,
+			const struct ledger_entry *e, struct err *err)
+{
+	const struct ledger_open *o = find_open(c, e->session);
+	int rc;
+
+	if (o == NULL || &c->account[o->host] != a)
+		return broken(e, err, "its session has nothing reserved");
+	if (e->count > o->labels)
+		return broken(e, err, "more labels left than were reserved");
+	if (memcmp(o->lineage, e->lineage, 32) != 0)
+		return broken(e, err, "the data is not that of the reserve");
+	rc = check_terms(a, e, o->labels > 0, err);
+	return rc != 0 ? rc : check_totals(a, e, 0, o->labels - e->count, err);
+}
+
+static int check_refuse(const struct ledger_account *a, const struct ledger_entry *e,
+			struct err *err)
+{
+	int rc = check_terms(a, e, a->contracted, err);
+
+	return rc != 0 ? rc : check_totals(a, e, 0, 0, err);
+}
+
+static int check_close(const struct ledger_account *a, const struct ledger_entry *e,
+		       struct err *err)
+{
+	int rc;
+
+	if (!a->contracted || a->closed)
+		return broken(e, err, "there is no open contract");
+	if (e->count != 0)
+		return broken(e, err, "a close counts no labels");
+	rc = check_terms(a, e, true, err);
+	return rc != 0 ? rc : check_totals(a, e, 0, 0, err);
+}
+
+static bool zeros(const uint8_t *at, size_t n)
+{
+	uint8_t all = 0;
+
+	for (size_t k = 0; k < n; k++)
+		all |= at[k];
+	return all == 0;
+}
+
+int ledger_chain_check(const struct ledger_chain *c, const struct ledger_entry *e, struct err *err)
+{
+	const struct ledger_account *a;
+	int rc = check_link(c, e, err);
+
+	if (rc != 0)
+		return rc;
+	if (e->kind != LEDGER_SETTLE &&
+	    (e->rows != 0 || e->floats != 0 || !zeros(e->transcript, sizeof(e->transcript))))
+		return broken(e, err, "only a settle says what was disclosed");
+	a = &c->account[ledger_chain_side(c, e->host)];
+	switch (e->kind) {
+	case LEDGER_CONTRACT:
+		return check_contract(a, e, err);
+	case LEDGER_RESERVE:
+		return check_reserve(c, a, e, err);
+	case LEDGER_SETTLE:
+		return check_settle(c, a, e, err);
+	case LEDGER_REFUSE:
+		return check_refuse(a, e, err);
+	case LEDGER_CLOSE:
+		return check_close(a, e, err);
+	}
+	return broken(e, err, "unknown kind");
+}
+
+/* ---- taking an entry ---- */
+
+static struct ledger_lineage_spent *the_lineage(struct ledger_account *a, const uint8_t id[32])
+{
+	struct ledger_lineage_spent *l = find_lineage(a, id);
+
+	if (l != NULL)
+		return l;
+	a->lineages = mem_resize(a->lineages, a->n_lineages + 1, sizeof(*a->lineages));
+	l = &a->lineages[a->n_lineages++];
+	memcpy(l->id, id, 32);
+	l->labels = 0;
+	return l;
+}
+
+static void take_contract(struct ledger_account *a, const struct ledger_entry *e)
+{
+	a->contracted = true;
+	a->closed = false;
+	memcpy(a->lineage, e->lineage, 32);
+	a->mechanism = e->mechanism;
+	a->caps = e->caps;
+}
+
+static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
+			 const struct ledger_entry *e)
+{
+	struct ledger_open *o = find_open(c, e->session);
+
+	a->spent += e->count;
+	if (e->count > 0)
+		the_lineage(a, e->lineage)->labels += e->count;
+	if (o == NULL) {
+		c->open = mem_resize(c->open, c->n_open + 1, sizeof(*c->open));
+		o = &c->open[c->n_open++];
+		memset(o, 0, sizeof(*o));
+		memcpy(o->session, e->session, 16);
+		memcpy(o->lineage, e->lineage, 32);
+		o->host = (uint8_t)(a - c->account);
+		o->translator = (uint8_t)e->translator;
+	}
+	o->labels += e->count;
+}
+
+static void take_settle(struct ledger_chain *c, struct ledger_account *a,
+			const struct ledger_entry *e)
+{
+	struct ledger_open *o = find_open(c, e->session);
+	uint64_t unsent;
+
+	if (o == NULL)
+		return; /* ledger_chain_force() alone */
+	unsent = o->labels - e->count;
+	a->spent -= unsent;
+	if (unsent > 0)
+		the_lineage(a, e->lineage)->labels -= unsent;
+	a->rows += e->rows;
+	a->floats += e->floats;
+	*o = c->open[--c->n_open];
+}
+
+static void take_tail(struct ledger_chain *c, const struct ledger_signed *s)
+{
+	if (s->countersigned) {
+		assert(c->n_tail == 0);
+		c->countersigned = s->entry.sequence;
+		memcpy(c->agreed, s->hash, LEDGER_HASH);
+		return;
+	}
+	c->tail = mem_resize(c->tail, c->n_tail + 1, sizeof(*c->tail));
+	c->tail[c->n_tail++] = *s;
+}
+
+static void take(struct ledger_chain *c, const struct ledger_signed *s)
+{
+	const struct ledger_entry *e = &s->entry;
+	struct ledger_account *a = &c->account[ledger_chain_side(c, e->host)];
+
+	if (e->kind == LEDGER_CONTRACT)
+		take_contract(a, e);
+	else if (e->kind == LEDGER_RESERVE)
+		take_reserve(c, a, e);
+	else if (e->kind == LEDGER_SETTLE)
+		take_settle(c, a, e);
+	else if (e->kind == LEDGER_CLOSE)
+		a->closed = true;
+	c->sequence = e->sequence;
+	memcpy(c->head, s->hash, LEDGER_HASH);
+	take_tail(c, s);
+}
+
+void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s)
+{
+	struct ledger_signed as_agreed = *s;
+	struct ledger_account *a = &c->account[ledger_chain_side(c, s->entry.host)];
+
+	as_agreed.countersigned = true;
+	c->n_tail = 0;
+	take(c, &as_agreed);
+	a->spent = s->entry.total_pair;
+}
+
+int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s, struct err *err)
+{
+	uint8_t hash[LEDGER_HASH];
+	int rc = ledger_chain_check(c, &s->entry, err);
+
+	if (rc != 0)
+		return rc;
+	ledger_hash(&s->entry, hash);
+	if (memcmp(hash, s->hash, LEDGER_HASH) != 0)
+		return broken(&s->entry, err, "it was edited: its contents do not give its hash");
+	if (s->countersigned && c->n_tail > 0)
+		return err_set(err, ERR_LEDGER, "entry %llu: missing countersignature",
+			       ULL(c->tail[0].entry.sequence));
+	take(c, s);
+	return 0;
+}
+
+int ledger_chain_add(struct ledger_chain *c, const struct ledger_signed *s, struct err *err)
+{
+	int rc = ledger_check_signature(s, err);
+
+	if (rc == 0 && s->countersigned)
+		rc = ledger_check_countersign(s, s->countersignature, err);
+	return rc != 0 ? rc : ledger_chain_replay(c, s, err);
+}
+
+int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_HASH],
+			     const uint8_t signature[LEDGER_SIGNATURE], struct err *err)
+{
+	int rc;
+
+	if (c->n_tail == 0 || memcmp(c->tail[0].hash, hash, LEDGER_HASH) != 0)
+		return err_set(err, ERR_LEDGER,
+			       "a countersignature for an entry that does not wait for one");
+	rc = ledger_check_countersign(&c->tail[0], signature, err);
+	if (rc != 0)
+		return rc;
+	c->countersigned = c->tail[0].entry.sequence;
+	memcpy(c->agreed, hash, LEDGER_HASH);
+	memmove(c->tail, c->tail + 1, --c->n_tail * sizeof(*c->tail));
+	return 0;
+}
+
+/* ---- heads ---- */
+
+static const uint8_t *hash_at(const struct ledger_chain *c, uint64_t sequence)
+{
+	assert(sequence >= c->countersigned && sequence <= c->sequence);
+	if (sequence == c->countersigned)
+		return c->agreed;
+	return c->tail[sequence - c->countersigned - 1].hash;
+}
+
+static enum ledger_heads behind(const struct ledger_chain *c, const uint8_t us[LEDGER_KEY],
+				uint64_t sequence, struct err *err)
+{
+	const struct ledger_signed *next;
+
+	if (sequence >= c->countersigned) {
+		next = &c->tail[sequence - c->countersigned];
+		if (memcmp(next->entry.host, us, LEDGER_KEY) == 0)
+			return LEDGER_THEY_LACK;
+	}
+	err_set(err, ERR_LEDGER,
+		"the peer's ledger was rolled back: it ends at entry %llu, but the peer has signed "
+		"entry %llu",
+		ULL(sequence), ULL(sequence + 1));
+	return LEDGER_ROLLED_BACK;
+}
+
+enum ledger_heads ledger_compare(const struct ledger_chain *c, const uint8_t us[LEDGER_KEY],
+				 uint64_t sequence, const uint8_t head[LEDGER_HASH],
+				 struct err *err)
+{
+	if (sequence > c->sequence)
+		return LEDGER_WE_LACK;
+	if (sequence >= c->countersigned && memcmp(hash_at(c, sequence), head, LEDGER_HASH) != 0) {
+		err_set(err, ERR_LEDGER,
+			"the two ledgers diverged: another entry %llu on either side",
+			ULL(sequence));
+		return LEDGER_DIVERGED;
+	}
+	return sequence == c->sequence ? LEDGER_SAME : behind(c, us, sequence, err);
+}

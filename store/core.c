@@ -1,0 +1,303 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/db.h"
+
+enum { META_SMALL = 65536, SLOT_BYTES = 5 };
+
+/* Rows of one table into an array of records.  read() fills one from the row. */
+struct table {
+	const char *sql;
+	size_t size;
+	int (*read)(sqlite3_stmt *st, void *record);
+};
+
+static int load_table(struct store *s, const struct table *t, int64_t limit, void **out, size_t *n,
+		      struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, t->sql, "i", limit);
+
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		uint8_t *record;
+
+		*out = mem_resize(*out, *n + 1, t->size);
+		record = (uint8_t *)*out + *n * t->size;
+		memset(record, 0, t->size);
+		rc = t->read(st, record);
+		(*n)++;
+		if (rc != 0)
+			db_damaged(s, e, "a row does not have its shape");
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+#define ROW_OK(good) ((good) ? 0 : ERR_STORE)
+
+static int read_peer(sqlite3_stmt *st, void *record)
+{
+	struct store_peer *p = record;
+
+	p->status = (enum store_peer_status)sqlite3_column_int64(st, 4);
+	p->seen_ms = sqlite3_column_int64(st, 5);
+	return ROW_OK(db_bytes(st, 0, p->key, sizeof(p->key)) &&
+		      db_bytes(st, 1, p->sign_key, sizeof(p->sign_key)) &&
+		      db_text(st, 2, p->name, sizeof(p->name)) &&
+		      db_text(st, 3, p->address, sizeof(p->address)));
+}
+
+static int read_member(sqlite3_stmt *st, void *record)
+{
+	struct store_member *m = record;
+	size_t len = (size_t)sqlite3_column_bytes(st, 1);
+
+	if (len > STORE_RECORD_MAX || !db_bytes(st, 0, m->key, sizeof(m->key)))
+		return ERR_STORE;
+	m->record = mem_copy(len > 0 ? sqlite3_column_blob(st, 1) : "", len);
+	m->len = len;
+	return 0;
+}
+
+static int read_signal(sqlite3_stmt *st, void *record)
+{
+	struct store_signal *x = record;
+
+	x->time_ms = sqlite3_column_int64(st, 1);
+	return ROW_OK(db_bytes(st, 0, x->peer, sizeof(x->peer)));
+}
+
+static int read_session(sqlite3_stmt *st, void *record)
+{
+	struct store_session *x = record;
+
+	x->role = (enum store_role)sqlite3_column_int64(st, 2);
+	x->translator = (enum ledger_translator)sqlite3_column_int64(st, 3);
+	x->state = (enum store_session_state)sqlite3_column_int64(st, 4);
+	x->started_ms = sqlite3_column_int64(st, 5);
+	x->finished_ms = sqlite3_column_int64(st, 6);
+	x->bytes_in = (uint64_t)sqlite3_column_int64(st, 7);
+	x->bytes_out = (uint64_t)sqlite3_column_int64(st, 8);
+	x->seconds = sqlite3_column_double(st, 9);
+	x->outcome = (int)sqlite3_column_int64(st, 10);
+	return ROW_OK(db_bytes(st, 0, x->id, sizeof(x->id)) &&
+		      db_bytes(st, 1, x->peer, sizeof(x->peer)) &&
+		      db_text(st, 11, x->reason, sizeof(x->reason)));
+}
+
+static int read_alignment(sqlite3_stmt *st, void *record)
+{
+	struct store_alignment *a = record;
+	int64_t n = sqlite3_column_int64(st, 3);
+	const uint8_t *at = sqlite3_column_blob(st, 4);
+
+	if (n < 0 || n > UINT32_MAX || sqlite3_column_bytes(st, 4) != n * SLOT_BYTES ||
+	    !db_bytes(st, 0, a->peer, sizeof(a->peer)) ||
+	    !db_bytes(st, 1, a->version, sizeof(a->version)) ||
+	    !db_bytes(st, 2, a->digest, sizeof(a->digest)))
+		return ERR_STORE;
+	a->n = (uint32_t)n;
+	a->slots = mem_array((size_t)n + 1, sizeof(*a->slots));
+	for (uint32_t k = 0; k < a->n; k++, at += SLOT_BYTES) {
+		a->slots[k].tag = (char)at[0];
+		a->slots[k].id = (uint32_t)at[1] | (uint32_t)at[2] << 8 | (uint32_t)at[3] << 16 |
+				 (uint32_t)at[4] << 24;
+	}
+	return 0;
+}
+
+static int read_meta(sqlite3_stmt *st, void *record)
+{
+	struct store_meta *m = record;
+
+	if (!db_text(st, 0, m->key, sizeof(m->key)))
+		return ERR_STORE;
+	m->len = (size_t)sqlite3_column_bytes(st, 1);
+	m->base = mem_copy(m->len > 0 ? sqlite3_column_blob(st, 1) : "", m->len);
+	return 0;
+}
+
+static const struct table peers = { "SELECT * FROM peer WHERE ? > 0 ORDER BY rowid",
+				    sizeof(struct store_peer), read_peer };
+static const struct table members = { "SELECT * FROM member ORDER BY rowid LIMIT ?",
+				      sizeof(struct store_member), read_member };
+static const struct table queue = { "SELECT peer, time_ms FROM signal ORDER BY position LIMIT ?",
+				    sizeof(struct store_signal), read_signal };
+static const struct table open_sessions = {
+	"SELECT * FROM session WHERE state = 0 ORDER BY started_ms LIMIT ?",
+	sizeof(struct store_session), read_session
+};
+static const struct table all_sessions = {
+	"SELECT * FROM session ORDER BY started_ms DESC, rowid DESC LIMIT ?",
+	sizeof(struct store_session), read_session
+};
+static const struct table alignments = { "SELECT * FROM alignment ORDER BY rowid LIMIT ?",
+					 sizeof(struct store_alignment), read_alignment };
+static const struct table small_meta = {
+	"SELECT key, value FROM meta WHERE length(value) <= ? ORDER BY key",
+	sizeof(struct store_meta), read_meta
+};
+
+static int load_chains(struct store *s, struct store_core *out, struct err *e)
+{
+	int rc = db_chains(s, e);
+
+	if (rc != 0)
+		return rc;
+	out->chains = mem_array(s->n_chains + 1, sizeof(struct ledger_chain *));
+	for (size_t k = 0; k < s->n_chains; k++) {
+		out->chains[k] = mem_array(1, sizeof(struct ledger_chain));
+		ledger_chain_copy(out->chains[k], s->chains[k]);
+		out->n_chains++;
+	}
+	return 0;
+}
+
+static int load_all(struct store *s, struct store_core *out, struct err *e)
+{
+	struct {
+		const struct table *table;
+		int64_t limit;
+		void *array; /* address of the pointer in out */
+		size_t *n;
+	} parts[] = {
+		{ &peers, 1, &out->peers, &out->n_peers },
+		{ &members, -1, &out->members, &out->n_members },
+		{ &queue, -1, &out->queue, &out->n_queue },
+		{ &open_sessions, -1, &out->open, &out->n_open },
+		{ &alignments, -1, &out->alignments, &out->n_alignments },
+		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
+	};
+	int rc = 0;
+
+	for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && rc == 0; k++) {
+		void *array = NULL;
+
+		rc = load_table(s, parts[k].table, parts[k].limit, &array, parts[k].n, e);
+		memcpy(parts[k].array, &array, sizeof(array));
+	}
+	if (rc == 0)
+		rc = db_best(s, &out->best, &out->has_best, e);
+	return rc == 0 ? load_chains(s, out, e) : rc;
+}
+
+int store_load_core(struct store *s, struct store_core *out, struct err *e)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = load_all(s, out, e);
+	if (rc != 0)
+		store_core_release(out);
+	return rc;
+}
+
+int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
+		   struct err *e)
+{
+	void *array = NULL;
+	int rc;
+
+	*n = 0;
+	rc = load_table(s, &all_sessions, limit < INT64_MAX ? (int64_t)limit : -1, &array, n, e);
+	if (rc != 0) {
+		free(array);
+		array = NULL;
+		*n = 0;
+	}
+	*out = array;
+	return rc;
+}
+
+int store_meta(struct store *s, const char *key, struct buf *out, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, "SELECT value FROM meta WHERE key = ?", "t", key);
+
+	if (rc != 0)
+		return rc;
+	rc = db_step(s, st, e);
+	if (rc > 0) {
+		size_t n = (size_t)sqlite3_column_bytes(st, 0);
+
+		buf_add(out, n > 0 ? sqlite3_column_blob(st, 0) : "", n);
+		rc = 0;
+	} else if (rc == 0) {
+		rc = err_set(e, ERR_NOTFOUND, "%s keeps nothing under %s", s->path, key);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* ---- the slow look ---- */
+
+static int check_pages(struct store *s, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, "PRAGMA integrity_check(1)", "");
+
+	if (rc != 0)
+		return rc;
+	rc = db_step(s, st, e);
+	if (rc > 0) {
+		const char *words = (const char *)sqlite3_column_text(st, 0);
+
+		rc = words != NULL && strcmp(words, "ok") == 0
+			     ? 0
+			     : db_damaged(s, e, words != NULL ? words : "?");
+	}
+	sqlite3_finalize(st);
+	if (rc != 0)
+		return rc;
+	rc = db_query(s, &st, e, "PRAGMA foreign_key_check", "");
+	if (rc != 0)
+		return rc;
+	rc = db_step(s, st, e);
+	sqlite3_finalize(st);
+	return rc > 0 ? db_damaged(s, e, "a row refers to one that is gone") : rc;
+}
+
+static int check_ledger(struct store *s, struct err *e)
+{
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	int rc = store_ledger(s, NULL, &x, e);
+
+	if (rc != 0)
+		return rc;
+	rc = ledger_verify(&x, &r);
+	for (size_t k = 0; k < r.n; k++)
+		if (!r.at[k].note) {
+			err_set(e, ERR_LEDGER, "%s: %s", s->path, r.at[k].text);
+			break;
+		}
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	return rc;
+}
+
+static int check_checkpoints(struct store *s, struct err *e)
+{
+	struct store_checkpoint *all;
+	size_t n;
+	int rc = store_checkpoints(s, &all, &n, e);
+
+	for (size_t k = 0; k < n && rc == 0; k++) {
+		struct kge_emb *emb;
+
+		rc = store_restore(s, all[k].id, &emb, NULL, e);
+		kge_emb_free(emb);
+	}
+	free(all);
+	return rc;
+}
+
+int store_check(struct store *s, struct err *e)
+{
+	int rc = check_pages(s, e);
+
+	if (rc == 0)
+		rc = check_ledger(s, e);
+	return rc == 0 ? check_checkpoints(s, e) : rc;
+}

@@ -1,0 +1,173 @@
+#include "store/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+/* The file: one line, then both secret seeds as hex, one a line. */
+static const char head[] = "fkge identity 1\n";
+enum {
+	HEAD = sizeof(head) - 1,
+	SEED = 32,
+	HEX = 2 * SEED,
+	FILE_BYTES = HEAD + 2 * (HEX + 1),
+	SECRET_BYTES = crypto_scalarmult_SCALARBYTES + crypto_sign_SECRETKEYBYTES,
+};
+
+static struct identity *from_secrets(const uint8_t x25519[SEED], const uint8_t ed25519[SEED])
+{
+	struct identity *id = mem_array(1, sizeof(*id));
+	uint8_t *secret = sodium_malloc(SECRET_BYTES);
+
+	if (secret == NULL)
+		abort(); /* as mem_* do: no memory, no agent */
+	memcpy(secret, x25519, SEED);
+	crypto_scalarmult_base(id->key, secret);
+	crypto_sign_seed_keypair(id->sign_key, secret + SEED, ed25519);
+	sodium_mprotect_readonly(secret);
+	id->secret = secret;
+	id->sign_secret = secret + SEED;
+	return id;
+}
+
+struct identity *identity_from_seed(const uint8_t seed[32])
+{
+	uint8_t both[2 * SEED];
+	struct identity *id;
+
+	if (sodium_init() < 0)
+		abort();
+	crypto_generichash(both, sizeof(both), seed, SEED, NULL, 0);
+	id = from_secrets(both, both + SEED);
+	sodium_memzero(both, sizeof(both));
+	return id;
+}
+
+struct identity *identity_new(void)
+{
+	uint8_t seed[SEED];
+	struct identity *id;
+
+	if (sodium_init() < 0)
+		abort();
+	randombytes_buf(seed, sizeof(seed));
+	id = identity_from_seed(seed);
+	sodium_memzero(seed, sizeof(seed));
+	return id;
+}
+
+void identity_free(struct identity *id)
+{
+	if (id == NULL)
+		return;
+	sodium_free((void *)(uintptr_t)id->secret);
+	free(id);
+}
+
+int identity_save(const struct identity *id, const char *path, struct err *e)
+{
+	char text[FILE_BYTES + 1];
+	uint8_t seed[SEED];
+	int rc;
+
+	if (file_exists(path))
+		return err_set(e, ERR_EXISTS,
+			       "%s exists: an identity is never overwritten; move it away first",
+			       path);
+	memcpy(text, head, HEAD);
+	sodium_bin2hex(text + HEAD, HEX + 1, id->secret, SEED);
+	text[HEAD + HEX] = '\n';
+	crypto_sign_ed25519_sk_to_seed(seed, id->sign_secret);
+	sodium_bin2hex(text + HEAD + HEX + 1, HEX + 1, seed, SEED);
+	text[FILE_BYTES - 1] = '\n';
+	rc = file_write_atomic(path, text, FILE_BYTES, 0600, e);
+	sodium_memzero(text, sizeof(text));
+	sodium_memzero(seed, sizeof(seed));
+	return rc;
+}
+
+static int check_mode(int fd, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_INPUT, "%s is not a file", path);
+	if (st.st_uid != geteuid())
+		return err_set(e, ERR_IDENTITY, "%s belongs to another user; type: chown %lu %s",
+			       path, (unsigned long)geteuid(), path);
+	if ((st.st_mode & 077) != 0)
+		return err_set(e, ERR_IDENTITY,
+			       "%s can be read by others (mode %04o); type: chmod 600 %s", path,
+			       (unsigned)(st.st_mode & 07777), path);
+	return 0;
+}
+
+/* At most max bytes into text; how many, or -1. */
+static ssize_t read_some(int fd, char *text, size_t max)
+{
+	size_t have = 0;
+
+	while (have < max) {
+		ssize_t n = read(fd, text + have, max - have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	return (ssize_t)have;
+}
+
+static bool parse_seed(const char *hex, uint8_t out[SEED])
+{
+	size_t n;
+
+	return sodium_hex2bin(out, SEED, hex, HEX, NULL, &n, NULL) == 0 && n == SEED &&
+	       hex[HEX] == '\n';
+}
+
+static struct identity *parse_file(const char *text)
+{
+	uint8_t seeds[2][SEED];
+	struct identity *id = NULL;
+
+	if (memcmp(text, head, HEAD) == 0 && parse_seed(text + HEAD, seeds[0]) &&
+	    parse_seed(text + HEAD + HEX + 1, seeds[1]))
+		id = from_secrets(seeds[0], seeds[1]);
+	sodium_memzero(seeds, sizeof(seeds));
+	return id;
+}
+
+int identity_load(struct identity **id, const char *path, struct err *e)
+{
+	char text[FILE_BYTES + 1] = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+
+	*id = NULL;
+	if (fd < 0)
+		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
+			       strerror(errno));
+	if (sodium_init() < 0)
+		abort();
+	rc = check_mode(fd, path, e);
+	if (rc == 0 && read_some(fd, text, sizeof(text)) == FILE_BYTES)
+		*id = parse_file(text);
+	close(fd);
+	sodium_memzero(text, sizeof(text));
+	if (rc == 0 && *id == NULL)
+		rc = err_set(e, ERR_INPUT, "%s is not an identity file of this version", path);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/* store/identity.h - who an agent is: two key pairs and the file that holds them.
+ *
+ * The X25519 key is the agent's name in the federation and its static key in
+ * Noise; the Ed25519 key signs ledger entries and member records.  Secrets
+ * live in memory from sodium_malloc() (locked, guarded, wiped when freed) and
+ * in one file that only its owner may read.  Keys as text: net/ident.h. */
+#ifndef STORE_IDENTITY_H
+#define STORE_IDENTITY_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { IDENTITY_KEY = 32 };
+
+struct identity {
+	uint8_t key[IDENTITY_KEY];	/* X25519, public */
+	uint8_t sign_key[IDENTITY_KEY]; /* Ed25519, public */
+	const uint8_t *secret;		/* X25519, 32 bytes */
+	const uint8_t *sign_secret;	/* Ed25519, 64 bytes as libsodium holds it */
+};
+
+/* Fresh keys from libsodium. */
+struct identity *identity_new(void);
+/* Keys that follow from a seed: for simulations and tests. */
+struct identity *identity_from_seed(const uint8_t seed[32]);
+void identity_free(struct identity *id); /* wipes; NULL is fine */
+
+/* A new file of mode 0600; ERR_EXISTS rather than overwrite one. */
+int identity_save(const struct identity *id, const char *path, struct err *e);
+/* ERR_IDENTITY when group or others may read the file (the text has the chmod
+ * to type) or when it belongs to somebody else; ERR_INPUT when it is damaged. */
+int identity_load(struct identity **id, const char *path, struct err *e);
+
+#endif

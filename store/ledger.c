@@ -1,0 +1,232 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/db.h"
+
+/* ---- chains, as on disk ---- */
+
+void db_forget_chains(struct store *s)
+{
+	for (size_t k = 0; k < s->n_chains; k++) {
+		ledger_chain_release(s->chains[k]);
+		free(s->chains[k]);
+	}
+	free(s->chains);
+	s->chains = NULL;
+	s->n_chains = 0;
+	s->chains_valid = false;
+}
+
+static struct ledger_chain *find_chain(const struct store *s, const struct ledger_entry *e)
+{
+	for (size_t k = 0; k < s->n_chains; k++) {
+		int side = ledger_chain_side(s->chains[k], e->host);
+
+		if (side >= 0 && memcmp(s->chains[k]->key[1 - side], e->client, LEDGER_KEY) == 0)
+			return s->chains[k];
+	}
+	return NULL;
+}
+
+static struct ledger_chain *the_chain(struct store *s, const struct ledger_entry *e)
+{
+	struct ledger_chain *c = find_chain(s, e);
+
+	if (c != NULL)
+		return c;
+	s->chains = mem_resize(s->chains, s->n_chains + 1, sizeof(struct ledger_chain *));
+	c = mem_array(1, sizeof(*c));
+	ledger_chain_init(c, e->host, e->client);
+	s->chains[s->n_chains++] = c;
+	return c;
+}
+
+static const char entries_sql[] =
+	"SELECT e.bytes, e.signature, e.hash, c.signature, e.sequence, e.low, e.high"
+	" FROM ledger_entry e LEFT JOIN ledger_countersign c ON c.hash = e.hash"
+	" ORDER BY e.position";
+
+static int read_entry(struct store *s, sqlite3_stmt *st, struct ledger_signed *out, struct err *e)
+{
+	uint8_t bytes[LEDGER_ENTRY_BYTES];
+
+	memset(out, 0, sizeof(*out));
+	if (!db_bytes(st, 0, bytes, sizeof(bytes)) ||
+	    !db_bytes(st, 1, out->signature, sizeof(out->signature)) ||
+	    !db_bytes(st, 2, out->hash, sizeof(out->hash)))
+		return db_damaged(s, e, "a ledger entry has a wrong size");
+	out->countersigned = db_bytes(st, 3, out->countersignature, sizeof(out->countersignature));
+	return ledger_decode(&out->entry, bytes, sizeof(bytes), e);
+}
+
+static int each_entry(struct store *s, struct err *e,
+		      int (*fn)(struct store *s, void *ctx, const struct ledger_signed *x,
+				struct err *e),
+		      void *ctx)
+{
+	struct ledger_signed x;
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, entries_sql, "");
+
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		rc = read_entry(s, st, &x, e);
+		if (rc == 0)
+			rc = fn(s, ctx, &x, e);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* The last entry of a chain seals all before it: with its signature and every hash
+ * right, nobody can have changed one without the host's key. */
+static int replay(struct store *s, void *ctx, const struct ledger_signed *x, struct err *e)
+{
+	struct ledger_chain *c = the_chain(s, &x->entry);
+	struct ledger_signed **last = ctx;
+	int rc = ledger_chain_replay(c, x, e);
+
+	if (rc != 0)
+		return rc;
+	*last = mem_resize(*last, s->n_chains, sizeof(**last));
+	for (size_t k = 0; k < s->n_chains; k++)
+		if (s->chains[k] == c)
+			(*last)[k] = *x;
+	return 0;
+}
+
+int db_chains(struct store *s, struct err *e)
+{
+	struct ledger_signed *last = NULL;
+	int rc;
+
+	if (s->chains_valid)
+		return 0;
+	db_forget_chains(s);
+	rc = each_entry(s, e, replay, &last);
+	for (size_t k = 0; k < s->n_chains && rc == 0; k++)
+		rc = ledger_check_signature(&last[k], e);
+	free(last);
+	if (rc == 0)
+		s->chains_valid = true;
+	else
+		db_forget_chains(s);
+	if (rc == ERR_LEDGER)
+		err_prefix(e, "the ledger in %s does not verify", s->path);
+	return rc;
+}
+
+/* ---- adding ---- */
+
+static int check_party(struct store *s, const struct ledger_entry *x, struct err *e)
+{
+	if (memcmp(x->host, x->client, LEDGER_KEY) == 0)
+		return err_set(e, ERR_LEDGER, "host and client of a ledger entry are the same");
+	if (s->has_owner && memcmp(s->owner, x->host, LEDGER_KEY) != 0 &&
+	    memcmp(s->owner, x->client, LEDGER_KEY) != 0)
+		return err_set(e, ERR_LEDGER, "a ledger entry between two other agents");
+	return 0;
+}
+
+/* Our own totals over all partners must be true: nobody else can check them. */
+static int check_lineage(struct store *s, const struct ledger_chain *c,
+			 const struct ledger_entry *x, struct err *e)
+{
+	struct ledger_lineage l;
+	int rc;
+
+	if (!s->has_owner || memcmp(s->owner, x->host, LEDGER_KEY) != 0)
+		return 0;
+	ledger_lineage_sum(&l, x->lineage, x->host, (const struct ledger_chain *const *)s->chains,
+			   s->n_chains);
+	rc = ledger_lineage_check(&l, c, x, e);
+	ledger_lineage_release(&l);
+	return rc;
+}
+
+static int insert_countersign(struct store *s, const uint8_t hash[LEDGER_HASH],
+			      const uint8_t signature[LEDGER_SIGNATURE], struct err *e)
+{
+	return db_do(s, e, "INSERT INTO ledger_countersign VALUES (?, ?)", "bb", (const void *)hash,
+		     (size_t)LEDGER_HASH, (const void *)signature, (size_t)LEDGER_SIGNATURE);
+}
+
+int db_add_entry(struct store *s, const struct ledger_signed *x, struct err *e)
+{
+	uint8_t bytes[LEDGER_ENTRY_BYTES];
+	struct ledger_chain *c;
+	int rc = check_party(s, &x->entry, e);
+
+	if (rc == 0)
+		rc = db_chains(s, e);
+	if (rc != 0)
+		return rc;
+	c = the_chain(s, &x->entry);
+	rc = check_lineage(s, c, &x->entry, e);
+	if (rc == 0)
+		rc = ledger_chain_add(c, x, e);
+	if (rc != 0)
+		return rc;
+	ledger_encode(&x->entry, bytes);
+	rc = db_do(s, e,
+		   "INSERT INTO ledger_entry (low, high, sequence, hash, bytes, signature)"
+		   " VALUES (?, ?, ?, ?, ?, ?)",
+		   "bbibbb", (const void *)c->key[0], (size_t)LEDGER_KEY, (const void *)c->key[1],
+		   (size_t)LEDGER_KEY, (int64_t)x->entry.sequence, (const void *)x->hash,
+		   (size_t)LEDGER_HASH, (const void *)bytes, sizeof(bytes),
+		   (const void *)x->signature, (size_t)LEDGER_SIGNATURE);
+	return rc == 0 && x->countersigned ? insert_countersign(s, x->hash, x->countersignature, e)
+					   : rc;
+}
+
+int db_add_countersign(struct store *s, const struct store_countersign *k, struct err *e)
+{
+	int rc = db_chains(s, e);
+
+	if (rc != 0)
+		return rc;
+	rc = ERR_LEDGER;
+	for (size_t n = 0; n < s->n_chains && rc != 0; n++)
+		rc = ledger_chain_countersign(s->chains[n], k->hash, k->signature, e);
+	if (s->n_chains == 0)
+		err_set(e, ERR_LEDGER, "a countersignature, but the ledger is empty");
+	return rc == 0 ? insert_countersign(s, k->hash, k->signature, e) : rc;
+}
+
+/* ---- the whole ledger ---- */
+
+struct collect {
+	const uint8_t *peer;
+	struct ledger_export *out;
+};
+
+static int collect(struct store *s, void *ctx, const struct ledger_signed *x, struct err *e)
+{
+	struct collect *c = ctx;
+	struct ledger_export *out = c->out;
+
+	(void)s;
+	(void)e;
+	if (c->peer != NULL && memcmp(c->peer, x->entry.host, LEDGER_KEY) != 0 &&
+	    memcmp(c->peer, x->entry.client, LEDGER_KEY) != 0)
+		return 0;
+	if ((out->n & (out->n - 1)) == 0) /* room for the next power of two */
+		out->at = mem_resize(out->at, out->n > 0 ? 2 * out->n : 1, sizeof(*out->at));
+	out->at[out->n++] = *x;
+	return 0;
+}
+
+int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e)
+{
+	struct collect c = { peer, out };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->has_owner = s->has_owner;
+	memcpy(out->owner, s->owner, LEDGER_KEY);
+	out->whole = peer == NULL && s->has_owner;
+	rc = each_entry(s, e, collect, &c);
+	if (rc != 0)
+		ledger_export_release(out);
+	return rc;
+}

@@ -1,0 +1,143 @@
+/* store/store.h - everything an agent must not lose, in one SQLite file.
+ *
+ * WAL, synchronous=FULL: when a call that writes returns 0 it is on disk, and
+ * when it fails nothing of it is.  One process owns a store at a time.  A
+ * store is used from one thread at a time (the process gives it to its worker).
+ *
+ * Errors: ERR_STORE for locked, damaged, full or unwritable, always with what
+ * SQLite or the system said; ERR_NEWER for a store from a later version, which
+ * is left untouched; ERR_LEDGER when the ledger inside does not verify.  No
+ * SQLite code leaves this folder. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/buf.h"
+#include "kge/graph.h"
+#include "kge/model.h"
+#include "store/batch.h"
+#include "store/verify.h"
+
+struct store;
+
+enum store_mode {
+	STORE_OWN,  /* read and write, locked against others; made if missing; migrated */
+	STORE_READ, /* beside its owner; never writes; ERR_NOTFOUND if missing */
+};
+
+struct store_options {
+	enum store_mode mode;
+	/* Ed25519 key of the identity beside this store; NULL: not known here.  Kept at
+	 * the first opening; another one later is ERR_IDENTITY. */
+	const uint8_t *owner;
+	uint32_t keep_checkpoints; /* superseded ones that stay; 0: the default, 3 */
+	bool check;		   /* run store_check() before anything else */
+};
+
+/* path may be ":memory:".  Before an older store is migrated, a copy of it is left
+ * beside it as PATH.v<version>.bak. */
+int store_open(struct store **s, const char *path, const struct store_options *o, struct err *e);
+void store_close(struct store *s); /* NULL is fine */
+
+/* The slow look: pages, foreign keys, every signature and every checkpoint's digest. */
+int store_check(struct store *s, struct err *e);
+
+/* Everything in the batch in one transaction, or nothing.  Refused as a whole:
+ * a best checkpoint that is not better (ERR_REFUSED), an entry that breaks a
+ * rule of store/entry.h (ERR_LEDGER) or passes a cap (ERR_BUDGET). */
+int store_apply(struct store *s, const struct store_batch *b, struct err *e);
+
+/* ---- what a restarting core needs ---- */
+
+struct store_core {
+	struct store_peer *peers;
+	size_t n_peers;
+	struct store_member *members;
+	size_t n_members;
+	struct store_signal *queue; /* oldest first */
+	size_t n_queue;
+	struct store_session *open; /* unfinished sessions */
+	size_t n_open;
+	struct store_alignment *alignments;
+	size_t n_alignments;
+	struct ledger_chain **chains;
+	size_t n_chains;
+	bool has_best;
+	struct store_checkpoint best;
+	struct store_meta *meta; /* values up to 64 KiB; larger ones by store_meta() */
+	size_t n_meta;
+};
+
+int store_load_core(struct store *s, struct store_core *out, struct err *e);
+void store_core_release(struct store_core *c);
+
+/* Sessions, the newest first, at most limit; *out to be freed with free(). */
+int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
+		   struct err *e);
+/* Appends the value; ERR_NOTFOUND. */
+int store_meta(struct store *s, const char *key, struct buf *out, struct err *e);
+
+/* ---- the graph ---- */
+
+/* Replace the graph.  Alias tables, alignments and the best score are about the
+ * old names: aliases and alignments are dropped, the best checkpoint becomes a
+ * manual one, unless all names keep their ids. */
+int store_put_graph(struct store *s, const struct kge_graph *g, struct err *e);
+/* The same names under the same ids and the triples in the same order. ERR_NOTFOUND: none yet. */
+int store_load_graph(struct store *s, struct kge_graph **g, struct err *e);
+/* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */
+void store_graph_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
+/* Over the names alone, in the order of their ids: which rows mean what. */
+void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
+
+struct store_alias {
+	char tag; /* 'e' or 'r' */
+	uint32_t id;
+	const char *name;
+	size_t len;
+};
+
+/* Replace the alias table toward one peer, or (NULL) toward everybody. */
+int store_put_aliases(struct store *s, const uint8_t *peer, const struct store_alias *at, size_t n,
+		      struct err *e);
+
+/* Canonical names toward one peer: its alias, else everybody's, else our own name.
+ * Borrows from the graph. */
+struct store_names {
+	uint32_t n_ent, n_rel;
+	const char **ent, **rel;     /* by id, NUL-terminated; of the graph or in `text` */
+	uint32_t *ent_len, *rel_len; /* bytes without the NUL */
+	uint8_t version[STORE_DIGEST];
+	char *text;
+};
+
+int store_load_names(struct store *s, const struct kge_graph *g, const uint8_t *peer,
+		     struct store_names *out, struct err *e);
+void store_names_release(struct store_names *n);
+
+/* ---- checkpoints ---- */
+
+enum { STORE_BLOCK_ROWS = 2048 }; /* rows in one deduplicated block */
+
+/* Newest first; *out to be freed with free(). */
+int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n, struct err *e);
+/* id 0: the best one.  Bit for bit as it was put, checked against its digest
+ * (ERR_STORE if not).  *emb is new, to be freed with kge_emb_free(). */
+int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
+		  struct err *e);
+/* ERR_REFUSED for the best one. */
+int store_remove_checkpoint(struct store *s, uint64_t id, struct err *e);
+/* The best becomes a manual checkpoint: another protocol or split begins. */
+int store_demote_best(struct store *s, struct err *e);
+
+/* ---- the ledger ---- */
+
+/* All entries in the order in which they were written here, or (peer not NULL,
+ * its Ed25519 key) those of one chain. */
+int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e);
+
+#endif

@@ -1,0 +1,442 @@
+#include "store/verify.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "store/chain_internal.h"
+
+#define ULL(x) ((unsigned long long)(x))
+
+void ledger_export_release(struct ledger_export *x)
+{
+	free(x->at);
+	memset(x, 0, sizeof(*x));
+}
+
+void ledger_report_release(struct ledger_report *r)
+{
+	free(r->at);
+	memset(r, 0, sizeof(*r));
+}
+
+/* ---- findings ---- */
+
+struct short_key {
+	char text[13];
+};
+
+static struct short_key short_of(const uint8_t key[LEDGER_KEY])
+{
+	struct short_key s;
+
+	sodium_bin2hex(s.text, sizeof(s.text), key, 6);
+	return s;
+}
+
+static struct ledger_finding *add(struct ledger_report *r, const struct ledger_chain *c,
+				  enum ledger_fault fault, uint64_t sequence, bool note)
+{
+	struct ledger_finding *f;
+
+	r->at = mem_resize(r->at, r->n + 1, sizeof(*r->at));
+	f = &r->at[r->n++];
+	memset(f, 0, sizeof(*f));
+	f->fault = fault;
+	f->note = note;
+	f->sequence = sequence;
+	memcpy(f->low, c->key[0], LEDGER_KEY);
+	memcpy(f->high, c->key[1], LEDGER_KEY);
+	if (!note)
+		r->faults++;
+	return f;
+}
+
+#define FIND(r, c, fault, sequence, note, ...)                                                     \
+	snprintf(add(r, c, fault, sequence, note)->text, ERR_TEXT_MAX, __VA_ARGS__)
+
+/* ---- one export ---- */
+
+struct walk { /* one chain on the way through an export */
+	struct ledger_chain chain;
+	uint8_t last_hash[LEDGER_HASH];
+	uint64_t last, agreed; /* last number seen; last one that is countersigned */
+	bool torn;	       /* a fault was met: lineage sums no longer mean anything */
+};
+
+struct walks {
+	struct walk *at;
+	size_t n;
+};
+
+static struct walk *the_walk(struct walks *w, const struct ledger_entry *e)
+{
+	struct ledger_chain key;
+	struct walk *new;
+
+	ledger_chain_init(&key, e->host, e->client);
+	for (size_t k = 0; k < w->n; k++)
+		if (memcmp(w->at[k].chain.key, key.key, sizeof(key.key)) == 0)
+			return &w->at[k];
+	w->at = mem_resize(w->at, w->n + 1, sizeof(*w->at));
+	new = &w->at[w->n++];
+	memset(new, 0, sizeof(*new));
+	new->chain = key;
+	return new;
+}
+
+static void walks_release(struct walks *w)
+{
+	for (size_t k = 0; k < w->n; k++)
+		ledger_chain_release(&w->at[k].chain);
+	free(w->at);
+}
+
+static void check_signatures(struct ledger_report *r, const struct walk *w,
+			     const struct ledger_signed *s)
+{
+	const struct ledger_entry *e = &s->entry;
+	uint8_t hash[LEDGER_HASH];
+
+	ledger_hash(e, hash);
+	if (memcmp(hash, s->hash, LEDGER_HASH) != 0)
+		FIND(r, &w->chain, LEDGER_EDITED, e->sequence, false,
+		     "entry %llu was edited: its contents do not give its hash", ULL(e->sequence));
+	else if (ledger_check_signature(s, NULL) != 0)
+		FIND(r, &w->chain, LEDGER_BAD_SIGNATURE, e->sequence, false,
+		     "entry %llu: bad signature by the host %s", ULL(e->sequence),
+		     short_of(e->host).text);
+	if (s->countersigned && ledger_check_countersign(s, s->countersignature, NULL) != 0)
+		FIND(r, &w->chain, LEDGER_BAD_COUNTERSIGN, e->sequence, false,
+		     "entry %llu: bad countersignature by the client %s", ULL(e->sequence),
+		     short_of(e->client).text);
+}
+
+static void find_gap(struct ledger_report *r, const struct walk *w, uint64_t sequence)
+{
+	if (sequence == w->last + 2)
+		FIND(r, &w->chain, LEDGER_DELETED, w->last + 1, false,
+		     "entry %llu was deleted: %llu follows %llu", ULL(w->last + 1), ULL(sequence),
+		     ULL(w->last));
+	else
+		FIND(r, &w->chain, LEDGER_DELETED, w->last + 1, false,
+		     "entries %llu to %llu were deleted: %llu follows %llu", ULL(w->last + 1),
+		     ULL(sequence - 1), ULL(sequence), ULL(w->last));
+}
+
+/* Does s stand where it must?  If not, the rules about totals cannot be asked of it. */
+static bool check_place(struct ledger_report *r, const struct walk *w,
+			const struct ledger_signed *s)
+{
+	const struct ledger_entry *e = &s->entry;
+
+	if (e->sequence > w->last + 1) {
+		find_gap(r, w, e->sequence);
+		return false;
+	}
+	if (e->sequence <= w->last) {
+		FIND(r, &w->chain, LEDGER_FORKED, e->sequence, false,
+		     "entry %llu stands behind entry %llu: numbers must count up", ULL(e->sequence),
+		     ULL(w->last));
+		return false;
+	}
+	if (memcmp(e->previous, w->last_hash, LEDGER_HASH) != 0) {
+		FIND(r, &w->chain, LEDGER_BROKEN_CHAIN, e->sequence, false,
+		     "the chain is broken at entry %llu: it does not continue entry %llu",
+		     ULL(e->sequence), ULL(w->last));
+		return false;
+	}
+	return true;
+}
+
+/* The total that the entries before allow. */
+static uint64_t expected_total(const struct ledger_chain *c, const struct ledger_entry *e)
+{
+	uint64_t spent = c->account[ledger_chain_side(c, e->host)].spent;
+
+	if (e->kind == LEDGER_RESERVE)
+		return spent + e->count;
+	for (size_t k = 0; e->kind == LEDGER_SETTLE && k < c->n_open; k++)
+		if (memcmp(c->open[k].session, e->session, 16) == 0 &&
+		    e->count <= c->open[k].labels)
+			return spent - (c->open[k].labels - e->count);
+	return spent;
+}
+
+/* Rules of the pair's chain; returns whether they hold. */
+static bool check_rules(struct ledger_report *r, struct walk *w, const struct ledger_signed *s)
+{
+	const struct ledger_entry *e = &s->entry;
+	uint64_t want = expected_total(&w->chain, e);
+	struct err why = { 0 };
+	int rc;
+
+	if (e->total_pair < want) {
+		FIND(r, &w->chain, LEDGER_UNDERCOUNT, e->sequence, false,
+		     "entry %llu says %llu labels in total, but %llu were reserved and not settled "
+		     "as unsent",
+		     ULL(e->sequence), ULL(e->total_pair), ULL(want));
+		return false;
+	}
+	rc = ledger_chain_check(&w->chain, e, &why);
+	if (rc == ERR_BUDGET)
+		FIND(r, &w->chain, LEDGER_CAP_PASSED, e->sequence, false,
+		     "entry %llu passes a cap: %.300s", ULL(e->sequence), why.text);
+	else if (rc != 0)
+		add(r, &w->chain, LEDGER_RULE, e->sequence, false);
+	if (rc != 0 && rc != ERR_BUDGET)
+		memcpy(r->at[r->n - 1].text, why.text, ERR_TEXT_MAX);
+	return rc == 0;
+}
+
+static void check_epsilon(struct ledger_report *r, const struct walk *w,
+			  const struct ledger_entry *e)
+{
+	const struct ledger_caps *have = &e->caps;
+	struct ledger_caps want;
+	struct err why = { 0 };
+
+	if (e->kind != LEDGER_CONTRACT)
+		return;
+	if (ledger_caps_from(&e->mechanism, have->epsilon_pair, have->epsilon_lineage, &want,
+			     &why) != 0)
+		FIND(r, &w->chain, LEDGER_EPSILON, e->sequence, false,
+		     "entry %llu: no epsilon for this mechanism: %.300s", ULL(e->sequence),
+		     why.text);
+	else if (have->pair > want.pair || have->lineage > want.lineage)
+		FIND(r, &w->chain, LEDGER_EPSILON, e->sequence, false,
+		     "entry %llu: caps of %llu and %llu labels, but epsilon %g and %g allow %llu "
+		     "and %llu",
+		     ULL(e->sequence), ULL(have->pair), ULL(have->lineage), have->epsilon_pair,
+		     have->epsilon_lineage, ULL(want.pair), ULL(want.lineage));
+}
+
+/* The owner's own entries are held against all its chains together. */
+static void check_lineage(struct ledger_report *r, const struct walks *ws, const struct walk *w,
+			  const struct ledger_export *x, const struct ledger_entry *e)
+{
+	const struct ledger_chain **chains;
+	struct ledger_lineage l;
+	struct err why = { 0 };
+	int rc;
+
+	if (!x->whole || memcmp(e->host, x->owner, LEDGER_KEY) != 0)
+		return;
+	chains = mem_array(ws->n, sizeof(*chains));
+	for (size_t k = 0; k < ws->n; k++)
+		chains[k] = &ws->at[k].chain;
+	ledger_lineage_sum(&l, e->lineage, e->host, chains, ws->n);
+	rc = ledger_lineage_check(&l, &w->chain, e, &why);
+	if (rc != 0)
+		FIND(r, &w->chain, rc == ERR_BUDGET ? LEDGER_CAP_PASSED : LEDGER_UNDERCOUNT,
+		     e->sequence, false, "%s", why.text);
+	ledger_lineage_release(&l);
+	free(chains);
+}
+
+static void visit(struct ledger_report *r, struct walks *ws, const struct ledger_export *x,
+		  const struct ledger_signed *s)
+{
+	struct walk *w = the_walk(ws, &s->entry);
+	size_t before = r->n;
+	bool placed;
+
+	check_signatures(r, w, s);
+	placed = check_place(r, w, s);
+	check_epsilon(r, w, &s->entry);
+	if (s->entry.sequence <= w->last)
+		return; /* stands twice: the first one counts */
+	if (placed && check_rules(r, w, s) && !w->torn)
+		check_lineage(r, ws, w, x, &s->entry);
+	for (size_t k = 0; r->n > before && k < ws->n; k++)
+		ws->at[k].torn = true;
+	ledger_chain_force(&w->chain, s);
+	/* The next entry is asked whether it continues what is stated here. */
+	memcpy(w->last_hash, s->hash, LEDGER_HASH);
+	memcpy(w->chain.head, s->hash, LEDGER_HASH);
+	w->last = s->entry.sequence;
+	if (s->countersigned)
+		w->agreed = w->last;
+}
+
+static void check_waiting(struct ledger_report *r, struct walks *ws, const struct ledger_signed *s)
+{
+	const struct walk *w;
+
+	if (s->countersigned)
+		return;
+	w = the_walk(ws, &s->entry);
+	if (s->entry.sequence < w->agreed)
+		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, false,
+		     "entry %llu: missing countersignature by the client %s",
+		     ULL(s->entry.sequence), short_of(s->entry.client).text);
+	else
+		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, true,
+		     "entry %llu waits for the countersignature of the client %s",
+		     ULL(s->entry.sequence), short_of(s->entry.client).text);
+}
+
+static void note_unsettled(struct ledger_report *r, const struct walk *w)
+{
+	char session[33];
+
+	for (size_t k = 0; k < w->chain.n_open; k++) {
+		sodium_bin2hex(session, sizeof(session), w->chain.open[k].session, 16);
+		FIND(r, &w->chain, LEDGER_UNSETTLED, 0, true,
+		     "session %s has not settled: its %llu labels count as spent", session,
+		     ULL(w->chain.open[k].labels));
+	}
+}
+
+int ledger_verify(const struct ledger_export *x, struct ledger_report *r)
+{
+	struct walks ws = { 0 };
+
+	for (size_t k = 0; k < x->n; k++)
+		if (memcmp(x->at[k].entry.host, x->at[k].entry.client, LEDGER_KEY) != 0)
+			visit(r, &ws, x, &x->at[k]);
+		else
+			FIND(r, &the_walk(&ws, &x->at[k].entry)->chain, LEDGER_RULE,
+			     x->at[k].entry.sequence, false,
+			     "entry %llu: host and client are the same",
+			     ULL(x->at[k].entry.sequence));
+	for (size_t k = 0; k < x->n; k++)
+		check_waiting(r, &ws, &x->at[k]);
+	for (size_t k = 0; k < ws.n; k++)
+		note_unsettled(r, &ws.at[k]);
+	r->entries += x->n;
+	r->chains += ws.n;
+	walks_release(&ws);
+	return r->faults > 0 ? ERR_LEDGER : 0;
+}
+
+/* ---- two exports ---- */
+
+static bool in_chain(const struct ledger_chain *c, const struct ledger_entry *e)
+{
+	int side = ledger_chain_side(c, e->host);
+
+	return side >= 0 && memcmp(c->key[1 - side], e->client, LEDGER_KEY) == 0;
+}
+
+static const struct ledger_signed *find_entry(const struct ledger_export *x,
+					      const struct ledger_chain *c, uint64_t sequence)
+{
+	for (size_t k = 0; k < x->n; k++)
+		if (x->at[k].entry.sequence == sequence && in_chain(c, &x->at[k].entry))
+			return &x->at[k];
+	return NULL;
+}
+
+static uint64_t last_of(const struct ledger_export *x, const struct ledger_chain *c)
+{
+	uint64_t last = 0;
+
+	for (size_t k = 0; k < x->n; k++)
+		if (in_chain(c, &x->at[k].entry) && x->at[k].entry.sequence > last)
+			last = x->at[k].entry.sequence;
+	return last;
+}
+
+static void check_fork(struct ledger_report *r, const struct ledger_chain *c,
+		       const struct ledger_export *a, const struct ledger_export *b)
+{
+	for (size_t k = 0; k < a->n; k++) {
+		const struct ledger_signed *s = &a->at[k], *t;
+
+		if (!in_chain(c, &s->entry))
+			continue;
+		t = find_entry(b, c, s->entry.sequence);
+		if (t == NULL || memcmp(s->hash, t->hash, LEDGER_HASH) == 0)
+			continue;
+		FIND(r, c, LEDGER_FORKED, s->entry.sequence, false,
+		     "the two ledgers diverge at entry %llu: another one on either side",
+		     ULL(s->entry.sequence));
+		return;
+	}
+}
+
+/* `lacking` ends before `having` does: has its owner signed what it lacks? */
+static void check_end(struct ledger_report *r, const struct ledger_chain *c,
+		      const struct ledger_export *lacking, const struct ledger_export *having)
+{
+	uint64_t end = last_of(lacking, c), last = last_of(having, c);
+
+	for (size_t k = 0; k < having->n; k++) {
+		const struct ledger_signed *s = &having->at[k];
+
+		if (!in_chain(c, &s->entry) || s->entry.sequence <= end ||
+		    !ledger_signed_by(s, lacking->owner))
+			continue;
+		FIND(r, c, LEDGER_SHORTER, s->entry.sequence, false,
+		     "the ledger of %s was rolled back or cut: it ends at entry %llu, but its "
+		     "owner signed entry %llu",
+		     short_of(lacking->owner).text, ULL(end), ULL(s->entry.sequence));
+		return;
+	}
+	if (last > end)
+		FIND(r, c, LEDGER_BEHIND, end + 1, true,
+		     "the ledger of %s ends at entry %llu; its partner has %llu more that it has "
+		     "not signed",
+		     short_of(lacking->owner).text, ULL(end), ULL(last - end));
+}
+
+int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export *b,
+		       struct ledger_report *r)
+{
+	struct ledger_chain c;
+
+	ledger_chain_init(&c, a->owner, b->owner);
+	ledger_verify(a, r);
+	ledger_verify(b, r);
+	if (!a->has_owner || !b->has_owner || memcmp(a->owner, b->owner, LEDGER_KEY) == 0)
+		FIND(r, &c, LEDGER_RULE, 0, false,
+		     "the two exports must be of two owners, each named in its export");
+	else {
+		check_fork(r, &c, a, b);
+		check_end(r, &c, a, b);
+		check_end(r, &c, b, a);
+	}
+	ledger_chain_release(&c);
+	return r->faults > 0 ? ERR_LEDGER : 0;
+}
+
+/* ---- chains of an intact export ---- */
+
+static struct ledger_chain *the_chain(struct ledger_chain ***at, size_t *n,
+				      const struct ledger_entry *e)
+{
+	struct ledger_chain *c;
+
+	for (size_t k = 0; k < *n; k++)
+		if (in_chain((*at)[k], e))
+			return (*at)[k];
+	*at = mem_resize(*at, *n + 1, sizeof(struct ledger_chain *));
+	c = mem_array(1, sizeof(*c));
+	ledger_chain_init(c, e->host, e->client);
+	(*at)[(*n)++] = c;
+	return c;
+}
+
+int ledger_export_chains(const struct ledger_export *x, struct ledger_chain ***out, size_t *n,
+			 struct err *e)
+{
+	int rc = 0;
+
+	*out = NULL;
+	*n = 0;
+	for (size_t k = 0; k < x->n && rc == 0; k++)
+		rc = ledger_chain_add(the_chain(out, n, &x->at[k].entry), &x->at[k], e);
+	for (size_t k = 0; rc != 0 && k < *n; k++) {
+		ledger_chain_release((*out)[k]);
+		free((*out)[k]);
+	}
+	if (rc != 0) {
+		free(*out);
+		*out = NULL;
+		*n = 0;
+	}
+	return rc;
+}

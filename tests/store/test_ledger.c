@@ -1,0 +1,370 @@
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "tests/store/world.h"
+
+static struct ledger_entry numbered_entry(void)
+{
+	struct ledger_entry e = { .kind = LEDGER_SETTLE,
+				  .translator = LEDGER_PPAT,
+				  .sequence = 0x1122334455,
+				  .time_ms = 1700000000123,
+				  .mechanism = { LEDGER_GAUSSIAN, LEDGER_GNMAX, LEDGER_ROW_REPLACED,
+						 250, 32, 128, 40.5, 1e-5 },
+				  .count = 7,
+				  .total_pair = 8,
+				  .total_lineage = 9,
+				  .caps = { 10, 11, 2.73, 8.0 },
+				  .rows = 12,
+				  .floats = 1536 };
+
+	memset(e.host, 1, 32);
+	memset(e.client, 2, 32);
+	memset(e.lineage, 3, 32);
+	memset(e.previous, 4, 32);
+	memset(e.session, 5, 16);
+	memset(e.transcript, 6, 32);
+	return e;
+}
+
+/* The hash was made by another program from the table in store/entry.h:
+ * Python's struct.pack and hashlib.blake2b(digest_size=32). */
+static void the_encoding_is_the_table_in_the_header(void **state)
+{
+	static const char want[] =
+		"a82c624b96c426f040903f6746352ae1c2d6774f9e51f501f34463d46ce2a4b8";
+	struct ledger_entry e = numbered_entry(), back;
+	uint8_t bytes[LEDGER_ENTRY_BYTES], hash[32];
+	char hex[65];
+
+	(void)state;
+	ledger_hash(&e, hash);
+	assert_string_equal(sodium_bin2hex(hex, sizeof(hex), hash, 32), want);
+	ledger_encode(&e, bytes);
+	assert_int_equal(ledger_decode(&back, bytes, sizeof(bytes), NULL), 0);
+	ledger_hash(&back, hash);
+	assert_string_equal(sodium_bin2hex(hex, sizeof(hex), hash, 32), want);
+}
+
+/* Whatever decodes encodes to the same bytes, so one entry has one hash. */
+static void decoding_is_strict(void **state)
+{
+	static const struct {
+		size_t offset;
+		uint8_t byte;
+		const char *field;
+	} bad[] = {
+		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 3, "translator" },
+		{ 10, 3, "noise" },	{ 11, 4, "accountant" }, { 12, 2, "adjacency" },
+		{ 13, 1, "padding" },	{ 15, 9, "padding" },	 { 119, 0xff, "sequence" },
+		{ 159, 0x80, "time" },	{ 188, 1, "padding" },	 { 199, 0x80, "param" },
+		{ 207, 0xff, "delta" }, { 215, 1, "count" },	 { 263, 0xc0, "epsilon_lineage" },
+	};
+	struct ledger_entry e = numbered_entry(), back;
+	uint8_t bytes[LEDGER_ENTRY_BYTES + 1] = { 0 };
+	struct err err;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		ledger_encode(&e, bytes);
+		bytes[bad[k].offset] = bad[k].byte;
+		assert_int_equal(ledger_decode(&back, bytes, LEDGER_ENTRY_BYTES, &err), ERR_LEDGER);
+		if (strstr(err.text, bad[k].field) == NULL)
+			fail_msg("offset %zu: %s", bad[k].offset, err.text);
+	}
+	ledger_encode(&e, bytes);
+	assert_int_equal(ledger_decode(&back, bytes, LEDGER_ENTRY_BYTES + 1, NULL), ERR_LEDGER);
+	assert_int_equal(ledger_decode(&back, bytes, LEDGER_ENTRY_BYTES - 1, NULL), ERR_LEDGER);
+	bytes[7] = '2';
+	assert_int_equal(ledger_decode(&back, bytes, LEDGER_ENTRY_BYTES, NULL), ERR_LEDGER);
+}
+
+static void signatures_bind_writer_partner_and_every_byte(void **state)
+{
+	uint8_t wire[LEDGER_WIRE];
+	struct ledger_signed *s, got;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	s = world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	assert_true(ledger_signed_by(s, world_key(&w, 0)));
+	assert_true(ledger_signed_by(s, world_key(&w, 1)));
+	assert_false(ledger_signed_by(s, world_key(&w, 2)));
+	/* The host's signature is no countersignature, nor the reverse. */
+	assert_int_equal(ledger_check_countersign(s, s->signature, NULL), ERR_LEDGER);
+	ledger_wire_encode(s, wire);
+	assert_int_equal(ledger_wire_decode(&got, wire, sizeof(wire), NULL), 0);
+	assert_memory_equal(got.hash, s->hash, LEDGER_HASH);
+	for (size_t k = 0; k < sizeof(wire); k += 7) {
+		wire[k] ^= 1;
+		assert_int_equal(ledger_wire_decode(&got, wire, sizeof(wire), NULL), ERR_LEDGER);
+		wire[k] ^= 1;
+	}
+	world_release(&w);
+}
+
+static void a_reserve_is_spent_until_settled(void **state)
+{
+	const struct ledger_account *a;
+	struct ledger_chain *c;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	c = world_chain(&w, 0, 1);
+	a = &c->account[ledger_chain_side(c, world_key(&w, 0))];
+	assert_int_equal(w.caps.pair, 154); /* methods 3.3 */
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 32);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 32);
+	assert_int_equal(a->spent, 64);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 40);
+	assert_int_equal(a->spent, 40);
+	assert_int_equal(c->n_open, 0);
+	assert_int_equal(a->rows, 10);
+	/* A session that never settles stays spent. */
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 50);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 3, 4);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 3, 0);
+	assert_int_equal(a->spent, 90);
+	assert_int_equal(c->n_open, 1);
+	world_release(&w);
+}
+
+static void a_cap_is_reached_and_never_passed(void **state)
+{
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 150);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 5, &err), ERR_BUDGET);
+	assert_non_null(strstr(err.text, "toward this peer, the cap is 154"));
+	world_add(&w, LEDGER_REFUSE, 0, 1, 1, 5);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 4);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 1, &err), ERR_BUDGET);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, UINT64_MAX, &err),
+			 ERR_BUDGET);
+	/* The other direction has its own account and no contract. */
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 1, 0, 1, 1, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "without a contract"));
+	world_release(&w);
+}
+
+static void the_lineage_is_capped_over_all_partners(void **state)
+{
+	struct ledger_quote q;
+	struct ledger_lineage l;
+	const struct ledger_chain *all[2];
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 3.0, &w.caps, NULL), 0);
+	assert_in_range(w.caps.lineage, 155, 200);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 2, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 150);
+	world_add(&w, LEDGER_RESERVE, 0, 2, 2, w.caps.lineage - 150);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 2, 2, 1, &err), ERR_BUDGET);
+	assert_non_null(strstr(err.text, "toward all peers"));
+	all[0] = world_chain(&w, 0, 1);
+	all[1] = world_chain(&w, 0, 2);
+	ledger_lineage_sum(&l, all[0]->account[ledger_chain_side(all[0], world_key(&w, 0))].lineage,
+			   world_key(&w, 0), all, 2);
+	assert_int_equal(ledger_lineage_labels(&l), w.caps.lineage);
+	assert_int_equal(ledger_quote(all[0], world_key(&w, 0), &l, 4, &q, NULL), 0);
+	assert_int_equal(q.pair_spent, 150);
+	assert_true(q.pair_epsilon_after <= 2.73 && q.lineage_epsilon_after > 3.0 && !q.fits);
+	ledger_lineage_release(&l);
+	world_release(&w);
+}
+
+/* Labels of several mechanisms are held against epsilon itself. */
+static void mixed_mechanisms_add_up_as_renyi_curves(void **state)
+{
+	struct ledger_spend spends[2];
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+	double both, first;
+	uint64_t more = 0;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 154);
+	spends[0] = (struct ledger_spend){ w.mechanism, 154 };
+	w.mechanism.teachers = 250;
+	w.mechanism.noise = LEDGER_GAUSSIAN;
+	w.mechanism.param = 40;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 4.0, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 2, 1, 0);
+	while (world_draft(&w, &e, LEDGER_RESERVE, 0, 2, 2, more + 1, &err) == 0)
+		more++;
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 2, 2, more + 1, &err), ERR_BUDGET);
+	assert_non_null(strstr(err.text, "epsilon"));
+	assert_in_range(more, 1, w.caps.lineage - 155);
+	spends[1] = (struct ledger_spend){ w.mechanism, more };
+	assert_int_equal(ledger_epsilon(spends, 2, &both, NULL), 0);
+	assert_int_equal(ledger_epsilon(spends, 1, &first, NULL), 0);
+	assert_true(both > first && both <= 4.0);
+	spends[1].labels++;
+	assert_int_equal(ledger_epsilon(spends, 2, &both, NULL), 0);
+	assert_true(both > 4.0);
+	/* Two equal halves cost what the whole does. */
+	spends[0].labels = 77;
+	spends[1] = spends[0];
+	assert_int_equal(ledger_epsilon(spends, 2, &both, NULL), 0);
+	assert_near(both, first, 1e-12, 0);
+	world_release(&w);
+}
+
+static void each_rule_has_its_words(void **state)
+{
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 10);
+	assert_int_equal(world_draft(&w, &e, LEDGER_SETTLE, 0, 1, 1, 11, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "more labels left than were reserved"));
+	assert_int_equal(world_draft(&w, &e, LEDGER_SETTLE, 0, 1, 9, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "nothing reserved"));
+	w.mechanism.param = 0.5;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 1, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "another mechanism"));
+	w.mechanism.param = 0.05;
+	w.caps.pair = 20; /* a later contract may change the caps */
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 11, &err), ERR_BUDGET);
+	world_add(&w, LEDGER_CLOSE, 0, 1, 1, 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 1, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "closed"));
+	assert_int_equal(world_draft(&w, &e, LEDGER_CLOSE, 0, 1, 1, 0, &err), ERR_LEDGER);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 3); /* what is open may still settle */
+	assert_int_equal(world_chain(&w, 0, 1)->account[0].spent +
+				 world_chain(&w, 0, 1)->account[1].spent,
+			 3);
+	world_release(&w);
+}
+
+static void entries_follow_one_another(void **state)
+{
+	struct ledger_signed *s;
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 4, &err), 0);
+	e.previous[31] ^= 1;
+	assert_int_equal(ledger_chain_check(world_chain(&w, 0, 1), &e, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "does not continue"));
+	e.previous[31] ^= 1;
+	e.sequence++;
+	assert_int_equal(ledger_chain_check(world_chain(&w, 0, 1), &e, &err), ERR_LEDGER);
+	e.sequence--;
+	/* No countersignature behind an entry that still waits for its own. */
+	w.countersign = false;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 4);
+	w.countersign = true;
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 4, &err), 0);
+	s = world_append(&w, &e, 0, 1);
+	assert_int_equal(ledger_chain_add(world_chain(&w, 0, 1), s, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "entry 2: missing countersignature"));
+	world_release(&w);
+}
+
+static void sessions_without_labels_need_no_contract(void **state)
+{
+	const struct ledger_chain *c;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	world_add(&w, LEDGER_RESERVE, 1, 0, 4, 0);
+	world_add(&w, LEDGER_SETTLE, 1, 0, 4, 0);
+	c = world_chain(&w, 0, 1);
+	assert_int_equal(c->account[ledger_chain_side(c, world_key(&w, 1))].floats, 80);
+	assert_int_equal(c->account[ledger_chain_side(c, world_key(&w, 1))].spent, 0);
+	world_release(&w);
+}
+
+static void heads_tell_who_lacks_what(void **state)
+{
+	struct ledger_chain *c, before, copy;
+	struct ledger_signed *s;
+	struct err err;
+	struct world w;
+	uint8_t other[32] = { 9 };
+	const uint8_t *host, *client;
+
+	(void)state;
+	world_init(&w);
+	c = world_chain(&w, 0, 1);
+	host = world_key(&w, 0);
+	client = world_key(&w, 1);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	ledger_chain_copy(&before, c);
+	assert_int_equal(ledger_compare(c, host, c->sequence, c->head, &err), LEDGER_SAME);
+	w.countersign = false;
+	s = world_add(&w, LEDGER_RESERVE, 0, 1, 1, 8);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 8);
+	/* The client has not seen what we wrote: resend.  It sees that it lacks something. */
+	assert_int_equal(ledger_compare(c, host, before.sequence, before.head, &err),
+			 LEDGER_THEY_LACK);
+	assert_int_equal(ledger_compare(&before, client, c->sequence, c->head, &err),
+			 LEDGER_WE_LACK);
+	assert_int_equal(c->n_tail, 2);
+	/* The same head, had the host shown it, would be its own rollback. */
+	assert_int_equal(ledger_compare(c, client, before.sequence, before.head, &err),
+			 LEDGER_ROLLED_BACK);
+	assert_int_equal(ledger_compare(c, host, c->sequence, other, &err), LEDGER_DIVERGED);
+	assert_int_equal(ledger_compare(c, host, 2, other, &err), LEDGER_DIVERGED);
+	/* Once countersigned, a partner that does not have it was rolled back. */
+	ledger_countersign(s, w.id[1]->sign_secret);
+	ledger_chain_copy(&copy, c);
+	assert_int_equal(ledger_chain_countersign(c, s->hash, s->signature, &err), ERR_LEDGER);
+	assert_int_equal(ledger_chain_countersign(c, other, s->countersignature, &err), ERR_LEDGER);
+	assert_int_equal(ledger_chain_countersign(c, s->hash, s->countersignature, &err), 0);
+	assert_int_equal(c->n_tail, 1);
+	assert_int_equal(ledger_compare(c, host, before.sequence, before.head, &err),
+			 LEDGER_ROLLED_BACK);
+	assert_non_null(strstr(err.text, "rolled back"));
+	assert_int_equal(ledger_compare(c, host, 2, s->hash, &err), LEDGER_THEY_LACK);
+	ledger_chain_release(&before);
+	ledger_chain_release(&copy);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_encoding_is_the_table_in_the_header),
+		cmocka_unit_test(decoding_is_strict),
+		cmocka_unit_test(signatures_bind_writer_partner_and_every_byte),
+		cmocka_unit_test(a_reserve_is_spent_until_settled),
+		cmocka_unit_test(a_cap_is_reached_and_never_passed),
+		cmocka_unit_test(the_lineage_is_capped_over_all_partners),
+		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
+		cmocka_unit_test(each_rule_has_its_words),
+		cmocka_unit_test(entries_follow_one_another),
+		cmocka_unit_test(sessions_without_labels_need_no_contract),
+		cmocka_unit_test(heads_tell_who_lacks_what),
+	};
+
+	return cmocka_run_group_tests_name("store/ledger", tests, NULL, NULL);
+}

@@ -1,0 +1,394 @@
+#include "tests/test.h"
+
+#include "tests/store/world.h"
+
+/* Agent 0 hosts for 1 and 2, and is a client of 1.  Entries of the chain 0-1:
+ * contract, reserve 32, settle 30, reserve 0 (by 1), settle, reserve 16. */
+static void some_history(struct world *w)
+{
+	world_init(w);
+	world_add(w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(w, LEDGER_CONTRACT, 0, 2, 1, 0);
+	world_add(w, LEDGER_RESERVE, 0, 1, 2, 32);
+	world_add(w, LEDGER_RESERVE, 0, 2, 3, 40);
+	world_add(w, LEDGER_SETTLE, 0, 1, 2, 30);
+	world_add(w, LEDGER_RESERVE, 1, 0, 4, 0);
+	world_add(w, LEDGER_SETTLE, 1, 0, 4, 0);
+	world_add(w, LEDGER_RESERVE, 0, 1, 5, 16);
+	world_add(w, LEDGER_SETTLE, 0, 1, 5, 16);
+}
+
+static const struct ledger_finding *find(const struct ledger_report *r, enum ledger_fault fault)
+{
+	for (size_t k = 0; k < r->n; k++)
+		if (r->at[k].fault == fault)
+			return &r->at[k];
+	return NULL;
+}
+
+/* Exactly one fault, of this kind, about this entry, in these words. */
+static void expect_one(const struct ledger_export *x, enum ledger_fault fault, uint64_t sequence,
+		       const char *words)
+{
+	struct ledger_report r = { 0 };
+	const struct ledger_finding *f;
+
+	assert_int_equal(ledger_verify(x, &r), ERR_LEDGER);
+	f = find(&r, fault);
+	for (size_t k = 0; (f == NULL || r.faults != 1) && k < r.n; k++)
+		print_message("# %s\n", r.at[k].text);
+	assert_non_null(f);
+	assert_int_equal(r.faults, 1);
+	assert_int_equal(f->sequence, sequence);
+	if (strstr(f->text, words) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", words, f->text);
+	ledger_report_release(&r);
+}
+
+static struct ledger_signed *entry_of(struct ledger_export *x, const struct world *w, int partner,
+				      uint64_t sequence)
+{
+	for (size_t k = 0; k < x->n; k++)
+		if (x->at[k].entry.sequence == sequence &&
+		    (memcmp(x->at[k].entry.host, world_key(w, partner), 32) == 0 ||
+		     memcmp(x->at[k].entry.client, world_key(w, partner), 32) == 0))
+			return &x->at[k];
+	fail();
+	return NULL;
+}
+
+static void remove_entry(struct ledger_export *x, struct ledger_signed *s)
+{
+	size_t k = (size_t)(s - x->at);
+
+	memmove(s, s + 1, (--x->n - k) * sizeof(*s));
+}
+
+static void an_intact_ledger_verifies(void **state)
+{
+	struct ledger_report r = { 0 };
+	struct ledger_export a, b;
+	struct ledger_chain **chains;
+	struct world w;
+	size_t n;
+
+	(void)state;
+	some_history(&w);
+	a = world_export(&w, 0);
+	b = world_export(&w, 1);
+	assert_int_equal(ledger_verify_pair(&a, &b, &r), 0);
+	assert_int_equal(r.faults, 0);
+	assert_int_equal(r.n, 1); /* the open session with agent 2 */
+	assert_int_equal(r.at[0].fault, LEDGER_UNSETTLED);
+	assert_int_equal(r.chains, 3);
+	assert_int_equal(ledger_export_chains(&a, &chains, &n, NULL), 0);
+	assert_int_equal(n, 2);
+	assert_memory_equal(chains[0]->head, world_chain(&w, 0, 1)->head, 32);
+	for (size_t k = 0; k < n; k++) {
+		ledger_chain_release(chains[k]);
+		free(chains[k]);
+	}
+	free(chains);
+	ledger_report_release(&r);
+	ledger_export_release(&a);
+	ledger_export_release(&b);
+	world_release(&w);
+}
+
+static void an_edited_entry_is_named(void **state)
+{
+	struct ledger_export x;
+	struct ledger_signed *s;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	x = world_export(&w, 0);
+	s = entry_of(&x, &w, 1, 3);
+	s->entry.rows = 1;
+	expect_one(&x, LEDGER_EDITED, 3, "entry 3 was edited");
+	/* A forger who renews the hash cannot renew the signatures of both. */
+	ledger_hash(&s->entry, s->hash);
+	{
+		struct ledger_report r = { 0 };
+
+		assert_int_equal(ledger_verify(&x, &r), ERR_LEDGER);
+		assert_non_null(strstr(find(&r, LEDGER_BAD_SIGNATURE)->text, "by the host"));
+		assert_non_null(strstr(find(&r, LEDGER_BAD_COUNTERSIGN)->text, "by the client"));
+		assert_int_equal(find(&r, LEDGER_BROKEN_CHAIN)->sequence, 4);
+		ledger_report_release(&r);
+	}
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+static void bad_and_missing_signatures_are_named(void **state)
+{
+	struct ledger_export x;
+	struct ledger_report r = { 0 };
+	struct ledger_signed *s;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	x = world_export(&w, 0);
+	s = entry_of(&x, &w, 1, 2);
+	s->signature[0] ^= 1;
+	expect_one(&x, LEDGER_BAD_SIGNATURE, 2, "entry 2: bad signature by the host");
+	s->signature[0] ^= 1;
+	s->countersignature[5] ^= 1;
+	expect_one(&x, LEDGER_BAD_COUNTERSIGN, 2, "entry 2: bad countersignature by the client");
+	s->countersigned = false;
+	expect_one(&x, LEDGER_NOT_COUNTERSIGNED, 2, "entry 2: missing countersignature");
+	s->countersignature[5] ^= 1;
+	s->countersigned = true;
+	entry_of(&x, &w, 1, 7)->countersigned = false; /* the last one may wait */
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_true(find(&r, LEDGER_NOT_COUNTERSIGNED)->note);
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+static void deleted_and_moved_entries_are_named(void **state)
+{
+	struct ledger_export x;
+	struct ledger_signed *s, swap;
+	struct ledger_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	x = world_export(&w, 0);
+	remove_entry(&x, entry_of(&x, &w, 1, 4));
+	expect_one(&x, LEDGER_DELETED, 4, "entry 4 was deleted");
+	remove_entry(&x, entry_of(&x, &w, 1, 5));
+	expect_one(&x, LEDGER_DELETED, 4, "entries 4 to 5 were deleted");
+	ledger_export_release(&x);
+
+	x = world_export(&w, 0);
+	remove_entry(&x, entry_of(&x, &w, 1, 1));
+	assert_int_equal(ledger_verify(&x, &r), ERR_LEDGER); /* and labels without a contract */
+	assert_non_null(strstr(find(&r, LEDGER_DELETED)->text, "entry 1 was deleted"));
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+
+	x = world_export(&w, 0);
+	s = entry_of(&x, &w, 1, 4);
+	swap = *s;
+	*s = *entry_of(&x, &w, 1, 5);
+	s[1] = swap;
+	assert_int_equal(ledger_verify(&x, &r), ERR_LEDGER);
+	assert_non_null(find(&r, LEDGER_DELETED));
+	assert_non_null(find(&r, LEDGER_FORKED));
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+static void a_chain_glued_to_another_entry_is_broken(void **state)
+{
+	struct ledger_export x;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 4, NULL), 0);
+	e.previous[0] ^= 1;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_BROKEN_CHAIN, 8, "the chain is broken at entry 8");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+/* Both partners together may sign anything: the numbers must still add up. */
+static void numbers_that_do_not_add_up_are_named(void **state)
+{
+	struct ledger_export x;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 4, NULL), 0);
+	e.total_pair -= 4; /* 46 + 4 */
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_UNDERCOUNT, 8, "says 46 labels in total, but 50 were reserved");
+	ledger_export_release(&x);
+	w.n--;
+
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 4, NULL), 0);
+	e.total_lineage -= 1;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_UNDERCOUNT, 8, "labels of the lineage");
+	ledger_export_release(&x);
+	w.n--;
+
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 108, NULL), 0);
+	e.count++;
+	e.total_pair++;
+	e.total_lineage++;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_CAP_PASSED, 8, "would make 155 toward this peer, the cap is 154");
+	ledger_export_release(&x);
+	w.n--;
+
+	w.caps.pair = 155;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 6, 0, NULL), 0);
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_EPSILON, 8, "allow 154");
+	ledger_export_release(&x);
+	w.n--;
+
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 6, 4, NULL), 0);
+	e.mechanism.teachers = 8;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_RULE, 8, "the mechanism is not the contract's");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+static void two_ledgers_that_differ_are_named(void **state)
+{
+	struct ledger_export a, b;
+	struct ledger_report r = { 0 };
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	a = world_export(&w, 0);
+	/* b was set back by two entries that its owner has countersigned. */
+	b = world_export(&w, 1);
+	b.n -= 2;
+	assert_int_equal(ledger_verify_pair(&a, &b, &r), ERR_LEDGER);
+	assert_int_equal(r.faults, 1);
+	assert_int_equal(find(&r, LEDGER_SHORTER)->sequence, 6);
+	assert_non_null(strstr(find(&r, LEDGER_SHORTER)->text, "rolled back"));
+	ledger_report_release(&r);
+
+	/* ... and went on otherwise from there. */
+	memset(&e, 0, sizeof(e));
+	w.n -= 2;
+	e = w.entry[w.n].entry;
+	e.time_ms++;
+	world_append(&w, &e, 0, 1);
+	ledger_export_release(&b);
+	b = world_export(&w, 1);
+	assert_int_equal(ledger_verify_pair(&a, &b, &r), ERR_LEDGER);
+	assert_int_equal(find(&r, LEDGER_FORKED)->sequence, 6);
+	assert_non_null(strstr(find(&r, LEDGER_FORKED)->text, "diverge at entry 6"));
+	ledger_report_release(&r);
+	ledger_export_release(&a);
+	ledger_export_release(&b);
+	world_release(&w);
+
+	/* What the partner has not signed yet it may lack. */
+	some_history(&w);
+	b = world_export(&w, 1);
+	w.countersign = false;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 4);
+	a = world_export(&w, 0);
+	assert_int_equal(ledger_verify_pair(&a, &b, &r), 0);
+	assert_true(find(&r, LEDGER_BEHIND)->note);
+	ledger_report_release(&r);
+	assert_int_equal(ledger_verify_pair(&a, &a, &r), ERR_LEDGER);
+	ledger_report_release(&r);
+	ledger_export_release(&a);
+	ledger_export_release(&b);
+	world_release(&w);
+}
+
+static void exports_are_read_back_byte_for_byte(void **state)
+{
+	struct buf text = { 0 }, again = { 0 };
+	struct ledger_export x, y;
+	struct ledger_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	w.countersign = false;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 4);
+	x = world_export(&w, 0);
+	ledger_export_write(&x, &text);
+	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), 0);
+	assert_int_equal(y.n, x.n);
+	assert_int_equal(ledger_verify(&y, &r), 0);
+	for (size_t k = 0; k < x.n; k++)
+		assert_memory_equal(y.at[k].signature, x.at[k].signature, LEDGER_SIGNATURE);
+	ledger_export_write(&y, &again);
+	assert_int_equal(again.len, text.len);
+	assert_memory_equal(again.base, text.base, text.len);
+	buf_release(&text);
+	buf_release(&again);
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	ledger_export_release(&y);
+	world_release(&w);
+}
+
+static void damaged_exports_are_refused_with_a_reason(void **state)
+{
+	static const struct {
+		const char *json;
+		int code;
+		const char *words;
+	} bad[] = {
+		{ "", ERR_INPUT, "line" },
+		{ "[1,2]", ERR_INPUT, "not a ledger export" },
+		{ "{\"fkge_ledger\":2}", ERR_VERSION, "version 2" },
+		{ "{\"fkge_ledger\":1,\"owner\":\"zz\"}", ERR_INPUT, "owner" },
+		{ "{\"fkge_ledger\":1,\"owner\":null}", ERR_INPUT, "entries" },
+		{ "{\"fkge_ledger\":1,\"owner\":null,\"entries\":[{}]}", ERR_INPUT, "sequence" },
+		{ "{\"fkge_ledger\":1,\"owner\":null,\"entries\":[7]}", ERR_INPUT, "sequence" },
+		{ "{\"fkge_ledger\":1,\"fkge_ledger\":1}", ERR_INPUT, "line" },
+	};
+	struct buf text = { 0 };
+	struct ledger_export x, y;
+	struct err err;
+	struct world w;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		assert_int_equal(ledger_export_read(&x, bad[k].json, strlen(bad[k].json), &err),
+				 bad[k].code);
+		if (strstr(err.text, bad[k].words) == NULL)
+			fail_msg("%s: %s", bad[k].json, err.text);
+	}
+	some_history(&w);
+	x = world_export(&w, 0);
+	ledger_export_write(&x, &text);
+	for (size_t n = 0; n < text.len; n += 97) /* cut anywhere: an error, never a crash */
+		if (n < text.len - 1)
+			assert_int_equal(ledger_export_read(&y, text.base, n, NULL), ERR_INPUT);
+	*(char *)memmem(text.base, text.len, "\"rows\"", 6) = ' ';
+	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), ERR_INPUT);
+	buf_release(&text);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_intact_ledger_verifies),
+		cmocka_unit_test(an_edited_entry_is_named),
+		cmocka_unit_test(bad_and_missing_signatures_are_named),
+		cmocka_unit_test(deleted_and_moved_entries_are_named),
+		cmocka_unit_test(a_chain_glued_to_another_entry_is_broken),
+		cmocka_unit_test(numbers_that_do_not_add_up_are_named),
+		cmocka_unit_test(two_ledgers_that_differ_are_named),
+		cmocka_unit_test(exports_are_read_back_byte_for_byte),
+		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
+	};
+
+	return cmocka_run_group_tests_name("store/verify", tests, NULL, NULL);
+}
