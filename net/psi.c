@@ -1,0 +1,720 @@
+#include "net/psi.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "net/msg.h"
+
+static_assert(crypto_core_ristretto255_BYTES == NET_PSI_POINT, "points");
+static_assert(NET_PSI_PART * NET_PSI_POINT == NET_CONV_PART_MAX, "a part is full");
+
+enum { SCALAR = crypto_core_ristretto255_SCALARBYTES };
+
+/* What a side does, in its order; see the picture in psi.h. */
+enum phase {
+	BLIND, /* hash names, multiply by the secret scalar, sort */
+	SIZE_OUT,
+	SIZE_IN,
+	BLINDED_OUT,
+	BLINDED_IN,
+	DOUBLE, /* multiply the other's points */
+	DOUBLE_OUT,
+	DOUBLE_IN,
+	MATCH, /* check what came back, intersect */
+	CONFIRM_OUT,
+	CONFIRM_IN,
+	OVER,
+};
+
+static const uint8_t order[2][12] = {
+	/* The initiator lets go of its DOUBLE only when it has the responder's. */
+	[NET_PSI_INITIATOR] = { BLIND, SIZE_OUT, SIZE_IN, BLINDED_OUT, BLINDED_IN, DOUBLE,
+				DOUBLE_IN, DOUBLE_OUT, MATCH, CONFIRM_OUT, CONFIRM_IN, OVER },
+	[NET_PSI_RESPONDER] = { BLIND, SIZE_IN, SIZE_OUT, BLINDED_IN, BLINDED_OUT, DOUBLE,
+				DOUBLE_OUT, DOUBLE_IN, MATCH, CONFIRM_IN, CONFIRM_OUT, OVER },
+};
+
+struct name {
+	size_t offset; /* into the arena: one byte of tag, then the text */
+	uint32_t len;  /* tag included */
+	uint32_t id;
+};
+
+struct own {
+	uint8_t point[NET_PSI_POINT]; /* aH(x), after MATCH's first half b(aH(x)) */
+	uint32_t name;
+};
+
+struct psi {
+	struct conv conv;
+	enum net_psi_role role;
+	size_t step; /* into order[role] */
+	size_t threads, limit;
+	uint8_t scalar[SCALAR];
+	struct buf arena;
+	struct name *names;
+	size_t n_names;
+	struct own *mine; /* in increasing order of aH(x) */
+	size_t n_mine;
+	struct buf theirs; /* bH(y) as received, then a(bH(y)) in the same order */
+	size_t n_theirs;
+	struct buf doubled; /* b(aH(x)), in the order of mine */
+	size_t at;	    /* points done in this phase */
+	struct buf out;	    /* the message that waits to be sent */
+	struct net_psi_result result;
+	struct net_psi_slot *slots;
+	int status;
+	struct err err;
+};
+
+static struct psi *of(struct conv *c)
+{
+	return (struct psi *)c;
+}
+
+static const struct psi *of_const(const struct conv *c)
+{
+	return (const struct psi *)c;
+}
+
+static enum phase phase_of(const struct psi *p)
+{
+	return (enum phase)order[p->role][p->step];
+}
+
+static int fail(struct psi *p, int code, const char *why)
+{
+	p->status = code;
+	err_set(&p->err, code, "private set intersection: %s", why);
+	while (phase_of(p) != OVER)
+		p->step++;
+	return code;
+}
+
+/* ---- points ---- */
+
+/* H(x): BLAKE2b-512 under our own personalization, mapped to the group. */
+static void hash_to_point(const uint8_t *tagged, size_t len, uint8_t out[NET_PSI_POINT])
+{
+	static const uint8_t salt[crypto_generichash_blake2b_SALTBYTES];
+	static const uint8_t domain[crypto_generichash_blake2b_PERSONALBYTES] = "fkge psi 1";
+	uint8_t h[crypto_core_ristretto255_HASHBYTES];
+
+	crypto_generichash_blake2b_salt_personal(h, sizeof(h), tagged, len, NULL, 0, salt, domain);
+	crypto_core_ristretto255_from_hash(out, h);
+}
+
+/* One step of a phase: the points from `begin` on, dealt to the threads. */
+struct batch {
+	struct psi *p;
+	size_t begin, n;
+	bool bad[PARALLEL_MAX];
+};
+
+static void blind_part(void *ctx, size_t k, size_t threads)
+{
+	struct batch *b = ctx;
+	struct psi *p = b->p;
+	size_t begin, end;
+
+	parallel_part(b->n, k, threads, &begin, &end);
+	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
+		const struct name *x = &p->names[i];
+		uint8_t h[NET_PSI_POINT];
+
+		hash_to_point(p->arena.base + x->offset, x->len, h);
+		p->mine[i].name = (uint32_t)i;
+		if (crypto_scalarmult_ristretto255(p->mine[i].point, p->scalar, h) != 0)
+			b->bad[k] = true;
+	}
+}
+
+/* Refuses what is no canonical encoding of a point, and the identity. */
+static void double_part(void *ctx, size_t k, size_t threads)
+{
+	struct batch *b = ctx;
+	size_t begin, end;
+
+	parallel_part(b->n, k, threads, &begin, &end);
+	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
+		uint8_t *point = b->p->theirs.base + i * NET_PSI_POINT, q[NET_PSI_POINT];
+
+		if (crypto_scalarmult_ristretto255(q, b->p->scalar, point) != 0)
+			b->bad[k] = true;
+		else
+			memcpy(point, q, sizeof(q));
+	}
+}
+
+static void check_part(void *ctx, size_t k, size_t threads)
+{
+	struct batch *b = ctx;
+	size_t begin, end;
+
+	parallel_part(b->n, k, threads, &begin, &end);
+	for (size_t i = b->begin + begin; i < b->begin + end; i++) {
+		const uint8_t *point = b->p->doubled.base + i * NET_PSI_POINT;
+
+		if (sodium_is_zero(point, NET_PSI_POINT) ||
+		    crypto_core_ristretto255_is_valid_point(point) != 1)
+			b->bad[k] = true;
+	}
+}
+
+/* The next NET_PSI_STEP points of n.  False if one of them is bad. */
+static bool batch_run(struct psi *p, size_t n, void (*part)(void *, size_t, size_t))
+{
+	struct batch b = { .p = p, .begin = p->at, .n = n - p->at };
+
+	if (b.n > NET_PSI_STEP)
+		b.n = NET_PSI_STEP;
+	parallel_run(p->threads, part, &b);
+	p->at += b.n;
+	for (size_t k = 0; k < p->threads; k++)
+		if (b.bad[k])
+			return false;
+	return true;
+}
+
+/* ---- work ---- */
+
+static int own_compare(const void *a, const void *b)
+{
+	const struct own *x = a, *y = b;
+	int c = memcmp(x->point, y->point, NET_PSI_POINT);
+
+	return c != 0 ? c : (x->name > y->name) - (x->name < y->name);
+}
+
+static int point_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, NET_PSI_POINT);
+}
+
+/* Sorted by point; of equal names the first given stays. */
+static void mine_sort(struct psi *p)
+{
+	size_t n = 0;
+
+	qsort(p->mine, p->n_names, sizeof(*p->mine), own_compare);
+	for (size_t i = 0; i < p->n_names; i++)
+		if (n == 0 || point_compare(p->mine[n - 1].point, p->mine[i].point) != 0)
+			p->mine[n++] = p->mine[i];
+	p->n_mine = n;
+}
+
+static int work_blind(struct psi *p)
+{
+	if (!batch_run(p, p->n_names, blind_part))
+		return fail(p, ERR_FAIL, "a name cannot be mapped to a point");
+	if (p->at == p->n_names)
+		mine_sort(p);
+	return 0;
+}
+
+/* A peer that sends our own points back would be told their squares. */
+static bool reflected(const struct psi *p)
+{
+	const uint8_t *theirs = p->theirs.base;
+
+	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
+		int c = point_compare(p->mine[i].point, theirs + k * NET_PSI_POINT);
+
+		if (c == 0)
+			return true;
+		if (c < 0)
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+static int work_double(struct psi *p)
+{
+	if (p->at == 0 && reflected(p))
+		return fail(p, ERR_PROTO, "the peer sent our own points back");
+	if (!batch_run(p, p->n_theirs, double_part))
+		return fail(p, ERR_PROTO, "the peer sent a value that is no point");
+	return 0;
+}
+
+static void digest_begin(crypto_generichash_state *st, uint64_t slots)
+{
+	uint8_t n[8];
+
+	for (size_t i = 0; i < 8; i++)
+		n[i] = (uint8_t)(slots >> (8 * i));
+	crypto_generichash_init(st, (const uint8_t *)"fkge psi slots 1", 16, NET_PSI_DIGEST);
+	crypto_generichash_update(st, n, sizeof(n));
+}
+
+/* Both lists are in increasing order.  With a digest: fills the slots as well. */
+static size_t intersect(struct psi *p, crypto_generichash_state *digest)
+{
+	size_t n = 0;
+
+	for (size_t i = 0, k = 0; i < p->n_mine && k < p->n_theirs;) {
+		const uint8_t *theirs = p->theirs.base + k * NET_PSI_POINT;
+		int c = point_compare(p->mine[i].point, theirs);
+
+		if (c == 0 && digest != NULL) {
+			const struct name *x = &p->names[p->mine[i].name];
+			const uint8_t *tag = p->arena.base + x->offset;
+
+			crypto_generichash_update(digest, theirs, NET_PSI_POINT);
+			crypto_generichash_update(digest, tag, 1);
+			p->slots[n] = (struct net_psi_slot){ .id = x->id, .tag = (char)*tag };
+		}
+		n += c == 0;
+		i += c <= 0;
+		k += c >= 0;
+	}
+	return n;
+}
+
+static void result_fill(struct psi *p)
+{
+	crypto_generichash_state st;
+	size_t n = intersect(p, NULL);
+
+	p->slots = mem_array(n, sizeof(*p->slots));
+	digest_begin(&st, n);
+	intersect(p, &st);
+	p->result = (struct net_psi_result){ .slots = p->slots,
+					     .n_slots = n,
+					     .n_mine = p->n_mine,
+					     .n_theirs = p->n_theirs,
+					     .n_duplicates = p->n_names - p->n_mine };
+	crypto_generichash_final(&st, p->result.digest, NET_PSI_DIGEST);
+}
+
+static int work_match(struct psi *p)
+{
+	size_t n = p->doubled.len / NET_PSI_POINT;
+
+	if (n > 0 && !batch_run(p, n, check_part))
+		return fail(p, ERR_PROTO, "the peer answered with a value that is no point");
+	if (p->at < n)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		memcpy(p->mine[i].point, p->doubled.base + i * NET_PSI_POINT, NET_PSI_POINT);
+	qsort(p->mine, p->n_mine, sizeof(*p->mine), own_compare);
+	for (size_t i = 1; i < n; i++)
+		if (point_compare(p->mine[i - 1].point, p->mine[i].point) == 0)
+			return fail(p, ERR_PROTO, "the peer answered two names alike");
+	if (n > 0)
+		qsort(p->theirs.base, p->n_theirs, NET_PSI_POINT, point_compare);
+	result_fill(p);
+	return 0;
+}
+
+static int psi_work(struct conv *c)
+{
+	struct psi *p = of(c);
+
+	switch (phase_of(p)) {
+	case BLIND:
+		return work_blind(p);
+	case DOUBLE:
+		return work_double(p);
+	case MATCH:
+		return work_match(p);
+	default:
+		assert(false && "work() without CONV_WORK");
+		return ERR_FAIL;
+	}
+}
+
+/* ---- messages out ---- */
+
+static void put_points(struct psi *p, const uint8_t *points, size_t stride, size_t n)
+{
+	size_t part = n - p->at < NET_PSI_PART ? n - p->at : NET_PSI_PART;
+	uint8_t *flat = mem_array(part, NET_PSI_POINT);
+	struct net_writer w;
+
+	for (size_t i = 0; i < part; i++)
+		memcpy(flat + i * NET_PSI_POINT, points + (p->at + i) * stride, NET_PSI_POINT);
+	net_write_body(&w, &p->out);
+	net_put_uint(&w, "i", p->at);
+	net_put_bin(&w, "p", flat, part * NET_PSI_POINT);
+	net_write_end(&w, NULL);
+	free(flat);
+}
+
+/* H(role, digest): neither side can answer with what it was sent. */
+static void confirm_hash(const struct psi *p, enum net_psi_role role, uint8_t out[NET_PSI_DIGEST])
+{
+	uint8_t in[1 + NET_PSI_DIGEST];
+
+	in[0] = (uint8_t)role;
+	memcpy(in + 1, p->result.digest, NET_PSI_DIGEST);
+	crypto_generichash(out, NET_PSI_DIGEST, in, sizeof(in), (const uint8_t *)"fkge psi confirm",
+			   16);
+}
+
+static void put_confirm(struct psi *p)
+{
+	uint8_t d[NET_PSI_DIGEST];
+	struct net_writer w;
+
+	confirm_hash(p, p->role, d);
+	net_write_body(&w, &p->out);
+	net_put_uint(&w, "n", p->result.n_slots);
+	net_put_bin(&w, "d", d, sizeof(d));
+	net_write_end(&w, NULL);
+}
+
+static void put_size(struct psi *p)
+{
+	struct net_writer w;
+
+	net_write_body(&w, &p->out);
+	net_put_uint(&w, "n", p->n_mine);
+	net_write_end(&w, NULL);
+}
+
+/* Encodes the message of this phase, if it is one that sends. */
+static void prepare(struct psi *p)
+{
+	buf_clear(&p->out);
+	switch (phase_of(p)) {
+	case SIZE_OUT:
+		put_size(p);
+		break;
+	case BLINDED_OUT:
+		put_points(p, p->mine[0].point, sizeof(*p->mine), p->n_mine);
+		break;
+	case DOUBLE_OUT:
+		put_points(p, p->theirs.base, NET_PSI_POINT, p->n_theirs);
+		break;
+	case CONFIRM_OUT:
+		put_confirm(p);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct conv_message psi_outgoing(const struct conv *c)
+{
+	static const uint8_t kind[] = { [SIZE_OUT] = NET_PSI_SIZE,
+					[BLINDED_OUT] = NET_PSI_BLINDED,
+					[DOUBLE_OUT] = NET_PSI_DOUBLE,
+					[CONFIRM_OUT] = NET_PSI_CONFIRM };
+	const struct psi *p = of_const(c);
+
+	assert(conv_want(c) == CONV_SEND);
+	return (struct conv_message){ kind[phase_of(p)], p->out.base, p->out.len };
+}
+
+/* ---- moving on ---- */
+
+/* With an empty set on either side there is nothing to exchange. */
+static bool phase_empty(const struct psi *p)
+{
+	switch (phase_of(p)) {
+	case BLIND:
+		return p->n_names == 0;
+	case BLINDED_OUT:
+	case BLINDED_IN:
+	case DOUBLE:
+	case DOUBLE_OUT:
+	case DOUBLE_IN:
+		return p->n_mine == 0 || p->n_theirs == 0;
+	default:
+		return false;
+	}
+}
+
+static void advance(struct psi *p)
+{
+	do {
+		p->step++;
+		p->at = 0;
+	} while (phase_empty(p));
+	prepare(p);
+}
+
+/* Points of this phase in all; 0 where a phase is one message or step. */
+static size_t phase_points(const struct psi *p)
+{
+	switch (phase_of(p)) {
+	case BLIND:
+		return p->n_names;
+	case BLINDED_OUT:
+	case DOUBLE_IN:
+		return p->n_mine;
+	case BLINDED_IN:
+	case DOUBLE:
+	case DOUBLE_OUT:
+		return p->n_theirs;
+	case MATCH:
+		return p->doubled.len / NET_PSI_POINT;
+	default:
+		return 0;
+	}
+}
+
+static void psi_done(struct conv *c, int status)
+{
+	struct psi *p = of(c);
+	size_t left;
+
+	if (phase_of(p) == OVER)
+		return;
+	if (status != 0) {
+		fail(p, status, err_text(status));
+		return;
+	}
+	left = phase_points(p) - p->at;
+	if (conv_want(c) == CONV_SEND && left > 0) {
+		p->at += left < NET_PSI_PART ? left : NET_PSI_PART;
+		left = phase_points(p) - p->at;
+	}
+	if (left == 0)
+		advance(p);
+	else
+		prepare(p);
+}
+
+static enum conv_want psi_want(const struct conv *c)
+{
+	switch (phase_of(of_const(c))) {
+	case BLIND:
+	case DOUBLE:
+	case MATCH:
+		return CONV_WORK;
+	case SIZE_OUT:
+	case BLINDED_OUT:
+	case DOUBLE_OUT:
+	case CONFIRM_OUT:
+		return CONV_SEND;
+	case OVER:
+		return CONV_OVER;
+	default:
+		return CONV_RECV;
+	}
+}
+
+/* ---- messages in ---- */
+
+static void got_size(struct psi *p, const struct net_map *m, struct err *e)
+{
+	uint64_t n = net_get_uint(m, "n", 0, UINT64_MAX, e);
+
+	if (e->code == 0 && n > p->limit)
+		err_set(e, ERR_TOOBIG, "the peer has %llu names, at most %zu are allowed",
+			(unsigned long long)n, p->limit);
+	p->n_theirs = e->code == 0 ? (size_t)n : 0;
+}
+
+/* The next part of n points: full, in its place. */
+static void got_points(struct psi *p, const struct net_map *m, size_t n, struct buf *out,
+		       struct err *e)
+{
+	size_t part = n - p->at < NET_PSI_PART ? n - p->at : NET_PSI_PART;
+	struct net_bytes b;
+
+	net_get_uint(m, "i", p->at, p->at, e);
+	b = net_get_bin(m, "p", part * NET_PSI_POINT, part * NET_PSI_POINT, e);
+	if (e->code != 0)
+		return;
+	buf_add(out, b.base, b.len);
+	p->at += part;
+}
+
+/* Strictly increasing: sorted, and nothing twice. */
+static void got_blinded(struct psi *p, const struct net_map *m, struct err *e)
+{
+	size_t before = p->at;
+
+	got_points(p, m, p->n_theirs, &p->theirs, e);
+	for (size_t i = before > 0 ? before : 1; i < p->at; i++) {
+		const uint8_t *point = p->theirs.base + i * NET_PSI_POINT;
+
+		if (point_compare(point - NET_PSI_POINT, point) >= 0) {
+			err_set(e, ERR_PROTO, "points are not in increasing order");
+			return;
+		}
+	}
+}
+
+static void got_confirm(struct psi *p, const struct net_map *m, struct err *e)
+{
+	uint8_t want[NET_PSI_DIGEST], got[NET_PSI_DIGEST];
+	uint64_t n = net_get_uint(m, "n", 0, UINT64_MAX, e);
+
+	net_get_fixed(m, "d", got, sizeof(got), e);
+	confirm_hash(p, p->role == NET_PSI_INITIATOR ? NET_PSI_RESPONDER : NET_PSI_INITIATOR, want);
+	if (e->code == 0 && (n != p->result.n_slots || sodium_memcmp(want, got, sizeof(want)) != 0))
+		err_set(e, ERR_PROTO, "the two sides do not agree on the shared names");
+}
+
+static void got(struct psi *p, const struct net_map *m, struct err *e)
+{
+	switch (phase_of(p)) {
+	case SIZE_IN:
+		got_size(p, m, e);
+		break;
+	case BLINDED_IN:
+		got_blinded(p, m, e);
+		break;
+	case DOUBLE_IN:
+		got_points(p, m, p->n_mine, &p->doubled, e);
+		break;
+	default:
+		got_confirm(p, m, e);
+		break;
+	}
+}
+
+static void psi_received(struct conv *c, uint8_t kind, const uint8_t *body, size_t len)
+{
+	static const uint8_t expected[] = { [SIZE_IN] = NET_PSI_SIZE,
+					    [BLINDED_IN] = NET_PSI_BLINDED,
+					    [DOUBLE_IN] = NET_PSI_DOUBLE,
+					    [CONFIRM_IN] = NET_PSI_CONFIRM };
+	struct psi *p = of(c);
+	struct net_body b;
+	struct err e = { 0 };
+
+	if (phase_of(p) == OVER)
+		return;
+	if (conv_want(c) != CONV_RECV || kind != expected[phase_of(p)]) {
+		fail(p, ERR_PROTO, "a message out of turn");
+		return;
+	}
+	if (net_body_decode(&b, body, len, &e) == 0) {
+		got(p, &b.map, &e);
+		net_body_release(&b);
+	}
+	if (e.code != 0)
+		fail(p, e.code, e.text);
+	else if (p->at == phase_points(p))
+		advance(p);
+}
+
+/* ---- life ---- */
+
+static struct conv_charge psi_cost(const struct conv *c)
+{
+	(void)c;
+	return (struct conv_charge){ 0 }; /* no labels: never asked */
+}
+
+static int psi_status(const struct conv *c, struct err *e)
+{
+	const struct psi *p = of_const(c);
+
+	if (p->status != 0 && e != NULL)
+		*e = p->err;
+	return p->status;
+}
+
+static void psi_free(struct conv *c)
+{
+	struct psi *p = of(c);
+
+	buf_release(&p->arena);
+	buf_release(&p->theirs);
+	buf_release(&p->doubled);
+	buf_release(&p->out);
+	free(p->names);
+	free(p->mine);
+	free(p->slots);
+	sodium_memzero(p, sizeof(*p));
+	free(p);
+}
+
+static const struct conv_ops psi_ops = {
+	.name = "psi",
+	.want = psi_want,
+	.received = psi_received,
+	.outgoing = psi_outgoing,
+	.cost = psi_cost,
+	.work = psi_work,
+	.done = psi_done,
+	.status = psi_status,
+	.free = psi_free,
+};
+
+static int names_check(const struct net_psi_name *names, size_t n, size_t limit, struct err *e)
+{
+	if (n > limit)
+		return err_set(e, ERR_TOOBIG, "%zu names: at most %zu can be compared", n, limit);
+	for (size_t i = 0; i < n; i++) {
+		if (names[i].len == 0)
+			return err_set(e, ERR_INPUT, "name number %u is empty", names[i].id);
+		if (names[i].len > NET_PSI_NAME_MAX)
+			return err_set(e, ERR_TOOBIG, "name number %u has %zu bytes, more than %d",
+				       names[i].id, names[i].len, NET_PSI_NAME_MAX);
+	}
+	return 0;
+}
+
+static void names_copy(struct psi *p, const struct net_psi_name *names, size_t n)
+{
+	p->names = mem_array(n, sizeof(*p->names));
+	p->mine = mem_array(n, sizeof(*p->mine));
+	p->n_names = n;
+	for (size_t i = 0; i < n; i++) {
+		p->names[i].offset = p->arena.len;
+		p->names[i].len = (uint32_t)names[i].len + 1;
+		p->names[i].id = names[i].id;
+		buf_add(&p->arena, &names[i].tag, 1);
+		buf_add(&p->arena, names[i].text, names[i].len);
+	}
+}
+
+/* Uniform, and not zero but for a broken draw(). */
+static void scalar_draw(struct psi *p, const struct net_psi_config *config)
+{
+	uint8_t wide[crypto_core_ristretto255_NONREDUCEDSCALARBYTES];
+
+	do {
+		config->draw(config->draw_ctx, wide, sizeof(wide));
+		crypto_core_ristretto255_scalar_reduce(p->scalar, wide);
+	} while (sodium_is_zero(p->scalar, SCALAR));
+	sodium_memzero(wide, sizeof(wide));
+}
+
+int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *names, size_t n,
+		struct conv **out, struct err *e)
+{
+	size_t limit = config->limit > 0 ? config->limit : NET_PSI_LIMIT;
+	struct psi *p;
+	int rc;
+
+	assert(limit < UINT32_MAX);
+	rc = names_check(names, n, limit, e);
+	if (rc != 0)
+		return rc;
+	p = mem_array(1, sizeof(*p));
+	p->conv.ops = &psi_ops;
+	p->role = config->role;
+	p->limit = limit;
+	p->threads = config->threads > 0 ? config->threads : 1;
+	if (p->threads > PARALLEL_MAX)
+		p->threads = PARALLEL_MAX;
+	scalar_draw(p, config);
+	names_copy(p, names, n);
+	if (phase_empty(p))
+		advance(p);
+	*out = &p->conv;
+	return 0;
+}
+
+const struct net_psi_result *net_psi_result(const struct conv *c)
+{
+	const struct psi *p = of_const(c);
+
+	return phase_of(p) == OVER && p->status == 0 ? &p->result : NULL;
+}

@@ -1,0 +1,107 @@
+/* net/psi.h - which names do we share?  Private set intersection (methods 6).
+ *
+ * A conversation (base/conv.h) between an initiator with names X and a
+ * responder with names Y.  H hashes a tagged name to a ristretto255 point, a
+ * and b are fresh secret scalars.  Each line is one or more messages:
+ *
+ *   initiator                       responder    what the receiver learns
+ *     SIZE |X|               ->                  the other's set size
+ *                            <-    SIZE |Y|      the same
+ *     BLINDED aH(x), sorted  ->                  random points: to learn a name
+ *                            <-    BLINDED bH(y)   from one means solving DDH
+ *                            <-    DOUBLE b(aH(x)) which of its own x are in Y
+ *     DOUBLE a(bH(y))        ->                  which of its own y are in X
+ *     CONFIRM count, digest  ->                  that both hold the same slots
+ *                            <-    CONFIRM       the same
+ *
+ * BLINDED goes out in increasing byte order.  The order of pseudo-random
+ * points says nothing about the order of the names, so sorting is the shuffle,
+ * and a list that is not strictly increasing is refused: a peer cannot send a
+ * name twice.  DOUBLE comes back in the order received, which tells the owner
+ * of the points, and nobody else, which of them are shared; values for names
+ * outside the intersection cannot be linked to anything on the other side.
+ * Both learn the intersection and the other's set size, nothing else.
+ *
+ * Model: peers that follow the protocol, be they curious.  Bad points, wrong
+ * counts, duplicates, a DOUBLE that is not the answer to what was sent as far
+ * as the digests show: refused.  Not prevented, because no PSI can: a peer
+ * puts in names that it only guesses (its set size is on view, and limited).
+ * Not detected: an initiator that answers with values it received earlier, to
+ * make the responder believe in a larger intersection of names it cannot see.
+ *
+ * A side streams its parts without waiting for answers, so messages arrive
+ * while the other works: who runs the conversation keeps them in order until
+ * it wants one (or pauses the link).
+ *
+ * Slots: the intersection sorted by its double-blinded values abH(x), which
+ * are equal on both sides, so slot k means the same name to both.  The digest
+ * covers those values in that order with their tags. */
+#ifndef NET_PSI_H
+#define NET_PSI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/conv.h"
+#include "base/err.h"
+
+enum {
+	NET_PSI_POINT = 32, /* bytes of an encoded point */
+	NET_PSI_DIGEST = 32,
+	NET_PSI_NAME_MAX = 4096, /* bytes of one canonical name */
+	NET_PSI_STEP = 4096,	 /* points a work() step takes on */
+	NET_PSI_PART = 8192,	 /* points a message carries: 256 KiB */
+	NET_PSI_LIMIT = 4000000, /* default for either side's set size */
+};
+
+enum net_psi_role { NET_PSI_INITIATOR, NET_PSI_RESPONDER };
+
+enum net_psi_kind {			 /* conv_message.kind; bodies are msgpack maps */
+		    NET_PSI_SIZE = 1,	 /* "n" uint: how many names */
+		    NET_PSI_BLINDED = 2, /* "i" uint: index of the first point, "p" bin: points */
+		    NET_PSI_DOUBLE = 3,	 /* the same */
+		    NET_PSI_CONFIRM = 4, /* "n" uint: slots, "d" bin 32: H(role, digest) */
+};
+
+struct net_psi_name {
+	char tag;	  /* 'e' entity, 'r' relation: part of what must be equal */
+	uint32_t id;	  /* the caller's; comes back in the slots */
+	const char *text; /* canonical name, len bytes, needs no NUL */
+	size_t len;
+};
+
+struct net_psi_config {
+	enum net_psi_role role;
+	size_t threads; /* that work() may use; 0 counts as 1 */
+	size_t limit;	/* of either side's set; 0: NET_PSI_LIMIT */
+	/* Uniform random bytes for the scalar: libsodium's randombytes_buf in
+	 * production, a seeded generator in the simulator. */
+	void (*draw)(void *ctx, void *out, size_t n);
+	void *draw_ctx;
+};
+
+struct net_psi_slot {
+	uint32_t id; /* of the local name */
+	char tag;
+};
+
+struct net_psi_result { /* owned by the conversation */
+	const struct net_psi_slot *slots;
+	size_t n_slots;
+	size_t n_mine; /* my set size as sent: without duplicates */
+	size_t n_theirs;
+	size_t n_duplicates;		/* local names left out since an earlier one is equal */
+	uint8_t digest[NET_PSI_DIGEST]; /* equal on both sides */
+};
+
+/* Names are copied.  Of equal names the first stands (n_duplicates counts the
+ * others).  ERR_TOOBIG for more names than the limit or a longer one than
+ * NET_PSI_NAME_MAX, ERR_INPUT for an empty one.  On success *out is freed with
+ * conv_free(), which wipes the scalar. */
+int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *names, size_t n,
+		struct conv **out, struct err *e);
+
+/* NULL until the conversation is OVER with status 0; dies with it. */
+const struct net_psi_result *net_psi_result(const struct conv *c);
+
+#endif

@@ -1,0 +1,48 @@
+/* libFuzzer entry for what a partner or an auditor's friend may hand over: ledger entries
+ * as they are on the wire and on disk, and exports.  As fuzz_msg.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/entry.h"
+#include "store/verify.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static void poke_entry(const uint8_t *bytes, size_t n)
+{
+	struct ledger_signed s = { 0 };
+	uint8_t again[LEDGER_ENTRY_BYTES];
+	struct ledger_chain c;
+
+	ledger_wire_decode(&s, bytes, n, NULL);
+	if (n < LEDGER_ENTRY_BYTES || ledger_decode(&s.entry, bytes, LEDGER_ENTRY_BYTES, NULL) != 0)
+		return;
+	ledger_encode(&s.entry, again);
+	if (memcmp(again, bytes, LEDGER_ENTRY_BYTES) != 0)
+		abort(); /* one entry, one encoding */
+	ledger_chain_init(&c, s.entry.host, s.entry.client);
+	ledger_hash(&s.entry, s.hash);
+	ledger_chain_replay(&c, &s, NULL);
+	ledger_chain_release(&c);
+}
+
+static void poke_export(const uint8_t *bytes, size_t n)
+{
+	struct ledger_export x = { 0 };
+	struct ledger_report r = { 0 };
+
+	if (ledger_export_read(&x, bytes, n, NULL) != 0)
+		return;
+	ledger_verify(&x, &r);
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	if (n > 0 && bytes[0] == 'f')
+		poke_entry(bytes, n);
+	else
+		poke_export(bytes, n);
+	return 0;
+}

@@ -1,0 +1,1000 @@
+/* Hubs over loopback, two or three in one loop, real sockets and no sleeps: a test
+ * turns the loop until what it waits for has happened. */
+#include "tests/test.h"
+
+#include <sodium.h>
+#include <uv.h>
+
+#include "base/mem.h"
+#include "net/frame.h"
+#include "net/greet.h"
+#include "net/hub.h"
+
+enum { PATIENCE_MS = 8000, FAILS_MAX = 64 };
+
+static uv_loop_t loop;
+
+struct node {
+	uint8_t secret[32], key[32], psk[32];
+	struct net_hub_config config;
+	struct net_hub *hub;
+	bool closed;
+	uint8_t allow[4][32];
+	size_t n_allow;
+	/* what happened */
+	unsigned ups, downs, fails, strangers, rejects, messages, writables;
+	int down_code, fail_code, reject_code;
+	char why[256];
+	uint64_t retry[FAILS_MAX];
+	uint8_t stranger[32];
+	size_t bytes;
+	uint32_t next; /* number that the next message must begin with */
+	bool pause_each, close_on_message;
+	const uint8_t *peer;
+};
+
+static bool on_allow(void *ctx, const uint8_t *key)
+{
+	struct node *n = ctx;
+
+	for (size_t i = 0; i < n->n_allow; i++)
+		if (memcmp(n->allow[i], key, 32) == 0)
+			return true;
+	return false;
+}
+
+static void on_up(void *ctx, const uint8_t *key)
+{
+	struct node *n = ctx;
+
+	assert_true(net_hub_is_up(n->hub, key));
+	n->ups++;
+}
+
+static void on_down(void *ctx, const uint8_t *key, int code, const char *why)
+{
+	struct node *n = ctx;
+
+	(void)key;
+	n->downs++;
+	n->down_code = code;
+	snprintf(n->why, sizeof(n->why), "%s", why);
+}
+
+static void on_hub_closed(void *ctx)
+{
+	((struct node *)ctx)->closed = true;
+}
+
+static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size_t len)
+{
+	struct node *n = ctx;
+	uint32_t number;
+
+	n->messages++;
+	n->bytes += len;
+	if (len >= 4) {
+		memcpy(&number, bytes, 4);
+		assert_int_equal(number, n->next);
+		n->next++;
+		for (size_t i = 4; i < len; i += 997)
+			assert_int_equal(bytes[i], (uint8_t)(i + number));
+	}
+	if (n->pause_each)
+		net_hub_pause(n->hub, key, true);
+	if (n->close_on_message)
+		net_hub_close(n->hub, on_hub_closed);
+}
+
+static void on_writable(void *ctx, const uint8_t *key)
+{
+	(void)key;
+	((struct node *)ctx)->writables++;
+}
+
+static void on_failed(void *ctx, const uint8_t *key, int code, const char *why, uint64_t retry_ms)
+{
+	struct node *n = ctx;
+
+	(void)key;
+	if (n->fails < FAILS_MAX)
+		n->retry[n->fails] = retry_ms;
+	n->fails++;
+	n->fail_code = code;
+	snprintf(n->why, sizeof(n->why), "%s", why);
+}
+
+static void on_stranger(void *ctx, const uint8_t *key, const char *address)
+{
+	struct node *n = ctx;
+
+	assert_non_null(strchr(address, ' '));
+	n->strangers++;
+	memcpy(n->stranger, key, 32);
+}
+
+static void on_rejected(void *ctx, const char *address, int code, const char *why)
+{
+	struct node *n = ctx;
+
+	assert_true(address[0] != '\0');
+	n->rejects++;
+	n->reject_code = code;
+	snprintf(n->why, sizeof(n->why), "%s", why);
+}
+
+static void node_init(struct node *n)
+{
+	memset(n, 0, sizeof(*n));
+	crypto_box_keypair(n->key, n->secret);
+	n->config = (struct net_hub_config){
+		.secret = n->secret,
+		.on = { on_allow, on_up, on_down, on_message, on_writable, on_failed, on_stranger,
+			on_rejected },
+		.ctx = n,
+		.retry_min_ms = 8,
+		.retry_max_ms = 200,
+	};
+}
+
+static void node_start(struct node *n)
+{
+	assert_int_equal(net_hub_new(&loop, &n->config, &n->hub, NULL), 0);
+	n->closed = false;
+}
+
+static void node_listen(struct node *n, uint16_t port)
+{
+	struct err e = { 0 };
+
+	if (net_hub_listen(n->hub, "127.0.0.1", port, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_true(net_hub_port(n->hub) != 0);
+}
+
+static void node_allow(struct node *n, const struct node *other)
+{
+	memcpy(n->allow[n->n_allow++], other->key, 32);
+}
+
+static void node_dial(struct node *n, const struct node *other, uint16_t port)
+{
+	assert_int_equal(net_hub_peer(n->hub, other->key, "127.0.0.1", port, NULL), 0);
+}
+
+/* ---- turning the loop ---- */
+
+static bool late;
+
+static void on_late(uv_timer_t *t)
+{
+	(void)t;
+	late = true;
+}
+
+#define TURN_UNTIL(what)                                                                           \
+	do {                                                                                       \
+		uv_timer_t guard_;                                                                 \
+		late = false;                                                                      \
+		uv_timer_init(&loop, &guard_);                                                     \
+		uv_timer_start(&guard_, on_late, PATIENCE_MS, 0);                                  \
+		while (!(what) && !late)                                                           \
+			uv_run(&loop, UV_RUN_ONCE);                                                \
+		uv_close((uv_handle_t *)&guard_, NULL);                                            \
+		uv_run(&loop, UV_RUN_NOWAIT);                                                      \
+		if (late)                                                                          \
+			fail_msg("%s:%d: never happened: %s", __FILE__, __LINE__, #what);          \
+	} while (0)
+
+static void turn_for(uint64_t ms)
+{
+	uint64_t until = uv_now(&loop) + ms;
+
+	TURN_UNTIL(uv_now(&loop) >= until);
+}
+
+static void node_stop(struct node *n)
+{
+	if (n->hub == NULL)
+		return;
+	net_hub_close(n->hub, on_hub_closed);
+	TURN_UNTIL(n->closed);
+	n->hub = NULL;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return uv_loop_init(&loop);
+}
+
+/* Nothing may be left in the loop: not a handle, not a request. */
+static int teardown(void **state)
+{
+	(void)state;
+	uv_run(&loop, UV_RUN_NOWAIT);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	return 0;
+}
+
+/* a listens and waits for b, who only dials. */
+static void pair_init(struct node *a, struct node *b)
+{
+	node_init(a);
+	node_init(b);
+	node_allow(a, b);
+	node_allow(b, a);
+}
+
+static void pair_start(struct node *a, struct node *b)
+{
+	node_start(a);
+	node_start(b);
+	node_listen(a, 0);
+	net_hub_peer(a->hub, b->key, NULL, 0, NULL);
+	node_dial(b, a, net_hub_port(a->hub));
+}
+
+static void pair_up(struct node *a, struct node *b)
+{
+	pair_init(a, b);
+	pair_start(a, b);
+	TURN_UNTIL(a->ups == 1 && b->ups == 1);
+}
+
+static int send_numbered(struct node *from, const struct node *to, uint32_t number, size_t len)
+{
+	uint8_t *m = malloc(len);
+	int rc;
+
+	memcpy(m, &number, 4);
+	for (size_t i = 4; i < len; i++)
+		m[i] = (uint8_t)(i + number);
+	rc = net_hub_send(from->hub, to->key, m, len);
+	free(m);
+	return rc;
+}
+
+/* ---- hubs among themselves ---- */
+
+/* b cannot be dialled: everything goes over the link that b opened. */
+static void test_both_ways_outbound_only(void **state)
+{
+	struct node a, b;
+	struct net_hub_stats sa, sb;
+	char address[80];
+
+	(void)state;
+	pair_up(&a, &b);
+	assert_int_equal(net_hub_port(b.hub), 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(send_numbered(&a, &b, i, 4 + i * 5000), 0);
+		assert_int_equal(send_numbered(&b, &a, i, i == 7 ? NET_MESSAGE_MAX : 4), 0);
+	}
+	TURN_UNTIL(a.messages == 20 && b.messages == 20);
+	assert_int_equal(a.bytes, 19 * 4 + NET_MESSAGE_MAX);
+	net_hub_stats(a.hub, b.key, &sa);
+	net_hub_stats(b.hub, a.key, &sb);
+	assert_int_equal(sa.messages_in, 20);
+	assert_int_equal(sa.messages_out, 20);
+	assert_true(sa.up && sa.links == 1 && sa.queued == 0);
+	assert_true(sa.bytes_in > NET_MESSAGE_MAX && sa.bytes_in == sb.bytes_out);
+	assert_true(sa.bytes_out == sb.bytes_in);
+	net_hub_address(a.hub, b.key, address, sizeof(address));
+	assert_memory_equal(address, "127.0.0.1 ", 10);
+	node_stop(&b);
+	TURN_UNTIL(a.downs == 1);
+	assert_int_equal(a.down_code, ERR_CANCELED);
+	assert_string_equal(a.why, "shutting down");
+	node_stop(&a);
+}
+
+static void test_send_refuses(void **state)
+{
+	struct node a, b;
+	uint8_t *big = calloc(1, NET_MESSAGE_MAX + 1);
+
+	(void)state;
+	pair_init(&a, &b);
+	pair_start(&a, &b);
+	assert_int_equal(net_hub_send(b.hub, a.key, "x", 1), ERR_UNREACHABLE);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	assert_int_equal(net_hub_send(b.hub, a.key, big, NET_MESSAGE_MAX + 1), ERR_TOOBIG);
+	assert_int_equal(net_hub_send(b.hub, a.key, big, 0), ERR_TOOBIG);
+	assert_int_equal(net_hub_send(b.hub, b.key, "x", 1), ERR_UNREACHABLE);
+	assert_int_equal(net_hub_peer(b.hub, b.key, "127.0.0.1", 1, NULL), ERR_USAGE);
+	assert_int_equal(net_hub_listen(a.hub, "127.0.0.1", 0, NULL), ERR_USAGE);
+	assert_int_equal(net_hub_listen(b.hub, "127.0.0.1", net_hub_port(a.hub), NULL), ERR_IO);
+	assert_true(net_hub_is_up(a.hub, b.key)); /* none of it hurt the link */
+	free(big);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_unlisted_key(void **state)
+{
+	struct node a, b;
+	struct net_hub_stats s;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.n_allow = 0;
+	pair_start(&a, &b);
+	TURN_UNTIL(b.fails >= 3);
+	assert_int_equal(b.fail_code, ERR_REFUSED);
+	assert_int_equal(a.strangers, 1); /* reported once, not at every try */
+	assert_memory_equal(a.stranger, b.key, 32);
+	assert_int_equal(a.ups + b.ups + a.rejects, 0);
+	net_hub_stats(a.hub, b.key, &s);
+	assert_int_equal(s.links + s.bytes_in, 0);
+	node_allow(&a, &b); /* the owner accepts: the next try succeeds */
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* The dialler asks its own list as well. */
+static void test_not_on_the_diallers_list(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	b.n_allow = 0;
+	pair_start(&a, &b);
+	TURN_UNTIL(b.fails >= 2 && a.downs >= 1);
+	assert_int_equal(b.ups, 0);
+	assert_int_equal(b.fail_code, ERR_REFUSED);
+	net_hub_forget(b.hub, a.key, "not wanted");
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void secret_case(const char *psk_a, const char *psk_b)
+{
+	struct node a, b;
+
+	pair_init(&a, &b);
+	a.config.psk = (const uint8_t *)psk_a;
+	b.config.psk = (const uint8_t *)psk_b;
+	pair_start(&a, &b);
+	TURN_UNTIL(b.fails >= 1 && a.rejects >= 1);
+	assert_int_equal(b.fail_code, ERR_IDENTITY);
+	assert_int_equal(a.reject_code, ERR_IDENTITY);
+	assert_int_equal(a.ups + b.ups, 0);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_wrong_secret(void **state)
+{
+	static const char one[33] = "the federation's secret, 32 byte";
+	static const char two[33] = "the federation's secret, another";
+	struct node a, b;
+
+	(void)state;
+	secret_case(one, two);
+	secret_case(one, NULL);
+	secret_case(NULL, two);
+	pair_init(&a, &b);
+	a.config.psk = b.config.psk = (const uint8_t *)one;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* b believes that a has another key. */
+static void test_wrong_key(void **state)
+{
+	struct node a, b, other;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_init(&other);
+	node_allow(&b, &other);
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	node_dial(&b, &other, net_hub_port(a.hub));
+	TURN_UNTIL(b.fails >= 1);
+	assert_int_equal(b.fail_code, ERR_IDENTITY);
+	assert_int_equal(a.strangers, 0);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_other_version(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	b.config.version = 9;
+	pair_start(&a, &b);
+	TURN_UNTIL(b.fails >= 1 && a.rejects >= 1);
+	assert_int_equal(b.fail_code, ERR_VERSION);
+	assert_int_equal(a.reject_code, ERR_VERSION);
+	assert_non_null(strstr(a.why, "version 9"));
+	assert_non_null(strstr(b.why, "version 1"));
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* Both dial at once, again and again: one link in the end, the same for both. */
+static void test_simultaneous_dial(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		struct node a, b;
+		char at_a[80], at_b[80];
+		unsigned sent = 0;
+
+		pair_init(&a, &b);
+		node_start(&a);
+		node_start(&b);
+		node_listen(&a, 0);
+		node_listen(&b, 0);
+		node_dial(&a, &b, net_hub_port(b.hub));
+		node_dial(&b, &a, net_hub_port(a.hub));
+		TURN_UNTIL(net_hub_is_up(a.hub, b.key) && net_hub_is_up(b.hub, a.key) &&
+			   a.ups - a.downs == 1 && b.ups - b.downs == 1);
+		turn_for(20);
+		assert_int_equal(a.ups - a.downs, 1);
+		assert_int_equal(b.ups - b.downs, 1);
+		assert_true(a.ups <= 2 && b.ups <= 2);
+		/* exactly one of the two sees the other's listening port */
+		net_hub_address(a.hub, b.key, at_a, sizeof(at_a));
+		net_hub_address(b.hub, a.key, at_b, sizeof(at_b));
+		assert_true((strtoul(at_a + 10, NULL, 10) == net_hub_port(b.hub)) !=
+			    (strtoul(at_b + 10, NULL, 10) == net_hub_port(a.hub)));
+		for (; sent < 5; sent++) {
+			assert_int_equal(send_numbered(&a, &b, sent, 100), 0);
+			assert_int_equal(send_numbered(&b, &a, sent, 100), 0);
+		}
+		TURN_UNTIL(a.messages == 5 && b.messages == 5);
+		node_stop(&a);
+		node_stop(&b);
+	}
+}
+
+static void test_reconnects(void **state)
+{
+	struct node a, b;
+	uint16_t port;
+
+	(void)state;
+	pair_up(&a, &b);
+	port = net_hub_port(a.hub);
+	for (unsigned round = 1; round <= 3; round++) {
+		node_stop(&a);
+		TURN_UNTIL(b.downs == round && b.fails > 0);
+		assert_int_equal(b.fail_code, ERR_UNREACHABLE);
+		b.fails = 0;
+		node_start(&a);
+		node_listen(&a, port);
+		TURN_UNTIL(b.ups == 1 + round && a.ups == 1 + round);
+	}
+	assert_int_equal(send_numbered(&a, &b, 0, 9), 0);
+	TURN_UNTIL(b.messages == 1);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* b comes back with the same key while a still holds the old link. */
+static void test_restarted_peer_replaces(void **state)
+{
+	struct node a, b, again;
+
+	(void)state;
+	pair_up(&a, &b);
+	again = b;
+	again.config.ctx = &again;
+	again.config.secret = again.secret;
+	again.ups = 0;
+	node_start(&again);
+	node_dial(&again, &a, net_hub_port(a.hub));
+	TURN_UNTIL(again.ups == 1 && a.ups == 2);
+	assert_int_equal(a.downs, 1);
+	assert_int_equal(a.down_code, ERR_EXISTS);
+	net_hub_forget(b.hub, a.key, "enough");
+	node_stop(&b);
+	node_stop(&again);
+	node_stop(&a);
+}
+
+static void test_backoff_grows(void **state)
+{
+	struct node a, b;
+	uint16_t port;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	port = net_hub_port(a.hub);
+	node_stop(&a); /* nobody is there now */
+	node_start(&b);
+	node_dial(&b, &a, port);
+	TURN_UNTIL(b.fails == 8);
+	assert_int_equal(b.fail_code, ERR_UNREACHABLE);
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t top = 8U << i < 200 ? 8U << i : 200;
+
+		assert_true(b.retry[i] >= top / 2 && b.retry[i] <= top);
+	}
+	node_stop(&b);
+}
+
+static void test_forget(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_up(&a, &b);
+	b.n_allow = 0;
+	net_hub_forget(b.hub, a.key, "the owner revoked you");
+	assert_false(net_hub_is_up(b.hub, a.key));
+	TURN_UNTIL(a.downs == 1);
+	assert_int_equal(a.down_code, ERR_CANCELED);
+	assert_string_equal(a.why, "the owner revoked you");
+	turn_for(60);
+	assert_int_equal(b.ups, 1); /* does not dial again */
+	assert_int_equal(b.downs, 0);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* The reader stops; the writer is told, waits, and goes on; nothing is lost. */
+static void test_back_pressure(void **state)
+{
+	struct node a, b;
+	uint32_t sent = 0;
+	struct net_hub_stats s;
+
+	(void)state;
+	pair_init(&a, &b);
+	b.config.queue_max = 1 << 20;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_pause(a.hub, b.key, true);
+	/* the system's own buffers fill first */
+	for (int turns = 0; turns < 2000; turns++) {
+		int rc = send_numbered(&b, &a, sent, 50000);
+
+		assert_true(rc == 0 || rc == ERR_BUSY);
+		sent += rc == 0;
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	assert_int_equal(send_numbered(&b, &a, sent, 50000), ERR_BUSY);
+	net_hub_stats(b.hub, a.key, &s);
+	assert_true(s.queued > (1 << 20) / 2 && s.queued <= 1 << 20);
+	assert_int_equal(a.messages, 0);
+	b.writables = 0;
+	net_hub_pause(a.hub, b.key, false);
+	TURN_UNTIL(b.writables > 0);
+	assert_int_equal(send_numbered(&b, &a, sent++, 50000), 0);
+	TURN_UNTIL(a.messages == sent);
+	assert_int_equal(a.next, sent);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* One message at a time: pausing inside the callback holds the rest back. */
+static void test_pause_in_callback(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_up(&a, &b);
+	a.pause_each = true;
+	for (uint32_t i = 0; i < 50; i++)
+		assert_int_equal(send_numbered(&b, &a, i, 100), 0);
+	for (unsigned i = 1; i <= 50; i++) {
+		TURN_UNTIL(a.messages >= i);
+		turn_for(2);
+		assert_int_equal(a.messages, i);
+		net_hub_pause(a.hub, b.key, false);
+		assert_int_equal(a.messages, i); /* not from inside the call */
+	}
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_close_in_callback(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_up(&a, &b);
+	a.close_on_message = true;
+	send_numbered(&b, &a, 0, 100);
+	send_numbered(&b, &a, 1, 100);
+	TURN_UNTIL(a.closed && b.downs >= 1);
+	assert_int_equal(a.messages, 1);
+	node_stop(&b);
+}
+
+/* Idle for many times dead_ms: pings keep it up.  Rekeyed on the way. */
+static void test_idle_stays_up(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.keepalive_ms = b.config.keepalive_ms = 20;
+	a.config.dead_ms = b.config.dead_ms = 120;
+	a.config.rekey_every = b.config.rekey_every = 3;
+	pair_start(&a, &b);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	turn_for(500);
+	assert_int_equal(a.downs + b.downs, 0);
+	send_numbered(&a, &b, 0, 100);
+	TURN_UNTIL(b.messages == 1);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_names_and_v6(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_start(&b);
+	if (net_hub_listen(a.hub, "::1", 0, NULL) != 0) {
+		node_stop(&a);
+		node_stop(&b);
+		skip();
+	}
+	assert_int_equal(net_hub_peer(b.hub, a.key, "::1", net_hub_port(a.hub), NULL), 0);
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_forget(b.hub, a.key, "again, by a name that has two addresses");
+	TURN_UNTIL(a.downs == 1);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "localhost", net_hub_port(a.hub), NULL), 0);
+	TURN_UNTIL(a.ups == 2 || b.fails > 0); /* where localhost is v4 alone it fails */
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_unknown_name(void **state)
+{
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&b);
+	assert_int_equal(net_hub_peer(b.hub, a.key, "no such host", 1, NULL), 0);
+	TURN_UNTIL(b.fails >= 1);
+	assert_int_equal(b.fail_code, ERR_UNREACHABLE);
+	node_stop(&b);
+}
+
+/* ---- a client that holds the wire in its own hands ---- */
+
+struct raw {
+	uv_tcp_t tcp;
+	uv_connect_t connect;
+	bool connected, ended, closed;
+	struct buf in;
+	struct noise hs;
+	struct noise_cipher tx, rx;
+	uint8_t ask[GREET_ASK];
+	char room[65536];
+};
+
+static void raw_alloc(uv_handle_t *h, size_t n, uv_buf_t *b)
+{
+	struct raw *r = h->data;
+
+	(void)n;
+	*b = uv_buf_init(r->room, sizeof(r->room));
+}
+
+static void raw_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
+{
+	struct raw *r = s->data;
+
+	if (n > 0)
+		buf_add(&r->in, b->base, (size_t)n);
+	else if (n < 0)
+		r->ended = true;
+}
+
+static void raw_connected(uv_connect_t *c, int status)
+{
+	struct raw *r = c->handle->data;
+
+	assert_int_equal(status, 0);
+	r->connected = true;
+	uv_read_start(c->handle, raw_alloc, raw_read);
+}
+
+static void raw_closed(uv_handle_t *h)
+{
+	struct raw *r = h->data;
+
+	buf_release(&r->in);
+	r->closed = true;
+}
+
+static void raw_open(struct raw *r, uint16_t port)
+{
+	struct sockaddr_in sa;
+
+	memset(r, 0, sizeof(*r));
+	uv_tcp_init(&loop, &r->tcp);
+	r->tcp.data = r;
+	uv_ip4_addr("127.0.0.1", port, &sa);
+	uv_tcp_connect(&r->connect, &r->tcp, (struct sockaddr *)&sa, raw_connected);
+	TURN_UNTIL(r->connected);
+}
+
+static void raw_send(struct raw *r, const void *bytes, size_t n)
+{
+	uv_buf_t b = uv_buf_init((char *)bytes, (unsigned)n);
+
+	assert_int_equal(uv_try_write((uv_stream_t *)&r->tcp, &b, 1), n);
+}
+
+static void raw_close(struct raw *r)
+{
+	uv_close((uv_handle_t *)&r->tcp, raw_closed);
+	TURN_UNTIL(r->closed);
+}
+
+static void raw_ask(struct raw *r, const struct node *me, const struct node *to)
+{
+	struct greet_keys keys = { me->secret, NULL, NET_VERSION };
+
+	assert_int_equal(greet_ask(&r->hs, &keys, to->key, r->ask), 0);
+	raw_send(r, r->ask, GREET_ASK);
+}
+
+/* Seal one frame of any text. */
+static size_t raw_seal(struct raw *r, const void *text, size_t n, uint8_t *out)
+{
+	out[0] = (uint8_t)((n + NOISE_TAG) >> 8);
+	out[1] = (uint8_t)(n + NOISE_TAG);
+	assert_int_equal(noise_seal(&r->tx, NULL, 0, text, n, out + 2), 0);
+	return 2 + n + NOISE_TAG;
+}
+
+/* The whole greeting up to the proof, which is left in proof[19]. */
+static void raw_shake(struct raw *r, const struct node *me, const struct node *to, uint8_t *proof)
+{
+	raw_ask(r, me, to);
+	TURN_UNTIL(r->in.len >= GREET_ANSWER);
+	assert_int_equal(r->in.base[6], GREET_OK);
+	assert_int_equal(greet_finish(&r->hs, r->in.base + GREET_HEAD), 0);
+	noise_split(&r->hs, &r->tx, &r->rx, NULL);
+	assert_int_equal(raw_seal(r, "\x02", 1, proof), 19);
+}
+
+/* Message 1 again, then the whole recorded dialogue again: no effect but a rejection. */
+static void test_replayed_handshake(void **state)
+{
+	struct node a, b;
+	struct raw first, second, third;
+	uint8_t proof[19];
+	struct net_hub_stats before, after;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&first, net_hub_port(a.hub));
+	raw_shake(&first, &b, &a, proof);
+	turn_for(10);
+	assert_int_equal(a.ups, 0); /* message 1 alone brings nothing up */
+	raw_send(&first, proof, sizeof(proof));
+	TURN_UNTIL(a.ups == 1);
+	net_hub_stats(a.hub, b.key, &before);
+
+	raw_open(&second, net_hub_port(a.hub));
+	raw_send(&second, first.ask, GREET_ASK);
+	TURN_UNTIL(second.in.len >= GREET_ANSWER);
+	turn_for(10);
+	assert_int_equal(a.ups + a.downs, 1); /* the old link stands, no new one */
+	raw_send(&second, proof, sizeof(proof));
+	TURN_UNTIL(second.ended && a.rejects == 1);
+	assert_int_equal(a.reject_code, ERR_IDENTITY);
+
+	raw_open(&third, net_hub_port(a.hub));
+	raw_send(&third, first.ask, GREET_ASK);
+	raw_send(&third, proof, sizeof(proof));
+	TURN_UNTIL(third.ended);
+	net_hub_stats(a.hub, b.key, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(a.ups + a.downs, 1);
+	raw_close(&first);
+	raw_close(&second);
+	raw_close(&third);
+	node_stop(&a);
+}
+
+/* Sends one frame with a good or bad seal over a fresh link; what a says of it. */
+static int bad_frame(const void *text, size_t n, bool spoil, bool cut)
+{
+	struct node a, b;
+	struct raw r;
+	uint8_t proof[19], frame[256];
+	size_t len;
+
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&r, net_hub_port(a.hub));
+	raw_shake(&r, &b, &a, proof);
+	raw_send(&r, proof, sizeof(proof));
+	TURN_UNTIL(a.ups == 1);
+	len = raw_seal(&r, text, n, frame);
+	frame[len - 1] ^= spoil;
+	raw_send(&r, frame, cut ? len - 3 : len);
+	if (cut)
+		raw_close(&r);
+	TURN_UNTIL(a.downs == 1);
+	assert_int_equal(a.messages, 0);
+	if (!cut)
+		raw_close(&r);
+	node_stop(&a);
+	return a.down_code;
+}
+
+static void test_bad_frames(void **state)
+{
+	(void)state;
+	assert_int_equal(bad_frame("\x01\0\0\0\x01x", 6, true, false), ERR_IDENTITY);
+	assert_int_equal(bad_frame("\x01\0\0\0\x01x", 6, false, true), ERR_UNREACHABLE);
+	assert_int_equal(bad_frame("\x01\0\x10\0\x01x", 6, false, false), ERR_TOOBIG);
+	assert_int_equal(bad_frame("\x09", 1, false, false), ERR_PROTO);
+	assert_int_equal(bad_frame("", 0, false, false), ERR_PROTO);
+}
+
+/* A good seal is not enough: the first frame is a ping, whoever sends it. */
+static void test_first_frame_is_a_ping(void **state)
+{
+	struct node a, b;
+	struct raw r;
+	uint8_t proof[19], frame[64];
+	size_t n;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&r, net_hub_port(a.hub));
+	raw_shake(&r, &b, &a, proof);
+	r.tx.nonce = 0;
+	n = raw_seal(&r, "\x01\0\0\0\x01x", 6, frame);
+	raw_send(&r, frame, n);
+	TURN_UNTIL(r.ended);
+	assert_int_equal(a.ups + a.messages, 0);
+	assert_int_equal(a.reject_code, ERR_PROTO);
+	raw_close(&r);
+	node_stop(&a);
+}
+
+static void test_no_fkge(void **state)
+{
+	struct node a, b;
+	struct raw r;
+
+	(void)state;
+	pair_init(&a, &b);
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&r, net_hub_port(a.hub));
+	raw_send(&r, "GET / HTTP/1.1\r\n\r\n", 18);
+	TURN_UNTIL(r.ended);
+	assert_int_equal(r.in.len, 0); /* it learns nothing */
+	assert_int_equal(a.reject_code, ERR_PROTO);
+	raw_close(&r);
+	node_stop(&a);
+}
+
+static void test_silent_peer_is_dead(void **state)
+{
+	struct node a, b;
+	struct raw r;
+	uint8_t proof[19];
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.keepalive_ms = 20;
+	a.config.dead_ms = 80;
+	node_start(&a);
+	node_listen(&a, 0);
+	raw_open(&r, net_hub_port(a.hub));
+	raw_shake(&r, &b, &a, proof);
+	raw_send(&r, proof, sizeof(proof));
+	TURN_UNTIL(a.downs == 1);
+	assert_int_equal(a.down_code, ERR_TIMEOUT);
+	assert_true(r.in.len > GREET_ANSWER); /* it was asked */
+	raw_close(&r);
+	node_stop(&a);
+}
+
+/* More half-open connections than allowed: bounded, timed out, and a friend gets in. */
+static void test_half_open(void **state)
+{
+	static struct raw r[20];
+	struct node a, b;
+	unsigned ended = 0;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.config.pending_max = 4;
+	a.config.handshake_ms = 150;
+	node_start(&a);
+	node_start(&b);
+	node_listen(&a, 0);
+	for (int i = 0; i < 20; i++)
+		raw_open(&r[i], net_hub_port(a.hub));
+	turn_for(5);
+	for (int i = 0; i < 20; i++)
+		ended += r[i].ended;
+	assert_int_equal(ended, 16);
+	node_dial(&b, &a, net_hub_port(a.hub));
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	TURN_UNTIL(r[19].ended); /* its time is up */
+	assert_int_equal(a.downs, 0);
+	for (int i = 0; i < 20; i++)
+		raw_close(&r[i]);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+static void test_config_refused(void **state)
+{
+	struct node a;
+	struct net_hub *h = NULL;
+
+	(void)state;
+	node_init(&a);
+	a.config.dead_ms = 10;
+	a.config.keepalive_ms = 10;
+	assert_int_equal(net_hub_new(&loop, &a.config, &h, NULL), ERR_USAGE);
+	node_init(&a);
+	a.config.secret = NULL;
+	assert_int_equal(net_hub_new(&loop, &a.config, &h, NULL), ERR_USAGE);
+	assert_null(h);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_both_ways_outbound_only),
+		T(test_send_refuses),
+		T(test_unlisted_key),
+		T(test_not_on_the_diallers_list),
+		T(test_wrong_secret),
+		T(test_wrong_key),
+		T(test_other_version),
+		T(test_simultaneous_dial),
+		T(test_reconnects),
+		T(test_restarted_peer_replaces),
+		T(test_backoff_grows),
+		T(test_forget),
+		T(test_back_pressure),
+		T(test_pause_in_callback),
+		T(test_close_in_callback),
+		T(test_idle_stays_up),
+		T(test_names_and_v6),
+		T(test_unknown_name),
+		T(test_replayed_handshake),
+		T(test_bad_frames),
+		T(test_first_frame_is_a_ping),
+		T(test_no_fkge),
+		T(test_silent_peer_is_dead),
+		T(test_half_open),
+		T(test_config_refused),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* Keys, ids and invitations as text: there and back, and every typing mistake. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "net/ident.h"
+
+static struct net_invite full(void)
+{
+	struct net_invite v = { .port = 7447, .has_psk = true, .bound = true };
+
+	memset(v.from.noise, 0x11, 32);
+	memset(v.from.sign, 0xfe, 32);
+	memset(v.psk, 0x33, 32);
+	memset(v.to, 0x44, 32);
+	strcpy(v.name, "gene bank Ζ");
+	memset(v.host, 'h', NET_HOST_MAX);
+	return v;
+}
+
+static void test_key(void **state)
+{
+	uint8_t key[32], back[32];
+	char text[NET_KEY_TEXT];
+
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		randombytes_buf(key, 32);
+		net_key_format(key, text);
+		assert_int_equal(strlen(text), 56);
+		assert_int_equal(net_key_parse(text, back, NULL), 0);
+		assert_memory_equal(key, back, 32);
+		for (char *c = text; *c != '\0'; c++)
+			if (*c >= 'a')
+				*c = (char)(*c - 'a' + 'A');
+		assert_int_equal(net_key_parse(text, back, NULL), 0);
+	}
+}
+
+static void test_known_text(void **state)
+{
+	static const uint8_t foo[32] = "foobar"; /* RFC 4648: MZXW6YTBOI */
+	char text[NET_KEY_TEXT];
+
+	(void)state;
+	net_key_format(foo, text);
+	assert_memory_equal(text, "mzxw6ytboiaa", 12);
+}
+
+/* Any one character changed, or two neighbours swapped, is noticed. */
+static void test_key_mistyped(void **state)
+{
+	uint8_t key[32], back[32];
+	char text[NET_KEY_TEXT], bad[NET_KEY_TEXT];
+
+	(void)state;
+	memset(key, 0x5a, 32);
+	key[3] = 7;
+	net_key_format(key, text);
+	for (size_t i = 0; i < 56; i++) {
+		strcpy(bad, text);
+		bad[i] = bad[i] == 'q' ? 'r' : 'q';
+		assert_int_equal(net_key_parse(bad, back, NULL), ERR_INPUT);
+		bad[i] = '1';
+		assert_int_equal(net_key_parse(bad, back, NULL), ERR_INPUT);
+		if (i == 0 || text[i] == text[i - 1])
+			continue;
+		strcpy(bad, text);
+		bad[i] = text[i - 1];
+		bad[i - 1] = text[i];
+		assert_int_equal(net_key_parse(bad, back, NULL), ERR_INPUT);
+	}
+	text[55] = '\0';
+	assert_int_equal(net_key_parse(text, back, NULL), ERR_INPUT);
+	assert_int_equal(net_key_parse("", back, NULL), ERR_INPUT);
+}
+
+static void test_short(void **state)
+{
+	struct net_ident id = { { 1 }, { 2 } };
+	char text[NET_ID_TEXT], other[NET_ID_TEXT];
+
+	(void)state;
+	net_ident_short(&id, text);
+	assert_int_equal(strlen(text), 34);
+	assert_true(net_ident_short_valid(text));
+	for (size_t i = 0; i < 34; i++) {
+		strcpy(other, text);
+		other[i] = other[i] == 'c' ? 'd' : 'c';
+		assert_false(net_ident_short_valid(other));
+	}
+	assert_false(net_ident_short_valid("abcd"));
+	id.sign[0] = 3; /* either key changes the id */
+	net_ident_short(&id, other);
+	assert_string_not_equal(text, other);
+	id.sign[0] = 2;
+	id.noise[0] = 0;
+	net_ident_short(&id, other);
+	assert_string_not_equal(text, other);
+}
+
+static void test_invite(void **state)
+{
+	struct net_invite v = full(), back;
+	char line[NET_INVITE_TEXT], padded[NET_INVITE_TEXT + 8];
+
+	(void)state;
+	memset(v.name, 'n', NET_NAME_MAX); /* the longest there is */
+	assert_int_equal(net_invite_format(&v, line, NULL), 0);
+	snprintf(padded, sizeof(padded), " \t%s\r\n", line);
+	assert_int_equal(net_invite_parse(padded, &back, NULL), 0);
+	assert_memory_equal(&v, &back, sizeof(v));
+	memset(&v, 0, sizeof(v));
+	assert_int_equal(net_invite_format(&v, line, NULL), 0);
+	assert_int_equal(net_invite_parse(line, &back, NULL), 0);
+	assert_memory_equal(&v, &back, sizeof(v));
+	v.port = 1;
+	assert_int_equal(net_invite_format(&v, line, NULL), ERR_USAGE);
+}
+
+static void test_invite_refused(void **state)
+{
+	struct net_invite v = full(), back;
+	struct net_invite zero = { 0 };
+	char line[NET_INVITE_TEXT], bad[NET_INVITE_TEXT + 8];
+
+	(void)state;
+	assert_int_equal(net_invite_format(&v, line, NULL), 0);
+	for (size_t i = 0; line[i] != '\0'; i++) {
+		strcpy(bad, line);
+		bad[i] = bad[i] == 'k' ? 'm' : 'k';
+		assert_int_equal(net_invite_parse(bad, &back, NULL), ERR_INPUT);
+		assert_memory_equal(&back, &zero, sizeof(zero)); /* no secret left in it */
+		strcpy(bad, line);
+		bad[i] = '\0';
+		assert_int_equal(net_invite_parse(bad, &back, NULL), ERR_INPUT);
+	}
+	snprintf(bad, sizeof(bad), "%s x", line);
+	assert_int_equal(net_invite_parse(bad, &back, NULL), ERR_INPUT);
+	line[4] = '2';
+	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_VERSION);
+}
+
+static void address(const char *text, const char *host, int port)
+{
+	char h[NET_HOST_MAX + 1];
+	uint16_t p;
+
+	if (net_address_parse(text, 7447, h, &p, NULL) != 0)
+		fail_msg("refused: %s", text);
+	assert_string_equal(h, host);
+	assert_int_equal(p, port);
+}
+
+static void test_address(void **state)
+{
+	static const char *const bad[] = { "",	   ":1",    "h:",	"h:0",	      "h:65536",
+					   "h:x",  "h:1x",  "h:-1",	"[::1",	      "[::1]x",
+					   "[]:1", "a b:1", "h:000001", "http://h:1", "h:1:" };
+	char h[NET_HOST_MAX + 1], longest[NET_HOST_MAX + 2];
+	uint16_t p;
+
+	(void)state;
+	address("example.org:1", "example.org", 1);
+	address("example.org", "example.org", 7447);
+	address("127.0.0.1:65535", "127.0.0.1", 65535);
+	address("[::1]:99", "::1", 99);
+	address("[::1]", "::1", 7447);
+	address("fe80::1", "fe80::1", 7447);
+	for (size_t i = 0; i + 1 < sizeof(bad) / sizeof(bad[0]); i++)
+		if (net_address_parse(bad[i], 7447, h, &p, NULL) != ERR_USAGE)
+			fail_msg("taken: %s", bad[i]);
+	memset(longest, 'h', sizeof(longest));
+	longest[NET_HOST_MAX + 1] = '\0';
+	assert_int_equal(net_address_parse(longest, 7447, h, &p, NULL), ERR_USAGE);
+	longest[NET_HOST_MAX] = '\0';
+	assert_int_equal(net_address_parse(longest, 7447, h, &p, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_key),	     cmocka_unit_test(test_known_text),
+		cmocka_unit_test(test_key_mistyped), cmocka_unit_test(test_short),
+		cmocka_unit_test(test_invite),	     cmocka_unit_test(test_invite_refused),
+		cmocka_unit_test(test_address),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

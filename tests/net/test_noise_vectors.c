@@ -1,0 +1,195 @@
+/* Every .json under $FKGE_VECTORS/noise, whatever its name, through the code that ships.
+ * Format: cacophony's and snow's.  A name within 25519, ChaChaPoly and BLAKE2b that
+ * we cannot run is a failure; other suites are counted and passed over. */
+#include "tests/test.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <sodium.h>
+
+#include "net/noise.h"
+
+enum { TEXT_MAX = 8192 };
+
+struct side {
+	struct noise hs;
+	struct noise_cipher tx, rx;
+	uint8_t hash[NOISE_HASH];
+	uint8_t ephemeral[NOISE_DH];
+};
+
+static char folder[4096];
+static size_t passed, outside;
+
+static const char *field(const json_t *v, const char *who, const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%s_%s", who, name);
+	return json_string_value(json_object_get(v, key));
+}
+
+static size_t unhex(const char *hex, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+
+	if (hex == NULL)
+		return 0;
+	assert_int_equal(sodium_hex2bin(out, size, hex, strlen(hex), NULL, &n, NULL), 0);
+	assert_int_equal(n * 2, strlen(hex));
+	return n;
+}
+
+static void draw_fixed(void *ctx, void *out, size_t n)
+{
+	assert_int_equal(n, NOISE_DH);
+	memcpy(out, ctx, n);
+}
+
+static void side_init(struct side *s, const json_t *v, const char *who, enum noise_role role)
+{
+	static uint8_t prologue[TEXT_MAX];
+	uint8_t secret[32], remote[32], psks[NOISE_PSK_MAX][NOISE_PSK];
+	char key[16];
+	const json_t *list;
+	struct err e = { 0 };
+	struct noise_config c = { .protocol =
+					  json_string_value(json_object_get(v, "protocol_name")),
+				  .role = role,
+				  .prologue = prologue,
+				  .draw = draw_fixed,
+				  .draw_ctx = s->ephemeral,
+				  .psks = (const uint8_t(*)[NOISE_PSK])psks };
+
+	memset(s, 0, sizeof(*s));
+	c.prologue_len = unhex(field(v, who, "prologue"), prologue, sizeof(prologue));
+	c.secret = unhex(field(v, who, "static"), secret, 32) == 32 ? secret : NULL;
+	c.remote = unhex(field(v, who, "remote_static"), remote, 32) == 32 ? remote : NULL;
+	unhex(field(v, who, "ephemeral"), s->ephemeral, 32);
+	snprintf(key, sizeof(key), "%s_psks", who);
+	list = json_object_get(v, key);
+	c.n_psks = json_array_size(list);
+	assert_true(c.n_psks <= NOISE_PSK_MAX);
+	for (size_t i = 0; i < c.n_psks; i++)
+		assert_int_equal(
+			unhex(json_string_value(json_array_get(list, i)), psks[i], NOISE_PSK),
+			NOISE_PSK);
+	if (noise_init(&s->hs, &c, &e) != 0)
+		fail_msg("%s: %s", c.protocol, e.text);
+}
+
+static void split(struct side *s)
+{
+	if (s->hs.turn == NOISE_SPLIT)
+		noise_split(&s->hs, &s->tx, &s->rx, s->hash);
+}
+
+/* One message from a to b; what was written must be what the vector says. */
+static void message(struct side *a, struct side *b, const json_t *m, const char *where)
+{
+	static uint8_t payload[TEXT_MAX], want[TEXT_MAX], wire[TEXT_MAX], back[TEXT_MAX];
+	size_t len = unhex(json_string_value(json_object_get(m, "payload")), payload, TEXT_MAX);
+	size_t want_len =
+		unhex(json_string_value(json_object_get(m, "ciphertext")), want, TEXT_MAX);
+	ptrdiff_t n, got;
+
+	if (a->hs.turn == NOISE_WRITE) {
+		n = noise_write(&a->hs, payload, len, wire, TEXT_MAX);
+		got = noise_read(&b->hs, want, want_len, back, TEXT_MAX);
+	} else {
+		assert_true(a->tx.keyed && len + NOISE_TAG <= TEXT_MAX && want_len >= NOISE_TAG);
+		assert_int_equal(noise_seal(&a->tx, NULL, 0, payload, len, wire), 0);
+		n = (ptrdiff_t)(len + NOISE_TAG);
+		assert_int_equal(noise_open(&b->rx, NULL, 0, want, want_len, back), 0);
+		got = (ptrdiff_t)(want_len - NOISE_TAG);
+	}
+	if (n != (ptrdiff_t)want_len || memcmp(wire, want, want_len) != 0)
+		fail_msg("%s: what was written differs from the vector", where);
+	if (got != (ptrdiff_t)len || memcmp(back, payload, len) != 0)
+		fail_msg("%s: what was read differs from the payload", where);
+	split(a);
+	split(b);
+}
+
+static void vector_run(const json_t *v, const char *name)
+{
+	static struct side i, r;
+	const json_t *messages = json_object_get(v, "messages");
+	uint8_t hash[NOISE_HASH];
+	bool one_way;
+
+	side_init(&i, v, "init", NOISE_INITIATOR);
+	side_init(&r, v, "resp", NOISE_RESPONDER);
+	one_way = i.hs.one_way;
+	assert_true(json_array_size(messages) > 0);
+	for (size_t k = 0; k < json_array_size(messages); k++) {
+		bool forth = one_way || k % 2 == 0;
+
+		message(forth ? &i : &r, forth ? &r : &i, json_array_get(messages, k), name);
+	}
+	assert_true(i.tx.keyed && r.tx.keyed); /* the vector went past the handshake */
+	assert_memory_equal(i.hash, r.hash, NOISE_HASH);
+	if (json_string_value(json_object_get(v, "handshake_hash")) != NULL) {
+		unhex(json_string_value(json_object_get(v, "handshake_hash")), hash, NOISE_HASH);
+		assert_memory_equal(i.hash, hash, NOISE_HASH);
+	}
+	passed++;
+}
+
+static void file_run(const char *name)
+{
+	char path[8192];
+	json_error_t je;
+	json_t *root, *list;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	root = json_load_file(path, 0, &je);
+	if (root == NULL)
+		fail_msg("%s:%d: %s", path, je.line, je.text);
+	list = json_is_array(root) ? root : json_object_get(root, "vectors");
+	assert_true(json_array_size(list) > 0);
+	for (size_t k = 0; k < json_array_size(list); k++) {
+		const json_t *v = json_array_get(list, k);
+		const char *proto = json_string_value(json_object_get(v, "protocol_name"));
+
+		if (proto == NULL)
+			fail_msg("%s: vector %zu has no protocol_name", path, k);
+		if (strstr(proto, "_25519_ChaChaPoly_BLAKE2b") != NULL)
+			vector_run(v, proto);
+		else
+			outside++;
+	}
+	json_decref(root);
+}
+
+static void test_vectors(void **state)
+{
+	const char *base = getenv("FKGE_VECTORS");
+	DIR *d;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/noise", base != NULL ? base : FKGE_VECTORS_DEFAULT);
+	d = opendir(folder);
+	if (d == NULL) {
+		print_message("no vectors: %s is not there (set FKGE_VECTORS)\n", folder);
+		skip();
+		return;
+	}
+	for (const struct dirent *f; (f = readdir(d)) != NULL;)
+		if (strlen(f->d_name) > 5 &&
+		    strcmp(f->d_name + strlen(f->d_name) - 5, ".json") == 0)
+			file_run(f->d_name);
+	closedir(d);
+	print_message("# %zu Noise vectors run, %zu of other suites passed over\n", passed,
+		      outside);
+	assert_true(passed > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_vectors) };
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
