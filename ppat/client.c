@@ -1,0 +1,131 @@
+/* ppat/client.c - what the client computes and writes. */
+#include "ppat/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+
+#include "base/mem.h"
+
+/* A batch of aligned rows, drawn with replacement: Z = G(X_b) = X_b W'. */
+int ppat_client_draw(struct ppat_session *s)
+{
+	size_t n = s->cfg.batch, d = s->cfg.client_dim;
+	struct net_writer w;
+	for (size_t i = 0; i < n; i++)
+		memcpy(s->xb + i * d, s->own + rng_below(&s->rng, (uint32_t)s->n) * d,
+		       d * sizeof(float));
+	nn_apply(s->z, s->xb, s->map, n, s->cfg.host_dim, d);
+	ppat_write_begin(s, &w, PPAT_MSG_BATCH);
+	net_put_tensor(&w, "z", s->z, n, s->cfg.host_dim);
+	ppat_write_end(s, &w);
+	return 0;
+}
+
+static void read_labels(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	size_t n = s->cfg.batch, bytes = (n + 7) / 8;
+	uint8_t bits[PPAT_BATCH_MAX / 8];
+	net_get_fixed(m, "b", bits, bytes, e);
+	if (e->code == 0 && n % 8 != 0 && (bits[bytes - 1] >> (n % 8)) != 0)
+		err_set(e, ERR_PROTO, "labels go on beyond the batch of %zu rows", n);
+	for (size_t i = 0; e->code == 0 && i < n; i++)
+		s->label[i] = (float)(((unsigned)bits[i / 8] >> (i % 8)) & 1u);
+}
+
+void ppat_client_take_answer(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	if (s->cfg.student == PPAT_STUDENT_CLIENT)
+		read_labels(s, m, e);
+	else
+		ppat_read_matrix(m, "z", s->g, s->cfg.batch, s->cfg.host_dim, e);
+}
+
+void ppat_client_take_stop(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	net_get_uint(m, "why", 1, 1, e);
+	if (e->code == 0)
+		s->refused = true;
+}
+
+/* Step 5: dL_G/dW = g' X_b, SGD with momentum, and toward orthogonality if square. */
+int ppat_client_update(struct ppat_session *s)
+{
+	int n = (int)s->cfg.batch, dy = (int)s->cfg.host_dim, dx = (int)s->cfg.client_dim;
+	if (s->cfg.student == PPAT_STUDENT_CLIENT) {
+		ppat_pupil_train(&s->pupil, s->z, s->label, s->cfg.batch);
+		ppat_pupil_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
+	}
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dy, dx, n, 1.0f, s->g, dy, s->xb, dx,
+		    0.0f, s->gw, dx);
+	nn_sgd_step(&s->sgd, s->map, s->gw);
+	if (dy == dx)
+		nn_orthogonalize(s->map, s->cfg.host_dim, (float)s->cfg.beta);
+	s->steps++;
+	return 0;
+}
+
+/* The virtual rows go through the same scaling and map as the aligned ones. */
+static void pack_virtual(struct ppat_session *s)
+{
+	const struct ppat_virtual none = { .slots = s->cfg.slots, .dim = s->dim };
+	const struct ppat_virtual *v = s->give != NULL ? s->give : &none;
+	struct ppat_virtual sent = *v;
+	size_t n = (size_t)v->n_ent + v->n_rel;
+	float *rows = mem_array(n * s->dim, sizeof(float));
+	float *out = mem_array(n * s->wire_dim, sizeof(float));
+	if (v->n_ent > 0)
+		memcpy(rows, v->ent, v->n_ent * s->dim * sizeof(float));
+	if (v->n_rel > 0)
+		memcpy(rows + v->n_ent * s->dim, v->rel, v->n_rel * s->dim * sizeof(float));
+	ppat_scaling_apply(&s->scaling, rows, n);
+	nn_apply(out, rows, s->map, n, s->wire_dim, s->dim);
+	sent.dim = s->wire_dim;
+	sent.ent = out;
+	sent.rel = out + v->n_ent * s->wire_dim;
+	ppat_virtual_encode(&sent, &s->parcel);
+	free(rows);
+	free(out);
+}
+
+/* G(X) for all rows; for Procrustes Z = X Q' with a Q drawn here and kept secret. */
+int ppat_client_apply(struct ppat_session *s)
+{
+	if (s->cfg.translator == PPAT_PROCRUSTES) {
+		int rc = nn_haar(s->map, s->dim, s->draw, &s->err);
+		if (rc != 0)
+			return rc;
+	}
+	s->wire = mem_array(s->n * s->wire_dim, sizeof(float));
+	nn_apply(s->wire, s->own, s->map, s->n, s->wire_dim, s->dim);
+	if (s->cfg.max_virtual > 0)
+		pack_virtual(s);
+	return 0;
+}
+
+void ppat_client_write_rows(struct ppat_session *s)
+{
+	size_t left = s->n - s->rows_at, n = ppat_chunk_rows(s);
+	struct net_writer w;
+	n = left < n ? left : n;
+	ppat_write_begin(s, &w, PPAT_MSG_ROWS);
+	net_put_uint(&w, "o", s->rows_at);
+	net_put_tensor(&w, "z", s->wire + s->rows_at * s->wire_dim, n, s->wire_dim);
+	ppat_write_end(s, &w);
+	s->rows_at += n;
+}
+
+void ppat_client_write_virtual(struct ppat_session *s)
+{
+	size_t left = s->parcel.len - s->parcel_at;
+	size_t n = left < PPAT_CHUNK_MAX ? left : PPAT_CHUNK_MAX;
+	struct net_writer w;
+	ppat_write_begin(s, &w, PPAT_MSG_VIRTUAL);
+	net_put_uint(&w, "t", s->parcel.len);
+	net_put_uint(&w, "o", s->parcel_at);
+	net_put_bin(&w, "b", s->parcel.base + s->parcel_at, n);
+	ppat_write_end(s, &w);
+	s->parcel_at += n;
+	s->parcel_over = s->parcel_at == s->parcel.len;
+}

@@ -1,0 +1,250 @@
+/* ppat/config.c - defaults, limits and the canonical encoding of a contract. */
+#include "ppat/config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <sodium.h>
+
+enum { CONFIG_VERSION = 1 };
+
+/* Order on the wire; append only, with a new version. */
+#define U32_FIELDS(X)                                                                              \
+	X(translator)                                                                              \
+	X(student)                                                                                 \
+	X(mechanism)                                                                               \
+	X(loss)                                                                                    \
+	X(what)                                                                                    \
+	X(scale)                                                                                   \
+	X(center)                                                                                  \
+	X(client_dim)                                                                              \
+	X(host_dim)                                                                                \
+	X(slots)                                                                                   \
+	X(teachers)                                                                                \
+	X(teacher_hidden)                                                                          \
+	X(student_hidden) X(batch) X(steps) X(max_labels) X(reserve_labels) X(max_virtual)
+#define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(share)
+#define U64_FIELDS(X) X(student_seed) X(select_seed)
+
+#define COUNT(name) +1 /* NOLINT(bugprone-macro-parentheses): terms of one sum */
+enum {
+	ENCODED = 4 + 4 * (U32_FIELDS(COUNT)) + 8 * (F64_FIELDS(COUNT)) + 8 * (U64_FIELDS(COUNT)),
+};
+
+void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_t slots,
+			  uint32_t client_dim, uint32_t host_dim)
+{
+	*c = (struct ppat_config){
+		.translator = t,
+		.student = PPAT_STUDENT_CLIENT,
+		.mechanism = PPAT_LAPLACE,
+		.loss = PPAT_SATURATING,
+		.what = PPAT_ENTITIES,
+		.scale = t == PPAT_PPAT ? PPAT_SCALE_UNIT : PPAT_SCALE_NONE,
+		.client_dim = client_dim,
+		.host_dim = host_dim,
+		.slots = slots,
+		.teachers = 4,
+		.teacher_hidden = 128,
+		.student_hidden = 128,
+		.batch = 32,
+		.steps = t == PPAT_PPAT ? 1000 : 0,
+		.max_labels = t == PPAT_PPAT ? 32000 : 0,
+		.reserve_labels = 1024,
+		.noise = 0.05,
+		.lr = 0.02,
+		.momentum = 0.9,
+		.beta = 0.01,
+		.share = 1.0,
+		.student_seed = 1,
+		.select_seed = 1,
+	};
+}
+
+bool ppat_config_large(struct ppat_config *c, uint32_t rows)
+{
+	if (rows < 500)
+		return false;
+	c->teachers = rows / 50 < 250 ? rows / 50 : 250;
+	c->mechanism = PPAT_GAUSSIAN;
+	c->noise = 40.0 * c->teachers / 250.0;
+	return true;
+}
+
+struct bound {
+	const char *field;
+	uint64_t value, low, high;
+};
+
+static int check_bounds(const struct bound *b, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (b[i].value < b[i].low || b[i].value > b[i].high)
+			return err_set(e, ERR_USAGE,
+				       "translation setting %s is %llu, allowed are %llu to %llu",
+				       b[i].field, (unsigned long long)b[i].value,
+				       (unsigned long long)b[i].low, (unsigned long long)b[i].high);
+	return 0;
+}
+
+/* v in [low, high]; a NaN is in no interval. */
+static int check_real(const char *field, double v, double low, double high, struct err *e)
+{
+	if (v >= low && v <= high)
+		return 0;
+	return err_set(e, ERR_USAGE, "translation setting %s is %g, allowed are %g to %g", field, v,
+		       low, high);
+}
+
+static int check_integers(const struct ppat_config *c, struct err *e)
+{
+	uint64_t fit = PPAT_CHUNK_MAX / (4 * (uint64_t)(c->host_dim > 0 ? c->host_dim : 1));
+	const struct bound bounds[] = {
+		{ "translator", c->translator, PPAT_PPAT, PPAT_PROCRUSTES },
+		{ "student", c->student, PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST },
+		{ "mechanism", c->mechanism, PPAT_LAPLACE, PPAT_GAUSSIAN },
+		{ "loss", c->loss, PPAT_SATURATING, PPAT_NON_SATURATING },
+		{ "what", c->what, PPAT_ENTITIES, PPAT_BOTH },
+		{ "scale", c->scale, 0, PPAT_SCALES - 1 },
+		{ "center", c->center, 0, 1 },
+		{ "client_dim", c->client_dim, 1, PPAT_DIM_MAX },
+		{ "host_dim", c->host_dim, 1, PPAT_DIM_MAX },
+		{ "slots", c->slots, 1, PPAT_SLOTS_MAX },
+		{ "slots * dim", (uint64_t)c->slots * (c->client_dim + (uint64_t)c->host_dim), 1,
+		  PPAT_FLOATS_MAX },
+		{ "teachers", c->teachers, 1, PPAT_TEACHERS_MAX },
+		{ "teacher_hidden", c->teacher_hidden, 1, PPAT_HIDDEN_MAX },
+		{ "student_hidden", c->student_hidden, 1, PPAT_HIDDEN_MAX },
+		{ "teachers * teacher_hidden * host_dim",
+		  (uint64_t)c->teachers * c->teacher_hidden * c->host_dim, 1, PPAT_WEIGHTS_MAX },
+		{ "batch", c->batch, 1, fit < PPAT_BATCH_MAX ? fit : PPAT_BATCH_MAX },
+		{ "steps", c->steps, 0, PPAT_STEPS_MAX },
+		{ "reserve_labels", c->reserve_labels, c->batch, UINT32_MAX },
+		{ "max_virtual", c->max_virtual, 0, PPAT_VIRTUAL_MAX },
+	};
+	return check_bounds(bounds, sizeof(bounds) / sizeof(*bounds), e);
+}
+
+static int check_reals(const struct ppat_config *c, struct err *e)
+{
+	double low = c->mechanism == PPAT_LAPLACE ? 1e-6 : 1e-3;
+	double high = c->mechanism == PPAT_LAPLACE ? 20 : 1e9;
+	int rc;
+	if ((rc = check_real("noise", c->noise, low, high, e)) != 0)
+		return rc;
+	if ((rc = check_real("lr", c->lr, 0, 10, e)) != 0)
+		return rc;
+	if ((rc = check_real("momentum", c->momentum, 0, 0.9999, e)) != 0)
+		return rc;
+	if ((rc = check_real("beta", c->beta, 0, 0.5, e)) != 0)
+		return rc;
+	return check_real("share", c->share, 1e-9, 1, e);
+}
+
+/* Combinations that would break the guarantee or make no sense. */
+static int check_together(const struct ppat_config *c, struct err *e)
+{
+	if (c->translator == PPAT_PPAT && (c->center != 0 || c->scale == PPAT_SCALE_RMS))
+		return err_set(
+			e, ERR_USAGE,
+			"translation settings center and scale rms are computed from all rows "
+			"and would let one row reach every teacher: PPAT allows none and unit");
+	if (c->translator == PPAT_PROCRUSTES && c->max_labels != 0)
+		return err_set(e, ERR_USAGE,
+			       "translation setting max_labels is %u, but Procrustes draws none: 0",
+			       c->max_labels);
+	if (c->center != 0 && (c->what != PPAT_ENTITIES || c->max_virtual > 0))
+		return err_set(e, ERR_USAGE,
+			       "translation setting center is for entity rows alone: relation rows "
+			       "are differences and have no place to be moved");
+	return 0;
+}
+
+int ppat_config_check(const struct ppat_config *c, struct err *e)
+{
+	int rc = check_integers(c, e);
+	if (rc == 0)
+		rc = check_reals(c, e);
+	return rc != 0 ? rc : check_together(c, e);
+}
+
+uint32_t ppat_config_steps(const struct ppat_config *c)
+{
+	if (c->translator != PPAT_PPAT)
+		return 0;
+	uint32_t paid = c->max_labels / c->batch;
+	return paid < c->steps ? paid : c->steps;
+}
+
+static void put_le(struct buf *out, uint64_t v, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		uint8_t b = (uint8_t)(v >> (8 * i));
+		buf_add(out, &b, 1);
+	}
+}
+
+static uint64_t get_le(const uint8_t **at, size_t bytes)
+{
+	uint64_t v = 0;
+	for (size_t i = 0; i < bytes; i++)
+		v |= (uint64_t)(*at)[i] << (8 * i);
+	*at += bytes;
+	return v;
+}
+
+static uint64_t bits_of(double v)
+{
+	uint64_t u;
+	memcpy(&u, &v, sizeof(u));
+	return u;
+}
+
+static double double_of(uint64_t u)
+{
+	double v;
+	memcpy(&v, &u, sizeof(v));
+	return v;
+}
+
+void ppat_config_encode(const struct ppat_config *c, struct buf *out)
+{
+	put_le(out, CONFIG_VERSION, 4);
+#define PUT32(name)  put_le(out, c->name, 4);
+#define PUTF64(name) put_le(out, bits_of(c->name), 8);
+#define PUT64(name)  put_le(out, c->name, 8);
+	U32_FIELDS(PUT32)
+	F64_FIELDS(PUTF64)
+	U64_FIELDS(PUT64)
+}
+
+int ppat_config_decode(struct ppat_config *c, const uint8_t *bytes, size_t n, struct err *e)
+{
+	if (n < 4)
+		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
+			       (int)ENCODED);
+	uint64_t version = get_le(&bytes, 4);
+	if (version != CONFIG_VERSION)
+		return err_set(e, ERR_VERSION, "translation settings have version %llu, ours is %d",
+			       (unsigned long long)version, (int)CONFIG_VERSION);
+	if (n != ENCODED)
+		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
+			       (int)ENCODED);
+	*c = (struct ppat_config){ 0 };
+#define GET32(name)  c->name = (uint32_t)get_le(&bytes, 4);
+#define GETF64(name) c->name = double_of(get_le(&bytes, 8));
+#define GET64(name)  c->name = get_le(&bytes, 8);
+	U32_FIELDS(GET32)
+	F64_FIELDS(GETF64)
+	U64_FIELDS(GET64)
+	return ppat_config_check(c, e);
+}
+
+void ppat_config_hash(const struct ppat_config *c, uint8_t out[32])
+{
+	struct buf b;
+	buf_init(&b);
+	ppat_config_encode(c, &b);
+	crypto_generichash(out, 32, b.base, b.len, NULL, 0);
+	buf_release(&b);
+}

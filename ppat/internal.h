@@ -1,0 +1,131 @@
+/* ppat/internal.h - the state of one translation, shared by session.c (what may
+ * happen when), host.c and client.c (the arithmetic and the messages). */
+#ifndef PPAT_INTERNAL_H
+#define PPAT_INTERNAL_H
+
+#include <stdbool.h>
+
+#include <sodium.h>
+
+#include "base/buf.h"
+#include "dp/mechanism.h"
+#include "net/msg.h"
+#include "ppat/scale.h"
+#include "ppat/session.h"
+#include "ppat/student.h"
+#include "ppat/teachers.h"
+#include "ppat/virtual.h"
+
+enum ppat_phase {
+	H_BATCH,
+	H_CHARGE,
+	H_VOTE,
+	H_ANSWER,
+	H_STOP,
+	H_ROWS,
+	H_VIRTUAL,
+	H_ACK,
+	H_FINISH, /* host */
+	C_DRAW,
+	C_BATCH,
+	C_WAIT,
+	C_UPDATE,
+	C_APPLY,
+	C_ROWS,
+	C_VIRTUAL,
+	C_ACK, /* client */
+	OVER,
+	PHASES,
+};
+
+struct ppat_session {
+	struct conv conv; /* first */
+	enum ppat_role role;
+	enum ppat_phase phase;
+	struct err err;
+	struct ppat_config cfg;
+	struct nn_draw draw;
+	struct ppat_labeller labeller;
+	struct dp_mechanism mechanism;
+	bool paper;
+
+	/* this side's rows that take part, scaled */
+	uint32_t *slots; /* [n] */
+	size_t n, dim;
+	float *own;    /* [n x dim] */
+	uint64_t *ids; /* [n], host */
+	struct ppat_scaling scaling;
+
+	/* training */
+	uint32_t steps, steps_max;
+	uint32_t drawn, charged; /* host */
+	uint32_t came;		 /* client: labels, also those inside a gradient */
+	bool refused;
+	float *z;     /* [batch x host_dim] the batch */
+	float *g;     /* [batch x host_dim] dL_G/dZ */
+	float *label; /* [batch] */
+	bool has_pupil;
+	struct ppat_pupil pupil; /* where config.student says */
+	bool has_teachers;
+	struct ppat_teachers teachers; /* host */
+	uint32_t *ones;		       /* [batch] votes, host's secret */
+	struct rng rng;		       /* client: which rows are drawn */
+	float *xb, *gw;		       /* client: [batch x client_dim], [host_dim x client_dim] */
+	struct nn_sgd sgd;	       /* client: of map */
+
+	/* client: W [host_dim x client_dim] or Q [client_dim x client_dim];
+	 * host of Procrustes: R [host_dim x client_dim] */
+	float *map;
+	size_t map_floats;
+
+	/* translated rows on the wire */
+	size_t wire_dim;
+	float *wire; /* [n x wire_dim] */
+	size_t rows_at;
+	const struct ppat_virtual *give; /* client, borrowed */
+	struct ppat_virtual *got;	 /* host */
+	struct buf parcel;		 /* encoded virtual neighbours */
+	size_t parcel_at;
+	bool parcel_over;
+
+	float *xhat, *agreement; /* host: [n x host_dim], [n] */
+	double mean_cosine, mean_csls;
+
+	struct buf out;
+	uint8_t out_kind;
+	crypto_generichash_state transcript;
+	uint64_t bytes_sent, bytes_received;
+};
+
+/* Rows of wire_dim floats that one message takes. */
+size_t ppat_chunk_rows(const struct ppat_session *s);
+
+/* Begin and end the outgoing message; between them w puts its keys. */
+void ppat_write_begin(struct ppat_session *s, struct net_writer *w, enum ppat_kind kind);
+void ppat_write_end(struct ppat_session *s, struct net_writer *w);
+
+/* Tensor `key`, exactly rows x cols, every value within +-PPAT_VALUE_MAX, into out. */
+void ppat_read_matrix(const struct net_map *m, const char *key, float *out, size_t rows,
+		      size_t cols, struct err *e);
+
+/* host.c.  take_*: a message's body; ERR_PROTO in e.  do_*: on a worker. */
+void ppat_host_take_batch(struct ppat_session *s, const struct net_map *m, struct err *e);
+void ppat_host_take_rows(struct ppat_session *s, const struct net_map *m, struct err *e);
+void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, struct err *e);
+int ppat_host_vote(struct ppat_session *s);   /* labels drawn, answer written */
+int ppat_host_finish(struct ppat_session *s); /* X-hat */
+void ppat_host_write_stop(struct ppat_session *s);
+void ppat_host_write_ack(struct ppat_session *s);
+
+/* client.c */
+int ppat_client_draw(struct ppat_session *s);
+void ppat_client_take_answer(struct ppat_session *s, const struct net_map *m, struct err *e);
+void ppat_client_take_stop(struct ppat_session *s, const struct net_map *m, struct err *e);
+int ppat_client_update(struct ppat_session *s);
+int ppat_client_apply(struct ppat_session *s);
+void ppat_client_write_rows(struct ppat_session *s);
+void ppat_client_write_virtual(struct ppat_session *s);
+
+enum { PPAT_VALUE_MAX = 1000000, PPAT_PARCEL_MAX = 256 << 20 };
+
+#endif

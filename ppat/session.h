@@ -1,0 +1,119 @@
+/* ppat/session.h - one translation between a host and a client (methods 3.2, 3.6).
+ *
+ * The client's rows X of the aligned slots reach the host as X-hat, moved into
+ * the host's space.  Both translators are conversations (base/conv.h): machines
+ * without I/O that name one want at a time.
+ *
+ * PPAT, student at the client (default); with the student at the host LABELS
+ * becomes GRAD and the update uses what it carries, nothing else changes:
+ *
+ *      client                                host
+ *      ------                                ----
+ *   +> WORK   Z = W X_b                      RECV <---------------------+
+ *   |  SEND   --------- BATCH --------->      |  charged rows left?     |
+ *   |  RECV                                  CHARGE reserve_labels      |
+ *   |   |                                     |          | refused      |
+ *   |   |                                    WORK        SEND STOP -> rows
+ *   |   |     <--------- LABELS --------     SEND                       |
+ *   |   |                                     +-------------------------+
+ *   +- WORK   student step, generator step          until the step limit
+ *
+ * then, for both translators, the rows in chunks of <= PPAT_CHUNK_MAX bytes:
+ *
+ *      SEND   ---------- ROWS --------->     RECV
+ *      RECV   <--------- ACK -----------     SEND     (constant length)
+ *
+ * virtual neighbours, if max_virtual > 0, as VIRTUAL/ACK; and the host's last
+ * WORK computes the result.  Messages alternate strictly, so both sides hash
+ * the same transcript.
+ *
+ * Invariant, asserted after every move: labels drawn <= labels charged.
+ *
+ * The host's votes, partition key and seeds never leave this folder: not in a
+ * message, not in an error text.  Stopping depends on the step limit and on the
+ * ledger's refusal alone (C5). */
+#ifndef PPAT_SESSION_H
+#define PPAT_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/conv.h"
+#include "nn/linalg.h"
+#include "ppat/config.h"
+
+enum ppat_role { PPAT_HOST, PPAT_CLIENT };
+
+/* The aligned rows of this side, in slot order.  Copied. */
+struct ppat_rows {
+	const float *rows;   /* [n x dim] */
+	const uint8_t *tags; /* [n] 'e' or 'r', equal on both sides; NULL: all 'e' */
+	const uint64_t *ids; /* [n] host only: lasting local identity of the slot (its tag and
+				id), by which rows go to teachers; NULL: the slot number */
+	size_t n;	     /* == config.slots */
+	size_t dim;	     /* == config.host_dim or client_dim */
+};
+
+/* One noisy label of one row: 1 (real) or 0.  The agent's is dp/mechanism.h over
+ * `draw`; tests pin the stream here. */
+struct ppat_labeller {
+	int (*label)(void *ctx, uint32_t ones, uint32_t zeros);
+	void *ctx;
+};
+
+struct ppat_virtual; /* ppat/virtual.h */
+
+/* draw.fn is called from ppat_open() and from work(), so on a worker. */
+struct ppat_env {
+	struct nn_draw draw;		       /* secrets; nn_draw_secure in the agent */
+	const struct ppat_labeller *labeller;  /* NULL: the mechanism of the config */
+	const struct ppat_virtual *neighbours; /* client, when max_virtual > 0; borrowed */
+	bool paper; /* host: also compute statistics outside the guarantee */
+};
+
+/* A new conversation, either translator; free with conv_free().  NULL and *e:
+ * ERR_USAGE for a config or rows that do not fit (also a NaN in our own rows). */
+struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const struct ppat_rows *in,
+		       const struct ppat_env *env, struct err *e);
+
+/* Which slots take part: those whose tag is in `what`, then ceil(share * that
+ * many) of them, chosen by a hash of select_seed and slot number.  Ascending;
+ * out holds n.  Both sides compute the same. */
+size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, uint32_t *out);
+
+/* The teacher (0..teachers-1) of a row: keyed BLAKE2b of its identity (C1). */
+uint32_t ppat_teacher_of(const uint8_t key[32], uint64_t id, uint32_t teachers);
+
+/* kinds of messages, for tests and for those who audit a transcript */
+enum ppat_kind {
+	PPAT_MSG_BATCH = 1, /* c->h  z: tensor [batch x host_dim] (net/msg.h) */
+	PPAT_MSG_LABELS,    /* h->c  b: ceil(batch/8) bytes, row i at bit i%8 of byte i/8 */
+	PPAT_MSG_GRAD,	    /* h->c  z: dL/dZ, tensor [batch x host_dim] */
+	PPAT_MSG_STOP,	    /* h->c  why: 1 = budget refused */
+	PPAT_MSG_ROWS,	    /* c->h  o: first row, z: tensor */
+	PPAT_MSG_VIRTUAL,   /* c->h  t: bytes in all, o: offset, b: part of ppat_virtual_encode() */
+	PPAT_MSG_ACK,	    /* h->c  empty body */
+};
+
+/* What a conversation has come to.  Pointers are the conversation's. */
+struct ppat_result {
+	size_t n, dim;		/* rows that took part; dim of the host */
+	const uint32_t *slots;	/* [n] ascending */
+	const float *rows;	/* host, when OVER with status 0: X-hat [n x dim]; else NULL */
+	const float *agreement; /* host: cosine of X-hat with Y, row by row [n]; never to be sent */
+	const struct ppat_virtual *neighbours; /* host: what was received; NULL if none */
+	uint32_t labels_drawn;		       /* host: drawn; client: those that came */
+	uint32_t labels_charged;	       /* host; the rest may be settled */
+	bool refused;			       /* the ledger ended the training early */
+	uint32_t steps;			       /* done */
+	uint64_t bytes_sent, bytes_received;   /* of message bodies */
+	uint8_t transcript[32];		       /* equal on both sides when both are OVER with 0 */
+	const float *map; /* client: W or Q; host of Procrustes: R.  For tests and reports. */
+	/* Outside the guarantee: host, env.paper only, else NAN.  Never sent. */
+	double mean_cosine, mean_csls;
+};
+
+void ppat_result(const struct conv *c, struct ppat_result *out);
+
+#endif

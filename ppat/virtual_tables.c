@@ -1,0 +1,130 @@
+/* ppat/virtual_tables.c - virtual neighbours into the host's tables, and out again. */
+#include "ppat/virtual.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Copy a vocabulary and add n names that it does not have. */
+static void extend_vocab(struct kge_vocab *to, const struct kge_vocab *from, uint32_t n)
+{
+	char name[40];
+	uint32_t serial = 0;
+	for (uint32_t i = 0; i < kge_vocab_count(from); i++) {
+		size_t len;
+		const char *text = kge_vocab_name(from, i, &len);
+		kge_vocab_add(to, text, len);
+	}
+	for (uint32_t k = 0; k < n; serial++) {
+		int len = snprintf(name, sizeof(name), "virtual:%u", serial);
+		if (kge_vocab_find(to, name, (size_t)len) != KGE_NONE)
+			continue;
+		kge_vocab_add(to, name, (size_t)len);
+		k++;
+	}
+}
+
+/* The host's id for a wire number, or KGE_NONE. */
+static uint32_t local_id(uint32_t number, uint32_t slots, const uint32_t *slot_id, uint32_t own)
+{
+	if (number >= slots)
+		return own + (number - slots);
+	return slot_id[number] < own ? slot_id[number] : KGE_NONE;
+}
+
+static struct kge_triple local_triple(const struct ppat_virtual *v, size_t i,
+				      const uint32_t *slot_ent, const uint32_t *slot_rel,
+				      const struct kge_emb *own)
+{
+	struct kge_triple t = v->triples[i];
+	t.head = local_id(t.head, v->slots, slot_ent, own->n_ent);
+	t.rel = local_id(t.rel, v->slots, slot_rel, own->n_rel);
+	t.tail = local_id(t.tail, v->slots, slot_ent, own->n_ent);
+	return t;
+}
+
+static int check_triples(const struct kge_emb *own, const struct ppat_virtual *v,
+			 const uint32_t *slot_ent, const uint32_t *slot_rel, struct err *e)
+{
+	for (size_t i = 0; i < v->n_triples; i++) {
+		struct kge_triple t = local_triple(v, i, slot_ent, slot_rel, own);
+		if (t.head == KGE_NONE || t.rel == KGE_NONE || t.tail == KGE_NONE)
+			return err_set(e, ERR_PROTO,
+				       "virtual triple %zu uses an entity's slot for "
+				       "a relation or the other way round",
+				       i);
+	}
+	return 0;
+}
+
+static bool all_finite(const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			return false;
+	return true;
+}
+
+int ppat_virtual_check(const struct kge_emb *emb, const struct ppat_virtual *v,
+		       const uint32_t *slot_ent, const uint32_t *slot_rel, struct err *e)
+{
+	if ((v->n_ent > 0 && v->dim != emb->ent_floats) ||
+	    (v->n_rel > 0 && v->dim != emb->rel_floats))
+		return err_set(e, ERR_PROTO,
+			       "virtual rows of %zu floats do not fit tables of %zu "
+			       "and %zu",
+			       v->dim, emb->ent_floats, emb->rel_floats);
+	if (!all_finite(v->ent, v->n_ent * v->dim) || !all_finite(v->rel, v->n_rel * v->dim))
+		return err_set(e, ERR_PROTO, "virtual rows overflow when they are translated");
+	return check_triples(emb, v, slot_ent, slot_rel, e);
+}
+
+static struct kge_graph *extend_graph(const struct kge_graph *g, const struct ppat_virtual *v)
+{
+	struct kge_graph *ge = kge_graph_new();
+	extend_vocab(ge->entities, g->entities, v->n_ent);
+	extend_vocab(ge->relations, g->relations, v->n_rel);
+	for (int k = 0; k < KGE_SPLITS; k++)
+		for (size_t i = 0; i < g->split[k].n; i++)
+			kge_graph_add(ge, (enum kge_split)k, g->split[k].at[i]);
+	return ge;
+}
+
+static struct kge_emb *extend_emb(const struct kge_emb *own, const struct ppat_virtual *v)
+{
+	struct rng unused;
+	rng_seed(&unused, 1); /* every row is overwritten below */
+	struct kge_emb *ee = kge_emb_new(own->model, own->dim, own->gamma, own->n_ent + v->n_ent,
+					 own->n_rel + v->n_rel, &unused);
+	memcpy(ee->ent, own->ent, own->n_ent * own->ent_floats * sizeof(float));
+	memcpy(ee->rel, own->rel, own->n_rel * own->rel_floats * sizeof(float));
+	if (v->n_ent > 0)
+		memcpy(kge_ent(ee, own->n_ent), v->ent, v->n_ent * v->dim * sizeof(float));
+	if (v->n_rel > 0)
+		memcpy(kge_rel(ee, own->n_rel), v->rel, v->n_rel * v->dim * sizeof(float));
+	return ee;
+}
+
+int ppat_virtual_extend(const struct kge_graph *g, const struct kge_emb *emb,
+			const struct ppat_virtual *v, const uint32_t *slot_ent,
+			const uint32_t *slot_rel, struct kge_graph **ge, struct kge_emb **ee,
+			struct err *e)
+{
+	int rc = ppat_virtual_check(emb, v, slot_ent, slot_rel, e);
+	if (rc != 0)
+		return rc;
+	*ge = extend_graph(g, v);
+	for (size_t i = 0; i < v->n_triples; i++)
+		kge_graph_add(*ge, KGE_TRAIN, local_triple(v, i, slot_ent, slot_rel, emb));
+	*ee = extend_emb(emb, v);
+	return 0;
+}
+
+void ppat_virtual_strip(struct kge_emb *to, const struct kge_emb *extended)
+{
+	assert(to->ent_floats == extended->ent_floats && to->rel_floats == extended->rel_floats);
+	assert(to->n_ent <= extended->n_ent && to->n_rel <= extended->n_rel);
+	memcpy(to->ent, extended->ent, to->n_ent * to->ent_floats * sizeof(float));
+	memcpy(to->rel, extended->rel, to->n_rel * to->rel_floats * sizeof(float));
+}

@@ -1,0 +1,187 @@
+#include "tests/test.h"
+
+#include "base/rng.h"
+#include "ppat/aggregate.h"
+#include "ppat/session.h"
+
+static struct ppat_config sample(void)
+{
+	struct ppat_config c;
+	ppat_config_defaults(&c, PPAT_PPAT, 1000, 128, 64);
+	c.noise = 0.125;
+	c.share = 0.5;
+	c.select_seed = 0x1122334455667788u;
+	return c;
+}
+
+static void test_config_round_trip(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample(), d;
+	struct buf a = { 0 }, b = { 0 };
+	uint8_t h1[32], h2[32];
+	ppat_config_encode(&c, &a);
+	assert_int_equal(ppat_config_decode(&d, a.base, a.len, NULL), 0);
+	ppat_config_encode(&d, &b);
+	assert_int_equal(a.len, b.len);
+	assert_memory_equal(a.base, b.base, a.len);
+	assert_true(d.noise == 0.125 && d.select_seed == c.select_seed && d.client_dim == 128);
+	ppat_config_hash(&c, h1);
+	d.steps++;
+	ppat_config_hash(&d, h2);
+	assert_memory_not_equal(h1, h2, 32);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* Whatever decodes is a config that check() takes and that encodes to the same bytes. */
+static void test_config_damage(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample(), d;
+	struct buf a = { 0 };
+	struct rng r;
+	int taken = 0;
+	rng_seed(&r, 1);
+	ppat_config_encode(&c, &a);
+	for (size_t n = 0; n < a.len; n++)
+		assert_true(ppat_config_decode(&d, a.base, n, NULL) != 0);
+	for (int i = 0; i < 5000; i++) {
+		uint8_t bytes[256];
+		memcpy(bytes, a.base, a.len);
+		bytes[rng_below(&r, (uint32_t)a.len)] ^= (uint8_t)(1u << rng_below(&r, 8));
+		if (ppat_config_decode(&d, bytes, a.len, NULL) != 0)
+			continue;
+		struct buf b = { 0 };
+		assert_int_equal(ppat_config_check(&d, NULL), 0);
+		ppat_config_encode(&d, &b);
+		assert_memory_equal(b.base, bytes, a.len);
+		buf_release(&b);
+		taken++;
+	}
+	assert_true(taken > 100 && taken < 4900);
+	buf_release(&a);
+}
+
+static void refused(struct ppat_config c, const char *word)
+{
+	struct err e = { 0 };
+	assert_int_equal(ppat_config_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, word));
+}
+
+static void test_config_check(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample();
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	c.noise = NAN;
+	refused(c, "noise");
+	c = sample();
+	c.scale = PPAT_SCALE_RMS;
+	refused(c, "rms");
+	c = sample();
+	c.center = 1;
+	refused(c, "center");
+	c = sample();
+	c.teachers = 0;
+	refused(c, "teachers");
+	c = sample();
+	c.teachers = 1000;
+	c.teacher_hidden = 1024;
+	c.host_dim = 512;
+	refused(c, "teachers");
+	c = sample();
+	c.reserve_labels = 31;
+	refused(c, "reserve_labels");
+	c = sample();
+	c.share = 0;
+	refused(c, "share");
+	ppat_config_defaults(&c, PPAT_PROCRUSTES, 10, 4, 4);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	c.max_labels = 1;
+	refused(c, "max_labels");
+}
+
+static void test_config_large(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample();
+	assert_false(ppat_config_large(&c, 499));
+	assert_int_equal(c.teachers, 4);
+	assert_true(ppat_config_large(&c, 5000));
+	assert_int_equal(c.teachers, 100);
+	assert_int_equal(c.mechanism, PPAT_GAUSSIAN);
+	assert_near(c.noise, 16.0, 1e-12, 0);
+	assert_true(ppat_config_large(&c, 1000000));
+	assert_int_equal(c.teachers, 250);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+}
+
+static void test_select(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample();
+	static uint32_t a[1000], b[1000];
+	static uint8_t tags[1000];
+	c.what = PPAT_BOTH;
+	assert_int_equal(ppat_select(&c, NULL, a), 500);
+	for (size_t i = 1; i < 500; i++)
+		assert_true(a[i - 1] < a[i]);
+	assert_true(a[499] < 1000);
+	c.select_seed++;
+	assert_int_equal(ppat_select(&c, NULL, b), 500);
+	assert_memory_not_equal(a, b, sizeof(*a) * 500);
+	for (size_t i = 0; i < 1000; i++)
+		tags[i] = i < 100 ? 'r' : 'e';
+	c.what = PPAT_RELATIONS;
+	c.share = 1;
+	assert_int_equal(ppat_select(&c, tags, a), 100);
+	assert_int_equal(a[99], 99);
+	c.what = PPAT_ENTITIES;
+	assert_int_equal(ppat_select(&c, tags, a), 900);
+	assert_int_equal(a[0], 100);
+	c.share = 1e-9;
+	assert_int_equal(ppat_select(&c, tags, a), 1);
+}
+
+static void test_aggregate(void **state)
+{
+	(void)state;
+	const float x[2] = { 3, 5 };
+	float y[2] = { 1, 1 };
+	ppat_combine_row(y, x, 2, PPAT_AVERAGE, 0, 0);
+	assert_true(y[0] == 2 && y[1] == 3);
+	ppat_combine_row(y, x, 2, PPAT_REPLACE, 0, 0);
+	assert_memory_equal(x, y, sizeof(x));
+	float w[2] = { 1, 1 };
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, 0.5f, 0);
+	assert_true(w[0] == 1.5f && w[1] == 2.0f); /* a quarter of the way */
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, -1, 0);
+	ppat_combine_row(w, x, 2, PPAT_WEIGHTED, NAN, 0);
+	assert_true(w[0] == 1.5f && w[1] == 2.0f); /* against us: left alone */
+}
+
+/* However many partners: the mean of all rows, own included. */
+static void test_aggregate_mean(void **state)
+{
+	(void)state;
+	float y[1] = { 1 };
+	for (unsigned k = 0; k < 3; k++)
+		ppat_combine_row(y, (float[]){ 5 + (float)k }, 1, PPAT_MEAN, 0, k);
+	assert_near((double)y[0], (1 + 5 + 6 + 7) / 4.0, 1e-6, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_config_round_trip),
+		cmocka_unit_test(test_config_damage),
+		cmocka_unit_test(test_config_check),
+		cmocka_unit_test(test_config_large),
+		cmocka_unit_test(test_select),
+		cmocka_unit_test(test_aggregate),
+		cmocka_unit_test(test_aggregate_mean),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+#include "tests/test.h"
+
+#include "base/rng.h"
+#include "ppat/virtual.h"
+
+static struct kge_graph *small_graph(void)
+{
+	struct kge_graph *g = kge_graph_new();
+	const char *ents[] = { "a", "b", "c", "d", "virtual:0" }, *rels[] = { "r", "s" };
+	for (size_t i = 0; i < 5; i++)
+		kge_vocab_add(g->entities, ents[i], strlen(ents[i]));
+	for (size_t i = 0; i < 2; i++)
+		kge_vocab_add(g->relations, rels[i], 1);
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 }); /* both aligned */
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 2 }); /* c joins by s */
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 0, 1 }); /* c joins by r */
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 0, 3 }); /* none aligned */
+	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 3, 0, 1 }); /* not train */
+	return g;
+}
+
+static struct kge_emb *small_emb(const struct kge_graph *g)
+{
+	struct rng r;
+	rng_seed(&r, 6);
+	return kge_emb_new(kge_model_find("transe"), 4, 8.0f, kge_vocab_count(g->entities),
+			   kge_vocab_count(g->relations), &r);
+}
+
+/* slots: 0 = a, 1 = relation r, 2 = b */
+static const uint32_t slot_ent[3] = { 0, KGE_NONE, 1 };
+static const uint32_t slot_rel[3] = { KGE_NONE, 0, KGE_NONE };
+
+static void test_virtual_gather(void **state)
+{
+	(void)state;
+	struct kge_graph *g = small_graph();
+	struct kge_emb *emb = small_emb(g);
+	struct ppat_virtual *v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 100);
+	assert_int_equal(v->n_ent, 1);
+	assert_int_equal(v->n_rel, 1);
+	assert_int_equal(v->n_triples, 2);
+	assert_memory_equal(v->ent, kge_ent(emb, 2), 4 * sizeof(float));
+	assert_memory_equal(v->rel, kge_rel(emb, 1), 4 * sizeof(float));
+	const struct kge_triple want[2] = { { 0, 3, 3 }, { 3, 1, 2 } };
+	assert_memory_equal(v->triples, want, sizeof(want));
+	ppat_virtual_free(v);
+	v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 1); /* s and c would be two rows */
+	assert_int_equal(v->n_triples, 1);
+	assert_int_equal(v->n_ent + v->n_rel, 1);
+	ppat_virtual_free(v);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_virtual_extend_and_strip(void **state)
+{
+	(void)state;
+	struct kge_graph *g = small_graph(), *ge;
+	struct kge_emb *emb = small_emb(g), *ee, *back = kge_emb_copy(emb);
+	struct ppat_virtual *v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 100);
+	struct err e = { 0 };
+	uint8_t before[32], after[32];
+	kge_emb_digest(emb, before);
+	assert_int_equal(ppat_virtual_extend(g, emb, v, slot_ent, slot_rel, &ge, &ee, &e), 0);
+	assert_int_equal(ee->n_ent, 6);
+	assert_int_equal(ee->n_rel, 3);
+	assert_int_equal(kge_vocab_count(ge->entities), 6);
+	assert_int_equal(kge_vocab_count(ge->relations), 3);
+	assert_int_equal(ge->split[KGE_TRAIN].n, 6);
+	assert_int_equal(ge->split[KGE_VALID].n, 1);
+	const struct kge_triple want = { 0, 2, 5 };
+	assert_memory_equal(&ge->split[KGE_TRAIN].at[4], &want, sizeof(want));
+	assert_memory_equal(kge_ent(ee, 5), v->ent, 4 * sizeof(float));
+	kge_emb_digest(emb, after);
+	assert_memory_equal(before, after, 32);
+	back->ent[0] += 1;
+	ppat_virtual_strip(back, ee);
+	kge_emb_digest(back, after);
+	assert_memory_equal(before, after, 32);
+	kge_graph_free(ge);
+	kge_emb_free(ee);
+	v->triples[0].rel = 0; /* an entity's slot */
+	assert_int_equal(ppat_virtual_extend(g, emb, v, slot_ent, slot_rel, &ge, &ee, &e),
+			 ERR_PROTO);
+	ppat_virtual_free(v);
+	kge_emb_free(emb);
+	kge_emb_free(back);
+	kge_graph_free(g);
+}
+
+static void test_virtual_message(void **state)
+{
+	(void)state;
+	float rows[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
+	struct kge_triple t[2] = { { 0, 10, 11 }, { 10, 9, 3 } };
+	struct ppat_virtual v = { 10, 2, 1, 4, rows, rows + 8, t, 2 }, *got;
+	struct buf b = { 0 };
+	struct rng r;
+	ppat_virtual_encode(&v, &b);
+	got = ppat_virtual_decode(b.base, b.len, 10, 4, 5, NULL);
+	assert_non_null(got);
+	assert_memory_equal(got->ent, rows, 8 * sizeof(float));
+	assert_memory_equal(got->triples, t, sizeof(t));
+	ppat_virtual_free(got);
+	struct err e = { 0 };
+	assert_null(ppat_virtual_decode(b.base, b.len, 10, 4, 2, &e));
+	assert_int_equal(e.code, ERR_TOOBIG);
+	for (size_t n = 0; n < b.len; n++)
+		assert_null(ppat_virtual_decode(b.base, n, 10, 4, 5, NULL));
+	rng_seed(&r, 8);
+	for (int i = 0; i < 3000; i++) {
+		uint32_t at = rng_below(&r, (uint32_t)b.len);
+		uint8_t bit = (uint8_t)(1u << rng_below(&r, 8));
+		b.base[at] ^= bit;
+		got = ppat_virtual_decode(b.base, b.len, 10, 4, 5, NULL);
+		for (size_t k = 0; got != NULL && k < got->n_triples; k++)
+			assert_true(got->triples[k].head < 12 && got->triples[k].tail < 12 &&
+				    got->triples[k].rel < 11);
+		ppat_virtual_free(got);
+		b.base[at] ^= bit;
+	}
+	rows[3] = NAN;
+	buf_clear(&b);
+	ppat_virtual_encode(&v, &b);
+	assert_null(ppat_virtual_decode(b.base, b.len, 10, 4, 5, &e));
+	assert_int_equal(e.code, ERR_PROTO);
+	buf_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_virtual_gather),
+		cmocka_unit_test(test_virtual_extend_and_strip),
+		cmocka_unit_test(test_virtual_message),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
