@@ -1,0 +1,47 @@
+/* agent/admin.h - what an owner decides about peers, running agent or not.
+ *
+ * A request is a JSON object {"do": "accept", "peer": "acme"}; the answer's
+ * members are put into `reply`.  A running agent takes requests from its
+ * control socket; beside a stopped one the command runs admin_run() itself.
+ *
+ *   peers    -                      every peer with standing, id, name, address
+ *   accept   peer                   make it a partner; a whole id may be unknown so far
+ *   reject   peer
+ *   revoke   peer
+ *   invite   [address] [guest]      one line for `fkge join`
+ *   join     line                   the inviter becomes a partner of ours
+ */
+#ifndef AGENT_ADMIN_H
+#define AGENT_ADMIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/folder.h"
+#include "agent/roster.h"
+#include "net/ident.h"
+
+struct admin {
+	const struct folder *folder; /* with config and identity */
+	struct roster *roster;
+	uint16_t port; /* that a running agent listens on; 0: not running */
+	bool running;
+	bool has_psk; /* of a running agent: the secret its links use */
+	const uint8_t *psk;
+	void *ctx;
+	/* *p, which is in the roster, has changed: make it durable and let it act. */
+	int (*changed)(void *ctx, const struct store_peer *p, struct err *e);
+};
+
+/* Is it one of the requests above? */
+bool admin_knows(const json_t *request);
+/* 0, or an error that left everything as it was. */
+int admin_run(struct admin *a, const json_t *request, json_t *reply, struct err *e);
+
+/* What is public about this agent: keys and name, into a zeroed *v. */
+void admin_card(const struct folder *f, struct net_invite *v);
+
+json_t *admin_peer_json(const struct store_peer *p);
+
+#endif

@@ -1,0 +1,639 @@
+#include "agent/config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
+
+/* ---- the table ---- */
+
+enum kind { TEXT, ADDRESS, WORD, NAME, COUNT, NUMBER, NUMBER32, SWITCH, SEED };
+
+struct key {
+	const char *section; /* NULL: top level */
+	const char *name;
+	enum kind kind;
+	size_t offset;
+	const char *def;	  /* default, as it would stand in the file */
+	double min, max;	  /* COUNT, NUMBER, NUMBER32 */
+	const char *const *words; /* WORD: its number, NAME: itself; NULL at the end */
+	const char *help;
+};
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define AT(member) offsetof(struct config, member)
+
+static const struct key keys[] = {
+	{ NULL, "name", TEXT, AT(name), "agent", 0, 0, NULL,
+	  "shown to partners; a peer is known by its key, never by this" },
+	{ NULL, "listen", ADDRESS, AT(listen), "0.0.0.0:7447", 0, 0, NULL,
+	  "host:port to listen on; port 0: any free one; off: only call others" },
+	{ NULL, "advertise", ADDRESS, AT(advertise), "", 0, 0, NULL,
+	  "host:port by which others reach this agent; empty: the address of listen" },
+
+	{ "model", "kind", NAME, AT(model.kind), "transe", 0, 0,
+	  WORDS("transe", "transe_l2", "distmult", "complex", "rotate"), "embedding model" },
+	{ "model", "dim", COUNT, AT(model.dim), "128", 1, 4096, NULL,
+	  "numbers in a row (complex numbers for complex and rotate)" },
+	{ "model", "gamma", NUMBER, AT(model.gamma), "10", 0.01, 1000, NULL,
+	  "margin in the score of distance models; sets the range of the first rows" },
+
+	{ "train", "epochs", COUNT, AT(train.epochs), "100", 1, 1e6, NULL,
+	  "passes over the train split, at most" },
+	{ "train", "optimizer", WORD, AT(train.kge.optimizer), "adam", 0, 0,
+	  WORDS("sgd", "adagrad", "adam_dense", "adam"),
+	  "adam moves only the rows of a batch, adam_dense all rows" },
+	{ "train", "lr", NUMBER32, AT(train.kge.lr), "0.001", 1e-9, 100, NULL, "learning rate" },
+	{ "train", "negatives", COUNT, AT(train.kge.negatives), "64", 1, 65534, NULL,
+	  "wrong triples drawn for each true one" },
+	{ "train", "batch", COUNT, AT(train.kge.batch), "256", 1, 32768, NULL,
+	  "true triples in one step" },
+	{ "train", "loss", WORD, AT(train.kge.loss), "self_adversarial", 0, 0,
+	  WORDS("self_adversarial", "logistic", "margin"), "loss (methods 1.1)" },
+	{ "train", "margin", NUMBER32, AT(train.kge.margin), "1", 0, 1000, NULL,
+	  "of the margin loss" },
+	{ "train", "temperature", NUMBER32, AT(train.kge.temperature), "1", 0, 100, NULL,
+	  "of the self-adversarial weights" },
+	{ "train", "corrupt", WORD, AT(train.kge.corrupt), "alternate", 0, 0,
+	  WORDS("alternate", "tail", "both"), "the side at which negatives are drawn" },
+	{ "train", "filtered", SWITCH, AT(train.kge.filtered), "true", 0, 0, NULL,
+	  "negatives are never triples of train" },
+	{ "train", "normalize", SWITCH, AT(train.kge.normalize), "false", 0, 0, NULL,
+	  "keep entity rows in the unit ball" },
+	{ "train", "shared_chunk", COUNT, AT(train.kge.shared_chunk), "16", 0, 65536, NULL,
+	  "true triples that share one block of negatives; 0: none" },
+	{ "train", "threads", COUNT, AT(train.kge.threads), "2", 1, 64, NULL,
+	  "a run gives the same bits each time for its number of threads" },
+	{ "train", "seed", SEED, AT(train.kge.seed), "1", 0, 0, NULL,
+	  "of first rows, order and negatives; never of anything that protects privacy" },
+	{ "train", "eval_every", COUNT, AT(train.eval_every), "10", 1, 1e6, NULL,
+	  "epochs between looks at the valid split" },
+	{ "train", "patience", COUNT, AT(train.patience), "5", 0, 1e6, NULL,
+	  "looks without a better score before training stops; 0: never stops" },
+
+	{ "eval", "protocol", NAME, AT(eval.protocol), "standard", 0, 0,
+	  WORDS("standard", "tail", "fedlu", "fede", "openke"), "ranking protocol (methods 2)" },
+	{ "eval", "valid_limit", COUNT, AT(eval.valid_limit), "0", 0, 1e9, NULL,
+	  "valid triples that backtracking looks at; 0: all" },
+
+	{ "federation", "translator", WORD, AT(federation.translator), "procrustes", 0, 0,
+	  WORDS("procrustes", "ppat"), "how a partner's rows are brought into this agent's space" },
+	{ "federation", "accept", WORD, AT(federation.accept), "listed", 0, 0,
+	  WORDS("listed", "invited"),
+	  "listed: the owner accepts each peer; invited: whoever holds an invitation is in" },
+	{ "federation", "share", WORD, AT(federation.share), "entities", 0, 0,
+	  WORDS("entities", "relations", "both"), "rows that are translated" },
+	{ "federation", "rows_share", NUMBER, AT(federation.rows_share), "1", 0.001, 1, NULL,
+	  "part of the aligned rows that is used" },
+	{ "federation", "aggregate", WORD, AT(federation.aggregate), "average", 0, 0,
+	  WORDS("average", "replace", "weighted", "mean"),
+	  "what becomes of an aligned row; mean: own and partners' rows weigh the same" },
+	{ "federation", "queue", WORD, AT(federation.queue), "together", 0, 0,
+	  WORDS("together", "each"), "train once after all waiting partners, or after each" },
+	{ "federation", "student", WORD, AT(federation.student), "client", 0, 0,
+	  WORDS("client", "host"), "ppat: where the student runs; host is the paper's placement" },
+	{ "federation", "unit_rows", SWITCH, AT(federation.unit_rows), "false", 0, 0, NULL,
+	  "bring every row to length 1 before they meet" },
+	{ "federation", "center_rows", SWITCH, AT(federation.center_rows), "false", 0, 0, NULL,
+	  "procrustes: subtract the mean row before they meet" },
+	{ "federation", "neighbours", SWITCH, AT(federation.neighbours), "false", 0, 0, NULL,
+	  "send virtual neighbours: discloses edges of the graph" },
+	{ "federation", "reset_optimizer", SWITCH, AT(federation.reset_optimizer), "true", 0, 0,
+	  NULL, "forget the optimizer's moments at each round, as the papers do" },
+	{ "federation", "epochs_per_round", COUNT, AT(federation.epochs_per_round), "30", 1, 1e6,
+	  NULL, "of training after an aggregation" },
+	{ "federation", "max_rounds", COUNT, AT(federation.max_rounds), "10", 0, 1e6, NULL,
+	  "rounds before this agent asks for no more; 0: no limit" },
+	{ "federation", "local_rounds", COUNT, AT(federation.local_rounds), "1", 0, 1e6, NULL,
+	  "rounds of its own before an agent without partners sleeps" },
+	{ "federation", "gather_s", NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,
+	  "seconds that a round waits for further partners, after the first, before it trains" },
+	{ "federation", "sleep_s", NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
+	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
+	{ "federation", "lease_s", NUMBER, AT(federation.lease_s), "60", 0.05, 86400, NULL,
+	  "a session in which the peer is silent for so long is over" },
+	{ "federation", "session_s", NUMBER, AT(federation.session_s), "3600", 1, 86400 * 30, NULL,
+	  "a session is over after this in any case" },
+	{ "federation", "psk_file", TEXT, AT(federation.psk_file), "federation.key", 0, 0, NULL,
+	  "the federation's secret, if this file is there (fkge init --secret, fkge join)" },
+
+	{ "ppat", "teachers", COUNT, AT(ppat.teachers), "0", 0, 1000, NULL,
+	  "0: one for each 50 aligned rows, from 4 to 250" },
+	{ "ppat", "noise", WORD, AT(ppat.noise), "gaussian", 0, 0, WORDS("laplace", "gaussian"),
+	  "added to the votes of the teachers" },
+	{ "ppat", "lambda", NUMBER, AT(ppat.lambda), "0.05", 1e-6, 20, NULL,
+	  "laplace: noise of scale 1/lambda" },
+	{ "ppat", "sigma", NUMBER, AT(ppat.sigma), "40", 0.01, 1e6, NULL,
+	  "gaussian: standard deviation" },
+	{ "ppat", "steps", COUNT, AT(ppat.steps), "1000", 1, 1e7, NULL, "batches, at most" },
+	{ "ppat", "batch", COUNT, AT(ppat.batch), "32", 1, 65536, NULL, "rows in a batch" },
+	{ "ppat", "hidden", COUNT, AT(ppat.hidden), "256", 1, 1024, NULL,
+	  "units of teachers and student" },
+	{ "ppat", "lr", NUMBER, AT(ppat.lr), "0.02", 1e-9, 100, NULL, "of the translation" },
+	{ "ppat", "momentum", NUMBER, AT(ppat.momentum), "0.9", 0, 0.9999, NULL,
+	  "of the translation" },
+	{ "ppat", "beta", NUMBER, AT(ppat.beta), "0.01", 0, 1, NULL,
+	  "pull of the translation towards an orthogonal map" },
+	{ "privacy", "delta", NUMBER, AT(privacy.delta), "1e-5", 1e-15, 0.1, NULL,
+	  "the delta of every epsilon" },
+	{ "privacy", "epsilon_per_peer", NUMBER, AT(privacy.epsilon_per_peer), "2.0", 1e-6, 1000,
+	  NULL, "cap of what one peer may cost" },
+	{ "privacy", "epsilon_total", NUMBER, AT(privacy.epsilon_total), "8.0", 1e-6, 1000, NULL,
+	  "cap of what all peers together may cost, retraining included" },
+	{ "privacy", "accountant", WORD, AT(privacy.accountant), "exact", 0, 0,
+	  WORDS("exact", "gnmax"), "how epsilon is computed (methods 3.3)" },
+	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "512", 1, 1e6, NULL,
+	  "labels put on the ledger at a time, before any is drawn" },
+};
+
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+/* ---- one value ---- */
+
+static void *place(struct config *c, const struct key *k)
+{
+	return (char *)c + k->offset;
+}
+
+static bool holds_text(const struct key *k)
+{
+	return k->kind == TEXT || k->kind == ADDRESS || k->kind == NAME;
+}
+
+static int set_text(struct config *c, const struct key *k, const char *v)
+{
+	char **at = place(c, k);
+
+	if (strlen(v) > TEXT_MAX)
+		return ERR_USAGE;
+	free(*at);
+	*at = mem_strdup(v);
+	return 0;
+}
+
+static int set_word(struct config *c, const struct key *k, const char *v)
+{
+	int found = -1;
+
+	for (int i = 0; k->words[i] != NULL; i++)
+		if (strcmp(k->words[i], v) == 0)
+			found = i;
+	if (found < 0)
+		return ERR_USAGE;
+	if (k->kind == NAME)
+		return set_text(c, k, v);
+	memcpy(place(c, k), &found, sizeof(found)); /* enums are ints here: see _Static_assert */
+	return 0;
+}
+
+_Static_assert(sizeof(enum kge_loss) == sizeof(int), "set_word() writes an int");
+
+static int set_number(struct config *c, const struct key *k, const char *v)
+{
+	char *end;
+	double x;
+	uint32_t n;
+	float f;
+
+	errno = 0;
+	x = strtod(v, &end);
+	if (end == v || *end != '\0' || errno == ERANGE || !(x >= k->min && x <= k->max))
+		return ERR_USAGE;
+	n = (uint32_t)x;
+	f = (float)x;
+	if (k->kind == NUMBER)
+		memcpy(place(c, k), &x, sizeof(x));
+	else if (k->kind == NUMBER32)
+		memcpy(place(c, k), &f, sizeof(f));
+	else if ((double)n != x)
+		return ERR_USAGE;
+	else
+		memcpy(place(c, k), &n, sizeof(n));
+	return 0;
+}
+
+static int set_seed(struct config *c, const struct key *k, const char *v)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(v, &end, 10);
+	if (*v < '0' || *v > '9' || *end != '\0' || errno == ERANGE)
+		return ERR_USAGE;
+	memcpy(place(c, k), &n, sizeof(n));
+	return 0;
+}
+
+static int set_switch(struct config *c, const struct key *k, const char *v)
+{
+	bool on = strcmp(v, "true") == 0 || strcmp(v, "on") == 0 || strcmp(v, "yes") == 0;
+
+	if (!on && strcmp(v, "false") != 0 && strcmp(v, "off") != 0 && strcmp(v, "no") != 0)
+		return ERR_USAGE;
+	memcpy(place(c, k), &on, sizeof(on));
+	return 0;
+}
+
+static int set_address(struct config *c, const struct key *k, const char *v)
+{
+	char host[256];
+	uint16_t port;
+	bool named = *v == '\0' ? *k->def == '\0' : strcmp(v, "off") == 0 && *k->def != '\0';
+
+	if (!named && config_address(v, host, &port, NULL) != 0)
+		return ERR_USAGE;
+	return set_text(c, k, v);
+}
+
+static int set_value(struct config *c, const struct key *k, const char *v)
+{
+	switch (k->kind) {
+	case TEXT:
+		return set_text(c, k, v);
+	case ADDRESS:
+		return set_address(c, k, v);
+	case WORD:
+	case NAME:
+		return set_word(c, k, v);
+	case SWITCH:
+		return set_switch(c, k, v);
+	case SEED:
+		return set_seed(c, k, v);
+	case COUNT:
+	case NUMBER:
+	case NUMBER32:
+		break;
+	}
+	return set_number(c, k, v);
+}
+
+/* ---- what is allowed, in words ---- */
+
+static void print_allowed(struct buf *out, const struct key *k)
+{
+	switch (k->kind) {
+	case TEXT:
+		buf_printf(out, "text of up to %d bytes", TEXT_MAX);
+		break;
+	case ADDRESS:
+		buf_printf(out, "host:port%s", *k->def != '\0' ? " or off" : " or nothing");
+		break;
+	case WORD:
+	case NAME:
+		for (int i = 0; k->words[i] != NULL; i++)
+			buf_printf(out, "%s%s", i > 0 ? " | " : "", k->words[i]);
+		break;
+	case COUNT:
+		buf_printf(out, "a whole number from %.0f to %.0f", k->min, k->max);
+		break;
+	case NUMBER:
+	case NUMBER32:
+		buf_printf(out, "a number from %g to %g", k->min, k->max);
+		break;
+	case SEED:
+		buf_printf(out, "a whole number below 2^64");
+		break;
+	case SWITCH:
+		buf_printf(out, "true or false");
+		break;
+	}
+}
+
+/* Sections, or the keys of one, in the order of the table. */
+static void print_known(struct buf *out, const char *section)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < KEYS; i++) {
+		const char *s = keys[i].section;
+
+		if (section != NULL ? s != NULL && strcmp(s, section) == 0 : s == NULL)
+			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", keys[i].name);
+		else if (section == NULL && s != NULL && (last == NULL || strcmp(s, last) != 0))
+			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", s);
+		last = s;
+	}
+}
+
+static bool same_section(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static const struct key *find_key(const char *section, const char *name)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (same_section(keys[i].section, section) && strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+static bool is_section(const char *name)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (keys[i].section != NULL && strcmp(keys[i].section, name) == 0)
+			return true;
+	return false;
+}
+
+/* ---- the file ---- */
+
+struct reader {
+	struct config *c;
+	yaml_document_t doc;
+	const char *where;
+	struct err *e;
+	bool seen[KEYS];
+};
+
+static size_t line_of(const yaml_node_t *n)
+{
+	return n->start_mark.line + 1;
+}
+
+static int fail_unknown(struct reader *r, const char *section, const yaml_node_t *at,
+			const char *name)
+{
+	struct buf known = { 0 };
+
+	print_known(&known, section);
+	err_set(r->e, ERR_USAGE, "%s:%zu: unknown key '%.100s'%s%s; known are: %s", r->where,
+		line_of(at), name, section != NULL ? " in " : "", section != NULL ? section : "",
+		(const char *)known.base);
+	buf_release(&known);
+	return ERR_USAGE;
+}
+
+static int fail_value(struct reader *r, const struct key *k, const yaml_node_t *at)
+{
+	struct buf allowed = { 0 };
+
+	print_allowed(&allowed, k);
+	err_set(r->e, ERR_USAGE, "%s:%zu: %s%s%s: '%.100s' is not allowed here; allowed: %s",
+		r->where, line_of(at), k->section != NULL ? k->section : "",
+		k->section != NULL ? "." : "", k->name,
+		at->type == YAML_SCALAR_NODE ? (const char *)at->data.scalar.value
+					     : "a list or map",
+		(const char *)allowed.base);
+	buf_release(&allowed);
+	return ERR_USAGE;
+}
+
+/* A scalar's text, or NULL if it is none or holds a NUL. */
+static const char *scalar(const yaml_node_t *n)
+{
+	const char *text = (const char *)n->data.scalar.value;
+
+	if (n->type != YAML_SCALAR_NODE || strlen(text) != n->data.scalar.length)
+		return NULL;
+	return text;
+}
+
+static int read_key(struct reader *r, const struct key *k, const yaml_node_t *name,
+		    const yaml_node_t *value)
+{
+	size_t at = (size_t)(k - keys);
+
+	if (r->seen[at])
+		return err_set(r->e, ERR_USAGE, "%s:%zu: %s is given twice; remove one", r->where,
+			       line_of(name), k->name);
+	r->seen[at] = true;
+	if (scalar(value) == NULL || set_value(r->c, k, scalar(value)) != 0)
+		return fail_value(r, k, value);
+	return 0;
+}
+
+static int read_map(struct reader *r, const char *section, const yaml_node_t *map);
+
+static int read_pair(struct reader *r, const char *section, const yaml_node_pair_t *p)
+{
+	const yaml_node_t *name = yaml_document_get_node(&r->doc, p->key);
+	const yaml_node_t *value = yaml_document_get_node(&r->doc, p->value);
+	const char *text = scalar(name);
+	const struct key *k = text != NULL ? find_key(section, text) : NULL;
+
+	if (k != NULL)
+		return read_key(r, k, name, value);
+	if (section != NULL || text == NULL || !is_section(text))
+		return fail_unknown(r, section, name, text != NULL ? text : "(not a word)");
+	if (value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0)
+		return 0; /* `train:` with all its keys commented out */
+	if (value->type != YAML_MAPPING_NODE)
+		return err_set(r->e, ERR_USAGE, "%s:%zu: %s is a section: write its keys below it",
+			       r->where, line_of(value), text);
+	return read_map(r, text, value);
+}
+
+static int read_map(struct reader *r, const char *section, const yaml_node_t *map)
+{
+	const yaml_node_pair_t *p = map->data.mapping.pairs.start;
+	int rc = 0;
+
+	for (; rc == 0 && p < map->data.mapping.pairs.top; p++)
+		rc = read_pair(r, section, p);
+	return rc;
+}
+
+static int read_document(struct reader *r)
+{
+	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+
+	if (root == NULL || (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0))
+		return 0; /* an empty file: all defaults */
+	if (root->type != YAML_MAPPING_NODE)
+		return err_set(r->e, ERR_USAGE, "%s:%zu: expected lines of the form key: value",
+			       r->where, line_of(root));
+	return read_map(r, NULL, root);
+}
+
+/* Rules that concern more than one key. */
+static int check_together(struct reader *r)
+{
+	const struct config *c = r->c;
+	struct err e = { 0 };
+
+	if (c->privacy.epsilon_total < c->privacy.epsilon_per_peer)
+		return err_set(
+			r->e, ERR_USAGE,
+			"%s: privacy.epsilon_total (%g) is below privacy.epsilon_per_peer (%g): "
+			"raise the first or lower the second",
+			r->where, c->privacy.epsilon_total, c->privacy.epsilon_per_peer);
+	if (c->privacy.accountant == CONFIG_GNMAX && c->ppat.noise != CONFIG_GAUSSIAN)
+		return err_set(r->e, ERR_USAGE,
+			       "%s: privacy.accountant gnmax needs ppat.noise gaussian", r->where);
+	if (c->federation.psk_file[0] == '\0' && c->federation.accept == CONFIG_ACCEPT_INVITED)
+		return err_set(r->e, ERR_USAGE,
+			       "%s: federation.accept invited needs federation.psk_file: the "
+			       "secret is what shows that somebody was invited",
+			       r->where);
+	if (kge_train_check(&c->train.kge, &e) != 0)
+		return err_set(r->e, ERR_USAGE, "%s: train: %s", r->where, e.text);
+	return 0;
+}
+
+static int parse_failed(yaml_parser_t *p, const char *where, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "%s:%zu: not YAML: %s", where, p->problem_mark.line + 1,
+		       p->problem != NULL ? p->problem : "unreadable");
+}
+
+int config_parse(struct config *c, const char *text, size_t len, const char *where, struct err *e)
+{
+	struct reader r = { .c = c, .where = where, .e = e };
+	yaml_parser_t parser;
+	int rc;
+
+	config_init(c);
+	if (!yaml_parser_initialize(&parser))
+		abort();
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	if (!yaml_parser_load(&parser, &r.doc)) {
+		rc = parse_failed(&parser, where, e);
+	} else {
+		rc = read_document(&r);
+		if (rc == 0)
+			rc = check_together(&r);
+		yaml_document_delete(&r.doc);
+	}
+	yaml_parser_delete(&parser);
+	if (rc != 0)
+		config_release(c);
+	return rc;
+}
+
+int config_load(struct config *c, const char *path, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = file_read(path, FILE_MAX, &text, e);
+
+	memset(c, 0, sizeof(*c));
+	if (rc == 0)
+		rc = config_parse(c, (const char *)text.base, text.len, path, e);
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- defaults ---- */
+
+void config_init(struct config *c)
+{
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; i < KEYS; i++)
+		if (set_value(c, &keys[i], keys[i].def) != 0)
+			abort(); /* the table contradicts itself; tests/agent/test_config.c */
+}
+
+void config_release(struct config *c)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (holds_text(&keys[i]))
+			free(*(char **)place(c, &keys[i]));
+	memset(c, 0, sizeof(*c));
+}
+
+/* Text in double quotes, as YAML wants it. */
+static void print_quoted(struct buf *out, const char *text)
+{
+	buf_add(out, "\"", 1);
+	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_printf(out, "\\%c", *p);
+		else if (*p < 0x20 || *p == 0x7f)
+			buf_printf(out, "\\x%02x", *p);
+		else
+			buf_add(out, p, 1);
+	}
+	buf_printf(out, "\""); /* and a NUL after it */
+}
+
+static void print_line(struct buf *out, const struct key *k, const char *value)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s%s: ", k->section != NULL ? "  " : "", k->name);
+	if (k->kind == TEXT || k->kind == ADDRESS)
+		print_quoted(&line, value);
+	else
+		buf_printf(&line, "%s", value);
+	buf_printf(out, "%-36s # %s\n", (const char *)line.base, k->help);
+	buf_release(&line);
+	if (k->kind == TEXT || k->kind == ADDRESS || k->kind == SEED)
+		return;
+	buf_printf(out, "%-36s #   (", "");
+	print_allowed(out, k);
+	buf_printf(out, ")\n");
+}
+
+void config_print_default(struct buf *out, const char *name, const char *listen)
+{
+	const char *section = NULL;
+
+	buf_printf(out, "# What this agent is and does.  Every key may be left out; these are the "
+			"defaults.\n");
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct key *k = &keys[i];
+		const char *value = k->def;
+
+		if (k->offset == AT(name) && name != NULL)
+			value = name;
+		if (k->offset == AT(listen) && listen != NULL)
+			value = listen;
+		if (!same_section(k->section, section))
+			buf_printf(out, "\n%s:\n", k->section);
+		section = k->section;
+		print_line(out, k, value);
+	}
+}
+
+/* ---- derived ---- */
+
+const struct kge_model *config_model(const struct config *c)
+{
+	return kge_model_find(c->model.kind);
+}
+
+const struct kge_protocol *config_protocol(const struct config *c)
+{
+	return kge_protocol_find(c->eval.protocol);
+}
+
+void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME])
+{
+	if (c->eval.valid_limit == 0)
+		snprintf(out, CONFIG_SCORE_NAME, "%s", c->eval.protocol);
+	else
+		snprintf(out, CONFIG_SCORE_NAME, "%s/%u", c->eval.protocol, c->eval.valid_limit);
+}
+
+int config_address(const char *text, char host[256], uint16_t *port, struct err *e)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+	const char *begin = text;
+	char *end;
+	long p;
+
+	if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
+		begin++;
+		n -= 2;
+	} else if (n > 0 && memchr(text, ':', n) != NULL) {
+		n = 0; /* an IPv6 address needs its brackets */
+	}
+	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9')
+		return err_set(e, ERR_USAGE, "'%.300s' is no address: write host:port", text);
+	p = strtol(colon + 1, &end, 10);
+	if (*end != '\0' || p > 65535)
+		return err_set(e, ERR_USAGE, "'%.300s': a port is a number from 0 to 65535", text);
+	memcpy(host, begin, n);
+	host[n] = '\0';
+	*port = (uint16_t)p;
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* agent/config.h - agent.yaml: what an owner may say about his agent.
+ *
+ * One table in config.c names every key with its place, its kind, what is
+ * allowed, its default and a line of help.  Reading, checking, the commented
+ * file that `fkge init` writes and the texts of errors all come from that
+ * table, so they cannot disagree.  An unknown key, a key given twice or a
+ * value that is not allowed is ERR_USAGE, naming file, line, key and what is
+ * allowed. */
+#ifndef AGENT_CONFIG_H
+#define AGENT_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "kge/eval.h"
+#include "kge/model.h"
+#include "kge/train.h"
+
+enum config_translator { CONFIG_PROCRUSTES, CONFIG_PPAT };
+enum config_accept { CONFIG_ACCEPT_LISTED, CONFIG_ACCEPT_INVITED };
+enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_BOTH };
+enum config_aggregate { CONFIG_AVERAGE, CONFIG_REPLACE, CONFIG_WEIGHTED, CONFIG_MEAN };
+enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
+enum config_student { CONFIG_STUDENT_CLIENT, CONFIG_STUDENT_HOST };
+enum config_noise { CONFIG_LAPLACE, CONFIG_GAUSSIAN };
+enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX };
+
+struct config {
+	char *name;	 /* shown to partners; not an identity */
+	char *listen;	 /* host:port to listen on; "off": outbound only */
+	char *advertise; /* host:port told to others; "": the same as listen */
+
+	struct {
+		char *kind; /* of kge_models */
+		uint32_t dim;
+		double gamma;
+	} model;
+
+	struct {
+		struct kge_train_config kge;
+		uint32_t epochs;     /* of the first local training, at most */
+		uint32_t eval_every; /* epochs between looks at valid */
+		uint32_t patience;   /* looks without a better score before it stops; 0: never */
+	} train;
+
+	struct {
+		char *protocol;	      /* of kge_protocol_find() */
+		uint32_t valid_limit; /* valid triples looked at by backtracking; 0: all */
+	} eval;
+
+	struct {
+		int translator, accept, share, aggregate, queue, student;
+		double rows_share;	     /* part of the aligned rows that is used, (0, 1] */
+		bool unit_rows, center_rows; /* before they meet: length 1; mean removed */
+		bool neighbours;	     /* virtual neighbours, methods 3.4 */
+		bool reset_optimizer;	     /* forget Adam's moments at each round */
+		uint32_t epochs_per_round;   /* of training after an aggregation */
+		uint32_t max_rounds;	     /* rounds as host, then only client; 0: no limit */
+		uint32_t local_rounds;	     /* own rounds without a partner before sleeping */
+		double gather_s;	     /* waits for further partners before a round trains */
+		double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
+		double lease_s;		     /* a session in which the peer is silent is over */
+		double session_s;	     /* ... and in any case after this */
+		char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */
+	} federation;
+
+	struct {
+		uint32_t teachers; /* 0: min(250, rows / 50), at least 4 */
+		int noise;
+		double lambda, sigma; /* Laplace of scale 1/lambda; Gaussian of deviation sigma */
+		uint32_t steps, batch, hidden;
+		double lr, momentum, beta;
+	} ppat;
+
+	struct {
+		double delta, epsilon_per_peer, epsilon_total;
+		int accountant;
+		uint32_t reserve_labels; /* put on the ledger at a time */
+	} privacy;
+};
+
+/* All defaults.  Free with config_release(). */
+void config_init(struct config *c);
+void config_release(struct config *c);
+
+/* Defaults, then the file's keys over them.  On an error *c is released.
+ * ERR_NOTFOUND when there is no file. */
+int config_load(struct config *c, const char *path, struct err *e);
+/* The same from memory; `where` stands for the file's name in errors. */
+int config_parse(struct config *c, const char *text, size_t len, const char *where, struct err *e);
+
+/* A commented agent.yaml with every key at its default, but for the name and
+ * the address to listen on (NULL: the default). */
+void config_print_default(struct buf *out, const char *name, const char *listen);
+
+enum { CONFIG_SCORE_NAME = 32 };
+/* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
+ * two scores compare only when these are equal. */
+void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
+
+const struct kge_model *config_model(const struct config *c);
+const struct kge_protocol *config_protocol(const struct config *c);
+
+/* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.
+ * ERR_USAGE without a port, or with one that is no number in 0..65535. */
+int config_address(const char *text, char host[256], uint16_t *port, struct err *e);
+
+#endif

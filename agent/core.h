@@ -1,0 +1,305 @@
+/* agent/core.h - what an agent does next: a state machine without I/O.
+ *
+ * The core is told what happened (struct agent_event, with its time) and asks
+ * for effects through struct agent_io.  It never calls libuv, the clock, the
+ * file system or a random device, and it starts no thread, so that the same
+ * code runs in the process (agent/process.h) and in the simulator (tests/sim).
+ *
+ * Rules for a shell:
+ *  - One event at a time, on one thread, never from inside an effect: an
+ *    effect only queues; what it leads to comes back later as an event.
+ *  - now_ms never falls.  wall_ms is written on the ledger and decides nothing.
+ *  - Events of a link come in its order: LINK_UP, messages, LINK_DOWN.
+ *  - Batches are applied in the order in which they were asked for, each one
+ *    in one transaction, synced before its COMMITTED event.
+ *  - A job is the worker's from start_job() to JOB_DONE; so is all that it
+ *    points to.  JOB_DONE comes exactly once, also after cancel.
+ *
+ *                    first training done
+ *      (start) ---> BUSY ------------------> READY <-----------------------+
+ *                    ^                        |  |                         |
+ *                    |  queue polled, accepted|  | nothing queued,         |
+ *                    |  proposal, local round |  | nothing improved        |
+ *                    +------------------------+  v                         |
+ *                    |                          SLEEP --- wake timer, -----+
+ *                    |                                    signal, command
+ *                    +--- session over, round trained and scored ---> READY
+ */
+#ifndef AGENT_CORE_H
+#define AGENT_CORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/batch.h"
+#include "store/entry.h"
+
+struct agent_names; /* agent/names.h: canonical names toward a peer */
+struct kge_emb;	    /* kge/model.h */
+struct kge_graph;   /* kge/graph.h */
+struct store_core;  /* store/store.h: all that a restarting core needs */
+
+enum {
+	AGENT_KEY = STORE_KEY, /* a peer's X25519 static key: who it is */
+	AGENT_SESSION = STORE_SESSION,
+	AGENT_NAME_MAX = STORE_NAME_MAX, /* bytes, with the NUL */
+	AGENT_TEXT_MAX = STORE_REASON_MAX,
+	AGENT_PEERS_MAX = 256,	     /* listed peers of one agent */
+	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
+};
+
+enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
+enum agent_role { AGENT_HOST, AGENT_CLIENT };
+enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT };
+enum agent_share { AGENT_SHARE_ENTITIES, AGENT_SHARE_RELATIONS, AGENT_SHARE_BOTH };
+enum agent_aggregate { AGENT_AVERAGE, AGENT_REPLACE, AGENT_WEIGHTED, AGENT_MEAN };
+enum agent_rounds {
+	AGENT_TOGETHER,
+	AGENT_EACH_ALONE
+}; /* one training run for all queued, or each */
+
+/* ---- settings: read-only, copied by agent_core_new() ---- */
+
+struct agent_config {
+	char name[AGENT_NAME_MAX];
+	char address[STORE_ADDRESS_MAX]; /* advertised, for our member record; "": none */
+	/* what is learned from others (methods 3.1, 3.2, 3.6) */
+	enum agent_translator translator;
+	enum agent_share share;
+	double aligned_share; /* part of the aligned rows used, 0..1]; default 1 */
+	enum agent_aggregate aggregate;
+	enum agent_rounds rounds;
+	bool virtual_neighbours;
+	/* training */
+	char protocol[STORE_WORD_MAX]; /* name of the validation score, for the checkpoint */
+	uint64_t seed;		       /* of training, for the checkpoint */
+	uint32_t first_epochs;	       /* before the first session, at most */
+	uint32_t eval_every;	       /* epochs between looks at valid in the first training */
+	uint32_t patience;	       /* looks without a better score before it ends; 0: never */
+	uint32_t round_epochs;	       /* after aggregating, and in a local round */
+	bool reset_optimizer;	       /* forget the moments at each round, as the papers do */
+	uint32_t local_rounds;	       /* rounds without partners, tried before going to sleep */
+	uint32_t max_rounds;	       /* as host; then only serves as client.  0: no limit */
+	/* privacy: caps become whole numbers of labels when a contract is made */
+	enum ledger_accountant accountant;
+	enum ledger_noise noise;
+	double noise_param; /* lambda of Laplace, sigma of Gaussian */
+	uint32_t teachers;  /* 0: min(250, aligned rows / 50), at least 4 */
+	double delta, epsilon_per_peer, epsilon_total;
+	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
+	/* the translator's arithmetic */
+	uint32_t ppat_steps, ppat_batch, ppat_hidden;
+	double ppat_lr, ppat_momentum, ppat_beta;
+	bool ppat_student_host;	     /* the paper's placement; default: at the client */
+	bool center_rows, unit_rows; /* before they meet: mean removed (procrustes), length 1 */
+	/* patience */
+	uint64_t lease_ms;	   /* a session ends when the peer is silent for so long */
+	uint64_t session_limit_ms; /* ... and at the latest after this */
+	uint64_t retry_min_ms, retry_max_ms;
+	uint64_t wake_ms; /* sleep at most so long; 0: until a signal */
+	/* After the first translation of a round, wait so long for partners that are busy or
+	 * have nothing new yet, before training (AGENT_TOGETHER); meanwhile we serve others. */
+	uint64_t gather_ms;
+};
+
+void agent_config_defaults(struct agent_config *c);
+/* ERR_USAGE with the key and what is allowed. */
+int agent_config_check(const struct agent_config *c, struct err *e);
+
+/* ---- jobs: what a worker runs ---- */
+
+enum agent_job_kind { AGENT_JOB_TRAIN, AGENT_JOB_EVALUATE, AGENT_JOB_CONV, AGENT_JOB_AGGREGATE };
+
+struct agent_job {
+	enum agent_job_kind kind;
+	uint64_t id;
+	int (*run)(struct agent_job *job); /* the worker calls it; any thread */
+	int status;			   /* the worker keeps run()'s value here */
+	atomic_bool cancel;		   /* set by anyone; run() returns ERR_CANCELED soon */
+	_Atomic uint32_t done, total;	   /* progress: epochs, for status and bars */
+	double score, loss;		   /* results, valid when status is 0 */
+	/* private to agent/ */
+	void *core;
+	void *subject;
+	void *beside; /* what the subject reads; freed with it when nobody waits any more */
+};
+
+/* How this agent learns: production is agent/learner.h over kge/; the
+ * simulator has one with synthetic scores.  Called on a worker. */
+struct agent_learner {
+	void *ctx;
+	/* Trains `epochs` epochs on the train split, in place; ERR_CANCELED. */
+	int (*train)(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		     struct agent_job *job);
+	/* The same on another graph and its tables, ours with virtual neighbours added, from
+	 * fresh moments.  May be NULL: neighbours are left out. */
+	int (*train_on)(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+			uint32_t epochs, struct agent_job *job);
+	/* Validation score, higher is better.  Never looks at test. */
+	int (*evaluate)(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			double *score);
+};
+
+/* ---- what an owner may be told ---- */
+
+enum agent_notice_kind {
+	AGENT_NOTICE_STATE,    /* status has changed: state, score, round, queue */
+	AGENT_NOTICE_IMPROVED, /* a new best is on disk */
+	AGENT_NOTICE_SESSION,  /* a session ended: text says how */
+	AGENT_NOTICE_STRANGER, /* a key that is not listed knocked: peer */
+	AGENT_NOTICE_MEMBER,   /* a partner told us of a member: peer, text = name */
+	AGENT_NOTICE_TROUBLE,  /* something needs the owner: text says what to do */
+	AGENT_NOTICE_STOPPED,  /* after AGENT_EVENT_STOP: nothing is under way any more */
+};
+
+struct agent_notice {
+	enum agent_notice_kind kind;
+	const uint8_t *peer; /* or NULL */
+	int code;	     /* 0 or ERR_* */
+	const char *text;    /* never NULL; good during the call */
+};
+
+/* ---- effects ---- */
+
+enum agent_timer {
+	AGENT_TIMER_LEASE,
+	AGENT_TIMER_WORKING,
+	AGENT_TIMER_POLL,
+	AGENT_TIMER_WAKE,
+	AGENT_TIMERS
+};
+
+struct agent_io {
+	void *ctx;
+	/* One whole message (net/msg.h) to a peer whose link is up; copied.  0;
+	 * ERR_BUSY: not taken, WRITABLE will follow; anything else: lost, LINK_DOWN follows. */
+	int (*send)(void *ctx, const uint8_t peer[AGENT_KEY], const uint8_t *bytes, size_t n);
+	/* Moves the content out of *batch; COMMITTED with this ticket once it is on disk. */
+	void (*commit)(void *ctx, struct store_batch *batch, uint64_t ticket);
+	void (*start_job)(void *ctx, struct agent_job *job);
+	/* One shot; setting a timer again moves it. */
+	void (*set_timer)(void *ctx, enum agent_timer t, uint64_t delay_ms);
+	void (*cancel_timer)(void *ctx, enum agent_timer t);
+	/* Keep a link to this peer from now on (dial, redial), or close it and stop dialling. */
+	void (*connect)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
+	void (*disconnect)(void *ctx, const uint8_t peer[AGENT_KEY]);
+	void (*notify)(void *ctx, const struct agent_notice *notice);
+	/* Random bytes: libsodium's in production. */
+	void (*draw)(void *ctx, void *out, size_t n);
+};
+
+/* ---- events ---- */
+
+enum agent_event_kind {
+	AGENT_EVENT_START, /* first event of all */
+	AGENT_EVENT_LINK_UP,
+	AGENT_EVENT_LINK_DOWN,
+	AGENT_EVENT_MESSAGE,
+	AGENT_EVENT_WRITABLE, /* send() said ERR_BUSY and there is room again */
+	AGENT_EVENT_TIMER,
+	AGENT_EVENT_JOB_DONE,
+	AGENT_EVENT_COMMITTED,
+	/* the owner's commands */
+	AGENT_EVENT_PEER_ADDED,	  /* joined, invited or accepted: listed from now on */
+	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
+	AGENT_EVENT_TRAIN,	  /* one local round now */
+	AGENT_EVENT_STOP,	  /* finish quickly; AGENT_NOTICE_STOPPED follows */
+};
+
+struct agent_event {
+	enum agent_event_kind kind;
+	uint64_t now_ms;	 /* monotonic */
+	int64_t wall_ms;	 /* since 1970, for the record only */
+	uint8_t peer[AGENT_KEY]; /* LINK_*, MESSAGE, WRITABLE, PEER_*: X25519 static key */
+	uint8_t sign[AGENT_KEY]; /* PEER_ADDED: Ed25519 key; zeros: learn it from its HELLO */
+	const char *name;	 /* PEER_ADDED; may be NULL */
+	const char *address;	 /* PEER_ADDED; NULL or "" when it can't be dialled */
+	const uint8_t *bytes;	 /* MESSAGE: good during the call */
+	size_t n;
+	enum agent_timer timer; /* TIMER */
+	struct agent_job *job;	/* JOB_DONE */
+	uint64_t ticket;	/* COMMITTED */
+	int status;		/* COMMITTED: 0 or ERR_STORE, after which the agent stops */
+};
+
+/* ---- the core ---- */
+
+struct agent_core;
+
+#define AGENT_META "agent" /* the one store meta key that the core writes */
+
+/* What the core borrows until it is freed, besides its own copy of the settings. */
+struct agent_parts {
+	const struct agent_config *config;
+	const struct agent_io *io;
+	const struct agent_learner *learner;
+	const struct kge_graph *graph;
+	const struct agent_names *names;
+	/* What was on disk: read during agent_core_new() only.  The chains' contents are
+	 * moved out: each is left as an empty chain of the same pair. */
+	struct store_core *saved;
+	const uint8_t *key;	    /* own X25519 public key, 32 bytes */
+	const uint8_t *sign_public; /* Ed25519, 32 bytes */
+	const uint8_t *sign_secret; /* Ed25519, 64 bytes (libsodium's) */
+	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/entry.h) */
+	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
+			       * becomes the core's */
+};
+
+/* ERR_STORE or ERR_LEDGER when what was saved contradicts itself. */
+int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
+/* Only when no job is under way. */
+void agent_core_free(struct agent_core *c);
+
+/* The one way in. */
+void agent_core_event(struct agent_core *c, const struct agent_event *event);
+
+/* ---- status ---- */
+
+struct agent_peer_status {
+	uint8_t key[AGENT_KEY];
+	char name[AGENT_NAME_MAX];
+	bool linked, revoked;
+	bool queued; /* its signal waits in our queue */
+	bool in_session;
+	enum agent_role role;	      /* ours, when in_session */
+	const char *phase;	      /* static text; "" when not in session */
+	char trouble[AGENT_TEXT_MAX]; /* why nothing more happens with this peer; or "" */
+	bool aligned;		      /* alignment known and current on our side */
+	uint32_t shared_entities, shared_relations;
+	uint64_t sessions, failed;    /* since start */
+	uint64_t bytes_in, bytes_out; /* of messages, since start */
+	/* as host toward this peer, by the ledger */
+	uint64_t labels_spent, labels_cap;
+	double epsilon; /* public: from counts alone */
+};
+
+struct agent_status {
+	enum agent_state state;
+	const char *doing; /* static text: "training", "session", "idle" ... */
+	bool has_best;
+	double best_score; /* on valid */
+	uint64_t best_serial;
+	uint32_t job_done, job_total;
+	uint64_t rounds, lone_rounds; /* tried: after sessions as host; local ones */
+	uint64_t improved, sessions;
+	size_t queued;
+	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
+	double epsilon;
+	size_t n_peers;
+	struct agent_peer_status *peer; /* release with agent_status_release() */
+};
+
+void agent_core_status(const struct agent_core *c, struct agent_status *out);
+void agent_status_release(struct agent_status *s);
+
+/* For assertions in the simulator: the digest of the best tables in memory, and of
+ * those that a job does not hold. */
+void agent_core_best_digest(const struct agent_core *c, uint8_t out[32]);
+/* The best tables; the core's, unchanged until the next event. */
+const struct kge_emb *agent_core_best(const struct agent_core *c);
+
+#endif

@@ -1,0 +1,215 @@
+#include "agent/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
+
+void folder_paths(struct folder *f, const char *path)
+{
+	memset(f, 0, sizeof(*f));
+	f->lock = -1;
+	f->path = mem_strdup(path);
+	f->config_path = file_join(path, "agent.yaml");
+	f->identity_path = file_join(path, "identity.key");
+	f->store_path = file_join(path, "store.db");
+	f->socket_path = file_join(path, "control.sock");
+	f->lock_path = file_join(path, "lock");
+}
+
+void folder_close(struct folder *f)
+{
+	if (f->path == NULL)
+		return;
+	store_close(f->store);
+	identity_free(f->identity);
+	if (f->has_config)
+		config_release(&f->config);
+	if (f->lock >= 0)
+		close(f->lock); /* the file stays: removing it would race with the next holder */
+	free(f->path);
+	free(f->config_path);
+	free(f->identity_path);
+	free(f->store_path);
+	free(f->socket_path);
+	free(f->lock_path);
+	memset(f, 0, sizeof(*f));
+	f->lock = -1;
+}
+
+/* ---- the lock: of the kernel's, so that it ends with its process ---- */
+
+static struct flock whole_file(void)
+{
+	return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
+}
+
+/* Who wrote himself into the lock file. */
+static pid_t written_pid(int fd)
+{
+	char text[24] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+pid_t folder_holder(const struct folder *f)
+{
+	struct flock lock = whole_file();
+	int fd = open(f->lock_path, O_RDWR | O_CLOEXEC);
+	pid_t pid = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+		pid = written_pid(fd);
+	close(fd);
+	return pid;
+}
+
+static int take_lock(struct folder *f, struct err *e)
+{
+	struct flock lock = whole_file();
+	char pid[24];
+	int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
+
+	f->lock = open(f->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (f->lock < 0)
+		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
+	if (fcntl(f->lock, F_OFD_SETLK, &lock) != 0)
+		return err_set(e, ERR_STORE,
+			       "%s is in use by process %ld; if that is the running agent: fkge -d "
+			       "%s stop",
+			       f->path, (long)written_pid(f->lock), f->path);
+	if (ftruncate(f->lock, 0) != 0 || pwrite(f->lock, pid, (size_t)n, 0) != n)
+		return err_set(e, ERR_IO, "%s: %s", f->lock_path, strerror(errno));
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_config(struct folder *f, struct err *e)
+{
+	int rc = config_load(&f->config, f->config_path, e);
+
+	f->has_config = rc == 0;
+	if (rc == ERR_NOTFOUND)
+		return err_set(e, ERR_NOTFOUND,
+			       "%s: no agent lives here; make one with: fkge -d %s init", f->path,
+			       f->path);
+	return rc;
+}
+
+static int open_store(struct folder *f, unsigned needs, struct err *e)
+{
+	struct store_options o = { .mode = needs & FOLDER_WRITE ? STORE_OWN : STORE_READ };
+
+	if (f->identity != NULL)
+		o.owner = f->identity->sign_key;
+	if (o.mode == STORE_OWN && !file_exists(f->store_path))
+		return err_set(e, ERR_NOTFOUND,
+			       "%s is missing; put it back from your backup, or make a new agent",
+			       f->store_path);
+	return store_open(&f->store, f->store_path, &o, e);
+}
+
+static int open_parts(struct folder *f, unsigned needs, struct err *e)
+{
+	int rc = 0;
+
+	if (needs & FOLDER_CONFIG)
+		rc = open_config(f, e);
+	if (rc == 0 && (needs & FOLDER_IDENTITY))
+		rc = identity_load(&f->identity, f->identity_path, e);
+	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)))
+		rc = take_lock(f, e);
+	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
+		rc = open_store(f, needs, e);
+	return rc;
+}
+
+int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e)
+{
+	int rc;
+
+	folder_paths(f, path);
+	rc = open_parts(f, needs, e);
+	if (rc != 0)
+		folder_close(f);
+	return rc;
+}
+
+/* ---- the federation's secret ---- */
+
+static int check_mode(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return err_set(e, ERR_NOTFOUND, "%s: %s", path, strerror(errno));
+	if (st.st_mode & 077)
+		return err_set(e, ERR_IDENTITY, "%s may be read by others; type: chmod 600 %s",
+			       path, path);
+	return 0;
+}
+
+static int read_psk(const char *path, uint8_t psk[32], struct err *e)
+{
+	struct buf text = { 0 };
+	size_t n = 0;
+	int rc = check_mode(path, e);
+
+	if (rc == 0)
+		rc = file_read(path, PSK_FILE_MAX, &text, e);
+	if (rc == 0 &&
+	    (sodium_hex2bin(psk, 32, (const char *)text.base, text.len, " \r\n", &n, NULL) != 0 ||
+	     n != 32))
+		rc = err_set(e, ERR_INPUT, "%s: expected %d hex digits", path, PSK_HEX);
+	if (text.base != NULL)
+		sodium_memzero(text.base, text.len);
+	buf_release(&text);
+	return rc;
+}
+
+int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e)
+{
+	char *path;
+	int rc;
+
+	*has = false;
+	if (f->config.federation.psk_file[0] == '\0')
+		return 0;
+	path = file_join(f->path, f->config.federation.psk_file);
+	*has = file_exists(path);
+	rc = *has ? read_psk(path, psk, e) : 0;
+	free(path);
+	return rc;
+}
+
+int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
+{
+	char hex[PSK_HEX + 2];
+	char *path;
+	int rc;
+
+	if (f->config.federation.psk_file[0] == '\0')
+		return err_set(e, ERR_USAGE,
+			       "the federation has a secret: name a file for it in %s "
+			       "(federation.psk_file: federation.key)",
+			       f->config_path);
+	path = file_join(f->path, f->config.federation.psk_file);
+	sodium_bin2hex(hex, sizeof(hex), psk, 32);
+	hex[PSK_HEX] = '\n';
+	rc = file_write_atomic(path, hex, PSK_HEX + 1, 0600, e);
+	sodium_memzero(hex, sizeof(hex));
+	free(path);
+	return rc;
+}

@@ -1,0 +1,51 @@
+/* agent/folder.h - an agent's folder: agent.yaml, identity.key, store.db, lock, control.sock.
+ *
+ * Every command and the process come in through folder_open(), which says
+ * what is missing and how to make it.  Whoever writes holds the lock, so that
+ * a command cannot change the store under a running agent. */
+#ifndef AGENT_FOLDER_H
+#define AGENT_FOLDER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent/config.h"
+#include "base/err.h"
+#include "store/identity.h"
+#include "store/store.h"
+
+enum folder_need {
+	FOLDER_CONFIG = 1,
+	FOLDER_IDENTITY = 2,
+	FOLDER_READ = 4,  /* the store, beside its owner */
+	FOLDER_WRITE = 8, /* the lock, and the store for writing */
+	FOLDER_LOCK = 16, /* the lock alone */
+};
+
+struct folder {
+	char *path, *config_path, *identity_path, *store_path, *socket_path, *lock_path;
+	struct config config;
+	struct identity *identity;
+	struct store *store;
+	int lock; /* file descriptor, or -1 */
+	bool has_config;
+};
+
+/* needs: bits of enum folder_need.  ERR_NOTFOUND says to run `fkge init`,
+ * ERR_STORE says who holds the lock.  On an error everything is closed. */
+int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e);
+void folder_close(struct folder *f);
+
+/* Only the paths are filled: for `init`, and for the client of the control socket. */
+void folder_paths(struct folder *f, const char *path);
+
+/* The process that holds the lock, or 0. */
+pid_t folder_holder(const struct folder *f);
+
+/* The federation's secret from federation.psk_file, relative to the folder.
+ * *has is false when there is no such file.  ERR_IDENTITY when others may read the file. */
+int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
+/* Write it there (mode 0600); ERR_USAGE when the config names no file. */
+int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
+
+#endif

@@ -1,0 +1,87 @@
+/* agent/keep.c - the core's own small record in the store (meta key AGENT_META).
+ *
+ *   v  version of this record         r  rounds hosted     l  local rounds
+ *   s  serial of the best             f  epochs of the first training done
+ *   t  the first training is over     b  digest of the best tables
+ *   p  list of maps, one a peer:
+ *        k  key   d  serial served    a  version of its names at the alignment
+ *
+ * It rides in the batch of whatever changed it. */
+#include <string.h>
+
+#include "agent/state.h"
+
+enum { KEEP_VERSION = 1 };
+
+void keep_add(struct agent_core *c, struct store_batch *b)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	net_write_body(&w, &out);
+	net_put_uint(&w, "v", KEEP_VERSION);
+	net_put_uint(&w, "r", c->rounds);
+	net_put_uint(&w, "l", c->lone_rounds);
+	net_put_uint(&w, "s", c->best_serial);
+	net_put_uint(&w, "f", c->first_done);
+	net_put_bool(&w, "t", c->trained);
+	net_put_bin(&w, "b", c->best_digest, 32);
+	net_put_list(&w, "p");
+	for (size_t i = 0; i < c->n_peers; i++) {
+		net_put_map(&w, NULL);
+		net_put_bin(&w, "k", c->peers[i]->info.key, 32);
+		net_put_uint(&w, "d", c->peers[i]->served);
+		net_put_bin(&w, "a", c->peers[i]->aligned_theirs, 32);
+		net_put_end(&w);
+	}
+	net_put_end(&w);
+	if (net_write_end(&w, NULL) == 0)
+		store_batch_meta(b, AGENT_META, out.base, out.len);
+	buf_release(&out);
+}
+
+static void load_peer(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	uint8_t key[32], theirs[32];
+	uint64_t served = net_get_uint(m, "d", 0, UINT64_MAX, e);
+	struct peer *p;
+
+	net_get_fixed(m, "k", key, 32, e);
+	net_get_fixed(m, "a", theirs, 32, e);
+	if (e->code != 0)
+		return;
+	p = peer_find(c, key);
+	if (p == NULL)
+		return;
+	p->served = served;
+	memcpy(p->aligned_theirs, theirs, 32);
+}
+
+int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct net_body body;
+	struct net_list peers;
+	struct err bad = { 0 };
+
+	if (net_body_decode(&body, bytes, n, &bad) != 0)
+		return err_set(e, ERR_STORE, "the agent's record in the store is damaged: %.200s",
+			       bad.text);
+	net_get_uint(&body.map, "v", KEEP_VERSION, KEEP_VERSION, &bad);
+	c->rounds = net_get_uint(&body.map, "r", 0, UINT64_MAX, &bad);
+	c->lone_rounds = net_get_uint(&body.map, "l", 0, UINT64_MAX, &bad);
+	c->best_serial = net_get_uint(&body.map, "s", 0, UINT64_MAX, &bad);
+	c->first_done = (uint32_t)net_get_uint(&body.map, "f", 0, UINT32_MAX, &bad);
+	c->trained = net_get_bool(&body.map, "t", &bad);
+	net_get_fixed(&body.map, "b", c->kept_digest, 32, &bad);
+	peers = net_get_list(&body.map, "p", (size_t)2 * AGENT_PEERS_MAX, &bad);
+	for (size_t i = 0; bad.code == 0 && i < peers.n; i++) {
+		struct net_map m = net_list_map(&peers, i, &bad);
+
+		load_peer(c, &m, &bad);
+	}
+	net_body_release(&body);
+	if (bad.code != 0)
+		return err_set(e, ERR_STORE, "the agent's record in the store is damaged: %.200s",
+			       bad.text);
+	return 0;
+}

@@ -1,0 +1,102 @@
+#include "agent/learner.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct agent_learner_kge {
+	struct agent_learner ops;
+	struct kge_train_config config;
+	const struct kge_graph *graph;
+	const struct kge_protocol *protocol;
+	size_t limit;
+	struct kge_trainer *trainer; /* of the tables below */
+	const struct kge_emb *tables;
+};
+
+/* The trainer keeps the optimiser's moments, so it lives as long as the tables do. */
+static struct kge_trainer *trainer_of(struct agent_learner_kge *l, struct kge_emb *work)
+{
+	if (l->tables == work)
+		return l->trainer;
+	kge_trainer_free(l->trainer);
+	l->trainer = kge_trainer_new(&l->config, l->graph, work);
+	l->tables = work;
+	return l->trainer;
+}
+
+static int run_epochs(struct kge_trainer *t, uint32_t epochs, struct agent_job *job)
+{
+	int status = 0;
+
+	atomic_store(&job->total, epochs);
+	for (uint32_t k = 0; k < epochs && status == 0; k++) {
+		status = kge_trainer_epoch(t, &job->loss, &job->cancel);
+		atomic_store(&job->done, k + 1);
+	}
+	return status;
+}
+
+static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+			 struct agent_job *job)
+{
+	struct kge_trainer *t = trainer_of(ctx, work);
+
+	if (reset)
+		kge_trainer_reset_optimizer(t);
+	return run_epochs(t, epochs, job);
+}
+
+static int learner_train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+			    uint32_t epochs, struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_trainer *t = kge_trainer_new(&l->config, g, tables);
+	int status = run_epochs(t, epochs, job);
+
+	kge_trainer_free(t);
+	return status;
+}
+
+static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			    double *score)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_eval_options o = { .threads = l->config.threads,
+				      .limit = l->limit,
+				      .seed = l->config.seed,
+				      .cancel = &job->cancel };
+	struct kge_metrics m;
+	int status = kge_evaluate(work, l->graph, KGE_VALID, l->protocol, &o, &m);
+
+	*score = status == 0 ? m.mrr : 0.0;
+	return status;
+}
+
+struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
+					    const struct kge_graph *g,
+					    const struct kge_protocol *protocol, size_t limit)
+{
+	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
+
+	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
+						  learner_evaluate },
+					 .config = *train,
+					 .graph = g,
+					 .protocol = protocol,
+					 .limit = limit };
+	return l;
+}
+
+void agent_learner_free(struct agent_learner_kge *l)
+{
+	if (l == NULL)
+		return;
+	kge_trainer_free(l->trainer);
+	free(l);
+}
+
+const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l)
+{
+	return &l->ops;
+}

@@ -1,0 +1,22 @@
+/* agent/learner.h - the production learner: kge/ training and validation behind
+ * struct agent_learner (agent/core.h). */
+#ifndef AGENT_LEARNER_H
+#define AGENT_LEARNER_H
+
+#include "agent/core.h"
+#include "kge/eval.h"
+#include "kge/train.h"
+
+struct agent_learner_kge;
+
+/* Borrows the graph, copies the settings.  Evaluation: MRR on valid by `protocol`, over
+ * at most `limit` triples (0: all), the same ones every time. */
+struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
+					    const struct kge_graph *g,
+					    const struct kge_protocol *protocol, size_t limit);
+/* Only when no job of it is under way. */
+void agent_learner_free(struct agent_learner_kge *l);
+/* What the core wants; good until l is freed. */
+const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l);
+
+#endif

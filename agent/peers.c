@@ -1,0 +1,444 @@
+/* agent/peers.c - who the others are: links, greetings, signals and their queue. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "kge/graph.h"
+
+/* ---- records ---- */
+
+struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY])
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.key, key, AGENT_KEY) == 0)
+			return c->peers[i];
+	return NULL;
+}
+
+static bool shares(const struct agent_core *c, char tag)
+{
+	return c->config.share == AGENT_SHARE_BOTH ||
+	       c->config.share == (tag == 'e' ? AGENT_SHARE_ENTITIES : AGENT_SHARE_RELATIONS);
+}
+
+struct peer *peer_new(struct agent_core *c, const struct store_peer *info)
+{
+	struct peer *p = mem_array(1, sizeof(*p));
+
+	p->info = *info;
+	ledger_chain_init(&p->chain, c->sign_public, info->sign_key);
+	agent_names_version(c->names, info->key, shares(c, 'e'), shares(c, 'r'), c->names_secret,
+			    p->version);
+	c->peers = mem_resize(c->peers, c->n_peers + 1, sizeof(*c->peers));
+	c->peers[c->n_peers++] = p;
+	return p;
+}
+
+void peer_free(struct peer *p)
+{
+	ledger_chain_release(&p->chain);
+	parcels_release(&p->outbox);
+	free(p->slots);
+	free(p);
+}
+
+void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->trouble, sizeof(p->trouble), fmt, ap);
+	va_end(ap);
+	/* it may go on for ever, the log must not: a few, then one now and then */
+	if (p->notice_ms < c->now_ms)
+		p->notice_ms = c->now_ms;
+	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
+		return;
+	p->notice_ms += TELL_EVERY_MS;
+	core_notice(c, AGENT_NOTICE_TROUBLE, p, code, "%s: %s", p->info.name, p->trouble);
+}
+
+/* ---- alignment ---- */
+
+bool peer_aligned(const struct peer *p)
+{
+	return p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 &&
+	       memcmp(p->aligned_theirs, p->version_theirs, 32) == 0;
+}
+
+bool peer_nothing_shared(const struct peer *p)
+{
+	return peer_aligned(p) && (p->n_slots == 0 || p->unusable);
+}
+
+void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32],
+		const uint8_t digest[32], const struct store_slot *slots, uint32_t n)
+{
+	struct store_slot *copy = mem_array((size_t)n + 1, sizeof(*copy));
+
+	if (n)
+		memcpy(copy, slots, n * sizeof(*copy));
+	free(p->slots);
+	p->slots = copy;
+	p->n_slots = n;
+	p->n_ent = p->n_rel = 0;
+	p->unusable = false;
+	for (uint32_t i = 0; i < n; i++)
+		*(copy[i].tag == 'e' ? &p->n_ent : &p->n_rel) += 1;
+	memmove(p->aligned_ours, ours, 32);
+	memmove(p->aligned_theirs, theirs, 32);
+	memmove(p->digest, digest, 32);
+	p->aligned = true;
+}
+
+void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel)
+{
+	*ent = mem_array((size_t)p->n_slots + 1, sizeof(**ent));
+	*rel = mem_array((size_t)p->n_slots + 1, sizeof(**rel));
+	for (uint32_t i = 0; i < p->n_slots; i++) {
+		(*ent)[i] = p->slots[i].tag == 'e' ? p->slots[i].id : KGE_NONE;
+		(*rel)[i] = p->slots[i].tag == 'r' ? p->slots[i].id : KGE_NONE;
+	}
+}
+
+/* ---- sending ---- */
+
+static bool try_send(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n)
+{
+	int status = c->io.send(c->io.ctx, p->info.key, bytes, n);
+
+	if (status == ERR_BUSY)
+		return false;
+	p->bytes_out += n; /* or lost: the link's end will be told */
+	return true;
+}
+
+void peer_send(struct agent_core *c, struct peer *p, struct buf *message)
+{
+	if (p->linked && message->len > 0 &&
+	    (p->outbox.first || !try_send(c, p, message->base, message->len))) {
+		if (p->outbox.bytes + message->len > OUTBOX_MAX)
+			p->overflow = true;
+		else
+			parcels_add(&p->outbox, message->base, message->len);
+	}
+	buf_release(message);
+}
+
+void peer_writable(struct agent_core *c, struct peer *p)
+{
+	while (p->outbox.first) {
+		if (!try_send(c, p, p->outbox.first->bytes, p->outbox.first->n))
+			return;
+		free(parcels_take(&p->outbox));
+	}
+	if (c->session && c->session->peer == p) {
+		talk_drive(c);
+		session_drain(c);
+	}
+}
+
+/* ---- links ---- */
+
+static void send_hello(struct agent_core *c, struct peer *p)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	net_write_begin(&w, &out, NET_MSG_HELLO, NULL);
+	net_put_uint(&w, "v", AGENT_PROTOCOL);
+	net_put_str(&w, "n", c->config.name);
+	net_put_bin(&w, "g", c->sign_public, 32);
+	net_put_uint(&w, "s", c->signal_serial);
+	net_put_bin(&w, "a", p->version, 32);
+	net_write_end(&w, NULL);
+	peer_send(c, p, &out);
+}
+
+void peer_link_up(struct agent_core *c, struct peer *p)
+{
+	if (p->linked)
+		peer_link_down(c, p);
+	p->linked = true;
+	p->greeted = false;
+	send_hello(c, p);
+}
+
+void peer_link_down(struct agent_core *c, struct peer *p)
+{
+	p->linked = p->greeted = false;
+	parcels_release(&p->outbox);
+	session_link_down(c, p);
+}
+
+static void commit_peer(struct agent_core *c, const struct peer *p)
+{
+	struct store_batch b = { 0 };
+
+	store_batch_peer(&b, &p->info);
+	core_commit(c, &b, NULL, NULL);
+}
+
+/* Nobody's key so far, ours included. */
+static bool may_sign_with(const struct agent_core *c, const uint8_t sign[32])
+{
+	if (memcmp(sign, c->sign_public, 32) == 0 || sodium_is_zero(sign, 32))
+		return false;
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.sign_key, sign, 32) == 0)
+			return false;
+	return true;
+}
+
+/* A peer that was listed by its X25519 key alone says itself with which key it signs;
+ * the link proves that it is the peer who says so.  From now on it is that key. */
+static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t sign[32],
+			   const char *name)
+{
+	memcpy(p->info.sign_key, sign, 32);
+	if (p->info.name[0] == '\0')
+		snprintf(p->info.name, sizeof(p->info.name), "%s", name);
+	ledger_chain_release(&p->chain);
+	ledger_chain_init(&p->chain, c->sign_public, sign);
+	commit_peer(c, p);
+}
+
+/* A message that was repeated or comes late does no harm: what HELLO says is
+ * only what the peer offers at most. */
+void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	char name[AGENT_NAME_MAX];
+	uint8_t sign[32], version[32];
+	uint64_t v = net_get_uint(&m->body, "v", 0, UINT32_MAX, &e), serial;
+
+	if (e.code == 0 && v != AGENT_PROTOCOL) {
+		peer_trouble(c, p, ERR_VERSION,
+			     "speaks protocol %llu and we speak %d: update the older one",
+			     (unsigned long long)v, AGENT_PROTOCOL);
+		return;
+	}
+	net_get_text(&m->body, "n", name, sizeof(name), &e);
+	net_get_fixed(&m->body, "g", sign, 32, &e);
+	serial = net_get_uint(&m->body, "s", 0, UINT64_MAX, &e);
+	net_get_fixed(&m->body, "a", version, 32, &e);
+	if (e.code != 0) {
+		peer_trouble(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
+		return;
+	}
+	if (sodium_is_zero(p->info.sign_key, 32) && may_sign_with(c, sign))
+		learn_sign_key(c, p, sign, name);
+	if (memcmp(sign, p->info.sign_key, 32) != 0) {
+		peer_trouble(c, p, ERR_IDENTITY,
+			     "signs with another key than it was listed with: revoke it, or ask "
+			     "its owner for a new invitation");
+		return;
+	}
+	if (p->info.name[0] == '\0')
+		snprintf(p->info.name, sizeof(p->info.name), "%s", name);
+	if (!p->greeted)
+		gossip_send(c, p);
+	p->greeted = true;
+	memcpy(p->version_theirs, version, 32);
+	if (serial < p->served) /* it started over with older tables */
+		p->served = 0;
+	if (serial > p->served)
+		queue_put(c, p, serial);
+}
+
+/* ---- signals ---- */
+
+static void signal_one(struct agent_core *c, struct peer *p)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	p->owed = false;
+	if (!p->linked || c->signal_serial == 0 || peer_nothing_shared(p))
+		return;
+	net_write_begin(&w, &out, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", c->signal_serial);
+	net_write_end(&w, NULL);
+	peer_send(c, p, &out);
+}
+
+void signal_all(struct agent_core *c)
+{
+	c->must_signal = false;
+	c->signal_serial = c->best_serial;
+	for (size_t i = 0; i < c->n_peers; i++)
+		signal_one(c, c->peers[i]);
+}
+
+void signal_owed(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->owed)
+			signal_one(c, c->peers[i]);
+}
+
+void peer_signal(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint64_t serial = net_get_uint(&m->body, "s", 1, UINT64_MAX, &e);
+
+	if (e.code == 0 && serial > p->served)
+		queue_put(c, p, serial);
+}
+
+/* ---- the queue: one entry a peer, oldest first, on disk ---- */
+
+void queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
+{
+	struct store_batch b = { 0 };
+
+	if (!learn_hosts(c) || peer_nothing_shared(p))
+		return;
+	if (serial > p->signalled)
+		p->signalled = serial;
+	if (c->now_ms >= p->hurry_ms) { /* it is there and has something: no more waiting */
+		p->hurry_ms = c->now_ms + 8 * c->config.retry_min_ms;
+		p->not_before_ms = c->now_ms;
+		p->failures = 0;
+	}
+	if (p->queued)
+		return;
+	p->queued = true;
+	p->place = ++c->next_place;
+	store_batch_signal(&b, p->info.key, c->wall_ms);
+	core_commit(c, &b, NULL, NULL);
+}
+
+void queue_drop(struct agent_core *c, struct peer *p)
+{
+	struct store_batch b = { 0 };
+
+	if (!p->queued)
+		return;
+	p->queued = false;
+	store_batch_unsignal(&b, p->info.key);
+	core_commit(c, &b, NULL, NULL);
+}
+
+/* Doubled with each time, up to the longest. */
+static uint64_t backoff_ms(const struct agent_core *c, uint32_t times)
+{
+	uint64_t ms = c->config.retry_min_ms;
+
+	for (uint32_t i = 0; i < times && ms < c->config.retry_max_ms; i++)
+		ms *= 2;
+	return ms < c->config.retry_max_ms ? ms : c->config.retry_max_ms;
+}
+
+void peer_rest(struct agent_core *c, struct peer *p, uint64_t spent_ms)
+{
+	uint64_t ms = backoff_ms(c, p->failed_row);
+
+	if (spent_ms > c->config.retry_max_ms)
+		spent_ms = c->config.retry_max_ms;
+	p->rest_ms = c->now_ms + (ms > spent_ms ? ms : spent_ms);
+}
+
+void peer_served(struct agent_core *c, struct peer *p)
+{
+	p->given_again = p->given == c->best_serial ? p->given_again + 1 : 0;
+	p->given = c->best_serial;
+	p->serve_ms = p->given_again ? c->now_ms + backoff_ms(c, p->given_again) : 0;
+}
+
+uint64_t peer_must_wait(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t until = p->rest_ms > p->serve_ms ? p->rest_ms : p->serve_ms;
+
+	return until > c->now_ms ? until - c->now_ms : 0;
+}
+
+void queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms)
+{
+	uint64_t ms = backoff_ms(c, p->failures);
+
+	if (at_least_ms > c->config.retry_max_ms)
+		at_least_ms = c->config.retry_max_ms;
+	p->failures++;
+	p->not_before_ms = c->now_ms + core_jitter(c, ms > at_least_ms ? ms : at_least_ms);
+}
+
+struct peer *queue_next(struct agent_core *c, uint64_t *wait_ms)
+{
+	struct peer *next = NULL;
+
+	*wait_ms = UINT64_MAX;
+	if (!learn_hosts(c))
+		return NULL;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+		uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+
+		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p))
+			continue;
+		if (from > c->now_ms) {
+			if (from - c->now_ms < *wait_ms)
+				*wait_ms = from - c->now_ms;
+		} else if (next == NULL || p->place < next->place) {
+			next = p;
+		}
+	}
+	return next;
+}
+
+/* ---- the owner's commands ---- */
+
+void peer_added(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+	struct store_peer info = { .status = STORE_LISTED };
+
+	if (memcmp(e->peer, c->key, AGENT_KEY) == 0 ||
+	    (p == NULL && c->n_peers >= AGENT_PEERS_MAX)) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+			    "this peer can't be listed: %s",
+			    p == NULL && c->n_peers >= AGENT_PEERS_MAX ? "too many" : "it is us");
+		return;
+	}
+	memcpy(info.key, e->peer, 32);
+	memcpy(info.sign_key, e->sign, 32);
+	snprintf(info.name, sizeof(info.name), "%s", e->name ? e->name : "");
+	snprintf(info.address, sizeof(info.address), "%s", e->address ? e->address : "");
+	if (p && sodium_is_zero(e->sign, 32)) /* accepted again by its key alone */
+		memcpy(info.sign_key, p->info.sign_key, 32);
+	if (p && sodium_is_zero(p->info.sign_key, 32) && !sodium_is_zero(e->sign, 32)) {
+		ledger_chain_release(&p->chain);
+		ledger_chain_init(&p->chain, c->sign_public, e->sign);
+	} else if (p && memcmp(p->info.sign_key, info.sign_key, 32) != 0) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
+			    "%s is known with another signing key", p->info.name);
+		return;
+	}
+	if (p == NULL)
+		p = peer_new(c, &info);
+	p->info = info;
+	p->trouble[0] = '\0';
+	commit_peer(c, p);
+	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+}
+
+void peer_revoked(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+
+	if (p == NULL || !peer_listed(p))
+		return;
+	if (c->session && c->session->peer == p)
+		session_abort(c, true, ERR_REFUSED, "revoked by the owner");
+	queue_drop(c, p);
+	p->info.status = STORE_REVOKED;
+	p->linked = p->greeted = false;
+	parcels_release(&p->outbox);
+	commit_peer(c, p);
+	c->io.disconnect(c->io.ctx, p->info.key);
+}

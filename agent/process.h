@@ -1,0 +1,31 @@
+/* agent/process.h - the core among real things: a libuv loop with sockets, timers, workers.
+ *
+ *   loop thread     core, hub, control socket, timers: never busy for long
+ *   storer thread   every write to the store, in order (agent/storer.h)
+ *   workers         training, evaluation, conversations' arithmetic
+ *
+ * Each effect that the core asks for becomes one call here, and each thing that
+ * happens becomes one event for the core; nothing is decided in between, but who
+ * may connect (the roster of peers) and when to end.
+ *
+ * The end: SIGINT, SIGTERM or the owner's stop let the core finish; then links,
+ * control socket and timers close, the storer writes what it has, and
+ * process_run() returns.  A second signal ends the process at once, which loses
+ * no more than kill -9 would: the unfinished job. */
+#ifndef AGENT_PROCESS_H
+#define AGENT_PROCESS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct process_options {
+	const char *folder;
+	const char *status_file; /* written at each change, atomically; NULL: none */
+	double until_quiet_s;	 /* stop after so long without work; 0: go on for ever */
+};
+
+/* Runs the agent of the folder until it is stopped.  0 after a clean stop. */
+int process_run(const struct process_options *o, struct err *e);
+
+#endif

@@ -1,0 +1,145 @@
+#include "agent/report.h"
+
+#include <math.h>
+#include <sodium.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/admin.h"
+#include "net/ident.h"
+
+const char *report_state(enum agent_state s)
+{
+	static const char *const words[] = { [AGENT_BUSY] = "busy",
+					     [AGENT_READY] = "ready",
+					     [AGENT_SLEEP] = "sleep",
+					     [AGENT_STOPPED] = "stopped" };
+
+	return words[s];
+}
+
+static void put_count(json_t *j, const char *key, uint64_t n)
+{
+	json_object_set_new(j, key, json_integer((json_int_t)n));
+}
+
+static void put_number(json_t *j, const char *key, double x)
+{
+	json_object_set_new(j, key, isfinite(x) ? json_real(x) : json_null());
+}
+
+static void put_text(json_t *j, const char *key, const char *text)
+{
+	json_t *value = json_string(text);
+
+	json_object_set_new(j, key, value != NULL ? value : json_string("?"));
+}
+
+static json_t *best_json(const struct report_parts *p, const struct agent_status *s)
+{
+	uint8_t digest[32];
+	char hex[65];
+	json_t *j;
+
+	if (!s->has_best)
+		return json_null();
+	j = json_object();
+	agent_core_best_digest(p->core, digest);
+	put_number(j, "valid_score", s->best_score);
+	put_count(j, "serial", s->best_serial);
+	put_text(j, "digest", sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));
+	return j;
+}
+
+/* What the core knows about a partner, over what the roster says. */
+static void add_partner(json_t *j, const struct agent_peer_status *s)
+{
+	json_object_set_new(j, "linked", json_boolean(s->linked));
+	put_text(j, "role", !s->in_session ? "" : s->role == AGENT_HOST ? "host" : "client");
+	put_text(j, "phase", s->phase != NULL ? s->phase : "");
+	put_text(j, "trouble", s->trouble);
+	json_object_set_new(j, "queued", json_boolean(s->queued));
+	json_object_set_new(j, "aligned", json_boolean(s->aligned));
+	put_count(j, "shared_entities", s->shared_entities);
+	put_count(j, "shared_relations", s->shared_relations);
+	put_count(j, "sessions", s->sessions);
+	put_count(j, "failed", s->failed);
+	put_count(j, "labels_spent", s->labels_spent);
+	put_count(j, "labels_cap", s->labels_cap);
+	put_number(j, "epsilon", s->epsilon);
+}
+
+static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[STORE_KEY])
+{
+	struct net_hub_stats stats;
+
+	net_hub_stats(p->hub, key, &stats);
+	put_count(j, "bytes_in", stats.bytes_in);
+	put_count(j, "bytes_out", stats.bytes_out);
+	put_count(j, "links", stats.links);
+}
+
+static json_t *peers_json(const struct report_parts *p, const struct agent_status *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < p->roster->n; i++) {
+		const struct store_peer *r = &p->roster->at[i];
+		json_t *j = admin_peer_json(r);
+
+		for (size_t k = 0; k < s->n_peers; k++)
+			if (memcmp(s->peer[k].key, r->key, STORE_KEY) == 0)
+				add_partner(j, &s->peer[k]);
+		add_link(j, p, r->key);
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *privacy_json(const struct agent_status *s)
+{
+	json_t *j = json_object();
+
+	put_count(j, "labels_spent", s->labels_spent);
+	put_count(j, "labels_cap", s->labels_cap);
+	put_number(j, "epsilon", s->epsilon);
+	return j;
+}
+
+static void add_work(json_t *j, const struct agent_status *s)
+{
+	put_text(j, "state", report_state(s->state));
+	put_text(j, "doing", s->doing != NULL ? s->doing : "");
+	json_object_set_new(j, "job",
+			    json_pack("{s:I, s:I}", "done", (json_int_t)s->job_done, "total",
+				      (json_int_t)s->job_total));
+	put_count(j, "rounds", s->rounds);
+	put_count(j, "local_rounds", s->lone_rounds);
+	put_count(j, "improved", s->improved);
+	put_count(j, "sessions", s->sessions);
+	put_count(j, "queued", s->queued);
+	json_object_set_new(j, "privacy", privacy_json(s));
+}
+
+json_t *report_json(const struct report_parts *p)
+{
+	struct agent_status s = { 0 };
+	char id[NET_KEY_TEXT];
+	json_t *j = json_object();
+
+	agent_core_status(p->core, &s);
+	net_key_format(p->folder->identity->key, id);
+	json_object_set_new(j, "running", json_true());
+	put_count(j, "pid", (uint64_t)getpid());
+	put_text(j, "version", FKGE_VERSION);
+	put_text(j, "name", p->folder->config.name);
+	put_text(j, "id", id);
+	put_text(j, "listen", p->folder->config.listen);
+	put_count(j, "port", p->port);
+	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
+	add_work(j, &s);
+	json_object_set_new(j, "best", best_json(p, &s));
+	json_object_set_new(j, "peers", peers_json(p, &s));
+	agent_status_release(&s);
+	return j;
+}

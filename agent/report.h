@@ -1,0 +1,24 @@
+/* agent/report.h - what a running agent says about itself, as JSON (docs: cli/README.md). */
+#ifndef AGENT_REPORT_H
+#define AGENT_REPORT_H
+
+#include <jansson.h>
+
+#include "agent/core.h"
+#include "agent/folder.h"
+#include "agent/roster.h"
+#include "net/hub.h"
+
+struct report_parts {
+	const struct agent_core *core;
+	const struct folder *folder;
+	const struct roster *roster;
+	const struct net_hub *hub;
+	uint16_t port;
+	int64_t started_ms; /* Unix time */
+};
+
+json_t *report_json(const struct report_parts *p); /* a new reference */
+const char *report_state(enum agent_state s);	   /* "busy", "ready", "sleep", "stopped" */
+
+#endif

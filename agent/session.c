@@ -1,0 +1,834 @@
+/* agent/session.c - one session between two agents, from PROPOSE to DONE or ABORT.
+ *
+ *      host                                        client
+ *      PROPOSE dims, versions, ledger head  ----->  checks; session on disk
+ *              <----- ACCEPT dims, versions, head | DEFER ms | REFUSE why
+ *      LEDGER_ENTRY / ACK   what the other has not countersigned yet, host's
+ *      LEDGER_ENTRY / ACK   first, then the client's
+ *      CONV ... intersection, when either side's alignment is stale ... CONV
+ *      PROPOSE terms (ppat_config)          ----->  checks; opens its translator
+ *              <----- ACCEPT
+ *      LEDGER_ENTRY / ACK   contract if there is none; Procrustes: reserve of 0
+ *      CONV ... translation; PPAT: LEDGER_ENTRY reserve / ACK before labels ... CONV
+ *      LEDGER_ENTRY / ACK   settle: both signatures on it are the receipt
+ *      DONE receipt                         ----->  over on both sides
+ *
+ * Either side may ABORT at any point.  While a commit or a job of the session is
+ * under way its messages wait in the inbox, so each is handled in one state. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "ppat/virtual.h"
+
+/* From where to where: asserted at each move.  Read it against the picture above. */
+#define TO(p) (1u << PHASE_##p)
+static const struct {
+	const char *name;
+	unsigned next;
+} phases[PHASES] = {
+	[PHASE_PROPOSED] = { "proposed", TO(SYNC_HOST) },
+	[PHASE_SYNC_HOST] = { "ledger in step", TO(SYNC_CLIENT) },
+	[PHASE_SYNC_CLIENT] = { "ledger in step", TO(PSI) | TO(ALIGNED) },
+	[PHASE_PSI] = { "alignment", TO(ALIGNED) },
+	[PHASE_ALIGNED] = { "aligned", TO(TERMS) | TO(OPENING) | TO(TRANSLATE) },
+	[PHASE_TERMS] = { "terms", TO(OPENING) },
+	[PHASE_OPENING] = { "contract", TO(TRANSLATE) },
+	[PHASE_TRANSLATE] = { "translation", TO(SETTLE) },
+	[PHASE_SETTLE] = { "settling", TO(DONE) },
+	[PHASE_DONE] = { "done", 0 },
+};
+
+const char *phase_name(enum phase p)
+{
+	return phases[p].name;
+}
+
+void session_goto(struct agent_core *c, enum phase to)
+{
+	struct session *s = c->session;
+
+	assert(phases[s->phase].next & (1u << to));
+	assert(s->charged <= s->reserved);
+	s->phase = to;
+}
+
+/* ---- birth, waiting, end ---- */
+
+static void arm_lease(struct agent_core *c)
+{
+	const struct session *s = c->session;
+	uint64_t end = s->started_ms + c->config.session_limit_ms;
+	uint64_t ms = s->heard_ms + c->config.lease_ms;
+
+	if (s->waiting || ms > end) /* our own work: the limit alone counts */
+		ms = end;
+	c->io.set_timer(c->io.ctx, AGENT_TIMER_LEASE, ms > c->now_ms ? ms - c->now_ms : 0);
+}
+
+static struct session *session_new(struct agent_core *c, struct peer *p, enum agent_role role,
+				   const uint8_t id[AGENT_SESSION])
+{
+	struct session *s = mem_array(1, sizeof(*s));
+
+	assert(c->session == NULL);
+	memcpy(s->id, id, AGENT_SESSION);
+	s->serial = ++c->session_serial;
+	s->peer = p;
+	s->role = role;
+	s->phase = role == AGENT_HOST ? PHASE_PROPOSED : PHASE_SYNC_HOST;
+	s->started_ms = s->heard_ms = s->told_ms = c->now_ms;
+	memcpy(s->record.id, id, AGENT_SESSION);
+	memcpy(s->record.peer, p->info.key, AGENT_KEY);
+	s->record.role = role == AGENT_HOST ? STORE_HOST : STORE_CLIENT;
+	s->record.started_ms = c->wall_ms;
+	c->session = s;
+	c->doing = DOING_SESSION;
+	arm_lease(c);
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	if (s == NULL)
+		return;
+	conv_free(s->conv);
+	ppat_virtual_free(s->neighbours);
+	parcels_release(&s->inbox);
+	free(s);
+}
+
+static void session_end(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	if (c->job) { /* the worker still has the conversation: all freed when it is back */
+		atomic_store(&c->job->cancel, true);
+		assert(c->job->kind == AGENT_JOB_CONV && c->job->subject == s->conv);
+		c->job->beside = s->neighbours;
+		s->conv = NULL;
+		s->neighbours = NULL;
+		c->job = NULL;
+		c->orphans++;
+	}
+	c->session = NULL;
+	c->doing = DOING_NOTHING;
+	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_LEASE);
+	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
+	session_free(s);
+}
+
+static void record_end(struct agent_core *c, enum store_session_state state, int outcome,
+		       const char *why)
+{
+	struct store_session *r = &c->session->record;
+
+	r->state = state;
+	r->outcome = outcome;
+	r->finished_ms = c->wall_ms;
+	r->seconds = (double)(c->now_ms - c->session->started_ms) / 1000.0;
+	snprintf(r->reason, sizeof(r->reason), "%s", why);
+}
+
+void session_record_done(struct agent_core *c, struct store_batch *b)
+{
+	record_end(c, STORE_DONE, 0, "");
+	store_batch_session(b, &c->session->record);
+}
+
+static void commit_record(struct agent_core *c, void (*then)(struct agent_core *))
+{
+	struct store_batch b = { 0 };
+
+	c->session->recorded = true;
+	store_batch_session(&b, &c->session->record);
+	core_commit(c, &b, c->session, then);
+}
+
+/* Errors that waiting does not heal: the signal is dropped, the owner told. */
+static bool is_final(int code)
+{
+	return code == ERR_LEDGER || code == ERR_REFUSED || code == ERR_BUDGET ||
+	       code == ERR_VERSION || code == ERR_PROTO || code == ERR_TOOBIG || code == ERR_USAGE;
+}
+
+static void signal_failed(struct agent_core *c, struct peer *p, int code, const char *why)
+{
+	p->failed++;
+	p->failed_row++;
+	if (is_final(code) || p->failed_row >= FAILURES_MAX)
+		queue_drop(c, p);
+	else if (p->queued)
+		queue_later(c, p, 0);
+	if (is_final(code))
+		peer_trouble(c, p, code, "%s", why);
+}
+
+static void session_close(struct agent_core *c, int code, const char *why)
+{
+	struct peer *p = c->session->peer;
+	bool done = c->session->record.state == STORE_DONE; /* the client has the receipt */
+	uint64_t spent_ms;
+
+	if (!done && c->session->recorded) {
+		record_end(c, STORE_ABORTED, code, why);
+		commit_record(c, NULL);
+	}
+	core_notice(c, AGENT_NOTICE_SESSION, p, code, "session with %.60s ended: %s", p->info.name,
+		    why);
+	spent_ms = c->now_ms - c->session->started_ms;
+	session_end(c);
+	if (done)
+		return;
+	signal_failed(c, p, code, why);
+	peer_rest(c, p, spent_ms);
+}
+
+static void tell_abort(struct agent_core *c, int code, const char *why)
+{
+	char text[NET_REASON_MAX + 1];
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	if (!c->session->peer->linked)
+		return;
+	snprintf(text, sizeof(text), "%s", why);
+	session_begin_message(c, &w, &out, NET_MSG_ABORT);
+	net_put_int(&w, "code", code);
+	net_put_str(&w, "why", text);
+	session_send(c, &w, &out);
+}
+
+void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, ...)
+{
+	char why[AGENT_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	if (tell)
+		tell_abort(c, code, why);
+	session_close(c, code, why);
+}
+
+void session_abort_private(struct agent_core *c, int code, const char *why)
+{
+	tell_abort(c, ERR_FAIL, "it failed at the partner, whose own log says why");
+	session_close(c, code, why);
+}
+
+void session_link_down(struct agent_core *c, struct peer *p)
+{
+	if (c->session && c->session->peer == p)
+		session_abort(c, false, ERR_UNREACHABLE, "the link was lost");
+}
+
+void session_lease(struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	if (s == NULL)
+		return;
+	if (c->now_ms - s->started_ms >= c->config.session_limit_ms)
+		session_abort(c, true, ERR_TIMEOUT, "the session took longer than its limit");
+	else if (!s->waiting && c->now_ms - s->heard_ms >= c->config.lease_ms)
+		session_abort(c, true, ERR_TIMEOUT, "the peer was silent for too long");
+	else
+		arm_lease(c);
+}
+
+/* Tell the peer now and then that we are not dead but busy on its behalf. */
+void session_working(struct agent_core *c)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	if (c->session == NULL || !c->session->waiting)
+		return;
+	session_begin_message(c, &w, &out, NET_MSG_CONV);
+	net_put_uint(&w, "c", CONV_STILL_WORKING);
+	session_send(c, &w, &out);
+	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, c->config.lease_ms / 3 + 1);
+}
+
+/* From when we last said something: many short waits are one long silence. */
+void session_wait(struct agent_core *c)
+{
+	struct session *s = c->session;
+	uint64_t due = s->told_ms + c->config.lease_ms / 3 + 1;
+
+	s->waiting = true;
+	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, due > c->now_ms ? due - c->now_ms : 0);
+	arm_lease(c);
+}
+
+/* ---- messages ---- */
+
+void session_begin_message(struct agent_core *c, struct net_writer *w, struct buf *out,
+			   enum net_msg_type type)
+{
+	net_write_begin(w, out, type, c->session->id);
+}
+
+void session_send(struct agent_core *c, struct net_writer *w, struct buf *out)
+{
+	int status = net_write_end(w, NULL);
+
+	assert(status == 0); /* every body here is within its limit by construction */
+	(void)status;
+	c->session->record.bytes_out += out->len;
+	c->session->told_ms = c->now_ms;
+	peer_send(c, c->session->peer, out);
+}
+
+static void answer(struct agent_core *c, struct peer *p, const uint8_t id[AGENT_SESSION],
+		   enum net_msg_type type, int code, uint64_t ms, const char *why)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+	char text[NET_REASON_MAX + 1];
+
+	snprintf(text, sizeof(text), "%s", why);
+	net_write_begin(&w, &out, type, id);
+	if (type == NET_MSG_DEFER) {
+		net_put_uint(&w, "ms", ms);
+	} else {
+		net_put_int(&w, "code", code);
+		net_put_str(&w, "why", text);
+	}
+	net_write_end(&w, NULL);
+	peer_send(c, p, &out);
+}
+
+static void put_side(struct agent_core *c, struct net_writer *w, const struct peer *p)
+{
+	net_put_uint(w, "ef", c->best->ent_floats);
+	net_put_uint(w, "rf", c->best->rel_floats);
+	net_put_bin(w, "a", p->version, 32);
+	net_put_uint(w, "q", p->chain.sequence);
+	net_put_bin(w, "h", p->chain.head, 32);
+	net_put_uint(w, "w", p->chain.n_tail);
+	net_put_bool(w, "vn", c->config.virtual_neighbours);
+}
+
+struct side { /* what put_side() says of the other */
+	uint32_t ent_floats, rel_floats, tail;
+	uint8_t version[32], head[32];
+	uint64_t sequence;
+	bool neighbours;
+};
+
+static void get_side(const struct net_map *m, struct side *o, struct err *e)
+{
+	o->ent_floats = (uint32_t)net_get_uint(m, "ef", 1, PPAT_DIM_MAX, e);
+	o->rel_floats = (uint32_t)net_get_uint(m, "rf", 1, PPAT_DIM_MAX, e);
+	net_get_fixed(m, "a", o->version, 32, e);
+	o->sequence = net_get_uint(m, "q", 0, LEDGER_COUNT_MAX, e);
+	net_get_fixed(m, "h", o->head, 32, e);
+	o->tail = (uint32_t)net_get_uint(m, "w", 0, LEDGER_TAIL_MAX, e);
+	o->neighbours = net_get_bool(m, "vn", e);
+}
+
+static int check_heads(struct agent_core *c, struct peer *p, const struct side *o, struct err *e)
+{
+	enum ledger_heads h = ledger_compare(&p->chain, c->sign_public, o->sequence, o->head, e);
+
+	if (h != LEDGER_ROLLED_BACK && h != LEDGER_DIVERGED)
+		return 0;
+	if (e->code == 0)
+		err_set(e, ERR_LEDGER, "their ledger %s: compare both sides' `fkge ledger export`",
+			h == LEDGER_DIVERGED ? "has diverged from ours" : "was rolled back");
+	e->code = ERR_LEDGER;
+	return ERR_LEDGER;
+}
+
+static void agree(struct session *s, const struct side *o)
+{
+	s->their_ent_floats = o->ent_floats;
+	s->their_rel_floats = o->rel_floats;
+	s->their_virtual = o->neighbours;
+	s->their_tail = o->tail;
+	memcpy(s->peer->version_theirs, o->version, 32);
+}
+
+/* ---- host: the proposal and its answer ---- */
+
+static bool budget_left(struct agent_core *c, struct peer *p)
+{
+	if (c->config.translator != AGENT_PPAT || spend_left(c, p) >= c->config.ppat_batch)
+		return true;
+	peer_trouble(c, p, ERR_BUDGET,
+		     "privacy budget exhausted: no labels are left toward it: see `fkge ledger "
+		     "quote`, or use procrustes");
+	queue_drop(c, p);
+	return false;
+}
+
+void session_propose(struct agent_core *c, struct peer *p)
+{
+	uint8_t id[AGENT_SESSION];
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	if (!budget_left(c, p))
+		return;
+	c->io.draw(c->io.ctx, id, sizeof(id));
+	session_new(c, p, AGENT_HOST, id);
+	session_begin_message(c, &w, &out, NET_MSG_PROPOSE);
+	net_put_uint(&w, "t", c->config.translator);
+	put_side(c, &w, p);
+	net_put_bin(&w, "d", p->digest,
+		    p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 ? 32 : 0);
+	session_send(c, &w, &out);
+}
+
+static enum ledger_translator on_record(enum agent_translator t)
+{
+	return t == AGENT_PPAT ? LEDGER_PPAT : LEDGER_PROCRUSTES;
+}
+
+static void accepted(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct err e = { 0 };
+	struct side o;
+
+	get_side(&m->body, &o, &e);
+	s->run_psi = net_get_bool(&m->body, "p", &e);
+	s->their_serial = net_get_uint(&m->body, "s", 1, UINT64_MAX, &e);
+	if (e.code == 0)
+		check_heads(c, s->peer, &o, &e);
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	agree(s, &o);
+	if (s->peer->signalled > s->their_serial) /* of a best that it does not have */
+		s->peer->signalled = s->their_serial;
+	if (!s->run_psi && !peer_aligned(s->peer)) {
+		session_abort(c, true, ERR_BUSY, "names have changed meanwhile");
+		return;
+	}
+	s->record.translator = on_record(c->config.translator);
+	commit_record(c, NULL);
+	session_goto(c, PHASE_SYNC_HOST);
+	spend_sync(c);
+}
+
+static void deferred(struct agent_core *c, const struct net_msg *m)
+{
+	struct peer *p = c->session->peer;
+	struct err e = { 0 };
+	uint64_t ms = net_get_uint(&m->body, "ms", 0, UINT32_MAX, &e);
+	uint64_t spent_ms = c->now_ms - c->session->started_ms;
+
+	session_end(c);
+	queue_later(c, p, ms);
+	if (spent_ms > c->config.retry_min_ms) /* an answer takes no time */
+		peer_rest(c, p, spent_ms);
+}
+
+/* ---- client: answering a proposal ---- */
+
+static void send_accept(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	session_begin_message(c, &w, &out, NET_MSG_ACCEPT);
+	put_side(c, &w, s->peer);
+	net_put_bool(&w, "p", s->run_psi);
+	net_put_uint(&w, "s", c->best_serial);
+	session_ready(c);
+	session_send(c, &w, &out);
+	spend_sync(c);
+	session_drain(c);
+}
+
+static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		   const struct side *o, enum agent_translator t, bool run_psi)
+{
+	struct session *s = session_new(c, p, AGENT_CLIENT, m->session);
+
+	memcpy(c->seen[s->serial % SEEN_MAX], m->session, AGENT_SESSION);
+	agree(s, o);
+	s->run_psi = run_psi;
+	s->record.translator = on_record(t);
+	session_wait(c);
+	commit_record(c, send_accept);
+}
+
+/* Both proposed at once: the lower key's proposal stands. */
+static bool yields_to(struct agent_core *c, struct peer *p)
+{
+	struct session *s = c->session;
+
+	if (s == NULL || s->peer != p || s->role != AGENT_HOST || s->phase != PHASE_PROPOSED)
+		return false;
+	if (memcmp(c->key, p->info.key, AGENT_KEY) < 0)
+		return false;
+	session_end(c);
+	queue_later(c, p, 0);
+	return true;
+}
+
+/* A proposal that we have accepted before is an old message: nobody waits for us. */
+static bool seen_before(const struct agent_core *c, const uint8_t id[AGENT_SESSION])
+{
+	for (size_t i = 0; i < SEEN_MAX; i++)
+		if (memcmp(c->seen[i], id, AGENT_SESSION) == 0)
+			return true;
+	return false;
+}
+
+static bool can_serve(const struct agent_core *c)
+{
+	return c->doing == DOING_NOTHING && c->trained && c->orphans == 0 && !c->stopping;
+}
+
+void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	struct side o;
+	uint64_t t = net_get_uint(&m->body, "t", 0, AGENT_PPAT, &e);
+	struct net_bytes d = net_get_bin(&m->body, "d", 0, 32, &e);
+	uint64_t wait_ms;
+	bool known;
+
+	get_side(&m->body, &o, &e);
+	if (seen_before(c, m->session))
+		return;
+	wait_ms = peer_must_wait(c, p);
+	if (e.code == 0 && (wait_ms > 0 || (!yields_to(c, p) && !can_serve(c)))) {
+		p->owed = wait_ms == 0;
+		answer(c, p, m->session, NET_MSG_DEFER, 0,
+		       core_jitter(c, wait_ms > 0 ? wait_ms : c->config.retry_min_ms), "");
+		return;
+	}
+	if (e.code == 0) {
+		memcpy(p->version_theirs, o.version, 32);
+		check_heads(c, p, &o, &e);
+	}
+	known = d.len == 32 && peer_aligned(p) && memcmp(d.base, p->digest, 32) == 0;
+	if (e.code == 0 && known && peer_nothing_shared(p))
+		err_set(&e, ERR_REFUSED, "we share nothing, as both of us know");
+	if (e.code != 0) {
+		answer(c, p, m->session, NET_MSG_REFUSE, e.code, 0, e.text);
+		if (e.code == ERR_LEDGER)
+			peer_trouble(c, p, e.code, "%.200s", e.text);
+		return;
+	}
+	accept(c, p, m, &o, (enum agent_translator)t, !known);
+}
+
+/* ---- after the ledgers are in step ---- */
+
+void session_synced(struct agent_core *c)
+{
+	if (c->session->run_psi) {
+		session_goto(c, PHASE_PSI);
+		talk_psi(c);
+	} else {
+		session_goto(c, PHASE_ALIGNED);
+		session_aligned(c);
+	}
+}
+
+static void send_done(struct agent_core *c, int outcome, const struct ledger_signed *receipt)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+	uint8_t wire[LEDGER_WIRE];
+
+	if (receipt)
+		ledger_wire_encode(receipt, wire);
+	session_begin_message(c, &w, &out, NET_MSG_DONE);
+	net_put_int(&w, "o", outcome);
+	net_put_bin(&w, "r", wire, receipt ? sizeof(wire) : 0);
+	net_put_bin(&w, "c", receipt ? receipt->countersignature : wire,
+		    receipt ? LEDGER_SIGNATURE : 0);
+	session_send(c, &w, &out);
+}
+
+static void over_with_nothing(struct agent_core *c)
+{
+	struct peer *p = c->session->peer;
+
+	p->unusable = true;
+	record_end(c, STORE_DONE, ERR_NOTFOUND, "nothing shared");
+	commit_record(c, NULL);
+	snprintf(p->trouble, sizeof(p->trouble),
+		 "nothing shared: our names and theirs have none in "
+		 "common, or none that can be translated");
+	core_notice(c, AGENT_NOTICE_SESSION, p, ERR_NOTFOUND, "session with %.60s: nothing shared",
+		    p->info.name);
+	session_end(c);
+	queue_drop(c, p);
+	peer_served(c, p);
+}
+
+void session_aligned(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct buf out = { 0 }, terms = { 0 };
+	struct net_writer w;
+	struct err e = { 0 };
+
+	if (s->role == AGENT_CLIENT)
+		return; /* the host goes on: terms, or DONE with nothing */
+	if (talk_terms(c, &e) == ERR_NOTFOUND) {
+		send_done(c, ERR_NOTFOUND, NULL);
+		over_with_nothing(c);
+		return;
+	}
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	session_goto(c, PHASE_TERMS);
+	ppat_config_encode(&s->terms, &terms);
+	session_begin_message(c, &w, &out, NET_MSG_PROPOSE);
+	net_put_bin(&w, "c", terms.base, terms.len);
+	net_put_uint(&w, "e", spend_entries_first(c));
+	session_send(c, &w, &out);
+	buf_release(&terms);
+}
+
+/* Client: the terms of the translation. */
+static void proposed_terms(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct err e = { 0 };
+	struct buf out = { 0 };
+	struct net_writer w;
+	struct net_bytes b = net_get_bin(&m->body, "c", 1, 4096, &e);
+	uint8_t hash[32];
+
+	s->entries_first = (uint32_t)net_get_uint(&m->body, "e", 0, 2, &e);
+	if (e.code == 0)
+		ppat_config_decode(&s->terms, b.base, b.len, &e);
+	if (e.code == 0)
+		talk_check_terms(c, &s->terms, &e);
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	if (talk_open(c, &e) != 0) {
+		session_abort_private(c, e.code, e.text);
+		return;
+	}
+	ppat_config_hash(&s->terms, hash);
+	session_begin_message(c, &w, &out, NET_MSG_ACCEPT);
+	net_put_bin(&w, "c", hash, 32);
+	session_send(c, &w, &out);
+	session_goto(c, s->entries_first ? PHASE_OPENING : PHASE_TRANSLATE);
+	if (s->phase == PHASE_TRANSLATE)
+		talk_drive(c);
+}
+
+static void accepted_terms(struct agent_core *c, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint8_t theirs[32], ours[32];
+
+	net_get_fixed(&m->body, "c", theirs, 32, &e);
+	ppat_config_hash(&c->session->terms, ours);
+	if (e.code == 0 && memcmp(ours, theirs, 32) != 0)
+		err_set(&e, ERR_PROTO, "other terms were accepted than proposed");
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	session_goto(c, PHASE_OPENING);
+	spend_opening(c);
+}
+
+void session_open_translator(struct agent_core *c)
+{
+	struct err e = { 0 };
+
+	session_goto(c, PHASE_TRANSLATE);
+	if (talk_open(c, &e) != 0)
+		session_abort_private(c, e.code, e.text);
+	else
+		talk_drive(c);
+}
+
+/* ---- the end ---- */
+
+/* Host: the settle entry bears both signatures and is on disk. */
+void session_finish(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct peer *p = s->peer;
+	struct conv *conv = s->conv;
+
+	send_done(c, 0, &s->receipt);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "session with %.60s done: %u rows, %llu labels",
+		    p->info.name, s->terms.slots, (unsigned long long)s->receipt.entry.count);
+	p->served_now = s->their_serial;
+	p->in_round = true;
+	p->failures = p->failed_row = 0;
+	p->trouble[0] = '\0';
+	p->sessions++;
+	c->sessions++;
+	s->conv = NULL;
+	session_end(c);
+	learn_aggregate(c, p, conv);
+}
+
+/* Client: DONE has come. */
+static void done(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct peer *p = s->peer;
+	struct err e = { 0 };
+	int64_t outcome = net_get_int(&m->body, "o", INT32_MIN, 0, &e);
+	struct net_bytes receipt = net_get_bin(&m->body, "r", 0, LEDGER_WIRE, &e);
+	uint8_t wire[LEDGER_WIRE];
+
+	if (e.code == 0 && s->phase == PHASE_ALIGNED && outcome == ERR_NOTFOUND) {
+		over_with_nothing(c);
+		return;
+	}
+	ledger_wire_encode(&s->receipt, wire);
+	if (e.code != 0 || s->phase != PHASE_DONE || outcome != 0 || receipt.len != sizeof(wire) ||
+	    memcmp(receipt.base, wire, sizeof(wire)) != 0) {
+		session_abort(c, true, ERR_PROTO, "a wrong DONE");
+		return;
+	}
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows", p->info.name,
+		    s->terms.slots);
+	p->sessions++;
+	p->failed_row = 0;
+	p->trouble[0] = '\0';
+	c->sessions++;
+	session_end(c);
+	peer_served(c, p);
+}
+
+static void aborted(struct agent_core *c, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	char why[NET_REASON_MAX + 1];
+	int64_t code = net_get_int(&m->body, "code", INT32_MIN, -1, &e);
+
+	net_get_text(&m->body, "why", why, sizeof(why), &e);
+	if (e.code != 0) {
+		session_abort(c, false, ERR_PROTO, "aborted by the peer without a reason");
+		return;
+	}
+	session_abort(c, false, (int)code, "%s: %s",
+		      m->type == NET_MSG_REFUSE ? "refused by the peer" : "ended by the peer", why);
+}
+
+/* ---- dispatch ---- */
+
+static void unexpected(struct agent_core *c, const struct net_msg *m)
+{
+	session_abort(c, true, ERR_PROTO, "%s does not belong in phase '%s'", net_msg_name(m->type),
+		      phases[c->session->phase].name);
+}
+
+static void handle(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	bool host = s->role == AGENT_HOST;
+
+	if (m->type == NET_MSG_CONV)
+		talk_received(c, m);
+	else if (m->type == NET_MSG_LEDGER_ENTRY)
+		spend_entry(c, m);
+	else if (m->type == NET_MSG_LEDGER_ACK)
+		spend_ack(c, m);
+	else if (m->type == NET_MSG_DONE && !host)
+		done(c, m);
+	else if (m->type == NET_MSG_PROPOSE && !host && !net_has(&m->body, "c"))
+		; /* the proposal that we have accepted, once more */
+	else if (m->type == NET_MSG_PROPOSE && !host && s->phase == PHASE_ALIGNED)
+		proposed_terms(c, m);
+	else if (m->type == NET_MSG_ACCEPT && host && s->phase == PHASE_PROPOSED)
+		accepted(c, m);
+	else if (m->type == NET_MSG_ACCEPT && host && s->phase == PHASE_TERMS)
+		accepted_terms(c, m);
+	else if (m->type == NET_MSG_DEFER && host && s->phase == PHASE_PROPOSED)
+		deferred(c, m);
+	else
+		unexpected(c, m);
+}
+
+void session_ready(struct agent_core *c)
+{
+	c->session->waiting = false;
+	c->session->heard_ms = c->now_ms; /* the peer could not answer before */
+	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
+	arm_lease(c);
+}
+
+/* The session of this serial, unless it has ended meanwhile. */
+static struct session *still(struct agent_core *c, uint64_t serial)
+{
+	return c->session && c->session->serial == serial ? c->session : NULL;
+}
+
+/* Handle what waited, until something makes it wait again. */
+void session_drain(struct agent_core *c)
+{
+	struct session *s = c->session;
+	uint64_t serial = s ? s->serial : 0;
+	struct parcel *p;
+
+	if (s == NULL || s->draining)
+		return;
+	s->draining = true;
+	while ((s = still(c, serial)) != NULL && !s->waiting && !talk_blocked(c) &&
+	       (p = parcels_take(&s->inbox)) != NULL) {
+		struct net_msg m;
+
+		if (net_msg_decode(&m, p->bytes, p->n, NULL) == 0) {
+			handle(c, &m);
+			net_msg_release(&m);
+		}
+		free(p);
+	}
+	s = still(c, serial);
+	if (s != NULL)
+		s->draining = false;
+}
+
+static void of_no_session(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	if (m->type == NET_MSG_PROPOSE && !net_has(&m->body, "c"))
+		session_proposed(c, p, m);
+	else if (m->type == NET_MSG_ACCEPT || m->type == NET_MSG_CONV ||
+		 m->type == NET_MSG_LEDGER_ENTRY || m->type == NET_MSG_LEDGER_ACK)
+		answer(c, p, m->session, NET_MSG_ABORT, ERR_BUSY, 0, "this session is over");
+}
+
+void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		     const uint8_t *bytes, size_t n)
+{
+	struct session *s = c->session;
+
+	if (s == NULL || s->peer != p || memcmp(s->id, m->session, AGENT_SESSION) != 0) {
+		of_no_session(c, p, m);
+		return;
+	}
+	s->heard_ms = c->now_ms;
+	s->record.bytes_in += n;
+	arm_lease(c);
+	if (m->type == NET_MSG_ABORT || m->type == NET_MSG_REFUSE)
+		aborted(c, m);
+	else if (!s->waiting && !talk_blocked(c) && s->inbox.first == NULL)
+		handle(c, m);
+	else if (s->inbox.bytes + n > INBOX_MAX)
+		session_abort(c, true, ERR_TOOBIG, "too much was sent while we were working");
+	else
+		parcels_add(&s->inbox, bytes, n);
+}

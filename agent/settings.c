@@ -1,0 +1,80 @@
+#include <math.h>
+#include <string.h>
+
+#include "agent/core.h"
+
+void agent_config_defaults(struct agent_config *c)
+{
+	*c = (struct agent_config){
+		.name = "agent",
+		.translator = AGENT_PROCRUSTES,
+		.share = AGENT_SHARE_BOTH,
+		.aligned_share = 1.0,
+		.aggregate = AGENT_AVERAGE,
+		.rounds = AGENT_TOGETHER,
+		.protocol = "standard",
+		.first_epochs = 100,
+		.eval_every = 10,
+		.patience = 3,
+		.round_epochs = 30,
+		.reset_optimizer = true,
+		.accountant = LEDGER_EXACT,
+		.noise = LEDGER_LAPLACE,
+		.noise_param = 0.05,
+		.teachers = 4,
+		.delta = 1e-5,
+		.epsilon_per_peer = 2.0,
+		.epsilon_total = 8.0,
+		.reserve_labels = 256,
+		.ppat_steps = 1000,
+		.ppat_batch = 32,
+		.ppat_hidden = 256,
+		.ppat_lr = 0.02,
+		.ppat_momentum = 0.9,
+		.ppat_beta = 0.01,
+		.lease_ms = 120000,
+		.session_limit_ms = 3600000,
+		.retry_min_ms = 500,
+		.retry_max_ms = 60000,
+	};
+}
+
+static int positive(const char *key, double value, struct err *e)
+{
+	if (isfinite(value) && value > 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: %g is not allowed, it must be more than 0", key, value);
+}
+
+static int check_privacy(const struct agent_config *c, struct err *e)
+{
+	if (positive("privacy.noise", c->noise_param, e) ||
+	    positive("privacy.epsilon_per_peer", c->epsilon_per_peer, e) ||
+	    positive("privacy.epsilon_total", c->epsilon_total, e))
+		return ERR_USAGE;
+	if (!(c->delta > 0 && c->delta < 1))
+		return err_set(e, ERR_USAGE, "privacy.delta: %g is not between 0 and 1", c->delta);
+	if (c->noise != LEDGER_LAPLACE && c->noise != LEDGER_GAUSSIAN)
+		return err_set(e, ERR_USAGE, "privacy.noise: laplace or gaussian");
+	return 0;
+}
+
+int agent_config_check(const struct agent_config *c, struct err *e)
+{
+	if (c->name[0] == '\0' || memchr(c->name, 0, sizeof(c->name)) == NULL)
+		return err_set(e, ERR_USAGE, "name: 1 to %d bytes", AGENT_NAME_MAX - 1);
+	if (!(c->aligned_share > 0 && c->aligned_share <= 1))
+		return err_set(e, ERR_USAGE, "federation.aligned_share: %g is not in (0, 1]",
+			       c->aligned_share);
+	if (c->first_epochs == 0 || c->round_epochs == 0 || c->eval_every == 0)
+		return err_set(e, ERR_USAGE, "train: epochs must be at least 1");
+	if (c->lease_ms < 10 || c->session_limit_ms < c->lease_ms)
+		return err_set(e, ERR_USAGE,
+			       "federation.lease: at least 10 ms, and at most the "
+			       "limit of a session");
+	if (c->retry_min_ms == 0 || c->retry_max_ms < c->retry_min_ms)
+		return err_set(e, ERR_USAGE,
+			       "federation.retry: at least 1 ms, and the longest not "
+			       "below the shortest");
+	return check_privacy(c, e);
+}

@@ -1,0 +1,580 @@
+/* agent/spend.c - the ledger inside a session: charge before release.
+ *
+ *      writer (host)                          the other
+ *      sign; chain; COMMIT
+ *      LEDGER_ENTRY          ------------->   check rules, caps, signature
+ *                                             countersign; chain; COMMIT
+ *              <-------------------------     LEDGER_ACK
+ *      check; chain; COMMIT
+ *      go on: only now are labels granted to the conversation
+ *
+ * One entry at a time.  What a lost link leaves without a countersignature is the
+ * chain's tail; the next session begins with it (PHASE_SYNC_*). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+
+/* ---- what is left ---- */
+
+void spend_lineage(const struct agent_core *c, struct ledger_lineage *l)
+{
+	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		chains[i] = &c->peers[i]->chain;
+	ledger_lineage_sum(l, c->lineage, c->sign_public, chains, c->n_peers);
+	free(chains);
+}
+
+static uint64_t lineage_labels(const struct agent_core *c)
+{
+	struct ledger_lineage l;
+	uint64_t labels;
+
+	spend_lineage(c, &l);
+	labels = ledger_lineage_labels(&l);
+	ledger_lineage_release(&l);
+	return labels;
+}
+
+const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p)
+{
+	int side = ledger_chain_side(&p->chain, c->sign_public);
+
+	return &p->chain.account[side == 1];
+}
+
+static bool has_contract(const struct agent_core *c, const struct peer *p)
+{
+	const struct ledger_account *a = spend_account(c, p);
+
+	return a->contracted && !a->closed && memcmp(a->lineage, c->lineage, 32) == 0;
+}
+
+static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
+{
+	uint32_t t = c->config.teachers ? c->config.teachers : rows / 50;
+
+	return c->config.teachers ? t : t < 4 ? 4 : t > 250 ? 250 : t;
+}
+
+struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer *p, uint32_t rows)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	struct ledger_mechanism m = { .noise = c->config.noise,
+				      .accountant = c->config.accountant,
+				      .adjacency = LEDGER_ROW_REPLACED,
+				      .teachers = teachers_for(c, rows),
+				      .batch = c->config.ppat_batch,
+				      .dim = (uint32_t)c->best->ent_floats,
+				      .param = c->config.noise_param,
+				      .delta = c->config.delta };
+
+	return a->contracted && !a->closed ? a->mechanism : m;
+}
+
+int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
+	       struct err *e)
+{
+	return ledger_caps_from(m, c->config.epsilon_per_peer, c->config.epsilon_total, caps, e);
+}
+
+/* The contract's caps, or lower ones that the owner has set since: a contract stands for
+ * ever, but an owner who lowers the budget means every partner. */
+static int caps_now(struct agent_core *c, const struct peer *p, struct ledger_caps *caps)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	struct ledger_mechanism m = spend_mechanism(c, p, p->n_slots);
+
+	if (spend_caps(c, &m, caps, NULL) != 0)
+		return ERR_USAGE;
+	if (has_contract(c, p) && a->caps.pair < caps->pair)
+		caps->pair = a->caps.pair;
+	if (has_contract(c, p) && a->caps.lineage < caps->lineage)
+		caps->lineage = a->caps.lineage;
+	return 0;
+}
+
+uint64_t spend_left(struct agent_core *c, struct peer *p)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	uint64_t lineage = lineage_labels(c), pair, all;
+	struct ledger_caps caps;
+
+	if (caps_now(c, p, &caps) != 0)
+		return 0;
+	pair = caps.pair > a->spent ? caps.pair - a->spent : 0;
+	all = caps.lineage > lineage ? caps.lineage - lineage : 0;
+	return pair < all ? pair : all;
+}
+
+/* ---- writing an entry ---- */
+
+static void send_entry(struct agent_core *c, const struct ledger_signed *entry)
+{
+	struct session *s = c->session;
+	uint8_t wire[LEDGER_WIRE];
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	memcpy(s->entry_hash, entry->hash, 32);
+	s->entry_out = true;
+	ledger_wire_encode(entry, wire);
+	session_begin_message(c, &w, &out, NET_MSG_LEDGER_ENTRY);
+	net_put_bin(&w, "e", wire, sizeof(wire));
+	session_send(c, &w, &out);
+}
+
+static void entry_on_disk(struct agent_core *c)
+{
+	const struct ledger_chain *chain = &c->session->peer->chain;
+
+	session_ready(c);
+	send_entry(c, &chain->tail[0]);
+	session_drain(c);
+}
+
+/* Make it the chain's next entry; then(c) when both sides have it with both signatures. */
+static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
+			void (*then)(struct agent_core *c))
+{
+	struct session *s = c->session;
+	struct ledger_signed signed_entry = { .entry = *entry };
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+
+	assert(!s->entry_out && s->peer->chain.n_tail == 0);
+	ledger_sign(&signed_entry, c->sign_secret);
+	if (ledger_chain_add(&s->peer->chain, &signed_entry, &e) != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	s->entry_then = then;
+	store_batch_entry(&b, &signed_entry);
+	session_wait(c);
+	core_commit(c, &b, s, entry_on_disk);
+}
+
+static void ack_on_disk(struct agent_core *c)
+{
+	session_ready(c);
+	c->session->entry_out = false;
+	c->session->entry_then(c);
+	session_drain(c);
+}
+
+void spend_ack(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct ledger_chain *chain = &s->peer->chain;
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+	uint8_t hash[32], sig[LEDGER_SIGNATURE];
+
+	net_get_fixed(&m->body, "h", hash, 32, &e);
+	net_get_fixed(&m->body, "s", sig, sizeof(sig), &e);
+	if (e.code == 0 && (!s->entry_out || memcmp(hash, s->entry_hash, 32) != 0))
+		err_set(&e, ERR_PROTO, "an ACK for no entry of ours");
+	if (e.code == 0) {
+		s->receipt = chain->tail[0];
+		ledger_chain_countersign(chain, hash, sig, &e);
+	}
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	s->receipt.countersigned = true;
+	memcpy(s->receipt.countersignature, sig, sizeof(sig));
+	store_batch_countersign(&b, hash, sig);
+	if (s->phase == PHASE_SETTLE && s->receipt.entry.kind == LEDGER_SETTLE)
+		session_record_done(c, &b);
+	session_wait(c);
+	core_commit(c, &b, s, ack_on_disk);
+}
+
+/* ---- in step: the tails of both ---- */
+
+void spend_sync(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct ledger_chain *chain = &s->peer->chain;
+	enum phase ours = s->role == AGENT_HOST ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT;
+
+	s->entry_then = spend_sync;
+	if (s->phase == ours && chain->n_tail > 0) {
+		send_entry(c, &chain->tail[0]);
+	} else if (s->phase == PHASE_SYNC_HOST && (ours == s->phase || s->their_tail == 0)) {
+		session_goto(c, PHASE_SYNC_CLIENT);
+		spend_sync(c);
+	} else if (s->phase == PHASE_SYNC_CLIENT && (ours == s->phase || s->their_tail == 0)) {
+		session_synced(c);
+	}
+	/* else: theirs are coming */
+}
+
+/* ---- host: what a session puts on the ledger ---- */
+
+static struct ledger_draft draft(const struct agent_core *c, const struct ledger_lineage *l)
+{
+	const struct session *s = c->session;
+
+	return (struct ledger_draft){ .host = c->sign_public,
+				      .session = s->id,
+				      .lineage = l,
+				      .translator = s->record.translator,
+				      .time_ms = c->wall_ms };
+}
+
+static int reserve_entry(struct agent_core *c, uint64_t labels, struct ledger_entry *out,
+			 struct err *e)
+{
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	int status;
+
+	spend_lineage(c, &l);
+	d = draft(c, &l);
+	status = ledger_reserve(out, &c->session->peer->chain, &d, labels, e);
+	ledger_lineage_release(&l);
+	return status;
+}
+
+static void open_with_reserve(struct agent_core *c, void (*then)(struct agent_core *c))
+{
+	struct ledger_entry entry;
+	struct err e = { 0 };
+
+	if (reserve_entry(c, 0, &entry, &e) != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	c->session->opened = true;
+	write_entry(c, &entry, then);
+}
+
+static void contract(struct agent_core *c)
+{
+	const struct ppat_config *t = &c->session->terms;
+	struct peer *p = c->session->peer;
+	uint32_t rows = (t->what & PPAT_ENTITIES ? p->n_ent : 0) +
+			(t->what & PPAT_RELATIONS ? p->n_rel : 0);
+	struct ledger_mechanism m = spend_mechanism(c, p, rows);
+	struct ledger_caps caps;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+
+	spend_lineage(c, &l);
+	d = draft(c, &l);
+	if (spend_caps(c, &m, &caps, &e) == 0)
+		ledger_contract(&entry, &p->chain, &d, &m, &caps, &e);
+	ledger_lineage_release(&l);
+	if (e.code != 0)
+		session_abort(c, true, e.code, "%s", e.text);
+	else
+		write_entry(c, &entry, session_open_translator);
+}
+
+uint32_t spend_entries_first(struct agent_core *c)
+{
+	if (c->session->terms.translator == PPAT_PPAT)
+		return has_contract(c, c->session->peer) ? 0 : 1;
+	return 1;
+}
+
+void spend_opening(struct agent_core *c)
+{
+	if (c->session->terms.translator != PPAT_PPAT)
+		open_with_reserve(c, session_open_translator);
+	else if (has_contract(c, c->session->peer))
+		session_open_translator(c);
+	else
+		contract(c);
+}
+
+static void granted(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	s->reserved += s->asking;
+	s->charged += s->asking;
+	s->conv->ops->done(s->conv, 0);
+	talk_drive(c);
+}
+
+static void refused(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	s->conv->ops->done(s->conv, ERR_BUDGET);
+	talk_drive(c);
+}
+
+static void refuse(struct agent_core *c, uint32_t labels)
+{
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+
+	spend_lineage(c, &l);
+	d = draft(c, &l);
+	ledger_refuse(&entry, &c->session->peer->chain, &d, labels, &e);
+	ledger_lineage_release(&l);
+	if (e.code != 0)
+		session_abort(c, true, e.code, "%s", e.text);
+	else
+		write_entry(c, &entry, refused);
+}
+
+void spend_charge(struct agent_core *c, uint32_t labels)
+{
+	struct session *s = c->session;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+	int status = labels <= spend_left(c, s->peer) ? reserve_entry(c, labels, &entry, &e)
+						      : ERR_BUDGET;
+
+	s->asking = labels;
+	if (status == 0) {
+		s->opened = true;
+		write_entry(c, &entry, granted);
+	} else if (status == ERR_BUDGET) {
+		refuse(c, labels);
+	} else {
+		session_abort(c, true, status, "%s", e.text);
+	}
+}
+
+static void settled(struct agent_core *c)
+{
+	session_goto(c, PHASE_DONE);
+	session_finish(c);
+}
+
+static void settle_now(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct ppat_result r;
+	uint64_t rows, floats;
+	struct err e = { 0 };
+
+	ppat_result(s->conv, &r);
+	talk_disclosed(s, &rows, &floats);
+	spend_lineage(c, &l);
+	d = draft(c, &l);
+	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
+	ledger_lineage_release(&l);
+	if (e.code != 0)
+		session_abort(c, true, e.code, "%s", e.text);
+	else
+		write_entry(c, &entry, settled);
+}
+
+/* The conversation is over: settle what was reserved to what left. */
+void spend_settle(struct agent_core *c)
+{
+	session_goto(c, PHASE_SETTLE);
+	if (c->session->opened)
+		settle_now(c);
+	else /* the very first charge was refused: the session still gets its record */
+		open_with_reserve(c, settle_now);
+}
+
+/* ---- the other side: an entry comes ---- */
+
+static void send_ack(struct agent_core *c, const struct ledger_signed *entry)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	session_begin_message(c, &w, &out, NET_MSG_LEDGER_ACK);
+	net_put_bin(&w, "h", entry->hash, 32);
+	net_put_bin(&w, "s", entry->countersignature, LEDGER_SIGNATURE);
+	session_send(c, &w, &out);
+}
+
+static bool syncing(const struct session *s)
+{
+	return s->phase == (s->role == AGENT_CLIENT ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT);
+}
+
+/* What we have signed, or what has come of it on this side. */
+static void acked(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	send_ack(c, &s->receipt);
+	if (syncing(s)) {
+		if (--s->their_tail == 0)
+			spend_sync(c);
+	} else if (s->phase == PHASE_OPENING) {
+		if (--s->entries_first == 0)
+			session_goto(c, PHASE_TRANSLATE);
+		talk_drive(c);
+	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
+		session_goto(c, PHASE_SETTLE);
+		session_goto(c, PHASE_DONE);
+	}
+}
+
+static void countersign_on_disk(struct agent_core *c)
+{
+	session_ready(c);
+	acked(c);
+	session_drain(c);
+}
+
+/* Remembered beyond the session: its settle may come with the next one, after a cut. */
+void spend_note_labels(struct session *s)
+{
+	struct ppat_result r;
+
+	ppat_result(s->conv, &r);
+	memcpy(s->peer->seen_session, s->id, AGENT_SESSION);
+	s->peer->seen_labels = r.labels_drawn;
+}
+
+/* The conversation is gone, so all that can be asked is that what we saw is counted. */
+static int check_late_settle(const struct peer *p, const struct ledger_entry *entry, struct err *e)
+{
+	if (entry->kind == LEDGER_SETTLE && entry->count < p->seen_labels &&
+	    memcmp(entry->session, p->seen_session, AGENT_SESSION) == 0)
+		return err_set(e, ERR_LEDGER, "settled for fewer labels than came");
+	return 0;
+}
+
+/* A settle must say what this side has seen itself. */
+static int check_settle(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	struct ppat_result r;
+	uint64_t rows, floats;
+
+	if (s->conv == NULL || conv_want(s->conv) != CONV_OVER)
+		return err_set(e, ERR_LEDGER, "settled before the translation was over");
+	ppat_result(s->conv, &r);
+	talk_disclosed(s, &rows, &floats);
+	if (memcmp(entry->transcript, r.transcript, 32) != 0)
+		return err_set(e, ERR_LEDGER, "settled with another transcript than ours");
+	if (entry->rows != rows || entry->floats != floats)
+		return err_set(e, ERR_LEDGER, "settled with another disclosure than ours");
+	if (entry->count < r.labels_drawn)
+		return err_set(e, ERR_LEDGER, "settled for fewer labels than came");
+	return 0;
+}
+
+/* Labels cost what the contract says only if they are drawn as it says (C7), and its
+ * caps are worth what they say only if they follow from its epsilons. */
+static int check_price(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	const struct ledger_mechanism *m = &entry->mechanism;
+	const struct ppat_config *t = &s->terms;
+	bool gauss = t->mechanism == PPAT_GAUSSIAN;
+	struct ledger_caps fair;
+
+	if (t->translator != PPAT_PPAT)
+		return err_set(e, ERR_LEDGER, "labels in a session that has none");
+	if (m->noise != (gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE) || m->param != t->noise ||
+	    m->teachers != t->teachers || m->batch != t->batch || m->dim != t->host_dim)
+		return err_set(e, ERR_LEDGER, "the ledger's mechanism is not that of the session");
+	if (entry->kind != LEDGER_CONTRACT)
+		return 0;
+	if (ledger_caps_from(m, entry->caps.epsilon_pair, entry->caps.epsilon_lineage, &fair, e))
+		return e->code;
+	if (entry->caps.pair > fair.pair || entry->caps.lineage > fair.lineage)
+		return err_set(e, ERR_LEDGER, "caps of more labels than their epsilon allows");
+	return 0;
+}
+
+/* Entries that a session has room for: contract, reserve of 0, refusal, settle; and a
+ * reserve a step at most.  Each one stays on our disk for ever. */
+static uint64_t entries_max(const struct session *s)
+{
+	struct ppat_result r;
+
+	if (s->conv == NULL || s->terms.translator != PPAT_PPAT)
+		return 4;
+	ppat_result(s->conv, &r);
+	return 4 + (uint64_t)r.steps + 1;
+}
+
+static int check_in_session(const struct session *s, const struct ledger_entry *entry,
+			    struct err *e)
+{
+	bool opening = s->phase == PHASE_OPENING, now = s->phase == PHASE_TRANSLATE;
+	enum ledger_kind k = entry->kind;
+
+	if (s->role != AGENT_CLIENT || (!opening && !now))
+		return err_set(e, ERR_PROTO, "an entry at this time");
+	if (memcmp(entry->session, s->id, AGENT_SESSION) != 0)
+		return err_set(e, ERR_LEDGER, "an entry of another session");
+	if (opening ? k != LEDGER_CONTRACT && k != LEDGER_RESERVE
+		    : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE)
+		return err_set(e, ERR_LEDGER, "a %s entry at this time", ledger_kind_name(k));
+	if (s->entries >= entries_max(s))
+		return err_set(e, ERR_LEDGER, "more ledger entries than a session has");
+	if (entry->translator != s->record.translator)
+		return err_set(e, ERR_LEDGER, "an entry of another translator");
+	if (k == LEDGER_SETTLE)
+		return check_settle(s, entry, e);
+	return k == LEDGER_CONTRACT || entry->count > 0 ? check_price(s, entry, e) : 0;
+}
+
+static int check_entry(const struct agent_core *c, const struct ledger_entry *entry, struct err *e)
+{
+	const struct session *s = c->session;
+
+	if (memcmp(entry->host, s->peer->info.sign_key, 32) != 0 ||
+	    memcmp(entry->client, c->sign_public, 32) != 0)
+		return err_set(e, ERR_LEDGER, "an entry of another pair");
+	if (!syncing(s))
+		return check_in_session(s, entry, e);
+	if (s->their_tail == 0)
+		return err_set(e, ERR_PROTO, "more entries than announced");
+	return check_late_settle(s->peer, entry, e);
+}
+
+/* We have it, and they did not get our countersignature: once more. */
+static bool has_already(const struct session *s, const struct ledger_signed *entry)
+{
+	return syncing(s) && entry->entry.sequence == s->peer->chain.sequence &&
+	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
+}
+
+void spend_entry(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+	struct net_bytes wire = net_get_bin(&m->body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
+
+	if (e.code == 0)
+		ledger_wire_decode(&s->receipt, wire.base, wire.len, &e);
+	if (e.code == 0)
+		check_entry(c, &s->receipt.entry, &e);
+	if (e.code == 0)
+		ledger_countersign(&s->receipt, c->sign_secret);
+	if (e.code == 0 && has_already(s, &s->receipt)) {
+		acked(c);
+		return;
+	}
+	if (e.code == 0)
+		ledger_chain_add(&s->peer->chain, &s->receipt, &e);
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	store_batch_entry(&b, &s->receipt);
+	s->entries += !syncing(s);
+	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE)
+		session_record_done(c, &b);
+	session_wait(c);
+	core_commit(c, &b, s, countersign_on_disk);
+}

@@ -1,0 +1,242 @@
+#include "agent/start.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t ms(double seconds)
+{
+	return (uint64_t)(seconds * 1000.0 + 0.5);
+}
+
+static void set_federation(struct agent_config *a, const struct config *c)
+{
+	a->translator = (enum agent_translator)c->federation.translator;
+	a->share = (enum agent_share)c->federation.share;
+	a->aligned_share = c->federation.rows_share;
+	a->aggregate = (enum agent_aggregate)c->federation.aggregate;
+	a->rounds = (enum agent_rounds)c->federation.queue;
+	a->virtual_neighbours = c->federation.neighbours;
+	a->round_epochs = c->federation.epochs_per_round;
+	a->reset_optimizer = c->federation.reset_optimizer;
+	a->local_rounds = c->federation.local_rounds;
+	a->max_rounds = c->federation.max_rounds;
+	a->lease_ms = ms(c->federation.lease_s);
+	a->session_limit_ms = ms(c->federation.session_s);
+	a->wake_ms = ms(c->federation.sleep_s);
+	a->gather_ms = ms(c->federation.gather_s);
+}
+
+static void set_translators(struct agent_config *a, const struct config *c)
+{
+	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
+
+	a->noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE;
+	a->noise_param = gauss ? c->ppat.sigma : c->ppat.lambda;
+	a->teachers = c->ppat.teachers;
+	a->ppat_steps = c->ppat.steps;
+	a->ppat_batch = c->ppat.batch;
+	a->ppat_hidden = c->ppat.hidden;
+	a->ppat_lr = c->ppat.lr;
+	a->ppat_momentum = c->ppat.momentum;
+	a->ppat_beta = c->ppat.beta;
+	a->ppat_student_host = c->federation.student == CONFIG_STUDENT_HOST;
+	a->center_rows = c->federation.center_rows;
+	a->unit_rows = c->federation.unit_rows;
+}
+
+static void set_privacy(struct agent_config *a, const struct config *c)
+{
+	a->accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT;
+	a->delta = c->privacy.delta;
+	a->epsilon_per_peer = c->privacy.epsilon_per_peer;
+	a->epsilon_total = c->privacy.epsilon_total;
+	a->reserve_labels = c->privacy.reserve_labels;
+}
+
+int start_settings(struct agent_config *out, const struct config *c, struct err *e)
+{
+	agent_config_defaults(out);
+	if (strlen(c->name) >= sizeof(out->name))
+		return err_set(e, ERR_USAGE, "name: at most %zu bytes", sizeof(out->name) - 1);
+	snprintf(out->name, sizeof(out->name), "%s", c->name);
+	snprintf(out->address, sizeof(out->address), "%s", c->advertise);
+	config_score_name(c, out->protocol);
+	out->seed = c->train.kge.seed;
+	out->first_epochs = c->train.epochs;
+	out->eval_every = c->train.eval_every;
+	out->patience = c->train.patience;
+	set_federation(out, c);
+	set_translators(out, c);
+	set_privacy(out, c);
+	return agent_config_check(out, e);
+}
+
+/* ---- names ---- */
+
+int start_read_aliases(struct start_aliases *a, struct store *s, const struct kge_graph *g,
+		       const uint8_t peer[STORE_KEY], struct err *e)
+{
+	int rc;
+
+	memset(a, 0, sizeof(*a));
+	memcpy(a->peer, peer, STORE_KEY);
+	rc = store_load_names(s, g, NULL, &a->common, e);
+	return rc != 0 ? rc : store_load_names(s, g, peer, &a->to, e);
+}
+
+void start_aliases_release(struct start_aliases *a)
+{
+	store_names_release(&a->to);
+	store_names_release(&a->common);
+}
+
+/* An alias is where the name toward this peer differs from that toward everybody. */
+void start_use_aliases(struct start *s, const struct start_aliases *a)
+{
+	const struct store_names *to = &a->to, *common = &a->common;
+
+	for (uint32_t id = 0; id < to->n_ent; id++)
+		if (to->ent_len[id] != common->ent_len[id] ||
+		    memcmp(to->ent[id], common->ent[id], to->ent_len[id]) != 0)
+			agent_names_alias(s->names, a->peer, 'e', id, to->ent[id], to->ent_len[id]);
+	for (uint32_t id = 0; id < to->n_rel; id++)
+		if (to->rel_len[id] != common->rel_len[id] ||
+		    memcmp(to->rel[id], common->rel[id], to->rel_len[id]) != 0)
+			agent_names_alias(s->names, a->peer, 'r', id, to->rel[id], to->rel_len[id]);
+}
+
+static void add_common_aliases(struct start *s, const struct store_names *to)
+{
+	size_t len;
+
+	for (uint32_t id = 0; id < to->n_ent; id++) {
+		const char *own = kge_vocab_name(s->graph->entities, id, &len);
+
+		if (len != to->ent_len[id] || memcmp(own, to->ent[id], len) != 0)
+			agent_names_alias(s->names, NULL, 'e', id, to->ent[id], to->ent_len[id]);
+	}
+	for (uint32_t id = 0; id < to->n_rel; id++) {
+		const char *own = kge_vocab_name(s->graph->relations, id, &len);
+
+		if (len != to->rel_len[id] || memcmp(own, to->rel[id], len) != 0)
+			agent_names_alias(s->names, NULL, 'r', id, to->rel[id], to->rel_len[id]);
+	}
+}
+
+static int load_names(struct start *s, struct store *store, struct err *e)
+{
+	struct store_names common = { 0 };
+	int rc = store_load_names(store, s->graph, NULL, &common, e);
+
+	s->names = agent_names_new(s->graph);
+	if (rc == 0)
+		add_common_aliases(s, &common);
+	store_names_release(&common);
+	for (size_t i = 0; i < s->saved.n_peers && rc == 0; i++) {
+		struct start_aliases a;
+
+		rc = start_read_aliases(&a, store, s->graph, s->saved.peers[i].key, e);
+		if (rc == 0)
+			start_use_aliases(s, &a);
+		start_aliases_release(&a);
+	}
+	return rc;
+}
+
+/* ---- tables ---- */
+
+static int check_shape(const struct kge_emb *m, const struct config *c, struct err *e)
+{
+	if (strcmp(m->model->name, c->model.kind) == 0 && m->dim == c->model.dim)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the best state is %s of dim %zu, agent.yaml says %s of dim %u: put the old "
+		       "values back, or begin again with fkge train --fresh",
+		       m->model->name, m->dim, c->model.kind, c->model.dim);
+}
+
+/* The best checkpoint's; fresh ones from the seed if there is none.  A best score
+ * that means something else than ours would lie to backtracking. */
+static int load_tables(struct start *s, const struct folder *f, struct err *e)
+{
+	const struct config *c = &f->config;
+	struct store_checkpoint info;
+	struct rng r;
+	int rc = store_restore(f->store, 0, &s->best, &info, e);
+
+	if (rc == ERR_NOTFOUND) {
+		rng_seed(&r, c->train.kge.seed);
+		s->best = kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
+				      kge_vocab_count(s->graph->entities),
+				      kge_vocab_count(s->graph->relations), &r);
+		return 0;
+	}
+	if (rc == 0 && strcmp(info.protocol, s->settings.protocol) != 0)
+		return err_set(
+			e, ERR_USAGE,
+			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
+			"fkge train --rounds 1, or put the old value back",
+			info.protocol, s->settings.protocol);
+	return rc == 0 ? check_shape(s->best, c, e) : rc;
+}
+
+void start_lineage(const struct identity *id, uint8_t out[32])
+{
+	static const char domain[] = "fkge lineage 1";
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	crypto_generichash_update(&h, (const unsigned char *)domain, sizeof(domain) - 1);
+	crypto_generichash_update(&h, id->sign_key, IDENTITY_KEY);
+	crypto_generichash_final(&h, out, 32);
+}
+
+static int load_graph(struct start *s, const struct folder *f, struct err *e)
+{
+	int rc = store_load_graph(f->store, &s->graph, e);
+
+	if (rc == ERR_NOTFOUND)
+		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
+			       f->path, f->path);
+	if (rc == 0 && s->graph->split[KGE_VALID].n == 0)
+		return err_set(e, ERR_INPUT,
+			       "the graph has no valid split, by which better and worse "
+			       "are told; import one with valid triples");
+	return rc;
+}
+
+int start_load(struct start *s, struct folder *f, struct err *e)
+{
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	rc = start_settings(&s->settings, &f->config, e);
+	if (rc == 0)
+		rc = load_graph(s, f, e);
+	if (rc == 0)
+		rc = store_load_core(f->store, &s->saved, e);
+	if (rc == 0)
+		rc = load_names(s, f->store, e);
+	if (rc == 0)
+		rc = load_tables(s, f, e);
+	start_lineage(f->identity, s->lineage);
+	if (rc == 0)
+		s->learner =
+			agent_learner_new(&f->config.train.kge, s->graph,
+					  config_protocol(&f->config), f->config.eval.valid_limit);
+	if (rc != 0)
+		start_release(s);
+	return rc;
+}
+
+void start_release(struct start *s)
+{
+	agent_learner_free(s->learner);
+	if (s->names != NULL)
+		agent_names_free(s->names);
+	kge_emb_free(s->best);
+	store_core_release(&s->saved);
+	kge_graph_free(s->graph);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,42 @@
+/* agent/start.h - what a core starts from: settings out of agent.yaml, the rest out of the store.
+ */
+#ifndef AGENT_START_H
+#define AGENT_START_H
+
+#include "agent/core.h"
+#include "agent/folder.h"
+#include "agent/learner.h"
+#include "agent/names.h"
+
+struct start {
+	struct agent_config settings;
+	struct kge_graph *graph;
+	struct agent_names *names;
+	struct agent_learner_kge *learner;
+	struct store_core saved;
+	struct kge_emb *best; /* taken over by the core; then NULL */
+	/* Our data as the ledger counts it.  One for the life of the agent: neither
+	 * retraining nor a new import resets what has been spent (methods 3.3, C6). */
+	uint8_t lineage[32];
+};
+
+/* Our data as the ledger counts it: a hash of the signing key. */
+void start_lineage(const struct identity *id, uint8_t out[32]);
+/* The core's settings; ERR_USAGE when they contradict each other. */
+int start_settings(struct agent_config *out, const struct config *c, struct err *e);
+/* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
+int start_load(struct start *s, struct folder *f, struct err *e);
+void start_release(struct start *s);
+
+/* The alias table toward one peer, for one that is added later: read on the thread
+ * that has the store, put into names on the one that has the core. */
+struct start_aliases {
+	uint8_t peer[STORE_KEY];
+	struct store_names to, common; /* toward it; toward everybody */
+};
+int start_read_aliases(struct start_aliases *a, struct store *s, const struct kge_graph *g,
+		       const uint8_t peer[STORE_KEY], struct err *e);
+void start_use_aliases(struct start *s, const struct start_aliases *a);
+void start_aliases_release(struct start_aliases *a);
+
+#endif

@@ -1,0 +1,386 @@
+/* agent/state.h - the core's own data.  Only agent/core*.c include this.
+ *
+ * core.c      the one way in; what to do next; commits, jobs, timers
+ * learn.c     training, validation, backtracking, rounds
+ * peers.c     links, HELLO, signals and their queue, member records
+ * session.c   one session from PROPOSE to DONE or ABORT
+ * talk.c      the conversations inside a session: intersection, translation
+ * spend.c     the ledger inside a session: entries, countersignatures, caps
+ * gossip.c    records of members, passed on
+ * keep.c      what is kept on disk besides: the core's own small record
+ */
+#ifndef AGENT_STATE_H
+#define AGENT_STATE_H
+
+#include "agent/core.h"
+#include "agent/member.h"
+#include "agent/names.h"
+#include "base/buf.h"
+#include "base/conv.h"
+#include "kge/model.h"
+#include "net/msg.h"
+#include "ppat/config.h"
+#include "ppat/session.h"
+#include "store/store.h"
+
+enum {
+	AGENT_PROTOCOL = 1,   /* version of what the core says on a link */
+	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
+	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
+	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */
+	MEMBERS_MAX = 128,    /* records of members that we keep */
+	GOSSIP_BYTES = 200000,
+	SEEN_MAX = 64,
+	PARCEL_COST = sizeof(void *) + sizeof(size_t) + 32, /* memory beside its bytes */
+	TELL_EVERY_MS = 1000,	/* a peer's troubles and records of members: no more often */
+	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
+	CONV_PSI = 1,
+	CONV_TRANSLATE = 2,
+};
+
+/* ---- peers ---- */
+
+struct parcel { /* one message that waits; a list */
+	struct parcel *next;
+	size_t n;
+	uint8_t bytes[];
+};
+
+struct parcels {
+	struct parcel *first, **end;
+	size_t bytes;
+};
+
+struct peer {
+	struct store_peer info;
+	bool linked;
+	bool overflow; /* does not take what we send: the link must go */
+	bool greeted;  /* its HELLO came on this link */
+	struct parcels outbox;
+	struct ledger_chain chain;
+	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
+	uint64_t seen_labels;		     /* ... and how many came */
+	/* alignment: current when the versions are those of now */
+	uint8_t version[32]; /* of our names toward it */
+	bool aligned;
+	uint8_t aligned_ours[32], aligned_theirs[32], digest[32];
+	struct store_slot *slots;
+	uint32_t n_slots, n_ent, n_rel;
+	bool unusable;		    /* nothing of it can be translated */
+	uint8_t version_theirs[32]; /* as last heard */
+	/* its signal in our queue */
+	bool queued, in_round;
+	bool owed;	/* we deferred it: tell it when we are free */
+	uint64_t place; /* in the queue: lower goes first */
+	uint64_t not_before_ms;
+	uint32_t failures;   /* in a row, deferrals included: for the backoff */
+	uint32_t failed_row; /* sessions that failed in a row */
+	uint64_t signalled;  /* serial of its best that it last told us of */
+	uint64_t served;     /* serial of its best that we last made use of */
+	uint64_t served_now; /* ... in the round under way */
+	/* what it may not do before: a partner may be broken or hostile */
+	uint64_t hurry_ms;    /* make us forget the backoff by a signal */
+	uint64_t rest_ms;     /* have a session, after one that came to nothing */
+	uint64_t serve_ms;    /* have our tables again */
+	uint64_t members_ms;  /* tell us of members */
+	uint64_t notice_ms;   /* be told of to the owner, but for a few in advance */
+	uint64_t given;	      /* serial of our best that it last had ... */
+	uint32_t given_again; /* ... and how often again */
+	/* for the owner */
+	char trouble[AGENT_TEXT_MAX];
+	uint64_t sessions, failed, bytes_in, bytes_out;
+};
+
+/* ---- one session ---- */
+
+enum phase {
+	PHASE_PROPOSED,	   /* host: waits for the answer */
+	PHASE_SYNC_HOST,   /* entries of the host that the client has not countersigned */
+	PHASE_SYNC_CLIENT, /* the same of the client */
+	PHASE_PSI,
+	PHASE_ALIGNED, /* alignment going to disk, or known: who goes on is the host */
+	PHASE_TERMS,   /* host: config sent, waits for the answer; client: conversation made */
+	PHASE_OPENING, /* contract, and Procrustes' reserve of 0 */
+	PHASE_TRANSLATE,
+	PHASE_SETTLE,
+	PHASE_DONE, /* client: everything on disk, waits for DONE */
+	PHASES,
+};
+
+struct session {
+	uint8_t id[AGENT_SESSION];
+	uint64_t serial; /* of this process: tells a late commit of an earlier session */
+	struct peer *peer;
+	enum agent_role role;
+	enum phase phase;
+	struct store_session record;
+	uint64_t started_ms, heard_ms, told_ms; /* told: when we last said something */
+	bool waiting; /* a commit or job of this session is under way: messages wait */
+	struct parcels inbox;
+	bool draining; /* the inbox is being handled: not again from within */
+	/* agreed at the start */
+	bool run_psi;
+	uint32_t their_tail; /* entries that they will send first */
+	uint32_t our_tail;   /* ... and we */
+	uint32_t their_ent_floats, their_rel_floats;
+	bool their_virtual;
+	uint64_t their_serial; /* host: of the client's best */
+	/* conversations */
+	struct conv *conv;
+	uint8_t conv_number;
+	bool work_failed; /* its error may say something of our rows: not for the peer */
+	struct ppat_config terms;
+	struct ppat_virtual *neighbours;
+	uint32_t entries_first; /* client: entries to come before translation starts */
+	uint64_t entries;	/* client: that came in this session, those in step aside */
+	/* labels */
+	uint64_t reserved; /* by this session, on the ledger */
+	uint64_t charged;  /* of those, granted to the conversation */
+	uint64_t asking;   /* labels of the charge under way */
+	/* the entry that waits for its countersignature */
+	bool entry_out;
+	uint8_t entry_hash[32];
+	void (*entry_then)(struct agent_core *c);
+	struct ledger_signed receipt; /* the settle entry with both signatures */
+	bool opened;		      /* a reserve of this session is on the ledger */
+	bool recorded;		      /* on disk, to be closed there */
+};
+
+/* ---- the core ---- */
+
+enum doing {
+	DOING_NOTHING,
+	DOING_SESSION,
+	DOING_AGGREGATE,
+	DOING_TRAIN,
+	DOING_EVALUATE,
+	DOING_SAVE,
+};
+
+enum training { TRAINING_FIRST, TRAINING_ROUND, TRAINING_LOCAL };
+
+struct waiting_commit {
+	uint64_t ticket, session; /* serial of the session, 0: of none */
+	void (*then)(struct agent_core *c);
+};
+
+/* Virtual neighbours that came with a translation: kept until the round is trained. */
+struct neighbours {
+	struct conv *conv; /* owns `v` */
+	const struct ppat_virtual *v;
+	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or KGE_NONE */
+};
+
+struct known {
+	struct agent_member member;
+	struct buf record; /* as it was signed */
+};
+
+struct agent_core {
+	struct agent_config config;
+	struct agent_io io;
+	const struct agent_learner *learner;
+	const struct kge_graph *graph;
+	const struct agent_names *names;
+	uint8_t key[AGENT_KEY], sign_public[32], sign_secret[64], lineage[32];
+	uint8_t names_secret[32]; /* keys the versions of our name sets */
+	/* time of the event under way */
+	uint64_t now_ms;
+	int64_t wall_ms;
+	/* tables: best is never changed but by a better one; work is what is tried */
+	struct kge_emb *best, *work;
+	bool has_best;
+	double best_score;
+	uint64_t best_serial, epochs; /* epochs: that made the best */
+	uint8_t best_digest[32];
+	/* learning */
+	enum doing doing;
+	enum training training;
+	bool trained;	      /* the first training is over */
+	uint32_t first_done;  /* its epochs so far */
+	uint32_t first_worse; /* its looks without a better score */
+	uint32_t local_left;
+	uint64_t tried_epochs; /* in work since it was best */
+	/* of the job under way: set before it starts, read by its worker */
+	uint32_t job_epochs;
+	bool job_reset;
+	struct neighbours *neighbours; /* of the round under way */
+	size_t n_neighbours;
+	uint32_t in_round; /* translations in work that wait for training */
+	uint64_t gather_until_ms;
+	uint16_t *taken; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
+	uint64_t rounds, lone_rounds, improved, sessions;
+	bool must_signal;	 /* a best that peers don't know of */
+	uint8_t kept_digest[32]; /* of the best tables when the core's record was written */
+	uint64_t signal_serial;
+	bool train_now; /* the owner asked */
+	bool asleep, started, stopping, stopped;
+	/* peers and the session */
+	struct peer **peers;
+	size_t n_peers;
+	uint64_t next_place;
+	struct session *session;
+	uint64_t session_serial;
+	uint8_t seen[SEEN_MAX][AGENT_SESSION]; /* proposals accepted: none twice */
+	/* commits and jobs under way */
+	struct waiting_commit *commits;
+	size_t n_commits;
+	uint64_t next_ticket, next_job;
+	struct agent_job *job; /* of learning or of the session */
+	size_t orphans;	       /* jobs of sessions that are over */
+	bool failed_store;
+	struct known *known; /* members that we have records of */
+	size_t n_known;
+	struct store_batch at_start; /* what START commits */
+};
+
+/* ---- core.c ---- */
+
+/* Ask for the batch; then(c) once it is on disk, unless its session is over by then.
+ * then may be NULL. */
+void core_commit(struct agent_core *c, struct store_batch *b, struct session *s,
+		 void (*then)(struct agent_core *c));
+void core_start_job(struct agent_core *c, enum agent_job_kind kind,
+		    int (*run)(struct agent_job *job), void *subject);
+void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
+		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+uint64_t core_random(struct agent_core *c);
+/* ms, plus up to as much again half, so that two who collided do not again. */
+uint64_t core_jitter(struct agent_core *c, uint64_t ms);
+void parcels_add(struct parcels *l, const uint8_t *bytes, size_t n);
+struct parcel *parcels_take(struct parcels *l); /* free() it; NULL when empty */
+void parcels_release(struct parcels *l);
+
+/* ---- learn.c ---- */
+
+void learn_first(struct agent_core *c);
+void learn_round(struct agent_core *c); /* over what is aggregated in work */
+void learn_local(struct agent_core *c);
+bool learn_hosts(const struct agent_core *c); /* false: max_rounds reached, client only */
+void learn_job_done(struct agent_core *c, struct agent_job *job);
+/* The session is over with a translation: aggregate it into work. */
+void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv);
+
+void learn_release(struct agent_core *c);
+
+/* ---- peers.c ---- */
+
+/* Local ids by slot, KGE_NONE where the slot is of the other kind; free() both. */
+void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel);
+struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
+struct peer *peer_new(struct agent_core *c, const struct store_peer *info);
+void peer_free(struct peer *p);
+static inline bool peer_listed(const struct peer *p)
+{
+	return p->info.status == STORE_LISTED;
+}
+void peer_send(struct agent_core *c, struct peer *p, struct buf *message); /* releases it */
+void peer_link_up(struct agent_core *c, struct peer *p);
+void peer_link_down(struct agent_core *c, struct peer *p);
+void peer_writable(struct agent_core *c, struct peer *p);
+void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m);
+void peer_signal(struct agent_core *c, struct peer *p, const struct net_msg *m);
+void peer_added(struct agent_core *c, const struct agent_event *e);
+void peer_revoked(struct agent_core *c, const struct agent_event *e);
+void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Alignment known and, as far as we have heard, current. */
+bool peer_aligned(const struct peer *p);
+bool peer_nothing_shared(const struct peer *p);
+/* Put the alignment in place; slots are copied. */
+void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32],
+		const uint8_t digest[32], const struct store_slot *slots, uint32_t n);
+/* The peer whose signal is next, NULL if none can be served now; *wait_ms is when
+ * another look pays (UINT64_MAX: not before something happens). */
+struct peer *queue_next(struct agent_core *c, uint64_t *wait_ms);
+void queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
+void queue_drop(struct agent_core *c, struct peer *p); /* commits */
+void queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
+/* A session of so many ms came to nothing: others and our own work first. */
+void peer_rest(struct agent_core *c, struct peer *p, uint64_t spent_ms);
+/* It has had our tables: again at once when they are better, else ever later. */
+void peer_served(struct agent_core *c, struct peer *p);
+/* How long it has to wait before it may be our host; 0: not at all. */
+uint64_t peer_must_wait(const struct agent_core *c, const struct peer *p);
+void signal_all(struct agent_core *c);
+/* Those that we deferred hear that we are free, so that they need not guess when. */
+void signal_owed(struct agent_core *c);
+
+/* ---- gossip.c ---- */
+
+void gossip_load(struct agent_core *c, const struct store_core *saved);
+void gossip_release(struct agent_core *c);
+void gossip_send(struct agent_core *c, struct peer *p);
+void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m);
+
+/* ---- session.c ---- */
+
+void session_propose(struct agent_core *c, struct peer *p);
+void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m);
+/* Any other message of a session; bytes are the whole message. */
+void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		     const uint8_t *bytes, size_t n);
+void session_link_down(struct agent_core *c, struct peer *p);
+void session_lease(struct agent_core *c);
+void session_working(struct agent_core *c);
+/* Ends it on this side; with tell the peer gets ABORT. */
+void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The same when `why` may say something of our rows: the peer hears that it is over. */
+void session_abort_private(struct agent_core *c, int code, const char *why);
+void session_goto(struct agent_core *c, enum phase to);
+void session_wait(struct agent_core *c);  /* messages wait until ... */
+void session_ready(struct agent_core *c); /* ... here */
+void session_drain(struct agent_core *c); /* and are handled now */
+void session_begin_message(struct agent_core *c, struct net_writer *w, struct buf *out,
+			   enum net_msg_type type);
+void session_send(struct agent_core *c, struct net_writer *w, struct buf *out);
+/* The ledger of both is in step: what comes after the two sync phases. */
+void session_synced(struct agent_core *c);
+void session_aligned(struct agent_core *c);
+void session_record_done(struct agent_core *c, struct store_batch *b);
+void session_open_translator(struct agent_core *c); /* host, entries done */
+void session_finish(struct agent_core *c);	    /* host, settled */
+void session_free(struct session *s);		    /* NULL is fine */
+const char *phase_name(enum phase p);
+
+/* ---- talk.c ---- */
+
+void talk_psi(struct agent_core *c);
+/* Fill s->terms (host) after alignment; ERR_* when translation is impossible. */
+int talk_terms(struct agent_core *c, struct err *e);
+int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e); /* client */
+int talk_open(struct agent_core *c, struct err *e); /* the translator, either role */
+void talk_drive(struct agent_core *c);
+/* The conversation has something to send and the link is full: messages wait. */
+bool talk_blocked(const struct agent_core *c);
+void talk_received(struct agent_core *c, const struct net_msg *m);
+void talk_job_done(struct agent_core *c, struct agent_job *job);
+void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats);
+
+/* ---- spend.c ---- */
+
+void spend_sync(struct agent_core *c);		    /* send our tail, one by one, then go on */
+void spend_opening(struct agent_core *c);	    /* host: contract if needed, reserve of 0 */
+uint32_t spend_entries_first(struct agent_core *c); /* ... how many that will be */
+void spend_charge(struct agent_core *c, uint32_t labels);
+void spend_note_labels(struct session *s); /* client: how many have come */
+void spend_settle(struct agent_core *c);
+void spend_entry(struct agent_core *c, const struct net_msg *m); /* LEDGER_ENTRY */
+void spend_ack(struct agent_core *c, const struct net_msg *m);	 /* LEDGER_ACK */
+/* Ours toward p. */
+const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p);
+/* Labels that may still be reserved toward p, by the contract or by the settings. */
+uint64_t spend_left(struct agent_core *c, struct peer *p);
+struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer *p, uint32_t rows);
+/* What our data has spent toward everybody; release it. */
+void spend_lineage(const struct agent_core *c, struct ledger_lineage *l);
+int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
+	       struct err *e);
+
+/* ---- keep.c ---- */
+
+void keep_add(struct agent_core *c, struct store_batch *b); /* the record, as it is now */
+int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e);
+
+#endif

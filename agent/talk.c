@@ -1,0 +1,392 @@
+/* agent/talk.c - the conversations inside a session: which names do we share, and the
+ * translation of the client's rows.  Grants what a conversation wants (base/conv.h). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "net/psi.h"
+#include "ppat/virtual.h"
+
+enum { VIRTUAL_PER_SLOT = 4 };
+
+static bool shares(const struct agent_core *c, enum agent_share what)
+{
+	return c->config.share == AGENT_SHARE_BOTH || c->config.share == what;
+}
+
+/* ---- intersection ---- */
+
+void talk_psi(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct net_psi_config config = {
+		.role = s->role == AGENT_HOST ? NET_PSI_INITIATOR : NET_PSI_RESPONDER,
+		.threads = 1,
+		.draw = c->io.draw,
+		.draw_ctx = c->io.ctx,
+	};
+	struct err e = { 0 };
+	size_t n;
+	struct agent_name *own =
+		agent_names_toward(c->names, s->peer->info.key, shares(c, AGENT_SHARE_ENTITIES),
+				   shares(c, AGENT_SHARE_RELATIONS), &n);
+	struct net_psi_name *names = mem_array(n + 1, sizeof(*names));
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct net_psi_name){ own[i].tag, own[i].id, own[i].text, own[i].len };
+	s->conv_number = CONV_PSI;
+	net_psi_new(&config, names, n, &s->conv, &e);
+	free(names);
+	free(own);
+	if (e.code != 0)
+		session_abort(c, true, e.code, "%s", e.text);
+	else
+		talk_drive(c);
+}
+
+static void alignment_on_disk(struct agent_core *c)
+{
+	session_ready(c);
+	session_goto(c, PHASE_ALIGNED);
+	session_aligned(c);
+	session_drain(c);
+}
+
+static void psi_over(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct peer *p = s->peer;
+	const struct net_psi_result *r = net_psi_result(s->conv);
+	struct store_alignment a = { .n = (uint32_t)r->n_slots };
+	struct store_slot *slots = mem_array(r->n_slots + 1, sizeof(*slots));
+	struct store_batch b = { 0 };
+
+	for (size_t i = 0; i < r->n_slots; i++)
+		slots[i] = (struct store_slot){ r->slots[i].id, r->slots[i].tag };
+	peer_align(p, p->version, p->version_theirs, r->digest, slots, a.n);
+	memcpy(a.peer, p->info.key, 32);
+	memcpy(a.version, p->version, 32);
+	memcpy(a.digest, r->digest, 32);
+	a.slots = slots;
+	store_batch_alignment(&b, &a);
+	keep_add(c, &b);
+	conv_free(s->conv);
+	s->conv = NULL;
+	free(slots);
+	session_wait(c);
+	core_commit(c, &b, s, alignment_on_disk);
+}
+
+/* ---- terms of a translation ---- */
+
+/* Relation rows join the entities' matrix if they are as wide, on both sides. */
+static bool relations_fit(const struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	return c->best->rel_floats == c->best->ent_floats &&
+	       s->their_rel_floats == s->their_ent_floats;
+}
+
+static uint32_t what_fits(const struct agent_core *c)
+{
+	const struct peer *p = c->session->peer;
+	uint32_t what = 0;
+
+	if (shares(c, AGENT_SHARE_ENTITIES) && p->n_ent > 0)
+		what |= PPAT_ENTITIES;
+	if (shares(c, AGENT_SHARE_RELATIONS) && p->n_rel > 0 && relations_fit(c))
+		what |= PPAT_RELATIONS;
+	return what;
+}
+
+static void terms_procrustes(const struct agent_core *c, struct ppat_config *t)
+{
+	if (c->config.center_rows)
+		t->center = 1;
+	if (c->config.unit_rows)
+		t->scale = PPAT_SCALE_UNIT;
+}
+
+/* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
+static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
+{
+	struct ledger_mechanism m = spend_mechanism(c, c->session->peer, rows);
+	uint64_t left = spend_left(c, c->session->peer), most;
+
+	if (m.dim != t->host_dim)
+		return err_set(e, ERR_REFUSED,
+			       "the contract is about rows of %u floats and ours have %u now: go "
+			       "back to that dimension, or translate with procrustes",
+			       m.dim, t->host_dim);
+	if (left < m.batch)
+		return err_set(e, ERR_BUDGET,
+			       "privacy budget exhausted: no labels are left for a batch of %u",
+			       m.batch);
+	t->teachers = m.teachers;
+	t->batch = m.batch;
+	t->mechanism = m.noise == LEDGER_GAUSSIAN ? PPAT_GAUSSIAN : PPAT_LAPLACE;
+	t->noise = m.param;
+	t->student = c->config.ppat_student_host ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
+	t->teacher_hidden = t->student_hidden = c->config.ppat_hidden;
+	t->steps = c->config.ppat_steps;
+	t->lr = c->config.ppat_lr;
+	t->momentum = c->config.ppat_momentum;
+	t->beta = c->config.ppat_beta;
+	most = (uint64_t)t->steps * t->batch;
+	t->max_labels = (uint32_t)(left < most ? left : most);
+	t->reserve_labels =
+		c->config.reserve_labels > t->batch ? c->config.reserve_labels : t->batch;
+	if (c->config.unit_rows)
+		t->scale = PPAT_SCALE_UNIT;
+	return 0;
+}
+
+int talk_terms(struct agent_core *c, struct err *e)
+{
+	struct session *s = c->session;
+	struct peer *p = s->peer;
+	struct ppat_config *t = &s->terms;
+	uint32_t what = what_fits(c), rows = 0;
+
+	if (what == 0)
+		return err_set(e, ERR_NOTFOUND, "nothing is shared");
+	rows += what & PPAT_ENTITIES ? p->n_ent : 0;
+	rows += what & PPAT_RELATIONS ? p->n_rel : 0;
+	ppat_config_defaults(t, c->config.translator == AGENT_PPAT ? PPAT_PPAT : PPAT_PROCRUSTES,
+			     p->n_slots, s->their_ent_floats, (uint32_t)c->best->ent_floats);
+	t->what = what;
+	t->share = c->config.aligned_share;
+	t->student_seed = core_random(c);
+	t->select_seed = core_random(c);
+	if (c->config.virtual_neighbours && s->their_virtual)
+		t->max_virtual = VIRTUAL_PER_SLOT * p->n_slots < PPAT_VIRTUAL_MAX
+					 ? VIRTUAL_PER_SLOT * p->n_slots
+					 : PPAT_VIRTUAL_MAX;
+	if (t->translator == PPAT_PROCRUSTES)
+		terms_procrustes(c, t);
+	else if (terms_ppat(c, t, rows, e) != 0)
+		return e->code;
+	return ppat_config_check(t, e);
+}
+
+int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e)
+{
+	const struct session *s = c->session;
+	uint32_t proposed = s->record.translator == LEDGER_PPAT ? PPAT_PPAT : PPAT_PROCRUSTES;
+
+	if (t->translator != proposed)
+		return err_set(e, ERR_PROTO, "another translator than was proposed");
+	if (t->slots != s->peer->n_slots || t->client_dim != c->best->ent_floats ||
+	    t->host_dim != s->their_ent_floats)
+		return err_set(e, ERR_PROTO, "terms for other tables than ours");
+	if ((t->what & ~what_fits(c)) != 0)
+		return err_set(e, ERR_REFUSED, "terms ask for rows that we do not share");
+	if (t->max_virtual > 0 && !c->config.virtual_neighbours)
+		return err_set(e, ERR_REFUSED, "we do not send virtual neighbours");
+	return 0;
+}
+
+/* ---- the translator ---- */
+
+/* Relation rows of another width stay zero: `what` leaves them out. */
+static void gather_rows(const struct agent_core *c, const struct kge_emb *tables,
+			const struct peer *p, float *rows, uint8_t *tags, uint64_t *ids)
+{
+	size_t dim = tables->ent_floats;
+
+	for (uint32_t i = 0; i < p->n_slots; i++) {
+		const struct store_slot *k = &p->slots[i];
+		const float *row = NULL;
+
+		tags[i] = (uint8_t)k->tag;
+		ids[i] = (uint64_t)(uint8_t)k->tag << 32 | k->id;
+		if (k->tag == 'e')
+			row = kge_ent(tables, k->id);
+		else if (c->best->rel_floats == dim)
+			row = kge_rel(tables, k->id);
+		if (row)
+			memcpy(rows + (size_t)i * dim, row, dim * sizeof(*rows));
+	}
+}
+
+static struct ppat_virtual *gather_neighbours(const struct agent_core *c)
+{
+	const struct session *s = c->session;
+	const struct peer *p = s->peer;
+	uint32_t *ent, *rel;
+	struct ppat_virtual *v;
+
+	if (s->role != AGENT_CLIENT || s->terms.max_virtual == 0)
+		return NULL;
+	peer_slot_ids(p, &ent, &rel);
+	v = ppat_virtual_gather(c->graph, c->best, ent, rel, p->n_slots, s->terms.max_virtual);
+	free(ent);
+	free(rel);
+	return v;
+}
+
+int talk_open(struct agent_core *c, struct err *e)
+{
+	struct session *s = c->session;
+	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : c->best;
+	size_t n = s->peer->n_slots, dim = tables->ent_floats;
+	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx } };
+	float *rows = mem_array(n * dim + 1, sizeof(*rows));
+	uint8_t *tags = mem_array(n + 1, 1);
+	uint64_t *ids = mem_array(n + 1, sizeof(*ids));
+	struct ppat_rows in = { rows, tags, ids, n, dim };
+
+	gather_rows(c, tables, s->peer, rows, tags, ids);
+	s->neighbours = gather_neighbours(c);
+	env.neighbours = s->neighbours;
+	s->conv_number = CONV_TRANSLATE;
+	s->conv =
+		ppat_open(s->role == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT, &s->terms, &in, &env, e);
+	free(rows);
+	free(tags);
+	free(ids);
+	if (s->conv)
+		return 0;
+	return e->code ? e->code : err_set(e, ERR_FAIL, "the translator did not open");
+}
+
+/* What the client has sent of its rows: the aligned ones at the end, those of virtual
+ * neighbours, and each batch of PPAT's training. */
+void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
+{
+	const struct ppat_virtual *v = s->neighbours;
+	struct ppat_result r;
+	uint64_t batches = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
+
+	ppat_result(s->conv, &r);
+	if (s->role == AGENT_HOST)
+		v = r.neighbours;
+	if (s->terms.translator == PPAT_PPAT) {
+		batches = (uint64_t)r.steps * s->terms.batch;
+		width = s->terms.host_dim;
+	}
+	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
+	*floats = (*rows + batches) * width;
+}
+
+/* ---- granting wishes ---- */
+
+static int run_conv(struct agent_job *job)
+{
+	struct conv *conv = job->subject;
+
+	return conv->ops->work(conv);
+}
+
+static void talk_send(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct conv_message m = s->conv->ops->outgoing(s->conv);
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	session_begin_message(c, &w, &out, NET_MSG_CONV);
+	net_put_uint(&w, "c", s->conv_number);
+	net_put_uint(&w, "k", m.kind);
+	net_put_bin(&w, "b", m.base, m.len);
+	session_send(c, &w, &out);
+	s->conv->ops->done(s->conv, 0);
+}
+
+static void talk_over(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct err e = { 0 };
+	int status = s->conv->ops->status(s->conv, &e);
+
+	if (status != 0 && s->work_failed)
+		session_abort_private(c, status, e.text[0] ? e.text : err_text(status));
+	else if (status != 0)
+		session_abort(c, true, status, "%s: %s", s->conv->ops->name,
+			      e.text[0] ? e.text : err_text(status));
+	else if (s->conv_number == CONV_PSI)
+		psi_over(c);
+	else if (s->role == AGENT_HOST)
+		spend_settle(c);
+	/* the client waits for the settle entry */
+}
+
+static bool talking(const struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	return s && s->conv && !s->waiting && !s->entry_out &&
+	       (s->phase == PHASE_PSI || s->phase == PHASE_TRANSLATE);
+}
+
+bool talk_blocked(const struct agent_core *c)
+{
+	return talking(c) && conv_want(c->session->conv) == CONV_SEND;
+}
+
+void talk_drive(struct agent_core *c)
+{
+	while (talking(c)) {
+		struct session *s = c->session;
+
+		switch (conv_want(s->conv)) {
+		case CONV_RECV:
+			session_drain(c);
+			return;
+		case CONV_SEND:
+			if (s->peer->outbox.first)
+				return; /* until the link is writable */
+			talk_send(c);
+			break;
+		case CONV_CHARGE:
+			spend_charge(c, s->conv->ops->cost(s->conv).labels);
+			return;
+		case CONV_WORK:
+			session_wait(c);
+			core_start_job(c, AGENT_JOB_CONV, run_conv, s->conv);
+			return;
+		case CONV_OVER:
+			talk_over(c);
+			return;
+		}
+	}
+}
+
+void talk_job_done(struct agent_core *c, struct agent_job *job)
+{
+	struct session *s = c->session;
+
+	assert(s && s->conv == job->subject);
+	session_ready(c);
+	s->work_failed = job->status != 0;
+	s->conv->ops->done(s->conv, job->status);
+	talk_drive(c);
+	session_drain(c);
+}
+
+void talk_received(struct agent_core *c, const struct net_msg *m)
+{
+	struct session *s = c->session;
+	struct err e = { 0 };
+	uint64_t number = net_get_uint(&m->body, "c", 0, CONV_TRANSLATE, &e), kind;
+	struct net_bytes b;
+
+	if (e.code == 0 && number == CONV_STILL_WORKING)
+		return;
+	kind = net_get_uint(&m->body, "k", 0, 255, &e);
+	b = net_get_bin(&m->body, "b", 0, NET_CONV_PART_MAX + 1024, &e);
+	if (e.code == 0 &&
+	    (!talking(c) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
+		err_set(&e, ERR_PROTO, "a message of a conversation that does not wait for one");
+	if (e.code != 0) {
+		session_abort(c, true, e.code, "%s", e.text);
+		return;
+	}
+	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
+	if (s->role == AGENT_CLIENT && s->phase == PHASE_TRANSLATE)
+		spend_note_labels(s);
+	talk_drive(c);
+}

@@ -1,0 +1,81 @@
+/* tests/agent/table.h - a few cores around a table, without faults of their own.
+ *
+ * Messages, commits and jobs happen in the order in which they were asked for;
+ * timers when nothing else is left to do.  A test may read, change, drop and
+ * add messages between the seats: what a hostile partner could send. */
+#ifndef TESTS_AGENT_TABLE_H
+#define TESTS_AGENT_TABLE_H
+
+#include "agent/core.h"
+#include "agent/names.h"
+#include "agent/state.h"
+#include "base/rng.h"
+#include "kge/graph.h"
+
+enum { SEATS = 3 };
+
+enum happening { AT_MESSAGE, AT_UP, AT_DOWN, AT_COMMIT, AT_JOB };
+
+struct happens {
+	enum happening what;
+	size_t seat, from;
+	uint8_t *bytes;
+	size_t n;
+	uint64_t ticket;
+	struct agent_job *job;
+};
+
+struct table;
+
+struct seat {
+	struct table *table;
+	size_t at;
+	struct agent_core *core;
+	struct agent_config config;
+	struct agent_io io;
+	struct agent_learner learner;
+	struct kge_graph *graph;
+	struct agent_names *names;
+	struct rng draw;
+	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
+	uint64_t due[AGENT_TIMERS]; /* UINT64_MAX: not set */
+	uint32_t improvements;	    /* training gets better so often */
+	double score;
+	/* counted */
+	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
+	uint64_t writes[STORE_PUT_META + 1], commits;
+	uint64_t sent[NET_MSG_BYE + 1], working; /* CONV that says "still working" */
+	char last[AGENT_TEXT_MAX + 64];		 /* text of the last notice */
+};
+
+struct table {
+	struct seat seat[SEATS];
+	bool up[SEATS][SEATS]; /* [a][b]: a believes in its link to b */
+	struct happens *queue;
+	size_t head, tail, room;
+	uint64_t now_ms, job_ms; /* how long a job takes */
+	bool held;		 /* jobs stay under way */
+	struct happens job[8];
+	size_t n_jobs;
+	/* Sees each message before it is under way; may change it, or clear it. */
+	void (*tamper)(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes);
+	void *ctx;
+};
+
+/* Seats that list each other, all names equal; change seat[].config before table_start(). */
+void table_init(struct table *t, uint64_t seed);
+void table_start(struct table *t);
+void table_release(struct table *t);
+void table_link(struct table *t, size_t a, size_t b, bool up);
+/* Until nothing is under way and no timer is due before `until_ms`; at most `steps`. */
+void table_run(struct table *t, uint64_t until_ms, size_t steps);
+/* One thing that waits; false when nothing does. */
+bool table_step(struct table *t);
+/* What `from` never said; taken over. */
+void table_inject(struct table *t, size_t from, size_t to, struct buf *bytes);
+/* ... and it arrives now. */
+void table_deliver(struct table *t, size_t from, size_t to, struct buf *bytes);
+void table_let_jobs_end(struct table *t);
+struct peer *table_peer(struct table *t, size_t at, size_t other); /* as `at` sees it */
+
+#endif

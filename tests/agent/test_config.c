@@ -1,0 +1,214 @@
+/* agent.yaml: one table for everything, so what it prints it must read back. */
+#include "tests/test.h"
+
+#include "agent/config.h"
+
+static int parse(struct config *c, const char *text, struct err *e)
+{
+	*e = (struct err){ 0 };
+	return config_parse(c, text, strlen(text), "agent.yaml", e);
+}
+
+static void test_defaults_are_the_trainers(void **state)
+{
+	struct kge_train_config k;
+	struct config c;
+	struct err e;
+
+	(void)state;
+	kge_train_defaults(&k);
+	assert_int_equal(parse(&c, "", &e), 0);
+	assert_int_equal(c.train.kge.loss, k.loss);
+	assert_int_equal(c.train.kge.optimizer, k.optimizer);
+	assert_int_equal(c.train.kge.corrupt, k.corrupt);
+	assert_int_equal(c.train.kge.negatives, k.negatives);
+	assert_int_equal(c.train.kge.filtered, k.filtered);
+	assert_near((double)c.train.kge.lr, (double)k.lr, 0, 0);
+	assert_non_null(config_model(&c));
+	assert_non_null(config_protocol(&c));
+	config_release(&c);
+}
+
+static void test_every_word_is_known_below(void **state)
+{
+	static const char *const models[] = { "transe", "transe_l2", "distmult", "complex",
+					      "rotate" };
+	static const char *const protocols[] = { "standard", "tail", "fedlu", "fede", "openke" };
+	struct config c;
+	struct err e;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		snprintf(text, sizeof(text), "model: {kind: %s}\neval: {protocol: %s}\n", models[i],
+			 protocols[i]);
+		assert_int_equal(parse(&c, text, &e), 0);
+		assert_string_equal(config_model(&c)->name, models[i]);
+		assert_string_equal(config_protocol(&c)->name, protocols[i]);
+		config_release(&c);
+	}
+}
+
+/* The enums of the words stand in the order of those that they become. */
+static void test_optimizers_in_order(void **state)
+{
+	static const char *const words[] = { [KGE_SGD] = "sgd",
+					     [KGE_ADAGRAD] = "adagrad",
+					     [KGE_ADAM_DENSE] = "adam_dense",
+					     [KGE_ADAM_SPARSE] = "adam" };
+	struct config c;
+	struct err e;
+	char text[64];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "train: {optimizer: %s}", words[i]);
+		assert_int_equal(parse(&c, text, &e), 0);
+		assert_int_equal(c.train.kge.optimizer, i);
+		config_release(&c);
+	}
+	assert_int_equal(parse(&c, "train: {loss: margin, corrupt: tail}", &e), 0);
+	assert_int_equal(c.train.kge.loss, KGE_LOSS_MARGIN);
+	assert_int_equal(c.train.kge.corrupt, KGE_CORRUPT_TAIL);
+	config_release(&c);
+}
+
+static void test_printed_defaults_read_back(void **state)
+{
+	struct buf out = { 0 };
+	struct config c;
+	struct err e = { 0 };
+
+	(void)state;
+	config_print_default(&out, "a \"name\" with \\ and \n", "127.0.0.1:0");
+	assert_int_equal(config_parse(&c, (const char *)out.base, out.len, "x", &e), 0);
+	assert_string_equal(c.name, "a \"name\" with \\ and \n");
+	assert_string_equal(c.listen, "127.0.0.1:0");
+	assert_int_equal(c.model.dim, 128);
+	assert_int_equal(c.federation.max_rounds, 10);
+	assert_near(c.privacy.delta, 1e-5, 0, 0);
+	buf_release(&out);
+	config_release(&c);
+}
+
+static void test_keys_are_set(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(
+		parse(&c,
+		      "name: x\nfederation:\n  translator: ppat\n  share: both\n"
+		      "  rows_share: 0.5\n  unit_rows: yes\ntrain: {seed: 18446744073709551615}\n"
+		      "ppat: {noise: laplace, lambda: 0.1}\n",
+		      &e),
+		0);
+	assert_int_equal(c.federation.translator, CONFIG_PPAT);
+	assert_int_equal(c.federation.share, CONFIG_SHARE_BOTH);
+	assert_near(c.federation.rows_share, 0.5, 0, 0);
+	assert_true(c.federation.unit_rows);
+	assert_true(c.train.kge.seed == UINT64_MAX);
+	assert_int_equal(c.ppat.noise, CONFIG_LAPLACE);
+	assert_near(c.ppat.lambda, 0.1, 0, 0);
+	config_release(&c);
+}
+
+static void test_errors_say_where_and_what(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{ "modle: 3\n", "agent.yaml:1: unknown key 'modle'" },
+		{ "name: x\ntrain:\n  epoch: 3\n", "agent.yaml:3: unknown key 'epoch' in train" },
+		{ "name: a\nname: b\n", "agent.yaml:2: name is given twice" },
+		{ "model: transe\n", "agent.yaml:1: model is a section" },
+		{ "model: {dim: 0}\n", "a whole number from 1 to 4096" },
+		{ "model: {dim: 12k}\n", "model.dim: '12k'" },
+		{ "model: {dim: 1.5}\n", "model.dim: '1.5'" },
+		{ "model: {gamma: nan}\n", "model.gamma: 'nan'" },
+		{ "model: {gamma: [1]}\n", "a list or map" },
+		{ "train: {seed: -1}\n", "train.seed: '-1'" },
+		{ "train: {filtered: maybe}\n", "true or false" },
+		{ "listen: 7447\n", "host:port or off" },
+		{ "listen: '::1:99'\n", "host:port or off" },
+		{ "federation: {share: all}\n", "entities | relations | both" },
+		{ "- a\n", "key: value" },
+		{ "name: [\n", "not YAML" },
+		{ "name: \"a\\0b\"\n", "name:" },
+		{ "privacy: {accountant: gnmax}\nppat: {noise: laplace}\n", "gnmax needs" },
+		{ "federation: {accept: invited, psk_file: ''}\n", "needs federation.psk_file" },
+	};
+	struct config c;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (parse(&c, wrong[i].text, &e) != ERR_USAGE)
+			fail_msg("accepted: %s", wrong[i].text);
+		if (strstr(e.text, wrong[i].says) == NULL)
+			fail_msg("%s: says %s", wrong[i].text, e.text);
+	}
+}
+
+static void test_empty_sections_and_comments(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(parse(&c, "# nothing\ntrain:\n  # epochs: 3\nname: x\n", &e), 0);
+	assert_int_equal(c.train.epochs, 100);
+	config_release(&c);
+}
+
+static void test_addresses(void **state)
+{
+	char host[256];
+	uint16_t port;
+
+	(void)state;
+	assert_int_equal(config_address("a.example:80", host, &port, NULL), 0);
+	assert_string_equal(host, "a.example");
+	assert_int_equal(port, 80);
+	assert_int_equal(config_address("[::1]:0", host, &port, NULL), 0);
+	assert_string_equal(host, "::1");
+	assert_int_equal(config_address("a:65536", host, &port, NULL), ERR_USAGE);
+	assert_int_equal(config_address("a:", host, &port, NULL), ERR_USAGE);
+	assert_int_equal(config_address(":80", host, &port, NULL), ERR_USAGE);
+	assert_int_equal(config_address("a:80x", host, &port, NULL), ERR_USAGE);
+}
+
+static void test_scores_compare_only_when_alike(void **state)
+{
+	char a[CONFIG_SCORE_NAME], b[CONFIG_SCORE_NAME];
+	struct config c;
+	struct err e;
+
+	(void)state;
+	parse(&c, "eval: {protocol: tail}", &e);
+	config_score_name(&c, a);
+	config_release(&c);
+	parse(&c, "eval: {protocol: tail, valid_limit: 500}", &e);
+	config_score_name(&c, b);
+	config_release(&c);
+	assert_string_equal(a, "tail");
+	assert_string_equal(b, "tail/500");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults_are_the_trainers),
+		cmocka_unit_test(test_every_word_is_known_below),
+		cmocka_unit_test(test_optimizers_in_order),
+		cmocka_unit_test(test_printed_defaults_read_back),
+		cmocka_unit_test(test_keys_are_set),
+		cmocka_unit_test(test_errors_say_where_and_what),
+		cmocka_unit_test(test_empty_sections_and_comments),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_scores_compare_only_when_alike),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

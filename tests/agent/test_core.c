@@ -1,0 +1,648 @@
+/* tests/agent/test_core.c - the core by hand: one agent, no network, and what a
+ * stranger, a liar or a clumsy peer may say to it.  Whole stories are in tests/sim. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "agent/core.h"
+#include "agent/member.h"
+#include "agent/names.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kge/graph.h"
+#include "net/msg.h"
+#include "store/store.h"
+
+/* ---- a shell that only remembers ---- */
+
+struct shell {
+	struct agent_core *core;
+	struct kge_graph *graph;
+	struct agent_names *names;
+	uint8_t sign_public[32], sign_secret[64];
+	uint8_t peer[32], peer_sign[32], peer_secret[64];
+	struct agent_job *job;
+	uint64_t tickets[64];
+	size_t n_tickets;
+	struct buf last; /* message sent */
+	unsigned sent, commits, notices, disconnects;
+	double score; /* of the next evaluation */
+	char trouble[512];
+	uint64_t now_ms, drawn;
+};
+
+static int on_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n)
+{
+	struct shell *s = ctx;
+
+	assert_memory_equal(peer, s->peer, 32);
+	buf_clear(&s->last);
+	buf_add(&s->last, bytes, n);
+	s->sent++;
+	return 0;
+}
+
+static void on_commit(void *ctx, struct store_batch *b, uint64_t ticket)
+{
+	struct shell *s = ctx;
+
+	store_batch_release(b);
+	s->tickets[s->n_tickets++] = ticket;
+	s->commits++;
+}
+
+static void on_job(void *ctx, struct agent_job *job)
+{
+	((struct shell *)ctx)->job = job;
+}
+
+static void on_timer(void *ctx, enum agent_timer t, uint64_t ms)
+{
+	(void)ctx;
+	(void)t;
+	(void)ms;
+}
+
+static void on_cancel(void *ctx, enum agent_timer t)
+{
+	(void)ctx;
+	(void)t;
+}
+
+static void on_connect(void *ctx, const uint8_t peer[32], const char *address)
+{
+	(void)ctx;
+	(void)peer;
+	(void)address;
+}
+
+static void on_disconnect(void *ctx, const uint8_t peer[32])
+{
+	(void)peer;
+	((struct shell *)ctx)->disconnects++;
+}
+
+static void on_notify(void *ctx, const struct agent_notice *n)
+{
+	struct shell *s = ctx;
+
+	s->notices++;
+	if (n->kind == AGENT_NOTICE_TROUBLE)
+		snprintf(s->trouble, sizeof(s->trouble), "%s", n->text);
+}
+
+static void on_draw(void *ctx, void *out, size_t n)
+{
+	memset(out, (int)++((struct shell *)ctx)->drawn, n);
+}
+
+static int train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		 struct agent_job *job)
+{
+	(void)ctx;
+	(void)reset;
+	(void)job;
+	work->ent[0] += (float)epochs;
+	return 0;
+}
+
+static int evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	(void)work;
+	(void)job;
+	*score = ((struct shell *)ctx)->score;
+	return 0;
+}
+
+static void event(struct shell *s, struct agent_event e)
+{
+	e.now_ms = ++s->now_ms;
+	agent_core_event(s->core, &e);
+}
+
+/* Everything that was asked for is done, until nothing more is. */
+static void settle(struct shell *s)
+{
+	while (s->job || s->n_tickets) {
+		struct agent_job *job = s->job;
+
+		if (s->n_tickets) {
+			uint64_t ticket = s->tickets[0];
+
+			memmove(s->tickets, s->tickets + 1, --s->n_tickets * sizeof(ticket));
+			event(s, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED,
+						       .ticket = ticket });
+			continue;
+		}
+		s->job = NULL;
+		job->status = atomic_load(&job->cancel) ? ERR_CANCELED : job->run(job);
+		event(s, (struct agent_event){ .kind = AGENT_EVENT_JOB_DONE, .job = job });
+	}
+}
+
+static void add_name(struct kge_vocab *v, const char *name)
+{
+	kge_vocab_add(v, name, strlen(name));
+}
+
+static const struct agent_learner *learner(struct shell *s)
+{
+	static struct agent_learner l;
+
+	l = (struct agent_learner){ .ctx = s, .train = train, .evaluate = evaluate };
+	return &l;
+}
+
+static void start(struct shell *s, struct agent_config *c)
+{
+	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
+	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	on_timer,
+			       on_cancel, on_connect, on_disconnect, on_notify, on_draw };
+	struct store_peer peer = { .status = STORE_LISTED, .name = "peer" };
+	struct store_core saved = { .peers = &peer, .n_peers = 1 };
+	struct agent_parts parts = { .config = c,
+				     .io = &io,
+				     .learner = learner(s),
+				     .graph = s->graph,
+				     .names = s->names,
+				     .saved = &saved,
+				     .key = own,
+				     .sign_public = s->sign_public,
+				     .sign_secret = s->sign_secret,
+				     .lineage = lineage };
+	struct rng r;
+	struct err e;
+
+	memcpy(peer.key, s->peer, 32);
+	memcpy(peer.sign_key, s->peer_sign, 32);
+	rng_seed(&r, 1);
+	parts.best = kge_emb_new(kge_model_find("transe"), 4, 4.0F, 3, 1, &r);
+	assert_int_equal(agent_core_new(&s->core, &parts, &e), 0);
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_START });
+}
+
+static int setup(void **state)
+{
+	struct shell *s = mem_array(1, sizeof(*s));
+	static const uint8_t seed[32] = { 1 }, other[32] = { 2 };
+
+	crypto_sign_seed_keypair(s->sign_public, s->sign_secret, seed);
+	crypto_sign_seed_keypair(s->peer_sign, s->peer_secret, other);
+	memset(s->peer, 0x11, 32);
+	s->graph = kge_graph_new();
+	add_name(s->graph->entities, "aspirin");
+	add_name(s->graph->entities, "ibuprofen");
+	add_name(s->graph->entities, "headache");
+	add_name(s->graph->relations, "treats");
+	s->names = agent_names_new(s->graph);
+	s->score = 0.5;
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct shell *s = *state;
+
+	agent_core_free(s->core);
+	agent_names_free(s->names);
+	kge_graph_free(s->graph);
+	buf_release(&s->last);
+	free(s);
+	return 0;
+}
+
+static struct agent_config quick(void)
+{
+	struct agent_config c;
+
+	agent_config_defaults(&c);
+	c.first_epochs = c.eval_every = 1;
+	return c;
+}
+
+/* ---- messages of the peer ---- */
+
+static void say(struct shell *s, const uint8_t from[32], struct buf *m)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_MESSAGE, .bytes = m->base, .n = m->len };
+
+	memcpy(e.peer, from, 32);
+	event(s, e);
+	buf_release(m);
+}
+
+static void link_up(struct shell *s, const uint8_t from[32])
+{
+	struct agent_event e = { .kind = AGENT_EVENT_LINK_UP };
+
+	memcpy(e.peer, from, 32);
+	event(s, e);
+}
+
+static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial)
+{
+	static const uint8_t names[32] = { 3 };
+	struct buf m = { 0 };
+	struct net_writer w;
+
+	net_write_begin(&w, &m, NET_MSG_HELLO, NULL);
+	net_put_uint(&w, "v", version);
+	net_put_str(&w, "n", "peer");
+	net_put_bin(&w, "g", sign, 32);
+	net_put_uint(&w, "s", serial);
+	net_put_bin(&w, "a", names, 32);
+	net_write_end(&w, NULL);
+	say(s, s->peer, &m);
+}
+
+static void propose(struct shell *s, uint8_t id_byte, uint64_t ef, uint64_t sequence)
+{
+	uint8_t id[16] = { 0 }, zero[32] = { 3 }, head[32] = { 0 };
+	struct buf m = { 0 };
+	struct net_writer w;
+
+	id[0] = id_byte;
+	head[0] = sequence > 0;
+	net_write_begin(&w, &m, NET_MSG_PROPOSE, id);
+	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "ef", ef);
+	net_put_uint(&w, "rf", 4);
+	net_put_bin(&w, "a", zero, 32);
+	net_put_uint(&w, "q", sequence);
+	net_put_bin(&w, "h", head, 32);
+	net_put_uint(&w, "w", 0);
+	net_put_bool(&w, "vn", false);
+	net_put_bin(&w, "d", zero, 0);
+	net_write_end(&w, NULL);
+	say(s, s->peer, &m);
+}
+
+static enum net_msg_type last_sent(const struct shell *s, int64_t *code)
+{
+	struct net_msg m;
+	struct err e = { 0 };
+	enum net_msg_type t;
+
+	assert_int_equal(net_msg_decode(&m, s->last.base, s->last.len, &e), 0);
+	t = m.type;
+	*code = net_has(&m.body, "code") ? net_get_int(&m.body, "code", INT32_MIN, 0, &e) : 0;
+	net_msg_release(&m);
+	return t;
+}
+
+/* ---- tests ---- */
+
+static void trains_first_and_sleeps(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct agent_status st;
+
+	start(s, &c);
+	agent_core_status(s->core, &st);
+	assert_int_equal(st.state, AGENT_BUSY);
+	agent_status_release(&st);
+	settle(s);
+	agent_core_status(s->core, &st);
+	assert_int_equal(st.state, AGENT_SLEEP);
+	assert_true(st.has_best);
+	assert_near(st.best_score, 0.5, 0, 0);
+	assert_int_equal(st.best_serial, 1);
+	agent_status_release(&st);
+}
+
+static void what_is_not_better_is_dropped(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	uint8_t before[32], after[32];
+
+	start(s, &c);
+	settle(s);
+	agent_core_best_digest(s->core, before);
+	s->score = 0.5; /* equal is not better */
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_TRAIN });
+	settle(s);
+	kge_emb_digest(agent_core_best(s->core), after);
+	assert_memory_equal(before, after, 32);
+	s->score = NAN; /* and this is worse than anything */
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_TRAIN });
+	settle(s);
+	kge_emb_digest(agent_core_best(s->core), after);
+	assert_memory_equal(before, after, 32);
+	s->score = 0.6;
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_TRAIN });
+	settle(s);
+	kge_emb_digest(agent_core_best(s->core), after);
+	assert_memory_not_equal(before, after, 32);
+}
+
+static void a_stranger_changes_nothing(void **state)
+{
+	static const uint8_t stranger[32] = { 0x77 };
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct buf m = { 0 };
+	struct net_writer w;
+	unsigned sent, commits;
+
+	start(s, &c);
+	settle(s);
+	sent = s->sent;
+	commits = s->commits;
+	link_up(s, stranger);
+	net_write_begin(&w, &m, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", 5);
+	net_write_end(&w, NULL);
+	say(s, stranger, &m);
+	assert_int_equal(s->sent, sent);
+	assert_int_equal(s->commits, commits);
+	assert_int_equal(s->disconnects, 1);
+}
+
+static void nothing_counts_before_hello(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	unsigned sent;
+
+	start(s, &c);
+	settle(s);
+	link_up(s, s->peer);
+	sent = s->sent;
+	propose(s, 1, 4, 0);
+	settle(s);
+	assert_int_equal(s->sent, sent);
+}
+
+static void hello_of_another_version_or_key(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	unsigned sent;
+
+	start(s, &c);
+	settle(s);
+	link_up(s, s->peer);
+	sent = s->sent;
+	hello(s, 99, s->peer_sign, 1);
+	assert_non_null(strstr(s->trouble, "protocol 99"));
+	hello(s, 1, s->sign_public, 1);
+	assert_non_null(strstr(s->trouble, "another key"));
+	settle(s);
+	assert_int_equal(s->sent, sent); /* its signal is not followed */
+}
+
+static void a_signal_is_followed_once(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	int64_t code;
+
+	start(s, &c);
+	settle(s);
+	link_up(s, s->peer);
+	hello(s, 1, s->peer_sign, 3);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+}
+
+static void busy_defers(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	int64_t code;
+
+	start(s, &c); /* the first training is under way */
+	link_up(s, s->peer);
+	hello(s, 1, s->peer_sign, 0);
+	propose(s, 1, 4, 0);
+	assert_int_equal(last_sent(s, &code), NET_MSG_DEFER);
+	settle(s);
+	propose(s, 2, 4, 0);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_ACCEPT);
+}
+
+static void wrong_proposals_are_refused(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct agent_status st;
+	int64_t code;
+
+	start(s, &c);
+	link_up(s, s->peer);
+	hello(s, 1, s->peer_sign, 0);
+	settle(s);
+	propose(s, 1, 1 << 20, 0); /* rows wider than any limit */
+	assert_int_equal(last_sent(s, &code), NET_MSG_REFUSE);
+	assert_int_equal(code, ERR_PROTO);
+	agent_core_status(s->core, &st);
+	assert_int_equal(st.state, AGENT_SLEEP);
+	agent_status_release(&st);
+}
+
+static void the_lower_key_stands(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	int64_t code;
+
+	start(s, &c);
+	link_up(s, s->peer);
+	settle(s);
+	hello(s, 1, s->peer_sign, 3);
+	settle(s);
+	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
+	propose(s, 1, 4, 0); /* from 0x11..., and ours is 0x09...: ours stands */
+	assert_int_equal(last_sent(s, &code), NET_MSG_DEFER);
+}
+
+static void stops_in_the_middle(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct agent_status st;
+
+	start(s, &c);
+	assert_non_null(s->job);
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_STOP });
+	assert_true(atomic_load(&s->job->cancel));
+	settle(s);
+	agent_core_status(s->core, &st);
+	assert_int_equal(st.state, AGENT_STOPPED);
+	assert_false(st.has_best);
+	agent_status_release(&st);
+}
+
+static void a_failed_disk_stops_it(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct agent_status st;
+
+	start(s, &c);
+	while (s->n_tickets == 0) {
+		struct agent_job *job = s->job;
+
+		s->job = NULL;
+		job->status = job->run(job);
+		event(s, (struct agent_event){ .kind = AGENT_EVENT_JOB_DONE, .job = job });
+	}
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED,
+				       .ticket = s->tickets[0],
+				       .status = ERR_STORE });
+	s->n_tickets = 0;
+	settle(s);
+	agent_core_status(s->core, &st);
+	assert_int_equal(st.state, AGENT_STOPPED);
+	agent_status_release(&st);
+	assert_non_null(strstr(s->trouble, "store"));
+}
+
+static void settings_are_checked(void **state)
+{
+	struct agent_config c = quick();
+	struct err e;
+
+	(void)state;
+	assert_int_equal(agent_config_check(&c, &e), 0);
+	c.delta = 1.0;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "delta"));
+	c = quick();
+	c.aligned_share = 0;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	c = quick();
+	c.session_limit_ms = c.lease_ms - 1;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	c = quick();
+	c.noise_param = NAN;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+}
+
+/* ---- names ---- */
+
+static void assert_name(const struct agent_name *n, const char *text)
+{
+	assert_int_equal(n->len, strlen(text));
+	assert_memory_equal(n->text, text, n->len);
+}
+
+static void aliases_stand_in_their_order(void **state)
+{
+	struct shell *s = *state;
+	static const uint8_t other[32] = { 0x22 };
+	struct agent_name *n;
+	size_t count;
+
+	agent_names_alias(s->names, s->peer, 'e', 0, "drug:1", 6);
+	agent_names_alias(s->names, NULL, 'e', 0, "acid", 4);
+	agent_names_alias(s->names, NULL, 'e', 1, "ibu", 3);
+	agent_names_alias(s->names, NULL, 'e', 99, "nobody", 6); /* no such thing: ignored */
+	n = agent_names_toward(s->names, s->peer, 1, 1, &count);
+	assert_int_equal(count, 4);
+	assert_name(&n[0], "drug:1");
+	assert_name(&n[1], "ibu");
+	assert_name(&n[2], "headache");
+	assert_int_equal(n[3].tag, 'r');
+	free(n);
+	n = agent_names_toward(s->names, other, 1, 0, &count);
+	assert_int_equal(count, 3);
+	assert_name(&n[0], "acid");
+	free(n);
+}
+
+static void of_two_with_one_name_the_first_has_it(void **state)
+{
+	struct shell *s = *state;
+	struct agent_name *n;
+	size_t count;
+
+	agent_names_alias(s->names, NULL, 'e', 2, "aspirin", 7);
+	n = agent_names_toward(s->names, s->peer, 1, 0, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(n[0].id, 0);
+	assert_int_equal(n[1].id, 1);
+	free(n);
+}
+
+static void version_follows_the_names(void **state)
+{
+	struct shell *s = *state;
+	static const uint8_t key[32] = { 1 }, other_key[32] = { 2 };
+	uint8_t a[32], b[32];
+
+	agent_names_version(s->names, s->peer, 1, 1, key, a);
+	agent_names_version(s->names, s->peer, 1, 1, key, b);
+	assert_memory_equal(a, b, 32);
+	agent_names_version(s->names, s->peer, 1, 1, other_key, b);
+	assert_memory_not_equal(a, b, 32);
+	agent_names_version(s->names, s->peer, 1, 0, key, b);
+	assert_memory_not_equal(a, b, 32);
+	agent_names_alias(s->names, s->peer, 'e', 2, "migraine", 8);
+	agent_names_version(s->names, s->peer, 1, 1, key, b);
+	assert_memory_not_equal(a, b, 32);
+}
+
+/* ---- members ---- */
+
+static void only_a_member_makes_its_record(void **state)
+{
+	struct shell *s = *state;
+	struct agent_member m = { .name = "acme", .address = "acme.example:7447", .time_ms = 5 };
+	struct agent_member got;
+	struct buf out = { 0 };
+	struct err e;
+
+	memcpy(m.key, s->peer, 32);
+	memcpy(m.sign_key, s->peer_sign, 32);
+	agent_member_sign(&m, s->peer_secret, &out);
+	assert_int_equal(agent_member_check(&got, out.base, out.len, &e), 0);
+	assert_string_equal(got.name, "acme");
+	assert_string_equal(got.address, "acme.example:7447");
+	assert_int_equal(got.time_ms, 5);
+	assert_memory_equal(got.key, s->peer, 32);
+	for (size_t i = 0; i < out.len; i++) { /* any changed byte */
+		out.base[i] ^= 1;
+		assert_int_not_equal(agent_member_check(&got, out.base, out.len, &e), 0);
+		out.base[i] ^= 1;
+	}
+	assert_int_not_equal(agent_member_check(&got, out.base, out.len - 1, &e), 0);
+	buf_clear(&out);
+	agent_member_sign(&m, s->sign_secret, &out); /* somebody else's signature */
+	assert_int_equal(agent_member_check(&got, out.base, out.len, &e), ERR_IDENTITY);
+	buf_release(&out);
+}
+
+#define with_shell(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_shell(trains_first_and_sleeps),
+		with_shell(what_is_not_better_is_dropped),
+		with_shell(a_stranger_changes_nothing),
+		with_shell(nothing_counts_before_hello),
+		with_shell(hello_of_another_version_or_key),
+		with_shell(a_signal_is_followed_once),
+		with_shell(busy_defers),
+		with_shell(wrong_proposals_are_refused),
+		with_shell(the_lower_key_stands),
+		with_shell(stops_in_the_middle),
+		with_shell(a_failed_disk_stops_it),
+		with_shell(settings_are_checked),
+		with_shell(aliases_stand_in_their_order),
+		with_shell(of_two_with_one_name_the_first_has_it),
+		with_shell(version_follows_the_names),
+		with_shell(only_a_member_makes_its_record),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,569 @@
+/* A listed partner that sends what it likes, when it likes: the victim is seat 0, the
+ * hostile one seat 2, and seat 1 is honest.  Nothing may crash, grow without bound,
+ * or keep the victim from its own work and from others. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "ppat/virtual.h"
+#include "tests/agent/table.h"
+
+enum { VICTIM, HONEST, HOSTILE };
+
+static struct agent_core *victim(struct table *t)
+{
+	return t->seat[VICTIM].core;
+}
+
+static void start_linked(struct table *t)
+{
+	table_start(t);
+	table_link(t, VICTIM, HOSTILE, true);
+}
+
+/* ---- messages by hand ---- */
+
+static void put_proposal(struct table *t, struct buf *b, const uint8_t id[16])
+{
+	const struct peer *p = table_peer(t, HOSTILE, VICTIM);
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_PROPOSE, id);
+	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "ef", 4);
+	net_put_uint(&w, "rf", 4);
+	net_put_bin(&w, "a", p->version, 32);
+	net_put_uint(&w, "q", p->chain.sequence);
+	net_put_bin(&w, "h", p->chain.head, 32);
+	net_put_uint(&w, "w", 0);
+	net_put_bool(&w, "vn", false);
+	net_put_bin(&w, "d", "", 0);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void put_abort(struct buf *b, const uint8_t id[16])
+{
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_ABORT, id);
+	net_put_int(&w, "code", ERR_BUSY);
+	net_put_str(&w, "why", "changed my mind");
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void put_signal(struct buf *b, uint64_t serial)
+{
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", serial);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void send_abort(struct table *t)
+{
+	struct buf b = { 0 };
+
+	put_abort(&b, victim(t)->session->id);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+}
+
+/* Until the victim has a job of a session in this phase under way; the job is held.
+ * role: an agent_role, or -1 for either. */
+static void hold_job(struct table *t, int role, enum phase phase)
+{
+	const struct agent_core *c = victim(t);
+
+	for (size_t i = 0; i < 20000; i++) {
+		const struct session *s = c->session;
+
+		t->held = true;
+		if (t->n_jobs > 0 && t->job[0].seat == VICTIM && s &&
+		    (role < 0 || (int)s->role == role) && s->phase == phase)
+			return;
+		table_let_jobs_end(t);
+		t->held = true;
+		table_run(t, t->now_ms + 60000, 1);
+	}
+	fail_msg("no such job came");
+}
+
+static void finish_with_honest(struct table *t)
+{
+	struct agent_status s;
+	uint64_t served = t->seat[HONEST].core->sessions;
+
+	t->tamper = NULL;
+	table_link(t, VICTIM, HOSTILE, false);
+	table_link(t, VICTIM, HONEST, true);
+	t->seat[VICTIM].improvements += 2;
+	t->seat[HONEST].improvements += 2;
+	victim(t)->train_now = t->seat[HONEST].core->train_now = true;
+	table_run(t, t->now_ms + 300000, 200000);
+	agent_core_status(victim(t), &s);
+	assert_true(s.state != AGENT_STOPPED && s.state != AGENT_BUSY);
+	agent_status_release(&s);
+	assert_true(t->seat[HONEST].core->sessions > served);
+}
+
+/* ---- nothing hostile: the table works ---- */
+
+static void test_honest(void **state)
+{
+	struct table t;
+
+	(void)state;
+	for (int ppat = 0; ppat < 2; ppat++) {
+		table_init(&t, 1);
+		for (size_t i = 0; i < SEATS; i++)
+			t.seat[i].config.translator = ppat ? AGENT_PPAT : AGENT_PROCRUSTES;
+		start_linked(&t);
+		table_run(&t, 60000, 100000);
+		assert_true(victim(&t)->sessions >= 2);
+		finish_with_honest(&t);
+		table_release(&t);
+	}
+}
+
+/* ---- virtual neighbours ---- */
+
+static void with_neighbours(struct table *t)
+{
+	for (size_t i = 0; i < SEATS; i++)
+		t->seat[i].config.virtual_neighbours = true;
+}
+
+/* The session ends while a worker still packs the neighbours (seen by ASan). */
+static void test_abort_while_packing(void **state)
+{
+	struct table t;
+
+	(void)state;
+	table_init(&t, 2);
+	with_neighbours(&t);
+	t.seat[VICTIM].improvements = 3;
+	start_linked(&t);
+	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
+	assert_non_null(victim(&t)->session->neighbours);
+	send_abort(&t);
+	assert_null(victim(&t)->session);
+	assert_int_equal(victim(&t)->orphans, 1);
+	table_let_jobs_end(&t);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* A virtual triple that takes an entity for a relation: the neighbours are left out,
+ * the training goes on. */
+static bool spoil_neighbours(struct table *t)
+{
+	struct session *s = t->seat[HOSTILE].core->session;
+	const struct peer *p = table_peer(t, HOSTILE, VICTIM);
+	uint32_t slot = 0;
+
+	if (s == NULL || s->neighbours == NULL || s->neighbours->n_triples == 0)
+		return false;
+	while (p->slots[slot].tag != 'e')
+		slot++;
+	s->neighbours->triples[0].rel = slot;
+	return true;
+}
+
+static void test_crooked_neighbours(void **state)
+{
+	struct table t;
+	bool spoilt = false;
+
+	(void)state;
+	table_init(&t, 3);
+	with_neighbours(&t);
+	start_linked(&t);
+	for (size_t i = 0; i < 50000 && !spoilt; i++) {
+		table_run(&t, 20000, 1);
+		spoilt = spoil_neighbours(&t);
+	}
+	assert_true(spoilt);
+	table_run(&t, t.now_ms + 20000, 50000);
+	assert_false(victim(&t)->stopping);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "neighbours"));
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* ---- storms ---- */
+
+static void settle(struct table *t)
+{
+	start_linked(t);
+	table_run(t, t->now_ms + 60000, 100000);
+	assert_null(victim(t)->session);
+	assert_int_equal(victim(t)->doing, DOING_NOTHING);
+	t->tamper = NULL;
+}
+
+/* PROPOSE and ABORT as fast as they go: few sessions reach the disk, and the owner's
+ * own training is done meanwhile. */
+static void test_proposal_storm(void **state)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_TRAIN };
+	struct table t;
+	uint64_t rows, first;
+
+	(void)state;
+	table_init(&t, 4);
+	settle(&t);
+	rows = t.seat[VICTIM].writes[STORE_PUT_SESSION];
+	first = victim(&t)->next_job;
+	e.now_ms = t.now_ms;
+	for (uint8_t k = 0; k < 250; k++) {
+		uint8_t id[16] = { k, 1 };
+		struct buf b = { 0 };
+
+		if (k == 10)
+			agent_core_event(victim(&t), &e);
+		put_proposal(&t, &b, id);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		put_abort(&b, id);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		for (size_t i = 0; i < 4; i++)
+			table_step(&t);
+		e.now_ms = t.now_ms;
+	}
+	assert_true(t.seat[VICTIM].writes[STORE_PUT_SESSION] - rows < 20);
+	assert_true(victim(&t)->next_job > first);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Accepts nothing, and signals after each DEFER: asked again only now and then. */
+static void defers(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	uint64_t *serial = ctx;
+	struct net_msg m;
+
+	if (net_msg_decode(&m, bytes->base, bytes->len, NULL) != 0)
+		return;
+	if (from == VICTIM && to == HOSTILE && m.type == NET_MSG_PROPOSE) {
+		struct buf b = { 0 };
+		struct net_writer w;
+
+		net_write_begin(&w, &b, NET_MSG_DEFER, m.session);
+		net_put_uint(&w, "ms", 0);
+		net_write_end(&w, NULL);
+		table_inject(t, HOSTILE, VICTIM, &b);
+		put_signal(&b, ++*serial);
+		table_inject(t, HOSTILE, VICTIM, &b);
+		buf_clear(bytes);
+	}
+	net_msg_release(&m);
+}
+
+static void test_signal_storm(void **state)
+{
+	struct table t;
+	uint64_t serial = 1000, asked;
+	struct buf b = { 0 };
+
+	(void)state;
+	table_init(&t, 5);
+	settle(&t);
+	t.tamper = defers;
+	t.ctx = &serial;
+	asked = t.seat[VICTIM].sent[NET_MSG_PROPOSE];
+	put_signal(&b, serial);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	table_run(&t, t.now_ms + 10000, 100000);
+	asked = t.seat[VICTIM].sent[NET_MSG_PROPOSE] - asked;
+	assert_in_range(asked, 2, 150);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* A signal of a serial that no session will ever bring is forgotten when the peer says
+ * in ACCEPT which one it has. */
+static void test_signal_of_the_future(void **state)
+{
+	struct table t;
+	struct buf b = { 0 };
+	uint64_t rounds;
+
+	(void)state;
+	table_init(&t, 6);
+	settle(&t);
+	rounds = victim(&t)->rounds;
+	put_signal(&b, UINT64_MAX);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(victim(&t)->rounds, rounds + 1);
+	assert_false(table_peer(&t, VICTIM, HOSTILE)->queued);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* ---- silence ---- */
+
+/* Many short jobs in a row: the peer still hears that we are alive. */
+static void test_working_is_told(void **state)
+{
+	struct table t;
+	struct agent_core *c;
+	uint64_t *due;
+
+	(void)state;
+	table_init(&t, 7);
+	start_linked(&t);
+	hold_job(&t, -1, PHASE_PSI);
+	c = victim(&t);
+	due = &t.seat[VICTIM].due[AGENT_TIMER_WORKING];
+	for (int k = 0; k < 20; k++) { /* ten seconds, twice the lease */
+		struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_WORKING };
+
+		session_ready(c);
+		session_wait(c);
+		t.now_ms += 500;
+		e.now_ms = c->now_ms = t.now_ms;
+		if (*due <= t.now_ms)
+			agent_core_event(c, &e);
+	}
+	assert_in_range(t.seat[VICTIM].working, 4, 10);
+	table_release(&t);
+}
+
+/* ---- records of members ---- */
+
+static void put_members(struct buf *b, const struct agent_member *m, size_t n,
+			const uint8_t secret[64])
+{
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_MEMBERS, NULL);
+	net_put_list(&w, "m");
+	for (size_t i = 0; i < n; i++) {
+		struct buf r = { 0 };
+
+		agent_member_sign(&m[i], secret, &r);
+		net_put_bin(&w, NULL, r.base, r.len);
+		buf_release(&r);
+	}
+	net_put_end(&w);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static struct agent_member forged(const struct seat *as, const uint8_t sign[32])
+{
+	struct agent_member m = { .time_ms = INT64_C(4000000000000) };
+
+	memcpy(m.key, as->key, 32);
+	memcpy(m.sign_key, sign, 32);
+	snprintf(m.name, sizeof(m.name), "somebody");
+	return m;
+}
+
+/* Who says that a partner signs with another key than we know is not believed. */
+static void test_forged_member(void **state)
+{
+	struct table t;
+	struct agent_member m;
+	struct buf b = { 0 };
+
+	(void)state;
+	table_init(&t, 8);
+	table_start(&t);
+	for (size_t i = 0; i < 20; i++)
+		table_step(&t);
+	table_link(&t, VICTIM, HOSTILE, true);
+	t.seat[HOSTILE].improvements = 0;
+	table_run(&t, t.now_ms + 20000, 100000);
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0; /* as after a while */
+	m = forged(&t.seat[HONEST], t.seat[HOSTILE].sign_public);
+	put_members(&b, &m, 1, t.seat[HOSTILE].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	for (size_t i = 0; i < victim(&t)->n_known; i++)
+		assert_memory_not_equal(victim(&t)->known[i].member.key, t.seat[HONEST].key, 32);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Ever younger records, as fast as they go: few of them cost a signature and a write. */
+static void test_member_flood(void **state)
+{
+	struct table t;
+	struct agent_member m;
+	uint64_t writes;
+
+	(void)state;
+	table_init(&t, 9);
+	settle(&t);
+	m = forged(&t.seat[HOSTILE], t.seat[HOSTILE].sign_public);
+	writes = t.seat[VICTIM].writes[STORE_PUT_MEMBER];
+	for (int k = 0; k < 200; k++) {
+		struct buf b = { 0 };
+
+		m.time_ms++;
+		put_members(&b, &m, 1, t.seat[HOSTILE].sign_secret);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		table_step(&t);
+	}
+	assert_in_range(t.seat[VICTIM].writes[STORE_PUT_MEMBER] - writes, 0, 2);
+	assert_true(victim(&t)->n_commits < 4);
+	table_release(&t);
+}
+
+/* Strangers that a partner invents do not keep a partner's own record out. */
+static void test_members_fill_up(void **state)
+{
+	struct table t;
+	struct agent_member m[MEMBERS_MAX];
+	struct buf b = { 0 };
+	bool found = false;
+
+	(void)state;
+	table_init(&t, 10);
+	settle(&t);
+	for (size_t i = 0; i < MEMBERS_MAX; i++) {
+		m[i] = forged(&t.seat[HOSTILE], t.seat[HOSTILE].sign_public);
+		memset(m[i].key, (int)i + 1, 32);
+	}
+	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
+	put_members(&b, m, MEMBERS_MAX, t.seat[HOSTILE].sign_secret);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_int_equal(victim(&t)->n_known, MEMBERS_MAX);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 60000, 100000);
+	assert_int_equal(victim(&t)->n_known, MEMBERS_MAX);
+	for (size_t i = 0; i < MEMBERS_MAX; i++)
+		found |= memcmp(victim(&t)->known[i].member.key, t.seat[HONEST].key, 32) == 0;
+	assert_true(found);
+	table_release(&t);
+}
+
+/* ---- the ledger ---- */
+
+/* One more `refuse` of the hostile host, rightly signed; 0 if the session took it. */
+static int one_more_entry(struct table *t)
+{
+	struct agent_core *c = victim(t);
+	const struct seat *h = &t->seat[HOSTILE];
+	struct ledger_lineage l = { 0 };
+	struct ledger_draft d = {
+		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PROCRUSTES, .time_ms = 1
+	};
+	struct ledger_signed s = { 0 };
+	uint8_t wire[LEDGER_WIRE];
+	struct buf b = { 0 };
+	struct net_writer w;
+	struct err e = { 0 };
+
+	memcpy(l.id, h->lineage, 32);
+	d.session = c->session->id;
+	assert_int_equal(ledger_refuse(&s.entry, &c->session->peer->chain, &d, 1, &e), 0);
+	ledger_sign(&s, h->sign_secret);
+	ledger_wire_encode(&s, wire);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, c->session->id);
+	net_put_bin(&w, "e", wire, sizeof(wire));
+	net_write_end(&w, NULL);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+	while (c->session && c->session->waiting && table_step(t))
+		;
+	return c->session ? 0 : -1;
+}
+
+static void mute(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	(void)ctx, (void)t, (void)to;
+	if (from == HOSTILE)
+		buf_clear(bytes);
+}
+
+/* A host cannot fill the client's disk with entries of one session. */
+static void test_endless_entries(void **state)
+{
+	struct table t;
+	size_t n = 0;
+
+	(void)state;
+	table_init(&t, 11);
+	start_linked(&t);
+	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
+	t.tamper = mute;
+	table_let_jobs_end(&t);
+	while (victim(&t)->session && victim(&t)->session->waiting)
+		table_step(&t);
+	assert_non_null(victim(&t)->session);
+	while (n < 100 && one_more_entry(&t) == 0)
+		n++;
+	assert_in_range(n, 0, 4);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* ---- memory and logs ---- */
+
+/* Tiny messages while a job runs: what they cost in memory is what is counted. */
+static void test_inbox_is_bounded(void **state)
+{
+	struct table t;
+	struct buf b = { 0 }, copy = { 0 };
+	struct net_writer w;
+	size_t n = 0;
+
+	(void)state;
+	table_init(&t, 12);
+	start_linked(&t);
+	hold_job(&t, -1, PHASE_PSI);
+	net_write_begin(&w, &b, NET_MSG_CONV, victim(&t)->session->id);
+	net_write_end(&w, NULL);
+	for (; n < 3000000 && victim(&t)->session; n++) {
+		buf_add(&copy, b.base, b.len);
+		table_deliver(&t, HOSTILE, VICTIM, &copy);
+	}
+	buf_release(&b);
+	assert_null(victim(&t)->session);
+	assert_true(n * (sizeof(struct parcel) + 32) <= INBOX_MAX + 1000);
+	table_let_jobs_end(&t);
+	table_release(&t);
+}
+
+/* A partner that sends rubbish does not fill the log. */
+static void test_trouble_is_told_now_and_then(void **state)
+{
+	struct table t;
+	uint64_t told;
+
+	(void)state;
+	table_init(&t, 13);
+	settle(&t);
+	told = t.seat[VICTIM].notices[AGENT_NOTICE_TROUBLE];
+	for (int k = 0; k < 500; k++) {
+		struct buf b = { 0 };
+
+		buf_add(&b, "\x93\x7frubbish", 3 + (size_t)k % 5);
+		t.now_ms++;
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+	}
+	told = t.seat[VICTIM].notices[AGENT_NOTICE_TROUBLE] - told;
+	assert_in_range(told, 1, 6);
+	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "can't be read"));
+	table_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_honest),
+		cmocka_unit_test(test_abort_while_packing),
+		cmocka_unit_test(test_crooked_neighbours),
+		cmocka_unit_test(test_proposal_storm),
+		cmocka_unit_test(test_signal_storm),
+		cmocka_unit_test(test_signal_of_the_future),
+		cmocka_unit_test(test_working_is_told),
+		cmocka_unit_test(test_forged_member),
+		cmocka_unit_test(test_member_flood),
+		cmocka_unit_test(test_members_fill_up),
+		cmocka_unit_test(test_endless_entries),
+		cmocka_unit_test(test_inbox_is_bounded),
+		cmocka_unit_test(test_trouble_is_told_now_and_then),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

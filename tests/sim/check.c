@@ -1,0 +1,398 @@
+/* tests/sim/check.c - what must hold after every event (design 3). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "net/msg.h"
+#include "net/psi.h"
+#include "tests/sim/inside.h"
+
+/* ---- (1) charge before release ---- */
+
+static struct released *released_in(struct sim *s, const uint8_t session[16], size_t host,
+				    size_t client)
+{
+	struct released *r;
+
+	for (size_t i = 0; i < s->n_released; i++)
+		if (memcmp(s->released[i].session, session, 16) == 0)
+			return &s->released[i];
+	s->released = mem_resize(s->released, s->n_released + 1, sizeof(*r));
+	r = &s->released[s->n_released++];
+	*r = (struct released){ .host = host, .client = client };
+	memcpy(r->session, session, 16);
+	return r;
+}
+
+/* Labels of a session that a disk knows to be reserved, and settled (or UINT64_MAX). */
+static uint64_t reserved(const struct disk *d, const uint8_t session[16], bool countersigned,
+			 uint64_t *settled)
+{
+	uint64_t sum = 0;
+
+	*settled = UINT64_MAX;
+	for (size_t i = 0; i < d->n_entries; i++) {
+		const struct ledger_signed *e = &d->entries[i];
+
+		if (memcmp(e->entry.session, session, 16) != 0)
+			continue;
+		if (e->entry.kind == LEDGER_SETTLE)
+			*settled = e->entry.count;
+		if (e->entry.kind == LEDGER_RESERVE && (e->countersigned || !countersigned))
+			sum += e->entry.count;
+	}
+	return sum;
+}
+
+/* Each answer of a host is about one batch, whichever way it is put. */
+static bool has_labels(const struct net_map *m)
+{
+	struct err e = { 0 };
+	uint64_t c = net_get_uint(m, "c", 0, 255, &e), k;
+
+	if (e.code || c != CONV_TRANSLATE)
+		return false;
+	k = net_get_uint(m, "k", 0, 255, &e);
+	return e.code == 0 && (k == PPAT_MSG_LABELS || k == PPAT_MSG_GRAD);
+}
+
+/* An intersection begins with the initiator's SIZE, and has two of them. */
+static void count_intersections(struct sim *s, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint64_t c = net_get_uint(&m->body, "c", 0, 255, &e);
+
+	if (c == CONV_PSI && net_get_uint(&m->body, "k", 0, 255, &e) == NET_PSI_SIZE && !e.code)
+		s->report->sizes_sent++;
+}
+
+static void check_labels(struct sim *s, size_t from, size_t to, const struct net_msg *m)
+{
+	uint64_t n = s->node[from].config.ppat_batch, settled, host, client;
+	struct released *r;
+
+	if (!has_labels(&m->body))
+		return;
+	r = released_in(s, m->session, from, to);
+	r->labels += n;
+	s->report->labels_seen += n;
+	host = reserved(&s->node[from].disk, m->session, true, &settled);
+	client = reserved(&s->node[to].disk, m->session, true, &settled);
+	if (r->labels > host || r->labels > client)
+		sim_fail(s,
+			 "release before charge: agent %zu sends label %llu of a session, its "
+			 "disk has %llu reserved and countersigned, agent %zu's %llu",
+			 from, (unsigned long long)r->labels, (unsigned long long)host, to,
+			 (unsigned long long)client);
+}
+
+/* What a peer is told of a failure is nothing about our rows. */
+static void check_words(struct sim *s, size_t from, const struct net_msg *m)
+{
+	char why[NET_REASON_MAX + 1] = "";
+	struct err e = { 0 };
+
+	net_get_text(&m->body, "why", why, sizeof(why), &e);
+	if (strstr(why, "slot") != NULL || strstr(why, "NaN") != NULL)
+		sim_fail(s, "agent %zu tells of its rows: %s", from, why);
+	s->report->private_ends += strstr(why, "own log") != NULL;
+}
+
+void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n)
+{
+	struct net_msg m;
+	struct err e = { 0 };
+
+	if (net_msg_decode(&m, bytes, n, &e) != 0) {
+		sim_fail(s, "agent %zu sends what cannot be decoded: %s", from, e.text);
+		return;
+	}
+	sim_log(s, "%zu -> %zu %s %02x%02x (%zu bytes)", from, to, net_msg_name(m.type),
+		m.session[0], m.session[1], n);
+	if (m.type == NET_MSG_CONV) {
+		count_intersections(s, &m);
+		check_labels(s, from, to, &m);
+	}
+	if (m.type == NET_MSG_ABORT)
+		check_words(s, from, &m);
+	if (!s->node[from].wants[to])
+		sim_fail(s, "agent %zu sends to agent %zu, which its owner has revoked", from, to);
+	net_msg_release(&m);
+}
+
+/* Among honest agents no session ends because somebody broke the protocol or the
+ * ledger's rules, whatever links and crashes do. */
+void check_notice(struct node *n, const struct agent_notice *notice)
+{
+	bool broken = notice->code == ERR_PROTO || notice->code == ERR_LEDGER ||
+		      notice->code == ERR_STORE;
+
+	if (n->sim->odd_replays > 0 || n->sim->o.plant >= SIM_LIES_LABELS)
+		return; /* no link like TCP's would do that; or they are not honest */
+	if (notice->kind == AGENT_NOTICE_SESSION && broken)
+		sim_fail(n->sim, "agent %zu: %s", n->at, notice->text);
+}
+
+/* ---- (2) caps, counted from the entries themselves ---- */
+
+struct count {
+	uint64_t pair[SIM_AGENTS_MAX], all, cap_pair[SIM_AGENTS_MAX], cap_all;
+};
+
+static void count_entry(const struct sim *s, const struct disk *d, const struct node *n,
+			const struct ledger_entry *e, struct count *c)
+{
+	size_t to = 0;
+	uint64_t settled;
+
+	while (to < s->n && memcmp(s->node[to].sign_public, e->client, 32) != 0)
+		to++;
+	if (memcmp(e->host, n->sign_public, 32) != 0 || to == s->n)
+		return;
+	if (e->kind == LEDGER_CONTRACT) {
+		c->cap_pair[to] = e->caps.pair;
+		c->cap_all = e->caps.lineage > c->cap_all ? e->caps.lineage : c->cap_all;
+	} else if (e->kind == LEDGER_RESERVE) {
+		c->pair[to] += e->count;
+		c->all += e->count;
+	} else if (e->kind == LEDGER_SETTLE) {
+		uint64_t was = reserved(d, e->session, false, &settled);
+
+		c->pair[to] -= was - e->count;
+		c->all -= was - e->count;
+	}
+}
+
+static void check_caps(struct sim *s, struct node *n)
+{
+	struct count c = { 0 };
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < n->disk.n_entries; i++) {
+		count_entry(s, &n->disk, n, &n->disk.entries[i].entry, &c);
+		for (size_t to = 0; to < s->n; to++)
+			if (c.pair[to] > c.cap_pair[to])
+				sim_fail(s, "agent %zu: cap toward %zu passed: %llu of %llu", n->at,
+					 to, (unsigned long long)c.pair[to],
+					 (unsigned long long)c.cap_pair[to]);
+	}
+	for (size_t i = 0; i < s->n_released; i++)
+		if (s->released[i].host == n->at)
+			seen += s->released[i].labels;
+	if (c.all > c.cap_all || seen > c.all)
+		sim_fail(s, "agent %zu: %llu labels seen, %llu on its ledger, cap %llu", n->at,
+			 (unsigned long long)seen, (unsigned long long)c.all,
+			 (unsigned long long)c.cap_all);
+}
+
+/* ---- (4) both ledgers tell the same story ---- */
+
+enum { CHAIN_MAX = 4096 };
+
+static void check_pair(struct sim *s, struct node *a, struct node *b)
+{
+	static const struct ledger_signed *ca[CHAIN_MAX], *cb[CHAIN_MAX];
+	size_t na = disk_chain(&a->disk, a->sign_public, b->sign_public, ca, CHAIN_MAX);
+	size_t nb = disk_chain(&b->disk, a->sign_public, b->sign_public, cb, CHAIN_MAX);
+	size_t both = na < nb ? na : nb, longer = na > nb ? na : nb;
+	const struct ledger_signed *ahead;
+	const struct node *has;
+
+	for (size_t i = 0; i < both; i++) {
+		if (memcmp(ca[i]->hash, cb[i]->hash, 32) != 0)
+			sim_fail(s, "ledgers of %zu and %zu differ at entry %zu", a->at, b->at,
+				 i + 1);
+		if (i + 1 < longer && (!ca[i]->countersigned || !cb[i]->countersigned))
+			sim_fail(s, "ledgers of %zu and %zu: entry %zu goes on an unsigned one",
+				 a->at, b->at, i + 2);
+	}
+	if (longer > both + 1)
+		sim_fail(s, "ledgers of %zu and %zu: more than one entry in flight", a->at, b->at);
+	if (longer == both)
+		return;
+	ahead = na > nb ? ca[both] : cb[both];
+	has = na > nb ? a : b;
+	if (ahead->countersigned || memcmp(ahead->entry.host, has->sign_public, 32) != 0)
+		sim_fail(s, "ledgers of %zu and %zu: an entry is on one side only, signed by both",
+			 a->at, b->at);
+}
+
+static bool settled_on(const struct disk *d, const uint8_t session[16])
+{
+	for (size_t i = 0; i < d->n_entries; i++)
+		if (d->entries[i].entry.kind == LEDGER_SETTLE && d->entries[i].countersigned &&
+		    memcmp(d->entries[i].entry.session, session, 16) == 0)
+			return true;
+	return false;
+}
+
+/* A rotation leaves the client's rows as wide as they are. */
+static void check_disclosed(struct sim *s, const struct ledger_entry *e)
+{
+	size_t client = 0;
+
+	while (client < s->n && memcmp(s->node[client].sign_public, e->client, 32) != 0)
+		client++;
+	if (e->kind == LEDGER_SETTLE && e->translator == LEDGER_PROCRUSTES && client < s->n &&
+	    e->floats != e->rows * s->node[client].start->ent_floats)
+		sim_fail(s, "%llu numbers on the ledger for %llu rows of agent %zu",
+			 (unsigned long long)e->floats, (unsigned long long)e->rows, client);
+}
+
+static void check_sessions(struct sim *s, struct node *n)
+{
+	if (n->disk.n_entries > 0)
+		check_disclosed(s, &n->disk.entries[n->disk.n_entries - 1].entry);
+	for (size_t i = 0; i < n->disk.n_sessions; i++) {
+		const struct store_session *r = &n->disk.sessions[i];
+
+		if (r->state == STORE_DONE && r->outcome == 0 && !settled_on(&n->disk, r->id))
+			sim_fail(s, "agent %zu: a finished session without a receipt", n->at);
+		if (r->state == STORE_DONE && r->outcome == 0 && r->role == STORE_HOST) {
+			size_t peer = node_by_key(s, r->peer);
+
+			if (!settled_on(&s->node[peer].disk, r->id))
+				sim_fail(s, "agent %zu: finished, but %zu has no receipt", n->at,
+					 peer);
+		}
+	}
+}
+
+/* ---- (3) best, (5) Busy ---- */
+
+static void check_best(struct sim *s, struct node *n)
+{
+	uint8_t said[32], is[32];
+	double score = n->core->has_best ? n->core->best_score : -1.0;
+
+	agent_core_best_digest(n->core, said);
+	kge_emb_digest(agent_core_best(n->core), is);
+	if (memcmp(said, is, 32) != 0)
+		sim_fail(s, "agent %zu: the best tables are not what they were", n->at);
+	if (n->disk.has_best && score < n->disk.best.valid_score)
+		sim_fail(s, "agent %zu: best fell from %.6f to %.6f", n->at,
+			 n->disk.best.valid_score, score);
+	if (n->disk.has_best && n->disk.best.valid_score < n->best_seen)
+		sim_fail(s, "agent %zu: best on disk fell", n->at);
+	if (n->disk.has_best)
+		n->best_seen = n->disk.best.valid_score;
+	if (n->disk.has_best && n->core->n_commits == 0) {
+		kge_emb_digest(n->disk.tables, is);
+		if (memcmp(said, is, 32) != 0)
+			sim_fail(s, "agent %zu: best in memory is not best on disk", n->at);
+	}
+	if (n->core->trained && n->core->doing == DOING_NOTHING && n->core->in_round == 0) {
+		kge_emb_digest(n->core->work, is);
+		if (memcmp(said, is, 32) != 0)
+			sim_fail(s,
+				 "agent %zu: backtracking was lost, what is tried next does not "
+				 "begin with the best",
+				 n->at);
+	}
+}
+
+static void check_busy(struct sim *s, struct node *n)
+{
+	const struct agent_core *c = n->core;
+	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->session == NULL;
+
+	if (idle && c->doing != DOING_NOTHING && n->started && !c->stopped)
+		sim_fail(s, "agent %zu: busy with nothing", n->at);
+	if ((c->job == NULL && c->orphans == 0) != (n->n_jobs == 0))
+		sim_fail(s, "agent %zu: lost count of its jobs", n->at);
+	if (c->session == NULL) {
+		n->in_session = false;
+		return;
+	}
+	if (!n->in_session || n->session_peer != c->session->serial) {
+		n->in_session = true;
+		n->session_peer = c->session->serial;
+		n->session_since_ms = s->now_ms;
+	}
+	if (s->now_ms - n->session_since_ms > n->config.session_limit_ms)
+		sim_fail(s, "agent %zu: busy beyond its lease, in phase '%s'", n->at,
+			 phase_name(c->session->phase));
+}
+
+/* The queue in memory and on disk, once nothing is under way between them. */
+static void check_queue(struct sim *s, struct node *n)
+{
+	size_t queued = 0;
+
+	if (n->core->n_commits > 0)
+		return;
+	for (size_t i = 0; i < n->core->n_peers; i++)
+		queued += n->core->peers[i]->queued;
+	if (queued != n->disk.n_queue)
+		sim_fail(s, "agent %zu: %zu signals queued, %zu on disk", n->at, queued,
+			 n->disk.n_queue);
+}
+
+void check_node(struct node *n)
+{
+	struct sim *s = n->sim;
+
+	if (s->report->failed)
+		return;
+	check_best(s, n);
+	check_busy(s, n);
+	check_caps(s, n);
+	check_queue(s, n);
+}
+
+void check_all(struct sim *s)
+{
+	struct node *n = &s->node[s->current];
+
+	if (s->report->failed)
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->node[i].alive)
+			check_busy(s, &s->node[i]);
+		if (&s->node[i] != n)
+			check_pair(s, i < n->at ? &s->node[i] : n, i < n->at ? n : &s->node[i]);
+	}
+	check_sessions(s, n);
+}
+
+/* ---- (7) a crash loses at most the job that was not finished ---- */
+
+void check_restart(struct node *n)
+{
+	struct agent_status st;
+
+	agent_core_status(n->core, &st);
+	if (st.has_best != n->disk.has_best ||
+	    (st.has_best && st.best_score != n->disk.best.valid_score))
+		sim_fail(n->sim, "agent %zu: restarted without its best", n->at);
+	if (st.queued > n->disk.n_queue)
+		sim_fail(n->sim, "agent %zu: restarted with another queue", n->at);
+	agent_status_release(&st);
+	check_best(n->sim, n);
+}
+
+/* ---- liveness ---- */
+
+void check_quiet(struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct agent_status st;
+
+		if (!s->node[i].alive) {
+			sim_fail(s, "agent %zu is down at the end", i);
+			return;
+		}
+		agent_core_status(s->node[i].core, &st);
+		if (st.state != AGENT_READY && st.state != AGENT_SLEEP)
+			sim_fail(s, "agent %zu is busy at the end: %s", i, st.doing);
+		if (st.queued > 0 || s->node[i].disk.n_queue > 0)
+			sim_fail(s, "agent %zu still has %zu signals queued at the end", i,
+				 st.queued);
+		for (size_t p = 0; p < st.n_peers; p++)
+			if (!st.peer[p].linked)
+				sim_fail(s, "agent %zu has lost peer %zu for good", i, p);
+		s->report->sessions += st.sessions;
+		agent_status_release(&st);
+	}
+}

@@ -1,0 +1,251 @@
+#include "tests/sim/disk.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void disk_release(struct disk *d)
+{
+	for (size_t i = 0; i < d->n_alignments; i++)
+		free(d->alignments[i].slots);
+	free(d->sessions);
+	free(d->entries);
+	free(d->meta);
+	kge_emb_free(d->tables);
+	store_close(d->real);
+	memset(d, 0, sizeof(*d));
+}
+
+static void put_signal(struct disk *d, const struct store_signal *s)
+{
+	for (size_t i = 0; i < d->n_queue; i++)
+		if (memcmp(d->queue[i].peer, s->peer, 32) == 0)
+			return;
+	assert(d->n_queue < 32);
+	d->queue[d->n_queue++] = *s;
+}
+
+static void remove_signal(struct disk *d, const uint8_t peer[32])
+{
+	for (size_t i = 0; i < d->n_queue; i++) {
+		if (memcmp(d->queue[i].peer, peer, 32) != 0)
+			continue;
+		d->n_queue--;
+		memmove(&d->queue[i], &d->queue[i + 1], (d->n_queue - i) * sizeof(d->queue[0]));
+		return;
+	}
+}
+
+static void put_peer(struct disk *d, const struct store_peer *p)
+{
+	size_t i = 0;
+
+	while (i < d->n_peers && memcmp(d->peers[i].key, p->key, 32) != 0)
+		i++;
+	assert(i < 32);
+	d->n_peers += i == d->n_peers;
+	d->peers[i] = *p;
+}
+
+static void put_session(struct disk *d, const struct store_session *s)
+{
+	for (size_t i = 0; i < d->n_sessions; i++) {
+		if (memcmp(d->sessions[i].id, s->id, 16) == 0) {
+			d->sessions[i] = *s;
+			return;
+		}
+	}
+	d->sessions = mem_resize(d->sessions, d->n_sessions + 1, sizeof(*s));
+	d->sessions[d->n_sessions++] = *s;
+}
+
+static void put_alignment(struct disk *d, const struct store_alignment *a)
+{
+	size_t i = 0;
+
+	while (i < d->n_alignments && memcmp(d->alignments[i].peer, a->peer, 32) != 0)
+		i++;
+	assert(i < 32);
+	if (i == d->n_alignments)
+		d->n_alignments++;
+	else
+		free(d->alignments[i].slots);
+	d->alignments[i] = *a;
+	d->alignments[i].slots = mem_array((size_t)a->n + 1, sizeof(*a->slots));
+	if (a->n)
+		memcpy(d->alignments[i].slots, a->slots, a->n * sizeof(*a->slots));
+}
+
+static void add_entry(struct disk *d, const struct ledger_signed *s)
+{
+	d->entries = mem_resize(d->entries, d->n_entries + 1, sizeof(*s));
+	d->entries[d->n_entries++] = *s;
+}
+
+static void countersign(struct disk *d, const struct store_countersign *c)
+{
+	for (size_t i = 0; i < d->n_entries; i++) {
+		if (memcmp(d->entries[i].hash, c->hash, 32) != 0)
+			continue;
+		d->entries[i].countersigned = true;
+		memcpy(d->entries[i].countersignature, c->signature, sizeof(c->signature));
+	}
+}
+
+static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
+			   const struct kge_emb *emb)
+{
+	kge_emb_free(d->tables);
+	d->tables = kge_emb_copy(emb);
+	d->best = *info;
+	d->has_best = true;
+}
+
+static void put_meta(struct disk *d, const struct store_meta *m)
+{
+	free(d->meta);
+	d->meta = mem_copy(m->base, m->len);
+	d->n_meta = m->len;
+}
+
+static void apply_write(struct disk *d, const struct store_write *w)
+{
+	switch (w->kind) {
+	case STORE_PUT_SIGNAL:
+		put_signal(d, &w->u.signal);
+		break;
+	case STORE_REMOVE_SIGNAL:
+		remove_signal(d, w->u.signal.peer);
+		break;
+	case STORE_PUT_PEER:
+		put_peer(d, &w->u.peer);
+		break;
+	case STORE_PUT_MEMBER:
+		break; /* the core gives it back to nobody but the owner */
+	case STORE_PUT_SESSION:
+		put_session(d, &w->u.session);
+		break;
+	case STORE_ADD_ENTRY:
+		add_entry(d, &w->u.entry);
+		break;
+	case STORE_ADD_COUNTERSIGN:
+		countersign(d, &w->u.countersign);
+		break;
+	case STORE_PUT_CHECKPOINT:
+		put_checkpoint(d, &w->u.checkpoint.info, w->u.checkpoint.emb);
+		break;
+	case STORE_PUT_ALIGNMENT:
+		put_alignment(d, &w->u.alignment);
+		break;
+	case STORE_PUT_META:
+		put_meta(d, &w->u.meta);
+		break;
+	}
+}
+
+int disk_apply(struct disk *d, const struct store_batch *b, struct err *e)
+{
+	int status = d->real ? store_apply(d->real, b, e) : 0;
+
+	for (size_t i = 0; status == 0 && i < b->n; i++)
+		apply_write(d, &b->at[i]);
+	return status;
+}
+
+/* ---- giving it back ---- */
+
+static bool of_pair(const struct ledger_entry *e, const uint8_t a[32], const uint8_t b[32])
+{
+	return (memcmp(e->host, a, 32) == 0 && memcmp(e->client, b, 32) == 0) ||
+	       (memcmp(e->host, b, 32) == 0 && memcmp(e->client, a, 32) == 0);
+}
+
+size_t disk_chain(const struct disk *d, const uint8_t a[32], const uint8_t b[32],
+		  const struct ledger_signed **out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_entries && n < max; i++)
+		if (of_pair(&d->entries[i].entry, a, b))
+			out[n++] = &d->entries[i];
+	return n;
+}
+
+static struct ledger_chain *load_chain(const struct disk *d, const uint8_t a[32],
+				       const uint8_t b[32])
+{
+	struct ledger_chain *c = mem_array(1, sizeof(*c));
+
+	ledger_chain_init(c, a, b);
+	for (size_t i = 0; i < d->n_entries; i++) {
+		int status = of_pair(&d->entries[i].entry, a, b)
+				     ? ledger_chain_replay(c, &d->entries[i], NULL)
+				     : 0;
+
+		assert(status == 0);
+		(void)status;
+	}
+	return c;
+}
+
+static void *copy(const void *p, size_t n)
+{
+	return n ? mem_copy(p, n) : NULL;
+}
+
+void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (d->real) {
+		struct err e = { 0 };
+		int status = store_load_core(d->real, out, &e);
+
+		assert(status == 0);
+		(void)status;
+		return;
+	}
+	out->peers = copy(d->peers, d->n_peers * sizeof(*d->peers));
+	out->n_peers = d->n_peers;
+	out->queue = copy(d->queue, d->n_queue * sizeof(*d->queue));
+	out->n_queue = d->n_queue;
+	for (size_t i = 0; i < d->n_sessions; i++) {
+		if (d->sessions[i].state != STORE_OPEN)
+			continue;
+		out->open = mem_resize(out->open, out->n_open + 1, sizeof(*out->open));
+		out->open[out->n_open++] = d->sessions[i];
+	}
+	out->alignments = copy(d->alignments, d->n_alignments * sizeof(*d->alignments));
+	out->n_alignments = d->n_alignments;
+	out->chains = mem_array(d->n_peers + 1, sizeof(*out->chains));
+	for (size_t i = 0; i < d->n_peers; i++)
+		out->chains[out->n_chains++] = load_chain(d, sign_public, d->peers[i].sign_key);
+	out->has_best = d->has_best;
+	out->best = d->best;
+	if (d->meta) {
+		out->meta = mem_array(1, sizeof(*out->meta));
+		strcpy(out->meta[0].key, "agent");
+		out->meta[0].base = d->meta;
+		out->meta[0].len = d->n_meta;
+		out->n_meta = 1;
+	}
+}
+
+void disk_unload(const struct disk *d, struct store_core *core)
+{
+	if (d->real) {
+		store_core_release(core);
+		return;
+	}
+	for (size_t i = 0; i < core->n_chains; i++) {
+		ledger_chain_release(core->chains[i]);
+		free(core->chains[i]);
+	}
+	free(core->chains);
+	free(core->peers);
+	free(core->queue);
+	free(core->open);
+	free(core->alignments); /* slots and meta are the disk's */
+	free(core->meta);
+}

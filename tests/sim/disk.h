@@ -1,0 +1,38 @@
+/* tests/sim/disk.h - a disk in memory with the store's batch semantics: what was
+ * applied is there after a crash, in order, and nothing else is. */
+#ifndef SIM_DISK_H
+#define SIM_DISK_H
+
+#include "kge/graph.h"
+#include "store/store.h"
+
+struct disk {
+	struct store_peer peers[32];
+	size_t n_peers;
+	struct store_signal queue[32];
+	size_t n_queue;
+	struct store_session *sessions;
+	size_t n_sessions;
+	struct store_alignment alignments[32];
+	size_t n_alignments;
+	struct ledger_signed *entries; /* of all pairs, as written */
+	size_t n_entries;
+	bool has_best;
+	struct store_checkpoint best;
+	struct kge_emb *tables;
+	uint8_t *meta;
+	size_t n_meta;
+	struct store *real; /* may be NULL: the same batches in SQLite */
+};
+
+void disk_release(struct disk *d);
+/* 0, or what the real store said. */
+int disk_apply(struct disk *d, const struct store_batch *b, struct err *e);
+/* What a restarting core is given; disk_unload() afterwards. */
+void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out);
+void disk_unload(const struct disk *d, struct store_core *core);
+/* Entries of the pair (a, b) by Ed25519 keys, in order; at most max, returns how many. */
+size_t disk_chain(const struct disk *d, const uint8_t a[32], const uint8_t b[32],
+		  const struct ledger_signed **out, size_t max);
+
+#endif

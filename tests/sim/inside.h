@@ -1,0 +1,157 @@
+/* tests/sim/inside.h - the simulator's own data, shared by its files.
+ *
+ *   sim.c     the clock, the events, agents that live and die, the story
+ *   links.c   the network        shell.c   the effects of one agent
+ *   world.c   graphs, names, and how a score comes about
+ *   check.c   what must hold after every event */
+#ifndef SIM_INSIDE_H
+#define SIM_INSIDE_H
+
+#include "agent/core.h"
+#include "agent/learner.h"
+#include "agent/names.h"
+#include "base/rng.h"
+#include "kge/graph.h"
+#include "kge/model.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/sim.h"
+
+enum { ARCHIVE = 12, JOBS_MAX = 8, COMMITS_MAX = 256 };
+
+enum what {
+	EV_LINK_UP,
+	EV_LINK_DOWN,
+	EV_MESSAGE,
+	EV_WRITABLE,
+	EV_DIAL,
+	EV_TIMER,
+	EV_COMMIT,
+	EV_JOB,
+	EV_RESTART,
+	EV_TROUBLE, /* the story's next fault */
+	EV_HEAL,
+};
+
+struct event {
+	uint64_t at_ms, order;
+	enum what what;
+	size_t node, from;
+	uint64_t life;	/* of the node; events of an earlier life are void */
+	uint64_t epoch; /* of the link, or of the timer */
+	uint8_t *bytes;
+	size_t n;
+	int timer;
+	struct agent_job *job;
+};
+
+struct link {				     /* of a pair a < b; side 0 is a */
+	bool up, dialling, apart, silent[2]; /* silent: what this side sends is lost */
+	uint64_t epoch;
+	bool told[2];	     /* the core of this side believes it is up */
+	uint64_t last_ms[2]; /* of what this side has sent: order is kept */
+	bool busy[2];
+	struct {
+		uint8_t *bytes;
+		size_t n;
+		uint64_t epoch, life; /* of the link, of the receiver */
+	} old[2][ARCHIVE];	      /* sent over earlier links */
+	size_t n_old[2];
+};
+
+struct commit {
+	struct store_batch batch;
+	uint64_t ticket;
+};
+
+struct node {
+	struct sim *sim;
+	size_t at;
+	bool alive, doomed, muted, started;
+	uint64_t life;
+	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
+	struct agent_config config;
+	struct agent_io io;
+	struct agent_learner synthetic;
+	struct agent_learner_kge *real;
+	struct kge_train_config train;
+	struct kge_graph *graph;
+	struct agent_names *names;
+	struct kge_emb *start, *target; /* target: what the synthetic score is about */
+	struct kge_emb *scribble;	/* planted: the work tables */
+	struct rng draw;
+	struct agent_core *core;
+	struct disk disk;
+	struct commit commits[COMMITS_MAX];
+	size_t n_commits;
+	struct store_batch late; /* planted: said to be on disk */
+	uint64_t commit_ms;	 /* when the last one is due */
+	struct agent_job *jobs[JOBS_MAX];
+	size_t n_jobs;
+	uint64_t timer[AGENT_TIMERS]; /* epoch */
+	bool wants[SIM_AGENTS_MAX], lists[SIM_AGENTS_MAX];
+	uint64_t effects; /* that strangers must not cause */
+	/* for the checks */
+	double best_seen;
+	uint64_t session_since_ms, session_peer;
+	bool in_session;
+};
+
+struct released { /* labels that were seen on a wire, by session */
+	uint8_t session[16];
+	size_t host, client;
+	uint64_t labels;
+};
+
+struct sim {
+	struct sim_options o;
+	struct sim_report *report;
+	struct rng rng;
+	uint64_t now_ms, order, faults_end_ms;
+	bool faults;
+	struct event *heap;
+	size_t n_heap, cap_heap;
+	struct node node[SIM_AGENTS_MAX];
+	size_t n;
+	struct link link[SIM_AGENTS_MAX][SIM_AGENTS_MAX];
+	struct released *released;
+	size_t n_released;
+	uint64_t odd_replays; /* what no link like TCP's does: may break a session */
+	size_t current;	      /* node whose event is under way */
+};
+
+/* sim.c */
+void sim_at(struct sim *s, uint64_t delay_ms, struct event e);
+void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool sim_chance(struct sim *s, uint32_t in_10000); /* false when faults are off */
+void node_event(struct node *n, struct agent_event *e);
+size_t node_by_key(const struct sim *s, const uint8_t key[32]); /* SIM_AGENTS_MAX: nobody */
+
+/* links.c */
+struct link *link_of(struct sim *s, size_t a, size_t b);
+int link_side(size_t self, size_t other);
+int link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n);
+void link_dial(struct sim *s, size_t a, size_t b);
+void link_cut(struct sim *s, size_t a, size_t b, bool silently_at_a);
+void link_event(struct sim *s, struct event *e);
+void links_release(struct sim *s);
+
+/* shell.c */
+void shell_init(struct node *n);
+void shell_commit_due(struct node *n);
+void shell_job_due(struct node *n, struct agent_job *job);
+void shell_drop(struct node *n, bool some_reach_disk); /* at a crash */
+
+/* world.c */
+void world_make(struct sim *s);
+void world_release(struct node *n);
+
+/* check.c */
+void check_notice(struct node *n, const struct agent_notice *notice);
+void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n);
+void check_all(struct sim *s);
+void check_node(struct node *n);
+void check_restart(struct node *n);
+void check_quiet(struct sim *s);
+
+#endif

@@ -1,0 +1,82 @@
+/* tests/sim/main.c - run seeds by hand, or one that has failed again. */
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "tests/sim/sim.h"
+
+static void usage(void)
+{
+	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--ppat] [--procrustes]\n"
+	       "    [--world 0..4] [--plant 0..9] [--store] [--learn] [--verbose]\n");
+	exit(2);
+}
+
+static uint64_t number(int *i, int argc, char **argv)
+{
+	if (*i + 1 >= argc)
+		usage();
+	return strtoull(argv[++*i], NULL, 10);
+}
+
+static int run(struct sim_options *o, uint64_t seeds)
+{
+	int failed = 0;
+
+	for (uint64_t k = 0; k < seeds; k++, o->seed++) {
+		struct sim_report r;
+
+		sim_run(o, &r);
+		failed += r.failed;
+		if (r.failed)
+			printf("FAILED %s\n", r.why);
+		else if (seeds == 1)
+			printf("ok: %llu events, %.0f s, %llu sessions, %llu labels, %llu crashes, "
+			       "%llu cuts, %llu replays, %llu with neighbours\n",
+			       (unsigned long long)r.events, r.seconds,
+			       (unsigned long long)r.sessions, (unsigned long long)r.labels_seen,
+			       (unsigned long long)r.crashes, (unsigned long long)r.cuts,
+			       (unsigned long long)r.replays, (unsigned long long)r.extended);
+	}
+	printf("%d of %llu seeds failed\n", failed, (unsigned long long)seeds);
+	return failed ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_options o = { .seed = 1, .agents = 3 };
+	uint64_t seeds = 1;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--seed") == 0)
+			o.seed = number(&i, argc, argv);
+		else if (strcmp(argv[i], "--seeds") == 0)
+			seeds = number(&i, argc, argv);
+		else if (strcmp(argv[i], "--agents") == 0)
+			o.agents = number(&i, argc, argv);
+		else if (strcmp(argv[i], "--world") == 0)
+			o.world = (enum sim_world)number(&i, argc, argv);
+		else if (strcmp(argv[i], "--plant") == 0)
+			o.plant = (enum sim_plant)number(&i, argc, argv);
+		else if (strcmp(argv[i], "--calm") == 0)
+			o.calm = true;
+		else if (strcmp(argv[i], "--ppat") == 0)
+			o.ppat = true;
+		else if (strcmp(argv[i], "--procrustes") == 0)
+			o.procrustes = true;
+		else if (strcmp(argv[i], "--store") == 0)
+			o.real_store = true;
+		else if (strcmp(argv[i], "--learn") == 0)
+			o.real_learning = true;
+		else if (strcmp(argv[i], "--verbose") == 0)
+			o.verbose = true;
+		else
+			usage();
+	}
+	if (o.agents < 2 || o.agents > SIM_AGENTS_MAX || sodium_init() < 0)
+		usage();
+	log_set_level(LOG_ERROR);
+	return run(&o, seeds);
+}

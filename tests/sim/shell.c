@@ -1,0 +1,242 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "net/msg.h"
+#include "tests/sim/inside.h"
+
+/* An agent may die before or after each of these: what comes later in the same
+ * event does not happen. */
+static bool happens(struct node *n)
+{
+	if (n->doomed || n->muted)
+		return false;
+	n->effects++;
+	if (!n->started || !sim_chance(n->sim, 8))
+		return true;
+	n->doomed = true;
+	return rng_below(&n->sim->rng, 2) == 0;
+}
+
+static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t len)
+{
+	struct node *n = ctx;
+	size_t to = node_by_key(n->sim, peer);
+
+	int status;
+
+	if (!happens(n) || to == SIM_AGENTS_MAX)
+		return 0;
+	status = link_send(n->sim, n->at, to, bytes, len);
+	if (status == 0)
+		check_send(n->sim, n->at, to, bytes, len);
+	return status;
+}
+
+/* ---- disk ---- */
+
+static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
+{
+	struct node *n = ctx;
+	struct sim *s = n->sim;
+	uint64_t delay = 1 + rng_below(&s->rng, sim_chance(s, 300) ? 2000 : 15);
+
+	if (!happens(n))
+		return;
+	assert(n->n_commits < COMMITS_MAX);
+	n->commits[n->n_commits] = (struct commit){ .ticket = ticket };
+	store_batch_move(&n->commits[n->n_commits++].batch, batch);
+	if (s->now_ms + delay < n->commit_ms)
+		delay = n->commit_ms - s->now_ms;
+	n->commit_ms = s->now_ms + delay;
+	sim_at(s, delay, (struct event){ .what = EV_COMMIT, .node = n->at, .life = n->life });
+}
+
+static void apply_first(struct node *n)
+{
+	struct err e = { 0 };
+
+	if (disk_apply(&n->disk, &n->commits[0].batch, &e) != 0)
+		sim_fail(n->sim, "agent %zu: the store refused a batch: %s", n->at, e.text);
+	store_batch_release(&n->commits[0].batch);
+	n->n_commits--;
+	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
+}
+
+static bool is_ledgers(const struct store_batch *b)
+{
+	return b->n > 0 &&
+	       (b->at[0].kind == STORE_ADD_ENTRY || b->at[0].kind == STORE_ADD_COUNTERSIGN);
+}
+
+/* The lie: the word is given at once, the disk has it four writes later. */
+static void put_off(struct node *n)
+{
+	if (n->late.n >= 4) {
+		disk_apply(&n->disk, &n->late, NULL);
+		store_batch_release(&n->late);
+	}
+	store_batch_move(&n->late, &n->commits[0].batch);
+	n->n_commits--;
+	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
+}
+
+void shell_commit_due(struct node *n)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_COMMITTED, .ticket = n->commits[0].ticket };
+
+	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_ledgers(&n->commits[0].batch)) {
+		put_off(n);
+		node_event(n, &e);
+		return;
+	}
+	apply_first(n);
+	if (sim_chance(n->sim, 20)) /* dead between the disk and the word of it */
+		n->doomed = true;
+	node_event(n, &e);
+}
+
+/* ---- jobs ---- */
+
+static void io_start_job(void *ctx, struct agent_job *job)
+{
+	struct node *n = ctx;
+	struct sim *s = n->sim;
+
+	assert(n->n_jobs < JOBS_MAX);
+	n->jobs[n->n_jobs++] = job; /* also when dead: to be freed */
+	if (!happens(n))
+		return;
+	sim_at(s, 1 + rng_below(&s->rng, job->kind == AGENT_JOB_CONV ? 60 : 800),
+	       (struct event){ .what = EV_JOB, .node = n->at, .life = n->life, .job = job });
+}
+
+static void forget_job(struct node *n, const struct agent_job *job)
+{
+	for (size_t i = 0; i < n->n_jobs; i++)
+		if (n->jobs[i] == job)
+			n->jobs[i] = n->jobs[--n->n_jobs];
+}
+
+void shell_job_due(struct node *n, struct agent_job *job)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_JOB_DONE, .job = job };
+
+	forget_job(n, job);
+	job->status = atomic_load(&job->cancel) ? ERR_CANCELED : job->run(job);
+	node_event(n, &e);
+	if (n->sim->o.plant == SIM_LOST_BACKTRACK && n->scribble && n->alive && !n->n_jobs)
+		n->scribble->ent[0] += 1.0F;
+}
+
+/* ---- the rest ---- */
+
+static void io_set_timer(void *ctx, enum agent_timer t, uint64_t delay_ms)
+{
+	struct node *n = ctx;
+
+	if (!happens(n))
+		return;
+	n->timer[t]++;
+	if (n->sim->o.plant == SIM_STUCK_BUSY && t == AGENT_TIMER_LEASE)
+		return;
+	sim_at(n->sim, delay_ms,
+	       (struct event){ .what = EV_TIMER,
+			       .node = n->at,
+			       .life = n->life,
+			       .epoch = n->timer[t],
+			       .timer = (int)t });
+}
+
+static void io_cancel_timer(void *ctx, enum agent_timer t)
+{
+	struct node *n = ctx;
+
+	n->timer[t]++;
+}
+
+static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
+{
+	struct node *n = ctx;
+	size_t to = node_by_key(n->sim, peer);
+
+	(void)address;
+	if (!happens(n) || to == SIM_AGENTS_MAX)
+		return;
+	n->wants[to] = true;
+	link_dial(n->sim, n->at, to);
+}
+
+static void io_disconnect(void *ctx, const uint8_t peer[32])
+{
+	struct node *n = ctx;
+	size_t to = node_by_key(n->sim, peer);
+
+	if (n->doomed || n->muted || to == SIM_AGENTS_MAX)
+		return;
+	n->wants[to] = false;
+	link_cut(n->sim, n->at, to, true);
+}
+
+static void io_notify(void *ctx, const struct agent_notice *notice)
+{
+	struct node *n = ctx;
+
+	if (n->muted || n->doomed)
+		return;
+	sim_log(n->sim, "%zu: notice %d code %d: %s", n->at, (int)notice->kind, notice->code,
+		notice->text);
+	check_notice(n, notice);
+}
+
+static void io_draw(void *ctx, void *out, size_t len)
+{
+	struct node *n = ctx;
+	uint8_t *at = out;
+
+	for (; len > 0; len--)
+		*at++ = (uint8_t)(rng_u64(&n->draw) >> 33);
+}
+
+void shell_init(struct node *n)
+{
+	n->io = (struct agent_io){ .ctx = n,
+				   .send = io_send,
+				   .commit = io_commit,
+				   .start_job = io_start_job,
+				   .set_timer = io_set_timer,
+				   .cancel_timer = io_cancel_timer,
+				   .connect = io_connect,
+				   .disconnect = io_disconnect,
+				   .notify = io_notify,
+				   .draw = io_draw };
+}
+
+/* The process is gone.  Of the batches under way the first ones may be on disk.
+ * Jobs are given back to a core that nobody hears, so that memory is freed. */
+void shell_drop(struct node *n, bool some_reach_disk)
+{
+	struct agent_event stop = { .kind = AGENT_EVENT_STOP, .now_ms = n->sim->now_ms };
+
+	n->muted = true;
+	while (n->n_commits > 0 && some_reach_disk && rng_below(&n->sim->rng, 2))
+		apply_first(n);
+	while (n->n_commits > 0)
+		store_batch_release(&n->commits[--n->n_commits].batch);
+	store_batch_release(&n->late);
+	n->commit_ms = 0;
+	agent_core_event(n->core, &stop);
+	while (n->n_jobs > 0) {
+		struct agent_event e = { .kind = AGENT_EVENT_JOB_DONE,
+					 .now_ms = n->sim->now_ms,
+					 .job = n->jobs[--n->n_jobs] };
+
+		e.job->status = ERR_CANCELED;
+		agent_core_event(n->core, &e);
+	}
+	agent_core_free(n->core);
+	n->core = NULL;
+	n->scribble = NULL;
+	n->muted = false;
+}

@@ -1,0 +1,476 @@
+#include "tests/sim/sim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/sim/inside.h"
+
+enum { FAULTS_MS = 60000, PATIENCE_MS = 900000, EVENTS_MAX = 400000 };
+
+/* ---- the clock ---- */
+
+static bool before(const struct event *a, const struct event *b)
+{
+	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
+}
+
+static void swap(struct event *a, struct event *b)
+{
+	struct event t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+void sim_at(struct sim *s, uint64_t delay_ms, struct event e)
+{
+	size_t i = s->n_heap++;
+
+	if (s->n_heap > s->cap_heap) {
+		s->cap_heap = s->cap_heap ? 2 * s->cap_heap : 256;
+		s->heap = mem_resize(s->heap, s->cap_heap, sizeof(*s->heap));
+	}
+	e.at_ms = s->now_ms + delay_ms;
+	e.order = ++s->order;
+	s->heap[i] = e;
+	for (; i > 0 && before(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&s->heap[i], &s->heap[(i - 1) / 2]);
+}
+
+static struct event pop(struct sim *s)
+{
+	struct event first = s->heap[0];
+	size_t i = 0;
+
+	s->heap[0] = s->heap[--s->n_heap];
+	for (;;) {
+		size_t least = i, l = 2 * i + 1, r = l + 1;
+
+		if (l < s->n_heap && before(&s->heap[l], &s->heap[least]))
+			least = l;
+		if (r < s->n_heap && before(&s->heap[r], &s->heap[least]))
+			least = r;
+		if (least == i)
+			return first;
+		swap(&s->heap[i], &s->heap[least]);
+		i = least;
+	}
+}
+
+/* ---- saying ---- */
+
+void sim_log(struct sim *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!s->o.verbose)
+		return;
+	printf("%9.3f ", (double)s->now_ms / 1000.0);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+void sim_fail(struct sim *s, const char *fmt, ...)
+{
+	char why[SIM_WHY_MAX / 2];
+	va_list ap;
+
+	if (s->report->failed)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	s->report->failed = true;
+	snprintf(s->report->why, sizeof(s->report->why), "seed %llu, event %llu, %.3f s: %s",
+		 (unsigned long long)s->o.seed, (unsigned long long)s->report->events,
+		 (double)s->now_ms / 1000.0, why);
+	sim_log(s, "FAILED: %s", why);
+}
+
+bool sim_chance(struct sim *s, uint32_t in_10000)
+{
+	return s->faults && rng_below(&s->rng, 10000) < in_10000;
+}
+
+/* ---- agents ---- */
+
+size_t node_by_key(const struct sim *s, const uint8_t key[32])
+{
+	size_t i = 0;
+
+	while (i < s->n && memcmp(s->node[i].key, key, 32) != 0)
+		i++;
+	return i < s->n ? i : SIM_AGENTS_MAX;
+}
+
+static void crash(struct node *n)
+{
+	struct sim *s = n->sim;
+
+	sim_log(s, "%zu: CRASH", n->at);
+	s->report->crashes++;
+	n->alive = n->doomed = n->started = n->in_session = false;
+	shell_drop(n, true);
+	if (s->o.plant == SIM_FORGETS_ENTRY && n->disk.n_entries > 0)
+		n->disk.n_entries--;
+	for (size_t other = 0; other < s->n; other++) {
+		n->wants[other] = false;
+		if (other != n->at)
+			link_cut(s, n->at, other, true);
+	}
+	sim_at(s, 100 + rng_below(&s->rng, 6000),
+	       (struct event){ .what = EV_RESTART, .node = n->at });
+}
+
+void node_event(struct node *n, struct agent_event *e)
+{
+	if (!n->alive)
+		return;
+	e->now_ms = n->sim->now_ms;
+	e->wall_ms = (int64_t)(1700000000000 + n->sim->now_ms);
+	n->sim->current = n->at;
+	agent_core_event(n->core, e);
+	n->started = true;
+	if (n->doomed)
+		crash(n);
+	else
+		check_node(n);
+}
+
+/* A command of the owner that was not on disk yet is forgotten. */
+static void lists_from_disk(struct node *n)
+{
+	for (size_t i = 0; i < n->disk.n_peers; i++) {
+		size_t peer = node_by_key(n->sim, n->disk.peers[i].key);
+
+		n->lists[peer] = n->disk.peers[i].status == STORE_LISTED;
+	}
+}
+
+static void birth(struct node *n)
+{
+	struct store_core saved;
+	struct err e = { 0 };
+	struct agent_parts parts = { .config = &n->config,
+				     .io = &n->io,
+				     .learner =
+					     n->real ? agent_learner_ops(n->real) : &n->synthetic,
+				     .graph = n->graph,
+				     .names = n->names,
+				     .saved = &saved,
+				     .key = n->key,
+				     .sign_public = n->sign_public,
+				     .sign_secret = n->sign_secret,
+				     .lineage = n->lineage };
+	struct agent_event start = { .kind = AGENT_EVENT_START };
+
+	n->life++;
+	lists_from_disk(n);
+	rng_seed(&n->draw, n->sim->o.seed * 1000003 + n->at * 1009 + n->life);
+	disk_load(&n->disk, n->sign_public, &saved);
+	parts.best = kge_emb_copy(n->disk.has_best ? n->disk.tables : n->start);
+	if (n->sim->o.plant == SIM_TORN_DISK && n->disk.has_best)
+		parts.best->ent[1] += 1e-6F;
+	if (agent_core_new(&n->core, &parts, &e) != 0) {
+		sim_fail(n->sim, "agent %zu does not start: %s", n->at, e.text);
+		disk_unload(&n->disk, &saved);
+		return;
+	}
+	disk_unload(&n->disk, &saved);
+	n->alive = true;
+	sim_log(n->sim, "%zu: started, life %llu", n->at, (unsigned long long)n->life);
+	check_restart(n);
+	node_event(n, &start);
+}
+
+/* ---- the story's faults ---- */
+
+static size_t other_than(struct sim *s, size_t a)
+{
+	return (a + 1 + rng_below(&s->rng, (uint32_t)s->n - 1)) % s->n;
+}
+
+static void partition(struct sim *s, bool apart)
+{
+	uint32_t group = rng_below(&s->rng, 1u << s->n);
+
+	for (size_t a = 0; a < s->n; a++) {
+		for (size_t b = a + 1; b < s->n; b++) {
+			struct link *l = &s->link[a][b];
+
+			l->apart = apart && ((group >> a) & 1) != ((group >> b) & 1);
+			if (l->apart && l->up)
+				link_cut(s, a, b, false);
+			link_dial(s, a, b);
+		}
+	}
+	sim_log(s, "partition %s", apart ? "begins" : "ends");
+}
+
+/* A key that nobody knows, or that the owner has revoked. */
+static void unlisted_key(struct sim *s, const struct node *n, uint8_t out[32])
+{
+	memset(out, 0x5a, 32);
+	for (size_t i = 0; i < s->n; i++)
+		if (i != n->at && !n->lists[i])
+			memcpy(out, s->node[i].key, 32);
+}
+
+/* It comes by with a message that it has picked up somewhere. */
+static void stranger(struct sim *s, struct node *n)
+{
+	struct agent_event up = { .kind = AGENT_EVENT_LINK_UP },
+			   m = { .kind = AGENT_EVENT_MESSAGE };
+	uint64_t effects = n->effects;
+	struct link *l = link_of(s, n->at, other_than(s, n->at));
+
+	if (!n->alive)
+		return;
+	unlisted_key(s, n, up.peer);
+	unlisted_key(s, n, m.peer);
+	s->report->strangers++;
+	node_event(n, &up);
+	if (n->alive && l->n_old[0] > 0) {
+		m.bytes = l->old[0][0].bytes;
+		m.n = l->old[0][0].n;
+		node_event(n, &m);
+	}
+	if (n->alive && n->effects != effects)
+		sim_fail(s, "agent %zu: a stranger caused %llu effects", n->at,
+			 (unsigned long long)(n->effects - effects));
+}
+
+static void revoke_or_add(struct sim *s, size_t a, size_t b)
+{
+	struct node *n = &s->node[a], *peer = &s->node[b];
+	struct agent_event e = { .kind = n->lists[b] ? AGENT_EVENT_PEER_REVOKED
+						     : AGENT_EVENT_PEER_ADDED,
+				 .name = "again" };
+
+	if (!n->alive)
+		return;
+	n->lists[b] = !n->lists[b];
+	memcpy(e.peer, peer->key, 32);
+	memcpy(e.sign, peer->sign_public, 32);
+	sim_log(s, "%zu: owner %s %zu", a, n->lists[b] ? "adds" : "revokes", b);
+	node_event(n, &e);
+}
+
+static void garbage(struct sim *s, struct node *n)
+{
+	uint8_t bytes[48];
+	size_t from = other_than(s, n->at), len = rng_below(&s->rng, sizeof(bytes));
+	struct agent_event e = { .kind = AGENT_EVENT_MESSAGE, .bytes = bytes, .n = len };
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)rng_u64(&s->rng);
+	bytes[0] = 0x93; /* looks like the beginning of a message */
+	memcpy(e.peer, s->node[from].key, 32);
+	node_event(n, &e);
+}
+
+static void trouble(struct sim *s)
+{
+	size_t a = rng_below(&s->rng, (uint32_t)s->n), b = other_than(s, a);
+	struct link *l = link_of(s, a, b);
+	struct agent_event train = { .kind = AGENT_EVENT_TRAIN };
+
+	switch (s->o.plant == SIM_STUCK_BUSY ? 2 : rng_below(&s->rng, 10)) {
+	case 0:
+		link_cut(s, a, b, false);
+		break;
+	case 1:
+	case 2:
+		l->silent[rng_below(&s->rng, 2)] = true; /* a black hole, until it is cut */
+		sim_log(s, "%zu-%zu silent", a, b);
+		break;
+	case 3:
+		partition(s, true);
+		break;
+	case 4:
+		partition(s, false);
+		break;
+	case 5:
+		if (s->node[a].alive)
+			crash(&s->node[a]);
+		break;
+	case 6:
+		stranger(s, &s->node[a]);
+		break;
+	case 7:
+		revoke_or_add(s, a, b);
+		break;
+	case 8:
+		garbage(s, &s->node[a]);
+		break;
+	default:
+		node_event(&s->node[a], &train);
+	}
+}
+
+/* From now on nothing goes wrong any more. */
+static void heal(struct sim *s)
+{
+	sim_log(s, "HEAL");
+	s->faults = false;
+	partition(s, false);
+	for (size_t a = 0; a < s->n; a++)
+		for (size_t b = 0; b < s->n; b++)
+			if (a != b && !s->node[a].lists[b] && s->node[a].alive)
+				revoke_or_add(s, a, b);
+	for (size_t a = 0; a < s->n; a++) {
+		for (size_t b = a + 1; b < s->n; b++) {
+			struct link *l = &s->link[a][b];
+
+			if (l->silent[0] || l->silent[1]) /* keepalive has noticed */
+				link_cut(s, a, b, false);
+		}
+	}
+}
+
+/* ---- running ---- */
+
+static void restart(struct sim *s, struct node *n)
+{
+	birth(n);
+	for (size_t b = 0; !s->faults && b < s->n; b++)
+		if (b != n->at && !n->lists[b])
+			revoke_or_add(s, n->at, b);
+}
+
+static void step_event(struct sim *s, struct event *e)
+{
+	struct node *n = &s->node[e->node];
+
+	switch (e->what) {
+	case EV_DIAL:
+		link_event(s, e);
+		break;
+	case EV_LINK_UP:
+	case EV_LINK_DOWN:
+	case EV_MESSAGE:
+	case EV_WRITABLE:
+		if (n->alive && e->life == n->life)
+			link_event(s, e);
+		break;
+	case EV_TIMER:
+		if (n->alive && e->life == n->life && e->epoch == n->timer[e->timer]) {
+			struct agent_event t = { .kind = AGENT_EVENT_TIMER,
+						 .timer = (enum agent_timer)e->timer };
+
+			node_event(n, &t);
+		}
+		break;
+	case EV_COMMIT:
+		if (n->alive && e->life == n->life && n->n_commits > 0)
+			shell_commit_due(n);
+		break;
+	case EV_JOB:
+		if (n->alive && e->life == n->life)
+			shell_job_due(n, e->job);
+		break;
+	case EV_RESTART:
+		if (!n->alive)
+			restart(s, n);
+		break;
+	case EV_TROUBLE:
+		if (s->faults)
+			trouble(s);
+		if (s->faults)
+			sim_at(s, 200 + rng_below(&s->rng, 2500),
+			       (struct event){ .what = EV_TROUBLE });
+		break;
+	case EV_HEAL:
+		heal(s);
+		break;
+	}
+}
+
+static bool step_once(struct sim *s)
+{
+	struct event e;
+
+	if (s->n_heap == 0 || s->report->failed)
+		return false;
+	e = pop(s);
+	s->now_ms = e.at_ms;
+	s->report->events++;
+	step_event(s, &e);
+	free(e.bytes);
+	check_all(s);
+	if (s->now_ms > s->faults_end_ms + PATIENCE_MS || s->report->events > EVENTS_MAX)
+		sim_fail(s, "not quiet after %.0f s without faults",
+			 (double)(s->now_ms - s->faults_end_ms) / 1000.0);
+	return true;
+}
+
+static void report(struct sim *s)
+{
+	s->report->seconds = (double)s->now_ms / 1000.0;
+	for (size_t i = 0; i < s->n; i++) {
+		struct sim_agent_report *r = &s->report->agent[i];
+		struct agent_status st;
+
+		if (!s->node[i].alive)
+			continue;
+		agent_core_status(s->node[i].core, &st);
+		r->state = (int)st.state;
+		r->queued = st.queued;
+		r->rounds = st.rounds;
+		r->sessions = st.sessions;
+		r->improved = st.improved;
+		r->labels_spent = st.labels_spent;
+		if (st.n_peers > 0) {
+			r->shared = st.peer[0].shared_entities + st.peer[0].shared_relations;
+			snprintf(r->trouble, sizeof(r->trouble), "%s", st.peer[0].trouble);
+		}
+		agent_status_release(&st);
+	}
+}
+
+static void release(struct sim *s)
+{
+	s->faults = false;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->node[i].alive)
+			shell_drop(&s->node[i], false);
+		world_release(&s->node[i]);
+	}
+	while (s->n_heap > 0)
+		free(s->heap[--s->n_heap].bytes);
+	links_release(s);
+	free(s->heap);
+	free(s->released);
+}
+
+void sim_run(const struct sim_options *o, struct sim_report *r)
+{
+	struct sim *s = mem_array(1, sizeof(*s));
+
+	memset(r, 0, sizeof(*r));
+	s->o = *o;
+	s->report = r;
+	s->n = o->agents;
+	s->faults_end_ms = o->calm ? 0 : FAULTS_MS;
+	rng_seed(&s->rng, o->seed);
+	world_make(s);
+	s->faults = !o->calm;
+	if (s->faults) {
+		sim_at(s, 500, (struct event){ .what = EV_TROUBLE });
+		sim_at(s, s->faults_end_ms, (struct event){ .what = EV_HEAL });
+	}
+	for (size_t i = 0; i < s->n; i++)
+		sim_at(s, rng_below(&s->rng, 50), (struct event){ .what = EV_RESTART, .node = i });
+	while (step_once(s))
+		;
+	if (!r->failed)
+		check_quiet(s);
+	report(s);
+	release(s);
+	free(s);
+}

@@ -1,0 +1,81 @@
+/* tests/sim/sim.h - a neighbourhood of agents in one process, on one virtual
+ * clock, from one seed.
+ *
+ * Real: the core, the conversations, the ledger, the codecs.  Simulated: network,
+ * disk, clock, entropy and (unless asked otherwise) how a score comes about.
+ * Links are like TCP: in order per link, or cut; what was under way is lost.
+ * After a link is back, messages of an earlier link may be heard once more.
+ * An agent may die before or after any effect; what its disk has is what is left.
+ *
+ * After each event the checks of check.c look at all agents at once.  A failure
+ * prints the command that replays it. */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIM_AGENTS_MAX = 12, SIM_WHY_MAX = 600 };
+
+enum sim_world {
+	SIM_MIXED, /* random overlaps */
+	SIM_EQUAL, /* all names equal */
+	SIM_ALIAS, /* all names different, equal through alias tables */
+	SIM_NONE,  /* nothing in common */
+	SIM_ONE,   /* one entity in common */
+};
+
+/* Faults planted in the simulated shell, to see that the checks can fail. */
+enum sim_plant {
+	SIM_HONEST,
+	SIM_EARLY_COMMIT,   /* COMMITTED is reported before the batch is on disk */
+	SIM_LOST_BACKTRACK, /* something scribbles on the tables after backtracking */
+	SIM_STUCK_BUSY,	    /* lease timers never fire */
+	SIM_TORN_DISK,	    /* a checkpoint comes back with one bit changed */
+	SIM_FORGETS_ENTRY,  /* the disk loses the newest ledger entry in a crash */
+	SIM_BAD_ROWS,	    /* agent 0 has rows that cannot be translated */
+	/* A host signs an entry that says something else than its own ledger. */
+	SIM_LIES_LABELS, /* a settle of fewer labels than left, also when asked again */
+	SIM_LIES_NOISE,	 /* a contract of more noise than the session has */
+	SIM_LIES_CAPS,	 /* a contract of more labels than its epsilon allows */
+};
+
+struct sim_options {
+	uint64_t seed;
+	size_t agents;
+	enum sim_world world;
+	enum sim_plant plant;
+	bool calm;	    /* no faults at all */
+	bool ppat;	    /* every agent translates with PPAT; else drawn by seed */
+	bool procrustes;    /* ... with Procrustes */
+	bool real_store;    /* SQLite in memory beside the plain disk */
+	bool real_learning; /* kge/ trains and scores */
+	bool verbose;
+};
+
+struct sim_agent_report {
+	int state; /* enum agent_state */
+	size_t queued;
+	uint64_t rounds, sessions, improved;
+	uint64_t labels_spent;
+	uint32_t shared; /* slots with the first other agent */
+	char trouble[256];
+};
+
+struct sim_report {
+	bool failed;
+	char why[SIM_WHY_MAX];
+	uint64_t events, crashes, cuts, replays, strangers, labels_seen, lies;
+	uint64_t private_ends; /* aborts that keep the reason for the owner */
+	uint64_t sessions;     /* done, at hosts */
+	uint64_t sizes_sent;   /* two for each intersection */
+	uint64_t extended;     /* trainings with virtual neighbours */
+	double seconds;	       /* virtual */
+	struct sim_agent_report agent[SIM_AGENTS_MAX];
+};
+
+/* Runs the whole story: faults for a while, then none until all is quiet. */
+void sim_run(const struct sim_options *o, struct sim_report *r);
+
+#endif

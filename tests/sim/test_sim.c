@@ -1,0 +1,302 @@
+/* tests/sim/test_sim.c - seeds of the simulator, and proof that its checks can fail.
+ * FKGE_SIM_SEEDS=n runs n times as many (by night). */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "agent/core.h"
+#include "base/log.h"
+#include "tests/sim/sim.h"
+
+static uint64_t times(void)
+{
+	const char *n = getenv("FKGE_SIM_SEEDS");
+
+	return n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1;
+}
+
+static struct sim_report sum; /* of all runs of one test */
+
+static void add_up(const struct sim_report *r)
+{
+	sum.sessions += r->sessions;
+	sum.labels_seen += r->labels_seen;
+	sum.crashes += r->crashes;
+	sum.cuts += r->cuts;
+	sum.replays += r->replays;
+	sum.strangers += r->strangers;
+	sum.extended += r->extended;
+}
+
+static void run_seeds(struct sim_options o, uint64_t seeds)
+{
+	static const char *const world[] = { "0", "1", "2", "3", "4" };
+
+	memset(&sum, 0, sizeof(sum));
+	for (uint64_t k = 0; k < seeds * times(); k++, o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		add_up(&r);
+		if (r.failed)
+			fail_msg("%s\nreplay: build/tests/sim/sim --seed %llu --agents %zu%s%s%s%s "
+				 "--world %s --verbose",
+				 r.why, (unsigned long long)o.seed, o.agents,
+				 o.calm ? " --calm" : "", o.ppat ? " --ppat" : "",
+				 o.real_store ? " --store" : "", o.real_learning ? " --learn" : "",
+				 world[o.world]);
+	}
+}
+
+static void three_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 1000, .agents = 3 }, 100);
+	/* the story did happen: sessions came to their end in spite of all that */
+	assert_true(sum.sessions > 300);
+	assert_true(sum.labels_seen > 500);
+	assert_true(sum.crashes > 100 && sum.cuts > 200 && sum.replays > 200);
+	assert_true(sum.strangers > 50);
+	assert_true(sum.extended > 20); /* with virtual neighbours */
+}
+
+static void three_agents_ppat(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 2000, .agents = 3, .ppat = true }, 50);
+}
+
+static void five_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 3000, .agents = 5 }, 25);
+}
+
+static void twelve_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 4000, .agents = 12 }, 3);
+}
+
+static void real_store(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 5000, .agents = 3, .real_store = true }, 8);
+}
+
+static void real_learning(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 6000, .agents = 3, .real_learning = true }, 10);
+}
+
+static void a_seed_replays(void **state)
+{
+	struct sim_options o = { .seed = 77, .agents = 4 };
+	struct sim_report a, b;
+
+	(void)state;
+	sim_run(&o, &a);
+	sim_run(&o, &b);
+	assert_int_equal(a.events, b.events);
+	assert_int_equal(a.sessions, b.sessions);
+	assert_int_equal(a.labels_seen, b.labels_seen);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_true(a.crashes > 0 && a.cuts > 0 && a.replays > 0);
+}
+
+/* ---- two agents given ... ---- */
+
+static struct sim_report two(enum sim_world world, bool ppat)
+{
+	struct sim_options o = { .seed = 9, .agents = 2, .world = world, .calm = true };
+	struct sim_report r;
+
+	o.ppat = ppat;
+	o.procrustes = !ppat;
+	sim_run(&o, &r);
+	if (r.failed)
+		fail_msg("%s", r.why);
+	return r;
+}
+
+static void equal_names(void **state)
+{
+	struct sim_report r = two(SIM_EQUAL, true);
+
+	(void)state;
+	assert_true(r.sessions >= 2);
+	assert_int_equal(r.agent[0].shared, r.agent[1].shared);
+	assert_true(r.agent[0].shared >= 12);
+	assert_int_equal(r.sizes_sent,
+			 2); /* one intersection, for both directions and all sessions */
+	assert_true(r.labels_seen > 0);
+	assert_true(r.agent[0].labels_spent + r.agent[1].labels_spent >= r.labels_seen);
+}
+
+static void alias_names(void **state)
+{
+	struct sim_report r = two(SIM_ALIAS, false);
+
+	(void)state;
+	assert_true(r.sessions >= 2);
+	assert_int_equal(r.agent[0].shared, 12);
+	assert_int_equal(r.agent[1].shared, 12);
+	assert_int_equal(r.labels_seen, 0);
+}
+
+static void nothing_shared(void **state)
+{
+	struct sim_report r = two(SIM_NONE, false);
+
+	(void)state;
+	assert_int_equal(r.sessions, 0);
+	assert_int_equal(r.agent[0].shared, 0);
+	assert_non_null(strstr(r.agent[0].trouble, "nothing shared"));
+	assert_non_null(strstr(r.agent[1].trouble, "nothing shared"));
+	assert_true(r.events < 400); /* and they do not try again and again */
+}
+
+static void one_entity_shared(void **state)
+{
+	struct sim_report r = two(SIM_ONE, false);
+
+	(void)state;
+	assert_int_equal(r.agent[0].shared, 1);
+	assert_int_equal(r.agent[1].shared, 1);
+	assert_true(r.sessions >= 2);
+}
+
+/* ---- the checker catches ... ---- */
+
+static uint64_t caught(enum sim_plant plant, const char *words)
+{
+	struct sim_options o = { .seed = 1, .agents = 3, .ppat = true, .plant = plant };
+	uint64_t n = 0;
+
+	for (; o.seed <= 12; o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		n += r.failed && strstr(r.why, words) != NULL;
+	}
+	return n;
+}
+
+static void catches_release_before_charge(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_EARLY_COMMIT, "release before charge") > 0);
+}
+
+static void catches_a_lost_backtrack(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_LOST_BACKTRACK, "backtracking was lost") > 0);
+}
+
+static void catches_a_stuck_busy(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_STUCK_BUSY, "busy beyond its lease") > 0);
+}
+
+static void catches_a_torn_checkpoint(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_TORN_DISK, "not those of the best checkpoint") > 0);
+}
+
+static void catches_a_forgotten_entry(void **state)
+{
+	(void)state;
+	assert_true(caught(SIM_FORGETS_ENTRY, "ledgers of") > 0);
+}
+
+/* ---- the core catches ... ---- */
+
+/* A partner that is believed has an entry with another hash than the liar's own. */
+static void refuses_a_lie(enum sim_plant plant)
+{
+	struct sim_options o = { .seed = 9,
+				 .agents = 2,
+				 .world = SIM_EQUAL,
+				 .calm = true,
+				 .ppat = true,
+				 .plant = plant };
+	struct sim_report r;
+
+	sim_run(&o, &r);
+	if (r.failed)
+		fail_msg("%s", r.why);
+	assert_true(plant == SIM_LIES_LABELS ? r.lies >= 2 : r.lies == 1);
+}
+
+static void refuses_a_settle_of_fewer_labels(void **state)
+{
+	(void)state;
+	refuses_a_lie(SIM_LIES_LABELS);
+}
+
+static void refuses_a_contract_of_more_noise(void **state)
+{
+	(void)state;
+	refuses_a_lie(SIM_LIES_NOISE);
+}
+
+static void refuses_caps_beyond_their_epsilon(void **state)
+{
+	(void)state;
+	refuses_a_lie(SIM_LIES_CAPS);
+}
+
+static void an_abort_says_nothing_of_rows(void **state)
+{
+	(void)state;
+	for (int ppat = 0; ppat < 2; ppat++) {
+		struct sim_options o = { .seed = 9,
+					 .agents = 2,
+					 .world = SIM_EQUAL,
+					 .calm = true,
+					 .ppat = ppat,
+					 .procrustes = !ppat,
+					 .plant = SIM_BAD_ROWS };
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		if (r.failed)
+			fail_msg("%s", r.why);
+		assert_true(r.private_ends > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_names),
+		cmocka_unit_test(alias_names),
+		cmocka_unit_test(nothing_shared),
+		cmocka_unit_test(one_entity_shared),
+		cmocka_unit_test(a_seed_replays),
+		cmocka_unit_test(three_agents),
+		cmocka_unit_test(three_agents_ppat),
+		cmocka_unit_test(five_agents),
+		cmocka_unit_test(twelve_agents),
+		cmocka_unit_test(real_store),
+		cmocka_unit_test(real_learning),
+		cmocka_unit_test(catches_release_before_charge),
+		cmocka_unit_test(catches_a_lost_backtrack),
+		cmocka_unit_test(catches_a_stuck_busy),
+		cmocka_unit_test(catches_a_torn_checkpoint),
+		cmocka_unit_test(catches_a_forgotten_entry),
+		cmocka_unit_test(refuses_a_settle_of_fewer_labels),
+		cmocka_unit_test(refuses_a_contract_of_more_noise),
+		cmocka_unit_test(refuses_caps_beyond_their_epsilon),
+		cmocka_unit_test(an_abort_says_nothing_of_rows),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

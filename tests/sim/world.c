@@ -1,0 +1,259 @@
+#include <math.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/sim/inside.h"
+
+/* ---- a score without learning: how near the tables are to a hidden target ---- */
+
+static double distance(const struct kge_emb *a, const struct kge_emb *b)
+{
+	size_t n = b->n_ent * b->ent_floats;
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += fabs((double)a->ent[i] - (double)b->ent[i]);
+	return sum / (double)(n + 1);
+}
+
+static void step(float *x, const float *to, size_t n, float by)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] += by * (to[i] - x[i]);
+}
+
+/* Mostly forward, sometimes back; a function of the tables, so a replay is exact. */
+static int synthetic_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+			   struct agent_job *job)
+{
+	struct node *n = ctx;
+	uint8_t digest[32];
+	uint64_t seed;
+	struct rng r;
+
+	(void)reset;
+	(void)job;
+	kge_emb_digest(work, digest);
+	memcpy(&seed, digest, sizeof(seed));
+	rng_seed(&r, seed + epochs);
+	step(work->ent, n->target->ent, work->n_ent * work->ent_floats, rng_range(&r, -.3F, .5F));
+	step(work->rel, n->target->rel, work->n_rel * work->rel_floats, rng_range(&r, -.3F, .5F));
+	n->scribble = work;
+	return 0;
+}
+
+/* With virtual neighbours: our own rows come first, the others are left as they are. */
+static int synthetic_train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+			      uint32_t epochs, struct agent_job *job)
+{
+	struct node *n = ctx;
+
+	(void)epochs;
+	(void)job;
+	if (kge_vocab_count(g->entities) != tables->n_ent || tables->n_ent <= n->target->n_ent)
+		return ERR_FAIL;
+	n->sim->report->extended++;
+	step(tables->ent, n->target->ent, n->target->n_ent * n->target->ent_floats, 0.1F);
+	return 0;
+}
+
+static int synthetic_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			      double *score)
+{
+	struct node *n = ctx;
+
+	(void)job;
+	*score = floor(200.0 / (1.0 + 4.0 * distance(work, n->target))) / 200.0;
+	return 0;
+}
+
+/* ---- graphs ---- */
+
+static void add_name(struct kge_vocab *v, const char *prefix, size_t owner, unsigned k)
+{
+	char name[64];
+	int len = owner == SIM_AGENTS_MAX
+			  ? snprintf(name, sizeof(name), "%s-%u", prefix, k)
+			  : snprintf(name, sizeof(name), "%s-%zu-%u", prefix, owner, k);
+
+	kge_vocab_add(v, name, (size_t)len);
+}
+
+/* A common thing has a name without an owner in it. */
+static void add_names(struct sim *s, struct node *n)
+{
+	unsigned chance = s->o.world == SIM_MIXED ? 30 + rng_below(&s->rng, 60) : 100;
+
+	for (unsigned k = 0; k < 12; k++) {
+		bool common = s->o.world == SIM_EQUAL || (s->o.world == SIM_ONE && k == 0) ||
+			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 100) < chance);
+
+		add_name(n->graph->entities, "thing", common ? SIM_AGENTS_MAX : n->at, k);
+	}
+	for (unsigned k = 0; k < 3; k++) {
+		bool common = s->o.world == SIM_EQUAL ||
+			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 2));
+
+		add_name(n->graph->relations, "rel", common ? SIM_AGENTS_MAX : n->at, k);
+	}
+}
+
+static void add_triples(struct sim *s, struct node *n)
+{
+	for (int k = 0; k < 40; k++) {
+		struct kge_triple t = { rng_below(&s->rng, 12), rng_below(&s->rng, 3),
+					rng_below(&s->rng, 12) };
+
+		kge_graph_add(n->graph, k < 30 ? KGE_TRAIN : KGE_VALID, t);
+	}
+}
+
+static void add_aliases(struct sim *s, struct node *n)
+{
+	if (s->o.world != SIM_ALIAS)
+		return;
+	for (uint32_t id = 0; id < 12; id++) {
+		char name[32];
+		int len = snprintf(name, sizeof(name), "http://shared/%u", id);
+
+		agent_names_alias(n->names, NULL, 'e', id, name, (size_t)len);
+	}
+}
+
+static void make_tables(struct sim *s, struct node *n)
+{
+	static const char *const models[] = { "transe", "distmult", "rotate" };
+	const struct kge_model *m = kge_model_find(models[s->o.seed % 3]);
+	size_t dim = s->o.seed % 2 ? 4 : n->at % 2 ? 4 : 6;
+	struct rng r;
+
+	rng_seed(&r, s->o.seed * 100 + n->at);
+	n->start = kge_emb_new(m, dim, 4.0F, 12, 3, &r);
+	n->target = kge_emb_new(m, dim, 4.0F, 12, 3, &r);
+	for (uint32_t i = 0; s->o.plant == SIM_BAD_ROWS && n->at == 0 && i < 12; i++)
+		kge_ent(n->start, i)[0] = kge_ent(n->target, i)[0] = 3e6F;
+}
+
+/* ---- settings ---- */
+
+static void settings(struct sim *s, struct node *n)
+{
+	struct agent_config *c = &n->config;
+
+	agent_config_defaults(c);
+	snprintf(c->name, sizeof(c->name), "agent-%zu", n->at);
+	c->first_epochs = 4;
+	c->eval_every = 2;
+	c->round_epochs = 1 + rng_below(&s->rng, 2);
+	c->local_rounds = rng_below(&s->rng, 3);
+	c->max_rounds = 2 + rng_below(&s->rng, 3);
+	c->translator = s->o.ppat	  ? AGENT_PPAT
+			: s->o.procrustes ? AGENT_PROCRUSTES
+					  : (enum agent_translator)rng_below(&s->rng, 2);
+	c->aggregate = (enum agent_aggregate)rng_below(&s->rng, 4);
+	c->rounds = (enum agent_rounds)rng_below(&s->rng, 2);
+	c->share = rng_below(&s->rng, 3) ? AGENT_SHARE_BOTH : AGENT_SHARE_ENTITIES;
+	c->virtual_neighbours = s->o.seed % 3 == 0;
+	c->ppat_steps = 3;
+	c->ppat_batch = 4;
+	c->ppat_hidden = 4;
+	c->ppat_student_host = rng_below(&s->rng, 2);
+	c->teachers = 2;
+	c->reserve_labels = 4 + rng_below(&s->rng, 8);
+	/* caps small enough to be met */
+	c->epsilon_per_peer = 0.7 + 0.3 * rng_double(&s->rng);
+	c->epsilon_total = 0.9 + 0.4 * rng_double(&s->rng);
+	c->lease_ms = 5000;
+	c->session_limit_ms = 20000;
+	c->retry_min_ms = 50;
+	c->retry_max_ms = 3000;
+	c->wake_ms = 0;
+	c->gather_ms = s->o.seed % 2 ? 0 : 2000;
+}
+
+static void keys(struct node *n)
+{
+	uint8_t seed[32] = { 0 };
+
+	memcpy(seed, &n->sim->o.seed, 8);
+	seed[31] = (uint8_t)n->at;
+	crypto_sign_seed_keypair(n->sign_public, n->sign_secret, seed);
+	crypto_generichash(n->key, 32, seed, 32, NULL, 0);
+	crypto_generichash(n->lineage, 32, n->key, 32, NULL, 0);
+}
+
+static void list_each_other(struct sim *s)
+{
+	for (size_t a = 0; a < s->n; a++) {
+		struct store_batch b = { 0 };
+
+		for (size_t other = 0; other < s->n; other++) {
+			struct store_peer p = { .status = STORE_LISTED };
+
+			if (other == a)
+				continue;
+			memcpy(p.key, s->node[other].key, 32);
+			memcpy(p.sign_key, s->node[other].sign_public, 32);
+			snprintf(p.name, sizeof(p.name), "agent-%zu", other);
+			store_batch_peer(&b, &p);
+			s->node[a].lists[other] = true;
+		}
+		disk_apply(&s->node[a].disk, &b, NULL);
+		store_batch_release(&b);
+	}
+}
+
+static void learning(struct node *n)
+{
+	n->synthetic = (struct agent_learner){ n, synthetic_train, synthetic_train_on,
+					       synthetic_evaluate };
+	if (!n->sim->o.real_learning)
+		return;
+	kge_train_defaults(&n->train);
+	n->train.threads = 1;
+	n->train.negatives = 2;
+	n->train.batch = 8;
+	n->real = agent_learner_new(&n->train, n->graph, kge_protocol_find("standard"), 0);
+}
+
+void world_make(struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct node *n = &s->node[i];
+
+		n->sim = s;
+		n->at = i;
+		keys(n);
+		settings(s, n);
+		shell_init(n);
+		n->graph = kge_graph_new();
+		add_names(s, n);
+		add_triples(s, n);
+		n->names = agent_names_new(n->graph);
+		add_aliases(s, n);
+		make_tables(s, n);
+		learning(n);
+		if (s->o.real_store) {
+			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
+
+			if (store_open(&n->disk.real, ":memory:", &o, NULL) != 0)
+				sim_fail(s, "the store does not open");
+			else
+				store_put_graph(n->disk.real, n->graph, NULL);
+		}
+	}
+	list_each_other(s);
+}
+
+void world_release(struct node *n)
+{
+	disk_release(&n->disk);
+	agent_learner_free(n->real);
+	agent_names_free(n->names);
+	kge_graph_free(n->graph);
+	kge_emb_free(n->start);
+	kge_emb_free(n->target);
+}
