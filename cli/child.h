@@ -1,0 +1,42 @@
+/* cli/child.h - our own program, run again as a process of its own.
+ *
+ * `fkge demo` plays several owners: what an owner types, it runs.  A child ends
+ * when its parent does, whatever becomes of the parent. */
+#ifndef CLI_CHILD_H
+#define CLI_CHILD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum { CHILD_WORDS_MAX = 16 };
+
+struct child {
+	pid_t pid; /* 0: none */
+	int out;   /* its standard output, or -1 */
+	char what[64];
+};
+
+/* fkge --json -d FOLDER words... (NULL at the end); standard error goes to the file
+ * `log`, behind what is there.  With `keep_output` its result can be had afterwards. */
+int child_start(struct child *c, const char *folder, const char *const *words, const char *log,
+		bool keep_output, struct err *e);
+
+/* Wait for the end.  *result (may be NULL) is the object that it printed, to be
+ * json_decref()ed.  An exit status other than 0 is the error that it printed. */
+int child_finish(struct child *c, json_t **result, struct err *e);
+
+/* Both in one. */
+int child_run(const char *folder, const char *const *words, const char *log, json_t **result,
+	      struct err *e);
+
+/* Whether it has ended; then *status is as of waitpid() and c->pid is 0. */
+bool child_has_ended(struct child *c, int *status);
+void child_kill(struct child *c, int signal); /* and, for SIGKILL, wait for its end */
+
+/* cp -R. */
+int child_copy(const char *from, const char *to, struct err *e);
+
+#endif

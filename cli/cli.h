@@ -1,0 +1,104 @@
+/* cli/cli.h - what every command of `fkge` shares.
+ *
+ * main.c holds the table of commands; one file holds one group of them.  A
+ * command parses its own arguments with argp (cli_parse() adds the options
+ * that all commands have), does its work, and returns 0 or an error: main()
+ * prints the error and turns it into the exit status.
+ *
+ *   results    cli_say() for people, cli->result for programs (--json): one
+ *              object on standard output, never both
+ *   messages   cli_note() and log_*(), on standard error
+ *   progress   progress_*(), on standard error and only when it is a terminal
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct cli {
+	const char *folder;  /* of the agent: -d, else $FKGE_DIR, else "." */
+	const char *program; /* argv[0], to start further processes of ourselves */
+	bool json;
+	bool quiet;
+	int verbose;
+	json_t *result; /* an object; commands put their figures into it */
+};
+
+struct command {
+	const char *name;
+	const char *about; /* one line */
+	/* argv[0] is "fkge name", good for usage texts */
+	int (*run)(struct cli *cli, int argc, char **argv, struct err *e);
+	const struct command *sub; /* instead of run: a group; ends with name NULL */
+};
+
+/* ---- arguments ---- */
+
+/* What a command hands to cli_parse(): its options and where they go. */
+struct cli_syntax {
+	const struct argp_option *options; /* may be NULL */
+	argp_parser_t parse;		   /* state->input is `input` */
+	const char *args;		   /* as in argp: "FILE" */
+	const char *doc; /* about + '\v' + text after the options, with an example */
+	void *input;
+};
+
+/* The options before the command; returns the command's place in argv. */
+int cli_parse_global(struct cli *cli, int argc, char **argv);
+/* Ends the process with status 2 on wrong usage, 0 after --help, as argp does. */
+void cli_parse(struct cli *cli, const struct cli_syntax *s, int argc, char **argv);
+/* For parsers: a number within limits, or argp_error(). */
+double cli_number(const struct argp_state *state, const char *arg, const char *what, double min,
+		  double max);
+uint64_t cli_count(const struct argp_state *state, const char *arg, const char *what, uint64_t min,
+		   uint64_t max);
+/* The place of arg in words (NULL at the end), or argp_error() with the list. */
+int cli_word(const struct argp_state *state, const char *arg, const char *what,
+	     const char *const *words);
+/* For commands with only positional arguments: fills up to max of them, ends as
+ * cli_parse() does if there are fewer than min or more than max. */
+struct cli_words {
+	const char *at[8];
+	int n, min, max;
+};
+void cli_parse_words(struct cli *cli, const char *args, const char *doc, struct cli_words *w,
+		     int argc, char **argv);
+
+/* ---- output ---- */
+
+void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Into cli->result; the value's reference is taken. */
+void cli_put(struct cli *cli, const char *key, json_t *value);
+void cli_put_text(struct cli *cli, const char *key, const char *text);
+void cli_put_count(struct cli *cli, const char *key, uint64_t n);
+/* The same as values, for arrays and inner objects; text that is no UTF-8 gets marks. */
+json_t *cli_json_text(const char *text);
+json_t *cli_json_number(double x);
+json_t *cli_json_hex(const uint8_t *bytes, size_t n);		 /* n <= 64 */
+void cli_put_number(struct cli *cli, const char *key, double x); /* null when not finite */
+
+struct progress {
+	const struct cli *cli;
+	const char *label;
+	uint64_t begun_ms, drawn_ms;
+	bool shown;
+};
+
+/* Nothing is drawn during the first second, nor when stderr is no terminal. */
+struct progress progress_begin(const struct cli *cli, const char *label);
+void progress_at(struct progress *p, double part, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void progress_end(struct progress *p);
+
+/* For work that does not say how far it is: its seconds, under the same conditions. */
+struct waiting *waiting_begin(const struct cli *cli, const char *label); /* NULL: not shown */
+void waiting_end(struct waiting *w);
+
+#endif

@@ -1,0 +1,55 @@
+/* cli/commands.h - every command, by the file that holds it.  Each returns 0 or an ERR_ code
+ * with the reason in *e. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+#define COMMAND(name) int cmd_##name(struct cli *cli, int argc, char **argv, struct err *e)
+
+/* setup.c */
+COMMAND(init);
+COMMAND(id);
+COMMAND(version);
+/* data.c */
+COMMAND(import);
+COMMAND(export);
+/* learn.c */
+COMMAND(train);
+COMMAND(eval);
+COMMAND(predict);
+/* serve.c */
+COMMAND(serve);
+COMMAND(status);
+COMMAND(stop);
+/* doctor.c */
+COMMAND(doctor);
+/* peer.c */
+COMMAND(peer_list);
+COMMAND(peer_pending);
+COMMAND(peer_add);
+COMMAND(peer_accept);
+COMMAND(peer_reject);
+COMMAND(peer_revoke);
+COMMAND(invite);
+COMMAND(join);
+/* ledger.c */
+COMMAND(ledger_show);
+COMMAND(ledger_quote);
+COMMAND(ledger_verify);
+COMMAND(ledger_export);
+/* checkpoint.c */
+COMMAND(checkpoint_list);
+COMMAND(checkpoint_save);
+COMMAND(checkpoint_restore);
+
+/* demo.c */
+COMMAND(demo);
+
+#undef COMMAND
+
+/* cli/ledger_show.c: both directions of one pair, said and as JSON. */
+struct ledger_chain;
+json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c);
+
+#endif

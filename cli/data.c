@@ -1,0 +1,340 @@
+/* cli/data.c - import of graphs and alias tables, export of embeddings. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/roster.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/peers.h"
+#include "cli/work.h"
+#include "kge/alias.h"
+#include "kge/io.h"
+
+/* ---- import ---- */
+
+struct import_options {
+	const char *path, *peer;
+	double valid, test;
+	uint64_t seed;
+	bool alias, replace, swap;
+};
+
+enum { KEY_VALID = 0x3000, KEY_TEST, KEY_SEED, KEY_REPLACE, KEY_SWAP };
+
+static const struct argp_option import_options[] = {
+	{ "alias", 'a', NULL, 0, "FILE is an alias table: own name TAB name for others", 0 },
+	{ "peer", 'p', "PEER", 0, "with --alias: names toward this peer alone (name or id)", 0 },
+	{ "swap", KEY_SWAP, NULL, 0, "with --alias: the own name stands second", 0 },
+	{ "replace", KEY_REPLACE, NULL, 0, "replace the graph that is there", 0 },
+	{ "valid", KEY_VALID, "PART", 0, "of one file's triples for valid (default 0.1)", 0 },
+	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
+	{ 0 },
+};
+
+static error_t parse_import(int key, char *arg, struct argp_state *state)
+{
+	struct import_options *o = state->input;
+
+	switch (key) {
+	case 'a':
+		o->alias = true;
+		return 0;
+	case 'p':
+		o->peer = arg;
+		return 0;
+	case KEY_SWAP:
+		o->swap = true;
+		return 0;
+	case KEY_REPLACE:
+		o->replace = true;
+		return 0;
+	case KEY_VALID:
+		o->valid = cli_number(state, arg, "--valid", 0, 0.9);
+		return 0;
+	case KEY_TEST:
+		o->test = cli_number(state, arg, "--test", 0, 0.9);
+		return 0;
+	case KEY_SEED:
+		o->seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->path != NULL)
+			return ARGP_ERR_UNKNOWN;
+		o->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->path == NULL)
+			argp_usage(state);
+		if (!o->alias && (o->peer != NULL || o->swap))
+			argp_error(state, "--peer and --swap go with --alias");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int refuse_replacing(const struct folder *f, struct err *e)
+{
+	struct kge_graph *old;
+	size_t n;
+	int rc = store_load_graph(f->store, &old, e);
+
+	if (rc == ERR_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return rc;
+	n = old->split[KGE_TRAIN].n + old->split[KGE_VALID].n + old->split[KGE_TEST].n;
+	kge_graph_free(old);
+	return err_set(
+		e, ERR_EXISTS,
+		"a graph of %zu triples is there already; with --replace the new one takes its "
+		"place, and unless all names keep their numbers, aliases and alignments are "
+		"dropped and the best state becomes a saved one",
+		n);
+}
+
+static void report_graph(struct cli *cli, const struct kge_graph *g,
+			 const struct kge_load_report *r)
+{
+	cli_put_count(cli, "entities", kge_vocab_count(g->entities));
+	cli_put_count(cli, "relations", kge_vocab_count(g->relations));
+	cli_put_count(cli, "train", g->split[KGE_TRAIN].n);
+	cli_put_count(cli, "valid", g->split[KGE_VALID].n);
+	cli_put_count(cli, "test", g->split[KGE_TEST].n);
+	cli_put_count(cli, "lines", r->lines);
+	cli_put_count(cli, "duplicates", r->duplicates);
+	cli_put_count(cli, "unseen_entities", r->unseen_entities);
+	cli_put_count(cli, "unseen_relations", r->unseen_relations);
+	cli_put_count(cli, "self_loops", r->self_loops);
+	cli_put(cli, "split_made", json_boolean(r->split_made));
+	cli_say(cli,
+		"%u entities, %u relations; %zu train, %zu valid, %zu test triples%s\n"
+		"%zu lines: %zu duplicates dropped, %zu loops; in valid or test alone: %zu "
+		"entities, %zu relations\n",
+		kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
+		g->split[KGE_VALID].n, g->split[KGE_TEST].n, r->split_made ? " (split here)" : "",
+		r->lines, r->duplicates, r->self_loops, r->unseen_entities, r->unseen_relations);
+}
+
+static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
+			struct err *e)
+{
+	const struct kge_load_options how = { .valid_share = o->valid,
+					      .test_share = o->test,
+					      .seed = o->seed };
+	struct kge_load_report report = { 0 };
+	struct kge_graph *g = NULL;
+	struct waiting *wait = waiting_begin(cli, "reading");
+	int rc = o->replace ? 0 : refuse_replacing(f, e);
+
+	if (rc == 0)
+		rc = kge_graph_load(&g, o->path, &how, &report, e);
+	if (rc == 0)
+		rc = store_put_graph(f->store, g, e);
+	waiting_end(wait);
+	if (rc == 0)
+		report_graph(cli, g, &report);
+	kge_graph_free(g);
+	return rc;
+}
+
+/* ---- alias tables ---- */
+
+struct alias_table {
+	struct kge_aliases *of[2]; /* of entities, of relations: owns the names */
+	struct kge_alias_report report[2];
+	struct store_alias *at;
+	size_t n;
+};
+
+static const char alias_tags[] = { 'e', 'r' };
+
+/* One file may name entities and relations: it is read once for each. */
+static int read_aliases(struct alias_table *t, const struct kge_graph *g, const char *path,
+			bool own_second, struct err *e)
+{
+	const struct kge_vocab *const own[] = { g->entities, g->relations };
+	int rc = 0;
+
+	t->at = mem_array((size_t)kge_vocab_count(own[0]) + kge_vocab_count(own[1]) + 1,
+			  sizeof(*t->at));
+	for (int k = 0; k < 2 && rc == 0; k++) {
+		rc = kge_aliases_load(&t->of[k], path, own[k], own_second, &t->report[k], e);
+		for (uint32_t id = 0; rc == 0 && id < kge_vocab_count(own[k]); id++) {
+			struct store_alias a = { .tag = alias_tags[k], .id = id };
+
+			a.name = kge_alias_of(t->of[k], id, &a.len);
+			if (a.name != NULL)
+				t->at[t->n++] = a;
+		}
+	}
+	return rc;
+}
+
+static void release_aliases(struct alias_table *t)
+{
+	kge_aliases_free(t->of[0]);
+	kge_aliases_free(t->of[1]);
+	free(t->at);
+}
+
+static void report_aliases(struct cli *cli, const struct alias_table *t)
+{
+	const struct kge_alias_report *e = &t->report[0], *r = &t->report[1];
+	size_t known = (e->lines - e->strangers) + (r->lines - r->strangers);
+	size_t unknown = e->lines > known ? e->lines - known : 0;
+
+	cli_put_count(cli, "lines", e->lines);
+	cli_put_count(cli, "entities", e->linked);
+	cli_put_count(cli, "relations", r->linked);
+	cli_put_count(cli, "unknown", unknown);
+	cli_put_count(cli, "clashes", e->clashes + r->clashes);
+	cli_say(cli,
+		"aliases for %zu entities and %zu relations from %zu lines; %zu lines name nothing "
+		"in "
+		"this graph, %zu want a name that is taken\n",
+		e->linked, r->linked, e->lines, unknown, e->clashes + r->clashes);
+}
+
+static int put_aliases(struct folder *f, const struct alias_table *t, const char *peer,
+		       struct err *e)
+{
+	uint8_t key[STORE_KEY];
+	int rc = 0;
+
+	if (peer != NULL)
+		rc = cli_peer_key(f->store, peer, key, e);
+	if (rc == 0)
+		rc = store_put_aliases(f->store, peer != NULL ? key : NULL, t->at, t->n, e);
+	return rc;
+}
+
+static int import_aliases(struct cli *cli, struct folder *f, const struct import_options *o,
+			  struct err *e)
+{
+	struct alias_table t = { 0 };
+	struct kge_graph *g;
+	int rc = store_load_graph(f->store, &g, e);
+
+	if (rc == ERR_NOTFOUND)
+		err_set(e, rc, "import the graph first: an alias names something in it");
+	if (rc != 0)
+		return rc;
+	rc = read_aliases(&t, g, o->path, o->swap, e);
+	if (rc == 0 && t.n == 0)
+		rc = err_set(
+			e, ERR_INPUT,
+			"%s: none of its %zu names is of this graph (is the own name the second "
+			"one? then --swap)",
+			o->path, t.report[0].lines);
+	if (rc == 0)
+		rc = put_aliases(f, &t, o->peer, e);
+	if (rc == 0)
+		report_aliases(cli, &t);
+	release_aliases(&t);
+	kge_graph_free(g);
+	return rc;
+}
+
+int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct import_options o = { .valid = 0.1, .test = 0.1, .seed = 1 };
+	const struct cli_syntax s = {
+		.options = import_options,
+		.parse = parse_import,
+		.args = "PATH",
+		.doc = "Read a knowledge graph: lines head TAB relation TAB tail in one file or in "
+		       "a "
+		       "folder's train, valid and test (.tsv or .txt; plain, .gz or .zst); or, "
+		       "with "
+		       "--alias, other names for what is in it.\v"
+		       "Examples:\n  fkge -d acme import data/acme/\n"
+		       "  fkge -d acme import --alias products.tsv\n"
+		       "  fkge -d acme import --alias --peer genebank genes.tsv.gz",
+		.input = &o,
+	};
+	struct folder f;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+	if (rc != 0)
+		return rc;
+	rc = o.alias ? import_aliases(cli, &f, &o, e) : import_graph(cli, &f, &o, e);
+	folder_close(&f);
+	return rc;
+}
+
+/* ---- export ---- */
+
+struct export_options {
+	const char *folder;
+	int format;
+	uint64_t checkpoint;
+};
+
+static const char *const format_words[] = { [KGE_NPY] = "npy", [KGE_TSV] = "tsv", NULL };
+
+static const struct argp_option export_options[] = {
+	{ "format", 'f', "WORD", 0, "npy (arrays with files of names) or tsv (default npy)", 0 },
+	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ 0 },
+};
+
+static error_t parse_export(int key, char *arg, struct argp_state *state)
+{
+	struct export_options *o = state->input;
+
+	switch (key) {
+	case 'f':
+		o->format = cli_word(state, arg, "--format", format_words);
+		return 0;
+	case 'c':
+		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->folder != NULL)
+			return ARGP_ERR_UNKNOWN;
+		o->folder = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->folder == NULL)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct export_options o = { .format = KGE_NPY };
+	const struct cli_syntax s = {
+		.options = export_options,
+		.parse = parse_export,
+		.args = "FOLDER",
+		.doc = "Write the embeddings by name: entities and relations, one row a name.\v"
+		       "Example:\n  fkge -d acme export vectors/ --format npy",
+		.input = &o,
+	};
+	struct work w;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = work_open(&w, cli, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = work_load(&w, o.checkpoint, e);
+	if (rc == 0)
+		rc = kge_export(w.emb, w.graph, o.folder, (enum kge_table_format)o.format, e);
+	if (rc == 0) {
+		cli_put_text(cli, "folder", o.folder);
+		cli_put_text(cli, "format", format_words[o.format]);
+		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
+		cli_say(cli, "%u entities and %u relations written to %s\n", w.emb->n_ent,
+			w.emb->n_rel, o.folder);
+	}
+	work_close(&w);
+	return rc;
+}

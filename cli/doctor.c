@@ -1,0 +1,335 @@
+/* cli/doctor.c - what could keep an agent from working, and how to put it right.
+ *
+ * Every check says "ok", "look" (works, but not as it could) or "bad", and what to type. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/folder.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/control.h"
+#include "cli/peers.h"
+
+enum verdict { OK, LOOK, BAD };
+enum { DISK_MIN_MB = 200, DIAL_S = 3 };
+
+struct doctor {
+	struct cli *cli;
+	struct folder f;
+	json_t *checks;
+	bool running;
+	size_t bad;
+};
+
+static void report(struct doctor *d, enum verdict v, const char *what, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void report(struct doctor *d, enum verdict v, const char *what, const char *fmt, ...)
+{
+	static const char *const words[] = { "ok", "look", "bad" };
+	char text[600];
+	va_list ap;
+	json_t *j = json_object();
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_object_set_new(j, "check", json_string(what));
+	json_object_set_new(j, "verdict", json_string(words[v]));
+	json_object_set_new(j, "text", cli_json_text(text));
+	json_array_append_new(d->checks, j);
+	d->bad += v == BAD;
+	cli_say(d->cli, "%-5s %-10s %s\n", words[v], what, text);
+}
+
+/* ---- files ---- */
+
+static void check_modes(struct doctor *d)
+{
+	const char *const private[] = { d->f.identity_path, d->f.store_path, d->f.config_path };
+	struct stat st;
+
+	if (stat(d->f.path, &st) == 0 && (st.st_mode & 022))
+		report(d, BAD, "modes", "others may write in %s; type: chmod go-w %s", d->f.path,
+		       d->f.path);
+	for (size_t i = 0; i < 3; i++) {
+		if (stat(private[i], &st) != 0)
+			report(d, BAD, "files", "%s: %s", private[i], strerror(errno));
+		else if (st.st_mode & 077)
+			report(d, i == 0 ? BAD : LOOK, "modes",
+			       "%s may be read by others; type: chmod 600 %s", private[i],
+			       private[i]);
+		else
+			report(d, OK, "modes", "%s is private", private[i]);
+	}
+}
+
+static void check_disk(struct doctor *d)
+{
+	struct statvfs v;
+	unsigned long long mb;
+
+	if (statvfs(d->f.path, &v) != 0) {
+		report(d, BAD, "disk", "%s: %s", d->f.path, strerror(errno));
+		return;
+	}
+	mb = (unsigned long long)v.f_bavail * v.f_frsize >> 20;
+	if (mb < DISK_MIN_MB)
+		report(d, BAD, "disk", "only %llu MB are free; make room for %d", mb, DISK_MIN_MB);
+	else
+		report(d, OK, "disk", "%llu MB are free", mb);
+}
+
+/* ---- what was made ---- */
+
+static void check_config(struct doctor *d)
+{
+	struct err e = { 0 };
+
+	if (config_load(&d->f.config, d->f.config_path, &e) != 0) {
+		report(d, BAD, "config", "%s", e.text);
+		return;
+	}
+	d->f.has_config = true;
+	report(d, OK, "config", "%s", d->f.config_path);
+}
+
+static void check_identity(struct doctor *d)
+{
+	struct err e = { 0 };
+
+	if (identity_load(&d->f.identity, d->f.identity_path, &e) != 0)
+		report(d, BAD, "identity", "%s", e.text);
+	else
+		report(d, OK, "identity", "%s", d->f.identity_path);
+}
+
+static void check_contents(struct doctor *d)
+{
+	struct store_checkpoint info;
+	struct kge_graph *g;
+	struct kge_emb *emb;
+	struct err e = { 0 };
+
+	if (store_load_graph(d->f.store, &g, &e) != 0) {
+		report(d, BAD, "graph", "%s; read one with fkge import", e.text);
+		return;
+	}
+	report(d, g->split[KGE_VALID].n > 0 ? OK : BAD, "graph", "%zu train, %zu valid triples%s",
+	       g->split[KGE_TRAIN].n, g->split[KGE_VALID].n,
+	       g->split[KGE_VALID].n > 0 ? ""
+					 : ": without valid, better cannot be told from worse");
+	kge_graph_free(g);
+	if (store_restore(d->f.store, 0, &emb, &info, &e) != 0) {
+		report(d, LOOK, "best", "%s; fkge train or fkge serve make one", e.text);
+		return;
+	}
+	report(d, OK, "best", "valid score %.4f after %llu epochs", info.valid_score,
+	       (unsigned long long)info.epochs);
+	kge_emb_free(emb);
+}
+
+static void check_store(struct doctor *d)
+{
+	struct store_options o = { .mode = STORE_READ };
+	struct err e = { 0 };
+
+	if (d->f.identity != NULL)
+		o.owner = d->f.identity->sign_key;
+	if (store_open(&d->f.store, d->f.store_path, &o, &e) != 0 ||
+	    store_check(d->f.store, &e) != 0) {
+		report(d, BAD, "store", "%s", e.text);
+		return;
+	}
+	report(d, OK, "store", "pages, signatures and checkpoints hold");
+	check_contents(d);
+}
+
+/* ---- the network ---- */
+
+static struct addrinfo *resolve(const char *host, uint16_t port, int flags)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
+	struct addrinfo *found = NULL;
+	char service[8];
+
+	snprintf(service, sizeof(service), "%u", port);
+	return getaddrinfo(host, service, &hints, &found) == 0 ? found : NULL;
+}
+
+static void check_port(struct doctor *d, const char *host, uint16_t port)
+{
+	struct addrinfo *to = resolve(host, port, AI_PASSIVE);
+	int fd, one = 1;
+
+	if (to == NULL) {
+		report(d, BAD, "listen", "%s is no address of this machine", host);
+		return;
+	}
+	fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, to->ai_addr, to->ai_addrlen) != 0)
+		report(d, BAD, "listen", "%s port %u: %s; change listen in agent.yaml", host, port,
+		       strerror(errno));
+	else
+		report(d, OK, "listen", "%s port %u is free", host, port);
+	close(fd);
+	freeaddrinfo(to);
+}
+
+static void check_listen(struct doctor *d)
+{
+	const struct config *c = &d->f.config;
+	char host[256];
+	uint16_t port;
+
+	if (strcmp(c->listen, "off") == 0) {
+		report(d, OK, "listen", "off: this agent calls others");
+		return;
+	}
+	if (config_address(c->listen, host, &port, NULL) != 0)
+		return;
+	if (d->running)
+		report(d, OK, "listen", "the agent is running");
+	else
+		check_port(d, host, port);
+	if ((strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) && c->advertise[0] == '\0')
+		report(d, LOOK, "address",
+		       "others are told no address: set advertise: HOST:PORT in agent.yaml, or use "
+		       "fkge invite --address");
+}
+
+/* Connect within DIAL_S; 0 or errno. */
+static int dial(const struct addrinfo *to)
+{
+	const struct timeval patience = { .tv_sec = DIAL_S };
+	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), why = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, to->ai_addr, to->ai_addrlen) != 0)
+		why = errno == EINPROGRESS ? ETIMEDOUT : errno;
+	close(fd);
+	return why;
+}
+
+static void check_reach(struct doctor *d, const struct store_peer *p)
+{
+	struct addrinfo *to = NULL;
+	char host[256];
+	uint16_t port;
+	int why;
+
+	if (p->address[0] == '\0') {
+		report(d, OK, "peer", "%s calls us", p->name);
+		return;
+	}
+	if (config_address(p->address, host, &port, NULL) == 0)
+		to = resolve(host, port, 0);
+	if (to == NULL) {
+		report(d, BAD, "peer", "%s: %s is no address; ask its owner for a new invitation",
+		       p->name, p->address);
+		return;
+	}
+	why = dial(to);
+	freeaddrinfo(to);
+	if (why != 0)
+		report(d, LOOK, "peer", "%s at %s: %s; is it running, is the port open?", p->name,
+		       p->address, strerror(why));
+	else
+		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
+}
+
+static void check_peers(struct doctor *d)
+{
+	struct roster r = { 0 };
+	size_t listed = 0;
+
+	if (cli_load_roster(d->f.store, &r, NULL) != 0)
+		return;
+	for (size_t i = 0; i < r.n; i++) {
+		if (r.at[i].status == STORE_PENDING)
+			report(d, LOOK, "peer", "somebody waits: fkge peer pending");
+		if (r.at[i].status != STORE_LISTED)
+			continue;
+		check_reach(d, &r.at[i]);
+		listed++;
+	}
+	if (listed == 0)
+		report(d, LOOK, "peer", "no partners yet: fkge invite, fkge join");
+	roster_release(&r);
+}
+
+/* What the running agent itself complains of: a refused key, a wrong secret, another version. */
+static void check_running(struct doctor *d)
+{
+	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
+	const json_t *p;
+	size_t i;
+
+	d->running = control_ask(d->cli, request, &reply, NULL) == 0;
+	json_decref(request);
+	report(d, OK, "process", d->running ? "the agent is running" : "the agent is stopped");
+	json_array_foreach(json_object_get(reply, "peers"), i, p)
+	{
+		const char *trouble = json_string_value(json_object_get(p, "trouble"));
+
+		if (trouble != NULL && trouble[0] != '\0')
+			report(d, BAD, "peer", "%s", trouble);
+	}
+	json_decref(reply);
+}
+
+/* ---- the clock: it decides nothing, but auditors read it ---- */
+
+static void check_clock(struct doctor *d)
+{
+	struct stat st;
+	time_t now = time(NULL);
+
+	if (stat(d->f.store_path, &st) == 0 && st.st_mtime > now + 60)
+		report(d, BAD, "clock",
+		       "it is earlier than the last write to the store: set the clock");
+	else if (now < 1700000000)
+		report(d, BAD, "clock", "it says a time before this program was written: set it");
+	else
+		report(d, OK, "clock", "after the last write");
+}
+
+int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	struct doctor d = { .cli = cli, .checks = json_array() };
+
+	cli_parse_words(
+		cli, "",
+		"Check files, modes, disk, store, port, address, clock and peers, and say what "
+		"to do about what fails.\vExample:\n  fkge -d acme doctor",
+		&w, argc, argv);
+	cli_put(cli, "checks", d.checks);
+	folder_paths(&d.f, cli->folder);
+	check_modes(&d);
+	check_disk(&d);
+	check_clock(&d);
+	check_config(&d);
+	check_identity(&d);
+	check_running(&d);
+	if (d.f.has_config)
+		check_listen(&d);
+	check_store(&d);
+	if (d.f.store != NULL)
+		check_peers(&d);
+	folder_close(&d.f);
+	if (d.bad > 0)
+		return err_set(e, ERR_FAIL, "%zu checks failed", d.bad);
+	return 0;
+}

@@ -1,0 +1,440 @@
+/* cli/eval.c - eval and predict: what the best state (or a saved one) knows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/work.h"
+#include "kge/eval.h"
+
+/* ---- eval ---- */
+
+static const char *const split_words[] = { "train", "valid", "test", NULL };
+static const char *const sides_words[] = { "both", "tail", "head", NULL };
+static const char *const filter_words[] = { "none", "train", "train+valid", "all", NULL };
+static const char *const candidates_words[] = { "all", "train", "typed", NULL };
+static const char *const ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
+static const char *const preset_words[] = { "standard", "tail", "fedlu", "fede", "openke", NULL };
+
+static const unsigned filter_bits[] = {
+	0,
+	1u << KGE_TRAIN,
+	1u << KGE_TRAIN | 1u << KGE_VALID,
+	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
+};
+
+struct eval_options {
+	int split, preset, sides, filter, candidates, ties; /* -1: not given */
+	uint64_t checkpoint, limit, seed;
+	bool seed_given, classify, floor;
+};
+
+enum {
+	KEY_SIDES = 0x2000,
+	KEY_FILTER,
+	KEY_CANDIDATES,
+	KEY_TIES,
+	KEY_LIMIT,
+	KEY_SEED,
+	KEY_CLASSIFY,
+	KEY_FLOOR
+};
+
+static const struct argp_option eval_options[] = {
+	{ "split", 's', "NAME", 0, "train, valid or test (default test)", 0 },
+	{ "protocol", 'p', "NAME", 0, "standard, tail, fedlu, fede or openke", 0 },
+	{ "sides", KEY_SIDES, "WORD", 0, "both, tail or head", 0 },
+	{ "filter", KEY_FILTER, "WORD", 0, "known answers left out: all, train+valid, train, none",
+	  0 },
+	{ "candidates", KEY_CANDIDATES, "WORD", 0, "all, train or typed", 0 },
+	{ "ties", KEY_TIES, "WORD", 0, "realistic, optimistic or pessimistic", 0 },
+	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "limit", KEY_LIMIT, "N", 0, "at most so many triples, drawn by the seed", 0 },
+	{ "seed", KEY_SEED, "N", 0, "of --limit and of the negatives of --classify", 0 },
+	{ "classify", KEY_CLASSIFY, NULL, 0, "also triple classification on test", 0 },
+	{ "floor", KEY_FLOOR, NULL, 0, "also what counting frequencies would reach", 0 },
+	{ 0 },
+};
+
+static error_t parse_eval(int key, char *arg, struct argp_state *state)
+{
+	struct eval_options *o = state->input;
+
+	switch (key) {
+	case 's':
+		o->split = cli_word(state, arg, "--split", split_words);
+		return 0;
+	case 'p':
+		o->preset = cli_word(state, arg, "--protocol", preset_words);
+		return 0;
+	case KEY_SIDES:
+		o->sides = cli_word(state, arg, "--sides", sides_words);
+		return 0;
+	case KEY_FILTER:
+		o->filter = cli_word(state, arg, "--filter", filter_words);
+		return 0;
+	case KEY_CANDIDATES:
+		o->candidates = cli_word(state, arg, "--candidates", candidates_words);
+		return 0;
+	case KEY_TIES:
+		o->ties = cli_word(state, arg, "--ties", ties_words);
+		return 0;
+	case 'c':
+		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		return 0;
+	case KEY_LIMIT:
+		o->limit = cli_count(state, arg, "--limit", 1, UINT32_MAX);
+		return 0;
+	case KEY_SEED:
+		o->seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
+		o->seed_given = true;
+		return 0;
+	case KEY_CLASSIFY:
+		o->classify = true;
+		return 0;
+	case KEY_FLOOR:
+		o->floor = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The preset, with the switches given over it; then it has no name of its own. */
+static struct kge_protocol chosen_protocol(const struct eval_options *o, const struct config *c)
+{
+	const struct kge_protocol *preset =
+		o->preset >= 0 ? kge_protocol_find(preset_words[o->preset]) : config_protocol(c);
+	struct kge_protocol p = *preset;
+
+	if (o->sides >= 0)
+		p.sides = (enum kge_sides)o->sides;
+	if (o->filter >= 0)
+		p.filter = filter_bits[o->filter];
+	if (o->candidates >= 0)
+		p.candidates = (enum kge_candidates)o->candidates;
+	if (o->ties >= 0)
+		p.ties = (enum kge_ties)o->ties;
+	if (p.sides != preset->sides || p.filter != preset->filter ||
+	    p.candidates != preset->candidates || p.ties != preset->ties)
+		p.name = "custom";
+	return p;
+}
+
+static json_t *protocol_json(const struct kge_protocol *p)
+{
+	json_t *j = json_object(), *filter = json_array();
+
+	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
+		if (p->filter & 1u << s)
+			json_array_append_new(filter, json_string(split_words[s]));
+	json_object_set_new(j, "name", json_string(p->name));
+	json_object_set_new(j, "sides", json_string(sides_words[p->sides]));
+	json_object_set_new(j, "filter", filter);
+	json_object_set_new(j, "candidates", json_string(candidates_words[p->candidates]));
+	json_object_set_new(j, "ties", json_string(ties_words[p->ties]));
+	json_object_set_new(j, "table", json_string("local"));
+	return j;
+}
+
+static json_t *metrics_json(const struct kge_metrics *m)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
+	json_object_set_new(j, "mr", cli_json_number(m->mr));
+	json_object_set_new(j, "mrr", cli_json_number(m->mrr));
+	json_object_set_new(j, "hits1", cli_json_number(m->hits1));
+	json_object_set_new(j, "hits3", cli_json_number(m->hits3));
+	json_object_set_new(j, "hits5", cli_json_number(m->hits5));
+	json_object_set_new(j, "hits10", cli_json_number(m->hits10));
+	json_object_set_new(j, "head_queries", json_integer((json_int_t)m->head_queries));
+	json_object_set_new(j, "tail_queries", json_integer((json_int_t)m->tail_queries));
+	if (m->head_queries > 0)
+		json_object_set_new(j, "head_mrr", cli_json_number(m->head_mrr));
+	if (m->tail_queries > 0)
+		json_object_set_new(j, "tail_mrr", cli_json_number(m->tail_mrr));
+	return j;
+}
+
+static void say_metrics(const struct cli *cli, const char *what, const struct kge_metrics *m)
+{
+	cli_say(cli, "%-10s %8zu queries  MRR %.4f  Hits@1 %.4f  @3 %.4f  @10 %.4f  MR %.1f\n",
+		what, m->queries, m->mrr, m->hits1, m->hits3, m->hits10, m->mr);
+}
+
+static double part(size_t some, size_t all)
+{
+	return all > 0 ? (double)some / (double)all : NAN;
+}
+
+static int classify(struct cli *cli, const struct work *w, uint64_t seed, struct err *e)
+{
+	struct kge_classification c;
+	json_t *j;
+	int rc = kge_classify(w->emb, w->graph, seed, &c, e);
+
+	if (rc != 0)
+		return rc;
+	j = json_object();
+	json_object_set_new(j, "valid_accuracy",
+			    cli_json_number(part(c.valid_correct, c.valid_total)));
+	json_object_set_new(j, "test_accuracy",
+			    cli_json_number(part(c.test_correct, c.test_total)));
+	json_object_set_new(j, "valid_total", json_integer((json_int_t)c.valid_total));
+	json_object_set_new(j, "test_total", json_integer((json_int_t)c.test_total));
+	cli_put(cli, "classification", j);
+	cli_say(cli, "classify   %8zu triples  accuracy %.4f (valid %.4f)\n", c.test_total,
+		part(c.test_correct, c.test_total), part(c.valid_correct, c.valid_total));
+	return 0;
+}
+
+static int floor_of(struct cli *cli, const struct work *w, enum kge_split split,
+		    const struct kge_protocol *p)
+{
+	struct kge_metrics m;
+	int rc = kge_evaluate_frequency(w->graph, split, p, &m);
+
+	if (rc != 0)
+		return rc;
+	cli_put(cli, "floor", metrics_json(&m));
+	say_metrics(cli, "frequency", &m);
+	return 0;
+}
+
+static int evaluate(struct cli *cli, struct work *w, const struct eval_options *o, struct err *e)
+{
+	const struct config *c = &w->folder.config;
+	const struct kge_protocol p = chosen_protocol(o, c);
+	const enum kge_split split = (enum kge_split)o->split;
+	const struct kge_eval_options how = { .threads = c->train.kge.threads,
+					      .limit = o->limit,
+					      .seed = o->seed_given ? o->seed : c->train.kge.seed };
+	struct kge_metrics m;
+	struct waiting *wait;
+	int rc;
+
+	if (w->graph->split[split].n == 0)
+		return err_set(e, ERR_INPUT, "the graph has no %s triples", split_words[split]);
+	wait = waiting_begin(cli, "evaluating");
+	rc = kge_evaluate(w->emb, w->graph, split, &p, &how, &m);
+	waiting_end(wait);
+	if (rc != 0)
+		return err_set(e, rc, "evaluation: %s", err_text(rc));
+	cli_put_text(cli, "split", split_words[split]);
+	cli_put(cli, "protocol", protocol_json(&p));
+	cli_put(cli, "metrics", metrics_json(&m));
+	cli_put_count(cli, "seed", how.seed);
+	cli_put_count(cli, "limit", how.limit);
+	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	cli_say(cli, "protocol   %s: %s sides, %s candidates, %s ties; split %s\n", p.name,
+		sides_words[p.sides], candidates_words[p.candidates], ties_words[p.ties],
+		split_words[split]);
+	say_metrics(cli, w->info.model, &m);
+	if (o->floor)
+		rc = floor_of(cli, w, split, &p);
+	if (rc == 0 && o->classify)
+		rc = classify(cli, w, how.seed, e);
+	return rc;
+}
+
+int cmd_eval(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct eval_options o = { .split = KGE_TEST,
+				  .preset = -1,
+				  .sides = -1,
+				  .filter = -1,
+				  .candidates = -1,
+				  .ties = -1 };
+	const struct cli_syntax s = {
+		.options = eval_options,
+		.parse = parse_eval,
+		.doc = "Rank the triples of a split, and say by which protocol.\v"
+		       "Example:\n  fkge -d acme eval --split test --protocol standard --json",
+		.input = &o,
+	};
+	struct work w;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = work_open(&w, cli, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = work_load(&w, o.checkpoint, e);
+	if (rc == 0)
+		rc = evaluate(cli, &w, &o, e);
+	work_close(&w);
+	return rc;
+}
+
+/* ---- predict ---- */
+
+struct predict_options {
+	const char *at[3];
+	int n;
+	uint32_t top;
+	bool known;
+};
+
+static const struct argp_option predict_options[] = {
+	{ "top", 'k', "N", 0, "so many answers (default 10)", 0 },
+	{ "known", 'a', NULL, 0, "show answers that the graph holds already, too", 0 },
+	{ 0 },
+};
+
+static error_t parse_predict(int key, char *arg, struct argp_state *state)
+{
+	struct predict_options *o = state->input;
+
+	switch (key) {
+	case 'k':
+		o->top = (uint32_t)cli_count(state, arg, "--top", 1, 1000000);
+		return 0;
+	case 'a':
+		o->known = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->n >= 3)
+			return ARGP_ERR_UNKNOWN;
+		o->at[o->n++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->n < 3)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+struct answer {
+	uint32_t id;
+	bool known;
+	float score;
+};
+
+/* Best first; equal scores by id, so that an answer is the same each time. */
+static int by_score(const void *a, const void *b)
+{
+	const struct answer *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+struct question {
+	uint32_t id[3];		    /* head, relation, tail; of the missing one: what is tried */
+	int missing;		    /* 0, 1, 2 */
+	const struct kge_vocab *of; /* the missing one's names */
+};
+
+static int look_up(const struct kge_vocab *v, const char *name, const char *what, uint32_t *id,
+		   struct err *e)
+{
+	*id = kge_vocab_find(v, name, strlen(name));
+	if (*id == KGE_NONE)
+		return err_set(e, ERR_NOTFOUND, "the graph has no %s '%.200s'", what, name);
+	return 0;
+}
+
+static int ask(struct question *q, const struct work *w, const struct predict_options *o,
+	       struct err *e)
+{
+	static const char *const what[] = { "entity", "relation", "entity" };
+	int rc = 0, open = 0;
+
+	for (int k = 0; k < 3 && rc == 0; k++) {
+		const struct kge_vocab *v = k == 1 ? w->graph->relations : w->graph->entities;
+
+		if (strcmp(o->at[k], "?") != 0) {
+			rc = look_up(v, o->at[k], what[k], &q->id[k], e);
+			continue;
+		}
+		q->missing = k;
+		q->of = v;
+		open++;
+	}
+	if (rc == 0 && open != 1)
+		return err_set(e, ERR_USAGE, "write ? for exactly one of HEAD, RELATION, TAIL");
+	return rc;
+}
+
+static size_t answer_all(struct question *q, const struct work *w, bool known, struct answer *out)
+{
+	struct kge_index *index = kge_index_new(w->graph, filter_bits[3]);
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < kge_vocab_count(q->of); id++) {
+		struct answer a = { .id = id };
+
+		q->id[q->missing] = id;
+		a.known = kge_index_has(index, (struct kge_triple){ q->id[0], q->id[1], q->id[2] });
+		if (a.known && !known)
+			continue;
+		a.score = kge_score(w->emb, q->id[0], q->id[1], q->id[2]);
+		out[n++] = a;
+	}
+	kge_index_free(index);
+	qsort(out, n, sizeof(*out), by_score);
+	return n;
+}
+
+static int predict(struct cli *cli, const struct work *w, const struct predict_options *o,
+		   struct err *e)
+{
+	struct question q = { 0 };
+	struct answer *all;
+	json_t *list;
+	size_t n;
+	int rc = ask(&q, w, o, e);
+
+	if (rc != 0)
+		return rc;
+	all = mem_array(kge_vocab_count(q.of), sizeof(*all));
+	n = answer_all(&q, w, o->known, all);
+	list = json_array();
+	for (size_t k = 0; k < n && k < o->top; k++) {
+		const char *name = kge_vocab_name(q.of, all[k].id, NULL);
+		json_t *j = json_object();
+
+		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
+		json_object_set_new(j, "name", cli_json_text(name));
+		json_object_set_new(j, "score", cli_json_number((double)all[k].score));
+		json_object_set_new(j, "known", json_boolean(all[k].known));
+		json_array_append_new(list, j);
+		cli_say(cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)all[k].score, name,
+			all[k].known ? "  (known)" : "");
+	}
+	cli_put(cli, "answers", list);
+	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	free(all);
+	return 0;
+}
+
+int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct predict_options o = { .top = 10 };
+	const struct cli_syntax s = {
+		.options = predict_options,
+		.parse = parse_predict,
+		.args = "HEAD RELATION TAIL",
+		.doc = "Complete a triple: write ? for what is missing.\v"
+		       "Answers that the graph holds already are left out.\n\n"
+		       "Example:\n  fkge -d acme predict aspirin treats '?' -k 5",
+		.input = &o,
+	};
+	struct work w;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = work_open(&w, cli, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = work_load(&w, 0, e);
+	if (rc == 0)
+		rc = predict(cli, &w, &o, e);
+	work_close(&w);
+	return rc;
+}

@@ -1,0 +1,293 @@
+/* cli/ledger_show.c - `fkge ledger show`: what was spent toward whom, what was disclosed,
+ * and what is protected and what is not, pair by pair and direction by direction. */
+#include <math.h>
+#include <stdio.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "agent/folder.h"
+#include "agent/start.h"
+#include "cli/commands.h"
+#include "cli/peers.h"
+
+#define ULL(x) ((unsigned long long)(x))
+
+/* The name of the peer who signs with this key; its key in hex when it has none. */
+static void name_of(const struct roster *r, const uint8_t sign[LEDGER_KEY],
+		    char out[STORE_NAME_MAX])
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (memcmp(r->at[i].sign_key, sign, LEDGER_KEY) == 0 && r->at[i].name[0] != '\0') {
+			snprintf(out, STORE_NAME_MAX, "%s", r->at[i].name);
+			return;
+		}
+	sodium_bin2hex(out, STORE_NAME_MAX, sign, 16);
+}
+
+/* Two names of one direction. */
+struct sides {
+	const char *host, *client;
+};
+
+/* NAN: this accountant cannot judge this noise. */
+static double epsilon_by(const struct ledger_account *a, enum ledger_accountant by)
+{
+	struct ledger_spend spend = { a->mechanism, a->spent };
+	double epsilon = NAN;
+
+	if (a->spent == 0)
+		return 0;
+	spend.mechanism.accountant = by;
+	return ledger_epsilon(&spend, 1, &epsilon, NULL) == 0 ? epsilon : NAN;
+}
+
+/* ---- what it means, in words ---- */
+
+static void protects(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
+{
+	if (a->spent > 0)
+		snprintf(out, n,
+			 "any one aligned row of %s against %s (row replaced; which rows are "
+			 "aligned is known to both)",
+			 s->host, s->client);
+	else
+		snprintf(out, n, "every row of %s: nothing computed from its rows was sent to %s",
+			 s->host, s->client);
+}
+
+static void leaves_open(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
+{
+	if (a->rows > 0)
+		snprintf(out, n,
+			 "%s's aligned rows: %s has all distances and angles between them, and "
+			 "the rows themselves once both spaces agree; %s's triples and entities; "
+			 "which names both have; when each improves",
+			 s->client, s->host, s->host);
+	else
+		snprintf(out, n, "which names both have; when each improves");
+}
+
+/* ---- one direction ---- */
+
+static json_t *epsilons_json(const struct ledger_account *a)
+{
+	json_t *j = json_object();
+
+	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++)
+		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
+				    cli_json_number(epsilon_by(a, (enum ledger_accountant)k)));
+	return j;
+}
+
+static json_t *account_json(const struct ledger_account *a, const struct sides *s)
+{
+	char text[4 * STORE_NAME_MAX + 256];
+	json_t *j = json_object();
+
+	json_object_set_new(j, "contracted", json_boolean(a->contracted));
+	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
+	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
+	json_object_set_new(j, "epsilon", cli_json_number(epsilon_by(a, a->mechanism.accountant)));
+	json_object_set_new(j, "epsilon_cap", cli_json_number(a->caps.epsilon_pair));
+	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
+	json_object_set_new(j, "delta", cli_json_number(a->mechanism.delta));
+	json_object_set_new(j, "accountant",
+			    json_string(ledger_accountant_name(a->mechanism.accountant)));
+	json_object_set_new(j, "noise", json_string(ledger_noise_name(a->mechanism.noise)));
+	json_object_set_new(j, "noise_parameter", cli_json_number(a->mechanism.param));
+	json_object_set_new(j, "teachers", json_integer(a->mechanism.teachers));
+	json_object_set_new(j, "rows_disclosed_by_client", json_integer((json_int_t)a->rows));
+	json_object_set_new(j, "floats_disclosed_by_client", json_integer((json_int_t)a->floats));
+	protects(a, s, text, sizeof(text));
+	json_object_set_new(j, "protected", cli_json_text(text));
+	leaves_open(a, s, text, sizeof(text));
+	json_object_set_new(j, "not_protected", cli_json_text(text));
+	return j;
+}
+
+static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
+{
+	const char *between = "    by accountant: ";
+
+	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++) {
+		double epsilon = epsilon_by(a, (enum ledger_accountant)k);
+
+		if (isnan(epsilon))
+			continue;
+		cli_say(cli, "%s%s %.4f", between,
+			ledger_accountant_name((enum ledger_accountant)k), epsilon);
+		between = ", ";
+	}
+	cli_say(cli, "\n");
+}
+
+static void say_account(const struct cli *cli, const struct ledger_account *a,
+			const struct sides *s)
+{
+	char text[4 * STORE_NAME_MAX + 256];
+
+	cli_say(cli, "  %s hosts, %s asks:\n", s->host, s->client);
+	if (a->contracted) {
+		cli_say(cli,
+			"    %s's rows: %llu of %llu one-bit labels, epsilon %.4f of %.4f at "
+			"delta %g (%s)\n",
+			s->host, ULL(a->spent), ULL(a->caps.pair),
+			epsilon_by(a, a->mechanism.accountant), a->caps.epsilon_pair,
+			a->mechanism.delta, ledger_accountant_name(a->mechanism.accountant));
+		cli_say(cli, "    %u teachers, %s noise, %s %g%s\n", a->mechanism.teachers,
+			ledger_noise_name(a->mechanism.noise),
+			a->mechanism.noise == LEDGER_GAUSSIAN ? "sigma" : "lambda",
+			a->mechanism.param, a->closed ? "; the contract is closed" : "");
+		say_epsilons(cli, a);
+	} else {
+		cli_say(cli, "    %s's rows: no labels, epsilon 0\n", s->host);
+	}
+	cli_say(cli,
+		"    %s's rows: %llu sent (%llu numbers; all sessions, repeated rows count "
+		"again)\n",
+		s->client, ULL(a->rows), ULL(a->floats));
+	protects(a, s, text, sizeof(text));
+	cli_say(cli, "    protected: %s\n", text);
+	leaves_open(a, s, text, sizeof(text));
+	cli_say(cli, "    not protected: %s\n", text);
+}
+
+/* ---- sessions that reserved and never settled ---- */
+
+static json_t *open_json(const struct cli *cli, const struct ledger_open *o, const char *host)
+{
+	char session[33];
+	const char *translator = ledger_translator_name((enum ledger_translator)o->translator);
+
+	sodium_bin2hex(session, sizeof(session), o->session, sizeof(o->session));
+	cli_say(cli,
+		"  unfinished: session %s (%s, hosted by %s) has not settled; %llu labels count as "
+		"spent\n",
+		session, translator, host, ULL(o->labels));
+	return json_pack("{s:s, s:s, s:s, s:I}", "session", session, "translator", translator,
+			 "host", host, "labels", (json_int_t)o->labels);
+}
+
+static json_t *unsettled_json(const struct cli *cli, const struct ledger_chain *c,
+			      const char *const names[2])
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < c->n_open; k++)
+		json_array_append_new(list, open_json(cli, &c->open[k], names[c->open[k].host]));
+	return list;
+}
+
+/* ---- one pair ---- */
+
+static json_t *show_chain(const struct cli *cli, const struct roster *r,
+			  const uint8_t own[LEDGER_KEY], const struct ledger_chain *c)
+{
+	int us = ledger_chain_side(c, own) == 1;
+	char partner[STORE_NAME_MAX];
+	const char *names[2];
+	struct sides host = { "this agent", partner }, client = { partner, "this agent" };
+	json_t *j = json_object();
+
+	name_of(r, c->key[!us], partner);
+	names[us] = "this agent";
+	names[!us] = partner;
+	cli_say(cli, "%s: %llu entries, %llu countersigned, %zu sessions unfinished\n", partner,
+		ULL(c->sequence), ULL(c->countersigned), c->n_open);
+	json_object_set_new(j, "partner", cli_json_text(partner));
+	json_object_set_new(j, "partner_key", cli_json_hex(c->key[!us], LEDGER_KEY));
+	json_object_set_new(j, "entries", json_integer((json_int_t)c->sequence));
+	json_object_set_new(j, "countersigned", json_integer((json_int_t)c->countersigned));
+	json_object_set_new(j, "head", cli_json_hex(c->head, LEDGER_HASH));
+	json_object_set_new(j, "unsettled", json_integer((json_int_t)c->n_open));
+	json_object_set_new(j, "unsettled_sessions", unsettled_json(cli, c, names));
+	json_object_set_new(j, "as_host", account_json(&c->account[us], &host));
+	json_object_set_new(j, "as_client", account_json(&c->account[!us], &client));
+	say_account(cli, &c->account[us], &host);
+	say_account(cli, &c->account[!us], &client);
+	return j;
+}
+
+/* ---- an export's pair: nothing but keys is known ---- */
+
+json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c)
+{
+	char key[2][13];
+	struct sides first = { key[0], key[1] }, second = { key[1], key[0] };
+
+	for (int k = 0; k < 2; k++)
+		sodium_bin2hex(key[k], sizeof(key[k]), c->key[k], 6);
+	cli_say(cli, "%s and %s: %llu entries, %llu countersigned\n", key[0], key[1],
+		ULL(c->sequence), ULL(c->countersigned));
+	say_account(cli, &c->account[0], &first);
+	say_account(cli, &c->account[1], &second);
+	return json_pack("{s:o, s:o, s:o, s:o}", "low", cli_json_hex(c->key[0], LEDGER_KEY), "high",
+			 cli_json_hex(c->key[1], LEDGER_KEY), "low_hosts",
+			 account_json(&c->account[0], &first), "high_hosts",
+			 account_json(&c->account[1], &second));
+}
+
+/* ---- all partners ---- */
+
+static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
+		      struct err *e)
+{
+	struct ledger_lineage l;
+	double epsilon;
+	uint8_t id[32];
+	int rc;
+
+	start_lineage(f->identity, id);
+	ledger_lineage_sum(&l, id, f->identity->sign_key,
+			   (const struct ledger_chain *const *)core->chains, core->n_chains);
+	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
+	if (rc == 0) {
+		cli_put_count(cli, "total_labels", ledger_lineage_labels(&l));
+		cli_put_number(cli, "total_epsilon", epsilon);
+		cli_put_number(cli, "total_epsilon_cap", f->config.privacy.epsilon_total);
+		cli_say(cli,
+			"this agent's data toward all partners: %llu labels, epsilon %.4f; "
+			"agent.yaml allows %.4f\n",
+			ULL(ledger_lineage_labels(&l)), epsilon, f->config.privacy.epsilon_total);
+	}
+	ledger_lineage_release(&l);
+	return rc;
+}
+
+int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	struct store_core core = { 0 };
+	struct roster roster = { 0 };
+	struct folder f;
+	json_t *chains = json_array();
+	int rc;
+
+	cli_parse_words(
+		cli, "",
+		"Show what has been spent toward whom, what was disclosed, and what is protected.\v"
+		"Epsilon protects one aligned row of the host's table against the client; it "
+		"protects no triple or entity, and no row of the client.  Labels that were "
+		"reserved "
+		"by a session that never finished count as spent.\n\n"
+		"Example:\n  fkge -d acme ledger show",
+		&w, argc, argv);
+	cli_put(cli, "chains", chains);
+	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = store_load_core(f.store, &core, e);
+	for (size_t i = 0; i < core.n_peers; i++)
+		roster_put(&roster, &core.peers[i]);
+	for (size_t i = 0; i < core.n_chains; i++)
+		json_array_append_new(
+			chains, show_chain(cli, &roster, f.identity->sign_key, core.chains[i]));
+	if (rc == 0 && core.n_chains == 0)
+		cli_note(cli, "Nothing is on the ledger yet.\n");
+	else if (rc == 0)
+		rc = show_total(cli, &f, &core, e);
+	roster_release(&roster);
+	store_core_release(&core);
+	folder_close(&f);
+	return rc;
+}

@@ -1,0 +1,206 @@
+/* cli/main.c - the table of commands and the way into it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sodium.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+static const struct command peer_commands[] = {
+	{ "list", "peers with their names, addresses and standing", cmd_peer_list, NULL },
+	{ "pending", "keys that asked to join and wait for the owner", cmd_peer_pending, NULL },
+	{ "add", "make the agent of a line (fkge id --line) a partner", cmd_peer_add, NULL },
+	{ "accept", "make a key a partner", cmd_peer_accept, NULL },
+	{ "reject", "turn a waiting key away", cmd_peer_reject, NULL },
+	{ "revoke", "end a partnership, now", cmd_peer_revoke, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct command ledger_commands[] = {
+	{ "show", "what has been spent, on whom", cmd_ledger_show, NULL },
+	{ "quote", "what a session would spend of what is left", cmd_ledger_quote, NULL },
+	{ "verify", "check a ledger, or two partners' exports", cmd_ledger_verify, NULL },
+	{ "export", "write the ledger to a file for an auditor", cmd_ledger_export, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct command checkpoint_commands[] = {
+	{ "list", "saved states of the embeddings", cmd_checkpoint_list, NULL },
+	{ "save", "keep the best state under a name", cmd_checkpoint_save, NULL },
+	{ "restore", "make a saved state the best one again", cmd_checkpoint_restore, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct command commands[] = {
+	{ "init", "make an agent in a folder: keys, store, agent.yaml", cmd_init, NULL },
+	{ "id", "show this agent's id and keys", cmd_id, NULL },
+	{ "import", "read a knowledge graph or an alias table", cmd_import, NULL },
+	{ "export", "write embeddings as .npy or TSV", cmd_export, NULL },
+	{ "train", "train on the own graph, keeping the best state", cmd_train, NULL },
+	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
+	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
+	{ "serve", "run the agent", cmd_serve, NULL },
+	{ "status", "what the running agent does", cmd_status, NULL },
+	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
+	{ "doctor", "check what could keep the agent from working", cmd_doctor, NULL },
+	{ "peer", "who is a partner", NULL, peer_commands },
+	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
+	{ "join", "use an invitation", cmd_join, NULL },
+	{ "ledger", "privacy spent: show, quote, verify, export", NULL, ledger_commands },
+	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
+	{ "demo", "companies of an invented world improve each other", cmd_demo, NULL },
+	{ "version", "show the version", cmd_version, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+/* ---- finding a command ---- */
+
+enum { WORD_MAX = 32 };
+
+/* Levenshtein's distance. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strlen(b), row[WORD_MAX + 1];
+
+	if (n > WORD_MAX)
+		return n;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 1; *a != '\0'; a++, i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			size_t best = diagonal + (*a != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[n];
+}
+
+static const char *nearest(const struct command *table, const char *word)
+{
+	const char *found = table->name;
+
+	for (const struct command *c = table; c->name != NULL; c++)
+		if (distance(word, c->name) < distance(word, found))
+			found = c->name;
+	return found;
+}
+
+static const struct command *find(const struct command *table, const char *word)
+{
+	for (const struct command *c = table; c->name != NULL; c++)
+		if (strcmp(c->name, word) == 0)
+			return c;
+	return NULL;
+}
+
+static void print_table(FILE *to, const struct command *table, const char *path)
+{
+	fprintf(to, "Usage: %s COMMAND [OPTION...]\n\nCommands:\n", path);
+	for (const struct command *c = table; c->name != NULL; c++)
+		fprintf(to, "  %-12s %s\n", c->name, c->about);
+	fprintf(to, "\n'%s COMMAND --help' explains one of them, with an example.\n", path);
+}
+
+static void print_help(FILE *to, const struct command *table, const char *path)
+{
+	print_table(to, table, path);
+	if (table == commands)
+		fputs("\nExit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 timed "
+		      "out,\n"
+		      "4 bad input file, 5 peer unreachable, 6 identity refused, 7 version "
+		      "mismatch,\n"
+		      "8 privacy budget exhausted, 9 store damaged or locked.\n",
+		      to);
+}
+
+/* ---- running it ---- */
+
+static bool asks_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "help") == 0 || strcmp(word, "-?") == 0;
+}
+
+static int run_command(struct cli *cli, const struct command *table, const char *path, int argc,
+		       char **argv, struct err *e)
+{
+	const struct command *c;
+	char *full;
+	int rc;
+
+	if (argc < 1)
+		return print_table(stderr, table, path),
+		       err_set(e, ERR_USAGE, "%s needs a command", path);
+	if (asks_help(argv[0]) && argc == 1)
+		return print_help(stdout, table, path), 0;
+	if (asks_help(argv[0])) { /* fkge help train */
+		argv[0] = argv[1];
+		argv[1] = (char[]){ "--help" };
+	}
+	c = find(table, argv[0]);
+	if (c == NULL)
+		return err_set(e, ERR_USAGE, "%s: no command '%s'; did you mean '%s'? (%s --help)",
+			       path, argv[0], nearest(table, argv[0]), path);
+	full = mem_printf("%s %s", path, c->name);
+	if (c->sub != NULL) {
+		rc = run_command(cli, c->sub, full, argc - 1, argv + 1, e);
+	} else {
+		argv[0] = full;
+		rc = c->run(cli, argc, argv, e);
+	}
+	free(full);
+	return rc;
+}
+
+/* Results are for programs on stdout, the reason of a failure for people on stderr;
+ * with --json it stands in the object too. */
+static int finish(struct cli *cli, int rc, const struct err *e)
+{
+	int status = err_exit_status(rc);
+	const char *text = e->text[0] != '\0' ? e->text : err_text(rc);
+
+	if (rc != 0) {
+		fprintf(stderr, "fkge: %s\n", text);
+		cli_put_text(cli, "error", text);
+	}
+	if (cli->json) {
+		cli_put(cli, "exit", json_integer(status));
+		json_dumpf(cli->result, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+		putchar('\n');
+	}
+	if (fflush(stdout) != 0 && status == 0) {
+		perror("fkge: standard output");
+		status = 1;
+	}
+	json_decref(cli->result);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .folder = getenv("FKGE_DIR"), .program = argv[0] };
+	struct err e = { 0 };
+	int first;
+
+	if (cli.folder == NULL || *cli.folder == '\0')
+		cli.folder = ".";
+	if (sodium_init() < 0) {
+		fprintf(stderr, "fkge: no source of randomness on this machine\n");
+		return 1;
+	}
+	first = cli_parse_global(&cli, argc, argv);
+	cli.result = json_object();
+	return finish(&cli, run_command(&cli, commands, "fkge", argc - first, argv + first, &e),
+		      &e);
+}

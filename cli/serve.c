@@ -1,0 +1,166 @@
+/* cli/serve.c - the running agent: serve, status, stop. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/folder.h"
+#include "agent/process.h"
+#include "cli/commands.h"
+#include "cli/control.h"
+
+/* ---- serve ---- */
+
+enum { KEY_QUIET = 0x4000, KEY_STATUS };
+
+static const struct argp_option serve_options[] = {
+	{ "until-quiet", KEY_QUIET, "SECONDS", 0, "end when there was no work for so long", 0 },
+	{ "status-file", KEY_STATUS, "FILE", 0, "keep the status there, as JSON, for scripts", 0 },
+	{ 0 },
+};
+
+static error_t parse_serve(int key, char *arg, struct argp_state *state)
+{
+	struct process_options *o = state->input;
+
+	switch (key) {
+	case KEY_QUIET:
+		o->until_quiet_s = cli_number(state, arg, "--until-quiet", 0.1, 1e7);
+		return 0;
+	case KEY_STATUS:
+		o->status_file = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct process_options o = { 0 };
+	const struct cli_syntax s = {
+		.options = serve_options,
+		.parse = parse_serve,
+		.doc = "Run the agent until it is stopped: fkge stop, SIGINT or SIGTERM.\v"
+		       "Messages go to standard error.\n\n"
+		       "Example:\n  fkge -d acme serve --status-file /run/acme.json",
+		.input = &o,
+	};
+
+	cli_parse(cli, &s, argc, argv);
+	o.folder = cli->folder;
+	return process_run(&o, e);
+}
+
+/* ---- status ---- */
+
+static const char *text_of(const json_t *j, const char *key)
+{
+	const char *text = json_string_value(json_object_get(j, key));
+
+	return text != NULL ? text : "";
+}
+
+static long long count_of(const json_t *j, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(j, key));
+}
+
+static void say_partner(const struct cli *cli, const json_t *p)
+{
+	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
+
+	cli_say(cli,
+		"  %-20.20s %-8s %-5s %-6s %-12s shared %lld+%lld  sessions %lld  epsilon %.3f\n",
+		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
+		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "role"),
+		text_of(p, "phase"), count_of(p, "shared_entities"),
+		count_of(p, "shared_relations"), count_of(p, "sessions"),
+		json_number_value(json_object_get(p, "epsilon")));
+	if (trouble[0] != '\0')
+		cli_say(cli, "    ! %s\n", trouble);
+}
+
+static void say_status(const struct cli *cli, const json_t *j)
+{
+	const json_t *best = json_object_get(j, "best"), *job = json_object_get(j, "job");
+	const json_t *p;
+	size_t i;
+
+	cli_say(cli, "%s is running (process %lld, port %lld): %s, %s", text_of(j, "name"),
+		count_of(j, "pid"), count_of(j, "port"), text_of(j, "state"), text_of(j, "doing"));
+	if (count_of(job, "total") > 0)
+		cli_say(cli, " %lld of %lld", count_of(job, "done"), count_of(job, "total"));
+	cli_say(cli,
+		"\nbest valid score %.4f; %lld rounds, %lld improved, %lld sessions, %lld queued\n",
+		json_number_value(json_object_get(best, "valid_score")), count_of(j, "rounds"),
+		count_of(j, "improved"), count_of(j, "sessions"), count_of(j, "queued"));
+	json_array_foreach(json_object_get(j, "peers"), i, p) say_partner(cli, p);
+}
+
+int cmd_status(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	json_t *request, *reply;
+	int rc;
+
+	cli_parse_words(cli, "",
+			"Show what the running agent does.\v"
+			"Exit status 0: it runs, 5: it does not.\n\n"
+			"Example:\n  fkge -d acme status --json",
+			&w, argc, argv);
+	request = json_pack("{s:s}", "do", "status");
+	rc = control_ask(cli, request, &reply, e);
+	json_decref(request);
+	if (rc != 0) {
+		cli_put(cli, "running", json_false());
+		return rc;
+	}
+	say_status(cli, reply);
+	control_put(cli, reply);
+	return 0;
+}
+
+/* ---- stop ---- */
+
+enum { STOP_PATIENCE_S = 120, LOOK_MS = 20 };
+
+static bool wait_for_end(const struct folder *f)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+
+	for (int i = 0; i < STOP_PATIENCE_S * 1000 / LOOK_MS; i++) {
+		if (folder_holder(f) == 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	json_t *request, *reply;
+	struct folder f;
+	int rc;
+
+	cli_parse_words(
+		cli, "",
+		"Stop the running agent and wait until it has ended.\vExample:\n  fkge -d acme "
+		"stop",
+		&w, argc, argv);
+	request = json_pack("{s:s}", "do", "stop");
+	rc = control_ask(cli, request, &reply, e);
+	json_decref(request);
+	if (rc != 0)
+		return rc;
+	json_decref(reply);
+	folder_paths(&f, cli->folder);
+	if (!wait_for_end(&f))
+		rc = err_set(e, ERR_TIMEOUT, "the agent has not ended within %d s",
+			     STOP_PATIENCE_S);
+	folder_close(&f);
+	if (rc == 0)
+		cli_note(cli, "stopped\n");
+	return rc;
+}

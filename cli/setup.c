@@ -1,0 +1,240 @@
+/* cli/setup.c - init, id, version. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <libgen.h>
+#include <sodium.h>
+#include <unistd.h>
+
+#include "agent/admin.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+
+/* ---- init ---- */
+
+struct init_options {
+	const char *name, *listen;
+	bool secret;
+};
+
+static error_t parse_init(int key, char *arg, struct argp_state *state)
+{
+	struct init_options *o = state->input;
+	char host[256];
+	uint16_t port;
+	struct err e;
+
+	switch (key) {
+	case 'n':
+		o->name = arg;
+		return 0;
+	case 'l':
+		if (strcmp(arg, "off") != 0 && config_address(arg, host, &port, &e) != 0)
+			argp_error(state, "%s", e.text);
+		o->listen = arg;
+		return 0;
+	case 's':
+		o->secret = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option init_options[] = {
+	{ "name", 'n', "NAME", 0, "shown to partners (default: the folder's name)", 0 },
+	{ "listen", 'l', "HOST:PORT", 0, "where to listen (default 0.0.0.0:7447; off: nowhere)",
+	  0 },
+	{ "secret", 's', NULL, 0, "found a federation: draw a secret that its members share", 0 },
+	{ 0 },
+};
+
+static int refuse_existing(const struct folder *f, struct err *e)
+{
+	const char *const made[] = { f->config_path, f->identity_path, f->store_path };
+
+	for (size_t i = 0; i < 3; i++)
+		if (file_exists(made[i]))
+			return err_set(
+				e, ERR_EXISTS,
+				"%s is there already: this folder holds an agent, and its keys "
+				"cannot be made twice",
+				made[i]);
+	return 0;
+}
+
+static int make_store(const struct folder *f, struct err *e)
+{
+	struct store_options o = { .mode = STORE_OWN, .owner = f->identity->sign_key };
+	struct store *s;
+	int rc = store_open(&s, f->store_path, &o, e);
+
+	if (rc == 0)
+		store_close(s);
+	return rc;
+}
+
+static int make_secret(struct folder *f, struct err *e)
+{
+	uint8_t psk[32];
+	int rc;
+
+	randombytes_buf(psk, sizeof(psk));
+	config_init(&f->config);
+	f->has_config = true;
+	rc = folder_put_psk(f, psk, e);
+	sodium_memzero(psk, sizeof(psk));
+	return rc;
+}
+
+static int make_agent(struct folder *f, const struct init_options *o, struct err *e)
+{
+	struct buf yaml = { 0 };
+	int rc;
+
+	config_print_default(&yaml, o->name, o->listen);
+	f->identity = identity_new();
+	rc = identity_save(f->identity, f->identity_path, e);
+	if (rc == 0)
+		rc = make_store(f, e);
+	if (rc == 0 && o->secret)
+		rc = make_secret(f, e);
+	if (rc == 0)
+		rc = file_write_atomic(f->config_path, yaml.base, yaml.len, 0600, e);
+	buf_release(&yaml);
+	return rc;
+}
+
+static void show_identity(struct cli *cli, const struct folder *f)
+{
+	char id[NET_KEY_TEXT];
+
+	net_key_format(f->identity->key, id);
+	cli_put_text(cli, "id", id);
+	cli_put(cli, "key", cli_json_hex(f->identity->key, IDENTITY_KEY));
+	cli_put(cli, "sign_key", cli_json_hex(f->identity->sign_key, IDENTITY_KEY));
+	cli_say(cli, "%s\n", id);
+}
+
+/* The folder's own name, for an agent that was given none. */
+static char *name_of_folder(const char *path)
+{
+	char *full = realpath(path, NULL);
+	char *name = mem_strdup(full != NULL ? basename(full) : "agent");
+
+	free(full);
+	return name;
+}
+
+int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct init_options o = { 0 };
+	const struct cli_syntax s = {
+		.options = init_options,
+		.parse = parse_init,
+		.doc = "Make an agent: keys (identity.key), an empty store (store.db) and a "
+		       "commented "
+		       "agent.yaml.\v"
+		       "Example:\n  fkge -d acme init --name acme-pharma --listen 0.0.0.0:7447",
+		.input = &o,
+	};
+	struct folder f;
+	char *name = NULL;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	folder_paths(&f, cli->folder);
+	rc = file_make_folder(cli->folder, 0700, e);
+	if (rc == 0)
+		rc = refuse_existing(&f, e);
+	if (rc == 0 && o.name == NULL)
+		o.name = name = name_of_folder(cli->folder);
+	if (rc == 0)
+		rc = make_agent(&f, &o, e);
+	if (rc == 0) {
+		cli_put_text(cli, "folder", cli->folder);
+		show_identity(cli, &f);
+		cli_note(cli, "Made an agent in %s.  Next: fkge -d %s import GRAPH\n", cli->folder,
+			 cli->folder);
+	}
+	free(name);
+	folder_close(&f);
+	return rc;
+}
+
+/* ---- id ---- */
+
+static error_t parse_id(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != 'l')
+		return ARGP_ERR_UNKNOWN;
+	*(bool *)state->input = true;
+	return 0;
+}
+
+static const struct argp_option id_options[] = {
+	{ "line", 'l', NULL, 0, "one signed line with both keys, for fkge peer add", 0 },
+	{ 0 },
+};
+
+/* An invitation without a secret. */
+static int show_line(struct cli *cli, const struct folder *f, struct err *e)
+{
+	struct net_invite v = { 0 };
+	char line[NET_INVITE_TEXT];
+	int rc = 0;
+
+	admin_card(f, &v);
+	if (f->config.advertise[0] != '\0')
+		rc = config_address(f->config.advertise, v.host, &v.port, e);
+	if (rc == 0)
+		rc = net_invite_format(&v, line, e);
+	if (rc == 0) {
+		cli_put_text(cli, "line", line);
+		cli_say(cli, "%s\n", line);
+	}
+	return rc;
+}
+
+int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	bool line = false;
+	const struct cli_syntax s = {
+		.options = id_options,
+		.parse = parse_id,
+		.doc = "Show this agent's id: its public key with check digits, safe to give to "
+		       "anyone.\vExamples:\n  fkge -d acme id\n"
+		       "  fkge -d genebank peer add \"$(fkge -d acme id --line)\"",
+		.input = &line,
+	};
+	struct folder f;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY, e);
+	if (rc != 0)
+		return rc;
+	cli_put_text(cli, "name", f.config.name);
+	if (line)
+		rc = show_line(cli, &f, e);
+	else
+		show_identity(cli, &f);
+	folder_close(&f);
+	return rc;
+}
+
+/* ---- version ---- */
+
+int cmd_version(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+
+	(void)e;
+	cli_parse_words(cli, "", "Show the version.\vExample:\n  fkge version --json", &w, argc,
+			argv);
+	cli_put_text(cli, "version", FKGE_VERSION);
+	cli_say(cli, "fkge %s\n", FKGE_VERSION);
+	return 0;
+}

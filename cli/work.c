@@ -1,0 +1,94 @@
+#include "cli/work.h"
+
+#include <string.h>
+#include <time.h>
+
+int work_open(struct work *w, const struct cli *cli, unsigned needs, struct err *e)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	rc = folder_open(&w->folder, cli->folder, FOLDER_CONFIG | needs, e);
+	if (rc != 0)
+		return rc;
+	rc = store_load_graph(w->folder.store, &w->graph, e);
+	if (rc == ERR_NOTFOUND)
+		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
+			cli->folder, cli->folder);
+	if (rc != 0)
+		work_close(w);
+	return rc;
+}
+
+int work_load(struct work *w, uint64_t id, struct err *e)
+{
+	int rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);
+
+	if (rc == ERR_NOTFOUND && id == 0)
+		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train",
+			w->folder.path, w->folder.path);
+	if (rc == 0 && (w->emb->n_ent != kge_vocab_count(w->graph->entities) ||
+			w->emb->n_rel != kge_vocab_count(w->graph->relations)))
+		return err_set(e, ERR_INPUT,
+			       "checkpoint %llu is of another graph (%u entities, %u relations)",
+			       (unsigned long long)w->info.id, w->emb->n_ent, w->emb->n_rel);
+	return rc;
+}
+
+void work_close(struct work *w)
+{
+	kge_emb_free(w->emb);
+	kge_graph_free(w->graph);
+	folder_close(&w->folder);
+	w->emb = NULL;
+	w->graph = NULL;
+}
+
+int work_apply(struct work *w, struct store_batch *b, struct err *e)
+{
+	int rc = store_apply(w->folder.store, b, e);
+
+	store_batch_release(b);
+	return rc;
+}
+
+int64_t work_wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+const char *work_checkpoint_kind(const struct store_checkpoint *c)
+{
+	switch (c->kind) {
+	case STORE_BEST:
+		return "best";
+	case STORE_MANUAL:
+		return "saved";
+	case STORE_LATEST:
+		break;
+	}
+	return "latest";
+}
+
+json_t *work_checkpoint_json(const struct store_checkpoint *c)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "id", json_integer((json_int_t)c->id));
+	json_object_set_new(j, "kind", json_string(work_checkpoint_kind(c)));
+	json_object_set_new(j, "model", json_string(c->model));
+	json_object_set_new(j, "dim", json_integer(c->dim));
+	json_object_set_new(j, "gamma", cli_json_number((double)c->gamma));
+	json_object_set_new(j, "entities", json_integer(c->n_ent));
+	json_object_set_new(j, "relations", json_integer(c->n_rel));
+	json_object_set_new(j, "valid_score", cli_json_number(c->valid_score));
+	json_object_set_new(j, "valid_protocol", json_string(c->protocol));
+	json_object_set_new(j, "epochs", json_integer((json_int_t)c->epochs));
+	json_object_set_new(j, "seed", json_integer((json_int_t)c->seed));
+	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
+	json_object_set_new(j, "digest", cli_json_hex(c->digest, STORE_DIGEST));
+	return j;
+}

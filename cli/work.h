@@ -1,0 +1,32 @@
+/* cli/work.h - what commands about the graph and the embeddings open first. */
+#ifndef CLI_WORK_H
+#define CLI_WORK_H
+
+#include "agent/folder.h"
+#include "cli/cli.h"
+#include "kge/graph.h"
+#include "kge/model.h"
+
+struct work {
+	struct folder folder;
+	struct kge_graph *graph;
+	struct kge_emb *emb;	      /* NULL: not loaded, or nothing trained yet */
+	struct store_checkpoint info; /* of emb */
+};
+
+/* The folder with its config and store (FOLDER_READ or FOLDER_WRITE) and the
+ * graph.  ERR_NOTFOUND says to import one. */
+int work_open(struct work *w, const struct cli *cli, unsigned needs, struct err *e);
+/* Checkpoint `id` (0: the best) into w->emb.  ERR_NOTFOUND says to train. */
+int work_load(struct work *w, uint64_t id, struct err *e);
+void work_close(struct work *w);
+
+/* One batch, now, and release it. */
+int work_apply(struct work *w, struct store_batch *b, struct err *e);
+int64_t work_wall_ms(void);
+
+/* A checkpoint for programs and (one line) for people. */
+json_t *work_checkpoint_json(const struct store_checkpoint *c);
+const char *work_checkpoint_kind(const struct store_checkpoint *c);
+
+#endif

@@ -1,0 +1,118 @@
+#!/bin/sh
+# Two owners: joining, sessions, ledgers, kill -9; and all who must stay outside.
+. "$(dirname "$0")/lib.sh"
+
+pending() { "$fkge" -q -d "$work/$1" peer pending | grep -q "$2"; }
+logged() { grep -qF -- "$2" "$work/$1.log"; }
+
+agent a 1 'local_rounds: 0'
+agent b 2 'local_rounds: 0'
+a_id=$(id_of a)
+b_id=$(id_of b)
+"$fkge" -q -d "$work/a" train >/dev/null
+"$fkge" -q -d "$work/b" train >/dev/null
+
+# ---- joining, both running ----
+ok 'a starts' start a
+ok 'b starts' start b
+ok 'status of a running agent' prints 'is running' -d "$work/a" status
+ok 'a second process is refused' says 9 'in use by process' -d "$work/a" serve
+ok 'its store is not written beside it' exits 9 -d "$work/a" train
+ok 'but read' exits 0 -d "$work/a" eval
+ok 'invite' exits 0 -d "$work/a" invite -o "$work/line"
+ok 'the line is private' [ "$(stat -c %a "$work/line")" = 600 ]
+ok 'join' exits 0 -d "$work/b" join "$work/line"
+ok 'b waits at the door' wait_for 'b is pending' pending a "$b_id"
+ok 'b learns why' wait_for 'b is told' logged b 'not accepted'
+ok 'nothing happened so far' is_value a sessions 0
+ok 'accept by the first characters' exits 0 -d "$work/a" peer accept "$(echo "$b_id" | cut -c1-8)"
+ok 'linked' wait_for link peer_is a "$b_id" linked True
+ok 'a knows its name' wait_for name peer_is a "$b_id" name b
+ok 'a has hosted' wait_for sessions at_least a rounds 2
+ok 'b has hosted' wait_for sessions at_least b rounds 2
+ok 'what they share' peer_is a "$b_id" shared_entities 100
+ok 'a sleeps' wait_for sleep is_value a state sleep
+
+# ---- ledgers ----
+"$fkge" -q -d "$work/b" stop
+ok 'stop has stopped' wait_for 'the end' ended "$pid_b"
+ok 'a clean end' wait "$pid_b"
+ok 'the status file says so' is_value b running False
+ok 'status of the stopped' exits 5 -d "$work/b" status
+ok 'show' prints 'b: ' -d "$work/a" ledger show
+ok 'quote' exits 0 -d "$work/a" ledger quote b --labels 10
+ok 'export of a' exits 0 -d "$work/a" ledger export "$work/a.led"
+ok 'export of b' exits 0 -d "$work/b" ledger export "$work/b.led"
+ok 'both ledgers agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+sed 's/"rows": 1/"rows": 2/' "$work/b.led" >"$work/forged.led"
+ok 'a changed ledger does not hold' exits 9 ledger verify "$work/forged.led"
+
+# ---- kill -9, and back with the same best state ----
+start b
+ok 'b is back' wait_for link peer_is b "$a_id" linked True
+kill -9 "$pid_b"
+wait "$pid_b" 2>/dev/null
+run -d "$work/b" eval --json
+before=$(member "$out" checkpoint digest)
+start b
+ok 'the best state, bit for bit' [ "$(member "$work/b.json" best digest)" = "$before" ]
+ok 'linked again' wait_for link peer_is b "$a_id" linked True
+"$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
+"$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
+ok 'both ledgers still agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- those who stay outside ----
+agent c 3
+start c
+ok 'c has seen the line' exits 0 -d "$work/c" join "$work/line"
+ok 'c is refused, with a reason' wait_for 'c is told' logged c 'not accepted'
+ok 'reject c' exits 0 -d "$work/a" peer reject "$(id_of c)"
+ok 'c is no partner' wait_for standing peer_is a "$(id_of c)" standing rejected
+kill -TERM "$pid_c"
+ok 'SIGTERM is a clean end' wait "$pid_c"
+
+agent d 4
+printf '%064d\n' 7 >"$work/d/federation.key"
+chmod 600 "$work/d/federation.key"
+"$fkge" -q -d "$work/a" peer add "$("$fkge" -d "$work/d" id --line)" >/dev/null
+"$fkge" -q -d "$work/d" join "$work/line" >/dev/null
+start d
+ok 'another secret is refused, with a reason' wait_for 'd is told' logged d 'secret'
+ok 'no link to d' peer_is a "$(id_of d)" linked False
+kill -TERM "$pid_d"
+wait "$pid_d"
+
+# Refusals are logged at most once a second, so it knocks until one is.
+other_version() {
+	python3 - "$(value a port)" <<'PY' && logged a 'version'
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+s.sendall(b"FKGE\x00\x63\x00\x00" + bytes(96))
+answer = s.recv(8)
+sys.exit(not (answer[:4] == b"FKGE" and answer[6] == 1))
+PY
+}
+ok 'another version is named, and logged' wait_for 'version' other_version
+ok 'nobody was added' [ "$(member "$work/a.json" peers | grep -o "'id'" | wc -l)" -eq 3 ]
+
+# ---- an invitation for one key needs no accept ----
+agent e 5 'local_rounds: 0'
+e_id=$(id_of e)
+ok 'invite e alone' exits 0 -d "$work/a" invite --for "$e_id" -o "$work/line-e"
+ok 'not good for c' exits 6 -d "$work/c" join "$work/line-e"
+ok 'good for e' exits 0 -d "$work/e" join "$work/line-e"
+start e --until-quiet 3
+ok 'e is in' wait_for link peer_is a "$e_id" linked True
+ok 'quiet ends it' wait_for 'e ends' ended "$pid_e"
+ok 'cleanly' wait "$pid_e"
+
+# ---- revoking ----
+ok 'revoke b' exits 0 -d "$work/a" peer revoke b
+ok 'the link is gone' wait_for 'the link to go' peer_is a "$b_id" linked False
+ok 'b is told' wait_for 'b is told' logged b 'not a partner any more'
+ok 'stop a' exits 0 -d "$work/a" stop
+ok 'revoked is kept' prints revoked -d "$work/a" peer list
+ok 'stop b' exits 0 -d "$work/b" stop
+ok 'a ended cleanly' wait "$pid_a"
+ok 'b ended cleanly' wait "$pid_b"
+finish

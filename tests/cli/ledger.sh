@@ -1,0 +1,132 @@
+#!/bin/sh
+# The ledger as an auditor meets it: shown, quoted, exported, forged, rolled back; and a budget that is lowered.
+. "$(dirname "$0")/lib.sh"
+
+start() { # NAME [options]: serve in the background, until its status file says where it listens
+	who=$1
+	shift
+	rm -f "$work/$who.json"
+	"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" "$@" 2>>"$work/$who.log" &
+	eval "pid_$who=$!"
+	pids="$pids $!"
+	wait_for "$who has started" test -s "$work/$who.json"
+}
+stop() { # NAME...
+	for who; do
+		"$fkge" -q -d "$work/$who" stop
+		eval "wait \$pid_$who"
+	done
+}
+value() { member "$work/$1.json" "$2"; }
+at_least() { [ "$(value "$1" "$2")" -ge "$3" ]; }
+asleep() { [ "$(value "$1" state)" = sleep ] && [ "$(value "$1" queued)" = 0 ]; }
+quiet() { asleep a && asleep b; }
+shows() { run -d "$work/$1" ledger show && grep -qF -- "$2" "$out"; }
+logged() { grep -qF -- "$2" "$work/$1.log"; }
+labels() { "$fkge" -d "$work/$1" --json ledger show >"$work/show" && member "$work/show" total_labels; }
+exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
+
+fkge=$(realpath "$fkge")
+settings='ppat: {steps: 4, batch: 8}'
+for who in a b; do
+	agent $who 1 'local_rounds: 0, translator: ppat'
+	echo "$settings" >>"$work/$who/agent.yaml"
+	sed -i 's/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 10/' "$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train >/dev/null
+done
+# a keeps its port, or b would not find it again
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+sed -i "s/^listen: .*/listen: 127.0.0.1:$port/" "$work/a/agent.yaml"
+start a
+ok 'invite' exits 0 -d "$work/a" invite --for "$("$fkge" -d "$work/b" id)" -o "$work/line"
+ok 'join' exits 0 -d "$work/b" join "$work/line"
+ok 'before: nothing is on it' says 0 'Nothing is on the ledger yet' -d "$work/a" ledger show
+start b
+ok 'a has hosted' wait_for 'rounds of a' at_least a rounds 1
+ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
+ok 'quiet' wait_for 'sleep' quiet
+stop a b
+
+# ---- what an auditor reads ----
+ok 'show: the price' shows a "this agent's rows: 32 of 273 one-bit labels, epsilon 0.5"
+ok 'show: the mechanism' shows a '4 teachers, gaussian noise, sigma 40'
+ok 'show: the accountants' shows a 'by accountant: exact 0.5'
+ok 'show: what is protected' shows a 'protected: any one aligned row of this agent against b'
+ok 'show: what is not' shows a "not protected: b's aligned rows: this agent has all distances"
+ok 'show: all partners' shows a "toward all partners: 32 labels, epsilon 0.5"
+ok 'show: none unfinished' shows a '0 sessions unfinished'
+ok 'quote says what fits' prints 'it fits' -d "$work/a" ledger quote b --labels 241
+ok 'and what does not' prints 'it does not fit' -d "$work/a" ledger quote b --labels 242
+exported a a.led
+exported b b.led
+nowhere() { (cd / && HOME=/nonexistent FKGE_DIR=/nonexistent "$fkge" ledger verify "$@") >"$out" 2>"$err"; }
+ok 'an export verifies with nothing else' nowhere "$work/a.led"
+ok 'and says what was spent' grep -q 'rows: 32 of 273 one-bit labels, epsilon 0.5' "$out"
+ok 'two do' nowhere "$work/a.led" "$work/b.led"
+
+# forged STEP WORDS: what python does to the entries is found, and named
+forged() {
+	python3 - "$work/a.led" "$work/forged.led" "$1" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+e = j["entries"]
+exec(sys.argv[3])
+json.dump(j, open(sys.argv[2], "w"))
+PY
+	run ledger verify "$work/forged.led"
+	[ "$status" -eq 9 ] && grep -qF -- "$2" "$out"
+}
+ok 'fewer labels' forged 'e[1]["count"] = 8' 'entry 2 was edited'
+ok 'another cap' forged 'e[0]["cap_pair"] = 10**6' 'entry 1 was edited'
+ok 'an entry less' forged 'del e[1]' 'entry 2 was deleted'
+ok 'a signature of another' forged 'e[1]["signature"] = e[2]["signature"]' 'bad signature by the host'
+ok 'a countersignature of another' forged 'e[1]["countersignature"] = e[2]["countersignature"]' 'bad countersignature'
+ok 'no countersignature' forged 'e[1]["countersignature"] = None' 'missing countersignature'
+ok 'two entries change places' forged 'e[1], e[2] = e[2], e[1]' 'was deleted'
+cut() { forged 'del e[-1]' '' || [ "$status" -eq 0 ]; }
+ok 'the end cut off is seen by nobody alone' cut
+ok 'but against the partner' exits 9 ledger verify "$work/forged.led" "$work/b.led"
+ok 'in words' grep -q 'rolled back or cut' "$out"
+
+# ---- a lowered budget binds the contract that stands ----
+mkdir "$work/old"
+cp "$work/b/store.db" "$work/old/"
+echo 'privacy: {epsilon_per_peer: 0.5, epsilon_total: 0.5}' >>"$work/a/agent.yaml"
+# news NAME ROUNDS: a better table for its partner, and leave to host so many rounds in all
+news() {
+	sed -i "s/max_rounds: [0-9]*/max_rounds: $2/" "$work/$1/agent.yaml"
+	"$fkge" -q -d "$work/$1" train --epochs 60 >/dev/null
+}
+news a 2
+news b 2
+start a
+start b
+ok 'b goes on' wait_for 'b hosts' at_least b rounds 2
+ok 'a says why not' wait_for 'a is told' logged a 'no labels are left toward it'
+ok 'quiet again' wait_for 'sleep' quiet
+stop a b
+ok 'a has spent no more' [ "$(labels a)" = 32 ]
+ok 'b has' [ "$(labels b)" -gt 32 ]
+ok 'a quotes its own setting' prints 'it does not fit' -d "$work/a" ledger quote b --labels 8
+exported a a.led
+exported b b.led
+ok 'and both agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- a store put back from an old copy ----
+rm -f "$work/b/store.db"*
+cp "$work/old/store.db" "$work/b/"
+exported b old.led
+ok 'alone it holds' exits 0 ledger verify "$work/old.led"
+ok 'against the partner it does not' exits 9 ledger verify "$work/old.led" "$work/a.led"
+news b 3
+: >"$work/a.log"
+: >"$work/b.log"
+start a
+start b
+ok 'its owner is told' wait_for 'b hears' logged b 'rolled back'
+ok 'so is the partner' wait_for 'a knows' logged a 'rolled back'
+ok 'no session' [ "$(value a sessions)$(value b sessions)" = 00 ]
+stop a b
+exported b b.led
+ok 'nothing was written over it' cmp -s "$work/b.led" "$work/old.led"
+finish

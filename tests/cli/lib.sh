@@ -1,0 +1,153 @@
+# tests/cli/lib.sh - sourced by the shell tests: TAP, temporary folders, waiting for conditions.
+#
+#   . lib.sh            $1 of the test is the program under test
+#   run ARGS...         runs fkge; $status, $out (a file), $err (a file)
+#   ok "name" COMMAND   one TAP line; the command's status decides
+#   wait_for "what" COMMAND   until it succeeds, 60 s at most
+# A test ends with `finish`.
+set -u
+fkge=$1
+work=$(mktemp -d "${TMPDIR:-/tmp}/fkge-test.XXXXXX")
+out=$work/out
+err=$work/err
+count=0
+failed=0
+pids=
+unset FKGE_DIR
+
+cleanup() {
+	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+run() {
+	status=0
+	"$fkge" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+ok() {
+	name=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		echo "# failed: $*; last status $status"
+		sed 's/^/# out: /' "$out" | head -20
+		sed 's/^/# err: /' "$err" | head -20
+		for log in "$work"/*.log; do
+			[ -s "$log" ] && tail -n 30 "$log" | sed "s/^/# $(basename "$log"): /"
+		done
+		failed=$((failed + 1))
+	fi
+}
+
+# exits STATUS ARGS...: fkge ends with exactly this status
+exits() {
+	want=$1
+	shift
+	run "$@"
+	[ "$status" -eq "$want" ]
+}
+
+# says STATUS TEXT ARGS...: ... and standard error holds the text
+says() {
+	want=$1 text=$2
+	shift 2
+	run "$@"
+	[ "$status" -eq "$want" ] && grep -qF -- "$text" "$err"
+}
+
+# prints TEXT ARGS...: status 0, and standard output holds the text
+prints() {
+	text=$1
+	shift
+	run "$@"
+	[ "$status" -eq 0 ] && grep -qF -- "$text" "$out"
+}
+
+# member FILE KEY...: one value of a JSON file
+member() {
+	python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+for k in sys.argv[2:]:
+    j = j[int(k)] if isinstance(j, list) else j[k]
+print(j)' "$@"
+}
+
+wait_for() {
+	what=$1
+	shift
+	deadline=$(($(date +%s) + ${patience:-60}))
+	while ! "$@" 2>/dev/null; do
+		if [ "$(date +%s)" -ge $deadline ]; then
+			echo "# waited in vain: $what"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+# graph FILE SEED: a small world of 100 names and three relations that follow rules
+graph() {
+	python3 - "$1" "$2" <<'PY'
+import random, sys
+random.seed(int(sys.argv[2]))
+rules = {"next": lambda i: i + 1, "jump": lambda i: i + 7, "twice": lambda i: 2 * i}
+with open(sys.argv[1], "w") as f:
+    for i in range(100):
+        for r, rule in rules.items():
+            if r == "next" or random.random() < 0.6:
+                f.write(f"e{i}\t{r}\te{rule(i) % 100}\n")
+PY
+}
+
+# agent NAME SEED [yaml lines]: an agent with a small graph, not trained
+agent() {
+	"$fkge" -q -d "$work/$1" init --name "$1" --listen 127.0.0.1:0 >/dev/null || return
+	cat >"$work/$1/agent.yaml" <<YAML
+name: $1
+listen: 127.0.0.1:0
+model: {dim: 16, gamma: 4}
+train: {epochs: 20, eval_every: 10, threads: 1, lr: 0.02, batch: 64, negatives: 8, patience: 0}
+federation: {epochs_per_round: 5, max_rounds: 2, sleep_s: 1${3:+, $3}}
+YAML
+	graph "$work/$1.tsv" "$2"
+	"$fkge" -q -d "$work/$1" import "$work/$1.tsv" >/dev/null
+}
+
+# ---- running agents: $work/NAME.json is the status file, $work/NAME.log what it said ----
+
+start() { # NAME [options]: serve in the background, until its status file says where it listens
+	who=$1
+	shift
+	rm -f "$work/$who.json"
+	"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" "$@" 2>>"$work/$who.log" &
+	eval "pid_$who=$!"
+	pids="$pids $!"
+	wait_for "$who has started" test -s "$work/$who.json"
+}
+ended() { ! kill -0 "$1" 2>/dev/null; }
+value() { member "$work/$1.json" "$2"; } # NAME KEY of the status file
+at_least() { [ "$(value "$1" "$2")" -ge "$3" ]; }
+is_value() { [ "$(value "$1" "$2")" = "$3" ]; }
+id_of() { "$fkge" -d "$work/$1" id; }
+# peer_is NAME OTHER_ID KEY VALUE: one member of one peer in the status file
+peer_is() {
+	python3 - "$work/$1.json" "$2" "$3" "$4" <<'PY'
+import json, sys
+path, who, key, want = sys.argv[1:]
+found = [p for p in json.load(open(path))["peers"] if p["id"] == who]
+sys.exit(not (found and str(found[0].get(key)) == want))
+PY
+}
+
+finish() {
+	echo "1..$count"
+	[ $failed -eq 0 ]
+	exit
+}

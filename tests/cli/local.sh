@@ -1,0 +1,124 @@
+#!/bin/sh
+# What one owner does alone: every command's help, wrong usage, config, import, training, answers.
+. "$(dirname "$0")/lib.sh"
+
+# ---- help and usage ----
+for c in init id import export train eval predict serve status stop doctor invite join version \
+	'peer list' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' \
+	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' \
+	'checkpoint list' 'checkpoint save' 'checkpoint restore'; do
+	# shellcheck disable=SC2086
+	ok "help of $c has an example" prints Example $c --help
+done
+ok 'the table of commands' prints 'predict' --help
+ok 'no command at all' says 2 'needs a command'
+ok 'a misspelt command is guessed' says 2 "did you mean 'train'" trian
+ok 'a misspelt subcommand is guessed' says 2 "did you mean 'accept'" peer acept x
+ok 'an unknown option' exits 2 eval --sidez tail
+ok 'a value that is not allowed' says 2 'allowed are both, tail, head' eval --sides left
+ok 'version' prints fkge version
+
+# ---- making an agent ----
+a=$work/a
+ok 'nothing there yet' says 1 'make one with' -d "$a" eval
+ok 'init' exits 0 -d "$a" init --name acme --listen 127.0.0.1:0
+ok 'init twice is refused' says 1 'is there already' -d "$a" init
+mode() { [ "$(stat -c %a "$1")" = "$2" ]; }
+ok 'the key is private' mode "$a/identity.key" 600
+ok 'the folder is private' mode "$a" 700
+chmod 644 "$a/identity.key"
+ok 'a readable key is refused' says 6 'chmod 600' -d "$a" id
+chmod 600 "$a/identity.key"
+ok 'id as JSON' exits 0 -d "$a" id --json
+ok 'id has a name' [ "$(member "$out" name)" = acme ]
+
+# ---- agent.yaml ----
+cp "$a/agent.yaml" "$work/good.yaml"
+config() { printf "$1" >"$a/agent.yaml"; }
+config 'name: x\nmodel: {kind: transe}\nmodle: 3\n'
+ok 'unknown key: file, line, key' says 2 "agent.yaml:3: unknown key 'modle'; known are: name" -d "$a" id
+config 'name: x\ntrain:\n  epochs: 12k\n'
+ok 'not a number' says 2 "agent.yaml:3: train.epochs: '12k' is not allowed here; allowed: a whole number from 1" -d "$a" id
+config 'train: {epochs: -1}\n'
+ok 'out of range' says 2 "agent.yaml:1: train.epochs: '-1'" -d "$a" id
+config 'model:\n  kind: transx\n'
+ok 'not one of the words' says 2 'allowed: transe | transe_l2 | distmult' -d "$a" id
+config 'name: [\n'
+ok 'not YAML' says 2 'not YAML' -d "$a" id
+config 'privacy: {epsilon_per_peer: 5, epsilon_total: 2}\n'
+ok 'caps that contradict each other' says 2 'epsilon_total (2) is below' -d "$a" id
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'what init wrote is accepted' exits 0 -d "$a" id
+sed -i 's/dim: 128/dim: 16/; s/threads: 2/threads: 1/; s/ lr: 0.001/ lr: 0.02/; s/epochs: 100 /epochs: 20 /' "$a/agent.yaml"
+
+# ---- import ----
+graph "$work/g.tsv" 1
+printf 'a\tr\tb\na\tr\n' >"$work/bad.tsv"
+ok 'a short line: file, line, status 4' says 4 'bad.tsv:2:' -d "$a" import "$work/bad.tsv"
+ok 'no such file' exits 1 -d "$a" import "$work/none.tsv"
+ok 'training without a graph' says 1 'import GRAPH' -d "$a" train
+ok 'import' exits 0 -d "$a" import "$work/g.tsv" --json
+ok 'import reports entities' [ "$(member "$out" entities)" = 100 ]
+ok 'import twice is refused' says 1 'with --replace' -d "$a" import "$work/g.tsv"
+ok 'import --replace' exits 0 -d "$a" import --replace "$work/g.tsv"
+printf 'e1\tx1\ne2\tx2\nnobody\tx3\n' >"$work/alias.tsv"
+ok 'aliases' exits 0 -d "$a" import --alias "$work/alias.tsv" --json
+ok 'aliases are counted' [ "$(member "$out" entities) $(member "$out" unknown)" = '2 1' ]
+printf 'x\ty\n' >"$work/alias.tsv"
+ok 'an alias table of strangers' says 4 'none of its 1 names' -d "$a" import --alias "$work/alias.tsv"
+
+# ---- training ----
+ok 'no embeddings yet' says 1 'fkge -d' -d "$a" eval
+ok 'train' exits 0 -d "$a" train --json
+digest=$(member "$out" digest)
+score=$(member "$out" valid_mrr)
+ok 'the best state is the one reported' exits 0 -d "$a" eval --split valid --json
+ok 'same digest' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+ok 'same score on valid' [ "$(member "$out" metrics mrr)" = "$score" ]
+rises() { python3 -c "import sys; sys.exit(not $1 >= $2)"; }
+ok 'the control arm' exits 0 -d "$a" train --rounds 3 --epochs 5 --json
+ok 'the control arm never gets worse' rises "$(member "$out" valid_mrr)" "$score"
+digest=$(member "$out" digest)
+ok 'another protocol is said to be another' exits 0 -d "$a" eval --ties optimistic --json --floor --classify
+ok 'custom protocol' [ "$(member "$out" protocol name) $(member "$out" protocol ties)" = 'custom optimistic' ]
+ok 'floor and classification' rises "$(member "$out" classification test_accuracy)" 0.3
+ok 'predict a tail' exits 0 -d "$a" predict e1 next '?' -k 3 --json
+ok 'three answers' [ "$(member "$out" answers 2 rank)" = 3 ]
+ok 'predict a relation' prints next -d "$a" predict e1 '?' e2 -a
+ok 'predict nothing' says 2 'exactly one' -d "$a" predict e1 next e2
+ok 'predict a stranger' says 1 "no entity 'zz'" -d "$a" predict zz next '?'
+
+# ---- out and back ----
+ok 'export npy' exits 0 -d "$a" export "$work/npy"
+ok 'names beside rows' [ "$(wc -l <"$work/npy/entities.txt")" -eq 100 ]
+ok 'export tsv' exits 0 -d "$a" export "$work/tsv" --format tsv
+ok 'rows by name' grep -q '^e7	' "$work/tsv/entities.tsv"
+ok 'save' exits 0 -d "$a" checkpoint save
+ok 'train from the beginning' exits 0 -d "$a" train --fresh --epochs 1
+run -d "$a" checkpoint list --json
+saved=$(python3 -c '
+import json, sys
+print([c["id"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["digest"] == sys.argv[2]][0])' "$out" "$digest")
+ok 'restore' exits 0 -d "$a" checkpoint restore "$saved"
+ok 'restored bit for bit' exits 0 -d "$a" eval --json
+ok 'digest is back' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+ok 'restore of nothing' exits 1 -d "$a" checkpoint restore 999
+
+# ---- ledger, status, doctor of an agent that never met anybody ----
+ok 'an empty ledger holds' prints 'the ledger holds' -d "$a" ledger verify
+ok 'status of a stopped agent' exits 5 -d "$a" status
+ok 'stop of a stopped agent' exits 5 -d "$a" stop
+ok 'doctor' exits 0 -d "$a" doctor
+chmod 644 "$a/identity.key"
+ok 'doctor finds a readable key' exits 1 -d "$a" doctor
+ok 'and says what to type' grep -q 'chmod 600' "$out"
+chmod 600 "$a/identity.key"
+ok 'join with rubbish' exits 4 -d "$a" join "$a/agent.yaml"
+ok 'join with no file' says 1 'no such file' -d "$a" join "$work/none"
+
+# ---- a store of another time, a damaged one ----
+python3 -c "import sqlite3; c = sqlite3.connect('$a/store.db'); c.execute('PRAGMA user_version = 999')"
+ok 'a newer store is refused' exits 9 -d "$a" train
+head -c 5000 /dev/urandom >"$a/store.db"
+ok 'a damaged store is refused' exits 9 -d "$a" eval
+finish

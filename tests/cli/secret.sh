@@ -1,0 +1,52 @@
+#!/bin/sh
+# A federation with a secret: whoever holds the invitation is in, from behind a wall too; and
+# what the paper's translator puts on the ledger.
+. "$(dirname "$0")/lib.sh"
+
+ppat='translator: ppat, accept: invited, local_rounds: 0'
+settings='
+ppat: {steps: 40, batch: 8, teachers: 4, noise: laplace, lambda: 0.05}
+privacy: {epsilon_per_peer: 2.0, epsilon_total: 3.0, reserve_labels: 16}'
+
+agent a 1 "$ppat"
+agent b 2 "$ppat"
+printf '%s\n' "$settings" >>"$work/a/agent.yaml"
+printf '%s\n' "$settings" >>"$work/b/agent.yaml"
+sed -i 's/^listen: .*/listen: off/' "$work/b/agent.yaml"
+printf '%064d\n' 42 >"$work/a/federation.key"
+ok 'a secret that others may read is refused' says 6 'chmod 600' -d "$work/a" invite --address 127.0.0.1:1
+chmod 600 "$work/a/federation.key"
+
+ok 'a starts' start a
+"$fkge" -q -d "$work/a" invite -o "$work/line"
+ok 'b takes the line' exits 0 -d "$work/b" join "$work/line"
+ok 'and with it the secret' cmp -s "$work/a/federation.key" "$work/b/federation.key"
+ok 'which is private' [ "$(stat -c %a "$work/b/federation.key")" = 600 ]
+b_id=$("$fkge" -d "$work/b" id)
+ok 'b starts, listening nowhere' start b
+ok 'b is in without being accepted' wait_for link peer_is a "$b_id" linked True
+ok 'a has hosted b' wait_for rounds at_least a rounds 1
+ok 'b has hosted a' wait_for rounds at_least b rounds 1
+ok 'a rests' wait_for sleep is_value a state sleep
+ok 'b rests' wait_for sleep is_value b state sleep
+"$fkge" -q -d "$work/b" stop
+"$fkge" -q -d "$work/a" stop
+ok 'a ended cleanly' wait "$pid_a"
+ok 'b ended cleanly' wait "$pid_b"
+
+run -d "$work/a" ledger show --json
+cp "$out" "$work/show.json"
+spent=$(member "$work/show.json" chains 0 as_host labels)
+cap=$(member "$work/show.json" chains 0 as_host labels_cap)
+ok 'labels were spent, up to the last batch under the cap' [ "$spent" -gt $((cap - 16)) ]
+ok 'within the cap' [ "$spent" -le "$cap" ]
+ok 'epsilon too' python3 -c "
+import json
+h = json.load(open('$work/show.json'))['chains'][0]['as_host']
+assert 0 < h['epsilon'] <= h['epsilon_cap'] == 2.0"
+ok 'no session is left open' [ "$(member "$work/show.json" chains 0 unsettled)" = 0 ]
+"$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
+"$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
+ok 'both ledgers agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+ok 'a quote beyond the cap says so' prints 'does not fit' -d "$work/a" ledger quote b --labels 1000000
+finish
