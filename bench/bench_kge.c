@@ -1,0 +1,145 @@
+/* bench/bench_kge.c - how fast training is, as ratios to the scalar reference in the same run.
+ *
+ *   bench_kge [model dim negatives chunk batch threads entities triples [margin]]
+ *
+ * without arguments: the settings that docs/results names.  Each line gives
+ * positives a second with the picked kernels, and the ratio to the scalar set. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kge/kernel.h"
+#include "kge/train.h"
+
+struct setting {
+	const char *model;
+	uint32_t dim, negatives, chunk, batch, threads, entities, triples, margin;
+};
+
+static const struct setting settings[] = {
+	{ "transe", 128, 64, 0, 512, 1, 14000, 80000, 0 },
+	{ "transe", 128, 64, 0, 512, 2, 14000, 80000, 0 },
+	{ "transe", 128, 64, 0, 1024, 2, 14000, 80000, 0 },
+	{ "transe", 128, 64, 0, 512, 2, 5200, 20000, 0 },
+	{ "transe", 256, 256, 0, 1024, 1, 14500, 60000, 0 },
+	{ "transe", 256, 256, 0, 1024, 2, 14500, 60000, 0 },
+	{ "transe", 256, 256, 32, 1024, 2, 14500, 60000, 0 },
+	{ "rotate", 256, 256, 32, 1024, 2, 14500, 20000, 0 },
+	{ "complex", 256, 256, 32, 1024, 2, 14500, 20000, 0 },
+	{ "distmult", 256, 256, 32, 1024, 2, 14500, 40000, 0 },
+	{ "transe", 100, 1, 0, 8192, 2, 14500, 270000, 1 },
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct kge_graph *random_graph(uint32_t entities, uint32_t triples)
+{
+	struct kge_graph *g = kge_graph_new();
+	struct rng r;
+	char name[32];
+
+	rng_seed(&r, 1);
+	for (uint32_t i = 0; i < entities; i++)
+		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+	for (uint32_t i = 0; i < 237; i++)
+		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+	for (uint32_t i = 0; i < triples; i++) {
+		struct kge_triple t = { rng_below(&r, entities), rng_below(&r, 237),
+					rng_below(&r, entities) };
+
+		kge_graph_add(g, KGE_TRAIN, t);
+	}
+	return g;
+}
+
+static struct kge_train_config config_of(const struct setting *s)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.negatives = s->negatives;
+	c.shared_chunk = s->chunk;
+	c.batch = s->batch;
+	c.threads = s->threads;
+	if (s->margin) {
+		c.loss = KGE_LOSS_MARGIN;
+		c.optimizer = KGE_SGD;
+		c.normalize = true;
+	}
+	return c;
+}
+
+/* Positives a second over at least `seconds`, after one epoch that warms up. */
+static double speed(const struct setting *s, const struct kge_graph *g, const char *isa,
+		    double seconds)
+{
+	struct kge_train_config c = config_of(s);
+	struct kge_trainer *t;
+	struct kge_emb *emb;
+	struct rng r;
+	double begin, spent;
+	size_t done = 0;
+
+	if (isa != NULL)
+		setenv("FKGE_ISA", isa, 1);
+	rng_seed(&r, 2);
+	emb = kge_emb_new(kge_model_find(s->model), s->dim, 10, s->entities, 237, &r);
+	t = kge_trainer_new(&c, g, emb);
+	unsetenv("FKGE_ISA");
+	if (isa == NULL)
+		kge_trainer_epoch(t, NULL, NULL);
+	begin = now();
+	do {
+		kge_trainer_epoch(t, NULL, NULL);
+		done += g->split[KGE_TRAIN].n;
+		spent = now() - begin;
+	} while (spent < seconds);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	return (double)done / spent;
+}
+
+static void run(const struct setting *s)
+{
+	struct kge_graph *g = random_graph(s->entities, s->triples);
+	struct kge_graph *few = random_graph(s->entities, s->batch * 2);
+	double fast = speed(s, g, NULL, 1.0), slow = speed(s, few, "scalar", 0.2);
+
+	printf("%-9s dim %3u  negatives %3u %-11s batch %4u  threads %u  entities %6u: "
+	       "%9.0f positives/s, %5.1f x scalar\n",
+	       s->model, s->dim, s->negatives, s->chunk > 1 ? "shared" : "independent", s->batch,
+	       s->threads, s->entities, fast, fast / slow);
+	fflush(stdout);
+	kge_graph_free(g);
+	kge_graph_free(few);
+}
+
+static uint32_t number(const char *word)
+{
+	return (uint32_t)strtoul(word, NULL, 10);
+}
+
+int main(int argc, char **argv)
+{
+	struct setting s;
+
+	if (argc < 9) {
+		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+			run(&settings[i]);
+		return 0;
+	}
+	s = (struct setting){ argv[1],	       number(argv[2]), number(argv[3]),
+			      number(argv[4]), number(argv[5]), number(argv[6]),
+			      number(argv[7]), number(argv[8]), argc > 9 };
+	if (kge_model_find(s.model) == NULL || s.dim == 0 || s.batch == 0 || s.entities == 0)
+		return 2;
+	run(&s);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* bench/translators.c - PPAT against Procrustes where the answer is known.
+ *
+ *   bench_translators [ROWS [DIM [STEPS]]]
+ *
+ * Plants y = R x + noise for a hidden rotation R and runs real sessions of each
+ * translator, host and client in one process.  "cosine" is the mean over rows
+ * of cos(x-hat, y), and CSLS likewise: figures that a host may know of itself
+ * in paper mode, and that never travel.  Markdown on stdout. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "ppat/session.h"
+
+struct world {
+	uint32_t n, dim;
+	float *x, *y;
+};
+
+/* Rows in clusters of unequal spread, so that the cloud of x has a shape by
+ * which an unsupervised method could in principle find R. */
+static void plant(struct world *w)
+{
+	enum { CLUSTERS = 20 };
+	size_t d = w->dim;
+	struct rng r;
+	rng_seed(&r, 1);
+	float *center = mem_array(CLUSTERS * d, sizeof(float)),
+	      *q = mem_array(d * d, sizeof(float));
+	for (size_t i = 0; i < CLUSTERS * d; i++)
+		center[i] = (float)rng_normal(&r);
+	if (nn_haar(q, d, nn_draw_secure, NULL) != 0)
+		exit(1);
+	w->x = mem_array(w->n * d, sizeof(float));
+	w->y = mem_array(w->n * d, sizeof(float));
+	for (size_t i = 0; i < w->n; i++) {
+		uint32_t c = rng_below(&r, CLUSTERS);
+		c = c < rng_below(&r, CLUSTERS) ? c : c / 2;
+		for (size_t j = 0; j < d; j++)
+			w->x[i * d + j] = center[c * d + j] +
+					  (0.3f + 0.02f * (float)(j % 40)) * (float)rng_normal(&r);
+	}
+	nn_apply(w->y, w->x, q, w->n, d, d);
+	for (size_t i = 0; i < w->n * d; i++)
+		w->y[i] += 0.3f * (float)rng_normal(&r);
+	free(center);
+	free(q);
+}
+
+/* Grant every wish of both sides until both are over. */
+static void converse(struct conv *a, struct conv *b)
+{
+	struct conv *side[2] = { a, b };
+	while (conv_want(a) != CONV_OVER || conv_want(b) != CONV_OVER)
+		for (int i = 0; i < 2; i++) {
+			struct conv *c = side[i], *other = side[1 - i];
+			if (conv_want(c) == CONV_WORK) {
+				c->ops->done(c, c->ops->work(c));
+			} else if (conv_want(c) == CONV_CHARGE) {
+				c->ops->done(c, 0);
+			} else if (conv_want(c) == CONV_SEND) {
+				struct conv_message m = c->ops->outgoing(c);
+				uint8_t *copy = mem_copy(m.base, m.len);
+				c->ops->done(c, 0);
+				other->ops->received(other, m.kind, copy, m.len);
+				free(copy);
+			}
+		}
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void measure(const char *name, const struct ppat_config *c, const struct world *w)
+{
+	struct ppat_rows hr = { .rows = w->y, .n = w->n, .dim = w->dim };
+	struct ppat_rows cr = { .rows = w->x, .n = w->n, .dim = w->dim };
+	struct ppat_env env = { .draw = nn_draw_secure, .paper = true };
+	struct err e = { 0 };
+	struct conv *host = ppat_open(PPAT_HOST, c, &hr, &env, &e);
+	struct conv *client = ppat_open(PPAT_CLIENT, c, &cr, &env, &e);
+	if (host == NULL || client == NULL) {
+		fprintf(stderr, "bench_translators: %s\n", e.text);
+		exit(1);
+	}
+	double begun = seconds();
+	converse(host, client);
+	double took = seconds() - begun;
+	struct ppat_result r;
+	ppat_result(host, &r);
+	printf("| %s | %u | %.3f | %.3f | %.1f | %.1f | %.1f |\n", name, r.labels_drawn,
+	       r.mean_cosine, r.mean_csls, (double)r.bytes_sent / 1e3,
+	       (double)r.bytes_received / 1e6, took);
+	fflush(stdout);
+	conv_free(host);
+	conv_free(client);
+}
+
+static void measure_all(const struct world *w, uint32_t steps)
+{
+	struct ppat_config c;
+	ppat_config_defaults(&c, PPAT_PROCRUSTES, w->n, w->dim, w->dim);
+	measure("Procrustes", &c, w);
+	ppat_config_defaults(&c, PPAT_PPAT, w->n, w->dim, w->dim);
+	c.steps = 0;
+	measure("identity (no step)", &c, w);
+	c.steps = 4;
+	c.max_labels = 154;
+	measure("PPAT, 4 teachers, lambda .05, 128 of 154 labels", &c, w);
+	c.steps = steps;
+	c.max_labels = c.steps * c.batch;
+	measure("PPAT, 4 teachers, lambda .05", &c, w);
+	c.noise = 20;
+	measure("PPAT, 4 teachers, noise off (lambda 20)", &c, w);
+	c.lr = 0.001;
+	measure("the same, lr .001", &c, w);
+	c.lr = 0.02;
+	c.loss = PPAT_NON_SATURATING;
+	measure("noise off, non-saturating", &c, w);
+	c.loss = PPAT_SATURATING;
+	c.steps = steps / 4;
+	c.max_labels = c.steps * c.batch;
+	if (ppat_config_large(&c, w->n))
+		measure("PPAT, min(250, n/50) teachers, Gaussian, a quarter of the steps", &c, w);
+}
+
+int main(int argc, char **argv)
+{
+	struct world w = { .n = 4562, .dim = 128 };
+	uint32_t steps = 4000;
+	if (argc > 1)
+		w.n = (uint32_t)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		w.dim = (uint32_t)strtoul(argv[2], NULL, 10);
+	if (argc > 3)
+		steps = (uint32_t)strtoul(argv[3], NULL, 10);
+	plant(&w);
+	printf("%u rows of %u floats, %u steps\n\n", w.n, w.dim, steps);
+	printf("| translator | labels | cosine | CSLS | kB to client | MB to host | seconds |\n");
+	printf("|---|---|---|---|---|---|---|\n");
+	measure_all(&w, steps);
+	free(w.x);
+	free(w.y);
+	return 0;
+}
