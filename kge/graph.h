@@ -79,6 +79,12 @@ void kge_load_defaults(struct kge_load_options *o);
 int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
 		   struct kge_load_report *report, struct err *e);
 
+/* Write the triples as train.tsv, valid.tsv and test.tsv into the folder, which
+ * is made if need be: what kge_graph_load() reads.  Names without a triple are
+ * not in it, and ids follow from the order of the triples on the way back.
+ * Each file is written aside and renamed.  ERR_IO. */
+int kge_graph_save(const struct kge_graph *g, const char *folder, struct err *e);
+
 /* Move triples from train to valid and test, drawn by the seed, so that every
  * entity and relation of them stays in train; where that leaves too few, valid
  * and test are smaller than their shares.  valid and test must be empty.

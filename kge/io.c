@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "kge/lines.h"
+#include "kge/sink.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are written as they lie in memory");
 
@@ -41,38 +41,13 @@ static char *table_path(const char *folder, const struct table *t, const char *e
 
 /* ---- out ---- */
 
-/* A file that appears under its name only when it is whole. */
-struct sink {
-	FILE *f;
-	char *path, *aside;
-};
-
-static int sink_open(struct sink *s, const char *folder, const struct table *t, const char *end,
-		     struct err *e)
+static int table_open(struct sink *s, const char *folder, const struct table *t, const char *end,
+		      struct err *e)
 {
-	s->path = table_path(folder, t, end);
-	s->aside = mem_printf("%s.part", s->path);
-	s->f = fopen(s->aside, "wb");
-	if (s->f != NULL)
-		return 0;
-	err_set(e, ERR_IO, "%s: %s", s->aside, strerror(errno));
-	free(s->path);
-	free(s->aside);
-	return ERR_IO;
-}
+	char *name = mem_printf("%s%s", t->what, end);
+	int rc = sink_open(s, folder, name, e);
 
-static int sink_close(struct sink *s, struct err *e)
-{
-	int rc = 0;
-	bool bad = ferror(s->f) != 0 || fflush(s->f) != 0 || fsync(fileno(s->f)) != 0;
-
-	bad |= fclose(s->f) != 0;
-	if (bad || rename(s->aside, s->path) != 0) {
-		rc = err_set(e, ERR_IO, "%s: %s", s->path, strerror(errno));
-		unlink(s->aside);
-	}
-	free(s->path);
-	free(s->aside);
+	free(name);
 	return rc;
 }
 
@@ -80,7 +55,7 @@ static int write_names(const char *folder, const struct table *t, struct err *e)
 {
 	struct sink s;
 
-	if (sink_open(&s, folder, t, ".txt", e) != 0)
+	if (table_open(&s, folder, t, ".txt", e) != 0)
 		return ERR_IO;
 	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++) {
 		size_t len;
@@ -113,7 +88,7 @@ static int write_npy(const char *folder, const struct table *t, struct err *e)
 	size_t rows = kge_vocab_count(t->names);
 	struct sink s;
 
-	if (sink_open(&s, folder, t, ".npy", e) != 0)
+	if (table_open(&s, folder, t, ".npy", e) != 0)
 		return ERR_IO;
 	write_npy_header(s.f, rows, t->floats);
 	fwrite(t->rows, t->floats * sizeof(float), rows, s.f);
@@ -130,7 +105,7 @@ static int write_tsv(const char *folder, const struct table *t, struct err *e)
 		return err_set(e, ERR_TOOBIG,
 			       "%s have %zu numbers a row, TSV holds at most %d: export .npy",
 			       t->what, t->floats, KGE_TSV_FLOATS_MAX);
-	if (sink_open(&s, folder, t, ".tsv", e) != 0)
+	if (table_open(&s, folder, t, ".tsv", e) != 0)
 		return ERR_IO;
 	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++) {
 		fputs(kge_vocab_name(t->names, id, NULL), s.f);

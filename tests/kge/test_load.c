@@ -389,6 +389,46 @@ static void packed_and_plain_are_the_same(void **state)
 	free(text);
 }
 
+static void same_graph(const struct kge_graph *a, const struct kge_graph *b)
+{
+	for (int s = 0; s < KGE_SPLITS; s++) {
+		assert_int_equal(a->split[s].n, b->split[s].n);
+		for (size_t i = 0; i < a->split[s].n; i++) {
+			struct kge_triple x = a->split[s].at[i], y = b->split[s].at[i];
+
+			assert_string_equal(kge_vocab_name(a->entities, x.head, NULL),
+					    kge_vocab_name(b->entities, y.head, NULL));
+			assert_string_equal(kge_vocab_name(a->relations, x.rel, NULL),
+					    kge_vocab_name(b->relations, y.rel, NULL));
+			assert_string_equal(kge_vocab_name(a->entities, x.tail, NULL),
+					    kge_vocab_name(b->entities, y.tail, NULL));
+		}
+	}
+}
+
+static void what_is_saved_comes_back(void **state)
+{
+	struct kge_graph *g, *back;
+	struct err e = { 0 };
+	size_t len;
+	char *text = many_lines(3000, &len);
+
+	(void)state;
+	put("one.tsv", text, len);
+	assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), NULL, NULL, NULL), 0);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(kge_graph_save(g, path_of("saved/deep"), &e), 0);
+		assert_int_equal(kge_graph_load(&back, path_of("saved/deep"), NULL, NULL, NULL), 0);
+		same_graph(g, back);
+		kge_graph_free(back);
+		g->split[KGE_TEST].n = 0; /* must not leave the old test.tsv there */
+	}
+	assert_int_equal(kge_graph_save(g, path_of("one.tsv"), &e), ERR_IO);
+	assert_non_null(strstr(e.text, "one.tsv"));
+	kge_graph_free(g);
+	free(text);
+}
+
 /* ---- splitting ---- */
 
 static int compare_triples(const void *a, const void *b)
@@ -585,6 +625,7 @@ int main(void)
 		cmocka_unit_test(folders),
 		cmocka_unit_test(everything_is_reported),
 		cmocka_unit_test(packed_and_plain_are_the_same),
+		cmocka_unit_test(what_is_saved_comes_back),
 		cmocka_unit_test(one_file_is_split),
 		cmocka_unit_test(a_split_never_takes_a_last_mention),
 		cmocka_unit_test(senseless_shares_are_refused),

@@ -1,0 +1,40 @@
+/* kge/save.c - a graph's triples out of the program. */
+#include "base/file.h"
+#include "kge/graph.h"
+#include "kge/sink.h"
+
+static void put_name(FILE *f, const struct kge_vocab *v, uint32_t id, char end)
+{
+	size_t len;
+	const char *name = kge_vocab_name(v, id, &len);
+
+	fwrite(name, 1, len, f);
+	fputc(end, f);
+}
+
+/* An empty split has an empty file, so that none of an earlier graph stays. */
+static int save_split(const struct kge_graph *g, enum kge_split split, const char *folder,
+		      struct err *e)
+{
+	static const char *const names[KGE_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
+	const struct kge_triples *from = &g->split[split];
+	struct sink s;
+
+	if (sink_open(&s, folder, names[split], e) != 0)
+		return ERR_IO;
+	for (size_t i = 0; i < from->n; i++) {
+		put_name(s.f, g->entities, from->at[i].head, '\t');
+		put_name(s.f, g->relations, from->at[i].rel, '\t');
+		put_name(s.f, g->entities, from->at[i].tail, '\n');
+	}
+	return sink_close(&s, e);
+}
+
+int kge_graph_save(const struct kge_graph *g, const char *folder, struct err *e)
+{
+	int rc = file_make_folder(folder, 0777, e);
+
+	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
+		rc = save_split(g, (enum kge_split)s, folder, e);
+	return rc;
+}

@@ -1,0 +1,24 @@
+/* kge/sink.h - a file that appears under its name only when it is whole.
+ *
+ *   sink_open(&s, folder, "train.tsv", e), then write to s.f, then sink_close()
+ *
+ * What is written lies beside it as NAME.part until then.  Errors of writing
+ * are kept by s.f and told by sink_close(); after a failed sink_open() there is
+ * nothing to close. */
+#ifndef KGE_SINK_H
+#define KGE_SINK_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+
+struct sink {
+	FILE *f;
+	char *path, *aside;
+};
+
+/* ERR_IO, both. */
+int sink_open(struct sink *s, const char *folder, const char *name, struct err *e);
+int sink_close(struct sink *s, struct err *e);
+
+#endif
