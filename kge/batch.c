@@ -130,7 +130,7 @@ static void make_query(struct kge_batch *b, size_t q, size_t i, enum kge_side s)
 	b->queries[q] = (struct kge_query){ at, known, t.rel, s };
 	b->ids[q * b->width] = s == KGE_TAIL ? t.tail : t.head;
 	b->emb->model->query(b->q + q * b->stride, kge_ent(b->emb, known), kge_rel(b->emb, t.rel),
-			     b->emb->dim, b->emb->range, s);
+			     b->emb, s);
 }
 
 static void draw_own(struct kge_batch *b, size_t q, struct rng r)
@@ -419,8 +419,8 @@ static void spread(struct kge_batch *b, size_t k)
 			add_to(sum, b->lane[o].dq + at, e->ent_floats);
 		memset(dknown, 0, e->ent_floats * sizeof(*dknown));
 		memset(drel, 0, e->rel_floats * sizeof(*drel));
-		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel),
-				     e->dim, e->range, x->side);
+		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel), e,
+				     x->side);
 	}
 }
 

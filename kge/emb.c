@@ -119,7 +119,7 @@ float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t t
 	float *q = mem_array(e->ent_floats, sizeof(*q));
 	float raw;
 
-	e->model->query(q, kge_ent(e, head), kge_rel(e, rel), e->dim, e->range, KGE_TAIL);
+	e->model->query(q, kge_ent(e, head), kge_rel(e, rel), e, KGE_TAIL);
 	kge_kernels_scalar.score[e->model->metric](&raw, q, kge_ent(e, tail), 1, e->ent_floats);
 	free(q);
 	return e->model->metric == KGE_DOT ? raw : e->gamma - raw;

@@ -228,8 +228,8 @@ static void open_block(struct worker *w, const struct query *q, size_t n)
 		row += i > 0 && !same_row(&q[i - 1], &q[i]);
 		at = w->rows + row * floats;
 		if (i == 0 || !same_row(&q[i - 1], &q[i])) {
-			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel),
-					  emb->dim, emb->range, q[i].side);
+			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel), emb,
+					  q[i].side);
 			if (w->j->norms != NULL) {
 				assert(w->row_norm != NULL);
 				w->row_norm[row] = norm_of(at, floats);

@@ -33,13 +33,13 @@ struct kge_model {
 	size_t (*entity_floats)(size_t dim);
 	size_t (*relation_floats)(size_t dim);
 	/* q = query(known, rel); all rows of entity_floats(dim) but rel; never overlapping.
-	 * range is kge_emb.range (RotatE's phase scale; others ignore it). */
+	 * Of e only what is no table: dim, range (RotatE's phase scale). */
 	void (*query)(float *restrict q, const float *restrict known, const float *restrict rel,
-		      size_t dim, float range, enum kge_side s);
+		      const struct kge_emb *e, enum kge_side s);
 	/* Given dL/dq, add to dL/dknown and dL/drel. */
 	void (*query_grad)(float *restrict dknown, float *restrict drel, const float *restrict dq,
-			   const float *restrict known, const float *restrict rel, size_t dim,
-			   float range, enum kge_side s);
+			   const float *restrict known, const float *restrict rel,
+			   const struct kge_emb *e, enum kge_side s);
 };
 
 extern const struct kge_model *const kge_models[];	  /* NULL at the end */

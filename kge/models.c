@@ -17,22 +17,23 @@ static size_t two(size_t dim)
 /* ---- TransE: tail query h + r, head query t - r ---- */
 
 static void transe_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			 size_t dim, float range, enum kge_side s)
+			 const struct kge_emb *e, enum kge_side s)
 {
+	size_t dim = e->dim;
 	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
 
-	(void)range;
 	for (size_t i = 0; i < dim; i++)
 		q[i] = known[i] + sign * rel[i];
 }
 
 static void transe_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
-			const float *restrict known, const float *restrict rel, size_t dim,
-			float range, enum kge_side s)
+			const float *restrict known, const float *restrict rel,
+			const struct kge_emb *e, enum kge_side s)
 {
+	size_t dim = e->dim;
 	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
 
-	(void)known, (void)rel, (void)range;
+	(void)known, (void)rel;
 	for (size_t i = 0; i < dim; i++) {
 		dknown[i] += dq[i];
 		drel[i] += sign * dq[i];
@@ -42,18 +43,22 @@ static void transe_grad(float *restrict dknown, float *restrict drel, const floa
 /* ---- DistMult: known o r on either side ---- */
 
 static void distmult_query(float *restrict q, const float *restrict known,
-			   const float *restrict rel, size_t dim, float range, enum kge_side s)
+			   const float *restrict rel, const struct kge_emb *e, enum kge_side s)
 {
-	(void)range, (void)s;
+	size_t dim = e->dim;
+
+	(void)s;
 	for (size_t i = 0; i < dim; i++)
 		q[i] = known[i] * rel[i];
 }
 
 static void distmult_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
-			  const float *restrict known, const float *restrict rel, size_t dim,
-			  float range, enum kge_side s)
+			  const float *restrict known, const float *restrict rel,
+			  const struct kge_emb *e, enum kge_side s)
 {
-	(void)range, (void)s;
+	size_t dim = e->dim;
+
+	(void)s;
 	for (size_t i = 0; i < dim; i++) {
 		dknown[i] += dq[i] * rel[i];
 		drel[i] += dq[i] * known[i];
@@ -65,11 +70,11 @@ static void distmult_grad(float *restrict dknown, float *restrict drel, const fl
  * Both complex models turn a known row by the relation's complex numbers. */
 
 static void complex_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			  size_t dim, float range, enum kge_side s)
+			  const struct kge_emb *e, enum kge_side s)
 {
+	size_t dim = e->dim;
 	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
 
-	(void)range;
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
 
@@ -79,12 +84,12 @@ static void complex_query(float *restrict q, const float *restrict known, const 
 }
 
 static void complex_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
-			 const float *restrict known, const float *restrict rel, size_t dim,
-			 float range, enum kge_side s)
+			 const float *restrict known, const float *restrict rel,
+			 const struct kge_emb *e, enum kge_side s)
 {
+	size_t dim = e->dim;
 	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
 
-	(void)range;
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
 		float x = dq[i], y = dq[dim + i];
@@ -101,9 +106,10 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 static const float pi = 3.14159265358979323846f;
 
 static void rotate_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			 size_t dim, float range, enum kge_side s)
+			 const struct kge_emb *e, enum kge_side s)
 {
-	float turn = (s == KGE_TAIL ? pi : -pi) / range;
+	size_t dim = e->dim;
+	float turn = (s == KGE_TAIL ? pi : -pi) / e->range;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c, z;
@@ -115,10 +121,11 @@ static void rotate_query(float *restrict q, const float *restrict known, const f
 }
 
 static void rotate_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
-			const float *restrict known, const float *restrict rel, size_t dim,
-			float range, enum kge_side s)
+			const float *restrict known, const float *restrict rel,
+			const struct kge_emb *e, enum kge_side s)
 {
-	float turn = (s == KGE_TAIL ? pi : -pi) / range;
+	size_t dim = e->dim;
+	float turn = (s == KGE_TAIL ? pi : -pi) / e->range;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], x = dq[i], y = dq[dim + i], c, z;

@@ -116,7 +116,7 @@ static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct kge
 	uint32_t known = side == KGE_HEAD ? t.tail : t.head;
 	float *q = mem_aligned(emb->ent_floats, sizeof *q), best;
 
-	emb->model->query(q, kge_ent(emb, known), kge_rel(emb, t.rel), emb->dim, emb->range, side);
+	emb->model->query(q, kge_ent(emb, known), kge_rel(emb, t.rel), emb, side);
 	best = plain_score(emb, q, gold);
 	for (uint32_t id = 0; id < kge_vocab_count(g->entities); id++) {
 		float score = plain_score(emb, q, id);

@@ -9,7 +9,8 @@ enum { DIMS = sizeof(dims) / sizeof(dims[0]) };
 
 struct probe {
 	const struct kge_model *m;
-	size_t dim, ent, rel;
+	struct kge_emb shape;
+	size_t ent, rel;
 	enum kge_side side;
 	float *known, *relation, *weight; /* weight: dL/dq of L = sum weight q */
 };
@@ -19,7 +20,7 @@ static double loss_of(const struct probe *p)
 	float *q = mem_array(p->ent, sizeof(*q));
 	double sum = 0;
 
-	p->m->query(q, p->known, p->relation, p->dim, 0.9f, p->side);
+	p->m->query(q, p->known, p->relation, &p->shape, p->side);
 	for (size_t i = 0; i < p->ent; i++)
 		sum += (double)p->weight[i] * (double)q[i];
 	free(q);
@@ -51,13 +52,18 @@ static float *random_row(size_t n, struct rng *r)
 static void check_gradient(const struct kge_model *m, size_t dim, enum kge_side s, struct rng *r)
 {
 	size_t ent = m->entity_floats(dim), rel = m->relation_floats(dim);
-	struct probe p = {
-		m, dim, ent, rel, s, random_row(ent, r), random_row(rel, r), random_row(ent, r)
-	};
+	struct probe p = { m,
+			   { .dim = dim, .range = 0.9f },
+			   ent,
+			   rel,
+			   s,
+			   random_row(ent, r),
+			   random_row(rel, r),
+			   random_row(ent, r) };
 	float *dknown = mem_array(ent, sizeof(float)), *drel = mem_array(rel, sizeof(float));
 
 	dknown[0] = drel[0] = 5; /* gradients are added */
-	m->query_grad(dknown, drel, p.weight, p.known, p.relation, dim, 0.9f, s);
+	m->query_grad(dknown, drel, p.weight, p.known, p.relation, &p.shape, s);
 	dknown[0] -= 5;
 	drel[0] -= 5;
 	for (size_t i = 0; i < ent; i++)
@@ -133,7 +139,7 @@ static void test_sides_agree(void **state)
 		double sum = 0, re, im;
 		size_t h = 13;
 
-		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), 13, e->range, KGE_HEAD);
+		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), e, KGE_HEAD);
 		for (size_t k = 0; k < e->ent_floats; k++) {
 			const float *c = kge_ent(e, 0);
 
