@@ -47,6 +47,27 @@ typedef void kge_score_fn(float *restrict line, const float *restrict row,
 typedef void kge_grad_fn(float *restrict drow, float *restrict dq, const float *restrict weight,
 			 const float *restrict row, const struct kge_pairs *p);
 
+/* ---- tiles: a block of queries against a block of candidates ----
+ *
+ * Rows of a block stand `stride` floats apart, stride >= floats; nothing is read or
+ * written between them.  Powers of two are bad strides: columns then share few places
+ * of a cache.  A score has the same bits wherever its rows stand, and those of `score`. */
+struct kge_tile {
+	const float *q; /* nq queries */
+	size_t nq, q_stride;
+	const float *c; /* nc candidates */
+	size_t nc, c_stride;
+	size_t floats; /* of a row */
+};
+
+/* out[i * ldo + j] = metric(query i, candidate j); ldo >= nc. */
+typedef void kge_score_tile_fn(float *restrict out, size_t ldo, const struct kge_tile *t);
+/* With w[i * ldw + j] as `weight` of kge_grad_fn: dq[i * q_stride..] += sum over j, and
+ * dc[j * c_stride..] += sum over i.  Each sum goes by j or i upwards, so that calls with
+ * pieces of a block, in order, give the bits of one call with all of it. */
+typedef void kge_grad_tile_fn(float *restrict dq, float *restrict dc, const float *restrict w,
+			      size_t ldw, const struct kge_tile *t);
+
 struct kge_step {
 	float lr; /* Adam: already divided by 1 - beta1^t */
 	float beta1, beta2, eps;
@@ -58,6 +79,8 @@ struct kge_kernels {
 	kge_kernel_fn *score[KGE_METRICS]; /* rows contiguous */
 	kge_score_fn *score_pairs[KGE_METRICS];
 	kge_grad_fn *grad_pairs[KGE_METRICS];
+	kge_score_tile_fn *score_tile[KGE_METRICS];
+	kge_grad_tile_fn *grad_tile[KGE_METRICS];
 	/* softplus[i] = log(1 + e^x[i]), sigmoid[i] = 1 / (1 + e^-x[i]).  Below -87: that of -87.
 	 */
 	void (*logistic)(float *restrict softplus, float *restrict sigmoid, const float *restrict x,

@@ -1,11 +1,12 @@
 /* kge/kernel_avx2.c - eight floats at a time.  Operations: see kge/kernel_simd.h. */
+#include <float.h>
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef __m256 V;
 typedef __m256i M;
-enum { LANES = 8, BLOCK = 4 };
+enum { LANES = 8, BLOCK = 4, TILE_Q = 2, TILE_Q_GRAD = 4 };
 
 #define v_load(p)	  _mm256_loadu_ps(p)
 #define v_loadm(p, m)	  _mm256_maskload_ps(p, m)
@@ -17,6 +18,7 @@ enum { LANES = 8, BLOCK = 4 };
 #define v_mul(a, b)	  _mm256_mul_ps(a, b)
 #define v_max(a, b)	  _mm256_max_ps(a, b)
 #define v_fma(a, b, c)	  _mm256_fmadd_ps(a, b, c)
+#define v_fnma(a, b, c)	  _mm256_fnmadd_ps(a, b, c)
 #define v_round(x)	  _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 
 static inline M v_mask(size_t k)
@@ -52,6 +54,11 @@ static inline V v_rsqrt(V x)
 	return _mm256_fmadd_ps(half, left, y);
 }
 
+static inline V v_rsqrt_estimate(V x)
+{
+	return _mm256_rsqrt_ps(v_max(x, v_set(FLT_MIN)));
+}
+
 static inline V v_recip(V x)
 {
 	return _mm256_div_ps(_mm256_set1_ps(1.0f), x);
@@ -75,6 +82,15 @@ static inline float v_sum(V x)
 
 	y = _mm_add_ps(y, _mm_movehl_ps(y, y));
 	return _mm_cvtss_f32(_mm_add_ss(y, _mm_movehdup_ps(y)));
+}
+
+static inline __m128 v_sum4(V a, V b, V c, V d)
+{
+	V ab = v_add(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+	V cd = v_add(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+
+	ab = v_add(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+	return _mm_add_ps(_mm256_castps256_ps128(ab), _mm256_extractf128_ps(ab, 1));
 }
 
 static inline float v_top(V x)

@@ -1,11 +1,12 @@
 /* kge/kernel_avx512.c - sixteen floats at a time.  Operations: see kge/kernel_simd.h. */
+#include <float.h>
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef __m512 V;
 typedef __mmask16 M;
-enum { LANES = 16, BLOCK = 8 };
+enum { LANES = 16, BLOCK = 8, TILE_Q = 4, TILE_Q_GRAD = 8 };
 
 #define v_load(p)	  _mm512_loadu_ps(p)
 #define v_loadm(p, m)	  _mm512_maskz_loadu_ps(m, p)
@@ -17,6 +18,7 @@ enum { LANES = 16, BLOCK = 8 };
 #define v_mul(a, b)	  _mm512_mul_ps(a, b)
 #define v_max(a, b)	  _mm512_max_ps(a, b)
 #define v_fma(a, b, c)	  _mm512_fmadd_ps(a, b, c)
+#define v_fnma(a, b, c)	  _mm512_fnmadd_ps(a, b, c)
 #define v_abs(x)	  _mm512_abs_ps(x)
 #define v_round(x)	  _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
 #define v_scalbn(x, n)	  _mm512_scalef_ps(x, n)
@@ -45,6 +47,11 @@ static inline V v_rsqrt(V x)
 	return _mm512_fmadd_ps(half, left, y);
 }
 
+static inline V v_rsqrt_estimate(V x)
+{
+	return _mm512_rsqrt14_ps(v_max(x, v_set(FLT_MIN)));
+}
+
 static inline V v_recip(V x)
 {
 	V y = _mm512_rcp14_ps(x);
@@ -60,6 +67,17 @@ static inline V v_positive(V x, V a, V b)
 static inline float v_sum(V x)
 {
 	return _mm512_reduce_add_ps(x);
+}
+
+static inline __m128 v_sum4(V a, V b, V c, V d)
+{
+	V ab = v_add(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+	V cd = v_add(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+	__m256 half;
+
+	ab = v_add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+	half = _mm256_add_ps(_mm512_castps512_ps256(ab), _mm512_extractf32x8_ps(ab, 1));
+	return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
 static inline float v_top(V x)

@@ -92,7 +92,7 @@ static void modulus_grad(float *dq, float *dc, float w, const float *q, const fl
 	}
 }
 
-/* ---- the three shapes in which the trainer and the evaluation want them ---- */
+/* ---- the shapes in which the trainer and the evaluation want them ---- */
 
 #define SHAPES(name)                                                                               \
 	static void name##_rows(float *restrict out, const float *restrict q,                      \
@@ -122,6 +122,23 @@ static void modulus_grad(float *dq, float *dc, float w, const float *q, const fl
 			name##_grad(dq + q * p->stride, drow, weight[q * p->width + j],            \
 				    p->q + q * p->stride, row, p->floats);                         \
 		}                                                                                  \
+	}                                                                                          \
+	static void name##_score_tile(float *restrict out, size_t ldo, const struct kge_tile *t)   \
+	{                                                                                          \
+		for (size_t i = 0; i < t->nq; i++)                                                 \
+			for (size_t j = 0; j < t->nc; j++)                                         \
+				out[i * ldo + j] = name(t->q + i * t->q_stride,                    \
+							t->c + j * t->c_stride, t->floats);        \
+	}                                                                                          \
+	static void name##_grad_tile(float *restrict dq, float *restrict dc,                       \
+				     const float *restrict w, size_t ldw,                          \
+				     const struct kge_tile *t)                                     \
+	{                                                                                          \
+		for (size_t i = 0; i < t->nq; i++)                                                 \
+			for (size_t j = 0; j < t->nc; j++)                                         \
+				name##_grad(dq + i * t->q_stride, dc + j * t->c_stride,            \
+					    w[i * ldw + j], t->q + i * t->q_stride,                \
+					    t->c + j * t->c_stride, t->floats);                    \
 	}
 
 SHAPES(l1)
@@ -189,6 +206,8 @@ const struct kge_kernels kge_kernels_scalar = {
 	.score = { l1_rows, l2_rows, dot_rows, modulus_rows },
 	.score_pairs = { l1_score_pairs, l2_score_pairs, dot_score_pairs, modulus_score_pairs },
 	.grad_pairs = { l1_grad_pairs, l2_grad_pairs, dot_grad_pairs, modulus_grad_pairs },
+	.score_tile = { l1_score_tile, l2_score_tile, dot_score_tile, modulus_score_tile },
+	.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },
 	.logistic = logistic,
 	.softmax = softmax,
 	.sgd = sgd,

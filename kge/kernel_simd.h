@@ -5,13 +5,16 @@
  *   BLOCK          vectors of a row kept in registers (twice, for the gradient)
  *   v_mask(k)      the first k lanes, 1 <= k <= LANES
  *   v_load(p), v_loadm(p, m), v_store(p, x), v_storem(p, m, x)   any alignment
- *   v_set(x), v_add, v_sub, v_mul, v_max, v_min, v_fma(a, b, c) = a b + c
+ *   v_set(x), v_add, v_sub, v_mul, v_max, v_min, v_fma(a, b, c) = a b + c, v_fnma = c - a b
  *   v_abs(x), v_signed(w, x) = w with its sign flipped where x has its sign bit
  *   v_rsqrt(x)     1/sqrt(x) to 22 bits or better, and 0 for 0
+ *   v_rsqrt_estimate(x)   to 11 bits or better; for 0, any number
  *   v_recip(x)     1/x to 22 bits or better, for normal x
  *   v_round(x), v_scalbn(x, n) = x 2^n for whole n
  *   v_positive(x, a, b) = a where x >= 0, else b
  *   v_sum(x), v_top(x)   over the lanes, in a fixed order
+ *   v_sum4(a, b, c, d)   the sums of four vectors as a __m128, each in the same order
+ *   TILE_Q, TILE_Q_GRAD  queries of a tile in registers: kge/kernel_tile.h
  *
  * Functions that take `nv` are inlined with nv constant, so that loops over a
  * block unroll and its arrays live in registers. */
@@ -71,58 +74,7 @@ INLINE float finish(enum kge_metric m, float sum)
 	return m == KGE_L2 ? sqrtf(sum) : sum;
 }
 
-/* ---- a query against contiguous rows ---- */
-
-INLINE float row_sum(enum kge_metric m, const float *q, const float *c, size_t floats)
-{
-	V sum[4] = { v_set(0), v_set(0), v_set(0), v_set(0) };
-	size_t i = 0;
-
-	for (; i + 4 * LANES <= floats; i += 4 * LANES) {
-		UNROLL
-		for (size_t k = 0; k < 4; k++)
-			sum[k] = term(m, v_load(q + i + k * LANES), v_load(c + i + k * LANES),
-				      sum[k]);
-	}
-	for (; i + LANES <= floats; i += LANES)
-		sum[0] = term(m, v_load(q + i), v_load(c + i), sum[0]);
-	if (i < floats) {
-		M part = v_mask(floats - i);
-
-		sum[1] = term(m, v_loadm(q + i, part), v_loadm(c + i, part), sum[1]);
-	}
-	return finish(m, v_sum(v_add(v_add(sum[0], sum[1]), v_add(sum[2], sum[3]))));
-}
-
-INLINE float row_modulus(const float *q, const float *c, size_t floats)
-{
-	V sum[2] = { v_set(0), v_set(0) };
-	size_t h = floats / 2, i = 0;
-
-	for (; i + LANES <= h; i += LANES)
-		sum[i / LANES % 2] = term_modulus(v_load(q + i), v_load(q + h + i), v_load(c + i),
-						  v_load(c + h + i), sum[i / LANES % 2]);
-	if (i < h) {
-		M part = v_mask(h - i);
-
-		sum[0] = term_modulus(v_loadm(q + i, part), v_loadm(q + h + i, part),
-				      v_loadm(c + i, part), v_loadm(c + h + i, part), sum[0]);
-	}
-	return v_sum(v_add(sum[0], sum[1]));
-}
-
-#define ROWS(name, sum_of_row)                                                                     \
-	static void name##_rows(float *restrict out, const float *restrict q,                      \
-				const float *restrict rows, size_t n, size_t floats)               \
-	{                                                                                          \
-		for (size_t i = 0; i < n; i++)                                                     \
-			out[i] = sum_of_row;                                                       \
-	}
-
-ROWS(l1, row_sum(KGE_L1, q, rows + i * floats, floats))
-ROWS(l2, row_sum(KGE_L2, q, rows + i * floats, floats))
-ROWS(dot, row_sum(KGE_DOT, q, rows + i * floats, floats))
-ROWS(modulus, row_modulus(q, rows + i * floats, floats))
+#include "kge/kernel_tile.h"
 
 /* ---- a row against the queries that drew it ---- */
 
@@ -516,4 +468,7 @@ static void adam(float *restrict w, float *restrict m, float *restrict v, const 
 				modulus_grad_pairs },                                              \
 		.logistic = logistic, .softmax = softmax, .sgd = sgd, .adagrad = adagrad,          \
 		.adam = adam,                                                                      \
+		.score_tile = { l1_score_tile, l2_score_tile, dot_score_tile,                      \
+				modulus_score_tile },                                              \
+		.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },     \
 	}

@@ -143,6 +143,190 @@ static void test_pairs(void **state)
 	}
 }
 
+/* ---- tiles ---- */
+
+/* More than a register tile each way and a few left over; some floats between rows. */
+enum { NQ = 11, NC = 9, GAP = 3, LDO = NC + 2 };
+
+struct tiles {
+	struct kge_tile t;
+	float *q, *c, *dq, *dc, w[NQ * LDO], out[NQ * LDO];
+};
+
+/* Rows with something between them that does not belong to anybody. */
+static float *strided_rows(size_t rows, size_t stride, struct rng *r)
+{
+	float *x = mem_array(rows * stride, sizeof(*x));
+
+	fill(x, rows * stride, r);
+	return x;
+}
+
+static void init_tiles(struct tiles *x, size_t floats, uint64_t seed)
+{
+	size_t stride = floats + GAP;
+	struct rng r;
+
+	rng_seed(&r, seed);
+	x->q = strided_rows(NQ, stride, &r);
+	x->c = strided_rows(NC, stride, &r);
+	x->dq = strided_rows(NQ, stride, &r);
+	x->dc = strided_rows(NC, stride, &r);
+	fill(x->w, NQ * LDO, &r);
+	fill(x->out, NQ * LDO, &r);
+	x->w[1] = 0;
+	memcpy(x->q, x->c, floats * sizeof(float)); /* no difference at all */
+	x->t = (struct kge_tile){ x->q, NQ, stride, x->c, NC, stride, floats };
+}
+
+static void release_tiles(struct tiles *x)
+{
+	free(x->q);
+	free(x->c);
+	free(x->dq);
+	free(x->dc);
+}
+
+static void run_tiles(const struct kge_kernels *k, enum kge_metric m, struct tiles *x)
+{
+	k->score_tile[m](x->out, LDO, &x->t);
+	k->grad_tile[m](x->dq, x->dc, x->w, LDO, &x->t);
+}
+
+/* Equal within the tolerance, and bit for bit where nothing is to be written. */
+static void compare_strided(const float *got, const float *want, size_t rows, size_t stride,
+			    size_t floats, float tolerance)
+{
+	for (size_t i = 0; i < rows * stride; i++)
+		if (i % stride < floats)
+			assert_near(got[i], want[i], tolerance, tolerance);
+		else
+			assert_true(got[i] == want[i]);
+}
+
+static void check_tiles(const struct kge_kernels *k, enum kge_metric m, size_t floats,
+			uint64_t seed)
+{
+	struct tiles got, want;
+	size_t stride = floats + GAP;
+
+	init_tiles(&got, floats, seed);
+	init_tiles(&want, floats, seed);
+	run_tiles(k, m, &got);
+	run_tiles(&kge_kernels_scalar, m, &want);
+	compare_strided(got.out, want.out, NQ, LDO, NC,
+			kge_kernel_tolerance(m, floats, 2.0f * (float)floats));
+	compare_strided(got.dq, want.dq, NQ, stride, floats, 1e-5f);
+	compare_strided(got.dc, want.dc, NC, stride, floats, 1e-5f);
+	release_tiles(&got);
+	release_tiles(&want);
+}
+
+/* The same bits from a tile, from each of its pairs by itself and from `score`. */
+static void check_scores_alone(const struct kge_kernels *k, enum kge_metric m, size_t floats)
+{
+	struct tiles x;
+	float alone;
+
+	init_tiles(&x, floats, 5);
+	run_tiles(k, m, &x);
+	for (size_t i = 0; i < NQ * NC; i++) {
+		size_t q = i / NC, c = i % NC;
+		struct kge_tile one = x.t;
+
+		one.q += q * one.q_stride;
+		one.c += c * one.c_stride;
+		one.nq = one.nc = 1;
+		k->score_tile[m](&alone, 1, &one);
+		assert_memory_equal(&alone, &x.out[q * LDO + c], sizeof(alone));
+		k->score[m](&alone, one.q, one.c, 1, floats);
+		assert_memory_equal(&alone, &x.out[q * LDO + c], sizeof(alone));
+	}
+	release_tiles(&x);
+}
+
+/* The same bits from one call and from four with a quarter each. */
+static void check_grads_in_pieces(const struct kge_kernels *k, enum kge_metric m, size_t floats)
+{
+	size_t stride = floats + GAP;
+	struct tiles whole, x;
+
+	init_tiles(&whole, floats, 6);
+	init_tiles(&x, floats, 6);
+	k->grad_tile[m](whole.dq, whole.dc, whole.w, LDO, &whole.t);
+	for (size_t part = 0; part < 4; part++) {
+		size_t q = part / 2 * 5, c = part % 2 * 3;
+		struct kge_tile t = { x.q + q * stride,
+				      part / 2 == 0 ? 5 : NQ - 5,
+				      stride,
+				      x.c + c * stride,
+				      part % 2 == 0 ? 3 : NC - 3,
+				      stride,
+				      floats };
+
+		k->grad_tile[m](x.dq + q * stride, x.dc + c * stride, x.w + q * LDO + c, LDO, &t);
+	}
+	assert_memory_equal(x.dq, whole.dq, NQ * stride * sizeof(float));
+	assert_memory_equal(x.dc, whole.dc, NC * stride * sizeof(float));
+	release_tiles(&x);
+	release_tiles(&whole);
+}
+
+static void test_tiles(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < 2; s++) {
+		const struct kge_kernels *k = kge_kernels_find(isas[s]);
+
+		for (int m = 0; k != NULL && m < KGE_METRICS; m++)
+			for (size_t i = 0; i < LENGTHS; i++) {
+				if (m == KGE_MODULUS && lengths[i] % 2 != 0)
+					continue;
+				check_tiles(k, (enum kge_metric)m, lengths[i], 4 + i);
+				check_scores_alone(k, (enum kge_metric)m, lengths[i]);
+				check_grads_in_pieces(k, (enum kge_metric)m, lengths[i]);
+			}
+	}
+}
+
+/* Rows so long that a piece holds few of them. */
+static void test_tiles_of_long_rows(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < 2; s++) {
+		const struct kge_kernels *k = kge_kernels_find(isas[s]);
+
+		for (int m = 0; k != NULL && m < KGE_METRICS; m++) {
+			check_tiles(k, (enum kge_metric)m, 2050, 9);
+			check_grads_in_pieces(k, (enum kge_metric)m, 2050);
+		}
+	}
+}
+
+/* The scalar tile is the scalar pairs, whose gradients are checked below. */
+static void test_scalar_tile(void **state)
+{
+	enum { N = 6 };
+	uint32_t pair = 0;
+
+	(void)state;
+	for (int m = 0; m < KGE_METRICS; m++) {
+		float q[KGE_PAD] = { .9f, -.4f, .3f, .2f, -.7f, .8f }, dq[2][KGE_PAD] = { { 0 } };
+		float c[N] = { .1f, .5f, -.6f, .9f, -.2f, .4f }, dc[2][N] = { { 0 } }, out[2];
+		struct kge_pairs p = { &pair, 1, 1, q, KGE_PAD, N };
+		struct kge_tile t = { q, 1, N, c, 1, N, N };
+		float w = -0.7f;
+
+		kge_kernels_scalar.score_pairs[m](&out[0], c, &p);
+		kge_kernels_scalar.score_tile[m](&out[1], 1, &t);
+		kge_kernels_scalar.grad_pairs[m](dc[0], dq[0], &w, c, &p);
+		kge_kernels_scalar.grad_tile[m](dq[1], dc[1], &w, 1, &t);
+		assert_true(out[0] == out[1]);
+		assert_memory_equal(dq[0], dq[1], sizeof(dq[0]));
+		assert_memory_equal(dc[0], dc[1], sizeof(dc[0]));
+	}
+}
+
 /* The scalar gradients against differences of the scalar metrics. */
 static void test_scalar_gradients(void **state)
 {
@@ -286,11 +470,10 @@ static void test_pick(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_scalar_gradients),
-		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_adam_by_hand),
+		cmocka_unit_test(test_rows),	    cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_tiles),	    cmocka_unit_test(test_tiles_of_long_rows),
+		cmocka_unit_test(test_scalar_tile), cmocka_unit_test(test_scalar_gradients),
+		cmocka_unit_test(test_rest),	    cmocka_unit_test(test_adam_by_hand),
 		cmocka_unit_test(test_pick),
 	};
 
