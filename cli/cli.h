@@ -28,6 +28,7 @@ struct cli {
 	bool quiet;
 	int verbose;
 	json_t *result; /* an object; commands put their figures into it */
+	bool lines;	/* with --json: objects came before the result, one a line */
 };
 
 struct command {
@@ -78,6 +79,8 @@ void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format
 void cli_put(struct cli *cli, const char *key, json_t *value);
 void cli_put_text(struct cli *cli, const char *key, const char *text);
 void cli_put_count(struct cli *cli, const char *key, uint64_t n);
+/* With --json: one object now, on a line of its own; the value's reference is taken. */
+void cli_line(struct cli *cli, json_t *value);
 /* The same as values, for arrays and inner objects; text that is no UTF-8 gets marks. */
 json_t *cli_json_text(const char *text);
 json_t *cli_json_number(double x);

@@ -14,10 +14,13 @@ COMMAND(version);
 /* data.c */
 COMMAND(import);
 COMMAND(export);
-/* learn.c */
+/* train.c */
 COMMAND(train);
+/* eval.c */
 COMMAND(eval);
+/* predict.c */
 COMMAND(predict);
+COMMAND(similar);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/near.h"
 
 static const struct command peer_commands[] = {
 	{ "list", "peers with their names, addresses and standing", cmd_peer_list, NULL },
@@ -42,6 +43,7 @@ static const struct command commands[] = {
 	{ "train", "train on the own graph, keeping the best state", cmd_train, NULL },
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
+	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
@@ -58,41 +60,12 @@ static const struct command commands[] = {
 
 /* ---- finding a command ---- */
 
-enum { WORD_MAX = 32 };
-
-/* Levenshtein's distance. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t n = strlen(b), row[WORD_MAX + 1];
-
-	if (n > WORD_MAX)
-		return n;
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 1; *a != '\0'; a++, i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			size_t best = diagonal + (*a != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[n];
-}
-
 static const char *nearest(const struct command *table, const char *word)
 {
 	const char *found = table->name;
 
 	for (const struct command *c = table; c->name != NULL; c++)
-		if (distance(word, c->name) < distance(word, found))
+		if (near_distance(word, c->name) < near_distance(word, found))
 			found = c->name;
 	return found;
 }
@@ -176,7 +149,8 @@ static int finish(struct cli *cli, int rc, const struct err *e)
 	}
 	if (cli->json) {
 		cli_put(cli, "exit", json_integer(status));
-		json_dumpf(cli->result, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+		json_dumpf(cli->result, stdout,
+			   (cli->lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_PRESERVE_ORDER);
 		putchar('\n');
 	}
 	if (fflush(stdout) != 0 && status == 0) {

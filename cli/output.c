@@ -86,6 +86,17 @@ void cli_put_number(struct cli *cli, const char *key, double x)
 	cli_put(cli, key, cli_json_number(x));
 }
 
+void cli_line(struct cli *cli, json_t *value)
+{
+	if (cli->json) {
+		cli->lines = true;
+		json_dumpf(value, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+		putchar('\n');
+		fflush(stdout);
+	}
+	json_decref(value);
+}
+
 /* ---- progress ---- */
 
 enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR = 30 };

@@ -1,0 +1,412 @@
+/* cli/predict.c - predict and similar: what the best state (or a saved one) says about a name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/near.h"
+#include "cli/work.h"
+#include "kge/ask.h"
+#include "kge/lines.h"
+
+/* ---- predict ---- */
+
+enum { KEY_BATCH = 0x2000, KEY_FILTERED, KEY_TYPED, KEY_RELATIONS, KEY_BY };
+
+struct predict_options {
+	const char *at[3];
+	int n;
+	const char *batch; /* NULL: the question is in `at` */
+	uint64_t checkpoint;
+	struct kge_ask_options how;
+};
+
+static const struct argp_option predict_options[] = {
+	{ "top", 'k', "N", 0, "so many answers (default 10)", 0 },
+	{ "filtered", KEY_FILTERED, NULL, 0, "leave out what the graph holds already (the default)",
+	  0 },
+	{ "known", 'a', NULL, 0, "show answers that the graph holds already, too, and mark them",
+	  0 },
+	{ "typed", KEY_TYPED, NULL, 0,
+	  "only answers that the graph has on that side of the relation", 0 },
+	{ "batch", KEY_BATCH, "FILE", 0,
+	  "questions from a file of lines HEAD TAB RELATION TAB TAIL; - is standard input", 0 },
+	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ 0 },
+};
+
+static error_t parse_end(const struct predict_options *o, struct argp_state *state)
+{
+	if (o->batch != NULL && o->n > 0)
+		argp_error(state, "with --batch, the questions stand in the file");
+	if (o->batch == NULL && o->n < 3)
+		argp_usage(state);
+	return 0;
+}
+
+static error_t parse_predict(int key, char *arg, struct argp_state *state)
+{
+	struct predict_options *o = state->input;
+
+	switch (key) {
+	case 'k':
+		o->how.top = (size_t)cli_count(state, arg, "--top", 1, 1000000);
+		return 0;
+	case KEY_FILTERED:
+	case 'a':
+		o->how.with_known = key == 'a';
+		return 0;
+	case KEY_TYPED:
+		o->how.typed = true;
+		return 0;
+	case KEY_BATCH:
+		o->batch = arg;
+		return 0;
+	case 'c':
+		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->n >= 3)
+			return ARGP_ERR_UNKNOWN;
+		o->at[o->n++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return parse_end(o, state);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+struct predictor {
+	struct cli *cli;
+	struct work w;
+	struct kge_asker *asker;
+	struct kge_answer *answers; /* room for how.top */
+	struct kge_ask_options how;
+};
+
+static int read_question(const struct predictor *p, const char *const at[3], struct kge_triple *q,
+			 struct err *e)
+{
+	static const char *const what[] = { "entity", "relation", "entity" };
+	uint32_t *id[3] = { &q->head, &q->rel, &q->tail };
+	int rc = 0, open = 0;
+
+	for (int k = 0; k < 3 && rc == 0; k++) {
+		const struct kge_graph *g = p->w.graph;
+
+		*id[k] = KGE_NONE;
+		if (strcmp(at[k], "?") == 0)
+			open++;
+		else
+			rc = near_find(k == 1 ? g->relations : g->entities, what[k], at[k], id[k],
+				       e);
+	}
+	if (rc == 0 && open != 1)
+		return err_set(e, ERR_USAGE, "write ? for exactly one of HEAD, RELATION, TAIL");
+	return rc;
+}
+
+static const char *answer_name(const struct predictor *p, const struct kge_triple *q, uint32_t id)
+{
+	const struct kge_graph *g = p->w.graph;
+
+	return kge_vocab_name(q->rel == KGE_NONE ? g->relations : g->entities, id, NULL);
+}
+
+static json_t *answers_json(const struct predictor *p, const struct kge_triple *q, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < n; k++) {
+		const struct kge_answer *a = &p->answers[k];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
+		json_object_set_new(j, "name", cli_json_text(answer_name(p, q, a->id)));
+		json_object_set_new(j, "score", cli_json_number((double)a->score));
+		json_object_set_new(j, "known", json_boolean(a->known));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static int predict_one(struct predictor *p, const char *const at[3], struct err *e)
+{
+	struct kge_triple q;
+	size_t n;
+	int rc = read_question(p, at, &q, e);
+
+	if (rc != 0)
+		return rc;
+	n = kge_ask(p->asker, q, &p->how, p->answers);
+	for (size_t k = 0; k < n; k++)
+		cli_say(p->cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)p->answers[k].score,
+			answer_name(p, &q, p->answers[k].id),
+			p->answers[k].known ? "  (known)" : "");
+	if (n == 0)
+		cli_note(p->cli, "Nothing is left to answer with%s\n",
+			 p->how.with_known ? "" : "; --known shows what the graph holds");
+	cli_put(p->cli, "answers", answers_json(p, &q, n));
+	return 0;
+}
+
+/* ---- many questions: answered line by line ---- */
+
+/* For people and for cut(1): the completed triple, its rank, its score, known or new. */
+static void say_triples(const struct predictor *p, const char *const at[3],
+			const struct kge_triple *q, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct kge_answer *a = &p->answers[k];
+		const char *name = answer_name(p, q, a->id);
+
+		cli_say(p->cli, "%s\t%s\t%s\t%zu\t%.4f\t%s\n", q->head == KGE_NONE ? name : at[0],
+			q->rel == KGE_NONE ? name : at[1], q->tail == KGE_NONE ? name : at[2],
+			k + 1, (double)a->score, a->known ? "known" : "new");
+	}
+	fflush(stdout);
+}
+
+static json_t *question_json(const char *const at[3])
+{
+	json_t *j = json_array();
+
+	for (int k = 0; k < 3; k++)
+		json_array_append_new(j, cli_json_text(at[k]));
+	return j;
+}
+
+/* One line's answers; its mistakes are said and counted, and the next line is read. */
+static int answer_line(struct predictor *p, struct lines *l, char *line, size_t len, size_t number,
+		       struct err *e)
+{
+	static const char *const what[] = { "head", "relation", "tail" };
+	struct lines_field f[3];
+	struct kge_triple q;
+	json_t *j = json_object();
+	int rc = lines_fields(l, line, len, f, what, 3, e);
+
+	json_object_set_new(j, "line", json_integer((json_int_t)number));
+	if (rc == 0) {
+		const char *const at[3] = { f[0].text, f[1].text, f[2].text };
+
+		json_object_set_new(j, "question", question_json(at));
+		rc = read_question(p, at, &q, e);
+		if (rc != 0)
+			lines_bad(l, e, "%.400s", e->text);
+	}
+	if (rc != 0) {
+		fprintf(stderr, "fkge: %s\n", e->text);
+		json_object_set_new(j, "error", cli_json_text(e->text));
+	} else {
+		const char *const at[3] = { f[0].text, f[1].text, f[2].text };
+		size_t n = kge_ask(p->asker, q, &p->how, p->answers);
+
+		say_triples(p, at, &q, n);
+		json_object_set_new(j, "answers", answers_json(p, &q, n));
+	}
+	cli_line(p->cli, j);
+	return rc;
+}
+
+static int predict_batch(struct predictor *p, const char *path, struct err *e)
+{
+	struct lines *l = NULL;
+	size_t n = 0, failed = 0, len;
+	char *line;
+	int rc = lines_open(&l, strcmp(path, "-") == 0 ? "/dev/stdin" : path, e);
+
+	while (rc == 0 && (rc = lines_next(l, &line, &len, e)) > 0) {
+		struct err why = { 0 };
+
+		n++;
+		failed += answer_line(p, l, line, len, n, &why) != 0;
+		rc = 0;
+	}
+	lines_close(l);
+	cli_put_count(p->cli, "questions", n);
+	cli_put_count(p->cli, "failed", failed);
+	if (rc == 0 && failed > 0)
+		return err_set(e, ERR_INPUT, "%zu of %zu questions could not be answered", failed,
+			       n);
+	return rc;
+}
+
+static int predict(struct predictor *p, const struct predict_options *o, struct err *e)
+{
+	size_t names = kge_vocab_count(p->w.graph->entities);
+	int rc;
+
+	if (kge_vocab_count(p->w.graph->relations) > names)
+		names = kge_vocab_count(p->w.graph->relations);
+	p->how = o->how;
+	p->how.top = o->how.top < names ? o->how.top : names;
+	p->answers = mem_array(p->how.top, sizeof(*p->answers));
+	p->asker = kge_asker_new(p->w.emb, p->w.graph);
+	rc = o->batch != NULL ? predict_batch(p, o->batch, e) : predict_one(p, o->at, e);
+	cli_put(p->cli, "checkpoint", work_checkpoint_json(&p->w.info));
+	kge_asker_free(p->asker);
+	free(p->answers);
+	return rc;
+}
+
+int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct predict_options o = { .how = { .top = 10 } };
+	const struct cli_syntax s = {
+		.options = predict_options,
+		.parse = parse_predict,
+		.args = "[HEAD RELATION TAIL]",
+		.doc = "Complete a triple: write ? for what is missing.\v"
+		       "Answers that the graph holds already are left out.  With --batch each "
+		       "answer is a line: head, relation, tail, rank, score, known or new; with "
+		       "--json each question is one object on a line, and the last line sums "
+		       "up.  Questions are answered as they come, so a pipe may stay open.\n\n"
+		       "Examples:\n  fkge -d acme predict aspirin treats '?' -k 5 --typed\n"
+		       "  printf 'aspirin\\ttreats\\t?\\n' | fkge -d acme predict --batch - --json",
+		.input = &o,
+	};
+	struct predictor p = { .cli = cli };
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = work_open(&p.w, cli, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = work_load(&p.w, o.checkpoint, e);
+	if (rc == 0)
+		rc = predict(&p, &o, e);
+	work_close(&p.w);
+	return rc;
+}
+
+/* ---- similar ---- */
+
+struct similar_options {
+	const char *name;
+	uint64_t checkpoint;
+	struct kge_near_options how;
+};
+
+static const char *const by_words[] = {
+	[KGE_COSINE] = "cosine", [KGE_DISTANCE] = "distance", NULL
+};
+
+static const struct argp_option similar_options[] = {
+	{ "top", 'k', "N", 0, "so many names (default 10)", 0 },
+	{ "relations", KEY_RELATIONS, NULL, 0, "NAME is a relation", 0 },
+	{ "by", KEY_BY, "WORD", 0, "cosine (default: 1 is the same direction) or distance", 0 },
+	{ "typed", KEY_TYPED, NULL, 0,
+	  "only entities that share a side of some relation with NAME in the graph", 0 },
+	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ 0 },
+};
+
+static error_t parse_similar_end(const struct similar_options *o, struct argp_state *state)
+{
+	if (o->name == NULL)
+		argp_usage(state);
+	if (o->how.relations && o->how.typed)
+		argp_error(state, "--typed is about entities; leave it out with --relations");
+	return 0;
+}
+
+static error_t parse_similar(int key, char *arg, struct argp_state *state)
+{
+	struct similar_options *o = state->input;
+
+	switch (key) {
+	case 'k':
+		o->how.top = (size_t)cli_count(state, arg, "--top", 1, 1000000);
+		return 0;
+	case KEY_RELATIONS:
+		o->how.relations = true;
+		return 0;
+	case KEY_TYPED:
+		o->how.typed = true;
+		return 0;
+	case KEY_BY:
+		o->how.by = (enum kge_nearness)cli_word(state, arg, "--by", by_words);
+		return 0;
+	case 'c':
+		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->name != NULL)
+			return ARGP_ERR_UNKNOWN;
+		o->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return parse_similar_end(o, state);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void put_similar(struct cli *cli, const struct kge_vocab *names, const struct kge_answer *a,
+			size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t k = 0; k < n; k++) {
+		const char *name = kge_vocab_name(names, a[k].id, NULL);
+		json_t *j = json_object();
+
+		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
+		json_object_set_new(j, "name", cli_json_text(name));
+		json_object_set_new(j, "score", cli_json_number((double)a[k].score));
+		json_array_append_new(list, j);
+		cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
+	}
+	cli_put(cli, "similar", list);
+}
+
+static int similar(struct cli *cli, const struct work *w, const struct similar_options *o,
+		   struct err *e)
+{
+	const struct kge_vocab *names = o->how.relations ? w->graph->relations : w->graph->entities;
+	struct kge_near_options how = o->how;
+	struct kge_asker *asker;
+	struct kge_answer *out;
+	uint32_t id;
+	int rc = near_find(names, o->how.relations ? "relation" : "entity", o->name, &id, e);
+
+	if (rc != 0)
+		return rc;
+	how.top = how.top < kge_vocab_count(names) ? how.top : kge_vocab_count(names);
+	out = mem_array(how.top, sizeof(*out));
+	asker = kge_asker_new(w->emb, w->graph);
+	put_similar(cli, names, out, kge_near(asker, id, &how, out));
+	cli_put_text(cli, "by", by_words[how.by]);
+	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	kge_asker_free(asker);
+	free(out);
+	return 0;
+}
+
+int cmd_similar(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct similar_options o = { .how = { .top = 10 } };
+	const struct cli_syntax s = {
+		.options = similar_options,
+		.parse = parse_similar,
+		.args = "NAME",
+		.doc = "The names whose rows are nearest to that of NAME.\v"
+		       "Examples:\n  fkge -d acme similar aspirin -k 5\n"
+		       "  fkge -d acme similar treats --relations --by distance",
+		.input = &o,
+	};
+	struct work w;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = work_open(&w, cli, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = work_load(&w, o.checkpoint, e);
+	if (rc == 0)
+		rc = similar(cli, &w, &o, e);
+	work_close(&w);
+	return rc;
+}
