@@ -163,8 +163,10 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	const struct config *c = &f->config;
 	struct store_checkpoint info;
 	struct rng r;
-	int rc = store_restore(f->store, 0, &s->best, &info, e);
+	int rc = kge_train_check_size(&c->train.kge, kge_vocab_count(s->graph->entities), e);
 
+	if (rc == 0)
+		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
 		rng_seed(&r, c->train.kge.seed);
 		s->best = kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,

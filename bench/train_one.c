@@ -3,8 +3,9 @@
  *   train_one FOLDER [key=value ...]
  *
  * keys: model dim gamma epochs lr batch negatives chunk threads seed corrupt (0 alternate, 1 tail,
- * 2 both) loss optimizer alpha filtered every protocol.  Nothing is tuned on test here: the figure
- * printed after each `every` epochs is valid's, and test's at the end. */
+ * 2 both) loss (0 self-adversarial, 1 logistic, 2 margin, 3 softmax; with negatives=0: against all
+ * entities, batch counting queries) optimizer alpha filtered every protocol.  Nothing is tuned on
+ * test here: the figure printed after each `every` epochs is valid's, and test's at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -213,8 +213,11 @@ static int begin_fresh(struct training *t)
 
 static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
-	int rc = work_load(&t->work, 0, e);
+	int rc = kge_train_check_size(&t->work.folder.config.train.kge,
+				      kge_vocab_count(t->work.graph->entities), e);
 
+	if (rc == 0)
+		rc = work_load(&t->work, 0, e);
 	if (rc == ERR_NOTFOUND)
 		return begin_fresh(t);
 	if (rc == 0 && fresh) {

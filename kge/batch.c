@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kge/blas.h"
 #include "kge/loss.h"
 
 static const float no_score = -1e30f;
@@ -34,21 +35,24 @@ static uint32_t lane_begin(const struct kge_batch *b, size_t k)
 
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 {
-	size_t nq = queries_max(b->c), pairs = nq * b->width, begin, end;
+	size_t nq = queries_max(b->c), pairs = nq * b->width, begin, end, rows;
+	bool all = b->c->negatives == 0;
 
 	l->ent_begin = lane_begin(b, k);
 	l->ent_end = lane_begin(b, k + 1);
 	parallel_part(b->emb->n_rel, k, b->lanes, &begin, &end);
 	l->rel_begin = (uint32_t)begin;
 	l->rel_end = (uint32_t)end;
+	rows = l->ent_end - l->ent_begin;
 	l->pairs = mem_array(pairs, sizeof(*l->pairs));
 	l->sorted = mem_array(pairs, sizeof(*l->sorted));
-	l->touched = mem_array(l->ent_end - l->ent_begin + 1, sizeof(*l->touched));
+	l->touched = mem_array(rows + 1, sizeof(*l->touched));
 	l->touched_rel = mem_array(end - begin, sizeof(*l->touched_rel));
-	l->scores = mem_aligned(pairs, sizeof(float));
+	l->scores = mem_aligned(all ? nq * rows : pairs, sizeof(float));
 	l->dq = mem_aligned(nq, b->stride * sizeof(float));
-	l->row = mem_aligned(b->stride, sizeof(float));
-	l->work = mem_aligned(4 * b->width, sizeof(float));
+	l->row = mem_aligned(all ? KGE_ALL_BLOCK : 1, b->stride * sizeof(float));
+	l->work = mem_aligned(all ? rows : 4 * b->width, sizeof(float));
+	l->part = mem_aligned(all ? nq : 0, sizeof(float));
 }
 
 static void lane_release(struct kge_lane *l)
@@ -61,6 +65,7 @@ static void lane_release(struct kge_lane *l)
 	free(l->dq);
 	free(l->row);
 	free(l->work);
+	free(l->part);
 }
 
 static uint32_t *all_none(size_t n)
@@ -79,6 +84,8 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	b->width = (size_t)b->c->negatives + 1;
 	b->stride = (b->emb->ent_floats + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 	assert(b->emb->rel_floats <= b->stride);
+	b->sgemm = b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
+		   kge_sgemm_is_fast();
 	b->queries = mem_array(nq, sizeof(*b->queries));
 	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
 	b->q = mem_aligned(nq, b->stride * sizeof(float));
@@ -121,13 +128,12 @@ static struct rng stream_of(const struct kge_batch *b, size_t i, enum kge_side s
 	return rng_stream(&b->rng, 2 * (uint64_t)(b->first + i) + (s == KGE_HEAD ? 1 : 0));
 }
 
-static void make_query(struct kge_batch *b, size_t q, size_t i, enum kge_side s)
+void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s)
 {
-	uint32_t at = b->order[b->first + i];
-	struct kge_triple t = b->train->at[at];
+	struct kge_triple t = b->train->at[triple];
 	uint32_t known = s == KGE_TAIL ? t.head : t.tail;
 
-	b->queries[q] = (struct kge_query){ at, known, t.rel, s };
+	b->queries[q] = (struct kge_query){ triple, known, t.rel, s };
 	b->ids[q * b->width] = s == KGE_TAIL ? t.tail : t.head;
 	b->emb->model->query(b->q + q * b->stride, kge_ent(b->emb, known), kge_rel(b->emb, t.rel),
 			     b->emb, s);
@@ -184,7 +190,7 @@ static void draw(struct kge_batch *b, size_t k)
 		enum kge_side s = side_of(b, half);
 
 		for (size_t j = i; j < stop; j++)
-			make_query(b, q + j, j, s);
+			kge_batch_ask(b, q + j, b->order[b->first + j], s);
 		if (chunk > 1)
 			draw_shared(b, q + i, q + stop, stream_of(b, i, s));
 		else
@@ -241,7 +247,7 @@ static void sort_pairs(struct kge_batch *b, struct kge_lane *l)
 }
 
 /* Chains of the queries that know this lane's rows; from the last, so that chains ascend. */
-static void chain_queries(struct kge_batch *b, struct kge_lane *l)
+void kge_batch_chain(struct kge_batch *b, struct kge_lane *l)
 {
 	l->n_touched_rel = 0;
 	for (size_t q = b->n_queries; q-- > 0;) {
@@ -289,7 +295,7 @@ static void score(struct kge_batch *b, size_t k)
 	kge_score_fn *fn = b->k->score_pairs[b->emb->model->metric];
 
 	sort_pairs(b, l);
-	chain_queries(b, l);
+	kge_batch_chain(b, l);
 	for (size_t i = 0; i < l->n_touched; i++) {
 		uint32_t e = l->touched[i];
 		struct kge_pairs p;
@@ -356,7 +362,7 @@ static void weigh(struct kge_batch *b, size_t k)
 
 /* ---- descend ---- */
 
-static void step_entity(struct kge_batch *b, uint32_t e, const float *gradient)
+void kge_batch_step_entity(struct kge_batch *b, uint32_t e, const float *gradient)
 {
 	float *row = kge_ent(b->emb, e);
 
@@ -376,7 +382,7 @@ static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 	else
 		memset(g, 0, b->stride * sizeof(*g));
 	if (!waits)
-		step_entity(b, e, g);
+		kge_batch_step_entity(b, e, g);
 }
 
 static void descend(struct kge_batch *b, size_t k)
@@ -439,7 +445,7 @@ static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 		g = b->late + q * b->stride;
 		for (; q != KGE_NONE; q = b->next_known[q])
 			add_to(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
-		step_entity(b, e, g);
+		kge_batch_step_entity(b, e, g);
 	}
 }
 
@@ -461,9 +467,9 @@ static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 {
 	memset(l->row, 0, b->stride * sizeof(*l->row));
-	for (uint32_t e = l->ent_begin; e < l->ent_end; e++)
+	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
 		if (b->count[e] == 0 && b->first_known[e] == KGE_NONE)
-			step_entity(b, e, l->row);
+			kge_batch_step_entity(b, e, l->row);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
 		if (b->first_rel[r] == KGE_NONE)
 			kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r,
@@ -480,13 +486,15 @@ static void settle(struct kge_batch *b, size_t k)
 
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 {
-	static void (*const phases[])(struct kge_batch *, size_t) = {
-		draw, score, weigh, descend, spread, settle,
+	enum { PHASES = 6 };
+	static void (*const phases[2][PHASES])(struct kge_batch *, size_t) = {
+		{ draw, score, weigh, descend, spread, settle },
+		{ kge_all_draw, kge_all_score, kge_all_weigh, kge_all_descend, spread, settle },
 	};
 
-	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+	for (size_t i = 0; i < PHASES; i++) {
 		for (size_t lane = k; lane < b->lanes; lane += team_size(team))
-			phases[i](b, lane);
+			phases[b->c->negatives == 0][i](b, lane);
 		team_wait(team);
 	}
 }

@@ -15,11 +15,15 @@
  *   spread   by query   gradient of the query -> of known row and relation
  *   settle   by row     steps on the rows that waited, and on relations
  *
+ * Without drawn negatives (config.negatives 0) every entity is a candidate of every query,
+ * and kge/all.c has the first four phases.
+ *
  * A row belongs to one lane, and a lane to one thread, so nothing is locked, nothing
  * races, and a run depends on seed and number of lanes alone. */
 #ifndef KGE_BATCH_H
 #define KGE_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,9 +47,10 @@ struct kge_lane {
 	uint32_t *touched; /* its rows in this batch, by first touch */
 	uint32_t *touched_rel;
 	size_t n_touched, n_touched_rel;
-	float *scores; /* queries x width, only its pairs filled in */
+	float *scores; /* queries x width, only its pairs filled in; all.c: queries x its rows */
 	float *dq;     /* queries x stride */
 	float *row, *work;
+	float *part; /* all.c, by query: this lane's part of a softmax */
 	double loss;
 };
 
@@ -53,15 +58,18 @@ struct kge_batch {
 	const struct kge_train_config *c;
 	const struct kge_kernels *k;
 	const struct kge_triples *train;
-	const struct kge_answers *answers; /* NULL: not filtered */
+	const struct kge_answers *answers; /* NULL: neither filtered nor against all entities */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
 
-	/* the batch at hand: positives train->at[order[first]] and on */
+	/* the batch at hand: positives train->at[order[first]] and on; all.c: queries, each
+	 * named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
-	uint64_t number; /* batches so far, from 1 */
-	struct rng rng;	 /* of the epoch; a query's stream is its place in it */
+	size_t n_answers; /* all.c: answers of the batch */
+	bool sgemm;	  /* all.c: dot products by matrix products */
+	uint64_t number;  /* batches so far, from 1 */
+	struct rng rng;	  /* of the epoch; a query's stream is its place in it */
 	struct kge_step step;
 
 	/* its queries */
@@ -85,5 +93,21 @@ void kge_batch_init(struct kge_batch *b, size_t lanes);
 void kge_batch_release(struct kge_batch *b);
 /* All of a batch; called by everybody in the team with their k.  Adds to each lane's loss. */
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k);
+
+/* ---- inside: what batch.c and all.c have of each other ---- */
+
+enum { KGE_ALL_BLOCK = 256 }; /* rows whose gradients are computed at once */
+
+void kge_all_draw(struct kge_batch *b, size_t k);
+void kge_all_score(struct kge_batch *b, size_t k);
+void kge_all_weigh(struct kge_batch *b, size_t k);
+void kge_all_descend(struct kge_batch *b, size_t k);
+
+/* Query q of the batch asks for side s of a triple of train. */
+void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s);
+/* Chains of the queries that know a lane's rows, which join those it touched. */
+void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
+/* An optimiser step on an entity's row. */
+void kge_batch_step_entity(struct kge_batch *b, uint32_t e, const float *gradient);
 
 #endif

@@ -21,13 +21,12 @@
 #include <cblas.h>
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "kge/blas.h"
 #include "kge/kernel.h"
 #include "kge/rank.h"
 
@@ -560,25 +559,6 @@ static int rank_split(struct job *j, enum kge_split split, const struct kge_eval
 	return rc;
 }
 
-/* The threads are ours: OpenBLAS adds none of its own. */
-static void calm_blas(void)
-{
-	openblas_set_num_threads(1);
-}
-
-/* OpenBLAS takes an unknown new processor for a very old one, and its sgemm is
- * then slower than our own kernel; it says which one it took. */
-static bool sgemm_is_fast(void)
-{
-	static const char *const fast[] = { "Haswell", "Zen", "SkylakeX", "Cooperlake",
-					    "SapphireRapids" };
-
-	for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
-		if (strcasecmp(openblas_get_corename(), fast[i]) == 0)
-			return true;
-	return false;
-}
-
 static float *norms_of(const struct kge_emb *emb, uint32_t n)
 {
 	float *norms = mem_array((size_t)n + 1, sizeof *norms);
@@ -592,16 +572,14 @@ int kge_rank_split(const struct kge_emb *emb, const struct kge_graph *g, enum kg
 		   const struct kge_protocol *p, const struct kge_eval_options *o,
 		   struct kge_ranked **out, size_t *n)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct job j = { .g = g, .p = p, .emb = emb };
 	int rc;
 
 	assert(emb->n_ent >= kge_vocab_count(g->entities));
 	assert(emb->n_rel >= kge_vocab_count(g->relations));
-	pthread_once(&once, calm_blas);
 	j.kernel = kge_kernels_pick()->score[emb->model->metric];
 	j.lower = emb->model->metric != KGE_DOT;
-	if (emb->model->metric == KGE_DOT && sgemm_is_fast())
+	if (emb->model->metric == KGE_DOT && kge_sgemm_is_fast())
 		j.norms = norms_of(emb, kge_vocab_count(g->entities));
 	rc = rank_split(&j, split, o, out, n);
 	free(j.norms);

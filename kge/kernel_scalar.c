@@ -159,7 +159,7 @@ static void logistic(float *restrict softplus, float *restrict sigmoid, const fl
 	}
 }
 
-static void softmax(float *restrict p, const float *restrict x, float temperature, size_t n)
+static float softmax(float *restrict p, const float *restrict x, float temperature, size_t n)
 {
 	float top = x[0];
 	double sum = 0;
@@ -172,6 +172,7 @@ static void softmax(float *restrict p, const float *restrict x, float temperatur
 	}
 	for (size_t i = 0; i < n; i++)
 		p[i] = (float)((double)p[i] / sum);
+	return (float)((double)(temperature * top) + log(sum));
 }
 
 /* ---- optimisers (methods 1.2) ---- */

@@ -383,9 +383,10 @@ static float top_of(const float *x, size_t n)
 	return v_top(top);
 }
 
-static void softmax(float *restrict p, const float *restrict x, float temperature, size_t n)
+static float softmax(float *restrict p, const float *restrict x, float temperature, size_t n)
 {
-	V top = v_set(top_of(x, n)), t = v_set(temperature), sum = v_set(0), scale;
+	float most = top_of(x, n), all;
+	V top = v_set(most), t = v_set(temperature), sum = v_set(0), scale;
 
 	for (size_t i = 0; i < n; i += LANES) {
 		M m = v_mask(n - i < LANES ? n - i : LANES);
@@ -394,12 +395,14 @@ static void softmax(float *restrict p, const float *restrict x, float temperatur
 		v_storem(p + i, m, v_exp(v_max(a, v_set(-87.0f))));
 		sum = v_add(sum, v_loadm(p + i, m));
 	}
-	scale = v_set(1.0f / v_sum(sum));
+	all = v_sum(sum);
+	scale = v_set(1.0f / all);
 	for (size_t i = 0; i < n; i += LANES) {
 		M m = v_mask(n - i < LANES ? n - i : LANES);
 
 		v_storem(p + i, m, v_mul(v_loadm(p + i, m), scale));
 	}
+	return temperature * most + logf(all);
 }
 
 /* ---- optimisers ---- */

@@ -18,6 +18,15 @@ static double margin_loss(float margin, const float *restrict s, float *restrict
 	return loss;
 }
 
+static double softmax_loss(const struct kge_kernels *k, const float *restrict s,
+			   float *restrict slope, size_t n)
+{
+	float all = k->softmax(slope, s, 1.0f, n + 1);
+
+	slope[0] -= 1.0f;
+	return (double)all - (double)s[0];
+}
+
 double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
 		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
 		   float *restrict work)
@@ -28,6 +37,8 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 
 	if (c->loss == KGE_LOSS_MARGIN)
 		return margin_loss(c->margin, scores, slope, n, share);
+	if (c->loss == KGE_LOSS_SOFTMAX)
+		return softmax_loss(k, scores, slope, n);
 	k->logistic(&first, slope, &minus, 1);
 	slope[0] *= -0.5f;
 	k->logistic(softplus, sigmoid, scores + 1, n);

@@ -6,7 +6,10 @@
  *   self-adversarial  1/2 [ softplus(-s+) + sum_j p_j softplus(s_j) ],
  *                     p = softmax(temperature s), no gradient through p
  *   logistic          the same with p_j = 1/n
- *   margin            1/n sum_j max(0, margin - s+ + s_j) */
+ *   margin            1/n sum_j max(0, margin - s+ + s_j)
+ *   softmax           log(e^s+ + sum_j e^s_j) - s+
+ *
+ * Softmax over all entities rather than drawn ones: kge/all.c. */
 #ifndef KGE_LOSS_H
 #define KGE_LOSS_H
 

@@ -7,6 +7,7 @@
 
 /* The answers of one side: triple -> group -> a piece of ids. */
 struct side {
+	size_t n, groups;
 	uint32_t *group;
 	size_t *start; /* one more than there are groups */
 	uint32_t *ids;
@@ -66,6 +67,8 @@ static void side_init(struct side *s, const struct kge_triples *t, enum kge_side
 		s->group[items[i].triple] = (uint32_t)(groups - 1);
 	}
 	s->start[groups] = ids;
+	s->n = t->n;
+	s->groups = groups;
 	free(items);
 }
 
@@ -98,6 +101,29 @@ const uint32_t *kge_answers_of(const struct kge_answers *a, size_t triple, enum 
 
 	*n = x->start[g + 1] - x->start[g];
 	return x->ids + x->start[g];
+}
+
+size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_t *out)
+{
+	const struct side *x = &a->side[s];
+	bool *seen = mem_array(x->groups, sizeof(*seen));
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->n; i++) {
+		if (!seen[x->group[i]])
+			out[n++] = (uint32_t)i << 1 | (uint32_t)s;
+		seen[x->group[i]] = true;
+	}
+	free(seen);
+	return n;
+}
+
+size_t kge_answers_count(const struct kge_answers *a, uint32_t query)
+{
+	size_t n;
+
+	kge_answers_of(a, query >> 1, (enum kge_side)(query & 1), &n);
+	return n;
 }
 
 /* Two draws of 32 bits from one of 64.  Multiply and shift is uneven by less

@@ -22,6 +22,13 @@ void kge_answers_free(struct kge_answers *a);
 const uint32_t *kge_answers_of(const struct kge_answers *a, size_t triple, enum kge_side s,
 			       size_t *n);
 
+/* The queries of one side, each by the first triple that asks it, as triple << 1 | side:
+ * at most as many as there are triples.  Returns how many. */
+size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_t *out);
+
+/* How many answers such a query has. */
+size_t kge_answers_count(const struct kge_answers *a, uint32_t query);
+
 /* n entities of 0..n_ent-1, uniform, with repeats. */
 void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r);
 /* As kge_draw(), but none of the sorted `known`; all KGE_NONE when nothing else is left. */

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "kge/batch.h"
 
-enum { PAIRS_MAX = 1 << 26 }; /* queries x negatives in a batch: 256 MiB a column */
+enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
 
 struct kge_trainer {
 	struct kge_train_config c;
@@ -17,7 +17,10 @@ struct kge_trainer {
 	struct kge_emb *emb;
 	struct kge_answers *answers;
 	struct kge_optimizer_table ent, rel;
-	uint32_t *order;
+	uint32_t *order;   /* of this epoch: triples, or queries against all entities */
+	uint32_t *queries; /* 1-vs-all: each once, named as in kge_batch.order */
+	size_t places;	   /* in order */
+	size_t asked;	   /* answers in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
 	uint64_t epoch;	  /* counted epochs so far */
 	uint64_t batches; /* optimiser steps since the moments were cleared */
@@ -59,6 +62,17 @@ static int check_count(const char *key, uint32_t x, uint32_t max, struct err *e)
 	return err_set(e, ERR_USAGE, "%s: must be 1 to %u, not %u", key, max, x);
 }
 
+static int check_negatives(const struct kge_train_config *c, struct err *e)
+{
+	if (c->negatives > 0)
+		return check_count("train.negatives", c->negatives, 65534, e);
+	if (c->loss == KGE_LOSS_SOFTMAX)
+		return 0;
+	return err_set(
+		e, ERR_USAGE,
+		"train.negatives: 0 (all entities) needs train.loss softmax; else 1 to 65534");
+}
+
 int kge_train_check(const struct kge_train_config *c, struct err *e)
 {
 	int rc = check_float("train.lr", c->lr, false, e);
@@ -68,7 +82,7 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 	if (rc == 0)
 		rc = check_float("train.temperature", c->temperature, true, e);
 	if (rc == 0)
-		rc = check_count("train.negatives", c->negatives, 65534, e);
+		rc = check_negatives(c, e);
 	if (rc == 0)
 		rc = check_count("train.batch", c->batch, 32768, e);
 	if (rc == 0)
@@ -80,7 +94,38 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 	return rc;
 }
 
+int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e)
+{
+	if (c->negatives > 0 || (uint64_t)c->batch * n_ent <= PAIRS_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "train.batch x entities: must be at most %d where train.negatives is 0, not "
+		       "%u x %u: lower train.batch to %u, or draw negatives",
+		       PAIRS_MAX, c->batch, n_ent, n_ent < PAIRS_MAX ? PAIRS_MAX / n_ent : 1);
+}
+
 /* ---- life ---- */
+
+/* What an epoch goes through: triples, or the queries that they ask. */
+static void list_places(struct kge_trainer *t)
+{
+	size_t n = t->g->split[KGE_TRAIN].n;
+	bool tail_only = t->c.corrupt == KGE_CORRUPT_TAIL;
+
+	t->asked = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
+	t->places = n;
+	if (t->c.negatives == 0) {
+		t->queries = mem_array(2 * n, sizeof(*t->queries));
+		t->places = kge_answers_queries(t->answers, KGE_TAIL, t->queries);
+		if (!tail_only)
+			t->places +=
+				kge_answers_queries(t->answers, KGE_HEAD, t->queries + t->places);
+		t->asked = 0;
+		for (size_t i = 0; i < t->places; i++)
+			t->asked += kge_answers_count(t->answers, t->queries[i]);
+	}
+	t->order = mem_array(t->places, sizeof(*t->order));
+}
 
 struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
 				    struct kge_emb *emb)
@@ -89,12 +134,14 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	const struct kge_triples *train = &g->split[KGE_TRAIN];
 	struct kge_batch *b = &t->batch;
 
-	assert(kge_train_check(c, NULL) == 0 && train->n < KGE_NONE);
+	assert(kge_train_check(c, NULL) == 0 && train->n < KGE_NONE / 2);
 	t->c = *c;
+	if (kge_train_check_size(c, emb->n_ent, NULL) != 0) /* memory stays bounded */
+		t->c.batch = emb->n_ent < PAIRS_MAX ? PAIRS_MAX / emb->n_ent : 1;
 	t->g = g;
 	t->emb = emb;
-	t->answers = c->filtered ? kge_answers_new(train) : NULL;
-	t->order = mem_array(train->n, sizeof(*t->order));
+	t->answers = c->filtered || c->negatives == 0 ? kge_answers_new(train) : NULL;
+	list_places(t);
 	kge_optimizer_init(&t->ent, c->optimizer, emb->n_ent, emb->ent_floats);
 	kge_optimizer_init(&t->rel, c->optimizer, emb->n_rel, emb->rel_floats);
 	b->c = &t->c;
@@ -118,6 +165,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
 	free(t->order);
+	free(t->queries);
 	free(t);
 }
 
@@ -134,14 +182,13 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 static void begin_epoch(struct kge_trainer *t)
 {
 	struct rng root, shuffle;
-	size_t n = t->batch.train->n;
 
 	rng_seed(&root, t->c.seed);
 	shuffle = rng_stream(&root, 2 * t->epoch);
 	t->batch.rng = rng_stream(&root, 2 * t->epoch + 1);
-	for (size_t i = 0; i < n; i++)
-		t->order[i] = (uint32_t)i;
-	rng_shuffle(&shuffle, t->order, n, sizeof(*t->order));
+	for (size_t i = 0; i < t->places; i++)
+		t->order[i] = t->queries != NULL ? t->queries[i] : (uint32_t)i;
+	rng_shuffle(&shuffle, t->order, t->places, sizeof(*t->order));
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		t->batch.lane[k].loss = 0;
 	if (t->c.normalize)
@@ -152,11 +199,14 @@ static void begin_epoch(struct kge_trainer *t)
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
 	struct kge_batch *b = &t->batch;
-	size_t rest = b->train->n - first;
+	size_t rest = t->places - first, sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
-	b->n_queries = b->n * (t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1);
+	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
+	b->n_answers = 0;
+	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
+		b->n_answers += kge_answers_count(t->answers, b->order[first + i]);
 	b->number = ++t->turns;
 	b->step = kge_optimizer_step(t->c.optimizer, t->c.lr, ++t->batches);
 }
@@ -171,7 +221,7 @@ struct run {
 static void next_batch(struct run *r, size_t first)
 {
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
-	r->over = r->canceled || first >= r->t->batch.train->n;
+	r->over = r->canceled || first >= r->t->places;
 	if (!r->over)
 		begin_batch(r->t, first);
 }
@@ -192,12 +242,11 @@ static void run_epoch(void *ctx, struct team *team, size_t k)
 
 static double mean_loss(const struct kge_trainer *t)
 {
-	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 	double sum = 0;
 
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		sum += t->batch.lane[k].loss;
-	return t->batch.train->n > 0 ? sum / (double)(sides * t->batch.train->n) : 0.0;
+	return t->asked > 0 ? sum / (double)t->asked : 0.0;
 }
 
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel)

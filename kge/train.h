@@ -18,7 +18,12 @@
 #include "kge/graph.h"
 #include "kge/model.h"
 
-enum kge_loss { KGE_LOSS_SELF_ADVERSARIAL, KGE_LOSS_LOGISTIC, KGE_LOSS_MARGIN };
+enum kge_loss {
+	KGE_LOSS_SELF_ADVERSARIAL,
+	KGE_LOSS_LOGISTIC,
+	KGE_LOSS_MARGIN,
+	KGE_LOSS_SOFTMAX,
+};
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE };
 /* Which side of a positive is asked for, each being one query: by turns from batch
  * to batch, always the tail, or both (two queries a positive). */
@@ -31,8 +36,8 @@ struct kge_train_config {
 	float lr;
 	float margin;	       /* margin loss */
 	float temperature;     /* self-adversarial alpha */
-	uint32_t negatives;    /* per query, 1..65534 */
-	uint32_t batch;	       /* positives in one optimiser step, 1..32768 */
+	uint32_t negatives;    /* per query, 1..65534; 0: all entities (softmax) */
+	uint32_t batch;	       /* positives in one optimiser step, 1..32768; see below */
 	uint32_t shared_chunk; /* positives that share a block of negatives; 0 or 1: none */
 	bool filtered;	       /* negatives never a train triple */
 	bool normalize;	       /* entity rows kept in the unit ball (OpenKE's TransE) */
@@ -40,10 +45,19 @@ struct kge_train_config {
 	uint64_t seed;
 };
 
+/* Softmax with negatives = 0 (1-vs-all) asks each query (known, relation, side) of train once
+ * an epoch, for all of its answers at a time: the loss is the mean over answers, `batch` counts
+ * queries, both sides are asked unless corrupt says tail, and filtered and shared_chunk say
+ * nothing, since the other true answers are among the candidates. */
+
 /* The defaults of agent.yaml. */
 void kge_train_defaults(struct kge_train_config *c);
 /* ERR_USAGE with the key and what is allowed. */
 int kge_train_check(const struct kge_train_config *c, struct err *e);
+
+/* ERR_USAGE when a batch against all of n_ent entities would take too much memory (a trainer
+ * made all the same takes fewer queries in a batch). */
+int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e);
 
 struct kge_trainer;
 
@@ -51,7 +65,7 @@ struct kge_trainer;
 struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
 				    struct kge_emb *emb);
 void kge_trainer_free(struct kge_trainer *t);
-/* One pass over train; *loss is the mean over its queries.  *cancel (may be NULL) set to
+/* One pass over train; *loss is the mean over what was asked.  *cancel (may be NULL) set to
  * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted. */
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
 /* Forget the moments, as the papers do at each federated round. */

@@ -34,6 +34,20 @@ static struct kge_graph *ring(void)
 	return g;
 }
 
+/* The ring, with further answers to some of its queries, and a triple twice. */
+static struct kge_graph *web(void)
+{
+	struct kge_graph *g = ring();
+
+	for (uint32_t i = 0; i < N; i += 3) {
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, (i + 7) % N });
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, i });
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 5, 2, i });
+	}
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 0 });
+	return g;
+}
+
 static struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g, float gamma)
 {
 	struct rng r;
@@ -53,6 +67,16 @@ static struct kge_train_config config(void)
 	c.negatives = 5;
 	c.batch = 17;
 	return c;
+}
+
+static void run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
+		int epochs)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+
+	for (int i = 0; i < epochs; i++)
+		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	kge_trainer_free(t);
 }
 
 /* ---- gradients ----
@@ -99,26 +123,33 @@ static void check_table(const struct kge_train_config *c, const struct kge_graph
 		fail_msg("%s: %zu of %zu slopes are off", emb->model->name, off, checked);
 }
 
-static void check_step(const char *model, size_t dim, enum kge_loss loss, enum kge_corrupt corrupt,
-		       uint32_t chunk)
+/* The whole step that c describes, but for what a difference needs. */
+static void check_config(const char *model, size_t dim, struct kge_train_config c)
 {
-	struct kge_graph *g = ring();
+	struct kge_graph *g = web();
 	struct kge_emb *emb = emb_of(model, dim, g, 2), *after = kge_emb_copy(emb);
-	struct kge_train_config c = config();
 
-	c.loss = loss;
-	c.corrupt = corrupt;
 	c.optimizer = KGE_SGD;
 	c.lr = 1;
 	c.batch = 1000;
 	c.temperature = 0; /* the gradient does not go through p: hold it still */
-	c.shared_chunk = chunk;
 	loss_at(&c, g, emb, after);
 	check_table(&c, g, emb, emb->ent, after->ent, emb->n_ent * emb->ent_floats);
 	check_table(&c, g, emb, emb->rel, after->rel, emb->n_rel * emb->rel_floats);
 	kge_emb_free(emb);
 	kge_emb_free(after);
 	kge_graph_free(g);
+}
+
+static void check_step(const char *model, size_t dim, enum kge_loss loss, enum kge_corrupt corrupt,
+		       uint32_t chunk)
+{
+	struct kge_train_config c = config();
+
+	c.loss = loss;
+	c.corrupt = corrupt;
+	c.shared_chunk = chunk;
+	check_config(model, dim, c);
 }
 
 static void test_gradients(void **state)
@@ -131,6 +162,35 @@ static void test_gradients(void **state)
 		check_step(m, 17, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 4);
 		check_step(m, 9, KGE_LOSS_MARGIN, KGE_CORRUPT_TAIL, 0);
 		check_step(m, 37, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 0);
+		check_step(m, 13, KGE_LOSS_SOFTMAX, KGE_CORRUPT_BOTH, 3);
+	}
+}
+
+static void use_kernels(const char *isa)
+{
+	if (isa != NULL)
+		setenv("FKGE_ISA", isa, 1);
+	else
+		unsetenv("FKGE_ISA");
+}
+
+/* 1-vs-all, by the scalar kernels and by the picked ones (dot products: sgemm). */
+static void test_gradients_against_all(void **state)
+{
+	static const size_t dims[] = { 1, 5, 17, 33 };
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		c.corrupt = i % 2 == 0 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
+		c.threads = 1 + (uint32_t)i % 3;
+		use_kernels("scalar");
+		check_config(kge_models[i]->name, 7, c);
+		use_kernels(NULL);
+		for (size_t k = 0; k < 4; k++)
+			check_config(kge_models[i]->name, dims[k], c);
 	}
 }
 
@@ -146,7 +206,7 @@ static void test_losses_by_hand(void **state)
 	static const float s[] = { 1.0f, 0.5f, -1e30f, 2.0f };
 	double e1 = exp(0.7 * 0.5), e3 = exp(0.7 * 2.0), p1 = e1 / (e1 + e3), p3 = e3 / (e1 + e3);
 	struct kge_train_config c = config();
-	float slope[4], work[9];
+	float slope[4], slope2[4], work[9];
 	double loss;
 
 	(void)state;
@@ -164,7 +224,53 @@ static void test_losses_by_hand(void **state)
 	c.margin = 0.25f;
 	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
 	assert_near(loss, .5 * 1.25, 1e-6, 0);
+	c.loss = KGE_LOSS_SOFTMAX;
+	e1 = exp(1) + exp(.5) + exp(2);
+	assert_near(kge_loss_of(&c, kge_kernels_pick(), s, slope2, 3, 2, work), log(e1) - 1, 1e-5,
+		    0);
+	assert_near(slope2[0], exp(1) / e1 - 1, 1e-5, 0);
+	assert_near(slope2[3], exp(2) / e1, 1e-5, 0);
+	assert_near(slope2[2], 0, 0, 1e-20);
 	assert_true(slope[0] == -.5f && slope[1] == 0 && slope[2] == 0 && slope[3] == .5f);
+}
+
+/* -log softmax of each triple's score among those of all entities, on both sides. */
+static double loss_against_all(const struct kge_graph *g, const struct kge_emb *emb)
+{
+	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	double loss = 0;
+	size_t n = t->n - 1; /* web()'s last triple is there twice */
+
+	for (size_t i = 0; i < n; i++) {
+		struct kge_triple x = t->at[i];
+		double tails = 0, heads = 0, own = (double)kge_score(emb, x.head, x.rel, x.tail);
+
+		for (uint32_t e = 0; e < N; e++) {
+			tails += exp((double)kge_score(emb, x.head, x.rel, e));
+			heads += exp((double)kge_score(emb, e, x.rel, x.tail));
+		}
+		loss += log(tails) + log(heads) - 2 * own;
+	}
+	return loss / (2 * (double)n);
+}
+
+static void test_loss_against_all(void **state)
+{
+	struct kge_graph *g = web();
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.batch = 1000;
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		for (c.threads = 1; c.threads < 4; c.threads++) {
+			struct kge_emb *emb = emb_of(kge_models[i]->name, 7, g, 2);
+
+			assert_near(loss_at(&c, g, emb, NULL), loss_against_all(g, emb), 1e-5, 0);
+			kge_emb_free(emb);
+		}
+	kge_graph_free(g);
 }
 
 /* ---- negatives ---- */
@@ -208,6 +314,7 @@ static void test_answers(void **state)
 	};
 	struct kge_triples t = { at, 5 };
 	struct kge_answers *a = kge_answers_new(&t);
+	uint32_t asked[5];
 	const uint32_t *ids;
 	size_t n;
 
@@ -218,6 +325,11 @@ static void test_answers(void **state)
 	assert_true(n == 2 && ids[0] == 1 && ids[1] == 3);
 	ids = kge_answers_of(a, 2, KGE_TAIL, &n);
 	assert_true(n == 1 && ids[0] == 7);
+	assert_int_equal(kge_answers_queries(a, KGE_TAIL, asked), 3);
+	assert_true(asked[0] == 0 && asked[1] == 2 << 1 && asked[2] == 4 << 1);
+	assert_int_equal(kge_answers_queries(a, KGE_HEAD, asked), 3);
+	assert_true(asked[0] == 1 && asked[1] == (1 << 1 | 1) && asked[2] == (2 << 1 | 1));
+	assert_int_equal(kge_answers_count(a, asked[0]), 2);
 	kge_answers_free(a);
 }
 
@@ -242,6 +354,10 @@ static void test_everything_true(void **state)
 		assert_true(isfinite(loss) && loss > 0);
 		kge_trainer_free(t);
 	}
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.threads = 3; /* lanes without rows */
+	run(&c, g, emb, 2);
 	for (size_t i = 0; i < 3; i++)
 		assert_true(isfinite(emb->ent[i]) && isfinite(emb->rel[i]));
 	kge_emb_free(emb);
@@ -260,21 +376,14 @@ static void test_empty_graph(void **state)
 	assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
 	assert_true(loss == 0);
 	kge_trainer_free(t);
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	run(&c, g, emb, 1);
 	kge_emb_free(emb);
 	kge_graph_free(g);
 }
 
 /* ---- runs ---- */
-
-static void run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
-		int epochs)
-{
-	struct kge_trainer *t = kge_trainer_new(c, g, emb);
-
-	for (int i = 0; i < epochs; i++)
-		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
-	kge_trainer_free(t);
-}
 
 static void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
 {
@@ -334,17 +443,14 @@ static void test_threads_agree(void **state)
 	kge_graph_free(g);
 }
 
-static void check_resume(enum kge_optimizer o, uint32_t threads)
+static void check_resume(struct kge_train_config c)
 {
-	struct kge_graph *g = ring();
-	struct kge_train_config c = config();
+	struct kge_graph *g = web();
 	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
 	struct kge_trainer *t;
 	struct buf saved = { 0 };
 
-	c.optimizer = o;
-	c.threads = threads;
-	c.batch = 25; /* five batches: saved in the middle of taking turns */
+	c.batch = 33; /* five batches: saved in the middle of taking turns */
 	run(&c, g, a, 5);
 	t = kge_trainer_new(&c, g, b);
 	for (int i = 0; i < 3; i++)
@@ -365,12 +471,19 @@ static void check_resume(enum kge_optimizer o, uint32_t threads)
 
 static void test_resume(void **state)
 {
+	struct kge_train_config c = config();
+
 	(void)state;
-	check_resume(KGE_SGD, 1);
-	check_resume(KGE_ADAGRAD, 1);
-	check_resume(KGE_ADAM_DENSE, 1);
-	check_resume(KGE_ADAM_SPARSE, 1);
-	check_resume(KGE_ADAM_SPARSE, 2);
+	for (int o = KGE_SGD; o <= KGE_ADAM_SPARSE; o++) {
+		c.optimizer = (enum kge_optimizer)o;
+		check_resume(c);
+	}
+	c.threads = 2;
+	check_resume(c);
+	c.loss = KGE_LOSS_SOFTMAX;
+	check_resume(c);
+	c.negatives = 0;
+	check_resume(c);
 }
 
 static void test_load_refuses(void **state)
@@ -540,6 +653,10 @@ static void test_learns(void **state)
 		c.shared_chunk = 8;
 		c.corrupt = KGE_CORRUPT_BOTH;
 		check_learns(kge_models[i]->name, &c);
+		c.loss = KGE_LOSS_SOFTMAX;
+		check_learns(kge_models[i]->name, &c);
+		c.negatives = 0;
+		check_learns(kge_models[i]->name, &c);
 	}
 }
 
@@ -573,7 +690,14 @@ static void test_check(void **state)
 	c.negatives = 0;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.negatives"));
+	c.loss = KGE_LOSS_SOFTMAX;
+	assert_int_equal(kge_train_check(&c, &e), 0);
+	c.batch = 1 << 13;
+	assert_int_equal(kge_train_check_size(&c, 1 << 13, &e), 0);
+	assert_int_equal(kge_train_check_size(&c, (1 << 13) + 1, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.batch"));
 	c = config();
+	assert_int_equal(kge_train_check_size(&c, UINT32_MAX, &e), 0);
 	c.lr = NAN;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	c = config();
@@ -589,7 +713,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_gradients_against_all),
 		cmocka_unit_test(test_losses_by_hand),
+		cmocka_unit_test(test_loss_against_all),
 		cmocka_unit_test(test_filtered_draws),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),

@@ -1,0 +1,216 @@
+/* kge/all.c - one step of the softmax over all entities (1-vs-all).
+ *
+ * A query is asked once for all of its k answers a:
+ *
+ *   loss = k log sum_e e^s(e) - sum_a s(a),   dloss/ds(e) = k p(e) - [e is an answer]
+ *
+ * which is the sum of what its answers would give one by one.  A lane scores all queries of the
+ * batch against the entities it owns, turns its part of each line into probabilities among
+ * its own, and learns in `weigh` how much of all that is.  Dot products are three matrix
+ * products; the other metrics go row by row.  The phases are those of kge/batch.h. */
+#include <assert.h>
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "kge/batch.h"
+
+/* ---- the lines of a lane: queries x its entities ---- */
+
+static size_t lane_rows(const struct kge_lane *l)
+{
+	return l->ent_end - l->ent_begin;
+}
+
+static const uint32_t *answers_of(const struct kge_batch *b, size_t q, size_t *n)
+{
+	return kge_answers_of(b->answers, b->queries[q].triple, b->queries[q].side, n);
+}
+
+/* Every query against one row: what the kernels take for the candidates in column 0. */
+static struct kge_pairs every_query(const struct kge_batch *b, struct kge_lane *l)
+{
+	for (size_t q = 0; q < b->n_queries; q++)
+		l->pairs[q] = (uint32_t)q << KGE_PAIR_BITS;
+	return (struct kge_pairs){ .at = l->pairs,
+				   .n = b->n_queries,
+				   .width = lane_rows(l),
+				   .q = b->q,
+				   .stride = b->stride,
+				   .floats = b->emb->ent_floats };
+}
+
+static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
+{
+	int n = (int)lane_rows(l), floats = (int)b->emb->ent_floats;
+	struct kge_pairs p;
+
+	if (b->sgemm) {
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)b->n_queries, n, floats,
+			    1, b->q, (int)b->stride, kge_ent(b->emb, l->ent_begin), floats, 0,
+			    l->scores, n);
+		return;
+	}
+	p = every_query(b, l);
+	for (uint32_t i = 0; i < lane_rows(l); i++)
+		b->k->score_pairs[b->emb->model->metric](l->scores + i,
+							 kge_ent(b->emb, l->ent_begin + i), &p);
+}
+
+/* Raw scores become probabilities among this lane's entities (KGE_L2: over the distance). */
+static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t q)
+{
+	enum kge_metric m = b->emb->model->metric;
+	size_t n = lane_rows(l), n_answers;
+	const uint32_t *answers = answers_of(b, q, &n_answers);
+	float *line = l->scores + q * n;
+
+	for (size_t i = 0; i < n && m != KGE_DOT; i++)
+		line[i] = -line[i]; /* gamma is in all scores, so in none */
+	for (size_t i = 0; i < n_answers; i++)
+		if (answers[i] - l->ent_begin < n)
+			l->loss -= (double)line[answers[i] - l->ent_begin];
+	l->part[q] = b->k->softmax(l->work, line, 1.0f, n);
+	for (size_t i = 0; i < n && m == KGE_L2; i++)
+		l->work[i] = line[i] < 0 ? l->work[i] / -line[i] : 0.0f;
+	memcpy(line, l->work, n * sizeof(*line));
+}
+
+/* ---- the phases ---- */
+
+void kge_all_draw(struct kge_batch *b, size_t k)
+{
+	size_t begin, end;
+
+	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
+	for (size_t q = begin; q < end; q++) {
+		uint32_t place = b->order[b->first + q];
+
+		kge_batch_ask(b, q, place >> 1, (enum kge_side)(place & 1));
+	}
+}
+
+void kge_all_score(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+
+	l->n_touched = 0;
+	kge_batch_chain(b, l);
+	if (lane_rows(l) > 0)
+		raw_scores(b, l);
+	for (size_t q = 0; q < b->n_queries; q++)
+		if (lane_rows(l) > 0)
+			line_to_shares(b, l, q);
+		else
+			l->part[q] = -INFINITY;
+}
+
+/* log sum_e e^s(e), from those of the lanes. */
+static double log_sum(const struct kge_batch *b, size_t q)
+{
+	double most = -INFINITY, sum = 0;
+
+	for (size_t o = 0; o < b->lanes; o++)
+		most = fmax(most, (double)b->lane[o].part[q]);
+	for (size_t o = 0; o < b->lanes; o++)
+		sum += exp((double)b->lane[o].part[q] - most);
+	return most + log(sum);
+}
+
+/* Each lane's part of the whole, times k and the query's weight in the batch. */
+void kge_all_weigh(struct kge_batch *b, size_t k)
+{
+	size_t begin, end, n;
+
+	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
+	for (size_t q = begin; q < end; q++) {
+		double all = log_sum(b, q);
+
+		answers_of(b, q, &n);
+		b->lane[k].loss += (double)n * all;
+		for (size_t o = 0; o < b->lanes; o++) {
+			float *part = &b->lane[o].part[q];
+
+			*part = (float)((double)n / (double)b->n_answers *
+					exp((double)*part - all));
+		}
+	}
+}
+
+/* dLoss/dmetric of an answer, less what all entities get. */
+static float answer_weight(const struct kge_batch *b, size_t q, uint32_t e)
+{
+	enum kge_metric m = b->emb->model->metric;
+	float share = 1.0f / (float)b->n_answers, distance;
+
+	if (m != KGE_L2)
+		return m == KGE_DOT ? -share : share;
+	b->k->score[m](&distance, b->q + q * b->stride, kge_ent(b->emb, e), 1, b->emb->ent_floats);
+	return distance > 0 ? share / distance : 0.0f;
+}
+
+static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_t q)
+{
+	size_t n = lane_rows(l), n_answers;
+	const uint32_t *answers = answers_of(b, q, &n_answers);
+	float *line = l->scores + q * n;
+	float part = b->emb->model->metric == KGE_DOT ? l->part[q] : -l->part[q];
+
+	for (size_t i = 0; i < n; i++)
+		line[i] *= part;
+	for (size_t i = 0; i < n_answers; i++)
+		if (answers[i] - l->ent_begin < n)
+			line[answers[i] - l->ent_begin] += answer_weight(b, q, answers[i]);
+}
+
+static void step_or_wait(struct kge_batch *b, uint32_t e, const float *g)
+{
+	if (b->first_known[e] == KGE_NONE)
+		kge_batch_step_entity(b, e, g);
+	else
+		memcpy(b->late + b->first_known[e] * b->stride, g, b->emb->ent_floats * sizeof(*g));
+}
+
+static void descend_by_sgemm(struct kge_batch *b, struct kge_lane *l)
+{
+	int n = (int)lane_rows(l), floats = (int)b->emb->ent_floats, nq = (int)b->n_queries;
+
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, nq, floats, n, 1, l->scores, n,
+		    kge_ent(b->emb, l->ent_begin), floats, 0, l->dq, (int)b->stride);
+	for (int i = 0; i < n; i += KGE_ALL_BLOCK) {
+		int rows = n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK;
+
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, rows, floats, nq, 1,
+			    l->scores + i, n, b->q, (int)b->stride, 0, l->row, floats);
+		for (int j = 0; j < rows; j++)
+			step_or_wait(b, l->ent_begin + (uint32_t)(i + j),
+				     l->row + (size_t)j * b->emb->ent_floats);
+	}
+}
+
+static void descend_by_row(struct kge_batch *b, struct kge_lane *l)
+{
+	struct kge_pairs p = every_query(b, l);
+
+	memset(l->dq, 0, b->n_queries * b->stride * sizeof(*l->dq));
+	for (uint32_t i = 0; i < lane_rows(l); i++) {
+		uint32_t e = l->ent_begin + i;
+
+		b->k->grad_pairs[b->emb->model->metric](l->row, l->dq, l->scores + i,
+							kge_ent(b->emb, e), &p);
+		step_or_wait(b, e, l->row);
+	}
+}
+
+void kge_all_descend(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+
+	for (size_t q = 0; q < b->n_queries; q++)
+		line_to_weights(b, l, q);
+	if (b->sgemm && lane_rows(l) > 0)
+		descend_by_sgemm(b, l);
+	else
+		descend_by_row(b, l);
+}

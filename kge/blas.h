@@ -1,0 +1,11 @@
+/* kge/blas.h - what OpenBLAS is good for on this machine. */
+#ifndef KGE_BLAS_H
+#define KGE_BLAS_H
+
+#include <stdbool.h>
+
+/* Whether its sgemm is faster than our kernels: it takes processors newer than itself for
+ * very old ones.  The first call keeps it from starting threads, since they are ours. */
+bool kge_sgemm_is_fast(void);
+
+#endif
