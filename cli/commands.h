@@ -14,6 +14,8 @@ COMMAND(version);
 /* data.c */
 COMMAND(import);
 COMMAND(export);
+/* split.c, synth.c */
+COMMAND(split);
 /* train.c */
 COMMAND(train);
 /* eval.c */

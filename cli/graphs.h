@@ -1,0 +1,16 @@
+/* cli/graphs.h - what `split` and `synth` share: shares of the splits, the record of a run. */
+#ifndef CLI_GRAPHS_H
+#define CLI_GRAPHS_H
+
+#include "cli/cli.h"
+
+struct ratios {
+	double valid, test; /* shares of all */
+};
+
+/* "8:1:1", "90:5:5": train, valid, test; or argp_error(). */
+struct ratios cli_ratios(const struct argp_state *state, const char *arg);
+/* Writes the object into folder/name; takes the reference. */
+int cli_write_record(const char *folder, const char *name, json_t *record, struct err *e);
+
+#endif

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Graphs made: one dealt to several agents.
+. "$(dirname "$0")/lib.sh"
+
+ok 'help of split has an example' prints Example split --help
+
+# ---- split ----
+# twelve relations in two communities that share two entities; names with blanks and quotes survive
+python3 - "$work/g.tsv" <<'PY'
+import random, sys
+random.seed(1)
+seen = set()
+with open(sys.argv[1], "w") as f:
+    for i in range(1200):
+        r = i % 12
+        base = (r % 2) * 40
+        x = (random.randrange(base, base + 41) % 80, random.randrange(base, base + 41) % 80)
+        if (x, r) not in seen:
+            seen.add((x, r))
+            f.write(f'e {x[0]}"\tr{r}\te {x[1]}"\n')
+PY
+ok 'split wants all of it' says 2 'are needed' split "$work/g.tsv" --parts 3
+ok 'one part is none' exits 2 split "$work/g.tsv" --parts 1 --by relations -o "$work/x"
+ok 'ratios are three' says 2 'train:valid:test' split "$work/g.tsv" -k 2 --by relations --ratios 8:2 -o "$work/x"
+ok 'more parts than relations' says 2 'of a graph that has 12' split "$work/g.tsv" -k 13 --by relations -o "$work/x"
+ok 'nothing was made' [ ! -e "$work/x" ]
+ok 'a bad file: file, line, status 4' says 4 'lib.sh:1' split "$(dirname "$0")/lib.sh" -k 2 --by relations -o "$work/x"
+ok 'split by relations' exits 0 split "$work/g.tsv" -k 3 --by relations --seed 4 -o "$work/r3" --json
+ok 'four relations each' [ "$(member "$out" parts 0 relations) $(member "$out" parts 2 relations)" = '4 4' ]
+same_triples() { # FOLDER: its parts hold every triple of g.tsv once
+	cat "$1"/*/train.tsv "$1"/*/valid.tsv "$1"/*/test.tsv | sort >"$work/dealt"
+	sort "$work/g.tsv" | cmp -s - "$work/dealt"
+}
+ok 'every triple is dealt once' same_triples "$work/r3"
+ok 'a second run into the same folder is refused' says 1 'holds parts already' split "$work/g.tsv" -k 2 --by relations -o "$work/r3"
+ok 'the same again' exits 0 split "$work/g.tsv" -k 3 --by relations --seed 4 -o "$work/again"
+ok 'the same seed makes the same bytes' diff -r "$work/r3" "$work/again" -x split.json
+ok 'the record has the seed' [ "$(member "$work/r3/split.json" seed)" = 4 ]
+ok 'split by communities' exits 0 split "$work/g.tsv" -k 2 --by communities --ratios 90:5:5 -o "$work/c2" --json
+ok 'the communities are found' [ "$(member "$out" shared_entities 0 1) $(member "$out" parts 1 relations)" = '2 6' ]
+ok 'every triple is dealt once here too' same_triples "$work/c2"
+"$fkge" -q -d "$work/a" init --name a --listen 127.0.0.1:0 >/dev/null
+ok 'a part can be imported' exits 0 -d "$work/a" import "$work/c2/0" --json
+ok 'nothing of valid and test is strange to train' [ "$(member "$out" unseen_entities) $(member "$out" unseen_relations)" = '0 0' ]
+finish
