@@ -77,13 +77,18 @@ static uint32_t *all_none(size_t n)
 	return x;
 }
 
+void kge_batch_measure(struct kge_batch *b)
+{
+	b->width = (size_t)b->c->negatives + 1;
+	b->stride = (b->emb->ent_floats + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
+	assert(b->emb->rel_floats <= b->stride);
+}
+
 void kge_batch_init(struct kge_batch *b, size_t lanes)
 {
 	size_t nq = queries_max(b->c);
 
-	b->width = (size_t)b->c->negatives + 1;
-	b->stride = (b->emb->ent_floats + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
-	assert(b->emb->rel_floats <= b->stride);
+	kge_batch_measure(b);
 	b->sgemm = b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
 		   kge_sgemm_is_fast();
 	b->queries = mem_array(nq, sizeof(*b->queries));
@@ -122,35 +127,51 @@ void kge_batch_release(struct kge_batch *b)
 
 /* ---- draw ---- */
 
-/* Query i of a side: the place of its answer in the epoch names its random stream. */
-static struct rng stream_of(const struct kge_batch *b, size_t i, enum kge_side s)
+/* The place of a query's answer in the epoch names its random stream. */
+static struct rng stream_of(const struct kge_batch *b, size_t place, enum kge_side s)
 {
-	return rng_stream(&b->rng, 2 * (uint64_t)(b->first + i) + (s == KGE_HEAD ? 1 : 0));
+	return rng_stream(&b->rng, 2 * (uint64_t)place + (s == KGE_HEAD ? 1 : 0));
 }
 
-void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s)
+/* All but its row. */
+static void make_query(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
+		       uint32_t triple, enum kge_side s)
 {
 	struct kge_triple t = b->train->at[triple];
-	uint32_t known = s == KGE_TAIL ? t.head : t.tail;
 
-	b->queries[q] = (struct kge_query){ triple, known, t.rel, s };
-	b->ids[q * b->width] = s == KGE_TAIL ? t.tail : t.head;
-	b->emb->model->query(b->q + q * b->stride, kge_ent(b->emb, known), kge_rel(b->emb, t.rel),
-			     b->emb, s);
+	*x = (struct kge_query){ triple, s == KGE_TAIL ? t.head : t.tail, t.rel, s };
+	ids[0] = s == KGE_TAIL ? t.tail : t.head;
 }
 
-static void draw_own(struct kge_batch *b, size_t q, struct rng r)
+static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint32_t *ids,
+		     struct rng r)
 {
-	uint32_t *ids = b->ids + q * b->width + 1, n_ent = b->emb->n_ent;
+	uint32_t n_ent = b->emb->n_ent;
 	const uint32_t *known;
 	size_t n;
 
 	if (b->answers == NULL) {
-		kge_draw(ids, b->c->negatives, n_ent, &r);
+		kge_draw(ids + 1, b->c->negatives, n_ent, &r);
 		return;
 	}
-	known = kge_answers_of(b->answers, b->queries[q].triple, b->queries[q].side, &n);
-	kge_draw_filtered(ids, b->c->negatives, n_ent, known, n, &r);
+	known = kge_answers_of(b->answers, x->triple, x->side, &n);
+	kge_draw_filtered(ids + 1, b->c->negatives, n_ent, known, n, &r);
+}
+
+void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
+			  size_t place, enum kge_side s)
+{
+	make_query(b, x, ids, b->order[place], s);
+	draw_own(b, x, ids, stream_of(b, place, s));
+}
+
+void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s)
+{
+	struct kge_query *x = &b->queries[q];
+
+	make_query(b, x, b->ids + q * b->width, triple, s);
+	b->emb->model->query(b->q + q * b->stride, kge_ent(b->emb, x->known),
+			     kge_rel(b->emb, x->rel), b->emb, s);
 }
 
 /* Queries q..end-1 share a block of negatives; each hides those that are true for it. */
@@ -192,9 +213,10 @@ static void draw(struct kge_batch *b, size_t k)
 		for (size_t j = i; j < stop; j++)
 			kge_batch_ask(b, q + j, b->order[b->first + j], s);
 		if (chunk > 1)
-			draw_shared(b, q + i, q + stop, stream_of(b, i, s));
+			draw_shared(b, q + i, q + stop, stream_of(b, b->first + i, s));
 		else
-			draw_own(b, q + i, stream_of(b, i, s));
+			draw_own(b, &b->queries[q + i], b->ids + (q + i) * b->width,
+				 stream_of(b, b->first + i, s));
 	}
 }
 
@@ -310,29 +332,26 @@ static void score(struct kge_batch *b, size_t k)
 
 /* ---- weigh ---- */
 
-/* A query's line of scores, higher is better; returns how many negatives it has. */
-static size_t gather(const struct kge_batch *b, size_t q, float *out)
+size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores)
 {
-	const uint32_t *ids = b->ids + q * b->width;
 	bool dot = b->emb->model->metric == KGE_DOT;
 	float base = dot ? 0.0f : b->emb->gamma, sign = dot ? 1.0f : -1.0f;
 	size_t there = 0;
 
 	for (size_t j = 0; j < b->width; j++) {
 		bool none = ids[j] == KGE_NONE;
-		size_t o = none || b->lanes == 1 ? 0 : owner(b, ids[j]);
 
-		out[j] = none ? no_score : base + sign * b->lane[o].scores[q * b->width + j];
+		scores[j] = none ? no_score : base + sign * scores[j];
 		there += !none;
 	}
 	return there - 1; /* less the true answer */
 }
 
-/* From dLoss/dscore to what the gradient kernels want. */
-static void slopes_to_weights(const struct kge_batch *b, const float *scores, float *slope)
+void kge_batch_weights(const struct kge_batch *b, size_t n_queries, const float *scores,
+		       float *slope)
 {
 	enum kge_metric m = b->emb->model->metric;
-	float share = (m == KGE_DOT ? 1.0f : -1.0f) / (float)b->n_queries;
+	float share = (m == KGE_DOT ? 1.0f : -1.0f) / (float)n_queries;
 
 	for (size_t j = 0; j < b->width; j++)
 		slope[j] *= share;
@@ -340,6 +359,18 @@ static void slopes_to_weights(const struct kge_batch *b, const float *scores, fl
 		float distance = b->emb->gamma - scores[j];
 
 		slope[j] = distance > 0 ? slope[j] / distance : 0.0f;
+	}
+}
+
+/* A query's line of raw scores, from the lanes that made them. */
+static void gather(const struct kge_batch *b, size_t q, float *out)
+{
+	const uint32_t *ids = b->ids + q * b->width;
+
+	for (size_t j = 0; j < b->width; j++) {
+		size_t o = ids[j] == KGE_NONE || b->lanes == 1 ? 0 : owner(b, ids[j]);
+
+		out[j] = b->lane[o].scores[q * b->width + j];
 	}
 }
 
@@ -352,11 +383,13 @@ static void weigh(struct kge_batch *b, size_t k)
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
 		float *slope = b->slope + q * b->width;
-		size_t there = gather(b, q, scores);
+		size_t there;
 
+		gather(b, q, scores);
+		there = kge_batch_scores(b, b->ids + q * b->width, scores);
 		l->loss += kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there,
 				       scores + b->width);
-		slopes_to_weights(b, scores, slope);
+		kge_batch_weights(b, b->n_queries, scores, slope);
 	}
 }
 

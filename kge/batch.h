@@ -89,6 +89,8 @@ struct kge_batch {
 	size_t lanes;
 };
 
+/* width and stride, from the config and the tables. */
+void kge_batch_measure(struct kge_batch *b);
 void kge_batch_init(struct kge_batch *b, size_t lanes);
 void kge_batch_release(struct kge_batch *b);
 /* All of a batch; called by everybody in the team with their k.  Adds to each lane's loss. */
@@ -109,5 +111,19 @@ void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
 /* An optimiser step on an entity's row. */
 void kge_batch_step_entity(struct kge_batch *b, uint32_t e, const float *gradient);
+
+/* ---- one query, for the batch and for kge/race.h ---- */
+
+/* The query for side s of the positive at this place in the epoch, and its line of `width`
+ * candidates, drawn for it alone. */
+void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
+			  size_t place, enum kge_side s);
+/* A line of raw scores becomes one of scores, higher is better, very low where there is no
+ * candidate; returns how many negatives there are. */
+size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores);
+/* A line of dLoss/dscore becomes what the gradient kernels want, where the loss is the mean over
+ * n_queries. */
+void kge_batch_weights(const struct kge_batch *b, size_t n_queries, const float *scores,
+		       float *slope);
 
 #endif

@@ -80,12 +80,24 @@ void kge_emb_free(struct kge_emb *e)
 	free(e);
 }
 
+/* In eight chains, so that it need not wait for each addition. */
+static float square_sum(const float *x, size_t n)
+{
+	float sum[8] = { 0 };
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		for (size_t k = 0; k < 8; k++)
+			sum[k] += x[i + k] * x[i + k];
+	for (; i < n; i++)
+		sum[0] += x[i] * x[i];
+	return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
 void kge_row_into_unit_ball(float *row, size_t n)
 {
-	float sum = 0, length;
+	float sum = square_sum(row, n), length;
 
-	for (size_t i = 0; i < n; i++)
-		sum += row[i] * row[i];
 	if (sum <= 1.0f)
 		return;
 	length = sqrtf(sum);

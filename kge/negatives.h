@@ -16,6 +16,7 @@
 /* For each triple of a list and each side, all answers of its query in that list. */
 struct kge_answers;
 
+/* t->n < 2^32 */
 struct kge_answers *kge_answers_new(const struct kge_triples *t);
 void kge_answers_free(struct kge_answers *a);
 /* Sorted, without repeats, never empty; *n of them. */
@@ -28,6 +29,9 @@ size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_
 
 /* How many answers such a query has. */
 size_t kge_answers_count(const struct kge_answers *a, uint32_t query);
+
+/* Ask for what kge_answers_of() reads ahead of time. */
+void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_side s);
 
 /* n entities of 0..n_ent-1, uniform, with repeats. */
 void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r);

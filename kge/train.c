@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/batch.h"
+#include "kge/race.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
 
@@ -22,9 +23,10 @@ struct kge_trainer {
 	size_t places;	   /* in order */
 	size_t asked;	   /* answers in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
-	uint64_t epoch;	  /* counted epochs so far */
-	uint64_t batches; /* optimiser steps since the moments were cleared */
-	uint64_t turns;	  /* batches so far, for whose turn it is to be corrupted */
+	struct kge_race race; /* used instead of the batch's own memory when racing */
+	uint64_t epoch;	      /* counted epochs so far */
+	uint64_t batches;     /* optimiser steps since the moments were cleared */
+	uint64_t turns;	      /* steps so far, for whose turn it is to be corrupted */
 };
 
 /* ---- settings ---- */
@@ -73,6 +75,24 @@ static int check_negatives(const struct kge_train_config *c, struct err *e)
 		"train.negatives: 0 (all entities) needs train.loss softmax; else 1 to 65534");
 }
 
+static int check_racing(const struct kge_train_config *c, struct err *e)
+{
+	if (c->negatives == 0)
+		return err_set(e, ERR_USAGE,
+			       "train.update racing: not with train.negatives 0 (all entities), of "
+			       "which a step moves every row; draw negatives");
+	if (c->optimizer == KGE_ADAM_DENSE)
+		return err_set(e, ERR_USAGE,
+			       "train.update racing: not with train.optimizer adam_dense, which "
+			       "moves every row at every step; take adam, adagrad or sgd");
+	if (c->shared_chunk > 1)
+		return err_set(e, ERR_USAGE,
+			       "train.update racing: every positive draws its own negatives; set "
+			       "train.shared_chunk to 0, not %u",
+			       c->shared_chunk);
+	return 0;
+}
+
 int kge_train_check(const struct kge_train_config *c, struct err *e)
 {
 	int rc = check_float("train.lr", c->lr, false, e);
@@ -91,6 +111,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = err_set(e, ERR_USAGE,
 			     "train.batch x train.negatives: must be at most %d, not %u x %u",
 			     PAIRS_MAX, c->batch, c->negatives);
+	if (rc == 0 && c->update == KGE_UPDATE_RACING)
+		rc = check_racing(c, e);
 	return rc;
 }
 
@@ -152,7 +174,12 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	b->ent = &t->ent;
 	b->rel = &t->rel;
 	b->order = t->order;
-	kge_batch_init(b, c->threads);
+	if (c->update == KGE_UPDATE_EXACT) {
+		kge_batch_init(b, c->threads);
+	} else {
+		kge_batch_measure(b);
+		kge_race_init(&t->race, b);
+	}
 	return t;
 }
 
@@ -161,6 +188,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	if (t == NULL)
 		return;
 	kge_batch_release(&t->batch);
+	kge_race_release(&t->race);
 	kge_optimizer_release(&t->ent);
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
@@ -240,9 +268,28 @@ static void run_epoch(void *ctx, struct team *team, size_t k)
 	}
 }
 
+static void race_epoch(void *ctx, struct team *team, size_t k)
+{
+	struct run *r = ctx;
+
+	(void)team; /* whoever is there takes what is left */
+	kge_race_run(&r->t->race, k, r->cancel);
+}
+
+static void run_race(struct run *r)
+{
+	struct kge_trainer *t = r->t;
+
+	kge_race_begin(&t->race, t->turns, t->batches);
+	team_run(t->c.threads, race_epoch, r);
+	r->canceled = atomic_load(&t->race.canceled);
+	t->turns += t->batch.train->n;
+	t->batches += t->batch.train->n;
+}
+
 static double mean_loss(const struct kge_trainer *t)
 {
-	double sum = 0;
+	double sum = t->c.update == KGE_UPDATE_RACING ? kge_race_loss_sum(&t->race) : 0.0;
 
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		sum += t->batch.lane[k].loss;
@@ -254,7 +301,10 @@ int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *ca
 	struct run r = { .t = t, .cancel = cancel };
 
 	begin_epoch(t);
-	team_run(t->c.threads, run_epoch, &r);
+	if (t->c.update == KGE_UPDATE_EXACT)
+		team_run(t->c.threads, run_epoch, &r);
+	else
+		run_race(&r);
 	if (r.canceled)
 		return ERR_CANCELED;
 	t->epoch++;
@@ -269,13 +319,13 @@ struct header {
 	char magic[8];
 	uint64_t seed, epoch, batches, turns;
 	uint64_t n_triples, ent_rows, ent_floats, rel_rows, rel_floats;
-	uint32_t optimizer, threads;
+	uint32_t optimizer, threads, update, spare;
 };
 
 static struct header header_of(const struct kge_trainer *t)
 {
 	return (struct header){
-		.magic = "fkgetr1",
+		.magic = "fkgetr2",
 		.seed = t->c.seed,
 		.epoch = t->epoch,
 		.batches = t->batches,
@@ -287,6 +337,7 @@ static struct header header_of(const struct kge_trainer *t)
 		.rel_floats = t->rel.floats,
 		.optimizer = t->c.optimizer,
 		.threads = t->c.threads,
+		.update = t->c.update,
 	};
 }
 
@@ -340,9 +391,10 @@ static int check_header(const struct kge_trainer *t, const struct header *h, str
 	mine.batches = h->batches;
 	mine.turns = h->turns;
 	if (memcmp(h, &mine, sizeof(mine)) != 0)
-		return err_set(e, ERR_INPUT,
-			       "saved training: made with another graph, model, optimizer, seed or "
-			       "number of threads; train from the tables with a fresh trainer");
+		return err_set(
+			e, ERR_INPUT,
+			"saved training: made with another graph, model, optimizer, update, seed "
+			"or number of threads; train from the tables with a fresh trainer");
 	return 0;
 }
 

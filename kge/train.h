@@ -1,10 +1,12 @@
 /* kge/train.h - training of one agent's tables on its own train split (methods 1.1, 1.2).
  *
  * A trainer owns the optimiser's state, the order of the triples and the
- * generator; the tables are the caller's.  A step is exact over its batch and every
+ * generator; the tables are the caller's.  An exact step is one over its batch and every
  * row belongs to one thread, so a run is deterministic and can be saved and
  * resumed bit for bit with any number of threads; runs with different numbers of
- * threads differ in the last digits (the order in which gradients are summed). */
+ * threads differ in the last digits (the order in which gradients are summed).
+ * Racing, all that holds for one thread; with more, two runs differ, and so does a
+ * resumed run from one that was not interrupted. */
 #ifndef KGE_TRAIN_H
 #define KGE_TRAIN_H
 
@@ -25,6 +27,10 @@ enum kge_loss {
 	KGE_LOSS_SOFTMAX,
 };
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE };
+/* A step over each batch, its gradient exact; or one at each positive, by threads that wait for
+ * nobody (kge/race.h): faster where there are few negatives, and with several
+ * threads never the same bits twice. */
+enum kge_update { KGE_UPDATE_EXACT, KGE_UPDATE_RACING };
 /* Which side of a positive is asked for, each being one query: by turns from batch
  * to batch, always the tail, or both (two queries a positive). */
 enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
@@ -33,11 +39,12 @@ struct kge_train_config {
 	enum kge_loss loss;
 	enum kge_optimizer optimizer;
 	enum kge_corrupt corrupt;
-	float lr;
+	enum kge_update update;
+	float lr;	       /* of a step: racing, that of one positive */
 	float margin;	       /* margin loss */
 	float temperature;     /* self-adversarial alpha */
 	uint32_t negatives;    /* per query, 1..65534; 0: all entities (softmax) */
-	uint32_t batch;	       /* positives in one optimiser step, 1..32768; see below */
+	uint32_t batch;	       /* positives in one exact step, 1..32768; see below */
 	uint32_t shared_chunk; /* positives that share a block of negatives; 0 or 1: none */
 	bool filtered;	       /* negatives never a train triple */
 	bool normalize;	       /* entity rows kept in the unit ball (OpenKE's TransE) */

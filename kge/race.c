@@ -1,0 +1,321 @@
+#include "kge/race.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kge/loss.h"
+
+enum {
+	TAKE = 64,		/* positives at once */
+	AHEAD = 4,		/* queries whose rows are asked for ahead of time */
+	ADAM_SETTLES = 1 << 15, /* steps after which Adam's constants are what they become */
+};
+
+struct kge_racer {
+	_Alignas(64) double loss; /* and no two racers on one line of the cache */
+	struct kge_query queries[2 * TAKE];
+	uint32_t *ids; /* 2 TAKE x width */
+	struct line {
+		float *q, *scores, *slope;
+	} line[2]; /* of the queries of one positive */
+	float *dq, *dknown, *drel, *drow, *work;
+	struct kge_step step;
+	uint64_t turns, steps; /* at the start of the epoch */
+};
+
+/* ---- what races ----
+ *
+ * Between these two calls shared rows are read and stepped while others step
+ * them: plain loads and stores, as atomic ones would keep the loops from being
+ * vectorised.  TSan is told to look away, and sees everything else. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RACE_TSAN
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define RACE_TSAN
+#endif
+
+#ifdef RACE_TSAN
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+
+static void race_on(void)
+{
+	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+
+static void race_off(void)
+{
+	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+}
+#else
+static inline void race_on(void)
+{
+}
+
+static inline void race_off(void)
+{
+}
+#endif
+
+/* ---- memory ---- */
+
+static void racer_init(struct kge_racer *r, const struct kge_batch *b)
+{
+	r->ids = mem_array(2 * TAKE * b->width, sizeof(*r->ids));
+	r->dq = mem_aligned(6 * b->stride, sizeof(*r->dq));
+	r->dknown = r->dq + b->stride;
+	r->drel = r->dknown + b->stride;
+	r->drow = r->drel + b->stride;
+	r->work = mem_aligned(7 * b->width, sizeof(*r->work));
+	for (size_t half = 0; half < 2; half++) {
+		r->line[half].q = r->dq + (4 + half) * b->stride;
+		r->line[half].scores = r->work + (3 + 2 * half) * b->width;
+		r->line[half].slope = r->work + (4 + 2 * half) * b->width;
+	}
+}
+
+void kge_race_init(struct kge_race *r, const struct kge_batch *b)
+{
+	r->b = b;
+	r->racers = mem_aligned(b->c->threads, sizeof(*r->racers));
+	for (size_t k = 0; k < b->c->threads; k++)
+		racer_init(&r->racers[k], b);
+}
+
+void kge_race_release(struct kge_race *r)
+{
+	for (size_t k = 0; r->racers != NULL && k < r->b->c->threads; k++) {
+		free(r->racers[k].ids);
+		free(r->racers[k].dq);
+		free(r->racers[k].work);
+	}
+	free(r->racers);
+}
+
+/* ---- draw ---- */
+
+static size_t sides_of(const struct kge_batch *b)
+{
+	return b->c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+}
+
+/* Of the positive at place i of the epoch, its query number `half`. */
+static enum kge_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
+			     size_t half)
+{
+	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
+		return (r->turns + i) % 2 == 0 ? KGE_TAIL : KGE_HEAD;
+	return half == 0 ? KGE_TAIL : KGE_HEAD;
+}
+
+/* Triples, then their answers, lie anywhere in memory: ask for all before the first is needed. */
+static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *b, size_t first,
+			     size_t n)
+{
+	size_t sides = sides_of(b), some;
+
+	for (size_t q = 0; q < n * sides; q++) {
+		size_t i = first + q / sides;
+
+		__builtin_prefetch(&b->train->at[b->order[i]]);
+		if (b->answers != NULL)
+			kge_answers_prefetch(b->answers, b->order[i], side_of(r, b, i, q % sides));
+	}
+	for (size_t q = 0; q < n * sides && b->answers != NULL; q++) {
+		size_t i = first + q / sides;
+
+		__builtin_prefetch(kge_answers_of(b->answers, b->order[i],
+						  side_of(r, b, i, q % sides), &some));
+	}
+}
+
+/* The queries of n positives from place `first`. */
+static void draw(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
+{
+	size_t sides = sides_of(b);
+
+	prefetch_triples(r, b, first, n);
+	for (size_t q = 0; q < n * sides; q++) {
+		size_t i = first + q / sides;
+
+		kge_batch_draw_alone(b, &r->queries[q], r->ids + q * b->width, i,
+				     side_of(r, b, i, q % sides));
+	}
+}
+
+/* ---- score ---- */
+
+static void prefetch_row(const float *row, size_t floats)
+{
+	for (size_t k = 0; k < floats; k += 16)
+		__builtin_prefetch(row + k, 1);
+}
+
+static void prefetch_query(const struct kge_batch *b, const struct kge_query *x,
+			   const uint32_t *ids)
+{
+	size_t some = b->width < 4 ? b->width : 4;
+
+	prefetch_row(kge_rel(b->emb, x->rel), b->emb->rel_floats);
+	prefetch_row(kge_ent(b->emb, x->known), b->emb->ent_floats);
+	for (size_t j = 0; j < some; j++)
+		if (ids[j] != KGE_NONE)
+			prefetch_row(kge_ent(b->emb, ids[j]), b->emb->ent_floats);
+}
+
+/* Raw scores of a query's line. */
+static void score(struct line *l, const struct kge_batch *b, const struct kge_query *x,
+		  const uint32_t *ids)
+{
+	const struct kge_emb *e = b->emb;
+	kge_kernel_fn *fn = b->k->score[e->model->metric];
+
+	e->model->query(l->q, kge_ent(e, x->known), kge_rel(e, x->rel), e, x->side);
+	for (size_t j = 0; j < b->width; j++) {
+		l->scores[j] = 0;
+		if (ids[j] != KGE_NONE)
+			fn(&l->scores[j], l->q, kge_ent(e, ids[j]), 1, e->ent_floats);
+	}
+}
+
+/* ---- step ---- */
+
+static void step_entity(struct kge_racer *r, const struct kge_batch *b, uint32_t id,
+			const float *gradient)
+{
+	float *row = kge_ent(b->emb, id);
+
+	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &r->step, id, row, gradient);
+	if (b->c->normalize)
+		kge_row_into_unit_ball(row, b->emb->ent_floats);
+}
+
+static void step_known(struct kge_racer *r, const struct kge_batch *b, const struct kge_query *x)
+{
+	const struct kge_emb *e = b->emb;
+
+	memset(r->dknown, 0, b->stride * sizeof(*r->dknown));
+	memset(r->drel, 0, b->stride * sizeof(*r->drel));
+	e->model->query_grad(r->dknown, r->drel, r->dq, kge_ent(e, x->known), kge_rel(e, x->rel), e,
+			     x->side);
+	step_entity(r, b, x->known, r->dknown);
+	kge_optimizer_row(b->rel, b->c->optimizer, b->k, &r->step, x->rel, kge_rel(e, x->rel),
+			  r->drel);
+}
+
+static void step(struct kge_racer *r, const struct line *l, const struct kge_batch *b,
+		 const struct kge_query *x, const uint32_t *ids)
+{
+	kge_grad_fn *fn = b->k->grad_pairs[b->emb->model->metric];
+	uint32_t pair;
+	struct kge_pairs p = { &pair, 1, b->width, l->q, b->stride, b->emb->ent_floats };
+
+	memset(r->dq, 0, b->stride * sizeof(*r->dq));
+	for (pair = 0; pair < b->width; pair++) {
+		if (ids[pair] == KGE_NONE || l->slope[pair] == 0)
+			continue;
+		fn(r->drow, r->dq, l->slope, kge_ent(b->emb, ids[pair]), &p);
+		step_entity(r, b, ids[pair], r->drow);
+	}
+	step_known(r, b, x);
+}
+
+/* Adam's constants go by the number of steps, and settle. */
+static void set_constants(struct kge_racer *r, const struct kge_batch *b, size_t i)
+{
+	uint64_t number = r->steps + i + 1;
+
+	if (r->step.lr == 0 || (b->c->optimizer == KGE_ADAM_SPARSE && number <= ADAM_SETTLES))
+		r->step = kge_optimizer_step(b->c->optimizer, b->c->lr, number);
+}
+
+static bool any(const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (x[i] != 0)
+			return true;
+	return false;
+}
+
+/* The loss and its slopes, from the rows as they are. */
+static void weigh(struct kge_racer *r, struct line *l, const struct kge_batch *b,
+		  const struct kge_query *x, const uint32_t *ids)
+{
+	size_t there;
+
+	race_on();
+	score(l, b, x, ids);
+	race_off();
+	there = kge_batch_scores(b, ids, l->scores);
+	r->loss += kge_loss_of(b->c, b->k, l->scores, l->slope, b->width - 1, there, r->work);
+	kge_batch_weights(b, sides_of(b), l->scores, l->slope);
+}
+
+static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t q)
+{
+	for (size_t half = 0; half < sides_of(b); half++)
+		weigh(r, &r->line[half], b, &r->queries[q + half], r->ids + (q + half) * b->width);
+	for (size_t half = 0; half < sides_of(b); half++) {
+		if (!any(r->line[half].slope, b->width))
+			continue;
+		race_on();
+		step(r, &r->line[half], b, &r->queries[q + half], r->ids + (q + half) * b->width);
+		race_off();
+	}
+}
+
+/* ---- an epoch ---- */
+
+void kge_race_begin(struct kge_race *r, uint64_t turns, uint64_t steps)
+{
+	atomic_store(&r->next, 0);
+	atomic_store(&r->canceled, false);
+	for (size_t k = 0; k < r->b->c->threads; k++) {
+		r->racers[k].loss = 0;
+		r->racers[k].step.lr = 0;
+		r->racers[k].turns = turns;
+		r->racers[k].steps = steps;
+	}
+}
+
+static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
+{
+	size_t sides = sides_of(b), queries = n * sides;
+
+	draw(r, b, first, n);
+	for (size_t q = 0; q < queries; q += sides) {
+		for (size_t far = q + AHEAD; far < q + AHEAD + sides && far < queries; far++)
+			prefetch_query(b, &r->queries[far], r->ids + far * b->width);
+		set_constants(r, b, first + q / sides);
+		run_positive(r, b, q);
+	}
+}
+
+void kge_race_run(struct kge_race *r, size_t k, const atomic_bool *cancel)
+{
+	size_t n = r->b->train->n, first;
+
+	while ((first = atomic_fetch_add(&r->next, TAKE)) < n) {
+		if (cancel != NULL && atomic_load(cancel))
+			atomic_store(&r->canceled, true);
+		if (atomic_load(&r->canceled))
+			return;
+		run_some(&r->racers[k], r->b, first, n - first < TAKE ? n - first : TAKE);
+	}
+}
+
+double kge_race_loss_sum(const struct kge_race *r)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < r->b->c->threads; k++)
+		sum += r->racers[k].loss;
+	return sum;
+}

@@ -1,0 +1,363 @@
+/* Racing: its steps are the exact ones of batches of 1; one thread repeats itself and resumes;
+ * several learn. */
+#include "tests/test.h"
+
+#include "kge/train.h"
+
+/* ---- a world ---- */
+
+static struct kge_graph *names(uint32_t entities, uint32_t relations)
+{
+	struct kge_graph *g = kge_graph_new();
+	char name[16];
+
+	for (uint32_t i = 0; i < entities; i++)
+		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+	for (uint32_t i = 0; i < relations; i++)
+		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+	return g;
+}
+
+/* A street of houses: relation k goes k + 1 on. */
+static struct kge_graph *street(uint32_t houses)
+{
+	struct kge_graph *g = names(houses, 3);
+
+	for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t i = 0; i + k + 1 < houses; i++)
+			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
+	return g;
+}
+
+/* Triples that meet each other, in a crowd so large that a negative is hardly ever a row that
+ * its query steps anyway: two steps at one row are not one of their sum. */
+static struct kge_graph *crowd(void)
+{
+	struct kge_graph *g = names(20000, 3);
+
+	for (uint32_t i = 0; i < 60; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i % 7, i % 3, 10 + i % 13 });
+	return g;
+}
+
+static struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g, float gamma)
+{
+	struct rng r;
+
+	rng_seed(&r, 11);
+	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
+			   kge_vocab_count(g->relations), &r);
+}
+
+static struct kge_train_config config(void)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.update = KGE_UPDATE_RACING;
+	c.threads = 1;
+	c.shared_chunk = 0;
+	c.negatives = 5;
+	return c;
+}
+
+static double run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
+		  int epochs)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+	double loss = 0;
+
+	for (int i = 0; i < epochs; i++)
+		assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
+	kge_trainer_free(t);
+	return loss;
+}
+
+static void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
+{
+	uint8_t da[32], db[32];
+
+	kge_emb_digest(a, da);
+	kge_emb_digest(b, db);
+	assert_true((memcmp(da, db, 32) == 0) == same);
+}
+
+/* ---- steps ---- */
+
+static void assert_near_rows(const float *a, const float *b, const float *start, size_t n)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		assert_near(a[i], b[i], 1e-4 * fabs((double)b[i] - (double)start[i]), 2e-6);
+		moved += a[i] != start[i];
+	}
+	assert_true(moved > n / 20000);
+}
+
+static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer o,
+		       enum kge_corrupt corrupt)
+{
+	struct kge_graph *g = crowd();
+	struct kge_emb *start = emb_of(model, 9, g, 2), *raced = kge_emb_copy(start);
+	struct kge_emb *exact = kge_emb_copy(start);
+	struct kge_train_config c = config();
+	double race_loss;
+
+	c.loss = loss;
+	c.optimizer = o;
+	c.corrupt = corrupt;
+	/* where both queries of a positive step a row, the second finds it moved: O(lr^2) */
+	c.lr = corrupt == KGE_CORRUPT_BOTH ? 1e-4f : 1e-3f;
+	c.normalize = corrupt == KGE_CORRUPT_TAIL;
+	race_loss = run(&c, g, raced, 2);
+	c.update = KGE_UPDATE_EXACT;
+	c.batch = 1;
+	assert_near(run(&c, g, exact, 2), race_loss, 1e-4, 0);
+	assert_near_rows(raced->ent, exact->ent, start->ent, raced->n_ent * raced->ent_floats);
+	assert_near_rows(raced->rel, exact->rel, start->rel, raced->n_rel * raced->rel_floats);
+	kge_emb_free(start);
+	kge_emb_free(raced);
+	kge_emb_free(exact);
+	kge_graph_free(g);
+}
+
+static void test_steps_are_those_of_batches_of_one(void **state)
+{
+	(void)state;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		const char *m = kge_models[i]->name;
+
+		check_step(m, KGE_LOSS_MARGIN, KGE_SGD, KGE_CORRUPT_TAIL);
+		check_step(m, KGE_LOSS_LOGISTIC, KGE_ADAGRAD, KGE_CORRUPT_ALTERNATE);
+		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_ADAM_SPARSE, KGE_CORRUPT_ALTERNATE);
+		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_SGD, KGE_CORRUPT_BOTH);
+		check_step(m, KGE_LOSS_SOFTMAX, KGE_SGD, KGE_CORRUPT_ALTERNATE);
+	}
+}
+
+/* ---- one thread ---- */
+
+static void test_deterministic(void **state)
+{
+	struct kge_graph *g = street(100); /* several takes */
+	struct kge_train_config c = config();
+	struct kge_emb *a = emb_of("complex", 9, g, 2), *b = kge_emb_copy(a);
+
+	(void)state;
+	run(&c, g, a, 3);
+	run(&c, g, b, 3);
+	assert_same(a, b, true);
+	c.seed++;
+	run(&c, g, b, 1);
+	assert_same(a, b, false);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
+static void check_resume(enum kge_optimizer o)
+{
+	struct kge_graph *g = street(25); /* an odd number of triples: taking turns goes on */
+	struct kge_train_config c = config();
+	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
+	struct kge_trainer *t;
+	struct buf saved = { 0 };
+
+	assert_int_equal(g->split[KGE_TRAIN].n % 2, 1);
+	c.optimizer = o;
+	run(&c, g, a, 5);
+	t = kge_trainer_new(&c, g, b);
+	for (int i = 0; i < 3; i++)
+		kge_trainer_epoch(t, NULL, NULL);
+	kge_trainer_save(t, &saved);
+	kge_trainer_free(t);
+	t = kge_trainer_new(&c, g, b);
+	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		kge_trainer_epoch(t, NULL, NULL);
+	kge_trainer_free(t);
+	assert_same(a, b, true);
+	buf_release(&saved);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
+static void test_resume(void **state)
+{
+	(void)state;
+	check_resume(KGE_SGD);
+	check_resume(KGE_ADAGRAD);
+	check_resume(KGE_ADAM_SPARSE);
+}
+
+static void test_load_refuses_exact(void **state)
+{
+	struct kge_graph *g = street(12);
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 2);
+	struct kge_trainer *racing = kge_trainer_new(&c, g, emb), *exact;
+	struct buf saved = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	kge_trainer_save(racing, &saved);
+	c.update = KGE_UPDATE_EXACT;
+	exact = kge_trainer_new(&c, g, emb);
+	assert_int_equal(kge_trainer_load(exact, saved.base, saved.len, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "update"));
+	buf_release(&saved);
+	kge_trainer_free(racing);
+	kge_trainer_free(exact);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_normalize(void **state)
+{
+	struct kge_graph *g = street(40);
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 30);
+
+	(void)state;
+	c.normalize = true;
+	c.loss = KGE_LOSS_MARGIN;
+	c.optimizer = KGE_SGD;
+	c.lr = 0.05f;
+	run(&c, g, emb, 3);
+	for (uint32_t i = 0; i < emb->n_ent; i++) {
+		float sum = 0;
+
+		for (size_t k = 0; k < 12; k++)
+			sum += kge_ent(emb, i)[k] * kge_ent(emb, i)[k];
+		assert_true(sum <= 1.0001f);
+	}
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_nothing_to_push_away(void **state)
+{
+	struct kge_graph *g = names(1, 1);
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 3, g, 2);
+
+	(void)state;
+	assert_true(run(&c, g, emb, 1) == 0); /* no triple at all */
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 });
+	assert_true(run(&c, g, emb, 1) > 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_true(isfinite(emb->ent[i]) && isfinite(emb->rel[i]));
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* ---- several ---- */
+
+static void test_cancel(void **state)
+{
+	struct kge_graph *g = street(100);
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("transe", 12, g, 2), *before = kge_emb_copy(emb);
+	atomic_bool cancel = true;
+	struct kge_trainer *t;
+
+	(void)state;
+	c.threads = 2;
+	t = kge_trainer_new(&c, g, emb);
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), ERR_CANCELED);
+	assert_same(emb, before, true);
+	cancel = false;
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), 0);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	kge_emb_free(before);
+	kge_graph_free(g);
+}
+
+/* Mean reciprocal rank of train's tails. */
+static double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
+{
+	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	double sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct kge_triple x = t->at[i];
+		float own = kge_score(emb, x.head, x.rel, x.tail);
+		int rank = 1;
+
+		for (uint32_t e = 0; e < emb->n_ent; e++)
+			rank += e != x.tail && kge_score(emb, x.head, x.rel, e) >= own;
+		sum += 1.0 / rank;
+	}
+	return sum / (double)t->n;
+}
+
+static void check_learns(const char *model, enum kge_optimizer o, float lr)
+{
+	struct kge_graph *g = street(40);
+	struct kge_emb *emb = emb_of(model, 16, g, 6);
+	struct kge_train_config c = config();
+	double before = train_mrr(g, emb), after;
+
+	c.threads = 4;
+	c.negatives = 16;
+	c.optimizer = o;
+	c.lr = lr;
+	run(&c, g, emb, 100);
+	after = train_mrr(g, emb);
+	if (!(before < 0.2 && after > 0.5))
+		fail_msg("%s: MRR %.3f, then %.3f", model, before, after);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_threads_learn(void **state)
+{
+	(void)state;
+	check_learns("transe", KGE_ADAM_SPARSE, 0.005f);
+	check_learns("transe_l2", KGE_SGD, 0.5f);
+	check_learns("complex", KGE_ADAGRAD, 0.1f);
+	check_learns("rotate", KGE_ADAM_SPARSE, 0.005f);
+}
+
+/* ---- settings ---- */
+
+static void test_check(void **state)
+{
+	struct kge_train_config c = config();
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(kge_train_check(&c, &e), 0);
+	c.shared_chunk = 16;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.shared_chunk"));
+	c = config();
+	c.optimizer = KGE_ADAM_DENSE;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "adam_dense"));
+	c = config();
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.negatives"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps_are_those_of_batches_of_one),
+		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_load_refuses_exact),
+		cmocka_unit_test(test_normalize),
+		cmocka_unit_test(test_nothing_to_push_away),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_threads_learn),
+		cmocka_unit_test(test_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
