@@ -129,6 +129,13 @@ bool file_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+bool file_ends_in(const char *path, const char *end)
+{
+	size_t n = strlen(path), m = strlen(end);
+
+	return n >= m && strcmp(path + n - m, end) == 0;
+}
+
 char *file_join(const char *folder, const char *name)
 {
 	size_t n = strlen(folder);

@@ -18,6 +18,7 @@ int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mo
 /* mkdir -p. */
 int file_make_folder(const char *path, unsigned mode, struct err *e);
 bool file_exists(const char *path);
+bool file_ends_in(const char *path, const char *end); /* ".gz" */
 /* "a" + "b" -> "a/b"; an absolute b stands alone; free() it. */
 char *file_join(const char *folder, const char *name);
 

@@ -14,12 +14,17 @@
 
 struct import_options {
 	const char *path, *peer;
-	double valid, test;
-	uint64_t seed;
+	struct kge_load_options load;
 	bool alias, replace, swap;
 };
 
-enum { KEY_VALID = 0x3000, KEY_TEST, KEY_SEED, KEY_REPLACE, KEY_SWAP };
+enum { KEY_VALID = 0x3000, KEY_TEST, KEY_SEED, KEY_REPLACE, KEY_SWAP, KEY_LITERALS, KEY_BLANK };
+
+static const char *const graph_words[] = {
+	[KGE_GRAPH_ANY] = "auto",      [KGE_GRAPH_TSV] = "tsv",
+	[KGE_GRAPH_OPENKE] = "openke", [KGE_GRAPH_NTRIPLES] = "ntriples",
+	[KGE_GRAPH_TURTLE] = "turtle", NULL
+};
 
 static const struct argp_option import_options[] = {
 	{ "alias", 'a', NULL, 0, "FILE is an alias table: own name TAB name for others", 0 },
@@ -29,6 +34,11 @@ static const struct argp_option import_options[] = {
 	{ "valid", KEY_VALID, "PART", 0, "of one file's triples for valid (default 0.1)", 0 },
 	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
+	{ "format", 'f', "WORD", 0,
+	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content)", 0 },
+	{ "keep-literals", KEY_LITERALS, NULL, 0,
+	  "RDF: a literal is an entity (else triples with one are left out)", 0 },
+	{ "drop-blank-nodes", KEY_BLANK, NULL, 0, "RDF: leave out triples with a blank node", 0 },
 	{ 0 },
 };
 
@@ -50,13 +60,23 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 		o->replace = true;
 		return 0;
 	case KEY_VALID:
-		o->valid = cli_number(state, arg, "--valid", 0, 0.9);
+		o->load.valid_share = cli_number(state, arg, "--valid", 0, 0.9);
 		return 0;
 	case KEY_TEST:
-		o->test = cli_number(state, arg, "--test", 0, 0.9);
+		o->load.test_share = cli_number(state, arg, "--test", 0, 0.9);
 		return 0;
 	case KEY_SEED:
-		o->seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
+		o->load.seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
+		return 0;
+	case 'f':
+		o->load.format =
+			(enum kge_graph_format)cli_word(state, arg, "--format", graph_words);
+		return 0;
+	case KEY_LITERALS:
+		o->load.keep_literals = true;
+		return 0;
+	case KEY_BLANK:
+		o->load.drop_blanks = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->path != NULL)
@@ -103,6 +123,8 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 	cli_put_count(cli, "valid", g->split[KGE_VALID].n);
 	cli_put_count(cli, "test", g->split[KGE_TEST].n);
 	cli_put_count(cli, "lines", r->lines);
+	cli_put_count(cli, "literals_left_out", r->literals);
+	cli_put_count(cli, "blank_nodes_left_out", r->blanks);
 	cli_put_count(cli, "duplicates", r->duplicates);
 	cli_put_count(cli, "unseen_entities", r->unseen_entities);
 	cli_put_count(cli, "unseen_relations", r->unseen_relations);
@@ -115,21 +137,21 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 		kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
 		g->split[KGE_VALID].n, g->split[KGE_TEST].n, r->split_made ? " (split here)" : "",
 		r->lines, r->duplicates, r->self_loops, r->unseen_entities, r->unseen_relations);
+	if (r->literals + r->blanks > 0)
+		cli_say(cli, "left out: %zu triples with literals, %zu with blank nodes\n",
+			r->literals, r->blanks);
 }
 
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
-	const struct kge_load_options how = { .valid_share = o->valid,
-					      .test_share = o->test,
-					      .seed = o->seed };
 	struct kge_load_report report = { 0 };
 	struct kge_graph *g = NULL;
 	struct waiting *wait = waiting_begin(cli, "reading");
 	int rc = o->replace ? 0 : refuse_replacing(f, e);
 
 	if (rc == 0)
-		rc = kge_graph_load(&g, o->path, &how, &report, e);
+		rc = kge_graph_load(&g, o->path, &o->load, &report, e);
 	if (rc == 0)
 		rc = store_put_graph(f->store, g, e);
 	waiting_end(wait);
@@ -239,17 +261,22 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 
 int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct import_options o = { .valid = 0.1, .test = 0.1, .seed = 1 };
+	struct import_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = import_options,
 		.parse = parse_import,
 		.args = "PATH",
-		.doc = "Read a knowledge graph: lines head TAB relation TAB tail in one file or in "
-		       "a "
-		       "folder's train, valid and test (.tsv or .txt; plain, .gz or .zst); or, "
-		       "with "
-		       "--alias, other names for what is in it.\v"
+		.doc = "Read a knowledge graph: lines head TAB relation TAB tail (.tsv, .txt), "
+		       "N-Triples (.nt) or Turtle (.ttl), in one file or in a folder's train, "
+		       "valid "
+		       "and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
+		       "--alias, other names for what is in the graph.\v"
+		       "Of RDF, the whole IRI is the name; names of blank nodes get a hash of the "
+		       "file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
+		       "the name of an entity.\n\n"
 		       "Examples:\n  fkge -d acme import data/acme/\n"
+		       "  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
+		       "  fkge -d acme import benchmarks/FB15K237 --format openke\n"
 		       "  fkge -d acme import --alias products.tsv\n"
 		       "  fkge -d acme import --alias --peer genebank genes.tsv.gz",
 		.input = &o,
@@ -257,6 +284,7 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 	struct folder f;
 	int rc;
 
+	kge_load_defaults(&o.load);
 	cli_parse(cli, &s, argc, argv);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)

@@ -164,8 +164,9 @@ static void part_row(struct dealing *d, const struct kge_graph *g, uint32_t p)
 
 static int write_part(struct dealing *d, uint32_t p, struct err *e)
 {
-	const struct kge_load_options how = { d->o->ratios.valid, d->o->ratios.test,
-					      part_seed(d, p) };
+	const struct kge_load_options how = { .valid_share = d->o->ratios.valid,
+					      .test_share = d->o->ratios.test,
+					      .seed = part_seed(d, p) };
 	struct kge_graph *g = kge_part_graph(d->g, &d->all, d->part, p);
 	char *name = mem_printf("%u", p), *folder = file_join(d->o->folder, name);
 	int rc = kge_graph_split(g, &how, e);
@@ -296,7 +297,7 @@ static void close_dealing(struct dealing *d)
 static int split_graph(struct cli *cli, const struct split_options *o, struct err *e)
 {
 	/* one file is not split here: parts are, below */
-	const struct kge_load_options whole = { 0, 0, 0 };
+	const struct kge_load_options whole = { .seed = 1 };
 	struct waiting *wait = waiting_begin(cli, "dealing");
 	struct dealing d = { 0 };
 	int rc = kge_graph_load(&d.g, o->path, &whole, NULL, e);

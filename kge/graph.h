@@ -50,10 +50,37 @@ struct kge_graph *kge_graph_new(void);
 void kge_graph_free(struct kge_graph *g);
 void kge_graph_add(struct kge_graph *g, enum kge_split s, struct kge_triple t);
 
+/* How triples are written down:
+ *
+ *   TSV        lines of head TAB relation TAB tail
+ *   OPENKE     a folder of train2id.txt (valid2id.txt, test2id.txt): the number of
+ *              triples, then lines of ids HEAD TAIL RELATION; entity2id.txt and
+ *              relation2id.txt: the number of names, then lines of name and id.
+ *              Without the last two, or with the number alone in them, the ids are the names.
+ *   NTRIPLES   RDF; read as Turtle, of which N-Triples is a part
+ *   TURTLE
+ *
+ * What becomes of RDF: an IRI's name is the whole IRI, prefixes and @base
+ * resolved, \u escapes decoded, nothing else changed; a relative IRI without
+ * @base is refused.  A triple with a literal is left out and counted, or the
+ * literal is an entity, its name as in N-Triples: "text"@en, "5"^^<datatype>.
+ * A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label;
+ * MARK is a hash of the file (of train's, in a folder, whose files share labels):
+ * labels mean nothing outside, so two partners must not find them equal. */
+enum kge_graph_format {
+	KGE_GRAPH_ANY, /* by name, else by content */
+	KGE_GRAPH_TSV,
+	KGE_GRAPH_OPENKE,
+	KGE_GRAPH_NTRIPLES,
+	KGE_GRAPH_TURTLE
+};
+
 /* What a loader found worth telling the owner. */
 struct kge_load_report {
-	size_t lines;
-	size_t duplicates;	/* lines dropped: the same file had the triple already */
+	size_t lines;		/* or statements; of triples */
+	size_t literals;	/* of these, left out: with a literal */
+	size_t blanks;		/* of these, left out: with a blank node */
+	size_t duplicates;	/* of these, dropped: the same file had the triple already */
 	size_t leaked;		/* triples of valid/test that are in train too (kept) */
 	size_t unseen_entities; /* entities of valid/test that are not in train */
 	size_t unseen_relations;
@@ -64,18 +91,21 @@ struct kge_load_report {
 struct kge_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
 	uint64_t seed;
+	enum kge_graph_format format;
+	bool keep_literals; /* as entities, where their names fit into KGE_NAME_MAX */
+	bool drop_blanks;   /* leave out what has a blank node */
 };
 
-/* valid_share .1, test_share .1, seed 1. */
+/* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept. */
 void kge_load_defaults(struct kge_load_options *o);
 
-/* Load a folder with train/valid/test (valid and test optional), or one file,
- * of lines head TAB relation TAB tail; .tsv or .txt, plain or .gz or .zst.
+/* Load a folder with train/valid/test (valid and test optional), or one file;
+ * .tsv, .nt, .ttl, or .txt by its content; plain or .gz or .zst; or a folder of OpenKE.
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
  * would change them silently (CR LF, a byte-order mark, control characters,
- * bytes that are not UTF-8) is refused.  One file is split by kge_graph_split().
- * ERR_INPUT names file and line; ERR_NOTFOUND, ERR_IO, ERR_USAGE (shares).
- * o may be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
+ * bytes that are not UTF-8) is refused; in RDF, line ends may be CR LF.  One file is split by
+ * kge_graph_split(). ERR_INPUT names file and line; ERR_NOTFOUND, ERR_IO, ERR_USAGE (shares). o may
+ * be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
 int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
 		   struct kge_load_report *report, struct err *e);
 

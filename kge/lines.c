@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "kge/graph.h"
 
@@ -33,6 +34,7 @@ struct lines {
 	char out[OUT_BYTES + 1]; /* one more for the NUL */
 	size_t out_at, out_end;
 	size_t number;
+	bool line_over; /* lines_byte() gave its LF */
 };
 
 /* ---- bytes of the file ---- */
@@ -54,13 +56,6 @@ static int fill_in(struct lines *l, struct err *e)
 	return 0;
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-	size_t n = strlen(path), m = strlen(end);
-
-	return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 /* The first bytes decide; a name that promises packing must keep its word. */
 static int choose_packing(struct lines *l, struct err *e)
 {
@@ -70,12 +65,12 @@ static int choose_packing(struct lines *l, struct err *e)
 		l->packing = GZIP;
 	else if (l->in_end >= sizeof zstd && memcmp(l->in, zstd, sizeof zstd) == 0)
 		l->packing = ZSTANDARD;
-	if (ends_in(l->path, ".gz") && l->packing != GZIP)
+	if (file_ends_in(l->path, ".gz") && l->packing != GZIP)
 		return err_set(e, ERR_INPUT,
 			       "%s: not gzip data: pack it with gzip, or drop .gz "
 			       "from its name",
 			       l->path);
-	if (ends_in(l->path, ".zst") && l->packing != ZSTANDARD)
+	if (file_ends_in(l->path, ".zst") && l->packing != ZSTANDARD)
 		return err_set(e, ERR_INPUT,
 			       "%s: not zstd data: pack it with zstd, or drop .zst "
 			       "from its name",
@@ -275,18 +270,10 @@ static size_t utf8_length(const uint8_t *s, size_t n)
 	return len;
 }
 
-static int check_text(const struct lines *l, const char *line, size_t len, struct err *e)
+int lines_check(const struct lines *l, const char *text, size_t len, struct err *e)
 {
-	const uint8_t *s = (const uint8_t *)line;
+	const uint8_t *s = (const uint8_t *)text;
 
-	if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
-		return lines_bad(l, e,
-				 "begins with a byte-order mark: remove it, for example with "
-				 "sed -i '1s/^\\xef\\xbb\\xbf//'");
-	if (len > 0 && line[len - 1] == '\r')
-		return lines_bad(l, e,
-				 "ends in CR LF: convert the file, for example with "
-				 "sed -i 's/\\r$//'");
 	for (size_t i = 0; i < len;) {
 		size_t step = utf8_length(s + i, len - i);
 
@@ -301,6 +288,19 @@ static int check_text(const struct lines *l, const char *line, size_t len, struc
 		i += step;
 	}
 	return 0;
+}
+
+static int check_line(const struct lines *l, const char *line, size_t len, struct err *e)
+{
+	if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
+		return lines_bad(l, e,
+				 "begins with a byte-order mark: remove it, for example with "
+				 "sed -i '1s/^\\xef\\xbb\\xbf//'");
+	if (len > 0 && line[len - 1] == '\r')
+		return lines_bad(l, e,
+				 "ends in CR LF: convert the file, for example with "
+				 "sed -i 's/\\r$//'");
+	return lines_check(l, line, len, e);
 }
 
 /* The end of the line that begins at out_at, or NULL if it is not in l->out yet. */
@@ -343,7 +343,37 @@ int lines_next(struct lines *l, char **line, size_t *len, struct err *e)
 				 LINES_MAX);
 	l->out_at += *len + (end != NULL);
 	(*line)[*len] = '\0';
-	return check_text(l, *line, *len, e) == 0 ? 1 : ERR_INPUT;
+	return check_line(l, *line, *len, e) == 0 ? 1 : ERR_INPUT;
+}
+
+void lines_peek(struct lines *l, const char **text, size_t *len)
+{
+	bool over = false;
+
+	while (!over && l->out_end < LINES_MAX && fill_out(l, &over, NULL) == 0)
+		;
+	l->number = 0; /* a failed fill_out() named the next line */
+	*text = l->out;
+	*len = l->out_end;
+}
+
+int lines_byte(struct lines *l, unsigned char *byte, struct err *e)
+{
+	if (l->out_at == l->out_end) {
+		bool over = false;
+		int rc;
+
+		make_room(l);
+		rc = fill_out(l, &over, e);
+		if (rc != 0 || over)
+			return rc;
+	}
+	l->number += l->number == 0 || l->line_over;
+	*byte = (unsigned char)l->out[l->out_at++];
+	l->line_over = *byte == '\n';
+	if (*byte == '\0')
+		return lines_bad(l, e, "control character 0x00: this is no text");
+	return 1;
 }
 
 int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,

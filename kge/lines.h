@@ -27,6 +27,18 @@ void lines_close(struct lines *l);
  * call), 0 at the end of the file, or ERR_INPUT, ERR_IO. */
 int lines_next(struct lines *l, char **line, size_t *len, struct err *e);
 
+/* What the file begins with, up to about LINES_MAX bytes, before anything was
+ * read of it; good until the next call.  Errors come when they are read. */
+void lines_peek(struct lines *l, const char **text, size_t *len);
+
+/* For a parser that cuts the file itself: 1 and the next byte, not checked but
+ * for being NUL, 0 at the end, or ERR_INPUT, ERR_IO.  Not to be mixed with
+ * lines_next().  The line of errors is that of the byte given last. */
+int lines_byte(struct lines *l, unsigned char *byte, struct err *e);
+
+/* 0 if the text may stand in a name, else as lines_bad(): see above. */
+int lines_check(const struct lines *l, const char *text, size_t len, struct err *e);
+
 /* ERR_INPUT with "file:line: text" in *e. */
 int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

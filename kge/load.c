@@ -2,18 +2,12 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/graph.h"
-#include "kge/lines.h"
-
-/* The triples of one split, to find repeats as they come: a repeat takes no memory. */
-struct seen {
-	uint32_t *slots; /* place in the split + 1; 0: free */
-	size_t mask;
-};
+#include "kge/load.h"
 
 static uint64_t triple_hash(struct kge_triple t)
 {
@@ -59,60 +53,159 @@ static bool add_once(struct seen *s, struct kge_graph *g, enum kge_split split, 
 	return true;
 }
 
-static int load_line(struct kge_graph *g, enum kge_split split, struct seen *s, struct lines *l,
-		     char *line, size_t len, struct kge_load_report *report, struct err *e)
+int loading_room(const struct loading *in, struct err *e)
+{
+	if (in->g->split[in->split].n < UINT32_MAX / 4 &&
+	    kge_vocab_count(in->g->entities) < UINT32_MAX / 4 - 2)
+		return 0;
+	return lines_bad(in->lines, e, "more than %u triples or entities", UINT32_MAX / 4);
+}
+
+void loading_add(struct loading *in, struct kge_triple t)
+{
+	if (!add_once(&in->seen, in->g, in->split, t))
+		in->report->duplicates++;
+	else if (t.head == t.tail)
+		in->report->self_loops++;
+}
+
+int loading_read(struct loading *in, enum kge_split split, const char *path, load_reader *read,
+		 struct err *e)
+{
+	int rc = lines_open(&in->lines, path, e);
+
+	if (rc != 0)
+		return rc;
+	in->split = split;
+	in->seen = (struct seen){ mem_array(64, sizeof *in->seen.slots), 63 };
+	rc = read(in, e);
+	free(in->seen.slots);
+	lines_close(in->lines);
+	return rc;
+}
+
+/* ---- lines of head TAB relation TAB tail ---- */
+
+static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
 	struct lines_field f[3];
 	struct kge_triple t;
-	int rc = lines_fields(l, line, len, f, what, 3, e);
+	int rc = lines_fields(in->lines, line, len, f, what, 3, e);
 
+	if (rc == 0)
+		rc = loading_room(in, e);
 	if (rc != 0)
 		return rc;
-	if (g->split[split].n >= UINT32_MAX / 4 ||
-	    kge_vocab_count(g->entities) >= UINT32_MAX / 4 - 2)
-		return lines_bad(l, e, "more than %u triples or entities", UINT32_MAX / 4);
-	t.head = kge_vocab_add(g->entities, f[0].text, f[0].len);
-	t.rel = kge_vocab_add(g->relations, f[1].text, f[1].len);
-	t.tail = kge_vocab_add(g->entities, f[2].text, f[2].len);
-	report->lines++;
-	if (!add_once(s, g, split, t))
-		report->duplicates++;
-	else if (t.head == t.tail)
-		report->self_loops++;
+	t.head = kge_vocab_add(in->g->entities, f[0].text, f[0].len);
+	t.rel = kge_vocab_add(in->g->relations, f[1].text, f[1].len);
+	t.tail = kge_vocab_add(in->g->entities, f[2].text, f[2].len);
+	in->report->lines++;
+	loading_add(in, t);
 	return 0;
 }
 
-static int load_file(struct kge_graph *g, enum kge_split split, const char *path,
-		     struct kge_load_report *report, struct err *e)
+int load_tsv(struct loading *in, struct err *e)
 {
-	struct seen s = { mem_array(64, sizeof *s.slots), 63 };
-	struct lines *l;
 	char *line;
 	size_t len;
-	int rc = lines_open(&l, path, e);
+	int rc;
 
-	if (rc == 0) {
-		while ((rc = lines_next(l, &line, &len, e)) == 1) {
-			rc = load_line(g, split, &s, l, line, len, report, e);
-			if (rc != 0)
-				break;
-		}
-		lines_close(l);
+	while ((rc = lines_next(in->lines, &line, &len, e)) == 1) {
+		rc = load_line(in, line, len, e);
+		if (rc != 0)
+			return rc;
 	}
-	free(s.slots);
 	return rc;
 }
 
-/* The one file of this split in the folder: *found is NULL if there is none. */
-static int find_split(const char *folder, const char *split, char **found, struct err *e)
-{
-	static const char *const ends[] = { ".tsv",    ".txt",	   ".tsv.gz",
-					    ".txt.gz", ".tsv.zst", ".txt.zst" };
+/* ---- which format, which files ---- */
 
+static const char *const packings[] = { "", ".gz", ".zst", NULL };
+static const char *const triple_ends[] = { ".tsv", ".txt", ".nt", ".ttl", NULL };
+static const char *const id_ends[] = { ".txt", NULL };
+
+/* Of the name without its packing; KGE_GRAPH_ANY if the content must tell. */
+static enum kge_graph_format format_of_name(const char *path)
+{
+	static const struct {
+		const char *end;
+		enum kge_graph_format format;
+	} known[] = {
+		{ ".tsv", KGE_GRAPH_TSV },
+		{ ".nt", KGE_GRAPH_NTRIPLES },
+		{ ".ttl", KGE_GRAPH_TURTLE },
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		for (size_t k = 0; packings[k] != NULL; k++) {
+			char *end = mem_printf("%s%s", known[i].end, packings[k]);
+			bool fits = file_ends_in(path, end);
+
+			free(end);
+			if (fits)
+				return known[i].format;
+		}
+	return KGE_GRAPH_ANY;
+}
+
+/* RDF if the first line that says something is a directive of Turtle, or
+ * begins with an IRI or a blank node and ends in a full stop. */
+static bool looks_like_rdf(const char *text, size_t len)
+{
+	const char *end;
+
+	while (len > 0 && (*text == '#' || *text == '\n')) {
+		end = memchr(text, '\n', len);
+		if (end == NULL)
+			return false;
+		len -= (size_t)(end + 1 - text);
+		text = end + 1;
+	}
+	if (len >= 7 &&
+	    (strncasecmp(text, "@prefix", 7) == 0 || strncasecmp(text, "prefix ", 7) == 0 ||
+	     strncmp(text, "@base ", 6) == 0 || strncasecmp(text, "base <", 6) == 0))
+		return true;
+	if (len < 2 || (text[0] != '<' && (text[0] != '_' || text[1] != ':')))
+		return false;
+	end = memchr(text, '\n', len);
+	end = end != NULL ? end : text + len;
+	while (end > text && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+		end--;
+	return end > text && end[-1] == '.';
+}
+
+static int load_any(struct loading *in, struct err *e)
+{
+	const char *text;
+	size_t len;
+
+	lines_peek(in->lines, &text, &len);
+	return looks_like_rdf(text, len) ? load_rdf(in, e) : load_tsv(in, e);
+}
+
+static int load_file(struct loading *in, enum kge_split split, const char *path, struct err *e)
+{
+	static load_reader *const readers[] = { [KGE_GRAPH_ANY] = load_any,
+						[KGE_GRAPH_TSV] = load_tsv,
+						[KGE_GRAPH_NTRIPLES] = load_rdf,
+						[KGE_GRAPH_TURTLE] = load_rdf };
+	enum kge_graph_format f = in->options->format;
+
+	if (f == KGE_GRAPH_OPENKE || file_ends_in(path, "2id.txt"))
+		return err_set(e, ERR_INPUT, "%s: OpenKE's layout is a folder: give its folder",
+			       path);
+	if (f == KGE_GRAPH_ANY)
+		f = format_of_name(path);
+	return loading_read(in, split, path, readers[f], e);
+}
+
+int loading_find(const char *folder, const char *stem, const char *const *ends, char **found,
+		 struct err *e)
+{
 	*found = NULL;
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		char *name = mem_printf("%s%s", split, ends[i]);
+	for (size_t i = 0; ends[i / 3] != NULL; i++) {
+		char *name = mem_printf("%s%s%s", stem, ends[i / 3], packings[i % 3]);
 		char *path = file_join(folder, name);
 
 		free(name);
@@ -131,49 +224,85 @@ static int find_split(const char *folder, const char *split, char **found, struc
 	return 0;
 }
 
-static int load_folder(struct kge_graph *g, const char *folder, struct kge_load_report *report,
-		       struct err *e)
+static int load_folder(struct loading *in, const char *folder, struct err *e)
 {
 	static const char *const names[KGE_SPLITS] = { "train", "valid", "test" };
+	char *paths[KGE_SPLITS] = { NULL };
+	int rc = 0;
 
-	for (int s = 0; s < KGE_SPLITS; s++) {
-		char *path;
-		int rc = find_split(folder, names[s], &path, e);
+	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
+		rc = loading_find(folder, names[s], triple_ends, &paths[s], e);
+	if (rc == 0 && paths[KGE_TRAIN] == NULL)
+		rc = err_set(e, ERR_INPUT,
+			     "%s: no train.tsv, train.txt, train.nt or train.ttl (plain, .gz or "
+			     ".zst) in it, nor a train2id.txt",
+			     folder);
+	in->first = paths[KGE_TRAIN];
+	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
+		if (paths[s] != NULL)
+			rc = load_file(in, (enum kge_split)s, paths[s], e);
+	for (int s = 0; s < KGE_SPLITS; s++)
+		free(paths[s]);
+	return rc;
+}
 
-		if (rc == 0 && path == NULL && s == KGE_TRAIN)
-			return err_set(e, ERR_INPUT,
-				       "%s: no train.tsv or train.txt (plain, .gz or .zst) in it",
-				       folder);
-		if (rc == 0 && path != NULL)
-			rc = load_file(g, (enum kge_split)s, path, report, e);
-		free(path);
-		if (rc != 0)
-			return rc;
+/* OpenKE's layout or one file a split; a folder with both must be told. */
+static int load_either_folder(struct loading *in, const char *folder, struct err *e)
+{
+	enum kge_graph_format f = in->options->format;
+	char *ids = NULL, *names = NULL;
+	int rc = 0;
+
+	if (f == KGE_GRAPH_ANY)
+		rc = loading_find(folder, "train2id", id_ends, &ids, e);
+	if (rc == 0 && ids != NULL)
+		rc = loading_find(folder, "train", triple_ends, &names, e);
+	if (rc == 0 && ids != NULL && names != NULL)
+		rc = err_set(e, ERR_INPUT,
+			     "%s and %s are both there: say which is meant with --format (openke "
+			     "for the first)",
+			     ids, names);
+	if (rc == 0)
+		rc = ids != NULL || f == KGE_GRAPH_OPENKE ? load_openke(in, folder, e)
+							  : load_folder(in, folder, e);
+	free(ids);
+	free(names);
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+/* Names of the split that are not marked yet are marked and counted. */
+static void count_new(const struct kge_triples *in, bool *ent, bool *rel, size_t *n_ent,
+		      size_t *n_rel)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		struct kge_triple t = in->at[i];
+
+		*n_ent += !ent[t.head];
+		ent[t.head] = true;
+		*n_ent += !ent[t.tail];
+		ent[t.tail] = true;
+		*n_rel += !rel[t.rel];
+		rel[t.rel] = true;
 	}
-	return 0;
 }
 
 /* What of valid and test train does not know, and what it gives away. */
 static void report_unseen(const struct kge_graph *g, struct kge_load_report *report)
 {
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
-	bool *ent = mem_array((size_t)n_ent + 1, sizeof *ent);
-	bool *rel = mem_array((size_t)n_rel + 1, sizeof *rel);
+	bool *ent = mem_array((size_t)kge_vocab_count(g->entities) + 1, sizeof *ent);
+	bool *rel = mem_array((size_t)kge_vocab_count(g->relations) + 1, sizeof *rel);
 	struct kge_index *train = kge_index_new(g, 1u << KGE_TRAIN);
+	size_t known_ent = 0, known_rel = 0;
 
-	for (size_t i = 0; i < g->split[KGE_TRAIN].n; i++) {
-		struct kge_triple t = g->split[KGE_TRAIN].at[i];
-
-		ent[t.head] = ent[t.tail] = rel[t.rel] = true;
-	}
-	/* Every name of the vocabulary stands in some split. */
-	for (uint32_t id = 0; id < n_ent; id++)
-		report->unseen_entities += !ent[id];
-	for (uint32_t id = 0; id < n_rel; id++)
-		report->unseen_relations += !rel[id];
-	for (int s = KGE_VALID; s < KGE_SPLITS; s++)
+	count_new(&g->split[KGE_TRAIN], ent, rel, &known_ent, &known_rel);
+	for (int s = KGE_VALID; s < KGE_SPLITS; s++) {
+		count_new(&g->split[s], ent, rel, &report->unseen_entities,
+			  &report->unseen_relations);
 		for (size_t i = 0; i < g->split[s].n; i++)
 			report->leaked += kge_index_has(train, g->split[s].at[i]);
+	}
 	kge_index_free(train);
 	free(ent);
 	free(rel);
@@ -189,11 +318,14 @@ static int load(struct kge_graph *g, const char *path, const struct kge_load_opt
 {
 	struct stat st;
 	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	int rc =
-		folder ? load_folder(g, path, report, e) : load_file(g, KGE_TRAIN, path, report, e);
+	struct loading in = { .g = g, .options = o, .report = report, .first = path };
+	int rc = folder ? load_either_folder(&in, path, e) : load_file(&in, KGE_TRAIN, path, e);
 
 	if (rc == 0 && g->split[KGE_TRAIN].n == 0)
-		rc = err_set(e, ERR_INPUT, "%s: no triples to train on", path);
+		rc = err_set(e, ERR_INPUT, "%s: no triples to train on%s", path,
+			     report->literals + report->blanks > 0
+				     ? " (those with literals or blank nodes were left out)"
+				     : "");
 	if (rc == 0 && !folder) {
 		rc = kge_graph_split(g, o, e);
 		report->split_made = true;

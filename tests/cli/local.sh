@@ -61,6 +61,18 @@ ok 'import' exits 0 -d "$a" import "$work/g.tsv" --json
 ok 'import reports entities' [ "$(member "$out" entities)" = 100 ]
 ok 'import twice is refused' says 1 'with --replace' -d "$a" import "$work/g.tsv"
 ok 'import --replace' exits 0 -d "$a" import --replace "$work/g.tsv"
+printf '@prefix e: <http://e.org/> .\ne:a e:p e:b , "x" , [] .\n' >"$work/g.ttl"
+agent_of() { "$fkge" -q -d "$1" init --name "${1##*/}" --listen 127.0.0.1:0 >/dev/null; }
+agent_of "$work/rdf"
+ok 'import Turtle' exits 0 -d "$work/rdf" import --json "$work/g.ttl"
+ok 'literals are left out' [ "$(member "$out" train) $(member "$out" literals_left_out)" = '2 1' ]
+ok 'or kept' exits 0 -d "$work/rdf" import --json --replace --keep-literals --drop-blank-nodes "$work/g.ttl"
+ok 'blank nodes are left out' [ "$(member "$out" train) $(member "$out" blank_nodes_left_out)" = '2 1' ]
+ok 'not that format' says 4 'g.ttl:1: 1 column' -d "$work/rdf" import --replace --format tsv "$work/g.ttl"
+ok 'no such format' says 2 'allowed are auto, tsv, openke, ntriples, turtle' -d "$work/rdf" import --format rdf "$work/g.ttl"
+mkdir "$work/openke"
+printf '1\n0 1 0\n' >"$work/openke/train2id.txt"
+ok 'import OpenKE' prints '2 entities, 1 relations; 1 train' -d "$work/rdf" import --replace "$work/openke"
 printf 'e1\tx1\ne2\tx2\nnobody\tx3\n' >"$work/alias.tsv"
 ok 'aliases' exits 0 -d "$a" import --alias "$work/alias.tsv" --json
 ok 'aliases are counted' [ "$(member "$out" entities) $(member "$out" unknown)" = '2 1' ]

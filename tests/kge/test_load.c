@@ -1,6 +1,6 @@
 /* Loading, splitting and alias tables: what goes in, and what is said when it cannot. */
 #include "tests/test.h"
-#include "tests/folder.h"
+#include "tests/kge/files.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,25 +9,7 @@
 
 #include "base/mem.h"
 #include "kge/alias.h"
-#include "kge/graph.h"
 #include "kge/lines.h"
-
-static const char *path_of(const char *name)
-{
-	static char path[256];
-
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	return path;
-}
-
-static void put(const char *name, const void *bytes, size_t n)
-{
-	FILE *f = fopen(path_of(name), "wb");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, n, f), n);
-	assert_int_equal(fclose(f), 0);
-}
 
 static size_t gzip(const void *bytes, size_t n, uint8_t *out, size_t cap)
 {
@@ -51,27 +33,7 @@ static size_t zstd(const void *bytes, size_t n, uint8_t *out, size_t cap)
 	return rc;
 }
 
-/* Loads folder/name, which must fail with the code and a text that begins
- * after the folder with `says`. */
-static void refuses(const char *name, int code, const char *says)
-{
-	struct kge_graph *g;
-	struct err e = { 0 };
-	const char *text;
-
-	assert_int_equal(kge_graph_load(&g, path_of(name), NULL, NULL, &e), code);
-	assert_null(g);
-	assert_int_equal(e.code, code);
-	assert_int_equal(strncmp(e.text, folder, strlen(folder)), 0);
-	text = e.text + strlen(folder) + 1;
-	if (strncmp(text, says, strlen(says)) != 0)
-		fail_msg("says \"%s\", not \"%s...\"", text, says);
-	assert_null(strchr(e.text, '\n'));
-}
-
 /* ---- broken text ---- */
-
-#define TEXT(s) s, sizeof s - 1
 
 static const struct {
 	const char *bytes;
@@ -389,23 +351,6 @@ static void packed_and_plain_are_the_same(void **state)
 	free(text);
 }
 
-static void same_graph(const struct kge_graph *a, const struct kge_graph *b)
-{
-	for (int s = 0; s < KGE_SPLITS; s++) {
-		assert_int_equal(a->split[s].n, b->split[s].n);
-		for (size_t i = 0; i < a->split[s].n; i++) {
-			struct kge_triple x = a->split[s].at[i], y = b->split[s].at[i];
-
-			assert_string_equal(kge_vocab_name(a->entities, x.head, NULL),
-					    kge_vocab_name(b->entities, y.head, NULL));
-			assert_string_equal(kge_vocab_name(a->relations, x.rel, NULL),
-					    kge_vocab_name(b->relations, y.rel, NULL));
-			assert_string_equal(kge_vocab_name(a->entities, x.tail, NULL),
-					    kge_vocab_name(b->entities, y.tail, NULL));
-		}
-	}
-}
-
 static void what_is_saved_comes_back(void **state)
 {
 	struct kge_graph *g, *back;
@@ -527,7 +472,8 @@ static void senseless_shares_are_refused(void **state)
 	(void)state;
 	put("one.tsv", TEXT("a\tr\tb\n"));
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-		struct kge_load_options o = { shares[i][0], shares[i][1], 1 };
+		struct kge_load_options o = { .valid_share = shares[i][0],
+					      .test_share = shares[i][1] };
 		struct kge_graph *g;
 
 		assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), ERR_USAGE);

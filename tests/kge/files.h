@@ -1,0 +1,62 @@
+/* tests/kge/files.h - files of triples in the test's folder, and what loading them says. */
+#ifndef TESTS_KGE_FILES_H
+#define TESTS_KGE_FILES_H
+
+#include "tests/folder.h"
+#include "kge/graph.h"
+
+#define TEXT(s) s, sizeof s - 1
+
+static inline const char *path_of(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+static inline void put(const char *name, const void *bytes, size_t n)
+{
+	FILE *f = fopen(path_of(name), "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Loads folder/name, which must fail with the code and a text that begins
+ * after the folder with `says`. */
+static inline void refuses(const char *name, int code, const char *says)
+{
+	struct kge_graph *g;
+	struct err e = { 0 };
+	const char *text;
+
+	assert_int_equal(kge_graph_load(&g, path_of(name), NULL, NULL, &e), code);
+	assert_null(g);
+	assert_int_equal(e.code, code);
+	assert_int_equal(strncmp(e.text, folder, strlen(folder)), 0);
+	text = e.text + strlen(folder) + 1;
+	if (strncmp(text, says, strlen(says)) != 0)
+		fail_msg("says \"%s\", not \"%s...\"", text, says);
+	assert_null(strchr(e.text, '\n'));
+}
+
+static inline void same_graph(const struct kge_graph *a, const struct kge_graph *b)
+{
+	for (int s = 0; s < KGE_SPLITS; s++) {
+		assert_int_equal(a->split[s].n, b->split[s].n);
+		for (size_t i = 0; i < a->split[s].n; i++) {
+			struct kge_triple x = a->split[s].at[i], y = b->split[s].at[i];
+
+			assert_string_equal(kge_vocab_name(a->entities, x.head, NULL),
+					    kge_vocab_name(b->entities, y.head, NULL));
+			assert_string_equal(kge_vocab_name(a->relations, x.rel, NULL),
+					    kge_vocab_name(b->relations, y.rel, NULL));
+			assert_string_equal(kge_vocab_name(a->entities, x.tail, NULL),
+					    kge_vocab_name(b->entities, y.tail, NULL));
+		}
+	}
+}
+
+#endif
