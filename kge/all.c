@@ -23,11 +23,6 @@ static size_t lane_rows(const struct kge_lane *l)
 	return l->ent_end - l->ent_begin;
 }
 
-static const uint32_t *answers_of(const struct kge_batch *b, size_t q, size_t *n)
-{
-	return kge_answers_of(b->answers, b->queries[q].triple, b->queries[q].side, n);
-}
-
 /* Every query against one row: what the kernels take for the candidates in column 0. */
 static struct kge_pairs every_query(const struct kge_batch *b, struct kge_lane *l)
 {
@@ -63,7 +58,7 @@ static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t
 {
 	enum kge_metric m = b->emb->model->metric;
 	size_t n = lane_rows(l), n_answers;
-	const uint32_t *answers = answers_of(b, q, &n_answers);
+	const uint32_t *answers = kge_batch_answers(b, q, &n_answers);
 	float *line = l->scores + q * n;
 
 	for (size_t i = 0; i < n && m != KGE_DOT; i++)
@@ -127,7 +122,7 @@ void kge_all_weigh(struct kge_batch *b, size_t k)
 	for (size_t q = begin; q < end; q++) {
 		double all = log_sum(b, q);
 
-		answers_of(b, q, &n);
+		kge_batch_answers(b, q, &n);
 		b->lane[k].loss += (double)n * all;
 		for (size_t o = 0; o < b->lanes; o++) {
 			float *part = &b->lane[o].part[q];
@@ -153,7 +148,7 @@ static float answer_weight(const struct kge_batch *b, size_t q, uint32_t e)
 static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_t q)
 {
 	size_t n = lane_rows(l), n_answers;
-	const uint32_t *answers = answers_of(b, q, &n_answers);
+	const uint32_t *answers = kge_batch_answers(b, q, &n_answers);
 	float *line = l->scores + q * n;
 	float part = b->emb->model->metric == KGE_DOT ? l->part[q] : -l->part[q];
 
@@ -164,10 +159,10 @@ static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_
 			line[answers[i] - l->ent_begin] += answer_weight(b, q, answers[i]);
 }
 
-static void step_or_wait(struct kge_batch *b, uint32_t e, const float *g)
+static void step_or_wait(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *g)
 {
 	if (b->first_known[e] == KGE_NONE)
-		kge_batch_step_entity(b, e, g);
+		kge_batch_step_entity(b, l, e, g);
 	else
 		memcpy(b->late + b->first_known[e] * b->stride, g, b->emb->ent_floats * sizeof(*g));
 }
@@ -184,7 +179,7 @@ static void descend_by_sgemm(struct kge_batch *b, struct kge_lane *l)
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, rows, floats, nq, 1,
 			    l->scores + i, n, b->q, (int)b->stride, 0, l->row, floats);
 		for (int j = 0; j < rows; j++)
-			step_or_wait(b, l->ent_begin + (uint32_t)(i + j),
+			step_or_wait(b, l, l->ent_begin + (uint32_t)(i + j),
 				     l->row + (size_t)j * b->emb->ent_floats);
 	}
 }
@@ -199,7 +194,7 @@ static void descend_by_row(struct kge_batch *b, struct kge_lane *l)
 
 		b->k->grad_pairs[b->emb->model->metric](l->row, l->dq, l->scores + i,
 							kge_ent(b->emb, e), &p);
-		step_or_wait(b, e, l->row);
+		step_or_wait(b, l, e, l->row);
 	}
 }
 

@@ -102,6 +102,8 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	b->first_rel = all_none(b->emb->n_rel);
 	b->next_known = mem_array(nq, sizeof(*b->next_known));
 	b->next_rel = mem_array(nq, sizeof(*b->next_rel));
+	if (b->c->reg != KGE_REG_NONE)
+		b->positives = mem_array(b->emb->n_ent, sizeof(*b->positives));
 	b->lanes = lanes;
 	b->lane_scale = ((uint64_t)lanes << 32) / (b->emb->n_ent > 0 ? b->emb->n_ent : 1);
 	for (size_t k = 0; k < lanes; k++)
@@ -121,6 +123,7 @@ void kge_batch_release(struct kge_batch *b)
 	free(b->first_rel);
 	free(b->next_known);
 	free(b->next_rel);
+	free(b->positives);
 	for (size_t k = 0; k < b->lanes; k++)
 		lane_release(&b->lane[k]);
 }
@@ -268,9 +271,38 @@ static void sort_pairs(struct kge_batch *b, struct kge_lane *l)
 	l->n_touched = touched;
 }
 
+/* The true answers of a query, one unless it is asked against all entities. */
+const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n)
+{
+	const struct kge_query *x = &b->queries[q];
+
+	*n = 1;
+	return b->c->negatives > 0 ? b->ids + q * b->width
+				   : kge_answers_of(b->answers, x->triple, x->side, n);
+}
+
+/* How often each of this lane's entities is part of a positive. */
+static void count_positives(struct kge_batch *b, const struct kge_lane *l)
+{
+	uint32_t size = l->ent_end - l->ent_begin;
+
+	for (size_t q = 0; q < b->n_queries; q++) {
+		size_t n;
+		const uint32_t *answers = kge_batch_answers(b, q, &n);
+
+		if (b->queries[q].known - l->ent_begin < size)
+			b->positives[b->queries[q].known] += (uint32_t)n;
+		for (size_t i = 0; i < n; i++)
+			if (answers[i] - l->ent_begin < size)
+				b->positives[answers[i]]++;
+	}
+}
+
 /* Chains of the queries that know this lane's rows; from the last, so that chains ascend. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l)
 {
+	if (b->positives != NULL)
+		count_positives(b, l);
 	l->n_touched_rel = 0;
 	for (size_t q = b->n_queries; q-- > 0;) {
 		uint32_t e = b->queries[q].known, r = b->queries[q].rel;
@@ -395,10 +427,26 @@ static void weigh(struct kge_batch *b, size_t k)
 
 /* ---- descend ---- */
 
-void kge_batch_step_entity(struct kge_batch *b, uint32_t e, const float *gradient)
+/* The part of a row that was in so many positives. */
+static void regularize(const struct kge_batch *b, struct kge_lane *l, size_t times, float *g,
+		       const float *row, size_t floats)
+{
+	double weight = (double)times * (double)b->c->reg_weight;
+	bool complex = b->emb->model->metric == KGE_MODULUS ||
+		       (b->emb->model->metric == KGE_DOT && floats == 2 * b->emb->dim);
+
+	l->loss += weight * kge_reg_of(b->c->reg, g, row, floats, complex,
+				       (float)(weight / (double)b->n_answers));
+}
+
+void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient)
 {
 	float *row = kge_ent(b->emb, e);
 
+	if (b->positives != NULL && b->positives[e] > 0)
+		regularize(b, l, b->positives[e], gradient, row, b->emb->ent_floats);
+	if (b->positives != NULL)
+		b->positives[e] = 0;
 	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
 	if (b->c->normalize)
 		kge_row_into_unit_ball(row, b->emb->ent_floats);
@@ -415,7 +463,7 @@ static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 	else
 		memset(g, 0, b->stride * sizeof(*g));
 	if (!waits)
-		kge_batch_step_entity(b, e, g);
+		kge_batch_step_entity(b, l, e, g);
 }
 
 static void descend(struct kge_batch *b, size_t k)
@@ -478,17 +526,34 @@ static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 		g = b->late + q * b->stride;
 		for (; q != KGE_NONE; q = b->next_known[q])
 			add_to(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
-		kge_batch_step_entity(b, e, g);
+		kge_batch_step_entity(b, l, e, g);
 	}
+}
+
+/* Positives of the queries from q on that have its relation. */
+static size_t positives_in_chain(const struct kge_batch *b, size_t q)
+{
+	size_t sum = 0, n;
+
+	for (; q != KGE_NONE; q = b->next_rel[q]) {
+		kge_batch_answers(b, q, &n);
+		sum += n;
+	}
+	return sum;
 }
 
 static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 {
+	bool reg = b->positives != NULL && b->emb->model->metric != KGE_MODULUS;
+
 	for (size_t i = 0; i < l->n_touched_rel; i++) {
 		uint32_t r = l->touched_rel[i], q = b->first_rel[r];
 		float *g = b->q + q * b->stride;
 
 		b->first_rel[r] = KGE_NONE;
+		if (reg)
+			regularize(b, l, positives_in_chain(b, q), g, kge_rel(b->emb, r),
+				   b->emb->rel_floats);
 		while ((q = b->next_rel[q]) != KGE_NONE)
 			add_to(g, b->q + q * b->stride, b->emb->rel_floats);
 		kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r),
@@ -502,7 +567,7 @@ static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 	memset(l->row, 0, b->stride * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
 		if (b->count[e] == 0 && b->first_known[e] == KGE_NONE)
-			kge_batch_step_entity(b, e, l->row);
+			kge_batch_step_entity(b, l, e, l->row);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
 		if (b->first_rel[r] == KGE_NONE)
 			kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r,

@@ -66,7 +66,7 @@ struct kge_batch {
 	 * named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
-	size_t n_answers; /* all.c: answers of the batch */
+	size_t n_answers; /* of the batch, over which its loss is a mean */
 	bool sgemm;	  /* all.c: dot products by matrix products */
 	uint64_t number;  /* batches so far, from 1 */
 	struct rng rng;	  /* of the epoch; a query's stream is its place in it */
@@ -84,6 +84,7 @@ struct kge_batch {
 	uint32_t *count, *at;		    /* by entity: pairs, and where in `sorted` they end */
 	uint32_t *first_known, *next_known; /* by entity, by query: chains of queries */
 	uint32_t *first_rel, *next_rel;
+	uint32_t *positives; /* by entity: how often it is known or an answer; NULL: no reg */
 	uint64_t lane_scale;
 	struct kge_lane lane[64];
 	size_t lanes;
@@ -107,10 +108,12 @@ void kge_all_descend(struct kge_batch *b, size_t k);
 
 /* Query q of the batch asks for side s of a triple of train. */
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s);
+/* The true answers of a query, one unless it is asked against all entities. */
+const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n);
 /* Chains of the queries that know a lane's rows, which join those it touched. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
-/* An optimiser step on an entity's row. */
-void kge_batch_step_entity(struct kge_batch *b, uint32_t e, const float *gradient);
+/* An optimiser step on a lane's entity, whose gradient is complete but for the regulariser. */
+void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient);
 
 /* ---- one query, for the batch and for kge/race.h ---- */
 

@@ -52,3 +52,56 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 	k->score[KGE_DOT](&sum, p, softplus, 1, n);
 	return 0.5 * ((double)first + (double)sum);
 }
+
+/* sum |x|^2, for which it makes no difference what is complex */
+static double reg_squares(float *restrict g, const float *restrict x, size_t n, float by)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		sum += (double)(x[i] * x[i]);
+		g[i] += 2.0f * by * x[i];
+	}
+	return sum;
+}
+
+static double reg_cubes(float *restrict g, const float *restrict x, size_t n, float by)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		float a = fabsf(x[i]);
+
+		sum += (double)(a * a * a);
+		g[i] += 3.0f * by * a * x[i];
+	}
+	return sum;
+}
+
+static double reg_moduli(float *restrict g, const float *restrict x, size_t n, float by)
+{
+	double sum = 0;
+
+	for (size_t re = 0, im = n; re < n; re++, im++) {
+		float a = sqrtf(x[re] * x[re] + x[im] * x[im]);
+
+		sum += (double)(a * a * a);
+		g[re] += 3.0f * by * a * x[re];
+		g[im] += 3.0f * by * a * x[im];
+	}
+	return sum;
+}
+
+double kge_reg_of(enum kge_reg reg, float *restrict g, const float *restrict row, size_t floats,
+		  bool complex, float by)
+{
+	switch (reg) {
+	case KGE_REG_NONE:
+		break;
+	case KGE_REG_L2:
+		return reg_squares(g, row, floats, by);
+	case KGE_REG_L3:
+		return complex ? reg_moduli(g, row, floats / 2, by) : reg_cubes(g, row, floats, by);
+	}
+	return 0;
+}

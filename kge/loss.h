@@ -23,4 +23,9 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
 		   float *restrict work);
 
+/* A row's part in the regulariser (enum kge_reg), which it returns; adds `by` times its gradient
+ * to g.  complex: the row is floats/2 real parts, then as many imaginary ones. */
+double kge_reg_of(enum kge_reg reg, float *restrict g, const float *restrict row, size_t floats,
+		  bool complex, float by);
+
 #endif

@@ -85,6 +85,9 @@ static int check_racing(const struct kge_train_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: not with train.optimizer adam_dense, which "
 			       "moves every row at every step; take adam, adagrad or sgd");
+	if (c->reg != KGE_REG_NONE)
+		return err_set(e, ERR_USAGE,
+			       "train.update racing: not with train.reg, which goes by the batch");
 	if (c->shared_chunk > 1)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: every positive draws its own negatives; set "
@@ -101,6 +104,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = check_float("train.margin", c->margin, true, e);
 	if (rc == 0)
 		rc = check_float("train.temperature", c->temperature, true, e);
+	if (rc == 0)
+		rc = check_float("train.reg_weight", c->reg_weight, true, e);
 	if (rc == 0)
 		rc = check_negatives(c, e);
 	if (rc == 0)
@@ -232,7 +237,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
 	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
-	b->n_answers = 0;
+	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
 		b->n_answers += kge_answers_count(t->answers, b->order[first + i]);
 	b->number = ++t->turns;

@@ -26,6 +26,10 @@ enum kge_loss {
 	KGE_LOSS_MARGIN,
 	KGE_LOSS_SOFTMAX,
 };
+/* Added to a query's loss: reg_weight times the sum of |x|^2 or |x|^3 over the known, the
+ * relation's and the answer's row, |x| being the modulus where numbers are complex (N3 of Lacroix
+ * et al. 2018).  RotatE's phases have none. */
+enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3 };
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE };
 /* A step over each batch, its gradient exact; or one at each positive, by threads that wait for
  * nobody (kge/race.h): faster where there are few negatives, and with several
@@ -40,6 +44,8 @@ struct kge_train_config {
 	enum kge_optimizer optimizer;
 	enum kge_corrupt corrupt;
 	enum kge_update update;
+	enum kge_reg reg;
+	float reg_weight;
 	float lr;	       /* of a step: racing, that of one positive */
 	float margin;	       /* margin loss */
 	float temperature;     /* self-adversarial alpha */

@@ -343,6 +343,10 @@ static void test_check(void **state)
 	c.negatives = 0;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.negatives"));
+	c = config();
+	c.reg = KGE_REG_L2;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.reg"));
 }
 
 int main(void)

@@ -194,6 +194,25 @@ static void test_gradients_against_all(void **state)
 	}
 }
 
+static void test_gradients_of_the_regularizer(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.reg_weight = 0.3f;
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		for (int reg = KGE_REG_L2; reg <= KGE_REG_L3; reg++) {
+			c.reg = (enum kge_reg)reg;
+			c.negatives = reg == KGE_REG_L2 ? 3 : 0;
+			check_config(kge_models[i]->name, 9, c);
+			c.negatives = 3 - c.negatives;
+			c.corrupt = KGE_CORRUPT_BOTH;
+			c.threads = 2;
+			check_config(kge_models[i]->name, 5, c);
+		}
+}
+
 /* ---- losses by hand ---- */
 
 static double softplus(double x)
@@ -234,6 +253,26 @@ static void test_losses_by_hand(void **state)
 	assert_true(slope[0] == -.5f && slope[1] == 0 && slope[2] == 0 && slope[3] == .5f);
 }
 
+static void test_regularizer_by_hand(void **state)
+{
+	static const float row[] = { 3, -1, -4, 2 };
+	float g[] = { 0, 1, 0, 0 };
+	double r5 = sqrt(5);
+
+	(void)state;
+	assert_near(kge_reg_of(KGE_REG_L2, g, row, 4, true, 0.5f), 30, 1e-6, 0);
+	assert_true(g[0] == 3 && g[1] == 0 && g[2] == -4 && g[3] == 2);
+	memset(g, 0, sizeof(g));
+	assert_near(kge_reg_of(KGE_REG_L3, g, row, 4, false, 1), 100, 1e-6, 0);
+	assert_true(g[0] == 27 && g[1] == -3 && g[2] == -48 && g[3] == 12);
+	memset(g, 0, sizeof(g));
+	assert_near(kge_reg_of(KGE_REG_L3, g, row, 4, true, 1), 125 + 5 * r5, 1e-6, 0);
+	assert_near(g[0], 45, 1e-6, 0);
+	assert_near(g[2], -60, 1e-6, 0);
+	assert_near(g[1], -3 * r5, 1e-6, 0);
+	assert_near(g[3], 6 * r5, 1e-6, 0);
+}
+
 /* -log softmax of each triple's score among those of all entities, on both sides. */
 static double loss_against_all(const struct kge_graph *g, const struct kge_emb *emb)
 {
@@ -271,6 +310,57 @@ static void test_loss_against_all(void **state)
 			kge_emb_free(emb);
 		}
 	kge_graph_free(g);
+}
+
+static double norm_of(const float *row, size_t n, enum kge_reg reg, bool complex)
+{
+	float *g = mem_array(n, sizeof(*g));
+	double norm = kge_reg_of(reg, g, row, n, complex, 0);
+
+	free(g);
+	return norm;
+}
+
+/* What the regulariser adds: each positive counts once for every query that asks it. */
+static void check_reg_loss(const char *model, struct kge_train_config c)
+{
+	struct kge_graph *g = web();
+	struct kge_emb *emb = emb_of(model, 7, g, 2);
+	bool complex = emb->ent_floats == 14, phases = emb->model->metric == KGE_MODULUS;
+	size_t n = g->split[KGE_TRAIN].n - 1; /* the last is there twice */
+	double want = 0, without;
+
+	g->split[KGE_TRAIN].n = n;
+	for (size_t i = 0; i < n; i++) {
+		struct kge_triple x = g->split[KGE_TRAIN].at[i];
+
+		want += norm_of(kge_ent(emb, x.head), emb->ent_floats, c.reg, complex) +
+			norm_of(kge_ent(emb, x.tail), emb->ent_floats, c.reg, complex);
+		if (!phases)
+			want += norm_of(kge_rel(emb, x.rel), emb->rel_floats, c.reg, complex);
+	}
+	without = loss_at(&c, g, emb, NULL);
+	c.reg_weight = 0.5f;
+	assert_near(loss_at(&c, g, emb, NULL) - without, 0.5 * want / (double)n, 1e-4, 0);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_reg_loss(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.batch = 1000;
+	c.loss = KGE_LOSS_SOFTMAX;
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		for (int reg = KGE_REG_L2; reg <= KGE_REG_L3; reg++)
+			for (uint32_t many = 0; many <= 3; many += 3) {
+				c.reg = (enum kge_reg)reg;
+				c.negatives = many;
+				c.corrupt = many > 0 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_ALTERNATE;
+				check_reg_loss(kge_models[i]->name, c);
+			}
 }
 
 /* ---- negatives ---- */
@@ -483,6 +573,8 @@ static void test_resume(void **state)
 	c.loss = KGE_LOSS_SOFTMAX;
 	check_resume(c);
 	c.negatives = 0;
+	c.reg = KGE_REG_L3;
+	c.reg_weight = 0.1f;
 	check_resume(c);
 }
 
@@ -714,8 +806,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gradients),
 		cmocka_unit_test(test_gradients_against_all),
+		cmocka_unit_test(test_gradients_of_the_regularizer),
 		cmocka_unit_test(test_losses_by_hand),
+		cmocka_unit_test(test_regularizer_by_hand),
 		cmocka_unit_test(test_loss_against_all),
+		cmocka_unit_test(test_reg_loss),
 		cmocka_unit_test(test_filtered_draws),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
