@@ -4,7 +4,8 @@
  *
  * keys: model dim gamma epochs lr batch negatives chunk threads seed corrupt (0 alternate, 1 tail,
  * 2 both) loss (0 self-adversarial, 1 logistic, 2 margin, 3 softmax; with negatives=0: against all
- * entities, batch counting queries) optimizer alpha reg (0 none, 1 l2, 2 l3) reg_weight filtered
+ * entities, batch counting queries) optimizer update (1 racing) margin normalize alpha reg (0 none,
+ * 1 l2, 2 l3) reg_weight filtered
  * every protocol.  Nothing is tuned on test here: the figure printed after each `every` epochs is
  * valid's, and test's at the end. */
 #include <stdio.h>
@@ -46,6 +47,9 @@ static struct kge_train_config config(void)
 	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
 	c.reg = (enum kge_reg)number("reg", c.reg);
 	c.reg_weight = (float)number("reg_weight", (double)c.reg_weight);
+	c.update = (enum kge_update)number("update", c.update);
+	c.margin = (float)number("margin", (double)c.margin);
+	c.normalize = number("normalize", c.normalize) > 0;
 	c.lr = (float)number("lr", (double)c.lr);
 	c.temperature = (float)number("alpha", (double)c.temperature);
 	c.negatives = (uint32_t)number("negatives", c.negatives);

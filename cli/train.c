@@ -236,6 +236,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 
 static void report_training(struct training *t)
 {
+	bool repeats = kge_train_repeats(&t->work.folder.config.train.kge);
 	uint8_t digest[32];
 
 	kge_emb_digest(t->best, digest);
@@ -244,8 +245,11 @@ static void report_training(struct training *t)
 	cli_put_count(t->cli, "improved", t->improved);
 	cli_put_number(t->cli, "loss", t->job.loss);
 	cli_put(t->cli, "digest", cli_json_hex(digest, sizeof(digest)));
+	cli_put(t->cli, "repeatable", json_boolean(repeats));
 	cli_say(t->cli, "valid MRR %.4f after %llu epochs, improved %u times\n", t->score,
 		(unsigned long long)t->epochs_best, t->improved);
+	if (!repeats)
+		cli_say(t->cli, "threads raced (train.update): another run will differ\n");
 }
 
 static int run_training(struct training *t, const struct train_options *o, struct err *e)
@@ -281,6 +285,8 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_train,
 		.doc = "Train on the own graph from the best state, and keep what valid likes "
 		       "best.\v"
+		       "With its number of threads a run repeats bit for bit, unless train.update "
+		       "is racing and train.threads above 1.\n\n"
 		       "Examples:\n  fkge -d acme train --epochs 200\n"
 		       "  fkge -d control train --rounds 6 --epochs 30   (a federation's control "
 		       "arm)",

@@ -121,6 +121,11 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 	return rc;
 }
 
+bool kge_train_repeats(const struct kge_train_config *c)
+{
+	return c->update == KGE_UPDATE_EXACT || c->threads == 1;
+}
+
 int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e)
 {
 	if (c->negatives > 0 || (uint64_t)c->batch * n_ent <= PAIRS_MAX)

@@ -67,6 +67,8 @@ struct kge_train_config {
 void kge_train_defaults(struct kge_train_config *c);
 /* ERR_USAGE with the key and what is allowed. */
 int kge_train_check(const struct kge_train_config *c, struct err *e);
+/* Whether two runs give the same bits: not when several threads race. */
+bool kge_train_repeats(const struct kge_train_config *c);
 
 /* ERR_USAGE when a batch against all of n_ent entities would take too much memory (a trainer
  * made all the same takes fewer queries in a batch). */

@@ -21,6 +21,7 @@ static void test_defaults_are_the_trainers(void **state)
 	assert_int_equal(c.train.kge.loss, k.loss);
 	assert_int_equal(c.train.kge.optimizer, k.optimizer);
 	assert_int_equal(c.train.kge.corrupt, k.corrupt);
+	assert_int_equal(c.train.kge.update, k.update);
 	assert_int_equal(c.train.kge.negatives, k.negatives);
 	assert_int_equal(c.train.kge.filtered, k.filtered);
 	assert_near((double)c.train.kge.lr, (double)k.lr, 0, 0);
@@ -70,6 +71,12 @@ static void test_optimizers_in_order(void **state)
 	assert_int_equal(parse(&c, "train: {loss: margin, corrupt: tail}", &e), 0);
 	assert_int_equal(c.train.kge.loss, KGE_LOSS_MARGIN);
 	assert_int_equal(c.train.kge.corrupt, KGE_CORRUPT_TAIL);
+	config_release(&c);
+	assert_int_equal(parse(&c, "train: {update: racing, shared_chunk: 0}", &e), 0);
+	assert_int_equal(c.train.kge.update, KGE_UPDATE_RACING);
+	config_release(&c);
+	assert_int_equal(parse(&c, "train: {update: racing}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.shared_chunk"));
 	config_release(&c);
 }
 

@@ -322,6 +322,23 @@ static void test_threads_learn(void **state)
 	check_learns("rotate", KGE_ADAM_SPARSE, 0.005f);
 }
 
+/* Long enough for threads to meet, which TSan is to see nothing wrong in. */
+static void test_threads_meet(void **state)
+{
+	struct kge_graph *g = street(3000);
+	struct kge_train_config c = config();
+	struct kge_emb *emb = emb_of("rotate", 16, g, 6);
+	double first;
+
+	(void)state;
+	c.threads = 4;
+	c.normalize = true;
+	first = run(&c, g, emb, 1);
+	assert_true(run(&c, g, emb, 3) < first);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 /* ---- settings ---- */
 
 static void test_check(void **state)
@@ -331,6 +348,9 @@ static void test_check(void **state)
 
 	(void)state;
 	assert_int_equal(kge_train_check(&c, &e), 0);
+	assert_true(kge_train_repeats(&c));
+	c.threads = 2;
+	assert_false(kge_train_repeats(&c));
 	c.shared_chunk = 16;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.shared_chunk"));
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_push_away),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_threads_learn),
+		cmocka_unit_test(test_threads_meet),
 		cmocka_unit_test(test_check),
 	};
 
