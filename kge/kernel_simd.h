@@ -52,13 +52,14 @@ INLINE void store_part(float *p, int k, int nv, M last, V x)
 		v_store(p + k * LANES, x);
 }
 
-/* One vector's part of the metric. */
+/* One vector's part of the metric.  1 |d| + sum rather than |d| + sum: processors with units of
+ * their own for additions have those busy with the difference. */
 INLINE V term(enum kge_metric m, V q, V c, V sum)
 {
 	V d = v_sub(q, c);
 
 	if (m == KGE_L1)
-		return v_add(sum, v_abs(d));
+		return v_fma(v_set(1), v_abs(d), sum);
 	return m == KGE_L2 ? v_fma(d, d, sum) : v_fma(q, c, sum);
 }
 

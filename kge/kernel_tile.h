@@ -12,12 +12,12 @@
  *
  * Candidates come in pieces that stay in the first cache while all queries pass. */
 
-enum { TILE_C = 4, PIECE_FLOATS = 4096 };
+enum { TILE_C = 4, PIECE_FLOATS = 4096, PIECE_FLOATS_GRAD = 8192 };
 
 /* Rows in a piece, a multiple of TILE_C. */
-INLINE size_t piece_rows(size_t floats)
+INLINE size_t piece_rows(size_t piece, size_t floats)
 {
-	size_t rows = PIECE_FLOATS / (floats > 0 ? floats : 1) / TILE_C * TILE_C;
+	size_t rows = piece / (floats > 0 ? floats : 1) / TILE_C * TILE_C;
 
 	return rows > TILE_C ? rows : TILE_C;
 }
@@ -121,7 +121,7 @@ INLINE void score_strip(enum kge_metric m, size_t tq, float *out, size_t ldo, co
 
 INLINE void score_tile(enum kge_metric m, float *out, size_t ldo, const struct kge_tile *t)
 {
-	size_t piece = piece_rows(t->floats);
+	size_t piece = piece_rows(PIECE_FLOATS, t->floats);
 
 	for (size_t j = 0; j < t->nc; j += piece) {
 		size_t nc = t->nc - j < piece ? t->nc - j : piece, i = 0;
@@ -252,7 +252,7 @@ INLINE void grad_tile(enum kge_metric m, float *dq, float *dc, const float *w, s
 {
 	enum { MODULUS_Q = TILE_Q_HALF, REAL_Q = TILE_Q_GRAD };
 	const size_t tq = m == KGE_MODULUS ? MODULUS_Q : REAL_Q;
-	size_t piece = piece_rows(t->floats);
+	size_t piece = piece_rows(PIECE_FLOATS_GRAD, t->floats);
 
 	for (size_t j = 0; j < t->nc; j += piece) {
 		size_t nc = t->nc - j < piece ? t->nc - j : piece, i = 0;
