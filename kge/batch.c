@@ -10,8 +10,6 @@
 #include "kge/blas.h"
 #include "kge/loss.h"
 
-static const float no_score = -1e30f;
-
 /* ---- memory ---- */
 
 static size_t queries_max(const struct kge_train_config *c)
@@ -35,7 +33,8 @@ static uint32_t lane_begin(const struct kge_batch *b, size_t k)
 
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 {
-	size_t nq = queries_max(b->c), pairs = nq * b->width, begin, end, rows;
+	size_t nq = b->shared != NULL ? 0 : queries_max(b->c), pairs = nq * b->width, begin, end,
+	       rows;
 	bool all = b->c->negatives == 0;
 
 	l->ent_begin = lane_begin(b, k);
@@ -84,6 +83,19 @@ void kge_batch_measure(struct kge_batch *b)
 	assert(b->emb->rel_floats <= b->stride);
 }
 
+/* What the phases below need, and shared.c does not. */
+static void init_pairs(struct kge_batch *b, size_t nq)
+{
+	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
+	b->q = mem_aligned(nq, b->stride * sizeof(float));
+	b->late = mem_aligned(nq, b->stride * sizeof(float));
+	b->slope = mem_aligned(nq * b->width, sizeof(float));
+	b->count = mem_array(b->emb->n_ent, sizeof(*b->count));
+	b->at = mem_array(b->emb->n_ent, sizeof(*b->at));
+	b->first_known = all_none(b->emb->n_ent);
+	b->next_known = mem_array(nq, sizeof(*b->next_known));
+}
+
 void kge_batch_init(struct kge_batch *b, size_t lanes)
 {
 	size_t nq = queries_max(b->c);
@@ -92,20 +104,16 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	b->sgemm = b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
 		   kge_sgemm_is_fast();
 	b->queries = mem_array(nq, sizeof(*b->queries));
-	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
-	b->q = mem_aligned(nq, b->stride * sizeof(float));
-	b->late = mem_aligned(nq, b->stride * sizeof(float));
-	b->slope = mem_aligned(nq * b->width, sizeof(float));
-	b->count = mem_array(b->emb->n_ent, sizeof(*b->count));
-	b->at = mem_array(b->emb->n_ent, sizeof(*b->at));
-	b->first_known = all_none(b->emb->n_ent);
 	b->first_rel = all_none(b->emb->n_rel);
-	b->next_known = mem_array(nq, sizeof(*b->next_known));
 	b->next_rel = mem_array(nq, sizeof(*b->next_rel));
 	if (b->c->reg != KGE_REG_NONE)
 		b->positives = mem_array(b->emb->n_ent, sizeof(*b->positives));
 	b->lanes = lanes;
 	b->lane_scale = ((uint64_t)lanes << 32) / (b->emb->n_ent > 0 ? b->emb->n_ent : 1);
+	if (kge_shared_fits(b->c, b->emb))
+		b->shared = kge_shared_new(b);
+	else
+		init_pairs(b, nq);
 	for (size_t k = 0; k < lanes; k++)
 		lane_init(&b->lane[k], b, k);
 }
@@ -124,14 +132,14 @@ void kge_batch_release(struct kge_batch *b)
 	free(b->next_known);
 	free(b->next_rel);
 	free(b->positives);
+	kge_shared_free(b->shared);
 	for (size_t k = 0; k < b->lanes; k++)
 		lane_release(&b->lane[k]);
 }
 
 /* ---- draw ---- */
 
-/* The place of a query's answer in the epoch names its random stream. */
-static struct rng stream_of(const struct kge_batch *b, size_t place, enum kge_side s)
+struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s)
 {
 	return rng_stream(&b->rng, 2 * (uint64_t)place + (s == KGE_HEAD ? 1 : 0));
 }
@@ -165,7 +173,7 @@ void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32
 			  size_t place, enum kge_side s)
 {
 	make_query(b, x, ids, b->order[place], s);
-	draw_own(b, x, ids, stream_of(b, place, s));
+	draw_own(b, x, ids, kge_batch_stream(b, place, s));
 }
 
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s)
@@ -194,7 +202,7 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 	}
 }
 
-static enum kge_side side_of(const struct kge_batch *b, size_t half)
+enum kge_side kge_batch_side(const struct kge_batch *b, size_t half)
 {
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
 		return b->number % 2 == 1 ? KGE_TAIL : KGE_HEAD;
@@ -211,15 +219,15 @@ static void draw(struct kge_batch *b, size_t k)
 	for (size_t u = begin; u < end; u++) {
 		size_t half = u / chunks, i = u % chunks * chunk;
 		size_t stop = i + chunk < b->n ? i + chunk : b->n, q = half * b->n;
-		enum kge_side s = side_of(b, half);
+		enum kge_side s = kge_batch_side(b, half);
 
 		for (size_t j = i; j < stop; j++)
 			kge_batch_ask(b, q + j, b->order[b->first + j], s);
 		if (chunk > 1)
-			draw_shared(b, q + i, q + stop, stream_of(b, b->first + i, s));
+			draw_shared(b, q + i, q + stop, kge_batch_stream(b, b->first + i, s));
 		else
 			draw_own(b, &b->queries[q + i], b->ids + (q + i) * b->width,
-				 stream_of(b, b->first + i, s));
+				 kge_batch_stream(b, b->first + i, s));
 	}
 }
 
@@ -373,7 +381,7 @@ size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *s
 	for (size_t j = 0; j < b->width; j++) {
 		bool none = ids[j] == KGE_NONE;
 
-		scores[j] = none ? no_score : base + sign * scores[j];
+		scores[j] = none ? KGE_NO_SCORE : base + sign * scores[j];
 		there += !none;
 	}
 	return there - 1; /* less the true answer */
@@ -452,6 +460,27 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		kge_row_into_unit_ball(row, b->emb->ent_floats);
 }
 
+/* Positives of the queries from q on that have its relation. */
+static size_t positives_in_chain(const struct kge_batch *b, size_t q)
+{
+	size_t sum = 0, n = 1;
+
+	for (; q != KGE_NONE; q = b->next_rel[q]) {
+		if (b->c->negatives == 0)
+			kge_batch_answers(b, q, &n);
+		sum += n;
+	}
+	return sum;
+}
+
+void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient)
+{
+	if (b->positives != NULL && b->emb->model->metric != KGE_MODULUS)
+		regularize(b, l, positives_in_chain(b, b->first_rel[r]), gradient,
+			   kge_rel(b->emb, r), b->emb->rel_floats);
+	kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r), gradient);
+}
+
 static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 {
 	bool waits = b->first_known[e] != KGE_NONE;
@@ -481,12 +510,6 @@ static void descend(struct kge_batch *b, size_t k)
 
 /* ---- spread ---- */
 
-static void add_to(float *restrict to, const float *restrict from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] += from[i];
-}
-
 /* The query's row in lane 0 becomes the gradient of the known row, and that in q of the relation.
  */
 static void spread(struct kge_batch *b, size_t k)
@@ -503,7 +526,7 @@ static void spread(struct kge_batch *b, size_t k)
 
 		memcpy(sum, dknown, e->ent_floats * sizeof(*sum));
 		for (size_t o = 1; o < b->lanes; o++)
-			add_to(sum, b->lane[o].dq + at, e->ent_floats);
+			b->k->add(sum, b->lane[o].dq + at, e->ent_floats);
 		memset(dknown, 0, e->ent_floats * sizeof(*dknown));
 		memset(drel, 0, e->rel_floats * sizeof(*drel));
 		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel), e,
@@ -525,39 +548,21 @@ static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 			continue;
 		g = b->late + q * b->stride;
 		for (; q != KGE_NONE; q = b->next_known[q])
-			add_to(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
+			b->k->add(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
 		kge_batch_step_entity(b, l, e, g);
 	}
 }
 
-/* Positives of the queries from q on that have its relation. */
-static size_t positives_in_chain(const struct kge_batch *b, size_t q)
-{
-	size_t sum = 0, n;
-
-	for (; q != KGE_NONE; q = b->next_rel[q]) {
-		kge_batch_answers(b, q, &n);
-		sum += n;
-	}
-	return sum;
-}
-
 static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 {
-	bool reg = b->positives != NULL && b->emb->model->metric != KGE_MODULUS;
-
 	for (size_t i = 0; i < l->n_touched_rel; i++) {
 		uint32_t r = l->touched_rel[i], q = b->first_rel[r];
 		float *g = b->q + q * b->stride;
 
-		b->first_rel[r] = KGE_NONE;
-		if (reg)
-			regularize(b, l, positives_in_chain(b, q), g, kge_rel(b->emb, r),
-				   b->emb->rel_floats);
 		while ((q = b->next_rel[q]) != KGE_NONE)
-			add_to(g, b->q + q * b->stride, b->emb->rel_floats);
-		kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r),
-				  g);
+			b->k->add(g, b->q + q * b->stride, b->emb->rel_floats);
+		kge_batch_step_relation(b, l, r, g);
+		b->first_rel[r] = KGE_NONE;
 	}
 }
 
@@ -570,8 +575,7 @@ static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 			kge_batch_step_entity(b, l, e, l->row);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
 		if (b->first_rel[r] == KGE_NONE)
-			kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r,
-					  kge_rel(b->emb, r), l->row);
+			kge_batch_step_relation(b, l, r, l->row);
 }
 
 static void settle(struct kge_batch *b, size_t k)
@@ -590,6 +594,10 @@ void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 		{ kge_all_draw, kge_all_score, kge_all_weigh, kge_all_descend, spread, settle },
 	};
 
+	if (b->shared != NULL) {
+		kge_shared_run(b, team, k);
+		return;
+	}
 	for (size_t i = 0; i < PHASES; i++) {
 		for (size_t lane = k; lane < b->lanes; lane += team_size(team))
 			phases[b->c->negatives == 0][i](b, lane);

@@ -15,8 +15,9 @@
  *   spread   by query   gradient of the query -> of known row and relation
  *   settle   by row     steps on the rows that waited, and on relations
  *
- * Without drawn negatives (config.negatives 0) every entity is a candidate of every query,
- * and kge/all.c has the first four phases.
+ * Where chunks of queries share their negatives, a whole chunk is a tile, and kge/shared.c has
+ * a step of its own.  Without drawn negatives (config.negatives 0) every entity is a candidate of
+ * every query, and kge/all.c has the first four phases.
  *
  * A row belongs to one lane, and a lane to one thread, so nothing is locked, nothing
  * races, and a run depends on seed and number of lanes alone. */
@@ -54,6 +55,8 @@ struct kge_lane {
 	double loss;
 };
 
+struct kge_shared;
+
 struct kge_batch {
 	const struct kge_train_config *c;
 	const struct kge_kernels *k;
@@ -86,6 +89,7 @@ struct kge_batch {
 	uint32_t *first_rel, *next_rel;
 	uint32_t *positives; /* by entity: how often it is known or an answer; NULL: no reg */
 	uint64_t lane_scale;
+	struct kge_shared *shared; /* NULL: negatives are not shared, or in few chunks */
 	struct kge_lane lane[64];
 	size_t lanes;
 };
@@ -106,14 +110,26 @@ void kge_all_score(struct kge_batch *b, size_t k);
 void kge_all_weigh(struct kge_batch *b, size_t k);
 void kge_all_descend(struct kge_batch *b, size_t k);
 
+/* Whether the negatives are shared in a way that kge/shared.c does. */
+bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb);
+/* For a batch whose width and lanes are known. */
+struct kge_shared *kge_shared_new(const struct kge_batch *b);
+void kge_shared_free(struct kge_shared *s);
+void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
+
+/* Which side the first or second half of the queries asks for. */
+enum kge_side kge_batch_side(const struct kge_batch *b, size_t half);
+/* The random stream of a query, or of a chunk by its first, named by its place in the epoch. */
+struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s);
 /* Query q of the batch asks for side s of a triple of train. */
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s);
 /* The true answers of a query, one unless it is asked against all entities. */
 const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n);
 /* Chains of the queries that know a lane's rows, which join those it touched. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
-/* An optimiser step on a lane's entity, whose gradient is complete but for the regulariser. */
+/* An optimiser step on a lane's row, whose gradient is complete but for the regulariser. */
 void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient);
+void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient);
 
 /* ---- one query, for the batch and for kge/race.h ---- */
 

@@ -87,6 +87,8 @@ struct kge_kernels {
 			 size_t n);
 	/* p = softmax(temperature * x), n > 0; returns log sum_i e^(temperature x[i]). */
 	float (*softmax)(float *restrict p, const float *restrict x, float temperature, size_t n);
+	/* sum += x */
+	void (*add)(float *restrict sum, const float *restrict x, size_t n);
 	/* One optimiser step on one row; g is its gradient. */
 	void (*sgd)(float *restrict w, const float *restrict g, const struct kge_step *s, size_t n);
 	void (*adagrad)(float *restrict w, float *restrict v, const float *restrict g,

@@ -177,6 +177,12 @@ static float softmax(float *restrict p, const float *restrict x, float temperatu
 
 /* ---- optimisers (methods 1.2) ---- */
 
+static void add(float *restrict sum, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum[i] += x[i];
+}
+
 static void sgd(float *restrict w, const float *restrict g, const struct kge_step *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -211,6 +217,7 @@ const struct kge_kernels kge_kernels_scalar = {
 	.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },
 	.logistic = logistic,
 	.softmax = softmax,
+	.add = add,
 	.sgd = sgd,
 	.adagrad = adagrad,
 	.adam = adam,

@@ -408,6 +408,15 @@ static float softmax(float *restrict p, const float *restrict x, float temperatu
 
 /* ---- optimisers ---- */
 
+static void add(float *restrict sum, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i += LANES) {
+		M m = v_mask(n - i < LANES ? n - i : LANES);
+
+		v_storem(sum + i, m, v_add(v_loadm(sum + i, m), v_loadm(x + i, m)));
+	}
+}
+
 static void sgd(float *restrict w, const float *restrict g, const struct kge_step *s, size_t n)
 {
 	V lr = v_set(-s->lr);
@@ -470,8 +479,8 @@ static void adam(float *restrict w, float *restrict m, float *restrict v, const 
 				 modulus_score_pairs },                                            \
 		.grad_pairs = { l1_grad_pairs, l2_grad_pairs, dot_grad_pairs,                      \
 				modulus_grad_pairs },                                              \
-		.logistic = logistic, .softmax = softmax, .sgd = sgd, .adagrad = adagrad,          \
-		.adam = adam,                                                                      \
+		.logistic = logistic, .softmax = softmax, .add = add, .sgd = sgd,                  \
+		.adagrad = adagrad, .adam = adam,                                                  \
 		.score_tile = { l1_score_tile, l2_score_tile, dot_score_tile,                      \
 				modulus_score_tile },                                              \
 		.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },     \

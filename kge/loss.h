@@ -16,8 +16,11 @@
 #include "kge/kernel.h"
 #include "kge/train.h"
 
+/* What a candidate that is not there scores. */
+#define KGE_NO_SCORE (-1e30f)
+
 /* scores[0] is the true answer's score, scores[1..n] those of the negatives,
- * -1e30 where there is none; `there` of them are.  Writes dLoss/dscore into
+ * KGE_NO_SCORE where there is none; `there` of them are.  Writes dLoss/dscore into
  * slope[0..n] and returns the loss.  work: 3 n floats. */
 double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
 		   const float *restrict scores, float *restrict slope, size_t n, size_t there,

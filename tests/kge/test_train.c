@@ -163,7 +163,38 @@ static void test_gradients(void **state)
 		check_step(m, 9, KGE_LOSS_MARGIN, KGE_CORRUPT_TAIL, 0);
 		check_step(m, 37, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 0);
 		check_step(m, 13, KGE_LOSS_SOFTMAX, KGE_CORRUPT_BOTH, 3);
+		check_step(m, 18, KGE_LOSS_SELF_ADVERSARIAL, KGE_CORRUPT_TAIL, 100);
+		check_step(m, 6, KGE_LOSS_MARGIN, KGE_CORRUPT_BOTH, 1000);
 	}
+}
+
+/* TransE's scores do not change when all entities move alike, so gradients add up to nothing:
+ * unless one of them is lost, or counted twice. */
+static void test_no_gradient_is_lost(void **state)
+{
+	struct kge_graph *g = web();
+	struct kge_emb *emb = emb_of("transe", 20, g, 2), *after = kge_emb_copy(emb);
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.optimizer = KGE_SGD;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	c.batch = 1000;
+	for (c.shared_chunk = 0; c.shared_chunk < 200; c.shared_chunk += 11) {
+		loss_at(&c, g, emb, after);
+		for (size_t k = 0; k < 20; k++) {
+			float moved = 0, some = 0;
+
+			for (uint32_t e = 0; e < N; e++) {
+				moved += kge_ent(after, e)[k] - kge_ent(emb, e)[k];
+				some += fabsf(kge_ent(after, e)[k] - kge_ent(emb, e)[k]);
+			}
+			assert_near(moved, 0, 0, 1e-3f * some);
+		}
+	}
+	kge_emb_free(emb);
+	kge_emb_free(after);
+	kge_graph_free(g);
 }
 
 static void use_kernels(const char *isa)
@@ -210,6 +241,10 @@ static void test_gradients_of_the_regularizer(void **state)
 			c.corrupt = KGE_CORRUPT_BOTH;
 			c.threads = 2;
 			check_config(kge_models[i]->name, 5, c);
+			c.negatives = 3;
+			c.shared_chunk = 30;
+			check_config(kge_models[i]->name, 5, c);
+			c.shared_chunk = 0;
 		}
 }
 
@@ -360,6 +395,9 @@ static void test_reg_loss(void **state)
 				c.negatives = many;
 				c.corrupt = many > 0 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_ALTERNATE;
 				check_reg_loss(kge_models[i]->name, c);
+				c.shared_chunk = 9;
+				check_reg_loss(kge_models[i]->name, c);
+				c.shared_chunk = 0;
 			}
 }
 
@@ -454,6 +492,39 @@ static void test_everything_true(void **state)
 	kge_graph_free(g);
 }
 
+/* Entities 1 to 5 answer the one query there is; all others have one row, and so one score, so
+ * that the loss is the same whichever are drawn, unless an answer is taken for false. */
+static void test_shared_negatives_are_false(void **state)
+{
+	struct kge_graph *g = names();
+	struct kge_train_config c = config();
+	struct kge_emb *emb;
+	double want, loss;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 + i % 5 });
+	emb = emb_of("transe", 7, g, 2);
+	for (uint32_t e = 1; e < N; e++)
+		memcpy(kge_ent(emb, e), kge_ent(emb, e <= 5 ? 1 : 6), 7 * sizeof(float));
+	memcpy(kge_ent(emb, 0), kge_ent(emb, 6), 7 * sizeof(float));
+	c.corrupt = KGE_CORRUPT_TAIL;
+	c.negatives = 100;
+	c.batch = 20;
+	c.loss = KGE_LOSS_LOGISTIC;
+	want = .5 * (softplus(-(double)kge_score(emb, 0, 0, 1)) +
+		     softplus((double)kge_score(emb, 0, 0, 6)));
+	for (c.shared_chunk = 0; c.shared_chunk < 40; c.shared_chunk += 3) {
+		loss = loss_at(&c, g, emb, NULL);
+		assert_near(loss, want, 1e-5, 0);
+	}
+	c.filtered = false;
+	loss = loss_at(&c, g, emb, NULL);
+	assert_true(fabs(loss - want) > 1e-3);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 static void test_empty_graph(void **state)
 {
 	struct kge_graph *g = kge_graph_new();
@@ -533,6 +604,43 @@ static void test_threads_agree(void **state)
 	kge_graph_free(g);
 }
 
+/* With shared negatives, to the bit. */
+static void check_same_bits(struct kge_train_config c)
+{
+	struct kge_graph *g = web();
+	struct kge_emb *one = emb_of("complex", 9, g, 2), *other;
+
+	other = kge_emb_copy(one);
+	c.threads = 1;
+	run(&c, g, one, 3);
+	for (c.threads = 2; c.threads <= 4; c.threads++) {
+		struct kge_emb *emb = kge_emb_copy(other);
+
+		run(&c, g, emb, 3);
+		assert_same(emb, one, true);
+		kge_emb_free(emb);
+	}
+	kge_emb_free(one);
+	kge_emb_free(other);
+	kge_graph_free(g);
+}
+
+static void test_threads_agree_on_shared(void **state)
+{
+	static const uint32_t chunks[] = { 2, 7, 16, 70, 1000 };
+	struct kge_train_config c = config();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+		c.shared_chunk = chunks[i];
+		c.optimizer = (enum kge_optimizer)(i % 4);
+		c.corrupt = (enum kge_corrupt)(i % 3);
+		c.normalize = i == 2;
+		c.batch = i == 1 ? 33 : 150;
+		check_same_bits(c);
+	}
+}
+
 static void check_resume(struct kge_train_config c)
 {
 	struct kge_graph *g = web();
@@ -569,6 +677,8 @@ static void test_resume(void **state)
 		check_resume(c);
 	}
 	c.threads = 2;
+	check_resume(c);
+	c.shared_chunk = 9;
 	check_resume(c);
 	c.loss = KGE_LOSS_SOFTMAX;
 	check_resume(c);
@@ -805,6 +915,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_no_gradient_is_lost),
 		cmocka_unit_test(test_gradients_against_all),
 		cmocka_unit_test(test_gradients_of_the_regularizer),
 		cmocka_unit_test(test_losses_by_hand),
@@ -814,9 +925,11 @@ int main(void)
 		cmocka_unit_test(test_filtered_draws),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
+		cmocka_unit_test(test_shared_negatives_are_false),
 		cmocka_unit_test(test_empty_graph),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_threads_agree),
+		cmocka_unit_test(test_threads_agree_on_shared),
 		cmocka_unit_test(test_resume),
 		cmocka_unit_test(test_load_refuses),
 		cmocka_unit_test(test_lazy_and_dense),

@@ -1,0 +1,521 @@
+/* kge/shared.c - one step over a batch whose chunks of queries share their negatives.
+ *
+ * The work is cut into units: some queries of one chunk, with the chunk's block of negatives
+ * gathered into contiguous rows.  A unit is a tile, queries x negatives, from its scores
+ * to its gradients, all in cache, and nothing of it is kept but gradients of rows:
+ *
+ *   entry     ids[entry], a row of the entities     gradients + entry * stride
+ *             negatives of unit 0, of unit 1, ...; answers by query; known sides by query
+ *
+ * Then the entries are chained by row, added up in their order, and each row makes one step.
+ * Two phases a batch:
+ *
+ *   learn     by unit, whoever is free     everything up to the entries
+ *   move      by lane of rows              chains, sums, steps
+ *
+ * Units depend on the settings alone and every sum on the order of units and queries, so a
+ * run gives the same bits with any number of threads. */
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "kge/batch.h"
+#include "kge/loss.h"
+
+enum { UNIT_MAX = 64, GRADIENTS_MAX = 1 << 27 /* floats: 512 MiB */ };
+
+/* What one thread needs for a unit. */
+struct desk {
+	float *rows;	       /* negatives x stride */
+	float *scores, *slope; /* unit x width */
+	float *dq;	       /* unit x stride */
+	float *work;	       /* 3 x width */
+};
+
+struct kge_shared {
+	size_t chunk, unit; /* queries that share a block; most of them in a unit */
+	size_t stride;	    /* of all rows here */
+	atomic_size_t next; /* unit that nobody has taken */
+	uint32_t *ids;	    /* entries */
+	float *gradients;   /* entries x stride */
+	float *q;	    /* queries x stride; later, gradients of relations */
+	double *losses;	    /* by unit */
+	uint32_t *first;    /* by entity: its first entry, or KGE_NONE */
+	uint32_t *next_entry;
+	struct desk desk[PARALLEL_MAX];
+};
+
+struct unit {
+	size_t number, q, n; /* its queries are q..q + n - 1 */
+	size_t place, block; /* positives in the batch: of its first query, of its chunk's */
+	enum kge_side side;
+};
+
+/* ---- memory ---- */
+
+static size_t sides(const struct kge_batch *b)
+{
+	return b->c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+}
+
+static size_t parts(size_t n, size_t size)
+{
+	return (n + size - 1) / size;
+}
+
+/* Units in n positives on one side. */
+static size_t units_of(const struct kge_shared *s, size_t n)
+{
+	return n / s->chunk * parts(s->chunk, s->unit) + parts(n % s->chunk, s->unit);
+}
+
+/* Units in a batch of n positives. */
+static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s, size_t n)
+{
+	return units_of(s, n) * sides(b);
+}
+
+static void desk_init(struct desk *d, const struct kge_batch *b, const struct kge_shared *s)
+{
+	d->rows = mem_aligned(b->c->negatives, s->stride * sizeof(float));
+	d->scores = mem_aligned(s->unit, b->width * sizeof(float));
+	d->slope = mem_aligned(s->unit, b->width * sizeof(float));
+	d->dq = mem_aligned(s->unit, s->stride * sizeof(float));
+	d->work = mem_aligned(3 * b->width, sizeof(float));
+}
+
+static void desk_release(struct desk *d)
+{
+	free(d->rows);
+	free(d->scores);
+	free(d->slope);
+	free(d->dq);
+	free(d->work);
+}
+
+/* An odd number of cache lines, so that columns spread over the cache. */
+static size_t odd_stride(size_t floats)
+{
+	size_t lines = parts(floats, KGE_PAD);
+
+	return (lines % 2 == 0 ? lines + 1 : lines) * KGE_PAD;
+}
+
+bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb)
+{
+	uint64_t chunk = c->shared_chunk < c->batch ? c->shared_chunk : c->batch;
+	uint64_t blocks = chunk > 0 ? 1 + 2 * (uint64_t)c->batch / chunk : 0;
+
+	return c->negatives > 0 && chunk > 1 &&
+	       blocks * c->negatives * emb->ent_floats <= GRADIENTS_MAX;
+}
+
+struct kge_shared *kge_shared_new(const struct kge_batch *b)
+{
+	struct kge_shared *s = mem_array(1, sizeof(*s));
+	size_t nq = (size_t)b->c->batch * sides(b), units, entries;
+
+	s->chunk = b->c->shared_chunk < b->c->batch ? b->c->shared_chunk : b->c->batch;
+	s->unit = parts(s->chunk, parts(s->chunk, UNIT_MAX));
+	s->stride = odd_stride(b->emb->ent_floats);
+	assert(b->emb->rel_floats <= s->stride);
+	units = batch_units(b, s, b->c->batch);
+	entries = units * b->c->negatives + 2 * nq;
+	s->ids = mem_array(entries, sizeof(*s->ids));
+	s->gradients = mem_aligned(entries, s->stride * sizeof(float));
+	s->q = mem_aligned(nq, s->stride * sizeof(float));
+	s->losses = mem_array(units, sizeof(*s->losses));
+	s->first = mem_array(b->emb->n_ent, sizeof(*s->first));
+	for (uint32_t e = 0; e < b->emb->n_ent; e++)
+		s->first[e] = KGE_NONE;
+	s->next_entry = mem_array(entries, sizeof(*s->next_entry));
+	for (size_t k = 0; k < b->lanes; k++)
+		desk_init(&s->desk[k], b, s);
+	return s;
+}
+
+void kge_shared_free(struct kge_shared *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t k = 0; k < PARALLEL_MAX; k++)
+		desk_release(&s->desk[k]);
+	free(s->ids);
+	free(s->gradients);
+	free(s->q);
+	free(s->losses);
+	free(s->first);
+	free(s->next_entry);
+	free(s);
+}
+
+/* ---- entries ---- */
+
+static size_t negatives_at(const struct kge_batch *b, const struct unit *u)
+{
+	return u->number * b->c->negatives;
+}
+
+static size_t answers_at(const struct kge_batch *b)
+{
+	return batch_units(b, b->shared, b->n) * b->c->negatives;
+}
+
+static size_t known_at(const struct kge_batch *b)
+{
+	return answers_at(b) + b->n_queries;
+}
+
+static size_t entries_of(const struct kge_batch *b)
+{
+	return known_at(b) + b->n_queries;
+}
+
+static float *gradient_of(const struct kge_shared *s, size_t entry)
+{
+	return s->gradients + entry * s->stride;
+}
+
+/* ---- learn ---- */
+
+static struct unit unit_at(const struct kge_batch *b, size_t number)
+{
+	const struct kge_shared *s = b->shared;
+	size_t a_chunk = parts(s->chunk, s->unit), a_side = units_of(s, b->n);
+	size_t half = number / a_side, at = number % a_side, end;
+	struct unit u = { .number = number, .block = at / a_chunk * s->chunk };
+
+	u.side = kge_batch_side(b, half);
+	u.place = u.block + at % a_chunk * s->unit;
+	u.q = half * b->n + u.place;
+	end = u.block + s->chunk < b->n ? u.block + s->chunk : b->n;
+	u.n = end - u.place < s->unit ? end - u.place : s->unit;
+	return u;
+}
+
+/* The unit's queries, and their rows among the entries. */
+static void ask(const struct kge_batch *b, const struct unit *u)
+{
+	struct kge_shared *s = b->shared;
+
+	for (size_t i = 0; i < u->n; i++) {
+		size_t q = u->q + i;
+		uint32_t at = b->order[b->first + u->place + i];
+		struct kge_triple t = b->train->at[at];
+		uint32_t known = u->side == KGE_TAIL ? t.head : t.tail;
+
+		b->queries[q] = (struct kge_query){ at, known, t.rel, u->side };
+		s->ids[answers_at(b) + q] = u->side == KGE_TAIL ? t.tail : t.head;
+		s->ids[known_at(b) + q] = known;
+		b->emb->model->query(s->q + q * s->stride, kge_ent(b->emb, known),
+				     kge_rel(b->emb, t.rel), b->emb, u->side);
+	}
+}
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void prefetch(const float *row, size_t floats)
+{
+	for (size_t i = 0; i < floats; i += 16)
+		__builtin_prefetch(row + i);
+}
+
+/* The negatives of the unit's chunk, ascending, and copies of their rows. */
+static void draw(const struct kge_batch *b, const struct unit *u, float *rows)
+{
+	enum { AHEAD = 4 };
+	uint32_t *ids = b->shared->ids + negatives_at(b, u);
+	size_t n = b->c->negatives, floats = b->emb->ent_floats;
+	struct rng r = kge_batch_stream(b, b->first + u->block, u->side);
+
+	kge_draw(ids, n, b->emb->n_ent, &r);
+	qsort(ids, n, sizeof(*ids), by_id);
+	for (size_t j = 0; j < n; j++) {
+		if (j + AHEAD < n)
+			prefetch(kge_ent(b->emb, ids[j + AHEAD]), floats);
+		memcpy(rows + j * b->shared->stride, kge_ent(b->emb, ids[j]),
+		       floats * sizeof(*rows));
+	}
+}
+
+/* The first place from `from` on, in a sorted list of n, with at least x. */
+static size_t place_of(const uint32_t *ids, size_t from, size_t n, uint32_t x)
+{
+	while (from < n) {
+		size_t half = from + (n - from) / 2;
+
+		if (ids[half] < x)
+			from = half + 1;
+		else
+			n = half;
+	}
+	return from;
+}
+
+/* Take the true answers of query q out of its scores for the unit's block; how many. */
+static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, float *scores)
+{
+	const uint32_t *ids = b->shared->ids + negatives_at(b, u), *known;
+	size_t n_known, n = b->c->negatives, hidden = 0, i = 0, j = 0;
+
+	if (b->answers == NULL)
+		return 0;
+	known = kge_answers_of(b->answers, b->queries[q].triple, u->side, &n_known);
+	while (i < n_known && (j = place_of(ids, j, n, known[i])) < n) {
+		if (ids[j] > known[i]) {
+			i = place_of(known, i, n_known, ids[j]);
+			continue;
+		}
+		scores[j++] = KGE_NO_SCORE;
+		hidden++;
+	}
+	return hidden;
+}
+
+static struct kge_tile tile_of(const struct kge_batch *b, const struct unit *u, const float *rows)
+{
+	const struct kge_shared *s = b->shared;
+
+	return (struct kge_tile){ .q = s->q + u->q * s->stride,
+				  .nq = u->n,
+				  .q_stride = s->stride,
+				  .c = rows,
+				  .nc = b->c->negatives,
+				  .c_stride = s->stride,
+				  .floats = b->emb->ent_floats };
+}
+
+/* The tile of the unit's i-th query and its answer. */
+static struct kge_tile tile_of_answer(const struct kge_batch *b, const struct unit *u, size_t i)
+{
+	struct kge_tile t = tile_of(b, u, NULL);
+
+	t.q += i * t.q_stride;
+	t.nq = t.nc = 1;
+	t.c = kge_ent(b->emb, b->shared->ids[answers_at(b) + u->q + i]);
+	return t;
+}
+
+static void score(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+{
+	kge_score_tile_fn *fn = b->k->score_tile[b->emb->model->metric];
+	struct kge_tile t = tile_of(b, u, d->rows);
+
+	fn(d->scores + 1, b->width, &t);
+	for (size_t i = 0; i < u->n; i++) {
+		t = tile_of_answer(b, u, i);
+		fn(d->scores + i * b->width, b->width, &t);
+	}
+}
+
+/* Loss of the unit; its slopes.  What is hidden scores so low that its slope is nothing:
+ * at most e^-87, in no loss more. */
+static double weigh(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+{
+	bool dot = b->emb->model->metric == KGE_DOT;
+	float base = dot ? 0.0f : b->emb->gamma, sign = dot ? 1.0f : -1.0f;
+	double loss = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		float *scores = d->scores + i * b->width, *slope = d->slope + i * b->width;
+		size_t there = b->c->negatives;
+
+		for (size_t j = 0; j < b->width; j++)
+			scores[j] = base + sign * scores[j];
+		there -= hide(b, u, u->q + i, scores + 1);
+		loss += kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there, d->work);
+		kge_batch_weights(b, b->n_queries, scores, slope);
+	}
+	return loss;
+}
+
+/* Gradients of negatives and answers are entries, those of queries stay on the desk. */
+static void descend(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+{
+	const struct kge_shared *s = b->shared;
+	kge_grad_tile_fn *fn = b->k->grad_tile[b->emb->model->metric];
+	struct kge_tile t = tile_of(b, u, d->rows);
+	float *dc = gradient_of(s, negatives_at(b, u)), *da = gradient_of(s, answers_at(b) + u->q);
+
+	memset(d->dq, 0, u->n * s->stride * sizeof(*d->dq));
+	memset(dc, 0, t.nc * s->stride * sizeof(*dc));
+	memset(da, 0, u->n * s->stride * sizeof(*da));
+	for (size_t i = 0; i < u->n; i++) {
+		struct kge_tile one = tile_of_answer(b, u, i);
+
+		fn(d->dq + i * s->stride, da + i * s->stride, d->slope + i * b->width, b->width,
+		   &one);
+	}
+	fn(d->dq, dc, d->slope + 1, b->width, &t);
+}
+
+/* From the gradients of queries to those of known rows, which are entries, and of relations. */
+static void spread(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+{
+	const struct kge_shared *s = b->shared;
+
+	for (size_t i = 0; i < u->n; i++) {
+		const struct kge_query *x = &b->queries[u->q + i];
+		float *dknown = gradient_of(s, known_at(b) + u->q + i);
+		float *drel = s->q + (u->q + i) * s->stride;
+
+		memset(dknown, 0, s->stride * sizeof(*dknown));
+		memset(drel, 0, s->stride * sizeof(*drel));
+		b->emb->model->query_grad(dknown, drel, d->dq + i * s->stride,
+					  kge_ent(b->emb, x->known), kge_rel(b->emb, x->rel),
+					  b->emb, u->side);
+	}
+}
+
+static void learn(const struct kge_batch *b, size_t k)
+{
+	struct kge_shared *s = b->shared;
+	const struct desk *d = &s->desk[k];
+	size_t number, units = batch_units(b, s, b->n);
+
+	while ((number = atomic_fetch_add(&s->next, 1)) < units) {
+		struct unit u = unit_at(b, number);
+
+		ask(b, &u);
+		draw(b, &u, d->rows);
+		score(b, &u, d);
+		s->losses[number] = weigh(b, &u, d);
+		descend(b, &u, d);
+		spread(b, &u, d);
+	}
+}
+
+/* ---- move ---- */
+
+/* Chains of the entries and queries that concern this lane's rows; from the last, so that
+ * chains ascend. */
+static void chain(struct kge_batch *b, struct kge_lane *l)
+{
+	struct kge_shared *s = b->shared;
+
+	l->n_touched = l->n_touched_rel = 0;
+	for (size_t i = entries_of(b); i-- > 0;) {
+		uint32_t e = s->ids[i];
+
+		if (e - l->ent_begin >= l->ent_end - l->ent_begin)
+			continue;
+		if (s->first[e] == KGE_NONE)
+			l->touched[l->n_touched++] = e;
+		s->next_entry[i] = s->first[e];
+		s->first[e] = (uint32_t)i;
+		if (b->positives != NULL && i >= answers_at(b))
+			b->positives[e]++;
+	}
+	for (size_t q = b->n_queries; q-- > 0;) {
+		uint32_t r = b->queries[q].rel;
+
+		if (r - l->rel_begin >= l->rel_end - l->rel_begin)
+			continue;
+		if (b->first_rel[r] == KGE_NONE)
+			l->touched_rel[l->n_touched_rel++] = r;
+		b->next_rel[q] = b->first_rel[r];
+		b->first_rel[r] = (uint32_t)q;
+	}
+}
+
+/* The sum of a chain of rows of x, in the first of them. */
+static float *sum_chain(const struct kge_batch *b, float *x, uint32_t first, const uint32_t *next,
+			size_t floats)
+{
+	size_t stride = b->shared->stride;
+	float *sum = x + first * stride;
+
+	for (uint32_t i = next[first]; i != KGE_NONE; i = next[i])
+		b->k->add(sum, x + i * stride, floats);
+	return sum;
+}
+
+static void prefetch_touched(const struct kge_batch *b, const struct kge_lane *l, size_t i)
+{
+	const struct kge_shared *s = b->shared;
+	uint32_t e;
+
+	if (i >= l->n_touched)
+		return;
+	e = l->touched[i];
+	prefetch(kge_ent(b->emb, e), b->emb->ent_floats);
+	prefetch(gradient_of(s, s->first[e]), b->emb->ent_floats);
+	kge_optimizer_prefetch(b->ent, e);
+}
+
+static void move_entities(struct kge_batch *b, struct kge_lane *l)
+{
+	struct kge_shared *s = b->shared;
+
+	for (size_t i = 0; i < l->n_touched; i++) {
+		uint32_t e = l->touched[i];
+
+		prefetch_touched(b, l, i + 1);
+		kge_batch_step_entity(
+			b, l, e,
+			sum_chain(b, s->gradients, s->first[e], s->next_entry, b->emb->ent_floats));
+		s->first[e] = KGE_NONE;
+	}
+}
+
+static void move_relations(struct kge_batch *b, struct kge_lane *l)
+{
+	for (size_t i = 0; i < l->n_touched_rel; i++) {
+		uint32_t r = l->touched_rel[i];
+		float *g = sum_chain(b, b->shared->q, b->first_rel[r], b->next_rel,
+				     b->emb->rel_floats);
+
+		kge_batch_step_relation(b, l, r, g);
+		b->first_rel[r] = KGE_NONE;
+	}
+}
+
+/* Dense Adam moves the rows that nothing touched as well. */
+static void move_untouched(struct kge_batch *b, struct kge_lane *l)
+{
+	memset(l->row, 0, b->stride * sizeof(*l->row));
+	for (uint32_t e = l->ent_begin; e < l->ent_end; e++)
+		if (b->shared->first[e] == KGE_NONE)
+			kge_batch_step_entity(b, l, e, l->row);
+	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
+		if (b->first_rel[r] == KGE_NONE)
+			kge_batch_step_relation(b, l, r, l->row);
+}
+
+static void move(struct kge_batch *b, size_t k)
+{
+	struct kge_lane *l = &b->lane[k];
+
+	chain(b, l);
+	if (b->c->optimizer == KGE_ADAM_DENSE)
+		move_untouched(b, l);
+	move_entities(b, l);
+	move_relations(b, l);
+}
+
+/* Between two meetings of the team, when nobody learns. */
+static void close_learning(struct kge_batch *b)
+{
+	atomic_store(&b->shared->next, 0);
+	for (size_t u = 0; u < batch_units(b, b->shared, b->n); u++)
+		b->lane[0].loss += b->shared->losses[u];
+}
+
+void kge_shared_run(struct kge_batch *b, struct team *team, size_t k)
+{
+	learn(b, k);
+	team_wait(team);
+	if (k == 0)
+		close_learning(b);
+	for (size_t lane = k; lane < b->lanes; lane += team_size(team))
+		move(b, lane);
+	team_wait(team);
+}
