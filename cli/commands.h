@@ -16,6 +16,7 @@ COMMAND(import);
 COMMAND(export);
 /* split.c, synth.c */
 COMMAND(split);
+COMMAND(synth);
 /* train.c */
 COMMAND(train);
 /* eval.c */

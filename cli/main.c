@@ -41,6 +41,7 @@ static const struct command commands[] = {
 	{ "import", "read a knowledge graph or an alias table", cmd_import, NULL },
 	{ "export", "write embeddings as .npy or TSV", cmd_export, NULL },
 	{ "split", "deal one graph to several agents", cmd_split, NULL },
+	{ "synth", "write a generated graph of any size", cmd_synth, NULL },
 	{ "train", "train on the own graph, keeping the best state", cmd_train, NULL },
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },

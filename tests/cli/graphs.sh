@@ -1,8 +1,8 @@
 #!/bin/sh
-# Graphs made: one dealt to several agents.
+# Graphs made: one dealt to several agents, and generated ones.
 . "$(dirname "$0")/lib.sh"
 
-ok 'help of split has an example' prints Example split --help
+for c in split synth; do ok "help of $c has an example" prints Example $c --help; done
 
 # ---- split ----
 # twelve relations in two communities that share two entities; names with blanks and quotes survive
@@ -42,4 +42,28 @@ ok 'every triple is dealt once here too' same_triples "$work/c2"
 "$fkge" -q -d "$work/a" init --name a --listen 127.0.0.1:0 >/dev/null
 ok 'a part can be imported' exits 0 -d "$work/a" import "$work/c2/0" --json
 ok 'nothing of valid and test is strange to train' [ "$(member "$out" unseen_entities) $(member "$out" unseen_relations)" = '0 0' ]
+
+# ---- synth ----
+lines() { [ "$(cat "$1"/*.tsv | wc -l) $(cat "$1"/*.tsv | sort -u | wc -l)" = "$2 $2" ]; }
+ok 'synth wants a size' says 2 'are needed' synth -o "$work/s"
+ok 'overlap of nobody' says 2 'goes with --agents' synth -e 100 --overlap 0.5 -o "$work/s"
+ok 'more triples than fit' says 2 'bear at most' synth -e 100 -t 100000 -o "$work/s"
+ok 'synth' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/s" --json
+ok 'all entities are there' [ "$(member "$out" graphs 0 entities)" = 2000 ]
+ok 'as many triples as asked for, none twice' lines "$work/s" 20000
+ok 'synth again' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/t"
+ok 'the same seed makes the same bytes here too' diff -r "$work/s" "$work/t"
+ok 'another seed' exits 0 synth -e 2000 -t 20000 --seed 6 -o "$work/u"
+differ() { ! cmp -s "$1" "$2"; }
+ok 'makes another graph' differ "$work/s/train.tsv" "$work/u/train.tsv"
+ok 'it can be imported' exits 0 -d "$work/a" import --replace "$work/s" --json
+ok 'nothing is a repeat, a loop or strange to train' [ "$(member "$out" duplicates) $(member "$out" self_loops) $(member "$out" unseen_entities)" = '0 0 0' ]
+ok 'two agents' exits 0 synth -e 2000 --agents 2 --overlap 0.25 -o "$work/w" --json
+names() { cut -f1,3 "$1"/train.tsv | tr '\t' '\n' | sort -u; }
+names "$work/w/0" >"$work/names0"
+names "$work/w/1" >"$work/names1"
+shared=$(comm -12 "$work/names0" "$work/names1" | wc -l)
+ok 'each has all its entities' [ "$(cat "$work/names0" "$work/names1" | wc -l)" -eq 4000 ]
+ok 'a quarter of them is shared' [ "$shared" -gt 425 -a "$shared" -lt 575 ]
+ok 'they know different triples of it' differ "$work/w/0/train.tsv" "$work/w/1/train.tsv"
 finish
