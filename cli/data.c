@@ -298,15 +298,24 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 
 struct export_options {
 	const char *folder;
-	int format;
+	int format; /* of enum kge_table_format; -1: not said */
 	uint64_t checkpoint;
+	bool triples;
 };
 
-static const char *const format_words[] = { [KGE_NPY] = "npy", [KGE_TSV] = "tsv", NULL };
+static const char *const format_words[] = { [KGE_NPY] = "npy",
+					    [KGE_TSV] = "tsv",
+					    [KGE_WORD2VEC] = "word2vec",
+					    [KGE_OPENKE] = "openke",
+					    NULL };
 
 static const struct argp_option export_options[] = {
-	{ "format", 'f', "WORD", 0, "npy (arrays with files of names) or tsv (default npy)", 0 },
+	{ "format", 'f', "WORD", 0,
+	  "npy (arrays with files of names), tsv, word2vec or openke (default npy; of triples: tsv "
+	  "or openke, default tsv)",
+	  0 },
 	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
+	{ "triples", 't', NULL, 0, "the graph instead of its embeddings", 0 },
 	{ 0 },
 };
 
@@ -321,6 +330,9 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
 		return 0;
+	case 't':
+		o->triples = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->folder != NULL)
 			return ARGP_ERR_UNKNOWN;
@@ -329,21 +341,64 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->folder == NULL)
 			argp_usage(state);
+		if (o->format < 0)
+			o->format = o->triples ? KGE_TSV : KGE_NPY;
+		if (o->triples && (o->format == KGE_NPY || o->format == KGE_WORD2VEC))
+			argp_error(state, "--triples can be written as tsv or openke");
+		if (o->triples && o->checkpoint != 0)
+			argp_error(state, "--checkpoint does not go with --triples");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
+static int export_triples(struct cli *cli, const struct work *w, const struct export_options *o,
+			  struct err *e)
+{
+	const struct kge_graph *g = w->graph;
+	size_t n = g->split[KGE_TRAIN].n + g->split[KGE_VALID].n + g->split[KGE_TEST].n;
+	int rc = o->format == KGE_TSV ? kge_graph_save(g, o->folder, e)
+				      : kge_graph_save_openke(g, o->folder, e);
+
+	if (rc != 0)
+		return rc;
+	cli_put_count(cli, "triples", n);
+	cli_say(cli, "%zu triples written to %s\n", n, o->folder);
+	return 0;
+}
+
+static int export_tables(struct cli *cli, struct work *w, const struct export_options *o,
+			 struct err *e)
+{
+	int rc = work_load(w, o->checkpoint, e);
+
+	if (rc == 0)
+		rc = kge_export(w->emb, w->graph, o->folder, (enum kge_table_format)o->format, e);
+	if (rc != 0)
+		return rc;
+	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	cli_say(cli, "%u entities and %u relations written to %s\n", w->emb->n_ent, w->emb->n_rel,
+		o->folder);
+	return 0;
+}
+
 int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct export_options o = { .format = KGE_NPY };
+	struct export_options o = { .format = -1 };
 	const struct cli_syntax s = {
 		.options = export_options,
 		.parse = parse_export,
 		.args = "FOLDER",
-		.doc = "Write the embeddings by name: entities and relations, one row a name.\v"
-		       "Example:\n  fkge -d acme export vectors/ --format npy",
+		.doc = "Write the embeddings by name: entities and relations, one row a name; or "
+		       "the triples.\v"
+		       "npy: entities.npy, entities.txt and the same of relations. tsv: "
+		       "entities.tsv, name first. word2vec: entities.vec, text with a first line "
+		       "of numbers, a space in a name written %20. openke: entity2vec.vec in the "
+		       "order of entity2id.txt.\n\n"
+		       "Examples:\n  fkge -d acme export vectors/ --format npy\n"
+		       "  fkge -d acme export vectors/ --format word2vec\n"
+		       "  fkge -d acme export graph/ --triples --format openke",
 		.input = &o,
 	};
 	struct work w;
@@ -353,15 +408,10 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = work_open(&w, cli, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = work_load(&w, o.checkpoint, e);
-	if (rc == 0)
-		rc = kge_export(w.emb, w.graph, o.folder, (enum kge_table_format)o.format, e);
+	rc = o.triples ? export_triples(cli, &w, &o, e) : export_tables(cli, &w, &o, e);
 	if (rc == 0) {
 		cli_put_text(cli, "folder", o.folder);
 		cli_put_text(cli, "format", format_words[o.format]);
-		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
-		cli_say(cli, "%u entities and %u relations written to %s\n", w.emb->n_ent,
-			w.emb->n_rel, o.folder);
 	}
 	work_close(&w);
 	return rc;

@@ -114,6 +114,10 @@ int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load
  * not in it, and ids follow from the order of the triples on the way back.
  * Each file is written aside and renamed.  ERR_IO. */
 int kge_graph_save(const struct kge_graph *g, const char *folder, struct err *e);
+/* The same in OpenKE's layout, with our ids and all names. */
+int kge_graph_save_openke(const struct kge_graph *g, const char *folder, struct err *e);
+int kge_vocab_save_openke(const struct kge_vocab *v, const char *folder, const char *name,
+			  struct err *e);
 
 /* Move triples from train to valid and test, drawn by the seed, so that every
  * entity and relation of them stays in train; where that leaves too few, valid

@@ -1,138 +1,40 @@
-#include "kge/io.h"
-
+/* kge/io.c - tables out and in: which table, which format. */
 #include <assert.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/lines.h"
-#include "kge/sink.h"
-
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are written as they lie in memory");
-
-/* One of the two tables of an agent, whichever way it goes. */
-struct table {
-	const char *what; /* "entities", "relations": the files' names */
-	const struct kge_vocab *names;
-	float *rows;
-	size_t floats;
-};
+#include "kge/table.h"
 
 static void tables_of(struct table t[2], const struct kge_emb *emb, const struct kge_graph *g)
 {
-	t[0] = (struct table){ "entities", g->entities, emb->ent, emb->ent_floats };
-	t[1] = (struct table){ "relations", g->relations, emb->rel, emb->rel_floats };
+	t[0] = (struct table){ "entities", "entity", g->entities, emb->ent, emb->ent_floats };
+	t[1] = (struct table){ "relations", "relation", g->relations, emb->rel, emb->rel_floats };
 	assert(emb->n_ent >= kge_vocab_count(g->entities));
 	assert(emb->n_rel >= kge_vocab_count(g->relations));
 }
 
-static char *table_path(const char *folder, const struct table *t, const char *end)
+char *table_path(const char *folder, const char *stem, const char *end)
 {
-	char *name = mem_printf("%s%s", t->what, end);
+	char *name = mem_printf("%s%s", stem, end);
 	char *path = file_join(folder, name);
 
 	free(name);
 	return path;
 }
 
-/* ---- out ---- */
-
-static int table_open(struct sink *s, const char *folder, const struct table *t, const char *end,
-		      struct err *e)
+int table_open(struct sink *s, const char *folder, const char *stem, const char *end, struct err *e)
 {
-	char *name = mem_printf("%s%s", t->what, end);
+	char *name = mem_printf("%s%s", stem, end);
 	int rc = sink_open(s, folder, name, e);
 
 	free(name);
 	return rc;
 }
 
-static int write_names(const char *folder, const struct table *t, struct err *e)
-{
-	struct sink s;
-
-	if (table_open(&s, folder, t, ".txt", e) != 0)
-		return ERR_IO;
-	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++) {
-		size_t len;
-		const char *name = kge_vocab_name(t->names, id, &len);
-
-		fwrite(name, 1, len, s.f);
-		fputc('\n', s.f);
-	}
-	return sink_close(&s, e);
-}
-
-/* NPY 1.0: magic, version, header length in two bytes, a Python literal padded
- * with spaces so that the data begin at a multiple of 64, a newline. */
-static void write_npy_header(FILE *f, size_t rows, size_t floats)
-{
-	char text[128];
-	int n = snprintf(text, sizeof text,
-			 "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows,
-			 floats);
-	int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
-
-	fwrite("\x93NUMPY\x01\x00", 1, 8, f);
-	fputc(padded & 0xff, f);
-	fputc(padded >> 8, f);
-	fprintf(f, "%s%*s\n", text, padded - n - 1, "");
-}
-
-static int write_npy(const char *folder, const struct table *t, struct err *e)
-{
-	size_t rows = kge_vocab_count(t->names);
-	struct sink s;
-
-	if (table_open(&s, folder, t, ".npy", e) != 0)
-		return ERR_IO;
-	write_npy_header(s.f, rows, t->floats);
-	fwrite(t->rows, t->floats * sizeof(float), rows, s.f);
-	if (sink_close(&s, e) != 0)
-		return ERR_IO;
-	return write_names(folder, t, e);
-}
-
-static int write_tsv(const char *folder, const struct table *t, struct err *e)
-{
-	struct sink s;
-
-	if (t->floats > KGE_TSV_FLOATS_MAX)
-		return err_set(e, ERR_TOOBIG,
-			       "%s have %zu numbers a row, TSV holds at most %d: export .npy",
-			       t->what, t->floats, KGE_TSV_FLOATS_MAX);
-	if (table_open(&s, folder, t, ".tsv", e) != 0)
-		return ERR_IO;
-	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++) {
-		fputs(kge_vocab_name(t->names, id, NULL), s.f);
-		for (size_t i = 0; i < t->floats; i++)
-			fprintf(s.f, "\t%.9g", (double)t->rows[id * t->floats + i]);
-		fputc('\n', s.f);
-	}
-	return sink_close(&s, e);
-}
-
-int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
-	       enum kge_table_format f, struct err *e)
-{
-	struct table t[2];
-	int rc = file_make_folder(folder, 0777, e);
-
-	tables_of(t, emb, g);
-	for (int i = 0; i < 2 && rc == 0; i++)
-		rc = f == KGE_NPY ? write_npy(folder, &t[i], e) : write_tsv(folder, &t[i], e);
-	return rc;
-}
-
-/* ---- in ---- */
-
 /* The place of a name's row, once. */
-static int claim(const struct lines *l, const struct table *t, const struct lines_field *name,
-		 bool *have, uint32_t *id, struct err *e)
+int table_claim(const struct lines *l, const struct table *t, const struct lines_field *name,
+		bool *have, uint32_t *id, struct err *e)
 {
 	*id = kge_vocab_find(t->names, name->text, name->len);
 	if (*id == KGE_NONE)
@@ -144,7 +46,7 @@ static int claim(const struct lines *l, const struct table *t, const struct line
 	return 0;
 }
 
-static int check_complete(const char *path, const struct table *t, const bool *have, struct err *e)
+int table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
 {
 	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++)
 		if (!have[id])
@@ -153,195 +55,24 @@ static int check_complete(const char *path, const struct table *t, const bool *h
 	return 0;
 }
 
-static int parse_row(const struct lines *l, const struct lines_field *f, size_t n, float *row,
-		     struct err *e)
+int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+	       enum kge_table_format f, struct err *e)
 {
-	for (size_t i = 0; i < n; i++) {
-		char *end;
+	struct table t[2];
+	int rc = file_make_folder(folder, 0777, e);
 
-		row[i] = strtof(f[i].text, &end);
-		if (end != f[i].text + f[i].len || !isfinite(row[i]))
-			return lines_bad(l, e, "column %zu: '%.40s' is not a finite number", i + 2,
-					 f[i].text);
-	}
-	return 0;
-}
-
-static int read_tsv_lines(struct lines *l, struct table *t, bool *have, struct err *e)
-{
-	size_t columns = t->floats + 1;
-	struct lines_field *f = mem_array(columns, sizeof *f);
-	const char **what = mem_array(columns, sizeof *what);
-	char *line;
-	size_t len;
-	uint32_t id;
-	int rc;
-
-	for (size_t i = 0; i < columns; i++)
-		what[i] = i == 0 ? "name" : "number";
-	while ((rc = lines_next(l, &line, &len, e)) == 1) {
-		rc = lines_fields(l, line, len, f, what, columns, e);
-		if (rc == 0)
-			rc = claim(l, t, f, have, &id, e);
-		if (rc == 0)
-			rc = parse_row(l, f + 1, t->floats, t->rows + id * t->floats, e);
-		if (rc != 0)
-			break;
-	}
-	free(f);
-	free(what);
-	return rc;
-}
-
-static int read_tsv(const char *folder, struct table *t, bool *have, struct err *e)
-{
-	char *path = table_path(folder, t, ".tsv");
-	struct lines *l;
-	int rc = lines_open(&l, path, e);
-
-	if (rc == 0) {
-		rc = read_tsv_lines(l, t, have, e);
-		lines_close(l);
-	}
-	if (rc == 0)
-		rc = check_complete(path, t, have, e);
-	free(path);
-	return rc;
-}
-
-/* The value of a key in the header's literal, past its colon and spaces. */
-static const char *npy_value(const char *header, const char *key)
-{
-	const char *at = strstr(header, key);
-
-	if (at == NULL)
-		return "";
-	at += strlen(key);
-	at += strspn(at, " ");
-	at += *at == ':';
-	return at + strspn(at, " ");
-}
-
-static int npy_bad(const char *path, struct err *e, const char *what)
-{
-	return err_set(e, ERR_INPUT,
-		       "%s: %s: write it with numpy.save() from a C-ordered "
-		       "array of type '<f4'",
-		       path, what);
-}
-
-enum { NPY_HEADER_MAX = 4096 };
-
-/* Versions 1 (two bytes of length) and 2, 3 (four bytes). */
-static int read_npy_header(FILE *f, const char *path, size_t *rows, size_t *floats, struct err *e)
-{
-	char header[NPY_HEADER_MAX + 1];
-	unsigned char start[12];
-	unsigned long r, c;
-	size_t len;
-
-	if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY", 6) != 0)
-		return npy_bad(path, e, "not a NumPy file");
-	len = start[8] | (size_t)start[9] << 8;
-	if (start[6] > 1) {
-		if (start[6] > 3 || fread(start + 10, 1, 2, f) != 2)
-			return npy_bad(path, e, "of an unknown version");
-		len |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
-	}
-	if (len > NPY_HEADER_MAX || fread(header, 1, len, f) != len)
-		return npy_bad(path, e, "has a damaged header");
-	header[len] = '\0';
-	if (strncmp(npy_value(header, "'descr'"), "'<f4'", 5) != 0 ||
-	    strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0)
-		return npy_bad(path, e, "has another type or order of numbers");
-	/* ten digits cannot overflow; NOLINTNEXTLINE(cert-err34-c) */
-	if (sscanf(npy_value(header, "'shape'"), "(%10lu, %10lu)", &r, &c) != 2)
-		return npy_bad(path, e, "is not a table");
-	*rows = r;
-	*floats = c;
-	return 0;
-}
-
-/* The names beside an array: row k belongs to id order[k]. */
-static int read_names(const char *folder, struct table *t, bool *have, uint32_t *order,
-		      struct err *e)
-{
-	static const char *const what[] = { "name" };
-	char *path = table_path(folder, t, ".txt");
-	struct lines_field name;
-	struct lines *l;
-	char *line;
-	size_t len, n = 0;
-	int rc = lines_open(&l, path, e);
-
-	if (rc == 0) {
-		while ((rc = lines_next(l, &line, &len, e)) == 1) {
-			rc = lines_fields(l, line, len, &name, what, 1, e);
-			if (rc == 0)
-				rc = claim(l, t, &name, have, &order[n++], e);
-			if (rc != 0)
-				break;
-		}
-		lines_close(l);
-	}
-	if (rc == 0)
-		rc = check_complete(path, t, have, e);
-	free(path);
-	return rc;
-}
-
-static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint32_t *order,
-			 struct err *e)
-{
-	size_t want = kge_vocab_count(t->names), rows = 0, floats = 0;
-	int rc = read_npy_header(f, path, &rows, &floats, e);
-
-	if (rc != 0)
-		return rc;
-	if (rows != want || floats != t->floats)
-		return err_set(e, ERR_INPUT,
-			       "%s: %zu rows of %zu numbers where %zu of %zu are wanted", path,
-			       rows, floats, want, t->floats);
-	for (size_t k = 0; k < rows; k++) {
-		float *row = t->rows + order[k] * floats;
-
-		if (fread(row, sizeof *row, floats, f) != floats)
-			return err_set(e, ERR_INPUT, "%s: ends in row %zu of %zu", path, k, rows);
-		for (size_t i = 0; i < floats; i++)
-			if (!isfinite(row[i]))
-				return err_set(e, ERR_INPUT,
-					       "%s: row %zu has a number that is not "
-					       "finite",
-					       path, k);
-	}
-	if (fgetc(f) != EOF)
-		return err_set(e, ERR_INPUT, "%s: more bytes after its %zu rows", path, rows);
-	return 0;
-}
-
-static int read_npy(const char *folder, struct table *t, bool *have, struct err *e)
-{
-	uint32_t *order = mem_array((size_t)kge_vocab_count(t->names) + 1, sizeof *order);
-	char *path = table_path(folder, t, ".npy");
-	int rc = read_names(folder, t, have, order, e);
-	FILE *f = rc == 0 ? fopen(path, "rb") : NULL;
-
-	if (rc == 0 && f == NULL)
-		rc = err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
-			     strerror(errno));
-	if (rc == 0)
-		rc = read_npy_rows(f, path, t, order, e);
-	if (f != NULL)
-		fclose(f);
-	free(path);
-	free(order);
+	tables_of(t, emb, g);
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = f == KGE_NPY ? table_write_npy(folder, &t[i], e)
+				  : table_write_text(folder, &t[i], f, e);
 	return rc;
 }
 
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)
 {
 	bool *have = mem_array((size_t)kge_vocab_count(t->names) + 1, sizeof *have);
-	int rc = f == KGE_NPY ? read_npy(folder, t, have, e) : read_tsv(folder, t, have, e);
+	int rc = f == KGE_NPY ? table_read_npy(folder, t, have, e)
+			      : table_read_text(folder, t, f, have, e);
 
 	free(have);
 	return rc;

@@ -6,6 +6,13 @@
  *   KGE_TSV  entities.tsv   name TAB v0 TAB v1 ..., with enough digits to come
  *            relations.tsv  back bit for bit
  *
+ *   KGE_WORD2VEC        word2vec's text: "rows numbers", then name v0 v1 ..., one
+ *            entities.vec   space between two; in names, a space is written %20, and
+ *            relations.vec  the % of a %20 or %25 that was there %25
+ *   KGE_OPENKE             v0 TAB v1 ..., row k being that of the name with id k
+ *            entity2vec.vec, relation2vec.vec
+ *            entity2id.txt, relation2id.txt as in kge/graph.h
+ *
  * Rows are matched by name, so the order of rows may differ on the way back. */
 #ifndef KGE_IO_H
 #define KGE_IO_H
@@ -14,11 +21,11 @@
 #include "kge/graph.h"
 #include "kge/model.h"
 
-enum kge_table_format { KGE_NPY, KGE_TSV };
-enum { KGE_TSV_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_MAX */
+enum kge_table_format { KGE_NPY, KGE_TSV, KGE_WORD2VEC, KGE_OPENKE };
+enum { KGE_TEXT_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_MAX */
 
 /* Write the rows of the graph's names into the folder, which is made if need
- * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (TSV rows). */
+ * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (rows of text). */
 int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
 

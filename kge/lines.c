@@ -376,21 +376,21 @@ int lines_byte(struct lines *l, unsigned char *byte, struct err *e)
 	return 1;
 }
 
-int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
-		 const char *const *what, size_t want, struct err *e)
+int lines_split(const struct lines *l, char *line, size_t len, char separator,
+		struct lines_field *out, const char *const *what, size_t want, struct err *e)
 {
 	size_t got = 1;
 
 	if (len == 0)
 		return lines_bad(l, e, "empty line: remove it");
 	for (size_t i = 0; i < len; i++)
-		got += line[i] == '\t';
+		got += line[i] == separator;
 	if (got != want)
-		return lines_bad(l, e,
-				 "%zu column%s where %zu are wanted, with one TAB between two", got,
-				 got == 1 ? "" : "s", want);
+		return lines_bad(l, e, "%zu column%s where %zu are wanted, with one %s between two",
+				 got, got == 1 ? "" : "s", want,
+				 separator == '\t' ? "TAB" : "space");
 	for (size_t i = 0; i < want; i++) {
-		char *end = strchr(line, '\t');
+		char *end = strchr(line, separator);
 
 		out[i].text = line;
 		out[i].len = end != NULL ? (size_t)(end - line) : strlen(line);
@@ -403,4 +403,10 @@ int lines_fields(const struct lines *l, char *line, size_t len, struct lines_fie
 		line += out[i].len + 1;
 	}
 	return 0;
+}
+
+int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
+		 const char *const *what, size_t want, struct err *e)
+{
+	return lines_split(l, line, len, '\t', out, what, want, e);
 }

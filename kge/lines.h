@@ -43,13 +43,15 @@ int lines_check(const struct lines *l, const char *text, size_t len, struct err 
 int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Cut the line at its TABs into exactly `want` fields of 1..KGE_NAME_MAX bytes;
- * what[i] says what field i is, for the error. */
+/* Cut the line at its TABs (or other separators) into exactly `want` fields of 1..KGE_NAME_MAX
+ * bytes; what[i] says what field i is, for the error. */
 struct lines_field {
 	char *text; /* NUL-terminated */
 	size_t len;
 };
 int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
 		 const char *const *what, size_t want, struct err *e);
+int lines_split(const struct lines *l, char *line, size_t len, char separator,
+		struct lines_field *out, const char *const *what, size_t want, struct err *e);
 
 #endif

@@ -38,6 +38,18 @@ int load_rdf(struct loading *in, struct err *e); /* N-Triples and Turtle; kge/rd
 /* A folder in OpenKE's layout; kge/openke.c.  Opens its files itself. */
 int load_openke(struct loading *in, const char *folder, struct err *e);
 
+/* A list of names in OpenKE's layout. */
+struct openke_names {
+	struct kge_vocab *names;
+	uint32_t *ids; /* by the file's number, of which there are n; NULL if !named */
+	size_t n;
+	bool counted; /* the file is there, so n is known */
+	bool named;   /* it has more than its count */
+};
+/* Fill the rest of a list that has `names`; free(list->ids) whatever comes back.
+ * ERR_NOTFOUND, ERR_INPUT, ERR_IO. */
+int openke_read_names(struct openke_names *list, const char *path, const char *what, struct err *e);
+
 /* Read one file of triples by the reader, as the split. */
 typedef int load_reader(struct loading *in, struct err *e);
 int loading_read(struct loading *in, enum kge_split split, const char *path, load_reader *read,

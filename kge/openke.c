@@ -8,15 +8,6 @@
 #include "base/mem.h"
 #include "kge/load.h"
 
-/* One of the two lists of names. */
-struct list {
-	struct kge_vocab *names;
-	uint32_t *ids; /* by the file's number: ours, KGE_NONE: no line had it yet */
-	size_t n;      /* numbers below it are known; not looked at if !counted */
-	bool counted;  /* the file is there */
-	bool named;    /* it has more than its count: ids[] is there */
-};
-
 /* A whole number at *at, blanks before and behind it passed.  False if there is none. */
 static bool read_number(const char **at, uint64_t *n)
 {
@@ -30,35 +21,34 @@ static bool read_number(const char **at, uint64_t *n)
 	return true;
 }
 
-static int read_count(const struct loading *in, const char *what, uint64_t *n, struct err *e)
+static int read_count(struct lines *l, const char *what, uint64_t *n, struct err *e)
 {
 	const char *at;
 	char *line;
 	size_t len;
-	int rc = lines_next(in->lines, &line, &len, e);
+	int rc = lines_next(l, &line, &len, e);
 
 	if (rc < 0)
 		return rc;
 	at = line;
 	if (rc == 0 || !read_number(&at, n) || *at != '\0')
-		return lines_bad(in->lines, e, "the first line must be the number of %s alone",
-				 what);
+		return lines_bad(l, e, "the first line must be the number of %s alone", what);
 	return 0;
 }
 
-static int check_count(const struct loading *in, const char *what, uint64_t got, uint64_t want,
+static int check_count(struct lines *l, const char *what, uint64_t got, uint64_t want,
 		       struct err *e)
 {
 	if (got == want)
 		return 0;
-	return lines_bad(in->lines, e, "the first line says %llu %s, %s", (unsigned long long)want,
-			 what, got > want ? "here is one more" : "the file ends before");
+	return lines_bad(l, e, "the first line says %llu %s, %s", (unsigned long long)want, what,
+			 got > want ? "here is one more" : "the file ends before");
 }
 
 /* ---- names ---- */
 
 /* NAME blanks ID: the last word is the id, so that names may have spaces. */
-static int read_name(const struct loading *in, struct list *list, char *line, size_t len,
+static int read_name(struct lines *l, struct openke_names *list, char *line, size_t len,
 		     uint32_t *number, struct err *e)
 {
 	const char *at;
@@ -70,80 +60,87 @@ static int read_name(const struct loading *in, struct list *list, char *line, si
 		len--;
 	at = line + len;
 	if (len == 0 || !read_number(&at, &n) || strchr(" \t", line[len - 1]) == NULL)
-		return lines_bad(in->lines, e, "not a name, a TAB and its id");
+		return lines_bad(l, e, "not a name, a TAB and its id");
 	if (line[--len] == ' ')
 		while (len > 0 && line[len - 1] == ' ')
 			len--;
 	if (len == 0 || len > KGE_NAME_MAX || memchr(line, '\t', len) != NULL)
-		return lines_bad(in->lines, e, "the name is empty, has a TAB or more than %d bytes",
+		return lines_bad(l, e, "the name is empty, has a TAB or more than %d bytes",
 				 KGE_NAME_MAX);
 	line[len] = '\0';
 	if (n >= list->n)
-		return lines_bad(in->lines, e, "id %llu, but the first line allows ids below %zu",
+		return lines_bad(l, e, "id %llu, but the first line allows ids below %zu",
 				 (unsigned long long)n, list->n);
 	if (kge_vocab_find(list->names, line, len) != KGE_NONE)
-		return lines_bad(in->lines, e, "'%.200s' is there twice", line);
+		return lines_bad(l, e, "'%.200s' is there twice", line);
 	kge_vocab_add(list->names, line, len);
 	*number = (uint32_t)n;
 	return 0;
 }
 
 /* The numbers of the lines, in their order, become ids[]: each once. */
-static int order_names(const struct loading *in, struct list *list, const uint32_t *numbers,
+static int order_names(struct lines *l, struct openke_names *list, const uint32_t *numbers,
 		       struct err *e)
 {
 	list->ids = mem_array(list->n + 1, sizeof *list->ids);
 	memset(list->ids, 0xff, list->n * sizeof *list->ids);
 	for (uint32_t i = 0; i < list->n; i++) {
 		if (list->ids[numbers[i]] != KGE_NONE)
-			return lines_bad(in->lines, e, "id %u is there twice", numbers[i]);
+			return lines_bad(l, e, "id %u is there twice", numbers[i]);
 		list->ids[numbers[i]] = i;
 	}
 	return 0;
 }
 
-static int read_names(const struct loading *in, struct list *list, const char *what, struct err *e)
+static int read_names(struct lines *l, struct openke_names *list, const char *what, struct err *e)
 {
 	uint32_t *numbers = NULL;
 	uint64_t want = 0;
 	size_t got = 0, len;
 	char *line;
-	int rc = read_count(in, what, &want, e);
+	int rc = read_count(l, what, &want, e);
 
 	if (rc == 0 && want >= UINT32_MAX / 4 - 2)
-		rc = lines_bad(in->lines, e, "more than %u %s", UINT32_MAX / 4 - 3, what);
+		rc = lines_bad(l, e, "more than %u %s", UINT32_MAX / 4 - 3, what);
 	list->n = (size_t)want;
-	while (rc == 0 && (rc = lines_next(in->lines, &line, &len, e)) == 1) {
+	while (rc == 0 && (rc = lines_next(l, &line, &len, e)) == 1) {
 		if ((got & (got - 1)) == 0) /* memory follows the lines, not the count */
 			numbers = mem_resize(numbers, got == 0 ? 1 : got * 2, sizeof *numbers);
-		rc = got == list->n ? check_count(in, what, got + 1, want, e)
-				    : read_name(in, list, line, len, &numbers[got], e);
+		rc = got == list->n ? check_count(l, what, got + 1, want, e)
+				    : read_name(l, list, line, len, &numbers[got], e);
 		got++;
 	}
 	list->named = got > 0;
 	if (rc == 0 && got > 0)
-		rc = check_count(in, what, got, want, e);
+		rc = check_count(l, what, got, want, e);
 	if (rc == 0 && got > 0)
-		rc = order_names(in, list, numbers, e);
+		rc = order_names(l, list, numbers, e);
 	free(numbers);
 	return rc;
 }
 
-static int load_names(struct loading *in, struct list *list, const char *folder, const char *stem,
+int openke_read_names(struct openke_names *list, const char *path, const char *what, struct err *e)
+{
+	struct lines *l;
+	int rc = lines_open(&l, path, e);
+
+	if (rc != 0)
+		return rc;
+	list->counted = true;
+	rc = read_names(l, list, what, e);
+	lines_close(l);
+	return rc;
+}
+
+static int find_names(struct openke_names *list, const char *folder, const char *stem,
 		      const char *what, struct err *e)
 {
 	static const char *const ends[] = { ".txt", NULL };
 	char *path;
 	int rc = loading_find(folder, stem, ends, &path, e);
 
-	if (rc != 0 || path == NULL)
-		return rc;
-	list->counted = true;
-	rc = lines_open(&in->lines, path, e);
-	if (rc == 0) {
-		rc = read_names(in, list, what, e);
-		lines_close(in->lines);
-	}
+	if (rc == 0 && path != NULL)
+		rc = openke_read_names(list, path, what, e);
 	free(path);
 	return rc;
 }
@@ -151,7 +148,7 @@ static int load_names(struct loading *in, struct list *list, const char *folder,
 /* ---- triples ---- */
 
 /* Our id of a number of the file; numbers without names are names themselves. */
-static int find_id(const struct loading *in, const struct list *list, uint64_t number,
+static int find_id(const struct loading *in, const struct openke_names *list, uint64_t number,
 		   const char *what, uint32_t *id, struct err *e)
 {
 	char name[24];
@@ -172,7 +169,7 @@ static int find_id(const struct loading *in, const struct list *list, uint64_t n
 
 struct lists {
 	struct loading in; /* first: load_triples() is given its address */
-	struct list entities, relations;
+	struct openke_names entities, relations;
 };
 
 static int load_triple(struct lists *x, const char *line, struct err *e)
@@ -206,13 +203,13 @@ static int load_triples(struct loading *in, struct err *e)
 	uint64_t want = 0, got = 0;
 	size_t len;
 	char *line;
-	int rc = read_count(in, "triples", &want, e);
+	int rc = read_count(in->lines, "triples", &want, e);
 
 	while (rc == 0 && (rc = lines_next(in->lines, &line, &len, e)) == 1) {
-		rc = ++got > want ? check_count(in, "triples", got, want, e)
+		rc = ++got > want ? check_count(in->lines, "triples", got, want, e)
 				  : load_triple(x, line, e);
 	}
-	return rc != 0 ? rc : check_count(in, "triples", got, want, e);
+	return rc != 0 ? rc : check_count(in->lines, "triples", got, want, e);
 }
 
 int load_openke(struct loading *in, const char *folder, struct err *e)
@@ -220,10 +217,10 @@ int load_openke(struct loading *in, const char *folder, struct err *e)
 	static const char *const stems[KGE_SPLITS] = { "train2id", "valid2id", "test2id" };
 	static const char *const ends[] = { ".txt", NULL };
 	struct lists x = { *in, { .names = in->g->entities }, { .names = in->g->relations } };
-	int rc = load_names(&x.in, &x.entities, folder, "entity2id", "entities", e);
+	int rc = find_names(&x.entities, folder, "entity2id", "entities", e);
 
 	if (rc == 0)
-		rc = load_names(&x.in, &x.relations, folder, "relation2id", "relations", e);
+		rc = find_names(&x.relations, folder, "relation2id", "relations", e);
 	for (int s = 0; s < KGE_SPLITS && rc == 0; s++) {
 		char *path;
 

@@ -1,6 +1,6 @@
-/* Tables out and in, by name.  Given a folder as its argument, this program
- * instead exports a small table there, for test_npy.sh to read with NumPy, or
- * with "import" before the folder reads back what NumPy wrote. */
+/* Tables out and in, by name.  With the words "export FORMAT FOLDER" this program
+ * instead exports a small table there, for test_numpy.sh to read with Python;
+ * with "import" it reads back what Python wrote. */
 #include "tests/test.h"
 #include "tests/folder.h"
 
@@ -15,7 +15,7 @@
 /* Names in the given direction: the same graph with other ids. */
 static struct kge_graph *named_graph(bool backwards)
 {
-	static const char *const names[] = { "a", "b b", "\xce\xb3", "d'\"\\", "e" };
+	static const char *const names[] = { "a", "b b", "\xce\xb3", "d'\"\\", "%20 %25%2" };
 	struct kge_graph *g = kge_graph_new();
 
 	for (size_t i = 0; i < 5; i++) {
@@ -66,7 +66,7 @@ static void there_and_back(void **state)
 
 	(void)state;
 	for (size_t m = 0; m < 3; m++) {
-		for (int f = KGE_NPY; f <= KGE_TSV; f++) {
+		for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
 			struct kge_emb *a = random_emb(models[m], 7, g, 1);
 			struct kge_emb *b = random_emb(models[m], 7, h, 2);
 			struct err e = { 0 };
@@ -152,6 +152,89 @@ static void broken_tsv_is_refused_by_line(void **state)
 	kge_graph_free(g);
 }
 
+/* Two entities and a relation of two numbers each. */
+static struct kge_emb *small_emb(struct kge_graph **g)
+{
+	*g = kge_graph_new();
+	kge_vocab_add((*g)->entities, "e0", 2);
+	kge_vocab_add((*g)->entities, "e 1", 3);
+	kge_vocab_add((*g)->relations, "r", 1);
+	return random_emb("transe", 2, *g, 3);
+}
+
+static void broken_word2vec_is_refused_by_line(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "", "entities.vec:0: empty" },
+		{ "2\n", "entities.vec:1: 1 column where 2 are wanted, with one space between" },
+		{ "2 3\n", "entities.vec:1: says '3' numbers where 2 are wanted" },
+		{ "1 2\n", "entities.vec:1: says '1' rows where 2 are wanted" },
+		{ "2x 2\n", "entities.vec:1: says '2x' rows" },
+		{ "-2 2\n", "entities.vec:1: says '-2' rows" },
+		{ "99999999999999999999999 2\n", "entities.vec:1: says '9999" },
+		{ "2 2\ne0 1 2\n", "entities.vec: no row for 'e 1'" },
+		{ "2 2\ne0 1 2\ne 1 1 2\n", "entities.vec:3: 4 columns where 3 are wanted" },
+		{ "2 2\ne0 1 2\ne0 1 2\n", "entities.vec:3: 'e0' is there twice" },
+		{ "2 2\ne0 1 2  \n", "entities.vec:2: 4 columns" },
+		{ "2 2\ne0 1  2\n", "entities.vec:2: 4 columns" },
+		{ "2 2\ne%201 1 inf\n", "entities.vec:2: column 3: 'inf' is not a finite number" },
+		{ "2 2\ne%2501 1 2\n", "entities.vec:2: 'e%01' is not one of the graph's" },
+		{ "2 2\ne0 1 2\ne%201 3 4\nx 1 2\n", "entities.vec:4: 'x' is not one of" },
+	};
+	struct kge_graph *g;
+	struct kge_emb *emb = small_emb(&g);
+
+	(void)state;
+	put("relations.vec", TEXT("1 2\nr 5 6\n"));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		put("entities.vec", bad[i].text, strlen(bad[i].text));
+		refuses(emb, g, KGE_WORD2VEC, bad[i].says);
+	}
+	put("entities.vec", TEXT("2 2\ne0 1 2 \ne%201 3 4"));
+	assert_int_equal(kge_import(emb, g, folder, KGE_WORD2VEC, NULL), 0);
+	assert_near(emb->ent[3], 4, 0, 0);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void broken_openke_is_refused_by_line(void **state)
+{
+	static const struct {
+		const char *ids, *rows, *says;
+	} bad[] = {
+		{ "2\n", "1\t2\n3\t4\n", "entity2id.txt: no row for 'e0'" },
+		{ "1\ne0\t0\n", "1\t2\n3\t4\n", "entity2id.txt: no row for 'e 1'" },
+		{ "3\ne0\t0\ne 1\t1\nx\t2\n", "", "entity2id.txt: 'x' is not one of the graph's" },
+		{ "2\ne0\t0\ne 1\t2\n", "", "entity2id.txt:3: id 2, but" },
+		{ "2\ne0\t0\ne 1\t1\n", "", "entity2vec.vec:0: ends after 0 of 2 rows" },
+		{ "2\ne0\t0\ne 1\t1\n", "1\t2\n", "entity2vec.vec:1: ends after 1 of 2 rows" },
+		{ "2\ne0\t0\ne 1\t1\n", "1\t2\n3\t4\n5\t6\n", "entity2vec.vec:3: more rows than" },
+		{ "2\ne0\t0\ne 1\t1\n", "1\t2\t3\n", "entity2vec.vec:1: 3 columns where 2" },
+		{ "2\ne0\t0\ne 1\t1\n", "1\tx\n", "entity2vec.vec:1: column 2: 'x' is not" },
+	};
+	struct kge_graph *g;
+	struct kge_emb *emb = small_emb(&g);
+
+	(void)state;
+	put("relation2id.txt", TEXT("1\nr\t0\n"));
+	put("relation2vec.vec", TEXT("5\t6\t\n"));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		put("entity2id.txt", bad[i].ids, strlen(bad[i].ids));
+		put("entity2vec.vec", bad[i].rows, strlen(bad[i].rows));
+		refuses(emb, g, KGE_OPENKE, bad[i].says);
+	}
+	put("entity2id.txt", TEXT("2\ne0\t1\ne 1\t0\n"));
+	put("entity2vec.vec", TEXT("1\t2\n3\t4\n"));
+	assert_int_equal(kge_import(emb, g, folder, KGE_OPENKE, NULL), 0);
+	assert_near(emb->ent[0], 3, 0, 0);
+	assert_near(emb->ent[2], 1, 0, 0);
+	assert_near(emb->rel[1], 6, 0, 0);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 /* Every byte of a good file changed, and every length: refused or equal, never a crash. */
 static void broken_npy_is_refused(void **state)
 {
@@ -199,7 +282,7 @@ static void broken_npy_is_refused(void **state)
 static void failed_exports_say_why(void **state)
 {
 	struct kge_graph *g = named_graph(false);
-	struct kge_emb *emb = random_emb("transe", KGE_TSV_FLOATS_MAX + 1, g, 6);
+	struct kge_emb *emb = random_emb("transe", KGE_TEXT_FLOATS_MAX + 1, g, 6);
 	char *path = file_join(folder, "in-the-way");
 	struct err e = { 0 };
 
@@ -213,26 +296,26 @@ static void failed_exports_say_why(void **state)
 	kge_graph_free(g);
 }
 
-/* ---- with NumPy ---- */
+/* ---- with Python ---- */
 
-/* Row k of the table is k + i / 8 in column i. */
+/* Column i of row k holds k + i / 7. */
 static struct kge_emb *known_emb(const struct kge_graph *g)
 {
 	struct kge_emb *emb = random_emb("rotate", 5, g, 1);
 
 	for (size_t i = 0; i < 5 * emb->ent_floats; i++)
-		emb->ent[i] = (float)(i / emb->ent_floats) + (float)(i % emb->ent_floats) / 8;
+		emb->ent[i] = (float)(i / emb->ent_floats) + (float)(i % emb->ent_floats) / 7;
 	for (size_t i = 0; i < 2 * emb->rel_floats; i++)
-		emb->rel[i] = (float)i;
+		emb->rel[i] = (float)(i / emb->rel_floats) + (float)(i % emb->rel_floats) / 7;
 	return emb;
 }
 
-static int export_for_numpy(const char *to)
+static int export_for_python(const char *to, enum kge_table_format f)
 {
 	struct kge_graph *g = named_graph(false);
 	struct kge_emb *emb = known_emb(g);
 	struct err e = { 0 };
-	int rc = kge_export(emb, g, to, KGE_NPY, &e);
+	int rc = kge_export(emb, g, to, f, &e);
 
 	if (rc != 0)
 		fprintf(stderr, "%s\n", e.text);
@@ -241,18 +324,17 @@ static int export_for_numpy(const char *to)
 	return rc != 0;
 }
 
-static int import_from_numpy(const char *from)
+static int import_from_python(const char *from, enum kge_table_format f)
 {
 	struct kge_graph *g = named_graph(true), *h = named_graph(false);
 	struct kge_emb *got = random_emb("rotate", 5, g, 9), *want = known_emb(h);
 	struct err e = { 0 };
-	int rc = kge_import(got, g, from, KGE_NPY, &e);
+	int rc = kge_import(got, g, from, f, &e);
 
 	if (rc != 0)
 		fprintf(stderr, "%s\n", e.text);
 	else
-		rc = memcmp(kge_ent(got, 4), kge_ent(want, 0), want->ent_floats * 4) != 0 ||
-		     memcmp(kge_rel(got, 0), kge_rel(want, 1), want->rel_floats * 4) != 0;
+		same_rows(got, g, want, h);
 	kge_emb_free(got);
 	kge_emb_free(want);
 	kge_graph_free(g);
@@ -260,18 +342,32 @@ static int import_from_numpy(const char *from)
 	return rc != 0;
 }
 
+static int with_python(const char *what, const char *format, const char *at)
+{
+	static const char *const formats[] = { [KGE_NPY] = "npy",
+					       [KGE_TSV] = "tsv",
+					       [KGE_WORD2VEC] = "word2vec",
+					       [KGE_OPENKE] = "openke" };
+	int f = 0;
+
+	while (strcmp(formats[f], format) != 0)
+		f++;
+	return strcmp(what, "export") == 0 ? export_for_python(at, (enum kge_table_format)f)
+					   : import_from_python(at, (enum kge_table_format)f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_and_back),
 		cmocka_unit_test(broken_tsv_is_refused_by_line),
+		cmocka_unit_test(broken_word2vec_is_refused_by_line),
+		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(broken_npy_is_refused),
 		cmocka_unit_test(failed_exports_say_why),
 	};
 
-	if (argc == 3 && strcmp(argv[1], "import") == 0)
-		return import_from_numpy(argv[2]);
-	if (argc == 2)
-		return export_for_numpy(argv[1]);
+	if (argc == 4)
+		return with_python(argv[1], argv[2], argv[3]);
 	return cmocka_run_group_tests_name("kge io", tests, make_folder, remove_folder);
 }

@@ -366,6 +366,13 @@ static void what_is_saved_comes_back(void **state)
 		assert_int_equal(kge_graph_load(&back, path_of("saved/deep"), NULL, NULL, NULL), 0);
 		same_graph(g, back);
 		kge_graph_free(back);
+		assert_int_equal(kge_graph_save_openke(g, path_of("saved/ids"), &e), 0);
+		assert_int_equal(kge_graph_load(&back, path_of("saved/ids"), NULL, NULL, NULL), 0);
+		same_graph(g, back);
+		assert_int_equal(kge_vocab_count(back->entities), kge_vocab_count(g->entities));
+		assert_memory_equal(g->split[KGE_TRAIN].at, back->split[KGE_TRAIN].at,
+				    g->split[KGE_TRAIN].n * sizeof(struct kge_triple));
+		kge_graph_free(back);
 		g->split[KGE_TEST].n = 0; /* must not leave the old test.tsv there */
 	}
 	assert_int_equal(kge_graph_save(g, path_of("one.tsv"), &e), ERR_IO);
