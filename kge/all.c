@@ -7,7 +7,7 @@
  * which is the sum of what its answers would give one by one.  A lane scores all queries of the
  * batch against the entities it owns, turns its part of each line into probabilities among
  * its own, and learns in `weigh` how much of all that is.  Dot products are three matrix
- * products; the other metrics go row by row.  The phases are those of kge/batch.h. */
+ * products; the other metrics go by tiles (kge/kernel.h).  The phases are those of kge/batch.h. */
 #include <assert.h>
 #include <cblas.h>
 #include <math.h>
@@ -23,34 +23,32 @@ static size_t lane_rows(const struct kge_lane *l)
 	return l->ent_end - l->ent_begin;
 }
 
-/* Every query against one row: what the kernels take for the candidates in column 0. */
-static struct kge_pairs every_query(const struct kge_batch *b, struct kge_lane *l)
+/* Every query of the batch, and `rows` of the lane's entities from its i-th on. */
+static struct kge_tile tile_of(const struct kge_batch *b, const struct kge_lane *l, size_t i,
+			       size_t rows)
 {
-	for (size_t q = 0; q < b->n_queries; q++)
-		l->pairs[q] = (uint32_t)q << KGE_PAIR_BITS;
-	return (struct kge_pairs){ .at = l->pairs,
-				   .n = b->n_queries,
-				   .width = lane_rows(l),
-				   .q = b->q,
-				   .stride = b->stride,
-				   .floats = b->emb->ent_floats };
+	return (struct kge_tile){ .q = b->q,
+				  .nq = b->n_queries,
+				  .q_stride = b->stride,
+				  .c = kge_ent(b->emb, l->ent_begin) + i * b->emb->ent_floats,
+				  .nc = rows,
+				  .c_stride = b->emb->ent_floats,
+				  .floats = b->emb->ent_floats };
 }
 
 static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 {
-	int n = (int)lane_rows(l), floats = (int)b->emb->ent_floats;
-	struct kge_pairs p;
+	size_t n = lane_rows(l);
+	struct kge_tile t = tile_of(b, l, 0, n);
 
-	if (b->sgemm) {
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)b->n_queries, n, floats,
-			    1, b->q, (int)b->stride, kge_ent(b->emb, l->ent_begin), floats, 0,
-			    l->scores, n);
-		return;
+	if (b->sgemm)
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t.nq, (int)n,
+			    (int)t.floats, 1, t.q, (int)t.q_stride, t.c, (int)t.c_stride, 0,
+			    l->scores, (int)n);
+	for (size_t i = 0; i < n && !b->sgemm; i += KGE_ALL_BLOCK) {
+		t = tile_of(b, l, i, n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK);
+		b->k->score_tile[b->emb->model->metric](l->scores + i, n, &t);
 	}
-	p = every_query(b, l);
-	for (uint32_t i = 0; i < lane_rows(l); i++)
-		b->k->score_pairs[b->emb->model->metric](l->scores + i,
-							 kge_ent(b->emb, l->ent_begin + i), &p);
 }
 
 /* Raw scores become probabilities among this lane's entities (KGE_L2: over the distance). */
@@ -167,45 +165,48 @@ static void step_or_wait(struct kge_batch *b, struct kge_lane *l, uint32_t e, fl
 		memcpy(b->late + b->first_known[e] * b->stride, g, b->emb->ent_floats * sizeof(*g));
 }
 
-static void descend_by_sgemm(struct kge_batch *b, struct kge_lane *l)
+/* Gradients of the queries: with sgemm of all in one product, else block by block. */
+static void begin_gradients(const struct kge_batch *b, struct kge_lane *l)
 {
-	int n = (int)lane_rows(l), floats = (int)b->emb->ent_floats, nq = (int)b->n_queries;
-
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, nq, floats, n, 1, l->scores, n,
-		    kge_ent(b->emb, l->ent_begin), floats, 0, l->dq, (int)b->stride);
-	for (int i = 0; i < n; i += KGE_ALL_BLOCK) {
-		int rows = n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK;
-
-		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, rows, floats, nq, 1,
-			    l->scores + i, n, b->q, (int)b->stride, 0, l->row, floats);
-		for (int j = 0; j < rows; j++)
-			step_or_wait(b, l, l->ent_begin + (uint32_t)(i + j),
-				     l->row + (size_t)j * b->emb->ent_floats);
-	}
-}
-
-static void descend_by_row(struct kge_batch *b, struct kge_lane *l)
-{
-	struct kge_pairs p = every_query(b, l);
+	size_t n = lane_rows(l);
+	struct kge_tile t = tile_of(b, l, 0, n);
 
 	memset(l->dq, 0, b->n_queries * b->stride * sizeof(*l->dq));
-	for (uint32_t i = 0; i < lane_rows(l); i++) {
-		uint32_t e = l->ent_begin + i;
+	if (b->sgemm && n > 0)
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)t.nq, (int)t.floats,
+			    (int)n, 1, l->scores, (int)n, t.c, (int)t.c_stride, 0, l->dq,
+			    (int)t.q_stride);
+}
 
-		b->k->grad_pairs[b->emb->model->metric](l->row, l->dq, l->scores + i,
-							kge_ent(b->emb, e), &p);
-		step_or_wait(b, l, e, l->row);
+/* Gradients of a block of rows from the lane's i-th on, into l->row. */
+static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i, size_t rows)
+{
+	struct kge_tile t = tile_of(b, l, i, rows);
+
+	if (b->sgemm) {
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)rows, (int)t.floats,
+			    (int)t.nq, 1, l->scores + i, (int)lane_rows(l), t.q, (int)t.q_stride, 0,
+			    l->row, (int)t.floats);
+		return;
 	}
+	memset(l->row, 0, rows * t.floats * sizeof(*l->row));
+	b->k->grad_tile[b->emb->model->metric](l->dq, l->row, l->scores + i, lane_rows(l), &t);
 }
 
 void kge_all_descend(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
+	size_t n = lane_rows(l);
 
 	for (size_t q = 0; q < b->n_queries; q++)
 		line_to_weights(b, l, q);
-	if (b->sgemm && lane_rows(l) > 0)
-		descend_by_sgemm(b, l);
-	else
-		descend_by_row(b, l);
+	begin_gradients(b, l);
+	for (size_t i = 0; i < n; i += KGE_ALL_BLOCK) {
+		size_t rows = n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK;
+
+		block_gradients(b, l, i, rows);
+		for (size_t j = 0; j < rows; j++)
+			step_or_wait(b, l, l->ent_begin + (uint32_t)(i + j),
+				     l->row + j * b->emb->ent_floats);
+	}
 }
