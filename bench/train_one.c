@@ -5,9 +5,9 @@
  * keys: model dim gamma epochs lr batch negatives chunk threads seed corrupt (0 alternate, 1 tail,
  * 2 both) loss (0 self-adversarial, 1 logistic, 2 margin, 3 softmax; with negatives=0: against all
  * entities, batch counting queries) optimizer update (1 racing) margin normalize alpha reg (0 none,
- * 1 l2, 2 l3) reg_weight filtered
- * every protocol.  Nothing is tuned on test here: the figure printed after each `every` epochs is
- * valid's, and test's at the end. */
+ * 1 l2, 2 l3) reg_weight schedule (0 constant, 1 step, 2 linear, 3 cosine, over all epochs)
+ * momentum filtered every protocol.  Nothing is tuned on test here: the figure printed after each
+ * `every` epochs is valid's, and test's at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,9 @@ static struct kge_train_config config(void)
 	c.optimizer = (enum kge_optimizer)number("optimizer", c.optimizer);
 	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
 	c.reg = (enum kge_reg)number("reg", c.reg);
+	c.schedule = (enum kge_schedule)number("schedule", c.schedule);
+	c.schedule_epochs = (uint32_t)number("epochs", 60);
+	c.momentum = (float)number("momentum", (double)c.momentum);
 	c.reg_weight = (float)number("reg_weight", (double)c.reg_weight);
 	c.update = (enum kge_update)number("update", c.update);
 	c.margin = (float)number("margin", (double)c.margin);

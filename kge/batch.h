@@ -73,6 +73,7 @@ struct kge_batch {
 	bool sgemm;	  /* all.c: dot products by matrix products */
 	uint64_t number;  /* batches so far, from 1 */
 	struct rng rng;	  /* of the epoch; a query's stream is its place in it */
+	float lr;	  /* of now */
 	struct kge_step step;
 
 	/* its queries */

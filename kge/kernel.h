@@ -69,8 +69,9 @@ typedef void kge_grad_tile_fn(float *restrict dq, float *restrict dc, const floa
 			      size_t ldw, const struct kge_tile *t);
 
 struct kge_step {
-	float lr; /* Adam: already divided by 1 - beta1^t */
-	float beta1, beta2, eps;
+	float lr;    /* Adam: already divided by 1 - beta1^t */
+	float beta1; /* Adam; momentum */
+	float beta2, eps;
 	float scale2; /* Adam: 1 / sqrt(1 - beta2^t) */
 };
 
@@ -91,6 +92,9 @@ struct kge_kernels {
 	void (*add)(float *restrict sum, const float *restrict x, size_t n);
 	/* One optimiser step on one row; g is its gradient. */
 	void (*sgd)(float *restrict w, const float *restrict g, const struct kge_step *s, size_t n);
+	/* m = beta1 m + g, w -= lr m */
+	void (*momentum)(float *restrict w, float *restrict m, const float *restrict g,
+			 const struct kge_step *s, size_t n);
 	void (*adagrad)(float *restrict w, float *restrict v, const float *restrict g,
 			const struct kge_step *s, size_t n);
 	void (*adam)(float *restrict w, float *restrict m, float *restrict v,

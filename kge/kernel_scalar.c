@@ -189,6 +189,15 @@ static void sgd(float *restrict w, const float *restrict g, const struct kge_ste
 		w[i] -= s->lr * g[i];
 }
 
+static void momentum(float *restrict w, float *restrict m, const float *restrict g,
+		     const struct kge_step *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		m[i] = s->beta1 * m[i] + g[i];
+		w[i] -= s->lr * m[i];
+	}
+}
+
 static void adagrad(float *restrict w, float *restrict v, const float *restrict g,
 		    const struct kge_step *s, size_t n)
 {
@@ -219,6 +228,7 @@ const struct kge_kernels kge_kernels_scalar = {
 	.softmax = softmax,
 	.add = add,
 	.sgd = sgd,
+	.momentum = momentum,
 	.adagrad = adagrad,
 	.adam = adam,
 };

@@ -428,6 +428,20 @@ static void sgd(float *restrict w, const float *restrict g, const struct kge_ste
 	}
 }
 
+static void momentum(float *restrict w, float *restrict m, const float *restrict g,
+		     const struct kge_step *s, size_t n)
+{
+	V lr = v_set(-s->lr), keep = v_set(s->beta1);
+
+	for (size_t i = 0; i < n; i += LANES) {
+		M k = v_mask(n - i < LANES ? n - i : LANES);
+		V x = v_fma(keep, v_loadm(m + i, k), v_loadm(g + i, k));
+
+		v_storem(m + i, k, x);
+		v_storem(w + i, k, v_fma(lr, x, v_loadm(w + i, k)));
+	}
+}
+
 /* sqrt(x) for x >= 0 without the slow instruction. */
 INLINE V v_root(V x)
 {
@@ -480,7 +494,7 @@ static void adam(float *restrict w, float *restrict m, float *restrict v, const 
 		.grad_pairs = { l1_grad_pairs, l2_grad_pairs, dot_grad_pairs,                      \
 				modulus_grad_pairs },                                              \
 		.logistic = logistic, .softmax = softmax, .add = add, .sgd = sgd,                  \
-		.adagrad = adagrad, .adam = adam,                                                  \
+		.momentum = momentum, .adagrad = adagrad, .adam = adam,                            \
 		.score_tile = { l1_score_tile, l2_score_tile, dot_score_tile,                      \
 				modulus_score_tile },                                              \
 		.grad_tile = { l1_grad_tile, l2_grad_tile, dot_grad_tile, modulus_grad_tile },     \

@@ -16,8 +16,9 @@ void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, siz
 {
 	t->rows = rows;
 	t->floats = floats;
-	t->m = state(o == KGE_ADAM_DENSE || o == KGE_ADAM_SPARSE, rows, floats);
-	t->v = state(o != KGE_SGD, rows, floats);
+	t->m = state(o == KGE_ADAM_DENSE || o == KGE_ADAM_SPARSE || o == KGE_MOMENTUM, rows,
+		     floats);
+	t->v = state(o != KGE_SGD && o != KGE_MOMENTUM, rows, floats);
 }
 
 void kge_optimizer_release(struct kge_optimizer_table *t)
@@ -37,10 +38,31 @@ void kge_optimizer_clear(struct kge_optimizer_table *t)
 		memset(t->v, 0, bytes);
 }
 
-struct kge_step kge_optimizer_step(enum kge_optimizer o, float lr, uint64_t batches)
+float kge_schedule_at(const struct kge_train_config *c, double x)
+{
+	const double least = 0.01, pi = 3.14159265358979323846;
+	double done = fmin(x / (double)c->schedule_epochs, 1.0);
+
+	switch (c->schedule) {
+	case KGE_SCHEDULE_CONSTANT:
+		break;
+	case KGE_SCHEDULE_STEP:
+		return done < 0.5 ? 1.0f : 0.1f;
+	case KGE_SCHEDULE_LINEAR:
+		return (float)(1.0 - (1.0 - least) * done);
+	case KGE_SCHEDULE_COSINE:
+		return (float)(least + (1.0 - least) * 0.5 * (1.0 + cos(pi * done)));
+	}
+	return 1.0f;
+}
+
+struct kge_step kge_optimizer_step(const struct kge_train_config *c, float lr, uint64_t batches)
 {
 	struct kge_step s = { .lr = lr, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f };
+	enum kge_optimizer o = c->optimizer;
 
+	if (o == KGE_MOMENTUM)
+		s.beta1 = c->momentum;
 	if (o == KGE_ADAGRAD)
 		s.eps = 1e-10f;
 	if (o == KGE_ADAM_DENSE || o == KGE_ADAM_SPARSE) {
@@ -59,6 +81,9 @@ void kge_optimizer_row(const struct kge_optimizer_table *t, enum kge_optimizer o
 	switch (o) {
 	case KGE_SGD:
 		k->sgd(w, g, s, t->floats);
+		break;
+	case KGE_MOMENTUM:
+		k->momentum(w, t->m + at, g, s, t->floats);
 		break;
 	case KGE_ADAGRAD:
 		k->adagrad(w, t->v + at, g, s, t->floats);

@@ -2,7 +2,8 @@
  *
  * Adam row-sparse ("lazy"): a row that no batch touches keeps its moments as
  * they are; the bias correction goes by the number of batches so far, as in
- * PyTorch's SparseAdam.  Adam dense moves every row at every batch. */
+ * PyTorch's SparseAdam.  Adam dense moves every row at every batch.  Momentum is
+ * row-sparse too, and without damping: m = momentum m + g, w -= lr m. */
 #ifndef KGE_OPTIMIZER_H
 #define KGE_OPTIMIZER_H
 
@@ -21,8 +22,10 @@ void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, siz
 void kge_optimizer_release(struct kge_optimizer_table *t);
 void kge_optimizer_clear(struct kge_optimizer_table *t);
 
-/* The constants of batch number `batches` (from 1). */
-struct kge_step kge_optimizer_step(enum kge_optimizer o, float lr, uint64_t batches);
+/* The part of the learning rate that is left at x, in epochs (enum kge_schedule). */
+float kge_schedule_at(const struct kge_train_config *c, double x);
+/* The constants of batch number `batches` (from 1), with the learning rate of now. */
+struct kge_step kge_optimizer_step(const struct kge_train_config *c, float lr, uint64_t batches);
 /* w -= ... for row `row` of the table. */
 void kge_optimizer_row(const struct kge_optimizer_table *t, enum kge_optimizer o,
 		       const struct kge_kernels *k, const struct kge_step *s, size_t row,

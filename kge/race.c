@@ -233,7 +233,7 @@ static void set_constants(struct kge_racer *r, const struct kge_batch *b, size_t
 	uint64_t number = r->steps + i + 1;
 
 	if (r->step.lr == 0 || (b->c->optimizer == KGE_ADAM_SPARSE && number <= ADAM_SETTLES))
-		r->step = kge_optimizer_step(b->c->optimizer, b->c->lr, number);
+		r->step = kge_optimizer_step(b->c, b->lr, number);
 }
 
 static bool any(const float *x, size_t n)

@@ -37,7 +37,9 @@ void kge_train_defaults(struct kge_train_config *c)
 		.loss = KGE_LOSS_SELF_ADVERSARIAL,
 		.optimizer = KGE_ADAM_SPARSE,
 		.corrupt = KGE_CORRUPT_ALTERNATE,
+		.schedule_epochs = 100,
 		.lr = 1e-3f,
+		.momentum = 0.9f,
 		.margin = 1.0f,
 		.temperature = 1.0f,
 		.negatives = 64,
@@ -106,6 +108,13 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = check_float("train.temperature", c->temperature, true, e);
 	if (rc == 0)
 		rc = check_float("train.reg_weight", c->reg_weight, true, e);
+	if (rc == 0)
+		rc = check_float("train.momentum", c->momentum, true, e);
+	if (rc == 0 && c->momentum >= 1)
+		rc = err_set(e, ERR_USAGE, "train.momentum: must be below 1, not %g",
+			     (double)c->momentum);
+	if (rc == 0)
+		rc = check_count("train.schedule_epochs", c->schedule_epochs, 1000000, e);
 	if (rc == 0)
 		rc = check_negatives(c, e);
 	if (rc == 0)
@@ -233,6 +242,13 @@ static void begin_epoch(struct kge_trainer *t)
 		kge_emb_normalize(t->emb);
 }
 
+/* The learning rate when so much of this epoch is done: by what was counted, so that a saved
+ * run goes on with it. */
+static float rate_at(const struct kge_trainer *t, double part)
+{
+	return t->c.lr * kge_schedule_at(&t->c, (double)t->epoch + part);
+}
+
 /* Make `first` the start of the batch at hand. */
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
@@ -246,7 +262,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
 		b->n_answers += kge_answers_count(t->answers, b->order[first + i]);
 	b->number = ++t->turns;
-	b->step = kge_optimizer_step(t->c.optimizer, t->c.lr, ++t->batches);
+	b->lr = rate_at(t, (double)first / (double)t->places);
+	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
 }
 
 struct run {
@@ -290,6 +307,7 @@ static void run_race(struct run *r)
 {
 	struct kge_trainer *t = r->t;
 
+	t->batch.lr = rate_at(t, 0);
 	kge_race_begin(&t->race, t->turns, t->batches);
 	team_run(t->c.threads, race_epoch, r);
 	r->canceled = atomic_load(&t->race.canceled);

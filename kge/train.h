@@ -30,7 +30,16 @@ enum kge_loss {
  * relation's and the answer's row, |x| being the modulus where numbers are complex (N3 of Lacroix
  * et al. 2018).  RotatE's phases have none. */
 enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3 };
-enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE };
+enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE, KGE_MOMENTUM };
+/* What becomes of the learning rate over schedule_epochs: it stays; a tenth of it from the
+ * middle on (RotatE's code); down to a hundredth, evenly or by half a cosine.  After
+ * them it stays as it is then.  Racing changes it between epochs only. */
+enum kge_schedule {
+	KGE_SCHEDULE_CONSTANT,
+	KGE_SCHEDULE_STEP,
+	KGE_SCHEDULE_LINEAR,
+	KGE_SCHEDULE_COSINE,
+};
 /* A step over each batch, its gradient exact; or one at each positive, by threads that wait for
  * nobody (kge/race.h): faster where there are few negatives, and with several
  * threads never the same bits twice. */
@@ -46,14 +55,17 @@ struct kge_train_config {
 	enum kge_update update;
 	enum kge_reg reg;
 	float reg_weight;
-	float lr;	       /* of a step: racing, that of one positive */
-	float margin;	       /* margin loss */
-	float temperature;     /* self-adversarial alpha */
-	uint32_t negatives;    /* per query, 1..65534; 0: all entities (softmax) */
-	uint32_t batch;	       /* positives in one exact step, 1..32768; see below */
-	uint32_t shared_chunk; /* positives that share a block of negatives; 0 or 1: none */
-	bool filtered;	       /* negatives never a train triple */
-	bool normalize;	       /* entity rows kept in the unit ball (OpenKE's TransE) */
+	enum kge_schedule schedule;
+	uint32_t schedule_epochs; /* 1..1000000 */
+	float lr;		  /* of a step: racing, that of one positive */
+	float momentum;		  /* of KGE_MOMENTUM, below 1 */
+	float margin;		  /* margin loss */
+	float temperature;	  /* self-adversarial alpha */
+	uint32_t negatives;	  /* per query, 1..65534; 0: all entities (softmax) */
+	uint32_t batch;		  /* positives in one exact step, 1..32768; see below */
+	uint32_t shared_chunk;	  /* positives that share a block of negatives; 0 or 1: none */
+	bool filtered;		  /* negatives never a train triple */
+	bool normalize;		  /* entity rows kept in the unit ball (OpenKE's TransE) */
 	uint32_t threads;
 	uint64_t seed;
 };

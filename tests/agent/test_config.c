@@ -25,6 +25,11 @@ static void test_defaults_are_the_trainers(void **state)
 	assert_int_equal(c.train.kge.negatives, k.negatives);
 	assert_int_equal(c.train.kge.filtered, k.filtered);
 	assert_near((double)c.train.kge.lr, (double)k.lr, 0, 0);
+	assert_near((double)c.train.kge.momentum, (double)k.momentum, 0, 0);
+	assert_int_equal(c.train.kge.schedule, k.schedule);
+	assert_int_equal(c.train.kge.schedule_epochs, k.schedule_epochs);
+	assert_int_equal(c.train.kge.reg, k.reg);
+	assert_near((double)c.train.kge.reg_weight, (double)k.reg_weight, 0, 0);
 	assert_non_null(config_model(&c));
 	assert_non_null(config_protocol(&c));
 	config_release(&c);
@@ -56,13 +61,14 @@ static void test_optimizers_in_order(void **state)
 	static const char *const words[] = { [KGE_SGD] = "sgd",
 					     [KGE_ADAGRAD] = "adagrad",
 					     [KGE_ADAM_DENSE] = "adam_dense",
-					     [KGE_ADAM_SPARSE] = "adam" };
+					     [KGE_ADAM_SPARSE] = "adam",
+					     [KGE_MOMENTUM] = "momentum" };
 	struct config c;
 	struct err e;
 	char text[64];
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		snprintf(text, sizeof(text), "train: {optimizer: %s}", words[i]);
 		assert_int_equal(parse(&c, text, &e), 0);
 		assert_int_equal(c.train.kge.optimizer, i);
@@ -78,6 +84,19 @@ static void test_optimizers_in_order(void **state)
 	assert_int_equal(parse(&c, "train: {update: racing}", &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.shared_chunk"));
 	config_release(&c);
+	assert_int_equal(parse(&c,
+			       "train: {loss: softmax, negatives: 0, reg: l3, reg_weight: 0.05, "
+			       "schedule: cosine, schedule_epochs: 30}",
+			       &e),
+			 0);
+	assert_int_equal(c.train.kge.loss, KGE_LOSS_SOFTMAX);
+	assert_int_equal(c.train.kge.negatives, 0);
+	assert_int_equal(c.train.kge.reg, KGE_REG_L3);
+	assert_int_equal(c.train.kge.schedule, KGE_SCHEDULE_COSINE);
+	assert_int_equal(c.train.kge.schedule_epochs, 30);
+	config_release(&c);
+	assert_int_equal(parse(&c, "train: {negatives: 0}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "softmax"));
 }
 
 static void test_printed_defaults_read_back(void **state)

@@ -413,9 +413,11 @@ static void check_optimizers(const struct kge_kernels *k, size_t n, struct rng *
 	g[0] = 0;
 	memcpy(want, got, 3 * n * sizeof(*x));
 	k->sgd(got, g, &s, n);
+	k->momentum(got, got + n, g, &s, n);
 	k->adagrad(got, got + 2 * n, g, &s, n);
 	k->adam(got, got + n, got + 2 * n, g, &s, n);
 	kge_kernels_scalar.sgd(want, g, &s, n);
+	kge_kernels_scalar.momentum(want, want + n, g, &s, n);
 	kge_kernels_scalar.adagrad(want, want + 2 * n, g, &s, n);
 	kge_kernels_scalar.adam(want, want + n, want + 2 * n, g, &s, n);
 	for (size_t i = 0; i < 3 * n; i++)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "kge/loss.h"
 #include "kge/negatives.h"
+#include "kge/optimizer.h"
 #include "kge/train.h"
 
 /* ---- a small world ----
@@ -124,9 +125,8 @@ static void check_table(const struct kge_train_config *c, const struct kge_graph
 }
 
 /* The whole step that c describes, but for what a difference needs. */
-static void check_config(const char *model, size_t dim, struct kge_train_config c)
+static void check_on(struct kge_graph *g, const char *model, size_t dim, struct kge_train_config c)
 {
-	struct kge_graph *g = web();
 	struct kge_emb *emb = emb_of(model, dim, g, 2), *after = kge_emb_copy(emb);
 
 	c.optimizer = KGE_SGD;
@@ -139,6 +139,11 @@ static void check_config(const char *model, size_t dim, struct kge_train_config 
 	kge_emb_free(emb);
 	kge_emb_free(after);
 	kge_graph_free(g);
+}
+
+static void check_config(const char *model, size_t dim, struct kge_train_config c)
+{
+	check_on(web(), model, dim, c);
 }
 
 static void check_step(const char *model, size_t dim, enum kge_loss loss, enum kge_corrupt corrupt,
@@ -205,6 +210,19 @@ static void use_kernels(const char *isa)
 		unsetenv("FKGE_ISA");
 }
 
+/* The web, with strangers at its end: more entities than a block of all.c. */
+static struct kge_graph *crowd(void)
+{
+	struct kge_graph *g = web();
+	char name[16];
+
+	for (uint32_t i = 0; i < 260; i++)
+		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "x%u", i));
+	for (uint32_t i = N; i < N + 260; i += 9)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, i % 3, N + 260 - 1 - i % 7 });
+	return g;
+}
+
 /* 1-vs-all, by the scalar kernels and by the picked ones (dot products: sgemm). */
 static void test_gradients_against_all(void **state)
 {
@@ -222,7 +240,12 @@ static void test_gradients_against_all(void **state)
 		use_kernels(NULL);
 		for (size_t k = 0; k < 4; k++)
 			check_config(kge_models[i]->name, dims[k], c);
+		c.threads = 1;
+		check_on(crowd(), kge_models[i]->name, 3, c);
 	}
+	use_kernels("scalar");
+	check_on(crowd(), "distmult", 3, c);
+	use_kernels(NULL);
 }
 
 static void test_gradients_of_the_regularizer(void **state)
@@ -672,10 +695,16 @@ static void test_resume(void **state)
 	struct kge_train_config c = config();
 
 	(void)state;
-	for (int o = KGE_SGD; o <= KGE_ADAM_SPARSE; o++) {
+	for (int o = KGE_SGD; o <= KGE_MOMENTUM; o++) {
 		c.optimizer = (enum kge_optimizer)o;
 		check_resume(c);
 	}
+	c.schedule_epochs = 6;
+	for (int s = KGE_SCHEDULE_CONSTANT; s <= KGE_SCHEDULE_COSINE; s++) {
+		c.schedule = (enum kge_schedule)s;
+		check_resume(c);
+	}
+	c.optimizer = KGE_ADAM_SPARSE;
 	c.threads = 2;
 	check_resume(c);
 	c.shared_chunk = 9;
@@ -797,6 +826,66 @@ static void test_cancel(void **state)
 	kge_graph_free(g);
 }
 
+static void test_schedules_by_hand(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.schedule_epochs = 8;
+	assert_true(kge_schedule_at(&c, 5) == 1);
+	c.schedule = KGE_SCHEDULE_STEP;
+	assert_true(kge_schedule_at(&c, 3.99) == 1);
+	assert_true(kge_schedule_at(&c, 4) == 0.1f && kge_schedule_at(&c, 1e6) == 0.1f);
+	c.schedule = KGE_SCHEDULE_LINEAR;
+	assert_true(kge_schedule_at(&c, 0) == 1);
+	assert_near(kge_schedule_at(&c, 2), 0.7525, 1e-6, 0);
+	assert_near(kge_schedule_at(&c, 9), 0.01, 1e-6, 0);
+	c.schedule = KGE_SCHEDULE_COSINE;
+	assert_true(kge_schedule_at(&c, 0) == 1);
+	assert_near(kge_schedule_at(&c, 2), 0.01 + 0.99 * 0.5 * (1 + sqrt(0.5)), 1e-6, 0);
+	assert_near(kge_schedule_at(&c, 8), 0.01, 1e-6, 0);
+}
+
+/* A schedule is the rates that it says, batch by batch. */
+static void test_schedule_is_followed(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config(), by_hand;
+	struct kge_emb *a = emb_of("distmult", 12, g, 2), *b = kge_emb_copy(a);
+	struct kge_trainer *t;
+	struct buf saved = { 0 };
+
+	(void)state;
+	c.optimizer = KGE_MOMENTUM;
+	c.schedule = KGE_SCHEDULE_LINEAR;
+	c.schedule_epochs = 2;
+	c.batch = 1000;
+	run(&c, g, a, 3);
+	by_hand = c;
+	by_hand.schedule = KGE_SCHEDULE_CONSTANT;
+	for (int i = 0; i < 3; i++) {
+		by_hand.lr = c.lr * kge_schedule_at(&c, i);
+		t = kge_trainer_new(&by_hand, g, b);
+		if (i > 0)
+			assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
+		saved.len = 0;
+		kge_trainer_epoch(t, NULL, NULL);
+		kge_trainer_save(t, &saved);
+		kge_trainer_free(t);
+	}
+	assert_same(a, b, true);
+	c.batch = 60; /* the second batch is in the middle of the epoch */
+	kge_emb_assign(b, a);
+	run(&c, g, a, 1);
+	c.schedule = KGE_SCHEDULE_CONSTANT;
+	run(&c, g, b, 1);
+	assert_same(a, b, false);
+	buf_release(&saved);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
 /* ---- learning ---- */
 
 /* Mean reciprocal rank of train's tails, other true tails set aside. */
@@ -867,10 +956,11 @@ static void test_learns_with_each_optimizer(void **state)
 	static const float lr[] = { [KGE_SGD] = 5,
 				    [KGE_ADAGRAD] = 0.1f,
 				    [KGE_ADAM_DENSE] = 0.02f,
-				    [KGE_ADAM_SPARSE] = 0.02f };
+				    [KGE_ADAM_SPARSE] = 0.02f,
+				    [KGE_MOMENTUM] = 0.5f };
 
 	(void)state;
-	for (int o = KGE_SGD; o <= KGE_ADAM_SPARSE; o++) {
+	for (int o = KGE_SGD; o <= KGE_MOMENTUM; o++) {
 		struct kge_train_config c = config();
 
 		c.optimizer = (enum kge_optimizer)o;
@@ -903,6 +993,13 @@ static void test_check(void **state)
 	c.lr = NAN;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	c = config();
+	c = config();
+	c.momentum = 1;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	c = config();
+	c.schedule_epochs = 0;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	c = config();
 	c.threads = 1000;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	c = config();
@@ -932,6 +1029,8 @@ int main(void)
 		cmocka_unit_test(test_threads_agree_on_shared),
 		cmocka_unit_test(test_resume),
 		cmocka_unit_test(test_load_refuses),
+		cmocka_unit_test(test_schedules_by_hand),
+		cmocka_unit_test(test_schedule_is_followed),
 		cmocka_unit_test(test_lazy_and_dense),
 		cmocka_unit_test(test_normalize),
 		cmocka_unit_test(test_cancel),
