@@ -337,6 +337,78 @@ static void print_known(struct buf *out, const char *section)
 	}
 }
 
+/* ---- a value as it would stand in the file ---- */
+
+/* Text in double quotes, as YAML wants it. */
+static void print_quoted(struct buf *out, const char *text)
+{
+	buf_add(out, "\"", 1);
+	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_printf(out, "\\%c", *p);
+		else if (*p < 0x20 || *p == 0x7f)
+			buf_printf(out, "\\x%02x", *p);
+		else
+			buf_add(out, p, 1);
+	}
+	buf_printf(out, "\""); /* and a NUL after it */
+}
+
+/* The fewest digits that read back as the same number: 10 rather than 1e+01. */
+static void print_number(struct buf *out, double x, bool single)
+{
+	bool plain = fabs(x) >= 1e-4 && fabs(x) < 1e9;
+	char text[40];
+
+	for (int digits = 1; digits <= 17; digits++) {
+		double back;
+
+		snprintf(text, sizeof(text), "%.*g", digits, x);
+		back = single ? (double)strtof(text, NULL) : strtod(text, NULL);
+		if (!(back < x || back > x) && !(plain && strchr(text, 'e') != NULL))
+			break;
+	}
+	buf_printf(out, "%s", text);
+}
+
+static const void *place_of(const struct config *c, const struct key *k)
+{
+	return (const char *)c + k->offset;
+}
+
+static void print_value(struct buf *out, const struct config *c, const struct key *k)
+{
+	const void *at = place_of(c, k);
+
+	switch (k->kind) {
+	case TEXT:
+	case ADDRESS:
+		print_quoted(out, *(char *const *)at);
+		break;
+	case NAME:
+		buf_printf(out, "%s", *(char *const *)at);
+		break;
+	case WORD:
+		buf_printf(out, "%s", k->words[*(const int *)at]);
+		break;
+	case COUNT:
+		buf_printf(out, "%u", *(const uint32_t *)at);
+		break;
+	case NUMBER:
+		print_number(out, *(const double *)at, false);
+		break;
+	case NUMBER32:
+		print_number(out, (double)*(const float *)at, true);
+		break;
+	case SWITCH:
+		buf_printf(out, "%s", *(const bool *)at ? "true" : "false");
+		break;
+	case SEED:
+		buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at);
+		break;
+	}
+}
+
 static bool same_section(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
@@ -468,28 +540,26 @@ static int read_document(struct reader *r)
 	return read_map(r, NULL, root);
 }
 
-/* Rules that concern more than one key. */
-static int check_together(struct reader *r)
+int config_check(const struct config *c, const char *where, struct err *e)
 {
-	const struct config *c = r->c;
-	struct err e = { 0 };
+	struct err why = { 0 };
 
 	if (c->privacy.epsilon_total < c->privacy.epsilon_per_peer)
 		return err_set(
-			r->e, ERR_USAGE,
+			e, ERR_USAGE,
 			"%s: privacy.epsilon_total (%g) is below privacy.epsilon_per_peer (%g): "
 			"raise the first or lower the second",
-			r->where, c->privacy.epsilon_total, c->privacy.epsilon_per_peer);
+			where, c->privacy.epsilon_total, c->privacy.epsilon_per_peer);
 	if (c->privacy.accountant == CONFIG_GNMAX && c->ppat.noise != CONFIG_GAUSSIAN)
-		return err_set(r->e, ERR_USAGE,
-			       "%s: privacy.accountant gnmax needs ppat.noise gaussian", r->where);
+		return err_set(e, ERR_USAGE,
+			       "%s: privacy.accountant gnmax needs ppat.noise gaussian", where);
 	if (c->federation.psk_file[0] == '\0' && c->federation.accept == CONFIG_ACCEPT_INVITED)
-		return err_set(r->e, ERR_USAGE,
+		return err_set(e, ERR_USAGE,
 			       "%s: federation.accept invited needs federation.psk_file: the "
 			       "secret is what shows that somebody was invited",
-			       r->where);
-	if (kge_train_check(&c->train.kge, &e) != 0)
-		return err_set(r->e, ERR_USAGE, "%s: train: %s", r->where, e.text);
+			       where);
+	if (kge_train_check(&c->train.kge, &why) != 0)
+		return err_set(e, ERR_USAGE, "%s: train: %s", where, why.text);
 	return 0;
 }
 
@@ -514,7 +584,7 @@ int config_parse(struct config *c, const char *text, size_t len, const char *whe
 	} else {
 		rc = read_document(&r);
 		if (rc == 0)
-			rc = check_together(&r);
+			rc = config_check(c, where, e);
 		yaml_document_delete(&r.doc);
 	}
 	yaml_parser_delete(&parser);
@@ -553,21 +623,6 @@ void config_release(struct config *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* Text in double quotes, as YAML wants it. */
-static void print_quoted(struct buf *out, const char *text)
-{
-	buf_add(out, "\"", 1);
-	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_printf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			buf_printf(out, "\\x%02x", *p);
-		else
-			buf_add(out, p, 1);
-	}
-	buf_printf(out, "\""); /* and a NUL after it */
-}
-
 static void print_line(struct buf *out, const struct key *k, const char *value)
 {
 	struct buf line = { 0 };
@@ -604,6 +659,72 @@ void config_print_default(struct buf *out, const char *name, const char *listen)
 			buf_printf(out, "\n%s:\n", k->section);
 		section = k->section;
 		print_line(out, k, value);
+	}
+}
+
+/* ---- single keys ---- */
+
+static const struct key *known_key(const char *section, const char *name, struct err *e)
+{
+	const struct key *k = find_key(section, name);
+	struct buf known = { 0 };
+
+	if (k != NULL)
+		return k;
+	print_known(&known, section);
+	err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name, section,
+		(const char *)known.base);
+	buf_release(&known);
+	return NULL;
+}
+
+int config_set(struct config *c, const char *section, const char *name, const char *value,
+	       struct err *e)
+{
+	const struct key *k = known_key(section, name, e);
+	struct buf allowed = { 0 };
+
+	if (k == NULL)
+		return ERR_USAGE;
+	if (set_value(c, k, value) == 0)
+		return 0;
+	print_allowed(&allowed, k);
+	err_set(e, ERR_USAGE, "%s.%s: '%.100s' is not allowed here; allowed: %s", section, name,
+		value, (const char *)allowed.base);
+	buf_release(&allowed);
+	return ERR_USAGE;
+}
+
+int config_get(const struct config *c, const char *section, const char *name, struct buf *out,
+	       struct err *e)
+{
+	const struct key *k = known_key(section, name, e);
+
+	if (k == NULL)
+		return ERR_USAGE;
+	print_value(out, c, k);
+	return 0;
+}
+
+enum config_range config_range_of(const char *section, const char *name)
+{
+	const struct key *k = find_key(section, name);
+
+	if (k != NULL && k->kind == COUNT)
+		return CONFIG_WHOLE;
+	return k != NULL && (k->kind == NUMBER || k->kind == NUMBER32) ? CONFIG_REAL
+								       : CONFIG_NO_RANGE;
+}
+
+void config_print_section(const struct config *c, const char *section, struct buf *out)
+{
+	buf_printf(out, "%s:\n", section);
+	for (size_t i = 0; i < KEYS; i++) {
+		if (!same_section(keys[i].section, section))
+			continue;
+		buf_printf(out, "  %s: ", keys[i].name);
+		print_value(out, c, &keys[i]);
+		buf_printf(out, "\n");
 	}
 }
 

@@ -96,6 +96,23 @@ int config_parse(struct config *c, const char *text, size_t len, const char *whe
  * the address to listen on (NULL: the default). */
 void config_print_default(struct buf *out, const char *name, const char *listen);
 
+/* Rules that concern more than one key; `where` as for config_parse(). */
+int config_check(const struct config *c, const char *where, struct err *e);
+
+/* ---- single keys of a section, for who varies or shows them ---- */
+
+/* As if the file said so.  ERR_USAGE names the key and what is allowed, or known. */
+int config_set(struct config *c, const char *section, const char *name, const char *value,
+	       struct err *e);
+/* Appends the value as it would stand in the file; it reads back as the same bits. */
+int config_get(const struct config *c, const char *section, const char *name, struct buf *out,
+	       struct err *e);
+enum config_range { CONFIG_NO_RANGE, CONFIG_WHOLE, CONFIG_REAL };
+/* Whether values may be taken from a range: whole numbers, others, or none. */
+enum config_range config_range_of(const char *section, const char *name);
+/* Appends "section:" and its keys with their values, as they would stand in the file. */
+void config_print_section(const struct config *c, const char *section, struct buf *out);
+
 enum { CONFIG_SCORE_NAME = 32 };
 /* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
  * two scores compare only when these are equal. */

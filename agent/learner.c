@@ -12,6 +12,7 @@ struct agent_learner_kge {
 	size_t limit;
 	struct kge_trainer *trainer; /* of the tables below */
 	const struct kge_emb *tables;
+	struct kge_metrics metrics; /* of the last evaluation */
 };
 
 /* The trainer keeps the optimiser's moments, so it lives as long as the tables do. */
@@ -66,10 +67,9 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 				      .limit = l->limit,
 				      .seed = l->config.seed,
 				      .cancel = &job->cancel };
-	struct kge_metrics m;
-	int status = kge_evaluate(work, l->graph, KGE_VALID, l->protocol, &o, &m);
+	int status = kge_evaluate(work, l->graph, KGE_VALID, l->protocol, &o, &l->metrics);
 
-	*score = status == 0 ? m.mrr : 0.0;
+	*score = status == 0 ? l->metrics.mrr : 0.0;
 	return status;
 }
 
@@ -94,6 +94,23 @@ void agent_learner_free(struct agent_learner_kge *l)
 		return;
 	kge_trainer_free(l->trainer);
 	free(l);
+}
+
+const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l)
+{
+	return &l->metrics;
+}
+
+void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,
+			   void (*put)(void *ctx, const void *bytes, size_t n), void *ctx)
+{
+	kge_trainer_save_to(trainer_of(l, tables), put, ctx);
+}
+
+int agent_learner_load(struct agent_learner_kge *l, struct kge_emb *tables, const uint8_t *bytes,
+		       size_t n, struct err *e)
+{
+	return kge_trainer_load(trainer_of(l, tables), bytes, n, e);
 }
 
 const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,12 +16,12 @@
 enum { RESULT_MAX = 16 << 20 };
 
 /* In the child: streams, then the program.  Only async-signal-safe calls. */
-static void become(char *const *argv, int out, int log)
+static void become(char *const *argv, int in, int out, int log)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	dup2(nothing, STDIN_FILENO);
+	dup2(in >= 0 ? in : nothing, STDIN_FILENO);
 	dup2(out >= 0 ? out : nothing, STDOUT_FILENO);
 	if (log >= 0)
 		dup2(log, STDERR_FILENO);
@@ -28,7 +29,7 @@ static void become(char *const *argv, int out, int log)
 	_exit(127);
 }
 
-static int start(struct child *c, char *const *argv, const char *log, bool keep_output,
+static int start(struct child *c, char *const *argv, int in, const char *log, bool keep_output,
 		 struct err *e)
 {
 	int pipe_fd[2] = { -1, -1 };
@@ -40,7 +41,7 @@ static int start(struct child *c, char *const *argv, const char *log, bool keep_
 		return err_set(e, ERR_IO, "no pipe: %s", strerror(errno));
 	c->pid = fork();
 	if (c->pid == 0)
-		become(argv, pipe_fd[1], log_fd);
+		become(argv, in, pipe_fd[1], log_fd);
 	if (log_fd >= 0)
 		close(log_fd);
 	if (keep_output)
@@ -64,7 +65,7 @@ int child_start(struct child *c, const char *folder, const char *const *words, c
 	for (size_t i = 0; words[i] != NULL && i < CHILD_WORDS_MAX; i++)
 		argv[n++] = words[i];
 	argv[n] = NULL;
-	return start(c, (char *const *)argv, log, keep_output, e);
+	return start(c, (char *const *)argv, -1, log, keep_output, e);
 }
 
 static int read_all(int fd, struct buf *out)
@@ -157,11 +158,53 @@ void child_kill(struct child *c, int signal)
 		wait_for(c);
 }
 
+/* A file without a name that holds the text: the program reads at its own pace. */
+static int file_of(const struct buf *text, struct err *e)
+{
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	for (size_t done = 0; fd >= 0 && done < text->len;) {
+		ssize_t n = write(fd, text->base + done, text->len - done);
+
+		if (n < 0 && errno != EINTR) {
+			close(fd);
+			fd = -1;
+		}
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
+		err_set(e, ERR_IO, "no file for a program's input: %s", strerror(errno));
+	return fd;
+}
+
+int child_filter(const char *const *argv, const struct buf *text, struct buf *out, struct err *e)
+{
+	struct child c = { .out = -1 };
+	int fd = file_of(text, e), status, rc;
+
+	if (fd < 0)
+		return ERR_IO;
+	rc = start(&c, (char *const *)argv, fd, NULL, true, e);
+	close(fd);
+	if (rc != 0)
+		return rc;
+	rc = read_all(c.out, out);
+	close(c.out);
+	status = wait_for(&c);
+	if (rc != 0)
+		return err_set(e, rc, "%s: its output is lost", argv[0]);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return err_set(e, ERR_NOTFOUND, "there is no program %s here", argv[0]);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, ERR_FAIL, "%s failed with status %d", argv[0], status);
+	return 0;
+}
+
 int child_copy(const char *from, const char *to, struct err *e)
 {
 	const char *argv[] = { "cp", "-R", from, to, NULL };
 	struct child c = { .what = "cp" };
-	int rc = start(&c, (char *const *)argv, NULL, false, e);
+	int rc = start(&c, (char *const *)argv, -1, NULL, false, e);
 
 	return rc != 0 ? rc : child_finish(&c, NULL, e);
 }

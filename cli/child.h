@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 enum { CHILD_WORDS_MAX = 16 };
@@ -35,6 +36,10 @@ int child_run(const char *folder, const char *const *words, const char *log, jso
 /* Whether it has ended; then *status is as of waitpid() and c->pid is 0. */
 bool child_has_ended(struct child *c, int *status);
 void child_kill(struct child *c, int signal); /* and, for SIGKILL, wait for its end */
+
+/* Another program: `text` goes to its standard input, what it prints is appended to *out.
+ * ERR_NOTFOUND when there is no such program; ERR_FAIL when its status is not 0. */
+int child_filter(const char *const *argv, const struct buf *text, struct buf *out, struct err *e);
 
 /* cp -R. */
 int child_copy(const char *from, const char *to, struct err *e);

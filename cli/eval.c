@@ -7,20 +7,9 @@
 #include "cli/commands.h"
 #include "cli/work.h"
 #include "kge/eval.h"
+#include "kge/kernel.h"
 
-static const char *const split_words[] = { "train", "valid", "test", NULL };
-static const char *const sides_words[] = { "both", "tail", "head", NULL };
-static const char *const filter_words[] = { "none", "train", "train+valid", "all", NULL };
-static const char *const candidates_words[] = { "all", "train", "typed", NULL };
-static const char *const ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
 static const char *const preset_words[] = { "standard", "tail", "fedlu", "fede", "openke", NULL };
-
-static const unsigned filter_bits[] = {
-	0,
-	1u << KGE_TRAIN,
-	1u << KGE_TRAIN | 1u << KGE_VALID,
-	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
-};
 
 struct eval_options {
 	int split, preset, sides, filter, candidates, ties; /* -1: not given */
@@ -61,22 +50,22 @@ static error_t parse_eval(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 's':
-		o->split = cli_word(state, arg, "--split", split_words);
+		o->split = cli_word(state, arg, "--split", work_split_words);
 		return 0;
 	case 'p':
 		o->preset = cli_word(state, arg, "--protocol", preset_words);
 		return 0;
 	case KEY_SIDES:
-		o->sides = cli_word(state, arg, "--sides", sides_words);
+		o->sides = cli_word(state, arg, "--sides", work_sides_words);
 		return 0;
 	case KEY_FILTER:
-		o->filter = cli_word(state, arg, "--filter", filter_words);
+		o->filter = cli_word(state, arg, "--filter", work_filter_words);
 		return 0;
 	case KEY_CANDIDATES:
-		o->candidates = cli_word(state, arg, "--candidates", candidates_words);
+		o->candidates = cli_word(state, arg, "--candidates", work_candidates_words);
 		return 0;
 	case KEY_TIES:
-		o->ties = cli_word(state, arg, "--ties", ties_words);
+		o->ties = cli_word(state, arg, "--ties", work_ties_words);
 		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
@@ -109,7 +98,7 @@ static struct kge_protocol chosen_protocol(const struct eval_options *o, const s
 	if (o->sides >= 0)
 		p.sides = (enum kge_sides)o->sides;
 	if (o->filter >= 0)
-		p.filter = filter_bits[o->filter];
+		p.filter = work_filter_bits[o->filter];
 	if (o->candidates >= 0)
 		p.candidates = (enum kge_candidates)o->candidates;
 	if (o->ties >= 0)
@@ -118,22 +107,6 @@ static struct kge_protocol chosen_protocol(const struct eval_options *o, const s
 	    p.candidates != preset->candidates || p.ties != preset->ties)
 		p.name = "custom";
 	return p;
-}
-
-static json_t *protocol_json(const struct kge_protocol *p)
-{
-	json_t *j = json_object(), *filter = json_array();
-
-	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
-		if (p->filter & 1u << s)
-			json_array_append_new(filter, json_string(split_words[s]));
-	json_object_set_new(j, "name", json_string(p->name));
-	json_object_set_new(j, "sides", json_string(sides_words[p->sides]));
-	json_object_set_new(j, "filter", filter);
-	json_object_set_new(j, "candidates", json_string(candidates_words[p->candidates]));
-	json_object_set_new(j, "ties", json_string(ties_words[p->ties]));
-	json_object_set_new(j, "table", json_string("local"));
-	return j;
 }
 
 static json_t *metrics_json(const struct kge_metrics *m)
@@ -211,24 +184,29 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 					      .seed = o->seed_given ? o->seed : c->train.kge.seed };
 	struct kge_metrics m;
 	struct waiting *wait;
+	char text[WORK_PROTOCOL_TEXT];
+	uint8_t digest[STORE_DIGEST];
 	int rc;
 
 	if (w->graph->split[split].n == 0)
-		return err_set(e, ERR_INPUT, "the graph has no %s triples", split_words[split]);
+		return err_set(e, ERR_INPUT, "the graph has no %s triples",
+			       work_split_words[split]);
 	wait = waiting_begin(cli, "evaluating");
 	rc = kge_evaluate(w->emb, w->graph, split, &p, &how, &m);
 	waiting_end(wait);
 	if (rc != 0)
 		return err_set(e, rc, "evaluation: %s", err_text(rc));
-	cli_put_text(cli, "split", split_words[split]);
-	cli_put(cli, "protocol", protocol_json(&p));
+	cli_put_text(cli, "split", work_split_words[split]);
+	cli_put(cli, "protocol", work_protocol_json(&p));
+	store_graph_digest(w->graph, digest);
+	cli_put(cli, "graph", cli_json_hex(digest, sizeof(digest)));
+	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
 	cli_put(cli, "metrics", metrics_json(&m));
 	cli_put_count(cli, "seed", how.seed);
 	cli_put_count(cli, "limit", how.limit);
 	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
-	cli_say(cli, "protocol   %s: %s sides, %s candidates, %s ties; split %s\n", p.name,
-		sides_words[p.sides], candidates_words[p.candidates], ties_words[p.ties],
-		split_words[split]);
+	work_protocol_text(&p, text);
+	cli_say(cli, "protocol   %s; split %s\n", text, work_split_words[split]);
 	say_metrics(cli, w->info.model, &m);
 	if (o->floor)
 		rc = floor_of(cli, w, split, &p);

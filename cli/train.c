@@ -4,23 +4,48 @@
  * --rounds it is the control arm of a federation (methods 2): N rounds of E
  * epochs, each from the best tables and kept only if valid says so.  Both call
  * the learner (agent/learner.h) that the running agent's jobs call, so a round
- * here does the same arithmetic as a federated round without partners. */
+ * here does the same arithmetic as a federated round without partners.
+ *
+ * A training that ends early, whatever ended it, goes on with --resume: its
+ * state lies in the folder (cli/saved.h), written after each look that found
+ * a better score and else about once a minute.  The store may be one better
+ * score ahead of it, when the process ended between the two; resumed, the
+ * training finds that score again. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/learner.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/curve.h"
+#include "cli/report.h"
+#include "cli/saved.h"
 #include "cli/work.h"
+#include "kge/kernel.h"
 
 /* ---- train ---- */
 
+enum { DIGEST = 32, META = 64, SAVE_EVERY_S = 60, SAVE_SHARE = 20 };
+static const char state_name[] = "training.state", meta_key[] = "training";
+
 struct train_options {
 	uint32_t epochs, rounds;
-	bool fresh;
+	bool fresh, resume;
+	const char *report; /* NULL: none */
+};
+
+struct plan {
+	uint32_t total;	   /* epochs, at most */
+	uint32_t every;	   /* epochs from look to look */
+	uint32_t patience; /* looks without a better score; 0: never stops */
+	bool reset;	   /* forget the moments after each look */
+	bool backtrack;	   /* after a look that found nothing better */
 };
 
 struct training {
@@ -28,12 +53,21 @@ struct training {
 	struct work work;
 	struct agent_learner_kge *learner;
 	struct agent_job job; /* cancel flag, loss */
-	struct kge_emb *best;
+	struct plan plan;
+	uint32_t done, worse; /* epochs of the plan; looks since the best */
 	bool has_best;
-	double score;	 /* of best, on valid */
+	double score; /* of the best, on valid */
+	uint8_t digest[DIGEST];
 	uint64_t epochs; /* behind the tables in work.emb */
 	uint64_t epochs_best;
 	uint32_t improved;
+	struct curve curve;
+	/* resuming */
+	uint8_t run[DIGEST]; /* names this training */
+	bool ahead;	     /* the store has a better score, which we shall find again: */
+	double ahead_score;
+	bool saved;
+	double saved_at_s, save_cost_s;
 	struct progress bar;
 };
 
@@ -54,6 +88,8 @@ static void watch_interrupts(struct training *t)
 	sigaction(SIGTERM, &act, NULL);
 }
 
+enum { KEY_REPORT = 0x2000 };
+
 static error_t parse_train(int key, char *arg, struct argp_state *state)
 {
 	struct train_options *o = state->input;
@@ -68,6 +104,17 @@ static error_t parse_train(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->fresh = true;
 		return 0;
+	case 's':
+		o->resume = true;
+		return 0;
+	case KEY_REPORT:
+		o->report = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->resume && (o->epochs > 0 || o->rounds > 0 || o->fresh))
+			argp_error(state, "--resume goes on as the training began: leave out "
+					  "--epochs, --rounds and --fresh");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -80,21 +127,235 @@ static const struct argp_option train_options[] = {
 	  0 },
 	{ "rounds", 'r', "N", 0, "control arm: N rounds of --epochs, no partners", 0 },
 	{ "fresh", 'f', NULL, 0, "begin again; the best state so far is kept as a saved one", 0 },
+	{ "resume", 's', NULL, 0, "go on with a training that was interrupted, bit for bit", 0 },
+	{ "report", KEY_REPORT, "DIR", 0, "write report.md, curves.tsv and curves.svg there", 0 },
 	{ 0 },
 };
 
-/* Epoch by epoch, so that the bar moves; otherwise as the agent's job does. */
-static int train_epochs(struct training *t, uint32_t n, bool reset, double done, double all)
+static double now_s(void)
 {
-	const struct agent_learner *l = agent_learner_ops(t->learner);
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- the state on disk ---- */
+
+static void settings_of(const struct config *c, struct buf *out)
+{
+	config_print_section(c, "model", out);
+	config_print_section(c, "train", out);
+	config_print_section(c, "eval", out);
+}
+
+static json_t *plan_json(const struct plan *p)
+{
+	return json_pack("{s:i, s:i, s:i, s:b, s:b}", "total", (int)p->total, "every",
+			 (int)p->every, "patience", (int)p->patience, "reset", p->reset,
+			 "backtrack", p->backtrack);
+}
+
+static json_t *head_of(const struct training *t)
+{
+	struct buf settings = { 0 };
+	uint8_t graph[STORE_DIGEST];
+	json_t *j;
+
+	settings_of(&t->work.folder.config, &settings);
+	store_graph_digest(t->work.graph, graph);
+	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
+		      "settings", (const char *)settings.base, "graph",
+		      cli_json_hex(graph, sizeof(graph)), "run", cli_json_hex(t->run, DIGEST),
+		      "plan", plan_json(&t->plan), "done", (int)t->done, "worse", (int)t->worse,
+		      "has_best", t->has_best, "score", cli_json_number(t->score), "digest",
+		      cli_json_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
+		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
+		      "curve", curve_json(&t->curve));
+	buf_release(&settings);
+	return j;
+}
+
+static int save(struct training *t, struct err *e)
+{
+	json_t *head = head_of(t);
+	double begun_s = now_s();
+	int rc = saved_write(t->work.folder.path, state_name, head, t->work.emb, t->learner, e);
+
+	json_decref(head);
+	t->saved_at_s = now_s();
+	t->save_cost_s = t->saved_at_s - begun_s;
+	t->saved |= rc == 0;
+	return rc;
+}
+
+/* Where writing takes long it is done less often: at most a part of the time. */
+static bool save_is_due(const struct training *t)
+{
+	double pause = SAVE_SHARE * t->save_cost_s;
+
+	return now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
+}
+
+static void forget_state(const struct training *t)
+{
+	char *path = file_join(t->work.folder.path, state_name);
+
+	remove(path);
+	free(path);
+}
+
+static bool bytes_of(const json_t *j, const char *key, uint8_t out[DIGEST])
+{
+	const char *hex = json_string_value(json_object_get(j, key));
+	size_t n = 0;
+
+	return hex != NULL && sodium_hex2bin(out, DIGEST, hex, strlen(hex), NULL, &n, NULL) == 0 &&
+	       n == DIGEST;
+}
+
+static bool read_plan(struct plan *p, json_t *j)
+{
+	int total, every, patience, reset, backtrack;
+
+	if (json_unpack(j, "{s:i, s:i, s:i, s:b, s:b}", "total", &total, "every", &every,
+			"patience", &patience, "reset", &reset, "backtrack", &backtrack) != 0 ||
+	    total < 1 || every < 1 || patience < 0)
+		return false;
+	*p = (struct plan){ (uint32_t)total, (uint32_t)every, (uint32_t)patience, reset != 0,
+			    backtrack != 0 };
+	return true;
+}
+
+static bool read_head(struct training *t, json_t *head)
+{
+	int done, worse, has_best, improved;
+	json_int_t epochs, epochs_best;
+	json_t *score, *plan, *curve;
+
+	if (json_unpack(head, "{s:i, s:i, s:b, s:o, s:I, s:I, s:i, s:o, s:o}", "done", &done,
+			"worse", &worse, "has_best", &has_best, "score", &score, "epochs", &epochs,
+			"epochs_best", &epochs_best, "improved", &improved, "plan", &plan, "curve",
+			&curve) != 0 ||
+	    !read_plan(&t->plan, plan) || !curve_read(&t->curve, curve))
+		return false;
+	t->done = (uint32_t)done;
+	t->worse = (uint32_t)worse;
+	t->has_best = has_best != 0;
+	t->score = json_number_value(score);
+	t->epochs = (uint64_t)epochs;
+	t->epochs_best = (uint64_t)epochs_best;
+	t->improved = (uint32_t)improved;
+	return bytes_of(head, "run", t->run) && bytes_of(head, "digest", t->digest);
+}
+
+/* Names the first setting that is another one now. */
+static int check_settings(const struct training *t, const json_t *head, struct err *e)
+{
+	const char *then = json_string_value(json_object_get(head, "settings")), *now;
+	struct buf text = { 0 };
 	int rc = 0;
 
-	for (uint32_t k = 0; k < n && rc == 0; k++) {
-		rc = l->train(l->ctx, t->work.emb, 1, reset && k == 0, &t->job);
-		t->epochs += rc == 0;
-		progress_at(&t->bar, (done + k + 1) / all, "loss %.4f, best %.4f", t->job.loss,
-			    t->score);
+	settings_of(&t->work.folder.config, &text);
+	now = (const char *)text.base;
+	while (then != NULL && *then != '\0' && rc == 0) {
+		size_t n = strcspn(then, "\n"), m = strcspn(now, "\n");
+
+		if (n != m || memcmp(then, now, n) != 0)
+			rc = err_set(e, ERR_USAGE,
+				     "the interrupted training had '%.*s', agent.yaml says "
+				     "'%.*s': put it back, or begin anew without --resume",
+				     (int)n, then, (int)m, now);
+		then += n + (then[n] != '\0');
+		now += m + (now[m] != '\0');
 	}
+	buf_release(&text);
+	return rc;
+}
+
+static int check_graph(const struct training *t, const json_t *head, struct err *e)
+{
+	uint8_t then[DIGEST], now[STORE_DIGEST];
+
+	store_graph_digest(t->work.graph, now);
+	if (bytes_of(head, "graph", then) && memcmp(then, now, DIGEST) == 0)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the interrupted training was of another graph: begin anew without "
+		       "--resume");
+}
+
+/* Threads that raced will not find a score again: the best is what the store has. */
+static void take_best(struct training *t, const struct store_checkpoint *best)
+{
+	memcpy(t->digest, best->digest, DIGEST);
+	t->has_best = true;
+	t->score = best->valid_score;
+	t->epochs_best = best->epochs;
+}
+
+/* The best state in the store must be ours, or one that we are about to find again. */
+static int check_best(struct training *t, struct err *e)
+{
+	struct store_checkpoint *all, best = { 0 };
+	struct buf meta = { 0 };
+	size_t n;
+	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == STORE_BEST)
+			best = all[i];
+	free(all);
+	if (best.id == 0 ? !t->has_best : memcmp(best.digest, t->digest, DIGEST) == 0)
+		return 0;
+	rc = store_meta(t->work.folder.store, meta_key, &meta, NULL);
+	t->ahead = rc == 0 && meta.len == META && memcmp(meta.base, t->run, DIGEST) == 0 &&
+		   memcmp(meta.base + DIGEST, best.digest, DIGEST) == 0;
+	t->ahead_score = best.valid_score;
+	buf_release(&meta);
+	if (t->ahead && !kge_train_repeats(&t->work.folder.config.train.kge))
+		take_best(t, &best);
+	return t->ahead ? 0
+			: err_set(e, ERR_USAGE,
+				  "the best state has changed since the training was interrupted: "
+				  "begin anew from it without --resume");
+}
+
+/* ---- training ---- */
+
+static int train_epoch(struct training *t)
+{
+	const struct agent_learner *l = agent_learner_ops(t->learner);
+	bool reset = t->plan.reset && t->done % t->plan.every == 0;
+	double begun_s = now_s();
+	int rc = l->train(l->ctx, t->work.emb, 1, reset, &t->job);
+
+	if (rc != 0)
+		return rc;
+	t->epochs++;
+	t->done++;
+	curve_add(&t->curve, t->epochs, t->job.loss, now_s() - begun_s);
+	progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f", t->job.loss,
+		    t->score);
+	return 0;
+}
+
+/* The tables themselves go to the store, not a copy; they are ours again afterwards. */
+static int store_best(struct training *t, const struct store_checkpoint *info, struct err *e)
+{
+	uint8_t meta[META]; /* the run, its best tables */
+	struct store_batch b = { 0 };
+	int rc;
+
+	memcpy(meta, t->run, DIGEST);
+	memcpy(meta + DIGEST, t->digest, DIGEST);
+	store_batch_checkpoint(&b, info, t->work.emb);
+	store_batch_meta(&b, meta_key, meta, sizeof(meta));
+	rc = store_apply(t->work.folder.store, &b, e);
+	b.at[0].u.checkpoint.emb = NULL;
+	store_batch_release(&b);
 	return rc;
 }
 
@@ -105,16 +366,16 @@ static int keep_best(struct training *t, double score, struct err *e)
 					 .epochs = t->epochs,
 					 .seed = t->work.folder.config.train.kge.seed,
 					 .created_ms = work_wall_ms() };
-	struct store_batch b = { 0 };
 
 	config_score_name(&t->work.folder.config, info.protocol);
-	store_batch_checkpoint(&b, &info, kge_emb_copy(t->work.emb));
+	kge_emb_digest(t->work.emb, t->digest);
 	t->score = score;
 	t->has_best = true;
 	t->epochs_best = t->epochs;
 	t->improved++;
-	kge_emb_assign(t->best, t->work.emb);
-	return work_apply(&t->work, &b, e);
+	if (t->ahead && score <= t->ahead_score)
+		return 0;
+	return store_best(t, &info, e);
 }
 
 /* Look at valid; keep the tables if they are the best so far. */
@@ -128,42 +389,57 @@ static int judge(struct training *t, bool *better, struct err *e)
 	return *better ? keep_best(t, score, e) : rc;
 }
 
-static int train_until_flat(struct training *t, uint32_t epochs, struct err *e)
+static int restore_best(struct training *t, struct err *e)
 {
-	const struct config *c = &t->work.folder.config;
-	uint32_t done = 0, worse = 0;
-	bool better;
+	struct store_checkpoint info;
+	struct kge_emb *best;
+	int rc = store_restore(t->work.folder.store, 0, &best, &info, e);
+
+	if (rc != 0)
+		return rc;
+	if (memcmp(info.digest, t->digest, DIGEST) == 0)
+		kge_emb_assign(t->work.emb, best);
+	else /* an older training.state was put back by hand */
+		rc = err_set(e, ERR_STORE, "the best state is not of this training: begin anew");
+	kge_emb_free(best);
+	t->epochs = t->epochs_best;
+	return rc;
+}
+
+static int look(struct training *t, bool *better, struct err *e)
+{
+	int rc = judge(t, better, e);
+
+	if (rc != 0)
+		return rc;
+	curve_look(&t->curve, agent_learner_metrics(t->learner));
+	t->worse = *better ? 0 : t->worse + 1;
+	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
+}
+
+static bool is_over(const struct training *t)
+{
+	return t->done >= t->plan.total || (t->plan.patience > 0 && t->worse >= t->plan.patience);
+}
+
+static int run_plan(struct training *t, struct err *e)
+{
 	int rc = 0;
 
-	while (rc == 0 && done < epochs && (c->train.patience == 0 || worse < c->train.patience)) {
-		uint32_t n =
-			epochs - done < c->train.eval_every ? epochs - done : c->train.eval_every;
+	t->saved_at_s = now_s();
+	while (rc == 0 && !is_over(t)) {
+		bool better = false;
 
-		rc = train_epochs(t, n, false, done, epochs);
-		if (rc == 0)
-			rc = judge(t, &better, e);
-		done += n;
-		worse = rc == 0 && better ? 0 : worse + 1;
+		rc = train_epoch(t);
+		if (rc == 0 && (t->done % t->plan.every == 0 || t->done == t->plan.total))
+			rc = look(t, &better, e);
+		if (rc == 0 && !is_over(t) && (better || save_is_due(t)))
+			rc = save(t, e);
 	}
 	return rc;
 }
 
-static int train_rounds(struct training *t, uint32_t rounds, uint32_t epochs, struct err *e)
-{
-	bool reset = t->work.folder.config.federation.reset_optimizer, better = true;
-	int rc = 0;
-
-	for (uint32_t k = 0; k < rounds && rc == 0; k++) {
-		rc = train_epochs(t, epochs, reset, (double)k * epochs, (double)rounds * epochs);
-		if (rc == 0)
-			rc = judge(t, &better, e);
-		if (!better) { /* backtrack */
-			kge_emb_assign(t->work.emb, t->best);
-			t->epochs = t->epochs_best;
-		}
-	}
-	return rc;
-}
+/* ---- where to begin ---- */
 
 static int check_shape(const struct training *t, struct err *e)
 {
@@ -207,7 +483,6 @@ static int begin_fresh(struct training *t)
 	t->work.emb = kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
 				  kge_vocab_count(t->work.graph->entities),
 				  kge_vocab_count(t->work.graph->relations), &r);
-	t->best = kge_emb_copy(t->work.emb);
 	return 0;
 }
 
@@ -229,51 +504,181 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 		rc = check_shape(t, e);
 	if (rc != 0)
 		return rc;
-	t->best = kge_emb_copy(t->work.emb);
+	memcpy(t->digest, t->work.info.digest, DIGEST);
 	t->epochs = t->epochs_best = t->work.info.epochs;
 	return rejudge(t, e);
 }
 
-static void report_training(struct training *t)
+static struct plan plan_of(const struct config *c, const struct train_options *o)
+{
+	uint32_t epochs = o->epochs;
+
+	if (o->rounds == 0)
+		return (struct plan){ .total = epochs > 0 ? epochs : c->train.epochs,
+				      .every = c->train.eval_every,
+				      .patience = c->train.patience };
+	if (epochs == 0)
+		epochs = c->federation.epochs_per_round;
+	return (struct plan){ .total = o->rounds * epochs,
+			      .every = epochs,
+			      .reset = c->federation.reset_optimizer,
+			      .backtrack = true };
+}
+
+static int begin(struct training *t, const struct train_options *o, struct err *e)
+{
+	char *path = file_join(t->work.folder.path, state_name);
+
+	if (file_exists(path))
+		cli_note(t->cli, "A training was interrupted here; this one begins anew "
+				 "(--resume would go on with it)\n");
+	free(path);
+	forget_state(t);
+	randombytes_buf(t->run, sizeof(t->run));
+	t->plan = plan_of(&t->work.folder.config, o);
+	return begin_tables(t, o->fresh, e);
+}
+
+/* Tables of the configured shape, then everything as it was. */
+static int begin_saved(struct training *t, const struct saved *s, struct err *e)
+{
+	int rc = check_settings(t, s->head, e);
+
+	if (rc == 0)
+		rc = check_graph(t, s->head, e);
+	if (rc != 0)
+		return rc;
+	begin_fresh(t);
+	if (!read_head(t, s->head))
+		return err_set(e, ERR_INPUT, "%s: its head lacks something", s->path);
+	rc = saved_read(s, t->work.emb, t->learner, e);
+	t->saved = rc == 0;
+	return rc == 0 ? check_best(t, e) : rc;
+}
+
+static int resume(struct training *t, struct err *e)
+{
+	char *path = file_join(t->work.folder.path, state_name);
+	struct saved s;
+	int rc = saved_open(&s, path, e);
+
+	if (rc == ERR_NOTFOUND)
+		err_set(e, rc, "no training was interrupted in %s: train without --resume",
+			t->work.folder.path);
+	free(path);
+	if (rc != 0)
+		return rc;
+	rc = begin_saved(t, &s, e);
+	saved_close(&s);
+	if (rc == 0)
+		cli_note(t->cli, "Going on after epoch %u of %u\n", t->done, t->plan.total);
+	return rc;
+}
+
+/* ---- what it came to ---- */
+
+static void put_settings(struct training *t)
+{
+	const struct config *c = &t->work.folder.config;
+	const struct kge_graph *g = t->work.graph;
+	struct buf settings = { 0 };
+	uint8_t digest[STORE_DIGEST];
+
+	settings_of(c, &settings);
+	store_graph_digest(g, digest);
+	cli_put_text(t->cli, "settings", (const char *)settings.base);
+	cli_put(t->cli, "protocol", work_protocol_json(config_protocol(c)));
+	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
+	cli_put_count(t->cli, "seed", c->train.kge.seed);
+	cli_put(t->cli, "graph",
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "entities",
+			  (json_int_t)kge_vocab_count(g->entities), "relations",
+			  (json_int_t)kge_vocab_count(g->relations), "train",
+			  (json_int_t)g->split[KGE_TRAIN].n, "valid",
+			  (json_int_t)g->split[KGE_VALID].n, "test",
+			  (json_int_t)g->split[KGE_TEST].n, "digest",
+			  cli_json_hex(digest, sizeof(digest))));
+	cli_put_text(t->cli, "arithmetic", kge_kernels_pick()->isa);
+	buf_release(&settings);
+}
+
+static void put_training(struct training *t, const char *ending)
 {
 	bool repeats = kge_train_repeats(&t->work.folder.config.train.kge);
-	uint8_t digest[32];
 
-	kge_emb_digest(t->best, digest);
 	cli_put_number(t->cli, "valid_mrr", t->has_best ? t->score : NAN);
 	cli_put_count(t->cli, "epochs", t->epochs_best);
 	cli_put_count(t->cli, "improved", t->improved);
-	cli_put_number(t->cli, "loss", t->job.loss);
-	cli_put(t->cli, "digest", cli_json_hex(digest, sizeof(digest)));
+	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
+	cli_put(t->cli, "digest", cli_json_hex(t->digest, DIGEST));
 	cli_put(t->cli, "repeatable", json_boolean(repeats));
-	cli_say(t->cli, "valid MRR %.4f after %llu epochs, improved %u times\n", t->score,
-		(unsigned long long)t->epochs_best, t->improved);
+	cli_put_text(t->cli, "ended", ending);
+	cli_put_count(t->cli, "epochs_trained", t->curve.n);
+	cli_put_number(t->cli, "epoch_seconds", curve_median_seconds(&t->curve));
+	cli_put_count(t->cli, "peak_bytes", report_peak_bytes());
+	put_settings(t);
+	cli_put(t->cli, "curve", curve_json(&t->curve));
+	if (t->has_best)
+		cli_say(t->cli, "valid MRR %.4f after %llu epochs, improved %u times\n", t->score,
+			(unsigned long long)t->epochs_best, t->improved);
 	if (!repeats)
 		cli_say(t->cli, "threads raced (train.update): another run will differ\n");
 }
 
+static int write_report(struct training *t, const char *folder, const char *ending, struct err *e)
+{
+	const struct report r = { .work = &t->work,
+				  .curve = &t->curve,
+				  .has_best = t->has_best,
+				  .score = t->score,
+				  .epochs_best = t->epochs_best,
+				  .improved = t->improved,
+				  .digest = t->digest,
+				  .ending = ending };
+
+	return report_write(t->cli, folder, &r, e);
+}
+
+static int finish(struct training *t, const struct train_options *o, int rc, struct err *e)
+{
+	const char *ending = rc == ERR_CANCELED	       ? "interrupted"
+			     : rc != 0		       ? "failed"
+			     : t->done < t->plan.total ? "no better score for train.patience looks"
+						       : "all epochs";
+	struct err why = { 0 };
+	int written = 0;
+
+	put_training(t, ending);
+	if (o->report != NULL)
+		written = write_report(t, o->report, ending, &why);
+	if (rc == 0)
+		forget_state(t);
+	if (rc == ERR_CANCELED)
+		err_set(e, rc, "stopped; the best state so far is kept%s",
+			t->saved ? ", and --resume goes on" : "");
+	if (rc == 0 && written != 0)
+		return err_set(e, written, "%s", why.text);
+	return rc;
+}
+
 static int run_training(struct training *t, const struct train_options *o, struct err *e)
 {
-	const struct config *c = &t->work.folder.config;
-	uint32_t epochs = o->epochs;
-	int rc = begin_tables(t, o->fresh, e);
+	int rc;
 
-	if (rc != 0)
-		return rc;
+	if ((uint64_t)o->rounds * o->epochs > INT32_MAX)
+		return err_set(e, ERR_USAGE, "--rounds x --epochs: at most %d", INT32_MAX);
 	if (t->work.graph->split[KGE_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, so the best state cannot "
 			       "be told; import one with valid triples");
-	if (epochs == 0)
-		epochs = o->rounds > 0 ? c->federation.epochs_per_round : c->train.epochs;
+	rc = o->resume ? resume(t, e) : begin(t, o, e);
+	if (rc != 0)
+		return rc;
 	t->bar = progress_begin(t->cli, "training");
 	watch_interrupts(t);
-	rc = o->rounds > 0 ? train_rounds(t, o->rounds, epochs, e) : train_until_flat(t, epochs, e);
+	rc = run_plan(t, e);
 	progress_end(&t->bar);
-	if (rc == ERR_CANCELED)
-		err_set(e, rc, "stopped; the best state so far is kept");
-	report_training(t);
-	return rc;
+	return finish(t, o, rc, e);
 }
 
 int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
@@ -287,7 +692,10 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "best.\v"
 		       "With its number of threads a run repeats bit for bit, unless train.update "
 		       "is racing and train.threads above 1.\n\n"
-		       "Examples:\n  fkge -d acme train --epochs 200\n"
+		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
+		       "happened.\n\n"
+		       "Examples:\n  fkge -d acme train --epochs 200 --report training\n"
+		       "  fkge -d acme train --resume\n"
 		       "  fkge -d control train --rounds 6 --epochs 30   (a federation's control "
 		       "arm)",
 		.input = &o,
@@ -303,7 +711,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 				      t.work.folder.config.eval.valid_limit);
 	rc = run_training(&t, &o, e);
 	agent_learner_free(t.learner);
-	kge_emb_free(t.best);
+	curve_release(&t.curve);
 	work_close(&t.work);
 	return rc;
 }

@@ -1,5 +1,6 @@
 #include "cli/work.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -91,4 +92,47 @@ json_t *work_checkpoint_json(const struct store_checkpoint *c)
 	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
 	json_object_set_new(j, "digest", cli_json_hex(c->digest, STORE_DIGEST));
 	return j;
+}
+
+/* ---- protocols ---- */
+
+const char *const work_split_words[] = { "train", "valid", "test", NULL };
+const char *const work_sides_words[] = { "both", "tail", "head", NULL };
+const char *const work_filter_words[] = { "none", "train", "train+valid", "all", NULL };
+const char *const work_candidates_words[] = { "all", "train", "typed", NULL };
+const char *const work_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
+
+const unsigned work_filter_bits[] = {
+	0,
+	1u << KGE_TRAIN,
+	1u << KGE_TRAIN | 1u << KGE_VALID,
+	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
+};
+
+json_t *work_protocol_json(const struct kge_protocol *p)
+{
+	json_t *j = json_object(), *filter = json_array();
+
+	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
+		if (p->filter & 1u << s)
+			json_array_append_new(filter, json_string(work_split_words[s]));
+	json_object_set_new(j, "name", json_string(p->name));
+	json_object_set_new(j, "sides", json_string(work_sides_words[p->sides]));
+	json_object_set_new(j, "filter", filter);
+	json_object_set_new(j, "candidates", json_string(work_candidates_words[p->candidates]));
+	json_object_set_new(j, "ties", json_string(work_ties_words[p->ties]));
+	json_object_set_new(j, "table", json_string("local"));
+	return j;
+}
+
+void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT])
+{
+	const char *filter = "some";
+
+	for (int k = 0; work_filter_words[k] != NULL; k++)
+		if (p->filter == work_filter_bits[k])
+			filter = work_filter_words[k];
+	snprintf(out, WORK_PROTOCOL_TEXT, "%s: %s sides, filter %s, %s candidates, %s ties",
+		 p->name, work_sides_words[p->sides], filter, work_candidates_words[p->candidates],
+		 work_ties_words[p->ties]);
 }

@@ -29,4 +29,15 @@ int64_t work_wall_ms(void);
 json_t *work_checkpoint_json(const struct store_checkpoint *c);
 const char *work_checkpoint_kind(const struct store_checkpoint *c);
 
+/* A protocol's switches by their numbers, NULL at the end; filter words and their bits. */
+extern const char *const work_split_words[],
+	*const work_sides_words[], *const work_filter_words[], *const work_candidates_words[],
+								       *const work_ties_words[];
+extern const unsigned work_filter_bits[];
+
+/* All that a figure depends on, for programs and (one line) for people. */
+enum { WORK_PROTOCOL_TEXT = 160 };
+json_t *work_protocol_json(const struct kge_protocol *p);
+void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT]);
+
 #endif

@@ -256,22 +256,24 @@ static void compare_rows(struct kge_asker *a, const struct rows *r, const float 
 	}
 }
 
+static void mark_side(struct kge_asker *a, enum kge_side side, uint32_t rel, uint32_t id)
+{
+	uint32_t n;
+	const uint32_t *list = kge_candidates_of(typed_sets(a), side, rel, &n);
+	bool stands = kge_candidates_has(list, n, id);
+
+	for (uint32_t i = 0; i < n && stands; i++)
+		a->mark[list[i]] = true;
+}
+
 /* Everybody who stands on a side of a relation on which `id` stands as well. */
 static void mark_type(struct kge_asker *a, uint32_t id)
 {
-	uint32_t n_rel = kge_vocab_count(a->g->relations);
-
 	free(a->mark);
 	a->mark = mem_array(kge_vocab_count(a->g->entities), sizeof(*a->mark));
-	for (uint32_t k = 0; k < 2 * n_rel; k++) {
-		uint32_t n;
-		const uint32_t *list = kge_candidates_of(
-			typed_sets(a), k < n_rel ? KGE_HEAD : KGE_TAIL, k % n_rel, &n);
-
-		if (!kge_candidates_has(list, n, id))
-			continue;
-		for (uint32_t i = 0; i < n; i++)
-			a->mark[list[i]] = true;
+	for (uint32_t rel = 0; rel < kge_vocab_count(a->g->relations); rel++) {
+		mark_side(a, KGE_HEAD, rel, id);
+		mark_side(a, KGE_TAIL, rel, id);
 	}
 }
 

@@ -388,17 +388,36 @@ static size_t each_state(const struct kge_trainer *t, void (*fn)(void *ctx, floa
 	return total;
 }
 
+struct taker {
+	void (*put)(void *ctx, const void *bytes, size_t n);
+	void *ctx;
+};
+
 static void save_state(void *ctx, float *x, size_t bytes)
 {
-	buf_add(ctx, x, bytes);
+	const struct taker *to = ctx;
+
+	to->put(to->ctx, x, bytes);
+}
+
+void kge_trainer_save_to(const struct kge_trainer *t,
+			 void (*put)(void *ctx, const void *bytes, size_t n), void *ctx)
+{
+	struct taker to = { put, ctx };
+	struct header h = header_of(t);
+
+	put(ctx, &h, sizeof(h));
+	each_state(t, save_state, &to);
+}
+
+static void add_to_buf(void *ctx, const void *bytes, size_t n)
+{
+	buf_add(ctx, bytes, n);
 }
 
 void kge_trainer_save(const struct kge_trainer *t, struct buf *out)
 {
-	struct header h = header_of(t);
-
-	buf_add(out, &h, sizeof(h));
-	each_state(t, save_state, out);
+	kge_trainer_save_to(t, add_to_buf, out);
 }
 
 static void load_state(void *ctx, float *x, size_t bytes)

@@ -99,6 +99,9 @@ int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *ca
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
 /* Appends everything a resumed run needs besides the tables, config and graph. */
 void kge_trainer_save(const struct kge_trainer *t, struct buf *out);
+/* The same bytes, given to put() piece by piece: nothing is held twice. */
+void kge_trainer_save_to(const struct kge_trainer *t,
+			 void (*put)(void *ctx, const void *bytes, size_t n), void *ctx);
 /* ERR_INPUT, with the trainer as it was, if the bytes are not of a trainer with the same
  * shapes, optimiser, seed and number of threads. */
 int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e);

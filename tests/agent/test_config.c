@@ -222,6 +222,81 @@ static void test_scores_compare_only_when_alike(void **state)
 	assert_string_equal(b, "tail/500");
 }
 
+/* ---- single keys ---- */
+
+static char *sections_of(const struct config *c)
+{
+	struct buf out = { 0 };
+
+	config_print_section(c, "model", &out);
+	config_print_section(c, "train", &out);
+	config_print_section(c, "eval", &out);
+	config_print_section(c, "federation", &out);
+	config_print_section(c, "ppat", &out);
+	return (char *)out.base;
+}
+
+static void test_sections_read_back(void **state)
+{
+	struct config c, again;
+	struct err e;
+	char *text, *second;
+
+	(void)state;
+	assert_int_equal(parse(&c,
+			       "model: {kind: rotate, dim: 33, gamma: 6.1}\n"
+			       "train: {lr: 0.0003, seed: 18446744073709551615, filtered: no,"
+			       " optimizer: sgd, margin: 1e-7, negatives: 1000}\n"
+			       "federation: {psk_file: 'a \"b\"'}\n",
+			       &e),
+			 0);
+	text = sections_of(&c);
+	assert_non_null(strstr(text, "\n  lr: 0.0003\n"));
+	assert_non_null(strstr(text, "\n  gamma: 6.1\n"));
+	assert_non_null(strstr(text, "\n  negatives: 1000\n"));
+	assert_non_null(strstr(text, "\n  seed: 18446744073709551615\n"));
+	assert_non_null(strstr(text, "\n  sleep_s: 60\n"));
+	assert_int_equal(parse(&again, text, &e), 0);
+	second = sections_of(&again);
+	assert_string_equal(text, second);
+	assert_memory_equal(&c.train.kge.lr, &again.train.kge.lr, sizeof(float));
+	assert_memory_equal(&c.model.gamma, &again.model.gamma, sizeof(double));
+	assert_string_equal(c.federation.psk_file, again.federation.psk_file);
+	free(text);
+	free(second);
+	config_release(&c);
+	config_release(&again);
+}
+
+static void test_single_keys(void **state)
+{
+	struct buf out = { 0 };
+	struct config c;
+	struct err e = { 0 };
+
+	(void)state;
+	config_init(&c);
+	assert_int_equal(config_set(&c, "train", "lr", "0.25", &e), 0);
+	assert_int_equal(config_set(&c, "model", "kind", "complex", &e), 0);
+	assert_true(c.train.kge.lr == 0.25f);
+	assert_string_equal(c.model.kind, "complex");
+	assert_int_equal(config_get(&c, "train", "lr", &out, &e), 0);
+	assert_string_equal((char *)out.base, "0.25");
+	assert_int_equal(config_set(&c, "train", "lr", "-1", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.lr: '-1' is not allowed here; allowed: a number"));
+	assert_true(c.train.kge.lr == 0.25f);
+	assert_int_equal(config_set(&c, "train", "rate", "1", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "unknown key 'rate' in train; known are: epochs"));
+	assert_int_equal(config_get(&c, "tree", "lr", &out, &e), ERR_USAGE);
+	assert_int_equal(config_range_of("train", "lr"), CONFIG_REAL);
+	assert_int_equal(config_range_of("model", "gamma"), CONFIG_REAL);
+	assert_int_equal(config_range_of("model", "dim"), CONFIG_WHOLE);
+	assert_int_equal(config_range_of("model", "kind"), CONFIG_NO_RANGE);
+	assert_int_equal(config_range_of("train", "none"), CONFIG_NO_RANGE);
+	buf_release(&out);
+	config_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +309,8 @@ int main(void)
 		cmocka_unit_test(test_empty_sections_and_comments),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_scores_compare_only_when_alike),
+		cmocka_unit_test(test_sections_read_back),
+		cmocka_unit_test(test_single_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

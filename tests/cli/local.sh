@@ -93,7 +93,36 @@ ok 'the control arm never gets worse' rises "$(member "$out" valid_mrr)" "$score
 digest=$(member "$out" digest)
 ok 'another protocol is said to be another' exits 0 -d "$a" eval --ties optimistic --json --floor --classify
 ok 'custom protocol' [ "$(member "$out" protocol name) $(member "$out" protocol ties)" = 'custom optimistic' ]
+record() { # everything that a figure depends on stands beside it
+	python3 - "$out" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+p, c = j["protocol"], j["checkpoint"]
+sys.exit(not (p["sides"] == "both" and p["filter"] == ["train", "valid", "test"]
+              and p["candidates"] == "all" and p["table"] == "local" and len(c["digest"]) == 64
+              and c["model"] == "transe" and c["dim"] == 16 and j["split"] == "test"
+              and j["seed"] == 1 and j["limit"] == 0 and len(j["graph"]) == 64
+              and j["arithmetic"] in ("scalar", "avx2", "avx512") and j["metrics"]["queries"] > 0))
+PY
+}
+ok 'the record names all that a figure depends on' record
 ok 'floor and classification' rises "$(member "$out" classification test_accuracy)" 0.3
+graph_was=$(member "$out" graph)
+ok 'switches change the record' exits 0 -d "$a" eval --sides tail --filter train --candidates typed \
+	--ties pessimistic --limit 5 --seed 7 --split valid --json
+changed() {
+	python3 - "$out" "$graph_was" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+p = j["protocol"]
+sys.exit(not ([p[k] for k in ("name", "sides", "filter", "candidates", "ties")] ==
+              ["custom", "tail", ["train"], "typed", "pessimistic"] and j["split"] == "valid"
+              and j["limit"] == 5 and j["seed"] == 7 and j["graph"] == sys.argv[2]
+              and j["metrics"]["queries"] == j["metrics"]["tail_queries"] == 5))
+PY
+}
+ok 'each of them' changed
+ok 'in words too' prints 'tail sides, filter none, all candidates' -d "$a" eval --sides tail --filter none
 ok 'predict a tail' exits 0 -d "$a" predict e1 next '?' -k 3 --json
 ok 'three answers' [ "$(member "$out" answers 2 rank)" = 3 ]
 ok 'predict a relation' prints next -d "$a" predict e1 '?' e2 -a

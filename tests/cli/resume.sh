@@ -1,0 +1,150 @@
+#!/bin/sh
+# A training that is killed goes on with the same bits; curves and report.
+. "$(dirname "$0")/lib.sh"
+
+# Two agents with the same graph and seed: a is left alone, b is killed again and again.
+fresh() {
+	rm -rf "${work:?}/$1"
+	agent "$1" 1 && sed -i "s/epochs: 20, eval_every: 10/epochs: 800, eval_every: 4/" "$work/$1/agent.yaml"
+}
+fresh a
+state=$work/b/training.state
+
+# same FILE FILE: what two trainings came to, and their curves but for the seconds
+same() {
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+losses = lambda j: [(p["epoch"], p["loss"]) for p in j["curve"]["epochs"]]
+keys = ["valid_mrr", "epochs", "improved", "digest", "epochs_trained", "ended", "settings"]
+sys.exit(not (all(a[k] == b[k] for k in keys) and losses(a) == losses(b)
+              and a["curve"]["valid"] == b["curve"]["valid"] and len(losses(a)) > 1))
+PY
+}
+
+# killed OPTIONS...: train b and kill it once it has a state; where it ended before, again
+killed() {
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		fresh b
+		"$fkge" -q -d "$work/b" train "$@" >/dev/null 2>"$work/b.log" &
+		pid=$!
+		while [ ! -s "$state" ] && kill -0 "$pid" 2>/dev/null; do :; done
+		kill -9 "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+		[ -s "$state" ] && return 0
+		echo "# try $try ended before it was killed"
+	done
+	return 1
+}
+# And once more, some time after it went on.
+killed_again() {
+	[ -s "$state" ] || return 0
+	"$fkge" -d "$work/b" train --resume --json >"$work/b.json" 2>"$work/b.log" &
+	pid=$!
+	while ! grep -q 'Going on' "$work/b.log" && kill -0 "$pid" 2>/dev/null; do :; done
+	kill -9 "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	true
+}
+to_the_end() { # where the last kill came too late, b.json is there already
+	[ ! -s "$state" ] && [ -s "$work/b.json" ] && return 0
+	"$fkge" -q -d "$work/b" train --resume --json >"$work/b.json" 2>"$work/b.log"
+}
+no_state() { [ ! -e "$state" ]; }
+
+# ---- until valid is flat ----
+"$fkge" -q -d "$work/a" train --json >"$work/a.json"
+ok 'killed' killed
+cp "$state" "$work/first.state"
+ok '--resume goes on as it began' says 2 'leave out' -d "$work/b" train --resume --epochs 3
+sed -i 's/lr: 0.02/lr: 0.03/' "$work/b/agent.yaml"
+ok 'not with other settings' says 2 "had '  lr: 0.02', agent.yaml says '  lr: 0.03'" -d "$work/b" train --resume
+sed -i 's/lr: 0.03/lr: 0.02/' "$work/b/agent.yaml"
+printf x | dd of="$state" bs=1 seek=3000 conv=notrunc 2>/dev/null
+ok 'not with a damaged state' says 4 'damaged' -d "$work/b" train --resume
+printf x >"$state"
+ok 'not with something else' says 4 'not a saved training' -d "$work/b" train --resume
+cp "$work/first.state" "$state"
+killed_again
+killed_again
+ok 'to the end' to_the_end
+ok 'the same bits as without a kill' same "$work/a.json" "$work/b.json"
+ok 'then nothing is left to go on with' no_state
+ok 'which is said' says 1 'no training was interrupted' -d "$work/b" train --resume
+# The store holds every better score by now, the state none of them.
+cp "$work/first.state" "$state"
+ok 'the store may be ahead' exits 0 -d "$work/b" train --resume --json
+cp "$out" "$work/b.json"
+ok 'what it has is found again' same "$work/a.json" "$work/b.json"
+cp "$work/first.state" "$state"
+ok 'another best state' exits 0 -d "$work/b" train --fresh --epochs 1
+cp "$work/first.state" "$state"
+ok 'is not of that training' says 2 'has changed since' -d "$work/b" train --resume
+graph "$work/other.tsv" 2
+ok 'another graph' exits 0 -d "$work/b" import --replace "$work/other.tsv"
+ok 'is another training' says 2 'another graph' -d "$work/b" train --resume
+
+# ---- the control arm, which backtracks ----
+"$fkge" -q -d "$work/a" train --fresh --rounds 100 --epochs 7 --json >"$work/a.json"
+backtracks() { [ "$(member "$work/a.json" improved)" -lt 100 ]; }
+ok 'some rounds find nothing better' backtracks
+ok 'rounds killed' killed --rounds 100 --epochs 7
+killed_again
+ok 'rounds to the end' to_the_end
+ok 'the same rounds' same "$work/a.json" "$work/b.json"
+
+# ---- a signal, and a new beginning ----
+interrupted() {
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		fresh b
+		"$fkge" -q -d "$work/b" train --json >"$out" 2>"$err" &
+		pid=$!
+		while [ ! -s "$state" ] && kill -0 "$pid" 2>/dev/null; do :; done
+		kill -INT "$pid" 2>/dev/null
+		status=0
+		wait "$pid" || status=$?
+		[ -s "$state" ] && return 0
+	done
+	return 1
+}
+ok 'interrupted' interrupted
+ok 'status 1' [ "$status" -eq 1 ]
+ok 'and what to do is said' grep -q 'best state so far is kept, and --resume goes on' "$err"
+ok 'and in the result' [ "$(member "$out" ended)" = interrupted ]
+run -d "$work/b" train --epochs 4
+ok 'training without --resume begins anew, and says so' grep -q 'this one begins anew' "$err"
+
+# ---- curves and report ----
+ok 'a report' exits 0 -d "$work/a" train --fresh --epochs 20 --report "$work/report" --json
+ok 'an epoch a line' [ "$(wc -l <"$work/report/curves.tsv")" -eq 21 ]
+looks() { awk -F '\t' 'NR > 1 && $5 != "" { n++ } END { exit n != 5 }' "$work/report/curves.tsv"; }
+ok 'valid at each look' looks
+agrees() {
+	python3 - "$out" "$work/report/curves.tsv" <<'PY'
+import csv, json, sys
+j = json.load(open(sys.argv[1]))
+rows = list(csv.DictReader(open(sys.argv[2]), delimiter="\t"))
+best = max(float(r["valid_mrr"]) for r in rows if r["valid_mrr"])
+sys.exit(not (abs(best - j["valid_mrr"]) < 1e-6 and abs(float(rows[-1]["loss"]) - j["loss"]) < 1e-6))
+PY
+}
+ok 'the same figures as in the result' agrees
+for what in 'dim: 16' 'digest of the graph' 'best epoch' 'seconds an epoch' 'peak memory' 'standard: both sides' '| seed'; do
+	ok "the report has: $what" grep -qF "$what" "$work/report/report.md"
+done
+if command -v gnuplot >/dev/null; then
+	ok 'a picture' grep -q '</svg>' "$work/report/curves.svg"
+	picture() { python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$work/report/curves.svg"; }
+	ok 'that is whole' picture
+	ok 'and stands in the report' grep -q 'curves.svg' "$work/report/report.md"
+else
+	echo "# SKIP pictures: no gnuplot here (Debian: gnuplot-nox)"
+fi
+mkdir "$work/empty"
+PATH=$work/empty run -d "$work/a" train --fresh --epochs 4 --report "$work/plain"
+ok 'without gnuplot it works' [ "$status" -eq 0 ]
+ok 'which is said' grep -q 'No picture: there is no program gnuplot here' "$err"
+ok 'the rest is there' [ -s "$work/plain/curves.tsv" ]
+ok 'and no picture' [ ! -e "$work/plain/curves.svg" ]
+ok 'a report where none can be' exits 1 -d "$work/a" train --epochs 1 --report "$work/a/agent.yaml/x"
+finish
