@@ -2,13 +2,17 @@
  *
  *   bench_kge [model dim negatives chunk batch threads entities triples [margin [racing]]]
  *
- * without arguments: the settings that docs/results names.  Each line gives
- * positives a second with the picked kernels, and the ratio to the scalar set. */
+ * without arguments: the kernels of tiles, and the settings that docs/results names.  Each line
+ * gives positives a second with the picked kernels, the ratio to the scalar set, and the share
+ * reached of the tighter of two limits of the machine, measured first: arithmetic or memory. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/kernels.h"
+#include "bench/limits.h"
 #include "kge/kernel.h"
 #include "kge/train.h"
 
@@ -24,10 +28,15 @@ static const struct setting settings[] = {
 	{ "transe", 128, 64, 0, 512, 2, 5200, 20000, 0, 0 },
 	{ "transe", 256, 256, 0, 1024, 1, 14500, 60000, 0, 0 },
 	{ "transe", 256, 256, 0, 1024, 2, 14500, 60000, 0, 0 },
-	{ "transe", 256, 256, 32, 1024, 2, 14500, 60000, 0, 0 },
-	{ "rotate", 256, 256, 32, 1024, 2, 14500, 20000, 0, 0 },
-	{ "complex", 256, 256, 32, 1024, 2, 14500, 20000, 0, 0 },
-	{ "distmult", 256, 256, 32, 1024, 2, 14500, 40000, 0, 0 },
+	{ "transe", 256, 256, 16, 1024, 2, 14500, 60000, 0, 0 },
+	{ "transe", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
+	{ "transe", 256, 256, 256, 1024, 2, 14500, 60000, 0, 0 },
+	{ "rotate", 256, 256, 16, 1024, 2, 14500, 60000, 0, 0 },
+	{ "rotate", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
+	{ "complex", 256, 256, 16, 1024, 2, 14500, 60000, 0, 0 },
+	{ "complex", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
+	{ "complex", 256, 256, 256, 1024, 2, 14500, 60000, 0, 0 },
+	{ "distmult", 256, 256, 64, 1024, 2, 14500, 60000, 0, 0 },
 	{ "transe", 100, 1, 0, 8192, 2, 14500, 270000, 1, 0 },
 	{ "transe", 100, 1, 0, 8192, 2, 14500, 270000, 1, 1 },
 };
@@ -124,17 +133,73 @@ static struct speed speed(const struct setting *s, const struct kge_graph *g, co
 	return (struct speed){ (double)done / spent, cpu / (double)done };
 }
 
-static void run(const struct setting *s)
+/* Additions, products and multiply-adds on the rows of a positive and its negatives, by
+ * float: scores and gradients of a pair as in bench/kernels.c, and Adam's step. */
+static double operations_of(const struct setting *s, const struct kge_model *m, double rows)
+{
+	static const double pair[KGE_METRICS] = {
+		[KGE_L1] = 5, [KGE_L2] = 5, [KGE_DOT] = 3, [KGE_MODULUS] = 9.5
+	};
+	double floats = (double)m->entity_floats(s->dim);
+
+	return floats * (pair[m->metric] * (s->negatives + 1) + 11 * rows / s->batch);
+}
+
+/* Different rows that a batch touches: draws are uniform. */
+static double rows_of(const struct setting *s)
+{
+	double blocks = s->chunk > 1 ? ceil((double)s->batch / s->chunk) : s->batch;
+	double draws = blocks * s->negatives + 2.0 * s->batch;
+
+	return s->entities * (1 - exp(-draws / s->entities));
+}
+
+/* What a positive moves between memory and caches when no row stays there: row and moments are
+ * read and written. */
+static double bytes_of(const struct setting *s, const struct kge_model *m, double rows)
+{
+	double tables = s->margin ? 1 : 3;
+
+	return 2 * tables * sizeof(float) * (double)m->entity_floats(s->dim) * rows / s->batch;
+}
+
+/* The processor time that the tighter of the machine's limits allows a positive. */
+static double least_cost(const struct setting *s, const struct limits *l, const char **which)
+{
+	const struct kge_model *m = kge_model_find(s->model);
+	double rows = rows_of(s);
+	double compute = operations_of(s, m, rows) / l->fma,
+	       move = bytes_of(s, m, rows) / l->stream;
+
+	*which = compute > move ? "arithmetic" : "memory";
+	return compute > move ? compute : move;
+}
+
+static const char *sharing(const struct setting *s)
+{
+	static char text[32];
+
+	if (s->chunk <= 1)
+		return "independent";
+	snprintf(text, sizeof(text), "by %u", s->chunk);
+	return text;
+}
+
+static void run(const struct setting *s, const struct limits *l)
 {
 	struct kge_graph *g = random_graph(s->entities, s->triples);
 	struct kge_graph *few = random_graph(s->entities, s->batch * 2);
 	struct speed fast = speed(s, g, NULL, 1.0), slow = speed(s, few, "scalar", 0.2);
 
+	const char *which;
+	double least = least_cost(s, l, &which);
+
 	printf("%-9s dim %3u  negatives %3u %-11s %s %4u  threads %u  entities %6u: "
-	       "%9.0f positives/s, %5.1f x scalar, %7.3f us of a processor each\n",
-	       s->model, s->dim, s->negatives, s->chunk > 1 ? "shared" : "independent",
-	       s->racing ? "racing" : "batch", s->racing ? 1 : s->batch, s->threads, s->entities,
-	       fast.rate, fast.rate / slow.rate, 1e6 * fast.cost);
+	       "%9.0f positives/s, %5.1f x scalar, %7.3f us of a processor each, "
+	       "%2.0f %% of %s\n",
+	       s->model, s->dim, s->negatives, sharing(s), s->racing ? "racing" : "batch",
+	       s->racing ? 1 : s->batch, s->threads, s->entities, fast.rate, slow.cost / fast.cost,
+	       1e6 * fast.cost, 100 * least / fast.cost, which);
 	fflush(stdout);
 	kge_graph_free(g);
 	kge_graph_free(few);
@@ -148,10 +213,15 @@ static uint32_t number(const char *word)
 int main(int argc, char **argv)
 {
 	struct setting s;
+	struct limits l;
 
+	limits_choose_blas(argv);
+	l = limits_measure();
+	limits_print(&l);
 	if (argc < 9) {
+		kernels_run(&l);
 		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-			run(&settings[i]);
+			run(&settings[i], &l);
 		return 0;
 	}
 	s = (struct setting){ argv[1],	       number(argv[2]), number(argv[3]), number(argv[4]),
@@ -159,6 +229,6 @@ int main(int argc, char **argv)
 			      argc > 9,	       argc > 10 };
 	if (kge_model_find(s.model) == NULL || s.dim == 0 || s.batch == 0 || s.entities == 0)
 		return 2;
-	run(&s);
+	run(&s, &l);
 	return 0;
 }

@@ -4,7 +4,8 @@
  * generator; the tables are the caller's.  An exact step is one over its batch and every
  * row belongs to one thread, so a run is deterministic and can be saved and
  * resumed bit for bit with any number of threads; runs with different numbers of
- * threads differ in the last digits (the order in which gradients are summed).
+ * threads differ in the last digits (the order in which gradients are summed), but
+ * not where negatives are shared.
  * Racing, all that holds for one thread; with more, two runs differ, and so does a
  * resumed run from one that was not interrupted. */
 #ifndef KGE_TRAIN_H
