@@ -46,6 +46,8 @@ static struct kge_train_config config(void)
 	c.optimizer = (enum kge_optimizer)number("optimizer", c.optimizer);
 	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
 	c.reg = (enum kge_reg)number("reg", c.reg);
+	c.sampling = (enum kge_sampling)number("sampling", c.sampling);
+	c.subsampling = number("subsampling", 0) > 0;
 	c.schedule = (enum kge_schedule)number("schedule", c.schedule);
 	c.schedule_epochs = (uint32_t)number("epochs", 60);
 	c.momentum = (float)number("momentum", (double)c.momentum);

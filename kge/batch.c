@@ -157,16 +157,19 @@ static void make_query(const struct kge_batch *b, struct kge_query *x, uint32_t 
 static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint32_t *ids,
 		     struct rng r)
 {
-	uint32_t n_ent = b->emb->n_ent;
-	const uint32_t *known;
-	size_t n;
+	uint32_t n_ent = b->emb->n_ent, n_list;
+	const uint32_t *list = kge_sampler_list(b->sampler, x->side, x->rel, &n_list);
+	const uint32_t *known = NULL;
+	size_t n = 0;
 
-	if (b->answers == NULL) {
+	if (b->answers != NULL)
+		known = kge_answers_of(b->answers, x->triple, x->side, &n);
+	if (list != NULL && n_list >= n + KGE_TYPED_LEAST)
+		kge_draw_among(ids + 1, b->c->negatives, list, n_list, known, n, &r);
+	else if (known == NULL)
 		kge_draw(ids + 1, b->c->negatives, n_ent, &r);
-		return;
-	}
-	known = kge_answers_of(b->answers, x->triple, x->side, &n);
-	kge_draw_filtered(ids + 1, b->c->negatives, n_ent, known, n, &r);
+	else
+		kge_draw_filtered(ids + 1, b->c->negatives, n_ent, known, n, &r);
 }
 
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
@@ -202,8 +205,14 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 	}
 }
 
-enum kge_side kge_batch_side(const struct kge_batch *b, size_t half)
+enum kge_side kge_batch_side(const struct kge_batch *b, size_t place, size_t half)
 {
+	struct rng r;
+
+	if (kge_sampler_has_sides(b->sampler)) {
+		r = rng_stream(&b->rng, ~(uint64_t)place); /* far from those of the negatives */
+		return kge_sampler_side(b->sampler, b->train->at[b->order[place]].rel, &r);
+	}
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
 		return b->number % 2 == 1 ? KGE_TAIL : KGE_HEAD;
 	return half == 0 ? KGE_TAIL : KGE_HEAD;
@@ -219,7 +228,7 @@ static void draw(struct kge_batch *b, size_t k)
 	for (size_t u = begin; u < end; u++) {
 		size_t half = u / chunks, i = u % chunks * chunk;
 		size_t stop = i + chunk < b->n ? i + chunk : b->n, q = half * b->n;
-		enum kge_side s = kge_batch_side(b, half);
+		enum kge_side s = kge_batch_side(b, b->first + i, half);
 
 		for (size_t j = i; j < stop; j++)
 			kge_batch_ask(b, q + j, b->order[b->first + j], s);
@@ -387,14 +396,19 @@ size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *s
 	return there - 1; /* less the true answer */
 }
 
-void kge_batch_weights(const struct kge_batch *b, size_t n_queries, const float *scores,
-		       float *slope)
+double kge_batch_share(const struct kge_batch *b, const struct kge_query *x)
+{
+	return b->weights != NULL ? (double)b->weights[x->triple] / b->weight
+				  : 1.0 / (double)b->n_queries;
+}
+
+void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *slope)
 {
 	enum kge_metric m = b->emb->model->metric;
-	float share = (m == KGE_DOT ? 1.0f : -1.0f) / (float)n_queries;
+	float scale = (float)(m == KGE_DOT ? share : -share);
 
 	for (size_t j = 0; j < b->width; j++)
-		slope[j] *= share;
+		slope[j] *= scale;
 	for (size_t j = 0; j < b->width && m == KGE_L2; j++) {
 		float distance = b->emb->gamma - scores[j];
 
@@ -423,13 +437,15 @@ static void weigh(struct kge_batch *b, size_t k)
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
 		float *slope = b->slope + q * b->width;
+		double share = kge_batch_share(b, &b->queries[q]), loss;
 		size_t there;
 
 		gather(b, q, scores);
 		there = kge_batch_scores(b, b->ids + q * b->width, scores);
-		l->loss += kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there,
-				       scores + b->width);
-		kge_batch_weights(b, b->n_queries, scores, slope);
+		loss = kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there,
+				   scores + b->width);
+		l->loss += loss * share * (double)b->n_queries;
+		kge_batch_weights(b, share, scores, slope);
 	}
 }
 

@@ -62,6 +62,9 @@ struct kge_batch {
 	const struct kge_kernels *k;
 	const struct kge_triples *train;
 	const struct kge_answers *answers; /* NULL: neither filtered nor against all entities */
+	const struct kge_sampler *sampler; /* NULL: uniform */
+	const float *weights;		   /* by triple: subsampling; NULL: all alike */
+	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
 
@@ -118,8 +121,10 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b);
 void kge_shared_free(struct kge_shared *s);
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
 
-/* Which side the first or second half of the queries asks for. */
-enum kge_side kge_batch_side(const struct kge_batch *b, size_t half);
+/* Which side is asked by the positive at this place in the epoch, in its first or second query. */
+enum kge_side kge_batch_side(const struct kge_batch *b, size_t place, size_t half);
+/* What a query's loss counts for in that of the batch; all together 1. */
+double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
 /* The random stream of a query, or of a chunk by its first, named by its place in the epoch. */
 struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s);
 /* Query q of the batch asks for side s of a triple of train. */
@@ -141,9 +146,8 @@ void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32
 /* A line of raw scores becomes one of scores, higher is better, very low where there is no
  * candidate; returns how many negatives there are. */
 size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores);
-/* A line of dLoss/dscore becomes what the gradient kernels want, where the loss is the mean over
- * n_queries. */
-void kge_batch_weights(const struct kge_batch *b, size_t n_queries, const float *scores,
-		       float *slope);
+/* A line of dloss/dscore becomes what the gradient kernels want, where the query's loss counts
+ * for `share` of the whole. */
+void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *slope);
 
 #endif

@@ -1,9 +1,11 @@
 #include "kge/negatives.h"
 
 #include <stdbool.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "kge/rank.h"
 
 /* The answers of one side: triple -> a piece of ids, in two reads from memory, not three. */
 struct side {
@@ -220,4 +222,132 @@ void kge_mask_known(uint32_t *ids, size_t n, const uint32_t *known, size_t n_kno
 	for (size_t i = 0; i < n; i++)
 		if (is_known(ids[i], known, n_known))
 			ids[i] = KGE_NONE;
+}
+
+/* Where id stands, or would stand, in a sorted list. */
+static uint32_t place_in(const uint32_t *list, size_t n, uint32_t id)
+{
+	size_t low = 0;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (list[low + half] < id) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return (uint32_t)low;
+}
+
+void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
+		    const uint32_t *known, size_t n_known, struct rng *r)
+{
+	kge_draw(out, n, (uint32_t)(n_list - n_known), r);
+	for (size_t i = 0; i < n; i++) {
+		size_t low = 0, rest = n_known;
+
+		/* as unknown_at(), by places in the list */
+		while (rest > 0) {
+			size_t half = rest / 2, at = low + half;
+
+			if (place_in(list, n_list, known[at]) - (uint32_t)at <= out[i]) {
+				low = at + 1;
+				rest -= half + 1;
+			} else {
+				rest = half;
+			}
+		}
+		out[i] = list[out[i] + low];
+	}
+}
+
+/* ---- by relation ---- */
+
+struct kge_sampler {
+	struct kge_candidate_sets *lists; /* typed */
+	double *head;			  /* Bernoulli, by relation: how often the head is asked */
+};
+
+/* tph = triples / queries for tails, hpt = triples / queries for heads: the triples cancel. */
+static double *head_shares(const struct kge_graph *g, const struct kge_answers *answers)
+{
+	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	double *share = mem_array(kge_vocab_count(g->relations), sizeof(*share));
+	double *tails = mem_array(kge_vocab_count(g->relations), sizeof(*tails));
+	uint32_t *queries = mem_array(train->n, sizeof(*queries));
+	size_t n = kge_answers_queries(answers, KGE_TAIL, queries);
+
+	for (size_t i = 0; i < n; i++)
+		tails[train->at[queries[i] >> 1].rel]++;
+	n = kge_answers_queries(answers, KGE_HEAD, queries);
+	for (size_t i = 0; i < n; i++)
+		share[train->at[queries[i] >> 1].rel]++;
+	for (uint32_t k = 0; k < kge_vocab_count(g->relations); k++)
+		share[k] = share[k] > 0 ? share[k] / (share[k] + tails[k]) : 0;
+	free(tails);
+	free(queries);
+	return share;
+}
+
+struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct kge_graph *g,
+				    const struct kge_answers *answers)
+{
+	struct kge_graph only = *g; /* nothing is learnt from valid and test */
+	struct kge_sampler *x;
+
+	if (s == KGE_SAMPLING_UNIFORM)
+		return NULL;
+	x = mem_array(1, sizeof(*x));
+	only.split[KGE_VALID].n = only.split[KGE_TEST].n = 0;
+	if (s == KGE_SAMPLING_TYPED)
+		x->lists = kge_candidates_new(&only, KGE_CAND_TYPED);
+	else
+		x->head = head_shares(g, answers);
+	return x;
+}
+
+void kge_sampler_free(struct kge_sampler *s)
+{
+	if (s == NULL)
+		return;
+	if (s->lists != NULL)
+		kge_candidates_free(s->lists);
+	free(s->head);
+	free(s);
+}
+
+bool kge_sampler_has_sides(const struct kge_sampler *s)
+{
+	return s != NULL && s->head != NULL;
+}
+
+enum kge_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r)
+{
+	return rng_double(r) < s->head[rel] ? KGE_HEAD : KGE_TAIL;
+}
+
+const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum kge_side side, uint32_t rel,
+				 uint32_t *n)
+{
+	*n = 0;
+	if (s == NULL || s->lists == NULL)
+		return NULL;
+	return kge_candidates_of(s->lists, side, rel, n);
+}
+
+float *kge_subsampling_weights(const struct kge_triples *train, const struct kge_answers *answers)
+{
+	float *weights = mem_array(train->n, sizeof(*weights));
+
+	for (size_t i = 0; i < train->n; i++) {
+		size_t tails, heads;
+
+		kge_answers_of(answers, i, KGE_TAIL, &tails);
+		kge_answers_of(answers, i, KGE_HEAD, &heads);
+		weights[i] = (float)(1.0 / sqrt((double)(tails + heads + 6)));
+	}
+	return weights;
 }

@@ -6,12 +6,14 @@
 #ifndef KGE_NEGATIVES_H
 #define KGE_NEGATIVES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/rng.h"
 #include "kge/graph.h"
 #include "kge/model.h"
+#include "kge/train.h"
 
 /* For each triple of a list and each side, all answers of its query in that list. */
 struct kge_answers;
@@ -38,7 +40,29 @@ void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r);
 /* As kge_draw(), but none of the sorted `known`; all KGE_NONE when nothing else is left. */
 void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const uint32_t *known,
 		       size_t n_known, struct rng *r);
+/* As kge_draw_filtered(), but among the n_list entities of a sorted list, all of `known` (which
+ * may be none) among them and at least one that is not. */
+void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
+		    const uint32_t *known, size_t n_known, struct rng *r);
 /* Replace what is in the sorted `known` by KGE_NONE. */
 void kge_mask_known(uint32_t *ids, size_t n, const uint32_t *known, size_t n_known);
+
+/* ---- what the relations of train say about drawing (enum kge_sampling) ---- */
+
+struct kge_sampler;
+
+/* NULL for KGE_SAMPLING_UNIFORM.  answers: of g's train. */
+struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct kge_graph *g,
+				    const struct kge_answers *answers);
+void kge_sampler_free(struct kge_sampler *s);
+/* Bernoulli: the side that is asked by a positive of this relation.  s is not NULL. */
+enum kge_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r);
+bool kge_sampler_has_sides(const struct kge_sampler *s); /* of NULL, too */
+/* Typed: the entities at that side of the relation, sorted; NULL: no such list.  s may be NULL. */
+const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum kge_side side, uint32_t rel,
+				 uint32_t *n);
+
+/* By triple of train: its weight under subsampling (kge/train.h); the caller's to free. */
+float *kge_subsampling_weights(const struct kge_triples *train, const struct kge_answers *answers);
 
 #endif

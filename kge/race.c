@@ -110,9 +110,9 @@ static size_t sides_of(const struct kge_batch *b)
 static enum kge_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
 			     size_t half)
 {
-	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
+	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE && b->c->sampling != KGE_SAMPLING_BERNOULLI)
 		return (r->turns + i) % 2 == 0 ? KGE_TAIL : KGE_HEAD;
-	return half == 0 ? KGE_TAIL : KGE_HEAD;
+	return kge_batch_side(b, i, half);
 }
 
 /* Triples, then their answers, lie anywhere in memory: ask for all before the first is needed. */
@@ -255,7 +255,7 @@ static void weigh(struct kge_racer *r, struct line *l, const struct kge_batch *b
 	race_off();
 	there = kge_batch_scores(b, ids, l->scores);
 	r->loss += kge_loss_of(b->c, b->k, l->scores, l->slope, b->width - 1, there, r->work);
-	kge_batch_weights(b, sides_of(b), l->scores, l->slope);
+	kge_batch_weights(b, 1.0 / (double)sides_of(b), l->scores, l->slope);
 }
 
 static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t q)

@@ -188,7 +188,7 @@ static struct unit unit_at(const struct kge_batch *b, size_t number)
 	size_t half = number / a_side, at = number % a_side, end;
 	struct unit u = { .number = number, .block = at / a_chunk * s->chunk };
 
-	u.side = kge_batch_side(b, half);
+	u.side = kge_batch_side(b, b->first, half);
 	u.place = u.block + at % a_chunk * s->unit;
 	u.q = half * b->n + u.place;
 	end = u.block + s->chunk < b->n ? u.block + s->chunk : b->n;
@@ -326,13 +326,15 @@ static double weigh(const struct kge_batch *b, const struct unit *u, const struc
 
 	for (size_t i = 0; i < u->n; i++) {
 		float *scores = d->scores + i * b->width, *slope = d->slope + i * b->width;
+		double share = kge_batch_share(b, &b->queries[u->q + i]);
 		size_t there = b->c->negatives;
 
 		for (size_t j = 0; j < b->width; j++)
 			scores[j] = base + sign * scores[j];
 		there -= hide(b, u, u->q + i, scores + 1);
-		loss += kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there, d->work);
-		kge_batch_weights(b, b->n_queries, scores, slope);
+		loss += share * (double)b->n_queries *
+			kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there, d->work);
+		kge_batch_weights(b, share, scores, slope);
 	}
 	return loss;
 }

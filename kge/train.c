@@ -17,6 +17,8 @@ struct kge_trainer {
 	const struct kge_graph *g;
 	struct kge_emb *emb;
 	struct kge_answers *answers;
+	struct kge_sampler *sampler;
+	float *weights; /* of triples, with subsampling */
 	struct kge_optimizer_table ent, rel;
 	uint32_t *order;   /* of this epoch: triples, or queries against all entities */
 	uint32_t *queries; /* 1-vs-all: each once, named as in kge_batch.order */
@@ -77,6 +79,26 @@ static int check_negatives(const struct kge_train_config *c, struct err *e)
 		"train.negatives: 0 (all entities) needs train.loss softmax; else 1 to 65534");
 }
 
+static int check_sampling(const struct kge_train_config *c, struct err *e)
+{
+	bool plain = c->sampling == KGE_SAMPLING_UNIFORM;
+
+	if (c->negatives == 0 && (!plain || c->subsampling))
+		return err_set(e, ERR_USAGE,
+			       "train.%s: not with train.negatives 0, where nothing is drawn",
+			       plain ? "subsampling" : "sampling");
+	if (!plain && c->shared_chunk > 1)
+		return err_set(e, ERR_USAGE,
+			       "train.sampling: bernoulli and typed draw for each true triple; set "
+			       "train.shared_chunk to 0, not %u",
+			       c->shared_chunk);
+	if (c->sampling == KGE_SAMPLING_BERNOULLI && c->corrupt != KGE_CORRUPT_ALTERNATE)
+		return err_set(e, ERR_USAGE,
+			       "train.sampling bernoulli draws the side that is asked: set "
+			       "train.corrupt to alternate");
+	return 0;
+}
+
 static int check_racing(const struct kge_train_config *c, struct err *e)
 {
 	if (c->negatives == 0)
@@ -87,9 +109,10 @@ static int check_racing(const struct kge_train_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: not with train.optimizer adam_dense, which "
 			       "moves every row at every step; take adam, adagrad or sgd");
-	if (c->reg != KGE_REG_NONE)
+	if (c->reg != KGE_REG_NONE || c->subsampling)
 		return err_set(e, ERR_USAGE,
-			       "train.update racing: not with train.reg, which goes by the batch");
+			       "train.update racing: not with train.%s, which goes by the batch",
+			       c->subsampling ? "subsampling" : "reg");
 	if (c->shared_chunk > 1)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: every positive draws its own negatives; set "
@@ -125,6 +148,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = err_set(e, ERR_USAGE,
 			     "train.batch x train.negatives: must be at most %d, not %u x %u",
 			     PAIRS_MAX, c->batch, c->negatives);
+	if (rc == 0)
+		rc = check_sampling(c, e);
 	if (rc == 0 && c->update == KGE_UPDATE_RACING)
 		rc = check_racing(c, e);
 	return rc;
@@ -146,6 +171,22 @@ int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struc
 }
 
 /* ---- life ---- */
+
+/* The known answers, and what else drawing goes by. */
+static void init_draws(struct kge_trainer *t)
+{
+	const struct kge_triples *train = &t->g->split[KGE_TRAIN];
+	bool by_counts = t->c.sampling == KGE_SAMPLING_BERNOULLI || t->c.subsampling;
+
+	if (t->c.filtered || t->c.negatives == 0 || by_counts)
+		t->answers = kge_answers_new(train);
+	t->sampler = kge_sampler_new(t->c.sampling, t->g, t->answers);
+	if (t->c.subsampling)
+		t->weights = kge_subsampling_weights(train, t->answers);
+	t->batch.answers = t->c.filtered || t->c.negatives == 0 ? t->answers : NULL;
+	t->batch.sampler = t->sampler;
+	t->batch.weights = t->weights;
+}
 
 /* What an epoch goes through: triples, or the queries that they ask. */
 static void list_places(struct kge_trainer *t)
@@ -181,14 +222,13 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 		t->c.batch = emb->n_ent < PAIRS_MAX ? PAIRS_MAX / emb->n_ent : 1;
 	t->g = g;
 	t->emb = emb;
-	t->answers = c->filtered || c->negatives == 0 ? kge_answers_new(train) : NULL;
+	init_draws(t);
 	list_places(t);
 	kge_optimizer_init(&t->ent, c->optimizer, emb->n_ent, emb->ent_floats);
 	kge_optimizer_init(&t->rel, c->optimizer, emb->n_rel, emb->rel_floats);
 	b->c = &t->c;
 	b->k = kge_kernels_pick();
 	b->train = train;
-	b->answers = t->answers;
 	b->emb = emb;
 	b->ent = &t->ent;
 	b->rel = &t->rel;
@@ -211,6 +251,8 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_optimizer_release(&t->ent);
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
+	kge_sampler_free(t->sampler);
+	free(t->weights);
 	free(t->order);
 	free(t->queries);
 	free(t);
@@ -261,6 +303,9 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
 		b->n_answers += kge_answers_count(t->answers, b->order[first + i]);
+	b->weight = 0;
+	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
+		b->weight += (double)sides * (double)t->weights[b->order[first + i]];
 	b->number = ++t->turns;
 	b->lr = rate_at(t, (double)first / (double)t->places);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);

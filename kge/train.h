@@ -49,11 +49,19 @@ enum kge_update { KGE_UPDATE_EXACT, KGE_UPDATE_RACING };
  * to batch, always the tail, or both (two queries a positive). */
 enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
 
+/* Whence negatives come: all entities alike; all alike, but the side that is asked drawn by
+ * the relation, the head with probability tph / (tph + hpt) for tails a head and heads a tail
+ * (TransH); those that train has at that side of the relation, or all where it has
+ * fewer than KGE_TYPED_LEAST besides the answers. */
+enum kge_sampling { KGE_SAMPLING_UNIFORM, KGE_SAMPLING_BERNOULLI, KGE_SAMPLING_TYPED };
+enum { KGE_TYPED_LEAST = 10 };
+
 struct kge_train_config {
 	enum kge_loss loss;
 	enum kge_optimizer optimizer;
 	enum kge_corrupt corrupt;
 	enum kge_update update;
+	enum kge_sampling sampling;
 	enum kge_reg reg;
 	float reg_weight;
 	enum kge_schedule schedule;
@@ -66,6 +74,7 @@ struct kge_train_config {
 	uint32_t batch;		  /* positives in one exact step, 1..32768; see below */
 	uint32_t shared_chunk;	  /* positives that share a block of negatives; 0 or 1: none */
 	bool filtered;		  /* negatives never a train triple */
+	bool subsampling;	  /* frequent queries weigh less, as in RotatE's code */
 	bool normalize;		  /* entity rows kept in the unit ball (OpenKE's TransE) */
 	uint32_t threads;
 	uint64_t seed;
@@ -75,6 +84,9 @@ struct kge_train_config {
  * an epoch, for all of its answers at a time: the loss is the mean over answers, `batch` counts
  * queries, both sides are asked unless corrupt says tail, and filtered and shared_chunk say
  * nothing, since the other true answers are among the candidates. */
+
+/* With subsampling a query of (h, r, t) weighs 1 / sqrt(count(h, r) + count(r, t) + 6), and a batch
+ * by the sum of its weights; the counts are of triples of train, the 6 is RotatE's code's. */
 
 /* The defaults of agent.yaml. */
 void kge_train_defaults(struct kge_train_config *c);

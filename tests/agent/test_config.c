@@ -95,6 +95,11 @@ static void test_optimizers_in_order(void **state)
 	assert_int_equal(c.train.kge.schedule, KGE_SCHEDULE_COSINE);
 	assert_int_equal(c.train.kge.schedule_epochs, 30);
 	config_release(&c);
+	assert_int_equal(
+		parse(&c, "train: {sampling: typed, subsampling: true, shared_chunk: 0}", &e), 0);
+	assert_int_equal(c.train.kge.sampling, KGE_SAMPLING_TYPED);
+	assert_true(c.train.kge.subsampling);
+	config_release(&c);
 	assert_int_equal(parse(&c, "train: {negatives: 0}", &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "softmax"));
 }

@@ -96,7 +96,7 @@ static void assert_near_rows(const float *a, const float *b, const float *start,
 }
 
 static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer o,
-		       enum kge_corrupt corrupt)
+		       enum kge_corrupt corrupt, enum kge_sampling sampling)
 {
 	struct kge_graph *g = crowd();
 	struct kge_emb *start = emb_of(model, 9, g, 2), *raced = kge_emb_copy(start);
@@ -107,6 +107,7 @@ static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer
 	c.loss = loss;
 	c.optimizer = o;
 	c.corrupt = corrupt;
+	c.sampling = sampling;
 	/* where both queries of a positive step a row, the second finds it moved: O(lr^2) */
 	c.lr = corrupt == KGE_CORRUPT_BOTH ? 1e-4f : 1e-3f;
 	c.normalize = corrupt == KGE_CORRUPT_TAIL;
@@ -128,11 +129,15 @@ static void test_steps_are_those_of_batches_of_one(void **state)
 	for (size_t i = 0; kge_models[i] != NULL; i++) {
 		const char *m = kge_models[i]->name;
 
-		check_step(m, KGE_LOSS_MARGIN, KGE_SGD, KGE_CORRUPT_TAIL);
-		check_step(m, KGE_LOSS_LOGISTIC, KGE_ADAGRAD, KGE_CORRUPT_ALTERNATE);
-		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_ADAM_SPARSE, KGE_CORRUPT_ALTERNATE);
-		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_SGD, KGE_CORRUPT_BOTH);
-		check_step(m, KGE_LOSS_SOFTMAX, KGE_SGD, KGE_CORRUPT_ALTERNATE);
+		check_step(m, KGE_LOSS_MARGIN, KGE_SGD, KGE_CORRUPT_TAIL, KGE_SAMPLING_TYPED);
+		check_step(m, KGE_LOSS_LOGISTIC, KGE_ADAGRAD, KGE_CORRUPT_ALTERNATE,
+			   KGE_SAMPLING_BERNOULLI);
+		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_ADAM_SPARSE, KGE_CORRUPT_ALTERNATE,
+			   KGE_SAMPLING_UNIFORM);
+		check_step(m, KGE_LOSS_SELF_ADVERSARIAL, KGE_SGD, KGE_CORRUPT_BOTH,
+			   KGE_SAMPLING_UNIFORM);
+		check_step(m, KGE_LOSS_SOFTMAX, KGE_SGD, KGE_CORRUPT_ALTERNATE,
+			   KGE_SAMPLING_UNIFORM);
 	}
 }
 
@@ -367,6 +372,10 @@ static void test_check(void **state)
 	c.reg = KGE_REG_L2;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.reg"));
+	c = config();
+	c.subsampling = true;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.subsampling"));
 }
 
 int main(void)

@@ -271,6 +271,28 @@ static void test_gradients_of_the_regularizer(void **state)
 		}
 }
 
+static void test_gradients_of_draws(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		c.loss = KGE_LOSS_LOGISTIC;
+		c.subsampling = i % 2 == 0;
+		c.sampling = KGE_SAMPLING_BERNOULLI;
+		c.shared_chunk = 0;
+		check_config(kge_models[i]->name, 9, c);
+		c.sampling = KGE_SAMPLING_TYPED;
+		check_config(kge_models[i]->name, 5, c);
+		c.sampling = KGE_SAMPLING_UNIFORM;
+		c.subsampling = true;
+		c.shared_chunk = 4;
+		c.corrupt = KGE_CORRUPT_BOTH;
+		check_config(kge_models[i]->name, 7, c);
+		c.corrupt = KGE_CORRUPT_ALTERNATE;
+	}
+}
+
 /* ---- losses by hand ---- */
 
 static double softplus(double x)
@@ -456,6 +478,134 @@ static void test_filtered_draws(void **state)
 	kge_mask_known(out, 5, known, 4);
 	assert_true(out[0] == KGE_NONE && out[1] == 5 && out[2] == KGE_NONE && out[3] == 1 &&
 		    out[4] == KGE_NONE);
+}
+
+static void test_draws_from_a_list(void **state)
+{
+	static const uint32_t list[] = { 2, 3, 5, 7, 11, 13, 17 }, known[] = { 2, 11, 17 };
+	uint32_t out[4000], seen[18] = { 0 };
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	kge_draw_among(out, 4000, list, 7, known, 3, &r);
+	for (size_t i = 0; i < 4000; i++)
+		seen[out[i]]++;
+	for (size_t i = 0; i < 7; i++)
+		if (list[i] == 2 || list[i] == 11 || list[i] == 17)
+			assert_int_equal(seen[list[i]], 0);
+		else
+			assert_in_range(seen[list[i]], 850, 1150);
+	assert_int_equal(seen[3] + seen[5] + seen[7] + seen[13], 4000);
+	memset(seen, 0, sizeof(seen));
+	kge_draw_among(out, 700, list, 7, NULL, 0, &r);
+	for (size_t i = 0; i < 700; i++)
+		seen[out[i]]++;
+	for (size_t i = 0; i < 7; i++)
+		assert_in_range(seen[list[i]], 50, 150);
+}
+
+/* Relation 0: one head with 6 tails, so tph = 6 and hpt = 1; relation 1 the other way around. */
+static void test_bernoulli_sides(void **state)
+{
+	struct kge_graph *g = names();
+	struct kge_answers *a;
+	struct kge_sampler *s;
+	size_t heads[3] = { 0 };
+	struct rng r;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 6; i++) {
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, i });
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, 0 });
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 2, i });
+		kge_graph_add(g, KGE_TEST, (struct kge_triple){ i, 0, 0 });
+	}
+	a = kge_answers_new(&g->split[KGE_TRAIN]);
+	s = kge_sampler_new(KGE_SAMPLING_BERNOULLI, g, a);
+	assert_true(kge_sampler_has_sides(s) && !kge_sampler_has_sides(NULL));
+	rng_seed(&r, 3);
+	for (size_t i = 0; i < 3 * 7000; i++)
+		heads[i % 3] += kge_sampler_side(s, (uint32_t)(i % 3), &r) == KGE_HEAD;
+	assert_in_range(heads[0], 5850, 6150);
+	assert_in_range(heads[1], 850, 1150);
+	assert_in_range(heads[2], 3300, 3700);
+	kge_sampler_free(s);
+	kge_answers_free(a);
+	kge_graph_free(g);
+}
+
+/* Each step moves what it drew: with typed, none but those of train at that side. */
+static void test_typed_draws(void **state)
+{
+	struct kge_graph *g = names();
+	struct kge_emb *before, *after;
+	struct kge_train_config c = config();
+
+	(void)state;
+	for (uint32_t i = 0; i < 12; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i % 2, 0, 2 + i });
+	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 0, 0, 20 });
+	before = emb_of("distmult", 5, g, 2);
+	c.corrupt = KGE_CORRUPT_TAIL;
+	c.optimizer = KGE_SGD;
+	c.negatives = 50;
+	for (int filtered = 0; filtered < 2; filtered++)
+		for (int typed = 0; typed < 2; typed++) {
+			/* filtered: 6 tails of 12 are left, too few */
+			bool few = !typed || filtered;
+
+			c.filtered = filtered;
+			c.sampling = typed ? KGE_SAMPLING_TYPED : KGE_SAMPLING_UNIFORM;
+			after = kge_emb_copy(before);
+			run(&c, g, after, 1);
+			for (uint32_t e = 0; e < N; e++)
+				if (e < 14 || few)
+					assert_memory_not_equal(kge_ent(after, e),
+								kge_ent(before, e), 20);
+				else
+					assert_memory_equal(kge_ent(after, e), kge_ent(before, e),
+							    20);
+			kge_emb_free(after);
+		}
+	kge_emb_free(before);
+	kge_graph_free(g);
+}
+
+/* Relation 0 joins everything to everything, so its queries have no negatives; the rest scores
+ * 0.  count(h, r) + count(r, t) is 4 and 2. */
+static void test_subsampling_by_hand(void **state)
+{
+	struct kge_graph *g = kge_graph_new();
+	struct kge_train_config c = config();
+	double w0 = 1 / sqrt(4 + 6), w1 = 1 / sqrt(2 + 6), want;
+	struct kge_emb *emb;
+
+	(void)state;
+	kge_vocab_add(g->entities, "a", 1);
+	kge_vocab_add(g->entities, "b", 1);
+	kge_vocab_add(g->relations, "r", 1);
+	kge_vocab_add(g->relations, "s", 1);
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 0 });
+	for (uint32_t i = 0; i < 4; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i / 2, 0, i % 2 });
+	emb = emb_of("distmult", 1, g, 2);
+	emb->ent[0] = 1;
+	emb->ent[1] = 2;
+	emb->rel[0] = 0.5f;
+	emb->rel[1] = 0;
+	want = w0 * .5 * (softplus(-.5) + 2 * softplus(-1) + softplus(-2)) + w1 * softplus(0);
+	c.loss = KGE_LOSS_LOGISTIC;
+	c.subsampling = true;
+	c.batch = 100;
+	for (uint32_t chunk = 0; chunk <= 2; chunk += 2)
+		for (int both = 0; both < 2; both++) {
+			c.shared_chunk = chunk;
+			c.corrupt = both ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
+			assert_near(loss_at(&c, g, emb, NULL), want / (4 * w0 + w1), 1e-6, 0);
+		}
+	kge_emb_free(emb);
+	kge_graph_free(g);
 }
 
 static void test_answers(void **state)
@@ -709,6 +859,15 @@ static void test_resume(void **state)
 	check_resume(c);
 	c.shared_chunk = 9;
 	check_resume(c);
+	c.subsampling = true;
+	check_resume(c);
+	c.shared_chunk = 0;
+	c.sampling = KGE_SAMPLING_BERNOULLI;
+	check_resume(c);
+	c.sampling = KGE_SAMPLING_TYPED;
+	check_resume(c);
+	c.sampling = KGE_SAMPLING_UNIFORM;
+	c.subsampling = false;
 	c.loss = KGE_LOSS_SOFTMAX;
 	check_resume(c);
 	c.negatives = 0;
@@ -994,6 +1153,23 @@ static void test_check(void **state)
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	c = config();
 	c = config();
+	c.sampling = KGE_SAMPLING_TYPED;
+	assert_int_equal(kge_train_check(&c, &e), 0);
+	c.shared_chunk = 2;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.shared_chunk"));
+	c = config();
+	c.sampling = KGE_SAMPLING_BERNOULLI;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.corrupt"));
+	c = config();
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.subsampling = true;
+	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.subsampling"));
+	c = config();
 	c.momentum = 1;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	c = config();
@@ -1019,7 +1195,12 @@ int main(void)
 		cmocka_unit_test(test_regularizer_by_hand),
 		cmocka_unit_test(test_loss_against_all),
 		cmocka_unit_test(test_reg_loss),
+		cmocka_unit_test(test_gradients_of_draws),
 		cmocka_unit_test(test_filtered_draws),
+		cmocka_unit_test(test_draws_from_a_list),
+		cmocka_unit_test(test_bernoulli_sides),
+		cmocka_unit_test(test_typed_draws),
+		cmocka_unit_test(test_subsampling_by_hand),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
 		cmocka_unit_test(test_shared_negatives_are_false),
