@@ -1,0 +1,50 @@
+"""What examples/engine/run trains: one entry a run, with the settings chosen on valid.
+
+A run is data folder, protocol and the `model` and `train` keys of agent.yaml.  Keys that are
+not here have the defaults of `fkge init`.
+"""
+
+SELF_ADVERSARIAL = {
+    "optimizer": "adam", "loss": "self_adversarial", "temperature": 1, "negatives": 256,
+    "shared_chunk": 16, "batch": 512, "corrupt": "alternate", "filtered": "true",
+}
+# OpenKE's settings, as FKGE's base has them: hyperparameters.md, column FKGE.
+OPENKE = {
+    "optimizer": "sgd", "loss": "margin", "margin": 1, "negatives": 1, "shared_chunk": 0,
+    "corrupt": "alternate", "filtered": "true", "normalize": "true", "epochs": 1000,
+    "eval_every": 50, "patience": 0,
+}
+# FedLU's Independent rows: hyperparameters.md, column FedLU, as far as this program has them.
+FEDLU = {
+    "optimizer": "adam", "negatives": 256, "shared_chunk": 16, "batch": 512,
+    "corrupt": "alternate", "filtered": "true", "eval_every": 10, "patience": 3, "epochs": 400,
+}
+
+RUNS = {}
+
+
+def add(name, data, protocol, model, train, then=(), valid_limit=0):
+    """then: further stages, each a dict of what changes in train."""
+    RUNS[name] = {"data": data, "protocol": protocol, "model": model, "train": train,
+                  "then": list(then), "valid_limit": valid_limit}
+
+
+# ---- FKGE's Table 4: independent TransE on small linked data ----
+# OpenKE cuts an epoch into 100 batches: `batch` is a hundredth of train.
+for graph, batch in (("whisky", 12), ("worldlift", 11), ("tharawat", 193), ("hellenic", 300)):
+    add(f"lod-{graph}", f"lod/{graph}", "openke", {"kind": "transe", "dim": 100, "gamma": 1},
+        OPENKE | {"batch": batch, "lr": 0.5})
+    add(f"lod-{graph}-chosen", f"lod/{graph}", "openke",
+        {"kind": "transe_l2", "dim": 100, "gamma": 1},
+        OPENKE | {"batch": batch, "lr": 0.1, "normalize": "false"})
+
+# ---- FedLU's Independent rows: the clients of a split, each alone ----
+for split in ("r3", "c3"):
+    for client in range(3):
+        add(f"{split}-transe-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+            {"kind": "transe", "dim": 256, "gamma": 9},
+            FEDLU | {"loss": "logistic", "lr": 1e-4})
+
+# ---- the two public benchmarks ----
+add("fb15k-237-transe", "fb15k-237", "standard", {"kind": "transe", "dim": 256, "gamma": 9},
+    SELF_ADVERSARIAL | {"lr": 1e-3, "epochs": 200, "eval_every": 20, "patience": 2}, valid_limit=3000)
