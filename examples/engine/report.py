@@ -1,11 +1,14 @@
 """Turns the working folder of examples/engine/run into tables (Markdown on standard output).
 
-usage: report.py OUT_FOLDER RESULTS_FOLDER
+usage: report.py OUT_FOLDER RESULTS_FOLDER [FILE]
 
-RESULTS_FOLDER has the published figures (../shared/results).
+RESULTS_FOLDER has the published figures (../shared/results).  With FILE the tables take the
+place of what is there between the two lines that begin with <!-- tables.
 """
+import contextlib
 import csv
 import glob
+import io
 import json
 import os
 import re
@@ -104,7 +107,7 @@ def benchmark(key, title):
     names = []
     for model in MODELS:
         name = f"{key}-{model.lower()}"
-        for source in [("LibKGE", "LibKGE"), ("RotatE (ICLR 2019)", "RotatE code")]:
+        for source in [("LibKGE", "LibKGE"), ("RotatE (ICLR 2019)", "RotatE paper or code")]:
             cells = [figure_of(central, paper=source[0], dataset=title, kge_model=model, metric=m)
                      for _, m in FIGURES]
             if cells[0] is not None:
@@ -204,11 +207,29 @@ def tries():
             f"{r['train']['wall_s']:.0f}")
 
 
-print(f"\nMachine: {', '.join(sorted({r['machine'] for r in runs}))}; "
-      f"threads {', '.join(sorted({str(r['threads']) for r in runs}))}. "
-      "Cells are mean ± standard deviation over the seeds; minutes are one run's, least to most.")
-for key, title in BENCHMARKS:
-    benchmark(key, title)
-lod()
-clients()
-tries()
+def report():
+    print(f"\nMachine: {', '.join(sorted({r['machine'] for r in runs}))}; "
+          f"threads {', '.join(sorted({str(r['threads']) for r in runs}))}. Cells are mean ± "
+          "standard deviation over the seeds; minutes are one run's, least to most.")
+    for key, title in BENCHMARKS:
+        benchmark(key, title)
+    lod()
+    clients()
+    tries()
+
+
+def replace_tables(path):
+    made = io.StringIO()
+    with contextlib.redirect_stdout(made):
+        report()
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    begin, end = [i for i, line in enumerate(lines) if line.startswith("<!-- tables")]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join([*lines[:begin + 1], made.getvalue(), *lines[end:]]))
+
+
+if len(sys.argv) > 3:
+    replace_tables(sys.argv[3])
+else:
+    report()

@@ -41,10 +41,11 @@ for graph, batch in (("whisky", 12), ("worldlift", 11), ("tharawat", 193), ("hel
 
 # ---- FedLU's Independent rows: the clients of a split, each alone ----
 for split in ("r3", "c3"):
-    for client in range(3):
-        add(f"{split}-transe-{client}", f"fb15k-237-{split}/{client}", "fedlu",
-            {"kind": "transe", "dim": 256, "gamma": 9},
-            FEDLU | {"loss": "logistic"}, FEDLU_THEN)
+    for kind, loss, gamma in (("transe", "logistic", 9), ("rotate", "self_adversarial", 9),
+                              ("complex", "logistic", 20)):
+        for client in range(3):
+            add(f"{split}-{kind}-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+                {"kind": kind, "dim": 256, "gamma": gamma}, FEDLU | {"loss": loss}, FEDLU_THEN)
 
 # ---- the two public benchmarks ----
 add("fb15k-237-transe", "fb15k-237", "standard", {"kind": "transe", "dim": 256, "gamma": 9},
@@ -55,7 +56,18 @@ for kind, dim in (("complex", 128), ("distmult", 256)):
     add(f"fb15k-237-{kind}", "fb15k-237", "standard", {"kind": kind, "dim": dim, "gamma": 0.01},
         SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "epochs": 30, "eval_every": 5, "patience": 2},
         valid_limit=3000)
-add("fb15k-237-rotate", "fb15k-237", "standard", {"kind": "rotate", "dim": 128, "gamma": 9},
+add("fb15k-237-rotate", "fb15k-237", "standard", {"kind": "rotate", "dim": 256, "gamma": 9},
     SELF_ADVERSARIAL | {"lr": 1e-3, "epochs": 15, "eval_every": 15},
     [{"lr": 3e-4, "epochs": 6, "eval_every": 6}, {"lr": 1e-4, "epochs": 6, "eval_every": 6}],
     valid_limit=3000)
+
+add("wn18rr-transe", "wn18rr", "standard", {"kind": "transe", "dim": 256, "gamma": 6},
+    SELF_ADVERSARIAL | {"temperature": 0.5, "lr": 2e-3, "epochs": 30, "eval_every": 15},
+    [{"lr": 5e-4, "epochs": 10, "eval_every": 10}, {"lr": 1e-4, "epochs": 10, "eval_every": 10}])
+add("wn18rr-rotate", "wn18rr", "standard", {"kind": "rotate", "dim": 256, "gamma": 6},
+    SELF_ADVERSARIAL | {"temperature": 0.5, "lr": 2e-3, "epochs": 30, "eval_every": 15},
+    [{"lr": 5e-4, "epochs": 10, "eval_every": 10}, {"lr": 1e-4, "epochs": 10, "eval_every": 10}])
+for kind, dim in (("complex", 128), ("distmult", 256)):
+    add(f"wn18rr-{kind}", "wn18rr", "standard", {"kind": kind, "dim": dim, "gamma": 0.01},
+        SOFTMAX | {"lr": 0.5, "reg": "l3", "reg_weight": 0.1, "epochs": 15, "eval_every": 5,
+                   "patience": 2})
