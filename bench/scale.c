@@ -1,0 +1,165 @@
+/* bench/scale.c - time and memory of one graph, from the file to the figures.
+ *
+ *   scale FOLDER [key=value ...]
+ *
+ * keys: model dim gamma lr batch negatives chunk threads optimizer (0 SGD, 1 AdaGrad, 2 Adam dense,
+ * 3 Adam sparse) update (1 racing) corrupt filtered epochs limit (triples ranked; default 500)
+ * seed. Seconds are the processor's, of all threads, so that a busy machine shows little in them.
+ * One line a step: seconds, memory now, and the most it was up to then, in MiB. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kge/eval.h"
+#include "kge/kernel.h"
+#include "kge/train.h"
+
+static int n_words;
+static char **words;
+
+static const char *word(const char *key, const char *otherwise)
+{
+	size_t n = strlen(key);
+
+	for (int i = 2; i < n_words; i++)
+		if (strncmp(words[i], key, n) == 0 && words[i][n] == '=')
+			return words[i] + n + 1;
+	return otherwise;
+}
+
+static double number(const char *key, double otherwise)
+{
+	const char *w = word(key, NULL);
+
+	return w != NULL ? strtod(w, NULL) : otherwise;
+}
+
+static struct kge_train_config config(void)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.optimizer = (enum kge_optimizer)number("optimizer", c.optimizer);
+	c.update = (enum kge_update)number("update", c.update);
+	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
+	c.lr = (float)number("lr", (double)c.lr);
+	c.negatives = (uint32_t)number("negatives", c.negatives);
+	c.batch = (uint32_t)number("batch", c.batch);
+	c.shared_chunk = (uint32_t)number("chunk", c.shared_chunk);
+	c.threads = (uint32_t)number("threads", c.threads);
+	c.filtered = number("filtered", c.filtered) > 0;
+	c.seed = (uint64_t)number("seed", 1);
+	return c;
+}
+
+static double cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static double most_mib(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)u.ru_maxrss / 1024;
+}
+
+static double now_mib(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*s %ld", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1024 * 1024);
+}
+
+static double step(const char *what, double begun, double per_million)
+{
+	double spent = cpu_s() - begun;
+
+	printf("%-10s %8.2f s  now %8.1f  most %8.1f MiB", what, spent, now_mib(), most_mib());
+	if (per_million > 0)
+		printf("  %.2f s a million triples", spent / per_million);
+	printf("\n");
+	fflush(stdout);
+	return cpu_s();
+}
+
+static double state_mib(const struct kge_emb *e, enum kge_optimizer o)
+{
+	double floats =
+		(double)e->n_ent * (double)e->ent_floats + (double)e->n_rel * (double)e->rel_floats;
+	double copies = o == KGE_SGD ? 1 : o == KGE_ADAGRAD ? 2 : 3;
+
+	return floats * copies * sizeof(float) / (1024 * 1024);
+}
+
+static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
+{
+	struct kge_train_config c = config();
+	struct kge_trainer *t = kge_trainer_new(&c, g, emb);
+	double state = state_mib(emb, c.optimizer);
+
+	at = step("trainer", at, 0);
+	for (int i = 0; i < (int)number("epochs", 1); i++) {
+		kge_trainer_epoch(t, NULL, NULL);
+		at = step("epoch", at, (double)g->split[KGE_TRAIN].n * 1e-6);
+	}
+	printf("tables and optimiser %.1f MiB; now %.2f, most so far %.2f times that\n", state,
+	       now_mib() / state, most_mib() / state);
+	kge_trainer_free(t);
+}
+
+static void evaluate(const struct kge_emb *emb, const struct kge_graph *g, double at)
+{
+	struct kge_eval_options o = { .threads = (uint32_t)number("threads", 2),
+				      .limit = (size_t)number("limit", 500) };
+	struct kge_metrics m;
+
+	at = step("freed", at, 0);
+	kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("standard"), &o, &m);
+	step("eval", at, 0);
+	printf("%zu queries, MRR %.4f\n", m.queries, m.mrr);
+}
+
+int main(int argc, char **argv)
+{
+	const struct kge_model *m;
+	struct kge_graph *g;
+	struct kge_emb *emb;
+	struct err e = { 0 };
+	double at = cpu_s();
+	struct rng r;
+
+	n_words = argc;
+	words = argv;
+	m = kge_model_find(word("model", "transe"));
+	if (argc < 2 || m == NULL || kge_graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
+		fprintf(stderr, "scale FOLDER [key=value ...]  %s\n", e.text);
+		return 2;
+	}
+	printf("%u entities, %u relations, %zu train triples, kernels %s\n",
+	       kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
+	       kge_kernels_pick()->isa);
+	at = step("load", at, (double)g->split[KGE_TRAIN].n * 1e-6);
+	rng_seed(&r, (uint64_t)number("seed", 1));
+	emb = kge_emb_new(m, (size_t)number("dim", 64), (float)number("gamma", 8),
+			  kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+	at = step("tables", at, 0);
+	train(emb, g, at);
+	evaluate(emb, g, cpu_s());
+	kge_emb_free(emb);
+	kge_graph_free(g);
+	return 0;
+}
