@@ -105,6 +105,19 @@ static double state_mib(const struct kge_emb *e, enum kge_optimizer o)
 	return floats * copies * sizeof(float) / (1024 * 1024);
 }
 
+static double evaluate(const struct kge_emb *emb, const struct kge_graph *g, double at)
+{
+	struct kge_eval_options o = { .threads = (uint32_t)number("threads", 2),
+				      .limit = (size_t)number("limit", 500) };
+	struct kge_metrics m;
+
+	kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("standard"), &o, &m);
+	at = step("eval", at, 0);
+	printf("%zu queries, MRR %.4f\n", m.queries, m.mrr);
+	return at;
+}
+
+/* Evaluation comes while the trainer is there, as after every few epochs of a real run. */
 static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
 {
 	struct kge_train_config c = config();
@@ -116,21 +129,10 @@ static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
 		kge_trainer_epoch(t, NULL, NULL);
 		at = step("epoch", at, (double)g->split[KGE_TRAIN].n * 1e-6);
 	}
+	evaluate(emb, g, at);
 	printf("tables and optimiser %.1f MiB; now %.2f, most so far %.2f times that\n", state,
 	       now_mib() / state, most_mib() / state);
 	kge_trainer_free(t);
-}
-
-static void evaluate(const struct kge_emb *emb, const struct kge_graph *g, double at)
-{
-	struct kge_eval_options o = { .threads = (uint32_t)number("threads", 2),
-				      .limit = (size_t)number("limit", 500) };
-	struct kge_metrics m;
-
-	at = step("freed", at, 0);
-	kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("standard"), &o, &m);
-	step("eval", at, 0);
-	printf("%zu queries, MRR %.4f\n", m.queries, m.mrr);
 }
 
 int main(int argc, char **argv)
@@ -158,7 +160,6 @@ int main(int argc, char **argv)
 			  kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
 	at = step("tables", at, 0);
 	train(emb, g, at);
-	evaluate(emb, g, cpu_s());
 	kge_emb_free(emb);
 	kge_graph_free(g);
 	return 0;

@@ -529,6 +529,21 @@ static void work(void *ctx, size_t k, size_t threads)
 
 /* ---- a split ---- */
 
+/* Of the queries alone, so that a sample of a large graph takes little memory. */
+static struct kge_index *known_answers(const struct job *j)
+{
+	struct kge_triple *asked = mem_array(j->n + 1, sizeof *asked);
+	struct kge_index *x;
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->n; i++)
+		if (i == 0 || memcmp(&j->out[i].triple, &j->out[i - 1].triple, sizeof *asked) != 0)
+			asked[n++] = j->out[i].triple;
+	x = kge_index_new_for(j->g, j->p->filter, asked, n);
+	free(asked);
+	return x;
+}
+
 static int rank_split(struct job *j, enum kge_split split, const struct kge_eval_options *o,
 		      struct kge_ranked **out, size_t *n)
 {
@@ -538,11 +553,11 @@ static int rank_split(struct job *j, enum kge_split split, const struct kge_eval
 	threads = threads < PARALLEL_MAX ? threads : PARALLEL_MAX;
 	j->cancel = o != NULL ? o->cancel : NULL;
 	j->progress = o != NULL ? o->progress : NULL;
-	j->known = j->p->filter != 0 ? kge_index_new(j->g, j->p->filter) : NULL;
 	j->sets = kge_candidates_new(j->g, j->p->candidates);
 	atomic_init(&j->next, 0);
 	atomic_init(&j->stopped, false);
 	make_queries(j, split, o);
+	j->known = j->p->filter != 0 ? known_answers(j) : NULL;
 	make_blocks(j, threads);
 	parallel_run(threads, work, j);
 	if (atomic_load(&j->stopped)) {

@@ -131,6 +131,10 @@ struct kge_index;
 
 /* splits: bit 1u << KGE_TRAIN etc. */
 struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits);
+/* The same for the two queries of each of n triples alone, (h, r, ?) and (?, r, t): memory
+ * follows their answers and not the graph.  Any other query seems to have none. */
+struct kge_index *kge_index_new_for(const struct kge_graph *g, unsigned splits,
+				    const struct kge_triple *asked, size_t n);
 void kge_index_free(struct kge_index *x);
 /* Tails of (head, rel, ?), ascending, without repeats; *n of them. */
 const uint32_t *kge_index_tails(const struct kge_index *x, uint32_t head, uint32_t rel, size_t *n);

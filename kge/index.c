@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "kge/graph.h"
+#include "kge/model.h"
 
 struct rows {
 	uint64_t *pairs; /* known << 32 | rel, ascending */
@@ -55,6 +56,34 @@ static void sort_by(const struct entry *from, struct entry *to, size_t n, int wh
 	free(at);
 }
 
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->known != y->known)
+		return x->known < y->known ? -1 : 1;
+	if (x->rel != y->rel)
+		return x->rel < y->rel ? -1 : 1;
+	return x->answer < y->answer ? -1 : x->answer > y->answer;
+}
+
+/* Counting takes memory for every id: not for a few entries of a large graph. */
+static struct entry *sort_entries(struct entry *list, size_t n, uint32_t n_ent, uint32_t n_rel)
+{
+	struct entry *spare;
+
+	if (n < n_ent) {
+		qsort(list, n, sizeof *list, compare_entries);
+		return list;
+	}
+	spare = mem_resize(NULL, n + 1, sizeof *spare);
+	sort_by(list, spare, n, 2, n_ent);
+	sort_by(spare, list, n, 1, n_rel);
+	sort_by(list, spare, n, 0, n_ent);
+	free(list);
+	return spare;
+}
+
 static void hash_pairs(struct rows *r)
 {
 	uint32_t slots = 16;
@@ -72,31 +101,28 @@ static void hash_pairs(struct rows *r)
 	}
 }
 
-/* Takes the entries in any order; uses them up. */
+/* Takes the entries in any order, and frees them. */
 static void rows_build(struct rows *r, struct entry *list, size_t n, uint32_t n_ent, uint32_t n_rel)
 {
-	struct entry *spare = mem_resize(NULL, n + 1, sizeof *spare);
 	uint32_t kept = 0;
 
-	sort_by(list, spare, n, 2, n_ent);
-	sort_by(spare, list, n, 1, n_rel);
-	sort_by(list, spare, n, 0, n_ent);
+	list = sort_entries(list, n, n_ent, n_rel);
 	r->pairs = mem_resize(NULL, n + 1, sizeof *r->pairs);
 	r->start = mem_resize(NULL, n + 1, sizeof *r->start);
 	r->answers = mem_resize(NULL, n + 1, sizeof *r->answers);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t pair = pair_of(spare[i].known, spare[i].rel);
+		uint64_t pair = pair_of(list[i].known, list[i].rel);
 
 		if (r->n_pairs == 0 || r->pairs[r->n_pairs - 1] != pair) {
 			r->pairs[r->n_pairs] = pair;
 			r->start[r->n_pairs++] = kept;
-		} else if (r->answers[kept - 1] == spare[i].answer) {
+		} else if (r->answers[kept - 1] == list[i].answer) {
 			continue;
 		}
-		r->answers[kept++] = spare[i].answer;
+		r->answers[kept++] = list[i].answer;
 	}
 	r->start[r->n_pairs] = kept;
-	free(spare);
+	free(list);
 	r->pairs = mem_resize(r->pairs, (size_t)r->n_pairs + 1, sizeof *r->pairs);
 	r->start = mem_resize(r->start, (size_t)r->n_pairs + 1, sizeof *r->start);
 	hash_pairs(r);
@@ -110,30 +136,94 @@ static void rows_free(struct rows *r)
 	free(r->slots);
 }
 
-struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits)
+/* ---- which triples ---- */
+
+static uint32_t known_of(struct kge_triple t, enum kge_side side)
 {
-	struct kge_index *x = mem_array(1, sizeof *x);
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
-	struct entry *list;
+	return side == KGE_TAIL ? t.head : t.tail;
+}
+
+/* The pairs that are asked for on one side, in a hash table; slots NULL: all are. */
+struct wanted {
+	uint64_t *slots; /* pair + 1; 0: free (no pair is the largest) */
+	size_t mask;
+};
+
+static size_t wanted_slot(const struct wanted *w, uint64_t pair)
+{
+	size_t at = pair_hash(pair) & w->mask;
+
+	while (w->slots[at] != 0 && w->slots[at] != pair + 1)
+		at = (at + 1) & w->mask;
+	return at;
+}
+
+static void want(struct wanted *w, const struct kge_triple *asked, size_t n, enum kge_side side)
+{
+	*w = (struct wanted){ NULL, 15 };
+	while (w->mask < 2 * n)
+		w->mask = w->mask * 2 + 1;
+	w->slots = mem_array(w->mask + 1, sizeof *w->slots);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t pair = pair_of(known_of(asked[i], side), asked[i].rel);
+
+		w->slots[wanted_slot(w, pair)] = pair + 1;
+	}
+}
+
+/* The entries of one side that are wanted, into list if that is not NULL; how many. */
+static size_t list_entries(const struct kge_graph *g, unsigned splits, enum kge_side side,
+			   const struct wanted *w, struct entry *list)
+{
 	size_t n = 0;
 
 	for (int s = 0; s < KGE_SPLITS; s++)
-		n += splits & 1u << s ? g->split[s].n : 0;
-	list = mem_resize(NULL, n + 1, sizeof *list);
-	for (int side = 0; side < 2; side++) {
-		struct entry *to = list;
+		for (size_t i = 0; splits & 1u << s && i < g->split[s].n; i++) {
+			struct kge_triple t = g->split[s].at[i];
+			uint32_t known = known_of(t, side);
 
-		for (int s = 0; s < KGE_SPLITS; s++) {
-			for (size_t i = 0; splits & 1u << s && i < g->split[s].n; i++) {
-				struct kge_triple t = g->split[s].at[i];
-
-				*to++ = side == 0 ? (struct entry){ t.head, t.rel, t.tail }
-						  : (struct entry){ t.tail, t.rel, t.head };
-			}
+			if (w->slots != NULL &&
+			    w->slots[wanted_slot(w, pair_of(known, t.rel))] == 0)
+				continue;
+			if (list != NULL)
+				list[n] = (struct entry){ known, t.rel, known_of(t, !side) };
+			n++;
 		}
-		rows_build(side == 0 ? &x->tails : &x->heads, list, n, n_ent, n_rel);
+	return n;
+}
+
+static void rows_of_side(struct rows *r, const struct kge_graph *g, unsigned splits,
+			 enum kge_side side, const struct wanted *w)
+{
+	size_t n = list_entries(g, splits, side, w, NULL);
+	struct entry *list = mem_resize(NULL, n + 1, sizeof *list);
+
+	list_entries(g, splits, side, w, list);
+	rows_build(r, list, n, kge_vocab_count(g->entities), kge_vocab_count(g->relations));
+}
+
+struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits)
+{
+	struct kge_index *x = mem_array(1, sizeof *x);
+	const struct wanted all = { NULL, 0 };
+
+	rows_of_side(&x->tails, g, splits, KGE_TAIL, &all);
+	rows_of_side(&x->heads, g, splits, KGE_HEAD, &all);
+	return x;
+}
+
+struct kge_index *kge_index_new_for(const struct kge_graph *g, unsigned splits,
+				    const struct kge_triple *asked, size_t n)
+{
+	struct kge_index *x = mem_array(1, sizeof *x);
+	struct wanted w;
+
+	for (int side = 0; side < 2; side++) {
+		want(&w, asked, n, (enum kge_side)side);
+		rows_of_side(side == KGE_TAIL ? &x->tails : &x->heads, g, splits,
+			     (enum kge_side)side, &w);
+		free(w.slots);
 	}
-	free(list);
 	return x;
 }
 

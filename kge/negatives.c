@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "kge/rank.h"
 
-/* The answers of one side: triple -> a piece of ids, in two reads from memory, not three. */
+/* The answers of one side: triple -> a piece of ids, in two reads from memory, not three.  A
+ * query that only one triple asks has its answer in the piece itself, and n 0. */
 struct side {
 	size_t n; /* triples */
 	struct piece {
@@ -20,66 +21,88 @@ struct kge_answers {
 	struct side side[2];
 };
 
-struct item {
-	uint64_t query;
-	uint32_t answer, triple;
-};
+enum column { ANSWER, KNOWN, REL };
 
-static int compare_items(const void *a, const void *b)
+static inline uint32_t column(const struct kge_triple *x, enum kge_side s, enum column c)
 {
-	const struct item *x = a, *y = b;
-
-	if (x->query != y->query)
-		return x->query < y->query ? -1 : 1;
-	if (x->answer != y->answer)
-		return x->answer < y->answer ? -1 : 1;
-	return x->triple < y->triple ? -1 : x->triple > y->triple;
+	if (c == REL)
+		return x->rel;
+	return (c == KNOWN) == (s == KGE_TAIL) ? x->head : x->tail;
 }
 
-static struct item *sorted_items(const struct kge_triples *t, enum kge_side s)
+/* Stable counting sort of triples by one column: so memory is two lists of numbers at most. */
+static void sort_by(const struct kge_triples *t, enum kge_side s, enum column c,
+		    const uint32_t *from, uint32_t *to)
 {
-	struct item *items = mem_array(t->n, sizeof(*items));
+	uint32_t most = 0, *at;
 
-	for (size_t i = 0; i < t->n; i++) {
-		const struct kge_triple *x = &t->at[i];
-		uint32_t known = s == KGE_TAIL ? x->head : x->tail;
+	for (size_t i = 0; i < t->n; i++)
+		most = most > column(&t->at[i], s, c) ? most : column(&t->at[i], s, c);
+	at = mem_array((size_t)most + 2, sizeof(*at));
+	for (size_t i = 0; i < t->n; i++)
+		at[column(&t->at[i], s, c) + 1]++;
+	for (uint32_t id = 0; id < most; id++)
+		at[id + 1] += at[id];
+	for (size_t i = 0; i < t->n; i++)
+		to[at[column(&t->at[from[i]], s, c)]++] = from[i];
+	free(at);
+}
 
-		items[i].query = (uint64_t)x->rel << 32 | known;
-		items[i].answer = s == KGE_TAIL ? x->tail : x->head;
-		items[i].triple = (uint32_t)i;
+/* The triples by query, then by answer, then by number. */
+static uint32_t *sorted_triples(const struct kge_triples *t, enum kge_side s)
+{
+	uint32_t *a = mem_array(t->n, sizeof(*a)), *b = mem_array(t->n, sizeof(*b));
+
+	for (size_t i = 0; i < t->n; i++)
+		b[i] = (uint32_t)i;
+	sort_by(t, s, ANSWER, b, a);
+	sort_by(t, s, KNOWN, a, b);
+	sort_by(t, s, REL, b, a);
+	free(b);
+	return a;
+}
+
+static bool same_query(const struct kge_triples *t, enum kge_side s, uint32_t a, uint32_t b)
+{
+	return t->at[a].rel == t->at[b].rel &&
+	       column(&t->at[a], s, KNOWN) == column(&t->at[b], s, KNOWN);
+}
+
+/* Triples who[0..n-1] are one query's; returns how many answers were added at s->ids[from]. */
+static uint32_t add_answers(struct side *s, const struct kge_triples *t, enum kge_side which,
+			    const uint32_t *who, size_t n, uint32_t from)
+{
+	uint32_t answers = 0;
+
+	if (n == 1) {
+		s->of[who[0]] = (struct piece){ column(&t->at[who[0]], which, ANSWER), 0 };
+		return 0;
 	}
-	qsort(items, t->n, sizeof(*items), compare_items);
-	return items;
-}
+	for (size_t k = 0; k < n; k++) {
+		uint32_t answer = column(&t->at[who[k]], which, ANSWER);
 
-/* Items i..end-1 are one query's; returns how many answers were added at s->ids[from]. */
-static uint32_t add_answers(struct side *s, const struct item *items, size_t i, size_t end,
-			    uint32_t from)
-{
-	uint32_t n = 0;
-
-	for (size_t k = i; k < end; k++)
-		if (k == i || items[k].answer != items[k - 1].answer)
-			s->ids[from + n++] = items[k].answer;
-	for (size_t k = i; k < end; k++)
-		s->of[items[k].triple] = (struct piece){ from, n };
-	return n;
+		if (k == 0 || answer != column(&t->at[who[k - 1]], which, ANSWER))
+			s->ids[from + answers++] = answer;
+	}
+	for (size_t k = 0; k < n; k++)
+		s->of[who[k]] = (struct piece){ from, answers };
+	return answers;
 }
 
 static void side_init(struct side *s, const struct kge_triples *t, enum kge_side which)
 {
-	struct item *items = sorted_items(t, which);
-	uint32_t ids = 0;
+	uint32_t *who = sorted_triples(t, which), ids = 0;
 
 	s->of = mem_array(t->n, sizeof(*s->of));
 	s->ids = mem_array(t->n, sizeof(*s->ids));
 	for (size_t i = 0, end; i < t->n; i = end) {
-		for (end = i + 1; end < t->n && items[end].query == items[i].query;)
+		for (end = i + 1; end < t->n && same_query(t, which, who[i], who[end]);)
 			end++;
-		ids += add_answers(s, items, i, end, ids);
+		ids += add_answers(s, t, which, who + i, end - i, ids);
 	}
+	s->ids = mem_resize(s->ids, ids, sizeof(*s->ids));
 	s->n = t->n;
-	free(items);
+	free(who);
 }
 
 struct kge_answers *kge_answers_new(const struct kge_triples *t)
@@ -106,10 +129,10 @@ const uint32_t *kge_answers_of(const struct kge_answers *a, size_t triple, enum 
 			       size_t *n)
 {
 	const struct side *x = &a->side[s];
-	struct piece p = x->of[triple];
+	const struct piece *p = &x->of[triple];
 
-	*n = p.n;
-	return x->ids + p.from;
+	*n = p->n > 0 ? p->n : 1;
+	return p->n > 0 ? x->ids + p->from : &p->from;
 }
 
 void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_side s)
@@ -124,9 +147,12 @@ size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->n; i++) {
-		if (!seen[x->of[i].from])
+		struct piece p = x->of[i];
+
+		if (p.n == 0 || !seen[p.from])
 			out[n++] = (uint32_t)i << 1 | (uint32_t)s;
-		seen[x->of[i].from] = true;
+		if (p.n > 0)
+			seen[p.from] = true;
 	}
 	free(seen);
 	return n;

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "kge/graph.h"
+#include "kge/negatives.h"
 
 static void names_keep_their_first_id(void **state)
 {
@@ -119,12 +120,114 @@ static void index_agrees_with_the_lists(void **state)
 	}
 }
 
+static void same_answers(const uint32_t *got, size_t n_got, const uint32_t *want, size_t n_want)
+{
+	assert_int_equal(n_got, n_want);
+	for (size_t i = 0; i < n_want; i++)
+		assert_int_equal(got[i], want[i]);
+}
+
+static bool asked_for(const struct kge_triple *asked, size_t n, uint32_t known, uint32_t rel,
+		      bool tails)
+{
+	for (size_t i = 0; i < n; i++)
+		if (asked[i].rel == rel && (tails ? asked[i].head : asked[i].tail) == known)
+			return true;
+	return false;
+}
+
+static void an_index_of_few_queries_has_their_answers(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 8);
+	for (int round = 0; round < 40; round++) {
+		uint32_t n_ent = 1 + rng_below(&r, 300), n_rel = 1 + rng_below(&r, 3);
+		struct kge_graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 900));
+		struct kge_index *all = kge_index_new(g, 5), *few;
+		struct kge_triple asked[20];
+		size_t n = rng_below(&r, 20);
+
+		for (size_t i = 0; i < n; i++)
+			asked[i] = (struct kge_triple){ rng_below(&r, n_ent), rng_below(&r, n_rel),
+							rng_below(&r, n_ent) };
+		few = kge_index_new_for(g, 5, asked, n);
+		for (uint32_t x = 0; x < n_ent; x++)
+			for (uint32_t rel = 0; rel < n_rel; rel++) {
+				size_t n_few, n_all;
+				const uint32_t *a = kge_index_tails(few, x, rel, &n_few);
+				const uint32_t *b = kge_index_tails(all, x, rel, &n_all);
+
+				same_answers(a, n_few, b,
+					     asked_for(asked, n, x, rel, true) ? n_all : 0);
+				a = kge_index_heads(few, rel, x, &n_few);
+				b = kge_index_heads(all, rel, x, &n_all);
+				same_answers(a, n_few, b,
+					     asked_for(asked, n, x, rel, false) ? n_all : 0);
+			}
+		kge_index_free(all);
+		kge_index_free(few);
+		kge_graph_free(g);
+	}
+}
+
+/* Every triple's answers against a search through the list, which has some triples twice. */
+static void answers_agree_with_the_list(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 9);
+	for (int round = 0; round < 20; round++) {
+		uint32_t n_ent = 1 + rng_below(&r, 20), n_rel = 1 + rng_below(&r, 3);
+		struct kge_graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 150));
+		const struct kge_triples *train = &g->split[KGE_TRAIN];
+		struct kge_answers *a = kge_answers_new(train);
+		struct kge_index *x = kge_index_new(g, 1u << KGE_TRAIN);
+		uint32_t *asked = malloc((train->n + 1) * sizeof *asked);
+
+		for (size_t i = 0; i < train->n; i++) {
+			struct kge_triple t = train->at[i];
+			size_t n_got, n_want;
+			const uint32_t *want = kge_index_tails(x, t.head, t.rel, &n_want);
+			const uint32_t *got = kge_answers_of(a, i, KGE_TAIL, &n_got);
+
+			same_answers(got, n_got, want, n_want);
+			want = kge_index_heads(x, t.rel, t.tail, &n_want);
+			got = kge_answers_of(a, i, KGE_HEAD, &n_got);
+			same_answers(got, n_got, want, n_want);
+		}
+		for (int side = 0; side < 2; side++) { /* together they have every triple once */
+			size_t n = kge_answers_queries(a, (enum kge_side)side, asked), sum = 0;
+			size_t distinct = 0;
+
+			for (size_t i = 0; i < n; i++)
+				sum += kge_answers_count(a, asked[i]);
+			for (uint32_t e = 0; e < n_ent; e++)
+				for (uint32_t rel = 0; rel < n_rel; rel++) {
+					size_t m;
+
+					kge_index_tails(x, e, rel, &m);
+					distinct += m;
+				}
+			assert_int_equal(sum, distinct);
+		}
+		free(asked);
+		kge_answers_free(a);
+		kge_index_free(x);
+		kge_graph_free(g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_keep_their_first_id),
 		cmocka_unit_test(names_are_bytes),
 		cmocka_unit_test(index_agrees_with_the_lists),
+		cmocka_unit_test(an_index_of_few_queries_has_their_answers),
+		cmocka_unit_test(answers_agree_with_the_list),
 	};
 
 	return cmocka_run_group_tests_name("kge graph", tests, NULL, NULL);
