@@ -5,37 +5,29 @@
  * them with at most BLOCK_ROWS distinct pairs; threads take blocks one by one
  * and write each result to its own place, so figures do not depend on threads.
  * Within a block, candidate rows come in pieces that stay in cache while all
- * rows of the block are scored against them.
+ * rows of the block are scored against them, a tile at a time.
  *
  * For every query the scores are only counted against the gold's.  All
  * candidates are counted first, known answers and the gold itself among them,
  * and those are subtracted at the end: the kernels give a row the same score
  * bit for bit wherever it stands (kernel.h), so the subtraction is exact.
- *
- * Dot products go through sgemm where that is fast.  Its order of additions is
- * its own affair, so there a score is believed only if it is farther from the gold's than both
- * roundings together can reach; the few others are scored by the kernel. */
+ * A matrix product of OpenBLAS promises no such thing, and our tiles are as fast. */
 #include "kge/eval.h"
 
 #include <assert.h>
-#include <cblas.h>
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kge/blas.h"
 #include "kge/kernel.h"
 #include "kge/rank.h"
 
 enum {
 	BLOCK_ROWS = 256,	  /* distinct queries in a block */
-	PIECE_BYTES = 24 * 1024,  /* of candidate rows, to stay in the first cache */
-	SGEMM_BYTES = 128 * 1024, /* where sgemm cuts them further itself */
-	PIECE_ROWS = 1024,
-	SURE_CHUNK = 64,
+	PIECE_BYTES = 128 * 1024, /* of candidate rows; kernels cut them further themselves */
+	PIECE_ROWS = 512,	  /* so that scores of a block stay in the second cache */
 };
 
 struct query {
@@ -62,8 +54,8 @@ struct job {
 	const struct kge_scorer *scorer;
 	const struct kge_emb *emb;
 	kge_kernel_fn *kernel;
-	float *norms; /* of entity rows; dot products only */
-	bool lower;   /* smaller raw scores are better */
+	kge_score_tile_fn *tile;
+	bool lower; /* smaller raw scores are better */
 };
 
 /* ---- queries ---- */
@@ -178,7 +170,6 @@ struct worker {
 	float *rows;  /* query rows of the block */
 	float *piece; /* candidate rows, where they do not lie side by side */
 	float *scores;
-	float *row_norm; /* of the query rows */
 	struct gold {
 		float score;
 		uint32_t row; /* in `rows` */
@@ -206,15 +197,6 @@ static float exact_score(const struct job *j, const float *row, uint32_t id)
 	return score;
 }
 
-static float norm_of(const float *x, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += (double)x[i] * x[i];
-	return (float)sqrt(sum);
-}
-
 /* Query rows of the block, its golds, and the golds' scores. */
 static void open_block(struct worker *w, const struct query *q, size_t n)
 {
@@ -226,14 +208,9 @@ static void open_block(struct worker *w, const struct query *q, size_t n)
 
 		row += i > 0 && !same_row(&q[i - 1], &q[i]);
 		at = w->rows + row * floats;
-		if (i == 0 || !same_row(&q[i - 1], &q[i])) {
+		if (i == 0 || !same_row(&q[i - 1], &q[i]))
 			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel), emb,
 					  q[i].side);
-			if (w->j->norms != NULL) {
-				assert(w->row_norm != NULL);
-				w->row_norm[row] = norm_of(at, floats);
-			}
-		}
 		w->golds[i] =
 			(struct gold){ exact_score(w->j, at, q[i].gold), (uint32_t)row, { 0, 0 } };
 	}
@@ -252,112 +229,24 @@ static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t
 	return w->piece;
 }
 
+static size_t rows_of(const struct worker *w, size_t n_golds)
+{
+	assert(w->golds != NULL && n_golds > 0);
+	return (size_t)w->golds[n_golds - 1].row + 1;
+}
+
+/* All rows of the block against a piece: each has the bits that exact_score() gives it. */
 static void score_piece(struct worker *w, const float *piece, uint32_t n, size_t n_golds)
 {
-	size_t floats = w->j->emb->ent_floats;
+	size_t floats = w->j->emb->ent_floats, rows = rows_of(w, n_golds);
+	struct kge_tile t = { w->rows, rows, floats, piece, n, floats, floats };
 
+	w->j->tile(w->scores, n, &t);
 	for (size_t i = 0; i < n_golds; i++) {
 		struct gold *gold = &w->golds[i];
 
-		if (i == 0 || gold->row != gold[-1].row)
-			w->j->kernel(w->scores, w->rows + gold->row * floats, piece, n, floats);
-		kge_tally_add(&gold->tally, w->scores, n, gold->score, w->j->lower);
-	}
-}
-
-/* ---- dot products ---- */
-
-/* Scores above high are better than the gold's and scores below low are not,
- * whatever the order of additions was. */
-struct doubt {
-	float low, high;
-};
-
-/* |computed - true| <= d u / (1 - d u) * |q| |c| for every order of d products
- * and additions (Higham 2002, 3.1 and Cauchy-Schwarz), u = 2^-24; twice that
- * for two computations, with room for the norms' own rounding. */
-static struct doubt doubt_of(float gold, float row_norm, float piece_norm, size_t floats)
-{
-	double reach = (double)row_norm * piece_norm;
-	double slack = 2.5 * (double)floats * 0x1p-24 * reach + (double)floats * FLT_MIN;
-
-	/* also when anything is NaN or near overflow: then nothing is believed */
-	if (!(reach < 1e37) || !isfinite(gold))
-		return (struct doubt){ -INFINITY, INFINITY };
-	return (struct doubt){ nextafterf((float)(gold - slack), -INFINITY),
-			       nextafterf((float)(gold + slack), INFINITY) };
-}
-
-static void settle_doubts(struct gold *gold, const struct job *j, const float *row,
-			  const float *piece, const float *scores, size_t n, struct doubt d)
-{
-	size_t floats = j->emb->ent_floats;
-
-	for (size_t i = 0; i < n; i++) {
-		float score;
-
-		if (scores[i] > d.high || scores[i] < d.low)
-			continue;
-		j->kernel(&score, row, piece + i * floats, 1, floats);
-		kge_tally_add(&gold->tally, &score, 1, gold->score, false);
-	}
-}
-
-static void tally_doubtful(struct gold *gold, const struct job *j, const float *row,
-			   const float *piece, const float *scores, size_t n, struct doubt d)
-{
-	for (size_t from = 0; from < n; from += SURE_CHUNK) {
-		size_t m = n - from < SURE_CHUNK ? n - from : SURE_CHUNK;
-		uint32_t better = 0, worse = 0;
-
-		if (m == SURE_CHUNK) {
-			for (size_t i = 0; i < SURE_CHUNK; i++) {
-				better += scores[from + i] > d.high;
-				worse += scores[from + i] < d.low;
-			}
-		} else {
-			for (size_t i = 0; i < m; i++) {
-				better += scores[from + i] > d.high;
-				worse += scores[from + i] < d.low;
-			}
-		}
-		gold->tally.greater += better;
-		if (better + worse < m)
-			settle_doubts(gold, j, row, piece + from * j->emb->ent_floats,
-				      scores + from, m, d);
-	}
-}
-
-static float piece_norm(const struct job *j, const uint32_t *list, uint32_t from, uint32_t n)
-{
-	float most = 0;
-
-	for (uint32_t i = from; i < from + n; i++) {
-		float norm = j->norms[list == NULL ? i : list[i]];
-
-		most = norm <= most ? most : norm; /* a NaN stays */
-		if (isnan(norm))
-			return norm;
-	}
-	return most;
-}
-
-static void multiply_piece(struct worker *w, const float *piece, uint32_t n, size_t n_golds,
-			   float norm)
-{
-	size_t floats = w->j->emb->ent_floats;
-	size_t rows;
-
-	assert(w->golds != NULL && n_golds > 0);
-	rows = (size_t)w->golds[n_golds - 1].row + 1;
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)n, (int)floats, 1,
-		    w->rows, (int)floats, piece, (int)floats, 0, w->scores, (int)n);
-	for (size_t i = 0; i < n_golds; i++) {
-		struct gold *gold = &w->golds[i];
-		struct doubt d = doubt_of(gold->score, w->row_norm[gold->row], norm, floats);
-
-		tally_doubtful(gold, w->j, w->rows + gold->row * floats, piece,
-			       w->scores + (size_t)gold->row * n, n, d);
+		kge_tally_add(&gold->tally, w->scores + (size_t)gold->row * n, n, gold->score,
+			      w->j->lower);
 	}
 }
 
@@ -438,10 +327,7 @@ static void rank_block(struct worker *w, const struct query *q, size_t n_queries
 		uint32_t m = n - from < step ? n - from : step;
 		const float *piece = fetch_piece(w, list, from, m);
 
-		if (j->norms != NULL)
-			multiply_piece(w, piece, m, n_queries, piece_norm(j, list, from, m));
-		else
-			score_piece(w, piece, m, n_queries);
+		score_piece(w, piece, m, n_queries);
 	}
 	close_block(w, q, n_queries, list, n);
 }
@@ -482,21 +368,19 @@ static void open_worker(struct worker *w, struct job *j)
 		return;
 	}
 	floats = j->emb->ent_floats;
-	w->piece_rows = (j->norms != NULL ? SGEMM_BYTES : PIECE_BYTES) / (floats * sizeof(float));
+	w->piece_rows = PIECE_BYTES / (floats * sizeof(float));
 	w->piece_rows = w->piece_rows < 16	     ? 16
 			: w->piece_rows > PIECE_ROWS ? PIECE_ROWS
 						     : w->piece_rows;
 	w->rows = mem_aligned(BLOCK_ROWS * floats, sizeof(float));
-	w->row_norm = mem_array(BLOCK_ROWS, sizeof(float));
 	if (j->p->candidates != KGE_CAND_ALL)
 		w->piece = mem_aligned(w->piece_rows * floats, sizeof(float));
-	w->scores = mem_aligned(w->piece_rows * (j->norms != NULL ? BLOCK_ROWS : 1), sizeof(float));
+	w->scores = mem_aligned(w->piece_rows * BLOCK_ROWS, sizeof(float));
 }
 
 static void close_worker(struct worker *w)
 {
 	free(w->rows);
-	free(w->row_norm);
 	free(w->piece);
 	free(w->scores);
 	free(w->golds);
@@ -574,31 +458,18 @@ static int rank_split(struct job *j, enum kge_split split, const struct kge_eval
 	return rc;
 }
 
-static float *norms_of(const struct kge_emb *emb, uint32_t n)
-{
-	float *norms = mem_array((size_t)n + 1, sizeof *norms);
-
-	for (uint32_t id = 0; id < n; id++)
-		norms[id] = norm_of(kge_ent(emb, id), emb->ent_floats);
-	return norms;
-}
-
 int kge_rank_split(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
 		   const struct kge_protocol *p, const struct kge_eval_options *o,
 		   struct kge_ranked **out, size_t *n)
 {
 	struct job j = { .g = g, .p = p, .emb = emb };
-	int rc;
 
 	assert(emb->n_ent >= kge_vocab_count(g->entities));
 	assert(emb->n_rel >= kge_vocab_count(g->relations));
 	j.kernel = kge_kernels_pick()->score[emb->model->metric];
+	j.tile = kge_kernels_pick()->score_tile[emb->model->metric];
 	j.lower = emb->model->metric != KGE_DOT;
-	if (emb->model->metric == KGE_DOT && kge_sgemm_is_fast())
-		j.norms = norms_of(emb, kge_vocab_count(g->entities));
-	rc = rank_split(&j, split, o, out, n);
-	free(j.norms);
-	return rc;
+	return rank_split(&j, split, o, out, n);
 }
 
 int kge_rank_split_with(const struct kge_scorer *s, const struct kge_graph *g, enum kge_split split,

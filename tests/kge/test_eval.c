@@ -590,20 +590,7 @@ static void nothing_to_classify_is_said(void **state)
 	kge_graph_free(g);
 }
 
-/* "sgemm" as argument: run again under an OpenBLAS that knows this processor,
- * so that dot products take that path (eval.c) whatever OpenBLAS took it for. */
-static void choose_sgemm(char **argv)
-{
-#if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2") && getenv("OPENBLAS_CORETYPE") == NULL) {
-		setenv("OPENBLAS_CORETYPE", "Haswell", 1);
-		execv("/proc/self/exe", argv);
-	}
-#endif
-	(void)argv;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_switch_agrees_with_the_slow_one),
@@ -621,7 +608,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_to_classify_is_said),
 	};
 
-	if (argc > 1)
-		choose_sgemm(argv);
 	return cmocka_run_group_tests_name("kge eval", tests, NULL, NULL);
 }
