@@ -175,8 +175,8 @@ struct lists {
 static int load_triple(struct lists *x, const char *line, struct err *e)
 {
 	struct loading *in = &x->in;
-	struct kge_triple t;
-	uint64_t n[3];
+	struct kge_triple t = { 0 };
+	uint64_t n[3] = { 0 };
 	int rc = loading_room(in, e);
 
 	for (int i = 0; i < 3; i++)

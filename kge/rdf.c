@@ -161,6 +161,8 @@ static int check_name(const struct rdf *r, const struct buf *name)
 	if (name->len > KGE_NAME_MAX)
 		return lines_bad(r->in->lines, r->e, "a name of %zu bytes, more than %d", name->len,
 				 KGE_NAME_MAX);
+	if (memchr(name->base, '\t', name->len) != NULL)
+		return lines_bad(r->in->lines, r->e, "a TAB in a name: names may not have any");
 	return lines_check(r->in->lines, (const char *)name->base, name->len, r->e);
 }
 

@@ -2,6 +2,9 @@
 #ifndef TESTS_KGE_FILES_H
 #define TESTS_KGE_FILES_H
 
+#include <zlib.h>
+#include <zstd.h>
+
 #include "tests/folder.h"
 #include "kge/graph.h"
 
@@ -22,6 +25,28 @@ static inline void put(const char *name, const void *bytes, size_t n)
 	assert_non_null(f);
 	assert_int_equal(fwrite(bytes, 1, n, f), n);
 	assert_int_equal(fclose(f), 0);
+}
+
+static inline size_t gzip(const void *bytes, size_t n, uint8_t *out, size_t cap)
+{
+	z_stream z = { 0 };
+
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+	z.next_in = (uint8_t *)(uintptr_t)bytes;
+	z.avail_in = (uInt)n;
+	z.next_out = out;
+	z.avail_out = (uInt)cap;
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&z);
+	return cap - z.avail_out;
+}
+
+static inline size_t zstd(const void *bytes, size_t n, uint8_t *out, size_t cap)
+{
+	size_t rc = ZSTD_compress(out, cap, bytes, n, 3);
+
+	assert_false(ZSTD_isError(rc));
+	return rc;
 }
 
 /* Loads folder/name, which must fail with the code and a text that begins

@@ -376,6 +376,7 @@ static const struct {
 	{ TEXT("@nonsense e: <a:> .\n"), "f.ttl:1: " },
 	{ TEXT("<a:s b> <a:p> <a:o> .\n"), "f.ttl:1: invalid IRI character" },
 	{ TEXT("<a:\\u000a> <a:p> <a:o> .\n"), "f.ttl:1: control character 0x0a at byte 3" },
+	{ TEXT("<a:\\u0009> <a:p> <a:o> .\n"), "f.ttl:1: a TAB in a name" },
 	{ TEXT("<a:\\u00"), "f.ttl:1: " },
 	{ TEXT("<a:\\uD800> <a:p> <a:o> .\n"), "f.ttl:1: byte 3 is not UTF-8" },
 	{ TEXT("<a:\\U00110000> <a:p> <a:o> .\n"), "f.ttl:1: " },
@@ -401,6 +402,36 @@ static void broken_rdf_is_refused_by_line(void **state)
 		put("f.ttl", broken[i].bytes, broken[i].n);
 		refuses("f.ttl", ERR_INPUT, broken[i].says);
 	}
+}
+
+/* The same words for the same line when it is packed, and for packing that is cut short. */
+static void packed_rdf(void **state)
+{
+	uint8_t packed[1024];
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+		char says[128];
+
+		if (broken[i].n == 0)
+			continue;
+		snprintf(says, sizeof says, "f.ttl.gz%s", broken[i].says + strlen("f.ttl"));
+		put("f.ttl.gz", packed, gzip(broken[i].bytes, broken[i].n, packed, sizeof packed));
+		refuses("f.ttl.gz", ERR_INPUT, says);
+		snprintf(says, sizeof says, "f.ttl.zst%s", broken[i].says + strlen("f.ttl"));
+		put("f.ttl.zst", packed, zstd(broken[i].bytes, broken[i].n, packed, sizeof packed));
+		refuses("f.ttl.zst", ERR_INPUT, says);
+	}
+	n = gzip(TEXT("<a:s> <a:p> <a:o> .\n<a:s> <a:p> _:x .\n"), packed, sizeof packed);
+	for (size_t cut = 2; cut < n; cut++) {
+		put("f.ttl.gz", packed, cut);
+		refuses("f.ttl.gz", ERR_INPUT, "f.ttl.gz:");
+	}
+	put("f.ttl.gz", packed, n);
+	kge_graph_free(loads("f.ttl.gz", &whole, NULL));
+	put("f", packed, n); /* a name that says nothing */
+	kge_graph_free(loads("f", &whole, NULL));
 }
 
 /* text, then n times `again`, then `after` */
@@ -475,6 +506,7 @@ int main(void)
 		cmocka_unit_test(rdf_folders),
 		cmocka_unit_test(content_tells_rdf_from_tsv),
 		cmocka_unit_test(broken_rdf_is_refused_by_line),
+		cmocka_unit_test(packed_rdf),
 		cmocka_unit_test(hostile_rdf_is_bounded),
 		cmocka_unit_test(too_many_prefixes),
 	};

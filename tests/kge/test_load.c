@@ -4,34 +4,10 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "base/mem.h"
 #include "kge/alias.h"
 #include "kge/lines.h"
-
-static size_t gzip(const void *bytes, size_t n, uint8_t *out, size_t cap)
-{
-	z_stream z = { 0 };
-
-	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
-	z.next_in = (uint8_t *)(uintptr_t)bytes;
-	z.avail_in = (uInt)n;
-	z.next_out = out;
-	z.avail_out = (uInt)cap;
-	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-	deflateEnd(&z);
-	return cap - z.avail_out;
-}
-
-static size_t zstd(const void *bytes, size_t n, uint8_t *out, size_t cap)
-{
-	size_t rc = ZSTD_compress(out, cap, bytes, n, 3);
-
-	assert_false(ZSTD_isError(rc));
-	return rc;
-}
 
 /* ---- broken text ---- */
 
