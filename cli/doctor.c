@@ -19,6 +19,8 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
+#include "kge/blas.h"
+#include "kge/kernel.h"
 
 enum verdict { OK, LOOK, BAD };
 enum { DISK_MIN_MB = 200, DIAL_S = 3 };
@@ -305,6 +307,21 @@ static void check_clock(struct doctor *d)
 		report(d, OK, "clock", "after the last write");
 }
 
+/* ---- the processor, as OpenBLAS sees it: that is settled when it is loaded ---- */
+
+static void check_blas(struct doctor *d)
+{
+	const char *isa = kge_kernels_pick()->isa;
+
+	if (kge_sgemm_is_fast() || strcmp(isa, "scalar") == 0)
+		report(d, OK, "blas", "OpenBLAS uses its kernels for %s", kge_blas_core());
+	else
+		report(d, LOOK, "blas",
+		       "OpenBLAS takes this processor for an old one (%s), which halves the speed "
+		       "of translators; set OPENBLAS_CORETYPE=%s in the environment",
+		       kge_blas_core(), strcmp(isa, "avx2") == 0 ? "Haswell" : "SkylakeX");
+}
+
 int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 0 };
@@ -312,14 +329,15 @@ int cmd_doctor(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse_words(
 		cli, "",
-		"Check files, modes, disk, store, port, address, clock and peers, and say what "
-		"to do about what fails.\vExample:\n  fkge -d acme doctor",
+		"Check files, modes, disk, store, port, address, clock, processor and peers, and "
+		"say what to do about what fails.\vExample:\n  fkge -d acme doctor",
 		&w, argc, argv);
 	cli_put(cli, "checks", d.checks);
 	folder_paths(&d.f, cli->folder);
 	check_modes(&d);
 	check_disk(&d);
 	check_clock(&d);
+	check_blas(&d);
 	check_config(&d);
 	check_identity(&d);
 	check_running(&d);

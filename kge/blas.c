@@ -18,6 +18,11 @@ static void look(void)
 			fast = true;
 }
 
+const char *kge_blas_core(void)
+{
+	return openblas_get_corename();
+}
+
 bool kge_sgemm_is_fast(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

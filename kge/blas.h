@@ -7,5 +7,7 @@
 /* Whether its sgemm is faster than our kernels: it takes processors newer than itself for
  * very old ones.  The first call keeps it from starting threads, since they are ours. */
 bool kge_sgemm_is_fast(void);
+/* Its name for the processor that it takes this one for. */
+const char *kge_blas_core(void);
 
 #endif

@@ -150,6 +150,11 @@ ok 'an empty ledger holds' prints 'the ledger holds' -d "$a" ledger verify
 ok 'status of a stopped agent' exits 5 -d "$a" status
 ok 'stop of a stopped agent' exits 5 -d "$a" stop
 ok 'doctor' exits 0 -d "$a" doctor
+if grep -qw avx2 /proc/cpuinfo; then
+	export OPENBLAS_CORETYPE=Prescott
+	ok 'doctor sees an OpenBLAS that mistakes the processor' prints OPENBLAS_CORETYPE= -d "$a" doctor
+	unset OPENBLAS_CORETYPE
+fi
 chmod 644 "$a/identity.key"
 ok 'doctor finds a readable key' exits 1 -d "$a" doctor
 ok 'and says what to type' grep -q 'chmod 600' "$out"
