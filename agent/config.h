@@ -113,6 +113,12 @@ enum config_range config_range_of(const char *section, const char *name);
 /* Appends "section:" and its keys with their values, as they would stand in the file. */
 void config_print_section(const struct config *c, const char *section, struct buf *out);
 
+/* Change one value in the text of an agent.yaml, or add it where it is missing; comments and
+ * all other bytes stay.  The text must be good before, and is afterwards, or ERR_USAGE
+ * (agent/config_edit.c). */
+int config_edit(struct buf *text, const char *section, const char *name, const char *value,
+		const char *where, struct err *e);
+
 enum { CONFIG_SCORE_NAME = 32 };
 /* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
  * two scores compare only when these are equal. */

@@ -19,6 +19,8 @@ COMMAND(split);
 COMMAND(synth);
 /* train.c */
 COMMAND(train);
+/* tune.c */
+COMMAND(tune);
 /* eval.c */
 COMMAND(eval);
 /* predict.c */

@@ -43,6 +43,7 @@ static const struct command commands[] = {
 	{ "split", "deal one graph to several agents", cmd_split, NULL },
 	{ "synth", "write a generated graph of any size", cmd_synth, NULL },
 	{ "train", "train on the own graph, keeping the best state", cmd_train, NULL },
+	{ "tune", "search for settings that suit the own graph", cmd_tune, NULL },
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },

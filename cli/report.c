@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
 

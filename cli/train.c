@@ -13,11 +13,9 @@
  * training finds that score again. */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/learner.h"
 #include "base/file.h"
@@ -71,23 +69,6 @@ struct training {
 	struct progress bar;
 };
 
-static atomic_bool *interrupted; /* the flag of the running job, for the signal handler */
-
-static void on_interrupt(int signal)
-{
-	(void)signal;
-	atomic_store(interrupted, true);
-}
-
-static void watch_interrupts(struct training *t)
-{
-	struct sigaction act = { .sa_handler = on_interrupt };
-
-	interrupted = &t->job.cancel;
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-}
-
 enum { KEY_REPORT = 0x2000 };
 
 static error_t parse_train(int key, char *arg, struct argp_state *state)
@@ -132,14 +113,6 @@ static const struct argp_option train_options[] = {
 	{ 0 },
 };
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* ---- the state on disk ---- */
 
 static void settings_of(const struct config *c, struct buf *out)
@@ -179,11 +152,11 @@ static json_t *head_of(const struct training *t)
 static int save(struct training *t, struct err *e)
 {
 	json_t *head = head_of(t);
-	double begun_s = now_s();
+	double begun_s = work_now_s();
 	int rc = saved_write(t->work.folder.path, state_name, head, t->work.emb, t->learner, e);
 
 	json_decref(head);
-	t->saved_at_s = now_s();
+	t->saved_at_s = work_now_s();
 	t->save_cost_s = t->saved_at_s - begun_s;
 	t->saved |= rc == 0;
 	return rc;
@@ -194,7 +167,7 @@ static bool save_is_due(const struct training *t)
 {
 	double pause = SAVE_SHARE * t->save_cost_s;
 
-	return now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
+	return work_now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
 }
 
 static void forget_state(const struct training *t)
@@ -329,14 +302,14 @@ static int train_epoch(struct training *t)
 {
 	const struct agent_learner *l = agent_learner_ops(t->learner);
 	bool reset = t->plan.reset && t->done % t->plan.every == 0;
-	double begun_s = now_s();
+	double begun_s = work_now_s();
 	int rc = l->train(l->ctx, t->work.emb, 1, reset, &t->job);
 
 	if (rc != 0)
 		return rc;
 	t->epochs++;
 	t->done++;
-	curve_add(&t->curve, t->epochs, t->job.loss, now_s() - begun_s);
+	curve_add(&t->curve, t->epochs, t->job.loss, work_now_s() - begun_s);
 	progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f", t->job.loss,
 		    t->score);
 	return 0;
@@ -426,7 +399,7 @@ static int run_plan(struct training *t, struct err *e)
 {
 	int rc = 0;
 
-	t->saved_at_s = now_s();
+	t->saved_at_s = work_now_s();
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
@@ -476,13 +449,7 @@ static int rejudge(struct training *t, struct err *e)
 
 static int begin_fresh(struct training *t)
 {
-	const struct config *c = &t->work.folder.config;
-	struct rng r;
-
-	rng_seed(&r, c->train.kge.seed);
-	t->work.emb = kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
-				  kge_vocab_count(t->work.graph->entities),
-				  kge_vocab_count(t->work.graph->relations), &r);
+	t->work.emb = work_new_tables(&t->work.folder.config, t->work.graph);
 	return 0;
 }
 
@@ -675,7 +642,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	if (rc != 0)
 		return rc;
 	t->bar = progress_begin(t->cli, "training");
-	watch_interrupts(t);
+	work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);
 	progress_end(&t->bar);
 	return finish(t, o, rc, e);

@@ -1,5 +1,6 @@
 #include "cli/work.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,40 @@ int64_t work_wall_ms(void)
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+double work_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static atomic_bool *interrupted; /* the flag of the running job, for the signal handler */
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	atomic_store(interrupted, true);
+}
+
+void work_watch_interrupts(atomic_bool *cancel)
+{
+	struct sigaction act = { .sa_handler = on_interrupt };
+
+	interrupted = cancel;
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+}
+
+struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g)
+{
+	struct rng r;
+
+	rng_seed(&r, c->train.kge.seed);
+	return kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
+			   kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
 }
 
 const char *work_checkpoint_kind(const struct store_checkpoint *c)

@@ -2,6 +2,8 @@
 #ifndef CLI_WORK_H
 #define CLI_WORK_H
 
+#include <stdatomic.h>
+
 #include "agent/folder.h"
 #include "cli/cli.h"
 #include "kge/graph.h"
@@ -24,6 +26,11 @@ void work_close(struct work *w);
 /* One batch, now, and release it. */
 int work_apply(struct work *w, struct store_batch *b, struct err *e);
 int64_t work_wall_ms(void);
+double work_now_s(void); /* of a clock that nobody sets */
+/* SIGINT and SIGTERM set *cancel from now on. */
+void work_watch_interrupts(atomic_bool *cancel);
+/* First tables of the configured shape, by train.seed. */
+struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g);
 
 /* A checkpoint for programs and (one line) for people. */
 json_t *work_checkpoint_json(const struct store_checkpoint *c);

@@ -302,6 +302,80 @@ static void test_single_keys(void **state)
 	config_release(&c);
 }
 
+/* The text after one value is changed; freed by the caller. */
+static char *edited(const char *text, const char *section, const char *name, const char *value)
+{
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	buf_printf(&b, "%s", text);
+	if (config_edit(&b, section, name, value, "agent.yaml", &e) != 0)
+		fail_msg("%s", e.text);
+	buf_printf(&b, "%s", ""); /* a NUL behind it */
+	return (char *)b.base;
+}
+
+static void test_edits(void **state)
+{
+	static const struct {
+		const char *was, *is;
+	} cases[] = {
+		{ "train:\n  lr: 0.02   # slow\n  seed: 3\n",
+		  "train:\n  lr: 0.5   # slow\n  seed: 3\n" },
+		{ "name: \"\xc3\xa9\xc3\xa9\"\ntrain: {seed: 3, lr: '0.02'} # \xe2\x82\xac\n",
+		  "name: \"\xc3\xa9\xc3\xa9\"\ntrain: {seed: 3, lr: 0.5} # \xe2\x82\xac\n" },
+		{ "model: {dim: 3}\ntrain:\n    seed: 3\n",
+		  "model: {dim: 3}\ntrain:\n    lr: 0.5\n    seed: 3\n" },
+		{ "train: {seed: 3}\n", "train: {lr: 0.5, seed: 3}\n" },
+		{ "train: {}\n", "train: {lr: 0.5}\n" },
+		{ "train: # nothing\n  # lr: 0.1\nname: x\n",
+		  "train: # nothing\n  lr: 0.5\n  # lr: 0.1\nname: x\n" },
+		{ "train:", "train:\n  lr: 0.5\n" },
+		{ "name: x", "name: x\n\ntrain:\n  lr: 0.5\n" },
+		{ "", "\ntrain:\n  lr: 0.5\n" },
+	};
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = edited(cases[i].was, "train", "lr", "0.5");
+
+		assert_string_equal(text, cases[i].is);
+		free(text);
+	}
+	buf_printf(&b, "train: {lr: 7}\n");
+	assert_int_equal(config_edit(&b, "train", "lr", "-7", "agent.yaml", &e), ERR_USAGE);
+	buf_clear(&b);
+	buf_printf(&b, "{train: {lr: 7}}\n");
+	assert_int_equal(config_edit(&b, "train", "lr", "6", "agent.yaml", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "on lines of their own"));
+	buf_release(&b);
+}
+
+static void test_edits_what_init_writes(void **state)
+{
+	struct buf b = { 0 };
+	struct config c;
+	struct err e = { 0 };
+	size_t lines = 0, after = 0;
+
+	(void)state;
+	config_print_default(&b, "x", NULL);
+	for (size_t i = 0; i < b.len; i++)
+		lines += b.base[i] == '\n';
+	assert_int_equal(config_edit(&b, "model", "kind", "rotate", "agent.yaml", &e), 0);
+	assert_int_equal(config_edit(&b, "train", "lr", "0.125", "agent.yaml", &e), 0);
+	for (size_t i = 0; i < b.len; i++)
+		after += b.base[i] == '\n';
+	assert_int_equal(lines, after);
+	assert_int_equal(config_parse(&c, (char *)b.base, b.len, "agent.yaml", &e), 0);
+	assert_string_equal(c.model.kind, "rotate");
+	assert_true(c.train.kge.lr == 0.125f);
+	config_release(&c);
+	buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +390,8 @@ int main(void)
 		cmocka_unit_test(test_scores_compare_only_when_alike),
 		cmocka_unit_test(test_sections_read_back),
 		cmocka_unit_test(test_single_keys),
+		cmocka_unit_test(test_edits),
+		cmocka_unit_test(test_edits_what_init_writes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,170 @@
+#!/bin/sh
+# tune: random search and halving, killed and taken up again, without a look at test.
+. "$(dirname "$0")/lib.sh"
+
+agent a 1
+sed -i 's/eval_every: 10/eval_every: 4/' "$work/a/agent.yaml"
+# Three folders with the same train and valid: no test, some test, another test
+python3 - "$work" <<'PY'
+import os, random, sys
+work = sys.argv[1]
+lines = sorted(set(open(work + "/a.tsv").read().splitlines()))
+random.seed(4)
+random.shuffle(lines)
+names = sorted({l.split("\t")[0] for l in lines[:-50]})
+tests = {"none": [], "one": lines[-20:],
+         "two": [f"{random.choice(names)}\tnext\t{random.choice(names)}" for _ in range(40)]}
+for folder, test in tests.items():
+    os.mkdir(f"{work}/{folder}")
+    for split, what in (("train", lines[:-50]), ("valid", lines[-50:-20]), ("test", test)):
+        if what:
+            open(f"{work}/{folder}/{split}.tsv", "w").write("".join(l + "\n" for l in what))
+PY
+run -q -d "$work/a" import --replace "$work/none"
+dir=$work/a/tune
+record=$dir/tune.json
+cat >"$work/space.yaml" <<'YAML'
+search: {method: halving, trials: 9, epochs: 4, eta: 3, seed: 2}
+model:
+  dim: [4, 8, 16]
+train:
+  lr: {from: 1e-3, to: 0.1, scale: log}
+  negatives: {from: 2, to: 16}
+YAML
+# same FILE FILE: the same trials with the same scores
+same() {
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+def trials(f):
+    t = json.load(open(f))["trials"]
+    for x in t:
+        del x["seconds"]
+    return t
+a, b = map(trials, sys.argv[1:3])
+sys.exit(not (a == b and len(a) > 1))
+PY
+}
+check() { # Python over the result j
+	python3 - "$out" "$1" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+t = j.get("trials", [])
+sys.exit(not eval(sys.argv[2]))
+PY
+}
+
+# ---- a whole search ----
+ok 'halving' exits 0 -d "$work/a" tune "$work/space.yaml" --json
+cp "$out" "$work/whole.json"
+ok 'nine trials on three rungs' check 'sorted(x["epochs"] for x in t) == [4] * 6 + [12] * 2 + [36]'
+ok 'its epochs are counted' check 'j["spent_epochs"] == 6 * 4 + 2 * 12 + 36'
+ok 'the best is the best' check 'j["best"]["valid_mrr"] == max(x["valid_mrr"] for x in t)'
+ok 'the longest trial was ahead of the dropped ones' \
+	check '[x for x in t if x["epochs"] == 36][0]["valid_mrr"] >= max(x["valid_mrr"] for x in t if x["epochs"] == 4)'
+ok 'no filter knows test' check 'j["protocol"]["filter"] == ["train", "valid"]'
+ok 'seeds are recorded' check 'j["seed"] == 1 and j["search_seed"] == 2'
+no_states() { ! ls "$dir"/*.state >/dev/null 2>&1; }
+ok 'no tables are left behind' no_states
+ok 'again: nothing is left to do' exits 0 -d "$work/a" tune "$work/space.yaml" --json
+ok 'the same result' same "$out" "$work/whole.json"
+ok 'a table and a fragment' prints '# best of 9 trials: valid MRR' -d "$work/a" tune "$work/space.yaml"
+ok 'the best stands first' grep -q '^| trial | valid MRR' "$out"
+sed -n '/^# best/,$p' "$out" >"$work/fragment.yaml"
+agent b 1
+cat "$work/fragment.yaml" >"$work/b/agent.yaml"
+ok 'the fragment is agent.yaml' exits 0 -d "$work/b" id
+
+# ---- a trial that went up all rungs is one training ----
+cp -R "$work/a" "$work/twin"
+python3 - "$work" "$out" <<'PY'
+import json, sys
+work = sys.argv[1]
+t = [x for x in json.load(open(work + "/whole.json"))["trials"] if x["epochs"] == 36][0]
+s = t["settings"]
+open(work + "/twin/agent.yaml", "w").write(
+    f"model: {{dim: {s['model.dim']}, gamma: 4}}\n"
+    f"train: {{lr: {s['train.lr']}, negatives: {s['train.negatives']}, epochs: 36, eval_every: 4, threads: 1, batch: 64, patience: 0}}\n")
+open(work + "/longest", "w").write(f"{t['valid_mrr']} {t['best_epoch']} {t['last_mrr']}")
+PY
+ok 'its settings by hand' exits 0 -d "$work/twin" train --json
+ok 'the same scores at the same epochs' \
+	[ "$(member "$out" valid_mrr) $(member "$out" epochs) $(member "$out" curve valid 8 mrr)" = "$(cat "$work/longest")" ]
+
+# ---- killed ----
+for method in halving random; do
+	sed "s/halving/$method/; s/epochs: 4/epochs: 40/" "$work/space.yaml" >"$work/$method.yaml"
+	run -d "$work/a" tune "$work/$method.yaml" -o "$work/alone" --json
+	cp "$out" "$work/alone.json"
+	rm -rf "$work/alone"
+	kills=0
+	while [ $kills -lt 60 ]; do
+		before=$(cksum "$work/killed/tune.json" 2>/dev/null)
+		"$fkge" -q -d "$work/a" tune "$work/$method.yaml" -o "$work/killed" --json >"$work/killed.json" 2>"$work/tune.log" &
+		pid=$!
+		while [ "$(cksum "$work/killed/tune.json" 2>/dev/null)" = "$before" ] && kill -0 $pid 2>/dev/null; do :; done
+		kill -9 $pid 2>/dev/null || break
+		wait $pid 2>/dev/null
+		kills=$((kills + 1))
+	done
+	wait $pid 2>/dev/null
+	echo "# killed $kills times"
+	run -d "$work/a" tune "$work/$method.yaml" -o "$work/killed" --json
+	ok "$method: killed again and again, it comes to the same" same "$out" "$work/alone.json"
+	rm -rf "$work/killed"
+done
+
+# ---- a trial's state that is ahead of the record ----
+printf 'search: {trials: 3, epochs: 4, eta: 2}\ntrain: {lr: [0.01, 0.02, 0.03]}\n' >"$work/three.yaml"
+ok 'a trial twice' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/three" --json
+cp "$out" "$work/three.json"
+rm "$work/three/tune.json"
+ok 'from nothing' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/three" --json
+ok 'the same trials' same "$out" "$work/three.json"
+
+# ---- test is not read ----
+for k in one two; do
+	ok "graph $k" exits 0 -d "$work/a" import --replace "$work/$k"
+	ok "searched $k" exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/test-$k" --json
+	cp "$out" "$work/test-$k.json"
+done
+entities() { # both graphs must number the same names alike, or the comparison says nothing
+	python3 -c '
+import sys
+names = lambda k: {n for s in ("train", "valid") for l in open(f"{sys.argv[1]}/{k}/{s}.tsv") for n in l.strip().split("\t")[::2]}
+tests = {n for k in ("one", "two") for l in open(f"{sys.argv[1]}/{k}/test.tsv") for n in (l.split("\t")[0], l.strip().split("\t")[2])}
+sys.exit(not tests <= {n.strip() for n in names("one")})' "$work"
+}
+ok 'test names nobody new' entities
+ok 'another test split, the same search' same "$work/test-one.json" "$work/test-two.json"
+
+# ---- budget, mistakes, --apply ----
+printf 'search: {method: random, trials: 5, epochs: 4, budget: 10}\ntrain: {lr: {from: 0.01, to: 0.1}}\n' >"$work/budget.yaml"
+ok 'a budget' exits 0 -d "$work/a" tune "$work/budget.yaml" -o "$work/budget" --json
+ok 'is kept' check 'j["spent_epochs"] == 8 and j["out_of_budget"] and [x["epochs"] for x in t] == [4, 4, 0, 0, 0]'
+ok 'another space in the same folder' says 2 'is of another search' -d "$work/a" tune "$work/three.yaml" -o "$work/budget"
+ok 'unless begun anew' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/budget" --fresh
+printf 'train:\n  lr: [0.1, much]\n' >"$work/bad.yaml"
+ok 'a bad value: file, line, key' says 2 "bad.yaml:2: train.lr: 'much' is not allowed here" -d "$work/a" tune "$work/bad.yaml"
+ok 'no file' exits 1 -d "$work/a" tune "$work/none.yaml"
+ok 'no words' exits 2 -d "$work/a" tune
+printf 'search: {trials: 4, epochs: 2, eta: 2}\ntrain: {batch: [64, 32768], negatives: [4, 60000]}\n' >"$work/large.yaml"
+ok 'values that do not go together' exits 0 -d "$work/a" tune "$work/large.yaml" -o "$work/large" --json
+ok 'make no trial, and it is said why' check 'sum("batch" in x.get("refused", "") for x in t) == 1 and sum(x["epochs"] > 0 for x in t) == 3'
+cat >"$work/a/agent.yaml" <<'YAML'
+# ours
+name: a   # the name
+listen: 127.0.0.1:0
+model: {dim: 16, gamma: 4}
+train:
+  # not the learning rate
+  lr: 0.02  # this is
+  threads: 1
+YAML
+printf 'search: {method: random, trials: 2, epochs: 2}\nmodel: {dim: [6], gamma: [5]}\ntrain: {lr: [0.05], margin: {from: 2, to: 3}}\n' >"$work/apply.yaml"
+ok 'applied' exits 0 -d "$work/a" tune "$work/apply.yaml" -o "$work/apply" --apply
+ok 'a value is another' grep -qx '  lr: 0.05  # this is' "$work/a/agent.yaml"
+ok 'in braces too' grep -qx 'model: {dim: 6, gamma: 5}' "$work/a/agent.yaml"
+ok 'what was missing is there' grep -q '^  margin: 2' "$work/a/agent.yaml"
+ok 'all else is as it was' [ "$(grep -c '^# ours$\|^name: a   # the name$\|^  # not the learning rate$\|^  threads: 1$' "$work/a/agent.yaml")" -eq 4 ]
+ok 'applying changes no search' exits 0 -d "$work/a" tune "$work/apply.yaml" -o "$work/apply"
+finish
