@@ -251,7 +251,7 @@ void kge_parts_shared(const struct kge_graph *g, const struct kge_triples *all,
 	for (uint32_t x = 0; x < n_ent; x++) {
 		for (uint32_t a = 0; a < k; a++)
 			for (uint32_t b = 0; b < k && held[x] >> a & 1; b++)
-				shared[a * k + b] += held[x] >> b & 1;
+				shared[a * k + b] += (uint32_t)(held[x] >> b & 1);
 		*in_all += held[x] == ~UINT64_C(0) >> (64 - k);
 	}
 	free(held);
