@@ -94,7 +94,7 @@ static void print_script(struct buf *out, const struct report *r)
 	buf_printf(out, "set terminal svg size 840,720 dynamic font 'sans-serif,14' "
 			"background '#ffffff'\n"
 			"set datafile missing 'nan'\nset grid lc '#dddddd'\nset border 3\n"
-			"set tics nomirror out\nset lmargin 10\nset rmargin 3\n");
+			"set tics nomirror out\nset lmargin 13\nset rmargin 3\n");
 	print_losses(out, r->curve);
 	looks = print_looks(out, r->curve);
 	buf_printf(out, "set multiplot layout %d,1\nset xrange [0:%zu]\n", looks > 0 ? 2 : 1,
