@@ -9,7 +9,7 @@
 #include "kge/kernel.h"
 
 /* A unit of training: a chunk's queries and its negatives, all in the second cache. */
-enum { QUERIES = 64, CANDIDATES = 256, FLOATS = 256, STRIDE = FLOATS + KGE_PAD };
+static const size_t queries = 64, candidates = 256, floats = 256, stride = 256 + KGE_PAD;
 
 /* Additions, products and multiply-adds for a vector of each row: no square roots, no signs,
  * nothing that is moved. */
@@ -34,20 +34,20 @@ struct job {
 static void work(void *ctx, size_t thread)
 {
 	const struct job *j = ctx;
-	float *q = j->x[thread], *c = q + QUERIES * STRIDE, *dq = c + CANDIDATES * STRIDE;
-	float *dc = dq + QUERIES * STRIDE, *w = dc + CANDIDATES * STRIDE;
-	struct kge_tile t = { q, QUERIES, STRIDE, c, CANDIDATES, STRIDE, FLOATS };
+	float *q = j->x[thread], *c = q + queries * stride, *dq = c + candidates * stride;
+	float *dc = dq + queries * stride, *w = dc + candidates * stride;
+	struct kge_tile t = { q, queries, stride, c, candidates, stride, floats };
 
 	for (int i = 0; i < j->rounds; i++)
 		if (j->grad)
-			j->k->grad_tile[j->metric](dq, dc, w, CANDIDATES, &t);
+			j->k->grad_tile[j->metric](dq, dc, w, candidates, &t);
 		else
-			j->k->score_tile[j->metric](w + QUERIES * CANDIDATES, CANDIDATES, &t);
+			j->k->score_tile[j->metric](w + queries * candidates, candidates, &t);
 }
 
 static float *random_floats(void)
 {
-	size_t n = 2 * ((size_t)QUERIES + CANDIDATES) * STRIDE + 2 * (size_t)QUERIES * CANDIDATES;
+	size_t n = 2 * (queries + candidates) * stride + 2 * queries * candidates;
 	float *x = mem_aligned(n, sizeof(*x));
 	struct rng r;
 
@@ -67,7 +67,7 @@ static double rate(struct job *j)
 
 		best = now > best ? now : best;
 	}
-	return best * QUERIES * CANDIDATES * FLOATS;
+	return best * (double)(queries * candidates * floats);
 }
 
 static void run(const struct limits *l, int metric, bool grad)
