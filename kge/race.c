@@ -68,7 +68,7 @@ static inline void race_off(void)
 
 static void racer_init(struct kge_racer *r, const struct kge_batch *b)
 {
-	r->ids = mem_array(2 * TAKE * b->width, sizeof(*r->ids));
+	r->ids = mem_array((size_t)2 * TAKE * b->width, sizeof(*r->ids));
 	r->dq = mem_aligned(6 * b->stride, sizeof(*r->dq));
 	r->dknown = r->dq + b->stride;
 	r->drel = r->dknown + b->stride;
