@@ -101,6 +101,9 @@ static SerdStatus note_error(void *handle, const SerdError *error)
 		return SERD_SUCCESS;
 	vsnprintf(text, sizeof text, error->fmt, *error->args);
 	text[strcspn(text, "\n")] = '\0';
+	for (char *c = text; *c != '\0'; c++) /* it repeats bytes of the file */
+		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+			*c = '?';
 	r->rc = error->status == SERD_ERR_ID_CLASH ? say_clash(r)
 						   : lines_bad(r->in->lines, r->e, "%s", text);
 	return SERD_SUCCESS;
@@ -201,11 +204,13 @@ static int name_iri(const struct rdf *r, const SerdNode *node, struct buf *name)
 		rc = name_relative(r, node, name);
 	buf_add(name, "", 1);
 	name->len--; /* the NUL is for serd */
+	if (rc == 0)
+		rc = check_name(r, name);
 	if (rc == 0 && !serd_uri_string_has_scheme(name->base))
 		rc = lines_bad(r->in->lines, r->e,
 			       "<%.200s> is relative, and no @base says to what: add one",
 			       (const char *)node->buf);
-	return rc != 0 ? rc : check_name(r, name);
+	return rc;
 }
 
 /* A hash of the graph's first file: the same in each import of it, and another

@@ -370,6 +370,8 @@ static const struct {
 	{ TEXT("<a:s> _:p <a:o> .\n"), "f.ttl:1: " },
 	{ TEXT("<a:s> <a:p> e:o .\n"), "f.ttl:1: 'e:o': this prefix was not declared" },
 	{ TEXT("\n<a:s> <a:p> \"1\"^^e:t .\n"), "f.ttl: no triples" }, /* left out unread */
+	{ TEXT("<\\u001b[31m> <a:p> <a:o> .\n"), "f.ttl:1: control character 0x1b" },
+	{ TEXT("<a:s> \x1b <a:o> .\n"), "f.ttl:1: " },
 	{ TEXT("\n<rel> <a:p> <a:o> .\n"), "f.ttl:2: <rel> is relative, and no @base" },
 	{ TEXT("@prefix e: <rel/> .\ne:s <a:p> <a:o> .\n"), "f.ttl:2: <e:s> is relative" },
 	{ TEXT("@prefix e <a:> .\n"), "f.ttl:1: " },
@@ -427,10 +429,12 @@ static void packed_rdf(void **state)
 	for (size_t cut = 2; cut < n; cut++) {
 		put("f.ttl.gz", packed, cut);
 		refuses("f.ttl.gz", ERR_INPUT, "f.ttl.gz:");
+		put("f", packed, cut); /* a name that says nothing */
+		refuses("f", ERR_INPUT, cut < 12 ? "f:1: packed data is damaged" : "f:");
 	}
 	put("f.ttl.gz", packed, n);
 	kge_graph_free(loads("f.ttl.gz", &whole, NULL));
-	put("f", packed, n); /* a name that says nothing */
+	put("f", packed, n);
 	kge_graph_free(loads("f", &whole, NULL));
 }
 
