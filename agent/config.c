@@ -39,7 +39,9 @@ static const struct key keys[] = {
 	  "host:port by which others reach this agent; empty: the address of listen" },
 
 	{ "model", "kind", NAME, AT(model.kind), "transe", 0, 0,
-	  WORDS("transe", "transe_l2", "distmult", "complex", "rotate"), "embedding model" },
+	  WORDS("transe", "transe_l2", "distmult", "complex", "rotate", "distmult_reciprocal",
+		"complex_reciprocal"),
+	  "embedding model; reciprocal: a relation has a row for each side that is asked" },
 	{ "model", "dim", COUNT, AT(model.dim), "128", 1, 4096, NULL,
 	  "numbers in a row (complex numbers for complex and rotate)" },
 	{ "model", "gamma", NUMBER, AT(model.gamma), "10", 0.01, 1000, NULL,

@@ -79,8 +79,9 @@ static uint32_t *all_none(size_t n)
 void kge_batch_measure(struct kge_batch *b)
 {
 	b->width = (size_t)b->c->negatives + 1;
-	b->stride = (b->emb->ent_floats + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
-	assert(b->emb->rel_floats <= b->stride);
+	b->stride =
+		b->emb->ent_floats > b->emb->rel_floats ? b->emb->ent_floats : b->emb->rel_floats;
+	b->stride = (b->stride + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 }
 
 /* What the phases below need, and shared.c does not. */
@@ -476,12 +477,20 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		kge_row_into_unit_ball(row, b->emb->ent_floats);
 }
 
-/* Positives of the queries from q on that have its relation. */
-static size_t positives_in_chain(const struct kge_batch *b, size_t q)
+/* Whether relations have a row for each side: the reciprocal models. */
+static bool has_sides(const struct kge_emb *e)
+{
+	return e->model->metric == KGE_DOT && e->rel_floats == 2 * e->ent_floats;
+}
+
+/* Positives of the queries from q on that have its relation, and the row at `side` of it. */
+static size_t positives_in_chain(const struct kge_batch *b, size_t q, size_t side)
 {
 	size_t sum = 0, n = 1;
 
 	for (; q != KGE_NONE; q = b->next_rel[q]) {
+		if (has_sides(b->emb) && b->queries[q].side != (enum kge_side)side)
+			continue;
 		if (b->c->negatives == 0)
 			kge_batch_answers(b, q, &n);
 		sum += n;
@@ -491,9 +500,12 @@ static size_t positives_in_chain(const struct kge_batch *b, size_t q)
 
 void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient)
 {
-	if (b->positives != NULL && b->emb->model->metric != KGE_MODULUS)
-		regularize(b, l, positives_in_chain(b, b->first_rel[r]), gradient,
-			   kge_rel(b->emb, r), b->emb->rel_floats);
+	size_t rows = has_sides(b->emb) ? 2 : 1, floats = b->emb->rel_floats / rows;
+	bool reg = b->positives != NULL && b->emb->model->metric != KGE_MODULUS;
+
+	for (size_t s = 0; s < rows && reg; s++)
+		regularize(b, l, positives_in_chain(b, b->first_rel[r], s), gradient + s * floats,
+			   kge_rel(b->emb, r) + s * floats, floats);
 	kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r), gradient);
 }
 

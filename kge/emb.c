@@ -126,13 +126,20 @@ void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
 	crypto_generichash_final(&h, out, 32);
 }
 
-float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail)
+float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
+		      enum kge_side asked)
 {
+	uint32_t known = asked == KGE_TAIL ? head : tail, answer = asked == KGE_TAIL ? tail : head;
 	float *q = mem_array(e->ent_floats, sizeof(*q));
 	float raw;
 
-	e->model->query(q, kge_ent(e, head), kge_rel(e, rel), e, KGE_TAIL);
-	kge_kernels_scalar.score[e->model->metric](&raw, q, kge_ent(e, tail), 1, e->ent_floats);
+	e->model->query(q, kge_ent(e, known), kge_rel(e, rel), e, asked);
+	kge_kernels_scalar.score[e->model->metric](&raw, q, kge_ent(e, answer), 1, e->ent_floats);
 	free(q);
 	return e->model->metric == KGE_DOT ? raw : e->gamma - raw;
+}
+
+float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail)
+{
+	return kge_score_asked(e, head, rel, tail, KGE_TAIL);
 }

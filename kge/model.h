@@ -6,7 +6,9 @@
  *
  * Layouts (methods 1): ComplEx and RotatE rows hold dim complex numbers as
  * 2*dim floats, real parts first, then imaginary parts; RotatE relation rows
- * hold dim phases scaled by range/pi. */
+ * hold dim phases scaled by range/pi.  A relation row of a reciprocal model is that of queries
+ * for tails, then that of queries for heads: a head's query and a tail's then give a triple
+ * two scores, and kge_score() is the tail's. */
 #ifndef KGE_MODEL_H
 #define KGE_MODEL_H
 
@@ -28,7 +30,7 @@ enum kge_side { KGE_TAIL, KGE_HEAD }; /* the side being predicted */
 struct kge_emb;
 
 struct kge_model {
-	const char *name; /* "transe", "transe_l2", "distmult", "complex", "rotate" */
+	const char *name; /* "transe", "transe_l2", "distmult", "complex", "rotate", ... */
 	enum kge_metric metric;
 	size_t (*entity_floats)(size_t dim);
 	size_t (*relation_floats)(size_t dim);
@@ -78,7 +80,10 @@ static inline float *kge_rel(const struct kge_emb *e, uint32_t id)
 	return e->rel + (size_t)id * e->rel_floats;
 }
 
-/* Score of one triple by the scalar reference: slow, for checks and tests. */
+/* Score of one triple by the scalar reference, as its tail or that side is asked: slow, for checks
+ * and tests.  The side makes a difference to reciprocal models alone. */
+float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
+		      enum kge_side asked);
 float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail);
 
 #endif

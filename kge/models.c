@@ -103,6 +103,53 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 
 /* ---- RotatE: the complex number is e^(i theta), theta = rel / (range / pi) ---- */
 
+/* ---- reciprocal relations (Lacroix et al. 2018): a relation has a row for each side that may
+ * be asked, one after the other, and both take the tail's formula ---- */
+
+static size_t four(size_t dim)
+{
+	return 4 * dim;
+}
+
+static size_t place_of(enum kge_side s, size_t floats)
+{
+	return s == KGE_TAIL ? 0 : floats;
+}
+
+static void distmult_reciprocal_query(float *restrict q, const float *restrict known,
+				      const float *restrict rel, const struct kge_emb *e,
+				      enum kge_side s)
+{
+	distmult_query(q, known, rel + place_of(s, e->dim), e, KGE_TAIL);
+}
+
+static void distmult_reciprocal_grad(float *restrict dknown, float *restrict drel,
+				     const float *restrict dq, const float *restrict known,
+				     const float *restrict rel, const struct kge_emb *e,
+				     enum kge_side s)
+{
+	size_t at = place_of(s, e->dim);
+
+	distmult_grad(dknown, drel + at, dq, known, rel + at, e, KGE_TAIL);
+}
+
+static void complex_reciprocal_query(float *restrict q, const float *restrict known,
+				     const float *restrict rel, const struct kge_emb *e,
+				     enum kge_side s)
+{
+	complex_query(q, known, rel + place_of(s, 2 * e->dim), e, KGE_TAIL);
+}
+
+static void complex_reciprocal_grad(float *restrict dknown, float *restrict drel,
+				    const float *restrict dq, const float *restrict known,
+				    const float *restrict rel, const struct kge_emb *e,
+				    enum kge_side s)
+{
+	size_t at = place_of(s, 2 * e->dim);
+
+	complex_grad(dknown, drel + at, dq, known, rel + at, e, KGE_TAIL);
+}
+
 static const float pi = 3.14159265358979323846f;
 
 /* c + i z = e^(i theta) without a branch or a call, so that loops over a row are vectorised.
@@ -177,8 +224,17 @@ static const struct kge_model rotate = {
 	"rotate", KGE_MODULUS, two, one, rotate_query, rotate_grad
 };
 
+static const struct kge_model distmult_reciprocal = {
+	"distmult_reciprocal",	  KGE_DOT, one, two, distmult_reciprocal_query,
+	distmult_reciprocal_grad,
+};
+static const struct kge_model complex_reciprocal = {
+	"complex_reciprocal", KGE_DOT, two, four, complex_reciprocal_query, complex_reciprocal_grad,
+};
+
 const struct kge_model *const kge_models[] = {
-	&transe, &transe_l2, &distmult, &complex_model, &rotate, NULL,
+	&transe, &transe_l2,	       &distmult,	    &complex_model,
+	&rotate, &distmult_reciprocal, &complex_reciprocal, NULL,
 };
 
 const struct kge_model *kge_model_find(const char *name)

@@ -120,8 +120,7 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 
 	s->chunk = b->c->shared_chunk < b->c->batch ? b->c->shared_chunk : b->c->batch;
 	s->unit = parts(s->chunk, parts(s->chunk, UNIT_MAX));
-	s->stride = odd_stride(b->emb->ent_floats);
-	assert(b->emb->rel_floats <= s->stride);
+	s->stride = odd_stride(b->stride);
 	units = batch_units(b, s, b->c->batch);
 	entries = units * b->c->negatives + 2 * nq;
 	s->ids = mem_array(entries, sizeof(*s->ids));

@@ -37,20 +37,22 @@ static void test_defaults_are_the_trainers(void **state)
 
 static void test_every_word_is_known_below(void **state)
 {
-	static const char *const models[] = { "transe", "transe_l2", "distmult", "complex",
-					      "rotate" };
+	static const char *const models[] = {
+		"transe", "transe_l2",		 "distmult",	      "complex",
+		"rotate", "distmult_reciprocal", "complex_reciprocal"
+	};
 	static const char *const protocols[] = { "standard", "tail", "fedlu", "fede", "openke" };
 	struct config c;
 	struct err e;
 	char text[64];
 
 	(void)state;
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 7; i++) {
 		snprintf(text, sizeof(text), "model: {kind: %s}\neval: {protocol: %s}\n", models[i],
-			 protocols[i]);
+			 protocols[i % 5]);
 		assert_int_equal(parse(&c, text, &e), 0);
 		assert_string_equal(config_model(&c)->name, models[i]);
-		assert_string_equal(config_protocol(&c)->name, protocols[i]);
+		assert_string_equal(config_protocol(&c)->name, protocols[i % 5]);
 		config_release(&c);
 	}
 }

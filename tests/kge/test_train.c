@@ -362,13 +362,14 @@ static double loss_against_all(const struct kge_graph *g, const struct kge_emb *
 
 	for (size_t i = 0; i < n; i++) {
 		struct kge_triple x = t->at[i];
-		double tails = 0, heads = 0, own = (double)kge_score(emb, x.head, x.rel, x.tail);
+		double tails = 0, heads = 0;
 
 		for (uint32_t e = 0; e < N; e++) {
 			tails += exp((double)kge_score(emb, x.head, x.rel, e));
-			heads += exp((double)kge_score(emb, e, x.rel, x.tail));
+			heads += exp((double)kge_score_asked(emb, e, x.rel, x.tail, KGE_HEAD));
 		}
-		loss += log(tails) + log(heads) - 2 * own;
+		loss += log(tails) - (double)kge_score(emb, x.head, x.rel, x.tail);
+		loss += log(heads) - (double)kge_score_asked(emb, x.head, x.rel, x.tail, KGE_HEAD);
 	}
 	return loss / (2 * (double)n);
 }
@@ -408,6 +409,8 @@ static void check_reg_loss(const char *model, struct kge_train_config c)
 	struct kge_emb *emb = emb_of(model, 7, g, 2);
 	bool complex = emb->ent_floats == 14, phases = emb->model->metric == KGE_MODULUS;
 	size_t n = g->split[KGE_TRAIN].n - 1; /* the last is there twice */
+	size_t rows = emb->rel_floats > emb->ent_floats ? 2 : 1, floats = emb->rel_floats / rows;
+	size_t asked = c.corrupt == KGE_CORRUPT_TAIL ? 1 : rows;
 	double want = 0, without;
 
 	g->split[KGE_TRAIN].n = n;
@@ -416,8 +419,10 @@ static void check_reg_loss(const char *model, struct kge_train_config c)
 
 		want += norm_of(kge_ent(emb, x.head), emb->ent_floats, c.reg, complex) +
 			norm_of(kge_ent(emb, x.tail), emb->ent_floats, c.reg, complex);
-		if (!phases)
-			want += norm_of(kge_rel(emb, x.rel), emb->rel_floats, c.reg, complex);
+		/* reciprocal: one of the two rows in each of the two queries */
+		for (size_t k = 0; k < asked && !phases; k++)
+			want += norm_of(kge_rel(emb, x.rel) + k * floats, floats, c.reg, complex) /
+				(double)asked;
 	}
 	without = loss_at(&c, g, emb, NULL);
 	c.reg_weight = 0.5f;
@@ -443,6 +448,8 @@ static void test_reg_loss(void **state)
 				c.shared_chunk = 9;
 				check_reg_loss(kge_models[i]->name, c);
 				c.shared_chunk = 0;
+				c.corrupt = KGE_CORRUPT_TAIL;
+				check_reg_loss(kge_models[i]->name, c);
 			}
 }
 
