@@ -74,14 +74,14 @@ static double most_mib(void)
 static double now_mib(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
-	long pages = 0;
+	char line[128] = "", *at = line;
 
 	if (f == NULL)
 		return 0;
-	if (fscanf(f, "%*s %ld", &pages) != 1)
-		pages = 0;
+	if (fgets(line, sizeof(line), f) != NULL)
+		strtol(line, &at, 10); /* all of it; the next figure is what is in memory */
 	fclose(f);
-	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1024 * 1024);
+	return (double)strtol(at, NULL, 10) * (double)sysconf(_SC_PAGESIZE) / (1024 * 1024);
 }
 
 static double step(const char *what, double begun, double per_million)
