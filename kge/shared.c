@@ -15,7 +15,6 @@
  *
  * Units depend on the settings alone and every sum on the order of units and queries, so a
  * run gives the same bits with any number of threads. */
-#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +103,26 @@ static size_t odd_stride(size_t floats)
 	return (lines % 2 == 0 ? lines + 1 : lines) * KGE_PAD;
 }
 
+static size_t chunk_of(const struct kge_train_config *c)
+{
+	return c->shared_chunk < c->batch ? c->shared_chunk : c->batch;
+}
+
+/* Units of a chunk are as equal as can be. */
+static size_t unit_of(size_t chunk)
+{
+	return parts(chunk, parts(chunk, UNIT_MAX));
+}
+
 bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb)
 {
-	uint64_t chunk = c->shared_chunk < c->batch ? c->shared_chunk : c->batch;
-	uint64_t blocks = chunk > 0 ? 1 + 2 * (uint64_t)c->batch / chunk : 0;
+	size_t floats = emb->ent_floats > emb->rel_floats ? emb->ent_floats : emb->rel_floats;
+	size_t chunk = chunk_of(c), rows;
 
-	return c->negatives > 0 && chunk > 1 &&
-	       blocks * c->negatives * emb->ent_floats <= GRADIENTS_MAX;
+	if (c->negatives == 0 || chunk <= 1)
+		return false;
+	rows = 2 * (c->batch / unit_of(chunk) + 1) * (size_t)c->negatives + 4 * (size_t)c->batch;
+	return rows * floats <= GRADIENTS_MAX;
 }
 
 struct kge_shared *kge_shared_new(const struct kge_batch *b)
@@ -118,8 +130,8 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 	struct kge_shared *s = mem_array(1, sizeof(*s));
 	size_t nq = (size_t)b->c->batch * sides(b), units, entries;
 
-	s->chunk = b->c->shared_chunk < b->c->batch ? b->c->shared_chunk : b->c->batch;
-	s->unit = parts(s->chunk, parts(s->chunk, UNIT_MAX));
+	s->chunk = chunk_of(b->c);
+	s->unit = unit_of(s->chunk);
 	s->stride = odd_stride(b->stride);
 	units = batch_units(b, s, b->c->batch);
 	entries = units * b->c->negatives + 2 * nq;

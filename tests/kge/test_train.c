@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "base/mem.h"
+#include "kge/batch.h"
 #include "kge/loss.h"
 #include "kge/negatives.h"
 #include "kge/optimizer.h"
@@ -821,6 +822,27 @@ static void test_threads_agree_on_shared(void **state)
 	}
 }
 
+/* What sharing keeps in memory has a bound, however large chunks are. */
+static void test_shared_fits(void **state)
+{
+	struct kge_graph *g = ring();
+	struct kge_emb *emb = emb_of("complex", 256, g, 2);
+	struct kge_train_config c = config();
+
+	(void)state;
+	assert_false(kge_shared_fits(&c, emb));
+	c.shared_chunk = 16;
+	c.batch = 1024;
+	c.negatives = 256;
+	assert_true(kge_shared_fits(&c, emb));
+	c.batch = 32768;
+	c.negatives = 2048;
+	for (c.shared_chunk = 2; c.shared_chunk <= 32768; c.shared_chunk *= 2)
+		assert_false(kge_shared_fits(&c, emb));
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 static void check_resume(struct kge_train_config c)
 {
 	struct kge_graph *g = web();
@@ -1215,6 +1237,7 @@ int main(void)
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_threads_agree),
 		cmocka_unit_test(test_threads_agree_on_shared),
+		cmocka_unit_test(test_shared_fits),
 		cmocka_unit_test(test_resume),
 		cmocka_unit_test(test_load_refuses),
 		cmocka_unit_test(test_schedules_by_hand),
