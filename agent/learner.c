@@ -7,7 +7,7 @@
 struct agent_learner_kge {
 	struct agent_learner ops;
 	struct kge_train_config config;
-	const struct kge_graph *graph;
+	struct kge_graph graph; /* borrowed, and without its test split */
 	const struct kge_protocol *protocol;
 	size_t limit;
 	struct kge_trainer *trainer; /* of the tables below */
@@ -21,7 +21,7 @@ static struct kge_trainer *trainer_of(struct agent_learner_kge *l, struct kge_em
 	if (l->tables == work)
 		return l->trainer;
 	kge_trainer_free(l->trainer);
-	l->trainer = kge_trainer_new(&l->config, l->graph, work);
+	l->trainer = kge_trainer_new(&l->config, &l->graph, work);
 	l->tables = work;
 	return l->trainer;
 }
@@ -67,7 +67,7 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 				      .limit = l->limit,
 				      .seed = l->config.seed,
 				      .cancel = &job->cancel };
-	int status = kge_evaluate(work, l->graph, KGE_VALID, l->protocol, &o, &l->metrics);
+	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &l->metrics);
 
 	*score = status == 0 ? l->metrics.mrr : 0.0;
 	return status;
@@ -82,9 +82,10 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
 						  learner_evaluate },
 					 .config = *train,
-					 .graph = g,
+					 .graph = *g,
 					 .protocol = protocol,
 					 .limit = limit };
+	l->graph.split[KGE_TEST] = (struct kge_triples){ 0 };
 	return l;
 }
 

@@ -193,10 +193,11 @@ static void add_costs(struct table *t, const struct report *r)
 static void print_report(struct buf *out, const struct report *r, bool drawn)
 {
 	const struct config *c = &r->work->folder.config;
+	struct kge_protocol p = work_valid_protocol(c);
 	char protocol[WORK_PROTOCOL_TEXT];
 	struct table t;
 
-	work_protocol_text(config_protocol(c), protocol);
+	work_protocol_text(&p, protocol);
 	table_init(&t, 2);
 	row(&t, "training", "%s", c->name);
 	add_result(&t, r);
@@ -210,7 +211,7 @@ static void print_report(struct buf *out, const struct report *r, bool drawn)
 	table_release(&t);
 	if (drawn)
 		buf_printf(out, "\n![loss on train, ranks on valid](curves.svg)\n");
-	buf_printf(out, "\nEach epoch stands in curves.tsv.  Of test, the filter alone knew.  "
+	buf_printf(out, "\nEach epoch stands in curves.tsv.  Nothing of test was read.  "
 			"Settings:\n\n```yaml\n");
 	config_print_section(c, "model", out);
 	config_print_section(c, "train", out);

@@ -548,13 +548,14 @@ static void put_settings(struct training *t)
 {
 	const struct config *c = &t->work.folder.config;
 	const struct kge_graph *g = t->work.graph;
+	struct kge_protocol protocol = work_valid_protocol(c);
 	struct buf settings = { 0 };
 	uint8_t digest[STORE_DIGEST];
 
 	settings_of(c, &settings);
 	store_graph_digest(g, digest);
 	cli_put_text(t->cli, "settings", (const char *)settings.base);
-	cli_put(t->cli, "protocol", work_protocol_json(config_protocol(c)));
+	cli_put(t->cli, "protocol", work_protocol_json(&protocol));
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
 	cli_put_count(t->cli, "seed", c->train.kge.seed);
 	cli_put(t->cli, "graph",

@@ -97,9 +97,8 @@ static void print_fragment(const struct tune *u, const struct tune_trial *best, 
 static void put_plan(struct tune *u)
 {
 	const struct config *c = &u->work.folder.config;
-	struct kge_protocol p = *config_protocol(c);
+	struct kge_protocol p = work_valid_protocol(c);
 
-	p.filter &= ~(1u << KGE_TEST); /* it is not there */
 	cli_put_text(u->cli, "method", u->search.method == SEARCH_RANDOM ? "random" : "halving");
 	cli_put_count(u->cli, "search_seed", u->search.seed);
 	cli_put_count(u->cli, "seed", c->train.kge.seed);

@@ -144,6 +144,14 @@ const unsigned work_filter_bits[] = {
 	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
 };
 
+struct kge_protocol work_valid_protocol(const struct config *c)
+{
+	struct kge_protocol p = *config_protocol(c);
+
+	p.filter &= ~(1u << KGE_TEST);
+	return p;
+}
+
 json_t *work_protocol_json(const struct kge_protocol *p)
 {
 	json_t *j = json_object(), *filter = json_array();

@@ -44,6 +44,8 @@ extern const unsigned work_filter_bits[];
 
 /* All that a figure depends on, for programs and (one line) for people. */
 enum { WORK_PROTOCOL_TEXT = 160 };
+/* The agent's protocol as its looks at valid follow it: the filter knows nothing of test. */
+struct kge_protocol work_valid_protocol(const struct config *c);
 json_t *work_protocol_json(const struct kge_protocol *p);
 void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT]);
 

@@ -84,7 +84,7 @@ ok 'no embeddings yet' says 1 'fkge -d' -d "$a" eval
 ok 'train' exits 0 -d "$a" train --json
 digest=$(member "$out" digest)
 score=$(member "$out" valid_mrr)
-ok 'the best state is the one reported' exits 0 -d "$a" eval --split valid --json
+ok 'the best state is the one reported' exits 0 -d "$a" eval --split valid --filter train+valid --json
 ok 'same digest' [ "$(member "$out" checkpoint digest)" = "$digest" ]
 ok 'same score on valid' [ "$(member "$out" metrics mrr)" = "$score" ]
 rises() { python3 -c "import sys; sys.exit(not $1 >= $2)"; }
