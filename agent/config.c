@@ -39,11 +39,15 @@ static const struct key keys[] = {
 	  "host:port by which others reach this agent; empty: the address of listen" },
 
 	{ "model", "kind", NAME, AT(model.kind), "transe", 0, 0,
-	  WORDS("transe", "transe_l2", "distmult", "complex", "rotate", "distmult_reciprocal",
+	  WORDS("transe", "transe_l2", "transh", "transh_l2", "transr", "transr_l2", "transd",
+		"transd_l2", "distmult", "complex", "rotate", "distmult_reciprocal",
 		"complex_reciprocal"),
-	  "embedding model; reciprocal: a relation has a row for each side that is asked" },
+	  "embedding model; _l2: with that distance, else L1; reciprocal: a relation has a row "
+	  "for each side that is asked" },
 	{ "model", "dim", COUNT, AT(model.dim), "128", 1, 4096, NULL,
 	  "numbers in a row (complex numbers for complex and rotate)" },
+	{ "model", "rel_dim", COUNT, AT(model.rel_dim), "0", 0, 4096, NULL,
+	  "transr, transd: dimension of the relations' spaces; 0: dim" },
 	{ "model", "gamma", NUMBER, AT(model.gamma), "10", 0.01, 1000, NULL,
 	  "margin in the score of distance models; sets the range of the first rows" },
 
@@ -551,6 +555,12 @@ int config_check(const struct config *c, const char *where, struct err *e)
 {
 	struct err why = { 0 };
 
+	if (c->model.rel_dim != 0 && c->model.rel_dim != c->model.dim &&
+	    !config_model(c)->own_rel_dim)
+		return err_set(e, ERR_USAGE,
+			       "%s: model.rel_dim (%u): relations of %s are in the space of the "
+			       "entities (model.dim %u); leave it out",
+			       where, c->model.rel_dim, c->model.kind, c->model.dim);
 	if (c->privacy.epsilon_total < c->privacy.epsilon_per_peer)
 		return err_set(
 			e, ERR_USAGE,
@@ -740,6 +750,14 @@ void config_print_section(const struct config *c, const char *section, struct bu
 const struct kge_model *config_model(const struct config *c)
 {
 	return kge_model_find(c->model.kind);
+}
+
+bool config_fits(const struct config *c, const struct kge_emb *tables)
+{
+	uint32_t rel_dim = c->model.rel_dim > 0 ? c->model.rel_dim : c->model.dim;
+
+	return strcmp(tables->model->name, c->model.kind) == 0 && tables->dim == c->model.dim &&
+	       tables->rel_dim == rel_dim;
 }
 
 const struct kge_protocol *config_protocol(const struct config *c)

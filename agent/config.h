@@ -34,8 +34,8 @@ struct config {
 	char *advertise; /* host:port told to others; "": the same as listen */
 
 	struct {
-		char *kind; /* of kge_models */
-		uint32_t dim;
+		char *kind;	       /* of kge_models */
+		uint32_t dim, rel_dim; /* rel_dim 0: dim */
 		double gamma;
 	} model;
 
@@ -125,6 +125,8 @@ enum { CONFIG_SCORE_NAME = 32 };
 void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
 
 const struct kge_model *config_model(const struct config *c);
+/* Are tables of the model and the dimensions that the config names? */
+bool config_fits(const struct config *c, const struct kge_emb *tables);
 const struct kge_protocol *config_protocol(const struct config *c);
 
 /* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.

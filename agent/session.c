@@ -305,10 +305,13 @@ static void answer(struct agent_core *c, struct peer *p, const uint8_t id[AGENT_
 	peer_send(c, p, &out);
 }
 
+/* Relation rows that are too long to travel (TransR's) are said to have no length. */
 static void put_side(struct agent_core *c, struct net_writer *w, const struct peer *p)
 {
+	size_t rel_floats = c->best->rel_floats;
+
 	net_put_uint(w, "ef", c->best->ent_floats);
-	net_put_uint(w, "rf", c->best->rel_floats);
+	net_put_uint(w, "rf", rel_floats <= PPAT_DIM_MAX ? rel_floats : 0);
 	net_put_bin(w, "a", p->version, 32);
 	net_put_uint(w, "q", p->chain.sequence);
 	net_put_bin(w, "h", p->chain.head, 32);
@@ -326,7 +329,7 @@ struct side { /* what put_side() says of the other */
 static void get_side(const struct net_map *m, struct side *o, struct err *e)
 {
 	o->ent_floats = (uint32_t)net_get_uint(m, "ef", 1, PPAT_DIM_MAX, e);
-	o->rel_floats = (uint32_t)net_get_uint(m, "rf", 1, PPAT_DIM_MAX, e);
+	o->rel_floats = (uint32_t)net_get_uint(m, "rf", 0, PPAT_DIM_MAX, e);
 	net_get_fixed(m, "a", o->version, 32, e);
 	o->sequence = net_get_uint(m, "q", 0, LEDGER_COUNT_MAX, e);
 	net_get_fixed(m, "h", o->head, 32, e);

@@ -148,12 +148,13 @@ static int load_names(struct start *s, struct store *store, struct err *e)
 
 static int check_shape(const struct kge_emb *m, const struct config *c, struct err *e)
 {
-	if (strcmp(m->model->name, c->model.kind) == 0 && m->dim == c->model.dim)
+	if (config_fits(c, m))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "the best state is %s of dim %zu, agent.yaml says %s of dim %u: put the old "
-		       "values back, or begin again with fkge train --fresh",
-		       m->model->name, m->dim, c->model.kind, c->model.dim);
+		       "the best state is %s of dim %zu and rel_dim %zu, agent.yaml says %s, %u, "
+		       "%u: put the old values back, or begin again with fkge train --fresh",
+		       m->model->name, m->dim, m->rel_dim, c->model.kind, c->model.dim,
+		       c->model.rel_dim);
 }
 
 /* The best checkpoint's; fresh ones from the seed if there is none.  A best score
@@ -169,9 +170,10 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
 		rng_seed(&r, c->train.kge.seed);
-		s->best = kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
-				      kge_vocab_count(s->graph->entities),
-				      kge_vocab_count(s->graph->relations), &r);
+		s->best =
+			kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
+					 (float)c->model.gamma, kge_vocab_count(s->graph->entities),
+					 kge_vocab_count(s->graph->relations), &r);
 		return 0;
 	}
 	if (rc == 0 && strcmp(info.protocol, s->settings.protocol) != 0)

@@ -92,8 +92,9 @@ struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *
 	struct rng r;
 
 	rng_seed(&r, c->train.kge.seed);
-	return kge_emb_new(config_model(c), c->model.dim, (float)c->model.gamma,
-			   kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
+				(float)c->model.gamma, kge_vocab_count(g->entities),
+				kge_vocab_count(g->relations), &r);
 }
 
 const char *work_checkpoint_kind(const struct store_checkpoint *c)
@@ -117,6 +118,7 @@ json_t *work_checkpoint_json(const struct store_checkpoint *c)
 	json_object_set_new(j, "kind", json_string(work_checkpoint_kind(c)));
 	json_object_set_new(j, "model", json_string(c->model));
 	json_object_set_new(j, "dim", json_integer(c->dim));
+	json_object_set_new(j, "rel_dim", json_integer(c->rel_dim));
 	json_object_set_new(j, "gamma", cli_json_number((double)c->gamma));
 	json_object_set_new(j, "entities", json_integer(c->n_ent));
 	json_object_set_new(j, "relations", json_integer(c->n_rel));

@@ -36,11 +36,36 @@ static struct kge_tile tile_of(const struct kge_batch *b, const struct kge_lane 
 				  .floats = b->emb->ent_floats };
 }
 
+/* Projecting models: every query against one row, as candidates of column 0. */
+static struct kge_pairs every_query(const struct kge_batch *b, struct kge_lane *l)
+{
+	for (size_t q = 0; q < b->n_queries; q++)
+		l->pairs[q] = (uint32_t)q << KGE_PAIR_BITS;
+	return (struct kge_pairs){ .at = l->pairs,
+				   .n = b->n_queries,
+				   .width = lane_rows(l),
+				   .q = b->q,
+				   .stride = b->stride,
+				   .floats = b->emb->query_floats };
+}
+
+static void projected_scores(const struct kge_batch *b, struct kge_lane *l)
+{
+	struct kge_pairs p = every_query(b, l);
+
+	for (uint32_t i = 0; i < lane_rows(l); i++)
+		kge_batch_score_row(b, l, l->scores + i, kge_ent(b->emb, l->ent_begin + i), &p);
+}
+
 static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 {
 	size_t n = lane_rows(l);
 	struct kge_tile t = tile_of(b, l, 0, n);
 
+	if (b->emb->model->project != NULL) {
+		projected_scores(b, l);
+		return;
+	}
 	if (b->sgemm)
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t.nq, (int)n,
 			    (int)t.floats, 1, t.q, (int)t.q_stride, t.c, (int)t.c_stride, 0,
@@ -132,14 +157,18 @@ void kge_all_weigh(struct kge_batch *b, size_t k)
 }
 
 /* dLoss/dmetric of an answer, less what all entities get. */
-static float answer_weight(const struct kge_batch *b, size_t q, uint32_t e)
+static float answer_weight(const struct kge_batch *b, struct kge_lane *l, size_t q, uint32_t e)
 {
 	enum kge_metric m = b->emb->model->metric;
 	float share = 1.0f / (float)b->n_answers, distance;
+	uint32_t pair = (uint32_t)q << KGE_PAIR_BITS;
+	struct kge_pairs p = {
+		.at = &pair, .n = 1, .q = b->q, .stride = b->stride, .floats = b->emb->query_floats
+	};
 
 	if (m != KGE_L2)
 		return m == KGE_DOT ? -share : share;
-	b->k->score[m](&distance, b->q + q * b->stride, kge_ent(b->emb, e), 1, b->emb->ent_floats);
+	kge_batch_score_row(b, l, &distance, kge_ent(b->emb, e), &p); /* a line of width 0 */
 	return distance > 0 ? share / distance : 0.0f;
 }
 
@@ -154,7 +183,7 @@ static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_
 		line[i] *= part;
 	for (size_t i = 0; i < n_answers; i++)
 		if (answers[i] - l->ent_begin < n)
-			line[answers[i] - l->ent_begin] += answer_weight(b, q, answers[i]);
+			line[answers[i] - l->ent_begin] += answer_weight(b, l, q, answers[i]);
 }
 
 static void step_or_wait(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *g)
@@ -178,11 +207,25 @@ static void begin_gradients(const struct kge_batch *b, struct kge_lane *l)
 			    (int)t.q_stride);
 }
 
+static void projected_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i,
+				size_t rows)
+{
+	struct kge_pairs p = every_query(b, l);
+
+	for (size_t j = 0; j < rows; j++)
+		kge_batch_grad_row(b, l, l->row + j * b->emb->ent_floats, l->scores + i + j,
+				   kge_ent(b->emb, l->ent_begin + (uint32_t)(i + j)), &p);
+}
+
 /* Gradients of a block of rows from the lane's i-th on, into l->row. */
 static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i, size_t rows)
 {
 	struct kge_tile t = tile_of(b, l, i, rows);
 
+	if (b->emb->model->project != NULL) {
+		projected_gradients(b, l, i, rows);
+		return;
+	}
 	if (b->sgemm) {
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)rows, (int)t.floats,
 			    (int)t.nq, 1, l->scores + i, (int)lane_rows(l), t.q, (int)t.q_stride, 0,

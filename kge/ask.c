@@ -16,7 +16,8 @@ struct kge_asker {
 	struct kge_index *known;
 	struct kge_candidate_sets *typed; /* NULL: nobody asked yet */
 	float *scores;			  /* one a row of the larger table */
-	float *query;			  /* one entity row */
+	float *query;			  /* one entity row, or one of query_floats */
+	float *seen;			  /* a candidate as the relation sees it; else NULL */
 	float *turns;			  /* KGE_MODULUS: relations as rows of complex numbers */
 	bool *mark;			  /* by entity: of the wanted type */
 };
@@ -31,7 +32,9 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct kge_grap
 	a->k = kge_kernels_pick();
 	a->known = kge_index_new(g, 1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST);
 	a->scores = mem_aligned(rows, sizeof(float));
-	a->query = mem_aligned(1, emb->ent_floats * sizeof(float));
+	a->query = mem_aligned(emb->ent_floats + emb->query_floats, sizeof(float));
+	if (emb->model->project != NULL)
+		a->seen = mem_aligned(emb->query_floats, sizeof(float));
 	return a;
 }
 
@@ -44,6 +47,7 @@ void kge_asker_free(struct kge_asker *a)
 		kge_candidates_free(a->typed);
 	free(a->scores);
 	free(a->query);
+	free(a->seen);
 	free(a->turns);
 	free(a->mark);
 	free(a);
@@ -126,7 +130,12 @@ static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, en
 	enum kge_metric metric = m->model->metric;
 
 	m->model->query(a->query, kge_ent(m, known), kge_rel(m, rel), m, side);
-	a->k->score[metric](a->scores, a->query, m->ent, m->n_ent, m->ent_floats);
+	if (a->seen == NULL)
+		a->k->score[metric](a->scores, a->query, m->ent, m->n_ent, m->ent_floats);
+	for (uint32_t id = 0; id < m->n_ent && a->seen != NULL; id++) {
+		m->model->project(a->seen, kge_ent(m, id), kge_rel(m, rel), m);
+		a->k->score[metric](&a->scores[id], a->query, a->seen, 1, m->query_floats);
+	}
 	for (uint32_t id = 0; id < m->n_ent && metric != KGE_DOT; id++)
 		a->scores[id] = m->gamma - a->scores[id];
 }

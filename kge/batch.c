@@ -31,6 +31,24 @@ static uint32_t lane_begin(const struct kge_batch *b, size_t k)
 	return k >= b->lanes || e > b->emb->n_ent ? b->emb->n_ent : (uint32_t)e;
 }
 
+static bool projects(const struct kge_batch *b)
+{
+	return b->emb->model->project != NULL;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static void lane_init_projection(struct kge_lane *l, const struct kge_emb *e)
+{
+	l->seen = mem_aligned(e->query_floats, sizeof(float));
+	l->dseen = mem_aligned(e->query_floats, sizeof(float));
+	l->drel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
+	l->has_drel = mem_array(e->n_rel, sizeof(*l->has_drel));
+}
+
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 {
 	size_t nq = b->shared != NULL ? 0 : queries_max(b->c), pairs = nq * b->width, begin, end,
@@ -49,9 +67,12 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 	l->touched_rel = mem_array(end - begin, sizeof(*l->touched_rel));
 	l->scores = mem_aligned(all ? nq * rows : pairs, sizeof(float));
 	l->dq = mem_aligned(nq, b->stride * sizeof(float));
-	l->row = mem_aligned(all ? KGE_ALL_BLOCK : 1, b->stride * sizeof(float));
+	l->row = mem_aligned(larger((all ? KGE_ALL_BLOCK : 1) * b->stride, b->emb->rel_floats),
+			     sizeof(float));
 	l->work = mem_aligned(all ? rows : 4 * b->width, sizeof(float));
 	l->part = mem_aligned(all ? nq : 0, sizeof(float));
+	if (projects(b))
+		lane_init_projection(l, b->emb);
 }
 
 static void lane_release(struct kge_lane *l)
@@ -65,6 +86,10 @@ static void lane_release(struct kge_lane *l)
 	free(l->row);
 	free(l->work);
 	free(l->part);
+	free(l->seen);
+	free(l->dseen);
+	free(l->drel);
+	free(l->has_drel);
 }
 
 static uint32_t *all_none(size_t n)
@@ -79,8 +104,9 @@ static uint32_t *all_none(size_t n)
 void kge_batch_measure(struct kge_batch *b)
 {
 	b->width = (size_t)b->c->negatives + 1;
-	b->stride =
-		b->emb->ent_floats > b->emb->rel_floats ? b->emb->ent_floats : b->emb->rel_floats;
+	b->stride = larger(b->emb->ent_floats, b->emb->query_floats);
+	if (!projects(b)) /* or else gradients of relations are summed elsewhere */
+		b->stride = larger(b->stride, b->emb->rel_floats);
 	b->stride = (b->stride + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 }
 
@@ -347,7 +373,25 @@ static struct kge_pairs pairs_of(const struct kge_batch *b, const struct kge_lan
 				   .width = b->width,
 				   .q = b->q,
 				   .stride = b->stride,
-				   .floats = b->emb->ent_floats };
+				   .floats = b->emb->query_floats };
+}
+
+/* Those from p->at[from] on that ask by the same relation. */
+static struct kge_pairs run_of(const struct kge_batch *b, const struct kge_pairs *p, size_t from)
+{
+	struct kge_pairs run = *p;
+	uint32_t rel = b->queries[p->at[from] >> KGE_PAIR_BITS].rel;
+
+	run.at += from;
+	run.n = 1;
+	while (from + run.n < p->n && b->queries[run.at[run.n] >> KGE_PAIR_BITS].rel == rel)
+		run.n++;
+	return run;
+}
+
+static uint32_t run_rel(const struct kge_batch *b, const struct kge_pairs *run)
+{
+	return b->queries[run->at[0] >> KGE_PAIR_BITS].rel;
 }
 
 static void prefetch_row(const struct kge_batch *b, const struct kge_lane *l, size_t i)
@@ -361,10 +405,26 @@ static void prefetch_row(const struct kge_batch *b, const struct kge_lane *l, si
 		__builtin_prefetch(row + k);
 }
 
+void kge_batch_score_row(const struct kge_batch *b, struct kge_lane *l, float *line,
+			 const float *row, const struct kge_pairs *p)
+{
+	kge_score_fn *fn = b->k->score_pairs[b->emb->model->metric];
+	struct kge_pairs run;
+
+	if (!projects(b)) {
+		fn(line, row, p);
+		return;
+	}
+	for (size_t from = 0; from < p->n; from += run.n) {
+		run = run_of(b, p, from);
+		b->emb->model->project(l->seen, row, kge_rel(b->emb, run_rel(b, &run)), b->emb);
+		fn(line, l->seen, &run);
+	}
+}
+
 static void score(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
-	kge_score_fn *fn = b->k->score_pairs[b->emb->model->metric];
 
 	sort_pairs(b, l);
 	kge_batch_chain(b, l);
@@ -376,7 +436,7 @@ static void score(struct kge_batch *b, size_t k)
 		if (b->count[e] == 0)
 			continue;
 		p = pairs_of(b, l, e);
-		fn(l->scores, kge_ent(b->emb, e), &p);
+		kge_batch_score_row(b, l, l->scores, kge_ent(b->emb, e), &p);
 	}
 }
 
@@ -474,7 +534,43 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		b->positives[e] = 0;
 	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
 	if (b->c->normalize)
-		kge_row_into_unit_ball(row, b->emb->ent_floats);
+		kge_ent_into_unit_ball(b->emb, e);
+}
+
+/* Where a lane sums its gradient of a relation. */
+static float *relation_gradient(const struct kge_batch *b, struct kge_lane *l, uint32_t rel)
+{
+	size_t floats = b->emb->rel_floats;
+	float *g = l->drel + rel * floats;
+
+	if (!l->has_drel[rel])
+		memset(g, 0, floats * sizeof(*g));
+	l->has_drel[rel] = true;
+	return g;
+}
+
+void kge_batch_grad_row(const struct kge_batch *b, struct kge_lane *l, float *g,
+			const float *weight, const float *row, const struct kge_pairs *p)
+{
+	const struct kge_emb *e = b->emb;
+	kge_grad_fn *fn = b->k->grad_pairs[e->model->metric];
+	struct kge_pairs run;
+
+	if (!projects(b)) {
+		fn(g, l->dq, weight, row, p);
+		return;
+	}
+	memset(g, 0, e->ent_floats * sizeof(*g));
+	for (size_t from = 0; from < p->n; from += run.n) {
+		uint32_t rel;
+
+		run = run_of(b, p, from);
+		rel = run_rel(b, &run);
+		e->model->project(l->seen, row, kge_rel(e, rel), e);
+		fn(l->dseen, l->dq, weight, l->seen, &run);
+		e->model->project_grad(g, relation_gradient(b, l, rel), l->dseen, row,
+				       kge_rel(e, rel), e);
+	}
 }
 
 /* Whether relations have a row for each side: the reciprocal models. */
@@ -503,6 +599,8 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 	size_t rows = has_sides(b->emb) ? 2 : 1, floats = b->emb->rel_floats / rows;
 	bool reg = b->positives != NULL && b->emb->model->metric != KGE_MODULUS;
 
+	if (projects(b)) /* what projects is no vector to be kept short */
+		floats = b->emb->query_floats;
 	for (size_t s = 0; s < rows && reg; s++)
 		regularize(b, l, positives_in_chain(b, b->first_rel[r], s), gradient + s * floats,
 			   kge_rel(b->emb, r) + s * floats, floats);
@@ -516,7 +614,7 @@ static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 	struct kge_pairs p = pairs_of(b, l, e);
 
 	if (p.n > 0)
-		b->k->grad_pairs[b->emb->model->metric](g, l->dq, b->slope, kge_ent(b->emb, e), &p);
+		kge_batch_grad_row(b, l, g, b->slope, kge_ent(b->emb, e), &p);
 	else
 		memset(g, 0, b->stride * sizeof(*g));
 	if (!waits)
@@ -538,12 +636,13 @@ static void descend(struct kge_batch *b, size_t k)
 
 /* ---- spread ---- */
 
-/* The query's row in lane 0 becomes the gradient of the known row, and that in q of the relation.
- */
+/* The query's row in lane 0 becomes the gradient of the known row, and that in q of the
+ * relation, unless relations are wider and summed by lane. */
 static void spread(struct kge_batch *b, size_t k)
 {
 	struct kge_emb *e = b->emb;
-	float *sum = b->lane[k].row;
+	struct kge_lane *l = &b->lane[k];
+	float *sum = l->row;
 	size_t begin, end;
 
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
@@ -552,11 +651,14 @@ static void spread(struct kge_batch *b, size_t k)
 		size_t at = q * b->stride;
 		float *dknown = b->lane[0].dq + at, *drel = b->q + at;
 
-		memcpy(sum, dknown, e->ent_floats * sizeof(*sum));
+		memcpy(sum, dknown, e->query_floats * sizeof(*sum));
 		for (size_t o = 1; o < b->lanes; o++)
-			b->k->add(sum, b->lane[o].dq + at, e->ent_floats);
+			b->k->add(sum, b->lane[o].dq + at, e->query_floats);
 		memset(dknown, 0, e->ent_floats * sizeof(*dknown));
-		memset(drel, 0, e->rel_floats * sizeof(*drel));
+		if (projects(b))
+			drel = relation_gradient(b, l, x->rel);
+		else
+			memset(drel, 0, e->rel_floats * sizeof(*drel));
 		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel), e,
 				     x->side);
 	}
@@ -581,14 +683,42 @@ static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 	}
 }
 
+/* A relation's gradient, from its queries in their order... */
+static float *sum_queries(const struct kge_batch *b, uint32_t r)
+{
+	uint32_t q = b->first_rel[r];
+	float *g = b->q + q * b->stride;
+
+	while ((q = b->next_rel[q]) != KGE_NONE)
+		b->k->add(g, b->q + q * b->stride, b->emb->rel_floats);
+	return g;
+}
+
+/* ... or from the lanes that have summed some of it, which are rid of it then. */
+static float *sum_lanes(struct kge_batch *b, uint32_t r)
+{
+	float *g = NULL;
+
+	for (size_t o = 0; o < b->lanes; o++) {
+		float *part = b->lane[o].drel + r * b->emb->rel_floats;
+
+		if (!b->lane[o].has_drel[r])
+			continue;
+		b->lane[o].has_drel[r] = false;
+		if (g != NULL)
+			b->k->add(g, part, b->emb->rel_floats);
+		else
+			g = part;
+	}
+	return g;
+}
+
 static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 {
 	for (size_t i = 0; i < l->n_touched_rel; i++) {
-		uint32_t r = l->touched_rel[i], q = b->first_rel[r];
-		float *g = b->q + q * b->stride;
+		uint32_t r = l->touched_rel[i];
+		float *g = projects(b) ? sum_lanes(b, r) : sum_queries(b, r);
 
-		while ((q = b->next_rel[q]) != KGE_NONE)
-			b->k->add(g, b->q + q * b->stride, b->emb->rel_floats);
 		kge_batch_step_relation(b, l, r, g);
 		b->first_rel[r] = KGE_NONE;
 	}
@@ -597,7 +727,7 @@ static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 /* Dense Adam moves the rows that nothing touched as well.  Before settle_*() forget them. */
 static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 {
-	memset(l->row, 0, b->stride * sizeof(*l->row));
+	memset(l->row, 0, larger(b->stride, b->emb->rel_floats) * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
 		if (b->count[e] == 0 && b->first_known[e] == KGE_NONE)
 			kge_batch_step_entity(b, l, e, l->row);

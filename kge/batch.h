@@ -19,6 +19,11 @@
  * a step of its own.  Without drawn negatives (config.negatives 0) every entity is a candidate of
  * every query, and kge/all.c has the first four phases.
  *
+ * A projecting model's rows are scored as each relation sees them: a row's pairs are
+ * handled in runs of one relation (the trainer sorts a batch by relation to make them
+ * long), and each lane sums its own gradient of every relation that it meets, for
+ * `settle` to add up in the order of the lanes.
+ *
  * A row belongs to one lane, and a lane to one thread, so nothing is locked, nothing
  * races, and a run depends on seed and number of lanes alone. */
 #ifndef KGE_BATCH_H
@@ -53,6 +58,11 @@ struct kge_lane {
 	float *row, *work;
 	float *part; /* all.c, by query: this lane's part of a softmax */
 	double loss;
+
+	/* projecting models; else NULL */
+	float *seen, *dseen; /* a row as a relation sees it, and its gradient */
+	float *drel;	     /* relations x rel_floats */
+	bool *has_drel;	     /* by relation: has a gradient in drel; else what is there is old */
 };
 
 struct kge_shared;
@@ -114,7 +124,8 @@ void kge_all_score(struct kge_batch *b, size_t k);
 void kge_all_weigh(struct kge_batch *b, size_t k);
 void kge_all_descend(struct kge_batch *b, size_t k);
 
-/* Whether the negatives are shared in a way that kge/shared.c does. */
+/* Whether the negatives are shared in a way that kge/shared.c does: in chunks, and by rows
+ * that all relations see alike. */
 bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb);
 /* For a batch whose width and lanes are known. */
 struct kge_shared *kge_shared_new(const struct kge_batch *b);
@@ -133,6 +144,13 @@ void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side
 const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n);
 /* Chains of the queries that know a lane's rows, which join those it touched. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
+/* Pairs that share a row, as kge_score_fn and kge_grad_fn have it, but the row projected for
+ * each query's relation where the model does that; the gradient is added to lane l's dq and,
+ * of projections, to its drel.  g: ent_floats, written. */
+void kge_batch_score_row(const struct kge_batch *b, struct kge_lane *l, float *line,
+			 const float *row, const struct kge_pairs *p);
+void kge_batch_grad_row(const struct kge_batch *b, struct kge_lane *l, float *g,
+			const float *weight, const float *row, const struct kge_pairs *p);
 /* An optimiser step on a lane's row, whose gradient is complete but for the regulariser. */
 void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient);
 void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient);

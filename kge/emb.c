@@ -36,21 +36,32 @@ static void fill(float *x, size_t n, float range, struct rng *r)
 		x[i] = rng_range(r, -range, range);
 }
 
-struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,
-			    uint32_t n_rel, struct rng *r)
+struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
+				 uint32_t n_ent, uint32_t n_rel, struct rng *r)
 {
 	struct kge_emb shape = { .model = m, .dim = dim, .n_ent = n_ent, .n_rel = n_rel };
 	struct kge_emb *e;
 
-	assert(dim > 0);
+	shape.rel_dim = rel_dim > 0 ? rel_dim : dim;
+	assert(dim > 0 && (m->own_rel_dim || shape.rel_dim == dim));
 	shape.ent_floats = m->entity_floats(dim);
-	shape.rel_floats = m->relation_floats(dim);
+	shape.rel_floats = m->relation_floats(dim, shape.rel_dim);
+	shape.query_floats = m->own_rel_dim ? shape.rel_dim : shape.ent_floats;
 	shape.gamma = gamma;
 	shape.range = (gamma + 2.0f) / (float)dim;
+	shape.kernels = kge_kernels_pick();
 	e = emb_alloc(&shape);
 	fill(e->ent, ent_size(e), e->range, r);
 	fill(e->rel, rel_size(e), e->range, r);
+	for (uint32_t i = 0; m->init != NULL && i < n_rel; i++)
+		m->init(kge_rel(e, i), e);
 	return e;
+}
+
+struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,
+			    uint32_t n_rel, struct rng *r)
+{
+	return kge_emb_new_dims(m, dim, 0, gamma, n_ent, n_rel, r);
 }
 
 struct kge_emb *kge_emb_copy(const struct kge_emb *from)
@@ -63,7 +74,7 @@ struct kge_emb *kge_emb_copy(const struct kge_emb *from)
 
 void kge_emb_assign(struct kge_emb *to, const struct kge_emb *from)
 {
-	assert(to->model == from->model && to->dim == from->dim);
+	assert(to->model == from->model && to->dim == from->dim && to->rel_dim == from->rel_dim);
 	assert(to->n_ent == from->n_ent && to->n_rel == from->n_rel);
 	to->gamma = from->gamma;
 	to->range = from->range;
@@ -94,9 +105,10 @@ static float square_sum(const float *x, size_t n)
 	return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-void kge_row_into_unit_ball(float *row, size_t n)
+void kge_ent_into_unit_ball(const struct kge_emb *e, uint32_t id)
 {
-	float sum = square_sum(row, n), length;
+	size_t n = e->model->project != NULL ? e->dim : e->ent_floats;
+	float *row = kge_ent(e, id), sum = square_sum(row, n), length;
 
 	if (sum <= 1.0f)
 		return;
@@ -108,19 +120,21 @@ void kge_row_into_unit_ball(float *row, size_t n)
 void kge_emb_normalize(struct kge_emb *e)
 {
 	for (uint32_t i = 0; i < e->n_ent; i++)
-		kge_row_into_unit_ball(kge_ent(e, i), e->ent_floats);
+		kge_ent_into_unit_ball(e, i);
 }
 
 void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
 {
 	crypto_generichash_state h;
-	uint64_t shape[3] = { e->dim, e->n_ent, e->n_rel };
+	uint64_t shape[3] = { e->dim, e->n_ent, e->n_rel }, rel_dim = e->rel_dim;
 	float scale[2] = { e->gamma, e->range };
 
 	crypto_generichash_init(&h, NULL, 0, 32);
 	crypto_generichash_update(&h, (const uint8_t *)e->model->name, strlen(e->model->name) + 1);
 	crypto_generichash_update(&h, (const uint8_t *)shape, sizeof(shape));
 	crypto_generichash_update(&h, (const uint8_t *)scale, sizeof(scale));
+	if (e->rel_dim != e->dim)
+		crypto_generichash_update(&h, (const uint8_t *)&rel_dim, sizeof(rel_dim));
 	crypto_generichash_update(&h, (const uint8_t *)e->ent, ent_size(e) * sizeof(float));
 	crypto_generichash_update(&h, (const uint8_t *)e->rel, rel_size(e) * sizeof(float));
 	crypto_generichash_final(&h, out, 32);
@@ -130,11 +144,18 @@ float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint
 		      enum kge_side asked)
 {
 	uint32_t known = asked == KGE_TAIL ? head : tail, answer = asked == KGE_TAIL ? tail : head;
-	float *q = mem_array(e->ent_floats, sizeof(*q));
+	struct kge_emb plain = *e;
+	float *q = mem_array(2 * e->query_floats, sizeof(*q)), *seen = q + e->query_floats;
+	const float *c = kge_ent(e, answer);
 	float raw;
 
-	e->model->query(q, kge_ent(e, known), kge_rel(e, rel), e, asked);
-	kge_kernels_scalar.score[e->model->metric](&raw, q, kge_ent(e, answer), 1, e->ent_floats);
+	plain.kernels = &kge_kernels_scalar;
+	e->model->query(q, kge_ent(e, known), kge_rel(e, rel), &plain, asked);
+	if (e->model->project != NULL) {
+		e->model->project(seen, c, kge_rel(e, rel), &plain);
+		c = seen;
+	}
+	kge_kernels_scalar.score[e->model->metric](&raw, q, c, 1, e->query_floats);
 	free(q);
 	return e->model->metric == KGE_DOT ? raw : e->gamma - raw;
 }

@@ -11,7 +11,11 @@
  * candidates are counted first, known answers and the gold itself among them,
  * and those are subtracted at the end: the kernels give a row the same score
  * bit for bit wherever it stands (kernel.h), so the subtraction is exact.
- * A matrix product of OpenBLAS promises no such thing, and our tiles are as fast. */
+ * A matrix product of OpenBLAS promises no such thing, and our tiles are as fast.
+ *
+ * Projecting models: a block holds queries of one relation, both sides together
+ * where they have the same candidates, and each piece is projected for that relation
+ * first: once, unless the relation has more queries than a block holds. */
 #include "kge/eval.h"
 
 #include <assert.h>
@@ -26,6 +30,7 @@
 
 enum {
 	BLOCK_ROWS = 256,	  /* distinct queries in a block */
+	PROJECTED_ROWS = 1024,	  /* where candidates cost more than comparing them */
 	PIECE_BYTES = 128 * 1024, /* of candidate rows; kernels cut them further themselves */
 	PIECE_ROWS = 512,	  /* so that scores of a block stay in the second cache */
 };
@@ -109,14 +114,15 @@ static void make_queries(struct job *j, enum kge_split split, const struct kge_e
 	}
 }
 
+/* The two sides of a relation stand together: they may have the same candidates. */
 static int compare_queries(const void *a, const void *b)
 {
 	const struct query *x = a, *y = b;
 
-	if (x->side != y->side)
-		return x->side < y->side ? -1 : 1;
 	if (x->rel != y->rel)
 		return x->rel < y->rel ? -1 : 1;
+	if (x->side != y->side)
+		return x->side < y->side ? -1 : 1;
 	if (x->known != y->known)
 		return x->known < y->known ? -1 : 1;
 	return x->place < y->place ? -1 : x->place > y->place;
@@ -127,17 +133,29 @@ static bool same_row(const struct query *a, const struct query *b)
 	return a->side == b->side && a->rel == b->rel && a->known == b->known;
 }
 
+static bool projects(const struct job *j)
+{
+	return j->emb != NULL && j->emb->model->project != NULL;
+}
+
 static bool same_candidates(const struct job *j, const struct query *a, const struct query *b)
 {
-	return j->p->candidates != KGE_CAND_TYPED || (a->side == b->side && a->rel == b->rel);
+	if (j->p->candidates == KGE_CAND_TYPED)
+		return a->side == b->side && a->rel == b->rel;
+	return !projects(j) || a->rel == b->rel;
+}
+
+static size_t block_rows(const struct job *j)
+{
+	return projects(j) ? PROJECTED_ROWS : BLOCK_ROWS;
 }
 
 /* Fewer rows a block where there are few, so that every thread gets some. */
-static size_t rows_in_block(size_t rows, size_t threads)
+static size_t rows_in_block(const struct job *j, size_t rows, size_t threads)
 {
 	size_t share = rows / (threads * 4) + 1;
 
-	return share < BLOCK_ROWS ? share : BLOCK_ROWS;
+	return share < block_rows(j) ? share : block_rows(j);
 }
 
 static void make_blocks(struct job *j, size_t threads)
@@ -147,7 +165,7 @@ static void make_blocks(struct job *j, size_t threads)
 	qsort(j->queries, j->n, sizeof *j->queries, compare_queries);
 	for (size_t i = 0; i < j->n; i++)
 		rows += i == 0 || !same_row(&j->queries[i - 1], &j->queries[i]);
-	most = rows_in_block(rows, threads);
+	most = rows_in_block(j, rows, threads);
 	j->block = mem_array(rows + 2, sizeof *j->block);
 	for (size_t i = 0; i < j->n; i++) {
 		const struct query *q = &j->queries[i];
@@ -168,7 +186,8 @@ static void make_blocks(struct job *j, size_t threads)
 struct worker {
 	struct job *j;
 	float *rows;  /* query rows of the block */
-	float *piece; /* candidate rows, where they do not lie side by side */
+	float *piece; /* candidate rows, where they do not lie side by side or are projected */
+	float *seen;  /* one projected row; else NULL */
 	float *scores;
 	struct gold {
 		float score;
@@ -189,11 +208,18 @@ static bool canceled(struct job *j)
 	return atomic_load_explicit(&j->stopped, memory_order_relaxed);
 }
 
-static float exact_score(const struct job *j, const float *row, uint32_t id)
+/* The score of a query's row for one candidate. */
+static float exact_score(const struct worker *w, const float *row, uint32_t rel, uint32_t id)
 {
+	const struct job *j = w->j;
+	const float *c = kge_ent(j->emb, id);
 	float score;
 
-	j->kernel(&score, row, kge_ent(j->emb, id), 1, j->emb->ent_floats);
+	if (w->seen != NULL) {
+		j->emb->model->project(w->seen, c, kge_rel(j->emb, rel), j->emb);
+		c = w->seen;
+	}
+	j->kernel(&score, row, c, 1, j->emb->query_floats);
 	return score;
 }
 
@@ -201,7 +227,7 @@ static float exact_score(const struct job *j, const float *row, uint32_t id)
 static void open_block(struct worker *w, const struct query *q, size_t n)
 {
 	const struct kge_emb *emb = w->j->emb;
-	size_t floats = emb->ent_floats, row = 0;
+	size_t floats = emb->query_floats, row = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		float *at;
@@ -211,21 +237,30 @@ static void open_block(struct worker *w, const struct query *q, size_t n)
 		if (i == 0 || !same_row(&q[i - 1], &q[i]))
 			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel), emb,
 					  q[i].side);
-		w->golds[i] =
-			(struct gold){ exact_score(w->j, at, q[i].gold), (uint32_t)row, { 0, 0 } };
+		w->golds[i] = (struct gold){ exact_score(w, at, q[i].rel, q[i].gold),
+					     (uint32_t)row,
+					     { 0, 0 } };
 	}
 }
 
-static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t from, uint32_t n)
+/* Candidates from..from + n - 1 of the list, as relation rel sees them. */
+static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t rel, uint32_t from,
+				uint32_t n)
 {
-	size_t floats = w->j->emb->ent_floats;
+	const struct kge_emb *emb = w->j->emb;
+	size_t floats = emb->query_floats;
 
-	if (list == NULL)
-		return kge_ent(w->j->emb, from);
+	if (list == NULL && w->seen == NULL)
+		return kge_ent(emb, from);
 	assert(w->piece != NULL);
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(w->piece + i * floats, kge_ent(w->j->emb, list[from + i]),
-		       floats * sizeof(float));
+	for (uint32_t i = 0; i < n; i++) {
+		const float *row = kge_ent(emb, list == NULL ? from + i : list[from + i]);
+
+		if (w->seen != NULL)
+			emb->model->project(w->piece + i * floats, row, kge_rel(emb, rel), emb);
+		else
+			memcpy(w->piece + i * floats, row, floats * sizeof(float));
+	}
 	return w->piece;
 }
 
@@ -238,7 +273,7 @@ static size_t rows_of(const struct worker *w, size_t n_golds)
 /* All rows of the block against a piece: each has the bits that exact_score() gives it. */
 static void score_piece(struct worker *w, const float *piece, uint32_t n, size_t n_golds)
 {
-	size_t floats = w->j->emb->ent_floats, rows = rows_of(w, n_golds);
+	size_t floats = w->j->emb->query_floats, rows = rows_of(w, n_golds);
 	struct kge_tile t = { w->rows, rows, floats, piece, n, floats, floats };
 
 	w->j->tile(w->scores, n, &t);
@@ -298,11 +333,11 @@ static void close_block(struct worker *w, const struct query *q, size_t n_querie
 {
 	for (size_t i = 0; i < n_queries; i++) {
 		const struct gold *gold = &w->golds[i];
-		const float *row = w->rows + gold->row * w->j->emb->ent_floats;
+		const float *row = w->rows + gold->row * w->j->emb->query_floats;
 		size_t m = list_minus(w, &q[i], list, n);
 
 		for (size_t k = 0; k < m; k++)
-			w->minus_scores[k] = exact_score(w->j, row, w->minus[k]);
+			w->minus_scores[k] = exact_score(w, row, q[i].rel, w->minus[k]);
 		close_query(w, &q[i], &gold->tally, gold->score, n, m);
 	}
 }
@@ -325,7 +360,7 @@ static void rank_block(struct worker *w, const struct query *q, size_t n_queries
 	open_block(w, q, n_queries);
 	for (uint32_t from = 0; from < n && !canceled(j); from += step) {
 		uint32_t m = n - from < step ? n - from : step;
-		const float *piece = fetch_piece(w, list, from, m);
+		const float *piece = fetch_piece(w, list, q->rel, from, m);
 
 		score_piece(w, piece, m, n_queries);
 	}
@@ -367,21 +402,24 @@ static void open_worker(struct worker *w, struct job *j)
 		w->scores = mem_array((size_t)kge_vocab_count(j->g->entities) + 1, sizeof(float));
 		return;
 	}
-	floats = j->emb->ent_floats;
+	floats = j->emb->query_floats;
 	w->piece_rows = PIECE_BYTES / (floats * sizeof(float));
 	w->piece_rows = w->piece_rows < 16	     ? 16
 			: w->piece_rows > PIECE_ROWS ? PIECE_ROWS
 						     : w->piece_rows;
-	w->rows = mem_aligned(BLOCK_ROWS * floats, sizeof(float));
-	if (j->p->candidates != KGE_CAND_ALL)
+	w->rows = mem_aligned(block_rows(j) * floats, sizeof(float));
+	if (projects(j))
+		w->seen = mem_aligned(floats, sizeof(float));
+	if (j->p->candidates != KGE_CAND_ALL || projects(j))
 		w->piece = mem_aligned(w->piece_rows * floats, sizeof(float));
-	w->scores = mem_aligned(w->piece_rows * BLOCK_ROWS, sizeof(float));
+	w->scores = mem_aligned(w->piece_rows * block_rows(j), sizeof(float));
 }
 
 static void close_worker(struct worker *w)
 {
 	free(w->rows);
 	free(w->piece);
+	free(w->seen);
 	free(w->scores);
 	free(w->golds);
 	free(w->minus);

@@ -1,7 +1,9 @@
 /* kge/models.c - the table of models (methods 1). */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "kge/kernel.h"
 #include "kge/model.h"
 
 static size_t one(size_t dim)
@@ -12,6 +14,29 @@ static size_t one(size_t dim)
 static size_t two(size_t dim)
 {
 	return 2 * dim;
+}
+
+static size_t rel_one(size_t dim, size_t rel_dim)
+{
+	(void)rel_dim;
+	return dim;
+}
+
+static size_t rel_two(size_t dim, size_t rel_dim)
+{
+	(void)dim;
+	return 2 * rel_dim;
+}
+
+static size_t rel_four(size_t dim, size_t rel_dim)
+{
+	(void)rel_dim;
+	return 4 * dim;
+}
+
+static size_t rel_matrix(size_t dim, size_t rel_dim)
+{
+	return rel_dim + rel_dim * dim;
 }
 
 /* ---- TransE: tail query h + r, head query t - r ---- */
@@ -105,11 +130,6 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 
 /* ---- reciprocal relations (Lacroix et al. 2018): a relation has a row for each side that may
  * be asked, one after the other, and both take the tail's formula ---- */
-
-static size_t four(size_t dim)
-{
-	return 4 * dim;
-}
 
 static size_t place_of(enum kge_side s, size_t floats)
 {
@@ -212,29 +232,196 @@ static void rotate_grad(float *restrict dknown, float *restrict drel, const floa
 	}
 }
 
-static const struct kge_model transe = { "transe", KGE_L1, one, one, transe_query, transe_grad };
-static const struct kge_model transe_l2 = {
-	"transe_l2", KGE_L2, one, one, transe_query, transe_grad
-};
-static const struct kge_model distmult = { "distmult", KGE_DOT,	       one,
-					   one,	       distmult_query, distmult_grad };
-static const struct kge_model complex_model = { "complex", KGE_DOT,	  two,
-						two,	   complex_query, complex_grad };
-static const struct kge_model rotate = {
-	"rotate", KGE_MODULUS, two, one, rotate_query, rotate_grad
-};
+/* ---- a translation between projected rows: TransH, TransR, TransD ---- */
 
-static const struct kge_model distmult_reciprocal = {
-	"distmult_reciprocal",	  KGE_DOT, one, two, distmult_reciprocal_query,
-	distmult_reciprocal_grad,
-};
-static const struct kge_model complex_reciprocal = {
-	"complex_reciprocal", KGE_DOT, two, four, complex_reciprocal_query, complex_reciprocal_grad,
-};
+static float dot(const struct kge_emb *e, const float *x, const float *y, size_t n)
+{
+	float sum;
+
+	e->kernels->score[KGE_DOT](&sum, x, y, 1, n);
+	return sum;
+}
+
+/* y += a x, which is a step of gradient descent at rate -a. */
+static void add_times(const struct kge_emb *e, float *restrict y, float a, const float *restrict x,
+		      size_t n)
+{
+	struct kge_step s = { .lr = -a };
+
+	e->kernels->sgd(y, x, &s, n);
+}
+
+static void projected_query(float *restrict q, const float *restrict known,
+			    const float *restrict rel, const struct kge_emb *e, enum kge_side s)
+{
+	e->model->project(q, known, rel, e);
+	add_times(e, q, s == KGE_TAIL ? 1.0f : -1.0f, rel, e->query_floats);
+}
+
+static void projected_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
+			   const float *restrict known, const float *restrict rel,
+			   const struct kge_emb *e, enum kge_side s)
+{
+	add_times(e, drel, s == KGE_TAIL ? 1.0f : -1.0f, dq, e->query_floats);
+	e->model->project_grad(dknown, drel, dq, known, rel, e);
+}
+
+/* ---- TransH: x - w (w.x), w = u / |u| ----
+ *
+ * Written with u, y = x - u (u.x) / (u.u): no root, and the gradient of the length comes
+ * with it.  A normal of no length takes nothing away. */
+
+static void transh_project(float *restrict out, const float *restrict row,
+			   const float *restrict rel, const struct kge_emb *e)
+{
+	const float *u = rel + e->dim;
+	float uu = dot(e, u, u, e->dim);
+
+	memcpy(out, row, e->dim * sizeof(*out));
+	if (uu > FLT_MIN)
+		add_times(e, out, -dot(e, u, row, e->dim) / uu, u, e->dim);
+}
+
+static void transh_project_grad(float *restrict drow, float *restrict drel,
+				const float *restrict dout, const float *restrict row,
+				const float *restrict rel, const struct kge_emb *e)
+{
+	const float *u = rel + e->dim;
+	float *du = drel + e->dim;
+	float uu = dot(e, u, u, e->dim), a, b;
+
+	add_times(e, drow, 1, dout, e->dim);
+	if (!(uu > FLT_MIN))
+		return;
+	a = dot(e, u, row, e->dim) / uu;
+	b = dot(e, u, dout, e->dim) / uu;
+	add_times(e, drow, -b, u, e->dim);
+	add_times(e, du, -a, dout, e->dim);
+	add_times(e, du, -b, row, e->dim);
+	add_times(e, du, 2 * a * b, u, e->dim);
+}
+
+static void transh_init(float *rel, const struct kge_emb *e)
+{
+	float *u = rel + e->dim;
+	float length = sqrtf(dot(e, u, u, e->dim));
+
+	for (size_t i = 0; i < e->dim && length > 0; i++)
+		u[i] /= length;
+}
+
+/* ---- TransR: M x ---- */
+
+static void transr_project(float *restrict out, const float *restrict row,
+			   const float *restrict rel, const struct kge_emb *e)
+{
+	e->kernels->score[KGE_DOT](out, row, rel + e->rel_dim, e->rel_dim, e->dim);
+}
+
+static void transr_project_grad(float *restrict drow, float *restrict drel,
+				const float *restrict dout, const float *restrict row,
+				const float *restrict rel, const struct kge_emb *e)
+{
+	for (size_t i = 0; i < e->rel_dim; i++) {
+		size_t at = e->rel_dim + i * e->dim;
+
+		add_times(e, drow, dout[i], rel + at, e->dim);
+		add_times(e, drel + at, dout[i], row, e->dim);
+	}
+}
+
+static void transr_init(float *rel, const struct kge_emb *e)
+{
+	for (size_t i = 0; i < e->rel_dim; i++)
+		for (size_t j = 0; j < e->dim; j++)
+			rel[e->rel_dim + i * e->dim + j] = i == j ? 1.0f : 0.0f;
+}
+
+/* ---- TransD: x + r_p (x_p.x), where x is cut or filled with zeros to rel_dim ---- */
+
+static size_t shorter(const struct kge_emb *e)
+{
+	return e->dim < e->rel_dim ? e->dim : e->rel_dim;
+}
+
+static void transd_project(float *restrict out, const float *restrict row,
+			   const float *restrict rel, const struct kge_emb *e)
+{
+	size_t n = shorter(e);
+
+	memcpy(out, row, n * sizeof(*out));
+	memset(out + n, 0, (e->rel_dim - n) * sizeof(*out));
+	add_times(e, out, dot(e, row + e->dim, row, e->dim), rel + e->rel_dim, e->rel_dim);
+}
+
+static void transd_project_grad(float *restrict drow, float *restrict drel,
+				const float *restrict dout, const float *restrict row,
+				const float *restrict rel, const struct kge_emb *e)
+{
+	float da = dot(e, dout, rel + e->rel_dim, e->rel_dim);
+
+	add_times(e, drel + e->rel_dim, dot(e, row + e->dim, row, e->dim), dout, e->rel_dim);
+	add_times(e, drow, 1, dout, shorter(e));
+	add_times(e, drow, da, row + e->dim, e->dim);
+	add_times(e, drow + e->dim, da, row, e->dim);
+}
+
+/* ---- the table ---- */
+
+#define PLAIN(id, text, m, ent, rel, functions)                                                    \
+	static const struct kge_model id = {                                                       \
+		.name = (text),                                                                    \
+		.metric = (m),                                                                     \
+		.entity_floats = (ent),                                                            \
+		.relation_floats = (rel),                                                          \
+		.query = functions##_query,                                                        \
+		.query_grad = functions##_grad,                                                    \
+	}
+
+#define PROJECTED(id, text, m, ent, rel, functions, first, own)                                    \
+	static const struct kge_model id = {                                                       \
+		.name = (text),                                                                    \
+		.metric = (m),                                                                     \
+		.entity_floats = (ent),                                                            \
+		.relation_floats = (rel),                                                          \
+		.query = projected_query,                                                          \
+		.query_grad = projected_grad,                                                      \
+		.project = functions##_project,                                                    \
+		.project_grad = functions##_project_grad,                                          \
+		.init = (first),                                                                   \
+		.own_rel_dim = (own),                                                              \
+	}
+
+PLAIN(transe, "transe", KGE_L1, one, rel_one, transe);
+PLAIN(transe_l2, "transe_l2", KGE_L2, one, rel_one, transe);
+PLAIN(distmult, "distmult", KGE_DOT, one, rel_one, distmult);
+PLAIN(complex_model, "complex", KGE_DOT, two, rel_two, complex);
+PLAIN(rotate, "rotate", KGE_MODULUS, two, rel_one, rotate);
+PROJECTED(transh, "transh", KGE_L1, one, rel_two, transh, transh_init, false);
+PROJECTED(transh_l2, "transh_l2", KGE_L2, one, rel_two, transh, transh_init, false);
+PROJECTED(transr, "transr", KGE_L1, one, rel_matrix, transr, transr_init, true);
+PROJECTED(transr_l2, "transr_l2", KGE_L2, one, rel_matrix, transr, transr_init, true);
+PROJECTED(transd, "transd", KGE_L1, two, rel_two, transd, NULL, true);
+PROJECTED(transd_l2, "transd_l2", KGE_L2, two, rel_two, transd, NULL, true);
+
+PLAIN(distmult_reciprocal, "distmult_reciprocal", KGE_DOT, one, rel_two, distmult_reciprocal);
+PLAIN(complex_reciprocal, "complex_reciprocal", KGE_DOT, two, rel_four, complex_reciprocal);
 
 const struct kge_model *const kge_models[] = {
-	&transe, &transe_l2,	       &distmult,	    &complex_model,
-	&rotate, &distmult_reciprocal, &complex_reciprocal, NULL,
+	&transe,
+	&transe_l2,
+	&transh,
+	&transh_l2,
+	&transr,
+	&transr_l2,
+	&transd,
+	&transd_l2,
+	&distmult,
+	&complex_model,
+	&rotate,
+	&distmult_reciprocal,
+	&complex_reciprocal,
+	NULL,
 };
 
 const struct kge_model *kge_model_find(const char *name)

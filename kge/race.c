@@ -20,6 +20,7 @@ struct kge_racer {
 		float *q, *scores, *slope;
 	} line[2]; /* of the queries of one positive */
 	float *dq, *dknown, *drel, *drow, *work;
+	float *seen, *dseen; /* projecting models: a row as the relation sees it; else NULL */
 	struct kge_step step;
 	uint64_t turns, steps; /* at the start of the epoch */
 };
@@ -69,10 +70,13 @@ static inline void race_off(void)
 static void racer_init(struct kge_racer *r, const struct kge_batch *b)
 {
 	r->ids = mem_array((size_t)2 * TAKE * b->width, sizeof(*r->ids));
-	r->dq = mem_aligned(6 * b->stride, sizeof(*r->dq));
+	r->dq = mem_aligned(7 * b->stride, sizeof(*r->dq));
 	r->dknown = r->dq + b->stride;
-	r->drel = r->dknown + b->stride;
-	r->drow = r->drel + b->stride;
+	r->dseen = r->dknown + b->stride;
+	r->drow = r->dseen + b->stride;
+	r->drel = mem_aligned(b->emb->rel_floats, sizeof(*r->drel));
+	if (b->emb->model->project != NULL)
+		r->seen = r->dq + 6 * b->stride;
 	r->work = mem_aligned(7 * b->width, sizeof(*r->work));
 	for (size_t half = 0; half < 2; half++) {
 		r->line[half].q = r->dq + (4 + half) * b->stride;
@@ -94,6 +98,7 @@ void kge_race_release(struct kge_race *r)
 	for (size_t k = 0; r->racers != NULL && k < r->b->c->threads; k++) {
 		free(r->racers[k].ids);
 		free(r->racers[k].dq);
+		free(r->racers[k].drel);
 		free(r->racers[k].work);
 	}
 	free(r->racers);
@@ -170,9 +175,21 @@ static void prefetch_query(const struct kge_batch *b, const struct kge_query *x,
 			prefetch_row(kge_ent(b->emb, ids[j]), b->emb->ent_floats);
 }
 
+/* A candidate's row as it meets the query. */
+static const float *look(struct kge_racer *r, const struct kge_batch *b, const struct kge_query *x,
+			 uint32_t id)
+{
+	const struct kge_emb *e = b->emb;
+
+	if (r->seen == NULL)
+		return kge_ent(e, id);
+	e->model->project(r->seen, kge_ent(e, id), kge_rel(e, x->rel), e);
+	return r->seen;
+}
+
 /* Raw scores of a query's line. */
-static void score(struct line *l, const struct kge_batch *b, const struct kge_query *x,
-		  const uint32_t *ids)
+static void score(struct kge_racer *r, struct line *l, const struct kge_batch *b,
+		  const struct kge_query *x, const uint32_t *ids)
 {
 	const struct kge_emb *e = b->emb;
 	kge_kernel_fn *fn = b->k->score[e->model->metric];
@@ -181,7 +198,7 @@ static void score(struct line *l, const struct kge_batch *b, const struct kge_qu
 	for (size_t j = 0; j < b->width; j++) {
 		l->scores[j] = 0;
 		if (ids[j] != KGE_NONE)
-			fn(&l->scores[j], l->q, kge_ent(e, ids[j]), 1, e->ent_floats);
+			fn(&l->scores[j], l->q, look(r, b, x, ids[j]), 1, e->query_floats);
 	}
 }
 
@@ -194,7 +211,7 @@ static void step_entity(struct kge_racer *r, const struct kge_batch *b, uint32_t
 
 	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &r->step, id, row, gradient);
 	if (b->c->normalize)
-		kge_row_into_unit_ball(row, b->emb->ent_floats);
+		kge_ent_into_unit_ball(b->emb, id);
 }
 
 static void step_known(struct kge_racer *r, const struct kge_batch *b, const struct kge_query *x)
@@ -202,7 +219,6 @@ static void step_known(struct kge_racer *r, const struct kge_batch *b, const str
 	const struct kge_emb *e = b->emb;
 
 	memset(r->dknown, 0, b->stride * sizeof(*r->dknown));
-	memset(r->drel, 0, b->stride * sizeof(*r->drel));
 	e->model->query_grad(r->dknown, r->drel, r->dq, kge_ent(e, x->known), kge_rel(e, x->rel), e,
 			     x->side);
 	step_entity(r, b, x->known, r->dknown);
@@ -215,13 +231,21 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 {
 	kge_grad_fn *fn = b->k->grad_pairs[b->emb->model->metric];
 	uint32_t pair;
-	struct kge_pairs p = { &pair, 1, b->width, l->q, b->stride, b->emb->ent_floats };
+	struct kge_pairs p = { &pair, 1, b->width, l->q, b->stride, b->emb->query_floats };
+	const struct kge_emb *e = b->emb;
 
 	memset(r->dq, 0, b->stride * sizeof(*r->dq));
+	memset(r->drel, 0, e->rel_floats * sizeof(*r->drel));
 	for (pair = 0; pair < b->width; pair++) {
 		if (ids[pair] == KGE_NONE || l->slope[pair] == 0)
 			continue;
-		fn(r->drow, r->dq, l->slope, kge_ent(b->emb, ids[pair]), &p);
+		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->slope, look(r, b, x, ids[pair]),
+		   &p);
+		if (r->seen != NULL) {
+			memset(r->drow, 0, b->stride * sizeof(*r->drow));
+			e->model->project_grad(r->drow, r->drel, r->dseen, kge_ent(e, ids[pair]),
+					       kge_rel(e, x->rel), e);
+		}
 		step_entity(r, b, ids[pair], r->drow);
 	}
 	step_known(r, b, x);
@@ -251,7 +275,7 @@ static void weigh(struct kge_racer *r, struct line *l, const struct kge_batch *b
 	size_t there;
 
 	race_on();
-	score(l, b, x, ids);
+	score(r, l, b, x, ids);
 	race_off();
 	there = kge_batch_scores(b, ids, l->scores);
 	r->loss += kge_loss_of(b->c, b->k, l->scores, l->slope, b->width - 1, there, r->work);

@@ -119,7 +119,7 @@ bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb
 	size_t floats = emb->ent_floats > emb->rel_floats ? emb->ent_floats : emb->rel_floats;
 	size_t chunk = chunk_of(c), rows;
 
-	if (c->negatives == 0 || chunk <= 1)
+	if (c->negatives == 0 || chunk <= 1 || emb->model->project != NULL)
 		return false;
 	rows = 2 * (c->batch / unit_of(chunk) + 1) * (size_t)c->negatives + 4 * (size_t)c->batch;
 	return rows * floats <= GRADIENTS_MAX;

@@ -291,6 +291,18 @@ static float rate_at(const struct kge_trainer *t, double part)
 	return t->c.lr * kge_schedule_at(&t->c, (double)t->epoch + part);
 }
 
+/* Places by the relation that they ask. */
+static int by_relation(const void *a, const void *b, void *trainer)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct kge_trainer *t = trainer;
+	const struct kge_triple *at = t->batch.train->at;
+	int shift = t->queries != NULL ? 1 : 0; /* its side is beside the triple then */
+	uint32_t r = at[x >> shift].rel, s = at[y >> shift].rel;
+
+	return r != s ? (r > s) - (r < s) : (x > y) - (x < y);
+}
+
 /* Make `first` the start of the batch at hand. */
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
@@ -309,6 +321,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->number = ++t->turns;
 	b->lr = rate_at(t, (double)first / (double)t->places);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
+	if (t->emb->model->project != NULL) /* a row is projected once for neighbours here */
+		qsort_r(t->order + first, b->n, sizeof(*t->order), by_relation, t);
 }
 
 struct run {

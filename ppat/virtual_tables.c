@@ -95,8 +95,9 @@ static struct kge_emb *extend_emb(const struct kge_emb *own, const struct ppat_v
 {
 	struct rng unused;
 	rng_seed(&unused, 1); /* every row is overwritten below */
-	struct kge_emb *ee = kge_emb_new(own->model, own->dim, own->gamma, own->n_ent + v->n_ent,
-					 own->n_rel + v->n_rel, &unused);
+	struct kge_emb *ee =
+		kge_emb_new_dims(own->model, own->dim, own->rel_dim, own->gamma,
+				 own->n_ent + v->n_ent, own->n_rel + v->n_rel, &unused);
 	memcpy(ee->ent, own->ent, own->n_ent * own->ent_floats * sizeof(float));
 	memcpy(ee->rel, own->rel, own->n_rel * own->rel_floats * sizeof(float));
 	if (v->n_ent > 0)

@@ -119,6 +119,7 @@ void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint
 	*c = *info;
 	snprintf(c->model, sizeof(c->model), "%s", emb->model->name);
 	c->dim = (uint32_t)emb->dim;
+	c->rel_dim = (uint32_t)emb->rel_dim;
 	c->n_ent = emb->n_ent;
 	c->n_rel = emb->n_rel;
 	c->gamma = emb->gamma;

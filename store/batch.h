@@ -93,7 +93,7 @@ struct store_checkpoint {
 	uint64_t id; /* given by the store */
 	enum store_checkpoint_kind kind;
 	char model[STORE_WORD_MAX]; /* kge_model.name */
-	uint32_t dim, n_ent, n_rel;
+	uint32_t dim, rel_dim, n_ent, n_rel;
 	float gamma;
 	double valid_score;	       /* the measure that backtracking compares */
 	char protocol[STORE_WORD_MAX]; /* kge_protocol.name of that score */

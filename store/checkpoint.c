@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 const char db_checkpoint_columns[] =
 	"SELECT id, kind, model, dim, n_ent, n_rel, gamma, score, protocol, epochs, seed,"
-	" created_ms, digest, names FROM checkpoint ";
+	" created_ms, digest, names, rel_dim FROM checkpoint ";
 
 int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 {
@@ -26,6 +26,7 @@ int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 	c->epochs = (uint64_t)sqlite3_column_int64(st, 9);
 	c->seed = (uint64_t)sqlite3_column_int64(st, 10);
 	c->created_ms = sqlite3_column_int64(st, 11);
+	c->rel_dim = (uint32_t)sqlite3_column_int64(st, 14);
 	(void)db_bytes(st, 13, c->names, STORE_DIGEST); /* zeros: from before names were kept */
 	return db_text(st, 2, c->model, sizeof(c->model)) &&
 			       db_text(st, 8, c->protocol, sizeof(c->protocol)) &&
@@ -143,13 +144,13 @@ static int insert_checkpoint(struct store *s, const struct store_checkpoint *c, 
 		return rc;
 	return db_do(s, e,
 		     "INSERT INTO checkpoint (kind, model, dim, n_ent, n_rel, gamma, score,"
-		     " protocol, epochs, seed, created_ms, digest, names)"
-		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		     "itiiifftiiibb", (int64_t)c->kind, c->model, (int64_t)c->dim,
+		     " protocol, epochs, seed, created_ms, digest, names, rel_dim)"
+		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		     "itiiifftiiibbi", (int64_t)c->kind, c->model, (int64_t)c->dim,
 		     (int64_t)c->n_ent, (int64_t)c->n_rel, (double)c->gamma, c->valid_score,
 		     c->protocol, (int64_t)c->epochs, (int64_t)c->seed, c->created_ms,
-		     (const void *)c->digest, sizeof(c->digest), (const void *)names,
-		     sizeof(names));
+		     (const void *)c->digest, sizeof(c->digest), (const void *)names, sizeof(names),
+		     (int64_t)c->rel_dim);
 }
 
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
@@ -244,9 +245,9 @@ int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
 static int check_sizes(struct store *s, const struct store_checkpoint *c, const struct kge_model *m,
 		       struct err *e)
 {
-	int64_t want =
-		(int64_t)sizeof(float) * ((int64_t)c->n_ent * (int64_t)m->entity_floats(c->dim) +
-					  (int64_t)c->n_rel * (int64_t)m->relation_floats(c->dim));
+	int64_t want = (int64_t)sizeof(float) *
+		       ((int64_t)c->n_ent * (int64_t)m->entity_floats(c->dim) +
+			(int64_t)c->n_rel * (int64_t)m->relation_floats(c->dim, c->rel_dim));
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e,
 			  "SELECT coalesce(sum(length(b.bytes)), 0) FROM checkpoint_block c"
@@ -330,13 +331,16 @@ int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct sto
 	if (rc != 0)
 		return rc;
 	m = kge_model_find(c.model);
-	if (m == NULL || c.dim == 0 || c.dim > 1u << 20)
+	c.rel_dim = c.rel_dim > 0 ? c.rel_dim : c.dim; /* 0: from before relations had one */
+	if (m == NULL || c.dim == 0 || c.dim > 1u << 20 || c.rel_dim > 1u << 20 ||
+	    m->relation_floats(c.dim, c.rel_dim) > 1u << 26 ||
+	    (c.rel_dim != c.dim && !m->own_rel_dim))
 		return db_damaged(s, e, "a checkpoint of an unknown model");
 	rc = check_sizes(s, &c, m, e);
 	if (rc != 0)
 		return rc;
 	rng_seed(&any, 0);
-	*emb = kge_emb_new(m, c.dim, c.gamma, c.n_ent, c.n_rel, &any);
+	*emb = kge_emb_new_dims(m, c.dim, c.rel_dim, c.gamma, c.n_ent, c.n_rel, &any);
 	rc = load_emb(s, &c, *emb, e);
 	if (rc != 0) {
 		kge_emb_free(*emb);

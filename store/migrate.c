@@ -86,6 +86,9 @@ static const struct migration migrations[] = {
 
 	{ "which names a checkpoint's rows belong to",
 	  "ALTER TABLE checkpoint ADD COLUMN names BLOB NOT NULL DEFAULT x'';" },
+
+	{ "the dimension of a checkpoint's relations, where it is their own; 0: that of entities",
+	  "ALTER TABLE checkpoint ADD COLUMN rel_dim INTEGER NOT NULL DEFAULT 0;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

@@ -42,7 +42,7 @@ ok 'not a number' says 2 "agent.yaml:3: train.epochs: '12k' is not allowed here;
 config 'train: {epochs: -1}\n'
 ok 'out of range' says 2 "agent.yaml:1: train.epochs: '-1'" -d "$a" id
 config 'model:\n  kind: transx\n'
-ok 'not one of the words' says 2 'allowed: transe | transe_l2 | distmult' -d "$a" id
+ok 'not one of the words' says 2 'allowed: transe | transe_l2 | transh' -d "$a" id
 config 'name: [\n'
 ok 'not YAML' says 2 'not YAML' -d "$a" id
 config 'privacy: {epsilon_per_peer: 5, epsilon_total: 2}\n'

@@ -61,11 +61,11 @@ static void same_rows(const struct kge_emb *a, const struct kge_graph *in_a,
 
 static void there_and_back(void **state)
 {
-	static const char *const models[] = { "transe", "rotate", "complex" };
+	static const char *const models[] = { "transe", "rotate", "complex", "transr", "transd" };
 	struct kge_graph *g = named_graph(false), *h = named_graph(true);
 
 	(void)state;
-	for (size_t m = 0; m < 3; m++) {
+	for (size_t m = 0; m < 5; m++) {
 		for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
 			struct kge_emb *a = random_emb(models[m], 7, g, 1);
 			struct kge_emb *b = random_emb(models[m], 7, h, 2);

@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "base/mem.h"
+#include "kge/kernel.h"
 #include "kge/model.h"
 
 static const size_t dims[] = { 1, 3, 7, 16, 17, 33 };
@@ -9,19 +10,22 @@ enum { DIMS = sizeof(dims) / sizeof(dims[0]) };
 
 struct probe {
 	const struct kge_model *m;
-	struct kge_emb shape;
-	size_t ent, rel;
+	const struct kge_emb *shape;
 	enum kge_side side;
+	bool project;			  /* the candidate's projection, not the query */
 	float *known, *relation, *weight; /* weight: dL/dq of L = sum weight q */
 };
 
 static double loss_of(const struct probe *p)
 {
-	float *q = mem_array(p->ent, sizeof(*q));
+	float *q = mem_array(p->shape->query_floats, sizeof(*q));
 	double sum = 0;
 
-	p->m->query(q, p->known, p->relation, &p->shape, p->side);
-	for (size_t i = 0; i < p->ent; i++)
+	if (p->project)
+		p->m->project(q, p->known, p->relation, p->shape);
+	else
+		p->m->query(q, p->known, p->relation, p->shape, p->side);
+	for (size_t i = 0; i < p->shape->query_floats; i++)
 		sum += (double)p->weight[i] * (double)q[i];
 	free(q);
 	return sum;
@@ -49,32 +53,52 @@ static float *random_row(size_t n, struct rng *r)
 	return x;
 }
 
-static void check_gradient(const struct kge_model *m, size_t dim, enum kge_side s, struct rng *r)
+static void check_probe(const struct probe *p)
 {
-	size_t ent = m->entity_floats(dim), rel = m->relation_floats(dim);
-	struct probe p = { m,
-			   { .dim = dim, .range = 0.9f },
-			   ent,
-			   rel,
-			   s,
-			   random_row(ent, r),
-			   random_row(rel, r),
-			   random_row(ent, r) };
-	float *dknown = mem_array(ent, sizeof(float)), *drel = mem_array(rel, sizeof(float));
+	const struct kge_emb *e = p->shape;
+	float *dknown = mem_array(e->ent_floats, sizeof(float));
+	float *drel = mem_array(e->rel_floats, sizeof(float));
 
 	dknown[0] = drel[0] = 5; /* gradients are added */
-	m->query_grad(dknown, drel, p.weight, p.known, p.relation, &p.shape, s);
+	if (p->project)
+		p->m->project_grad(dknown, drel, p->weight, p->known, p->relation, e);
+	else
+		p->m->query_grad(dknown, drel, p->weight, p->known, p->relation, e, p->side);
 	dknown[0] -= 5;
 	drel[0] -= 5;
-	for (size_t i = 0; i < ent; i++)
-		check_difference(&p, &p.known[i], dknown[i]);
-	for (size_t i = 0; i < rel; i++)
-		check_difference(&p, &p.relation[i], drel[i]);
+	for (size_t i = 0; i < e->ent_floats; i++)
+		check_difference(p, &p->known[i], dknown[i]);
+	for (size_t i = 0; i < e->rel_floats; i++)
+		check_difference(p, &p->relation[i], drel[i]);
+	free(dknown);
+	free(drel);
+}
+
+static void check_gradient(const struct kge_model *m, size_t dim, size_t rel_dim, struct rng *r)
+{
+	struct kge_emb *e = kge_emb_new_dims(m, dim, rel_dim, 3, 1, 1, r);
+	struct probe p = { .m = m,
+			   .shape = e,
+			   .known = random_row(e->ent_floats, r),
+			   .relation = random_row(e->rel_floats, r),
+			   .weight = random_row(e->query_floats, r) };
+
+	if (m->project != NULL && !m->own_rel_dim)
+		m->init(p.relation, e); /* a short normal turns too fast for differences */
+	for (size_t i = 0; i < e->rel_floats; i++)
+		p.relation[i] *= 1.5f; /* but it need not be of length 1 */
+	e->range = 0.9f;
+	p.side = KGE_TAIL;
+	check_probe(&p);
+	p.side = KGE_HEAD;
+	check_probe(&p);
+	p.project = true;
+	if (m->project != NULL)
+		check_probe(&p);
 	free(p.known);
 	free(p.relation);
 	free(p.weight);
-	free(dknown);
-	free(drel);
+	kge_emb_free(e);
 }
 
 static void test_gradients(void **state)
@@ -85,8 +109,11 @@ static void test_gradients(void **state)
 	rng_seed(&r, 1);
 	for (size_t i = 0; kge_models[i] != NULL; i++)
 		for (size_t d = 0; d < DIMS; d++) {
-			check_gradient(kge_models[i], dims[d], KGE_TAIL, &r);
-			check_gradient(kge_models[i], dims[d], KGE_HEAD, &r);
+			check_gradient(kge_models[i], dims[d], 0, &r);
+			if (kge_models[i]->own_rel_dim) {
+				check_gradient(kge_models[i], dims[d], dims[DIMS - 1 - d], &r);
+				check_gradient(kge_models[i], dims[d], dims[d] + 1, &r);
+			}
 		}
 }
 
@@ -129,6 +156,86 @@ static void test_scores_by_hand(void **state)
 	check_score("rotate", h, quarter, t, 10 - sqrt(144 + 100) - sqrt(64 + 64));
 }
 
+/* Of TransH's plane with normal (3, 4)/5, of TransR's matrix, of TransD's vectors. */
+static void test_projected_scores_by_hand(void **state)
+{
+	static const float h[] = { 1, 2, 3, 4 }, t[] = { 9, 10, 11, 12 };
+	static const float plane[] = { 5, 6, 6, 8 };
+	static const float matrix[] = { 5, 6, 1, 2, 3, 4 };
+	static const float mover[] = { 5, 6, -1, 1 };
+
+	(void)state;
+	/* w.h = 11/5, w.t = 67/5: h = (-8, 6)/25, t = (24, -18)/25 */
+	check_score("transh", h, plane, t, 10 - fabs(5 - 32 / 25.) - fabs(6 + 24 / 25.));
+	check_score("transh_l2", h, plane, t, 10 - hypot(5 - 32 / 25., 6 + 24 / 25.));
+	/* M h = (5, 11), M t = (29, 67) */
+	check_score("transr", h, matrix, t, 10 - 19 - 50);
+	check_score("transr_l2", h, matrix, t, 10 - hypot(19, 50));
+	/* h_p.h = 11, t_p.t = 219: h = (-10, 13), t = (-210, 229) */
+	check_score("transd", h, mover, t, 10 - 205 - 210);
+	check_score("transd_l2", h, mover, t, 10 - hypot(205, 210));
+}
+
+/* TransR's M goes from dim to rel_dim; TransD cuts x, or fills it with zeros. */
+static void test_relations_of_another_dimension(void **state)
+{
+	static const float x[] = { 1, 2, 3, 4, 5, 6 }, two_rows[] = { 0, 0, 1, 0, 2, 3, 1, 1 };
+	static const float move_2[] = { 0, 0, 1, 10 }, move_4[] = { 0, 0, 0, 0, 1, 10, 0, -1 };
+	struct rng r = { { 1, 2, 3, 4 } };
+	struct kge_emb *m = kge_emb_new_dims(kge_model_find("transr"), 3, 2, 1, 1, 1, &r);
+	struct kge_emb *cut = kge_emb_new_dims(kge_model_find("transd"), 3, 2, 1, 1, 1, &r);
+	struct kge_emb *filled = kge_emb_new_dims(kge_model_find("transd"), 3, 4, 1, 1, 1, &r);
+	float out[4];
+
+	(void)state;
+	assert_true(m->ent_floats == 3 && m->rel_floats == 8 && m->query_floats == 2);
+	assert_true(cut->ent_floats == 6 && cut->rel_floats == 4 && cut->query_floats == 2);
+	m->model->project(out, x, two_rows, m);
+	assert_true(out[0] == 7 && out[1] == 8);
+	cut->model->project(out, x, move_2, cut); /* x_p.x = 32 */
+	assert_true(out[0] == 33 && out[1] == 322);
+	filled->model->project(out, x, move_4, filled);
+	assert_true(out[0] == 33 && out[1] == 322 && out[2] == 3 && out[3] == -32);
+	kge_emb_free(m);
+	kge_emb_free(cut);
+	kge_emb_free(filled);
+}
+
+/* However long u is, the row ends in the plane, and a second projection changes nothing. */
+static void test_normals_have_length_one(void **state)
+{
+	static const float lengths[] = { 1e-3f, 1, 50 };
+	struct rng r;
+	struct kge_emb *e;
+	float once[17], twice[17], *u;
+
+	(void)state;
+	rng_seed(&r, 8);
+	e = kge_emb_new(kge_model_find("transh"), 17, 3, 1, 1, &r);
+	u = kge_rel(e, 0) + 17;
+	for (size_t k = 0; k < 3; k++) {
+		float uu = 0, across = 0;
+
+		for (size_t i = 0; i < 17; i++)
+			uu += u[i] * u[i];
+		if (k == 0)
+			assert_near(uu, 1, 1e-5, 0); /* as it was made */
+		for (size_t i = 0; i < 17; i++)
+			u[i] *= lengths[k];
+		e->model->project(once, kge_ent(e, 0), kge_rel(e, 0), e);
+		e->model->project(twice, once, kge_rel(e, 0), e);
+		for (size_t i = 0; i < 17; i++) {
+			across += once[i] * u[i] / lengths[k];
+			assert_near(twice[i], once[i], 1e-5, 1e-6);
+		}
+		assert_near(across, 0, 0, 1e-6);
+	}
+	memset(u, 0, 17 * sizeof(*u));
+	e->model->project(once, kge_ent(e, 0), kge_rel(e, 0), e);
+	assert_memory_equal(once, kge_ent(e, 0), sizeof(once));
+	kge_emb_free(e);
+}
+
 /* The second row of a reciprocal relation asks for heads, as the first asks for tails. */
 static void test_reciprocal_heads(void **state)
 {
@@ -153,7 +260,8 @@ static void test_sides_agree(void **state)
 	rng_seed(&r, 5);
 	for (size_t i = 0; kge_models[i] != NULL; i++) {
 		struct kge_emb *e = kge_emb_new(kge_models[i], 13, 3, 2, 1, &r);
-		float *q = mem_array(e->ent_floats, sizeof(*q));
+		float *q = mem_array(2 * e->query_floats, sizeof(*q)), *seen = q + e->query_floats;
+		const float *c = kge_ent(e, 0);
 		double sum = 0, re, im;
 		size_t h = 13;
 
@@ -162,10 +270,13 @@ static void test_sides_agree(void **state)
 			free(q);
 			continue;
 		}
-		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), e, KGE_HEAD);
-		for (size_t k = 0; k < e->ent_floats; k++) {
-			const float *c = kge_ent(e, 0);
+		if (kge_models[i]->project != NULL) {
+			kge_models[i]->project(seen, c, kge_rel(e, 0), e);
+			c = seen;
+		}
 
+		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), e, KGE_HEAD);
+		for (size_t k = 0; k < e->query_floats; k++) {
 			if (kge_models[i]->metric == KGE_L1)
 				sum -= fabs((double)(q[k] - c[k]));
 			else if (kge_models[i]->metric == KGE_L2)
@@ -222,8 +333,13 @@ static void test_tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gradients),	 cmocka_unit_test(test_scores_by_hand),
-		cmocka_unit_test(test_reciprocal_heads), cmocka_unit_test(test_sides_agree),
+		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_scores_by_hand),
+		cmocka_unit_test(test_projected_scores_by_hand),
+		cmocka_unit_test(test_relations_of_another_dimension),
+		cmocka_unit_test(test_normals_have_length_one),
+		cmocka_unit_test(test_reciprocal_heads),
+		cmocka_unit_test(test_sides_agree),
 		cmocka_unit_test(test_tables),
 	};
 

@@ -104,9 +104,9 @@ static void check_table(const struct kge_train_config *c, const struct kge_graph
 			struct kge_emb *emb, float *x, const float *after, size_t n)
 {
 	float h = 5e-4f;
-	size_t off = 0, checked = 0;
+	size_t off = 0, checked = 0, probes = emb->model->project != NULL ? 25 : 60;
 
-	for (size_t i = 0; i < n; i += 1 + n / 60) {
+	for (size_t i = 0; i < n; i += 1 + n / probes) {
 		float keep = x[i], slope = keep - after[i];
 		double up, down, want;
 
@@ -126,19 +126,26 @@ static void check_table(const struct kge_train_config *c, const struct kge_graph
 }
 
 /* The whole step that c describes, but for what a difference needs. */
-static void check_on(struct kge_graph *g, const char *model, size_t dim, struct kge_train_config c)
+static void check_slopes(const struct kge_graph *g, struct kge_emb *emb, struct kge_train_config c)
 {
-	struct kge_emb *emb = emb_of(model, dim, g, 2), *after = kge_emb_copy(emb);
+	struct kge_emb *after = kge_emb_copy(emb);
 
 	c.optimizer = KGE_SGD;
 	c.lr = 1;
-	c.batch = 1000;
+	c.batch = 400;	   /* all of web() */
 	c.temperature = 0; /* the gradient does not go through p: hold it still */
 	loss_at(&c, g, emb, after);
 	check_table(&c, g, emb, emb->ent, after->ent, emb->n_ent * emb->ent_floats);
 	check_table(&c, g, emb, emb->rel, after->rel, emb->n_rel * emb->rel_floats);
-	kge_emb_free(emb);
 	kge_emb_free(after);
+}
+
+static void check_on(struct kge_graph *g, const char *model, size_t dim, struct kge_train_config c)
+{
+	struct kge_emb *emb = emb_of(model, dim, g, 2);
+
+	check_slopes(g, emb, c);
+	kge_emb_free(emb);
 	kge_graph_free(g);
 }
 
@@ -165,6 +172,8 @@ static void test_gradients(void **state)
 		const char *m = kge_models[i]->name;
 
 		check_step(m, 5, KGE_LOSS_SELF_ADVERSARIAL, KGE_CORRUPT_ALTERNATE, 0);
+		if (kge_models[i]->project != NULL)
+			continue; /* see below */
 		check_step(m, 17, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 4);
 		check_step(m, 9, KGE_LOSS_MARGIN, KGE_CORRUPT_TAIL, 0);
 		check_step(m, 37, KGE_LOSS_LOGISTIC, KGE_CORRUPT_BOTH, 0);
@@ -239,6 +248,8 @@ static void test_gradients_against_all(void **state)
 		use_kernels("scalar");
 		check_config(kge_models[i]->name, 7, c);
 		use_kernels(NULL);
+		if (kge_models[i]->project != NULL)
+			continue; /* see below */
 		for (size_t k = 0; k < 4; k++)
 			check_config(kge_models[i]->name, dims[k], c);
 		c.threads = 1;
@@ -383,7 +394,7 @@ static void test_loss_against_all(void **state)
 	(void)state;
 	c.loss = KGE_LOSS_SOFTMAX;
 	c.negatives = 0;
-	c.batch = 1000;
+	c.batch = 400; /* all of web() */
 	for (size_t i = 0; kge_models[i] != NULL; i++)
 		for (c.threads = 1; c.threads < 4; c.threads++) {
 			struct kge_emb *emb = emb_of(kge_models[i]->name, 7, g, 2);
@@ -408,9 +419,11 @@ static void check_reg_loss(const char *model, struct kge_train_config c)
 {
 	struct kge_graph *g = web();
 	struct kge_emb *emb = emb_of(model, 7, g, 2);
-	bool complex = emb->ent_floats == 14, phases = emb->model->metric == KGE_MODULUS;
+	bool projects = emb->model->project != NULL, phases = emb->model->metric == KGE_MODULUS;
+	bool complex = emb->ent_floats == 14 && !projects;
 	size_t n = g->split[KGE_TRAIN].n - 1; /* the last is there twice */
-	size_t rows = emb->rel_floats > emb->ent_floats ? 2 : 1, floats = emb->rel_floats / rows;
+	size_t rows = emb->rel_floats > emb->ent_floats && !projects ? 2 : 1;
+	size_t floats = projects ? emb->query_floats : emb->rel_floats / rows;
 	size_t asked = c.corrupt == KGE_CORRUPT_TAIL ? 1 : rows;
 	double want = 0, without;
 
@@ -743,7 +756,8 @@ static void test_deterministic(void **state)
 	(void)state;
 	for (uint32_t threads = 1; threads <= 3; threads++) {
 		struct kge_train_config c = config();
-		struct kge_emb *a = emb_of("complex", 9, g, 2), *b = kge_emb_copy(a);
+		struct kge_emb *a = emb_of(threads == 2 ? "transr" : "complex", 9, g, 2);
+		struct kge_emb *b = kge_emb_copy(a);
 
 		c.threads = threads;
 		run(&c, g, a, 3);
@@ -760,13 +774,12 @@ static void test_deterministic(void **state)
 }
 
 /* Any number of threads computes the same step but for the order of a few additions. */
-static void test_threads_agree(void **state)
+static void check_threads_agree(const char *model)
 {
 	struct kge_graph *g = ring();
 	struct kge_train_config c = config();
-	struct kge_emb *one = emb_of("transe_l2", 20, g, 2);
+	struct kge_emb *one = emb_of(model, 20, g, 2);
 
-	(void)state;
 	c.optimizer = KGE_SGD;
 	c.lr = 0.1f;
 	for (uint32_t threads = 2; threads <= 5; threads++) {
@@ -776,13 +789,24 @@ static void test_threads_agree(void **state)
 		run(&c, g, a, 1);
 		c.threads = threads;
 		run(&c, g, b, 1);
-		for (size_t i = 0; i < N * 20; i++)
+		for (size_t i = 0; i < N * a->ent_floats; i++)
 			assert_near(b->ent[i], a->ent[i], 1e-4, 1e-5);
+		for (size_t i = 0; i < STEPS * a->rel_floats; i++)
+			assert_near(b->rel[i], a->rel[i], 1e-4, 1e-5);
 		kge_emb_free(a);
 		kge_emb_free(b);
 	}
 	kge_emb_free(one);
 	kge_graph_free(g);
+}
+
+static void test_threads_agree(void **state)
+{
+	(void)state;
+	check_threads_agree("transe_l2");
+	check_threads_agree("transh_l2");
+	check_threads_agree("transr_l2");
+	check_threads_agree("transd_l2");
 }
 
 /* With shared negatives, to the bit. */
@@ -843,10 +867,10 @@ static void test_shared_fits(void **state)
 	kge_graph_free(g);
 }
 
-static void check_resume(struct kge_train_config c)
+static void check_resume_of(const char *model, struct kge_train_config c)
 {
 	struct kge_graph *g = web();
-	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
+	struct kge_emb *a = emb_of(model, 12, g, 2), *b = kge_emb_copy(a);
 	struct kge_trainer *t;
 	struct buf saved = { 0 };
 
@@ -867,6 +891,11 @@ static void check_resume(struct kge_train_config c)
 	kge_emb_free(a);
 	kge_emb_free(b);
 	kge_graph_free(g);
+}
+
+static void check_resume(struct kge_train_config c)
+{
+	check_resume_of("transe", c);
 }
 
 static void test_resume(void **state)
@@ -1129,13 +1158,16 @@ static void test_learns(void **state)
 		c.negatives = 16;
 		c.threads = 1 + (uint32_t)i % 2;
 		check_learns(kge_models[i]->name, &c);
+		if (kge_models[i]->project != NULL && kge_models[i]->metric == KGE_L2)
+			continue; /* its sister with L1 goes on */
 		c.shared_chunk = 8;
 		c.corrupt = KGE_CORRUPT_BOTH;
 		check_learns(kge_models[i]->name, &c);
 		c.loss = KGE_LOSS_SOFTMAX;
 		check_learns(kge_models[i]->name, &c);
 		c.negatives = 0;
-		check_learns(kge_models[i]->name, &c);
+		if (kge_models[i]->project == NULL)
+			check_learns(kge_models[i]->name, &c);
 	}
 }
 
@@ -1156,6 +1188,75 @@ static void test_learns_with_each_optimizer(void **state)
 		c.negatives = 16;
 		check_learns("complex", &c);
 	}
+}
+
+/* ---- models that project ---- */
+
+/* What a relation sees of a row has a length of its own, and several lanes meet a relation. */
+static void check_projected_step(const char *model, size_t dim, size_t rel_dim, uint32_t threads)
+{
+	const struct kge_model *m = kge_model_find(model);
+	struct kge_graph *g = ring();
+	struct kge_train_config c = config();
+	struct kge_emb *emb;
+	struct rng r;
+
+	rng_seed(&r, dim);
+	emb = kge_emb_new_dims(m, dim, m->own_rel_dim ? rel_dim : 0, 2, N, STEPS, &r);
+	for (size_t i = 0; i < emb->n_rel * emb->rel_floats; i++)
+		emb->rel[i] += rng_range(&r, -0.3f, 0.3f); /* no matrix with zeros */
+	c.loss = dim % 2 == 0 ? KGE_LOSS_LOGISTIC : KGE_LOSS_SOFTMAX;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	c.threads = threads;
+	c.shared_chunk = dim % 3 == 0 ? 8 : 0;
+	c.negatives = dim % 4 == 3 ? 0 : 5; /* 0: against all */
+	check_slopes(g, emb, c);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_projected_gradients(void **state)
+{
+	static const size_t dims[] = { 1, 2, 3, 4, 6, 7, 8, 11, 12, 13, 15, 16, 31, 33 };
+	static const char *const models[] = { "transh_l2", "transr_l2", "transd_l2" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(dims) / sizeof(dims[0]); i++)
+		for (size_t m = 0; m < 3; m++)
+			/* a plane leaves nothing of one dimension */
+			if (dims[i] > 1 || m > 0)
+				check_projected_step(models[m], dims[i], 1 + dims[i] * 7 % 18,
+						     1 + (uint32_t)i % 3);
+}
+
+static void test_projected_resume(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.threads = 2;
+	check_resume_of("transd_l2", c);
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.optimizer = KGE_ADAM_DENSE;
+	check_resume_of("transr", c);
+}
+
+/* TransD's ball is that of the entity, not of the vector that projects it. */
+static void test_normalize_half_a_row(void **state)
+{
+	struct kge_graph *g = names();
+	struct kge_emb *emb = emb_of("transd", 2, g, 2);
+	static const float row[] = { 3, 4, 30, 40 };
+
+	(void)state;
+	memcpy(kge_ent(emb, 1), row, sizeof(row));
+	kge_emb_normalize(emb);
+	assert_near(kge_ent(emb, 1)[0], .6, 1e-6, 0);
+	assert_near(kge_ent(emb, 1)[1], .8, 1e-6, 0);
+	assert_memory_equal(kge_ent(emb, 1) + 2, row + 2, 2 * sizeof(float));
+	kge_emb_free(emb);
+	kge_graph_free(g);
 }
 
 /* ---- settings ---- */
@@ -1247,6 +1348,9 @@ int main(void)
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_learns),
 		cmocka_unit_test(test_learns_with_each_optimizer),
+		cmocka_unit_test(test_projected_gradients),
+		cmocka_unit_test(test_projected_resume),
+		cmocka_unit_test(test_normalize_half_a_row),
 		cmocka_unit_test(test_check),
 	};
 

@@ -58,6 +58,7 @@ static void expect_restored(struct store *s, uint64_t id, const struct kge_emb *
 		fail_msg("%s", e.text);
 	assert_ptr_equal(back->model, want->model);
 	assert_int_equal(back->dim, want->dim);
+	assert_int_equal(back->rel_dim, want->rel_dim);
 	assert_true(back->gamma == want->gamma && back->range == want->range);
 	assert_memory_equal(back->ent, want->ent, want->n_ent * want->ent_floats * sizeof(float));
 	assert_memory_equal(back->rel, want->rel, want->n_rel * want->rel_floats * sizeof(float));
@@ -84,6 +85,25 @@ static void a_checkpoint_comes_back_bit_for_bit(void **state)
 	store_close(s);
 }
 
+static void relations_of_another_dimension_come_back(void **state)
+{
+	struct store *s = new_store();
+	struct kge_emb *emb;
+	struct err e;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 1);
+	emb = kge_emb_new_dims(kge_model_find("transr"), 6, 3, 12.0f, 50, 3, &r);
+	assert_int_equal(put(s, STORE_BEST, 0.25, emb, &e), 0);
+	expect_restored(s, 0, emb);
+	assert_int_equal(db_do(s, &e, "UPDATE checkpoint SET rel_dim = 1048576, dim = 1048576", ""),
+			 0);
+	assert_int_equal(store_check(s, &e), ERR_STORE);
+	kge_emb_free(emb);
+	store_close(s);
+}
+
 static void a_damaged_checkpoint_is_found_out(void **state)
 {
 	static const char *const damage[] = {
@@ -92,6 +112,7 @@ static void a_damaged_checkpoint_is_found_out(void **state)
 		"DELETE FROM checkpoint_block WHERE position = 1",
 		"UPDATE checkpoint SET n_ent = 4000000000",
 		"UPDATE checkpoint SET dim = 7",
+		"UPDATE checkpoint SET rel_dim = 7",
 		"UPDATE checkpoint SET model = 'other'",
 		"UPDATE checkpoint_block SET position = 9 WHERE position = 0 AND tag = 'e'",
 		"UPDATE checkpoint SET digest = zeroblob(32)",
@@ -199,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_checkpoint_comes_back_bit_for_bit),
+		cmocka_unit_test(relations_of_another_dimension_come_back),
 		cmocka_unit_test(a_damaged_checkpoint_is_found_out),
 		cmocka_unit_test(only_what_changed_is_written),
 		cmocka_unit_test(the_best_score_only_rises),
