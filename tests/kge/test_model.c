@@ -185,7 +185,7 @@ static void test_relations_of_another_dimension(void **state)
 	struct kge_emb *m = kge_emb_new_dims(kge_model_find("transr"), 3, 2, 1, 1, 1, &r);
 	struct kge_emb *cut = kge_emb_new_dims(kge_model_find("transd"), 3, 2, 1, 1, 1, &r);
 	struct kge_emb *filled = kge_emb_new_dims(kge_model_find("transd"), 3, 4, 1, 1, 1, &r);
-	float out[4];
+	float out[4] = { 9, 9, 9, 9 };
 
 	(void)state;
 	assert_true(m->ent_floats == 3 && m->rel_floats == 8 && m->query_floats == 2);
