@@ -145,6 +145,16 @@ ok 'unequal tables: no session failed' [ "$(grep -c 'ended:' "$work/m.log")" = 0
 ok 'dim 16 and 24: ledgers agree' agree m k
 ok 'transe and rotate: ledgers agree' agree m l
 
+# ---- models that project: rows of two vectors, relation rows too long to travel ----
+model='{kind: transr, dim: 16, rel_dim: 300, gamma: 4}' trained x 12 'local_rounds: 0, share: both'
+model='{kind: transd_l2, dim: 24, gamma: 4}' trained y 13 'local_rounds: 0, share: both'
+befriend x y
+ok 'transr and transd: both work and become quiet' together x y
+ok 'transr and transd: both have hosted' hosted x y
+ok 'transr and transd: finite' finite y
+ok 'transr and transd: no session failed' [ "$(cat "$work/x.log" "$work/y.log" | grep -c 'ended:')" = 0 ]
+ok 'transr and transd: ledgers agree' agree x y
+
 # ---- a small budget ----
 labels() { "$fkge" -d "$work/$1" --json ledger show >"$work/show" && member "$work/show" total_labels; }
 within() { [ "$(labels "$1")" -gt 0 ] && [ "$(labels "$1")" -le "$(member "$work/$1.json" privacy labels_cap)" ]; }
