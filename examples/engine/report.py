@@ -122,7 +122,7 @@ def benchmark(key, title):
         row(model, "**this program**",
             *(cell([r["test"]["metrics"][f] for r in rs]) for f, _ in FIGURES), goal, seeds(rs),
             *cost(rs))
-        row("", "the same, valid", cell([r["train"]["valid_mrr"] for r in rs]), *[""] * 8)
+        row("", f"the same, valid ({RUNS[name]['valid_limit'] or 'all'})", cell([r["train"]["valid_mrr"] for r in rs]), *[""] * 8)
     some = [r for n in names for r in of(n)]
     if some:
         floor = some[0]["test"]["floor"]
