@@ -1,33 +1,8 @@
 /* Racing: its steps are the exact ones of batches of 1; one thread repeats itself and resumes;
  * several learn. */
-#include "tests/test.h"
-
-#include "kge/train.h"
+#include "tests/kge/world.h"
 
 /* ---- a world ---- */
-
-static struct kge_graph *names(uint32_t entities, uint32_t relations)
-{
-	struct kge_graph *g = kge_graph_new();
-	char name[16];
-
-	for (uint32_t i = 0; i < entities; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
-	for (uint32_t i = 0; i < relations; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
-	return g;
-}
-
-/* A street of houses: relation k goes k + 1 on. */
-static struct kge_graph *street(uint32_t houses)
-{
-	struct kge_graph *g = names(houses, 3);
-
-	for (uint32_t k = 0; k < 3; k++)
-		for (uint32_t i = 0; i + k + 1 < houses; i++)
-			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
-	return g;
-}
 
 /* Triples that meet each other, in a crowd so large that a negative is hardly ever a row that
  * its query steps anyway: two steps at one row are not one of their sum. */
@@ -40,15 +15,6 @@ static struct kge_graph *crowd(void)
 	return g;
 }
 
-static struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g, float gamma)
-{
-	struct rng r;
-
-	rng_seed(&r, 11);
-	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
-			   kge_vocab_count(g->relations), &r);
-}
-
 static struct kge_train_config config(void)
 {
 	struct kge_train_config c;
@@ -59,27 +25,6 @@ static struct kge_train_config config(void)
 	c.shared_chunk = 0;
 	c.negatives = 5;
 	return c;
-}
-
-static double run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
-		  int epochs)
-{
-	struct kge_trainer *t = kge_trainer_new(c, g, emb);
-	double loss = 0;
-
-	for (int i = 0; i < epochs; i++)
-		assert_int_equal(kge_trainer_epoch(t, &loss, NULL), 0);
-	kge_trainer_free(t);
-	return loss;
-}
-
-static void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
-{
-	uint8_t da[32], db[32];
-
-	kge_emb_digest(a, da);
-	kge_emb_digest(b, db);
-	assert_true((memcmp(da, db, 32) == 0) == same);
 }
 
 /* ---- steps ---- */
@@ -166,24 +111,12 @@ static void check_resume(enum kge_optimizer o)
 	struct kge_graph *g = street(25); /* an odd number of triples: taking turns goes on */
 	struct kge_train_config c = config();
 	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
-	struct kge_trainer *t;
-	struct buf saved = { 0 };
 
 	assert_int_equal(g->split[KGE_TRAIN].n % 2, 1);
 	c.optimizer = o;
 	run(&c, g, a, 5);
-	t = kge_trainer_new(&c, g, b);
-	for (int i = 0; i < 3; i++)
-		kge_trainer_epoch(t, NULL, NULL);
-	kge_trainer_save(t, &saved);
-	kge_trainer_free(t);
-	t = kge_trainer_new(&c, g, b);
-	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
-	for (int i = 0; i < 2; i++)
-		kge_trainer_epoch(t, NULL, NULL);
-	kge_trainer_free(t);
+	run_resumed(&c, g, b, 3, 2);
 	assert_same(a, b, true);
-	buf_release(&saved);
 	kge_emb_free(a);
 	kge_emb_free(b);
 	kge_graph_free(g);
@@ -279,24 +212,6 @@ static void test_cancel(void **state)
 	kge_emb_free(emb);
 	kge_emb_free(before);
 	kge_graph_free(g);
-}
-
-/* Mean reciprocal rank of train's tails. */
-static double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
-{
-	const struct kge_triples *t = &g->split[KGE_TRAIN];
-	double sum = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		struct kge_triple x = t->at[i];
-		float own = kge_score(emb, x.head, x.rel, x.tail);
-		int rank = 1;
-
-		for (uint32_t e = 0; e < emb->n_ent; e++)
-			rank += e != x.tail && kge_score(emb, x.head, x.rel, e) >= own;
-		sum += 1.0 / rank;
-	}
-	return sum / (double)t->n;
 }
 
 static void check_learns(const char *model, enum kge_optimizer o, float lr)

@@ -1,34 +1,20 @@
 /* Training: gradients of the whole step by differences, resume, determinism, learning. */
-#include "tests/test.h"
+#include "tests/kge/world.h"
 
 #include "base/mem.h"
 #include "kge/batch.h"
 #include "kge/loss.h"
 #include "kge/negatives.h"
 #include "kge/optimizer.h"
-#include "kge/train.h"
 
 /* ---- a small world ----
  *
  * Entities stand in a ring of N; relation k moves k + 1 places on. */
 enum { N = 40, STEPS = 3 };
 
-/* Entities and relations, and no triple. */
-static struct kge_graph *names(void)
-{
-	struct kge_graph *g = kge_graph_new();
-	char name[16];
-
-	for (int i = 0; i < N; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%d", i));
-	for (int i = 0; i < STEPS; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%d", i));
-	return g;
-}
-
 static struct kge_graph *ring(void)
 {
-	struct kge_graph *g = names();
+	struct kge_graph *g = names(N, STEPS);
 
 	for (uint32_t i = 0; i < N; i++)
 		for (uint32_t k = 0; k < STEPS; k++)
@@ -50,15 +36,6 @@ static struct kge_graph *web(void)
 	return g;
 }
 
-static struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g, float gamma)
-{
-	struct rng r;
-
-	rng_seed(&r, 11);
-	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
-			   kge_vocab_count(g->relations), &r);
-}
-
 static struct kge_train_config config(void)
 {
 	struct kge_train_config c;
@@ -69,16 +46,6 @@ static struct kge_train_config config(void)
 	c.negatives = 5;
 	c.batch = 17;
 	return c;
-}
-
-static void run(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
-		int epochs)
-{
-	struct kge_trainer *t = kge_trainer_new(c, g, emb);
-
-	for (int i = 0; i < epochs; i++)
-		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
-	kge_trainer_free(t);
 }
 
 /* ---- gradients ----
@@ -529,7 +496,7 @@ static void test_draws_from_a_list(void **state)
 /* Relation 0: one head with 6 tails, so tph = 6 and hpt = 1; relation 1 the other way around. */
 static void test_bernoulli_sides(void **state)
 {
-	struct kge_graph *g = names();
+	struct kge_graph *g = names(N, STEPS);
 	struct kge_answers *a;
 	struct kge_sampler *s;
 	size_t heads[3] = { 0 };
@@ -559,7 +526,7 @@ static void test_bernoulli_sides(void **state)
 /* Each step moves what it drew: with typed, none but those of train at that side. */
 static void test_typed_draws(void **state)
 {
-	struct kge_graph *g = names();
+	struct kge_graph *g = names(N, STEPS);
 	struct kge_emb *before, *after;
 	struct kge_train_config c = config();
 
@@ -690,7 +657,7 @@ static void test_everything_true(void **state)
  * that the loss is the same whichever are drawn, unless an answer is taken for false. */
 static void test_shared_negatives_are_false(void **state)
 {
-	struct kge_graph *g = names();
+	struct kge_graph *g = names(N, STEPS);
 	struct kge_train_config c = config();
 	struct kge_emb *emb;
 	double want, loss;
@@ -739,15 +706,6 @@ static void test_empty_graph(void **state)
 }
 
 /* ---- runs ---- */
-
-static void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
-{
-	uint8_t da[32], db[32];
-
-	kge_emb_digest(a, da);
-	kge_emb_digest(b, db);
-	assert_true((memcmp(da, db, 32) == 0) == same);
-}
 
 static void test_deterministic(void **state)
 {
@@ -871,23 +829,11 @@ static void check_resume_of(const char *model, struct kge_train_config c)
 {
 	struct kge_graph *g = web();
 	struct kge_emb *a = emb_of(model, 12, g, 2), *b = kge_emb_copy(a);
-	struct kge_trainer *t;
-	struct buf saved = { 0 };
 
 	c.batch = 33; /* five batches: saved in the middle of taking turns */
 	run(&c, g, a, 5);
-	t = kge_trainer_new(&c, g, b);
-	for (int i = 0; i < 3; i++)
-		kge_trainer_epoch(t, NULL, NULL);
-	kge_trainer_save(t, &saved);
-	kge_trainer_free(t);
-	t = kge_trainer_new(&c, g, b);
-	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
-	for (int i = 0; i < 2; i++)
-		kge_trainer_epoch(t, NULL, NULL);
-	kge_trainer_free(t);
+	run_resumed(&c, g, b, 3, 2);
 	assert_same(a, b, true);
-	buf_release(&saved);
 	kge_emb_free(a);
 	kge_emb_free(b);
 	kge_graph_free(g);
@@ -967,7 +913,7 @@ static void test_lazy_and_dense(void **state)
 
 	(void)state;
 	for (int dense = 0; dense < 2; dense++) {
-		struct kge_graph *g = ring(), *rest = names();
+		struct kge_graph *g = ring(), *rest = names(N, STEPS);
 		struct kge_emb *emb = emb_of("transe", 12, g, 2), *before;
 		struct kge_trainer *t, *u;
 		struct buf saved = { 0 };
@@ -1105,38 +1051,9 @@ static void test_schedule_is_followed(void **state)
 
 /* ---- learning ---- */
 
-/* Mean reciprocal rank of train's tails, other true tails set aside. */
-static double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
-{
-	const struct kge_triples *t = &g->split[KGE_TRAIN];
-	double sum = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		struct kge_triple x = t->at[i];
-		float own = kge_score(emb, x.head, x.rel, x.tail);
-		int rank = 1;
-
-		for (uint32_t e = 0; e < N; e++)
-			rank += e != x.tail && kge_score(emb, x.head, x.rel, e) >= own;
-		sum += 1.0 / rank;
-	}
-	return sum / (double)t->n;
-}
-
-/* A street of N houses, which every model but DistMult can hold: relation k goes k + 1 on. */
-static struct kge_graph *street(void)
-{
-	struct kge_graph *g = names();
-
-	for (uint32_t k = 0; k < STEPS; k++)
-		for (uint32_t i = 0; i + k + 1 < N; i++)
-			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
-	return g;
-}
-
 static void check_learns(const char *model, const struct kge_train_config *c)
 {
-	struct kge_graph *g = street();
+	struct kge_graph *g = street(N);
 	struct kge_emb *emb = emb_of(model, 16, g, 6);
 	double before = train_mrr(g, emb), after;
 
@@ -1245,7 +1162,7 @@ static void test_projected_resume(void **state)
 /* TransD's ball is that of the entity, not of the vector that projects it. */
 static void test_normalize_half_a_row(void **state)
 {
-	struct kge_graph *g = names();
+	struct kge_graph *g = names(N, STEPS);
 	struct kge_emb *emb = emb_of("transd", 2, g, 2);
 	static const float row[] = { 3, 4, 30, 40 };
 
@@ -1281,7 +1198,6 @@ static void test_check(void **state)
 	assert_int_equal(kge_train_check_size(&c, UINT32_MAX, &e), 0);
 	c.lr = NAN;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
-	c = config();
 	c = config();
 	c.sampling = KGE_SAMPLING_TYPED;
 	assert_int_equal(kge_train_check(&c, &e), 0);

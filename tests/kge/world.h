@@ -1,0 +1,110 @@
+/* tests/kge/world.h - small graphs to train on, and what the tests of training do with them. */
+#ifndef TESTS_KGE_WORLD_H
+#define TESTS_KGE_WORLD_H
+
+#include "tests/test.h"
+
+#include "kge/train.h"
+
+/* Entities and relations, and no triple. */
+static inline struct kge_graph *names(uint32_t entities, uint32_t relations)
+{
+	struct kge_graph *g = kge_graph_new();
+	char name[16];
+
+	for (uint32_t i = 0; i < entities; i++)
+		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+	for (uint32_t i = 0; i < relations; i++)
+		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+	return g;
+}
+
+/* A street of houses, which every model but DistMult can hold: relation k goes k + 1 on. */
+static inline struct kge_graph *street(uint32_t houses)
+{
+	struct kge_graph *g = names(houses, 3);
+
+	for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t i = 0; i + k + 1 < houses; i++)
+			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
+	return g;
+}
+
+static inline struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g,
+				     float gamma)
+{
+	struct rng r;
+
+	rng_seed(&r, 11);
+	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
+			   kge_vocab_count(g->relations), &r);
+}
+
+static inline void train_on(struct kge_trainer *t, int epochs, double *loss)
+{
+	for (int i = 0; i < epochs; i++)
+		assert_int_equal(kge_trainer_epoch(t, loss, NULL), 0);
+}
+
+/* The loss of the last epoch. */
+static inline double run(const struct kge_train_config *c, const struct kge_graph *g,
+			 struct kge_emb *emb, int epochs)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+	double loss = 0;
+
+	train_on(t, epochs, &loss);
+	kge_trainer_free(t);
+	return loss;
+}
+
+/* As run(), but by two trainers: the second goes on with what the first has saved. */
+static inline void run_resumed(const struct kge_train_config *c, const struct kge_graph *g,
+			       struct kge_emb *emb, int before, int after)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+	struct buf saved = { 0 };
+
+	train_on(t, before, NULL);
+	kge_trainer_save(t, &saved);
+	kge_trainer_free(t);
+	t = kge_trainer_new(c, g, emb);
+	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, NULL), 0);
+	train_on(t, after, NULL);
+	kge_trainer_free(t);
+	buf_release(&saved);
+}
+
+static inline bool same_tables(const struct kge_emb *a, const struct kge_emb *b)
+{
+	uint8_t da[32], db[32];
+
+	kge_emb_digest(a, da);
+	kge_emb_digest(b, db);
+	return memcmp(da, db, 32) == 0;
+}
+
+static inline void assert_same(const struct kge_emb *a, const struct kge_emb *b, bool same)
+{
+	assert_true(same_tables(a, b) == same);
+}
+
+/* Mean reciprocal rank of train's tails, other true tails set aside. */
+static inline double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
+{
+	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	double sum = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct kge_triple x = t->at[i];
+		float own = kge_score(emb, x.head, x.rel, x.tail);
+		int rank = 1;
+
+		for (uint32_t e = 0; e < emb->n_ent; e++)
+			rank += e != x.tail && kge_score(emb, x.head, x.rel, e) >= own;
+		sum += 1.0 / rank;
+	}
+	return sum / (double)t->n;
+}
+
+#endif
