@@ -57,7 +57,7 @@ add("fb15k-237-complex", "fb15k-237", "standard", {"kind": "complex", "dim": 128
     valid_limit=3000)
 add("fb15k-237-distmult", "fb15k-237", "standard", {"kind": "distmult", "dim": 256, "gamma": 0.01},
     SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "epochs": 16, "eval_every": 4, "patience": 2},
-    valid_limit=3000)
+    [{"lr": 0.02, "epochs": 12, "eval_every": 3}], valid_limit=3000)
 add("fb15k-237-rotate", "fb15k-237", "standard", {"kind": "rotate", "dim": 256, "gamma": 9},
     SELF_ADVERSARIAL | {"subsampling": "true", "lr": 1e-3, "epochs": 25, "eval_every": 25},
     [{"lr": 3e-4, "epochs": 12, "eval_every": 6}, {"lr": 1e-4, "epochs": 8, "eval_every": 8}],
