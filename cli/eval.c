@@ -162,10 +162,10 @@ static int classify(struct cli *cli, const struct work *w, uint64_t seed, struct
 }
 
 static int floor_of(struct cli *cli, const struct work *w, enum kge_split split,
-		    const struct kge_protocol *p)
+		    const struct kge_protocol *p, const struct kge_eval_options *how)
 {
 	struct kge_metrics m;
-	int rc = kge_evaluate_frequency(w->graph, split, p, &m);
+	int rc = kge_evaluate_frequency(w->graph, split, p, how, &m);
 
 	if (rc != 0)
 		return rc;
@@ -209,7 +209,7 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 	cli_say(cli, "protocol   %s; split %s\n", text, work_split_words[split]);
 	say_metrics(cli, w->info.model, &m);
 	if (o->floor)
-		rc = floor_of(cli, w, split, &p);
+		rc = floor_of(cli, w, split, &p, &how);
 	if (rc == 0 && o->classify)
 		rc = classify(cli, w, how.seed, e);
 	return rc;

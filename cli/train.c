@@ -379,6 +379,17 @@ static int restore_best(struct training *t, struct err *e)
 	return rc;
 }
 
+/* A line a look, so that a log shows how it goes; the bar below is for terminals. */
+static void note_look(struct training *t, bool better)
+{
+	const struct kge_metrics *m = agent_learner_metrics(t->learner);
+
+	progress_end(&t->bar);
+	cli_note(t->cli, "epoch %u of %u: loss %.4f, valid MRR %.4f, Hits@10 %.4f%s\n", t->done,
+		 t->plan.total, t->job.loss, m->mrr, m->hits10,
+		 better ? "" : "; not the best so far");
+}
+
 static int look(struct training *t, bool *better, struct err *e)
 {
 	int rc = judge(t, better, e);
@@ -386,6 +397,7 @@ static int look(struct training *t, bool *better, struct err *e)
 	if (rc != 0)
 		return rc;
 	curve_look(&t->curve, agent_learner_metrics(t->learner));
+	note_look(t, *better);
 	t->worse = *better ? 0 : t->worse + 1;
 	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
 }
@@ -586,8 +598,8 @@ static void put_training(struct training *t, const char *ending)
 	put_settings(t);
 	cli_put(t->cli, "curve", curve_json(&t->curve));
 	if (t->has_best)
-		cli_say(t->cli, "valid MRR %.4f after %llu epochs, improved %u times\n", t->score,
-			(unsigned long long)t->epochs_best, t->improved);
+		cli_say(t->cli, "valid MRR %.4f after %llu epochs; trained %zu: %s\n", t->score,
+			(unsigned long long)t->epochs_best, t->curve.n, ending);
 	if (!repeats)
 		cli_say(t->cli, "threads raced (train.update): another run will differ\n");
 }
@@ -628,6 +640,17 @@ static int finish(struct training *t, const struct train_options *o, int rc, str
 	return rc;
 }
 
+/* Settings that are allowed and do nothing: rarely what was meant. */
+static void note_idle(const struct training *t)
+{
+	const struct kge_train_config *c = &t->work.folder.config.train.kge;
+	bool weighs = c->reg_weight > 0;
+
+	if ((c->reg != KGE_REG_NONE) != weighs)
+		cli_note(t->cli, "agent.yaml: nothing is regularised: train.reg wants %s too\n",
+			 weighs ? "a word other than none" : "a train.reg_weight above 0");
+}
+
 static int run_training(struct training *t, const struct train_options *o, struct err *e)
 {
 	int rc;
@@ -641,6 +664,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	rc = o->resume ? resume(t, e) : begin(t, o, e);
 	if (rc != 0)
 		return rc;
+	note_idle(t);
 	t->bar = progress_begin(t->cli, "training");
 	work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);

@@ -580,7 +580,8 @@ static void frequency_init(struct frequency *f, const struct kge_graph *g)
 }
 
 int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
-			   const struct kge_protocol *p, struct kge_metrics *out)
+			   const struct kge_protocol *p, const struct kge_eval_options *o,
+			   struct kge_metrics *out)
 {
 	struct frequency f;
 	struct kge_scorer scorer = { frequency_score, &f };
@@ -589,7 +590,7 @@ int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
 	int rc;
 
 	frequency_init(&f, g);
-	rc = kge_rank_split_with(&scorer, g, split, p, NULL, &ranked, &n);
+	rc = kge_rank_split_with(&scorer, g, split, p, o, &ranked, &n);
 	if (rc == 0)
 		kge_metrics_of(ranked, n, p->ties, out);
 	free(ranked);

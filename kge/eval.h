@@ -115,9 +115,11 @@ int kge_evaluate(const struct kge_emb *emb, const struct kge_graph *g, enum kge_
 		 struct kge_metrics *out);
 
 /* The floor: rank candidates by how often they stood on that side of the
- * relation in train.  No learning, no use of the known entity. */
+ * relation in train.  No learning, no use of the known entity.  o may be NULL;
+ * with the same o, kge_evaluate() ranks the same triples. */
 int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
-			   const struct kge_protocol *p, struct kge_metrics *out);
+			   const struct kge_protocol *p, const struct kge_eval_options *o,
+			   struct kge_metrics *out);
 
 /* ---- triple classification ---- */
 

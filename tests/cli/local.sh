@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # ---- help and usage ----
-for c in init id import export train tune eval predict similar serve status stop doctor invite join version \
+for c in init id import export split synth train tune eval predict similar serve status stop doctor invite join version \
 	'peer list' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' \
 	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' \
 	'checkpoint list' 'checkpoint save' 'checkpoint restore'; do
@@ -82,12 +82,17 @@ ok 'an alias table of strangers' says 4 'none of its 1 names' -d "$a" import --a
 # ---- training ----
 ok 'no embeddings yet' says 1 'fkge -d' -d "$a" eval
 ok 'train' exits 0 -d "$a" train --json
+ok 'a line a look for logs' grep -q '^epoch 20 of .*: loss .*, valid MRR ' "$err"
 digest=$(member "$out" digest)
 score=$(member "$out" valid_mrr)
 ok 'the best state is the one reported' exits 0 -d "$a" eval --split valid --filter train+valid --json
 ok 'same digest' [ "$(member "$out" checkpoint digest)" = "$digest" ]
 ok 'same score on valid' [ "$(member "$out" metrics mrr)" = "$score" ]
 rises() { python3 -c "import sys; sys.exit(not $1 >= $2)"; }
+cp "$a/agent.yaml" "$work/train.yaml"
+sed 's/  reg: none/  reg: l3/' "$work/train.yaml" >"$a/agent.yaml"
+ok 'a regularizer without weight is pointed out' says 0 'nothing is regularised' -d "$work/a" train --epochs 1
+cp "$work/train.yaml" "$a/agent.yaml"
 ok 'the control arm' exits 0 -d "$a" train --rounds 3 --epochs 5 --json
 ok 'the control arm never gets worse' rises "$(member "$out" valid_mrr)" "$score"
 digest=$(member "$out" digest)
@@ -109,7 +114,8 @@ ok 'the record names all that a figure depends on' record
 ok 'floor and classification' rises "$(member "$out" classification test_accuracy)" 0.3
 graph_was=$(member "$out" graph)
 ok 'switches change the record' exits 0 -d "$a" eval --sides tail --filter train --candidates typed \
-	--ties pessimistic --limit 5 --seed 7 --split valid --json
+	--ties pessimistic --limit 5 --seed 7 --split valid --floor --json
+ok 'the floor is of the same queries' [ "$(member "$out" floor queries)" = "$(member "$out" metrics queries)" ]
 changed() {
 	python3 - "$out" "$graph_was" <<'PY'
 import json, sys

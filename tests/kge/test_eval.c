@@ -499,7 +499,7 @@ static void frequency_counts_train(void **state)
 			sum += 1 / (1 + greater + equal / 2.0);
 		}
 	}
-	assert_int_equal(kge_evaluate_frequency(g, KGE_TEST, p, &m), 0);
+	assert_int_equal(kge_evaluate_frequency(g, KGE_TEST, p, NULL, &m), 0);
 	assert_int_equal(m.queries, queries);
 	assert_near(m.mrr, sum / (double)queries, 1e-12, 0);
 	kge_graph_free(g);
