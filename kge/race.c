@@ -22,6 +22,7 @@ struct kge_racer {
 	float *dq, *dknown, *drel, *drow, *work;
 	float *seen, *dseen; /* projecting models: a row as the relation sees it; else NULL */
 	struct kge_step step;
+	uint64_t step_number;  /* for which `step` was made; 0: none yet */
 	uint64_t turns, steps; /* at the start of the epoch */
 };
 
@@ -251,13 +252,17 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 	step_known(r, b, x);
 }
 
-/* Adam's constants go by the number of steps, and settle. */
+/* Adam's constants go by the number of steps, and settle.  A thread may have slept since it
+ * last looked, so what counts is whether those it has are settled. */
 static void set_constants(struct kge_racer *r, const struct kge_batch *b, size_t i)
 {
 	uint64_t number = r->steps + i + 1;
 
-	if (r->step.lr == 0 || (b->c->optimizer == KGE_ADAM_SPARSE && number <= ADAM_SETTLES))
-		r->step = kge_optimizer_step(b->c, b->lr, number);
+	if (r->step_number > 0 &&
+	    (b->c->optimizer != KGE_ADAM_SPARSE || r->step_number > ADAM_SETTLES))
+		return;
+	r->step = kge_optimizer_step(b->c, b->lr, number);
+	r->step_number = number;
 }
 
 static bool any(const float *x, size_t n)
@@ -303,7 +308,7 @@ void kge_race_begin(struct kge_race *r, uint64_t turns, uint64_t steps)
 	atomic_store(&r->canceled, false);
 	for (size_t k = 0; k < r->b->c->threads; k++) {
 		r->racers[k].loss = 0;
-		r->racers[k].step.lr = 0;
+		r->racers[k].step_number = 0;
 		r->racers[k].turns = turns;
 		r->racers[k].steps = steps;
 	}
