@@ -12,9 +12,10 @@
 
 /* ---- memory ---- */
 
+/* Against all entities a batch counts queries already. */
 static size_t queries_max(const struct kge_train_config *c)
 {
-	return (size_t)c->batch * (c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1);
+	return (size_t)c->batch * (c->corrupt == KGE_CORRUPT_BOTH && c->negatives > 0 ? 2 : 1);
 }
 
 /* The lane that owns an entity: about e * lanes / n_ent. */

@@ -55,9 +55,9 @@ struct unit {
 
 /* ---- memory ---- */
 
-static size_t sides(const struct kge_batch *b)
+static size_t sides(const struct kge_train_config *c)
 {
-	return b->c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+	return c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 }
 
 static size_t parts(size_t n, size_t size)
@@ -74,7 +74,7 @@ static size_t units_of(const struct kge_shared *s, size_t n)
 /* Units in a batch of n positives. */
 static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s, size_t n)
 {
-	return units_of(s, n) * sides(b);
+	return units_of(s, n) * sides(b->c);
 }
 
 static void desk_init(struct desk *d, const struct kge_batch *b, const struct kge_shared *s)
@@ -117,18 +117,20 @@ static size_t unit_of(size_t chunk)
 bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb)
 {
 	size_t floats = emb->ent_floats > emb->rel_floats ? emb->ent_floats : emb->rel_floats;
-	size_t chunk = chunk_of(c), rows;
+	struct kge_shared s = { .chunk = chunk_of(c) };
+	size_t rows;
 
-	if (c->negatives == 0 || chunk <= 1 || emb->model->project != NULL)
+	if (c->negatives == 0 || s.chunk <= 1 || emb->model->project != NULL)
 		return false;
-	rows = 2 * (c->batch / unit_of(chunk) + 1) * (size_t)c->negatives + 4 * (size_t)c->batch;
-	return rows * floats <= GRADIENTS_MAX;
+	s.unit = unit_of(s.chunk);
+	rows = sides(c) * (units_of(&s, c->batch) * c->negatives + 2 * (size_t)c->batch);
+	return rows * odd_stride(floats) <= GRADIENTS_MAX;
 }
 
 struct kge_shared *kge_shared_new(const struct kge_batch *b)
 {
 	struct kge_shared *s = mem_array(1, sizeof(*s));
-	size_t nq = (size_t)b->c->batch * sides(b), units, entries;
+	size_t nq = (size_t)b->c->batch * sides(b->c), units, entries;
 
 	s->chunk = chunk_of(b->c);
 	s->unit = unit_of(s->chunk);

@@ -822,6 +822,12 @@ static void test_shared_fits(void **state)
 	for (c.shared_chunk = 2; c.shared_chunk <= 32768; c.shared_chunk *= 2)
 		assert_false(kge_shared_fits(&c, emb));
 	kge_emb_free(emb);
+	emb = emb_of("transe", 1, g, 2); /* whose rows are padded */
+	c.shared_chunk = 2;
+	assert_false(kge_shared_fits(&c, emb));
+	c.shared_chunk = 64;
+	assert_true(kge_shared_fits(&c, emb));
+	kge_emb_free(emb);
 	kge_graph_free(g);
 }
 
