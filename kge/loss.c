@@ -42,7 +42,7 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 	k->logistic(&first, slope, &minus, 1);
 	slope[0] *= -0.5f;
 	k->logistic(softplus, sigmoid, scores + 1, n);
-	if (c->loss == KGE_LOSS_SELF_ADVERSARIAL && there > 0)
+	if (c->loss == KGE_LOSS_SELF_ADVERSARIAL && there > 0 && c->temperature > 0)
 		k->softmax(p, scores + 1, c->temperature, n);
 	else
 		for (size_t i = 0; i < n; i++)

@@ -298,6 +298,10 @@ static void test_losses_by_hand(void **state)
 	c.loss = KGE_LOSS_LOGISTIC;
 	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
 	assert_near(loss, .5 * (softplus(-1) + .5 * softplus(.5) + .5 * softplus(2)), 1e-5, 0);
+	c.loss = KGE_LOSS_SELF_ADVERSARIAL;
+	c.temperature = 0; /* the same */
+	assert_near(kge_loss_of(&c, kge_kernels_pick(), s, slope2, 3, 2, work), loss, 1e-6, 0);
+	c.loss = KGE_LOSS_LOGISTIC;
 	c.loss = KGE_LOSS_MARGIN;
 	c.margin = 0.25f;
 	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
