@@ -126,8 +126,6 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 	}
 }
 
-/* ---- RotatE: the complex number is e^(i theta), theta = rel / (range / pi) ---- */
-
 /* ---- reciprocal relations (Lacroix et al. 2018): a relation has a row for each side that may
  * be asked, one after the other, and both take the tail's formula ---- */
 
@@ -169,6 +167,8 @@ static void complex_reciprocal_grad(float *restrict dknown, float *restrict drel
 
 	complex_grad(dknown, drel + at, dq, known, rel + at, e, KGE_TAIL);
 }
+
+/* ---- RotatE: the complex number is e^(i theta), theta = rel / (range / pi) ---- */
 
 static const float pi = 3.14159265358979323846f;
 

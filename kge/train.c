@@ -108,7 +108,7 @@ static int check_racing(const struct kge_train_config *c, struct err *e)
 	if (c->optimizer == KGE_ADAM_DENSE)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: not with train.optimizer adam_dense, which "
-			       "moves every row at every step; take adam, adagrad or sgd");
+			       "moves every row at every step; take another");
 	if (c->reg != KGE_REG_NONE || c->subsampling)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: not with train.%s, which goes by the batch",
