@@ -49,7 +49,8 @@ static const struct key keys[] = {
 	{ "model", "rel_dim", COUNT, AT(model.rel_dim), "0", 0, 4096, NULL,
 	  "transr, transd: dimension of the relations' spaces; 0: dim" },
 	{ "model", "gamma", NUMBER, AT(model.gamma), "10", 0.01, 1000, NULL,
-	  "margin in the score of distance models; sets the range of the first rows" },
+	  "margin in the score of distance models; sets the range of the first rows; with _l2 "
+	  "take about 1" },
 
 	{ "train", "epochs", COUNT, AT(train.epochs), "100", 1, 1e6, NULL,
 	  "passes over the train split, at most" },

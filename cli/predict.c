@@ -372,6 +372,9 @@ static int similar(struct cli *cli, const struct work *w, const struct similar_o
 	uint32_t id;
 	int rc = near_find(names, o->how.relations ? "relation" : "entity", o->name, &id, e);
 
+	if (rc != 0 && !o->how.relations &&
+	    kge_vocab_find(w->graph->relations, o->name, strlen(o->name)) != KGE_NONE)
+		return err_set(e, rc, "'%.150s' is a relation: ask with --relations", o->name);
 	if (rc != 0)
 		return rc;
 	how.top = how.top < kge_vocab_count(names) ? how.top : kge_vocab_count(names);

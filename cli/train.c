@@ -633,7 +633,9 @@ static int finish(struct training *t, const struct train_options *o, int rc, str
 	if (rc == 0)
 		forget_state(t);
 	if (rc == ERR_CANCELED)
-		err_set(e, rc, "stopped; the best state so far is kept%s",
+		err_set(e, rc, "stopped; %s%s",
+			t->has_best ? "the best state so far is kept"
+				    : "valid was not looked at yet, so no state is kept",
 			t->saved ? ", and --resume goes on" : "");
 	if (rc == 0 && written != 0)
 		return err_set(e, written, "%s", why.text);

@@ -150,7 +150,7 @@ static int deal_triples(struct kge_synth *s, struct err *e)
 		if (dealt == 0)
 			return err_set(e, ERR_USAGE,
 				       "%u entities and %u relations bear at most %llu triples, "
-				       "not %llu",
+				       "not %llu: ask for fewer triples or more entities",
 				       s->c.entities, s->c.relations, (unsigned long long)most,
 				       (unsigned long long)s->c.triples);
 		left -= dealt;
@@ -167,8 +167,9 @@ static int check(const struct kge_synth_config *c, struct err *e)
 		return err_set(e, ERR_USAGE, "%u relations: 1 to %d are possible", c->relations,
 			       KGE_SYNTH_RELATIONS_MAX);
 	if (c->triples < 2 * (uint64_t)c->relations || c->triples > KGE_SYNTH_TRIPLES_MAX)
-		return err_set(e, ERR_USAGE, "%llu triples: two a relation to %llu are possible",
-			       (unsigned long long)c->triples,
+		return err_set(e, ERR_USAGE,
+			       "%llu triples: from %llu, two a relation, to %llu are possible",
+			       (unsigned long long)c->triples, 2 * (unsigned long long)c->relations,
 			       (unsigned long long)KGE_SYNTH_TRIPLES_MAX);
 	if (!(c->valid_share >= 0 && c->test_share >= 0 && c->valid_share + c->test_share < 1))
 		return err_set(e, ERR_USAGE,

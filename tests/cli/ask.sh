@@ -104,6 +104,7 @@ ok 'the nearest first' sorted similar
 itself() { ! grep -q '"name": "e1"' "$out"; }
 ok 'not itself' itself
 ok 'five of them' [ "$(member "$out" similar 4 rank)" = 5 ]
+ok 'a relation among entities' says 1 'ask with --relations' -d "$work/a" similar next
 ok 'by distance' exits 0 -d "$work/a" similar e1 --by distance --json
 ok 'it is said which' [ "$(member "$out" by)" = distance ]
 not_sorted() { ! sorted similar; }
