@@ -2,9 +2,8 @@
  *
  *   scale FOLDER [key=value ...]
  *
- * keys: model dim gamma lr batch negatives chunk threads optimizer (0 SGD, 1 AdaGrad, 2 Adam dense,
- * 3 Adam sparse) update (1 racing) corrupt filtered epochs limit (triples ranked; default 500)
- * seed. Seconds are the processor's, of all threads, so that a busy machine shows little in them.
+ * keys: model dim gamma epochs limit (triples ranked; default 500), and those of bench/words.h.
+ * Seconds are the processor's, of all threads, so that a busy machine shows little in them.
  * One line a step: seconds, memory now, and the most it was up to then, in MiB. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,47 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bench/words.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
-#include "kge/train.h"
-
-static int n_words;
-static char **words;
-
-static const char *word(const char *key, const char *otherwise)
-{
-	size_t n = strlen(key);
-
-	for (int i = 2; i < n_words; i++)
-		if (strncmp(words[i], key, n) == 0 && words[i][n] == '=')
-			return words[i] + n + 1;
-	return otherwise;
-}
-
-static double number(const char *key, double otherwise)
-{
-	const char *w = word(key, NULL);
-
-	return w != NULL ? strtod(w, NULL) : otherwise;
-}
-
-static struct kge_train_config config(void)
-{
-	struct kge_train_config c;
-
-	kge_train_defaults(&c);
-	c.optimizer = (enum kge_optimizer)number("optimizer", c.optimizer);
-	c.update = (enum kge_update)number("update", c.update);
-	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
-	c.lr = (float)number("lr", (double)c.lr);
-	c.negatives = (uint32_t)number("negatives", c.negatives);
-	c.batch = (uint32_t)number("batch", c.batch);
-	c.shared_chunk = (uint32_t)number("chunk", c.shared_chunk);
-	c.threads = (uint32_t)number("threads", c.threads);
-	c.filtered = number("filtered", c.filtered) > 0;
-	c.seed = (uint64_t)number("seed", 1);
-	return c;
-}
 
 static double cpu_s(void)
 {

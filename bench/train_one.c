@@ -2,69 +2,16 @@
  *
  *   train_one FOLDER [key=value ...]
  *
- * keys: model dim gamma epochs lr batch negatives chunk threads seed corrupt (0 alternate, 1 tail,
- * 2 both) loss (0 self-adversarial, 1 logistic, 2 margin, 3 softmax; with negatives=0: against all
- * entities, batch counting queries) optimizer update (1 racing) margin normalize alpha reg (0 none,
- * 1 l2, 2 l3) reg_weight schedule (0 constant, 1 step, 2 linear, 3 cosine, over all epochs)
- * momentum filtered every protocol.  Nothing is tuned on test here: the figure printed after each
- * `every` epochs is valid's, and test's at the end. */
+ * keys: model dim gamma epochs every protocol, and those of bench/words.h.  Nothing is tuned on
+ * test here: the figure printed after each `every` epochs is valid's, and test's at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/words.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
-#include "kge/train.h"
-
-static int n_words;
-static char **words;
-
-static const char *word(const char *key, const char *otherwise)
-{
-	size_t n = strlen(key);
-
-	for (int i = 2; i < n_words; i++)
-		if (strncmp(words[i], key, n) == 0 && words[i][n] == '=')
-			return words[i] + n + 1;
-	return otherwise;
-}
-
-static double number(const char *key, double otherwise)
-{
-	const char *w = word(key, NULL);
-
-	return w != NULL ? strtod(w, NULL) : otherwise;
-}
-
-static struct kge_train_config config(void)
-{
-	struct kge_train_config c;
-
-	kge_train_defaults(&c);
-	c.loss = (enum kge_loss)number("loss", c.loss);
-	c.optimizer = (enum kge_optimizer)number("optimizer", c.optimizer);
-	c.corrupt = (enum kge_corrupt)number("corrupt", c.corrupt);
-	c.reg = (enum kge_reg)number("reg", c.reg);
-	c.sampling = (enum kge_sampling)number("sampling", c.sampling);
-	c.subsampling = number("subsampling", 0) > 0;
-	c.schedule = (enum kge_schedule)number("schedule", c.schedule);
-	c.schedule_epochs = (uint32_t)number("epochs", 60);
-	c.momentum = (float)number("momentum", (double)c.momentum);
-	c.reg_weight = (float)number("reg_weight", (double)c.reg_weight);
-	c.update = (enum kge_update)number("update", c.update);
-	c.margin = (float)number("margin", (double)c.margin);
-	c.normalize = number("normalize", c.normalize) > 0;
-	c.lr = (float)number("lr", (double)c.lr);
-	c.temperature = (float)number("alpha", (double)c.temperature);
-	c.negatives = (uint32_t)number("negatives", c.negatives);
-	c.batch = (uint32_t)number("batch", c.batch);
-	c.shared_chunk = (uint32_t)number("chunk", c.shared_chunk);
-	c.threads = (uint32_t)number("threads", c.threads);
-	c.filtered = number("filtered", c.filtered) > 0;
-	c.seed = (uint64_t)number("seed", 1);
-	return c;
-}
 
 static void report(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split s,
 		   const char *label)

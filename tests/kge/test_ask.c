@@ -1,5 +1,5 @@
 /* Completing triples and near rows, against plain loops over the definitions. */
-#include "tests/test.h"
+#include "tests/kge/world.h"
 
 #include "base/mem.h"
 #include "kge/ask.h"
@@ -17,13 +17,8 @@ struct world {
  * for types to matter. */
 static struct kge_graph *random_graph(struct rng *r)
 {
-	struct kge_graph *g = kge_graph_new();
-	char name[16];
+	struct kge_graph *g = names(ENT, REL);
 
-	for (int i = 0; i < ENT; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%d", i));
-	for (int i = 0; i < REL; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%d", i));
 	for (int i = 0; i < TRIPLES; i++) {
 		uint32_t rel = rng_below(r, REL);
 		struct kge_triple t = { rng_below(r, 20), rel, 20 + rng_below(r, ENT - 20) };

@@ -982,20 +982,10 @@ static void test_cancel(void **state)
 {
 	struct kge_graph *g = ring();
 	struct kge_train_config c = config();
-	struct kge_emb *emb = emb_of("transe", 12, g, 2), *before = kge_emb_copy(emb);
-	atomic_bool cancel = true;
-	struct kge_trainer *t;
 
 	(void)state;
 	c.threads = 2;
-	t = kge_trainer_new(&c, g, emb);
-	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), ERR_CANCELED);
-	assert_same(emb, before, true);
-	cancel = false;
-	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), 0);
-	kge_trainer_free(t);
-	kge_emb_free(emb);
-	kge_emb_free(before);
+	check_cancel(&c, g);
 	kge_graph_free(g);
 }
 

@@ -89,6 +89,23 @@ static inline void assert_same(const struct kge_emb *a, const struct kge_emb *b,
 	assert_true(same_tables(a, b) == same);
 }
 
+/* Canceled before it begins, an epoch changes nothing, and the next one may run. */
+static inline void check_cancel(const struct kge_train_config *c, const struct kge_graph *g)
+{
+	struct kge_emb *emb = emb_of("transe", 12, g, 2), *before = kge_emb_copy(emb);
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+	atomic_bool cancel = true;
+
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), ERR_CANCELED);
+	assert_same(emb, before, true);
+	cancel = false;
+	assert_int_equal(kge_trainer_epoch(t, NULL, &cancel), 0);
+	assert_same(emb, before, false);
+	kge_trainer_free(t);
+	kge_emb_free(emb);
+	kge_emb_free(before);
+}
+
 /* Mean reciprocal rank of train's tails, other true tails set aside. */
 static inline double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
 {
