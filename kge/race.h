@@ -3,9 +3,10 @@
  * Each thread takes the next few positives of the shuffled epoch, draws their negatives,
  * scores them with the rows as they are, and where the loss has a slope steps
  * those rows at once (Recht, Ré, Wright and Niu 2011, "Hogwild!").  There is no batch:
- * a positive is a step of its own, exactly that of kge/batch.h with batch 1, so `lr` is
- * that of one positive.  A run of SGD over batches of B with rate x moves
- * rows about as far in an epoch as this with x / B.
+ * a positive is a step of its own, that of kge/batch.h with batch 1, so `lr` is
+ * that of one positive.  But a row that it meets twice, drawn twice or known and drawn, or
+ * asked from both sides, steps each time, where a batch would step once by the sum.  A run of SGD
+ * over batches of B with rate x moves rows about as far in an epoch as this with x / B.
  *
  * What it costs: two threads at one row may see half of each other's step, or
  * lose it.  Steps are small and rarely meet, so learning bears that, but which

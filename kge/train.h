@@ -5,7 +5,7 @@
  * row belongs to one thread, so a run is deterministic and can be saved and
  * resumed bit for bit with any number of threads; runs with different numbers of
  * threads differ in the last digits (the order in which gradients are summed), but
- * not where negatives are shared.
+ * their tables do not where kge/shared.c makes the steps.
  * Racing, all that holds for one thread; with more, two runs differ, and so does a
  * resumed run from one that was not interrupted. */
 #ifndef KGE_TRAIN_H
@@ -29,7 +29,7 @@ enum kge_loss {
 };
 /* Added to a query's loss: reg_weight times the sum of |x|^2 or |x|^3 over the known, the
  * relation's and the answer's row, |x| being the modulus where numbers are complex (N3 of Lacroix
- * et al. 2018).  RotatE's phases have none. */
+ * et al. 2018).  RotatE's phases have none, nor has what projects in a relation's row. */
 enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3 };
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE, KGE_MOMENTUM };
 /* What becomes of the learning rate over schedule_epochs: it stays; a tenth of it from the
@@ -116,7 +116,8 @@ void kge_trainer_save(const struct kge_trainer *t, struct buf *out);
 void kge_trainer_save_to(const struct kge_trainer *t,
 			 void (*put)(void *ctx, const void *bytes, size_t n), void *ctx);
 /* ERR_INPUT, with the trainer as it was, if the bytes are not of a trainer with the same
- * shapes, optimiser, seed and number of threads. */
+ * shapes, optimiser, update, seed and number of threads.  That the rest of the config and the
+ * graph are the same is for the caller to see to. */
 int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e);
 
 #endif
