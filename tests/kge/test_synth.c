@@ -101,6 +101,8 @@ static void check_splits(const struct kge_synth_config *c, const struct seen *al
 		assert_int_equal(report->triples[s], n[s]);
 	assert_true(n[KGE_VALID] <= (uint64_t)((double)c->triples * c->valid_share));
 	assert_true(n[KGE_TEST] <= (uint64_t)((double)c->triples * c->test_share));
+	free(ent);
+	free(rel);
 }
 
 /* False if so much does not fit. */
