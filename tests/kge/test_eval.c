@@ -670,7 +670,7 @@ static void nothing_to_classify_is_said(void **state)
 	kge_graph_free(g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_switch_agrees_with_the_slow_one),
@@ -689,5 +689,7 @@ int main(void)
 		cmocka_unit_test(nothing_to_classify_is_said),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]); /* as in test_train.c */
 	return cmocka_run_group_tests_name("kge eval", tests, NULL, NULL);
 }
