@@ -42,12 +42,22 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static void lane_init_projection(struct kge_lane *l, const struct kge_emb *e)
+/* Where a lane's gradient of a relation of the batch stands: by the first query that asks it, so
+ * that few of many relations take little memory. */
+static size_t drel_place(const struct kge_batch *b, uint32_t rel)
 {
+	return queries_max(b->c) < b->emb->n_rel ? b->first_rel[rel] : rel;
+}
+
+static void lane_init_projection(struct kge_lane *l, const struct kge_batch *b)
+{
+	const struct kge_emb *e = b->emb;
+	size_t nq = queries_max(b->c), places = nq < e->n_rel ? nq : e->n_rel;
+
 	l->seen = mem_aligned(e->query_floats, sizeof(float));
 	l->dseen = mem_aligned(e->query_floats, sizeof(float));
-	l->drel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
-	l->has_drel = mem_array(e->n_rel, sizeof(*l->has_drel));
+	l->drel = mem_aligned(places, e->rel_floats * sizeof(float));
+	l->has_drel = mem_array(places, sizeof(*l->has_drel));
 }
 
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
@@ -73,7 +83,7 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 	l->work = mem_aligned(all ? rows : 4 * b->width, sizeof(float));
 	l->part = mem_aligned(all ? nq : 0, sizeof(float));
 	if (projects(b))
-		lane_init_projection(l, b->emb);
+		lane_init_projection(l, b);
 }
 
 static void lane_release(struct kge_lane *l)
@@ -541,12 +551,12 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 /* Where a lane sums its gradient of a relation. */
 static float *relation_gradient(const struct kge_batch *b, struct kge_lane *l, uint32_t rel)
 {
-	size_t floats = b->emb->rel_floats;
-	float *g = l->drel + rel * floats;
+	size_t floats = b->emb->rel_floats, place = drel_place(b, rel);
+	float *g = l->drel + place * floats;
 
-	if (!l->has_drel[rel])
+	if (!l->has_drel[place])
 		memset(g, 0, floats * sizeof(*g));
-	l->has_drel[rel] = true;
+	l->has_drel[place] = true;
 	return g;
 }
 
@@ -698,14 +708,15 @@ static float *sum_queries(const struct kge_batch *b, uint32_t r)
 /* ... or from the lanes that have summed some of it, which are rid of it then. */
 static float *sum_lanes(struct kge_batch *b, uint32_t r)
 {
+	size_t place = drel_place(b, r);
 	float *g = NULL;
 
 	for (size_t o = 0; o < b->lanes; o++) {
-		float *part = b->lane[o].drel + r * b->emb->rel_floats;
+		float *part = b->lane[o].drel + place * b->emb->rel_floats;
 
-		if (!b->lane[o].has_drel[r])
+		if (!b->lane[o].has_drel[place])
 			continue;
-		b->lane[o].has_drel[r] = false;
+		b->lane[o].has_drel[place] = false;
 		if (g != NULL)
 			b->k->add(g, part, b->emb->rel_floats);
 		else

@@ -61,8 +61,8 @@ struct kge_lane {
 
 	/* projecting models; else NULL */
 	float *seen, *dseen; /* a row as a relation sees it, and its gradient */
-	float *drel;	     /* relations x rel_floats */
-	bool *has_drel;	     /* by relation: has a gradient in drel; else what is there is old */
+	float *drel;	     /* relations or, if they are fewer, queries x rel_floats */
+	bool *has_drel;	     /* has a gradient in drel; else what is there is old */
 };
 
 struct kge_shared;
