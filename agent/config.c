@@ -95,7 +95,8 @@ static const struct key keys[] = {
 	{ "train", "normalize", SWITCH, AT(train.kge.normalize), "false", 0, 0, NULL,
 	  "keep entity rows in the unit ball" },
 	{ "train", "shared_chunk", COUNT, AT(train.kge.shared_chunk), "16", 0, 65536, NULL,
-	  "true triples that share one block of negatives; 0: none" },
+	  "true triples that share one block of negatives; 0: none; 64 is faster than 16, most so "
+	  "with many negatives" },
 	{ "train", "threads", COUNT, AT(train.kge.threads), "2", 1, 64, NULL,
 	  "a run repeats bit for bit with its number of threads; racing, only with 1" },
 	{ "train", "seed", SEED, AT(train.kge.seed), "1", 0, 0, NULL,

@@ -396,6 +396,11 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 		       "entities.tsv, name first. word2vec: entities.vec, text with a first line "
 		       "of numbers, a space in a name written %20. openke: entity2vec.vec in the "
 		       "order of entity2id.txt.\n\n"
+		       "Rows of complex and rotate: real parts, then imaginary parts (of a "
+		       "relation "
+		       "of rotate: angles). With _reciprocal: a relation's row for tails, then its "
+		       "row for heads. TransH, TransR, TransD: the translation first, then what "
+		       "projects; an entity of TransD has its projection behind its vector.\n\n"
 		       "Examples:\n  fkge -d acme export vectors/ --format npy\n"
 		       "  fkge -d acme export vectors/ --format word2vec\n"
 		       "  fkge -d acme export graph/ --triples --format openke",
