@@ -100,6 +100,17 @@ def settings_list(names):
             print(f"* `{name}`: {settings_text(RUNS[name])}")
 
 
+def ours_row(name, model, goal):
+    rs, who = of(name), "**this program**, wide" if name.endswith("-wide") else "**this program**"
+    if not rs:
+        row(model, who, "not run", "", "", "", goal, *[""] * 4)
+        return
+    row(model, who, *(cell([r["test"]["metrics"][f] for r in rs]) for f, _ in FIGURES), goal,
+        seeds(rs), *cost(rs))
+    row("", f"the same, valid ({RUNS[name]['valid_limit'] or 'all'})",
+        cell([r["train"]["valid_mrr"] for r in rs]), *[""] * 8)
+
+
 def benchmark(key, title):
     print(f"\n### {title}, protocol `standard`\n")
     head("model", "", "MRR", "Hits@1", "Hits@3", "Hits@10", "goal", "seeds",
@@ -113,16 +124,10 @@ def benchmark(key, title):
             if cells[0] is not None:
                 row(model, source[1], *(f"{c:.3f}" if c is not None else "-" for c in cells),
                     *[""] * 5)
-        rs = of(name)
-        names.append(name)
         goal = GOALS.get((key, model), "")
-        if not rs:
-            row(model, "**this program**", "not run", "", "", "", goal, *[""] * 4)
-            continue
-        row(model, "**this program**",
-            *(cell([r["test"]["metrics"][f] for r in rs]) for f, _ in FIGURES), goal, seeds(rs),
-            *cost(rs))
-        row("", f"the same, valid ({RUNS[name]['valid_limit'] or 'all'})", cell([r["train"]["valid_mrr"] for r in rs]), *[""] * 8)
+        for run in [n for n in (name, f"{name}-wide") if n in RUNS]:
+            ours_row(run, model, goal)
+            names.append(run)
     some = [r for n in names for r in of(n)]
     if some:
         floor = some[0]["test"]["floor"]

@@ -62,6 +62,17 @@ add("fb15k-237-rotate", "fb15k-237", "standard", {"kind": "rotate", "dim": 256, 
     SELF_ADVERSARIAL | {"subsampling": "true", "lr": 1e-3, "epochs": 25, "eval_every": 25},
     [{"lr": 3e-4, "epochs": 12, "eval_every": 6}, {"lr": 1e-4, "epochs": 8, "eval_every": 8}],
     valid_limit=3000)
+# wider, or longer, than the ones above
+add("fb15k-237-complex-wide", "fb15k-237", "standard", {"kind": "complex", "dim": 256, "gamma": 0.01},
+    SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "epochs": 30, "eval_every": 5, "patience": 2},
+    valid_limit=3000)
+add("fb15k-237-distmult-wide", "fb15k-237", "standard", {"kind": "distmult", "dim": 512, "gamma": 0.01},
+    SOFTMAX | {"reg": "l3", "reg_weight": 0.05, "epochs": 30, "eval_every": 5, "patience": 2},
+    valid_limit=3000)
+add("fb15k-237-rotate-wide", "fb15k-237", "standard", {"kind": "rotate", "dim": 400, "gamma": 9},
+    SELF_ADVERSARIAL | {"shared_chunk": 64, "lr": 1e-3, "epochs": 45, "eval_every": 15},
+    [{"lr": 3e-4, "epochs": 10, "eval_every": 10}, {"lr": 1e-4, "epochs": 10, "eval_every": 10}],
+    valid_limit=3000)
 
 add("wn18rr-transe", "wn18rr", "standard", {"kind": "transe", "dim": 256, "gamma": 6},
     SELF_ADVERSARIAL | {"temperature": 0.5, "lr": 2e-3, "epochs": 30, "eval_every": 15},
