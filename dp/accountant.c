@@ -99,22 +99,38 @@ double dp_epsilon_public(enum dp_accountant a, const struct dp_mechanism *m, uin
 	return labels_epsilon(&one, labels, delta);
 }
 
-/* Epsilon never falls with the number of labels: bisect. */
-uint64_t dp_labels_within(const struct dp_mechanism *m, enum dp_accountant a, double eps,
-			  double delta)
+uint64_t dp_count_within(double (*epsilon)(const void *ctx, uint64_t count), const void *ctx,
+			 double eps)
 {
 	uint64_t fits = 0, beyond = DP_LABELS_MAX + 1;
-	if (dp_accountant_check(a, m, NULL) != 0 || !delta_is_valid(delta))
-		return 0;
-	struct curve one = label_curve(a, m);
 	while (beyond - fits > 1) {
 		uint64_t mid = fits + (beyond - fits) / 2;
-		if (labels_epsilon(&one, mid, delta) <= eps)
+		if (epsilon(ctx, mid) <= eps)
 			fits = mid;
 		else
 			beyond = mid;
 	}
 	return fits;
+}
+
+struct price {
+	struct curve one;
+	double delta;
+};
+
+static double priced(const void *ctx, uint64_t labels)
+{
+	const struct price *p = ctx;
+	return labels_epsilon(&p->one, labels, p->delta);
+}
+
+uint64_t dp_labels_within(const struct dp_mechanism *m, enum dp_accountant a, double eps,
+			  double delta)
+{
+	if (dp_accountant_check(a, m, NULL) != 0 || !delta_is_valid(delta))
+		return 0;
+	struct price p = { label_curve(a, m), delta };
+	return dp_count_within(priced, &p, eps);
 }
 
 /* ---- an account ---- */

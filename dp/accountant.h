@@ -60,6 +60,11 @@ double dp_epsilon_public(enum dp_accountant a, const struct dp_mechanism *m, uin
 uint64_t dp_labels_within(const struct dp_mechanism *m, enum dp_accountant a, double eps,
 			  double delta);
 
+/* The same for any epsilon that never falls with the count: the largest count, at most
+ * DP_LABELS_MAX, at which it is <= eps. */
+uint64_t dp_count_within(double (*epsilon)(const void *ctx, uint64_t count), const void *ctx,
+			 double eps);
+
 /* ---- an account: one pair, or one data lineage, on the host's side ---- */
 
 enum { DP_ACCOUNT_ORDERS = 67 };

@@ -7,24 +7,67 @@
 #include "base/mem.h"
 #include "dp/accountant.h"
 #include "dp/rdp.h"
+#include "dp/release.h"
+#include "store/chain_internal.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
+/* What an accountant of dp/ is asked: about votes, or about releases. */
+struct price {
+	bool release;
+	enum dp_accountant accountant;
+	struct dp_mechanism votes;
+	enum dp_release noise;
+	double param, delta;
+};
+
+static int release_price(const struct ledger_mechanism *m, struct price *out, struct err *err)
+{
+	out->release = true;
+	out->noise = m->noise == LEDGER_RELEASE ? DP_RELEASE_GAUSSIAN : DP_RELEASE_DISCRETE;
+	if (m->accountant != LEDGER_EXACT)
+		return err_set(err, ERR_USAGE, "accountant %s judges votes only; releases: exact",
+			       ledger_accountant_name(m->accountant));
+	return dp_release_check(m->param, err);
+}
+
 /* The ledger's numbers are for ever, dp's may change: translated here alone. */
-static int to_dp(const struct ledger_mechanism *m, struct dp_mechanism *out,
-		 enum dp_accountant *accountant, struct err *err)
+static int to_dp(const struct ledger_mechanism *m, struct price *out, struct err *err)
 {
 	static const enum dp_accountant accountants[] = { DP_EXACT, DP_EXACT, DP_PAPER, DP_GNMAX };
 
+	*out = (struct price){ .param = m->param, .delta = m->delta };
 	if (m->noise == LEDGER_NO_NOISE || m->accountant == LEDGER_NO_ACCOUNTANT)
 		return err_set(err, ERR_USAGE, "a mechanism without noise or accountant");
-	out->noise = m->noise == LEDGER_LAPLACE ? DP_LAPLACE : DP_GAUSSIAN;
-	out->param = m->param;
-	out->teachers = m->teachers;
-	*accountant = accountants[m->accountant];
 	if (!(m->delta > 0 && m->delta < 1))
 		return err_set(err, ERR_USAGE, "delta must be between 0 and 1, it is %g", m->delta);
-	return dp_accountant_check(*accountant, out, err);
+	if (ledger_is_release(m->noise))
+		return release_price(m, out, err);
+	out->votes.noise = m->noise == LEDGER_LAPLACE ? DP_LAPLACE : DP_GAUSSIAN;
+	out->votes.param = m->param;
+	out->votes.teachers = m->teachers;
+	out->accountant = accountants[m->accountant];
+	return dp_accountant_check(out->accountant, &out->votes, err);
+}
+
+static double price_epsilon(const struct price *p, uint64_t count)
+{
+	return p->release ? dp_release_epsilon(p->noise, p->param, count, p->delta)
+			  : dp_epsilon_public(p->accountant, &p->votes, count, p->delta);
+}
+
+static uint64_t price_within(const struct price *p, double epsilon)
+{
+	return p->release ? dp_releases_within(p->noise, p->param, epsilon, p->delta)
+			  : dp_labels_within(&p->votes, p->accountant, epsilon, p->delta);
+}
+
+static void price_curve(const struct price *p, double one[DP_ORDERS])
+{
+	if (p->release)
+		dp_release_rdp(p->param, 1, one);
+	else
+		dp_rdp_vote(&p->votes, one);
 }
 
 /* Do labels of a and b cost the same? */
@@ -92,13 +135,12 @@ static int epsilon_of_several(const struct ledger_spend *at, size_t n, double *e
 	double sum[DP_ORDERS] = { 0 }, one[DP_ORDERS], delta = 1;
 
 	for (size_t k = 0; k < n; k++) {
-		enum dp_accountant accountant = DP_EXACT;
-		struct dp_mechanism m;
-		int rc = to_dp(&at[k].mechanism, &m, &accountant, err);
+		struct price p;
+		int rc = to_dp(&at[k].mechanism, &p, err);
 
 		if (rc != 0)
 			return rc;
-		dp_rdp_vote(&m, one);
+		price_curve(&p, one);
 		for (size_t o = 0; o < DP_ORDERS; o++)
 			sum[o] += (double)at[k].labels * one[o];
 		delta = fmin(delta, at[k].mechanism.delta);
@@ -109,8 +151,7 @@ static int epsilon_of_several(const struct ledger_spend *at, size_t n, double *e
 
 int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
 {
-	enum dp_accountant accountant = DP_EXACT;
-	struct dp_mechanism m = { 0 };
+	struct price p;
 	int rc;
 
 	*epsilon = 0;
@@ -118,18 +159,17 @@ int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, str
 		return 0;
 	if (n > 1)
 		return epsilon_of_several(at, n, epsilon, err);
-	rc = to_dp(&at->mechanism, &m, &accountant, err);
+	rc = to_dp(&at->mechanism, &p, err);
 	if (rc == 0)
-		*epsilon = dp_epsilon_public(accountant, &m, at->labels, at->mechanism.delta);
+		*epsilon = price_epsilon(&p, at->labels);
 	return rc;
 }
 
 int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,
 		     struct ledger_caps *out, struct err *err)
 {
-	enum dp_accountant accountant = DP_EXACT;
-	struct dp_mechanism mechanism = { 0 };
-	int rc = to_dp(m, &mechanism, &accountant, err);
+	struct price p;
+	int rc = to_dp(m, &p, err);
 
 	if (rc != 0)
 		return rc;
@@ -138,8 +178,8 @@ int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, doub
 		return err_set(err, ERR_USAGE, "an epsilon must be a number from 0 up");
 	out->epsilon_pair = epsilon_pair;
 	out->epsilon_lineage = epsilon_lineage;
-	out->pair = dp_labels_within(&mechanism, accountant, epsilon_pair, m->delta);
-	out->lineage = dp_labels_within(&mechanism, accountant, epsilon_lineage, m->delta);
+	out->pair = price_within(&p, epsilon_pair);
+	out->lineage = price_within(&p, epsilon_lineage);
 	return 0;
 }
 
@@ -196,11 +236,10 @@ int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 static void change_of(const struct ledger_chain *c, const struct ledger_entry *e, uint64_t *plus,
 		      uint64_t *minus)
 {
+	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
+
 	*plus = e->kind == LEDGER_RESERVE ? e->count : 0;
-	*minus = 0;
-	for (size_t k = 0; e->kind == LEDGER_SETTLE && k < c->n_open; k++)
-		if (memcmp(c->open[k].session, e->session, 16) == 0)
-			*minus = c->open[k].labels - e->count;
+	*minus = e->kind == LEDGER_SETTLE && o != NULL ? o->labels - e->count : 0;
 }
 
 static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry *e,
@@ -307,17 +346,14 @@ int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
 		  const struct ledger_draft *d, uint64_t released, uint64_t rows, uint64_t floats,
 		  const uint8_t transcript[32], struct err *err)
 {
+	const struct ledger_open *o = ledger_chain_open(c, d->host, d->session);
+
 	draft(e, c, d, LEDGER_SETTLE);
 	e->count = released;
 	e->rows = rows;
 	e->floats = floats;
 	memcpy(e->transcript, transcript, sizeof(e->transcript));
-	for (size_t k = 0; k < c->n_open; k++) {
-		const struct ledger_open *o = &c->open[k];
-
-		if (memcmp(o->session, d->session, 16) != 0 || o->labels == 0 ||
-		    released > o->labels)
-			continue;
+	if (o != NULL && o->labels > 0 && released <= o->labels) {
 		e->total_pair -= o->labels - released;
 		e->total_lineage -= o->labels - released;
 		add_terms(e, c);

@@ -71,10 +71,13 @@ uint64_t ledger_chain_lineage(const struct ledger_chain *c, const uint8_t host[L
 	return l != NULL ? l->labels : 0;
 }
 
-static struct ledger_open *find_open(const struct ledger_chain *c, const uint8_t session[16])
+struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+				      const uint8_t session[16])
 {
+	int side = ledger_chain_side(c, host);
+
 	for (size_t k = 0; k < c->n_open; k++)
-		if (memcmp(c->open[k].session, session, 16) == 0)
+		if (c->open[k].host == side && memcmp(c->open[k].session, session, 16) == 0)
 			return &c->open[k];
 	return NULL;
 }
@@ -155,11 +158,15 @@ static int check_totals(const struct ledger_account *a, const struct ledger_entr
 	return 0;
 }
 
+/* What the fields of votes and of releases must be; what they cost is dp's to judge. */
 static bool valid_mechanism(const struct ledger_mechanism *m)
 {
+	bool votes = !ledger_is_release(m->noise);
+
 	return m->noise != LEDGER_NO_NOISE && m->accountant != LEDGER_NO_ACCOUNTANT &&
-	       m->adjacency != LEDGER_NO_ADJACENCY && m->teachers > 0 && m->batch > 0 &&
-	       m->param > 0 && m->delta > 0 && m->delta < 1;
+	       m->adjacency != LEDGER_NO_ADJACENCY &&
+	       (votes ? m->teachers > 0 && m->batch > 0 : m->teachers == 0) && m->param > 0 &&
+	       m->delta > 0 && m->delta < 1;
 }
 
 static int check_contract(const struct ledger_account *a, const struct ledger_entry *e,
@@ -169,6 +176,8 @@ static int check_contract(const struct ledger_account *a, const struct ledger_en
 		return broken(e, err, "a contract counts no labels");
 	if (!valid_mechanism(&e->mechanism))
 		return broken(e, err, "the mechanism is not complete");
+	if (e->mechanism.adjacency != LEDGER_ROW_REPLACED)
+		return broken(e, err, "between two agents it is a row that is protected");
 	/* Rule (4). */
 	if (a->spent > 0 && !same_mechanism(&e->mechanism, &a->mechanism))
 		return broken(e, err,
@@ -195,7 +204,7 @@ static int check_caps(const struct ledger_entry *e, struct err *err)
 static int check_reserve(const struct ledger_chain *c, const struct ledger_account *a,
 			 const struct ledger_entry *e, struct err *err)
 {
-	const struct ledger_open *o = find_open(c, e->session);
+	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 	int rc = check_terms(a, e, e->count > 0, err);
 
 	if (rc != 0)
@@ -204,7 +213,7 @@ static int check_reserve(const struct ledger_chain *c, const struct ledger_accou
 		return broken(e, err, "the contract is closed");
 	if (e->count > 0 && memcmp(a->lineage, e->lineage, 32) != 0)
 		return broken(e, err, "the data is not the contract's");
-	if (o != NULL && (&c->account[o->host] != a || memcmp(o->lineage, e->lineage, 32) != 0))
+	if (o != NULL && memcmp(o->lineage, e->lineage, 32) != 0)
 		return broken(e, err, "the session is already open with other terms");
 	rc = check_totals(a, e, e->count, 0, err);
 	return rc == 0 && e->count > 0 ? check_caps(e, err) : rc;
@@ -214,10 +223,10 @@ static int check_reserve(const struct ledger_chain *c, const struct ledger_accou
 static int check_settle(const struct ledger_chain *c, const struct ledger_account *a,
 			const struct ledger_entry *e, struct err *err)
 {
-	const struct ledger_open *o = find_open(c, e->session);
+	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 	int rc;
 
-	if (o == NULL || &c->account[o->host] != a)
+	if (o == NULL)
 		return broken(e, err, "its session has nothing reserved");
 	if (e->count > o->labels)
 		return broken(e, err, "more labels left than were reserved");
@@ -310,7 +319,7 @@ static void take_contract(struct ledger_account *a, const struct ledger_entry *e
 static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 			 const struct ledger_entry *e)
 {
-	struct ledger_open *o = find_open(c, e->session);
+	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 
 	a->spent += e->count;
 	if (e->count > 0)
@@ -330,7 +339,7 @@ static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 			const struct ledger_entry *e)
 {
-	struct ledger_open *o = find_open(c, e->session);
+	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 	uint64_t unsent;
 
 	if (o == NULL)

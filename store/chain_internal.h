@@ -1,11 +1,15 @@
-/* store/chain_internal.h - for the verifier, which goes on behind a fault. */
+/* store/chain_internal.h - for the other files of the ledger. */
 #ifndef STORE_CHAIN_INTERNAL_H
 #define STORE_CHAIN_INTERNAL_H
 
 #include "store/entry.h"
 
-/* Take s, whatever it says, as countersigned, and believe its total from here
- * on.  Its two keys must be the chain's. */
+/* What this side has reserved in this session and not settled; NULL: nothing. */
+struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+				      const uint8_t session[16]);
+
+/* For the verifier, which goes on behind a fault.  Take s, whatever it says, as countersigned, and
+ * believe its total from here on.  Its two keys must be the chain's. */
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s);
 
 #endif

@@ -10,10 +10,11 @@ static const char entry_domain[] = "fkge ledger entry 1";
 static const char countersign_domain[] = "fkge ledger countersign 1";
 
 static const char *const kinds[] = { "?", "contract", "reserve", "settle", "refuse", "close" };
-static const char *const translators[] = { "none", "ppat", "procrustes" };
-static const char *const noises[] = { "none", "laplace", "gaussian" };
+static const char *const translators[] = { "none", "ppat", "procrustes", "map" };
+static const char *const noises[] = { "none", "laplace", "gaussian", "release",
+				      "discrete_release" };
 static const char *const accountants[] = { "none", "exact", "paper", "gnmax" };
-static const char *const adjacencies[] = { "none", "row replaced" };
+static const char *const adjacencies[] = { "none", "row replaced", "triple added or removed" };
 
 #define NAME_OF(table, k) ((size_t)(k) < sizeof(table) / sizeof((table)[0]) ? (table)[k] : "?")
 
@@ -40,6 +41,11 @@ const char *ledger_accountant_name(enum ledger_accountant a)
 const char *ledger_adjacency_name(enum ledger_adjacency a)
 {
 	return NAME_OF(adjacencies, a);
+}
+
+bool ledger_is_release(enum ledger_noise n)
+{
+	return n == LEDGER_RELEASE || n == LEDGER_DISCRETE_RELEASE;
 }
 
 /* ---- writing ---- */
@@ -158,10 +164,11 @@ static void take_fields(struct reader *r, struct ledger_entry *e)
 	e->kind = (enum ledger_kind)take_max(r, 1, LEDGER_CLOSE, "kind");
 	if (e->kind == 0 && r->bad == NULL)
 		r->bad = "kind";
-	e->translator = (enum ledger_translator)take_max(r, 1, LEDGER_PROCRUSTES, "translator");
-	m->noise = (enum ledger_noise)take_max(r, 1, LEDGER_GAUSSIAN, "noise");
+	e->translator =
+		(enum ledger_translator)take_max(r, 1, LEDGER_LAST_TRANSLATOR, "translator");
+	m->noise = (enum ledger_noise)take_max(r, 1, LEDGER_LAST_NOISE, "noise");
 	m->accountant = (enum ledger_accountant)take_max(r, 1, LEDGER_GNMAX, "accountant");
-	m->adjacency = (enum ledger_adjacency)take_max(r, 1, LEDGER_ROW_REPLACED, "adjacency");
+	m->adjacency = (enum ledger_adjacency)take_max(r, 1, LEDGER_LAST_ADJACENCY, "adjacency");
 	take_max(r, 3, 0, "padding");
 	take_bytes(r, e->host, LEDGER_KEY);
 	take_bytes(r, e->client, LEDGER_KEY);

@@ -1,8 +1,10 @@
 /* store/entry.h - the privacy ledger without its disk: entries, chains, caps.
  *
  * A pair of agents shares ONE chain of entries, held by both.  Each entry is
- * written and signed by the host of its session (the side whose rows vote) and
- * countersigned by the client.  It records mechanism, parameters and counts,
+ * written and signed by its `host`, the side whose rows vote or are released, and
+ * countersigned by the other, its `client`.  As a rule that is the host of the
+ * session; a client that sends noisy rows of its own charges itself, by entries of
+ * its own under the same session.  An entry records mechanism, parameters and counts,
  * so that anyone can recompute every epsilon; votes, seeds and the
  * data-dependent epsilon are the host's secret and have no field here.
  *
@@ -23,8 +25,9 @@
  *  (2) totals are what the entries before say, and no entry but settle lowers one;
  *  (3) after a reserve, no total is above its cap;
  *  (4) a contract's mechanism never changes once it has been spent under;
- *  (5) a settle never releases more than its session reserved, and its session
- *      is over: it reserves nothing again unless it is a new one.
+ *  (5) a settle never releases more than its writer reserved in this session, and
+ *      for its writer the session is over: it reserves nothing again unless it is
+ *      a new one.
  *
  * Caps are whole numbers of labels, fixed in the contract from an epsilon
  * (ledger_caps_from()), one for the pair (labels of this host toward this
@@ -39,10 +42,12 @@
  *   offset size
  *        0    8  "fkgeLDG1"
  *        8    1  kind             1 contract 2 reserve 3 settle 4 refuse 5 close
- *        9    1  translator       0 none 1 ppat 2 procrustes
- *       10    1  noise            0 none 1 laplace 2 gaussian
+ *        9    1  translator       0 none 1 ppat 2 procrustes 3 map
+ *       10    1  noise            0 none 1 laplace 2 gaussian (of votes)
+ *                                 3 release 4 discrete_release
  *       11    1  accountant       0 none 1 exact 2 paper 3 gnmax
  *       12    1  adjacency        0 none 1 one aligned row replaced
+ *                                 2 one triple added or removed (in no pair's chain)
  *       13    3  zero
  *       16   32  host             Ed25519 public key
  *       48   32  client           Ed25519 public key
@@ -51,11 +56,12 @@
  *      120   32  previous         hash of the entry before
  *      152    8  time             Unix time in ms; recorded, decides nothing
  *      160   16  session
- *      176    4  teachers
+ *      176    4  teachers         0 for releases
  *      180    4  batch            labels in one step
  *      184    4  dim              floats in one row that is voted on
  *      188    4  zero
- *      192    8  param            IEEE double: lambda (laplace) or sigma (gaussian)
+ *      192    8  param            IEEE double: lambda (laplace), sigma (gaussian), or the
+ *                                 noise multiplier sigma / L2 sensitivity (releases)
  *      200    8  delta            IEEE double
  *      208    8  count            labels, see above
  *      216    8  total_pair       labels of host toward client, after this entry
@@ -98,24 +104,38 @@ enum ledger_kind {
 	LEDGER_REFUSE,
 	LEDGER_CLOSE,
 };
-enum ledger_translator { LEDGER_NO_TRANSLATOR, LEDGER_PPAT, LEDGER_PROCRUSTES };
-enum ledger_noise { LEDGER_NO_NOISE, LEDGER_LAPLACE, LEDGER_GAUSSIAN };
+enum ledger_translator { LEDGER_NO_TRANSLATOR, LEDGER_PPAT, LEDGER_PROCRUSTES, LEDGER_MAP };
+enum ledger_noise {
+	LEDGER_NO_NOISE,
+	LEDGER_LAPLACE,
+	LEDGER_GAUSSIAN,
+	LEDGER_RELEASE,
+	LEDGER_DISCRETE_RELEASE,
+};
 enum ledger_accountant { LEDGER_NO_ACCOUNTANT, LEDGER_EXACT, LEDGER_PAPER, LEDGER_GNMAX };
-enum ledger_adjacency { LEDGER_NO_ADJACENCY, LEDGER_ROW_REPLACED };
+enum ledger_adjacency { LEDGER_NO_ADJACENCY, LEDGER_ROW_REPLACED, LEDGER_TRIPLE };
+/* The last ones, for decoders and readers. */
+enum {
+	LEDGER_LAST_TRANSLATOR = LEDGER_MAP,
+	LEDGER_LAST_NOISE = LEDGER_DISCRETE_RELEASE,
+	LEDGER_LAST_ADJACENCY = LEDGER_TRIPLE,
+};
 
 const char *ledger_kind_name(enum ledger_kind k); /* "reserve"; "?" if unknown */
 const char *ledger_translator_name(enum ledger_translator t);
 const char *ledger_noise_name(enum ledger_noise n);
 const char *ledger_accountant_name(enum ledger_accountant a);
 const char *ledger_adjacency_name(enum ledger_adjacency a);
+bool ledger_is_release(enum ledger_noise n); /* of vectors and matrices; else one-bit votes */
 
-/* What one label costs: everything that an accountant needs besides the count. */
+/* What one label costs: everything that an accountant needs besides the count.  What is
+ * said of labels holds for releases (one count: one noisy vector or matrix) as well. */
 struct ledger_mechanism {
 	enum ledger_noise noise;
 	enum ledger_accountant accountant;
 	enum ledger_adjacency adjacency;
 	uint32_t teachers, batch, dim;
-	double param; /* lambda or sigma */
+	double param; /* lambda, sigma, or the noise multiplier */
 	double delta;
 };
 
@@ -188,9 +208,9 @@ struct ledger_account {
 	uint64_t rows, floats; /* disclosed by the client, all sessions */
 };
 
-struct ledger_open { /* a session that reserved and has not settled */
+struct ledger_open { /* a session in which one side reserved and has not settled */
 	uint8_t session[16];
-	uint8_t host; /* index into account[] */
+	uint8_t host; /* index into account[]: which side */
 	uint8_t translator;
 	uint8_t lineage[32];
 	uint64_t labels;

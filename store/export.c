@@ -193,11 +193,11 @@ static void read_terms(struct reader *r, struct ledger_entry *e)
 {
 	struct ledger_mechanism *m = &e->mechanism;
 
-	m->noise = (enum ledger_noise)get_word(r, "noise", noise_word, LEDGER_GAUSSIAN);
+	m->noise = (enum ledger_noise)get_word(r, "noise", noise_word, LEDGER_LAST_NOISE);
 	m->accountant =
 		(enum ledger_accountant)get_word(r, "accountant", accountant_word, LEDGER_GNMAX);
 	m->adjacency = (enum ledger_adjacency)get_word(r, "adjacency", adjacency_word,
-						       LEDGER_ROW_REPLACED);
+						       LEDGER_LAST_ADJACENCY);
 	m->teachers = (uint32_t)get_count(r, "teachers", UINT32_MAX);
 	m->batch = (uint32_t)get_count(r, "batch", UINT32_MAX);
 	m->dim = (uint32_t)get_count(r, "dim", UINT32_MAX);
@@ -219,7 +219,7 @@ static void read_entry(struct reader *r, struct ledger_signed *s)
 	e->sequence = get_count(r, "sequence", LEDGER_COUNT_MAX);
 	e->kind = (enum ledger_kind)get_word(r, "kind", kind_word, LEDGER_CLOSE);
 	e->translator = (enum ledger_translator)get_word(r, "translator", translator_word,
-							 LEDGER_PROCRUSTES);
+							 LEDGER_LAST_TRANSLATOR);
 	get_hex(r, "host", e->host, LEDGER_KEY);
 	get_hex(r, "client", e->client, LEDGER_KEY);
 	get_hex(r, "lineage", e->lineage, sizeof(e->lineage));

@@ -155,13 +155,12 @@ static bool check_place(struct ledger_report *r, const struct walk *w,
 static uint64_t expected_total(const struct ledger_chain *c, const struct ledger_entry *e)
 {
 	uint64_t spent = c->account[ledger_chain_side(c, e->host)].spent;
+	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 
 	if (e->kind == LEDGER_RESERVE)
 		return spent + e->count;
-	for (size_t k = 0; e->kind == LEDGER_SETTLE && k < c->n_open; k++)
-		if (memcmp(c->open[k].session, e->session, 16) == 0 &&
-		    e->count <= c->open[k].labels)
-			return spent - (c->open[k].labels - e->count);
+	if (e->kind == LEDGER_SETTLE && o != NULL && e->count <= o->labels)
+		return spent - (o->labels - e->count);
 	return spent;
 }
 

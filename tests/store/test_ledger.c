@@ -55,8 +55,8 @@ static void decoding_is_strict(void **state)
 		uint8_t byte;
 		const char *field;
 	} bad[] = {
-		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 3, "translator" },
-		{ 10, 3, "noise" },	{ 11, 4, "accountant" }, { 12, 2, "adjacency" },
+		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 4, "translator" },
+		{ 10, 5, "noise" },	{ 11, 4, "accountant" }, { 12, 3, "adjacency" },
 		{ 13, 1, "padding" },	{ 15, 9, "padding" },	 { 119, 0xff, "sequence" },
 		{ 159, 0x80, "time" },	{ 188, 1, "padding" },	 { 199, 0x80, "param" },
 		{ 207, 0xff, "delta" }, { 215, 1, "count" },	 { 263, 0xc0, "epsilon_lineage" },
@@ -227,6 +227,98 @@ static void mixed_mechanisms_add_up_as_renyi_curves(void **state)
 	world_release(&w);
 }
 
+/* A count is one noisy matrix: 1.6 times the noise that epsilon 2.73 asks for buys two. */
+static struct ledger_mechanism releases(double multiplier)
+{
+	return (struct ledger_mechanism){ .noise = LEDGER_RELEASE,
+					  .accountant = LEDGER_EXACT,
+					  .adjacency = LEDGER_ROW_REPLACED,
+					  .batch = 80,
+					  .dim = 16,
+					  .param = multiplier,
+					  .delta = 1e-5 };
+}
+
+static void releases_have_a_contract_and_caps_as_labels_do(void **state)
+{
+	struct ledger_entry e;
+	struct ledger_spend spend;
+	struct err err;
+	struct world w;
+	double epsilon;
+
+	(void)state;
+	world_init(&w);
+	w.mechanism = releases(1.6 * 1.51);
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	assert_int_equal(w.caps.pair, 2);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 1);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 1);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 3, 1, &err), ERR_BUDGET);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 0); /* it was not sent */
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 1);
+	spend = (struct ledger_spend){ w.mechanism, 1 };
+	assert_int_equal(ledger_epsilon(&spend, 1, &epsilon, NULL), 0);
+	assert_true(epsilon > 1.5 && epsilon < 1.7);
+	spend.mechanism.noise = LEDGER_DISCRETE_RELEASE; /* by the Renyi bound alone */
+	assert_int_equal(ledger_epsilon(&spend, 1, &epsilon, NULL), 0);
+	assert_true(epsilon > 1.7 && epsilon < 2.1);
+	spend.mechanism.accountant = LEDGER_PAPER;
+	assert_int_equal(ledger_epsilon(&spend, 1, &epsilon, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "votes only"));
+	w.mechanism.teachers = 4;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 2, 1, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "not complete"));
+	w.mechanism.teachers = 0;
+	w.mechanism.adjacency = LEDGER_TRIPLE;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 2, 1, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "a row that is protected"));
+	world_release(&w);
+}
+
+/* The host draws labels, the client sends noisy rows: one session, two accounts. */
+static void both_sides_may_charge_themselves_in_one_session(void **state)
+{
+	struct ledger_mechanism votes;
+	struct ledger_caps caps;
+	struct ledger_chain *c;
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+	int host, client;
+
+	(void)state;
+	world_init(&w);
+	c = world_chain(&w, 0, 1);
+	host = ledger_chain_side(c, world_key(&w, 0));
+	client = ledger_chain_side(c, world_key(&w, 1));
+	votes = w.mechanism;
+	caps = w.caps;
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
+	w.mechanism = releases(2);
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 1, 0, 7, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 7, 40);
+	world_add(&w, LEDGER_RESERVE, 1, 0, 7, 1);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 7, 8);
+	assert_int_equal(c->n_open, 2);
+	assert_int_equal(c->account[host].spent, 48);
+	assert_int_equal(c->account[client].spent, 1);
+	assert_int_equal(world_draft(&w, &e, LEDGER_SETTLE, 1, 0, 7, 2, &err), ERR_LEDGER);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 7, 41);
+	assert_int_equal(c->n_open, 1); /* the client's is still open */
+	assert_int_equal(c->account[host].spent, 41);
+	assert_int_equal(c->account[client].spent, 1);
+	world_add(&w, LEDGER_SETTLE, 1, 0, 7, 1);
+	assert_int_equal(c->n_open, 0);
+	/* Each side's terms are its own. */
+	assert_int_equal(c->account[host].mechanism.teachers, votes.teachers);
+	assert_int_equal(c->account[host].caps.pair, caps.pair);
+	assert_int_equal(c->account[client].mechanism.noise, LEDGER_RELEASE);
+	world_release(&w);
+}
+
 static void each_rule_has_its_words(void **state)
 {
 	struct ledger_entry e;
@@ -360,6 +452,8 @@ int main(void)
 		cmocka_unit_test(a_cap_is_reached_and_never_passed),
 		cmocka_unit_test(the_lineage_is_capped_over_all_partners),
 		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
+		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
+		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),
 		cmocka_unit_test(each_rule_has_its_words),
 		cmocka_unit_test(entries_follow_one_another),
 		cmocka_unit_test(sessions_without_labels_need_no_contract),
