@@ -555,6 +555,16 @@ static int read_document(struct reader *r)
 	return read_map(r, NULL, root);
 }
 
+/* As agent/talk.c decides it. */
+static bool relations_travel(const struct config *c)
+{
+	const struct kge_model *m = config_model(c);
+
+	return m->relation_floats(c->model.dim,
+				  c->model.rel_dim ? c->model.rel_dim : c->model.dim) ==
+	       m->entity_floats(c->model.dim);
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
 	struct err why = { 0 };
@@ -579,6 +589,11 @@ int config_check(const struct config *c, const char *where, struct err *e)
 			       "%s: federation.accept invited needs federation.psk_file: the "
 			       "secret is what shows that somebody was invited",
 			       where);
+	if (c->federation.share == CONFIG_SHARE_RELATIONS && !relations_travel(c))
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.share relations: relation rows of %s are not like "
+			       "entity rows, so they cannot be translated; say entities",
+			       where, c->model.kind);
 	if (kge_train_check(&c->train.kge, &why) != 0)
 		return err_set(e, ERR_USAGE, "%s: train: %s", where, why.text);
 	return 0;
