@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "bench/converse.h"
 #include "ppat/session.h"
 
 struct world {
@@ -49,27 +50,6 @@ static void plant(struct world *w)
 		w->y[i] += 0.3f * (float)rng_normal(&r);
 	free(center);
 	free(q);
-}
-
-/* Grant every wish of both sides until both are over. */
-static void converse(struct conv *a, struct conv *b)
-{
-	struct conv *side[2] = { a, b };
-	while (conv_want(a) != CONV_OVER || conv_want(b) != CONV_OVER)
-		for (int i = 0; i < 2; i++) {
-			struct conv *c = side[i], *other = side[1 - i];
-			if (conv_want(c) == CONV_WORK) {
-				c->ops->done(c, c->ops->work(c));
-			} else if (conv_want(c) == CONV_CHARGE) {
-				c->ops->done(c, 0);
-			} else if (conv_want(c) == CONV_SEND) {
-				struct conv_message m = c->ops->outgoing(c);
-				uint8_t *copy = mem_copy(m.base, m.len);
-				c->ops->done(c, 0);
-				other->ops->received(other, m.kind, copy, m.len);
-				free(copy);
-			}
-		}
 }
 
 static double seconds(void)
