@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "kge/blas.h"
 #include "kge/loss.h"
+#include "kge/terms.h"
 
 /* ---- memory ---- */
 
@@ -543,9 +544,13 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		regularize(b, l, b->positives[e], gradient, row, b->emb->ent_floats);
 	if (b->positives != NULL)
 		b->positives[e] = 0;
+	if (b->pull != NULL)
+		l->loss += (double)b->n_answers * kge_pull_row(b->pull, e, row, gradient);
 	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
 	if (b->c->normalize)
 		kge_ent_into_unit_ball(b->emb, e);
+	if (b->pull != NULL)
+		kge_pull_moved(b->pull, e, row);
 }
 
 /* Where a lane sums its gradient of a relation. */

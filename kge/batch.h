@@ -66,6 +66,7 @@ struct kge_lane {
 };
 
 struct kge_shared;
+struct kge_pull; /* kge/terms.h */
 
 struct kge_batch {
 	const struct kge_train_config *c;
@@ -77,6 +78,7 @@ struct kge_batch {
 	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
+	struct kge_pull *pull; /* what is added to the loss; NULL: nothing */
 
 	/* the batch at hand: positives train->at[order[first]] and on; all.c: queries, each
 	 * named by the first triple that asks it, triple << 1 | side */

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "kge/batch.h"
 #include "kge/race.h"
+#include "kge/terms.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
 
@@ -252,6 +253,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
 	kge_sampler_free(t->sampler);
+	kge_pull_free(t->batch.pull);
 	free(t->weights);
 	free(t->order);
 	free(t->queries);
@@ -263,6 +265,13 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 	kge_optimizer_clear(&t->ent);
 	kge_optimizer_clear(&t->rel);
 	t->batches = 0;
+}
+
+void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms)
+{
+	assert(terms == NULL || kge_terms_check(terms, &t->c, NULL) == 0);
+	kge_pull_free(t->batch.pull);
+	t->batch.pull = kge_pull_new(terms, t->emb->n_ent, t->emb->ent_floats, t->batch.k);
 }
 
 /* ---- an epoch ---- */
@@ -282,6 +291,8 @@ static void begin_epoch(struct kge_trainer *t)
 		t->batch.lane[k].loss = 0;
 	if (t->c.normalize)
 		kge_emb_normalize(t->emb);
+	if (t->batch.pull != NULL)
+		kge_pull_begin_epoch(t->batch.pull, t->emb->ent);
 }
 
 /* The learning rate when so much of this epoch is done: by what was counted, so that a saved
@@ -321,6 +332,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->number = ++t->turns;
 	b->lr = rate_at(t, (double)first / (double)t->places);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
+	if (b->pull != NULL)
+		b->lane[0].loss += (double)b->n_answers * kge_pull_begin_batch(b->pull);
 	if (t->emb->model->project != NULL) /* a row is projected once for neighbours here */
 		qsort_r(t->order + first, b->n, sizeof(*t->order), by_relation, t);
 }

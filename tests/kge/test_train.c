@@ -67,25 +67,26 @@ static double loss_at(const struct kge_train_config *c, const struct kge_graph *
 	return loss;
 }
 
+struct probe {
+	const struct kge_train_config *c;
+	const struct kge_graph *g;
+	const struct kge_emb *emb;
+};
+
+static double loss_here(void *ctx)
+{
+	const struct probe *p = ctx;
+
+	return loss_at(p->c, p->g, p->emb, NULL);
+}
+
 static void check_table(const struct kge_train_config *c, const struct kge_graph *g,
 			struct kge_emb *emb, float *x, const float *after, size_t n)
 {
-	float h = 5e-4f;
-	size_t off = 0, checked = 0, probes = emb->model->project != NULL ? 25 : 60;
+	size_t checked, probes = emb->model->project != NULL ? 25 : 60;
+	struct probe at = { c, g, emb };
+	size_t off = slopes_off(loss_here, &at, x, after, n, probes, &checked);
 
-	for (size_t i = 0; i < n; i += 1 + n / probes) {
-		float keep = x[i], slope = keep - after[i];
-		double up, down, want;
-
-		x[i] = keep + h;
-		up = loss_at(c, g, emb, NULL);
-		x[i] = keep - h;
-		down = loss_at(c, g, emb, NULL);
-		x[i] = keep;
-		want = (up - down) / (2 * (double)h);
-		off += fabs((double)slope - want) > 2e-2 * fabs(want) + 5e-4;
-		checked++;
-	}
 	/* |x| and max(0, x) bend: a difference across a bend is off by a little.  A slope sums
 	 * hundreds of |x| in L1, so this meets one in some places; a wrong gradient, everywhere. */
 	if (off * (emb->model->metric == KGE_L1 ? 4 : 12) > checked)

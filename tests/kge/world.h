@@ -46,6 +46,31 @@ static inline void train_on(struct kge_trainer *t, int epochs, double *loss)
 		assert_int_equal(kge_trainer_epoch(t, loss, NULL), 0);
 }
 
+/* Slopes of x[0..n-1], which a step of rate 1 has taken to `after`, against differences of
+ * loss(ctx) at some `probes` of them.  Returns how many are off; *checked of them were tried. */
+static inline size_t slopes_off(double (*loss)(void *ctx), void *ctx, float *x, const float *after,
+				size_t n, size_t probes, size_t *checked)
+{
+	float h = 5e-4f;
+	size_t off = 0;
+
+	*checked = 0;
+	for (size_t i = 0; i < n; i += 1 + n / probes) {
+		float keep = x[i], slope = keep - after[i];
+		double up, down, want;
+
+		x[i] = keep + h;
+		up = loss(ctx);
+		x[i] = keep - h;
+		down = loss(ctx);
+		x[i] = keep;
+		want = (up - down) / (2 * (double)h);
+		off += fabs((double)slope - want) > 2e-2 * fabs(want) + 5e-4;
+		++*checked;
+	}
+	return off;
+}
+
 /* The loss of the last epoch. */
 static inline double run(const struct kge_train_config *c, const struct kge_graph *g,
 			 struct kge_emb *emb, int epochs)

@@ -1,0 +1,75 @@
+/* kge/terms.h - what federated methods add to the loss of local training (methods 4, 4.3).
+ *
+ * Terms on entity rows, each with a table of rows that came from the others:
+ *
+ *   proximal   mu/2 |E - A|^2                              FedProx, A = E_t, mu 0.1
+ *   norm       beta |E - A|_F, not squared; slope 0 at 0   PFedEG, A = K, beta 3e-3
+ *   contrast   mu_con mean_e softplus(-(cos(z, g) - cos(z, l)) / tau)
+ *                                                          FedEC, g = A, l = previous
+ *
+ * since -log(e^(a/tau) / (e^(a/tau) + e^(b/tau))) = softplus(-(a - b) / tau).  FedEC takes the loss
+ * of each entity; FedLU's code, whose figures of FedEC are those to compare with, the loss of the
+ * mean cosines (contrast_of_means).  A cosine with a row of zeros is 0.
+ *
+ * Each is added whole to the loss of every batch, beside the mean over its queries, as the papers'
+ * code does.  That code moves the whole table at every batch; here a term moves the rows
+ * that the optimiser steps: all of them with adam_dense, else those that the batch touches, which
+ * with some hundred negatives are nearly all.  What norm and contrast_of_means go by
+ * is the whole table as it was before the batch, in any case.
+ *
+ * A row that nobody shares has A (and previous) = the row as the round began. */
+#ifndef KGE_TERMS_H
+#define KGE_TERMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kge/kernel.h"
+#include "kge/train.h"
+
+struct kge_terms {
+	float proximal, norm;	/* mu, beta; 0: without */
+	float contrast;		/* mu_con; 0: without */
+	float temperature;	/* tau, above 0 where there is a contrast */
+	bool contrast_of_means; /* cosines averaged over the table first */
+	const float *anchor;	/* A: n_ent x ent_floats; borrowed, as is */
+	const float *previous;	/* the local table before the round: of the contrast alone */
+};
+
+/* ERR_USAGE: a weight that is negative or no number, a temperature not above 0; racing, whose
+ * steps are not those of a batch. */
+int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c, struct err *e);
+
+/* From the next epoch on, until it is called again; NULL or all weights 0: no terms.  The tables
+ * are borrowed that long, the struct is copied. */
+void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms);
+
+/* ---- inside: for kge/train.c and kge/batch.c ---- */
+
+struct kge_pull {
+	struct kge_terms t;
+	size_t rows, floats;
+	const struct kge_kernels *k;
+	double *far;	  /* by row: |E - A|^2, where `norm` wants their sum; else NULL */
+	double *lean;	  /* by row: cos(z, g) - cos(z, l), where their mean is wanted; else NULL */
+	double by_norm;	  /* of this batch: beta / |E - A|_F */
+	double mean_lean; /* of this batch */
+};
+
+/* NULL where there is nothing to add. */
+struct kge_pull *kge_pull_new(const struct kge_terms *t, size_t rows, size_t floats,
+			      const struct kge_kernels *k);
+void kge_pull_free(struct kge_pull *p);
+/* The table may have been changed. */
+void kge_pull_begin_epoch(struct kge_pull *p, const float *table);
+/* Returns the loss that no single row has. */
+double kge_pull_begin_batch(struct kge_pull *p);
+/* Adds the terms' gradient at a row to g; returns the row's own loss. */
+double kge_pull_row(const struct kge_pull *p, size_t row, const float *restrict x,
+		    float *restrict g);
+/* After the step. */
+void kge_pull_moved(struct kge_pull *p, size_t row, const float *x);
+
+#endif
