@@ -1,0 +1,135 @@
+/* fed/mask.h - rows that add up and say nothing else (methods 4.5).
+ *
+ * Three parts: rows of floats as words of a ring, keys that two members share
+ * for one round, and masks that cancel in a sum.  Pure; random bytes come through
+ * nn_draw, from libsodium in the agent.
+ *
+ * The ring.  A float x becomes the whole number nearest to clip(x) * 2^bits
+ * (ties to even), modulo 2^width.  Sums in the ring are exact, so a sum of k
+ * rows is off by at most k * 2^-(bits+1), a mean by 2^-(bits+1), plus one
+ * rounding to float.  `bits` is as large as lets `holders` rows of +-clip add up
+ * within 2^(width-1-MASK_GUARD): no sum of honest rows wraps, and the guard bits
+ * show a sum whose masks did not cancel (each word of it is out of range with
+ * probability 1 - 2^-MASK_GUARD).
+ *
+ * The masks.  Members i and j of a round share a key that nobody else can
+ * compute.  For each row that both send to a third, the one with the lower key
+ * adds the stream of that key, the other subtracts it.  In the sum the streams
+ * cancel exactly; a row with at least one stream that its reader cannot compute
+ * is uniform in the ring, whatever it holds.  FedCQA adds random *floats*: the
+ * sum of a row and a float mask of comparable size says a lot about the row.
+ *
+ * A stream is ChaCha20 (RFC 8439) under a key for (pair, round, stage, attempt)
+ * and a nonce for the row: no two rows ever share both.  Keys follow from
+ * X25519 of keys drawn for this round and signed with the members' Ed25519 keys
+ * (so neither a proposer that passes them on nor the home can put its own in their
+ * place), and are wiped after it: whoever seizes a machine later can open nothing.
+ *
+ * Rows of words are bytes, little-endian, as on the wire. */
+#ifndef FED_MASK_H
+#define FED_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "nn/linalg.h"
+
+enum {
+	MASK_KEY = 32,	     /* bytes of every key here */
+	MASK_SIGNATURE = 64, /* Ed25519 */
+	MASK_ROUND = 16,     /* a round's id */
+	MASK_NONCE = 12,     /* names a row under a key */
+	MASK_GUARD = 4,	     /* bits at the top that no honest sum reaches */
+	MASK_BITS_MIN = 10,  /* a fraction coarser than 2^-10 would spoil rows */
+	MASK_HOLDERS_MAX = 1024,
+};
+
+/* ---- the ring ---- */
+
+struct mask_ring {
+	unsigned width; /* 32 or 64 */
+	unsigned bits;	/* of the fraction */
+	size_t holders; /* rows that a sum may have */
+	double clip;	/* larger values count as +-clip */
+	int64_t top;	/* the word of +clip */
+};
+
+/* ERR_USAGE, naming what is allowed: width 32 or 64, clip in [2^-20, 2^20], holders in
+ * 1..MASK_HOLDERS_MAX, and at least MASK_BITS_MIN bits left for the fraction. */
+int mask_ring_init(struct mask_ring *r, unsigned width, double clip, size_t holders, struct err *e);
+size_t mask_ring_bytes(const struct mask_ring *r, size_t floats);
+/* 2^-(bits+1): how far an encoded float that was not clipped may be from the float. */
+double mask_ring_error(const struct mask_ring *r);
+
+/* n floats -> mask_ring_bytes(r, n).  *clipped, if not NULL, grows by how many were beyond
+ * +-clip.  ERR_INPUT for what is not finite (row is not to be used then). */
+int mask_encode(const struct mask_ring *r, const float *x, size_t n, uint8_t *row, size_t *clipped,
+		struct err *e);
+/* The sum of k rows -> floats divided by `by` (1: the sum, k: the mean).  ERR_PROTO when a
+ * word is beyond what k honest rows add up to: masks did not cancel, or a member cheats. */
+int mask_decode(const struct mask_ring *r, const uint8_t *row, size_t n, size_t k, double by,
+		float *x, struct err *e);
+/* row += other, in the ring. */
+void mask_add(const struct mask_ring *r, uint8_t *row, const uint8_t *other, size_t n);
+
+/* ---- streams ---- */
+
+enum mask_sign { MASK_PLUS, MASK_MINUS };
+
+struct mask_stream { /* a key and which way its stream goes in */
+	uint8_t key[MASK_KEY];
+	enum mask_sign sign;
+};
+
+/* The nonce of the row of this name: all its holders compute the same.  Keyed with the roster's
+ * seed, to which every member has added, so nobody can look for two names alike beforehand. */
+void mask_nonce(const uint8_t seed[MASK_KEY], char tag, const void *label, size_t len,
+		uint8_t nonce[MASK_NONCE]);
+/* Add (or subtract) n words of the stream for the row that nonce names. */
+void mask_stream_add(const struct mask_stream *s, const struct mask_ring *r,
+		     const uint8_t nonce[MASK_NONCE], uint8_t *row, size_t n);
+/* The same stream the other way. */
+struct mask_stream mask_stream_reverse(const struct mask_stream *s);
+
+/* ---- keys of a round ---- */
+
+struct mask_secret {		   /* a member's own, for one round */
+	uint8_t public[MASK_KEY];  /* X25519, to be signed and handed out */
+	uint8_t secret[MASK_KEY];  /* its secret half */
+	uint8_t private[MASK_KEY]; /* for masks of its own (mask_seed_own) */
+};
+
+void mask_secret_draw(struct mask_secret *s, struct nn_draw draw);
+void mask_secret_wipe(struct mask_secret *s);
+
+/* "The member with this key uses this public key in this round."  sign_key and sign_secret
+ * are Ed25519, member its X25519 key by which others know it. */
+void mask_offer_sign(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
+		     const uint8_t public[MASK_KEY], const uint8_t sign_secret[64],
+		     uint8_t signature[MASK_SIGNATURE]);
+bool mask_offer_verify(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
+		       const uint8_t public[MASK_KEY], const uint8_t sign_key[MASK_KEY],
+		       const uint8_t signature[MASK_SIGNATURE]);
+
+/* What `me` shares with `them` for the round.  Both get the same key; the lower member key
+ * gets MASK_PLUS.  ERR_PROTO when their public key is of small order or their key is mine. */
+int mask_pair(const struct mask_secret *mine, const uint8_t round[MASK_ROUND],
+	      const uint8_t me[MASK_KEY], const uint8_t them[MASK_KEY],
+	      const uint8_t their_public[MASK_KEY], struct mask_stream *pair, struct err *e);
+
+/* The streams of one attempt at one stage of the round.
+ *   pair     what two holders add for each other
+ *   own      what a holder adds for itself until it opens it, to one home, for the rows that it
+ *            masked with one set of members (set: n bytes, as the caller writes sets down)
+ *   blind    what a holder adds in the hosted form; every member with the round's key can compute
+ *            those of all others */
+void mask_step_pair(const struct mask_stream *pair, uint32_t stage, uint32_t attempt,
+		    struct mask_stream *out);
+void mask_step_own(const struct mask_secret *mine, const uint8_t home[MASK_KEY], uint32_t stage,
+		   uint32_t attempt, const void *set, size_t n, struct mask_stream *out);
+void mask_step_blind(const uint8_t round_key[MASK_KEY], const uint8_t member[MASK_KEY],
+		     uint32_t stage, uint32_t attempt, struct mask_stream *out);
+
+#endif
