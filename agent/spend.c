@@ -51,7 +51,8 @@ static bool has_contract(const struct agent_core *c, const struct peer *p)
 {
 	const struct ledger_account *a = spend_account(c, p);
 
-	return a->contracted && !a->closed && memcmp(a->lineage, c->lineage, 32) == 0;
+	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) &&
+	       memcmp(a->lineage, c->lineage, 32) == 0;
 }
 
 static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
@@ -64,6 +65,7 @@ static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
 struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer *p, uint32_t rows)
 {
 	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
 	struct ledger_mechanism m = { .noise = c->config.noise,
 				      .accountant = c->config.accountant,
 				      .adjacency = LEDGER_ROW_REPLACED,
@@ -73,7 +75,10 @@ struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer 
 				      .param = c->config.noise_param,
 				      .delta = c->config.delta };
 
-	return a->contracted && !a->closed ? a->mechanism : m;
+	if (votes != NULL)
+		return *votes;
+	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) ? a->mechanism
+										     : m;
 }
 
 int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
@@ -100,13 +105,13 @@ static int caps_now(struct agent_core *c, const struct peer *p, struct ledger_ca
 
 uint64_t spend_left(struct agent_core *c, struct peer *p)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	uint64_t spent = ledger_account_count(spend_account(c, p), NULL);
 	uint64_t lineage = lineage_labels(c), pair, all;
 	struct ledger_caps caps;
 
 	if (caps_now(c, p, &caps) != 0)
 		return 0;
-	pair = caps.pair > a->spent ? caps.pair - a->spent : 0;
+	pair = caps.pair > spent ? caps.pair - spent : 0;
 	all = caps.lineage > lineage ? caps.lineage - lineage : 0;
 	return pair < all ? pair : all;
 }

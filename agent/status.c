@@ -26,12 +26,11 @@ static const char *doing_text(const struct agent_core *c)
 	return text[c->doing];
 }
 
-static double epsilon_of(const struct ledger_mechanism *m, uint64_t labels)
+static double epsilon_of(const struct ledger_account *a)
 {
-	struct ledger_spend spend = { *m, labels };
 	double epsilon = 0.0;
 
-	if (labels > 0 && ledger_epsilon(&spend, 1, &epsilon, NULL) != 0)
+	if (ledger_account_epsilon(a, 0, &epsilon, NULL) != 0)
 		return -1.0; /* a mechanism that this version does not know */
 	return epsilon;
 }
@@ -60,7 +59,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->bytes_out = p->bytes_out;
 	o->labels_spent = a->spent;
 	o->labels_cap = a->caps.pair;
-	o->epsilon = epsilon_of(&a->mechanism, a->spent);
+	o->epsilon = epsilon_of(a);
 }
 
 /* All partners together. */
@@ -71,12 +70,12 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct ledger_account *a = spend_account(c, c->peers[i]);
 
-		if (a->caps.lineage > o->labels_cap)
+		if (!ledger_is_release(a->mechanism.noise) && a->caps.lineage > o->labels_cap)
 			o->labels_cap = a->caps.lineage;
 	}
 	spend_lineage(c, &l);
 	o->labels_spent = ledger_lineage_labels(&l);
-	if (o->labels_spent > 0 && ledger_epsilon(l.at, l.n, &o->epsilon, NULL) != 0)
+	if (ledger_epsilon(l.at, l.n, &o->epsilon, NULL) != 0)
 		o->epsilon = -1.0;
 	ledger_lineage_release(&l);
 }

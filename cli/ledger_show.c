@@ -29,23 +29,41 @@ struct sides {
 	const char *host, *client;
 };
 
-/* NAN: this accountant cannot judge this noise. */
-static double epsilon_by(const struct ledger_account *a, enum ledger_accountant by)
+/* Of all votes of this account.  NAN: this accountant cannot judge this noise. */
+static double votes_by(const struct ledger_account *a, enum ledger_accountant by)
 {
-	struct ledger_spend spend = { a->mechanism, a->spent };
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
+	struct ledger_spend spend = { .labels = ledger_account_count(a, NULL) };
 	double epsilon = NAN;
 
-	if (a->spent == 0)
+	if (votes == NULL)
 		return 0;
+	spend.mechanism = *votes;
 	spend.mechanism.accountant = by;
 	return ledger_epsilon(&spend, 1, &epsilon, NULL) == 0 ? epsilon : NAN;
+}
+
+static double spent_epsilon(const struct ledger_account *a)
+{
+	double epsilon = NAN;
+
+	return ledger_account_epsilon(a, 0, &epsilon, NULL) == 0 ? epsilon : NAN;
+}
+
+static bool has_spent(const struct ledger_account *a)
+{
+	uint64_t all = 0;
+
+	for (size_t k = 0; k < a->n_lineages; k++)
+		all += a->lineages[k].labels;
+	return all > 0;
 }
 
 /* ---- what it means, in words ---- */
 
 static void protects(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
 {
-	if (a->spent > 0)
+	if (has_spent(a))
 		snprintf(out, n,
 			 "any one aligned row of %s against %s (row replaced; which rows are "
 			 "aligned is known to both)",
@@ -75,8 +93,24 @@ static json_t *epsilons_json(const struct ledger_account *a)
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++)
 		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
-				    cli_json_number(epsilon_by(a, (enum ledger_accountant)k)));
+				    cli_json_number(votes_by(a, (enum ledger_accountant)k)));
 	return j;
+}
+
+static json_t *spent_json(const struct ledger_account *a)
+{
+	struct ledger_lineage l;
+	json_t *list = json_array();
+
+	ledger_account_sum(&l, a);
+	for (size_t k = 0; k < l.n; k++)
+		json_array_append_new(list, json_pack("{s:s, s:f, s:i, s:I}", "noise",
+						      ledger_noise_name(l.at[k].mechanism.noise),
+						      "noise_parameter", l.at[k].mechanism.param,
+						      "teachers", (int)l.at[k].mechanism.teachers,
+						      "count", (json_int_t)l.at[k].labels));
+	ledger_lineage_release(&l);
+	return list;
 }
 
 static json_t *account_json(const struct ledger_account *a, const struct sides *s)
@@ -87,7 +121,7 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "contracted", json_boolean(a->contracted));
 	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
 	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
-	json_object_set_new(j, "epsilon", cli_json_number(epsilon_by(a, a->mechanism.accountant)));
+	json_object_set_new(j, "epsilon", cli_json_number(spent_epsilon(a)));
 	json_object_set_new(j, "epsilon_cap", cli_json_number(a->caps.epsilon_pair));
 	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
 	json_object_set_new(j, "delta", cli_json_number(a->mechanism.delta));
@@ -96,6 +130,7 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "noise", json_string(ledger_noise_name(a->mechanism.noise)));
 	json_object_set_new(j, "noise_parameter", cli_json_number(a->mechanism.param));
 	json_object_set_new(j, "teachers", json_integer(a->mechanism.teachers));
+	json_object_set_new(j, "spent", spent_json(a));
 	json_object_set_new(j, "rows_disclosed_by_client", json_integer((json_int_t)a->rows));
 	json_object_set_new(j, "floats_disclosed_by_client", json_integer((json_int_t)a->floats));
 	protects(a, s, text, sizeof(text));
@@ -110,7 +145,7 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 	const char *between = "    by accountant: ";
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++) {
-		double epsilon = epsilon_by(a, (enum ledger_accountant)k);
+		double epsilon = votes_by(a, (enum ledger_accountant)k);
 
 		if (isnan(epsilon))
 			continue;
@@ -121,27 +156,65 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 	cli_say(cli, "\n");
 }
 
+static const char *counted(const struct ledger_mechanism *m)
+{
+	return ledger_is_release(m->noise) ? "noisy releases" : "one-bit labels";
+}
+
+/* What was spent at other prices than that of the contract; it is in the epsilon too. */
+static void say_others(const struct cli *cli, const struct ledger_account *a)
+{
+	struct ledger_lineage l;
+
+	ledger_account_sum(&l, a);
+	for (size_t k = 0; k < l.n; k++)
+		if (l.at[k].mechanism.noise != a->mechanism.noise ||
+		    l.at[k].mechanism.param != a->mechanism.param)
+			cli_say(cli, "    beside them: %llu %s (%s %g)\n", ULL(l.at[k].labels),
+				counted(&l.at[k].mechanism),
+				ledger_noise_name(l.at[k].mechanism.noise),
+				l.at[k].mechanism.param);
+	ledger_lineage_release(&l);
+}
+
+static void say_mechanism(const struct cli *cli, const struct ledger_account *a)
+{
+	const struct ledger_mechanism *m = &a->mechanism;
+	const char *closed = a->closed ? "; the contract is closed" : "";
+
+	if (ledger_is_release(m->noise)) {
+		cli_say(cli, "    %s noise, %g times the sensitivity%s\n",
+			m->noise == LEDGER_RELEASE ? "gaussian" : "discrete gaussian", m->param,
+			closed);
+		return;
+	}
+	cli_say(cli, "    %u teachers, %s noise, %s %g%s\n", m->teachers,
+		ledger_noise_name(m->noise), m->noise == LEDGER_GAUSSIAN ? "sigma" : "lambda",
+		m->param, closed);
+	say_epsilons(cli, a);
+}
+
+static void say_spent(const struct cli *cli, const struct ledger_account *a, const struct sides *s)
+{
+	if (!a->contracted) {
+		cli_say(cli, "    %s's rows: no labels, epsilon 0\n", s->host);
+		return;
+	}
+	cli_say(cli, "    %s's rows: %llu of %llu %s, epsilon %.4f of %.4f at delta %g (%s)\n",
+		s->host, ULL(a->spent), ULL(a->caps.pair), counted(&a->mechanism), spent_epsilon(a),
+		a->caps.epsilon_pair, a->mechanism.delta,
+		ledger_accountant_name(a->mechanism.accountant));
+	say_mechanism(cli, a);
+	say_others(cli, a);
+}
+
 static void say_account(const struct cli *cli, const struct ledger_account *a,
 			const struct sides *s)
 {
 	char text[4 * STORE_NAME_MAX + 256];
 
 	cli_say(cli, "  %s hosts, %s asks:\n", s->host, s->client);
-	if (a->contracted) {
-		cli_say(cli,
-			"    %s's rows: %llu of %llu one-bit labels, epsilon %.4f of %.4f at "
-			"delta %g (%s)\n",
-			s->host, ULL(a->spent), ULL(a->caps.pair),
-			epsilon_by(a, a->mechanism.accountant), a->caps.epsilon_pair,
-			a->mechanism.delta, ledger_accountant_name(a->mechanism.accountant));
-		cli_say(cli, "    %u teachers, %s noise, %s %g%s\n", a->mechanism.teachers,
-			ledger_noise_name(a->mechanism.noise),
-			a->mechanism.noise == LEDGER_GAUSSIAN ? "sigma" : "lambda",
-			a->mechanism.param, a->closed ? "; the contract is closed" : "");
-		say_epsilons(cli, a);
-	} else {
-		cli_say(cli, "    %s's rows: no labels, epsilon 0\n", s->host);
-	}
+	say_spent(cli, a, s);
 	cli_say(cli,
 		"    %s's rows: %llu sent (%llu numbers; all sessions, repeated rows count "
 		"again)\n",

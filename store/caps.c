@@ -70,11 +70,17 @@ static void price_curve(const struct price *p, double one[DP_ORDERS])
 		dp_rdp_vote(&p->votes, one);
 }
 
-/* Do labels of a and b cost the same? */
-static bool same_cost(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
+bool ledger_same_price(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
 {
 	return a->noise == b->noise && a->accountant == b->accountant && a->param == b->param &&
 	       a->teachers == b->teachers && a->delta == b->delta;
+}
+
+bool ledger_counts_with(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
+{
+	if (ledger_is_release(a->noise) || ledger_is_release(b->noise))
+		return ledger_same_price(a, b);
+	return true;
 }
 
 /* ---- the sum over partners ---- */
@@ -85,13 +91,29 @@ static void add_spend(struct ledger_lineage *l, const struct ledger_mechanism *m
 
 	if (labels == 0)
 		return;
-	while (k < l->n && !same_cost(&l->at[k].mechanism, m))
+	while (k < l->n && !ledger_same_price(&l->at[k].mechanism, m))
 		k++;
 	if (k == l->n) {
 		l->at = mem_resize(l->at, l->n + 1, sizeof(*l->at));
 		l->at[l->n++] = (struct ledger_spend){ *m, 0 };
 	}
 	l->at[k].labels += labels;
+}
+
+/* Of one lineage, or (NULL) of all. */
+static void add_account(struct ledger_lineage *l, const struct ledger_account *a,
+			const uint8_t *lineage)
+{
+	for (size_t k = 0; k < a->n_lineages; k++)
+		if (lineage == NULL || memcmp(a->lineages[k].id, lineage, 32) == 0)
+			add_spend(l, &a->lineages[k].mechanism, a->lineages[k].labels);
+}
+
+void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a)
+{
+	memset(l, 0, sizeof(*l));
+	memcpy(l->id, a->lineage, sizeof(l->id));
+	add_account(l, a, NULL);
 }
 
 void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
@@ -104,8 +126,7 @@ void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
 		int side = ledger_chain_side(chains[k], host);
 
 		if (side >= 0)
-			add_spend(l, &chains[k]->account[side].mechanism,
-				  ledger_chain_lineage(chains[k], host, id));
+			add_account(l, &chains[k]->account[side], id);
 	}
 }
 
@@ -116,13 +137,21 @@ void ledger_lineage_release(struct ledger_lineage *l)
 	l->n = 0;
 }
 
-uint64_t ledger_lineage_labels(const struct ledger_lineage *l)
+uint64_t ledger_lineage_count(const struct ledger_lineage *l, const struct ledger_mechanism *m)
 {
 	uint64_t labels = 0;
 
 	for (size_t k = 0; k < l->n; k++)
-		labels += l->at[k].labels;
+		if (ledger_counts_with(&l->at[k].mechanism, m))
+			labels += l->at[k].labels;
 	return labels;
+}
+
+uint64_t ledger_lineage_labels(const struct ledger_lineage *l)
+{
+	static const struct ledger_mechanism votes;
+
+	return ledger_lineage_count(l, &votes);
 }
 
 /* ---- epsilon ---- */
@@ -196,41 +225,55 @@ static struct ledger_lineage with_more(const struct ledger_lineage *l,
 	return after;
 }
 
+int ledger_account_epsilon(const struct ledger_account *a, uint64_t more, double *epsilon,
+			   struct err *err)
+{
+	struct ledger_lineage l, after;
+	int rc;
+
+	ledger_account_sum(&l, a);
+	after = with_more(&l, &a->mechanism, more);
+	rc = ledger_epsilon(after.at, after.n, epsilon, err);
+	ledger_lineage_release(&after);
+	ledger_lineage_release(&l);
+	return rc;
+}
+
 int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 		 const struct ledger_lineage *lineage, uint64_t labels, struct ledger_quote *out,
 		 struct err *e)
 {
 	int side = ledger_chain_side(c, host), rc;
 	const struct ledger_account *a = &c->account[side < 0 ? 0 : side];
-	struct ledger_lineage after;
-	struct ledger_spend pair;
+	struct ledger_lineage after, pair;
 
 	memset(out, 0, sizeof(*out));
 	if (side < 0 || !a->contracted || labels > LEDGER_COUNT_MAX)
 		return err_set(e, ERR_NOTFOUND, "there is no contract for labels with this peer");
-	pair = (struct ledger_spend){ a->mechanism, a->spent };
+	ledger_account_sum(&pair, a);
 	after = with_more(lineage, &a->mechanism, labels);
 	out->asked = labels;
 	out->pair_spent = a->spent;
 	out->pair_cap = a->caps.pair;
-	out->lineage_spent = ledger_lineage_labels(lineage);
+	out->lineage_spent = ledger_lineage_count(lineage, &a->mechanism);
 	out->lineage_cap = a->caps.lineage;
-	rc = ledger_epsilon(&pair, 1, &out->pair_epsilon, e);
-	pair.labels += labels;
+	rc = ledger_account_epsilon(a, 0, &out->pair_epsilon, e);
 	if (rc == 0)
-		rc = ledger_epsilon(&pair, 1, &out->pair_epsilon_after, e);
+		rc = ledger_account_epsilon(a, labels, &out->pair_epsilon_after, e);
 	if (rc == 0)
 		rc = ledger_epsilon(lineage->at, lineage->n, &out->lineage_epsilon, e);
 	if (rc == 0)
 		rc = ledger_epsilon(after.at, after.n, &out->lineage_epsilon_after, e);
 	out->fits = rc == 0 && !a->closed && a->spent + labels <= a->caps.pair &&
 		    out->lineage_spent + labels <= a->caps.lineage &&
+		    (pair.n <= 1 || out->pair_epsilon_after <= a->caps.epsilon_pair) &&
 		    (after.n <= 1 || out->lineage_epsilon_after <= a->caps.epsilon_lineage);
 	ledger_lineage_release(&after);
+	ledger_lineage_release(&pair);
 	return rc;
 }
 
-/* ---- the lineage's rule ---- */
+/* ---- the lineage's rule, and the pair's where prices differ ---- */
 
 /* What e adds to the lineage's labels, and what it takes away. */
 static void change_of(const struct ledger_chain *c, const struct ledger_entry *e, uint64_t *plus,
@@ -242,8 +285,8 @@ static void change_of(const struct ledger_chain *c, const struct ledger_entry *e
 	*minus = e->kind == LEDGER_SETTLE && o != NULL ? o->labels - e->count : 0;
 }
 
-static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry *e,
-		       struct err *err)
+static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry *e, double cap,
+		       const char *of_what, struct err *err)
 {
 	struct ledger_lineage after = with_more(l, &e->mechanism, e->count);
 	double epsilon;
@@ -251,14 +294,24 @@ static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry
 
 	if (after.n > 1) {
 		rc = ledger_epsilon(after.at, after.n, &epsilon, err);
-		if (rc == 0 && !(epsilon <= e->caps.epsilon_lineage))
-			rc = err_set(
-				err, ERR_BUDGET,
-				"%llu labels more would bring this data to epsilon %.4g toward "
-				"all peers, the cap is %.4g",
-				ULL(e->count), epsilon, e->caps.epsilon_lineage);
+		if (rc == 0 && !(epsilon <= cap))
+			rc = err_set(err, ERR_BUDGET,
+				     "%llu labels more would bring %s to epsilon %.4g, the cap is "
+				     "%.4g",
+				     ULL(e->count), of_what, epsilon, cap);
 	}
 	ledger_lineage_release(&after);
+	return rc;
+}
+
+int ledger_pair_check(const struct ledger_account *a, const struct ledger_entry *e, struct err *err)
+{
+	struct ledger_lineage l;
+	int rc;
+
+	ledger_account_sum(&l, a);
+	rc = check_mixed(&l, e, e->caps.epsilon_pair, "what this peer has seen", err);
+	ledger_lineage_release(&l);
 	return rc;
 }
 
@@ -268,20 +321,24 @@ int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_cha
 	uint64_t plus, minus, want;
 
 	change_of(c, e, &plus, &minus);
-	want = ledger_lineage_labels(l) + plus - minus;
+	want = ledger_lineage_count(l, &e->mechanism) + plus - minus;
 	if (e->total_lineage != want)
 		return err_set(err, ERR_LEDGER,
 			       "entry %llu (%s): %llu labels of the lineage in total, but its "
 			       "chains say %llu",
 			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(e->total_lineage),
 			       ULL(want));
-	return plus > 0 ? check_mixed(l, e, err) : 0;
+	return plus > 0 ? check_mixed(l, e, e->caps.epsilon_lineage, "this data toward all peers",
+				      err)
+			: 0;
 }
 
 /* ---- drafts ---- */
 
+/* The draft with these terms, and the totals of what is counted together with them. */
 static void draft(struct ledger_entry *e, const struct ledger_chain *c,
-		  const struct ledger_draft *d, enum ledger_kind kind)
+		  const struct ledger_draft *d, enum ledger_kind kind,
+		  const struct ledger_mechanism *m, const struct ledger_caps *caps)
 {
 	int side = ledger_chain_side(c, d->host);
 
@@ -295,18 +352,21 @@ static void draft(struct ledger_entry *e, const struct ledger_chain *c,
 	e->sequence = c->sequence + 1;
 	memcpy(e->previous, c->head, LEDGER_HASH);
 	e->time_ms = d->time_ms > 0 ? d->time_ms : 0;
-	e->total_pair = side < 0 ? 0 : c->account[side].spent;
-	e->total_lineage = ledger_lineage_labels(d->lineage);
+	e->mechanism = *m;
+	e->caps = *caps;
+	e->total_pair = side < 0 ? 0 : ledger_account_count(&c->account[side], m);
+	e->total_lineage = ledger_lineage_count(d->lineage, m);
 }
 
-static void add_terms(struct ledger_entry *e, const struct ledger_chain *c)
-{
-	int side = ledger_chain_side(c, e->host);
+/* Terms of an account without a contract, and of entries that are about no labels. */
+static const struct ledger_account nothing;
 
-	if (side < 0)
-		return; /* ledger_chain_check() will say so */
-	e->mechanism = c->account[side].mechanism;
-	e->caps = c->account[side].caps;
+static const struct ledger_account *own_account(const struct ledger_chain *c,
+						const struct ledger_draft *d)
+{
+	int side = ledger_chain_side(c, d->host);
+
+	return side < 0 ? &nothing : &c->account[side]; /* ledger_chain_check() will say so */
 }
 
 static int finish(const struct ledger_entry *e, const struct ledger_chain *c,
@@ -321,24 +381,22 @@ int ledger_contract(struct ledger_entry *e, const struct ledger_chain *c,
 		    const struct ledger_draft *d, const struct ledger_mechanism *m,
 		    const struct ledger_caps *caps, struct err *err)
 {
-	draft(e, c, d, LEDGER_CONTRACT);
-	e->mechanism = *m;
-	e->caps = *caps;
+	draft(e, c, d, LEDGER_CONTRACT, m, caps);
 	return finish(e, c, d, err);
 }
 
 int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
 		   const struct ledger_draft *d, uint64_t labels, struct err *err)
 {
-	draft(e, c, d, LEDGER_RESERVE);
+	const struct ledger_account *a = labels > 0 ? own_account(c, d) : &nothing;
+
+	draft(e, c, d, LEDGER_RESERVE, &a->mechanism, &a->caps);
 	if (labels > LEDGER_COUNT_MAX - e->total_pair ||
 	    labels > LEDGER_COUNT_MAX - e->total_lineage)
 		return err_set(err, ERR_BUDGET, "more labels than any cap");
 	e->count = labels;
 	e->total_pair += labels;
 	e->total_lineage += labels;
-	if (labels > 0)
-		add_terms(e, c);
 	return finish(e, c, d, err);
 }
 
@@ -347,16 +405,21 @@ int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
 		  const uint8_t transcript[32], struct err *err)
 {
 	const struct ledger_open *o = ledger_chain_open(c, d->host, d->session);
+	const struct ledger_account *a = own_account(c, d);
+	bool labels = o != NULL && o->labels > 0;
+	bool renewed = labels && !ledger_same_terms(&o->mechanism, &a->mechanism);
 
-	draft(e, c, d, LEDGER_SETTLE);
+	draft(e, c, d, LEDGER_SETTLE, labels ? &o->mechanism : &nothing.mechanism,
+	      renewed  ? &o->caps
+	      : labels ? &a->caps
+		       : &nothing.caps);
 	e->count = released;
 	e->rows = rows;
 	e->floats = floats;
 	memcpy(e->transcript, transcript, sizeof(e->transcript));
-	if (o != NULL && o->labels > 0 && released <= o->labels) {
+	if (labels && released <= o->labels) {
 		e->total_pair -= o->labels - released;
 		e->total_lineage -= o->labels - released;
-		add_terms(e, c);
 	}
 	return finish(e, c, d, err);
 }
@@ -364,16 +427,18 @@ int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
 int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
 		  const struct ledger_draft *d, uint64_t asked, struct err *err)
 {
-	draft(e, c, d, LEDGER_REFUSE);
+	const struct ledger_account *a = own_account(c, d);
+
+	draft(e, c, d, LEDGER_REFUSE, &a->mechanism, &a->caps);
 	e->count = asked;
-	add_terms(e, c);
 	return finish(e, c, d, err);
 }
 
 int ledger_close(struct ledger_entry *e, const struct ledger_chain *c, const struct ledger_draft *d,
 		 struct err *err)
 {
-	draft(e, c, d, LEDGER_CLOSE);
-	add_terms(e, c);
+	const struct ledger_account *a = own_account(c, d);
+
+	draft(e, c, d, LEDGER_CLOSE, &a->mechanism, &a->caps);
 	return finish(e, c, d, err);
 }

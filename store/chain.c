@@ -52,23 +52,43 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 				   sizeof(*from->account[k].lineages));
 }
 
-static struct ledger_lineage_spent *find_lineage(const struct ledger_account *a,
-						 const uint8_t id[32])
+static struct ledger_lineage_spent *find_spent(const struct ledger_account *a, const uint8_t id[32],
+					       const struct ledger_mechanism *m)
 {
 	for (size_t k = 0; k < a->n_lineages; k++)
-		if (memcmp(a->lineages[k].id, id, 32) == 0)
+		if (memcmp(a->lineages[k].id, id, 32) == 0 &&
+		    ledger_same_price(&a->lineages[k].mechanism, m))
 			return &a->lineages[k];
 	return NULL;
 }
 
-uint64_t ledger_chain_lineage(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
-			      const uint8_t id[32])
+/* Counted together with labels of m; of one lineage, or (NULL) of all. */
+static uint64_t count(const struct ledger_account *a, const struct ledger_mechanism *m,
+		      const uint8_t *lineage)
 {
-	int side = ledger_chain_side(c, host);
-	const struct ledger_lineage_spent *l =
-		side < 0 ? NULL : find_lineage(&c->account[side], id);
+	uint64_t labels = 0;
 
-	return l != NULL ? l->labels : 0;
+	for (size_t k = 0; k < a->n_lineages; k++)
+		if (ledger_counts_with(&a->lineages[k].mechanism, m) &&
+		    (lineage == NULL || memcmp(a->lineages[k].id, lineage, 32) == 0))
+			labels += a->lineages[k].labels;
+	return labels;
+}
+
+static const struct ledger_mechanism no_mechanism;
+static const struct ledger_caps no_caps;
+
+uint64_t ledger_account_count(const struct ledger_account *a, const struct ledger_mechanism *m)
+{
+	return count(a, m != NULL ? m : &no_mechanism, NULL);
+}
+
+const struct ledger_mechanism *ledger_account_votes(const struct ledger_account *a)
+{
+	for (size_t k = 0; k < a->n_lineages; k++)
+		if (a->lineages[k].labels > 0 && !ledger_is_release(a->lineages[k].mechanism.noise))
+			return &a->lineages[k].mechanism;
+	return NULL;
 }
 
 struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
@@ -84,7 +104,7 @@ struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_
 
 /* ---- the rules ---- */
 
-static bool same_mechanism(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
+bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b)
 {
 	return a->noise == b->noise && a->accountant == b->accountant &&
 	       a->adjacency == b->adjacency && a->teachers == b->teachers && a->batch == b->batch &&
@@ -96,9 +116,6 @@ static bool same_caps(const struct ledger_caps *a, const struct ledger_caps *b)
 	return a->pair == b->pair && a->lineage == b->lineage &&
 	       a->epsilon_pair == b->epsilon_pair && a->epsilon_lineage == b->epsilon_lineage;
 }
-
-static const struct ledger_mechanism no_mechanism;
-static const struct ledger_caps no_caps;
 
 static int broken(const struct ledger_entry *e, struct err *err, const char *what)
 {
@@ -123,32 +140,39 @@ static int check_link(const struct ledger_chain *c, const struct ledger_entry *e
 	return 0;
 }
 
+static int has_terms(const struct ledger_entry *e, const struct ledger_mechanism *m,
+		     const struct ledger_caps *caps, struct err *err)
+{
+	if (!ledger_same_terms(&e->mechanism, m))
+		return broken(e, err, "the mechanism is not the contract's");
+	if (!same_caps(&e->caps, caps))
+		return broken(e, err, "the caps are not the contract's");
+	return 0;
+}
+
 /* Entries about labels repeat the contract's terms; others have none. */
 static int check_terms(const struct ledger_account *a, const struct ledger_entry *e, bool labels,
 		       struct err *err)
 {
 	if (labels && !a->contracted)
 		return broken(e, err, "labels without a contract");
-	if (!same_mechanism(&e->mechanism, labels ? &a->mechanism : &no_mechanism))
-		return broken(e, err, "the mechanism is not the contract's");
-	if (!same_caps(&e->caps, labels ? &a->caps : &no_caps))
-		return broken(e, err, "the caps are not the contract's");
-	return 0;
+	return has_terms(e, labels ? &a->mechanism : &no_mechanism, labels ? &a->caps : &no_caps,
+			 err);
 }
 
-/* Rule (2): `change` is what this entry adds to, or (settle) takes from, the totals. */
+/* Rule (2): what this entry adds to, or (settle) takes from, the totals. */
 static int check_totals(const struct ledger_account *a, const struct ledger_entry *e, uint64_t plus,
 			uint64_t minus, struct err *err)
 {
-	const struct ledger_lineage_spent *l = find_lineage(a, e->lineage);
-	uint64_t lineage = (l != NULL ? l->labels : 0) + plus - minus;
+	uint64_t pair = count(a, &e->mechanism, NULL) + plus - minus;
+	uint64_t lineage = count(a, &e->mechanism, e->lineage) + plus - minus;
 
-	if (e->total_pair != a->spent + plus - minus)
+	if (e->total_pair != pair)
 		return err_set(err, ERR_LEDGER,
 			       "entry %llu (%s): %llu labels in total, but the entries before say "
 			       "%llu",
 			       ULL(e->sequence), ledger_kind_name(e->kind), ULL(e->total_pair),
-			       ULL(a->spent + plus - minus));
+			       ULL(pair));
 	if (e->total_lineage < lineage)
 		return err_set(err, ERR_LEDGER,
 			       "entry %llu (%s): %llu labels of the lineage in total, but this "
@@ -172,6 +196,8 @@ static bool valid_mechanism(const struct ledger_mechanism *m)
 static int check_contract(const struct ledger_account *a, const struct ledger_entry *e,
 			  struct err *err)
 {
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
+
 	if (e->count != 0)
 		return broken(e, err, "a contract counts no labels");
 	if (!valid_mechanism(&e->mechanism))
@@ -179,7 +205,8 @@ static int check_contract(const struct ledger_account *a, const struct ledger_en
 	if (e->mechanism.adjacency != LEDGER_ROW_REPLACED)
 		return broken(e, err, "between two agents it is a row that is protected");
 	/* Rule (4). */
-	if (a->spent > 0 && !same_mechanism(&e->mechanism, &a->mechanism))
+	if (!ledger_is_release(e->mechanism.noise) && votes != NULL &&
+	    !ledger_same_terms(&e->mechanism, votes))
 		return broken(e, err,
 			      "labels were spent under another mechanism, which stays for this "
 			      "pair");
@@ -201,6 +228,12 @@ static int check_caps(const struct ledger_entry *e, struct err *err)
 	return 0;
 }
 
+static bool other_terms(const struct ledger_open *o, const struct ledger_entry *e)
+{
+	return memcmp(o->lineage, e->lineage, 32) != 0 ||
+	       (o->labels > 0 && e->count > 0 && !ledger_same_terms(&o->mechanism, &e->mechanism));
+}
+
 static int check_reserve(const struct ledger_chain *c, const struct ledger_account *a,
 			 const struct ledger_entry *e, struct err *err)
 {
@@ -213,10 +246,21 @@ static int check_reserve(const struct ledger_chain *c, const struct ledger_accou
 		return broken(e, err, "the contract is closed");
 	if (e->count > 0 && memcmp(a->lineage, e->lineage, 32) != 0)
 		return broken(e, err, "the data is not the contract's");
-	if (o != NULL && memcmp(o->lineage, e->lineage, 32) != 0)
+	if (o != NULL && other_terms(o, e))
 		return broken(e, err, "the session is already open with other terms");
 	rc = check_totals(a, e, e->count, 0, err);
-	return rc == 0 && e->count > 0 ? check_caps(e, err) : rc;
+	if (rc == 0 && e->count > 0)
+		rc = check_caps(e, err);
+	return rc == 0 && e->count > 0 ? ledger_pair_check(a, e, err) : rc;
+}
+
+/* A settle has the terms of its reserve, with the caps of today if they were renewed. */
+static int check_settle_terms(const struct ledger_account *a, const struct ledger_open *o,
+			      const struct ledger_entry *e, struct err *err)
+{
+	if (o->labels == 0 || ledger_same_terms(&o->mechanism, &a->mechanism))
+		return check_terms(a, e, o->labels > 0, err);
+	return has_terms(e, &o->mechanism, &o->caps, err);
 }
 
 /* Rule (5). */
@@ -232,7 +276,7 @@ static int check_settle(const struct ledger_chain *c, const struct ledger_accoun
 		return broken(e, err, "more labels left than were reserved");
 	if (memcmp(o->lineage, e->lineage, 32) != 0)
 		return broken(e, err, "the data is not that of the reserve");
-	rc = check_terms(a, e, o->labels > 0, err);
+	rc = check_settle_terms(a, o, e, err);
 	return rc != 0 ? rc : check_totals(a, e, 0, o->labels - e->count, err);
 }
 
@@ -294,15 +338,17 @@ int ledger_chain_check(const struct ledger_chain *c, const struct ledger_entry *
 
 /* ---- taking an entry ---- */
 
-static struct ledger_lineage_spent *the_lineage(struct ledger_account *a, const uint8_t id[32])
+static struct ledger_lineage_spent *the_spent(struct ledger_account *a, const uint8_t id[32],
+					      const struct ledger_mechanism *m)
 {
-	struct ledger_lineage_spent *l = find_lineage(a, id);
+	struct ledger_lineage_spent *l = find_spent(a, id, m);
 
 	if (l != NULL)
 		return l;
 	a->lineages = mem_resize(a->lineages, a->n_lineages + 1, sizeof(*a->lineages));
 	l = &a->lineages[a->n_lineages++];
 	memcpy(l->id, id, 32);
+	l->mechanism = *m;
 	l->labels = 0;
 	return l;
 }
@@ -316,23 +362,32 @@ static void take_contract(struct ledger_account *a, const struct ledger_entry *e
 	a->caps = e->caps;
 }
 
+static struct ledger_open *open_session(struct ledger_chain *c, const struct ledger_entry *e)
+{
+	struct ledger_open *o;
+
+	c->open = mem_resize(c->open, c->n_open + 1, sizeof(*c->open));
+	o = &c->open[c->n_open++];
+	memset(o, 0, sizeof(*o));
+	memcpy(o->session, e->session, 16);
+	memcpy(o->lineage, e->lineage, 32);
+	o->host = (uint8_t)ledger_chain_side(c, e->host);
+	o->translator = (uint8_t)e->translator;
+	return o;
+}
+
 static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 			 const struct ledger_entry *e)
 {
 	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 
-	a->spent += e->count;
-	if (e->count > 0)
-		the_lineage(a, e->lineage)->labels += e->count;
-	if (o == NULL) {
-		c->open = mem_resize(c->open, c->n_open + 1, sizeof(*c->open));
-		o = &c->open[c->n_open++];
-		memset(o, 0, sizeof(*o));
-		memcpy(o->session, e->session, 16);
-		memcpy(o->lineage, e->lineage, 32);
-		o->host = (uint8_t)(a - c->account);
-		o->translator = (uint8_t)e->translator;
-	}
+	if (o == NULL)
+		o = open_session(c, e);
+	if (e->count == 0)
+		return;
+	the_spent(a, e->lineage, &e->mechanism)->labels += e->count;
+	o->mechanism = e->mechanism;
+	o->caps = e->caps;
 	o->labels += e->count;
 }
 
@@ -340,16 +395,18 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 			const struct ledger_entry *e)
 {
 	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
+	struct ledger_lineage_spent *l;
 	uint64_t unsent;
 
-	if (o == NULL)
-		return; /* ledger_chain_force() alone */
-	unsent = o->labels - e->count;
-	a->spent -= unsent;
-	if (unsent > 0)
-		the_lineage(a, e->lineage)->labels -= unsent;
 	a->rows += e->rows;
 	a->floats += e->floats;
+	if (o == NULL)
+		return; /* ledger_chain_force() alone, which may also say what cannot be */
+	unsent = o->labels > e->count ? o->labels - e->count : 0;
+	if (unsent > 0) {
+		l = the_spent(a, o->lineage, &o->mechanism);
+		l->labels -= unsent < l->labels ? unsent : l->labels;
+	}
 	*o = c->open[--c->n_open];
 }
 
@@ -378,20 +435,40 @@ static void take(struct ledger_chain *c, const struct ledger_signed *s)
 		take_settle(c, a, e);
 	else if (e->kind == LEDGER_CLOSE)
 		a->closed = true;
+	a->spent = count(a, &a->mechanism, NULL);
 	c->sequence = e->sequence;
 	memcpy(c->head, s->hash, LEDGER_HASH);
 	take_tail(c, s);
 }
 
+/* Make the account's total what the entry states. */
+static void believe_total(struct ledger_account *a, const struct ledger_entry *e)
+{
+	const struct ledger_mechanism *m = &e->mechanism;
+	uint64_t have = count(a, m, NULL), less;
+
+	if (e->total_pair > have)
+		the_spent(a, e->lineage, m)->labels += e->total_pair - have;
+	for (size_t k = 0; k < a->n_lineages && have > e->total_pair; k++) {
+		if (!ledger_counts_with(&a->lineages[k].mechanism, m))
+			continue;
+		less = have - e->total_pair;
+		if (less > a->lineages[k].labels)
+			less = a->lineages[k].labels;
+		a->lineages[k].labels -= less;
+		have -= less;
+	}
+	a->spent = count(a, &a->mechanism, NULL);
+}
+
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s)
 {
 	struct ledger_signed as_agreed = *s;
-	struct ledger_account *a = &c->account[ledger_chain_side(c, s->entry.host)];
 
 	as_agreed.countersigned = true;
 	c->n_tail = 0;
 	take(c, &as_agreed);
-	a->spent = s->entry.total_pair;
+	believe_total(&c->account[ledger_chain_side(c, s->entry.host)], &s->entry);
 }
 
 int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s, struct err *err)

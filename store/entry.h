@@ -24,7 +24,8 @@
  *      (zeros before the first); host and client are the chain's two keys;
  *  (2) totals are what the entries before say, and no entry but settle lowers one;
  *  (3) after a reserve, no total is above its cap;
- *  (4) a contract's mechanism never changes once it has been spent under;
+ *  (4) votes of one side of a pair are of one mechanism: no contract names another
+ *      once they have been spent under one.  Releases may differ from session to session;
  *  (5) a settle never releases more than its writer reserved in this session, and
  *      for its writer the session is over: it reserves nothing again unless it is
  *      a new one.
@@ -33,7 +34,9 @@
  * (ledger_caps_from()), one for the pair (labels of this host toward this
  * client, whatever the lineage) and one for the host's data lineage (labels
  * toward everybody).  A batch that would pass one is refused whole, and the
- * decision depends on public counts alone.
+ * decision depends on public counts alone.  Totals add up what may be counted
+ * together: all votes with one another, releases with those of the same noise.
+ * What may not is held against the epsilons themselves, by summed Renyi curves.
  *
  * Pure: no disk, no clock, no randomness.
  *
@@ -193,6 +196,7 @@ int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n, 
 
 struct ledger_lineage_spent {
 	uint8_t id[32];
+	struct ledger_mechanism mechanism;
 	uint64_t labels;
 };
 
@@ -202,8 +206,9 @@ struct ledger_account {
 	uint8_t lineage[32];	 /* of the last contract */
 	struct ledger_mechanism mechanism;
 	struct ledger_caps caps;
-	uint64_t spent;			       /* labels, reserved ones included */
-	struct ledger_lineage_spent *lineages; /* the same labels, by lineage */
+	/* Labels counted together with the last contract's, reserved ones included. */
+	uint64_t spent;
+	struct ledger_lineage_spent *lineages; /* all labels, by lineage and price */
 	size_t n_lineages;
 	uint64_t rows, floats; /* disclosed by the client, all sessions */
 };
@@ -213,6 +218,8 @@ struct ledger_open { /* a session in which one side reserved and has not settled
 	uint8_t host; /* index into account[]: which side */
 	uint8_t translator;
 	uint8_t lineage[32];
+	struct ledger_mechanism mechanism; /* of the labels, if there are any ... */
+	struct ledger_caps caps;	   /* ... and the caps then */
 	uint64_t labels;
 };
 
@@ -278,7 +285,7 @@ struct ledger_spend {
 	uint64_t labels;
 };
 
-/* What a lineage has spent toward everybody, by mechanism. */
+/* What a lineage has spent toward everybody, or an account in all, by price. */
 struct ledger_lineage {
 	uint8_t id[32];
 	struct ledger_spend *at;
@@ -290,14 +297,18 @@ void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
 			const uint8_t host[LEDGER_KEY], const struct ledger_chain *const *chains,
 			size_t n);
 void ledger_lineage_release(struct ledger_lineage *l);
-/* Labels of host under this lineage in one chain. */
-uint64_t ledger_chain_lineage(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
-			      const uint8_t id[32]);
-uint64_t ledger_lineage_labels(const struct ledger_lineage *l);
+/* All that one account has spent, whatever the lineage.  Release at the end. */
+void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a);
+/* How many are counted together with labels of m; NULL: votes. */
+uint64_t ledger_account_count(const struct ledger_account *a, const struct ledger_mechanism *m);
+uint64_t ledger_lineage_count(const struct ledger_lineage *l, const struct ledger_mechanism *m);
+uint64_t ledger_lineage_labels(const struct ledger_lineage *l); /* votes */
+/* The mechanism that rule (4) leaves for votes; NULL: none were spent. */
+const struct ledger_mechanism *ledger_account_votes(const struct ledger_account *a);
 
 /* Does the entry, written by the lineage's host, say of the lineage what the sum over
  * all its chains (before this entry) says?  ERR_LEDGER.  With labels of more than
- * one mechanism, whole numbers no longer add up, so a reserve is held against
+ * one price, whole numbers no longer add up, so a reserve is held against
  * epsilon_lineage itself: ERR_BUDGET. */
 int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_chain *c,
 			 const struct ledger_entry *e, struct err *err);
@@ -306,6 +317,9 @@ int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_cha
  * mechanism by its own accountant, of several by the sum of their exact Renyi curves
  * (methods 3.3).  ERR_USAGE for a mechanism that dp/ does not know. */
 int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err);
+/* Of all that one account has spent, and so many labels of its contract more. */
+int ledger_account_epsilon(const struct ledger_account *a, uint64_t more, double *epsilon,
+			   struct err *err);
 /* The whole numbers of labels that stay within these epsilons. */
 int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,
 		     struct ledger_caps *out, struct err *err);

@@ -154,7 +154,8 @@ static bool check_place(struct ledger_report *r, const struct walk *w,
 /* The total that the entries before allow. */
 static uint64_t expected_total(const struct ledger_chain *c, const struct ledger_entry *e)
 {
-	uint64_t spent = c->account[ledger_chain_side(c, e->host)].spent;
+	uint64_t spent =
+		ledger_account_count(&c->account[ledger_chain_side(c, e->host)], &e->mechanism);
 	const struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
 
 	if (e->kind == LEDGER_RESERVE)

@@ -16,7 +16,7 @@ static struct released *released_in(struct sim *s, const uint8_t session[16], si
 	struct released *r;
 
 	for (size_t i = 0; i < s->n_released; i++)
-		if (memcmp(s->released[i].session, session, 16) == 0)
+		if (s->released[i].host == host && memcmp(s->released[i].session, session, 16) == 0)
 			return &s->released[i];
 	s->released = mem_resize(s->released, s->n_released + 1, sizeof(*r));
 	r = &s->released[s->n_released++];
@@ -25,9 +25,10 @@ static struct released *released_in(struct sim *s, const uint8_t session[16], si
 	return r;
 }
 
-/* Labels of a session that a disk knows to be reserved, and settled (or UINT64_MAX). */
-static uint64_t reserved(const struct disk *d, const uint8_t session[16], bool countersigned,
-			 uint64_t *settled)
+/* Labels of one side of a session that a disk knows to be reserved, and settled (or
+ * UINT64_MAX).  host: the Ed25519 key of that side. */
+static uint64_t reserved(const struct disk *d, const uint8_t session[16], const uint8_t host[32],
+			 bool countersigned, uint64_t *settled)
 {
 	uint64_t sum = 0;
 
@@ -35,7 +36,8 @@ static uint64_t reserved(const struct disk *d, const uint8_t session[16], bool c
 	for (size_t i = 0; i < d->n_entries; i++) {
 		const struct ledger_signed *e = &d->entries[i];
 
-		if (memcmp(e->entry.session, session, 16) != 0)
+		if (memcmp(e->entry.session, session, 16) != 0 ||
+		    memcmp(e->entry.host, host, 32) != 0)
 			continue;
 		if (e->entry.kind == LEDGER_SETTLE)
 			*settled = e->entry.count;
@@ -77,8 +79,8 @@ static void check_labels(struct sim *s, size_t from, size_t to, const struct net
 	r = released_in(s, m->session, from, to);
 	r->labels += n;
 	s->report->labels_seen += n;
-	host = reserved(&s->node[from].disk, m->session, true, &settled);
-	client = reserved(&s->node[to].disk, m->session, true, &settled);
+	host = reserved(&s->node[from].disk, m->session, s->node[from].sign_public, true, &settled);
+	client = reserved(&s->node[to].disk, m->session, s->node[from].sign_public, true, &settled);
 	if (r->labels > host || r->labels > client)
 		sim_fail(s,
 			 "release before charge: agent %zu sends label %llu of a session, its "
@@ -157,7 +159,7 @@ static void count_entry(const struct sim *s, const struct disk *d, const struct 
 		c->pair[to] += e->count;
 		c->all += e->count;
 	} else if (e->kind == LEDGER_SETTLE) {
-		uint64_t was = reserved(d, e->session, false, &settled);
+		uint64_t was = reserved(d, e->session, e->host, false, &settled);
 
 		c->pair[to] -= was - e->count;
 		c->all -= was - e->count;

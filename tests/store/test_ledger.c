@@ -277,6 +277,63 @@ static void releases_have_a_contract_and_caps_as_labels_do(void **state)
 	world_release(&w);
 }
 
+/* What cannot be counted together is held against the pair's epsilon. */
+static void one_side_may_spend_at_several_prices(void **state)
+{
+	struct ledger_mechanism votes;
+	struct ledger_caps vote_caps, caps;
+	struct ledger_account *a;
+	struct ledger_chain *c;
+	struct ledger_entry e;
+	struct err err;
+	struct world w;
+	double epsilon;
+
+	(void)state;
+	world_init(&w);
+	votes = w.mechanism;
+	vote_caps = w.caps;
+	c = world_chain(&w, 0, 1);
+	a = &c->account[ledger_chain_side(c, world_key(&w, 0))];
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, 50);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 1, 40);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 2, 20); /* cut: it settles late */
+	w.mechanism = releases(2);
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	caps = w.caps;
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 3, 0);
+	assert_int_equal(caps.pair, 1);
+	assert_int_equal(a->spent, 0); /* no release yet */
+	assert_int_equal(ledger_account_count(a, NULL), 60);
+	/* One release alone would fit, beside the labels it does not. */
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 3, 1, &err), ERR_BUDGET);
+	assert_non_null(strstr(err.text, "what this peer has seen"));
+	world_add(&w, LEDGER_SETTLE, 0, 1, 2, 1); /* under the terms of its reserve */
+	assert_int_equal(ledger_account_count(a, NULL), 41);
+	assert_int_equal(w.entry[w.n - 1].entry.mechanism.noise, LEDGER_LAPLACE);
+	w.mechanism = releases(6);
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 4, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 4, 1);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 4, 1);
+	assert_int_equal(a->spent, 1);
+	assert_int_equal(ledger_account_epsilon(a, 0, &epsilon, NULL), 0);
+	assert_true(epsilon > 1.2 && epsilon < 2.73);
+	/* Votes go on as they were, and under no other mechanism. */
+	w.mechanism = votes;
+	w.mechanism.teachers = 8;
+	w.caps = vote_caps;
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 5, 0, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "another mechanism"));
+	w.mechanism = votes;
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 5, 0);
+	assert_int_equal(a->spent, 41);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 5, 10);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 5, 154 - 51, &err), ERR_BUDGET);
+	world_release(&w);
+}
+
 /* The host draws labels, the client sends noisy rows: one session, two accounts. */
 static void both_sides_may_charge_themselves_in_one_session(void **state)
 {
@@ -453,6 +510,7 @@ int main(void)
 		cmocka_unit_test(the_lineage_is_capped_over_all_partners),
 		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
 		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
+		cmocka_unit_test(one_side_may_spend_at_several_prices),
 		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),
 		cmocka_unit_test(each_rule_has_its_words),
 		cmocka_unit_test(entries_follow_one_another),

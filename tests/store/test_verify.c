@@ -255,6 +255,62 @@ static void numbers_that_do_not_add_up_are_named(void **state)
 	world_release(&w);
 }
 
+/* Votes and releases of one side, and both sides in one session. */
+static void releases_verify_and_their_faults_are_named(void **state)
+{
+	struct ledger_mechanism votes;
+	struct ledger_report r = { 0 };
+	struct buf text = { 0 };
+	struct ledger_export x, y;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	votes = w.mechanism;
+	w.mechanism = (struct ledger_mechanism){
+		LEDGER_DISCRETE_RELEASE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 0, 80, 16, 6.0, 1e-5
+	};
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 6, 0);
+	world_add(&w, LEDGER_CONTRACT, 1, 0, 6, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 1);
+	world_add(&w, LEDGER_RESERVE, 1, 0, 6, 2);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 6, 1);
+	world_add(&w, LEDGER_SETTLE, 1, 0, 6, 1);
+	x = world_export(&w, 0);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	ledger_report_release(&r);
+	ledger_export_write(&x, &text);
+	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), 0);
+	assert_memory_equal(&y.at[y.n - 1], &x.at[x.n - 1], sizeof(*x.at));
+	ledger_export_release(&x);
+	ledger_export_release(&y);
+	buf_release(&text);
+
+	/* The total of releases is no total of votes. */
+	w.mechanism = votes;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 7, 4, NULL), 0);
+	e.total_pair = 5; /* 46 + 4 */
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_UNDERCOUNT, 15, "says 5 labels in total, but 50 were reserved");
+	ledger_export_release(&x);
+	w.n--;
+	/* Within the cap of votes, but the releases are there as well. */
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 7, 4, NULL), 0);
+	e.count += 154 - 50;
+	e.total_pair += 154 - 50;
+	e.total_lineage += 154 - 50;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_CAP_PASSED, 15, "what this peer has seen");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 static void two_ledgers_that_differ_are_named(void **state)
 {
 	struct ledger_export a, b;
@@ -385,6 +441,7 @@ int main(void)
 		cmocka_unit_test(deleted_and_moved_entries_are_named),
 		cmocka_unit_test(a_chain_glued_to_another_entry_is_broken),
 		cmocka_unit_test(numbers_that_do_not_add_up_are_named),
+		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
 		cmocka_unit_test(exports_are_read_back_byte_for_byte),
 		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
