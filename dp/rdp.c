@@ -12,28 +12,40 @@ const double dp_orders[DP_ORDERS] = {
 	52,  53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 128, 256, 512,
 };
 
-struct dp_epsilon dp_rdp_classic(const double rdp[DP_ORDERS], double delta)
+const struct dp_order_set dp_order_set = { dp_orders, DP_ORDERS };
+
+struct dp_epsilon dp_rdp_classic_over(struct dp_order_set g, const double *rdp, double delta)
 {
-	struct dp_epsilon best = { INFINITY, dp_orders[0] };
-	for (int i = 0; i < DP_ORDERS; i++) {
-		double epsilon = rdp[i] - log(delta) / (dp_orders[i] - 1);
+	struct dp_epsilon best = { INFINITY, g.orders[0] };
+	for (size_t i = 0; i < g.n; i++) {
+		double epsilon = rdp[i] - log(delta) / (g.orders[i] - 1);
 		if (epsilon < best.epsilon)
-			best = (struct dp_epsilon){ epsilon, dp_orders[i] };
+			best = (struct dp_epsilon){ epsilon, g.orders[i] };
 	}
 	return best;
 }
 
-struct dp_epsilon dp_rdp_tight(const double rdp[DP_ORDERS], double delta)
+struct dp_epsilon dp_rdp_classic(const double rdp[DP_ORDERS], double delta)
 {
-	struct dp_epsilon best = { INFINITY, dp_orders[0] };
-	for (int i = 0; i < DP_ORDERS; i++) {
-		double a = dp_orders[i];
+	return dp_rdp_classic_over(dp_order_set, rdp, delta);
+}
+
+struct dp_epsilon dp_rdp_tight_over(struct dp_order_set g, const double *rdp, double delta)
+{
+	struct dp_epsilon best = { INFINITY, g.orders[0] };
+	for (size_t i = 0; i < g.n; i++) {
+		double a = g.orders[i];
 		double epsilon = rdp[i] + log1p(-1 / a) - (log(delta) + log(a)) / (a - 1);
 		if (epsilon < best.epsilon)
 			best = (struct dp_epsilon){ epsilon, a };
 	}
 	best.epsilon = fmax(best.epsilon, 0);
 	return best;
+}
+
+struct dp_epsilon dp_rdp_tight(const double rdp[DP_ORDERS], double delta)
+{
+	return dp_rdp_tight_over(dp_order_set, rdp, delta);
 }
 
 /* ---- one noisy vote ---- */
@@ -107,19 +119,24 @@ static double renyi(const struct coins *c, double a)
 	return (sum > 30 ? sum + log1p(exp(-sum)) : log1p(exp(sum))) / (a - 1);
 }
 
-void dp_rdp_vote(const struct dp_mechanism *m, double rdp[DP_ORDERS])
+void dp_rdp_vote_over(struct dp_order_set grid, const struct dp_mechanism *m, double *rdp)
 {
 	int64_t top = m->teachers;
-	for (int i = 0; i < DP_ORDERS; i++)
+	for (size_t i = 0; i < grid.n; i++)
 		rdp[i] = 0;
 	/* Gaps g and -g mirror each other, so half of the pairs will do. */
 	for (int64_t g = top; g > 0; g -= 2) {
 		struct coins both[2] = { compare(m, g, g - 2), compare(m, g - 2, g) };
-		for (int i = 0; i < DP_ORDERS; i++) {
+		for (size_t i = 0; i < grid.n; i++) {
 			for (int way = 0; way < 2; way++)
-				rdp[i] = fmax(rdp[i], renyi(&both[way], dp_orders[i]));
+				rdp[i] = fmax(rdp[i], renyi(&both[way], grid.orders[i]));
 		}
 	}
+}
+
+void dp_rdp_vote(const struct dp_mechanism *m, double rdp[DP_ORDERS])
+{
+	dp_rdp_vote_over(dp_order_set, m, rdp);
 }
 
 double dp_vote_pure(const struct dp_mechanism *m)
@@ -179,18 +196,29 @@ double dp_compose_optimal(double eps0, uint64_t k, double delta)
 
 /* ---- Gaussian noise ---- */
 
-void dp_rdp_gaussian(double sensitivity, double sigma, double count, double rdp[DP_ORDERS])
+void dp_rdp_gaussian_over(struct dp_order_set g, double sensitivity, double sigma, double count,
+			  double *rdp)
 {
 	double r = sensitivity / sigma;
-	for (int i = 0; i < DP_ORDERS; i++)
-		rdp[i] = count * dp_orders[i] * r * r / 2;
+	for (size_t i = 0; i < g.n; i++)
+		rdp[i] = count * g.orders[i] * r * r / 2;
+}
+
+void dp_rdp_gaussian(double sensitivity, double sigma, double count, double rdp[DP_ORDERS])
+{
+	dp_rdp_gaussian_over(dp_order_set, sensitivity, sigma, count, rdp);
 }
 
 /* PATE 2018, Prop. 8: two counts change by one each, so the sensitivity is sqrt 2. */
+void dp_rdp_gnmax_over(struct dp_order_set g, double sigma, double *rdp)
+{
+	for (size_t i = 0; i < g.n; i++)
+		rdp[i] = g.orders[i] / (sigma * sigma);
+}
+
 void dp_rdp_gnmax(double sigma, double rdp[DP_ORDERS])
 {
-	for (int i = 0; i < DP_ORDERS; i++)
-		rdp[i] = dp_orders[i] / (sigma * sigma);
+	dp_rdp_gnmax_over(dp_order_set, sigma, rdp);
 }
 
 double dp_gnmax_log_q(double sigma, double gap)
@@ -222,24 +250,35 @@ static double theorem6(double sigma, double log_q, const struct dp_gnmax_bound *
 	return log1p(expm1(first) + exp(second)) / (a - 1);
 }
 
-void dp_rdp_gnmax_private(double sigma, double log_q, double rdp[DP_ORDERS],
-			  struct dp_gnmax_bound *bound)
+void dp_rdp_gnmax_private_over(struct dp_order_set g, double sigma, double log_q, double *rdp,
+			       struct dp_gnmax_bound *bound)
 {
 	struct dp_gnmax_bound b = { .mu2 = sigma * sqrt(-log_q) };
 	b.mu1 = b.mu2 + 1;
 	bool applies = theorem6_applies(sigma, log_q, &b);
-	dp_rdp_gnmax(sigma, rdp);
-	for (int i = 0; applies && i < DP_ORDERS && dp_orders[i] <= b.mu1; i++) {
-		rdp[i] = fmax(0, fmin(rdp[i], theorem6(sigma, log_q, &b, dp_orders[i])));
-		b.max_order = dp_orders[i];
+	dp_rdp_gnmax_over(g, sigma, rdp);
+	for (size_t i = 0; applies && i < g.n && g.orders[i] <= b.mu1; i++) {
+		rdp[i] = fmax(0, fmin(rdp[i], theorem6(sigma, log_q, &b, g.orders[i])));
+		b.max_order = g.orders[i];
 	}
 	if (bound != NULL)
 		*bound = b;
 }
 
+void dp_rdp_gnmax_private(double sigma, double log_q, double rdp[DP_ORDERS],
+			  struct dp_gnmax_bound *bound)
+{
+	dp_rdp_gnmax_private_over(dp_order_set, sigma, log_q, rdp, bound);
+}
+
+void dp_rdp_threshold_over(struct dp_order_set g, double sigma1, double *rdp)
+{
+	dp_rdp_gaussian_over(g, 1, sigma1, 1, rdp);
+}
+
 void dp_rdp_threshold(double sigma1, double rdp[DP_ORDERS])
 {
-	dp_rdp_gaussian(1, sigma1, 1, rdp);
+	dp_rdp_threshold_over(dp_order_set, sigma1, rdp);
 }
 
 double dp_threshold_log_answered(double sigma1, double threshold, double max_votes)
