@@ -120,19 +120,23 @@ static int all_finite(const double *x, size_t n)
 	return 1;
 }
 
+int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)
+{
+	nn_blas_single();
+	if (!all_finite(m, dy * dz))
+		return err_set(e, ERR_PROTO, "rows to be aligned hold a NaN or an infinity");
+	if (polar(r, m, dz, dy) != 0)
+		return err_set(e, ERR_FAIL, "SVD of a %zu x %zu matrix failed", dy, dz);
+	return 0;
+}
+
 int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz, size_t dy,
 		  struct err *e)
 {
 	nn_blas_single();
 	double *m = mem_array(dy * dz, sizeof(double));
 	cross_product(m, z, y, n, dz, dy);
-	int rc;
-	if (!all_finite(m, dy * dz))
-		rc = err_set(e, ERR_PROTO, "rows to be aligned hold a NaN or an infinity");
-	else if (polar(r, m, dz, dy) != 0)
-		rc = err_set(e, ERR_FAIL, "SVD of a %zu x %zu matrix failed", dy, dz);
-	else
-		rc = 0;
+	int rc = nn_polar(r, m, dz, dy, e);
 	free(m);
 	return rc;
 }

@@ -33,6 +33,10 @@ int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e);
 int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz, size_t dy,
 		  struct err *e);
 
+/* The same from m = y'z [dy x dz] itself, or from what is known of it: r = U V'.  m is
+ * destroyed.  A NaN or infinity: ERR_PROTO. */
+int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e);
+
 /* MUSE's step toward orthogonality, w [d x d]: w <- (1+beta) w - beta (w w') w. */
 void nn_orthogonalize(float *w, size_t d, float beta);
 

@@ -89,19 +89,80 @@ static void pack_virtual(struct ppat_session *s)
 	free(out);
 }
 
-/* G(X) for all rows; for Procrustes Z = X Q' with a Q drawn here and kept secret. */
+/* G(X) for all rows; else Z = X Q' with a Q drawn here and kept secret. */
 int ppat_client_apply(struct ppat_session *s)
 {
-	if (s->cfg.translator == PPAT_PROCRUSTES) {
+	if (s->cfg.translator != PPAT_PPAT) {
 		int rc = nn_haar(s->map, s->dim, s->draw, &s->err);
 		if (rc != 0)
 			return rc;
 	}
 	s->wire = mem_array(s->n * s->wire_dim, sizeof(float));
 	nn_apply(s->wire, s->own, s->map, s->n, s->wire_dim, s->dim);
-	if (s->cfg.max_virtual > 0)
+	if (ppat_spends(&s->cfg, PPAT_CLIENT))
+		return ppat_release_rows(s);
+	if (s->cfg.max_virtual > 0 && s->cfg.translator != PPAT_MAP)
 		pack_virtual(s);
 	return 0;
+}
+
+/* The host sends full chunks, and one last part: anything else is refused. */
+void ppat_client_take_map(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	size_t left = s->cfg.host_dim - s->map_at, n = ppat_chunk_rows(s);
+	n = left < n ? left : n;
+	net_get_uint(m, "o", s->map_at, s->map_at, e);
+	if (s->released == NULL)
+		s->released = mem_array(s->cfg.host_dim * s->wire_dim, sizeof(float));
+	ppat_read_matrix(m, "z", s->released + s->map_at * s->wire_dim, n, s->wire_dim, e);
+	if (e->code == 0)
+		s->map_at += n;
+}
+
+void ppat_client_write_ack(struct ppat_session *s)
+{
+	struct net_writer w;
+	ppat_write_begin(s, &w, PPAT_MSG_ACK);
+	ppat_write_end(s, &w);
+}
+
+/* R from the released M, and from now on the map is RQ: x-hat = R Q x (methods 3.6). */
+static int solve_map(struct ppat_session *s, float *r)
+{
+	size_t dy = s->cfg.host_dim, dx = s->cfg.client_dim;
+	double *m = mem_array(dy * dx, sizeof(double));
+	float *both = mem_array(dy * dx, sizeof(float));
+	for (size_t i = 0; i < dy * dx; i++)
+		m[i] = (double)s->released[i];
+	int rc = nn_polar(r, m, dx, dy, &s->err);
+	free(m);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)dy, (int)dx, (int)dx, 1.0f, r,
+		    (int)dx, s->map, (int)dx, 0.0f, both, (int)dx);
+	sodium_memzero(s->map, s->map_floats * sizeof(float));
+	free(s->map);
+	s->map = both;
+	s->map_floats = dy * dx;
+	return rc;
+}
+
+int ppat_client_solve(struct ppat_session *s)
+{
+	size_t dy = s->cfg.host_dim, dx = s->cfg.client_dim;
+	float *r = mem_array(dy * dx, sizeof(float));
+	int rc = solve_map(s, r);
+	if (rc == 0) {
+		float *xhat = mem_array(s->n * dy, sizeof(float));
+		nn_apply(xhat, s->wire, r, s->n, dy, dx);
+		free(s->wire);
+		s->wire = xhat;
+		s->wire_dim = dy;
+		s->rows_at = 0;
+		s->mapped = true;
+	}
+	free(r);
+	if (rc == 0 && s->cfg.max_virtual > 0)
+		pack_virtual(s);
+	return rc;
 }
 
 void ppat_client_write_rows(struct ppat_session *s)

@@ -6,7 +6,9 @@
 
 #include <sodium.h>
 
-enum { CONFIG_VERSION = 1 };
+#include "dp/lattice.h"
+
+enum { CONFIG_VERSION = 2 };
 
 /* Order on the wire; append only, with a new version. */
 #define U32_FIELDS(X)                                                                              \
@@ -23,7 +25,7 @@ enum { CONFIG_VERSION = 1 };
 	X(teachers)                                                                                \
 	X(teacher_hidden)                                                                          \
 	X(student_hidden) X(batch) X(steps) X(max_labels) X(reserve_labels) X(max_virtual)
-#define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(share)
+#define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(share) X(multiplier) X(clip)
 #define U64_FIELDS(X) X(student_seed) X(select_seed)
 
 #define COUNT(name) +1 /* NOLINT(bugprone-macro-parentheses): terms of one sum */
@@ -40,7 +42,7 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 		.mechanism = PPAT_LAPLACE,
 		.loss = PPAT_SATURATING,
 		.what = PPAT_ENTITIES,
-		.scale = t == PPAT_PPAT ? PPAT_SCALE_UNIT : PPAT_SCALE_NONE,
+		.scale = t == PPAT_PROCRUSTES ? PPAT_SCALE_NONE : PPAT_SCALE_UNIT,
 		.client_dim = client_dim,
 		.host_dim = host_dim,
 		.slots = slots,
@@ -56,6 +58,8 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 		.momentum = 0.9,
 		.beta = 0.01,
 		.share = 1.0,
+		.multiplier = t == PPAT_MAP ? 1.6 : 0,
+		.clip = 1.0,
 		.student_seed = 1,
 		.select_seed = 1,
 	};
@@ -100,7 +104,7 @@ static int check_integers(const struct ppat_config *c, struct err *e)
 {
 	uint64_t fit = PPAT_CHUNK_MAX / (4 * (uint64_t)(c->host_dim > 0 ? c->host_dim : 1));
 	const struct bound bounds[] = {
-		{ "translator", c->translator, PPAT_PPAT, PPAT_PROCRUSTES },
+		{ "translator", c->translator, PPAT_PPAT, PPAT_MAP },
 		{ "student", c->student, PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST },
 		{ "mechanism", c->mechanism, PPAT_LAPLACE, PPAT_GAUSSIAN },
 		{ "loss", c->loss, PPAT_SATURATING, PPAT_NON_SATURATING },
@@ -138,7 +142,39 @@ static int check_reals(const struct ppat_config *c, struct err *e)
 		return rc;
 	if ((rc = check_real("beta", c->beta, 0, 0.5, e)) != 0)
 		return rc;
-	return check_real("share", c->share, 1e-9, 1, e);
+	if ((rc = check_real("share", c->share, 1e-9, 1, e)) != 0)
+		return rc;
+	if ((rc = check_real("clip", c->clip, 1e-3, 100, e)) != 0 || c->multiplier == 0)
+		return rc;
+	return check_real("multiplier", c->multiplier, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX, e);
+}
+
+/* What is released must depend on one row at a time, and be all that is sent. */
+static int check_release(const struct ppat_config *c, struct err *e)
+{
+	if (c->translator == PPAT_MAP && c->multiplier == 0)
+		return err_set(e, ERR_USAGE,
+			       "translation setting multiplier is 0: a map is released with noise");
+	if (!ppat_config_releases(c))
+		return c->multiplier == 0 ? 0
+					  : err_set(e, ERR_USAGE,
+						    "translation setting multiplier is for "
+						    "procrustes and map: PPAT sends labels");
+	if (c->center != 0 || c->scale == PPAT_SCALE_RMS)
+		return err_set(e, ERR_USAGE,
+			       "translation settings center and scale rms are computed from all "
+			       "rows, and a release is about one: it allows none and unit");
+	if (c->translator == PPAT_PROCRUSTES && c->max_virtual > 0)
+		return err_set(e, ERR_USAGE,
+			       "translation setting max_virtual is %u, but virtual neighbours "
+			       "would travel without the noise that the rows have",
+			       c->max_virtual);
+	if (c->multiplier * c->clip > 1e4)
+		return err_set(e, ERR_USAGE,
+			       "translation setting multiplier is %g with a clip of %g: their "
+			       "product may be 10000",
+			       c->multiplier, c->clip);
+	return 0;
 }
 
 /* Combinations that would break the guarantee or make no sense. */
@@ -149,15 +185,16 @@ static int check_together(const struct ppat_config *c, struct err *e)
 			e, ERR_USAGE,
 			"translation settings center and scale rms are computed from all rows "
 			"and would let one row reach every teacher: PPAT allows none and unit");
-	if (c->translator == PPAT_PROCRUSTES && c->max_labels != 0)
-		return err_set(e, ERR_USAGE,
-			       "translation setting max_labels is %u, but Procrustes draws none: 0",
-			       c->max_labels);
+	if (c->translator != PPAT_PPAT && c->max_labels != 0)
+		return err_set(
+			e, ERR_USAGE,
+			"translation setting max_labels is %u, but only PPAT draws labels: 0",
+			c->max_labels);
 	if (c->center != 0 && (c->what != PPAT_ENTITIES || c->max_virtual > 0))
 		return err_set(e, ERR_USAGE,
 			       "translation setting center is for entity rows alone: relation rows "
 			       "are differences and have no place to be moved");
-	return 0;
+	return check_release(c, e);
 }
 
 int ppat_config_check(const struct ppat_config *c, struct err *e)
@@ -166,6 +203,16 @@ int ppat_config_check(const struct ppat_config *c, struct err *e)
 	if (rc == 0)
 		rc = check_reals(c, e);
 	return rc != 0 ? rc : check_together(c, e);
+}
+
+bool ppat_config_releases(const struct ppat_config *c)
+{
+	return c->translator != PPAT_PPAT && c->multiplier > 0;
+}
+
+double ppat_config_clip(const struct ppat_config *c)
+{
+	return c->scale == PPAT_SCALE_UNIT && c->clip > 1 ? 1 : c->clip;
 }
 
 uint32_t ppat_config_steps(const struct ppat_config *c)

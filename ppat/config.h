@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum ppat_translator { PPAT_PPAT, PPAT_PROCRUSTES };
+enum ppat_translator { PPAT_PPAT, PPAT_PROCRUSTES, PPAT_MAP };
 enum ppat_student { PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST }; /* who trains the student */
 enum ppat_mechanism { PPAT_LAPLACE, PPAT_GAUSSIAN };
 enum ppat_loss { PPAT_SATURATING, PPAT_NON_SATURATING }; /* of the generator, methods 3.2 */
@@ -23,7 +23,8 @@ enum ppat_what { PPAT_ENTITIES = 1, PPAT_RELATIONS = 2, PPAT_BOTH = 3 };
 
 /* How rows are brought to a common size before they meet.  PPAT allows only
  * what looks at one row at a time (NONE, UNIT): a factor computed from all of Y
- * would let one row of Y reach every teacher, and void the sensitivity. */
+ * would let one row of Y reach every teacher, and void the sensitivity.  The same
+ * holds for the rows that go into a release (PPAT_MAP, noisy rows). */
 enum ppat_scale {
 	PPAT_SCALE_NONE,
 	PPAT_SCALE_UNIT, /* every row to length 1 */
@@ -52,12 +53,17 @@ struct ppat_config {
 	uint32_t slots;		       /* of the alignment; its digest is agreed elsewhere */
 	uint32_t teachers, teacher_hidden, student_hidden;
 	uint32_t batch, steps;	 /* rows a step; step limit */
-	uint32_t max_labels;	 /* of this session; 0 for Procrustes */
+	uint32_t max_labels;	 /* of this session; 0 for Procrustes and map */
 	uint32_t reserve_labels; /* asked of the ledger at once, >= batch */
 	uint32_t max_virtual;	 /* virtual rows (methods 3.4); 0: off */
 	double noise;		 /* Laplace: lambda (scale is 1/lambda); Gaussian: sigma */
 	double lr, momentum, beta;
-	double share;			    /* of the aligned rows used, (0, 1] */
+	double share; /* of the aligned rows used, (0, 1] */
+	/* Releases (methods 3.6): what is sent is clipped, rounded and has discrete Gaussian
+	 * noise of deviation `multiplier` times its L2 sensitivity (dp/lattice.h). */
+	double multiplier;		    /* 0: nothing is released.  PPAT_MAP: of the host's map;
+					     * PPAT_PROCRUSTES: of the client's rows */
+	double clip;			    /* length that rows are clipped to */
 	uint64_t student_seed, select_seed; /* public */
 };
 
@@ -73,6 +79,11 @@ bool ppat_config_large(struct ppat_config *c, uint32_t rows);
 
 /* 0, or ERR_USAGE with the field, its value and what is allowed. */
 int ppat_config_check(const struct ppat_config *c, struct err *e);
+
+/* A noisy map of the host's, or noisy rows of the client's: one release a session. */
+bool ppat_config_releases(const struct ppat_config *c);
+/* The clip that counts: rows of length 1 need none above it. */
+double ppat_config_clip(const struct ppat_config *c);
 
 /* Steps that can be done: min(steps, max_labels / batch).  Public. */
 uint32_t ppat_config_steps(const struct ppat_config *c);

@@ -1,8 +1,8 @@
 /* ppat/host.c - what the host computes and writes.
  *
- * What the client can see of Y are the labels, one bit a row, each charged
- * before it is drawn.  Everything else here either stays at the host (votes,
- * X-hat, agreement) or is a function of labels and of what the client sent. */
+ * What the client can see of Y are the labels, one bit a row, or one noisy map
+ * (release.c), each charged before it is drawn.  Everything else here either stays at the host
+ * (votes, X-hat, agreement) or is a function of labels and of what the client sent. */
 #include "ppat/internal.h"
 
 #include <assert.h>
@@ -83,6 +83,28 @@ void ppat_host_write_stop(struct ppat_session *s)
 	ppat_write_end(s, &w);
 }
 
+/* A part of the released map, as many rows as a message takes. */
+void ppat_host_write_map(struct ppat_session *s)
+{
+	size_t left = s->cfg.host_dim - s->map_at, n = ppat_chunk_rows(s);
+	struct net_writer w;
+	n = left < n ? left : n;
+	ppat_write_begin(s, &w, PPAT_MSG_MAP);
+	net_put_uint(&w, "o", s->map_at);
+	net_put_tensor(&w, "z", s->released + s->map_at * s->wire_dim, n, s->wire_dim);
+	ppat_write_end(s, &w);
+	s->map_at += n;
+}
+
+void ppat_host_mapped(struct ppat_session *s)
+{
+	free(s->wire);
+	s->wire = NULL;
+	s->rows_at = 0;
+	s->wire_dim = s->cfg.host_dim;
+	s->mapped = true;
+}
+
 /* The same bytes whatever was received and whatever Y is. */
 void ppat_host_write_ack(struct ppat_session *s)
 {
@@ -100,8 +122,11 @@ void ppat_host_take_rows(struct ppat_session *s, const struct net_map *m, struct
 	if (s->wire == NULL)
 		s->wire = mem_array(s->n * s->wire_dim, sizeof(float));
 	ppat_read_matrix(m, "z", s->wire + s->rows_at * s->wire_dim, n, s->wire_dim, e);
-	if (e->code == 0)
-		s->rows_at += n;
+	if (e->code != 0)
+		return;
+	s->rows_at += n;
+	if (s->rows_at == s->n && ppat_spends(&s->cfg, PPAT_CLIENT))
+		s->came++;
 }
 
 void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, struct err *e)
@@ -124,7 +149,7 @@ void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, str
 	buf_release(&s->parcel);
 }
 
-/* x = R z for rows of the wire; PPAT's rows have been mapped by the client. */
+/* x = R z for rows of the wire; those of PPAT and map have been mapped by the client. */
 static void map_rows(const struct ppat_session *s, float *out, const float *z, size_t n)
 {
 	if (s->cfg.translator == PPAT_PROCRUSTES)
@@ -172,6 +197,7 @@ int ppat_host_finish(struct ppat_session *s)
 	}
 	s->xhat = mem_array(s->n * d, sizeof(float));
 	map_rows(s, s->xhat, s->wire, s->n);
+	ppat_release_clip(s);
 	s->agreement = mem_array(s->n, sizeof(float));
 	nn_cosines(s->agreement, s->xhat, s->own, s->n, d);
 	if (s->paper)

@@ -22,6 +22,9 @@ enum ppat_phase {
 	H_VOTE,
 	H_ANSWER,
 	H_STOP,
+	H_RELEASE,
+	H_MAP,
+	H_MAP_ACK,
 	H_ROWS,
 	H_VIRTUAL,
 	H_ACK,
@@ -30,10 +33,14 @@ enum ppat_phase {
 	C_BATCH,
 	C_WAIT,
 	C_UPDATE,
+	C_CHARGE,
 	C_APPLY,
 	C_ROWS,
 	C_VIRTUAL,
-	C_ACK, /* client */
+	C_ACK,
+	C_MAP,
+	C_MAP_ACK,
+	C_SOLVE, /* client */
 	OVER,
 	PHASES,
 };
@@ -58,8 +65,8 @@ struct ppat_session {
 
 	/* training */
 	uint32_t steps, steps_max;
-	uint32_t drawn, charged; /* host */
-	uint32_t came;		 /* client: labels, also those inside a gradient */
+	uint32_t drawn, charged; /* labels, or releases: of the side that spends */
+	uint32_t came;		 /* the other: labels, also those inside a gradient, or releases */
 	bool refused;
 	float *z;     /* [batch x host_dim] the batch */
 	float *g;     /* [batch x host_dim] dL_G/dZ */
@@ -73,14 +80,19 @@ struct ppat_session {
 	float *xb, *gw;		       /* client: [batch x client_dim], [host_dim x client_dim] */
 	struct nn_sgd sgd;	       /* client: of map */
 
-	/* client: W [host_dim x client_dim] or Q [client_dim x client_dim];
-	 * host of Procrustes: R [host_dim x client_dim] */
+	/* client: W [host_dim x client_dim] or Q [client_dim x client_dim], with PPAT_MAP
+	 * at last RQ [host_dim x client_dim]; host of Procrustes: R [host_dim x client_dim] */
 	float *map;
 	size_t map_floats;
 
+	/* PPAT_MAP: the released map M, in units of its largest possible value but for noise */
+	float *released; /* [host_dim x client_dim] */
+	size_t map_at;	 /* rows of it that have gone, or come */
+	bool mapped;	 /* it is over there: the rows on the wire are translated ones */
+
 	/* translated rows on the wire */
 	size_t wire_dim;
-	float *wire; /* [n x wire_dim] */
+	float *wire; /* [n x wire_dim]; its Z until `mapped` */
 	size_t rows_at;
 	const struct ppat_virtual *give; /* client, borrowed */
 	struct ppat_virtual *got;	 /* host */
@@ -108,6 +120,11 @@ void ppat_write_end(struct ppat_session *s, struct net_writer *w);
 void ppat_read_matrix(const struct net_map *m, const char *key, float *out, size_t rows,
 		      size_t cols, struct err *e);
 
+/* release.c: what is clipped, rounded and drawn.  On a worker. */
+int ppat_release_map(struct ppat_session *s);	/* host: `released` from own and wire */
+int ppat_release_rows(struct ppat_session *s);	/* client: noise onto wire */
+void ppat_release_clip(struct ppat_session *s); /* host: X-hat as long as its rows can be */
+
 /* host.c.  take_*: a message's body; ERR_PROTO in e.  do_*: on a worker. */
 void ppat_host_take_batch(struct ppat_session *s, const struct net_map *m, struct err *e);
 void ppat_host_take_rows(struct ppat_session *s, const struct net_map *m, struct err *e);
@@ -115,6 +132,8 @@ void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, str
 int ppat_host_vote(struct ppat_session *s);   /* labels drawn, answer written */
 int ppat_host_finish(struct ppat_session *s); /* X-hat */
 void ppat_host_write_stop(struct ppat_session *s);
+void ppat_host_write_map(struct ppat_session *s);
+void ppat_host_mapped(struct ppat_session *s); /* it is there: translated rows come now */
 void ppat_host_write_ack(struct ppat_session *s);
 
 /* client.c */
@@ -123,6 +142,9 @@ void ppat_client_take_answer(struct ppat_session *s, const struct net_map *m, st
 void ppat_client_take_stop(struct ppat_session *s, const struct net_map *m, struct err *e);
 int ppat_client_update(struct ppat_session *s);
 int ppat_client_apply(struct ppat_session *s);
+void ppat_client_take_map(struct ppat_session *s, const struct net_map *m, struct err *e);
+void ppat_client_write_ack(struct ppat_session *s);
+int ppat_client_solve(struct ppat_session *s);
 void ppat_client_write_rows(struct ppat_session *s);
 void ppat_client_write_virtual(struct ppat_session *s);
 

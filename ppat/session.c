@@ -17,23 +17,31 @@ static const struct {
 	unsigned next;
 } phases[PHASES] = {
 	[H_BATCH] = { "batch", CONV_RECV, TO(H_CHARGE) | TO(H_VOTE) | TO(OVER) },
-	[H_CHARGE] = { "charge", CONV_CHARGE, TO(H_VOTE) | TO(H_STOP) | TO(OVER) },
+	[H_CHARGE] = { "charge", CONV_CHARGE, TO(H_VOTE) | TO(H_STOP) | TO(H_RELEASE) | TO(OVER) },
 	[H_VOTE] = { "vote", CONV_WORK, TO(H_ANSWER) | TO(OVER) },
 	[H_ANSWER] = { "answer", CONV_SEND, TO(H_BATCH) | TO(H_ROWS) | TO(OVER) },
 	[H_STOP] = { "stop", CONV_SEND, TO(H_ROWS) | TO(OVER) },
+	[H_RELEASE] = { "release", CONV_WORK, TO(H_MAP) | TO(OVER) },
+	[H_MAP] = { "map", CONV_SEND, TO(H_MAP_ACK) | TO(H_ROWS) | TO(OVER) },
+	[H_MAP_ACK] = { "acknowledgement", CONV_RECV, TO(H_MAP) | TO(OVER) },
 	[H_ROWS] = { "rows", CONV_RECV, TO(H_ACK) | TO(OVER) },
 	[H_VIRTUAL] = { "virtual neighbours", CONV_RECV, TO(H_ACK) | TO(OVER) },
 	[H_ACK] = { "acknowledge", CONV_SEND,
-		    TO(H_ROWS) | TO(H_VIRTUAL) | TO(H_FINISH) | TO(OVER) },
+		    TO(H_ROWS) | TO(H_CHARGE) | TO(H_VIRTUAL) | TO(H_FINISH) | TO(OVER) },
 	[H_FINISH] = { "finish", CONV_WORK, TO(OVER) },
 	[C_DRAW] = { "draw", CONV_WORK, TO(C_BATCH) | TO(OVER) },
 	[C_BATCH] = { "batch", CONV_SEND, TO(C_WAIT) | TO(OVER) },
 	[C_WAIT] = { "answer", CONV_RECV, TO(C_UPDATE) | TO(C_APPLY) | TO(OVER) },
 	[C_UPDATE] = { "update", CONV_WORK, TO(C_DRAW) | TO(C_APPLY) | TO(OVER) },
+	[C_CHARGE] = { "charge", CONV_CHARGE, TO(C_APPLY) | TO(OVER) },
 	[C_APPLY] = { "apply", CONV_WORK, TO(C_ROWS) | TO(OVER) },
 	[C_ROWS] = { "rows", CONV_SEND, TO(C_ACK) | TO(OVER) },
 	[C_VIRTUAL] = { "virtual neighbours", CONV_SEND, TO(C_ACK) | TO(OVER) },
-	[C_ACK] = { "acknowledgement", CONV_RECV, TO(C_ROWS) | TO(C_VIRTUAL) | TO(OVER) },
+	[C_ACK] = { "acknowledgement", CONV_RECV,
+		    TO(C_ROWS) | TO(C_VIRTUAL) | TO(C_MAP) | TO(OVER) },
+	[C_MAP] = { "map", CONV_RECV, TO(C_MAP_ACK) | TO(C_SOLVE) | TO(OVER) },
+	[C_MAP_ACK] = { "acknowledge", CONV_SEND, TO(C_MAP) | TO(OVER) },
+	[C_SOLVE] = { "solve", CONV_WORK, TO(C_ROWS) | TO(OVER) },
 	[OVER] = { "over", CONV_OVER, 0 },
 };
 
@@ -41,7 +49,7 @@ static void go(struct ppat_session *s, enum ppat_phase to)
 {
 	assert(phases[s->phase].next & TO(to));
 	s->phase = to;
-	assert(s->drawn <= s->charged); /* never a label before its charge */
+	assert(s->drawn <= s->charged); /* never a label, or a release, before its charge */
 }
 
 static struct ppat_session *of(struct conv *c)
@@ -116,6 +124,20 @@ static void host_after_batch(struct ppat_session *s)
 	go(s, host_covered(s) ? H_VOTE : H_CHARGE);
 }
 
+/* The one release of a session; without it the session is for nothing. */
+static void release_charged(struct ppat_session *s, int status)
+{
+	if (status == ERR_BUDGET) {
+		s->refused = true;
+		err_set(&s->err, ERR_BUDGET, "privacy budget exhausted: no release of %s is left",
+			s->role == PPAT_HOST ? "a map" : "noisy rows");
+		go(s, OVER);
+		return;
+	}
+	s->charged++;
+	go(s, s->role == PPAT_HOST ? H_RELEASE : C_APPLY);
+}
+
 /* What is still needed up to the step limit, in blocks of reserve_labels. */
 static uint32_t host_cost(const struct ppat_session *s)
 {
@@ -159,17 +181,55 @@ static bool virtual_left(const struct ppat_session *s)
 	return s->cfg.max_virtual > 0 && !s->parcel_over;
 }
 
+/* PPAT_MAP: Z is there, and the map has not gone yet. */
+static bool map_left(const struct ppat_session *s)
+{
+	return s->cfg.translator == PPAT_MAP && !s->mapped;
+}
+
 static void host_acked(struct ppat_session *s)
 {
 	if (s->rows_at < s->n)
 		go(s, H_ROWS);
+	else if (map_left(s))
+		go(s, H_CHARGE);
 	else
 		go(s, virtual_left(s) ? H_VIRTUAL : H_FINISH);
+}
+
+static void host_sent_map(struct ppat_session *s)
+{
+	if (s->map_at < s->cfg.host_dim) {
+		go(s, H_MAP_ACK);
+		return;
+	}
+	ppat_host_mapped(s);
+	go(s, H_ROWS);
+}
+
+static void host_map_acked(struct ppat_session *s)
+{
+	ppat_host_write_map(s);
+	go(s, H_MAP);
 }
 
 static void client_updated(struct ppat_session *s)
 {
 	go(s, s->steps < s->steps_max ? C_DRAW : C_APPLY);
+}
+
+static void client_got_map(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	ppat_client_take_map(s, m, e);
+	if (e->code != 0)
+		return;
+	if (s->map_at == s->cfg.host_dim) {
+		s->came++;
+		go(s, C_SOLVE);
+		return;
+	}
+	ppat_client_write_ack(s);
+	go(s, C_MAP_ACK);
 }
 
 static void client_applied(struct ppat_session *s)
@@ -183,6 +243,8 @@ static void client_acked(struct ppat_session *s)
 	if (s->rows_at < s->n) {
 		ppat_client_write_rows(s);
 		go(s, C_ROWS);
+	} else if (map_left(s)) {
+		go(s, C_MAP);
 	} else if (virtual_left(s)) {
 		ppat_client_write_virtual(s);
 		go(s, C_VIRTUAL);
@@ -216,10 +278,16 @@ static void take(struct ppat_session *s, uint8_t kind, const struct net_map *m, 
 	case H_VIRTUAL:
 		host_take(s, m, e);
 		break;
+	case H_MAP_ACK: /* an ACK says nothing */
+		host_map_acked(s);
+		break;
 	case C_WAIT:
 		client_take(s, kind, m, e);
 		break;
-	default: /* C_ACK: an ACK says nothing */
+	case C_MAP:
+		client_got_map(s, m, e);
+		break;
+	default: /* C_ACK */
 		client_acked(s);
 		break;
 	}
@@ -239,7 +307,10 @@ static bool expected(const struct ppat_session *s, uint8_t kind)
 		return kind == PPAT_MSG_STOP ||
 		       kind == (s->cfg.student == PPAT_STUDENT_CLIENT ? PPAT_MSG_LABELS
 								      : PPAT_MSG_GRAD);
+	case C_MAP:
+		return kind == PPAT_MSG_MAP;
 	case C_ACK:
+	case H_MAP_ACK:
 		return kind == PPAT_MSG_ACK;
 	default:
 		return false;
@@ -284,7 +355,10 @@ static struct conv_message session_outgoing(const struct conv *c)
 static struct conv_charge session_cost(const struct conv *c)
 {
 	const struct ppat_session *s = const_of(c);
-	return (struct conv_charge){ .labels = s->phase == H_CHARGE ? host_cost(s) : 0 };
+	uint32_t labels = 0;
+	if (phases[s->phase].want == CONV_CHARGE)
+		labels = ppat_config_releases(&s->cfg) ? 1 : host_cost(s);
+	return (struct conv_charge){ .labels = labels };
 }
 
 static int session_work(struct conv *c)
@@ -293,6 +367,8 @@ static int session_work(struct conv *c)
 	switch (s->phase) {
 	case H_VOTE:
 		return ppat_host_vote(s);
+	case H_RELEASE:
+		return ppat_release_map(s);
 	case H_FINISH:
 		return ppat_host_finish(s);
 	case C_DRAW:
@@ -301,6 +377,8 @@ static int session_work(struct conv *c)
 		return ppat_client_update(s);
 	case C_APPLY:
 		return ppat_client_apply(s);
+	case C_SOLVE:
+		return ppat_client_solve(s);
 	default:
 		return 0;
 	}
@@ -319,6 +397,13 @@ static void granted(struct ppat_session *s)
 	case H_STOP:
 		go(s, H_ROWS);
 		break;
+	case H_RELEASE:
+		ppat_host_write_map(s);
+		go(s, H_MAP);
+		break;
+	case H_MAP:
+		host_sent_map(s);
+		break;
 	case H_ACK:
 		host_acked(s);
 		break;
@@ -332,7 +417,11 @@ static void granted(struct ppat_session *s)
 		client_updated(s);
 		break;
 	case C_APPLY:
+	case C_SOLVE:
 		client_applied(s);
+		break;
+	case C_MAP_ACK:
+		go(s, C_MAP);
 		break;
 	case C_ROWS:
 	case C_VIRTUAL:
@@ -354,7 +443,10 @@ static void session_done(struct conv *c, int status)
 		note(s, s->role == PPAT_HOST, s->out_kind, s->out.base, s->out.len);
 		s->bytes_sent += s->out.len;
 	}
-	if (want == CONV_CHARGE && (status == 0 || status == ERR_BUDGET))
+	bool answered = status == 0 || status == ERR_BUDGET;
+	if (want == CONV_CHARGE && answered && ppat_config_releases(&s->cfg))
+		release_charged(s, status);
+	else if (want == CONV_CHARGE && answered)
 		host_charged(s, status);
 	else if (status != 0 || want == CONV_RECV)
 		fail(s, status != 0 ? status : ERR_FAIL);
@@ -385,6 +477,7 @@ static void session_free(struct conv *c)
 	if (s->has_teachers)
 		ppat_teachers_release(&s->teachers);
 	wipe_free(s->map, s->map_floats);
+	free(s->released);
 	wipe_free(s->own, s->n * s->dim);
 	free(s->slots);
 	free(s->ids);
@@ -408,6 +501,18 @@ static void session_free(struct conv *c)
 
 static const struct conv_ops ppat_ops = {
 	.name = "ppat",
+	.want = session_want,
+	.received = session_received,
+	.outgoing = session_outgoing,
+	.cost = session_cost,
+	.work = session_work,
+	.done = session_done,
+	.status = session_status,
+	.free = session_free,
+};
+
+static const struct conv_ops map_ops = {
+	.name = "map",
 	.want = session_want,
 	.received = session_received,
 	.outgoing = session_outgoing,
@@ -526,7 +631,16 @@ static enum ppat_phase first_phase(const struct ppat_session *s)
 {
 	if (s->role == PPAT_HOST)
 		return s->steps_max > 0 ? H_BATCH : H_ROWS;
-	return s->steps_max > 0 ? C_DRAW : C_APPLY;
+	if (s->steps_max > 0)
+		return C_DRAW;
+	return ppat_spends(&s->cfg, PPAT_CLIENT) ? C_CHARGE : C_APPLY;
+}
+
+bool ppat_spends(const struct ppat_config *c, enum ppat_role role)
+{
+	if (c->translator == PPAT_PROCRUSTES)
+		return role == PPAT_CLIENT && ppat_config_releases(c);
+	return role == PPAT_HOST;
 }
 
 static void begin_environment(struct ppat_session *s, const struct ppat_env *env)
@@ -564,7 +678,9 @@ struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const s
 	    check_neighbours(c, env, e) != 0)
 		return NULL;
 	struct ppat_session *s = mem_array(1, sizeof(*s));
-	s->conv.ops = c->translator == PPAT_PPAT ? &ppat_ops : &procrustes_ops;
+	s->conv.ops = c->translator == PPAT_PPAT  ? &ppat_ops
+		      : c->translator == PPAT_MAP ? &map_ops
+						  : &procrustes_ops;
 	s->role = role;
 	s->cfg = *c;
 	s->wire_dim = c->translator == PPAT_PPAT ? c->host_dim : c->client_dim;
@@ -656,7 +772,7 @@ void ppat_result(const struct conv *c, struct ppat_result *out)
 		.rows = good ? s->xhat : NULL,
 		.agreement = good ? s->agreement : NULL,
 		.neighbours = good ? s->got : NULL,
-		.labels_drawn = s->role == PPAT_HOST ? s->drawn : s->came,
+		.labels_drawn = ppat_spends(&s->cfg, s->role) ? s->drawn : s->came,
 		.labels_charged = s->charged,
 		.refused = s->refused,
 		.steps = s->steps,

@@ -1,7 +1,7 @@
 /* ppat/session.h - one translation between a host and a client (methods 3.2, 3.6).
  *
  * The client's rows X of the aligned slots reach the host as X-hat, moved into
- * the host's space.  Both translators are conversations (base/conv.h): machines
+ * the host's space.  All translators are conversations (base/conv.h): machines
  * without I/O that name one want at a time.
  *
  * PPAT, student at the client (default); with the student at the host LABELS
@@ -18,16 +18,29 @@
  *   |   |                                     +-------------------------+
  *   +- WORK   student step, generator step          until the step limit
  *
- * then, for both translators, the rows in chunks of <= PPAT_CHUNK_MAX bytes:
+ * then, for all translators, the rows in chunks of <= PPAT_CHUNK_MAX bytes:
  *
  *      SEND   ---------- ROWS --------->     RECV
  *      RECV   <--------- ACK -----------     SEND     (constant length)
+ *
+ * With noisy rows (Procrustes, multiplier > 0) the client wants CHARGE 1 of its own
+ * ledger before it draws their noise.  With a released map the rows so far were
+ * Z = X Q', and the client has to have
+ *
+ *                                          CHARGE 1 release
+ *                                          WORK   M = clipped Y'Z + noise
+ *      RECV   <--------- MAP -----------     SEND     in chunks
+ *      SEND   ---------- ACK ---------->     RECV     (not of the last)
+ *      WORK   R from the SVD of M, X-hat = Z R'
+ *
+ * and then sends X-hat in ROWS and ACK, as above.  Here a refused charge ends the
+ * session with ERR_BUDGET: nothing is sent.
  *
  * virtual neighbours, if max_virtual > 0, as VIRTUAL/ACK; and the host's last
  * WORK computes the result.  Messages alternate strictly, so both sides hash
  * the same transcript.
  *
- * Invariant, asserted after every move: labels drawn <= labels charged.
+ * Invariant, asserted after every move: labels (releases) drawn <= charged.
  *
  * The host's votes, partition key and seeds never leave this folder: not in a
  * message, not in an error text.  Stopping depends on the step limit and on the
@@ -72,7 +85,10 @@ struct ppat_env {
 	bool paper; /* host: also compute statistics outside the guarantee */
 };
 
-/* A new conversation, either translator; free with conv_free().  NULL and *e:
+/* Does this side draw labels or a release, and charge its own ledger for them? */
+bool ppat_spends(const struct ppat_config *c, enum ppat_role role);
+
+/* A new conversation, any translator; free with conv_free().  NULL and *e:
  * ERR_USAGE for a config or rows that do not fit (also a NaN in our own rows). */
 struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const struct ppat_rows *in,
 		       const struct ppat_env *env, struct err *e);
@@ -91,9 +107,10 @@ enum ppat_kind {
 	PPAT_MSG_LABELS,    /* h->c  b: ceil(batch/8) bytes, row i at bit i%8 of byte i/8 */
 	PPAT_MSG_GRAD,	    /* h->c  z: dL/dZ, tensor [batch x host_dim] */
 	PPAT_MSG_STOP,	    /* h->c  why: 1 = budget refused */
-	PPAT_MSG_ROWS,	    /* c->h  o: first row, z: tensor */
+	PPAT_MSG_ROWS,	    /* c->h  o: first row, z: tensor; with PPAT_MAP: Z, then X-hat */
 	PPAT_MSG_VIRTUAL,   /* c->h  t: bytes in all, o: offset, b: part of ppat_virtual_encode() */
-	PPAT_MSG_ACK,	    /* h->c  empty body */
+	PPAT_MSG_ACK,	    /* h->c, c->h of MAP  empty body */
+	PPAT_MSG_MAP,	    /* h->c  o: first row, z: tensor, rows of M */
 };
 
 /* What a conversation has come to.  Pointers are the conversation's. */
@@ -103,13 +120,14 @@ struct ppat_result {
 	const float *rows;	/* host, when OVER with status 0: X-hat [n x dim]; else NULL */
 	const float *agreement; /* host: cosine of X-hat with Y, row by row [n]; never to be sent */
 	const struct ppat_virtual *neighbours; /* host: what was received; NULL if none */
-	uint32_t labels_drawn;		       /* host: drawn; client: those that came */
-	uint32_t labels_charged;	       /* host; the rest may be settled */
-	bool refused;			       /* the ledger ended the training early */
-	uint32_t steps;			       /* done */
-	uint64_t bytes_sent, bytes_received;   /* of message bodies */
-	uint8_t transcript[32];		       /* equal on both sides when both are OVER with 0 */
-	const float *map; /* client: W or Q; host of Procrustes: R.  For tests and reports. */
+	/* Labels, or releases (1 at most), which count as labels here and on the ledger. */
+	uint32_t labels_drawn;		     /* drawn by the side that spends, come at the other */
+	uint32_t labels_charged;	     /* of the side that spends; the rest may be settled */
+	bool refused;			     /* the ledger ended the training early */
+	uint32_t steps;			     /* done */
+	uint64_t bytes_sent, bytes_received; /* of message bodies */
+	uint8_t transcript[32];		     /* equal on both sides when both are OVER with 0 */
+	const float *map; /* client: W, Q or RQ; host of Procrustes: R.  For tests and reports. */
 	/* Outside the guarantee: host, env.paper only, else NAN.  Never sent. */
 	double mean_cosine, mean_csls;
 };

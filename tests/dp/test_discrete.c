@@ -1,4 +1,4 @@
-/* tests/dp/test_discrete.c - integer noise against its exact probabilities, and the grid's
+/* tests/dp/test_discrete.c - integer noise against its exact probabilities, and the lattice's
  * sensitivities by brute force.  Draws are seeded: a test that passes, passes always. */
 #include "tests/test.h"
 
@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "dp/discrete.h"
 #include "dp/gaussian.h"
-#include "dp/grid.h"
+#include "dp/lattice.h"
 
 static void seeded(void *ctx, void *out, size_t n)
 {
@@ -215,17 +215,17 @@ static void the_same_bits_give_the_same_noise(void **state)
 	(void)state;
 	rng_seed(&a, 5);
 	rng_seed(&b, 5);
-	dp_grid_noise(x, 100, 12345, seeded, &a);
-	dp_grid_noise(y, 100, 12345, seeded, &b);
+	dp_lattice_noise(x, 100, 12345, seeded, &a);
+	dp_lattice_noise(y, 100, 12345, seeded, &b);
 	assert_memory_equal(x, y, sizeof(x));
-	dp_grid_noise(y, 100, 12345, seeded, &b);
+	dp_lattice_noise(y, 100, 12345, seeded, &b);
 	assert_memory_not_equal(x, y, sizeof(x));
 }
 
-/* ---- the grid ---- */
+/* ---- the lattice ---- */
 
 /* Rows that strain the bound: long, short, one-sided, all halves, not finite. */
-static void strain(float *row, size_t dim, const struct dp_grid *g, int kind, struct rng *r)
+static void strain(float *row, size_t dim, const struct dp_lattice *g, int kind, struct rng *r)
 {
 	for (size_t i = 0; i < dim; i++) {
 		double normal = rng_normal(r);
@@ -250,21 +250,21 @@ static uint64_t squares_of(const int32_t *x, size_t n)
 
 static void rows_stay_within_the_radius(void **state)
 {
-	static const size_t dims[] = { 1, 2, 3, 8, 63, 128, 1023, DP_GRID_DIM_MAX };
-	static const uint32_t radii[] = { 256, 4096, DP_GRID_RADIUS };
+	static const size_t dims[] = { 1, 2, 3, 8, 63, 128, 1023, DP_LATTICE_DIM_MAX };
+	static const uint32_t radii[] = { 256, 4096, DP_LATTICE_RADIUS };
 	struct rng r;
-	float row[DP_GRID_DIM_MAX];
-	int32_t k[DP_GRID_DIM_MAX];
+	float row[DP_LATTICE_DIM_MAX];
+	int32_t k[DP_LATTICE_DIM_MAX];
 
 	(void)state;
 	rng_seed(&r, 3);
 	for (size_t i = 0; i < sizeof(dims) / sizeof(*dims) * 3; i++) {
-		struct dp_grid g;
+		struct dp_lattice g;
 
-		dp_grid_init(&g, dims[i / 3], 0.7, radii[i % 3]);
+		dp_lattice_init(&g, dims[i / 3], 0.7, radii[i % 3]);
 		for (int kind = 0; kind < 6; kind++) {
 			strain(row, g.dim, &g, kind, &r);
-			dp_grid_put(&g, row, 1, k);
+			dp_lattice_put(&g, row, 1, k);
 			assert_true(squares_of(k, g.dim) <= (uint64_t)g.radius * g.radius);
 			if (kind == 1 || kind == 2) /* a long row uses what there is */
 				assert_true(squares_of(k, g.dim) >
@@ -275,16 +275,16 @@ static void rows_stay_within_the_radius(void **state)
 
 static void values_come_back(void **state)
 {
-	struct dp_grid g;
+	struct dp_lattice g;
 	float row[4] = { 0.5F, -0.25F, 0.125F, 0 }, bad[4] = { NAN, 1, 1, 1 };
 	int32_t k[4];
 
 	(void)state;
-	dp_grid_init(&g, 4, 1, DP_GRID_RADIUS);
-	dp_grid_put(&g, row, 1, k);
+	dp_lattice_init(&g, 4, 1, DP_LATTICE_RADIUS);
+	dp_lattice_put(&g, row, 1, k);
 	for (int i = 0; i < 4; i++)
 		assert_near(k[i] * g.step, (double)row[i], 0, g.step);
-	dp_grid_put(&g, bad, 1, k);
+	dp_lattice_put(&g, bad, 1, k);
 	assert_int_equal(squares_of(k, 4), 0);
 }
 
@@ -313,7 +313,7 @@ static double change_of_rows(const int32_t *y, const int32_t *other, size_t d)
 static void sensitivity_by_brute_force(void **state)
 {
 	enum { DY = 6, DZ = 9, ROWS = 60 };
-	struct dp_grid gy, gz;
+	struct dp_lattice gy, gz;
 	struct rng r;
 	float y[ROWS][DY], z[ROWS][DZ];
 	int32_t ky[ROWS][DY], kz[ROWS][DZ];
@@ -321,15 +321,15 @@ static void sensitivity_by_brute_force(void **state)
 
 	(void)state;
 	rng_seed(&r, 9);
-	dp_grid_init(&gy, DY, 1.5, 1024);
-	dp_grid_init(&gz, DZ, 1.5, 1024);
+	dp_lattice_init(&gy, DY, 1.5, 1024);
+	dp_lattice_init(&gz, DZ, 1.5, 1024);
 	for (int i = 0; i < ROWS; i++) {
 		strain(y[i], DY, &gy, i % 6, &r);
 		strain(z[i], DZ, &gz, (i / 2) % 6, &r);
 	}
 	y[2][0] = 1e4F; /* opposite to the one-sided rows */
-	dp_grid_put(&gy, &y[0][0], ROWS, &ky[0][0]);
-	dp_grid_put(&gz, &z[0][0], ROWS, &kz[0][0]);
+	dp_lattice_put(&gy, &y[0][0], ROWS, &ky[0][0]);
+	dp_lattice_put(&gz, &z[0][0], ROWS, &kz[0][0]);
 	for (int i = 0; i < ROWS; i++)
 		for (int j = 0; j < ROWS; j++) {
 			rows = fmax(rows, change_of_rows(ky[i], ky[j], DY));
@@ -337,28 +337,28 @@ static void sensitivity_by_brute_force(void **state)
 				product = fmax(product,
 					       change_of_product(ky[i], ky[j], kz[k], DY, DZ));
 		}
-	s_rows = (double)dp_grid_sensitivity_rows(&gy);
-	s_product = (double)dp_grid_sensitivity_product(&gy, &gz);
+	s_rows = (double)dp_lattice_sensitivity_rows(&gy);
+	s_product = (double)dp_lattice_sensitivity_product(&gy, &gz);
 	assert_true(rows <= s_rows * s_rows && rows > 0.98 * s_rows * s_rows);
 	assert_true(product <= s_product * s_product && product > 0.98 * s_product * s_product);
 }
 
 /* Methods 3.6: sigma = 3.02 C^2 for the map at (2.73, 1e-5), of sensitivity 2 C^2; on the
- * grid it is that and what rounding takes, never less. */
+ * lattice it is that and what rounding takes, never less. */
 static void sigma_of_the_released_map(void **state)
 {
-	double c = 1.3, sigma = dp_gaussian_sigma(2 * c * c, 2.73, 1e-5), on_grid;
+	double c = 1.3, sigma = dp_gaussian_sigma(2 * c * c, 2.73, 1e-5), on_lattice;
 	double z = sigma / (2 * c * c);
-	struct dp_grid y, x;
+	struct dp_lattice y, x;
 
 	(void)state;
 	assert_near(sigma, 3.02 * c * c, 0.002, 0);
-	dp_grid_init(&y, 128, c, dp_grid_radius_product(z));
-	dp_grid_init(&x, 100, c, dp_grid_radius_product(z));
-	on_grid = sqrt((double)dp_grid_sigma2(z, dp_grid_sensitivity_product(&y, &x))) * y.step *
-		  x.step;
-	assert_true(on_grid >= sigma);
-	assert_near(on_grid, sigma, 0.005, 0);
+	dp_lattice_init(&y, 128, c, dp_lattice_radius_product(z));
+	dp_lattice_init(&x, 100, c, dp_lattice_radius_product(z));
+	on_lattice = sqrt((double)dp_lattice_sigma2(z, dp_lattice_sensitivity_product(&y, &x))) *
+		     y.step * x.step;
+	assert_true(on_lattice >= sigma);
+	assert_near(on_lattice, sigma, 0.005, 0);
 }
 
 static void sigma2_is_never_too_small(void **state)
@@ -367,13 +367,13 @@ static void sigma2_is_never_too_small(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(z) / sizeof(*z); i++) {
-		uint32_t k = dp_grid_radius_product(z[i]);
-		uint64_t s[] = { 1, 2 * (uint64_t)DP_GRID_RADIUS, 2 * (uint64_t)k * k };
+		uint32_t k = dp_lattice_radius_product(z[i]);
+		uint64_t s[] = { 1, 2 * (uint64_t)DP_LATTICE_RADIUS, 2 * (uint64_t)k * k };
 
-		assert_true(k >= 256 && k <= DP_GRID_RADIUS);
+		assert_true(k >= 256 && k <= DP_LATTICE_RADIUS);
 		for (size_t j = 0; j < 3; j++) {
 			long double want = (long double)z[i] * (long double)s[j];
-			uint64_t got = dp_grid_sigma2(z[i], s[j]);
+			uint64_t got = dp_lattice_sigma2(z[i], s[j]);
 
 			want *= want;
 			assert_true((long double)got >= want);

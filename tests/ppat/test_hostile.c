@@ -33,11 +33,11 @@ static void forge(void *ctx, int to, uint8_t *kind, struct buf *body)
 	free(z);
 }
 
-static void check_refused(enum ppat_student student, struct forgery f)
+static void check_refused_by(enum ppat_translator t, enum ppat_student student, struct forgery f)
 {
 	struct pair p;
 	struct err e;
-	pair_init(&p, PPAT_PPAT, 5);
+	pair_init(&p, t, 5);
 	p.cfg.student = student;
 	pair_rows(&p, 2000);
 	p.d.mutate = forge;
@@ -50,6 +50,11 @@ static void check_refused(enum ppat_student student, struct forgery f)
 	assert_true(conv_want(victim) == CONV_OVER);
 	assert_null(p.h.rows);
 	pair_release(&p);
+}
+
+static void check_refused(enum ppat_student student, struct forgery f)
+{
+	check_refused_by(PPAT_PPAT, student, f);
 }
 
 static void test_bad_matrices(void **state)
@@ -81,6 +86,24 @@ static void test_bad_matrices(void **state)
 	};
 	for (size_t i = 0; i < 3; i++)
 		check_refused(PPAT_STUDENT_HOST, bad_gradient[i]);
+}
+
+static void test_bad_maps(void **state)
+{
+	(void)state;
+	const struct forgery bad[] = {
+		{ 1, PPAT_MSG_MAP, 8, 6, NAN, false, 0 },
+		{ 1, PPAT_MSG_MAP, 8, 6, -1e9f, false, 0 },
+		{ 1, PPAT_MSG_MAP, 6, 8, 0, false, 0 },
+		{ 1, PPAT_MSG_MAP, 7, 6, 0, false, 0 },
+		{ 1, PPAT_MSG_MAP, 9, 6, 0, false, 0 },
+		{ 1, PPAT_MSG_MAP, 0, 6, 0, false, 0 },
+		{ 1, PPAT_MSG_MAP, 8, 6, 0, false, 1 },
+		{ 0, PPAT_MSG_ROWS, 80, 8, 0, false, 0 },
+		{ 0, PPAT_MSG_ROWS, 80, 6, NAN, false, 0 },
+	};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		check_refused_by(PPAT_MAP, PPAT_STUDENT_CLIENT, bad[i]);
 }
 
 /* The same forgery with honest values is taken: it is the values that are refused. */
@@ -118,16 +141,17 @@ static void relabel(void *ctx, int to, uint8_t *kind, struct buf *body)
 static void test_wrong_kinds(void **state)
 {
 	(void)state;
-	for (uint8_t kind = 0; kind < 9; kind++)
-		for (size_t at = 0; at < 12; at++) {
+	for (uint8_t kind = 0; kind < 10; kind++)
+		for (size_t at = 0; at < 17; at++) {
+			bool map = at >= 12; /* which has five messages */
 			struct pair p;
-			struct relabel r = { .at = at, .kind = kind };
-			pair_init(&p, PPAT_PPAT, 5);
+			struct relabel r = { .at = map ? at - 12 : at, .kind = kind };
+			pair_init(&p, map ? PPAT_MAP : PPAT_PPAT, 5);
 			pair_rows(&p, 2000);
 			p.d.mutate = relabel;
 			p.d.ctx = &r;
 			pair_run(&p);
-			assert_true(r.seen > at);
+			assert_true(r.seen > r.at);
 			int a = p.host->ops->status(p.host, NULL);
 			int b = p.client->ops->status(p.client, NULL);
 			assert_true(a == 0 || a == ERR_PROTO);
@@ -153,7 +177,7 @@ static void damage(void *ctx, int to, uint8_t *kind, struct buf *body)
 		*buf_extend(body, 1) = (uint8_t)rng_u64(r);
 		break;
 	case 2:
-		*kind = (uint8_t)rng_below(r, 10);
+		*kind = (uint8_t)rng_below(r, 11);
 		break;
 	default:
 		for (uint32_t i = rng_below(r, 4); body->len > 0 && i < 4; i++) {
@@ -170,7 +194,7 @@ static void fuzz_once(uint64_t seed)
 	struct rng r;
 	struct err e;
 	rng_seed(&r, seed);
-	pair_init(&p, seed % 3 == 0 ? PPAT_PROCRUSTES : PPAT_PPAT, seed);
+	pair_init(&p, seed % 3 == 0 ? PPAT_PROCRUSTES : seed % 3 == 1 ? PPAT_MAP : PPAT_PPAT, seed);
 	p.cfg.student = seed % 2 ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
 	p.cfg.max_virtual = seed % 5 == 0 ? 10 : 0;
 	pair_rows(&p, 2000);
@@ -191,7 +215,7 @@ static void fuzz_once(uint64_t seed)
 static void test_damaged_messages(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 600; seed++)
+	for (uint64_t seed = 1; seed <= 900; seed++)
 		fuzz_once(seed);
 }
 
@@ -227,9 +251,9 @@ static void test_open_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_matrices), cmocka_unit_test(test_good_matrix_is_taken),
-		cmocka_unit_test(test_wrong_kinds),  cmocka_unit_test(test_damaged_messages),
-		cmocka_unit_test(test_open_refuses),
+		cmocka_unit_test(test_bad_matrices),	     cmocka_unit_test(test_bad_maps),
+		cmocka_unit_test(test_good_matrix_is_taken), cmocka_unit_test(test_wrong_kinds),
+		cmocka_unit_test(test_damaged_messages),     cmocka_unit_test(test_open_refuses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "dp/grid.h"
+#include "dp/lattice.h"
 
 #include <assert.h>
 #include <math.h>
@@ -12,18 +12,18 @@ static double rounding(size_t dim)
 	return floor(sqrt((double)dim) / 2) + 1;
 }
 
-void dp_grid_init(struct dp_grid *g, size_t dim, double clip, uint32_t radius)
+void dp_lattice_init(struct dp_lattice *g, size_t dim, double clip, uint32_t radius)
 {
-	assert(dim > 0 && dim <= DP_GRID_DIM_MAX && clip > 0);
-	assert(radius >= 256 && radius <= DP_GRID_RADIUS);
-	*g = (struct dp_grid){ .dim = dim, .clip = clip, .radius = radius };
+	assert(dim > 0 && dim <= DP_LATTICE_DIM_MAX && clip > 0);
+	assert(radius >= 256 && radius <= DP_LATTICE_RADIUS);
+	*g = (struct dp_lattice){ .dim = dim, .clip = clip, .radius = radius };
 	g->step = clip / ((double)radius - rounding(dim));
 }
 
 /* (z 2 K K)^2 has to stay below DP_SIGMA2_MAX = 2^56. */
-uint32_t dp_grid_radius_product(double z)
+uint32_t dp_lattice_radius_product(double z)
 {
-	uint32_t k = DP_GRID_RADIUS;
+	uint32_t k = DP_LATTICE_RADIUS;
 
 	while (k > 256 && 2 * z * (double)k * (double)k > 0x1p28 - 1)
 		k /= 2;
@@ -39,7 +39,7 @@ static double length_of(const float *x, size_t d)
 	return sqrt(sum);
 }
 
-static void put_row(const struct dp_grid *g, const float *x, int32_t *out)
+static void put_row(const struct dp_lattice *g, const float *x, int32_t *out)
 {
 	double length = length_of(x, g->dim), by;
 	uint64_t squares = 0, most = (uint64_t)g->radius * g->radius;
@@ -56,24 +56,24 @@ static void put_row(const struct dp_grid *g, const float *x, int32_t *out)
 		memset(out, 0, g->dim * sizeof(*out));
 }
 
-void dp_grid_put(const struct dp_grid *g, const float *rows, size_t n, int32_t *out)
+void dp_lattice_put(const struct dp_lattice *g, const float *rows, size_t n, int32_t *out)
 {
 	for (size_t i = 0; i < n; i++)
 		put_row(g, rows + i * g->dim, out + i * g->dim);
 }
 
-uint64_t dp_grid_sensitivity_rows(const struct dp_grid *g)
+uint64_t dp_lattice_sensitivity_rows(const struct dp_lattice *g)
 {
 	return 2 * (uint64_t)g->radius;
 }
 
-uint64_t dp_grid_sensitivity_product(const struct dp_grid *y, const struct dp_grid *z)
+uint64_t dp_lattice_sensitivity_product(const struct dp_lattice *y, const struct dp_lattice *z)
 {
 	return 2 * (uint64_t)y->radius * z->radius;
 }
 
 /* Rounded up: what a double loses, and the fraction. */
-uint64_t dp_grid_sigma2(double z, uint64_t sensitivity)
+uint64_t dp_lattice_sigma2(double z, uint64_t sensitivity)
 {
 	double sigma = z * (double)sensitivity;
 	uint64_t sigma2 = (uint64_t)(sigma * sigma * (1 + 0x1p-45)) + 1;
@@ -82,7 +82,7 @@ uint64_t dp_grid_sigma2(double z, uint64_t sensitivity)
 	return sigma2;
 }
 
-void dp_grid_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
+void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
 {
 	struct dp_bits b;
 
