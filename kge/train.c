@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/batch.h"
+#include "kge/dp_train.h"
 #include "kge/race.h"
 #include "kge/terms.h"
 
@@ -26,6 +27,7 @@ struct kge_trainer {
 	size_t places;	   /* in order */
 	size_t asked;	   /* answers in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
+	struct kge_dp *dp;    /* private steps; NULL: plain ones */
 	struct kge_race race; /* used instead of the batch's own memory when racing */
 	uint64_t epoch;	      /* counted epochs so far */
 	uint64_t batches;     /* optimiser steps since the moments were cleared */
@@ -153,12 +155,14 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = check_sampling(c, e);
 	if (rc == 0 && c->update == KGE_UPDATE_RACING)
 		rc = check_racing(c, e);
+	if (rc == 0 && c->dp.epsilon > 0)
+		rc = kge_dp_check(c, e);
 	return rc;
 }
 
 bool kge_train_repeats(const struct kge_train_config *c)
 {
-	return c->update == KGE_UPDATE_EXACT || c->threads == 1;
+	return !(c->dp.epsilon > 0) && (c->update == KGE_UPDATE_EXACT || c->threads == 1);
 }
 
 int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e)
@@ -234,7 +238,10 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	b->ent = &t->ent;
 	b->rel = &t->rel;
 	b->order = t->order;
-	if (c->update == KGE_UPDATE_EXACT) {
+	if (c->dp.epsilon > 0) {
+		kge_batch_measure(b);
+		t->dp = kge_dp_new(b);
+	} else if (c->update == KGE_UPDATE_EXACT) {
 		kge_batch_init(b, c->threads);
 	} else {
 		kge_batch_measure(b);
@@ -249,6 +256,7 @@ void kge_trainer_free(struct kge_trainer *t)
 		return;
 	kge_batch_release(&t->batch);
 	kge_race_release(&t->race);
+	kge_dp_free(t->dp);
 	kge_optimizer_release(&t->ent);
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
@@ -393,7 +401,32 @@ static double mean_loss(const struct kge_trainer *t)
 
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		sum += t->batch.lane[k].loss;
+	if (t->dp != NULL)
+		return NAN;
 	return t->asked > 0 ? sum / (double)t->asked : 0.0;
+}
+
+/* What is private says nothing of the triples by when it ends: by cancel or after all its steps. */
+static void run_private(struct run *r)
+{
+	struct kge_trainer *t = r->t;
+	uint32_t steps = kge_dp_epoch_steps(&t->c.dp);
+
+	for (uint32_t k = 0; k < steps && !r->canceled; k++) {
+		r->canceled = r->cancel != NULL && atomic_load(r->cancel);
+		if (r->canceled)
+			return;
+		t->batch.number = ++t->turns;
+		t->batch.lr = rate_at(t, (double)k / steps);
+		t->batch.step = kge_optimizer_step(&t->c, t->batch.lr, ++t->batches);
+		kge_dp_step(t->dp);
+	}
+}
+
+void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx)
+{
+	if (t->dp != NULL)
+		kge_dp_set_draw(t->dp, draw, ctx);
 }
 
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel)
@@ -401,7 +434,9 @@ int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *ca
 	struct run r = { .t = t, .cancel = cancel };
 
 	begin_epoch(t);
-	if (t->c.update == KGE_UPDATE_EXACT)
+	if (t->dp != NULL)
+		run_private(&r);
+	else if (t->c.update == KGE_UPDATE_EXACT)
 		team_run(t->c.threads, run_epoch, &r);
 	else
 		run_race(&r);

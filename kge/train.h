@@ -7,7 +7,7 @@
  * threads differ in the last digits (the order in which gradients are summed), but
  * their tables do not where kge/shared.c makes the steps.
  * Racing, all that holds for one thread; with more, two runs differ, and so does a
- * resumed run from one that was not interrupted. */
+ * resumed run from one that was not interrupted.  Private runs (kge/dp_train.h) always differ. */
 #ifndef KGE_TRAIN_H
 #define KGE_TRAIN_H
 
@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "kge/dp_noise.h"
 #include "kge/graph.h"
 #include "kge/model.h"
 
@@ -56,6 +57,16 @@ enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
 enum kge_sampling { KGE_SAMPLING_UNIFORM, KGE_SAMPLING_BERNOULLI, KGE_SAMPLING_TYPED };
 enum { KGE_TYPED_LEAST = 10 };
 
+/* Private training (kge/dp_train.h).  Epsilon and delta are the caller's, who keeps the account. */
+struct kge_dp_config {
+	double epsilon; /* above 0: training is private */
+	double delta;
+	double clip;	  /* C: L2 norm of what one triple gives to a step */
+	double noise;	  /* deviation, in clips; 0: to be worked out before a trainer is made */
+	double rate;	  /* with which a step takes each triple, (0, 1] */
+	uint64_t triples; /* taken for public; 0: those of train, to two digits */
+};
+
 struct kge_train_config {
 	enum kge_loss loss;
 	enum kge_optimizer optimizer;
@@ -78,6 +89,7 @@ struct kge_train_config {
 	bool normalize;		  /* entity rows kept in the unit ball (OpenKE's TransE) */
 	uint32_t threads;
 	uint64_t seed;
+	struct kge_dp_config dp; /* then `batch` and `seed` but for the first rows say nothing */
 };
 
 /* Softmax with negatives = 0 (1-vs-all) asks each query (known, relation, side) of train once
@@ -92,7 +104,7 @@ struct kge_train_config {
 void kge_train_defaults(struct kge_train_config *c);
 /* ERR_USAGE with the key and what is allowed. */
 int kge_train_check(const struct kge_train_config *c, struct err *e);
-/* Whether two runs give the same bits: not when several threads race. */
+/* Whether two runs give the same bits: not when several threads race, nor with private noise. */
 bool kge_train_repeats(const struct kge_train_config *c);
 
 /* ERR_USAGE when a batch against all of n_ent entities would take too much memory (a trainer
@@ -105,7 +117,10 @@ struct kge_trainer;
 struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
 				    struct kge_emb *emb);
 void kge_trainer_free(struct kge_trainer *t);
-/* One pass over train; *loss is the mean over what was asked.  *cancel (may be NULL) set to
+/* Private training alone: whence its randomness comes; by default libsodium's. */
+void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx);
+/* One pass over train, or kge_dp_epoch_steps() private steps; *loss is the mean over what was
+ * asked, NAN when private, for it is not covered.  *cancel (may be NULL) set to
  * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted. */
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
 /* Forget the moments, as the papers do at each federated round. */

@@ -1,0 +1,48 @@
+/* kge/dp_train.h - training of which every table that comes out is differentially private.
+ *
+ * Neighbouring data: one triple of train added or removed.  Taken as public are the names
+ * of entities and relations (so how many rows there are), the settings and with them the
+ * number of steps, and the number of triples to two digits (or as train.dp.triples says).
+ * A step (Abadi et al. 2016, over all rows of both tables):
+ *
+ *   - every triple of train is taken with probability `rate`, by words of its own
+ *   - each that was taken gives the gradient of its own loss over its negatives, clipped
+ *     as a whole (kge/dp_triple.h); these are added up as whole numbers
+ *   - every number of both tables gets Gaussian noise, touched or not (kge/dp_noise.h),
+ *     for which rows were touched is data too
+ *   - divided by rate x triples it is the gradient for the optimiser; what that does, and
+ *     normalising, sees nothing else
+ *
+ * So whatever is computed from the tables after any number of steps costs what these steps
+ * cost (dp/subsampled.h), whoever sees it.  Settings under which a triple's gradient would
+ * depend on other triples are refused (kge_dp_check()).
+ *
+ * Randomness, that of the negatives included, comes from the caller's draw: 32 bytes a step,
+ * stretched by ChaCha20.  One draw gives the same bits with any number of threads; noise and
+ * steps of rows are shared among threads, gradients are not. */
+#ifndef KGE_DP_TRAIN_H
+#define KGE_DP_TRAIN_H
+
+#include "kge/batch.h"
+#include "kge/dp_noise.h"
+
+/* ERR_USAGE naming every setting that does not go with it, and why. */
+int kge_dp_check(const struct kge_train_config *c, struct err *e);
+
+/* Steps that an epoch is: as many as take each triple once on average. */
+uint32_t kge_dp_epoch_steps(const struct kge_dp_config *c);
+/* The number of triples that is taken for public: config.triples or, if that is 0, `train`
+ * rounded to two digits. */
+uint64_t kge_dp_triples(const struct kge_dp_config *c, size_t train);
+
+struct kge_dp;
+
+/* b: measured; its order, step and number are set before each step. */
+struct kge_dp *kge_dp_new(struct kge_batch *b);
+void kge_dp_free(struct kge_dp *d);
+/* Default: randombytes_buf(). */
+void kge_dp_set_draw(struct kge_dp *d, kge_draw_fn *draw, void *ctx);
+/* One step, by b->step, on the side that is the turn of b->number. */
+void kge_dp_step(struct kge_dp *d);
+
+#endif
