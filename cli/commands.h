@@ -59,5 +59,10 @@ COMMAND(demo);
 /* cli/ledger_show.c: both directions of one pair, said and as JSON. */
 struct ledger_chain;
 json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c);
+/* What an agent has stated of its own training; who: "this agent" or its key.  Says
+ * nothing when there is nothing. */
+struct ledger_stated;
+json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at, size_t n,
+			   const char *who);
 
 #endif

@@ -300,6 +300,7 @@ static void show_report(struct cli *cli, const struct ledger_report *r, int n)
 	cli_put_count(cli, "faults", r->faults);
 	cli_put_count(cli, "entries", r->entries);
 	cli_put_count(cli, "pairs", r->chains);
+	cli_put_count(cli, "statements", r->statements);
 	if (n == 2)
 		cli_say(cli, "%zu entries of two exports, each alone and against the other: ",
 			r->entries);
@@ -314,6 +315,7 @@ static void show_pairs(struct cli *cli, const struct ledger_export *x)
 {
 	json_t *list = json_array();
 	struct ledger_chain **chains;
+	char owner[13];
 	size_t n;
 
 	if (ledger_export_chains(x, &chains, &n, NULL) == 0) {
@@ -325,6 +327,8 @@ static void show_pairs(struct cli *cli, const struct ledger_export *x)
 		free(chains);
 	}
 	cli_put(cli, "spent", list);
+	sodium_bin2hex(owner, sizeof(owner), x->owner, 6);
+	cli_put(cli, "training", ledger_stated_json(cli, x->stated, x->n_stated, owner));
 }
 
 static int verify_exports(struct cli *cli, const struct ledger_export *x, int n, struct err *e)

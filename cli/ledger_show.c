@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/folder.h"
@@ -300,6 +301,62 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c)
 			 account_json(&c->account[1], &second));
 }
 
+/* ---- the noise in an agent's own training ---- */
+
+static json_t *statement_json(const struct ledger_statement *t)
+{
+	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o}", "sequence",
+			 (json_int_t)t->sequence, "sampled", ledger_sampled_name(t->sampled),
+			 "time", (json_int_t)t->time_ms, "steps", (json_int_t)t->steps, "records",
+			 (json_int_t)t->records, "rate", t->rate, "noise", t->noise, "clip",
+			 t->clip, "delta", t->delta, "tables",
+			 cli_json_hex(t->tables, sizeof(t->tables)));
+}
+
+static void say_statement(const struct cli *cli, const struct ledger_statement *t)
+{
+	cli_say(cli,
+		"  training %llu: %llu steps, each of %g of %llu triples, clipped to %g, %s noise "
+		"%g times that\n",
+		ULL(t->sequence), ULL(t->steps), t->rate, ULL(t->records), t->clip,
+		ledger_sampled_name(t->sampled), t->noise);
+}
+
+json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at, size_t n,
+			   const char *who)
+{
+	json_t *list = json_array();
+	double epsilon = NAN, delta = NAN;
+
+	for (size_t k = 0; k < n; k++)
+		json_array_append_new(list, statement_json(&at[k].statement));
+	if (n == 0)
+		return json_pack("{s:o}", "trainings", list);
+	if (ledger_statements_epsilon(at, n, NULL, &epsilon, &delta, NULL) != 0)
+		epsilon = NAN;
+	cli_say(cli,
+		"%s trained with noise: epsilon %.4f at delta %g, toward everybody, for any one of "
+		"its training triples (added or removed)\n",
+		who, epsilon, delta);
+	for (size_t k = 0; k < n; k++)
+		say_statement(cli, &at[k].statement);
+	return json_pack("{s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",
+			 cli_json_number(epsilon), "delta", cli_json_number(delta), "adjacency",
+			 ledger_adjacency_name(LEDGER_TRIPLE));
+}
+
+static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
+{
+	struct ledger_stated *at;
+	size_t n;
+	int rc = store_statements(f->store, &at, &n, e);
+
+	if (rc == 0)
+		cli_put(cli, "training", ledger_stated_json(cli, at, n, "this agent"));
+	free(at);
+	return rc;
+}
+
 /* ---- all partners ---- */
 
 static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
@@ -338,7 +395,9 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse_words(
 		cli, "",
-		"Show what has been spent toward whom, what was disclosed, and what is protected.\v"
+		"Show what has been spent toward whom and in training, what was disclosed, and "
+		"what "
+		"is protected.\v"
 		"Epsilon protects one aligned row of the host's table against the client; it "
 		"protects no triple or entity, and no row of the client.  Labels that were "
 		"reserved "
@@ -359,6 +418,8 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 		cli_note(cli, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
 		rc = show_total(cli, &f, &core, e);
+	if (rc == 0)
+		rc = show_stated(cli, &f, e);
 	roster_release(&roster);
 	store_core_release(&core);
 	folder_close(&f);

@@ -82,6 +82,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return db_add_entry(s, &w->u.entry, e);
 	case STORE_ADD_COUNTERSIGN:
 		return db_add_countersign(s, &w->u.countersign, e);
+	case STORE_ADD_STATEMENT:
+		return db_add_statement(s, &w->u.statement, e);
 	case STORE_PUT_CHECKPOINT:
 		return db_put_checkpoint(s, &w->u.checkpoint.info, w->u.checkpoint.emb, e);
 	case STORE_PUT_ALIGNMENT:

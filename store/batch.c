@@ -110,6 +110,11 @@ void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HA
 	memcpy(w->u.countersign.signature, signature, LEDGER_SIGNATURE);
 }
 
+void store_batch_statement(struct store_batch *b, const struct ledger_stated *s)
+{
+	add(b, STORE_ADD_STATEMENT)->u.statement = *s;
+}
+
 void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
 			    struct kge_emb *emb)
 {

@@ -19,6 +19,7 @@
 
 #include "kge/model.h"
 #include "store/entry.h"
+#include "store/statement.h"
 
 enum {
 	STORE_KEY = 32,		  /* bytes of a public key, X25519 or Ed25519 */
@@ -114,6 +115,7 @@ enum store_write_kind {
 	STORE_PUT_SESSION, /* new or changed */
 	STORE_ADD_ENTRY,   /* a ledger entry, countersigned or not */
 	STORE_ADD_COUNTERSIGN,
+	STORE_ADD_STATEMENT, /* about our own training */
 	STORE_PUT_CHECKPOINT,
 	STORE_PUT_ALIGNMENT, /* replaces that peer's */
 	STORE_PUT_META,
@@ -139,6 +141,7 @@ struct store_write {
 		struct store_session session;
 		struct ledger_signed entry;
 		struct store_countersign countersign;
+		struct ledger_stated statement;
 		struct {
 			struct store_checkpoint info;
 			struct kge_emb *emb;
@@ -169,6 +172,7 @@ void store_batch_session(struct store_batch *b, const struct store_session *s);
 void store_batch_entry(struct store_batch *b, const struct ledger_signed *entry);
 void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HASH],
 			     const uint8_t signature[LEDGER_SIGNATURE]);
+void store_batch_statement(struct store_batch *b, const struct ledger_stated *s);
 /* Takes emb over: pass kge_emb_copy() to keep yours.  Fills info's model, shapes,
  * gamma and digest from it. */
 void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,

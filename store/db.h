@@ -74,5 +74,6 @@ int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
 void db_forget_chains(struct store *s);
 int db_add_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
 int db_add_countersign(struct store *s, const struct store_countersign *c, struct err *e);
+int db_add_statement(struct store *s, const struct ledger_stated *statement, struct err *e);
 
 #endif

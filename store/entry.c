@@ -1,9 +1,10 @@
 #include "store/entry.h"
 
 #include <assert.h>
-#include <math.h>
 #include <sodium.h>
 #include <string.h>
+
+#include "store/codec.h"
 
 static const char magic[8] = { 'f', 'k', 'g', 'e', 'L', 'D', 'G', '1' };
 static const char entry_domain[] = "fkge ledger entry 1";
@@ -50,26 +51,6 @@ bool ledger_is_release(enum ledger_noise n)
 
 /* ---- writing ---- */
 
-static void put_bytes(uint8_t **at, const void *from, size_t n)
-{
-	memcpy(*at, from, n);
-	*at += n;
-}
-
-static void put_uint(uint8_t **at, uint64_t v, size_t bytes)
-{
-	for (size_t k = 0; k < bytes; k++)
-		*(*at)++ = (uint8_t)(v >> (8 * k));
-}
-
-static void put_double(uint8_t **at, double v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	put_uint(at, bits, 8);
-}
-
 void ledger_encode(const struct ledger_entry *e, uint8_t out[LEDGER_ENTRY_BYTES])
 {
 	const struct ledger_mechanism *m = &e->mechanism;
@@ -108,54 +89,7 @@ void ledger_encode(const struct ledger_entry *e, uint8_t out[LEDGER_ENTRY_BYTES]
 	assert(at == out + LEDGER_ENTRY_BYTES);
 }
 
-/* ---- reading: the first bad field is kept, and reading goes on to the end ---- */
-
-struct reader {
-	const uint8_t *at;
-	const char *bad; /* name of the first field that is wrong */
-};
-
-static uint64_t take_uint(struct reader *r, size_t bytes)
-{
-	uint64_t v = 0;
-
-	for (size_t k = 0; k < bytes; k++)
-		v |= (uint64_t)*r->at++ << (8 * k);
-	return v;
-}
-
-static uint64_t take_max(struct reader *r, size_t bytes, uint64_t max, const char *field)
-{
-	uint64_t v = take_uint(r, bytes);
-
-	if (v > max && r->bad == NULL)
-		r->bad = field;
-	return v > max ? 0 : v;
-}
-
-static uint64_t take_count(struct reader *r, const char *field)
-{
-	return take_max(r, 8, LEDGER_COUNT_MAX, field);
-}
-
-static double take_double(struct reader *r, const char *field)
-{
-	uint64_t bits = take_uint(r, 8);
-	double v;
-
-	memcpy(&v, &bits, sizeof(v));
-	if (isfinite(v) && !signbit(v))
-		return v;
-	if (r->bad == NULL)
-		r->bad = field;
-	return 0;
-}
-
-static void take_bytes(struct reader *r, void *to, size_t n)
-{
-	memcpy(to, r->at, n);
-	r->at += n;
-}
+/* ---- reading ---- */
 
 static void take_fields(struct reader *r, struct ledger_entry *e)
 {

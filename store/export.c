@@ -81,6 +81,30 @@ static json_t *write_entry(const struct ledger_signed *s)
 	return o;
 }
 
+static json_t *write_statement(const struct ledger_stated *x)
+{
+	const struct ledger_statement *s = &x->statement;
+	json_t *o = json_object();
+
+	put_count(o, "sequence", s->sequence);
+	put_word(o, "sampled", ledger_sampled_name(s->sampled));
+	put_word(o, "adjacency", ledger_adjacency_name(s->adjacency));
+	put_hex(o, "agent", s->agent, LEDGER_KEY);
+	put_hex(o, "lineage", s->lineage, sizeof(s->lineage));
+	put_count(o, "time", (uint64_t)s->time_ms);
+	put_count(o, "steps", s->steps);
+	put_count(o, "records", s->records);
+	put_real(o, "rate", s->rate);
+	put_real(o, "noise", s->noise);
+	put_real(o, "clip", s->clip);
+	put_real(o, "delta", s->delta);
+	put_hex(o, "tables", s->tables, sizeof(s->tables));
+	put_hex(o, "previous", s->previous, LEDGER_HASH);
+	put_hex(o, "hash", x->hash, LEDGER_HASH);
+	put_hex(o, "signature", x->signature, LEDGER_SIGNATURE);
+	return o;
+}
+
 static int to_buf(const char *text, size_t n, void *ctx)
 {
 	buf_add(ctx, text, n);
@@ -89,7 +113,7 @@ static int to_buf(const char *text, size_t n, void *ctx)
 
 void ledger_export_write(const struct ledger_export *x, struct buf *out)
 {
-	json_t *root = json_object(), *entries = json_array();
+	json_t *root = json_object(), *entries = json_array(), *stated = json_array();
 
 	put_count(root, "fkge_ledger", EXPORT_VERSION);
 	if (x->has_owner)
@@ -99,7 +123,10 @@ void ledger_export_write(const struct ledger_export *x, struct buf *out)
 	json_object_set_new(root, "whole", json_boolean(x->whole));
 	for (size_t k = 0; k < x->n; k++)
 		json_array_append_new(entries, write_entry(&x->at[k]));
+	for (size_t k = 0; k < x->n_stated; k++)
+		json_array_append_new(stated, write_statement(&x->stated[k]));
 	json_object_set_new(root, "entries", entries);
+	json_object_set_new(root, "statements", stated);
 	json_dump_callback(root, to_buf, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	buf_add(out, "\n", 1);
 	json_decref(root);
@@ -108,8 +135,9 @@ void ledger_export_write(const struct ledger_export *x, struct buf *out)
 /* ---- reading: the first thing that is wrong is kept ---- */
 
 struct reader {
+	const char *what; /* "entry" or "statement" */
 	const json_t *object;
-	size_t index, known; /* entry; keys that were asked for */
+	size_t index, known; /* of the file; keys that were asked for */
 	struct err *err;
 	int rc;
 };
@@ -118,7 +146,7 @@ static void wrong(struct reader *r, const char *key, const char *want)
 {
 	if (r->rc == 0)
 		r->rc = err_set(r->err, ERR_INPUT,
-				"ledger export, entry %zu of the file: \"%s\" must be %s",
+				"ledger export, %s %zu of the file: \"%s\" must be %s", r->what,
 				r->index + 1, key, want);
 }
 
@@ -188,6 +216,7 @@ NAME_FN(translator)
 NAME_FN(noise)
 NAME_FN(accountant)
 NAME_FN(adjacency)
+NAME_FN(sampled)
 
 static void read_terms(struct reader *r, struct ledger_entry *e)
 {
@@ -210,6 +239,13 @@ static void read_terms(struct reader *r, struct ledger_entry *e)
 	e->caps.lineage = get_count(r, "cap_lineage", LEDGER_COUNT_MAX);
 	e->caps.epsilon_pair = get_real(r, "epsilon_pair");
 	e->caps.epsilon_lineage = get_real(r, "epsilon_lineage");
+}
+
+/* A key that nobody signs has no place among those that are signed. */
+static void check_keys(struct reader *r)
+{
+	if (r->rc == 0 && r->known != json_object_size(r->object))
+		wrong(r, "(other keys)", "absent");
 }
 
 static void read_entry(struct reader *r, struct ledger_signed *s)
@@ -237,9 +273,56 @@ static void read_entry(struct reader *r, struct ledger_signed *s)
 		get_hex(r, "countersignature", s->countersignature, LEDGER_SIGNATURE);
 	else
 		r->known++;
-	/* A key that nobody signs has no place among those that are signed. */
-	if (r->rc == 0 && r->known != json_object_size(r->object))
-		wrong(r, "(other keys)", "absent");
+	check_keys(r);
+}
+
+static void read_statement(struct reader *r, struct ledger_stated *x)
+{
+	struct ledger_statement *s = &x->statement;
+
+	s->sequence = get_count(r, "sequence", LEDGER_COUNT_MAX);
+	s->sampled =
+		(enum ledger_sampled)get_word(r, "sampled", sampled_word, LEDGER_SAMPLED_DISCRETE);
+	s->adjacency = (enum ledger_adjacency)get_word(r, "adjacency", adjacency_word,
+						       LEDGER_LAST_ADJACENCY);
+	get_hex(r, "agent", s->agent, LEDGER_KEY);
+	get_hex(r, "lineage", s->lineage, sizeof(s->lineage));
+	s->time_ms = (int64_t)get_count(r, "time", LEDGER_COUNT_MAX);
+	s->steps = get_count(r, "steps", LEDGER_COUNT_MAX);
+	s->records = get_count(r, "records", LEDGER_COUNT_MAX);
+	s->rate = get_real(r, "rate");
+	s->noise = get_real(r, "noise");
+	s->clip = get_real(r, "clip");
+	s->delta = get_real(r, "delta");
+	get_hex(r, "tables", s->tables, sizeof(s->tables));
+	get_hex(r, "previous", s->previous, LEDGER_HASH);
+	get_hex(r, "hash", x->hash, LEDGER_HASH);
+	get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
+	check_keys(r);
+}
+
+/* An export of before there were statements has none. */
+static int read_statements(struct ledger_export *x, const json_t *list, struct err *e)
+{
+	size_t n = json_array_size(list);
+	int rc = 0;
+
+	if (list == NULL)
+		return 0;
+	if (!json_is_array(list) || n > ENTRIES_MAX)
+		return err_set(e, ERR_INPUT,
+			       "ledger export: \"statements\" must be a list of at most %d",
+			       ENTRIES_MAX);
+	x->stated = mem_array(n + 1, sizeof(*x->stated));
+	for (x->n_stated = 0; x->n_stated < n && rc == 0; x->n_stated++) {
+		struct reader r = { "statement", json_array_get(list, x->n_stated),
+				    x->n_stated, 0,
+				    e,		 0 };
+
+		read_statement(&r, &x->stated[x->n_stated]);
+		rc = r.rc;
+	}
+	return rc;
 }
 
 static int read_entries(struct ledger_export *x, const json_t *entries, struct err *e)
@@ -253,7 +336,7 @@ static int read_entries(struct ledger_export *x, const json_t *entries, struct e
 			       ENTRIES_MAX);
 	x->at = mem_array(n + 1, sizeof(*x->at));
 	for (x->n = 0; x->n < n && rc == 0; x->n++) {
-		struct reader r = { json_array_get(entries, x->n), x->n, 0, e, 0 };
+		struct reader r = { "entry", json_array_get(entries, x->n), x->n, 0, e, 0 };
 
 		read_entry(&r, &x->at[x->n]);
 		rc = r.rc;
@@ -276,7 +359,9 @@ static int read_root(struct ledger_export *x, const json_t *root, struct err *e)
 	if (!x->has_owner && !json_is_null(owner))
 		return err_set(e, ERR_INPUT, "ledger export: \"owner\" must be a key or null");
 	x->whole = x->has_owner && json_is_true(json_object_get(root, "whole"));
-	return read_entries(x, json_object_get(root, "entries"), e);
+	if (read_entries(x, json_object_get(root, "entries"), e) != 0)
+		return ERR_INPUT;
+	return read_statements(x, json_object_get(root, "statements"), e);
 }
 
 int ledger_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e)

@@ -193,6 +193,89 @@ int db_add_countersign(struct store *s, const struct store_countersign *k, struc
 	return rc == 0 ? insert_countersign(s, k->hash, k->signature, e) : rc;
 }
 
+/* ---- statements ---- */
+
+static int read_statement(struct store *s, sqlite3_stmt *st, struct ledger_stated *out,
+			  struct err *e)
+{
+	uint8_t bytes[LEDGER_STATEMENT_BYTES];
+
+	memset(out, 0, sizeof(*out));
+	if (!db_bytes(st, 0, bytes, sizeof(bytes)) ||
+	    !db_bytes(st, 1, out->hash, sizeof(out->hash)) ||
+	    !db_bytes(st, 2, out->signature, sizeof(out->signature)))
+		return db_damaged(s, e, "a statement has a wrong size");
+	return ledger_statement_decode(&out->statement, bytes, sizeof(bytes), e);
+}
+
+/* As they stand there, whatever they say. */
+static int load_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e)
+{
+	struct ledger_stated *at = NULL;
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e,
+			  "SELECT bytes, hash, signature FROM ledger_statement ORDER BY sequence",
+			  "");
+
+	*n = 0;
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		at = mem_resize(at, *n + 1, sizeof(*at));
+		rc = read_statement(s, st, &at[(*n)++], e);
+	}
+	sqlite3_finalize(st);
+	if (rc != 0) {
+		free(at);
+		at = NULL;
+		*n = 0;
+	}
+	*out = at;
+	return rc;
+}
+
+int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e)
+{
+	int rc = load_statements(s, out, n, e);
+
+	for (size_t k = 0; k < *n && rc == 0; k++) {
+		rc = ledger_statement_check(k > 0 ? &(*out)[k - 1] : NULL, &(*out)[k], e);
+		if (rc == 0)
+			rc = ledger_statement_check_signature(&(*out)[k], e);
+	}
+	if (rc == 0)
+		return 0;
+	free(*out);
+	*out = NULL;
+	*n = 0;
+	return err_prefix(e, "the ledger in %s does not verify", s->path);
+}
+
+int db_add_statement(struct store *s, const struct ledger_stated *x, struct err *e)
+{
+	uint8_t bytes[LEDGER_STATEMENT_BYTES];
+	struct ledger_stated *all;
+	size_t n;
+	int rc;
+
+	if (!s->has_owner || memcmp(s->owner, x->statement.agent, LEDGER_KEY) != 0)
+		return err_set(e, ERR_LEDGER, "a statement about the training of another agent");
+	rc = store_statements(s, &all, &n, e);
+	if (rc != 0)
+		return rc;
+	rc = ledger_statement_check(n > 0 ? &all[n - 1] : NULL, x, e);
+	if (rc == 0)
+		rc = ledger_statement_check_signature(x, e);
+	free(all);
+	if (rc != 0)
+		return rc;
+	ledger_statement_encode(&x->statement, bytes);
+	return db_do(s, e,
+		     "INSERT INTO ledger_statement (sequence, hash, bytes, signature)"
+		     " VALUES (?, ?, ?, ?)",
+		     "ibbb", (int64_t)x->statement.sequence, (const void *)x->hash,
+		     (size_t)LEDGER_HASH, (const void *)bytes, sizeof(bytes),
+		     (const void *)x->signature, (size_t)LEDGER_SIGNATURE);
+}
+
 /* ---- the whole ledger ---- */
 
 struct collect {
@@ -226,6 +309,8 @@ int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out
 	memcpy(out->owner, s->owner, LEDGER_KEY);
 	out->whole = peer == NULL && s->has_owner;
 	rc = each_entry(s, e, collect, &c);
+	if (rc == 0)
+		rc = load_statements(s, &out->stated, &out->n_stated, e);
 	if (rc != 0)
 		ledger_export_release(out);
 	return rc;

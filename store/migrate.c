@@ -89,6 +89,16 @@ static const struct migration migrations[] = {
 
 	{ "the dimension of a checkpoint's relations, where it is their own; 0: that of entities",
 	  "ALTER TABLE checkpoint ADD COLUMN rel_dim INTEGER NOT NULL DEFAULT 0;" },
+
+	{ "statements about the noise in our own training",
+	  "CREATE TABLE ledger_statement (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+	  " hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),"
+	  " bytes BLOB NOT NULL CHECK (length(bytes) = 208),"
+	  " signature BLOB NOT NULL CHECK (length(signature) = 64)) STRICT;"
+	  "CREATE TRIGGER ledger_statement_update BEFORE UPDATE ON ledger_statement BEGIN"
+	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
+	  "CREATE TRIGGER ledger_statement_delete BEFORE DELETE ON ledger_statement BEGIN"
+	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

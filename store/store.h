@@ -137,7 +137,10 @@ int store_demote_best(struct store *s, struct err *e);
 /* ---- the ledger ---- */
 
 /* All entries in the order in which they were written here, or (peer not NULL,
- * its Ed25519 key) those of one chain. */
+ * its Ed25519 key) those of one chain; and the statements. */
 int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e);
+/* What we have stated of our own training, oldest first, each checked against the one
+ * before and its signature; *out to be freed with free().  ERR_LEDGER. */
+int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e);
 
 #endif

@@ -13,6 +13,7 @@
 void ledger_export_release(struct ledger_export *x)
 {
 	free(x->at);
+	free(x->stated);
 	memset(x, 0, sizeof(*x));
 }
 
@@ -290,6 +291,37 @@ static void note_unsettled(struct ledger_report *r, const struct walk *w)
 	}
 }
 
+/* ---- the owner's statements ---- */
+
+static void find_stated(struct ledger_report *r, const struct ledger_export *x,
+			const struct ledger_stated *s, const char *text)
+{
+	struct ledger_chain own;
+	struct ledger_finding *f;
+
+	ledger_chain_init(&own, x->owner, x->owner);
+	f = add(r, &own, LEDGER_STATED, s->statement.sequence, false);
+	snprintf(f->text, ERR_TEXT_MAX, "%s", text);
+}
+
+static void check_stated(struct ledger_report *r, const struct ledger_export *x)
+{
+	const struct ledger_stated *before = NULL;
+
+	for (size_t k = 0; k < x->n_stated; before = &x->stated[k++]) {
+		const struct ledger_stated *s = &x->stated[k];
+		struct err why = { 0 };
+
+		if (ledger_statement_check_signature(s, &why) != 0)
+			find_stated(r, x, s, why.text);
+		if (ledger_statement_check(before, s, &why) != 0)
+			find_stated(r, x, s, why.text);
+		if (!x->has_owner || memcmp(s->statement.agent, x->owner, LEDGER_KEY) != 0)
+			find_stated(r, x, s, "a statement about the training of another agent");
+	}
+	r->statements += x->n_stated;
+}
+
 int ledger_verify(const struct ledger_export *x, struct ledger_report *r)
 {
 	struct walks ws = { 0 };
@@ -306,6 +338,7 @@ int ledger_verify(const struct ledger_export *x, struct ledger_report *r)
 		check_waiting(r, &ws, &x->at[k]);
 	for (size_t k = 0; k < ws.n; k++)
 		note_unsettled(r, &ws.at[k]);
+	check_stated(r, x);
 	r->entries += x->n;
 	r->chains += ws.n;
 	walks_release(&ws);

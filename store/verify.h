@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/entry.h"
+#include "store/statement.h"
 
 struct ledger_export {
 	bool has_owner;
@@ -24,6 +25,8 @@ struct ledger_export {
 	bool whole;		   /* all chains of its owner, not one pair's alone */
 	struct ledger_signed *at;  /* entry, hash as stated, signatures as stated */
 	size_t n;
+	struct ledger_stated *stated; /* about the owner's own training; hashes as stated */
+	size_t n_stated;
 };
 
 void ledger_export_release(struct ledger_export *x);
@@ -39,6 +42,7 @@ enum ledger_fault {
 	LEDGER_UNDERCOUNT, /* a total is lower than the entries before allow */
 	LEDGER_RULE,	   /* another rule of store/entry.h */
 	LEDGER_EPSILON,	   /* the caps are more labels than the stated epsilon allows */
+	LEDGER_STATED,	   /* a statement of the owner about its training */
 	LEDGER_FORKED,	   /* two exports, another entry under the same number */
 	LEDGER_SHORTER,	   /* one export lacks entries that its owner has signed */
 	LEDGER_BEHIND,	   /* one export lacks entries that its owner has not seen (note) */
@@ -55,8 +59,8 @@ struct ledger_finding {
 
 struct ledger_report {
 	struct ledger_finding *at;
-	size_t n, faults;	/* faults: those that are not notes */
-	size_t entries, chains; /* looked at */
+	size_t n, faults;		    /* faults: those that are not notes */
+	size_t entries, chains, statements; /* looked at */
 };
 
 void ledger_report_release(struct ledger_report *r);
@@ -87,9 +91,10 @@ int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 /* ---- JSON (store/export.c, in store_lib) ----
  *
  * {"fkge_ledger": 1, "owner": hex, "whole": bool, "entries": [{"kind": "reserve", "host": hex, ...,
- *  "hash": hex, "signature": hex, "countersignature": hex or null}]}
- * Fields are named as in store/entry.h and re-encoded when read, so that what is shown
- * is what is signed. */
+ *  "hash": hex, "signature": hex, "countersignature": hex or null}],
+ *  "statements": [{"noise": "gaussian", ..., "hash": hex, "signature": hex}]}
+ * Fields are named as in store/entry.h and store/statement.h and re-encoded when read, so that what
+ * is shown is what is signed. */
 
 void ledger_export_write(const struct ledger_export *x, struct buf *out);
 int ledger_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e);

@@ -133,6 +133,8 @@ static void apply_write(struct disk *d, const struct store_write *w)
 	case STORE_ADD_COUNTERSIGN:
 		countersign(d, &w->u.countersign);
 		break;
+	case STORE_ADD_STATEMENT:
+		break; /* nor these */
 	case STORE_PUT_CHECKPOINT:
 		put_checkpoint(d, &w->u.checkpoint.info, w->u.checkpoint.emb);
 		break;
