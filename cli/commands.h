@@ -32,6 +32,8 @@ COMMAND(status);
 COMMAND(stop);
 /* doctor.c */
 COMMAND(doctor);
+/* audit.c */
+COMMAND(audit);
 /* peer.c */
 COMMAND(peer_list);
 COMMAND(peer_pending);

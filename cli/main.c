@@ -55,6 +55,7 @@ static const struct command commands[] = {
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
 	{ "ledger", "privacy spent: show, quote, verify, export", NULL, ledger_commands },
+	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
 	{ "demo", "companies of an invented world improve each other", cmd_demo, NULL },
 	{ "version", "show the version", cmd_version, NULL },

@@ -22,6 +22,19 @@ static void secure_draw(void *ctx, void *out, size_t n)
 
 const struct nn_draw nn_draw_secure = { secure_draw, NULL };
 
+static void seeded_draw(void *ctx, void *out, size_t n)
+{
+	for (size_t i = 0; i < n; i += 8) {
+		uint64_t w = rng_u64(ctx);
+		memcpy((uint8_t *)out + i, &w, n - i < 8 ? n - i : 8);
+	}
+}
+
+struct nn_draw nn_draw_seeded(struct rng *r)
+{
+	return (struct nn_draw){ seeded_draw, r };
+}
+
 /* Uniform in (0, 1]: 53 bits, never 0, so that its logarithm is finite. */
 static double uniform(uint64_t word)
 {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/rng.h"
 
 /* Where secret random bytes come from: libsodium in the agent, a seeded stream
  * in the simulator. */
@@ -18,6 +19,9 @@ struct nn_draw {
 };
 
 extern const struct nn_draw nn_draw_secure; /* randombytes_buf */
+
+/* A replayable stream over r, for tests and for sessions on generated rows; never for secrets. */
+struct nn_draw nn_draw_seeded(struct rng *r);
 
 /* n draws of the standard normal distribution (Box-Muller over 53-bit uniforms). */
 void nn_normal(double *out, size_t n, struct nn_draw draw);

@@ -57,6 +57,7 @@ ok 'show: all partners' shows a "toward all partners: 32 labels, epsilon 0.5"
 ok 'show: none unfinished' shows a '0 sessions unfinished'
 ok 'quote says what fits' prints 'it fits' -d "$work/a" ledger quote b --labels 241
 ok 'and what does not' prints 'it does not fit' -d "$work/a" ledger quote b --labels 242
+ok 'audit measures what is on it' prints 'ledger, b: 32 labels: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 2000 --alpha 1e-9
 exported a a.led
 exported b b.led
 nowhere() { (cd / && HOME=/nonexistent FKGE_DIR=/nonexistent "$fkge" ledger verify "$@") >"$out" 2>"$err"; }

@@ -1,44 +1,13 @@
-/* tests/ppat/driver.h - two conversations mouth to mouth, without socket, thread or disk.
- *
- * Grants every wish of both sides in turn until both are over or neither can
- * go on (one of them failed, and the other waits for a message that never
- * comes).  Works for any pair of struct conv. */
+/* tests/ppat/driver.h - base/driver.h, with draws that can be replayed. */
 #ifndef TESTS_PPAT_DRIVER_H
 #define TESTS_PPAT_DRIVER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
-#include "base/conv.h"
-#include "base/rng.h"
+#include "base/driver.h"
 #include "nn/linalg.h"
 
-enum { DRIVER_SIDES = 2 };
-
-struct driver {
-	/* ---- set before driver_run(); all zero: grant everything ---- */
-	size_t fail_grant; /* the k-th grant (from 1) gets fail_status instead; 0: none */
-	int fail_status;
-	uint32_t label_cap; /* labels the ledger grants in all; 0: no limit */
-	/* May change a message on its way; `to` is the receiver's side, 0 or 1. */
-	void (*mutate)(void *ctx, int to, uint8_t *kind, struct buf *body);
-	void *ctx;
-
-	/* ---- what was seen ---- */
-	size_t grants, messages[DRIVER_SIDES], charges;
-	uint32_t labels;		   /* granted by the ledger */
-	struct buf received[DRIVER_SIDES]; /* kind, length and body of all messages, in order */
-	bool both_over;
-	bool failed; /* the k-th grant was reached */
-};
-
-/* Runs until both are over or stuck.  The conversations stay the caller's. */
-void driver_run(struct driver *d, struct conv *a, struct conv *b);
-void driver_release(struct driver *d);
-
-/* A replayable nn_draw over a struct rng. */
-struct nn_draw driver_draw(struct rng *r);
+static inline struct nn_draw driver_draw(struct rng *r)
+{
+	return nn_draw_seeded(r);
+}
 
 #endif

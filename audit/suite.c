@@ -1,0 +1,140 @@
+/* audit/suite.c - what is looked at, and what is planted. */
+#include "audit/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "audit/leaks.h"
+
+static void tell(const struct audit_effort *how, const char *what)
+{
+	if (how->tell != NULL)
+		how->tell(how->ctx, what);
+}
+
+/* ---- A ---- */
+
+static int look(struct audit_report *r, const struct audit_pair *p, const struct ppat_config *c,
+		audit_open_fn *open, bool control, const char *what, const struct audit_effort *how,
+		struct err *e)
+{
+	struct audit_difference d;
+	tell(how, what);
+	int rc = audit_interference(c, open, p->y, p->seed, &d, e);
+	if (rc != 0)
+		return rc;
+	struct audit_line *l = audit_report_add(r, 'A', control, "%s", what);
+	l->found = !d.same;
+	if (d.same)
+		snprintf(l->seen, sizeof(l->seen), "%zu messages, %zu bytes, all equal",
+			 d.messages[0], d.bytes[0]);
+	else
+		snprintf(l->seen, sizeof(l->seen),
+			 "%zu messages of %zu bytes and %zu of %zu; byte %zu differs",
+			 d.messages[0], d.bytes[0], d.messages[1], d.bytes[1], d.first);
+	return 0;
+}
+
+int audit_suite_interference(struct audit_report *r, const struct audit_pair *p,
+			     audit_open_fn *shipped, const struct audit_effort *how, struct err *e)
+{
+	struct ppat_config client = *p->ppat, host = *p->ppat;
+	client.student = PPAT_STUDENT_CLIENT;
+	host.student = PPAT_STUDENT_HOST;
+	const struct {
+		const struct ppat_config *c;
+		audit_open_fn *open;
+		bool control;
+		const char *what;
+	} lines[] = {
+		{ &client, shipped, false, "ppat, student at the client" },
+		{ &host, shipped, false, "ppat, student at the host" },
+		{ p->procrustes, shipped, false, "procrustes" },
+		{ &host, audit_open_student_sees_rows, true, "a student that sees real rows" },
+		{ p->procrustes, audit_open_ack_tells, true, "an acknowledgement that tells" },
+		{ p->procrustes, audit_open_length_tells, true, "a length that tells" },
+	};
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < sizeof(lines) / sizeof(lines[0]); i++)
+		rc = look(r, p, lines[i].c, lines[i].open, lines[i].control, lines[i].what, how, e);
+	return rc;
+}
+
+/* ---- B ---- */
+
+static uint64_t sessions_for(const struct audit_effort *how, uint64_t labels)
+{
+	enum { LEAST = 500, MOST = 50000, ALL = 4 << 20 };
+	uint64_t n = ALL / labels;
+	if (how->sessions > 0)
+		return how->sessions;
+	return n < LEAST ? LEAST : n > MOST ? MOST : n;
+}
+
+/* Both bounds of one build. */
+struct bounds {
+	struct dp_audit one;
+	struct audit_session session;
+};
+
+static int measure(const struct audit_claim *c, enum audit_fault f, uint64_t labels,
+		   const struct audit_effort *how, struct bounds *out, struct err *e)
+{
+	uint64_t draws = how->draws > 0 ? how->draws : audit_draws_for(&c->mechanism);
+	tell(how, audit_fault_name(f));
+	int rc = audit_labels(&c->mechanism, f, draws, how->alpha, how->draw, &out->one, e);
+	if (rc == 0)
+		rc = audit_session(&c->mechanism, f, labels, sessions_for(how, labels), c->delta,
+				   how->alpha, how->draw, &out->session, e);
+	return rc;
+}
+
+static void add_shipped(struct audit_report *r, const struct audit_claim *c, const struct bounds *b)
+{
+	struct audit_line *l = audit_report_add(r, 'B', false, "%s: one label", c->whose);
+	l->found = !b->one.passed;
+	l->lower = b->one.measured;
+	l->upper = b->one.accounted;
+	snprintf(l->seen, sizeof(l->seen), "%llu draws at each gap",
+		 (unsigned long long)b->one.draws);
+	l = audit_report_add(r, 'B', false, "%s: %llu labels", c->whose,
+			     (unsigned long long)b->session.labels);
+	l->found = b->session.lower > c->upper;
+	l->lower = b->session.lower;
+	l->upper = c->upper;
+	snprintf(l->seen, sizeof(l->seen),
+		 "at delta %g; %llu sessions at votes of gap %lld and %lld", c->delta,
+		 (unsigned long long)b->session.sessions, (long long)b->session.gap,
+		 (long long)b->session.gap - 2);
+}
+
+/* A fault is caught by either bound. */
+static void add_fault(struct audit_report *r, const struct audit_claim *c, enum audit_fault f,
+		      const struct bounds *b)
+{
+	struct audit_line *l =
+		audit_report_add(r, 'B', true, "%s: %s", c->whose, audit_fault_name(f));
+	bool one = !b->one.passed;
+	l->found = one || b->session.lower > c->upper;
+	l->lower = one ? b->one.measured : b->session.lower;
+	l->upper = one ? b->one.accounted : c->upper;
+	snprintf(l->seen, sizeof(l->seen), "%s", one ? "one label" : "a session");
+}
+
+int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
+		       enum audit_fault shipped, const struct audit_effort *how, struct err *e)
+{
+	struct bounds b;
+	uint64_t labels = c->labels < AUDIT_LABELS_MAX ? c->labels : AUDIT_LABELS_MAX;
+	int rc = measure(c, shipped, labels, how, &b, e);
+	if (rc == 0)
+		add_shipped(r, c, &b);
+	for (int f = AUDIT_NOISE_OFF; rc == 0 && f < AUDIT_FAULTS; f++) {
+		if (!audit_fault_applies((enum audit_fault)f, &c->mechanism))
+			continue;
+		rc = measure(c, (enum audit_fault)f, labels, how, &b, e);
+		if (rc == 0)
+			add_fault(r, c, (enum audit_fault)f, &b);
+	}
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* audit/suite.h - the audits with their controls, as lines of a report.
+ *
+ * What is audited is an argument like any other (an opener, a fault), so that the tests can
+ * put something broken in its place and see the verdict fail. */
+#ifndef AUDIT_SUITE_H
+#define AUDIT_SUITE_H
+
+#include "audit/interference.h"
+#include "audit/labels.h"
+#include "audit/report.h"
+
+struct audit_effort {
+	uint64_t draws;	   /* labels at each gap; 0: audit_draws_for() */
+	uint64_t sessions; /* at each of two gaps; 0: as many as some millions of labels make */
+	double alpha;	   /* a right implementation is found wrong this often, a line */
+	struct nn_draw draw;
+	/* Before each line; may be NULL. */
+	void (*tell)(void *ctx, const char *what);
+	void *ctx;
+};
+
+/* Audit A: PPAT with the student at either side, Procrustes; and the three leaks.  ppat and
+ * procrustes are what an agent would agree on; y two tables of slots x host_dim. */
+struct audit_pair {
+	const struct ppat_config *ppat, *procrustes;
+	const float *y[2];
+	uint64_t seed;
+};
+int audit_suite_interference(struct audit_report *r, const struct audit_pair *p,
+			     audit_open_fn *shipped, const struct audit_effort *how, struct err *e);
+
+/* Audit B of one mechanism, and its faults.  `upper` is what a ledger has for so many labels
+ * at delta; `whose` names them.  No more than AUDIT_LABELS_MAX labels make a session here. */
+enum { AUDIT_LABELS_MAX = 8192 };
+struct audit_claim {
+	const char *whose;
+	struct dp_mechanism mechanism;
+	uint64_t labels;
+	double delta, upper;
+};
+int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
+		       enum audit_fault shipped, const struct audit_effort *how, struct err *e);
+
+#endif
