@@ -201,7 +201,7 @@ static void test_partition(void **state)
 	for (uint64_t i = 0; i < N; i++)
 		ids[i] = 7 * i;
 	struct ppat_teachers t;
-	ppat_teachers_init(&t, &c, y, ids, N, driver_draw(&r));
+	ppat_teachers_init(&t, &c, y, ids, N, nn_draw_seeded(&r));
 	uint8_t seen[N] = { 0 };
 	for (uint32_t k = 0; k < t.n; k++) {
 		assert_in_range(t.at[k].n_part, 180, 320);
@@ -261,7 +261,7 @@ static void test_one_row_one_teacher(void **state)
 		for (uint64_t i = 0; i < N; i++)
 			ids[i] = i;
 		rng_seed(&r, 10);
-		ppat_teachers_init(&t[v], &c, y[v], ids, N, driver_draw(&r));
+		ppat_teachers_init(&t[v], &c, y[v], ids, N, nn_draw_seeded(&r));
 		for (int step = 0; step < 30; step++)
 			ppat_teachers_vote(&t[v], z, 32, ones);
 	}
@@ -291,7 +291,7 @@ static void test_teachers_learn(void **state)
 	for (size_t i = 0; i < N * D; i++)
 		y[i] = 1.0f + 0.3f * (float)rng_normal(&r);
 	struct ppat_teachers t;
-	ppat_teachers_init(&t, &c, y, ids, N, driver_draw(&r));
+	ppat_teachers_init(&t, &c, y, ids, N, nn_draw_seeded(&r));
 	uint32_t ones[B];
 	for (int step = 0; step < 150; step++) {
 		for (size_t i = 0; i < B * D; i++)
