@@ -87,6 +87,26 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 		lane_init_projection(l, b);
 }
 
+static void lane_drop_teacher(struct kge_lane *l)
+{
+	free(l->taught);
+	free(l->q);
+	free(l->taught_c);
+	l->taught = l->q = l->taught_c = NULL;
+}
+
+static void lane_set_teacher(struct kge_lane *l, const struct kge_batch *b)
+{
+	const struct kge_emb *t = b->terms.teacher;
+
+	lane_drop_teacher(l);
+	if (b->terms.distill == 0 || b->shared != NULL)
+		return;
+	l->taught = mem_aligned(b->width, sizeof(float));
+	l->q = mem_aligned(t->query_floats + KGE_PAD, sizeof(float));
+	l->taught_c = mem_aligned(t->query_floats, sizeof(float));
+}
+
 static void lane_release(struct kge_lane *l)
 {
 	free(l->pairs);
@@ -102,6 +122,7 @@ static void lane_release(struct kge_lane *l)
 	free(l->dseen);
 	free(l->drel);
 	free(l->has_drel);
+	lane_drop_teacher(l);
 }
 
 static uint32_t *all_none(size_t n)
@@ -157,6 +178,21 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 		lane_init(&b->lane[k], b, k);
 }
 
+void kge_batch_set_terms(struct kge_batch *b, const struct kge_terms *t)
+{
+	kge_pull_free(b->pull);
+	b->pull = kge_pull_new(t, b->emb->n_ent, b->emb->ent_floats, b->k);
+	b->terms = t != NULL ? *t : (struct kge_terms){ 0 };
+	if (b->terms.interfere != NULL) {
+		b->interfere = *b->terms.interfere;
+		b->terms.interfere = &b->interfere;
+	}
+	for (size_t k = 0; k < b->lanes; k++)
+		lane_set_teacher(&b->lane[k], b);
+	if (b->shared != NULL)
+		kge_shared_set_teacher(b);
+}
+
 void kge_batch_release(struct kge_batch *b)
 {
 	free(b->queries);
@@ -171,6 +207,7 @@ void kge_batch_release(struct kge_batch *b)
 	free(b->next_known);
 	free(b->next_rel);
 	free(b->positives);
+	kge_pull_free(b->pull);
 	kge_shared_free(b->shared);
 	for (size_t k = 0; k < b->lanes; k++)
 		lane_release(&b->lane[k]);
@@ -454,10 +491,12 @@ static void score(struct kge_batch *b, size_t k)
 
 /* ---- weigh ---- */
 
-size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores)
+/* kge_batch_scores() for a line of raw scores of any tables. */
+static size_t scores_of(const struct kge_batch *b, const struct kge_emb *emb, const uint32_t *ids,
+			float *scores)
 {
-	bool dot = b->emb->model->metric == KGE_DOT;
-	float base = dot ? 0.0f : b->emb->gamma, sign = dot ? 1.0f : -1.0f;
+	bool dot = emb->model->metric == KGE_DOT;
+	float base = dot ? 0.0f : emb->gamma, sign = dot ? 1.0f : -1.0f;
 	size_t there = 0;
 
 	for (size_t j = 0; j < b->width; j++) {
@@ -467,6 +506,11 @@ size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *s
 		there += !none;
 	}
 	return there - 1; /* less the true answer */
+}
+
+size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores)
+{
+	return scores_of(b, b->emb, ids, scores);
 }
 
 double kge_batch_share(const struct kge_batch *b, const struct kge_query *x)
@@ -487,6 +531,54 @@ void kge_batch_weights(const struct kge_batch *b, double share, const float *sco
 
 		slope[j] = distance > 0 ? slope[j] / distance : 0.0f;
 	}
+}
+
+double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *slope,
+		      size_t there, const float *taught, float *work)
+{
+	const struct kge_interference *x = b->terms.interfere;
+	size_t n = b->width - 1;
+	/* what is a plain mean over queries has no weight of subsampling */
+	double plain = 1 / (share * (double)b->n_queries), weight = (double)b->terms.distill;
+	double loss, sum, theirs = 0;
+
+	if (b->terms.adaptive && weight > 0)
+		theirs = kge_loss_of(b->c, b->k, taught, slope, n, there, work);
+	loss = x != NULL ? kge_hard_of(x, b->c, b->k, scores, slope, n, there, work)
+			 : kge_loss_of(b->c, b->k, scores, slope, n, there, work);
+	sum = loss / plain;
+	if (x != NULL && x->soft > 0)
+		sum += kge_soft_of(x, scores, slope, n, there, (float)plain);
+	if (b->terms.adaptive)
+		weight = loss + theirs > 0 ? weight / (loss + theirs) : 0;
+	if (weight > 0)
+		sum += weight * kge_distill_of(b->k, scores, taught, slope, n,
+					       (float)(weight * plain), work);
+	return sum;
+}
+
+/* What the teacher makes of a query's candidates, by the kernel that the pupil's scores come from.
+ */
+static void ask_teacher(const struct kge_batch *b, const struct kge_lane *l, size_t q)
+{
+	const struct kge_emb *t = b->terms.teacher;
+	const struct kge_query *x = &b->queries[q];
+	const uint32_t *ids = b->ids + q * b->width;
+	uint32_t j;
+	struct kge_pairs one = { &j, 1, b->width, l->q, 0, t->query_floats };
+
+	t->model->query(l->q, kge_ent(t, x->known), kge_rel(t, x->rel), t, x->side);
+	for (j = 0; j < b->width; j++) {
+		const float *c = ids[j] == KGE_NONE ? NULL : kge_ent(t, ids[j]);
+
+		if (c != NULL && t->model->project != NULL) {
+			t->model->project(l->taught_c, c, kge_rel(t, x->rel), t);
+			c = l->taught_c;
+		}
+		if (c != NULL)
+			b->k->score_pairs[t->model->metric](l->taught, c, &one);
+	}
+	scores_of(b, t, ids, l->taught);
 }
 
 /* A query's line of raw scores, from the lanes that made them. */
@@ -510,14 +602,15 @@ static void weigh(struct kge_batch *b, size_t k)
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
 		float *slope = b->slope + q * b->width;
-		double share = kge_batch_share(b, &b->queries[q]), loss;
+		double share = kge_batch_share(b, &b->queries[q]);
 		size_t there;
 
 		gather(b, q, scores);
 		there = kge_batch_scores(b, b->ids + q * b->width, scores);
-		loss = kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there,
-				   scores + b->width);
-		l->loss += loss * share * (double)b->n_queries;
+		if (l->taught != NULL)
+			ask_teacher(b, l, q);
+		l->loss += kge_batch_loss(b, share, scores, slope, there, l->taught,
+					  scores + b->width);
 		kge_batch_weights(b, share, scores, slope);
 	}
 }
@@ -615,6 +708,8 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 	size_t rows = has_sides(b->emb) ? 2 : 1, floats = b->emb->rel_floats / rows;
 	bool reg = b->positives != NULL && b->emb->model->metric != KGE_MODULUS;
 
+	if (b->terms.freeze_relations)
+		return;
 	if (projects(b)) /* what projects is no vector to be kept short */
 		floats = b->emb->query_floats;
 	for (size_t s = 0; s < rows && reg; s++)

@@ -38,6 +38,7 @@
 #include "kge/negatives.h"
 #include "kge/optimizer.h"
 #include "kge/team.h"
+#include "kge/terms.h"
 #include "kge/train.h"
 
 struct kge_query {
@@ -59,6 +60,10 @@ struct kge_lane {
 	float *part; /* all.c, by query: this lane's part of a softmax */
 	double loss;
 
+	/* with a teacher, but in shared.c; else NULL */
+	float *taught;	     /* width: its scores */
+	float *q, *taught_c; /* its query; a candidate as the relation sees it */
+
 	/* projecting models; else NULL */
 	float *seen, *dseen; /* a row as a relation sees it, and its gradient */
 	float *drel;	     /* relations or, if they are fewer, queries x rel_floats */
@@ -66,7 +71,6 @@ struct kge_lane {
 };
 
 struct kge_shared;
-struct kge_pull; /* kge/terms.h */
 
 struct kge_batch {
 	const struct kge_train_config *c;
@@ -78,7 +82,9 @@ struct kge_batch {
 	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
-	struct kge_pull *pull; /* what is added to the loss; NULL: nothing */
+	struct kge_pull *pull;	/* terms on rows; NULL: none */
+	struct kge_terms terms; /* those on queries */
+	struct kge_interference interfere;
 
 	/* the batch at hand: positives train->at[order[first]] and on; all.c: queries, each
 	 * named by the first triple that asks it, triple << 1 | side */
@@ -114,6 +120,8 @@ struct kge_batch {
 void kge_batch_measure(struct kge_batch *b);
 void kge_batch_init(struct kge_batch *b, size_t lanes);
 void kge_batch_release(struct kge_batch *b);
+/* Between two epochs: from now on these terms (kge_trainer_set_terms()). */
+void kge_batch_set_terms(struct kge_batch *b, const struct kge_terms *t);
 /* All of a batch; called by everybody in the team with their k.  Adds to each lane's loss. */
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k);
 
@@ -132,12 +140,19 @@ bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb
 /* For a batch whose width and lanes are known. */
 struct kge_shared *kge_shared_new(const struct kge_batch *b);
 void kge_shared_free(struct kge_shared *s);
+/* Room for b->terms.teacher, or none. */
+void kge_shared_set_teacher(struct kge_batch *b);
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
 
 /* Which side is asked by the positive at this place in the epoch, in its first or second query. */
 enum kge_side kge_batch_side(const struct kge_batch *b, size_t place, size_t half);
 /* What a query's loss counts for in that of the batch; all together 1. */
 double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
+/* The loss of a query with these scores, times the number of queries, and terms on it; the slopes
+ * are those of kge_loss_of().  taught: width scores of the teacher's, NULL where
+ * b->terms.distill is 0.  work: 3 x width. */
+double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *slope,
+		      size_t there, const float *taught, float *work);
 /* The random stream of a query, or of a chunk by its first, named by its place in the epoch. */
 struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s);
 /* Query q of the batch asks for side s of a triple of train. */

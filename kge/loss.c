@@ -27,20 +27,14 @@ static double softmax_loss(const struct kge_kernels *k, const float *restrict s,
 	return (double)all - (double)s[0];
 }
 
-double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
-		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
-		   float *restrict work)
+/* sum_j p_j softplus(s_j) over the negatives, and its slope but for a factor `by`. */
+static double negatives_loss(const struct kge_train_config *c, const struct kge_kernels *k,
+			     const float *restrict scores, float *restrict slope, size_t n,
+			     size_t there, float by, float *restrict work)
 {
-	float share = there > 0 ? 1.0f / (float)there : 0.0f;
+	float share = there > 0 ? 1.0f / (float)there : 0.0f, sum;
 	float *p = work, *softplus = work + n, *sigmoid = work + 2 * n;
-	float minus = -scores[0], first, sum;
 
-	if (c->loss == KGE_LOSS_MARGIN)
-		return margin_loss(c->margin, scores, slope, n, share);
-	if (c->loss == KGE_LOSS_SOFTMAX)
-		return softmax_loss(k, scores, slope, n);
-	k->logistic(&first, slope, &minus, 1);
-	slope[0] *= -0.5f;
 	k->logistic(softplus, sigmoid, scores + 1, n);
 	if (c->loss == KGE_LOSS_SELF_ADVERSARIAL && there > 0 && c->temperature > 0)
 		k->softmax(p, scores + 1, c->temperature, n);
@@ -48,9 +42,99 @@ double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k
 		for (size_t i = 0; i < n; i++)
 			p[i] = share;
 	for (size_t i = 0; i < n; i++)
-		slope[i + 1] = 0.5f * p[i] * sigmoid[i];
+		slope[i + 1] = by * p[i] * sigmoid[i];
 	k->score[KGE_DOT](&sum, p, softplus, 1, n);
-	return 0.5 * ((double)first + (double)sum);
+	return (double)sum;
+}
+
+double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
+		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
+		   float *restrict work)
+{
+	float minus = -scores[0], first;
+
+	if (c->loss == KGE_LOSS_MARGIN)
+		return margin_loss(c->margin, scores, slope, n,
+				   there > 0 ? 1.0f / (float)there : 0.0f);
+	if (c->loss == KGE_LOSS_SOFTMAX)
+		return softmax_loss(k, scores, slope, n);
+	k->logistic(&first, slope, &minus, 1);
+	slope[0] *= -0.5f;
+	return 0.5 * ((double)first + negatives_loss(c, k, scores, slope, n, there, 0.5f, work));
+}
+
+double kge_hard_of(const struct kge_interference *x, const struct kge_train_config *c,
+		   const struct kge_kernels *k, const float *restrict scores, float *restrict slope,
+		   size_t n, size_t there, float *restrict work)
+{
+	float first;
+
+	k->logistic(&first, slope, scores, 1);
+	slope[0] *= x->forgotten;
+	return (double)x->forgotten * (double)first +
+	       (double)x->negatives *
+		       negatives_loss(c, k, scores, slope, n, there, x->negatives, work);
+}
+
+static double soft_norm(float soft, const float *restrict s, float *restrict slope, size_t n,
+			float by)
+{
+	double sum = 0, norm;
+	float to;
+
+	for (size_t i = 1; i <= n; i++)
+		if (s[i] > KGE_NO_SCORE)
+			sum += (double)(s[i] - s[0]) * (double)(s[i] - s[0]);
+	norm = sqrt(sum);
+	to = norm > 0 ? (float)((double)(soft * by) / norm) : 0.0f;
+	for (size_t i = 1; i <= n; i++) {
+		float x = s[i] > KGE_NO_SCORE ? to * (s[i] - s[0]) : 0.0f;
+
+		slope[i] += x;
+		slope[0] -= x;
+	}
+	return (double)soft * norm;
+}
+
+static double soft_mean(float soft, const float *restrict s, float *restrict slope, size_t n,
+			size_t there, float by)
+{
+	float share = there > 0 ? soft / (float)there : 0.0f;
+	double sum = 0;
+
+	for (size_t i = 1; i <= n; i++) {
+		float x = s[i] - s[0], to = share * by * (float)((x > 0) - (x < 0));
+
+		if (s[i] <= KGE_NO_SCORE)
+			continue;
+		sum += (double)fabsf(x);
+		slope[i] += to;
+		slope[0] -= to;
+	}
+	return (double)share * sum;
+}
+
+double kge_soft_of(const struct kge_interference *x, const float *restrict scores,
+		   float *restrict slope, size_t n, size_t there, float by)
+{
+	return x->soft_norm ? soft_norm(x->soft, scores, slope, n, by)
+			    : soft_mean(x->soft, scores, slope, n, there, by);
+}
+
+double kge_distill_of(const struct kge_kernels *k, const float *restrict scores,
+		      const float *restrict taught, float *restrict slope, size_t n, float by,
+		      float *restrict work)
+{
+	float *p = work, *t = work + n + 1;
+	double all = (double)k->softmax(p, scores, 1.0f, n + 1);
+	double all_taught = (double)k->softmax(t, taught, 1.0f, n + 1), sum = all - all_taught;
+
+	for (size_t i = 0; i <= n; i++) {
+		slope[i] += by * (p[i] - t[i]);
+		if (t[i] > 0) /* who is not there is in neither */
+			sum += (double)t[i] * (double)(taught[i] - scores[i]);
+	}
+	return sum;
 }
 
 /* sum |x|^2, for which it makes no difference what is complex */
@@ -93,7 +177,7 @@ static double reg_moduli(float *restrict g, const float *restrict x, size_t n, f
 }
 
 double kge_reg_of(enum kge_reg reg, float *restrict g, const float *restrict row, size_t floats,
-		  bool complex, float by)
+		  bool is_complex, float by)
 {
 	switch (reg) {
 	case KGE_REG_NONE:
@@ -101,7 +185,8 @@ double kge_reg_of(enum kge_reg reg, float *restrict g, const float *restrict row
 	case KGE_REG_L2:
 		return reg_squares(g, row, floats, by);
 	case KGE_REG_L3:
-		return complex ? reg_moduli(g, row, floats / 2, by) : reg_cubes(g, row, floats, by);
+		return is_complex ? reg_moduli(g, row, floats / 2, by)
+				  : reg_cubes(g, row, floats, by);
 	}
 	return 0;
 }

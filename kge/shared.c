@@ -32,11 +32,17 @@ struct desk {
 	float *scores, *slope; /* unit x width */
 	float *dq;	       /* unit x stride */
 	float *work;	       /* 3 x width */
+
+	/* with a teacher; else NULL */
+	float *taught_rows;   /* negatives x taught_stride */
+	float *taught_q;      /* unit x taught_stride */
+	float *taught_scores; /* unit x width */
 };
 
 struct kge_shared {
 	size_t chunk, unit; /* queries that share a block; most of them in a unit */
-	size_t stride;	    /* of all rows here */
+	size_t stride;	    /* of all rows here, but the teacher's */
+	size_t taught_stride;
 	atomic_size_t next; /* unit that nobody has taken */
 	uint32_t *ids;	    /* entries */
 	float *gradients;   /* entries x stride */
@@ -86,6 +92,14 @@ static void desk_init(struct desk *d, const struct kge_batch *b, const struct kg
 	d->work = mem_aligned(3 * b->width, sizeof(float));
 }
 
+static void desk_drop_teacher(struct desk *d)
+{
+	free(d->taught_rows);
+	free(d->taught_q);
+	free(d->taught_scores);
+	d->taught_rows = d->taught_q = d->taught_scores = NULL;
+}
+
 static void desk_release(struct desk *d)
 {
 	free(d->rows);
@@ -93,6 +107,7 @@ static void desk_release(struct desk *d)
 	free(d->slope);
 	free(d->dq);
 	free(d->work);
+	desk_drop_teacher(d);
 }
 
 /* An odd number of cache lines, so that columns spread over the cache. */
@@ -163,6 +178,24 @@ void kge_shared_free(struct kge_shared *s)
 	free(s->first);
 	free(s->next_entry);
 	free(s);
+}
+
+void kge_shared_set_teacher(struct kge_batch *b)
+{
+	struct kge_shared *s = b->shared;
+
+	for (size_t k = 0; k < b->lanes; k++)
+		desk_drop_teacher(&s->desk[k]);
+	if (b->terms.distill == 0)
+		return;
+	s->taught_stride = odd_stride(b->terms.teacher->query_floats);
+	for (size_t k = 0; k < b->lanes; k++) {
+		struct desk *d = &s->desk[k];
+
+		d->taught_rows = mem_aligned(b->c->negatives, s->taught_stride * sizeof(float));
+		d->taught_q = mem_aligned(s->unit, s->taught_stride * sizeof(float));
+		d->taught_scores = mem_aligned(s->unit, b->width * sizeof(float));
+	}
 }
 
 /* ---- entries ---- */
@@ -241,22 +274,31 @@ static void prefetch(const float *row, size_t floats)
 		__builtin_prefetch(row + i);
 }
 
-/* The negatives of the unit's chunk, ascending, and copies of their rows. */
-static void draw(const struct kge_batch *b, const struct unit *u, float *rows)
+/* Copies of the rows of the unit's negatives. */
+static void copy_rows(const struct kge_batch *b, const struct unit *u, const struct kge_emb *emb,
+		      float *rows, size_t stride)
 {
 	enum { AHEAD = 4 };
+	const uint32_t *ids = b->shared->ids + negatives_at(b, u);
+	size_t n = b->c->negatives, floats = emb->ent_floats;
+
+	for (size_t j = 0; j < n; j++) {
+		if (j + AHEAD < n)
+			prefetch(kge_ent(emb, ids[j + AHEAD]), floats);
+		memcpy(rows + j * stride, kge_ent(emb, ids[j]), floats * sizeof(*rows));
+	}
+}
+
+/* The negatives of the unit's chunk, ascending, and their rows. */
+static void draw(const struct kge_batch *b, const struct unit *u, float *rows)
+{
 	uint32_t *ids = b->shared->ids + negatives_at(b, u);
-	size_t n = b->c->negatives, floats = b->emb->ent_floats;
+	size_t n = b->c->negatives;
 	struct rng r = kge_batch_stream(b, b->first + u->block, u->side);
 
 	kge_draw(ids, n, b->emb->n_ent, &r);
 	qsort(ids, n, sizeof(*ids), by_id);
-	for (size_t j = 0; j < n; j++) {
-		if (j + AHEAD < n)
-			prefetch(kge_ent(b->emb, ids[j + AHEAD]), floats);
-		memcpy(rows + j * b->shared->stride, kge_ent(b->emb, ids[j]),
-		       floats * sizeof(*rows));
-	}
+	copy_rows(b, u, b->emb, rows, b->shared->stride);
 }
 
 /* The first place from `from` on, in a sorted list of n, with at least x. */
@@ -293,6 +335,7 @@ static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, fl
 	return hidden;
 }
 
+/* The unit's queries against its negatives, in the pupil's rows or in the teacher's. */
 static struct kge_tile tile_of(const struct kge_batch *b, const struct unit *u, const float *rows)
 {
 	const struct kge_shared *s = b->shared;
@@ -306,47 +349,91 @@ static struct kge_tile tile_of(const struct kge_batch *b, const struct unit *u, 
 				  .floats = b->emb->ent_floats };
 }
 
-/* The tile of the unit's i-th query and its answer. */
-static struct kge_tile tile_of_answer(const struct kge_batch *b, const struct unit *u, size_t i)
+static struct kge_tile tile_of_teacher(const struct kge_batch *b, const struct unit *u,
+				       const struct desk *d)
 {
-	struct kge_tile t = tile_of(b, u, NULL);
+	size_t stride = b->shared->taught_stride;
 
+	return (struct kge_tile){ .q = d->taught_q,
+				  .nq = u->n,
+				  .q_stride = stride,
+				  .c = d->taught_rows,
+				  .nc = b->c->negatives,
+				  .c_stride = stride,
+				  .floats = b->terms.teacher->ent_floats };
+}
+
+/* Of that tile, i-th query and its answer in these tables. */
+static struct kge_tile tile_of_answer(const struct kge_batch *b, const struct unit *u, size_t i,
+				      const struct kge_emb *emb, struct kge_tile t)
+{
 	t.q += i * t.q_stride;
 	t.nq = t.nc = 1;
-	t.c = kge_ent(b->emb, b->shared->ids[answers_at(b) + u->q + i]);
+	t.c = kge_ent(emb, b->shared->ids[answers_at(b) + u->q + i]);
 	return t;
 }
 
-static void score(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+/* Lines of raw scores by these tables. */
+static void score(const struct kge_batch *b, const struct unit *u, const struct kge_emb *emb,
+		  const struct kge_tile *t, float *scores)
 {
-	kge_score_tile_fn *fn = b->k->score_tile[b->emb->model->metric];
-	struct kge_tile t = tile_of(b, u, d->rows);
+	kge_score_tile_fn *fn = b->k->score_tile[emb->model->metric];
 
-	fn(d->scores + 1, b->width, &t);
+	fn(scores + 1, b->width, t);
 	for (size_t i = 0; i < u->n; i++) {
-		t = tile_of_answer(b, u, i);
-		fn(d->scores + i * b->width, b->width, &t);
+		struct kge_tile one = tile_of_answer(b, u, i, emb, *t);
+
+		fn(scores + i * b->width, b->width, &one);
 	}
+}
+
+/* What the teacher makes of the same queries and candidates. */
+static void ask_teacher(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+{
+	const struct kge_emb *e = b->terms.teacher;
+	size_t stride = b->shared->taught_stride;
+	struct kge_tile t = tile_of_teacher(b, u, d);
+
+	for (size_t i = 0; i < u->n; i++) {
+		const struct kge_query *x = &b->queries[u->q + i];
+
+		e->model->query(d->taught_q + i * stride, kge_ent(e, x->known), kge_rel(e, x->rel),
+				e, u->side);
+	}
+	copy_rows(b, u, e, d->taught_rows, stride);
+	score(b, u, e, &t, d->taught_scores);
+}
+
+/* A raw line becomes scores by these tables, without the true answers of query q; how many
+ * negatives are left. */
+static size_t finish_line(const struct kge_batch *b, const struct unit *u, size_t q,
+			  const struct kge_emb *emb, float *scores)
+{
+	bool dot = emb->model->metric == KGE_DOT;
+	float base = dot ? 0.0f : emb->gamma, sign = dot ? 1.0f : -1.0f;
+
+	for (size_t j = 0; j < b->width; j++)
+		scores[j] = base + sign * scores[j];
+	return b->c->negatives - hide(b, u, q, scores + 1);
 }
 
 /* Loss of the unit; its slopes.  What is hidden scores so low that its slope is nothing:
  * at most e^-87, in no loss more. */
 static double weigh(const struct kge_batch *b, const struct unit *u, const struct desk *d)
 {
-	bool dot = b->emb->model->metric == KGE_DOT;
-	float base = dot ? 0.0f : b->emb->gamma, sign = dot ? 1.0f : -1.0f;
 	double loss = 0;
 
 	for (size_t i = 0; i < u->n; i++) {
 		float *scores = d->scores + i * b->width, *slope = d->slope + i * b->width;
 		double share = kge_batch_share(b, &b->queries[u->q + i]);
-		size_t there = b->c->negatives;
+		size_t there = finish_line(b, u, u->q + i, b->emb, scores);
+		float *taught = d->taught_scores;
 
-		for (size_t j = 0; j < b->width; j++)
-			scores[j] = base + sign * scores[j];
-		there -= hide(b, u, u->q + i, scores + 1);
-		loss += share * (double)b->n_queries *
-			kge_loss_of(b->c, b->k, scores, slope, b->width - 1, there, d->work);
+		if (taught != NULL) {
+			taught += i * b->width;
+			finish_line(b, u, u->q + i, b->terms.teacher, taught);
+		}
+		loss += kge_batch_loss(b, share, scores, slope, there, taught, d->work);
 		kge_batch_weights(b, share, scores, slope);
 	}
 	return loss;
@@ -364,7 +451,7 @@ static void descend(const struct kge_batch *b, const struct unit *u, const struc
 	memset(dc, 0, t.nc * s->stride * sizeof(*dc));
 	memset(da, 0, u->n * s->stride * sizeof(*da));
 	for (size_t i = 0; i < u->n; i++) {
-		struct kge_tile one = tile_of_answer(b, u, i);
+		struct kge_tile one = tile_of_answer(b, u, i, b->emb, t);
 
 		fn(d->dq + i * s->stride, da + i * s->stride, d->slope + i * b->width, b->width,
 		   &one);
@@ -398,10 +485,14 @@ static void learn(const struct kge_batch *b, size_t k)
 
 	while ((number = atomic_fetch_add(&s->next, 1)) < units) {
 		struct unit u = unit_at(b, number);
+		struct kge_tile t;
 
 		ask(b, &u);
 		draw(b, &u, d->rows);
-		score(b, &u, d);
+		t = tile_of(b, &u, d->rows);
+		score(b, &u, b->emb, &t, d->scores);
+		if (d->taught_scores != NULL)
+			ask_teacher(b, &u, d);
 		s->losses[number] = weigh(b, &u, d);
 		descend(b, &u, d);
 		spread(b, &u, d);

@@ -14,9 +14,45 @@ static int check_weight(const char *what, float x, struct err *e)
 	return err_set(e, ERR_USAGE, "%s: must be a number not below 0, not %g", what, (double)x);
 }
 
-static bool any(const struct kge_terms *t)
+static bool on_rows(const struct kge_terms *t)
 {
 	return t->proximal > 0 || t->norm > 0 || t->contrast > 0;
+}
+
+static bool on_queries(const struct kge_terms *t)
+{
+	return t->distill > 0 || t->interfere != NULL;
+}
+
+static int check_interference(const struct kge_interference *x, struct err *e)
+{
+	int rc = check_weight("unlearning weight of forgotten triples", x->forgotten, e);
+
+	if (rc == 0)
+		rc = check_weight("unlearning weight of negatives", x->negatives, e);
+	if (rc == 0)
+		rc = check_weight("unlearning soft weight", x->soft, e);
+	return rc;
+}
+
+static int check_training(const struct kge_terms *t, const struct kge_train_config *c,
+			  struct err *e)
+{
+	bool any = on_rows(t) || on_queries(t) || t->freeze_relations;
+
+	if (c->dp.epsilon > 0 && any)
+		return err_set(e, ERR_USAGE,
+			       "train.dp: private training has no terms of a federated method; "
+			       "leave out train.dp, or take a method that adds nothing");
+	if (c->update == KGE_UPDATE_RACING && any)
+		return err_set(e, ERR_USAGE,
+			       "train.update racing: not with a federated method that adds to the "
+			       "loss of a batch; set it to exact");
+	if (c->negatives == 0 && on_queries(t))
+		return err_set(e, ERR_USAGE,
+			       "train.negatives: distillation and unlearning go by drawn "
+			       "negatives; set it to 1 to 65534, not 0");
+	return 0;
 }
 
 int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c, struct err *e)
@@ -30,11 +66,11 @@ int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c,
 	if (rc == 0 && t->contrast > 0 && !(isfinite(t->temperature) && t->temperature > 0))
 		rc = err_set(e, ERR_USAGE, "contrast temperature: must be a number above 0, not %g",
 			     (double)t->temperature);
-	if (rc == 0 && any(t) && c->update == KGE_UPDATE_RACING)
-		rc = err_set(e, ERR_USAGE,
-			     "train.update racing: not with a federated method that adds to the "
-			     "loss of a batch; set it to exact");
-	return rc;
+	if (rc == 0)
+		rc = check_weight("distillation weight", t->distill, e);
+	if (rc == 0 && t->interfere != NULL)
+		rc = check_interference(t->interfere, e);
+	return rc == 0 ? check_training(t, c, e) : rc;
 }
 
 /* ---- life ---- */
@@ -44,7 +80,7 @@ struct kge_pull *kge_pull_new(const struct kge_terms *t, size_t rows, size_t flo
 {
 	struct kge_pull *p;
 
-	if (t == NULL || !any(t))
+	if (t == NULL || !on_rows(t))
 		return NULL;
 	p = mem_array(1, sizeof(*p));
 	p->t = *t;

@@ -1,4 +1,4 @@
-/* kge/terms.h - what federated methods add to the loss of local training (methods 4, 4.3).
+/* kge/terms.h - what federated methods add to the loss of local training (methods 4, 4.1, 4.3).
  *
  * Terms on entity rows, each with a table of rows that came from the others:
  *
@@ -17,16 +17,29 @@
  * with some hundred negatives are nearly all.  What norm and contrast_of_means go by
  * is the whole table as it was before the batch, in any case.
  *
- * A row that nobody shares has A (and previous) = the row as the round began. */
+ * A row that nobody shares has A (and previous) = the row as the round began.
+ *
+ * Terms on queries, from the scores of a query's candidates, the answer and its negatives:
+ *
+ *   distill    mu KL(P_teacher | P), P = softmax of the scores     FedLU, mu 2; FedE-KD
+ *   interfere  in place of the loss: kge_hard_of(), kge_soft_of()  FedLU's unlearning (methods 4.1)
+ *
+ * The teacher is another table, of any width, that scores the same candidates and stays as it is.
+ * `adaptive` divides by the sum of both tables' losses of the query, held constant (FedE-KD;
+ * whether its authors let gradients through the divisor is not said).  Distillation and the
+ * soft part are means over the queries of a batch even where subsampling weighs the loss itself,
+ * as in FedLU's code. */
 #ifndef KGE_TERMS_H
 #define KGE_TERMS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "kge/kernel.h"
+#include "kge/loss.h"
 #include "kge/train.h"
 
 struct kge_terms {
@@ -36,15 +49,31 @@ struct kge_terms {
 	bool contrast_of_means; /* cosines averaged over the table first */
 	const float *anchor;	/* A: n_ent x ent_floats; borrowed, as is */
 	const float *previous;	/* the local table before the round: of the contrast alone */
+
+	const struct kge_emb *teacher; /* of the same entities and relations; borrowed */
+	float distill;		       /* mu; 0: the teacher is not asked */
+	bool adaptive;
+
+	const struct kge_interference *interfere; /* kge/loss.h; copied; NULL: learn as ever */
+	bool freeze_relations;			  /* relations take no step */
 };
 
 /* ERR_USAGE: a weight that is negative or no number, a temperature not above 0; racing, whose
- * steps are not those of a batch. */
+ * steps are not those of a batch; private training; terms on queries against all entities
+ * (negatives 0). */
 int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c, struct err *e);
 
 /* From the next epoch on, until it is called again; NULL or all weights 0: no terms.  The tables
  * are borrowed that long, the struct is copied. */
 void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms);
+/* From the next epoch on, epochs go through these n triples of train alone, by their places there;
+ * negatives still know all of train.  Not against all entities.  NULL: all again. */
+void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n);
+/* An epoch of two trainers at once: a batch by the first, then the same one with the same negatives
+ * by the second, and so on, so that each can be the other's teacher.  Both are of the same graph,
+ * model and config, and have come equally far.  loss: of each; may be NULL. */
+int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
+			   const atomic_bool *cancel);
 
 /* ---- inside: for kge/train.c and kge/batch.c ---- */
 

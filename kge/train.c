@@ -24,6 +24,7 @@ struct kge_trainer {
 	struct kge_optimizer_table ent, rel;
 	uint32_t *order;   /* of this epoch: triples, or queries against all entities */
 	uint32_t *queries; /* 1-vs-all: each once, named as in kge_batch.order */
+	uint32_t *only;	   /* the triples that are asked for; NULL: all */
 	size_t places;	   /* in order */
 	size_t asked;	   /* answers in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
@@ -261,10 +262,10 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_optimizer_release(&t->rel);
 	kge_answers_free(t->answers);
 	kge_sampler_free(t->sampler);
-	kge_pull_free(t->batch.pull);
 	free(t->weights);
 	free(t->order);
 	free(t->queries);
+	free(t->only);
 	free(t);
 }
 
@@ -278,8 +279,22 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms)
 {
 	assert(terms == NULL || kge_terms_check(terms, &t->c, NULL) == 0);
-	kge_pull_free(t->batch.pull);
-	t->batch.pull = kge_pull_new(terms, t->emb->n_ent, t->emb->ent_floats, t->batch.k);
+	kge_batch_set_terms(&t->batch, terms);
+}
+
+void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
+{
+	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+
+	assert(t->queries == NULL && t->dp == NULL && n <= t->g->split[KGE_TRAIN].n);
+	free(t->only);
+	t->only = NULL;
+	t->places = places != NULL ? n : t->g->split[KGE_TRAIN].n;
+	t->asked = t->places * sides;
+	if (places == NULL)
+		return;
+	t->only = mem_array(n, sizeof(*t->only));
+	memcpy(t->only, places, n * sizeof(*places));
 }
 
 /* ---- an epoch ---- */
@@ -288,12 +303,14 @@ void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms)
 static void begin_epoch(struct kge_trainer *t)
 {
 	struct rng root, shuffle;
+	const uint32_t *list;
 
 	rng_seed(&root, t->c.seed);
 	shuffle = rng_stream(&root, 2 * t->epoch);
 	t->batch.rng = rng_stream(&root, 2 * t->epoch + 1);
+	list = t->queries != NULL ? t->queries : t->only;
 	for (size_t i = 0; i < t->places; i++)
-		t->order[i] = t->queries != NULL ? t->queries[i] : (uint32_t)i;
+		t->order[i] = list != NULL ? list[i] : (uint32_t)i;
 	rng_shuffle(&shuffle, t->order, t->places, sizeof(*t->order));
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		t->batch.lane[k].loss = 0;
@@ -347,7 +364,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 }
 
 struct run {
-	struct kge_trainer *t;
+	struct kge_trainer *const *t; /* n of them, which take the same batch in turn */
+	size_t n;
 	const atomic_bool *cancel;
 	bool canceled; /* written by thread 0 between two meetings of the team */
 	bool over;
@@ -356,22 +374,23 @@ struct run {
 static void next_batch(struct run *r, size_t first)
 {
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
-	r->over = r->canceled || first >= r->t->places;
-	if (!r->over)
-		begin_batch(r->t, first);
+	r->over = r->canceled || first >= r->t[0]->places;
+	for (size_t i = 0; i < r->n && !r->over; i++)
+		begin_batch(r->t[i], first);
 }
 
 static void run_epoch(void *ctx, struct team *team, size_t k)
 {
 	struct run *r = ctx;
 
-	for (size_t first = 0;; first += r->t->c.batch) {
+	for (size_t first = 0;; first += r->t[0]->c.batch) {
 		if (k == 0)
 			next_batch(r, first);
 		team_wait(team);
 		if (r->over)
 			return;
-		kge_batch_run(&r->t->batch, team, k);
+		for (size_t i = 0; i < r->n; i++)
+			kge_batch_run(&r->t[i]->batch, team, k);
 	}
 }
 
@@ -380,12 +399,12 @@ static void race_epoch(void *ctx, struct team *team, size_t k)
 	struct run *r = ctx;
 
 	(void)team; /* whoever is there takes what is left */
-	kge_race_run(&r->t->race, k, r->cancel);
+	kge_race_run(&r->t[0]->race, k, r->cancel);
 }
 
 static void run_race(struct run *r)
 {
-	struct kge_trainer *t = r->t;
+	struct kge_trainer *t = r->t[0];
 
 	t->batch.lr = rate_at(t, 0);
 	kge_race_begin(&t->race, t->turns, t->batches);
@@ -409,7 +428,7 @@ static double mean_loss(const struct kge_trainer *t)
 /* What is private says nothing of the triples by when it ends: by cancel or after all its steps. */
 static void run_private(struct run *r)
 {
-	struct kge_trainer *t = r->t;
+	struct kge_trainer *t = r->t[0];
 	uint32_t steps = kge_dp_epoch_steps(&t->c.dp);
 
 	for (uint32_t k = 0; k < steps && !r->canceled; k++) {
@@ -429,23 +448,43 @@ void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx)
 		kge_dp_set_draw(t->dp, draw, ctx);
 }
 
-int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel)
+/* An epoch of n trainers, which take each batch in turn. */
+static int epoch_of(struct kge_trainer *const *t, size_t n, double *loss, const atomic_bool *cancel)
 {
-	struct run r = { .t = t, .cancel = cancel };
+	struct run r = { .t = t, .n = n, .cancel = cancel };
 
-	begin_epoch(t);
-	if (t->dp != NULL)
+	for (size_t i = 0; i < n; i++)
+		begin_epoch(t[i]);
+	if (t[0]->dp != NULL)
 		run_private(&r);
-	else if (t->c.update == KGE_UPDATE_EXACT)
-		team_run(t->c.threads, run_epoch, &r);
+	else if (t[0]->c.update == KGE_UPDATE_EXACT)
+		team_run(t[0]->c.threads, run_epoch, &r);
 	else
 		run_race(&r);
 	if (r.canceled)
 		return ERR_CANCELED;
-	t->epoch++;
-	if (loss != NULL)
-		*loss = mean_loss(t);
+	for (size_t i = 0; i < n; i++) {
+		t[i]->epoch++;
+		if (loss != NULL)
+			loss[i] = mean_loss(t[i]);
+	}
 	return 0;
+}
+
+int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel)
+{
+	return epoch_of(&t, 1, loss, cancel);
+}
+
+int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
+			   const atomic_bool *cancel)
+{
+	assert(t[0]->g == t[1]->g && t[0]->emb->model == t[1]->emb->model);
+	assert(t[0]->dp == NULL && t[0]->c.update == KGE_UPDATE_EXACT &&
+	       t[0]->c.seed == t[1]->c.seed);
+	assert(t[0]->c.batch == t[1]->c.batch && t[0]->c.threads == t[1]->c.threads);
+	assert(t[0]->places == t[1]->places && t[0]->epoch == t[1]->epoch);
+	return epoch_of(t, 2, loss, cancel);
 }
 
 /* ---- saved runs: a header, then the moments of entities and of relations ---- */

@@ -1,0 +1,43 @@
+/* kge/mutual.h - two tables of one agent that teach each other (methods 4.1; FedS VI-A).
+ *
+ * FedLU: a local table, which stays here, and the global avatar, which aggregation overwrites.
+ * Batch by batch the local one learns with the avatar as its teacher, then the avatar
+ * with the local one, from the same negatives.  Relations are shared: the local table
+ * moves them, the avatar reads them.
+ *
+ * FedE-KD: a narrow table, which travels, and a wide one; each has relations of its own.
+ *
+ * Teaching begins when its weight is set: FedLU's code waits for 20 rounds. */
+#ifndef KGE_MUTUAL_H
+#define KGE_MUTUAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kge/graph.h"
+#include "kge/model.h"
+#include "kge/terms.h"
+#include "kge/train.h"
+
+struct kge_mutual;
+
+/* Borrows graph and tables until freed; global may be NULL: then the local table learns alone.  The
+ * tables are of one model.  Relations that are not own_relations are copied to the global table
+ * after each epoch; both tables may be changed by the caller between epochs, those
+ * relations in the local one. */
+struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct kge_graph *g,
+				  struct kge_emb *local, struct kge_emb *global,
+				  bool own_relations);
+void kge_mutual_free(struct kge_mutual *m);
+/* What both have from the next epoch on; the teacher need not be set: each is the other's.
+ * NULL: no teaching. */
+void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *terms);
+/* Those of kge_trainer_only(), kge_trainer_reset_optimizer(), kge_trainer_epoch(); loss is of
+ * the local table and of the global one. */
+void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n);
+void kge_mutual_reset_optimizer(struct kge_mutual *m);
+int kge_mutual_epoch(struct kge_mutual *m, double loss[2], const atomic_bool *cancel);
+
+#endif
