@@ -366,16 +366,21 @@ static double as_double(const msgpack_object *o)
 	}
 }
 
-double net_get_double(const struct net_map *m, const char *key, double min, double max,
+static double bounded(const msgpack_object *o, const char *key, double min, double max,
 		      struct err *e)
 {
-	const msgpack_object *o = need(m, key, e);
 	double v = o == NULL ? 0.0 : as_double(o);
 
 	if (o == NULL || (isfinite(v) && v >= min && v <= max))
 		return v;
 	wrong(key, e);
 	return 0.0;
+}
+
+double net_get_double(const struct net_map *m, const char *key, double min, double max,
+		      struct err *e)
+{
+	return bounded(need(m, key, e), key, min, max, e);
 }
 
 static struct net_bytes as_str(const msgpack_object *o, const char *key, size_t max, struct err *e)
@@ -540,6 +545,11 @@ static const msgpack_object *element(const struct net_list *l, size_t i, struct 
 uint64_t net_list_uint(const struct net_list *l, size_t i, uint64_t max, struct err *e)
 {
 	return as_uint(element(l, i, e), "list", 0, max, e);
+}
+
+double net_list_double(const struct net_list *l, size_t i, double min, double max, struct err *e)
+{
+	return bounded(element(l, i, e), "list", min, max, e);
 }
 
 struct net_bytes net_list_bin(const struct net_list *l, size_t i, size_t min, size_t max,

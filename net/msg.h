@@ -45,7 +45,8 @@
 	X(DONE, 10, 65536)                                                                         \
 	X(ABORT, 11, 4096)                                                                         \
 	X(MEMBERS, 12, 262144)                                                                     \
-	X(BYE, 13, 4096)
+	X(BYE, 13, 4096)                                                                           \
+	X(ROUND, 14, NET_MESSAGE_MAX)
 
 enum net_msg_type {
 #define X(name, number, limit) NET_MSG_##name = number,
@@ -132,6 +133,7 @@ struct net_list net_get_list(const struct net_map *m, const char *key, size_t ma
 
 /* Elements of a list, i < n. */
 uint64_t net_list_uint(const struct net_list *l, size_t i, uint64_t max, struct err *e);
+double net_list_double(const struct net_list *l, size_t i, double min, double max, struct err *e);
 struct net_bytes net_list_bin(const struct net_list *l, size_t i, size_t min, size_t max,
 			      struct err *e);
 struct net_bytes net_list_str(const struct net_list *l, size_t i, size_t max, struct err *e);

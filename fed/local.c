@@ -1,0 +1,482 @@
+#include "fed/local.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "fed/local_net.h"
+
+struct seat {
+	struct fed_local_agent who;
+	struct fed_setup setup;
+	struct fed_peer *peers;
+	struct fed_part *part;
+	struct kge_trainer *trainer; /* made when first needed */
+	struct fed_round *round;
+	struct rng draws;
+	bool dead, busy;
+	uint64_t step, tick_ms;
+};
+
+struct fed_local {
+	struct fed_local_config c;
+	struct seat *seats;
+	size_t n;
+	struct fed_events events;
+	struct rng rng;
+	uint64_t now_ms;
+};
+
+/* ---- who shares what: from the names ---- */
+
+struct shared {
+	struct kge_vocab *names[2]; /* of all agents: entities, relations */
+	uint32_t **local[2];	    /* [agent][name]: its id, or KGE_NONE */
+	uint32_t *holders[2];	    /* [name] how many agents have it */
+};
+
+static const char *own_label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	const struct kge_graph *g = ctx;
+
+	return kge_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
+}
+
+static uint32_t count_of(const struct fed_local_agent *a, size_t kind)
+{
+	return kge_vocab_count(kind == 0 ? a->graph->entities : a->graph->relations);
+}
+
+static char tag_of(size_t kind)
+{
+	return kind == 0 ? 'e' : 'r';
+}
+
+static const char *label_of(const struct seat *s, size_t kind, uint32_t id, size_t *len)
+{
+	return s->setup.label(s->setup.label_ctx, tag_of(kind), id, len);
+}
+
+static void list_names(const struct fed_local *l, struct shared *x, size_t kind)
+{
+	x->names[kind] = kge_vocab_new();
+	for (size_t a = 0; a < l->n; a++)
+		for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
+			size_t len;
+			const char *name = label_of(&l->seats[a], kind, id, &len);
+
+			kge_vocab_add(x->names[kind], name, len);
+		}
+}
+
+/* Of two things with one name the first has it, as in agent/names.h. */
+static void find_local(const struct fed_local *l, struct shared *x, size_t kind, size_t a)
+{
+	uint32_t n = kge_vocab_count(x->names[kind]);
+	uint32_t *local = x->local[kind][a] = mem_array(n, sizeof(*local));
+
+	for (uint32_t k = 0; k < n; k++)
+		local[k] = KGE_NONE;
+	for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
+		size_t len;
+		const char *name = label_of(&l->seats[a], kind, id, &len);
+		uint32_t k = kge_vocab_find(x->names[kind], name, len);
+
+		if (local[k] != KGE_NONE)
+			continue;
+		local[k] = id;
+		x->holders[kind][k]++;
+	}
+}
+
+static void shared_init(struct shared *x, const struct fed_local *l)
+{
+	for (size_t kind = 0; kind < 2; kind++) {
+		list_names(l, x, kind);
+		x->local[kind] = mem_array(l->n, sizeof(*x->local[kind]));
+		x->holders[kind] = mem_array(kge_vocab_count(x->names[kind]), sizeof(uint32_t));
+		for (size_t a = 0; a < l->n; a++)
+			find_local(l, x, kind, a);
+	}
+}
+
+static void shared_release(struct shared *x, size_t n)
+{
+	for (size_t kind = 0; kind < 2; kind++) {
+		for (size_t a = 0; a < n; a++)
+			free(x->local[kind][a]);
+		free(x->local[kind]);
+		free(x->holders[kind]);
+		kge_vocab_free(x->names[kind]);
+	}
+}
+
+/* What a knows of b: slots in the order in which names were first seen, which is the same
+ * from both sides; the digest stands for the one that an intersection makes. */
+static void align(const struct fed_local *l, const struct shared *x, size_t a, size_t b,
+		  struct fed_peer *p)
+{
+	const struct seat *other = &l->seats[b];
+	struct net_psi_slot *slots =
+		mem_array((size_t)count_of(&l->seats[a].who, 0) + count_of(&l->seats[a].who, 1),
+			  sizeof(*slots));
+	crypto_generichash_state h;
+
+	memcpy(p->key, other->setup.key, FED_KEY);
+	memcpy(p->sign_public, other->setup.sign_public, FED_SIGN);
+	crypto_generichash_init(&h, NULL, 0, NET_PSI_DIGEST);
+	for (size_t kind = 0; kind < 2; kind++)
+		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++) {
+			if (x->local[kind][a][k] == KGE_NONE || x->local[kind][b][k] == KGE_NONE)
+				continue;
+			slots[p->n_slots++] = (struct net_psi_slot){ .id = x->local[kind][a][k],
+								     .tag = tag_of(kind) };
+			crypto_generichash_update(&h, (const uint8_t *)&k, sizeof(k));
+		}
+	crypto_generichash_final(&h, p->digest, NET_PSI_DIGEST);
+	p->slots = slots;
+}
+
+static void align_all(struct fed_local *l, const struct shared *x)
+{
+	for (size_t a = 0; a < l->n; a++) {
+		struct seat *s = &l->seats[a];
+
+		s->peers = mem_array(l->n - 1, sizeof(*s->peers));
+		for (size_t b = 0; b < l->n; b++)
+			if (b != a)
+				align(l, x, a, b, &s->peers[s->setup.n_peers++]);
+		s->setup.peers = s->peers;
+	}
+}
+
+static void start_equal(struct fed_local *l, const struct shared *x)
+{
+	for (size_t kind = 0; kind < 2; kind++)
+		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++)
+			for (size_t a = 0; x->holders[kind][k] > 1 && a < l->n; a++) {
+				uint32_t id = x->local[kind][a][k];
+				size_t len;
+				const char *name = kge_vocab_name(x->names[kind], k, &len);
+
+				if (id != KGE_NONE)
+					fed_first_row(l->seats[a].who.emb, tag_of(kind), id, name,
+						      len, l->c.seed);
+			}
+}
+
+/* ---- life ---- */
+
+static void draw(void *ctx, void *out, size_t n)
+{
+	uint8_t *at = out;
+
+	for (size_t i = 0; i < n; i++)
+		at[i] = (uint8_t)rng_u64(ctx);
+}
+
+static void seat_init(struct fed_local *l, size_t i, const struct fed_local_agent *who)
+{
+	struct seat *s = &l->seats[i];
+	uint8_t seed[crypto_sign_SEEDBYTES];
+
+	s->who = *who;
+	s->draws = rng_stream(&l->rng, 1000 + i);
+	draw(&s->draws, s->setup.key, FED_KEY);
+	draw(&s->draws, seed, sizeof(seed));
+	crypto_sign_seed_keypair(s->setup.sign_public, s->setup.sign_secret, seed);
+	s->setup.label = who->label != NULL ? who->label : own_label;
+	s->setup.label_ctx = who->label != NULL ? who->label_ctx : (void *)(uintptr_t)who->graph;
+	s->setup.draw = (struct nn_draw){ draw, &s->draws };
+}
+
+static int make_parts(struct fed_local *l, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < l->n; i++) {
+		struct seat *s = &l->seats[i];
+
+		rc = fed_part_new(&s->part, &l->c.settings, s->who.emb, rng_u64(&s->draws), e);
+		s->setup.part = s->part;
+	}
+	return rc;
+}
+
+int fed_local_new(struct fed_local **out, const struct fed_local_config *c,
+		  const struct fed_local_agent *agents, size_t n, struct err *e)
+{
+	struct fed_local *l;
+	struct shared x = { 0 };
+	int rc;
+
+	*out = NULL;
+	if (n < 2 || n > FED_MEMBERS_MAX)
+		return err_set(e, ERR_USAGE, "a federation: 2 to %d agents, not %zu",
+			       FED_MEMBERS_MAX, n);
+	l = mem_array(1, sizeof(*l));
+	l->c = *c;
+	l->n = n;
+	rng_seed(&l->rng, c->seed);
+	l->seats = mem_array(n, sizeof(*l->seats));
+	for (size_t i = 0; i < n; i++)
+		seat_init(l, i, &agents[i]);
+	rc = make_parts(l, e);
+	if (rc != 0) {
+		fed_local_free(l);
+		return rc;
+	}
+	shared_init(&x, l);
+	align_all(l, &x);
+	if (c->equal_start)
+		start_equal(l, &x);
+	shared_release(&x, n);
+	*out = l;
+	return 0;
+}
+
+void fed_local_free(struct fed_local *l)
+{
+	if (l == NULL)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		struct seat *s = &l->seats[i];
+
+		for (size_t k = 0; k < s->setup.n_peers; k++)
+			free((void *)(uintptr_t)s->peers[k].slots);
+		free(s->peers);
+		fed_round_free(s->round);
+		fed_part_free(s->part);
+		kge_trainer_free(s->trainer);
+	}
+	fed_events_release(&l->events);
+	free(l->seats);
+	free(l);
+}
+
+/* ---- the network ---- */
+
+static bool happens(struct fed_local *l, double chance)
+{
+	return chance > 0 && rng_double(&l->rng) < chance;
+}
+
+static void carry(struct fed_local *l, size_t from, size_t to, const struct buf *b)
+{
+	uint32_t spread = l->c.faults.delay_max_ms;
+
+	fed_events_add(&l->events,
+		       (struct fed_event){ .at_ms = l->now_ms + 1 +
+						    (spread > 0 ? rng_below(&l->rng, spread) : 0),
+					   .kind = FED_EVENT_MESSAGE,
+					   .to = to,
+					   .from = from,
+					   .bytes = mem_copy(b->base, b->len),
+					   .n = b->len });
+}
+
+static void post(struct fed_local *l, size_t from, size_t to, const struct buf *b)
+{
+	if (happens(l, l->c.faults.lose))
+		return;
+	carry(l, from, to, b);
+	while (happens(l, l->c.faults.repeat))
+		carry(l, from, to, b);
+}
+
+static void pull_all(struct fed_local *l, size_t from)
+{
+	struct buf b = { 0 };
+
+	for (size_t to = 0; to < l->n; to++)
+		while (to != from &&
+		       fed_round_pull(l->seats[from].round, l->seats[to].setup.key, &b)) {
+			post(l, from, to, &b);
+			buf_clear(&b);
+		}
+	buf_release(&b);
+}
+
+/* ---- one agent ---- */
+
+static int train(struct fed_local *l, size_t i)
+{
+	struct seat *s = &l->seats[i];
+	struct fed_training t = { .graph = s->who.graph,
+				  .config = &s->who.train,
+				  .epochs = l->c.epochs };
+	int rc;
+
+	if (l->c.epochs > 0 && s->trainer == NULL)
+		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
+	t.trainer = s->trainer;
+	rc = fed_train(s->part, &t);
+	if (rc == 0 && l->c.trained != NULL)
+		l->c.trained(l->c.ctx, i, t.loss);
+	return rc;
+}
+
+/* Grant what the machine wants.  Work is done at once and is over later. */
+static void serve(struct fed_local *l, size_t i)
+{
+	struct seat *s = &l->seats[i];
+	enum fed_want want = fed_round_want(s->round);
+	uint64_t due;
+
+	if (!s->busy && (want == FED_TRAIN || want == FED_EXCHANGE)) {
+		int status = want == FED_TRAIN ? train(l, i) : fed_round_run(s->round);
+
+		s->busy = true;
+		fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms + l->c.work_ms,
+							       .kind = FED_EVENT_WORKED,
+							       .to = i,
+							       .status = status });
+	}
+	pull_all(l, i);
+	due = fed_round_deadline(s->round);
+	if (due == UINT64_MAX || due == s->tick_ms)
+		return;
+	s->tick_ms = due;
+	fed_events_add(&l->events,
+		       (struct fed_event){ .at_ms = due, .kind = FED_EVENT_TICK, .to = i });
+}
+
+static void invited(struct fed_local *l, const struct fed_event *ev)
+{
+	struct seat *s = &l->seats[ev->to];
+	struct fed_proposal p;
+	struct buf b = { 0 };
+	struct err e = { 0 };
+
+	if (fed_proposal_read(&p, ev->bytes, ev->n, &e) != 0)
+		return; /* of a round that is not here any more */
+	if (fed_round_join(&s->round, &s->setup, ev->bytes, ev->n, l->now_ms, &e) == 0)
+		return;
+	fed_decline(p.id, e.text, &b);
+	post(l, ev->to, ev->from, &b);
+	buf_release(&b);
+}
+
+static void happen(struct fed_local *l, const struct fed_event *ev)
+{
+	struct seat *s = &l->seats[ev->to];
+
+	if (s->round == NULL && ev->kind == FED_EVENT_MESSAGE) {
+		invited(l, ev);
+		return;
+	}
+	if (s->round == NULL)
+		return;
+	if (ev->kind == FED_EVENT_MESSAGE) {
+		fed_round_received(s->round, l->seats[ev->from].setup.key, ev->bytes, ev->n,
+				   l->now_ms);
+	} else if (ev->kind == FED_EVENT_LOST) {
+		fed_round_lost(s->round, l->seats[ev->from].setup.key, l->now_ms);
+	} else if (ev->kind == FED_EVENT_WORKED) {
+		s->busy = false;
+		fed_round_worked(s->round, ev->status, l->now_ms);
+	} else {
+		fed_round_tick(s->round, l->now_ms);
+	}
+}
+
+/* It is gone, and all others notice. */
+static void die(struct fed_local *l, size_t i)
+{
+	l->seats[i].dead = true;
+	for (size_t to = 0; to < l->n; to++)
+		if (to != i)
+			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms + 1,
+								       .kind = FED_EVENT_LOST,
+								       .to = to,
+								       .from = i });
+}
+
+static void step(struct fed_local *l, const struct fed_event *ev)
+{
+	struct seat *s = &l->seats[ev->to];
+
+	if (s->dead)
+		return;
+	if (l->c.alive != NULL && !l->c.alive(l->c.ctx, ev->to, s->step++)) {
+		die(l, ev->to);
+		return;
+	}
+	happen(l, ev);
+	if (s->round != NULL)
+		serve(l, ev->to);
+}
+
+static void begin(struct fed_local *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct seat *s = &l->seats[i];
+
+		if (s->dead)
+			continue;
+		fed_round_free(s->round);
+		s->round = NULL;
+		s->step = 0;
+		s->tick_ms = 0;
+	}
+}
+
+int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
+{
+	struct seat *p = &l->seats[proposer];
+	struct fed_settings s = p->part->settings;
+	struct fed_event ev;
+	int rc;
+
+	s.number = l->c.settings.number++;
+	begin(l);
+	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
+		if (l->seats[i].dead)
+			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms,
+								       .kind = FED_EVENT_LOST,
+								       .to = proposer,
+								       .from = i });
+	rc = fed_round_propose(&p->round, &p->setup, &s, l->now_ms, e);
+	if (rc != 0)
+		return rc;
+	serve(l, proposer);
+	while (fed_events_take(&l->events, &ev)) {
+		l->now_ms = ev.at_ms > l->now_ms ? ev.at_ms : l->now_ms;
+		step(l, &ev);
+		free(ev.bytes);
+	}
+	for (size_t i = 0; rc == 0 && i < l->n; i++)
+		if (!l->seats[i].dead && l->seats[i].round != NULL)
+			rc = fed_round_status(l->seats[i].round, e);
+	return rc;
+}
+
+const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent)
+{
+	return l->seats[agent].round;
+}
+
+struct fed_part *fed_local_part(const struct fed_local *l, size_t agent)
+{
+	return l->seats[agent].part;
+}
+
+const uint8_t *fed_local_key(const struct fed_local *l, size_t agent)
+{
+	return l->seats[agent].setup.key;
+}
+
+size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY])
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (memcmp(l->seats[i].setup.key, key, FED_KEY) == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+uint64_t fed_local_now_ms(const struct fed_local *l)
+{
+	return l->now_ms;
+}

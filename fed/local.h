@@ -1,0 +1,72 @@
+/* fed/local.h - a whole federation in one process, in virtual time.
+ *
+ * k agents, each with its own graph, tables, trainer, part and round machine,
+ * over a network in memory that loses, delays, repeats and reorders messages as
+ * it is told, from one seed.  Time is virtual: a run is a pure function of its
+ * input.  What is shared follows from names: two agents share what both call
+ * the same.  Tests and `fkge experiment` use it. */
+#ifndef FED_LOCAL_H
+#define FED_LOCAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "fed/method.h"
+#include "fed/round.h"
+#include "kge/graph.h"
+
+struct fed_local_agent {
+	const struct kge_graph *graph; /* borrowed */
+	struct kge_emb *emb;	       /* borrowed; what rounds change */
+	struct kge_train_config train;
+	/* Canonical names; NULL: the graph's own. */
+	const char *(*label)(void *ctx, char tag, uint32_t id, size_t *len);
+	void *label_ctx;
+};
+
+/* What the network does to messages, by chance; all zero: nothing. */
+struct fed_local_faults {
+	double lose, repeat;   /* of a message */
+	uint32_t delay_max_ms; /* each message takes 1 .. 1 + delay_max_ms, so they overtake */
+};
+
+struct fed_local_config {
+	struct fed_settings settings; /* number: of the first round */
+	uint32_t epochs;	      /* local, a round; 0: none */
+	uint32_t work_ms;	      /* virtual time that any work takes */
+	uint64_t seed;
+	struct fed_local_faults faults;
+	/* Before the first round, rows of what is shared become equal everywhere
+	 * (fed_first_row()), as if a server had drawn them. */
+	bool equal_start;
+	/* May be NULL.  Called before anything is done to an agent (which is dead if
+	 * false is returned, from then on and for all): lets a test lose a member at any step. */
+	bool (*alive)(void *ctx, size_t agent, uint64_t step);
+	/* May be NULL.  Agent's local training of this round is over: its own table may be scored.
+	 */
+	void (*trained)(void *ctx, size_t agent, double loss);
+	void *ctx;
+};
+
+struct fed_local;
+
+/* ERR_USAGE for settings that do not fit the agents.  agents[] is copied, 2 to
+ * FED_MEMBERS_MAX of them. */
+int fed_local_new(struct fed_local **out, const struct fed_local_config *c,
+		  const struct fed_local_agent *agents, size_t n, struct err *e);
+void fed_local_free(struct fed_local *l);
+
+/* One round, proposed by agent `proposer`, to the end of all its machines; the settings'
+ * number goes up by one.  The first error of any living agent's round, or 0. */
+int fed_local_round(struct fed_local *l, size_t proposer, struct err *e);
+/* An agent's view of the last round, until the next; NULL: it was in none. */
+const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent);
+struct fed_part *fed_local_part(const struct fed_local *l, size_t agent);
+const uint8_t *fed_local_key(const struct fed_local *l, size_t agent);
+/* The agent that has this key, or SIZE_MAX. */
+size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY]);
+uint64_t fed_local_now_ms(const struct fed_local *l);
+
+#endif

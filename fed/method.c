@@ -1,0 +1,297 @@
+#include "fed/method.h"
+
+#include <assert.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* The names come from fed/meson.build; each file methods/NAME.c defines fed_NAME. */
+#define X(name) extern const struct fed_method fed_##name;
+FED_METHODS
+#undef X
+
+#define X(name) &fed_##name,
+const struct fed_method *const fed_methods[] = { FED_METHODS NULL };
+#undef X
+
+const struct fed_method *fed_method_find(const char *name)
+{
+	for (size_t i = 0; fed_methods[i] != NULL; i++)
+		if (strcmp(fed_methods[i]->name, name) == 0)
+			return fed_methods[i];
+	return NULL;
+}
+
+/* ---- settings ---- */
+
+void fed_settings_init(struct fed_settings *s, const struct fed_method *m)
+{
+	*s = (struct fed_settings){
+		.topology = FED_SHARDED,
+		.min_holders = 2,
+		.join_ms = 30000,
+		.train_ms = 3600000,
+		.stage_ms = 300000,
+	};
+	memcpy(s->method, m->name, strlen(m->name));
+	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
+		s->value[i] = m->constant[i].byword;
+}
+
+/* Its place among the method's constants, or -1. */
+static int find_constant(const struct fed_method *m, const char *key)
+{
+	for (int i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
+		if (strcmp(m->constant[i].key, key) == 0)
+			return i;
+	return -1;
+}
+
+static int check_constant(const struct fed_method *m, const struct fed_constant *c, double value,
+			  struct err *e)
+{
+	if (isfinite(value) && value >= c->min && value <= c->max)
+		return 0;
+	return err_set(e, ERR_USAGE, "method %s, %s (%s): must be %g to %g, not %g", m->name,
+		       c->key, c->help, c->min, c->max, value);
+}
+
+int fed_settings_set(struct fed_settings *s, const char *key, double value, struct err *e)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+	int at = find_constant(m, key);
+
+	if (at < 0)
+		return err_set(e, ERR_USAGE, "method %s has no constant %s%s%s", m->name, key,
+			       m->constant[0].key != NULL ? "; its first is " : "; it has none",
+			       m->constant[0].key != NULL ? m->constant[0].key : "");
+	s->value[at] = value;
+	return check_constant(m, &m->constant[at], value, e);
+}
+
+double fed_constant(const struct fed_settings *s, const char *key)
+{
+	int at = find_constant(fed_method_find(s->method), key);
+
+	assert(at >= 0);
+	return s->value[at];
+}
+
+static int check_ms(const char *key, uint32_t ms, struct err *e)
+{
+	if (ms >= 1 && ms <= FED_TIME_MAX_MS)
+		return 0;
+	return err_set(e, ERR_USAGE, "round, %s: must be 1 ms to a day, not %u ms", key, ms);
+}
+
+static int check_floats(const char *what, uint32_t floats, struct err *e)
+{
+	if (floats >= 1 && floats <= FED_FLOATS_MAX)
+		return 0;
+	return err_set(e, ERR_USAGE, "round: a row of %s must have 1 to %d floats, not %u", what,
+		       FED_FLOATS_MAX, floats);
+}
+
+int fed_settings_check(const struct fed_settings *s, struct err *e)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+	int rc = 0;
+
+	if (m == NULL)
+		return err_set(e, ERR_USAGE, "round: this fkge knows no method of that name");
+	for (size_t i = 0; rc == 0 && i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
+		rc = check_constant(m, &m->constant[i], s->value[i], e);
+	if (rc == 0 && s->topology != FED_SHARDED && s->topology != FED_HOSTED)
+		rc = err_set(e, ERR_USAGE, "round: topology must be sharded or hosted");
+	if (rc == 0 && (s->min_holders < 2 || s->min_holders > FED_MEMBERS_MAX))
+		rc = err_set(e, ERR_USAGE, "round, min_holders: must be 2 to %d, not %u",
+			     FED_MEMBERS_MAX, s->min_holders);
+	if (rc == 0)
+		rc = check_floats("an entity", s->ent_floats, e);
+	if (rc == 0)
+		rc = check_floats("a relation", s->rel_floats, e);
+	if (rc == 0)
+		rc = check_ms("join_ms", s->join_ms, e);
+	if (rc == 0)
+		rc = check_ms("train_ms", s->train_ms, e);
+	if (rc == 0)
+		rc = check_ms("stage_ms", s->stage_ms, e);
+	return rc;
+}
+
+/* ---- parts ---- */
+
+int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge_emb *emb,
+		 uint64_t seed, struct err *e)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+	struct fed_part *p;
+	int rc = 0;
+
+	*out = NULL;
+	if (m == NULL)
+		return err_set(e, ERR_USAGE, "round: this fkge knows no method of that name");
+	p = mem_array(1, m->part_size > 0 ? m->part_size : sizeof(*p));
+	p->method = m;
+	p->settings = *s;
+	p->emb = emb;
+	p->floats[0] = (uint32_t)emb->ent_floats;
+	p->floats[1] = (uint32_t)emb->rel_floats;
+	rng_seed(&p->rng, seed);
+	if (m->init != NULL)
+		rc = m->init(p, e);
+	if (rc != 0) {
+		fed_part_free(p);
+		return rc;
+	}
+	p->settings.ent_floats = p->floats[0];
+	p->settings.rel_floats = p->floats[1];
+	*out = p;
+	return 0;
+}
+
+void fed_part_free(struct fed_part *p)
+{
+	if (p == NULL)
+		return;
+	if (p->method->release != NULL)
+		p->method->release(p);
+	free(p);
+}
+
+/* ---- what a method leaves out ---- */
+
+int fed_train_plain(struct fed_part *p, struct fed_training *t)
+{
+	int rc = 0;
+
+	(void)p;
+	if (t->epochs > 0)
+		kge_trainer_reset_optimizer(t->trainer);
+	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)
+		rc = kge_trainer_epoch(t->trainer, &t->loss, t->cancel);
+	return rc;
+}
+
+int fed_train(struct fed_part *p, struct fed_training *t)
+{
+	return p->method->train != NULL ? p->method->train(p, t) : fed_train_plain(p, t);
+}
+
+unsigned fed_stages(const struct fed_settings *s)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+	unsigned n = m->stages != NULL ? m->stages(s) : 1;
+
+	assert(n >= 1 && n <= FED_STAGES_MAX);
+	return n;
+}
+
+void fed_shape(const struct fed_settings *s, unsigned members, unsigned stage,
+	       struct fed_shape *out)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+
+	*out = (struct fed_shape){
+		.up_ent = s->ent_floats,
+		.up_rel = s->rel_floats,
+		.down_ent = s->ent_floats,
+		.down_rel = s->rel_floats,
+	};
+	if (m->shape != NULL)
+		m->shape(s, members, stage, out);
+}
+
+float *fed_row(const struct kge_emb *emb, const struct fed_item *it, size_t *floats)
+{
+	*floats = it->tag == 'e' ? emb->ent_floats : emb->rel_floats;
+	return it->tag == 'e' ? kge_ent(emb, it->id) : kge_rel(emb, it->id);
+}
+
+bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
+{
+	size_t floats;
+	const float *from;
+
+	if (p->method->up != NULL)
+		return p->method->up(p, stage, it, row);
+	from = fed_row(p->emb, it, &floats);
+	memcpy(row, from, floats * sizeof(*row));
+	return true;
+}
+
+bool fed_mean(const struct fed_upload *u, float *out, size_t floats)
+{
+	size_t n = 0;
+
+	for (unsigned m = 0; m < u->members; m++)
+		n += u->row[m] != NULL;
+	for (size_t i = 0; n > 0 && i < floats; i++) {
+		double sum = 0;
+
+		for (unsigned m = 0; m < u->members; m++)
+			sum += u->row[m] != NULL ? (double)u->row[m][i] : 0.0;
+		out[i] = (float)(sum / (double)n);
+	}
+	return n > 0;
+}
+
+bool fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer)
+{
+	struct fed_shape shape;
+
+	if (p->method->home != NULL)
+		return p->method->home(p, u, to, answer);
+	fed_shape(&p->settings, u->members, u->stage, &shape);
+	return fed_mean(u, answer, u->item->tag == 'e' ? shape.down_ent : shape.down_rel);
+}
+
+void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, const float *row)
+{
+	size_t floats;
+	float *to;
+
+	if (p->method->down != NULL) {
+		p->method->down(p, stage, it, row);
+		return;
+	}
+	to = fed_row(p->emb, it, &floats);
+	memcpy(to, row, floats * sizeof(*to));
+}
+
+uint64_t fed_count(const struct fed_settings *s, unsigned stage, bool up, uint64_t items,
+		   uint64_t rows, uint64_t floats)
+{
+	const struct fed_method *m = fed_method_find(s->method);
+
+	return m->count != NULL ? m->count(s, stage, up, items, rows, floats) : floats;
+}
+
+/* ---- the start ---- */
+
+void fed_first_row(struct kge_emb *emb, char tag, uint32_t id, const void *label, size_t len,
+		   uint64_t seed)
+{
+	const struct fed_item it = { .tag = tag, .id = id };
+	crypto_generichash_state h;
+	uint8_t kind = (uint8_t)tag, out[16];
+	uint64_t drawn;
+	struct rng r;
+	size_t floats;
+	float *row = fed_row(emb, &it, &floats);
+
+	crypto_generichash_init(&h, NULL, 0, sizeof(out));
+	crypto_generichash_update(&h, (const uint8_t *)&seed, sizeof(seed));
+	crypto_generichash_update(&h, &kind, 1);
+	crypto_generichash_update(&h, label, len);
+	crypto_generichash_final(&h, out, sizeof(out));
+	memcpy(&drawn, out, sizeof(drawn));
+	rng_seed(&r, drawn);
+	for (size_t i = 0; i < floats; i++)
+		row[i] = rng_range(&r, -emb->range, emb->range);
+	if (tag == 'r' && emb->model->init != NULL)
+		emb->model->init(row, emb);
+}

@@ -1,0 +1,323 @@
+#include "fed/plan.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static bool travels(const struct fed_plan *p, char tag)
+{
+	return strchr(fed_method_find(p->settings->method)->tags, tag) != NULL;
+}
+
+unsigned fed_plan_host(const struct fed_plan *p)
+{
+	if (p->settings->topology == FED_HOSTED)
+		for (unsigned m = 0; m < p->members; m++)
+			if (memcmp(p->key[m], p->settings->host, FED_KEY) == 0)
+				return m;
+	return p->members;
+}
+
+/* ---- items ---- */
+
+struct draft {
+	uint64_t *holders[2]; /* [n] by id, of entities and of relations */
+	uint32_t *place[2];   /* [n] in items, or KGE_NONE */
+	uint32_t n[2];
+};
+
+static size_t kind_of(char tag)
+{
+	return tag == 'e' ? 0 : 1;
+}
+
+static void draft_init(struct draft *d, const struct kge_emb *emb)
+{
+	d->n[0] = emb->n_ent;
+	d->n[1] = emb->n_rel;
+	for (size_t k = 0; k < 2; k++) {
+		d->holders[k] = mem_array(d->n[k], sizeof(*d->holders[k]));
+		d->place[k] = mem_array(d->n[k], sizeof(*d->place[k]));
+	}
+}
+
+static void draft_release(struct draft *d)
+{
+	for (size_t k = 0; k < 2; k++) {
+		free(d->holders[k]);
+		free(d->place[k]);
+	}
+}
+
+/* Whether the slot names something of ours that travels. */
+static bool slot_counts(const struct fed_plan *p, const struct draft *d,
+			const struct net_psi_slot *s)
+{
+	return (s->tag == 'e' || s->tag == 'r') && travels(p, s->tag) &&
+	       s->id < d->n[kind_of(s->tag)];
+}
+
+static void note_holders(const struct fed_plan *p, const struct fed_peer *const *peers,
+			 struct draft *d)
+{
+	for (unsigned m = 0; m < p->members; m++)
+		for (size_t i = 0; m != p->me && i < peers[m]->n_slots; i++) {
+			const struct net_psi_slot *s = &peers[m]->slots[i];
+
+			if (slot_counts(p, d, s))
+				d->holders[kind_of(s->tag)][s->id] |=
+					UINT64_C(1) << m | UINT64_C(1) << p->me;
+		}
+}
+
+static unsigned home_of(const struct fed_plan *p, const struct fed_setup *s,
+			const struct fed_item *it)
+{
+	unsigned host = fed_plan_host(p);
+	const char *label;
+	size_t len;
+
+	if (host < p->members)
+		return host;
+	label = s->label(s->label_ctx, it->tag, it->id, &len);
+	return fed_home_of(p->seed, p->key, it->holders, it->tag, label, len);
+}
+
+static void list_items(struct fed_plan *p, const struct fed_setup *s, struct draft *d)
+{
+	p->items = mem_array((size_t)d->n[0] + d->n[1], sizeof(*p->items));
+	for (size_t k = 0; k < 2; k++)
+		for (uint32_t id = 0; id < d->n[k]; id++) {
+			struct fed_item *it = &p->items[p->n_items];
+			uint64_t holders = d->holders[k][id];
+
+			d->place[k][id] = KGE_NONE;
+			if ((unsigned)__builtin_popcountll(holders) < p->settings->min_holders)
+				continue;
+			*it = (struct fed_item){ .holders = holders,
+						 .id = id,
+						 .tag = k == 0 ? 'e' : 'r' };
+			it->home = (uint8_t)home_of(p, s, it);
+			d->place[k][id] = (uint32_t)p->n_items++;
+		}
+	p->n_own = p->n_items;
+}
+
+/* ---- lanes ---- */
+
+static void lane_add(struct fed_lane *l, uint32_t item)
+{
+	l->item[l->n++] = item;
+	l->plain = l->n;
+}
+
+static void lane_begin(struct fed_lane *l, size_t most)
+{
+	l->item = mem_array(most, sizeof(*l->item));
+}
+
+/* Both lanes between us and member m: of one kind after the other, by slot. */
+static void lanes_with(struct fed_plan *p, unsigned m, const struct fed_peer *peer,
+		       const struct draft *d)
+{
+	lane_begin(&p->out[m], peer->n_slots);
+	lane_begin(&p->in[m], peer->n_slots);
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < peer->n_slots; i++) {
+			const struct net_psi_slot *s = &peer->slots[i];
+			uint32_t at;
+
+			if (!slot_counts(p, d, s) || kind_of(s->tag) != k)
+				continue;
+			at = d->place[k][s->id];
+			if (at != KGE_NONE && p->items[at].home == m)
+				lane_add(&p->out[m], at);
+			else if (at != KGE_NONE && p->items[at].home == p->me)
+				lane_add(&p->in[m], at);
+		}
+}
+
+static void lanes_with_self(struct fed_plan *p)
+{
+	lane_begin(&p->out[p->me], p->n_items);
+	lane_begin(&p->in[p->me], p->n_items);
+	for (size_t i = 0; i < p->n_items; i++)
+		if (p->items[i].home == p->me) {
+			lane_add(&p->out[p->me], (uint32_t)i);
+			lane_add(&p->in[p->me], (uint32_t)i);
+		}
+}
+
+struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settings *settings,
+			      const uint8_t seed[FED_SEED], const struct fed_peer *const *peers,
+			      unsigned members, unsigned me)
+{
+	struct fed_plan *p = mem_array(1, sizeof(*p));
+	struct draft d;
+
+	p->members = members;
+	p->me = me;
+	p->settings = settings;
+	memcpy(p->seed, seed, FED_SEED);
+	for (unsigned m = 0; m < members; m++)
+		memcpy(p->key[m], m == me ? s->key : peers[m]->key, FED_KEY);
+	draft_init(&d, s->part->emb);
+	note_holders(p, peers, &d);
+	list_items(p, s, &d);
+	for (unsigned m = 0; m < members; m++)
+		if (m != me)
+			lanes_with(p, m, peers[m], &d);
+	lanes_with_self(p);
+	draft_release(&d);
+	return p;
+}
+
+void fed_plan_free(struct fed_plan *p)
+{
+	if (p == NULL)
+		return;
+	for (unsigned m = 0; m < p->members; m++) {
+		free(p->out[m].item);
+		free(p->out[m].name);
+		free(p->in[m].item);
+		free(p->in[m].name);
+	}
+	free(p->items);
+	free(p);
+}
+
+char fed_lane_tag(const struct fed_plan *p, const struct fed_lane *l, size_t place)
+{
+	assert(place < l->n);
+	if (place < l->plain)
+		return p->items[l->item[place]].tag;
+	return place - l->plain < l->n_ent ? 'e' : 'r';
+}
+
+/* ---- names, when there is a host ---- */
+
+struct named {
+	uint8_t name[FED_NAME];
+	uint32_t item;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return memcmp(((const struct named *)a)->name, ((const struct named *)b)->name, FED_NAME);
+}
+
+static void name_of(uint8_t out[FED_NAME], const uint8_t key[FED_NAME_KEY],
+		    const struct fed_setup *s, const struct fed_item *it)
+{
+	crypto_generichash_state h;
+	uint8_t kind = (uint8_t)it->tag;
+	size_t len;
+	const char *label = s->label(s->label_ctx, it->tag, it->id, &len);
+
+	crypto_generichash_init(&h, key, FED_NAME_KEY, FED_NAME);
+	crypto_generichash_update(&h, &kind, 1);
+	crypto_generichash_update(&h, (const uint8_t *)label, len);
+	crypto_generichash_final(&h, out, FED_NAME);
+}
+
+/* Append the named items of one kind, in the order of their names. */
+static size_t lane_name(struct fed_lane *l, struct named *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_name);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(l->name[l->n - l->plain], v[i].name, FED_NAME);
+		l->item[l->n++] = v[i].item;
+	}
+	return n;
+}
+
+void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t key[FED_NAME_KEY])
+{
+	unsigned host = fed_plan_host(p);
+	struct fed_lane *l = &p->out[host];
+	struct named *v = mem_array(p->n_items, sizeof(*v));
+
+	assert(host < p->members && host != p->me && l->n == l->plain);
+	l->item = mem_resize(l->item, p->n_items, sizeof(*l->item));
+	l->name = mem_array(p->n_items, FED_NAME);
+	for (size_t k = 0; k < 2; k++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < p->n_items; i++) {
+			const struct fed_item *it = &p->items[i];
+
+			if (kind_of(it->tag) != k || (it->holders >> host & 1) != 0)
+				continue;
+			name_of(v[n].name, key, s, it);
+			v[n++].item = (uint32_t)i;
+		}
+		*(k == 0 ? &l->n_ent : &l->n_rel) = lane_name(l, v, n);
+	}
+	free(v);
+}
+
+/* ---- at the host ---- */
+
+struct claim { /* member `from` has sent a row under this name */
+	uint8_t name[FED_NAME];
+	uint32_t place; /* in its lane */
+	uint8_t from;
+	char tag;
+};
+
+static int by_claim(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+	int c = (x->tag > y->tag) - (x->tag < y->tag);
+
+	if (c == 0)
+		c = memcmp(x->name, y->name, FED_NAME);
+	return c != 0 ? c : (x->from > y->from) - (x->from < y->from);
+}
+
+static struct claim *list_claims(const struct fed_plan *p, uint64_t present, size_t *n)
+{
+	struct claim *v;
+
+	*n = 0;
+	for (unsigned m = 0; m < p->members; m++)
+		*n += (present >> m & 1) != 0 ? p->in[m].n - p->in[m].plain : 0;
+	v = mem_array(*n, sizeof(*v));
+	*n = 0;
+	for (unsigned m = 0; m < p->members; m++) {
+		const struct fed_lane *l = &p->in[m];
+
+		for (size_t i = l->plain; (present >> m & 1) != 0 && i < l->n; i++) {
+			v[*n] = (struct claim){ .place = (uint32_t)i,
+						.from = (uint8_t)m,
+						.tag = fed_lane_tag(p, l, i) };
+			memcpy(v[(*n)++].name, l->name[i - l->plain], FED_NAME);
+		}
+	}
+	return v;
+}
+
+void fed_plan_meet(struct fed_plan *p, uint64_t present)
+{
+	size_t n;
+	struct claim *v = list_claims(p, present, &n);
+
+	p->items = mem_resize(p->items, p->n_own + n, sizeof(*p->items));
+	p->n_items = p->n_own;
+	qsort(v, n, sizeof(*v), by_claim);
+	for (size_t i = 0; i < n; i++) {
+		bool same = i > 0 && v[i].tag == v[i - 1].tag &&
+			    memcmp(v[i].name, v[i - 1].name, FED_NAME) == 0;
+
+		if (!same)
+			p->items[p->n_items++] = (struct fed_item){ .id = KGE_NONE,
+								    .tag = v[i].tag,
+								    .home = (uint8_t)p->me };
+		p->items[p->n_items - 1].holders |= UINT64_C(1) << v[i].from;
+		p->in[v[i].from].item[v[i].place] = (uint32_t)(p->n_items - 1);
+	}
+	free(v);
+}

@@ -1,0 +1,175 @@
+/* fed/round.h - one federated round at one agent, without a server (methods 4.4).
+ *
+ * A machine without I/O, clock or threads: it is told what happened and when,
+ * and says what it wants.  agent/ runs it over libuv, fed/local.h and the tests
+ * over an in-memory network.
+ *
+ *   proposer                  member                     every member
+ *   --------                  ------                     ------------
+ *   PROPOSE --------------->  signed? ours to join?
+ *           <---------------  JOIN (signed), or DECLINE
+ *   roster: those who joined and
+ *   are aligned, each with each
+ *   START   --------------->  checks all signatures  ->  TRAIN (work)
+ *                                                    +-> stage's rows (work)
+ *                     as holder:  UP  --------------->|  home of the item
+ *                     as home:    collects, until all |  have sent or are late,
+ *                                 aggregates (work)   |
+ *                     as holder:  <------------ DOWN  |
+ *                                 applies (work)      |
+ *                                                    +-- next stage, or OVER
+ *
+ * On the wire an item has no name.  Two members know the slots of their
+ * alignment, in the same order, and which of these have their home at one of
+ * the two: rows travel in that order, so neither names nor numbers do.  A
+ * member is heard only about items that it shares with us.
+ *
+ * Hosted, the host is home to all.  Items that it holds travel as above; any
+ * other goes by BLAKE2b of its name under a key which one of the others draws
+ * and sends to all but the host.  The host cannot try a dictionary without the
+ * key, but any member that breaks its word and tells it the key lets it.
+ *
+ * Whatever happens, it ends: each step has a deadline.  What does not arrive
+ * whole before it is as if it had not been sent.  A member that is late, lost
+ * or breaks the protocol misses from the items that it holds and its own homes
+ * stay silent; nothing else changes, and nobody else waits longer than to the
+ * deadline.  Its fault is in its own account. */
+#ifndef FED_ROUND_H
+#define FED_ROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "fed/method.h"
+#include "net/psi.h"
+#include "net/sizes.h"
+#include "nn/linalg.h"
+
+enum {
+	FED_ID = NET_SESSION_BYTES,
+	FED_SIGN = 32,
+	FED_SIGN_SECRET = 64,
+	FED_EARLY_MAX = 8 << 20, /* bytes that one member may send before START is here */
+	FED_NAMES_MAX = 1 << 20, /* hosted: items of one member that the host does not hold */
+};
+
+/* Another agent and what is shared with it.  Slots: local ids in the order of
+ * the alignment (net/psi.h, agent/state.h struct peer). */
+struct fed_peer {
+	uint8_t key[FED_KEY], sign_public[FED_SIGN];
+	uint8_t digest[NET_PSI_DIGEST]; /* of the alignment; equal on both sides */
+	const struct net_psi_slot *slots;
+	size_t n_slots;
+};
+
+/* Who we are in this round.  Everything is borrowed until the round is freed. */
+struct fed_setup {
+	uint8_t key[FED_KEY], sign_public[FED_SIGN], sign_secret[FED_SIGN_SECRET];
+	const struct fed_peer *peers; /* aligned now, and linked */
+	size_t n_peers;
+	/* The canonical name of an entity or relation of ours; not NUL-terminated. */
+	const char *(*label)(void *ctx, char tag, uint32_t id, size_t *len);
+	void *label_ctx;
+	struct fed_part *part;
+	struct nn_draw draw; /* secret bytes: nn_draw_secure in the agent */
+};
+
+struct fed_round;
+
+/* ---- life ---- */
+
+/* Propose a round with these settings to all peers of the setup. */
+int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
+		      const struct fed_settings *settings, uint64_t now_ms, struct err *e);
+
+struct fed_proposal {
+	uint8_t id[FED_ID];
+	uint8_t proposer[FED_KEY];
+	struct fed_settings settings;
+	size_t n_members; /* that it was sent to, and the proposer */
+};
+
+/* Is this message a proposal, and of whom: for the owner's policy.  Its signature is
+ * not looked at.  ERR_PROTO. */
+int fed_proposal_read(struct fed_proposal *out, const uint8_t *message, size_t n, struct err *e);
+/* Join a proposed round.  s->part must be of its method (fed_part_new() with its settings).
+ * ERR_PROTO, ERR_IDENTITY, ERR_REFUSED: nothing was made; decline with the error's text. */
+int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint8_t *message,
+		   size_t n, uint64_t now_ms, struct err *e);
+/* The answer to a proposal that is not joined. */
+void fed_decline(const uint8_t id[FED_ID], const char *reason, struct buf *out);
+
+void fed_round_free(struct fed_round *r); /* NULL is fine */
+
+/* ---- what happens ---- */
+
+/* A message from this member: whole, as it was sent.  Never fails: what is wrong with it is
+ * held against that member alone. */
+void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const uint8_t *message,
+			size_t n, uint64_t now_ms);
+void fed_round_lost(struct fed_round *r, const uint8_t member[FED_KEY], uint64_t now_ms);
+void fed_round_tick(struct fed_round *r, uint64_t now_ms); /* a deadline may have passed */
+/* Leave: the others are told. */
+void fed_round_stop(struct fed_round *r, int code, const char *why, uint64_t now_ms);
+
+/* ---- what it wants ---- */
+
+enum fed_want {
+	FED_WAIT,     /* nothing but messages and its deadline */
+	FED_TRAIN,    /* fed_train() of the part, then fed_round_worked() */
+	FED_EXCHANGE, /* fed_round_run(), then fed_round_worked() */
+	FED_OVER,     /* see fed_round_status() */
+};
+
+enum fed_want fed_round_want(const struct fed_round *r);
+/* FED_EXCHANGE, on any thread.  Messages may be received and sent meanwhile. */
+int fed_round_run(struct fed_round *r);
+void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms);
+uint64_t fed_round_deadline(const struct fed_round *r); /* UINT64_MAX: none */
+/* Append the next message for this member; false: there is none now.  Rows are made into
+ * messages as they are asked for, so a slow link costs no memory: ask while it takes more.
+ * After FED_OVER there may be messages left for a while. */
+bool fed_round_pull(struct fed_round *r, const uint8_t member[FED_KEY], struct buf *out);
+
+/* ---- what came of it ---- */
+
+enum fed_fate {
+	FED_TOOK_PART,
+	FED_DECLINED, /* or did not answer a proposal in time */
+	FED_LATE,     /* a deadline passed before it had sent everything */
+	FED_LOST,     /* its link went down, or it left */
+	FED_BROKE,    /* broke the protocol */
+};
+
+/* One member, as we have seen it. */
+struct fed_account {
+	uint8_t key[FED_KEY];
+	enum fed_fate fate;
+	struct err trouble;		/* code 0: none */
+	uint64_t bytes_out, bytes_in;	/* of whole messages */
+	uint64_t rows_out, rows_in;	/* that travelled */
+	uint64_t floats_out, floats_in; /* in them, and in notes */
+	uint32_t strange;		/* messages that were repeated or not expected: ignored */
+};
+
+struct fed_report {
+	unsigned members; /* of the roster; 0 before START */
+	unsigned seats;	  /* they, and then those that were asked and are not in it */
+	unsigned me;	  /* our own seat */
+	size_t items;	  /* that this agent shares */
+	size_t answered;  /* of them, in the last stage: a home has answered */
+	size_t homed;	  /* items that this agent was home to */
+	uint64_t params_up, params_down; /* as the papers count: through a server, all items */
+};
+
+uint8_t const *fed_round_id(const struct fed_round *r);
+const struct fed_settings *fed_round_settings(const struct fed_round *r);
+void fed_round_report(const struct fed_round *r, struct fed_report *out);
+/* A seat's, from START on by member number; the round's. */
+const struct fed_account *fed_round_account(const struct fed_round *r, unsigned seat);
+int fed_round_status(const struct fed_round *r, struct err *e); /* 0, or why it ended early */
+
+#endif
