@@ -142,6 +142,19 @@ static void entry_on_disk(struct agent_core *c)
 	session_drain(c);
 }
 
+/* It decides nothing, but the partner and every auditor will see it. */
+static void notice_clock(struct agent_core *c, const struct ledger_entry *entry)
+{
+	struct peer *p = c->session->peer;
+	int64_t back = ledger_clock_back(&p->chain, c->sign_public, entry->time_ms);
+
+	if (back > 0)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0,
+			    "the clock was set back: the ledger with %.60s has an entry of ours "
+			    "dated %lld s later than now; auditors will see it",
+			    p->info.name, (long long)(back / 1000));
+}
+
 /* Make it the chain's next entry; then(c) when both sides have it with both signatures. */
 static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
 			void (*then)(struct agent_core *c))
@@ -153,6 +166,7 @@ static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
 
 	assert(!s->entry_out && s->peer->chain.n_tail == 0);
 	ledger_sign(&signed_entry, c->sign_secret);
+	notice_clock(c, entry);
 	if (ledger_chain_add(&s->peer->chain, &signed_entry, &e) != 0) {
 		session_abort(c, true, e.code, "%s", e.text);
 		return;

@@ -48,6 +48,7 @@ COMMAND(ledger_show);
 COMMAND(ledger_quote);
 COMMAND(ledger_verify);
 COMMAND(ledger_export);
+COMMAND(ledger_close);
 /* checkpoint.c */
 COMMAND(checkpoint_list);
 COMMAND(checkpoint_save);

@@ -141,6 +141,27 @@ static void check_contents(struct doctor *d)
 	kge_emb_free(emb);
 }
 
+/* Which partners' chains have an entry of ours from a later time than now? */
+static void check_dates(struct doctor *d)
+{
+	struct store_core core = { 0 };
+	int64_t now = (int64_t)time(NULL) * 1000, back = 0;
+
+	if (d->f.identity == NULL || store_load_core(d->f.store, &core, NULL) != 0)
+		return;
+	for (size_t i = 0; i < core.n_chains; i++) {
+		int64_t b = ledger_clock_back(core.chains[i], d->f.identity->sign_key, now);
+
+		back = b > back ? b : back;
+	}
+	store_core_release(&core);
+	if (back > 0)
+		report(d, LOOK, "clock",
+		       "it is %lld s before the last entry of the ledger: it was set back, or was "
+		       "ahead then; auditors will see it",
+		       (long long)(back / 1000));
+}
+
 static void check_store(struct doctor *d)
 {
 	struct store_options o = { .mode = STORE_READ };
@@ -153,7 +174,8 @@ static void check_store(struct doctor *d)
 		report(d, BAD, "store", "%s", e.text);
 		return;
 	}
-	report(d, OK, "store", "pages, signatures and checkpoints hold");
+	report(d, OK, "store", "pages, guards, signatures and checkpoints hold");
+	check_dates(d);
 	check_contents(d);
 }
 

@@ -25,6 +25,8 @@ static const struct command ledger_commands[] = {
 	{ "quote", "what a session would spend of what is left", cmd_ledger_quote, NULL },
 	{ "verify", "check a ledger, or two partners' exports", cmd_ledger_verify, NULL },
 	{ "export", "write the ledger to a file for an auditor", cmd_ledger_export, NULL },
+	{ "close", "end a contract, so that the next one is of today's settings", cmd_ledger_close,
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -54,7 +56,7 @@ static const struct command commands[] = {
 	{ "peer", "who is a partner", NULL, peer_commands },
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
-	{ "ledger", "privacy spent: show, quote, verify, export", NULL, ledger_commands },
+	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
 	{ "demo", "companies of an invented world improve each other", cmd_demo, NULL },

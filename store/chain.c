@@ -436,6 +436,7 @@ static void take(struct ledger_chain *c, const struct ledger_signed *s)
 	else if (e->kind == LEDGER_CLOSE)
 		a->closed = true;
 	a->spent = count(a, &a->mechanism, NULL);
+	a->time_ms = e->time_ms;
 	c->sequence = e->sequence;
 	memcpy(c->head, s->hash, LEDGER_HASH);
 	take_tail(c, s);
@@ -474,13 +475,16 @@ void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s)
 int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s, struct err *err)
 {
 	uint8_t hash[LEDGER_HASH];
-	int rc = ledger_chain_check(c, &s->entry, err);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	ledger_hash(&s->entry, hash);
 	if (memcmp(hash, s->hash, LEDGER_HASH) != 0)
-		return broken(&s->entry, err, "it was edited: its contents do not give its hash");
+		return err_set(err, ERR_LEDGER,
+			       "entry %llu was edited: its contents do not give its hash",
+			       ULL(s->entry.sequence));
+	rc = ledger_chain_check(c, &s->entry, err);
+	if (rc != 0)
+		return rc;
 	if (s->countersigned && c->n_tail > 0)
 		return err_set(err, ERR_LEDGER, "entry %llu: missing countersignature",
 			       ULL(c->tail[0].entry.sequence));
@@ -512,6 +516,15 @@ int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_H
 	memcpy(c->agreed, hash, LEDGER_HASH);
 	memmove(c->tail, c->tail + 1, --c->n_tail * sizeof(*c->tail));
 	return 0;
+}
+
+int64_t ledger_clock_back(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			  int64_t time_ms)
+{
+	int side = ledger_chain_side(c, host);
+	int64_t back = side < 0 ? 0 : c->account[side].time_ms - time_ms;
+
+	return back > LEDGER_CLOCK_MS ? back : 0;
 }
 
 /* ---- heads ---- */

@@ -389,7 +389,11 @@ static int open_all(struct store *s, const struct store_options *o, struct err *
 		rc = check_owner(s, o->owner, e);
 	if (rc == 0 && o->check)
 		rc = store_check(s, e);
-	return rc == 0 ? db_chains(s, e) : rc;
+	if (rc == 0)
+		rc = db_chains(s, e);
+	if (rc == 0)
+		rc = db_check_ends(s, e);
+	return rc == 0 ? db_check_guards(s, e) : rc;
 }
 
 int store_open(struct store **out, const char *path, const struct store_options *o, struct err *e)

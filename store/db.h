@@ -58,6 +58,10 @@ extern const int db_version; /* of a store that is up to date */
 /* Bring the store up to `target` (tests stop earlier; else db_version). */
 int db_migrate(struct store *s, int target, struct err *e);
 
+/* Are the ledger's tables and triggers those of this version?  ERR_LEDGER names what is
+ * gone, changed or not ours: this database was edited. */
+int db_check_guards(struct store *s, struct err *e);
+
 /* ---- parts of a transaction ---- */
 
 int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e);
@@ -71,6 +75,8 @@ extern const char db_checkpoint_columns[];
 int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct err *e);
 
 int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
+/* Has anything been cut off the end?  ERR_LEDGER. */
+int db_check_ends(struct store *s, struct err *e);
 void db_forget_chains(struct store *s);
 int db_add_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
 int db_add_countersign(struct store *s, const struct store_countersign *c, struct err *e);

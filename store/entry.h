@@ -211,6 +211,7 @@ struct ledger_account {
 	struct ledger_lineage_spent *lineages; /* all labels, by lineage and price */
 	size_t n_lineages;
 	uint64_t rows, floats; /* disclosed by the client, all sessions */
+	int64_t time_ms;       /* of the host's last entry; 0: none yet */
 };
 
 struct ledger_open { /* a session in which one side reserved and has not settled */
@@ -235,6 +236,14 @@ struct ledger_chain {
 	struct ledger_signed *tail; /* the entries after `countersigned` */
 	size_t n_tail;
 };
+
+/* A writer's clock may step back by this much, as clocks do that are kept right by others,
+ * before anybody says that it was set back. */
+enum { LEDGER_CLOCK_MS = 1000 };
+/* Is this time earlier than that of the host's last entry, by more than that?  Returns by
+ * how many ms; 0: no.  It decides nothing. */
+int64_t ledger_clock_back(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			  int64_t time_ms);
 
 enum { LEDGER_TAIL_MAX = 64 }; /* a chain with more waiting is not written to */
 

@@ -47,8 +47,22 @@ static const char entries_sql[] =
 	" FROM ledger_entry e LEFT JOIN ledger_countersign c ON c.hash = e.hash"
 	" ORDER BY e.position";
 
+/* The columns that an entry is found by must be what its signed bytes say. */
+static bool has_its_place(sqlite3_stmt *st, const struct ledger_entry *x)
+{
+	uint8_t low[LEDGER_KEY], high[LEDGER_KEY];
+	bool first = memcmp(x->host, x->client, LEDGER_KEY) < 0;
+
+	return sqlite3_column_int64(st, 4) == (int64_t)x->sequence &&
+	       db_bytes(st, 5, low, sizeof(low)) && db_bytes(st, 6, high, sizeof(high)) &&
+	       memcmp(low, first ? x->host : x->client, LEDGER_KEY) == 0 &&
+	       memcmp(high, first ? x->client : x->host, LEDGER_KEY) == 0;
+}
+
 static int read_entry(struct store *s, sqlite3_stmt *st, struct ledger_signed *out, struct err *e)
 {
+	int rc;
+
 	uint8_t bytes[LEDGER_ENTRY_BYTES];
 
 	memset(out, 0, sizeof(*out));
@@ -57,7 +71,12 @@ static int read_entry(struct store *s, sqlite3_stmt *st, struct ledger_signed *o
 	    !db_bytes(st, 2, out->hash, sizeof(out->hash)))
 		return db_damaged(s, e, "a ledger entry has a wrong size");
 	out->countersigned = db_bytes(st, 3, out->countersignature, sizeof(out->countersignature));
-	return ledger_decode(&out->entry, bytes, sizeof(bytes), e);
+	rc = ledger_decode(&out->entry, bytes, sizeof(bytes), e);
+	if (rc == 0 && !has_its_place(st, &out->entry))
+		rc = err_set(e, ERR_LEDGER,
+			     "entry %llu stands under another number or another pair than it says",
+			     (unsigned long long)out->entry.sequence);
+	return rc;
 }
 
 static int each_entry(struct store *s, struct err *e,
@@ -84,8 +103,14 @@ static int replay(struct store *s, void *ctx, const struct ledger_signed *x, str
 {
 	struct ledger_chain *c = the_chain(s, &x->entry);
 	struct ledger_signed **last = ctx;
-	int rc = ledger_chain_replay(c, x, e);
+	int rc;
 
+	if (x->entry.sequence > c->sequence + 1)
+		return err_set(e, ERR_LEDGER, "entry %llu was deleted: %llu follows %llu",
+			       (unsigned long long)c->sequence + 1,
+			       (unsigned long long)x->entry.sequence,
+			       (unsigned long long)c->sequence);
+	rc = ledger_chain_replay(c, x, e);
 	if (rc != 0)
 		return rc;
 	*last = mem_resize(*last, s->n_chains, sizeof(**last));
@@ -104,8 +129,11 @@ int db_chains(struct store *s, struct err *e)
 		return 0;
 	db_forget_chains(s);
 	rc = each_entry(s, e, replay, &last);
-	for (size_t k = 0; k < s->n_chains && rc == 0; k++)
+	for (size_t k = 0; k < s->n_chains && rc == 0; k++) {
 		rc = ledger_check_signature(&last[k], e);
+		if (rc == 0 && last[k].countersigned)
+			rc = ledger_check_countersign(&last[k], last[k].countersignature, e);
+	}
 	free(last);
 	if (rc == 0)
 		s->chains_valid = true;
@@ -114,6 +142,36 @@ int db_chains(struct store *s, struct err *e)
 	if (rc == ERR_LEDGER)
 		err_prefix(e, "the ledger in %s does not verify", s->path);
 	return rc;
+}
+
+/* SQLite remembers the last position that it gave, beside the rows themselves. */
+static int check_end(struct store *s, const char *what, const char *last_sql, const char *count_sql,
+		     struct err *e)
+{
+	int64_t last, count;
+	int rc = db_number(s, &last, e, last_sql);
+
+	if (rc == 0)
+		rc = db_number(s, &count, e, count_sql);
+	if (rc == 0 && last != count)
+		rc = err_set(e, ERR_LEDGER,
+			     "the ledger in %s was cut: %lld %s were written, %lld are there; "
+			     "restore a backup, and compare with your partners' ledgers",
+			     s->path, (long long)last, what, (long long)count);
+	return rc;
+}
+
+int db_check_ends(struct store *s, struct err *e)
+{
+	int rc = check_end(s, "entries",
+			   "SELECT seq FROM sqlite_sequence WHERE name = 'ledger_entry'",
+			   "SELECT count(*) FROM ledger_entry", e);
+
+	return rc != 0 ? rc
+		       : check_end(s, "statements",
+				   "SELECT seq FROM sqlite_sequence WHERE name = "
+				   "'ledger_statement'",
+				   "SELECT count(*) FROM ledger_statement", e);
 }
 
 /* ---- adding ---- */

@@ -4,6 +4,7 @@
  * user_version says how long a prefix, so an entry that has shipped is never
  * edited, moved or removed; a mistake is put right by the next entry. */
 #include <stdio.h>
+#include <string.h>
 
 #include "store/db.h"
 
@@ -127,4 +128,71 @@ int db_migrate(struct store *s, int target, struct err *e)
 	int rc = db_number(s, &version, e, "PRAGMA user_version");
 
 	return rc != 0 || version >= target ? rc : db_transaction(s, run_from, &target, e);
+}
+
+/* ---- has somebody edited the schema? ---- */
+
+static const char guards_sql[] =
+	"SELECT name, sql FROM sqlite_schema WHERE type IN ('table', 'trigger')"
+	" AND tbl_name LIKE 'ledger\\_%' ESCAPE '\\' ORDER BY name";
+
+static bool same_text(sqlite3_stmt *a, sqlite3_stmt *b, int column)
+{
+	const char *x = (const char *)sqlite3_column_text(a, column);
+	const char *y = (const char *)sqlite3_column_text(b, column);
+
+	return x != NULL && y != NULL && strcmp(x, y) == 0;
+}
+
+static int edited(const struct store *s, sqlite3_stmt *st, const char *how, struct err *e)
+{
+	return err_set(
+		e, ERR_LEDGER,
+		"the ledger in %s was edited: its guard %s %s; restore a backup, and compare "
+		"with your partners' ledgers",
+		s->path, (const char *)sqlite3_column_text(st, 0), how);
+}
+
+/* Both lists are in the order of names. */
+static int compare_guards(struct store *s, sqlite3_stmt *want, sqlite3_stmt *have, struct err *e)
+{
+	int w, h;
+
+	while ((w = sqlite3_step(want)) == SQLITE_ROW) {
+		h = sqlite3_step(have);
+		if (h == SQLITE_ROW && same_text(want, have, 0) && same_text(want, have, 1))
+			continue;
+		if (h == SQLITE_ROW && same_text(want, have, 0))
+			return edited(s, want, "is another one", e);
+		if (h == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(have, 0),
+					      (const char *)sqlite3_column_text(want, 0)) < 0)
+			return edited(s, have, "is not ours", e);
+		return edited(s, want, "is gone", e);
+	}
+	return w == SQLITE_DONE && sqlite3_step(have) == SQLITE_ROW
+		       ? edited(s, have, "is not ours", e)
+		       : 0;
+}
+
+/* A new store in memory says what they must be. */
+int db_check_guards(struct store *s, struct err *e)
+{
+	struct store fresh = { .path = s->path, .lock = -1 };
+	sqlite3_stmt *want = NULL, *have = NULL;
+	int rc = 0;
+
+	if (sqlite3_open(":memory:", &fresh.db) != SQLITE_OK)
+		rc = db_fail(&fresh, e);
+	if (rc == 0)
+		rc = db_migrate(&fresh, db_version, e);
+	if (rc == 0)
+		rc = db_query(&fresh, &want, e, guards_sql, "");
+	if (rc == 0)
+		rc = db_query(s, &have, e, guards_sql, "");
+	if (rc == 0)
+		rc = compare_guards(s, want, have, e);
+	sqlite3_finalize(want);
+	sqlite3_finalize(have);
+	sqlite3_close(fresh.db);
+	return rc;
 }

@@ -237,11 +237,23 @@ static void check_lineage(struct ledger_report *r, const struct walks *ws, const
 	free(chains);
 }
 
+/* Each writer has a clock of its own, so its entries are held against its own alone. */
+static void note_clock(struct ledger_report *r, const struct walk *w, const struct ledger_entry *e)
+{
+	int64_t back = ledger_clock_back(&w->chain, e->host, e->time_ms);
+
+	if (back > 0)
+		FIND(r, &w->chain, LEDGER_CLOCK, e->sequence, true,
+		     "entry %llu: the clock of %s was set back: the entry is dated %lld s before "
+		     "the one that it wrote before",
+		     ULL(e->sequence), short_of(e->host).text, (long long)(back / 1000));
+}
+
 static void visit(struct ledger_report *r, struct walks *ws, const struct ledger_export *x,
 		  const struct ledger_signed *s)
 {
 	struct walk *w = the_walk(ws, &s->entry);
-	size_t before = r->n;
+	size_t before = r->faults;
 	bool placed;
 
 	check_signatures(r, w, s);
@@ -251,8 +263,9 @@ static void visit(struct ledger_report *r, struct walks *ws, const struct ledger
 		return; /* stands twice: the first one counts */
 	if (placed && check_rules(r, w, s) && !w->torn)
 		check_lineage(r, ws, w, x, &s->entry);
-	for (size_t k = 0; r->n > before && k < ws->n; k++)
+	for (size_t k = 0; r->faults > before && k < ws->n; k++)
 		ws->at[k].torn = true;
+	note_clock(r, w, &s->entry);
 	ledger_chain_force(&w->chain, s);
 	/* The next entry is asked whether it continues what is stated here. */
 	memcpy(w->last_hash, s->hash, LEDGER_HASH);

@@ -6,7 +6,7 @@
  * thing that is wrong, in words; one broken entry does not hide the next.
  *
  * A note is not a fault: entries at the end that the partner has not
- * countersigned yet, sessions that have not settled. */
+ * countersigned yet, sessions that have not settled, clocks that were set back. */
 #ifndef STORE_VERIFY_H
 #define STORE_VERIFY_H
 
@@ -47,6 +47,7 @@ enum ledger_fault {
 	LEDGER_SHORTER,	   /* one export lacks entries that its owner has signed */
 	LEDGER_BEHIND,	   /* one export lacks entries that its owner has not seen (note) */
 	LEDGER_UNSETTLED,  /* a session without its settle (note) */
+	LEDGER_CLOCK,	   /* its writer's clock was set back before it (note) */
 };
 
 struct ledger_finding {

@@ -2,27 +2,15 @@
 # The ledger as an auditor meets it: shown, quoted, exported, forged, rolled back; and a budget that is lowered.
 . "$(dirname "$0")/lib.sh"
 
-start() { # NAME [options]: serve in the background, until its status file says where it listens
-	who=$1
-	shift
-	rm -f "$work/$who.json"
-	"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" "$@" 2>>"$work/$who.log" &
-	eval "pid_$who=$!"
-	pids="$pids $!"
-	wait_for "$who has started" test -s "$work/$who.json"
-}
 stop() { # NAME...
 	for who; do
 		"$fkge" -q -d "$work/$who" stop
 		eval "wait \$pid_$who"
 	done
 }
-value() { member "$work/$1.json" "$2"; }
-at_least() { [ "$(value "$1" "$2")" -ge "$3" ]; }
 asleep() { [ "$(value "$1" state)" = sleep ] && [ "$(value "$1" queued)" = 0 ]; }
 quiet() { asleep a && asleep b; }
 shows() { run -d "$work/$1" ledger show && grep -qF -- "$2" "$out"; }
-logged() { grep -qF -- "$2" "$work/$1.log"; }
 labels() { "$fkge" -d "$work/$1" --json ledger show >"$work/show" && member "$work/show" total_labels; }
 exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
 
@@ -35,7 +23,7 @@ for who in a b; do
 	"$fkge" -q -d "$work/$who" train >/dev/null
 done
 # a keeps its port, or b would not find it again
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 sed -i "s/^listen: .*/listen: 127.0.0.1:$port/" "$work/a/agent.yaml"
 start a
 ok 'invite' exits 0 -d "$work/a" invite --for "$("$fkge" -d "$work/b" id)" -o "$work/line"

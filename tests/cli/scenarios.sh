@@ -14,9 +14,6 @@ cleanup_all() {
 }
 trap cleanup_all EXIT
 
-free_port() {
-	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 # trained NAME SEED [federation settings]: an agent that has trained and has a port of its own
 trained() {
 	agent "$@" || return
@@ -28,25 +25,6 @@ trained() {
 	}
 	"$fkge" -q -d "$work/$1" train >/dev/null
 }
-befriend() { # A B: A lists B by its key, B lists A with its address and will call it
-	"$fkge" -q -d "$work/$1" invite --for "$(id_of "$2")" -o "$work/line" >/dev/null &&
-		"$fkge" -q -d "$work/$2" join "$work/line" >/dev/null && rm "$work/line"
-}
-end_of() { # NAME: its process ends by itself, with status 0
-	eval "set -- $1 \$pid_$1"
-	wait_for "$1 becomes quiet" ended "$2" && wait "$2"
-}
-# together NAME...: all start, all become quiet and end with status 0
-together() {
-	for who; do
-		rm -f "$work/$who.json"
-		"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" --until-quiet 1.5 2>>"$work/$who.log" &
-		eval "pid_$who=$!"
-		pids="$pids $!"
-	done
-	for who; do end_of "$who" || return; done
-}
-logged() { grep -qF -- "$2" "$work/$1.log"; }
 shared() { peer_is "$1" "$(id_of "$2")" shared_entities "$3" && peer_is "$2" "$(id_of "$1")" shared_entities "$3"; }
 hosted() { for who; do at_least "$who" rounds 1 || return; done; }
 agree() { # A B: the exports of both verify against each other

@@ -442,6 +442,60 @@ static void the_ledger_on_disk_is_append_only(void **state)
 	free(path);
 }
 
+/* An owner has the file, and may drop every trigger: what is left must not open. */
+static void an_edited_database_is_found_out(void **state)
+{
+	static const struct {
+		const char *sql, *words;
+	} attacks[] = {
+		{ "DROP TRIGGER ledger_entry_delete", "its guard ledger_entry_delete is gone" },
+		{ "DROP TRIGGER ledger_entry_insert; CREATE TRIGGER ledger_entry_insert BEFORE"
+		  " INSERT ON ledger_entry BEGIN SELECT 1; END",
+		  "its guard ledger_entry_insert is another one" },
+		{ "CREATE TRIGGER aa AFTER INSERT ON ledger_entry BEGIN DELETE FROM"
+		  " ledger_countersign; END",
+		  "its guard aa is not ours" },
+		{ "CREATE TRIGGER zz AFTER INSERT ON ledger_entry BEGIN SELECT 1; END",
+		  "its guard zz is not ours" },
+		{ "DROP TRIGGER ledger_entry_delete; DELETE FROM ledger_entry WHERE sequence = 2;"
+		  "CREATE TRIGGER ledger_entry_delete BEFORE DELETE ON ledger_entry BEGIN"
+		  " SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+		  "was cut: 2 entries were written, 1 are there" },
+		{ "DROP TRIGGER ledger_countersign_update;"
+		  "UPDATE ledger_countersign SET signature = zeroblob(64)",
+		  "entry 2: bad countersignature" },
+		{ "DROP TRIGGER ledger_entry_update;"
+		  "UPDATE ledger_entry SET sequence = 3 WHERE sequence = 2",
+		  "under another number" },
+		{ "DROP TRIGGER ledger_entry_update; UPDATE ledger_entry SET high = zeroblob(32)",
+		  "another pair than it says" },
+	};
+	struct err e;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(attacks) / sizeof(attacks[0]); k++) {
+		struct store_options reading = { .mode = STORE_READ };
+		struct store_batch b = { 0 };
+		char *path = new_path();
+		struct store *s;
+		struct world w;
+
+		world_init(&w);
+		s = must_open(path, &w);
+		store_batch_entry(&b, world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0));
+		store_batch_entry(&b, world_add(&w, LEDGER_RESERVE, 0, 1, 2, 32));
+		must_apply(s, &b);
+		store_close(s);
+		assert_int_equal(raw(path, attacks[k].sql), SQLITE_OK);
+		assert_int_equal(store_open(&s, path, NULL, &e), ERR_LEDGER);
+		if (strstr(e.text, attacks[k].words) == NULL)
+			fail_msg("%s: %s", attacks[k].sql, e.text);
+		assert_int_equal(store_open(&s, path, &reading, &e), ERR_LEDGER);
+		world_release(&w);
+		free(path);
+	}
+}
+
 /* A forger who also renews the hash has no key to sign it with. */
 static void a_forged_last_entry_is_found_out(void **state)
 {
@@ -716,6 +770,7 @@ int main(void)
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
+		cmocka_unit_test(an_edited_database_is_found_out),
 		cmocka_unit_test(a_forged_last_entry_is_found_out),
 		cmocka_unit_test(the_stored_ledger_exports_and_verifies),
 		cmocka_unit_test(what_was_reserved_survives_kill_9),

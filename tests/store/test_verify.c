@@ -311,6 +311,34 @@ static void releases_verify_and_their_faults_are_named(void **state)
 	world_release(&w);
 }
 
+static void a_clock_set_back_is_noted(void **state)
+{
+	struct ledger_report r = { 0 };
+	struct ledger_export x;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	w.time_ms -= 3600 * 1000;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 4); /* entry 8 */
+	x = world_export(&w, 1);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_int_equal(find(&r, LEDGER_CLOCK)->sequence, 8);
+	assert_non_null(strstr(find(&r, LEDGER_CLOCK)->text, "dated 3599 s before"));
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	/* Entries of the two sides are of two clocks, and nobody's clock is exact. */
+	w.time_ms -= 500;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 4);
+	world_add(&w, LEDGER_RESERVE, 1, 0, 7, 0);
+	x = world_export(&w, 1);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	assert_int_equal(r.n, 4); /* sessions 6 and 7 are open, and both clocks */
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
 static void two_ledgers_that_differ_are_named(void **state)
 {
 	struct ledger_export a, b;
@@ -442,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_chain_glued_to_another_entry_is_broken),
 		cmocka_unit_test(numbers_that_do_not_add_up_are_named),
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
+		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
 		cmocka_unit_test(exports_are_read_back_byte_for_byte),
 		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
