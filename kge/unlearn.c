@@ -1,0 +1,253 @@
+#include "kge/unlearn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kge/mutual.h"
+
+/* ---- settings ---- */
+
+enum { BATCH_MAX = 256, NEGATIVES = 256, CHUNK = 64 };
+
+static struct kge_train_config training_of(const struct kge_train_config *trained)
+{
+	struct kge_train_config c = *trained;
+
+	c.update = KGE_UPDATE_EXACT;
+	if (c.negatives == 0) {
+		c.negatives = NEGATIVES;
+		c.shared_chunk = CHUNK;
+	}
+	if (c.sampling == KGE_SAMPLING_BERNOULLI) /* draws the side: here both are asked */
+		c.sampling = KGE_SAMPLING_UNIFORM;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	if (c.batch > BATCH_MAX)
+		c.batch = BATCH_MAX;
+	c.schedule = KGE_SCHEDULE_CONSTANT;
+	return c;
+}
+
+void kge_unlearn_defaults(struct kge_unlearn_config *c, const struct kge_train_config *trained,
+			  enum kge_unlearn_variant v)
+{
+	bool code = v == KGE_UNLEARN_CODE;
+
+	*c = (struct kge_unlearn_config){
+		.train = training_of(trained),
+		.interference = { .forgotten = code ? 5.0f : 1.0f,
+				  .negatives = code ? 0.5f : 1.0f,
+				  .soft = 0.1f,
+				  .soft_norm = code },
+		.distill = 2.0f,
+		.interference_epochs = code ? 20 : 10,
+		.decay_epochs = 10,
+		.protocol = kge_protocol_find("standard"),
+	};
+}
+
+int kge_unlearn_check(const struct kge_unlearn_config *c, struct err *e)
+{
+	struct kge_terms t = { .distill = c->distill, .interfere = &c->interference };
+	int rc = kge_train_check(&c->train, e);
+
+	return rc == 0 ? kge_terms_check(&t, &c->train, e) : rc;
+}
+
+/* ---- what is kept, what is forgotten ---- */
+
+static bool *marks_of(const struct kge_graph *g, const uint32_t *forget, size_t n)
+{
+	bool *gone = mem_array(g->split[KGE_TRAIN].n + 1, sizeof(*gone));
+
+	for (size_t i = 0; i < n; i++) {
+		assert(forget[i] < g->split[KGE_TRAIN].n && !gone[forget[i]]);
+		gone[forget[i]] = true;
+	}
+	return gone;
+}
+
+struct kge_graph kge_kept_of(const struct kge_graph *g, const uint32_t *forget, size_t n)
+{
+	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	bool *gone = marks_of(g, forget, n);
+	struct kge_graph kept = *g;
+	struct kge_triples *out = &kept.split[KGE_TRAIN];
+
+	out->at = mem_array(train->n - n + 1, sizeof(*out->at));
+	out->n = 0;
+	for (size_t i = 0; i < train->n; i++)
+		if (!gone[i])
+			out->at[out->n++] = train->at[i];
+	free(gone);
+	return kept;
+}
+
+void kge_kept_release(struct kge_graph *kept)
+{
+	free(kept->split[KGE_TRAIN].at);
+	kept->split[KGE_TRAIN] = (struct kge_triples){ 0 };
+}
+
+static struct kge_triples picked(const struct kge_triples *from, const uint32_t *places, size_t n)
+{
+	struct kge_triples t = { mem_array(n, sizeof(*t.at)), n };
+
+	for (size_t i = 0; i < n; i++)
+		t.at[i] = from->at[places[i]];
+	return t;
+}
+
+static struct kge_triples joined(const struct kge_triples *a, const struct kge_triples *b)
+{
+	struct kge_triples t = { mem_array(a->n + b->n + 1, sizeof(*t.at)), a->n + b->n };
+
+	if (a->n > 0)
+		memcpy(t.at, a->at, a->n * sizeof(*t.at));
+	if (b->n > 0)
+		memcpy(t.at + a->n, b->at, b->n * sizeof(*t.at));
+	return t;
+}
+
+int kge_evaluate_forgotten(const struct kge_emb *emb, const struct kge_graph *g,
+			   const uint32_t *forget, size_t n, const struct kge_protocol *p,
+			   const struct kge_eval_options *o, struct kge_metrics *out)
+{
+	struct kge_graph seen = kge_kept_of(g, forget, n);
+	struct kge_protocol by = *p;
+	int rc;
+
+	/* the forgotten triples stand where test does, and test beside valid */
+	by.filter = 1u << KGE_TRAIN | 1u << KGE_VALID;
+	seen.split[KGE_VALID] = joined(&g->split[KGE_VALID], &g->split[KGE_TEST]);
+	seen.split[KGE_TEST] = picked(&g->split[KGE_TRAIN], forget, n);
+	rc = kge_evaluate(emb, &seen, KGE_TEST, &by, o, out);
+	free(seen.split[KGE_VALID].at);
+	free(seen.split[KGE_TEST].at);
+	kge_kept_release(&seen);
+	return rc;
+}
+
+/* ---- the two phases ---- */
+
+struct forgetting {
+	const struct kge_unlearn_config *c;
+	struct kge_emb *local, *global;
+	struct kge_graph kept;
+	const atomic_bool *cancel;
+};
+
+static int valid_mrr(const struct forgetting *f, double *mrr)
+{
+	struct kge_eval_options o = { .threads = f->c->train.threads, .cancel = f->cancel };
+	struct kge_metrics m = { 0 };
+	int rc = 0;
+
+	if (f->kept.split[KGE_VALID].n > 0)
+		rc = kge_evaluate(f->local, &f->kept, KGE_VALID, f->c->protocol, &o, &m);
+	*mrr = m.mrr;
+	return rc;
+}
+
+static struct kge_terms terms_of(const struct forgetting *f)
+{
+	return (struct kge_terms){ .distill = f->c->distill, .freeze_relations = true };
+}
+
+static int interfere(const struct forgetting *f, const struct kge_graph *g, const uint32_t *forget,
+		     size_t n)
+{
+	struct kge_mutual *m = kge_mutual_new(&f->c->train, g, f->local, f->global, false);
+	struct kge_terms t = terms_of(f);
+	int rc = 0;
+
+	t.interfere = &f->c->interference;
+	kge_mutual_set_terms(m, &t);
+	kge_mutual_only(m, forget, n);
+	for (uint32_t i = 0; i < f->c->interference_epochs && rc == 0; i++)
+		rc = kge_mutual_epoch(m, NULL, f->cancel);
+	kge_mutual_free(m);
+	return rc;
+}
+
+/* The tables as they were after the best epoch. */
+struct best {
+	struct kge_emb *local, *global;
+	double mrr;
+	uint32_t epochs;
+};
+
+static void keep_best(struct best *b, const struct forgetting *f, double mrr)
+{
+	kge_emb_assign(b->local, f->local);
+	if (f->global != NULL)
+		kge_emb_assign(b->global, f->global);
+	b->mrr = mrr;
+	b->epochs++;
+}
+
+/* Epochs until one does not raise valid's MRR. */
+static int decay_until(struct kge_mutual *m, struct best *b, const struct forgetting *f)
+{
+	bool judged = f->kept.split[KGE_VALID].n > 0;
+	double mrr;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < f->c->decay_epochs && rc == 0; i++) {
+		rc = kge_mutual_epoch(m, NULL, f->cancel);
+		if (rc == 0)
+			rc = valid_mrr(f, &mrr);
+		if (rc == 0 && judged && i > 0 && !(mrr > b->mrr))
+			break;
+		if (rc == 0)
+			keep_best(b, f, mrr);
+	}
+	return rc;
+}
+
+static int decay(const struct forgetting *f, struct best *b)
+{
+	struct kge_mutual *m = kge_mutual_new(&f->c->train, &f->kept, f->local, f->global, false);
+	struct kge_terms t = terms_of(f);
+	int rc;
+
+	b->local = kge_emb_copy(f->local);
+	b->global = f->global != NULL ? kge_emb_copy(f->global) : NULL;
+	kge_mutual_set_terms(m, &t);
+	rc = decay_until(m, b, f);
+	kge_mutual_free(m);
+	if (rc == 0) {
+		kge_emb_assign(f->local, b->local);
+		if (f->global != NULL)
+			kge_emb_assign(f->global, b->global);
+	}
+	kge_emb_free(b->local);
+	kge_emb_free(b->global);
+	return rc;
+}
+
+int kge_unlearn(const struct kge_unlearn_config *c, const struct kge_graph *g,
+		const uint32_t *forget, size_t n, struct kge_emb *local, struct kge_emb *global,
+		struct kge_unlearn_report *report, const atomic_bool *cancel)
+{
+	struct forgetting f = { c, local, global, kge_kept_of(g, forget, n), cancel };
+	struct kge_unlearn_report r = { .interference_epochs = c->interference_epochs };
+	struct best best = { 0 };
+	int rc;
+
+	assert(n > 0);
+	rc = valid_mrr(&f, &r.valid_before);
+	if (rc == 0)
+		rc = interfere(&f, g, forget, n);
+	if (rc == 0)
+		rc = valid_mrr(&f, &r.valid_interfered);
+	if (rc == 0)
+		rc = decay(&f, &best);
+	r.decay_epochs = best.epochs;
+	r.valid_after = best.epochs > 0 ? best.mrr : r.valid_interfered;
+	if (rc == 0 && report != NULL)
+		*report = r;
+	kge_kept_release(&f.kept);
+	return rc;
+}

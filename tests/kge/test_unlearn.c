@@ -1,0 +1,254 @@
+/* Unlearning: forgotten triples lose their ranks, others keep theirs; what is kept, and what a rank
+ * of a forgotten triple is. */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "kge/unlearn.h"
+
+/* A street, which generalises: some of it is held out.  And acquaintances by lot, which can
+ * only be learnt by heart: some of these are to be forgotten. */
+enum { HOUSES = 50, FRIENDS = 60, FORGOTTEN = 12 };
+
+static struct kge_graph *town(void)
+{
+	struct kge_graph *g = names(HOUSES, 4);
+	struct rng r;
+
+	rng_seed(&r, 4);
+	for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t i = 0; i + k + 1 < HOUSES; i++) {
+			enum kge_split s = i % 7 == k	? KGE_TEST
+					   : i % 9 == k ? KGE_VALID
+							: KGE_TRAIN;
+
+			kge_graph_add(g, s, (struct kge_triple){ i, k, i + k + 1 });
+		}
+	for (uint32_t i = 0; i < FRIENDS; i++)
+		kge_graph_add(g, KGE_TRAIN,
+			      (struct kge_triple){ (i * 7) % HOUSES, 3, rng_below(&r, HOUSES) });
+	return g;
+}
+
+static void forgotten_of(const struct kge_graph *g, uint32_t *forget)
+{
+	for (uint32_t i = 0; i < FORGOTTEN; i++)
+		forget[i] = (uint32_t)g->split[KGE_TRAIN].n - 1 - 4 * i;
+}
+
+static struct kge_train_config training(void)
+{
+	struct kge_train_config c;
+
+	kge_train_defaults(&c);
+	c.threads = 1;
+	c.negatives = 16;
+	c.batch = 64;
+	c.lr = .02f;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	return c;
+}
+
+struct figures {
+	double forgotten, test;
+};
+
+static struct figures judge(const struct kge_emb *emb, const struct kge_graph *g,
+			    const uint32_t *forget)
+{
+	const struct kge_protocol *p = kge_protocol_find("standard");
+	struct kge_graph kept = kge_kept_of(g, forget, FORGOTTEN);
+	struct kge_metrics m;
+	struct figures f;
+
+	assert_int_equal(kge_evaluate_forgotten(emb, g, forget, FORGOTTEN, p, NULL, &m), 0);
+	assert_int_equal(m.queries, 2 * FORGOTTEN);
+	f.forgotten = m.mrr;
+	assert_int_equal(kge_evaluate(emb, &kept, KGE_TEST, p, NULL, &m), 0);
+	f.test = m.mrr;
+	kge_kept_release(&kept);
+	return f;
+}
+
+static void check_forgets(const struct kge_emb *emb, const struct kge_graph *g,
+			  const uint32_t *forget, struct figures before)
+{
+	struct figures after = judge(emb, g, forget);
+
+	assert_true(before.forgotten > .5 && before.test > .5);
+	if (!(after.forgotten < .5 * before.forgotten && after.test > before.test - .1))
+		fail_msg("forgotten %.3f -> %.3f, test %.3f -> %.3f", before.forgotten,
+			 after.forgotten, before.test, after.test);
+}
+
+static void check_unlearns(const char *model, enum kge_unlearn_variant v, bool two_tables)
+{
+	struct kge_graph *g = town();
+	struct kge_emb *local = emb_of(model, 24, g, 6), *global = kge_emb_copy(local);
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+	struct kge_unlearn_report r;
+	uint32_t forget[FORGOTTEN];
+	struct figures before[2];
+	float *relations;
+
+	forgotten_of(g, forget);
+	run(&c, g, local, 150);
+	c.seed = 2;
+	run(&c, g, global, 150);
+	memcpy(global->rel, local->rel, 4 * local->rel_floats * sizeof(float));
+	relations = mem_copy(local->rel, 4 * local->rel_floats * sizeof(float));
+	before[0] = judge(local, g, forget);
+	before[1] = judge(global, g, forget);
+	kge_unlearn_defaults(&u, &c, v);
+	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
+	assert_int_equal(
+		kge_unlearn(&u, g, forget, FORGOTTEN, local, two_tables ? global : NULL, &r, NULL),
+		0);
+	check_forgets(local, g, forget, before[0]);
+	if (two_tables)
+		check_forgets(global, g, forget, before[1]);
+	assert_memory_equal(local->rel, relations, 4 * local->rel_floats * sizeof(float));
+	assert_true(r.decay_epochs >= 1 && r.decay_epochs <= u.decay_epochs);
+	assert_true(r.valid_before > 0 && r.valid_after > 0 && r.valid_interfered > 0);
+	free(relations);
+	kge_emb_free(local);
+	kge_emb_free(global);
+	kge_graph_free(g);
+}
+
+static void test_unlearns(void **state)
+{
+	(void)state;
+	check_unlearns("rotate", KGE_UNLEARN_CODE, false);
+	check_unlearns("rotate", KGE_UNLEARN_PAPER, false);
+	check_unlearns("rotate", KGE_UNLEARN_CODE, true);
+}
+
+/* The tables that are kept are those of the epoch with the best MRR on valid. */
+static void test_best_is_kept(void **state)
+{
+	struct kge_graph *g = town();
+	struct kge_emb *emb = emb_of("transe", 24, g, 6);
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+	struct kge_unlearn_report r;
+	struct kge_metrics m;
+	struct kge_graph kept;
+	uint32_t forget[FORGOTTEN];
+
+	(void)state;
+	forgotten_of(g, forget);
+	run(&c, g, emb, 60);
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	u.decay_epochs = 60;
+	assert_int_equal(kge_unlearn(&u, g, forget, FORGOTTEN, emb, NULL, &r, NULL), 0);
+	kept = kge_kept_of(g, forget, FORGOTTEN);
+	assert_int_equal(kge_evaluate(emb, &kept, KGE_VALID, u.protocol, NULL, &m), 0);
+	assert_near(m.mrr, r.valid_after, 0, 0);
+	assert_true(r.decay_epochs < 60);
+	kge_kept_release(&kept);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static bool holds(const struct kge_triples *t, struct kge_triple x)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (memcmp(&t->at[i], &x, sizeof(x)) == 0)
+			return true;
+	return false;
+}
+
+static void test_what_is_kept(void **state)
+{
+	struct kge_graph *g = street(5);
+	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	const uint32_t forget[3] = { 0, 4, (uint32_t)train->n - 1 };
+	struct kge_graph kept = kge_kept_of(g, forget, 3);
+
+	(void)state;
+	assert_int_equal(kept.split[KGE_TRAIN].n, train->n - 3);
+	for (uint32_t i = 0; i < train->n; i++)
+		assert_true(holds(&kept.split[KGE_TRAIN], train->at[i]) ==
+			    (i != forget[0] && i != forget[1] && i != forget[2]));
+	kge_kept_release(&kept);
+	kge_graph_free(g);
+}
+
+/* Two forgotten answers of one query: neither is set aside for the other, as a known one is. */
+static void test_rank_of_the_forgotten(void **state)
+{
+	struct kge_graph *g = names(4, 1);
+	struct kge_emb *emb = emb_of("transe", 1, g, 10);
+	const uint32_t forget[2] = { 0, 1 };
+	struct kge_protocol p = *kge_protocol_find("tail");
+	struct kge_metrics m;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, i });
+	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 0, 0, 3 });
+	emb->rel[0] = 0;
+	for (uint32_t i = 0; i < 4; i++)
+		emb->ent[i] = (float)(3 - i); /* 0 -> 3: the nearer to 3 the better */
+	emb->ent[0] = 3;
+	/* best first: 0, 1, 2, 3; 2 is known, 3 is of test */
+	assert_int_equal(kge_evaluate_forgotten(emb, g, forget, 2, &p, NULL, &m), 0);
+	assert_int_equal(m.queries, 2);
+	assert_near(m.mrr, (1 + .5) / 2, 1e-9, 0);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+static void test_settings(void **state)
+{
+	struct kge_train_config c;
+	struct kge_unlearn_config u;
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.batch = 4096;
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
+	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
+	assert_true(u.train.negatives > 0 && u.train.batch == 256);
+	assert_int_equal(u.train.corrupt, KGE_CORRUPT_BOTH);
+	kge_train_defaults(&c);
+	c.update = KGE_UPDATE_RACING;
+	c.shared_chunk = 0;
+	c.sampling = KGE_SAMPLING_BERNOULLI;
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	assert_int_equal(kge_unlearn_check(&u, NULL), 0);
+	u.interference.soft = -1;
+	assert_int_equal(kge_unlearn_check(&u, NULL), ERR_USAGE);
+}
+
+static void test_cancel(void **state)
+{
+	struct kge_graph *g = town();
+	struct kge_emb *emb = emb_of("transe", 8, g, 6);
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+	uint32_t forget[FORGOTTEN];
+	atomic_bool cancel = true;
+
+	(void)state;
+	forgotten_of(g, forget);
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	assert_int_equal(kge_unlearn(&u, g, forget, FORGOTTEN, emb, NULL, NULL, &cancel),
+			 ERR_CANCELED);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unlearns),     cmocka_unit_test(test_best_is_kept),
+		cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_rank_of_the_forgotten),
+		cmocka_unit_test(test_settings),     cmocka_unit_test(test_cancel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
