@@ -28,14 +28,14 @@ static void toss(int8_t *sign, size_t m, struct nn_draw draw)
 		sign[i] = (sign[i] & 1) != 0 ? 1 : -1;
 }
 
-/* The bound of the r surest guesses, for r = m, m/2, m/4 ...: each at its share of p. */
+/* The bound of the r surest guesses, for r = m, m/2, m/4, m/8: each at its share of p. */
 static void guess_best(const struct guess *g, size_t m, double delta, double p,
 		       struct audit_canaries *out)
 {
 	size_t tries = 0;
-	for (size_t r = m; r >= CANARIES_MIN / 2; r /= 2)
+	for (size_t r = m; r >= CANARIES_MIN / 2 && 8 * r >= m; r /= 2)
 		tries++;
-	for (size_t r = m; r >= CANARIES_MIN / 2; r /= 2) {
+	for (size_t r = m; r >= CANARIES_MIN / 2 && 8 * r >= m; r /= 2) {
 		uint64_t correct = 0;
 		for (size_t i = 0; i < r; i++)
 			correct += g[i].right;

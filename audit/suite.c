@@ -5,6 +5,10 @@
 #include <stdio.h>
 
 #include "audit/leaks.h"
+#include "audit/releases.h"
+#include "dp/gaussian.h"
+#include "dp/lattice.h"
+#include "dp/release.h"
 
 static void tell(const struct audit_effort *how, const char *what)
 {
@@ -136,5 +140,52 @@ int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
 		if (rc == 0)
 			add_fault(r, c, (enum audit_fault)f, &b);
 	}
+	return rc;
+}
+
+/* ---- C ---- */
+
+static const double release_epsilon = 2, release_delta = 1e-5, release_p = 0.05;
+
+static int guess(struct audit_report *r, enum audit_what what, double multiplier, double upper,
+		 const char *fault, const struct audit_effort *how, struct err *e)
+{
+	static const char *const names[] = { "released map", "noisy rows" };
+	static audit_release_fn *const releases[] = { audit_release_map, audit_release_rows };
+	struct audit_release ctx = { multiplier, how->draw };
+	struct audit_canaries c;
+	tell(how, names[what]);
+	int rc = audit_canaries(releases[what], &ctx, AUDIT_RELEASE_CANARIES, release_delta,
+				release_p, how->draw, &c, e);
+	if (rc != 0)
+		return rc;
+	struct audit_line *l =
+		audit_report_add(r, 'C', fault != NULL, "%s%s%s", names[what],
+				 fault != NULL ? ": " : "", fault != NULL ? fault : "");
+	l->found = c.lower > upper;
+	l->lower = c.lower;
+	l->upper = upper;
+	snprintf(l->seen, sizeof(l->seen), "at delta %g; %llu of %llu guesses right, %llu canaries",
+		 release_delta, (unsigned long long)c.correct, (unsigned long long)c.guesses,
+		 (unsigned long long)c.canaries);
+	return 0;
+}
+
+int audit_suite_releases(struct audit_report *r, double shipped, const struct audit_effort *how,
+			 struct err *e)
+{
+	double z = dp_gaussian_sigma(1, release_epsilon, release_delta);
+	double upper = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, release_delta);
+	const struct {
+		double noise;
+		const char *fault;
+	} builds[] = { { shipped * z, NULL },
+		       { z / 4, "noise / 4" },
+		       { DP_MULTIPLIER_MIN, "next to no noise" } };
+	int rc = 0;
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
+		for (int what = AUDIT_MAP; rc == 0 && what <= AUDIT_ROWS; what++)
+			rc = guess(r, (enum audit_what)what, builds[i].noise, upper,
+				   builds[i].fault, how, e);
 	return rc;
 }

@@ -41,4 +41,12 @@ struct audit_claim {
 int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
 		       enum audit_fault shipped, const struct audit_effort *how, struct err *e);
 
+/* Audit C: the host's released map and the client's noisy rows, with the noise of one release at
+ * epsilon 2, delta 1e-5: canaries in one run cannot contradict claims that are much larger.
+ * Then a quarter of that noise, and next to none.  `shipped` scales the noise of what is
+ * audited: 1.  A bound is wrong with probability 0.05 at most, whatever how->alpha is; with less,
+ * too few guesses count (there are no further releases to be had). */
+int audit_suite_releases(struct audit_report *r, double shipped, const struct audit_effort *how,
+			 struct err *e);
+
 #endif

@@ -340,10 +340,10 @@ static int show(struct audit *a, struct err *e)
 	return 0;
 }
 
-/* Six messages' lines; five builds for agent.yaml and for each contract. */
+/* Six sessions, six releases; four builds of labels for agent.yaml and for each contract. */
 static size_t lines_expected(const struct audit *a)
 {
-	size_t n = 6 + 4;
+	size_t n = 6 + 6 + 4;
 
 	for (size_t k = 0; k < a->core.n_chains; k++)
 		n += hosted(a, k) != NULL ? 4 : 0;
@@ -364,7 +364,9 @@ int cmd_audit(struct cli *cli, int argc, char **argv, struct err *e)
 		       "host: all that the client receives must be the same bytes.  B draws "
 		       "labels many times: what they give away must stay below what the "
 		       "accountant charges for one label, and below what the ledger has for "
-		       "all.  Beside each audit stand faults that are planted on purpose.  The "
+		       "all.  C releases a map and noisy rows once, at epsilon 2, and guesses "
+		       "which rows are in them.  Beside each audit stand faults that are planted "
+		       "on purpose.  The "
 		       "verdict is 'passed' (status 0) only if nothing was found wrong and every "
 		       "planted fault was caught; else 'failed' (status 1).  Works beside a "
 		       "running agent, and without an agent on the defaults.\n\n"
@@ -384,6 +386,8 @@ int cmd_audit(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = audit_settings(&a, e);
 	if (rc == 0)
 		rc = audit_ledger(&a, e);
+	if (rc == 0)
+		rc = audit_suite_releases(&a.report, 1, &a.how, e);
 	progress_end(&a.progress);
 	if (rc == 0)
 		rc = show(&a, e);

@@ -79,6 +79,35 @@ static void test_labels(void **state)
 	}
 }
 
+static bool releases(double shipped, struct audit_line line[6])
+{
+	struct rng rng;
+	struct audit_effort how = { .alpha = 0.01, .draw = nn_draw_seeded(&rng) };
+	struct audit_report r = { 0 };
+	struct err e = { 0 };
+	rng_seed(&rng, 10);
+	assert_int_equal(audit_suite_releases(&r, shipped, &how, &e), 0);
+	assert_int_equal(r.n, 6);
+	memcpy(line, r.at, 6 * sizeof(*line));
+	bool passed = audit_report_passed(&r);
+	audit_report_release(&r);
+	return passed;
+}
+
+static void test_releases(void **state)
+{
+	(void)state;
+	struct audit_line line[6];
+	assert_true(releases(1, line));
+	assert_true(line[0].lower > 0.1 && line[1].lower > 0.1); /* and it sees them */
+	assert_near(line[0].upper, 2.18, 0, 0.01);
+	for (size_t i = 2; i < 6; i++)
+		assert_true(line[i].control && line[i].found);
+	assert_false(releases(0.25, line));
+	assert_true(line[0].found && line[1].found);
+	assert_string_equal(line[3].what, "noisy rows: noise / 4");
+}
+
 /* With next to no draws the faults stay hidden, and that is no pass either. */
 static void test_blind_audit_fails(void **state)
 {
@@ -101,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_interference),
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_releases),
 		cmocka_unit_test(test_blind_audit_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
