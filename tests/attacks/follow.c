@@ -1,0 +1,125 @@
+/* PPAT's W at the client (docs/THREAT-MODEL.md): it starts as the identity, and every step of it
+ * follows from what the host has: the batches, the labels that it sent itself, the public seed of
+ * the student.  So the host can step along and undo it. */
+#include "tests/attacks/wire.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "net/msg.h"
+#include "ppat/scale.h"
+#include "ppat/student.h"
+
+/* What the host keeps of a session: batches that came, labels that went. */
+struct log {
+	const struct ppat_config *cfg;
+	float *z; /* [steps x batch x dim] */
+	float *label;
+	size_t steps, answers;
+};
+
+static void keep_label_bits(void *ctx, uint8_t kind, const uint8_t *body, size_t len)
+{
+	struct log *l = ctx;
+	struct net_body b;
+	struct err e = { 0 };
+	uint8_t bits[PPAT_BATCH_MAX / 8];
+	size_t n = l->cfg->batch;
+	if (kind != PPAT_MSG_LABELS)
+		return;
+	assert_int_equal(net_body_decode(&b, body, len, &e), 0);
+	net_get_fixed(&b.map, "b", bits, (n + 7) / 8, &e);
+	l->label = mem_resize(l->label, (l->answers + 1) * n, sizeof(float));
+	for (size_t i = 0; i < n; i++)
+		l->label[l->answers * n + i] = (float)(bits[i / 8] >> (i % 8) & 1);
+	l->answers++;
+	net_body_release(&b);
+}
+
+/* rows <- rows inv(w'): what w was applied to. */
+static void undo(float *rows, const float *w, size_t n, size_t d)
+{
+	lapack_int pivot[64];
+	float *lu = mem_copy(w, d * d * sizeof(float));
+	assert_true(d <= 64);
+	/* Each row x of the wire is w x_0; column by column in Fortran's order. */
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			lu[j * d + i] = w[i * d + j];
+	assert_int_equal(LAPACKE_sgesv(LAPACK_COL_MAJOR, (lapack_int)d, (lapack_int)n, lu,
+				       (lapack_int)d, pivot, rows, (lapack_int)d),
+			 0);
+	free(lu);
+}
+
+/* The client's step (methods 3.2, step 5), by its partner. */
+static void follow_step(const struct log *l, struct ppat_pupil *pupil, struct nn_sgd *sgd, float *w,
+			size_t step)
+{
+	size_t n = l->cfg->batch, d = l->cfg->host_dim;
+	const float *z = l->z + step * n * d;
+	float *x = mem_copy(z, n * d * sizeof(float)), *g = mem_array(n * d, sizeof(float)),
+	      *gw = mem_array(d * d, sizeof(float));
+	undo(x, w, n, d);
+	ppat_pupil_train(pupil, z, l->label + step * n, n);
+	ppat_pupil_gradient(pupil, z, n, g);
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)d, (int)d, (int)n, 1.0f, g,
+		    (int)d, x, (int)d, 0.0f, gw, (int)d);
+	nn_sgd_step(sgd, w, gw);
+	nn_orthogonalize(w, d, (float)l->cfg->beta);
+	free(x);
+	free(g);
+	free(gw);
+}
+
+/* ATTACK: rows up to their length, after 60 steps. */
+static void host_follows_w(void **state)
+{
+	(void)state;
+	enum { D = 8 };
+	struct pair p;
+	pair_init(&p, PPAT_PPAT, 5);
+	p.cfg.client_dim = p.cfg.host_dim = D;
+	p.cfg.steps = 60;
+	p.cfg.max_labels = p.cfg.steps * p.cfg.batch;
+	p.cfg.lr = 0.2; /* so that W moves far in a short session */
+	pair_rows(&p, 2000);
+	pair_run(&p);
+	struct audit_matrix batches = wire_rows_of(&p.d.received[0], PPAT_MSG_BATCH);
+	struct audit_matrix rows = wire_rows_of(&p.d.received[0], PPAT_MSG_ROWS);
+	struct log l = { .cfg = &p.cfg, .z = batches.rows, .steps = p.cfg.steps };
+	audit_wire_each(&p.d.received[1], keep_label_bits, &l);
+	assert_int_equal(l.answers, l.steps);
+
+	float w[D * D] = { 0 };
+	struct ppat_pupil pupil;
+	struct nn_sgd sgd;
+	for (size_t i = 0; i < D; i++)
+		w[i * D + i] = 1.0f;
+	ppat_pupil_init(&pupil, &p.cfg);
+	nn_sgd_init(&sgd, (size_t)D * D, (float)p.cfg.lr, (float)p.cfg.momentum);
+	for (size_t s = 0; s < l.steps; s++)
+		follow_step(&l, &pupil, &sgd, w, s);
+	assert_true(wire_error(w, p.c.map, (size_t)D * D) < 1e-3);
+
+	struct ppat_scaling scaling;
+	ppat_scaling_fit(&scaling, &p.cfg, p.x, p.cfg.slots, D);
+	ppat_scaling_apply(&scaling, p.x, p.cfg.slots);
+	assert_true(wire_error(rows.rows, p.x, rows.n * D) > 0.05); /* W did move */
+	undo(rows.rows, w, rows.n, D);
+	assert_true(wire_error(rows.rows, p.x, rows.n * D) < 1e-2);
+
+	ppat_scaling_release(&scaling);
+	nn_sgd_release(&sgd);
+	ppat_pupil_release(&pupil);
+	free(l.label);
+	free(batches.rows);
+	free(rows.rows);
+	pair_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(host_follows_w) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
