@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kge/terms.h"
 
 /* The names come from fed/meson.build; each file methods/NAME.c defines fed_NAME. */
 #define X(name) extern const struct fed_method fed_##name;
@@ -173,6 +174,18 @@ int fed_train_plain(struct fed_part *p, struct fed_training *t)
 		kge_trainer_reset_optimizer(t->trainer);
 	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)
 		rc = kge_trainer_epoch(t->trainer, &t->loss, t->cancel);
+	return rc;
+}
+
+int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms)
+{
+	int rc = kge_terms_check(terms, t->config, NULL);
+
+	if (rc != 0 || t->epochs == 0)
+		return rc;
+	kge_trainer_set_terms(t->trainer, terms);
+	rc = fed_train_plain(p, t);
+	kge_trainer_set_terms(t->trainer, NULL);
 	return rc;
 }
 

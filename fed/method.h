@@ -115,6 +115,8 @@ struct fed_part {
 	struct rng rng;
 };
 
+struct kge_terms; /* kge/terms.h */
+
 /* Local training of one round. */
 struct fed_training {
 	const struct kge_graph *graph;
@@ -192,6 +194,8 @@ void fed_part_free(struct fed_part *p); /* NULL is fine */
 /* ---- what the machine calls; each does what a method leaves out ---- */
 
 int fed_train(struct fed_part *p, struct fed_training *t);
+/* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
+int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
 /* As train = NULL: forget the moments, then the epochs. */
 int fed_train_plain(struct fed_part *p, struct fed_training *t);
 unsigned fed_stages(const struct fed_settings *s);

@@ -95,11 +95,18 @@ static void gather_lane(const struct fed_round *r, unsigned m, const uint32_t *w
 
 		g->place[at] = (uint32_t)i;
 		g->row[at] = cargo_row(r->in[m], i);
-		if (r->home_stage == 0)
-			g->first[at] = g->row[at];
-		else if (r->first[m] != NULL)
-			g->first[at] = cargo_row(r->first[m], i);
 	}
+}
+
+/* The rows of stage 0, also of those that are gone since: what it has led to counts them. */
+static void gather_first(const struct fed_round *r, unsigned m, const uint32_t *where,
+			 struct gathered *g)
+{
+	const struct cargo *c = r->home_stage == 0 ? r->in[m] : r->first[m];
+	const struct fed_lane *l = &r->plan->in[m];
+
+	for (size_t i = 0; i < l->n; i++)
+		g->first[where[l->item[i]] * (size_t)r->members + m] = cargo_row(c, i);
 }
 
 static void gather(const struct fed_round *r, struct gathered *g)
@@ -121,9 +128,13 @@ static void gather(const struct fed_round *r, struct gathered *g)
 	g->place = mem_array(cells, sizeof(*g->place));
 	for (size_t i = 0; i < cells; i++)
 		g->place[i] = KGE_NONE;
-	for (unsigned m = 0; m < r->members; m++)
+	for (unsigned m = 0; m < r->members; m++) {
 		if ((r->present & bit(m)) != 0 && r->in[m] != NULL)
 			gather_lane(r, m, where, g);
+		if (r->home_stage == 0 ? (r->present & bit(m)) != 0 && r->in[m] != NULL
+				       : r->first[m] != NULL)
+			gather_first(r, m, where, g);
+	}
 	free(where);
 }
 
@@ -219,7 +230,7 @@ static void end_answers(struct fed_round *r, const struct fed_shape *s)
 static void put_away(struct fed_round *r)
 {
 	for (unsigned m = 0; m < r->members; m++) {
-		if (r->home_stage == 0 && r->stages > 1)
+		if (r->home_stage == 0 && r->stages > 1 && (r->present & bit(m)) != 0)
 			r->first[m] = r->in[m];
 		else
 			cargo_free(r->in[m]);

@@ -1,4 +1,5 @@
 /* nn/linalg.c - Haar rotations, Procrustes, MUSE's step, cosines. */
+#include <assert.h>
 #include "nn/linalg.h"
 
 #include <math.h>
@@ -123,6 +124,32 @@ static int polar(float *r, double *m, size_t dz, size_t dy)
 	free(s);
 	free(out);
 	return rc;
+}
+
+int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, size_t rank,
+	   struct err *e)
+{
+	size_t k = m < n ? m : n;
+	double *wide = mem_array(m * n, sizeof(double)), *sv = mem_array(k, sizeof(double));
+	double *left = mem_array(m * k, sizeof(double)), *right = mem_array(k * n, sizeof(double));
+	int rc;
+
+	assert(rank <= k);
+	widen(wide, a, m * n);
+	rc = (int)LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)m, (lapack_int)n, wide,
+				 (lapack_int)n, sv, left, (lapack_int)k, right, (lapack_int)n);
+	for (size_t r = 0; rc == 0 && r < rank; r++) {
+		s[r] = (float)sv[r];
+		for (size_t i = 0; i < m; i++)
+			u[i * rank + r] = (float)left[i * k + r];
+		for (size_t j = 0; j < n; j++)
+			v[j * rank + r] = (float)right[r * n + j];
+	}
+	free(wide);
+	free(sv);
+	free(left);
+	free(right);
+	return rc == 0 ? 0 : err_set(e, ERR_FAIL, "LAPACK found no singular values");
 }
 
 static int all_finite(const double *x, size_t n)

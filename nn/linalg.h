@@ -41,6 +41,11 @@ int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz,
  * destroyed.  A NaN or infinity: ERR_PROTO. */
 int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e);
 
+/* The singular value decomposition of a [m x n], cut down to rank <= min(m, n): u [m x rank],
+ * s [rank] descending, v [n x rank], all row-major, a ~ u diag(s) v'.  ERR_FAIL if LAPACK fails. */
+int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, size_t rank,
+	   struct err *e);
+
 /* MUSE's step toward orthogonality, w [d x d]: w <- (1+beta) w - beta (w w') w. */
 void nn_orthogonalize(float *w, size_t d, float beta);
 

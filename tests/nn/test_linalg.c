@@ -133,6 +133,48 @@ static void test_procrustes(void **state)
 }
 
 /* Among perturbed orthogonal maps none fits better. */
+/* |a - u diag(s) v'|^2 of a cut at `rank`; with all, what is kept is a itself. */
+static double cut_off(const float *a, size_t m, size_t n, size_t rank, float *s)
+{
+	float u[35], v[35];
+	double sum = 0;
+
+	assert_int_equal(nn_svd(u, s, v, a, m, n, rank, NULL), 0);
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			double left = (double)a[i * n + j];
+
+			for (size_t r = 0; r < rank; r++)
+				left -= (double)u[i * rank + r] * (double)s[r] *
+					(double)v[j * rank + r];
+			sum += left * left;
+		}
+	return sum;
+}
+
+/* Eckart and Young: what a cut leaves out is the sum of the squares of the values it drops. */
+static void test_svd(void **state)
+{
+	static const size_t shape[2][2] = { { 7, 5 }, { 5, 7 } };
+	float a[35], all[5], s[5];
+
+	(void)state;
+	for (size_t i = 0; i < 35; i++)
+		a[i] = (float)((i * i * 7 + 3 * i) % 23) - 11.0f;
+	for (size_t k = 0; k < 2; k++) {
+		assert_near(cut_off(a, shape[k][0], shape[k][1], 5, all), 0, 0, 1e-6);
+		for (size_t rank = 1; rank < 5; rank++) {
+			double dropped = 0;
+
+			for (size_t r = rank; r < 5; r++)
+				dropped += (double)all[r] * (double)all[r];
+			assert_true(all[rank - 1] >= all[rank]);
+			assert_near(cut_off(a, shape[k][0], shape[k][1], rank, s), dropped, 1e-4,
+				    1e-4);
+		}
+	}
+}
+
 static void test_procrustes_is_best(void **state)
 {
 	(void)state;
@@ -216,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_haar),
 		cmocka_unit_test(test_haar_is_uniform),
 		cmocka_unit_test(test_normal_moments),
+		cmocka_unit_test(test_svd),
 		cmocka_unit_test(test_procrustes),
 		cmocka_unit_test(test_procrustes_is_best),
 		cmocka_unit_test(test_procrustes_refuses_nan),

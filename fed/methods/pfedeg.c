@@ -1,0 +1,201 @@
+/* PFedEG *: members weigh by the overlap of their entities (fed/methods/pfedeg.h). */
+#include "fed/methods/pfedeg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kge/terms.h"
+
+/* ---- common to both ---- */
+
+int pfedeg_init(struct fed_part *base, struct err *e)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+
+	(void)e;
+	p->affinity = mem_array(FED_MEMBERS_MAX, sizeof(*p->affinity));
+	p->shared = mem_array(FED_MEMBERS_MAX, sizeof(*p->shared));
+	p->pairs = mem_array((size_t)FED_MEMBERS_MAX * FED_MEMBERS_MAX, sizeof(*p->pairs));
+	p->weight = mem_array(FED_MEMBERS_MAX, sizeof(*p->weight));
+	p->begin = mem_array((size_t)base->emb->n_ent * base->emb->ent_floats, sizeof(*p->begin));
+	return 0;
+}
+
+void pfedeg_release(struct fed_part *base)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+
+	free(p->affinity);
+	free(p->shared);
+	free(p->pairs);
+	free(p->weight);
+	free(p->begin);
+}
+
+int pfedeg_train(struct fed_part *base, struct fed_training *t)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+	const struct kge_emb *emb = base->emb;
+	struct kge_terms terms = { .norm = (float)base->settings.value[1], .anchor = p->begin };
+
+	memcpy(p->begin, emb->ent, (size_t)emb->n_ent * emb->ent_floats * sizeof(float));
+	return fed_train_with(base, t, &terms);
+}
+
+unsigned pfedeg_stages(const struct fed_settings *s)
+{
+	(void)s;
+	return 2;
+}
+
+void pfedeg_shape(const struct fed_settings *s, unsigned members, unsigned stage,
+		  struct fed_shape *out)
+{
+	(void)s;
+	if (stage == 0) {
+		out->down_ent = 0;
+		out->note_up = 1;
+		out->note_down = members;
+	} else {
+		out->up_ent = 0;
+		out->note_up = members;
+	}
+}
+
+void pfedeg_choose(struct fed_part *base, unsigned stage, struct fed_items items)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+
+	if (stage > 0)
+		return;
+	memset(p->affinity, 0, FED_MEMBERS_MAX * sizeof(*p->affinity));
+	memset(p->shared, 0, FED_MEMBERS_MAX * sizeof(*p->shared));
+	memset(p->weight, 0, FED_MEMBERS_MAX * sizeof(*p->weight));
+	memset(p->pairs, 0, (size_t)FED_MEMBERS_MAX * FED_MEMBERS_MAX * sizeof(*p->pairs));
+	for (size_t i = 0; i < items.n; i++)
+		for (unsigned m = 0; m < base->members; m++)
+			p->shared[m] += (double)(items.at[i].holders >> m & 1);
+}
+
+bool pfedeg_up(struct fed_part *base, unsigned stage, const struct fed_item *it, float *row)
+{
+	if (stage == 0)
+		memcpy(row, kge_ent(base->emb, it->id), base->emb->ent_floats * sizeof(*row));
+	return stage == 0;
+}
+
+void pfedeg_note_up(struct fed_part *base, unsigned stage, unsigned home, float *note)
+{
+	const struct pfedeg *p = (const struct pfedeg *)base;
+
+	(void)home;
+	if (stage == 0)
+		*note = (float)base->emb->n_ent;
+	for (unsigned m = 0; stage == 1 && m < base->members; m++)
+		note[m] = (float)p->weight[m];
+}
+
+bool pfedeg_answer(const struct fed_part *base, const struct fed_upload *u, unsigned to,
+		   float *answer)
+{
+	const float *w = u->note[to];
+	size_t floats = base->settings.ent_floats;
+	double sum = 0;
+
+	if (u->stage == 0 || w == NULL)
+		return false;
+	for (unsigned m = 0; m < u->members; m++)
+		sum += u->first[m] != NULL ? (double)w[m] : 0.0;
+	if (!(sum > 0))
+		return false;
+	for (size_t i = 0; i < floats; i++) {
+		double x = 0;
+
+		for (unsigned m = 0; m < u->members; m++)
+			x += u->first[m] != NULL ? (double)w[m] * (double)u->first[m][i] : 0.0;
+		answer[i] = (float)(x / sum);
+	}
+	return true;
+}
+
+void pfedeg_down(struct fed_part *base, unsigned stage, const struct fed_item *it, const float *row)
+{
+	double keep = base->settings.value[0];
+	float *own = kge_ent(base->emb, it->id);
+
+	for (size_t i = 0; stage == 1 && i < base->emb->ent_floats; i++)
+		own[i] = (float)(keep * (double)row[i] + (1 - keep) * (double)own[i]);
+}
+
+void pfedeg_weigh(struct pfedeg *p, const double *w, double own)
+{
+	double sum = own;
+
+	for (unsigned m = 0; m < p->base.members; m++)
+		sum += m != p->base.me ? w[m] : 0.0;
+	for (unsigned m = 0; m < p->base.members; m++)
+		p->weight[m] = sum > 0 ? (m == p->base.me ? own : w[m]) / sum : 0.0;
+}
+
+/* ---- by the overlap ---- */
+
+static bool home(struct fed_part *base, const struct fed_upload *u, unsigned to, float *answer)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+
+	for (unsigned m = 0; u->stage == 0 && m < u->members; m++)
+		if (u->note[m] != NULL)
+			p->pairs[m] = (double)u->note[m][0];
+	return pfedeg_answer(base, u, to, answer);
+}
+
+static void note_home(struct fed_part *base, unsigned stage, unsigned to, float *note)
+{
+	const struct pfedeg *p = (const struct pfedeg *)base;
+
+	(void)stage;
+	(void)to;
+	for (unsigned m = 0; m < base->members; m++)
+		note[m] = (float)p->pairs[m];
+}
+
+static void note_down(struct fed_part *base, unsigned stage, unsigned from, const float *note)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+
+	(void)stage;
+	(void)from;
+	for (unsigned m = 0; m < base->members; m++)
+		if (note[m] > 0)
+			p->affinity[m] = (double)note[m];
+}
+
+static void end(struct fed_part *base, unsigned stage)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+	double w[FED_MEMBERS_MAX] = { 0 }, least = 0;
+
+	if (stage > 0)
+		return;
+	for (unsigned m = 0; m < base->members; m++) {
+		double either = (double)base->emb->n_ent + p->affinity[m] - p->shared[m];
+
+		if (m == base->me || p->affinity[m] <= 0 || p->shared[m] <= 0 || either <= 0)
+			continue;
+		w[m] = p->shared[m] / either;
+		if (least == 0 || w[m] < least)
+			least = w[m];
+	}
+	pfedeg_weigh(p, w, least);
+}
+
+const struct fed_method fed_pfedeg = {
+	.name = "pfedeg",
+	.title = "PFedEG *: a mean of each agent's own, by the overlap of entities",
+	PFEDEG_COMMON,
+	.home = home,
+	.note_home = note_home,
+	.note_down = note_down,
+	.end = end,
+};

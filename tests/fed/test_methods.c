@@ -1,0 +1,535 @@
+/* tests/fed/test_methods.c - each method by rounds against its definition (methods 4), written
+ * out plainly over small tables.  Rows change by a known amount where training would be. */
+#include "tests/fed/world.h"
+
+#include "fed/methods/feds.h"
+
+enum { DIM = 16 };
+
+/* What "training" does to a table: a function of agent, round and place. */
+static float nudge(size_t agent, uint64_t round, size_t at)
+{
+	struct rng root, r;
+
+	rng_seed(&root, 1000 * agent + round);
+	r = rng_stream(&root, at);
+	return rng_range(&r, -0.5f, 0.5f);
+}
+
+static void move_rows(void *ctx, size_t agent, double loss)
+{
+	struct world *w = ctx;
+	struct kge_emb *emb = w->emb[agent];
+	uint64_t round = fed_local_part(w->local, agent)->settings.number;
+
+	(void)loss;
+	for (size_t i = 0; i < (size_t)emb->n_ent * emb->ent_floats; i++)
+		emb->ent[i] += nudge(agent, round, i);
+	for (size_t i = 0; i < (size_t)emb->n_rel * emb->rel_floats; i++)
+		emb->rel[i] += nudge(agent, round, i);
+}
+
+static void move_copies(const struct world *w, struct kge_emb *v[WORLD_MAX], uint64_t round)
+{
+	for (size_t a = 0; a < w->n; a++)
+		for (size_t i = 0; i < (size_t)v[a]->n_ent * v[a]->ent_floats; i++)
+			v[a]->ent[i] += nudge(a, round, i);
+}
+
+static void begin(struct world *w, const char *method, bool hosted)
+{
+	world_init(w, 4, 60, "transe", DIM, method, false);
+	if (hosted)
+		world_host(w, 1);
+	w->config.trained = move_rows;
+	w->config.ctx = w;
+}
+
+static const float *row_of(struct kge_emb *const v[WORLD_MAX], const struct world *w, size_t i,
+			   uint32_t k)
+{
+	return kge_ent(v[i], world_id(w, i, k));
+}
+
+static bool holds(uint64_t set, size_t i)
+{
+	return (set >> i & 1) != 0;
+}
+
+static bool shared(const struct world *w, size_t i, uint32_t k)
+{
+	uint64_t set = world_holders(w, k);
+
+	return holds(set, i) && __builtin_popcountll(set) > 1;
+}
+
+static size_t count_shared(const struct world *w, size_t i)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < w->things; k++)
+		n += shared(w, i, k);
+	return n;
+}
+
+/* ---- sums ---- */
+
+static void fedep_and_fedr(void **state)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+
+	(void)state;
+	begin(&w, "fedr", false);
+	world_open(&w);
+	world_round(&w);
+	for (size_t x = 0; x < DIM; x++) { /* r0 is everybody's, and has id 0 */
+		struct rng r;
+		double sum = 0;
+
+		for (size_t i = 0; i < w.n; i++) {
+			struct kge_emb *fresh;
+
+			rng_seed(&r, 77 + i);
+			fresh = kge_emb_new(w.emb[i]->model, DIM, 8.0f, w.emb[i]->n_ent, 2, &r);
+			sum += (double)(fresh->rel[x] + nudge(i, 0, x));
+			assert_near((double)w.emb[i]->ent[x],
+				    (double)(fresh->ent[x] + nudge(i, 0, x)), 0, 0);
+			assert_near((double)kge_rel(w.emb[i], 1)[x],
+				    (double)(kge_rel(fresh, 1)[x] + nudge(i, 0, DIM + x)), 0, 0);
+			kge_emb_free(fresh);
+		}
+		for (size_t i = 0; i < w.n; i++)
+			assert_near((double)w.emb[i]->rel[x], sum / 4, 1e-6, 1e-7);
+	}
+	world_release(&w);
+
+	begin(&w, "fedep", false);
+	world_open(&w);
+	world_save(&w, before);
+	move_copies(&w, before, 0);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k += 4) /* everybody's */
+		for (size_t x = 0; x < DIM; x++) {
+			double sum = 0;
+
+			for (size_t i = 0; i < w.n; i++)
+				sum += (double)row_of(before, &w, i, k)[x];
+			assert_near((double)world_row(&w, 2, k)[x], sum / 4, 1e-6, 1e-7);
+		}
+	world_free(before, w.n);
+	world_release(&w);
+}
+
+/* ---- FedS ---- */
+
+/* The K rows of an agent that moved most since `sent`. */
+static void naive_top(const struct world *w, size_t i, struct kge_emb *const now[WORLD_MAX],
+		      struct kge_emb *const sent[WORLD_MAX], size_t most, bool *top)
+{
+	double *change = calloc(w->things, sizeof(*change));
+
+	for (uint32_t k = 0; k < w->things; k++)
+		if (shared(w, i, k)) {
+			double ab = 0, aa = 0, bb = 0;
+
+			for (size_t x = 0; x < DIM; x++) {
+				double a = (double)row_of(now, w, i, k)[x];
+				double b = (double)row_of(sent, w, i, k)[x];
+
+				ab += a * b;
+				aa += a * a;
+				bb += b * b;
+			}
+			change[k] = 1 - ab / sqrt(aa * bb);
+		}
+	for (size_t n = 0; n < most; n++) {
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t k = 0; k < w->things; k++)
+			if (shared(w, i, k) && !top[k] &&
+			    (best == UINT32_MAX || change[k] > change[best]))
+				best = k;
+		top[best] = true;
+	}
+	free(change);
+}
+
+/* Row k of agent i after a sparse round: as it was, or (A + E) / (1 + P). */
+static bool took(const struct world *w, size_t i, uint32_t k, struct kge_emb *const now[WORLD_MAX],
+		 bool top[WORLD_MAX][64], size_t *p)
+{
+	bool same = memcmp(world_row(w, i, k), row_of(now, w, i, k), DIM * sizeof(float)) == 0;
+
+	*p = 0;
+	for (size_t j = 0; j < w->n; j++)
+		*p += j != i && holds(world_holders(w, k), j) && top[j][k];
+	for (size_t x = 0; x < DIM && !same; x++) {
+		double sum = (double)row_of(now, w, i, k)[x];
+
+		for (size_t j = 0; j < w->n; j++)
+			if (j != i && holds(world_holders(w, k), j) && top[j][k])
+				sum += (double)row_of(now, w, j, k)[x];
+		assert_near((double)world_row(w, i, k)[x], sum / (double)(1 + *p), 1e-5, 1e-6);
+	}
+	return !same;
+}
+
+static void check_sparse(const struct world *w, struct kge_emb *const now[WORLD_MAX],
+			 bool top[WORLD_MAX][64], double share)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		size_t most = (size_t)ceil(share * (double)count_shared(w, i)), n = 0, offered = 0;
+		size_t least_taken = SIZE_MAX, most_left = 0, p;
+
+		for (uint32_t k = 0; k < w->things; k++) {
+			bool taken;
+
+			if (!holds(world_holders(w, k), i))
+				continue;
+			taken = took(w, i, k, now, top, &p);
+			offered += p > 0;
+			n += taken;
+			if (taken && p < least_taken)
+				least_taken = p;
+			if (!taken && p > most_left)
+				most_left = p;
+		}
+		assert_int_equal(n, offered < most ? offered : most);
+		assert_true(least_taken >= 1 && least_taken >= most_left);
+	}
+}
+
+/* Parameters of a sparse round: p N D + N each way, and p N priorities down. */
+static void check_counts(const struct world *w, double share, bool full)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		size_t items = count_shared(w, i);
+		size_t most = (size_t)ceil(share * (double)items);
+		struct fed_report r;
+
+		fed_round_report(fed_local_last(w->local, i), &r);
+		assert_int_equal(r.items, items);
+		if (full) {
+			assert_int_equal(r.params_up, items * DIM);
+			assert_int_equal(r.params_down, items * DIM);
+		} else {
+			assert_int_equal(r.params_up, most * DIM + items);
+			assert_true(r.params_down <= most * (DIM + 1) + items);
+			assert_int_equal((r.params_down - items) % (DIM + 1), 0);
+		}
+	}
+}
+
+static void run_feds(bool hosted, uint8_t digest[WORLD_MAX][32])
+{
+	struct world w;
+	struct kge_emb *now[WORLD_MAX], *sent[WORLD_MAX];
+	const double share = 0.3;
+
+	begin(&w, "feds", hosted);
+	assert_int_equal(fed_settings_set(&w.config.settings, "p", share, NULL), 0);
+	assert_int_equal(fed_settings_set(&w.config.settings, "s", 2, NULL), 0);
+	world_open(&w);
+	world_save(&w, sent);
+	move_copies(&w, sent, 0); /* the first round is a full one */
+	for (uint64_t round = 0; round < 3; round++) {
+		bool top[WORLD_MAX][64] = { { false } };
+
+		world_save(&w, now);
+		move_copies(&w, now, round);
+		world_round(&w);
+		for (size_t i = 0; round > 0 && i < w.n; i++) {
+			naive_top(&w, i, now, sent,
+				  (size_t)ceil(share * (double)count_shared(&w, i)), top[i]);
+			for (uint32_t k = 0; k < w.things; k++)
+				if (top[i][k])
+					memcpy(kge_ent(sent[i], world_id(&w, i, k)),
+					       row_of(now, &w, i, k), DIM * sizeof(float));
+		}
+		if (round > 0)
+			check_sparse(&w, now, top, share);
+		check_counts(&w, share, round == 0);
+		world_free(now, w.n);
+	}
+	world_round(&w); /* full again: all holders agree */
+	for (uint32_t k = 0; k < w.things; k += 4)
+		assert_memory_equal(world_row(&w, 0, k), world_row(&w, 3, k), DIM * sizeof(float));
+	for (size_t i = 0; i < w.n; i++)
+		kge_emb_digest(w.emb[i], digest[i]);
+	world_free(sent, w.n);
+	world_release(&w);
+}
+
+static void feds_is_its_definition(void **state)
+{
+	uint8_t sharded[WORLD_MAX][32], hosted[WORLD_MAX][32];
+
+	(void)state;
+	run_feds(false, sharded);
+	run_feds(true, hosted);
+	assert_memory_equal(sharded, hosted, (size_t)4 * 32);
+}
+
+static void feds_costs_what_the_paper_says(void **state)
+{
+	(void)state;
+	assert_near(fed_feds_ratio(0.7, 4, 256), 0.7642, 0, 5e-5); /* FedS, VI-C */
+	assert_int_equal(fed_feds_dim(0.7, 4, 256), 196);
+	assert_int_equal(fed_feds_dim(0.4, 4, 256), 135);
+	assert_int_equal(fed_feds_dim(1, 0, 256), 256);
+}
+
+static void fedepl_wants_its_dimension(void **state)
+{
+	struct fed_settings s;
+	struct fed_part *p;
+	struct world w;
+	struct err e = { 0 };
+
+	(void)state;
+	world_init(&w, 2, 10, "transe", 135, "fedepl", false);
+	assert_int_equal(fed_part_new(&p, &w.config.settings, w.emb[0], 1, &e), 0);
+	fed_part_free(p);
+	s = w.config.settings;
+	assert_int_equal(fed_settings_set(&s, "p", 0.7, &e), 0);
+	assert_int_equal(fed_part_new(&p, &s, w.emb[0], 1, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "196"));
+	world_release(&w);
+}
+
+/* ---- PFedEG ---- */
+
+static double cosine(const float *a, const float *b)
+{
+	double ab = 0, aa = 0, bb = 0;
+
+	for (size_t x = 0; x < DIM; x++) {
+		ab += (double)a[x] * (double)b[x];
+		aa += (double)a[x] * (double)a[x];
+		bb += (double)b[x] * (double)b[x];
+	}
+	return ab / sqrt(aa * bb);
+}
+
+static void naive_weights(const struct world *w, struct kge_emb *const now[WORLD_MAX], bool plus,
+			  double weight[4][4])
+{
+	for (size_t i = 0; i < w->n; i++) {
+		double least = 2, sum = 0;
+
+		for (size_t j = 0; j < w->n; j++) {
+			double both = 0, like = 0;
+
+			for (uint32_t k = 0; k < w->things; k++)
+				if (holds(world_holders(w, k), i) &&
+				    holds(world_holders(w, k), j)) {
+					both++;
+					like += exp(
+						cosine(row_of(now, w, i, k), row_of(now, w, j, k)));
+				}
+			weight[i][j] =
+				plus ? like : both / (w->emb[i]->n_ent + w->emb[j]->n_ent - both);
+			if (j != i && weight[i][j] < least)
+				least = weight[i][j];
+		}
+		weight[i][i] = plus ? exp(-1.0) : least;
+		for (size_t j = 0; j < w->n; j++)
+			sum += weight[i][j];
+		for (size_t j = 0; j < w->n; j++)
+			weight[i][j] /= sum;
+	}
+}
+
+static void run_pfedeg(const char *method, bool plus, bool hosted)
+{
+	struct world w;
+	struct kge_emb *now[WORLD_MAX];
+	double weight[4][4];
+
+	begin(&w, method, hosted);
+	assert_int_equal(fed_settings_set(&w.config.settings, "p", 0.6, NULL), 0);
+	world_open(&w);
+	world_save(&w, now);
+	move_copies(&w, now, 0);
+	naive_weights(&w, now, plus, weight);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k++)
+		for (size_t i = 0; i < w.n; i++)
+			for (size_t x = 0; shared(&w, i, k) && x < DIM; x++) {
+				double sum = 0, by = 0, own = (double)row_of(now, &w, i, k)[x];
+
+				for (size_t j = 0; j < w.n; j++)
+					if (holds(world_holders(&w, k), j)) {
+						sum += weight[i][j] *
+						       (double)row_of(now, &w, j, k)[x];
+						by += weight[i][j];
+					}
+				assert_near((double)world_row(&w, i, k)[x],
+					    0.6 * sum / by + 0.4 * own, 1e-4, 1e-6);
+			}
+	world_free(now, w.n);
+	world_release(&w);
+}
+
+static void pfedeg_is_its_definition(void **state)
+{
+	(void)state;
+	for (int hosted = 0; hosted < 2; hosted++) {
+		run_pfedeg("pfedeg", false, hosted != 0);
+		run_pfedeg("pfedeg_plus", true, hosted != 0);
+	}
+}
+
+/* ---- FedE-SVD ---- */
+
+/* Changes of rank 1 each: of four holders none is cut off. */
+static void move_by_rank_one(void *ctx, size_t agent, double loss)
+{
+	struct world *w = ctx;
+	struct kge_emb *emb = w->emb[agent];
+
+	(void)loss;
+	for (uint32_t id = 0; id < emb->n_ent; id++)
+		for (size_t i = 0; i < DIM; i++)
+			kge_ent(emb, id)[i] +=
+				nudge(agent, 50 + id, i / 4) * nudge(agent, 90 + id, i % 4);
+}
+
+static void run_fedsvd(double rank, bool exact)
+{
+	struct world w;
+	struct kge_emb *begin_at[WORLD_MAX], *now[WORLD_MAX];
+	double worst = 0;
+
+	begin(&w, "fedsvd", false);
+	w.config.trained = move_by_rank_one;
+	w.config.equal_start = true;
+	assert_int_equal(fed_settings_set(&w.config.settings, "n", 4, NULL), 0);
+	assert_int_equal(fed_settings_set(&w.config.settings, "rank", rank, NULL), 0);
+	world_open(&w);
+	world_save(&w, begin_at);
+	for (size_t i = 0; i < w.n; i++)
+		move_by_rank_one(&w, i, 0);
+	world_save(&w, now);
+	world_restore(&w, begin_at);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k += 4)
+		for (size_t x = 0; x < DIM; x++) {
+			double sum = 0;
+
+			for (size_t i = 0; i < w.n; i++)
+				sum += (double)row_of(now, &w, i, k)[x];
+			for (size_t i = 0; i < w.n; i++)
+				worst = fmax(worst, fabs((double)world_row(&w, i, k)[x] - sum / 4));
+		}
+	if (exact)
+		assert_near(worst, 0, 0, 1e-6);
+	else
+		assert_true(worst > 1e-3); /* something was cut off */
+	world_free(begin_at, w.n);
+	world_free(now, w.n);
+	world_release(&w);
+}
+
+static void fedsvd_is_its_definition(void **state)
+{
+	(void)state;
+	run_fedsvd(4, true);
+	run_fedsvd(1, false);
+}
+
+/* ---- terms of local training ---- */
+
+static double distance(const struct kge_emb *a, const struct kge_emb *b)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < (size_t)a->n_ent * a->ent_floats; i++)
+		sum += pow((double)a->ent[i] - (double)b->ent[i], 2);
+	return sum;
+}
+
+/* Two rounds of two epochs with this constant; how far agent 0's last training went. */
+static double train_rounds(const char *method, const char *key, double value, uint8_t digest[32])
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	double far;
+
+	world_init(&w, 3, 40, "transe", 8, method, false);
+	w.config.epochs = 2;
+	w.config.equal_start = true;
+	if (key != NULL)
+		assert_int_equal(fed_settings_set(&w.config.settings, key, value, NULL), 0);
+	for (size_t i = 0; i < w.n; i++)
+		w.agent[i].train.lr = 0.01f;
+	world_open(&w);
+	world_round(&w);
+	world_save(&w, before);
+	world_round(&w);
+	kge_emb_digest(w.emb[0], digest);
+	far = distance(before[0], w.emb[0]);
+	world_free(before, w.n);
+	world_release(&w);
+	return far;
+}
+
+static void terms_do_something(void **state)
+{
+	static const char *const method[] = { "fedprox", "fedec" };
+	static const char *const key[] = { "mu", "mu_con" };
+	uint8_t fede[32], off[32], on[32];
+	double free_far = train_rounds("fede", NULL, 0, fede);
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		double far;
+
+		train_rounds(method[i], key[i], 0, off);
+		assert_memory_equal(fede, off, 32);
+		far = train_rounds(method[i], key[i], 1000, on);
+		assert_memory_not_equal(fede, on, 32);
+		if (i == 0)
+			assert_true(far < free_far); /* held near */
+	}
+	assert_true(train_rounds("pfedeg", "beta", 0, off) > 0);
+	train_rounds("pfedeg", "beta", 10, on);
+	assert_memory_not_equal(off, on, 32);
+}
+
+/* ---- the table ---- */
+
+static void constants_are_checked(void **state)
+{
+	struct fed_settings s;
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		fed_settings_init(&s, fed_methods[i]);
+		s.ent_floats = s.rel_floats = 8;
+		assert_int_equal(fed_settings_check(&s, &e), 0);
+		assert_ptr_equal(fed_method_find(fed_methods[i]->name), fed_methods[i]);
+		assert_true(strlen(fed_methods[i]->name) < FED_METHOD_MAX);
+	}
+	fed_settings_init(&s, fed_method_find("feds"));
+	assert_int_equal(fed_settings_set(&s, "p", 1.5, &e), ERR_USAGE);
+	assert_int_equal(fed_settings_set(&s, "q", 1, &e), ERR_USAGE);
+	assert_null(fed_method_find("fedx"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fedep_and_fedr),
+		cmocka_unit_test(feds_is_its_definition),
+		cmocka_unit_test(feds_costs_what_the_paper_says),
+		cmocka_unit_test(fedepl_wants_its_dimension),
+		cmocka_unit_test(pfedeg_is_its_definition),
+		cmocka_unit_test(fedsvd_is_its_definition),
+		cmocka_unit_test(terms_do_something),
+		cmocka_unit_test(constants_are_checked),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
