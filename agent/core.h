@@ -53,7 +53,7 @@ enum {
 
 enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
 enum agent_role { AGENT_HOST, AGENT_CLIENT };
-enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT };
+enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT, AGENT_MAP };
 enum agent_share { AGENT_SHARE_ENTITIES, AGENT_SHARE_RELATIONS, AGENT_SHARE_BOTH };
 enum agent_aggregate { AGENT_AVERAGE, AGENT_REPLACE, AGENT_WEIGHTED, AGENT_MEAN };
 enum agent_rounds {
@@ -89,6 +89,10 @@ struct agent_config {
 	double noise_param; /* lambda of Laplace, sigma of Gaussian */
 	uint32_t teachers;  /* 0: min(250, aligned rows / 50), at least 4 */
 	double delta, epsilon_per_peer, epsilon_total;
+	/* Releases: our map as host (AGENT_MAP), our own rows as client (noisy_rows). */
+	bool noisy_rows;
+	double release_noise;	 /* deviation over L2 sensitivity */
+	double release_clip;	 /* length that rows are clipped to */
 	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
 	/* the translator's arithmetic */
 	uint32_t ppat_steps, ppat_batch, ppat_hidden;

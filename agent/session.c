@@ -9,7 +9,9 @@
  *      PROPOSE terms (ppat_config)          ----->  checks; opens its translator
  *              <----- ACCEPT
  *      LEDGER_ENTRY / ACK   contract if there is none; Procrustes: reserve of 0
- *      CONV ... translation; PPAT: LEDGER_ENTRY reserve / ACK before labels ... CONV
+ *      CONV ... translation; LEDGER_ENTRY reserve / ACK before labels or a map ... CONV
+ *      noisy rows: LEDGER_ENTRY contract and reserve of the client's own before they
+ *      leave, and its settle after DONE
  *      LEDGER_ENTRY / ACK   settle: both signatures on it are the receipt
  *      DONE receipt                         ----->  over on both sides
  *
@@ -23,6 +25,7 @@
 
 #include "agent/state.h"
 #include "base/mem.h"
+#include "dp/lattice.h"
 #include "ppat/virtual.h"
 
 /* From where to where: asserted at each move.  Read it against the picture above. */
@@ -172,8 +175,13 @@ static void session_close(struct agent_core *c, int code, const char *why)
 {
 	struct peer *p = c->session->peer;
 	bool done = c->session->record.state == STORE_DONE; /* the client has the receipt */
+	bool lost = code == ERR_UNREACHABLE || code == ERR_TIMEOUT;
 	uint64_t spent_ms;
 
+	if (done && lost && c->session->role == AGENT_HOST && c->session->phase == PHASE_DONE) {
+		session_finish(c); /* the client's own settle comes with the next session */
+		return;
+	}
 	if (!done && c->session->recorded) {
 		record_end(c, STORE_ABORTED, code, why);
 		commit_record(c, NULL);
@@ -316,7 +324,11 @@ static void put_side(struct agent_core *c, struct net_writer *w, const struct pe
 	net_put_uint(w, "q", p->chain.sequence);
 	net_put_bin(w, "h", p->chain.head, 32);
 	net_put_uint(w, "w", p->chain.n_tail);
-	net_put_bool(w, "vn", c->config.virtual_neighbours);
+	net_put_bool(w, "vn", c->config.virtual_neighbours && !c->config.noisy_rows);
+	if (c->config.noisy_rows) {
+		net_put_double(w, "rn", c->config.release_noise);
+		net_put_double(w, "rc", c->config.release_clip);
+	}
 }
 
 struct side { /* what put_side() says of the other */
@@ -324,6 +336,7 @@ struct side { /* what put_side() says of the other */
 	uint8_t version[32], head[32];
 	uint64_t sequence;
 	bool neighbours;
+	double noise, clip; /* on its rows as client; noise 0: none */
 };
 
 static void get_side(const struct net_map *m, struct side *o, struct err *e)
@@ -335,6 +348,11 @@ static void get_side(const struct net_map *m, struct side *o, struct err *e)
 	net_get_fixed(m, "h", o->head, 32, e);
 	o->tail = (uint32_t)net_get_uint(m, "w", 0, LEDGER_TAIL_MAX, e);
 	o->neighbours = net_get_bool(m, "vn", e);
+	o->noise = o->clip = 0;
+	if (net_has(m, "rn")) {
+		o->noise = net_get_double(m, "rn", DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX, e);
+		o->clip = net_get_double(m, "rc", 1e-3, 100, e);
+	}
 }
 
 static int check_heads(struct agent_core *c, struct peer *p, const struct side *o, struct err *e)
@@ -355,6 +373,8 @@ static void agree(struct session *s, const struct side *o)
 	s->their_ent_floats = o->ent_floats;
 	s->their_rel_floats = o->rel_floats;
 	s->their_virtual = o->neighbours;
+	s->their_noise = o->noise;
+	s->their_clip = o->clip;
 	s->their_tail = o->tail;
 	memcpy(s->peer->version_theirs, o->version, 32);
 }
@@ -363,11 +383,16 @@ static void agree(struct session *s, const struct side *o)
 
 static bool budget_left(struct agent_core *c, struct peer *p)
 {
-	if (c->config.translator != AGENT_PPAT || spend_left(c, p) >= c->config.ppat_batch)
+	bool map = c->config.translator == AGENT_MAP;
+	struct ledger_mechanism m = map ? spend_release(c) : spend_votes(c, p, p->n_slots);
+	uint64_t least = map ? 1 : c->config.ppat_batch;
+
+	if (c->config.translator == AGENT_PROCRUSTES || spend_left(c, p, &m) >= least)
 		return true;
 	peer_trouble(c, p, ERR_BUDGET,
-		     "privacy budget exhausted: no labels are left toward it: see `fkge ledger "
-		     "quote`, or use procrustes");
+		     "privacy budget exhausted: no %s left toward it: see `fkge ledger "
+		     "quote`, or use procrustes",
+		     map ? "release of a map is" : "labels are");
 	queue_drop(c, p);
 	return false;
 }
@@ -392,7 +417,12 @@ void session_propose(struct agent_core *c, struct peer *p)
 
 static enum ledger_translator on_record(enum agent_translator t)
 {
-	return t == AGENT_PPAT ? LEDGER_PPAT : LEDGER_PROCRUSTES;
+	static const enum ledger_translator translators[] = { [AGENT_PROCRUSTES] =
+								      LEDGER_PROCRUSTES,
+							      [AGENT_PPAT] = LEDGER_PPAT,
+							      [AGENT_MAP] = LEDGER_MAP };
+
+	return translators[t];
 }
 
 static void accepted(struct agent_core *c, const struct net_msg *m)
@@ -495,11 +525,30 @@ static bool can_serve(const struct agent_core *c)
 	return c->doing == DOING_NOTHING && c->trained && c->orphans == 0 && !c->stopping;
 }
 
+/* An owner who wants noise on his rows does not want them to leave without. */
+static int check_own_rows(struct agent_core *c, struct peer *p, enum agent_translator t,
+			  struct err *e)
+{
+	struct ledger_mechanism m = spend_release(c);
+
+	if (!c->config.noisy_rows)
+		return 0;
+	if (t != AGENT_PROCRUSTES)
+		return err_set(e, ERR_REFUSED,
+			       "we send our rows with noise alone (privacy.noisy_rows), which only "
+			       "the translator procrustes does");
+	if (spend_left(c, p, &m) == 0)
+		return err_set(e, ERR_BUDGET,
+			       "privacy budget exhausted: no release of our rows is left toward "
+			       "this peer");
+	return 0;
+}
+
 void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m)
 {
 	struct err e = { 0 };
 	struct side o;
-	uint64_t t = net_get_uint(&m->body, "t", 0, AGENT_PPAT, &e);
+	uint64_t t = net_get_uint(&m->body, "t", 0, AGENT_MAP, &e);
 	struct net_bytes d = net_get_bin(&m->body, "d", 0, 32, &e);
 	uint64_t wait_ms;
 	bool known;
@@ -521,9 +570,11 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 	known = d.len == 32 && peer_aligned(p) && memcmp(d.base, p->digest, 32) == 0;
 	if (e.code == 0 && known && peer_nothing_shared(p))
 		err_set(&e, ERR_REFUSED, "we share nothing, as both of us know");
+	if (e.code == 0)
+		check_own_rows(c, p, (enum agent_translator)t, &e);
 	if (e.code != 0) {
 		answer(c, p, m->session, NET_MSG_REFUSE, e.code, 0, e.text);
-		if (e.code == ERR_LEDGER)
+		if (e.code == ERR_LEDGER || e.code == ERR_BUDGET)
 			peer_trouble(c, p, e.code, "%.200s", e.text);
 		return;
 	}
@@ -665,16 +716,18 @@ void session_open_translator(struct agent_core *c)
 
 /* ---- the end ---- */
 
-/* Host: the settle entry bears both signatures and is on disk. */
 void session_finish(struct agent_core *c)
 {
 	struct session *s = c->session;
 	struct peer *p = s->peer;
 	struct conv *conv = s->conv;
+	struct ppat_result r;
 
-	send_done(c, 0, &s->receipt);
-	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "session with %.60s done: %u rows, %llu labels",
-		    p->info.name, s->terms.slots, (unsigned long long)s->receipt.entry.count);
+	ppat_result(conv, &r);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "session with %.60s done: %u rows, %llu %s",
+		    p->info.name, s->terms.slots,
+		    (unsigned long long)(ppat_spends(&s->terms, PPAT_HOST) ? r.labels_drawn : 0),
+		    s->terms.translator == PPAT_MAP ? "release" : "labels");
 	p->served_now = s->their_serial;
 	p->in_round = true;
 	p->failures = p->failed_row = 0;
@@ -686,11 +739,33 @@ void session_finish(struct agent_core *c)
 	learn_aggregate(c, p, conv);
 }
 
+/* Host: the settle entry bears both signatures and is on disk. */
+void session_done(struct agent_core *c)
+{
+	send_done(c, 0, &c->session->receipt);
+	if (!ppat_spends(&c->session->terms, PPAT_CLIENT))
+		session_finish(c);
+}
+
+void session_served(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct peer *p = s->peer;
+
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows", p->info.name,
+		    s->terms.slots);
+	p->sessions++;
+	p->failed_row = 0;
+	p->trouble[0] = '\0';
+	c->sessions++;
+	session_end(c);
+	peer_served(c, p);
+}
+
 /* Client: DONE has come. */
 static void done(struct agent_core *c, const struct net_msg *m)
 {
 	struct session *s = c->session;
-	struct peer *p = s->peer;
 	struct err e = { 0 };
 	int64_t outcome = net_get_int(&m->body, "o", INT32_MIN, 0, &e);
 	struct net_bytes receipt = net_get_bin(&m->body, "r", 0, LEDGER_WIRE, &e);
@@ -706,14 +781,10 @@ static void done(struct agent_core *c, const struct net_msg *m)
 		session_abort(c, true, ERR_PROTO, "a wrong DONE");
 		return;
 	}
-	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows", p->info.name,
-		    s->terms.slots);
-	p->sessions++;
-	p->failed_row = 0;
-	p->trouble[0] = '\0';
-	c->sessions++;
-	session_end(c);
-	peer_served(c, p);
+	if (ppat_spends(&s->terms, PPAT_CLIENT))
+		spend_settle_own(c);
+	else
+		session_served(c);
 }
 
 static void aborted(struct agent_core *c, const struct net_msg *m)

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "agent/core.h"
+#include "dp/lattice.h"
+#include "ppat/config.h"
 
 void agent_config_defaults(struct agent_config *c)
 {
@@ -25,6 +27,8 @@ void agent_config_defaults(struct agent_config *c)
 		.delta = 1e-5,
 		.epsilon_per_peer = 2.0,
 		.epsilon_total = 8.0,
+		.release_noise = 4,
+		.release_clip = 1,
 		.reserve_labels = 256,
 		.ppat_steps = 1000,
 		.ppat_batch = 32,
@@ -54,6 +58,19 @@ static int check_privacy(const struct agent_config *c, struct err *e)
 		return ERR_USAGE;
 	if (!(c->delta > 0 && c->delta < 1))
 		return err_set(e, ERR_USAGE, "privacy.delta: %g is not between 0 and 1", c->delta);
+	if (!(c->release_noise >= DP_MULTIPLIER_MIN && c->release_noise <= DP_MULTIPLIER_MAX))
+		return err_set(e, ERR_USAGE, "privacy.release_noise: %g is not between %g and %g",
+			       c->release_noise, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX);
+	if (!(c->release_clip >= 1e-3 && c->release_clip <= 100))
+		return err_set(e, ERR_USAGE,
+			       "privacy.release_clip: %g is not between 0.001 and 100",
+			       c->release_clip);
+	if (c->release_noise * c->release_clip > PPAT_SIZE_MAX)
+		return err_set(
+			e, ERR_USAGE,
+			"privacy.release_clip: %g with release_noise %g; their product may be "
+			"%g",
+			c->release_clip, c->release_noise, PPAT_SIZE_MAX);
 	if (c->noise != LEDGER_LAPLACE && c->noise != LEDGER_GAUSSIAN)
 		return err_set(e, ERR_USAGE, "privacy.noise: laplace or gaussian");
 	return 0;

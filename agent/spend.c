@@ -1,12 +1,20 @@
 /* agent/spend.c - the ledger inside a session: charge before release.
  *
- *      writer (host)                          the other
+ *      writer                                 the other
  *      sign; chain; COMMIT
  *      LEDGER_ENTRY          ------------->   check rules, caps, signature
  *                                             countersign; chain; COMMIT
  *              <-------------------------     LEDGER_ACK
  *      check; chain; COMMIT
  *      go on: only now are labels granted to the conversation
+ *
+ * The writer is the host, for labels, a released map, and what the client disclosed; and
+ * the client, for the noise on its own rows: contract and reserve before they leave, settle
+ * after DONE.  A release counts as a label.
+ *
+ * Who writes after the other must know that the other has the countersignature on disk, or
+ * a cut would leave entries of both without one: the client's rows say it to the host,
+ * which opens with its reserve of 0 only then, and DONE says it to the client.
  *
  * One entry at a time.  What a lost link leaves without a countersignature is the
  * chain's tail; the next session begins with it (PHASE_SYNC_*). */
@@ -29,17 +37,6 @@ void spend_lineage(const struct agent_core *c, struct ledger_lineage *l)
 	free(chains);
 }
 
-static uint64_t lineage_labels(const struct agent_core *c)
-{
-	struct ledger_lineage l;
-	uint64_t labels;
-
-	spend_lineage(c, &l);
-	labels = ledger_lineage_labels(&l);
-	ledger_lineage_release(&l);
-	return labels;
-}
-
 const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p)
 {
 	int side = ledger_chain_side(&p->chain, c->sign_public);
@@ -47,11 +44,12 @@ const struct ledger_account *spend_account(const struct agent_core *c, const str
 	return &p->chain.account[side == 1];
 }
 
-static bool has_contract(const struct agent_core *c, const struct peer *p)
+static bool has_contract(const struct agent_core *c, const struct peer *p,
+			 const struct ledger_mechanism *m)
 {
 	const struct ledger_account *a = spend_account(c, p);
 
-	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) &&
+	return a->contracted && !a->closed && ledger_same_terms(&a->mechanism, m) &&
 	       memcmp(a->lineage, c->lineage, 32) == 0;
 }
 
@@ -62,7 +60,7 @@ static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
 	return c->config.teachers ? t : t < 4 ? 4 : t > 250 ? 250 : t;
 }
 
-struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer *p, uint32_t rows)
+struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, uint32_t rows)
 {
 	const struct ledger_account *a = spend_account(c, p);
 	const struct ledger_mechanism *votes = ledger_account_votes(a);
@@ -81,6 +79,32 @@ struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer 
 										     : m;
 }
 
+struct ledger_mechanism spend_release(const struct agent_core *c)
+{
+	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
+					  .accountant = LEDGER_EXACT,
+					  .adjacency = LEDGER_ROW_REPLACED,
+					  .batch = 1,
+					  .dim = (uint32_t)c->best->ent_floats,
+					  .param = c->config.release_noise,
+					  .delta = c->config.delta };
+}
+
+static uint32_t rows_of(const struct session *s)
+{
+	return (s->terms.what & PPAT_ENTITIES ? s->peer->n_ent : 0) +
+	       (s->terms.what & PPAT_RELATIONS ? s->peer->n_rel : 0);
+}
+
+/* What this side draws in this session, as its terms say. */
+static struct ledger_mechanism session_mechanism(struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	return ppat_config_releases(&s->terms) ? spend_release(c)
+					       : spend_votes(c, s->peer, rows_of(s));
+}
+
 int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
 	       struct err *e)
 {
@@ -89,31 +113,64 @@ int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct le
 
 /* The contract's caps, or lower ones that the owner has set since: a contract stands for
  * ever, but an owner who lowers the budget means every partner. */
-static int caps_now(struct agent_core *c, const struct peer *p, struct ledger_caps *caps)
+static int caps_now(struct agent_core *c, const struct peer *p, const struct ledger_mechanism *m,
+		    struct ledger_caps *caps)
 {
 	const struct ledger_account *a = spend_account(c, p);
-	struct ledger_mechanism m = spend_mechanism(c, p, p->n_slots);
+	bool contract = has_contract(c, p, m);
 
-	if (spend_caps(c, &m, caps, NULL) != 0)
+	if (spend_caps(c, m, caps, NULL) != 0)
 		return ERR_USAGE;
-	if (has_contract(c, p) && a->caps.pair < caps->pair)
+	if (contract && a->caps.pair < caps->pair)
 		caps->pair = a->caps.pair;
-	if (has_contract(c, p) && a->caps.lineage < caps->lineage)
+	if (contract && a->caps.lineage < caps->lineage)
 		caps->lineage = a->caps.lineage;
 	return 0;
 }
 
-uint64_t spend_left(struct agent_core *c, struct peer *p)
+/* Where something was spent at another price, counts do not add up: is there room for one
+ * batch, or release, by epsilon? */
+static bool room_beside(const struct ledger_lineage *l, const struct ledger_mechanism *m,
+			double cap)
 {
-	uint64_t spent = ledger_account_count(spend_account(c, p), NULL);
-	uint64_t lineage = lineage_labels(c), pair, all;
-	struct ledger_caps caps;
+	struct ledger_spend *at = mem_array(l->n + 1, sizeof(*at));
+	bool mixed = false, fits;
+	double epsilon = 0;
 
-	if (caps_now(c, p, &caps) != 0)
+	for (size_t k = 0; k < l->n; k++) {
+		at[k] = l->at[k];
+		mixed = mixed || !ledger_same_price(&l->at[k].mechanism, m);
+	}
+	at[l->n] = (struct ledger_spend){ *m, m->batch };
+	fits = !mixed || (ledger_epsilon(at, l->n + 1, &epsilon, NULL) == 0 && epsilon <= cap);
+	free(at);
+	return fits;
+}
+
+static uint64_t left_under(const struct ledger_lineage *l, const struct ledger_mechanism *m,
+			   uint64_t spent, uint64_t cap, double epsilon)
+{
+	return cap > spent && room_beside(l, m, epsilon) ? cap - spent : 0;
+}
+
+uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	struct ledger_lineage pair, all;
+	struct ledger_caps caps;
+	uint64_t left, of_all;
+
+	if (caps_now(c, p, m, &caps) != 0)
 		return 0;
-	pair = caps.pair > spent ? caps.pair - spent : 0;
-	all = caps.lineage > lineage ? caps.lineage - lineage : 0;
-	return pair < all ? pair : all;
+	ledger_account_sum(&pair, a);
+	spend_lineage(c, &all);
+	left = left_under(&pair, m, ledger_account_count(a, m), caps.pair,
+			  c->config.epsilon_per_peer);
+	of_all = left_under(&all, m, ledger_lineage_count(&all, m), caps.lineage,
+			    c->config.epsilon_total);
+	ledger_lineage_release(&pair);
+	ledger_lineage_release(&all);
+	return left < of_all ? left : of_all;
 }
 
 /* ---- writing an entry ---- */
@@ -234,7 +291,7 @@ void spend_sync(struct agent_core *c)
 	/* else: theirs are coming */
 }
 
-/* ---- host: what a session puts on the ledger ---- */
+/* ---- what a session puts on the ledger ---- */
 
 static struct ledger_draft draft(const struct agent_core *c, const struct ledger_lineage *l)
 {
@@ -274,13 +331,10 @@ static void open_with_reserve(struct agent_core *c, void (*then)(struct agent_co
 	write_entry(c, &entry, then);
 }
 
-static void contract(struct agent_core *c)
+static void contract(struct agent_core *c, const struct ledger_mechanism *m,
+		     void (*then)(struct agent_core *c))
 {
-	const struct ppat_config *t = &c->session->terms;
 	struct peer *p = c->session->peer;
-	uint32_t rows = (t->what & PPAT_ENTITIES ? p->n_ent : 0) +
-			(t->what & PPAT_RELATIONS ? p->n_rel : 0);
-	struct ledger_mechanism m = spend_mechanism(c, p, rows);
 	struct ledger_caps caps;
 	struct ledger_lineage l;
 	struct ledger_draft d;
@@ -289,30 +343,34 @@ static void contract(struct agent_core *c)
 
 	spend_lineage(c, &l);
 	d = draft(c, &l);
-	if (spend_caps(c, &m, &caps, &e) == 0)
-		ledger_contract(&entry, &p->chain, &d, &m, &caps, &e);
+	if (spend_caps(c, m, &caps, &e) == 0)
+		ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
 	ledger_lineage_release(&l);
 	if (e.code != 0)
 		session_abort(c, true, e.code, "%s", e.text);
 	else
-		write_entry(c, &entry, session_open_translator);
+		write_entry(c, &entry, then);
 }
 
 uint32_t spend_entries_first(struct agent_core *c)
 {
-	if (c->session->terms.translator == PPAT_PPAT)
-		return has_contract(c, c->session->peer) ? 0 : 1;
-	return 1;
+	struct ledger_mechanism m = session_mechanism(c);
+
+	if (ppat_spends(&c->session->terms, PPAT_HOST))
+		return has_contract(c, c->session->peer, &m) ? 0 : 1;
+	return ppat_spends(&c->session->terms, PPAT_CLIENT) ? 0 : 1;
 }
 
 void spend_opening(struct agent_core *c)
 {
-	if (c->session->terms.translator != PPAT_PPAT)
-		open_with_reserve(c, session_open_translator);
-	else if (has_contract(c, c->session->peer))
+	struct ledger_mechanism m = session_mechanism(c);
+
+	if (spend_entries_first(c) == 0)
 		session_open_translator(c);
+	else if (ppat_spends(&c->session->terms, PPAT_HOST))
+		contract(c, &m, session_open_translator);
 	else
-		contract(c);
+		open_with_reserve(c, session_open_translator);
 }
 
 static void granted(struct agent_core *c)
@@ -350,15 +408,16 @@ static void refuse(struct agent_core *c, uint32_t labels)
 		write_entry(c, &entry, refused);
 }
 
-void spend_charge(struct agent_core *c, uint32_t labels)
+static void charge(struct agent_core *c)
 {
 	struct session *s = c->session;
+	struct ledger_mechanism m = session_mechanism(c);
+	uint32_t labels = (uint32_t)s->asking;
 	struct ledger_entry entry;
 	struct err e = { 0 };
-	int status = labels <= spend_left(c, s->peer) ? reserve_entry(c, labels, &entry, &e)
-						      : ERR_BUDGET;
+	int status = labels <= spend_left(c, s->peer, &m) ? reserve_entry(c, labels, &entry, &e)
+							  : ERR_BUDGET;
 
-	s->asking = labels;
 	if (status == 0) {
 		s->opened = true;
 		write_entry(c, &entry, granted);
@@ -369,13 +428,38 @@ void spend_charge(struct agent_core *c, uint32_t labels)
 	}
 }
 
+/* The host's contract is there since the opening; the client's comes with its charge. */
+void spend_charge(struct agent_core *c, uint32_t labels)
+{
+	struct ledger_mechanism m = session_mechanism(c);
+
+	c->session->asking = labels;
+	if (has_contract(c, c->session->peer, &m))
+		charge(c);
+	else
+		contract(c, &m, charge);
+}
+
 static void settled(struct agent_core *c)
 {
 	session_goto(c, PHASE_DONE);
-	session_finish(c);
+	session_done(c);
 }
 
-static void settle_now(struct agent_core *c)
+/* What the settle of this role has to say: labels that left, and (the host's) what the
+ * client disclosed. */
+static void to_settle(const struct session *s, enum agent_role writer, struct ppat_result *r,
+		      uint64_t *rows, uint64_t *floats)
+{
+	ppat_result(s->conv, r);
+	if (!ppat_spends(&s->terms, writer == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT))
+		r->labels_drawn = 0;
+	*rows = *floats = 0;
+	if (writer == AGENT_HOST)
+		talk_disclosed(s, rows, floats);
+}
+
+static void settle(struct agent_core *c, void (*then)(struct agent_core *c))
 {
 	struct session *s = c->session;
 	struct ledger_lineage l;
@@ -385,8 +469,7 @@ static void settle_now(struct agent_core *c)
 	uint64_t rows, floats;
 	struct err e = { 0 };
 
-	ppat_result(s->conv, &r);
-	talk_disclosed(s, &rows, &floats);
+	to_settle(s, s->role, &r, &rows, &floats);
 	spend_lineage(c, &l);
 	d = draft(c, &l);
 	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
@@ -394,7 +477,17 @@ static void settle_now(struct agent_core *c)
 	if (e.code != 0)
 		session_abort(c, true, e.code, "%s", e.text);
 	else
-		write_entry(c, &entry, settled);
+		write_entry(c, &entry, then);
+}
+
+static void settle_now(struct agent_core *c)
+{
+	settle(c, settled);
+}
+
+void spend_settle_own(struct agent_core *c)
+{
+	settle(c, session_served);
 }
 
 /* The conversation is over: settle what was reserved to what left. */
@@ -403,7 +496,7 @@ void spend_settle(struct agent_core *c)
 	session_goto(c, PHASE_SETTLE);
 	if (c->session->opened)
 		settle_now(c);
-	else /* the very first charge was refused: the session still gets its record */
+	else /* nothing of the host's was charged: the session still gets its record */
 		open_with_reserve(c, settle_now);
 }
 
@@ -438,6 +531,8 @@ static void acked(struct agent_core *c)
 		if (--s->entries_first == 0)
 			session_goto(c, PHASE_TRANSLATE);
 		talk_drive(c);
+	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
+		session_finish(c);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
 		session_goto(c, PHASE_SETTLE);
 		session_goto(c, PHASE_DONE);
@@ -478,8 +573,7 @@ static int check_settle(const struct session *s, const struct ledger_entry *entr
 
 	if (s->conv == NULL || conv_want(s->conv) != CONV_OVER)
 		return err_set(e, ERR_LEDGER, "settled before the translation was over");
-	ppat_result(s->conv, &r);
-	talk_disclosed(s, &rows, &floats);
+	to_settle(s, s->role == AGENT_HOST ? AGENT_CLIENT : AGENT_HOST, &r, &rows, &floats);
 	if (memcmp(entry->transcript, r.transcript, 32) != 0)
 		return err_set(e, ERR_LEDGER, "settled with another transcript than ours");
 	if (entry->rows != rows || entry->floats != floats)
@@ -489,19 +583,27 @@ static int check_settle(const struct session *s, const struct ledger_entry *entr
 	return 0;
 }
 
+static bool agreed_mechanism(const struct ppat_config *t, const struct ledger_mechanism *m)
+{
+	bool gauss = t->mechanism == PPAT_GAUSSIAN;
+
+	if (ppat_config_releases(t))
+		return m->noise == LEDGER_DISCRETE_RELEASE && m->param == t->multiplier &&
+		       m->dim == (t->translator == PPAT_MAP ? t->host_dim : t->client_dim);
+	return m->noise == (gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE) && m->param == t->noise &&
+	       m->teachers == t->teachers && m->batch == t->batch && m->dim == t->host_dim;
+}
+
 /* Labels cost what the contract says only if they are drawn as it says (C7), and its
  * caps are worth what they say only if they follow from its epsilons. */
 static int check_price(const struct session *s, const struct ledger_entry *entry, struct err *e)
 {
 	const struct ledger_mechanism *m = &entry->mechanism;
-	const struct ppat_config *t = &s->terms;
-	bool gauss = t->mechanism == PPAT_GAUSSIAN;
 	struct ledger_caps fair;
 
-	if (t->translator != PPAT_PPAT)
+	if (!ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
 		return err_set(e, ERR_LEDGER, "labels in a session that has none");
-	if (m->noise != (gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE) || m->param != t->noise ||
-	    m->teachers != t->teachers || m->batch != t->batch || m->dim != t->host_dim)
+	if (!agreed_mechanism(&s->terms, m))
 		return err_set(e, ERR_LEDGER, "the ledger's mechanism is not that of the session");
 	if (entry->kind != LEDGER_CONTRACT)
 		return 0;
@@ -512,8 +614,8 @@ static int check_price(const struct session *s, const struct ledger_entry *entry
 	return 0;
 }
 
-/* Entries that a session has room for: contract, reserve of 0, refusal, settle; and a
- * reserve a step at most.  Each one stays on our disk for ever. */
+/* Entries that a session has room for: contract, reserve of 0 or of a release, refusal,
+ * settle; and a reserve a step at most.  Each one stays on our disk for ever. */
 static uint64_t entries_max(const struct session *s)
 {
 	struct ppat_result r;
@@ -528,14 +630,17 @@ static int check_in_session(const struct session *s, const struct ledger_entry *
 			    struct err *e)
 {
 	bool opening = s->phase == PHASE_OPENING, now = s->phase == PHASE_TRANSLATE;
+	bool own = s->role == AGENT_HOST; /* the client's, about its own rows */
 	enum ledger_kind k = entry->kind;
 
-	if (s->role != AGENT_CLIENT || (!opening && !now))
+	if (own ? !ppat_spends(&s->terms, PPAT_CLIENT) || (!now && s->phase != PHASE_DONE)
+		: !opening && !now)
 		return err_set(e, ERR_PROTO, "an entry at this time");
 	if (memcmp(entry->session, s->id, AGENT_SESSION) != 0)
 		return err_set(e, ERR_LEDGER, "an entry of another session");
-	if (opening ? k != LEDGER_CONTRACT && k != LEDGER_RESERVE
-		    : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE)
+	if (own	      ? (k == LEDGER_SETTLE) != (s->phase == PHASE_DONE)
+	    : opening ? k != LEDGER_CONTRACT && k != LEDGER_RESERVE
+		      : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE)
 		return err_set(e, ERR_LEDGER, "a %s entry at this time", ledger_kind_name(k));
 	if (s->entries >= entries_max(s))
 		return err_set(e, ERR_LEDGER, "more ledger entries than a session has");
@@ -592,7 +697,7 @@ void spend_entry(struct agent_core *c, const struct net_msg *m)
 	}
 	store_batch_entry(&b, &s->receipt);
 	s->entries += !syncing(s);
-	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE)
+	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_CLIENT)
 		session_record_done(c, &b);
 	session_wait(c);
 	core_commit(c, &b, s, countersign_on_disk);

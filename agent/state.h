@@ -124,7 +124,8 @@ struct session {
 	uint32_t our_tail;   /* ... and we */
 	uint32_t their_ent_floats, their_rel_floats;
 	bool their_virtual;
-	uint64_t their_serial; /* host: of the client's best */
+	double their_noise, their_clip; /* noise on their rows when they are client; 0: none */
+	uint64_t their_serial;		/* host: of the client's best */
 	/* conversations */
 	struct conv *conv;
 	uint8_t conv_number;
@@ -340,7 +341,9 @@ void session_synced(struct agent_core *c);
 void session_aligned(struct agent_core *c);
 void session_record_done(struct agent_core *c, struct store_batch *b);
 void session_open_translator(struct agent_core *c); /* host, entries done */
-void session_finish(struct agent_core *c);	    /* host, settled */
+void session_done(struct agent_core *c);	    /* host, settled: DONE, and the end ... */
+void session_finish(struct agent_core *c);	    /* ... which a client's settle may precede */
+void session_served(struct agent_core *c);	    /* client, the end */
 void session_free(struct session *s);		    /* NULL is fine */
 const char *phase_name(enum phase p);
 
@@ -364,15 +367,18 @@ void spend_sync(struct agent_core *c);		    /* send our tail, one by one, then g
 void spend_opening(struct agent_core *c);	    /* host: contract if needed, reserve of 0 */
 uint32_t spend_entries_first(struct agent_core *c); /* ... how many that will be */
 void spend_charge(struct agent_core *c, uint32_t labels);
-void spend_note_labels(struct session *s); /* client: how many have come */
+void spend_note_labels(struct session *s); /* of the other's: how many have come */
 void spend_settle(struct agent_core *c);
+void spend_settle_own(struct agent_core *c);			 /* client: the noise on its rows */
 void spend_entry(struct agent_core *c, const struct net_msg *m); /* LEDGER_ENTRY */
 void spend_ack(struct agent_core *c, const struct net_msg *m);	 /* LEDGER_ACK */
 /* Ours toward p. */
 const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p);
 /* Labels that may still be reserved toward p, by the contract or by the settings. */
-uint64_t spend_left(struct agent_core *c, struct peer *p);
-struct ledger_mechanism spend_mechanism(struct agent_core *c, const struct peer *p, uint32_t rows);
+uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m);
+/* What a label of ours toward p costs, and what a release of ours does. */
+struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, uint32_t rows);
+struct ledger_mechanism spend_release(const struct agent_core *c);
 /* What our data has spent toward everybody; release it. */
 void spend_lineage(const struct agent_core *c, struct ledger_lineage *l);
 int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,

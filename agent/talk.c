@@ -102,19 +102,36 @@ static uint32_t what_fits(const struct agent_core *c)
 	return what;
 }
 
+/* A client's noise is for rows as they are, or of length 1: no mean is taken from them. */
 static void terms_procrustes(const struct agent_core *c, struct ppat_config *t)
 {
-	if (c->config.center_rows)
+	const struct session *s = c->session;
+
+	if (c->config.center_rows && s->their_noise == 0)
 		t->center = 1;
 	if (c->config.unit_rows)
 		t->scale = PPAT_SCALE_UNIT;
+	t->multiplier = s->their_noise;
+	t->clip = s->their_noise > 0 ? s->their_clip : t->clip;
+}
+
+static int terms_map(struct agent_core *c, struct ppat_config *t, struct err *e)
+{
+	struct ledger_mechanism m = spend_release(c);
+
+	if (spend_left(c, c->session->peer, &m) == 0)
+		return err_set(e, ERR_BUDGET,
+			       "privacy budget exhausted: no release of a map is left");
+	t->multiplier = m.param;
+	t->clip = c->config.release_clip;
+	return 0;
 }
 
 /* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
 static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
 {
-	struct ledger_mechanism m = spend_mechanism(c, c->session->peer, rows);
-	uint64_t left = spend_left(c, c->session->peer), most;
+	struct ledger_mechanism m = spend_votes(c, c->session->peer, rows);
+	uint64_t left = spend_left(c, c->session->peer, &m), most;
 
 	if (m.dim != t->host_dim)
 		return err_set(e, ERR_REFUSED,
@@ -144,6 +161,15 @@ static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows
 	return 0;
 }
 
+static enum ppat_translator translator_of(enum agent_translator t)
+{
+	static const enum ppat_translator translators[] = { [AGENT_PROCRUSTES] = PPAT_PROCRUSTES,
+							    [AGENT_PPAT] = PPAT_PPAT,
+							    [AGENT_MAP] = PPAT_MAP };
+
+	return translators[t];
+}
+
 int talk_terms(struct agent_core *c, struct err *e)
 {
 	struct session *s = c->session;
@@ -155,8 +181,8 @@ int talk_terms(struct agent_core *c, struct err *e)
 		return err_set(e, ERR_NOTFOUND, "nothing is shared");
 	rows += what & PPAT_ENTITIES ? p->n_ent : 0;
 	rows += what & PPAT_RELATIONS ? p->n_rel : 0;
-	ppat_config_defaults(t, c->config.translator == AGENT_PPAT ? PPAT_PPAT : PPAT_PROCRUSTES,
-			     p->n_slots, s->their_ent_floats, (uint32_t)c->best->ent_floats);
+	ppat_config_defaults(t, translator_of(c->config.translator), p->n_slots,
+			     s->their_ent_floats, (uint32_t)c->best->ent_floats);
 	t->what = what;
 	t->share = c->config.aligned_share;
 	t->student_seed = core_random(c);
@@ -167,7 +193,9 @@ int talk_terms(struct agent_core *c, struct err *e)
 					 : PPAT_VIRTUAL_MAX;
 	if (t->translator == PPAT_PROCRUSTES)
 		terms_procrustes(c, t);
-	else if (terms_ppat(c, t, rows, e) != 0)
+	else if (t->translator == PPAT_MAP && terms_map(c, t, e) != 0)
+		return e->code;
+	else if (t->translator == PPAT_PPAT && terms_ppat(c, t, rows, e) != 0)
 		return e->code;
 	return ppat_config_check(t, e);
 }
@@ -175,15 +203,21 @@ int talk_terms(struct agent_core *c, struct err *e)
 int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e)
 {
 	const struct session *s = c->session;
-	uint32_t proposed = s->record.translator == LEDGER_PPAT ? PPAT_PPAT : PPAT_PROCRUSTES;
+	static const uint32_t proposed[] = { [LEDGER_PPAT] = PPAT_PPAT,
+					     [LEDGER_PROCRUSTES] = PPAT_PROCRUSTES,
+					     [LEDGER_MAP] = PPAT_MAP };
+	double noise = c->config.noisy_rows ? c->config.release_noise : 0;
 
-	if (t->translator != proposed)
+	if (t->translator != proposed[s->record.translator])
 		return err_set(e, ERR_PROTO, "another translator than was proposed");
 	if (t->slots != s->peer->n_slots || t->client_dim != c->best->ent_floats ||
 	    t->host_dim != s->their_ent_floats)
 		return err_set(e, ERR_PROTO, "terms for other tables than ours");
 	if ((t->what & ~what_fits(c)) != 0)
 		return err_set(e, ERR_REFUSED, "terms ask for rows that we do not share");
+	if (t->translator == PPAT_PROCRUSTES &&
+	    (t->multiplier != noise || (noise > 0 && t->clip != c->config.release_clip)))
+		return err_set(e, ERR_REFUSED, "terms of another noise on our rows than we said");
 	if (t->max_virtual > 0 && !c->config.virtual_neighbours)
 		return err_set(e, ERR_REFUSED, "we do not send virtual neighbours");
 	return 0;
@@ -254,7 +288,7 @@ int talk_open(struct agent_core *c, struct err *e)
 }
 
 /* What the client has sent of its rows: the aligned ones at the end, those of virtual
- * neighbours, and each batch of PPAT's training. */
+ * neighbours, and each batch of PPAT's training, or what a map is made of. */
 void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
 {
 	const struct ppat_virtual *v = s->neighbours;
@@ -264,12 +298,14 @@ void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
 	ppat_result(s->conv, &r);
 	if (s->role == AGENT_HOST)
 		v = r.neighbours;
-	if (s->terms.translator == PPAT_PPAT) {
+	if (s->terms.translator == PPAT_PPAT)
 		batches = (uint64_t)r.steps * s->terms.batch;
+	if (s->terms.translator != PPAT_PROCRUSTES)
 		width = s->terms.host_dim;
-	}
 	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
 	*floats = (*rows + batches) * width;
+	if (s->terms.translator == PPAT_MAP) /* Z before, as wide as it was */
+		*floats += r.n * s->terms.client_dim;
 }
 
 /* ---- granting wishes ---- */
@@ -386,7 +422,8 @@ void talk_received(struct agent_core *c, const struct net_msg *m)
 		return;
 	}
 	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
-	if (s->role == AGENT_CLIENT && s->phase == PHASE_TRANSLATE)
+	if (s->phase == PHASE_TRANSLATE &&
+	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
 		spend_note_labels(s);
 	talk_drive(c);
 }

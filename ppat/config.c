@@ -169,11 +169,11 @@ static int check_release(const struct ppat_config *c, struct err *e)
 			       "translation setting max_virtual is %u, but virtual neighbours "
 			       "would travel without the noise that the rows have",
 			       c->max_virtual);
-	if (c->multiplier * c->clip > 1e4)
+	if (c->multiplier * c->clip > PPAT_SIZE_MAX)
 		return err_set(e, ERR_USAGE,
 			       "translation setting multiplier is %g with a clip of %g: their "
-			       "product may be 10000",
-			       c->multiplier, c->clip);
+			       "product may be %g",
+			       c->multiplier, c->clip, PPAT_SIZE_MAX);
 	return 0;
 }
 

@@ -45,6 +45,9 @@ enum {
 	PPAT_FLOATS_MAX = 1 << 29,  /* slots * (client_dim + host_dim): 2 GiB */
 };
 
+/* Noise times clip of a release: what is sent stays far below what a peer refuses. */
+#define PPAT_SIZE_MAX 1e4
+
 struct ppat_config {
 	uint32_t translator; /* enum ppat_translator; likewise below */
 	uint32_t student, mechanism, loss, what, scale;

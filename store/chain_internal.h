@@ -8,10 +8,6 @@
 struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 				      const uint8_t session[16]);
 
-/* Equal in every field. */
-bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
-/* Do labels of a and b cost the same? */
-bool ledger_same_price(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
 /* Are they counted in one total?  All zero, of sessions without labels, stands for votes. */
 bool ledger_counts_with(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
 /* A reserve of e under an account that has spent at several prices: ERR_BUDGET. */

@@ -142,6 +142,11 @@ struct ledger_mechanism {
 	double delta;
 };
 
+/* Equal in every field. */
+bool ledger_same_terms(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
+/* Do labels of a and b cost the same? */
+bool ledger_same_price(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
+
 struct ledger_caps {
 	uint64_t pair, lineage; /* labels */
 	double epsilon_pair, epsilon_lineage;

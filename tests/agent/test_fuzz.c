@@ -81,9 +81,9 @@ static void put_value(struct chaos *x, struct net_writer *w, const char *key)
 
 static void invent(struct chaos *x)
 {
-	static const char *const keys[] = { "v", "n", "g",  "s",   "a",	   "t", "ef", "rf",
-					    "q", "h", "w",  "vn",  "d",	   "c", "k",  "b",
-					    "e", "o", "ms", "why", "code", "r", "p",  "m" };
+	static const char *const keys[] = { "v",  "n",	 "g",	 "s", "a", "t", "ef", "rf", "q",
+					    "h",  "w",	 "vn",	 "d", "c", "k", "b",  "e",  "o",
+					    "ms", "why", "code", "r", "p", "m", "rn", "rc" };
 	const struct session *s = x->table->seat[VICTIM].core->session;
 	enum net_msg_type type = (enum net_msg_type)(1 + rng_below(&x->r, NET_MSG_BYE));
 	struct buf b = { 0 };
@@ -169,7 +169,9 @@ static void settings(struct table *t, uint64_t seed)
 	for (size_t i = 0; i < SEATS; i++) {
 		struct agent_config *c = &t->seat[i].config;
 
-		c->translator = (seed + i) % 2 ? AGENT_PPAT : AGENT_PROCRUSTES;
+		c->translator = (enum agent_translator)((seed + i) % 3);
+		c->noisy_rows = (seed + 2 * i) % 4 == 0;
+		c->release_noise = 20;
 		c->ppat_student_host = seed % 3 == 0;
 		c->virtual_neighbours = seed % 4 < 2;
 		t->seat[i].improvements = 6;

@@ -113,10 +113,13 @@ static void test_honest(void **state)
 	struct table t;
 
 	(void)state;
-	for (int ppat = 0; ppat < 2; ppat++) {
+	for (int kind = 0; kind < 4; kind++) { /* the last: Procrustes of noisy rows */
 		table_init(&t, 1);
-		for (size_t i = 0; i < SEATS; i++)
-			t.seat[i].config.translator = ppat ? AGENT_PPAT : AGENT_PROCRUSTES;
+		for (size_t i = 0; i < SEATS; i++) {
+			t.seat[i].config.translator = (enum agent_translator)(kind % 3);
+			t.seat[i].config.noisy_rows = kind == 3;
+			t.seat[i].config.release_noise = 20;
+		}
 		start_linked(&t);
 		table_run(&t, 60000, 100000);
 		assert_true(victim(&t)->sessions >= 2);

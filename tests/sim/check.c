@@ -47,16 +47,28 @@ static uint64_t reserved(const struct disk *d, const uint8_t session[16], const 
 	return sum;
 }
 
-/* Each answer of a host is about one batch, whichever way it is put. */
-static bool has_labels(const struct net_map *m)
+/* Kind of a message of a translation; 0: of something else. */
+static uint64_t kind_of(const struct net_map *m)
 {
 	struct err e = { 0 };
 	uint64_t c = net_get_uint(m, "c", 0, 255, &e), k;
 
 	if (e.code || c != CONV_TRANSLATE)
-		return false;
+		return 0;
 	k = net_get_uint(m, "k", 0, 255, &e);
-	return e.code == 0 && (k == PPAT_MSG_LABELS || k == PPAT_MSG_GRAD);
+	return e.code ? 0 : k;
+}
+
+/* Labels, or releases, in a message.  Each answer of a host is about one batch, whichever way
+ * it is put; maps and noisy rows here are small enough for one message. */
+static uint64_t spent_in(const struct sim *s, size_t from, const struct net_map *m)
+{
+	const struct agent_config *c = &s->node[from].config;
+	uint64_t k = kind_of(m);
+
+	if (k == PPAT_MSG_LABELS || k == PPAT_MSG_GRAD)
+		return c->ppat_batch;
+	return k == PPAT_MSG_MAP || (k == PPAT_MSG_ROWS && c->noisy_rows);
 }
 
 /* An intersection begins with the initiator's SIZE, and has two of them. */
@@ -71,14 +83,15 @@ static void count_intersections(struct sim *s, const struct net_msg *m)
 
 static void check_labels(struct sim *s, size_t from, size_t to, const struct net_msg *m)
 {
-	uint64_t n = s->node[from].config.ppat_batch, settled, host, client;
+	uint64_t n = spent_in(s, from, &m->body), settled, host, client;
 	struct released *r;
 
-	if (!has_labels(&m->body))
+	if (n == 0)
 		return;
 	r = released_in(s, m->session, from, to);
 	r->labels += n;
-	s->report->labels_seen += n;
+	r->release = kind_of(&m->body) == PPAT_MSG_MAP || kind_of(&m->body) == PPAT_MSG_ROWS;
+	*(r->release ? &s->report->releases_seen : &s->report->labels_seen) += n;
 	host = reserved(&s->node[from].disk, m->session, s->node[from].sign_public, true, &settled);
 	client = reserved(&s->node[to].disk, m->session, s->node[from].sign_public, true, &settled);
 	if (r->labels > host || r->labels > client)
@@ -138,14 +151,14 @@ void check_notice(struct node *n, const struct agent_notice *notice)
 
 /* ---- (2) caps, counted from the entries themselves ---- */
 
-struct count {
-	uint64_t pair[SIM_AGENTS_MAX], all, cap_pair[SIM_AGENTS_MAX], cap_all;
+struct count { /* of one host: labels [0], releases [1] */
+	uint64_t pair[2][SIM_AGENTS_MAX], all[2], cap_pair[2][SIM_AGENTS_MAX], cap_all[2];
 };
 
 static void count_entry(const struct sim *s, const struct disk *d, const struct node *n,
 			const struct ledger_entry *e, struct count *c)
 {
-	size_t to = 0;
+	size_t to = 0, k = ledger_is_release(e->mechanism.noise);
 	uint64_t settled;
 
 	while (to < s->n && memcmp(s->node[to].sign_public, e->client, 32) != 0)
@@ -153,39 +166,42 @@ static void count_entry(const struct sim *s, const struct disk *d, const struct 
 	if (memcmp(e->host, n->sign_public, 32) != 0 || to == s->n)
 		return;
 	if (e->kind == LEDGER_CONTRACT) {
-		c->cap_pair[to] = e->caps.pair;
-		c->cap_all = e->caps.lineage > c->cap_all ? e->caps.lineage : c->cap_all;
+		c->cap_pair[k][to] = e->caps.pair;
+		c->cap_all[k] = e->caps.lineage > c->cap_all[k] ? e->caps.lineage : c->cap_all[k];
 	} else if (e->kind == LEDGER_RESERVE) {
-		c->pair[to] += e->count;
-		c->all += e->count;
+		c->pair[k][to] += e->count;
+		c->all[k] += e->count;
 	} else if (e->kind == LEDGER_SETTLE) {
 		uint64_t was = reserved(d, e->session, e->host, false, &settled);
 
-		c->pair[to] -= was - e->count;
-		c->all -= was - e->count;
+		c->pair[k][to] -= was - e->count;
+		c->all[k] -= was - e->count;
 	}
 }
 
 static void check_caps(struct sim *s, struct node *n)
 {
 	struct count c = { 0 };
-	uint64_t seen = 0;
+	uint64_t seen[2] = { 0 };
 
 	for (size_t i = 0; i < n->disk.n_entries; i++) {
 		count_entry(s, &n->disk, n, &n->disk.entries[i].entry, &c);
-		for (size_t to = 0; to < s->n; to++)
-			if (c.pair[to] > c.cap_pair[to])
-				sim_fail(s, "agent %zu: cap toward %zu passed: %llu of %llu", n->at,
-					 to, (unsigned long long)c.pair[to],
-					 (unsigned long long)c.cap_pair[to]);
+		for (size_t k = 0; k < 2; k++)
+			for (size_t to = 0; to < s->n; to++)
+				if (c.pair[k][to] > c.cap_pair[k][to])
+					sim_fail(s,
+						 "agent %zu: cap toward %zu passed: %llu of %llu",
+						 n->at, to, (unsigned long long)c.pair[k][to],
+						 (unsigned long long)c.cap_pair[k][to]);
 	}
 	for (size_t i = 0; i < s->n_released; i++)
 		if (s->released[i].host == n->at)
-			seen += s->released[i].labels;
-	if (c.all > c.cap_all || seen > c.all)
-		sim_fail(s, "agent %zu: %llu labels seen, %llu on its ledger, cap %llu", n->at,
-			 (unsigned long long)seen, (unsigned long long)c.all,
-			 (unsigned long long)c.cap_all);
+			seen[s->released[i].release] += s->released[i].labels;
+	for (size_t k = 0; k < 2; k++)
+		if (c.all[k] > c.cap_all[k] || seen[k] > c.all[k])
+			sim_fail(s, "agent %zu: %llu %s seen, %llu on its ledger, cap %llu", n->at,
+				 (unsigned long long)seen[k], k ? "releases" : "labels",
+				 (unsigned long long)c.all[k], (unsigned long long)c.cap_all[k]);
 }
 
 /* ---- (4) both ledgers tell the same story ---- */
@@ -220,10 +236,11 @@ static void check_pair(struct sim *s, struct node *a, struct node *b)
 			 a->at, b->at);
 }
 
-static bool settled_on(const struct disk *d, const uint8_t session[16])
+static bool settled_on(const struct disk *d, const uint8_t session[16], const uint8_t host[32])
 {
 	for (size_t i = 0; i < d->n_entries; i++)
 		if (d->entries[i].entry.kind == LEDGER_SETTLE && d->entries[i].countersigned &&
+		    memcmp(d->entries[i].entry.host, host, 32) == 0 &&
 		    memcmp(d->entries[i].entry.session, session, 16) == 0)
 			return true;
 	return false;
@@ -248,16 +265,16 @@ static void check_sessions(struct sim *s, struct node *n)
 		check_disclosed(s, &n->disk.entries[n->disk.n_entries - 1].entry);
 	for (size_t i = 0; i < n->disk.n_sessions; i++) {
 		const struct store_session *r = &n->disk.sessions[i];
+		size_t peer = node_by_key(s, r->peer);
+		const uint8_t *host =
+			r->role == STORE_HOST ? n->sign_public : s->node[peer].sign_public;
 
-		if (r->state == STORE_DONE && r->outcome == 0 && !settled_on(&n->disk, r->id))
+		if (r->state != STORE_DONE || r->outcome != 0)
+			continue;
+		if (!settled_on(&n->disk, r->id, host))
 			sim_fail(s, "agent %zu: a finished session without a receipt", n->at);
-		if (r->state == STORE_DONE && r->outcome == 0 && r->role == STORE_HOST) {
-			size_t peer = node_by_key(s, r->peer);
-
-			if (!settled_on(&s->node[peer].disk, r->id))
-				sim_fail(s, "agent %zu: finished, but %zu has no receipt", n->at,
-					 peer);
-		}
+		if (r->role == STORE_HOST && !settled_on(&s->node[peer].disk, r->id, host))
+			sim_fail(s, "agent %zu: finished, but %zu has no receipt", n->at, peer);
 	}
 }
 

@@ -96,9 +96,10 @@ struct node {
 	bool in_session;
 };
 
-struct released { /* labels that were seen on a wire, by session */
+struct released { /* labels, or releases, that were seen on a wire, by session and side */
 	uint8_t session[16];
 	size_t host, client;
+	bool release;
 	uint64_t labels;
 };
 

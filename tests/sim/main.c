@@ -10,7 +10,8 @@
 static void usage(void)
 {
 	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--ppat] [--procrustes]\n"
-	       "    [--world 0..4] [--plant 0..9] [--store] [--learn] [--verbose]\n");
+	       "    [--map] [--noisy] [--world 0..4] [--plant 0..9] [--store] [--learn] "
+	       "[--verbose]\n");
 	exit(2);
 }
 
@@ -33,12 +34,15 @@ static int run(struct sim_options *o, uint64_t seeds)
 		if (r.failed)
 			printf("FAILED %s\n", r.why);
 		else if (seeds == 1)
-			printf("ok: %llu events, %.0f s, %llu sessions, %llu labels, %llu crashes, "
+			printf("ok: %llu events, %.0f s, %llu sessions, %llu labels, %llu "
+			       "releases, "
+			       "%llu crashes, "
 			       "%llu cuts, %llu replays, %llu with neighbours\n",
 			       (unsigned long long)r.events, r.seconds,
 			       (unsigned long long)r.sessions, (unsigned long long)r.labels_seen,
-			       (unsigned long long)r.crashes, (unsigned long long)r.cuts,
-			       (unsigned long long)r.replays, (unsigned long long)r.extended);
+			       (unsigned long long)r.releases_seen, (unsigned long long)r.crashes,
+			       (unsigned long long)r.cuts, (unsigned long long)r.replays,
+			       (unsigned long long)r.extended);
 	}
 	printf("%d of %llu seeds failed\n", failed, (unsigned long long)seeds);
 	return failed ? 1 : 0;
@@ -66,6 +70,10 @@ int main(int argc, char **argv)
 			o.ppat = true;
 		else if (strcmp(argv[i], "--procrustes") == 0)
 			o.procrustes = true;
+		else if (strcmp(argv[i], "--map") == 0)
+			o.map = true;
+		else if (strcmp(argv[i], "--noisy") == 0)
+			o.noisy = true;
 		else if (strcmp(argv[i], "--store") == 0)
 			o.real_store = true;
 		else if (strcmp(argv[i], "--learn") == 0)

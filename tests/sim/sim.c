@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "agent/state.h"
 #include "tests/sim/inside.h"
 
 enum { FAULTS_MS = 60000, PATIENCE_MS = 900000, EVENTS_MAX = 400000 };
@@ -425,6 +426,8 @@ static void report(struct sim *s)
 		r->sessions = st.sessions;
 		r->improved = st.improved;
 		r->labels_spent = st.labels_spent;
+		for (size_t p = 0; p < s->node[i].core->n_peers; p++)
+			r->unsettled += s->node[i].core->peers[p]->chain.n_open;
 		if (st.n_peers > 0) {
 			r->shared = st.peer[0].shared_entities + st.peer[0].shared_relations;
 			snprintf(r->trouble, sizeof(r->trouble), "%s", st.peer[0].trouble);

@@ -49,6 +49,9 @@ struct sim_options {
 	bool calm;	    /* no faults at all */
 	bool ppat;	    /* every agent translates with PPAT; else drawn by seed */
 	bool procrustes;    /* ... with Procrustes */
+	bool map;	    /* ... with a released map */
+	bool noisy;	    /* every agent sends its rows with noise */
+	double multiplier;  /* of a release; 0: one of which two or three fit the caps */
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
@@ -59,7 +62,8 @@ struct sim_agent_report {
 	size_t queued;
 	uint64_t rounds, sessions, improved;
 	uint64_t labels_spent;
-	uint32_t shared; /* slots with the first other agent */
+	uint64_t unsettled; /* sessions on its ledgers that reserved and have not settled */
+	uint32_t shared;    /* slots with the first other agent */
 	char trouble[256];
 };
 
@@ -67,11 +71,12 @@ struct sim_report {
 	bool failed;
 	char why[SIM_WHY_MAX];
 	uint64_t events, crashes, cuts, replays, strangers, labels_seen, lies;
-	uint64_t private_ends; /* aborts that keep the reason for the owner */
-	uint64_t sessions;     /* done, at hosts */
-	uint64_t sizes_sent;   /* two for each intersection */
-	uint64_t extended;     /* trainings with virtual neighbours */
-	double seconds;	       /* virtual */
+	uint64_t releases_seen; /* maps, and noisy rows */
+	uint64_t private_ends;	/* aborts that keep the reason for the owner */
+	uint64_t sessions;	/* done, at hosts */
+	uint64_t sizes_sent;	/* two for each intersection */
+	uint64_t extended;	/* trainings with virtual neighbours */
+	double seconds;		/* virtual */
 	struct sim_agent_report agent[SIM_AGENTS_MAX];
 };
 

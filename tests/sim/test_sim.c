@@ -21,6 +21,7 @@ static void add_up(const struct sim_report *r)
 {
 	sum.sessions += r->sessions;
 	sum.labels_seen += r->labels_seen;
+	sum.releases_seen += r->releases_seen;
 	sum.crashes += r->crashes;
 	sum.cuts += r->cuts;
 	sum.replays += r->replays;
@@ -39,12 +40,14 @@ static void run_seeds(struct sim_options o, uint64_t seeds)
 		sim_run(&o, &r);
 		add_up(&r);
 		if (r.failed)
-			fail_msg("%s\nreplay: build/tests/sim/sim --seed %llu --agents %zu%s%s%s%s "
+			fail_msg("%s\nreplay: build/tests/sim/sim --seed %llu --agents "
+				 "%zu%s%s%s%s%s%s%s "
 				 "--world %s --verbose",
 				 r.why, (unsigned long long)o.seed, o.agents,
 				 o.calm ? " --calm" : "", o.ppat ? " --ppat" : "",
-				 o.real_store ? " --store" : "", o.real_learning ? " --learn" : "",
-				 world[o.world]);
+				 o.procrustes ? " --procrustes" : "", o.map ? " --map" : "",
+				 o.noisy ? " --noisy" : "", o.real_store ? " --store" : "",
+				 o.real_learning ? " --learn" : "", world[o.world]);
 	}
 }
 
@@ -55,6 +58,7 @@ static void three_agents(void **state)
 	/* the story did happen: sessions came to their end in spite of all that */
 	assert_true(sum.sessions > 300);
 	assert_true(sum.labels_seen > 500);
+	assert_true(sum.releases_seen > 20);
 	assert_true(sum.crashes > 100 && sum.cuts > 200 && sum.replays > 200);
 	assert_true(sum.strangers > 50);
 	assert_true(sum.extended > 20); /* with virtual neighbours */
@@ -64,6 +68,23 @@ static void three_agents_ppat(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 2000, .agents = 3, .ppat = true }, 50);
+}
+
+static void three_agents_map(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 7000, .agents = 3, .map = true }, 50);
+	assert_true(sum.releases_seen > 100);
+}
+
+static void three_agents_noisy(void **state)
+{
+	(void)state;
+	run_seeds(
+		(struct sim_options){
+			.seed = 8000, .agents = 3, .procrustes = true, .noisy = true },
+		50);
+	assert_true(sum.releases_seen > 100);
 }
 
 static void five_agents(void **state)
@@ -105,19 +126,62 @@ static void a_seed_replays(void **state)
 	assert_true(a.crashes > 0 && a.cuts > 0 && a.replays > 0);
 }
 
+/* All who spend: labels, a map, noise on one's own rows. */
+static const struct sim_options spenders[] = { { .ppat = true },
+					       { .map = true },
+					       { .procrustes = true, .noisy = true } };
+
 /* ---- two agents given ... ---- */
 
-static struct sim_report two(enum sim_world world, bool ppat)
+static struct sim_report two_with(struct sim_options o)
 {
-	struct sim_options o = { .seed = 9, .agents = 2, .world = world, .calm = true };
 	struct sim_report r;
 
-	o.ppat = ppat;
-	o.procrustes = !ppat;
+	o.seed = 9;
+	o.agents = 2;
+	o.calm = true;
 	sim_run(&o, &r);
 	if (r.failed)
 		fail_msg("%s", r.why);
 	return r;
+}
+
+static struct sim_report two(enum sim_world world, bool ppat)
+{
+	return two_with((struct sim_options){ .world = world, .ppat = ppat, .procrustes = !ppat });
+}
+
+/* One release is more than the caps allow: nothing leaves, and both owners hear why. */
+static void no_release_fits(void **state)
+{
+	(void)state;
+	for (int noisy = 0; noisy < 2; noisy++) {
+		struct sim_report r = two_with((struct sim_options){ .world = SIM_EQUAL,
+								     .map = !noisy,
+								     .procrustes = noisy,
+								     .noisy = noisy,
+								     .multiplier = 0.5 });
+
+		assert_int_equal(r.sessions, 0);
+		assert_int_equal(r.releases_seen, 0);
+		assert_int_equal(r.agent[0].labels_spent + r.agent[1].labels_spent, 0);
+		assert_non_null(strstr(r.agent[0].trouble, "budget exhausted"));
+		assert_non_null(strstr(r.agent[1].trouble, "budget exhausted"));
+	}
+}
+
+/* Each session is settled by who has spent. */
+static void equal_names_with_releases(void **state)
+{
+	(void)state;
+	for (int noisy = 0; noisy < 2; noisy++) {
+		struct sim_report r = two_with((struct sim_options){
+			.world = SIM_EQUAL, .map = !noisy, .procrustes = noisy, .noisy = noisy });
+
+		assert_true(r.sessions >= 2);
+		assert_true(r.releases_seen >= 2);
+		assert_int_equal(r.agent[0].unsettled + r.agent[1].unsettled, 0);
+	}
 }
 
 static void equal_names(void **state)
@@ -169,10 +233,12 @@ static void one_entity_shared(void **state)
 
 /* ---- the checker catches ... ---- */
 
-static uint64_t caught(enum sim_plant plant, const char *words)
+static uint64_t caught_with(struct sim_options o, const char *words)
 {
-	struct sim_options o = { .seed = 1, .agents = 3, .ppat = true, .plant = plant };
 	uint64_t n = 0;
+
+	o.seed = 1;
+	o.agents = 3;
 
 	for (; o.seed <= 12; o.seed++) {
 		struct sim_report r;
@@ -183,10 +249,20 @@ static uint64_t caught(enum sim_plant plant, const char *words)
 	return n;
 }
 
+static uint64_t caught(enum sim_plant plant, const char *words)
+{
+	return caught_with((struct sim_options){ .ppat = true, .plant = plant }, words);
+}
+
 static void catches_release_before_charge(void **state)
 {
 	(void)state;
-	assert_true(caught(SIM_EARLY_COMMIT, "release before charge") > 0);
+	for (size_t k = 0; k < 3; k++) {
+		struct sim_options o = spenders[k];
+
+		o.plant = SIM_EARLY_COMMIT;
+		assert_true(caught_with(o, "release before charge") > 0);
+	}
 }
 
 static void catches_a_lost_backtrack(void **state)
@@ -218,18 +294,15 @@ static void catches_a_forgotten_entry(void **state)
 /* A partner that is believed has an entry with another hash than the liar's own. */
 static void refuses_a_lie(enum sim_plant plant)
 {
-	struct sim_options o = { .seed = 9,
-				 .agents = 2,
-				 .world = SIM_EQUAL,
-				 .calm = true,
-				 .ppat = true,
-				 .plant = plant };
-	struct sim_report r;
+	for (size_t k = 0; k < 3; k++) {
+		struct sim_options o = spenders[k];
+		struct sim_report r;
 
-	sim_run(&o, &r);
-	if (r.failed)
-		fail_msg("%s", r.why);
-	assert_true(plant == SIM_LIES_LABELS ? r.lies >= 2 : r.lies == 1);
+		o.world = SIM_EQUAL;
+		o.plant = plant;
+		r = two_with(o);
+		assert_true(plant == SIM_LIES_LABELS ? r.lies >= 2 : r.lies == 1);
+	}
 }
 
 static void refuses_a_settle_of_fewer_labels(void **state)
@@ -274,12 +347,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_names),
+		cmocka_unit_test(equal_names_with_releases),
+		cmocka_unit_test(no_release_fits),
 		cmocka_unit_test(alias_names),
 		cmocka_unit_test(nothing_shared),
 		cmocka_unit_test(one_entity_shared),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(three_agents_ppat),
+		cmocka_unit_test(three_agents_map),
+		cmocka_unit_test(three_agents_noisy),
 		cmocka_unit_test(five_agents),
 		cmocka_unit_test(twelve_agents),
 		cmocka_unit_test(real_store),

@@ -139,6 +139,20 @@ static void make_tables(struct sim *s, struct node *n)
 
 /* ---- settings ---- */
 
+static bool drawn(const struct sim *s)
+{
+	return !s->o.ppat && !s->o.procrustes && !s->o.map;
+}
+
+static enum agent_translator translator_of(struct sim *s, size_t at)
+{
+	if (s->o.ppat || s->o.procrustes || s->o.map)
+		return s->o.map ? AGENT_MAP : s->o.ppat ? AGENT_PPAT : AGENT_PROCRUSTES;
+	if (!s->o.noisy && (s->o.seed + at) % 5 == 0)
+		return AGENT_MAP;
+	return (enum agent_translator)rng_below(&s->rng, 2);
+}
+
 static void settings(struct sim *s, struct node *n)
 {
 	struct agent_config *c = &n->config;
@@ -150,9 +164,9 @@ static void settings(struct sim *s, struct node *n)
 	c->round_epochs = 1 + rng_below(&s->rng, 2);
 	c->local_rounds = rng_below(&s->rng, 3);
 	c->max_rounds = 2 + rng_below(&s->rng, 3);
-	c->translator = s->o.ppat	  ? AGENT_PPAT
-			: s->o.procrustes ? AGENT_PROCRUSTES
-					  : (enum agent_translator)rng_below(&s->rng, 2);
+	c->translator = translator_of(s, n->at);
+	c->noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
+	c->release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
 	c->aggregate = (enum agent_aggregate)rng_below(&s->rng, 4);
 	c->rounds = (enum agent_rounds)rng_below(&s->rng, 2);
 	c->share = rng_below(&s->rng, 3) ? AGENT_SHARE_BOTH : AGENT_SHARE_ENTITIES;
