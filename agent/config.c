@@ -9,6 +9,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "dp/lattice.h"
+#include "dp/release.h"
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
 
@@ -113,7 +115,9 @@ static const struct key keys[] = {
 	  "valid triples that backtracking looks at; 0: all" },
 
 	{ "federation", "translator", WORD, AT(federation.translator), "procrustes", 0, 0,
-	  WORDS("procrustes", "ppat"), "how a partner's rows are brought into this agent's space" },
+	  WORDS("procrustes", "ppat", "map"),
+	  "how a partner's rows are brought into this agent's space; ppat and map spend of "
+	  "privacy" },
 	{ "federation", "accept", WORD, AT(federation.accept), "listed", 0, 0,
 	  WORDS("listed", "invited"),
 	  "listed: the owner accepts each peer; invited: whoever holds an invitation is in" },
@@ -180,6 +184,15 @@ static const struct key keys[] = {
 	  WORDS("exact", "gnmax"), "how epsilon is computed" },
 	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "512", 1, 1e6, NULL,
 	  "labels put on the ledger at a time, before any is drawn" },
+	{ "privacy", "noisy_rows", SWITCH, AT(privacy.noisy_rows), "false", 0, 0, NULL,
+	  "own rows leave clipped and with noise, one release a session; partners must use "
+	  "procrustes" },
+	{ "privacy", "release_epsilon", NUMBER, AT(privacy.release_epsilon), "1", 0.05, 100, NULL,
+	  "epsilon of one release: a map (translator map), or noisy rows" },
+	{ "privacy", "release_noise", NUMBER, AT(privacy.release_noise), "0", 0, DP_MULTIPLIER_MAX,
+	  NULL, "noise of a release over its sensitivity; 0: as release_epsilon wants" },
+	{ "privacy", "release_clip", NUMBER, AT(privacy.release_clip), "1", 0.001, 100, NULL,
+	  "length that rows are clipped to before a release; map, unit_rows: of rows of length 1" },
 };
 
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
@@ -565,6 +578,37 @@ static bool relations_travel(const struct config *c)
 	       m->entity_floats(c->model.dim);
 }
 
+double config_release_noise(const struct config *c)
+{
+	if (c->privacy.release_noise > 0)
+		return c->privacy.release_noise;
+	return dp_release_multiplier(DP_RELEASE_DISCRETE, c->privacy.release_epsilon,
+				     c->privacy.delta);
+}
+
+static int check_releases(const struct config *c, const char *where, struct err *e)
+{
+	double z = config_release_noise(c), one;
+
+	if (c->federation.translator != CONFIG_MAP && !c->privacy.noisy_rows)
+		return 0;
+	if (!(z >= DP_MULTIPLIER_MIN && z <= DP_MULTIPLIER_MAX))
+		return err_set(
+			e, ERR_USAGE,
+			"%s: privacy.release_epsilon (%g) at delta %g, or release_noise "
+			"(%g), means noise of %g times the sensitivity; allowed are %g to %g",
+			where, c->privacy.release_epsilon, c->privacy.delta,
+			c->privacy.release_noise, z, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX);
+	one = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, c->privacy.delta);
+	if (!(one <= c->privacy.epsilon_per_peer))
+		return err_set(
+			e, ERR_USAGE,
+			"%s: one release costs epsilon %.3g, and privacy.epsilon_per_peer is "
+			"%g: no session could be; raise it, or lower release_epsilon",
+			where, one, c->privacy.epsilon_per_peer);
+	return 0;
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
 	struct err why = { 0 };
@@ -581,6 +625,8 @@ int config_check(const struct config *c, const char *where, struct err *e)
 			"%s: privacy.epsilon_total (%g) is below privacy.epsilon_per_peer (%g): "
 			"raise the first or lower the second",
 			where, c->privacy.epsilon_total, c->privacy.epsilon_per_peer);
+	if (check_releases(c, where, e) != 0)
+		return e->code;
 	if (c->privacy.accountant == CONFIG_GNMAX && c->ppat.noise != CONFIG_GAUSSIAN)
 		return err_set(e, ERR_USAGE,
 			       "%s: privacy.accountant gnmax needs ppat.noise gaussian", where);

@@ -19,7 +19,7 @@
 #include "kge/model.h"
 #include "kge/train.h"
 
-enum config_translator { CONFIG_PROCRUSTES, CONFIG_PPAT };
+enum config_translator { CONFIG_PROCRUSTES, CONFIG_PPAT, CONFIG_MAP };
 enum config_accept { CONFIG_ACCEPT_LISTED, CONFIG_ACCEPT_INVITED };
 enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_BOTH };
 enum config_aggregate { CONFIG_AVERAGE, CONFIG_REPLACE, CONFIG_WEIGHTED, CONFIG_MEAN };
@@ -79,6 +79,8 @@ struct config {
 		double delta, epsilon_per_peer, epsilon_total;
 		int accountant;
 		uint32_t reserve_labels; /* put on the ledger at a time */
+		bool noisy_rows;	 /* own rows leave with noise alone, methods 3.6 */
+		double release_epsilon, release_noise, release_clip; /* of a map, or of rows */
 	} privacy;
 };
 
@@ -123,6 +125,10 @@ enum { CONFIG_SCORE_NAME = 32 };
 /* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
  * two scores compare only when these are equal. */
 void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
+
+/* Noise multiplier of a release (dp/release.h); +infinity where no noise brings it to
+ * release_epsilon. */
+double config_release_noise(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
 /* Are tables of the model and the dimensions that the config names? */

@@ -52,6 +52,10 @@ static void set_privacy(struct agent_config *a, const struct config *c)
 	a->epsilon_per_peer = c->privacy.epsilon_per_peer;
 	a->epsilon_total = c->privacy.epsilon_total;
 	a->reserve_labels = c->privacy.reserve_labels;
+	a->noisy_rows = c->privacy.noisy_rows;
+	a->release_clip = c->privacy.release_clip;
+	if (a->noisy_rows || a->translator == AGENT_MAP)
+		a->release_noise = config_release_noise(c);
 }
 
 int start_settings(struct agent_config *out, const struct config *c, struct err *e)

@@ -51,6 +51,26 @@ double dp_release_epsilon(enum dp_release noise, double z, uint64_t count, doubl
 	return price_is_valid(&p) ? epsilon_of(&p, count) : INFINITY;
 }
 
+/* Epsilon falls as z rises: bisect on a logarithmic scale, and keep the side that holds. */
+double dp_release_multiplier(enum dp_release noise, double eps, double delta)
+{
+	double low = 1e-3, high = 1e9;
+
+	if (!(dp_release_epsilon(noise, high, 1, delta) <= eps))
+		return INFINITY;
+	if (dp_release_epsilon(noise, low, 1, delta) <= eps)
+		return low;
+	while (high > low * (1 + 1e-12)) {
+		double mid = sqrt(low * high);
+
+		if (dp_release_epsilon(noise, mid, 1, delta) <= eps)
+			high = mid;
+		else
+			low = mid;
+	}
+	return high;
+}
+
 uint64_t dp_releases_within(enum dp_release noise, double z, double eps, double delta)
 {
 	struct price p = { noise, z, delta };

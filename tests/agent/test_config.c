@@ -175,6 +175,12 @@ static void test_errors_say_where_and_what(void **state)
 		{ "name: [\n", "not YAML" },
 		{ "name: \"a\\0b\"\n", "name:" },
 		{ "privacy: {accountant: gnmax}\nppat: {noise: laplace}\n", "gnmax needs" },
+		{ "privacy: {noisy_rows: true, release_epsilon: 3}\n", "one release costs" },
+		{ "federation: {translator: map}\nprivacy: {release_noise: 1}\n",
+		  "one release costs" },
+		{ "federation: {translator: map}\nprivacy: {delta: 1e-15, release_epsilon: 0.05}\n",
+		  "times the sensitivity" },
+		{ "privacy: {release_clip: 0}\n", "privacy.release_clip" },
 		{ "federation: {accept: invited, psk_file: ''}\n", "needs federation.psk_file" },
 	};
 	struct config c;
@@ -187,6 +193,23 @@ static void test_errors_say_where_and_what(void **state)
 		if (strstr(e.text, wrong[i].says) == NULL)
 			fail_msg("%s: says %s", wrong[i].text, e.text);
 	}
+}
+
+/* One release at the default settings costs what they say. */
+static void test_noise_of_a_release(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(parse(&c, "federation: {translator: map}\n", &e), 0);
+	assert_int_equal(c.federation.translator, CONFIG_MAP);
+	assert_near(config_release_noise(&c), 4.047, 1e-3, 0);
+	config_release(&c);
+	assert_int_equal(parse(&c, "privacy: {noisy_rows: on, release_noise: 7}\n", &e), 0);
+	assert_true(c.privacy.noisy_rows);
+	assert_near(config_release_noise(&c), 7, 0, 0);
+	config_release(&c);
 }
 
 static void test_empty_sections_and_comments(void **state)
@@ -392,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_printed_defaults_read_back),
 		cmocka_unit_test(test_keys_are_set),
 		cmocka_unit_test(test_errors_say_where_and_what),
+		cmocka_unit_test(test_noise_of_a_release),
 		cmocka_unit_test(test_empty_sections_and_comments),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_scores_compare_only_when_alike),

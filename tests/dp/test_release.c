@@ -76,6 +76,25 @@ static void epsilon_rises_and_the_exact_value_is_the_smaller(void **state)
 	}
 }
 
+static void the_multiplier_is_the_smallest(void **state)
+{
+	static const double epsilon[] = { 0.05, 0.5, 1, 2.73, 8, 100 };
+
+	(void)state;
+	for (int noise = 0; noise < 2; noise++)
+		for (size_t i = 0; i < sizeof(epsilon) / sizeof(*epsilon); i++) {
+			double z = dp_release_multiplier((enum dp_release)noise, epsilon[i], 1e-5);
+
+			assert_true(dp_release_epsilon((enum dp_release)noise, z, 1, 1e-5) <=
+				    epsilon[i]);
+			assert_true(dp_release_epsilon((enum dp_release)noise, z * (1 - 1e-9), 1,
+						       1e-5) > epsilon[i]);
+		}
+	assert_near(dp_release_multiplier(DP_RELEASE_GAUSSIAN, 2.73, 1e-5),
+		    dp_gaussian_sigma(1, 2.73, 1e-5), 1e-9, 0);
+	assert_true(isinf(dp_release_multiplier(DP_RELEASE_DISCRETE, 1e-3, 1e-5)));
+}
+
 static void what_is_out_of_range_buys_nothing(void **state)
 {
 	static const double bad[] = { 0, -1, 1e-4, 1e10, NAN, INFINITY };
@@ -99,6 +118,7 @@ int main(void)
 		cmocka_unit_test(one_matrix_at_the_papers_budget),
 		cmocka_unit_test(the_discrete_curve_is_a_bound_met_at_whole_orders),
 		cmocka_unit_test(epsilon_rises_and_the_exact_value_is_the_smaller),
+		cmocka_unit_test(the_multiplier_is_the_smallest),
 		cmocka_unit_test(what_is_out_of_range_buys_nothing),
 	};
 
