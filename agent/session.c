@@ -742,8 +742,11 @@ void session_finish(struct agent_core *c)
 /* Host: the settle entry bears both signatures and is on disk. */
 void session_done(struct agent_core *c)
 {
-	send_done(c, 0, &c->session->receipt);
-	if (!ppat_spends(&c->session->terms, PPAT_CLIENT))
+	const struct session *s = c->session;
+
+	assert(s->role == AGENT_HOST);
+	send_done(c, 0, &s->receipt);
+	if (!ppat_spends(&s->terms, PPAT_CLIENT))
 		session_finish(c);
 }
 

@@ -340,14 +340,15 @@ static void contract(struct agent_core *c, const struct ledger_mechanism *m,
 	struct ledger_draft d;
 	struct ledger_entry entry;
 	struct err e = { 0 };
+	int status = spend_caps(c, m, &caps, &e);
 
 	spend_lineage(c, &l);
 	d = draft(c, &l);
-	if (spend_caps(c, m, &caps, &e) == 0)
-		ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
+	if (status == 0)
+		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
 	ledger_lineage_release(&l);
-	if (e.code != 0)
-		session_abort(c, true, e.code, "%s", e.text);
+	if (status != 0)
+		session_abort(c, true, status, "%s", e.text);
 	else
 		write_entry(c, &entry, then);
 }

@@ -28,6 +28,7 @@ static void name_of(const struct roster *r, const uint8_t sign[LEDGER_KEY],
 /* Two names of one direction. */
 struct sides {
 	const char *host, *client;
+	bool client_releases; /* some of the client's own may have been noisy rows of it */
 };
 
 /* Of all votes of this account.  NAN: this accountant cannot judge this noise. */
@@ -60,6 +61,16 @@ static bool has_spent(const struct ledger_account *a)
 	return all > 0;
 }
 
+static bool has_releases(const struct ledger_account *a)
+{
+	uint64_t all = 0;
+
+	for (size_t k = 0; k < a->n_lineages; k++)
+		if (ledger_is_release(a->lineages[k].mechanism.noise))
+			all += a->lineages[k].labels;
+	return all > 0;
+}
+
 /* ---- what it means, in words ---- */
 
 static void protects(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
@@ -79,9 +90,13 @@ static void leaves_open(const struct ledger_account *a, const struct sides *s, c
 	if (a->rows > 0)
 		snprintf(out, n,
 			 "%s's aligned rows: %s has all distances and angles between them, and "
-			 "the rows themselves once both spaces agree; %s's triples and entities; "
+			 "the rows themselves once both spaces agree%s; %s's triples and entities; "
 			 "which names both have; when each improves",
-			 s->client, s->host, s->host);
+			 s->client, s->host,
+			 s->client_releases ? " (of sessions in which they went with noise, what "
+					      "its releases leave)"
+					    : "",
+			 s->host);
 	else
 		snprintf(out, n, "which names both have; when each improves");
 }
@@ -260,10 +275,13 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	int us = ledger_chain_side(c, own) == 1;
 	char partner[STORE_NAME_MAX];
 	const char *names[2];
-	struct sides host = { "this agent", partner }, client = { partner, "this agent" };
+	struct sides host = { .host = "this agent", .client = partner };
+	struct sides client = { .host = partner, .client = "this agent" };
 	json_t *j = json_object();
 
 	name_of(r, c->key[!us], partner);
+	host.client_releases = has_releases(&c->account[!us]);
+	client.client_releases = has_releases(&c->account[us]);
 	names[us] = "this agent";
 	names[!us] = partner;
 	cli_say(cli, "%s: %llu entries, %llu countersigned, %zu sessions unfinished\n", partner,
@@ -287,7 +305,8 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c)
 {
 	char key[2][13];
-	struct sides first = { key[0], key[1] }, second = { key[1], key[0] };
+	struct sides first = { key[0], key[1], has_releases(&c->account[1]) };
+	struct sides second = { key[1], key[0], has_releases(&c->account[0]) };
 
 	for (int k = 0; k < 2; k++)
 		sodium_bin2hex(key[k], sizeof(key[k]), c->key[k], 6);

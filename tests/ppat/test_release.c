@@ -194,7 +194,7 @@ static void test_one_row_moves_the_map_within_its_bound(void **state)
 	a = released(N, D, z, y);
 	y[0] = -5;
 	b = released(N, D, z, y);
-	for (size_t i = 0; i < D * D; i++)
+	for (size_t i = 0; i < (size_t)D * D; i++)
 		change += (a[i] - b[i]) * (a[i] - b[i]);
 	assert_true(sqrt(change) <= 2 * k * k * (1 + 1e-5));
 	assert_true(sqrt(change) > 1.98 * k * k);
@@ -294,7 +294,7 @@ static void test_one_row_moves_the_rows_within_their_bound(void **state)
 	x[D] = -7;
 	b = noisy_rows(N, D, 0.5, x, &p);
 	pair_release(&p);
-	for (size_t i = 0; i < N * D; i++)
+	for (size_t i = 0; i < (size_t)N * D; i++)
 		*(i / D == 1 ? &change : &others) += (a[i] - b[i]) * (a[i] - b[i]);
 	assert_true(others == 0);
 	assert_true(sqrt(change) <= 2.0 * DP_LATTICE_RADIUS * (1 + 1e-5));

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Releases of a map and of noisy rows between two processes: charged, shown, verified, and refused when none is left.
+. "$(dirname "$0")/lib.sh"
+
+shows() { run -d "$work/$1" ledger show && grep -qF -- "$2" "$out"; }
+exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
+
+fkge=$(realpath "$fkge")
+# b asks a for a map; a's rows, when b hosts, go with noise: both are a's to pay, one release each
+agent a 1 'local_rounds: 0, translator: map'
+agent b 2 'local_rounds: 0'
+echo 'privacy: {noisy_rows: true, epsilon_per_peer: 1.6, release_epsilon: 1}' >>"$work/a/agent.yaml"
+for who in a b; do
+	sed -i 's/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 10/' "$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train >/dev/null
+done
+port=$(free_port)
+sed -i "s/^listen: .*/listen: 127.0.0.1:$port/" "$work/a/agent.yaml"
+befriend a b
+ok 'both host once' together a b
+ok 'two releases' shows a "this agent's rows: 2 of 2 noisy releases, epsilon 1.4"
+ok 'of this noise' shows a 'discrete gaussian noise, 4.0'
+ok 'whom they protect' shows a 'protected: any one aligned row of this agent against b'
+ok 'b has spent nothing' shows b "this agent's rows: no labels, epsilon 0"
+ok 'what noise leaves' shows b 'in which they went with noise'
+ok 'none unfinished' shows a '0 sessions unfinished'
+ok 'all partners' shows a 'epsilon 1.4'
+exported a a.led
+exported b b.led
+ok 'both exports agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- none is left ----
+for who in a b; do
+	sed -i 's/max_rounds: 1/max_rounds: 2/' "$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train --epochs 60 >/dev/null
+done
+ok 'they try again' together a b
+ok 'a releases no map' logged a 'no release of a map is left toward it'
+ok 'nor its rows' logged a 'no release of our rows is left toward this peer'
+ok 'b hears it' logged b 'privacy budget exhausted'
+ok 'nothing more is spent' shows a "this agent's rows: 2 of 2 noisy releases"
+
+finish
