@@ -136,6 +136,16 @@ void lines_close(struct lines *l)
 	free(l);
 }
 
+const char *lines_path(const struct lines *l)
+{
+	return l->path;
+}
+
+size_t lines_number(const struct lines *l)
+{
+	return l->number;
+}
+
 int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 {
 	char text[ERR_TEXT_MAX];

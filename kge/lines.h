@@ -39,6 +39,10 @@ int lines_byte(struct lines *l, unsigned char *byte, struct err *e);
 /* 0 if the text may stand in a name, else as lines_bad(): see above. */
 int lines_check(const struct lines *l, const char *text, size_t len, struct err *e);
 
+/* The file, and the line that was given last. */
+const char *lines_path(const struct lines *l);
+size_t lines_number(const struct lines *l);
+
 /* ERR_INPUT with "file:line: text" in *e. */
 int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

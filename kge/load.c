@@ -17,7 +17,7 @@ static uint64_t triple_hash(struct kge_triple t)
 	return h ^ h >> 32;
 }
 
-static size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_triple t)
+size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_triple t)
 {
 	size_t at = triple_hash(t) & s->mask;
 
@@ -63,10 +63,15 @@ int loading_room(const struct loading *in, struct err *e)
 
 void loading_add(struct loading *in, struct kge_triple t)
 {
-	if (!add_once(&in->seen, in->g, in->split, t))
+	size_t line = lines_number(in->lines);
+
+	if (!add_once(&in->seen, in->g, in->split, t)) {
 		in->report->duplicates++;
-	else if (t.head == t.tail)
-		in->report->self_loops++;
+		return;
+	}
+	in->report->self_loops += t.head == t.tail;
+	if (in->origin != NULL)
+		buf_add(&in->origin->lines[in->split], &line, sizeof line);
 }
 
 int loading_read(struct loading *in, enum kge_split split, const char *path, load_reader *read,
@@ -77,6 +82,8 @@ int loading_read(struct loading *in, enum kge_split split, const char *path, loa
 	if (rc != 0)
 		return rc;
 	in->split = split;
+	if (in->origin != NULL)
+		in->origin->path[split] = mem_strdup(path);
 	in->seen = (struct seen){ mem_array(64, sizeof *in->seen.slots), 63 };
 	rc = read(in, e);
 	free(in->seen.slots);
@@ -288,17 +295,23 @@ static void count_new(const struct kge_triples *in, bool *ent, bool *rel, size_t
 	}
 }
 
+void seen_fill(struct seen *s, const struct kge_triples *in)
+{
+	s->mask = 31;
+	while (s->mask < in->n * 2)
+		s->mask = s->mask * 2 + 1;
+	s->slots = mem_array(s->mask + 1, sizeof *s->slots);
+	for (size_t i = 0; i < in->n; i++)
+		s->slots[seen_slot(s, in, in->at[i])] = (uint32_t)i + 1;
+}
+
 /* How many triples of `of` are in train: train goes by, so memory follows `of` alone. */
 static size_t count_leaked(const struct kge_triples *of, const struct kge_triples *train)
 {
-	struct seen s = { NULL, 31 };
+	struct seen s;
 	size_t n = 0;
 
-	while (s.mask < of->n * 2)
-		s.mask = s.mask * 2 + 1;
-	s.slots = mem_array(s.mask + 1, sizeof *s.slots);
-	for (size_t i = 0; i < of->n; i++)
-		s.slots[seen_slot(&s, of, of->at[i])] = (uint32_t)i + 1;
+	seen_fill(&s, of);
 	for (size_t i = 0; i < train->n; i++)
 		n += s.slots[seen_slot(&s, of, train->at[i])] != 0;
 	free(s.slots);
@@ -328,11 +341,13 @@ void kge_load_defaults(struct kge_load_options *o)
 }
 
 static int load(struct kge_graph *g, const char *path, const struct kge_load_options *o,
-		struct kge_load_report *report, struct err *e)
+		struct kge_load_report *report, struct load_origin *origin, struct err *e)
 {
 	struct stat st;
 	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	struct loading in = { .g = g, .options = o, .report = report, .first = path };
+	struct loading in = {
+		.g = g, .options = o, .report = report, .first = path, .origin = origin
+	};
 	int rc = folder ? load_either_folder(&in, path, e) : load_file(&in, KGE_TRAIN, path, e);
 
 	if (rc == 0 && g->split[KGE_TRAIN].n == 0)
@@ -340,7 +355,7 @@ static int load(struct kge_graph *g, const char *path, const struct kge_load_opt
 			     report->literals + report->blanks > 0
 				     ? " (those with literals or blank nodes were left out)"
 				     : "");
-	if (rc == 0 && !folder) {
+	if (rc == 0 && !folder && origin == NULL) {
 		rc = kge_graph_split(g, o, e);
 		report->split_made = true;
 	}
@@ -349,8 +364,8 @@ static int load(struct kge_graph *g, const char *path, const struct kge_load_opt
 	return rc;
 }
 
-int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
-		   struct kge_load_report *report, struct err *e)
+int load_with_origin(struct kge_graph **g, const char *path, const struct kge_load_options *o,
+		     struct kge_load_report *report, struct load_origin *origin, struct err *e)
 {
 	struct kge_load_options defaults;
 	struct kge_load_report mine;
@@ -360,10 +375,24 @@ int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load
 	report = report != NULL ? report : &mine;
 	*report = (struct kge_load_report){ 0 };
 	*g = kge_graph_new();
-	rc = load(*g, path, o != NULL ? o : &defaults, report, e);
+	rc = load(*g, path, o != NULL ? o : &defaults, report, origin, e);
 	if (rc != 0) {
 		kge_graph_free(*g);
 		*g = NULL;
 	}
 	return rc;
+}
+
+int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
+		   struct kge_load_report *report, struct err *e)
+{
+	return load_with_origin(g, path, o, report, NULL, e);
+}
+
+void load_origin_release(struct load_origin *origin)
+{
+	for (int s = 0; s < KGE_SPLITS; s++) {
+		free(origin->path[s]);
+		buf_release(&origin->lines[s]);
+	}
 }

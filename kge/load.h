@@ -6,6 +6,7 @@
 #ifndef KGE_LOAD_H
 #define KGE_LOAD_H
 
+#include "base/buf.h"
 #include "kge/graph.h"
 #include "kge/lines.h"
 
@@ -15,12 +16,19 @@ struct seen {
 	size_t mask;
 };
 
+/* Where the triples of each split came from: for who asks by line (kge/find.c). */
+struct load_origin {
+	char *path[KGE_SPLITS];
+	struct buf lines[KGE_SPLITS]; /* size_t, one a triple */
+};
+
 struct loading {
 	struct kge_graph *g;
 	const struct kge_load_options *options;
 	struct kge_load_report *report;
-	const char *first; /* path of train's file, or of the one file */
-	char mark[16];	   /* kge/rdf.c: told apart by it are blank nodes of two graphs */
+	const char *first;	    /* path of train's file, or of the one file */
+	char mark[16];		    /* kge/rdf.c: told apart by it are blank nodes of two graphs */
+	struct load_origin *origin; /* NULL: nobody asks */
 	/* of the file that is being read: */
 	enum kge_split split;
 	struct lines *lines;
@@ -31,6 +39,16 @@ struct loading {
 int loading_room(const struct loading *in, struct err *e);
 /* One more triple of known names; repeats and loops are counted. */
 void loading_add(struct loading *in, struct kge_triple t);
+
+/* As kge_graph_load(), but one file is not split, and `origin` is filled. */
+int load_with_origin(struct kge_graph **g, const char *path, const struct kge_load_options *o,
+		     struct kge_load_report *report, struct load_origin *origin, struct err *e);
+void load_origin_release(struct load_origin *origin);
+
+/* The place of a triple's slot in a table of a list's triples; the slot is 0 if it is not there. */
+size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_triple t);
+/* A table of all of them; free(s->slots). */
+void seen_fill(struct seen *s, const struct kge_triples *in);
 
 /* The readers: from in->lines to its end.  ERR_INPUT, ERR_IO. */
 int load_tsv(struct loading *in, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "kge/alias.h"
+#include "kge/find.h"
 #include "kge/lines.h"
 
 /* ---- broken text ---- */
@@ -541,6 +542,96 @@ static void broken_aliases_are_refused_by_line(void **state)
 	kge_vocab_free(v);
 }
 
+/* ---- which triples a file names ---- */
+
+/* Train: a r b, b r c, c s a; test: b r c once more, c r c. */
+static struct kge_graph *known_graph(void)
+{
+	struct kge_graph *g = kge_graph_new();
+
+	kge_vocab_add(g->entities, "http://x/a", 10);
+	kge_vocab_add(g->entities, "http://x/b", 10);
+	kge_vocab_add(g->entities, "http://x/c", 10);
+	kge_vocab_add(g->relations, "http://x/r", 10);
+	kge_vocab_add(g->relations, "http://x/s", 10);
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 1, 0, 2 });
+	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 1, 0 });
+	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 1, 0, 2 });
+	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 2, 0, 2 });
+	return g;
+}
+
+static void check_found(const struct kge_graph *g, const char *name)
+{
+	struct kge_found f;
+	struct err e = { 0 };
+
+	if (kge_graph_find(&f, g, path_of(name), NULL, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(f.triples.n, 2);
+	assert_int_equal(f.n[KGE_TRAIN], 2);
+	assert_int_equal(f.places[KGE_TRAIN][0], 1);
+	assert_int_equal(f.places[KGE_TRAIN][1], 2);
+	assert_int_equal(f.n[KGE_VALID], 0);
+	assert_int_equal(f.n[KGE_TEST], 1);
+	assert_int_equal(f.places[KGE_TEST][0], 0);
+	kge_found_release(&f);
+}
+
+static void not_found(const struct kge_graph *g, const char *name, const char *says)
+{
+	struct kge_found f;
+	struct err e = { 0 };
+
+	assert_int_equal(kge_graph_find(&f, g, path_of(name), NULL, &e), ERR_INPUT);
+	if (strstr(e.text, says) == NULL)
+		fail_msg("'%s' says nothing of '%s'", e.text, says);
+}
+
+static void triples_are_found_by_name(void **state)
+{
+	static const char tsv[] = "http://x/c\thttp://x/s\thttp://x/a\n"
+				  "http://x/b\thttp://x/r\thttp://x/c\n"
+				  "http://x/c\thttp://x/s\thttp://x/a\n";
+	static const char nt[] = "<http://x/c> <http://x/s> <http://x/a> .\n"
+				 "<http://x/b> <http://x/r> <http://x/c> .\n";
+	struct kge_graph *g = known_graph();
+	uint8_t packed[1024];
+
+	(void)state;
+	put("find.tsv", TEXT(tsv));
+	check_found(g, "find.tsv");
+	put("find.tsv.gz", packed, gzip(TEXT(tsv), packed, sizeof packed));
+	check_found(g, "find.tsv.gz");
+	put("find.nt", TEXT(nt));
+	check_found(g, "find.nt");
+	assert_int_equal(mkdir(path_of("found"), 0700), 0);
+	put("found/train.tsv", TEXT(tsv));
+	put("found/test.nt", TEXT(nt)); /* found in one split or in two, it is asked for once */
+	check_found(g, "found");
+	kge_graph_free(g);
+}
+
+static void unknown_triples_are_refused_by_line(void **state)
+{
+	struct kge_graph *g = known_graph();
+
+	(void)state;
+	put("find.tsv", TEXT("http://x/a\thttp://x/r\thttp://x/b\n"
+			     "http://x/a\thttp://x/s\thttp://x/b\n"
+			     "http://x/a\thttp://x/r\thttp://x/d\n"));
+	not_found(g, "find.tsv", "2 triples are not in the graph: ");
+	not_found(g, "find.tsv", "find.tsv:2, ");
+	not_found(g, "find.tsv", "find.tsv:3");
+	put("find.nt", TEXT("<http://x/a> <http://x/r> <http://x/b> .\n"
+			    "<http://x/a> <http://x/r> \"b\" .\n"));
+	not_found(g, "find.nt", "1 triples have a literal");
+	put("find.tsv", TEXT("http://x/a\thttp://x/r\n"));
+	not_found(g, "find.tsv", "find.tsv:1: 2 columns");
+	kge_graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +651,8 @@ int main(void)
 		cmocka_unit_test(senseless_shares_are_refused),
 		cmocka_unit_test(aliases_link_names),
 		cmocka_unit_test(broken_aliases_are_refused_by_line),
+		cmocka_unit_test(triples_are_found_by_name),
+		cmocka_unit_test(unknown_triples_are_refused_by_line),
 	};
 
 	return cmocka_run_group_tests_name("kge load", tests, make_folder, remove_folder);
