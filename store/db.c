@@ -370,6 +370,15 @@ static int check_owner(struct store *s, const uint8_t *owner, struct err *e)
 	return db_transaction(s, put_owner, s->owner, e);
 }
 
+/* A store_forget() that was cut off before it had overwritten what it deleted. */
+static int finish_forgetting(struct store *s, struct err *e)
+{
+	bool waits = false;
+	int rc = s->mode == STORE_OWN ? db_scrub_waits(s, &waits, e) : 0;
+
+	return rc == 0 && waits ? store_scrub(s, e) : rc;
+}
+
 static int open_all(struct store *s, const struct store_options *o, struct err *e)
 {
 	int64_t version = 0;
@@ -385,6 +394,8 @@ static int open_all(struct store *s, const struct store_options *o, struct err *
 		rc = settings(s, e);
 	if (rc == 0 && s->mode == STORE_OWN)
 		rc = db_migrate(s, db_version, e);
+	if (rc == 0)
+		rc = finish_forgetting(s, e);
 	if (rc == 0)
 		rc = check_owner(s, o->owner, e);
 	if (rc == 0 && o->check)

@@ -153,9 +153,8 @@ static int put_names_digest(struct store *s, const struct kge_graph *g, struct e
 	return rc == 0 ? db_put_info(s, "names", new, sizeof(new), e) : rc;
 }
 
-static int put_graph(struct store *s, void *ctx, struct err *e)
+int db_put_graph(struct store *s, const struct kge_graph *g, struct err *e)
 {
-	const struct kge_graph *g = ctx;
 	uint8_t digest[STORE_DIGEST];
 	int rc = db_do(s, e, "DELETE FROM name", "");
 
@@ -171,6 +170,11 @@ static int put_graph(struct store *s, void *ctx, struct err *e)
 		rc = put_names_digest(s, g, e);
 	store_graph_digest(g, digest);
 	return rc == 0 ? db_put_info(s, "graph", digest, sizeof(digest), e) : rc;
+}
+
+static int put_graph(struct store *s, void *ctx, struct err *e)
+{
+	return db_put_graph(s, ctx, e);
 }
 
 int store_put_graph(struct store *s, const struct kge_graph *g, struct err *e)

@@ -94,6 +94,29 @@ void store_graph_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
 /* Over the names alone, in the order of their ids: which rows mean what. */
 void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
 
+/* What an owner takes back: `kept` takes the graph's place, and nothing else of the old one stays
+ * in the file, nor in its log, nor in the copies that store_open() left before migrations.
+ *
+ *   - entity k of the old graph is ent[k] of the new one, or KGE_NONE if it is gone; so are
+ * relations
+ *   - every checkpoint goes, for all were made with what is forgotten; emb (borrowed; NULL: none)
+ *     becomes the best one
+ *   - aliases of names that stay are kept; where names went, ids have changed, so alignments go
+ *
+ * One transaction, then store_scrub().  When that fails or is cut off, the new graph is
+ * there all the same, and the next opening for writing scrubs first. */
+struct store_kept {
+	const struct kge_graph *kept;
+	const uint32_t *ent, *rel; /* by old id */
+	uint32_t n_ent, n_rel;	   /* old ids */
+	const struct store_checkpoint *info;
+	const struct kge_emb *emb;
+};
+int store_forget(struct store *s, const struct store_kept *k, struct err *e);
+/* Rewrite the file without what was deleted from it, empty its log, remove the copies left by
+ * migrations.  Takes as much memory as the store.  ERR_STORE while others read. */
+int store_scrub(struct store *s, struct err *e);
+
 struct store_alias {
 	char tag; /* 'e' or 'r' */
 	uint32_t id;
