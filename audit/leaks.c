@@ -21,7 +21,7 @@ struct leaky {
 	bool spoiled;	/* out is what is sent */
 	bool has_pupil; /* STUDENT */
 	struct ppat_pupil pupil;
-	float *z, *g; /* [batch x host_dim]: what came last, and its gradient */
+	float *z, *g; /* [pool x host_dim]: what came last, and its gradient */
 };
 
 static struct leaky *of(struct conv *c)
@@ -104,7 +104,7 @@ static void keep_batch(struct leaky *s, const uint8_t *body, size_t len)
 	struct net_body b;
 	if (net_body_decode(&b, body, len, &e) != 0)
 		return;
-	net_get_matrix(&b.map, "z", s->z, s->cfg.batch, s->cfg.host_dim, &e);
+	net_get_matrix(&b.map, "z", s->z, ppat_config_pool(&s->cfg), s->cfg.host_dim, &e);
 	net_body_release(&b);
 }
 
@@ -193,7 +193,7 @@ static struct conv *leaky_open(const struct audit_host *h, enum leak leak, struc
 	s->pin = h->pin;
 	s->y = h->rows->rows;
 	if (leak == STUDENT) {
-		size_t floats = (size_t)s->cfg.batch * s->cfg.host_dim;
+		size_t floats = (size_t)ppat_config_pool(&s->cfg) * s->cfg.host_dim;
 		s->has_pupil = true;
 		ppat_pupil_init(&s->pupil, &s->cfg);
 		s->z = mem_array(floats, sizeof(float));

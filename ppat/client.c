@@ -8,16 +8,46 @@
 
 #include "base/mem.h"
 
-/* A batch of aligned rows, drawn with replacement: Z = G(X_b) = X_b W'. */
+static void take_row(struct ppat_session *s, size_t i, size_t row)
+{
+	size_t d = s->cfg.client_dim;
+	memcpy(s->xb + i * d, s->own + row * d, d * sizeof(float));
+}
+
+static void take_random(struct ppat_session *s)
+{
+	for (size_t i = 0; i < s->cfg.batch; i++)
+		take_row(s, i, rng_below(&s->rng, (uint32_t)s->n));
+}
+
+/* The public rule of mode BUDGET: a walk through all rows in a random order, so that none is
+ * asked about twice before all have been, and every stretch of it is spread over the set.
+ * What the teachers train on comes from half a walk away: not rows about to be asked. */
+static void take_next(struct ppat_session *s)
+{
+	size_t first = (size_t)s->steps * s->cfg.batch, asked = s->cfg.batch;
+	for (size_t i = 0; i < s->pool; i++)
+		take_row(s, i, s->walk[(first + i + (i < asked ? 0 : s->n / 2)) % s->n]);
+}
+
+/* Z = G(X_b) = X_b W'. */
+static void generate(struct ppat_session *s, size_t n)
+{
+	nn_apply(s->z, s->xb, s->map, n, s->cfg.host_dim, s->cfg.client_dim);
+}
+
+/* Aligned rows drawn with replacement, as published; or by the public walk. */
 int ppat_client_draw(struct ppat_session *s)
 {
-	size_t n = s->cfg.batch, d = s->cfg.client_dim;
+	size_t n = s->inner > 0 ? s->cfg.batch : s->pool;
 	struct net_writer w;
-	for (size_t i = 0; i < n; i++)
-		memcpy(s->xb + i * d, s->own + rng_below(&s->rng, (uint32_t)s->n) * d,
-		       d * sizeof(float));
-	nn_apply(s->z, s->xb, s->map, n, s->cfg.host_dim, d);
-	ppat_write_begin(s, &w, PPAT_MSG_BATCH);
+	if (s->walk != NULL && s->inner == 0)
+		take_next(s);
+	else
+		take_random(s);
+	generate(s, n);
+	s->shown += n;
+	ppat_write_begin(s, &w, s->inner > 0 ? PPAT_MSG_PROBE : PPAT_MSG_BATCH);
 	net_put_tensor(&w, "z", s->z, n, s->cfg.host_dim);
 	ppat_write_end(s, &w);
 	return 0;
@@ -50,19 +80,39 @@ void ppat_client_take_stop(struct ppat_session *s, const struct net_map *m, stru
 }
 
 /* Step 5: dL_G/dW = g' X_b, SGD with momentum, and toward orthogonality if square. */
-int ppat_client_update(struct ppat_session *s)
+static void step_generator(struct ppat_session *s)
 {
 	int n = (int)s->cfg.batch, dy = (int)s->cfg.host_dim, dx = (int)s->cfg.client_dim;
-	if (s->cfg.student == PPAT_STUDENT_CLIENT) {
-		ppat_pupil_train(&s->pupil, s->z, s->label, s->cfg.batch);
-		ppat_pupil_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
-	}
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dy, dx, n, 1.0f, s->g, dy, s->xb, dx,
 		    0.0f, s->gw, dx);
 	nn_sgd_step(&s->sgd, s->map, s->gw);
 	if (dy == dx)
 		nn_orthogonalize(s->map, s->cfg.host_dim, (float)s->cfg.beta);
-	s->steps++;
+}
+
+/* The first step is on the rows that were labelled, further ones on any. */
+static void play_all(struct ppat_session *s)
+{
+	ppat_pupil_train(&s->pupil, s->z, s->label, s->cfg.batch);
+	for (uint32_t i = 0; i < s->cfg.generator_steps; i++) {
+		if (i > 0) {
+			take_random(s);
+			generate(s, s->cfg.batch);
+		}
+		ppat_pupil_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
+		step_generator(s);
+	}
+}
+
+int ppat_client_update(struct ppat_session *s)
+{
+	if (s->cfg.student == PPAT_STUDENT_CLIENT) {
+		play_all(s);
+	} else {
+		step_generator(s);
+		s->inner = (s->inner + 1) % s->cfg.generator_steps;
+	}
+	s->steps += s->inner == 0;
 	return 0;
 }
 

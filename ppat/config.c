@@ -8,7 +8,7 @@
 
 #include "dp/lattice.h"
 
-enum { CONFIG_VERSION = 2 };
+enum { CONFIG_VERSION = 3 };
 
 /* Order on the wire; append only, with a new version. */
 #define U32_FIELDS(X)                                                                              \
@@ -24,7 +24,17 @@ enum { CONFIG_VERSION = 2 };
 	X(slots)                                                                                   \
 	X(teachers)                                                                                \
 	X(teacher_hidden)                                                                          \
-	X(student_hidden) X(batch) X(steps) X(max_labels) X(reserve_labels) X(max_virtual)
+	X(student_hidden)                                                                          \
+	X(batch)                                                                                   \
+	X(steps)                                                                                   \
+	X(max_labels)                                                                              \
+	X(reserve_labels)                                                                          \
+	X(max_virtual)                                                                             \
+	X(mode)                                                                                    \
+	X(pool)                                                                                    \
+	X(teacher_steps)                                                                           \
+	X(student_steps)                                                                           \
+	X(generator_steps)
 #define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(share) X(multiplier) X(clip)
 #define U64_FIELDS(X) X(student_seed) X(select_seed)
 
@@ -53,6 +63,10 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 		.steps = t == PPAT_PPAT ? 1000 : 0,
 		.max_labels = t == PPAT_PPAT ? 32000 : 0,
 		.reserve_labels = 1024,
+		.mode = PPAT_MODE_PAPER,
+		.teacher_steps = 1,
+		.student_steps = 1,
+		.generator_steps = 1,
 		.noise = 0.05,
 		.lr = 0.02,
 		.momentum = 0.9,
@@ -65,13 +79,34 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 	};
 }
 
+uint32_t ppat_config_fit(const struct ppat_config *c)
+{
+	uint32_t fit = PPAT_CHUNK_MAX / (4 * (c->host_dim > 0 ? c->host_dim : 1));
+	return fit < PPAT_BATCH_MAX ? fit : PPAT_BATCH_MAX;
+}
+
+void ppat_config_budget(struct ppat_config *c)
+{
+	uint32_t fit = ppat_config_fit(c), pool = 8 * c->batch < fit ? 8 * c->batch : fit;
+	c->mode = PPAT_MODE_BUDGET;
+	c->pool = pool > c->batch ? pool : 0;
+	c->teacher_steps = 20;
+	c->student_steps = 100;
+	c->generator_steps = 20;
+}
+
+double ppat_config_sigma(uint32_t teachers)
+{
+	return teachers > 80 ? teachers / 2.0 : 40.0;
+}
+
 bool ppat_config_large(struct ppat_config *c, uint32_t rows)
 {
 	if (rows < 500)
 		return false;
 	c->teachers = rows / 50 < 250 ? rows / 50 : 250;
 	c->mechanism = PPAT_GAUSSIAN;
-	c->noise = 40.0 * c->teachers / 250.0;
+	c->noise = ppat_config_sigma(c->teachers);
 	return true;
 }
 
@@ -102,11 +137,14 @@ static int check_real(const char *field, double v, double low, double high, stru
 
 static int check_integers(const struct ppat_config *c, struct err *e)
 {
-	uint64_t fit = PPAT_CHUNK_MAX / (4 * (uint64_t)(c->host_dim > 0 ? c->host_dim : 1));
 	const struct bound bounds[] = {
 		{ "translator", c->translator, PPAT_PPAT, PPAT_MAP },
 		{ "student", c->student, PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST },
 		{ "mechanism", c->mechanism, PPAT_LAPLACE, PPAT_GAUSSIAN },
+		{ "mode", c->mode, PPAT_MODE_PAPER, PPAT_MODE_BUDGET },
+		{ "teacher_steps", c->teacher_steps, 1, PPAT_TEACHER_STEPS_MAX },
+		{ "student_steps", c->student_steps, 1, PPAT_STUDENT_STEPS_MAX },
+		{ "generator_steps", c->generator_steps, 1, PPAT_GENERATOR_STEPS_MAX },
 		{ "loss", c->loss, PPAT_SATURATING, PPAT_NON_SATURATING },
 		{ "what", c->what, PPAT_ENTITIES, PPAT_BOTH },
 		{ "scale", c->scale, 0, PPAT_SCALES - 1 },
@@ -121,7 +159,8 @@ static int check_integers(const struct ppat_config *c, struct err *e)
 		{ "student_hidden", c->student_hidden, 1, PPAT_HIDDEN_MAX },
 		{ "teachers * teacher_hidden * host_dim",
 		  (uint64_t)c->teachers * c->teacher_hidden * c->host_dim, 1, PPAT_WEIGHTS_MAX },
-		{ "batch", c->batch, 1, fit < PPAT_BATCH_MAX ? fit : PPAT_BATCH_MAX },
+		{ "batch", c->batch, 1, ppat_config_fit(c) },
+		{ "pool", c->pool, c->pool == 0 ? 0 : (uint64_t)c->batch + 1, ppat_config_fit(c) },
 		{ "steps", c->steps, 0, PPAT_STEPS_MAX },
 		{ "reserve_labels", c->reserve_labels, c->batch, UINT32_MAX },
 		{ "max_virtual", c->max_virtual, 0, PPAT_VIRTUAL_MAX },
@@ -185,6 +224,12 @@ static int check_together(const struct ppat_config *c, struct err *e)
 			e, ERR_USAGE,
 			"translation settings center and scale rms are computed from all rows "
 			"and would let one row reach every teacher: PPAT allows none and unit");
+	if (c->mode == PPAT_MODE_PAPER && (c->pool != 0 || c->teacher_steps != 1 ||
+					   c->student_steps != 1 || c->generator_steps != 1))
+		return err_set(e, ERR_USAGE,
+			       "translation setting mode is paper, where every label is used once: "
+			       "pool must be 0, and teacher_steps, student_steps and "
+			       "generator_steps 1");
 	if (c->translator != PPAT_PPAT && c->max_labels != 0)
 		return err_set(
 			e, ERR_USAGE,
@@ -213,6 +258,11 @@ bool ppat_config_releases(const struct ppat_config *c)
 double ppat_config_clip(const struct ppat_config *c)
 {
 	return c->scale == PPAT_SCALE_UNIT && c->clip > 1 ? 1 : c->clip;
+}
+
+uint32_t ppat_config_pool(const struct ppat_config *c)
+{
+	return c->pool > 0 ? c->pool : c->batch;
 }
 
 uint32_t ppat_config_steps(const struct ppat_config *c)

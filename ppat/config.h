@@ -18,6 +18,13 @@
 enum ppat_translator { PPAT_PPAT, PPAT_PROCRUSTES, PPAT_MAP };
 enum ppat_student { PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST }; /* who trains the student */
 enum ppat_mechanism { PPAT_LAPLACE, PPAT_GAUSSIAN };
+
+/* PAPER is what was published: rows drawn at random, every label used once, one step of
+ * teachers, student and generator a batch.  BUDGET makes the most of what was paid for:
+ * rows by a public walk that meets each once before any twice, teachers trained on other
+ * generated rows before they vote, labels kept and learned from again and again, several
+ * steps of the generator a batch.  Both cost the same: one query a label. */
+enum ppat_mode { PPAT_MODE_PAPER, PPAT_MODE_BUDGET };
 enum ppat_loss { PPAT_SATURATING, PPAT_NON_SATURATING }; /* of the generator, methods 3.2 */
 enum ppat_what { PPAT_ENTITIES = 1, PPAT_RELATIONS = 2, PPAT_BOTH = 3 };
 
@@ -41,6 +48,9 @@ enum {
 	PPAT_CHUNK_MAX = 256 << 10, /* bytes of float payload in one message */
 	PPAT_VIRTUAL_MAX = 1 << 20, /* virtual rows, and virtual triples */
 	PPAT_STEPS_MAX = 10000000,
+	PPAT_TEACHER_STEPS_MAX = 1000, /* these three: between one batch of labels and the next */
+	PPAT_STUDENT_STEPS_MAX = 10000,
+	PPAT_GENERATOR_STEPS_MAX = 1000,
 	PPAT_WEIGHTS_MAX = 1 << 26, /* weights of all teachers: 256 MiB, and as much momentum */
 	PPAT_FLOATS_MAX = 1 << 29,  /* slots * (client_dim + host_dim): 2 GiB */
 };
@@ -59,7 +69,10 @@ struct ppat_config {
 	uint32_t max_labels;	 /* of this session; 0 for Procrustes and map */
 	uint32_t reserve_labels; /* asked of the ledger at once, >= batch */
 	uint32_t max_virtual;	 /* virtual rows (methods 3.4); 0: off */
-	double noise;		 /* Laplace: lambda (scale is 1/lambda); Gaussian: sigma */
+	uint32_t mode;		 /* enum ppat_mode; PAPER: pool 0, and 1 step of each */
+	uint32_t pool; /* generated rows a step, the first `batch` asked; 0: these alone */
+	uint32_t teacher_steps, student_steps, generator_steps; /* a batch of labels */
+	double noise; /* Laplace: lambda (scale is 1/lambda); Gaussian: sigma */
 	double lr, momentum, beta;
 	double share; /* of the aligned rows used, (0, 1] */
 	/* Releases (methods 3.6): what is sent is clipped, rounded and has discrete Gaussian
@@ -75,9 +88,17 @@ struct ppat_config {
 void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_t slots,
 			  uint32_t client_dim, uint32_t host_dim);
 
+/* Mode BUDGET, with steps that were found to be enough (docs/results/privacy.md). */
+void ppat_config_budget(struct ppat_config *c);
+
+/* Sigma of Gaussian votes that gets most bits for an epsilon without making every label a
+ * coin (bench/labels): half as many as teachers; at least 40, so that the budget is enough
+ * for some batches where teachers are few and nothing is worth it anyway. */
+double ppat_config_sigma(uint32_t teachers);
+
 /* The setting that carries signal where n is large (methods 3.3): teachers =
- * min(250, rows/50), Gaussian votes with sigma = 40 teachers/250.  False, and c
- * untouched, below 500 rows, where no setting is worth its budget. */
+ * min(250, rows/50), Gaussian votes.  False, and c untouched, below 500 rows,
+ * where no setting is worth its budget. */
 bool ppat_config_large(struct ppat_config *c, uint32_t rows);
 
 /* 0, or ERR_USAGE with the field, its value and what is allowed. */
@@ -87,6 +108,11 @@ int ppat_config_check(const struct ppat_config *c, struct err *e);
 bool ppat_config_releases(const struct ppat_config *c);
 /* The clip that counts: rows of length 1 need none above it. */
 double ppat_config_clip(const struct ppat_config *c);
+/* Generated rows that fit into one message: the most that batch and pool can be. */
+uint32_t ppat_config_fit(const struct ppat_config *c);
+
+/* Generated rows that the client sends with each batch: pool, or batch. */
+uint32_t ppat_config_pool(const struct ppat_config *c);
 
 /* Steps that can be done: min(steps, max_labels / batch).  Public. */
 uint32_t ppat_config_steps(const struct ppat_config *c);

@@ -14,7 +14,14 @@
 
 void ppat_host_take_batch(struct ppat_session *s, const struct net_map *m, struct err *e)
 {
+	ppat_read_matrix(m, "z", s->z, s->pool, s->cfg.host_dim, e);
+	s->shown += s->pool;
+}
+
+void ppat_host_take_probe(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
 	ppat_read_matrix(m, "z", s->z, s->cfg.batch, s->cfg.host_dim, e);
+	s->shown += s->cfg.batch;
 }
 
 /* Step 2: label(z) = argmax_j(n_j + V_j), one charged query a row (C3). */
@@ -42,11 +49,21 @@ static void write_labels(struct ppat_session *s)
 	ppat_write_end(s, &w);
 }
 
+/* dL_G/dZ of the rows in hand. */
+static void write_slope(struct ppat_session *s, enum ppat_kind kind)
+{
+	size_t n = s->cfg.batch;
+	struct net_writer w;
+	ppat_pupil_gradient(&s->pupil, s->z, n, s->g);
+	ppat_write_begin(s, &w, kind);
+	net_put_tensor(&w, "z", s->g, n, s->cfg.host_dim);
+	ppat_write_end(s, &w);
+}
+
 /* Steps 3 and 4 in the paper's placement. */
 static void write_gradient(struct ppat_session *s)
 {
 	size_t n = s->cfg.batch;
-	struct net_writer w;
 	ppat_pupil_train(&s->pupil, s->z, s->label, n);
 #ifdef PPAT_UNSAFE_STUDENT_SEES_REAL_ROWS
 	/* Negative control of the non-interference test, defined for that one test
@@ -55,10 +72,14 @@ static void write_gradient(struct ppat_session *s)
 	static const float real[1] = { 1.0f };
 	ppat_pupil_train(&s->pupil, s->own, real, 1);
 #endif
-	ppat_pupil_gradient(&s->pupil, s->z, n, s->g);
-	ppat_write_begin(s, &w, PPAT_MSG_GRAD);
-	net_put_tensor(&w, "z", s->g, n, s->cfg.host_dim);
-	ppat_write_end(s, &w);
+	write_slope(s, PPAT_MSG_GRAD);
+}
+
+/* What the student, which has seen nothing but labels, makes of further generated rows. */
+int ppat_host_slope(struct ppat_session *s)
+{
+	write_slope(s, PPAT_MSG_SLOPE);
+	return 0;
 }
 
 int ppat_host_vote(struct ppat_session *s)
@@ -66,7 +87,7 @@ int ppat_host_vote(struct ppat_session *s)
 	if (!s->has_teachers)
 		ppat_teachers_init(&s->teachers, &s->cfg, s->own, s->ids, s->n, s->draw);
 	s->has_teachers = true;
-	ppat_teachers_vote(&s->teachers, s->z, s->cfg.batch, s->ones);
+	ppat_teachers_vote(&s->teachers, s->z, s->pool, s->cfg.batch, s->ones);
 	draw_labels(s);
 	if (s->cfg.student == PPAT_STUDENT_CLIENT)
 		write_labels(s);

@@ -65,10 +65,14 @@ struct ppat_session {
 
 	/* training */
 	uint32_t steps, steps_max;
+	uint32_t inner; /* student at the host: generator's steps since the last labels */
+	uint64_t shown; /* generated rows sent to the host in training */
+	uint32_t pool;	/* rows in a BATCH */
+	uint32_t *walk; /* client, mode BUDGET: [n] the order in which rows are asked about */
 	uint32_t drawn, charged; /* labels, or releases: of the side that spends */
 	uint32_t came;		 /* the other: labels, also those inside a gradient, or releases */
 	bool refused;
-	float *z;     /* [batch x host_dim] the batch */
+	float *z;     /* [pool x host_dim] the batch */
 	float *g;     /* [batch x host_dim] dL_G/dZ */
 	float *label; /* [batch] */
 	bool has_pupil;
@@ -77,7 +81,7 @@ struct ppat_session {
 	struct ppat_teachers teachers; /* host */
 	uint32_t *ones;		       /* [batch] votes, host's secret */
 	struct rng rng;		       /* client: which rows are drawn */
-	float *xb, *gw;		       /* client: [batch x client_dim], [host_dim x client_dim] */
+	float *xb, *gw;		       /* client: [pool x client_dim], [host_dim x client_dim] */
 	struct nn_sgd sgd;	       /* client: of map */
 
 	/* client: W [host_dim x client_dim] or Q [client_dim x client_dim], with PPAT_MAP
@@ -127,9 +131,11 @@ void ppat_release_clip(struct ppat_session *s); /* host: X-hat as long as its ro
 
 /* host.c.  take_*: a message's body; ERR_PROTO in e.  do_*: on a worker. */
 void ppat_host_take_batch(struct ppat_session *s, const struct net_map *m, struct err *e);
+void ppat_host_take_probe(struct ppat_session *s, const struct net_map *m, struct err *e);
 void ppat_host_take_rows(struct ppat_session *s, const struct net_map *m, struct err *e);
 void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, struct err *e);
 int ppat_host_vote(struct ppat_session *s);   /* labels drawn, answer written */
+int ppat_host_slope(struct ppat_session *s);  /* of a probe: no label */
 int ppat_host_finish(struct ppat_session *s); /* X-hat */
 void ppat_host_write_stop(struct ppat_session *s);
 void ppat_host_write_map(struct ppat_session *s);

@@ -160,8 +160,23 @@ static void host_charged(struct ppat_session *s, int status)
 
 static void host_answered(struct ppat_session *s)
 {
-	s->steps++;
+	if (s->cfg.student == PPAT_STUDENT_HOST)
+		s->inner = (s->inner + 1) % s->cfg.generator_steps;
+	s->steps += s->inner == 0;
 	go(s, s->steps < s->steps_max ? H_BATCH : H_ROWS);
+}
+
+/* A probe needs no label, so no charge. */
+static void host_take_generated(struct ppat_session *s, const struct net_map *m, struct err *e)
+{
+	if (s->inner > 0)
+		ppat_host_take_probe(s, m, e);
+	else
+		ppat_host_take_batch(s, m, e);
+	if (e->code == 0 && s->inner > 0)
+		go(s, H_VOTE);
+	else if (e->code == 0)
+		host_after_batch(s);
 }
 
 static void host_take(struct ppat_session *s, const struct net_map *m, struct err *e)
@@ -215,7 +230,7 @@ static void host_map_acked(struct ppat_session *s)
 
 static void client_updated(struct ppat_session *s)
 {
-	go(s, s->steps < s->steps_max ? C_DRAW : C_APPLY);
+	go(s, s->steps < s->steps_max ? C_DRAW : C_APPLY); /* also between probes */
 }
 
 static void client_got_map(struct ppat_session *s, const struct net_map *m, struct err *e)
@@ -260,7 +275,7 @@ static void client_take(struct ppat_session *s, uint8_t kind, const struct net_m
 		ppat_client_take_stop(s, m, e);
 	else
 		ppat_client_take_answer(s, m, e);
-	if (e->code == 0 && kind != PPAT_MSG_STOP)
+	if (e->code == 0 && (kind == PPAT_MSG_LABELS || kind == PPAT_MSG_GRAD))
 		s->came += s->cfg.batch;
 	if (e->code == 0)
 		go(s, kind == PPAT_MSG_STOP ? C_APPLY : C_UPDATE);
@@ -270,9 +285,7 @@ static void take(struct ppat_session *s, uint8_t kind, const struct net_map *m, 
 {
 	switch (s->phase) {
 	case H_BATCH:
-		ppat_host_take_batch(s, m, e);
-		if (e->code == 0)
-			host_after_batch(s);
+		host_take_generated(s, m, e);
 		break;
 	case H_ROWS:
 	case H_VIRTUAL:
@@ -298,12 +311,14 @@ static bool expected(const struct ppat_session *s, uint8_t kind)
 {
 	switch (s->phase) {
 	case H_BATCH:
-		return kind == PPAT_MSG_BATCH;
+		return kind == (s->inner > 0 ? PPAT_MSG_PROBE : PPAT_MSG_BATCH);
 	case H_ROWS:
 		return kind == PPAT_MSG_ROWS;
 	case H_VIRTUAL:
 		return kind == PPAT_MSG_VIRTUAL;
 	case C_WAIT:
+		if (s->inner > 0)
+			return kind == PPAT_MSG_SLOPE;
 		return kind == PPAT_MSG_STOP ||
 		       kind == (s->cfg.student == PPAT_STUDENT_CLIENT ? PPAT_MSG_LABELS
 								      : PPAT_MSG_GRAD);
@@ -366,7 +381,7 @@ static int session_work(struct conv *c)
 	struct ppat_session *s = of(c);
 	switch (s->phase) {
 	case H_VOTE:
-		return ppat_host_vote(s);
+		return s->inner > 0 ? ppat_host_slope(s) : ppat_host_vote(s);
 	case H_RELEASE:
 		return ppat_release_map(s);
 	case H_FINISH:
@@ -485,6 +500,7 @@ static void session_free(struct conv *c)
 	free(s->g);
 	free(s->label);
 	free(s->ones);
+	free(s->walk);
 	free(s->xb);
 	free(s->gw);
 	nn_sgd_release(&s->sgd);
@@ -593,14 +609,27 @@ static void begin_transcript(struct ppat_session *s)
 	crypto_generichash_update(&s->transcript, contract, sizeof(contract));
 }
 
-/* W starts as the identity, or as much of it as fits. */
-static void begin_map(struct ppat_session *s)
+/* W starts as the identity, or as much of it as fits; or as we were told. */
+static void begin_map(struct ppat_session *s, const float *start)
 {
 	size_t rows = s->wire_dim, cols = s->cfg.client_dim;
 	s->map_floats = rows * cols;
 	s->map = mem_array(s->map_floats, sizeof(float));
 	for (size_t i = 0; i < rows && i < cols; i++)
 		s->map[i * cols + i] = 1.0f;
+	if (start != NULL && s->cfg.translator == PPAT_PPAT)
+		memcpy(s->map, start, s->map_floats * sizeof(float));
+}
+
+/* The order of the public walk: both sides could compute it. */
+static void begin_walk(struct ppat_session *s)
+{
+	struct rng r;
+	s->walk = mem_array(s->n, sizeof(*s->walk));
+	for (size_t i = 0; i < s->n; i++)
+		s->walk[i] = (uint32_t)i;
+	rng_seed(&r, s->cfg.select_seed);
+	rng_shuffle(&r, s->walk, s->n, sizeof(*s->walk));
 }
 
 static void begin_training(struct ppat_session *s)
@@ -609,7 +638,8 @@ static void begin_training(struct ppat_session *s)
 	s->steps_max = ppat_config_steps(&s->cfg);
 	if (s->steps_max == 0)
 		return;
-	s->z = mem_array(n * dy, sizeof(float));
+	s->pool = ppat_config_pool(&s->cfg);
+	s->z = mem_array(s->pool * dy, sizeof(float));
 	s->g = mem_array(n * dy, sizeof(float));
 	s->label = mem_array(n, sizeof(float));
 	s->has_pupil = (s->cfg.student == PPAT_STUDENT_CLIENT) == (s->role == PPAT_CLIENT);
@@ -622,7 +652,9 @@ static void begin_training(struct ppat_session *s)
 	uint64_t seed;
 	s->draw.fn(s->draw.ctx, &seed, sizeof(seed));
 	rng_seed(&s->rng, seed);
-	s->xb = mem_array(n * dx, sizeof(float));
+	s->xb = mem_array(s->pool * dx, sizeof(float));
+	if (s->cfg.mode == PPAT_MODE_BUDGET)
+		begin_walk(s);
 	s->gw = mem_array(dy * dx, sizeof(float));
 	nn_sgd_init(&s->sgd, dy * dx, (float)s->cfg.lr, (float)s->cfg.momentum);
 }
@@ -694,7 +726,7 @@ struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const s
 	begin_transcript(s);
 	begin_training(s);
 	if (role == PPAT_CLIENT)
-		begin_map(s);
+		begin_map(s, env->start);
 	s->phase = first_phase(s);
 	return &s->conv;
 }
@@ -776,6 +808,7 @@ void ppat_result(const struct conv *c, struct ppat_result *out)
 		.labels_charged = s->charged,
 		.refused = s->refused,
 		.steps = s->steps,
+		.shown = s->shown,
 		.bytes_sent = s->bytes_sent,
 		.bytes_received = s->bytes_received,
 		.map = s->map,

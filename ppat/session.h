@@ -16,7 +16,12 @@
  *   |   |                                    WORK        SEND STOP -> rows
  *   |   |     <--------- LABELS --------     SEND                       |
  *   |   |                                     +-------------------------+
- *   +- WORK   student step, generator step          until the step limit
+ *   +- WORK   student's steps, generator's          until the step limit
+ *
+ * In mode BUDGET the generator takes several steps for one batch of labels.  With the
+ * student at the client that is all inside its WORK; with the student at the host each
+ * further step is a PROBE of unlabelled rows, answered by a SLOPE.  A SLOPE is computed
+ * from the student alone and is never charged: labels are in LABELS and GRAD only.
  *
  * then, for all translators, the rows in chunks of <= PPAT_CHUNK_MAX bytes:
  *
@@ -82,7 +87,9 @@ struct ppat_env {
 	struct nn_draw draw;		       /* secrets; nn_draw_secure in the agent */
 	const struct ppat_labeller *labeller;  /* NULL: the mechanism of the config */
 	const struct ppat_virtual *neighbours; /* client, when max_virtual > 0; borrowed */
-	bool paper; /* host: also compute statistics outside the guarantee */
+	const float *start; /* client of PPAT: W to begin with [host_dim x client_dim], from
+			       what is public; NULL: the identity.  Borrowed by ppat_open() */
+	bool paper;	    /* host: also compute statistics outside the guarantee */
 };
 
 /* Does this side draw labels or a release, and charge its own ledger for them? */
@@ -103,7 +110,8 @@ uint32_t ppat_teacher_of(const uint8_t key[32], uint64_t id, uint32_t teachers);
 
 /* kinds of messages, for tests and for those who audit a transcript */
 enum ppat_kind {
-	PPAT_MSG_BATCH = 1, /* c->h  z: tensor [batch x host_dim] (net/msg.h) */
+	PPAT_MSG_BATCH = 1, /* c->h  z: tensor [pool x host_dim] (net/msg.h), the first `batch`
+			       of them to be labelled */
 	PPAT_MSG_LABELS,    /* h->c  b: ceil(batch/8) bytes, row i at bit i%8 of byte i/8 */
 	PPAT_MSG_GRAD,	    /* h->c  z: dL/dZ, tensor [batch x host_dim] */
 	PPAT_MSG_STOP,	    /* h->c  why: 1 = budget refused */
@@ -111,6 +119,8 @@ enum ppat_kind {
 	PPAT_MSG_VIRTUAL,   /* c->h  t: bytes in all, o: offset, b: part of ppat_virtual_encode() */
 	PPAT_MSG_ACK,	    /* h->c, c->h of MAP  empty body */
 	PPAT_MSG_MAP,	    /* h->c  o: first row, z: tensor, rows of M */
+	PPAT_MSG_PROBE,	    /* c->h  z: tensor [batch x host_dim], no labels wanted */
+	PPAT_MSG_SLOPE,	    /* h->c  z: dL/dZ of a PROBE */
 };
 
 /* What a conversation has come to.  Pointers are the conversation's. */
@@ -124,7 +134,8 @@ struct ppat_result {
 	uint32_t labels_drawn;		     /* drawn by the side that spends, come at the other */
 	uint32_t labels_charged;	     /* of the side that spends; the rest may be settled */
 	bool refused;			     /* the ledger ended the training early */
-	uint32_t steps;			     /* done */
+	uint32_t steps;			     /* done: batches of labels */
+	uint64_t shown;			     /* generated rows that training has sent */
 	uint64_t bytes_sent, bytes_received; /* of message bodies */
 	uint8_t transcript[32];		     /* equal on both sides when both are OVER with 0 */
 	const float *map; /* client: W, Q or RQ; host of Procrustes: R.  For tests and reports. */

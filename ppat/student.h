@@ -2,7 +2,11 @@
  *
  * A function of (student_seed, generated rows, noisy labels) and of nothing
  * else (C2): no row of Y and no score computed from Y comes near it.  So it may
- * live at the client as well as at the host, with the same bits. */
+ * live at the client as well as at the host, with the same bits.
+ *
+ * In mode BUDGET it keeps the labelled rows (the newest PPAT_KEPT_FLOATS of them) and takes
+ * student_steps on batches drawn from all that it has kept: labels are paid for once, and
+ * what is made of them afterwards costs nothing. */
 #ifndef PPAT_STUDENT_H
 #define PPAT_STUDENT_H
 
@@ -13,8 +17,20 @@
 #include "nn/optim.h"
 #include "ppat/config.h"
 
+enum { PPAT_KEPT_FLOATS = 1 << 24 }; /* 64 MiB of rows */
+
+struct ppat_kept {
+	size_t n, cap, next; /* a ring once n == cap */
+	float *z, *label;    /* [cap x dim], [cap] */
+	float *z_one, *one;  /* [batch x dim], [batch] as drawn */
+	struct rng rng;
+};
+
 struct ppat_pupil {
 	enum ppat_loss loss;
+	size_t dim, batch;
+	uint32_t steps;
+	struct ppat_kept kept; /* mode BUDGET */
 	struct nn_mlp net;
 	struct nn_sgd sgd;
 	struct nn_tape tape;
@@ -24,7 +40,8 @@ struct ppat_pupil {
 void ppat_pupil_init(struct ppat_pupil *s, const struct ppat_config *c);
 void ppat_pupil_release(struct ppat_pupil *s);
 
-/* One SGD step on -mean[label log S(z) + (1 - label) log(1 - S(z))]. */
+/* SGD on -mean[label log S(z) + (1 - label) log(1 - S(z))]: one step on these n rows, or as
+ * many as agreed on them and those before; n <= batch. */
 void ppat_pupil_train(struct ppat_pupil *s, const float *z, const float *label, size_t n);
 
 /* g [n x host_dim] = dL_G/dZ, L_G = mean log(1 - S(z)), or -mean log S(z). */

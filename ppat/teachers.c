@@ -37,9 +37,11 @@ void ppat_teachers_init(struct ppat_teachers *t, const struct ppat_config *c, co
 			const uint64_t *ids, size_t rows, struct nn_draw draw)
 {
 	const size_t width[] = { c->host_dim, c->teacher_hidden, 1 };
-	*t = (struct ppat_teachers){
-		.n = c->teachers, .batch = c->batch, .dim = c->host_dim, .y = y
-	};
+	*t = (struct ppat_teachers){ .n = c->teachers,
+				     .steps = c->teacher_steps,
+				     .batch = c->batch,
+				     .dim = c->host_dim,
+				     .y = y };
 	t->at = mem_array(t->n, sizeof(*t->at));
 	draw.fn(draw.ctx, t->key, sizeof(t->key));
 	for (uint32_t k = 0; k < t->n; k++) {
@@ -51,11 +53,13 @@ void ppat_teachers_init(struct ppat_teachers *t, const struct ppat_config *c, co
 		sodium_memzero(&seed, sizeof(seed));
 	}
 	deal_rows(t, ids, rows);
-	nn_tape_init(&t->tape, &t->at[0].net, t->batch);
+	nn_tape_init(&t->tape, &t->at[0].net, 2 * t->batch);
 	t->grad = mem_array(t->at[0].net.params, sizeof(float));
-	t->real = mem_array(t->batch * t->dim, sizeof(float));
-	t->target = mem_array(t->batch, sizeof(float));
-	t->dlogit = mem_array(t->batch, sizeof(float));
+	t->mixed = mem_array(2 * t->batch * t->dim, sizeof(float));
+	t->target = mem_array(2 * t->batch, sizeof(float));
+	t->dlogit = mem_array(2 * t->batch, sizeof(float));
+	for (size_t i = 0; i < t->batch; i++)
+		t->target[t->batch + i] = 1.0f;
 }
 
 void ppat_teachers_release(struct ppat_teachers *t)
@@ -69,46 +73,58 @@ void ppat_teachers_release(struct ppat_teachers *t)
 	free(t->at);
 	nn_tape_release(&t->tape);
 	free(t->grad);
-	free(t->real);
+	free(t->mixed);
 	free(t->target);
 	free(t->dlogit);
 	sodium_memzero(t, sizeof(*t));
 }
 
-/* Add the gradient of the mean logistic loss of n rows that should be called `real`. */
-static void add_gradient(struct ppat_teachers *t, const struct nn_mlp *net, const float *x,
-			 size_t n, float real)
+/* Generated rows for one step: all of them where they fill a batch, as published; else a
+ * batch drawn by the teacher's own stream. */
+static void take_generated(struct ppat_teachers *t, struct ppat_teacher *k, const float *z,
+			   size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		t->target[i] = real;
-	nn_loss_logistic(nn_forward(net, &t->tape, x, n), t->target, n, 1.0f / (float)n, t->dlogit);
-	nn_backward(net, &t->tape, x, t->dlogit, t->grad, NULL);
+	for (size_t i = 0; i < t->batch; i++) {
+		size_t row = n == t->batch ? i : rng_below(&k->rng, (uint32_t)n);
+		memcpy(t->mixed + i * t->dim, z + row * t->dim, t->dim * sizeof(float));
+	}
 }
 
-/* L_T^k = -[mean_Z log(1 - T_k(z)) + mean_{y in D_k batch} log T_k(y)].  A teacher
- * without rows stays as it was born: its vote says nothing about Y. */
+static void take_real(struct ppat_teachers *t, struct ppat_teacher *k)
+{
+	float *real = t->mixed + t->batch * t->dim;
+	for (size_t i = 0; i < t->batch; i++) {
+		uint32_t row = k->part[rng_below(&k->rng, (uint32_t)k->n_part)];
+		memcpy(real + i * t->dim, t->y + row * t->dim, t->dim * sizeof(float));
+	}
+}
+
+/* L_T^k = -[mean_Z log(1 - T_k(z)) + mean_{y in D_k batch} log T_k(y)], both sums in one
+ * pass.  A teacher without rows stays as it was born: its vote says nothing about Y. */
 static void train_teacher(struct ppat_teachers *t, struct ppat_teacher *k, const float *z, size_t n)
 {
 	if (k->n_part == 0)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t row = k->part[rng_below(&k->rng, (uint32_t)k->n_part)];
-		memcpy(t->real + i * t->dim, t->y + row * t->dim, t->dim * sizeof(float));
-	}
+	take_generated(t, k, z, n);
+	take_real(t, k);
 	memset(t->grad, 0, k->net.params * sizeof(float));
-	add_gradient(t, &k->net, z, n, 0.0f);
-	add_gradient(t, &k->net, t->real, n, 1.0f);
+	nn_loss_logistic(nn_forward(&k->net, &t->tape, t->mixed, 2 * t->batch), t->target,
+			 2 * t->batch, 1.0f / (float)t->batch, t->dlogit);
+	nn_backward(&k->net, &t->tape, t->mixed, t->dlogit, t->grad, NULL);
 	nn_sgd_step(&k->sgd, k->net.param, t->grad);
 }
 
 /* n_1 = |{k : T_k(z) >= 1/2}|, that is, logit >= 0. */
-void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, uint32_t *ones)
+void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
+			uint32_t *ones)
 {
-	memset(ones, 0, n * sizeof(*ones));
+	size_t first = n > asked ? asked : 0;
+	memset(ones, 0, asked * sizeof(*ones));
 	for (uint32_t k = 0; k < t->n; k++) {
-		train_teacher(t, &t->at[k], z, n);
-		const float *logit = nn_forward(&t->at[k].net, &t->tape, z, n);
-		for (size_t i = 0; i < n; i++)
+		for (uint32_t step = 0; step < t->steps; step++)
+			train_teacher(t, &t->at[k], z + first * t->dim, n - first);
+		const float *logit = nn_forward(&t->at[k].net, &t->tape, z, asked);
+		for (size_t i = 0; i < asked; i++)
 			ones[i] += logit[i] >= 0.0f;
 	}
 }

@@ -3,7 +3,11 @@
  * Every row of Y belongs to exactly one teacher for the teachers' life, by a
  * hash keyed with a secret of the host (C1).  A teacher trains on rows of its
  * own part as real and on the client's Z as generated, and has its own random
- * stream: a changed row of Y changes one teacher and so one vote. */
+ * stream: a changed row of Y changes one teacher and so one vote.
+ *
+ * That holds however long the teachers train before they vote, and on whatever generated
+ * rows: these, the number of steps and the order depend on nothing of Y but labels that
+ * have been paid for.  So training is free, and only asking costs. */
 #ifndef PPAT_TEACHERS_H
 #define PPAT_TEACHERS_H
 
@@ -24,12 +28,12 @@ struct ppat_teacher {
 };
 
 struct ppat_teachers {
-	uint32_t n;
+	uint32_t n, steps;
 	size_t batch, dim;
 	const float *y; /* [rows x dim], borrowed */
 	struct ppat_teacher *at;
-	struct nn_tape tape; /* shared: one teacher works at a time */
-	float *grad, *real, *target, *dlogit;
+	struct nn_tape tape;		       /* shared: one teacher works at a time */
+	float *grad, *mixed, *target, *dlogit; /* mixed [2 batch x dim]: generated, then real */
 	uint8_t key[32];
 };
 
@@ -38,8 +42,11 @@ void ppat_teachers_init(struct ppat_teachers *t, const struct ppat_config *c, co
 			const uint64_t *ids, size_t rows, struct nn_draw draw);
 void ppat_teachers_release(struct ppat_teachers *t); /* wipes */
 
-/* Train every teacher on z [n x dim], n <= batch; then count the votes for
- * "real": ones[i] of the t->n teachers.  The counts are the host's secret. */
-void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, uint32_t *ones);
+/* z [n x dim] are generated rows, of which the first `asked` <= batch are voted on.  Train
+ * every teacher: on the others, or on these where there are no others; then count the
+ * votes for "real": ones[i] of the t->n teachers.  The counts are the host's secret.
+ * Each teacher does all its steps while its weights are in the cache. */
+void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
+			uint32_t *ones);
 
 #endif

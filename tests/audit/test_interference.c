@@ -23,19 +23,41 @@ static struct ppat_config config(enum ppat_translator t, enum ppat_student stude
 	return c;
 }
 
-static struct audit_difference compare(enum ppat_translator t, enum ppat_student student,
-				       audit_open_fn *open)
+/* Labels kept, teachers trained ahead, several steps of the generator a batch. */
+static void budget(struct ppat_config *c)
 {
-	struct ppat_config c = config(t, student);
-	float *y[2] = { audit_rows_new(c.slots, c.host_dim, 2000),
-			audit_rows_new(c.slots, c.host_dim, 3000) };
+	c->mode = PPAT_MODE_BUDGET;
+	c->pool = 12;
+	c->teacher_steps = 2;
+	c->student_steps = 3;
+	c->generator_steps = 4;
+}
+
+static struct audit_difference compare_config(const struct ppat_config *c, audit_open_fn *open)
+{
+	float *y[2] = { audit_rows_new(c->slots, c->host_dim, 2000),
+			audit_rows_new(c->slots, c->host_dim, 3000) };
 	struct audit_difference d;
 	struct err e = { 0 };
-	assert_int_equal(audit_interference(&c, open, (const float *const *)y, 7, &d, &e), 0);
+	assert_int_equal(audit_interference(c, open, (const float *const *)y, 7, &d, &e), 0);
 	assert_true(d.messages[0] > 0 && d.messages[1] > 0);
 	free(y[0]);
 	free(y[1]);
 	return d;
+}
+
+static struct audit_difference compare(enum ppat_translator t, enum ppat_student student,
+				       audit_open_fn *open)
+{
+	struct ppat_config c = config(t, student);
+	return compare_config(&c, open);
+}
+
+static struct audit_difference compare_budget(enum ppat_student student, audit_open_fn *open)
+{
+	struct ppat_config c = config(PPAT_PPAT, student);
+	budget(&c);
+	return compare_config(&c, open);
 }
 
 #ifndef PPAT_UNSAFE_STUDENT_SEES_REAL_ROWS
@@ -47,6 +69,18 @@ static void test_client_sees_no_y(void **state)
 	assert_int_equal(d.messages[0], 20 + 1); /* answers, and an acknowledgement */
 	assert_true(compare(PPAT_PPAT, PPAT_STUDENT_HOST, audit_open_shipped).same);
 	assert_true(compare(PPAT_PROCRUSTES, PPAT_STUDENT_CLIENT, audit_open_shipped).same);
+}
+
+static void test_nor_in_mode_budget(void **state)
+{
+	(void)state;
+	struct audit_difference d = compare_budget(PPAT_STUDENT_CLIENT, audit_open_shipped);
+	assert_true(d.same);
+	assert_int_equal(d.messages[0], 20 + 1);
+	d = compare_budget(PPAT_STUDENT_HOST, audit_open_shipped);
+	assert_true(d.same);
+	assert_int_equal(d.messages[0], 20 * 4 + 1); /* and the slopes of probes */
+	assert_false(compare_budget(PPAT_STUDENT_HOST, audit_open_student_sees_rows).same);
 }
 
 /* The pin is what holds the bytes still: another stream of labels, other bytes. */
@@ -129,8 +163,10 @@ static void test_the_check_can_fail(void **state)
 {
 	(void)state;
 	assert_false(compare(PPAT_PPAT, PPAT_STUDENT_HOST, audit_open_shipped).same);
+	assert_false(compare_budget(PPAT_STUDENT_HOST, audit_open_shipped).same);
 	/* the label-only wire carries nothing of such a student */
 	assert_true(compare(PPAT_PPAT, PPAT_STUDENT_CLIENT, audit_open_shipped).same);
+	assert_true(compare_budget(PPAT_STUDENT_CLIENT, audit_open_shipped).same);
 }
 #endif
 
@@ -139,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #ifndef PPAT_UNSAFE_STUDENT_SEES_REAL_ROWS
 		cmocka_unit_test(test_client_sees_no_y),
+		cmocka_unit_test(test_nor_in_mode_budget),
 		cmocka_unit_test(test_labels_matter),
 		cmocka_unit_test(test_student_that_sees_rows),
 		cmocka_unit_test(test_acks_that_tell),

@@ -22,6 +22,15 @@ void pair_init(struct pair *p, enum ppat_translator t, uint64_t seed)
 	p->client_env.draw = driver_draw(&p->client_rng);
 }
 
+void pair_budget(struct pair *p)
+{
+	p->cfg.mode = PPAT_MODE_BUDGET;
+	p->cfg.pool = 12;
+	p->cfg.teacher_steps = 2;
+	p->cfg.student_steps = 3;
+	p->cfg.generator_steps = 4;
+}
+
 static float *random_rows(size_t n, size_t d, uint64_t seed)
 {
 	struct rng r;

@@ -19,6 +19,8 @@ struct pair {
 /* Fills cfg (small PPAT: 80 slots, 6 -> 8 floats, 3 teachers, batch 8, 5 steps)
  * and seeds; change cfg, then pair_rows(). */
 void pair_init(struct pair *p, enum ppat_translator t, uint64_t seed);
+/* Mode BUDGET with a few steps of everyone: pool 12, teachers 2, student 3, generator 4. */
+void pair_budget(struct pair *p);
 /* Random rows; y_seed apart, so that an unrelated Y' can be had for the same X. */
 void pair_rows(struct pair *p, uint64_t y_seed);
 /* Labels come from a fixed stream, whatever the votes are. */

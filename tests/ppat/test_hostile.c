@@ -177,7 +177,7 @@ static void damage(void *ctx, int to, uint8_t *kind, struct buf *body)
 		*buf_extend(body, 1) = (uint8_t)rng_u64(r);
 		break;
 	case 2:
-		*kind = (uint8_t)rng_below(r, 11);
+		*kind = (uint8_t)rng_below(r, 13);
 		break;
 	default:
 		for (uint32_t i = rng_below(r, 4); body->len > 0 && i < 4; i++) {
@@ -197,6 +197,8 @@ static void fuzz_once(uint64_t seed)
 	pair_init(&p, seed % 3 == 0 ? PPAT_PROCRUSTES : seed % 3 == 1 ? PPAT_MAP : PPAT_PPAT, seed);
 	p.cfg.student = seed % 2 ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
 	p.cfg.max_virtual = seed % 5 == 0 ? 10 : 0;
+	if (p.cfg.translator == PPAT_PPAT && seed % 4 < 2)
+		pair_budget(&p);
 	pair_rows(&p, 2000);
 	p.d.mutate = damage;
 	p.d.ctx = &r;

@@ -97,10 +97,43 @@ static void test_config_check(void **state)
 	c = sample();
 	c.share = 0;
 	refused(c, "share");
+	c = sample();
+	c.generator_steps = 2;
+	refused(c, "mode is paper");
+	c = sample();
+	c.pool = 64;
+	refused(c, "mode is paper");
 	ppat_config_defaults(&c, PPAT_PROCRUSTES, 10, 4, 4);
 	assert_int_equal(ppat_config_check(&c, NULL), 0);
 	c.max_labels = 1;
 	refused(c, "max_labels");
+}
+
+static void test_config_budget(void **state)
+{
+	(void)state;
+	struct ppat_config c = sample();
+	assert_int_equal(ppat_config_pool(&c), c.batch);
+	ppat_config_budget(&c);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	assert_int_equal(ppat_config_pool(&c), 8 * c.batch);
+	c.pool = c.batch; /* 0 says that already: one encoding each */
+	refused(c, "pool");
+	c.pool = 1 + PPAT_CHUNK_MAX / 4 / c.host_dim;
+	refused(c, "pool");
+	ppat_config_budget(&c);
+	c.student_steps = 0;
+	refused(c, "student_steps");
+	ppat_config_budget(&c);
+	c.teacher_steps = PPAT_TEACHER_STEPS_MAX + 1;
+	refused(c, "teacher_steps");
+	ppat_config_budget(&c);
+	c.mode = 2;
+	refused(c, "mode");
+	ppat_config_defaults(&c, PPAT_PPAT, 100, 2000, 2000); /* 32 rows fit, not more */
+	ppat_config_budget(&c);
+	assert_int_equal(ppat_config_check(&c, NULL), 0);
+	assert_int_equal(c.pool, 0);
 }
 
 static void test_config_large(void **state)
@@ -112,7 +145,7 @@ static void test_config_large(void **state)
 	assert_true(ppat_config_large(&c, 5000));
 	assert_int_equal(c.teachers, 100);
 	assert_int_equal(c.mechanism, PPAT_GAUSSIAN);
-	assert_near(c.noise, 16.0, 1e-12, 0);
+	assert_near(c.noise, 50.0, 1e-12, 0);
 	assert_true(ppat_config_large(&c, 1000000));
 	assert_int_equal(c.teachers, 250);
 	assert_int_equal(ppat_config_check(&c, NULL), 0);
@@ -175,13 +208,10 @@ static void test_aggregate_mean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_config_round_trip),
-		cmocka_unit_test(test_config_damage),
-		cmocka_unit_test(test_config_check),
-		cmocka_unit_test(test_config_large),
-		cmocka_unit_test(test_select),
-		cmocka_unit_test(test_aggregate),
-		cmocka_unit_test(test_aggregate_mean),
+		cmocka_unit_test(test_config_round_trip), cmocka_unit_test(test_config_damage),
+		cmocka_unit_test(test_config_check),	  cmocka_unit_test(test_config_budget),
+		cmocka_unit_test(test_config_large),	  cmocka_unit_test(test_select),
+		cmocka_unit_test(test_aggregate),	  cmocka_unit_test(test_aggregate_mean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
