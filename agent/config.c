@@ -157,16 +157,30 @@ static const struct key keys[] = {
 	{ "federation", "psk_file", TEXT, AT(federation.psk_file), "federation.key", 0, 0, NULL,
 	  "the federation's secret, if this file is there (fkge init --secret, fkge join)" },
 
+	{ "ppat", "mode", WORD, AT(ppat.mode), "budget", 0, 0, WORDS("paper", "budget"),
+	  "budget: labels are kept and learned from again; paper: as published, whatever the "
+	  "keys below say of these: 4 teachers, laplace 0.05, batches of 32, each label used "
+	  "once" },
 	{ "ppat", "teachers", COUNT, AT(ppat.teachers), "0", 0, 1000, NULL,
 	  "0: one for each 50 aligned rows, from 4 to 250" },
 	{ "ppat", "noise", WORD, AT(ppat.noise), "gaussian", 0, 0, WORDS("laplace", "gaussian"),
 	  "added to the votes of the teachers" },
 	{ "ppat", "lambda", NUMBER, AT(ppat.lambda), "0.05", 1e-6, 20, NULL,
 	  "laplace: noise of scale 1/lambda" },
-	{ "ppat", "sigma", NUMBER, AT(ppat.sigma), "40", 0.01, 1e6, NULL,
-	  "gaussian: standard deviation" },
-	{ "ppat", "steps", COUNT, AT(ppat.steps), "1000", 1, 1e7, NULL, "batches, at most" },
+	{ "ppat", "sigma", NUMBER, AT(ppat.sigma), "0", 0, 1e6, NULL,
+	  "gaussian: standard deviation; 0: half as many as teachers, at least 40" },
+	{ "ppat", "steps", COUNT, AT(ppat.steps), "1000", 1, 1e7, NULL,
+	  "batches of labels, at most" },
 	{ "ppat", "batch", COUNT, AT(ppat.batch), "32", 1, 65536, NULL, "rows in a batch" },
+	{ "ppat", "pool", COUNT, AT(ppat.pool), "256", 0, 4096, NULL,
+	  "budget: generated rows sent with a batch, as far as they fit into a message; teachers "
+	  "train on those that are not asked about; 0: the batch alone" },
+	{ "ppat", "teacher_steps", COUNT, AT(ppat.teacher_steps), "20", 1, 1000, NULL,
+	  "budget: of each teacher before it votes on a batch" },
+	{ "ppat", "student_steps", COUNT, AT(ppat.student_steps), "100", 1, 10000, NULL,
+	  "budget: of the student after a batch, on all labels so far" },
+	{ "ppat", "generator_steps", COUNT, AT(ppat.generator_steps), "20", 1, 1000, NULL,
+	  "budget: of the translation after a batch" },
 	{ "ppat", "hidden", COUNT, AT(ppat.hidden), "256", 1, 1024, NULL,
 	  "units of teachers and student" },
 	{ "ppat", "lr", NUMBER, AT(ppat.lr), "0.02", 1e-9, 100, NULL, "of the translation" },
@@ -645,6 +659,19 @@ int config_check(const struct config *c, const char *where, struct err *e)
 	return 0;
 }
 
+/* As published (methods 3.2), whatever else the file says of these. */
+static void fix_paper(struct config *c)
+{
+	if (c->ppat.mode != CONFIG_PPAT_PAPER)
+		return;
+	c->ppat.teachers = 4;
+	c->ppat.noise = CONFIG_LAPLACE;
+	c->ppat.lambda = 0.05;
+	c->ppat.batch = 32;
+	c->ppat.pool = 0;
+	c->ppat.teacher_steps = c->ppat.student_steps = c->ppat.generator_steps = 1;
+}
+
 static int parse_failed(yaml_parser_t *p, const char *where, struct err *e)
 {
 	return err_set(e, ERR_USAGE, "%s:%zu: not YAML: %s", where, p->problem_mark.line + 1,
@@ -665,6 +692,7 @@ int config_parse(struct config *c, const char *text, size_t len, const char *whe
 		rc = parse_failed(&parser, where, e);
 	} else {
 		rc = read_document(&r);
+		fix_paper(c);
 		if (rc == 0)
 			rc = config_check(c, where, e);
 		yaml_document_delete(&r.doc);

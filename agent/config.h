@@ -25,6 +25,7 @@ enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_
 enum config_aggregate { CONFIG_AVERAGE, CONFIG_REPLACE, CONFIG_WEIGHTED, CONFIG_MEAN };
 enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
 enum config_student { CONFIG_STUDENT_CLIENT, CONFIG_STUDENT_HOST };
+enum config_ppat_mode { CONFIG_PPAT_PAPER, CONFIG_PPAT_BUDGET }; /* as in ppat/config.h */
 enum config_noise { CONFIG_LAPLACE, CONFIG_GAUSSIAN };
 enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX };
 
@@ -70,7 +71,10 @@ struct config {
 	struct {
 		uint32_t teachers; /* 0: min(250, rows / 50), at least 4 */
 		int noise;
-		double lambda, sigma; /* Laplace of scale 1/lambda; Gaussian of deviation sigma */
+		double lambda, sigma; /* Laplace of scale 1/lambda; Gaussian of deviation sigma,
+					 0: by the number of teachers */
+		int mode;	      /* PAPER fixes teachers, noise, batch and the next line */
+		uint32_t pool, teacher_steps, student_steps, generator_steps;
 		uint32_t steps, batch, hidden;
 		double lr, momentum, beta;
 	} ppat;

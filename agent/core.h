@@ -86,7 +86,7 @@ struct agent_config {
 	/* privacy: caps become whole numbers of labels when a contract is made */
 	enum ledger_accountant accountant;
 	enum ledger_noise noise;
-	double noise_param; /* lambda of Laplace, sigma of Gaussian */
+	double noise_param; /* lambda of Laplace, sigma of Gaussian (0: ppat_config_sigma()) */
 	uint32_t teachers;  /* 0: min(250, aligned rows / 50), at least 4 */
 	double delta, epsilon_per_peer, epsilon_total;
 	/* Releases: our map as host (AGENT_MAP), our own rows as client (noisy_rows). */
@@ -96,6 +96,8 @@ struct agent_config {
 	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
 	/* the translator's arithmetic */
 	uint32_t ppat_steps, ppat_batch, ppat_hidden;
+	uint32_t ppat_mode; /* enum ppat_mode; what follows is of mode BUDGET */
+	uint32_t ppat_pool, ppat_teacher_steps, ppat_student_steps, ppat_generator_steps;
 	double ppat_lr, ppat_momentum, ppat_beta;
 	bool ppat_student_host;	     /* the paper's placement; default: at the client */
 	bool center_rows, unit_rows; /* before they meet: mean removed (procrustes), length 1 */

@@ -33,6 +33,10 @@ void agent_config_defaults(struct agent_config *c)
 		.ppat_steps = 1000,
 		.ppat_batch = 32,
 		.ppat_hidden = 256,
+		.ppat_mode = PPAT_MODE_PAPER,
+		.ppat_teacher_steps = 1,
+		.ppat_student_steps = 1,
+		.ppat_generator_steps = 1,
 		.ppat_lr = 0.02,
 		.ppat_momentum = 0.9,
 		.ppat_beta = 0.01,
@@ -52,7 +56,9 @@ static int positive(const char *key, double value, struct err *e)
 
 static int check_privacy(const struct agent_config *c, struct err *e)
 {
-	if (positive("privacy.noise", c->noise_param, e) ||
+	bool automatic = c->noise == LEDGER_GAUSSIAN && c->noise_param == 0;
+
+	if ((!automatic && positive("privacy.noise", c->noise_param, e)) ||
 	    positive("privacy.epsilon_per_peer", c->epsilon_per_peer, e) ||
 	    positive("privacy.epsilon_total", c->epsilon_total, e))
 		return ERR_USAGE;

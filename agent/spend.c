@@ -73,6 +73,8 @@ struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, 
 				      .param = c->config.noise_param,
 				      .delta = c->config.delta };
 
+	if (m.noise == LEDGER_GAUSSIAN && m.param == 0)
+		m.param = ppat_config_sigma(m.teachers);
 	if (votes != NULL)
 		return *votes;
 	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) ? a->mechanism

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ppat/config.h"
+
 static uint64_t ms(double seconds)
 {
 	return (uint64_t)(seconds * 1000.0 + 0.5);
@@ -34,6 +36,11 @@ static void set_translators(struct agent_config *a, const struct config *c)
 	a->noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE;
 	a->noise_param = gauss ? c->ppat.sigma : c->ppat.lambda;
 	a->teachers = c->ppat.teachers;
+	a->ppat_mode = (uint32_t)c->ppat.mode;
+	a->ppat_pool = c->ppat.pool;
+	a->ppat_teacher_steps = c->ppat.teacher_steps;
+	a->ppat_student_steps = c->ppat.student_steps;
+	a->ppat_generator_steps = c->ppat.generator_steps;
 	a->ppat_steps = c->ppat.steps;
 	a->ppat_batch = c->ppat.batch;
 	a->ppat_hidden = c->ppat.hidden;

@@ -127,6 +127,18 @@ static int terms_map(struct agent_core *c, struct ppat_config *t, struct err *e)
 	return 0;
 }
 
+static void terms_budget(const struct agent_core *c, struct ppat_config *t)
+{
+	uint32_t fit = ppat_config_fit(t), pool = c->config.ppat_pool;
+
+	t->mode = PPAT_MODE_BUDGET;
+	pool = pool < fit ? pool : fit;
+	t->pool = pool > t->batch ? pool : 0;
+	t->teacher_steps = c->config.ppat_teacher_steps;
+	t->student_steps = c->config.ppat_student_steps;
+	t->generator_steps = c->config.ppat_generator_steps;
+}
+
 /* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
 static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
 {
@@ -149,6 +161,8 @@ static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows
 	t->student = c->config.ppat_student_host ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
 	t->teacher_hidden = t->student_hidden = c->config.ppat_hidden;
 	t->steps = c->config.ppat_steps;
+	if (c->config.ppat_mode == PPAT_MODE_BUDGET)
+		terms_budget(c, t);
 	t->lr = c->config.ppat_lr;
 	t->momentum = c->config.ppat_momentum;
 	t->beta = c->config.ppat_beta;
@@ -293,17 +307,17 @@ void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
 {
 	const struct ppat_virtual *v = s->neighbours;
 	struct ppat_result r;
-	uint64_t batches = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
+	uint64_t shown = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
 
 	ppat_result(s->conv, &r);
 	if (s->role == AGENT_HOST)
 		v = r.neighbours;
 	if (s->terms.translator == PPAT_PPAT)
-		batches = (uint64_t)r.steps * s->terms.batch;
+		shown = r.shown;
 	if (s->terms.translator != PPAT_PROCRUSTES)
 		width = s->terms.host_dim;
 	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
-	*floats = (*rows + batches) * width;
+	*floats = (*rows + shown) * width;
 	if (s->terms.translator == PPAT_MAP) /* Z before, as wide as it was */
 		*floats += r.n * s->terms.client_dim;
 }

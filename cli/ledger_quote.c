@@ -9,6 +9,7 @@
 #include "cli/peers.h"
 #include "agent/folder.h"
 #include "agent/start.h"
+#include "ppat/config.h"
 
 /* ---- quote ---- */
 
@@ -132,15 +133,17 @@ static uint32_t rows_shared(const struct store_core *core, const uint8_t key[STO
 static struct ledger_mechanism mechanism_of(const struct config *c, uint32_t rows)
 {
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
+	uint32_t teachers = teachers_of(c, rows);
+	double sigma = c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
 
 	return (struct ledger_mechanism){
 		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
 		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
 		.adjacency = LEDGER_ROW_REPLACED,
-		.teachers = teachers_of(c, rows),
+		.teachers = teachers,
 		.batch = c->ppat.batch,
 		.dim = 1, /* costs nothing */
-		.param = gauss ? c->ppat.sigma : c->ppat.lambda,
+		.param = gauss ? sigma : c->ppat.lambda,
 		.delta = c->privacy.delta,
 	};
 }

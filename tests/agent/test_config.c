@@ -141,9 +141,38 @@ static void test_keys_are_set(void **state)
 	assert_int_equal(c.ppat.noise, CONFIG_LAPLACE);
 	assert_near(c.ppat.lambda, 0.1, 0, 0);
 	config_release(&c);
+	assert_int_equal(parse(&c, "ppat: {mode: budget, teachers: 9, pool: 100}\n", &e), 0);
+	assert_int_equal(c.ppat.mode, CONFIG_PPAT_BUDGET);
+	assert_int_equal(c.ppat.teachers, 9);
+	assert_int_equal(c.ppat.pool, 100);
+	assert_near(c.ppat.sigma, 0, 0, 0);
+	config_release(&c);
 	assert_int_equal(parse(&c, "model: {kind: transr, dim: 20, rel_dim: 30}\n", &e), 0);
 	assert_int_equal(c.model.rel_dim, 30);
 	config_release(&c);
+}
+
+/* Whatever else the file says: what was published, and nothing but that. */
+static void test_paper_is_as_published(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(parse(&c, "ppat: {mode: paper, teachers: 9, batch: 7, pool: 100}\n", &e),
+			 0);
+	assert_int_equal(c.ppat.teachers, 4);
+	assert_int_equal(c.ppat.noise, CONFIG_LAPLACE);
+	assert_near(c.ppat.lambda, 0.05, 0, 0);
+	assert_int_equal(c.ppat.batch, 32);
+	assert_int_equal(c.ppat.pool, 0);
+	assert_int_equal(c.ppat.teacher_steps, 1);
+	assert_int_equal(c.ppat.student_steps, 1);
+	assert_int_equal(c.ppat.generator_steps, 1);
+	config_release(&c);
+	assert_int_equal(parse(&c, "ppat: {mode: paper}\nprivacy: {accountant: gnmax}\n", &e),
+			 ERR_USAGE);
+	assert_non_null(strstr(e.text, "gnmax needs"));
 }
 
 static void test_errors_say_where_and_what(void **state)
@@ -414,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_optimizers_in_order),
 		cmocka_unit_test(test_printed_defaults_read_back),
 		cmocka_unit_test(test_keys_are_set),
+		cmocka_unit_test(test_paper_is_as_published),
 		cmocka_unit_test(test_errors_say_where_and_what),
 		cmocka_unit_test(test_noise_of_a_release),
 		cmocka_unit_test(test_empty_sections_and_comments),

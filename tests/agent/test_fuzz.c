@@ -173,6 +173,8 @@ static void settings(struct table *t, uint64_t seed)
 		c->noisy_rows = (seed + 2 * i) % 4 == 0;
 		c->release_noise = 20;
 		c->ppat_student_host = seed % 3 == 0;
+		c->ppat_mode = seed % 5 < 2 ? PPAT_MODE_BUDGET : PPAT_MODE_PAPER;
+		c->ppat_generator_steps = c->ppat_mode == PPAT_MODE_BUDGET ? 2 : 1;
 		c->virtual_neighbours = seed % 4 < 2;
 		t->seat[i].improvements = 6;
 	}

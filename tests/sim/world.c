@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ppat/config.h"
 #include "tests/sim/inside.h"
 
 /* ---- a score without learning: how near the tables are to a hidden target ---- */
@@ -176,6 +177,12 @@ static void settings(struct sim *s, struct node *n)
 	c->ppat_hidden = 4;
 	c->ppat_student_host = rng_below(&s->rng, 2);
 	c->teachers = 2;
+	if (s->o.seed % 2 == 0) {
+		c->ppat_mode = PPAT_MODE_BUDGET;
+		c->ppat_pool = 6;
+		c->ppat_teacher_steps = c->ppat_student_steps = 2;
+		c->ppat_generator_steps = 3;
+	}
 	c->reserve_labels = 4 + rng_below(&s->rng, 8);
 	/* caps small enough to be met */
 	c->epsilon_per_peer = 0.7 + 0.3 * rng_double(&s->rng);
