@@ -10,54 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
 #include "bench/converse.h"
+#include "bench/planted.h"
 #include "ppat/session.h"
-
-struct world {
-	uint32_t n, dim;
-	float *x, *y;
-};
-
-/* Rows in clusters of unequal spread, so that the cloud of x has a shape by
- * which an unsupervised method could in principle find R. */
-static void plant(struct world *w)
-{
-	enum { CLUSTERS = 20 };
-	size_t d = w->dim;
-	struct rng r;
-	rng_seed(&r, 1);
-	float *center = mem_array(CLUSTERS * d, sizeof(float)),
-	      *q = mem_array(d * d, sizeof(float));
-	for (size_t i = 0; i < CLUSTERS * d; i++)
-		center[i] = (float)rng_normal(&r);
-	if (nn_haar(q, d, nn_draw_secure, NULL) != 0)
-		exit(1);
-	w->x = mem_array(w->n * d, sizeof(float));
-	w->y = mem_array(w->n * d, sizeof(float));
-	for (size_t i = 0; i < w->n; i++) {
-		uint32_t c = rng_below(&r, CLUSTERS);
-		c = c < rng_below(&r, CLUSTERS) ? c : c / 2;
-		for (size_t j = 0; j < d; j++)
-			w->x[i * d + j] = center[c * d + j] +
-					  (0.3f + 0.02f * (float)(j % 40)) * (float)rng_normal(&r);
-	}
-	nn_apply(w->y, w->x, q, w->n, d, d);
-	for (size_t i = 0; i < w->n * d; i++)
-		w->y[i] += 0.3f * (float)rng_normal(&r);
-	free(center);
-	free(q);
-}
-
-static double seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void measure(const char *name, const struct ppat_config *c, const struct world *w)
 {
@@ -114,7 +70,7 @@ static void measure_all(const struct world *w, uint32_t steps)
 
 int main(int argc, char **argv)
 {
-	struct world w = { .n = 4562, .dim = 128 };
+	struct world w = { .n = 4562, .dim = 128, .seed = 1 };
 	uint32_t steps = 4000;
 	if (argc > 1)
 		w.n = (uint32_t)strtoul(argv[1], NULL, 10);
@@ -127,7 +83,6 @@ int main(int argc, char **argv)
 	printf("| translator | labels | cosine | CSLS | kB to client | MB to host | seconds |\n");
 	printf("|---|---|---|---|---|---|---|\n");
 	measure_all(&w, steps);
-	free(w.x);
-	free(w.y);
+	world_release(&w);
 	return 0;
 }
