@@ -29,6 +29,20 @@ static void set_federation(struct agent_config *a, const struct config *c)
 	a->gather_ms = ms(c->federation.gather_s);
 }
 
+uint32_t start_teachers(const struct config *c, uint64_t rows)
+{
+	uint64_t t = rows / 50;
+
+	return c->ppat.teachers > 0 ? c->ppat.teachers : t < 4 ? 4 : t > 250 ? 250 : (uint32_t)t;
+}
+
+double start_noise(const struct config *c, uint32_t teachers)
+{
+	if (c->ppat.noise == CONFIG_LAPLACE)
+		return c->ppat.lambda;
+	return c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
+}
+
 static void set_translators(struct agent_config *a, const struct config *c)
 {
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;

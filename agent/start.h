@@ -24,6 +24,10 @@ struct start {
 void start_lineage(const struct identity *id, uint8_t out[32]);
 /* The core's settings; ERR_USAGE when they contradict each other. */
 int start_settings(struct agent_config *out, const struct config *c, struct err *e);
+/* Of a contract that is still to be made: teachers, as the core chooses them by the number of
+ * shared rows, and lambda or sigma. */
+uint32_t start_teachers(const struct config *c, uint64_t rows);
+double start_noise(const struct config *c, uint32_t teachers);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
 void start_release(struct start *s);

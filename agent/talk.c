@@ -127,18 +127,6 @@ static int terms_map(struct agent_core *c, struct ppat_config *t, struct err *e)
 	return 0;
 }
 
-static void terms_budget(const struct agent_core *c, struct ppat_config *t)
-{
-	uint32_t fit = ppat_config_fit(t), pool = c->config.ppat_pool;
-
-	t->mode = PPAT_MODE_BUDGET;
-	pool = pool < fit ? pool : fit;
-	t->pool = pool > t->batch ? pool : 0;
-	t->teacher_steps = c->config.ppat_teacher_steps;
-	t->student_steps = c->config.ppat_student_steps;
-	t->generator_steps = c->config.ppat_generator_steps;
-}
-
 /* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
 static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
 {
@@ -162,7 +150,8 @@ static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows
 	t->teacher_hidden = t->student_hidden = c->config.ppat_hidden;
 	t->steps = c->config.ppat_steps;
 	if (c->config.ppat_mode == PPAT_MODE_BUDGET)
-		terms_budget(c, t);
+		ppat_config_budget(t, c->config.ppat_pool, c->config.ppat_teacher_steps,
+				   c->config.ppat_student_steps, c->config.ppat_generator_steps);
 	t->lr = c->config.ppat_lr;
 	t->momentum = c->config.ppat_momentum;
 	t->beta = c->config.ppat_beta;

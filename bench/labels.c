@@ -109,7 +109,8 @@ static void show_paper_count(double epsilon, double delta)
 		uint64_t batches = counts[i];
 		printf("| %llu | %llu |", (unsigned long long)batches,
 		       (unsigned long long)batches * BATCH);
-		printf(" %.2f | %.2f | %.2f |\n", dp_epsilon_public(DP_PAPER, &m, batches, delta),
+		printf(" %.2f | %.2f | %.2f |\n",
+		       dp_epsilon_published(&m, batches * BATCH, BATCH, delta),
 		       dp_epsilon_public(DP_PAPER, &m, batches * BATCH, delta),
 		       dp_epsilon_public(DP_EXACT, &m, batches * BATCH, delta));
 	}

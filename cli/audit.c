@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/folder.h"
+#include "agent/start.h"
 #include "audit/suite.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -147,6 +148,8 @@ static void terms(const struct audit *a, enum ppat_translator t, uint32_t slots,
 	c->lr = own->ppat.lr;
 	c->momentum = own->ppat.momentum;
 	c->beta = own->ppat.beta;
+	if (own->ppat.mode == CONFIG_PPAT_BUDGET)
+		ppat_config_budget(c, own->ppat.pool, 2, 4, 3); /* the real counts only repeat */
 }
 
 /* The first rows of the tables; and rows that have nothing to do with them. */
@@ -194,18 +197,16 @@ static struct ledger_mechanism configured(const struct audit *a)
 {
 	const struct config *c = &a->folder.config;
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint64_t t = c->ppat.teachers > 0 ? c->ppat.teachers : a->rows / 50;
+	uint32_t teachers = start_teachers(c, a->rows);
 
 	return (struct ledger_mechanism){
 		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
 		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
 		.adjacency = LEDGER_ROW_REPLACED,
-		.teachers = (uint32_t)(t < 4				  ? 4
-				       : t > 250 && c->ppat.teachers == 0 ? 250
-									  : t),
+		.teachers = teachers,
 		.batch = c->ppat.batch,
 		.dim = 1, /* costs nothing */
-		.param = gauss ? c->ppat.sigma : c->ppat.lambda,
+		.param = start_noise(c, teachers),
 		.delta = c->privacy.delta,
 	};
 }

@@ -99,7 +99,7 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   "federation: {translator: %s, share: entities, aggregate: average, "
 		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
-	buf_printf(&yaml, "ppat: {noise: laplace, lambda: 0.05, teachers: 4}\n");
+	buf_printf(&yaml, "ppat: {mode: paper}\n");
 	buf_printf(&yaml, "privacy: {delta: 1e-5, epsilon_per_peer: 2.73, epsilon_total: 20, "
 			  "accountant: exact}\n");
 	rc = file_write_atomic(path, yaml.base, yaml.len, 0600, e);
@@ -377,6 +377,7 @@ static void add_entries(json_t *pair, const json_t *entries, const json_t *host,
 			json_object_set(pair, "noise", json_object_get(x, "noise"));
 			json_object_set(pair, "param", json_object_get(x, "param"));
 			json_object_set(pair, "teachers", json_object_get(x, "teachers"));
+			json_object_set(pair, "batch", json_object_get(x, "batch"));
 			json_object_set(pair, "delta", json_object_get(x, "delta"));
 		} else if (is_word(x, "kind", "reserve")) {
 			if (reserved == NULL || !json_equal(json_object_get(reserved, "session"),

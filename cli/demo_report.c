@@ -155,6 +155,21 @@ static void add_epsilon(struct table *t, const json_t *pair, enum dp_accountant 
 		table_add(t, "%.3f", dp_epsilon_public(a, &m, labels, number_of(pair, "delta")));
 }
 
+/* What the paper would print: one query a batch, whatever is in it. */
+static void add_published(struct table *t, const json_t *pair)
+{
+	struct dp_mechanism m = { DP_LAPLACE, number_of(pair, "param"),
+				  (uint32_t)count_of(pair, "teachers") };
+	uint64_t labels = (uint64_t)count_of(pair, "labels");
+
+	if (labels > 0 && strcmp(text_of(pair, "noise"), "laplace") == 0)
+		table_add(t, "%.3f",
+			  dp_epsilon_published(&m, labels, (uint32_t)count_of(pair, "batch"),
+					       number_of(pair, "delta")));
+	else
+		table_add(t, labels > 0 ? "n/a" : "0");
+}
+
 /* Accountants that can judge some pair's noise; `exact` judges all. */
 static bool is_judged(const json_t *report, const char *noise)
 {
@@ -174,8 +189,10 @@ static void add_pair(struct table *t, const json_t *pair, bool laplace, bool gau
 	table_add(t, "%lld", count_of(pair, "sessions"));
 	table_add(t, "%lld", count_of(pair, "labels"));
 	add_epsilon(t, pair, DP_EXACT);
-	if (laplace)
+	if (laplace) {
 		add_epsilon(t, pair, DP_PAPER);
+		add_published(t, pair);
+	}
 	if (gaussian)
 		add_epsilon(t, pair, DP_GNMAX);
 	table_add(t, "%lld", count_of(pair, "rows"));
@@ -186,18 +203,19 @@ static void add_pair(struct table *t, const json_t *pair, bool laplace, bool gau
 
 static void print_pairs(const json_t *report, struct buf *out)
 {
-	static const char *const head[] = {
-		"translator", "host <- client", "shared",    "sessions",     "labels", "eps exact",
-		"eps paper",  "eps gnmax",	"rows sent", "numbers sent", "MB",     "seconds"
-	};
+	static const char *const head[] = { "translator", "host <- client", "shared",
+					    "sessions",	  "labels",	    "eps exact",
+					    "eps paper",  "published",	    "eps gnmax",
+					    "rows sent",  "numbers sent",   "MB",
+					    "seconds" };
 	bool laplace = is_judged(report, "laplace"), gaussian = is_judged(report, "gaussian");
 	struct table t;
 	const json_t *pair;
 	size_t i;
 
-	table_init(&t, (size_t)10 + laplace + gaussian);
+	table_init(&t, (size_t)10 + 2 * laplace + gaussian);
 	for (size_t k = 0; k < sizeof(head) / sizeof(head[0]); k++)
-		if ((k != 6 || laplace) && (k != 7 || gaussian))
+		if (((k != 6 && k != 7) || laplace) && (k != 8 || gaussian))
 			table_add(&t, "%s", head[k]);
 	json_array_foreach(json_object_get(report, "pairs"), i, pair)
 		add_pair(&t, pair, laplace, gaussian);

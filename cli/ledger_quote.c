@@ -9,7 +9,6 @@
 #include "cli/peers.h"
 #include "agent/folder.h"
 #include "agent/start.h"
-#include "ppat/config.h"
 
 /* ---- quote ---- */
 
@@ -114,14 +113,6 @@ static int quote_chain(struct cli *cli, const struct folder *f, const struct sto
 	return rc;
 }
 
-/* Teachers of a contract that is still to be made, as the core would choose them. */
-static uint32_t teachers_of(const struct config *c, uint32_t rows)
-{
-	uint32_t t = rows / 50;
-
-	return c->ppat.teachers > 0 ? c->ppat.teachers : t < 4 ? 4 : t > 250 ? 250 : t;
-}
-
 static uint32_t rows_shared(const struct store_core *core, const uint8_t key[STORE_KEY])
 {
 	for (size_t i = 0; i < core->n_alignments; i++)
@@ -133,8 +124,7 @@ static uint32_t rows_shared(const struct store_core *core, const uint8_t key[STO
 static struct ledger_mechanism mechanism_of(const struct config *c, uint32_t rows)
 {
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint32_t teachers = teachers_of(c, rows);
-	double sigma = c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
+	uint32_t teachers = start_teachers(c, rows);
 
 	return (struct ledger_mechanism){
 		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
@@ -143,7 +133,7 @@ static struct ledger_mechanism mechanism_of(const struct config *c, uint32_t row
 		.teachers = teachers,
 		.batch = c->ppat.batch,
 		.dim = 1, /* costs nothing */
-		.param = gauss ? sigma : c->ppat.lambda,
+		.param = start_noise(c, teachers),
 		.delta = c->privacy.delta,
 	};
 }

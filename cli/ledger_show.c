@@ -10,6 +10,7 @@
 #include "agent/start.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "dp/accountant.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
@@ -43,6 +44,18 @@ static double votes_by(const struct ledger_account *a, enum ledger_accountant by
 	spend.mechanism = *votes;
 	spend.mechanism.accountant = by;
 	return ledger_epsilon(&spend, 1, &epsilon, NULL) == 0 ? epsilon : NAN;
+}
+
+/* What the paper would print (dp/accountant.h).  NAN: it has no figure for this noise. */
+static double votes_as_published(const struct ledger_account *a)
+{
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
+
+	if (votes == NULL || votes->noise != LEDGER_LAPLACE)
+		return NAN;
+	return dp_epsilon_published(
+		&(struct dp_mechanism){ DP_LAPLACE, votes->param, votes->teachers },
+		ledger_account_count(a, NULL), votes->batch, votes->delta);
 }
 
 static double spent_epsilon(const struct ledger_account *a)
@@ -140,6 +153,7 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "epsilon", cli_json_number(spent_epsilon(a)));
 	json_object_set_new(j, "epsilon_cap", cli_json_number(a->caps.epsilon_pair));
 	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
+	json_object_set_new(j, "epsilon_as_published", cli_json_number(votes_as_published(a)));
 	json_object_set_new(j, "delta", cli_json_number(a->mechanism.delta));
 	json_object_set_new(j, "accountant",
 			    json_string(ledger_accountant_name(a->mechanism.accountant)));
@@ -170,6 +184,11 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 		between = ", ";
 	}
 	cli_say(cli, "\n");
+	if (!isnan(votes_as_published(a)))
+		cli_say(cli,
+			"    as published, one query a batch of %u whatever is in it: %.4f; that "
+			"is not what was spent\n",
+			a->mechanism.batch, votes_as_published(a));
 }
 
 static const char *counted(const struct ledger_mechanism *m)

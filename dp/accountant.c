@@ -124,6 +124,14 @@ static double priced(const void *ctx, uint64_t labels)
 	return labels_epsilon(&p->one, labels, p->delta);
 }
 
+double dp_epsilon_published(const struct dp_mechanism *m, uint64_t labels, uint32_t batch,
+			    double delta)
+{
+	if (batch == 0 || dp_accountant_check(DP_PAPER, m, NULL) != 0)
+		return (double)NAN;
+	return dp_epsilon_public(DP_PAPER, m, labels / batch + (labels % batch != 0), delta);
+}
+
 uint64_t dp_labels_within(const struct dp_mechanism *m, enum dp_accountant a, double eps,
 			  double delta)
 {

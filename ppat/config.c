@@ -85,14 +85,16 @@ uint32_t ppat_config_fit(const struct ppat_config *c)
 	return fit < PPAT_BATCH_MAX ? fit : PPAT_BATCH_MAX;
 }
 
-void ppat_config_budget(struct ppat_config *c)
+void ppat_config_budget(struct ppat_config *c, uint32_t pool, uint32_t teacher_steps,
+			uint32_t student_steps, uint32_t generator_steps)
 {
-	uint32_t fit = ppat_config_fit(c), pool = 8 * c->batch < fit ? 8 * c->batch : fit;
+	uint32_t fit = ppat_config_fit(c);
 	c->mode = PPAT_MODE_BUDGET;
+	pool = pool < fit ? pool : fit;
 	c->pool = pool > c->batch ? pool : 0;
-	c->teacher_steps = 20;
-	c->student_steps = 100;
-	c->generator_steps = 20;
+	c->teacher_steps = teacher_steps;
+	c->student_steps = student_steps;
+	c->generator_steps = generator_steps;
 }
 
 double ppat_config_sigma(uint32_t teachers)

@@ -88,8 +88,9 @@ struct ppat_config {
 void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_t slots,
 			  uint32_t client_dim, uint32_t host_dim);
 
-/* Mode BUDGET, with steps that were found to be enough (docs/results/privacy.md). */
-void ppat_config_budget(struct ppat_config *c);
+/* Mode BUDGET; of the pool as many rows as fit into a message.  batch and host_dim are set. */
+void ppat_config_budget(struct ppat_config *c, uint32_t pool, uint32_t teacher_steps,
+			uint32_t student_steps, uint32_t generator_steps);
 
 /* Sigma of Gaussian votes that gets most bits for an epsilon without making every label a
  * coin (bench/labels): half as many as teachers; at least 40, so that the budget is enough

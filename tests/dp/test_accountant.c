@@ -39,6 +39,20 @@ static void caps_are_whole_labels(void **state)
 	}
 }
 
+/* The paper charges a batch, whatever is in it. */
+static void the_published_price(void **state)
+{
+	(void)state;
+	const struct dp_mechanism gauss = { DP_GAUSSIAN, 40, 250 };
+	assert_near(dp_epsilon_published(&paper, 928, 32, 1e-5), 2.7292, 1e-4, 0);
+	assert_near(dp_epsilon_published(&paper, 897, 32, 1e-5),
+		    dp_epsilon_published(&paper, 928, 32, 1e-5), 0, 0);
+	assert_near(dp_epsilon_public(DP_EXACT, &paper, 928, 1e-5), 7.71, 0.01, 0);
+	assert_true(dp_epsilon_published(&paper, 0, 32, 1e-5) == 0);
+	assert_true(isnan(dp_epsilon_published(&gauss, 32, 32, 1e-5)));
+	assert_true(isnan(dp_epsilon_published(&paper, 32, 0, 1e-5)));
+}
+
 static void public_rises_and_starts_at_zero(void **state)
 {
 	(void)state;
@@ -205,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(caps_are_whole_labels),
+		cmocka_unit_test(the_published_price),
 		cmocka_unit_test(public_rises_and_starts_at_zero),
 		cmocka_unit_test(worked_example),
 		cmocka_unit_test(refusal_leaves_every_bit),

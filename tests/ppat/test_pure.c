@@ -114,24 +114,24 @@ static void test_config_budget(void **state)
 	(void)state;
 	struct ppat_config c = sample();
 	assert_int_equal(ppat_config_pool(&c), c.batch);
-	ppat_config_budget(&c);
+	ppat_config_budget(&c, 8 * c.batch, 20, 100, 20);
 	assert_int_equal(ppat_config_check(&c, NULL), 0);
 	assert_int_equal(ppat_config_pool(&c), 8 * c.batch);
 	c.pool = c.batch; /* 0 says that already: one encoding each */
 	refused(c, "pool");
 	c.pool = 1 + PPAT_CHUNK_MAX / 4 / c.host_dim;
 	refused(c, "pool");
-	ppat_config_budget(&c);
+	ppat_config_budget(&c, 8 * c.batch, 20, 100, 20);
 	c.student_steps = 0;
 	refused(c, "student_steps");
-	ppat_config_budget(&c);
+	ppat_config_budget(&c, 8 * c.batch, 20, 100, 20);
 	c.teacher_steps = PPAT_TEACHER_STEPS_MAX + 1;
 	refused(c, "teacher_steps");
-	ppat_config_budget(&c);
+	ppat_config_budget(&c, 8 * c.batch, 20, 100, 20);
 	c.mode = 2;
 	refused(c, "mode");
 	ppat_config_defaults(&c, PPAT_PPAT, 100, 2000, 2000); /* 32 rows fit, not more */
-	ppat_config_budget(&c);
+	ppat_config_budget(&c, 8 * c.batch, 20, 100, 20);
 	assert_int_equal(ppat_config_check(&c, NULL), 0);
 	assert_int_equal(c.pool, 0);
 }
