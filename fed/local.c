@@ -17,7 +17,7 @@ struct seat {
 	struct fed_round *round;
 	struct rng draws;
 	bool dead, busy;
-	uint64_t step, tick_ms;
+	uint64_t step, works, tick_ms;
 };
 
 struct fed_local {
@@ -152,6 +152,16 @@ static void align_all(struct fed_local *l, const struct shared *x)
 	}
 }
 
+static void first_row(const struct fed_local *l, size_t a, char tag, uint32_t id, const char *name,
+		      size_t len)
+{
+	struct kge_emb *own = l->seats[a].who.emb, *shared = fed_shared_table(l->seats[a].part);
+
+	fed_first_row(own, tag, id, name, len, l->c.seed);
+	if (shared != own)
+		fed_first_row(shared, tag, id, name, len, l->c.seed);
+}
+
 static void start_equal(struct fed_local *l, const struct shared *x)
 {
 	for (size_t kind = 0; kind < 2; kind++)
@@ -162,8 +172,7 @@ static void start_equal(struct fed_local *l, const struct shared *x)
 				const char *name = kge_vocab_name(x->names[kind], k, &len);
 
 				if (id != KGE_NONE)
-					fed_first_row(l->seats[a].who.emb, tag_of(kind), id, name,
-						      len, l->c.seed);
+					first_row(l, a, tag_of(kind), id, name, len);
 			}
 }
 
@@ -277,9 +286,11 @@ static void carry(struct fed_local *l, size_t from, size_t to, const struct buf 
 					   .n = b->len });
 }
 
-static void post(struct fed_local *l, size_t from, size_t to, const struct buf *b)
+static void post(struct fed_local *l, size_t from, size_t to, struct buf *b)
 {
 	if (happens(l, l->c.faults.lose))
+		return;
+	if (l->c.tamper != NULL && !l->c.tamper(l->c.ctx, from, to, b))
 		return;
 	carry(l, from, to, b);
 	while (happens(l, l->c.faults.repeat))
@@ -327,9 +338,12 @@ static void serve(struct fed_local *l, size_t i)
 
 	if (!s->busy && (want == FED_TRAIN || want == FED_EXCHANGE)) {
 		int status = want == FED_TRAIN ? train(l, i) : fed_round_run(s->round);
+		uint32_t ms =
+			l->c.takes_ms != NULL ? l->c.takes_ms(l->c.ctx, i, s->works) : l->c.work_ms;
 
 		s->busy = true;
-		fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms + l->c.work_ms,
+		s->works++;
+		fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms + ms,
 							       .kind = FED_EVENT_WORKED,
 							       .to = i,
 							       .status = status });
@@ -419,6 +433,7 @@ static void begin(struct fed_local *l)
 		fed_round_free(s->round);
 		s->round = NULL;
 		s->step = 0;
+		s->works = 0;
 		s->tick_ms = 0;
 	}
 }
@@ -474,6 +489,11 @@ size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY])
 		if (memcmp(l->seats[i].setup.key, key, FED_KEY) == 0)
 			return i;
 	return SIZE_MAX;
+}
+
+bool fed_local_alive(const struct fed_local *l, size_t agent)
+{
+	return !l->seats[agent].dead;
 }
 
 uint64_t fed_local_now_ms(const struct fed_local *l)

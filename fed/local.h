@@ -44,6 +44,10 @@ struct fed_local_config {
 	/* May be NULL.  Called before anything is done to an agent (which is dead if
 	 * false is returned, from then on and for all): lets a test lose a member at any step. */
 	bool (*alive)(void *ctx, size_t agent, uint64_t step);
+	/* May be NULL: work_ms.  Virtual time of an agent's work number `work` of a round. */
+	uint32_t (*takes_ms)(void *ctx, size_t agent, uint64_t work);
+	/* May be NULL.  May change a message on its way; false: it is lost. */
+	bool (*tamper)(void *ctx, size_t from, size_t to, struct buf *message);
 	/* May be NULL.  Agent's local training of this round is over: its own table may be scored.
 	 */
 	void (*trained)(void *ctx, size_t agent, double loss);
@@ -67,6 +71,7 @@ struct fed_part *fed_local_part(const struct fed_local *l, size_t agent);
 const uint8_t *fed_local_key(const struct fed_local *l, size_t agent);
 /* The agent that has this key, or SIZE_MAX. */
 size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY]);
+bool fed_local_alive(const struct fed_local *l, size_t agent);
 uint64_t fed_local_now_ms(const struct fed_local *l);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "kge/mutual.h"
 #include "kge/terms.h"
 
 /* The names come from fed/meson.build; each file methods/NAME.c defines fed_NAME. */
@@ -189,9 +190,32 @@ int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_
 	return rc;
 }
 
+int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutual **both,
+		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms)
+{
+	double loss[2] = { 0 };
+	int rc = kge_terms_check(terms, t->config, NULL);
+
+	if (rc != 0 || t->epochs == 0)
+		return rc;
+	if (*both == NULL)
+		*both = kge_mutual_new(t->config, t->graph, p->emb, other, own_relations);
+	kge_mutual_set_terms(*both, terms);
+	kge_mutual_reset_optimizer(*both);
+	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)
+		rc = kge_mutual_epoch(*both, loss, t->cancel);
+	t->loss = loss[0];
+	return rc;
+}
+
 int fed_train(struct fed_part *p, struct fed_training *t)
 {
 	return p->method->train != NULL ? p->method->train(p, t) : fed_train_plain(p, t);
+}
+
+struct kge_emb *fed_shared_table(const struct fed_part *p)
+{
+	return p->method->shared_table != NULL ? p->method->shared_table(p) : p->emb;
 }
 
 unsigned fed_stages(const struct fed_settings *s)
@@ -231,7 +255,7 @@ bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float
 
 	if (p->method->up != NULL)
 		return p->method->up(p, stage, it, row);
-	from = fed_row(p->emb, it, &floats);
+	from = fed_row(fed_shared_table(p), it, &floats);
 	memcpy(row, from, floats * sizeof(*row));
 	return true;
 }
@@ -271,7 +295,7 @@ void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, con
 		p->method->down(p, stage, it, row);
 		return;
 	}
-	to = fed_row(p->emb, it, &floats);
+	to = fed_row(fed_shared_table(p), it, &floats);
 	memcpy(to, row, floats * sizeof(*to));
 }
 

@@ -12,10 +12,10 @@
  *
  *   train  NULL: the epochs of the settings
  *   shape  NULL: one row up and one row down, both as wide as the table's
- *   up     NULL: the row of the agent's table
+ *   up     NULL: the row of the table that travels
  *   home   NULL: every holder is told the mean over the rows that came.  Such a
  *          method *only needs sums*, and secret aggregation works with it.
- *   down   NULL: the answer becomes the row of the agent's table
+ *   down   NULL: the answer becomes the row of that table
  *
  * An agent's *part* in a method is what it keeps of it from round to round: a
  * struct of the method's own that begins with struct fed_part.  Functions of a
@@ -115,7 +115,8 @@ struct fed_part {
 	struct rng rng;
 };
 
-struct kge_terms; /* kge/terms.h */
+struct kge_mutual; /* kge/mutual.h */
+struct kge_terms;  /* kge/terms.h */
 
 /* Local training of one round. */
 struct fed_training {
@@ -146,6 +147,9 @@ struct fed_method {
 	/* What a restarted agent needs of it.  NULL, both: nothing. */
 	void (*save)(const struct fed_part *p, struct buf *out);
 	int (*load)(struct fed_part *p, const uint8_t *bytes, size_t n, struct err *e);
+
+	/* The table whose rows travel, of the same entities and relations; NULL: the agent's. */
+	struct kge_emb *(*shared_table)(const struct fed_part *p);
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
 
@@ -194,8 +198,12 @@ void fed_part_free(struct fed_part *p); /* NULL is fine */
 /* ---- what the machine calls; each does what a method leaves out ---- */
 
 int fed_train(struct fed_part *p, struct fed_training *t);
+struct kge_emb *fed_shared_table(const struct fed_part *p);
 /* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
+/* Two tables that teach each other (kge/mutual.h); *both is made when it is NULL. */
+int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutual **both,
+		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms);
 /* As train = NULL: forget the moments, then the epochs. */
 int fed_train_plain(struct fed_part *p, struct fed_training *t);
 unsigned fed_stages(const struct fed_settings *s);

@@ -657,7 +657,6 @@ void fed_round_free(struct fed_round *r)
 {
 	if (r == NULL)
 		return;
-	assert(r->work == WORK_NONE || r->phase != RUNNING);
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		letters_release(&r->seats[m].queue);
 		letters_release(&r->seats[m].early);

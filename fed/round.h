@@ -102,7 +102,8 @@ int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint
 /* The answer to a proposal that is not joined. */
 void fed_decline(const uint8_t id[FED_ID], const char *reason, struct buf *out);
 
-void fed_round_free(struct fed_round *r); /* NULL is fine */
+/* No worker may be at its work.  NULL is fine. */
+void fed_round_free(struct fed_round *r);
 
 /* ---- what happens ---- */
 

@@ -746,6 +746,7 @@ int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint
 		return err_set(e, ERR_PROTO, "proposal of a round: we are not in it");
 	}
 	r->phase = JOINED;
+	r->seats[r->proposer].account.bytes_in += n;
 	r->due_ms = now_ms + 2 * (uint64_t)r->settings.join_ms;
 	join(r);
 	send_joining(r);

@@ -498,6 +498,119 @@ static void terms_do_something(void **state)
 	assert_memory_not_equal(off, on, 32);
 }
 
+/* ---- two tables ---- */
+
+/* The mean of the shared tables before is in the shared tables after, and nowhere else. */
+static void only_shared_tables_change(const char *method, size_t shared_dim)
+{
+	struct world w;
+	struct kge_emb *own[WORLD_MAX], *before[WORLD_MAX];
+
+	world_init(&w, 4, 60, "transe", DIM, method, false);
+	if (shared_dim != DIM)
+		assert_int_equal(
+			fed_settings_set(&w.config.settings, "dim", (double)shared_dim, NULL), 0);
+	world_open(&w);
+	world_save(&w, own);
+	for (size_t i = 0; i < w.n; i++)
+		before[i] = kge_emb_copy(fed_shared_table(fed_local_part(w.local, i)));
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k += 4) /* everybody's */
+		for (size_t x = 0; x < shared_dim; x++) {
+			double sum = 0;
+
+			for (size_t i = 0; i < w.n; i++)
+				sum += (double)row_of(before, &w, i, k)[x];
+			for (size_t i = 0; i < w.n; i++) {
+				const struct kge_emb *t =
+					fed_shared_table(fed_local_part(w.local, i));
+
+				assert_int_equal(t->ent_floats, shared_dim);
+				assert_near((double)kge_ent(t, world_id(&w, i, k))[x], sum / 4,
+					    1e-6, 1e-7);
+			}
+		}
+	for (size_t i = 0; i < w.n; i++)
+		assert_memory_equal(w.emb[i]->ent, own[i]->ent,
+				    (size_t)own[i]->n_ent * DIM * sizeof(float));
+	world_free(own, w.n);
+	world_free(before, w.n);
+	world_release(&w);
+}
+
+/* FedLU does not teach in its first rounds, and does afterwards.  Two rounds: in the first both
+ * tables are the same, and have nothing to teach. */
+static void warm_up(double rounds, uint8_t digest[32])
+{
+	struct world w;
+
+	world_init(&w, 3, 40, "transe", 8, "fedlu", false);
+	w.config.epochs = 2;
+	assert_int_equal(fed_settings_set(&w.config.settings, "warm_up", rounds, NULL), 0);
+	world_open(&w);
+	world_round(&w);
+	world_round(&w);
+	kge_emb_digest(w.emb[1], digest);
+	world_release(&w);
+}
+
+static void two_tables_teach_each_other(void **state)
+{
+	uint8_t late[32], soon[32], never[32];
+	struct world w;
+
+	(void)state;
+	only_shared_tables_change("fedlu", DIM);
+	only_shared_tables_change("fedkd", 12);
+	warm_up(0, soon);
+	warm_up(2, late);
+	warm_up(20, never);
+	assert_memory_equal(late, never, 32);
+	assert_memory_not_equal(late, soon, 32);
+
+	world_init(&w, 3, 40, "rotate", 8, "fedkd", false);
+	w.config.epochs = 2;
+	assert_int_equal(fed_settings_set(&w.config.settings, "dim", 6, NULL), 0);
+	w.config.equal_start = true;
+	world_open(&w);
+	world_round(&w);
+	world_round(&w);
+	assert_int_equal(fed_local_part(w.local, 0)->floats[0], 12); /* complex */
+	world_release(&w);
+}
+
+/* What a part keeps survives a restart, byte for byte; other bytes are refused. */
+static void parts_are_saved(void **state)
+{
+	(void)state;
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		const struct fed_method *m = fed_methods[i];
+		struct buf a = { 0 }, b = { 0 };
+		struct fed_part *p;
+		struct world w;
+
+		if (m->save == NULL)
+			continue;
+		world_init(&w, 3, 40, "transe", 8, m->name, false);
+		if (strcmp(m->name, "fedkd") == 0)
+			assert_int_equal(fed_settings_set(&w.config.settings, "dim", 6, NULL), 0);
+		w.config.epochs = 1;
+		world_open(&w);
+		world_round(&w);
+		m->save(fed_local_part(w.local, 0), &a);
+		assert_int_equal(fed_part_new(&p, &w.config.settings, w.emb[0], 1, NULL), 0);
+		assert_int_equal(m->load(p, a.base, a.len - 1, NULL), ERR_INPUT);
+		assert_int_equal(m->load(p, a.base, a.len, NULL), 0);
+		m->save(p, &b);
+		assert_int_equal(a.len, b.len);
+		assert_memory_equal(a.base, b.base, a.len);
+		fed_part_free(p);
+		buf_release(&a);
+		buf_release(&b);
+		world_release(&w);
+	}
+}
+
 /* ---- the table ---- */
 
 static void constants_are_checked(void **state)
@@ -529,6 +642,8 @@ int main(void)
 		cmocka_unit_test(pfedeg_is_its_definition),
 		cmocka_unit_test(fedsvd_is_its_definition),
 		cmocka_unit_test(terms_do_something),
+		cmocka_unit_test(two_tables_teach_each_other),
+		cmocka_unit_test(parts_are_saved),
 		cmocka_unit_test(constants_are_checked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,92 @@ static void fede_is_the_mean(void **state)
 	}
 }
 
+/* ---- what travels ---- */
+
+struct traffic {
+	uint64_t rows, want;  /* that travelled; that should have */
+	uint64_t bytes, most; /* all; through any one agent */
+};
+
+static uint64_t rows_wanted(const struct world *w, size_t host)
+{
+	uint64_t rows = 0;
+
+	for (uint32_t k = 0; k < w->things; k++) {
+		uint64_t set = world_holders(w, k), holders = (uint64_t)__builtin_popcountll(set);
+		bool served = host < w->n && (set >> host & 1) == 0;
+
+		if (holders > 1)
+			rows += served ? 2 * holders : 2 * (holders - 1);
+	}
+	return rows;
+}
+
+/* What one agent has counted, up to what all others have. */
+static void add_traffic(const struct world *w, size_t i, struct traffic *t, uint64_t *in)
+{
+	const struct fed_round *r = fed_local_last(w->local, i);
+	struct fed_report report;
+	uint64_t through = 0;
+
+	fed_round_report(r, &report);
+	assert_int_equal(report.members, w->n);
+	for (unsigned s = 0; s < report.seats; s++) {
+		const struct fed_account *a = fed_round_account(r, s);
+
+		assert_int_equal(a->fate, FED_TOOK_PART);
+		assert_int_equal(a->strange, 0);
+		assert_int_equal(a->floats_out, a->rows_out * w->emb[i]->ent_floats);
+		t->rows += a->rows_out;
+		t->bytes += a->bytes_out;
+		*in += a->bytes_in;
+		through += a->bytes_in + a->bytes_out;
+	}
+	assert_int_equal(report.answered, report.items);
+	assert_int_equal(report.params_up, report.items * w->emb[i]->ent_floats);
+	assert_int_equal(report.params_down, report.params_up);
+	t->most = through > t->most ? through : t->most;
+}
+
+static struct traffic measure(size_t n, bool hosted, bool bare)
+{
+	struct traffic t = { 0 };
+	struct world w;
+	uint64_t in = 0;
+
+	world_init(&w, n, 400, "transe", 64, "fede", bare);
+	if (hosted)
+		world_host(&w, n - 1);
+	world_open(&w);
+	world_round(&w);
+	for (size_t i = 0; i < n; i++)
+		add_traffic(&w, i, &t, &in);
+	assert_int_equal(in, t.bytes);
+	t.want = rows_wanted(&w, hosted ? n - 1 : n);
+	world_release(&w);
+	return t;
+}
+
+/* An item with k holders costs 2 (k - 1) rows, and 2 k where a server is home to it. */
+static void rows_are_counted(void **state)
+{
+	struct traffic sharded, hosted, server;
+
+	(void)state;
+	sharded = measure(8, false, false);
+	hosted = measure(8, true, false);
+	server = measure(9, true, true); /* the ninth holds nothing: the papers' server */
+	assert_int_equal(sharded.rows, sharded.want);
+	assert_int_equal(hosted.rows, hosted.want);
+	assert_int_equal(server.rows, server.want);
+	assert_true(sharded.rows < hosted.rows && hosted.rows < server.rows);
+	/* all that travels goes through a server; an eighth of the homes is with each */
+	assert_true((double)server.most > 0.95 * (double)server.bytes);
+	assert_true((double)sharded.most < 0.4 * (double)sharded.bytes);
+	/* rows are 256 bytes here, and little else goes */
+	assert_true((double)sharded.bytes < 1.25 * 256 * (double)sharded.rows);
+}
+
 static void local_training_is_in_it(void **state)
 {
 	struct world w;
@@ -90,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fede_is_the_mean),
+		cmocka_unit_test(rows_are_counted),
 		cmocka_unit_test(local_training_is_in_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,100 @@
+/* FedE-KD (FedS, VI-A), methods 4.2: a wide table stays here and a narrow one travels, each with
+ * its own relations; they distil from each other, more as they get better:
+ * (KL(S_L, S_H) + KL(S_H, S_L)) / (L_L + L_H) is added to a query's loss. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "fed/method.h"
+#include "kge/mutual.h"
+
+struct part {
+	struct fed_part base;
+	struct kge_emb *narrow;
+	struct kge_mutual *both; /* made at the first training */
+};
+
+static int init(struct fed_part *base, struct err *e)
+{
+	struct part *p = (struct part *)base;
+	const struct kge_emb *wide = base->emb;
+	size_t dim = (size_t)base->settings.value[0];
+
+	if (dim > wide->dim || wide->rel_dim != wide->dim)
+		return err_set(
+			e, ERR_USAGE,
+			"method fedkd: the table that travels has %zu dimensions, so ours must "
+			"have as many or more, not %zu",
+			dim, wide->dim);
+	p->narrow =
+		kge_emb_new(wide->model, dim, wide->gamma, wide->n_ent, wide->n_rel, &base->rng);
+	base->floats[0] = (uint32_t)p->narrow->ent_floats;
+	base->floats[1] = (uint32_t)p->narrow->rel_floats;
+	return 0;
+}
+
+static void release(struct fed_part *base)
+{
+	struct part *p = (struct part *)base;
+
+	kge_mutual_free(p->both);
+	kge_emb_free(p->narrow);
+}
+
+static size_t ent_bytes(const struct part *p)
+{
+	return (size_t)p->narrow->n_ent * p->narrow->ent_floats * sizeof(float);
+}
+
+static size_t rel_bytes(const struct part *p)
+{
+	return (size_t)p->narrow->n_rel * p->narrow->rel_floats * sizeof(float);
+}
+
+static void save(const struct fed_part *base, struct buf *out)
+{
+	const struct part *p = (const struct part *)base;
+
+	buf_add(out, p->narrow->ent, ent_bytes(p));
+	buf_add(out, p->narrow->rel, rel_bytes(p));
+}
+
+static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct part *p = (struct part *)base;
+
+	if (n != ent_bytes(p) + rel_bytes(p))
+		return err_set(e, ERR_INPUT, "saved part of fedkd: %zu bytes, where %zu belong", n,
+			       ent_bytes(p) + rel_bytes(p));
+	memcpy(p->narrow->ent, bytes, ent_bytes(p));
+	memcpy(p->narrow->rel, bytes + ent_bytes(p), rel_bytes(p));
+	return 0;
+}
+
+static struct kge_emb *shared_table(const struct fed_part *base)
+{
+	return ((const struct part *)base)->narrow;
+}
+
+static int train(struct fed_part *base, struct fed_training *t)
+{
+	struct part *p = (struct part *)base;
+	struct kge_terms terms = { .distill = 1, .adaptive = true };
+
+	return fed_train_mutual(base, t, &p->both, p->narrow, true, &terms);
+}
+
+const struct fed_method fed_fedkd = {
+	.name = "fedkd",
+	.title = "FedE-KD: a narrow table travels, a wide one stays; they teach each other",
+	.tags = "e",
+	.scored = FED_SCORED_OWN,
+	.constant = { { "dim", 192, 1, 4096, "dimension of the table that travels" } },
+	.part_size = sizeof(struct part),
+	.init = init,
+	.release = release,
+	.save = save,
+	.load = load,
+	.shared_table = shared_table,
+	.train = train,
+};

@@ -1,0 +1,374 @@
+/* tests/fed/test_faults.c - members that are lost, late or hostile, and a network that loses,
+ * delays, repeats and reorders: rounds end, and what is nobody else's stays right. */
+#include "tests/fed/world.h"
+
+enum { AGENTS = 4, THINGS = 24, DIM = 3, ROUND_MS = 100 };
+
+struct trouble {
+	size_t who;	/* agent that the trouble is about */
+	uint64_t at;	/* step or work at which it happens */
+	uint64_t most;	/* out: steps or works that there were */
+	struct rng rng; /* of tampering */
+	size_t tampered;
+};
+
+static bool alive_until(void *ctx, size_t agent, uint64_t step)
+{
+	struct trouble *t = ctx;
+
+	if (agent != t->who)
+		return true;
+	if (step > t->most)
+		t->most = step;
+	return step < t->at;
+}
+
+static uint32_t slow_at(void *ctx, size_t agent, uint64_t work)
+{
+	struct trouble *t = ctx;
+
+	if (agent != t->who)
+		return 1;
+	if (work > t->most)
+		t->most = work;
+	return work == t->at ? 20 * ROUND_MS : 1;
+}
+
+static void set_times(struct world *w)
+{
+	w->config.settings.join_ms = ROUND_MS;
+	w->config.settings.train_ms = ROUND_MS;
+	w->config.settings.stage_ms = ROUND_MS;
+	w->config.work_ms = 1;
+}
+
+static void everybody_is_over(const struct world *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct fed_round *r = fed_local_last(w->local, i);
+
+		if (fed_local_alive(w->local, i) && r != NULL)
+			assert_int_equal(fed_round_want(r), FED_OVER);
+	}
+}
+
+static double mean_of(const struct world *w, struct kge_emb *const v[WORLD_MAX], uint64_t set,
+		      uint32_t k, size_t x)
+{
+	double sum = 0;
+
+	for (size_t j = 0; j < w->n; j++)
+		if ((set >> j & 1) != 0)
+			sum += (double)kge_ent(v[j], world_id(w, j, k))[x];
+	return sum / __builtin_popcountll(set);
+}
+
+static bool row_is(const struct world *w, size_t i, uint32_t k, struct kge_emb *const v[WORLD_MAX],
+		   uint64_t set)
+{
+	for (size_t x = 0; x < w->emb[i]->ent_floats; x++)
+		if (fabs((double)world_row(w, i, k)[x] - mean_of(w, v, set, k, x)) > 1e-6)
+			return false;
+	return true;
+}
+
+/* Things of others than `who` have the mean; those of `who` too, or the mean without it, or what
+ * the holder had itself. */
+static void check_damage(const struct world *w, struct kge_emb *const before[WORLD_MAX], size_t who,
+			 bool started)
+{
+	for (uint32_t k = 0; k < w->things; k++) {
+		uint64_t set = world_holders(w, k), without = set & ~(UINT64_C(1) << who);
+
+		for (size_t i = 0; i < w->n; i++) {
+			uint64_t own = UINT64_C(1) << i;
+
+			if ((set & own) == 0 || i == who)
+				continue;
+			if (set == without && started)
+				assert_true(row_is(w, i, k, before, set));
+			else
+				assert_true(row_is(w, i, k, before, set) ||
+					    row_is(w, i, k, before, without) ||
+					    row_is(w, i, k, before, own));
+		}
+	}
+}
+
+/* One round with this trouble. */
+static void suffer(struct trouble *t, const char *method, bool late, bool hosted, bool exact)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	struct err e = { 0 };
+	bool started;
+
+	world_init(&w, AGENTS, THINGS, "transe", DIM, method, false);
+	set_times(&w);
+	if (hosted)
+		world_host(&w, 1);
+	if (late)
+		w.config.takes_ms = slow_at;
+	else
+		w.config.alive = alive_until;
+	w.config.ctx = t;
+	w.config.settings.number = 1; /* sparse, for FedS */
+	world_open(&w);
+	world_save(&w, before);
+	started = fed_local_round(w.local, 0, &e) == 0;
+	everybody_is_over(&w);
+	if (t->who != 0 && !hosted)
+		assert_true(started || late);
+	if (exact)
+		check_damage(&w, before, t->who, t->who != 0 || started);
+	world_free(before, AGENTS);
+	world_release(&w);
+}
+
+static void suffer_everywhere(const char *method, bool late, bool hosted, bool exact)
+{
+	for (size_t who = 0; who < AGENTS; who++) {
+		struct trouble t = { .who = who, .at = UINT64_MAX };
+
+		suffer(&t, method, late, hosted, exact); /* nothing happens: counts the steps */
+		assert_true(t.most >= 3);
+		for (t.at = 0; t.at <= t.most; t.at++)
+			suffer(&t, method, late, hosted, exact);
+	}
+}
+
+static void a_lost_member_costs_its_items(void **state)
+{
+	(void)state;
+	suffer_everywhere("fede", false, false, true);
+}
+
+static void a_late_member_costs_its_items(void **state)
+{
+	(void)state;
+	suffer_everywhere("fede", true, false, true);
+}
+
+static void rounds_of_two_stages_end_too(void **state)
+{
+	(void)state;
+	suffer_everywhere("feds", false, false, false);
+	suffer_everywhere("pfedeg_plus", true, false, false);
+}
+
+static void a_host_that_is_lost_stalls_nobody(void **state)
+{
+	(void)state;
+	suffer_everywhere("fede", false, true, false);
+	suffer_everywhere("pfedeg", true, true, false);
+}
+
+/* ---- the network ---- */
+
+static void check_hull(const struct world *w, struct kge_emb *const before[WORLD_MAX])
+{
+	for (uint32_t k = 0; k < w->things; k++) {
+		uint64_t set = world_holders(w, k);
+
+		for (size_t i = 0; i < w->n; i++)
+			for (size_t x = 0; (set >> i & 1) != 0 && x < w->emb[i]->ent_floats; x++) {
+				double low = INFINITY, high = -INFINITY;
+				double got = (double)world_row(w, i, k)[x];
+
+				for (size_t j = 0; j < w->n; j++)
+					if ((set >> j & 1) != 0) {
+						double v = (double)kge_ent(before[j],
+									   world_id(w, j, k))[x];
+						low = fmin(low, v);
+						high = fmax(high, v);
+					}
+				assert_true(got >= low - 1e-6 && got <= high + 1e-6);
+			}
+	}
+}
+
+static void run_network(size_t n, uint64_t seed, double lose, bool hosted, uint8_t digest[32])
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	struct err e = { 0 };
+
+	world_init(&w, n, THINGS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.seed = seed;
+	w.config.faults = (struct fed_local_faults){ .lose = lose,
+						     .repeat = 0.1,
+						     .delay_max_ms = ROUND_MS / 2 - 2 };
+	if (hosted)
+		world_host(&w, n - 1);
+	world_open(&w);
+	for (int round = 0; round < 2; round++) {
+		world_save(&w, before);
+		if (fed_local_round(w.local, seed % n, &e) != 0)
+			assert_true(lose > 0);
+		everybody_is_over(&w);
+		check_hull(&w, before);
+		for (uint32_t k = 0; k < w.things && lose == 0; k++)
+			for (size_t i = 0; i < n; i++)
+				if ((world_holders(&w, k) >> i & 1) != 0)
+					assert_true(row_is(&w, i, k, before, world_holders(&w, k)));
+		world_free(before, n);
+	}
+	kge_emb_digest(w.emb[0], digest);
+	world_release(&w);
+}
+
+static void delays_and_repeats_change_nothing(void **state)
+{
+	uint8_t digest[32];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 4; seed++) {
+		run_network(3 + seed, seed, 0, false, digest);
+		run_network(3 + seed, seed, 0, true, digest);
+	}
+	run_network(30, 5, 0, false, digest);
+}
+
+static void losses_stall_nobody(void **state)
+{
+	uint8_t digest[32], again[32];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 12; seed++) {
+		run_network(3 + seed % 8, seed, 0.02 + 0.02 * (double)(seed % 5), seed % 2 == 0,
+			    digest);
+		run_network(3 + seed % 8, seed, 0.02 + 0.02 * (double)(seed % 5), seed % 2 == 0,
+			    again);
+		assert_memory_equal(digest, again, 32); /* a seed is a run */
+	}
+	run_network(30, 99, 0.05, false, digest);
+}
+
+/* ---- hostile members ---- */
+
+static bool tamper(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct trouble *t = ctx;
+
+	(void)to;
+	if (from != t->who || b->len == 0 || t->at-- > 0)
+		return true;
+	t->at = 0;
+	t->tampered++;
+	switch (rng_below(&t->rng, 4)) {
+	case 0: /* cut short */
+		b->len = rng_below(&t->rng, (uint32_t)b->len);
+		break;
+	case 1: /* longer */
+		memset(buf_extend(b, 5), 0x91, 5);
+		break;
+	default: /* other bytes here and there */
+		for (uint32_t i = 0; i <= rng_below(&t->rng, 8); i++)
+			b->base[rng_below(&t->rng, (uint32_t)b->len)] ^=
+				(uint8_t)(1u << rng_below(&t->rng, 8));
+		break;
+	}
+	return true;
+}
+
+/* Hosted, the first member that is not the host draws the key of the names: without it things
+ * that the host does not hold stay where they are. */
+static bool is_steward(const struct world *w, size_t who, size_t host)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (i != host &&
+		    memcmp(fed_local_key(w->local, i), fed_local_key(w->local, who), FED_KEY) < 0)
+			return false;
+	return true;
+}
+
+static void a_hostile_member_harms_its_own_items_alone(void **state)
+{
+	struct trouble t = { .who = 2 };
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct world w;
+		struct kge_emb *before[WORLD_MAX];
+		bool hosted = seed % 2 != 0;
+
+		rng_seed(&t.rng, seed);
+		t.at = seed % 7; /* so many of its messages are as they should be */
+		world_init(&w, AGENTS, THINGS, "transe", DIM, seed % 3 == 0 ? "feds" : "fede",
+			   false);
+		set_times(&w);
+		if (hosted)
+			world_host(&w, 1);
+		w.config.tamper = tamper;
+		w.config.ctx = &t;
+		world_open(&w);
+		world_save(&w, before);
+		fed_local_round(w.local, 0, NULL);
+		everybody_is_over(&w);
+		for (uint32_t k = 0; k < w.things; k++) {
+			uint64_t set = world_holders(&w, k);
+
+			if (hosted && (set >> 1 & 1) == 0 && is_steward(&w, t.who, 1))
+				continue;
+			for (size_t i = 0; (set >> t.who & 1) == 0 && i < w.n; i++)
+				if ((set >> i & 1) != 0)
+					assert_true(row_is(&w, i, k, before, set));
+		}
+		world_free(before, AGENTS);
+		world_release(&w);
+	}
+	assert_true(t.tampered > 80);
+}
+
+/* Who forges is out, and said to be. */
+static bool spoil_joining(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct trouble *t = ctx;
+
+	(void)to;
+	if (from == t->who && t->tampered++ == 0)
+		b->base[b->len - 1] ^= 1; /* in the signature */
+	return true;
+}
+
+static void a_forged_joining_is_left_out(void **state)
+{
+	struct trouble t = { .who = 2 };
+	struct fed_report r;
+	struct world w;
+	size_t broke = 0;
+
+	(void)state;
+	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.tamper = spoil_joining;
+	w.config.ctx = &t;
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	fed_round_report(fed_local_last(w.local, 0), &r);
+	assert_int_equal(r.members, AGENTS - 1);
+	for (unsigned s = 0; s < r.seats; s++) {
+		const struct fed_account *a = fed_round_account(fed_local_last(w.local, 0), s);
+
+		broke += a->fate == FED_BROKE && a->trouble.code == ERR_IDENTITY &&
+			 fed_local_who(w.local, a->key) == 2;
+	}
+	assert_int_equal(broke, 1);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lost_member_costs_its_items),
+		cmocka_unit_test(a_late_member_costs_its_items),
+		cmocka_unit_test(rounds_of_two_stages_end_too),
+		cmocka_unit_test(a_host_that_is_lost_stalls_nobody),
+		cmocka_unit_test(delays_and_repeats_change_nothing),
+		cmocka_unit_test(losses_stall_nobody),
+		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
+		cmocka_unit_test(a_forged_joining_is_left_out),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
