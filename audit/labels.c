@@ -181,11 +181,11 @@ int audit_session(const struct dp_mechanism *m, enum audit_fault f, uint64_t lab
 	*out = (struct audit_session){ labels, sessions, best_gap(m), 0 };
 	for (int i = 0; i < 2; i++) {
 		count[i] = mem_array(labels + 1, sizeof(**count));
-		draw_sessions(&s, out->gap - 2 * i, labels, half, count[i]);
+		draw_sessions(&s, out->gap - 2 * (int64_t)i, labels, half, count[i]);
 	}
 	k = best_threshold(count, labels, half, delta);
 	for (int i = 0; i < 2; i++)
-		draw_sessions(&s, out->gap - 2 * i, labels, rest[i], count[i]);
+		draw_sessions(&s, out->gap - 2 * (int64_t)i, labels, rest[i], count[i]);
 	count_from(count, labels, k, hits);
 	out->lower = dp_audit_lower(hits, rest, delta, alpha);
 	free(count[0]);

@@ -22,8 +22,10 @@ static int exchange_init(struct exchange *s, enum ppat_translator t, size_t m, d
 			 struct err *e)
 {
 	*s = (struct exchange){ 0 };
-	if (m > (size_t)D * D)
-		return err_set(e, ERR_USAGE, "audit: at most %d canaries in a release", D * D);
+	if (m > (size_t)D * D) {
+		err_set(e, ERR_USAGE, "audit: at most %d canaries in a release", D * D);
+		return ERR_USAGE;
+	}
 	ppat_config_defaults(&s->cfg, t, (uint32_t)m, D, D);
 	s->cfg.scale = PPAT_SCALE_NONE;
 	s->cfg.multiplier = multiplier;

@@ -38,8 +38,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "sessions", 's', "N", 0, "sessions drawn at each of two gaps (default: some thousands)",
 	  0 },
-	{ "alpha", 'a', "X", 0, "how often a line may find a right program wrong (default: 0.001)",
-	  0 },
+	{ "alpha", 'a', "X", 0,
+	  "how often a line of B may find a right program wrong (default: 0.001; of C: 0.05)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of generated rows and pinned labels (default: 1)", 0 },
 	{ 0 },
 };

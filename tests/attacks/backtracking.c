@@ -43,7 +43,7 @@ static double score(const struct kge_graph *g, const struct kge_emb *emb)
 static void plant(float *x, const struct kge_emb *known, struct kge_triple ask)
 {
 	for (size_t j = 0; j < DIM; j++)
-		x[ask.head * DIM + j] =
+		x[(size_t)ask.head * DIM + j] =
 			2 * (kge_ent(known, ask.tail)[j] - kge_rel(known, ask.rel)[j]) -
 			kge_ent(known, ask.head)[j];
 }

@@ -41,7 +41,7 @@ static void what_moved_is_plain(void **state)
 		struct pair p;
 		start(&p, N, D);
 		rng_seed(&p.client_rng, 50 + k);
-		p.x[MOVED * D] += k == 0 ? 0.0f : 1.0f;
+		p.x[(size_t)MOVED * D] += k == 0 ? 0.0f : 1.0f;
 		pair_run(&p);
 		z[k] = wire_rows_of(&p.d.received[0], PPAT_MSG_ROWS);
 		pair_release(&p);
@@ -68,7 +68,7 @@ static struct buf sent_with_lengths(bool stretched)
 	struct buf all = { 0 };
 	start(&p, 30, 8);
 	p.cfg.scale = PPAT_SCALE_UNIT;
-	for (size_t i = 0; stretched && i < 30 * 8; i++)
+	for (size_t i = 0; stretched && i < (size_t)30 * 8; i++)
 		p.x[i] *= (float)(1 << (i / 8 % 5)); /* a power of two changes no digit */
 	pair_run(&p);
 	buf_add(&all, p.d.received[0].base, p.d.received[0].len);

@@ -17,7 +17,7 @@ static void start(struct pair *p)
 static double error_knowing(size_t known)
 {
 	struct pair p;
-	float r[D * D], *x = mem_array(N * D, sizeof(float));
+	float r[D * D], *x = mem_array((size_t)N * D, sizeof(float));
 	start(&p);
 	pair_run(&p);
 	struct audit_matrix z = wire_rows_of(&p.d.received[0], PPAT_MSG_ROWS);
@@ -35,7 +35,7 @@ static void as_many_rows_as_dimensions(void **state)
 {
 	(void)state;
 	assert_true(error_knowing(D) < 1e-3);
-	assert_true(error_knowing(2 * D) < 1e-4);
+	assert_true(error_knowing((size_t)2 * D) < 1e-4);
 }
 
 /* NOT YET: with fewer, what is left of the rotation is free. */
