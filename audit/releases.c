@@ -70,7 +70,7 @@ static void plant_pairs(struct exchange *s, const int8_t *sign, size_t m)
 	}
 }
 
-/* score[i] = y+ ' M z, with z as it was on the wire: what M holds of this canary, and noise. */
+/* score[i] += y+ ' M z, with z as it was on the wire: what M holds of this canary, and noise. */
 static int read_map(struct exchange *s, size_t m, double *score, struct err *e)
 {
 	struct audit_matrix map = { 0 }, z = { 0 };
@@ -79,19 +79,17 @@ static int read_map(struct exchange *s, size_t m, double *score, struct err *e)
 		rc = audit_wire_rows(&s->d.received[0], PPAT_MSG_ROWS, &z, e);
 	if (rc == 0 && (map.n != D || map.dim != D || z.n < m || z.dim != D))
 		rc = err_set(e, ERR_FAIL, "audit: no map was released");
-	for (size_t i = 0; rc == 0 && i < m; i++) {
-		score[i] = 0;
+	for (size_t i = 0; rc == 0 && i < m; i++)
 		for (size_t k = 0; k < D; k++)
 			score[i] += (double)map.rows[i / D * D + k] * (double)z.rows[i * D + k];
-	}
 	free(map.rows);
 	free(z.rows);
 	return rc;
 }
 
-int audit_release_map(void *ctx, const int8_t *sign, size_t m, double *score, struct err *e)
+static int map_once(const struct audit_release *r, const int8_t *sign, size_t m, double *score,
+		    struct err *e)
 {
-	const struct audit_release *r = ctx;
 	struct exchange s;
 	int rc = exchange_init(&s, PPAT_MAP, m, r->multiplier, e);
 	if (rc == 0) {
@@ -104,7 +102,7 @@ int audit_release_map(void *ctx, const int8_t *sign, size_t m, double *score, st
 	return rc;
 }
 
-/* score[i] = what the row that arrived holds of Q x+. */
+/* score[i] += what the row that arrived holds of Q x+. */
 static int read_rows(struct exchange *s, size_t m, double *score, struct err *e)
 {
 	struct ppat_result c;
@@ -113,18 +111,16 @@ static int read_rows(struct exchange *s, size_t m, double *score, struct err *e)
 	ppat_result(s->client, &c);
 	if (rc == 0 && (z.n != m || z.dim != D || c.map == NULL))
 		rc = err_set(e, ERR_FAIL, "audit: no rows were released");
-	for (size_t i = 0; rc == 0 && i < m; i++) {
-		score[i] = 0;
+	for (size_t i = 0; rc == 0 && i < m; i++)
 		for (size_t k = 0; k < D; k++)
 			score[i] += (double)z.rows[i * D + k] * (double)c.map[k * D + i % D];
-	}
 	free(z.rows);
 	return rc;
 }
 
-int audit_release_rows(void *ctx, const int8_t *sign, size_t m, double *score, struct err *e)
+static int rows_once(const struct audit_release *r, const int8_t *sign, size_t m, double *score,
+		     struct err *e)
 {
-	const struct audit_release *r = ctx;
 	struct exchange s;
 	struct rng rng;
 	int rc = exchange_init(&s, PPAT_PROCRUSTES, m, r->multiplier, e);
@@ -140,4 +136,30 @@ int audit_release_rows(void *ctx, const int8_t *sign, size_t m, double *score, s
 		rc = read_rows(&s, m, score, e);
 	exchange_release(&s);
 	return rc;
+}
+
+/* ---- as often as was asked ---- */
+
+typedef int once_fn(const struct audit_release *r, const int8_t *sign, size_t m, double *score,
+		    struct err *e);
+
+static int repeat(const struct audit_release *r, once_fn *once, const int8_t *sign, size_t m,
+		  double *score, struct err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < m; i++)
+		score[i] = 0;
+	for (uint64_t k = 0; rc == 0 && (k == 0 || k < r->times); k++)
+		rc = once(r, sign, m, score, e);
+	return rc;
+}
+
+int audit_release_map(void *ctx, const int8_t *sign, size_t m, double *score, struct err *e)
+{
+	return repeat(ctx, map_once, sign, m, score, e);
+}
+
+int audit_release_rows(void *ctx, const int8_t *sign, size_t m, double *score, struct err *e)
+{
+	return repeat(ctx, rows_once, sign, m, score, e);
 }

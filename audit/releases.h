@@ -15,6 +15,7 @@ enum audit_what { AUDIT_MAP, AUDIT_ROWS };
 struct audit_release {
 	double multiplier; /* that the session is opened with */
 	struct nn_draw draw;
+	uint64_t times; /* so many sessions with the same canaries, whose scores add up; 0: 1 */
 };
 
 enum { AUDIT_RELEASE_DIM = 48, AUDIT_RELEASE_CANARIES = 2048 };

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "audit/leaks.h"
-#include "audit/releases.h"
 #include "dp/gaussian.h"
 #include "dp/lattice.h"
 #include "dp/release.h"
@@ -147,27 +146,27 @@ int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
 
 static const double release_epsilon = 2, release_delta = 1e-5, release_p = 0.05;
 
-static int guess(struct audit_report *r, enum audit_what what, double multiplier, double upper,
+/* One line: releases with this noise against what is claimed. */
+static int guess(struct audit_report *r, const struct audit_released *c, double multiplier,
 		 const char *fault, const struct audit_effort *how, struct err *e)
 {
-	static const char *const names[] = { "released map", "noisy rows" };
 	static audit_release_fn *const releases[] = { audit_release_map, audit_release_rows };
-	struct audit_release ctx = { multiplier, how->draw };
-	struct audit_canaries c;
-	tell(how, names[what]);
-	int rc = audit_canaries(releases[what], &ctx, AUDIT_RELEASE_CANARIES, release_delta,
-				release_p, how->draw, &c, e);
+	struct audit_release ctx = { multiplier, how->draw, c->releases };
+	struct audit_canaries a;
+	tell(how, c->whose);
+	int rc = audit_canaries(releases[c->what], &ctx, AUDIT_RELEASE_CANARIES, c->delta,
+				release_p, how->draw, &a, e);
 	if (rc != 0)
 		return rc;
 	struct audit_line *l =
-		audit_report_add(r, 'C', fault != NULL, "%s%s%s", names[what],
+		audit_report_add(r, 'C', fault != NULL, "%s%s%s", c->whose,
 				 fault != NULL ? ": " : "", fault != NULL ? fault : "");
-	l->found = c.lower > upper;
-	l->lower = c.lower;
-	l->upper = upper;
+	l->found = a.lower > c->upper;
+	l->lower = a.lower;
+	l->upper = c->upper;
 	snprintf(l->seen, sizeof(l->seen), "at delta %g; %llu of %llu guesses right, %llu canaries",
-		 release_delta, (unsigned long long)c.correct, (unsigned long long)c.guesses,
-		 (unsigned long long)c.canaries);
+		 c->delta, (unsigned long long)a.correct, (unsigned long long)a.guesses,
+		 (unsigned long long)a.canaries);
 	return 0;
 }
 
@@ -176,6 +175,10 @@ int audit_suite_releases(struct audit_report *r, double shipped, const struct au
 {
 	double z = dp_gaussian_sigma(1, release_epsilon, release_delta);
 	double upper = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, release_delta);
+	const struct audit_released claims[] = {
+		{ "released map", AUDIT_MAP, z, 1, release_delta, upper },
+		{ "noisy rows", AUDIT_ROWS, z, 1, release_delta, upper },
+	};
 	const struct {
 		double noise;
 		const char *fault;
@@ -184,8 +187,18 @@ int audit_suite_releases(struct audit_report *r, double shipped, const struct au
 		       { DP_MULTIPLIER_MIN, "next to no noise" } };
 	int rc = 0;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++)
-		for (int what = AUDIT_MAP; rc == 0 && what <= AUDIT_ROWS; what++)
-			rc = guess(r, (enum audit_what)what, builds[i].noise, upper,
-				   builds[i].fault, how, e);
+		for (size_t k = 0; rc == 0 && k < sizeof(claims) / sizeof(claims[0]); k++)
+			rc = guess(r, &claims[k], builds[i].noise, builds[i].fault, how, e);
 	return rc;
+}
+
+int audit_suite_released(struct audit_report *r, const struct audit_released *c, double shipped,
+			 const struct audit_effort *how, struct err *e)
+{
+	char what[AUDIT_TEXT];
+	struct audit_released named = *c;
+	snprintf(what, sizeof(what), "%s: %llu release%s", c->whose,
+		 (unsigned long long)c->releases, c->releases == 1 ? "" : "s");
+	named.whose = what;
+	return guess(r, &named, shipped * c->multiplier, NULL, how, e);
 }

@@ -7,6 +7,7 @@
 
 #include "audit/interference.h"
 #include "audit/labels.h"
+#include "audit/releases.h"
 #include "audit/report.h"
 
 struct audit_effort {
@@ -48,5 +49,19 @@ int audit_suite_labels(struct audit_report *r, const struct audit_claim *c,
  * too few guesses count (there are no further releases to be had). */
 int audit_suite_releases(struct audit_report *r, double shipped, const struct audit_effort *how,
 			 struct err *e);
+
+/* So many releases of one contract, at most AUDIT_RELEASES_MAX, with the same canaries in all of
+ * them, against the `upper` that a ledger has for them at delta.  One line; its controls are
+ * those of audit_suite_releases(). */
+enum { AUDIT_RELEASES_MAX = 16 };
+struct audit_released {
+	const char *whose;
+	enum audit_what what;
+	double multiplier;
+	uint64_t releases;
+	double delta, upper;
+};
+int audit_suite_released(struct audit_report *r, const struct audit_released *c, double shipped,
+			 const struct audit_effort *how, struct err *e);
 
 #endif

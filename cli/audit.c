@@ -228,24 +228,37 @@ static int audit_settings(struct audit *a, struct err *e)
 	return audit_spend(a, &m, labels > 0 ? labels : 1, "agent.yaml", e);
 }
 
-/* The account in which this agent hosts, if labels were drawn under it. */
-static const struct ledger_account *hosted(const struct audit *a, size_t k)
-{
-	const struct ledger_chain *c = a->core.chains[k];
-	int us = ledger_chain_side(c, a->folder.identity->sign_key);
-	const struct ledger_account *own = us >= 0 ? &c->account[us] : NULL;
+/* ---- the ledger: each price at which this agent has spent ---- */
 
-	if (own == NULL || !own->contracted || own->spent == 0 ||
-	    (own->mechanism.noise != LEDGER_LAPLACE && own->mechanism.noise != LEDGER_GAUSSIAN))
-		return NULL;
-	return own;
+static bool is_release(const struct ledger_mechanism *m)
+{
+	return m->noise == LEDGER_RELEASE || m->noise == LEDGER_DISCRETE_RELEASE;
 }
 
-static void name_of(const struct audit *a, size_t k, char out[STORE_NAME_MAX + 16])
+/* Map and rows are the same noise beside the same sensitivity; the ledger tells them apart by
+ * session alone. */
+static int audit_released(struct audit *a, const struct ledger_spend *spent, const char *whose,
+			  struct err *e)
 {
-	const struct ledger_chain *c = a->core.chains[k];
-	int us = ledger_chain_side(c, a->folder.identity->sign_key);
-	const uint8_t *partner = c->key[us == 0];
+	struct ledger_spend spend = *spent;
+	struct audit_released c = {
+		.whose = whose,
+		.what = a->folder.config.privacy.noisy_rows ? AUDIT_ROWS : AUDIT_MAP,
+		.multiplier = spent->mechanism.param,
+		.delta = spent->mechanism.delta,
+	};
+	int rc;
+
+	if (spend.labels > AUDIT_RELEASES_MAX)
+		spend.labels = AUDIT_RELEASES_MAX;
+	c.releases = spend.labels;
+	rc = ledger_epsilon(&spend, 1, &c.upper, e);
+	return rc != 0 ? rc : audit_suite_released(&a->report, &c, 1, &a->how, e);
+}
+
+static void name_of(const struct audit *a, const uint8_t partner[LEDGER_KEY],
+		    char out[STORE_NAME_MAX + 16])
+{
 	char hex[17];
 
 	sodium_bin2hex(hex, sizeof(hex), partner, 8);
@@ -256,19 +269,44 @@ static void name_of(const struct audit *a, size_t k, char out[STORE_NAME_MAX + 1
 			snprintf(out, STORE_NAME_MAX + 16, "ledger, %s", a->core.peers[i].name);
 }
 
+/* What this agent has spent in its k-th chain, by price; release it. */
+static void own_spends(const struct audit *a, size_t k, struct ledger_lineage *out)
+{
+	const struct ledger_chain *c = a->core.chains[k];
+	int us = ledger_chain_side(c, a->folder.identity->sign_key);
+
+	*out = (struct ledger_lineage){ 0 };
+	if (us >= 0)
+		ledger_account_sum(out, &c->account[us]);
+}
+
+static int audit_chain(struct audit *a, size_t k, struct err *e)
+{
+	const struct ledger_chain *c = a->core.chains[k];
+	int us = ledger_chain_side(c, a->folder.identity->sign_key), rc = 0;
+	char whose[STORE_NAME_MAX + 16];
+	struct ledger_lineage l;
+
+	own_spends(a, k, &l);
+	name_of(a, c->key[us == 0], whose);
+	for (size_t i = 0; rc == 0 && i < l.n; i++) {
+		const struct ledger_spend *s = &l.at[i];
+
+		if (is_release(&s->mechanism))
+			rc = audit_released(a, s, whose, e);
+		else
+			rc = audit_spend(a, &s->mechanism, s->labels, whose, e);
+	}
+	ledger_lineage_release(&l);
+	return rc;
+}
+
 static int audit_ledger(struct audit *a, struct err *e)
 {
-	char whose[STORE_NAME_MAX + 16];
 	int rc = 0;
 
-	for (size_t k = 0; rc == 0 && k < a->core.n_chains; k++) {
-		const struct ledger_account *own = hosted(a, k);
-
-		if (own == NULL)
-			continue;
-		name_of(a, k, whose);
-		rc = audit_spend(a, &own->mechanism, own->spent, whose, e);
-	}
+	for (size_t k = 0; rc == 0 && k < a->core.n_chains; k++)
+		rc = audit_chain(a, k, e);
 	return rc;
 }
 
@@ -341,13 +379,20 @@ static int show(struct audit *a, struct err *e)
 	return 0;
 }
 
-/* Six sessions, six releases; four builds of labels for agent.yaml and for each contract. */
+/* Six sessions, six releases; four builds of labels for agent.yaml and for each price on the
+ * ledger that is no release. */
 static size_t lines_expected(const struct audit *a)
 {
 	size_t n = 6 + 6 + 4;
 
-	for (size_t k = 0; k < a->core.n_chains; k++)
-		n += hosted(a, k) != NULL ? 4 : 0;
+	for (size_t k = 0; k < a->core.n_chains; k++) {
+		struct ledger_lineage l;
+
+		own_spends(a, k, &l);
+		for (size_t i = 0; i < l.n; i++)
+			n += is_release(&l.at[i].mechanism) ? 1 : 4;
+		ledger_lineage_release(&l);
+	}
 	return n;
 }
 

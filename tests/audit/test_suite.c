@@ -5,6 +5,7 @@
 #include "audit/suite.h"
 #include "base/rng.h"
 #include "dp/accountant.h"
+#include "dp/release.h"
 
 static void told(void *ctx, const char *what)
 {
@@ -108,6 +109,37 @@ static void test_releases(void **state)
 	assert_string_equal(line[3].what, "noisy rows: noise / 4");
 }
 
+static bool released(uint64_t releases, double shipped, double *lower)
+{
+	double z = 4;
+	struct audit_released c = { "ledger, x", AUDIT_ROWS, z, releases, 1e-5, 0 };
+	struct rng rng;
+	struct audit_effort how = { .draw = nn_draw_seeded(&rng) };
+	struct audit_report r = { 0 };
+	struct err e = { 0 };
+	rng_seed(&rng, 12);
+	c.upper = dp_release_epsilon(DP_RELEASE_DISCRETE, z, releases, 1e-5);
+	assert_int_equal(audit_suite_released(&r, &c, shipped, &how, &e), 0);
+	assert_int_equal(r.n, 1);
+	assert_string_equal(r.at[0].what,
+			    releases == 1 ? "ledger, x: 1 release" : "ledger, x: 6 releases");
+	*lower = r.at[0].lower;
+	bool found = r.at[0].found;
+	audit_report_release(&r);
+	return found;
+}
+
+/* What is on a ledger: several releases tell more than one, and cost more. */
+static void test_releases_of_a_contract(void **state)
+{
+	(void)state;
+	double one, six, weak;
+	assert_false(released(1, 1, &one));
+	assert_false(released(6, 1, &six));
+	assert_true(six > one + 0.2);
+	assert_true(released(6, 0.25, &weak) && weak > six);
+}
+
 /* With next to no draws the faults stay hidden, and that is no pass either. */
 static void test_blind_audit_fails(void **state)
 {
@@ -131,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_interference),
 		cmocka_unit_test(test_labels),
 		cmocka_unit_test(test_releases),
+		cmocka_unit_test(test_releases_of_a_contract),
 		cmocka_unit_test(test_blind_audit_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ ok 'b has spent nothing' shows b "this agent's rows: no labels, epsilon 0"
 ok 'what noise leaves' shows b 'in which they went with noise'
 ok 'none unfinished' shows a '0 sessions unfinished'
 ok 'all partners' shows a 'epsilon 1.4'
+ok 'audit measures them' prints 'ledger, b: 2 releases: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 1000 --alpha 1e-9
 exported a a.led
 exported b b.led
 ok 'both exports agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
