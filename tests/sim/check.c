@@ -204,6 +204,34 @@ static void check_caps(struct sim *s, struct node *n)
 				 (unsigned long long)c.all[k], (unsigned long long)c.cap_all[k]);
 }
 
+/* What a disk counts as spent in one session by this host: what is settled, or all that
+ * is reserved. */
+static uint64_t spent_in(const struct disk *d, const uint8_t session[16], const uint8_t host[32])
+{
+	uint64_t settled, sum = reserved(d, session, host, false, &settled);
+
+	return settled != UINT64_MAX ? settled : sum;
+}
+
+/* At the end: no label was on a wire that the disks of both do not count. */
+static void check_spent(struct sim *s)
+{
+	for (size_t i = 0; i < s->n_released; i++) {
+		const struct released *r = &s->released[i];
+		const struct node *host = &s->node[r->host], *client = &s->node[r->client];
+		uint64_t at_host = spent_in(&host->disk, r->session, host->sign_public);
+		uint64_t at_client = spent_in(&client->disk, r->session, host->sign_public);
+
+		if (r->labels > at_host || r->labels > at_client)
+			sim_fail(s,
+				 "%llu labels of a session were on the wire; agent %zu counts "
+				 "%llu, agent %zu %llu",
+				 (unsigned long long)r->labels, r->host,
+				 (unsigned long long)at_host, r->client,
+				 (unsigned long long)at_client);
+	}
+}
+
 /* ---- (4) both ledgers tell the same story ---- */
 
 enum { CHAIN_MAX = 4096 };
@@ -395,6 +423,7 @@ void check_restart(struct node *n)
 
 void check_quiet(struct sim *s)
 {
+	check_spent(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct agent_status st;
 

@@ -89,7 +89,8 @@ struct node {
 	size_t n_jobs;
 	uint64_t timer[AGENT_TIMERS]; /* epoch */
 	bool wants[SIM_AGENTS_MAX], lists[SIM_AGENTS_MAX];
-	uint64_t effects; /* that strangers must not cause */
+	uint64_t effects;	 /* that strangers must not cause */
+	uint64_t effects_before; /* the event that is under way */
 	/* for the checks */
 	double best_seen;
 	uint64_t session_since_ms, session_peer;

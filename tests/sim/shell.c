@@ -6,6 +6,23 @@
 #include "net/msg.h"
 #include "tests/sim/inside.h"
 
+static bool here(const struct node *n)
+{
+	const struct sim_crash *c = &n->sim->o.once;
+
+	return c->effect != 0 && c->agent == n->at && c->effect == n->effects;
+}
+
+static void note(struct node *n)
+{
+	struct sim_agent_report *r = &n->sim->report->agent[n->at];
+
+	if (n->effects > SIM_EFFECTS_NOTED)
+		return;
+	r->first[n->effects - 1] = n->effects == n->effects_before + 1;
+	r->before[n->effects - 1] = r->behind[n->effects - 1] = n->n_commits > 0;
+}
+
 /* An agent may die before or after each of these: what comes later in the same
  * event does not happen. */
 static bool happens(struct node *n)
@@ -13,6 +30,11 @@ static bool happens(struct node *n)
 	if (n->doomed || n->muted)
 		return false;
 	n->effects++;
+	note(n);
+	if (here(n)) {
+		n->doomed = true;
+		return n->sim->o.once.after;
+	}
 	if (!n->started || !sim_chance(n->sim, 8))
 		return true;
 	n->doomed = true;
@@ -44,6 +66,8 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 
 	if (!happens(n))
 		return;
+	if (n->effects <= SIM_EFFECTS_NOTED)
+		s->report->agent[n->at].behind[n->effects - 1] = true;
 	assert(n->n_commits < COMMITS_MAX);
 	n->commits[n->n_commits] = (struct commit){ .ticket = ticket };
 	store_batch_move(&n->commits[n->n_commits++].batch, batch);
@@ -213,6 +237,11 @@ void shell_init(struct node *n)
 				   .draw = io_draw };
 }
 
+static bool reaches_disk(struct sim *s)
+{
+	return s->o.once.effect != 0 ? s->o.once.on_disk : rng_below(&s->rng, 2) != 0;
+}
+
 /* The process is gone.  Of the batches under way the first ones may be on disk.
  * Jobs are given back to a core that nobody hears, so that memory is freed. */
 void shell_drop(struct node *n, bool some_reach_disk)
@@ -220,7 +249,7 @@ void shell_drop(struct node *n, bool some_reach_disk)
 	struct agent_event stop = { .kind = AGENT_EVENT_STOP, .now_ms = n->sim->now_ms };
 
 	n->muted = true;
-	while (n->n_commits > 0 && some_reach_disk && rng_below(&n->sim->rng, 2))
+	while (n->n_commits > 0 && some_reach_disk && reaches_disk(n->sim))
 		apply_first(n);
 	while (n->n_commits > 0)
 		store_batch_release(&n->commits[--n->n_commits].batch);

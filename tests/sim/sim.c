@@ -135,6 +135,7 @@ void node_event(struct node *n, struct agent_event *e)
 	e->now_ms = n->sim->now_ms;
 	e->wall_ms = (int64_t)(1700000000000 + n->sim->now_ms);
 	n->sim->current = n->at;
+	n->effects_before = n->effects;
 	agent_core_event(n->core, e);
 	n->started = true;
 	if (n->doomed)
@@ -417,6 +418,7 @@ static void report(struct sim *s)
 		struct sim_agent_report *r = &s->report->agent[i];
 		struct agent_status st;
 
+		r->effects = s->node[i].effects;
 		if (!s->node[i].alive)
 			continue;
 		agent_core_status(s->node[i].core, &st);

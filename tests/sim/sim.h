@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_AGENTS_MAX = 12, SIM_WHY_MAX = 600 };
+enum { SIM_AGENTS_MAX = 12, SIM_WHY_MAX = 600, SIM_EFFECTS_NOTED = 1024 };
 
 enum sim_world {
 	SIM_MIXED, /* random overlaps */
@@ -41,6 +41,14 @@ enum sim_plant {
 	SIM_LIES_CAPS,	 /* a contract of more labels than its epsilon allows */
 };
 
+/* The process of one agent ends at this effect of its life, counted from its first. */
+struct sim_crash {
+	uint64_t effect; /* 1, 2, ...; 0: never */
+	size_t agent;
+	bool after;   /* the effect still happens */
+	bool on_disk; /* what it has asked to be written is written, or nothing of it */
+};
+
 struct sim_options {
 	uint64_t seed;
 	size_t agents;
@@ -55,6 +63,8 @@ struct sim_options {
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
+	uint32_t rounds;       /* each agent hosts so many; 0: drawn by seed */
+	struct sim_crash once; /* one crash, here and nowhere else */
 };
 
 struct sim_agent_report {
@@ -63,7 +73,11 @@ struct sim_agent_report {
 	uint64_t rounds, sessions, improved;
 	uint64_t labels_spent;
 	uint64_t unsettled; /* sessions on its ledgers that reserved and have not settled */
-	uint32_t shared;    /* slots with the first other agent */
+	uint64_t effects;
+	/* Of effect k, at [k - 1]: is it the first of its event; does a write wait for the disk
+	 * before it, and behind it. */
+	bool first[SIM_EFFECTS_NOTED], before[SIM_EFFECTS_NOTED], behind[SIM_EFFECTS_NOTED];
+	uint32_t shared; /* slots with the first other agent */
 	char trouble[256];
 };
 

@@ -165,6 +165,8 @@ static void settings(struct sim *s, struct node *n)
 	c->round_epochs = 1 + rng_below(&s->rng, 2);
 	c->local_rounds = rng_below(&s->rng, 3);
 	c->max_rounds = 2 + rng_below(&s->rng, 3);
+	if (s->o.rounds != 0)
+		c->max_rounds = s->o.rounds;
 	c->translator = translator_of(s, n->at);
 	c->noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
 	c->release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
