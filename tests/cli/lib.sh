@@ -168,6 +168,14 @@ together() {
 	for who; do end_of "$who" || return; done
 }
 logged() { grep -qF -- "$2" "$work/$1.log"; }
+# starts_with NEW OLD: the entries of the old export are in the new one, unchanged
+starts_with() { python3 - "$1" "$2" <<'PY'
+import json, sys
+key = lambda e: json.dumps({k: v for k, v in e.items() if k != "countersignature"}, sort_keys=True)
+new, old = ({key(e) for e in json.load(open(p))["entries"]} for p in sys.argv[1:])
+sys.exit(not old <= new)
+PY
+}
 
 finish() {
 	echo "1..$count"
