@@ -206,7 +206,7 @@ static void check_caps(struct sim *s, struct node *n)
 
 /* What a disk counts as spent in one session by this host: what is settled, or all that
  * is reserved. */
-static uint64_t spent_in(const struct disk *d, const uint8_t session[16], const uint8_t host[32])
+static uint64_t counted_in(const struct disk *d, const uint8_t session[16], const uint8_t host[32])
 {
 	uint64_t settled, sum = reserved(d, session, host, false, &settled);
 
@@ -219,8 +219,8 @@ static void check_spent(struct sim *s)
 	for (size_t i = 0; i < s->n_released; i++) {
 		const struct released *r = &s->released[i];
 		const struct node *host = &s->node[r->host], *client = &s->node[r->client];
-		uint64_t at_host = spent_in(&host->disk, r->session, host->sign_public);
-		uint64_t at_client = spent_in(&client->disk, r->session, host->sign_public);
+		uint64_t at_host = counted_in(&host->disk, r->session, host->sign_public);
+		uint64_t at_client = counted_in(&client->disk, r->session, host->sign_public);
 
 		if (r->labels > at_host || r->labels > at_client)
 			sim_fail(s,
