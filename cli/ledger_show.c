@@ -343,12 +343,12 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c)
 
 static json_t *statement_json(const struct ledger_statement *t)
 {
-	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o}", "sequence",
+	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "sequence",
 			 (json_int_t)t->sequence, "sampled", ledger_sampled_name(t->sampled),
 			 "time", (json_int_t)t->time_ms, "steps", (json_int_t)t->steps, "records",
 			 (json_int_t)t->records, "rate", t->rate, "noise", t->noise, "clip",
-			 t->clip, "delta", t->delta, "tables",
-			 cli_json_hex(t->tables, sizeof(t->tables)));
+			 t->clip, "delta", t->delta, "epsilon_cap", t->epsilon, "total",
+			 (json_int_t)t->total);
 }
 
 static void say_statement(const struct cli *cli, const struct ledger_statement *t)
@@ -364,18 +364,21 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 			   const char *who)
 {
 	json_t *list = json_array();
-	double epsilon = NAN, delta = NAN;
+	struct ledger_training account = { 0 };
+	double epsilon, delta;
 
-	for (size_t k = 0; k < n; k++)
+	for (size_t k = 0; k < n; k++) {
 		json_array_append_new(list, statement_json(&at[k].statement));
+		ledger_training_force(&account, &at[k]);
+	}
 	if (n == 0)
 		return json_pack("{s:o}", "trainings", list);
-	if (ledger_statements_epsilon(at, n, NULL, &epsilon, &delta, NULL) != 0)
-		epsilon = NAN;
+	delta = account.last.delta;
+	epsilon = ledger_training_epsilon(&account, delta);
 	cli_say(cli,
-		"%s trained with noise: epsilon %.4f at delta %g, toward everybody, for any one of "
-		"its training triples (added or removed)\n",
-		who, epsilon, delta);
+		"%s trained with noise, %llu steps: epsilon %.4f of %.4f at delta %g, toward "
+		"everybody, for any one of its training triples (added or removed)\n",
+		who, ULL(account.steps), epsilon, account.last.epsilon, delta);
 	for (size_t k = 0; k < n; k++)
 		say_statement(cli, &at[k].statement);
 	return json_pack("{s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",

@@ -179,6 +179,8 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 	}
 	if (rc == 0)
 		rc = db_best(s, &out->best, &out->has_best, e);
+	if (rc == 0)
+		rc = store_training(s, &out->training, e);
 	return rc == 0 ? load_chains(s, out, e) : rc;
 }
 

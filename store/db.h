@@ -23,6 +23,9 @@ struct store {
 	bool chains_valid;
 	struct ledger_chain **chains;
 	size_t n_chains;
+	/* And of the account of our own training. */
+	bool training_valid;
+	struct ledger_training training;
 };
 
 /* ---- statements ----

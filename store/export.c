@@ -98,7 +98,8 @@ static json_t *write_statement(const struct ledger_stated *x)
 	put_real(o, "noise", s->noise);
 	put_real(o, "clip", s->clip);
 	put_real(o, "delta", s->delta);
-	put_hex(o, "tables", s->tables, sizeof(s->tables));
+	put_real(o, "epsilon", s->epsilon);
+	put_count(o, "total", s->total);
 	put_hex(o, "previous", s->previous, LEDGER_HASH);
 	put_hex(o, "hash", x->hash, LEDGER_HASH);
 	put_hex(o, "signature", x->signature, LEDGER_SIGNATURE);
@@ -294,7 +295,8 @@ static void read_statement(struct reader *r, struct ledger_stated *x)
 	s->noise = get_real(r, "noise");
 	s->clip = get_real(r, "clip");
 	s->delta = get_real(r, "delta");
-	get_hex(r, "tables", s->tables, sizeof(s->tables));
+	s->epsilon = get_real(r, "epsilon");
+	s->total = get_count(r, "total", LEDGER_COUNT_MAX);
 	get_hex(r, "previous", s->previous, LEDGER_HASH);
 	get_hex(r, "hash", x->hash, LEDGER_HASH);
 	get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);

@@ -16,6 +16,7 @@ void db_forget_chains(struct store *s)
 	s->chains = NULL;
 	s->n_chains = 0;
 	s->chains_valid = false;
+	s->training_valid = false;
 }
 
 static struct ledger_chain *find_chain(const struct store *s, const struct ledger_entry *e)
@@ -290,15 +291,26 @@ static int load_statements(struct store *s, struct ledger_stated **out, size_t *
 	return rc;
 }
 
-int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e)
+static int replay_statements(const struct ledger_stated *at, size_t n, struct ledger_training *out,
+			     struct err *e)
+{
+	struct err why = { 0 };
+	int rc = 0;
+
+	for (size_t k = 0; k < n && rc == 0; k++)
+		rc = ledger_training_add(out, &at[k], &why);
+	return rc == 0 ? 0 : err_set(e, ERR_LEDGER, "%s", why.text);
+}
+
+static int load_training(struct store *s, struct ledger_stated **out, size_t *n, struct err *e)
 {
 	int rc = load_statements(s, out, n, e);
 
-	for (size_t k = 0; k < *n && rc == 0; k++) {
-		rc = ledger_statement_check(k > 0 ? &(*out)[k - 1] : NULL, &(*out)[k], e);
-		if (rc == 0)
-			rc = ledger_statement_check_signature(&(*out)[k], e);
-	}
+	if (rc != 0)
+		return rc;
+	memset(&s->training, 0, sizeof(s->training));
+	rc = replay_statements(*out, *n, &s->training, e);
+	s->training_valid = rc == 0;
 	if (rc == 0)
 		return 0;
 	free(*out);
@@ -307,31 +319,46 @@ int store_statements(struct store *s, struct ledger_stated **out, size_t *n, str
 	return err_prefix(e, "the ledger in %s does not verify", s->path);
 }
 
+int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e)
+{
+	return load_training(s, out, n, e);
+}
+
+int store_training(struct store *s, struct ledger_training *out, struct err *e)
+{
+	struct ledger_stated *all = NULL;
+	size_t n;
+	int rc = s->training_valid ? 0 : load_training(s, &all, &n, e);
+
+	free(all);
+	if (rc == 0)
+		*out = s->training;
+	return rc;
+}
+
 int db_add_statement(struct store *s, const struct ledger_stated *x, struct err *e)
 {
 	uint8_t bytes[LEDGER_STATEMENT_BYTES];
-	struct ledger_stated *all;
-	size_t n;
+	struct ledger_training now;
 	int rc;
 
 	if (!s->has_owner || memcmp(s->owner, x->statement.agent, LEDGER_KEY) != 0)
 		return err_set(e, ERR_LEDGER, "a statement about the training of another agent");
-	rc = store_statements(s, &all, &n, e);
-	if (rc != 0)
-		return rc;
-	rc = ledger_statement_check(n > 0 ? &all[n - 1] : NULL, x, e);
+	rc = store_training(s, &now, e);
 	if (rc == 0)
-		rc = ledger_statement_check_signature(x, e);
-	free(all);
+		rc = ledger_training_add(&now, x, e);
 	if (rc != 0)
 		return rc;
 	ledger_statement_encode(&x->statement, bytes);
-	return db_do(s, e,
-		     "INSERT INTO ledger_statement (sequence, hash, bytes, signature)"
-		     " VALUES (?, ?, ?, ?)",
-		     "ibbb", (int64_t)x->statement.sequence, (const void *)x->hash,
-		     (size_t)LEDGER_HASH, (const void *)bytes, sizeof(bytes),
-		     (const void *)x->signature, (size_t)LEDGER_SIGNATURE);
+	rc = db_do(s, e,
+		   "INSERT INTO ledger_statement (sequence, hash, bytes, signature)"
+		   " VALUES (?, ?, ?, ?)",
+		   "ibbb", (int64_t)x->statement.sequence, (const void *)x->hash,
+		   (size_t)LEDGER_HASH, (const void *)bytes, sizeof(bytes),
+		   (const void *)x->signature, (size_t)LEDGER_SIGNATURE);
+	if (rc == 0)
+		s->training = now;
+	return rc;
 }
 
 /* ---- the whole ledger ---- */

@@ -40,7 +40,10 @@ void ledger_statement_encode(const struct ledger_statement *s, uint8_t out[LEDGE
 	put_double(&at, s->noise);
 	put_double(&at, s->clip);
 	put_double(&at, s->delta);
-	put_bytes(&at, s->tables, 32);
+	put_double(&at, s->epsilon);
+	put_uint(&at, s->total, 8);
+	put_uint(&at, 0, 8);
+	put_uint(&at, 0, 8);
 	assert(at == out + LEDGER_STATEMENT_BYTES);
 }
 
@@ -60,7 +63,10 @@ static void take_fields(struct reader *r, struct ledger_statement *s)
 	s->noise = take_double(r, "noise");
 	s->clip = take_double(r, "clip");
 	s->delta = take_double(r, "delta");
-	take_bytes(r, s->tables, 32);
+	s->epsilon = take_double(r, "epsilon");
+	s->total = take_count(r, "total");
+	take_max(r, 8, 0, "padding");
+	take_max(r, 8, 0, "padding");
 }
 
 int ledger_statement_decode(struct ledger_statement *s, const uint8_t *bytes, size_t n,
@@ -96,18 +102,13 @@ static void signed_bytes(uint8_t out[SIGNED_BYTES], const uint8_t hash[LEDGER_HA
 	memcpy(out + DOMAIN, hash, LEDGER_HASH);
 }
 
-void ledger_statement_sign(struct ledger_stated *out, const struct ledger_stated *all, size_t n,
-			   const uint8_t key[LEDGER_SECRET])
+void ledger_statement_sign(struct ledger_stated *s, const uint8_t key[LEDGER_SECRET])
 {
 	uint8_t text[SIGNED_BYTES];
 
-	out->statement.sequence = n > 0 ? all[n - 1].statement.sequence + 1 : 1;
-	memset(out->statement.previous, 0, LEDGER_HASH);
-	if (n > 0)
-		memcpy(out->statement.previous, all[n - 1].hash, LEDGER_HASH);
-	ledger_statement_hash(&out->statement, out->hash);
-	signed_bytes(text, out->hash);
-	crypto_sign_detached(out->signature, NULL, text, sizeof(text), key);
+	ledger_statement_hash(&s->statement, s->hash);
+	signed_bytes(text, s->hash);
+	crypto_sign_detached(s->signature, NULL, text, sizeof(text), key);
 }
 
 int ledger_statement_check_signature(const struct ledger_stated *s, struct err *err)
@@ -126,90 +127,135 @@ int ledger_statement_check_signature(const struct ledger_stated *s, struct err *
 	return 0;
 }
 
-/* ---- the rules ---- */
+/* ---- the account ---- */
 
+double ledger_training_epsilon(const struct ledger_training *t, double delta)
+{
+	return t->steps > 0 ? dp_rdp_tight(t->rdp, delta).epsilon : 0;
+}
+
+uint64_t ledger_training_left(const struct ledger_training *t, const struct ledger_statement *like)
+{
+	const struct dp_subsampled m = { like->rate, like->noise };
+	uint64_t fit = dp_subsampled_steps(&m, t->rdp, like->epsilon, like->delta);
+
+	return fit < DP_STEPS_MAX - t->steps ? fit : DP_STEPS_MAX - t->steps;
+}
+
+/* Statements mostly repeat the mechanism of the one before. */
+static void add_steps(struct ledger_training *t, const struct ledger_statement *s)
+{
+	const struct dp_subsampled m = { s->rate, s->noise };
+
+	if (t->sequence == 0 || s->rate != t->last.rate || s->noise != t->last.noise)
+		dp_rdp_subsampled(&m, 1, t->step);
+	for (int i = 0; i < DP_ORDERS; i++)
+		t->rdp[i] += (double)s->steps * t->step[i];
+	t->steps += s->steps;
+}
+
+/* Figures that have a price. */
 static int check_figures(const struct ledger_statement *s, struct err *err)
 {
 	const struct dp_subsampled m = { s->rate, s->noise };
-	int rc;
 
 	if (s->sampled == 0 || s->adjacency != LEDGER_TRIPLE || !(s->clip > 0) || s->steps == 0 ||
-	    s->steps > DP_STEPS_MAX || !(s->delta > 0 && s->delta < 1))
-		return err_set(err, ERR_LEDGER, "statement %llu: its figures are not complete",
-			       ULL(s->sequence));
-	rc = dp_subsampled_check(&m, err);
-	if (rc != 0) {
-		err_prefix(err, "statement %llu", ULL(s->sequence));
-		return ERR_LEDGER;
-	}
-	return 0;
+	    s->steps > DP_STEPS_MAX || !(s->delta > 0 && s->delta < 1) || !(s->epsilon > 0))
+		return err_set(err, ERR_USAGE, "its figures are not complete");
+	return dp_subsampled_check(&m, err);
 }
 
-int ledger_statement_check(const struct ledger_stated *before, const struct ledger_stated *s,
-			   struct err *err)
+int ledger_training_next(struct ledger_statement *s, const struct ledger_training *t,
+			 const struct ledger_statement *like, uint64_t steps, int64_t time_ms,
+			 struct err *err)
 {
-	static const uint8_t none[LEDGER_HASH];
-	uint64_t want = before != NULL ? before->statement.sequence + 1 : 1;
+	uint64_t left;
+	int rc;
 
-	if (s->statement.sequence != want)
+	*s = *like;
+	s->sequence = t->sequence + 1;
+	memcpy(s->previous, t->head, LEDGER_HASH);
+	s->time_ms = time_ms > 0 ? time_ms : 0;
+	s->steps = steps;
+	s->total = t->steps + steps;
+	rc = check_figures(s, err);
+	if (rc != 0)
+		return rc;
+	left = ledger_training_left(t, like);
+	return steps <= left ? 0
+			     : err_set(err, ERR_BUDGET,
+				       "private training has spent epsilon %.4f of %.4f at delta "
+				       "%g: %llu "
+				       "steps do not fit, %llu do",
+				       ledger_training_epsilon(t, like->delta), like->epsilon,
+				       like->delta, ULL(steps), ULL(left));
+}
+
+static int check_place(const struct ledger_training *t, const struct ledger_statement *s,
+		       struct err *err)
+{
+	if (s->sequence != t->sequence + 1)
 		return err_set(err, ERR_LEDGER,
 			       "statement %llu stands where statement %llu must: one was deleted "
 			       "or moved",
-			       ULL(s->statement.sequence), ULL(want));
-	if (memcmp(s->statement.previous, before != NULL ? before->hash : none, LEDGER_HASH) != 0)
+			       ULL(s->sequence), ULL(t->sequence + 1));
+	if (memcmp(s->previous, t->head, LEDGER_HASH) != 0)
 		return err_set(err, ERR_LEDGER,
-			       "statement %llu does not continue the one before it", ULL(want));
-	if (before != NULL && memcmp(s->statement.agent, before->statement.agent, LEDGER_KEY) != 0)
-		return err_set(err, ERR_LEDGER, "statement %llu is of another agent", ULL(want));
-	return check_figures(&s->statement, err);
-}
-
-/* ---- what it comes to ---- */
-
-static bool counts(const struct ledger_stated *s, const uint8_t *lineage)
-{
-	return lineage == NULL || memcmp(s->statement.lineage, lineage, 32) == 0;
-}
-
-static bool same_step(const struct ledger_stated *a, const struct ledger_stated *b)
-{
-	return a->statement.rate == b->statement.rate && a->statement.noise == b->statement.noise;
-}
-
-static void add_curve(double sum[DP_ORDERS], const struct dp_subsampled *m, uint64_t steps)
-{
-	double some[DP_ORDERS];
-
-	dp_rdp_subsampled(m, steps, some);
-	for (size_t o = 0; o < DP_ORDERS; o++)
-		sum[o] += some[o];
-}
-
-int ledger_statements_epsilon(const struct ledger_stated *at, size_t n, const uint8_t *lineage,
-			      double *epsilon, double *delta, struct err *err)
-{
-	double sum[DP_ORDERS] = { 0 };
-	uint64_t steps = 0;
-
-	*epsilon = 0;
-	*delta = 1;
-	for (size_t k = 0; k < n; k++) {
-		const struct ledger_statement *s = &at[k].statement;
-		struct dp_subsampled m = { s->rate, s->noise };
-
-		if (!counts(&at[k], lineage))
-			continue;
-		if (dp_subsampled_check(&m, err) != 0)
-			return ERR_USAGE;
-		*delta = s->delta < *delta ? s->delta : *delta;
-		steps += s->steps;
-		/* Trainings that go on as before are one curve. */
-		if (k + 1 < n && counts(&at[k + 1], lineage) && same_step(&at[k], &at[k + 1]))
-			continue;
-		add_curve(sum, &m, steps);
-		steps = 0;
-	}
-	if (*delta < 1)
-		*epsilon = dp_rdp_tight(sum, *delta).epsilon;
+			       "statement %llu does not continue the one before it",
+			       ULL(s->sequence));
+	if (t->sequence > 0 && memcmp(s->agent, t->agent, LEDGER_KEY) != 0)
+		return err_set(err, ERR_LEDGER, "statement %llu is of another agent",
+			       ULL(s->sequence));
+	if (s->total != t->steps + s->steps)
+		return err_set(err, ERR_LEDGER,
+			       "statement %llu: %llu steps and %llu before them are not %llu",
+			       ULL(s->sequence), ULL(s->steps), ULL(t->steps), ULL(s->total));
 	return 0;
+}
+
+int ledger_training_check(const struct ledger_training *t, const struct ledger_statement *s,
+			  struct err *err)
+{
+	struct ledger_training after = *t;
+	int rc = check_place(t, s, err);
+	double epsilon;
+
+	if (rc != 0)
+		return rc;
+	if (check_figures(s, err) != 0) {
+		err_prefix(err, "statement %llu", ULL(s->sequence));
+		return ERR_LEDGER;
+	}
+	add_steps(&after, s);
+	epsilon = ledger_training_epsilon(&after, s->delta);
+	if (epsilon <= s->epsilon * (1 + 1e-9)) /* the last digits are the machine's */
+		return 0;
+	return err_set(err, ERR_BUDGET,
+		       "statement %llu: %llu steps cost epsilon %.4f at delta %g, its cap is %.4f",
+		       ULL(s->sequence), ULL(after.steps), epsilon, s->delta, s->epsilon);
+}
+
+void ledger_training_force(struct ledger_training *t, const struct ledger_stated *s)
+{
+	const struct ledger_statement *x = &s->statement;
+
+	if (t->sequence == 0)
+		memcpy(t->agent, x->agent, LEDGER_KEY);
+	if (check_figures(x, NULL) == 0) {
+		add_steps(t, x);
+		t->last = *x;
+	}
+	t->sequence = x->sequence;
+	memcpy(t->head, s->hash, LEDGER_HASH);
+}
+
+int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s, struct err *err)
+{
+	int rc = ledger_training_check(t, &s->statement, err);
+
+	if (rc == 0)
+		rc = ledger_statement_check_signature(s, err);
+	if (rc == 0)
+		ledger_training_force(t, s);
+	return rc;
 }

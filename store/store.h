@@ -66,6 +66,7 @@ struct store_core {
 	size_t n_alignments;
 	struct ledger_chain **chains;
 	size_t n_chains;
+	struct ledger_training training; /* the account of our own training */
 	bool has_best;
 	struct store_checkpoint best;
 	struct store_meta *meta; /* values up to 64 KiB; larger ones by store_meta() */
@@ -165,5 +166,7 @@ int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out
 /* What we have stated of our own training, oldest first, each checked against the one
  * before and its signature; *out to be freed with free().  ERR_LEDGER. */
 int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e);
+/* What they come to. */
+int store_training(struct store *s, struct ledger_training *out, struct err *e);
 
 #endif

@@ -319,16 +319,17 @@ static void find_stated(struct ledger_report *r, const struct ledger_export *x,
 
 static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 {
-	const struct ledger_stated *before = NULL;
+	struct ledger_training account = { 0 };
 
-	for (size_t k = 0; k < x->n_stated; before = &x->stated[k++]) {
+	for (size_t k = 0; k < x->n_stated; k++) {
 		const struct ledger_stated *s = &x->stated[k];
 		struct err why = { 0 };
 
 		if (ledger_statement_check_signature(s, &why) != 0)
 			find_stated(r, x, s, why.text);
-		if (ledger_statement_check(before, s, &why) != 0)
+		if (ledger_training_check(&account, &s->statement, &why) != 0)
 			find_stated(r, x, s, why.text);
+		ledger_training_force(&account, s);
 		if (!x->has_owner || memcmp(s->statement.agent, x->owner, LEDGER_KEY) != 0)
 			find_stated(r, x, s, "a statement about the training of another agent");
 	}

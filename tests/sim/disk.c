@@ -94,6 +94,14 @@ static void countersign(struct disk *d, const struct store_countersign *c)
 	}
 }
 
+static void add_statement(struct disk *d, const struct ledger_stated *s)
+{
+	int status = ledger_training_add(&d->training, s, NULL);
+
+	assert(status == 0);
+	(void)status;
+}
+
 static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 			   const struct kge_emb *emb)
 {
@@ -134,7 +142,8 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		countersign(d, &w->u.countersign);
 		break;
 	case STORE_ADD_STATEMENT:
-		break; /* nor these */
+		add_statement(d, &w->u.statement);
+		break;
 	case STORE_PUT_CHECKPOINT:
 		put_checkpoint(d, &w->u.checkpoint.info, w->u.checkpoint.emb);
 		break;
@@ -223,6 +232,7 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->chains = mem_array(d->n_peers + 1, sizeof(*out->chains));
 	for (size_t i = 0; i < d->n_peers; i++)
 		out->chains[out->n_chains++] = load_chain(d, sign_public, d->peers[i].sign_key);
+	out->training = d->training;
 	out->has_best = d->has_best;
 	out->best = d->best;
 	if (d->meta) {

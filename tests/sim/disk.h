@@ -17,6 +17,7 @@ struct disk {
 	size_t n_alignments;
 	struct ledger_signed *entries; /* of all pairs, as written */
 	size_t n_entries;
+	struct ledger_training training; /* what the statements come to */
 	bool has_best;
 	struct store_checkpoint best;
 	struct kge_emb *tables;
