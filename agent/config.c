@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "dp/lattice.h"
 #include "dp/release.h"
+#include "dp/subsampled.h"
+#include "kge/dp_train.h"
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
 
@@ -107,6 +109,19 @@ static const struct key keys[] = {
 	  "epochs between looks at the valid split" },
 	{ "train", "patience", COUNT, AT(train.patience), "5", 0, 1e6, NULL,
 	  "looks without a better score before training stops; 0: never stops" },
+
+	{ "train.dp", "epsilon", NUMBER, AT(train.kge.dp.epsilon), "0", 0, 1000, NULL,
+	  "above 0: private training (fkge train --help), which never costs more than this" },
+	{ "train.dp", "delta", NUMBER, AT(train.kge.dp.delta), "1e-05", 1e-15, 0.1, NULL,
+	  "at which epsilon is counted; well below 1 / triples" },
+	{ "train.dp", "clip", NUMBER, AT(train.kge.dp.clip), "1", 1e-6, 1e6, NULL,
+	  "L2 norm to which the gradient of a triple is clipped" },
+	{ "train.dp", "noise", NUMBER, AT(train.dp_noise), "0", 0, 1e6, NULL,
+	  "in clips, from 0.3 on; 0: just enough for train.epochs, leaving nothing for rounds" },
+	{ "train.dp", "rate", NUMBER, AT(train.kge.dp.rate), "0.1", 1e-6, 1, NULL,
+	  "with which a step takes each triple; an epoch is 1 / rate steps" },
+	{ "train.dp", "triples", COUNT, AT(train.kge.dp.triples), "0", 0, 4e9, NULL,
+	  "number of triples that may be known; 0: those of train, to two digits" },
 
 	{ "eval", "protocol", NAME, AT(eval.protocol), "standard", 0, 0,
 	  WORDS("standard", "tail", "fedlu", "fede", "openke"),
@@ -363,18 +378,30 @@ static void print_allowed(struct buf *out, const struct key *k)
 	}
 }
 
-/* Sections, or the keys of one, in the order of the table. */
+/* The name of section s as it stands in `outer` (NULL: the top level): "dp" of "train.dp" in
+ * "train"; NULL where it does not stand there. */
+static const char *name_within(const char *s, const char *outer)
+{
+	size_t n = outer != NULL ? strlen(outer) : 0;
+
+	if (s == NULL || (outer != NULL && (strncmp(s, outer, n) != 0 || s[n] != '.')))
+		return NULL;
+	s += outer != NULL ? n + 1 : 0;
+	return strchr(s, '.') == NULL ? s : NULL;
+}
+
+/* Keys of a section, and sections within it, in the order of the table. */
 static void print_known(struct buf *out, const char *section)
 {
 	const char *last = NULL;
 
 	for (size_t i = 0; i < KEYS; i++) {
-		const char *s = keys[i].section;
+		const char *s = keys[i].section, *inner = name_within(s, section);
 
 		if (section != NULL ? s != NULL && strcmp(s, section) == 0 : s == NULL)
 			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", keys[i].name);
-		else if (section == NULL && s != NULL && (last == NULL || strcmp(s, last) != 0))
-			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", s);
+		else if (inner != NULL && (last == NULL || strcmp(s, last) != 0))
+			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", inner);
 		last = s;
 	}
 }
@@ -464,12 +491,16 @@ static const struct key *find_key(const char *section, const char *name)
 	return NULL;
 }
 
-static bool is_section(const char *name)
+/* The section of this name within `outer`, NULL: there is none. */
+static const char *find_section(const char *outer, const char *name)
 {
-	for (size_t i = 0; i < KEYS; i++)
-		if (keys[i].section != NULL && strcmp(keys[i].section, name) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < KEYS; i++) {
+		const char *inner = name_within(keys[i].section, outer);
+
+		if (inner != NULL && strcmp(inner, name) == 0)
+			return keys[i].section;
+	}
+	return NULL;
 }
 
 /* ---- the file ---- */
@@ -547,17 +578,18 @@ static int read_pair(struct reader *r, const char *section, const yaml_node_pair
 	const yaml_node_t *value = yaml_document_get_node(&r->doc, p->value);
 	const char *text = scalar(name);
 	const struct key *k = text != NULL ? find_key(section, text) : NULL;
+	const char *inner = text != NULL ? find_section(section, text) : NULL;
 
 	if (k != NULL)
 		return read_key(r, k, name, value);
-	if (section != NULL || text == NULL || !is_section(text))
+	if (inner == NULL)
 		return fail_unknown(r, section, name, text != NULL ? text : "(not a word)");
 	if (value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0)
 		return 0; /* `train:` with all its keys commented out */
 	if (value->type != YAML_MAPPING_NODE)
 		return err_set(r->e, ERR_USAGE, "%s:%zu: %s is a section: write its keys below it",
 			       r->where, line_of(value), text);
-	return read_map(r, text, value);
+	return read_map(r, inner, value);
 }
 
 static int read_map(struct reader *r, const char *section, const yaml_node_t *map)
@@ -623,6 +655,28 @@ static int check_releases(const struct config *c, const char *where, struct err 
 	return 0;
 }
 
+/* Private training is worth what the least private thing is that leaves the agent. */
+static int check_private(const struct config *c, const char *where, struct err *e)
+{
+	struct dp_subsampled m = { c->train.kge.dp.rate, config_dp_noise(c) };
+	struct err why = { 0 };
+
+	if (c->federation.neighbours)
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.neighbours sends edges of the graph as they are, "
+			       "which train.dp is there to hide: turn one of them off",
+			       where);
+	if (isinf(m.noise))
+		return err_set(e, ERR_USAGE,
+			       "%s: train.dp: no noise is enough for %u epochs within epsilon %g "
+			       "at delta %g: lower train.epochs or train.dp.rate",
+			       where, c->train.epochs, c->train.kge.dp.epsilon,
+			       c->train.kge.dp.delta);
+	if (dp_subsampled_check(&m, &why) != 0)
+		return err_set(e, ERR_USAGE, "%s: train.dp.%s", where, why.text);
+	return 0;
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
 	struct err why = { 0 };
@@ -656,7 +710,7 @@ int config_check(const struct config *c, const char *where, struct err *e)
 			       where, c->model.kind);
 	if (kge_train_check(&c->train.kge, &why) != 0)
 		return err_set(e, ERR_USAGE, "%s: train: %s", where, why.text);
-	return 0;
+	return c->train.kge.dp.epsilon > 0 ? check_private(c, where, e) : 0;
 }
 
 /* As published (methods 3.2), whatever else the file says of these. */
@@ -733,11 +787,27 @@ void config_release(struct config *c)
 	memset(c, 0, sizeof(*c));
 }
 
+/* How far a section's keys stand in. */
+static int indent_of(const char *section)
+{
+	return section == NULL ? 0 : strchr(section, '.') == NULL ? 2 : 4;
+}
+
+static void print_section_name(struct buf *out, const char *section)
+{
+	const char *inner = strchr(section, '.');
+
+	if (inner != NULL)
+		buf_printf(out, "  %s:\n", inner + 1);
+	else
+		buf_printf(out, "%s:\n", section);
+}
+
 static void print_line(struct buf *out, const struct key *k, const char *value)
 {
 	struct buf line = { 0 };
 
-	buf_printf(&line, "%s%s: ", k->section != NULL ? "  " : "", k->name);
+	buf_printf(&line, "%*s%s: ", indent_of(k->section), "", k->name);
 	if (k->kind == TEXT || k->kind == ADDRESS)
 		print_quoted(&line, value);
 	else
@@ -766,7 +836,8 @@ void config_print_default(struct buf *out, const char *name, const char *listen)
 		if (k->offset == AT(listen) && listen != NULL)
 			value = listen;
 		if (!same_section(k->section, section))
-			buf_printf(out, "\n%s:\n", k->section);
+			buf_printf(out, indent_of(k->section) == 4 ? "" : "\n"),
+				print_section_name(out, k->section);
 		section = k->section;
 		print_line(out, k, value);
 	}
@@ -828,11 +899,17 @@ enum config_range config_range_of(const char *section, const char *name)
 
 void config_print_section(const struct config *c, const char *section, struct buf *out)
 {
-	buf_printf(out, "%s:\n", section);
+	const char *last = NULL;
+
 	for (size_t i = 0; i < KEYS; i++) {
-		if (!same_section(keys[i].section, section))
+		const char *s = keys[i].section;
+
+		if (!same_section(s, section) && name_within(s, section) == NULL)
 			continue;
-		buf_printf(out, "  %s: ", keys[i].name);
+		if (!same_section(s, last))
+			print_section_name(out, s);
+		last = s;
+		buf_printf(out, "%*s%s: ", indent_of(s), "", keys[i].name);
 		print_value(out, c, &keys[i]);
 		buf_printf(out, "\n");
 	}
@@ -858,9 +935,29 @@ const struct kge_protocol *config_protocol(const struct config *c)
 	return kge_protocol_find(c->eval.protocol);
 }
 
+double config_dp_noise(const struct config *c)
+{
+	const struct kge_dp_config *dp = &c->train.kge.dp;
+
+	if (!(dp->epsilon > 0) || c->train.dp_noise > 0)
+		return c->train.dp_noise;
+	return dp_subsampled_noise(dp->rate, (uint64_t)c->train.epochs * kge_dp_epoch_steps(dp),
+				   dp->epsilon, dp->delta);
+}
+
+struct kge_train_config config_training(const struct config *c)
+{
+	struct kge_train_config train = c->train.kge;
+
+	train.dp.noise = config_dp_noise(c);
+	return train;
+}
+
 void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME])
 {
-	if (c->eval.valid_limit == 0)
+	if (c->train.kge.dp.epsilon > 0)
+		snprintf(out, CONFIG_SCORE_NAME, CONFIG_SCORE_PRIVATE);
+	else if (c->eval.valid_limit == 0)
 		snprintf(out, CONFIG_SCORE_NAME, "%s", c->eval.protocol);
 	else
 		snprintf(out, CONFIG_SCORE_NAME, "%s/%u", c->eval.protocol, c->eval.valid_limit);

@@ -44,6 +44,7 @@ struct config {
 		struct kge_train_config kge;
 		uint32_t epochs;     /* of the first local training, at most */
 		uint32_t eval_every; /* epochs between looks at valid */
+		double dp_noise;     /* of train.dp, as the file has it; kge.dp.noise stays 0 */
 		uint32_t patience;   /* looks without a better score before it stops; 0: never */
 	} train;
 
@@ -125,7 +126,15 @@ void config_print_section(const struct config *c, const char *section, struct bu
 int config_edit(struct buf *text, const char *section, const char *name, const char *value,
 		const char *where, struct err *e);
 
+/* With train.dp: the noise of a step, worked out from epsilon and train.epochs where the file
+ * leaves it at 0; +infinity when none is enough (config_check() refuses that). */
+double config_dp_noise(const struct config *c);
+/* Training as a learner wants it, that noise filled in; for who charges for it. */
+struct kge_train_config config_training(const struct config *c);
+
 enum { CONFIG_SCORE_NAME = 32 };
+/* With train.dp valid is not looked at, and a score is the number of private steps so far. */
+#define CONFIG_SCORE_PRIVATE "private_steps"
 /* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
  * two scores compare only when these are equal. */
 void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);

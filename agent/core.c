@@ -528,6 +528,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	if (status)
 		return status;
 	load_chains(c, saved);
+	c->dp_spent = saved->training;
 	load_alignments(c, saved);
 	load_queue(c, saved);
 	gossip_load(c, saved);

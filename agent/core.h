@@ -83,6 +83,10 @@ struct agent_config {
 	bool reset_optimizer;	       /* forget the moments at each round, as the papers do */
 	uint32_t local_rounds;	       /* rounds without partners, tried before going to sleep */
 	uint32_t max_rounds;	       /* as host; then only serves as client.  0: no limit */
+	/* private training (kge/dp_train.h); dp.epsilon 0: plain.  Then nothing is judged by valid:
+	 * the score of tables is the number of steps behind them */
+	struct ledger_statement dp; /* what statements say, but for their number and steps */
+	uint32_t dp_epoch_steps;
 	/* privacy: caps become whole numbers of labels when a contract is made */
 	enum ledger_accountant accountant;
 	enum ledger_noise noise;
@@ -295,6 +299,8 @@ struct agent_status {
 	size_t queued;
 	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
 	double epsilon;
+	uint64_t private_steps; /* of training, charged so far */
+	double private_epsilon;
 	size_t n_peers;
 	struct agent_peer_status *peer; /* release with agent_status_release() */
 };

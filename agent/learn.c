@@ -63,6 +63,8 @@ static int run_train(struct agent_job *job)
 {
 	struct agent_core *c = job->core;
 
+	if (c->job_epochs == 0) /* nothing left to spend on it */
+		return 0;
 	if (c->training == TRAINING_ROUND && c->n_neighbours > 0)
 		return train_extended(c, job);
 	return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset, job);
@@ -72,7 +74,21 @@ static int run_evaluate(struct agent_job *job)
 {
 	struct agent_core *c = job->core;
 
+	if (charge_needed(c)) { /* valid is data too: whatever was trained is taken */
+		job->score = c->job_epochs > 0 ? (double)c->dp_spent.steps : -1.0;
+		return 0;
+	}
 	return c->learner->evaluate(c->learner->ctx, c->work, job, &job->score);
+}
+
+static void start_training(struct agent_core *c)
+{
+	if (c->stopping) { /* while the charge was written */
+		c->doing = DOING_NOTHING;
+		return;
+	}
+	core_start_job(c, AGENT_JOB_TRAIN, run_train, NULL);
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "training");
 }
 
 static void train(struct agent_core *c, enum training training, uint32_t epochs, bool reset)
@@ -81,8 +97,10 @@ static void train(struct agent_core *c, enum training training, uint32_t epochs,
 	c->training = training;
 	c->job_epochs = epochs;
 	c->job_reset = reset;
-	core_start_job(c, AGENT_JOB_TRAIN, run_train, NULL);
-	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "training");
+	if (charge_needed(c))
+		charge_training(c, start_training);
+	else
+		start_training(c);
 }
 
 void learn_first(struct agent_core *c)
@@ -257,7 +275,7 @@ static void close_first(struct agent_core *c, bool better)
 {
 	c->first_done += c->job_epochs;
 	c->first_worse = better ? 0 : c->first_worse + 1;
-	if (c->first_done < c->config.first_epochs &&
+	if (c->first_done < c->config.first_epochs && !c->dp_over &&
 	    (c->config.patience == 0 || c->first_worse < c->config.patience))
 		return;
 	c->trained = true;
@@ -273,8 +291,15 @@ static void saved(struct agent_core *c)
 
 static void saved_better(struct agent_core *c)
 {
-	core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
-		    c->best_score);
+	if (charge_needed(c))
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0,
+			    "tables of %llu private steps are kept: epsilon %.4f of %.4f is spent",
+			    (unsigned long long)c->dp_spent.steps,
+			    ledger_training_epsilon(&c->dp_spent, c->config.dp.delta),
+			    c->config.dp.epsilon);
+	else
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
+			    c->best_score);
 	saved(c);
 }
 

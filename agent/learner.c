@@ -85,6 +85,8 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 					 .graph = *g,
 					 .protocol = protocol,
 					 .limit = limit };
+	if (train->dp.epsilon > 0) /* neighbours' edges are not ours to charge */
+		l->ops.train_on = NULL;
 	l->graph.split[KGE_TEST] = (struct kge_triples){ 0 };
 	return l;
 }

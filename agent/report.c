@@ -103,6 +103,8 @@ static json_t *privacy_json(const struct agent_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_count(j, "private_steps", s->private_steps);
+	put_number(j, "private_epsilon", s->private_epsilon);
 	return j;
 }
 

@@ -99,5 +99,11 @@ int agent_config_check(const struct agent_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "federation.retry: at least 1 ms, and the longest not "
 			       "below the shortest");
+	if (c->dp.epsilon > 0 && c->dp_epoch_steps == 0)
+		return err_set(e, ERR_USAGE, "train.dp: an epoch has at least one step");
+	if (c->dp.epsilon > 0 && c->virtual_neighbours)
+		return err_set(
+			e, ERR_USAGE,
+			"train.dp: not with virtual neighbours, which are edges of the graph");
 	return check_privacy(c, e);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kge/dp_train.h"
 #include "ppat/config.h"
 
 static uint64_t ms(double seconds)
@@ -94,7 +95,40 @@ int start_settings(struct agent_config *out, const struct config *c, struct err 
 	set_federation(out, c);
 	set_translators(out, c);
 	set_privacy(out, c);
+	out->dp.epsilon = c->train.kge.dp.epsilon; /* the rest: start_statement() */
+	if (out->dp.epsilon > 0)
+		out->dp_epoch_steps = kge_dp_epoch_steps(&c->train.kge.dp);
 	return agent_config_check(out, e);
+}
+
+/* ---- private training ---- */
+
+void start_statement(struct ledger_statement *out, const struct config *c,
+		     const struct kge_graph *g, const struct identity *id)
+{
+	const struct kge_dp_config *dp = &c->train.kge.dp;
+
+	*out = (struct ledger_statement){
+		.sampled = LEDGER_SAMPLED_DISCRETE,
+		.adjacency = LEDGER_TRIPLE,
+		.records = kge_dp_triples(dp, g->split[KGE_TRAIN].n),
+		.rate = dp->rate,
+		.noise = config_dp_noise(c),
+		.clip = dp->clip,
+		.delta = dp->delta,
+		.epsilon = dp->epsilon,
+	};
+	memcpy(out->agent, id->sign_key, sizeof(out->agent));
+	start_lineage(id, out->lineage);
+}
+
+int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e)
+{
+	if (!(c->train.kge.dp.epsilon > 0) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the best state was trained without train.dp, and what it holds of the "
+		       "triples was never charged: begin again with fkge train --fresh");
 }
 
 /* ---- names ---- */
@@ -191,6 +225,7 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	struct rng r;
 	int rc = kge_train_check_size(&c->train.kge, kge_vocab_count(s->graph->entities), e);
 
+	start_statement(&s->settings.dp, c, s->graph, f->identity);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -201,6 +236,8 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 					 kge_vocab_count(s->graph->relations), &r);
 		return 0;
 	}
+	if (rc == 0)
+		rc = start_check_private(c, &info, e);
 	if (rc == 0 && strcmp(info.protocol, s->settings.protocol) != 0)
 		return err_set(
 			e, ERR_USAGE,
@@ -250,10 +287,12 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	if (rc == 0)
 		rc = load_tables(s, f, e);
 	start_lineage(f->identity, s->lineage);
-	if (rc == 0)
-		s->learner =
-			agent_learner_new(&f->config.train.kge, s->graph,
-					  config_protocol(&f->config), f->config.eval.valid_limit);
+	if (rc == 0) {
+		struct kge_train_config train = config_training(&f->config);
+
+		s->learner = agent_learner_new(&train, s->graph, config_protocol(&f->config),
+					       f->config.eval.valid_limit);
+	}
 	if (rc != 0)
 		start_release(s);
 	return rc;

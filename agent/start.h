@@ -28,6 +28,13 @@ int start_settings(struct agent_config *out, const struct config *c, struct err 
  * shared rows, and lambda or sigma. */
 uint32_t start_teachers(const struct config *c, uint64_t rows);
 double start_noise(const struct config *c, uint32_t teachers);
+/* What statements of private training say, but for their number and steps; epsilon 0: training
+ * is plain. */
+void start_statement(struct ledger_statement *out, const struct config *c,
+		     const struct kge_graph *g, const struct identity *id);
+/* ERR_USAGE when tables with this checkpoint must not be trained on privately, for what they
+ * hold of the triples was never charged. */
+int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
 void start_release(struct start *s);

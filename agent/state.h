@@ -205,6 +205,11 @@ struct agent_core {
 	/* of the job under way: set before it starts, read by its worker */
 	uint32_t job_epochs;
 	bool job_reset;
+	/* private training: what is on disk, and the statement on its way there */
+	struct ledger_training dp_spent;
+	struct ledger_stated dp_stated;
+	void (*dp_then)(struct agent_core *c);
+	bool dp_over;		       /* the cap forbade an epoch */
 	struct neighbours *neighbours; /* of the round under way */
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
@@ -263,6 +268,13 @@ void learn_job_done(struct agent_core *c, struct agent_job *job);
 void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv);
 
 void learn_release(struct agent_core *c);
+
+/* ---- charge.c ---- */
+
+bool charge_needed(const struct agent_core *c); /* training is private */
+/* Charge what the training under way will take, or as many epochs of it as fit; then(c) once that
+ * is on disk.  With none that fits, job_epochs is 0 and dp_over set. */
+void charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
 
 /* ---- peers.c ---- */
 

@@ -102,6 +102,9 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 		o->queued += c->peers[i]->queued;
 	}
 	lineage_status(c, o);
+	o->private_steps = c->dp_spent.steps;
+	if (charge_needed(c))
+		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);
 }
 
 void agent_status_release(struct agent_status *s)

@@ -455,7 +455,7 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 	for (size_t i = 0; i < core.n_chains; i++)
 		json_array_append_new(
 			chains, show_chain(cli, &roster, f.identity->sign_key, core.chains[i]));
-	if (rc == 0 && core.n_chains == 0)
+	if (rc == 0 && core.n_chains == 0 && core.training.sequence == 0)
 		cli_note(cli, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
 		rc = show_total(cli, &f, &core, e);

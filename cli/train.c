@@ -6,6 +6,10 @@
  * the learner (agent/learner.h) that the running agent's jobs call, so a round
  * here does the same arithmetic as a federated round without partners.
  *
+ * With train.dp training is private (kge/dp_train.h): before the epochs up to the next look are
+ * run, a signed statement of their steps is on disk; valid is not looked at, the last tables
+ * are the ones that are kept, and when the cap forbids more it ends with ERR_BUDGET.
+ *
  * A training that ends early, whatever ended it, goes on with --resume: its
  * state lies in the folder (cli/saved.h), written after each look that found
  * a better score and else about once a minute.  The store may be one better
@@ -18,6 +22,7 @@
 #include <string.h>
 
 #include "agent/learner.h"
+#include "agent/start.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
@@ -25,6 +30,7 @@
 #include "cli/report.h"
 #include "cli/saved.h"
 #include "cli/work.h"
+#include "kge/dp_train.h"
 #include "kge/kernel.h"
 
 /* ---- train ---- */
@@ -67,6 +73,11 @@ struct training {
 	bool saved;
 	double saved_at_s, save_cost_s;
 	struct progress bar;
+	/* private training */
+	bool private;
+	struct ledger_statement terms; /* of its statements, but for number and steps */
+	struct ledger_training spent;
+	uint32_t paid; /* epochs that are charged and not yet run */
 };
 
 enum { KEY_REPORT = 0x2000 };
@@ -296,6 +307,44 @@ static int check_best(struct training *t, struct err *e)
 				  "begin anew from it without --resume");
 }
 
+/* ---- what private training costs ---- */
+
+static uint64_t epoch_steps(const struct training *t)
+{
+	return kge_dp_epoch_steps(&t->work.folder.config.train.kge.dp);
+}
+
+static int state_steps(struct training *t, uint64_t steps, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct ledger_stated s;
+	int rc = ledger_training_next(&s.statement, &t->spent, &t->terms, steps, work_wall_ms(), e);
+
+	if (rc != 0)
+		return rc;
+	ledger_statement_sign(&s, t->work.folder.identity->sign_secret);
+	store_batch_statement(&b, &s);
+	rc = work_apply(&t->work, &b, e);
+	if (rc == 0)
+		ledger_training_force(&t->spent, &s);
+	return rc;
+}
+
+/* The epochs up to the next look, or as many of them as fit the cap; none: ERR_BUDGET. */
+static int pay(struct training *t, struct err *e)
+{
+	uint32_t wanted = t->plan.every - t->done % t->plan.every, rest = t->plan.total - t->done;
+	uint64_t fit = ledger_training_left(&t->spent, &t->terms) / epoch_steps(t);
+
+	if (!t->private || t->paid > 0)
+		return 0;
+	wanted = wanted < rest ? wanted : rest;
+	if (fit == 0)
+		return state_steps(t, epoch_steps(t), e);
+	t->paid = fit < wanted ? (uint32_t)fit : wanted;
+	return state_steps(t, t->paid * epoch_steps(t), e);
+}
+
 /* ---- training ---- */
 
 static int train_epoch(struct training *t)
@@ -309,9 +358,13 @@ static int train_epoch(struct training *t)
 		return rc;
 	t->epochs++;
 	t->done++;
+	t->paid -= t->paid > 0;
 	curve_add(&t->curve, t->epochs, t->job.loss, work_now_s() - begun_s);
-	progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f", t->job.loss,
-		    t->score);
+	if (t->private)
+		progress_at(&t->bar, (double)t->done / t->plan.total, "private, no loss is shown");
+	else
+		progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f",
+			    t->job.loss, t->score);
 	return 0;
 }
 
@@ -355,8 +408,8 @@ static int keep_best(struct training *t, double score, struct err *e)
 static int judge(struct training *t, bool *better, struct err *e)
 {
 	const struct agent_learner *l = agent_learner_ops(t->learner);
-	double score;
-	int rc = l->evaluate(l->ctx, t->work.emb, &t->job, &score);
+	double score = (double)t->spent.steps;
+	int rc = t->private ? 0 : l->evaluate(l->ctx, t->work.emb, &t->job, &score);
 
 	*better = rc == 0 && (!t->has_best || score > t->score);
 	return *better ? keep_best(t, score, e) : rc;
@@ -385,9 +438,14 @@ static void note_look(struct training *t, bool better)
 	const struct kge_metrics *m = agent_learner_metrics(t->learner);
 
 	progress_end(&t->bar);
-	cli_note(t->cli, "epoch %u of %u: loss %.4f, valid MRR %.4f, Hits@10 %.4f%s\n", t->done,
-		 t->plan.total, t->job.loss, m->mrr, m->hits10,
-		 better ? "" : "; not the best so far");
+	if (t->private)
+		cli_note(t->cli, "epoch %u of %u: %llu private steps, epsilon %.4f of %.4f\n",
+			 t->done, t->plan.total, (unsigned long long)t->spent.steps,
+			 ledger_training_epsilon(&t->spent, t->terms.delta), t->terms.epsilon);
+	else
+		cli_note(t->cli, "epoch %u of %u: loss %.4f, valid MRR %.4f, Hits@10 %.4f%s\n",
+			 t->done, t->plan.total, t->job.loss, m->mrr, m->hits10,
+			 better ? "" : "; not the best so far");
 }
 
 static int look(struct training *t, bool *better, struct err *e)
@@ -396,7 +454,8 @@ static int look(struct training *t, bool *better, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	curve_look(&t->curve, agent_learner_metrics(t->learner));
+	if (!t->private)
+		curve_look(&t->curve, agent_learner_metrics(t->learner));
 	note_look(t, *better);
 	t->worse = *better ? 0 : t->worse + 1;
 	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
@@ -415,8 +474,12 @@ static int run_plan(struct training *t, struct err *e)
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
-		rc = train_epoch(t);
-		if (rc == 0 && (t->done % t->plan.every == 0 || t->done == t->plan.total))
+		rc = pay(t, e);
+		if (rc == 0)
+			rc = train_epoch(t);
+		if (rc == 0 && (t->private ? t->paid == 0 : false))
+			rc = look(t, &better, e);
+		else if (rc == 0 && (t->done % t->plan.every == 0 || t->done == t->plan.total))
 			rc = look(t, &better, e);
 		if (rc == 0 && !is_over(t) && (better || save_is_due(t)))
 			rc = save(t, e);
@@ -478,6 +541,8 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 		rc = store_demote_best(t->work.folder.store, e);
 		return rc != 0 ? rc : begin_fresh(t);
 	}
+	if (rc == 0)
+		rc = start_check_private(&t->work.folder.config, &t->work.info, e);
 	if (rc == 0)
 		rc = check_shape(t, e);
 	if (rc != 0)
@@ -581,11 +646,28 @@ static void put_settings(struct training *t)
 	buf_release(&settings);
 }
 
+static void put_private(struct training *t, const char *ending)
+{
+	const struct ledger_statement *x = &t->terms;
+	double epsilon = ledger_training_epsilon(&t->spent, x->delta);
+
+	cli_put(t->cli, "private",
+		json_pack("{s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "epsilon", epsilon,
+			  "epsilon_cap", x->epsilon, "delta", x->delta, "steps",
+			  (json_int_t)t->spent.steps, "rate", x->rate, "noise", x->noise, "clip",
+			  x->clip, "triples", (json_int_t)x->records));
+	cli_say(t->cli,
+		"trained %zu epochs privately: %s; all private training of this data so far, %llu "
+		"steps, has cost epsilon %.4f of %.4f at delta %g\n",
+		t->curve.n, ending, (unsigned long long)t->spent.steps, epsilon, x->epsilon,
+		x->delta);
+}
+
 static void put_training(struct training *t, const char *ending)
 {
 	bool repeats = kge_train_repeats(&t->work.folder.config.train.kge);
 
-	cli_put_number(t->cli, "valid_mrr", t->has_best ? t->score : NAN);
+	cli_put_number(t->cli, "valid_mrr", t->has_best && !t->private ? t->score : NAN);
 	cli_put_count(t->cli, "epochs", t->epochs_best);
 	cli_put_count(t->cli, "improved", t->improved);
 	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
@@ -597,10 +679,12 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_count(t->cli, "peak_bytes", report_peak_bytes());
 	put_settings(t);
 	cli_put(t->cli, "curve", curve_json(&t->curve));
-	if (t->has_best)
+	if (t->private)
+		put_private(t, ending);
+	else if (t->has_best)
 		cli_say(t->cli, "valid MRR %.4f after %llu epochs; trained %zu: %s\n", t->score,
 			(unsigned long long)t->epochs_best, t->curve.n, ending);
-	if (!repeats)
+	if (!repeats && !t->private)
 		cli_say(t->cli, "threads raced (train.update): another run will differ\n");
 }
 
@@ -621,6 +705,7 @@ static int write_report(struct training *t, const char *folder, const char *endi
 static int finish(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
 	const char *ending = rc == ERR_CANCELED	       ? "interrupted"
+			     : rc == ERR_BUDGET	       ? "train.dp.epsilon allows no more"
 			     : rc != 0		       ? "failed"
 			     : t->done < t->plan.total ? "no better score for train.patience looks"
 						       : "all epochs";
@@ -630,7 +715,7 @@ static int finish(struct training *t, const struct train_options *o, int rc, str
 	put_training(t, ending);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
-	if (rc == 0)
+	if (rc == 0 || rc == ERR_BUDGET)
 		forget_state(t);
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped; %s%s",
@@ -653,6 +738,32 @@ static void note_idle(const struct training *t)
 			 weighs ? "a word other than none" : "a train.reg_weight above 0");
 }
 
+/* What the ledger says before, and what these settings would make of it. */
+static int begin_private(struct training *t, struct err *e)
+{
+	const struct folder *f = &t->work.folder;
+	int rc;
+
+	t->private = f->config.train.kge.dp.epsilon > 0;
+	if (!t->private)
+		return 0;
+	start_statement(&t->terms, &f->config, t->work.graph, f->identity);
+	rc = store_training(f->store, &t->spent, e);
+	if (rc == 0)
+		cli_note(t->cli,
+			 "Private training: noise %.4f, rate %g, clip %g; spent so far epsilon "
+			 "%.4f of %.4f at delta %g, which leaves %llu epochs of %llu steps\n",
+			 t->terms.noise, t->terms.rate, t->terms.clip,
+			 ledger_training_epsilon(&t->spent, t->terms.delta), t->terms.epsilon,
+			 t->terms.delta,
+			 (unsigned long long)(ledger_training_left(&t->spent, &t->terms) /
+					      epoch_steps(t)),
+			 (unsigned long long)epoch_steps(t));
+	if (rc == 0 && ledger_training_left(&t->spent, &t->terms) < epoch_steps(t))
+		rc = state_steps(t, epoch_steps(t), e); /* which says that they do not fit */
+	return rc;
+}
+
 static int run_training(struct training *t, const struct train_options *o, struct err *e)
 {
 	int rc;
@@ -663,7 +774,13 @@ static int run_training(struct training *t, const struct train_options *o, struc
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, so the best state cannot "
 			       "be told; import one with valid triples");
-	rc = o->resume ? resume(t, e) : begin(t, o, e);
+	rc = begin_private(t, e);
+	if (rc == 0 && t->private && o->report != NULL)
+		rc = err_set(e, ERR_USAGE,
+			     "--report: with train.dp there is no loss and no look at valid to "
+			     "report");
+	if (rc == 0)
+		rc = o->resume ? resume(t, e) : begin(t, o, e);
 	if (rc != 0)
 		return rc;
 	note_idle(t);
@@ -678,6 +795,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct train_options o = { 0 };
 	struct training t = { .cli = cli };
+	struct kge_train_config train;
 	const struct cli_syntax s = {
 		.options = train_options,
 		.parse = parse_train,
@@ -687,6 +805,10 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "is racing and train.threads above 1.\n\n"
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
 		       "happened.\n\n"
+		       "With train.dp.epsilon above 0 training is differentially private: valid "
+		       "is not looked at, the last tables are kept, every step is charged to the "
+		       "agent's ledger before it runs, and when the cap allows no more the exit "
+		       "status is 8.\n\n"
 		       "Examples:\n  fkge -d acme train --epochs 200 --report training\n"
 		       "  fkge -d acme train --resume\n"
 		       "  fkge -d control train --rounds 6 --epochs 30   (a federation's control "
@@ -699,8 +821,8 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = work_open(&t.work, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
-	t.learner = agent_learner_new(&t.work.folder.config.train.kge, t.work.graph,
-				      config_protocol(&t.work.folder.config),
+	train = config_training(&t.work.folder.config);
+	t.learner = agent_learner_new(&train, t.work.graph, config_protocol(&t.work.folder.config),
 				      t.work.folder.config.eval.valid_limit);
 	rc = run_training(&t, &o, e);
 	agent_learner_free(t.learner);

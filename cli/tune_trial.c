@@ -36,6 +36,11 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 	rc = tune_set_values(u, t, c, e);
 	if (rc == 0)
 		rc = config_check(c, "together", e);
+	if (rc == 0 && c->train.kge.dp.epsilon > 0)
+		rc = err_set(
+			e, ERR_USAGE,
+			"train.dp.epsilon: a search trains again and again and looks at valid, and "
+			"nobody charges for either: search on data that is public, or with 0");
 	if (rc == 0)
 		rc = kge_train_check_size(&c->train.kge, kge_vocab_count(u->work.graph->entities),
 					  e);

@@ -1,12 +1,12 @@
 #include "kge/dp_train.h"
 
-#include <assert.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/dp_triple.h"
@@ -160,7 +160,10 @@ struct kge_dp *kge_dp_new(struct kge_batch *b)
 	struct kge_dp *d = mem_array(1, sizeof(*d));
 	double taken = c->rate * (double)kge_dp_triples(c, b->train->n);
 
-	assert(c->noise > 0); /* 0 stands for one that somebody must work out first */
+	if (!(c->noise > 0)) { /* whoever fills it in is who charges for it */
+		log_error("private training that nobody charges for: the program is wrong");
+		abort();
+	}
 	d->b = b;
 	d->noise = kge_dp_noise_new(kge_dp_deviation(c->noise));
 	d->draw = draw_sodium;

@@ -2,6 +2,7 @@
 #include "tests/test.h"
 
 #include "agent/config.h"
+#include "dp/subsampled.h"
 
 static int parse(struct config *c, const char *text, struct err *e)
 {
@@ -435,6 +436,61 @@ static void test_edits_what_init_writes(void **state)
 	buf_release(&b);
 }
 
+/* A section within a section, and what it goes with. */
+static void test_private_training(void **state)
+{
+	static const char on[] = "train: {epochs: 50, filtered: false, shared_chunk: 0,\n"
+				 "  dp: {epsilon: 4, rate: 0.25, triples: 7000}}\n";
+	struct buf out = { 0 };
+	struct config c, back;
+	struct kge_train_config k;
+	struct err e = { 0 };
+	char text[256];
+
+	(void)state;
+	assert_int_equal(parse(&c, on, &e), 0);
+	assert_near(c.train.kge.dp.epsilon, 4, 0, 0);
+	assert_int_equal(c.train.kge.dp.triples, 7000);
+	assert_true(c.train.kge.dp.noise <= 0); /* until somebody charges for it */
+	k = config_training(&c);
+	assert_near(k.dp.noise, dp_subsampled_noise(0.25, 200, 4, 1e-5), 0, 0);
+	config_score_name(&c, text);
+	assert_string_equal(text, CONFIG_SCORE_PRIVATE);
+	config_print_section(&c, "train", &out);
+	assert_non_null(strstr((char *)out.base, "\n  dp:\n    epsilon: 4\n    delta: 1e-05\n"));
+	assert_int_equal(config_parse(&back, (char *)out.base, out.len, "agent.yaml", &e), 0);
+	assert_near(back.train.kge.dp.rate, 0.25, 0, 0);
+	config_release(&back);
+	config_release(&c);
+	buf_release(&out);
+	assert_int_equal(parse(&c, "train:\n  dp:\n    noise: 3\n    noise: 3\n", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "agent.yaml:4: noise is given twice"));
+	assert_int_equal(parse(&c, "train: {dp: {epsilon: x}}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.dp.epsilon: 'x' is not allowed"));
+	assert_int_equal(parse(&c, "train: {dq: 1}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "patience, dp"));
+	assert_int_equal(parse(&c, "train.dp: {epsilon: 4}", &e), ERR_USAGE);
+	assert_null(strstr(e.text, "known are: train.dp"));
+	assert_int_equal(parse(&c, "dp: {epsilon: 4}", &e), ERR_USAGE);
+	assert_int_equal(parse(&c, "train: {dp: {epsilon: 4}}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "filtered must be false"));
+	snprintf(text, sizeof(text), "%sfederation: {neighbours: true}\n", on);
+	assert_int_equal(parse(&c, text, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "federation.neighbours"));
+	assert_int_equal(parse(&c,
+			       "train: {epochs: 1000000, filtered: false, shared_chunk: 0, "
+			       "dp: {epsilon: 0.0001, rate: 1, delta: 1e-15}}",
+			       &e),
+			 ERR_USAGE);
+	assert_non_null(strstr(e.text, "no noise is enough"));
+	assert_int_equal(parse(&c,
+			       "train: {filtered: false, shared_chunk: 0, "
+			       "dp: {epsilon: 4, noise: 0.1}}",
+			       &e),
+			 ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.dp.noise: must be 0.3"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_what_init_writes),
+		cmocka_unit_test(test_private_training),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

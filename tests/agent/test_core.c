@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dp/subsampled.h"
 #include "kge/graph.h"
 #include "net/msg.h"
 #include "store/store.h"
@@ -28,6 +29,10 @@ struct shell {
 	struct buf last; /* message sent */
 	unsigned sent, commits, notices, disconnects;
 	double score; /* of the next evaluation */
+	unsigned evaluations;
+	struct ledger_stated stated[16]; /* private training, as it was to be written */
+	size_t n_stated;
+	struct ledger_training on_disk; /* what a restarted core finds of it */
 	char trouble[512];
 	uint64_t now_ms, drawn;
 };
@@ -47,6 +52,9 @@ static void on_commit(void *ctx, struct store_batch *b, uint64_t ticket)
 {
 	struct shell *s = ctx;
 
+	for (size_t i = 0; i < b->n; i++)
+		if (b->at[i].kind == STORE_ADD_STATEMENT)
+			s->stated[s->n_stated++] = b->at[i].u.statement;
 	store_batch_release(b);
 	s->tickets[s->n_tickets++] = ticket;
 	s->commits++;
@@ -112,6 +120,7 @@ static int evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job
 	(void)work;
 	(void)job;
 	*score = ((struct shell *)ctx)->score;
+	((struct shell *)ctx)->evaluations++;
 	return 0;
 }
 
@@ -160,7 +169,7 @@ static void start(struct shell *s, struct agent_config *c)
 	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	on_timer,
 			       on_cancel, on_connect, on_disconnect, on_notify, on_draw };
 	struct store_peer peer = { .status = STORE_LISTED, .name = "peer" };
-	struct store_core saved = { .peers = &peer, .n_peers = 1 };
+	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
 	struct agent_parts parts = { .config = c,
 				     .io = &io,
 				     .learner = learner(s),
@@ -337,6 +346,125 @@ static void what_is_not_better_is_dropped(void **state)
 	settle(s);
 	kge_emb_digest(agent_core_best(s->core), after);
 	assert_memory_not_equal(before, after, 32);
+}
+
+/* ---- private training ---- */
+
+/* An epoch is two steps; the cap allows `steps`. */
+static struct agent_config private(struct shell *s, uint64_t steps)
+{
+	const struct dp_subsampled m = { 0.5, 2 };
+	struct agent_config c = quick();
+
+	c.first_epochs = 6;
+	c.eval_every = c.round_epochs = 2;
+	c.dp = (struct ledger_statement){ .sampled = LEDGER_SAMPLED_DISCRETE,
+					  .adjacency = LEDGER_TRIPLE,
+					  .lineage = { 7 },
+					  .records = 100,
+					  .rate = m.rate,
+					  .noise = m.noise,
+					  .clip = 1,
+					  .delta = 1e-5,
+					  .epsilon = dp_subsampled_epsilon(&m, steps, 1e-5) };
+	memcpy(c.dp.agent, s->sign_public, 32);
+	c.dp_epoch_steps = 2;
+	return c;
+}
+
+/* The first thing that waits to be written is. */
+static void commit_one(struct shell *s)
+{
+	uint64_t ticket = s->tickets[0];
+
+	assert_true(s->n_tickets > 0);
+	memmove(s->tickets, s->tickets + 1, --s->n_tickets * sizeof(ticket));
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED, .ticket = ticket });
+}
+
+static void private_steps_are_charged_before_they_run(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = private(s, 100);
+	struct ledger_training account = { 0 };
+	struct agent_status st;
+
+	start(s, &c);
+	assert_int_equal(s->n_stated, 1);
+	assert_null(s->job);
+	commit_one(s);
+	assert_non_null(s->job); /* not before */
+	settle(s);
+	assert_int_equal(s->n_stated, 3);
+	for (size_t k = 0; k < s->n_stated; k++)
+		assert_int_equal(ledger_training_add(&account, &s->stated[k], NULL), 0);
+	assert_int_equal(account.steps, 12); /* 6 epochs */
+	assert_int_equal(s->evaluations, 0); /* valid is data too */
+	agent_core_status(s->core, &st);
+	assert_near(st.best_score, 12, 0, 0);
+	assert_int_equal(st.private_steps, 12);
+	assert_near(st.private_epsilon, ledger_training_epsilon(&account, 1e-5), 1e-12, 0);
+	agent_status_release(&st);
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_TRAIN });
+	settle(s);
+	assert_int_equal(s->n_stated, 4);
+	assert_int_equal(s->stated[3].statement.total, 16);
+}
+
+static void private_training_ends_at_its_cap(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = private(s, 7); /* three epochs, and not a fourth */
+	uint8_t before[32], after[32];
+	unsigned said;
+
+	start(s, &c);
+	settle(s);
+	assert_int_equal(s->n_stated, 2);
+	assert_int_equal(s->stated[0].statement.steps, 4);
+	assert_int_equal(s->stated[1].statement.steps, 2); /* as many epochs as fit */
+	assert_non_null(strstr(s->trouble, "the tables stay as they are"));
+	agent_core_best_digest(s->core, before);
+	said = s->notices;
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_TRAIN });
+	settle(s);
+	agent_core_best_digest(s->core, after);
+	assert_memory_equal(before, after, 32);
+	assert_int_equal(s->n_stated, 2);
+	assert_true(s->notices > said);
+}
+
+/* What was charged and never run stays charged. */
+static void a_crash_after_the_charge_over_counts(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = private(s, 7);
+
+	start(s, &c);
+	assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL), 0);
+	agent_core_free(s->core); /* it is on disk, and nobody was told */
+	s->n_tickets = s->n_stated = 0;
+	start(s, &c);
+	settle(s);
+	assert_int_equal(s->n_stated, 1);
+	assert_int_equal(s->stated[0].statement.sequence, 2);
+	assert_int_equal(s->stated[0].statement.total, 6);
+}
+
+static void stopped_while_it_is_charged_it_does_not_train(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = private(s, 100);
+	float before;
+
+	start(s, &c);
+	before = agent_core_best(s->core)->ent[0];
+	event(s, (struct agent_event){ .kind = AGENT_EVENT_STOP });
+	assert_null(s->job);
+	commit_one(s);
+	assert_null(s->job);
+	settle(s);
+	assert_true(agent_core_best(s->core)->ent[0] == before);
 }
 
 static void a_stranger_changes_nothing(void **state)
@@ -625,6 +753,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_shell(trains_first_and_sleeps),
 		with_shell(what_is_not_better_is_dropped),
+		with_shell(private_steps_are_charged_before_they_run),
+		with_shell(private_training_ends_at_its_cap),
+		with_shell(a_crash_after_the_charge_over_counts),
+		with_shell(stopped_while_it_is_charged_it_does_not_train),
 		with_shell(a_stranger_changes_nothing),
 		with_shell(nothing_counts_before_hello),
 		with_shell(hello_of_another_version_or_key),
