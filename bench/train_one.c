@@ -2,14 +2,19 @@
  *
  *   train_one FOLDER [key=value ...]
  *
- * keys: model dim gamma epochs every protocol, and those of bench/words.h.  Nothing is tuned on
- * test here: the figure printed after each `every` epochs is valid's, and test's at the end. */
+ * keys: model dim gamma epochs every protocol, and those of bench/words.h; for private training
+ * (kge/dp_train.h; nobody's account is charged: for graphs that are public) epsilon, delta, rate,
+ * clip, and noise, which otherwise is the least with which the epochs cost epsilon.  Nothing is
+ * tuned on test here: the figure printed after each `every` epochs is valid's, and test's at the
+ * end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "bench/words.h"
+#include "dp/subsampled.h"
+#include "kge/dp_train.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
 
@@ -33,13 +38,34 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void set_private(struct kge_train_config *c)
+{
+	struct kge_dp_config *dp = &c->dp;
+
+	dp->epsilon = number("epsilon", 0);
+	dp->delta = number("delta", 1e-5);
+	dp->rate = number("rate", 0.1);
+	dp->clip = number("clip", 1);
+	dp->noise = number("noise", 0);
+	if (!(dp->epsilon > 0))
+		return;
+	if (!(dp->noise > 0))
+		dp->noise = dp_subsampled_noise(
+			dp->rate, (uint64_t)number("epochs", 60) * kge_dp_epoch_steps(dp),
+			dp->epsilon, dp->delta);
+	printf("private: epsilon %g, delta %g, rate %g, clip %g, noise %g\n", dp->epsilon,
+	       dp->delta, dp->rate, dp->clip, dp->noise);
+}
+
 static void train(struct kge_emb *emb, const struct kge_graph *g)
 {
 	struct kge_train_config c = config();
-	struct kge_trainer *t = kge_trainer_new(&c, g, emb);
+	struct kge_trainer *t;
 	int epochs = (int)number("epochs", 60), every = (int)number("every", 20);
 	double loss = 0, spent = 0;
 
+	set_private(&c);
+	t = kge_trainer_new(&c, g, emb);
 	for (int i = 1; i <= epochs; i++) {
 		double begin = now();
 
