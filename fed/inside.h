@@ -4,7 +4,8 @@
  * round_roster.c   PROPOSE, JOIN, START: who takes part
  * round_message.c  rows into messages and out of them
  * round_lane.c     what is under way between one holder and one home
- * round_work.c     the three works: rows up, answers, rows down
+ * round_work.c     the works: rows up (and up again), answers, rows down
+ * round_secret.c   the masks of all these
  *
  * While a work is under way (`work`), its worker has: TRAIN the part and the
  * tables; UP these and `out`; HOME `in`, `first`, `answer` and the part; DOWN
@@ -13,6 +14,7 @@
 #ifndef FED_INSIDE_H
 #define FED_INSIDE_H
 
+#include "fed/mask.h"
 #include "fed/plan.h"
 #include "fed/round.h"
 #include "net/msg.h"
@@ -27,6 +29,9 @@ enum fed_message {
 	FED_MSG_KEY,	     /* y 32 bytes: key of the round's names */
 	FED_MSG_UP,	     /* see round_message.c */
 	FED_MSG_DOWN,
+	FED_MSG_AGAIN, /* g stage, a attempt, l 8 bytes: set of members to do without */
+	FED_MSG_SHOW,  /* g stage, a attempt */
+	FED_MSG_SHOWN, /* g stage, a attempt, y 32 bytes: key of our own masks */
 };
 
 /* ---- rows between one holder and one home in one stage ---- */
@@ -75,6 +80,7 @@ struct joining {
 	size_t n;
 	uint8_t signature[64];
 	uint8_t mark[FED_MEMBERS_MAX][MARK]; /* by candidate; zero: not aligned */
+	uint8_t mask_key[MASK_KEY];	     /* under secret aggregation: X25519, public */
 };
 
 struct seat {
@@ -87,12 +93,40 @@ struct seat {
 	struct letters early;	     /* of it, before START */
 };
 
+/* ---- masks (round_secret.c) ---- */
+
+enum { SECRET_ATTEMPTS = 2 }; /* of a stage: as begun, and once without those that were lost */
+
+/* A holder's side of one home. */
+struct ward {
+	uint64_t without; /* members that it has told us to do without */
+	unsigned attempt;
+	bool shown; /* our own masks of this stage: no further attempt */
+};
+
+struct secret {
+	struct mask_ring ring;
+	struct mask_secret mine;
+	struct mask_stream pair[FED_MEMBERS_MAX]; /* by member */
+	uint8_t blind_key[MASK_KEY];		  /* hosted, not at the host */
+	uint8_t (*nonce)[MASK_NONCE];		  /* [items of ours] */
+	size_t clipped, spoiled;		  /* values; sums whose masks did not cancel */
+
+	struct ward ward[FED_MEMBERS_MAX]; /* by home */
+	uint64_t again;			   /* homes that wait for rows once more */
+
+	/* as a home, in this stage */
+	unsigned attempt;
+	uint64_t without, shown;
+	uint8_t shown_key[FED_MEMBERS_MAX][MASK_KEY];
+};
+
 /* ---- the machine ---- */
 
 enum phase { PROPOSING, JOINED, RUNNING, OVER };
 enum holding { HOLD_TRAIN, HOLD_UP, HOLD_WAIT, HOLD_DOWN, HOLD_DONE };
-enum homing { HOME_COLLECT, HOME_READY, HOME_DONE };
-enum work { WORK_NONE, WORK_TRAIN, WORK_UP, WORK_HOME, WORK_DOWN };
+enum homing { HOME_COLLECT, HOME_SHOW, HOME_READY, HOME_DONE };
+enum work { WORK_NONE, WORK_TRAIN, WORK_UP, WORK_AGAIN, WORK_HOME, WORK_DOWN };
 
 struct fed_round {
 	const struct fed_setup *setup;
@@ -127,6 +161,8 @@ struct fed_round {
 	uint64_t present; /* of the holders: whose rows the answers are made of */
 	struct cargo *out[FED_MEMBERS_MAX], *back[FED_MEMBERS_MAX];
 	struct cargo *in[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX], *answer[FED_MEMBERS_MAX];
+
+	struct secret *secret; /* NULL: rows are plain */
 
 	/* what the work under way has counted, and all together */
 	size_t answered, homed, items;
@@ -165,6 +201,51 @@ void message_write(struct fed_round *r, unsigned member, bool up, struct buf *ou
 /* Returns whether the cargo was moved on; *e for what breaks the protocol. */
 bool message_take(struct fed_round *r, unsigned member, bool up, const struct net_map *m,
 		  struct err *e);
+
+/* Units (of a float) that the row of a place takes in cargo and message. */
+size_t row_units(const struct fed_round *r, const struct fed_lane *l, size_t place,
+		 const struct fed_shape *s, bool up);
+
+/* ---- round_secret.c ---- */
+
+void secret_draw(struct fed_round *r);	/* if the settings want it; before our joining */
+void secret_begin(struct fed_round *r); /* START is here */
+void secret_free(struct fed_round *r);
+/* Whether masks with this member can be made of its public key. */
+void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
+		  const uint8_t public[MASK_KEY], struct err *e);
+size_t secret_units(const struct fed_round *r, size_t floats);
+
+/* The masks of one lane to a home, in this attempt. */
+struct secret_lane {
+	uint64_t without;
+	struct mask_stream own, pair[FED_MEMBERS_MAX], blind[FED_MEMBERS_MAX];
+};
+
+void secret_lane_begin(const struct fed_round *r, unsigned home, struct secret_lane *s);
+void secret_lane_end(struct secret_lane *s); /* wipes */
+/* n floats -> masked words; false: this row does not travel. */
+bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		const float *row, size_t n, float *out);
+/* A home's answer -> n floats; false: it is none. */
+bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		 const float *answer, size_t n, float *row);
+
+/* At its home: an item, with the place in the lane of one member that sent it. */
+bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_lane *l,
+		   size_t place, size_t n, float *answer);
+
+/* Ask all that are left for their rows without `lost`; false: it is no use, or too late. */
+bool secret_again(struct fed_round *r, uint64_t lost);
+void secret_show(struct fed_round *r);
+bool secret_owes(const struct fed_round *r, unsigned member); /* its key, to us */
+void secret_home_next(struct fed_round *r);		      /* the next stage */
+void secret_hold_next(struct fed_round *r);
+/* Each returns whether the message meant something; *e for what breaks the protocol. */
+bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
+bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
+bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m,
+		       struct err *e);
 
 /* ---- round_work.c ---- */
 

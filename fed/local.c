@@ -199,6 +199,8 @@ static void seat_init(struct fed_local *l, size_t i, const struct fed_local_agen
 	s->setup.label = who->label != NULL ? who->label : own_label;
 	s->setup.label_ctx = who->label != NULL ? who->label_ctx : (void *)(uintptr_t)who->graph;
 	s->setup.draw = (struct nn_draw){ draw, &s->draws };
+	s->setup.min_holders = who->min_holders;
+	s->setup.secret_only = who->secret_only;
 }
 
 static int make_parts(struct fed_local *l, struct err *e)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "fed/method.h"
 #include "fed/round.h"
@@ -24,6 +25,8 @@ struct fed_local_agent {
 	/* Canonical names; NULL: the graph's own. */
 	const char *(*label)(void *ctx, char tag, uint32_t id, size_t *len);
 	void *label_ctx;
+	uint32_t min_holders; /* its owner's terms (fed/round.h) */
+	bool secret_only;
 };
 
 /* What the network does to messages, by chance; all zero: nothing. */

@@ -10,7 +10,6 @@
 static_assert(MASK_KEY == crypto_scalarmult_BYTES, "X25519");
 static_assert(MASK_KEY == crypto_stream_chacha20_ietf_KEYBYTES, "ChaCha20");
 static_assert(MASK_NONCE == crypto_stream_chacha20_ietf_NONCEBYTES, "ChaCha20");
-static_assert(MASK_SIGNATURE == crypto_sign_BYTES, "Ed25519");
 
 /* ---- the ring ---- */
 
@@ -222,40 +221,6 @@ void mask_secret_wipe(struct mask_secret *s)
 	sodium_memzero(s, sizeof(*s));
 }
 
-struct offer {
-	uint8_t purpose[16], round[MASK_ROUND], member[MASK_KEY], public[MASK_KEY];
-};
-
-static struct offer offer_of(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
-			     const uint8_t public[MASK_KEY])
-{
-	struct offer o = { .purpose = "fkge mask key 1" };
-
-	memcpy(o.round, round, MASK_ROUND);
-	memcpy(o.member, member, MASK_KEY);
-	memcpy(o.public, public, MASK_KEY);
-	return o;
-}
-
-void mask_offer_sign(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
-		     const uint8_t public[MASK_KEY], const uint8_t sign_secret[64],
-		     uint8_t signature[MASK_SIGNATURE])
-{
-	struct offer o = offer_of(round, member, public);
-
-	crypto_sign_detached(signature, NULL, (const uint8_t *)&o, sizeof(o), sign_secret);
-}
-
-bool mask_offer_verify(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
-		       const uint8_t public[MASK_KEY], const uint8_t sign_key[MASK_KEY],
-		       const uint8_t signature[MASK_SIGNATURE])
-{
-	struct offer o = offer_of(round, member, public);
-
-	return crypto_sign_verify_detached(signature, (const uint8_t *)&o, sizeof(o), sign_key) ==
-	       0;
-}
-
 /* BLAKE2b of the parts under a key; each use has its own personalization. */
 enum purpose { NAME, PAIR, STEP, OWN, BLIND };
 
@@ -343,14 +308,13 @@ void mask_step_pair(const struct mask_stream *pair, uint32_t stage, uint32_t att
 }
 
 void mask_step_own(const struct mask_secret *mine, const uint8_t home[MASK_KEY], uint32_t stage,
-		   uint32_t attempt, const void *set, size_t n, struct mask_stream *out)
+		   uint32_t attempt, struct mask_stream *out)
 {
 	struct derive d;
 
 	derive_begin(&d, OWN, mine->private);
 	derive_step(&d, stage, attempt);
 	derive_add(&d, home, MASK_KEY);
-	derive_add(&d, set, n);
 	derive_end(&d, out->key);
 	out->sign = MASK_PLUS;
 }

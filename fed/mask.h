@@ -37,12 +37,11 @@
 #include "nn/linalg.h"
 
 enum {
-	MASK_KEY = 32,	     /* bytes of every key here */
-	MASK_SIGNATURE = 64, /* Ed25519 */
-	MASK_ROUND = 16,     /* a round's id */
-	MASK_NONCE = 12,     /* names a row under a key */
-	MASK_GUARD = 4,	     /* bits at the top that no honest sum reaches */
-	MASK_BITS_MIN = 10,  /* a fraction coarser than 2^-10 would spoil rows */
+	MASK_KEY = 32,	    /* bytes of every key here */
+	MASK_ROUND = 16,    /* a round's id */
+	MASK_NONCE = 12,    /* names a row under a key */
+	MASK_GUARD = 4,	    /* bits at the top that no honest sum reaches */
+	MASK_BITS_MIN = 10, /* a fraction coarser than 2^-10 would spoil rows */
 	MASK_HOLDERS_MAX = 1024,
 };
 
@@ -96,22 +95,13 @@ struct mask_stream mask_stream_reverse(const struct mask_stream *s);
 /* ---- keys of a round ---- */
 
 struct mask_secret {		   /* a member's own, for one round */
-	uint8_t public[MASK_KEY];  /* X25519, to be signed and handed out */
+	uint8_t public[MASK_KEY];  /* X25519, for the others, who must have it signed */
 	uint8_t secret[MASK_KEY];  /* its secret half */
 	uint8_t private[MASK_KEY]; /* for masks of its own (mask_seed_own) */
 };
 
 void mask_secret_draw(struct mask_secret *s, struct nn_draw draw);
 void mask_secret_wipe(struct mask_secret *s);
-
-/* "The member with this key uses this public key in this round."  sign_key and sign_secret
- * are Ed25519, member its X25519 key by which others know it. */
-void mask_offer_sign(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
-		     const uint8_t public[MASK_KEY], const uint8_t sign_secret[64],
-		     uint8_t signature[MASK_SIGNATURE]);
-bool mask_offer_verify(const uint8_t round[MASK_ROUND], const uint8_t member[MASK_KEY],
-		       const uint8_t public[MASK_KEY], const uint8_t sign_key[MASK_KEY],
-		       const uint8_t signature[MASK_SIGNATURE]);
 
 /* What `me` shares with `them` for the round.  Both get the same key; the lower member key
  * gets MASK_PLUS.  ERR_PROTO when their public key is of small order or their key is mine. */
@@ -120,15 +110,15 @@ int mask_pair(const struct mask_secret *mine, const uint8_t round[MASK_ROUND],
 	      const uint8_t their_public[MASK_KEY], struct mask_stream *pair, struct err *e);
 
 /* The streams of one attempt at one stage of the round.
- *   pair     what two holders add for each other
- *   own      what a holder adds for itself until it opens it, to one home, for the rows that it
- *            masked with one set of members (set: n bytes, as the caller writes sets down)
- *   blind    what a holder adds in the hosted form; every member with the round's key can compute
- *            those of all others */
+ *   pair   what two holders add for each other
+ *   own    what a holder adds for itself, to one home, until it shows the key
+ *   blind  what a holder adds that the hosted form's aggregator must not remove: the round's key is
+ *          shared by all but it, so each of them can compute those of all others.  The key is
+ *          fresh for each round */
 void mask_step_pair(const struct mask_stream *pair, uint32_t stage, uint32_t attempt,
 		    struct mask_stream *out);
 void mask_step_own(const struct mask_secret *mine, const uint8_t home[MASK_KEY], uint32_t stage,
-		   uint32_t attempt, const void *set, size_t n, struct mask_stream *out);
+		   uint32_t attempt, struct mask_stream *out);
 void mask_step_blind(const uint8_t round_key[MASK_KEY], const uint8_t member[MASK_KEY],
 		     uint32_t stage, uint32_t attempt, struct mask_stream *out);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "fed/mask.h"
 #include "kge/mutual.h"
 #include "kge/terms.h"
 
@@ -37,6 +38,7 @@ void fed_settings_init(struct fed_settings *s, const struct fed_method *m)
 		.join_ms = 30000,
 		.train_ms = 3600000,
 		.stage_ms = 300000,
+		.secret_clip = 8,
 	};
 	memcpy(s->method, m->name, strlen(m->name));
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
@@ -97,6 +99,21 @@ static int check_floats(const char *what, uint32_t floats, struct err *e)
 		       FED_FLOATS_MAX, floats);
 }
 
+/* Masks hide rows and show sums, so a home that must see rows cannot have them. */
+static int check_secret(const struct fed_settings *s, const struct fed_method *m, struct err *e)
+{
+	struct mask_ring r;
+
+	if (s->secret_bits == 0)
+		return 0;
+	if (m->home != NULL || m->note_up != NULL)
+		return err_set(e, ERR_USAGE,
+			       "method %s: its homes compute with single rows, so secret "
+			       "aggregation, which shows them sums alone, cannot go with it",
+			       m->name);
+	return mask_ring_init(&r, s->secret_bits, s->secret_clip, FED_MEMBERS_MAX, e);
+}
+
 int fed_settings_check(const struct fed_settings *s, struct err *e)
 {
 	const struct fed_method *m = fed_method_find(s->method);
@@ -121,6 +138,8 @@ int fed_settings_check(const struct fed_settings *s, struct err *e)
 		rc = check_ms("train_ms", s->train_ms, e);
 	if (rc == 0)
 		rc = check_ms("stage_ms", s->stage_ms, e);
+	if (rc == 0)
+		rc = check_secret(s, m, e);
 	return rc;
 }
 

@@ -14,7 +14,8 @@
  *   shape  NULL: one row up and one row down, both as wide as the table's
  *   up     NULL: the row of the table that travels
  *   home   NULL: every holder is told the mean over the rows that came.  Such a
- *          method *only needs sums*, and secret aggregation works with it.
+ *          method *only needs sums*, and secret aggregation works with it; up() may
+ *          then be asked for a row again, when a member was lost.
  *   down   NULL: the answer becomes the row of that table
  *
  * An agent's *part* in a method is what it keeps of it from round to round: a
@@ -65,6 +66,8 @@ struct fed_settings {
 	uint32_t join_ms;		 /* for answers to a proposal */
 	uint32_t train_ms;		 /* for local training */
 	uint32_t stage_ms;		 /* for each way of each stage */
+	uint32_t secret_bits;		 /* of a masked word: 32 or 64; 0: rows are plain */
+	double secret_clip;		 /* masked values are cut at +-this (fed/mask.h) */
 };
 
 /* A constant of a method, as in the papers. */

@@ -3,10 +3,11 @@
  * Two things go on at once, each in its own order, and one work at a time:
  *
  *   holding   TRAIN -> UP -> WAIT -> DOWN -> UP of the next stage ... -> DONE
- *   homing    COLLECT -> READY -> COLLECT of the next stage ...       -> DONE
+ *   homing    COLLECT [-> SHOW] -> READY -> COLLECT of the next stage ... -> DONE
  *
  * WAIT ends when all homes have answered, COLLECT when all holders have sent and
- * our own rows are made; both end at their deadlines. */
+ * our own rows are made; both end at their deadlines.  Under secret aggregation COLLECT may
+ * begin once more without those that were lost, and SHOW waits for keys (round_secret.c). */
 #include <assert.h>
 #include <sodium.h>
 #include <stdarg.h>
@@ -121,6 +122,14 @@ static unsigned steward(const struct fed_round *r)
 	return fed_plan_host(r->plan) == 0 ? 1 : 0;
 }
 
+static void use_key(struct fed_round *r, const uint8_t key[FED_NAME_KEY])
+{
+	fed_plan_name(r->plan, r->setup, key);
+	if (r->secret != NULL)
+		memcpy(r->secret->blind_key, key, MASK_KEY);
+	r->named = true;
+}
+
 static void make_names(struct fed_round *r)
 {
 	uint8_t key[FED_NAME_KEY];
@@ -140,8 +149,7 @@ static void make_names(struct fed_round *r)
 		net_put_bin(&w, "y", key, sizeof(key));
 		letter_send(&r->seats[m], &w, &out);
 	}
-	fed_plan_name(r->plan, r->setup, key);
-	r->named = true;
+	use_key(r, key);
 	sodium_memzero(key, sizeof(key));
 }
 
@@ -159,8 +167,7 @@ static void take_key(struct fed_round *r, struct seat *s, const struct net_map *
 		seat_break(r, s, &e);
 		return;
 	}
-	fed_plan_name(r->plan, r->setup, key);
-	r->named = true;
+	use_key(r, key);
 	sodium_memzero(key, sizeof(key));
 }
 
@@ -200,6 +207,7 @@ void round_run_members(struct fed_round *r)
 	r->stages = fed_stages(&r->settings);
 	r->started_ms = r->now_ms;
 	r->phase = RUNNING;
+	secret_begin(r);
 	make_names(r);
 	hear_early(r);
 }
@@ -211,16 +219,28 @@ static uint64_t key_due(const struct fed_round *r)
 	return r->started_ms + r->settings.join_ms;
 }
 
+/* Times stage_ms of one stage: up, down; under masks up again and the keys as well. */
+static uint64_t span(const struct fed_round *r)
+{
+	return r->secret != NULL ? SECRET_ATTEMPTS + 2 : 2;
+}
+
 static uint64_t up_due(const struct fed_round *r)
 {
 	return r->started_ms + r->settings.train_ms +
-	       (2 * (uint64_t)r->home_stage + 1) * r->settings.stage_ms;
+	       (span(r) * r->home_stage + 1 + (r->secret != NULL ? r->secret->attempt : 0)) *
+		       r->settings.stage_ms;
+}
+
+static uint64_t show_due(const struct fed_round *r)
+{
+	return up_due(r) + r->settings.stage_ms;
 }
 
 static uint64_t down_due(const struct fed_round *r)
 {
 	return r->started_ms + r->settings.train_ms +
-	       (2 * (uint64_t)r->stage + 2) * r->settings.stage_ms;
+	       span(r) * (r->stage + 1) * r->settings.stage_ms;
 }
 
 static void sooner(uint64_t *at, uint64_t due, uint64_t now)
@@ -241,6 +261,8 @@ uint64_t fed_round_deadline(const struct fed_round *r)
 		sooner(&at, key_due(r), r->now_ms);
 	if (r->homing == HOME_COLLECT)
 		sooner(&at, up_due(r), r->now_ms);
+	if (r->homing == HOME_SHOW)
+		sooner(&at, show_due(r), r->now_ms);
 	if (r->holding == HOLD_WAIT)
 		sooner(&at, down_due(r), r->now_ms);
 	return at;
@@ -263,6 +285,18 @@ static bool owes_answer(const struct fed_round *r, unsigned m)
 	       (r->back[m] == NULL || !r->back[m]->whole);
 }
 
+/* Those that others mask their rows for us with, and that do not take part any more. */
+static uint64_t missing(const struct fed_round *r)
+{
+	bool host = fed_plan_host(r->plan) == r->me;
+	uint64_t set = 0;
+
+	for (unsigned m = 0; m < r->members; m++)
+		if (m != r->me && (r->holders & bit(m)) == 0 && (host || r->plan->in[m].n > 0))
+			set |= bit(m);
+	return set;
+}
+
 static void look_home(struct fed_round *r)
 {
 	bool over = r->now_ms >= up_due(r);
@@ -277,7 +311,26 @@ static void look_home(struct fed_round *r)
 			r->holders &= ~bit(m);
 			seat_late(r, m, "its rows did not come in time");
 		}
+	if (r->secret != NULL && secret_again(r, missing(r)))
+		return;
 	r->present = r->holders;
+	r->homing = r->secret != NULL ? HOME_SHOW : HOME_READY;
+	if (r->secret != NULL)
+		secret_show(r);
+}
+
+static void look_show(struct fed_round *r)
+{
+	bool over = r->now_ms >= show_due(r);
+
+	if (r->homing != HOME_SHOW)
+		return;
+	for (unsigned m = 0; m < r->members && !over; m++)
+		if (secret_owes(r, m))
+			return;
+	for (unsigned m = 0; m < r->members; m++)
+		if (secret_owes(r, m))
+			seat_late(r, m, "the key of its masks did not come in time");
 	r->homing = HOME_READY;
 }
 
@@ -306,6 +359,8 @@ static void next_work(struct fed_round *r)
 		r->work = WORK_TRAIN;
 	else if (r->holding == HOLD_UP && r->named)
 		r->work = WORK_UP, r->to = r->homes;
+	else if (r->holding == HOLD_WAIT && r->secret != NULL && r->secret->again != 0)
+		r->work = WORK_AGAIN, r->to = r->secret->again, r->secret->again = 0;
 	else if (r->homing == HOME_READY)
 		r->work = WORK_HOME;
 	else if (r->holding == HOLD_DOWN)
@@ -331,6 +386,7 @@ static void look(struct fed_round *r)
 	if (r->now_ms >= key_due(r))
 		r->named = true; /* we do without */
 	look_home(r);
+	look_show(r);
 	look_hold(r);
 	next_work(r);
 	if (r->holding == HOLD_DONE && r->homing == HOME_DONE)
@@ -378,6 +434,25 @@ static void take_rows_of(struct fed_round *r, struct seat *s, bool up, const str
 		seat_break(r, s, &e);
 }
 
+static void take_secret(struct fed_round *r, struct seat *s, enum fed_message kind,
+			const struct net_map *m)
+{
+	unsigned n = number_of(r, s);
+	struct err e = { 0 };
+	bool meant = false;
+
+	if (r->secret != NULL && kind == FED_MSG_AGAIN)
+		meant = secret_take_again(r, n, m, &e);
+	else if (r->secret != NULL && kind == FED_MSG_SHOW)
+		meant = secret_take_show(r, n, m, &e);
+	else if (r->secret != NULL)
+		meant = secret_take_shown(r, n, m, &e);
+	if (!meant)
+		s->account.strange++;
+	if (e.code != 0)
+		seat_break(r, s, &e);
+}
+
 static void take(struct fed_round *r, struct seat *s, enum fed_message kind,
 		 const struct net_map *m)
 {
@@ -402,6 +477,8 @@ static void take(struct fed_round *r, struct seat *s, enum fed_message kind,
 			s->account.strange++;
 		else if (kind == FED_MSG_KEY)
 			take_key(r, s, m);
+		else if (kind > FED_MSG_DOWN)
+			take_secret(r, s, kind, m);
 		else
 			take_rows_of(r, s, kind == FED_MSG_UP, m);
 		break;
@@ -437,7 +514,7 @@ static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size
 		net_msg_release(&m);
 		return;
 	}
-	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_DOWN, &e);
+	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_SHOWN, &e);
 	if (e.code != 0)
 		seat_break(r, s, &e);
 	else if (comes_early(r, kind))
@@ -528,6 +605,7 @@ static void home_done(struct fed_round *r)
 		r->back[r->me] = own;
 	}
 	r->home_stage++;
+	secret_home_next(r);
 	r->homing = r->home_stage == r->stages ? HOME_DONE : HOME_COLLECT;
 }
 
@@ -536,6 +614,7 @@ static void down_done(struct fed_round *r)
 	r->params_down += r->work_down;
 	r->answered = r->items;
 	r->stage++;
+	secret_hold_next(r);
 	r->holding = r->stage == r->stages ? HOLD_DONE : HOLD_UP;
 }
 
@@ -557,6 +636,8 @@ void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
 		break;
 	case WORK_UP:
 		up_done(r);
+		break;
+	case WORK_AGAIN: /* WAIT goes on; pull takes them */
 		break;
 	case WORK_HOME:
 		home_done(r);
@@ -588,6 +669,8 @@ static bool pull_rows(struct fed_round *r, unsigned m, bool up, struct buf *out)
 	struct cargo **c = up ? &r->out[m] : &r->answer[m];
 
 	if (r->work == (up ? WORK_UP : WORK_HOME) || *c == NULL)
+		return false;
+	if (up && r->work == WORK_AGAIN && (r->to & bit(m)) != 0)
 		return false;
 	message_write(r, m, up, out);
 	if ((*c)->whole) {
@@ -637,6 +720,8 @@ void fed_round_report(const struct fed_round *r, struct fed_report *out)
 		.homed = r->homed,
 		.params_up = r->params_up,
 		.params_down = r->params_down,
+		.clipped = r->secret != NULL ? r->secret->clipped : 0,
+		.spoiled = r->secret != NULL ? r->secret->spoiled : 0,
 	};
 }
 
@@ -669,6 +754,7 @@ void fed_round_free(struct fed_round *r)
 		cargo_free(r->first[m]);
 		cargo_free(r->answer[m]);
 	}
+	secret_free(r);
 	fed_plan_free(r->plan);
 	buf_release(&r->proposal);
 	free(r->seats);

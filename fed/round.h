@@ -75,6 +75,9 @@ struct fed_setup {
 	void *label_ctx;
 	struct fed_part *part;
 	struct nn_draw draw; /* secret bytes: nn_draw_secure in the agent */
+	/* The owner's own terms; a round that offers less is refused. */
+	uint32_t min_holders; /* 0: any */
+	bool secret_only;     /* rows leave under masks or not at all */
 };
 
 struct fed_round;
@@ -164,6 +167,8 @@ struct fed_report {
 	size_t answered;  /* of them, in the last stage: a home has answered */
 	size_t homed;	  /* items that this agent was home to */
 	uint64_t params_up, params_down; /* as the papers count: through a server, all items */
+	size_t clipped;			 /* secret aggregation: values beyond +-clip, cut */
+	size_t spoiled; /* and rows that were dropped, since their masks did not cancel */
 };
 
 uint8_t const *fed_round_id(const struct fed_round *r);

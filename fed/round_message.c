@@ -4,8 +4,9 @@
  * lane between the two:
  *
  *   g  stage                     o, n  first place and how many
+ *   a  attempt (UP, under masks)
  *   b  bit i%8 of byte i/8: the row of place o+i is here; absent: all are
- *   p  the rows, float32, little-endian, one after the other
+ *   p  the rows, float32, little-endian, one after the other; masked ones as words of the ring
  *   x  the note, in the message with o = 0, if the stage has one
  *   e, r, w  hosted, UP, stage 0: how many entities and relations of the lane go by name, and
  *      the names of those places of this run that do, each kind ascending
@@ -28,6 +29,20 @@ static size_t width(const struct fed_shape *s, bool up, char tag)
 	return tag == 'e' ? s->down_ent : s->down_rel;
 }
 
+/* Rows go up masked; what comes down is plain, but for what a host does not hold. */
+static bool is_masked(const struct fed_round *r, const struct fed_lane *l, size_t place, bool up)
+{
+	return r->secret != NULL && (up || place >= l->plain);
+}
+
+size_t row_units(const struct fed_round *r, const struct fed_lane *l, size_t place,
+		 const struct fed_shape *s, bool up)
+{
+	size_t floats = width(s, up, fed_lane_tag(r->plan, l, place));
+
+	return is_masked(r, l, place, up) ? secret_units(r, floats) : floats;
+}
+
 /* The lane of a message: ours up and theirs down are the same one. */
 static struct fed_lane *lane_of(struct fed_round *r, unsigned member, bool up, bool sending)
 {
@@ -44,10 +59,9 @@ static size_t run_length(const struct fed_round *r, const struct fed_lane *l, co
 
 	while (c->done + n < c->n) {
 		size_t place = c->done + n;
-		size_t more =
-			c->at[place] == CARGO_NONE
-				? 0
-				: width(s, up, fed_lane_tag(r->plan, l, place)) * sizeof(float);
+		size_t more = c->at[place] == CARGO_NONE
+				      ? 0
+				      : row_units(r, l, place, s, up) * sizeof(float);
 
 		more += 1; /* its bit, and a name now and then */
 		if (place >= l->plain)
@@ -82,7 +96,7 @@ static void put_rows(struct fed_round *r, struct net_writer *w, const struct fed
 		     struct fed_account *a)
 {
 	const float *first = NULL;
-	size_t floats = 0;
+	size_t units = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const float *row = cargo_row(c, c->done + i);
@@ -91,11 +105,11 @@ static void put_rows(struct fed_round *r, struct net_writer *w, const struct fed
 			continue;
 		if (first == NULL)
 			first = row;
-		floats += width(s, up, fed_lane_tag(r->plan, l, c->done + i));
+		units += row_units(r, l, c->done + i, s, up);
+		a->floats_out += width(s, up, fed_lane_tag(r->plan, l, c->done + i));
 		a->rows_out++;
 	}
-	a->floats_out += floats;
-	net_put_bin(w, "p", first, floats * sizeof(float));
+	net_put_bin(w, "p", first, units * sizeof(float));
 }
 
 static void put_names(struct net_writer *w, const struct fed_lane *l, size_t first, size_t n)
@@ -122,6 +136,8 @@ void message_write(struct fed_round *r, unsigned member, bool up, struct buf *ou
 	n = run_length(r, l, c, &shape, up);
 	letter_begin(r, &w, out, up ? FED_MSG_UP : FED_MSG_DOWN);
 	net_put_uint(&w, "g", c->stage);
+	if (up && r->secret != NULL)
+		net_put_uint(&w, "a", r->secret->ward[member].attempt);
 	net_put_uint(&w, "o", c->done);
 	net_put_uint(&w, "n", n);
 	put_bits(&w, c, n);
@@ -231,15 +247,21 @@ static bool names_ascend(const struct fed_lane *l)
 	return true;
 }
 
-static size_t floats_of(struct fed_round *r, const struct fed_lane *l, const struct run *x,
-			const struct fed_shape *s, bool up)
+/* Of all rows of a run, and of those that are floats and come first. */
+static size_t bytes_of(const struct fed_round *r, const struct fed_lane *l, const struct run *x,
+		       const struct fed_shape *s, bool up, size_t *floats)
 {
-	size_t floats = 0;
+	size_t bytes = 0;
 
-	for (size_t i = 0; i < x->n; i++)
-		if (run_has(x, i))
-			floats += width(s, up, fed_lane_tag(r->plan, l, x->first + i));
-	return floats;
+	*floats = 0;
+	for (size_t i = 0; i < x->n; i++) {
+		if (!run_has(x, i))
+			continue;
+		bytes += row_units(r, l, x->first + i, s, up) * sizeof(float);
+		if (!is_masked(r, l, x->first + i, up))
+			*floats = bytes;
+	}
+	return bytes;
 }
 
 static bool seen_any(const struct cargo *c, const struct run *x)
@@ -257,19 +279,19 @@ static void take_rows(struct fed_round *r, const struct fed_lane *l, struct carg
 	const uint8_t *from = x->rows.base;
 
 	for (size_t i = 0; i < x->n; i++) {
-		size_t floats = width(s, up, fed_lane_tag(r->plan, l, x->first + i));
+		size_t units = row_units(r, l, x->first + i, s, up);
 
 		c->seen[x->first + i] = 1;
 		if (!run_has(x, i))
 			continue;
-		if (floats > 0)
-			memcpy(cargo_add(c, x->first + i, floats), from, floats * sizeof(float));
+		if (units > 0)
+			memcpy(cargo_add(c, x->first + i, units), from, units * sizeof(float));
 		else
 			c->at[x->first + i] = 0;
-		from += floats * sizeof(float);
+		from += units * sizeof(float);
 		a->rows_in++;
+		a->floats_in += width(s, up, fed_lane_tag(r->plan, l, x->first + i));
 	}
-	a->floats_in += x->rows.len / sizeof(float);
 	c->done += x->n;
 }
 
@@ -290,18 +312,17 @@ static bool sound_bytes(struct net_bytes b)
 static void check_run(struct fed_round *r, const struct fed_lane *l, const struct run *x,
 		      const struct fed_shape *s, bool up, struct err *e)
 {
-	size_t floats;
+	size_t bytes, floats;
 
 	if (x->first > l->n || x->n > l->n - x->first) {
 		err_set(e, ERR_PROTO, "places %zu to %zu of a lane of %zu", x->first,
 			x->first + x->n, l->n);
 		return;
 	}
-	floats = floats_of(r, l, x, s, up);
-	if (x->rows.len != floats * sizeof(float))
-		err_set(e, ERR_PROTO, "%zu bytes of rows where %zu belong", x->rows.len,
-			floats * sizeof(float));
-	else if (!sound_bytes(x->rows) || !sound_bytes(x->note))
+	bytes = bytes_of(r, l, x, s, up, &floats);
+	if (x->rows.len != bytes)
+		err_set(e, ERR_PROTO, "%zu bytes of rows where %zu belong", x->rows.len, bytes);
+	else if (!sound_bytes((struct net_bytes){ x->rows.base, floats }) || !sound_bytes(x->note))
 		err_set(e, ERR_PROTO, "a value in its rows is beyond %d, or no number",
 			FED_VALUE_MAX);
 }
@@ -347,6 +368,9 @@ bool message_take(struct fed_round *r, unsigned member, bool up, const struct ne
 	struct fed_shape shape;
 	struct run x;
 
+	if (up && r->secret != NULL &&
+	    net_get_uint(m, "a", 0, SECRET_ATTEMPTS, e) != r->secret->attempt)
+		return false; /* of an attempt that is given up */
 	if (e->code != 0 || !open || stage != now)
 		return false;
 	fed_shape(&r->settings, r->members, stage, &shape);

@@ -116,6 +116,8 @@ static void put_settings(struct net_writer *w, const struct fed_settings *s)
 	net_put_uint(w, "tj", s->join_ms);
 	net_put_uint(w, "tt", s->train_ms);
 	net_put_uint(w, "ts", s->stage_ms);
+	net_put_uint(w, "sb", s->secret_bits);
+	net_put_double(w, "sc", s->secret_clip);
 }
 
 static void get_settings(struct fed_settings *s, const struct net_map *m, struct err *e)
@@ -139,6 +141,8 @@ static void get_settings(struct fed_settings *s, const struct net_map *m, struct
 	s->join_ms = (uint32_t)net_get_uint(m, "tj", 1, FED_TIME_MAX_MS, e);
 	s->train_ms = (uint32_t)net_get_uint(m, "tt", 1, FED_TIME_MAX_MS, e);
 	s->stage_ms = (uint32_t)net_get_uint(m, "ts", 1, FED_TIME_MAX_MS, e);
+	s->secret_bits = (uint32_t)net_get_uint(m, "sb", 0, 64, e);
+	s->secret_clip = net_get_double(m, "sc", 0, FED_VALUE_MAX, e);
 }
 
 static void write_proposal(struct fed_round *r)
@@ -274,12 +278,15 @@ static void join(struct fed_round *r)
 	int rc;
 
 	r->setup->draw.fn(r->setup->draw.ctx, nonce, NONCE);
+	secret_draw(r);
 	make_marks(r, j);
 	net_write_body(&w, &b);
 	net_put_bin(&w, "d", r->proposal_digest, DIGEST);
 	net_put_bin(&w, "w", r->setup->key, FED_KEY);
 	net_put_bin(&w, "x", nonce, NONCE);
 	net_put_bin(&w, "m", j->mark, (size_t)r->n_candidates * MARK);
+	if (r->secret != NULL)
+		net_put_bin(&w, "y", r->secret->mine.public, MASK_KEY);
 	rc = net_write_end(&w, NULL);
 	assert(rc == 0 && b.len <= JOIN_MAX);
 	(void)rc;
@@ -306,8 +313,12 @@ static void read_joining(const struct fed_round *r, const struct net_bytes *byte
 	net_get_fixed(&b.map, "x", nonce, NONCE, e);
 	marks = net_get_bin(&b.map, "m", (size_t)r->n_candidates * MARK,
 			    (size_t)r->n_candidates * MARK, e);
+	if (r->secret != NULL)
+		net_get_fixed(&b.map, "y", j->mask_key, MASK_KEY, e);
 	if (e->code == 0 && memcmp(digest, r->proposal_digest, DIGEST) != 0)
 		err_set(e, ERR_PROTO, "it joins another proposal");
+	if (e->code == 0 && r->secret != NULL)
+		secret_check(r, key, j->mask_key, e);
 	if (e->code == 0) {
 		memcpy(j->bytes, bytes->base, bytes->len);
 		j->n = bytes->len;
@@ -648,6 +659,13 @@ static int check_setup(const struct fed_setup *s, const struct fed_settings *set
 		return err_set(e, ERR_REFUSED, "our rows have %u and %u floats, not %u and %u",
 			       s->part->floats[0], s->part->floats[1], settings->ent_floats,
 			       settings->rel_floats);
+	if (s->min_holders > settings->min_holders)
+		return err_set(e, ERR_REFUSED,
+			       "we ask for %u holders of what we send, not %u: with few, a mean "
+			       "shows them our rows",
+			       s->min_holders, settings->min_holders);
+	if (s->secret_only && settings->secret_bits == 0)
+		return err_set(e, ERR_REFUSED, "we send rows under secret aggregation only");
 	return 0;
 }
 

@@ -18,18 +18,42 @@ static size_t down_floats(const struct fed_shape *s, char tag)
 
 /* ---- up ---- */
 
+struct up { /* a lane that is being loaded */
+	struct fed_round *r;
+	unsigned home;
+	struct cargo *c;
+	float *row; /* before it is masked */
+	struct secret_lane masks;
+};
+
+static bool load_row(struct up *x, size_t place, size_t floats, size_t units)
+{
+	struct fed_round *r = x->r;
+	const struct fed_item *it = &r->plan->items[r->plan->out[x->home].item[place]];
+	float *to = cargo_add(x->c, place, units);
+
+	if (r->secret == NULL)
+		return fed_up(r->setup->part, r->stage, it, to);
+	return fed_up(r->setup->part, r->stage, it, x->row) &&
+	       secret_put(r, x->home, &x->masks, place, x->row, floats, to);
+}
+
 static struct cargo *load_lane(struct fed_round *r, unsigned home, const struct fed_shape *s,
 			       size_t *rows, uint64_t *floats)
 {
 	const struct fed_lane *l = &r->plan->out[home];
 	struct fed_part *part = r->setup->part;
 	struct cargo *c = cargo_new(r->stage, l->n, false);
+	struct up x = { .r = r, .home = home, .c = c };
 
+	if (r->secret != NULL) {
+		secret_lane_begin(r, home, &x.masks);
+		x.row = mem_array(s->up_ent > s->up_rel ? s->up_ent : s->up_rel, sizeof(*x.row));
+	}
 	for (size_t i = 0; i < l->n; i++) {
-		const struct fed_item *it = &r->plan->items[l->item[i]];
-		size_t width = up_floats(s, it->tag), before = c->floats;
+		size_t width = up_floats(s, r->plan->items[l->item[i]].tag), before = c->floats;
 
-		if (!fed_up(part, r->stage, it, cargo_add(c, i, width))) {
+		if (!load_row(&x, i, width, row_units(r, l, i, s, true))) {
 			c->at[i] = CARGO_NONE;
 			c->floats = before;
 			continue;
@@ -37,6 +61,8 @@ static struct cargo *load_lane(struct fed_round *r, unsigned home, const struct 
 		*rows += 1;
 		*floats += width;
 	}
+	secret_lane_end(&x.masks);
+	free(x.row);
 	if (s->note_up > 0) {
 		c->note = mem_array(s->note_up, sizeof(float));
 		part->method->note_up(part, r->stage, home, c->note);
@@ -69,6 +95,20 @@ static int work_up(struct fed_round *r)
 			r->out[m] = load_lane(r, m, &s, &rows, &floats);
 	}
 	r->work_up = fed_count(&r->settings, r->stage, true, r->plan->n_own, rows, floats);
+	return 0;
+}
+
+/* For homes that have lost a member: the same rows under other masks. */
+static int work_again(struct fed_round *r)
+{
+	struct fed_shape s;
+	size_t rows = 0;
+	uint64_t floats = 0;
+
+	fed_shape(&r->settings, r->members, r->stage, &s);
+	for (unsigned m = 0; m < r->members; m++)
+		if ((r->to & bit(m)) != 0)
+			r->out[m] = load_lane(r, m, &s, &rows, &floats);
 	return 0;
 }
 
@@ -147,14 +187,16 @@ static void gathered_release(struct gathered *g)
 }
 
 /* A method that only needs sums says the same to all: it is computed once. */
-static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned to, float *scratch,
-		      int *same)
+static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned to, size_t place,
+		      size_t floats, float *scratch, int *same)
 {
 	struct fed_part *part = r->setup->part;
 
 	if (part->method->home != NULL)
 		return fed_answer(part, u, to, scratch);
-	if (*same < 0)
+	if (*same < 0 && r->secret != NULL)
+		*same = secret_answer(r, u, &r->plan->in[to], place, floats, scratch);
+	else if (*same < 0)
 		*same = fed_answer(part, u, to, scratch);
 	return *same != 0;
 }
@@ -169,16 +211,21 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 				.note = g->note,
 				.members = r->members,
 				.stage = r->home_stage };
-	size_t floats = down_floats(s, it->tag);
+	const uint32_t *place = g->place + i * r->members;
 	int same = -1;
 
 	for (unsigned m = 0; m < r->members; m++)
-		if (g->place[i * r->members + m] != KGE_NONE)
+		if (place[m] != KGE_NONE)
 			u.present |= bit(m);
-	for (unsigned m = 0; m < r->members; m++)
-		if ((u.present & bit(m)) != 0 && answer_to(r, &u, m, scratch, &same))
-			memcpy(cargo_add(r->answer[m], g->place[i * r->members + m], floats),
-			       scratch, floats * sizeof(float));
+	for (unsigned m = 0; m < r->members; m++) {
+		size_t units;
+
+		if ((u.present & bit(m)) == 0 ||
+		    !answer_to(r, &u, m, place[m], down_floats(s, it->tag), scratch, &same))
+			continue;
+		units = row_units(r, &r->plan->in[m], place[m], s, false);
+		memcpy(cargo_add(r->answer[m], place[m], units), scratch, units * sizeof(float));
+	}
 }
 
 static void begin_answers(struct fed_round *r)
@@ -197,11 +244,11 @@ static void order_answer(const struct fed_round *r, unsigned m, const struct fed
 	struct cargo *c = r->answer[m], *o = cargo_new(c->stage, c->n, false), swap;
 
 	for (size_t i = 0; i < c->n; i++) {
-		size_t floats = down_floats(s, fed_lane_tag(r->plan, &r->plan->in[m], i));
+		size_t units = row_units(r, &r->plan->in[m], i, s, false);
 
 		if (c->at[i] == CARGO_NONE)
 			continue;
-		memcpy(cargo_add(o, i, floats), cargo_row(c, i), floats * sizeof(float));
+		memcpy(cargo_add(o, i, units), cargo_row(c, i), units * sizeof(float));
 	}
 	swap = *c;
 	*c = *o;
@@ -249,7 +296,7 @@ static int work_home(struct fed_round *r)
 		fed_plan_meet(r->plan, r->present);
 	fed_shape(&r->settings, r->members, r->home_stage, &s);
 	widest = s.down_ent > s.down_rel ? s.down_ent : s.down_rel;
-	scratch = mem_array(widest, sizeof(*scratch));
+	scratch = mem_array(2 * widest, sizeof(*scratch)); /* words may have 64 bits */
 	gather(r, &g);
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
@@ -269,17 +316,29 @@ static void unload_lane(struct fed_round *r, unsigned home, const struct fed_sha
 {
 	const struct fed_lane *l = &r->plan->out[home];
 	const struct cargo *c = r->back[home];
+	struct secret_lane masks;
+	float *open = NULL;
 
+	if (r->secret != NULL) {
+		secret_lane_begin(r, home, &masks);
+		open = mem_array(s->down_ent > s->down_rel ? s->down_ent : s->down_rel,
+				 sizeof(*open));
+	}
 	for (size_t i = 0; i < l->n; i++) {
 		const struct fed_item *it = &r->plan->items[l->item[i]];
 		const float *row = cargo_row(c, i);
+		size_t width = down_floats(s, it->tag);
 
-		if (row == NULL)
+		if (row == NULL ||
+		    (r->secret != NULL && !secret_open(r, home, &masks, i, row, width, open)))
 			continue;
-		fed_down(r->setup->part, r->stage, it, row);
+		fed_down(r->setup->part, r->stage, it, r->secret != NULL ? open : row);
 		*rows += 1;
-		*floats += down_floats(s, it->tag);
+		*floats += width;
 	}
+	if (r->secret != NULL)
+		secret_lane_end(&masks);
+	free(open);
 }
 
 static int work_down(struct fed_round *r)
@@ -312,6 +371,8 @@ int work_run(struct fed_round *r)
 	switch (r->work) {
 	case WORK_UP:
 		return work_up(r);
+	case WORK_AGAIN:
+		return work_again(r);
 	case WORK_HOME:
 		return work_home(r);
 	case WORK_DOWN:

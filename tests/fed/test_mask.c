@@ -22,7 +22,7 @@ static void draw_bytes(void *ctx, void *out, size_t n)
 /* ---- a round's members, each with the streams that it shares with every other ---- */
 
 struct member {
-	uint8_t key[MASK_KEY], sign_key[32], sign_secret[64];
+	uint8_t key[MASK_KEY];
 	struct mask_secret secret;
 	struct mask_stream with[MEMBERS_MAX];
 };
@@ -462,10 +462,10 @@ static void test_pair(void **state)
 #undef PAIR
 }
 
-/* Each stage, attempt, home and set has streams of its own. */
+/* Each stage, attempt and home has streams of its own. */
 static void test_steps_differ(void **state)
 {
-	struct mask_stream pair = { { 7 }, MASK_MINUS }, s[12];
+	struct mask_stream pair = { { 7 }, MASK_MINUS }, s[11];
 	struct mask_secret mine;
 	uint8_t home[2][MASK_KEY] = { { 1 }, { 2 } };
 	size_t n = 0;
@@ -478,11 +478,10 @@ static void test_steps_differ(void **state)
 	mask_step_pair(&pair, 0, 1, &s[n++]);
 	mask_step_pair(&pair, 1, 0, &s[n++]);
 	assert_int_equal(s[0].sign, MASK_MINUS);
-	mask_step_own(&mine, home[0], 0, 0, "ab", 2, &s[n++]);
-	mask_step_own(&mine, home[1], 0, 0, "ab", 2, &s[n++]);
-	mask_step_own(&mine, home[0], 1, 0, "ab", 2, &s[n++]);
-	mask_step_own(&mine, home[0], 0, 1, "ab", 2, &s[n++]);
-	mask_step_own(&mine, home[0], 0, 0, "ac", 2, &s[n++]);
+	mask_step_own(&mine, home[0], 0, 0, &s[n++]);
+	mask_step_own(&mine, home[1], 0, 0, &s[n++]);
+	mask_step_own(&mine, home[0], 1, 0, &s[n++]);
+	mask_step_own(&mine, home[0], 0, 1, &s[n++]);
 	mask_step_blind(pair.key, home[0], 0, 0, &s[n++]);
 	mask_step_blind(pair.key, home[1], 0, 0, &s[n++]);
 	mask_step_blind(pair.key, home[0], 1, 0, &s[n++]);
@@ -508,31 +507,6 @@ static void test_nonce(void **state)
 	assert_memory_equal(n[0], n[4], MASK_NONCE);
 }
 
-static void test_offer(void **state)
-{
-	uint8_t seed[32] = { 4 }, sign_key[32], sign_secret[64], signature[MASK_SIGNATURE];
-	uint8_t round2[MASK_ROUND] = "another", other[MASK_KEY] = { 9 };
-	struct member m;
-	struct rng g;
-
-	(void)state;
-	rng_seed(&g, 12);
-	members_meet(&m, 1, &g, 0, 0);
-	crypto_sign_seed_keypair(sign_key, sign_secret, seed);
-	mask_offer_sign(round_id, m.key, m.secret.public, sign_secret, signature);
-#define OFFER(round, key, public, by) mask_offer_verify(round, key, public, by, signature)
-	assert_true(OFFER(round_id, m.key, m.secret.public, sign_key));
-	assert_false(OFFER(round2, m.key, m.secret.public, sign_key));
-	assert_false(OFFER(round_id, other, m.secret.public, sign_key));
-	assert_false(OFFER(round_id, m.key, other, sign_key));
-	assert_false(OFFER(round_id, m.key, m.secret.public, other));
-	signature[3] ^= 1;
-	assert_false(OFFER(round_id, m.key, m.secret.public, sign_key));
-#undef OFFER
-	mask_secret_wipe(&m.secret);
-	assert_true(sodium_is_zero((const uint8_t *)&m.secret, sizeof(m.secret)));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,7 +517,6 @@ int main(void)
 		cmocka_unit_test(test_stream),	     cmocka_unit_test(test_masked_is_uniform),
 		cmocka_unit_test(test_exchange),     cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_steps_differ), cmocka_unit_test(test_nonce),
-		cmocka_unit_test(test_offer),
 	};
 
 	if (sodium_init() < 0)

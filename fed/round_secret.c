@@ -1,0 +1,406 @@
+/* fed/round_secret.c - rows that their home adds up and cannot read (methods 4.5, fed/mask.h).
+ *
+ *   holder A                            home
+ *   --------                            ----
+ *   UP, attempt 0            -------->  collects
+ *            <--------  AGAIN 1, without C      C is lost or late: its masks do not cancel
+ *   UP, attempt 1, fresh     -------->  collects
+ *            <--------  SHOW 1                  the rows of all that are counted on are here
+ *   SHOWN 1, own key         -------->  takes the own masks off; the others cancel in the sum
+ *            <--------  DOWN
+ *
+ * The row that A sends of item e to home h is, in the ring,
+ *
+ *	row + sum over j in S \ {A, h} of +-pair(A, j) + own(A)      S: holders of e, less the lost
+ *
+ * The pair masks cancel in the sum over S.  Those with h itself would hide nothing from it, so
+ * there are none.  The own mask is why a loss is safe.  Without it, a home that has the rows
+ * of attempt 0, and those of attempt 1 without C, needs only C's row of attempt 0, which may
+ * merely be late, to have two sums whose difference *is* a row; and a home that lies about C
+ * has it at once.  So an attempt stays closed until the home asks to be shown the own masks, and
+ * A shows those of one attempt in a stage and of no other: one sum is opened of each row.
+ * Nobody is ever asked for a mask of the lost member: it would open the row that it sent.
+ *
+ * Lost between SHOW and SHOWN: the items of that member get no answer in this stage.  To repeat
+ * once more would open a second sum.
+ *
+ * Hosted, the host must not learn the sums of what it does not hold either.  Such a row has a
+ * third mask, blind(A), under the key that all but the host share (FED_MSG_KEY).  The host adds
+ * up and answers with words of the ring; a holder takes off blind(j) of all j in S. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "fed/inside.h"
+
+enum { UNIT = sizeof(float) }; /* cargo is made of these; a word of 64 bits takes two */
+
+/* ---- life ---- */
+
+void secret_draw(struct fed_round *r)
+{
+	if (r->settings.secret_bits == 0)
+		return;
+	r->secret = mem_array(1, sizeof(*r->secret));
+	mask_secret_draw(&r->secret->mine, r->setup->draw);
+}
+
+void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
+		  const uint8_t public[MASK_KEY], struct err *e)
+{
+	struct mask_stream pair;
+
+	if (memcmp(member, r->setup->key, FED_KEY) != 0)
+		mask_pair(&r->secret->mine, r->id, r->setup->key, member, public, &pair, e);
+	sodium_memzero(&pair, sizeof(pair));
+}
+
+static void note_nonces(struct fed_round *r)
+{
+	const struct fed_setup *s = r->setup;
+	const struct fed_plan *p = r->plan;
+
+	r->secret->nonce = mem_array(p->n_own, MASK_NONCE);
+	for (size_t i = 0; i < p->n_own; i++) {
+		const struct fed_item *it = &p->items[i];
+		size_t len;
+		const char *label = s->label(s->label_ctx, it->tag, it->id, &len);
+
+		mask_nonce(p->seed, it->tag, label, len, r->secret->nonce[i]);
+	}
+}
+
+void secret_begin(struct fed_round *r)
+{
+	struct secret *x = r->secret;
+	int rc;
+
+	if (x == NULL)
+		return;
+	rc = mask_ring_init(&x->ring, r->settings.secret_bits, r->settings.secret_clip, r->members,
+			    NULL);
+	for (unsigned m = 0; m < r->members; m++)
+		if (rc == 0 && m != r->me)
+			rc = mask_pair(&x->mine, r->id, r->setup->key, r->seats[m].account.key,
+				       r->seats[m].joining->mask_key, &x->pair[m], NULL);
+	assert(rc == 0); /* fed_settings_check() and secret_check() */
+	(void)rc;
+	note_nonces(r);
+}
+
+void secret_free(struct fed_round *r)
+{
+	if (r->secret == NULL)
+		return;
+	free(r->secret->nonce);
+	sodium_memzero(r->secret, sizeof(*r->secret));
+	free(r->secret);
+}
+
+size_t secret_units(const struct fed_round *r, size_t floats)
+{
+	return mask_ring_bytes(&r->secret->ring, floats) / UNIT;
+}
+
+/* ---- one lane's rows, at a holder ---- */
+
+/* The name of a row under its masks: a named item's is its name, which is a keyed hash. */
+static void nonce_of(const struct fed_round *r, const struct fed_lane *l, size_t place,
+		     uint8_t nonce[MASK_NONCE])
+{
+	if (place < l->plain)
+		memcpy(nonce, r->secret->nonce[l->item[place]], MASK_NONCE);
+	else
+		memcpy(nonce, l->name[place - l->plain], MASK_NONCE);
+}
+
+void secret_lane_begin(const struct fed_round *r, unsigned home, struct secret_lane *s)
+{
+	const struct secret *x = r->secret;
+	const struct ward *w = &x->ward[home];
+
+	memset(s, 0, sizeof(*s));
+	s->without = w->without;
+	if (home == r->me)
+		return;
+	mask_step_own(&x->mine, r->plan->key[home], r->stage, w->attempt, &s->own);
+	for (unsigned m = 0; m < r->members; m++) {
+		if (m != r->me && m != home)
+			mask_step_pair(&x->pair[m], r->stage, w->attempt, &s->pair[m]);
+		mask_step_blind(x->blind_key, r->plan->key[m], r->stage, w->attempt, &s->blind[m]);
+	}
+}
+
+void secret_lane_end(struct secret_lane *s)
+{
+	sodium_memzero(s, sizeof(*s));
+}
+
+static unsigned count(uint64_t set)
+{
+	return (unsigned)__builtin_popcountll(set);
+}
+
+bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		const float *row, size_t n, float *out)
+{
+	const struct fed_lane *l = &r->plan->out[home];
+	const struct mask_ring *ring = &r->secret->ring;
+	uint64_t set = r->plan->items[l->item[place]].holders & ~s->without;
+	uint8_t nonce[MASK_NONCE], *words = (uint8_t *)out;
+
+	if (count(set) < r->settings.min_holders ||
+	    mask_encode(ring, row, n, words, &r->secret->clipped, NULL) != 0)
+		return false;
+	if (home == r->me)
+		return true;
+	nonce_of(r, l, place, nonce);
+	mask_stream_add(&s->own, ring, nonce, words, n);
+	for (unsigned m = 0; m < r->members; m++)
+		if ((set & bit(m)) != 0 && m != r->me && m != home)
+			mask_stream_add(&s->pair[m], ring, nonce, words, n);
+	if (place >= l->plain)
+		mask_stream_add(&s->blind[r->me], ring, nonce, words, n);
+	return true;
+}
+
+/* The mean of k rows; what is out of range is nobody's sum. */
+static bool decode(struct fed_round *r, const uint8_t *sum, size_t n, unsigned k, float *mean)
+{
+	bool ok = mask_decode(&r->secret->ring, sum, n, k, k, mean, NULL) == 0;
+
+	r->secret->spoiled += !ok;
+	return ok;
+}
+
+bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		 const float *answer, size_t n, float *row)
+{
+	const struct fed_lane *l = &r->plan->out[home];
+	const struct mask_ring *ring = &r->secret->ring;
+	uint64_t set = r->plan->items[l->item[place]].holders & ~s->without;
+	size_t bytes = mask_ring_bytes(ring, n);
+	uint8_t nonce[MASK_NONCE], *words;
+	bool ok;
+
+	if (place < l->plain) {
+		memcpy(row, answer, n * sizeof(*row));
+		return true;
+	}
+	words = mem_copy(answer, bytes);
+	nonce_of(r, l, place, nonce);
+	for (unsigned m = 0; m < r->members; m++)
+		if ((set & bit(m)) != 0) {
+			struct mask_stream off = mask_stream_reverse(&s->blind[m]);
+
+			mask_stream_add(&off, ring, nonce, words, n);
+		}
+	ok = count(set) > 0 && decode(r, words, n, count(set), row);
+	free(words);
+	return ok;
+}
+
+/* ---- at the home ---- */
+
+/* The sum of the set's rows without their own masks; false when one of them is not there. */
+static bool add_up(const struct fed_round *r, const struct fed_upload *u, uint64_t set,
+		   const uint8_t nonce[MASK_NONCE], uint8_t *sum, size_t n)
+{
+	const struct secret *s = r->secret;
+
+	for (unsigned m = 0; m < r->members; m++) {
+		struct mask_stream own = { .sign = MASK_MINUS };
+
+		if ((set & bit(m)) == 0)
+			continue;
+		if (u->row[m] == NULL || (m != r->me && (s->shown & bit(m)) == 0))
+			return false;
+		mask_add(&s->ring, sum, (const uint8_t *)u->row[m], n);
+		if (m == r->me)
+			continue;
+		memcpy(own.key, s->shown_key[m], MASK_KEY);
+		mask_stream_add(&own, &s->ring, nonce, sum, n);
+	}
+	return true;
+}
+
+bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_lane *l,
+		   size_t place, size_t n, float *answer)
+{
+	struct secret *s = r->secret;
+	uint64_t set = u->item->holders & ~s->without;
+	size_t bytes = mask_ring_bytes(&s->ring, n);
+	uint8_t nonce[MASK_NONCE], *sum;
+	bool ok;
+
+	if (count(set) < r->settings.min_holders)
+		return false;
+	sum = mem_array(bytes, 1);
+	nonce_of(r, l, place, nonce);
+	ok = add_up(r, u, set, nonce, sum, n);
+	if (ok && place >= l->plain)
+		memcpy(answer, sum, bytes); /* blinded still */
+	else if (ok)
+		ok = decode(r, sum, n, count(set), answer);
+	free(sum);
+	return ok;
+}
+
+/* ---- AGAIN, SHOW, SHOWN ---- */
+
+/* To all that this attempt counts on. */
+static void tell(struct fed_round *r, enum fed_message kind)
+{
+	const struct secret *x = r->secret;
+	uint8_t lost[8];
+
+	for (unsigned i = 0; i < 8; i++)
+		lost[i] = (uint8_t)(x->without >> (8 * i));
+	for (unsigned m = 0; m < r->members; m++) {
+		struct buf out = { 0 };
+		struct net_writer w;
+
+		if (m == r->me || (r->holders & bit(m)) == 0 || r->in[m] == NULL)
+			continue;
+		letter_begin(r, &w, &out, kind);
+		net_put_uint(&w, "g", r->home_stage);
+		net_put_uint(&w, "a", x->attempt);
+		if (kind == FED_MSG_AGAIN)
+			net_put_bin(&w, "l", lost, sizeof(lost));
+		letter_send(&r->seats[m], &w, &out);
+	}
+}
+
+bool secret_again(struct fed_round *r, uint64_t lost)
+{
+	struct secret *x = r->secret;
+
+	if ((lost & ~x->without) == 0 || x->attempt + 1 >= SECRET_ATTEMPTS)
+		return false;
+	x->without |= lost;
+	x->attempt++;
+	for (unsigned m = 0; m < r->members; m++)
+		if ((x->without & bit(m)) != 0) {
+			cargo_free(r->in[m]);
+			r->in[m] = NULL;
+		}
+	tell(r, FED_MSG_AGAIN);
+	for (unsigned m = 0; m < r->members; m++)
+		if (m != r->me) {
+			cargo_free(r->in[m]);
+			r->in[m] = NULL;
+		}
+	return true;
+}
+
+void secret_show(struct fed_round *r)
+{
+	r->secret->shown = 0;
+	tell(r, FED_MSG_SHOW);
+}
+
+bool secret_owes(const struct fed_round *r, unsigned m)
+{
+	return m != r->me && (r->holders & bit(m)) != 0 && r->in[m] != NULL &&
+	       (r->secret->shown & bit(m)) == 0;
+}
+
+/* Who was lost at one stage is not counted on in the next: both sides remember `without`. */
+void secret_home_next(struct fed_round *r)
+{
+	if (r->secret == NULL)
+		return;
+	r->secret->attempt = 0;
+	r->secret->shown = 0;
+	sodium_memzero(r->secret->shown_key, sizeof(r->secret->shown_key));
+}
+
+void secret_hold_next(struct fed_round *r)
+{
+	for (unsigned m = 0; r->secret != NULL && m < r->members; m++) {
+		r->secret->ward[m].attempt = 0;
+		r->secret->ward[m].shown = false;
+	}
+	if (r->secret != NULL)
+		r->secret->again = 0;
+}
+
+/* Rows for this home are to be made, or being made. */
+static bool remaking(const struct fed_round *r, unsigned home)
+{
+	uint64_t set = r->secret->again | (r->work == WORK_AGAIN ? r->to : 0);
+
+	return (set & bit(home)) != 0;
+}
+
+/* A home wants the rows once more, without some.  Only while it owes us an answer, one attempt
+ * after the other, and never after our own mask was shown. */
+bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e)
+{
+	struct ward *w = &r->secret->ward[home];
+	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
+	unsigned attempt = (unsigned)net_get_uint(m, "a", 1, SECRET_ATTEMPTS - 1, e);
+	uint8_t bytes[8];
+	uint64_t lost = 0;
+
+	net_get_fixed(m, "l", bytes, sizeof(bytes), e);
+	if (e->code != 0)
+		return false;
+	for (unsigned i = 0; i < 8; i++)
+		lost |= (uint64_t)bytes[i] << (8 * i);
+	if ((lost & (bit(home) | bit(r->me))) != 0 || (w->without & ~lost) != 0) {
+		err_set(e, ERR_PROTO, "it wants rows once more without those that send them");
+		return false;
+	}
+	if (r->holding != HOLD_WAIT || stage != r->stage || attempt != w->attempt + 1 || w->shown ||
+	    remaking(r, home))
+		return false;
+	w->without = lost;
+	w->attempt = attempt;
+	r->secret->again |= bit(home);
+	cargo_free(r->out[home]);
+	r->out[home] = NULL;
+	return true;
+}
+
+/* It must have our rows, or there is nothing to show. */
+bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e)
+{
+	struct ward *w = &r->secret->ward[home];
+	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
+	unsigned attempt = (unsigned)net_get_uint(m, "a", 0, SECRET_ATTEMPTS - 1, e);
+	struct buf out = { 0 };
+	struct mask_stream own;
+	struct net_writer letter;
+
+	if (e->code != 0 || r->holding != HOLD_WAIT || stage != r->stage || attempt != w->attempt ||
+	    w->shown || r->out[home] != NULL || remaking(r, home))
+		return false;
+	w->shown = true;
+	mask_step_own(&r->secret->mine, r->plan->key[home], stage, attempt, &own);
+	letter_begin(r, &letter, &out, FED_MSG_SHOWN);
+	net_put_uint(&letter, "g", stage);
+	net_put_uint(&letter, "a", attempt);
+	net_put_bin(&letter, "y", own.key, MASK_KEY);
+	letter_send(&r->seats[home], &letter, &out);
+	sodium_memzero(&own, sizeof(own));
+	return true;
+}
+
+bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m, struct err *e)
+{
+	struct secret *x = r->secret;
+	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
+	unsigned attempt = (unsigned)net_get_uint(m, "a", 0, SECRET_ATTEMPTS - 1, e);
+	uint8_t key[MASK_KEY];
+
+	net_get_fixed(m, "y", key, sizeof(key), e);
+	if (e->code != 0 || r->homing != HOME_SHOW || stage != r->home_stage ||
+	    attempt != x->attempt || !secret_owes(r, member))
+		return false;
+	memcpy(x->shown_key[member], key, sizeof(key));
+	x->shown |= bit(member);
+	return true;
+}

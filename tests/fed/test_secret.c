@@ -1,0 +1,810 @@
+/* tests/fed/test_secret.c - rounds under secret aggregation: the same means, homes that see nothing
+ * but sums, and losses that cost their own items. */
+#include "tests/fed/world.h"
+
+#include <sodium.h>
+
+#include "fed/inside.h"
+
+/* ---- what a round may have made of a row ---- */
+
+/* The mean of these agents' rows of thing k, before the round. */
+static double mean_of(const struct world *w, struct kge_emb *before[], uint64_t set, uint32_t k,
+		      size_t column)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if ((set >> i & 1) != 0)
+			sum += (double)kge_ent(before[i], world_id(w, i, k))[column];
+	return sum / __builtin_popcountll(set);
+}
+
+static bool is_mean(const struct world *w, struct kge_emb *before[], size_t i, uint32_t k,
+		    uint64_t set)
+{
+	const float *row = world_row(w, i, k);
+
+	for (size_t c = 0; c < w->emb[i]->ent_floats; c++)
+		if (fabs((double)row[c] - mean_of(w, before, set, k, c)) > 4e-6)
+			return false;
+	return true;
+}
+
+static bool is_unchanged(const struct world *w, struct kge_emb *before[], size_t i, uint32_t k)
+{
+	return memcmp(world_row(w, i, k), kge_ent(before[i], world_id(w, i, k)),
+		      w->emb[i]->ent_floats * sizeof(float)) == 0;
+}
+
+/* ---- nobody is lost ---- */
+
+static void one_round(size_t n, uint32_t bits, size_t host, bool bare, uint8_t digest[][32])
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+
+	world_init(&w, n, 40, "transe", 9, "fede", bare);
+	w.config.settings.secret_bits = bits;
+	if (host < n)
+		world_host(&w, host);
+	world_open(&w);
+	world_save(&w, before);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k++) {
+		uint64_t set = world_holders(&w, k);
+
+		for (size_t i = 0; i < n; i++)
+			if ((set >> i & 1) != 0)
+				assert_true(is_mean(&w, before, i, k, set));
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct fed_report report;
+
+		fed_round_report(fed_local_last(w.local, i), &report);
+		assert_int_equal(report.spoiled, 0);
+		assert_int_equal(report.clipped, 0);
+		kge_emb_digest(w.emb[i], digest[i]);
+	}
+	world_free(before, n);
+	world_release(&w);
+}
+
+/* Sums in the ring have no order: sharded and hosted, by a holder or by one who holds nothing, are
+ * equal bit for bit. */
+static void means_are_means(void **state)
+{
+	uint8_t a[WORLD_MAX][32], b[WORLD_MAX][32];
+
+	(void)state;
+	for (uint32_t bits = 32; bits <= 64; bits += 32)
+		for (size_t n = 2; n <= 6; n += 2) {
+			one_round(n, bits, SIZE_MAX, false, a);
+			one_round(n, bits, 0, false, b);
+			assert_memory_equal(a, b, n * 32);
+			one_round(n + 1, bits, SIZE_MAX, true, a);
+			one_round(n + 1, bits, n, true, b);
+			assert_memory_equal(a, b, (n + 1) * 32);
+		}
+}
+
+/* ---- somebody is lost ---- */
+
+enum { LOST_THINGS = 24, LOST_FLOATS = 8 };
+
+struct loss {
+	size_t victim;
+	uint64_t step; /* of the victim, before which it dies */
+	bool died;
+};
+
+static bool still_alive(void *ctx, size_t agent, uint64_t step)
+{
+	struct loss *l = ctx;
+
+	if (agent == l->victim && step >= l->step)
+		l->died = true;
+	return agent != l->victim || step < l->step;
+}
+
+/* What became of rows whose holders were all there, of those that the victim holds too. */
+struct outcome {
+	size_t whole, without, stayed;
+};
+
+static void count_row(const struct world *w, struct kge_emb *before[], size_t i, uint32_t k,
+		      size_t victim, bool hosted_by_victim, struct outcome *o)
+{
+	uint64_t set = world_holders(w, k), rest = set & ~(UINT64_C(1) << victim);
+
+	if (__builtin_popcountll(set) < (int)w->config.settings.min_holders) {
+		assert_true(is_unchanged(w, before, i, k));
+	} else if ((set >> victim & 1) == 0) { /* nothing but its own things is its loss */
+		assert_true(is_mean(w, before, i, k, set) ||
+			    (hosted_by_victim && is_unchanged(w, before, i, k)));
+	} else if (is_unchanged(w, before, i, k)) {
+		o->stayed++;
+	} else if (is_mean(w, before, i, k, set)) {
+		o->whole++;
+	} else {
+		assert_true(__builtin_popcountll(rest) >= (int)w->config.settings.min_holders);
+		assert_true(is_mean(w, before, i, k, rest));
+		o->without++;
+	}
+}
+
+/* One round in which the victim dies before a step; false: it had no such step. */
+static bool lose_one(size_t n, size_t host, uint32_t min_holders, struct loss *l, struct outcome *o)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	struct fed_report report;
+	struct outcome unasked = { 0 };
+
+	world_init(&w, n, LOST_THINGS, "transe", LOST_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.settings.min_holders = min_holders;
+	w.config.alive = still_alive;
+	w.config.ctx = l;
+	l->died = false;
+	if (host < n)
+		world_host(&w, host);
+	world_open(&w);
+	world_save(&w, before);
+	fed_local_round(w.local, 0, NULL); /* it ends, for all */
+	fed_round_report(fed_local_last(w.local, 0), &report);
+	if (report.members < n)
+		o = &unasked; /* the roster is without the victim: so are all means */
+	for (uint32_t k = 0; k < w.things; k++)
+		for (size_t i = 0; i < n; i++)
+			if (i != l->victim && world_has(&w, i, k))
+				count_row(&w, before, i, k, l->victim, host == l->victim, o);
+	world_free(before, n);
+	world_release(&w);
+	return l->died;
+}
+
+static void lose_at_each_step(size_t n, size_t victim, size_t host, uint32_t min_holders,
+			      struct outcome *o)
+{
+	struct loss l = { .victim = victim };
+
+	while (lose_one(n, host, min_holders, &l, o))
+		l.step++;
+	assert_true(l.step > 5);
+}
+
+static void loss_costs_its_own(void **state)
+{
+	struct outcome sharded = { 0 }, hosted = { 0 }, strict = { 0 };
+
+	(void)state;
+	for (size_t victim = 1; victim < 4; victim++) {
+		lose_at_each_step(4, victim, SIZE_MAX, 2, &sharded);
+		lose_at_each_step(4, victim, 1, 2, &hosted);
+	}
+	lose_at_each_step(4, 3, SIZE_MAX, 3, &strict);
+	/* early, in time to repeat; late; and between */
+	assert_true(sharded.whole > 0 && sharded.without > 0 && sharded.stayed > 0);
+	assert_true(hosted.whole > 0 && hosted.without > 0 && hosted.stayed > 0);
+	assert_true(strict.whole > 0 && strict.without > 0 && strict.stayed > 0);
+}
+
+/* ---- a bad network ---- */
+
+/* The mean of some of its holders, or as it was: nothing else may become of a row. */
+static bool is_some_mean(const struct world *w, struct kge_emb *before[], size_t i, uint32_t k)
+{
+	uint64_t set = world_holders(w, k);
+
+	for (uint64_t some = set; some != 0; some = (some - 1) & set)
+		if (__builtin_popcountll(some) >= 2 && is_mean(w, before, i, k, some))
+			return true;
+	return is_unchanged(w, before, i, k);
+}
+
+static void one_bad_round(size_t n, uint64_t seed, bool hosted)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+
+	world_init(&w, n, 12, "transe", 6, "fede", false);
+	w.config.settings.secret_bits = seed % 2 == 0 ? 32 : 64;
+	w.config.seed = seed;
+	w.config.faults.lose = 0.02;
+	w.config.faults.repeat = 0.1;
+	w.config.faults.delay_max_ms = seed % 3 == 0 ? 400000 : 200; /* past deadlines, or not */
+	if (hosted)
+		world_host(&w, seed % n);
+	world_open(&w);
+	world_save(&w, before);
+	fed_local_round(w.local, 0, NULL);
+	for (uint32_t k = 0; k < w.things; k++)
+		for (size_t i = 0; i < n; i++)
+			if (world_has(&w, i, k))
+				assert_true(is_some_mean(&w, before, i, k));
+	world_free(before, n);
+	world_release(&w);
+}
+
+static void bad_networks(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++)
+		one_bad_round(3 + seed % 3, seed, seed % 4 == 0);
+}
+
+static void many_agents(void **state)
+{
+	uint8_t a[WORLD_MAX][32], b[WORLD_MAX][32];
+
+	(void)state;
+	one_round(30, 32, SIZE_MAX, false, a);
+	one_round(30, 32, 29, false, b);
+	assert_memory_equal(a, b, 30 * (size_t)32);
+}
+
+/* ---- what a home sees ---- */
+
+struct said { /* a message */
+	size_t from, to;
+	unsigned kind, attempt;
+	struct buf bytes;
+	size_t rows, len; /* of "p", in it */
+};
+
+enum { SAID_MAX = 512, VIEW_THINGS = 24, VIEW_FLOATS = 8 };
+
+struct heard {
+	struct said at[SAID_MAX];
+	size_t n;
+	/* what to do to them */
+	size_t drop_from, drop_to; /* the first UP of these is lost */
+	bool lie;		   /* DOWN of agent 0 becomes AGAIN, without its last member */
+};
+
+static void read_said(struct said *s)
+{
+	struct err e = { 0 }, none = { 0 };
+	struct net_bytes p;
+	struct net_msg m;
+
+	assert_int_equal(net_msg_decode(&m, s->bytes.base, s->bytes.len, &e), 0);
+	s->kind = (unsigned)net_get_uint(&m.body, "k", 0, 255, &e);
+	s->attempt = (unsigned)net_get_uint(&m.body, "a", 0, 255, &none);
+	p = net_get_bin(&m.body, "p", 0, NET_MESSAGE_MAX, &e);
+	if (s->kind == FED_MSG_UP || s->kind == FED_MSG_DOWN) {
+		s->rows = (size_t)(p.base - s->bytes.base);
+		s->len = p.len;
+	}
+	net_msg_release(&m);
+}
+
+/* AGAIN, attempt 1, without member 3, under the session of the message that it replaces. */
+static void forge_again(struct buf *message)
+{
+	static const uint8_t lost[8] = { 1 << 3 };
+	struct err e = { 0 };
+	struct net_writer w;
+	struct net_msg m;
+	uint8_t id[FED_ID];
+
+	assert_int_equal(net_msg_decode(&m, message->base, message->len, &e), 0);
+	memcpy(id, m.session, FED_ID);
+	net_msg_release(&m);
+	buf_clear(message);
+	net_write_begin(&w, message, NET_MSG_ROUND, id);
+	net_put_uint(&w, "k", FED_MSG_AGAIN);
+	net_put_uint(&w, "g", 0);
+	net_put_uint(&w, "a", 1);
+	net_put_bin(&w, "l", lost, sizeof(lost));
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static bool listen(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	struct heard *h = ctx;
+	struct said *s = &h->at[h->n++];
+
+	assert_true(h->n <= SAID_MAX);
+	*s = (struct said){ .from = from, .to = to };
+	buf_add(&s->bytes, message->base, message->len);
+	read_said(s);
+	if (h->lie && s->kind == FED_MSG_DOWN && from == 0)
+		forge_again(message);
+	if (s->kind == FED_MSG_UP && s->attempt == 0 && from == h->drop_from && to == h->drop_to)
+		return false;
+	return true;
+}
+
+static void heard_release(struct heard *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		buf_release(&h->at[i].bytes);
+	h->n = 0;
+}
+
+/* Exchange the rows of all that agents a and b both have. */
+static void exchange_rows(struct world *w, size_t a, size_t b)
+{
+	for (uint32_t k = 0; k < w->things; k++)
+		for (size_t c = 0;
+		     world_has(w, a, k) && world_has(w, b, k) && c < w->emb[a]->ent_floats; c++) {
+			float *x = kge_ent(w->emb[a], world_id(w, a, k)) + c;
+			float *y = kge_ent(w->emb[b], world_id(w, b, k)) + c, swap = *x;
+
+			*x = *y;
+			*y = swap;
+		}
+}
+
+/* rows: what agent 1 had before, unless NULL. */
+static void listen_to_round(struct heard *h, size_t n, uint32_t bits, size_t host, bool exchanged,
+			    struct kge_emb **rows)
+{
+	struct world w;
+
+	world_init(&w, n, VIEW_THINGS, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = bits;
+	w.config.tamper = listen;
+	w.config.ctx = h;
+	if (host < n)
+		world_host(&w, host);
+	world_open(&w);
+	if (exchanged)
+		exchange_rows(&w, 1, 2);
+	if (rows != NULL)
+		*rows = kge_emb_copy(w.emb[1]);
+	fed_local_round(w.local, 0, NULL);
+	world_release(&w);
+}
+
+/* bytes += sign * other, words of 4. */
+static void add_words(uint8_t *bytes, const uint8_t *other, size_t n, bool minus)
+{
+	for (size_t i = 0; i + 4 <= n; i += 4) {
+		uint32_t x, y;
+
+		memcpy(&x, bytes + i, 4);
+		memcpy(&y, other + i, 4);
+		x = minus ? x - y : x + y;
+		memcpy(bytes + i, &x, 4);
+	}
+}
+
+static const size_t row_bytes = VIEW_FLOATS * sizeof(float);
+
+/* What the rows of one member have moved by, those that have not left out. */
+static size_t list_moves(const struct said *was, const struct said *is, uint8_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < was->len; i += row_bytes) {
+		const uint8_t *a = was->bytes.base + was->rows + i;
+		const uint8_t *b = is->bytes.base + is->rows + i;
+
+		if (memcmp(a, b, row_bytes) == 0)
+			continue;
+		memcpy(out + n, b, row_bytes);
+		add_words(out + n, a, row_bytes, true);
+		n += row_bytes;
+	}
+	return n;
+}
+
+/* Agents 1 and 2 exchange the rows of what both have; all that is drawn stays as it was.  What
+ * agent 0 hears, as home and as holder, must differ in nothing but the masked rows of the two, and
+ * in these by opposite amounts: so there are masks (the old ones less these amounts, which cancel
+ * as before and are as likely) with which it hears the same bytes. */
+static void check_exchange(size_t n, size_t host)
+{
+	static struct heard was, is;
+	static uint8_t moves[2][VIEW_THINGS * VIEW_FLOATS * 4];
+	size_t moved[2] = { 0, 0 };
+
+	was = is = (struct heard){ .drop_from = SIZE_MAX };
+	listen_to_round(&was, n, 32, host, false, NULL);
+	listen_to_round(&is, n, 32, host, true, NULL);
+	assert_int_equal(was.n, is.n);
+	for (size_t i = 0; i < was.n; i++) {
+		struct said *a = &was.at[i], *b = &is.at[i];
+
+		if (a->to != 0)
+			continue;
+		assert_int_equal(a->from, b->from);
+		assert_int_equal(a->bytes.len, b->bytes.len);
+		if (a->kind == FED_MSG_UP && (a->from == 1 || a->from == 2)) {
+			assert_int_equal(moved[a->from - 1], 0);
+			moved[a->from - 1] = list_moves(a, b, moves[a->from - 1]);
+			memcpy(b->bytes.base + b->rows, a->bytes.base + a->rows, a->len);
+		}
+		assert_memory_equal(a->bytes.base, b->bytes.base, a->bytes.len);
+	}
+	assert_true(moved[0] >= row_bytes);
+	assert_int_equal(moved[0], moved[1]);
+	add_words(moves[0], moves[1], moved[0], false);
+	assert_true(sodium_is_zero(moves[0], moved[0]));
+	heard_release(&was);
+	heard_release(&is);
+}
+
+static void home_view_is_independent(void **state)
+{
+	(void)state;
+	check_exchange(3, SIZE_MAX);
+	check_exchange(4, SIZE_MAX);
+	check_exchange(3, 0);
+	check_exchange(4, 0);
+}
+
+/* In how many messages from agent 1 to agent 0 a row of agent 1 stands. */
+static size_t count_readable(uint32_t bits)
+{
+	static struct heard h;
+	struct kge_emb *rows;
+	size_t n = 0;
+
+	h = (struct heard){ .drop_from = SIZE_MAX };
+	listen_to_round(&h, 3, bits, 0, false, &rows);
+	for (size_t i = 0; i < h.n; i++)
+		for (uint32_t id = 0; id < rows->n_ent; id++)
+			n += h.at[i].kind == FED_MSG_UP && h.at[i].from == 1 && h.at[i].to == 0 &&
+			     memmem(h.at[i].bytes.base, h.at[i].bytes.len, kge_ent(rows, id),
+				    row_bytes) != NULL;
+	kge_emb_free(rows);
+	heard_release(&h);
+	return n;
+}
+
+static void rows_cannot_be_read(void **state)
+{
+	(void)state;
+	assert_true(count_readable(0) > 5); /* this is how it would look */
+	assert_int_equal(count_readable(32), 0);
+	assert_int_equal(count_readable(64), 0);
+}
+
+static const struct said *find_said(const struct heard *h, size_t from, size_t to, unsigned kind)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->at[i].from == from && h->at[i].to == to && h->at[i].kind == kind)
+			return &h->at[i];
+	fail_msg("no such message");
+	return NULL;
+}
+
+/* Agent 1's masks of its own, as it has shown them to agent 0. */
+static struct mask_stream shown_masks(const struct heard *h)
+{
+	const struct said *s = find_said(h, 1, 0, FED_MSG_SHOWN);
+	struct mask_stream own = { .sign = MASK_MINUS };
+	struct err e = { 0 };
+	struct net_msg m;
+
+	assert_int_equal(net_msg_decode(&m, s->bytes.base, s->bytes.len, &e), 0);
+	net_get_fixed(&m.body, "y", own.key, MASK_KEY, &e);
+	assert_int_equal(e.code, 0);
+	net_msg_release(&m);
+	return own;
+}
+
+/* A row as agent 0 has it in the end: without the masks that it was shown the key of. */
+static bool opens(const struct world *w, const struct fed_round *r, const struct mask_stream *own,
+		  const struct fed_item *it, const uint8_t *words, float *row)
+{
+	uint8_t copy[VIEW_FLOATS * 4], nonce[MASK_NONCE];
+	size_t len;
+	const char *name = kge_vocab_name(w->graph[0]->entities, it->id, &len);
+
+	memcpy(copy, words, sizeof(copy));
+	mask_nonce(r->plan->seed, it->tag, name, len, nonce);
+	mask_stream_add(own, &r->secret->ring, nonce, copy, VIEW_FLOATS);
+	return mask_decode(&r->secret->ring, copy, VIEW_FLOATS, 1, 1, row, NULL) == 0;
+}
+
+static unsigned member_of(const struct world *w, const struct fed_round *r, size_t agent)
+{
+	unsigned m = 0;
+
+	while (memcmp(r->plan->key[m], fed_local_key(w->local, agent), FED_KEY) != 0)
+		m++;
+	return m;
+}
+
+/* With all that it is told, a home reads the rows of which there are two holders, and no other. */
+static void home_reads_only_pairs(void **state)
+{
+	static struct heard h;
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	const struct fed_round *r;
+	const struct fed_lane *lane;
+	struct mask_stream own;
+	size_t pairs = 0, others = 0;
+
+	(void)state;
+	h = (struct heard){ .drop_from = SIZE_MAX };
+	world_init(&w, 3, 80, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.tamper = listen;
+	w.config.ctx = &h;
+	world_open(&w);
+	world_save(&w, before);
+	world_round(&w);
+	r = fed_local_last(w.local, 0);
+	own = shown_masks(&h);
+	lane = &r->plan->in[member_of(&w, r, 1)];
+	for (size_t i = 0; i < lane->n; i++) {
+		const struct said *up = find_said(&h, 1, 0, FED_MSG_UP);
+		const struct fed_item *it = &r->plan->items[lane->item[i]];
+		bool pair = __builtin_popcountll(it->holders) == 2;
+		float row[VIEW_FLOATS];
+		bool open = opens(&w, r, &own, it, up->bytes.base + up->rows + i * row_bytes, row);
+		size_t len;
+		const char *name = kge_vocab_name(w.graph[0]->entities, it->id, &len);
+		uint32_t id = kge_vocab_find(w.graph[1]->entities, name, len);
+
+		assert_int_equal(open, pair); /* eight words in range by chance: 2^-32 */
+		for (size_t c = 0; open && c < VIEW_FLOATS; c++)
+			assert_near((double)row[c], (double)kge_ent(before[1], id)[c], 0, 1e-6);
+		*(pair ? &pairs : &others) += 1;
+	}
+	assert_true(pairs > 0 && others > 0);
+	world_free(before, w.n);
+	world_release(&w);
+	heard_release(&h);
+}
+
+/* A host that holds nothing answers with words that are nobody's mean, to it. */
+static void host_knows_no_sum(void **state)
+{
+	static struct heard h;
+	struct world w;
+	struct mask_ring ring;
+	const struct said *down;
+
+	(void)state;
+	h = (struct heard){ .drop_from = SIZE_MAX };
+	world_init(&w, 4, 40, "transe", VIEW_FLOATS, "fede", true);
+	w.config.settings.secret_bits = 32;
+	w.config.tamper = listen;
+	w.config.ctx = &h;
+	world_host(&w, 3);
+	world_open(&w);
+	world_round(&w);
+	assert_int_equal(mask_ring_init(&ring, 32, w.config.settings.secret_clip, 4, NULL), 0);
+	down = find_said(&h, 3, 0, FED_MSG_DOWN);
+	assert_true(down->len > 10 * row_bytes);
+	for (size_t i = 0; i < down->len; i += row_bytes) {
+		float row[VIEW_FLOATS];
+
+		assert_int_equal(mask_decode(&ring, down->bytes.base + down->rows + i, VIEW_FLOATS,
+					     3, 3, row, NULL),
+				 ERR_PROTO);
+	}
+	for (size_t i = 0; i < h.n; i++) /* and it is not told the key */
+		assert_false(h.at[i].to == 3 && h.at[i].kind == FED_MSG_KEY);
+	world_release(&w);
+	heard_release(&h);
+}
+
+static size_t count_said(const struct heard *h, size_t from, size_t to, unsigned kind,
+			 unsigned attempt)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		n += (h->at[i].from == from || from == SIZE_MAX) && h->at[i].to == to &&
+		     h->at[i].kind == kind && h->at[i].attempt == attempt;
+	return n;
+}
+
+/* Rows of one agent do not come: the others make theirs anew, and nobody shows the masks of what
+ * it sent first. */
+static void late_rows_stay_closed(void **state)
+{
+	static struct heard h;
+
+	(void)state;
+	h = (struct heard){ .drop_from = 3, .drop_to = 0 };
+	listen_to_round(&h, 4, 32, SIZE_MAX, false, NULL);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 0), 3);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 1), 2);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 0), 0);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 1), 2);
+	heard_release(&h);
+}
+
+/* A home that has been shown one sum wants another, without member 3: it gets nothing. */
+static void second_sum_is_refused(void **state)
+{
+	static struct heard h;
+
+	(void)state;
+	h = (struct heard){ .drop_from = SIZE_MAX, .lie = true };
+	listen_to_round(&h, 4, 32, SIZE_MAX, false, NULL);
+	assert_true(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 0) == 3);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 1), 0);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 1), 0);
+	heard_release(&h);
+}
+
+/* ---- accounts ---- */
+
+struct sums {
+	uint64_t bytes, rows, floats, params;
+};
+
+static struct sums account(uint32_t bits)
+{
+	struct sums sum = { 0 };
+	struct world w;
+
+	world_init(&w, 3, 40, "transe", 32, "fede", false);
+	w.config.settings.secret_bits = bits;
+	world_open(&w);
+	world_round(&w);
+	for (size_t i = 0; i < w.n; i++) {
+		const struct fed_round *r = fed_local_last(w.local, i);
+		struct fed_report report;
+
+		fed_round_report(r, &report);
+		sum.params += report.params_up + report.params_down;
+		for (unsigned m = 0; m < report.members; m++) {
+			const struct fed_account *a = fed_round_account(r, m);
+
+			sum.bytes += a->bytes_out;
+			sum.rows += a->rows_out;
+			sum.floats += a->floats_out;
+			assert_int_equal(a->strange, 0);
+		}
+	}
+	world_release(&w);
+	return sum;
+}
+
+/* The same rows and floats, and the words' bytes: 32 bits cost keys and letters, 64 bits as much
+ * again for what goes up. */
+static void accounts_are_true(void **state)
+{
+	struct sums plain = account(0), narrow = account(32), wide = account(64);
+
+	(void)state;
+	assert_int_equal(plain.rows, narrow.rows);
+	assert_int_equal(plain.rows, wide.rows);
+	assert_int_equal(plain.floats, plain.rows * 32);
+	assert_int_equal(plain.floats, narrow.floats);
+	assert_int_equal(plain.floats, wide.floats);
+	assert_int_equal(plain.params, narrow.params);
+	assert_int_equal(plain.params, wide.params);
+	assert_in_range(narrow.bytes - plain.bytes, 1, 2500);
+	assert_in_range(wide.bytes - narrow.bytes, plain.floats / 2 * 4, plain.floats / 2 * 4 + 50);
+}
+
+/* ---- who wants it and who cannot ---- */
+
+static void methods_that_see_rows_refuse(void **state)
+{
+	struct fed_settings s;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		const struct fed_method *m = fed_methods[i];
+
+		fed_settings_init(&s, m);
+		s.ent_floats = s.rel_floats = 8;
+		assert_int_equal(fed_settings_check(&s, NULL), 0);
+		s.secret_bits = 32;
+		if (m->home == NULL) {
+			assert_int_equal(fed_settings_check(&s, NULL), 0);
+			continue;
+		}
+		assert_int_equal(fed_settings_check(&s, &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, m->name));
+		assert_non_null(strstr(e.text, "single rows"));
+	}
+	fed_settings_init(&s, fed_method_find("feds"));
+	s.ent_floats = s.rel_floats = 8;
+	s.secret_bits = 32;
+	assert_int_equal(fed_settings_check(&s, NULL), ERR_USAGE);
+	fed_settings_init(&s, fed_method_find("fede"));
+	s.ent_floats = s.rel_floats = 8;
+	s.secret_bits = 16;
+	assert_int_equal(fed_settings_check(&s, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "32 or 64"));
+}
+
+/* Two of them have a table of a size of their own. */
+static size_t dim_of(const char *method)
+{
+	if (strcmp(method, "fedepl") == 0)
+		return 135;
+	return strcmp(method, "fedkd") == 0 ? 192 : 8;
+}
+
+static void method_round(const char *method, uint32_t bits, struct world *w)
+{
+	world_init(w, 3, 24, "transe", dim_of(method), method, false);
+	w->config.settings.secret_bits = bits;
+	w->config.equal_start = true;
+	w->config.epochs = 1;
+	world_open(w);
+	world_round(w);
+}
+
+static void assert_alike(const float *x, const float *y, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_near((double)x[i], (double)y[i], 1e-6, 1e-7);
+}
+
+/* Every method that only needs sums comes to the same with masks as without. */
+static void all_sums_work(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		struct world plain, masked;
+
+		if (fed_methods[i]->home != NULL)
+			continue;
+		method_round(fed_methods[i]->name, 0, &plain);
+		method_round(fed_methods[i]->name, 64, &masked);
+		for (size_t a = 0; a < 3; a++) {
+			const struct kge_emb *x = fed_shared_table(fed_local_part(plain.local, a));
+			const struct kge_emb *y = fed_shared_table(fed_local_part(masked.local, a));
+
+			assert_alike(x->ent, y->ent, x->n_ent * x->ent_floats);
+			assert_alike(x->rel, y->rel, x->n_rel * x->rel_floats);
+		}
+		world_release(&plain);
+		world_release(&masked);
+		n++;
+	}
+	assert_true(n >= 5);
+}
+
+/* An owner's terms: who asks for masks, or for more holders, is in no round that offers less. */
+static void owners_terms(void **state)
+{
+	(void)state;
+	for (int offer = 0; offer < 4; offer++) {
+		struct fed_report report;
+		struct world w;
+		unsigned want = offer == 3 ? 3 : 2; /* of three agents the last is choosy */
+
+		world_init(&w, 3, 24, "transe", 8, "fede", false);
+		w.agent[2].min_holders = 3;
+		w.agent[2].secret_only = true;
+		w.config.settings.secret_bits = (offer & 1) != 0 ? 32 : 0;
+		w.config.settings.min_holders = (offer & 2) != 0 ? 3 : 2;
+		world_open(&w);
+		fed_local_round(w.local, 0, NULL);
+		fed_round_report(fed_local_last(w.local, 0), &report);
+		assert_int_equal(report.members, want);
+		world_release(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(means_are_means),
+		cmocka_unit_test(loss_costs_its_own),
+		cmocka_unit_test(bad_networks),
+		cmocka_unit_test(many_agents),
+		cmocka_unit_test(home_view_is_independent),
+		cmocka_unit_test(rows_cannot_be_read),
+		cmocka_unit_test(home_reads_only_pairs),
+		cmocka_unit_test(host_knows_no_sum),
+		cmocka_unit_test(late_rows_stay_closed),
+		cmocka_unit_test(second_sum_is_refused),
+		cmocka_unit_test(accounts_are_true),
+		cmocka_unit_test(methods_that_see_rows_refuse),
+		cmocka_unit_test(all_sums_work),
+		cmocka_unit_test(owners_terms),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* libFuzzer entry for rounds under secret aggregation: three agents, and a network that says what
+ * the input wants.
+ *
+ *   first byte  bit 0: words of 64 bits; bit 1: hosted
+ *   then for each message in turn one byte: below 0xc0 it passes, else
+ *     0xc0 ..  at (2 bytes) is xored with (1 byte)      0xd0 ..  cut to (2 bytes)
+ *     0xe0 ..  lost                                     0xf0 ..  in its place: kind, stage,
+ *              attempt, and (1 byte) n that many bytes under every key of the others
+ *
+ * No row may become anything but finite.  As fuzz_msg.c. */
+#include "fed/inside.h"
+#include "tests/fed/world.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static unsigned take(struct input *in)
+{
+	unsigned byte = 0;
+
+	if (in->left > 0) {
+		byte = *in->at++;
+		in->left--;
+	}
+	return byte;
+}
+
+static size_t take_place(struct input *in, size_t n)
+{
+	size_t place = take(in);
+
+	place = place << 8 | take(in);
+	return n > 0 ? place % n : 0;
+}
+
+static void forge(struct input *in, struct buf *message)
+{
+	static const char *const keys[] = { "l", "y", "p", "b", "x", "w" };
+	struct err e = { 0 };
+	uint8_t id[FED_ID] = { 0 };
+	struct net_writer w;
+	struct net_msg m;
+	size_t n;
+
+	if (net_msg_decode(&m, message->base, message->len, &e) == 0) {
+		memcpy(id, m.session, FED_ID);
+		net_msg_release(&m);
+	}
+	buf_clear(message);
+	net_write_begin(&w, message, NET_MSG_ROUND, id);
+	net_put_uint(&w, "k", take(in) % 16);
+	net_put_uint(&w, "g", take(in) % 4);
+	net_put_uint(&w, "a", take(in) % 4);
+	net_put_uint(&w, "o", 0);
+	net_put_uint(&w, "n", take(in) % 32);
+	n = take(in);
+	n = n < in->left ? n : in->left;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		net_put_bin(&w, keys[i], in->at, n);
+	in->at += n;
+	in->left -= n;
+	if (net_write_end(&w, NULL) != 0)
+		abort();
+}
+
+static bool meddle(void *ctx, size_t from, size_t to, struct buf *message)
+{
+	struct input *in = ctx;
+	unsigned what = take(in);
+
+	(void)from, (void)to;
+	if (what < 0xc0)
+		return true;
+	if (what < 0xd0 && message->len > 0) {
+		size_t place = take_place(in, message->len);
+
+		message->base[place] ^= (uint8_t)take(in);
+	} else if (what < 0xe0) {
+		message->len = take_place(in, message->len);
+	} else if (what < 0xf0) {
+		return false;
+	} else {
+		forge(in, message);
+	}
+	return true;
+}
+
+static void check_rows(const struct world *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		for (size_t c = 0; c < w->emb[i]->n_ent * w->emb[i]->ent_floats; c++)
+			if (!(fabsf(w->emb[i]->ent[c]) <= (float)FED_VALUE_MAX))
+				abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	struct input in = { bytes, n };
+	unsigned how = take(&in);
+	struct world w;
+
+	world_init(&w, 3, 9, "transe", 3, "fede", false);
+	w.config.settings.secret_bits = (how & 1) != 0 ? 64 : 32;
+	if ((how & 2) != 0)
+		world_host(&w, 2);
+	w.config.tamper = meddle;
+	w.config.ctx = &in;
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	check_rows(&w);
+	world_release(&w);
+	return 0;
+}
