@@ -30,6 +30,8 @@ COMMAND(similar);
 COMMAND(serve);
 COMMAND(status);
 COMMAND(stop);
+/* unlearn.c */
+COMMAND(unlearn);
 /* doctor.c */
 COMMAND(doctor);
 /* audit.c */

@@ -52,6 +52,7 @@ static const struct command commands[] = {
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
+	{ "unlearn", "forget triples, and sign for it", cmd_unlearn, NULL },
 	{ "doctor", "check what could keep the agent from working", cmd_doctor, NULL },
 	{ "peer", "who is a partner", NULL, peer_commands },
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },

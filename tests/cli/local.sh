@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # ---- help and usage ----
-for c in init id import export split synth train tune eval predict similar serve status stop doctor invite join version \
+for c in init id import export split synth train tune eval predict similar unlearn serve status stop doctor invite join version \
 	'peer list' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' \
 	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' \
 	'checkpoint list' 'checkpoint save' 'checkpoint restore'; do

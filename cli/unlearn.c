@@ -1,0 +1,775 @@
+/* cli/unlearn.c - take triples back: out of the tables, the store and what else the folder keeps.
+ *
+ *   the triples to forget, found by name            kge/find.h
+ *   the best tables forget them                     kge/unlearn.h
+ *   names that nothing has any more go, ids close up
+ *   one transaction: graph, tables; then scrubbing  store_forget()
+ *   files made with the old graph go
+ *   a signed receipt                                cli/receipt.h
+ *
+ * Up to the transaction nothing is changed, so an interrupt leaves everything as it was. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/learner.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/receipt.h"
+#include "cli/work.h"
+#include "kge/find.h"
+#include "kge/unlearn.h"
+
+struct unlearn_options {
+	const char *path, *verify, *receipt;
+	struct kge_load_options load;
+	enum kge_unlearn_variant variant;
+	uint32_t epochs, decay; /* 0: the default */
+	bool retrain, drop;
+};
+
+struct figures {
+	bool has;
+	struct kge_metrics forgotten, test;
+};
+
+struct unlearning {
+	struct cli *cli;
+	const struct unlearn_options *o;
+	struct work work;
+	struct kge_found found;
+	/* the old names and ids; train with what is forgotten and without it */
+	struct kge_graph full, kept;
+	/* what the store shall have */
+	struct kge_graph *left;
+	uint32_t *ent, *rel; /* new id by old one, KGE_NONE: gone */
+	double score;
+	/* how it went */
+	struct kge_unlearn_config config;
+	struct kge_unlearn_report report;
+	struct figures before, after, retrained;
+	uint8_t digest[2][STORE_DIGEST]; /* of the tables */
+	size_t states;			 /* deleted */
+	json_t *files;			 /* deleted */
+	atomic_bool cancel;
+};
+
+/* ---- arguments ---- */
+
+enum {
+	KEY_LITERALS = 0x4000,
+	KEY_RETRAIN,
+	KEY_VARIANT,
+	KEY_EPOCHS,
+	KEY_DECAY,
+	KEY_RECEIPT,
+	KEY_VERIFY,
+	KEY_DROP
+};
+
+static const char *const format_words[] = { "auto", "tsv", "openke", "ntriples", "turtle", NULL };
+static const char *const variant_words[] = { "paper", "code", NULL };
+
+static const struct argp_option unlearn_options[] = {
+	{ "format", 'f', "WORD", 0,
+	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content)", 0 },
+	{ "keep-literals", KEY_LITERALS, NULL, 0, "RDF: as the graph was imported", 0 },
+	{ "variant", KEY_VARIANT, "WORD", 0,
+	  "weights of FedLU's paper, or of its released code (default code)", 0 },
+	{ "epochs", KEY_EPOCHS, "N", 0, "of interference (default 10, of code 20)", 0 },
+	{ "decay", KEY_DECAY, "N", 0, "epochs at most on what is kept (default 10)", 0 },
+	{ "retrain", KEY_RETRAIN, NULL, 0, "also train anew on what is kept, to compare with", 0 },
+	{ "drop-tables", KEY_DROP, NULL, 0, "delete all embeddings instead: train anew afterwards",
+	  0 },
+	{ "receipt", KEY_RECEIPT, "FILE", 0,
+	  "where the receipt goes (default unlearn-TIME.json in the agent's folder)", 0 },
+	{ "verify", KEY_VERIFY, "RECEIPT", 0,
+	  "check a receipt's signature; with FILE, that it is about these triples", 0 },
+	{ 0 },
+};
+
+static void check_together(const struct argp_state *state, const struct unlearn_options *o)
+{
+	if (o->path == NULL && o->verify == NULL)
+		argp_usage(state);
+	if (o->verify != NULL && (o->retrain || o->drop || o->receipt != NULL))
+		argp_error(state, "--verify only looks: leave out what forgets");
+	if (o->drop && o->retrain)
+		argp_error(state, "--drop-tables leaves nothing to compare: leave out --retrain");
+}
+
+static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
+{
+	struct unlearn_options *o = state->input;
+
+	switch (key) {
+	case 'f':
+		o->load.format =
+			(enum kge_graph_format)cli_word(state, arg, "--format", format_words);
+		return 0;
+	case KEY_LITERALS:
+		o->load.keep_literals = true;
+		return 0;
+	case KEY_VARIANT:
+		o->variant =
+			(enum kge_unlearn_variant)cli_word(state, arg, "--variant", variant_words);
+		return 0;
+	case KEY_EPOCHS:
+		o->epochs = (uint32_t)cli_count(state, arg, "--epochs", 1, 10000);
+		return 0;
+	case KEY_DECAY:
+		o->decay = (uint32_t)cli_count(state, arg, "--decay", 1, 10000);
+		return 0;
+	case KEY_RETRAIN:
+		o->retrain = true;
+		return 0;
+	case KEY_DROP:
+		o->drop = true;
+		return 0;
+	case KEY_RECEIPT:
+		o->receipt = arg;
+		return 0;
+	case KEY_VERIFY:
+		o->verify = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->path != NULL)
+			return ARGP_ERR_UNKNOWN;
+		o->path = arg;
+		return 0;
+	case ARGP_KEY_END:
+		check_together(state, o);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- what is kept ---- */
+
+/* Of a split, the triples whose places are not in the ascending list. */
+static struct kge_triples without(const struct kge_triples *t, const uint32_t *places, size_t n)
+{
+	struct kge_triples out = { mem_array(t->n - n + 1, sizeof(*out.at)), 0 };
+
+	for (size_t i = 0, k = 0; i < t->n; i++)
+		if (k < n && places[k] == i)
+			k++;
+		else
+			out.at[out.n++] = t->at[i];
+	return out;
+}
+
+static void make_views(struct unlearning *u)
+{
+	u->full = u->kept = *u->work.graph;
+	for (int s = 0; s < KGE_SPLITS; s++)
+		u->kept.split[s] =
+			without(&u->work.graph->split[s], u->found.places[s], u->found.n[s]);
+	u->full.split[KGE_VALID] = u->kept.split[KGE_VALID];
+	u->full.split[KGE_TEST] = u->kept.split[KGE_TEST];
+}
+
+static void release_views(struct unlearning *u)
+{
+	for (int s = 0; s < KGE_SPLITS && u->kept.entities != NULL; s++)
+		free(u->kept.split[s].at);
+}
+
+static void mark_names(const struct kge_graph *g, bool *ent, bool *rel)
+{
+	for (int s = 0; s < KGE_SPLITS; s++)
+		for (size_t i = 0; i < g->split[s].n; i++) {
+			struct kge_triple t = g->split[s].at[i];
+
+			ent[t.head] = ent[t.tail] = rel[t.rel] = true;
+		}
+}
+
+/* The names that stay, under new ids: those that had a triple and have none now go. */
+static uint32_t *close_up(const struct kge_vocab *from, const bool *had, const bool *has,
+			  struct kge_vocab *to)
+{
+	uint32_t n = kge_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof(*ids));
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+		const char *name = kge_vocab_name(from, i, &len);
+
+		ids[i] = had[i] && !has[i] ? KGE_NONE : kge_vocab_add(to, name, len);
+	}
+	return ids;
+}
+
+static void make_left(struct unlearning *u)
+{
+	const struct kge_graph *g = u->work.graph;
+	size_t n_ent = (size_t)kge_vocab_count(g->entities) + 1;
+	size_t n_rel = (size_t)kge_vocab_count(g->relations) + 1;
+	bool *had = mem_array(n_ent + n_rel, 1), *has = mem_array(n_ent + n_rel, 1);
+
+	mark_names(g, had, had + n_ent);
+	mark_names(&u->kept, has, has + n_ent);
+	u->left = kge_graph_new();
+	u->ent = close_up(g->entities, had, has, u->left->entities);
+	u->rel = close_up(g->relations, had + n_ent, has + n_ent, u->left->relations);
+	for (int s = 0; s < KGE_SPLITS; s++)
+		for (size_t i = 0; i < u->kept.split[s].n; i++) {
+			struct kge_triple t = u->kept.split[s].at[i];
+
+			kge_graph_add(u->left, (enum kge_split)s,
+				      (struct kge_triple){ u->ent[t.head], u->rel[t.rel],
+							   u->ent[t.tail] });
+		}
+	free(had);
+	free(has);
+}
+
+static void keep_rows(float *to, const float *from, const uint32_t *ids, uint32_t n, size_t floats)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (ids[i] != KGE_NONE)
+			memcpy(to + ids[i] * floats, from + i * floats, floats * sizeof(*to));
+}
+
+/* The tables with the rows of names that stay. */
+static struct kge_emb *tables_left(const struct unlearning *u)
+{
+	const struct kge_emb *old = u->work.emb;
+	struct rng any;
+	struct kge_emb *e;
+
+	rng_seed(&any, 0);
+	e = kge_emb_new_dims(old->model, old->dim, old->model->own_rel_dim ? old->rel_dim : 0,
+			     old->gamma, kge_vocab_count(u->left->entities),
+			     kge_vocab_count(u->left->relations), &any);
+	e->range = old->range;
+	keep_rows(e->ent, old->ent, u->ent, old->n_ent, old->ent_floats);
+	keep_rows(e->rel, old->rel, u->rel, old->n_rel, old->rel_floats);
+	return e;
+}
+
+/* ---- figures ---- */
+
+/* Ranks of the forgotten triples that train had, and of test; forgotten ones hide nobody. */
+static int judge(struct unlearning *u, const struct kge_emb *emb, struct figures *f)
+{
+	const struct config *c = &u->work.folder.config;
+	const struct kge_protocol *p = config_protocol(c);
+	struct kge_eval_options o = { .threads = c->train.kge.threads, .cancel = &u->cancel };
+	int rc = 0;
+
+	*f = (struct figures){ .has = true };
+	if (u->found.n[KGE_TRAIN] > 0)
+		rc = kge_evaluate_forgotten(emb, &u->full, u->found.places[KGE_TRAIN],
+					    u->found.n[KGE_TRAIN], p, &o, &f->forgotten);
+	if (rc == 0 && u->kept.split[KGE_TEST].n > 0)
+		rc = kge_evaluate(emb, &u->kept, KGE_TEST, p, &o, &f->test);
+	return rc;
+}
+
+/* As the running agent will judge them. */
+static int score_of(struct unlearning *u, const struct kge_graph *g, const struct kge_emb *emb,
+		    double *score)
+{
+	const struct config *c = &u->work.folder.config;
+	struct agent_learner_kge *l =
+		agent_learner_new(&c->train.kge, g, config_protocol(c), c->eval.valid_limit);
+	const struct agent_learner *ops = agent_learner_ops(l);
+	struct agent_job job = { 0 };
+	int rc = ops->evaluate(ops->ctx, emb, &job, score);
+
+	agent_learner_free(l);
+	return rc;
+}
+
+/* ---- tables that never saw the triples ---- */
+
+static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct kge_emb *emb,
+		      struct kge_emb *best)
+{
+	const struct config *c = &u->work.folder.config;
+	const struct agent_learner *ops = agent_learner_ops(l);
+	uint32_t every = c->train.eval_every, worse = 0;
+	struct agent_job job = { 0 };
+	double score, top = -1;
+	int rc = 0;
+
+	for (uint32_t done = 0; done < c->train.epochs && rc == 0; done += every) {
+		if (atomic_load(&u->cancel))
+			return ERR_CANCELED;
+		rc = ops->train(ops->ctx, emb, every, false, &job);
+		if (rc == 0)
+			rc = ops->evaluate(ops->ctx, emb, &job, &score);
+		if (rc != 0)
+			break;
+		worse = score > top ? 0 : worse + 1;
+		if (worse == 0) {
+			top = score;
+			kge_emb_assign(best, emb);
+		}
+		if (c->train.patience > 0 && worse >= c->train.patience)
+			break;
+	}
+	return rc;
+}
+
+/* Train as `fkge train --fresh` does, on the old ids, so that forgotten names have a row. */
+static int retrain(struct unlearning *u)
+{
+	const struct config *c = &u->work.folder.config;
+	struct kge_emb *emb = work_new_tables(c, &u->kept), *best = kge_emb_copy(emb);
+	struct agent_learner_kge *l =
+		agent_learner_new(&c->train.kge, &u->kept, config_protocol(c), c->eval.valid_limit);
+	int rc = train_anew(u, l, emb, best);
+
+	if (rc == 0)
+		rc = judge(u, best, &u->retrained);
+	agent_learner_free(l);
+	kge_emb_free(emb);
+	kge_emb_free(best);
+	return rc;
+}
+
+/* ---- forgetting ---- */
+
+static int open_tables(struct unlearning *u, struct err *e)
+{
+	struct err none = { 0 };
+	int rc = work_load(&u->work, 0, &none);
+
+	if (rc == ERR_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return err_set(e, rc, "%s", none.text);
+	if (u->work.folder.config.train.kge.dp.epsilon > 0)
+		return err_set(e, ERR_USAGE,
+			       "train.dp: unlearning looks at the triples without noise, so the "
+			       "tables would be private no more; take --drop-tables, then train");
+	return 0;
+}
+
+static void settle_config(struct unlearning *u)
+{
+	const struct config *c = &u->work.folder.config;
+
+	kge_unlearn_defaults(&u->config, &c->train.kge, u->o->variant);
+	u->config.protocol = config_protocol(c);
+	if (u->o->epochs > 0)
+		u->config.interference_epochs = u->o->epochs;
+	if (u->o->decay > 0)
+		u->config.decay_epochs = u->o->decay;
+}
+
+static int change_tables(struct unlearning *u, struct err *e)
+{
+	int rc;
+
+	settle_config(u);
+	rc = kge_unlearn_check(&u->config, e);
+	if (rc != 0)
+		return rc;
+	kge_emb_digest(u->work.emb, u->digest[0]);
+	rc = judge(u, u->work.emb, &u->before);
+	if (rc == 0 && u->found.n[KGE_TRAIN] > 0)
+		rc = kge_unlearn(&u->config, &u->full, u->found.places[KGE_TRAIN],
+				 u->found.n[KGE_TRAIN], u->work.emb, NULL, &u->report, &u->cancel);
+	if (rc == 0)
+		rc = judge(u, u->work.emb, &u->after);
+	if (rc == 0 && u->o->retrain)
+		rc = retrain(u);
+	return rc;
+}
+
+static int count_states(struct unlearning *u, struct err *e)
+{
+	struct store_checkpoint *all;
+	int rc = store_checkpoints(u->work.folder.store, &all, &u->states, e);
+
+	free(all);
+	return rc;
+}
+
+static int change_store(struct unlearning *u, struct err *e)
+{
+	struct store_checkpoint info = { .kind = STORE_BEST, .created_ms = work_wall_ms() };
+	struct store_kept k = { .kept = u->left,
+				.ent = u->ent,
+				.rel = u->rel,
+				.n_ent = kge_vocab_count(u->work.graph->entities),
+				.n_rel = kge_vocab_count(u->work.graph->relations) };
+	struct store_batch b = { 0 }; /* it fills the checkpoint's shape in */
+	struct kge_emb *emb;
+	int rc = count_states(u, e);
+
+	if (rc == 0 && u->work.emb != NULL) {
+		emb = tables_left(u);
+		rc = score_of(u, u->left, emb, &u->score);
+		info.valid_score = u->score;
+		info.epochs = u->work.info.epochs;
+		info.seed = u->work.folder.config.train.kge.seed;
+		config_score_name(&u->work.folder.config, info.protocol);
+		store_batch_checkpoint(&b, &info, emb);
+		k.info = &b.at[0].u.checkpoint.info;
+		k.emb = emb;
+		memcpy(u->digest[1], k.info->digest, STORE_DIGEST);
+	}
+	if (rc == 0)
+		rc = store_forget(u->work.folder.store, &k, e);
+	store_batch_release(&b);
+	return rc;
+}
+
+/* ---- files that were made with the old graph ---- */
+
+static int remove_file(struct unlearning *u, const char *folder, const char *name, struct err *e)
+{
+	char *path = file_join(folder, name);
+	int rc = 0;
+
+	if (unlink(path) == 0)
+		json_array_append_new(u->files, cli_json_text(path));
+	else if (errno != ENOENT)
+		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	free(path);
+	return rc;
+}
+
+/* Whatever ends so in a folder that may not be there. */
+static int remove_ending(struct unlearning *u, const char *folder, const char *end, struct err *e)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	int rc = 0;
+
+	while (d != NULL && rc == 0 && (entry = readdir(d)) != NULL)
+		if (file_ends_in(entry->d_name, end))
+			rc = remove_file(u, folder, entry->d_name, e);
+	if (d != NULL)
+		closedir(d);
+	return rc;
+}
+
+/* An interrupted training, interrupted trials of a search. */
+static int remove_files(struct unlearning *u, struct err *e)
+{
+	char *tune = file_join(u->work.folder.path, "tune");
+	int rc = remove_ending(u, u->work.folder.path, ".state", e);
+
+	if (rc == 0)
+		rc = remove_ending(u, tune, ".state", e);
+	free(tune);
+	return rc;
+}
+
+/* ---- the receipt ---- */
+
+static json_t *metrics_json(const struct kge_metrics *m)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
+	json_object_set_new(j, "mrr", cli_json_number(m->queries > 0 ? m->mrr : NAN));
+	json_object_set_new(j, "hits1", cli_json_number(m->queries > 0 ? m->hits1 : NAN));
+	return j;
+}
+
+static json_t *figures_json(const struct figures *f)
+{
+	json_t *j = json_object();
+
+	if (!f->has) {
+		json_decref(j);
+		return json_null();
+	}
+	json_object_set_new(j, "forgotten", metrics_json(&f->forgotten));
+	json_object_set_new(j, "test", metrics_json(&f->test));
+	return j;
+}
+
+static json_t *set_json(const struct unlearning *u)
+{
+	uint8_t salt[RECEIPT_SALT], digest[RECEIPT_DIGEST];
+	json_t *j = json_object();
+
+	randombytes_buf(salt, sizeof(salt));
+	receipt_digest(u->work.graph, u->found.triples.at, u->found.triples.n, salt, digest);
+	json_object_set_new(j, "triples", json_integer((json_int_t)u->found.triples.n));
+	for (int s = 0; s < KGE_SPLITS; s++)
+		json_object_set_new(j, work_split_words[s],
+				    json_integer((json_int_t)u->found.n[s]));
+	json_object_set_new(j, "salt", cli_json_hex(salt, sizeof(salt)));
+	json_object_set_new(j, "digest", cli_json_hex(digest, sizeof(digest)));
+	return j;
+}
+
+static json_t *settings_json(const struct unlearning *u)
+{
+	const struct kge_unlearn_config *c = &u->config;
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:b}", "variant",
+			 variant_words[u->o->variant], "forgotten_weight",
+			 cli_json_number((double)c->interference.forgotten), "negatives_weight",
+			 cli_json_number((double)c->interference.negatives), "soft_weight",
+			 cli_json_number((double)c->interference.soft), "soft",
+			 c->interference.soft_norm ? "norm" : "mean", "interference_epochs",
+			 (int)u->report.interference_epochs, "decay_epochs",
+			 (int)u->report.decay_epochs, "batch", (int)c->train.batch, "negatives",
+			 (int)c->train.negatives, "lr", cli_json_number((double)c->train.lr),
+			 "global_table", false);
+}
+
+static uint32_t gone(const struct kge_vocab *before, const struct kge_vocab *after)
+{
+	return kge_vocab_count(before) - kge_vocab_count(after);
+}
+
+static json_t *tables_json(const struct unlearning *u)
+{
+	json_t *j;
+
+	if (u->work.emb == NULL)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "before", cli_json_hex(u->digest[0], STORE_DIGEST));
+	json_object_set_new(j, "after", cli_json_hex(u->digest[1], STORE_DIGEST));
+	json_object_set_new(j, "valid_score", cli_json_number(u->score));
+	json_object_set_new(j, "settings", settings_json(u));
+	return j;
+}
+
+static json_t *graph_json(const struct unlearning *u)
+{
+	const struct kge_graph *g = u->work.graph;
+	uint8_t digest[STORE_DIGEST];
+	json_t *j = json_object();
+
+	store_graph_digest(u->left, digest);
+	json_object_set_new(j, "after", cli_json_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "entities_removed",
+			    json_integer(gone(g->entities, u->left->entities)));
+	json_object_set_new(j, "relations_removed",
+			    json_integer(gone(g->relations, u->left->relations)));
+	return j;
+}
+
+static json_t *make_receipt(struct unlearning *u)
+{
+	json_t *j = json_object(), *figures = json_object();
+
+	json_object_set_new(j, "fkge_unlearn", json_integer(1));
+	json_object_set_new(j, "time_ms", json_integer(work_wall_ms()));
+	json_object_set_new(j, "set", set_json(u));
+	json_object_set_new(j, "graph", graph_json(u));
+	json_object_set_new(j, "tables", tables_json(u));
+	json_object_set_new(j, "protocol",
+			    work_protocol_json(config_protocol(&u->work.folder.config)));
+	json_object_set_new(figures, "before", figures_json(&u->before));
+	json_object_set_new(figures, "after", figures_json(&u->after));
+	json_object_set_new(figures, "retrained", figures_json(&u->retrained));
+	json_object_set_new(j, "figures", figures);
+	json_object_set_new(j, "states_deleted", json_integer((json_int_t)u->states));
+	receipt_sign(j, u->work.folder.identity);
+	return j;
+}
+
+static int write_receipt(struct unlearning *u, const json_t *receipt, struct err *e)
+{
+	char *name = mem_printf("unlearn-%lld.json", (long long)work_wall_ms());
+	char *path = u->o->receipt != NULL ? mem_strdup(u->o->receipt)
+					   : file_join(u->work.folder.path, name);
+	char *text =
+		json_dumps(receipt, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+	int rc = file_write_atomic(path, text, strlen(text), 0600, e);
+
+	if (rc == 0) {
+		cli_put(u->cli, "receipt_file", cli_json_text(path));
+		cli_say(u->cli, "receipt: %s\n", path);
+	}
+	free(text);
+	free(path);
+	free(name);
+	return rc;
+}
+
+/* ---- what it came to ---- */
+
+static void say_figures(const struct unlearning *u, const char *when, const struct figures *f)
+{
+	if (f->has)
+		cli_say(u->cli,
+			"%-10s forgotten MRR %.4f Hits@1 %.4f   test MRR %.4f Hits@1 %.4f\n", when,
+			f->forgotten.mrr, f->forgotten.hits1, f->test.mrr, f->test.hits1);
+}
+
+static void say_outcome(struct unlearning *u)
+{
+	const struct kge_graph *g = u->work.graph;
+
+	cli_say(u->cli,
+		"forgotten: %zu triples (%zu of train, %zu of valid, %zu of test); %u entities and "
+		"%u relations occur no more\n",
+		u->found.triples.n, u->found.n[KGE_TRAIN], u->found.n[KGE_VALID],
+		u->found.n[KGE_TEST], gone(g->entities, u->left->entities),
+		gone(g->relations, u->left->relations));
+	say_figures(u, "before", &u->before);
+	say_figures(u, "after", &u->after);
+	say_figures(u, "retrained", &u->retrained);
+	cli_say(u->cli, "deleted: %zu states of the embeddings, %zu files\n", u->states,
+		json_array_size(u->files));
+	if (u->work.emb != NULL)
+		cli_say(u->cli,
+			"The changed tables are the best state now, valid score %.4f; partners "
+			"hear "
+			"of it when the agent runs again. What they have averaged in before is not "
+			"taken back.\n",
+			u->score);
+	else
+		cli_say(u->cli, "There are no embeddings now: train anew.\n");
+}
+
+static int finish(struct unlearning *u, struct err *e)
+{
+	json_t *receipt = make_receipt(u);
+	int rc;
+
+	cli_put(u->cli, "files_deleted", json_incref(u->files));
+	say_outcome(u);
+	rc = write_receipt(u, receipt, e);
+	cli_put(u->cli, "receipt", receipt);
+	return rc;
+}
+
+static int prepare(struct unlearning *u, struct err *e)
+{
+	int rc = kge_graph_find(&u->found, u->work.graph, u->o->path, &u->o->load, e);
+
+	if (rc != 0)
+		return rc;
+	make_views(u);
+	if (u->kept.split[KGE_TRAIN].n == 0)
+		return err_set(e, ERR_INPUT,
+			       "these are all triples of train: nothing would be left; to forget "
+			       "everything, delete the agent's folder");
+	make_left(u);
+	return u->o->drop ? 0 : open_tables(u, e);
+}
+
+static int unlearn(struct unlearning *u, struct err *e)
+{
+	struct waiting *wait;
+	int rc = prepare(u, e);
+
+	if (rc != 0)
+		return rc;
+	work_watch_interrupts(&u->cancel);
+	wait = waiting_begin(u->cli, "unlearning");
+	rc = u->work.emb != NULL ? change_tables(u, e) : 0;
+	if (rc == ERR_CANCELED)
+		err_set(e, rc, "stopped; nothing was changed");
+	/* First the files: if anything fails here, the same command can be given again. */
+	if (rc == 0)
+		rc = remove_files(u, e);
+	if (rc == 0)
+		rc = change_store(u, e);
+	waiting_end(wait);
+	return rc == 0 ? finish(u, e) : rc;
+}
+
+/* ---- receipts ---- */
+
+static void say_receipt(const struct cli *cli, const json_t *receipt)
+{
+	const json_t *set = json_object_get(receipt, "set"), *figures;
+	static const char *const when[] = { "before", "after", "retrained" };
+
+	cli_say(cli, "the signature fits key %s\n%lld triples forgotten\n",
+		json_string_value(json_object_get(receipt, "sign_key")),
+		(long long)json_integer_value(json_object_get(set, "triples")));
+	figures = json_object_get(receipt, "figures");
+	for (int i = 0; i < 3; i++) {
+		const json_t *f = json_object_get(figures, when[i]);
+		const json_t *u = json_object_get(f, "forgotten"), *t = json_object_get(f, "test");
+
+		if (json_is_object(f))
+			cli_say(cli, "%-10s forgotten MRR %.4f   test MRR %.4f\n", when[i],
+				json_number_value(json_object_get(u, "mrr")),
+				json_number_value(json_object_get(t, "mrr")));
+	}
+}
+
+static int check_file(const json_t *receipt, const struct unlearn_options *o, struct err *e)
+{
+	struct kge_graph *g;
+	int rc = kge_graph_load(&g, o->path, &o->load, NULL, e);
+
+	if (rc == 0)
+		rc = receipt_check_set(receipt, g, e);
+	kge_graph_free(g);
+	return rc;
+}
+
+static int verify(struct cli *cli, const struct unlearn_options *o, struct err *e)
+{
+	json_t *receipt;
+	int rc = receipt_read(&receipt, o->verify, e);
+
+	if (rc != 0)
+		return rc;
+	if (o->path != NULL)
+		rc = check_file(receipt, o, e);
+	if (rc == 0)
+		say_receipt(cli, receipt);
+	if (rc == 0 && o->path != NULL)
+		cli_say(cli, "it is about the triples of %s\n", o->path);
+	cli_put(cli, "receipt", receipt);
+	return rc;
+}
+
+int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct unlearn_options o = { .variant = KGE_UNLEARN_CODE };
+	struct unlearning u = { .cli = cli, .o = &o };
+	const struct cli_syntax s = {
+		.options = unlearn_options,
+		.parse = parse_unlearn,
+		.args = "[FILE]",
+		.doc = "Forget the triples of FILE: the best embeddings unlearn them, and graph, "
+		       "saved states, copies of the store and interrupted trainings lose them. All "
+		       "must be in the graph. The agent must not be running.\v"
+		       "Names that no triple has any more go too, and with them their rows; "
+		       "alignments are then made again in the next sessions. A signed receipt "
+		       "names the set by a digest and says how the forgotten triples and the test "
+		       "split ranked before and after.\n\n"
+		       "Not done: what partners have averaged into their own embeddings, files "
+		       "that you exported, and copies of the folder stay as they are.\n\n"
+		       "Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
+		       "  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv",
+		.input = &o,
+	};
+	int rc;
+
+	kge_load_defaults(&o.load);
+	o.load.valid_share = o.load.test_share = 0;
+	cli_parse(cli, &s, argc, argv);
+	if (o.verify != NULL)
+		return verify(cli, &o, e);
+	rc = work_open(&u.work, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	if (rc != 0)
+		return rc;
+	u.files = json_array();
+	rc = unlearn(&u, e);
+	json_decref(u.files);
+	release_views(&u);
+	kge_graph_free(u.left);
+	free(u.ent);
+	free(u.rel);
+	kge_found_release(&u.found);
+	work_close(&u.work);
+	return rc;
+}

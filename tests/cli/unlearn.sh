@@ -1,0 +1,95 @@
+#!/bin/sh
+# Forgetting triples: what is refused, what is left in the folder, the receipt.
+. "$(dirname "$0")/lib.sh"
+
+end() { # NAME: stop it and wait for its end
+	run -d "$work/$1" stop
+	eval "wait_for '$1 has ended' ended \$pid_$1"
+}
+
+agent a 1 || exit 1
+a=$work/a
+# zebra-7f and its relation are in one triple alone
+printf 'e3\tkeeps-7f\tzebra-7f\n' >>"$work/a.tsv"
+ok 'import' exits 0 -d "$a" import "$work/a.tsv" --replace --valid 0.05 --test 0.05
+sed -i 's/^model: .*/model: {kind: rotate, dim: 32, gamma: 6}/; s/epochs: 20, eval_every: 10/epochs: 120, eval_every: 40/; s/negatives: 8/negatives: 16/' "$a/agent.yaml"
+ok 'train' exits 0 -d "$a" train
+ok 'save' exits 0 -d "$a" checkpoint save
+printf 'x zebra-7f x' >"$a/store.db.v3.bak"
+printf 'x zebra-7f x' >"$a/training.state"
+mkdir "$a/tune"
+printf 'x zebra-7f x' >"$a/tune/trial-1.state"
+
+# the last triple, and five of train whose names stay
+run -d "$a" export "$work/ex" --triples
+{ grep zebra "$work/ex/train.tsv"; grep -v zebra "$work/ex/train.tsv" | head -5; } >"$work/forget.tsv"
+ok 'six triples' [ "$(wc -l <"$work/forget.tsv")" -eq 6 ]
+files_with() { grep -rlaF -- "$1" "$a" | wc -l; }
+ok 'their names are in the folder' [ "$(files_with zebra-7f)" -ge 4 ]
+
+# ---- refusals, after which all is as it was ----
+digest() { run -d "$a" checkpoint list --json; member "$out" checkpoints 0 digest; }
+before=$(digest)
+{ cat "$work/forget.tsv"; printf 'e1\tnext\te50\nnobody\tnext\te1\n'; } >"$work/strange.tsv"
+ok 'strangers are refused by line' says 4 'strange.tsv:7, ' -d "$a" unlearn "$work/strange.tsv"
+ok 'both of them' grep -q 'strange.tsv:8' "$err"
+ok 'no such file' exits 1 -d "$a" unlearn "$work/none.tsv"
+cat "$work/ex/train.tsv" >"$work/all.tsv"
+ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
+ok 'no file at all' exits 2 -d "$a" unlearn
+start a
+ok 'not under a running agent' says 9 'fkge -d' -d "$a" unlearn "$work/forget.tsv"
+end a
+ok 'nothing was changed' [ "$(files_with zebra-7f)" -ge 4 ]
+
+# ---- forgetting ----
+before=$(digest)
+ok 'unlearn' exits 0 -d "$a" unlearn "$work/forget.tsv" --retrain --receipt "$work/r.json" --json
+cp "$out" "$work/result.json"
+ok 'no file of the folder has the names' [ "$(files_with zebra-7f)" -eq 0 ]
+ok 'nor the relation' [ "$(files_with keeps-7f)" -eq 0 ]
+ok 'six are signed for' [ "$(member "$work/r.json" set triples)" -eq 6 ]
+ok 'the files that went are named' grep -q 'trial-1.state' "$work/result.json"
+ok 'one state is left, another one' [ "$(digest)" != "$before" ]
+ok 'and no other' [ "$(python3 -c 'import json,sys; print(len(json.load(open(sys.argv[1]))["checkpoints"]))' "$out")" -eq 1 ]
+run -d "$a" export "$work/ex2" --triples
+names() { cat "$work/$1"/*.tsv | cut -f1,3 | tr '\t' '\n' | sort -u | wc -l; }
+ok 'names that went are counted' [ "$(member "$work/r.json" graph entities_removed)" -eq $(($(names ex) - $(names ex2))) ]
+ok 'zebra-7f among them' [ "$(names ex2)" -lt "$(names ex)" ]
+ok 'its relation too' [ "$(member "$work/r.json" graph relations_removed)" -eq 1 ]
+in_both() { cat "$work"/ex2/*.tsv | grep -cxFf "$work/forget.tsv"; }
+ok 'the graph has none of them' [ "$(in_both)" -eq 0 ]
+ok 'and all others' [ "$(cat "$work"/ex2/*.tsv | wc -l)" -eq $(($(cat "$work"/ex/*.tsv | wc -l) - 6)) ]
+python3 - "$work/r.json" >"$work/judged" <<'PY'
+import json, sys
+f = json.load(open(sys.argv[1]))["figures"]
+b, a, r = f["before"], f["after"], f["retrained"]
+print("worse" if a["forgotten"]["mrr"] < 0.6 * b["forgotten"]["mrr"] else "kept")
+print("holds" if a["test"]["mrr"] > 0.5 * b["test"]["mrr"] else "lost")
+print("anew" if 0 < r["test"]["mrr"] <= 1 else "none")
+PY
+ok 'forgotten triples rank worse, test holds' [ "$(tr '\n' ' ' <"$work/judged")" = 'worse holds anew ' ]
+
+# ---- the receipt ----
+ok 'its signature fits' prints 'the signature fits' unlearn --verify "$work/r.json"
+ok 'it is about this set' prints 'it is about the triples' unlearn --verify "$work/r.json" "$work/forget.tsv"
+sort -r "$work/forget.tsv" >"$work/shuffled.tsv"
+ok 'in any order' prints 'it is about the triples' unlearn --verify "$work/r.json" "$work/shuffled.tsv"
+head -5 "$work/forget.tsv" >"$work/five.tsv"
+ok 'and no other' says 4 'not the triples' unlearn --verify "$work/r.json" "$work/five.tsv"
+sed 's/"relations_removed": 1/"relations_removed": 0/' "$work/r.json" >"$work/changed.json"
+ok 'a changed one is found out' says 6 'does not fit' unlearn --verify "$work/changed.json"
+ok 'what is none' says 4 'no receipt' unlearn --verify "$work/result.json"
+ok 'once is enough' says 4 '6 triples are not in the graph' -d "$a" unlearn "$work/forget.tsv"
+
+# ---- life goes on ----
+ok 'eval' exits 0 -d "$a" eval
+ok 'train' exits 0 -d "$a" train --epochs 10
+ok 'the agent starts' start a
+ok 'and stops' end a
+
+# ---- without tables ----
+ok 'drop the tables' prints 'train anew' -d "$a" unlearn --drop-tables "$work/ex2/valid.tsv"
+ok 'the receipt is in the folder' ls "$a"/unlearn-*.json
+ok 'none are left' says 1 'no embeddings yet' -d "$a" eval
+finish
