@@ -556,7 +556,11 @@ static void take_joining(struct fed_round *r, const struct net_list *l, size_t i
 	}
 	if (e->code != 0) {
 		free(j);
-	} else if (s == &r->seats[r->me]) {
+		return;
+	}
+	assert(s != NULL);
+	if (s == &r->seats[r->me]) {
+		assert(s->joining != NULL);
 		if (j->n != s->joining->n || memcmp(j->bytes, s->joining->bytes, j->n) != 0)
 			err_set(e, ERR_IDENTITY, "the roster holds a joining that is not ours");
 		s->answered = false; /* it was ours: see check_roster() */

@@ -321,6 +321,49 @@ static void a_hostile_member_harms_its_own_items_alone(void **state)
 	assert_true(t.tampered > 80);
 }
 
+/* The last value of a row becomes no number: rows are the last thing in these messages. */
+static bool spoil_rows(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	static const uint8_t nan_bytes[4] = { 0, 0, 0xc0, 0x7f };
+	struct trouble *t = ctx;
+
+	(void)to;
+	if (from != t->who || t->tampered++ == 0)
+		return true;
+	memcpy(b->base + b->len - 4, nan_bytes, 4);
+	return true;
+}
+
+static void no_numbers_are_refused(void **state)
+{
+	struct trouble t = { .who = 2 };
+	struct world w;
+	struct fed_report r;
+	size_t broke = 0;
+
+	(void)state;
+	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.tamper = spoil_rows;
+	w.config.ctx = &t;
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	for (size_t i = 0; i < AGENTS; i++) {
+		fed_round_report(fed_local_last(w.local, i), &r);
+		for (unsigned s = 0; s < r.seats; s++) {
+			const struct fed_account *a =
+				fed_round_account(fed_local_last(w.local, i), s);
+
+			broke += a->fate == FED_BROKE && a->trouble.code == ERR_PROTO &&
+				 fed_local_who(w.local, a->key) == 2;
+		}
+		for (size_t x = 0; x < (size_t)w.emb[i]->n_ent * DIM; x++)
+			assert_true(isfinite(w.emb[i]->ent[x]));
+	}
+	assert_int_equal(broke, AGENTS - 1);
+	world_release(&w);
+}
+
 /* Who forges is out, and said to be. */
 static bool spoil_joining(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -368,6 +411,7 @@ int main(void)
 		cmocka_unit_test(delays_and_repeats_change_nothing),
 		cmocka_unit_test(losses_stall_nobody),
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
+		cmocka_unit_test(no_numbers_are_refused),
 		cmocka_unit_test(a_forged_joining_is_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

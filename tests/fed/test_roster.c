@@ -1,0 +1,276 @@
+/* tests/fed/test_roster.c - who comes into a round: machines by hand, mouth to mouth. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "fed/round.h"
+
+enum { MEMBERS = 3, THINGS = 6, DIM = 2 };
+
+struct table {
+	struct fed_setup setup[MEMBERS];
+	struct fed_peer peer[MEMBERS][MEMBERS - 1];
+	struct net_psi_slot slot[THINGS];
+	struct kge_emb *emb[MEMBERS];
+	struct fed_settings settings;
+	struct fed_round *round[MEMBERS];
+	struct rng rng;
+	uint64_t now_ms;
+};
+
+static const char *label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	static const char names[] = "abcdefghijklmnopqrstuvwxyz";
+
+	(void)ctx;
+	(void)tag;
+	*len = 1;
+	return names + id;
+}
+
+static void draw(void *ctx, void *out, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)out)[i] = (uint8_t)rng_u64(ctx);
+}
+
+/* Everybody has the same things. */
+static void meet(struct table *t, size_t a, size_t b, struct fed_peer *p)
+{
+	memcpy(p->key, t->setup[b].key, FED_KEY);
+	memcpy(p->sign_public, t->setup[b].sign_public, FED_SIGN);
+	p->digest[0] = (uint8_t)(a + b); /* the same for both */
+	p->slots = t->slot;
+	p->n_slots = THINGS;
+}
+
+static void init(struct table *t)
+{
+	struct rng r;
+
+	*t = (struct table){ .now_ms = 1000 };
+	rng_seed(&t->rng, 6);
+	fed_settings_init(&t->settings, fed_method_find("fede"));
+	for (uint32_t k = 0; k < THINGS; k++)
+		t->slot[k] = (struct net_psi_slot){ .id = k, .tag = 'e' };
+	for (size_t i = 0; i < MEMBERS; i++) {
+		struct fed_setup *s = &t->setup[i];
+
+		memset(s->key, (int)(10 * (i + 1)), FED_KEY);
+		crypto_sign_keypair(s->sign_public, s->sign_secret);
+		rng_seed(&r, i);
+		t->emb[i] = kge_emb_new(kge_model_find("transe"), DIM, 8, THINGS, 1, &r);
+		assert_int_equal(fed_part_new(&s->part, &t->settings, t->emb[i], i, NULL), 0);
+		s->label = label;
+		s->draw = (struct nn_draw){ draw, &t->rng };
+	}
+	t->settings = t->setup[0].part->settings;
+	for (size_t i = 0; i < MEMBERS; i++) {
+		for (size_t j = 0; j < MEMBERS; j++)
+			if (j != i)
+				meet(t, i, j, &t->peer[i][t->setup[i].n_peers++]);
+		t->setup[i].peers = t->peer[i];
+	}
+}
+
+static void release(struct table *t)
+{
+	for (size_t i = 0; i < MEMBERS; i++) {
+		fed_round_free(t->round[i]);
+		fed_part_free(t->setup[i].part);
+		kge_emb_free(t->emb[i]);
+	}
+}
+
+static void deliver(struct table *t, size_t from, size_t to, const struct buf *b, struct err *e)
+{
+	struct fed_proposal p;
+	struct buf no = { 0 };
+
+	if (t->round[to] != NULL) {
+		fed_round_received(t->round[to], t->setup[from].key, b->base, b->len, t->now_ms);
+		return;
+	}
+	if (fed_round_join(&t->round[to], &t->setup[to], b->base, b->len, t->now_ms, e) == 0)
+		return;
+	assert_int_equal(fed_proposal_read(&p, b->base, b->len, NULL), 0);
+	fed_decline(p.id, e->text, &no);
+	fed_round_received(t->round[from], t->setup[to].key, no.base, no.len, t->now_ms);
+	buf_release(&no);
+}
+
+/* All messages and works there are, until nothing is left; e: why a proposal was not joined. */
+static void run(struct table *t, struct err *e)
+{
+	bool any = true;
+
+	while (any) {
+		any = false;
+		for (size_t i = 0; i < MEMBERS; i++) {
+			struct buf b = { 0 };
+
+			if (t->round[i] == NULL)
+				continue;
+			if (fed_round_want(t->round[i]) == FED_TRAIN ||
+			    fed_round_want(t->round[i]) == FED_EXCHANGE) {
+				fed_round_worked(t->round[i], fed_round_run(t->round[i]),
+						 t->now_ms);
+				any = true;
+			}
+			for (size_t j = 0; j < MEMBERS; j++)
+				while (j != i && fed_round_pull(t->round[i], t->setup[j].key, &b)) {
+					deliver(t, i, j, &b, e);
+					buf_clear(&b);
+					any = true;
+				}
+			buf_release(&b);
+		}
+	}
+}
+
+static unsigned members(const struct fed_round *r)
+{
+	struct fed_report report;
+
+	fed_round_report(r, &report);
+	return report.members;
+}
+
+static void propose(struct table *t)
+{
+	assert_int_equal(
+		fed_round_propose(&t->round[0], &t->setup[0], &t->settings, t->now_ms, NULL), 0);
+}
+
+static void all_come(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+
+	(void)state;
+	init(&t);
+	propose(&t);
+	run(&t, &e);
+	for (size_t i = 0; i < MEMBERS; i++) {
+		assert_int_equal(fed_round_want(t.round[i]), FED_OVER);
+		assert_int_equal(fed_round_status(t.round[i], &e), 0);
+		assert_int_equal(members(t.round[i]), MEMBERS);
+		assert_memory_equal(t.emb[i]->ent, t.emb[0]->ent, THINGS * DIM * sizeof(float));
+	}
+	release(&t);
+}
+
+/* 1 and 2 hold different alignments with each other: one of them stays out, and is told. */
+static void who_is_not_aligned_stays_out(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+
+	(void)state;
+	init(&t);
+	t.peer[2][1].digest[5] ^= 1; /* of 1 */
+	propose(&t);
+	run(&t, &e);
+	assert_int_equal(members(t.round[0]), 2);
+	assert_int_equal(fed_round_status(t.round[0], &e), 0);
+	assert_int_equal(fed_round_status(t.round[1], &e), 0);
+	assert_int_equal(fed_round_status(t.round[2], &e), ERR_REFUSED);
+	release(&t);
+}
+
+/* Other rows, another method, a proposer that we do not know: declined, and the others go on. */
+static void who_cannot_declines(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+
+	(void)state;
+	init(&t);
+	t.setup[2].part->floats[0] = 3;
+	propose(&t);
+	run(&t, &e);
+	assert_int_equal(e.code, ERR_REFUSED);
+	assert_int_equal(members(t.round[0]), 2);
+	assert_null(t.round[2]);
+	release(&t);
+
+	init(&t);
+	t.peer[2][0].sign_public[3] ^= 1; /* not the proposer's signature */
+	memset(&e, 0, sizeof(e));
+	propose(&t);
+	run(&t, &e);
+	assert_int_equal(e.code, ERR_IDENTITY);
+	assert_int_equal(members(t.round[1]), 2);
+	release(&t);
+
+	init(&t);
+	t.setup[2].n_peers = 0; /* knows nobody */
+	memset(&e, 0, sizeof(e));
+	propose(&t);
+	run(&t, &e);
+	assert_int_equal(e.code, ERR_REFUSED);
+	release(&t);
+}
+
+/* Nobody answers, or START does not come: it ends at its deadline. */
+static void deadlines_end_it(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	init(&t);
+	propose(&t);
+	assert_true(fed_round_pull(t.round[0], t.setup[1].key, &b));
+	deliver(&t, 0, 1, &b, &e);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t due = fed_round_deadline(t.round[i]);
+
+		assert_int_equal(due, t.now_ms + (i + 1) * t.settings.join_ms);
+		fed_round_tick(t.round[i], due - 1);
+		assert_int_equal(fed_round_want(t.round[i]), FED_WAIT);
+		fed_round_tick(t.round[i], due);
+		assert_int_equal(fed_round_want(t.round[i]), FED_OVER);
+		assert_int_equal(fed_round_status(t.round[i], &e),
+				 i == 0 ? ERR_UNREACHABLE : ERR_TIMEOUT);
+	}
+	buf_release(&b);
+	release(&t);
+}
+
+/* Who stops says so, and the others go on without it. */
+static void a_member_leaves(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+	struct buf b = { 0 };
+	const struct fed_account *a;
+
+	(void)state;
+	init(&t);
+	propose(&t);
+	assert_true(fed_round_pull(t.round[0], t.setup[2].key, &b));
+	deliver(&t, 0, 2, &b, &e);
+	buf_release(&b);
+	fed_round_stop(t.round[2], ERR_CANCELED, "the owner said so", t.now_ms);
+	run(&t, &e);
+	assert_int_equal(fed_round_status(t.round[0], &e), 0);
+	a = fed_round_account(t.round[0], 2);
+	assert_int_equal(a->fate, FED_LOST);
+	assert_non_null(strstr(a->trouble.text, "the owner said so"));
+	assert_memory_equal(t.emb[0]->ent, t.emb[1]->ent, THINGS * DIM * sizeof(float));
+	release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_come),
+		cmocka_unit_test(who_is_not_aligned_stays_out),
+		cmocka_unit_test(who_cannot_declines),
+		cmocka_unit_test(deadlines_end_it),
+		cmocka_unit_test(a_member_leaves),
+	};
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
