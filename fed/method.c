@@ -267,7 +267,16 @@ float *fed_row(const struct kge_emb *emb, const struct fed_item *it, size_t *flo
 	return it->tag == 'e' ? kge_ent(emb, it->id) : kge_rel(emb, it->id);
 }
 
-bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
+/* A row that is no number would pass for an attack at its home. */
+static bool row_is_sound(const float *row, size_t floats)
+{
+	for (size_t i = 0; i < floats; i++)
+		if (!(fabsf(row[i]) <= (float)FED_VALUE_MAX))
+			return false;
+	return true;
+}
+
+static bool fill_row(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
 {
 	size_t floats;
 	const float *from;
@@ -277,6 +286,15 @@ bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float
 	from = fed_row(fed_shared_table(p), it, &floats);
 	memcpy(row, from, floats * sizeof(*row));
 	return true;
+}
+
+bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
+{
+	struct fed_shape s;
+
+	fed_shape(&p->settings, p->members, stage, &s);
+	return fill_row(p, stage, it, row) &&
+	       row_is_sound(row, it->tag == 'e' ? s.up_ent : s.up_rel);
 }
 
 bool fed_mean(const struct fed_upload *u, float *out, size_t floats)

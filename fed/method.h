@@ -212,6 +212,7 @@ int fed_train_plain(struct fed_part *p, struct fed_training *t);
 unsigned fed_stages(const struct fed_settings *s);
 void fed_shape(const struct fed_settings *s, unsigned members, unsigned stage,
 	       struct fed_shape *out);
+/* Rows that are not finite, or beyond FED_VALUE_MAX, do not travel. */
 bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
 bool fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
 void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, const float *row);

@@ -639,7 +639,10 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 		b->positives[e] = 0;
 	if (b->pull != NULL)
 		l->loss += (double)b->n_answers * kge_pull_row(b->pull, e, row, gradient);
-	kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
+	if (b->own_step != NULL)
+		b->own_step(b->step_ctx, &b->step, e, row, gradient);
+	else
+		kge_optimizer_row(b->ent, b->c->optimizer, b->k, &b->step, e, row, gradient);
 	if (b->c->normalize)
 		kge_ent_into_unit_ball(b->emb, e);
 	if (b->pull != NULL)

@@ -82,7 +82,9 @@ struct kge_batch {
 	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
-	struct kge_pull *pull;	/* terms on rows; NULL: none */
+	struct kge_pull *pull; /* terms on rows; NULL: none */
+	kge_step_fn *own_step; /* of entities; NULL: the optimiser's */
+	void *step_ctx;
 	struct kge_terms terms; /* those on queries */
 	struct kge_interference interfere;
 

@@ -66,6 +66,13 @@ int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c,
 /* From the next epoch on, until it is called again; NULL or all weights 0: no terms.  The tables
  * are borrowed that long, the struct is copied. */
 void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms);
+/* A step on an entity's row in place of the optimiser's: x is the row, g its gradient of this
+ * batch, s the batch's constants.  Called by several threads, each for rows of its own. */
+typedef void kge_step_fn(void *ctx, const struct kge_step *s, uint32_t id, float *x,
+			 const float *g);
+/* From the next epoch on; NULL: the optimiser's again.  Only where kge_terms_check() of no terms
+ * is content: neither racing nor private. */
+void kge_trainer_set_step(struct kge_trainer *t, kge_step_fn *step, void *ctx);
 /* From the next epoch on, epochs go through these n triples of train alone, by their places there;
  * negatives still know all of train.  Not against all entities.  NULL: all again. */
 void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n);

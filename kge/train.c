@@ -282,6 +282,13 @@ void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms)
 	kge_batch_set_terms(&t->batch, terms);
 }
 
+void kge_trainer_set_step(struct kge_trainer *t, kge_step_fn *step, void *ctx)
+{
+	assert(t->c.update == KGE_UPDATE_EXACT && t->dp == NULL);
+	t->batch.own_step = step;
+	t->batch.step_ctx = ctx;
+}
+
 void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 {
 	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;

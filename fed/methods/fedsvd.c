@@ -11,21 +11,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/method.h"
+#include "fed/methods/fedsvd.h"
 #include "nn/linalg.h"
 
-struct part {
-	struct fed_part base;
-	float *begin; /* [n_ent x ent_floats] as the round's training began */
-};
-
-struct sizes {
-	size_t m, n, rank;
-};
-
-static struct sizes sizes_of(const struct fed_settings *s, size_t floats)
+struct fedsvd_sizes fedsvd_sizes_of(const struct fed_settings *s, size_t floats)
 {
-	struct sizes z = { .n = (size_t)s->value[0] };
+	struct fedsvd_sizes z = { .n = (size_t)s->value[0] };
 
 	z.m = floats / z.n;
 	z.rank = (size_t)s->value[1];
@@ -36,38 +27,41 @@ static struct sizes sizes_of(const struct fed_settings *s, size_t floats)
 	return z;
 }
 
-static int init(struct fed_part *base, struct err *e)
+int fedsvd_init(struct fed_part *base, struct err *e)
 {
-	struct part *p = (struct part *)base;
+	struct fedsvd *p = (struct fedsvd *)base;
 	size_t n = (size_t)base->settings.value[0];
 
 	if (base->emb->ent_floats % n != 0)
-		return err_set(
-			e, ERR_USAGE,
-			"method fedsvd: rows of %zu floats cannot be matrices of %zu columns",
-			base->emb->ent_floats, n);
+		return err_set(e, ERR_USAGE,
+			       "method %s: rows of %zu floats cannot be matrices of %zu columns",
+			       base->method->name, base->emb->ent_floats, n);
 	p->begin = mem_array((size_t)base->emb->n_ent * base->emb->ent_floats, sizeof(*p->begin));
 	return 0;
 }
 
-static void release(struct fed_part *base)
+void fedsvd_release(struct fed_part *base)
 {
-	free(((struct part *)base)->begin);
+	free(((struct fedsvd *)base)->begin);
+}
+
+void fedsvd_begin(struct fedsvd *p)
+{
+	const struct kge_emb *emb = p->base.emb;
+
+	memcpy(p->begin, emb->ent, (size_t)emb->n_ent * emb->ent_floats * sizeof(float));
 }
 
 static int train(struct fed_part *base, struct fed_training *t)
 {
-	const struct kge_emb *emb = base->emb;
-
-	memcpy(((struct part *)base)->begin, emb->ent,
-	       (size_t)emb->n_ent * emb->ent_floats * sizeof(float));
+	fedsvd_begin((struct fedsvd *)base);
 	return fed_train_plain(base, t);
 }
 
-static void shape(const struct fed_settings *s, unsigned members, unsigned stage,
+void fedsvd_shape(const struct fed_settings *s, unsigned members, unsigned stage,
 		  struct fed_shape *out)
 {
-	struct sizes z = sizes_of(s, s->ent_floats);
+	struct fedsvd_sizes z = fedsvd_sizes_of(s, s->ent_floats);
 
 	(void)members;
 	(void)stage;
@@ -75,14 +69,14 @@ static void shape(const struct fed_settings *s, unsigned members, unsigned stage
 }
 
 /* change [m x n] -> U [m x rank], s [rank], V [n x rank], one after the other. */
-static bool pack(float *row, const float *change, const struct sizes *z)
+static bool pack(float *row, const float *change, const struct fedsvd_sizes *z)
 {
 	return nn_svd(row, row + z->m * z->rank, row + (z->m + 1) * z->rank, change, z->m, z->n,
 		      z->rank, NULL) == 0;
 }
 
 /* sum [m x n] += U diag(s) V' */
-static void unpack(double *sum, const float *row, const struct sizes *z)
+static void unpack(double *sum, const float *row, const struct fedsvd_sizes *z)
 {
 	const float *u = row, *s = row + z->m * z->rank, *v = s + z->rank;
 
@@ -93,12 +87,12 @@ static void unpack(double *sum, const float *row, const struct sizes *z)
 						     (double)v[j * z->rank + k];
 }
 
-static bool up(struct fed_part *base, unsigned stage, const struct fed_item *it, float *row)
+bool fedsvd_up(struct fed_part *base, unsigned stage, const struct fed_item *it, float *row)
 {
 	size_t floats = base->emb->ent_floats;
 	const float *now = kge_ent(base->emb, it->id);
-	const float *then = ((struct part *)base)->begin + (size_t)it->id * floats;
-	struct sizes z = sizes_of(&base->settings, floats);
+	const float *then = ((struct fedsvd *)base)->begin + (size_t)it->id * floats;
+	struct fedsvd_sizes z = fedsvd_sizes_of(&base->settings, floats);
 	float *change = mem_array(floats, sizeof(*change));
 	bool done;
 
@@ -110,10 +104,10 @@ static bool up(struct fed_part *base, unsigned stage, const struct fed_item *it,
 	return done;
 }
 
-static bool home(struct fed_part *base, const struct fed_upload *u, unsigned to, float *answer)
+bool fedsvd_home(struct fed_part *base, const struct fed_upload *u, unsigned to, float *answer)
 {
 	size_t floats = base->settings.ent_floats, n = 0;
-	struct sizes z = sizes_of(&base->settings, floats);
+	struct fedsvd_sizes z = fedsvd_sizes_of(&base->settings, floats);
 	double *sum = mem_array(floats, sizeof(*sum));
 	float *mean = mem_array(floats, sizeof(*mean));
 	bool done = false;
@@ -133,11 +127,11 @@ static bool home(struct fed_part *base, const struct fed_upload *u, unsigned to,
 	return done;
 }
 
-static void down(struct fed_part *base, unsigned stage, const struct fed_item *it, const float *row)
+void fedsvd_down(struct fed_part *base, unsigned stage, const struct fed_item *it, const float *row)
 {
 	size_t floats = base->emb->ent_floats;
-	const float *then = ((struct part *)base)->begin + (size_t)it->id * floats;
-	struct sizes z = sizes_of(&base->settings, floats);
+	const float *then = ((struct fedsvd *)base)->begin + (size_t)it->id * floats;
+	struct fedsvd_sizes z = fedsvd_sizes_of(&base->settings, floats);
 	double *change = mem_array(floats, sizeof(*change));
 	float *own = kge_ent(base->emb, it->id);
 
@@ -151,16 +145,10 @@ static void down(struct fed_part *base, unsigned stage, const struct fed_item *i
 const struct fed_method fed_fedsvd = {
 	.name = "fedsvd",
 	.title = "FedE-SVD: changes of rows, by their largest singular values",
-	.tags = "e",
-	.scored = FED_SCORED_SHARED,
-	.constant = { { "n", 8, 1, 4096, "columns of a row's matrix" },
-		      { "rank", 5, 1, 4096, "singular values that travel" } },
-	.part_size = sizeof(struct part),
-	.init = init,
-	.release = release,
+	FEDSVD_COMMON,
+	.constant = { FEDSVD_CONSTANTS },
+	.part_size = sizeof(struct fedsvd),
+	.init = fedsvd_init,
+	.release = fedsvd_release,
 	.train = train,
-	.shape = shape,
-	.up = up,
-	.home = home,
-	.down = down,
 };

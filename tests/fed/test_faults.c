@@ -364,6 +364,33 @@ static void no_numbers_are_refused(void **state)
 	world_release(&w);
 }
 
+/* Of rows of ours that are no numbers nobody hears, and the rest goes on. */
+static void own_no_numbers_stay_here(void **state)
+{
+	struct world w;
+	struct fed_report r;
+	struct kge_emb *before[WORLD_MAX];
+	uint32_t k = 4; /* everybody's */
+
+	(void)state;
+	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	set_times(&w);
+	kge_ent(w.emb[2], world_id(&w, 2, k))[1] = NAN;
+	world_open(&w);
+	world_save(&w, before);
+	world_round(&w);
+	for (size_t i = 0; i < AGENTS; i++) {
+		assert_true(row_is(&w, i, k, before, world_holders(&w, k) & ~UINT64_C(4)));
+		assert_true(row_is(&w, i, 0, before, world_holders(&w, 0)));
+		fed_round_report(fed_local_last(w.local, i), &r);
+		for (unsigned s = 0; s < r.seats; s++)
+			assert_int_equal(fed_round_account(fed_local_last(w.local, i), s)->fate,
+					 FED_TOOK_PART);
+	}
+	world_free(before, AGENTS);
+	world_release(&w);
+}
+
 /* Who forges is out, and said to be. */
 static bool spoil_joining(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -412,6 +439,7 @@ int main(void)
 		cmocka_unit_test(losses_stall_nobody),
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
 		cmocka_unit_test(no_numbers_are_refused),
+		cmocka_unit_test(own_no_numbers_stay_here),
 		cmocka_unit_test(a_forged_joining_is_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "tests/fed/world.h"
 
 #include "fed/methods/feds.h"
+#include "fed/methods/fedsvd.h"
 
 enum { DIM = 16 };
 
@@ -439,6 +440,57 @@ static void fedsvd_is_its_definition(void **state)
 	run_fedsvd(1, false);
 }
 
+/* <g, U diag(s) V'> + alpha / k^2 (|U'U - I|^2 + |V'V - I|^2), in double. */
+static double plus_loss(const struct fedsvd_sizes *z, double alpha, const double *w, const float *g)
+{
+	const double *u = w, *s = u + z->m * z->rank, *v = s + z->rank;
+	double loss = 0, upright = 0;
+
+	for (size_t i = 0; i < z->m; i++)
+		for (size_t j = 0; j < z->n; j++)
+			for (size_t k = 0; k < z->rank; k++)
+				loss += (double)g[i * z->n + j] * u[i * z->rank + k] * s[k] *
+					v[j * z->rank + k];
+	for (size_t a = 0; a < z->rank; a++)
+		for (size_t b = 0; b < z->rank; b++) {
+			double uu = a == b ? -1 : 0, vv = uu;
+
+			for (size_t i = 0; i < z->m; i++)
+				uu += u[i * z->rank + a] * u[i * z->rank + b];
+			for (size_t j = 0; j < z->n; j++)
+				vv += v[j * z->rank + a] * v[j * z->rank + b];
+			upright += uu * uu + vv * vv;
+		}
+	return loss + alpha / (double)(z->rank * z->rank) * upright;
+}
+
+static void fedsvd_plus_by_differences(void **state)
+{
+	const struct fedsvd_sizes z = { .m = 5, .n = 3, .rank = 3 };
+	enum { SIZE = 3 * (5 + 3 + 1) };
+	float w[SIZE], g[15], got[SIZE];
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 5);
+	for (size_t i = 0; i < SIZE; i++)
+		w[i] = rng_range(&r, -1, 1);
+	for (size_t i = 0; i < 15; i++)
+		g[i] = rng_range(&r, -1, 1);
+	fedsvd_plus_gradient(&z, 0.7, w, g, got);
+	for (size_t i = 0; i < SIZE; i++) {
+		double x[SIZE], up, down;
+
+		for (size_t j = 0; j < SIZE; j++)
+			x[j] = (double)w[j];
+		x[i] += 1e-6;
+		up = plus_loss(&z, 0.7, x, g);
+		x[i] -= 2e-6;
+		down = plus_loss(&z, 0.7, x, g);
+		assert_near((double)got[i], (up - down) / 2e-6, 1e-4, 1e-5);
+	}
+}
+
 /* ---- terms of local training ---- */
 
 static double distance(const struct kge_emb *a, const struct kge_emb *b)
@@ -493,6 +545,9 @@ static void terms_do_something(void **state)
 		if (i == 0)
 			assert_true(far < free_far); /* held near */
 	}
+	train_rounds("fedsvd", "n", 4, off);
+	assert_true(train_rounds("fedsvd_plus", "n", 4, on) > 0);
+	assert_memory_not_equal(off, on, 32);
 	assert_true(train_rounds("pfedeg", "beta", 0, off) > 0);
 	train_rounds("pfedeg", "beta", 10, on);
 	assert_memory_not_equal(off, on, 32);
@@ -641,6 +696,7 @@ int main(void)
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
 		cmocka_unit_test(fedsvd_is_its_definition),
+		cmocka_unit_test(fedsvd_plus_by_differences),
 		cmocka_unit_test(terms_do_something),
 		cmocka_unit_test(two_tables_teach_each_other),
 		cmocka_unit_test(parts_are_saved),

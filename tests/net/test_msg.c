@@ -253,18 +253,25 @@ static void test_not_finite(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		struct net_writer w;
 		struct net_body o;
-		struct err e = { 0 }, f = { 0 };
+		struct err e = { 0 }, f = { 0 }, g = { 0 };
+		struct net_list l;
 
 		buf_clear(&b);
 		net_write_body(&w, &b);
 		net_put_tensor(&w, "x", &bad[i], 1, 1);
 		net_put_double(&w, "d", bad[i]);
+		net_put_list(&w, "l");
+		net_put_double(&w, NULL, bad[i]);
+		net_put_end(&w);
 		assert_int_equal(net_write_end(&w, NULL), 0);
 		assert_int_equal(net_body_decode(&o, b.base, b.len, NULL), 0);
+		l = net_get_list(&o.map, "l", 1, &g);
+		net_list_double(&l, 0, -INFINITY, INFINITY, &g);
 		net_get_tensor(&o.map, "x", 1, 1, &e);
 		net_get_double(&o.map, "d", -INFINITY, INFINITY, &f);
 		assert_int_equal(e.code, i == 0 ? 0 : ERR_PROTO);
 		assert_int_equal(f.code, i == 0 ? 0 : ERR_PROTO);
+		assert_int_equal(g.code, i == 0 ? 0 : ERR_PROTO);
 		net_body_release(&o);
 	}
 	buf_release(&b);
