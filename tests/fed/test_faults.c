@@ -245,6 +245,60 @@ static void losses_stall_nobody(void **state)
 	run_network(30, 99, 0.05, false, digest);
 }
 
+/* ---- lanes of several messages ---- */
+
+/* The second message of rows that agent 1 sends up is lost. */
+static bool lose_second(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct trouble *t = ctx;
+
+	(void)to;
+	return from != t->who || b->len < 100000 || t->at++ != 1;
+}
+
+static void lose_nothing(const struct world *w, struct kge_emb *const before[WORLD_MAX])
+{
+	for (uint32_t k = 0; k < w->things; k++)
+		for (size_t i = 0; i < w->n; i++)
+			if ((world_holders(w, k) >> i & 1) != 0)
+				assert_true(row_is(w, i, k, before, world_holders(w, k)));
+}
+
+/* What has not come whole is as if it had not been sent: items whose home is agent 0 stay as they
+ * are, all of them; those of agent 1 have their mean. */
+static void half_a_lane_is_none(void **state)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+
+	(void)state;
+	for (int lose = 0; lose < 2; lose++) {
+		struct trouble t = { .who = 1 };
+		struct fed_report r;
+		size_t stayed = 0;
+
+		world_init(&w, 2, 60, "transe", 8000, "fede", false);
+		set_times(&w);
+		w.config.tamper = lose != 0 ? lose_second : NULL;
+		w.config.faults.repeat = lose != 0 ? 0 : 0.5;
+		w.config.ctx = &t;
+		world_open(&w);
+		world_save(&w, before);
+		world_round(&w);
+		if (lose == 0)
+			lose_nothing(&w, before);
+		fed_round_report(fed_local_last(w.local, 0), &r);
+		for (uint32_t k = 0; k < w.things; k++)
+			stayed += world_holders(&w, k) == 3 && row_is(&w, 0, k, before, 1);
+		assert_true(r.homed > 8 && r.items > r.homed + 8); /* several messages each way */
+		assert_int_equal(stayed, lose != 0 ? r.homed : 0);
+		assert_int_equal(fed_round_account(fed_local_last(w.local, 0), 1 - r.me)->fate,
+				 lose != 0 ? FED_LATE : FED_TOOK_PART);
+		world_free(before, 2);
+		world_release(&w);
+	}
+}
+
 /* ---- hostile members ---- */
 
 static bool tamper(void *ctx, size_t from, size_t to, struct buf *b)
@@ -428,6 +482,38 @@ static void a_forged_joining_is_left_out(void **state)
 	world_release(&w);
 }
 
+/* START is the second message to each, its signature the last thing in it. */
+static bool spoil_start(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct trouble *t = ctx;
+
+	(void)to;
+	if (from == t->who && ++t->tampered == AGENTS)
+		b->base[b->len - 1] ^= 1;
+	return true;
+}
+
+static void a_forged_roster_is_refused(void **state)
+{
+	struct trouble t = { .who = 0 };
+	struct world w;
+	struct err e;
+	size_t refused = 0;
+
+	(void)state;
+	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	set_times(&w);
+	w.config.tamper = spoil_start;
+	w.config.ctx = &t;
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	for (size_t i = 1; i < AGENTS; i++)
+		refused += fed_round_status(fed_local_last(w.local, i), &e) == ERR_IDENTITY;
+	assert_int_equal(refused, 1);
+	everybody_is_over(&w);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,10 +523,12 @@ int main(void)
 		cmocka_unit_test(a_host_that_is_lost_stalls_nobody),
 		cmocka_unit_test(delays_and_repeats_change_nothing),
 		cmocka_unit_test(losses_stall_nobody),
+		cmocka_unit_test(half_a_lane_is_none),
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
 		cmocka_unit_test(no_numbers_are_refused),
 		cmocka_unit_test(own_no_numbers_stay_here),
 		cmocka_unit_test(a_forged_joining_is_left_out),
+		cmocka_unit_test(a_forged_roster_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,14 @@ static void draw_keys(uint8_t key[MEMBERS][FED_KEY], uint8_t seed[FED_SEED])
 		seed[k] = (uint8_t)rng_u64(&r);
 }
 
+static uint64_t weight(const uint8_t seed[FED_SEED], const uint8_t key[FED_KEY], unsigned thing)
+{
+	char label[16];
+	int n = snprintf(label, sizeof(label), "thing %u", thing);
+
+	return fed_home_weight(seed, key, 'e', label, (size_t)n);
+}
+
 static unsigned home(const uint8_t seed[FED_SEED], uint8_t key[MEMBERS][FED_KEY], uint64_t holders,
 		     unsigned thing)
 {
@@ -47,6 +55,9 @@ static void homes_are_holders(void **state)
 		uint64_t left = holders & ~(UINT64_C(1) << gone);
 
 		assert_true((holders >> h & 1) != 0);
+		for (unsigned m = 0; m < MEMBERS; m++)
+			assert_true((holders >> m & 1) == 0 ||
+				    weight(seed, key[m], i) <= weight(seed, key[h], i));
 		if (gone != h && left != 0)
 			assert_int_equal(home(seed, key, left, i), h);
 		moved += home(other, key, holders, i) != h;
