@@ -515,6 +515,10 @@ void roster_close(struct fed_round *r)
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		struct seat *s = &r->seats[m];
 
+		if (s->gone) { /* joined, and is lost since */
+			free(s->joining);
+			s->joining = NULL;
+		}
 		if (s->answered || s->gone)
 			continue;
 		s->account.fate = FED_DECLINED;
