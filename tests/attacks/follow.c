@@ -1,6 +1,8 @@
-/* PPAT's W at the client (docs/THREAT-MODEL.md): it starts as the identity, and every step of it
- * follows from what the host has: the batches, the labels that it sent itself, the public seed of
- * the student.  So the host can step along and undo it. */
+/* PPAT's W at the client (docs/THREAT-MODEL.md).  It starts as the identity, so that the first
+ * batch is rows of X as they are.  In mode paper every step of it follows from what the host
+ * has: the batches, the labels that it sent itself, the public seed of the student; the host can
+ * step along and undo it.  In mode budget some steps are on rows that it does not see, but
+ * rows that it has seen twice, under the identity and at the end, give W as well. */
 #include "tests/attacks/wire.h"
 
 #include <cblas.h>
@@ -118,8 +120,89 @@ static void host_follows_w(void **state)
 	pair_release(&p);
 }
 
+/* ---- mode budget ---- */
+
+static size_t nearest(const struct audit_matrix *among, const float *row)
+{
+	size_t best = 0;
+	for (size_t i = 1; i < among->n; i++)
+		if (wire_dot(among->rows + i * among->dim, row, among->dim) >
+		    wire_dot(among->rows + best * among->dim, row, among->dim))
+			best = i;
+	return best;
+}
+
+/* Which of the last rows, brought back by what is known of W so far, is which of the first; and
+ * from these pairs W again, in the least squares; until nothing changes. */
+static void match_and_solve(struct audit_matrix *back, const struct audit_matrix *last,
+			    const struct audit_matrix *first, size_t n)
+{
+	enum { ROUNDS = 20 };
+	size_t d = last->dim;
+	float *a = mem_array(n * d, sizeof(float)), *b = mem_array(n * d, sizeof(float));
+	memcpy(back->rows, last->rows, last->n * d * sizeof(float));
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size_t i = 0; i < n; i++) {
+			size_t k = nearest(back, first->rows + i * d);
+			memcpy(a + i * d, last->rows + k * d, d * sizeof(float));
+		}
+		memcpy(b, first->rows, n * d * sizeof(float));
+		assert_int_equal(LAPACKE_sgels(LAPACK_ROW_MAJOR, 'N', (lapack_int)n, (lapack_int)d,
+					       (lapack_int)d, a, (lapack_int)d, b, (lapack_int)d),
+				 0);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)last->n, (int)d, (int)d,
+			    1.0f, last->rows, (int)d, b, (int)d, 0.0f, back->rows, (int)d);
+	}
+	free(a);
+	free(b);
+}
+
+/* ATTACK: the pool comes as it is; and with it W is known. */
+static void first_batch_is_plain(void **state)
+{
+	(void)state;
+	enum { D = 8, POOL = 40 };
+	struct pair p;
+	struct ppat_scaling scaling;
+	pair_init(&p, PPAT_PPAT, 5);
+	p.cfg.client_dim = p.cfg.host_dim = D;
+	p.cfg.steps = 20;
+	ppat_config_budget(&p.cfg, POOL, 1, 2, 3);
+	p.cfg.max_labels = p.cfg.steps * p.cfg.batch;
+	p.cfg.lr = 0.1;
+	pair_rows(&p, 2000);
+	pair_run(&p);
+	assert_int_equal(p.host->ops->status(p.host, NULL), 0);
+	struct audit_matrix seen = wire_rows_of(&p.d.received[0], PPAT_MSG_BATCH);
+	struct audit_matrix rows = wire_rows_of(&p.d.received[0], PPAT_MSG_ROWS);
+	ppat_scaling_fit(&scaling, &p.cfg, p.x, p.cfg.slots, D);
+	ppat_scaling_apply(&scaling, p.x, p.cfg.slots);
+
+	struct audit_matrix x = { p.cfg.slots, D, p.x };
+	for (size_t i = 0; i < POOL; i++) {
+		const float *row = seen.rows + i * D;
+		assert_true(wire_error(row, p.x + nearest(&x, row) * D, D) < 1e-6);
+	}
+	double moved = wire_error(rows.rows, p.x, rows.n * D);
+	struct audit_matrix found = { rows.n, D, mem_array(rows.n * D, sizeof(float)) };
+	match_and_solve(&found, &rows, &seen, POOL);
+	double left = wire_error(found.rows, p.x, rows.n * D);
+	print_message("# W moved rows by %.3f of their length; undone to %.6f\n", moved, left);
+	assert_true(moved > 0.05);
+	assert_true(left < 1e-3);
+
+	free(found.rows);
+	free(seen.rows);
+	free(rows.rows);
+	ppat_scaling_release(&scaling);
+	pair_release(&p);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(host_follows_w) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host_follows_w),
+		cmocka_unit_test(first_batch_is_plain),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
