@@ -112,6 +112,9 @@ static int forget(struct store *s, void *ctx, struct err *e)
 	if (rc == 0)
 		rc = db_do(s, e, "DELETE FROM block", "");
 	if (rc == 0)
+		rc = db_do(s, e, "DELETE FROM meta WHERE key <> ?", "t",
+			   k->keep_meta != NULL ? k->keep_meta : "");
+	if (rc == 0)
 		rc = put_kept_graph(s, k, e);
 	if (rc == 0 && k->emb != NULL)
 		rc = db_put_checkpoint(s, k->info, k->emb, e);

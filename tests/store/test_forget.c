@@ -111,6 +111,17 @@ static void put_checkpoint(struct store *s, enum store_checkpoint_kind kind, dou
 
 static const uint8_t peer[32] = { 7 };
 
+static void put_metas(struct store *s)
+{
+	struct store_batch b = { 0 };
+	struct err e;
+
+	store_batch_meta(&b, "core", "stays", 5);
+	store_batch_meta(&b, "learner", "part-of-tables", 14);
+	assert_int_equal(store_apply(s, &b, &e), 0);
+	store_batch_release(&b);
+}
+
 /* Tables that were deleted long ago, in pages that nothing has used since. */
 static void put_and_remove(struct store *s, const struct kge_emb *emb)
 {
@@ -146,6 +157,7 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	*old = tables(BIG, 2, 1);
 	put_and_remove(s, *old);
 	(*old)->n_ent = NAMES; /* from now on they are the first rows */
+	put_metas(s);
 	put_checkpoint(s, STORE_MANUAL, .3, *old);
 	put_checkpoint(s, STORE_LATEST, .3, *old);
 	put_checkpoint(s, STORE_BEST, .4, *old);
@@ -162,7 +174,8 @@ static int traces(const struct kge_emb *old)
 	static const uint8_t triple[12] = { 4, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0 };
 
 	return files_with(triple, 12) + files_with("name-2", 6) + files_with("rel-1", 5) +
-	       files_with("alias-two", 9) + files_with(kge_ent(old, 2), DIM * sizeof(float)) +
+	       files_with("alias-two", 9) + files_with("part-of-tables", 14) +
+	       files_with(kge_ent(old, 2), DIM * sizeof(float)) +
 	       files_with(kge_ent(old, 0), DIM * sizeof(float)) +
 	       files_with(kge_ent(old, BIG - 100), DIM * sizeof(float));
 }
@@ -178,7 +191,8 @@ static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 				.n_ent = NAMES,
 				.n_rel = 2,
 				.info = &info,
-				.emb = emb };
+				.emb = emb,
+				.keep_meta = "core" };
 	struct store_batch b = { 0 };
 	int rc;
 
@@ -200,6 +214,7 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	struct kge_graph *g;
 	struct kge_emb *best;
 	struct store_names names;
+	struct buf meta = { 0 };
 	struct err e = { 0 };
 	size_t n;
 
@@ -215,6 +230,10 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 		assert_memory_equal(best->ent, emb->ent, (NAMES - 1) * DIM * sizeof(float));
 		kge_emb_free(best);
 	}
+	assert_int_equal(store_meta(s, "core", &meta, &e), 0);
+	assert_memory_equal(meta.base, "stays", 5);
+	buf_release(&meta);
+	assert_int_equal(store_meta(s, "learner", &meta, NULL), ERR_NOTFOUND);
 	assert_int_equal(store_load_names(s, g, peer, &names, &e), 0);
 	assert_string_equal(names.ent[4], "alias-five"); /* was id 5 */
 	assert_string_equal(names.ent[2], "name-3");
@@ -232,7 +251,7 @@ static void nothing_is_left(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_true(traces(old) >= 7);
+	assert_true(traces(old) >= 8);
 	assert_int_equal(files_with(kge_ent(old, BIG - 100), DIM * sizeof(float)), 1);
 	if (forget(s, emb, &e) != 0)
 		fail_msg("%s", e.text);
