@@ -21,6 +21,8 @@ COMMAND(synth);
 COMMAND(train);
 /* tune.c */
 COMMAND(tune);
+/* experiment.c */
+COMMAND(experiment);
 /* eval.c */
 COMMAND(eval);
 /* predict.c */

@@ -60,6 +60,7 @@ static const struct command commands[] = {
 	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
+	{ "experiment", "methods beside each other on one data set", cmd_experiment, NULL },
 	{ "demo", "companies of an invented world improve each other", cmd_demo, NULL },
 	{ "version", "show the version", cmd_version, NULL },
 	{ NULL, NULL, NULL, NULL },

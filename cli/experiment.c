@@ -1,0 +1,261 @@
+/* cli/experiment.c - experiment: methods beside each other on one data set, with many seeds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/experiment.h"
+#include "cli/work.h"
+
+enum { ONLY_MAX = 32 };
+
+struct experiment_options {
+	const char *file, *out, *only[ONLY_MAX];
+	size_t n_only;
+	uint64_t seed; /* 0: all */
+	bool methods, show;
+};
+
+static const struct argp_option experiment_options[] = {
+	{ "out", 'o', "DIR", 0,
+	  "where runs and tables are kept (default: the file's name without "
+	  ".yaml, here)",
+	  0 },
+	{ "only", 'k', "VARIANT", 0, "run this variant alone; may be given more than once", 0 },
+	{ "seed", 's', "N", 0, "run this seed of the file alone", 0 },
+	{ "show", 'w', NULL, 0, "run nothing; write the tables from what is there", 0 },
+	{ "methods", 'm', NULL, 0, "list the methods and their constants", 0 },
+	{ 0 },
+};
+
+static error_t parse_experiment(int key, char *arg, struct argp_state *state)
+{
+	struct experiment_options *o = state->input;
+
+	switch (key) {
+	case 'o':
+		o->out = arg;
+		return 0;
+	case 'k':
+		if (o->n_only == ONLY_MAX)
+			argp_error(state, "--only: at most %d", ONLY_MAX);
+		o->only[o->n_only++] = arg;
+		return 0;
+	case 's':
+		o->seed = cli_count(state, arg, "--seed", 1, UINT64_C(1) << 53);
+		return 0;
+	case 'w':
+		o->show = true;
+		return 0;
+	case 'm':
+		o->methods = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->file != NULL)
+			return ARGP_ERR_UNKNOWN;
+		o->file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->file == NULL && !o->methods)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void list_methods(struct cli *cli)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		const struct fed_method *m = fed_methods[i];
+		json_t *constants = json_object();
+
+		cli_say(cli, "%-10s %s%s\n", m->name, m->title,
+			m->home == NULL ? " (only needs sums)" : "");
+		for (size_t k = 0; k < FED_VALUES_MAX && m->constant[k].key != NULL; k++) {
+			cli_say(cli, "           %s = %g: %s\n", m->constant[k].key,
+				m->constant[k].byword, m->constant[k].help);
+			json_object_set_new(constants, m->constant[k].key,
+					    cli_json_number(m->constant[k].byword));
+		}
+		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "name", m->name, "title",
+						     m->title, "constants", constants));
+	}
+	cli_put(cli, "methods", all);
+}
+
+static bool is_wanted(const struct experiment_options *o, const struct exp_variant *v,
+		      uint64_t seed)
+{
+	bool named = o->n_only == 0;
+
+	for (size_t i = 0; i < o->n_only; i++)
+		named = named || strcmp(o->only[i], v->name) == 0;
+	return named && (o->seed == 0 || o->seed == seed);
+}
+
+/* Finished, with the settings of now; others are run again. */
+static bool is_done(const struct experiment *x, const struct exp_variant *v, const char *path)
+{
+	json_t *record = json_load_file(path, 0, NULL), *now;
+	bool done = false;
+
+	if (record != NULL) {
+		now = experiment_settings_json(x, v);
+		done = json_equal(now, json_object_get(record, "settings"));
+		json_decref(now);
+	}
+	json_decref(record);
+	return done;
+}
+
+static int write_record(const char *path, const json_t *record, struct err *e)
+{
+	char *text = json_dumps(record, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	int rc = file_write_atomic(path, text, strlen(text), 0644, e);
+
+	free(text);
+	return rc;
+}
+
+static int run_one(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
+		   uint64_t seed, const char *out, const atomic_bool *cancel, struct err *e)
+{
+	char *path = experiment_record_path(out, v, seed);
+	json_t *record = NULL, *test;
+	int rc = 0;
+
+	if (!is_done(x, v, path)) {
+		rc = experiment_run(cli, x, v, seed, cancel, &record, e);
+		if (rc == 0)
+			rc = write_record(path, record, e);
+		test = json_object_get(record, "test");
+		if (rc == 0)
+			cli_note(cli, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n",
+				 v->name, (unsigned long long)seed,
+				 (long long)json_integer_value(
+					 json_object_get(record, "best_round")),
+				 json_number_value(json_object_get(test, "mrr")),
+				 json_number_value(json_object_get(record, "seconds")));
+	}
+	json_decref(record);
+	free(path);
+	return rc;
+}
+
+static int check_only(const struct experiment_options *o, const struct experiment *x, struct err *e)
+{
+	bool seed = o->seed == 0;
+
+	for (size_t k = 0; k < x->n_seeds; k++)
+		seed = seed || x->seeds[k] == o->seed;
+	if (!seed)
+		return err_set(e, ERR_USAGE, "--seed %llu: not a seed of %s",
+			       (unsigned long long)o->seed, o->file);
+	for (size_t i = 0; i < o->n_only; i++) {
+		size_t v = 0;
+
+		while (v < x->n && strcmp(x->at[v].name, o->only[i]) != 0)
+			v++;
+		if (v == x->n)
+			return err_set(e, ERR_USAGE, "--only %s: no such variant in %s", o->only[i],
+				       o->file);
+	}
+	return 0;
+}
+
+/* Seed by seed, so that an interrupted experiment has rows that compare. */
+static int run_all(struct cli *cli, const struct experiment_options *o, const struct experiment *x,
+		   const char *out, struct err *e)
+{
+	atomic_bool cancel = false;
+	int rc = 0;
+
+	work_watch_interrupts(&cancel);
+	for (size_t k = 0; k < x->n_seeds && rc == 0; k++)
+		for (size_t v = 0; v < x->n && rc == 0; v++)
+			if (is_wanted(o, &x->at[v], x->seeds[k]))
+				rc = run_one(cli, x, &x->at[v], x->seeds[k], out, &cancel, e);
+	return rc;
+}
+
+static int make_folders(const char *out, struct err *e)
+{
+	char *runs = file_join(out, "runs");
+	int rc = file_make_folder(runs, 0755, e);
+
+	free(runs);
+	return rc;
+}
+
+static char *default_out(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	char *out = mem_strdup(slash != NULL ? slash + 1 : file), *dot = strrchr(out, '.');
+
+	if (dot != NULL && dot != out)
+		*dot = '\0';
+	return out;
+}
+
+static int experiment(struct cli *cli, const struct experiment_options *o, struct err *e)
+{
+	char *out = o->out != NULL ? mem_strdup(o->out) : default_out(o->file);
+	struct experiment x;
+	int rc = experiment_read(&x, o->file, e);
+
+	if (rc == 0)
+		rc = check_only(o, &x, e);
+	if (rc == 0)
+		rc = make_folders(out, e);
+	if (rc == 0 && !o->show)
+		rc = run_all(cli, o, &x, out, e);
+	if (rc == 0)
+		rc = experiment_show(cli, &x, out, e);
+	if (rc == 0) {
+		cli_put_text(cli, "out", out);
+		cli_say(cli, "The tables are in %s/report.md\n", out);
+	}
+	experiment_release(&x);
+	free(out);
+	return rc;
+}
+
+int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct experiment_options o = { 0 };
+	const struct cli_syntax s = {
+		.options = experiment_options,
+		.parse = parse_experiment,
+		.args = "FILE.yaml",
+		.doc = "Run several agents with several methods on one data set, and compare.\v"
+		       "All agents run in this process over a simulated network.  What is "
+		       "finished is not run again: the same command goes on after an "
+		       "interruption.  Example of a file (paths are relative to it):\n\n"
+		       "  experiment: {name: R3, data: fb15k-237-r3, seeds: [1, 2, 3],\n"
+		       "    rounds: 100, epochs: 3, eval_every: 5, patience: 3}\n"
+		       "  model: {kind: transe, dim: 256}\n"
+		       "  train: {lr: 1e-4, negatives: 256}\n"
+		       "  eval: {protocol: fedlu}\n"
+		       "  variants:\n"
+		       "    single:                    # each agent alone: the control arm\n"
+		       "    collective:                # all graphs in one\n"
+		       "    fede:\n"
+		       "    hosted: {method: fede, topology: hosted}\n\n"
+		       "The folder `data` holds one folder an agent.  In a variant stand a "
+		       "method's constants, the keys of experiment that concern rounds, "
+		       "and settings of agent.yaml as train.lr.\n\n"
+		       "Example:\n  fkge experiment r3.yaml --only single --only fede",
+		.input = &o,
+	};
+
+	cli_parse(cli, &s, argc, argv);
+	if (o.methods) {
+		list_methods(cli);
+		return 0;
+	}
+	return experiment(cli, &o, e);
+}

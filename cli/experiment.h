@@ -1,0 +1,73 @@
+/* cli/experiment.h - several agents and several methods on one data set (methods 4, 7).
+ *
+ *   FILE.yaml -> variants x seeds -> runs (experiment_run.c), one JSON file each
+ *             -> results.csv, report.md, curves.svg (experiment_show.c)
+ *
+ * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
+ * function of the file and its seed.  What is finished is not run again.  Early
+ * stopping and what is kept go by valid alone; test is ranked once, at the end, and
+ * looks at valid know nothing of it (cli/work.h). */
+#ifndef CLI_EXPERIMENT_H
+#define CLI_EXPERIMENT_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/config.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "fed/method.h"
+
+enum { EXPERIMENT_SEEDS_MAX = 16, EXPERIMENT_FILE_MAX = 1 << 20 };
+
+enum exp_kind {
+	EXP_SINGLE,	/* each agent alone: the control arm, with equal training */
+	EXP_COLLECTIVE, /* one table over the union of all graphs: what nobody would share */
+	EXP_ROUNDS,	/* a method of fed/ */
+};
+enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
+
+struct exp_variant {
+	char *name, *published; /* published: what the paper's table calls it */
+	enum exp_kind kind;
+	struct config config; /* model, train and eval; the rest is not used */
+	struct fed_settings settings;
+	uint32_t rounds, epochs;       /* at most; local, a round */
+	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
+	bool equal_start;
+};
+
+struct experiment {
+	char *name, *folder;	   /* of the file, by which its paths go */
+	char *data;		   /* one folder an agent */
+	char *names;		   /* a file AGENT.tsv an agent, own name TAB shared name; or "" */
+	char *published, *dataset; /* a file of published figures, and what it calls this; or "" */
+	char *reference;	   /* the variant by which parameters are compared, or "" */
+	enum exp_average average;
+	uint64_t seeds[EXPERIMENT_SEEDS_MAX];
+	size_t n_seeds;
+	struct exp_variant *at;
+	size_t n;
+};
+
+/* ERR_USAGE names file and line.  Release in any case. */
+int experiment_read(struct experiment *x, const char *path, struct err *e);
+void experiment_release(struct experiment *x);
+
+/* All that a run's figures depend on but the data: in its record, and shown. */
+json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
+
+/* One run; *record is what is kept of it.  ERR_CANCELED when *cancel was set. */
+int experiment_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
+		   uint64_t seed, const atomic_bool *cancel, json_t **record, struct err *e);
+
+/* OUT/runs/VARIANT-seedN.json; free() it. */
+char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
+/* results.csv, report.md and curves.svg from the records that are there. */
+int experiment_show(const struct cli *cli, const struct experiment *x, const char *out,
+		    struct err *e);
+
+#endif

@@ -1,0 +1,509 @@
+/* cli/experiment_show.c - what the runs of an experiment have come to: CSV, Markdown, a picture. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/child.h"
+#include "cli/experiment.h"
+#include "cli/table.h"
+#include "cli/work.h"
+
+enum { FIGURES = 5, CSV_FIELDS_MAX = 12 };
+
+static const char *const figures[FIGURES] = { "mrr", "hits1", "hits3", "hits5", "hits10" };
+static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5", "Hits@10" };
+
+struct show {
+	const struct experiment *x;
+	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
+	struct buf published;
+};
+
+char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	char name[128];
+	char *folder = file_join(out, "runs"), *path;
+
+	snprintf(name, sizeof(name), "%s-seed%llu.json", v->name, (unsigned long long)seed);
+	path = file_join(folder, name);
+	free(folder);
+	return path;
+}
+
+static const json_t *record_of(const struct show *s, size_t variant, size_t seed)
+{
+	return s->record[variant * s->x->n_seeds + seed];
+}
+
+static double number_of(const json_t *j, const char *a, const char *b)
+{
+	const json_t *at = json_object_get(j, a);
+
+	if (b != NULL)
+		at = json_object_get(at, b);
+	return json_is_number(at) ? json_number_value(at) : (double)NAN;
+}
+
+/* ---- mean and spread over the seeds ---- */
+
+struct spread {
+	size_t n;
+	double mean, deviation;
+};
+
+static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
+{
+	struct spread out = { 0 };
+	double squares = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (record_of(s, variant, k) != NULL) {
+			out.n++;
+			out.mean += number_of(record_of(s, variant, k), a, b);
+		}
+	if (out.n == 0)
+		return out;
+	out.mean /= (double)out.n;
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (record_of(s, variant, k) != NULL)
+			squares += pow(number_of(record_of(s, variant, k), a, b) - out.mean, 2);
+	out.deviation = out.n > 1 ? sqrt(squares / (double)(out.n - 1)) : 0;
+	return out;
+}
+
+static void add_spread(struct table *t, const struct spread *p, int digits)
+{
+	if (p->n == 0)
+		table_add(t, "-");
+	else if (p->n == 1)
+		table_add(t, "%.*f", digits, p->mean);
+	else
+		table_add(t, "%.*f ± %.*f", digits, p->mean, digits, p->deviation);
+}
+
+/* ---- figures of the papers ---- */
+
+/* Splits one line of CSV in place; returns how many fields. */
+static size_t split_csv(char *line, char *field[CSV_FIELDS_MAX])
+{
+	size_t n = 0;
+	char *from = line;
+
+	while (n < CSV_FIELDS_MAX) {
+		bool quoted = *from == '"';
+		char *end = from += quoted;
+
+		while (*end != '\0' && (quoted ? *end != '"' : *end != ','))
+			end++;
+		field[n++] = from;
+		if (quoted && *end == '"')
+			*end++ = '\0';
+		if (*end != ',')
+			return *end = '\0', n;
+		*end = '\0';
+		from = end + 1;
+	}
+	return n;
+}
+
+struct published {
+	const char *dataset, *model, *method, *metric;
+	double value; /* out; NAN */
+};
+
+/* paper,table,dataset,clients,kge_model,method,metric,value,unit,... */
+static void match_line(char *line, struct published *p)
+{
+	char *f[CSV_FIELDS_MAX];
+	size_t n = split_csv(line, f);
+
+	if (n < 9 || strcasecmp(f[2], p->dataset) != 0 || strcasecmp(f[4], p->model) != 0 ||
+	    strcasecmp(f[5], p->method) != 0 || strcasecmp(f[6], p->metric) != 0)
+		return;
+	p->value = strtod(f[7], NULL) / (strcmp(f[8], "percent") == 0 ? 100 : 1);
+}
+
+static double published_of(const struct show *s, const struct exp_variant *v, const char *metric)
+{
+	struct published p = { s->x->dataset, v->config.model.kind, v->published, metric,
+			       (double)NAN };
+	char *text, *line, *rest;
+
+	if (s->published.len == 0)
+		return p.value;
+	text = mem_copy(s->published.base, s->published.len + 1);
+	text[s->published.len] = '\0';
+	for (line = strtok_r(text, "\r\n", &rest); line != NULL && isnan(p.value);
+	     line = strtok_r(NULL, "\r\n", &rest))
+		match_line(line, &p);
+	free(text);
+	return p.value;
+}
+
+static void add_published(struct table *t, const struct show *s, const struct exp_variant *v)
+{
+	bool any = false;
+
+	for (size_t k = 0; k < FIGURES; k++)
+		any = any || !isnan(published_of(s, v, titles[k]));
+	if (!any)
+		return;
+	table_add(t, "*%s, published*", v->published);
+	for (size_t k = 0; k < FIGURES; k++) {
+		double x = published_of(s, v, titles[k]);
+
+		table_add(t, isnan(x) ? "-" : "*%.4f*", x);
+	}
+	table_add(t, "%s", "");
+}
+
+/* ---- Markdown ---- */
+
+static void print_quality(const struct show *s, struct buf *out)
+{
+	struct table t;
+
+	table_init(&t, FIGURES + 2);
+	table_add(&t, "method");
+	for (size_t k = 0; k < FIGURES; k++)
+		table_add(&t, "%s", titles[k]);
+	table_add(&t, "seeds");
+	for (size_t v = 0; v < s->x->n; v++) {
+		struct spread p = { 0 };
+
+		table_add(&t, "**%s**", s->x->at[v].name);
+		for (size_t k = 0; k < FIGURES; k++) {
+			p = spread_of(s, v, "test", figures[k]);
+			add_spread(&t, &p, 4);
+		}
+		table_add(&t, p.n == 0 ? "not run" : "%zu", p.n);
+		add_published(&t, s, &s->x->at[v]);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void print_agents(const struct show *s, struct buf *out)
+{
+	const json_t *first = NULL, *agent;
+	struct table t;
+	size_t columns, i;
+
+	for (size_t v = 0; v < s->x->n && first == NULL; v++)
+		for (size_t k = 0; k < s->x->n_seeds && first == NULL; k++)
+			first = record_of(s, v, k);
+	columns = json_array_size(json_object_get(first, "agents"));
+	if (columns == 0 || columns + 1 > TABLE_COLUMNS_MAX)
+		return;
+	buf_printf(out, "\n## Test MRR of each agent, mean over the seeds\n\n");
+	table_init(&t, columns + 1);
+	table_add(&t, "method");
+	json_array_foreach(json_object_get(first, "agents"), i, agent)
+		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
+	for (size_t v = 0; v < s->x->n; v++) {
+		table_add(&t, "%s", s->x->at[v].name);
+		for (i = 0; i < columns; i++) {
+			double sum = 0;
+			size_t n = 0;
+
+			for (size_t k = 0; k < s->x->n_seeds; k++) {
+				const json_t *r = record_of(s, v, k);
+
+				agent = json_array_get(json_object_get(r, "agents"), i);
+				if (agent == NULL)
+					continue;
+				sum += number_of(agent, "test", "mrr");
+				n++;
+			}
+			table_add(&t, n > 0 ? "%.4f" : "-", sum / (double)n);
+		}
+	}
+	table_add(&t, "*frequency floor*");
+	json_array_foreach(json_object_get(first, "agents"), i, agent)
+		table_add(&t, "*%.4f*", number_of(agent, "floor_mrr", NULL));
+	table_print(&t, out);
+	table_release(&t);
+}
+
+/* Parameters sent when valid first reached `share` of the reference's best, NAN if never. */
+static double params_at(const json_t *record, double goal)
+{
+	const json_t *look;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "curve"), i,
+			   look) if (number_of(look, "valid_mrr", NULL) >=
+				     goal) return number_of(look, "params", NULL);
+	return (double)NAN;
+}
+
+static size_t reference_of(const struct show *s)
+{
+	size_t v = 0;
+
+	while (v < s->x->n && strcmp(s->x->at[v].name, s->x->reference) != 0)
+		v++;
+	return v;
+}
+
+/* Against the reference with the same seed; mean over the seeds that both have. */
+static void add_ratio(struct table *t, const struct show *s, size_t v, double share)
+{
+	size_t reference = reference_of(s), n = 0;
+	double sum = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds && reference < s->x->n; k++) {
+		const json_t *a = record_of(s, v, k), *b = record_of(s, reference, k);
+		double goal = share * number_of(b, "best_valid_mrr", NULL), had, needed;
+
+		if (a == NULL || b == NULL)
+			continue;
+		had = share > 0 ? params_at(a, goal) : number_of(a, "params", NULL);
+		needed = share > 0 ? params_at(b, goal) : number_of(b, "params", NULL);
+		sum += had / needed;
+		n++;
+	}
+	if (n == 0 || s->x->at[v].kind != EXP_ROUNDS)
+		table_add(t, "-");
+	else if (isnan(sum))
+		table_add(t, "not reached");
+	else
+		table_add(t, "%.4f", sum / (double)n);
+}
+
+static void print_costs(const struct show *s, struct buf *out)
+{
+	bool ratios = reference_of(s) < s->x->n;
+	struct table t;
+
+	buf_printf(out, "\n## What it took, mean over the seeds\n\n");
+	table_init(&t, ratios ? 11 : 8);
+	table_add(&t, "method");
+	table_add(&t, "rounds");
+	table_add(&t, "best round");
+	table_add(&t, "best valid MRR");
+	table_add(&t, "million parameters");
+	table_add(&t, "MB sent");
+	table_add(&t, "most through one agent");
+	table_add(&t, "CPU s");
+	for (int i = 0; ratios && i < 3; i++)
+		table_add(&t, "parameters against %s, %s", s->x->reference,
+			  i == 0   ? "all"
+			  : i == 1 ? "to 98 %"
+				   : "to 99 %");
+	for (size_t v = 0; v < s->x->n; v++) {
+		struct spread p = spread_of(s, v, "rounds", NULL), q;
+
+		table_add(&t, "%s", s->x->at[v].name);
+		add_spread(&t, &p, 0);
+		p = spread_of(s, v, "best_round", NULL);
+		add_spread(&t, &p, 0);
+		p = spread_of(s, v, "best_valid_mrr", NULL);
+		add_spread(&t, &p, 4);
+		p = spread_of(s, v, "params", NULL);
+		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		p = spread_of(s, v, "bytes", NULL);
+		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		q = spread_of(s, v, "most_bytes_through_one", NULL);
+		table_add(&t, q.n > 0 && p.mean > 0 ? "%.0f %%" : "-", 100 * q.mean / p.mean);
+		p = spread_of(s, v, "cpu_seconds", NULL);
+		table_add(&t, p.n > 0 ? "%.0f" : "-", p.mean);
+		for (int i = 0; ratios && i < 3; i++)
+			add_ratio(&t, s, v, i == 0 ? 0 : i == 1 ? 0.98 : 0.99);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void print_protocol(const struct show *s, struct buf *out)
+{
+	const struct kge_protocol *p = config_protocol(&s->x->at[0].config);
+	char text[WORK_PROTOCOL_TEXT];
+	static const char *const averages[] = { "queries", "train triples", "plain mean" };
+
+	work_protocol_text(p, text);
+	buf_printf(out, "Data: `%s`.  Protocol %s; mean over the agents by %s.  Seeds:", s->x->data,
+		   text, averages[s->x->average]);
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		buf_printf(out, " %llu", (unsigned long long)s->x->seeds[k]);
+	buf_printf(out, ".  What is kept is the round best on valid, whose filter does not know "
+			"test; test is ranked once, at the end.  Cells are mean ± standard "
+			"deviation over the seeds.\n\n");
+}
+
+static void print_settings(const struct show *s, struct buf *out)
+{
+	buf_printf(out, "\n## Settings\n\n");
+	for (size_t v = 0; v < s->x->n; v++) {
+		json_t *j = experiment_settings_json(s->x, &s->x->at[v]);
+		const char *key;
+		json_t *value;
+
+		buf_printf(out, "* **%s**:", s->x->at[v].name);
+		json_object_foreach(j, key, value)
+		{
+			char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+
+			if (strcmp(key, "settings") != 0 && strcmp(key, "data") != 0)
+				buf_printf(out, " %s %s;", key, text);
+			free(text);
+		}
+		buf_printf(out, "\n");
+		json_decref(j);
+	}
+	buf_printf(out, "\nmodel, train and eval of the first:\n\n```yaml\n");
+	config_print_section(&s->x->at[0].config, "model", out);
+	config_print_section(&s->x->at[0].config, "train", out);
+	config_print_section(&s->x->at[0].config, "eval", out);
+	buf_printf(out, "```\n");
+}
+
+/* ---- CSV ---- */
+
+static void print_metrics(struct buf *out, const struct show *s, const json_t *r, const char *agent,
+			  const json_t *metrics)
+{
+	for (size_t k = 0; k < FIGURES; k++)
+		buf_printf(out, "%s,%s,%lld,%s,%s,%.6f\n", s->x->name,
+			   json_string_value(json_object_get(r, "variant")),
+			   (long long)json_integer_value(json_object_get(r, "seed")), agent,
+			   titles[k], number_of(metrics, figures[k], NULL));
+}
+
+static void print_csv(const struct show *s, struct buf *out)
+{
+	buf_printf(out, "experiment,variant,seed,agent,metric,value\n");
+	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
+		const json_t *r = s->record[i], *agent;
+		size_t k;
+
+		if (r == NULL)
+			continue;
+		print_metrics(out, s, r, "mean", json_object_get(r, "test"));
+		json_array_foreach(json_object_get(r, "agents"), k, agent)
+			print_metrics(out, s, r, json_string_value(json_object_get(agent, "agent")),
+				      json_object_get(agent, "test"));
+	}
+}
+
+/* ---- the picture: valid MRR by round, first seed ---- */
+
+static bool print_script(const struct show *s, struct buf *out)
+{
+	bool any = false;
+
+	buf_printf(out, "set terminal svg size 900,560 dynamic font 'sans-serif,14' background "
+			"'#ffffff'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror out\n"
+			"set key outside right noenhanced\nset xlabel 'rounds'\n"
+			"set ylabel 'MRR on valid'\n");
+	for (size_t v = 0; v < s->x->n; v++) {
+		const json_t *r = record_of(s, v, 0), *look;
+		size_t i;
+
+		buf_printf(out, "$v%zu << END\n", v);
+		json_array_foreach(json_object_get(r, "curve"), i, look)
+			buf_printf(out, "%g %.6f\n", number_of(look, "round", NULL),
+				   number_of(look, "valid_mrr", NULL));
+		buf_printf(out, "END\n");
+	}
+	for (size_t v = 0; v < s->x->n; v++)
+		if (record_of(s, v, 0) != NULL) {
+			buf_printf(out, "%s $v%zu using 1:2 with lines lw 2 title '%s'",
+				   any ? "," : "plot", v, s->x->at[v].name);
+			any = true;
+		}
+	buf_printf(out, "\n");
+	return any;
+}
+
+/* ---- files ---- */
+
+static int write_file(const char *folder, const char *name, const struct buf *text, struct err *e)
+{
+	char *path = file_join(folder, name);
+	int rc = file_write_atomic(path, text->base, text->len, 0644, e);
+
+	free(path);
+	return rc;
+}
+
+static int draw(const struct cli *cli, const struct show *s, const char *out, bool *drawn,
+		struct err *e)
+{
+	static const char *const gnuplot[] = { "gnuplot", "-", NULL };
+	struct buf script = { 0 }, picture = { 0 };
+	struct err why = { 0 };
+	int rc = 0;
+
+	*drawn = print_script(s, &script) && child_filter(gnuplot, &script, &picture, &why) == 0 &&
+		 picture.len > 0;
+	if (*drawn)
+		rc = write_file(out, "curves.svg", &picture, e);
+	else if (why.code != 0)
+		cli_note(cli, "No picture: %s (Debian: gnuplot-nox)\n", why.text);
+	buf_release(&script);
+	buf_release(&picture);
+	return rc;
+}
+
+static int write_all(const struct cli *cli, const struct show *s, const char *out, struct err *e)
+{
+	struct buf csv = { 0 }, text = { 0 };
+	bool drawn = false;
+	int rc;
+
+	print_csv(s, &csv);
+	rc = write_file(out, "results.csv", &csv, e);
+	if (rc == 0)
+		rc = draw(cli, s, out, &drawn, e);
+	buf_printf(&text, "# %s\n\n", s->x->name);
+	print_protocol(s, &text);
+	print_quality(s, &text);
+	if (drawn)
+		buf_printf(&text, "\n![valid MRR by round, first seed](curves.svg)\n");
+	print_agents(s, &text);
+	print_costs(s, &text);
+	print_settings(s, &text);
+	if (rc == 0)
+		rc = write_file(out, "report.md", &text, e);
+	buf_release(&csv);
+	buf_release(&text);
+	return rc;
+}
+
+static int read_records(struct show *s, const char *out, struct err *e)
+{
+	int rc = 0;
+
+	s->record = mem_array(s->x->n * s->x->n_seeds, sizeof(json_t *));
+	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
+		char *path = experiment_record_path(out, &s->x->at[i / s->x->n_seeds],
+						    s->x->seeds[i % s->x->n_seeds]);
+
+		s->record[i] = json_load_file(path, 0, NULL);
+		free(path);
+	}
+	if (s->x->published[0] != '\0')
+		rc = file_read(s->x->published, 16 << 20, &s->published, e);
+	if (s->published.len > 0)
+		buf_add(&s->published, "", 1), s->published.len--;
+	return rc;
+}
+
+int experiment_show(const struct cli *cli, const struct experiment *x, const char *out,
+		    struct err *e)
+{
+	struct show s = { .x = x };
+	int rc = read_records(&s, out, e);
+
+	if (rc == 0)
+		rc = write_all(cli, &s, out, e);
+	for (size_t i = 0; i < x->n * x->n_seeds; i++)
+		json_decref(s.record[i]);
+	free(s.record);
+	buf_release(&s.published);
+	return rc;
+}
