@@ -332,7 +332,7 @@ static int read_variant(struct reader *r, void *ctx, const yaml_node_t *name,
 	v = &x->at[x->n++];
 	*v = r->base;
 	v->name = mem_strdup(text_of(name));
-	v->published = mem_strdup(v->name);
+	v->published = mem_strdup("");
 	config_init(&v->config);
 	rc = read_settings(r, &v->config);
 	if (rc == 0)
