@@ -31,7 +31,9 @@ enum exp_kind {
 enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
 
 struct exp_variant {
-	char *name, *published; /* published: what the paper's table calls it */
+	char *name;
+	char *published, *published_shared; /* what the paper's table calls it, and the table
+					     * that travels; "": not in it */
 	enum exp_kind kind;
 	struct config config; /* model, train and eval; the rest is not used */
 	struct fed_settings settings;

@@ -114,6 +114,11 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		v->settings.topology = word == 1 ? FED_HOSTED : FED_SHARDED;
 		return rc;
 	}
+	if (strcmp(name, "secret_aggregation") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->settings.secret_bits = word == 1 ? 32 : 0;
+		return rc;
+	}
 	if (strcmp(name, "equal_start") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->equal_start = word == 1;
@@ -241,6 +246,7 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 	fed_settings_init(&v->settings, m);
 	v->settings.topology = base.topology;
 	v->settings.min_holders = base.min_holders;
+	v->settings.secret_bits = base.secret_bits;
 	return 0;
 }
 
@@ -278,6 +284,10 @@ static int read_variant_key(struct reader *r, void *ctx, const yaml_node_t *name
 		return 0; /* was read first */
 	if (strcmp(key, "published") == 0) {
 		set_text(&v->published, text);
+		return 0;
+	}
+	if (strcmp(key, "published_shared") == 0) {
+		set_text(&v->published_shared, text);
 		return 0;
 	}
 	if (strchr(key, '.') != NULL)
@@ -333,6 +343,7 @@ static int read_variant(struct reader *r, void *ctx, const yaml_node_t *name,
 	*v = r->base;
 	v->name = mem_strdup(text_of(name));
 	v->published = mem_strdup("");
+	v->published_shared = mem_strdup("");
 	config_init(&v->config);
 	rc = read_settings(r, &v->config);
 	if (rc == 0)
@@ -460,6 +471,7 @@ void experiment_release(struct experiment *x)
 	for (size_t i = 0; i < x->n; i++) {
 		free(x->at[i].name);
 		free(x->at[i].published);
+		free(x->at[i].published_shared);
 		config_release(&x->at[i].config);
 	}
 	free(x->at);

@@ -20,7 +20,11 @@ struct client {
 	struct kge_aliases *names;	/* of entities; relations go by their own */
 	struct kge_emb *emb;		/* what is trained */
 	struct kge_emb *looked, *best;	/* at the last look; at the best one */
-	struct kge_metrics valid, test;
+	/* The table that travels, where the method has one of its own (FedLU's global one); else
+	 * NULL */
+	const struct kge_emb *shared;
+	struct kge_emb *shared_looked, *shared_best;
+	struct kge_metrics valid, test, shared_test;
 	struct kge_trainer *trainer; /* of the control arm */
 };
 
@@ -151,6 +155,8 @@ static void run_release(struct run *r)
 		kge_emb_free(c->emb);
 		kge_emb_free(c->looked);
 		kge_emb_free(c->best);
+		kge_emb_free(c->shared_looked);
+		kge_emb_free(c->shared_best);
 		kge_aliases_free(c->names);
 		if (c->graph != NULL)
 			kge_graph_free(c->graph);
@@ -213,6 +219,8 @@ static void look_at(struct run *r, size_t agent, const struct kge_emb *emb)
 	struct client *c = &r->at[agent];
 
 	kge_emb_assign(c->looked, emb);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_looked, c->shared);
 	rank(r, emb, &c->blind, KGE_VALID, &c->valid);
 }
 
@@ -223,13 +231,17 @@ static double weight_of(const struct run *r, size_t i, const struct kge_metrics 
 					      : (double)r->at[i].graph->split[KGE_TRAIN].n;
 }
 
-static void mean_of(const struct run *r, bool test, struct kge_metrics *out)
+enum figures { OF_VALID, OF_TEST, OF_SHARED_TEST };
+
+static void mean_of(const struct run *r, enum figures of, struct kge_metrics *out)
 {
 	struct kge_metrics m[FED_MEMBERS_MAX];
 	double w[FED_MEMBERS_MAX];
 
 	for (size_t i = 0; i < r->n; i++) {
-		m[i] = test ? r->at[i].test : r->at[i].valid;
+		m[i] = of == OF_VALID  ? r->at[i].valid
+		       : of == OF_TEST ? r->at[i].test
+				       : r->at[i].shared_test;
 		w[i] = weight_of(r, i, &m[i]);
 	}
 	kge_metrics_average(m, w, r->n, out);
@@ -240,7 +252,7 @@ static bool judge(struct run *r)
 {
 	struct kge_metrics m;
 
-	mean_of(r, false, &m);
+	mean_of(r, OF_VALID, &m);
 	json_array_append_new(r->curve,
 			      json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round",
 					(json_int_t)r->round, "valid_mrr", cli_json_number(m.mrr),
@@ -252,8 +264,11 @@ static bool judge(struct run *r)
 	r->best = m.mrr;
 	r->best_round = r->round;
 	r->worse = 0;
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		kge_emb_assign(r->at[i].best, r->at[i].looked);
+		if (r->at[i].shared != NULL)
+			kge_emb_assign(r->at[i].shared_best, r->at[i].shared_looked);
+	}
 	return true;
 }
 
@@ -480,6 +495,21 @@ static void choose_host(const struct run *r, struct fed_local *l)
 		memcpy(fed_local_part(l, i)->settings.host, fed_local_key(l, 0), FED_KEY);
 }
 
+/* Tables of other widths are not compared (FedE-KD's narrow one). */
+static void watch_shared(struct run *r, struct fed_local *l)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct client *c = &r->at[i];
+		const struct kge_emb *t = fed_shared_table(fed_local_part(l, i));
+
+		if (t == c->emb || t->dim != c->emb->dim)
+			continue;
+		c->shared = t;
+		c->shared_looked = kge_emb_copy(t);
+		c->shared_best = kge_emb_copy(t);
+	}
+}
+
 static int run_rounds(struct run *r, struct err *e)
 {
 	struct fed_local_agent *agents = mem_array(r->n, sizeof(*agents));
@@ -502,8 +532,11 @@ static int run_rounds(struct run *r, struct err *e)
 	rc = fed_local_new(&l, &c, agents, r->n, e);
 	if (rc == 0) {
 		choose_host(r, l);
+		watch_shared(r, l);
 		rc = play_rounds(r, l, e);
 	}
+	for (size_t i = 0; i < r->n; i++)
+		r->at[i].shared = NULL;
 	fed_local_free(l);
 	free(agents);
 	return rc;
@@ -529,6 +562,8 @@ static json_t *agents_json(struct run *r)
 		const struct kge_eval_options o = { .threads = r->v->config.train.kge.threads };
 
 		rank(r, c->best, c->graph, KGE_TEST, &c->test);
+		if (c->shared_best != NULL)
+			rank(r, c->shared_best, c->graph, KGE_TEST, &c->shared_test);
 		kge_evaluate_frequency(c->graph, KGE_TEST, config_protocol(&r->v->config), &o,
 				       &floor);
 		json_array_append_new(
@@ -560,6 +595,7 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 			json_string(v->settings.topology == FED_HOSTED ? "hosted" : "sharded"));
 		json_object_set_new(j, "min_holders", json_integer(v->settings.min_holders));
 		json_object_set_new(j, "equal_start", json_boolean(v->equal_start));
+		json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
 		for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 			json_object_set_new(j, m->constant[i].key,
 					    cli_json_number(v->settings.value[i]));
@@ -585,25 +621,30 @@ static double cpu_s(void)
 
 static json_t *record_of(struct run *r, double began_s, double began_cpu_s)
 {
-	json_t *agents = agents_json(r);
+	json_t *agents = agents_json(r), *record;
 	struct kge_metrics test;
 	struct kge_protocol p = *config_protocol(&r->v->config);
 
-	mean_of(r, true, &test);
+	mean_of(r, OF_TEST, &test);
 	for (size_t i = 0; i < r->n; i++)
 		r->most_bytes = r->bytes_of[i] > r->most_bytes ? r->bytes_of[i] : r->most_bytes;
-	return json_pack("{s:s, s:s, s:I, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, "
-			 "s:I, s:o, s:o}",
-			 "experiment", r->x->name, "variant", r->v->name, "seed",
-			 (json_int_t)r->seed, "fkge", FKGE_VERSION, "settings",
-			 experiment_settings_json(r->x, r->v), "protocol", work_protocol_json(&p),
-			 "rounds", (json_int_t)(r->round > r->v->rounds ? r->v->rounds : r->round),
-			 "best_round", (json_int_t)r->best_round, "best_valid_mrr",
-			 cli_json_number(r->best), "test", metrics_json(&test), "agents", agents,
-			 "curve", json_incref(r->curve), "params", (json_int_t)r->params, "bytes",
-			 (json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,
-			 "seconds", cli_json_number(work_now_s() - began_s), "cpu_seconds",
-			 cli_json_number(cpu_s() - began_cpu_s));
+	record = json_pack(
+		"{s:s, s:s, s:I, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, "
+		"s:I, s:o, s:o}",
+		"experiment", r->x->name, "variant", r->v->name, "seed", (json_int_t)r->seed,
+		"fkge", FKGE_VERSION, "settings", experiment_settings_json(r->x, r->v), "protocol",
+		work_protocol_json(&p), "rounds",
+		(json_int_t)(r->round > r->v->rounds ? r->v->rounds : r->round), "best_round",
+		(json_int_t)r->best_round, "best_valid_mrr", cli_json_number(r->best), "test",
+		metrics_json(&test), "agents", agents, "curve", json_incref(r->curve), "params",
+		(json_int_t)r->params, "bytes", (json_int_t)r->bytes, "most_bytes_through_one",
+		(json_int_t)r->most_bytes, "seconds", cli_json_number(work_now_s() - began_s),
+		"cpu_seconds", cli_json_number(cpu_s() - began_cpu_s));
+	if (r->at[0].shared_best != NULL) {
+		mean_of(r, OF_SHARED_TEST, &test);
+		json_object_set_new(record, "test_shared", metrics_json(&test));
+	}
+	return record;
 }
 
 int experiment_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,

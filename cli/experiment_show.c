@@ -126,10 +126,10 @@ static void match_line(char *line, struct published *p)
 	p->value = strtod(f[7], NULL) / (strcmp(f[8], "percent") == 0 ? 100 : 1);
 }
 
-static double published_of(const struct show *s, const struct exp_variant *v, const char *metric)
+static double published_of(const struct show *s, const struct exp_variant *v, const char *method,
+			   const char *metric)
 {
-	struct published p = { s->x->dataset, v->config.model.kind, v->published, metric,
-			       (double)NAN };
+	struct published p = { s->x->dataset, v->config.model.kind, method, metric, (double)NAN };
 	char *text, *line, *rest;
 
 	if (s->published.len == 0)
@@ -143,17 +143,18 @@ static double published_of(const struct show *s, const struct exp_variant *v, co
 	return p.value;
 }
 
-static void add_published(struct table *t, const struct show *s, const struct exp_variant *v)
+static void add_published(struct table *t, const struct show *s, const struct exp_variant *v,
+			  const char *method)
 {
 	bool any = false;
 
 	for (size_t k = 0; k < FIGURES; k++)
-		any = any || !isnan(published_of(s, v, titles[k]));
+		any = any || !isnan(published_of(s, v, method, titles[k]));
 	if (!any)
 		return;
-	table_add(t, "*%s, published*", v->published);
+	table_add(t, "*%s, published*", method);
 	for (size_t k = 0; k < FIGURES; k++) {
-		double x = published_of(s, v, titles[k]);
+		double x = published_of(s, v, method, titles[k]);
 
 		table_add(t, isnan(x) ? "-" : "*%.4f*", x);
 	}
@@ -161,6 +162,27 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 }
 
 /* ---- Markdown ---- */
+
+static void add_quality(struct table *t, const struct show *s, size_t v, const char *of,
+			const char *what)
+{
+	struct spread p = { 0 };
+
+	table_add(t, "**%s**%s", s->x->at[v].name, what);
+	for (size_t k = 0; k < FIGURES; k++) {
+		p = spread_of(s, v, of, figures[k]);
+		add_spread(t, &p, 4);
+	}
+	table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
+}
+
+static bool has_shared(const struct show *s, size_t v)
+{
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (json_object_get(record_of(s, v, k), "test_shared") != NULL)
+			return true;
+	return false;
+}
 
 static void print_quality(const struct show *s, struct buf *out)
 {
@@ -172,15 +194,11 @@ static void print_quality(const struct show *s, struct buf *out)
 		table_add(&t, "%s", titles[k]);
 	table_add(&t, "seeds");
 	for (size_t v = 0; v < s->x->n; v++) {
-		struct spread p = { 0 };
-
-		table_add(&t, "**%s**", s->x->at[v].name);
-		for (size_t k = 0; k < FIGURES; k++) {
-			p = spread_of(s, v, "test", figures[k]);
-			add_spread(&t, &p, 4);
-		}
-		table_add(&t, p.n == 0 ? "not run" : "%zu", p.n);
-		add_published(&t, s, &s->x->at[v]);
+		add_quality(&t, s, v, "test", "");
+		add_published(&t, s, &s->x->at[v], s->x->at[v].published);
+		if (has_shared(s, v))
+			add_quality(&t, s, v, "test_shared", " (global)");
+		add_published(&t, s, &s->x->at[v], s->x->at[v].published_shared);
 	}
 	table_print(&t, out);
 	table_release(&t);

@@ -14,6 +14,8 @@ variants:
   collective:
   fede: {published: FedE}
   hosted: {method: fede, topology: hosted, rounds: 2}
+  masked: {method: fede, secret_aggregation: true}
+  fedlu: {warm_up: 0}
 YAML
 cat >"$work/paper.csv" <<'CSV'
 paper,table,dataset,clients,kge_model,method,metric,value,unit,setting_note
@@ -35,7 +37,7 @@ wrong() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 
 # ---- runs ----
 ok 'an experiment' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --seed 1
-ok 'one record a variant' test "$(ls "$work/x/runs" | wc -l)" -eq 4
+ok 'one record a variant' test "$(ls "$work/x/runs" | wc -l)" -eq 6
 ok 'three agents, each with its test' check fede-seed1.json \
 	'len(r["agents"]) == 3 and all(0 < a["test"]["mrr"] <= 1 for a in r["agents"])'
 ok 'the mean is over queries' check fede-seed1.json 'abs(r["test"]["mrr"] - sum(
@@ -46,6 +48,15 @@ ok 'the best look is kept' check fede-seed1.json \
 ok 'rounds send rows' check fede-seed1.json 'r["params"] > 0 and r["bytes"] > 0'
 ok 'the control arm sends nothing' check single-seed1.json 'r["params"] == 0 and r["bytes"] == 0'
 ok 'a variant has rounds of its own' check hosted-seed1.json 'r["rounds"] == 2'
+ok 'masks cancel: almost the same tables' python3 - "$work/x/runs/fede-seed1.json" \
+	"$work/x/runs/masked-seed1.json" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+near = all(abs(x["test"]["mrr"] - y["test"]["mrr"]) < 0.02 for x, y in zip(a["agents"], b["agents"]))
+sys.exit(not (near and a["bytes"] != b["bytes"]))
+PY
+ok 'the table that travels has figures too' check fedlu-seed1.json '0 < r["test_shared"]["mrr"] <= 1'
+ok 'where there is one' check fede-seed1.json '"test_shared" not in r'
 ok 'the protocol is on record' check single-seed1.json 'r["protocol"]["name"] == "standard"'
 
 # ---- taken up again ----
