@@ -173,6 +173,7 @@ struct fed_report {
 
 uint8_t const *fed_round_id(const struct fed_round *r);
 const struct fed_settings *fed_round_settings(const struct fed_round *r);
+/* Not while fed_round_run() is at work. */
 void fed_round_report(const struct fed_round *r, struct fed_report *out);
 /* A seat's, from START on by member number; the round's. */
 const struct fed_account *fed_round_account(const struct fed_round *r, unsigned seat);

@@ -281,6 +281,30 @@ static void a_member_leaves(void **state)
 	release(&t);
 }
 
+/* Who joined and is gone before START is not in the roster. */
+static void who_is_gone_is_left_out(void **state)
+{
+	struct table t;
+	struct err e = { 0 };
+	struct buf b = { 0 };
+
+	(void)state;
+	init(&t);
+	propose(&t);
+	assert_true(fed_round_pull(t.round[0], t.setup[2].key, &b));
+	deliver(&t, 0, 2, &b, &e);
+	buf_clear(&b);
+	assert_true(fed_round_pull(t.round[2], t.setup[0].key, &b)); /* its JOIN */
+	deliver(&t, 2, 0, &b, &e);
+	buf_release(&b);
+	fed_round_lost(t.round[0], t.setup[2].key, t.now_ms);
+	run(&t, &e);
+	assert_int_equal(members(t.round[0]), 2);
+	assert_int_equal(fed_round_status(t.round[1], &e), 0);
+	assert_memory_equal(t.emb[0]->ent, t.emb[1]->ent, THINGS * DIM * sizeof(float));
+	release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +313,7 @@ int main(void)
 		cmocka_unit_test(who_cannot_declines),
 		cmocka_unit_test(deadlines_end_it),
 		cmocka_unit_test(a_member_leaves),
+		cmocka_unit_test(who_is_gone_is_left_out),
 	};
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }
