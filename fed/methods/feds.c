@@ -71,6 +71,7 @@ static void save(const struct fed_part *base, struct buf *out)
 	const struct part *p = (const struct part *)base;
 	size_t n = base->emb->n_ent;
 
+	buf_add(out, &base->rng, sizeof(base->rng));
 	buf_add(out, p->known, n);
 	buf_add(out, p->sent, n * row_floats(p) * sizeof(*p->sent));
 }
@@ -79,12 +80,14 @@ static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct er
 {
 	struct part *p = (struct part *)base;
 	size_t rows = base->emb->n_ent, floats = rows * row_floats(p) * sizeof(*p->sent);
+	size_t lots = sizeof(base->rng);
 
-	if (n != rows + floats)
+	if (n != lots + rows + floats)
 		return err_set(e, ERR_INPUT, "saved part of feds: %zu bytes, where %zu belong", n,
-			       rows + floats);
-	memcpy(p->known, bytes, rows);
-	memcpy(p->sent, bytes + rows, floats);
+			       lots + rows + floats);
+	memcpy(&base->rng, bytes, lots);
+	memcpy(p->known, bytes + lots, rows);
+	memcpy(p->sent, bytes + lots + rows, floats);
 	return 0;
 }
 
