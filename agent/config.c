@@ -211,7 +211,7 @@ static const struct key keys[] = {
 	  "cap of what all peers together may cost, retraining included" },
 	{ "privacy", "accountant", WORD, AT(privacy.accountant), "exact", 0, 0,
 	  WORDS("exact", "gnmax"), "how epsilon is computed" },
-	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "512", 1, 1e6, NULL,
+	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "2048", 1, 1e6, NULL,
 	  "labels put on the ledger at a time, before any is drawn" },
 	{ "privacy", "noisy_rows", SWITCH, AT(privacy.noisy_rows), "false", 0, 0, NULL,
 	  "own rows leave clipped and with noise, one release a session; partners must use "

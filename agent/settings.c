@@ -29,7 +29,7 @@ void agent_config_defaults(struct agent_config *c)
 		.epsilon_total = 8.0,
 		.release_noise = 4,
 		.release_clip = 1,
-		.reserve_labels = 256,
+		.reserve_labels = 2048,
 		.ppat_steps = 1000,
 		.ppat_batch = 32,
 		.ppat_hidden = 256,

@@ -1,16 +1,21 @@
-/* cli/ledger_quote.c - `fkge ledger quote`: before a session, what it would cost of what is left.
- */
+/* cli/ledger_quote.c - `fkge ledger quote`: before a session, what it would cost by each
+ * accountant, what is left, and whether what it buys is enough to learn from. */
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/folder.h"
+#include "agent/start.h"
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
-#include "agent/folder.h"
-#include "agent/start.h"
+#include "dp/useful.h"
 
-/* ---- quote ---- */
+#define ULL(x) ((unsigned long long)(x))
+
+enum { ROWS_WORTH_VOTES = 500 }; /* below it no votes are worth their budget (methods 3.3) */
 
 struct quote_options {
 	const char *peer;
@@ -18,7 +23,8 @@ struct quote_options {
 };
 
 static const struct argp_option quote_options[] = {
-	{ "labels", 'n', "N", 0, "labels of the session (default: ppat.steps x ppat.batch)", 0 },
+	{ "labels", 'n', "N", 0,
+	  "labels of the session (default: ppat.steps x ppat.batch; one release for map)", 0 },
 	{ 0 },
 };
 
@@ -44,74 +50,22 @@ static error_t parse_quote(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct ledger_chain *chain_with(const struct store_core *core,
-					     const uint8_t sign[LEDGER_KEY])
-{
-	for (size_t i = 0; i < core->n_chains; i++)
-		if (ledger_chain_side(core->chains[i], sign) >= 0)
-			return core->chains[i];
-	return NULL;
-}
+/* What is asked, and all that the answer depends on. */
+struct question {
+	struct cli *cli;
+	const struct config *config;
+	struct ledger_chain chain; /* a copy, under the terms of the next session */
+	const struct ledger_account *account;
+	const uint8_t *host;
+	struct ledger_lineage lineage;
+	uint64_t labels;
+	uint32_t rows, dim; /* shared; floats in one */
+	bool contract;	    /* the terms are those of a contract that stands */
+	bool release;
+	uint64_t fit; /* of what is asked */
+};
 
-static void show_quote(struct cli *cli, const struct ledger_quote *q)
-{
-	cli_put_count(cli, "labels", q->asked);
-	cli_put(cli, "fits", json_boolean(q->fits));
-	cli_put_count(cli, "pair_spent", q->pair_spent);
-	cli_put_count(cli, "pair_cap", q->pair_cap);
-	cli_put_count(cli, "total_spent", q->lineage_spent);
-	cli_put_count(cli, "total_cap", q->lineage_cap);
-	cli_put_number(cli, "pair_epsilon", q->pair_epsilon);
-	cli_put_number(cli, "pair_epsilon_after", q->pair_epsilon_after);
-	cli_put_number(cli, "total_epsilon", q->lineage_epsilon);
-	cli_put_number(cli, "total_epsilon_after", q->lineage_epsilon_after);
-	cli_say(cli,
-		"%llu labels: with this peer %llu of %llu are spent, epsilon %.4f -> %.4f;\n"
-		"with all peers %llu of %llu, epsilon %.4f -> %.4f: %s\n",
-		(unsigned long long)q->asked, (unsigned long long)q->pair_spent,
-		(unsigned long long)q->pair_cap, q->pair_epsilon, q->pair_epsilon_after,
-		(unsigned long long)q->lineage_spent, (unsigned long long)q->lineage_cap,
-		q->lineage_epsilon, q->lineage_epsilon_after,
-		q->fits ? "it fits" : "it does not fit, the session would be cut short");
-}
-
-/* Caps that the owner has lowered since the contract bind too (agent/spend.c). */
-static int lower_caps(struct ledger_quote *q, const struct ledger_mechanism *m,
-		      const struct config *c, struct err *e)
-{
-	struct ledger_caps now;
-	int rc =
-		ledger_caps_from(m, c->privacy.epsilon_per_peer, c->privacy.epsilon_total, &now, e);
-
-	if (rc != 0)
-		return rc;
-	if (now.pair < q->pair_cap)
-		q->pair_cap = now.pair;
-	if (now.lineage < q->lineage_cap)
-		q->lineage_cap = now.lineage;
-	q->fits = q->fits && q->pair_spent + q->asked <= q->pair_cap &&
-		  q->lineage_spent + q->asked <= q->lineage_cap;
-	return 0;
-}
-
-static int quote_chain(struct cli *cli, const struct folder *f, const struct store_core *core,
-		       const struct ledger_chain *c, uint64_t labels, struct err *e)
-{
-	int us = ledger_chain_side(c, f->identity->sign_key);
-	struct ledger_lineage lineage = { 0 };
-	struct ledger_quote q;
-	int rc;
-
-	ledger_lineage_sum(&lineage, c->account[us].lineage, f->identity->sign_key,
-			   (const struct ledger_chain *const *)core->chains, core->n_chains);
-	rc = ledger_quote(c, f->identity->sign_key, &lineage, labels, &q, e);
-	if (rc == 0)
-		rc = lower_caps(&q, &c->account[us].mechanism, &f->config, e);
-	if (rc == 0)
-		show_quote(cli, &q);
-	ledger_lineage_release(&lineage);
-	return rc;
-}
+/* ---- the terms of the next session ---- */
 
 static uint32_t rows_shared(const struct store_core *core, const uint8_t key[STORE_KEY])
 {
@@ -121,10 +75,20 @@ static uint32_t rows_shared(const struct store_core *core, const uint8_t key[STO
 	return 0;
 }
 
-static struct ledger_mechanism mechanism_of(const struct config *c, uint32_t rows)
+static uint32_t row_floats(const struct config *c, const struct store_core *core)
 {
+	const struct kge_model *m = core->has_best ? kge_model_find(core->best.model) : NULL;
+
+	if (m != NULL)
+		return (uint32_t)m->entity_floats(core->best.dim);
+	return (uint32_t)config_model(c)->entity_floats(c->model.dim);
+}
+
+static struct ledger_mechanism votes_of(const struct question *q)
+{
+	const struct config *c = q->config;
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint32_t teachers = start_teachers(c, rows);
+	uint32_t teachers = start_teachers(c, q->rows);
 
 	return (struct ledger_mechanism){
 		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
@@ -132,73 +96,367 @@ static struct ledger_mechanism mechanism_of(const struct config *c, uint32_t row
 		.adjacency = LEDGER_ROW_REPLACED,
 		.teachers = teachers,
 		.batch = c->ppat.batch,
-		.dim = 1, /* costs nothing */
+		.dim = q->dim,
 		.param = start_noise(c, teachers),
 		.delta = c->privacy.delta,
 	};
 }
 
-/* Before the first session there is no contract: what the config would make of it, beside
- * what has been spent toward others. */
-static int quote_config(struct cli *cli, const struct folder *f, const struct store_core *core,
-			uint32_t rows, uint64_t labels, struct err *e)
+static struct ledger_mechanism release_of(const struct question *q)
 {
-	const struct config *c = &f->config;
-	struct ledger_mechanism m = mechanism_of(c, rows);
-	struct ledger_chain none;
-	struct ledger_lineage lineage;
-	struct ledger_account *a;
-	uint8_t id[32], nobody[LEDGER_KEY] = { 0 };
-	struct ledger_quote q;
+	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
+					  .accountant = LEDGER_EXACT,
+					  .adjacency = LEDGER_ROW_REPLACED,
+					  .batch = 1,
+					  .dim = q->dim,
+					  .param = config_release_noise(q->config),
+					  .delta = q->config->privacy.delta };
+}
+
+/* What the core would draw under (agent/spend.c). */
+static struct ledger_mechanism next_mechanism(const struct question *q)
+{
+	const struct ledger_account *a = q->account;
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
+
+	if (q->release)
+		return release_of(q);
+	if (votes != NULL)
+		return *votes;
+	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) ? a->mechanism
+										     : votes_of(q);
+}
+
+/* The contract's caps, or lower ones that the owner has set since. */
+static int set_terms(struct question *q, const uint8_t lineage[32], struct err *e)
+{
+	struct ledger_account *a = &q->chain.account[q->account - q->chain.account];
+	struct ledger_mechanism m = next_mechanism(q);
+	const struct config *c = q->config;
+	struct ledger_caps now;
+	int rc = ledger_caps_from(&m, c->privacy.epsilon_per_peer, c->privacy.epsilon_total, &now,
+				  e);
+
+	if (rc != 0)
+		return rc;
+	q->contract = a->contracted && !a->closed && ledger_same_terms(&a->mechanism, &m) &&
+		      memcmp(a->lineage, lineage, 32) == 0;
+	if (q->contract && a->caps.pair < now.pair)
+		now.pair = a->caps.pair;
+	if (q->contract && a->caps.lineage < now.lineage)
+		now.lineage = a->caps.lineage;
+	a->contracted = true;
+	a->closed = false;
+	a->mechanism = m;
+	a->caps = now;
+	a->spent = ledger_account_count(a, &m);
+	return 0;
+}
+
+/* ---- what fits ---- */
+
+static bool fits(const struct question *q, uint64_t labels)
+{
+	struct ledger_quote out;
+
+	return labels == 0 ||
+	       (ledger_quote(&q->chain, q->host, &q->lineage, labels, &out, NULL) == 0 && out.fits);
+}
+
+/* The most of what is asked that both caps allow. */
+static uint64_t most_that_fit(const struct question *q)
+{
+	uint64_t low = 0, high = q->labels;
+
+	if (fits(q, high))
+		return high;
+	while (high - low > 1) {
+		uint64_t mid = low + (high - low) / 2;
+
+		if (fits(q, mid))
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static const char *unit(const struct question *q, uint64_t n)
+{
+	return q->release ? n == 1 ? "release" : "releases" : n == 1 ? "label" : "labels";
+}
+
+static void show_cost(struct question *q, const struct ledger_quote *o)
+{
+	struct cli *cli = q->cli;
+
+	cli_put_count(cli, "labels", o->asked);
+	cli_put_text(cli, "unit", unit(q, 0));
+	cli_put(cli, "fits", json_boolean(o->fits));
+	cli_put_count(cli, "fit", q->fit);
+	cli_put(cli, "contract", json_boolean(q->contract));
+	cli_put_count(cli, "pair_spent", o->pair_spent);
+	cli_put_count(cli, "pair_cap", o->pair_cap);
+	cli_put_count(cli, "total_spent", o->lineage_spent);
+	cli_put_count(cli, "total_cap", o->lineage_cap);
+	cli_put_number(cli, "pair_epsilon", o->pair_epsilon);
+	cli_put_number(cli, "pair_epsilon_after", o->pair_epsilon_after);
+	cli_put_number(cli, "total_epsilon", o->lineage_epsilon);
+	cli_put_number(cli, "total_epsilon_after", o->lineage_epsilon_after);
+	cli_say(cli,
+		"%llu %s: with this peer %llu of %llu are spent, epsilon %.4f -> %.4f;\n"
+		"with all peers %llu of %llu, epsilon %.4f -> %.4f: %s\n",
+		ULL(o->asked), unit(q, o->asked), ULL(o->pair_spent), ULL(o->pair_cap),
+		o->pair_epsilon, o->pair_epsilon_after, ULL(o->lineage_spent), ULL(o->lineage_cap),
+		o->lineage_epsilon, o->lineage_epsilon_after,
+		o->fits ? "it fits" : "it does not fit, the session would be cut short");
+	if (!o->fits)
+		cli_say(cli, "%llu of them fit\n", ULL(q->fit));
+}
+
+/* ---- under each accountant ---- */
+
+static json_t *by_accountant(const struct question *q, enum ledger_accountant by)
+{
+	struct ledger_spend spend = { q->account->mechanism, q->account->spent + q->labels };
+	bool decides = by == spend.mechanism.accountant;
+	struct ledger_caps caps;
+	double after;
+
+	spend.mechanism.accountant = by;
+	if (ledger_epsilon(&spend, 1, &after, NULL) != 0 ||
+	    ledger_caps_from(&spend.mechanism, q->config->privacy.epsilon_per_peer,
+			     q->config->privacy.epsilon_total, &caps, NULL) != 0)
+		return NULL; /* it cannot judge this noise */
+	cli_say(q->cli, "  by %s%s: epsilon %.4f in all with this peer; epsilon %g is %llu %s\n",
+		ledger_accountant_name(by), decides ? " (decides)" : "", after,
+		q->config->privacy.epsilon_per_peer, ULL(caps.pair), unit(q, caps.pair));
+	return json_pack("{s:s, s:b, s:o, s:I}", "accountant", ledger_accountant_name(by),
+			 "decides", decides, "epsilon_after", cli_json_number(after), "pair_cap",
+			 (json_int_t)caps.pair);
+}
+
+static void show_accountants(const struct question *q)
+{
+	json_t *list = json_array(), *j;
+
+	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++) {
+		j = by_accountant(q, (enum ledger_accountant)k);
+		if (j != NULL)
+			json_array_append_new(list, j);
+	}
+	cli_put(q->cli, "by_accountant", list);
+}
+
+/* ---- what it buys ---- */
+
+static struct dp_mechanism dp_votes(const struct ledger_mechanism *m)
+{
+	return (struct dp_mechanism){ m->noise == LEDGER_GAUSSIAN ? DP_GAUSSIAN : DP_LAPLACE,
+				      m->param, m->teachers };
+}
+
+static enum dp_worth show_votes(const struct question *q)
+{
+	static const char *const words[] = {
+		"nothing useful: fewer than a student needs to learn even one direction",
+		"little: enough for a direction, not for a map",
+		"enough for a map",
+	};
+	struct dp_mechanism m = dp_votes(&q->account->mechanism);
+	struct dp_useful u;
+
+	dp_useful(&m, q->fit, q->dim, &u);
+	cli_say(q->cli,
+		"of a vote on which all %u teachers agree a label tells %.2g bit, on which three "
+		"quarters do %.2g:\n%llu labels are worth %.2f and %.2f labels without noise; "
+		"%u numbers a row need %.0f for a direction, %.0f for a map\nit buys %s\n",
+		m.teachers, u.unanimous_bits, u.typical_bits, ULL(q->fit), u.unanimous_worth,
+		u.typical_worth, q->dim, u.direction, u.map, words[u.worth]);
+	cli_put(q->cli, "useful",
+		json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "worth", dp_worth_name(u.worth),
+			  "unanimous_bits", u.unanimous_bits, "typical_bits", u.typical_bits,
+			  "unanimous_labels", u.unanimous_worth, "typical_labels", u.typical_worth,
+			  "direction_needs", u.direction, "map_needs", u.map));
+	return u.worth;
+}
+
+static enum dp_worth show_map(const struct question *q)
+{
+	double need = dp_useful_map_rows(q->account->mechanism.param, q->dim);
+	bool enough = q->fit > 0 && q->rows >= need;
+
+	cli_say(q->cli,
+		"%u rows are shared; the noise on a map of %u x %u numbers is no larger than what "
+		"they say from about %.0f rows on\nit buys %s\n",
+		q->rows, q->dim, q->dim, need, enough ? "a map" : "nothing useful");
+	cli_put(q->cli, "useful",
+		json_pack("{s:s, s:i, s:f}", "worth",
+			  dp_worth_name(enough ? DP_WORTH_MAP : DP_WORTH_NOTHING), "rows",
+			  (int)q->rows, "map_needs_rows", need));
+	return enough ? DP_WORTH_MAP : DP_WORTH_NOTHING;
+}
+
+/* ---- and what to do instead ---- */
+
+static void instead(const struct question *q, json_t *list, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void instead(const struct question *q, json_t *list, const char *fmt, ...)
+{
+	char text[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	json_array_append_new(list, cli_json_text(text));
+	cli_say(q->cli, "  instead: %s\n", text);
+}
+
+/* The best that votes can do with so many rows, at this budget. */
+static void other_votes(const struct question *q, json_t *list)
+{
+	const struct config *c = q->config;
+	uint32_t most = q->rows / 50 > 250 ? 250 : q->rows / 50;
+	struct dp_mechanism m = { DP_GAUSSIAN, 0, most };
+	struct dp_useful u;
+	uint64_t labels = 0;
+
+	if (q->rows < ROWS_WORTH_VOTES) {
+		instead(q, list,
+			"no setting of ppat: below about %d shared rows none is worth its budget%s",
+			ROWS_WORTH_VOTES, q->rows == 0 ? " (what is shared is not known yet)" : "");
+		return;
+	}
+	m.param = dp_useful_sigma(most, c->privacy.epsilon_per_peer, c->privacy.delta, &labels);
+	dp_useful(&m, labels, q->dim, &u);
+	if (u.worth != DP_WORTH_NOTHING)
+		instead(q, list,
+			"more teachers with Gaussian noise (ppat.teachers %u, noise gaussian, "
+			"sigma %.3g): %llu labels, worth %.0f",
+			most, m.param, ULL(labels), u.typical_worth);
+}
+
+static void other_map(const struct question *q, json_t *list)
+{
+	double z = config_release_noise(q->config), need = dp_useful_map_rows(z, q->dim);
+
+	if (isfinite(z) && q->rows >= need)
+		instead(q, list,
+			"a released map (federation.translator map), where the client must hold "
+			"the map: %u rows are enough, %.0f are needed",
+			q->rows, need);
+	else if (isfinite(need))
+		instead(q, list,
+			"a released map (federation.translator map) only from about %.0f shared "
+			"rows on",
+			need);
+}
+
+static void show_alternatives(const struct question *q, enum dp_worth worth)
+{
+	json_t *list = json_array();
+
+	if (worth == DP_WORTH_NOTHING) {
+		instead(q, list,
+			"federation.translator procrustes: the host's rows cost epsilon 0, and it "
+			"needs no labels");
+		if (!q->release)
+			other_map(q, list);
+		other_votes(q, list);
+	}
+	cli_put(q->cli, "instead", list);
+}
+
+/* ---- all of it ---- */
+
+static void show_notes(const struct question *q)
+{
+	if (q->config->federation.translator == CONFIG_PROCRUSTES)
+		cli_note(q->cli, "agent.yaml says procrustes: a session that this agent hosts "
+				 "costs epsilon 0.  These are the figures of ppat.\n");
+	if (q->contract)
+		return;
+	cli_note(q->cli,
+		 "No contract with this peer under these terms yet: these are agent.yaml's "
+		 "figures%s.\n",
+		 !q->release && q->rows == 0 && q->config->ppat.teachers == 0
+			 ? ", with more teachers once it is known what is shared"
+			 : "");
+}
+
+static int answer(struct question *q, struct err *e)
+{
+	struct ledger_quote o;
+	int rc = ledger_quote(&q->chain, q->host, &q->lineage, q->labels, &o, e);
+
+	if (rc != 0)
+		return rc;
+	q->fit = most_that_fit(q);
+	show_cost(q, &o);
+	show_accountants(q);
+	show_alternatives(q, q->release ? show_map(q) : show_votes(q));
+	show_notes(q);
+	return 0;
+}
+
+static const struct ledger_chain *chain_with(const struct store_core *core,
+					     const uint8_t sign[LEDGER_KEY])
+{
+	for (size_t i = 0; i < core->n_chains; i++)
+		if (ledger_chain_side(core->chains[i], sign) >= 0)
+			return core->chains[i];
+	return NULL;
+}
+
+static int ask(struct question *q, const struct folder *f, const struct store_core *core,
+	       const struct store_peer *p, struct err *e)
+{
+	const struct ledger_chain *c = chain_with(core, p->sign_key);
+	uint8_t id[32];
 	int rc;
 
+	if (c != NULL)
+		ledger_chain_copy(&q->chain, c);
+	else
+		ledger_chain_init(&q->chain, f->identity->sign_key, p->sign_key);
+	q->account = &q->chain.account[ledger_chain_side(&q->chain, q->host)];
+	q->rows = rows_shared(core, p->key);
+	q->dim = row_floats(q->config, core);
 	start_lineage(f->identity, id);
-	ledger_lineage_sum(&lineage, id, f->identity->sign_key,
+	ledger_lineage_sum(&q->lineage, id, q->host,
 			   (const struct ledger_chain *const *)core->chains, core->n_chains);
-	ledger_chain_init(&none, f->identity->sign_key, nobody);
-	a = &none.account[ledger_chain_side(&none, f->identity->sign_key)];
-	a->contracted = true;
-	a->mechanism = m;
-	rc = ledger_caps_from(&m, c->privacy.epsilon_per_peer, c->privacy.epsilon_total, &a->caps,
-			      e);
+	rc = set_terms(q, id, e);
 	if (rc == 0)
-		rc = ledger_quote(&none, f->identity->sign_key, &lineage, labels, &q, e);
-	if (rc == 0) {
-		show_quote(cli, &q);
-		cli_note(cli,
-			 "No contract with this peer yet: these are agent.yaml's figures, with "
-			 "%u teachers%s.\n",
-			 m.teachers,
-			 rows == 0 && c->ppat.teachers == 0
-				 ? " (more, once it is known what is shared)"
-				 : "");
-	}
-	ledger_lineage_release(&lineage);
+		rc = answer(q, e);
+	ledger_lineage_release(&q->lineage);
+	ledger_chain_release(&q->chain);
 	return rc;
 }
 
 static int quote_peer(struct cli *cli, struct folder *f, const struct quote_options *o,
 		      struct err *e)
 {
-	uint64_t labels =
-		o->labels > 0 ? o->labels : (uint64_t)f->config.ppat.steps * f->config.ppat.batch;
+	const struct config *c = &f->config;
+	struct question q = { .cli = cli,
+			      .config = c,
+			      .host = f->identity->sign_key,
+			      .release = c->federation.translator == CONFIG_MAP };
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
-	const struct ledger_chain *c = NULL;
 	struct store_peer *p;
-	int us, rc = store_load_core(f->store, &core, e);
+	int rc = store_load_core(f->store, &core, e);
 
+	q.labels = o->labels > 0 ? o->labels
+		   : q.release	 ? 1
+				 : (uint64_t)c->ppat.steps * c->ppat.batch;
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	if (rc == 0)
 		rc = roster_resolve(&roster, o->peer, &p, e);
 	if (rc == 0)
-		c = chain_with(&core, p->sign_key);
-	us = c != NULL ? ledger_chain_side(c, f->identity->sign_key) : -1;
-	if (rc == 0 && us >= 0 && c->account[us].contracted)
-		rc = quote_chain(cli, f, &core, c, labels, e);
-	else if (rc == 0)
-		rc = quote_config(cli, f, &core, rows_shared(&core, p->key), labels, e);
+		rc = ask(&q, f, &core, p, e);
 	roster_release(&roster);
 	store_core_release(&core);
 	return rc;
@@ -211,7 +469,13 @@ int cmd_ledger_quote(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = quote_options,
 		.parse = parse_quote,
 		.args = "PEER",
-		.doc = "Say what a session that this agent hosts would spend of what is left.\v"
+		.doc = "Say what a session that this agent hosts would spend by each accountant, "
+		       "of "
+		       "what is left, and whether what it buys is enough to learn from; if not, "
+		       "what to do instead.\v"
+		       "A label is worth what it tells about the teachers' vote, in bits; a linear "
+		       "student of rows of d numbers needs d + 1 labels without noise to learn one "
+		       "direction, a map d (d - 1) / 2 (dp/useful.h).\n\n"
 		       "Example:\n  fkge -d acme ledger quote genebank --labels 1000",
 		.input = &o,
 	};

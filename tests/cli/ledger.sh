@@ -45,6 +45,21 @@ ok 'show: all partners' shows a "toward all partners: 32 labels, epsilon 0.5"
 ok 'show: none unfinished' shows a '0 sessions unfinished'
 ok 'quote says what fits' prints 'it fits' -d "$work/a" ledger quote b --labels 241
 ok 'and what does not' prints 'it does not fit' -d "$work/a" ledger quote b --labels 242
+ok 'quote: by each accountant' grep -q 'by gnmax: epsilon' "$out"
+ok 'quote: what it buys' grep -q 'it buys nothing useful' "$out"
+ok 'quote: and what to do instead' grep -q 'instead: federation.translator procrustes: .* epsilon 0' "$out"
+quoted() { # WORTH KEY...: with --json
+	want=$1
+	shift
+	"$fkge" -d "$work/a" --json ledger quote b --labels 1000 >"$work/quote" 2>/dev/null && [ "$(member "$work/quote" "$@")" = "$want" ]
+}
+ok 'quote: how many fit' quoted 241 fit
+ok 'quote: the verdict' quoted nothing useful worth
+ok 'quote: the accountant that decides' quoted exact by_accountant 0 accountant
+sed -i 's/translator: ppat/translator: map/' "$work/a/agent.yaml"
+ok 'quote of a map: too few rows' quoted nothing useful worth
+ok 'quote of a map: one release' prints '1 release: ' -d "$work/a" ledger quote b
+sed -i 's/translator: map/translator: ppat/' "$work/a/agent.yaml"
 ok 'audit measures what is on it' prints 'ledger, b: 32 labels: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 2000 --alpha 1e-9
 exported a a.led
 exported b b.led

@@ -5,7 +5,7 @@
 # ---- help and usage ----
 for c in init id import export split synth train tune eval predict similar unlearn serve status stop doctor invite join version \
 	'peer list' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' \
-	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' \
+	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' 'ledger close' \
 	'checkpoint list' 'checkpoint save' 'checkpoint restore'; do
 	# shellcheck disable=SC2086
 	ok "help of $c has an example" prints Example $c --help
