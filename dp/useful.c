@@ -51,7 +51,8 @@ void dp_useful(const struct dp_mechanism *m, uint64_t labels, uint32_t dim, stru
 double dp_useful_sigma(uint32_t teachers, double eps, double delta, uint64_t *labels)
 {
 	double best = 1, most = -1;
-	for (double sigma = 1; sigma <= 2000; sigma *= 1.2) {
+	for (int i = 0; i < 42; i++) {
+		double sigma = pow(1.2, i);
 		struct dp_mechanism m = { DP_GAUSSIAN, sigma, teachers };
 		uint64_t fit = dp_labels_within(&m, DP_EXACT, eps, delta);
 		double worth = (double)fit * dp_label_bits(&m, dp_typical_gap(teachers));

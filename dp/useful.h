@@ -43,8 +43,9 @@ struct dp_useful {
 
 void dp_useful(const struct dp_mechanism *m, uint64_t labels, uint32_t dim, struct dp_useful *out);
 
-/* The sigma in [1, 2000] at which a typical vote's labels within (eps, delta) are worth most,
- * to about a tenth, for Gaussian noise judged by `exact`; *labels: how many they are. */
+/* The sigma, of the powers of 1.2 from 1 to 1760, at which a typical vote's labels within (eps,
+ * delta) are worth most (or within 2 % of it, with fewer), for Gaussian noise judged by `exact`;
+ * *labels: how many they are. */
 double dp_useful_sigma(uint32_t teachers, double eps, double delta, uint64_t *labels);
 
 /* A released map Y'Z of n unit rows has singular values of n / d at most, on average over

@@ -130,7 +130,7 @@ int db_chains(struct store *s, struct err *e)
 		return 0;
 	db_forget_chains(s);
 	rc = each_entry(s, e, replay, &last);
-	for (size_t k = 0; k < s->n_chains && rc == 0; k++) {
+	for (size_t k = 0; last != NULL && k < s->n_chains && rc == 0; k++) {
 		rc = ledger_check_signature(&last[k], e);
 		if (rc == 0 && last[k].countersigned)
 			rc = ledger_check_countersign(&last[k], last[k].countersignature, e);
