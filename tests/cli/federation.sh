@@ -78,7 +78,7 @@ chmod 600 "$work/d/federation.key"
 "$fkge" -q -d "$work/d" join "$work/line" >/dev/null
 start d
 ok 'another secret is refused, with a reason' wait_for 'd is told' logged d 'secret'
-ok 'no link to d' peer_is a "$(id_of d)" linked False
+ok 'no link to d' wait_for 'd in the status' peer_is a "$(id_of d)" linked False
 kill -TERM "$pid_d"
 wait "$pid_d"
 
