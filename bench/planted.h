@@ -2,6 +2,7 @@
 #ifndef BENCH_PLANTED_H
 #define BENCH_PLANTED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 struct world {
 	uint32_t n, dim;
 	uint64_t seed;
+	bool even;    /* no clusters: rows in no direction more than in another */
 	float *x, *y; /* [n x dim] */
 	float *r;     /* [dim x dim] */
 };
@@ -37,7 +39,7 @@ static inline void plant(struct world *w)
 		uint32_t c = rng_below(&r, CLUSTERS);
 		c = c < rng_below(&r, CLUSTERS) ? c : c / 2;
 		for (size_t j = 0; j < d; j++)
-			w->x[i * d + j] = center[c * d + j] +
+			w->x[i * d + j] = (w->even ? 0 : center[c * d + j]) +
 					  (0.3f + 0.02f * (float)(j % 40)) * (float)rng_normal(&r);
 	}
 	nn_apply(w->y, w->x, w->r, w->n, d, d);
