@@ -105,7 +105,7 @@ static void the_encoding_is_the_table_in_the_header(void **unused)
 static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 {
 	struct ledger_statement other;
-	double want[DP_ORDERS], more[DP_ORDERS];
+	double want[DP_ORDERS], more[DP_ORDERS], last[DP_ORDERS];
 	struct ledger_training t = { 0 };
 	struct ledger_stated s;
 	struct world w;
@@ -123,11 +123,16 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	s = state_as(&w, 0, &t, &other, 3);
 	assert_int_equal(ledger_training_add(&t, &s, NULL), 0);
 	state(&w, &t, 1);
+	other = terms_of(&w, 0);
+	other.noise *= 2; /* at the same rate */
+	s = state_as(&w, 0, &t, &other, 4);
+	assert_int_equal(ledger_training_add(&t, &s, NULL), 0);
 	dp_rdp_subsampled(&mechanism, 51, want);
 	dp_rdp_subsampled(&(struct dp_subsampled){ 0.5, 9 }, 3, more);
+	dp_rdp_subsampled(&(struct dp_subsampled){ mechanism.rate, 2 * mechanism.noise }, 4, last);
 	for (int i = 0; i < DP_ORDERS; i++)
-		assert_near(t.rdp[i], want[i] + more[i], 1e-12, 0);
-	assert_int_equal(t.steps, 54);
+		assert_near(t.rdp[i], want[i] + more[i] + last[i], 1e-12, 0);
+	assert_int_equal(t.steps, 58);
 	world_release(&w);
 }
 
