@@ -194,8 +194,9 @@ static const struct key keys[] = {
 	  "budget: of each teacher before it votes on a batch" },
 	{ "ppat", "student_steps", COUNT, AT(ppat.student_steps), "100", 1, 10000, NULL,
 	  "budget: of the student after a batch, on all labels so far" },
-	{ "ppat", "generator_steps", COUNT, AT(ppat.generator_steps), "20", 1, 1000, NULL,
-	  "budget: of the translation after a batch" },
+	{ "ppat", "generator_steps", COUNT, AT(ppat.generator_steps), "1", 1, 1000, NULL,
+	  "budget: of the translation after a batch; more of them turn it further, also away "
+	  "from a good one" },
 	{ "ppat", "hidden", COUNT, AT(ppat.hidden), "256", 1, 1024, NULL,
 	  "units of teachers and student" },
 	{ "ppat", "lr", NUMBER, AT(ppat.lr), "0.02", 1e-9, 100, NULL, "of the translation" },

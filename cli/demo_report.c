@@ -288,7 +288,8 @@ void demo_report_print(const json_t *r, struct buf *out)
 	print_pairs(r, out);
 	buf_printf(out,
 		   "\nRows and numbers: what the client disclosed of its own table, turned by a "
-		   "secret rotation or linear map.\nEpsilon is the public one at the contract's "
+		   "secret rotation or linear map.\nPublished: what the paper would print, one "
+		   "query a batch.\nEpsilon is the public one at the contract's "
 		   "delta: what the client can learn about one aligned row of the host.\nIt "
 		   "protects no triple, no entity, and no row of the client. Procrustes releases "
 		   "nothing computed from the host's rows.\n\n## Runs\n\n");

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "dp/accountant.h"
 #include "dp/useful.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -248,6 +249,23 @@ static void show_accountants(const struct question *q)
 	cli_put(q->cli, "by_accountant", list);
 }
 
+/* What the paper would print for this pair afterwards (dp/accountant.h). */
+static void show_published(const struct question *q)
+{
+	const struct ledger_mechanism *m = &q->account->mechanism;
+	struct dp_mechanism vote = { DP_LAPLACE, m->param, m->teachers };
+	double epsilon;
+
+	if (m->noise != LEDGER_LAPLACE)
+		return;
+	epsilon = dp_epsilon_published(&vote, q->account->spent + q->labels, m->batch, m->delta);
+	cli_put_number(q->cli, "pair_epsilon_as_published", epsilon);
+	cli_say(q->cli,
+		"  as published, one query a batch of %u whatever is in it: %.4f; that is not "
+		"what is spent\n",
+		m->batch, epsilon);
+}
+
 /* ---- what it buys ---- */
 
 static struct dp_mechanism dp_votes(const struct ledger_mechanism *m)
@@ -396,6 +414,7 @@ static int answer(struct question *q, struct err *e)
 	q->fit = most_that_fit(q);
 	show_cost(q, &o);
 	show_accountants(q);
+	show_published(q);
 	show_alternatives(q, q->release ? show_map(q) : show_votes(q));
 	show_notes(q);
 	return 0;

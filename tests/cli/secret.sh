@@ -44,6 +44,12 @@ ok 'epsilon too' python3 -c "
 import json
 h = json.load(open('$work/show.json'))['chains'][0]['as_host']
 assert 0 < h['epsilon'] <= h['epsilon_cap'] == 2.0"
+ok 'beside it what the paper would print, a query a batch' python3 -c "
+import json
+h = json.load(open('$work/show.json'))['chains'][0]['as_host']
+assert 0 < h['epsilon_as_published'] < h['epsilon_by_accountant']['paper'] / 2"
+ok 'in words too' prints 'as published, one query a batch of 8' -d "$work/a" ledger show
+ok 'and in a quote' prints 'as published, one query a batch of 8' -d "$work/a" ledger quote b --labels 8
 ok 'no session is left open' [ "$(member "$work/show.json" chains 0 unsettled)" = 0 ]
 "$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
 "$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
