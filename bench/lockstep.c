@@ -43,9 +43,8 @@ struct agent {
 	struct kge_graph *graph, blind; /* blind: the graph without test */
 	struct kge_emb *base, *best, *before, *work;
 	double score;
-	uint64_t serial, had[AGENTS]; /* of own best; of the partner's, as last translated */
-	bool improved;
-	uint64_t labels[AGENTS]; /* spent toward each partner */
+	uint64_t trained, serial, had[AGENTS]; /* runs; of own best; of partners', as had */
+	uint64_t labels[AGENTS];	       /* spent toward each partner */
 	struct pairs with[AGENTS];
 };
 
@@ -129,6 +128,7 @@ static void train(struct agent *a, struct kge_emb *tables, uint32_t epochs)
 	c.batch = (uint32_t)number("batch", 128);
 	c.shared_chunk = (uint32_t)number("chunk", 16);
 	c.threads = 1;
+	c.seed = c.seed * 1000 + a->trained++; /* another order each time */
 	t = kge_trainer_new(&c, &a->blind, tables);
 	for (uint32_t k = 0; k < epochs; k++)
 		kge_trainer_epoch(t, NULL, NULL);
@@ -164,8 +164,7 @@ static void judge(struct agent *a)
 {
 	double score = valid_of(a, a->work);
 
-	a->improved = score > a->score;
-	if (!a->improved)
+	if (score <= a->score)
 		return;
 	a->score = score;
 	a->serial++;
@@ -257,39 +256,28 @@ static bool translate(struct agent *host, struct agent *at, int j, const struct 
 
 /* ---- rounds ---- */
 
-static bool take_news(struct agent *at, int host, const struct arm *arm, bool exchange)
+static void take_news(struct agent *at, int host, const struct arm *arm)
 {
 	struct agent *a = &at[host];
-	bool news = arm->kind == ARM_CONTROL;
 
-	kge_emb_assign(a->work, a->before);
-	for (int j = 0; j < AGENTS && exchange; j++) {
-		if (j == host || a->with[j].n == 0 || a->had[j] == at[j].serial)
-			continue;
-		a->had[j] = at[j].serial;
-		news |= translate(a, at, j, arm);
-	}
-	return news;
+	for (int j = 0; j < AGENTS; j++)
+		if (j != host && a->with[j].n > 0 && a->had[j] != at[j].serial &&
+		    translate(a, at, j, arm))
+			a->had[j] = at[j].serial;
 }
 
-/* True when somebody improved, so that another round is worth while. */
-static bool play_round(struct agent *at, const struct arm *arm, bool exchange)
+/* Everybody trains in every round, news or not, so that all arms train alike. */
+static void play_round(struct agent *at, const struct arm *arm, bool exchange)
 {
-	bool any = false;
-
 	for (int i = 0; i < AGENTS; i++)
 		kge_emb_assign(at[i].before, at[i].best);
 	for (int i = 0; i < AGENTS; i++) {
-		at[i].improved = false;
-		/* after the last exchange: training alone, as in the control arm */
-		if (!take_news(at, i, arm, exchange) && exchange)
-			continue;
+		kge_emb_assign(at[i].work, at[i].before);
+		if (exchange && arm->kind != ARM_CONTROL)
+			take_news(at, i, arm);
 		train(&at[i], at[i].work, (uint32_t)number("round_epochs", 10));
 		judge(&at[i]);
 	}
-	for (int i = 0; i < AGENTS; i++)
-		any = any || at[i].improved;
-	return any;
 }
 
 static void report(const struct agent *a, const char *language, const char *arm, unsigned rounds,
@@ -319,10 +307,10 @@ static void play(struct agent *at, const struct arm *arm, uint64_t seed)
 		at[i].serial = 1;
 		memset(at[i].had, 0, sizeof(at[i].had));
 		memset(at[i].labels, 0, sizeof(at[i].labels));
+		at[i].trained = 1;
 	}
-	while (done < rounds &&
-	       play_round(at, arm, done < (unsigned)number("exchanges", (double)rounds)))
-		done++;
+	for (; done < rounds; done++)
+		play_round(at, arm, done < (unsigned)number("exchanges", (double)rounds));
 	for (int i = 0; i < AGENTS; i++)
 		report(&at[i], languages[i], arm->name, done, seed);
 }
