@@ -10,11 +10,13 @@
  * (methods 3.1).  The control arm does the same without partners.  Test is ranked once, at the end.
  *
  * keys: arm, a list with commas: base (first training alone), control, none (rows as they are,
- * W = identity), procrustes, ppat-E (paper's teachers and noise), many-E (n/50 teachers, Gaussian);
- * E = epsilon of a pair at delta 1e-5, or inf: labels without limit up to `steps` batches.
- * rounds (default 8), exchanges (rounds with partners, default all), epochs (60), round_epochs
- * (10), limit (valid triples ranked, 4000), steps (1000), seed, dim (128), gamma (10).
- * One line of JSON an arm and agent. */
+ * W = identity), procrustes, ppat-E (paper's teachers and noise), many-E (n/50 teachers, Gaussian),
+ * map-E (the host releases a noisy map), rows-E (the client's rows have noise); E = epsilon of a
+ * pair at delta 1e-5, or inf: as many labels as `steps` batches have, next to no noise. releases
+ * (default 1): among how many maps, or copies of the rows, a pair's epsilon is divided; rounds
+ * (default 8), exchanges (rounds with partners, default all), epochs (60), round_epochs (10), limit
+ * (valid triples ranked, 4000), steps (1000), seed, dim (128), gamma (10). One line of JSON an arm
+ * and agent. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,8 @@
 #include "bench/converse.h"
 #include "bench/words.h"
 #include "dp/accountant.h"
+#include "dp/lattice.h"
+#include "dp/release.h"
 #include "kge/alias.h"
 #include "kge/eval.h"
 #include "ppat/aggregate.h"
@@ -50,7 +54,16 @@ struct agent {
 
 struct arm {
 	const char *name;
-	enum { ARM_BASE, ARM_CONTROL, ARM_NONE, ARM_PROCRUSTES, ARM_PPAT, ARM_MANY } kind;
+	enum {
+		ARM_BASE,
+		ARM_CONTROL,
+		ARM_NONE,
+		ARM_PROCRUSTES,
+		ARM_PPAT,
+		ARM_MANY,
+		ARM_MAP,
+		ARM_ROWS
+	} kind;
 	double epsilon; /* of a pair; INFINITY */
 };
 
@@ -173,33 +186,59 @@ static void judge(struct agent *a)
 
 /* ---- translation ---- */
 
-/* False when the budget buys no batch of labels. */
+/* The least noise with which so many releases stay within epsilon. */
+static double multiplier_of(double epsilon, uint64_t releases)
+{
+	double low = DP_MULTIPLIER_MIN, high = 1000;
+
+	while (!isinf(epsilon) && high / low > 1 + 1e-9) {
+		double z = sqrt(low * high);
+
+		if (dp_release_epsilon(DP_RELEASE_DISCRETE, z, releases, DELTA) > epsilon)
+			low = z;
+		else
+			high = z;
+	}
+	return isinf(epsilon) ? low : high;
+}
+
+/* How many labels are left; false when they are less than a batch. */
+static bool limit_labels(struct ppat_config *c, double epsilon, uint64_t spent)
+{
+	struct dp_mechanism m = { c->mechanism == PPAT_LAPLACE ? DP_LAPLACE : DP_GAUSSIAN, c->noise,
+				  c->teachers };
+	uint64_t labels = dp_labels_within(&m, DP_EXACT, epsilon, DELTA);
+
+	labels -= spent < labels ? spent : labels;
+	if (labels < c->max_labels)
+		c->max_labels = (uint32_t)labels;
+	return c->max_labels >= c->batch;
+}
+
+/* False when the budget buys nothing any more. */
 static bool settings(struct ppat_config *c, const struct arm *arm, uint32_t rows, uint32_t dim,
 		     uint64_t spent)
 {
-	struct dp_mechanism m;
-	uint64_t labels;
-	bool ppat = arm->kind != ARM_PROCRUSTES;
+	uint64_t releases = (uint64_t)number("releases", 1);
+	enum ppat_translator t = arm->kind == ARM_MAP ? PPAT_MAP : PPAT_PROCRUSTES;
 
-	ppat_config_defaults(c, ppat ? PPAT_PPAT : PPAT_PROCRUSTES, rows, dim, dim);
-	c->scale = ppat ? PPAT_SCALE_UNIT : c->scale;
+	if (arm->kind == ARM_NONE || arm->kind == ARM_PPAT || arm->kind == ARM_MANY)
+		t = PPAT_PPAT;
+	ppat_config_defaults(c, t, rows, dim, dim);
 	if (arm->kind == ARM_NONE)
 		c->steps = c->max_labels = 0;
+	if (arm->kind == ARM_MAP || (arm->kind == ARM_ROWS && !isinf(arm->epsilon))) {
+		c->scale = PPAT_SCALE_UNIT;
+		c->multiplier = multiplier_of(arm->epsilon, releases);
+		return isinf(arm->epsilon) || spent < releases;
+	}
 	if (arm->kind != ARM_PPAT && arm->kind != ARM_MANY)
 		return true;
 	if (arm->kind == ARM_MANY)
 		ppat_config_large(c, rows);
 	c->steps = (uint32_t)number("steps", 1000);
 	c->max_labels = c->steps * c->batch;
-	if (isinf(arm->epsilon))
-		return true;
-	m = (struct dp_mechanism){ c->mechanism == PPAT_LAPLACE ? DP_LAPLACE : DP_GAUSSIAN,
-				   c->noise, c->teachers };
-	labels = dp_labels_within(&m, DP_EXACT, arm->epsilon, DELTA);
-	labels -= spent < labels ? spent : labels;
-	if (labels < c->max_labels)
-		c->max_labels = (uint32_t)labels;
-	return c->max_labels >= c->batch;
+	return isinf(arm->epsilon) || limit_labels(c, arm->epsilon, spent);
 }
 
 static float *gather(const struct kge_emb *e, const uint32_t *ids, size_t n)
@@ -246,7 +285,7 @@ static bool translate(struct agent *host, struct agent *at, int j, const struct 
 	converse(h, k);
 	ppat_result(h, &r);
 	average(host, p, r.slots, r.rows, r.n);
-	host->labels[j] += r.labels_drawn;
+	host->labels[j] += r.labels_drawn; /* or releases, of host or client */
 	conv_free(h);
 	conv_free(k);
 	free(x);
@@ -290,10 +329,12 @@ static void report(const struct agent *a, const char *language, const char *arm,
 	kge_evaluate(a->best, a->graph, KGE_TEST, kge_protocol_find("tail"), &o, &t);
 	kge_evaluate_frequency(a->graph, KGE_TEST, kge_protocol_find("standard"), &o, &f);
 	printf("{\"arm\": \"%s\", \"agent\": \"%s\", \"seed\": %llu, \"rounds\": %u, "
+	       "\"exchanges\": %u, \"releases\": %u, "
 	       "\"valid_tail_mrr\": %.5f, \"standard_mrr\": %.5f, \"tail_mrr\": %.5f, "
 	       "\"standard_hits10\": %.5f, \"floor_standard_mrr\": %.5f}\n",
-	       arm, language, (unsigned long long)seed, rounds, a->score, s.mrr, t.mrr, s.hits10,
-	       f.mrr);
+	       arm, language, (unsigned long long)seed, rounds,
+	       (unsigned)number("exchanges", rounds), (unsigned)number("releases", 1), a->score,
+	       s.mrr, t.mrr, s.hits10, f.mrr);
 	fflush(stdout);
 }
 
@@ -322,7 +363,8 @@ static struct arm arm_of(const char *name)
 		int kind;
 	} known[] = { { "base", ARM_BASE },  { "control", ARM_CONTROL },
 		      { "none", ARM_NONE },  { "procrustes", ARM_PROCRUSTES },
-		      { "ppat-", ARM_PPAT }, { "many-", ARM_MANY } };
+		      { "ppat-", ARM_PPAT }, { "many-", ARM_MANY },
+		      { "map-", ARM_MAP },   { "rows-", ARM_ROWS } };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		size_t n = strlen(known[i].name);
@@ -333,7 +375,7 @@ static struct arm arm_of(const char *name)
 		return (struct arm){ name, known[i].kind,
 				     priced ? strtod(name + n, NULL) : INFINITY };
 	}
-	die("arms are base control none procrustes ppat-E many-E");
+	die("arms are base control none procrustes ppat-E many-E map-E rows-E");
 	return (struct arm){ 0 };
 }
 
