@@ -215,6 +215,13 @@ static bool limit_labels(struct ppat_config *c, double epsilon, uint64_t spent)
 	return c->max_labels >= c->batch;
 }
 
+/* As agent.yaml has it by default with ppat.teachers 0. */
+static void many_teachers(struct ppat_config *c, uint32_t rows)
+{
+	ppat_config_large(c, rows);
+	ppat_config_budget(c, 256, 20, 100, 20);
+}
+
 /* False when the budget buys nothing any more. */
 static bool settings(struct ppat_config *c, const struct arm *arm, uint32_t rows, uint32_t dim,
 		     uint64_t spent)
@@ -235,7 +242,7 @@ static bool settings(struct ppat_config *c, const struct arm *arm, uint32_t rows
 	if (arm->kind != ARM_PPAT && arm->kind != ARM_MANY)
 		return true;
 	if (arm->kind == ARM_MANY)
-		ppat_config_large(c, rows);
+		many_teachers(c, rows);
 	c->steps = (uint32_t)number("steps", 1000);
 	c->max_labels = c->steps * c->batch;
 	return isinf(arm->epsilon) || limit_labels(c, arm->epsilon, spent);
