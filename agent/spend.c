@@ -130,10 +130,10 @@ static int caps_now(struct agent_core *c, const struct peer *p, const struct led
 	return 0;
 }
 
-/* Where something was spent at another price, counts do not add up: is there room for one
- * batch, or release, by epsilon? */
+/* Where something was spent at another price, counts do not add up: is there room for so many
+ * labels, or releases, by epsilon? */
 static bool room_beside(const struct ledger_lineage *l, const struct ledger_mechanism *m,
-			double cap)
+			uint64_t labels, double cap)
 {
 	struct ledger_spend *at = mem_array(l->n + 1, sizeof(*at));
 	bool mixed = false, fits;
@@ -143,19 +143,24 @@ static bool room_beside(const struct ledger_lineage *l, const struct ledger_mech
 		at[k] = l->at[k];
 		mixed = mixed || !ledger_same_price(&l->at[k].mechanism, m);
 	}
-	at[l->n] = (struct ledger_spend){ *m, m->batch };
+	at[l->n] = (struct ledger_spend){ *m, labels };
 	fits = !mixed || (ledger_epsilon(at, l->n + 1, &epsilon, NULL) == 0 && epsilon <= cap);
 	free(at);
 	return fits;
 }
 
+/* Under one cap, if `labels` of them fit under its epsilon. */
 static uint64_t left_under(const struct ledger_lineage *l, const struct ledger_mechanism *m,
-			   uint64_t spent, uint64_t cap, double epsilon)
+			   uint64_t labels, uint64_t cap, double epsilon)
 {
-	return cap > spent && room_beside(l, m, epsilon) ? cap - spent : 0;
+	uint64_t spent = ledger_lineage_count(l, m);
+
+	return cap > spent && room_beside(l, m, labels, epsilon) ? cap - spent : 0;
 }
 
-uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
+/* Under both, as they stand in agent.yaml today if that is less than in the contract. */
+static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m,
+			 uint64_t labels)
 {
 	const struct ledger_account *a = spend_account(c, p);
 	struct ledger_lineage pair, all;
@@ -166,13 +171,16 @@ uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_me
 		return 0;
 	ledger_account_sum(&pair, a);
 	spend_lineage(c, &all);
-	left = left_under(&pair, m, ledger_account_count(a, m), caps.pair,
-			  c->config.epsilon_per_peer);
-	of_all = left_under(&all, m, ledger_lineage_count(&all, m), caps.lineage,
-			    c->config.epsilon_total);
+	left = left_under(&pair, m, labels, caps.pair, c->config.epsilon_per_peer);
+	of_all = left_under(&all, m, labels, caps.lineage, c->config.epsilon_total);
 	ledger_lineage_release(&pair);
 	ledger_lineage_release(&all);
 	return left < of_all ? left : of_all;
+}
+
+uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
+{
+	return left_for(c, p, m, m->batch);
 }
 
 /* ---- writing an entry ---- */
@@ -418,8 +426,9 @@ static void charge(struct agent_core *c)
 	uint32_t labels = (uint32_t)s->asking;
 	struct ledger_entry entry;
 	struct err e = { 0 };
-	int status = labels <= spend_left(c, s->peer, &m) ? reserve_entry(c, labels, &entry, &e)
-							  : ERR_BUDGET;
+	int status = labels <= left_for(c, s->peer, &m, labels)
+			     ? reserve_entry(c, labels, &entry, &e)
+			     : ERR_BUDGET;
 
 	if (status == 0) {
 		s->opened = true;

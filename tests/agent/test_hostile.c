@@ -442,6 +442,60 @@ static void test_members_fill_up(void **state)
 
 /* ---- the ledger ---- */
 
+/* What the victim has spent toward the honest one, and `more` labels beside it. */
+static double spent(struct table *t, uint64_t more)
+{
+	const struct ledger_account *a = spend_account(victim(t), table_peer(t, VICTIM, HONEST));
+	double epsilon;
+
+	assert_int_equal(ledger_account_epsilon(a, more, &epsilon, NULL), 0);
+	return epsilon;
+}
+
+static void host_again(struct table *t, enum agent_translator translator)
+{
+	uint64_t rounds = victim(t)->rounds;
+
+	victim(t)->config.translator = translator;
+	t->seat[VICTIM].improvements += 2;
+	t->seat[HONEST].improvements += 2;
+	victim(t)->train_now = t->seat[HONEST].core->train_now = true;
+	table_link(t, VICTIM, HONEST, false);
+	table_link(t, VICTIM, HONEST, true);
+	table_run(t, t->now_ms + 300000, 200000);
+	assert_true(victim(t)->rounds > rounds);
+}
+
+/* A map was released, then labels under a contract; now the owner lowers the cap to where a batch
+ * has room and a reserve has not.  The contract would allow it, the owner does not. */
+static void test_lowered_budget(void **state)
+{
+	struct table t;
+	double before;
+
+	(void)state;
+	table_init(&t, 14);
+	for (size_t i = 0; i < SEATS; i++) {
+		t.seat[i].config.translator = AGENT_MAP;
+		t.seat[i].config.release_noise = 8;
+		t.seat[i].config.epsilon_per_peer = t.seat[i].config.epsilon_total = 50;
+	}
+	table_start(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, 60000, 100000);
+	before = spent(&t, 0);
+	assert_true(before > 0);
+	host_again(&t, AGENT_PPAT);
+	assert_true(spent(&t, 0) > before);
+	before = spent(&t, 0);
+	victim(&t)->config.epsilon_per_peer = victim(&t)->config.epsilon_total =
+		(spent(&t, 4) + spent(&t, 8)) / 2;
+	host_again(&t, AGENT_PPAT);
+	assert_true(spent(&t, 0) >= before);
+	assert_true(spent(&t, 0) <= victim(&t)->config.epsilon_per_peer);
+	table_release(&t);
+}
+
 /* One more `refuse` of the hostile host, rightly signed; 0 if the session took it. */
 static int one_more_entry(struct table *t)
 {
@@ -563,6 +617,7 @@ int main(void)
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_member_flood),
 		cmocka_unit_test(test_members_fill_up),
+		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
