@@ -157,11 +157,11 @@ end_of() { # NAME: its process ends by itself, with status 0
 	eval "set -- $1 \$pid_$1"
 	wait_for "$1 becomes quiet" ended "$2" && wait "$2"
 }
-# together NAME...: all start, all become quiet and end with status 0
+# together NAME...: all start, all become quiet for $quiet seconds and end with status 0
 together() {
 	for who; do
 		rm -f "$work/$who.json"
-		"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" --until-quiet 1.5 2>>"$work/$who.log" &
+		"$fkge" -d "$work/$who" serve --status-file "$work/$who.json" --until-quiet ${quiet:-1.5} 2>>"$work/$who.log" &
 		eval "pid_$who=$!"
 		pids="$pids $!"
 	done

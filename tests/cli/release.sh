@@ -1,6 +1,7 @@
 #!/bin/sh
 # Releases of a map and of noisy rows between two processes: charged, shown, verified, and refused when none is left.
 . "$(dirname "$0")/lib.sh"
+quiet=5 # runs beside other tests: the second agent may be late
 
 shows() { run -d "$work/$1" ledger show && grep -qF -- "$2" "$out"; }
 exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
