@@ -11,7 +11,7 @@
  *
  * Neighbouring data: one aligned row replaced.  Public: it depends on counts alone.
  *
- * Example: z = 1.508 is one release at epsilon 2.73, delta 1e-5: for a matrix of
+ * Example: z = 1.512 is one release at epsilon 2.73, delta 1e-5: for a matrix of
  * sensitivity 2 C^2 that is sigma = 3.02 C^2. */
 #ifndef DP_RELEASE_H
 #define DP_RELEASE_H
