@@ -119,14 +119,11 @@ static int caps_now(struct agent_core *c, const struct peer *p, const struct led
 		    struct ledger_caps *caps)
 {
 	const struct ledger_account *a = spend_account(c, p);
-	bool contract = has_contract(c, p, m);
 
 	if (spend_caps(c, m, caps, NULL) != 0)
 		return ERR_USAGE;
-	if (contract && a->caps.pair < caps->pair)
-		caps->pair = a->caps.pair;
-	if (contract && a->caps.lineage < caps->lineage)
-		caps->lineage = a->caps.lineage;
+	if (has_contract(c, p, m))
+		ledger_caps_lower(caps, &a->caps);
 	return 0;
 }
 
@@ -171,8 +168,8 @@ static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledg
 		return 0;
 	ledger_account_sum(&pair, a);
 	spend_lineage(c, &all);
-	left = left_under(&pair, m, labels, caps.pair, c->config.epsilon_per_peer);
-	of_all = left_under(&all, m, labels, caps.lineage, c->config.epsilon_total);
+	left = left_under(&pair, m, labels, caps.pair, caps.epsilon_pair);
+	of_all = left_under(&all, m, labels, caps.lineage, caps.epsilon_lineage);
 	ledger_lineage_release(&pair);
 	ledger_lineage_release(&all);
 	return left < of_all ? left : of_all;

@@ -142,10 +142,8 @@ static int set_terms(struct question *q, const uint8_t lineage[32], struct err *
 		return rc;
 	q->contract = a->contracted && !a->closed && ledger_same_terms(&a->mechanism, &m) &&
 		      memcmp(a->lineage, lineage, 32) == 0;
-	if (q->contract && a->caps.pair < now.pair)
-		now.pair = a->caps.pair;
-	if (q->contract && a->caps.lineage < now.lineage)
-		now.lineage = a->caps.lineage;
+	if (q->contract)
+		ledger_caps_lower(&now, &a->caps);
 	a->contracted = true;
 	a->closed = false;
 	a->mechanism = m;

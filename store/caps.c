@@ -212,6 +212,14 @@ int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, doub
 	return 0;
 }
 
+void ledger_caps_lower(struct ledger_caps *c, const struct ledger_caps *other)
+{
+	c->pair = other->pair < c->pair ? other->pair : c->pair;
+	c->lineage = other->lineage < c->lineage ? other->lineage : c->lineage;
+	c->epsilon_pair = fmin(c->epsilon_pair, other->epsilon_pair);
+	c->epsilon_lineage = fmin(c->epsilon_lineage, other->epsilon_lineage);
+}
+
 /* The sum with some labels more; free the array. */
 static struct ledger_lineage with_more(const struct ledger_lineage *l,
 				       const struct ledger_mechanism *m, uint64_t labels)

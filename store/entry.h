@@ -337,6 +337,8 @@ int ledger_account_epsilon(const struct ledger_account *a, uint64_t more, double
 /* The whole numbers of labels that stay within these epsilons. */
 int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,
 		     struct ledger_caps *out, struct err *err);
+/* Each of the four lowered to that of the other where it is less. */
+void ledger_caps_lower(struct ledger_caps *c, const struct ledger_caps *other);
 
 /* ---- the next entry, ready to be signed ---- */
 

@@ -466,6 +466,21 @@ static void host_again(struct table *t, enum agent_translator translator)
 	assert_true(victim(t)->rounds > rounds);
 }
 
+/* A cap raised above the contract's leaves no more than the contract has. */
+static void none_beyond_the_contract(struct table *t)
+{
+	struct peer *p = table_peer(t, VICTIM, HONEST);
+	struct ledger_account *a =
+		&p->chain.account[ledger_chain_side(&p->chain, t->seat[VICTIM].sign_public)];
+	struct ledger_mechanism votes = *ledger_account_votes(a);
+
+	a->caps.epsilon_pair = spent(t, 0);
+	victim(t)->config.epsilon_per_peer = victim(t)->config.epsilon_total = 100;
+	assert_int_equal(spend_left(victim(t), p, &votes), 0);
+	a->caps.epsilon_pair = 50;
+	assert_true(spend_left(victim(t), p, &votes) > 0);
+}
+
 /* A map was released, then labels under a contract; now the owner lowers the cap to where a batch
  * has room and a reserve has not.  The contract would allow it, the owner does not. */
 static void test_lowered_budget(void **state)
@@ -493,6 +508,7 @@ static void test_lowered_budget(void **state)
 	host_again(&t, AGENT_PPAT);
 	assert_true(spent(&t, 0) >= before);
 	assert_true(spent(&t, 0) <= victim(&t)->config.epsilon_per_peer);
+	none_beyond_the_contract(&t);
 	table_release(&t);
 }
 
