@@ -439,9 +439,10 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 		"Show what has been spent toward whom and in training, what was disclosed, and "
 		"what "
 		"is protected.\v"
-		"Epsilon protects one aligned row of the host's table against the client; it "
-		"protects no triple or entity, and no row of the client.  Labels that were "
-		"reserved "
+		"Epsilon of a pair protects one aligned row, against the other of the two: of the "
+		"host that drew labels or released a map, of the client whose rows went with "
+		"noise; no triple or entity.  Epsilon of training protects one training triple, "
+		"against everybody.  Labels that were reserved "
 		"by a session that never finished count as spent.\n\n"
 		"Example:\n  fkge -d acme ledger show",
 		&w, argc, argv);
