@@ -30,18 +30,35 @@ static void set_federation(struct agent_config *a, const struct config *c)
 	a->gather_ms = ms(c->federation.gather_s);
 }
 
-uint32_t start_teachers(const struct config *c, uint64_t rows)
+static uint32_t teachers_of(const struct config *c, uint64_t rows)
 {
 	uint64_t t = rows / 50;
 
 	return c->ppat.teachers > 0 ? c->ppat.teachers : t < 4 ? 4 : t > 250 ? 250 : (uint32_t)t;
 }
 
-double start_noise(const struct config *c, uint32_t teachers)
+static double noise_of(const struct config *c, uint32_t teachers)
 {
 	if (c->ppat.noise == CONFIG_LAPLACE)
 		return c->ppat.lambda;
 	return c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
+}
+
+struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim)
+{
+	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
+	uint32_t teachers = teachers_of(c, rows);
+
+	return (struct ledger_mechanism){
+		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
+		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
+		.adjacency = LEDGER_ROW_REPLACED,
+		.teachers = teachers,
+		.batch = c->ppat.batch,
+		.dim = dim,
+		.param = noise_of(c, teachers),
+		.delta = c->privacy.delta,
+	};
 }
 
 static void set_translators(struct agent_config *a, const struct config *c)

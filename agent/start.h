@@ -24,10 +24,9 @@ struct start {
 void start_lineage(const struct identity *id, uint8_t out[32]);
 /* The core's settings; ERR_USAGE when they contradict each other. */
 int start_settings(struct agent_config *out, const struct config *c, struct err *e);
-/* Of a contract that is still to be made: teachers, as the core chooses them by the number of
- * shared rows, and lambda or sigma. */
-uint32_t start_teachers(const struct config *c, uint64_t rows);
-double start_noise(const struct config *c, uint32_t teachers);
+/* Votes of a contract that is still to be made, with as many teachers as the core chooses by the
+ * number of shared rows.  dim: floats in a row; costs nothing. */
+struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim);
 /* What statements of private training say, but for their number and steps; epsilon 0: training
  * is plain. */
 void start_statement(struct ledger_statement *out, const struct config *c,

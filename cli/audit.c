@@ -193,29 +193,11 @@ static int audit_spend(struct audit *a, const struct ledger_mechanism *m, uint64
 	return rc != 0 ? rc : audit_suite_labels(&a->report, &c, AUDIT_AS_SHIPPED, &a->how, e);
 }
 
-static struct ledger_mechanism configured(const struct audit *a)
-{
-	const struct config *c = &a->folder.config;
-	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint32_t teachers = start_teachers(c, a->rows);
-
-	return (struct ledger_mechanism){
-		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
-		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
-		.adjacency = LEDGER_ROW_REPLACED,
-		.teachers = teachers,
-		.batch = c->ppat.batch,
-		.dim = 1, /* costs nothing */
-		.param = start_noise(c, teachers),
-		.delta = c->privacy.delta,
-	};
-}
-
 /* What one session may spend at most: the cap toward one peer, or all steps. */
 static int audit_settings(struct audit *a, struct err *e)
 {
 	const struct config *c = &a->folder.config;
-	struct ledger_mechanism m = configured(a);
+	struct ledger_mechanism m = start_votes(c, a->rows, 1);
 	uint64_t labels = (uint64_t)c->ppat.steps * c->ppat.batch;
 	struct ledger_caps caps;
 	int rc = ledger_caps_from(&m, c->privacy.epsilon_per_peer, c->privacy.epsilon_total, &caps,
@@ -229,11 +211,6 @@ static int audit_settings(struct audit *a, struct err *e)
 }
 
 /* ---- the ledger: each price at which this agent has spent ---- */
-
-static bool is_release(const struct ledger_mechanism *m)
-{
-	return m->noise == LEDGER_RELEASE || m->noise == LEDGER_DISCRETE_RELEASE;
-}
 
 /* Map and rows are the same noise beside the same sensitivity; the ledger tells them apart by
  * session alone. */
@@ -292,7 +269,7 @@ static int audit_chain(struct audit *a, size_t k, struct err *e)
 	for (size_t i = 0; rc == 0 && i < l.n; i++) {
 		const struct ledger_spend *s = &l.at[i];
 
-		if (is_release(&s->mechanism))
+		if (ledger_is_release(s->mechanism.noise))
 			rc = audit_released(a, s, whose, e);
 		else
 			rc = audit_spend(a, &s->mechanism, s->labels, whose, e);
@@ -390,7 +367,7 @@ static size_t lines_expected(const struct audit *a)
 
 		own_spends(a, k, &l);
 		for (size_t i = 0; i < l.n; i++)
-			n += is_release(&l.at[i].mechanism) ? 1 : 4;
+			n += ledger_is_release(l.at[i].mechanism.noise) ? 1 : 4;
 		ledger_lineage_release(&l);
 	}
 	return n;

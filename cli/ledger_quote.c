@@ -85,24 +85,6 @@ static uint32_t row_floats(const struct config *c, const struct store_core *core
 	return (uint32_t)config_model(c)->entity_floats(c->model.dim);
 }
 
-static struct ledger_mechanism votes_of(const struct question *q)
-{
-	const struct config *c = q->config;
-	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint32_t teachers = start_teachers(c, q->rows);
-
-	return (struct ledger_mechanism){
-		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
-		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
-		.adjacency = LEDGER_ROW_REPLACED,
-		.teachers = teachers,
-		.batch = c->ppat.batch,
-		.dim = q->dim,
-		.param = start_noise(c, teachers),
-		.delta = c->privacy.delta,
-	};
-}
-
 static struct ledger_mechanism release_of(const struct question *q)
 {
 	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
@@ -124,8 +106,9 @@ static struct ledger_mechanism next_mechanism(const struct question *q)
 		return release_of(q);
 	if (votes != NULL)
 		return *votes;
-	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) ? a->mechanism
-										     : votes_of(q);
+	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise)
+		       ? a->mechanism
+		       : start_votes(q->config, q->rows, q->dim);
 }
 
 /* The contract's caps, or lower ones that the owner has set since. */
