@@ -362,7 +362,8 @@ bool message_take(struct fed_round *r, unsigned member, bool up, const struct ne
 	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
 	unsigned now = up ? r->home_stage : r->stage;
 	bool open = up ? r->homing == HOME_COLLECT && (r->holders & bit(member)) != 0
-		       : r->holding == HOLD_WAIT && (r->homes & bit(member)) != 0;
+		       : r->holding == HOLD_WAIT && (r->homes & bit(member)) != 0 &&
+				    r->plan->out[member].n > 0;
 	struct fed_lane *l = lane_of(r, member, up, false);
 	bool named = up && stage == 0 && fed_plan_host(r->plan) == r->me;
 	struct fed_shape shape;

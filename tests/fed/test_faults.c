@@ -1,5 +1,6 @@
 /* tests/fed/test_faults.c - members that are lost, late or hostile, and a network that loses,
  * delays, repeats and reorders: rounds end, and what is nobody else's stays right. */
+#include "fed/inside.h"
 #include "tests/fed/world.h"
 
 enum { AGENTS = 4, THINGS = 24, DIM = 3, ROUND_MS = 100 };
@@ -375,6 +376,66 @@ static void a_hostile_member_harms_its_own_items_alone(void **state)
 	assert_true(t.tampered > 80);
 }
 
+/* An answer with a note, of a member that is home to nothing of ours. */
+static void forge_answer(const struct fed_round *r, struct buf *out)
+{
+	float note[AGENTS];
+	struct net_writer w;
+
+	for (size_t m = 0; m < AGENTS; m++)
+		note[m] = FED_VALUE_MAX;
+	net_write_begin(&w, out, NET_MSG_ROUND, fed_round_id(r));
+	net_put_uint(&w, "k", FED_MSG_DOWN);
+	net_put_uint(&w, "g", 0);
+	net_put_uint(&w, "o", 0);
+	net_put_uint(&w, "n", 0);
+	net_put_bin(&w, "p", NULL, 0);
+	net_put_bin(&w, "x", note, sizeof(note));
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+/* The last agent, which shares nothing, answers agent 0 whenever that does anything. */
+static bool answer_unasked(void *ctx, size_t agent, uint64_t step)
+{
+	const struct world *w = ctx;
+	const struct fed_round *r = fed_local_last(w->local, 0);
+	struct buf b = { 0 };
+
+	(void)step;
+	if (agent != 0 || r == NULL)
+		return true;
+	forge_answer(r, &b);
+	fed_round_received((struct fed_round *)(uintptr_t)r, fed_local_key(w->local, AGENTS - 1),
+			   b.base, b.len, fed_local_now_ms(w->local));
+	buf_release(&b);
+	return true;
+}
+
+static void who_is_home_to_nothing_says_nothing(void **state)
+{
+	uint8_t digest[2][32];
+
+	(void)state;
+	for (int forged = 0; forged < 2; forged++) {
+		struct world w;
+		struct fed_report report;
+		uint32_t strange = 0;
+
+		world_init(&w, AGENTS, THINGS, "transe", DIM, "pfedeg_plus", true);
+		w.config.alive = forged != 0 ? answer_unasked : NULL;
+		w.config.ctx = &w;
+		world_open(&w);
+		world_round(&w);
+		fed_round_report(fed_local_last(w.local, 0), &report);
+		for (unsigned s = 0; s < report.seats; s++)
+			strange += fed_round_account(fed_local_last(w.local, 0), s)->strange;
+		assert_int_equal(strange > 0, forged);
+		kge_emb_digest(w.emb[0], digest[forged]);
+		world_release(&w);
+	}
+	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
+}
+
 /* The last value of a row becomes no number: rows are the last thing in these messages. */
 static bool spoil_rows(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -525,6 +586,7 @@ int main(void)
 		cmocka_unit_test(losses_stall_nobody),
 		cmocka_unit_test(half_a_lane_is_none),
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
+		cmocka_unit_test(who_is_home_to_nothing_says_nothing),
 		cmocka_unit_test(no_numbers_are_refused),
 		cmocka_unit_test(own_no_numbers_stay_here),
 		cmocka_unit_test(a_forged_joining_is_left_out),
