@@ -27,6 +27,7 @@ struct fed_local {
 	struct fed_events events;
 	struct rng rng;
 	uint64_t now_ms;
+	struct err trouble; /* of local training, code 0: none; no round knows why */
 };
 
 /* ---- who shares what: from the names ---- */
@@ -326,6 +327,8 @@ static int train(struct fed_local *l, size_t i)
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);
+	if (t.why.code != 0)
+		l->trouble = t.why;
 	if (rc == 0 && l->c.trained != NULL)
 		l->c.trained(l->c.ctx, i, t.loss);
 	return rc;
@@ -467,6 +470,8 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		if (!l->seats[i].dead && l->seats[i].round != NULL)
 			rc = fed_round_status(l->seats[i].round, e);
+	if (rc != 0 && l->trouble.code != 0)
+		return err_set(e, l->trouble.code, "%s", l->trouble.text);
 	return rc;
 }
 

@@ -199,7 +199,7 @@ int fed_train_plain(struct fed_part *p, struct fed_training *t)
 
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms)
 {
-	int rc = kge_terms_check(terms, t->config, NULL);
+	int rc = kge_terms_check(terms, t->config, &t->why);
 
 	if (rc != 0 || t->epochs == 0)
 		return rc;
@@ -213,7 +213,7 @@ int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutu
 		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms)
 {
 	double loss[2] = { 0 };
-	int rc = kge_terms_check(terms, t->config, NULL);
+	int rc = kge_terms_check(terms, t->config, &t->why);
 
 	if (rc != 0 || t->epochs == 0)
 		return rc;

@@ -129,6 +129,7 @@ struct fed_training {
 	uint32_t epochs;
 	const atomic_bool *cancel; /* may be NULL */
 	double loss;		   /* out: of the last epoch */
+	struct err why;		   /* out: with a status that is neither 0 nor ERR_CANCELED */
 };
 
 enum fed_scored {

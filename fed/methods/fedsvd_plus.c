@@ -149,7 +149,7 @@ static int train(struct fed_part *base, struct fed_training *t)
 {
 	const struct kge_terms none = { 0 };
 	uint32_t epochs = t->epochs;
-	int rc = kge_terms_check(&none, t->config, NULL);
+	int rc = kge_terms_check(&none, t->config, &t->why);
 
 	fedsvd_begin((struct fedsvd *)base);
 	if (rc != 0 || epochs == 0)
