@@ -10,10 +10,12 @@
  * Up to the transaction nothing is changed, so an interrupt leaves everything as it was. */
 #include <dirent.h>
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/learner.h"
@@ -441,15 +443,22 @@ static int remove_file(struct unlearning *u, const char *folder, const char *nam
 	return rc;
 }
 
-/* Whatever ends so in a folder that may not be there. */
-static int remove_ending(struct unlearning *u, const char *folder, const char *end, struct err *e)
+/* NAME.state, and NAME.state.PID.tmp of a writer that was killed (base/file.h). */
+static bool is_state(const char *name)
+{
+	return file_ends_in(name, ".state") ||
+	       (file_ends_in(name, ".tmp") && strstr(name, ".state.") != NULL);
+}
+
+/* States in a folder that may not be there. */
+static int remove_states(struct unlearning *u, const char *folder, struct err *e)
 {
 	DIR *d = opendir(folder);
 	struct dirent *entry;
 	int rc = 0;
 
 	while (d != NULL && rc == 0 && (entry = readdir(d)) != NULL)
-		if (file_ends_in(entry->d_name, end))
+		if (is_state(entry->d_name))
 			rc = remove_file(u, folder, entry->d_name, e);
 	if (d != NULL)
 		closedir(d);
@@ -460,10 +469,10 @@ static int remove_ending(struct unlearning *u, const char *folder, const char *e
 static int remove_files(struct unlearning *u, struct err *e)
 {
 	char *tune = file_join(u->work.folder.path, "tune");
-	int rc = remove_ending(u, u->work.folder.path, ".state", e);
+	int rc = remove_states(u, u->work.folder.path, e);
 
 	if (rc == 0)
-		rc = remove_ending(u, tune, ".state", e);
+		rc = remove_states(u, tune, e);
 	free(tune);
 	return rc;
 }
@@ -646,10 +655,27 @@ static int finish(struct unlearning *u, struct err *e)
 	return rc;
 }
 
+/* When the triples are gone the receipt cannot be made again, so its place is looked at first. */
+static int check_receipt_path(const char *path, struct err *e)
+{
+	char *copy = mem_strdup(path);
+	struct stat st;
+	int rc = 0;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		rc = err_set(e, ERR_IO, "--receipt %s: is a folder; name a file", path);
+	else if (access(dirname(copy), W_OK | X_OK) != 0)
+		rc = err_set(e, ERR_IO, "--receipt %s: %s", path, strerror(errno));
+	free(copy);
+	return rc;
+}
+
 static int prepare(struct unlearning *u, struct err *e)
 {
 	int rc = kge_graph_find(&u->found, u->work.graph, u->o->path, &u->o->load, e);
 
+	if (rc == 0 && u->o->receipt != NULL)
+		rc = check_receipt_path(u->o->receipt, e);
 	if (rc != 0)
 		return rc;
 	make_views(u);

@@ -17,6 +17,7 @@ ok 'train' exits 0 -d "$a" train
 ok 'save' exits 0 -d "$a" checkpoint save
 printf 'x zebra-7f x' >"$a/store.db.v3.bak"
 printf 'x zebra-7f x' >"$a/training.state"
+printf 'x zebra-7f x' >"$a/training.state.4711.tmp" # of a kill -9 while it was written
 mkdir "$a/tune"
 printf 'x zebra-7f x' >"$a/tune/trial-1.state"
 
@@ -36,6 +37,7 @@ ok 'both of them' grep -q 'strange.tsv:8' "$err"
 ok 'no such file' exits 1 -d "$a" unlearn "$work/none.tsv"
 cat "$work/ex/train.tsv" >"$work/all.tsv"
 ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
+ok 'no place for the receipt' says 1 'nowhere' -d "$a" unlearn "$work/forget.tsv" --receipt "$work/nowhere/r.json"
 ok 'no file at all' exits 2 -d "$a" unlearn
 start a
 ok 'not under a running agent' says 9 'fkge -d' -d "$a" unlearn "$work/forget.tsv"
