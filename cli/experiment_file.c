@@ -147,6 +147,10 @@ static int read_seeds(struct reader *r, const yaml_node_t *n)
 			return fail(r, n, "seeds: at most %d", EXPERIMENT_SEEDS_MAX);
 		rc = read_count(r, yaml_document_get_node(&r->doc, *i), "seeds", 1,
 				UINT64_C(1) << 53, &x->seeds[x->n_seeds++]);
+		for (size_t k = 0; rc == 0 && k + 1 < x->n_seeds; k++)
+			if (x->seeds[k] == x->seeds[x->n_seeds - 1])
+				rc = fail(r, n, "seeds: %llu is there twice",
+					  (unsigned long long)x->seeds[k]);
 	}
 	return rc == 0 && x->n_seeds == 0 ? fail(r, n, "seeds: none is given") : rc;
 }

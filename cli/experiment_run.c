@@ -224,14 +224,18 @@ static void look_at(struct run *r, size_t agent, const struct kge_emb *emb)
 	rank(r, emb, &c->blind, KGE_VALID, &c->valid);
 }
 
-static double weight_of(const struct run *r, size_t i, const struct kge_metrics *m)
-{
-	return r->x->average == EXP_PLAIN     ? 1
-	       : r->x->average == EXP_QUERIES ? (double)m->queries
-					      : (double)r->at[i].graph->split[KGE_TRAIN].n;
-}
-
 enum figures { OF_VALID, OF_TEST, OF_SHARED_TEST };
+
+/* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
+static double weight_of(const struct run *r, size_t i, enum figures of)
+{
+	const struct kge_triples *split = r->at[i].graph->split;
+
+	return r->x->average == EXP_PLAIN ? 1
+	       : r->x->average == EXP_TRIPLES
+		       ? (double)split[KGE_TRAIN].n
+		       : (double)split[of == OF_VALID ? KGE_VALID : KGE_TEST].n;
+}
 
 static void mean_of(const struct run *r, enum figures of, struct kge_metrics *out)
 {
@@ -242,7 +246,7 @@ static void mean_of(const struct run *r, enum figures of, struct kge_metrics *ou
 		m[i] = of == OF_VALID  ? r->at[i].valid
 		       : of == OF_TEST ? r->at[i].test
 				       : r->at[i].shared_test;
-		w[i] = weight_of(r, i, &m[i]);
+		w[i] = weight_of(r, i, of);
 	}
 	kge_metrics_average(m, w, r->n, out);
 }

@@ -19,6 +19,7 @@ static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5"
 struct show {
 	const struct experiment *x;
 	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
+	size_t *other;	 /* [variant] of them, made with other settings than the file has now */
 	struct buf published;
 };
 
@@ -173,7 +174,10 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 		p = spread_of(s, v, of, figures[k]);
 		add_spread(t, &p, 4);
 	}
-	table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
+	if (s->other[v] > 0)
+		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
+	else
+		table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
 }
 
 static bool has_shared(const struct show *s, size_t v)
@@ -492,6 +496,43 @@ static int write_all(const struct cli *cli, const struct show *s, const char *ou
 	return rc;
 }
 
+/* Where the data lies is no setting: folders move. */
+static json_t *without_paths(json_t *settings)
+{
+	json_t *j = json_copy(settings);
+
+	json_object_del(j, "data");
+	json_object_del(j, "names");
+	return j;
+}
+
+static bool is_of_now(const struct show *s, size_t variant, const json_t *record)
+{
+	json_t *now = experiment_settings_json(s->x, &s->x->at[variant]);
+	json_t *a = without_paths(json_object_get(record, "settings")), *b = without_paths(now);
+	bool equal = json_equal(a, b);
+
+	json_decref(a);
+	json_decref(b);
+	json_decref(now);
+	return equal;
+}
+
+static void find_other(const struct cli *cli, struct show *s)
+{
+	s->other = mem_array(s->x->n, sizeof(*s->other));
+	for (size_t v = 0; v < s->x->n; v++) {
+		for (size_t k = 0; k < s->x->n_seeds; k++)
+			if (record_of(s, v, k) != NULL && !is_of_now(s, v, record_of(s, v, k)))
+				s->other[v]++;
+		if (s->other[v] > 0)
+			cli_note(cli,
+				 "%s: %zu of its runs were made with other settings than the file "
+				 "has now; without --show they are made again\n",
+				 s->x->at[v].name, s->other[v]);
+	}
+}
+
 static int read_records(struct show *s, const char *out, struct err *e)
 {
 	int rc = 0;
@@ -517,11 +558,13 @@ int experiment_show(const struct cli *cli, const struct experiment *x, const cha
 	struct show s = { .x = x };
 	int rc = read_records(&s, out, e);
 
+	find_other(cli, &s);
 	if (rc == 0)
 		rc = write_all(cli, &s, out, e);
 	for (size_t i = 0; i < x->n * x->n_seeds; i++)
 		json_decref(s.record[i]);
 	free(s.record);
+	free(s.other);
 	buf_release(&s.published);
 	return rc;
 }

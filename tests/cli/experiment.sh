@@ -88,6 +88,11 @@ PY
 ok 'the report' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --show
 ok 'has the published figure' grep -q '^| \*FedE, published\* *| *\*0.3250\* |' "$work/x/report.md"
 ok 'of this model and data set only' test "$(grep -c 0.9900 "$work/x/report.md")" -eq 0
+ok 'marks the run of y.yaml' grep -q '^| \*\*hosted\*\* .*, 1 of other settings |' "$work/x/report.md"
+ok 'and nothing else' test "$(grep -c 'other settings' "$work/x/report.md")" -eq 1
+sed 's/lr: 0.01/lr: 0.02/' "$work/x.yaml" >"$work/z.yaml"
+ok 'runs of other settings' says 0 'other settings than the file' experiment "$work/z.yaml" -o "$work/x" --show
+ok 'are marked' grep -q '^| \*\*fede\*\* .* of other settings |' "$work/x/report.md"
 run -q experiment "$work/x.yaml" -o "$work/bare" --show
 ok 'says what was not run' grep -q '| not run |' "$work/bare/report.md"
 ok 'has the floor' grep -q 'frequency floor' "$work/x/report.md"
@@ -98,9 +103,12 @@ ok 'no such method' wrong "wrong.yaml:8: no method is called 'fedx'" 'collective
 ok 'no such constant' wrong "wrong.yaml:10: method fede has no constant" 'rounds: 2' 'mu: 2'
 ok 'no such setting' wrong "wrong.yaml:3: " 'dim: 8' 'dum: 8'
 ok 'no such topology' wrong "wrong.yaml:10: topology: 'moon' is not one of" hosted, moon,
+sed 's/threads: 1/update: racing/; /fedlu/s/.*/  fedprox:/; /single\|collective\|hosted\|masked/d; s/^  fede:.*//' "$work/x.yaml" >"$work/racing.yaml"
 sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
 ok 'no data' says 1 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
 ok 'twice' wrong "'single' is there twice" 'collective:' 'single:'
+ok 'a seed twice' wrong 'wrong.yaml:1: seeds: 1 is there twice' 'seeds: .1, 2.' 'seeds: [1, 1]'
+ok 'why training cannot be' says 2 'train.update racing' experiment "$work/racing.yaml" -o "$work/none"
 ok 'not a number' wrong 'wrong.yaml:1: rounds: must be a whole number' 'rounds: 4' 'rounds: x'
 ok 'no such variant' says 2 'no such variant' experiment "$work/x.yaml" --only fedx
 ok 'the methods' exits 0 experiment --methods
