@@ -126,10 +126,14 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 {
 	char *path = experiment_record_path(out, v, seed);
 	json_t *record = NULL, *test;
+	struct err why = { 0 };
 	int rc = 0;
 
 	if (!is_done(x, v, path)) {
-		rc = experiment_run(cli, x, v, seed, cancel, &record, e);
+		rc = experiment_run(cli, x, v, seed, cancel, &record, &why);
+		if (rc != 0)
+			err_set(e, rc, "variant %s, seed %llu: %s", v->name,
+				(unsigned long long)seed, why.text);
 		if (rc == 0)
 			rc = write_record(path, record, e);
 		test = json_object_get(record, "test");
@@ -146,10 +150,14 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 	return rc;
 }
 
-static int check_only(const struct experiment_options *o, const struct experiment *x, struct err *e)
+static int check_wanted(const struct experiment_options *o, const struct experiment *x,
+			struct err *e)
 {
 	bool seed = o->seed == 0;
 
+	if (x->published[0] != '\0' && !file_exists(x->published))
+		return err_set(e, ERR_NOTFOUND, "%s: no such file (experiment.published)",
+			       x->published);
 	for (size_t k = 0; k < x->n_seeds; k++)
 		seed = seed || x->seeds[k] == o->seed;
 	if (!seed)
@@ -208,7 +216,7 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	int rc = experiment_read(&x, o->file, e);
 
 	if (rc == 0)
-		rc = check_only(o, &x, e);
+		rc = check_wanted(o, &x, e);
 	if (rc == 0)
 		rc = make_folders(out, e);
 	if (rc == 0 && !o->show)
@@ -245,9 +253,25 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		       "    collective:                # all graphs in one\n"
 		       "    fede:\n"
 		       "    hosted: {method: fede, topology: hosted}\n\n"
-		       "The folder `data` holds one folder an agent.  In a variant stand a "
-		       "method's constants, the keys of experiment that concern rounds, "
-		       "and settings of agent.yaml as train.lr.\n\n"
+		       "The folder `data` holds one folder an agent, with train.tsv, valid.tsv "
+		       "and test.tsv.  In a variant stand a method's constants (--methods), "
+		       "settings of agent.yaml as train.lr, what `published` calls it, and "
+		       "keys of experiment of the first kind:\n\n"
+		       "  rounds: 100           at most\n"
+		       "  epochs: 3             of local training, a round\n"
+		       "  eval_every: 5         rounds between looks at valid\n"
+		       "  patience: 3           looks without a better one before it stops; 0: "
+		       "none\n"
+		       "  topology: sharded     or hosted\n"
+		       "  min_holders: 2        what fewer agents hold does not travel\n"
+		       "  equal_start: true     shared rows begin the same everywhere\n"
+		       "  secret_aggregation: false\n\n"
+		       "Keys of experiment alone:\n\n"
+		       "  name, data, seeds\n"
+		       "  average: queries      of agents; or triples (of train), plain\n"
+		       "  names: DIR            AGENT.tsv: own name, TAB, shared name\n"
+		       "  reference: VARIANT    by which parameters are compared\n"
+		       "  published: FILE.csv   figures to put beside, of its `dataset: NAME`\n\n"
 		       "Example:\n  fkge experiment r3.yaml --only single --only fede",
 		.input = &o,
 	};

@@ -377,6 +377,18 @@ static int known_section(struct reader *r, void *ctx, const yaml_node_t *name,
 		    text_of(name));
 }
 
+static int check_reference(struct reader *r)
+{
+	const char *name = r->x->reference;
+
+	for (size_t i = 0; i < r->x->n; i++)
+		if (name[0] == '\0' || strcmp(r->x->at[i].name, name) == 0)
+			return 0;
+	return r->x->n == 0 ? err_set(r->e, ERR_USAGE, "%s: there are no variants", r->where)
+			    : err_set(r->e, ERR_USAGE, "%s: reference: no variant is called '%s'",
+				      r->where, name);
+}
+
 static int read_document(struct reader *r)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(&r->doc), *at;
@@ -392,7 +404,8 @@ static int read_document(struct reader *r)
 	at = section_of(r, "variants");
 	if (at == NULL || r->x->data[0] == '\0')
 		return fail(r, root, "%s is missing", at == NULL ? "variants" : "experiment.data");
-	return each_pair(r, at, "variants", read_variant, NULL);
+	rc = each_pair(r, at, "variants", read_variant, NULL);
+	return rc == 0 ? check_reference(r) : rc;
 }
 
 static char *folder_of(const char *path)

@@ -103,12 +103,17 @@ ok 'no such method' wrong "wrong.yaml:8: no method is called 'fedx'" 'collective
 ok 'no such constant' wrong "wrong.yaml:10: method fede has no constant" 'rounds: 2' 'mu: 2'
 ok 'no such setting' wrong "wrong.yaml:3: " 'dim: 8' 'dum: 8'
 ok 'no such topology' wrong "wrong.yaml:10: topology: 'moon' is not one of" hosted, moon,
-sed 's/threads: 1/update: racing/; /fedlu/s/.*/  fedprox:/; /single\|collective\|hosted\|masked/d; s/^  fede:.*//' "$work/x.yaml" >"$work/racing.yaml"
+sed 's/threads: 1/update: racing, shared_chunk: 0/; s/reference: fede, //; /fedlu/s/.*/  fedprox:/; /single\|collective\|hosted\|masked/d; s/^  fede:.*//' "$work/x.yaml" >"$work/racing.yaml"
+sed 's/paper.csv/none.csv/' "$work/x.yaml" >"$work/nopaper.yaml"
 sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
 ok 'no data' says 1 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
 ok 'twice' wrong "'single' is there twice" 'collective:' 'single:'
+ok 'no such reference' wrong "reference: no variant is called 'fedx'" 'reference: fede' 'reference: fedx'
+ok 'no such published figures' says 1 'none.csv: no such file (experiment.published)' experiment "$work/nopaper.yaml" -o "$work/no"
+ok 'before anything is run' test ! -e "$work/no"
+ok 'which variant cannot be' says 2 'variant fedprox, seed 1: ' experiment "$work/racing.yaml" -o "$work/none"
 ok 'a seed twice' wrong 'wrong.yaml:1: seeds: 1 is there twice' 'seeds: .1, 2.' 'seeds: [1, 1]'
-ok 'why training cannot be' says 2 'train.update racing' experiment "$work/racing.yaml" -o "$work/none"
+ok 'why training cannot be' says 2 'not with a federated method' experiment "$work/racing.yaml" -o "$work/none"
 ok 'not a number' wrong 'wrong.yaml:1: rounds: must be a whole number' 'rounds: 4' 'rounds: x'
 ok 'no such variant' says 2 'no such variant' experiment "$work/x.yaml" --only fedx
 ok 'the methods' exits 0 experiment --methods
