@@ -254,7 +254,8 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 	int why;
 
 	if (p->address[0] == '\0') {
-		report(d, OK, "peer", "%s calls us", p->name);
+		report(d, OK, "peer",
+		       "%s must call us: no address of it is known (fkge join gives one)", p->name);
 		return;
 	}
 	if (config_address(p->address, host, &port, NULL) == 0)

@@ -117,7 +117,8 @@ static int verify_exports(struct cli *cli, const struct ledger_export *x, int n,
 		show_pairs(cli, &x[0]);
 	show_report(cli, &r, n);
 	if (rc != 0)
-		err_set(e, rc, "the ledger does not verify: %zu faults", r.faults);
+		err_set(e, rc, "the ledger does not verify: %zu fault%s", r.faults,
+			r.faults == 1 ? "" : "s");
 	ledger_report_release(&r);
 	return rc;
 }

@@ -198,10 +198,24 @@ static void show_cost(struct question *q, const struct ledger_quote *o)
 
 /* ---- under each accountant ---- */
 
+/* Labels beside releases, or the other way round: such a sum has no accountant but Renyi's. */
+static bool spends_otherwise(const struct question *q)
+{
+	struct ledger_lineage all;
+	bool other = false;
+
+	ledger_account_sum(&all, q->account);
+	for (size_t k = 0; k < all.n; k++)
+		other = other || ledger_is_release(all.at[k].mechanism.noise) != q->release;
+	ledger_lineage_release(&all);
+	return other;
+}
+
 static json_t *by_accountant(const struct question *q, enum ledger_accountant by)
 {
 	struct ledger_spend spend = { q->account->mechanism, q->account->spent + q->labels };
 	bool decides = by == spend.mechanism.accountant;
+	bool alone = spends_otherwise(q);
 	struct ledger_caps caps;
 	double after;
 
@@ -210,12 +224,14 @@ static json_t *by_accountant(const struct question *q, enum ledger_accountant by
 	    ledger_caps_from(&spend.mechanism, q->config->privacy.epsilon_per_peer,
 			     q->config->privacy.epsilon_total, &caps, NULL) != 0)
 		return NULL; /* it cannot judge this noise */
-	cli_say(q->cli, "  by %s%s: epsilon %.4f in all with this peer; epsilon %g is %llu %s\n",
+	cli_say(q->cli, "  by %s%s: epsilon %.4f %s; epsilon %g is %llu %s\n",
 		ledger_accountant_name(by), decides ? " (decides)" : "", after,
+		alone ? "for these alone, without what else was spent on this peer"
+		      : "in all with this peer",
 		q->config->privacy.epsilon_per_peer, ULL(caps.pair), unit(q, caps.pair));
-	return json_pack("{s:s, s:b, s:o, s:I}", "accountant", ledger_accountant_name(by),
-			 "decides", decides, "epsilon_after", cli_json_number(after), "pair_cap",
-			 (json_int_t)caps.pair);
+	return json_pack("{s:s, s:b, s:o, s:b, s:I}", "accountant", ledger_accountant_name(by),
+			 "decides", decides, "epsilon_after", cli_json_number(after), "alone",
+			 alone, "pair_cap", (json_int_t)caps.pair);
 }
 
 static void show_accountants(const struct question *q)

@@ -142,12 +142,18 @@ static json_t *spent_json(const struct ledger_account *a)
 	return list;
 }
 
+static const char *unit_of(const struct ledger_mechanism *m)
+{
+	return ledger_is_release(m->noise) ? "releases" : "labels";
+}
+
 static json_t *account_json(const struct ledger_account *a, const struct sides *s)
 {
 	char text[4 * STORE_NAME_MAX + 256];
 	json_t *j = json_object();
 
 	json_object_set_new(j, "contracted", json_boolean(a->contracted));
+	json_object_set_new(j, "unit", json_string(unit_of(&a->mechanism)));
 	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
 	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
 	json_object_set_new(j, "epsilon", cli_json_number(spent_epsilon(a)));
@@ -269,8 +275,8 @@ static json_t *open_json(const struct cli *cli, const struct ledger_open *o, con
 
 	sodium_bin2hex(session, sizeof(session), o->session, sizeof(o->session));
 	cli_say(cli,
-		"  unfinished: session %s (%s, hosted by %s) has not settled; %llu labels count as "
-		"spent\n",
+		"  unfinished: session %s (%s, hosted by %s) has not settled; what it reserved "
+		"counts as spent: %llu\n",
 		session, translator, host, ULL(o->labels));
 	return json_pack("{s:s, s:s, s:s, s:I}", "session", session, "translator", translator,
 			 "host", host, "labels", (json_int_t)o->labels);
@@ -400,6 +406,30 @@ static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
 
 /* ---- all partners ---- */
 
+static uint64_t releases_in(const struct ledger_lineage *l)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < l->n; k++)
+		if (ledger_is_release(l->at[k].mechanism.noise))
+			n += l->at[k].labels;
+	return n;
+}
+
+static void put_total(struct cli *cli, const struct ledger_lineage *l, double epsilon, double cap)
+{
+	uint64_t labels = ledger_lineage_labels(l), releases = releases_in(l);
+
+	cli_put_count(cli, "total_labels", labels);
+	cli_put_count(cli, "total_releases", releases);
+	cli_put_number(cli, "total_epsilon", epsilon);
+	cli_put_number(cli, "total_epsilon_cap", cap);
+	cli_say(cli, "this agent's data toward all partners: %llu labels, ", ULL(labels));
+	if (releases > 0)
+		cli_say(cli, "%llu noisy release%s, ", ULL(releases), releases == 1 ? "" : "s");
+	cli_say(cli, "epsilon %.4f; agent.yaml allows %.4f\n", epsilon, cap);
+}
+
 static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
 		      struct err *e)
 {
@@ -412,15 +442,8 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	ledger_lineage_sum(&l, id, f->identity->sign_key,
 			   (const struct ledger_chain *const *)core->chains, core->n_chains);
 	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
-	if (rc == 0) {
-		cli_put_count(cli, "total_labels", ledger_lineage_labels(&l));
-		cli_put_number(cli, "total_epsilon", epsilon);
-		cli_put_number(cli, "total_epsilon_cap", f->config.privacy.epsilon_total);
-		cli_say(cli,
-			"this agent's data toward all partners: %llu labels, epsilon %.4f; "
-			"agent.yaml allows %.4f\n",
-			ULL(ledger_lineage_labels(&l)), epsilon, f->config.privacy.epsilon_total);
-	}
+	if (rc == 0)
+		put_total(cli, &l, epsilon, f->config.privacy.epsilon_total);
 	ledger_lineage_release(&l);
 	return rc;
 }

@@ -299,7 +299,7 @@ static void note_unsettled(struct ledger_report *r, const struct walk *w)
 	for (size_t k = 0; k < w->chain.n_open; k++) {
 		sodium_bin2hex(session, sizeof(session), w->chain.open[k].session, 16);
 		FIND(r, &w->chain, LEDGER_UNSETTLED, 0, true,
-		     "session %s has not settled: its %llu labels count as spent", session,
+		     "session %s has not settled: what it reserved counts as spent: %llu", session,
 		     ULL(w->chain.open[k].labels));
 	}
 }
