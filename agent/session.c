@@ -716,18 +716,31 @@ void session_open_translator(struct agent_core *c)
 
 /* ---- the end ---- */
 
+static void note_session(struct agent_core *c)
+{
+	const struct session *s = c->session;
+	const char *name = s->peer->info.name;
+	struct ppat_result r;
+
+	ppat_result(s->conv, &r);
+	if (ppat_spends(&s->terms, PPAT_HOST))
+		core_notice(c, AGENT_NOTICE_SESSION, s->peer, 0,
+			    "session with %.60s done: %u rows, %llu %s", name, s->terms.slots,
+			    (unsigned long long)r.labels_drawn,
+			    s->terms.translator == PPAT_MAP ? "release" : "labels");
+	else
+		core_notice(c, AGENT_NOTICE_SESSION, s->peer, 0,
+			    "session with %.60s done: %u rows%s", name, s->terms.slots,
+			    ppat_spends(&s->terms, PPAT_CLIENT) ? ", which came with noise" : "");
+}
+
 void session_finish(struct agent_core *c)
 {
 	struct session *s = c->session;
 	struct peer *p = s->peer;
 	struct conv *conv = s->conv;
-	struct ppat_result r;
 
-	ppat_result(conv, &r);
-	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "session with %.60s done: %u rows, %llu %s",
-		    p->info.name, s->terms.slots,
-		    (unsigned long long)(ppat_spends(&s->terms, PPAT_HOST) ? r.labels_drawn : 0),
-		    s->terms.translator == PPAT_MAP ? "release" : "labels");
+	note_session(c);
 	p->served_now = s->their_serial;
 	p->in_round = true;
 	p->failures = p->failed_row = 0;
@@ -755,8 +768,9 @@ void session_served(struct agent_core *c)
 	struct session *s = c->session;
 	struct peer *p = s->peer;
 
-	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows", p->info.name,
-		    s->terms.slots);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows%s", p->info.name,
+		    s->terms.slots,
+		    ppat_spends(&s->terms, PPAT_CLIENT) ? ", with noise: 1 release" : "");
 	p->sessions++;
 	p->failed_row = 0;
 	p->trouble[0] = '\0';

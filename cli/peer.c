@@ -277,11 +277,16 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse_words(cli, "LINE",
 			"Make an agent a partner by the line that its owner shows with fkge id "
-			"--line.\v"
+			"--line. The line has keys and no address: the agent that calls the other "
+			"has joined by its invitation.\v"
 			"Example:\n  fkge -d acme peer add fkge1:AQD...",
 			&w, argc, argv);
 	rc = join_line(cli, w.at[0], &reply, e);
-	if (rc == 0)
-		control_put(cli, reply);
-	return rc;
+	if (rc != 0)
+		return rc;
+	if (text_of(json_object_get(reply, "peer"), "address")[0] == '\0')
+		cli_note(cli, "No address of it is known: it calls this agent, by an invitation "
+			      "from here (fkge invite, fkge join).\n");
+	control_put(cli, reply);
+	return 0;
 }
