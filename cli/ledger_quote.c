@@ -25,7 +25,9 @@ struct quote_options {
 
 static const struct argp_option quote_options[] = {
 	{ "labels", 'n', "N", 0,
-	  "labels of the session (default: ppat.steps x ppat.batch; one release for map)", 0 },
+	  "labels of the session (default: ppat.steps x ppat.batch; one release for map and for "
+	  "noisy rows)",
+	  0 },
 	{ 0 },
 };
 
@@ -63,7 +65,8 @@ struct question {
 	uint32_t rows, dim; /* shared; floats in one */
 	bool contract;	    /* the terms are those of a contract that stands */
 	bool release;
-	uint64_t fit; /* of what is asked */
+	bool rows_leave; /* what is asked about is noisy rows: a session that the peer hosts */
+	uint64_t fit;	 /* of what is asked */
 };
 
 /* ---- the terms of the next session ---- */
@@ -312,6 +315,32 @@ static enum dp_worth show_map(const struct question *q)
 	return enough ? DP_WORTH_MAP : DP_WORTH_NOTHING;
 }
 
+/* Noisy rows: a row is one clip long at most, its replacement moves it by two (test_release). */
+static enum dp_worth show_rows(const struct question *q)
+{
+	double noise = 2 * q->account->mechanism.param;
+	double cosine = 1 / sqrt(1 + noise * noise * q->dim);
+	const char *worth = dp_worth_name(cosine < 0.5 ? DP_WORTH_NOTHING : DP_WORTH_LITTLE);
+
+	cli_say(q->cli,
+		"each of a row's %u numbers leaves with noise of %.3g times privacy.release_clip, "
+		"the longest that a row may be:\non average what arrives has a cosine of %.3f with "
+		"the row at most; by itself it is worth %s (a map found from many rows: "
+		"docs/results/privacy.md)\n",
+		q->dim, noise, cosine, worth);
+	cli_put(q->cli, "useful",
+		json_pack("{s:s, s:f, s:f}", "worth", worth, "noise_in_clips", noise, "row_cosine",
+			  cosine));
+	return DP_WORTH_LITTLE; /* what is instead of it is another agent's to choose */
+}
+
+static enum dp_worth show_worth(const struct question *q)
+{
+	if (q->rows_leave)
+		return show_rows(q);
+	return q->release ? show_map(q) : show_votes(q);
+}
+
 /* ---- and what to do instead ---- */
 
 static void instead(const struct question *q, json_t *list, const char *fmt, ...)
@@ -389,8 +418,15 @@ static void show_alternatives(const struct question *q, enum dp_worth worth)
 static void show_notes(const struct question *q)
 {
 	if (q->config->federation.translator == CONFIG_PROCRUSTES)
-		cli_note(q->cli, "agent.yaml says procrustes: a session that this agent hosts "
-				 "costs epsilon 0.  These are the figures of ppat.\n");
+		cli_note(q->cli,
+			 "agent.yaml says procrustes: a session that this agent hosts costs "
+			 "epsilon 0.  These are the figures of %s.\n",
+			 q->rows_leave ? "a session that the peer hosts, to which this agent's "
+					 "rows go with noise (privacy.noisy_rows)"
+				       : "ppat");
+	else if (q->config->privacy.noisy_rows)
+		cli_note(q->cli, "privacy.noisy_rows: a session that the peer hosts costs one "
+				 "noisy release of this agent's rows besides.\n");
 	if (q->contract)
 		return;
 	cli_note(q->cli,
@@ -412,7 +448,7 @@ static int answer(struct question *q, struct err *e)
 	show_cost(q, &o);
 	show_accountants(q);
 	show_published(q);
-	show_alternatives(q, q->release ? show_map(q) : show_votes(q));
+	show_alternatives(q, show_worth(q));
 	show_notes(q);
 	return 0;
 }
@@ -458,12 +494,15 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 	struct question q = { .cli = cli,
 			      .config = c,
 			      .host = f->identity->sign_key,
-			      .release = c->federation.translator == CONFIG_MAP };
+			      .release = c->federation.translator == CONFIG_MAP,
+			      .rows_leave = c->federation.translator == CONFIG_PROCRUSTES &&
+					    c->privacy.noisy_rows };
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
 	struct store_peer *p;
 	int rc = store_load_core(f->store, &core, e);
 
+	q.release = q.release || q.rows_leave;
 	q.labels = o->labels > 0 ? o->labels
 		   : q.release	 ? 1
 				 : (uint64_t)c->ppat.steps * c->ppat.batch;
@@ -485,10 +524,11 @@ int cmd_ledger_quote(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = quote_options,
 		.parse = parse_quote,
 		.args = "PEER",
-		.doc = "Say what a session that this agent hosts would spend by each accountant, "
-		       "of "
-		       "what is left, and whether what it buys is enough to learn from; if not, "
-		       "what to do instead.\v"
+		.doc = "Say what the next session with PEER would spend of this agent's budget by "
+		       "each accountant, of what is left, and whether what it buys is enough to "
+		       "learn from; if not, what to do instead.\v"
+		       "Labels and maps are spent in sessions that this agent hosts, noisy rows in "
+		       "those that the peer hosts.\n\n"
 		       "A label is worth what it tells about the teachers' vote, in bits; a linear "
 		       "student of rows of d numbers needs d + 1 labels without noise to learn one "
 		       "direction, a map d (d - 1) / 2 (dp/useful.h).\n\n"

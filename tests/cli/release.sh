@@ -25,7 +25,14 @@ ok 'whom they protect' shows a 'protected: any one aligned row of this agent aga
 ok 'b has spent nothing' shows b "this agent's rows: no labels, epsilon 0"
 ok 'what noise leaves' shows b 'in which they went with noise'
 ok 'none unfinished' shows a '0 sessions unfinished'
-ok 'all partners' shows a 'epsilon 1.4'
+ok 'all partners' shows a 'toward all partners: 0 labels, 2 noisy releases, epsilon 1.4'
+ok 'the log of who sent noisy rows' logged a 'with noise: 1 release'
+ok 'the log of who got them' logged b 'which came with noise'
+ok 'quote of a map: none is left' prints '0 of them fit' -d "$work/a" ledger quote b
+sed -i 's/translator: map/translator: procrustes/' "$work/a/agent.yaml"
+ok 'quote of noisy rows: the noise' prints 'leaves with noise of 8.09 times privacy.release_clip' -d "$work/a" ledger quote b
+ok 'quote of noisy rows: none is left' grep -q 'with this peer 2 of 2 are spent' "$out"
+sed -i 's/translator: procrustes/translator: map/' "$work/a/agent.yaml"
 ok 'audit measures them' prints 'ledger, b: 2 releases: epsilon is at least' -d "$work/a" audit --rows 60 --draws 100000 --sessions 1000 --alpha 1e-9
 exported a a.led
 exported b b.led
