@@ -160,14 +160,15 @@ static void note_home(struct fed_part *base, unsigned stage, unsigned to, float 
 		note[m] = (float)p->pairs[m];
 }
 
+/* How many entities a member has it says itself where it is home to something of ours; what other
+ * homes have heard of it counts only where it does not. */
 static void note_down(struct fed_part *base, unsigned stage, unsigned from, const float *note)
 {
 	struct pfedeg *p = (struct pfedeg *)base;
 
 	(void)stage;
-	(void)from;
 	for (unsigned m = 0; m < base->members; m++)
-		if (note[m] > 0)
+		if (note[m] > 0 && (m == from || p->affinity[m] <= 0))
 			p->affinity[m] = (double)note[m];
 }
 

@@ -373,6 +373,40 @@ static void run_pfedeg(const char *method, bool plus, bool hosted)
 	world_release(&w);
 }
 
+/* What a home says of another member does not stand against that member's own word. */
+static void a_home_lies_about_itself_alone(void **state)
+{
+	const struct fed_method *m = fed_method_find("pfedeg");
+	const struct fed_item item = { .holders = 7, .tag = 'e' };
+	const float honest[3] = { 4, 8, 16 }, lie[3] = { 4, 1000, 16 };
+	float weight[3][3];
+	struct rng any;
+
+	(void)state;
+	rng_seed(&any, 1);
+	for (int order = 0; order < 3; order++) { /* no lie; member 2's before and after 1's word */
+		struct kge_emb *emb = kge_emb_new(kge_model_find("transe"), 2, 1, 4, 1, &any);
+		struct fed_settings s;
+		struct fed_part *p;
+
+		fed_settings_init(&s, m);
+		assert_int_equal(fed_part_new(&p, &s, emb, 1, NULL), 0);
+		p->members = 3;
+		m->choose(p, 0, (struct fed_items){ &item, 1 });
+		if (order == 1)
+			m->note_down(p, 0, 2, lie);
+		m->note_down(p, 0, 1, honest);
+		m->note_down(p, 0, 2, order == 0 ? honest : lie);
+		m->end(p, 0);
+		m->note_up(p, 1, 0, weight[order]);
+		fed_part_free(p);
+		kge_emb_free(emb);
+	}
+	assert_true(weight[0][1] > weight[0][2] && weight[0][2] > 0);
+	assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
+	assert_memory_equal(weight[0], weight[2], sizeof(weight[0]));
+}
+
 static void pfedeg_is_its_definition(void **state)
 {
 	(void)state;
@@ -695,6 +729,7 @@ int main(void)
 		cmocka_unit_test(feds_costs_what_the_paper_says),
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
+		cmocka_unit_test(a_home_lies_about_itself_alone),
 		cmocka_unit_test(fedsvd_is_its_definition),
 		cmocka_unit_test(fedsvd_plus_by_differences),
 		cmocka_unit_test(terms_do_something),
