@@ -185,8 +185,8 @@ int ledger_training_next(struct ledger_statement *s, const struct ledger_trainin
 	return steps <= left ? 0
 			     : err_set(err, ERR_BUDGET,
 				       "private training has spent epsilon %.4f of %.4f at delta "
-				       "%g: %llu "
-				       "steps do not fit, %llu do",
+				       "%g: %llu steps do not fit, %llu do; the tables stay "
+				       "as they are, or train.dp.epsilon must allow more",
 				       ledger_training_epsilon(t, like->delta), like->epsilon,
 				       like->delta, ULL(steps), ULL(left));
 }
