@@ -219,7 +219,7 @@ static bool limit_labels(struct ppat_config *c, double epsilon, uint64_t spent)
 static void many_teachers(struct ppat_config *c, uint32_t rows)
 {
 	ppat_config_large(c, rows);
-	ppat_config_budget(c, 256, 20, 100, 20);
+	ppat_config_budget(c, 256, 20, 100, 1);
 }
 
 /* False when the budget buys nothing any more. */
