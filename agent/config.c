@@ -401,7 +401,7 @@ static void print_known(struct buf *out, const char *section)
 
 		if (section != NULL ? s != NULL && strcmp(s, section) == 0 : s == NULL)
 			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", keys[i].name);
-		else if (inner != NULL && (last == NULL || strcmp(s, last) != 0))
+		else if (s != NULL && inner != NULL && (last == NULL || strcmp(s, last) != 0))
 			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", inner);
 		last = s;
 	}

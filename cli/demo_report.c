@@ -213,7 +213,7 @@ static void print_pairs(const json_t *report, struct buf *out)
 	const json_t *pair;
 	size_t i;
 
-	table_init(&t, (size_t)10 + 2 * laplace + gaussian);
+	table_init(&t, 10U + (laplace ? 2U : 0U) + (gaussian ? 1U : 0U));
 	for (size_t k = 0; k < sizeof(head) / sizeof(head[0]); k++)
 		if (((k != 6 && k != 7) || laplace) && (k != 8 || gaussian))
 			table_add(&t, "%s", head[k]);
