@@ -345,6 +345,7 @@ bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map 
 	uint8_t bytes[8];
 	uint64_t lost = 0;
 
+	assert(home < FED_MEMBERS_MAX);
 	net_get_fixed(m, "l", bytes, sizeof(bytes), e);
 	if (e->code != 0)
 		return false;
