@@ -101,7 +101,10 @@ def settings_list(names):
 
 
 def ours_row(name, model, goal):
-    rs, who = of(name), "**this program**, wide" if name.endswith("-wide") else "**this program**"
+    rs, who = of(name), "**this program**"
+    for word in ("wide", "long"):
+        if name.endswith(f"-{word}"):
+            who += f", {word}"
     if not rs:
         row(model, who, "not run", "", "", "", goal, *[""] * 4)
         return
@@ -125,7 +128,7 @@ def benchmark(key, title):
                 row(model, source[1], *(f"{c:.3f}" if c is not None else "-" for c in cells),
                     *[""] * 5)
         goal = GOALS.get((key, model), "")
-        for run in [n for n in (name, f"{name}-wide") if n in RUNS]:
+        for run in [n for n in (name, f"{name}-wide", f"{name}-long") if n in RUNS]:
             ours_row(run, model, goal)
             names.append(run)
     some = [r for n in names for r in of(n)]
@@ -179,21 +182,23 @@ def clients():
          "MRR of clients 0, 1, 2", "seeds", "training, min", "CPU min", "load")
     names = []
     for split in ("r3", "c3"):
-        for model in ("TransE", "ComplEx", "RotatE"):
+        for model, arm in (("TransE", ""), ("TransE", "-slow"), ("ComplEx", ""), ("RotatE", "")):
             title = f"FB15k-237-{split.upper()}"
             theirs = [figure_of(fedlu, .01, dataset=title, kge_model=model, method="Independent",
                                 metric=m) for _, m in FIGURES]
-            row(split, model, "FedLU, Independent", *(f"{c:.4f}" for c in theirs), *[""] * 6)
-            found = clients_of(split, model.lower())
-            names += [f"{split}-{model.lower()}-{c}" for c in range(3)]
+            if not arm:
+                row(split, model, "FedLU, Independent", *(f"{c:.4f}" for c in theirs), *[""] * 6)
+            found = clients_of(split, model.lower() + arm)
+            names += [f"{split}-{model.lower()}{arm}-{c}" for c in range(3)]
+            who = "**this program**" + (", rate 1e-4" if arm else "")
             if not found:
-                row(split, model, "**this program**", "not run", *[""] * 9)
+                row(split, model, who, "not run", *[""] * 9)
                 continue
             every = [r for rs in found.values() for r in rs]
             ours = [[weighted(rs, f) for rs in found.values()] for f, _ in FIGURES]
             each = [cell([rs[c]["test"]["metrics"]["mrr"] for rs in found.values()])
                     for c in range(3)]
-            row(split, model, "**this program**", *(cell(v) for v in ours),
+            row(split, model, who, *(cell(v) for v in ours),
                 f"{statistics.mean(ours[0]) - theirs[0]:+.4f}", ", ".join(each),
                 ", ".join(str(s) for s in found), *cost(every))
         rs = next(iter(clients_of(split, "transe").values()), None)
