@@ -124,7 +124,7 @@ static void measure(const struct plan *p, const struct dp_mechanism *m, const ch
 {
 	struct ppat_config c = settings(p, m, labels), none = c;
 	double begun = (double)clock() / CLOCKS_PER_SEC, from = 0, to = 0, squares = 0;
-	uint32_t drawn, n = p->seeds;
+	uint32_t drawn = 0, n = p->seeds;
 	none.steps = 0;
 	for (uint32_t k = 0; k < n; k++) {
 		double a = run(p, k, &none, &drawn), b = run(p, k, &c, &drawn);

@@ -102,7 +102,7 @@ static void many_teachers(struct ppat_config *c, double epsilon, uint32_t n)
 	uint64_t labels;
 	ppat_config_large(c, n);
 	c->batch = 1;
-	labels = labels_of(c, epsilon, BATCHES * MOST);
+	labels = labels_of(c, epsilon, (uint64_t)BATCHES * MOST);
 	c->batch = labels < BATCHES ? 1 : (uint32_t)(labels / BATCHES);
 	c->steps = BATCHES;
 	c->max_labels = (uint32_t)labels;

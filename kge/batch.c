@@ -100,7 +100,7 @@ static void lane_set_teacher(struct kge_lane *l, const struct kge_batch *b)
 	const struct kge_emb *t = b->terms.teacher;
 
 	lane_drop_teacher(l);
-	if (b->terms.distill == 0 || b->shared != NULL)
+	if (t == NULL || b->terms.distill == 0 || b->shared != NULL)
 		return;
 	l->taught = mem_aligned(b->width, sizeof(float));
 	l->q = mem_aligned(t->query_floats + KGE_PAD, sizeof(float));
