@@ -1,83 +1,31 @@
 #include "cli/search.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "agent/config.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cli/yaml_file.h"
 
 enum { REDRAWS = 1000, EPOCHS_MAX = 100000000 };
 
 /* ---- the file ---- */
 
 struct reader {
+	struct yaml_file f; /* first */
 	struct search *s;
-	yaml_document_t doc;
 	struct config scratch; /* where values are tried */
-	const char *where;
-	struct err *e;
 };
 
-static int fail(const struct reader *r, const yaml_node_t *at, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int fail(const struct reader *r, const yaml_node_t *at, const char *fmt, ...)
-{
-	char text[ERR_TEXT_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return err_set(r->e, ERR_USAGE, "%s:%zu: %s", r->where, at->start_mark.line + 1, text);
-}
-
-static yaml_node_t *node(struct reader *r, int id)
-{
-	return yaml_document_get_node(&r->doc, id);
-}
-
-/* "" for what is no scalar: no key and no value is called that. */
-static const char *text_of(const yaml_node_t *n)
-{
-	return n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : "";
-}
-
-/* Calls fn for each pair of a map. */
-static int each_pair(struct reader *r, const yaml_node_t *map, const char *what,
-		     int (*fn)(struct reader *r, void *ctx, const yaml_node_t *name,
-			       const yaml_node_t *value),
-		     void *ctx)
-{
-	int rc = 0;
-
-	if (map->type != YAML_MAPPING_NODE)
-		return fail(r, map, "%s: write lines of the form key: value", what);
-	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-	     rc == 0 && p < map->data.mapping.pairs.top; p++)
-		rc = fn(r, ctx, node(r, p->key), node(r, p->value));
-	return rc;
-}
-
-static int read_count(const struct reader *r, const yaml_node_t *n, const char *name, uint64_t min,
+static int read_count(struct reader *r, const yaml_node_t *n, const char *key, uint64_t min,
 		      uint64_t max, uint64_t *out)
 {
-	const char *text = text_of(n);
-	char *end;
+	char name[32];
 
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || *out < min || *out > max)
-		return fail(r, n,
-			    "search.%s: '%.100s' is not allowed here; allowed: a whole number "
-			    "from %llu to %llu",
-			    name, text, (unsigned long long)min, (unsigned long long)max);
-	return 0;
+	snprintf(name, sizeof(name), "search.%s", key);
+	return yaml_file_count(&r->f, n, name, min, max, out);
 }
 
 static int read_method(struct reader *r, const yaml_node_t *n)
@@ -87,19 +35,21 @@ static int read_method(struct reader *r, const yaml_node_t *n)
 	};
 
 	for (int k = 0; k < 2; k++)
-		if (strcmp(text_of(n), words[k]) == 0) {
+		if (strcmp(yaml_file_text(n), words[k]) == 0) {
 			r->s->method = (enum search_method)k;
 			return 0;
 		}
-	return fail(r, n, "search.method: '%.100s' is not allowed here; allowed: random | halving",
-		    text_of(n));
+	return yaml_file_fail(
+		&r->f, n, "search.method: '%.100s' is not allowed here; allowed: random | halving",
+		yaml_file_text(n));
 }
 
-static int read_search(struct reader *r, void *ctx, const yaml_node_t *name,
+static int read_search(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 		       const yaml_node_t *value)
 {
+	struct reader *r = (struct reader *)f;
 	struct search *s = r->s;
-	const char *key = text_of(name);
+	const char *key = yaml_file_text(name);
 	uint64_t n = 0;
 	int rc;
 
@@ -120,10 +70,11 @@ static int read_search(struct reader *r, void *ctx, const yaml_node_t *name,
 		rc = read_count(r, value, key, 2, 100, &n);
 		s->eta = (uint32_t)n;
 	} else {
-		rc = fail(r, name,
-			  "unknown key '%.100s' in search; known are: method, trials, epochs, "
-			  "eta, budget, seed",
-			  key);
+		rc = yaml_file_fail(
+			&r->f, name,
+			"unknown key '%.100s' in search; known are: method, trials, epochs, "
+			"eta, budget, seed",
+			key);
 	}
 	return rc;
 }
@@ -134,8 +85,8 @@ static int try_value(struct reader *r, const struct search_key *k, const yaml_no
 {
 	struct err e = { 0 };
 
-	if (config_set(&r->scratch, k->section, k->name, text_of(at), &e) != 0)
-		return fail(r, at, "%.400s", e.text);
+	if (config_set(&r->scratch, k->section, k->name, yaml_file_text(at), &e) != 0)
+		return yaml_file_fail(&r->f, at, "%.400s", e.text);
 	return 0;
 }
 
@@ -146,34 +97,37 @@ static int read_list(struct reader *r, struct search_key *k, const yaml_node_t *
 	int rc = 0;
 
 	if (n < 1 || n > SEARCH_VALUES_MAX)
-		return fail(r, list, "%s.%s: a list of 1 to %d values is wanted", k->section,
-			    k->name, SEARCH_VALUES_MAX);
+		return yaml_file_fail(&r->f, list, "%s.%s: a list of 1 to %d values is wanted",
+				      k->section, k->name, SEARCH_VALUES_MAX);
 	k->values = mem_array(n, sizeof(*k->values));
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		const yaml_node_t *v = node(r, first[i]);
+		const yaml_node_t *v = yaml_file_node(&r->f, first[i]);
 
 		rc = try_value(r, k, v);
-		k->values[k->n++] = mem_strdup(text_of(v));
+		k->values[k->n++] = mem_strdup(yaml_file_text(v));
 	}
 	return rc;
 }
 
-static int read_end(struct reader *r, void *ctx, const yaml_node_t *name, const yaml_node_t *value)
+static int read_end(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+		    const yaml_node_t *value)
 {
+	struct reader *r = (struct reader *)f;
 	struct search_key *k = ctx;
-	const char *key = text_of(name), *text = text_of(value);
+	const char *key = yaml_file_text(name), *text = yaml_file_text(value);
 
 	if (strcmp(key, "scale") == 0) {
 		k->kind = strcmp(text, "log") == 0 ? SEARCH_LOG : SEARCH_RANGE;
 		if (k->kind == SEARCH_RANGE && strcmp(text, "linear") != 0)
-			return fail(r, value,
-				    "scale: '%.100s' is not allowed here; allowed: linear | log",
-				    text);
+			return yaml_file_fail(
+				&r->f, value,
+				"scale: '%.100s' is not allowed here; allowed: linear | log", text);
 		return 0;
 	}
 	if (strcmp(key, "from") != 0 && strcmp(key, "to") != 0)
-		return fail(r, name, "unknown key '%.100s' of a range; known are: from, to, scale",
-			    key);
+		return yaml_file_fail(&r->f, name,
+				      "unknown key '%.100s' of a range; known are: from, to, scale",
+				      key);
 	*(*key == 'f' ? &k->from : &k->to) = strtod(text, NULL);
 	return try_value(r, k, value);
 }
@@ -184,16 +138,19 @@ static int read_range(struct reader *r, struct search_key *k, const yaml_node_t 
 	int rc;
 
 	if (range == CONFIG_NO_RANGE)
-		return fail(r, map, "%s.%s takes no range: list its values", k->section, k->name);
+		return yaml_file_fail(&r->f, map, "%s.%s takes no range: list its values",
+				      k->section, k->name);
 	k->whole = range == CONFIG_WHOLE;
 	k->kind = SEARCH_RANGE;
 	k->from = k->to = (double)NAN;
-	rc = each_pair(r, map, k->name, read_end, k);
+	rc = yaml_file_each(&r->f, map, k->name, read_end, k);
 	if (rc == 0 && !(k->from < k->to))
-		return fail(r, map, "%s.%s: a range needs from and to, the first below the second",
-			    k->section, k->name);
+		return yaml_file_fail(
+			&r->f, map, "%s.%s: a range needs from and to, the first below the second",
+			k->section, k->name);
 	if (rc == 0 && k->kind == SEARCH_LOG && !(k->from > 0))
-		return fail(r, map, "%s.%s: scale log needs from above 0", k->section, k->name);
+		return yaml_file_fail(&r->f, map, "%s.%s: scale log needs from above 0", k->section,
+				      k->name);
 	return rc;
 }
 
@@ -204,9 +161,11 @@ static bool is_ours(const char *section, const char *name)
 		strcmp(name, "patience") == 0);
 }
 
-static int read_key(struct reader *r, void *ctx, const yaml_node_t *name, const yaml_node_t *value)
+static int read_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+		    const yaml_node_t *value)
 {
-	const char *section = ctx, *key = text_of(name);
+	struct reader *r = (struct reader *)f;
+	const char *section = ctx, *key = yaml_file_text(name);
 	struct search_key *k = &r->s->keys[r->s->n_keys];
 	struct buf unused = { 0 };
 	struct err e = { 0 };
@@ -214,74 +173,73 @@ static int read_key(struct reader *r, void *ctx, const yaml_node_t *name, const 
 
 	buf_release(&unused);
 	if (rc != 0)
-		return fail(r, name, "%.400s", e.text);
+		return yaml_file_fail(&r->f, name, "%.400s", e.text);
 	if (is_ours(section, key))
-		return fail(r, name, "%s.%s is what the search itself decides", section, key);
+		return yaml_file_fail(&r->f, name, "%s.%s is what the search itself decides",
+				      section, key);
 	for (size_t i = 0; i < r->s->n_keys; i++)
 		if (strcmp(r->s->keys[i].section, section) == 0 &&
 		    strcmp(r->s->keys[i].name, key) == 0)
-			return fail(r, name, "%s.%s is given twice; remove one", section, key);
+			return yaml_file_fail(&r->f, name, "%s.%s is given twice; remove one",
+					      section, key);
 	if (r->s->n_keys == SEARCH_KEYS_MAX)
-		return fail(r, name, "more than %d keys: nothing would be found", SEARCH_KEYS_MAX);
+		return yaml_file_fail(&r->f, name, "more than %d keys: nothing would be found",
+				      SEARCH_KEYS_MAX);
 	r->s->n_keys++;
 	*k = (struct search_key){ .section = mem_strdup(section), .name = mem_strdup(key) };
 	if (value->type == YAML_SEQUENCE_NODE)
 		return read_list(r, k, value);
 	if (value->type == YAML_MAPPING_NODE)
 		return read_range(r, k, value);
-	return fail(r, value, "%s.%s: a list [a, b] or a range {from: a, to: b} is wanted", section,
-		    key);
+	return yaml_file_fail(&r->f, value,
+			      "%s.%s: a list [a, b] or a range {from: a, to: b} is wanted", section,
+			      key);
 }
 
-static int read_section(struct reader *r, void *ctx, const yaml_node_t *name,
+static int read_section(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			const yaml_node_t *value)
 {
-	char *section = (char *)(uintptr_t)text_of(name); /* only read */
+	struct reader *r = (struct reader *)f;
+	char *section = (char *)(uintptr_t)yaml_file_text(name); /* only read */
 
 	(void)ctx;
 	if (strcmp(section, "search") == 0)
-		return each_pair(r, value, section, read_search, NULL);
+		return yaml_file_each(&r->f, value, section, read_search, NULL);
 	if (strcmp(section, "model") == 0 || strcmp(section, "train") == 0)
-		return each_pair(r, value, section, read_key, section);
-	return fail(r, name, "unknown key '%.100s'; known are: search, model, train", section);
+		return yaml_file_each(&r->f, value, section, read_key, section);
+	return yaml_file_fail(&r->f, name, "unknown key '%.100s'; known are: search, model, train",
+			      section);
 }
 
 static int read_document(struct reader *r)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+	const yaml_node_t *root = yaml_file_root(&r->f);
 	int rc;
 
 	if (root == NULL)
-		return err_set(r->e, ERR_USAGE, "%s: empty: it names no settings", r->where);
-	rc = each_pair(r, root, "the file", read_section, NULL);
+		return err_set(r->f.e, ERR_USAGE, "%s: empty: it names no settings", r->f.where);
+	rc = yaml_file_each(&r->f, root, "the file", read_section, NULL);
 	if (rc == 0 && r->s->n_keys == 0)
-		return fail(r, root, "it names no settings to vary, below model or train");
+		return yaml_file_fail(&r->f, root,
+				      "it names no settings to vary, below model or train");
 	return rc;
 }
 
 int search_parse(struct search *s, const char *text, size_t len, const char *where, struct err *e)
 {
-	struct reader r = { .s = s, .where = where, .e = e };
-	yaml_parser_t parser;
+	struct reader r = { .s = s };
 	int rc;
 
 	*s = (struct search){
 		.method = SEARCH_HALVING, .trials = 16, .epochs = 10, .eta = 3, .seed = 1
 	};
-	if (!yaml_parser_initialize(&parser))
-		abort();
+	rc = yaml_file_open(&r.f, text, len, where, e);
+	if (rc != 0)
+		return rc;
 	config_init(&r.scratch);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	if (!yaml_parser_load(&parser, &r.doc)) {
-		rc = err_set(e, ERR_USAGE, "%s:%zu: not YAML: %s", where,
-			     parser.problem_mark.line + 1,
-			     parser.problem != NULL ? parser.problem : "unreadable");
-	} else {
-		rc = read_document(&r);
-		yaml_document_delete(&r.doc);
-	}
-	yaml_parser_delete(&parser);
+	rc = read_document(&r);
 	config_release(&r.scratch);
+	yaml_file_close(&r.f);
 	if (rc != 0)
 		search_release(s);
 	return rc;

@@ -114,7 +114,7 @@ ok 'before anything is run' test ! -e "$work/no"
 ok 'which variant cannot be' says 2 'variant fedprox, seed 1: ' experiment "$work/racing.yaml" -o "$work/none"
 ok 'a seed twice' wrong 'wrong.yaml:1: seeds: 1 is there twice' 'seeds: .1, 2.' 'seeds: [1, 1]'
 ok 'why training cannot be' says 2 'not with a federated method' experiment "$work/racing.yaml" -o "$work/none"
-ok 'not a number' wrong 'wrong.yaml:1: rounds: must be a whole number' 'rounds: 4' 'rounds: x'
+ok 'not a number' wrong "wrong.yaml:1: rounds: 'x' is not allowed here" 'rounds: 4' 'rounds: x'
 ok 'no such variant' says 2 'no such variant' experiment "$work/x.yaml" --only fedx
 ok 'the methods' exits 0 experiment --methods
 ok 'are listed' grep -q '^fede ' "$out"
