@@ -56,8 +56,8 @@ bound() { shown "$1" 'all(h["labels"] <= h["labels_cap"] for h in as_host)'; }
 drawn() { shown "$1" 'any(h["labels"] > 0 for h in as_host)'; }
 begin() { # ROUND: both from tables that nobody has served, with leave to host twice more
 	for who in a b; do
-		sed -i "s/train: {\(seed: [0-9]*, \)*/train: {seed: $((seed % 1000 + $1)), /; s/max_rounds: [0-9]*/max_rounds: $((2 * $1))/" "$work/$who/agent.yaml"
-		"$fkge" -q -d "$work/$who" train --fresh --epochs 5 >/dev/null
+		sed -i "s/max_rounds: [0-9]*/max_rounds: $((2 * $1))/" "$work/$who/agent.yaml"
+		anew $who $((seed % 1000 + $1)) --epochs 5
 		start $who
 	done
 }

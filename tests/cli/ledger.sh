@@ -99,7 +99,7 @@ echo 'privacy: {epsilon_per_peer: 0.5, epsilon_total: 0.5}' >>"$work/a/agent.yam
 # news NAME ROUNDS: a better table for its partner, and leave to host so many rounds in all
 news() {
 	sed -i "s/max_rounds: [0-9]*/max_rounds: $2/" "$work/$1/agent.yaml"
-	"$fkge" -q -d "$work/$1" train --epochs 60 >/dev/null
+	anew "$1" "4$2" --epochs 60
 }
 news a 2
 news b 2

@@ -167,6 +167,13 @@ together() {
 	done
 	for who; do end_of "$who" || return; done
 }
+# anew NAME SEED OPTIONS...: trained from other first tables: none that a partner has had, whatever comes of it
+anew() {
+	name_anew=$1
+	sed -i "s/train: {\(seed: [0-9]*, \)*/train: {seed: $2, /" "$work/$1/agent.yaml"
+	shift 2
+	"$fkge" -q -d "$work/$name_anew" train --fresh "$@" >/dev/null
+}
 logged() { grep -qF -- "$2" "$work/$1.log"; }
 # starts_with NEW OLD: the entries of the old export are in the new one, unchanged
 starts_with() { python3 - "$1" "$2" <<'PY'
