@@ -209,6 +209,31 @@ static char *default_out(const char *file)
 	return out;
 }
 
+/* For programs: what is there, with the settings of now. */
+static void put_runs(struct cli *cli, const struct experiment *x, const char *out)
+{
+	json_t *runs = json_array();
+
+	for (size_t i = 0; i < x->n * x->n_seeds; i++) {
+		const struct exp_variant *v = &x->at[i / x->n_seeds];
+		uint64_t seed = x->seeds[i % x->n_seeds];
+		char *path = experiment_record_path(out, v, seed);
+		json_t *record = is_done(x, v, path) ? json_load_file(path, 0, NULL) : NULL;
+
+		if (record != NULL)
+			json_array_append_new(
+				runs,
+				json_pack("{s:s, s:I, s:O, s:O, s:O}", "variant", v->name, "seed",
+					  (json_int_t)seed, "best_round",
+					  json_object_get(record, "best_round"), "best_valid_mrr",
+					  json_object_get(record, "best_valid_mrr"), "test",
+					  json_object_get(record, "test")));
+		json_decref(record);
+		free(path);
+	}
+	cli_put(cli, "runs", runs);
+}
+
 static int experiment(struct cli *cli, const struct experiment_options *o, struct err *e)
 {
 	char *out = o->out != NULL ? mem_strdup(o->out) : default_out(o->file);
@@ -225,6 +250,7 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 		rc = experiment_show(cli, &x, out, e);
 	if (rc == 0) {
 		cli_put_text(cli, "out", out);
+		put_runs(cli, &x, out);
 		cli_say(cli, "The tables are in %s/report.md\n", out);
 	}
 	experiment_release(&x);

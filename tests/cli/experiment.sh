@@ -116,6 +116,14 @@ ok 'a seed twice' wrong 'wrong.yaml:1: seeds: 1 is there twice' 'seeds: .1, 2.' 
 ok 'why training cannot be' says 2 'not with a federated method' experiment "$work/racing.yaml" -o "$work/none"
 ok 'not a number' wrong "wrong.yaml:1: rounds: 'x' is not allowed here" 'rounds: 4' 'rounds: x'
 ok 'no such variant' says 2 'no such variant' experiment "$work/x.yaml" --only fedx
+run experiment "$work/x.yaml" -o "$work/x" --show --json
+ok 'figures for programs' python3 - "$out" "$work/x/runs/fede-seed1.json" <<'PY'
+import json, sys
+j, r = (json.load(open(f)) for f in sys.argv[1:3])
+fede = [x for x in j["runs"] if (x["variant"], x["seed"]) == ("fede", 1)]
+sys.exit(not (len(fede) == 1 and fede[0]["test"] == r["test"] and
+	      not any((x["variant"], x["seed"]) == ("single", 2) for x in j["runs"])))
+PY
 ok 'the methods' exits 0 experiment --methods
 ok 'are listed' grep -q '^fede ' "$out"
 finish
