@@ -341,6 +341,31 @@ int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_cha
 			: 0;
 }
 
+/* Spends that are back at zero go: they are of no sum, and their delta counts no more. */
+static void take_back(struct ledger_lineage *l, const struct ledger_mechanism *m, uint64_t labels)
+{
+	size_t k = 0;
+
+	while (k < l->n && !ledger_same_price(&l->at[k].mechanism, m))
+		k++;
+	if (k == l->n)
+		return;
+	l->at[k].labels -= labels < l->at[k].labels ? labels : l->at[k].labels;
+	if (l->at[k].labels == 0)
+		memmove(&l->at[k], &l->at[k + 1], (--l->n - k) * sizeof(*l->at));
+}
+
+void ledger_lineage_take(struct ledger_lineage *l, const struct ledger_chain *c,
+			 const struct ledger_entry *e)
+{
+	uint64_t plus, minus;
+
+	change_of(c, e, &plus, &minus);
+	add_spend(l, &e->mechanism, plus);
+	if (minus > 0)
+		take_back(l, &e->mechanism, minus);
+}
+
 /* ---- drafts ---- */
 
 /* The draft with these terms, and the totals of what is counted together with them. */

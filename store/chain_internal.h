@@ -14,6 +14,10 @@ bool ledger_counts_with(const struct ledger_mechanism *a, const struct ledger_me
 int ledger_pair_check(const struct ledger_account *a, const struct ledger_entry *e,
 		      struct err *err);
 
+/* Add to l what an entry that ledger_lineage_check() has passed changes; c as it is before e. */
+void ledger_lineage_take(struct ledger_lineage *l, const struct ledger_chain *c,
+			 const struct ledger_entry *e);
+
 /* For the verifier, which goes on behind a fault.  Take s, whatever it says, as countersigned, and
  * believe its total from here on.  Its two keys must be the chain's. */
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s);

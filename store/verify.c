@@ -42,7 +42,8 @@ static struct ledger_finding *add(struct ledger_report *r, const struct ledger_c
 {
 	struct ledger_finding *f;
 
-	r->at = mem_resize(r->at, r->n + 1, sizeof(*r->at));
+	if ((r->n & (r->n - 1)) == 0) /* full: the next power of two */
+		r->at = mem_resize(r->at, r->n > 0 ? 2 * r->n : 1, sizeof(*r->at));
 	f = &r->at[r->n++];
 	memset(f, 0, sizeof(*f));
 	f->fault = fault;
@@ -58,41 +59,117 @@ static struct ledger_finding *add(struct ledger_report *r, const struct ledger_c
 #define FIND(r, c, fault, sequence, note, ...)                                                     \
 	snprintf(add(r, c, fault, sequence, note)->text, ERR_TEXT_MAX, __VA_ARGS__)
 
+/* ---- entries by chain and by lineage ----
+ *
+ * An export may be large and hostile, so nothing here looks through it once for
+ * each of its entries. */
+
+static const uint8_t *low_key(const struct ledger_entry *e)
+{
+	return memcmp(e->host, e->client, LEDGER_KEY) <= 0 ? e->host : e->client;
+}
+
+static const uint8_t *high_key(const struct ledger_entry *e)
+{
+	return low_key(e) == e->host ? e->client : e->host;
+}
+
+static int by_chain(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	int low = memcmp(low_key(a), low_key(b), LEDGER_KEY);
+
+	return low != 0 ? low : memcmp(high_key(a), high_key(b), LEDGER_KEY);
+}
+
+static int by_lineage(const struct ledger_entry *a, const struct ledger_entry *b)
+{
+	return memcmp(a->lineage, b->lineage, sizeof(a->lineage));
+}
+
+typedef int (*compare_fn)(const struct ledger_entry *a, const struct ledger_entry *b);
+
+static int in_order(const void *a, const void *b, void *by)
+{
+	const struct ledger_signed *x = *(const struct ledger_signed *const *)a;
+	const struct ledger_signed *y = *(const struct ledger_signed *const *)b;
+	int c = (*(compare_fn *)by)(&x->entry, &y->entry);
+
+	return c != 0 ? c : (x > y) - (x < y);
+}
+
+/* The entries of x sorted, equal ones as they stand in the file; by free(). */
+static const struct ledger_signed **sorted(const struct ledger_export *x, compare_fn by)
+{
+	const struct ledger_signed **at = mem_array(x->n, sizeof(struct ledger_signed *));
+
+	for (size_t k = 0; k < x->n; k++)
+		at[k] = &x->at[k];
+	qsort_r(at, x->n, sizeof(struct ledger_signed *), in_order, &by);
+	return at;
+}
+
+/* Which group entry k is of, groups counted 0, 1 ... as they first appear; by free(). */
+static size_t *group_entries(const struct ledger_export *x, compare_fn by, size_t *n)
+{
+	const struct ledger_signed **at = sorted(x, by), *first = NULL;
+	size_t *of = mem_array(x->n, sizeof(*of));
+
+	*n = 0;
+	for (size_t k = 0; k < x->n; k++) {
+		if (first == NULL || by(&first->entry, &at[k]->entry) != 0)
+			first = at[k];
+		of[at[k] - x->at] = (size_t)(first - x->at);
+	}
+	for (size_t k = 0; k < x->n; k++) /* the first one of a group comes before the others */
+		of[k] = of[k] == k ? (*n)++ : of[of[k]];
+	free(at);
+	return of;
+}
+
 /* ---- one export ---- */
 
 struct walk { /* one chain on the way through an export */
 	struct ledger_chain chain;
 	uint8_t last_hash[LEDGER_HASH];
 	uint64_t last, agreed; /* last number seen; last one that is countersigned */
-	bool torn;	       /* a fault was met: lineage sums no longer mean anything */
 };
 
 struct walks {
+	const struct ledger_export *export;
 	struct walk *at;
+	size_t *of; /* of each entry: which walk */
 	size_t n;
+	struct ledger_lineage *lineage; /* what the owner has spent so far */
+	size_t *lineage_of;		/* of each entry */
+	size_t n_lineages;
+	bool torn; /* a fault was met: lineage sums no longer mean anything */
 };
 
-static struct walk *the_walk(struct walks *w, const struct ledger_entry *e)
+static void walks_init(struct walks *w, const struct ledger_export *x)
 {
-	struct ledger_chain key;
-	struct walk *new;
-
-	ledger_chain_init(&key, e->host, e->client);
-	for (size_t k = 0; k < w->n; k++)
-		if (memcmp(w->at[k].chain.key, key.key, sizeof(key.key)) == 0)
-			return &w->at[k];
-	w->at = mem_resize(w->at, w->n + 1, sizeof(*w->at));
-	new = &w->at[w->n++];
-	memset(new, 0, sizeof(*new));
-	new->chain = key;
-	return new;
+	memset(w, 0, sizeof(*w));
+	w->export = x;
+	w->of = group_entries(x, by_chain, &w->n);
+	w->at = mem_array(w->n, sizeof(*w->at));
+	for (size_t k = 0; k < x->n; k++)
+		ledger_chain_init(&w->at[w->of[k]].chain, x->at[k].entry.host,
+				  x->at[k].entry.client);
+	w->lineage_of = group_entries(x, by_lineage, &w->n_lineages);
+	w->lineage = mem_array(w->n_lineages, sizeof(*w->lineage));
+	for (size_t k = 0; k < x->n; k++)
+		memcpy(w->lineage[w->lineage_of[k]].id, x->at[k].entry.lineage, 32);
 }
 
 static void walks_release(struct walks *w)
 {
 	for (size_t k = 0; k < w->n; k++)
 		ledger_chain_release(&w->at[k].chain);
+	for (size_t k = 0; k < w->n_lineages; k++)
+		ledger_lineage_release(&w->lineage[k]);
 	free(w->at);
+	free(w->of);
+	free(w->lineage);
+	free(w->lineage_of);
 }
 
 static void check_signatures(struct ledger_report *r, const struct walk *w,
@@ -215,26 +292,23 @@ static void check_epsilon(struct ledger_report *r, const struct walk *w,
 }
 
 /* The owner's own entries are held against all its chains together. */
-static void check_lineage(struct ledger_report *r, const struct walks *ws, const struct walk *w,
-			  const struct ledger_export *x, const struct ledger_entry *e)
+static void check_lineage(struct ledger_report *r, struct walks *ws, size_t k)
 {
-	const struct ledger_chain **chains;
-	struct ledger_lineage l;
+	const struct ledger_export *x = ws->export;
+	const struct ledger_entry *e = &x->at[k].entry;
+	const struct walk *w = &ws->at[ws->of[k]];
+	struct ledger_lineage *l = &ws->lineage[ws->lineage_of[k]];
 	struct err why = { 0 };
 	int rc;
 
 	if (!x->whole || memcmp(e->host, x->owner, LEDGER_KEY) != 0)
 		return;
-	chains = mem_array(ws->n, sizeof(*chains));
-	for (size_t k = 0; k < ws->n; k++)
-		chains[k] = &ws->at[k].chain;
-	ledger_lineage_sum(&l, e->lineage, e->host, chains, ws->n);
-	rc = ledger_lineage_check(&l, &w->chain, e, &why);
+	rc = ledger_lineage_check(l, &w->chain, e, &why);
 	if (rc != 0)
 		FIND(r, &w->chain, rc == ERR_BUDGET ? LEDGER_CAP_PASSED : LEDGER_UNDERCOUNT,
 		     e->sequence, false, "%s", why.text);
-	ledger_lineage_release(&l);
-	free(chains);
+	else
+		ledger_lineage_take(l, &w->chain, e);
 }
 
 /* Each writer has a clock of its own, so its entries are held against its own alone. */
@@ -249,10 +323,10 @@ static void note_clock(struct ledger_report *r, const struct walk *w, const stru
 		     ULL(e->sequence), short_of(e->host).text, (long long)(back / 1000));
 }
 
-static void visit(struct ledger_report *r, struct walks *ws, const struct ledger_export *x,
-		  const struct ledger_signed *s)
+static void visit(struct ledger_report *r, struct walks *ws, size_t k)
 {
-	struct walk *w = the_walk(ws, &s->entry);
+	const struct ledger_signed *s = &ws->export->at[k];
+	struct walk *w = &ws->at[ws->of[k]];
 	size_t before = r->faults;
 	bool placed;
 
@@ -261,10 +335,9 @@ static void visit(struct ledger_report *r, struct walks *ws, const struct ledger
 	check_epsilon(r, w, &s->entry);
 	if (s->entry.sequence <= w->last)
 		return; /* stands twice: the first one counts */
-	if (placed && check_rules(r, w, s) && !w->torn)
-		check_lineage(r, ws, w, x, &s->entry);
-	for (size_t k = 0; r->faults > before && k < ws->n; k++)
-		ws->at[k].torn = true;
+	if (placed && check_rules(r, w, s) && !ws->torn)
+		check_lineage(r, ws, k);
+	ws->torn |= r->faults > before;
 	note_clock(r, w, &s->entry);
 	ledger_chain_force(&w->chain, s);
 	/* The next entry is asked whether it continues what is stated here. */
@@ -275,13 +348,11 @@ static void visit(struct ledger_report *r, struct walks *ws, const struct ledger
 		w->agreed = w->last;
 }
 
-static void check_waiting(struct ledger_report *r, struct walks *ws, const struct ledger_signed *s)
+static void check_waiting(struct ledger_report *r, const struct walk *w,
+			  const struct ledger_signed *s)
 {
-	const struct walk *w;
-
 	if (s->countersigned)
 		return;
-	w = the_walk(ws, &s->entry);
 	if (s->entry.sequence < w->agreed)
 		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, false,
 		     "entry %llu: missing countersignature by the client %s",
@@ -336,22 +407,29 @@ static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 	r->statements += x->n_stated;
 }
 
-int ledger_verify(const struct ledger_export *x, struct ledger_report *r)
+static void visit_all(struct ledger_report *r, struct walks *ws)
 {
-	struct walks ws = { 0 };
+	const struct ledger_export *x = ws->export;
 
 	for (size_t k = 0; k < x->n; k++)
 		if (memcmp(x->at[k].entry.host, x->at[k].entry.client, LEDGER_KEY) != 0)
-			visit(r, &ws, x, &x->at[k]);
+			visit(r, ws, k);
 		else
-			FIND(r, &the_walk(&ws, &x->at[k].entry)->chain, LEDGER_RULE,
-			     x->at[k].entry.sequence, false,
-			     "entry %llu: host and client are the same",
+			FIND(r, &ws->at[ws->of[k]].chain, LEDGER_RULE, x->at[k].entry.sequence,
+			     false, "entry %llu: host and client are the same",
 			     ULL(x->at[k].entry.sequence));
 	for (size_t k = 0; k < x->n; k++)
-		check_waiting(r, &ws, &x->at[k]);
-	for (size_t k = 0; k < ws.n; k++)
-		note_unsettled(r, &ws.at[k]);
+		check_waiting(r, &ws->at[ws->of[k]], &x->at[k]);
+	for (size_t k = 0; k < ws->n; k++)
+		note_unsettled(r, &ws->at[k]);
+}
+
+int ledger_verify(const struct ledger_export *x, struct ledger_report *r)
+{
+	struct walks ws;
+
+	walks_init(&ws, x);
+	visit_all(r, &ws);
 	check_stated(r, x);
 	r->entries += x->n;
 	r->chains += ws.n;
@@ -368,13 +446,28 @@ static bool in_chain(const struct ledger_chain *c, const struct ledger_entry *e)
 	return side >= 0 && memcmp(c->key[1 - side], e->client, LEDGER_KEY) == 0;
 }
 
-static const struct ledger_signed *find_entry(const struct ledger_export *x,
-					      const struct ledger_chain *c, uint64_t sequence)
+static int by_number(const struct ledger_entry *a, const struct ledger_entry *b)
 {
-	for (size_t k = 0; k < x->n; k++)
-		if (x->at[k].entry.sequence == sequence && in_chain(c, &x->at[k].entry))
-			return &x->at[k];
-	return NULL;
+	int chain = by_chain(a, b);
+
+	return chain != 0 ? chain : (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+/* The first one of n sorted ones with the chain and number of e; NULL: none. */
+static const struct ledger_signed *find_entry(const struct ledger_signed *const *at, size_t n,
+					      const struct ledger_entry *e)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_number(&at[middle]->entry, e) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && by_number(&at[low]->entry, e) == 0 ? at[low] : NULL;
 }
 
 static uint64_t last_of(const struct ledger_export *x, const struct ledger_chain *c)
@@ -390,19 +483,22 @@ static uint64_t last_of(const struct ledger_export *x, const struct ledger_chain
 static void check_fork(struct ledger_report *r, const struct ledger_chain *c,
 		       const struct ledger_export *a, const struct ledger_export *b)
 {
+	const struct ledger_signed **at = sorted(b, by_number);
+
 	for (size_t k = 0; k < a->n; k++) {
 		const struct ledger_signed *s = &a->at[k], *t;
 
 		if (!in_chain(c, &s->entry))
 			continue;
-		t = find_entry(b, c, s->entry.sequence);
+		t = find_entry(at, b->n, &s->entry);
 		if (t == NULL || memcmp(s->hash, t->hash, LEDGER_HASH) == 0)
 			continue;
 		FIND(r, c, LEDGER_FORKED, s->entry.sequence, false,
 		     "the two ledgers diverge at entry %llu: another one on either side",
 		     ULL(s->entry.sequence));
-		return;
+		break;
 	}
+	free(at);
 }
 
 /* `lacking` ends before `having` does: has its owner signed what it lacks? */
@@ -452,37 +548,32 @@ int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export
 
 /* ---- chains of an intact export ---- */
 
-static struct ledger_chain *the_chain(struct ledger_chain ***at, size_t *n,
-				      const struct ledger_entry *e)
+static void chains_release(struct ledger_chain **at, size_t n)
 {
-	struct ledger_chain *c;
-
-	for (size_t k = 0; k < *n; k++)
-		if (in_chain((*at)[k], e))
-			return (*at)[k];
-	*at = mem_resize(*at, *n + 1, sizeof(struct ledger_chain *));
-	c = mem_array(1, sizeof(*c));
-	ledger_chain_init(c, e->host, e->client);
-	(*at)[(*n)++] = c;
-	return c;
+	for (size_t k = 0; k < n; k++) {
+		ledger_chain_release(at[k]);
+		free(at[k]);
+	}
+	free(at);
 }
 
 int ledger_export_chains(const struct ledger_export *x, struct ledger_chain ***out, size_t *n,
 			 struct err *e)
 {
+	size_t *of = group_entries(x, by_chain, n);
+	struct ledger_chain **at = mem_array(*n, sizeof(struct ledger_chain *));
 	int rc = 0;
 
-	*out = NULL;
-	*n = 0;
+	for (size_t k = 0; k < *n; k++)
+		at[k] = mem_array(1, sizeof(**at));
+	for (size_t k = 0; k < x->n; k++)
+		ledger_chain_init(at[of[k]], x->at[k].entry.host, x->at[k].entry.client);
 	for (size_t k = 0; k < x->n && rc == 0; k++)
-		rc = ledger_chain_add(the_chain(out, n, &x->at[k].entry), &x->at[k], e);
-	for (size_t k = 0; rc != 0 && k < *n; k++) {
-		ledger_chain_release((*out)[k]);
-		free((*out)[k]);
-	}
+		rc = ledger_chain_add(at[of[k]], &x->at[k], e);
+	free(of);
+	*out = rc == 0 ? at : NULL;
 	if (rc != 0) {
-		free(*out);
-		*out = NULL;
+		chains_release(at, *n);
 		*n = 0;
 	}
 	return rc;

@@ -1,5 +1,6 @@
 #include "tests/test.h"
 
+#include "base/mem.h"
 #include "tests/store/world.h"
 
 /* Agent 0 hosts for 1 and 2, and is a client of 1.  Entries of the chain 0-1:
@@ -390,6 +391,118 @@ static void two_ledgers_that_differ_are_named(void **state)
 	world_release(&w);
 }
 
+/* A price whose labels all came back unsent is of no sum: its delta is not that of the rest. */
+static void what_came_back_unsent_counts_no_more(void **state)
+{
+	struct ledger_export x;
+	struct ledger_report r = { 0 };
+	struct ledger_mechanism votes;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	votes = w.mechanism;
+	w.mechanism = (struct ledger_mechanism){
+		LEDGER_DISCRETE_RELEASE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 0, 80, 16, 6.0, 1e-9
+	};
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 6, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 1);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 6, 0);
+	w.mechanism = votes;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 7, 60);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 7, 20);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 8, 88, NULL), 0);
+	assert_int_equal(e.total_lineage, 46 + 20 + 40 + 88);
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	assert_int_equal(ledger_verify(&x, &r), 0);
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	w.n--;
+	e.total_lineage++;
+	world_append(&w, &e, 0, 1);
+	x = world_export(&w, 0);
+	expect_one(&x, LEDGER_UNDERCOUNT, 14, "but its chains say 194");
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+enum { MANY = 100000 };
+
+/* An export that a stranger wrote: entries with hashes that do not fit. */
+static struct ledger_export many_entries(const struct world *w, bool one_chain)
+{
+	struct ledger_export x = { .has_owner = true };
+
+	memcpy(x.owner, world_key(w, 0), LEDGER_KEY);
+	x.at = mem_array(MANY, sizeof(*x.at));
+	for (x.n = 0; x.n < MANY; x.n++) {
+		struct ledger_entry *e = &x.at[x.n].entry;
+
+		*e = w->entry[0].entry;
+		e->kind = LEDGER_REFUSE;
+		e->sequence = one_chain ? x.n + 1 : 1;
+		if (!one_chain)
+			memcpy(e->client, &x.n, sizeof(x.n));
+		memcpy(x.at[x.n].hash, &x.n, sizeof(x.n));
+		x.at[x.n].countersigned = false;
+	}
+	return x;
+}
+
+/* Takes minutes if an entry is a reason to look through all chains or entries. */
+static void an_export_of_many_chains_is_looked_at_once(void **state)
+{
+	struct ledger_export x;
+	struct ledger_report r = { 0 };
+	struct ledger_chain **chains;
+	struct world w;
+	size_t n;
+
+	(void)state;
+	some_history(&w);
+	x = many_entries(&w, false);
+	assert_int_equal(ledger_verify(&x, &r), ERR_LEDGER);
+	assert_int_equal(r.entries, MANY);
+	assert_int_equal(r.chains, MANY);
+	assert_true(r.faults >= MANY);
+	assert_int_equal(r.at[0].fault, LEDGER_EDITED);
+	assert_int_equal(ledger_export_chains(&x, &chains, &n, NULL), ERR_LEDGER);
+	assert_null(chains);
+	ledger_report_release(&r);
+	ledger_export_release(&x);
+	world_release(&w);
+}
+
+static void two_long_ledgers_are_compared_once(void **state)
+{
+	struct ledger_export a, b;
+	struct ledger_report r = { 0 };
+	const struct ledger_finding *fork;
+	struct world w;
+
+	(void)state;
+	some_history(&w);
+	a = many_entries(&w, true);
+	b = many_entries(&w, true);
+	memcpy(b.owner, world_key(&w, 1), LEDGER_KEY);
+	b.at[MANY - 1].hash[9] ^= 1;
+	assert_int_equal(ledger_verify_pair(&a, &b, &r), ERR_LEDGER);
+	assert_int_equal(r.chains, 2);
+	fork = find(&r, LEDGER_FORKED);
+	assert_non_null(fork);
+	assert_int_equal(fork->sequence, MANY);
+	assert_null(find(&r, LEDGER_SHORTER));
+	ledger_report_release(&r);
+	ledger_export_release(&a);
+	ledger_export_release(&b);
+	world_release(&w);
+}
+
 static void exports_are_read_back_byte_for_byte(void **state)
 {
 	struct buf text = { 0 }, again = { 0 };
@@ -472,6 +585,9 @@ int main(void)
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
+		cmocka_unit_test(what_came_back_unsent_counts_no_more),
+		cmocka_unit_test(an_export_of_many_chains_is_looked_at_once),
+		cmocka_unit_test(two_long_ledgers_are_compared_once),
 		cmocka_unit_test(exports_are_read_back_byte_for_byte),
 		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
 	};
