@@ -12,8 +12,10 @@ void disk_release(struct disk *d)
 		free(d->alignments[i].slots);
 	free(d->sessions);
 	free(d->entries);
-	free(d->meta);
+	for (size_t i = 0; i < d->n_meta; i++)
+		free(d->meta[i].base);
 	kge_emb_free(d->tables);
+	kge_emb_free(d->latest_tables);
 	store_close(d->real);
 	memset(d, 0, sizeof(*d));
 }
@@ -23,7 +25,7 @@ static void put_signal(struct disk *d, const struct store_signal *s)
 	for (size_t i = 0; i < d->n_queue; i++)
 		if (memcmp(d->queue[i].peer, s->peer, 32) == 0)
 			return;
-	assert(d->n_queue < 32);
+	assert(d->n_queue < DISK_PEERS);
 	d->queue[d->n_queue++] = *s;
 }
 
@@ -44,7 +46,7 @@ static void put_peer(struct disk *d, const struct store_peer *p)
 
 	while (i < d->n_peers && memcmp(d->peers[i].key, p->key, 32) != 0)
 		i++;
-	assert(i < 32);
+	assert(i < DISK_PEERS);
 	d->n_peers += i == d->n_peers;
 	d->peers[i] = *p;
 }
@@ -67,7 +69,7 @@ static void put_alignment(struct disk *d, const struct store_alignment *a)
 
 	while (i < d->n_alignments && memcmp(d->alignments[i].peer, a->peer, 32) != 0)
 		i++;
-	assert(i < 32);
+	assert(i < DISK_PEERS);
 	if (i == d->n_alignments)
 		d->n_alignments++;
 	else
@@ -105,17 +107,28 @@ static void add_statement(struct disk *d, const struct ledger_stated *s)
 static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 			   const struct kge_emb *emb)
 {
-	kge_emb_free(d->tables);
-	d->tables = kge_emb_copy(emb);
-	d->best = *info;
-	d->has_best = true;
+	bool latest = info->kind == STORE_LATEST;
+	struct kge_emb **tables = latest ? &d->latest_tables : &d->tables;
+
+	kge_emb_free(*tables);
+	*tables = kge_emb_copy(emb);
+	*(latest ? &d->latest : &d->best) = *info;
+	*(latest ? &d->has_latest : &d->has_best) = true;
 }
 
 static void put_meta(struct disk *d, const struct store_meta *m)
 {
-	free(d->meta);
-	d->meta = mem_copy(m->base, m->len);
-	d->n_meta = m->len;
+	size_t i = 0;
+
+	while (i < d->n_meta && strcmp(d->meta[i].key, m->key) != 0)
+		i++;
+	assert(i < sizeof(d->meta) / sizeof(d->meta[0]));
+	if (i == d->n_meta)
+		d->n_meta++;
+	else
+		free(d->meta[i].base);
+	d->meta[i] = *m;
+	d->meta[i].base = mem_copy(m->base, m->len);
 }
 
 static void apply_write(struct disk *d, const struct store_write *w)
@@ -235,13 +248,8 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->training = d->training;
 	out->has_best = d->has_best;
 	out->best = d->best;
-	if (d->meta) {
-		out->meta = mem_array(1, sizeof(*out->meta));
-		strcpy(out->meta[0].key, "agent");
-		out->meta[0].base = d->meta;
-		out->meta[0].len = d->n_meta;
-		out->n_meta = 1;
-	}
+	out->meta = copy(d->meta, d->n_meta * sizeof(*d->meta));
+	out->n_meta = d->n_meta;
 }
 
 void disk_unload(const struct disk *d, struct store_core *core)

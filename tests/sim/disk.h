@@ -6,22 +6,24 @@
 #include "kge/graph.h"
 #include "store/store.h"
 
+enum { DISK_PEERS = 32 };
+
 struct disk {
-	struct store_peer peers[32];
+	struct store_peer peers[DISK_PEERS];
 	size_t n_peers;
-	struct store_signal queue[32];
+	struct store_signal queue[DISK_PEERS];
 	size_t n_queue;
 	struct store_session *sessions;
 	size_t n_sessions;
-	struct store_alignment alignments[32];
+	struct store_alignment alignments[DISK_PEERS];
 	size_t n_alignments;
 	struct ledger_signed *entries; /* of all pairs, as written */
 	size_t n_entries;
 	struct ledger_training training; /* what the statements come to */
-	bool has_best;
-	struct store_checkpoint best;
-	struct kge_emb *tables;
-	uint8_t *meta;
+	bool has_best, has_latest;
+	struct store_checkpoint best, latest;
+	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
+	struct store_meta meta[4];
 	size_t n_meta;
 	struct store *real; /* may be NULL: the same batches in SQLite */
 };

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_AGENTS_MAX = 12, SIM_WHY_MAX = 600, SIM_EFFECTS_NOTED = 1024 };
+enum { SIM_AGENTS_MAX = 30, SIM_WHY_MAX = 600, SIM_EFFECTS_NOTED = 1024 };
 
 enum sim_world {
 	SIM_MIXED, /* random overlaps */
