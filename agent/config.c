@@ -129,6 +129,9 @@ static const struct key keys[] = {
 	{ "eval", "valid_limit", COUNT, AT(eval.valid_limit), "0", 0, 1e9, NULL,
 	  "valid triples that backtracking looks at; 0: all" },
 
+	{ "federation", "mode", WORD, AT(federation.mode), "pairs", 0, 0, WORDS("pairs", "rounds"),
+	  "pairs: rows are translated between two agents; rounds: rows of equal names travel as "
+	  "they are, or in masked sums (section rounds)" },
 	{ "federation", "translator", WORD, AT(federation.translator), "procrustes", 0, 0,
 	  WORDS("procrustes", "ppat", "map"),
 	  "how a partner's rows are brought into this agent's space; ppat and map spend of "
@@ -171,6 +174,46 @@ static const struct key keys[] = {
 	  "a session is over after this in any case" },
 	{ "federation", "psk_file", TEXT, AT(federation.psk_file), "federation.key", 0, 0, NULL,
 	  "the federation's secret, if this file is there (fkge init --secret, fkge join)" },
+
+	{ "rounds", "method", NAME, AT(rounds.method), "fede", 0, 0,
+	  WORDS("fede", "fedep", "fedepl", "fedprox", "fedec", "fedr", "fedlu", "fedkd", "feds",
+		"fedsvd", "fedsvd_plus", "pfedeg", "pfedeg_plus"),
+	  "what travels and what becomes of it; all agents say the same" },
+	{ "rounds", "epochs", COUNT, AT(rounds.epochs), "3", 1, 1e6, NULL, "of training, a round" },
+	{ "rounds", "first_epochs", COUNT, AT(rounds.first_epochs), "0", 0, 1e6, NULL,
+	  "of training alone, before the first round; 0: none" },
+	{ "rounds", "eval_every", COUNT, AT(rounds.eval_every), "1", 1, 1e6, NULL,
+	  "rounds between looks at valid" },
+	{ "rounds", "patience", COUNT, AT(rounds.patience), "0", 0, 1e6, NULL,
+	  "looks without a better score, after which it proposes no more; 0: never" },
+	{ "rounds", "max", COUNT, AT(rounds.max), "0", 0, 1e9, NULL,
+	  "rounds that this agent takes part in; 0: no limit" },
+	{ "rounds", "min_members", COUNT, AT(rounds.min_members), "2", 2, FED_MEMBERS_MAX, NULL,
+	  "agents that must be there, this one among them, before it proposes a round" },
+	{ "rounds", "propose", SWITCH, AT(rounds.propose), "true", 0, 0, NULL,
+	  "may propose rounds; else only joins" },
+	{ "rounds", "every_s", NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
+	  "seconds of rest after a round" },
+	{ "rounds", "equal_start", SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
+	  "shared rows begin alike everywhere, as if a server had drawn them" },
+	{ "rounds", "topology", WORD, AT(rounds.topology), "sharded", 0, 0,
+	  WORDS("sharded", "hosted"),
+	  "sharded: every row has its home at one of its holders; hosted: one member is home to "
+	  "all" },
+	{ "rounds", "host", TEXT, AT(rounds.host), "", 0, 0, NULL,
+	  "hosted: the id or name of a peer; own: this agent" },
+	{ "rounds", "min_holders", COUNT, AT(rounds.min_holders), "2", 2, FED_MEMBERS_MAX, NULL,
+	  "rows that fewer agents hold stay at home; with secret_bits take 3" },
+	{ "rounds", "secret_bits", WORD, AT(rounds.secret), "0", 0, 0, WORDS("0", "32", "64"),
+	  "of a masked number: homes see sums alone (fed/README.md); 0: homes see rows" },
+	{ "rounds", "secret_clip", NUMBER, AT(rounds.secret_clip), "8", 0.001, 1e6, NULL,
+	  "masked numbers are cut at plus and minus this" },
+	{ "rounds", "join_s", NUMBER, AT(rounds.join_s), "30", 0.001, 86400, NULL,
+	  "seconds for answers to a proposal" },
+	{ "rounds", "train_s", NUMBER, AT(rounds.train_s), "3600", 0.001, 86400, NULL,
+	  "seconds for the training of a round; who needs longer misses from it" },
+	{ "rounds", "stage_s", NUMBER, AT(rounds.stage_s), "300", 0.001, 86400, NULL,
+	  "seconds for rows to their homes, and for answers" },
 
 	{ "ppat", "mode", WORD, AT(ppat.mode), "budget", 0, 0, WORDS("paper", "budget"),
 	  "budget: labels are kept and learned from again; paper: as published, whatever the "
@@ -325,7 +368,7 @@ static int set_address(struct config *c, const struct key *k, const char *v)
 	return set_text(c, k, v);
 }
 
-static int set_value(struct config *c, const struct key *k, const char *v)
+static int set_scalar(struct config *c, const struct key *k, const char *v)
 {
 	switch (k->kind) {
 	case TEXT:
@@ -345,6 +388,49 @@ static int set_value(struct config *c, const struct key *k, const char *v)
 		break;
 	}
 	return set_number(c, k, v);
+}
+
+/* Another method, and its constants are as in its paper. */
+static int set_value(struct config *c, const struct key *k, const char *v)
+{
+	int rc = set_scalar(c, k, v);
+
+	if (rc == 0 && k->offset == AT(rounds.method)) {
+		struct fed_settings s;
+
+		fed_settings_init(&s, fed_method_find(v));
+		memcpy(c->rounds.value, s.value, sizeof(s.value));
+	}
+	return rc;
+}
+
+/* ---- constants of the method of rounds ---- */
+
+/* A constant as if it stood in the table: number i of the method's; false: it has no more. */
+static bool constant_at(const struct config *c, size_t i, struct key *out)
+{
+	const struct fed_method *m = fed_method_find(c->rounds.method);
+
+	if (i >= FED_VALUES_MAX || m->constant[i].key == NULL)
+		return false;
+	*out = (struct key){
+		.section = "rounds",
+		.name = m->constant[i].key,
+		.kind = NUMBER,
+		.offset = AT(rounds.value) + i * sizeof(double),
+		.min = m->constant[i].min,
+		.max = m->constant[i].max,
+		.help = m->constant[i].help,
+	};
+	return true;
+}
+
+static bool find_constant(const struct config *c, const char *name, struct key *out)
+{
+	for (size_t i = 0; constant_at(c, i, out); i++)
+		if (strcmp(out->name, name) == 0)
+			return true;
+	return false;
 }
 
 /* ---- what is allowed, in words ---- */
@@ -391,10 +477,11 @@ static const char *name_within(const char *s, const char *outer)
 	return strchr(s, '.') == NULL ? s : NULL;
 }
 
-/* Keys of a section, and sections within it, in the order of the table. */
-static void print_known(struct buf *out, const char *section)
+/* Keys of a section, and sections within it, in the order of the table; constants. */
+static void print_known(struct buf *out, const struct config *c, const char *section)
 {
 	const char *last = NULL;
+	struct key k;
 
 	for (size_t i = 0; i < KEYS; i++) {
 		const char *s = keys[i].section, *inner = name_within(s, section);
@@ -405,6 +492,9 @@ static void print_known(struct buf *out, const char *section)
 			buf_printf(out, "%s%s", out->len > 0 ? ", " : "", inner);
 		last = s;
 	}
+	for (size_t i = 0;
+	     section != NULL && strcmp(section, "rounds") == 0 && constant_at(c, i, &k); i++)
+		buf_printf(out, "%s%s", i > 0 ? ", " : "; and of this method ", k.name);
 }
 
 /* ---- a value as it would stand in the file ---- */
@@ -512,6 +602,9 @@ struct reader {
 	const char *where;
 	struct err *e;
 	bool seen[KEYS];
+	/* Of section rounds: what may be constants, when the method is known. */
+	const yaml_node_pair_t *constant[FED_VALUES_MAX];
+	size_t n_constants;
 };
 
 static size_t line_of(const yaml_node_t *n)
@@ -524,7 +617,7 @@ static int fail_unknown(struct reader *r, const char *section, const yaml_node_t
 {
 	struct buf known = { 0 };
 
-	print_known(&known, section);
+	print_known(&known, r->c, section);
 	err_set(r->e, ERR_USAGE, "%s:%zu: unknown key '%.100s'%s%s; known are: %s", r->where,
 		line_of(at), name, section != NULL ? " in " : "", section != NULL ? section : "",
 		(const char *)known.base);
@@ -583,6 +676,9 @@ static int read_pair(struct reader *r, const char *section, const yaml_node_pair
 
 	if (k != NULL)
 		return read_key(r, k, name, value);
+	if (inner == NULL && text != NULL && section != NULL && strcmp(section, "rounds") == 0 &&
+	    r->n_constants < FED_VALUES_MAX)
+		return r->constant[r->n_constants++] = p, 0;
 	if (inner == NULL)
 		return fail_unknown(r, section, name, text != NULL ? text : "(not a word)");
 	if (value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0)
@@ -603,16 +699,38 @@ static int read_map(struct reader *r, const char *section, const yaml_node_t *ma
 	return rc;
 }
 
+static int read_constant(struct reader *r, size_t i)
+{
+	const yaml_node_t *name = yaml_document_get_node(&r->doc, r->constant[i]->key);
+	const yaml_node_t *value = yaml_document_get_node(&r->doc, r->constant[i]->value);
+	struct key k;
+
+	if (!find_constant(r->c, scalar(name), &k))
+		return fail_unknown(r, "rounds", name, scalar(name));
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(scalar(yaml_document_get_node(&r->doc, r->constant[j]->key)), k.name) ==
+		    0)
+			return err_set(r->e, ERR_USAGE, "%s:%zu: %s is given twice; remove one",
+				       r->where, line_of(name), k.name);
+	if (scalar(value) == NULL || set_value(r->c, &k, scalar(value)) != 0)
+		return fail_value(r, &k, value);
+	return 0;
+}
+
 static int read_document(struct reader *r)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+	int rc;
 
 	if (root == NULL || (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0))
 		return 0; /* an empty file: all defaults */
 	if (root->type != YAML_MAPPING_NODE)
 		return err_set(r->e, ERR_USAGE, "%s:%zu: expected lines of the form key: value",
 			       r->where, line_of(root));
-	return read_map(r, NULL, root);
+	rc = read_map(r, NULL, root);
+	for (size_t i = 0; i < r->n_constants && rc == 0; i++)
+		rc = read_constant(r, i);
+	return rc;
 }
 
 /* As agent/talk.c decides it. */
@@ -678,6 +796,47 @@ static int check_private(const struct config *c, const char *where, struct err *
 	return 0;
 }
 
+void config_fed_settings(const struct config *c, struct fed_settings *out)
+{
+	fed_settings_init(out, fed_method_find(c->rounds.method));
+	memcpy(out->value, c->rounds.value, sizeof(out->value));
+	out->topology = (enum fed_topology)c->rounds.topology;
+	out->min_holders = c->rounds.min_holders;
+	out->join_ms = (uint32_t)(c->rounds.join_s * 1000 + 0.5);
+	out->train_ms = (uint32_t)(c->rounds.train_s * 1000 + 0.5);
+	out->stage_ms = (uint32_t)(c->rounds.stage_s * 1000 + 0.5);
+	out->secret_bits = (uint32_t)c->rounds.secret * 32;
+	out->secret_clip = c->rounds.secret_clip;
+}
+
+static int check_rounds(const struct config *c, const char *where, struct err *e)
+{
+	struct fed_settings s;
+	struct err why = { 0 };
+
+	config_fed_settings(c, &s);
+	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
+	if (fed_settings_check(&s, &why) != 0)
+		return err_set(e, ERR_USAGE, "%s: rounds: %s", where, why.text);
+	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
+		return err_set(e, ERR_USAGE,
+			       "%s: rounds.topology hosted needs rounds.host: the id or name of a "
+			       "peer, or own",
+			       where);
+	if (c->train.kge.dp.epsilon > 0)
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.mode rounds does not go with train.dp: rows leave "
+			       "in rounds, and nothing charges for that; take one of them out",
+			       where);
+	if (c->privacy.noisy_rows)
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.mode rounds does not go with privacy.noisy_rows: "
+			       "rows leave in rounds without noise, and nothing charges for that; "
+			       "take one of them out",
+			       where);
+	return 0;
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
 	struct err why = { 0 };
@@ -709,6 +868,8 @@ int config_check(const struct config *c, const char *where, struct err *e)
 			       "%s: federation.share relations: relation rows of %s are not like "
 			       "entity rows, so they cannot be translated; say entities",
 			       where, c->model.kind);
+	if (c->federation.mode == CONFIG_ROUNDS && check_rounds(c, where, e) != 0)
+		return e->code;
 	if (kge_train_check(&c->train.kge, &why) != 0)
 		return err_set(e, ERR_USAGE, "%s: train: %s", where, why.text);
 	return c->train.kge.dp.epsilon > 0 ? check_private(c, where, e) : 0;
@@ -804,6 +965,22 @@ static void print_section_name(struct buf *out, const char *section)
 		buf_printf(out, "%s:\n", section);
 }
 
+/* Below the method: which constants each has, and what they are when nothing is said. */
+static void print_constants(struct buf *out)
+{
+	buf_printf(out, "%-36s #   and below here its constants, as in mu: 0.1\n", "");
+	for (size_t m = 0; fed_methods[m] != NULL; m++) {
+		const struct fed_constant *k = fed_methods[m]->constant;
+
+		if (k[0].key == NULL)
+			continue;
+		buf_printf(out, "%-36s #   %s:", "", fed_methods[m]->name);
+		for (size_t i = 0; i < FED_VALUES_MAX && k[i].key != NULL; i++)
+			buf_printf(out, "%s %s %g", i > 0 ? "," : "", k[i].key, k[i].byword);
+		buf_printf(out, "\n");
+	}
+}
+
 static void print_line(struct buf *out, const struct key *k, const char *value)
 {
 	struct buf line = { 0 };
@@ -820,6 +997,8 @@ static void print_line(struct buf *out, const struct key *k, const char *value)
 	buf_printf(out, "%-36s #   (", "");
 	print_allowed(out, k);
 	buf_printf(out, ")\n");
+	if (k->offset == AT(rounds.method))
+		print_constants(out);
 }
 
 void config_print_default(struct buf *out, const char *name, const char *listen)
@@ -846,14 +1025,18 @@ void config_print_default(struct buf *out, const char *name, const char *listen)
 
 /* ---- single keys ---- */
 
-static const struct key *known_key(const char *section, const char *name, struct err *e)
+/* *constant has room for what is not in the table. */
+static const struct key *known_key(const struct config *c, const char *section, const char *name,
+				   struct key *constant, struct err *e)
 {
 	const struct key *k = find_key(section, name);
 	struct buf known = { 0 };
 
 	if (k != NULL)
 		return k;
-	print_known(&known, section);
+	if (strcmp(section, "rounds") == 0 && find_constant(c, name, constant))
+		return constant;
+	print_known(&known, c, section);
 	err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name, section,
 		(const char *)known.base);
 	buf_release(&known);
@@ -863,7 +1046,8 @@ static const struct key *known_key(const char *section, const char *name, struct
 int config_set(struct config *c, const char *section, const char *name, const char *value,
 	       struct err *e)
 {
-	const struct key *k = known_key(section, name, e);
+	struct key constant;
+	const struct key *k = known_key(c, section, name, &constant, e);
 	struct buf allowed = { 0 };
 
 	if (k == NULL)
@@ -880,7 +1064,8 @@ int config_set(struct config *c, const char *section, const char *name, const ch
 int config_get(const struct config *c, const char *section, const char *name, struct buf *out,
 	       struct err *e)
 {
-	const struct key *k = known_key(section, name, e);
+	struct key constant;
+	const struct key *k = known_key(c, section, name, &constant, e);
 
 	if (k == NULL)
 		return ERR_USAGE;
@@ -901,6 +1086,7 @@ enum config_range config_range_of(const char *section, const char *name)
 void config_print_section(const struct config *c, const char *section, struct buf *out)
 {
 	const char *last = NULL;
+	struct key k;
 
 	for (size_t i = 0; i < KEYS; i++) {
 		const char *s = keys[i].section;
@@ -912,6 +1098,11 @@ void config_print_section(const struct config *c, const char *section, struct bu
 		last = s;
 		buf_printf(out, "%*s%s: ", indent_of(s), "", keys[i].name);
 		print_value(out, c, &keys[i]);
+		buf_printf(out, "\n");
+	}
+	for (size_t i = 0; strcmp(section, "rounds") == 0 && constant_at(c, i, &k); i++) {
+		buf_printf(out, "  %s: ", k.name);
+		print_value(out, c, &k);
 		buf_printf(out, "\n");
 	}
 }

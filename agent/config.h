@@ -3,7 +3,8 @@
  * One table in config.c names every key with its place, its kind, what is
  * allowed, its default and a line of help.  Reading, checking, the commented
  * file that `fkge init` writes and the texts of errors all come from that
- * table, so they cannot disagree.  An unknown key, a key given twice or a
+ * table, so they cannot disagree.  The constants of a method of rounds stand in
+ * section rounds by their own keys (fed/method.h).  An unknown key, a key given twice or a
  * value that is not allowed is ERR_USAGE, naming file, line, key and what is
  * allowed. */
 #ifndef AGENT_CONFIG_H
@@ -15,10 +16,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "fed/method.h"
 #include "kge/eval.h"
 #include "kge/model.h"
 #include "kge/train.h"
 
+enum config_mode { CONFIG_PAIRS, CONFIG_ROUNDS };
 enum config_translator { CONFIG_PROCRUSTES, CONFIG_PPAT, CONFIG_MAP };
 enum config_accept { CONFIG_ACCEPT_LISTED, CONFIG_ACCEPT_INVITED };
 enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_BOTH };
@@ -54,6 +57,7 @@ struct config {
 	} eval;
 
 	struct {
+		int mode;
 		int translator, accept, share, aggregate, queue, student;
 		double rows_share;	     /* part of the aligned rows that is used, (0, 1] */
 		bool unit_rows, center_rows; /* before they meet: length 1; mean removed */
@@ -68,6 +72,24 @@ struct config {
 		double session_s;	     /* ... and in any case after this */
 		char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */
 	} federation;
+
+	struct {			       /* federation.mode rounds */
+		char *method;		       /* of fed_methods */
+		double value[FED_VALUES_MAX];  /* its constants in their order, each by its key */
+		uint32_t epochs, first_epochs; /* of training: a round; alone, before the first */
+		uint32_t eval_every;	       /* rounds between looks at valid */
+		uint32_t patience;	       /* looks without a better score; 0: never stops */
+		uint32_t max;		       /* rounds that it takes part in; 0: no limit */
+		uint32_t min_members;
+		double every_s; /* of rest after a round */
+		int topology;	/* enum fed_topology */
+		char *host;	/* id or name of a peer, or "own" */
+		uint32_t min_holders;
+		int secret; /* bits: times 32 */
+		double secret_clip;
+		double join_s, train_s, stage_s;
+		bool equal_start, propose;
+	} rounds;
 
 	struct {
 		uint32_t teachers; /* 0: min(250, rows / 50), at least 4 */
@@ -125,6 +147,9 @@ void config_print_section(const struct config *c, const char *section, struct bu
  * (agent/config_edit.c). */
 int config_edit(struct buf *text, const char *section, const char *name, const char *value,
 		const char *where, struct err *e);
+
+/* What rounds are about, but for the host, the number and the widths of rows. */
+void config_fed_settings(const struct config *c, struct fed_settings *out);
 
 /* With train.dp: the noise of a step, worked out from epsilon and train.epochs where the file
  * leaves it at 0; +infinity when none is enough (config_check() refuses that). */

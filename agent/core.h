@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "fed/method.h"
 #include "store/batch.h"
 #include "store/entry.h"
 
@@ -54,6 +55,10 @@ enum {
 enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
 enum agent_role { AGENT_HOST, AGENT_CLIENT };
 enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT, AGENT_MAP };
+enum agent_mode {
+	AGENT_PAIRS,  /* translations between two agents (methods 3) */
+	AGENT_ROUNDS, /* rows, in rounds of many (methods 4, fed/) */
+};
 enum agent_share { AGENT_SHARE_ENTITIES, AGENT_SHARE_RELATIONS, AGENT_SHARE_BOTH };
 enum agent_aggregate { AGENT_AVERAGE, AGENT_REPLACE, AGENT_WEIGHTED, AGENT_MEAN };
 enum agent_rounds {
@@ -63,9 +68,25 @@ enum agent_rounds {
 
 /* ---- settings: read-only, copied by agent_core_new() ---- */
 
+/* Of mode AGENT_ROUNDS. */
+struct agent_rounds_config {
+	struct fed_settings settings; /* number and widths of rows: 0, the core fills them in */
+	uint32_t epochs;	      /* of local training, a round */
+	uint32_t first_epochs;	      /* alone, before the first round; 0: none */
+	uint32_t eval_every;	      /* rounds between looks at valid */
+	uint32_t patience;	      /* looks without a better score, then it proposes no more */
+	uint32_t max;		      /* rounds, then it takes part in no more; 0: no limit */
+	uint32_t min_members;	      /* aligned, itself among them, before it proposes */
+	uint64_t every_ms;	      /* between the end of a round and the next */
+	bool equal_start;	      /* shared rows begin as fed_first_row() has them */
+	bool propose;		      /* else it only joins */
+};
+
 struct agent_config {
 	char name[AGENT_NAME_MAX];
 	char address[STORE_ADDRESS_MAX]; /* advertised, for our member record; "": none */
+	enum agent_mode mode;
+	struct agent_rounds_config fed; /* mode AGENT_ROUNDS; what follows on sessions is not its */
 	/* what is learned from others (methods 3.1, 3.2, 3.6) */
 	enum agent_translator translator;
 	enum agent_share share;
@@ -131,6 +152,7 @@ struct agent_job {
 	atomic_bool cancel;		   /* set by anyone; run() returns ERR_CANCELED soon */
 	_Atomic uint32_t done, total;	   /* progress: epochs, for status and bars */
 	double score, loss;		   /* results, valid when status is 0 */
+	struct err why;			   /* of a status that is neither 0 nor ERR_CANCELED */
 	/* private to agent/ */
 	void *core;
 	void *subject;
@@ -151,6 +173,9 @@ struct agent_learner {
 	/* Validation score, higher is better.  Never looks at test. */
 	int (*evaluate)(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			double *score);
+	/* The local training of a round: fed_train() of this part and its tables.  May be NULL
+	 * where no rounds are run. */
+	int (*train_part)(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
 };
 
 /* ---- what an owner may be told ---- */
@@ -179,6 +204,7 @@ enum agent_timer {
 	AGENT_TIMER_WORKING,
 	AGENT_TIMER_POLL,
 	AGENT_TIMER_WAKE,
+	AGENT_TIMER_ROUND,
 	AGENT_TIMERS
 };
 
@@ -239,7 +265,8 @@ struct agent_event {
 
 struct agent_core;
 
-#define AGENT_META "agent" /* the one store meta key that the core writes */
+#define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
+#define AGENT_META_PART "fed"	/* and its part in the method of its rounds */
 
 /* What the core borrows until it is freed, besides its own copy of the settings. */
 struct agent_parts {
@@ -257,6 +284,9 @@ struct agent_parts {
 	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/entry.h) */
 	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
 			       * becomes the core's */
+	/* Mode AGENT_ROUNDS: what the last round left on disk. */
+	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none */
+	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
 };
 
 /* ERR_STORE or ERR_LEDGER when what was saved contradicts itself. */

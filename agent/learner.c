@@ -59,6 +59,29 @@ static int learner_train_on(void *ctx, const struct kge_graph *g, struct kge_emb
 	return status;
 }
 
+/* How far it is shows only at its end: a method's training is its own. */
+static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
+			      struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct fed_training t = {
+		.graph = &l->graph,
+		.config = &l->config,
+		.trainer = trainer_of(l, part->emb),
+		.epochs = epochs,
+		.cancel = &job->cancel,
+	};
+	int status;
+
+	atomic_store(&job->total, epochs);
+	status = fed_train(part, &t);
+	job->loss = t.loss;
+	job->why = t.why;
+	if (status == 0)
+		atomic_store(&job->done, epochs);
+	return status;
+}
+
 static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			    double *score)
 {
@@ -80,7 +103,7 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
 
 	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
-						  learner_evaluate },
+						  learner_evaluate, learner_train_part },
 					 .config = *train,
 					 .graph = *g,
 					 .protocol = protocol,

@@ -5,6 +5,18 @@
 #include "dp/lattice.h"
 #include "ppat/config.h"
 
+static void set_rounds(struct agent_rounds_config *r)
+{
+	*r = (struct agent_rounds_config){
+		.epochs = 3,
+		.eval_every = 1,
+		.min_members = 2,
+		.equal_start = true,
+		.propose = true,
+	};
+	fed_settings_init(&r->settings, fed_method_find("fede"));
+}
+
 void agent_config_defaults(struct agent_config *c)
 {
 	*c = (struct agent_config){
@@ -45,6 +57,7 @@ void agent_config_defaults(struct agent_config *c)
 		.retry_min_ms = 500,
 		.retry_max_ms = 60000,
 	};
+	set_rounds(&c->fed);
 }
 
 static int positive(const char *key, double value, struct err *e)
@@ -82,6 +95,38 @@ static int check_privacy(const struct agent_config *c, struct err *e)
 	return 0;
 }
 
+/* Rows leave as they are, or in sums; nothing of that is on the ledger. */
+static int check_uncharged(const struct agent_config *c, struct err *e)
+{
+	if (c->dp.epsilon > 0)
+		return err_set(e, ERR_USAGE,
+			       "federation.mode rounds: not with train.dp, which charges for what "
+			       "two agents translate; rows that leave in rounds are charged to "
+			       "nobody: say pairs, or turn train.dp off");
+	if (c->noisy_rows)
+		return err_set(
+			e, ERR_USAGE,
+			"federation.mode rounds: not with privacy.noisy_rows, for rows leave "
+			"in rounds without noise: say pairs, or turn noisy_rows off");
+	return 0;
+}
+
+static int check_rounds(const struct agent_config *c, struct err *e)
+{
+	const struct agent_rounds_config *r = &c->fed;
+	struct fed_settings s = r->settings;
+
+	if (r->epochs == 0 || r->eval_every == 0)
+		return err_set(e, ERR_USAGE, "rounds: epochs and eval_every must be at least 1");
+	if (r->min_members < 2 || r->min_members > FED_MEMBERS_MAX)
+		return err_set(e, ERR_USAGE, "rounds.min_members: 2 to %d, not %u", FED_MEMBERS_MAX,
+			       r->min_members);
+	if (check_uncharged(c, e) != 0)
+		return e->code;
+	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
+	return fed_settings_check(&s, e);
+}
+
 int agent_config_check(const struct agent_config *c, struct err *e)
 {
 	if (c->name[0] == '\0' || memchr(c->name, 0, sizeof(c->name)) == NULL)
@@ -105,5 +150,7 @@ int agent_config_check(const struct agent_config *c, struct err *e)
 		return err_set(
 			e, ERR_USAGE,
 			"train.dp: not with virtual neighbours, which are edges of the graph");
-	return check_privacy(c, e);
+	if (check_privacy(c, e) != 0)
+		return e->code;
+	return c->mode == AGENT_ROUNDS ? check_rounds(c, e) : 0;
 }

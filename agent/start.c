@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/roster.h"
 #include "kge/dp_train.h"
+#include "net/ident.h"
 #include "ppat/config.h"
 
 static uint64_t ms(double seconds)
@@ -28,6 +30,24 @@ static void set_federation(struct agent_config *a, const struct config *c)
 	a->session_limit_ms = ms(c->federation.session_s);
 	a->wake_ms = ms(c->federation.sleep_s);
 	a->gather_ms = ms(c->federation.gather_s);
+}
+
+/* The host is found when the peers are known: start_load(). */
+static void set_rounds(struct agent_config *a, const struct config *c)
+{
+	a->mode = (enum agent_mode)c->federation.mode;
+	a->fed = (struct agent_rounds_config){
+		.epochs = c->rounds.epochs,
+		.first_epochs = c->rounds.first_epochs,
+		.eval_every = c->rounds.eval_every,
+		.patience = c->rounds.patience,
+		.max = c->rounds.max,
+		.min_members = c->rounds.min_members,
+		.every_ms = ms(c->rounds.every_s),
+		.equal_start = c->rounds.equal_start,
+		.propose = c->rounds.propose,
+	};
+	config_fed_settings(c, &a->fed.settings);
 }
 
 static uint32_t teachers_of(const struct config *c, uint64_t rows)
@@ -110,6 +130,7 @@ int start_settings(struct agent_config *out, const struct config *c, struct err 
 	out->eval_every = c->train.eval_every;
 	out->patience = c->train.patience;
 	set_federation(out, c);
+	set_rounds(out, c);
 	set_translators(out, c);
 	set_privacy(out, c);
 	out->dp.epsilon = c->train.kge.dp.epsilon; /* the rest: start_statement() */
@@ -289,6 +310,26 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	return rc;
 }
 
+/* A whole key stands for itself, so that settings can be written before peers meet. */
+static int find_host(struct start *s, const struct folder *f, struct err *e)
+{
+	struct roster r = { s->saved.peers, s->saved.n_peers };
+	const char *text = f->config.rounds.host;
+	uint8_t *host = s->settings.fed.settings.host;
+	struct err why = { 0 };
+	struct store_peer *p;
+
+	if (s->settings.mode != AGENT_ROUNDS || s->settings.fed.settings.topology != FED_HOSTED)
+		return 0;
+	if (strcmp(text, "own") == 0)
+		return memcpy(host, f->identity->key, FED_KEY), 0;
+	if (net_key_parse(text, host, &why) == 0)
+		return 0;
+	if (roster_resolve(&r, text, &p, e) != 0)
+		return err_prefix(e, "rounds.host");
+	return memcpy(host, p->key, FED_KEY), 0;
+}
+
 int start_load(struct start *s, struct folder *f, struct err *e)
 {
 	int rc;
@@ -299,6 +340,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		rc = load_graph(s, f, e);
 	if (rc == 0)
 		rc = store_load_core(f->store, &s->saved, e);
+	if (rc == 0)
+		rc = find_host(s, f, e);
 	if (rc == 0)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)

@@ -242,7 +242,7 @@ void table_init(struct table *t, uint64_t seed)
 			s->due[k] = UINT64_MAX;
 		make_graph(s);
 		make_config(s);
-		s->learner = (struct agent_learner){ s, train, train_on, evaluate };
+		s->learner = (struct agent_learner){ s, train, train_on, evaluate, NULL };
 		s->io = (struct agent_io){ s,
 					   io_send,
 					   io_commit,

@@ -153,6 +153,48 @@ static void test_keys_are_set(void **state)
 	config_release(&c);
 }
 
+static void test_rounds(void **state)
+{
+	struct config c;
+	struct fed_settings s;
+	struct buf out = { 0 };
+	struct err e;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; fed_methods[i] != NULL; i++) { /* every word is known below */
+		snprintf(text, sizeof(text), "rounds: {method: %s}", fed_methods[i]->name);
+		assert_int_equal(parse(&c, text, &e), 0);
+		config_fed_settings(&c, &s);
+		assert_string_equal(s.method, fed_methods[i]->name);
+		assert_near(s.value[0], fed_methods[i]->constant[0].byword, 0, 0);
+		config_release(&c);
+	}
+	assert_int_equal(parse(&c,
+			       "federation: {mode: rounds}\n"
+			       "rounds: {tau: 0.5, method: fedec, topology: hosted, host: own,\n"
+			       " secret_bits: 64, stage_s: 1.5, equal_start: no}\n",
+			       &e),
+			 0);
+	config_fed_settings(&c, &s);
+	assert_int_equal(c.federation.mode, CONFIG_ROUNDS);
+	assert_near(fed_constant(&s, "tau"), 0.5, 0, 0);
+	assert_near(fed_constant(&s, "mu_con"), 0.3, 0, 0);
+	assert_int_equal(s.topology, FED_HOSTED);
+	assert_int_equal(s.secret_bits, 64);
+	assert_int_equal(s.stage_ms, 1500);
+	assert_false(c.rounds.equal_start);
+	assert_int_equal(config_set(&c, "rounds", "tau", "0.75", &e), 0);
+	assert_int_equal(config_get(&c, "rounds", "tau", &out, &e), 0);
+	assert_string_equal((char *)out.base, "0.75");
+	assert_int_equal(config_set(&c, "rounds", "mu", "1", &e), ERR_USAGE);
+	assert_int_equal(config_set(&c, "rounds", "method", "fedprox", &e), 0);
+	config_fed_settings(&c, &s);
+	assert_near(fed_constant(&s, "mu"), 0.1, 0, 0);
+	buf_release(&out);
+	config_release(&c);
+}
+
 /* Whatever else the file says: what was published, and nothing but that. */
 static void test_paper_is_as_published(void **state)
 {
@@ -212,6 +254,30 @@ static void test_errors_say_where_and_what(void **state)
 		  "times the sensitivity" },
 		{ "privacy: {release_clip: 0}\n", "privacy.release_clip" },
 		{ "federation: {accept: invited, psk_file: ''}\n", "needs federation.psk_file" },
+		{ "rounds: {method: fedx}\n", "fede | fedep" },
+		{ "rounds:\n  mu: 1\n",
+		  "agent.yaml:2: unknown key 'mu' in rounds; known are: method" },
+		{ "rounds:\n  nu: 1\n  method: fedprox\n", "and of this method mu" },
+		{ "rounds:\n  method: fedlu\n  mu_distill: .5\n  warm_up: x\n",
+		  "agent.yaml:4: rounds.warm_up: 'x' is not allowed here; allowed: a number from "
+		  "0" },
+		{ "rounds:\n  mu: 2000\n  method: fedprox\n",
+		  "agent.yaml:2: rounds.mu: '2000' is not allowed here; allowed: a number from 0 "
+		  "to 1000" },
+		{ "rounds:\n  mu: 1\n  method: fedprox\n  mu: 2\n",
+		  "agent.yaml:4: mu is given twice" },
+		{ "rounds: {secret_bits: 16}\n", "0 | 32 | 64" },
+		{ "rounds: {min_holders: 1}\n", "a whole number from 2 to 64" },
+		{ "federation: {mode: rounds}\nrounds: {method: feds, secret_bits: 32}\n",
+		  "agent.yaml: rounds: method feds: its homes" },
+		{ "federation: {mode: rounds}\nrounds: {secret_bits: 32, secret_clip: 1000000}\n",
+		  "clip at less" },
+		{ "federation: {mode: rounds}\nrounds: {topology: hosted}\n", "needs rounds.host" },
+		{ "federation: {mode: rounds}\nprivacy: {noisy_rows: true}\n",
+		  "does not go with privacy.noisy_rows: rows leave" },
+		{ "federation: {mode: rounds}\ntrain: {filtered: false, shared_chunk: 0,\n"
+		  "  dp: {epsilon: 4}}\n",
+		  "does not go with train.dp: rows leave" },
 	};
 	struct config c;
 	struct err e;
@@ -297,6 +363,7 @@ static char *sections_of(const struct config *c)
 	config_print_section(c, "train", &out);
 	config_print_section(c, "eval", &out);
 	config_print_section(c, "federation", &out);
+	config_print_section(c, "rounds", &out);
 	config_print_section(c, "ppat", &out);
 	return (char *)out.base;
 }
@@ -312,7 +379,8 @@ static void test_sections_read_back(void **state)
 			       "model: {kind: rotate, dim: 33, gamma: 6.1}\n"
 			       "train: {lr: 0.0003, seed: 18446744073709551615, filtered: no,"
 			       " optimizer: sgd, margin: 1e-7, negatives: 1000}\n"
-			       "federation: {psk_file: 'a \"b\"'}\n",
+			       "federation: {psk_file: 'a \"b\"'}\n"
+			       "rounds: {s: 7, method: feds}\n",
 			       &e),
 			 0);
 	text = sections_of(&c);
@@ -321,6 +389,7 @@ static void test_sections_read_back(void **state)
 	assert_non_null(strstr(text, "\n  negatives: 1000\n"));
 	assert_non_null(strstr(text, "\n  seed: 18446744073709551615\n"));
 	assert_non_null(strstr(text, "\n  sleep_s: 60\n"));
+	assert_non_null(strstr(text, "\n  p: 0.4\n  s: 7\n"));
 	assert_int_equal(parse(&again, text, &e), 0);
 	second = sections_of(&again);
 	assert_string_equal(text, second);
@@ -499,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_optimizers_in_order),
 		cmocka_unit_test(test_printed_defaults_read_back),
 		cmocka_unit_test(test_keys_are_set),
+		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_paper_is_as_published),
 		cmocka_unit_test(test_errors_say_where_and_what),
 		cmocka_unit_test(test_noise_of_a_release),

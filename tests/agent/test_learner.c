@@ -67,10 +67,86 @@ static void test_no_score_knows_the_test_split(void **state)
 		assert_true(score(300, protocols[i]) == score(0, protocols[i]));
 }
 
+/* As fed/ would train it, on a graph that has lost its test split. */
+static void test_trains_a_part(void **state)
+{
+	struct kge_graph *g = graph_with_test(0), *tested = graph_with_test(300);
+	struct fed_settings s;
+	struct fed_part *a, *b;
+	struct kge_emb *mine = tables(), *theirs = tables();
+	struct kge_train_config c;
+	struct agent_job job = { 0 };
+	struct agent_learner_kge *l;
+	struct fed_training t = { .graph = g, .config = &c, .epochs = 3 };
+	uint8_t d[3][32];
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.threads = 1;
+	fed_settings_init(&s, fed_method_find("fedprox"));
+	assert_int_equal(fed_part_new(&a, &s, mine, 9, NULL), 0);
+	assert_int_equal(fed_part_new(&b, &s, theirs, 9, NULL), 0);
+	kge_emb_digest(mine, d[0]);
+	l = agent_learner_new(&c, tested, kge_protocol_find("standard"), 0);
+	assert_int_equal(agent_learner_ops(l)->train_part(agent_learner_ops(l)->ctx, a, 3, &job),
+			 0);
+	assert_int_equal(job.done, 3);
+	t.trainer = kge_trainer_new(&c, g, theirs);
+	assert_int_equal(fed_train(b, &t), 0);
+	assert_true(job.loss == t.loss);
+	kge_emb_digest(mine, d[1]);
+	kge_emb_digest(theirs, d[2]);
+	assert_memory_not_equal(d[0], d[1], 32);
+	assert_memory_equal(d[1], d[2], 32);
+	atomic_store(&job.cancel, true);
+	assert_int_equal(agent_learner_ops(l)->train_part(agent_learner_ops(l)->ctx, a, 3, &job),
+			 ERR_CANCELED);
+	kge_trainer_free(t.trainer);
+	agent_learner_free(l);
+	fed_part_free(a);
+	fed_part_free(b);
+	kge_emb_free(mine);
+	kge_emb_free(theirs);
+	kge_graph_free(g);
+	kge_graph_free(tested);
+}
+
+/* What a method asks of training and does not get is said. */
+static void test_a_part_says_why_not(void **state)
+{
+	struct kge_graph *g = graph_with_test(0);
+	struct kge_emb *emb = tables();
+	struct fed_settings s;
+	struct fed_part *p;
+	struct kge_train_config c;
+	struct agent_job job = { 0 };
+	struct agent_learner_kge *l;
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.threads = 1;
+	c.optimizer = KGE_SGD;
+	c.update = KGE_UPDATE_RACING;
+	c.shared_chunk = 0;
+	fed_settings_init(&s, fed_method_find("fedprox"));
+	assert_int_equal(fed_part_new(&p, &s, emb, 9, NULL), 0);
+	l = agent_learner_new(&c, g, kge_protocol_find("standard"), 0);
+	assert_int_equal(agent_learner_ops(l)->train_part(agent_learner_ops(l)->ctx, p, 3, &job),
+			 ERR_USAGE);
+	assert_int_equal(job.why.code, ERR_USAGE);
+	assert_true(job.why.text[0] != '\0');
+	agent_learner_free(l);
+	fed_part_free(p);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_score_knows_the_test_split),
+		cmocka_unit_test(test_trains_a_part),
+		cmocka_unit_test(test_a_part_says_why_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,7 +232,7 @@ static void list_each_other(struct sim *s)
 static void learning(struct node *n)
 {
 	n->synthetic = (struct agent_learner){ n, synthetic_train, synthetic_train_on,
-					       synthetic_evaluate };
+					       synthetic_evaluate, NULL };
 	if (!n->sim->o.real_learning)
 		return;
 	kge_train_defaults(&n->train);
