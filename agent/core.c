@@ -596,6 +596,7 @@ void agent_core_free(struct agent_core *c)
 	gossip_release(c);
 	learn_release(c);
 	store_batch_release(&c->at_start);
+	store_batch_release(&c->signatures);
 	kge_emb_free(c->best);
 	kge_emb_free(c->work);
 	free(c->taken);

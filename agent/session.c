@@ -68,7 +68,7 @@ static void arm_lease(struct agent_core *c)
 	uint64_t end = s->started_ms + c->config.session_limit_ms;
 	uint64_t ms = s->heard_ms + c->config.lease_ms;
 
-	if (s->waiting || ms > end) /* our own work: the limit alone counts */
+	if (s->waiting || s->beside || ms > end) /* our own work: the limit alone counts */
 		ms = end;
 	c->io.set_timer(c->io.ctx, AGENT_TIMER_LEASE, ms > c->now_ms ? ms - c->now_ms : 0);
 }
@@ -244,7 +244,7 @@ void session_lease(struct agent_core *c)
 		return;
 	if (c->now_ms - s->started_ms >= c->config.session_limit_ms)
 		session_abort(c, true, ERR_TIMEOUT, "the session took longer than its limit");
-	else if (!s->waiting && c->now_ms - s->heard_ms >= c->config.lease_ms)
+	else if (!s->waiting && !s->beside && c->now_ms - s->heard_ms >= c->config.lease_ms)
 		session_abort(c, true, ERR_TIMEOUT, "the peer was silent for too long");
 	else
 		arm_lease(c);
@@ -256,7 +256,7 @@ void session_working(struct agent_core *c)
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	if (c->session == NULL || !c->session->waiting)
+	if (c->session == NULL || (!c->session->waiting && !c->session->beside))
 		return;
 	session_begin_message(c, &w, &out, NET_MSG_CONV);
 	net_put_uint(&w, "c", CONV_STILL_WORKING);
@@ -265,14 +265,24 @@ void session_working(struct agent_core *c)
 }
 
 /* From when we last said something: many short waits are one long silence. */
-void session_wait(struct agent_core *c)
+static void arm_working(struct agent_core *c)
 {
-	struct session *s = c->session;
-	uint64_t due = s->told_ms + c->config.lease_ms / 3 + 1;
+	uint64_t due = c->session->told_ms + c->config.lease_ms / 3 + 1;
 
-	s->waiting = true;
 	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, due > c->now_ms ? due - c->now_ms : 0);
 	arm_lease(c);
+}
+
+void session_wait(struct agent_core *c)
+{
+	c->session->waiting = true;
+	arm_working(c);
+}
+
+void session_beside(struct agent_core *c)
+{
+	c->session->beside = true;
+	arm_working(c);
 }
 
 /* ---- messages ---- */
@@ -725,9 +735,12 @@ static void note_session(struct agent_core *c)
 	ppat_result(s->conv, &r);
 	if (ppat_spends(&s->terms, PPAT_HOST))
 		core_notice(c, AGENT_NOTICE_SESSION, s->peer, 0,
-			    "session with %.60s done: %u rows, %llu %s", name, s->terms.slots,
-			    (unsigned long long)r.labels_drawn,
-			    s->terms.translator == PPAT_MAP ? "release" : "labels");
+			    "session with %.60s done: %u rows, %llu %s, %.2f s and %.3f of them "
+			    "held up by the ledger",
+			    name, s->terms.slots, (unsigned long long)r.labels_drawn,
+			    s->terms.translator == PPAT_MAP ? "release" : "labels",
+			    (double)(c->now_ms - s->started_ms) / 1000.0,
+			    (double)s->held_ms / 1000.0);
 	else
 		core_notice(c, AGENT_NOTICE_SESSION, s->peer, 0,
 			    "session with %.60s done: %u rows%s", name, s->terms.slots,
@@ -854,12 +867,27 @@ static void handle(struct agent_core *c, const struct net_msg *m)
 		unexpected(c, m);
 }
 
+static void nothing_under_way(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	if (s->waiting || s->beside)
+		return;
+	s->heard_ms = c->now_ms; /* the peer could not answer before */
+	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
+	arm_lease(c);
+}
+
 void session_ready(struct agent_core *c)
 {
 	c->session->waiting = false;
-	c->session->heard_ms = c->now_ms; /* the peer could not answer before */
-	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
-	arm_lease(c);
+	nothing_under_way(c);
+}
+
+void session_beside_over(struct agent_core *c)
+{
+	c->session->beside = false;
+	nothing_under_way(c);
 }
 
 /* The session of this serial, unless it has ended meanwhile. */

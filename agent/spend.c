@@ -5,8 +5,18 @@
  *      LEDGER_ENTRY          ------------->   check rules, caps, signature
  *                                             countersign; chain; COMMIT
  *              <-------------------------     LEDGER_ACK
- *      check; chain; COMMIT
+ *      check; chain
  *      go on: only now are labels granted to the conversation
+ *
+ * Then the entry is on both disks, and the partner has said so.  The countersignature goes
+ * with the writer's next commit, or with one that nobody waits for: a crash in between
+ * leaves it in the tail (below).  Two entries wait for it nonetheless: a settle, whose two
+ * signatures are the receipt; and all of a session in which both sides write.
+ *
+ * Labels are reserved ahead (spend_ahead()): when half of a reserve is drawn, the next one is
+ * written, and the conversation goes on beside it, on both sides, with what it has.  So
+ * disks and network are waited for where there is nothing to do meanwhile: before the first
+ * label, and at the end.
  *
  * The writer is the host, for labels, a released map, and what the client disclosed; and
  * the client, for the noise on its own rows: contract and reserve before they leave, settle
@@ -14,7 +24,8 @@
  *
  * Who writes after the other must know that the other has the countersignature on disk, or
  * a cut would leave entries of both without one: the client's rows say it to the host,
- * which opens with its reserve of 0 only then, and DONE says it to the client.
+ * which opens with its reserve of 0 only then, and DONE says it to the client; and no session
+ * begins (session_propose(), accept()) before all of the one before is on disk.
  *
  * One entry at a time.  What a lost link leaves without a countersignature is the
  * chain's tail; the next session begins with it (PHASE_SYNC_*). */
@@ -190,7 +201,7 @@ static void send_entry(struct agent_core *c, const struct ledger_signed *entry)
 	struct net_writer w;
 
 	memcpy(s->entry_hash, entry->hash, 32);
-	s->entry_out = true;
+	s->entry = ENTRY_SENT;
 	ledger_wire_encode(entry, wire);
 	session_begin_message(c, &w, &out, NET_MSG_LEDGER_ENTRY);
 	net_put_bin(&w, "e", wire, sizeof(wire));
@@ -206,6 +217,32 @@ static void entry_on_disk(struct agent_core *c)
 	session_drain(c);
 }
 
+/* A job may be under way: the conversation is not touched. */
+static void entry_on_disk_beside(struct agent_core *c)
+{
+	session_beside_over(c);
+	send_entry(c, &c->session->peer->chain.tail[0]);
+}
+
+/* The time in which nothing goes on but the ledger. */
+static void hold(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	if (!s->held)
+		s->held_since_ms = c->now_ms;
+	s->held = true;
+}
+
+static void hold_over(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	if (s->held)
+		s->held_ms += c->now_ms - s->held_since_ms;
+	s->held = false;
+}
+
 /* It decides nothing, but the partner and every auditor will see it. */
 static void notice_clock(struct agent_core *c, const struct ledger_entry *entry)
 {
@@ -219,34 +256,67 @@ static void notice_clock(struct agent_core *c, const struct ledger_entry *entry)
 			    p->info.name, (long long)(back / 1000));
 }
 
-/* Make it the chain's next entry; then(c) when both sides have it with both signatures. */
-static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
-			void (*then)(struct agent_core *c))
+/* Make it the chain's next entry; then(c) when the partner has it with both signatures. */
+static void add_entry(struct agent_core *c, const struct ledger_entry *entry, bool beside,
+		      void (*then)(struct agent_core *c))
 {
 	struct session *s = c->session;
 	struct ledger_signed signed_entry = { .entry = *entry };
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
 
-	assert(!s->entry_out && s->peer->chain.n_tail == 0);
+	assert(s->entry == ENTRY_NONE && s->peer->chain.n_tail == 0);
 	ledger_sign(&signed_entry, c->sign_secret);
 	notice_clock(c, entry);
 	if (ledger_chain_add(&s->peer->chain, &signed_entry, &e) != 0) {
 		session_abort(c, true, e.code, "%s", e.text);
 		return;
 	}
+	s->entry = ENTRY_WRITTEN;
+	s->entry_beside = beside;
 	s->entry_then = then;
+	store_batch_move(&b, &c->signatures); /* of the entries before */
 	store_batch_entry(&b, &signed_entry);
-	session_wait(c);
-	core_commit(c, &b, s, entry_on_disk);
+	(beside ? session_beside : session_wait)(c);
+	core_commit(c, &b, s, beside ? entry_on_disk_beside : entry_on_disk);
+}
+
+static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
+			void (*then)(struct agent_core *c))
+{
+	hold(c);
+	add_entry(c, entry, false, then);
+}
+
+static void entry_over(struct agent_core *c)
+{
+	struct session *s = c->session;
+
+	if (!s->entry_beside)
+		hold_over(c);
+	s->entry = ENTRY_NONE;
+	s->entry_then(c);
 }
 
 static void ack_on_disk(struct agent_core *c)
 {
 	session_ready(c);
-	c->session->entry_out = false;
-	c->session->entry_then(c);
+	entry_over(c);
 	session_drain(c);
+}
+
+/* Does the session go on before a countersignature is on disk?  See the top. */
+static bool goes_on(const struct session *s)
+{
+	return (s->phase == PHASE_OPENING || s->phase == PHASE_TRANSLATE) &&
+	       !ppat_spends(&s->terms, PPAT_CLIENT);
+}
+
+/* What comes next may take the countersignature along. */
+static void acked_and_on(struct agent_core *c)
+{
+	entry_over(c); /* may end the session */
+	core_commit(c, &c->signatures, NULL, NULL);
 }
 
 void spend_ack(struct agent_core *c, const struct net_msg *m)
@@ -259,7 +329,7 @@ void spend_ack(struct agent_core *c, const struct net_msg *m)
 
 	net_get_fixed(&m->body, "h", hash, 32, &e);
 	net_get_fixed(&m->body, "s", sig, sizeof(sig), &e);
-	if (e.code == 0 && (!s->entry_out || memcmp(hash, s->entry_hash, 32) != 0))
+	if (e.code == 0 && (s->entry != ENTRY_SENT || memcmp(hash, s->entry_hash, 32) != 0))
 		err_set(&e, ERR_PROTO, "an ACK for no entry of ours");
 	if (e.code == 0) {
 		s->receipt = chain->tail[0];
@@ -271,6 +341,11 @@ void spend_ack(struct agent_core *c, const struct net_msg *m)
 	}
 	s->receipt.countersigned = true;
 	memcpy(s->receipt.countersignature, sig, sizeof(sig));
+	if (goes_on(s)) {
+		store_batch_countersign(&c->signatures, hash, sig);
+		acked_and_on(c);
+		return;
+	}
 	store_batch_countersign(&b, hash, sig);
 	if (s->phase == PHASE_SETTLE && s->receipt.entry.kind == LEDGER_SETTLE)
 		session_record_done(c, &b);
@@ -381,13 +456,24 @@ void spend_opening(struct agent_core *c)
 		open_with_reserve(c, session_open_translator);
 }
 
-static void granted(struct agent_core *c)
+/* From what is reserved, if that is enough. */
+static bool grant(struct agent_core *c, uint32_t labels)
 {
 	struct session *s = c->session;
 
-	s->reserved += s->asking;
-	s->charged += s->asking;
+	if (s->ahead < labels)
+		return false;
+	hold_over(c);
+	s->ahead -= labels;
+	s->charged += labels;
 	s->conv->ops->done(s->conv, 0);
+	return true;
+}
+
+static void reserved(struct agent_core *c)
+{
+	c->session->reserved += c->session->asking;
+	c->session->ahead += c->session->asking;
 	talk_drive(c);
 }
 
@@ -429,7 +515,7 @@ static void charge(struct agent_core *c)
 
 	if (status == 0) {
 		s->opened = true;
-		write_entry(c, &entry, granted);
+		write_entry(c, &entry, reserved);
 	} else if (status == ERR_BUDGET) {
 		refuse(c, labels);
 	} else {
@@ -438,15 +524,55 @@ static void charge(struct agent_core *c)
 }
 
 /* The host's contract is there since the opening; the client's comes with its charge. */
-void spend_charge(struct agent_core *c, uint32_t labels)
+bool spend_charge(struct agent_core *c, uint32_t labels)
 {
 	struct ledger_mechanism m = session_mechanism(c);
 
+	if (grant(c, labels))
+		return true;
+	if (c->session->entry != ENTRY_NONE) { /* it comes already */
+		hold(c);
+		return false;
+	}
 	c->session->asking = labels;
 	if (has_contract(c, c->session->peer, &m))
 		charge(c);
 	else
 		contract(c, &m, charge);
+	return false;
+}
+
+/* Half of a reserve is time enough for two disks; so a crash over-counts by one and a half
+ * reserves at most.  Where no more fits, the conversation will hear it when it asks. */
+static bool time_to_reserve(const struct agent_core *c, uint32_t *labels)
+{
+	const struct session *s = c->session;
+	struct conv_charge next;
+
+	if (s->phase != PHASE_TRANSLATE || s->role != AGENT_HOST ||
+	    s->terms.translator != PPAT_PPAT || s->entry != ENTRY_NONE || s->ahead > 0)
+		return false;
+	next = s->conv->ops->cost(s->conv);
+	*labels = next.labels;
+	return next.labels > 0 && next.left <= s->terms.reserve_labels / 2;
+}
+
+void spend_ahead(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct ledger_mechanism m;
+	struct ledger_entry entry;
+	uint32_t labels;
+
+	if (!time_to_reserve(c, &labels))
+		return;
+	m = session_mechanism(c);
+	if (!has_contract(c, s->peer, &m) || labels > left_for(c, s->peer, &m, labels) ||
+	    reserve_entry(c, labels, &entry, NULL) != 0)
+		return;
+	s->asking = labels;
+	s->opened = true;
+	add_entry(c, &entry, true, reserved);
 }
 
 static void settled(struct agent_core *c)
@@ -502,6 +628,8 @@ void spend_settle_own(struct agent_core *c)
 /* The conversation is over: settle what was reserved to what left. */
 void spend_settle(struct agent_core *c)
 {
+	if (c->session->entry != ENTRY_NONE) /* it drives us on when it is there */
+		return;
 	session_goto(c, PHASE_SETTLE);
 	if (c->session->opened)
 		settle_now(c);
@@ -553,6 +681,21 @@ static void countersign_on_disk(struct agent_core *c)
 	session_ready(c);
 	acked(c);
 	session_drain(c);
+}
+
+/* A job may be under way: the conversation is not touched. */
+static void countersign_on_disk_beside(struct agent_core *c)
+{
+	session_beside_over(c);
+	send_ack(c, &c->session->receipt);
+}
+
+/* The host draws from what it has, and what comes of it can be used: labels that depend on this
+ * entry come after its ACK. */
+static bool comes_beside(const struct session *s, const struct ledger_entry *entry)
+{
+	return s->phase == PHASE_TRANSLATE && s->role == AGENT_CLIENT &&
+	       s->terms.translator == PPAT_PPAT && entry->kind == LEDGER_RESERVE;
 }
 
 /* Remembered beyond the session: its settle may come with the next one, after a cut. */
@@ -687,7 +830,10 @@ void spend_entry(struct agent_core *c, const struct net_msg *m)
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
 	struct net_bytes wire = net_get_bin(&m->body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
+	bool beside;
 
+	if (e.code == 0 && s->beside)
+		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
 	if (e.code == 0)
 		ledger_wire_decode(&s->receipt, wire.base, wire.len, &e);
 	if (e.code == 0)
@@ -708,6 +854,7 @@ void spend_entry(struct agent_core *c, const struct net_msg *m)
 	s->entries += !syncing(s);
 	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_CLIENT)
 		session_record_done(c, &b);
-	session_wait(c);
-	core_commit(c, &b, s, countersign_on_disk);
+	beside = comes_beside(s, &s->receipt.entry);
+	(beside ? session_beside : session_wait)(c);
+	core_commit(c, &b, s, beside ? countersign_on_disk_beside : countersign_on_disk);
 }

@@ -116,6 +116,7 @@ struct session {
 	struct store_session record;
 	uint64_t started_ms, heard_ms, told_ms; /* told: when we last said something */
 	bool waiting; /* a commit or job of this session is under way: messages wait */
+	bool beside;  /* a commit of its ledger is under way that it does not wait for */
 	struct parcels inbox;
 	bool draining; /* the inbox is being handled: not again from within */
 	/* agreed at the start */
@@ -138,12 +139,17 @@ struct session {
 	uint64_t reserved; /* by this session, on the ledger */
 	uint64_t charged;  /* of those, granted to the conversation */
 	uint64_t asking;   /* labels of the charge under way */
-	/* the entry that waits for its countersignature */
-	bool entry_out;
+	uint64_t ahead;	   /* reserved before the conversation asked for them */
+	/* the entry that waits for its countersignature; one at a time */
+	enum { ENTRY_NONE, ENTRY_WRITTEN, ENTRY_SENT } entry;
+	bool entry_beside; /* the conversation goes on meanwhile */
 	uint8_t entry_hash[32];
 	void (*entry_then)(struct agent_core *c);
 	struct ledger_signed receipt; /* the settle entry with both signatures */
 	bool opened;		      /* a reserve of this session is on the ledger */
+	bool held;		      /* until the ledger is written nothing goes on ... */
+	uint64_t held_since_ms;	      /* ... since then; and ... */
+	uint64_t held_ms;	      /* ... before that, in all */
 	bool recorded;		      /* on disk, to be closed there */
 };
 
@@ -231,6 +237,7 @@ struct agent_core {
 	/* commits and jobs under way */
 	struct waiting_commit *commits;
 	size_t n_commits;
+	struct store_batch signatures; /* of partners, for the next commit; empty between events */
 	uint64_t next_ticket, next_job;
 	struct agent_job *job; /* of learning or of the session */
 	size_t orphans;	       /* jobs of sessions that are over */
@@ -345,6 +352,9 @@ void session_goto(struct agent_core *c, enum phase to);
 void session_wait(struct agent_core *c);  /* messages wait until ... */
 void session_ready(struct agent_core *c); /* ... here */
 void session_drain(struct agent_core *c); /* and are handled now */
+/* Something is under way that messages do not wait for, but silence has a reason ... */
+void session_beside(struct agent_core *c);
+void session_beside_over(struct agent_core *c); /* ... until here */
 void session_begin_message(struct agent_core *c, struct net_writer *w, struct buf *out,
 			   enum net_msg_type type);
 void session_send(struct agent_core *c, struct net_writer *w, struct buf *out);
@@ -378,7 +388,11 @@ void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats);
 void spend_sync(struct agent_core *c);		    /* send our tail, one by one, then go on */
 void spend_opening(struct agent_core *c);	    /* host: contract if needed, reserve of 0 */
 uint32_t spend_entries_first(struct agent_core *c); /* ... how many that will be */
-void spend_charge(struct agent_core *c, uint32_t labels);
+/* The conversation wants so many labels: true when they are granted; else they will be, or be
+ * refused, and then it is driven on. */
+bool spend_charge(struct agent_core *c, uint32_t labels);
+/* Reserve what it will want next, while it still draws what it has.  May end the session. */
+void spend_ahead(struct agent_core *c);
 void spend_note_labels(struct session *s); /* of the other's: how many have come */
 void spend_settle(struct agent_core *c);
 void spend_settle_own(struct agent_core *c);			 /* client: the noise on its rows */

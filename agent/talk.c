@@ -357,7 +357,7 @@ static bool talking(const struct agent_core *c)
 {
 	const struct session *s = c->session;
 
-	return s && s->conv && !s->waiting && !s->entry_out &&
+	return s && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
 	       (s->phase == PHASE_PSI || s->phase == PHASE_TRANSLATE);
 }
 
@@ -371,6 +371,9 @@ void talk_drive(struct agent_core *c)
 	while (talking(c)) {
 		struct session *s = c->session;
 
+		spend_ahead(c);
+		if (!talking(c))
+			return;
 		switch (conv_want(s->conv)) {
 		case CONV_RECV:
 			session_drain(c);
@@ -381,8 +384,9 @@ void talk_drive(struct agent_core *c)
 			talk_send(c);
 			break;
 		case CONV_CHARGE:
-			spend_charge(c, s->conv->ops->cost(s->conv).labels);
-			return;
+			if (!spend_charge(c, s->conv->ops->cost(s->conv).labels))
+				return;
+			break;
 		case CONV_WORK:
 			session_wait(c);
 			core_start_job(c, AGENT_JOB_CONV, run_conv, s->conv);

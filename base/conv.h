@@ -26,9 +26,11 @@
 
 enum conv_want { CONV_RECV, CONV_SEND, CONV_CHARGE, CONV_WORK, CONV_OVER };
 
-/* What is asked of the ledger before labels are drawn (public numbers only). */
+/* What is asked of the ledger before labels are drawn (public numbers only).  A conversation
+ * says it at any time but while work() runs, so that the ledger may be asked ahead. */
 struct conv_charge {
-	uint32_t labels;
+	uint32_t labels; /* of the charge that it wants, or will want next; 0: none that it knows */
+	uint32_t left;	 /* charged and not drawn yet */
 };
 
 struct conv_message {

@@ -371,9 +371,11 @@ static struct conv_charge session_cost(const struct conv *c)
 {
 	const struct ppat_session *s = const_of(c);
 	uint32_t labels = 0;
-	if (phases[s->phase].want == CONV_CHARGE)
-		labels = ppat_config_releases(&s->cfg) ? 1 : host_cost(s);
-	return (struct conv_charge){ .labels = labels };
+	if (ppat_config_releases(&s->cfg))
+		labels = phases[s->phase].want == CONV_CHARGE;
+	else if (s->role == PPAT_HOST && s->phase != OVER && !s->refused)
+		labels = host_cost(s);
+	return (struct conv_charge){ .labels = labels, .left = s->charged - s->drawn };
 }
 
 static int session_work(struct conv *c)

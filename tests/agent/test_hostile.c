@@ -570,6 +570,87 @@ static void test_endless_entries(void **state)
 	table_release(&t);
 }
 
+/* Until the victim, in this role, has an entry of a translation on the way to its disk that
+ * the conversation does not wait for. */
+static void entry_under_way(struct table *t, enum agent_role role)
+{
+	const struct agent_core *c;
+
+	for (size_t i = 0; i < SEATS; i++) {
+		t->seat[i].config.translator = AGENT_PPAT;
+		t->seat[i].config.epsilon_per_peer = t->seat[i].config.epsilon_total = 50;
+	}
+	start_linked(t);
+	c = victim(t);
+	for (size_t i = 0; i < 20000; i++) {
+		if (c->session && c->session->beside && c->session->role == role)
+			return;
+		table_run(t, t->now_ms + 60000, 1);
+	}
+	fail_msg("no such entry came");
+}
+
+/* The client knows what the host's entry will be, and countersigns what it was never sent: no
+ * label leaves before the host's own disk has it. */
+static void test_ack_before_the_entry(void **state)
+{
+	struct table t;
+	struct ledger_signed entry;
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	(void)state;
+	table_init(&t, 15);
+	entry_under_way(&t, AGENT_HOST);
+	assert_int_equal(victim(&t)->session->peer->chain.n_tail, 1);
+	entry = victim(&t)->session->peer->chain.tail[0];
+	assert_int_equal(entry.entry.kind, LEDGER_RESERVE);
+	ledger_countersign(&entry, t.seat[HOSTILE].sign_secret);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ACK, victim(&t)->session->id);
+	net_put_bin(&w, "h", entry.hash, 32);
+	net_put_bin(&w, "s", entry.countersignature, LEDGER_SIGNATURE);
+	net_write_end(&w, NULL);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_null(victim(&t)->session);
+	table_let_jobs_end(&t);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Nor does a host get two entries past the client at once. */
+static void test_entry_upon_entry(void **state)
+{
+	struct table t;
+	const struct seat *h = &t.seat[HOSTILE];
+	struct ledger_lineage l;
+	struct ledger_draft d = {
+		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PPAT, .time_ms = 1
+	};
+	struct ledger_signed s = { 0 };
+	uint8_t wire[LEDGER_WIRE];
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	(void)state;
+	table_init(&t, 16);
+	entry_under_way(&t, AGENT_CLIENT);
+	d.session = victim(&t)->session->id;
+	spend_lineage(h->core, &l);
+	assert_int_equal(ledger_reserve(&s.entry, &victim(&t)->session->peer->chain, &d, 4, NULL),
+			 0);
+	ledger_lineage_release(&l);
+	ledger_sign(&s, h->sign_secret);
+	ledger_wire_encode(&s, wire);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, victim(&t)->session->id);
+	net_put_bin(&w, "e", wire, sizeof(wire));
+	net_write_end(&w, NULL);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	assert_null(victim(&t)->session);
+	table_let_jobs_end(&t);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 /* ---- memory and logs ---- */
 
 /* Tiny messages while a job runs: what they cost in memory is what is counted. */
@@ -635,6 +716,8 @@ int main(void)
 		cmocka_unit_test(test_members_fill_up),
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
+		cmocka_unit_test(test_ack_before_the_entry),
+		cmocka_unit_test(test_entry_upon_entry),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 	};

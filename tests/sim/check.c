@@ -25,8 +25,8 @@ static struct released *released_in(struct sim *s, const uint8_t session[16], si
 	return r;
 }
 
-/* Labels of one side of a session that a disk knows to be reserved, and settled (or
- * UINT64_MAX).  host: the Ed25519 key of that side. */
+/* Labels of one side of a session that a disk knows to be reserved (with the countersignature,
+ * or at all), and settled (or UINT64_MAX).  host: the Ed25519 key of that side. */
 static uint64_t reserved(const struct disk *d, const uint8_t session[16], const uint8_t host[32],
 			 bool countersigned, uint64_t *settled)
 {
@@ -92,12 +92,15 @@ static void check_labels(struct sim *s, size_t from, size_t to, const struct net
 	r->labels += n;
 	r->release = kind_of(&m->body) == PPAT_MSG_MAP || kind_of(&m->body) == PPAT_MSG_ROWS;
 	*(r->release ? &s->report->releases_seen : &s->report->labels_seen) += n;
-	host = reserved(&s->node[from].disk, m->session, s->node[from].sign_public, true, &settled);
+	if (!r->release && s->node[from].core->session->entry != ENTRY_NONE)
+		s->report->labels_beside += n;
+	host = reserved(&s->node[from].disk, m->session, s->node[from].sign_public, false,
+			&settled);
 	client = reserved(&s->node[to].disk, m->session, s->node[from].sign_public, true, &settled);
 	if (r->labels > host || r->labels > client)
 		sim_fail(s,
 			 "release before charge: agent %zu sends label %llu of a session, its "
-			 "disk has %llu reserved and countersigned, agent %zu's %llu",
+			 "disk has %llu reserved, agent %zu's has %llu countersigned",
 			 from, (unsigned long long)r->labels, (unsigned long long)host, to,
 			 (unsigned long long)client);
 }

@@ -21,6 +21,7 @@ static void add_up(const struct sim_report *r)
 {
 	sum.sessions += r->sessions;
 	sum.labels_seen += r->labels_seen;
+	sum.labels_beside += r->labels_beside;
 	sum.releases_seen += r->releases_seen;
 	sum.crashes += r->crashes;
 	sum.cuts += r->cuts;
@@ -68,6 +69,7 @@ static void three_agents_ppat(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 2000, .agents = 3, .ppat = true }, 50);
+	assert_true(sum.labels_beside > 100);
 }
 
 static void three_agents_map(void **state)
