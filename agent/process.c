@@ -714,7 +714,9 @@ static int open_core(struct process *p, struct err *e)
 				     .sign_public = id->sign_key,
 				     .sign_secret = id->sign_secret,
 				     .lineage = p->start.lineage,
-				     .best = p->start.best };
+				     .best = p->start.best,
+				     .latest = p->start.latest,
+				     .part = p->start.part.base != NULL ? &p->start.part : NULL };
 
 	p->io = (struct agent_io){ .ctx = p,
 				   .send = io_send,
@@ -726,7 +728,7 @@ static int open_core(struct process *p, struct err *e)
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
 				   .draw = io_draw };
-	p->start.best = NULL;
+	p->start.best = p->start.latest = NULL;
 	return agent_core_new(&p->core, &parts, e);
 }
 

@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/roster.h"
@@ -243,14 +244,15 @@ static int load_names(struct start *s, struct store *store, struct err *e)
 
 /* ---- tables ---- */
 
-static int check_shape(const struct kge_emb *m, const struct config *c, struct err *e)
+static int check_shape(const struct kge_emb *m, const char *what, const struct config *c,
+		       struct err *e)
 {
 	if (config_fits(c, m))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "the best state is %s of dim %zu and rel_dim %zu, agent.yaml says %s, %u, "
+		       "the %s state is %s of dim %zu and rel_dim %zu, agent.yaml says %s, %u, "
 		       "%u: put the old values back, or begin again with fkge train --fresh",
-		       m->model->name, m->dim, m->rel_dim, c->model.kind, c->model.dim,
+		       what, m->model->name, m->dim, m->rel_dim, c->model.kind, c->model.dim,
 		       c->model.rel_dim);
 }
 
@@ -282,7 +284,33 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
 			"fkge train --rounds 1, or put the old value back",
 			info.protocol, s->settings.protocol);
-	return rc == 0 ? check_shape(s->best, c, e) : rc;
+	return rc == 0 ? check_shape(s->best, "best", c, e) : rc;
+}
+
+/* Rounds go on from the tables that the last one left, not from the best ones. */
+static int load_latest(struct start *s, const struct folder *f, struct err *e)
+{
+	struct buf part = { 0 };
+	struct err why = { 0 };
+	int rc;
+
+	if (s->settings.mode != AGENT_ROUNDS)
+		return 0;
+	rc = store_latest(f->store, &s->latest, NULL, &why);
+	if (rc == ERR_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return err_set(e, rc, "%s", why.text);
+	rc = check_shape(s->latest, "latest", &f->config, e);
+	if (rc != 0)
+		return rc;
+	rc = store_meta(f->store, AGENT_META_PART, &part, &why);
+	if (rc != 0 && rc != ERR_NOTFOUND)
+		err_set(e, rc, "%s", why.text);
+	snprintf(s->part.key, sizeof(s->part.key), "%s", AGENT_META_PART);
+	s->part.base = part.base;
+	s->part.len = part.len;
+	return rc == ERR_NOTFOUND ? 0 : rc;
 }
 
 void start_lineage(const struct identity *id, uint8_t out[32])
@@ -346,6 +374,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 		rc = load_names(s, f->store, e);
 	if (rc == 0)
 		rc = load_tables(s, f, e);
+	if (rc == 0)
+		rc = load_latest(s, f, e);
 	start_lineage(f->identity, s->lineage);
 	if (rc == 0) {
 		struct kge_train_config train = config_training(&f->config);
@@ -364,6 +394,8 @@ void start_release(struct start *s)
 	if (s->names != NULL)
 		agent_names_free(s->names);
 	kge_emb_free(s->best);
+	kge_emb_free(s->latest);
+	free(s->part.base);
 	store_core_release(&s->saved);
 	kge_graph_free(s->graph);
 	memset(s, 0, sizeof(*s));

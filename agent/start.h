@@ -14,7 +14,9 @@ struct start {
 	struct agent_names *names;
 	struct agent_learner_kge *learner;
 	struct store_core saved;
-	struct kge_emb *best; /* taken over by the core; then NULL */
+	struct kge_emb *best;	/* taken over by the core; then NULL */
+	struct kge_emb *latest; /* mode rounds: likewise; NULL: no round was finished */
+	struct store_meta part; /* and our part in their method; base NULL: none */
 	/* Our data as the ledger counts it.  One for the life of the agent: neither
 	 * retraining nor a new import resets what has been spent (methods 3.3, C6). */
 	uint8_t lineage[32];

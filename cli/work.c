@@ -104,6 +104,8 @@ const char *work_checkpoint_kind(const struct store_checkpoint *c)
 		return "best";
 	case STORE_MANUAL:
 		return "saved";
+	case STORE_FORMER:
+		return "former";
 	case STORE_LATEST:
 		break;
 	}

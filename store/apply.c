@@ -65,6 +65,37 @@ static int put_meta(struct store *s, const struct store_meta *m, struct err *e)
 		     (const void *)m->base, m->len);
 }
 
+static int put_member_of(struct store *s, const struct store_round *r, uint32_t seat, struct err *e)
+{
+	const struct store_round_member *m = &r->members[seat];
+
+	return db_do(s, e, "INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		     "bibiiiiiii", (const void *)r->id, sizeof(r->id), (int64_t)seat,
+		     (const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
+		     (int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
+		     (int64_t)m->bytes_out, (int64_t)m->bytes_in);
+}
+
+/* Its members go with the row that is replaced. */
+static int put_round(struct store *s, const struct store_round *r, struct err *e)
+{
+	int rc =
+		db_do(s, e,
+		      "INSERT OR REPLACE INTO round VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		      "?, ?, ?, ?, ?, ?, ?, ?)",
+		      "bitiibiiiitiiiiiiifii", (const void *)r->id, sizeof(r->id),
+		      (int64_t)r->number, r->method, (int64_t)r->hosted, (int64_t)r->secret_bits,
+		      (const void *)r->proposer, sizeof(r->proposer), r->started_ms, r->finished_ms,
+		      (int64_t)r->train_ms, (int64_t)r->outcome, r->reason, (int64_t)r->items,
+		      (int64_t)r->answered, (int64_t)r->homed, (int64_t)r->params_up,
+		      (int64_t)r->params_down, (int64_t)r->clipped, (int64_t)r->spoiled,
+		      r->scored ? r->score : 0.0, (int64_t)r->scored, (int64_t)r->n_members);
+
+	for (uint32_t seat = 0; seat < r->n_seats && rc == 0; seat++)
+		rc = put_member_of(s, r, seat, e);
+	return rc;
+}
+
 static int write_one(struct store *s, const struct store_write *w, struct err *e)
 {
 	switch (w->kind) {
@@ -90,6 +121,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_alignment(s, &w->u.alignment, e);
 	case STORE_PUT_META:
 		return put_meta(s, &w->u.meta, e);
+	case STORE_PUT_ROUND:
+		return put_round(s, &w->u.round, e);
 	}
 	return err_set(e, ERR_FAIL, "unknown kind of write");
 }

@@ -22,6 +22,8 @@ static void write_release(struct store_write *w)
 		free(w->u.alignment.slots);
 	else if (w->kind == STORE_PUT_META)
 		free(w->u.meta.base);
+	else if (w->kind == STORE_PUT_ROUND)
+		free(w->u.round.members);
 }
 
 void store_batch_release(struct store_batch *b)
@@ -150,6 +152,17 @@ void store_batch_meta(struct store_batch *b, const char *key, const void *bytes,
 	snprintf(w->u.meta.key, sizeof(w->u.meta.key), "%s", key);
 	w->u.meta.base = mem_copy(bytes, len);
 	w->u.meta.len = len;
+}
+
+void store_batch_round(struct store_batch *b, const struct store_round *r)
+{
+	struct store_write *w = add(b, STORE_PUT_ROUND);
+
+	assert(r->n_members <= r->n_seats && r->n_seats <= STORE_MEMBERS_MAX);
+	w->u.round = *r;
+	w->u.round.members = mem_array(r->n_seats + (size_t)1, sizeof(*r->members));
+	if (r->n_seats > 0)
+		memcpy(w->u.round.members, r->members, r->n_seats * sizeof(*r->members));
 }
 
 /* Here rather than in core.c: the core frees what it was given and links no database. */

@@ -29,6 +29,8 @@ enum {
 	STORE_ADDRESS_MAX = 272,  /* host:port with the NUL */
 	STORE_WORD_MAX = 32,	  /* model, protocol, meta key: with the NUL */
 	STORE_REASON_MAX = 256,	  /* with the NUL */
+	STORE_ROUND = 16,	  /* bytes of a round's id */
+	STORE_MEMBERS_MAX = 4096, /* of one round, with those that only were asked */
 	STORE_RECORD_MAX = 4096,  /* one signed member record */
 	STORE_META_MAX = 1 << 29, /* bytes in one meta value */
 };
@@ -88,7 +90,12 @@ struct store_alignment {
 	uint32_t n;
 };
 
-enum store_checkpoint_kind { STORE_BEST, STORE_MANUAL, STORE_LATEST };
+enum store_checkpoint_kind {
+	STORE_BEST,   /* one: by the score on valid */
+	STORE_MANUAL, /* the owner's */
+	STORE_FORMER, /* were the best once */
+	STORE_LATEST, /* one: as the last round left them, whatever their score */
+};
 
 struct store_checkpoint {
 	uint64_t id; /* given by the store */
@@ -105,6 +112,35 @@ struct store_checkpoint {
 				       */
 };
 
+/* One member of a round, as we have seen it: fed/round.h struct fed_account. */
+struct store_round_member {
+	uint8_t key[STORE_KEY];
+	int fate; /* enum fed_fate */
+	uint64_t rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in;
+};
+
+/* A round that is over (fed/round.h struct fed_report). */
+struct store_round {
+	uint8_t id[STORE_ROUND];
+	uint64_t number;
+	char method[STORE_WORD_MAX];
+	bool hosted;
+	uint32_t secret_bits; /* 0: rows were plain */
+	uint8_t proposer[STORE_KEY];
+	int64_t started_ms, finished_ms;
+	uint64_t train_ms; /* of it, in our own training */
+	int outcome;	   /* 0 or an ERR_ code */
+	char reason[STORE_REASON_MAX];
+	uint64_t items, answered, homed;
+	uint64_t params_up, params_down; /* as the papers count */
+	uint64_t clipped, spoiled;
+	bool scored; /* valid was looked at, and this came out */
+	double score;
+	uint32_t n_members;		    /* of the roster; the seats behind them were asked */
+	uint32_t n_seats;		    /* our own among them */
+	struct store_round_member *members; /* [n_seats] */
+};
+
 /* ---- the batch ---- */
 
 enum store_write_kind {
@@ -119,6 +155,7 @@ enum store_write_kind {
 	STORE_PUT_CHECKPOINT,
 	STORE_PUT_ALIGNMENT, /* replaces that peer's */
 	STORE_PUT_META,
+	STORE_PUT_ROUND, /* new or changed */
 };
 
 struct store_countersign {
@@ -148,6 +185,7 @@ struct store_write {
 		} checkpoint;
 		struct store_alignment alignment;
 		struct store_meta meta;
+		struct store_round round;
 	} u;
 };
 
@@ -181,5 +219,7 @@ void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
+/* Copies the members. */
+void store_batch_round(struct store_batch *b, const struct store_round *r);
 
 #endif

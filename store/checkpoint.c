@@ -97,7 +97,7 @@ static int prune(struct store *s, struct err *e)
 	int rc = db_do(s, e,
 		       "DELETE FROM checkpoint WHERE kind = ?1 AND id NOT IN"
 		       " (SELECT id FROM checkpoint WHERE kind = ?1 ORDER BY id DESC LIMIT ?2)",
-		       "ii", (int64_t)STORE_LATEST, (int64_t)s->keep);
+		       "ii", (int64_t)STORE_FORMER, (int64_t)s->keep);
 
 	if (rc != 0)
 		return rc;
@@ -132,7 +132,7 @@ static int check_best(struct store *s, const struct store_checkpoint *info, bool
 			       "a best checkpoint of score %.6g is not better than the one of %.6g",
 			       info->valid_score, best.valid_score);
 	return db_do(s, e, "UPDATE checkpoint SET kind = ? WHERE kind = ?", "ii",
-		     (int64_t)STORE_LATEST, (int64_t)STORE_BEST);
+		     (int64_t)STORE_FORMER, (int64_t)STORE_BEST);
 }
 
 static int insert_checkpoint(struct store *s, const struct store_checkpoint *c, struct err *e)
@@ -153,6 +153,11 @@ static int insert_checkpoint(struct store *s, const struct store_checkpoint *c, 
 		     (int64_t)c->rel_dim);
 }
 
+int db_remove_latest(struct store *s, struct err *e)
+{
+	return db_do(s, e, "DELETE FROM checkpoint WHERE kind = ?", "i", (int64_t)STORE_LATEST);
+}
+
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 		      const struct kge_emb *emb, struct err *e)
 {
@@ -164,6 +169,8 @@ int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 		return err_set(e, ERR_REFUSED, "a checkpoint's score must be a number");
 	if (info->kind == STORE_BEST)
 		rc = check_best(s, info, &known, e);
+	else if (info->kind == STORE_LATEST)
+		rc = db_remove_latest(s, e);
 	if (rc != 0 || known)
 		return rc;
 	rc = insert_checkpoint(s, info, e);
@@ -183,8 +190,10 @@ int db_demote_best(struct store *s, struct err *e)
 
 static int demote(struct store *s, void *ctx, struct err *e)
 {
+	int rc = db_demote_best(s, e);
+
 	(void)ctx;
-	return db_demote_best(s, e);
+	return rc == 0 ? db_remove_latest(s, e) : rc;
 }
 
 int store_demote_best(struct store *s, struct err *e)
@@ -319,18 +328,13 @@ static int find_checkpoint(struct store *s, uint64_t id, struct store_checkpoint
 				 (unsigned long long)id);
 }
 
-int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
-		  struct err *e)
+static int restore_found(struct store *s, struct store_checkpoint c, struct kge_emb **emb,
+			 struct store_checkpoint *info, struct err *e)
 {
-	struct store_checkpoint c = { 0 };
-	const struct kge_model *m;
+	const struct kge_model *m = kge_model_find(c.model);
 	struct rng any;
-	int rc = find_checkpoint(s, id, &c, e);
+	int rc;
 
-	*emb = NULL;
-	if (rc != 0)
-		return rc;
-	m = kge_model_find(c.model);
 	c.rel_dim = c.rel_dim > 0 ? c.rel_dim : c.dim; /* 0: from before relations had one */
 	if (m == NULL || c.dim == 0 || c.dim > 1u << 20 || c.rel_dim > 1u << 20 ||
 	    m->relation_floats(c.dim, c.rel_dim) > 1u << 26 ||
@@ -349,4 +353,27 @@ int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct sto
 		*info = c;
 	}
 	return rc;
+}
+
+int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
+		  struct err *e)
+{
+	struct store_checkpoint c = { 0 };
+	int rc = find_checkpoint(s, id, &c, e);
+
+	*emb = NULL;
+	return rc == 0 ? restore_found(s, c, emb, info, e) : rc;
+}
+
+int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
+		 struct err *e)
+{
+	struct store_checkpoint c = { 0 };
+	bool found;
+	int rc = one_checkpoint(s, &c, &found, "WHERE kind = ?", STORE_LATEST, e);
+
+	*emb = NULL;
+	if (rc == 0 && !found)
+		rc = err_set(e, ERR_NOTFOUND, "%s has no tables of a round", s->path);
+	return rc == 0 ? restore_found(s, c, emb, info, e) : rc;
 }

@@ -212,6 +212,96 @@ int store_sessions(struct store *s, size_t limit, struct store_session **out, si
 	return rc;
 }
 
+/* ---- rounds ---- */
+
+static int read_round(sqlite3_stmt *st, void *record)
+{
+	struct store_round *r = record;
+
+	r->number = (uint64_t)sqlite3_column_int64(st, 1);
+	r->hosted = sqlite3_column_int64(st, 3) != 0;
+	r->secret_bits = (uint32_t)sqlite3_column_int64(st, 4);
+	r->started_ms = sqlite3_column_int64(st, 6);
+	r->finished_ms = sqlite3_column_int64(st, 7);
+	r->train_ms = (uint64_t)sqlite3_column_int64(st, 8);
+	r->outcome = (int)sqlite3_column_int64(st, 9);
+	r->items = (uint64_t)sqlite3_column_int64(st, 11);
+	r->answered = (uint64_t)sqlite3_column_int64(st, 12);
+	r->homed = (uint64_t)sqlite3_column_int64(st, 13);
+	r->params_up = (uint64_t)sqlite3_column_int64(st, 14);
+	r->params_down = (uint64_t)sqlite3_column_int64(st, 15);
+	r->clipped = (uint64_t)sqlite3_column_int64(st, 16);
+	r->spoiled = (uint64_t)sqlite3_column_int64(st, 17);
+	r->score = sqlite3_column_double(st, 18);
+	r->scored = sqlite3_column_int64(st, 19) != 0;
+	r->n_members = (uint32_t)sqlite3_column_int64(st, 20);
+	return ROW_OK(db_bytes(st, 0, r->id, sizeof(r->id)) &&
+		      db_text(st, 2, r->method, sizeof(r->method)) &&
+		      db_bytes(st, 5, r->proposer, sizeof(r->proposer)) &&
+		      db_text(st, 10, r->reason, sizeof(r->reason)));
+}
+
+static int read_seat(sqlite3_stmt *st, struct store_round_member *m)
+{
+	m->fate = (int)sqlite3_column_int64(st, 1);
+	m->rows_out = (uint64_t)sqlite3_column_int64(st, 2);
+	m->rows_in = (uint64_t)sqlite3_column_int64(st, 3);
+	m->floats_out = (uint64_t)sqlite3_column_int64(st, 4);
+	m->floats_in = (uint64_t)sqlite3_column_int64(st, 5);
+	m->bytes_out = (uint64_t)sqlite3_column_int64(st, 6);
+	m->bytes_in = (uint64_t)sqlite3_column_int64(st, 7);
+	return ROW_OK(db_bytes(st, 0, m->key, sizeof(m->key)));
+}
+
+static int load_seats(struct store *s, struct store_round *r, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e,
+			  "SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out,"
+			  " bytes_in FROM round_member WHERE round = ? ORDER BY seat",
+			  "b", (const void *)r->id, sizeof(r->id));
+
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		r->members = mem_resize(r->members, r->n_seats + (size_t)1, sizeof(*r->members));
+		rc = read_seat(st, &r->members[r->n_seats++]);
+		if (rc != 0)
+			db_damaged(s, e, "a row does not have its shape");
+	}
+	sqlite3_finalize(st);
+	if (rc == 0 && r->n_members > r->n_seats)
+		rc = db_damaged(s, e, "a round lacks members");
+	return rc;
+}
+
+int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e)
+{
+	static const struct table rounds = {
+		"SELECT * FROM round ORDER BY finished_ms DESC, rowid DESC LIMIT ?",
+		sizeof(struct store_round), read_round
+	};
+	void *array = NULL;
+	int rc;
+
+	*n = 0;
+	rc = load_table(s, &rounds, limit < INT64_MAX ? (int64_t)limit : -1, &array, n, e);
+	*out = array;
+	for (size_t k = 0; k < *n && rc == 0; k++)
+		rc = load_seats(s, &(*out)[k], e);
+	if (rc != 0) {
+		store_rounds_release(*out, *n);
+		*out = NULL;
+		*n = 0;
+	}
+	return rc;
+}
+
+void store_rounds_release(struct store_round *rounds, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		free(rounds[k].members);
+	free(rounds);
+}
+
 int store_meta(struct store *s, const char *key, struct buf *out, struct err *e)
 {
 	sqlite3_stmt *st;

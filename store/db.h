@@ -75,6 +75,7 @@ int db_put_graph(struct store *s, const struct kge_graph *g, struct err *e);
 int db_scrub_waits(struct store *s, bool *waits, struct err *e);
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 		      const struct kge_emb *emb, struct err *e);
+int db_remove_latest(struct store *s, struct err *e); /* there may be none */
 int db_demote_best(struct store *s, struct err *e);
 int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c);
 extern const char db_checkpoint_columns[];

@@ -100,6 +100,21 @@ static const struct migration migrations[] = {
 	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;"
 	  "CREATE TRIGGER ledger_statement_delete BEFORE DELETE ON ledger_statement BEGIN"
 	  " SELECT RAISE(ABORT, 'the ledger is append-only'); END;" },
+
+	{ "rounds, who took part in them and what travelled",
+	  "CREATE TABLE round (id BLOB PRIMARY KEY CHECK (length(id) = 16),"
+	  " number INTEGER NOT NULL, method TEXT NOT NULL, hosted INTEGER NOT NULL,"
+	  " secret_bits INTEGER NOT NULL, proposer BLOB NOT NULL CHECK (length(proposer) = 32),"
+	  " started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, train_ms INTEGER NOT NULL,"
+	  " outcome INTEGER NOT NULL, reason TEXT NOT NULL, items INTEGER NOT NULL,"
+	  " answered INTEGER NOT NULL, homed INTEGER NOT NULL, params_up INTEGER NOT NULL,"
+	  " params_down INTEGER NOT NULL, clipped INTEGER NOT NULL, spoiled INTEGER NOT NULL,"
+	  " score REAL NOT NULL, scored INTEGER NOT NULL, members INTEGER NOT NULL) STRICT;"
+	  "CREATE TABLE round_member (round BLOB NOT NULL REFERENCES round ON DELETE CASCADE,"
+	  " seat INTEGER NOT NULL, key BLOB NOT NULL CHECK (length(key) = 32),"
+	  " fate INTEGER NOT NULL, rows_out INTEGER NOT NULL, rows_in INTEGER NOT NULL,"
+	  " floats_out INTEGER NOT NULL, floats_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL,"
+	  " bytes_in INTEGER NOT NULL, PRIMARY KEY (round, seat)) STRICT, WITHOUT ROWID;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

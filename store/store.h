@@ -79,14 +79,17 @@ void store_core_release(struct store_core *c);
 /* Sessions, the newest first, at most limit; *out to be freed with free(). */
 int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
 		   struct err *e);
+/* Rounds that are over, the newest first, at most limit. */
+int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e);
+void store_rounds_release(struct store_round *rounds, size_t n);
 /* Appends the value; ERR_NOTFOUND. */
 int store_meta(struct store *s, const char *key, struct buf *out, struct err *e);
 
 /* ---- the graph ---- */
 
 /* Replace the graph.  Alias tables, alignments and the best score are about the
- * old names: aliases and alignments are dropped, the best checkpoint becomes a
- * manual one, unless all names keep their ids. */
+ * old names: aliases, alignments and the tables of the last round are dropped, the
+ * best checkpoint becomes a manual one, unless all names keep their ids. */
 int store_put_graph(struct store *s, const struct kge_graph *g, struct err *e);
 /* The same names under the same ids and the triples in the same order. ERR_NOTFOUND: none yet. */
 int store_load_graph(struct store *s, struct kge_graph **g, struct err *e);
@@ -156,9 +159,13 @@ int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
  * (ERR_STORE if not).  *emb is new, to be freed with kge_emb_free(). */
 int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
 		  struct err *e);
+/* The same of the one of kind STORE_LATEST; ERR_NOTFOUND: there is none. */
+int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
+		 struct err *e);
 /* ERR_REFUSED for the best one. */
 int store_remove_checkpoint(struct store *s, uint64_t id, struct err *e);
-/* The best becomes a manual checkpoint: another protocol or split begins. */
+/* The best becomes a manual checkpoint, the tables of the last round go: another protocol or
+ * split begins. */
 int store_demote_best(struct store *s, struct err *e);
 
 /* ---- the ledger ---- */

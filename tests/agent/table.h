@@ -43,7 +43,7 @@ struct seat {
 	double score;
 	/* counted */
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
-	uint64_t writes[STORE_PUT_META + 1], commits;
+	uint64_t writes[STORE_PUT_ROUND + 1], commits;
 	uint64_t sent[NET_MSG_BYE + 1], working; /* CONV that says "still working" */
 	char last[AGENT_TEXT_MAX + 64];		 /* text of the last notice */
 };

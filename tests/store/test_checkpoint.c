@@ -197,7 +197,7 @@ static void old_checkpoints_go_but_not_the_best_nor_the_owners(void **state)
 		assert_int_equal(put(s, STORE_BEST, 0.1 * k, emb, &e), 0);
 	}
 	kge_rel(emb, 0)[0] = 9;
-	assert_int_equal(put(s, STORE_LATEST, 0.0, emb, &e), 0);
+	assert_int_equal(put(s, STORE_FORMER, 0.0, emb, &e), 0);
 	assert_int_equal(store_checkpoints(s, &all, &n, &e), 0);
 	assert_int_equal(n, 4); /* manual, best, and the last two of the others */
 	assert_int_equal(all[0].id, 7);
@@ -216,6 +216,40 @@ static void old_checkpoints_go_but_not_the_best_nor_the_owners(void **state)
 	store_close(s);
 }
 
+/* One, in the place of the one before, and no best one's business. */
+static void the_tables_of_the_last_round_come_back(void **state)
+{
+	struct store *s = new_store();
+	struct kge_emb *emb = new_emb(1), *back;
+	struct store_checkpoint info, *all;
+	struct err e;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(store_latest(s, &back, &info, &e), ERR_NOTFOUND);
+	assert_int_equal(put(s, STORE_BEST, 0.5, emb, &e), 0);
+	assert_int_equal(store_latest(s, &back, &info, &e), ERR_NOTFOUND);
+	for (int k = 1; k <= 5; k++) {
+		kge_rel(emb, 0)[0] = (float)k;
+		assert_int_equal(put(s, STORE_LATEST, 0.01 * k, emb, &e), 0);
+	}
+	assert_int_equal(store_checkpoints(s, &all, &n, &e), 0);
+	assert_int_equal(n, 2);
+	free(all);
+	assert_int_equal(count(s, "block"), 3 + 1 + 1);
+	assert_int_equal(put(s, STORE_BEST, 0.6, emb, &e), 0);
+	assert_int_equal(store_latest(s, &back, &info, &e), 0);
+	assert_int_equal(info.kind, STORE_LATEST);
+	assert_near(info.valid_score, 0.05, 0, 0);
+	assert_true(kge_rel(back, 0)[0] == 5);
+	kge_emb_free(back);
+	assert_int_equal(store_demote_best(s, &e), 0); /* begin anew */
+	assert_int_equal(store_latest(s, &back, &info, &e), ERR_NOTFOUND);
+	assert_int_equal(store_check(s, &e), 0);
+	kge_emb_free(emb);
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +259,7 @@ int main(void)
 		cmocka_unit_test(only_what_changed_is_written),
 		cmocka_unit_test(the_best_score_only_rises),
 		cmocka_unit_test(old_checkpoints_go_but_not_the_best_nor_the_owners),
+		cmocka_unit_test(the_tables_of_the_last_round_come_back),
 	};
 
 	return cmocka_run_group_tests_name("store/checkpoint", tests, NULL, NULL);

@@ -159,6 +159,7 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	(*old)->n_ent = NAMES; /* from now on they are the first rows */
 	put_metas(s);
 	put_checkpoint(s, STORE_MANUAL, .3, *old);
+	put_checkpoint(s, STORE_FORMER, .3, *old);
 	put_checkpoint(s, STORE_LATEST, .3, *old);
 	put_checkpoint(s, STORE_BEST, .4, *old);
 	assert_int_equal(file_write_atomic(copy, "old: name-2 and rel-1", 21, 0600, &e), 0);

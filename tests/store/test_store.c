@@ -352,6 +352,90 @@ static void a_restarting_core_gets_everything_back(void **state)
 
 /* ---- the ledger on disk ---- */
 
+static struct store_round some_round(struct store_round_member *m, uint8_t id, uint64_t number)
+{
+	struct store_round r = { .id = { id },
+				 .number = number,
+				 .method = "fedlu",
+				 .hosted = true,
+				 .secret_bits = 64,
+				 .proposer = { 3 },
+				 .started_ms = 10,
+				 .finished_ms = 20 + id,
+				 .train_ms = 7,
+				 .outcome = -3,
+				 .reason = "why not",
+				 .items = 11,
+				 .answered = 12,
+				 .homed = 13,
+				 .params_up = 14,
+				 .params_down = 1ull << 40,
+				 .clipped = 15,
+				 .spoiled = 16,
+				 .scored = true,
+				 .score = 0.25,
+				 .n_members = 1,
+				 .n_seats = 2,
+				 .members = m };
+
+	m[0] = (struct store_round_member){ { 1 }, 0, 1, 2, 3, 4, 5, 6 };
+	m[1] = (struct store_round_member){ { 2 }, 1, 7, 8, 9, 10, 11, 12 };
+	return r;
+}
+
+static void rounds_come_back(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_round_member m[2];
+	struct store_round first = some_round(m, 1, 5), second = some_round(m, 2, 6), *back;
+	struct store_batch b = { 0 };
+	struct err e;
+	size_t n;
+
+	(void)state;
+	store_batch_round(&b, &first);
+	store_batch_round(&b, &second);
+	m[1].rows_in = 99;
+	store_batch_round(&b, &second); /* in its own place */
+	must_apply(s, &b);
+	assert_int_equal(store_rounds(s, 1, &back, &n, &e), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(back[0].number, 6);
+	assert_int_equal(back[0].n_seats, 2);
+	assert_int_equal(back[0].members[1].rows_in, 99);
+	store_rounds_release(back, n);
+	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
+	assert_int_equal(n, 2);
+	free(back[1].members);
+	back[1].members = m;
+	m[1].rows_in = 8;
+	first.members = m;
+	assert_string_equal(back[1].method, first.method);
+	assert_string_equal(back[1].reason, first.reason);
+	assert_memory_equal(back[1].id, first.id, sizeof(first.id));
+	assert_true(back[1].number == first.number && back[1].hosted == first.hosted &&
+		    back[1].secret_bits == first.secret_bits && back[1].proposer[0] == 3 &&
+		    back[1].started_ms == first.started_ms &&
+		    back[1].finished_ms == first.finished_ms &&
+		    back[1].train_ms == first.train_ms && back[1].outcome == first.outcome &&
+		    back[1].items == first.items && back[1].answered == first.answered &&
+		    back[1].homed == first.homed && back[1].params_up == first.params_up &&
+		    back[1].params_down == first.params_down && back[1].clipped == first.clipped &&
+		    back[1].spoiled == first.spoiled && back[1].scored && back[1].n_members == 1);
+	assert_near(back[1].score, 0.25, 0, 0);
+	back[1].members = NULL;
+	store_rounds_release(back, n);
+	store_rounds(s, 1, &back, &n, &e);
+	assert_int_equal(back[0].members[0].fate, 0);
+	assert_int_equal(back[0].members[1].fate, 1);
+	assert_int_equal(back[0].members[0].bytes_in, 6);
+	store_rounds_release(back, n);
+	assert_int_equal(db_do(s, &e, "DELETE FROM round_member WHERE seat = 0", ""), 0);
+	assert_int_equal(db_do(s, &e, "UPDATE round SET members = 2", ""), 0);
+	assert_int_equal(store_rounds(s, 9, &back, &n, &e), ERR_STORE);
+	store_close(s);
+}
+
 static void a_batch_with_one_bad_write_leaves_nothing(void **state)
 {
 	struct store *s;
@@ -768,6 +852,7 @@ int main(void)
 		cmocka_unit_test(two_processes_cannot_own_one_store),
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
+		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
 		cmocka_unit_test(an_edited_database_is_found_out),
