@@ -80,15 +80,18 @@ static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t q)
 {
 	enum kge_metric m = b->emb->model->metric;
-	size_t n = lane_rows(l), n_answers;
-	const uint32_t *answers = kge_batch_answers(b, q, &n_answers);
+	size_t n = lane_rows(l);
+	struct kge_ids answers = kge_batch_answers(b, q);
 	float *line = l->scores + q * n;
 
 	for (size_t i = 0; i < n && m != KGE_DOT; i++)
 		line[i] = -line[i]; /* gamma is in all scores, so in none */
-	for (size_t i = 0; i < n_answers; i++)
-		if (answers[i] - l->ent_begin < n)
-			l->loss -= (double)line[answers[i] - l->ent_begin];
+	for (size_t i = 0; i < answers.n; i++) {
+		uint32_t row = kge_ids_at(&answers, i) - l->ent_begin;
+
+		if (row < n)
+			l->loss -= (double)line[row];
+	}
 	l->part[q] = b->k->softmax(l->work, line, 1.0f, n);
 	for (size_t i = 0; i < n && m == KGE_L2; i++)
 		l->work[i] = line[i] < 0 ? l->work[i] / -line[i] : 0.0f;
@@ -103,7 +106,7 @@ void kge_all_draw(struct kge_batch *b, size_t k)
 
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
-		uint32_t place = b->order[b->first + q];
+		uint32_t place = b->order[q];
 
 		kge_batch_ask(b, q, place >> 1, (enum kge_side)(place & 1));
 	}
@@ -139,13 +142,13 @@ static double log_sum(const struct kge_batch *b, size_t q)
 /* Each lane's part of the whole, times k and the query's weight in the batch. */
 void kge_all_weigh(struct kge_batch *b, size_t k)
 {
-	size_t begin, end, n;
+	size_t begin, end;
 
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
 		double all = log_sum(b, q);
+		size_t n = kge_batch_answers(b, q).n;
 
-		kge_batch_answers(b, q, &n);
 		b->lane[k].loss += (double)n * all;
 		for (size_t o = 0; o < b->lanes; o++) {
 			float *part = &b->lane[o].part[q];
@@ -174,16 +177,19 @@ static float answer_weight(const struct kge_batch *b, struct kge_lane *l, size_t
 
 static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_t q)
 {
-	size_t n = lane_rows(l), n_answers;
-	const uint32_t *answers = kge_batch_answers(b, q, &n_answers);
+	size_t n = lane_rows(l);
+	struct kge_ids answers = kge_batch_answers(b, q);
 	float *line = l->scores + q * n;
 	float part = b->emb->model->metric == KGE_DOT ? l->part[q] : -l->part[q];
 
 	for (size_t i = 0; i < n; i++)
 		line[i] *= part;
-	for (size_t i = 0; i < n_answers; i++)
-		if (answers[i] - l->ent_begin < n)
-			line[answers[i] - l->ent_begin] += answer_weight(b, l, q, answers[i]);
+	for (size_t i = 0; i < answers.n; i++) {
+		uint32_t e = kge_ids_at(&answers, i);
+
+		if (e - l->ent_begin < n)
+			line[e - l->ent_begin] += answer_weight(b, l, q, e);
+	}
 }
 
 static void step_or_wait(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *g)

@@ -235,23 +235,22 @@ static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint3
 {
 	uint32_t n_ent = b->emb->n_ent, n_list;
 	const uint32_t *list = kge_sampler_list(b->sampler, x->side, x->rel, &n_list);
-	const uint32_t *known = NULL;
-	size_t n = 0;
+	struct kge_ids known = { 0 };
 
 	if (b->answers != NULL)
-		known = kge_answers_of(b->answers, x->triple, x->side, &n);
-	if (list != NULL && n_list >= n + KGE_TYPED_LEAST)
-		kge_draw_among(ids + 1, b->c->negatives, list, n_list, known, n, &r);
-	else if (known == NULL)
+		known = kge_answers_of(b->answers, x->triple, x->side);
+	if (list != NULL && n_list >= known.n + KGE_TYPED_LEAST)
+		kge_draw_among(ids + 1, b->c->negatives, list, n_list, &known, &r);
+	else if (b->answers == NULL)
 		kge_draw(ids + 1, b->c->negatives, n_ent, &r);
 	else
-		kge_draw_filtered(ids + 1, b->c->negatives, n_ent, known, n, &r);
+		kge_draw_filtered(ids + 1, b->c->negatives, n_ent, &known, &r);
 }
 
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  size_t place, enum kge_side s)
+			  uint32_t triple, size_t place, enum kge_side s)
 {
-	make_query(b, x, ids, b->order[place], s);
+	make_query(b, x, ids, triple, s);
 	draw_own(b, x, ids, kge_batch_stream(b, place, s));
 }
 
@@ -274,20 +273,19 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 		memcpy(b->ids + i * b->width + 1, block, b->c->negatives * sizeof(*block));
 	for (size_t i = q; i < end && b->answers != NULL; i++) {
 		const struct kge_query *x = &b->queries[i];
-		size_t n;
-		const uint32_t *known = kge_answers_of(b->answers, x->triple, x->side, &n);
+		struct kge_ids known = kge_answers_of(b->answers, x->triple, x->side);
 
-		kge_mask_known(b->ids + i * b->width + 1, b->c->negatives, known, n);
+		kge_mask_known(b->ids + i * b->width + 1, b->c->negatives, &known);
 	}
 }
 
-enum kge_side kge_batch_side(const struct kge_batch *b, size_t place, size_t half)
+enum kge_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place, size_t half)
 {
 	struct rng r;
 
 	if (kge_sampler_has_sides(b->sampler)) {
 		r = rng_stream(&b->rng, ~(uint64_t)place); /* far from those of the negatives */
-		return kge_sampler_side(b->sampler, b->train->at[b->order[place]].rel, &r);
+		return kge_sampler_side(b->sampler, b->train->at[triple].rel, &r);
 	}
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
 		return b->number % 2 == 1 ? KGE_TAIL : KGE_HEAD;
@@ -304,10 +302,10 @@ static void draw(struct kge_batch *b, size_t k)
 	for (size_t u = begin; u < end; u++) {
 		size_t half = u / chunks, i = u % chunks * chunk;
 		size_t stop = i + chunk < b->n ? i + chunk : b->n, q = half * b->n;
-		enum kge_side s = kge_batch_side(b, b->first + i, half);
+		enum kge_side s = kge_batch_side(b, b->order[i], b->first + i, half);
 
 		for (size_t j = i; j < stop; j++)
-			kge_batch_ask(b, q + j, b->order[b->first + j], s);
+			kge_batch_ask(b, q + j, b->order[j], s);
 		if (chunk > 1)
 			draw_shared(b, q + i, q + stop, kge_batch_stream(b, b->first + i, s));
 		else
@@ -364,14 +362,11 @@ static void sort_pairs(struct kge_batch *b, struct kge_lane *l)
 	l->n_touched = touched;
 }
 
-/* The true answers of a query, one unless it is asked against all entities. */
-const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n)
+struct kge_ids kge_batch_answers(const struct kge_batch *b, size_t q)
 {
 	const struct kge_query *x = &b->queries[q];
 
-	*n = 1;
-	return b->c->negatives > 0 ? b->ids + q * b->width
-				   : kge_answers_of(b->answers, x->triple, x->side, n);
+	return kge_answers_of(b->answers, x->triple, x->side);
 }
 
 /* How often each of this lane's entities is part of a positive. */
@@ -380,14 +375,17 @@ static void count_positives(struct kge_batch *b, const struct kge_lane *l)
 	uint32_t size = l->ent_end - l->ent_begin;
 
 	for (size_t q = 0; q < b->n_queries; q++) {
-		size_t n;
-		const uint32_t *answers = kge_batch_answers(b, q, &n);
+		bool drawn = b->c->negatives > 0;
+		struct kge_ids all = drawn ? (struct kge_ids){ .n = 1 } : kge_batch_answers(b, q);
 
 		if (b->queries[q].known - l->ent_begin < size)
-			b->positives[b->queries[q].known] += (uint32_t)n;
-		for (size_t i = 0; i < n; i++)
-			if (answers[i] - l->ent_begin < size)
-				b->positives[answers[i]]++;
+			b->positives[b->queries[q].known] += (uint32_t)all.n;
+		for (size_t i = 0; i < all.n; i++) {
+			uint32_t e = drawn ? b->ids[q * b->width] : kge_ids_at(&all, i);
+
+			if (e - l->ent_begin < size)
+				b->positives[e]++;
+		}
 	}
 }
 
@@ -700,7 +698,7 @@ static size_t positives_in_chain(const struct kge_batch *b, size_t q, size_t sid
 		if (has_sides(b->emb) && b->queries[q].side != (enum kge_side)side)
 			continue;
 		if (b->c->negatives == 0)
-			kge_batch_answers(b, q, &n);
+			n = kge_batch_answers(b, q).n;
 		sum += n;
 	}
 	return sum;

@@ -37,6 +37,7 @@
 #include "kge/kernel.h"
 #include "kge/negatives.h"
 #include "kge/optimizer.h"
+#include "kge/order.h"
 #include "kge/team.h"
 #include "kge/terms.h"
 #include "kge/train.h"
@@ -88,8 +89,10 @@ struct kge_batch {
 	struct kge_terms terms; /* those on queries */
 	struct kge_interference interfere;
 
-	/* the batch at hand: positives train->at[order[first]] and on; all.c: queries, each
-	 * named by the first triple that asks it, triple << 1 | side */
+	const struct kge_order *places; /* of the epoch */
+
+	/* the batch at hand, n places from `first`: positives train->at[order[0]] and on;
+	 * all.c: queries, each named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
 	size_t n_answers; /* of the batch, over which its loss is a mean */
@@ -146,8 +149,8 @@ void kge_shared_free(struct kge_shared *s);
 void kge_shared_set_teacher(struct kge_batch *b);
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
 
-/* Which side is asked by the positive at this place in the epoch, in its first or second query. */
-enum kge_side kge_batch_side(const struct kge_batch *b, size_t place, size_t half);
+/* Which side is asked by this triple, at this place in the epoch, in its first or second query. */
+enum kge_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place, size_t half);
 /* What a query's loss counts for in that of the batch; all together 1. */
 double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
 /* The loss of a query with these scores, times the number of queries, and terms on it; the slopes
@@ -159,8 +162,8 @@ double kge_batch_loss(const struct kge_batch *b, double share, const float *scor
 struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s);
 /* Query q of the batch asks for side s of a triple of train. */
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s);
-/* The true answers of a query, one unless it is asked against all entities. */
-const uint32_t *kge_batch_answers(const struct kge_batch *b, size_t q, size_t *n);
+/* The true answers of a query that is asked against all entities. */
+struct kge_ids kge_batch_answers(const struct kge_batch *b, size_t q);
 /* Chains of the queries that know a lane's rows, which join those it touched. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
 /* Pairs that share a row, as kge_score_fn and kge_grad_fn have it, but the row projected for
@@ -176,10 +179,10 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 
 /* ---- one query, for the batch and for kge/race.h ---- */
 
-/* The query for side s of the positive at this place in the epoch, and its line of `width`
+/* The query for side s of a triple, at this place in the epoch, and its line of `width`
  * candidates, drawn for it alone. */
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  size_t place, enum kge_side s);
+			  uint32_t triple, size_t place, enum kge_side s);
 /* A line of raw scores becomes one of scores, higher is better, very low where there is no
  * candidate; returns how many negatives there are. */
 size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores);

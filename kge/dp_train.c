@@ -209,7 +209,7 @@ static void add_triple(struct kge_dp *d, struct kge_triple x, struct kge_dp_stre
 {
 	static const enum kge_side both[2] = { KGE_TAIL, KGE_HEAD };
 	const struct kge_batch *b = d->b;
-	enum kge_side side = kge_batch_side(b, 0, 0);
+	enum kge_side side = kge_batch_side(b, 0, 0, 0);
 	bool two = b->c->corrupt == KGE_CORRUPT_BOTH;
 	struct rng r;
 

@@ -7,165 +7,6 @@
 #include "base/mem.h"
 #include "kge/rank.h"
 
-/* The answers of one side: triple -> a piece of ids, in two reads from memory, not three.  A
- * query that only one triple asks has its answer in the piece itself, and n 0. */
-struct side {
-	size_t n; /* triples */
-	struct piece {
-		uint32_t from, n;
-	} * of;
-	uint32_t *ids;
-};
-
-struct kge_answers {
-	struct side side[2];
-};
-
-enum column { ANSWER, KNOWN, REL };
-
-static inline uint32_t column(const struct kge_triple *x, enum kge_side s, enum column c)
-{
-	if (c == REL)
-		return x->rel;
-	return (c == KNOWN) == (s == KGE_TAIL) ? x->head : x->tail;
-}
-
-/* Stable counting sort of triples by one column: so memory is two lists of numbers at most. */
-static void sort_by(const struct kge_triples *t, enum kge_side s, enum column c,
-		    const uint32_t *from, uint32_t *to)
-{
-	uint32_t most = 0, *at;
-
-	for (size_t i = 0; i < t->n; i++)
-		most = most > column(&t->at[i], s, c) ? most : column(&t->at[i], s, c);
-	at = mem_array((size_t)most + 2, sizeof(*at));
-	for (size_t i = 0; i < t->n; i++)
-		at[column(&t->at[i], s, c) + 1]++;
-	for (uint32_t id = 0; id < most; id++)
-		at[id + 1] += at[id];
-	for (size_t i = 0; i < t->n; i++)
-		to[at[column(&t->at[from[i]], s, c)]++] = from[i];
-	free(at);
-}
-
-/* The triples by query, then by answer, then by number. */
-static uint32_t *sorted_triples(const struct kge_triples *t, enum kge_side s)
-{
-	uint32_t *a = mem_array(t->n, sizeof(*a)), *b = mem_array(t->n, sizeof(*b));
-
-	for (size_t i = 0; i < t->n; i++)
-		b[i] = (uint32_t)i;
-	sort_by(t, s, ANSWER, b, a);
-	sort_by(t, s, KNOWN, a, b);
-	sort_by(t, s, REL, b, a);
-	free(b);
-	return a;
-}
-
-static bool same_query(const struct kge_triples *t, enum kge_side s, uint32_t a, uint32_t b)
-{
-	return t->at[a].rel == t->at[b].rel &&
-	       column(&t->at[a], s, KNOWN) == column(&t->at[b], s, KNOWN);
-}
-
-/* Triples who[0..n-1] are one query's; returns how many answers were added at s->ids[from]. */
-static uint32_t add_answers(struct side *s, const struct kge_triples *t, enum kge_side which,
-			    const uint32_t *who, size_t n, uint32_t from)
-{
-	uint32_t answers = 0;
-
-	if (n == 1) {
-		s->of[who[0]] = (struct piece){ column(&t->at[who[0]], which, ANSWER), 0 };
-		return 0;
-	}
-	for (size_t k = 0; k < n; k++) {
-		uint32_t answer = column(&t->at[who[k]], which, ANSWER);
-
-		if (k == 0 || answer != column(&t->at[who[k - 1]], which, ANSWER))
-			s->ids[from + answers++] = answer;
-	}
-	for (size_t k = 0; k < n; k++)
-		s->of[who[k]] = (struct piece){ from, answers };
-	return answers;
-}
-
-static void side_init(struct side *s, const struct kge_triples *t, enum kge_side which)
-{
-	uint32_t *who = sorted_triples(t, which), ids = 0;
-
-	s->of = mem_array(t->n, sizeof(*s->of));
-	s->ids = mem_array(t->n, sizeof(*s->ids));
-	for (size_t i = 0, end; i < t->n; i = end) {
-		for (end = i + 1; end < t->n && same_query(t, which, who[i], who[end]);)
-			end++;
-		ids += add_answers(s, t, which, who + i, end - i, ids);
-	}
-	s->ids = mem_resize(s->ids, ids, sizeof(*s->ids));
-	s->n = t->n;
-	free(who);
-}
-
-struct kge_answers *kge_answers_new(const struct kge_triples *t)
-{
-	struct kge_answers *a = mem_array(1, sizeof(*a));
-
-	side_init(&a->side[KGE_TAIL], t, KGE_TAIL);
-	side_init(&a->side[KGE_HEAD], t, KGE_HEAD);
-	return a;
-}
-
-void kge_answers_free(struct kge_answers *a)
-{
-	if (a == NULL)
-		return;
-	for (int s = 0; s < 2; s++) {
-		free(a->side[s].of);
-		free(a->side[s].ids);
-	}
-	free(a);
-}
-
-const uint32_t *kge_answers_of(const struct kge_answers *a, size_t triple, enum kge_side s,
-			       size_t *n)
-{
-	const struct side *x = &a->side[s];
-	const struct piece *p = &x->of[triple];
-
-	*n = p->n > 0 ? p->n : 1;
-	return p->n > 0 ? x->ids + p->from : &p->from;
-}
-
-void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_side s)
-{
-	__builtin_prefetch(&a->side[s].of[triple]);
-}
-
-size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_t *out)
-{
-	const struct side *x = &a->side[s];
-	bool *seen = mem_array(x->n, sizeof(*seen)); /* by where a query's answers begin */
-	size_t n = 0;
-
-	for (size_t i = 0; i < x->n; i++) {
-		struct piece p = x->of[i];
-
-		if (p.n == 0 || !seen[p.from])
-			out[n++] = (uint32_t)i << 1 | (uint32_t)s;
-		if (p.n > 0)
-			seen[p.from] = true;
-	}
-	free(seen);
-	return n;
-}
-
-size_t kge_answers_count(const struct kge_answers *a, uint32_t query)
-{
-	size_t n;
-
-	kge_answers_of(a, query >> 1, (enum kge_side)(query & 1), &n);
-	return n;
-}
-
 /* Two draws of 32 bits from one of 64.  Multiply and shift is uneven by less
  * than n_ent / 2^32, which no training can tell from even. */
 static inline uint32_t scale(uint32_t bits, uint32_t n)
@@ -189,14 +30,14 @@ void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r)
 
 /* The k-th entity that is not known: known[j] - j entities that are not known lie below known[j].
  */
-static inline uint32_t unknown_at(uint32_t k, const uint32_t *known, size_t n)
+static inline uint32_t unknown_at(uint32_t k, const struct kge_ids *known)
 {
-	size_t low = 0;
+	size_t low = 0, n = known->n;
 
 	while (n > 0) {
 		size_t half = n / 2;
 
-		if (known[low + half] - (uint32_t)(low + half) <= k) {
+		if (kge_ids_at(known, low + half) - (uint32_t)(low + half) <= k) {
 			low += half + 1;
 			n -= half + 1;
 		} else {
@@ -206,48 +47,34 @@ static inline uint32_t unknown_at(uint32_t k, const uint32_t *known, size_t n)
 	return k + (uint32_t)low;
 }
 
-void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const uint32_t *known,
-		       size_t n_known, struct rng *r)
+void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct kge_ids *known,
+		       struct rng *r)
 {
-	if (n_known >= n_ent) {
+	if (known->n >= n_ent) {
 		for (size_t i = 0; i < n; i++)
 			out[i] = KGE_NONE;
 		return;
 	}
-	kge_draw(out, n, n_ent - (uint32_t)n_known, r);
-	if (n_known == 1) {
+	kge_draw(out, n, n_ent - (uint32_t)known->n, r);
+	if (known->n == 1) {
+		uint32_t only = kge_ids_at(known, 0);
+
 		for (size_t i = 0; i < n; i++)
-			out[i] += out[i] >= known[0];
+			out[i] += out[i] >= only;
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		out[i] = unknown_at(out[i], known, n_known);
+		out[i] = unknown_at(out[i], known);
 }
 
-static bool is_known(uint32_t id, const uint32_t *known, size_t n)
+void kge_mask_known(uint32_t *ids, size_t n, const struct kge_ids *known)
 {
-	size_t low = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t at = kge_ids_place(known, 0, ids[i]);
 
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (known[low + half] == id)
-			return true;
-		if (known[low + half] < id) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return false;
-}
-
-void kge_mask_known(uint32_t *ids, size_t n, const uint32_t *known, size_t n_known)
-{
-	for (size_t i = 0; i < n; i++)
-		if (is_known(ids[i], known, n_known))
+		if (at < known->n && kge_ids_at(known, at) == ids[i])
 			ids[i] = KGE_NONE;
+	}
 }
 
 /* Where id stands, or would stand, in a sorted list. */
@@ -269,17 +96,18 @@ static uint32_t place_in(const uint32_t *list, size_t n, uint32_t id)
 }
 
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
-		    const uint32_t *known, size_t n_known, struct rng *r)
+		    const struct kge_ids *known, struct rng *r)
 {
-	kge_draw(out, n, (uint32_t)(n_list - n_known), r);
+	kge_draw(out, n, (uint32_t)(n_list - known->n), r);
 	for (size_t i = 0; i < n; i++) {
-		size_t low = 0, rest = n_known;
+		size_t low = 0, rest = known->n;
 
 		/* as unknown_at(), by places in the list */
 		while (rest > 0) {
 			size_t half = rest / 2, at = low + half;
 
-			if (place_in(list, n_list, known[at]) - (uint32_t)at <= out[i]) {
+			if (place_in(list, n_list, kge_ids_at(known, at)) - (uint32_t)at <=
+			    out[i]) {
 				low = at + 1;
 				rest -= half + 1;
 			} else {
@@ -369,10 +197,9 @@ float *kge_subsampling_weights(const struct kge_triples *train, const struct kge
 	float *weights = mem_array(train->n, sizeof(*weights));
 
 	for (size_t i = 0; i < train->n; i++) {
-		size_t tails, heads;
+		size_t tails = kge_answers_of(answers, i, KGE_TAIL).n;
+		size_t heads = kge_answers_of(answers, i, KGE_HEAD).n;
 
-		kge_answers_of(answers, i, KGE_TAIL, &tails);
-		kge_answers_of(answers, i, KGE_HEAD, &heads);
 		weights[i] = (float)(1.0 / sqrt((double)(tails + heads + 6)));
 	}
 	return weights;

@@ -14,6 +14,7 @@ enum {
 
 struct kge_racer {
 	_Alignas(64) double loss; /* and no two racers on one line of the cache */
+	uint32_t triples[TAKE];	  /* those at hand */
 	struct kge_query queries[2 * TAKE];
 	uint32_t *ids; /* 2 TAKE x width */
 	struct line {
@@ -112,33 +113,34 @@ static size_t sides_of(const struct kge_batch *b)
 	return b->c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 }
 
-/* Of the positive at place i of the epoch, its query number `half`. */
+/* Of the i-th positive at hand, which is at that place in the epoch, its query number `half`. */
 static enum kge_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
-			     size_t half)
+			     size_t place, size_t half)
 {
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE && b->c->sampling != KGE_SAMPLING_BERNOULLI)
-		return (r->turns + i) % 2 == 0 ? KGE_TAIL : KGE_HEAD;
-	return kge_batch_side(b, i, half);
+		return (r->turns + place) % 2 == 0 ? KGE_TAIL : KGE_HEAD;
+	return kge_batch_side(b, r->triples[i], place, half);
 }
 
 /* Triples, then their answers, lie anywhere in memory: ask for all before the first is needed. */
 static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *b, size_t first,
 			     size_t n)
 {
-	size_t sides = sides_of(b), some;
+	size_t sides = sides_of(b);
 
-	for (size_t q = 0; q < n * sides; q++) {
-		size_t i = first + q / sides;
+	for (size_t i = 0; i < n; i++)
+		__builtin_prefetch(&b->train->at[r->triples[i]]);
+	for (size_t q = 0; q < n * sides && b->answers != NULL; q++) {
+		size_t i = q / sides;
 
-		__builtin_prefetch(&b->train->at[b->order[i]]);
-		if (b->answers != NULL)
-			kge_answers_prefetch(b->answers, b->order[i], side_of(r, b, i, q % sides));
+		kge_answers_prefetch(b->answers, r->triples[i],
+				     side_of(r, b, i, first + i, q % sides));
 	}
 	for (size_t q = 0; q < n * sides && b->answers != NULL; q++) {
-		size_t i = first + q / sides;
+		size_t i = q / sides;
 
-		__builtin_prefetch(kge_answers_of(b->answers, b->order[i],
-						  side_of(r, b, i, q % sides), &some));
+		kge_answers_prefetch_run(b->answers, r->triples[i],
+					 side_of(r, b, i, first + i, q % sides));
 	}
 }
 
@@ -147,12 +149,13 @@ static void draw(struct kge_racer *r, const struct kge_batch *b, size_t first, s
 {
 	size_t sides = sides_of(b);
 
+	kge_order_take(b->places, first, n, r->triples);
 	prefetch_triples(r, b, first, n);
 	for (size_t q = 0; q < n * sides; q++) {
-		size_t i = first + q / sides;
+		size_t i = q / sides;
 
-		kge_batch_draw_alone(b, &r->queries[q], r->ids + q * b->width, i,
-				     side_of(r, b, i, q % sides));
+		kge_batch_draw_alone(b, &r->queries[q], r->ids + q * b->width, r->triples[i],
+				     first + i, side_of(r, b, i, first + i, q % sides));
 	}
 }
 
@@ -329,7 +332,7 @@ static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t firs
 
 void kge_race_run(struct kge_race *r, size_t k, const atomic_bool *cancel)
 {
-	size_t n = r->b->train->n, first;
+	size_t n = r->b->places->n, first;
 
 	while ((first = atomic_fetch_add(&r->next, TAKE)) < n) {
 		if (cancel != NULL && atomic_load(cancel))

@@ -234,7 +234,7 @@ static struct unit unit_at(const struct kge_batch *b, size_t number)
 	size_t half = number / a_side, at = number % a_side, end;
 	struct unit u = { .number = number, .block = at / a_chunk * s->chunk };
 
-	u.side = kge_batch_side(b, b->first, half);
+	u.side = kge_batch_side(b, b->order[0], b->first, half);
 	u.place = u.block + at % a_chunk * s->unit;
 	u.q = half * b->n + u.place;
 	end = u.block + s->chunk < b->n ? u.block + s->chunk : b->n;
@@ -249,7 +249,7 @@ static void ask(const struct kge_batch *b, const struct unit *u)
 
 	for (size_t i = 0; i < u->n; i++) {
 		size_t q = u->q + i;
-		uint32_t at = b->order[b->first + u->place + i];
+		uint32_t at = b->order[u->place + i];
 		struct kge_triple t = b->train->at[at];
 		uint32_t known = u->side == KGE_TAIL ? t.head : t.tail;
 
@@ -318,15 +318,21 @@ static size_t place_of(const uint32_t *ids, size_t from, size_t n, uint32_t x)
 /* Take the true answers of query q out of its scores for the unit's block; how many. */
 static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, float *scores)
 {
-	const uint32_t *ids = b->shared->ids + negatives_at(b, u), *known;
-	size_t n_known, n = b->c->negatives, hidden = 0, i = 0, j = 0;
+	const uint32_t *ids = b->shared->ids + negatives_at(b, u);
+	size_t n = b->c->negatives, hidden = 0, i = 0, j = 0;
+	struct kge_ids known;
 
 	if (b->answers == NULL)
 		return 0;
-	known = kge_answers_of(b->answers, b->queries[q].triple, u->side, &n_known);
-	while (i < n_known && (j = place_of(ids, j, n, known[i])) < n) {
-		if (ids[j] > known[i]) {
-			i = place_of(known, i, n_known, ids[j]);
+	known = kge_answers_of(b->answers, b->queries[q].triple, u->side);
+	while (i < known.n) {
+		uint32_t id = kge_ids_at(&known, i);
+
+		j = place_of(ids, j, n, id);
+		if (j == n)
+			break;
+		if (ids[j] > id) {
+			i = kge_ids_place(&known, i, ids[j]);
 			continue;
 		}
 		scores[j++] = KGE_NO_SCORE;

@@ -22,11 +22,11 @@ struct kge_trainer {
 	struct kge_sampler *sampler;
 	float *weights; /* of triples, with subsampling */
 	struct kge_optimizer_table ent, rel;
-	uint32_t *order;   /* of this epoch: triples, or queries against all entities */
-	uint32_t *queries; /* 1-vs-all: each once, named as in kge_batch.order */
-	uint32_t *only;	   /* the triples that are asked for; NULL: all */
-	size_t places;	   /* in order */
-	size_t asked;	   /* answers in an epoch, over which its loss is a mean */
+	struct kge_order order; /* of this epoch: triples, or queries against all entities */
+	uint32_t *at_hand;	/* those of the batch; b->order */
+	uint32_t *queries;	/* 1-vs-all: each once, named as in kge_batch.order */
+	uint32_t *only;		/* the triples that are asked for; NULL: all */
+	size_t asked;		/* answers in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
 	struct kge_dp *dp;    /* private steps; NULL: plain ones */
 	struct kge_race race; /* used instead of the batch's own memory when racing */
@@ -197,22 +197,21 @@ static void init_draws(struct kge_trainer *t)
 /* What an epoch goes through: triples, or the queries that they ask. */
 static void list_places(struct kge_trainer *t)
 {
-	size_t n = t->g->split[KGE_TRAIN].n;
+	size_t n = t->g->split[KGE_TRAIN].n, places = n;
 	bool tail_only = t->c.corrupt == KGE_CORRUPT_TAIL;
 
 	t->asked = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
-	t->places = n;
 	if (t->c.negatives == 0) {
 		t->queries = mem_array(2 * n, sizeof(*t->queries));
-		t->places = kge_answers_queries(t->answers, KGE_TAIL, t->queries);
+		places = kge_answers_queries(t->answers, KGE_TAIL, t->queries);
 		if (!tail_only)
-			t->places +=
-				kge_answers_queries(t->answers, KGE_HEAD, t->queries + t->places);
+			places += kge_answers_queries(t->answers, KGE_HEAD, t->queries + places);
 		t->asked = 0;
-		for (size_t i = 0; i < t->places; i++)
+		for (size_t i = 0; i < places; i++)
 			t->asked += kge_answers_count(t->answers, t->queries[i]);
 	}
-	t->order = mem_array(t->places, sizeof(*t->order));
+	kge_order_init(&t->order, places, t->queries);
+	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
 }
 
 struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
@@ -238,7 +237,8 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	b->emb = emb;
 	b->ent = &t->ent;
 	b->rel = &t->rel;
-	b->order = t->order;
+	b->places = &t->order;
+	b->order = t->at_hand;
 	if (c->dp.epsilon > 0) {
 		kge_batch_measure(b);
 		t->dp = kge_dp_new(b);
@@ -263,7 +263,8 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_answers_free(t->answers);
 	kge_sampler_free(t->sampler);
 	free(t->weights);
-	free(t->order);
+	kge_order_release(&t->order);
+	free(t->at_hand);
 	free(t->queries);
 	free(t->only);
 	free(t);
@@ -295,13 +296,10 @@ void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 
 	assert(t->queries == NULL && t->dp == NULL && n <= t->g->split[KGE_TRAIN].n);
 	free(t->only);
-	t->only = NULL;
-	t->places = places != NULL ? n : t->g->split[KGE_TRAIN].n;
-	t->asked = t->places * sides;
-	if (places == NULL)
-		return;
-	t->only = mem_array(n, sizeof(*t->only));
-	memcpy(t->only, places, n * sizeof(*places));
+	t->only = places != NULL ? mem_copy(places, n * sizeof(*places)) : NULL;
+	kge_order_release(&t->order);
+	kge_order_init(&t->order, places != NULL ? n : t->g->split[KGE_TRAIN].n, t->only);
+	t->asked = t->order.n * sides;
 }
 
 /* ---- an epoch ---- */
@@ -310,15 +308,11 @@ void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 static void begin_epoch(struct kge_trainer *t)
 {
 	struct rng root, shuffle;
-	const uint32_t *list;
 
 	rng_seed(&root, t->c.seed);
 	shuffle = rng_stream(&root, 2 * t->epoch);
 	t->batch.rng = rng_stream(&root, 2 * t->epoch + 1);
-	list = t->queries != NULL ? t->queries : t->only;
-	for (size_t i = 0; i < t->places; i++)
-		t->order[i] = list != NULL ? list[i] : (uint32_t)i;
-	rng_shuffle(&shuffle, t->order, t->places, sizeof(*t->order));
+	kge_order_draw(&t->order, &shuffle);
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		t->batch.lane[k].loss = 0;
 	if (t->c.normalize)
@@ -350,24 +344,25 @@ static int by_relation(const void *a, const void *b, void *trainer)
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
 	struct kge_batch *b = &t->batch;
-	size_t rest = t->places - first, sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+	size_t rest = t->order.n - first, sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
+	kge_order_take(&t->order, first, b->n, t->at_hand);
 	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
-		b->n_answers += kge_answers_count(t->answers, b->order[first + i]);
+		b->n_answers += kge_answers_count(t->answers, b->order[i]);
 	b->weight = 0;
 	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
-		b->weight += (double)sides * (double)t->weights[b->order[first + i]];
+		b->weight += (double)sides * (double)t->weights[b->order[i]];
 	b->number = ++t->turns;
-	b->lr = rate_at(t, (double)first / (double)t->places);
+	b->lr = rate_at(t, (double)first / (double)t->order.n);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
 	if (b->pull != NULL)
 		b->lane[0].loss += (double)b->n_answers * kge_pull_begin_batch(b->pull);
 	if (t->emb->model->project != NULL) /* a row is projected once for neighbours here */
-		qsort_r(t->order + first, b->n, sizeof(*t->order), by_relation, t);
+		qsort_r(t->at_hand, b->n, sizeof(*t->at_hand), by_relation, t);
 }
 
 struct run {
@@ -381,7 +376,7 @@ struct run {
 static void next_batch(struct run *r, size_t first)
 {
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
-	r->over = r->canceled || first >= r->t[0]->places;
+	r->over = r->canceled || first >= r->t[0]->order.n;
 	for (size_t i = 0; i < r->n && !r->over; i++)
 		begin_batch(r->t[i], first);
 }
@@ -417,8 +412,8 @@ static void run_race(struct run *r)
 	kge_race_begin(&t->race, t->turns, t->batches);
 	team_run(t->c.threads, race_epoch, r);
 	r->canceled = atomic_load(&t->race.canceled);
-	t->turns += t->batch.train->n;
-	t->batches += t->batch.train->n;
+	t->turns += t->order.n;
+	t->batches += t->order.n;
 }
 
 static double mean_loss(const struct kge_trainer *t)
@@ -490,7 +485,7 @@ int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
 	assert(t[0]->dp == NULL && t[0]->c.update == KGE_UPDATE_EXACT &&
 	       t[0]->c.seed == t[1]->c.seed);
 	assert(t[0]->c.batch == t[1]->c.batch && t[0]->c.threads == t[1]->c.threads);
-	assert(t[0]->places == t[1]->places && t[0]->epoch == t[1]->epoch);
+	assert(t[0]->order.n == t[1]->order.n && t[0]->epoch == t[1]->epoch);
 	return epoch_of(t, 2, loss, cancel);
 }
 

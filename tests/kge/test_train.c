@@ -441,15 +441,23 @@ static void test_reg_loss(void **state)
 
 /* ---- negatives ---- */
 
+/* A view of a list; two more ids can be read after it. */
+static struct kge_ids ids_of(const uint32_t *list, size_t n)
+{
+	return (struct kge_ids){ (const uint8_t *)list, 0, n, 32, UINT32_MAX };
+}
+
 static void test_filtered_draws(void **state)
 {
-	static const uint32_t known[] = { 0, 3, 4, 9 };
+	const struct kge_ids known = ids_of((const uint32_t[6]){ 0, 3, 4, 9 }, 4);
+	const struct kge_ids all = ids_of((const uint32_t[6]){ 0, 1, 2, 3 }, 4);
+	const struct kge_ids one = ids_of((const uint32_t[3]){ 1 }, 1);
 	uint32_t out[6000], seen[10] = { 0 };
 	struct rng r;
 
 	(void)state;
 	rng_seed(&r, 3);
-	kge_draw_filtered(out, 6000, 10, known, 4, &r);
+	kge_draw_filtered(out, 6000, 10, &known, &r);
 	for (size_t i = 0; i < 6000; i++)
 		seen[out[i]]++;
 	for (uint32_t e = 0; e < 10; e++)
@@ -457,31 +465,32 @@ static void test_filtered_draws(void **state)
 			assert_int_equal(seen[e], 0);
 		else
 			assert_in_range(seen[e], 850, 1150); /* 1000 +- 5 standard deviations */
-	kge_draw_filtered(out, 5, 4, (const uint32_t[]){ 0, 1, 2, 3 }, 4, &r);
+	kge_draw_filtered(out, 5, 4, &all, &r);
 	for (size_t i = 0; i < 5; i++)
 		assert_true(out[i] == KGE_NONE);
 	memset(seen, 0, sizeof(seen));
-	kge_draw_filtered(out, 6000, 3, (const uint32_t[]){ 1 }, 1, &r);
+	kge_draw_filtered(out, 6000, 3, &one, &r);
 	for (size_t i = 0; i < 6000; i++)
 		seen[out[i]]++;
 	assert_int_equal(seen[1], 0);
 	assert_in_range(seen[0], 2800, 3200);
 	assert_in_range(seen[2], 2800, 3200);
 	memcpy(out, (const uint32_t[]){ 4, 5, 9, 1, 0 }, 20);
-	kge_mask_known(out, 5, known, 4);
+	kge_mask_known(out, 5, &known);
 	assert_true(out[0] == KGE_NONE && out[1] == 5 && out[2] == KGE_NONE && out[3] == 1 &&
 		    out[4] == KGE_NONE);
 }
 
 static void test_draws_from_a_list(void **state)
 {
-	static const uint32_t list[] = { 2, 3, 5, 7, 11, 13, 17 }, known[] = { 2, 11, 17 };
+	static const uint32_t list[] = { 2, 3, 5, 7, 11, 13, 17 };
+	const struct kge_ids known = ids_of((const uint32_t[5]){ 2, 11, 17 }, 3), none = { 0 };
 	uint32_t out[4000], seen[18] = { 0 };
 	struct rng r;
 
 	(void)state;
 	rng_seed(&r, 3);
-	kge_draw_among(out, 4000, list, 7, known, 3, &r);
+	kge_draw_among(out, 4000, list, 7, &known, &r);
 	for (size_t i = 0; i < 4000; i++)
 		seen[out[i]]++;
 	for (size_t i = 0; i < 7; i++)
@@ -491,7 +500,7 @@ static void test_draws_from_a_list(void **state)
 			assert_in_range(seen[list[i]], 850, 1150);
 	assert_int_equal(seen[3] + seen[5] + seen[7] + seen[13], 4000);
 	memset(seen, 0, sizeof(seen));
-	kge_draw_among(out, 700, list, 7, NULL, 0, &r);
+	kge_draw_among(out, 700, list, 7, &none, &r);
 	for (size_t i = 0; i < 700; i++)
 		seen[out[i]]++;
 	for (size_t i = 0; i < 7; i++)
@@ -609,16 +618,15 @@ static void test_answers(void **state)
 	struct kge_triples t = { at, 5 };
 	struct kge_answers *a = kge_answers_new(&t);
 	uint32_t asked[5];
-	const uint32_t *ids;
-	size_t n;
+	struct kge_ids x;
 
 	(void)state;
-	ids = kge_answers_of(a, 3, KGE_TAIL, &n);
-	assert_true(n == 2 && ids[0] == 2 && ids[1] == 5);
-	ids = kge_answers_of(a, 0, KGE_HEAD, &n);
-	assert_true(n == 2 && ids[0] == 1 && ids[1] == 3);
-	ids = kge_answers_of(a, 2, KGE_TAIL, &n);
-	assert_true(n == 1 && ids[0] == 7);
+	x = kge_answers_of(a, 3, KGE_TAIL);
+	assert_true(x.n == 2 && kge_ids_at(&x, 0) == 2 && kge_ids_at(&x, 1) == 5);
+	x = kge_answers_of(a, 0, KGE_HEAD);
+	assert_true(x.n == 2 && kge_ids_at(&x, 0) == 1 && kge_ids_at(&x, 1) == 3);
+	x = kge_answers_of(a, 2, KGE_TAIL);
+	assert_true(x.n == 1 && kge_ids_at(&x, 0) == 7);
 	assert_int_equal(kge_answers_queries(a, KGE_TAIL, asked), 3);
 	assert_true(asked[0] == 0 && asked[1] == 2 << 1 && asked[2] == 4 << 1);
 	assert_int_equal(kge_answers_queries(a, KGE_HEAD, asked), 3);
