@@ -100,6 +100,7 @@ static void store_failed(struct agent_core *c, int status)
 	c->n_commits = 0;
 	if (c->session)
 		session_abort(c, true, ERR_STORE, "store failed");
+	rounds_stop(c, "its store failed");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
 }
@@ -148,7 +149,9 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 		c->orphans--;
 	} else {
 		c->job = NULL;
-		if (job->kind == AGENT_JOB_CONV)
+		if (c->fed.now != NULL)
+			rounds_job_done(c, job);
+		else if (job->kind == AGENT_JOB_CONV)
 			talk_job_done(c, job);
 		else
 			learn_job_done(c, job);
@@ -256,6 +259,24 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 		set_asleep(c, true);
 }
 
+/* Between rounds: alignments first, then the next one. */
+static void next_of_rounds(struct agent_core *c)
+{
+	uint64_t wait_ms = UINT64_MAX;
+	struct peer *p = NULL;
+
+	rounds_next(c, &p, &wait_ms);
+	if (p != NULL) {
+		set_asleep(c, false);
+		session_propose_align(c, p);
+	} else if (c->doing != DOING_NOTHING) {
+		set_asleep(c, false);
+	} else {
+		poll_again(c, wait_ms);
+		set_asleep(c, wait_ms == UINT64_MAX);
+	}
+}
+
 /* The loop of methods 3.1.  Called after every event: starts at most one thing. */
 static void what_next(struct agent_core *c)
 {
@@ -272,6 +293,10 @@ static void what_next(struct agent_core *c)
 	/* Nothing is begun before what was decided is on disk. */
 	if (c->doing != DOING_NOTHING || c->n_commits > 0 || c->orphans > 0)
 		return;
+	if (in_rounds(c) && c->trained) {
+		next_of_rounds(c);
+		return;
+	}
 	p = queue_next(c, &wait_ms);
 	if (c->in_round && c->config.rounds == AGENT_EACH_ALONE)
 		p = NULL;
@@ -307,6 +332,8 @@ static void message(struct agent_core *c, struct peer *p, const uint8_t *bytes, 
 		peer_signal(c, p, &m);
 	else if (m.type == NET_MSG_MEMBERS)
 		peer_members(c, p, &m);
+	else if (m.type == NET_MSG_ROUND && in_rounds(c))
+		rounds_message(c, p, &m, bytes, n);
 	else if (m.type != NET_MSG_BYE && m.has_session)
 		session_message(c, p, &m, bytes, n);
 	net_msg_release(&m);
@@ -352,6 +379,8 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		session_lease(c);
 	else if (t == AGENT_TIMER_WORKING)
 		session_working(c);
+	else if (t == AGENT_TIMER_ROUND)
+		rounds_timer(c);
 	else if (t == AGENT_TIMER_WAKE && c->asleep) {
 		set_asleep(c, false);
 		c->must_signal = c->trained; /* in case that somebody missed it */
@@ -389,6 +418,7 @@ static void stop(struct agent_core *c)
 	c->stopping = true;
 	if (c->session)
 		session_abort(c, true, ERR_CANCELED, "the agent is being stopped");
+	rounds_stop(c, "the agent is being stopped");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
 	say_bye(c);
@@ -570,11 +600,14 @@ int agent_core_new(struct agent_core **out, const struct agent_parts *parts, str
 	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 1", 20,
 			   c->sign_secret, 32);
 	c->best = parts->best;
+	c->fed.latest = parts->latest;
 	c->work = kge_emb_copy(c->best);
 	c->taken = mem_array((size_t)c->best->n_ent + c->best->n_rel, sizeof(*c->taken));
 	kge_emb_digest(c->best, c->best_digest);
 	c->local_left = c->config.local_rounds;
 	status = load(c, parts->saved, e);
+	if (status == 0)
+		status = rounds_load(c, parts, e);
 	if (status) {
 		agent_core_free(c);
 		return status;
@@ -595,6 +628,7 @@ void agent_core_free(struct agent_core *c)
 	free(c->commits);
 	gossip_release(c);
 	learn_release(c);
+	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);
 	kge_emb_free(c->best);

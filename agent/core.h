@@ -142,7 +142,13 @@ int agent_config_check(const struct agent_config *c, struct err *e);
 
 /* ---- jobs: what a worker runs ---- */
 
-enum agent_job_kind { AGENT_JOB_TRAIN, AGENT_JOB_EVALUATE, AGENT_JOB_CONV, AGENT_JOB_AGGREGATE };
+enum agent_job_kind {
+	AGENT_JOB_TRAIN,
+	AGENT_JOB_EVALUATE,
+	AGENT_JOB_CONV,
+	AGENT_JOB_AGGREGATE,
+	AGENT_JOB_EXCHANGE, /* rows of a round */
+};
 
 struct agent_job {
 	enum agent_job_kind kind;
@@ -315,6 +321,21 @@ struct agent_peer_status {
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */
+	/* mode AGENT_ROUNDS: its part in the last round, as far as we have seen it */
+	int round_fate; /* enum fed_fate (fed/round.h); -1: it has been in none */
+	char round_why[AGENT_TEXT_MAX];
+};
+
+/* Mode AGENT_ROUNDS. */
+struct agent_round_status {
+	bool under_way;
+	uint64_t number;	      /* of the round under way, else of the next one */
+	uint64_t done;		      /* that we took part in */
+	uint32_t worse;		      /* looks since the best score */
+	bool proposes;		      /* we may propose, now or later */
+	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
+	size_t items, answered;	      /* shared with them; of these, in the last stage */
+	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */
 };
 
 struct agent_status {
@@ -331,6 +352,7 @@ struct agent_status {
 	double epsilon;
 	uint64_t private_steps; /* of training, charged so far */
 	double private_epsilon;
+	struct agent_round_status round;
 	size_t n_peers;
 	struct agent_peer_status *peer; /* release with agent_status_release() */
 };

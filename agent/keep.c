@@ -3,6 +3,9 @@
  *   v  version of this record         r  rounds hosted     l  local rounds
  *   s  serial of the best             f  epochs of the first training done
  *   t  the first training is over     b  digest of the best tables
+ *   n  number of the next round of many       o  those we took part in
+ *   w  its looks without a better score       e  epochs since the best
+ *   u  its tables are as they were drawn      (n, o, w, e, u: mode AGENT_ROUNDS)
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
  *
@@ -12,6 +15,27 @@
 #include "agent/state.h"
 
 enum { KEEP_VERSION = 1 };
+
+static void put_rounds(const struct agent_core *c, struct net_writer *w)
+{
+	net_put_uint(w, "n", c->fed.number);
+	net_put_uint(w, "o", c->fed.done);
+	net_put_uint(w, "w", c->fed.worse);
+	net_put_uint(w, "e", c->tried_epochs);
+	net_put_bool(w, "u", c->fed.untrained);
+}
+
+static void get_rounds(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "n"))
+		return;
+	c->fed.number = net_get_uint(m, "n", 0, UINT64_MAX, e);
+	c->fed.done = net_get_uint(m, "o", 0, UINT64_MAX, e);
+	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
+	c->fed.untrained = net_get_bool(m, "u", e);
+	if (in_rounds(c))
+		c->tried_epochs = net_get_uint(m, "e", 0, UINT64_MAX, e);
+}
 
 void keep_add(struct agent_core *c, struct store_batch *b)
 {
@@ -26,6 +50,8 @@ void keep_add(struct agent_core *c, struct store_batch *b)
 	net_put_uint(&w, "f", c->first_done);
 	net_put_bool(&w, "t", c->trained);
 	net_put_bin(&w, "b", c->best_digest, 32);
+	if (in_rounds(c) || c->fed.number > 0)
+		put_rounds(c, &w);
 	net_put_list(&w, "p");
 	for (size_t i = 0; i < c->n_peers; i++) {
 		net_put_map(&w, NULL);
@@ -73,6 +99,7 @@ int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *
 	c->first_done = (uint32_t)net_get_uint(&body.map, "f", 0, UINT32_MAX, &bad);
 	c->trained = net_get_bool(&body.map, "t", &bad);
 	net_get_fixed(&body.map, "b", c->kept_digest, 32, &bad);
+	get_rounds(c, &body.map, &bad);
 	peers = net_get_list(&body.map, "p", (size_t)2 * AGENT_PEERS_MAX, &bad);
 	for (size_t i = 0; bad.code == 0 && i < peers.n; i++) {
 		struct net_map m = net_list_map(&peers, i, &bad);

@@ -4,7 +4,7 @@
  *   round            AGGREGATE per partner, TRAIN round_epochs, EVALUATE
  *   local round      TRAIN round_epochs, EVALUATE
  *
- * `best` changes in accept_best() alone, and only for a better score on valid.
+ * `best` changes in learn_accept() alone, and only for a better score on valid.
  * What was tried and is not better is dropped: `work` becomes `best` bit for bit. */
 #include <assert.h>
 #include <math.h>
@@ -103,9 +103,14 @@ static void train(struct agent_core *c, enum training training, uint32_t epochs,
 		start_training(c);
 }
 
+static uint32_t first_epochs(const struct agent_core *c)
+{
+	return in_rounds(c) ? c->config.fed.first_epochs : c->config.first_epochs;
+}
+
 void learn_first(struct agent_core *c)
 {
-	uint32_t left = c->config.first_epochs - c->first_done;
+	uint32_t all = first_epochs(c), left = all > c->first_done ? all - c->first_done : 0;
 
 	train(c, TRAINING_FIRST, left < c->config.eval_every ? left : c->config.eval_every, false);
 }
@@ -219,7 +224,8 @@ static void aggregated(struct agent_core *c, struct agent_job *job)
 
 /* ---- backtracking ---- */
 
-static void accept_best(struct agent_core *c, double score, struct store_batch *b)
+void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
+		  struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEST,
 					 .valid_score = score,
@@ -227,7 +233,7 @@ static void accept_best(struct agent_core *c, double score, struct store_batch *
 					 .created_ms = c->wall_ms };
 
 	assert(!c->has_best || score > c->best_score);
-	kge_emb_assign(c->best, c->work);
+	kge_emb_assign(c->best, tables);
 	kge_emb_digest(c->best, c->best_digest);
 	c->has_best = true;
 	c->best_score = score;
@@ -275,12 +281,14 @@ static void close_first(struct agent_core *c, bool better)
 {
 	c->first_done += c->job_epochs;
 	c->first_worse = better ? 0 : c->first_worse + 1;
-	if (c->first_done < c->config.first_epochs && !c->dp_over &&
+	if (c->first_done < first_epochs(c) && !c->dp_over &&
 	    (c->config.patience == 0 || c->first_worse < c->config.patience))
 		return;
 	c->trained = true;
 	c->must_signal = true;
 	restore_best(c);
+	if (in_rounds(c))
+		rounds_restart(c);
 }
 
 static void saved(struct agent_core *c)
@@ -312,7 +320,7 @@ static void judge(struct agent_core *c, double score)
 		score = -1.0; /* below every score that there is */
 	better = !c->has_best || score > c->best_score;
 	if (better)
-		accept_best(c, score, &b);
+		learn_accept(c, c->work, score, &b);
 	else if (c->training != TRAINING_FIRST)
 		restore_best(c);
 	if (c->training == TRAINING_FIRST)
@@ -328,13 +336,13 @@ static void judge(struct agent_core *c, double score)
 	core_commit(c, &b, NULL, better ? saved_better : saved);
 }
 
-static void learning_failed(struct agent_core *c, int status)
+void learn_failed(struct agent_core *c, int status, const char *why)
 {
 	c->doing = DOING_NOTHING;
 	if (c->stopping || status == ERR_CANCELED)
 		return;
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status, "training failed (%s): the agent stops",
-		    err_text(status));
+		    why);
 	c->stopping = true;
 }
 
@@ -343,7 +351,7 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 	if (job->kind == AGENT_JOB_AGGREGATE) {
 		aggregated(c, job);
 	} else if (job->status != 0 || c->stopping) {
-		learning_failed(c, job->status);
+		learn_failed(c, job->status, err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
 		c->doing = DOING_EVALUATE;

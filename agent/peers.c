@@ -20,10 +20,21 @@ struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY])
 	return NULL;
 }
 
-static bool shares(const struct agent_core *c, char tag)
+/* Rounds: what the method moves, and not a name more. */
+bool peer_shares(const struct agent_core *c, char tag)
 {
+	if (in_rounds(c))
+		return strchr(fed_method_find(c->config.fed.settings.method)->tags, tag) != NULL;
 	return c->config.share == AGENT_SHARE_BOTH ||
 	       c->config.share == (tag == 'e' ? AGENT_SHARE_ENTITIES : AGENT_SHARE_RELATIONS);
+}
+
+/* In rounds a thing has one name for all: where its home is follows from it. */
+const uint8_t *peer_names_key(const struct agent_core *c, const uint8_t key[AGENT_KEY])
+{
+	static const uint8_t nobody[AGENT_KEY];
+
+	return in_rounds(c) ? nobody : key;
 }
 
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info)
@@ -32,8 +43,8 @@ struct peer *peer_new(struct agent_core *c, const struct store_peer *info)
 
 	p->info = *info;
 	ledger_chain_init(&p->chain, c->sign_public, info->sign_key);
-	agent_names_version(c->names, info->key, shares(c, 'e'), shares(c, 'r'), c->names_secret,
-			    p->version);
+	agent_names_version(c->names, peer_names_key(c, info->key), peer_shares(c, 'e'),
+			    peer_shares(c, 'r'), c->names_secret, p->version);
 	c->peers = mem_resize(c->peers, c->n_peers + 1, sizeof(*c->peers));
 	c->peers[c->n_peers++] = p;
 	return p;
@@ -141,11 +152,12 @@ void peer_writable(struct agent_core *c, struct peer *p)
 		talk_drive(c);
 		session_drain(c);
 	}
+	rounds_writable(c, p);
 }
 
 /* ---- links ---- */
 
-static void send_hello(struct agent_core *c, struct peer *p)
+void peer_say_hello(struct agent_core *c, struct peer *p)
 {
 	struct buf out = { 0 };
 	struct net_writer w;
@@ -156,6 +168,7 @@ static void send_hello(struct agent_core *c, struct peer *p)
 	net_put_bin(&w, "g", c->sign_public, 32);
 	net_put_uint(&w, "s", c->signal_serial);
 	net_put_bin(&w, "a", p->version, 32);
+	rounds_put_hello(c, p, &w);
 	net_write_end(&w, NULL);
 	peer_send(c, p, &out);
 }
@@ -166,7 +179,7 @@ void peer_link_up(struct agent_core *c, struct peer *p)
 		peer_link_down(c, p);
 	p->linked = true;
 	p->greeted = false;
-	send_hello(c, p);
+	peer_say_hello(c, p);
 }
 
 void peer_link_down(struct agent_core *c, struct peer *p)
@@ -174,6 +187,7 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 	p->linked = p->greeted = false;
 	parcels_release(&p->outbox);
 	session_link_down(c, p);
+	rounds_lost(c, p);
 }
 
 static void commit_peer(struct agent_core *c, const struct peer *p)
@@ -227,6 +241,7 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 	net_get_fixed(&m->body, "g", sign, 32, &e);
 	serial = net_get_uint(&m->body, "s", 0, UINT64_MAX, &e);
 	net_get_fixed(&m->body, "a", version, 32, &e);
+	rounds_get_hello(c, p, &m->body, &e);
 	if (e.code != 0) {
 		peer_trouble(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
 		return;
@@ -245,6 +260,8 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 		gossip_send(c, p);
 	p->greeted = true;
 	memcpy(p->version_theirs, version, 32);
+	if (in_rounds(c) || p->other_mode)
+		return;
 	if (serial < p->served) /* it started over with older tables */
 		p->served = 0;
 	if (serial > p->served)
@@ -267,6 +284,16 @@ static void signal_one(struct agent_core *c, struct peer *p)
 	peer_send(c, p, &out);
 }
 
+/* It is there and has something: no more waiting, unless it says so all the time. */
+static void hurry(struct agent_core *c, struct peer *p)
+{
+	if (c->now_ms < p->hurry_ms)
+		return;
+	p->hurry_ms = c->now_ms + 8 * c->config.retry_min_ms;
+	p->not_before_ms = c->now_ms;
+	p->failures = 0;
+}
+
 void signal_all(struct agent_core *c)
 {
 	c->must_signal = false;
@@ -287,7 +314,9 @@ void peer_signal(struct agent_core *c, struct peer *p, const struct net_msg *m)
 	struct err e = { 0 };
 	uint64_t serial = net_get_uint(&m->body, "s", 1, UINT64_MAX, &e);
 
-	if (e.code == 0 && serial > p->served)
+	if (e.code == 0 && in_rounds(c))
+		hurry(c, p); /* it is free */
+	else if (e.code == 0 && serial > p->served && !p->other_mode)
 		queue_put(c, p, serial);
 }
 
@@ -301,11 +330,7 @@ void queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 		return;
 	if (serial > p->signalled)
 		p->signalled = serial;
-	if (c->now_ms >= p->hurry_ms) { /* it is there and has something: no more waiting */
-		p->hurry_ms = c->now_ms + 8 * c->config.retry_min_ms;
-		p->not_before_ms = c->now_ms;
-		p->failures = 0;
-	}
+	hurry(c, p);
 	if (p->queued)
 		return;
 	p->queued = true;
@@ -326,7 +351,7 @@ void queue_drop(struct agent_core *c, struct peer *p)
 }
 
 /* Doubled with each time, up to the longest. */
-static uint64_t backoff_ms(const struct agent_core *c, uint32_t times)
+uint64_t backoff_ms(const struct agent_core *c, uint32_t times)
 {
 	uint64_t ms = c->config.retry_min_ms;
 
@@ -435,6 +460,7 @@ void peer_revoked(struct agent_core *c, const struct agent_event *e)
 		return;
 	if (c->session && c->session->peer == p)
 		session_abort(c, true, ERR_REFUSED, "revoked by the owner");
+	rounds_lost(c, p);
 	queue_drop(c, p);
 	p->info.status = STORE_REVOKED;
 	p->linked = p->greeted = false;

@@ -407,30 +407,41 @@ static bool budget_left(struct agent_core *c, struct peer *p)
 	return false;
 }
 
-void session_propose(struct agent_core *c, struct peer *p)
+static void send_proposal(struct agent_core *c, struct peer *p, uint64_t t)
 {
 	uint8_t id[AGENT_SESSION];
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	if (!budget_left(c, p))
-		return;
 	c->io.draw(c->io.ctx, id, sizeof(id));
-	session_new(c, p, AGENT_HOST, id);
+	session_new(c, p, AGENT_HOST, id)->align = t == AGENT_ALIGN;
 	session_begin_message(c, &w, &out, NET_MSG_PROPOSE);
-	net_put_uint(&w, "t", c->config.translator);
+	net_put_uint(&w, "t", t);
 	put_side(c, &w, p);
 	net_put_bin(&w, "d", p->digest,
 		    p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 ? 32 : 0);
 	session_send(c, &w, &out);
 }
 
-static enum ledger_translator on_record(enum agent_translator t)
+void session_propose(struct agent_core *c, struct peer *p)
+{
+	if (budget_left(c, p))
+		send_proposal(c, p, c->config.translator);
+}
+
+void session_propose_align(struct agent_core *c, struct peer *p)
+{
+	send_proposal(c, p, AGENT_ALIGN);
+}
+
+static enum ledger_translator on_record(uint64_t t)
 {
 	static const enum ledger_translator translators[] = { [AGENT_PROCRUSTES] =
 								      LEDGER_PROCRUSTES,
 							      [AGENT_PPAT] = LEDGER_PPAT,
-							      [AGENT_MAP] = LEDGER_MAP };
+							      [AGENT_MAP] = LEDGER_MAP,
+							      [AGENT_ALIGN] =
+								      LEDGER_NO_TRANSLATOR };
 
 	return translators[t];
 }
@@ -457,7 +468,7 @@ static void accepted(struct agent_core *c, const struct net_msg *m)
 		session_abort(c, true, ERR_BUSY, "names have changed meanwhile");
 		return;
 	}
-	s->record.translator = on_record(c->config.translator);
+	s->record.translator = on_record(s->align ? AGENT_ALIGN : c->config.translator);
 	commit_record(c, NULL);
 	session_goto(c, PHASE_SYNC_HOST);
 	spend_sync(c);
@@ -495,13 +506,14 @@ static void send_accept(struct agent_core *c)
 }
 
 static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m,
-		   const struct side *o, enum agent_translator t, bool run_psi)
+		   const struct side *o, uint64_t t, bool run_psi)
 {
 	struct session *s = session_new(c, p, AGENT_CLIENT, m->session);
 
 	memcpy(c->seen[s->serial % SEEN_MAX], m->session, AGENT_SESSION);
 	agree(s, o);
 	s->run_psi = run_psi;
+	s->align = t == AGENT_ALIGN;
 	s->record.translator = on_record(t);
 	session_wait(c);
 	commit_record(c, send_accept);
@@ -535,9 +547,18 @@ static bool can_serve(const struct agent_core *c)
 	return c->doing == DOING_NOTHING && c->trained && c->orphans == 0 && !c->stopping;
 }
 
+static void check_mode(const struct agent_core *c, uint64_t t, struct err *e)
+{
+	const char *const mode[] = { "pairs", "rounds" };
+	bool rounds = t == AGENT_ALIGN;
+
+	if (e->code == 0 && rounds != in_rounds(c))
+		err_set(e, ERR_REFUSED, "federation.mode: we are in %s, not in %s", mode[!rounds],
+			mode[rounds]);
+}
+
 /* An owner who wants noise on his rows does not want them to leave without. */
-static int check_own_rows(struct agent_core *c, struct peer *p, enum agent_translator t,
-			  struct err *e)
+static int check_own_rows(struct agent_core *c, struct peer *p, uint64_t t, struct err *e)
 {
 	struct ledger_mechanism m = spend_release(c);
 
@@ -558,12 +579,13 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 {
 	struct err e = { 0 };
 	struct side o;
-	uint64_t t = net_get_uint(&m->body, "t", 0, AGENT_MAP, &e);
+	uint64_t t = net_get_uint(&m->body, "t", 0, AGENT_ALIGN, &e);
 	struct net_bytes d = net_get_bin(&m->body, "d", 0, 32, &e);
 	uint64_t wait_ms;
 	bool known;
 
 	get_side(&m->body, &o, &e);
+	check_mode(c, t, &e);
 	if (seen_before(c, m->session))
 		return;
 	wait_ms = peer_must_wait(c, p);
@@ -578,17 +600,17 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 		check_heads(c, p, &o, &e);
 	}
 	known = d.len == 32 && peer_aligned(p) && memcmp(d.base, p->digest, 32) == 0;
-	if (e.code == 0 && known && peer_nothing_shared(p))
+	if (e.code == 0 && known && t != AGENT_ALIGN && peer_nothing_shared(p))
 		err_set(&e, ERR_REFUSED, "we share nothing, as both of us know");
 	if (e.code == 0)
-		check_own_rows(c, p, (enum agent_translator)t, &e);
+		check_own_rows(c, p, t, &e);
 	if (e.code != 0) {
 		answer(c, p, m->session, NET_MSG_REFUSE, e.code, 0, e.text);
 		if (e.code == ERR_LEDGER || e.code == ERR_BUDGET)
 			peer_trouble(c, p, e.code, "%.200s", e.text);
 		return;
 	}
-	accept(c, p, m, &o, (enum agent_translator)t, !known);
+	accept(c, p, m, &o, t, !known);
 }
 
 /* ---- after the ledgers are in step ---- */
@@ -637,6 +659,25 @@ static void over_with_nothing(struct agent_core *c)
 	peer_served(c, p);
 }
 
+/* A session that was about nothing else: both have it on disk. */
+static void over_with_alignment(struct agent_core *c)
+{
+	struct peer *p = c->session->peer;
+
+	record_end(c, STORE_DONE, 0, "alignment");
+	commit_record(c, NULL);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "aligned with %.60s: %u entities, %u relations",
+		    p->info.name, p->n_ent, p->n_rel);
+	memcpy(p->fed.digest, p->digest, 32);
+	p->fed.has_digest = true;
+	p->fed.hopes = 0;
+	p->failures = p->failed_row = 0;
+	p->trouble[0] = '\0';
+	p->sessions++;
+	c->sessions++;
+	session_end(c);
+}
+
 void session_aligned(struct agent_core *c)
 {
 	struct session *s = c->session;
@@ -646,6 +687,11 @@ void session_aligned(struct agent_core *c)
 
 	if (s->role == AGENT_CLIENT)
 		return; /* the host goes on: terms, or DONE with nothing */
+	if (s->align) {
+		send_done(c, 0, NULL);
+		over_with_alignment(c);
+		return;
+	}
 	if (talk_terms(c, &e) == ERR_NOTFOUND) {
 		send_done(c, ERR_NOTFOUND, NULL);
 		over_with_nothing(c);
@@ -801,8 +847,12 @@ static void done(struct agent_core *c, const struct net_msg *m)
 	struct net_bytes receipt = net_get_bin(&m->body, "r", 0, LEDGER_WIRE, &e);
 	uint8_t wire[LEDGER_WIRE];
 
-	if (e.code == 0 && s->phase == PHASE_ALIGNED && outcome == ERR_NOTFOUND) {
+	if (e.code == 0 && s->phase == PHASE_ALIGNED && !s->align && outcome == ERR_NOTFOUND) {
 		over_with_nothing(c);
+		return;
+	}
+	if (e.code == 0 && s->phase == PHASE_ALIGNED && s->align && outcome == 0) {
+		over_with_alignment(c);
 		return;
 	}
 	ledger_wire_encode(&s->receipt, wire);
@@ -855,7 +905,7 @@ static void handle(struct agent_core *c, const struct net_msg *m)
 		done(c, m);
 	else if (m->type == NET_MSG_PROPOSE && !host && !net_has(&m->body, "c"))
 		; /* the proposal that we have accepted, once more */
-	else if (m->type == NET_MSG_PROPOSE && !host && s->phase == PHASE_ALIGNED)
+	else if (m->type == NET_MSG_PROPOSE && !host && s->phase == PHASE_ALIGNED && !s->align)
 		proposed_terms(c, m);
 	else if (m->type == NET_MSG_ACCEPT && host && s->phase == PHASE_PROPOSED)
 		accepted(c, m);

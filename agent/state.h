@@ -7,6 +7,9 @@
  * talk.c      the conversations inside a session: intersection, translation
  * spend.c     the ledger inside a session: entries, countersignatures, caps
  * gossip.c    records of members, passed on
+ * rounds.c    rounds of many (mode AGENT_ROUNDS): proposing, joining, driving one, its end
+ * rounds_align.c  ... who can be in one: greetings, alignments, whose turn it is
+ * rounds_part.c   ... what is kept from one to the next
  * keep.c      what is kept on disk besides: the core's own small record
  */
 #ifndef AGENT_STATE_H
@@ -17,6 +20,7 @@
 #include "agent/names.h"
 #include "base/buf.h"
 #include "base/conv.h"
+#include "fed/round.h"
 #include "kge/model.h"
 #include "net/msg.h"
 #include "ppat/config.h"
@@ -36,9 +40,31 @@ enum {
 	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
 	CONV_PSI = 1,
 	CONV_TRANSLATE = 2,
+	ROUND_AHEAD_MAX = 1000000,   /* a round's number at most so far from ours */
+	AGENT_ALIGN = AGENT_MAP + 1, /* "t" of PROPOSE: an intersection and nothing else */
 };
 
 /* ---- peers ---- */
+
+/* Of a peer, in mode AGENT_ROUNDS. */
+struct peer_rounds {
+	bool proposes;	 /* it says that it may propose rounds */
+	uint64_t number; /* of the next round, as it says */
+	uint8_t digest[32];
+	bool has_digest;     /* it says that this is its alignment with us, and current */
+	uint64_t greeted_ms; /* on this link */
+	uint32_t hopes;	     /* waited for its alignment, in vain */
+	bool differs;	     /* its settings are not ours: no rounds of either are joined */
+	bool passed;	     /* its turn has passed without a proposal: nobody waits for it */
+	uint64_t absent_ms;  /* not asked before: it did not answer, declined or was late ... */
+	uint32_t absent;     /* ... so often in a row */
+	uint64_t rest_ms;    /* its proposals are not joined before: they came to nothing ... */
+	uint32_t failed;     /* ... so often in a row */
+	/* in the last round, for the owner */
+	bool seen;
+	enum fed_fate fate;
+	char why[AGENT_TEXT_MAX];
+};
 
 struct parcel { /* one message that waits; a list */
 	struct parcel *next;
@@ -86,6 +112,8 @@ struct peer {
 	uint64_t notice_ms;   /* be told of to the owner, but for a few in advance */
 	uint64_t given;	      /* serial of our best that it last had ... */
 	uint32_t given_again; /* ... and how often again */
+	bool other_mode;      /* pairs where we do rounds, or the other way round */
+	struct peer_rounds fed;
 	/* for the owner */
 	char trouble[AGENT_TEXT_MAX];
 	uint64_t sessions, failed, bytes_in, bytes_out;
@@ -120,6 +148,7 @@ struct session {
 	struct parcels inbox;
 	bool draining; /* the inbox is being handled: not again from within */
 	/* agreed at the start */
+	bool align; /* an intersection and nothing else */
 	bool run_psi;
 	uint32_t their_tail; /* entries that they will send first */
 	uint32_t our_tail;   /* ... and we */
@@ -162,6 +191,7 @@ enum doing {
 	DOING_TRAIN,
 	DOING_EVALUATE,
 	DOING_SAVE,
+	DOING_ROUND,
 };
 
 enum training { TRAINING_FIRST, TRAINING_ROUND, TRAINING_LOCAL };
@@ -181,6 +211,64 @@ struct neighbours {
 struct known {
 	struct agent_member member;
 	struct buf record; /* as it was signed */
+};
+
+/* ---- rounds ---- */
+
+enum round_stage {
+	ROUND_JOINING, /* proposed or joined; there is no roster */
+	ROUND_TRAINING,
+	ROUND_EXCHANGE,
+	ROUND_SCORING,
+	ROUND_SAVING,
+};
+
+/* One round, from its proposal to its commit, and a while longer for those who still wait for
+ * our rows. */
+struct round {
+	struct fed_round *machine;
+	struct fed_setup setup;
+	struct fed_peer *peers; /* of the setup; each owns its slots */
+	struct peer *proposer;	/* NULL: we are */
+	enum round_stage stage;
+	bool looks;	     /* it is scored */
+	bool yielded;	     /* left for another: nobody's fault */
+	struct kge_emb *own; /* the table between training and exchange, if that is scored */
+	uint64_t due_ms;     /* as the timer is set; UINT64_MAX: it is not */
+	uint64_t ended_ms;
+	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
+	int64_t started_wall_ms;
+	double score; /* valid with looked */
+	bool looked, better;
+};
+
+/* What is kept from round to round.  work is the table of the round under way; between rounds
+ * work and latest are equal, and the part is as in `saved`. */
+struct rounds {
+	struct fed_part *part; /* over work */
+	struct kge_emb *latest;
+	struct buf saved;	  /* the part, as on disk; empty: as it begins */
+	struct agent_name *label; /* [n_ent + n_rel] by id */
+	struct round *now, *last; /* last: over, may still owe rows */
+	uint64_t number;	  /* of the next one */
+	uint64_t done;		  /* that we took part in */
+	uint32_t worse;		  /* looks without a better score */
+	bool untrained;		  /* the tables are as they were drawn */
+	bool told_proposes;	  /* what the last HELLO said */
+	uint64_t told_number;
+	uint64_t free_ms;  /* since when nothing is under way */
+	uint64_t ended_ms; /* of the last round that was not ours to stop; 0: none yet */
+	uint64_t rest_ms;  /* we propose nothing before: what we proposed came to nothing ... */
+	uint32_t failures; /* ... so often in a row */
+	/* A proposal that waits until we are free, or its proposer does not. */
+	struct parcels invitation;
+	struct peer *inviter;
+	uint64_t invited_ms, invitation_ends_ms;
+	uint8_t seen[SEEN_MAX][FED_ID]; /* proposals joined: none twice */
+	uint64_t n_seen;
+	/* for the owner */
+	struct fed_report report; /* of the last round, or as far as this one is known */
+	char trouble[AGENT_TEXT_MAX];
 };
 
 struct agent_core {
@@ -242,6 +330,7 @@ struct agent_core {
 	struct agent_job *job; /* of learning or of the session */
 	size_t orphans;	       /* jobs of sessions that are over */
 	bool failed_store;
+	struct rounds fed;
 	struct known *known; /* members that we have records of */
 	size_t n_known;
 	struct store_batch at_start; /* what START commits */
@@ -275,6 +364,10 @@ void learn_job_done(struct agent_core *c, struct agent_job *job);
 void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv);
 
 void learn_release(struct agent_core *c);
+/* These tables are the best from now on; adds to the batch. */
+void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
+		  struct store_batch *b);
+void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
 
 /* ---- charge.c ---- */
 
@@ -285,6 +378,12 @@ void charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
 
 /* ---- peers.c ---- */
 
+bool peer_shares(const struct agent_core *c, char tag); /* names of this kind, with anybody */
+/* Whose alias tables are used toward p: its own, or nobody's where one name must do for all. */
+const uint8_t *peer_names_key(const struct agent_core *c, const uint8_t key[AGENT_KEY]);
+void peer_say_hello(struct agent_core *c, struct peer *p);
+/* ms that something waits which has come to nothing so often in a row. */
+uint64_t backoff_ms(const struct agent_core *c, uint32_t times);
 /* Local ids by slot, KGE_NONE where the slot is of the other kind; free() both. */
 void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
@@ -337,6 +436,7 @@ void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m)
 
 void session_propose(struct agent_core *c, struct peer *p);
 void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m);
+void session_propose_align(struct agent_core *c, struct peer *p);
 /* Any other message of a session; bytes are the whole message. */
 void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
 		     const uint8_t *bytes, size_t n);
@@ -409,6 +509,57 @@ struct ledger_mechanism spend_release(const struct agent_core *c);
 void spend_lineage(const struct agent_core *c, struct ledger_lineage *l);
 int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
 	       struct err *e);
+
+/* ---- rounds.c ---- */
+
+static inline bool in_rounds(const struct agent_core *c)
+{
+	return c->config.mode == AGENT_ROUNDS;
+}
+
+/* Nothing is under way: what is next?  Starts at most one thing. */
+void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms);
+void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		    const uint8_t *bytes, size_t n);
+void rounds_lost(struct agent_core *c, struct peer *p); /* its link is down, or it is revoked */
+void rounds_writable(struct agent_core *c, struct peer *p);
+void rounds_timer(struct agent_core *c);
+void rounds_job_done(struct agent_core *c, struct agent_job *job);
+void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */
+
+/* ---- rounds_align.c ---- */
+
+void rounds_put_hello(struct agent_core *c, const struct peer *p, struct net_writer *w);
+void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e);
+void rounds_tell(struct agent_core *c); /* who is linked hears what has changed of our HELLO */
+/* Both say that the alignment is current: it can be in a round with us now. */
+bool rounds_ready(const struct agent_core *c, const struct peer *p);
+struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms);
+/* Until when to wait for alignments that may still come; 0: for none. */
+uint64_t rounds_hope_ms(const struct agent_core *c);
+void rounds_despair(struct agent_core *c);	  /* it was in vain */
+bool rounds_joins(const struct agent_core *c);	  /* false: rounds.max is reached */
+bool rounds_proposes(const struct agent_core *c); /* we may propose, now or later */
+/* When we may propose; UINT64_MAX: not before something happens. */
+uint64_t rounds_turn_ms(const struct agent_core *c);
+void rounds_pass_over(struct agent_core *c); /* it is our turn since others let theirs pass */
+/* ERR_REFUSED with the key and both values: a round that our owner does not want. */
+int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
+		  struct err *e);
+
+/* ---- rounds_part.c ---- */
+
+int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct err *e);
+void rounds_release(struct agent_core *c);
+/* Tables and part as they were before the round, bit for bit. */
+void rounds_restore(struct agent_core *c);
+void rounds_restart(struct agent_core *c); /* from the best tables, with a new part */
+void rounds_begin_equal(struct agent_core *c);
+/* What the round has made is what rounds go on from; adds to the batch. */
+void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch *b);
+/* What the owner may read of it later; adds to the batch. */
+void rounds_record(struct agent_core *c, const struct round *r, struct store_batch *b);
+const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);
 
 /* ---- keep.c ---- */
 

@@ -22,8 +22,13 @@ static const char *doing_text(const struct agent_core *c)
 		[DOING_AGGREGATE] = "aggregating", [DOING_TRAIN] = "training",
 		[DOING_EVALUATE] = "evaluating",   [DOING_SAVE] = "saving",
 	};
+	static const char *const stage[] = {
+		[ROUND_JOINING] = "round: joining",   [ROUND_TRAINING] = "round: training",
+		[ROUND_EXCHANGE] = "round: exchange", [ROUND_SCORING] = "round: scoring",
+		[ROUND_SAVING] = "round: saving",
+	};
 
-	return text[c->doing];
+	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
 static double epsilon_of(const struct ledger_account *a)
@@ -60,6 +65,25 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->labels_spent = a->spent;
 	o->labels_cap = a->caps.pair;
 	o->epsilon = epsilon_of(a);
+	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
+	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
+}
+
+static void round_status(const struct agent_core *c, struct agent_round_status *o)
+{
+	const struct rounds *f = &c->fed;
+
+	*o = (struct agent_round_status){
+		.under_way = f->now != NULL,
+		.number = f->now ? fed_round_settings(f->now->machine)->number : f->number,
+		.done = f->done,
+		.worse = f->worse,
+		.proposes = rounds_proposes(c),
+		.members = f->report.members,
+		.items = f->report.items,
+		.answered = f->report.answered,
+	};
+	memcpy(o->trouble, f->trouble, sizeof(o->trouble));
 }
 
 /* All partners together. */
@@ -102,6 +126,8 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 		o->queued += c->peers[i]->queued;
 	}
 	lineage_status(c, o);
+	if (in_rounds(c))
+		round_status(c, &o->round);
 	o->private_steps = c->dp_spent.steps;
 	if (charge_needed(c))
 		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);

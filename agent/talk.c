@@ -11,11 +11,6 @@
 
 enum { VIRTUAL_PER_SLOT = 4 };
 
-static bool shares(const struct agent_core *c, enum agent_share what)
-{
-	return c->config.share == AGENT_SHARE_BOTH || c->config.share == what;
-}
-
 /* ---- intersection ---- */
 
 void talk_psi(struct agent_core *c)
@@ -29,9 +24,8 @@ void talk_psi(struct agent_core *c)
 	};
 	struct err e = { 0 };
 	size_t n;
-	struct agent_name *own =
-		agent_names_toward(c->names, s->peer->info.key, shares(c, AGENT_SHARE_ENTITIES),
-				   shares(c, AGENT_SHARE_RELATIONS), &n);
+	struct agent_name *own = agent_names_toward(c->names, peer_names_key(c, s->peer->info.key),
+						    peer_shares(c, 'e'), peer_shares(c, 'r'), &n);
 	struct net_psi_name *names = mem_array(n + 1, sizeof(*names));
 
 	for (size_t i = 0; i < n; i++)
@@ -95,9 +89,9 @@ static uint32_t what_fits(const struct agent_core *c)
 	const struct peer *p = c->session->peer;
 	uint32_t what = 0;
 
-	if (shares(c, AGENT_SHARE_ENTITIES) && p->n_ent > 0)
+	if (peer_shares(c, 'e') && p->n_ent > 0)
 		what |= PPAT_ENTITIES;
-	if (shares(c, AGENT_SHARE_RELATIONS) && p->n_rel > 0 && relations_fit(c))
+	if (peer_shares(c, 'r') && p->n_rel > 0 && relations_fit(c))
 		what |= PPAT_RELATIONS;
 	return what;
 }

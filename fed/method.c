@@ -183,6 +183,45 @@ void fed_part_free(struct fed_part *p)
 	free(p);
 }
 
+/* The method, what its memory depends on, the generator; then its memory. */
+enum { MARK = 16, HEAD = FED_METHOD_MAX + MARK + 32 };
+
+static void write_head(const struct fed_part *p, uint8_t head[HEAD])
+{
+	crypto_generichash_state h;
+	uint8_t *at = head + FED_METHOD_MAX;
+
+	memcpy(head, p->settings.method, FED_METHOD_MAX);
+	crypto_generichash_init(&h, NULL, 0, MARK);
+	crypto_generichash_update(&h, (const uint8_t *)p->settings.value,
+				  sizeof(p->settings.value));
+	crypto_generichash_update(&h, (const uint8_t *)p->floats, sizeof(p->floats));
+	crypto_generichash_final(&h, at, MARK);
+	memcpy(at + MARK, p->rng.s, sizeof(p->rng.s));
+}
+
+void fed_part_save(const struct fed_part *p, struct buf *out)
+{
+	write_head(p, buf_extend(out, HEAD));
+	if (p->method->save != NULL)
+		p->method->save(p, out);
+}
+
+int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err *e)
+{
+	uint8_t head[HEAD];
+
+	write_head(p, head);
+	if (n < HEAD || memcmp(head, bytes, HEAD - sizeof(p->rng.s)) != 0)
+		return err_set(e, ERR_INPUT,
+			       "saved part: not of %s with these constants and tables",
+			       p->method->name);
+	memcpy(p->rng.s, bytes + HEAD - sizeof(p->rng.s), sizeof(p->rng.s));
+	if (p->method->load != NULL)
+		return p->method->load(p, bytes + HEAD, n - HEAD, e);
+	return 0;
+}
+
 /* ---- what a method leaves out ---- */
 
 int fed_train_plain(struct fed_part *p, struct fed_training *t)

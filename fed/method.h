@@ -198,6 +198,10 @@ int fed_settings_check(const struct fed_settings *s, struct err *e);
 int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge_emb *emb,
 		 uint64_t seed, struct err *e);
 void fed_part_free(struct fed_part *p); /* NULL is fine */
+/* What a restarted agent needs of a part, its tables aside: appended.  It goes into a new part
+ * of the same method, constants and tables; else ERR_INPUT, and the part is of no more use. */
+void fed_part_save(const struct fed_part *p, struct buf *out);
+int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err *e);
 
 /* ---- what the machine calls; each does what a method leaves out ---- */
 

@@ -92,7 +92,8 @@ struct fed_proposal {
 	uint8_t id[FED_ID];
 	uint8_t proposer[FED_KEY];
 	struct fed_settings settings;
-	size_t n_members; /* that it was sent to, and the proposer */
+	uint8_t member[FED_MEMBERS_MAX][FED_KEY]; /* that it was sent to, and the proposer; */
+	size_t n_members;			  /* keys ascend */
 };
 
 /* Is this message a proposal, and of whom: for the owner's policy.  Its signature is

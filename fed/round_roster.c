@@ -163,7 +163,6 @@ static void write_proposal(struct fed_round *r)
 
 struct proposal { /* as read; points into the message */
 	struct fed_proposal public;
-	uint8_t candidate[FED_MEMBERS_MAX][FED_KEY];
 	const uint8_t *bytes;
 	size_t n;
 	uint8_t signature[64];
@@ -175,11 +174,11 @@ static void read_proposal_body(struct proposal *p, const struct net_map *m, stru
 
 	net_get_fixed(m, "i", p->public.id, FED_ID, e);
 	net_get_fixed(m, "w", p->public.proposer, FED_KEY, e);
-	a = net_get_bin(m, "a", FED_KEY, sizeof(p->candidate), e);
+	a = net_get_bin(m, "a", FED_KEY, sizeof(p->public.member), e);
 	if (e->code == 0 && a.len % FED_KEY != 0)
 		err_set(e, ERR_PROTO, "a list of keys of %zu bytes", a.len);
 	if (e->code == 0)
-		memcpy(p->candidate, a.base, a.len);
+		memcpy(p->public.member, a.base, a.len);
 	p->public.n_members = a.len / FED_KEY;
 	get_settings(&p->public.settings, m, e);
 }
@@ -190,9 +189,9 @@ static void check_candidates(const struct proposal *p, struct err *e)
 	bool proposer = false;
 
 	for (size_t i = 0; e->code == 0 && i < p->public.n_members; i++) {
-		if (i > 0 && memcmp(p->candidate[i - 1], p->candidate[i], FED_KEY) >= 0)
+		if (i > 0 && memcmp(p->public.member[i - 1], p->public.member[i], FED_KEY) >= 0)
 			err_set(e, ERR_PROTO, "the keys in a proposal do not ascend");
-		if (memcmp(p->candidate[i], p->public.proposer, FED_KEY) == 0)
+		if (memcmp(p->public.member[i], p->public.proposer, FED_KEY) == 0)
 			proposer = true;
 	}
 	if (e->code == 0 && !proposer)
@@ -760,7 +759,7 @@ int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint
 		return rc;
 	r = round_new(s, &p.public.settings, now_ms);
 	memcpy(r->id, p.public.id, FED_ID);
-	memcpy(r->candidate, p.candidate, sizeof(r->candidate));
+	memcpy(r->candidate, p.public.member, sizeof(r->candidate));
 	r->n_candidates = (unsigned)p.public.n_members;
 	buf_add(&r->proposal, p.bytes, p.n);
 	digest_of(r->proposal_digest, proposal_tag, p.bytes, p.n);

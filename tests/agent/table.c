@@ -83,9 +83,13 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 {
 	struct seat *s = ctx;
 
+	struct err e = { 0 };
+
 	for (size_t i = 0; i < batch->n; i++)
 		s->writes[batch->at[i].kind]++;
 	s->commits++;
+	if (disk_apply(&s->disk, batch, &e) != 0)
+		abort();
 	store_batch_release(batch);
 	later(s->table, (struct happens){ .what = AT_COMMIT, .seat = s->at, .ticket = ticket });
 }
@@ -256,10 +260,36 @@ void table_init(struct table *t, uint64_t seed)
 	}
 }
 
+static void list_peers(struct seat *s)
+{
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < SEATS - 1; i++) {
+		const struct seat *o = &s->table->seat[i < s->at ? i : i + 1];
+		struct store_peer p = { .status = STORE_LISTED };
+
+		memcpy(p.key, o->key, 32);
+		memcpy(p.sign_key, o->sign_public, 32);
+		snprintf(p.name, sizeof(p.name), "seat-%zu", o->at);
+		store_batch_peer(&b, &p);
+	}
+	if (disk_apply(&s->disk, &b, &e) != 0)
+		abort();
+	store_batch_release(&b);
+}
+
+static const struct store_meta *find_part(const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_meta; i++)
+		if (strcmp(saved->meta[i].key, AGENT_META_PART) == 0)
+			return &saved->meta[i];
+	return NULL;
+}
+
 static void start(struct seat *s)
 {
-	struct store_peer peers[SEATS - 1] = { 0 };
-	struct store_core saved = { .peers = peers, .n_peers = SEATS - 1 };
+	struct store_core saved;
 	struct agent_parts parts = { .config = &s->config,
 				     .io = &s->io,
 				     .learner = &s->learner,
@@ -273,27 +303,61 @@ static void start(struct seat *s)
 	struct err e = { 0 };
 	struct rng r;
 
-	for (size_t i = 0; i < SEATS - 1; i++) {
-		const struct seat *o = &s->table->seat[i < s->at ? i : i + 1];
-
-		peers[i].status = STORE_LISTED;
-		memcpy(peers[i].key, o->key, 32);
-		memcpy(peers[i].sign_key, o->sign_public, 32);
-		snprintf(peers[i].name, sizeof(peers[i].name), "seat-%zu", o->at);
-	}
+	disk_load(&s->disk, s->sign_public, &saved);
 	rng_seed(&r, 7 + s->at);
-	parts.best = kge_emb_new(kge_model_find("transe"), 4, 4.0F, 12, 2, &r);
+	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables)
+				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F, 12, 2, &r);
+	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
+	parts.part = find_part(&saved);
 	if (agent_core_new(&s->core, &parts, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		abort();
 	}
+	disk_unload(&s->disk, &saved);
 	post(s, &(struct agent_event){ .kind = AGENT_EVENT_START });
 }
 
 void table_start(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < SEATS; i++) {
+		list_peers(&t->seat[i]);
 		start(&t->seat[i]);
+	}
+}
+
+static bool of_dead(const struct happens *h, size_t at)
+{
+	return h->seat == at && h->what != AT_UP && h->what != AT_DOWN;
+}
+
+void table_kill(struct table *t, size_t at)
+{
+	size_t kept = t->head;
+
+	for (size_t i = t->head; i < t->tail; i++) {
+		struct happens h = t->queue[i];
+
+		if (!of_dead(&h, at)) {
+			t->queue[kept++] = h;
+			continue;
+		}
+		if (h.what == AT_JOB) /* its worker ends before the core goes */
+			free(h.job);
+		free(h.bytes);
+	}
+	t->tail = kept;
+	for (size_t to = 0; to < SEATS; to++)
+		if (to != at && t->up[to][at])
+			table_link(t, to, at, false);
+	agent_core_free(t->seat[at].core);
+	t->seat[at].core = NULL;
+	for (int k = 0; k < AGENT_TIMERS; k++)
+		t->seat[at].due[k] = UINT64_MAX;
+}
+
+void table_restart(struct table *t, size_t at)
+{
+	start(&t->seat[at]);
 }
 
 void table_link(struct table *t, size_t a, size_t b, bool up)
@@ -407,6 +471,7 @@ void table_release(struct table *t)
 		;
 	for (size_t i = 0; i < SEATS; i++) {
 		agent_core_free(t->seat[i].core);
+		disk_release(&t->seat[i].disk);
 		agent_names_free(t->seat[i].names);
 		kge_graph_free(t->seat[i].graph);
 	}

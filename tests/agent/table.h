@@ -11,6 +11,7 @@
 #include "agent/state.h"
 #include "base/rng.h"
 #include "kge/graph.h"
+#include "tests/sim/disk.h"
 
 enum { SEATS = 3 };
 
@@ -36,6 +37,7 @@ struct seat {
 	struct agent_learner learner;
 	struct kge_graph *graph;
 	struct agent_names *names;
+	struct disk disk;
 	struct rng draw;
 	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
 	uint64_t due[AGENT_TIMERS]; /* UINT64_MAX: not set */
@@ -76,6 +78,9 @@ void table_inject(struct table *t, size_t from, size_t to, struct buf *bytes);
 /* ... and it arrives now. */
 void table_deliver(struct table *t, size_t from, size_t to, struct buf *bytes);
 void table_let_jobs_end(struct table *t);
+/* Its process ends here and now; what was committed stays.  Jobs may not be held. */
+void table_kill(struct table *t, size_t at);
+void table_restart(struct table *t, size_t at); /* from its disk, without links */
 struct peer *table_peer(struct table *t, size_t at, size_t other); /* as `at` sees it */
 
 #endif

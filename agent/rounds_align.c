@@ -1,0 +1,305 @@
+/* agent/rounds_align.c - who can be in a round with us, and whose turn it is to propose one.
+ *
+ * Of a pair the lower key runs the intersection when either's alignment is not current;
+ * HELLO says which one each holds.  It is a session (session.c) of nothing else, and
+ * comes before rounds: who has just become free waits a little for those that are not
+ * aligned yet.  The lowest key that is ready proposes; the next one if no round came for
+ * as long as one may last, the one after it after twice that. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/state.h"
+
+enum {
+	HOPES_MAX = 4,	 /* pauses that one peer's missing alignment may cost */
+	TIMES_OURS = 10, /* a proposal's times are at most so many of ours */
+};
+
+/* ---- HELLO ---- */
+
+void rounds_put_hello(struct agent_core *c, const struct peer *p, struct net_writer *w)
+{
+	if (!in_rounds(c))
+		return;
+	net_put_uint(w, "m", AGENT_ROUNDS);
+	net_put_uint(w, "r", c->fed.number);
+	net_put_bool(w, "w", rounds_proposes(c));
+	net_put_bin(w, "d", p->digest, peer_aligned(p) ? 32 : 0);
+}
+
+static void other_mode(struct agent_core *c, struct peer *p, bool other)
+{
+	if (!other && p->other_mode)
+		p->trouble[0] = '\0';
+	p->other_mode = other;
+	if (other)
+		peer_trouble(c, p, ERR_REFUSED,
+			     "does %s and we do %s: nothing happens between us until one changes "
+			     "federation.mode",
+			     in_rounds(c) ? "pairs" : "rounds", in_rounds(c) ? "rounds" : "pairs");
+}
+
+void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e)
+{
+	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
+	struct net_bytes digest;
+
+	if (e->code == 0)
+		other_mode(c, p, rounds != in_rounds(c));
+	if (e->code != 0 || p->other_mode || !in_rounds(c))
+		return;
+	p->fed.number = net_get_uint(m, "r", 0, UINT64_MAX, e);
+	p->fed.proposes = net_get_bool(m, "w", e);
+	digest = net_get_bin(m, "d", 0, 32, e);
+	p->fed.has_digest = e->code == 0 && digest.len == 32;
+	if (p->fed.has_digest)
+		memcpy(p->fed.digest, digest.base, 32);
+	if (!p->greeted) {
+		p->fed.greeted_ms = c->now_ms;
+		p->fed.hopes = 0;
+		p->fed.differs = p->fed.passed = false;
+		p->fed.absent_ms = 0;
+	}
+}
+
+void rounds_tell(struct agent_core *c)
+{
+	bool proposes = rounds_proposes(c);
+
+	if (c->fed.told_number == c->fed.number && c->fed.told_proposes == proposes)
+		return;
+	c->fed.told_number = c->fed.number;
+	c->fed.told_proposes = proposes;
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->linked)
+			peer_say_hello(c, c->peers[i]);
+}
+
+/* ---- alignments ---- */
+
+static bool here(const struct peer *p)
+{
+	return p->greeted && peer_listed(p) && !p->other_mode;
+}
+
+bool rounds_ready(const struct agent_core *c, const struct peer *p)
+{
+	(void)c;
+	return here(p) && peer_aligned(p) && p->fed.has_digest &&
+	       memcmp(p->fed.digest, p->digest, 32) == 0;
+}
+
+struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
+{
+	struct peer *next = NULL;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+		uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+
+		if (!here(p) || rounds_ready(c, p) || memcmp(c->key, p->info.key, AGENT_KEY) > 0)
+			continue;
+		if (from > c->now_ms)
+			*wait_ms = from - c->now_ms < *wait_ms ? from - c->now_ms : *wait_ms;
+		else if (next == NULL)
+			next = p;
+	}
+	return next;
+}
+
+static bool hoped_for(const struct agent_core *c, const struct peer *p)
+{
+	return here(p) && !rounds_ready(c, p) && p->failed_row == 0 && p->fed.hopes < HOPES_MAX;
+}
+
+uint64_t rounds_hope_ms(const struct agent_core *c)
+{
+	uint64_t until = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+		uint64_t from =
+			p->fed.greeted_ms > c->fed.free_ms ? p->fed.greeted_ms : c->fed.free_ms;
+
+		from += c->config.fed.settings.join_ms / 2;
+		if (hoped_for(c, p) && from > until)
+			until = from;
+	}
+	return until;
+}
+
+void rounds_despair(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (hoped_for(c, c->peers[i]))
+			c->peers[i]->fed.hopes++;
+}
+
+/* ---- whose turn it is ---- */
+
+bool rounds_joins(const struct agent_core *c)
+{
+	return c->config.fed.max == 0 || c->fed.done < c->config.fed.max;
+}
+
+bool rounds_proposes(const struct agent_core *c)
+{
+	const struct agent_rounds_config *f = &c->config.fed;
+
+	return c->trained && f->propose && rounds_joins(c) &&
+	       (f->patience == 0 || c->fed.worse < f->patience);
+}
+
+/* From a proposal to its end, at most. */
+static uint64_t whole_round_ms(const struct agent_core *c)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
+
+	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
+}
+
+static bool is_before_us(const struct agent_core *c, const struct peer *p)
+{
+	return rounds_ready(c, p) && p->fed.proposes && !p->fed.differs && !p->fed.passed &&
+	       p->fed.rest_ms <= c->now_ms && memcmp(p->info.key, c->key, AGENT_KEY) < 0;
+}
+
+static uint64_t before_us(const struct agent_core *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		n += is_before_us(c, c->peers[i]);
+	return n;
+}
+
+void rounds_pass_over(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (is_before_us(c, c->peers[i]))
+			c->peers[i]->fed.passed = true;
+}
+
+static bool host_is_here(const struct agent_core *c)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+
+	if (s->topology != FED_HOSTED || memcmp(s->host, c->key, FED_KEY) == 0)
+		return true;
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.key, s->host, FED_KEY) == 0)
+			return rounds_ready(c, c->peers[i]);
+	return false;
+}
+
+/* When there are enough to be asked; UINT64_MAX: others must come first. */
+static uint64_t enough_ms(const struct agent_core *c)
+{
+	uint32_t n = 1;
+	uint64_t soonest = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (!rounds_ready(c, p) || p->fed.differs)
+			continue;
+		if (p->fed.absent_ms <= c->now_ms)
+			n++;
+		else if (p->fed.absent_ms < soonest)
+			soonest = p->fed.absent_ms;
+	}
+	return n >= c->config.fed.min_members ? 0 : soonest;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t rounds_turn_ms(const struct agent_core *c)
+{
+	uint64_t at;
+
+	if (!rounds_proposes(c) || !host_is_here(c))
+		return UINT64_MAX;
+	at = enough_ms(c);
+	if (at == UINT64_MAX || c->train_now)
+		return at;
+	at = later(at, c->fed.rest_ms);
+	at = later(at,
+		   c->fed.ended_ms + before_us(c) * (whole_round_ms(c) + c->config.fed.every_ms));
+	if (c->fed.done > 0)
+		at = later(at, c->fed.ended_ms + c->config.fed.every_ms);
+	return at;
+}
+
+/* ---- what our owner wants ---- */
+
+static int differ(struct err *e, const char *key, double theirs, double ours)
+{
+	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here", key, theirs, ours);
+}
+
+static int check_method(const struct fed_settings *o, const struct fed_settings *u, struct err *e)
+{
+	const struct fed_method *m = fed_method_find(u->method);
+
+	if (strcmp(o->method, u->method) != 0)
+		return err_set(e, ERR_REFUSED, "rounds.method is %s there and %s here", o->method,
+			       u->method);
+	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
+		if (o->value[i] != u->value[i])
+			return differ(e, m->constant[i].key, o->value[i], u->value[i]);
+	if (o->ent_floats != u->ent_floats || o->rel_floats != u->rel_floats)
+		return err_set(e, ERR_REFUSED,
+			       "rows have %u and %u floats there and %u and %u here: model.kind or "
+			       "model.dim",
+			       o->ent_floats, o->rel_floats, u->ent_floats, u->rel_floats);
+	return 0;
+}
+
+static int check_terms(const struct fed_settings *o, const struct fed_settings *u, struct err *e)
+{
+	static const char *const topology[] = { "sharded", "hosted" };
+
+	if (o->topology != u->topology)
+		return err_set(e, ERR_REFUSED, "rounds.topology is %s there and %s here",
+			       topology[o->topology], topology[u->topology]);
+	if (o->topology == FED_HOSTED && memcmp(o->host, u->host, FED_KEY) != 0)
+		return err_set(e, ERR_REFUSED, "rounds.host is another one there than here");
+	if (o->min_holders < u->min_holders)
+		return differ(e, "min_holders", o->min_holders, u->min_holders);
+	if (o->secret_bits != u->secret_bits)
+		return differ(e, "secret_bits", o->secret_bits, u->secret_bits);
+	if (o->secret_bits != 0 && o->secret_clip != u->secret_clip)
+		return differ(e, "secret_clip", o->secret_clip, u->secret_clip);
+	return 0;
+}
+
+static int check_time(const char *key, uint32_t theirs_ms, uint32_t ours_ms, struct err *e)
+{
+	if (theirs_ms <= (uint64_t)TIMES_OURS * ours_ms)
+		return 0;
+	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here, more than %d times ours",
+		       key, theirs_ms / 1000.0, ours_ms / 1000.0, TIMES_OURS);
+}
+
+int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
+		  struct err *e)
+{
+	const struct fed_settings *u = &c->config.fed.settings;
+
+	if (memcmp(o->proposer, p->info.key, FED_KEY) != 0)
+		return err_set(e, ERR_REFUSED, "a proposal that another one made");
+	if (check_method(&o->settings, u, e) != 0 || check_terms(&o->settings, u, e) != 0 ||
+	    check_time("join_s", o->settings.join_ms, u->join_ms, e) != 0 ||
+	    check_time("train_s", o->settings.train_ms, u->train_ms, e) != 0 ||
+	    check_time("stage_s", o->settings.stage_ms, u->stage_ms, e) != 0)
+		return e->code;
+	if (o->settings.number > c->fed.number + ROUND_AHEAD_MAX)
+		return err_set(e, ERR_REFUSED, "round %llu, where %llu is next here",
+			       (unsigned long long)o->settings.number,
+			       (unsigned long long)c->fed.number);
+	return 0;
+}

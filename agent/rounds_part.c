@@ -1,0 +1,252 @@
+/* agent/rounds_part.c - what an agent in rounds keeps from one round to the next.
+ *
+ * Three sets of tables: best, which only gets better; latest, as the last round left
+ * them; work, in which the round under way trains and takes over rows.  A round that
+ * comes to nothing is undone: work becomes latest bit for bit, and the part of the
+ * method (fed/method.h) is made anew from what was saved with these tables. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "kge/graph.h"
+
+/* ---- names ---- */
+
+static const char *own_name(const struct kge_graph *g, char tag, uint32_t id, size_t *len)
+{
+	return kge_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
+}
+
+/* One name for all partners.  What has none of its own is in no alignment. */
+static void make_labels(struct agent_core *c)
+{
+	uint32_t n_ent = c->best->n_ent, n_rel = c->best->n_rel;
+	size_t n;
+	struct agent_name *all = agent_names_toward(c->names, peer_names_key(c, c->key), 1, 1, &n);
+
+	c->fed.label = mem_array((size_t)n_ent + n_rel + 1, sizeof(*c->fed.label));
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id < (all[i].tag == 'e' ? n_ent : n_rel))
+			c->fed.label[all[i].tag == 'e' ? all[i].id : n_ent + all[i].id] = all[i];
+	free(all);
+}
+
+const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	const struct agent_core *c = ctx;
+	const struct agent_name *l = &c->fed.label[tag == 'e' ? id : c->best->n_ent + id];
+
+	if (l->text == NULL)
+		return own_name(c->graph, tag, id, len);
+	*len = l->len;
+	return l->text;
+}
+
+/* ---- the part ---- */
+
+static int new_part(struct agent_core *c, struct err *e)
+{
+	uint64_t seed;
+	int rc;
+
+	memcpy(&seed, c->key, sizeof(seed)); /* each agent draws its own */
+	fed_part_free(c->fed.part);
+	rc = fed_part_new(&c->fed.part, &c->config.fed.settings, c->work, c->config.seed ^ seed, e);
+	if (rc == 0 && c->fed.saved.len > 0)
+		rc = fed_part_load(c->fed.part, c->fed.saved.base, c->fed.saved.len, e);
+	return rc;
+}
+
+static void renew_part(struct agent_core *c)
+{
+	int rc = new_part(c, NULL);
+
+	assert(rc == 0); /* it was made of the same before */
+	(void)rc;
+}
+
+void rounds_restore(struct agent_core *c)
+{
+	kge_emb_assign(c->work, c->fed.latest);
+	renew_part(c);
+}
+
+void rounds_restart(struct agent_core *c)
+{
+	kge_emb_assign(c->fed.latest, c->best);
+	buf_clear(&c->fed.saved);
+	c->fed.untrained = c->fed.untrained && c->first_done == 0;
+	c->tried_epochs = 0;
+	rounds_restore(c);
+}
+
+/* ---- the start ---- */
+
+static bool alike(const struct kge_emb *a, const struct kge_emb *b)
+{
+	return a->model == b->model && a->n_ent == b->n_ent && a->n_rel == b->n_rel &&
+	       a->ent_floats == b->ent_floats && a->rel_floats == b->rel_floats;
+}
+
+/* What the last round left is of use if the owner has not put other tables in the best's
+ * place since then. */
+static bool goes_on(const struct agent_core *c)
+{
+	return c->fed.latest != NULL && c->trained && alike(c->fed.latest, c->best) &&
+	       memcmp(c->kept_digest, c->best_digest, 32) == 0;
+}
+
+static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (saved != NULL && saved->len > 0)
+		buf_add(&c->fed.saved, saved->base, saved->len);
+	if (new_part(c, &why) == 0)
+		return 0;
+	buf_clear(&c->fed.saved); /* of another method, or with other constants */
+	return new_part(c, e);
+}
+
+int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct err *e)
+{
+	bool on;
+	int rc;
+
+	if (!in_rounds(c))
+		return 0;
+	if (c->learner->train_part == NULL &&
+	    fed_method_find(c->config.fed.settings.method)->train != NULL)
+		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
+	make_labels(c);
+	on = goes_on(c);
+	if (c->fed.latest == NULL || !on) {
+		kge_emb_free(c->fed.latest);
+		c->fed.latest = kge_emb_copy(c->best);
+	}
+	if (!c->has_best)
+		c->fed.untrained = true;
+	else if (memcmp(c->kept_digest, c->best_digest, 32) != 0)
+		c->fed.untrained = false;
+	if (!on)
+		c->tried_epochs = 0;
+	kge_emb_assign(c->work, c->fed.latest);
+	rc = load_part(c, on ? parts->part : NULL, e);
+	if (rc != 0)
+		return rc;
+	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
+	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
+	c->fed.told_number = UINT64_MAX;
+	return 0;
+}
+
+void rounds_release(struct agent_core *c)
+{
+	fed_part_free(c->fed.part);
+	kge_emb_free(c->fed.latest);
+	buf_release(&c->fed.saved);
+	parcels_release(&c->fed.invitation);
+	free(c->fed.label);
+}
+
+/* ---- the first round ---- */
+
+static void begin_row(struct agent_core *c, const struct store_slot *s)
+{
+	struct kge_emb *shared = fed_shared_table(c->fed.part);
+	size_t len;
+	const char *name;
+
+	if (s->id >= (s->tag == 'e' ? c->work->n_ent : c->work->n_rel))
+		return;
+	name = rounds_label(c, s->tag, s->id, &len);
+	fed_first_row(c->work, s->tag, s->id, name, len, 0);
+	if (shared != c->work)
+		fed_first_row(shared, s->tag, s->id, name, len, 0);
+}
+
+/* Rows of what is shared, as if a server had drawn them; in tables that nobody has trained. */
+void rounds_begin_equal(struct agent_core *c)
+{
+	if (!c->config.fed.equal_start || !c->fed.untrained)
+		return;
+	for (size_t i = 0; i < c->n_peers; i++)
+		for (uint32_t k = 0; peer_aligned(c->peers[i]) && k < c->peers[i]->n_slots; k++)
+			begin_row(c, &c->peers[i]->slots[k]);
+}
+
+/* ---- the end of a round ---- */
+
+static struct store_round_member *record_members(const struct fed_round *m, unsigned n)
+{
+	struct store_round_member *v = mem_array((size_t)n + 1, sizeof(*v));
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct fed_account *a = fed_round_account(m, i);
+
+		v[i] = (struct store_round_member){ .fate = a->fate,
+						    .rows_out = a->rows_out,
+						    .rows_in = a->rows_in,
+						    .floats_out = a->floats_out,
+						    .floats_in = a->floats_in,
+						    .bytes_out = a->bytes_out,
+						    .bytes_in = a->bytes_in };
+		memcpy(v[i].key, a->key, STORE_KEY);
+	}
+	return v;
+}
+
+void rounds_record(struct agent_core *c, const struct round *r, struct store_batch *b)
+{
+	const struct fed_settings *s = fed_round_settings(r->machine);
+	const struct fed_report *o = &c->fed.report;
+	struct err e = { 0 };
+	struct store_round x = {
+		.number = s->number,
+		.hosted = s->topology == FED_HOSTED,
+		.secret_bits = s->secret_bits,
+		.started_ms = r->started_wall_ms,
+		.finished_ms = c->wall_ms,
+		.train_ms = r->train_ms,
+		.outcome = fed_round_status(r->machine, &e),
+		.items = o->items,
+		.answered = o->answered,
+		.homed = o->homed,
+		.params_up = o->params_up,
+		.params_down = o->params_down,
+		.clipped = o->clipped,
+		.spoiled = o->spoiled,
+		.scored = r->looked,
+		.score = r->score,
+		.n_members = o->members,
+		.n_seats = o->seats,
+		.members = record_members(r->machine, o->seats),
+	};
+
+	memcpy(x.id, fed_round_id(r->machine), STORE_ROUND);
+	memcpy(x.proposer, r->proposer != NULL ? r->proposer->info.key : c->key, STORE_KEY);
+	snprintf(x.method, sizeof(x.method), "%s", s->method);
+	snprintf(x.reason, sizeof(x.reason), "%.250s", e.text);
+	store_batch_round(b, &x);
+	free(x.members);
+}
+
+void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_LATEST,
+					 .valid_score = r->looked ? r->score : 0,
+					 .epochs = c->epochs + c->tried_epochs,
+					 .seed = c->config.seed,
+					 .created_ms = c->wall_ms };
+
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	kge_emb_assign(c->fed.latest, c->work);
+	buf_clear(&c->fed.saved);
+	fed_part_save(c->fed.part, &c->fed.saved);
+	store_batch_checkpoint(b, &info, kge_emb_copy(c->work));
+	store_batch_meta(b, AGENT_META_PART, c->fed.saved.base, c->fed.saved.len);
+	c->fed.untrained = false;
+}
