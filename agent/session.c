@@ -8,8 +8,8 @@
  *      CONV ... intersection, when either side's alignment is stale ... CONV
  *      PROPOSE terms (ppat_config)          ----->  checks; opens its translator
  *              <----- ACCEPT
- *      LEDGER_ENTRY / ACK   contract if there is none; Procrustes: reserve of 0
- *      CONV ... translation; LEDGER_ENTRY reserve / ACK before labels or a map ... CONV
+ *      LEDGER_ENTRY / ACK   map: contract if there is none; Procrustes: reserve of 0
+ *      CONV ... translation; LEDGER_ENTRY contract, reserve / ACK before labels or a map
  *      noisy rows: LEDGER_ENTRY contract and reserve of the client's own before they
  *      leave, and its settle after DONE
  *      LEDGER_ENTRY / ACK   settle: both signatures on it are the receipt
@@ -994,7 +994,8 @@ void session_message(struct agent_core *c, struct peer *p, const struct net_msg 
 	arm_lease(c);
 	if (m->type == NET_MSG_ABORT || m->type == NET_MSG_REFUSE)
 		aborted(c, m);
-	else if (!s->waiting && !talk_blocked(c) && s->inbox.first == NULL)
+	else if ((!s->waiting && !talk_blocked(c) && s->inbox.first == NULL) ||
+		 spend_ack_beside(s, m))
 		handle(c, m);
 	else if (s->inbox.bytes + n > INBOX_MAX)
 		session_abort(c, true, ERR_TOOBIG, "too much was sent while we were working");

@@ -13,10 +13,11 @@
  * leaves it in the tail (below).  Two entries wait for it nonetheless: a settle, whose two
  * signatures are the receipt; and all of a session in which both sides write.
  *
- * Labels are reserved ahead (spend_ahead()): when half of a reserve is drawn, the next one is
- * written, and the conversation goes on beside it, on both sides, with what it has.  So
- * disks and network are waited for where there is nothing to do meanwhile: before the first
- * label, and at the end.
+ * Labels are reserved ahead (spend_ahead()): contract and first reserve while the teachers
+ * make up their minds about the first batch; the next reserve when half of one is drawn.
+ * The conversation goes on beside that, on both sides, as far as it can: what waits for a
+ * charge is the draw.  So disks and network are waited for at the end, and else where
+ * there is nothing to do meanwhile.
  *
  * The writer is the host, for labels, a released map, and what the client disclosed; and
  * the client, for the noise on its own rows: contract and reserve before they leave, settle
@@ -288,6 +289,11 @@ static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
 	add_entry(c, entry, false, then);
 }
 
+bool spend_ack_beside(const struct session *s, const struct net_msg *m)
+{
+	return m->type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
+}
+
 static void entry_over(struct agent_core *c)
 {
 	struct session *s = c->session;
@@ -413,7 +419,7 @@ static void open_with_reserve(struct agent_core *c, void (*then)(struct agent_co
 	write_entry(c, &entry, then);
 }
 
-static void contract(struct agent_core *c, const struct ledger_mechanism *m,
+static void contract(struct agent_core *c, const struct ledger_mechanism *m, bool beside,
 		     void (*then)(struct agent_core *c))
 {
 	struct peer *p = c->session->peer;
@@ -431,6 +437,8 @@ static void contract(struct agent_core *c, const struct ledger_mechanism *m,
 	ledger_lineage_release(&l);
 	if (status != 0)
 		session_abort(c, true, status, "%s", e.text);
+	else if (beside)
+		add_entry(c, &entry, true, then);
 	else
 		write_entry(c, &entry, then);
 }
@@ -439,6 +447,8 @@ uint32_t spend_entries_first(struct agent_core *c)
 {
 	struct ledger_mechanism m = session_mechanism(c);
 
+	if (c->session->terms.translator == PPAT_PPAT)
+		return 0; /* all of its entries are written beside the conversation */
 	if (ppat_spends(&c->session->terms, PPAT_HOST))
 		return has_contract(c, c->session->peer, &m) ? 0 : 1;
 	return ppat_spends(&c->session->terms, PPAT_CLIENT) ? 0 : 1;
@@ -451,7 +461,7 @@ void spend_opening(struct agent_core *c)
 	if (spend_entries_first(c) == 0)
 		session_open_translator(c);
 	else if (ppat_spends(&c->session->terms, PPAT_HOST))
-		contract(c, &m, session_open_translator);
+		contract(c, &m, false, session_open_translator);
 	else
 		open_with_reserve(c, session_open_translator);
 }
@@ -523,7 +533,8 @@ static void charge(struct agent_core *c)
 	}
 }
 
-/* The host's contract is there since the opening; the client's comes with its charge. */
+/* For a map the host's contract is there since the opening, for labels it was written ahead;
+ * the client's comes with its charge. */
 bool spend_charge(struct agent_core *c, uint32_t labels)
 {
 	struct ledger_mechanism m = session_mechanism(c);
@@ -538,7 +549,7 @@ bool spend_charge(struct agent_core *c, uint32_t labels)
 	if (has_contract(c, c->session->peer, &m))
 		charge(c);
 	else
-		contract(c, &m, charge);
+		contract(c, &m, false, charge);
 	return false;
 }
 
@@ -557,22 +568,41 @@ static bool time_to_reserve(const struct agent_core *c, uint32_t *labels)
 	return next.labels > 0 && next.left <= s->terms.reserve_labels / 2;
 }
 
+static bool reserve_beside(struct agent_core *c)
+{
+	struct session *s = c->session;
+	struct ledger_mechanism m = session_mechanism(c);
+	struct ledger_entry entry;
+
+	if (s->asking > left_for(c, s->peer, &m, s->asking) ||
+	    reserve_entry(c, s->asking, &entry, NULL) != 0)
+		return false;
+	s->opened = true;
+	add_entry(c, &entry, true, reserved);
+	return true;
+}
+
+/* While a job votes about the first batch: the conversation is not touched. */
+static void contracted(struct agent_core *c)
+{
+	if (!reserve_beside(c))
+		talk_drive(c);
+}
+
 void spend_ahead(struct agent_core *c)
 {
 	struct session *s = c->session;
 	struct ledger_mechanism m;
-	struct ledger_entry entry;
 	uint32_t labels;
 
 	if (!time_to_reserve(c, &labels))
 		return;
 	m = session_mechanism(c);
-	if (!has_contract(c, s->peer, &m) || labels > left_for(c, s->peer, &m, labels) ||
-	    reserve_entry(c, labels, &entry, NULL) != 0)
-		return;
 	s->asking = labels;
-	s->opened = true;
-	add_entry(c, &entry, true, reserved);
+	if (has_contract(c, s->peer, &m))
+		reserve_beside(c);
+	else
+		contract(c, &m, true, contracted);
 }
 
 static void settled(struct agent_core *c)
@@ -695,7 +725,8 @@ static void countersign_on_disk_beside(struct agent_core *c)
 static bool comes_beside(const struct session *s, const struct ledger_entry *entry)
 {
 	return s->phase == PHASE_TRANSLATE && s->role == AGENT_CLIENT &&
-	       s->terms.translator == PPAT_PPAT && entry->kind == LEDGER_RESERVE;
+	       s->terms.translator == PPAT_PPAT &&
+	       (entry->kind == LEDGER_RESERVE || entry->kind == LEDGER_CONTRACT);
 }
 
 /* Remembered beyond the session: its settle may come with the next one, after a cut. */
@@ -783,6 +814,7 @@ static int check_in_session(const struct session *s, const struct ledger_entry *
 {
 	bool opening = s->phase == PHASE_OPENING, now = s->phase == PHASE_TRANSLATE;
 	bool own = s->role == AGENT_HOST; /* the client's, about its own rows */
+	bool ahead = s->terms.translator == PPAT_PPAT && !own;
 	enum ledger_kind k = entry->kind;
 
 	if (own ? !ppat_spends(&s->terms, PPAT_CLIENT) || (!now && s->phase != PHASE_DONE)
@@ -792,7 +824,8 @@ static int check_in_session(const struct session *s, const struct ledger_entry *
 		return err_set(e, ERR_LEDGER, "an entry of another session");
 	if (own	      ? (k == LEDGER_SETTLE) != (s->phase == PHASE_DONE)
 	    : opening ? k != LEDGER_CONTRACT && k != LEDGER_RESERVE
-		      : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE)
+		      : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE &&
+				(k != LEDGER_CONTRACT || !ahead))
 		return err_set(e, ERR_LEDGER, "a %s entry at this time", ledger_kind_name(k));
 	if (s->entries >= entries_max(s))
 		return err_set(e, ERR_LEDGER, "more ledger entries than a session has");

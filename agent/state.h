@@ -167,7 +167,7 @@ struct session {
 	/* labels */
 	uint64_t reserved; /* by this session, on the ledger */
 	uint64_t charged;  /* of those, granted to the conversation */
-	uint64_t asking;   /* labels of the charge under way */
+	uint64_t asking;   /* labels of the charge under way, or ahead of it */
 	uint64_t ahead;	   /* reserved before the conversation asked for them */
 	/* the entry that waits for its countersignature; one at a time */
 	enum { ENTRY_NONE, ENTRY_WRITTEN, ENTRY_SENT } entry;
@@ -498,6 +498,8 @@ void spend_settle(struct agent_core *c);
 void spend_settle_own(struct agent_core *c);			 /* client: the noise on its rows */
 void spend_entry(struct agent_core *c, const struct net_msg *m); /* LEDGER_ENTRY */
 void spend_ack(struct agent_core *c, const struct net_msg *m);	 /* LEDGER_ACK */
+/* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */
+bool spend_ack_beside(const struct session *s, const struct net_msg *m);
 /* Ours toward p. */
 const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p);
 /* Labels that may still be reserved toward p, by the contract or by the settings. */

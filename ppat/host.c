@@ -82,18 +82,26 @@ int ppat_host_slope(struct ppat_session *s)
 	return 0;
 }
 
+int ppat_host_draw(struct ppat_session *s)
+{
+	draw_labels(s);
+	s->labelled = true;
+	if (s->cfg.student == PPAT_STUDENT_CLIENT)
+		write_labels(s);
+	else
+		write_gradient(s);
+	return 0;
+}
+
+/* Votes are the host's own; what is drawn of them waits for its charge. */
 int ppat_host_vote(struct ppat_session *s)
 {
 	if (!s->has_teachers)
 		ppat_teachers_init(&s->teachers, &s->cfg, s->own, s->ids, s->n, s->draw);
 	s->has_teachers = true;
 	ppat_teachers_vote(&s->teachers, s->z, s->pool, s->cfg.batch, s->ones);
-	draw_labels(s);
-	if (s->cfg.student == PPAT_STUDENT_CLIENT)
-		write_labels(s);
-	else
-		write_gradient(s);
-	return 0;
+	s->labelled = false;
+	return ppat_host_covered(s) ? ppat_host_draw(s) : 0;
 }
 
 void ppat_host_write_stop(struct ppat_session *s)

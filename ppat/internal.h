@@ -18,8 +18,9 @@
 
 enum ppat_phase {
 	H_BATCH,
-	H_CHARGE,
 	H_VOTE,
+	H_CHARGE,
+	H_DRAW,
 	H_ANSWER,
 	H_STOP,
 	H_RELEASE,
@@ -80,6 +81,7 @@ struct ppat_session {
 	bool has_teachers;
 	struct ppat_teachers teachers; /* host */
 	uint32_t *ones;		       /* [batch] votes, host's secret */
+	bool labelled;		       /* host: labels of the batch in hand are drawn */
 	struct rng rng;		       /* client: which rows are drawn */
 	float *xb, *gw;		       /* client: [pool x client_dim], [host_dim x client_dim] */
 	struct nn_sgd sgd;	       /* client: of map */
@@ -134,6 +136,9 @@ void ppat_host_take_batch(struct ppat_session *s, const struct net_map *m, struc
 void ppat_host_take_probe(struct ppat_session *s, const struct net_map *m, struct err *e);
 void ppat_host_take_rows(struct ppat_session *s, const struct net_map *m, struct err *e);
 void ppat_host_take_virtual(struct ppat_session *s, const struct net_map *m, struct err *e);
+/* Is a batch charged that is not drawn? */
+bool ppat_host_covered(const struct ppat_session *s);
+int ppat_host_draw(struct ppat_session *s);
 int ppat_host_vote(struct ppat_session *s);   /* labels drawn, answer written */
 int ppat_host_slope(struct ppat_session *s);  /* of a probe: no label */
 int ppat_host_finish(struct ppat_session *s); /* X-hat */

@@ -16,9 +16,10 @@ static const struct {
 	enum conv_want want;
 	unsigned next;
 } phases[PHASES] = {
-	[H_BATCH] = { "batch", CONV_RECV, TO(H_CHARGE) | TO(H_VOTE) | TO(OVER) },
-	[H_CHARGE] = { "charge", CONV_CHARGE, TO(H_VOTE) | TO(H_STOP) | TO(H_RELEASE) | TO(OVER) },
-	[H_VOTE] = { "vote", CONV_WORK, TO(H_ANSWER) | TO(OVER) },
+	[H_BATCH] = { "batch", CONV_RECV, TO(H_VOTE) | TO(OVER) },
+	[H_VOTE] = { "vote", CONV_WORK, TO(H_CHARGE) | TO(H_ANSWER) | TO(OVER) },
+	[H_CHARGE] = { "charge", CONV_CHARGE, TO(H_DRAW) | TO(H_STOP) | TO(H_RELEASE) | TO(OVER) },
+	[H_DRAW] = { "draw labels", CONV_WORK, TO(H_ANSWER) | TO(OVER) },
 	[H_ANSWER] = { "answer", CONV_SEND, TO(H_BATCH) | TO(H_ROWS) | TO(OVER) },
 	[H_STOP] = { "stop", CONV_SEND, TO(H_ROWS) | TO(OVER) },
 	[H_RELEASE] = { "release", CONV_WORK, TO(H_MAP) | TO(OVER) },
@@ -114,14 +115,15 @@ static void fail(struct ppat_session *s, int code)
 	go(s, OVER);
 }
 
-static bool host_covered(const struct ppat_session *s)
+bool ppat_host_covered(const struct ppat_session *s)
 {
 	return s->charged - s->drawn >= s->cfg.batch;
 }
 
-static void host_after_batch(struct ppat_session *s)
+/* Labels are drawn as soon as the teachers have voted, or when they are charged. */
+static void host_voted(struct ppat_session *s)
 {
-	go(s, host_covered(s) ? H_VOTE : H_CHARGE);
+	go(s, s->inner > 0 || s->labelled ? H_ANSWER : H_CHARGE);
 }
 
 /* The one release of a session; without it the session is for nothing. */
@@ -154,8 +156,8 @@ static void host_charged(struct ppat_session *s, int status)
 		return;
 	}
 	s->charged += host_cost(s);
-	if (host_covered(s))
-		go(s, H_VOTE);
+	if (ppat_host_covered(s))
+		go(s, H_DRAW);
 }
 
 static void host_answered(struct ppat_session *s)
@@ -173,10 +175,8 @@ static void host_take_generated(struct ppat_session *s, const struct net_map *m,
 		ppat_host_take_probe(s, m, e);
 	else
 		ppat_host_take_batch(s, m, e);
-	if (e->code == 0 && s->inner > 0)
+	if (e->code == 0)
 		go(s, H_VOTE);
-	else if (e->code == 0)
-		host_after_batch(s);
 }
 
 static void host_take(struct ppat_session *s, const struct net_map *m, struct err *e)
@@ -384,6 +384,8 @@ static int session_work(struct conv *c)
 	switch (s->phase) {
 	case H_VOTE:
 		return s->inner > 0 ? ppat_host_slope(s) : ppat_host_vote(s);
+	case H_DRAW:
+		return ppat_host_draw(s);
 	case H_RELEASE:
 		return ppat_release_map(s);
 	case H_FINISH:
@@ -406,6 +408,9 @@ static void granted(struct ppat_session *s)
 {
 	switch (s->phase) {
 	case H_VOTE:
+		host_voted(s);
+		break;
+	case H_DRAW:
 		go(s, H_ANSWER);
 		break;
 	case H_ANSWER:

@@ -10,15 +10,17 @@
  *      client                                host
  *      ------                                ----
  *   +> WORK   Z = W X_b                      RECV <---------------------+
- *   |  SEND   --------- BATCH --------->      |  charged rows left?     |
- *   |  RECV                                  CHARGE reserve_labels      |
+ *   |  SEND   --------- BATCH --------->     WORK  teachers vote        |
+ *   |  RECV                                   |    charged rows left?   |
+ *   |   |                                    CHARGE reserve_labels      |
  *   |   |                                     |          | refused      |
- *   |   |                                    WORK        SEND STOP -> rows
+ *   |   |                                    WORK labels SEND STOP -> rows
  *   |   |     <--------- LABELS --------     SEND                       |
  *   |   |                                     +-------------------------+
  *   +- WORK   student's steps, generator's          until the step limit
  *
- * In mode BUDGET the generator takes several steps for one batch of labels.  With the
+ * Votes stay here; what is drawn of them waits for its charge, in one WORK with the votes if
+ * it is there.  In mode BUDGET the generator takes several steps for one batch of labels.  With the
  * student at the client that is all inside its WORK; with the student at the host each
  * further step is a PROBE of unlabelled rows, answered by a SLOPE.  A SLOPE is computed
  * from the student alone and is never charged: labels are in LABELS and GRAD only.
