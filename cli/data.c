@@ -1,4 +1,4 @@
-/* cli/data.c - import of graphs and alias tables, export of embeddings. */
+/* cli/data.c - import of graphs, alias tables and embeddings, export of embeddings and triples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "cli/tables.h"
 #include "cli/work.h"
 #include "kge/alias.h"
 #include "kge/io.h"
@@ -13,9 +14,10 @@
 /* ---- import ---- */
 
 struct import_options {
-	const char *path, *peer;
+	const char *path, *peer, *format;
 	struct kge_load_options load;
-	bool alias, replace, swap;
+	int tables; /* format of embeddings */
+	bool alias, embeddings, replace, swap;
 };
 
 enum { KEY_VALID = 0x3000, KEY_TEST, KEY_SEED, KEY_REPLACE, KEY_SWAP, KEY_LITERALS, KEY_BLANK };
@@ -28,6 +30,8 @@ static const char *const graph_words[] = {
 
 static const struct argp_option import_options[] = {
 	{ "alias", 'a', NULL, 0, "FILE is an alias table: own name TAB name for others", 0 },
+	{ "embeddings", 'e', NULL, 0,
+	  "FOLDER holds embeddings of the graph's names, as fkge export writes them", 0 },
 	{ "peer", 'p', "PEER", 0, "with --alias: names toward this peer alone (name or id)", 0 },
 	{ "swap", KEY_SWAP, NULL, 0, "with --alias: the own name stands second", 0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "replace the graph that is there", 0 },
@@ -35,12 +39,27 @@ static const struct argp_option import_options[] = {
 	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
 	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
 	{ "format", 'f', "WORD", 0,
-	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content)", 0 },
+	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content); of "
+	  "embeddings npy, tsv, word2vec or openke (default: by the files)",
+	  0 },
 	{ "keep-literals", KEY_LITERALS, NULL, 0,
 	  "RDF: a literal is an entity (else triples with one are left out)", 0 },
 	{ "drop-blank-nodes", KEY_BLANK, NULL, 0, "RDF: leave out triples with a blank node", 0 },
 	{ 0 },
 };
+
+/* Known once all options are. */
+static void take_format(struct import_options *o, const struct argp_state *state)
+{
+	o->tables = -1;
+	if (o->format == NULL)
+		return;
+	if (o->embeddings)
+		o->tables = cli_word(state, o->format, "--format", tables_format_words);
+	else
+		o->load.format =
+			(enum kge_graph_format)cli_word(state, o->format, "--format", graph_words);
+}
 
 static error_t parse_import(int key, char *arg, struct argp_state *state)
 {
@@ -49,6 +68,9 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'a':
 		o->alias = true;
+		return 0;
+	case 'e':
+		o->embeddings = true;
 		return 0;
 	case 'p':
 		o->peer = arg;
@@ -69,8 +91,7 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 		o->load.seed = cli_count(state, arg, "--seed", 0, UINT64_MAX);
 		return 0;
 	case 'f':
-		o->load.format =
-			(enum kge_graph_format)cli_word(state, arg, "--format", graph_words);
+		o->format = arg;
 		return 0;
 	case KEY_LITERALS:
 		o->load.keep_literals = true;
@@ -88,6 +109,9 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 			argp_usage(state);
 		if (!o->alias && (o->peer != NULL || o->swap))
 			argp_error(state, "--peer and --swap go with --alias");
+		if (o->embeddings && (o->alias || o->replace))
+			argp_error(state, "--embeddings goes with --format alone");
+		take_format(o, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -270,13 +294,20 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 		       "N-Triples (.nt) or Turtle (.ttl), in one file or in a folder's train, "
 		       "valid "
 		       "and test, plain, .gz or .zst; or a folder in OpenKE's layout. Or, with "
-		       "--alias, other names for what is in the graph.\v"
+		       "--alias, other names for what is in the graph. Or, with --embeddings, a "
+		       "folder of embeddings.\v"
 		       "Of RDF, the whole IRI is the name; names of blank nodes get a hash of the "
 		       "file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
 		       "the name of an entity.\n\n"
+		       "Embeddings are matched by name: each of the graph exactly once, in the "
+		       "shape "
+		       "that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "
+		       "angles). They become the best state with the score that valid gives them, "
+		       "and the best so far a saved one; fkge train goes on from them.\n\n"
 		       "Examples:\n  fkge -d acme import data/acme/\n"
 		       "  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
 		       "  fkge -d acme import benchmarks/FB15K237 --format openke\n"
+		       "  fkge -d acme import --embeddings vectors/\n"
 		       "  fkge -d acme import --alias products.tsv\n"
 		       "  fkge -d acme import --alias --peer genebank genes.tsv.gz",
 		.input = &o,
@@ -286,6 +317,8 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 
 	kge_load_defaults(&o.load);
 	cli_parse(cli, &s, argc, argv);
+	if (o.embeddings)
+		return tables_import(cli, o.path, o.tables, e);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
@@ -303,12 +336,6 @@ struct export_options {
 	bool triples;
 };
 
-static const char *const format_words[] = { [KGE_NPY] = "npy",
-					    [KGE_TSV] = "tsv",
-					    [KGE_WORD2VEC] = "word2vec",
-					    [KGE_OPENKE] = "openke",
-					    NULL };
-
 static const struct argp_option export_options[] = {
 	{ "format", 'f', "WORD", 0,
 	  "npy (arrays with files of names), tsv, word2vec or openke (default npy; of triples: tsv "
@@ -325,7 +352,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'f':
-		o->format = cli_word(state, arg, "--format", format_words);
+		o->format = cli_word(state, arg, "--format", tables_format_words);
 		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
@@ -416,7 +443,7 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = o.triples ? export_triples(cli, &w, &o, e) : export_tables(cli, &w, &o, e);
 	if (rc == 0) {
 		cli_put_text(cli, "folder", o.folder);
-		cli_put_text(cli, "format", format_words[o.format]);
+		cli_put_text(cli, "format", tables_format_words[o.format]);
 	}
 	work_close(&w);
 	return rc;

@@ -88,4 +88,33 @@ ok 'one word a name' grep -q '^b%20b ' "$work/vec/entities.vec"
 ok 'no name is mistaken for it' grep -q '^c%2520 ' "$work/vec/entities.vec"
 ok 'OpenKE vectors out' exits 0 -d "$a" export "$work/vec" --format openke
 ok 'a row an entity' [ "$(wc -l <"$work/vec/entity2vec.vec")" -eq 5 ]
+
+# ---- and back ----
+best() { run -d "$a" export "$work/now" --json && member "$out" checkpoint digest; }
+first=$(best)
+for f in npy tsv word2vec openke; do
+	ok "$f out" exits 0 -d "$a" export "$work/$f.rows" --format $f
+	ok 'other tables' exits 0 -d "$a" train --fresh --epochs 2
+	ok 'which differ' [ "$(best)" != "$first" ]
+	ok "$f in" exits 0 -d "$a" import --embeddings "$work/$f.rows" --json
+	ok 'its score' [ "$(member "$out" valid_score)" = "$(run -d "$a" checkpoint list --json && member "$out" checkpoints 0 valid_score)" ]
+	ok 'the same bits' [ "$(best)" = "$first" ]
+done
+ok 'the tables before are kept' [ "$(run -d "$a" checkpoint list && grep -c ' saved ' "$out")" -ge 4 ]
+ok 'training goes on from them' exits 0 -d "$a" train
+ok 'two formats in one folder' says 4 'say which is meant' -d "$a" import -e "$work/vec"
+ok 'one of them' exits 0 -d "$a" import -e "$work/vec" -f openke
+ok 'none' says 1 'no entities.npy' -d "$a" import -e "$work/tsv"
+ok 'a format of triples' says 2 "--format 'turtle'" -d "$a" import -e "$work/vec" -f turtle
+ok 'not with --alias' says 2 'goes with' -d "$a" import -e "$work/vec" -a
+sed 's/^b%20b /stranger /' "$work/word2vec.rows/entities.vec" >"$work/vec/entities.vec"
+cp "$work/word2vec.rows/relations.vec" "$work/vec"
+ok 'a name of another graph' says 4 "'stranger' is not one of" -d "$a" import -e "$work/vec" -f word2vec
+was=$(best)
+sed -i 's/  dim: 8/  dim: 9/' "$a/agent.yaml"
+ok 'another shape' exits 4 -d "$a" import -e "$work/npy.rows"
+sed -i 's/  dim: 9/  dim: 8/; s/    epsilon: 0 .*/    epsilon: 1/; s/filtered: true/filtered: false/; s/shared_chunk: 16/shared_chunk: 0/' "$a/agent.yaml"
+ok 'not where training is private' says 2 'train.dp.epsilon' -d "$a" import -e "$work/npy.rows"
+sed -i 's/    epsilon: 1$/    epsilon: 0/' "$a/agent.yaml"
+ok 'all is as it was' [ "$(best)" = "$was" ]
 finish

@@ -1,0 +1,124 @@
+#include "cli/tables.h"
+
+#include <stdlib.h>
+
+#include "agent/learner.h"
+#include "base/file.h"
+#include "cli/work.h"
+#include "kge/io.h"
+
+const char *const tables_format_words[] = { [KGE_NPY] = "npy",
+					    [KGE_TSV] = "tsv",
+					    [KGE_WORD2VEC] = "word2vec",
+					    [KGE_OPENKE] = "openke",
+					    NULL };
+
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	bool there = file_exists(path);
+
+	free(path);
+	return there;
+}
+
+/* The format whose file of entities is in the folder. */
+static int find_format(const char *folder, int *format, struct err *e)
+{
+	static const char *const files[] = { [KGE_NPY] = "entities.npy",
+					     [KGE_TSV] = "entities.tsv",
+					     [KGE_WORD2VEC] = "entities.vec",
+					     [KGE_OPENKE] = "entity2vec.vec" };
+
+	for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
+		if (!has_file(folder, files[f]))
+			continue;
+		if (*format >= 0)
+			return err_set(e, ERR_INPUT,
+				       "%s: %s and %s are both there: say which is meant with "
+				       "--format %s or %s",
+				       folder, files[*format], files[f],
+				       tables_format_words[*format], tables_format_words[f]);
+		*format = f;
+	}
+	if (*format >= 0)
+		return 0;
+	return err_set(e, ERR_NOTFOUND,
+		       "%s: no entities.npy, entities.tsv, entities.vec or entity2vec.vec in it",
+		       folder);
+}
+
+/* The score that training would compare with. */
+static int judge(const struct work *w, double *score, struct err *e)
+{
+	const struct config *c = &w->folder.config;
+	struct agent_learner_kge *l =
+		agent_learner_new(&c->train.kge, w->graph, config_protocol(c), c->eval.valid_limit);
+	const struct agent_learner *ops = agent_learner_ops(l);
+	struct agent_job job = { 0 };
+	int rc = ops->evaluate(ops->ctx, w->emb, &job, score);
+
+	agent_learner_free(l);
+	return rc != 0 ? err_set(e, rc, "looking at valid failed") : 0;
+}
+
+static int keep(struct work *w, struct err *e)
+{
+	struct store_checkpoint *info = &w->info;
+	struct store_batch b = { 0 };
+	int rc;
+
+	info->kind = STORE_BEST;
+	info->seed = w->folder.config.train.kge.seed;
+	info->created_ms = work_wall_ms();
+	config_score_name(&w->folder.config, info->protocol);
+	rc = store_demote_best(w->folder.store, e);
+	if (rc != 0 && rc != ERR_NOTFOUND)
+		return rc;
+	store_batch_checkpoint(&b, info, kge_emb_copy(w->emb));
+	return work_apply(w, &b, e);
+}
+
+static int check_public(const struct work *w, struct err *e)
+{
+	if (!(w->folder.config.train.kge.dp.epsilon > 0))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "train.dp.epsilon is above 0: nobody has accounted for what tables from "
+		       "outside tell of the triples; set it to 0, or train");
+}
+
+static int import(struct work *w, const char *folder, int format, struct err *e)
+{
+	int rc = check_public(w, e);
+
+	if (rc == 0 && format < 0)
+		rc = find_format(folder, &format, e);
+	if (rc != 0)
+		return rc;
+	w->emb = work_new_tables(&w->folder.config, w->graph);
+	rc = kge_import(w->emb, w->graph, folder, (enum kge_table_format)format, e);
+	if (rc == 0)
+		rc = judge(w, &w->info.valid_score, e);
+	return rc == 0 ? keep(w, e) : rc;
+}
+
+int tables_import(struct cli *cli, const char *folder, int format, struct err *e)
+{
+	struct work w;
+	int rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+
+	if (rc != 0)
+		return rc;
+	rc = import(&w, folder, format, e);
+	if (rc == 0) {
+		cli_put_count(cli, "entities", w.emb->n_ent);
+		cli_put_count(cli, "relations", w.emb->n_rel);
+		cli_put(cli, "valid_score", cli_json_number(w.info.valid_score));
+		cli_say(cli,
+			"%u entities and %u relations are the best state now, valid score %.4f\n",
+			w.emb->n_ent, w.emb->n_rel, w.info.valid_score);
+	}
+	work_close(&w);
+	return rc;
+}
