@@ -52,9 +52,10 @@ static const struct key keys[] = {
 	  "numbers in a row (complex numbers for complex and rotate)" },
 	{ "model", "rel_dim", COUNT, AT(model.rel_dim), "0", 0, 4096, NULL,
 	  "transr, transd: dimension of the relations' spaces; 0: dim" },
-	{ "model", "gamma", NUMBER, AT(model.gamma), "10", 0.01, 1000, NULL,
-	  "margin in the score of distance models; sets the range of the first rows; with _l2 "
-	  "take about 1" },
+	{ "model", "gamma", NUMBER, AT(model.gamma), "0", 0, 1000, NULL,
+	  "margin in the score of distance models; sets the range of the first rows; 0: 1 with "
+	  "_l2, "
+	  "else 10" },
 
 	{ "train", "epochs", COUNT, AT(train.epochs), "100", 1, 1e6, NULL,
 	  "passes over the train split, at most" },
@@ -1112,6 +1113,20 @@ void config_print_section(const struct config *c, const char *section, struct bu
 const struct kge_model *config_model(const struct config *c)
 {
 	return kge_model_find(c->model.kind);
+}
+
+/* At 10, which suits L1, models with the L2 distance hardly learn. */
+double config_gamma(const struct config *c)
+{
+	if (c->model.gamma > 0)
+		return c->model.gamma;
+	return config_model(c)->metric == KGE_L2 ? 1 : 10;
+}
+
+struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct rng *r)
+{
+	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
+				(float)config_gamma(c), n_ent, n_rel, r);
 }
 
 bool config_fits(const struct config *c, const struct kge_emb *tables)

@@ -40,7 +40,7 @@ struct config {
 	struct {
 		char *kind;	       /* of kge_models */
 		uint32_t dim, rel_dim; /* rel_dim 0: dim */
-		double gamma;
+		double gamma;	       /* 0: config_gamma() */
 	} model;
 
 	struct {
@@ -169,6 +169,10 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
 double config_release_noise(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
+double config_gamma(const struct config *c); /* what 0 stands for, too */
+/* First tables of that model; kge_emb_free() them. */
+struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel,
+			      struct rng *r);
 /* Are tables of the model and the dimensions that the config names? */
 bool config_fits(const struct config *c, const struct kge_emb *tables);
 const struct kge_protocol *config_protocol(const struct config *c);

@@ -270,10 +270,8 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
 		rng_seed(&r, c->train.kge.seed);
-		s->best =
-			kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
-					 (float)c->model.gamma, kge_vocab_count(s->graph->entities),
-					 kge_vocab_count(s->graph->relations), &r);
+		s->best = config_tables(c, kge_vocab_count(s->graph->entities),
+					kge_vocab_count(s->graph->relations), &r);
 		return 0;
 	}
 	if (rc == 0)

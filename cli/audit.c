@@ -76,8 +76,7 @@ static struct kge_emb *generated(const struct config *c, uint64_t rows, uint64_t
 	struct rng r;
 
 	rng_seed(&r, seed);
-	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
-				(float)c->model.gamma, (uint32_t)rows, 1, &r);
+	return config_tables(c, (uint32_t)rows, 1, &r);
 }
 
 static int open_store(struct audit *a, struct err *e)

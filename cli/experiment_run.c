@@ -187,10 +187,8 @@ static void make_tables(struct run *r, size_t i)
 	struct rng g;
 
 	rng_seed(&g, seed_of(r, i));
-	c->emb = kge_emb_new_dims(config_model(&r->v->config), r->v->config.model.dim,
-				  r->v->config.model.rel_dim, (float)r->v->config.model.gamma,
-				  kge_vocab_count(c->graph->entities),
-				  kge_vocab_count(c->graph->relations), &g);
+	c->emb = config_tables(&r->v->config, kge_vocab_count(c->graph->entities),
+			       kge_vocab_count(c->graph->relations), &g);
 	c->looked = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 }
@@ -417,9 +415,8 @@ static int run_collective(struct run *r)
 
 	pool_init(&p, r);
 	rng_seed(&g, seed_of(r, 0));
-	p.emb = kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
-				 (float)c->model.gamma, kge_vocab_count(p.graph->entities),
-				 kge_vocab_count(p.graph->relations), &g);
+	p.emb = config_tables(c, kge_vocab_count(p.graph->entities),
+			      kge_vocab_count(p.graph->relations), &g);
 	trainer = kge_trainer_new(&t, p.graph, p.emb);
 	for (r->round = 1; rc == 0 && r->round <= r->v->rounds; r->round++) {
 		for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)

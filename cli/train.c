@@ -494,13 +494,13 @@ static int check_shape(const struct training *t, struct err *e)
 	const struct config *c = &t->work.folder.config;
 	const struct kge_emb *m = t->work.emb;
 
-	if (config_fits(c, m) && (double)fabsf(m->gamma - (float)c->model.gamma) < 1e-6)
+	if (config_fits(c, m) && (double)fabsf(m->gamma - (float)config_gamma(c)) < 1e-6)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the best state is %s of dim %zu, rel_dim %zu and gamma %g, agent.yaml says "
 		       "%s, %u, %u, %g: put the old values back, or begin again with --fresh",
 		       m->model->name, m->dim, m->rel_dim, (double)m->gamma, c->model.kind,
-		       c->model.dim, c->model.rel_dim, c->model.gamma);
+		       c->model.dim, c->model.rel_dim, config_gamma(c));
 }
 
 /* A best score of another protocol says nothing here: judge its tables anew. */

@@ -92,9 +92,7 @@ struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *
 	struct rng r;
 
 	rng_seed(&r, c->train.kge.seed);
-	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
-				(float)c->model.gamma, kge_vocab_count(g->entities),
-				kge_vocab_count(g->relations), &r);
+	return config_tables(c, kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
 }
 
 const char *work_checkpoint_kind(const struct store_checkpoint *c)

@@ -402,6 +402,35 @@ static void test_sections_read_back(void **state)
 	config_release(&again);
 }
 
+static void test_gamma_goes_by_the_kind(void **state)
+{
+	static const struct {
+		const char *text;
+		double gamma;
+	} cases[] = {
+		{ "model: {kind: transe}\n", 10 },
+		{ "model: {kind: rotate}\n", 10 },
+		{ "model: {kind: transe_l2}\n", 1 },
+		{ "model: {kind: transr_l2, gamma: 0}\n", 1 },
+		{ "model: {kind: transd_l2, gamma: 4}\n", 4 },
+	};
+	struct kge_emb *emb;
+	struct config c;
+	struct err e;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(parse(&c, cases[i].text, &e), 0);
+		assert_true(config_gamma(&c) == cases[i].gamma);
+		emb = config_tables(&c, 5, 2, &r);
+		assert_true((double)emb->gamma == cases[i].gamma && config_fits(&c, emb));
+		kge_emb_free(emb);
+		config_release(&c);
+	}
+}
+
 static void test_single_keys(void **state)
 {
 	struct buf out = { 0 };
@@ -576,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_scores_compare_only_when_alike),
 		cmocka_unit_test(test_sections_read_back),
+		cmocka_unit_test(test_gamma_goes_by_the_kind),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_what_init_writes),
