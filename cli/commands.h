@@ -53,6 +53,9 @@ COMMAND(ledger_quote);
 COMMAND(ledger_verify);
 COMMAND(ledger_export);
 COMMAND(ledger_close);
+/* rounds.c */
+COMMAND(rounds_list);
+COMMAND(rounds_show);
 /* checkpoint.c */
 COMMAND(checkpoint_list);
 COMMAND(checkpoint_save);

@@ -37,6 +37,12 @@ static const struct command checkpoint_commands[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct command rounds_commands[] = {
+	{ "list", "rounds that this agent took part in", cmd_rounds_list, NULL },
+	{ "show", "one round: who took part, what travelled", cmd_rounds_show, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct command commands[] = {
 	{ "init", "make an agent in a folder: keys, store, agent.yaml", cmd_init, NULL },
 	{ "id", "show this agent's id and keys", cmd_id, NULL },
@@ -58,6 +64,7 @@ static const struct command commands[] = {
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
 	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
+	{ "rounds", "rounds of many (federation.mode rounds): list, show", NULL, rounds_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
 	{ "experiment", "methods beside each other on one data set", cmd_experiment, NULL },

@@ -1,0 +1,414 @@
+/* cli/rounds.c - rounds that this agent took part in: list, show. */
+#include <ctype.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/folder.h"
+#include "cli/commands.h"
+#include "cli/peers.h"
+#include "cli/table.h"
+#include "fed/round.h"
+#include "net/ident.h"
+
+enum { LIST_DEFAULT = 20, ID_TEXT = 2 * STORE_ROUND + 1 };
+
+/* The rounds, and who the keys in them are. */
+struct rounds {
+	struct store_round *at;
+	size_t n;
+	struct roster roster;
+	uint8_t own[STORE_KEY];
+	char own_name[STORE_NAME_MAX];
+};
+
+static const char *const fate_words[] = { [FED_TOOK_PART] = "took part",
+					  [FED_DECLINED] = "declined",
+					  [FED_LATE] = "late",
+					  [FED_LOST] = "lost",
+					  [FED_BROKE] = "broke the protocol" };
+
+static const char *fate_word(int fate)
+{
+	return fate >= 0 && fate <= FED_BROKE ? fate_words[fate] : "?";
+}
+
+/* ---- reading ---- */
+
+static void rounds_release(struct rounds *r)
+{
+	store_rounds_release(r->at, r->n);
+	roster_release(&r->roster);
+}
+
+static int rounds_read(struct rounds *r, const struct cli *cli, size_t limit, struct err *e)
+{
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	*r = (struct rounds){ 0 };
+	if (rc != 0)
+		return rc;
+	memcpy(r->own, f.identity->key, STORE_KEY);
+	snprintf(r->own_name, sizeof(r->own_name), "%s", f.config.name);
+	rc = cli_load_roster(f.store, &r->roster, e);
+	if (rc == 0)
+		rc = store_rounds(f.store, limit, &r->at, &r->n, e);
+	folder_close(&f);
+	if (rc != 0)
+		rounds_release(r);
+	return rc;
+}
+
+static const char *name_of(const struct rounds *r, const uint8_t key[STORE_KEY])
+{
+	const struct store_peer *p = roster_find(&r->roster, key);
+
+	if (memcmp(key, r->own, STORE_KEY) == 0)
+		return r->own_name;
+	return p != NULL ? p->name : "";
+}
+
+static void id_of(const struct store_round *r, char out[ID_TEXT])
+{
+	sodium_bin2hex(out, ID_TEXT, r->id, sizeof(r->id));
+}
+
+/* All members together. */
+static struct store_round_member sum_of(const struct store_round *r)
+{
+	struct store_round_member all = { 0 };
+
+	for (uint32_t i = 0; i < r->n_seats; i++) {
+		all.rows_out += r->members[i].rows_out;
+		all.rows_in += r->members[i].rows_in;
+		all.floats_out += r->members[i].floats_out;
+		all.floats_in += r->members[i].floats_in;
+		all.bytes_out += r->members[i].bytes_out;
+		all.bytes_in += r->members[i].bytes_in;
+	}
+	return all;
+}
+
+/* ---- for programs ---- */
+
+static void put_count(json_t *j, const char *key, uint64_t n)
+{
+	json_object_set_new(j, key, json_integer((json_int_t)n));
+}
+
+static void put_traffic(json_t *j, const struct store_round_member *m)
+{
+	put_count(j, "rows_out", m->rows_out);
+	put_count(j, "rows_in", m->rows_in);
+	put_count(j, "floats_out", m->floats_out);
+	put_count(j, "floats_in", m->floats_in);
+	put_count(j, "bytes_out", m->bytes_out);
+	put_count(j, "bytes_in", m->bytes_in);
+}
+
+static void put_key(json_t *j, const char *key, const uint8_t of[STORE_KEY])
+{
+	char text[NET_KEY_TEXT];
+
+	net_key_format(of, text);
+	json_object_set_new(j, key, json_string(text));
+}
+
+static json_t *member_json(const struct rounds *all, const struct store_round *r, uint32_t seat)
+{
+	const struct store_round_member *m = &r->members[seat];
+	json_t *j = json_object();
+
+	put_key(j, "id", m->key);
+	json_object_set_new(j, "name", cli_json_text(name_of(all, m->key)));
+	json_object_set_new(j, "own", json_boolean(memcmp(m->key, all->own, STORE_KEY) == 0));
+	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
+	json_object_set_new(j, "fate", json_string(fate_word(m->fate)));
+	put_traffic(j, m);
+	return j;
+}
+
+static void put_head(json_t *j, const struct store_round *r)
+{
+	char id[ID_TEXT];
+
+	id_of(r, id);
+	put_count(j, "number", r->number);
+	json_object_set_new(j, "id", json_string(id));
+	json_object_set_new(j, "method", json_string(r->method));
+	json_object_set_new(j, "topology", json_string(r->hosted ? "hosted" : "sharded"));
+	put_count(j, "secret_bits", r->secret_bits);
+	put_key(j, "proposer", r->proposer);
+	json_object_set_new(j, "started_ms", json_integer(r->started_ms));
+	json_object_set_new(j, "finished_ms", json_integer(r->finished_ms));
+	put_count(j, "train_ms", r->train_ms);
+	json_object_set_new(j, "outcome", json_integer(r->outcome));
+	json_object_set_new(j, "reason", cli_json_text(r->reason));
+}
+
+static json_t *round_json(const struct rounds *all, const struct store_round *r)
+{
+	json_t *j = json_object(), *members = json_array();
+	struct store_round_member sum = sum_of(r);
+
+	put_head(j, r);
+	put_count(j, "items", r->items);
+	put_count(j, "answered", r->answered);
+	put_count(j, "homed", r->homed);
+	put_count(j, "params_up", r->params_up);
+	put_count(j, "params_down", r->params_down);
+	put_count(j, "clipped", r->clipped);
+	put_count(j, "spoiled", r->spoiled);
+	put_traffic(j, &sum);
+	json_object_set_new(j, "valid_score", r->scored ? cli_json_number(r->score) : json_null());
+	for (uint32_t seat = 0; seat < r->n_seats; seat++)
+		json_array_append_new(members, member_json(all, r, seat));
+	json_object_set_new(j, "members", members);
+	return j;
+}
+
+/* ---- for people ---- */
+
+static void when_text(int64_t ms, char out[32])
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm;
+
+	out[0] = '\0';
+	if (gmtime_r(&seconds, &tm) != NULL)
+		strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+static unsigned took_part(const struct store_round *r)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < r->n_members; i++)
+		n += r->members[i].fate == FED_TOOK_PART;
+	return n;
+}
+
+static void result_text(const struct store_round *r, char out[STORE_REASON_MAX + 32])
+{
+	if (r->outcome != 0)
+		snprintf(out, STORE_REASON_MAX + 32, "%s",
+			 r->reason[0] != '\0' ? r->reason : err_text(r->outcome));
+	else if (r->scored)
+		snprintf(out, STORE_REASON_MAX + 32, "valid %.4f", r->score);
+	else
+		snprintf(out, STORE_REASON_MAX + 32, "done");
+}
+
+static void say_table(const struct cli *cli, const struct table *t)
+{
+	struct buf out = { 0 };
+
+	table_print(t, &out);
+	if (out.len > 0)
+		cli_say(cli, "%.*s", (int)out.len, (const char *)out.base);
+	buf_release(&out);
+}
+
+static void head_of(struct table *t, const char *const *words)
+{
+	table_init(t, 0);
+	while (words[t->columns] != NULL)
+		t->columns++;
+	for (size_t i = 0; i < t->columns; i++)
+		table_add(t, "%s", words[i]);
+}
+
+static void say_list(const struct cli *cli, const struct rounds *all)
+{
+	static const char *const head[] = { "round",	"ended (UTC)", "method", "took part",
+					    "rows out", "rows in",     "MB out", "MB in",
+					    "result",	NULL };
+	struct table t;
+
+	head_of(&t, head);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct store_round *r = &all->at[i];
+		struct store_round_member sum = sum_of(r);
+		char when[32], result[STORE_REASON_MAX + 32];
+
+		when_text(r->finished_ms, when);
+		result_text(r, result);
+		table_add(&t, "%llu", (unsigned long long)r->number);
+		table_add(&t, "%s", when);
+		table_add(&t, "%s", r->method);
+		table_add(&t, "%u of %u", took_part(r), r->n_seats);
+		table_add(&t, "%llu", (unsigned long long)sum.rows_out);
+		table_add(&t, "%llu", (unsigned long long)sum.rows_in);
+		table_add(&t, "%.3f", (double)sum.bytes_out / 1e6);
+		table_add(&t, "%.3f", (double)sum.bytes_in / 1e6);
+		table_add(&t, "%s", result);
+	}
+	say_table(cli, &t);
+	table_release(&t);
+}
+
+static void say_members(const struct cli *cli, const struct rounds *all,
+			const struct store_round *r)
+{
+	static const char *const head[] = { "member",	 "fate",       "rows out",
+					    "rows in",	 "floats out", "floats in",
+					    "bytes out", "bytes in",   NULL };
+	struct table t;
+
+	head_of(&t, head);
+	for (uint32_t i = 0; i < r->n_seats; i++) {
+		const struct store_round_member *m = &r->members[i];
+		const uint64_t n[] = { m->rows_out,  m->rows_in,   m->floats_out,
+				       m->floats_in, m->bytes_out, m->bytes_in };
+		bool own = memcmp(m->key, all->own, STORE_KEY) == 0;
+		char id[NET_KEY_TEXT];
+
+		net_key_format(m->key, id);
+		if (name_of(all, m->key)[0] != '\0')
+			table_add(&t, "%s%s", name_of(all, m->key), own ? " (this agent)" : "");
+		else
+			table_add(&t, "%.9s", id);
+		table_add(&t, "%s", fate_word(m->fate));
+		for (size_t k = 0; k < sizeof(n) / sizeof(n[0]); k++)
+			table_add(&t, "%llu", (unsigned long long)n[k]);
+	}
+	say_table(cli, &t);
+	table_release(&t);
+}
+
+static void say_round(const struct cli *cli, const struct rounds *all, const struct store_round *r)
+{
+	char id[ID_TEXT], when[32], result[STORE_REASON_MAX + 32];
+
+	id_of(r, id);
+	when_text(r->finished_ms, when);
+	result_text(r, result);
+	cli_say(cli, "round %llu (%s): %s, %s, ", (unsigned long long)r->number, id, r->method,
+		r->hosted ? "hosted" : "sharded");
+	if (r->secret_bits > 0)
+		cli_say(cli, "secret aggregation in %u bits\n", r->secret_bits);
+	else
+		cli_say(cli, "plain rows\n");
+	cli_say(cli, "ended %s UTC after %.1f s, %.1f s of them training: %s\n", when,
+		(double)(r->finished_ms - r->started_ms) / 1000, (double)r->train_ms / 1000,
+		result);
+	cli_say(cli,
+		"%llu shared entities and relations, %llu of them answered; home to %llu\n"
+		"parameters as the papers count them: %llu up, %llu down\n",
+		(unsigned long long)r->items, (unsigned long long)r->answered,
+		(unsigned long long)r->homed, (unsigned long long)r->params_up,
+		(unsigned long long)r->params_down);
+	if (r->secret_bits > 0)
+		cli_say(cli, "%llu values were cut at the clip, %llu rows dropped\n",
+			(unsigned long long)r->clipped, (unsigned long long)r->spoiled);
+	cli_say(cli, "\n");
+	say_members(cli, all, r);
+}
+
+/* ---- the commands ---- */
+
+static const char *const none = "No round yet (agent.yaml: federation.mode rounds).\n";
+
+struct list_options {
+	size_t limit;
+};
+
+static const struct argp_option list_options[] = {
+	{ "limit", 'n', "N", 0, "the newest N rounds (default 20; 0: all)", 0 },
+	{ 0 },
+};
+
+static error_t parse_list(int key, char *arg, struct argp_state *state)
+{
+	struct list_options *o = state->input;
+
+	if (key != 'n')
+		return ARGP_ERR_UNKNOWN;
+	o->limit = cli_count(state, arg, "--limit", 0, 1000000000);
+	return 0;
+}
+
+int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct list_options o = { LIST_DEFAULT };
+	const struct cli_syntax s = {
+		.options = list_options,
+		.parse = parse_list,
+		.doc = "List the rounds that this agent took part in, the newest first.\v"
+		       "Also those that came to nothing, with the reason.\n\n"
+		       "Example:\n  fkge -d acme rounds list -n 5",
+		.input = &o,
+	};
+	struct rounds all;
+	json_t *list;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = rounds_read(&all, cli, o.limit > 0 ? o.limit : SIZE_MAX, e);
+	if (rc != 0)
+		return rc;
+	list = json_array();
+	for (size_t i = 0; i < all.n; i++)
+		json_array_append_new(list, round_json(&all, &all.at[i]));
+	cli_put(cli, "rounds", list);
+	if (all.n > 0)
+		say_list(cli, &all);
+	else
+		cli_note(cli, "%s", none);
+	rounds_release(&all);
+	return 0;
+}
+
+/* By its number, the newest of that number; or by the first digits of its id. */
+static const struct store_round *find_round(const struct rounds *all, const char *what)
+{
+	char *end;
+	unsigned long long number = strtoull(what, &end, 10);
+	size_t n = strlen(what);
+
+	for (size_t i = 0; i < all->n && isdigit((unsigned char)*what) && *end == '\0'; i++)
+		if (all->at[i].number == number)
+			return &all->at[i];
+	for (size_t i = 0; i < all->n && n >= 4; i++) {
+		char id[ID_TEXT];
+
+		id_of(&all->at[i], id);
+		if (strncasecmp(id, what, n) == 0)
+			return &all->at[i];
+	}
+	return NULL;
+}
+
+int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 1 };
+	const struct store_round *r;
+	struct rounds all;
+	int rc;
+
+	cli_parse_words(cli, "[ROUND]",
+			"Show one round: who took part, and what travelled between them and us.\v"
+			"ROUND is its number, or the first digits of its id; without it, the "
+			"newest. Rows, numbers and bytes are those between this agent and each "
+			"member; parameters are counted as the papers do, through a server.\n\n"
+			"Example:\n  fkge -d acme rounds show 12 --json",
+			&w, argc, argv);
+	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);
+	if (rc != 0)
+		return rc;
+	r = w.n > 0 ? find_round(&all, w.at[0]) : all.n > 0 ? all.at : NULL;
+	if (r != NULL) {
+		cli_put(cli, "round", round_json(&all, r));
+		say_round(cli, &all, r);
+	} else if (w.n > 0) {
+		rc = err_set(e, ERR_NOTFOUND,
+			     "no round '%.60s' in the store; fkge rounds list shows what there is",
+			     w.at[0]);
+	} else {
+		rc = err_set(e, ERR_NOTFOUND, "%.*s", (int)strlen(none) - 1, none);
+	}
+	rounds_release(&all);
+	return rc;
+}
