@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/admin.h"
+#include "fed/round.h"
 #include "net/ident.h"
 
 const char *report_state(enum agent_state s)
@@ -16,6 +17,17 @@ const char *report_state(enum agent_state s)
 					     [AGENT_STOPPED] = "stopped" };
 
 	return words[s];
+}
+
+const char *report_fate(int fate)
+{
+	static const char *const words[] = { [FED_TOOK_PART] = "took part",
+					     [FED_DECLINED] = "declined",
+					     [FED_LATE] = "late",
+					     [FED_LOST] = "lost",
+					     [FED_BROKE] = "broke the protocol" };
+
+	return fate >= 0 && fate <= FED_BROKE ? words[fate] : "?";
 }
 
 static void put_count(json_t *j, const char *key, uint64_t n)
@@ -67,6 +79,8 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_text(j, "round_fate", s->round_fate >= 0 ? report_fate(s->round_fate) : "");
+	put_text(j, "round_why", s->round_why);
 }
 
 static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[STORE_KEY])
@@ -123,6 +137,24 @@ static void add_work(json_t *j, const struct agent_status *s)
 	json_object_set_new(j, "privacy", privacy_json(s));
 }
 
+static json_t *round_json(const struct report_parts *p, const struct agent_status *s)
+{
+	const struct agent_round_status *r = &s->round;
+	json_t *j = json_object();
+
+	put_text(j, "method", p->folder->config.rounds.method);
+	json_object_set_new(j, "under_way", json_boolean(r->under_way));
+	put_count(j, "number", r->number);
+	put_count(j, "done", r->done);
+	put_count(j, "looks_without_better", r->worse);
+	json_object_set_new(j, "proposes", json_boolean(r->proposes));
+	put_count(j, "members", r->members);
+	put_count(j, "items", r->items);
+	put_count(j, "answered", r->answered);
+	put_text(j, "trouble", r->trouble);
+	return j;
+}
+
 json_t *report_json(const struct report_parts *p)
 {
 	struct agent_status s = { 0 };
@@ -141,6 +173,8 @@ json_t *report_json(const struct report_parts *p)
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
 	add_work(j, &s);
 	json_object_set_new(j, "best", best_json(p, &s));
+	if (p->folder->config.federation.mode == CONFIG_ROUNDS)
+		json_object_set_new(j, "round", round_json(p, &s));
 	json_object_set_new(j, "peers", peers_json(p, &s));
 	agent_status_release(&s);
 	return j;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "agent/folder.h"
+#include "agent/report.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/table.h"
@@ -22,17 +23,6 @@ struct rounds {
 	uint8_t own[STORE_KEY];
 	char own_name[STORE_NAME_MAX];
 };
-
-static const char *const fate_words[] = { [FED_TOOK_PART] = "took part",
-					  [FED_DECLINED] = "declined",
-					  [FED_LATE] = "late",
-					  [FED_LOST] = "lost",
-					  [FED_BROKE] = "broke the protocol" };
-
-static const char *fate_word(int fate)
-{
-	return fate >= 0 && fate <= FED_BROKE ? fate_words[fate] : "?";
-}
 
 /* ---- reading ---- */
 
@@ -125,7 +115,7 @@ static json_t *member_json(const struct rounds *all, const struct store_round *r
 	json_object_set_new(j, "name", cli_json_text(name_of(all, m->key)));
 	json_object_set_new(j, "own", json_boolean(memcmp(m->key, all->own, STORE_KEY) == 0));
 	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
-	json_object_set_new(j, "fate", json_string(fate_word(m->fate)));
+	json_object_set_new(j, "fate", json_string(report_fate(m->fate)));
 	put_traffic(j, m);
 	return j;
 }
@@ -270,7 +260,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 			table_add(&t, "%s%s", name_of(all, m->key), own ? " (this agent)" : "");
 		else
 			table_add(&t, "%.9s", id);
-		table_add(&t, "%s", fate_word(m->fate));
+		table_add(&t, "%s", report_fate(m->fate));
 		for (size_t k = 0; k < sizeof(n) / sizeof(n[0]); k++)
 			table_add(&t, "%llu", (unsigned long long)n[k]);
 	}

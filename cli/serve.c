@@ -43,6 +43,12 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_serve,
 		.doc = "Run the agent until it is stopped: fkge stop, SIGINT or SIGTERM.\v"
 		       "Messages go to standard error.\n\n"
+		       "With federation.mode rounds in agent.yaml, rows of shared names leave "
+		       "this agent in every round and nothing charges for them: each goes as it "
+		       "is to its home, one of the partners that hold the name (topology hosted: "
+		       "the host), and the mean goes to all of these. With secret_bits homes see "
+		       "sums alone; of two holders each then still knows the other's row, so say "
+		       "min_holders 3. fed/README.md has who learns what.\n\n"
 		       "Example:\n  fkge -d acme serve --status-file /run/acme.json",
 		.input = &o,
 	};
@@ -81,21 +87,70 @@ static void say_partner(const struct cli *cli, const json_t *p)
 		cli_say(cli, "    ! %s\n", trouble);
 }
 
+static void say_round(const struct cli *cli, const json_t *r)
+{
+	const char *trouble = text_of(r, "trouble");
+
+	cli_say(cli, "round %lld of %s, %lld done", count_of(r, "number"), text_of(r, "method"),
+		count_of(r, "done"));
+	if (count_of(r, "members") > 0)
+		cli_say(cli, "; %s %lld members, %lld of %lld shared rows answered",
+			json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",
+			count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
+	if (!json_is_true(json_object_get(r, "proposes")))
+		cli_say(cli, "; proposes none");
+	cli_say(cli, "\n");
+	if (trouble[0] != '\0')
+		cli_say(cli, "  ! the last one came to nothing: %s\n", trouble);
+}
+
+/* Partners in rounds: sessions only find what is shared, and cost nothing. */
+static void say_member(const struct cli *cli, const json_t *p)
+{
+	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
+	const char *why = text_of(p, "round_why");
+
+	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s\n",
+		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
+		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "phase"),
+		count_of(p, "shared_entities"), count_of(p, "shared_relations"),
+		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why);
+	if (trouble[0] != '\0')
+		cli_say(cli, "    ! %s\n", trouble);
+}
+
+static void say_work(const struct cli *cli, const json_t *j)
+{
+	const json_t *best = json_object_get(j, "best"), *round = json_object_get(j, "round");
+
+	cli_say(cli, "\nbest valid score %.4f; ",
+		json_number_value(json_object_get(best, "valid_score")));
+	if (round != NULL)
+		say_round(cli, round);
+	else
+		cli_say(cli, "%lld rounds, %lld improved, %lld sessions, %lld queued\n",
+			count_of(j, "rounds"), count_of(j, "improved"), count_of(j, "sessions"),
+			count_of(j, "queued"));
+}
+
 static void say_status(const struct cli *cli, const json_t *j)
 {
-	const json_t *best = json_object_get(j, "best"), *job = json_object_get(j, "job");
-	const json_t *p;
+	const json_t *job = json_object_get(j, "job"), *p;
+	bool rounds = json_object_get(j, "round") != NULL;
 	size_t i;
 
 	cli_say(cli, "%s is running (process %lld, port %lld): %s, %s", text_of(j, "name"),
 		count_of(j, "pid"), count_of(j, "port"), text_of(j, "state"), text_of(j, "doing"));
 	if (count_of(job, "total") > 0)
 		cli_say(cli, " %lld of %lld", count_of(job, "done"), count_of(job, "total"));
-	cli_say(cli,
-		"\nbest valid score %.4f; %lld rounds, %lld improved, %lld sessions, %lld queued\n",
-		json_number_value(json_object_get(best, "valid_score")), count_of(j, "rounds"),
-		count_of(j, "improved"), count_of(j, "sessions"), count_of(j, "queued"));
-	json_array_foreach(json_object_get(j, "peers"), i, p) say_partner(cli, p);
+	say_work(cli, j);
+	json_array_foreach(json_object_get(j, "peers"), i, p)
+	{
+		if (rounds)
+			say_member(cli, p);
+		else
+			say_partner(cli, p);
+	}
 }
 
 int cmd_status(struct cli *cli, int argc, char **argv, struct err *e)

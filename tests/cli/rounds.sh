@@ -1,0 +1,219 @@
+#!/bin/sh
+# Rounds of many over TCP: three agents, a fourth that comes later; kill -9; secret aggregation; a host; what
+# is forgotten. Every agent has an
+# address of its own in 127/8, which it keeps when it starts again.
+. "$(dirname "$0")/lib.sh"
+
+patience=240
+place() { python3 -c 'import sys; n = int(sys.argv[1]) % (1 << 22) * 4 + int(sys.argv[2]); print(f"127.{n >> 16}.{n >> 8 & 255}.{n & 255}:7447")' $$ "$1"; }
+# in_rounds NAME SEED NUMBER LIMIT: knows e0 ... e(LIMIT - 1) of the small world
+in_rounds() {
+	agent "$1" "$2" 'mode: rounds, lease_s: 60' || return
+	sed -i "s/^listen: .*/listen: $(place "$3")/" "$work/$1/agent.yaml"
+	cat >>"$work/$1/agent.yaml" <<YAML
+rounds:
+  min_members: 3
+  epochs: 1
+  every_s: 0.1
+  join_s: 60
+  train_s: 600
+  stage_s: 300
+YAML
+	awk -v n="$4" 'function k(e) { return substr(e, 2) + 0 } k($1) < n && k($3) < n' "$work/$1.tsv" >"$work/part.tsv"
+	"$fkge" -q -d "$work/$1" import --replace "$work/part.tsv" >/dev/null
+}
+say() { # KEY VALUE NAME...: of section rounds
+	key=$1 word=$2
+	shift 2
+	for who; do
+		sed -i "/^  $key: /d; s/^rounds:\$/rounds:\n  $key: $word/" "$work/$who/agent.yaml"
+	done
+}
+round() { member "$work/$1.json" round "$2"; } # NAME KEY, of the running agent
+done_by() { [ "$(round "$1" done)" -ge "$2" ]; }
+halt() { for who; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who" || return; done; }
+records() { for who; do "$fkge" -d "$work/$who" rounds list -n 0 --json >"$work/$who.rounds" || return; done; }
+
+# agree NAME...: what one says it sent another, that one says it got, in every round that both finished
+agree() {
+	records "$@" && (cd "$work" && python3 - "$@" <<'PY'
+import json, sys
+names, seen = sys.argv[1:], 0
+rounds = {n: {r["id"]: r for r in json.load(open(n + ".rounds"))["rounds"]} for n in names}
+for a in names:
+    for id, r in rounds[a].items():
+        for m in r["members"]:
+            b = m["name"]
+            other = rounds.get(b, {}).get(id)
+            if b == a or other is None or r["outcome"] or other["outcome"]:
+                continue
+            me = next(x for x in other["members"] if x["name"] == a)
+            if m["fate"] != "took part" or me["fate"] != "took part":
+                continue
+            seen += 1
+            for what in "rows", "floats", "bytes":
+                if m[what + "_out"] != me[what + "_in"]:
+                    sys.exit(f"# {a} to {b}, round {r['number']}: {what} {m} {me}")
+            if (r["number"], r["method"], r["topology"]) != (other["number"], other["method"], other["topology"]):
+                sys.exit(f"# {a} and {b} tell of other rounds: {r} {other}")
+print(f"# {seen} accounts compared")
+sys.exit(seen == 0)
+PY
+	)
+}
+# newest NAME EXPRESSION: of its newest round r
+newest() {
+	"$fkge" -d "$work/$1" rounds show --json >"$out" && python3 - "$out" "$2" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))["round"]
+sys.exit(not eval(sys.argv[2]))
+PY
+}
+latest() { # NAME: the digest of the tables that its last round left
+	"$fkge" -d "$work/$1" checkpoint list --json >"$out" && python3 -c '
+import json, sys
+print(*[c["digest" if len(sys.argv) < 3 else "id"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] == "latest"])' "$out" ${2:-}
+}
+# equal NAME...: rows of shared names are the same everywhere
+equal() {
+	for who; do
+		"$fkge" -q -d "$work/$who" export "$work/$who.vec" -f tsv -c "$(latest "$who" id)" >/dev/null || return
+	done
+	(cd "$work" && python3 - "$@" <<'PY'
+import sys
+tables = [dict(l.rstrip("\n").split("\t", 1) for l in open(n + ".vec/entities.tsv")) for n in sys.argv[1:]]
+names = [n for n in tables[0] if n in tables[1]]
+wrong = [n for n in set().union(*tables) if len({t[n] for t in tables if n in t}) != 1]
+print(f"# {len(names)} names, {len(wrong)} with unequal rows")
+sys.exit(len(names) < 50 or bool(wrong))
+PY
+	)
+}
+last_id() { newest "$1" True && member "$out" round id; }
+same_round() {
+	first=$(last_id "$1") || return
+	for who; do
+		[ "$(last_id "$who")" = "$first" ] && newest "$who" 'r["outcome"] == 0' || return
+	done
+}
+all_took_part() { newest "$1" 'all(m["fate"] == "took part" for m in r["members"])'; }
+# some_rounds N NAME...: all start, take part in N rounds more, stop; again if somebody missed the last one,
+# which a proposal at the wrong moment may do
+some_rounds() {
+	n=$1
+	shift
+	for try in 1 2 3 4 5; do
+		records "$@" || return
+		for who; do
+			before=$(member "$work/$who.rounds" rounds | python3 -c 'import ast, sys; print(sum(r["outcome"] == 0 for r in ast.literal_eval(sys.stdin.read())))')
+			eval "goal_$who=$((before + n))"
+			say max $((before + n)) "$who"
+		done
+		for who; do start "$who" || return; done
+		patience=60
+		for who; do
+			eval "goal=\$goal_$who"
+			wait_for "$who has been in $goal rounds" done_by "$who" "$goal"
+		done
+		patience=240
+		halt "$@" || return
+		same_round "$@" && all_took_part "$1" && return
+		echo "# try $try: not all were in the last round"
+	done
+	return 1
+}
+
+for who in 'a 1 0 100' 'b 2 1 100' 'c 3 2 80' 'd 4 3 100'; do in_rounds $who; done
+befriend a b
+befriend a c
+befriend b c
+
+# ---- three, and one of them is killed ----
+for who in a b c; do ok "$who starts" start $who; done
+ok 'rounds run' wait_for 'rounds' done_by c 2
+ok 'status' prints 'round ' -d "$work/a" status
+ok 'status names the method' prints 'of fede' -d "$work/a" status
+ok 'status knows the fates' wait_for 'fates' peer_is a "$(id_of b)" round_fate 'took part'
+kill -9 "$pid_c"
+wait "$pid_c" 2>/dev/null
+kept=$(latest c)
+ok 'what the last round left is on disk' [ -n "$kept" ]
+ok 'the others notice' wait_for 'c to be gone' peer_is a "$(id_of c)" linked False
+start c
+ok 'c goes on' wait_for 'rounds of c' done_by c "$(($(round c done) + 2))"
+ok 'from what it had' [ "$(latest c)" != "$kept" ]
+ok 'so does a' wait_for 'rounds of a' done_by a "$(($(round a done) + 1))"
+ok 'all stop' halt a b c
+ok 'they tell the same' agree a b c
+
+# ---- the owner looks ----
+ok 'list' prints '| fede' -d "$work/a" rounds list
+ok 'show' prints 'took part' -d "$work/a" rounds show
+ok 'by number' prints 'round 1 ' -d "$work/a" rounds show 1
+ok 'by id' prints 'plain rows' -d "$work/a" rounds show "$(last_id a)"
+ok 'none of that number' says 1 "no round '999999'" -d "$work/a" rounds show 999999
+ok 'doctor' exits 0 -d "$work/a" doctor
+
+# ---- a fourth ----
+befriend a d
+befriend b d
+befriend c d
+for who in a b c; do say max 0 $who; start $who; done
+ok 'three are at it' wait_for 'rounds of a' done_by a "$(($(round a done) + 1))"
+ok 'd starts late' start d
+ok 'and takes part' wait_for 'rounds of d' done_by d 2
+ok 'all four stop' halt a b c d
+say min_members 4 a b c d
+ok 'rounds of four' some_rounds 2 a b c d
+ok 'four were in it' newest d 'sum(m["in_roster"] for m in r["members"]) == 4'
+ok 'equal rows of four' equal a b c d
+ok 'rows of what c holds, and no others' newest c 'r["items"] == 80 and r["params_up"] == 80 * 16'
+ok 'all four tell the same' agree a b c d
+
+# ---- secret aggregation ----
+say secret_bits 32 a b c d
+say min_holders 3 a b c d
+ok 'masked rounds' some_rounds 2 a b c d
+ok 'they are masked' newest b 'r["secret_bits"] == 32 and r["spoiled"] == 0 and r["answered"] == r["items"]'
+ok 'equal rows under masks' equal a b c d
+say secret_bits 0 a b c d
+say min_holders 2 a b c d
+
+# ---- a host ----
+say topology hosted a b c d
+ok 'hosted wants a host' says 2 'needs rounds.host' -d "$work/a" serve
+say host nobody a
+ok 'that is known' says 1 'rounds.host' -d "$work/a" serve
+say host own a
+say host a b c d
+ok 'hosted rounds' some_rounds 2 a b c d
+ok 'rows go through the host' newest b 'all((m["rows_out"] > 0) == (m["name"] == "a") for m in r["members"])'
+ok 'equal rows of a host' equal a b c d
+ok 'the host tells the same' agree a b c d
+
+# ---- another method, and what is forgotten ----
+say topology sharded a b c d
+say method fedlu a b c d
+ok 'another method' some_rounds 2 a b c d
+metas() { python3 -c '
+import sqlite3, sys
+print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta ORDER BY key")])' "$work/$1/store.db"; }
+ok 'the method keeps something' [ "$(metas c)" = 'agent fed' ]
+sed -n '1,3p' "$work/d.tsv" >"$work/gone.tsv"
+ok 'forget' exits 0 -d "$work/d" unlearn "$work/gone.tsv" --epochs 1 --decay 1
+ok 'the tables of rounds are gone' [ -z "$(latest d)" ]
+ok 'so is what the method kept' [ "$(metas d)" = agent ]
+ok 'd goes on after that' some_rounds 1 a b c d
+ok 'and all tell the same' agree a b c d
+
+# ---- what does not go together ----
+sed -i 's/mode: rounds/mode: pairs/' "$work/d/agent.yaml"
+start a
+start d
+told() { "$fkge" -d "$work/$1" status --json >"$out" && grep -q "$2" "$out"; }
+ok 'who does pairs is told' wait_for 'd to be told' told d 'rounds'
+ok 'so is who does rounds' wait_for 'a to be told' told a 'pairs'
+ok 'the last two stop' halt a d
+echo 'privacy: {noisy_rows: true}' >>"$work/a/agent.yaml"
+ok 'rounds beside noisy rows are refused' says 2 'does not go with privacy.noisy_rows' -d "$work/a" serve
+finish
