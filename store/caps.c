@@ -100,12 +100,11 @@ static void add_spend(struct ledger_lineage *l, const struct ledger_mechanism *m
 	l->at[k].labels += labels;
 }
 
-/* Of one lineage, or (NULL) of all. */
 static void add_account(struct ledger_lineage *l, const struct ledger_account *a,
-			const uint8_t *lineage)
+			const uint8_t lineage[32])
 {
 	for (size_t k = 0; k < a->n_lineages; k++)
-		if (lineage == NULL || memcmp(a->lineages[k].id, lineage, 32) == 0)
+		if (memcmp(a->lineages[k].id, lineage, 32) == 0)
 			add_spend(l, &a->lineages[k].mechanism, a->lineages[k].labels);
 }
 
@@ -113,7 +112,8 @@ void ledger_account_sum(struct ledger_lineage *l, const struct ledger_account *a
 {
 	memset(l, 0, sizeof(*l));
 	memcpy(l->id, a->lineage, sizeof(l->id));
-	add_account(l, a, NULL);
+	for (size_t k = 0; k < a->n_prices; k++)
+		add_spend(l, &a->prices[k].mechanism, a->prices[k].labels);
 }
 
 void ledger_lineage_sum(struct ledger_lineage *l, const uint8_t id[32],
@@ -300,7 +300,9 @@ static int check_mixed(const struct ledger_lineage *l, const struct ledger_entry
 	double epsilon;
 	int rc = 0;
 
-	if (after.n > 1) {
+	if (after.n > LEDGER_PRICES_MAX) {
+		rc = err_set(err, ERR_LEDGER, "%s was spent at too many different prices", of_what);
+	} else if (after.n > 1) {
 		rc = ledger_epsilon(after.at, after.n, &epsilon, err);
 		if (rc == 0 && !(epsilon <= cap))
 			rc = err_set(err, ERR_BUDGET,

@@ -1,6 +1,7 @@
 #include "store/entry.h"
 
 #include <assert.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,59 @@
 #include "store/chain_internal.h"
 
 #define ULL(x) ((unsigned long long)(x))
+
+/* ---- finding by key ----
+ *
+ * A chain may be long and its writer hostile.  The trees of tsearch() are balanced, so that no
+ * choice of keys makes them slow. */
+
+struct place {
+	uint8_t key[33];
+	size_t at;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	return memcmp(((const struct place *)a)->key, ((const struct place *)b)->key,
+		      sizeof(((const struct place *)a)->key));
+}
+
+static struct place *find_place(void *root, const struct place *like)
+{
+	struct place **found = tfind(like, &root, by_key);
+
+	return found != NULL ? *found : NULL;
+}
+
+static void put_place(void **root, const struct place *p)
+{
+	if (tsearch(mem_copy(p, sizeof(*p)), root, by_key) == NULL)
+		abort(); /* no memory: as base/mem.h */
+}
+
+static void drop_place(void **root, const struct place *like)
+{
+	struct place *p = find_place(*root, like);
+
+	tdelete(p, root, by_key);
+	free(p);
+}
+
+static struct place of_session(size_t side, const uint8_t session[16], size_t at)
+{
+	struct place p = { .key = { (uint8_t)side }, .at = at };
+
+	memcpy(p.key + 1, session, 16);
+	return p;
+}
+
+static struct place of_lineage(const uint8_t id[32], size_t at)
+{
+	struct place p = { .at = at };
+
+	memcpy(p.key, id, 32);
+	return p;
+}
 
 void ledger_chain_init(struct ledger_chain *c, const uint8_t a[LEDGER_KEY],
 		       const uint8_t b[LEDGER_KEY])
@@ -23,8 +77,12 @@ void ledger_chain_release(struct ledger_chain *c)
 {
 	free(c->open);
 	free(c->tail);
-	free(c->account[0].lineages);
-	free(c->account[1].lineages);
+	tdestroy(c->by_session, free);
+	for (int k = 0; k < 2; k++) {
+		free(c->account[k].prices);
+		free(c->account[k].lineages);
+		tdestroy(c->account[k].by_lineage, free);
+	}
 	memset(c, 0, sizeof(*c));
 }
 
@@ -36,9 +94,52 @@ int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KE
 	return -1;
 }
 
+/* Arrays have room for a power of two. */
 static void *copy_array(const void *at, size_t n, size_t size)
 {
-	return n > 0 ? mem_copy(at, n * size) : NULL;
+	size_t room = 1;
+	void *to;
+
+	if (n == 0)
+		return NULL;
+	while (room < n)
+		room *= 2;
+	to = mem_array(room, size);
+	memcpy(to, at, n * size);
+	return to;
+}
+
+/* Room for one element behind n. */
+static void *grow(void *at, size_t n, size_t size)
+{
+	return (n & (n - 1)) != 0 ? at : mem_resize(at, n > 0 ? 2 * n : 1, size);
+}
+
+/* The first of a lineage in lineages[], NULL if there is none; and the next one. */
+static struct ledger_lineage_spent *first_of(const struct ledger_account *a, const uint8_t id[32])
+{
+	struct place like = of_lineage(id, 0), *p = find_place(a->by_lineage, &like);
+
+	return p != NULL ? &a->lineages[p->at] : NULL;
+}
+
+static struct ledger_lineage_spent *next_of(const struct ledger_account *a,
+					    const struct ledger_lineage_spent *l)
+{
+	return l->next > 0 ? &a->lineages[l->next - 1] : NULL;
+}
+
+static void copy_account(struct ledger_account *to, const struct ledger_account *from)
+{
+	to->prices = copy_array(from->prices, from->n_prices, sizeof(*from->prices));
+	to->lineages = copy_array(from->lineages, from->n_lineages, sizeof(*from->lineages));
+	to->by_lineage = NULL;
+	for (size_t k = 0; k < to->n_lineages; k++) {
+		struct place p = of_lineage(to->lineages[k].id, k);
+
+		if (first_of(from, p.key) == &from->lineages[k])
+			put_place(&to->by_lineage, &p);
+	}
 }
 
 void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
@@ -46,32 +147,29 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 	*to = *from;
 	to->open = copy_array(from->open, from->n_open, sizeof(*from->open));
 	to->tail = copy_array(from->tail, from->n_tail, sizeof(*from->tail));
-	for (int k = 0; k < 2; k++)
-		to->account[k].lineages =
-			copy_array(from->account[k].lineages, from->account[k].n_lineages,
-				   sizeof(*from->account[k].lineages));
-}
+	to->by_session = NULL;
+	for (size_t k = 0; k < to->n_open; k++) {
+		struct place p = of_session(to->open[k].host, to->open[k].session, k);
 
-static struct ledger_lineage_spent *find_spent(const struct ledger_account *a, const uint8_t id[32],
-					       const struct ledger_mechanism *m)
-{
-	for (size_t k = 0; k < a->n_lineages; k++)
-		if (memcmp(a->lineages[k].id, id, 32) == 0 &&
-		    ledger_same_price(&a->lineages[k].mechanism, m))
-			return &a->lineages[k];
-	return NULL;
+		put_place(&to->by_session, &p);
+	}
+	for (int k = 0; k < 2; k++)
+		copy_account(&to->account[k], &from->account[k]);
 }
 
 /* Counted together with labels of m; of one lineage, or (NULL) of all. */
 static uint64_t count(const struct ledger_account *a, const struct ledger_mechanism *m,
 		      const uint8_t *lineage)
 {
+	const struct ledger_lineage_spent *l = lineage != NULL ? first_of(a, lineage) : NULL;
 	uint64_t labels = 0;
 
-	for (size_t k = 0; k < a->n_lineages; k++)
-		if (ledger_counts_with(&a->lineages[k].mechanism, m) &&
-		    (lineage == NULL || memcmp(a->lineages[k].id, lineage, 32) == 0))
-			labels += a->lineages[k].labels;
+	for (; l != NULL; l = next_of(a, l))
+		if (ledger_counts_with(&l->mechanism, m))
+			labels += l->labels;
+	for (size_t k = 0; lineage == NULL && k < a->n_prices; k++)
+		if (ledger_counts_with(&a->prices[k].mechanism, m))
+			labels += a->prices[k].labels;
 	return labels;
 }
 
@@ -85,9 +183,9 @@ uint64_t ledger_account_count(const struct ledger_account *a, const struct ledge
 
 const struct ledger_mechanism *ledger_account_votes(const struct ledger_account *a)
 {
-	for (size_t k = 0; k < a->n_lineages; k++)
-		if (a->lineages[k].labels > 0 && !ledger_is_release(a->lineages[k].mechanism.noise))
-			return &a->lineages[k].mechanism;
+	for (size_t k = 0; k < a->n_prices; k++)
+		if (a->prices[k].labels > 0 && !ledger_is_release(a->prices[k].mechanism.noise))
+			return &a->prices[k].mechanism;
 	return NULL;
 }
 
@@ -95,11 +193,10 @@ struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_
 				      const uint8_t session[16])
 {
 	int side = ledger_chain_side(c, host);
+	struct place like = of_session((size_t)side, session, 0);
+	struct place *p = side >= 0 ? find_place(c->by_session, &like) : NULL;
 
-	for (size_t k = 0; k < c->n_open; k++)
-		if (c->open[k].host == side && memcmp(c->open[k].session, session, 16) == 0)
-			return &c->open[k];
-	return NULL;
+	return p != NULL ? &c->open[p->at] : NULL;
 }
 
 /* ---- the rules ---- */
@@ -228,6 +325,19 @@ static int check_caps(const struct ledger_entry *e, struct err *err)
 	return 0;
 }
 
+/* May one more price come?  What was settled to nothing leaves its place. */
+static bool price_fits(const struct ledger_account *a, const struct ledger_mechanism *m)
+{
+	size_t live = 0;
+
+	for (size_t k = 0; k < a->n_prices; k++) {
+		if (ledger_same_price(&a->prices[k].mechanism, m))
+			return true;
+		live += a->prices[k].labels > 0;
+	}
+	return live < LEDGER_PRICES_MAX;
+}
+
 static bool other_terms(const struct ledger_open *o, const struct ledger_entry *e)
 {
 	return memcmp(o->lineage, e->lineage, 32) != 0 ||
@@ -248,6 +358,8 @@ static int check_reserve(const struct ledger_chain *c, const struct ledger_accou
 		return broken(e, err, "the data is not the contract's");
 	if (o != NULL && other_terms(o, e))
 		return broken(e, err, "the session is already open with other terms");
+	if (e->count > 0 && !price_fits(a, &e->mechanism))
+		return broken(e, err, "labels were spent at too many different prices");
 	rc = check_totals(a, e, e->count, 0, err);
 	if (rc == 0 && e->count > 0)
 		rc = check_caps(e, err);
@@ -338,19 +450,69 @@ int ledger_chain_check(const struct ledger_chain *c, const struct ledger_entry *
 
 /* ---- taking an entry ---- */
 
+/* Of this lineage at this price.  Where nothing is spent any more, another price may come. */
 static struct ledger_lineage_spent *the_spent(struct ledger_account *a, const uint8_t id[32],
 					      const struct ledger_mechanism *m)
 {
-	struct ledger_lineage_spent *l = find_spent(a, id, m);
+	struct ledger_lineage_spent *first = first_of(a, id), *empty = NULL, *l;
+	struct place p = of_lineage(id, a->n_lineages);
+	size_t behind = first != NULL ? (size_t)(first - a->lineages) : 0;
 
-	if (l != NULL)
-		return l;
-	a->lineages = mem_resize(a->lineages, a->n_lineages + 1, sizeof(*a->lineages));
-	l = &a->lineages[a->n_lineages++];
-	memcpy(l->id, id, 32);
-	l->mechanism = *m;
-	l->labels = 0;
-	return l;
+	for (l = first; l != NULL; l = next_of(a, l)) {
+		if (ledger_same_price(&l->mechanism, m))
+			return l;
+		empty = l->labels == 0 ? l : empty;
+	}
+	if (empty == NULL) {
+		a->lineages = grow(a->lineages, a->n_lineages, sizeof(*a->lineages));
+		empty = &a->lineages[a->n_lineages++];
+		*empty = (struct ledger_lineage_spent){ .labels = 0 };
+		memcpy(empty->id, id, 32);
+		if (first == NULL) {
+			put_place(&a->by_lineage, &p);
+		} else { /* behind the first one, which stays where it is known */
+			empty->next = a->lineages[behind].next;
+			a->lineages[behind].next = a->n_lineages;
+		}
+	}
+	empty->mechanism = *m;
+	return empty;
+}
+
+static struct ledger_spend *the_price(struct ledger_account *a, const struct ledger_mechanism *m)
+{
+	struct ledger_spend *empty = NULL;
+
+	for (size_t k = 0; k < a->n_prices; k++) {
+		if (ledger_same_price(&a->prices[k].mechanism, m))
+			return &a->prices[k];
+		empty = a->prices[k].labels == 0 ? &a->prices[k] : empty;
+	}
+	if (empty == NULL) {
+		a->prices = grow(a->prices, a->n_prices, sizeof(*a->prices));
+		empty = &a->prices[a->n_prices++];
+	}
+	*empty = (struct ledger_spend){ *m, 0 };
+	return empty;
+}
+
+static void spend(struct ledger_account *a, const uint8_t lineage[32],
+		  const struct ledger_mechanism *m, uint64_t labels)
+{
+	if (!price_fits(a, m))
+		return; /* ledger_chain_force() alone: the fault is known */
+	the_spent(a, lineage, m)->labels += labels;
+	the_price(a, m)->labels += labels;
+}
+
+static void give_back(struct ledger_account *a, const uint8_t lineage[32],
+		      const struct ledger_mechanism *m, uint64_t labels)
+{
+	struct ledger_lineage_spent *l = the_spent(a, lineage, m);
+	uint64_t less = labels < l->labels ? labels : l->labels;
+
+	l->labels -= less;
+	the_price(a, m)->labels -= less;
 }
 
 static void take_contract(struct ledger_account *a, const struct ledger_entry *e)
@@ -366,14 +528,31 @@ static struct ledger_open *open_session(struct ledger_chain *c, const struct led
 {
 	struct ledger_open *o;
 
-	c->open = mem_resize(c->open, c->n_open + 1, sizeof(*c->open));
-	o = &c->open[c->n_open++];
+	struct place p;
+
+	c->open = grow(c->open, c->n_open, sizeof(*c->open));
+	o = &c->open[c->n_open];
 	memset(o, 0, sizeof(*o));
 	memcpy(o->session, e->session, 16);
 	memcpy(o->lineage, e->lineage, 32);
 	o->host = (uint8_t)ledger_chain_side(c, e->host);
 	o->translator = (uint8_t)e->translator;
+	p = of_session(o->host, o->session, c->n_open++);
+	put_place(&c->by_session, &p);
 	return o;
+}
+
+/* The last one takes its place. */
+static void close_session(struct ledger_chain *c, struct ledger_open *o)
+{
+	struct ledger_open *last = &c->open[c->n_open - 1];
+	struct place gone = of_session(o->host, o->session, 0);
+	struct place moved = of_session(last->host, last->session, 0);
+
+	find_place(c->by_session, &moved)->at = (size_t)(o - c->open);
+	drop_place(&c->by_session, &gone);
+	*o = *last;
+	c->n_open--;
 }
 
 static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
@@ -385,7 +564,7 @@ static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 		o = open_session(c, e);
 	if (e->count == 0)
 		return;
-	the_spent(a, e->lineage, &e->mechanism)->labels += e->count;
+	spend(a, e->lineage, &e->mechanism, e->count);
 	o->mechanism = e->mechanism;
 	o->caps = e->caps;
 	o->labels += e->count;
@@ -395,7 +574,6 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 			const struct ledger_entry *e)
 {
 	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
-	struct ledger_lineage_spent *l;
 	uint64_t unsent;
 
 	a->rows += e->rows;
@@ -403,11 +581,9 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 	if (o == NULL)
 		return; /* ledger_chain_force() alone, which may also say what cannot be */
 	unsent = o->labels > e->count ? o->labels - e->count : 0;
-	if (unsent > 0) {
-		l = the_spent(a, o->lineage, &o->mechanism);
-		l->labels -= unsent < l->labels ? unsent : l->labels;
-	}
-	*o = c->open[--c->n_open];
+	if (unsent > 0)
+		give_back(a, o->lineage, &o->mechanism, unsent);
+	close_session(c, o);
 }
 
 static void take_tail(struct ledger_chain *c, const struct ledger_signed *s)
@@ -418,7 +594,7 @@ static void take_tail(struct ledger_chain *c, const struct ledger_signed *s)
 		memcpy(c->agreed, s->hash, LEDGER_HASH);
 		return;
 	}
-	c->tail = mem_resize(c->tail, c->n_tail + 1, sizeof(*c->tail));
+	c->tail = grow(c->tail, c->n_tail, sizeof(*c->tail));
 	c->tail[c->n_tail++] = *s;
 }
 
@@ -449,14 +625,14 @@ static void believe_total(struct ledger_account *a, const struct ledger_entry *e
 	uint64_t have = count(a, m, NULL), less;
 
 	if (e->total_pair > have)
-		the_spent(a, e->lineage, m)->labels += e->total_pair - have;
+		spend(a, e->lineage, m, e->total_pair - have);
 	for (size_t k = 0; k < a->n_lineages && have > e->total_pair; k++) {
 		if (!ledger_counts_with(&a->lineages[k].mechanism, m))
 			continue;
 		less = have - e->total_pair;
 		if (less > a->lineages[k].labels)
 			less = a->lineages[k].labels;
-		a->lineages[k].labels -= less;
+		give_back(a, a->lineages[k].id, &a->lineages[k].mechanism, less);
 		have -= less;
 	}
 	a->spent = count(a, &a->mechanism, NULL);

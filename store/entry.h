@@ -25,7 +25,8 @@
  *  (2) totals are what the entries before say, and no entry but settle lowers one;
  *  (3) after a reserve, no total is above its cap;
  *  (4) votes of one side of a pair are of one mechanism: no contract names another
- *      once they have been spent under one.  Releases may differ from session to session;
+ *      once they have been spent under one.  Releases may differ from session to session,
+ *      under LEDGER_PRICES_MAX prices at most;
  *  (5) a settle never releases more than its writer reserved in this session, and
  *      for its writer the session is over: it reserves nothing again unless it is
  *      a new one.
@@ -199,10 +200,19 @@ int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n, 
 
 /* ---- one pair's chain: its state after some entries ---- */
 
+struct ledger_spend {
+	struct ledger_mechanism mechanism;
+	uint64_t labels;
+};
+
+/* Different prices under which one side of a pair, or one lineage, may have spent. */
+enum { LEDGER_PRICES_MAX = 256 };
+
 struct ledger_lineage_spent {
 	uint8_t id[32];
 	struct ledger_mechanism mechanism;
 	uint64_t labels;
+	size_t next; /* private to chain.c: the next of the same lineage, + 1; 0: none */
 };
 
 /* One direction: labels of one host toward the other agent. */
@@ -213,8 +223,11 @@ struct ledger_account {
 	struct ledger_caps caps;
 	/* Labels counted together with the last contract's, reserved ones included. */
 	uint64_t spent;
-	struct ledger_lineage_spent *lineages; /* all labels, by lineage and price */
+	struct ledger_spend *prices; /* all labels, by price: at most LEDGER_PRICES_MAX ... */
+	size_t n_prices;
+	struct ledger_lineage_spent *lineages; /* ... and by lineage and price */
 	size_t n_lineages;
+	void *by_lineage;      /* private to chain.c: where in lineages[] */
 	uint64_t rows, floats; /* disclosed by the client, all sessions */
 	int64_t time_ms;       /* of the host's last entry; 0: none yet */
 };
@@ -238,6 +251,7 @@ struct ledger_chain {
 	uint8_t agreed[LEDGER_HASH];	  /* hash of the last of those; zeros: none */
 	struct ledger_open *open;
 	size_t n_open;
+	void *by_session;	    /* private to chain.c: where in open[] */
 	struct ledger_signed *tail; /* the entries after `countersigned` */
 	size_t n_tail;
 };
@@ -293,11 +307,6 @@ enum ledger_heads ledger_compare(const struct ledger_chain *c, const uint8_t us[
 bool ledger_signed_by(const struct ledger_signed *s, const uint8_t key[LEDGER_KEY]);
 
 /* ---- caps ---- */
-
-struct ledger_spend {
-	struct ledger_mechanism mechanism;
-	uint64_t labels;
-};
 
 /* What a lineage has spent toward everybody, or an account in all, by price. */
 struct ledger_lineage {

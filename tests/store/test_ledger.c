@@ -376,6 +376,99 @@ static void both_sides_may_charge_themselves_in_one_session(void **state)
 	world_release(&w);
 }
 
+/* The chain goes on with what is drafted, unsigned: ledger_chain_replay() asks the rules alone. */
+static int go_on(struct ledger_chain *c, const struct ledger_entry *e)
+{
+	struct ledger_signed s = { .entry = *e, .countersigned = true };
+	struct err err = { 0 };
+
+	ledger_hash(e, s.hash);
+	return ledger_chain_replay(c, &s, &err);
+}
+
+/* Many sessions stay open, and are settled in another order, by a copy too. */
+static void many_sessions_are_told_apart(void **state)
+{
+	enum { SESSIONS = 300 };
+	struct ledger_chain c, copy;
+	struct ledger_lineage l = { 0 };
+	struct ledger_entry e;
+	struct world w;
+	uint8_t session[16] = { 0 }, none[32] = { 0 };
+	struct ledger_draft d = { .session = session, .lineage = &l, .time_ms = 1 };
+
+	(void)state;
+	world_init(&w);
+	d.host = world_key(&w, 0);
+	ledger_chain_init(&c, world_key(&w, 0), world_key(&w, 1));
+	for (unsigned k = 0; k < SESSIONS; k++) {
+		memcpy(session, &k, sizeof(k));
+		assert_int_equal(ledger_reserve(&e, &c, &d, 0, NULL), 0);
+		assert_int_equal(go_on(&c, &e), 0);
+	}
+	ledger_chain_copy(&copy, &c);
+	for (unsigned k = 0; k < SESSIONS; k++) {
+		unsigned at = k * 7 % SESSIONS;
+
+		memcpy(session, &at, sizeof(at));
+		assert_int_equal(ledger_settle(&e, &copy, &d, 0, 1, 2, none, NULL), 0);
+		assert_int_equal(go_on(&copy, &e), 0);
+		assert_int_equal(copy.n_open, SESSIONS - 1 - k);
+		for (size_t i = 0; i < copy.n_open; i++)
+			assert_memory_not_equal(copy.open[i].session, session, 16);
+		assert_int_equal(ledger_settle(&e, &copy, &d, 0, 1, 2, none, NULL), ERR_LEDGER);
+	}
+	assert_int_equal(c.n_open, SESSIONS);
+	ledger_chain_release(&copy);
+	ledger_chain_release(&c);
+	world_release(&w);
+}
+
+/* Contract and a release of noise 100 + k of this lineage. */
+static int release_at(struct ledger_chain *c, const uint8_t *host, unsigned k, uint8_t lineage,
+		      struct err *err)
+{
+	struct ledger_mechanism m = releases(100 + k);
+	struct ledger_caps caps = { 1 << 20, 1 << 20, 1000, 1000 };
+	const struct ledger_chain *of = c;
+	struct ledger_lineage l;
+	struct ledger_entry e;
+	uint8_t id[32] = { lineage }, session[16] = { lineage };
+	struct ledger_draft d = { .host = host, .session = session, .lineage = &l, .time_ms = 1 };
+	int rc;
+
+	memcpy(session + 1, &k, sizeof(k));
+	ledger_lineage_sum(&l, id, host, &of, 1);
+	rc = ledger_contract(&e, c, &d, &m, &caps, err);
+	if (rc == 0)
+		rc = go_on(c, &e);
+	if (rc == 0)
+		rc = ledger_reserve(&e, c, &d, 1, err);
+	if (rc == 0)
+		rc = go_on(c, &e);
+	ledger_lineage_release(&l);
+	return rc;
+}
+
+/* Each price makes every further entry dearer to check: there is an end to them. */
+static void prices_come_to_an_end(void **state)
+{
+	struct ledger_chain c;
+	struct world w;
+	struct err err = { 0 };
+
+	(void)state;
+	world_init(&w);
+	ledger_chain_init(&c, world_key(&w, 0), world_key(&w, 1));
+	for (unsigned k = 0; k < LEDGER_PRICES_MAX; k++)
+		assert_int_equal(release_at(&c, world_key(&w, 0), k, (uint8_t)(k % 50), &err), 0);
+	assert_int_equal(release_at(&c, world_key(&w, 0), LEDGER_PRICES_MAX, 1, &err), ERR_LEDGER);
+	assert_non_null(strstr(err.text, "too many different prices"));
+	assert_int_equal(release_at(&c, world_key(&w, 0), 7, 51, &err), 0); /* one of before */
+	ledger_chain_release(&c);
+	world_release(&w);
+}
+
 static void each_rule_has_its_words(void **state)
 {
 	struct ledger_entry e;
@@ -512,6 +605,8 @@ int main(void)
 		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
 		cmocka_unit_test(one_side_may_spend_at_several_prices),
 		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),
+		cmocka_unit_test(many_sessions_are_told_apart),
+		cmocka_unit_test(prices_come_to_an_end),
 		cmocka_unit_test(each_rule_has_its_words),
 		cmocka_unit_test(entries_follow_one_another),
 		cmocka_unit_test(sessions_without_labels_need_no_contract),
