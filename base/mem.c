@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+static const size_t LINE = 64, HUGE_PAGE = (size_t)1 << 21, HUGE_LEAST = (size_t)1 << 22;
 
 static void *must(void *p, size_t n, size_t size)
 {
@@ -34,15 +37,24 @@ void *mem_resize(void *p, size_t n, size_t size)
 	return must(realloc(p, bytes_of(n, size)), n, size);
 }
 
+static size_t round_up(size_t bytes, size_t to)
+{
+	return (bytes + to - 1) & ~(to - 1);
+}
+
+/* Rows of a large table are read here and there, and wait for the page as well as for the row: so
+ * large tables have large pages, as far as they fill them, where the system has any. */
 void *mem_aligned(size_t n, size_t size)
 {
-	size_t bytes = bytes_of(n, size);
+	size_t bytes = bytes_of(n, size), unit = bytes < HUGE_LEAST ? LINE : HUGE_PAGE;
 	void *p;
 
-	if (bytes > SIZE_MAX - 63)
+	if (bytes > SIZE_MAX - HUGE_PAGE)
 		must(NULL, n, size);
-	bytes = (bytes + 63) & ~(size_t)63;
-	p = must(aligned_alloc(64, bytes), n, size);
+	bytes = round_up(bytes, LINE);
+	p = must(aligned_alloc(unit, round_up(bytes, unit)), n, size);
+	if (unit == HUGE_PAGE)
+		madvise(p, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	memset(p, 0, bytes);
 	return p;
 }
