@@ -250,6 +250,13 @@ bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct
 
 /* ---- AGAIN, SHOW, SHOWN ---- */
 
+/* Its rows are here.  Who shares nothing with anybody sends a host that it has none, and its own
+ * round is over then: it is asked nothing more. */
+static bool has_masked(const struct fed_round *r, unsigned m)
+{
+	return r->in[m] != NULL && r->in[m]->n > 0;
+}
+
 /* To all that this attempt counts on. */
 static void tell(struct fed_round *r, enum fed_message kind)
 {
@@ -262,7 +269,7 @@ static void tell(struct fed_round *r, enum fed_message kind)
 		struct buf out = { 0 };
 		struct net_writer w;
 
-		if (m == r->me || (r->holders & bit(m)) == 0 || r->in[m] == NULL)
+		if (m == r->me || (r->holders & bit(m)) == 0 || !has_masked(r, m))
 			continue;
 		letter_begin(r, &w, &out, kind);
 		net_put_uint(&w, "g", r->home_stage);
@@ -288,7 +295,7 @@ bool secret_again(struct fed_round *r, uint64_t lost)
 		}
 	tell(r, FED_MSG_AGAIN);
 	for (unsigned m = 0; m < r->members; m++)
-		if (m != r->me) {
+		if (m != r->me && has_masked(r, m)) {
 			cargo_free(r->in[m]);
 			r->in[m] = NULL;
 		}
@@ -303,7 +310,7 @@ void secret_show(struct fed_round *r)
 
 bool secret_owes(const struct fed_round *r, unsigned m)
 {
-	return m != r->me && (r->holders & bit(m)) != 0 && r->in[m] != NULL &&
+	return m != r->me && (r->holders & bit(m)) != 0 && has_masked(r, m) &&
 	       (r->secret->shown & bit(m)) == 0;
 }
 

@@ -64,6 +64,9 @@ static void one_round(size_t n, uint32_t bits, size_t host, bool bare, uint8_t d
 		fed_round_report(fed_local_last(w.local, i), &report);
 		assert_int_equal(report.spoiled, 0);
 		assert_int_equal(report.clipped, 0);
+		for (unsigned m = 0; m < n; m++)
+			assert_int_equal(fed_round_account(fed_local_last(w.local, i), m)->fate,
+					 FED_TOOK_PART);
 		kge_emb_digest(w.emb[i], digest[i]);
 	}
 	world_free(before, n);
@@ -71,7 +74,7 @@ static void one_round(size_t n, uint32_t bits, size_t host, bool bare, uint8_t d
 }
 
 /* Sums in the ring have no order: sharded and hosted, by a holder or by one who holds nothing, are
- * equal bit for bit. */
+ * equal bit for bit.  A member that holds nothing is waited for by nobody. */
 static void means_are_means(void **state)
 {
 	uint8_t a[WORLD_MAX][32], b[WORLD_MAX][32];
@@ -84,6 +87,8 @@ static void means_are_means(void **state)
 			assert_memory_equal(a, b, n * 32);
 			one_round(n + 1, bits, SIZE_MAX, true, a);
 			one_round(n + 1, bits, n, true, b);
+			assert_memory_equal(a, b, (n + 1) * 32);
+			one_round(n + 1, bits, 0, true, b);
 			assert_memory_equal(a, b, (n + 1) * 32);
 		}
 }
