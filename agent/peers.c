@@ -260,6 +260,7 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 		gossip_send(c, p);
 	p->greeted = true;
 	memcpy(p->version_theirs, version, 32);
+	rounds_greeted(c, p);
 	if (in_rounds(c) || p->other_mode)
 		return;
 	if (serial < p->served) /* it started over with older tables */

@@ -11,20 +11,40 @@
 #include "agent/state.h"
 
 enum {
-	HOPES_MAX = 4,	 /* pauses that one peer's missing alignment may cost */
+	HOPES_EASY = 4,	 /* pauses that one peer's missing alignment may cost, one a round, */
+	HOPES_MAX = 12,	 /* and then one in 2, 4 ... 256 rounds */
 	TIMES_OURS = 10, /* a proposal's times are at most so many of ours */
 };
 
 /* ---- HELLO ---- */
 
-void rounds_put_hello(struct agent_core *c, const struct peer *p, struct net_writer *w)
+/* What a HELLO to p says of the alignment now. */
+static struct rounds_said said_now(const struct agent_core *c, const struct peer *p)
+{
+	struct rounds_said s = { .heard = rounds_ready(c, p) };
+
+	if (peer_aligned(p))
+		memcpy(s.digest, p->digest, 32);
+	return s;
+}
+
+static bool said_otherwise(const struct agent_core *c, const struct peer *p)
+{
+	struct rounds_said now = said_now(c, p);
+
+	return now.heard != p->fed.said.heard || memcmp(now.digest, p->fed.said.digest, 32) != 0;
+}
+
+void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w)
 {
 	if (!in_rounds(c))
 		return;
 	net_put_uint(w, "m", AGENT_ROUNDS);
 	net_put_uint(w, "r", c->fed.number);
 	net_put_bool(w, "w", rounds_proposes(c));
-	net_put_bin(w, "d", p->digest, peer_aligned(p) ? 32 : 0);
+	p->fed.said = said_now(c, p);
+	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
+	net_put_bool(w, "h", p->fed.said.heard);
 }
 
 static void other_mode(struct agent_core *c, struct peer *p, bool other)
@@ -50,6 +70,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 		return;
 	p->fed.number = net_get_uint(m, "r", 0, UINT64_MAX, e);
 	p->fed.proposes = net_get_bool(m, "w", e);
+	p->fed.deaf = !net_get_bool(m, "h", e);
 	digest = net_get_bin(m, "d", 0, 32, e);
 	p->fed.has_digest = e->code == 0 && digest.len == 32;
 	if (p->fed.has_digest)
@@ -57,22 +78,34 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	if (!p->greeted) {
 		p->fed.greeted_ms = c->now_ms;
 		p->fed.hopes = 0;
+		p->fed.hope_from = 0;
 		p->fed.differs = p->fed.passed = false;
 		p->fed.absent_ms = 0;
 	}
+}
+
+void rounds_greeted(struct agent_core *c, struct peer *p)
+{
+	if (in_rounds(c) && p->fed.deaf && rounds_ready(c, p))
+		peer_say_hello(
+			c,
+			p); /* it has heard an old one of ours, or none since we know its names */
 }
 
 void rounds_tell(struct agent_core *c)
 {
 	bool proposes = rounds_proposes(c);
 
-	if (c->fed.told_number == c->fed.number && c->fed.told_proposes == proposes)
-		return;
+	bool all = c->fed.told_number != c->fed.number || c->fed.told_proposes != proposes;
+
 	c->fed.told_number = c->fed.number;
 	c->fed.told_proposes = proposes;
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (c->peers[i]->linked)
-			peer_say_hello(c, c->peers[i]);
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (p->linked && (all || (p->greeted && said_otherwise(c, p))))
+			peer_say_hello(c, p);
+	}
 }
 
 /* ---- alignments ---- */
@@ -109,7 +142,7 @@ struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 
 static bool hoped_for(const struct agent_core *c, const struct peer *p)
 {
-	return here(p) && !rounds_ready(c, p) && p->failed_row == 0 && p->fed.hopes < HOPES_MAX;
+	return here(p) && !rounds_ready(c, p) && c->fed.done >= p->fed.hope_from;
 }
 
 uint64_t rounds_hope_ms(const struct agent_core *c)
@@ -130,9 +163,16 @@ uint64_t rounds_hope_ms(const struct agent_core *c)
 
 void rounds_despair(struct agent_core *c)
 {
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (hoped_for(c, c->peers[i]))
-			c->peers[i]->fed.hopes++;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (!hoped_for(c, p))
+			continue;
+		p->fed.hopes += p->fed.hopes < HOPES_MAX;
+		if (p->fed.hopes > HOPES_EASY)
+			p->fed.hope_from =
+				c->fed.done + (UINT64_C(1) << (p->fed.hopes - HOPES_EASY));
+	}
 }
 
 /* ---- whose turn it is ---- */

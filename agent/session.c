@@ -671,6 +671,7 @@ static void over_with_alignment(struct agent_core *c)
 	memcpy(p->fed.digest, p->digest, 32);
 	p->fed.has_digest = true;
 	p->fed.hopes = 0;
+	p->fed.hope_from = 0;
 	p->failures = p->failed_row = 0;
 	p->trouble[0] = '\0';
 	p->sessions++;

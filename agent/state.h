@@ -46,20 +46,29 @@ enum {
 
 /* ---- peers ---- */
 
+/* What a HELLO says of the alignment. */
+struct rounds_said {
+	uint8_t digest[32]; /* zeros: none that is current */
+	bool heard;	    /* the peer has said the same */
+};
+
 /* Of a peer, in mode AGENT_ROUNDS. */
 struct peer_rounds {
 	bool proposes;	 /* it says that it may propose rounds */
 	uint64_t number; /* of the next round, as it says */
 	uint8_t digest[32];
-	bool has_digest;     /* it says that this is its alignment with us, and current */
-	uint64_t greeted_ms; /* on this link */
-	uint32_t hopes;	     /* waited for its alignment, in vain */
-	bool differs;	     /* its settings are not ours: no rounds of either are joined */
-	bool passed;	     /* its turn has passed without a proposal: nobody waits for it */
-	uint64_t absent_ms;  /* not asked before: it did not answer, declined or was late ... */
-	uint32_t absent;     /* ... so often in a row */
-	uint64_t rest_ms;    /* its proposals are not joined before: they came to nothing ... */
-	uint32_t failed;     /* ... so often in a row */
+	bool has_digest;	 /* it says that this is its alignment with us, and current */
+	bool deaf;		 /* it has not heard yet that ours is the same */
+	struct rounds_said said; /* our last HELLO to it */
+	uint64_t greeted_ms;	 /* on this link */
+	uint32_t hopes;		 /* waited for its alignment, in vain; not again ... */
+	uint64_t hope_from;	 /* ... before so many rounds are done */
+	bool differs;		 /* its settings are not ours: no rounds of either are joined */
+	bool passed;		 /* its turn has passed without a proposal: nobody waits for it */
+	uint64_t absent_ms;	 /* not asked before: it did not answer, declined or was late ... */
+	uint32_t absent;	 /* ... so often in a row */
+	uint64_t rest_ms;	 /* its proposals are not joined before: they came to nothing ... */
+	uint32_t failed;	 /* ... so often in a row */
 	/* in the last round, for the owner */
 	bool seen;
 	enum fed_fate fate;
@@ -531,8 +540,9 @@ void rounds_stop(struct agent_core *c, const char *why); /* leave what is under 
 
 /* ---- rounds_align.c ---- */
 
-void rounds_put_hello(struct agent_core *c, const struct peer *p, struct net_writer *w);
+void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w);
 void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e);
+void rounds_greeted(struct agent_core *c, struct peer *p); /* its HELLO is here */
 void rounds_tell(struct agent_core *c); /* who is linked hears what has changed of our HELLO */
 /* Both say that the alignment is current: it can be in a round with us now. */
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
