@@ -132,6 +132,8 @@ void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, siz
 		count_intersections(s, &m);
 		check_labels(s, from, to, &m);
 	}
+	if (m.type == NET_MSG_ROUND)
+		sim_rounds_check_send(s, from, to, &m);
 	if (m.type == NET_MSG_ABORT)
 		check_words(s, from, &m);
 	if (!s->node[from].wants[to])
@@ -300,7 +302,7 @@ static void check_sessions(struct sim *s, struct node *n)
 		const uint8_t *host =
 			r->role == STORE_HOST ? n->sign_public : s->node[peer].sign_public;
 
-		if (r->state != STORE_DONE || r->outcome != 0)
+		if (s->o.fed || r->state != STORE_DONE || r->outcome != 0)
 			continue;
 		if (!settled_on(&n->disk, r->id, host))
 			sim_fail(s, "agent %zu: a finished session without a receipt", n->at);
@@ -332,7 +334,8 @@ static void check_best(struct sim *s, struct node *n)
 		if (memcmp(said, is, 32) != 0)
 			sim_fail(s, "agent %zu: best in memory is not best on disk", n->at);
 	}
-	if (n->core->trained && n->core->doing == DOING_NOTHING && n->core->in_round == 0) {
+	if (!s->o.fed && n->core->trained && n->core->doing == DOING_NOTHING &&
+	    n->core->in_round == 0) {
 		kge_emb_digest(n->core->work, is);
 		if (memcmp(said, is, 32) != 0)
 			sim_fail(s,
@@ -345,7 +348,8 @@ static void check_best(struct sim *s, struct node *n)
 static void check_busy(struct sim *s, struct node *n)
 {
 	const struct agent_core *c = n->core;
-	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->session == NULL;
+	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->session == NULL &&
+		    c->fed.now == NULL;
 
 	if (idle && c->doing != DOING_NOTHING && n->started && !c->stopped)
 		sim_fail(s, "agent %zu: busy with nothing", n->at);
@@ -386,6 +390,8 @@ void check_node(struct node *n)
 	if (s->report->failed)
 		return;
 	check_best(s, n);
+	if (s->o.fed)
+		sim_rounds_check_node(n);
 	check_busy(s, n);
 	check_caps(s, n);
 	check_queue(s, n);
@@ -400,6 +406,8 @@ void check_all(struct sim *s)
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->node[i].alive)
 			check_busy(s, &s->node[i]);
+		if (s->node[i].alive && s->o.fed)
+			sim_rounds_check_end(&s->node[i]);
 		if (&s->node[i] != n)
 			check_pair(s, i < n->at ? &s->node[i] : n, i < n->at ? n : &s->node[i]);
 	}
@@ -420,6 +428,8 @@ void check_restart(struct node *n)
 		sim_fail(n->sim, "agent %zu: restarted with another queue", n->at);
 	agent_status_release(&st);
 	check_best(n->sim, n);
+	if (n->sim->o.fed)
+		sim_rounds_check_restart(n);
 }
 
 /* ---- liveness ---- */
@@ -427,6 +437,10 @@ void check_restart(struct node *n)
 void check_quiet(struct sim *s)
 {
 	check_spent(s);
+	if (s->o.fed) {
+		sim_rounds_check_quiet(s);
+		return;
+	}
 	for (size_t i = 0; i < s->n; i++) {
 		struct agent_status st;
 

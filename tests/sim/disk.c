@@ -110,6 +110,8 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	bool latest = info->kind == STORE_LATEST;
 	struct kge_emb **tables = latest ? &d->latest_tables : &d->tables;
 
+	if (latest && d->keeps_first && d->has_latest)
+		return;
 	kge_emb_free(*tables);
 	*tables = kge_emb_copy(emb);
 	*(latest ? &d->latest : &d->best) = *info;
@@ -214,6 +216,14 @@ static struct ledger_chain *load_chain(const struct disk *d, const uint8_t a[32]
 		(void)status;
 	}
 	return c;
+}
+
+const struct store_meta *disk_meta(const struct disk *d, const char *key)
+{
+	for (size_t i = 0; i < d->n_meta; i++)
+		if (strcmp(d->meta[i].key, key) == 0)
+			return &d->meta[i];
+	return NULL;
 }
 
 static void *copy(const void *p, size_t n)

@@ -21,6 +21,7 @@ struct disk {
 	size_t n_entries;
 	struct ledger_training training; /* what the statements come to */
 	bool has_best, has_latest;
+	bool keeps_first; /* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
 	struct store_meta meta[4];
@@ -34,6 +35,8 @@ int disk_apply(struct disk *d, const struct store_batch *b, struct err *e);
 /* What a restarting core is given; disk_unload() afterwards. */
 void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out);
 void disk_unload(const struct disk *d, struct store_core *core);
+/* NULL: it has none. */
+const struct store_meta *disk_meta(const struct disk *d, const char *key);
 /* Entries of the pair (a, b) by Ed25519 keys, in order; at most max, returns how many. */
 size_t disk_chain(const struct disk *d, const uint8_t a[32], const uint8_t b[32],
 		  const struct ledger_signed **out, size_t max);

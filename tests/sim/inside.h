@@ -3,7 +3,8 @@
  *   sim.c     the clock, the events, agents that live and die, the story
  *   links.c   the network        shell.c   the effects of one agent
  *   world.c   graphs, names, and how a score comes about
- *   check.c   what must hold after every event */
+ *   check.c   what must hold after every event
+ *   rounds.c  agents that run rounds: settings, training, what must hold */
 #ifndef SIM_INSIDE_H
 #define SIM_INSIDE_H
 
@@ -13,10 +14,11 @@
 #include "base/rng.h"
 #include "kge/graph.h"
 #include "kge/model.h"
+#include "net/msg.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/sim.h"
 
-enum { ARCHIVE = 12, JOBS_MAX = 8, COMMITS_MAX = 256 };
+enum { ARCHIVE = 12, JOBS_MAX = 8, COMMITS_MAX = 256, ENTITIES = 12, RELATIONS = 3 };
 
 enum what {
 	EV_LINK_UP,
@@ -95,6 +97,14 @@ struct node {
 	double best_seen;
 	uint64_t session_since_ms, session_peer;
 	bool in_session;
+	/* rounds */
+	struct kge_trainer *trainer;	   /* of a method's own training; of this life's tables */
+	uint32_t thing[2][ENTITIES];	   /* entities, relations: their numbers in the world */
+	uint8_t latest[32], part_kept[32]; /* digests of what was said to be on disk */
+	bool has_latest, has_part;
+	bool in_fed;
+	uint8_t fed_id[16];
+	uint64_t fed_since_ms;
 };
 
 struct released { /* labels, or releases, that were seen on a wire, by session and side */
@@ -119,6 +129,13 @@ struct sim {
 	size_t n_released;
 	uint64_t odd_replays; /* what no link like TCP's does: may break a session */
 	size_t current;	      /* node whose event is under way */
+	/* rounds */
+	struct sim_round **round;
+	size_t n_rounds;
+	struct kge_vocab *things; /* names in the world, by number */
+	uint32_t holders[SIM_AGENTS_MAX * (ENTITIES + RELATIONS)]; /* who has them: bits */
+	uint64_t full_since_heal;
+	bool planted;
 };
 
 /* sim.c */
@@ -155,5 +172,24 @@ void check_all(struct sim *s);
 void check_node(struct node *n);
 void check_restart(struct node *n);
 void check_quiet(struct sim *s);
+
+/* rounds.c */
+void sim_rounds_settings(struct sim *s, struct node *n);
+void sim_rounds_name_things(struct sim *s);
+int sim_rounds_train_part(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
+void sim_rounds_before_job(struct node *n);
+void sim_rounds_asked(struct node *n, const struct store_batch *b); /* to be written */
+void sim_rounds_on_disk(struct node *n, const struct store_batch *b);
+void sim_rounds_forget_life(struct node *n);
+void sim_rounds_check_send(struct sim *s, size_t from, size_t to, const struct net_msg *m);
+void sim_rounds_check_node(struct node *n);
+void sim_rounds_check_end(struct node *n);
+void sim_rounds_check_restart(struct node *n);
+void sim_rounds_check_quiet(struct sim *s);
+bool sim_rounds_goal(const struct sim *s); /* the story has lasted long enough */
+bool sim_rounds_forge(struct node *n, size_t to, const uint8_t *bytes, size_t len, struct buf *out);
+void sim_rounds_tell(struct sim *s);
+void sim_rounds_count(struct sim *s);
+void sim_rounds_release(struct sim *s);
 
 #endif

@@ -10,8 +10,10 @@
 static void usage(void)
 {
 	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--ppat] [--procrustes]\n"
-	       "    [--map] [--noisy] [--world 0..4] [--plant 0..9] [--store] [--learn] "
-	       "[--verbose]\n");
+	       "    [--map] [--noisy] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
+	       "[--verbose]\n"
+	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n",
+	       SIM_SHUTS_OUT);
 	exit(2);
 }
 
@@ -20,6 +22,27 @@ static uint64_t number(int *i, int argc, char **argv)
 	if (*i + 1 >= argc)
 		usage();
 	return strtoull(argv[++*i], NULL, 10);
+}
+
+static const char *word(int *i, int argc, char **argv)
+{
+	if (*i + 1 >= argc)
+		usage();
+	return argv[++*i];
+}
+
+static void tell_of_rounds(const struct sim_report *r)
+{
+	printf("ok: %llu events, %.0f s, %llu rounds of agents well and %llu not, %llu with all, "
+	       "%llu members missed, %llu rows seen, %llu exact, %llu cut, %llu crashes, %llu "
+	       "cuts, "
+	       "%llu replays\n",
+	       (unsigned long long)r->events, r->seconds, (unsigned long long)r->fed_rounds,
+	       (unsigned long long)r->fed_failed, (unsigned long long)r->full_rounds,
+	       (unsigned long long)r->missed, (unsigned long long)r->rows_seen,
+	       (unsigned long long)r->rows_exact, (unsigned long long)r->rows_cut,
+	       (unsigned long long)r->crashes, (unsigned long long)r->cuts,
+	       (unsigned long long)r->replays);
 }
 
 static int run(struct sim_options *o, uint64_t seeds)
@@ -33,6 +56,8 @@ static int run(struct sim_options *o, uint64_t seeds)
 		failed += r.failed;
 		if (r.failed)
 			printf("FAILED %s\n", r.why);
+		else if (o->fed && seeds == 1)
+			tell_of_rounds(&r);
 		else if (seeds == 1)
 			printf("ok: %llu events, %.0f s, %llu sessions, %llu labels, %llu "
 			       "releases, "
@@ -78,6 +103,16 @@ int main(int argc, char **argv)
 			o.real_store = true;
 		else if (strcmp(argv[i], "--learn") == 0)
 			o.real_learning = true;
+		else if (strcmp(argv[i], "--rounds-mode") == 0)
+			o.fed = true;
+		else if (strcmp(argv[i], "--method") == 0)
+			o.method = word(&i, argc, argv);
+		else if (strcmp(argv[i], "--hosted") == 0)
+			o.hosted = true;
+		else if (strcmp(argv[i], "--secret") == 0)
+			o.secret = true;
+		else if (strcmp(argv[i], "--rounds") == 0)
+			o.rounds = (uint32_t)number(&i, argc, argv);
 		else if (strcmp(argv[i], "--verbose") == 0)
 			o.verbose = true;
 		else

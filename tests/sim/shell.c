@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/state.h"
 #include "base/mem.h"
 #include "net/msg.h"
 #include "tests/sim/inside.h"
@@ -45,14 +46,19 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 {
 	struct node *n = ctx;
 	size_t to = node_by_key(n->sim, peer);
-
+	struct buf forged = { 0 };
 	int status;
 
 	if (!happens(n) || to == SIM_AGENTS_MAX)
 		return 0;
+	if (n->sim->o.fed && sim_rounds_forge(n, to, bytes, len, &forged)) {
+		bytes = forged.base;
+		len = forged.len;
+	}
 	status = link_send(n->sim, n->at, to, bytes, len);
 	if (status == 0)
 		check_send(n->sim, n->at, to, bytes, len);
+	buf_release(&forged);
 	return status;
 }
 
@@ -66,6 +72,8 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 
 	if (!happens(n))
 		return;
+	if (s->o.fed)
+		sim_rounds_asked(n, batch);
 	if (n->effects <= SIM_EFFECTS_NOTED)
 		s->report->agent[n->at].behind[n->effects - 1] = true;
 	assert(n->n_commits < COMMITS_MAX);
@@ -83,6 +91,7 @@ static void apply_first(struct node *n)
 
 	if (disk_apply(&n->disk, &n->commits[0].batch, &e) != 0)
 		sim_fail(n->sim, "agent %zu: the store refused a batch: %s", n->at, e.text);
+	sim_rounds_on_disk(n, &n->commits[0].batch);
 	store_batch_release(&n->commits[0].batch);
 	n->n_commits--;
 	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
@@ -119,6 +128,8 @@ void shell_commit_due(struct node *n)
 	if (sim_chance(n->sim, 20)) /* dead between the disk and the word of it */
 		n->doomed = true;
 	node_event(n, &e);
+	if (n->sim->o.plant == SIM_LOST_ROUND && n->has_latest && n->alive && !n->n_jobs)
+		n->core->work->ent[0] += 1.0F;
 }
 
 /* ---- jobs ---- */
@@ -148,6 +159,8 @@ void shell_job_due(struct node *n, struct agent_job *job)
 	struct agent_event e = { .kind = AGENT_EVENT_JOB_DONE, .job = job };
 
 	forget_job(n, job);
+	if (n->sim->o.fed)
+		sim_rounds_before_job(n);
 	job->status = atomic_load(&job->cancel) ? ERR_CANCELED : job->run(job);
 	node_event(n, &e);
 	if (n->sim->o.plant == SIM_LOST_BACKTRACK && n->scribble && n->alive && !n->n_jobs)
@@ -164,6 +177,8 @@ static void io_set_timer(void *ctx, enum agent_timer t, uint64_t delay_ms)
 		return;
 	n->timer[t]++;
 	if (n->sim->o.plant == SIM_STUCK_BUSY && t == AGENT_TIMER_LEASE)
+		return;
+	if (n->sim->o.plant == SIM_STUCK_ROUND && t == AGENT_TIMER_ROUND)
 		return;
 	sim_at(n->sim, delay_ms,
 	       (struct event){ .what = EV_TIMER,
@@ -267,5 +282,6 @@ void shell_drop(struct node *n, bool some_reach_disk)
 	agent_core_free(n->core);
 	n->core = NULL;
 	n->scribble = NULL;
+	sim_rounds_forget_life(n);
 	n->muted = false;
 }

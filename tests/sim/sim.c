@@ -115,6 +115,7 @@ static void crash(struct node *n)
 
 	sim_log(s, "%zu: CRASH", n->at);
 	s->report->crashes++;
+	s->full_since_heal = 0;
 	n->alive = n->doomed = n->started = n->in_session = false;
 	shell_drop(n, true);
 	if (s->o.plant == SIM_FORGETS_ENTRY && n->disk.n_entries > 0)
@@ -154,8 +155,18 @@ static void lists_from_disk(struct node *n)
 	}
 }
 
+/* Planted: what the disk gives back is not what it was given. */
+static const struct store_meta *tear(struct store_meta *out, const struct store_meta *m)
+{
+	*out = *m;
+	out->base = mem_copy(m->base, m->len);
+	out->base[m->len - 1] ^= 1;
+	return out;
+}
+
 static void birth(struct node *n)
 {
+	struct store_meta torn = { 0 };
 	struct store_core saved;
 	struct err e = { 0 };
 	struct agent_parts parts = { .config = &n->config,
@@ -176,14 +187,22 @@ static void birth(struct node *n)
 	rng_seed(&n->draw, n->sim->o.seed * 1000003 + n->at * 1009 + n->life);
 	disk_load(&n->disk, n->sign_public, &saved);
 	parts.best = kge_emb_copy(n->disk.has_best ? n->disk.tables : n->start);
+	parts.latest = n->disk.has_latest ? kge_emb_copy(n->disk.latest_tables) : NULL;
+	parts.part = disk_meta(&n->disk, AGENT_META_PART);
+	if (n->sim->o.plant == SIM_TORN_PART && parts.part != NULL)
+		parts.part = tear(&torn, parts.part);
 	if (n->sim->o.plant == SIM_TORN_DISK && n->disk.has_best)
 		parts.best->ent[1] += 1e-6F;
+	if (n->sim->o.plant == SIM_TORN_LATEST && parts.latest != NULL)
+		parts.latest->ent[1] += 1e-6F;
 	if (agent_core_new(&n->core, &parts, &e) != 0) {
 		sim_fail(n->sim, "agent %zu does not start: %s", n->at, e.text);
 		disk_unload(&n->disk, &saved);
+		free(torn.base);
 		return;
 	}
 	disk_unload(&n->disk, &saved);
+	free(torn.base);
 	n->alive = true;
 	sim_log(n->sim, "%zu: started, life %llu", n->at, (unsigned long long)n->life);
 	check_restart(n);
@@ -414,6 +433,9 @@ static bool step_once(struct sim *s)
 static void report(struct sim *s)
 {
 	s->report->seconds = (double)s->now_ms / 1000.0;
+	sim_rounds_count(s);
+	if (s->report->failed && s->o.fed)
+		sim_rounds_tell(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct sim_agent_report *r = &s->report->agent[i];
 		struct agent_status st;
@@ -451,6 +473,8 @@ static void release(struct sim *s)
 	links_release(s);
 	free(s->heap);
 	free(s->released);
+	sim_rounds_release(s);
+	kge_vocab_free(s->things);
 }
 
 void sim_run(const struct sim_options *o, struct sim_report *r)
@@ -471,7 +495,7 @@ void sim_run(const struct sim_options *o, struct sim_report *r)
 	}
 	for (size_t i = 0; i < s->n; i++)
 		sim_at(s, rng_below(&s->rng, 50), (struct event){ .what = EV_RESTART, .node = i });
-	while (step_once(s))
+	while (!sim_rounds_goal(s) && step_once(s))
 		;
 	if (!r->failed)
 		check_quiet(s);

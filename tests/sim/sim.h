@@ -35,6 +35,16 @@ enum sim_plant {
 	SIM_TORN_DISK,	    /* a checkpoint comes back with one bit changed */
 	SIM_FORGETS_ENTRY,  /* the disk loses the newest ledger entry in a crash */
 	SIM_BAD_ROWS,	    /* agent 0 has rows that cannot be translated */
+	/* of rounds */
+	SIM_STUCK_ROUND,  /* timers of rounds never fire */
+	SIM_LOSES_LATEST, /* the disk keeps the tables of the first round only */
+	SIM_TORN_LATEST,  /* they come back with one bit changed */
+	SIM_TORN_PART,	  /* what a method keeps from round to round does */
+	SIM_LOST_ROUND,	  /* something scribbles on the tables after a round */
+	SIM_WRONG_ANSWER, /* a home answers a mean that is not one */
+	SIM_LEAKS_ROW,	  /* a row goes to an agent that does not hold what it is about */
+	SIM_BARE_ROW,	  /* a row goes without its mask */
+	SIM_SHUTS_OUT,	  /* nobody hears agent 0's answers to proposals */
 	/* A host signs an entry that says something else than its own ledger. */
 	SIM_LIES_LABELS, /* a settle of fewer labels than left, also when asked again */
 	SIM_LIES_NOISE,	 /* a contract of more noise than the session has */
@@ -55,6 +65,10 @@ struct sim_options {
 	enum sim_world world;
 	enum sim_plant plant;
 	bool calm;	    /* no faults at all */
+	bool fed;	    /* agents run rounds (tests/sim/rounds.c) */
+	const char *method; /* of them all; NULL: drawn by seed */
+	bool hosted;	    /* rounds with a host; else drawn by seed */
+	bool secret;	    /* rounds under masks, where the method allows them; else drawn */
 	bool ppat;	    /* every agent translates with PPAT; else drawn by seed */
 	bool procrustes;    /* ... with Procrustes */
 	bool map;	    /* ... with a released map */
@@ -63,7 +77,8 @@ struct sim_options {
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
-	uint32_t rounds;       /* each agent hosts so many; 0: drawn by seed */
+	uint32_t rounds; /* each agent hosts so many; 0: drawn by seed.  fed: full rounds that the
+			  * story lasts once there are no faults; 0: two */
 	struct sim_crash once; /* one crash, here and nowhere else */
 };
 
@@ -91,7 +106,14 @@ struct sim_report {
 	uint64_t sessions;	/* done, at hosts */
 	uint64_t sizes_sent;	/* two for each intersection */
 	uint64_t extended;	/* trainings with virtual neighbours */
-	double seconds;		/* virtual */
+	/* rounds */
+	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */
+	uint64_t full_rounds;		 /* that all agents ended well, nobody missing anybody */
+	uint64_t missed;		 /* members that somebody did without */
+	uint64_t rows_seen;		 /* on the wire, and looked at */
+	uint64_t rows_exact,
+		rows_cut; /* after rounds: shared, with all of their holders, or some */
+	double seconds;	  /* virtual */
 	struct sim_agent_report agent[SIM_AGENTS_MAX];
 };
 

@@ -1,7 +1,7 @@
 /* tests/sim/test_sweep.c - a story of two agents that draw labels, or release noisy maps and
  * rows, told again and again: each time one of them dies at another effect, before or after it,
  * with what it has asked to be written on disk or not.  Every effect of the story gets its turn, so
- * every write of a session does.
+ * every write of a session does.  The same of three agents and one round.
  *
  * After each event and at the end check.c holds the labels that were on a wire against the
  * ledgers of both disks, and these against the caps; both agents must come to rest.
@@ -138,6 +138,78 @@ static void a_disk_that_lies_is_caught(void **state)
 	assert_true(caught > 0);
 }
 
+/* ---- rounds ---- */
+
+static struct sim_options rounds_story(void)
+{
+	return (struct sim_options){ .seed = 9,
+				     .agents = 3,
+				     .world = SIM_EQUAL,
+				     .calm = true,
+				     .fed = true,
+				     .method = "fedlu",
+				     .rounds = 1 };
+}
+
+/* Whoever dies comes back with the tables and the part of its last round, and the next one has
+ * all three. */
+static void no_crash_stops_rounds(void **state)
+{
+	struct sim_options o = rounds_story();
+	struct sim_crash *c = &o.once;
+	struct sim_report calm;
+	struct sum sum = { 0 };
+
+	(void)state;
+	sim_run(&o, &calm);
+	assert_false(calm.failed);
+	assert_int_equal(calm.full_rounds, 1);
+	for (c->agent = 0; c->agent < o.agents; c->agent++)
+		for (c->effect = 1; c->effect <= calm.agent[c->agent].effects; c->effect++)
+			for (unsigned how = 0; how < 4; how++) {
+				c->after = how & 1;
+				c->on_disk = how & 2;
+				if (is_new(&calm.agent[c->agent], c))
+					run(o, &sum);
+			}
+	print_message("# %llu runs\n", (unsigned long long)sum.runs);
+	assert_int_equal(sum.crashes, sum.runs);
+}
+
+/* No sweep, but too long for a quick test: as many as there may be, under all faults. */
+static void rounds_of_thirty(void **state)
+{
+	struct sim_options o = { .seed = 4100, .agents = SIM_AGENTS_MAX, .fed = true };
+
+	(void)state;
+	for (uint64_t k = 0; k < stories(); k++, o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		if (r.failed)
+			fail_msg("%s", r.why);
+		assert_true(r.full_rounds >= 2);
+	}
+}
+
+static void a_disk_that_loses_tables_is_caught(void **state)
+{
+	struct sim_options o = rounds_story();
+	struct sim_report r;
+	uint64_t caught = 0, effects;
+
+	(void)state;
+	o.rounds = 3;
+	sim_run(&o, &r);
+	effects = r.agent[0].effects;
+	o.plant = SIM_LOSES_LATEST;
+	for (o.once.effect = 1; o.once.effect <= effects; o.once.effect++) {
+		sim_run(&o, &r);
+		caught += r.failed;
+	}
+	assert_true(caught > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +217,9 @@ int main(void)
 		cmocka_unit_test(nor_a_map),
 		cmocka_unit_test(nor_noisy_rows),
 		cmocka_unit_test(a_disk_that_lies_is_caught),
+		cmocka_unit_test(no_crash_stops_rounds),
+		cmocka_unit_test(rounds_of_thirty),
+		cmocka_unit_test(a_disk_that_loses_tables_is_caught),
 	};
 
 	if (sodium_init() < 0)

@@ -88,13 +88,13 @@ static void add_names(struct sim *s, struct node *n)
 {
 	unsigned chance = s->o.world == SIM_MIXED ? 30 + rng_below(&s->rng, 60) : 100;
 
-	for (unsigned k = 0; k < 12; k++) {
+	for (unsigned k = 0; k < ENTITIES; k++) {
 		bool common = s->o.world == SIM_EQUAL || (s->o.world == SIM_ONE && k == 0) ||
 			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 100) < chance);
 
 		add_name(n->graph->entities, "thing", common ? SIM_AGENTS_MAX : n->at, k);
 	}
-	for (unsigned k = 0; k < 3; k++) {
+	for (unsigned k = 0; k < RELATIONS; k++) {
 		bool common = s->o.world == SIM_EQUAL ||
 			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 2));
 
@@ -105,8 +105,8 @@ static void add_names(struct sim *s, struct node *n)
 static void add_triples(struct sim *s, struct node *n)
 {
 	for (int k = 0; k < 40; k++) {
-		struct kge_triple t = { rng_below(&s->rng, 12), rng_below(&s->rng, 3),
-					rng_below(&s->rng, 12) };
+		struct kge_triple t = { rng_below(&s->rng, ENTITIES), rng_below(&s->rng, RELATIONS),
+					rng_below(&s->rng, ENTITIES) };
 
 		kge_graph_add(n->graph, k < 30 ? KGE_TRAIN : KGE_VALID, t);
 	}
@@ -116,7 +116,7 @@ static void add_aliases(struct sim *s, struct node *n)
 {
 	if (s->o.world != SIM_ALIAS)
 		return;
-	for (uint32_t id = 0; id < 12; id++) {
+	for (uint32_t id = 0; id < ENTITIES; id++) {
 		char name[32];
 		int len = snprintf(name, sizeof(name), "http://shared/%u", id);
 
@@ -128,13 +128,13 @@ static void make_tables(struct sim *s, struct node *n)
 {
 	static const char *const models[] = { "transe", "distmult", "rotate" };
 	const struct kge_model *m = kge_model_find(models[s->o.seed % 3]);
-	size_t dim = s->o.seed % 2 ? 4 : n->at % 2 ? 4 : 6;
+	size_t dim = s->o.fed || s->o.seed % 2 ? 4 : n->at % 2 ? 4 : 6;
 	struct rng r;
 
 	rng_seed(&r, s->o.seed * 100 + n->at);
-	n->start = kge_emb_new(m, dim, 4.0F, 12, 3, &r);
-	n->target = kge_emb_new(m, dim, 4.0F, 12, 3, &r);
-	for (uint32_t i = 0; s->o.plant == SIM_BAD_ROWS && n->at == 0 && i < 12; i++)
+	n->start = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
+	n->target = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
+	for (uint32_t i = 0; s->o.plant == SIM_BAD_ROWS && n->at == 0 && i < ENTITIES; i++)
 		kge_ent(n->start, i)[0] = kge_ent(n->target, i)[0] = 3e6F;
 }
 
@@ -195,6 +195,8 @@ static void settings(struct sim *s, struct node *n)
 	c->retry_max_ms = 3000;
 	c->wake_ms = 0;
 	c->gather_ms = s->o.seed % 2 ? 0 : 2000;
+	if (s->o.fed)
+		sim_rounds_settings(s, n);
 }
 
 static void keys(struct node *n)
@@ -232,24 +234,26 @@ static void list_each_other(struct sim *s)
 static void learning(struct node *n)
 {
 	n->synthetic = (struct agent_learner){ n, synthetic_train, synthetic_train_on,
-					       synthetic_evaluate, NULL };
-	if (!n->sim->o.real_learning)
-		return;
+					       synthetic_evaluate, sim_rounds_train_part };
 	kge_train_defaults(&n->train);
 	n->train.threads = 1;
 	n->train.negatives = 2;
 	n->train.batch = 8;
+	if (!n->sim->o.real_learning)
+		return;
 	n->real = agent_learner_new(&n->train, n->graph, kge_protocol_find("standard"), 0);
 }
 
 void world_make(struct sim *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
+		s->node[i].sim = s;
+		s->node[i].at = i;
+		keys(&s->node[i]);
+	}
+	for (size_t i = 0; i < s->n; i++) {
 		struct node *n = &s->node[i];
 
-		n->sim = s;
-		n->at = i;
-		keys(n);
 		settings(s, n);
 		shell_init(n);
 		n->graph = kge_graph_new();
@@ -259,6 +263,7 @@ void world_make(struct sim *s)
 		add_aliases(s, n);
 		make_tables(s, n);
 		learning(n);
+		n->disk.keeps_first = s->o.plant == SIM_LOSES_LATEST;
 		if (s->o.real_store) {
 			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
 
@@ -269,11 +274,14 @@ void world_make(struct sim *s)
 		}
 	}
 	list_each_other(s);
+	s->things = kge_vocab_new();
+	sim_rounds_name_things(s);
 }
 
 void world_release(struct node *n)
 {
 	disk_release(&n->disk);
+	kge_trainer_free(n->trainer);
 	agent_learner_free(n->real);
 	agent_names_free(n->names);
 	kge_graph_free(n->graph);

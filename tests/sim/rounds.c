@@ -1,0 +1,795 @@
+/* tests/sim/rounds.c - agents that run rounds: their settings, how they train, and what must hold.
+ *
+ * The checks know names and tables of all and ask the agents nothing but what they have
+ * committed.  Of each round they keep what local training left at each agent, and what was there
+ * when the agent said that the round is over. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/mem.h"
+#include "fed/round.h"
+#include "net/msg.h"
+#include "tests/sim/inside.h"
+
+enum { KIND_JOIN = 2, KIND_UP = 8, KIND_DOWN = 9 }; /* of a NET_MSG_ROUND: fed/inside.h */
+enum { WORK_SLACK_MS = 6000 }; /* jobs and commits of a round take less than so much together */
+
+static const double near_enough = 4e-6; /* fixed point of 32 bits, 30 members (fed/mask.h) */
+
+/* ---- settings ---- */
+
+static const struct fed_method *method_of(const struct sim *s)
+{
+	size_t n = 0;
+
+	while (fed_methods[n] != NULL)
+		n++;
+	return s->o.method != NULL ? fed_method_find(s->o.method) : fed_methods[s->o.seed % n];
+}
+
+/* Constants that tables of four dimensions can bear. */
+static void set_constants(struct fed_settings *f)
+{
+	if (strncmp(f->method, "fedsvd", 6) == 0)
+		fed_settings_set(f, "n", 2, NULL);
+	if (strcmp(f->method, "fedkd") == 0)
+		fed_settings_set(f, "dim", 2, NULL);
+	if (strcmp(f->method, "fedepl") == 0)
+		fed_settings_set(f, "dim", 5, NULL);
+	if (strcmp(f->method, "feds") == 0)
+		fed_settings_set(f, "s", 2, NULL);
+	if (strcmp(f->method, "fedlu") == 0)
+		fed_settings_set(f, "warm_up", 1, NULL);
+}
+
+static void set_terms(struct sim *s, struct fed_settings *f, const struct fed_method *m)
+{
+	static const uint32_t bits[] = { 0, 0, 32, 64 };
+	uint64_t lot = s->o.seed / 16;
+
+	if (lot % 3 == 2 || s->o.hosted) {
+		f->topology = FED_HOSTED;
+		memcpy(f->host, s->node[lot % s->n].key, FED_KEY);
+	}
+	f->min_holders = lot % 4 == 1 ? 3 : 2;
+	f->secret_bits = m->home != NULL ? 0 : s->o.secret ? 32 : bits[lot % 4];
+	f->join_ms = 1500;
+	f->train_ms = 2500;
+	f->stage_ms = 1500;
+}
+
+void sim_rounds_settings(struct sim *s, struct node *n)
+{
+	struct agent_rounds_config *r = &n->config.fed;
+	const struct fed_method *m = method_of(s);
+
+	n->config.mode = AGENT_ROUNDS;
+	n->config.noisy_rows = false;
+	n->config.share = AGENT_SHARE_BOTH;
+	fed_settings_init(&r->settings, m);
+	set_constants(&r->settings);
+	set_terms(s, &r->settings, m);
+	r->epochs = 1;
+	r->first_epochs = s->o.seed % 3 == 0 ? 2 : 0;
+	r->eval_every = 1 + s->o.seed % 2;
+	r->every_ms = s->o.seed % 2 ? 0 : 700;
+	r->equal_start = s->o.seed % 4 != 0;
+	r->propose = (s->o.seed + n->at) % 5 != 0;
+}
+
+/* ---- training ---- */
+
+static struct kge_trainer *trainer_of(struct node *n, struct kge_emb *emb)
+{
+	if (n->trainer == NULL)
+		n->trainer = kge_trainer_new(&n->train, n->graph, emb);
+	return n->trainer;
+}
+
+/* A method that brings its own training is trained in earnest: the graphs are tiny. */
+int sim_rounds_train_part(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	struct node *n = ctx;
+
+	if (part->method->train != NULL) {
+		struct fed_training t = { .graph = n->graph,
+					  .config = &n->train,
+					  .trainer = trainer_of(n, part->emb),
+					  .epochs = epochs,
+					  .cancel = &job->cancel };
+
+		return fed_train(part, &t);
+	}
+	return n->synthetic.train(n, part->emb, epochs, true, job);
+}
+
+void sim_rounds_forget_life(struct node *n)
+{
+	kge_trainer_free(n->trainer); /* of tables that are gone */
+	n->trainer = NULL;
+	n->in_fed = false;
+}
+
+/* ---- what is known of a round ---- */
+
+/* The one that it is in; NULL: in none. */
+static const struct fed_round *machine_of(const struct node *n)
+{
+	return n->core->fed.now != NULL ? n->core->fed.now->machine : NULL;
+}
+
+struct sim_round {
+	uint8_t id[16];
+	/* by agent: the table that travels as local training left it, and at the end */
+	struct kge_emb *trained[SIM_AGENTS_MAX], *after[SIM_AGENTS_MAX];
+	bool over[SIM_AGENTS_MAX];
+	int outcome[SIM_AGENTS_MAX];
+	uint32_t roster[SIM_AGENTS_MAX];	      /* as it says: bits */
+	uint8_t fate[SIM_AGENTS_MAX][SIM_AGENTS_MAX]; /* [who says][of whom], of a roster */
+	bool counted;
+};
+
+static struct sim_round *round_of(struct sim *s, const uint8_t id[16])
+{
+	struct sim_round *x;
+
+	for (size_t i = s->n_rounds; i > 0; i--)
+		if (memcmp(s->round[i - 1]->id, id, 16) == 0)
+			return s->round[i - 1];
+	s->round = mem_resize(s->round, s->n_rounds + 1, sizeof(struct sim_round *));
+	x = s->round[s->n_rounds++] = mem_array(1, sizeof(*x));
+	memcpy(x->id, id, 16);
+	return x;
+}
+
+void sim_rounds_release(struct sim *s)
+{
+	for (size_t i = 0; i < s->n_rounds; i++) {
+		for (size_t a = 0; a < s->n; a++) {
+			kge_emb_free(s->round[i]->trained[a]);
+			kge_emb_free(s->round[i]->after[a]);
+		}
+		free(s->round[i]);
+	}
+	free(s->round);
+}
+
+/* ---- names ---- */
+
+/* Things, by number, and who has them. */
+void sim_rounds_name_things(struct sim *s)
+{
+	for (size_t a = 0; a < s->n; a++) {
+		size_t count;
+		struct agent_name *v =
+			agent_names_toward(s->node[a].names, s->node[a].key, 1, 1, &count);
+
+		for (size_t i = 0; i < count; i++) {
+			char name[80];
+			int len = snprintf(name, sizeof(name), "%c %.*s", v[i].tag, (int)v[i].len,
+					   v[i].text);
+			uint32_t thing = kge_vocab_add(s->things, name, (size_t)len);
+
+			s->node[a].thing[v[i].tag == 'r'][v[i].id] = thing;
+			s->holders[thing] |= UINT32_C(1) << a;
+		}
+		free(v);
+	}
+}
+
+static bool holds(const struct sim *s, size_t who, uint32_t thing)
+{
+	return (s->holders[thing] >> who & 1) != 0;
+}
+
+static const struct fed_settings *settings_of(const struct sim *s)
+{
+	return &s->node[0].config.fed.settings;
+}
+
+static size_t host_of(const struct sim *s)
+{
+	const struct fed_settings *f = settings_of(s);
+
+	return f->topology == FED_HOSTED ? node_by_key(s, f->host) : SIM_AGENTS_MAX;
+}
+
+/* Rows go up as they are in the table that travels, and the mean of them comes down. */
+static bool means_of_rows(const struct fed_method *m)
+{
+	return m->shape == NULL && m->up == NULL && m->home == NULL && m->down == NULL &&
+	       m->stages == NULL;
+}
+
+static bool is_relations(const struct fed_method *m)
+{
+	return m->tags[0] == 'r';
+}
+
+static size_t rows_in(const struct kge_emb *emb, bool rel)
+{
+	return rel ? emb->n_rel : emb->n_ent;
+}
+
+static size_t floats_in(const struct kge_emb *emb, bool rel)
+{
+	return rel ? emb->rel_floats : emb->ent_floats;
+}
+
+static const float *row_in(const struct kge_emb *emb, bool rel, uint32_t id)
+{
+	return rel ? kge_rel(emb, id) : kge_ent(emb, id);
+}
+
+/* ---- on the wire: rows of a thing go to those who hold it, and to the host ---- */
+
+static bool may_have(const struct sim *s, size_t from, size_t to, uint32_t thing)
+{
+	uint32_t others = s->holders[thing] & ~(UINT32_C(1) << from);
+
+	return to == host_of(s) ? others != 0 : holds(s, to, thing);
+}
+
+static size_t shared_by(const struct sim *s, size_t from, size_t to, bool rel)
+{
+	const struct node *n = &s->node[from];
+	size_t count = 0;
+
+	for (uint32_t id = 0; id < rows_in(n->start, rel); id++)
+		count += may_have(s, from, to, n->thing[rel][id]);
+	return count;
+}
+
+/* Whose row is this, of those that `from` has trained; KGE_NONE: nobody's. */
+static uint32_t thing_of_row(const struct node *from, const struct kge_emb *t, bool rel,
+			     const uint8_t *row, size_t to)
+{
+	uint32_t found = KGE_NONE;
+
+	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
+		uint32_t thing = from->thing[rel][id];
+
+		if (memcmp(row_in(t, rel, id), row, floats_in(t, rel) * sizeof(float)) != 0)
+			continue;
+		if (may_have(from->sim, from->at, to, thing))
+			return thing;
+		found = thing;
+	}
+	return found;
+}
+
+static void check_rows_up(struct sim *s, size_t from, size_t to, const struct kge_emb *t,
+			  const struct net_bytes *rows)
+{
+	bool rel = is_relations(method_of(s));
+	size_t step = floats_in(t, rel) * sizeof(float);
+
+	for (size_t at = 0; at + step <= rows->len; at += step) {
+		uint32_t thing = thing_of_row(&s->node[from], t, rel, rows->base + at, to);
+
+		if (settings_of(s)->secret_bits != 0) {
+			if (thing != KGE_NONE)
+				sim_fail(s, "agent %zu sends agent %zu a row that no mask hides",
+					 from, to);
+		} else if (thing == KGE_NONE || !may_have(s, from, to, thing)) {
+			sim_fail(s, "agent %zu sends agent %zu a row of what it does not hold",
+				 from, to);
+		}
+		s->report->rows_seen++;
+	}
+}
+
+static void tell(struct sim *s, uint64_t kind, const struct net_msg *m)
+{
+	static const char *const kinds[] = { "?",     "PROPOSE", "JOIN", "DECLINE", "START",
+					     "OUT",   "LEAVE",	 "KEY",	 "UP",	    "DOWN",
+					     "AGAIN", "SHOW",	 "SHOWN" };
+	char why[NET_REASON_MAX + 1] = "";
+	struct err e = { 0 };
+
+	if (net_has(&m->body, "r"))
+		net_get_text(&m->body, "r", why, sizeof(why), &e);
+	sim_log(s, "       %s %s", kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind] : "?",
+		why);
+}
+
+void sim_rounds_check_send(struct sim *s, size_t from, size_t to, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint64_t kind = net_get_uint(&m->body, "k", 0, 255, &e), first, n;
+	struct sim_round *x;
+	struct net_bytes rows;
+	bool rel = is_relations(method_of(s));
+
+	tell(s, kind, m);
+	if (e.code != 0 || (kind != KIND_UP && kind != KIND_DOWN))
+		return;
+	first = net_get_uint(&m->body, "o", 0, UINT32_MAX, &e);
+	n = net_get_uint(&m->body, "n", 0, UINT32_MAX, &e);
+	rows = net_get_bin(&m->body, "p", 0, NET_MESSAGE_MAX, &e);
+	x = round_of(s, m->session);
+	if (e.code != 0 || x->trained[from] == NULL)
+		sim_fail(s, "agent %zu sends rows before it has trained, or none: %s", from,
+			 e.text);
+	else if (first + n >
+		 shared_by(s, kind == KIND_UP ? from : to, kind == KIND_UP ? to : from, rel))
+		sim_fail(s, "agent %zu sends agent %zu more rows than they share", from, to);
+	else if (kind == KIND_UP && means_of_rows(method_of(s)))
+		check_rows_up(s, from, to, x->trained[from], &rows);
+}
+
+/* ---- a round is over ---- */
+
+static bool took_part(const struct sim_round *x, size_t a, size_t b)
+{
+	return a == b || ((x->roster[a] >> b & 1) != 0 && x->fate[a][b] == FED_TOOK_PART);
+}
+
+static uint32_t holders_in(const struct sim *s, const struct sim_round *x, size_t a, uint32_t thing)
+{
+	return s->holders[thing] & x->roster[a];
+}
+
+/* All of these have ended the round well, and each says so of each. */
+static bool all_well(const struct sim *s, const struct sim_round *x, uint32_t set)
+{
+	for (size_t a = 0; a < s->n; a++) {
+		if ((set >> a & 1) == 0)
+			continue;
+		if (!x->over[a] || x->outcome[a] != 0)
+			return false;
+		for (size_t b = 0; b < s->n; b++)
+			if ((set >> b & 1) != 0 && !took_part(x, a, b))
+				return false;
+	}
+	return true;
+}
+
+static uint32_t id_of(const struct sim *s, size_t who, bool rel, uint32_t thing)
+{
+	const struct node *n = &s->node[who];
+
+	for (uint32_t id = 0; id < rows_in(n->start, rel); id++)
+		if (n->thing[rel][id] == thing)
+			return id;
+	return KGE_NONE;
+}
+
+static const float *row_of(const struct sim *s, struct kge_emb *const v[], size_t who, bool rel,
+			   uint32_t thing)
+{
+	return v[who] != NULL ? row_in(v[who], rel, id_of(s, who, rel, thing)) : NULL;
+}
+
+/* Is this the mean over what these had? */
+static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
+		    uint32_t thing, const float *row, size_t floats)
+{
+	for (size_t i = 0; i < floats; i++) {
+		double sum = 0;
+		size_t n = 0;
+
+		for (size_t a = 0; a < s->n; a++) {
+			const float *r = NULL;
+
+			if ((set >> a & 1) != 0)
+				r = row_of(s, x->trained, a, rel, thing);
+			if ((set >> a & 1) != 0 && r == NULL)
+				return false;
+			sum += r != NULL ? (double)r[i] : 0;
+			n += r != NULL;
+		}
+		if (!(fabs(sum / (double)n - (double)row[i]) <= near_enough))
+			return false;
+	}
+	return true;
+}
+
+/* Neither more nor less than what these had: of many, whose subsets are too many to try. */
+static bool in_hull(const struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
+		    uint32_t thing, const float *row, size_t floats)
+{
+	for (size_t i = 0; i < floats; i++) {
+		double low = INFINITY, high = -INFINITY;
+
+		for (size_t a = 0; a < s->n; a++) {
+			const float *r = NULL;
+
+			if ((set >> a & 1) != 0)
+				r = row_of(s, x->trained, a, rel, thing);
+			low = r != NULL ? fmin(low, (double)r[i]) : low;
+			high = r != NULL ? fmax(high, (double)r[i]) : high;
+		}
+		if (!((double)row[i] >= low - near_enough && (double)row[i] <= high + near_enough))
+			return false;
+	}
+	return true;
+}
+
+/* The mean over some of the holders, the agent among them. */
+static bool is_some_mean(const struct sim *s, const struct sim_round *x, uint32_t set, size_t me,
+			 bool rel, uint32_t thing, const float *row, size_t floats)
+{
+	if (__builtin_popcount(set) > 8)
+		return in_hull(s, x, set, rel, thing, row, floats);
+	for (uint32_t some = set; some != 0; some = (some - 1) & set)
+		if ((some >> me & 1) != 0 && is_mean(s, x, some, rel, thing, row, floats))
+			return true;
+	return false;
+}
+
+/* Whoever may answer for a thing is heard by all: the home is a holder, or the host. */
+static uint32_t those_who_count(const struct sim *s, uint32_t set)
+{
+	size_t host = host_of(s);
+
+	return host < s->n ? set | UINT32_C(1) << host : set;
+}
+
+/* All holders have taken part: they have one row, the mean of theirs, bit for bit the same.  What
+ * the host does not hold needs a key besides, which may be late. */
+static void check_exact(struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
+			uint32_t thing, size_t me, size_t floats)
+{
+	size_t host = host_of(s);
+	const float *row = row_of(s, x->after, me, rel, thing);
+
+	if (host < s->n && (set >> host & 1) == 0 && !s->o.calm)
+		return;
+	if (!is_mean(s, x, set, rel, thing, row, floats))
+		sim_fail(s, "agent %zu: a row is not the mean of all that hold it", me);
+	for (size_t b = 0; b < s->n; b++) {
+		const float *other = (set >> b & 1) != 0 ? row_of(s, x->after, b, rel, thing) : row;
+
+		if (memcmp(other, row, floats * sizeof(float)) != 0)
+			sim_fail(s, "agents %zu and %zu: rows of one thing differ after a round",
+				 me, b);
+	}
+}
+
+static void check_row(struct sim *s, const struct sim_round *x, size_t me, bool rel, uint32_t id)
+{
+	const struct fed_method *m = method_of(s);
+	uint32_t thing = s->node[me].thing[rel][id];
+	uint32_t set = holders_in(s, x, me, thing), all = those_who_count(s, set);
+	size_t floats = floats_in(x->after[me], rel);
+	const float *before = row_in(x->trained[me], rel, id), *row = row_in(x->after[me], rel, id);
+	bool same = memcmp(before, row, floats * sizeof(float)) == 0;
+	bool few = (uint32_t)__builtin_popcount(set) < settings_of(s)->min_holders;
+
+	if (few || rel != is_relations(m)) {
+		if (!same)
+			sim_fail(s, "agent %zu: a row that nobody else sends has changed", me);
+	} else if (!means_of_rows(m)) {
+		return;
+	} else if (all_well(s, x, all)) {
+		check_exact(s, x, set, rel, thing, me, floats);
+	} else if (!same && !is_some_mean(s, x, set, me, rel, thing, row, floats)) {
+		sim_fail(s, "agent %zu: a row is no mean of those that hold it", me);
+	}
+}
+
+static void check_rows(struct sim *s, const struct sim_round *x, size_t me)
+{
+	for (int rel = 0; rel < 2; rel++)
+		for (uint32_t id = 0; id < rows_in(x->after[me], rel); id++)
+			check_row(s, x, me, rel, id);
+}
+
+/* The rows that the methods' means are about, once all has been said of a round. */
+static void count_rows(struct sim *s, const struct sim_round *x, size_t me)
+{
+	bool rel = is_relations(method_of(s));
+
+	for (uint32_t id = 0; means_of_rows(method_of(s)) && id < rows_in(x->after[me], rel);
+	     id++) {
+		uint32_t set = holders_in(s, x, me, s->node[me].thing[rel][id]);
+
+		if ((uint32_t)__builtin_popcount(set) < settings_of(s)->min_holders)
+			continue;
+		*(all_well(s, x, those_who_count(s, set)) ? &s->report->rows_exact
+							  : &s->report->rows_cut) += 1;
+	}
+}
+
+void sim_rounds_count(struct sim *s)
+{
+	for (size_t i = 0; i < s->n_rounds; i++)
+		for (size_t a = 0; a < s->n; a++)
+			if (s->round[i]->after[a] != NULL)
+				count_rows(s, s->round[i], a);
+}
+
+/* All agents of the world, and none missed another. */
+static void count_full(struct sim *s, struct sim_round *x)
+{
+	if (x->counted || !all_well(s, x, (uint32_t)((UINT64_C(1) << s->n) - 1)))
+		return;
+	x->counted = true;
+	s->report->full_rounds++;
+	s->full_since_heal += !s->faults;
+}
+
+static void note_fates(struct sim *s, struct sim_round *x, size_t me, const struct store_round *r)
+{
+	for (size_t i = 0; i < r->n_seats; i++) {
+		size_t who = node_by_key(s, r->members[i].key);
+
+		if (who >= s->n)
+			continue;
+		if (i < r->n_members)
+			x->roster[me] |= UINT32_C(1) << who;
+		x->fate[me][who] = (uint8_t)r->members[i].fate;
+		s->report->missed += who != me && r->members[i].fate != FED_TOOK_PART;
+	}
+}
+
+static void round_over(struct node *n, const struct store_round *r)
+{
+	struct sim *s = n->sim;
+	struct sim_round *x = round_of(s, r->id);
+
+	if (x->over[n->at])
+		sim_fail(s, "agent %zu: one round twice", n->at);
+	x->over[n->at] = true;
+	x->outcome[n->at] = r->outcome;
+	note_fates(s, x, n->at, r);
+	s->report->fed_rounds += r->outcome == 0;
+	s->report->fed_failed += r->outcome != 0;
+	if (r->outcome != 0)
+		return;
+	x->after[n->at] = kge_emb_copy(fed_shared_table(n->core->fed.part));
+	if (x->trained[n->at] == NULL)
+		sim_fail(s, "agent %zu: a round without training", n->at);
+	else
+		check_rows(s, x, n->at);
+	count_full(s, x);
+}
+
+/* What an agent asks to be written. */
+void sim_rounds_asked(struct node *n, const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->at[i].kind == STORE_PUT_ROUND)
+			round_over(n, &b->at[i].u.round);
+}
+
+/* ---- what must come back after a crash ---- */
+
+void sim_rounds_on_disk(struct node *n, const struct store_batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->at[i].kind == STORE_PUT_CHECKPOINT &&
+		    b->at[i].u.checkpoint.info.kind == STORE_LATEST) {
+			memcpy(n->latest, b->at[i].u.checkpoint.info.digest, 32);
+			n->has_latest = true;
+		}
+}
+
+static void check_idle(struct node *n)
+{
+	uint8_t is[32];
+
+	if (!n->has_latest || n->core->doing != DOING_NOTHING || n->core->n_commits > 0)
+		return;
+	kge_emb_digest(n->core->work, is);
+	if (memcmp(is, n->latest, 32) != 0)
+		sim_fail(n->sim, "agent %zu: its tables are not those that the last round left",
+			 n->at);
+}
+
+/* ---- it ends ---- */
+
+/* The table that travels, once local training is over. */
+void sim_rounds_before_job(struct node *n)
+{
+	const struct fed_round *r = machine_of(n);
+	struct sim_round *x;
+
+	if (r == NULL || fed_round_want(r) != FED_EXCHANGE)
+		return;
+	x = round_of(n->sim, fed_round_id(r));
+	if (x->trained[n->at] == NULL)
+		x->trained[n->at] = kge_emb_copy(fed_shared_table(n->core->fed.part));
+}
+
+static uint64_t longest(const struct fed_settings *f)
+{
+	unsigned ways = f->secret_bits != 0 ? 4 : 2;
+
+	return 2 * (uint64_t)f->join_ms + f->train_ms +
+	       (uint64_t)fed_stages(f) * ways * f->stage_ms + WORK_SLACK_MS;
+}
+
+void sim_rounds_check_end(struct node *n)
+{
+	const struct fed_round *r = machine_of(n);
+	struct sim *s = n->sim;
+
+	if (r == NULL) {
+		n->in_fed = false;
+		return;
+	}
+	if (!n->in_fed || memcmp(n->fed_id, fed_round_id(r), 16) != 0) {
+		n->in_fed = true;
+		memcpy(n->fed_id, fed_round_id(r), 16);
+		n->fed_since_ms = s->now_ms;
+	}
+	if (s->now_ms - n->fed_since_ms > longest(fed_round_settings(r)))
+		sim_fail(s, "agent %zu: in a round beyond its deadlines", n->at);
+}
+
+void sim_rounds_check_node(struct node *n)
+{
+	check_idle(n);
+	sim_rounds_check_end(n);
+}
+
+static bool part_is_kept(const struct node *n)
+{
+	const struct store_meta *kept = disk_meta(&n->disk, AGENT_META_PART);
+	const struct fed_part *part = n->core->fed.part;
+	struct buf b = { 0 };
+	bool same;
+
+	if (part->method->save == NULL)
+		return true;
+	part->method->save(part, &b); /* what goes before it is the core's own */
+	same = kept->len >= b.len && memcmp(kept->base + kept->len - b.len, b.base, b.len) == 0;
+	buf_release(&b);
+	return same;
+}
+
+void sim_rounds_check_restart(struct node *n)
+{
+	uint8_t is[32];
+
+	if (!n->has_latest)
+		return;
+	kge_emb_digest(n->core->work, is);
+	if (memcmp(is, n->latest, 32) != 0)
+		sim_fail(n->sim, "agent %zu: restarted without the tables of its last round",
+			 n->at);
+	if (disk_meta(&n->disk, AGENT_META_PART) == NULL || !part_is_kept(n))
+		sim_fail(n->sim, "agent %zu: restarted without its part in the method", n->at);
+}
+
+/* ---- liveness ---- */
+
+static uint64_t sim_rounds_wanted(const struct sim *s)
+{
+	return s->o.rounds != 0 ? s->o.rounds : 2;
+}
+
+/* Once there are no faults, rounds go on, with all. */
+bool sim_rounds_goal(const struct sim *s)
+{
+	return s->o.fed && !s->faults && s->full_since_heal >= sim_rounds_wanted(s);
+}
+
+/* Who may be in a round with whom, for whoever looks into a failure. */
+void sim_rounds_tell(struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct agent_core *c = s->node[i].core;
+
+		for (size_t k = 0; c != NULL && k < c->n_peers; k++) {
+			const struct peer *p = c->peers[k];
+
+			sim_log(s,
+				"%zu and %zu: lower %d, linked %d, greeted %d, listed %d, aligned "
+				"%d, says so %d, ready %d, proposes %d, differs %d, waits %lld ms, "
+				"rests %lld, absent %lld: %s",
+				i, node_by_key(s, p->info.key), memcmp(p->info.key, c->key, 32) < 0,
+				p->linked, p->greeted, peer_listed(p), peer_aligned(p),
+				p->fed.has_digest, rounds_ready(c, p), p->fed.proposes,
+				p->fed.differs, (long long)p->not_before_ms - (long long)s->now_ms,
+				(long long)p->rest_ms - (long long)s->now_ms,
+				(long long)p->fed.absent_ms - (long long)s->now_ms, p->trouble);
+		}
+	}
+}
+
+void sim_rounds_check_quiet(struct sim *s)
+{
+	if (!sim_rounds_goal(s))
+		sim_fail(s,
+			 "rounds do not go on: %llu with all agents, and nothing happens any more",
+			 (unsigned long long)s->full_since_heal);
+}
+
+/* ---- planted faults ---- */
+
+/* A row that `to` does not hold, in place of the first one. */
+static bool put_foreign(struct node *n, const struct sim_round *x, size_t to, uint8_t *rows,
+			size_t len)
+{
+	bool rel = is_relations(method_of(n->sim));
+	const struct kge_emb *t = x->trained[n->at];
+
+	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
+		size_t bytes = floats_in(t, rel) * sizeof(float);
+
+		if (may_have(n->sim, n->at, to, n->thing[rel][id]) || len < bytes)
+			continue;
+		memcpy(rows, row_in(t, rel, id), bytes);
+		return true;
+	}
+	return false;
+}
+
+static bool put_bare(const struct node *n, const struct sim_round *x, uint8_t *rows, size_t len)
+{
+	bool rel = is_relations(method_of(n->sim));
+	const struct kge_emb *t = x->trained[n->at];
+	size_t bytes = floats_in(t, rel) * sizeof(float);
+
+	if (len < bytes)
+		return false;
+	memcpy(rows, row_in(t, rel, 0), bytes);
+	return true;
+}
+
+static bool put_wrong(uint8_t *rows, size_t len)
+{
+	float first;
+
+	if (len < sizeof(first))
+		return false;
+	memcpy(&first, rows, sizeof(first));
+	first += 0.01F;
+	memcpy(rows, &first, sizeof(first));
+	return true;
+}
+
+static bool forge_rows(struct node *n, const struct net_msg *m, size_t to)
+{
+	const struct sim_round *x = round_of(n->sim, m->session);
+	struct err e = { 0 };
+	uint64_t kind = net_get_uint(&m->body, "k", 0, 255, &e);
+	struct net_bytes p = net_get_bin(&m->body, "p", 0, NET_MESSAGE_MAX, &e);
+	uint8_t *rows = (uint8_t *)(uintptr_t)p.base;
+
+	if (e.code != 0 || x->trained[n->at] == NULL)
+		return false;
+	if (n->sim->o.plant == SIM_WRONG_ANSWER)
+		return kind == KIND_DOWN && put_wrong(rows, p.len);
+	if (n->sim->o.plant == SIM_LEAKS_ROW)
+		return kind == KIND_UP && put_foreign(n, x, to, rows, p.len);
+	return kind == KIND_UP && put_bare(n, x, rows, p.len);
+}
+
+/* An answer that nobody can read. */
+static bool spoil_joining(const struct node *n, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint64_t kind = net_get_uint(&m->body, "k", 0, 255, &e);
+	struct net_bytes j = net_get_bin(&m->body, "j", 1, NET_MESSAGE_MAX, &e);
+
+	if (e.code != 0 || kind != KIND_JOIN || n->at != 0)
+		return false;
+	((uint8_t *)(uintptr_t)j.base)[0] ^= 1;
+	return true;
+}
+
+bool sim_rounds_forge(struct node *n, size_t to, const uint8_t *bytes, size_t len, struct buf *out)
+{
+	struct sim *s = n->sim;
+	struct net_msg m;
+	bool done = false;
+
+	if (s->o.plant < SIM_WRONG_ANSWER || s->o.plant > SIM_SHUTS_OUT || s->planted)
+		return false;
+	buf_add(out, bytes, len); /* what is decoded points into it */
+	if (net_msg_decode(&m, out->base, out->len, NULL) != 0)
+		return false;
+	if (m.type == NET_MSG_ROUND && s->o.plant == SIM_SHUTS_OUT)
+		done = spoil_joining(n, &m);
+	else if (m.type == NET_MSG_ROUND)
+		s->planted = done = forge_rows(n, &m, to);
+	net_msg_release(&m);
+	return done;
+}

@@ -1,0 +1,239 @@
+/* tests/sim/test_rounds.c - agents that run rounds, under all faults; and proof that the checks of
+ * it can fail.  FKGE_SIM_SEEDS=n runs n times as many seeds (by night). */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "base/log.h"
+#include "tests/sim/sim.h"
+
+static uint64_t times(void)
+{
+	const char *n = getenv("FKGE_SIM_SEEDS");
+
+	return n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1;
+}
+
+static struct sim_report sum; /* of all runs of one test */
+
+static void add_up(const struct sim_report *r)
+{
+	sum.fed_rounds += r->fed_rounds;
+	sum.fed_failed += r->fed_failed;
+	sum.full_rounds += r->full_rounds;
+	sum.missed += r->missed;
+	sum.rows_seen += r->rows_seen;
+	sum.rows_exact += r->rows_exact;
+	sum.rows_cut += r->rows_cut;
+	sum.crashes += r->crashes;
+	sum.cuts += r->cuts;
+	sum.replays += r->replays;
+	sum.strangers += r->strangers;
+}
+
+static void run_seeds(struct sim_options o, uint64_t seeds)
+{
+	memset(&sum, 0, sizeof(sum));
+	o.fed = true;
+	for (uint64_t k = 0; k < seeds * times(); k++, o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		add_up(&r);
+		if (r.failed)
+			fail_msg("%s\nreplay: build/tests/sim/sim --rounds-mode --seed %llu "
+				 "--agents %zu%s%s%s%s%s%s%s --world %d --verbose",
+				 r.why, (unsigned long long)o.seed, o.agents,
+				 o.calm ? " --calm" : "", o.hosted ? " --hosted" : "",
+				 o.secret ? " --secret" : "", o.real_store ? " --store" : "",
+				 o.real_learning ? " --learn" : "", o.method ? " --method " : "",
+				 o.method ? o.method : "", (int)o.world);
+	}
+}
+
+/* Every method four times. */
+static void three_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 1000, .agents = 3 }, 52);
+	/* the story did happen: rounds with all, rounds without some */
+	assert_true(sum.full_rounds > 104 && sum.missed > 100);
+	assert_true(sum.rows_seen > 1000 && sum.rows_exact > 1000 && sum.rows_cut > 10);
+	assert_true(sum.crashes > 50 && sum.cuts > 100 && sum.replays > 100);
+	assert_true(sum.strangers > 25);
+}
+
+static void five_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 3000, .agents = 5 }, 13);
+}
+
+static void twelve_agents(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 4000, .agents = 12 }, 1);
+}
+
+static void with_a_host(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 5000, .agents = 4, .hosted = true }, 13);
+}
+
+static void under_masks(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 6000, .agents = 4, .secret = true }, 13);
+}
+
+static void real_store(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 7000, .agents = 3, .real_store = true }, 4);
+}
+
+static void real_learning(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 8000, .agents = 3, .real_learning = true }, 6);
+}
+
+static void a_seed_replays(void **state)
+{
+	struct sim_options o = { .seed = 77, .agents = 4, .fed = true };
+	struct sim_report a, b;
+
+	(void)state;
+	sim_run(&o, &a);
+	sim_run(&o, &b);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_true(a.crashes > 0 && a.cuts > 0 && a.replays > 0);
+}
+
+/* Nothing goes wrong, so all who hold a thing have one row of it after each round. */
+static void calm_rounds_are_full_and_exact(void **state)
+{
+	static const char *const methods[] = { "fede", "fedr", "fedlu", "fedkd", "fedec" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		run_seeds((struct sim_options){ .seed = 9,
+						.agents = 5,
+						.calm = true,
+						.rounds = 4,
+						.method = methods[i] },
+			  1);
+		assert_int_equal(sum.full_rounds, 4);
+		assert_true(sum.rows_exact > 0);
+	}
+}
+
+/* ---- the checks catch ... ---- */
+
+static uint64_t caught(struct sim_options o, const char *words)
+{
+	uint64_t n = 0;
+
+	o.fed = true;
+	o.agents = 3;
+	for (o.seed = 1; n == 0 && o.seed <= 12; o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		n += r.failed && strstr(r.why, words) != NULL;
+	}
+	return n;
+}
+
+static void catches_a_stuck_round(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_STUCK_ROUND },
+			   "in a round beyond its deadlines") > 0);
+}
+
+static void catches_lost_tables(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_LOSES_LATEST },
+			   "without the tables of its last round") > 0);
+}
+
+static void catches_torn_tables(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_TORN_LATEST }, "last round") > 0);
+}
+
+static void catches_a_torn_part(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_TORN_PART, .method = "fedlu" },
+			   "part in the method") > 0);
+}
+
+static void catches_tables_that_change_between_rounds(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_LOST_ROUND },
+			   "not those that the last round left") > 0);
+}
+
+static void catches_a_wrong_mean(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_WRONG_ANSWER, .method = "fede" },
+			   "is not the mean") > 0);
+}
+
+static void catches_a_row_for_somebody_else(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_LEAKS_ROW, .method = "fede" },
+			   "what it does not hold") > 0);
+}
+
+static void catches_a_row_without_its_mask(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_BARE_ROW,
+						 .method = "fede",
+						 .secret = true },
+			   "no mask hides") > 0);
+}
+
+static void catches_an_agent_that_is_left_out(void **state)
+{
+	(void)state;
+	assert_true(caught((struct sim_options){ .plant = SIM_SHUTS_OUT }, "quiet") > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calm_rounds_are_full_and_exact),
+		cmocka_unit_test(a_seed_replays),
+		cmocka_unit_test(three_agents),
+		cmocka_unit_test(five_agents),
+		cmocka_unit_test(twelve_agents),
+		cmocka_unit_test(with_a_host),
+		cmocka_unit_test(under_masks),
+		cmocka_unit_test(real_store),
+		cmocka_unit_test(real_learning),
+		cmocka_unit_test(catches_a_stuck_round),
+		cmocka_unit_test(catches_lost_tables),
+		cmocka_unit_test(catches_torn_tables),
+		cmocka_unit_test(catches_a_torn_part),
+		cmocka_unit_test(catches_tables_that_change_between_rounds),
+		cmocka_unit_test(catches_a_wrong_mean),
+		cmocka_unit_test(catches_a_row_for_somebody_else),
+		cmocka_unit_test(catches_a_row_without_its_mask),
+		cmocka_unit_test(catches_an_agent_that_is_left_out),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests_name("sim/rounds", tests, NULL, NULL);
+}
