@@ -766,6 +766,21 @@ static void close_some(struct process *p)
 		net_hub_close(p->hub, nothing);
 }
 
+/* An owner who runs rounds shall know what that means. */
+static void say_mode(const struct process *p)
+{
+	const struct agent_config *c = &p->start.settings;
+
+	if (c->mode != AGENT_ROUNDS)
+		return;
+	log_info("rounds of %s, %s: %s; nothing charges for that (fkge serve --help)",
+		 c->fed.settings.method,
+		 c->fed.settings.topology == FED_HOSTED ? "hosted" : "sharded",
+		 c->fed.settings.secret_bits > 0
+			 ? "homes see sums of the rows that are shared"
+			 : "rows that are shared leave as they are, for their homes");
+}
+
 static void go(struct process *p)
 {
 	p->storer = storer_new(&p->loop, p->folder.store);
@@ -780,6 +795,7 @@ static void go(struct process *p)
 			 net_hub_port(p->hub), p->roster.n);
 	else
 		log_info("started: calling others only, %zu peers", p->roster.n);
+	say_mode(p);
 }
 
 static int run(struct process *p, struct err *e)

@@ -774,8 +774,12 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 		       "names the set by a digest (whoever sees it can try guesses of the set) and "
 		       "says how the forgotten triples and the test "
 		       "split ranked before and after.\n\n"
+		       "With federation.mode rounds, the tables of the last round and what the "
+		       "method keeps (FedLU's avatar, FedKD's narrow table) go too: the next round "
+		       "begins from the unlearned tables.\n\n"
 		       "Not done: what partners have averaged into their own embeddings, files "
-		       "that you exported, and copies of the folder stay as they are.\n\n"
+		       "that you exported, and copies of the folder stay as they are. In rounds "
+		       "the next mean brings back what partners' rows still hold of it.\n\n"
 		       "Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
 		       "  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv",
 		.input = &o,
