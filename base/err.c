@@ -19,6 +19,34 @@ const char *err_text(int code)
 	}
 }
 
+/* Of one control character at s (C0, DEL, or C1 in UTF-8): its bytes; 0: it is none. */
+static size_t control_at(const unsigned char *s)
+{
+	if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f)
+		return 2;
+	return s[0] < 0x20 || s[0] == 0x7f;
+}
+
+/* Texts quote what stands in files and on the command line: nothing of that is to move a
+ * terminal's cursor or to begin a line of a log. */
+static void mark_controls(char text[ERR_TEXT_MAX])
+{
+	unsigned char from[ERR_TEXT_MAX];
+	size_t at = 0, len;
+
+	memcpy(from, text, sizeof(from));
+	for (const unsigned char *s = from; *s != '\0'; s += len > 0 ? len : 1) {
+		len = control_at(s);
+		if (at + (len > 0 ? 4 : 1) >= ERR_TEXT_MAX)
+			break;
+		if (len > 0)
+			at += (size_t)sprintf(text + at, "\\x%02x", s[len - 1]);
+		else
+			text[at++] = (char)*s;
+	}
+	text[at] = '\0';
+}
+
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -28,6 +56,7 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 		va_end(ap);
+		mark_controls(e->text);
 	}
 	return code;
 }
@@ -52,6 +81,7 @@ int err_prefix(struct err *e, const char *fmt, ...)
 		n = sizeof(e->text) - 1 - len;
 	memcpy(e->text + len, rest, n);
 	e->text[len + n] = '\0';
+	mark_controls(e->text);
 	return e->code;
 }
 

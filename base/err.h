@@ -41,7 +41,7 @@ enum { ERR_TEXT_MAX = 512 };
 
 struct err {
 	int code;		 /* 0 or one of the above */
-	char text[ERR_TEXT_MAX]; /* one sentence, no newline */
+	char text[ERR_TEXT_MAX]; /* one sentence; control characters stand as \xNN */
 };
 
 /* The general meaning of a code; static, never NULL. */

@@ -62,7 +62,9 @@ static error_t parse_first(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = f->cli;
 		return 0;
 	case ARGP_KEY_ARG:
-	case '?': /* is answered like a command, with the table */
+	case '?': /* these are answered like commands */
+	case 'h':
+	case 'V':
 		f->at = state->next - 1;
 		state->next = state->argc;
 		return 0;
@@ -73,7 +75,10 @@ static error_t parse_first(int key, char *arg, struct argp_state *state)
 
 int cli_parse_global(struct cli *cli, int argc, char **argv)
 {
-	static const struct argp_option help[] = { { "help", '?', NULL, 0, "", 0 }, { 0 } };
+	static const struct argp_option help[] = { { "help", '?', NULL, 0, "", 0 },
+						   { NULL, 'h', NULL, 0, "", 0 },
+						   { "version", 'V', NULL, 0, "", 0 },
+						   { 0 } };
 	static const struct argp_child children[] = { { &global_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = help,
 					  .parser = parse_first,

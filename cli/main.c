@@ -117,7 +117,25 @@ static void print_help(FILE *to, const struct command *table, const char *path)
 
 static bool asks_help(const char *word)
 {
-	return strcmp(word, "--help") == 0 || strcmp(word, "help") == 0 || strcmp(word, "-?") == 0;
+	return strcmp(word, "--help") == 0 || strcmp(word, "help") == 0 ||
+	       strcmp(word, "-?") == 0 || strcmp(word, "-h") == 0;
+}
+
+static bool asks_version(const char *word)
+{
+	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+}
+
+/* path: "fkge", or "fkge ledger". */
+static int no_command(const struct command *table, const char *path, const char *word,
+		      struct err *e)
+{
+	const char *near = nearest(table, word), *group = path + strlen("fkge");
+
+	if (2 * near_distance(word, near) > strlen(near))
+		return err_set(e, ERR_USAGE, "no command '%s' (%s --help lists them)", word, path);
+	return err_set(e, ERR_USAGE, "no command '%s'; did you mean '%s%s%s'? (%s --help)", word,
+		       group + (*group != '\0'), *group != '\0' ? " " : "", near, path);
 }
 
 static int run_command(struct cli *cli, const struct command *table, const char *path, int argc,
@@ -133,13 +151,18 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 	if (asks_help(argv[0]) && argc == 1)
 		return print_help(stdout, table, path), 0;
 	if (asks_help(argv[0])) { /* fkge help train */
+		static char help[] = "--help";
+
 		argv[0] = argv[1];
-		argv[1] = (char[]){ "--help" };
+		argv[1] = help;
+	} else if (table == commands && asks_version(argv[0])) {
+		static char version[] = "version";
+
+		argv[0] = version;
 	}
 	c = find(table, argv[0]);
 	if (c == NULL)
-		return err_set(e, ERR_USAGE, "%s: no command '%s'; did you mean '%s'? (%s --help)",
-			       path, argv[0], nearest(table, argv[0]), path);
+		return no_command(table, path, argv[0], e);
 	full = mem_printf("%s %s", path, c->name);
 	if (c->sub != NULL) {
 		rc = run_command(cli, c->sub, full, argc - 1, argv + 1, e);

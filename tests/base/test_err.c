@@ -12,6 +12,10 @@ static void set_returns_the_code_and_keeps_the_text(void **state)
 	assert_int_equal(err_prefix(&e, "import"), ERR_INPUT);
 	assert_string_equal(e.text, "import: a.tsv:7: two columns");
 	assert_int_equal(err_set(NULL, ERR_IO, "x"), ERR_IO);
+	err_set(&e, ERR_INPUT, "near '%s'", "a\x1b[2J\nb\x7f\xc2\x9b\xc3\xa9");
+	assert_string_equal(e.text, "near 'a\\x1b[2J\\x0ab\\x7f\\x9b\xc3\xa9'");
+	err_prefix(&e, "x\ry");
+	assert_non_null(strstr(e.text, "x\\x0dy: near"));
 }
 
 static void long_texts_are_cut_not_overrun(void **state)

@@ -13,10 +13,15 @@ done
 ok 'the table of commands' prints 'predict' --help
 ok 'no command at all' says 2 'needs a command'
 ok 'a misspelt command is guessed' says 2 "did you mean 'train'" trian
-ok 'a misspelt subcommand is guessed' says 2 "did you mean 'accept'" peer acept x
+ok 'a misspelt subcommand is guessed' says 2 "did you mean 'peer accept'" peer acept x
 ok 'an unknown option' exits 2 eval --sidez tail
 ok 'a value that is not allowed' says 2 'allowed are both, tail, head' eval --sides left
 ok 'version' prints fkge version
+ok 'as an option' prints 'fkge 0.' --version
+ok 'or a letter' prints 'fkge 0.' -V
+ok 'help as a letter' prints 'predict' -h
+ok 'help of a command' prints 'Example' help train
+ok 'no such command: one message' says 2 "no command 'bogus' (fkge --help lists them)" bogus
 
 # ---- making an agent ----
 a=$work/a
