@@ -1,6 +1,7 @@
 /* cli/experiment.c - experiment: methods beside each other on one data set, with many seeds. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -14,6 +15,7 @@ struct experiment_options {
 	const char *file, *out, *only[ONLY_MAX];
 	size_t n_only;
 	uint64_t seed; /* 0: all */
+	uint32_t until;
 	bool methods, show;
 };
 
@@ -25,6 +27,9 @@ static const struct argp_option experiment_options[] = {
 	{ "only", 'k', "VARIANT", 0, "run this variant alone; may be given more than once", 0 },
 	{ "seed", 's', "N", 0, "run this seed of the file alone", 0 },
 	{ "show", 'w', NULL, 0, "run nothing; write the tables from what is there", 0 },
+	{ "until", 'u', "ROUND", 0,
+	  "stop each run at its first look at valid from this round on; without it, it goes on",
+	  0 },
 	{ "methods", 'm', NULL, 0, "list the methods and their constants", 0 },
 	{ 0 },
 };
@@ -44,6 +49,9 @@ static error_t parse_experiment(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 's':
 		o->seed = cli_count(state, arg, "--seed", 1, UINT64_C(1) << 53);
+		return 0;
+	case 'u':
+		o->until = (uint32_t)cli_count(state, arg, "--until", 1, 1000000);
 		return 0;
 	case 'w':
 		o->show = true;
@@ -97,18 +105,42 @@ static bool is_wanted(const struct experiment_options *o, const struct exp_varia
 	return named && (o->seed == 0 || o->seed == seed);
 }
 
-/* Finished, with the settings of now; others are run again. */
-static bool is_done(const struct experiment *x, const struct exp_variant *v, const char *path)
+static bool is_there(const struct experiment *x, const struct exp_variant *v, const char *out,
+		     uint64_t seed)
 {
-	json_t *record = json_load_file(path, 0, NULL), *now;
-	bool done = false;
+	char *path = experiment_state_path(out, v, seed);
+	bool there = !experiment_is_unlearned(x, v) || file_exists(path);
 
-	if (record != NULL) {
-		now = experiment_settings_json(x, v);
-		done = json_equal(now, json_object_get(record, "settings"));
-		json_decref(now);
-	}
+	free(path);
+	return there;
+}
+
+/* With --show alone the data is not looked at.  A record of before digests were kept goes by the
+ * path of its data. */
+static bool is_of_data(const struct experiment *x, const json_t *record)
+{
+	const char *digest = json_string_value(json_object_get(record, "data_digest"));
+	const char *data =
+		json_string_value(json_object_get(json_object_get(record, "settings"), "data"));
+
+	if (x->digest[0] == '\0')
+		return true;
+	return digest != NULL ? strcmp(digest, x->digest) == 0
+			      : data != NULL && strcmp(data, x->data) == 0;
+}
+
+/* Finished, with the settings and data of now, and the tables there if they are needed; others are
+ * run again. */
+static bool is_done(const struct experiment *x, const struct exp_variant *v, const char *out,
+		    uint64_t seed)
+{
+	char *path = experiment_record_path(out, v, seed);
+	json_t *record = json_load_file(path, 0, NULL);
+	bool done = record != NULL && is_of_data(x, record) && experiment_is_of_now(x, v, record) &&
+		    is_there(x, v, out, seed);
+
 	json_decref(record);
+	free(path);
 	return done;
 }
 
@@ -121,32 +153,62 @@ static int write_record(const char *path, const json_t *record, struct err *e)
 	return rc;
 }
 
+/* A finished run's tables are of no use, but to a variant that unlearns them. */
+static void drop_state(const struct experiment *x, const struct exp_variant *v, const char *out,
+		       uint64_t seed)
+{
+	char *path = experiment_state_path(out, v, seed);
+
+	if (!experiment_is_unlearned(x, v))
+		unlink(path);
+	free(path);
+}
+
+static int finish(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
+		  uint64_t seed, const char *out, const json_t *record, struct err *e)
+{
+	char *path = experiment_record_path(out, v, seed);
+	int rc = write_record(path, record, e);
+
+	free(path);
+	if (rc != 0)
+		return rc;
+	drop_state(x, v, out, seed);
+	cli_note(cli, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n", v->name,
+		 (unsigned long long)seed,
+		 (long long)json_integer_value(json_object_get(record, "best_round")),
+		 json_number_value(json_object_get(json_object_get(record, "test"), "mrr")),
+		 json_number_value(json_object_get(record, "seconds")));
+	return 0;
+}
+
+/* What unlearns waits for what learns. */
+static bool can_begin(const struct experiment *x, const struct exp_variant *v, const char *out,
+		      uint64_t seed)
+{
+	return v->kind != EXP_UNLEARN || x->until == 0 ||
+	       is_done(x, experiment_find(x, v->unlearn), out, seed);
+}
+
 static int run_one(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
 		   uint64_t seed, const char *out, const atomic_bool *cancel, struct err *e)
 {
-	char *path = experiment_record_path(out, v, seed);
-	json_t *record = NULL, *test;
+	json_t *record = NULL;
 	struct err why = { 0 };
-	int rc = 0;
+	int rc;
 
-	if (!is_done(x, v, path)) {
-		rc = experiment_run(cli, x, v, seed, cancel, &record, &why);
-		if (rc != 0)
-			err_set(e, rc, "variant %s, seed %llu: %s", v->name,
-				(unsigned long long)seed, why.text);
-		if (rc == 0)
-			rc = write_record(path, record, e);
-		test = json_object_get(record, "test");
-		if (rc == 0)
-			cli_note(cli, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n",
-				 v->name, (unsigned long long)seed,
-				 (long long)json_integer_value(
-					 json_object_get(record, "best_round")),
-				 json_number_value(json_object_get(test, "mrr")),
-				 json_number_value(json_object_get(record, "seconds")));
-	}
+	if (is_done(x, v, out, seed) || !can_begin(x, v, out, seed))
+		return 0;
+	rc = experiment_run(cli, x, v, seed, out, cancel, &record, &why);
+	if (rc != 0)
+		err_set(e, rc, "variant %s, seed %llu: %s", v->name, (unsigned long long)seed,
+			why.text);
+	else if (record != NULL)
+		rc = finish(cli, x, v, seed, out, record, e);
+	else
+		cli_note(cli, "%s, seed %llu: stopped by --until; without it, it goes on\n",
+			 v->name, (unsigned long long)seed);
 	json_decref(record);
-	free(path);
 	return rc;
 }
 
@@ -218,7 +280,7 @@ static void put_runs(struct cli *cli, const struct experiment *x, const char *ou
 		const struct exp_variant *v = &x->at[i / x->n_seeds];
 		uint64_t seed = x->seeds[i % x->n_seeds];
 		char *path = experiment_record_path(out, v, seed);
-		json_t *record = is_done(x, v, path) ? json_load_file(path, 0, NULL) : NULL;
+		json_t *record = is_done(x, v, out, seed) ? json_load_file(path, 0, NULL) : NULL;
 
 		if (record != NULL)
 			json_array_append_new(
@@ -245,6 +307,9 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	if (rc == 0)
 		rc = make_folders(out, e);
 	if (rc == 0 && !o->show)
+		rc = experiment_digest(&x, e);
+	x.until = o->until;
+	if (rc == 0 && !o->show)
 		rc = run_all(cli, o, &x, out, e);
 	if (rc == 0)
 		rc = experiment_show(cli, &x, out, e);
@@ -268,7 +333,8 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "Run several agents with several methods on one data set, and compare.\v"
 		       "All agents run in this process over a simulated network.  What is "
 		       "finished is not run again: the same command goes on after an "
-		       "interruption.  Example of a file (paths are relative to it):\n\n"
+		       "interruption, within a run from its last saved look.  Example of a file "
+		       "(paths are relative to it):\n\n"
 		       "  experiment: {name: R3, data: fb15k-237-r3, seeds: [1, 2, 3],\n"
 		       "    rounds: 100, epochs: 3, eval_every: 5, patience: 3}\n"
 		       "  model: {kind: transe, dim: 256}\n"
@@ -291,14 +357,24 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		       "  topology: sharded     or hosted\n"
 		       "  min_holders: 2        what fewer agents hold does not travel\n"
 		       "  equal_start: true     shared rows begin the same everywhere\n"
-		       "  secret_aggregation: false\n\n"
+		       "  secret_aggregation: false\n"
+		       "  retained: false       true: trained without what is to be forgotten\n\n"
 		       "Keys of experiment alone:\n\n"
 		       "  name, data, seeds\n"
 		       "  average: queries      agents weigh by them; or triples (of train), "
 		       "plain\n"
 		       "  names: DIR            AGENT.tsv: own name, TAB, shared name\n"
 		       "  reference: VARIANT    by which parameters are compared\n"
-		       "  published: FILE.csv   figures to put beside, of its `dataset: NAME`\n\n"
+		       "  published: FILE.csv   figures to put beside, of its `dataset: NAME`\n"
+		       "  forget: 0.01          share of each agent's train, drawn by the seed, "
+		       "that "
+		       "is\n"
+		       "                        to be forgotten\n\n"
+		       "A variant `unlearned: {unlearn: NAME}` takes the tables of the variant "
+		       "NAME "
+		       "and unlearns (FedLU): `weights: paper` or code (the default).  Test and "
+		       "forgotten triples are then ranked by raw, retained and unlearned "
+		       "tables.\n\n"
 		       "Example:\n  fkge experiment r3.yaml --only single --only fede",
 		.input = &o,
 	};

@@ -4,7 +4,8 @@
  *             -> results.csv, report.md, curves.svg (experiment_show.c)
  *
  * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
- * function of the file and its seed.  What is finished is not run again.  Early
+ * function of the file and its seed.  What is finished is not run again, and what was
+ * interrupted goes on from its last saved look with the same bits.  Early
  * stopping and what is kept go by valid alone; test is ranked once, at the end, and
  * looks at valid know nothing of it (cli/work.h). */
 #ifndef CLI_EXPERIMENT_H
@@ -20,13 +21,19 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "fed/method.h"
+#include "kge/unlearn.h"
 
-enum { EXPERIMENT_SEEDS_MAX = 16, EXPERIMENT_FILE_MAX = 1 << 20 };
+enum {
+	EXPERIMENT_SEEDS_MAX = 16,
+	EXPERIMENT_FILE_MAX = 1 << 20,
+	EXPERIMENT_DIGEST = 32, /* hexadecimal digits */
+};
 
 enum exp_kind {
 	EXP_SINGLE,	/* each agent alone: the control arm, with equal training */
 	EXP_COLLECTIVE, /* one table over the union of all graphs: what nobody would share */
 	EXP_ROUNDS,	/* a method of fed/ */
+	EXP_UNLEARN,	/* what another variant has learnt is partly forgotten (FedLU) */
 };
 enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
 
@@ -40,6 +47,9 @@ struct exp_variant {
 	uint32_t rounds, epochs;       /* at most; local, a round */
 	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
 	bool equal_start;
+	bool retained; /* trained without what is to be forgotten */
+	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
+	enum kge_unlearn_variant weights;
 };
 
 struct experiment {
@@ -49,25 +59,46 @@ struct experiment {
 	char *published, *dataset; /* a file of published figures, and what it calls this; or "" */
 	char *reference;	   /* the variant by which parameters are compared, or "" */
 	enum exp_average average;
+	double forget; /* share of each agent's train, drawn by lot, that is to be forgotten */
 	uint64_t seeds[EXPERIMENT_SEEDS_MAX];
 	size_t n_seeds;
 	struct exp_variant *at;
 	size_t n;
+	char digest[EXPERIMENT_DIGEST + 1]; /* of the data, by experiment_digest(), or "" */
+	uint32_t until;			    /* stop at the first look from this round on; 0: no */
 };
 
 /* ERR_USAGE names file and line.  Release in any case. */
 int experiment_read(struct experiment *x, const char *path, struct err *e);
 void experiment_release(struct experiment *x);
 
+const struct exp_variant *experiment_find(const struct experiment *x, const char *variant);
+/* Its tables are unlearned by another variant, so they are kept. */
+bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v);
+/* Its figures are of the forgotten triples too. */
+bool experiment_forgets(const struct experiment *x, const struct exp_variant *v);
+/* Places in a train of that many, in order, which an agent of this name is to forget with this
+ * seed; free() them. */
+uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *agent, size_t train,
+				      size_t *n);
+
+/* What the agents' data is, wherever it lies: their names, files of triples and names. */
+int experiment_digest(struct experiment *x, struct err *e);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
+/* The record is of a run with the settings of now. */
+bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
+			  const json_t *record);
 
-/* One run; *record is what is kept of it.  ERR_CANCELED when *cancel was set. */
+/* One run; *record is what is kept of it, NULL when it was stopped by `until`.  What an interrupted
+ * one has left in OUT is taken up.  ERR_CANCELED when *cancel was set. */
 int experiment_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
-		   uint64_t seed, const atomic_bool *cancel, json_t **record, struct err *e);
+		   uint64_t seed, const char *out, const atomic_bool *cancel, json_t **record,
+		   struct err *e);
 
-/* OUT/runs/VARIANT-seedN.json; free() it. */
+/* OUT/runs/VARIANT-seedN.json, or .state: the tables, while they are needed; free() it. */
 char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
+char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed);
 /* results.csv, report.md and curves.svg from the records that are there. */
 int experiment_show(const struct cli *cli, const struct experiment *x, const char *out,
 		    struct err *e);

@@ -65,6 +65,11 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		v->settings.secret_bits = word == 1 ? 32 : 0;
 		return rc;
 	}
+	if (strcmp(name, "retained") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->retained = word == 1;
+		return rc;
+	}
 	if (strcmp(name, "equal_start") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->equal_start = word == 1;
@@ -101,6 +106,18 @@ static int read_seeds(struct reader *r, const yaml_node_t *n)
 	return rc == 0 && x->n_seeds == 0 ? yaml_file_fail(&r->f, n, "seeds: none is given") : rc;
 }
 
+static int read_share(const struct reader *r, const yaml_node_t *n, const char *name, double *out)
+{
+	const char *text = yaml_file_text(n);
+	char *end;
+
+	*out = strtod(text, &end);
+	if (text[0] == '\0' || *end != '\0' || !(*out > 0 && *out <= 0.5))
+		return yaml_file_fail(&r->f, n, "%s: '%s' is not above 0 and at most 0.5", name,
+				      text);
+	return 0;
+}
+
 static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			   const yaml_node_t *value)
 {
@@ -124,6 +141,8 @@ static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *na
 		}
 	if (strcmp(key, "seeds") == 0)
 		return read_seeds(r, value);
+	if (strcmp(key, "forget") == 0)
+		return read_share(r, value, key, &x->forget);
 	if (strcmp(key, "average") == 0) {
 		rc = read_word(r, value, key, averages, &word);
 		x->average = (enum exp_average)word;
@@ -218,14 +237,20 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 {
 	struct reader *r = (struct reader *)f;
 	struct exp_variant *v = ctx;
+	static const char *const weights[] = { "paper", "code", NULL };
 	const char *key = yaml_file_text(name), *text = yaml_file_text(value);
 	struct err why = { 0 };
 	char *end;
 	double x;
-	int rc;
+	int rc, word = 0;
 
-	if (strcmp(key, "method") == 0)
+	if (strcmp(key, "method") == 0 || strcmp(key, "unlearn") == 0)
 		return 0; /* was read first */
+	if (strcmp(key, "weights") == 0 && v->kind == EXP_UNLEARN) {
+		rc = read_word(r, value, key, weights, &word);
+		v->weights = (enum kge_unlearn_variant)word;
+		return rc;
+	}
 	if (strcmp(key, "published") == 0) {
 		set_text(&v->published, text);
 		return 0;
@@ -248,6 +273,48 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 	return 0;
 }
 
+/* Another's settings, of which some may then be changed. */
+static int read_unlearning(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
+{
+	const char *name = yaml_file_text(at);
+	const struct exp_variant *from = experiment_find(r->x, name);
+	const yaml_node_t *node = yaml_file_find(
+		&r->f, yaml_file_find(&r->f, yaml_file_root(&r->f), "variants"), name);
+	int rc = 0;
+
+	if (from == NULL || from == v || from->kind != EXP_ROUNDS || from->retained)
+		return yaml_file_fail(&r->f, at,
+				      "unlearn: '%s' is no variant above with a method of rounds "
+				      "that learns everything",
+				      name);
+	v->rounds = from->rounds;
+	v->settings = from->settings;
+	v->kind = EXP_ROUNDS; /* so that the constants of its method are read */
+	if (node->type == YAML_MAPPING_NODE)
+		rc = yaml_file_each(&r->f, node, name, read_variant_key, v);
+	v->kind = EXP_UNLEARN;
+	v->weights = KGE_UNLEARN_CODE;
+	set_text(&v->unlearn, name);
+	set_text(&v->published, "");
+	set_text(&v->published_shared, "");
+	return rc;
+}
+
+static int check_forgetting(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
+	bool needs = v->retained || v->kind == EXP_UNLEARN;
+
+	if (needs && r->x->forget == 0)
+		return yaml_file_fail(
+			&r->f, at, "%s: experiment.forget says which share is forgotten; give it",
+			v->name);
+	if (v->retained && v->kind == EXP_UNLEARN)
+		return yaml_file_fail(&r->f, at,
+				      "%s: what unlearns has learnt everything: leave out retained",
+				      v->name);
+	return 0;
+}
+
 static bool good_name(const char *name)
 {
 	return name[0] != '\0' && name[0] != '.' && strlen(name) < 64 &&
@@ -261,7 +328,7 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	struct reader *r = (struct reader *)f;
 	struct experiment *x = r->x;
 	struct exp_variant *v;
-	const yaml_node_t *method = NULL;
+	const yaml_node_t *method = NULL, *unlearn = NULL;
 	struct err why = { 0 };
 	int rc;
 
@@ -273,22 +340,30 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 		if (strcmp(x->at[i].name, yaml_file_text(name)) == 0)
 			return yaml_file_fail(&r->f, name, "'%s' is there twice",
 					      yaml_file_text(name));
-	if (value->type == YAML_MAPPING_NODE)
+	if (value->type == YAML_MAPPING_NODE) {
 		method = yaml_file_find(&r->f, value, "method");
+		unlearn = yaml_file_find(&r->f, value, "unlearn");
+	}
 	x->at = mem_resize(x->at, x->n + 1, sizeof(*x->at));
 	v = &x->at[x->n++];
 	*v = r->base;
 	v->name = mem_strdup(yaml_file_text(name));
 	v->published = mem_strdup("");
 	v->published_shared = mem_strdup("");
+	v->unlearn = mem_strdup("");
 	config_init(&v->config);
 	rc = read_settings(r, &v->config);
 	if (rc == 0)
-		rc = read_method(r, v, name, method != NULL ? yaml_file_text(method) : v->name);
+		rc = unlearn != NULL
+			     ? read_unlearning(r, v, unlearn)
+			     : read_method(r, v, name,
+					   method != NULL ? yaml_file_text(method) : v->name);
 	if (rc == 0 && value->type == YAML_MAPPING_NODE)
 		rc = yaml_file_each(&r->f, value, v->name, read_variant_key, v);
 	else if (rc == 0 && yaml_file_text(value)[0] != '\0')
 		rc = yaml_file_fail(&r->f, value, "%s: write {key: value}, or nothing", v->name);
+	if (rc == 0)
+		rc = check_forgetting(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	return rc;
@@ -312,16 +387,38 @@ static int known_section(struct yaml_file *f, void *ctx, const yaml_node_t *name
 			      yaml_file_text(name));
 }
 
+const struct exp_variant *experiment_find(const struct experiment *x, const char *variant)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (strcmp(x->at[i].name, variant) == 0)
+			return &x->at[i];
+	return NULL;
+}
+
+bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->at[i].kind == EXP_UNLEARN && strcmp(x->at[i].unlearn, v->name) == 0)
+			return true;
+	return false;
+}
+
+bool experiment_forgets(const struct experiment *x, const struct exp_variant *v)
+{
+	return x->forget > 0 &&
+	       (v->retained || v->kind == EXP_UNLEARN || experiment_is_unlearned(x, v));
+}
+
 static int check_reference(struct reader *r)
 {
 	const char *name = r->x->reference;
 
-	for (size_t i = 0; i < r->x->n; i++)
-		if (name[0] == '\0' || strcmp(r->x->at[i].name, name) == 0)
-			return 0;
-	return r->x->n == 0 ? err_set(r->f.e, ERR_USAGE, "%s: there are no variants", r->f.where)
-			    : err_set(r->f.e, ERR_USAGE, "%s: reference: no variant is called '%s'",
-				      r->f.where, name);
+	if (r->x->n == 0)
+		return err_set(r->f.e, ERR_USAGE, "%s: there are no variants", r->f.where);
+	if (name[0] == '\0' || experiment_find(r->x, name) != NULL)
+		return 0;
+	return err_set(r->f.e, ERR_USAGE, "%s: reference: no variant is called '%s'", r->f.where,
+		       name);
 }
 
 static int read_document(struct reader *r)
@@ -410,6 +507,7 @@ void experiment_release(struct experiment *x)
 		free(x->at[i].name);
 		free(x->at[i].published);
 		free(x->at[i].published_shared);
+		free(x->at[i].unlearn);
 		config_release(&x->at[i].config);
 	}
 	free(x->at);

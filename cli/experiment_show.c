@@ -23,15 +23,23 @@ struct show {
 	struct buf published;
 };
 
+static char *run_path(const char *out, const struct exp_variant *v, uint64_t seed, const char *end)
+{
+	char *name = mem_printf("runs/%s-seed%llu.%s", v->name, (unsigned long long)seed, end);
+	char *path = file_join(out, name);
+
+	free(name);
+	return path;
+}
+
 char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed)
 {
-	char name[128];
-	char *folder = file_join(out, "runs"), *path;
+	return run_path(out, v, seed, "json");
+}
 
-	snprintf(name, sizeof(name), "%s-seed%llu.json", v->name, (unsigned long long)seed);
-	path = file_join(folder, name);
-	free(folder);
-	return path;
+char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	return run_path(out, v, seed, "state");
 }
 
 static const json_t *record_of(const struct show *s, size_t variant, size_t seed)
@@ -55,24 +63,33 @@ struct spread {
 	double mean, deviation;
 };
 
-static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
+/* Of what stands in the record under this name, or in the record itself (NULL). */
+static struct spread spread_in(const struct show *s, size_t variant, const char *under,
+			       const char *a, const char *b)
 {
 	struct spread out = { 0 };
-	double squares = 0;
+	double x[EXPERIMENT_SEEDS_MAX], squares = 0;
 
-	for (size_t k = 0; k < s->x->n_seeds; k++)
-		if (record_of(s, variant, k) != NULL) {
-			out.n++;
-			out.mean += number_of(record_of(s, variant, k), a, b);
-		}
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *r = record_of(s, variant, k);
+
+		if (r != NULL && under != NULL)
+			r = json_object_get(r, under);
+		if (r != NULL)
+			out.mean += x[out.n++] = number_of(r, a, b);
+	}
 	if (out.n == 0)
 		return out;
 	out.mean /= (double)out.n;
-	for (size_t k = 0; k < s->x->n_seeds; k++)
-		if (record_of(s, variant, k) != NULL)
-			squares += pow(number_of(record_of(s, variant, k), a, b) - out.mean, 2);
+	for (size_t k = 0; k < out.n; k++)
+		squares += pow(x[k] - out.mean, 2);
 	out.deviation = out.n > 1 ? sqrt(squares / (double)(out.n - 1)) : 0;
 	return out;
+}
+
+static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
+{
+	return spread_in(s, variant, NULL, a, b);
 }
 
 static void add_spread(struct table *t, const struct spread *p, int digits)
@@ -208,46 +225,209 @@ static void print_quality(const struct show *s, struct buf *out)
 	table_release(&t);
 }
 
-static void print_agents(const struct show *s, struct buf *out)
+/* Of an agent, mean over the seeds; NAN: not run. */
+static double agent_mean(const struct show *s, size_t v, size_t i, const char *a, const char *b)
 {
-	const json_t *first = NULL, *agent;
-	struct table t;
-	size_t columns, i;
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *agent =
+			json_array_get(json_object_get(record_of(s, v, k), "agents"), i);
+
+		if (agent == NULL)
+			continue;
+		sum += number_of(agent, a, b);
+		n++;
+	}
+	return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+/* Any record that has agents, or NULL; few enough for a table. */
+static const json_t *agents_of_any(const struct show *s)
+{
+	const json_t *first = NULL;
+	size_t columns;
 
 	for (size_t v = 0; v < s->x->n && first == NULL; v++)
 		for (size_t k = 0; k < s->x->n_seeds && first == NULL; k++)
 			first = record_of(s, v, k);
 	columns = json_array_size(json_object_get(first, "agents"));
-	if (columns == 0 || columns + 1 > TABLE_COLUMNS_MAX)
+	return columns > 0 && columns + 1 <= TABLE_COLUMNS_MAX ? json_object_get(first, "agents")
+							       : NULL;
+}
+
+static void print_agents(const struct show *s, struct buf *out)
+{
+	const json_t *all = agents_of_any(s), *agent;
+	struct table t;
+	size_t columns = json_array_size(all), i;
+
+	if (all == NULL)
 		return;
 	buf_printf(out, "\n## Test MRR of each agent, mean over the seeds\n\n");
 	table_init(&t, columns + 1);
 	table_add(&t, "method");
-	json_array_foreach(json_object_get(first, "agents"), i, agent)
+	json_array_foreach(all, i, agent)
 		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
 	for (size_t v = 0; v < s->x->n; v++) {
 		table_add(&t, "%s", s->x->at[v].name);
 		for (i = 0; i < columns; i++) {
-			double sum = 0;
-			size_t n = 0;
+			double x = agent_mean(s, v, i, "test", "mrr");
 
-			for (size_t k = 0; k < s->x->n_seeds; k++) {
-				const json_t *r = record_of(s, v, k);
-
-				agent = json_array_get(json_object_get(r, "agents"), i);
-				if (agent == NULL)
-					continue;
-				sum += number_of(agent, "test", "mrr");
-				n++;
-			}
-			table_add(&t, n > 0 ? "%.4f" : "-", sum / (double)n);
+			table_add(&t, isnan(x) ? "-" : "%.4f", x);
 		}
 	}
 	table_add(&t, "*frequency floor*");
-	json_array_foreach(json_object_get(first, "agents"), i, agent)
+	json_array_foreach(all, i, agent)
 		table_add(&t, "*%.4f*", number_of(agent, "floor_mrr", NULL));
 	table_print(&t, out);
 	table_release(&t);
+}
+
+/* ---- what is to be forgotten ---- */
+
+/* What the tables of a variant are beside FedLU's Tables 2, 5 and 6; NULL: nothing there. */
+static const char *role_of(const struct show *s, const struct exp_variant *v, bool shared)
+{
+	bool fedlu = strcmp(v->settings.method, "fedlu") == 0;
+
+	if (v->retained)
+		return v->kind == EXP_SINGLE	   ? "re-trained local"
+		       : v->kind == EXP_COLLECTIVE ? "re-trained global"
+						   : NULL;
+	if (fedlu && v->kind == EXP_UNLEARN)
+		return shared ? "unlearned global" : "unlearned local";
+	if (fedlu && experiment_is_unlearned(s->x, v))
+		return shared ? "raw global" : "raw local";
+	return NULL;
+}
+
+enum { FORGOTTEN = 4 }; /* figures in a row, lower is better in every second */
+
+static const char *const forgotten_metrics[FORGOTTEN] = {
+	"Hits@1 forgetting set",
+	"Hits@1 test set",
+	"MRR forgetting set",
+	"MRR test set",
+};
+
+static void add_forgotten(struct table *t, const struct show *s, size_t v, const char *under,
+			  bool shared, const char *what)
+{
+	const char *sets[2] = { shared ? "forgotten_shared" : "forgotten",
+				shared ? "test_shared" : "test" };
+	struct spread p = { 0 };
+
+	table_add(t, "**%s**%s", s->x->at[v].name, what);
+	for (size_t k = 0; k < FORGOTTEN; k++) {
+		p = spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
+		add_spread(t, &p, 4);
+	}
+	table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
+}
+
+static void add_published_forgotten(struct table *t, const struct show *s, size_t v, bool shared)
+{
+	const struct exp_variant *variant = &s->x->at[v];
+	const char *role = role_of(s, variant, shared);
+	double x[FORGOTTEN];
+	bool any = false;
+
+	for (size_t k = 0; k < FORGOTTEN && role != NULL; k++) {
+		x[k] = published_of(s, variant, role, forgotten_metrics[k]);
+		any = any || !isnan(x[k]);
+	}
+	if (!any)
+		return;
+	table_add(t, "*%s, published*", role);
+	for (size_t k = 0; k < FORGOTTEN; k++)
+		table_add(t, isnan(x[k]) ? "-" : "*%.4f*", x[k]);
+	table_add(t, "%s", "");
+}
+
+static void print_forgotten_means(const struct show *s, struct buf *out)
+{
+	struct table t;
+
+	table_init(&t, FORGOTTEN + 2);
+	table_add(&t, "tables");
+	for (size_t k = 0; k < FORGOTTEN; k++)
+		table_add(&t, "%s, %s", k < 2 ? "Hits@1" : "MRR",
+			  k % 2 == 0 ? "forgotten" : "test");
+	table_add(&t, "seeds");
+	for (size_t v = 0; v < s->x->n; v++) {
+		bool after = s->x->at[v].kind == EXP_UNLEARN, shared = has_shared(s, v);
+
+		if (!experiment_forgets(s->x, &s->x->at[v]))
+			continue;
+		add_forgotten(&t, s, v, NULL, false, shared ? " (local)" : "");
+		add_published_forgotten(&t, s, v, false);
+		if (shared)
+			add_forgotten(&t, s, v, NULL, true, " (global)");
+		if (shared)
+			add_published_forgotten(&t, s, v, true);
+		if (after)
+			add_forgotten(&t, s, v, "exchanged", shared,
+				      shared ? " (global, exchanged)" : " (exchanged)");
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void add_forgotten_agents(struct table *t, const struct show *s, size_t v, size_t agents,
+				 bool shared)
+{
+	table_add(t, "%s%s", s->x->at[v].name, shared ? " (global)" : "");
+	for (size_t i = 0; i < agents; i++) {
+		double gone = agent_mean(s, v, i, shared ? "forgotten_shared" : "forgotten", "mrr");
+		double kept = agent_mean(s, v, i, shared ? "test_shared" : "test", "mrr");
+
+		table_add(t, isnan(gone) ? "-" : "%.4f, %.4f", gone, kept);
+	}
+}
+
+static void print_forgotten_agents(const struct show *s, struct buf *out)
+{
+	const json_t *all = agents_of_any(s), *agent;
+	struct table t;
+	size_t i;
+
+	if (all == NULL)
+		return;
+	buf_printf(out,
+		   "\nMRR of each agent, forgotten triples and test, mean over the seeds:\n\n");
+	table_init(&t, json_array_size(all) + 1);
+	table_add(&t, "tables");
+	json_array_foreach(all, i, agent)
+		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
+	for (size_t v = 0; v < s->x->n; v++) {
+		if (!experiment_forgets(s->x, &s->x->at[v]))
+			continue;
+		add_forgotten_agents(&t, s, v, json_array_size(all), false);
+		if (has_shared(s, v))
+			add_forgotten_agents(&t, s, v, json_array_size(all), true);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void print_forgotten(const struct show *s, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t v = 0; v < s->x->n; v++)
+		any = any || experiment_forgets(s->x, &s->x->at[v]);
+	if (!any)
+		return;
+	buf_printf(
+		out,
+		"\n## Forgotten triples\n\n%g %% of each agent's train, drawn by the seed.  Of "
+		"forgotten triples lower is better; their filter is valid, test and what is kept "
+		"of train.  *exchanged*: after one exchange of rows without training.\n\n",
+		100 * s->x->forget);
+	print_forgotten_means(s, out);
+	print_forgotten_agents(s, out);
 }
 
 /* Parameters sent when valid first reached `share` of the reference's best, NAN if never. */
@@ -347,8 +527,11 @@ static void print_protocol(const struct show *s, struct buf *out)
 	static const char *const averages[] = { "queries", "train triples", "plain mean" };
 
 	work_protocol_text(p, text);
-	buf_printf(out, "Data: `%s`.  Protocol %s; mean over the agents by %s.  Seeds:", s->x->data,
-		   text, averages[s->x->average]);
+	buf_printf(out, "Data: `%s`", s->x->data);
+	if (s->x->names[0] != '\0')
+		buf_printf(out, ", names: `%s`", s->x->names);
+	buf_printf(out, ".  Protocol %s; mean over the agents by %s.  Seeds:", text,
+		   averages[s->x->average]);
 	for (size_t k = 0; k < s->x->n_seeds; k++)
 		buf_printf(out, " %llu", (unsigned long long)s->x->seeds[k]);
 	buf_printf(out, ".  What is kept is the round best on valid, whose filter does not know "
@@ -369,7 +552,7 @@ static void print_settings(const struct show *s, struct buf *out)
 		{
 			char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
 
-			if (strcmp(key, "settings") != 0 && strcmp(key, "data") != 0)
+			if (strcmp(key, "settings") != 0 && !json_is_object(value))
 				buf_printf(out, " %s %s;", key, text);
 			free(text);
 		}
@@ -386,13 +569,25 @@ static void print_settings(const struct show *s, struct buf *out)
 /* ---- CSV ---- */
 
 static void print_metrics(struct buf *out, const struct show *s, const json_t *r, const char *agent,
-			  const json_t *metrics)
+			  const json_t *figures_of, const char *when)
 {
-	for (size_t k = 0; k < FIGURES; k++)
-		buf_printf(out, "%s,%s,%lld,%s,%s,%.6f\n", s->x->name,
-			   json_string_value(json_object_get(r, "variant")),
-			   (long long)json_integer_value(json_object_get(r, "seed")), agent,
-			   titles[k], number_of(metrics, figures[k], NULL));
+	static const char *const sets[][2] = {
+		{ "test", "" },
+		{ "test_shared", " global" },
+		{ "forgotten", " forgotten" },
+		{ "forgotten_shared", " forgotten global" },
+	};
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		const json_t *metrics = json_object_get(figures_of, sets[i][0]);
+
+		for (size_t k = 0; k < FIGURES && metrics != NULL; k++)
+			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f\n", s->x->name,
+				   json_string_value(json_object_get(r, "variant")),
+				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
+				   titles[k], sets[i][1], when,
+				   number_of(metrics, figures[k], NULL));
+	}
 }
 
 static void print_csv(const struct show *s, struct buf *out)
@@ -404,10 +599,18 @@ static void print_csv(const struct show *s, struct buf *out)
 
 		if (r == NULL)
 			continue;
-		print_metrics(out, s, r, "mean", json_object_get(r, "test"));
+		print_metrics(out, s, r, "mean", r, "");
+		print_metrics(out, s, r, "mean", json_object_get(r, "exchanged"), " exchanged");
 		json_array_foreach(json_object_get(r, "agents"), k, agent)
-			print_metrics(out, s, r, json_string_value(json_object_get(agent, "agent")),
-				      json_object_get(agent, "test"));
+		{
+			const char *name = json_string_value(json_object_get(agent, "agent"));
+
+			print_metrics(out, s, r, name, agent, "");
+			print_metrics(
+				out, s, r, name,
+				json_object_get(json_object_get(agent, "unlearning"), "exchanged"),
+				" exchanged");
+		}
 	}
 }
 
@@ -432,7 +635,7 @@ static bool print_script(const struct show *s, struct buf *out)
 		buf_printf(out, "END\n");
 	}
 	for (size_t v = 0; v < s->x->n; v++)
-		if (record_of(s, v, 0) != NULL) {
+		if (json_array_size(json_object_get(record_of(s, v, 0), "curve")) > 0) {
 			buf_printf(out, "%s $v%zu using 1:2 with lines lw 2 title '%s'",
 				   any ? "," : "plot", v, s->x->at[v].name);
 			any = true;
@@ -487,6 +690,7 @@ static int write_all(const struct cli *cli, const struct show *s, const char *ou
 	if (drawn)
 		buf_printf(&text, "\n![valid MRR by round, first seed](curves.svg)\n");
 	print_agents(s, &text);
+	print_forgotten(s, &text);
 	print_costs(s, &text);
 	print_settings(s, &text);
 	if (rc == 0)
@@ -496,34 +700,13 @@ static int write_all(const struct cli *cli, const struct show *s, const char *ou
 	return rc;
 }
 
-/* Where the data lies is no setting: folders move. */
-static json_t *without_paths(json_t *settings)
-{
-	json_t *j = json_copy(settings);
-
-	json_object_del(j, "data");
-	json_object_del(j, "names");
-	return j;
-}
-
-static bool is_of_now(const struct show *s, size_t variant, const json_t *record)
-{
-	json_t *now = experiment_settings_json(s->x, &s->x->at[variant]);
-	json_t *a = without_paths(json_object_get(record, "settings")), *b = without_paths(now);
-	bool equal = json_equal(a, b);
-
-	json_decref(a);
-	json_decref(b);
-	json_decref(now);
-	return equal;
-}
-
 static void find_other(const struct cli *cli, struct show *s)
 {
 	s->other = mem_array(s->x->n, sizeof(*s->other));
 	for (size_t v = 0; v < s->x->n; v++) {
 		for (size_t k = 0; k < s->x->n_seeds; k++)
-			if (record_of(s, v, k) != NULL && !is_of_now(s, v, record_of(s, v, k)))
+			if (record_of(s, v, k) != NULL &&
+			    !experiment_is_of_now(s->x, &s->x->at[v], record_of(s, v, k)))
 				s->other[v]++;
 		if (s->other[v] > 0)
 			cli_note(cli,

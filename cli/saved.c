@@ -41,8 +41,30 @@ static size_t rel_bytes(const struct kge_emb *m)
 	return (size_t)m->n_rel * m->rel_floats * sizeof(float);
 }
 
+struct learnt {
+	struct kge_emb *emb;
+	struct agent_learner_kge *l;
+};
+
+static void put_learnt(void *ctx, void (*to_file)(void *to, const void *bytes, size_t n), void *to)
+{
+	struct learnt *x = ctx;
+
+	to_file(to, x->emb->ent, ent_bytes(x->emb));
+	to_file(to, x->emb->rel, rel_bytes(x->emb));
+	agent_learner_save_to(x->l, x->emb, to_file, to);
+}
+
 int saved_write(const char *folder, const char *name, const json_t *head, struct kge_emb *emb,
 		struct agent_learner_kge *l, struct err *e)
+{
+	struct learnt x = { emb, l };
+
+	return saved_write_body(folder, name, head, put_learnt, &x, e);
+}
+
+int saved_write_body(const char *folder, const char *name, const json_t *head, saved_body_fn *body,
+		     void *ctx, struct err *e)
 {
 	char *text = json_dumps(head, JSON_COMPACT);
 	uint64_t n = strlen(text);
@@ -55,9 +77,7 @@ int saved_write(const char *folder, const char *name, const json_t *head, struct
 		put(&w, magic, MAGIC);
 		put(&w, &n, sizeof(n));
 		put(&w, text, n);
-		put(&w, emb->ent, ent_bytes(emb));
-		put(&w, emb->rel, rel_bytes(emb));
-		agent_learner_save_to(l, emb, put, &w);
+		body(ctx, put, &w);
 		crypto_generichash_final(&w.hash, digest, DIGEST);
 		(void)fwrite(digest, 1, DIGEST, w.sink.f);
 		rc = sink_close(&w.sink, e);
@@ -127,11 +147,17 @@ void saved_close(struct saved *s)
 	*s = (struct saved){ 0 };
 }
 
+const uint8_t *saved_body(const struct saved *s, size_t *n)
+{
+	*n = s->n - s->tables - DIGEST;
+	return s->base + s->tables;
+}
+
 int saved_read(const struct saved *s, struct kge_emb *emb, struct agent_learner_kge *l,
 	       struct err *e)
 {
-	size_t rest = s->n - s->tables - DIGEST, ent = ent_bytes(emb), rel = rel_bytes(emb);
-	const uint8_t *at = s->base + s->tables;
+	size_t rest, ent = ent_bytes(emb), rel = rel_bytes(emb);
+	const uint8_t *at = saved_body(s, &rest);
 
 	if (rest < ent || rest - ent < rel)
 		return err_set(e, ERR_INPUT, "%s: of another graph or model", s->path);

@@ -323,8 +323,10 @@ static int train(struct fed_local *l, size_t i)
 				  .epochs = l->c.epochs };
 	int rc;
 
-	if (l->c.epochs > 0 && s->trainer == NULL)
+	if (l->c.epochs > 0 && s->trainer == NULL) {
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
+		kge_trainer_skip(s->trainer, s->part->settings.number * l->c.epochs);
+	}
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);
 	if (t.why.code != 0)
@@ -472,6 +474,79 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 			rc = fed_round_status(l->seats[i].round, e);
 	if (rc != 0 && l->trouble.code != 0)
 		return err_set(e, l->trouble.code, "%s", l->trouble.text);
+	return rc;
+}
+
+/* ---- from one process to the next ---- */
+
+struct saved_federation {
+	uint64_t number, now_ms, agents;
+	struct rng rng;
+};
+
+struct saved_agent {
+	struct rng draws, part;
+	uint64_t n; /* bytes of the method's own, which follow */
+};
+
+void fed_local_save(const struct fed_local *l, struct buf *out)
+{
+	const struct saved_federation h = { l->c.settings.number, l->now_ms, l->n, l->rng };
+
+	buf_add(out, &h, sizeof(h));
+	for (size_t i = 0; i < l->n; i++) {
+		const struct fed_part *p = l->seats[i].part;
+		struct saved_agent a = { .draws = l->seats[i].draws, .part = p->rng };
+		struct buf own = { 0 };
+
+		if (p->method->save != NULL)
+			p->method->save(p, &own);
+		a.n = own.len;
+		buf_add(out, &a, sizeof(a));
+		buf_add(out, own.base, own.len);
+		buf_release(&own);
+	}
+}
+
+static int load_agent(struct seat *s, const uint8_t **at, const uint8_t *end, struct err *e)
+{
+	const struct fed_method *m = s->part->method;
+	struct saved_agent a;
+	int rc = 0;
+
+	if ((size_t)(end - *at) < sizeof(a))
+		return err_set(e, ERR_INPUT, "saved federation: it ends early");
+	memcpy(&a, *at, sizeof(a));
+	*at += sizeof(a);
+	if (a.n > (size_t)(end - *at) || (a.n > 0 && m->load == NULL))
+		return err_set(e, ERR_INPUT, "saved federation: not of method %s", m->name);
+	s->draws = a.draws;
+	s->part->rng = a.part;
+	if (m->load != NULL)
+		rc = m->load(s->part, *at, a.n, e);
+	*at += a.n;
+	return rc;
+}
+
+int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct err *e)
+{
+	const uint8_t *at = bytes + sizeof(struct saved_federation), *end = bytes + n;
+	struct saved_federation h;
+	int rc = 0;
+
+	if (n < sizeof(h))
+		return err_set(e, ERR_INPUT, "saved federation: it ends early");
+	memcpy(&h, bytes, sizeof(h));
+	if (h.agents != l->n)
+		return err_set(e, ERR_INPUT, "saved federation: of %llu agents, not %zu",
+			       (unsigned long long)h.agents, l->n);
+	l->c.settings.number = h.number;
+	l->now_ms = h.now_ms;
+	l->rng = h.rng;
+	for (size_t i = 0; i < l->n && rc == 0; i++)
+		rc = load_agent(&l->seats[i], &at, end, e);
+	if (rc == 0 && at != end)
+		rc = err_set(e, ERR_INPUT, "saved federation: bytes are left over");
 	return rc;
 }
 

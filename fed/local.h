@@ -68,6 +68,12 @@ void fed_local_free(struct fed_local *l);
 /* One round, proposed by agent `proposer`, to the end of all its machines; the settings'
  * number goes up by one.  The first error of any living agent's round, or 0. */
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e);
+/* Between two rounds: everything that the next ones need but the agents' tables; so a federation
+ * made anew with the same arguments and these tables, that has loaded it, goes on with the same
+ * bits.  Agents that died are alive again.  ERR_INPUT: of another federation; it is not to be used
+ * then. */
+void fed_local_save(const struct fed_local *l, struct buf *out);
+int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct err *e);
 /* An agent's view of the last round, until the next; NULL: it was in none. */
 const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent);
 struct fed_part *fed_local_part(const struct fed_local *l, size_t agent);

@@ -256,8 +256,10 @@ int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutu
 
 	if (rc != 0 || t->epochs == 0)
 		return rc;
-	if (*both == NULL)
+	if (*both == NULL) {
 		*both = kge_mutual_new(t->config, t->graph, p->emb, other, own_relations);
+		kge_mutual_skip(*both, p->settings.number * t->epochs);
+	}
 	kge_mutual_set_terms(*both, terms);
 	kge_mutual_reset_optimizer(*both);
 	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)

@@ -209,7 +209,8 @@ int fed_train(struct fed_part *p, struct fed_training *t);
 struct kge_emb *fed_shared_table(const struct fed_part *p);
 /* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
-/* Two tables that teach each other (kge/mutual.h); *both is made when it is NULL. */
+/* Two tables that teach each other (kge/mutual.h); *both is made when it is NULL, with the draws of
+ * this round's number, so that a part that was saved goes on as it would have. */
 int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutual **both,
 		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms);
 /* As train = NULL: forget the moments, then the epochs. */

@@ -491,9 +491,9 @@ static bool comes_early(const struct fed_round *r, enum fed_message kind)
 	       (kind == FED_MSG_KEY || kind == FED_MSG_UP || kind == FED_MSG_DOWN);
 }
 
-static void keep_early(struct seat *s, const uint8_t *bytes, size_t n)
+static void keep_early(const struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n)
 {
-	if (s->early.bytes + n <= FED_EARLY_MAX)
+	if (s->early.bytes + n <= FED_EARLY_MAX / r->n_seats)
 		letters_add(&s->early, bytes, n);
 	else
 		s->account.strange++;
@@ -518,7 +518,7 @@ static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size
 	if (e.code != 0)
 		seat_break(r, s, &e);
 	else if (comes_early(r, kind))
-		keep_early(s, bytes, n);
+		keep_early(r, s, bytes, n);
 	else
 		take(r, s, kind, &m.body);
 	net_msg_release(&m);

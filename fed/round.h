@@ -52,8 +52,10 @@ enum {
 	FED_ID = NET_SESSION_BYTES,
 	FED_SIGN = 32,
 	FED_SIGN_SECRET = 64,
-	FED_EARLY_MAX = 8 << 20, /* bytes that one member may send before START is here */
-	FED_NAMES_MAX = 1 << 20, /* hosted: items of one member that the host does not hold */
+	FED_EARLY_MAX = 64 << 20, /* bytes before START is here, of all members; each may send
+				   * its even share of these */
+	FED_NAMES_MAX = 1 << 22,  /* hosted: items that the host does not hold, of all members;
+				   * each may say its even share of these */
 };
 
 /* Another agent and what is shared with it.  Slots: local ids in the order of

@@ -12,7 +12,7 @@
  *      the names of those places of this run that do, each kind ascending
  *
  * All that the receiver has to know of lengths it knows from its own plan; in what a
- * member says of its own names it is limited by FED_NAMES_MAX, and memory is
+ * member says of its own names it is limited to its share of FED_NAMES_MAX, and memory is
  * taken for rows as they come. */
 #include <assert.h>
 #include <math.h>
@@ -181,7 +181,8 @@ static bool run_has(const struct run *x, size_t i)
 	return !x->has_bits || (x->bits.base[i / 8] >> i % 8 & 1) != 0;
 }
 
-static void read_run(struct run *x, const struct net_map *m, bool named, size_t note_floats,
+/* names: how many it may say in all, at a host; 0: none go by name. */
+static void read_run(struct run *x, const struct net_map *m, size_t names, size_t note_floats,
 		     struct err *e)
 {
 	memset(x, 0, sizeof(*x));
@@ -197,10 +198,10 @@ static void read_run(struct run *x, const struct net_map *m, bool named, size_t 
 				      note_floats * sizeof(float), e);
 	if (e->code == 0 && x->has_note != (x->first == 0 && note_floats > 0))
 		err_set(e, ERR_PROTO, "a note is missing, or is not wanted");
-	if (!named)
+	if (names == 0)
 		return;
-	x->n_ent = net_get_uint(m, "e", 0, FED_NAMES_MAX, e);
-	x->n_rel = net_get_uint(m, "r", 0, FED_NAMES_MAX, e);
+	x->n_ent = net_get_uint(m, "e", 0, names, e);
+	x->n_rel = net_get_uint(m, "r", 0, names - x->n_ent, e);
 	x->names = net_get_bin(m, "w", 0, NET_MESSAGE_MAX, e);
 }
 
@@ -375,7 +376,8 @@ bool message_take(struct fed_round *r, unsigned member, bool up, const struct ne
 	if (e->code != 0 || !open || stage != now)
 		return false;
 	fed_shape(&r->settings, r->members, stage, &shape);
-	read_run(&x, m, named, up ? shape.note_up : shape.note_down, e);
+	read_run(&x, m, named ? FED_NAMES_MAX / r->members : 0,
+		 up ? shape.note_up : shape.note_down, e);
 	if (e->code == 0 && named)
 		meet_lane(l, &x, r->in[member] == NULL, e);
 	if (e->code == 0)

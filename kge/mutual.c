@@ -70,6 +70,12 @@ void kge_mutual_reset_optimizer(struct kge_mutual *m)
 		kge_trainer_reset_optimizer(m->t[i]);
 }
 
+void kge_mutual_skip(struct kge_mutual *m, uint64_t epochs)
+{
+	for (size_t i = 0; i < m->n; i++)
+		kge_trainer_skip(m->t[i], epochs);
+}
+
 int kge_mutual_epoch(struct kge_mutual *m, double loss[2], const atomic_bool *cancel)
 {
 	int rc;

@@ -34,10 +34,11 @@ void kge_mutual_free(struct kge_mutual *m);
 /* What both have from the next epoch on; the teacher need not be set: each is the other's.
  * NULL: no teaching. */
 void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *terms);
-/* Those of kge_trainer_only(), kge_trainer_reset_optimizer(), kge_trainer_epoch(); loss is of
- * the local table and of the global one. */
+/* Those of kge_trainer_only(), kge_trainer_reset_optimizer(), kge_trainer_skip(),
+ * kge_trainer_epoch(); loss is of the local table and of the global one. */
 void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n);
 void kge_mutual_reset_optimizer(struct kge_mutual *m);
+void kge_mutual_skip(struct kge_mutual *m, uint64_t epochs);
 int kge_mutual_epoch(struct kge_mutual *m, double loss[2], const atomic_bool *cancel);
 
 #endif

@@ -277,6 +277,17 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 	t->batches = 0;
 }
 
+void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs)
+{
+	uint64_t n = t->order.n, batch = t->c.batch;
+	uint64_t steps = t->c.update == KGE_UPDATE_RACING ? n : (n + batch - 1) / batch;
+
+	assert(t->dp == NULL);
+	t->epoch += epochs;
+	t->turns += epochs * steps;
+	kge_trainer_reset_optimizer(t);
+}
+
 void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms)
 {
 	assert(terms == NULL || kge_terms_check(terms, &t->c, NULL) == 0);

@@ -125,6 +125,9 @@ void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx);
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
 /* Forget the moments, as the papers do at each federated round. */
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
+/* As if so many epochs more had been counted and the moments then forgotten: what is drawn from now
+ * on is as it would be after them.  Not private. */
+void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs);
 /* Appends everything a resumed run needs besides the tables, config and graph. */
 void kge_trainer_save(const struct kge_trainer *t, struct buf *out);
 /* The same bytes, given to put() piece by piece: nothing is held twice. */

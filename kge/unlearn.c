@@ -140,7 +140,10 @@ struct forgetting {
 
 static int valid_mrr(const struct forgetting *f, double *mrr)
 {
-	struct kge_eval_options o = { .threads = f->c->train.threads, .cancel = f->cancel };
+	struct kge_eval_options o = { .threads = f->c->train.threads,
+				      .limit = f->c->valid_limit,
+				      .seed = f->c->train.seed,
+				      .cancel = f->cancel };
 	struct kge_metrics m = { 0 };
 	int rc = 0;
 

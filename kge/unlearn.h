@@ -32,6 +32,7 @@ struct kge_unlearn_config {
 	float distill; /* mu, where there are two tables */
 	uint32_t interference_epochs, decay_epochs;
 	const struct kge_protocol *protocol; /* of valid's MRR */
+	size_t valid_limit;		     /* triples of it that are looked at; 0: all */
 };
 
 enum kge_unlearn_variant { KGE_UNLEARN_PAPER, KGE_UNLEARN_CODE };

@@ -27,6 +27,14 @@ static void set_method(struct world *w, const char *method)
 		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
 
 		fed_settings_init(&f->settings, fed_method_find(method));
+		if (strcmp(method, "fedepl") == 0)
+			fed_settings_set(&f->settings, "dim", 5, NULL); /* gives 4 */
+		if (strcmp(method, "fedkd") == 0)
+			fed_settings_set(&f->settings, "dim", 2, NULL);
+		if (strncmp(method, "fedsvd", 6) == 0) {
+			fed_settings_set(&f->settings, "n", 2, NULL);
+			fed_settings_set(&f->settings, "rank", 1, NULL);
+		}
 		f->settings.join_ms = 400;
 		f->settings.train_ms = 2000;
 		f->settings.stage_ms = 1000;
@@ -123,12 +131,608 @@ static void test_calm(void **state)
 	assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
 }
 
+/* ---- every method ---- */
+
+static bool is_mean(const char *method)
+{
+	static const char *const means[] = { "fede", "fedep", "fedepl", "fedprox", "fedec" };
+
+	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++)
+		if (strcmp(means[i], method) == 0)
+			return true;
+	return false;
+}
+
+static void reset(struct world *w, const char *method)
+{
+	set_method(w, method);
+	table_start(&w->t);
+	link_all(w);
+}
+
+static void test_methods(void **state)
+{
+	for (size_t i = 0; fed_methods[i] != NULL; i++) {
+		struct world *w = *state;
+
+		if (i > 0) {
+			teardown(state);
+			setup(state);
+			w = *state;
+		}
+		reset(w, fed_methods[i]->name);
+		run(w, 60000);
+		for (size_t a = 0; a < SEATS; a++) {
+			assert_int_equal(done(w, a), 3);
+			assert_true(core(w, a)->fed.report.answered > 0);
+		}
+		if (is_mean(fed_methods[i]->name))
+			assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
+	}
+}
+
+static void test_hosted_and_masked(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		uint32_t bits, holders;
+		size_t host; /* SEATS: sharded */
+	} kinds[] = { { 32, 2, SEATS }, { 64, 3, SEATS }, { 0, 2, 1 }, { 32, 3, 0 } };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (i > 0) {
+			teardown(state);
+			setup(state);
+			w = *state;
+		}
+		for (size_t a = 0; a < SEATS; a++) {
+			struct fed_settings *s = &w->t.seat[a].config.fed.settings;
+
+			s->secret_bits = kinds[i].bits;
+			s->min_holders = kinds[i].holders;
+			if (kinds[i].host < SEATS) {
+				s->topology = FED_HOSTED;
+				memcpy(s->host, w->t.seat[kinds[i].host].key, 32);
+			}
+		}
+		table_start(&w->t);
+		link_all(w);
+		run(w, 60000);
+		for (size_t a = 0; a < SEATS; a++)
+			assert_int_equal(done(w, a), 3);
+		assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
+	}
+}
+
+/* ---- what is kept ---- */
+
+static bool same(const struct kge_emb *a, const struct kge_emb *b)
+{
+	return memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) == 0 &&
+	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
+}
+
+/* Until this agent has had so many rounds and nothing is under way anywhere. */
+static void run_rounds(struct world *w, uint64_t rounds)
+{
+	for (size_t i = 0; i < 200000; i++) {
+		bool quiet = w->t.head == w->t.tail;
+
+		for (size_t a = 0; a < SEATS; a++)
+			quiet = quiet && done(w, a) >= rounds && core(w, a)->fed.now == NULL;
+		if (quiet)
+			return;
+		table_run(&w->t, w->t.now_ms + 5000, 1);
+	}
+	fail_msg("%llu rounds did not come", (unsigned long long)rounds);
+}
+
+static void restart_all(struct world *w)
+{
+	for (size_t a = 0; a < SEATS; a++)
+		table_kill(&w->t, a);
+	for (size_t a = 0; a < SEATS; a++)
+		table_restart(&w->t, a);
+	link_all(w);
+}
+
+/* Tables and what the method remembers are those of the last round. */
+static void check_kept(struct world *w, size_t at, uint64_t rounds)
+{
+	const struct seat *s = &w->t.seat[at];
+	struct buf part = { 0 };
+
+	assert_true(same(s->core->work, s->disk.latest_tables));
+	assert_true(same(s->core->fed.latest, s->disk.latest_tables));
+	fed_part_save(s->core->fed.part, &part);
+	assert_int_equal(part.len, s->core->fed.saved.len);
+	assert_memory_equal(part.base, s->core->fed.saved.base, part.len);
+	assert_true(part.len > 0);
+	buf_release(&part);
+	assert_int_equal(done(w, at), rounds);
+	assert_int_equal(s->core->fed.number, rounds);
+}
+
+static void test_restart(void **state)
+{
+	static const char *const methods[] = { "fede", "fedec", "feds", "fedkd", "fedlu" };
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		struct world *w;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		for (size_t a = 0; a < SEATS; a++)
+			w->t.seat[a].config.fed.every_ms = 3000;
+		reset(w, methods[i]);
+		for (uint64_t k = 1; k <= 3; k++) {
+			run_rounds(w, k);
+			restart_all(w);
+			for (size_t a = 0; a < SEATS; a++)
+				check_kept(w, a, k);
+		}
+	}
+}
+
+/* Another method begins anew from the same tables. */
+static void test_restart_with_another_method(void **state)
+{
+	struct world *w = *state;
+
+	reset(w, "fedec");
+	run_rounds(w, 1);
+	for (size_t a = 0; a < SEATS; a++)
+		table_kill(&w->t, a);
+	set_method(w, "fedlu");
+	for (size_t a = 0; a < SEATS; a++) {
+		table_restart(&w->t, a);
+		assert_true(same(core(w, a)->work, w->t.seat[a].disk.latest_tables));
+		assert_int_equal(core(w, a)->fed.saved.len, 0);
+	}
+	link_all(w);
+	run_rounds(w, 3);
+}
+
+/* ---- members that are lost, late, dead ---- */
+
+/* The seat whose key is number k of all, lowest first. */
+static size_t ranked(const struct world *w, size_t k)
+{
+	for (size_t i = 0; i < SEATS; i++) {
+		size_t lower = 0;
+
+		for (size_t o = 0; o < SEATS; o++)
+			lower += memcmp(w->t.seat[o].key, w->t.seat[i].key, 32) < 0;
+		if (lower == k)
+			return i;
+	}
+	return SEATS;
+}
+
+static void unlink_seat(struct world *w, size_t at)
+{
+	for (size_t o = 0; o < SEATS; o++)
+		if (o != at && w->t.up[o][at])
+			table_link(&w->t, o, at, false);
+}
+
+/* Until all are in this stage of a round; their jobs are held. */
+static void hold_at(struct world *w, enum round_stage stage)
+{
+	for (size_t i = 0; i < 20000; i++) {
+		bool all = true;
+
+		w->t.held = true;
+		for (size_t a = 0; a < SEATS; a++)
+			all = all && core(w, a)->fed.now != NULL &&
+			      core(w, a)->fed.now->stage == stage && core(w, a)->job != NULL;
+		if (all)
+			return;
+		if (!table_step(&w->t)) {
+			if (w->t.n_jobs == 0)
+				table_run(&w->t, w->t.now_ms + 60000, 1);
+			table_let_jobs_end(&w->t);
+		}
+	}
+	fail_msg("never there");
+}
+
+static int fate_of(struct world *w, size_t at, size_t other)
+{
+	struct agent_status s;
+	int fate = -1;
+
+	agent_core_status(core(w, at), &s);
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
+			fate = s.peer[i].round_fate;
+	agent_status_release(&s);
+	return fate;
+}
+
+static void test_lost_in_training(void **state)
+{
+	struct world *w = *state;
+	size_t lost = ranked(w, 1), a = ranked(w, 0), b = ranked(w, 2);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	reset(w, "fede");
+	hold_at(w, ROUND_TRAINING);
+	unlink_seat(w, lost);
+	table_let_jobs_end(&w->t);
+	run(w, 1000);
+	assert_int_equal(fate_of(w, a, lost), FED_LOST);
+	assert_int_equal(fate_of(w, a, b), FED_TOOK_PART);
+	assert_true(done(w, a) >= 1 && done(w, b) >= 1);
+	assert_true(rows_equal(w, a, b));
+	assert_false(rows_equal(w, a, lost));
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+}
+
+static void test_dead_proposer(void **state)
+{
+	struct world *w = *state;
+	size_t dead = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	table_kill(&w->t, dead);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(done(w, b), 3);
+	assert_true(rows_equal(w, a, b));
+}
+
+/* Its proposals never come. */
+static void drop_proposals(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct fed_proposal p;
+
+	(void)t, (void)to;
+	if (from == *(size_t *)ctx && fed_proposal_read(&p, b->base, b->len, NULL) == 0)
+		buf_clear(b);
+}
+
+static void test_unwilling_proposer(void **state)
+{
+	struct world *w = *state;
+	size_t first = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
+
+	w->t.tamper = drop_proposals;
+	w->t.ctx = &first;
+	reset(w, "fede");
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(done(w, b), 3);
+	assert_true(core(w, a)->fed.last->proposer == NULL);
+}
+
+static void test_one_that_only_joins(void **state)
+{
+	struct world *w = *state;
+	size_t first = ranked(w, 0), a = ranked(w, 1);
+
+	w->t.seat[first].config.fed.propose = false;
+	reset(w, "fede");
+	run(w, 5000); /* nobody waits for its turn */
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), 3);
+	assert_true(core(w, a)->fed.last->proposer == NULL);
+}
+
+/* ---- a round that comes to nothing ---- */
+
+static void test_failed_round_is_undone(void **state)
+{
+	struct world *w = *state;
+	struct kge_emb *before[SEATS];
+	size_t a = ranked(w, 1);
+
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.every_ms = 1000;
+		w->t.seat[i].config.fed.max = 4;
+	}
+	reset(w, "fedkd");
+	run_rounds(w, 1);
+	for (size_t i = 0; i < SEATS; i++)
+		before[i] = kge_emb_copy(core(w, i)->fed.latest);
+	hold_at(w, ROUND_EXCHANGE);
+	assert_false(same(core(w, a)->work, before[a])); /* trained */
+	fed_round_stop(core(w, a)->fed.now->machine, ERR_FAIL, "for a test", w->t.now_ms);
+	table_let_jobs_end(&w->t);
+	while (core(w, a)->fed.now != NULL)
+		assert_true(table_step(&w->t));
+	check_kept(w, a, 1);
+	assert_true(same(core(w, a)->work, before[a]));
+	for (size_t i = 0; i < SEATS; i++)
+		kge_emb_free(before[i]);
+	run_rounds(w, 3); /* and they go on, with it */
+	assert_int_equal(fate_of(w, ranked(w, 0), a), FED_TOOK_PART);
+}
+
+/* ---- stopping, revoking ---- */
+
+static void stop(struct world *w, size_t at)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_STOP, .now_ms = w->t.now_ms };
+
+	agent_core_event(core(w, at), &e);
+}
+
+static void test_stop(void **state)
+{
+	static const enum round_stage stages[] = { ROUND_TRAINING, ROUND_EXCHANGE, ROUND_SCORING };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct world *w;
+		struct agent_status s;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		reset(w, "fede");
+		for (size_t a = 0; a < SEATS; a++)
+			core(w, a)->config.fed.min_members = 2;
+		hold_at(w, stages[i]);
+		stop(w, 0);
+		table_let_jobs_end(&w->t);
+		run(w, 60000);
+		agent_core_status(core(w, 0), &s);
+		assert_int_equal(s.state, AGENT_STOPPED);
+		agent_status_release(&s);
+		assert_int_equal(done(w, 0), stages[i] == ROUND_SCORING);
+		assert_true(w->t.seat[0].disk.has_latest == (stages[i] == ROUND_SCORING));
+		assert_int_equal(done(w, 1), 3);
+		assert_int_equal(done(w, 2), 3);
+	}
+}
+
+static void revoke(struct world *w, size_t at, size_t other)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_PEER_REVOKED, .now_ms = w->t.now_ms };
+
+	memcpy(e.peer, w->t.seat[other].key, 32);
+	agent_core_event(core(w, at), &e);
+}
+
+static void test_revoked_in_training(void **state)
+{
+	struct world *w = *state;
+	size_t a = ranked(w, 0), b = ranked(w, 1), out = ranked(w, 2);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	reset(w, "fede");
+	hold_at(w, ROUND_TRAINING);
+	revoke(w, a, out);
+	revoke(w, b, out);
+	table_let_jobs_end(&w->t);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(fate_of(w, a, out), FED_LOST);
+	assert_int_equal(fate_of(w, a, b), FED_TOOK_PART);
+	assert_true(rows_equal(w, a, b));
+	assert_false(rows_equal(w, a, out));
+}
+
+/* ---- settings ---- */
+
+static void test_other_settings_are_declined(void **state)
+{
+	static const char *const words[] = { "rounds.method is fede there and fedep here",
+					     "rounds.min_holders is 2 there and 3 here",
+					     "rounds.train_s is 2 there and 0.1 here",
+					     "rounds.secret_bits is 0 there and 32 here",
+					     "rounds.mu is" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		struct world *w;
+		struct fed_settings *s;
+		const struct peer *p;
+		size_t a, b;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		a = ranked(w, 0), b = ranked(w, 2);
+		for (size_t k = 0; k < SEATS; k++)
+			w->t.seat[k].config.fed.min_members = 2;
+		if (i == 4)
+			set_method(w, "fedprox");
+		s = &w->t.seat[b].config.fed.settings;
+		if (i == 0)
+			memcpy(s->method, "fedep", 6);
+		else if (i == 1)
+			s->min_holders = 3;
+		else if (i == 2)
+			s->train_ms = 100;
+		else if (i == 3)
+			s->secret_bits = 32;
+		else
+			s->value[0] = .5;
+		table_start(&w->t);
+		link_all(w);
+		run(w, 60000);
+		p = table_peer(&w->t, b, a);
+		assert_non_null(strstr(p->trouble, words[i]));
+		assert_int_equal(done(w, b), 0);
+		assert_int_equal(done(w, a), 3); /* with the other one */
+		assert_int_equal(fate_of(w, a, ranked(w, 1)), FED_TOOK_PART);
+	}
+}
+
+static void test_first_epochs(void **state)
+{
+	struct world *w = *state;
+
+	w->t.seat[0].config.fed.first_epochs = 4;
+	w->t.seat[0].config.eval_every = 2;
+	w->t.seat[0].config.patience = 0;
+	reset(w, "fede");
+	run(w, 60000);
+	assert_int_equal(core(w, 0)->first_done, 4);
+	assert_int_equal(core(w, 1)->first_done, 0);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), 3);
+	assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
+}
+
+/* Rows of what is shared begin as one, in tables that nobody trained. */
+static void test_equal_start(void **state)
+{
+	for (int trained = 0; trained < 2; trained++) {
+		struct world *w;
+		size_t a, b;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		a = ranked(w, 0), b = ranked(w, 1);
+		w->t.seat[b].config.fed.first_epochs = (uint32_t)trained;
+		w->t.seat[b].config.eval_every = 1;
+		reset(w, "fede");
+		hold_at(w, ROUND_TRAINING); /* which has not begun: jobs run at their end */
+		for (uint32_t id = 0; id < SHARED; id++) {
+			bool equal =
+				memcmp(kge_ent(core(w, a)->work, id), kge_ent(core(w, b)->work, id),
+				       FLOATS * sizeof(float)) == 0;
+
+			assert_int_equal(equal, !trained);
+		}
+		table_let_jobs_end(&w->t);
+	}
+}
+
+static void test_min_members(void **state)
+{
+	struct world *w = *state;
+
+	table_start(&w->t);
+	table_link(&w->t, 0, 1, true);
+	run(w, 20000);
+	assert_int_equal(done(w, 0) + done(w, 1), 0);
+	table_link(&w->t, 0, 2, true);
+	table_link(&w->t, 1, 2, true);
+	run(w, 20000);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), 3);
+}
+
+static void test_modes_do_not_mix(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	w->t.seat[0].config.mode = AGENT_PAIRS;
+	w->t.seat[0].config.local_rounds = 0;
+	reset(w, "fede");
+	run(w, 60000);
+	assert_non_null(strstr(table_peer(&w->t, 0, 1)->trouble, "federation.mode"));
+	assert_non_null(strstr(table_peer(&w->t, 1, 0)->trouble, "federation.mode"));
+	assert_int_equal(core(w, 0)->sessions, 0);
+	assert_int_equal(done(w, 1), 3);
+	assert_int_equal(done(w, 2), 3);
+}
+
+/* ---- scores ---- */
+
+struct judge { /* scores by the book */
+	double score[8];
+	size_t n, at;
+};
+
+static int by_the_book(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	struct judge *j = ctx;
+
+	(void)work, (void)job;
+	*score = j->score[j->at < j->n ? j->at++ : j->n - 1];
+	return 0;
+}
+
+static int train_little(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)job;
+	part->emb->ent[0] += (float)epochs;
+	return 0;
+}
+
+static void test_best_only_rises(void **state)
+{
+	struct world *w = *state;
+	/* the first training, then rounds: worse, better, worse, no number, equal, better */
+	struct judge j = { { 5, 4, 6, 5.5, NAN, 6, 7 }, 7, 0 };
+	const double best[] = { 5, 6, 6, 6, 6, 7 };
+	struct seat *s = &w->t.seat[0];
+
+	s->learner = (struct agent_learner){ &j, NULL, NULL, by_the_book, train_little };
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.max = 6;
+		w->t.seat[i].config.fed.every_ms = 1000;
+	}
+	s->config.fed.patience = 4;
+	reset(w, "fede");
+	for (uint64_t k = 1; k <= 6; k++) {
+		run_rounds(w, k);
+		assert_true(core(w, 0)->best_score == best[k - 1]);
+		assert_true(s->disk.best.valid_score == best[k - 1]);
+		assert_memory_equal(s->disk.best.digest, core(w, 0)->best_digest, 32);
+		assert_int_equal(same(s->disk.tables, s->disk.latest_tables), k == 2 || k == 6);
+	}
+}
+
+/* Looks without a better score: it proposes no more, and joins. */
+static void test_patience(void **state)
+{
+	struct world *w = *state;
+	struct judge j = { { 5, 4 }, 2, 0 };
+	size_t first = ranked(w, 0), a = ranked(w, 1);
+	struct agent_status s;
+
+	w->t.seat[first].learner =
+		(struct agent_learner){ &j, NULL, NULL, by_the_book, train_little };
+	w->t.seat[first].config.fed.patience = 2;
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.max = 4;
+	reset(w, "fede");
+	run_rounds(w, 4);
+	assert_int_equal(core(w, first)->fed.worse, 4);
+	assert_true(core(w, a)->fed.last->proposer == NULL);
+	agent_core_status(core(w, first), &s);
+	assert_false(s.round.proposes);
+	agent_status_release(&s);
+}
+
 #define with_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_world(test_calm),
+		with_world(test_methods),
+		with_world(test_hosted_and_masked),
+		with_world(test_restart),
+		with_world(test_restart_with_another_method),
+		with_world(test_lost_in_training),
+		with_world(test_dead_proposer),
+		with_world(test_unwilling_proposer),
+		with_world(test_one_that_only_joins),
+		with_world(test_failed_round_is_undone),
+		with_world(test_stop),
+		with_world(test_revoked_in_training),
+		with_world(test_other_settings_are_declined),
+		with_world(test_first_epochs),
+		with_world(test_equal_start),
+		with_world(test_min_members),
+		with_world(test_modes_do_not_mix),
+		with_world(test_best_only_rises),
+		with_world(test_patience),
 	};
 
 	if (sodium_init() < 0)

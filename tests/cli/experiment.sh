@@ -84,6 +84,94 @@ a, b = (json.load(open(f)) for f in sys.argv[1:3])
 sys.exit([x["test"] for x in a["agents"]] != [x["test"] for x in b["agents"]])
 PY
 
+# ---- interrupted, and taken up again ----
+same() { # FILE FILE: records but for what they took
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+for r in a, b:
+    del r["seconds"], r["cpu_seconds"], r["data"]
+sys.exit(a != b)
+PY
+}
+sed 's/rounds: 4/rounds: 6/; s/rounds: 2}/rounds: 6}/' "$work/x.yaml" >"$work/long.yaml"
+run -q experiment "$work/long.yaml" -o "$work/whole" --seed 1
+ok 'runs stop at a look' exits 0 -q experiment "$work/long.yaml" -o "$work/part" --seed 1 --until 1
+ok 'and leave their state' test "$(ls "$work/part/runs" | grep -c 'seed1.state$')" -eq 6
+ok 'not a record' test "$(ls "$work/part/runs" | wc -l)" -eq 6
+mv "$work/data" "$work/moved"
+sed 's/data: data/data: moved/' "$work/long.yaml" >"$work/moved.yaml"
+ok 'they go on' says 0 'fedlu, seed 1: goes on after round 2' experiment "$work/moved.yaml" -o "$work/part" --seed 1 --until 3
+ok 'to the end' says 0 'fedlu, seed 1: goes on after round 4' experiment "$work/moved.yaml" -o "$work/part" --seed 1
+for v in single collective fede hosted masked fedlu; do
+	ok "$v: as if uninterrupted" same "$work/whole/runs/$v-seed1.json" "$work/part/runs/$v-seed1.json"
+done
+ok 'states go' test "$(ls "$work/part/runs" | grep -c state)" -eq 0
+cp "$work/whole/runs/fede-seed1.json" "$work/first.json"
+run -q experiment "$work/moved.yaml" -o "$work/whole" --seed 1 --only fede
+ok 'data that has moved is the same data' cmp -s "$work/first.json" "$work/whole/runs/fede-seed1.json"
+run -q experiment "$work/moved.yaml" -o "$work/other" --seed 1 --only fede --until 1
+sed 's/lr: 0.01/lr: 0.02/' "$work/moved.yaml" >"$work/faster.yaml"
+ok 'a state of other settings' says 0 'fede-seed1.state is of other settings or data' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede --until 1
+sed -i '$d' "$work/moved/0/train.tsv"
+ok 'or of other data' says 0 'fede-seed1.state is of other settings or data' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede --until 1
+truncate -s -1 "$work/other/runs/fede-seed1.state"
+ok 'or damaged' says 0 'fede-seed1.state: damaged' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede
+mv "$work/moved" "$work/data"
+
+# ---- forgetting ----
+cat >"$work/u.yaml" <<'YAML'
+experiment: {name: forgetful, data: data, seeds: [1], rounds: 20, epochs: 2, eval_every: 10, patience: 0,
+  forget: 0.05, published: forgotten.csv, dataset: D3}
+model: {kind: transe, dim: 16}
+train: {lr: 0.02, negatives: 8, batch: 64, threads: 1, loss: logistic}
+eval: {protocol: fedlu}
+variants:
+  raw: {method: fedlu, warm_up: 5}
+  kept: {method: fedlu, warm_up: 5, retained: true}
+  alone: {method: single, retained: true, rounds: 10}
+  unlearned: {unlearn: raw}
+YAML
+cat >"$work/forgotten.csv" <<'CSV'
+paper,table,dataset,clients,kge_model,method,metric,value,unit,setting_note
+P,2,D3,3,TransE,unlearned global,Hits@1 forgetting set,15.02,percent,x
+P,2,D3,3,TransE,re-trained local,MRR test set,31.25,percent,x
+CSV
+ok 'unlearning' exits 0 -q experiment "$work/u.yaml" -o "$work/u"
+ok 'is measured' python3 - "$work/u/runs" <<'PY'
+import json, sys
+r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("raw", "kept", "alone", "unlearned")}
+n = {v: [a["forgotten"]["queries"] for a in x["agents"]] for v, x in r.items()}
+share = [2 * round(0.05 * a["train_triples"]) for a in r["raw"]["agents"]]
+lost = all(r["unlearned"][k]["mrr"] < 0.5 * r["raw"][k]["mrr"] for k in ("forgotten", "forgotten_shared"))
+e = r["unlearned"]["exchanged"]
+# it begins with the tables that valid liked best; its filter lacks what is forgotten
+began = sum(a["unlearning"]["valid_before"] for a in r["unlearned"]["agents"]) / 3
+lost = lost and abs(began / r["raw"]["best_valid_mrr"] - 1) < 0.1
+sys.exit(not (lost and all(x == share for x in n.values()) and
+	      r["kept"]["forgotten"]["mrr"] < r["raw"]["forgotten"]["mrr"] and
+	      e["forgotten"] == r["unlearned"]["forgotten"] and # the local table does not travel
+	      e["forgotten_shared"] != r["unlearned"]["forgotten_shared"] and
+	      r["unlearned"]["bytes"] > 0 and "forgotten_shared" not in r["alone"] and
+	      all(a["unlearning"]["decay_epochs"] > 0 for a in r["unlearned"]["agents"])))
+PY
+ok 'with the published figures' grep -q '^| \*unlearned global, published\* *| *\*0.1502\* | *- | *- | *- |' "$work/u/report.md"
+ok 'of each kind' grep -q '^| \*re-trained local, published\* *| *- | *- | *- | *\*0.3125\* |' "$work/u/report.md"
+ok 'after the exchange too' grep -q '^| \*\*unlearned\*\* (global, exchanged) ' "$work/u/report.md"
+ok 'and as CSV' grep -q '^forgetful,unlearned,1,0,MRR forgotten global exchanged,0' "$work/u/results.csv"
+ok 'tables that are unlearned stay' test -s "$work/u/runs/raw-seed1.state"
+ok 'only those' test "$(ls "$work/u/runs" | grep -c state)" -eq 1
+rm "$work/u/runs/unlearned-seed1.json" "$work/u/runs/raw-seed1.state"
+ok 'without them' says 1 'raw has no run with this seed that is over' experiment "$work/u.yaml" -o "$work/u" --only unlearned
+ok 'they are made again' exits 0 -q experiment "$work/u.yaml" -o "$work/u"
+ok 'and what needs them' test -s "$work/u/runs/unlearned-seed1.json"
+sed 's/method: fedlu, warm_up: 5}/method: fedkd, dim: 8}/' "$work/u.yaml" >"$work/kd.yaml"
+ok 'not where another width travels' says 2 'of another width' experiment "$work/kd.yaml" -o "$work/kd" --only raw --only unlearned
+sed 's/  forget: 0.05, /  /' "$work/u.yaml" >"$work/noshare.yaml"
+ok 'a share is needed' says 2 'noshare.yaml:8: kept: experiment.forget says' experiment "$work/noshare.yaml" -o "$work/kd"
+sed 's/forget: 0.05/forget: 5/' "$work/u.yaml" >"$work/much.yaml"
+ok 'below a half' says 2 "forget: '5' is not above 0" experiment "$work/much.yaml" -o "$work/kd"
+
 # ---- tables ----
 ok 'the report' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --show
 ok 'has the published figure' grep -q '^| \*FedE, published\* *| *\*0.3250\* |' "$work/x/report.md"

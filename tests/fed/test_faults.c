@@ -506,6 +506,67 @@ static void own_no_numbers_stay_here(void **state)
 	world_release(&w);
 }
 
+/* The rows that agent 1 sends up become none, and the names of t->at things that the host does
+ * not hold. */
+static bool say_names(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct trouble *t = ctx;
+	struct net_writer w;
+	struct net_msg m;
+	struct err e = { 0 };
+	uint8_t id[FED_ID];
+	bool rows;
+
+	(void)to;
+	assert_int_equal(net_msg_decode(&m, b->base, b->len, &e), 0);
+	rows = from == t->who && net_has(&m.body, "p") && net_has(&m.body, "w");
+	memcpy(id, m.session, FED_ID);
+	net_msg_release(&m);
+	if (!rows)
+		return true;
+	buf_clear(b);
+	net_write_begin(&w, b, NET_MSG_ROUND, id);
+	net_put_uint(&w, "k", FED_MSG_UP);
+	net_put_uint(&w, "g", 0);
+	net_put_uint(&w, "o", 0);
+	net_put_uint(&w, "n", 0);
+	net_put_bin(&w, "p", "", 0);
+	net_put_uint(&w, "e", t->at - t->at / 2);
+	net_put_uint(&w, "r", t->at / 2);
+	net_put_bin(&w, "w", "", 0);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	t->tampered++;
+	return true;
+}
+
+/* So much and no more is kept for names that only a member knows. */
+static void names_are_limited(void **state)
+{
+	(void)state;
+	for (size_t over = 0; over < 2; over++) {
+		struct trouble t = { .who = 1, .at = FED_NAMES_MAX / AGENTS + over };
+		const struct fed_round *host;
+		struct fed_report r;
+		struct world w;
+
+		world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", true);
+		set_times(&w);
+		world_host(&w, AGENTS - 1);
+		w.config.tamper = say_names;
+		w.config.ctx = &t;
+		world_open(&w);
+		fed_local_round(w.local, 0, NULL);
+		host = fed_local_last(w.local, AGENTS - 1);
+		fed_round_report(host, &r);
+		assert_int_equal(t.tampered, 1);
+		for (unsigned s = 0; s < r.seats; s++)
+			if (fed_local_who(w.local, fed_round_account(host, s)->key) == 1)
+				assert_int_equal(fed_round_account(host, s)->fate,
+						 over != 0 ? FED_BROKE : FED_LATE);
+		world_release(&w);
+	}
+}
+
 /* Who forges is out, and said to be. */
 static bool spoil_joining(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -588,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
 		cmocka_unit_test(who_is_home_to_nothing_says_nothing),
 		cmocka_unit_test(no_numbers_are_refused),
+		cmocka_unit_test(names_are_limited),
 		cmocka_unit_test(own_no_numbers_stay_here),
 		cmocka_unit_test(a_forged_joining_is_left_out),
 		cmocka_unit_test(a_forged_roster_is_refused),

@@ -700,6 +700,70 @@ static void parts_are_saved(void **state)
 	}
 }
 
+/* ---- a federation is taken up again ---- */
+
+static void open_training(struct world *w, const char *method)
+{
+	world_init(w, 3, 40, "transe", 8, method, false);
+	if (strcmp(method, "fedkd") == 0)
+		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 6, NULL), 0);
+	if (strcmp(method, "fedlu") == 0)
+		assert_int_equal(fed_settings_set(&w->config.settings, "warm_up", 1, NULL), 0);
+	if (strcmp(method, "fedepl") == 0)
+		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 12, NULL), 0);
+	w->config.epochs = 2;
+	w->config.equal_start = true;
+	for (size_t i = 0; i < w->n; i++) {
+		w->agent[i].train.corrupt = KGE_CORRUPT_ALTERNATE;
+		w->agent[i].train.batch = 8;
+	}
+	world_open(w);
+}
+
+static void assert_same_tables(const struct kge_emb *a, const struct kge_emb *b, const char *method)
+{
+	if (memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) != 0 ||
+	    memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) != 0)
+		fail_msg("%s: other tables", method);
+}
+
+static void federations_go_on(void **state)
+{
+	(void)state;
+	for (size_t k = 0; fed_methods[k] != NULL; k++) {
+		const char *name = fed_methods[k]->name;
+		struct world whole, later;
+		struct kge_emb *half[WORLD_MAX];
+		struct buf saved = { 0 };
+
+		open_training(&whole, name);
+		open_training(&later, name);
+		for (int round = 0; round < 4; round++) {
+			if (round == 2) {
+				world_save(&whole, half);
+				fed_local_save(whole.local, &saved);
+			}
+			world_round(&whole);
+		}
+		world_restore(&later, half);
+		assert_int_equal(fed_local_load(later.local, saved.base, saved.len - 1, NULL),
+				 ERR_INPUT);
+		assert_int_equal(fed_local_load(later.local, saved.base, 7, NULL), ERR_INPUT);
+		assert_int_equal(fed_local_load(later.local, saved.base, saved.len, NULL), 0);
+		world_round(&later);
+		world_round(&later);
+		for (size_t i = 0; i < whole.n; i++) {
+			assert_same_tables(whole.emb[i], later.emb[i], name);
+			assert_same_tables(fed_shared_table(fed_local_part(whole.local, i)),
+					   fed_shared_table(fed_local_part(later.local, i)), name);
+		}
+		world_free(half, whole.n);
+		buf_release(&saved);
+		world_release(&whole);
+		world_release(&later);
+	}
+}
+
 /* ---- the table ---- */
 
 static void constants_are_checked(void **state)
@@ -735,6 +799,7 @@ int main(void)
 		cmocka_unit_test(terms_do_something),
 		cmocka_unit_test(two_tables_teach_each_other),
 		cmocka_unit_test(parts_are_saved),
+		cmocka_unit_test(federations_go_on),
 		cmocka_unit_test(constants_are_checked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

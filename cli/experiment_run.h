@@ -1,0 +1,120 @@
+/* cli/experiment_run.h - inside one run of an experiment: all agents of one variant with one seed.
+ *
+ * experiment_run.c      looks at valid, what is kept, rounds of training, the record
+ * experiment_agents.c   graphs and names, which triples are to be forgotten
+ * experiment_state.c    what an interrupted run, and one that is to be unlearned, leave on disk
+ * experiment_unlearn.c  FedLU's unlearning of a run that is over
+ *
+ * Only these include it. */
+#ifndef CLI_EXPERIMENT_RUN_H
+#define CLI_EXPERIMENT_RUN_H
+
+#include "cli/experiment.h"
+#include "fed/local.h"
+#include "kge/alias.h"
+#include "kge/eval.h"
+
+enum exp_figures {
+	OF_VALID,
+	OF_TEST,
+	OF_SHARED_TEST,
+	OF_FORGOTTEN,
+	OF_SHARED_FORGOTTEN,
+	EXP_FIGURES
+};
+
+struct client {
+	char *name;
+	struct kge_graph *graph;
+	struct kge_graph blind; /* what training and looks at valid see: no test, maybe not all of
+				 * train */
+	struct kge_aliases *names; /* of entities; relations go by their own */
+	uint32_t *forget;	   /* [n_forget] ascending places in train; NULL: none */
+	size_t n_forget;
+	bool lacks;		       /* blind is without them */
+	struct kge_emb *emb;	       /* what is trained */
+	struct kge_emb *looked, *best; /* at the last look; at the best one */
+	/* The table that travels, where the method has one of its own (FedLU's global one); else
+	 * NULL */
+	const struct kge_emb *shared;
+	struct kge_emb *shared_looked, *shared_best;
+	struct kge_metrics m[EXP_FIGURES];
+	struct kge_trainer *trainer; /* of the control arm */
+};
+
+/* All graphs in one. */
+struct pool {
+	struct kge_graph *graph;
+	struct kge_emb *emb;
+	struct kge_trainer *trainer;
+	uint32_t **ent, **rel; /* [agent][local id]: id in the pool */
+};
+
+struct run {
+	struct cli *cli;
+	const struct experiment *x;
+	const struct exp_variant *v;
+	uint64_t seed;
+	const char *out; /* the experiment's folder */
+	const atomic_bool *cancel;
+	struct client *at;
+	size_t n;
+	struct pool pool;	 /* EXP_COLLECTIVE */
+	struct fed_local *local; /* EXP_ROUNDS, EXP_UNLEARN */
+	struct progress bar;
+	bool looking; /* this round ends with a look at valid */
+	double loss;  /* mean over the agents, of the last local epoch */
+	/* what has gone over the wire, all agents, both ways: as the papers count, and as sent */
+	uint64_t params, bytes, most_bytes;
+	uint64_t *bytes_of; /* [n] through one agent */
+	json_t *curve;
+	double best;
+	uint32_t best_round, worse;
+	uint32_t round;		       /* the one under way, from 1 */
+	uint32_t done;		       /* up to the last look */
+	bool over;		       /* nothing is left to train */
+	double before_s, before_cpu_s; /* of processes that ended before this one */
+	double began_s, began_cpu_s;
+	double saved_at_s, save_cost_s;
+	/* EXP_UNLEARN: how it went, agent by agent; the mean of the figures after the exchange */
+	json_t *unlearned, *exchanged;
+};
+
+/* ---- experiment_agents.c ---- */
+
+int run_load_agents(struct run *r, struct err *e);
+/* Those triples are what the figures are about; the tables may have learnt them or not. */
+bool run_has_forgotten(const struct run *r);
+
+/* ---- experiment_run.c ---- */
+
+uint64_t run_seed_of(const struct run *r, size_t agent);
+struct kge_train_config run_training_of(const struct run *r, size_t agent);
+bool run_canceled(const struct run *r);
+/* A look at one agent's table: it is ranked on valid. */
+void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb);
+void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
+/* Test and forgotten triples, by these tables; shared may be NULL. */
+void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const struct kge_emb *shared);
+/* What came of that, of one agent, or of all of them (r->n): test, test_shared, forgotten,
+ * forgotten_shared, where there are such. */
+json_t *run_figures_json(const struct run *r, size_t agent);
+/* A federation of the agents over their tables; what its rounds send is counted. */
+int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err *e);
+void run_count_traffic(struct run *r);
+double run_seconds(const struct run *r, bool cpu);
+
+/* ---- experiment_state.c ---- */
+
+/* After a look: when it is time, or must be. */
+int run_keep(struct run *r, bool must, struct err *e);
+/* Go on from what is on disk, if it is of this run; a note says why not. */
+int run_take_up(struct run *r, struct err *e);
+/* The best tables of another variant's run of this seed that is over. */
+int run_take_best(struct run *r, const struct exp_variant *from, struct err *e);
+
+/* ---- experiment_unlearn.c ---- */
+
+int run_unlearn(struct run *r, struct err *e);
+
+#endif

@@ -1,0 +1,120 @@
+/* cli/experiment_unlearn.c - a run that is over unlearns: its best tables forget what each agent
+ * has to forget (kge/unlearn.h, methods 4.1), all agents at once; then one exchange of rows without
+ * training takes what has changed to the other holders. */
+#include "cli/experiment_run.h"
+#include "cli/work.h"
+#include "kge/unlearn.h"
+
+static void settle(const struct run *r, size_t i, const struct kge_protocol *valid,
+		   struct kge_unlearn_config *c)
+{
+	struct kge_train_config trained = run_training_of(r, i);
+
+	kge_unlearn_defaults(c, &trained, r->v->weights);
+	c->protocol = valid;
+	c->valid_limit = r->v->config.eval.valid_limit;
+}
+
+static json_t *report_json(const struct kge_unlearn_report *p)
+{
+	return json_pack("{s:I, s:I, s:o, s:o, s:o}", "interference_epochs",
+			 (json_int_t)p->interference_epochs, "decay_epochs",
+			 (json_int_t)p->decay_epochs, "valid_before",
+			 cli_json_number(p->valid_before), "valid_interfered",
+			 cli_json_number(p->valid_interfered), "valid_after",
+			 cli_json_number(p->valid_after));
+}
+
+/* What is best now is what the tables are now. */
+static void keep_all(struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		kge_emb_assign(r->at[i].best, r->at[i].emb);
+		if (r->at[i].shared != NULL)
+			kge_emb_assign(r->at[i].shared_best, r->at[i].shared);
+	}
+}
+
+static int forget(struct run *r, struct err *e)
+{
+	struct kge_protocol valid = work_valid_protocol(&r->v->config);
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		struct client *c = &r->at[i];
+		struct kge_emb *shared =
+			c->shared != NULL ? fed_shared_table(fed_local_part(r->local, i)) : NULL;
+		struct kge_unlearn_config u;
+		struct kge_unlearn_report report;
+
+		settle(r, i, &valid, &u);
+		rc = kge_unlearn_check(&u, e);
+		if (rc == 0)
+			rc = kge_unlearn(&u, &c->blind, c->forget, c->n_forget, c->emb, shared,
+					 &report, r->cancel);
+		if (rc == 0)
+			json_array_append_new(r->unlearned, report_json(&report));
+		progress_at(&r->bar, (double)(i + 1) / (double)r->n, "%zu agents have forgotten",
+			    i + 1);
+	}
+	return rc;
+}
+
+static void look(struct run *r)
+{
+	struct kge_metrics m;
+
+	for (size_t i = 0; i < r->n; i++)
+		run_look_at(r, i, r->at[i].emb);
+	run_mean_of(r, OF_VALID, &m);
+	r->best = m.mrr;
+	r->done = r->best_round = 1;
+	r->over = true;
+}
+
+/* Figures of the tables as the exchange leaves them go beside those of before it, which are the
+ * run's own, as those of FedLU are of tables before aggregation. */
+static int exchange(struct run *r, struct err *e)
+{
+	int rc = fed_local_round(r->local, 0, e);
+
+	if (rc != 0)
+		return rc;
+	run_count_traffic(r);
+	for (size_t i = 0; i < r->n; i++)
+		run_rank(r, i, r->at[i].emb, r->at[i].shared);
+	for (size_t i = 0; i < r->n; i++)
+		json_object_set_new(json_array_get(r->unlearned, i), "exchanged",
+				    run_figures_json(r, i));
+	r->exchanged = run_figures_json(r, r->n);
+	return 0;
+}
+
+static int check_tables(const struct run *r, struct err *e)
+{
+	if (r->at[0].shared != NULL ||
+	    fed_shared_table(fed_local_part(r->local, 0)) == r->at[0].emb)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "method %s: the table that travels is of another width, so its runs cannot "
+		       "be unlearned",
+		       r->v->settings.method);
+}
+
+int run_unlearn(struct run *r, struct err *e)
+{
+	int rc = run_open_rounds(r, 0, false, e);
+
+	r->unlearned = json_array();
+	if (rc == 0)
+		rc = check_tables(r, e);
+	if (rc == 0)
+		rc = run_take_best(r, experiment_find(r->x, r->v->unlearn), e);
+	if (rc == 0)
+		rc = forget(r, e);
+	if (rc != 0)
+		return rc;
+	look(r);
+	keep_all(r);
+	return exchange(r, e);
+}
