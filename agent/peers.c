@@ -290,7 +290,7 @@ static void hurry(struct agent_core *c, struct peer *p)
 {
 	if (c->now_ms < p->hurry_ms)
 		return;
-	p->hurry_ms = c->now_ms + 8 * c->config.retry_min_ms;
+	p->hurry_ms = c->now_ms + (in_rounds(c) ? 1 : 8) * c->config.retry_min_ms;
 	p->not_before_ms = c->now_ms;
 	p->failures = 0;
 }

@@ -12,9 +12,9 @@
  * What a round leaves is on disk in one transaction before anything else begins.
  *
  * Nobody stalls us: a machine ends by its own deadlines; a proposer whose rounds come to
- * nothing is not joined for a while, twice as long each time; a member that did not
- * answer or was late is not asked for a while.  Of two proposals the one of the lower key
- * stands, as long as neither has started. */
+ * nothing is not joined for a while, a member that did not answer or was late is not asked
+ * for a while: twice as long each time, and in proportion to the time that it cost.  Of two
+ * proposals the one of the lower key stands, as long as neither has started. */
 #include <assert.h>
 #include <math.h>
 #include <sodium.h>
@@ -82,6 +82,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 
 	r->proposer = proposer;
 	r->due_ms = UINT64_MAX;
+	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
 	r->looks = (c->fed.done + 1) % c->config.fed.eval_every == 0;
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
@@ -130,7 +131,7 @@ void rounds_writable(struct agent_core *c, struct peer *p)
 	pull(c, p);
 }
 
-/* Somebody still waits for rows of the last round, on a slow link; not for ever. */
+/* Somebody may still wait for rows of the last round, on a slow link; not for ever. */
 static uint64_t owes_until_ms(const struct agent_core *c)
 {
 	const struct round *r = c->fed.last;
@@ -144,10 +145,18 @@ static uint64_t owes_until_ms(const struct agent_core *c)
 
 /* ---- what came of it ---- */
 
-static void rest(struct agent_core *c, uint64_t *until_ms, uint32_t *times)
+/* Twice as long each time; and who has cost us time rests in proportion to it. */
+static void rest(struct agent_core *c, uint64_t cost_ms, uint64_t *until_ms, uint32_t *times)
 {
-	*until_ms = c->now_ms + backoff_ms(c, *times);
+	uint64_t ms = backoff_ms(c, *times), cost = cost_ms << (*times < 3 ? *times : 3);
+
+	*until_ms = c->now_ms + (cost > ms ? cost : ms);
 	++*times;
+}
+
+static uint64_t cost_ms(const struct agent_core *c, const struct err *e)
+{
+	return e->code == ERR_TIMEOUT ? c->now_ms - c->fed.now->started_ms : 0;
 }
 
 static void note_member(struct agent_core *c, struct peer *p, const struct fed_account *a,
@@ -161,11 +170,12 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 	p->fed.fate = fate;
 	snprintf(p->fed.why, sizeof(p->fed.why), "%.250s",
 		 a->trouble.code != 0 ? a->trouble.text : "");
-	if (fate == FED_TOOK_PART) {
-		p->fed.absent = 0;
+	if (in_roster && fate == FED_TOOK_PART) {
+		p->fed.absent = p->fed.failed = 0;
 		p->fed.absent_ms = 0;
-	} else if (c->fed.now->proposer == NULL && !c->fed.now->yielded) {
-		rest(c, &p->fed.absent_ms, &p->fed.absent);
+	} else if (a->fate != FED_TOOK_PART && c->fed.now->proposer == NULL &&
+		   !c->fed.now->yielded) {
+		rest(c, cost_ms(c, &a->trouble), &p->fed.absent_ms, &p->fed.absent);
 	}
 	if (fate == FED_BROKE)
 		peer_trouble(c, p, a->trouble.code, "broke the protocol of a round: %.150s",
@@ -198,15 +208,15 @@ static void leave(struct agent_core *c)
 	c->fed.free_ms = c->now_ms;
 }
 
-static void blame(struct agent_core *c, const struct round *r)
+static void blame(struct agent_core *c, const struct round *r, const struct err *e)
 {
 	if (r->yielded || c->stopping)
 		return;
 	if (r->proposer == NULL) { /* longer than others rest from us */
-		rest(c, &c->fed.rest_ms, &c->fed.failures);
+		rest(c, 0, &c->fed.rest_ms, &c->fed.failures);
 		c->fed.rest_ms += core_jitter(c, c->fed.rest_ms - c->now_ms);
 	} else {
-		rest(c, &r->proposer->fed.rest_ms, &r->proposer->fed.failed);
+		rest(c, cost_ms(c, e), &r->proposer->fed.rest_ms, &r->proposer->fed.failed);
 	}
 }
 
@@ -222,7 +232,7 @@ static void failed(struct agent_core *c, const struct err *e)
 		rounds_record(c, r, &b);
 		core_commit(c, &b, NULL, NULL);
 	}
-	blame(c, r);
+	blame(c, r, e);
 	rounds_restore(c);
 	leave(c);
 }
@@ -304,10 +314,8 @@ static void done(struct agent_core *c)
 	c->fed.done++;
 	c->fed.failures = 0;
 	c->fed.trouble[0] = '\0';
-	if (r->proposer != NULL) {
-		r->proposer->fed.failed = 0;
+	if (r->proposer != NULL)
 		r->proposer->fed.passed = false;
-	}
 	c->tried_epochs += c->config.fed.epochs;
 	if (!r->looks || c->stopping) {
 		save(c, &b);
@@ -621,7 +629,7 @@ static void propose(struct agent_core *c)
 	}
 	round_free(r);
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, e.code, "no round can be proposed: %s", e.text);
-	rest(c, &c->fed.rest_ms, &c->fed.failures);
+	rest(c, 0, &c->fed.rest_ms, &c->fed.failures);
 }
 
 /* ---- what is next ---- */
@@ -662,6 +670,10 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 		c->fed.ended_ms = c->fed.free_ms = c->now_ms;
 	if (c->signal_serial == 0)
 		c->signal_serial = c->best_serial;
+	if (owes_until_ms(c) <= c->now_ms) {
+		round_free(c->fed.last);
+		c->fed.last = NULL;
+	}
 	rounds_tell(c);
 	*align = rounds_align_next(c, wait_ms);
 	if (*align != NULL)

@@ -13,8 +13,22 @@
 enum {
 	HOPES_EASY = 4,	 /* pauses that one peer's missing alignment may cost, one a round, */
 	HOPES_MAX = 12,	 /* and then one in 2, 4 ... 256 rounds */
-	TIMES_OURS = 10, /* a proposal's times are at most so many of ours */
+	TIMES_OURS = 10, /* a proposal's times are at most so many of ours, and ours of its */
 };
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* From a proposal to its end, at most. */
+static uint64_t whole_round_ms(const struct agent_core *c)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
+
+	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
+}
 
 /* ---- HELLO ---- */
 
@@ -77,10 +91,9 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 		memcpy(p->fed.digest, digest.base, 32);
 	if (!p->greeted) {
 		p->fed.greeted_ms = c->now_ms;
-		p->fed.hopes = 0;
+		p->fed.hopes = p->fed.aligns = 0;
 		p->fed.hope_from = 0;
 		p->fed.differs = p->fed.passed = false;
-		p->fed.absent_ms = 0;
 	}
 }
 
@@ -145,19 +158,22 @@ static bool hoped_for(const struct agent_core *c, const struct peer *p)
 	return here(p) && !rounds_ready(c, p) && c->fed.done >= p->fed.hope_from;
 }
 
+/* Longer each time, up to a whole round: two who are always busy with others do meet. */
+static uint64_t hope_ms(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t ms = (uint64_t)c->config.fed.settings.join_ms / 2 << p->fed.hopes;
+	uint64_t from = later(p->fed.greeted_ms, c->fed.free_ms), most = whole_round_ms(c);
+
+	return from + (ms < most ? ms : most);
+}
+
 uint64_t rounds_hope_ms(const struct agent_core *c)
 {
 	uint64_t until = 0;
 
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-		uint64_t from =
-			p->fed.greeted_ms > c->fed.free_ms ? p->fed.greeted_ms : c->fed.free_ms;
-
-		from += c->config.fed.settings.join_ms / 2;
-		if (hoped_for(c, p) && from > until)
-			until = from;
-	}
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (hoped_for(c, c->peers[i]))
+			until = later(until, hope_ms(c, c->peers[i]));
 	return until;
 }
 
@@ -190,15 +206,6 @@ bool rounds_proposes(const struct agent_core *c)
 	       (f->patience == 0 || c->fed.worse < f->patience);
 }
 
-/* From a proposal to its end, at most. */
-static uint64_t whole_round_ms(const struct agent_core *c)
-{
-	const struct fed_settings *s = &c->config.fed.settings;
-	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
-
-	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
-}
-
 static bool is_before_us(const struct agent_core *c, const struct peer *p)
 {
 	return rounds_ready(c, p) && p->fed.proposes && !p->fed.differs && !p->fed.passed &&
@@ -221,16 +228,21 @@ void rounds_pass_over(struct agent_core *c)
 			c->peers[i]->fed.passed = true;
 }
 
-static bool host_is_here(const struct agent_core *c)
+/* When the host can be asked; UINT64_MAX: it is not here. */
+static uint64_t host_ms(const struct agent_core *c)
 {
 	const struct fed_settings *s = &c->config.fed.settings;
 
 	if (s->topology != FED_HOSTED || memcmp(s->host, c->key, FED_KEY) == 0)
-		return true;
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (memcmp(c->peers[i]->info.key, s->host, FED_KEY) == 0)
-			return rounds_ready(c, c->peers[i]);
-	return false;
+		return 0;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_ready(c, p) &&
+		    !p->fed.differs)
+			return p->fed.absent_ms;
+	}
+	return UINT64_MAX;
 }
 
 /* When there are enough to be asked; UINT64_MAX: others must come first. */
@@ -252,20 +264,15 @@ static uint64_t enough_ms(const struct agent_core *c)
 	return n >= c->config.fed.min_members ? 0 : soonest;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 uint64_t rounds_turn_ms(const struct agent_core *c)
 {
 	uint64_t at;
 
-	if (!rounds_proposes(c) || !host_is_here(c))
+	if (!rounds_proposes(c))
 		return UINT64_MAX;
-	at = enough_ms(c);
+	at = later(enough_ms(c), host_ms(c));
 	if (at == UINT64_MAX || c->train_now)
-		return at;
+		return at; /* nobody to ask; or the owner wants it now */
 	at = later(at, c->fed.rest_ms);
 	at = later(at,
 		   c->fed.ended_ms + before_us(c) * (whole_round_ms(c) + c->config.fed.every_ms));
@@ -317,12 +324,13 @@ static int check_terms(const struct fed_settings *o, const struct fed_settings *
 	return 0;
 }
 
-static int check_time(const char *key, uint32_t theirs_ms, uint32_t ours_ms, struct err *e)
+/* Longer ones keep us waiting, and in shorter ones our rows would always be late. */
+static int check_time(const char *key, uint64_t theirs_ms, uint64_t ours_ms, struct err *e)
 {
-	if (theirs_ms <= (uint64_t)TIMES_OURS * ours_ms)
+	if (theirs_ms <= TIMES_OURS * ours_ms && ours_ms <= TIMES_OURS * theirs_ms)
 		return 0;
-	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here, more than %d times ours",
-		       key, theirs_ms / 1000.0, ours_ms / 1000.0, TIMES_OURS);
+	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here, by more than %d times",
+		       key, (double)theirs_ms / 1000, (double)ours_ms / 1000, TIMES_OURS);
 }
 
 int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,

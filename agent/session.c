@@ -672,6 +672,7 @@ static void over_with_alignment(struct agent_core *c)
 	p->fed.has_digest = true;
 	p->fed.hopes = 0;
 	p->fed.hope_from = 0;
+	p->serve_ms = p->not_before_ms = c->now_ms + backoff_ms(c, p->fed.aligns++);
 	p->failures = p->failed_row = 0;
 	p->trouble[0] = '\0';
 	p->sessions++;

@@ -61,6 +61,7 @@ struct peer_rounds {
 	bool deaf;		 /* it has not heard yet that ours is the same */
 	struct rounds_said said; /* our last HELLO to it */
 	uint64_t greeted_ms;	 /* on this link */
+	uint32_t aligns;	 /* since then */
 	uint32_t hopes;		 /* waited for its alignment, in vain; not again ... */
 	uint64_t hope_from;	 /* ... before so many rounds are done */
 	bool differs;		 /* its settings are not ours: no rounds of either are joined */
@@ -244,7 +245,7 @@ struct round {
 	bool yielded;	     /* left for another: nobody's fault */
 	struct kge_emb *own; /* the table between training and exchange, if that is scored */
 	uint64_t due_ms;     /* as the timer is set; UINT64_MAX: it is not */
-	uint64_t ended_ms;
+	uint64_t started_ms, ended_ms;
 	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
 	int64_t started_wall_ms;
 	double score; /* valid with looked */

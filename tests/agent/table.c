@@ -85,8 +85,11 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 
 	struct err e = { 0 };
 
-	for (size_t i = 0; i < batch->n; i++)
+	for (size_t i = 0; i < batch->n; i++) {
 		s->writes[batch->at[i].kind]++;
+		if (batch->at[i].kind == STORE_PUT_ROUND)
+			memcpy(s->last_proposer, batch->at[i].u.round.proposer, 32);
+	}
 	s->commits++;
 	if (disk_apply(&s->disk, batch, &e) != 0)
 		abort();
