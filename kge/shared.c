@@ -256,9 +256,13 @@ static void ask(const struct kge_batch *b, const struct unit *u)
 		b->queries[q] = (struct kge_query){ at, known, t.rel, u->side };
 		s->ids[answers_at(b) + q] = u->side == KGE_TAIL ? t.tail : t.head;
 		s->ids[known_at(b) + q] = known;
+		if (b->answers != NULL)
+			kge_answers_prefetch(b->answers, at, u->side);
 		b->emb->model->query(s->q + q * s->stride, kge_ent(b->emb, known),
 				     kge_rel(b->emb, t.rel), b->emb, u->side);
 	}
+	for (size_t i = 0; i < u->n && b->answers != NULL; i++)
+		kge_answers_prefetch_run(b->answers, b->queries[u->q + i].triple, u->side);
 }
 
 static int by_id(const void *a, const void *b)
