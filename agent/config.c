@@ -257,7 +257,8 @@ static const struct key keys[] = {
 	{ "privacy", "accountant", WORD, AT(privacy.accountant), "exact", 0, 0,
 	  WORDS("exact", "gnmax"), "how epsilon is computed" },
 	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "2048", 1, 1e6, NULL,
-	  "labels put on the ledger at a time, before any is drawn" },
+	  "labels put on the ledger at a time, before any is drawn; a crash leaves as many "
+	  "spent, or half as many again" },
 	{ "privacy", "noisy_rows", SWITCH, AT(privacy.noisy_rows), "false", 0, 0, NULL,
 	  "own rows leave clipped and with noise, one release a session; partners must use "
 	  "procrustes" },

@@ -43,7 +43,8 @@ static void drop_place(void **root, const struct place *like)
 {
 	struct place *p = find_place(*root, like);
 
-	tdelete(p, root, by_key);
+	if (p != NULL)
+		tdelete(p, root, by_key);
 	free(p);
 }
 
