@@ -136,7 +136,7 @@ static void copy_account(struct ledger_account *to, const struct ledger_account 
 	to->lineages = copy_array(from->lineages, from->n_lineages, sizeof(*from->lineages));
 	to->by_lineage = NULL;
 	for (size_t k = 0; k < to->n_lineages; k++) {
-		struct place p = of_lineage(to->lineages[k].id, k);
+		struct place p = of_lineage(from->lineages[k].id, k);
 
 		if (first_of(from, p.key) == &from->lineages[k])
 			put_place(&to->by_lineage, &p);
