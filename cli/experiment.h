@@ -46,6 +46,9 @@ struct exp_variant {
 	struct fed_settings settings;
 	uint32_t rounds, epochs;       /* at most; local, a round */
 	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
+	/* FedLU: teaching waits, from warm_up on, for a look at valid that rises by no more than
+	 * this; 0: it begins at warm_up */
+	double stall;
 	bool equal_start;
 	bool retained; /* trained without what is to be forgotten */
 	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */

@@ -118,6 +118,19 @@ static int read_share(const struct reader *r, const yaml_node_t *n, const char *
 	return 0;
 }
 
+/* FedLU's alone: what else has a warm-up may have it too. */
+static int read_stall(const struct reader *r, struct exp_variant *v, const yaml_node_t *n)
+{
+	struct fed_settings any = v->settings;
+	struct err why = { 0 };
+
+	if (v->kind != EXP_ROUNDS || fed_settings_set(&any, "warm_up", 0, &why) != 0)
+		return yaml_file_fail(&r->f, n, "stall: %s",
+				      v->kind == EXP_ROUNDS ? why.text
+							    : "only methods of rounds teach");
+	return read_share(r, n, "stall", &v->stall);
+}
+
 static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			   const yaml_node_t *value)
 {
@@ -259,6 +272,8 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 		set_text(&v->published_shared, text);
 		return 0;
 	}
+	if (strcmp(key, "stall") == 0)
+		return read_stall(r, v, value);
 	if (strchr(key, '.') != NULL)
 		return read_dotted(r, v, name, text);
 	rc = read_rounds(r, v, key, value);

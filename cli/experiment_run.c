@@ -62,6 +62,7 @@ static void run_release(struct run *r)
 	json_decref(r->curve);
 	json_decref(r->unlearned);
 	json_decref(r->exchanged);
+	json_decref(r->raw_exchanged);
 }
 
 /* Agents' tables and orders differ, and follow from the seed. */
@@ -157,6 +158,11 @@ static bool judge(struct run *r)
 					"valid_hits10", cli_json_number(m.hits10), "loss",
 					cli_json_number(r->loss), "params", (json_int_t)r->params,
 					"bytes", (json_int_t)r->bytes));
+	if (r->v->stall > 0 && r->teaching == 0 && m.mrr - r->best <= r->v->stall &&
+	    r->round >= fed_constant(&r->v->settings, "warm_up")) {
+		r->teaching = r->round;
+		run_begin_teaching(r);
+	}
 	if (!(m.mrr > r->best))
 		return r->v->patience == 0 || ++r->worse < r->v->patience;
 	r->best = m.mrr;
@@ -398,6 +404,18 @@ static void choose_host(struct run *r)
 		       FED_KEY);
 }
 
+static void set_warm_up(struct run *r, double rounds)
+{
+	for (size_t i = 0; i < r->n; i++)
+		(void)fed_settings_set(&fed_local_part(r->local, i)->settings, "warm_up", rounds,
+				       NULL);
+}
+
+void run_begin_teaching(struct run *r)
+{
+	set_warm_up(r, 0);
+}
+
 /* Tables of other widths are not compared (FedE-KD's narrow one). */
 static void watch_shared(struct run *r)
 {
@@ -435,6 +453,8 @@ int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err
 	if (rc == 0) {
 		choose_host(r);
 		watch_shared(r);
+		if (r->v->stall > 0)
+			set_warm_up(r, 1e9); /* until a look says otherwise */
 	}
 	free(agents);
 	return rc;
@@ -572,6 +592,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 	else
 		json_object_set_new(j, "method",
 				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
+	if (v->kind == EXP_ROUNDS && v->stall > 0)
+		json_object_set_new(j, "stall", cli_json_number(v->stall));
 	if (experiment_forgets(x, v))
 		json_object_set_new(j, "forget", cli_json_number(x->forget));
 	if (v->retained)
@@ -636,6 +658,10 @@ static json_t *record_of(struct run *r)
 	put_figures(r, r->n, record);
 	if (r->exchanged != NULL)
 		json_object_set(record, "exchanged", r->exchanged);
+	if (r->raw_exchanged != NULL)
+		json_object_set(record, "raw_exchanged", r->raw_exchanged);
+	if (r->teaching > 0)
+		json_object_set_new(record, "teaching", json_integer(r->teaching));
 	return record;
 }
 

@@ -70,14 +70,16 @@ struct run {
 	json_t *curve;
 	double best;
 	uint32_t best_round, worse;
-	uint32_t round;		       /* the one under way, from 1 */
-	uint32_t done;		       /* up to the last look */
-	bool over;		       /* nothing is left to train */
+	uint32_t teaching; /* FedLU with a stall: the look at which it began; 0: not yet */
+	uint32_t round;	   /* the one under way, from 1 */
+	uint32_t done;	   /* up to the last look */
+	bool over;	   /* nothing is left to train */
 	double before_s, before_cpu_s; /* of processes that ended before this one */
 	double began_s, began_cpu_s;
 	double saved_at_s, save_cost_s;
-	/* EXP_UNLEARN: how it went, agent by agent; the mean of the figures after the exchange */
-	json_t *unlearned, *exchanged;
+	/* EXP_UNLEARN: how it went, agent by agent; the mean of the figures after the exchange,
+	 * and after one of tables that have not forgotten anything */
+	json_t *unlearned, *exchanged, *raw_exchanged;
 };
 
 /* ---- experiment_agents.c ---- */
@@ -102,6 +104,8 @@ json_t *run_figures_json(const struct run *r, size_t agent);
 /* A federation of the agents over their tables; what its rounds send is counted. */
 int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err *e);
 void run_count_traffic(struct run *r);
+/* FedLU: its tables teach each other from the next round on. */
+void run_begin_teaching(struct run *r);
 double run_seconds(const struct run *r, bool cpu);
 
 /* ---- experiment_state.c ---- */

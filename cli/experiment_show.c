@@ -346,6 +346,13 @@ static void add_published_forgotten(struct table *t, const struct show *s, size_
 	table_add(t, "%s", "");
 }
 
+static void add_exchanged(struct table *t, const struct show *s, size_t v, bool shared)
+{
+	add_forgotten(t, s, v, "exchanged", shared,
+		      shared ? " (global, exchanged)" : " (exchanged)");
+	add_forgotten(t, s, v, "raw_exchanged", shared, " (nothing forgotten, exchanged)");
+}
+
 static void print_forgotten_means(const struct show *s, struct buf *out)
 {
 	struct table t;
@@ -368,8 +375,7 @@ static void print_forgotten_means(const struct show *s, struct buf *out)
 		if (shared)
 			add_published_forgotten(&t, s, v, true);
 		if (after)
-			add_forgotten(&t, s, v, "exchanged", shared,
-				      shared ? " (global, exchanged)" : " (exchanged)");
+			add_exchanged(&t, s, v, shared);
 	}
 	table_print(&t, out);
 	table_release(&t);
@@ -601,6 +607,8 @@ static void print_csv(const struct show *s, struct buf *out)
 			continue;
 		print_metrics(out, s, r, "mean", r, "");
 		print_metrics(out, s, r, "mean", json_object_get(r, "exchanged"), " exchanged");
+		print_metrics(out, s, r, "mean", json_object_get(r, "raw_exchanged"),
+			      " raw exchanged");
 		json_array_foreach(json_object_get(r, "agents"), k, agent)
 		{
 			const char *name = json_string_value(json_object_get(agent, "agent"));

@@ -79,14 +79,14 @@ static json_t *head_of(const struct run *r)
 	for (size_t i = 0; i < r->n; i++)
 		json_array_append_new(bytes, json_integer((json_int_t)r->bytes_of[i]));
 	return json_pack("{s:s, s:s, s:I, s:o, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
-			 "s:f}",
+			 "s:f, s:I}",
 			 "fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed",
 			 (json_int_t)r->seed, "settings", experiment_settings_json(r->x, r->v),
 			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
 			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
 			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "bytes_of",
 			 bytes, "curve", r->curve, "seconds", run_seconds(r, false), "cpu_seconds",
-			 run_seconds(r, true));
+			 run_seconds(r, true), "teaching", (json_int_t)r->teaching);
 }
 
 static bool is_due(const struct run *r)
@@ -215,6 +215,9 @@ static void take_head(struct run *r, const json_t *head)
 	r->best = json_number_value(json_object_get(head, "best"));
 	r->best_round = (uint32_t)count_of(head, "best_round");
 	r->worse = (uint32_t)count_of(head, "worse");
+	r->teaching = (uint32_t)count_of(head, "teaching");
+	if (r->teaching > 0)
+		run_begin_teaching(r);
 	r->params = (uint64_t)count_of(head, "params");
 	r->bytes = (uint64_t)count_of(head, "bytes");
 	for (size_t i = 0; i < r->n; i++)

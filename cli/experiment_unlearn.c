@@ -72,17 +72,36 @@ static void look(struct run *r)
 	r->over = true;
 }
 
-/* Figures of the tables as the exchange leaves them go beside those of before it, which are the
- * run's own, as those of FedLU are of tables before aggregation. */
 static int exchange(struct run *r, struct err *e)
 {
 	int rc = fed_local_round(r->local, 0, e);
 
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		run_rank(r, i, r->at[i].emb, r->at[i].shared);
+	return rc;
+}
+
+/* What an exchange does to tables that have not forgotten anything, to compare with. */
+static int exchange_raw(struct run *r, const struct exp_variant *from, struct err *e)
+{
+	int rc = run_take_best(r, from, e);
+
+	if (rc == 0)
+		rc = exchange(r, e);
+	if (rc == 0)
+		r->raw_exchanged = run_figures_json(r, r->n);
+	return rc == 0 ? run_take_best(r, from, e) : rc;
+}
+
+/* Figures of the tables as the exchange leaves them go beside those of before it, which are the
+ * run's own, as those of FedLU are of tables before aggregation. */
+static int exchange_unlearned(struct run *r, struct err *e)
+{
+	int rc = exchange(r, e);
+
 	if (rc != 0)
 		return rc;
 	run_count_traffic(r);
-	for (size_t i = 0; i < r->n; i++)
-		run_rank(r, i, r->at[i].emb, r->at[i].shared);
 	for (size_t i = 0; i < r->n; i++)
 		json_object_set_new(json_array_get(r->unlearned, i), "exchanged",
 				    run_figures_json(r, i));
@@ -109,12 +128,12 @@ int run_unlearn(struct run *r, struct err *e)
 	if (rc == 0)
 		rc = check_tables(r, e);
 	if (rc == 0)
-		rc = run_take_best(r, experiment_find(r->x, r->v->unlearn), e);
+		rc = exchange_raw(r, experiment_find(r->x, r->v->unlearn), e);
 	if (rc == 0)
 		rc = forget(r, e);
 	if (rc != 0)
 		return rc;
 	look(r);
 	keep_all(r);
-	return exchange(r, e);
+	return exchange_unlearned(r, e);
 }

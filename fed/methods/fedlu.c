@@ -1,7 +1,9 @@
 /* FedLU, learning (Zhu et al. 2023), methods 4.1: two tables teach each other.  The local one stays
  * here and is what the agent uses; the global avatar is what travels, and aggregation overwrites
- * it.  Relations belong to both.  Teaching begins after `warm_up` rounds, as in the paper's code.
- */
+ * it.  Relations belong to both.  Teaching begins after `warm_up` rounds.  The paper's
+ * code waits, from that round on, for valid to stall, with a switch for each direction that goes by
+ * both tables' figures; who runs rounds may do so by raising warm_up until then (the experiment's
+ * `stall`: one switch, by the local tables). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -152,6 +152,7 @@ sys.exit(not (lost and all(x == share for x in n.values()) and
 	      r["kept"]["forgotten"]["mrr"] < r["raw"]["forgotten"]["mrr"] and
 	      e["forgotten"] == r["unlearned"]["forgotten"] and # the local table does not travel
 	      e["forgotten_shared"] != r["unlearned"]["forgotten_shared"] and
+	      r["unlearned"]["raw_exchanged"]["forgotten"] == r["raw"]["forgotten"] and
 	      r["unlearned"]["bytes"] > 0 and "forgotten_shared" not in r["alone"] and
 	      all(a["unlearning"]["decay_epochs"] > 0 for a in r["unlearned"]["agents"])))
 PY
@@ -171,6 +172,34 @@ sed 's/  forget: 0.05, /  /' "$work/u.yaml" >"$work/noshare.yaml"
 ok 'a share is needed' says 2 'noshare.yaml:8: kept: experiment.forget says' experiment "$work/noshare.yaml" -o "$work/kd"
 sed 's/forget: 0.05/forget: 5/' "$work/u.yaml" >"$work/much.yaml"
 ok 'below a half' says 2 "forget: '5' is not above 0" experiment "$work/much.yaml" -o "$work/kd"
+
+# ---- teaching that waits ----
+cat >"$work/t.yaml" <<'YAML'
+experiment: {name: teaching, data: data, seeds: [1], rounds: 12, epochs: 1, eval_every: 2, patience: 0}
+model: {kind: transe, dim: 8}
+train: {lr: 0.01, negatives: 4, batch: 64, threads: 1, loss: logistic}
+eval: {protocol: standard}
+variants:
+  never: {method: fedlu, warm_up: 100}
+  four: {method: fedlu, warm_up: 4}
+  waits: {method: fedlu, warm_up: 2, stall: 0.5}
+  long: {method: fedlu, warm_up: 2, stall: 1e-9}
+YAML
+run -q experiment "$work/t.yaml" -o "$work/t"
+ok 'a stall begins it' python3 - "$work/t/runs" <<'PY'
+import json, sys
+r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("never", "four", "waits", "long")}
+mrr = {v: [c["valid_mrr"] for c in x["curve"]] for v, x in r.items()}
+best = [max(mrr["never"][:i]) for i in range(1, 6)]
+flat = [2 * i + 2 for i in range(1, 6) if mrr["never"][i] - best[i - 1] <= 1e-9] # the first ends it
+sys.exit(not (r["waits"]["teaching"] == 4 and mrr["waits"] == mrr["four"] != mrr["never"] and
+	      r["long"].get("teaching") == (flat[0] if flat else None)))
+PY
+run -q experiment "$work/t.yaml" -o "$work/t2" --only waits --until 6
+run -q experiment "$work/t.yaml" -o "$work/t2" --only waits
+ok 'and goes on' same "$work/t/runs/waits-seed1.json" "$work/t2/runs/waits-seed1.json"
+sed 's/{method: fedlu, warm_up: 4}/{method: fede, stall: 0.1}/' "$work/t.yaml" >"$work/tt.yaml"
+ok 'where there is teaching' says 2 'tt.yaml:7: stall: method fede has no constant warm_up' experiment "$work/tt.yaml"
 
 # ---- tables ----
 ok 'the report' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --show
