@@ -27,7 +27,7 @@
 
 /* ---- birth and end of one ---- */
 
-static void round_free(struct round *r)
+void round_free(struct round *r)
 {
 	if (r == NULL)
 		return;
@@ -303,14 +303,20 @@ static int run_score(struct agent_job *job)
 				    &job->score);
 }
 
+/* One proposer's number, far from ours, does not move us away from all others. */
+static uint64_t number_after(const struct agent_core *c, uint64_t number)
+{
+	if (number < c->fed.number)
+		return c->fed.number;
+	return (number - c->fed.number <= ROUND_AHEAD_MAX ? number : c->fed.number) + 1;
+}
+
 static void done(struct agent_core *c)
 {
 	struct round *r = c->fed.now;
-	uint64_t number = fed_round_settings(r->machine)->number;
 	struct store_batch b = { 0 };
 
-	if (number >= c->fed.number)
-		c->fed.number = number + 1;
+	c->fed.number = number_after(c, fed_round_settings(r->machine)->number);
 	c->fed.done++;
 	c->fed.failures = 0;
 	c->fed.trouble[0] = '\0';
@@ -508,14 +514,17 @@ static bool stands(const struct agent_core *c, const struct peer *p)
 	return other == NULL || memcmp(p->info.key, other, AGENT_KEY) <= 0;
 }
 
-static void give_way(struct agent_core *c)
+static void give_way(struct agent_core *c, const struct peer *p)
 {
+	struct round *r = c->fed.now;
+
 	if (c->fed.inviter != NULL)
 		forget_invitation(c); /* its proposer hears nothing, and starts without us */
-	if (c->fed.now == NULL || c->fed.now->stage != ROUND_JOINING)
+	if (r == NULL || r->stage != ROUND_JOINING)
 		return;
-	c->fed.now->yielded = true;
-	fed_round_stop(c->fed.now->machine, ERR_CANCELED, "a lower key proposes a round",
+	r->yielded = r->proposer != p; /* who never starts what it proposes is to blame */
+	fed_round_stop(r->machine, ERR_CANCELED,
+		       r->yielded ? "a lower key proposes a round" : "its proposer has a newer one",
 		       c->now_ms);
 	drive(c);
 }
@@ -539,7 +548,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	else if (!stands(c, p))
 		decline(c, p, o->id, "a lower key proposes a round");
 	else {
-		give_way(c);
+		give_way(c, p);
 		parcels_add(&c->fed.invitation, bytes, n);
 		c->fed.inviter = p;
 		c->fed.invited_ms = c->now_ms;
@@ -594,6 +603,7 @@ static void join(struct agent_core *c)
 		} else {
 			round_free(r);
 			decline(c, p, o.id, e.text);
+			rest(c, 0, &p->fed.rest_ms, &p->fed.failed); /* we gave way to it */
 		}
 	}
 	free(m);

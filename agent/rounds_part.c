@@ -145,6 +145,8 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 
 void rounds_release(struct agent_core *c)
 {
+	round_free(c->fed.now);
+	round_free(c->fed.last);
 	fed_part_free(c->fed.part);
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);

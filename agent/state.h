@@ -40,9 +40,11 @@ enum {
 	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
 	CONV_PSI = 1,
 	CONV_TRANSLATE = 2,
-	ROUND_AHEAD_MAX = 1000000,   /* a round's number at most so far from ours */
+	ROUND_AHEAD_MAX = 1000000,   /* a round's number moves ours by so much at most */
 	AGENT_ALIGN = AGENT_MAP + 1, /* "t" of PROPOSE: an intersection and nothing else */
 };
+
+#define ROUND_NUMBER_MAX (UINT64_C(1) << 62)
 
 /* ---- peers ---- */
 
@@ -523,6 +525,8 @@ int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct le
 	       struct err *e);
 
 /* ---- rounds.c ---- */
+
+void round_free(struct round *r); /* NULL is fine; no worker may be at its work */
 
 static inline bool in_rounds(const struct agent_core *c)
 {

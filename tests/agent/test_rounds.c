@@ -526,6 +526,100 @@ static void test_revoked_in_training(void **state)
 	assert_false(rows_equal(w, a, out));
 }
 
+/* ---- hostile proposers ---- */
+
+/* A proposal of a round of these two, as the core of `from` would make it; it is never started. */
+static void propose_to(struct world *w, size_t from, size_t to, struct buf *out)
+{
+	struct agent_core *c = core(w, from);
+	const struct peer *p = table_peer(&w->t, from, to);
+	struct fed_peer peer = { .n_slots = 0 };
+	struct fed_setup s = { .peers = &peer,
+			       .n_peers = 1,
+			       .label = rounds_label,
+			       .label_ctx = c,
+			       .part = c->fed.part,
+			       .draw = { c->io.draw, c->io.ctx } };
+	struct fed_round *r;
+
+	memcpy(peer.key, p->info.key, FED_KEY);
+	memcpy(peer.sign_public, p->info.sign_key, FED_SIGN);
+	memcpy(peer.digest, p->digest, NET_PSI_DIGEST);
+	memcpy(s.key, c->key, FED_KEY);
+	memcpy(s.sign_public, c->sign_public, FED_SIGN);
+	memcpy(s.sign_secret, c->sign_secret, FED_SIGN_SECRET);
+	assert_int_equal(fed_round_propose(&r, &s, &c->config.fed.settings, w->t.now_ms, NULL), 0);
+	assert_true(fed_round_pull(r, p->info.key, out));
+	fed_round_free(r);
+}
+
+/* The lowest key proposes nothing by itself. */
+static size_t set_hostile(struct world *w)
+{
+	size_t hostile = ranked(w, 0);
+
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.min_members = 2;
+		w->t.seat[i].config.fed.max = 0;
+		w->t.seat[i].config.fed.every_ms = 50;
+	}
+	w->t.seat[hostile].config.fed.propose = false;
+	reset(w, "fede");
+	run(w, 1000);
+	return hostile;
+}
+
+/* One proposal after the other, each in the place of the one before. */
+static void test_endless_proposals(void **state)
+{
+	struct world *w = *state;
+	size_t hostile = set_hostile(w), a = ranked(w, 1);
+	uint64_t before = done(w, a);
+
+	for (size_t i = 0; i < 300; i++) {
+		struct buf b = { 0 };
+
+		propose_to(w, hostile, a, &b);
+		table_inject(&w->t, hostile, a, &b);
+		run(w, 100);
+	}
+	assert_true(done(w, a) >= before + 30);
+}
+
+/* What cannot be joined is no reason to leave our own round for it again and again. */
+static void test_proposal_that_cannot_be_joined(void **state)
+{
+	struct world *w = *state;
+	size_t hostile = set_hostile(w), a = ranked(w, 1);
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < 1000 && core(w, a)->fed.now != NULL; i++)
+		table_run(&w->t, w->t.now_ms + 1000, 1);
+	propose_to(w, hostile, a, &b);
+	b.base[b.len - 1] ^= 1; /* of the signature */
+	table_deliver(&w->t, hostile, a, &b);
+	run(w, 40);
+	assert_true(table_peer(&w->t, a, hostile)->fed.rest_ms > w->t.now_ms);
+}
+
+/* A round whose number is far away, which one alone can bring about, parts nobody from the
+ * others. */
+static void test_numbers_far_apart(void **state)
+{
+	struct world *w = *state;
+	size_t far = ranked(w, 0);
+
+	table_start(&w->t);
+	core(w, far)->fed.number = 5000000;
+	link_all(w);
+	run(w, 60000);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), 3);
+	assert_int_equal(core(w, far)->fed.number, 5000003);
+	assert_int_equal(core(w, ranked(w, 1))->fed.number, 3);
+	assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
+}
+
 /* ---- settings ---- */
 
 static void test_other_settings_are_declined(void **state)
@@ -732,6 +826,9 @@ int main(void)
 		with_world(test_failed_round_is_undone),
 		with_world(test_stop),
 		with_world(test_revoked_in_training),
+		with_world(test_endless_proposals),
+		with_world(test_proposal_that_cannot_be_joined),
+		with_world(test_numbers_far_apart),
 		with_world(test_other_settings_are_declined),
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
