@@ -809,6 +809,66 @@ static void test_patience(void **state)
 	agent_status_release(&s);
 }
 
+/* ---- hostile ---- */
+
+struct hostile {
+	size_t who;
+	struct rng rng;
+	bool busy;
+	unsigned said;
+};
+
+/* Whatever anybody says of a round is also said by the hostile one, to all, as it is or with other
+ * bytes: proposals of others, rows of others, its own once more. */
+static void repeat_and_spoil(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct hostile *h = ctx;
+	struct net_msg m;
+	bool round;
+
+	(void)from, (void)to;
+	if (h->busy || net_msg_decode(&m, b->base, b->len, NULL) != 0)
+		return;
+	round = m.type == NET_MSG_ROUND;
+	net_msg_release(&m);
+	for (size_t i = 0; round && i < SEATS; i++)
+		for (int k = 0; i != h->who && k < 3; k++) {
+			struct buf copy = { 0 };
+
+			buf_add(&copy, b->base, b->len);
+			if (k > 0)
+				copy.base[rng_below(&h->rng, (uint32_t)copy.len)] ^=
+					(uint8_t)(1U << rng_below(&h->rng, 8));
+			table_inject(t, h->who, i, &copy);
+			h->said++;
+		}
+}
+
+static void test_hostile_messages(void **state)
+{
+	for (size_t rank = 0; rank < SEATS; rank++) {
+		struct hostile h = { .said = 0 };
+		struct world *w;
+		size_t a, b;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		h.who = ranked(w, rank);
+		a = ranked(w, rank == 0), b = ranked(w, rank == 2 ? 1 : 2);
+		rng_seed(&h.rng, rank);
+		for (size_t i = 0; i < SEATS; i++)
+			w->t.seat[i].config.fed.min_members = 2;
+		w->t.tamper = repeat_and_spoil;
+		w->t.ctx = &h;
+		reset(w, "fede");
+		run(w, 120000);
+		assert_true(h.said > 100);
+		assert_int_equal(done(w, a), 3);
+		assert_int_equal(done(w, b), 3);
+	}
+}
+
 #define with_world(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -836,6 +896,7 @@ int main(void)
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),
+		with_world(test_hostile_messages),
 	};
 
 	if (sodium_init() < 0)
