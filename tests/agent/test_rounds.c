@@ -96,11 +96,16 @@ static uint64_t done(struct world *w, size_t at)
 	return core(w, at)->fed.done;
 }
 
+static bool same_row(const void *a, const void *b)
+{
+	return memcmp(a, b, FLOATS * sizeof(float)) == 0;
+}
+
 static bool rows_equal(struct world *w, size_t a, size_t b)
 {
 	for (uint32_t id = 0; id < SHARED; id++)
-		if (memcmp(kge_ent(core(w, a)->fed.latest, id), kge_ent(core(w, b)->fed.latest, id),
-			   FLOATS * sizeof(float)) != 0)
+		if (!same_row(kge_ent(core(w, a)->fed.latest, id),
+			      kge_ent(core(w, b)->fed.latest, id)))
 			return false;
 	return true;
 }
@@ -698,9 +703,8 @@ static void test_equal_start(void **state)
 		reset(w, "fede");
 		hold_at(w, ROUND_TRAINING); /* which has not begun: jobs run at their end */
 		for (uint32_t id = 0; id < SHARED; id++) {
-			bool equal =
-				memcmp(kge_ent(core(w, a)->work, id), kge_ent(core(w, b)->work, id),
-				       FLOATS * sizeof(float)) == 0;
+			bool equal = same_row(kge_ent(core(w, a)->work, id),
+					      kge_ent(core(w, b)->work, id));
 
 			assert_int_equal(equal, !trained);
 		}
