@@ -3,6 +3,7 @@
  * The checks know names and tables of all and ask the agents nothing but what they have
  * committed.  Of each round they keep what local training left at each agent, and what was there
  * when the agent said that the round is over. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static const struct fed_method *method_of(const struct sim *s)
 
 	while (fed_methods[n] != NULL)
 		n++;
+	assert(n > 0);
 	return s->o.method != NULL ? fed_method_find(s->o.method) : fed_methods[s->o.seed % n];
 }
 
@@ -78,6 +80,8 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	r->every_ms = s->o.seed % 2 ? 0 : 700;
 	r->equal_start = s->o.seed % 4 != 0;
 	r->propose = (s->o.seed + n->at) % 5 != 0;
+	r->patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
+	r->min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
 
 /* ---- training ---- */

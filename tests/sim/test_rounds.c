@@ -9,9 +9,10 @@
 
 static uint64_t times(void)
 {
-	const char *n = getenv("FKGE_SIM_SEEDS");
+	const char *text = getenv("FKGE_SIM_SEEDS");
+	uint64_t n = text != NULL ? strtoull(text, NULL, 10) : 0;
 
-	return n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1;
+	return n > 0 ? n : 1;
 }
 
 static struct sim_report sum; /* of all runs of one test */
