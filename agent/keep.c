@@ -5,7 +5,8 @@
  *   t  the first training is over     b  digest of the best tables
  *   n  number of the next round of many       o  those we took part in
  *   w  its looks without a better score       e  epochs since the best
- *   u  its tables are as they were drawn      (n, o, w, e, u: mode AGENT_ROUNDS)
+ *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
+ *                                             (n, o, w, e, u, x: mode AGENT_ROUNDS)
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
  *
@@ -23,6 +24,7 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "w", c->fed.worse);
 	net_put_uint(w, "e", c->tried_epochs);
 	net_put_bool(w, "u", c->fed.untrained);
+	net_put_bin(w, "x", c->fed.beside, 32);
 }
 
 static void get_rounds(struct agent_core *c, const struct net_map *m, struct err *e)
@@ -33,6 +35,7 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 	c->fed.done = net_get_uint(m, "o", 0, UINT64_MAX, e);
 	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
 	c->fed.untrained = net_get_bool(m, "u", e);
+	net_get_fixed(m, "x", c->fed.beside, 32, e);
 	if (in_rounds(c))
 		c->tried_epochs = net_get_uint(m, "e", 0, UINT64_MAX, e);
 }

@@ -96,7 +96,7 @@ static bool alike(const struct kge_emb *a, const struct kge_emb *b)
 static bool goes_on(const struct agent_core *c)
 {
 	return c->fed.latest != NULL && c->trained && alike(c->fed.latest, c->best) &&
-	       memcmp(c->kept_digest, c->best_digest, 32) == 0;
+	       memcmp(c->fed.beside, c->best_digest, 32) == 0;
 }
 
 static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
@@ -245,6 +245,7 @@ void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch
 					 .created_ms = c->wall_ms };
 
 	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	memcpy(c->fed.beside, c->best_digest, 32);
 	kge_emb_assign(c->fed.latest, c->work);
 	buf_clear(&c->fed.saved);
 	fed_part_save(c->fed.part, &c->fed.saved);

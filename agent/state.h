@@ -259,6 +259,7 @@ struct round {
 struct rounds {
 	struct fed_part *part; /* over work */
 	struct kge_emb *latest;
+	uint8_t beside[32];	  /* digest of the best tables when a round was last kept */
 	struct buf saved;	  /* the part, as on disk; empty: as it begins */
 	struct agent_name *label; /* [n_ent + n_rel] by id */
 	struct round *now, *last; /* last: over, may still owe rows */

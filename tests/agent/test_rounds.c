@@ -305,6 +305,45 @@ static void test_restart_with_another_method(void **state)
 	run_rounds(w, 3);
 }
 
+/* Whatever the core keeps between rounds: here its record alone, as after an alignment. */
+static void keep_record(struct world *w, size_t at)
+{
+	struct store_batch b = { 0 };
+
+	keep_add(core(w, at), &b);
+	assert_int_equal(disk_apply(&w->t.seat[at].disk, &b, NULL), 0);
+	store_batch_release(&b);
+}
+
+/* The owner has put other tables in the best's place: rounds go on from these, also when the
+ * agent ends again before it has had one. */
+static void test_restart_with_other_tables(void **state)
+{
+	struct world *w = *state;
+	struct seat *s = &w->t.seat[0];
+
+	for (size_t a = 0; a < SEATS; a++)
+		w->t.seat[a].config.fed.every_ms = 3000;
+	reset(w, "fedec");
+	run_rounds(w, 1);
+	table_kill(&w->t, 0);
+	s->disk.tables->ent[0] += 1;
+	kge_emb_digest(s->disk.tables, s->disk.best.digest);
+	for (int k = 0; k < 2; k++) {
+		table_restart(&w->t, 0);
+		assert_true(same(s->core->work, s->disk.tables));
+		assert_int_equal(s->core->fed.saved.len, 0);
+		keep_record(w, 0);
+		table_kill(&w->t, 0);
+	}
+	table_restart(&w->t, 0);
+	link_all(w);
+	run_rounds(w, 3);
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	check_kept(w, 0, 3);
+}
+
 /* ---- members that are lost, late, dead ---- */
 
 /* The seat whose key is number k of all, lowest first. */
@@ -883,6 +922,7 @@ int main(void)
 		with_world(test_hosted_and_masked),
 		with_world(test_restart),
 		with_world(test_restart_with_another_method),
+		with_world(test_restart_with_other_tables),
 		with_world(test_lost_in_training),
 		with_world(test_dead_proposer),
 		with_world(test_unwilling_proposer),
