@@ -176,9 +176,7 @@ static const struct key keys[] = {
 	{ "federation", "psk_file", TEXT, AT(federation.psk_file), "federation.key", 0, 0, NULL,
 	  "the federation's secret, if this file is there (fkge init --secret, fkge join)" },
 
-	{ "rounds", "method", NAME, AT(rounds.method), "fede", 0, 0,
-	  WORDS("fede", "fedep", "fedepl", "fedprox", "fedec", "fedr", "fedlu", "fedkd", "feds",
-		"fedsvd", "fedsvd_plus", "pfedeg", "pfedeg_plus"),
+	{ "rounds", "method", NAME, AT(rounds.method), "fede", 0, 0, fed_method_names,
 	  "what travels and what becomes of it; all agents say the same" },
 	{ "rounds", "epochs", COUNT, AT(rounds.epochs), "3", 1, 1e6, NULL, "of training, a round" },
 	{ "rounds", "first_epochs", COUNT, AT(rounds.first_epochs), "0", 0, 1e6, NULL,

@@ -20,6 +20,10 @@ FED_METHODS
 const struct fed_method *const fed_methods[] = { FED_METHODS NULL };
 #undef X
 
+#define X(name) #name,
+const char *const fed_method_names[] = { FED_METHODS NULL };
+#undef X
+
 const struct fed_method *fed_method_find(const char *name)
 {
 	for (size_t i = 0; fed_methods[i] != NULL; i++)

@@ -184,6 +184,7 @@ struct fed_method {
 };
 
 extern const struct fed_method *const fed_methods[]; /* NULL at the end */
+extern const char *const fed_method_names[];	     /* of the same, in the same order */
 const struct fed_method *fed_method_find(const char *name);
 
 /* Settings with this method's constants as in its paper, sharded, min_holders 2. */

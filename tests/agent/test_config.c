@@ -167,6 +167,7 @@ static void test_rounds(void **state)
 		assert_int_equal(parse(&c, text, &e), 0);
 		config_fed_settings(&c, &s);
 		assert_string_equal(s.method, fed_methods[i]->name);
+		assert_string_equal(fed_method_names[i], fed_methods[i]->name);
 		assert_near(s.value[0], fed_methods[i]->constant[0].byword, 0, 0);
 		config_release(&c);
 	}
@@ -254,7 +255,7 @@ static void test_errors_say_where_and_what(void **state)
 		  "times the sensitivity" },
 		{ "privacy: {release_clip: 0}\n", "privacy.release_clip" },
 		{ "federation: {accept: invited, psk_file: ''}\n", "needs federation.psk_file" },
-		{ "rounds: {method: fedx}\n", "fede | fedep" },
+		{ "rounds: {method: fedx}\n", "fede | fedec" },
 		{ "rounds:\n  mu: 1\n",
 		  "agent.yaml:2: unknown key 'mu' in rounds; known are: method" },
 		{ "rounds:\n  nu: 1\n  method: fedprox\n", "and of this method mu" },
