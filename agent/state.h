@@ -534,7 +534,6 @@ static inline bool in_rounds(const struct agent_core *c)
 	return c->config.mode == AGENT_ROUNDS;
 }
 
-void round_free(struct round *r); /* NULL is fine */
 /* Nothing is under way: what is next?  Starts at most one thing. */
 void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms);
 void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
