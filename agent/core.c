@@ -512,6 +512,14 @@ static void load_chains(struct agent_core *c, struct store_core *saved)
 	}
 }
 
+static void load_closing(struct agent_core *c, const struct store_meta *m)
+{
+	for (size_t at = 1; at + 32 <= m->len; at += 32)
+		for (size_t i = 0; i < c->n_peers; i++)
+			if (memcmp(c->peers[i]->info.sign_key, m->base + at, 32) == 0)
+				c->peers[i]->closing = true;
+}
+
 static void load_alignments(struct agent_core *c, const struct store_core *saved)
 {
 	for (size_t i = 0; i < saved->n_alignments; i++) {
@@ -555,6 +563,8 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	for (size_t i = 0; status == 0 && i < saved->n_meta; i++)
 		if (strcmp(saved->meta[i].key, AGENT_META) == 0)
 			status = keep_load(c, saved->meta[i].base, saved->meta[i].len, e);
+		else if (strcmp(saved->meta[i].key, AGENT_META_CLOSE) == 0)
+			load_closing(c, &saved->meta[i]);
 	if (status)
 		return status;
 	load_chains(c, saved);

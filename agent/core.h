@@ -274,6 +274,11 @@ struct agent_core;
 #define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
 #define AGENT_META_PART "fed"	/* and its part in the method of its rounds */
 
+/* This one the owner writes too: a byte, 1, and the Ed25519 keys (32 bytes each) of partners whose
+ * contracts he has closed.  The next session with labels makes a new one.  It is no entry: what one
+ * side puts on the chain outside of a session could stand where the other has put something. */
+#define AGENT_META_CLOSE "close"
+
 /* What the core borrows until it is freed, besides its own copy of the settings. */
 struct agent_parts {
 	const struct agent_config *config;

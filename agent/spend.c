@@ -56,12 +56,18 @@ const struct ledger_account *spend_account(const struct agent_core *c, const str
 	return &p->chain.account[side == 1];
 }
 
+/* Does our contract stand, and is it wanted? */
+static bool stands(const struct peer *p, const struct ledger_account *a)
+{
+	return a->contracted && !a->closed && !p->closing;
+}
+
 static bool has_contract(const struct agent_core *c, const struct peer *p,
 			 const struct ledger_mechanism *m)
 {
 	const struct ledger_account *a = spend_account(c, p);
 
-	return a->contracted && !a->closed && ledger_same_terms(&a->mechanism, m) &&
+	return stands(p, a) && ledger_same_terms(&a->mechanism, m) &&
 	       memcmp(a->lineage, c->lineage, 32) == 0;
 }
 
@@ -89,8 +95,7 @@ struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, 
 		m.param = ppat_config_sigma(m.teachers);
 	if (votes != NULL)
 		return *votes;
-	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise) ? a->mechanism
-										     : m;
+	return stands(p, a) && !ledger_is_release(a->mechanism.noise) ? a->mechanism : m;
 }
 
 struct ledger_mechanism spend_release(const struct agent_core *c)
@@ -419,6 +424,20 @@ static void open_with_reserve(struct agent_core *c, void (*then)(struct agent_co
 	write_entry(c, &entry, then);
 }
 
+/* The next contract takes the place of the one that was to be closed: on disk with it. */
+static void note_renewed(struct agent_core *c, struct peer *p)
+{
+	struct buf keys = { 0 };
+
+	p->closing = false;
+	buf_add(&keys, "\1", 1);
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->closing)
+			buf_add(&keys, c->peers[i]->info.sign_key, 32);
+	store_batch_meta(&c->signatures, AGENT_META_CLOSE, keys.base, keys.len);
+	buf_release(&keys);
+}
+
 static void contract(struct agent_core *c, const struct ledger_mechanism *m, bool beside,
 		     void (*then)(struct agent_core *c))
 {
@@ -435,6 +454,8 @@ static void contract(struct agent_core *c, const struct ledger_mechanism *m, boo
 	if (status == 0)
 		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
 	ledger_lineage_release(&l);
+	if (status == 0 && p->closing)
+		note_renewed(c, p);
 	if (status != 0)
 		session_abort(c, true, status, "%s", e.text);
 	else if (beside)

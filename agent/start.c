@@ -322,6 +322,30 @@ void start_lineage(const struct identity *id, uint8_t out[32])
 	crypto_generichash_final(&h, out, 32);
 }
 
+static void close_with(struct store_core *core, const uint8_t own[STORE_KEY],
+		       const uint8_t key[STORE_KEY])
+{
+	for (size_t i = 0; i < core->n_chains; i++) {
+		struct ledger_chain *chain = core->chains[i];
+		int side = ledger_chain_side(chain, own);
+
+		if (side >= 0 && memcmp(chain->key[1 - side], key, STORE_KEY) == 0)
+			chain->account[side].closed = true;
+	}
+}
+
+void start_close(struct store_core *core, const struct identity *id)
+{
+	for (size_t i = 0; i < core->n_meta; i++) {
+		const struct store_meta *m = &core->meta[i];
+
+		if (strcmp(m->key, AGENT_META_CLOSE) != 0)
+			continue;
+		for (size_t at = 1; at + STORE_KEY <= m->len; at += STORE_KEY)
+			close_with(core, id->sign_key, m->base + at);
+	}
+}
+
 static int load_graph(struct start *s, const struct folder *f, struct err *e)
 {
 	int rc = store_load_graph(f->store, &s->graph, e);

@@ -24,6 +24,9 @@ struct start {
 
 /* Our data as the ledger counts it: a hash of the signing key. */
 void start_lineage(const struct identity *id, uint8_t out[32]);
+/* Contracts that the owner has closed: AGENT_META_CLOSE says so, the chain does not.  For who shows
+ * what stands. */
+void start_close(struct store_core *core, const struct identity *id);
 /* The core's settings; ERR_USAGE when they contradict each other. */
 int start_settings(struct agent_config *out, const struct config *c, struct err *e);
 /* Votes of a contract that is still to be made, with as many teachers as the core chooses by the

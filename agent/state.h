@@ -96,6 +96,7 @@ struct peer {
 	bool greeted;  /* its HELLO came on this link */
 	struct parcels outbox;
 	struct ledger_chain chain;
+	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
 	uint64_t seen_labels;		     /* ... and how many came */
 	/* alignment: current when the versions are those of now */
@@ -338,7 +339,8 @@ struct agent_core {
 	/* commits and jobs under way */
 	struct waiting_commit *commits;
 	size_t n_commits;
-	struct store_batch signatures; /* of partners, for the next commit; empty between events */
+	struct store_batch signatures; /* of partners, and what else is for the next commit alone;
+					* empty between events */
 	uint64_t next_ticket, next_job;
 	struct agent_job *job; /* of learning or of the session */
 	size_t orphans;	       /* jobs of sessions that are over */

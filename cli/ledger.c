@@ -221,9 +221,9 @@ static struct ledger_chain *chain_with(const struct store_core *core,
 	return NULL;
 }
 
-/* Outside of any session; the next one brings it to the partner, who countersigns it. */
-static int close_contract(struct folder *f, const struct store_core *core,
-			  const struct ledger_chain *chain, struct err *e)
+/* Only so that the ledger says whether there is something to close. */
+static int check_close(const struct folder *f, const struct store_core *core,
+		       const struct ledger_chain *chain, struct err *e)
 {
 	static const uint8_t no_session[16];
 	struct ledger_lineage l;
@@ -231,22 +231,47 @@ static int close_contract(struct folder *f, const struct store_core *core,
 					    .session = no_session,
 					    .lineage = &l,
 					    .time_ms = (int64_t)time(NULL) * 1000 };
-	struct ledger_signed s = { 0 };
-	struct store_batch b = { 0 };
+	struct ledger_entry entry;
 	uint8_t id[32];
 	int rc;
 
 	start_lineage(f->identity, id);
 	ledger_lineage_sum(&l, id, f->identity->sign_key,
 			   (const struct ledger_chain *const *)core->chains, core->n_chains);
-	rc = ledger_close(&s.entry, chain, &draft, e);
+	rc = ledger_close(&entry, chain, &draft, e);
 	ledger_lineage_release(&l);
-	if (rc != 0)
-		return rc;
-	ledger_sign(&s, f->identity->sign_secret);
-	store_batch_entry(&b, &s);
-	rc = store_apply(f->store, &b, e);
-	store_batch_release(&b);
+	return rc;
+}
+
+/* Keys of partners whose contracts shall be closed; release it. */
+static struct buf closing(const struct store_core *core)
+{
+	struct buf keys = { 0 };
+
+	for (size_t i = 0; i < core->n_meta; i++)
+		if (strcmp(core->meta[i].key, AGENT_META_CLOSE) == 0)
+			buf_add(&keys, core->meta[i].base, core->meta[i].len);
+	if (keys.len == 0)
+		buf_add(&keys, "\1", 1);
+	return keys;
+}
+
+/* No entry: the chain is the partner's too, who may have made the next one. */
+static int close_contract(struct folder *f, const struct store_core *core,
+			  const struct ledger_chain *chain, const uint8_t key[LEDGER_KEY],
+			  struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct buf keys = closing(core);
+	int rc = check_close(f, core, chain, e);
+
+	if (rc == 0) {
+		buf_add(&keys, key, LEDGER_KEY);
+		store_batch_meta(&b, AGENT_META_CLOSE, keys.base, keys.len);
+		rc = store_apply(f->store, &b, e);
+		store_batch_release(&b);
+	}
+	buf_release(&keys);
 	return rc;
 }
 
@@ -258,6 +283,7 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 	struct store_peer *p;
 	int rc = store_load_core(f->store, &core, e);
 
+	start_close(&core, f->identity);
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	if (rc == 0)
@@ -266,11 +292,11 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 	if (rc == 0 && chain == NULL)
 		rc = err_set(e, ERR_NOTFOUND, "there is nothing on the ledger with %s", p->name);
 	if (rc == 0)
-		rc = close_contract(f, &core, chain, e);
+		rc = close_contract(f, &core, chain, p->sign_key, e);
 	if (rc == 0)
 		cli_say(cli,
-			"The contract with %s is closed; the next session tells it, and labels "
-			"need a new one.\n",
+			"The contract with %s is closed: labels need a new one, which the next "
+			"session makes.\n",
 			p->name);
 	roster_release(&roster);
 	store_core_release(&core);

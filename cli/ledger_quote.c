@@ -502,6 +502,7 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 	struct store_peer *p;
 	int rc = store_load_core(f->store, &core, e);
 
+	start_close(&core, f->identity);
 	q.release = q.release || q.rows_leave;
 	q.labels = o->labels > 0 ? o->labels
 		   : q.release	 ? 1

@@ -474,6 +474,7 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = store_load_core(f.store, &core, e);
+	start_close(&core, f.identity);
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	for (size_t i = 0; i < core.n_chains; i++)

@@ -14,7 +14,8 @@
  *   settle     the session is over: `count` of its reserved labels left the
  *              host; totals fall by the rest, which the transcript shows unsent
  *   refuse     `count` labels were asked for and a cap forbade it
- *   close      the contract ends; totals stay for ever
+ *   close      the contract ends; totals stay for ever.  (A contract ends the one before it too:
+ *              an agent closes one so, for nobody may write outside of a session)
  *
  * Sessions without labels (Procrustes) are a reserve of 0 and a settle that
  * says what the client disclosed; they need no contract.

@@ -580,16 +580,10 @@ static bool is_reserve(const struct session *s)
 
 /* Until the victim, in this role, has a reserve on the way to its disk that the conversation
  * does not wait for. */
-static void entry_under_way(struct table *t, enum agent_role role)
+static void reserve_under_way(struct table *t, enum agent_role role)
 {
-	const struct agent_core *c;
+	const struct agent_core *c = victim(t);
 
-	for (size_t i = 0; i < SEATS; i++) {
-		t->seat[i].config.translator = AGENT_PPAT;
-		t->seat[i].config.epsilon_per_peer = t->seat[i].config.epsilon_total = 50;
-	}
-	start_linked(t);
-	c = victim(t);
 	for (size_t i = 0; i < 20000; i++) {
 		if (c->session && c->session->beside && c->session->role == role &&
 		    is_reserve(c->session))
@@ -597,6 +591,16 @@ static void entry_under_way(struct table *t, enum agent_role role)
 		table_run(t, t->now_ms + 60000, 1);
 	}
 	fail_msg("no such entry came");
+}
+
+static void entry_under_way(struct table *t, enum agent_role role)
+{
+	for (size_t i = 0; i < SEATS; i++) {
+		t->seat[i].config.translator = AGENT_PPAT;
+		t->seat[i].config.epsilon_per_peer = t->seat[i].config.epsilon_total = 50;
+	}
+	start_linked(t);
+	reserve_under_way(t, role);
 }
 
 /* The client knows what the host's entry will be, and countersigns what it was never sent: no
@@ -655,6 +659,76 @@ static void test_entry_upon_entry(void **state)
 	table_deliver(&t, HOSTILE, VICTIM, &b);
 	assert_null(victim(&t)->session);
 	table_let_jobs_end(&t);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* ---- nothing hostile: crashes and owners ---- */
+
+static void wish_close(struct table *t, size_t at, size_t other)
+{
+	struct store_batch b = { 0 };
+	uint8_t keys[33] = { 1 };
+
+	memcpy(keys + 1, t->seat[other].sign_public, 32);
+	store_batch_meta(&b, AGENT_META_CLOSE, keys, sizeof(keys));
+	assert_int_equal(disk_apply(&t->seat[at].disk, &b, NULL), 0);
+	store_batch_release(&b);
+}
+
+static void learn_again(struct table *t)
+{
+	t->seat[VICTIM].improvements += 2;
+	t->seat[HOSTILE].improvements += 2;
+	victim(t)->train_now = t->seat[HOSTILE].core->train_now = true;
+	table_link(t, VICTIM, HOSTILE, false);
+	table_link(t, VICTIM, HOSTILE, true);
+}
+
+static size_t contracts_on(const struct disk *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_entries; i++)
+		n += d->entries[i].entry.kind == LEDGER_CONTRACT;
+	return n;
+}
+
+/* A crash leaves a reserve that the partner has never seen, and both owners close their contracts:
+ * each makes one new one, on the chain as it then is. */
+static void test_both_close(void **state)
+{
+	struct table t;
+	const struct ledger_chain *a, *b;
+
+	(void)state;
+	table_init(&t, 17);
+	entry_under_way(&t, AGENT_HOST);
+	table_run(&t, 60000, 100000);
+	learn_again(&t);
+	reserve_under_way(&t, AGENT_HOST);
+	assert_int_equal(contracts_on(&t.seat[VICTIM].disk), 2);
+	table_kill(&t, VICTIM);
+	table_kill(&t, HOSTILE);
+	wish_close(&t, VICTIM, HOSTILE);
+	wish_close(&t, HOSTILE, VICTIM);
+	table_restart(&t, VICTIM);
+	table_restart(&t, HOSTILE);
+	assert_int_equal(table_peer(&t, VICTIM, HOSTILE)->chain.n_tail, 1);
+	assert_int_equal(table_peer(&t, HOSTILE, VICTIM)->chain.n_tail, 0);
+	for (size_t k = 0; k < 2; k++) { /* the second time the wish is fulfilled, also on disk */
+		learn_again(&t);
+		table_run(&t, t.now_ms + 60000, 100000);
+		a = &table_peer(&t, VICTIM, HOSTILE)->chain;
+		b = &table_peer(&t, HOSTILE, VICTIM)->chain;
+		assert_int_equal(a->n_tail + b->n_tail, 0);
+		assert_memory_equal(a->head, b->head, 32);
+		assert_true(victim(&t)->sessions >= 2);
+		assert_int_equal(contracts_on(&t.seat[VICTIM].disk), 4);
+		assert_int_equal(contracts_on(&t.seat[HOSTILE].disk), 4);
+		table_kill(&t, VICTIM);
+		table_restart(&t, VICTIM);
+	}
 	finish_with_honest(&t);
 	table_release(&t);
 }
@@ -726,6 +800,7 @@ int main(void)
 		cmocka_unit_test(test_endless_entries),
 		cmocka_unit_test(test_ack_before_the_entry),
 		cmocka_unit_test(test_entry_upon_entry),
+		cmocka_unit_test(test_both_close),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
 	};

@@ -162,12 +162,14 @@ exported b clock_b.led
 ok 'clock: verify notes it, and the ledger holds' prints 'the ledger holds' ledger verify "$work/clock.led" "$work/clock_b.led"
 ok 'clock: in words' grep -q 'note: entry .*: the clock of .* was set back: the entry is dated 86[0-9]* s before' "$out"
 
-# ---- a contract closed: the next session tells the partner, and makes a new one ----
+# ---- contracts closed, by both owners at once: the next sessions make new ones ----
 bring second a
 bring second b
 echo 'privacy: {epsilon_per_peer: 3, epsilon_total: 9}' >>"$work/a/agent.yaml"
 ok 'close' prints 'is closed' -d "$work/a" ledger close b
 ok 'close: only once' found_by 'there is no open contract' -d "$work/a" ledger close b
+ok 'close: show knows' prints 'the contract is closed' -d "$work/a" ledger show
+ok 'close: by the other too' prints 'is closed' -d "$work/b" ledger close a
 news 3
 ok 'close: they work on' both_host 3
 exported a close_a.led
@@ -176,10 +178,14 @@ ok 'close: both ledgers agree' prints 'the ledger holds' ledger verify "$work/cl
 kinds() { python3 - "$work/close_b.led" <<'PY'
 import json, sys
 e = json.load(open(sys.argv[1]))["entries"]
-at = [i for i, x in enumerate(e) if x["kind"] == "close"]
-again = [x for x in e[at[0]:] if x["kind"] == "contract" and x["host"] == e[at[0]]["host"]]
-assert len(at) == 1 and e[at[0]]["countersignature"], "closed, and the partner has signed it"
-assert again[0]["epsilon_pair"] == 3 and again[0]["total_pair"] > 0, "a new one, and spent stays spent"
+of = {}
+for x in e:
+    if x["kind"] == "contract":
+        of.setdefault(x["host"], []).append(x)
+assert sorted(len(c) for c in of.values()) == [2, 2], "each has made one new contract"
+new = [c[1] for c in of.values() if c[1]["epsilon_pair"] == 3]
+assert len(new) == 1 and new[0]["countersignature"], "a's is of today's settings, and the partner has signed it"
+assert all(c[1]["total_pair"] > 0 for c in of.values()), "spent stays spent"
 PY
 }
 ok 'close: the partner has signed it, and spent stays spent' kinds
