@@ -638,7 +638,6 @@ void agent_core_free(struct agent_core *c)
 	free(c->commits);
 	gossip_release(c);
 	learn_release(c);
-	rounds_drop(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);

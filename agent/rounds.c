@@ -40,13 +40,6 @@ void round_free(struct round *r)
 	free(r);
 }
 
-void rounds_drop(struct agent_core *c)
-{
-	round_free(c->fed.now);
-	round_free(c->fed.last);
-	c->fed.now = c->fed.last = NULL;
-}
-
 static bool is_named(const struct fed_proposal *o, const struct peer *p)
 {
 	for (size_t i = 0; i < o->n_members; i++)

@@ -545,7 +545,6 @@ void rounds_writable(struct agent_core *c, struct peer *p);
 void rounds_timer(struct agent_core *c);
 void rounds_job_done(struct agent_core *c, struct agent_job *job);
 void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */
-void rounds_drop(struct agent_core *c);			 /* at the core's end */
 
 /* ---- rounds_align.c ---- */
 
