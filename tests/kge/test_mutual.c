@@ -197,6 +197,21 @@ static void test_projecting_teacher(void **state)
 	close_world(&w);
 }
 
+/* Of three candidates, in nats: KL(softmax(1, 1, 0) | softmax(2, 0, 1)), a sum over candidates with
+ * no temperature, as PyTorch's batchmean has it for a batch of one. */
+static void test_teaching_of_three(void **state)
+{
+	const float scores[] = { 2, 0, 1 }, taught[] = { 1, 1, 0 };
+	const double want[] = { .6652410 - .4223188, .0900306 - .4223188, .2447285 - .1553624 };
+	float slope[3] = { 0 }, work[6];
+
+	(void)state;
+	assert_near(kge_distill_of(&kge_kernels_scalar, scores, taught, slope, 2, 2, work),
+		    .3902488, 1e-5, 1e-5);
+	for (size_t i = 0; i < 3; i++)
+		assert_near(slope[i], 2 * want[i], 1e-5, 1e-5);
+}
+
 /* ---- gradients ---- */
 
 static double loss_here(void *ctx)
@@ -491,17 +506,12 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_losses_by_hand),
-		cmocka_unit_test(test_projecting_teacher),
-		cmocka_unit_test(test_gradients),
-		cmocka_unit_test(test_own_teacher),
-		cmocka_unit_test(test_frozen_relations),
-		cmocka_unit_test(test_only_some),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_warm_up),
-		cmocka_unit_test(test_two_widths),
-		cmocka_unit_test(test_threads_agree),
-		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_losses_by_hand),	  cmocka_unit_test(test_projecting_teacher),
+		cmocka_unit_test(test_teaching_of_three), cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_own_teacher),	  cmocka_unit_test(test_frozen_relations),
+		cmocka_unit_test(test_only_some),	  cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_warm_up),		  cmocka_unit_test(test_two_widths),
+		cmocka_unit_test(test_threads_agree),	  cmocka_unit_test(test_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
