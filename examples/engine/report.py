@@ -23,6 +23,9 @@ BENCHMARKS = [("fb15k-237", "FB15k-237"), ("wn18rr", "WN18RR")]
 MODELS = ["TransE", "DistMult", "ComplEx", "RotatE"]
 GOALS = {("fb15k-237", "TransE"): .31, ("fb15k-237", "DistMult"): .34,
          ("fb15k-237", "ComplEx"): .345, ("fb15k-237", "RotatE"): .335}
+# Further runs of a benchmark's model, and of a client's: what their names end with, in words.
+FURTHER = ["wide", "long", "calm", "linear", "even"]
+ARMS = {"": "", "-slow": ", rate 1e-4", "-softmax": ", 1-vs-all softmax"}
 LOD = [("whisky", "Whisky"), ("worldlift", "World lift"), ("tharawat", "Tharawat"),
        ("hellenic", "Hellenic")]
 
@@ -102,7 +105,7 @@ def settings_list(names):
 
 def ours_row(name, model, goal):
     rs, who = of(name), "**this program**"
-    for word in ("wide", "long"):
+    for word in FURTHER:
         if name.endswith(f"-{word}"):
             who += f", {word}"
     if not rs:
@@ -128,7 +131,7 @@ def benchmark(key, title):
                 row(model, source[1], *(f"{c:.3f}" if c is not None else "-" for c in cells),
                     *[""] * 5)
         goal = GOALS.get((key, model), "")
-        for run in [n for n in (name, f"{name}-wide", f"{name}-long") if n in RUNS]:
+        for run in [n for n in (name, *(f"{name}-{w}" for w in FURTHER)) if n in RUNS]:
             ours_row(run, model, goal)
             names.append(run)
     some = [r for n in names for r in of(n)]
@@ -182,7 +185,8 @@ def clients():
          "MRR of clients 0, 1, 2", "seeds", "training, min", "CPU min", "load")
     names = []
     for split in ("r3", "c3"):
-        for model, arm in (("TransE", ""), ("TransE", "-slow"), ("ComplEx", ""), ("RotatE", "")):
+        for model, arm in (("TransE", ""), ("TransE", "-slow"), ("ComplEx", ""),
+                           ("ComplEx", "-softmax"), ("RotatE", "")):
             title = f"FB15k-237-{split.upper()}"
             theirs = [figure_of(fedlu, .01, dataset=title, kge_model=model, method="Independent",
                                 metric=m) for _, m in FIGURES]
@@ -190,7 +194,7 @@ def clients():
                 row(split, model, "FedLU, Independent", *(f"{c:.4f}" for c in theirs), *[""] * 6)
             found = clients_of(split, model.lower() + arm)
             names += [f"{split}-{model.lower()}{arm}-{c}" for c in range(3)]
-            who = "**this program**" + (", rate 1e-4" if arm else "")
+            who = "**this program**" + ARMS[arm]
             if not found:
                 row(split, model, who, "not run", *[""] * 9)
                 continue
