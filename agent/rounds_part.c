@@ -189,7 +189,7 @@ static struct store_round_member *record_members(const struct fed_round *m, unsi
 	for (unsigned i = 0; i < n; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 
-		v[i] = (struct store_round_member){ .fate = a->fate,
+		v[i] = (struct store_round_member){ .fate = (int)a->fate,
 						    .rows_out = a->rows_out,
 						    .rows_in = a->rows_in,
 						    .floats_out = a->floats_out,
