@@ -33,6 +33,16 @@ struct rng rng_stream(const struct rng *r, uint64_t k)
 	return out;
 }
 
+bool rng_load(struct rng *r, const void *saved)
+{
+	static const struct rng zeros;
+
+	if (memcmp(saved, &zeros, sizeof(zeros)) == 0)
+		return false;
+	memcpy(r, saved, sizeof(*r));
+	return true;
+}
+
 uint64_t rng_u64(struct rng *r)
 {
 	uint64_t *s = r->s;

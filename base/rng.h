@@ -7,6 +7,7 @@
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ struct rng {
 void rng_seed(struct rng *r, uint64_t seed);
 /* An independent generator for stream number k of this one (r is not moved). */
 struct rng rng_stream(const struct rng *r, uint64_t k);
+/* Take up a saved struct rng.  False: all zero, which no generator is, for it would give zeros for
+ * ever; r stays as it was. */
+bool rng_load(struct rng *r, const void *saved);
 uint64_t rng_u64(struct rng *r);
 /* Uniform in 0..n-1, n > 0, without bias (Lemire 2019). */
 uint32_t rng_below(struct rng *r, uint32_t n);

@@ -508,6 +508,11 @@ void fed_local_save(const struct fed_local *l, struct buf *out)
 	}
 }
 
+static int damaged_generator(struct err *e)
+{
+	return err_set(e, ERR_INPUT, "saved federation: a generator is damaged");
+}
+
 static int load_agent(struct seat *s, const uint8_t **at, const uint8_t *end, struct err *e)
 {
 	const struct fed_method *m = s->part->method;
@@ -520,8 +525,8 @@ static int load_agent(struct seat *s, const uint8_t **at, const uint8_t *end, st
 	*at += sizeof(a);
 	if (a.n > (size_t)(end - *at) || (a.n > 0 && m->load == NULL))
 		return err_set(e, ERR_INPUT, "saved federation: not of method %s", m->name);
-	s->draws = a.draws;
-	s->part->rng = a.part;
+	if (!rng_load(&s->draws, &a.draws) || !rng_load(&s->part->rng, &a.part))
+		return damaged_generator(e);
 	if (m->load != NULL)
 		rc = m->load(s->part, *at, a.n, e);
 	*at += a.n;
@@ -540,9 +545,10 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 	if (h.agents != l->n)
 		return err_set(e, ERR_INPUT, "saved federation: of %llu agents, not %zu",
 			       (unsigned long long)h.agents, l->n);
+	if (!rng_load(&l->rng, &h.rng))
+		return damaged_generator(e);
 	l->c.settings.number = h.number;
 	l->now_ms = h.now_ms;
-	l->rng = h.rng;
 	for (size_t i = 0; i < l->n && rc == 0; i++)
 		rc = load_agent(&l->seats[i], &at, end, e);
 	if (rc == 0 && at != end)

@@ -220,7 +220,8 @@ int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err
 		return err_set(e, ERR_INPUT,
 			       "saved part: not of %s with these constants and tables",
 			       p->method->name);
-	memcpy(p->rng.s, bytes + HEAD - sizeof(p->rng.s), sizeof(p->rng.s));
+	if (!rng_load(&p->rng, bytes + HEAD - sizeof(p->rng)))
+		return err_set(e, ERR_INPUT, "saved part: its generator is damaged");
 	if (p->method->load != NULL)
 		return p->method->load(p, bytes + HEAD, n - HEAD, e);
 	return 0;

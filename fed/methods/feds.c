@@ -85,7 +85,8 @@ static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct er
 	if (n != lots + rows + floats)
 		return err_set(e, ERR_INPUT, "saved part of feds: %zu bytes, where %zu belong", n,
 			       lots + rows + floats);
-	memcpy(&base->rng, bytes, lots);
+	if (!rng_load(&base->rng, bytes))
+		return err_set(e, ERR_INPUT, "saved part of feds: its generator is damaged");
 	memcpy(p->known, bytes + lots, rows);
 	memcpy(p->sent, bytes + lots + rows, floats);
 	return 0;

@@ -27,6 +27,18 @@ static void same_seed_same_numbers_other_stream_others(void **state)
 	assert_true(rng_u64(&b) != rng_u64(&c));
 }
 
+static void a_saved_one_goes_on_and_zeros_are_none(void **state)
+{
+	struct rng a, b = { { 1, 2, 3, 4 } };
+	const struct rng zeros = { { 0 } };
+
+	(void)state;
+	rng_seed(&a, 42);
+	assert_true(rng_load(&b, &a));
+	assert_false(rng_load(&b, &zeros));
+	assert_true(rng_u64(&a) == rng_u64(&b));
+}
+
 static void below_is_in_range_and_even(void **state)
 {
 	struct rng r;
@@ -81,6 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_xoshiro256pp),
 		cmocka_unit_test(same_seed_same_numbers_other_stream_others),
+		cmocka_unit_test(a_saved_one_goes_on_and_zeros_are_none),
 		cmocka_unit_test(below_is_in_range_and_even),
 		cmocka_unit_test(normal_has_its_moments),
 		cmocka_unit_test(shuffle_keeps_every_item),

@@ -2,6 +2,7 @@
  * out plainly over small tables.  Rows change by a known amount where training would be. */
 #include "tests/fed/world.h"
 
+#include "base/mem.h"
 #include "fed/methods/feds.h"
 #include "fed/methods/fedsvd.h"
 
@@ -727,6 +728,28 @@ static void assert_same_tables(const struct kge_emb *a, const struct kge_emb *b,
 		fail_msg("%s: other tables", method);
 }
 
+/* A generator that is all zero gives zeros for ever: a draw below some n would never end. */
+static void refuse_zeros(struct world *w, const struct buf *saved, size_t at)
+{
+	uint8_t *bad = mem_copy(saved->base, saved->len);
+
+	memset(bad + at, 0, sizeof(struct rng));
+	assert_int_equal(fed_local_load(w->local, bad, saved->len, NULL), ERR_INPUT);
+	free(bad);
+}
+
+static void refuse_zeros_in_part(struct world *w)
+{
+	struct fed_part *p = fed_local_part(w->local, 0);
+	struct buf saved = { 0 };
+
+	fed_part_save(p, &saved);
+	assert_int_equal(fed_part_load(p, saved.base, saved.len, NULL), 0);
+	memset(saved.base + FED_METHOD_MAX + 16, 0, sizeof(struct rng));
+	assert_int_equal(fed_part_load(p, saved.base, saved.len, NULL), ERR_INPUT);
+	buf_release(&saved);
+}
+
 static void federations_go_on(void **state)
 {
 	(void)state;
@@ -749,6 +772,10 @@ static void federations_go_on(void **state)
 		assert_int_equal(fed_local_load(later.local, saved.base, saved.len - 1, NULL),
 				 ERR_INPUT);
 		assert_int_equal(fed_local_load(later.local, saved.base, 7, NULL), ERR_INPUT);
+		for (size_t rng = 0; rng < 3; rng++) /* the network's, two of the first agent */
+			refuse_zeros(&later, &saved,
+				     3 * sizeof(uint64_t) + rng * sizeof(struct rng));
+		refuse_zeros_in_part(&later);
 		assert_int_equal(fed_local_load(later.local, saved.base, saved.len, NULL), 0);
 		world_round(&later);
 		world_round(&later);
