@@ -13,11 +13,10 @@ struct table {
 	int (*read)(sqlite3_stmt *st, void *record);
 };
 
-static int load_table(struct store *s, const struct table *t, int64_t limit, void **out, size_t *n,
-		      struct err *e)
+static int load_rows(struct store *s, sqlite3_stmt *st, const struct table *t, void **out,
+		     size_t *n, struct err *e)
 {
-	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e, t->sql, "i", limit);
+	int rc = 0;
 
 	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
 		uint8_t *record;
@@ -30,6 +29,17 @@ static int load_table(struct store *s, const struct table *t, int64_t limit, voi
 		if (rc != 0)
 			db_damaged(s, e, "a row does not have its shape");
 	}
+	return rc;
+}
+
+static int load_table(struct store *s, const struct table *t, int64_t limit, void **out, size_t *n,
+		      struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = db_query(s, &st, e, t->sql, "i", limit);
+
+	if (rc == 0)
+		rc = load_rows(s, st, t, out, n, e);
 	sqlite3_finalize(st);
 	return rc;
 }
@@ -241,8 +251,10 @@ static int read_round(sqlite3_stmt *st, void *record)
 		      db_text(st, 10, r->reason, sizeof(r->reason)));
 }
 
-static int read_seat(sqlite3_stmt *st, struct store_round_member *m)
+static int read_seat(sqlite3_stmt *st, void *record)
 {
+	struct store_round_member *m = record;
+
 	m->fate = (int)sqlite3_column_int64(st, 1);
 	m->rows_out = (uint64_t)sqlite3_column_int64(st, 2);
 	m->rows_in = (uint64_t)sqlite3_column_int64(st, 3);
@@ -255,19 +267,21 @@ static int read_seat(sqlite3_stmt *st, struct store_round_member *m)
 
 static int load_seats(struct store *s, struct store_round *r, struct err *e)
 {
+	static const struct table seats = {
+		"SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in"
+		" FROM round_member WHERE round = ? ORDER BY seat",
+		sizeof(struct store_round_member), read_seat
+	};
 	sqlite3_stmt *st;
-	int rc = db_query(s, &st, e,
-			  "SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out,"
-			  " bytes_in FROM round_member WHERE round = ? ORDER BY seat",
-			  "b", (const void *)r->id, sizeof(r->id));
+	void *array = NULL;
+	size_t n = 0;
+	int rc = db_query(s, &st, e, seats.sql, "b", (const void *)r->id, sizeof(r->id));
 
-	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
-		r->members = mem_resize(r->members, r->n_seats + (size_t)1, sizeof(*r->members));
-		rc = read_seat(st, &r->members[r->n_seats++]);
-		if (rc != 0)
-			db_damaged(s, e, "a row does not have its shape");
-	}
+	if (rc == 0)
+		rc = load_rows(s, st, &seats, &array, &n, e);
 	sqlite3_finalize(st);
+	r->members = array;
+	r->n_seats = (uint32_t)n;
 	if (rc == 0 && r->n_members > r->n_seats)
 		rc = db_damaged(s, e, "a round lacks members");
 	return rc;
