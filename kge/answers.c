@@ -47,15 +47,7 @@ static inline uint64_t key_at(const struct side *x, size_t place)
 /* The first place of from..end with at least this key. */
 static inline size_t place_of(const struct side *x, size_t from, size_t end, uint64_t key)
 {
-	while (from < end) {
-		size_t half = from + (end - from) / 2;
-
-		if (key_at(x, half) < key)
-			from = half + 1;
-		else
-			end = half;
-	}
-	return from;
+	return kge_packed_place(x->packed, x->bits, mask_of(x->bits), from, end, key);
 }
 
 /* The same by steps that double: most runs are short. */

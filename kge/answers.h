@@ -43,20 +43,27 @@ static inline uint32_t kge_ids_at(const struct kge_ids *x, size_t i)
 	return (uint32_t)(kge_packed_at(x->bytes, x->from + i, x->bits) & x->mask);
 }
 
+/* In sorted numbers, of which what is under the mask counts: the first place of from..end with at
+ * least `least`, or end. */
+static inline size_t kge_packed_place(const uint8_t *bytes, unsigned bits, uint64_t mask,
+				      size_t from, size_t end, uint64_t least)
+{
+	while (from < end) {
+		size_t half = from + (end - from) / 2;
+
+		if ((kge_packed_at(bytes, half, bits) & mask) < least)
+			from = half + 1;
+		else
+			end = half;
+	}
+	return from;
+}
+
 /* In sorted ids: the first place from `from` on with at least `id`, or x->n. */
 static inline size_t kge_ids_place(const struct kge_ids *x, size_t from, uint32_t id)
 {
-	size_t n = x->n;
-
-	while (from < n) {
-		size_t half = from + (n - from) / 2;
-
-		if (kge_ids_at(x, half) < id)
-			from = half + 1;
-		else
-			n = half;
-	}
-	return from;
+	return kge_packed_place(x->bytes, x->bits, x->mask, x->from + from, x->from + x->n, id) -
+	       x->from;
 }
 
 struct kge_answers;

@@ -225,6 +225,26 @@ static void answers_agree_with_the_list(void **state)
 	}
 }
 
+/* Ids whose numbers need more bits than fit a word beside where their byte begins. */
+static void answers_of_many_bits(void **state)
+{
+	const uint32_t far = UINT32_C(1) << 26, rel = KGE_NONE - 1;
+	struct kge_triple at[] = { { 0, rel, far }, { 0, rel, 3 },   { 0, rel - 1, far },
+				   { 1, rel, far }, { 1, 0, far },   { 0, rel, far - 1 },
+				   { 2, rel, far }, { 0, rel, far }, { 2, 5, 6 } };
+	const struct kge_triples t = { at, sizeof(at) / sizeof(at[0]) };
+	const uint32_t tails[] = { 3, far - 1, far }, heads[] = { 0, 1, 2 };
+	struct kge_answers *a = kge_answers_new(&t);
+
+	(void)state;
+	same_ids(kge_answers_of(a, 0, KGE_TAIL), tails, 3);
+	same_ids(kge_answers_of(a, 0, KGE_HEAD), heads, 3);
+	same_ids(kge_answers_of(a, 2, KGE_TAIL), &far, 1);
+	same_ids(kge_answers_of(a, 4, KGE_HEAD), heads + 1, 1);
+	same_ids(kge_answers_of(a, 8, KGE_HEAD), heads + 2, 1);
+	kge_answers_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +253,7 @@ int main(void)
 		cmocka_unit_test(index_agrees_with_the_lists),
 		cmocka_unit_test(an_index_of_few_queries_has_their_answers),
 		cmocka_unit_test(answers_agree_with_the_list),
+		cmocka_unit_test(answers_of_many_bits),
 	};
 
 	return cmocka_run_group_tests_name("kge graph", tests, NULL, NULL);
