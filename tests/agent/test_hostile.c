@@ -512,6 +512,21 @@ static void test_lowered_budget(void **state)
 	table_release(&t);
 }
 
+/* Signed by the hostile host, to the victim's session. */
+static void deliver_entry(struct table *t, struct ledger_signed *s)
+{
+	uint8_t wire[LEDGER_WIRE];
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	ledger_sign(s, t->seat[HOSTILE].sign_secret);
+	ledger_wire_encode(s, wire);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, victim(t)->session->id);
+	net_put_bin(&w, "e", wire, sizeof(wire));
+	net_write_end(&w, NULL);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+}
+
 /* One more `refuse` of the hostile host, rightly signed; 0 if the session took it. */
 static int one_more_entry(struct table *t)
 {
@@ -522,20 +537,12 @@ static int one_more_entry(struct table *t)
 		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PROCRUSTES, .time_ms = 1
 	};
 	struct ledger_signed s = { 0 };
-	uint8_t wire[LEDGER_WIRE];
-	struct buf b = { 0 };
-	struct net_writer w;
 	struct err e = { 0 };
 
 	memcpy(l.id, h->lineage, 32);
 	d.session = c->session->id;
 	assert_int_equal(ledger_refuse(&s.entry, &c->session->peer->chain, &d, 1, &e), 0);
-	ledger_sign(&s, h->sign_secret);
-	ledger_wire_encode(&s, wire);
-	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, c->session->id);
-	net_put_bin(&w, "e", wire, sizeof(wire));
-	net_write_end(&w, NULL);
-	table_deliver(t, HOSTILE, VICTIM, &b);
+	deliver_entry(t, &s);
 	while (c->session && c->session->waiting && table_step(t))
 		;
 	return c->session ? 0 : -1;
@@ -639,9 +646,6 @@ static void test_entry_upon_entry(void **state)
 		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PPAT, .time_ms = 1
 	};
 	struct ledger_signed s = { 0 };
-	uint8_t wire[LEDGER_WIRE];
-	struct buf b = { 0 };
-	struct net_writer w;
 
 	(void)state;
 	table_init(&t, 16);
@@ -651,12 +655,7 @@ static void test_entry_upon_entry(void **state)
 	assert_int_equal(ledger_reserve(&s.entry, &victim(&t)->session->peer->chain, &d, 4, NULL),
 			 0);
 	ledger_lineage_release(&l);
-	ledger_sign(&s, h->sign_secret);
-	ledger_wire_encode(&s, wire);
-	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, victim(&t)->session->id);
-	net_put_bin(&w, "e", wire, sizeof(wire));
-	net_write_end(&w, NULL);
-	table_deliver(&t, HOSTILE, VICTIM, &b);
+	deliver_entry(&t, &s);
 	assert_null(victim(&t)->session);
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);

@@ -401,15 +401,21 @@ static int fate_of(struct world *w, size_t at, size_t other)
 	return fate;
 }
 
+/* Of a round that two of the three may end. */
+static void hold_in_training(struct world *w)
+{
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	reset(w, "fede");
+	hold_at(w, ROUND_TRAINING);
+}
+
 static void test_lost_in_training(void **state)
 {
 	struct world *w = *state;
 	size_t lost = ranked(w, 1), a = ranked(w, 0), b = ranked(w, 2);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
-	reset(w, "fede");
-	hold_at(w, ROUND_TRAINING);
+	hold_in_training(w);
 	unlink_seat(w, lost);
 	table_let_jobs_end(&w->t);
 	run(w, 1000);
@@ -555,10 +561,7 @@ static void test_revoked_in_training(void **state)
 	struct world *w = *state;
 	size_t a = ranked(w, 0), b = ranked(w, 1), out = ranked(w, 2);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
-	reset(w, "fede");
-	hold_at(w, ROUND_TRAINING);
+	hold_in_training(w);
 	revoke(w, a, out);
 	revoke(w, b, out);
 	table_let_jobs_end(&w->t);
