@@ -256,6 +256,21 @@ static void numbers_that_do_not_add_up_are_named(void **state)
 	world_release(&w);
 }
 
+static void use_mechanism(struct world *w, const struct ledger_mechanism *m)
+{
+	w->mechanism = *m;
+	assert_int_equal(ledger_caps_from(m, 2.73, 4.0, &w->caps, NULL), 0);
+}
+
+static void use_releases(struct world *w, double delta)
+{
+	const struct ledger_mechanism m = {
+		LEDGER_DISCRETE_RELEASE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 0, 80, 16, 6.0, delta
+	};
+
+	use_mechanism(w, &m);
+}
+
 /* Votes and releases of one side, and both sides in one session. */
 static void releases_verify_and_their_faults_are_named(void **state)
 {
@@ -269,10 +284,7 @@ static void releases_verify_and_their_faults_are_named(void **state)
 	(void)state;
 	some_history(&w);
 	votes = w.mechanism;
-	w.mechanism = (struct ledger_mechanism){
-		LEDGER_DISCRETE_RELEASE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 0, 80, 16, 6.0, 1e-5
-	};
-	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	use_releases(&w, 1e-5);
 	world_add(&w, LEDGER_CONTRACT, 0, 1, 6, 0);
 	world_add(&w, LEDGER_CONTRACT, 1, 0, 6, 0);
 	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 1);
@@ -290,8 +302,7 @@ static void releases_verify_and_their_faults_are_named(void **state)
 	buf_release(&text);
 
 	/* The total of releases is no total of votes. */
-	w.mechanism = votes;
-	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	use_mechanism(&w, &votes);
 	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
 	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 7, 4, NULL), 0);
 	e.total_pair = 5; /* 46 + 4 */
@@ -403,15 +414,11 @@ static void what_came_back_unsent_counts_no_more(void **state)
 	(void)state;
 	some_history(&w);
 	votes = w.mechanism;
-	w.mechanism = (struct ledger_mechanism){
-		LEDGER_DISCRETE_RELEASE, LEDGER_EXACT, LEDGER_ROW_REPLACED, 0, 80, 16, 6.0, 1e-9
-	};
-	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	use_releases(&w, 1e-9);
 	world_add(&w, LEDGER_CONTRACT, 0, 1, 6, 0);
 	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 1);
 	world_add(&w, LEDGER_SETTLE, 0, 1, 6, 0);
-	w.mechanism = votes;
-	assert_int_equal(ledger_caps_from(&w.mechanism, 2.73, 4.0, &w.caps, NULL), 0);
+	use_mechanism(&w, &votes);
 	world_add(&w, LEDGER_CONTRACT, 0, 1, 7, 0);
 	world_add(&w, LEDGER_RESERVE, 0, 1, 7, 60);
 	world_add(&w, LEDGER_SETTLE, 0, 1, 7, 20);
@@ -428,6 +435,34 @@ static void what_came_back_unsent_counts_no_more(void **state)
 	x = world_export(&w, 0);
 	expect_one(&x, LEDGER_UNDERCOUNT, 14, "but its chains say 194");
 	ledger_export_release(&x);
+	world_release(&w);
+}
+
+/* Those of one lineage stand one behind the other, in the copy of a chain too. */
+static void every_price_of_a_lineage_counts(void **state)
+{
+	static const double deltas[] = { 1e-5, 1e-6, 1e-7, 1e-8 };
+	struct ledger_chain copy;
+	struct ledger_entry e;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (int k = 0; k < 4; k++) {
+		use_releases(&w, deltas[k]);
+		world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+		world_add(&w, LEDGER_RESERVE, 0, 1, (uint8_t)(k + 2), 1);
+	}
+	ledger_chain_copy(&copy, world_chain(&w, 0, 1));
+	for (uint8_t session = 2; session < 6; session++) {
+		assert_int_equal(world_draft(&w, &e, LEDGER_SETTLE, 0, 1, session, 1, NULL), 0);
+		assert_int_equal(e.total_lineage, 1);
+		assert_int_equal(ledger_chain_check(&copy, &e, NULL), 0);
+		e.total_lineage = 0;
+		assert_int_equal(ledger_chain_check(&copy, &e, NULL), ERR_LEDGER);
+		assert_int_equal(ledger_chain_check(world_chain(&w, 0, 1), &e, NULL), ERR_LEDGER);
+	}
+	ledger_chain_release(&copy);
 	world_release(&w);
 }
 
@@ -585,6 +620,7 @@ int main(void)
 		cmocka_unit_test(releases_verify_and_their_faults_are_named),
 		cmocka_unit_test(a_clock_set_back_is_noted),
 		cmocka_unit_test(two_ledgers_that_differ_are_named),
+		cmocka_unit_test(every_price_of_a_lineage_counts),
 		cmocka_unit_test(what_came_back_unsent_counts_no_more),
 		cmocka_unit_test(an_export_of_many_chains_is_looked_at_once),
 		cmocka_unit_test(two_long_ledgers_are_compared_once),
