@@ -28,7 +28,9 @@
 #include "store/store.h"
 
 enum {
-	AGENT_PROTOCOL = 1,   /* version of what the core says on a link */
+	/* Version of what the core says on a link; HELLO has it first, and nothing else is heard
+	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates. */
+	AGENT_PROTOCOL = 2,
 	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
 	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
 	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */

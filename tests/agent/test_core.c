@@ -250,6 +250,8 @@ static void link_up(struct shell *s, const uint8_t from[32])
 	event(s, e);
 }
 
+enum { PROTOCOL = 2 }; /* AGENT_PROTOCOL (agent/state.h): peers of other versions are refused */
+
 static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial)
 {
 	static const uint8_t names[32] = { 3 };
@@ -515,9 +517,11 @@ static void hello_of_another_version_or_key(void **state)
 	settle(s);
 	link_up(s, s->peer);
 	sent = s->sent;
+	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
+	assert_non_null(strstr(s->trouble, "speaks protocol 1 and we speak 2: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
-	hello(s, 1, s->sign_public, 1);
+	hello(s, PROTOCOL, s->sign_public, 1);
 	assert_non_null(strstr(s->trouble, "another key"));
 	settle(s);
 	assert_int_equal(s->sent, sent); /* its signal is not followed */
@@ -532,7 +536,7 @@ static void a_signal_is_followed_once(void **state)
 	start(s, &c);
 	settle(s);
 	link_up(s, s->peer);
-	hello(s, 1, s->peer_sign, 3);
+	hello(s, PROTOCOL, s->peer_sign, 3);
 	settle(s);
 	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
 }
@@ -545,7 +549,7 @@ static void busy_defers(void **state)
 
 	start(s, &c); /* the first training is under way */
 	link_up(s, s->peer);
-	hello(s, 1, s->peer_sign, 0);
+	hello(s, PROTOCOL, s->peer_sign, 0);
 	propose(s, 1, 4, 0);
 	assert_int_equal(last_sent(s, &code), NET_MSG_DEFER);
 	settle(s);
@@ -563,7 +567,7 @@ static void wrong_proposals_are_refused(void **state)
 
 	start(s, &c);
 	link_up(s, s->peer);
-	hello(s, 1, s->peer_sign, 0);
+	hello(s, PROTOCOL, s->peer_sign, 0);
 	settle(s);
 	propose(s, 1, 1 << 20, 0); /* rows wider than any limit */
 	assert_int_equal(last_sent(s, &code), NET_MSG_REFUSE);
@@ -582,7 +586,7 @@ static void the_lower_key_stands(void **state)
 	start(s, &c);
 	link_up(s, s->peer);
 	settle(s);
-	hello(s, 1, s->peer_sign, 3);
+	hello(s, PROTOCOL, s->peer_sign, 3);
 	settle(s);
 	assert_int_equal(last_sent(s, &code), NET_MSG_PROPOSE);
 	propose(s, 1, 4, 0); /* from 0x11..., and ours is 0x09...: ours stands */
