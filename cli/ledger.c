@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sodium.h>
 
 #include "base/file.h"
@@ -221,26 +220,12 @@ static struct ledger_chain *chain_with(const struct store_core *core,
 	return NULL;
 }
 
-/* Only so that the ledger says whether there is something to close. */
-static int check_close(const struct folder *f, const struct store_core *core,
-		       const struct ledger_chain *chain, struct err *e)
+static bool open_contract(const struct folder *f, const struct ledger_chain *chain)
 {
-	static const uint8_t no_session[16];
-	struct ledger_lineage l;
-	const struct ledger_draft draft = { .host = f->identity->sign_key,
-					    .session = no_session,
-					    .lineage = &l,
-					    .time_ms = (int64_t)time(NULL) * 1000 };
-	struct ledger_entry entry;
-	uint8_t id[32];
-	int rc;
+	const struct ledger_account *a =
+		&chain->account[ledger_chain_side(chain, f->identity->sign_key) == 1];
 
-	start_lineage(f->identity, id);
-	ledger_lineage_sum(&l, id, f->identity->sign_key,
-			   (const struct ledger_chain *const *)core->chains, core->n_chains);
-	rc = ledger_close(&entry, chain, &draft, e);
-	ledger_lineage_release(&l);
-	return rc;
+	return a->contracted && !a->closed;
 }
 
 /* Keys of partners whose contracts shall be closed; release it. */
@@ -258,19 +243,16 @@ static struct buf closing(const struct store_core *core)
 
 /* No entry: the chain is the partner's too, who may have made the next one. */
 static int close_contract(struct folder *f, const struct store_core *core,
-			  const struct ledger_chain *chain, const uint8_t key[LEDGER_KEY],
-			  struct err *e)
+			  const uint8_t key[LEDGER_KEY], struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct buf keys = closing(core);
-	int rc = check_close(f, core, chain, e);
+	int rc;
 
-	if (rc == 0) {
-		buf_add(&keys, key, LEDGER_KEY);
-		store_batch_meta(&b, AGENT_META_CLOSE, keys.base, keys.len);
-		rc = store_apply(f->store, &b, e);
-		store_batch_release(&b);
-	}
+	buf_add(&keys, key, LEDGER_KEY);
+	store_batch_meta(&b, AGENT_META_CLOSE, keys.base, keys.len);
+	rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
 	buf_release(&keys);
 	return rc;
 }
@@ -291,8 +273,13 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 	chain = rc == 0 ? chain_with(&core, p->sign_key) : NULL;
 	if (rc == 0 && chain == NULL)
 		rc = err_set(e, ERR_NOTFOUND, "there is nothing on the ledger with %s", p->name);
+	if (rc == 0 && !open_contract(f, chain))
+		rc = err_set(e, ERR_NOTFOUND,
+			     "there is no open contract with %s: the next session with labels "
+			     "makes one from agent.yaml",
+			     p->name);
 	if (rc == 0)
-		rc = close_contract(f, &core, chain, p->sign_key, e);
+		rc = close_contract(f, &core, p->sign_key, e);
 	if (rc == 0)
 		cli_say(cli,
 			"The contract with %s is closed: labels need a new one, which the next "
