@@ -220,12 +220,21 @@ static struct ledger_chain *chain_with(const struct store_core *core,
 	return NULL;
 }
 
-static bool open_contract(const struct folder *f, const struct ledger_chain *chain)
+static int find_open_contract(const struct folder *f, const struct store_core *core,
+			      const struct store_peer *p, struct err *e)
 {
-	const struct ledger_account *a =
-		&chain->account[ledger_chain_side(chain, f->identity->sign_key) == 1];
+	const struct ledger_chain *chain = chain_with(core, p->sign_key);
+	const struct ledger_account *a;
 
-	return a->contracted && !a->closed;
+	if (chain == NULL)
+		return err_set(e, ERR_NOTFOUND, "there is nothing on the ledger with %s", p->name);
+	a = &chain->account[ledger_chain_side(chain, f->identity->sign_key) == 1];
+	if (a->contracted && !a->closed)
+		return 0;
+	return err_set(e, ERR_NOTFOUND,
+		       "there is no open contract with %s: the next session with labels "
+		       "makes one from agent.yaml",
+		       p->name);
 }
 
 /* Keys of partners whose contracts shall be closed; release it. */
@@ -261,7 +270,6 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 {
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
-	const struct ledger_chain *chain;
 	struct store_peer *p;
 	int rc = store_load_core(f->store, &core, e);
 
@@ -270,14 +278,8 @@ static int close_with(struct cli *cli, struct folder *f, const char *peer, struc
 		roster_put(&roster, &core.peers[i]);
 	if (rc == 0)
 		rc = roster_resolve(&roster, peer, &p, e);
-	chain = rc == 0 ? chain_with(&core, p->sign_key) : NULL;
-	if (rc == 0 && chain == NULL)
-		rc = err_set(e, ERR_NOTFOUND, "there is nothing on the ledger with %s", p->name);
-	if (rc == 0 && !open_contract(f, chain))
-		rc = err_set(e, ERR_NOTFOUND,
-			     "there is no open contract with %s: the next session with labels "
-			     "makes one from agent.yaml",
-			     p->name);
+	if (rc == 0)
+		rc = find_open_contract(f, &core, p, e);
 	if (rc == 0)
 		rc = close_contract(f, &core, p->sign_key, e);
 	if (rc == 0)
