@@ -188,7 +188,8 @@ static const struct key keys[] = {
 	{ "rounds", "max", COUNT, AT(rounds.max), "0", 0, 1e9, NULL,
 	  "rounds that this agent takes part in; 0: no limit" },
 	{ "rounds", "min_members", COUNT, AT(rounds.min_members), "2", 2, FED_MEMBERS_MAX, NULL,
-	  "agents that must be there, this one among them, before it proposes a round" },
+	  "agents, this one among them, without which it proposes no round and is in none of "
+	  "others" },
 	{ "rounds", "propose", SWITCH, AT(rounds.propose), "true", 0, 0, NULL,
 	  "may propose rounds; else only joins" },
 	{ "rounds", "every_s", NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,

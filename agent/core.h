@@ -76,7 +76,7 @@ struct agent_rounds_config {
 	uint32_t eval_every;	      /* rounds between looks at valid */
 	uint32_t patience;	      /* looks without a better score, then it proposes no more */
 	uint32_t max;		      /* rounds, then it takes part in no more; 0: no limit */
-	uint32_t min_members;	      /* aligned, itself among them, before it proposes */
+	uint32_t min_members;	      /* itself among them: with fewer it is in no round */
 	uint64_t every_ms;	      /* between the end of a round and the next */
 	bool equal_start;	      /* shared rows begin as fed_first_row() has them */
 	bool propose;		      /* else it only joins */

@@ -98,6 +98,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	s->part = c->fed.part;
 	s->draw = (struct nn_draw){ c->io.draw, c->io.ctx };
 	s->min_holders = c->config.fed.settings.min_holders;
+	s->min_members = c->config.fed.min_members;
 	s->secret_only = c->config.fed.settings.secret_bits != 0;
 	return r;
 }
@@ -541,7 +542,9 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 		return;
 	}
 	p->fed.differs = false;
-	if (!rounds_joins(c) || !c->trained || c->stopping)
+	if (o->n_members < c->config.fed.min_members)
+		decline(c, p, o->id, "it asks fewer than rounds.min_members here");
+	else if (!rounds_joins(c) || !c->trained || c->stopping)
 		decline(c, p, o->id, "we take part in no round now");
 	else if (p->fed.rest_ms > c->now_ms)
 		decline(c, p, o->id, "its last rounds came to nothing: later");

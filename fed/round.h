@@ -79,6 +79,7 @@ struct fed_setup {
 	struct nn_draw draw; /* secret bytes: nn_draw_secure in the agent */
 	/* The owner's own terms; a round that offers less is refused. */
 	uint32_t min_holders; /* 0: any */
+	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
 	bool secret_only;     /* rows leave under masks or not at all */
 };
 

@@ -500,6 +500,8 @@ static void send_start(struct fed_round *r)
 	}
 }
 
+static const char too_few[] = "its roster has fewer members than min_members";
+
 static void call_off(struct fed_round *r, const char *why)
 {
 	for (unsigned m = 0; m < r->n_seats; m++)
@@ -529,6 +531,8 @@ void roster_close(struct fed_round *r)
 		call_off(r, "the host has not joined");
 	} else if (count_joined(r) < 2) {
 		call_off(r, "nobody joined");
+	} else if (count_joined(r) < r->setup->min_members) {
+		call_off(r, too_few);
 	} else {
 		send_start(r);
 		round_run_members(r);
@@ -611,6 +615,10 @@ void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m
 		take_joining(r, &l, i, &e);
 	if (e.code == 0)
 		check_roster(r, signature, &e);
+	if (e.code == 0 && count_joined(r) < r->setup->min_members) {
+		fed_round_stop(r, ERR_REFUSED, too_few, r->now_ms);
+		return;
+	}
 	if (e.code == 0) {
 		round_run_members(r);
 		return;

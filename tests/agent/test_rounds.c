@@ -769,6 +769,29 @@ static void test_min_members(void **state)
 		assert_int_equal(done(w, i), 3);
 }
 
+/* Rounds of two, one after the other, use nobody's rounds.max up who wants three. */
+static void test_rounds_of_too_few(void **state)
+{
+	struct world *w = *state;
+	size_t hostile = set_hostile(w), a = ranked(w, 1);
+	uint64_t before;
+
+	w->t.seat[a].config.fed.min_members = 3;
+	reset(w, "fede");
+	run(w, 1000);
+	before = done(w, a);
+	for (size_t i = 0; i < 30; i++) {
+		struct buf b = { 0 };
+
+		propose_to(w, hostile, a, &b);
+		table_deliver(&w->t, hostile, a, &b);
+		assert_null(core(w, a)->fed.inviter);
+		run(w, 100);
+	}
+	assert_true(done(w, a) >= before + 10);
+	assert_true(table_peer(&w->t, a, hostile)->fed.rest_ms <= w->t.now_ms);
+}
+
 static void test_modes_do_not_mix(void **state)
 {
 	struct world *w = *state;
@@ -940,6 +963,7 @@ int main(void)
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
 		with_world(test_min_members),
+		with_world(test_rounds_of_too_few),
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),

@@ -211,6 +211,28 @@ static void who_is_not_aligned_stays_out(void **state)
 	release(&t);
 }
 
+/* Whose owner asks for more members than the roster has is in no such round; a proposer of that
+ * kind calls it off. */
+static void too_few_do_nothing(void **state)
+{
+	(void)state;
+	for (size_t who = 0; who < 2; who++) {
+		struct err e = { 0 }, why = { 0 };
+		struct table t;
+
+		init(&t);
+		t.setup[who].min_members = MEMBERS;
+		t.peer[2][1].digest[5] ^= 1; /* 2 stays out */
+		propose(&t);
+		run(&t, &e);
+		assert_int_equal(fed_round_status(t.round[who], &why),
+				 who == 0 ? ERR_UNREACHABLE : ERR_REFUSED);
+		assert_non_null(strstr(why.text, "min_members"));
+		assert_int_equal(members(t.round[1]), 0);
+		release(&t);
+	}
+}
+
 /* Other rows, another method, a proposer that we do not know: declined, and the others go on. */
 static void who_cannot_declines(void **state)
 {
@@ -383,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_come),
 		cmocka_unit_test(who_is_not_aligned_stays_out),
+		cmocka_unit_test(too_few_do_nothing),
 		cmocka_unit_test(who_cannot_declines),
 		cmocka_unit_test(deadlines_end_it),
 		cmocka_unit_test(a_member_leaves),
