@@ -35,6 +35,9 @@ enum exp_kind {
 	EXP_ROUNDS,	/* a method of fed/ */
 	EXP_UNLEARN,	/* what another variant has learnt is partly forgotten (FedLU) */
 };
+/* Which look at valid the tables are of: for all agents the one that was best by the mean; or each
+ * agent's own best one, as agents do that nobody leads (and FedLU's code). */
+enum exp_keep { EXP_TOGETHER, EXP_EACH };
 enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
 
 struct exp_variant {
@@ -49,6 +52,7 @@ struct exp_variant {
 	/* FedLU: teaching waits, from warm_up on, for a look at valid that rises by no more than
 	 * this; 0: it begins at warm_up */
 	double stall;
+	enum exp_keep keep;
 	bool equal_start;
 	bool retained; /* trained without what is to be forgotten */
 	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */

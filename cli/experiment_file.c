@@ -40,9 +40,9 @@ static int read_word(struct reader *r, const yaml_node_t *n, const char *name,
 static int read_rounds(struct reader *r, struct exp_variant *v, const char *name,
 		       const yaml_node_t *n)
 {
-	static const char *const topologies[] = { "sharded", "hosted", NULL }, *const switches[] = {
-		"false", "true", NULL
-	};
+	static const char *const topologies[] = { "sharded", "hosted", NULL };
+	static const char *const keeps[] = { "together", "each", NULL };
+	static const char *const switches[] = { "false", "true", NULL };
 	int word = 0, rc;
 
 	if (strcmp(name, "rounds") == 0)
@@ -58,6 +58,11 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	if (strcmp(name, "topology") == 0) {
 		rc = read_word(r, n, name, topologies, &word);
 		v->settings.topology = word == 1 ? FED_HOSTED : FED_SHARDED;
+		return rc;
+	}
+	if (strcmp(name, "keep") == 0) {
+		rc = read_word(r, n, name, keeps, &word);
+		v->keep = (enum exp_keep)word;
 		return rc;
 	}
 	if (strcmp(name, "secret_aggregation") == 0) {

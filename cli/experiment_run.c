@@ -89,6 +89,7 @@ static void make_tables(struct run *r, size_t i)
 			       kge_vocab_count(c->graph->relations), &g);
 	c->looked = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
+	c->best_mrr = -1;
 }
 
 /* ---- looks at valid ---- */
@@ -146,6 +147,33 @@ void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *o
 	kge_metrics_average(m, w, r->n, out);
 }
 
+void run_hold(struct run *r, size_t agent)
+{
+	struct client *c = &r->at[agent];
+
+	kge_emb_assign(c->best, c->looked);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_best, c->shared_looked);
+	c->best_mrr = c->m[OF_VALID].mrr;
+	c->best_round = r->round;
+}
+
+static bool has_valid(const struct run *r, size_t i)
+{
+	return r->at[i].graph->split[KGE_VALID].n > 0;
+}
+
+/* The mean has risen, or not.  An agent without valid triples has nothing else to go by. */
+static void hold_best(struct run *r, bool risen)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		bool own = r->v->keep == EXP_EACH && has_valid(r, i);
+
+		if (own ? r->at[i].m[OF_VALID].mrr > r->at[i].best_mrr : risen)
+			run_hold(r, i);
+	}
+}
+
 /* All have been looked at.  False: it is time to stop. */
 static bool judge(struct run *r)
 {
@@ -163,16 +191,12 @@ static bool judge(struct run *r)
 		r->teaching = r->round;
 		run_begin_teaching(r);
 	}
+	hold_best(r, m.mrr > r->best);
 	if (!(m.mrr > r->best))
 		return r->v->patience == 0 || ++r->worse < r->v->patience;
 	r->best = m.mrr;
 	r->best_round = r->round;
 	r->worse = 0;
-	for (size_t i = 0; i < r->n; i++) {
-		kge_emb_assign(r->at[i].best, r->at[i].looked);
-		if (r->at[i].shared != NULL)
-			kge_emb_assign(r->at[i].shared_best, r->at[i].shared_looked);
-	}
 	return true;
 }
 
@@ -531,10 +555,11 @@ static json_t *agent_json(struct run *r, size_t i)
 
 	run_rank(r, i, c->best, c->shared_best);
 	kge_evaluate_frequency(c->graph, KGE_TEST, config_protocol(&r->v->config), &o, &floor);
-	j = json_pack("{s:o, s:I, s:I, s:o, s:I}", "agent", cli_json_text(c->name), "train_triples",
-		      (json_int_t)c->graph->split[KGE_TRAIN].n, "entities",
+	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", cli_json_text(c->name),
+		      "train_triples", (json_int_t)c->graph->split[KGE_TRAIN].n, "entities",
 		      (json_int_t)kge_vocab_count(c->graph->entities), "floor_mrr",
-		      cli_json_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i]);
+		      cli_json_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
+		      (json_int_t)c->best_round, "best_valid_mrr", cli_json_number(c->best_mrr));
 	put_figures(r, i, j);
 	if (run_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
@@ -594,6 +619,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
 	if (v->kind == EXP_ROUNDS && v->stall > 0)
 		json_object_set_new(j, "stall", cli_json_number(v->stall));
+	if (v->keep == EXP_EACH)
+		json_object_set_new(j, "keep", json_string("each"));
 	if (experiment_forgets(x, v))
 		json_object_set_new(j, "forget", cli_json_number(x->forget));
 	if (v->retained)
@@ -636,6 +663,20 @@ double run_seconds(const struct run *r, bool cpu)
 		   : r->before_s + work_now_s() - r->began_s;
 }
 
+/* The mean over the agents of what each has kept. */
+static double kept_mrr(const struct run *r)
+{
+	double sum = 0, weight = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		double w = has_valid(r, i) ? weight_of(r, i, OF_VALID) : 0;
+
+		sum += w * r->at[i].best_mrr;
+		weight += w;
+	}
+	return weight > 0 ? sum / weight : 0;
+}
+
 static json_t *record_of(struct run *r)
 {
 	json_t *agents = agents_json(r), *record;
@@ -656,6 +697,8 @@ static json_t *record_of(struct run *r)
 		"seconds", cli_json_number(run_seconds(r, false)), "cpu_seconds",
 		cli_json_number(run_seconds(r, true)));
 	put_figures(r, r->n, record);
+	if (r->v->keep == EXP_EACH)
+		json_object_set_new(record, "kept_valid_mrr", cli_json_number(kept_mrr(r)));
 	if (r->exchanged != NULL)
 		json_object_set(record, "exchanged", r->exchanged);
 	if (r->raw_exchanged != NULL)

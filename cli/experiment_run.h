@@ -39,6 +39,8 @@ struct client {
 	const struct kge_emb *shared;
 	struct kge_emb *shared_looked, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
+	double best_mrr; /* of `best` on valid */
+	uint32_t best_round;
 	struct kge_trainer *trainer; /* of the control arm */
 };
 
@@ -98,6 +100,8 @@ void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb);
 void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
 /* Test and forgotten triples, by these tables; shared may be NULL. */
 void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const struct kge_emb *shared);
+/* What the last look was at is this agent's best now. */
+void run_hold(struct run *r, size_t agent);
 /* What came of that, of one agent, or of all of them (r->n): test, test_shared, forgotten,
  * forgotten_shared, where there are such. */
 json_t *run_figures_json(const struct run *r, size_t agent);

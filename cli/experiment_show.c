@@ -482,6 +482,28 @@ static void add_ratio(struct table *t, const struct show *s, size_t v, double sh
 		table_add(t, "%.4f", sum / (double)n);
 }
 
+/* Where each agent keeps its own: from the first of them to the last. */
+static void add_best_rounds(struct table *t, const struct show *s, size_t v)
+{
+	struct spread p = spread_of(s, v, "best_round", NULL);
+	double first = INFINITY, last = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *all = json_object_get(record_of(s, v, k), "agents");
+
+		for (size_t i = 0; i < json_array_size(all); i++) {
+			double at = number_of(json_array_get(all, i), "best_round", NULL);
+
+			first = fmin(first, at);
+			last = fmax(last, at);
+		}
+	}
+	if (s->x->at[v].keep == EXP_EACH && p.n > 0)
+		table_add(t, "%.0f to %.0f", first, last);
+	else
+		add_spread(t, &p, 0);
+}
+
 static void print_costs(const struct show *s, struct buf *out)
 {
 	bool ratios = reference_of(s) < s->x->n;
@@ -507,9 +529,10 @@ static void print_costs(const struct show *s, struct buf *out)
 
 		table_add(&t, "%s", s->x->at[v].name);
 		add_spread(&t, &p, 0);
-		p = spread_of(s, v, "best_round", NULL);
-		add_spread(&t, &p, 0);
-		p = spread_of(s, v, "best_valid_mrr", NULL);
+		add_best_rounds(&t, s, v);
+		p = spread_of(s, v,
+			      s->x->at[v].keep == EXP_EACH ? "kept_valid_mrr" : "best_valid_mrr",
+			      NULL);
 		add_spread(&t, &p, 4);
 		p = spread_of(s, v, "params", NULL);
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
@@ -524,6 +547,14 @@ static void print_costs(const struct show *s, struct buf *out)
 	}
 	table_print(&t, out);
 	table_release(&t);
+}
+
+static bool any_keeps_each(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->x->at[v].keep == EXP_EACH)
+			return true;
+	return false;
 }
 
 static void print_protocol(const struct show *s, struct buf *out)
@@ -541,8 +572,11 @@ static void print_protocol(const struct show *s, struct buf *out)
 	for (size_t k = 0; k < s->x->n_seeds; k++)
 		buf_printf(out, " %llu", (unsigned long long)s->x->seeds[k]);
 	buf_printf(out, ".  What is kept is the round best on valid, whose filter does not know "
-			"test; test is ranked once, at the end.  Cells are mean ± standard "
-			"deviation over the seeds.\n\n");
+			"test; test is ranked once, at the end.  ");
+	if (any_keeps_each(s))
+		buf_printf(out, "Best rounds *from* one *to* another: every agent keeps its own "
+				"best one, else all keep the one that is best by the mean.  ");
+	buf_printf(out, "Cells are mean ± standard deviation over the seeds.\n\n");
 }
 
 static void print_settings(const struct show *s, struct buf *out)

@@ -72,21 +72,29 @@ static void put_body(void *ctx, void (*put)(void *to, const void *bytes, size_t 
 	}
 }
 
-static json_t *head_of(const struct run *r)
+static json_t *heads_of_agents(const struct run *r)
 {
-	json_t *bytes = json_array();
+	json_t *all = json_array();
 
 	for (size_t i = 0; i < r->n; i++)
-		json_array_append_new(bytes, json_integer((json_int_t)r->bytes_of[i]));
+		json_array_append_new(all, json_pack("{s:I, s:f, s:I}", "bytes",
+						     (json_int_t)r->bytes_of[i], "best",
+						     r->at[i].best_mrr, "best_round",
+						     (json_int_t)r->at[i].best_round));
+	return all;
+}
+
+static json_t *head_of(const struct run *r)
+{
 	return json_pack("{s:s, s:s, s:I, s:o, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
 			 "s:f, s:I}",
 			 "fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed",
 			 (json_int_t)r->seed, "settings", experiment_settings_json(r->x, r->v),
 			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
 			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
-			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "bytes_of",
-			 bytes, "curve", r->curve, "seconds", run_seconds(r, false), "cpu_seconds",
-			 run_seconds(r, true), "teaching", (json_int_t)r->teaching);
+			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents",
+			 heads_of_agents(r), "curve", r->curve, "seconds", run_seconds(r, false),
+			 "cpu_seconds", run_seconds(r, true), "teaching", (json_int_t)r->teaching);
 }
 
 static bool is_due(const struct run *r)
@@ -208,6 +216,17 @@ static json_int_t count_of(const json_t *head, const char *key)
 	return json_integer_value(json_object_get(head, key));
 }
 
+static void take_heads_of_agents(struct run *r, const json_t *all)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const json_t *head = json_array_get(all, i);
+
+		r->bytes_of[i] = (uint64_t)count_of(head, "bytes");
+		r->at[i].best_mrr = json_number_value(json_object_get(head, "best"));
+		r->at[i].best_round = (uint32_t)count_of(head, "best_round");
+	}
+}
+
 static void take_head(struct run *r, const json_t *head)
 {
 	r->done = (uint32_t)count_of(head, "done");
@@ -220,9 +239,7 @@ static void take_head(struct run *r, const json_t *head)
 		run_begin_teaching(r);
 	r->params = (uint64_t)count_of(head, "params");
 	r->bytes = (uint64_t)count_of(head, "bytes");
-	for (size_t i = 0; i < r->n; i++)
-		r->bytes_of[i] = (uint64_t)json_integer_value(
-			json_array_get(json_object_get(head, "bytes_of"), i));
+	take_heads_of_agents(r, json_object_get(head, "agents"));
 	json_decref(r->curve);
 	r->curve = json_incref(json_object_get(head, "curve"));
 	r->before_s = json_number_value(json_object_get(head, "seconds"));
@@ -236,7 +253,7 @@ static bool is_ours(const struct run *r, const struct exp_variant *v, const json
 	return data != NULL && strcmp(data, r->x->digest) == 0 &&
 	       count_of(head, "seed") == (json_int_t)r->seed &&
 	       experiment_is_of_now(r->x, v, head) &&
-	       json_array_size(json_object_get(head, "bytes_of")) == r->n &&
+	       json_array_size(json_object_get(head, "agents")) == r->n &&
 	       json_is_array(json_object_get(head, "curve"));
 }
 

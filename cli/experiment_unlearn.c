@@ -25,16 +25,6 @@ static json_t *report_json(const struct kge_unlearn_report *p)
 			 cli_json_number(p->valid_after));
 }
 
-/* What is best now is what the tables are now. */
-static void keep_all(struct run *r)
-{
-	for (size_t i = 0; i < r->n; i++) {
-		kge_emb_assign(r->at[i].best, r->at[i].emb);
-		if (r->at[i].shared != NULL)
-			kge_emb_assign(r->at[i].shared_best, r->at[i].shared);
-	}
-}
-
 static int forget(struct run *r, struct err *e)
 {
 	struct kge_protocol valid = work_valid_protocol(&r->v->config);
@@ -60,15 +50,19 @@ static int forget(struct run *r, struct err *e)
 	return rc;
 }
 
+/* What the tables are now is what is best. */
 static void look(struct run *r)
 {
 	struct kge_metrics m;
 
-	for (size_t i = 0; i < r->n; i++)
+	r->round = 1;
+	for (size_t i = 0; i < r->n; i++) {
 		run_look_at(r, i, r->at[i].emb);
+		run_hold(r, i);
+	}
 	run_mean_of(r, OF_VALID, &m);
 	r->best = m.mrr;
-	r->done = r->best_round = 1;
+	r->done = r->best_round = r->round;
 	r->over = true;
 }
 
@@ -134,6 +128,5 @@ int run_unlearn(struct run *r, struct err *e)
 	if (rc != 0)
 		return rc;
 	look(r);
-	keep_all(r);
 	return exchange_unlearned(r, e);
 }

@@ -119,6 +119,42 @@ truncate -s -1 "$work/other/runs/fede-seed1.state"
 ok 'or damaged' says 0 'fede-seed1.state: damaged' experiment "$work/faster.yaml" -o "$work/other" --seed 1 --only fede
 mv "$work/moved" "$work/data"
 
+# ---- what is kept ----
+cat >"$work/k.yaml" <<'YAML'
+experiment: {name: keeping, data: data, seeds: [1], rounds: 60, epochs: 1, eval_every: 2, patience: 0}
+model: {kind: transe, dim: 8}
+train: {lr: 0.05, negatives: 4, batch: 64, threads: 1, loss: logistic}
+eval: {protocol: standard}
+variants:
+  single:
+  each: {method: single, keep: each}
+  fedlu: {warm_up: 4, keep: each}
+YAML
+run -q experiment "$work/k.yaml" -o "$work/k"
+ok 'each agent keeps its own best' python3 - "$work/k/runs" <<'PY'
+import json, sys
+s, e = (json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("single", "each"))
+rounds = [a["best_round"] for a in e["agents"]]
+weight = [a["test"]["queries"] for a in e["agents"]] # 8:1:1: as many as of valid
+kept = sum(a["best_valid_mrr"] * w for a, w in zip(e["agents"], weight)) / sum(weight)
+sys.exit(not (len(set(rounds)) > 1 and e["curve"] == s["curve"] and "kept_valid_mrr" not in s and
+	      all(a["best_round"] == s["best_round"] for a in s["agents"]) and
+	      all(a["best_valid_mrr"] >= b["best_valid_mrr"] and
+		  (a["test"] == b["test"]) == (a["best_round"] == b["best_round"])
+		  for a, b in zip(e["agents"], s["agents"])) and
+	      abs(kept - e["kept_valid_mrr"]) < 0.002 and
+	      e["kept_valid_mrr"] > e["best_valid_mrr"]))
+PY
+run -q experiment "$work/k.yaml" -o "$work/k2" --until 40
+run -q experiment "$work/k.yaml" -o "$work/k2"
+for v in each fedlu; do
+	ok "$v: as if uninterrupted" same "$work/k/runs/$v-seed1.json" "$work/k2/runs/$v-seed1.json"
+done
+ok 'the report says so' grep -q '^| each .* to .*' "$work/k/report.md"
+ok 'and what it means' grep -q 'every agent keeps its own best one' "$work/k/report.md"
+sed 's/keep: each}/keep: both}/' "$work/k.yaml" >"$work/kk.yaml"
+ok 'or all together' says 2 "kk.yaml:7: keep: 'both' is not one of together, each" experiment "$work/kk.yaml"
+
 # ---- forgetting ----
 cat >"$work/u.yaml" <<'YAML'
 experiment: {name: forgetful, data: data, seeds: [1], rounds: 20, epochs: 2, eval_every: 10, patience: 0,
