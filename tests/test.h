@@ -9,6 +9,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,5 +22,18 @@
 		if (!(fabs(got_ - want_) <= (rel)*fabs(want_) + (abs)))                            \
 			fail_msg("%s: got %.17g, want %.17g", #got, got_, want_);                  \
 	} while (0)
+
+/* cmocka_set_test_filter(), ending the program where no test has such a name: cmocka would be
+ * content to have run none. */
+static inline void test_only(const struct CMUnitTest *tests, size_t n, const char *pattern)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fnmatch(pattern, tests[i].name, 0) == 0) {
+			cmocka_set_test_filter(pattern);
+			return;
+		}
+	printf("not ok - no test is called %s\n", pattern);
+	exit(1);
+}
 
 #endif

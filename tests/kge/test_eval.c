@@ -690,6 +690,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]); /* as in test_train.c */
+		test_only(tests, sizeof(tests) / sizeof(*tests), argv[1]);
 	return cmocka_run_group_tests_name("kge eval", tests, NULL, NULL);
 }

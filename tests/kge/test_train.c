@@ -1282,6 +1282,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+		test_only(tests, sizeof(tests) / sizeof(*tests), argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
