@@ -1123,6 +1123,24 @@ double config_gamma(const struct config *c)
 	return config_model(c)->metric == KGE_L2 ? 1 : 10;
 }
 
+int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
+{
+	struct kge_emb shape = kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+					     (float)config_gamma(c), n_ent, n_rel);
+	double bytes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
+	const char *lower = shape.model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
+	const double gib = 1 << 30;
+
+	if (bytes > most)
+		return err_set(e, ERR_USAGE,
+			       "model.dim: %s has %zu numbers for each of %u entities and %zu for "
+			       "each of %u relations here; training them takes %.1f GiB of memory, "
+			       "and there are %.1f: lower %s",
+			       shape.model->name, shape.ent_floats, n_ent, shape.rel_floats, n_rel,
+			       bytes / gib, most / gib, lower);
+	return kge_train_check_size(&c->train.kge, n_ent, e);
+}
+
 struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct rng *r)
 {
 	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,

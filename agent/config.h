@@ -169,6 +169,9 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
 double config_release_noise(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
+/* ERR_USAGE, with the keys to change, when training a graph of so many names takes more memory than
+ * there is, or a batch too much of it. */
+int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e);
 double config_gamma(const struct config *c); /* what 0 stands for, too */
 /* First tables of that model; kge_emb_free() them. */
 struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel,

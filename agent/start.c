@@ -263,7 +263,8 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	const struct config *c = &f->config;
 	struct store_checkpoint info;
 	struct rng r;
-	int rc = kge_train_check_size(&c->train.kge, kge_vocab_count(s->graph->entities), e);
+	int rc = config_check_size(c, kge_vocab_count(s->graph->entities),
+				   kge_vocab_count(s->graph->relations), e);
 
 	start_statement(&s->settings.dp, c, s->graph, f->identity);
 	if (rc == 0)

@@ -1,11 +1,14 @@
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 static const size_t LINE = 64, HUGE_PAGE = (size_t)1 << 21, HUGE_LEAST = (size_t)1 << 22;
 
@@ -57,6 +60,33 @@ void *mem_aligned(size_t n, size_t size)
 		madvise(p, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	memset(p, 0, bytes);
 	return p;
+}
+
+static double group_bytes(void)
+{
+	FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
+	double bytes;
+	int n;
+
+	if (f == NULL)
+		return HUGE_VAL;
+	n = fscanf(f, "%lf", &bytes); /* or the word max */
+	fclose(f);
+	return n == 1 ? bytes : HUGE_VAL;
+}
+
+double mem_most_bytes(void)
+{
+	double most = group_bytes();
+	struct sysinfo machine;
+	struct rlimit own;
+
+	if (sysinfo(&machine) == 0)
+		most = fmin(most, ((double)machine.totalram + (double)machine.totalswap) *
+					  (double)machine.mem_unit);
+	if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY)
+		most = fmin(most, (double)own.rlim_cur);
+	return most;
 }
 
 void *mem_copy(const void *p, size_t n)

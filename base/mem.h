@@ -17,6 +17,10 @@ void *mem_aligned(size_t n, size_t size);
 /* Copy of n bytes (NULL for n = 0 is never returned). */
 void *mem_copy(const void *p, size_t n);
 char *mem_strdup(const char *s);
+/* The most that this process could ever have: memory and swap of the machine, or what `ulimit -v`
+ * or its control group (version 2) allows, if that is less.  An upper bound, for refusing what
+ * cannot be. */
+double mem_most_bytes(void);
 /* printf into new memory. */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -14,6 +14,7 @@
 #include "bench/words.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
+#include "kge/optimizer.h"
 
 static double cpu_s(void)
 {
@@ -61,9 +62,8 @@ static double state_mib(const struct kge_emb *e, enum kge_optimizer o)
 {
 	double floats =
 		(double)e->n_ent * (double)e->ent_floats + (double)e->n_rel * (double)e->rel_floats;
-	double copies = o == KGE_SGD ? 1 : o == KGE_ADAGRAD ? 2 : 3;
 
-	return floats * copies * sizeof(float) / (1024 * 1024);
+	return floats * (double)(1 + kge_optimizer_floats(o)) * sizeof(float) / (1024 * 1024);
 }
 
 static double evaluate(const struct kge_emb *emb, const struct kge_graph *g, double at)

@@ -717,9 +717,15 @@ static int run_all_rounds(struct run *r, struct err *e)
 		[EXP_UNLEARN] = run_unlearn,
 	};
 
-	for (size_t i = 0; i < r->n; i++)
-		make_tables(r, i);
-	return ways[r->v->kind](r, e);
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		rc = config_check_size(&r->v->config, kge_vocab_count(r->at[i].graph->entities),
+				       kge_vocab_count(r->at[i].graph->relations), e);
+		if (rc == 0)
+			make_tables(r, i);
+	}
+	return rc == 0 ? ways[r->v->kind](r, e) : rc;
 }
 
 int experiment_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,

@@ -529,8 +529,8 @@ static int begin_fresh(struct training *t)
 
 static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
-	int rc = kge_train_check_size(&t->work.folder.config.train.kge,
-				      kge_vocab_count(t->work.graph->entities), e);
+	int rc = config_check_size(&t->work.folder.config, kge_vocab_count(t->work.graph->entities),
+				   kge_vocab_count(t->work.graph->relations), e);
 
 	if (rc == 0)
 		rc = work_load(&t->work, 0, e);

@@ -42,8 +42,8 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 			"train.dp.epsilon: a search trains again and again and looks at valid, and "
 			"nobody charges for either: search on data that is public, or with 0");
 	if (rc == 0)
-		rc = kge_train_check_size(&c->train.kge, kge_vocab_count(u->work.graph->entities),
-					  e);
+		rc = config_check_size(c, kge_vocab_count(u->work.graph->entities),
+				       kge_vocab_count(u->work.graph->relations), e);
 	if (rc != 0)
 		config_release(c);
 	return rc;

@@ -143,6 +143,21 @@ void kge_batch_measure(struct kge_batch *b)
 	b->stride = (b->stride + KGE_PAD - 1) / KGE_PAD * KGE_PAD;
 }
 
+double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *shape)
+{
+	struct kge_emb tables = *shape;
+	struct kge_batch b = { .c = c, .emb = &tables };
+	double queries = (double)queries_max(c), floats;
+
+	if (kge_shared_fits(c, shape))
+		return 0;
+	kge_batch_measure(&b);
+	floats = queries * (double)b.stride * (2.0 + c->threads);
+	if (projects(&b))
+		floats += c->threads * fmin(queries, tables.n_rel) * (double)tables.rel_floats;
+	return floats;
+}
+
 /* What the phases below need, and shared.c does not. */
 static void init_pairs(struct kge_batch *b, size_t nq)
 {

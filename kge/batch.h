@@ -121,6 +121,9 @@ struct kge_batch {
 	size_t lanes;
 };
 
+/* About how many floats kge_batch_init() takes for whole rows: queries and their gradients, and
+ * gradients of relations; 0 where kge/shared.c does it, which bounds what it takes. */
+double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *shape);
 /* width and stride, from the config and the tables. */
 void kge_batch_measure(struct kge_batch *b);
 void kge_batch_init(struct kge_batch *b, size_t lanes);

@@ -36,11 +36,10 @@ static void fill(float *x, size_t n, float range, struct rng *r)
 		x[i] = rng_range(r, -range, range);
 }
 
-struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
-				 uint32_t n_ent, uint32_t n_rel, struct rng *r)
+struct kge_emb kge_emb_shape(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
+			     uint32_t n_ent, uint32_t n_rel)
 {
 	struct kge_emb shape = { .model = m, .dim = dim, .n_ent = n_ent, .n_rel = n_rel };
-	struct kge_emb *e;
 
 	shape.rel_dim = rel_dim > 0 ? rel_dim : dim;
 	assert(dim > 0 && (m->own_rel_dim || shape.rel_dim == dim));
@@ -50,7 +49,15 @@ struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t r
 	shape.gamma = gamma;
 	shape.range = (gamma + 2.0f) / (float)dim;
 	shape.kernels = kge_kernels_pick();
-	e = emb_alloc(&shape);
+	return shape;
+}
+
+struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
+				 uint32_t n_ent, uint32_t n_rel, struct rng *r)
+{
+	struct kge_emb shape = kge_emb_shape(m, dim, rel_dim, gamma, n_ent, n_rel);
+	struct kge_emb *e = emb_alloc(&shape);
+
 	fill(e->ent, ent_size(e), e->range, r);
 	fill(e->rel, rel_size(e), e->range, r);
 	for (uint32_t i = 0; m->init != NULL && i < n_rel; i++)

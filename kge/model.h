@@ -87,6 +87,9 @@ struct kge_emb {
 	const struct kge_kernels *kernels; /* what projections are computed with */
 };
 
+/* Of such tables all but the rows: ent and rel are NULL. */
+struct kge_emb kge_emb_shape(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
+			     uint32_t n_ent, uint32_t n_rel);
 /* Rows uniform in +-range (methods 1); TransH's normals of length 1, TransR's matrices the
  * identity.  Free with kge_emb_free(). */
 struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,

@@ -6,6 +6,21 @@
 
 #include "base/mem.h"
 
+static bool keeps_m(enum kge_optimizer o)
+{
+	return o == KGE_ADAM_DENSE || o == KGE_ADAM_SPARSE || o == KGE_MOMENTUM;
+}
+
+static bool keeps_v(enum kge_optimizer o)
+{
+	return o != KGE_SGD && o != KGE_MOMENTUM;
+}
+
+size_t kge_optimizer_floats(enum kge_optimizer o)
+{
+	return (size_t)keeps_m(o) + (size_t)keeps_v(o);
+}
+
 static float *state(bool wanted, size_t rows, size_t floats)
 {
 	return wanted ? mem_aligned(rows, floats * sizeof(float)) : NULL;
@@ -16,9 +31,8 @@ void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, siz
 {
 	t->rows = rows;
 	t->floats = floats;
-	t->m = state(o == KGE_ADAM_DENSE || o == KGE_ADAM_SPARSE || o == KGE_MOMENTUM, rows,
-		     floats);
-	t->v = state(o != KGE_SGD && o != KGE_MOMENTUM, rows, floats);
+	t->m = state(keeps_m(o), rows, floats);
+	t->v = state(keeps_v(o), rows, floats);
 }
 
 void kge_optimizer_release(struct kge_optimizer_table *t)

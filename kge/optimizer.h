@@ -17,6 +17,8 @@ struct kge_optimizer_table {
 	size_t rows, floats;
 };
 
+/* How many floats the optimiser keeps for one of a table: 0 to 2. */
+size_t kge_optimizer_floats(enum kge_optimizer o);
 void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, size_t rows,
 			size_t floats);
 void kge_optimizer_release(struct kge_optimizer_table *t);

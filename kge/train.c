@@ -176,6 +176,19 @@ int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struc
 		       PAIRS_MAX, c->batch, n_ent, n_ent < PAIRS_MAX ? PAIRS_MAX / n_ent : 1);
 }
 
+double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape)
+{
+	double rows = (double)shape->n_ent * (double)shape->ent_floats +
+		      (double)shape->n_rel * (double)shape->rel_floats;
+	double floats = rows * (double)(1 + kge_optimizer_floats(c->optimizer));
+
+	if (c->dp.epsilon > 0)
+		floats += rows * 2; /* whole numbers of 64 bits */
+	else if (c->update == KGE_UPDATE_EXACT)
+		floats += kge_batch_floats(c, shape);
+	return floats * sizeof(float);
+}
+
 /* ---- life ---- */
 
 /* The known answers, and what else drawing goes by. */

@@ -111,6 +111,10 @@ bool kge_train_repeats(const struct kge_train_config *c);
  * made all the same takes fewer queries in a batch). */
 int kge_train_check_size(const struct kge_train_config *c, uint32_t n_ent, struct err *e);
 
+/* About what training tables of this shape takes: rows, the optimiser's state and, of what a batch
+ * needs, the parts that grow with a row or a relation's row. */
+double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *shape);
+
 struct kge_trainer;
 
 /* Borrows graph and emb until freed.  emb may be changed by the caller between epochs. */

@@ -432,6 +432,41 @@ static void test_gamma_goes_by_the_kind(void **state)
 	}
 }
 
+/* Refused before anything is allocated, and only then. */
+static void test_tables_must_fit(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t n_ent, n_rel;
+		const char *says; /* NULL: fits */
+	} cases[] = {
+		{ "model: {kind: transr}\n", 15000, 240, NULL },
+		{ "model: {kind: transr, dim: 4096}\n", 1000, 4000000, "16781312" },
+		{ "model: {kind: transr, dim: 1, rel_dim: 4096}\n", 1, 4000000000,
+		  "model.rel_dim" },
+		{ "model: {kind: complex, dim: 4096}\n", 4000000000, 1, "8192 numbers" },
+		{ "model: {dim: 4096}\ntrain: {optimizer: sgd}\n", 4000000000, 1, " 61035.2 GiB" },
+		{ "model: {dim: 4096}\ntrain: {shared_chunk: 0}\n", 4000000000, 1, "183105." },
+		{ "model: {dim: 8}\ntrain: {loss: softmax, negatives: 0, batch: 32768}\n", 4000, 1,
+		  "train.batch" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *says = cases[i].says;
+		struct err e = { 0 };
+		struct config c;
+		int rc;
+
+		assert_int_equal(parse(&c, cases[i].text, &e), 0);
+		rc = config_check_size(&c, cases[i].n_ent, cases[i].n_rel, &e);
+		assert_int_equal(rc, says != NULL ? ERR_USAGE : 0);
+		if (says != NULL && strstr(e.text, says) == NULL)
+			fail_msg("'%s' does not say '%s'", e.text, says);
+		config_release(&c);
+	}
+}
+
 static void test_single_keys(void **state)
 {
 	struct buf out = { 0 };
@@ -607,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_scores_compare_only_when_alike),
 		cmocka_unit_test(test_sections_read_back),
 		cmocka_unit_test(test_gamma_goes_by_the_kind),
+		cmocka_unit_test(test_tables_must_fit),
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_what_init_writes),
