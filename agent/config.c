@@ -182,7 +182,7 @@ static const struct key keys[] = {
 	{ "rounds", "first_epochs", COUNT, AT(rounds.first_epochs), "0", 0, 1e6, NULL,
 	  "of training alone, before the first round; 0: none" },
 	{ "rounds", "eval_every", COUNT, AT(rounds.eval_every), "1", 1, 1e6, NULL,
-	  "rounds between looks at valid" },
+	  "rounds between looks at valid; the last of max is looked at, too" },
 	{ "rounds", "patience", COUNT, AT(rounds.patience), "0", 0, 1e6, NULL,
 	  "looks without a better score, after which it proposes no more; 0: never" },
 	{ "rounds", "max", COUNT, AT(rounds.max), "0", 0, 1e9, NULL,
@@ -196,6 +196,8 @@ static const struct key keys[] = {
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
 	  "shared rows begin alike everywhere, as if a server had drawn them" },
+	{ "rounds", "start_seed", SEED, AT(rounds.start_seed), "0", 0, 0, NULL,
+	  "of these rows; the same at all members" },
 	{ "rounds", "topology", WORD, AT(rounds.topology), "sharded", 0, 0,
 	  WORDS("sharded", "hosted"),
 	  "sharded: every row has its home at one of its holders; hosted: one member is home to "
@@ -1105,6 +1107,24 @@ void config_print_section(const struct config *c, const char *section, struct bu
 		buf_printf(out, "  %s: ", k.name);
 		print_value(out, c, &k);
 		buf_printf(out, "\n");
+	}
+}
+
+void config_print(const struct config *c, struct buf *out)
+{
+	const char *last = NULL;
+
+	for (size_t i = 0; i < KEYS; i++) {
+		const char *s = keys[i].section;
+
+		if (s == NULL) {
+			buf_printf(out, "%s: ", keys[i].name);
+			print_value(out, c, &keys[i]);
+			buf_printf(out, "\n");
+		} else if (strchr(s, '.') == NULL && !same_section(s, last)) {
+			config_print_section(c, s, out);
+			last = s;
+		}
 	}
 }
 

@@ -89,6 +89,7 @@ struct config {
 		double secret_clip;
 		double join_s, train_s, stage_s;
 		bool equal_start, propose;
+		uint64_t start_seed; /* of equal_start */
 	} rounds;
 
 	struct {
@@ -147,6 +148,9 @@ void config_print_section(const struct config *c, const char *section, struct bu
  * (agent/config_edit.c). */
 int config_edit(struct buf *text, const char *section, const char *name, const char *value,
 		const char *where, struct err *e);
+
+/* All of it, as a file. */
+void config_print(const struct config *c, struct buf *out);
 
 /* What rounds are about, but for the host, the number and the widths of rows. */
 void config_fed_settings(const struct config *c, struct fed_settings *out);

@@ -79,6 +79,7 @@ struct agent_rounds_config {
 	uint32_t min_members;	      /* itself among them: with fewer it is in no round */
 	uint64_t every_ms;	      /* between the end of a round and the next */
 	bool equal_start;	      /* shared rows begin as fed_first_row() has them */
+	uint64_t start_seed;	      /* with this seed */
 	bool propose;		      /* else it only joins */
 };
 

@@ -64,6 +64,7 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 			      struct agent_job *job)
 {
 	struct agent_learner_kge *l = ctx;
+	bool fresh = l->tables != part->emb;
 	struct fed_training t = {
 		.graph = &l->graph,
 		.config = &l->config,
@@ -73,6 +74,8 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 	};
 	int status;
 
+	if (fresh && t.config->dp.epsilon == 0) /* after a restart, orders go on where they were */
+		kge_trainer_skip(t.trainer, part->settings.number * epochs);
 	atomic_store(&job->total, epochs);
 	status = fed_train(part, &t);
 	job->loss = t.loss;

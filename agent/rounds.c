@@ -84,7 +84,8 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->due_ms = UINT64_MAX;
 	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
-	r->looks = (c->fed.done + 1) % c->config.fed.eval_every == 0;
+	r->looks = (c->fed.done + 1) % c->config.fed.eval_every == 0 ||
+		   c->fed.done + 1 == c->config.fed.max;
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
 	for (size_t i = 0; i < c->n_peers && s->n_peers + 1 < FED_MEMBERS_MAX; i++)
 		if (takes_part(c, c->peers[i], of))

@@ -165,9 +165,9 @@ static void begin_row(struct agent_core *c, const struct store_slot *s)
 	if (s->id >= (s->tag == 'e' ? c->work->n_ent : c->work->n_rel))
 		return;
 	name = rounds_label(c, s->tag, s->id, &len);
-	fed_first_row(c->work, s->tag, s->id, name, len, 0);
+	fed_first_row(c->work, s->tag, s->id, name, len, c->config.fed.start_seed);
 	if (shared != c->work)
-		fed_first_row(shared, s->tag, s->id, name, len, 0);
+		fed_first_row(shared, s->tag, s->id, name, len, c->config.fed.start_seed);
 }
 
 /* Rows of what is shared, as if a server had drawn them; in tables that nobody has trained. */

@@ -46,6 +46,7 @@ static void set_rounds(struct agent_config *a, const struct config *c)
 		.min_members = c->rounds.min_members,
 		.every_ms = ms(c->rounds.every_s),
 		.equal_start = c->rounds.equal_start,
+		.start_seed = c->rounds.start_seed,
 		.propose = c->rounds.propose,
 	};
 	config_fed_settings(c, &a->fed.settings);

@@ -360,12 +360,7 @@ static char *sections_of(const struct config *c)
 {
 	struct buf out = { 0 };
 
-	config_print_section(c, "model", &out);
-	config_print_section(c, "train", &out);
-	config_print_section(c, "eval", &out);
-	config_print_section(c, "federation", &out);
-	config_print_section(c, "rounds", &out);
-	config_print_section(c, "ppat", &out);
+	config_print(c, &out);
 	return (char *)out.base;
 }
 
@@ -380,8 +375,8 @@ static void test_sections_read_back(void **state)
 			       "model: {kind: rotate, dim: 33, gamma: 6.1}\n"
 			       "train: {lr: 0.0003, seed: 18446744073709551615, filtered: no,"
 			       " optimizer: sgd, margin: 1e-7, negatives: 1000}\n"
-			       "federation: {psk_file: 'a \"b\"'}\n"
-			       "rounds: {s: 7, method: feds}\n",
+			       "federation: {psk_file: 'a \"b\"'}\nname: 'it: is'\n"
+			       "rounds: {s: 7, method: feds, start_seed: 12}\n",
 			       &e),
 			 0);
 	text = sections_of(&c);
@@ -391,12 +386,14 @@ static void test_sections_read_back(void **state)
 	assert_non_null(strstr(text, "\n  seed: 18446744073709551615\n"));
 	assert_non_null(strstr(text, "\n  sleep_s: 60\n"));
 	assert_non_null(strstr(text, "\n  p: 0.4\n  s: 7\n"));
+	assert_non_null(strstr(text, "\n  start_seed: 12\n"));
 	assert_int_equal(parse(&again, text, &e), 0);
 	second = sections_of(&again);
 	assert_string_equal(text, second);
 	assert_memory_equal(&c.train.kge.lr, &again.train.kge.lr, sizeof(float));
 	assert_memory_equal(&c.model.gamma, &again.model.gamma, sizeof(double));
 	assert_string_equal(c.federation.psk_file, again.federation.psk_file);
+	assert_string_equal(again.name, "it: is");
 	free(text);
 	free(second);
 	config_release(&c);

@@ -141,12 +141,62 @@ static void test_a_part_says_why_not(void **state)
 	kge_graph_free(g);
 }
 
+static struct fed_part *part_of(struct kge_emb *emb)
+{
+	struct fed_settings s;
+	struct fed_part *p;
+
+	fed_settings_init(&s, fed_method_find("fede"));
+	assert_int_equal(fed_part_new(&p, &s, emb, 9, NULL), 0);
+	return p;
+}
+
+static void train_rounds(struct agent_learner_kge *l, struct fed_part *p, uint64_t from,
+			 uint64_t to)
+{
+	struct agent_job job = { 0 };
+
+	for (p->settings.number = from; p->settings.number < to; p->settings.number++)
+		assert_int_equal(
+			agent_learner_ops(l)->train_part(agent_learner_ops(l)->ctx, p, 3, &job), 0);
+}
+
+/* A learner that is begun anew in between goes on with what it would have drawn. */
+static void test_goes_on_after_a_restart(void **state)
+{
+	struct kge_graph *g = graph_with_test(0);
+	struct kge_emb *emb[2] = { tables(), tables() };
+	struct kge_train_config c;
+	uint8_t d[2][32];
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.threads = 1;
+	for (size_t i = 0; i < 2; i++) {
+		struct fed_part *p = part_of(emb[i]);
+
+		for (uint64_t from = 0; from < 4; from += i == 0 ? 4 : 2) {
+			struct agent_learner_kge *l =
+				agent_learner_new(&c, g, kge_protocol_find("standard"), 0);
+
+			train_rounds(l, p, from, from + (i == 0 ? 4 : 2));
+			agent_learner_free(l);
+		}
+		kge_emb_digest(emb[i], d[i]);
+		fed_part_free(p);
+		kge_emb_free(emb[i]);
+	}
+	assert_memory_equal(d[0], d[1], 32);
+	kge_graph_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_score_knows_the_test_split),
 		cmocka_unit_test(test_trains_a_part),
 		cmocka_unit_test(test_a_part_says_why_not),
+		cmocka_unit_test(test_goes_on_after_a_restart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
