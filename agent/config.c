@@ -93,6 +93,8 @@ static const struct key keys[] = {
 	{ "train", "sampling", WORD, AT(train.kge.sampling), "uniform", 0, 0,
 	  WORDS("uniform", "bernoulli", "typed"),
 	  "bernoulli draws the side by its relation; typed: entities that train has there" },
+	{ "train", "draws", WORD, AT(train.kge.draws), "anew", 0, 0, WORDS("anew", "once"),
+	  "once: batches and negatives are those of the first epoch (FedLU's code)" },
 	{ "train", "subsampling", SWITCH, AT(train.kge.subsampling), "false", 0, 0, NULL,
 	  "true triples of frequent queries weigh less (RotatE)" },
 	{ "train", "filtered", SWITCH, AT(train.kge.filtered), "true", 0, 0, NULL,

@@ -63,6 +63,11 @@ static bool has_racing(const struct kge_train_config *c)
 	return c->update == KGE_UPDATE_RACING;
 }
 
+static bool has_once(const struct kge_train_config *c)
+{
+	return c->draws == KGE_DRAWS_ONCE;
+}
+
 static bool has_reg(const struct kge_train_config *c)
 {
 	return c->reg != KGE_REG_NONE;
@@ -81,6 +86,7 @@ static const struct {
 	{ "subsampling must be false (its weights count the triples of train)", has_subsampling },
 	{ "negatives must not be 0 (a query would be asked once for all its answers)", has_all },
 	{ "update must be exact (racing steps at each triple, without noise)", has_racing },
+	{ "draws must be anew (which triples a step takes is what privacy comes from)", has_once },
 	{ "reg must be none (it is not clipped with the rest)", has_reg },
 };
 

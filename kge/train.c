@@ -103,6 +103,21 @@ static int check_sampling(const struct kge_train_config *c, struct err *e)
 	return 0;
 }
 
+static int check_draws(const struct kge_train_config *c, struct err *e)
+{
+	const char *not_with = c->negatives == 0 ? "negatives 0, where nothing is drawn"
+			       : c->update == KGE_UPDATE_RACING
+				       ? "update racing, which has no batches"
+			       : c->sampling == KGE_SAMPLING_BERNOULLI
+				       ? "sampling bernoulli: a triple would be asked for one side"
+				       : NULL;
+
+	if (c->draws == KGE_DRAWS_ANEW || not_with == NULL)
+		return 0;
+	return err_set(e, ERR_USAGE, "train.draws once: not with train.%s; set it to anew",
+		       not_with);
+}
+
 static int check_racing(const struct kge_train_config *c, struct err *e)
 {
 	if (c->negatives == 0)
@@ -154,6 +169,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 			     PAIRS_MAX, c->batch, c->negatives);
 	if (rc == 0)
 		rc = check_sampling(c, e);
+	if (rc == 0)
+		rc = check_draws(c, e);
 	if (rc == 0 && c->update == KGE_UPDATE_RACING)
 		rc = check_racing(c, e);
 	if (rc == 0 && c->dp.epsilon > 0)
@@ -331,11 +348,12 @@ void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 /* Order and streams of an epoch follow from seed and number, so a saved run needs neither. */
 static void begin_epoch(struct kge_trainer *t)
 {
+	uint64_t drawn = t->c.draws == KGE_DRAWS_ONCE ? 0 : t->epoch;
 	struct rng root, shuffle;
 
 	rng_seed(&root, t->c.seed);
-	shuffle = rng_stream(&root, 2 * t->epoch);
-	t->batch.rng = rng_stream(&root, 2 * t->epoch + 1);
+	shuffle = rng_stream(&root, 2 * drawn);
+	t->batch.rng = rng_stream(&root, 2 * drawn + 1);
 	kge_order_draw(&t->order, &shuffle);
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		t->batch.lane[k].loss = 0;
@@ -381,6 +399,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
 		b->weight += (double)sides * (double)t->weights[b->order[i]];
 	b->number = ++t->turns;
+	if (t->c.draws == KGE_DRAWS_ONCE) /* the same batches: by turns from epoch to epoch */
+		b->number = t->epoch + first / t->c.batch + 1;
 	b->lr = rate_at(t, (double)first / (double)t->order.n);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
 	if (b->pull != NULL)

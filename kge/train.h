@@ -57,6 +57,11 @@ enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
 enum kge_sampling { KGE_SAMPLING_UNIFORM, KGE_SAMPLING_BERNOULLI, KGE_SAMPLING_TYPED };
 enum { KGE_TYPED_LEAST = 10 };
 
+/* Order, batches and negatives: anew for each epoch, or drawn for the first and kept, so that a
+ * triple meets the same false answers always (FedLU's code, methods 4.1).  With corrupt alternate,
+ * who is asked for the tail in one epoch is asked for the head in the next. */
+enum kge_draws { KGE_DRAWS_ANEW, KGE_DRAWS_ONCE };
+
 /* Private training (kge/dp_train.h).  Epsilon and delta are the caller's, who keeps the account. */
 struct kge_dp_config {
 	double epsilon; /* above 0: training is private */
@@ -73,6 +78,7 @@ struct kge_train_config {
 	enum kge_corrupt corrupt;
 	enum kge_update update;
 	enum kge_sampling sampling;
+	enum kge_draws draws;
 	enum kge_reg reg;
 	float reg_weight;
 	enum kge_schedule schedule;

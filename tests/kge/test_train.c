@@ -574,6 +574,58 @@ static void test_typed_draws(void **state)
 	kge_graph_free(g);
 }
 
+/* How many entities have another row after so many epochs than they had; *set: which. */
+static size_t moved(const struct kge_train_config *c, const struct kge_graph *g,
+		    const struct kge_emb *before, int epochs, bool set[])
+{
+	struct kge_emb *after = kge_emb_copy(before);
+	size_t n = 0;
+
+	run(c, g, after, epochs);
+	for (uint32_t e = 0; e < before->n_ent; e++)
+		n += set[e] = memcmp(kge_ent(after, e), kge_ent(before, e), 20) != 0;
+	kge_emb_free(after);
+	return n;
+}
+
+/* Many entities and few triples, so that what is drawn anew is another entity. */
+static void test_draws_once(void **state)
+{
+	enum { MANY = 4000 };
+	struct kge_graph *g = names(MANY, STEPS);
+	struct kge_train_config c = config();
+	static bool first[MANY], later[MANY], both[MANY];
+	struct kge_emb *emb;
+	size_t n;
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++)
+		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, i % 3, 40 + i });
+	emb = emb_of("transe", 5, g, 2);
+	c.optimizer = KGE_SGD;
+	c.negatives = 4;
+	c.lr = 0.1f;
+	c.loss = KGE_LOSS_LOGISTIC; /* no step is lost in rounding */
+	for (int k = 0; k < 8; k++) {
+		c.draws = k < 4 ? KGE_DRAWS_ONCE : KGE_DRAWS_ANEW;
+		c.shared_chunk = k % 2 == 0 ? 0 : 4;
+		c.batch = k / 2 % 2 == 0 ? 10 : 8; /* an even and an odd number of them */
+		c.corrupt = KGE_CORRUPT_BOTH;
+		n = moved(&c, g, emb, 1, both);
+		c.corrupt = KGE_CORRUPT_ALTERNATE;
+		assert_true(moved(&c, g, emb, 2, first) > 80);
+		if (k < 4) { /* two epochs ask every triple for both sides */
+			assert_memory_equal(first, both, sizeof(both));
+			assert_int_equal(moved(&c, g, emb, 9, later), n);
+			assert_memory_equal(first, later, sizeof(later));
+		} else {
+			assert_true(moved(&c, g, emb, 9, later) > n + 50);
+		}
+	}
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
 /* Relation 0 joins everything to everything, so its queries have no negatives; the rest scores
  * 0.  count(h, r) + count(r, t) is 4 and 2. */
 static void test_subsampling_by_hand(void **state)
@@ -1224,6 +1276,22 @@ static void test_check(void **state)
 	c.subsampling = true;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.subsampling"));
+	for (int k = 0; k < 4; k++) {
+		static const char *const why[] = { "racing", "negatives 0", "bernoulli", "anew" };
+
+		c = config();
+		c.draws = KGE_DRAWS_ONCE;
+		assert_int_equal(kge_train_check(&c, &e), 0);
+		c.update = k == 0 ? KGE_UPDATE_RACING : KGE_UPDATE_EXACT;
+		c.negatives = k == 1 ? 0 : 4;
+		c.loss = k == 1 ? KGE_LOSS_SOFTMAX : KGE_LOSS_LOGISTIC;
+		c.sampling = k == 2 ? KGE_SAMPLING_BERNOULLI : KGE_SAMPLING_UNIFORM;
+		c.dp = (struct kge_dp_config){
+			.epsilon = k == 3, .delta = 1e-5, .clip = 1, .rate = .1
+		};
+		assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
+		assert_non_null(strstr(e.text, why[k]));
+	}
 	c = config();
 	c.momentum = 1;
 	assert_int_equal(kge_train_check(&c, &e), ERR_USAGE);
@@ -1257,6 +1325,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_draws_from_a_list),
 		cmocka_unit_test(test_bernoulli_sides),
 		cmocka_unit_test(test_typed_draws),
+		cmocka_unit_test(test_draws_once),
 		cmocka_unit_test(test_subsampling_by_hand),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
