@@ -172,11 +172,49 @@ static void local_training_is_in_it(void **state)
 	world_release(&w);
 }
 
+/* What fewer than min_holders hold stays as it was, and nobody is sent it. */
+static void few_holders_keep_their_rows(void **state)
+{
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	uint64_t travelled = 0, want = 0;
+	size_t kept = 0;
+
+	(void)state;
+	world_init(&w, 4, 60, "transe", 9, "fede", false);
+	w.config.settings.min_holders = 3;
+	world_open(&w);
+	world_save(&w, before);
+	world_round(&w);
+	for (uint32_t k = 0; k < w.things; k++) {
+		uint64_t set = world_holders(&w, k), holders = (uint64_t)__builtin_popcountll(set);
+
+		want += holders >= 3 ? 2 * (holders - 1) : 0;
+		for (size_t i = 0; i < w.n; i++)
+			if ((set >> i & 1) != 0) {
+				bool same = memcmp(world_row(&w, i, k),
+						   kge_ent(before[i], world_id(&w, i, k)),
+						   9 * sizeof(float)) == 0;
+
+				assert_true(same == (holders < 3));
+				kept += holders == 2;
+			}
+	}
+	for (size_t i = 0; i < w.n; i++)
+		for (unsigned s = 0; s < w.n; s++)
+			travelled += fed_round_account(fed_local_last(w.local, i), s)->rows_out;
+	assert_int_equal(travelled, want);
+	assert_true(kept > 8);
+	world_free(before, w.n);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fede_is_the_mean),
 		cmocka_unit_test(rows_are_counted),
+		cmocka_unit_test(few_holders_keep_their_rows),
 		cmocka_unit_test(local_training_is_in_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,7 +265,8 @@ struct heard {
 	size_t n;
 	/* what to do to them */
 	size_t drop_from, drop_to; /* the first UP of these is lost */
-	bool lie;		   /* DOWN of agent 0 becomes AGAIN, without its last member */
+	unsigned lie;		   /* this kind of agent 0 becomes AGAIN, without the last member */
+	size_t silent;		   /* shows agent 0 no key; 0: all do */
 };
 
 static void read_said(struct said *s)
@@ -315,8 +316,10 @@ static bool listen(void *ctx, size_t from, size_t to, struct buf *message)
 	*s = (struct said){ .from = from, .to = to };
 	buf_add(&s->bytes, message->base, message->len);
 	read_said(s);
-	if (h->lie && s->kind == FED_MSG_DOWN && from == 0)
+	if (h->lie != 0 && s->kind == h->lie && from == 0)
 		forge_again(message);
+	if (h->silent != 0 && s->kind == FED_MSG_SHOWN && from == h->silent && to == 0)
+		return false;
 	if (s->kind == FED_MSG_UP && s->attempt == 0 && from == h->drop_from && to == h->drop_to)
 		return false;
 	return true;
@@ -626,12 +629,90 @@ static void second_sum_is_refused(void **state)
 	static struct heard h;
 
 	(void)state;
-	h = (struct heard){ .drop_from = SIZE_MAX, .lie = true };
+	h = (struct heard){ .drop_from = SIZE_MAX, .lie = FED_MSG_DOWN };
 	listen_to_round(&h, 4, 32, SIZE_MAX, false, NULL);
 	assert_true(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 0) == 3);
 	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 1), 0);
 	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 1), 0);
 	heard_release(&h);
+}
+
+/* Rows that are sent once more when the host, agent 0, says that member 3 is lost: those of
+ * which three are left, so that no lie opens a sum of fewer. */
+static void no_sum_of_fewer_than_asked(void **state)
+{
+	static struct heard h;
+	struct world w;
+	size_t last = 0, sent = 0, want = 0, fewer = 0;
+
+	(void)state;
+	h = (struct heard){ .drop_from = SIZE_MAX, .lie = FED_MSG_SHOW };
+	world_init(&w, 5, 60, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.settings.min_holders = 3;
+	w.config.tamper = listen;
+	w.config.ctx = &h;
+	world_host(&w, 0);
+	world_open(&w);
+	fed_local_round(w.local, 0, NULL);
+	while (member_of(&w, fed_local_last(w.local, 0), last) != 3)
+		last++;
+	for (size_t i = 0; i < h.n; i++)
+		if (h.at[i].kind == FED_MSG_UP && h.at[i].attempt == 1 && h.at[i].from != last)
+			sent += h.at[i].len / row_bytes;
+	for (uint32_t k = 0; k < w.things; k++) {
+		uint64_t set = world_holders(&w, k), left = set & ~(UINT64_C(1) << last);
+
+		if (__builtin_popcountll(left) >= 3)
+			want += (size_t)__builtin_popcountll(left & ~UINT64_C(1));
+		else
+			fewer += __builtin_popcountll(set) >= 3;
+	}
+	assert_int_equal(sent, want);
+	assert_true(last != 0 && want > 2 && fewer > 2);
+	heard_release(&h);
+	world_release(&w);
+}
+
+/* Silence where its key is wanted is a loss like another: its items at that home, and nothing
+ * else; nobody waits for ever. */
+static void who_shows_no_key_is_late(void **state)
+{
+	static struct heard h;
+	struct world w;
+	struct kge_emb *before[WORLD_MAX];
+	size_t stayed = 0;
+
+	(void)state;
+	h = (struct heard){ .drop_from = SIZE_MAX, .silent = 3 };
+	world_init(&w, 4, VIEW_THINGS, "transe", VIEW_FLOATS, "fede", false);
+	w.config.settings.secret_bits = 32;
+	w.config.tamper = listen;
+	w.config.ctx = &h;
+	world_open(&w);
+	world_save(&w, before);
+	fed_local_round(w.local, 0, NULL);
+	for (size_t i = 0; i < w.n; i++)
+		assert_int_equal(fed_round_want(fed_local_last(w.local, i)), FED_OVER);
+	assert_int_equal(fed_round_account(fed_local_last(w.local, 0),
+					   member_of(&w, fed_local_last(w.local, 0), 3))
+				 ->fate,
+			 FED_LATE);
+	for (uint32_t k = 0; k < w.things; k++)
+		for (size_t i = 0; i < w.n; i++) {
+			uint64_t set = world_holders(&w, k);
+			bool mean;
+
+			if ((set >> i & 1) == 0)
+				continue;
+			mean = is_mean(&w, before, i, k, set);
+			assert_true(mean || ((set & 8) != 0 && is_unchanged(&w, before, i, k)));
+			stayed += !mean;
+		}
+	assert_true(stayed > 0);
+	heard_release(&h);
+	world_free(before, w.n);
+	world_release(&w);
 }
 
 /* ---- accounts ---- */
@@ -806,6 +887,8 @@ int main(void)
 		cmocka_unit_test(host_knows_no_sum),
 		cmocka_unit_test(late_rows_stay_closed),
 		cmocka_unit_test(second_sum_is_refused),
+		cmocka_unit_test(no_sum_of_fewer_than_asked),
+		cmocka_unit_test(who_shows_no_key_is_late),
 		cmocka_unit_test(accounts_are_true),
 		cmocka_unit_test(methods_that_see_rows_refuse),
 		cmocka_unit_test(all_sums_work),
