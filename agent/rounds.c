@@ -482,6 +482,8 @@ void rounds_stop(struct agent_core *c, const char *why)
 
 /* ---- proposals of others ---- */
 
+static const char a_lower_key[] = "a lower key proposes a round";
+
 static void decline(struct agent_core *c, struct peer *p, const uint8_t id[FED_ID], const char *why)
 {
 	struct buf out = { 0 };
@@ -516,18 +518,27 @@ static bool stands(const struct agent_core *c, const struct peer *p)
 	return other == NULL || memcmp(p->info.key, other, AGENT_KEY) <= 0;
 }
 
+/* Another proposal than the one that waits stands: its proposer need not wait for us. */
+static void turn_down(struct agent_core *c, const struct peer *p)
+{
+	const struct parcel *m = c->fed.invitation.first;
+	struct fed_proposal o;
+
+	if (m != NULL && c->fed.inviter != p && fed_proposal_read(&o, m->bytes, m->n, NULL) == 0)
+		decline(c, c->fed.inviter, o.id, a_lower_key);
+	forget_invitation(c);
+}
+
 static void give_way(struct agent_core *c, const struct peer *p)
 {
 	struct round *r = c->fed.now;
 
-	if (c->fed.inviter != NULL)
-		forget_invitation(c); /* its proposer hears nothing, and starts without us */
+	turn_down(c, p);
 	if (r == NULL || r->stage != ROUND_JOINING)
 		return;
 	r->yielded = r->proposer != p; /* who never starts what it proposes is to blame */
 	fed_round_stop(r->machine, ERR_CANCELED,
-		       r->yielded ? "a lower key proposes a round" : "its proposer has a newer one",
-		       c->now_ms);
+		       r->yielded ? a_lower_key : "its proposer has a newer one", c->now_ms);
 	drive(c);
 }
 
@@ -550,7 +561,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	else if (p->fed.rest_ms > c->now_ms)
 		decline(c, p, o->id, "its last rounds came to nothing: later");
 	else if (!stands(c, p))
-		decline(c, p, o->id, "a lower key proposes a round");
+		decline(c, p, o->id, a_lower_key);
 	else {
 		give_way(c, p);
 		parcels_add(&c->fed.invitation, bytes, n);

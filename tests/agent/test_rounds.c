@@ -633,6 +633,37 @@ static void test_endless_proposals(void **state)
 	assert_true(done(w, a) >= before + 30);
 }
 
+/* A proposal that waits for our answer when a lower key's comes: its proposer is told, so that it
+ * does not wait until join_ms is over. */
+static void test_proposal_given_up_for_another(void **state)
+{
+	struct world *w = *state;
+	size_t low = ranked(w, 0), a = ranked(w, 1), high = ranked(w, 2);
+	struct buf first = { 0 }, second = { 0 };
+	struct peer *p;
+	uint64_t said;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 10000;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	p = table_peer(&w->t, a, low);
+	p->fed.has_digest = false; /* may come to an alignment yet: who proposes waits for that */
+	p->fed.greeted_ms = w->t.now_ms;
+	core(w, a)->config.fed.min_members = 2;
+	propose_to(w, high, a, &first);
+	table_deliver(&w->t, high, a, &first);
+	assert_ptr_equal(core(w, a)->fed.inviter, table_peer(&w->t, a, high));
+	said = w->t.seat[a].sent[NET_MSG_ROUND];
+	propose_to(w, low, a, &second);
+	table_deliver(&w->t, low, a, &second);
+	assert_ptr_equal(core(w, a)->fed.inviter, p);
+	assert_int_equal(w->t.seat[a].sent[NET_MSG_ROUND], said + 1);
+	propose_to(w, low, a, &first); /* its own newer one: no word about the older */
+	table_deliver(&w->t, low, a, &first);
+	assert_int_equal(w->t.seat[a].sent[NET_MSG_ROUND], said + 1);
+}
+
 /* What cannot be joined is no reason to leave our own round for it again and again. */
 static void test_proposal_that_cannot_be_joined(void **state)
 {
@@ -957,6 +988,7 @@ int main(void)
 		with_world(test_stop),
 		with_world(test_revoked_in_training),
 		with_world(test_endless_proposals),
+		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),
 		with_world(test_other_settings_are_declined),
