@@ -330,6 +330,7 @@ struct agent_peer_status {
 	/* mode AGENT_ROUNDS: its part in the last round, as far as we have seen it */
 	int round_fate; /* enum fed_fate (fed/round.h); -1: it has been in none */
 	char round_why[AGENT_TEXT_MAX];
+	bool round_over; /* it says that it takes part in no more: it is not asked */
 };
 
 /* Mode AGENT_ROUNDS. */
@@ -339,6 +340,7 @@ struct agent_round_status {
 	uint64_t done;		      /* that we took part in */
 	uint32_t worse;		      /* looks since the best score */
 	bool proposes;		      /* we may propose, now or later */
+	bool over;		      /* rounds.max: we take part in no more */
 	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
 	size_t items, answered;	      /* shared with them; of these, in the last stage */
 	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */

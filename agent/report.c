@@ -81,6 +81,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_number(j, "epsilon", s->epsilon);
 	put_text(j, "round_fate", s->round_fate >= 0 ? report_fate(s->round_fate) : "");
 	put_text(j, "round_why", s->round_why);
+	json_object_set_new(j, "round_over", json_boolean(s->round_over));
 }
 
 static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[STORE_KEY])
@@ -148,6 +149,7 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	put_count(j, "done", r->done);
 	put_count(j, "looks_without_better", r->worse);
 	json_object_set_new(j, "proposes", json_boolean(r->proposes));
+	json_object_set_new(j, "over", json_boolean(r->over));
 	put_count(j, "members", r->members);
 	put_count(j, "items", r->items);
 	put_count(j, "answered", r->answered);

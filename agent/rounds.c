@@ -66,11 +66,9 @@ static void add_peer(struct round *r, const struct peer *p)
 static bool takes_part(const struct agent_core *c, const struct peer *p,
 		       const struct fed_proposal *of)
 {
-	if (!rounds_ready(c, p))
-		return false;
 	if (of != NULL)
-		return is_named(of, p);
-	return !p->fed.differs && p->fed.absent_ms <= c->now_ms;
+		return rounds_ready(c, p) && is_named(of, p);
+	return rounds_asked(c, p) && p->fed.absent_ms <= c->now_ms;
 }
 
 /* of: what we join; NULL: our own. */
@@ -553,10 +551,12 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 		peer_trouble(c, p, e.code, "proposes a round that we do not join: %.150s", e.text);
 		return;
 	}
-	p->fed.differs = false;
+	p->fed.differs = p->fed.over = false;
 	if (o->n_members < c->config.fed.min_members)
 		decline(c, p, o->id, "it asks fewer than rounds.min_members here");
-	else if (!rounds_joins(c) || !c->trained || c->stopping)
+	else if (!rounds_joins(c))
+		decline(c, p, o->id, "rounds.max is reached here: we take part in no more");
+	else if (!c->trained || c->stopping)
 		decline(c, p, o->id, "we take part in no round now");
 	else if (p->fed.rest_ms > c->now_ms)
 		decline(c, p, o->id, "its last rounds came to nothing: later");

@@ -56,6 +56,7 @@ void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w
 	net_put_uint(w, "m", AGENT_ROUNDS);
 	net_put_uint(w, "r", c->fed.number);
 	net_put_bool(w, "w", rounds_proposes(c));
+	net_put_bool(w, "o", !rounds_joins(c));
 	p->fed.said = said_now(c, p);
 	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
 	net_put_bool(w, "h", p->fed.said.heard);
@@ -73,6 +74,15 @@ static void other_mode(struct agent_core *c, struct peer *p, bool other)
 			     in_rounds(c) ? "pairs" : "rounds", in_rounds(c) ? "rounds" : "pairs");
 }
 
+static void said_over(struct agent_core *c, struct peer *p, bool over)
+{
+	if (over && !p->fed.over)
+		core_notice(c, AGENT_NOTICE_STATE, p, 0,
+			    "%s takes part in no more rounds (its rounds.max): it is not asked",
+			    p->info.name);
+	p->fed.over = over;
+}
+
 void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e)
 {
 	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
@@ -84,6 +94,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 		return;
 	p->fed.number = net_get_uint(m, "r", 0, UINT64_MAX, e);
 	p->fed.proposes = net_get_bool(m, "w", e);
+	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
 	p->fed.deaf = !net_get_bool(m, "h", e);
 	digest = net_get_bin(m, "d", 0, 32, e);
 	p->fed.has_digest = e->code == 0 && digest.len == 32;
@@ -107,12 +118,13 @@ void rounds_greeted(struct agent_core *c, struct peer *p)
 
 void rounds_tell(struct agent_core *c)
 {
-	bool proposes = rounds_proposes(c);
-
-	bool all = c->fed.told_number != c->fed.number || c->fed.told_proposes != proposes;
+	bool proposes = rounds_proposes(c), over = !rounds_joins(c);
+	bool all = c->fed.told_number != c->fed.number || c->fed.told_proposes != proposes ||
+		   c->fed.told_over != over;
 
 	c->fed.told_number = c->fed.number;
 	c->fed.told_proposes = proposes;
+	c->fed.told_over = over;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 
@@ -135,6 +147,12 @@ bool rounds_ready(const struct agent_core *c, const struct peer *p)
 	       memcmp(p->fed.digest, p->digest, 32) == 0;
 }
 
+/* An alignment is missing, and not for nothing. */
+static bool wanted(const struct agent_core *c, const struct peer *p)
+{
+	return here(p) && !rounds_ready(c, p) && rounds_joins(c) && !p->fed.over;
+}
+
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 {
 	struct peer *next = NULL;
@@ -143,7 +161,7 @@ struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 		struct peer *p = c->peers[i];
 		uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
 
-		if (!here(p) || rounds_ready(c, p) || memcmp(c->key, p->info.key, AGENT_KEY) > 0)
+		if (!wanted(c, p) || memcmp(c->key, p->info.key, AGENT_KEY) > 0)
 			continue;
 		if (from > c->now_ms)
 			*wait_ms = from - c->now_ms < *wait_ms ? from - c->now_ms : *wait_ms;
@@ -155,7 +173,7 @@ struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 
 static bool hoped_for(const struct agent_core *c, const struct peer *p)
 {
-	return here(p) && !rounds_ready(c, p) && c->fed.done >= p->fed.hope_from;
+	return wanted(c, p) && c->fed.done >= p->fed.hope_from;
 }
 
 /* Longer each time, up to a whole round: two who are always busy with others do meet. */
@@ -228,6 +246,11 @@ void rounds_pass_over(struct agent_core *c)
 			c->peers[i]->fed.passed = true;
 }
 
+bool rounds_asked(const struct agent_core *c, const struct peer *p)
+{
+	return rounds_ready(c, p) && !p->fed.differs && !p->fed.over;
+}
+
 /* When the host can be asked; UINT64_MAX: it is not here. */
 static uint64_t host_ms(const struct agent_core *c)
 {
@@ -238,8 +261,7 @@ static uint64_t host_ms(const struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_ready(c, p) &&
-		    !p->fed.differs)
+		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_asked(c, p))
 			return p->fed.absent_ms;
 	}
 	return UINT64_MAX;
@@ -254,7 +276,7 @@ static uint64_t enough_ms(const struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (!rounds_ready(c, p) || p->fed.differs)
+		if (!rounds_asked(c, p))
 			continue;
 		if (p->fed.absent_ms <= c->now_ms)
 			n++;

@@ -58,7 +58,8 @@ struct rounds_said {
 
 /* Of a peer, in mode AGENT_ROUNDS. */
 struct peer_rounds {
-	bool proposes;	 /* it says that it may propose rounds */
+	bool proposes; /* it says that it may propose rounds */
+	bool over; /* it says that it takes part in none any more: not asked until it says else */
 	uint64_t number; /* of the next round, as it says */
 	uint8_t digest[32];
 	bool has_digest;	 /* it says that this is its alignment with us, and current */
@@ -270,7 +271,8 @@ struct rounds {
 	uint64_t done;		  /* that we took part in */
 	uint32_t worse;		  /* looks without a better score */
 	bool untrained;		  /* the tables are as they were drawn */
-	bool told_proposes;	  /* what the last HELLO said */
+	bool told_proposes;	  /* what the last HELLO said ... */
+	bool told_over;
 	uint64_t told_number;
 	uint64_t free_ms;  /* since when nothing is under way */
 	uint64_t ended_ms; /* of the last round that was not ours to stop; 0: none yet */
@@ -556,6 +558,8 @@ void rounds_greeted(struct agent_core *c, struct peer *p); /* its HELLO is here 
 void rounds_tell(struct agent_core *c); /* who is linked hears what has changed of our HELLO */
 /* Both say that the alignment is current: it can be in a round with us now. */
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
+/* ... and a round of ours would ask it, when it has rested. */
+bool rounds_asked(const struct agent_core *c, const struct peer *p);
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms);
 /* Until when to wait for alignments that may still come; 0: for none. */
 uint64_t rounds_hope_ms(const struct agent_core *c);

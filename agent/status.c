@@ -67,6 +67,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->epsilon = epsilon_of(a);
 	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
 	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
+	o->round_over = p->fed.over;
 }
 
 static void round_status(const struct agent_core *c, struct agent_round_status *o)
@@ -79,6 +80,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.done = f->done,
 		.worse = f->worse,
 		.proposes = rounds_proposes(c),
+		.over = !rounds_joins(c),
 		.members = f->report.members,
 		.items = f->report.items,
 		.answered = f->report.answered,

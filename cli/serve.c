@@ -97,7 +97,9 @@ static void say_round(const struct cli *cli, const json_t *r)
 		cli_say(cli, "; %s %lld members, %lld of %lld shared rows answered",
 			json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",
 			count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
-	if (!json_is_true(json_object_get(r, "proposes")))
+	if (json_is_true(json_object_get(r, "over")))
+		cli_say(cli, "; takes part in no more (rounds.max)");
+	else if (!json_is_true(json_object_get(r, "proposes")))
 		cli_say(cli, "; proposes none");
 	cli_say(cli, "\n");
 	if (trouble[0] != '\0')
@@ -109,12 +111,14 @@ static void say_member(const struct cli *cli, const json_t *p)
 {
 	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
 	const char *why = text_of(p, "round_why");
+	bool over = json_is_true(json_object_get(p, "round_over"));
 
-	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s\n",
+	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s%s\n",
 		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
 		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "phase"),
 		count_of(p, "shared_entities"), count_of(p, "shared_relations"),
-		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why);
+		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why,
+		over ? "; takes part in no more rounds (its rounds.max)" : "");
 	if (trouble[0] != '\0')
 		cli_say(cli, "    ! %s\n", trouble);
 }

@@ -823,6 +823,51 @@ static void test_rounds_of_too_few(void **state)
 	assert_true(table_peer(&w->t, a, hostile)->fed.rest_ms <= w->t.now_ms);
 }
 
+static bool over_for(struct world *w, size_t at, size_t other)
+{
+	struct agent_status s;
+	bool over = false;
+
+	agent_core_status(core(w, at), &s);
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
+			over = s.peer[i].round_over;
+	agent_status_release(&s);
+	return over;
+}
+
+/* Who has had its rounds.max says so and is asked no more, until it says otherwise. */
+static void test_partners_that_are_done(void **state)
+{
+	struct world *w = *state;
+	size_t late = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
+	uint64_t said;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	w->t.seat[late].config.fed.max = 0;
+	table_start(&w->t);
+	table_link(&w->t, a, b, true);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	link_all(w);
+	run(w, 60000);
+	said = w->t.seat[late].sent[NET_MSG_ROUND];
+	assert_true(over_for(w, late, a) && over_for(w, late, b) && !over_for(w, a, late));
+	run(w, 600000);
+	assert_int_equal(w->t.seat[late].sent[NET_MSG_ROUND], said);
+	assert_int_equal(done(w, late), 0);
+	table_kill(&w->t, a);
+	w->t.seat[a].config.fed.max = 5;
+	table_restart(&w->t, a);
+	table_link(&w->t, a, late, true);
+	table_link(&w->t, a, b, true);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 5);
+	assert_int_equal(done(w, late), 2);
+	assert_true(over_for(w, late, a));
+}
+
 static void test_modes_do_not_mix(void **state)
 {
 	struct world *w = *state;
@@ -996,6 +1041,7 @@ int main(void)
 		with_world(test_equal_start),
 		with_world(test_min_members),
 		with_world(test_rounds_of_too_few),
+		with_world(test_partners_that_are_done),
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),

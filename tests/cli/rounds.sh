@@ -213,6 +213,7 @@ start d
 told() { "$fkge" -d "$work/$1" status --json >"$out" && grep -q "$2" "$out"; }
 ok 'who does pairs is told' wait_for 'd to be told' told d 'rounds'
 ok 'so is who does rounds' wait_for 'a to be told' told a 'pairs'
+ok 'who has had its rounds says so' prints 'takes part in no more (rounds.max)' -d "$work/a" status
 ok 'the last two stop' halt a d
 echo 'privacy: {noisy_rows: true}' >>"$work/a/agent.yaml"
 ok 'rounds beside noisy rows are refused' says 2 'does not go with privacy.noisy_rows' -d "$work/a" serve
