@@ -43,7 +43,7 @@ static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool 
 {
 	struct kge_trainer *t = trainer_of(ctx, work);
 
-	if (reset)
+	if (reset && !kge_trainer_is_amid(t))
 		kge_trainer_reset_optimizer(t);
 	return run_epochs(t, epochs, job);
 }

@@ -305,9 +305,9 @@ static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t 
 
 /* ---- an epoch ---- */
 
-void kge_race_begin(struct kge_race *r, uint64_t turns, uint64_t steps)
+void kge_race_begin(struct kge_race *r, size_t from, uint64_t turns, uint64_t steps)
 {
-	atomic_store(&r->next, 0);
+	atomic_store(&r->next, from);
 	atomic_store(&r->canceled, false);
 	for (size_t k = 0; k < r->b->c->threads; k++) {
 		r->racers[k].loss = 0;
@@ -330,17 +330,39 @@ static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t firs
 	}
 }
 
+static bool is_canceled(struct kge_race *r, const atomic_bool *cancel)
+{
+	if (cancel != NULL && atomic_load(cancel))
+		atomic_store(&r->canceled, true);
+	return atomic_load(&r->canceled);
+}
+
+/* Whoever takes some also does them. */
 void kge_race_run(struct kge_race *r, size_t k, const atomic_bool *cancel)
 {
 	size_t n = r->b->places->n, first;
 
-	while ((first = atomic_fetch_add(&r->next, TAKE)) < n) {
-		if (cancel != NULL && atomic_load(cancel))
-			atomic_store(&r->canceled, true);
-		if (atomic_load(&r->canceled))
-			return;
+	while (!is_canceled(r, cancel) && (first = atomic_fetch_add(&r->next, TAKE)) < n)
 		run_some(&r->racers[k], r->b, first, n - first < TAKE ? n - first : TAKE);
-	}
+}
+
+size_t kge_race_at(const struct kge_race *r)
+{
+	size_t n = r->b->places->n, next = atomic_load(&r->next);
+
+	return next < n ? next : n;
+}
+
+void kge_race_losses(const struct kge_race *r, double *loss)
+{
+	for (size_t k = 0; k < r->b->c->threads; k++)
+		loss[k] = r->racers[k].loss;
+}
+
+void kge_race_set_losses(struct kge_race *r, const double *loss)
+{
+	for (size_t k = 0; k < r->b->c->threads; k++)
+		r->racers[k].loss = loss[k];
 }
 
 double kge_race_loss_sum(const struct kge_race *r)

@@ -35,12 +35,16 @@ struct kge_race {
 /* Borrows b until released; racers for b->c->threads. */
 void kge_race_init(struct kge_race *r, const struct kge_batch *b);
 void kge_race_release(struct kge_race *r);
-/* Before an epoch; turns and steps are the positives so far (the second: since the moments
- * were cleared). */
-void kge_race_begin(struct kge_race *r, uint64_t turns, uint64_t steps);
+/* Before an epoch, or the rest of one from that position on; turns and steps are the positives
+ * before the epoch (the second: since the moments were cleared). */
+void kge_race_begin(struct kge_race *r, size_t from, uint64_t turns, uint64_t steps);
 /* Thread k's part of an epoch; *cancel (may be NULL) set to true ends it early. */
 void kge_race_run(struct kge_race *r, size_t k, const atomic_bool *cancel);
-/* Over all positives since kge_race_begin(). */
+/* When all are back: what stands before this position was done, and nothing else. */
+size_t kge_race_at(const struct kge_race *r);
+/* Each racer's sum over its positives; kge_race_begin() makes them 0. */
+void kge_race_losses(const struct kge_race *r, double *loss);
+void kge_race_set_losses(struct kge_race *r, const double *loss);
 double kge_race_loss_sum(const struct kge_race *r);
 
 #endif

@@ -14,6 +14,13 @@
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
 
+/* An epoch that was canceled. */
+struct cut {
+	uint64_t there;		   /* 1: there is one */
+	uint64_t from;		   /* the first place that is left of it */
+	double loss[PARALLEL_MAX]; /* of each lane or racer up to there */
+};
+
 struct kge_trainer {
 	struct kge_train_config c;
 	const struct kge_graph *g;
@@ -33,6 +40,8 @@ struct kge_trainer {
 	uint64_t epoch;	      /* counted epochs so far */
 	uint64_t batches;     /* optimiser steps since the moments were cleared */
 	uint64_t turns;	      /* steps so far, for whose turn it is to be corrupted */
+	struct cut cut;	      /* of the last epoch; */
+	bool amid;	      /* which was loaded, and is what comes next */
 };
 
 /* ---- settings ---- */
@@ -305,6 +314,12 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 	kge_optimizer_clear(&t->ent);
 	kge_optimizer_clear(&t->rel);
 	t->batches = 0;
+	t->cut.there = t->amid = false;
+}
+
+bool kge_trainer_is_amid(const struct kge_trainer *t)
+{
+	return t->amid;
 }
 
 void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs)
@@ -345,19 +360,28 @@ void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 
 /* ---- an epoch ---- */
 
+/* Of a new one, or of the rest of one: cut is what was. */
+static void begin_losses(struct kge_trainer *t, const struct cut *cut)
+{
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		t->batch.lane[k].loss = cut->loss[k];
+}
+
 /* Order and streams of an epoch follow from seed and number, so a saved run needs neither. */
 static void begin_epoch(struct kge_trainer *t)
 {
 	uint64_t drawn = t->c.draws == KGE_DRAWS_ONCE ? 0 : t->epoch;
 	struct rng root, shuffle;
 
+	if (!t->amid)
+		t->cut = (struct cut){ 0 };
+
 	rng_seed(&root, t->c.seed);
 	shuffle = rng_stream(&root, 2 * drawn);
 	t->batch.rng = rng_stream(&root, 2 * drawn + 1);
 	kge_order_draw(&t->order, &shuffle);
-	for (size_t k = 0; k < t->batch.lanes; k++)
-		t->batch.lane[k].loss = 0;
-	if (t->c.normalize)
+	begin_losses(t, &t->cut);
+	if (t->c.normalize && !t->amid)
 		kge_emb_normalize(t->emb);
 	if (t->batch.pull != NULL)
 		kge_pull_begin_epoch(t->batch.pull, t->emb->ent);
@@ -415,10 +439,12 @@ struct run {
 	const atomic_bool *cancel;
 	bool canceled; /* written by thread 0 between two meetings of the team */
 	bool over;
+	uint64_t from, at; /* the place it begins with, and where it is */
 };
 
 static void next_batch(struct run *r, size_t first)
 {
+	r->at = first;
 	r->canceled = r->cancel != NULL && atomic_load(r->cancel);
 	r->over = r->canceled || first >= r->t[0]->order.n;
 	for (size_t i = 0; i < r->n && !r->over; i++)
@@ -429,7 +455,7 @@ static void run_epoch(void *ctx, struct team *team, size_t k)
 {
 	struct run *r = ctx;
 
-	for (size_t first = 0;; first += r->t[0]->c.batch) {
+	for (size_t first = r->from;; first += r->t[0]->c.batch) {
 		if (k == 0)
 			next_batch(r, first);
 		team_wait(team);
@@ -453,11 +479,13 @@ static void run_race(struct run *r)
 	struct kge_trainer *t = r->t[0];
 
 	t->batch.lr = rate_at(t, 0);
-	kge_race_begin(&t->race, t->turns, t->batches);
+	kge_race_begin(&t->race, r->from, t->turns - r->from, t->batches - r->from);
+	kge_race_set_losses(&t->race, t->cut.loss);
 	team_run(t->c.threads, race_epoch, r);
 	r->canceled = atomic_load(&t->race.canceled);
-	t->turns += t->order.n;
-	t->batches += t->order.n;
+	r->at = kge_race_at(&t->race);
+	t->turns += r->at - r->from;
+	t->batches += r->at - r->from;
 }
 
 static double mean_loss(const struct kge_trainer *t)
@@ -494,6 +522,17 @@ void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx)
 		kge_dp_set_draw(t->dp, draw, ctx);
 }
 
+/* What is left of a canceled epoch can be gone on with, unless something else began with it. */
+static void cut_here(struct kge_trainer *t, uint64_t from)
+{
+	t->cut.there = t->dp == NULL && t->batch.pull == NULL;
+	t->cut.from = from;
+	if (t->c.update == KGE_UPDATE_RACING)
+		kge_race_losses(&t->race, t->cut.loss);
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		t->cut.loss[k] = t->batch.lane[k].loss;
+}
+
 /* An epoch of n trainers, which take each batch in turn. */
 static int epoch_of(struct kge_trainer *const *t, size_t n, double *loss, const atomic_bool *cancel)
 {
@@ -501,12 +540,19 @@ static int epoch_of(struct kge_trainer *const *t, size_t n, double *loss, const 
 
 	for (size_t i = 0; i < n; i++)
 		begin_epoch(t[i]);
+	r.from = t[0]->cut.from;
 	if (t[0]->dp != NULL)
 		run_private(&r);
 	else if (t[0]->c.update == KGE_UPDATE_EXACT)
 		team_run(t[0]->c.threads, run_epoch, &r);
 	else
 		run_race(&r);
+	for (size_t i = 0; i < n; i++) {
+		t[i]->amid = false;
+		t[i]->cut.there = 0;
+		if (r.canceled)
+			cut_here(t[i], r.at);
+	}
 	if (r.canceled)
 		return ERR_CANCELED;
 	for (size_t i = 0; i < n; i++) {
@@ -530,16 +576,18 @@ int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
 	       t[0]->c.seed == t[1]->c.seed);
 	assert(t[0]->c.batch == t[1]->c.batch && t[0]->c.threads == t[1]->c.threads);
 	assert(t[0]->order.n == t[1]->order.n && t[0]->epoch == t[1]->epoch);
+	assert(t[0]->amid == t[1]->amid && t[0]->cut.from == t[1]->cut.from);
 	return epoch_of(t, 2, loss, cancel);
 }
 
-/* ---- saved runs: a header, then the moments of entities and of relations ---- */
+/* ---- saved runs: a header, the moments of entities and of relations; a cut, if there is one ----
+ */
 
 struct header {
 	char magic[8];
 	uint64_t seed, epoch, batches, turns;
 	uint64_t n_triples, ent_rows, ent_floats, rel_rows, rel_floats;
-	uint32_t optimizer, threads, update, spare;
+	uint32_t optimizer, threads, update, cut; /* the last: 1 if there is one */
 };
 
 static struct header header_of(const struct kge_trainer *t)
@@ -558,6 +606,7 @@ static struct header header_of(const struct kge_trainer *t)
 		.optimizer = t->c.optimizer,
 		.threads = t->c.threads,
 		.update = t->c.update,
+		.cut = (uint32_t)t->cut.there,
 	};
 }
 
@@ -600,6 +649,8 @@ void kge_trainer_save_to(const struct kge_trainer *t,
 
 	put(ctx, &h, sizeof(h));
 	each_state(t, save_state, &to);
+	if (t->cut.there)
+		put(ctx, &t->cut, sizeof(t->cut));
 }
 
 static void add_to_buf(void *ctx, const void *bytes, size_t n)
@@ -629,6 +680,7 @@ static int check_header(const struct kge_trainer *t, const struct header *h, str
 	mine.epoch = h->epoch;
 	mine.batches = h->batches;
 	mine.turns = h->turns;
+	mine.cut = h->cut == 1;
 	if (memcmp(h, &mine, sizeof(mine)) != 0)
 		return err_set(
 			e, ERR_INPUT,
@@ -637,19 +689,38 @@ static int check_header(const struct kge_trainer *t, const struct header *h, str
 	return 0;
 }
 
+static size_t saved_bytes(const struct kge_trainer *t, bool cut)
+{
+	return sizeof(struct header) + each_state(t, NULL, NULL) + (cut ? sizeof(struct cut) : 0);
+}
+
+/* A place where a batch can begin. */
+static bool good_cut(const struct kge_trainer *t, const struct cut *c)
+{
+	return c->there == 1 && c->from <= t->order.n + t->c.batch && t->dp == NULL &&
+	       (t->c.update == KGE_UPDATE_RACING || c->from % t->c.batch == 0);
+}
+
 int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e)
 {
 	const uint8_t *at = bytes + sizeof(struct header);
+	struct cut cut = { 0 };
 	struct header h;
 	int rc;
 
-	if (n != sizeof(h) + each_state(t, NULL, NULL))
+	if (n != saved_bytes(t, false) && n != saved_bytes(t, true))
 		return err_set(e, ERR_INPUT, "saved training: %zu bytes, where %zu belong", n,
-			       sizeof(h) + each_state(t, NULL, NULL));
+			       saved_bytes(t, false));
 	memcpy(&h, bytes, sizeof(h));
 	rc = check_header(t, &h, e);
 	if (rc != 0)
 		return rc;
+	if (h.cut == 1 && n == saved_bytes(t, true))
+		memcpy(&cut, bytes + saved_bytes(t, false), sizeof(cut));
+	if (n != saved_bytes(t, h.cut == 1) || (h.cut == 1 && !good_cut(t, &cut)))
+		return err_set(e, ERR_INPUT, "saved training: no epoch was cut there");
+	t->cut = cut;
+	t->amid = h.cut == 1;
 	t->epoch = h.epoch;
 	t->batches = h.batches;
 	t->turns = h.turns;

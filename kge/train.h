@@ -131,8 +131,12 @@ void kge_trainer_free(struct kge_trainer *t);
 void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx);
 /* One pass over train, or kge_dp_epoch_steps() private steps; *loss is the mean over what was
  * asked, NAN when private, for it is not covered.  *cancel (may be NULL) set to
- * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted. */
+ * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted.  Saved
+ * as it is then and loaded, a trainer goes on with the rest of it; otherwise the next
+ * epoch is a whole one (as it always is with private steps and with terms on rows). */
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
+/* Loaded in the middle of an epoch, with which it will go on. */
+bool kge_trainer_is_amid(const struct kge_trainer *t);
 /* Forget the moments, as the papers do at each federated round. */
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
 /* As if so many epochs more had been counted and the moments then forgotten: what is drawn from now

@@ -2,6 +2,8 @@
  * several learn. */
 #include "tests/kge/world.h"
 
+#include "base/parallel.h"
+
 /* ---- a world ---- */
 
 /* Triples that meet each other, in a crowd so large that a negative is hardly ever a row that
@@ -128,6 +130,64 @@ static void test_resume(void **state)
 	check_resume(KGE_SGD);
 	check_resume(KGE_ADAGRAD);
 	check_resume(KGE_ADAM_SPARSE);
+}
+
+/* An epoch that another thread cancels, wherever it is by then. */
+struct cut {
+	struct kge_trainer *t;
+	uint32_t wait;
+	atomic_bool cancel;
+	atomic_uint turn;
+	double loss;
+	int status;
+};
+
+static void cut_epoch(void *ctx, size_t k, size_t threads)
+{
+	struct cut *x = ctx;
+
+	(void)threads;
+	if (k == 0) {
+		x->status = kge_trainer_epoch(x->t, &x->loss, &x->cancel);
+		return;
+	}
+	while (atomic_fetch_add(&x->turn, 1) < x->wait)
+		;
+	atomic_store(&x->cancel, true);
+}
+
+/* Saved, and gone on with by another trainer: the same bits with one thread. */
+static void test_cut(void **state)
+{
+	struct kge_graph *g = street(2000);
+	struct kge_train_config c = config();
+	struct kge_emb *whole = emb_of("transe", 4, g, 2), *start = kge_emb_copy(whole);
+	double want = run(&c, g, whole, 1);
+
+	(void)state;
+	for (uint32_t wait = 1; wait < 100000000; wait *= 10) {
+		struct kge_emb *emb = kge_emb_copy(start);
+		struct cut x = { .t = kge_trainer_new(&c, g, emb), .wait = wait };
+		struct buf saved = { 0 };
+
+		parallel_run(2, cut_epoch, &x);
+		kge_trainer_save(x.t, &saved);
+		kge_trainer_free(x.t);
+		x.t = kge_trainer_new(&c, g, emb);
+		assert_int_equal(kge_trainer_load(x.t, saved.base, saved.len, NULL), 0);
+		assert_int_equal(kge_trainer_is_amid(x.t), x.status != 0);
+		if (x.status != 0)
+			assert_int_equal(kge_trainer_epoch(x.t, &x.loss, NULL), 0);
+		assert_true(x.loss == want);
+		assert_same(whole, emb, true);
+		wait = x.status == 0 ? 100000000 : wait; /* it was over before */
+		kge_trainer_free(x.t);
+		kge_emb_free(emb);
+		buf_release(&saved);
+	}
+	kge_emb_free(whole);
+	kge_emb_free(start);
+	kge_graph_free(g);
 }
 
 static void test_load_refuses_exact(void **state)
@@ -289,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_steps_are_those_of_batches_of_one),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_load_refuses_exact),
 		cmocka_unit_test(test_normalize),
 		cmocka_unit_test(test_nothing_to_push_away),

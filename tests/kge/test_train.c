@@ -2,6 +2,7 @@
 #include "tests/kge/world.h"
 
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "kge/batch.h"
 #include "kge/loss.h"
 #include "kge/negatives.h"
@@ -951,6 +952,105 @@ static void test_resume(void **state)
 	check_resume(c);
 }
 
+/* Entities move by plain steps, and after so many of them the epoch is canceled. */
+struct stopper {
+	size_t floats, left; /* 0: never */
+	atomic_bool cancel;
+};
+
+static void step_and_stop(void *ctx, const struct kge_step *s, uint32_t id, float *x,
+			  const float *g)
+{
+	struct stopper *stop = ctx;
+
+	(void)id;
+	for (size_t i = 0; i < stop->floats; i++)
+		x[i] -= s->lr * g[i];
+	if (stop->left > 0 && --stop->left == 0)
+		atomic_store(&stop->cancel, true);
+}
+
+static struct kge_trainer *stopped_trainer(const struct kge_train_config *c,
+					   const struct kge_graph *g, struct kge_emb *emb,
+					   struct stopper *stop)
+{
+	struct kge_trainer *t = kge_trainer_new(c, g, emb);
+
+	stop->floats = emb->ent_floats;
+	kge_trainer_set_step(t, step_and_stop, stop);
+	return t;
+}
+
+/* As kge_trainer_epoch(), by another trainer where the first was stopped; returns whether it was.
+ */
+static bool epoch_in_two(const struct kge_train_config *c, const struct kge_graph *g,
+			 struct kge_emb *emb, struct stopper *stop, struct kge_trainer **t,
+			 double *loss)
+{
+	struct buf saved = { 0 };
+
+	if (kge_trainer_epoch(*t, loss, &stop->cancel) == 0)
+		return false;
+	kge_trainer_save(*t, &saved);
+	kge_trainer_free(*t);
+	*t = stopped_trainer(c, g, emb, stop);
+	assert_int_equal(kge_trainer_load(*t, saved.base, saved.len, NULL), 0);
+	assert_true(kge_trainer_is_amid(*t));
+	atomic_store(&stop->cancel, false);
+	assert_int_equal(kge_trainer_epoch(*t, loss, &stop->cancel), 0);
+	assert_false(kge_trainer_is_amid(*t));
+	buf_release(&saved);
+	return true;
+}
+
+static void check_cut_of(const char *model, struct kge_train_config c)
+{
+	static const size_t steps[] = { 1, 60, 130, 400 };
+	struct kge_graph *g = web();
+
+	c.batch = 33;
+	c.normalize = true;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct kge_emb *a = emb_of(model, 12, g, 2), *b = kge_emb_copy(a);
+		struct stopper never = { 0 }, once = { .left = steps[i] };
+		struct kge_trainer *whole = stopped_trainer(&c, g, a, &never);
+		struct kge_trainer *two = stopped_trainer(&c, g, b, &once);
+		size_t cuts = 0;
+
+		for (int k = 0; k < 4; k++) {
+			double want, got;
+
+			assert_int_equal(kge_trainer_epoch(whole, &want, NULL), 0);
+			cuts += epoch_in_two(&c, g, b, &once, &two, &got);
+			assert_true(got == want);
+		}
+		assert_int_equal(cuts, 1);
+		assert_same(a, b, true);
+		kge_trainer_free(whole);
+		kge_trainer_free(two);
+		kge_emb_free(a);
+		kge_emb_free(b);
+	}
+	kge_graph_free(g);
+}
+
+/* An epoch that is stopped, saved and gone on with is the same epoch. */
+static void test_cut(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.optimizer = KGE_ADAM_SPARSE;
+	c.schedule = KGE_SCHEDULE_LINEAR;
+	check_cut_of("transe", c);
+	check_cut_of("transh", c);
+	c.shared_chunk = 9;
+	check_cut_of("rotate", c);
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	check_cut_of("complex", c);
+}
+
 static void test_load_refuses(void **state)
 {
 	struct kge_graph *g = ring();
@@ -959,6 +1059,7 @@ static void test_load_refuses(void **state)
 	struct kge_trainer *t = kge_trainer_new(&c, g, emb), *other;
 	struct buf saved = { 0 };
 	struct err e = { 0 };
+	atomic_bool cancel = false;
 
 	(void)state;
 	kge_trainer_save(t, &saved);
@@ -970,6 +1071,17 @@ static void test_load_refuses(void **state)
 	assert_non_null(strstr(e.text, "seed"));
 	saved.base[0] ^= 1;
 	assert_int_equal(kge_trainer_load(t, saved.base, saved.len, &e), ERR_INPUT);
+	buf_release(&saved);
+	atomic_store(&cancel, true);
+	kge_trainer_epoch(t, NULL, &cancel);
+	kge_trainer_save(t, &saved);
+	kge_trainer_free(other);
+	c.seed--;
+	other = kge_trainer_new(&c, g, emb);
+	assert_int_equal(kge_trainer_load(other, saved.base, saved.len - 1, &e), ERR_INPUT);
+	saved.base[saved.len - sizeof(double) * PARALLEL_MAX - 1] ^= 1; /* of the place */
+	assert_int_equal(kge_trainer_load(other, saved.base, saved.len, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "cut"));
 	buf_release(&saved);
 	kge_trainer_free(t);
 	kge_trainer_free(other);
@@ -1336,6 +1448,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_threads_agree_on_shared),
 		cmocka_unit_test(test_shared_fits),
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_load_refuses),
 		cmocka_unit_test(test_schedules_by_hand),
 		cmocka_unit_test(test_schedule_is_followed),
