@@ -11,8 +11,8 @@
  * are the ones that are kept, and when the cap forbids more it ends with ERR_BUDGET.
  *
  * A training that ends early, whatever ended it, goes on with --resume: its
- * state lies in the folder (cli/saved.h), written after each look that found
- * a better score and else about once a minute.  The store may be one better
+ * state lies in the folder (cli/saved.h), written when a signal ends it, after each
+ * look that found a better score and else about once a minute.  The store may be one better
  * score ahead of it, when the process ended between the two; resumed, the
  * training finds that score again. */
 #include <errno.h>
@@ -59,6 +59,7 @@ struct training {
 	struct agent_job job; /* cancel flag, loss */
 	struct plan plan;
 	uint32_t done, worse; /* epochs of the plan; looks since the best */
+	bool look_due;	      /* the epochs done end with one, which is not over */
 	bool has_best;
 	double score; /* of the best, on valid */
 	uint8_t digest[DIGEST];
@@ -148,14 +149,14 @@ static json_t *head_of(const struct training *t)
 
 	settings_of(&t->work.folder.config, &settings);
 	store_graph_digest(t->work.graph, graph);
-	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
+	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
 		      "settings", (const char *)settings.base, "graph",
 		      cli_json_hex(graph, sizeof(graph)), "run", cli_json_hex(t->run, DIGEST),
 		      "plan", plan_json(&t->plan), "done", (int)t->done, "worse", (int)t->worse,
-		      "has_best", t->has_best, "score", cli_json_number(t->score), "digest",
-		      cli_json_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
-		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
-		      "curve", curve_json(&t->curve));
+		      "look_due", t->look_due, "has_best", t->has_best, "score",
+		      cli_json_number(t->score), "digest", cli_json_hex(t->digest, DIGEST),
+		      "epochs", (json_int_t)t->epochs, "epochs_best", (json_int_t)t->epochs_best,
+		      "improved", (int)t->improved, "curve", curve_json(&t->curve));
 	buf_release(&settings);
 	return j;
 }
@@ -213,18 +214,19 @@ static bool read_plan(struct plan *p, json_t *j)
 
 static bool read_head(struct training *t, json_t *head)
 {
-	int done, worse, has_best, improved;
+	int done, worse, has_best, improved, look_due = 0;
 	json_int_t epochs, epochs_best;
 	json_t *score, *plan, *curve;
 
-	if (json_unpack(head, "{s:i, s:i, s:b, s:o, s:I, s:I, s:i, s:o, s:o}", "done", &done,
-			"worse", &worse, "has_best", &has_best, "score", &score, "epochs", &epochs,
-			"epochs_best", &epochs_best, "improved", &improved, "plan", &plan, "curve",
-			&curve) != 0 ||
+	if (json_unpack(head, "{s:i, s:i, s?b, s:b, s:o, s:I, s:I, s:i, s:o, s:o}", "done", &done,
+			"worse", &worse, "look_due", &look_due, "has_best", &has_best, "score",
+			&score, "epochs", &epochs, "epochs_best", &epochs_best, "improved",
+			&improved, "plan", &plan, "curve", &curve) != 0 ||
 	    !read_plan(&t->plan, plan) || !curve_read(&t->curve, curve))
 		return false;
 	t->done = (uint32_t)done;
 	t->worse = (uint32_t)worse;
+	t->look_due = look_due != 0;
 	t->has_best = has_best != 0;
 	t->score = json_number_value(score);
 	t->epochs = (uint64_t)epochs;
@@ -454,6 +456,7 @@ static int look(struct training *t, bool *better, struct err *e)
 
 	if (rc != 0)
 		return rc;
+	t->look_due = false;
 	if (!t->private)
 		curve_look(&t->curve, agent_learner_metrics(t->learner));
 	note_look(t, *better);
@@ -463,7 +466,31 @@ static int look(struct training *t, bool *better, struct err *e)
 
 static bool is_over(const struct training *t)
 {
+	if (t->look_due)
+		return false;
 	return t->done >= t->plan.total || (t->plan.patience > 0 && t->worse >= t->plan.patience);
+}
+
+static int next_epoch(struct training *t, struct err *e)
+{
+	int rc = pay(t, e);
+
+	if (rc == 0)
+		rc = train_epoch(t);
+	if (rc == 0)
+		t->look_due = t->private ? t->paid == 0
+					 : t->done % t->plan.every == 0 || t->done == t->plan.total;
+	return rc;
+}
+
+/* So that a signal loses nothing but a look at valid, or the steps of a private epoch. */
+static void save_interrupted(struct training *t)
+{
+	struct err why = { 0 };
+
+	progress_end(&t->bar);
+	if (save(t, &why) != 0)
+		cli_note(t->cli, "What was trained since the last save is lost: %s\n", why.text);
 }
 
 static int run_plan(struct training *t, struct err *e)
@@ -474,16 +501,14 @@ static int run_plan(struct training *t, struct err *e)
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
-		rc = pay(t, e);
-		if (rc == 0)
-			rc = train_epoch(t);
-		if (rc == 0 && (t->private ? t->paid == 0 : false))
-			rc = look(t, &better, e);
-		else if (rc == 0 && (t->done % t->plan.every == 0 || t->done == t->plan.total))
+		rc = t->look_due ? 0 : next_epoch(t, e);
+		if (rc == 0 && t->look_due)
 			rc = look(t, &better, e);
 		if (rc == 0 && !is_over(t) && (better || save_is_due(t)))
 			rc = save(t, e);
 	}
+	if (rc == ERR_CANCELED)
+		save_interrupted(t);
 	return rc;
 }
 
@@ -718,10 +743,11 @@ static int finish(struct training *t, const struct train_options *o, int rc, str
 	if (rc == 0 || rc == ERR_BUDGET)
 		forget_state(t);
 	if (rc == ERR_CANCELED)
-		err_set(e, rc, "stopped; %s%s",
+		err_set(e, rc, "stopped after %u of %u epochs; %s%s%s%s", t->done, t->plan.total,
 			t->has_best ? "the best state so far is kept"
-				    : "valid was not looked at yet, so no state is kept",
-			t->saved ? ", and --resume goes on" : "");
+				    : "valid was not looked at yet, so there is no best state",
+			t->saved ? "; fkge -d " : "", t->saved ? t->work.folder.path : "",
+			t->saved ? " train --resume goes on" : "");
 	if (rc == 0 && written != 0)
 		return err_set(e, written, "%s", why.text);
 	return rc;
@@ -804,7 +830,9 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "With its number of threads a run repeats bit for bit, unless train.update "
 		       "is racing and train.threads above 1.\n\n"
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
-		       "happened.\n\n"
+		       "happened: Ctrl-C (or SIGTERM) saves all there is and ends it; kill -9 "
+		       "or a power cut loses a minute, or a few per cent of the time where "
+		       "saving takes long.\n\n"
 		       "With train.dp.epsilon above 0 training is differentially private: valid "
 		       "is not looked at, the last tables are kept, every step is charged to the "
 		       "agent's ledger before it runs, and when the cap allows no more the exit "

@@ -187,6 +187,7 @@ struct running {
 	struct agent_learner_kge *learner;
 	char *state;
 	double saved_at_s;
+	bool look_due; /* after the epochs so far, and not over */
 };
 
 static json_t *head_of(const struct running *r)
@@ -199,6 +200,7 @@ static json_t *head_of(const struct running *r)
 	json_object_set_new(j, "valid_mrr", cli_json_number(r->now.score));
 	json_object_set_new(j, "last_mrr", cli_json_number(r->now.last));
 	json_object_set_new(j, "seconds", cli_json_number(r->now.seconds));
+	json_object_set_new(j, "look_due", json_boolean(r->look_due));
 	return j;
 }
 
@@ -231,6 +233,7 @@ static int load_trial(struct running *r, struct err *e)
 		rc = err_set(e, ERR_INPUT, "%s: of another search; --fresh begins again", s.path);
 	else
 		rc = saved_read(&s, r->emb, r->learner, e);
+	r->look_due = json_is_true(json_object_get(s.head, "look_due"));
 	saved_close(&s);
 	return rc;
 }
@@ -261,8 +264,10 @@ static int look(struct running *r)
 	double score;
 	int rc = l->evaluate(l->ctx, r->emb, &r->u->job, &score);
 
-	if (rc == 0)
+	if (rc == 0) {
 		r->now.last = score;
+		r->look_due = false;
+	}
 	if (rc == 0 && !(score <= r->now.score)) {
 		r->now.score = score;
 		r->now.best_epoch = r->now.epochs;
@@ -270,20 +275,30 @@ static int look(struct running *r)
 	return rc;
 }
 
-static int train_on(struct running *r, uint32_t goal, struct err *e)
+static int next_epoch(struct running *r, uint32_t goal)
 {
 	const struct agent_learner *l = agent_learner_ops(r->learner);
+	int rc = l->train(l->ctx, r->emb, 1, false, &r->u->job);
+
+	if (rc != 0)
+		return rc;
+	r->now.epochs++;
+	r->look_due = r->now.epochs % r->config.train.eval_every == 0 || r->now.epochs == goal;
+	return 0;
+}
+
+static int train_on(struct running *r, uint32_t goal, struct err *e)
+{
 	struct tune *u = r->u;
+	struct err why = { 0 };
 	uint32_t had = u->trials[r->k].epochs;
 	int rc = 0;
 
-	while (rc == 0 && r->now.epochs < goal) {
+	while (rc == 0 && (r->look_due || r->now.epochs < goal)) {
 		double begun_s = work_now_s();
 
-		rc = l->train(l->ctx, r->emb, 1, false, &u->job);
-		r->now.epochs += rc == 0;
-		if (rc == 0 &&
-		    (r->now.epochs % r->config.train.eval_every == 0 || r->now.epochs == goal))
+		rc = r->look_due ? 0 : next_epoch(r, goal);
+		if (rc == 0 && r->look_due)
 			rc = look(r);
 		r->now.seconds += work_now_s() - begun_s;
 		progress_at(&u->bar, (double)(u->spent + r->now.epochs - had) / u->planned,
@@ -292,6 +307,8 @@ static int train_on(struct running *r, uint32_t goal, struct err *e)
 		    (r->now.epochs == goal || work_now_s() - r->saved_at_s >= SAVE_EVERY_S))
 			rc = save_trial(r, e);
 	}
+	if (rc == ERR_CANCELED && save_trial(r, &why) != 0)
+		cli_note(u->cli, "What was trained since the last save is lost: %s\n", why.text);
 	return rc;
 }
 

@@ -36,13 +36,13 @@ killed() {
 	done
 	return 1
 }
-# And once more, some time after it went on.
-killed_again() {
+# ended_by SIGNAL: and once more, some time after it went on.
+ended_by() {
 	[ -s "$state" ] || return 0
 	"$fkge" -d "$work/b" train --resume --json >"$work/b.json" 2>"$work/b.log" &
 	pid=$!
 	while ! grep -q 'Going on' "$work/b.log" && kill -0 "$pid" 2>/dev/null; do :; done
-	kill -9 "$pid" 2>/dev/null
+	kill -s "$1" "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	true
 }
@@ -65,8 +65,10 @@ ok 'not with a damaged state' says 4 'damaged' -d "$work/b" train --resume
 printf x >"$state"
 ok 'not with something else' says 4 'not a saved training' -d "$work/b" train --resume
 cp "$work/first.state" "$state"
-killed_again
-killed_again
+ended_by KILL
+ended_by INT
+ended_by KILL
+ended_by TERM
 ok 'to the end' to_the_end
 ok 'the same bits as without a kill' same "$work/a.json" "$work/b.json"
 ok 'then nothing is left to go on with' no_state
@@ -89,28 +91,36 @@ ok 'is another training' says 2 'another graph' -d "$work/b" train --resume
 backtracks() { [ "$(member "$work/a.json" improved)" -lt 100 ]; }
 ok 'some rounds find nothing better' backtracks
 ok 'rounds killed' killed --rounds 100 --epochs 7
-killed_again
+ended_by INT
+ended_by KILL
+ended_by INT
 ok 'rounds to the end' to_the_end
 ok 'the same rounds' same "$work/a.json" "$work/b.json"
 
 # ---- a signal, and a new beginning ----
+# interrupted OPTIONS: as soon as something was said, which is before the first look if that is far
 interrupted() {
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		fresh b
+		sed -i "s/eval_every: 4/eval_every: $1/" "$work/b/agent.yaml"
 		"$fkge" -q -d "$work/b" train --json >"$out" 2>"$err" &
 		pid=$!
-		while [ ! -s "$state" ] && kill -0 "$pid" 2>/dev/null; do :; done
-		kill -INT "$pid" 2>/dev/null
+		# the handler stands once the store has been read: the first signals may come too early
+		while [ ! -s "$state" ] && kill -INT "$pid" 2>/dev/null; do :; done
 		status=0
 		wait "$pid" || status=$?
 		[ -s "$state" ] && return 0
 	done
 	return 1
 }
-ok 'interrupted' interrupted
+ok 'interrupted before a look' interrupted 800
 ok 'status 1' [ "$status" -eq 1 ]
-ok 'and what to do is said' grep -q 'best state so far is kept, and --resume goes on' "$err"
+ok 'and what to do is said' grep -q "valid was not looked at yet, so there is no best state; fkge -d $work/b train --resume goes on" "$err"
 ok 'and in the result' [ "$(member "$out" ended)" = interrupted ]
+ok 'and done' exits 0 -q -d "$work/b" train --resume --json
+ok 'nothing was lost' [ "$(member "$out" epochs_trained)" -eq 800 ]
+ok 'interrupted after a look' interrupted 1
+ok 'the best is kept' grep -q 'stopped after [0-9]* of 800 epochs' "$err"
 run -d "$work/b" train --epochs 4
 ok 'training without --resume begins anew, and says so' grep -q 'this one begins anew' "$err"
 

@@ -102,7 +102,8 @@ for method in halving random; do
 		"$fkge" -q -d "$work/a" tune "$work/$method.yaml" -o "$work/killed" --json >"$work/killed.json" 2>"$work/tune.log" &
 		pid=$!
 		while [ "$(cksum "$work/killed/tune.json" 2>/dev/null)" = "$before" ] && kill -0 $pid 2>/dev/null; do :; done
-		kill -9 $pid 2>/dev/null || break
+		signal=$([ $((kills % 2)) -eq 0 ] && echo KILL || echo INT)
+		kill -s "$signal" $pid 2>/dev/null || break
 		wait $pid 2>/dev/null
 		kills=$((kills + 1))
 	done
