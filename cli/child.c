@@ -1,13 +1,16 @@
 #include "cli/child.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,6 +159,24 @@ void child_kill(struct child *c, int signal)
 	kill(c->pid, signal);
 	if (signal == SIGKILL)
 		wait_for(c);
+}
+
+int child_free_port(uint32_t address, uint16_t *port, struct err *e)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(address) } };
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&a, &n) != 0) {
+		err_set(e, ERR_IO, "no free port on loopback: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return ERR_IO;
+	}
+	*port = ntohs(a.sin_port);
+	close(fd);
+	return 0;
 }
 
 /* A file without a name that holds the text: the program reads at its own pace. */

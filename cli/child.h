@@ -1,12 +1,13 @@
 /* cli/child.h - our own program, run again as a process of its own.
  *
- * `fkge demo` plays several owners: what an owner types, it runs.  A child ends
- * when its parent does, whatever becomes of the parent. */
+ * `fkge demo` and `fkge experiment` play several owners: what an owner types, they run.  A
+ * child ends when its parent does, whatever becomes of the parent. */
 #ifndef CLI_CHILD_H
 #define CLI_CHILD_H
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -40,6 +41,9 @@ void child_kill(struct child *c, int signal); /* and, for SIGKILL, wait for its 
 /* Another program: `text` goes to its standard input, what it prints is appended to *out.
  * ERR_NOTFOUND when there is no such program; ERR_FAIL when its status is not 0. */
 int child_filter(const char *const *argv, const struct buf *text, struct buf *out, struct err *e);
+
+/* A TCP port that nobody uses now at this IPv4 address of ours, as INADDR_LOOPBACK. */
+int child_free_port(uint32_t address, uint16_t *port, struct err *e);
 
 /* cp -R. */
 int child_copy(const char *from, const char *to, struct err *e);

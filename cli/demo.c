@@ -7,7 +7,6 @@
  *   report.md, report.json */
 #include "cli/demo.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -280,25 +278,6 @@ static int control(struct demo *d, const char *of, const json_t *status, struct 
 
 /* ---- a federation ---- */
 
-/* A port of 127.0.0.1 that nobody uses now. */
-static int free_port(uint16_t *port, struct err *e)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	socklen_t n = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&a, &n) != 0) {
-		err_set(e, ERR_IO, "no free port on loopback: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return ERR_IO;
-	}
-	*port = ntohs(a.sin_port);
-	close(fd);
-	return 0;
-}
-
 static int invite_and_join(struct demo *d, const char *arm, uint32_t host, uint32_t guest,
 			   const char *address, const char *guest_id, struct err *e)
 {
@@ -325,7 +304,7 @@ static int join_all(struct demo *d, const char *arm, json_t *const *id, struct e
 	for (uint32_t i = 0; i < d->world->n && rc == 0; i++) {
 		uint16_t port = 0;
 
-		rc = free_port(&port, e);
+		rc = child_free_port(INADDR_LOOPBACK, &port, e);
 		snprintf(address[i], sizeof(address[i]), "127.0.0.1:%u", port);
 		if (rc == 0)
 			rc = write_config(d, arm, i, address[i], e);

@@ -174,6 +174,7 @@ static int finish(struct cli *cli, const struct experiment *x, const struct exp_
 	if (rc != 0)
 		return rc;
 	drop_state(x, v, out, seed);
+	experiment_remove_agents(out, v, seed);
 	cli_note(cli, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n", v->name,
 		 (unsigned long long)seed,
 		 (long long)json_integer_value(json_object_get(record, "best_round")),
@@ -331,7 +332,8 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_experiment,
 		.args = "FILE.yaml",
 		.doc = "Run several agents with several methods on one data set, and compare.\v"
-		       "All agents run in this process over a simulated network.  What is "
+		       "All agents run in this process over a simulated network, or as "
+		       "processes over TCP (agents: processes).  What is "
 		       "finished is not run again: the same command goes on after an "
 		       "interruption, within a run from its last saved look.  Example of a file "
 		       "(paths are relative to it):\n\n"
@@ -359,11 +361,24 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		       "                        every agent its own best one\n"
 		       "  topology: sharded     or hosted\n"
 		       "  min_holders: 2        what fewer agents hold does not travel\n"
-		       "  equal_start: true     shared rows begin the same everywhere\n"
+		       "  equal_start: true     shared rows begin the same everywhere; moved: "
+		       "only\n"
+		       "                        those that the method moves, as processes do, "
+		       "which\n"
+		       "                        know of no others\n"
 		       "  secret_aggregation: false\n"
 		       "  stall: 0.001          of fedlu: tables teach each other from the first\n"
 		       "                        look on, after warm_up rounds, that is better by\n"
 		       "                        no more; without it, from warm_up on\n"
+		       "  agents: simulated     or processes: each a `fkge serve` with a folder of "
+		       "its\n"
+		       "                        own, over TCP on loopback.  Then keep is each, "
+		       "the\n"
+		       "                        run goes on while one of them still looks better\n"
+		       "                        and proposes rounds, and an interrupted one goes "
+		       "on\n"
+		       "                        from their stores; not with stall, retained, "
+		       "unlearn\n"
 		       "  retained: false       true: trained without what is to be forgotten\n\n"
 		       "Keys of experiment alone:\n\n"
 		       "  name, data, seeds\n"

@@ -4,8 +4,9 @@
  *             -> results.csv, report.md, curves.svg (experiment_show.c)
  *
  * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
- * function of the file and its seed.  What is finished is not run again, and what was
- * interrupted goes on from its last saved look with the same bits.  Early
+ * function of the file and its seed; or (agents: processes) each is a `fkge serve` of its own, over
+ * TCP on loopback.  What is finished is not run again, and what was interrupted goes on: from its
+ * last saved look with the same bits, or from the agents' stores.  Early
  * stopping and what is kept go by valid alone; test is ranked once, at the end, and
  * looks at valid know nothing of it (cli/work.h). */
 #ifndef CLI_EXPERIMENT_H
@@ -20,6 +21,7 @@
 #include "agent/config.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "fed/local.h"
 #include "fed/method.h"
 #include "kge/unlearn.h"
 
@@ -53,7 +55,8 @@ struct exp_variant {
 	 * this; 0: it begins at warm_up */
 	double stall;
 	enum exp_keep keep;
-	bool equal_start;
+	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
+	enum fed_start start;
 	bool retained; /* trained without what is to be forgotten */
 	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
 	enum kge_unlearn_variant weights;
@@ -106,6 +109,9 @@ int experiment_run(struct cli *cli, const struct experiment *x, const struct exp
 /* OUT/runs/VARIANT-seedN.json, or .state: the tables, while they are needed; free() it. */
 char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
 char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed);
+/* OUT/runs/VARIANT-seedN.agents: the folders of agents that are processes; free() it. */
+char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed);
+void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed);
 /* results.csv, report.md and curves.svg from the records that are there. */
 int experiment_show(const struct cli *cli, const struct experiment *x, const char *out,
 		    struct err *e);

@@ -71,13 +71,9 @@ static void free_names(char **names, size_t n)
 	free(names);
 }
 
-/* FOLDER/NAME.tsv */
-static char *names_path(const char *folder, const char *name)
+char *experiment_names_path(const struct experiment *x, const char *agent)
 {
-	char *file = mem_printf("%s.tsv", name), *path = file_join(folder, file);
-
-	free(file);
-	return path;
+	return x->names[0] != '\0' ? mem_printf("%s/%s.tsv", x->names, agent) : NULL;
 }
 
 /* ---- what the data is, wherever it lies ---- */
@@ -116,7 +112,7 @@ static int add_file(crypto_generichash_state *h, const char *path, struct err *e
 static int add_agent(crypto_generichash_state *h, const struct experiment *x, const char *name,
 		     struct err *e)
 {
-	char *folder = file_join(x->data, name), *names = names_path(x->names, name), **files;
+	char *folder = file_join(x->data, name), *names = experiment_names_path(x, name), **files;
 	size_t n;
 	int rc = list_names(folder, is_split, &files, &n);
 
@@ -128,7 +124,7 @@ static int add_agent(crypto_generichash_state *h, const struct experiment *x, co
 		rc = add_file(h, path, e);
 		free(path);
 	}
-	if (rc == 0 && x->names[0] != '\0')
+	if (rc == 0 && names != NULL)
 		rc = add_file(h, names, e);
 	free_names(files, n);
 	free(folder);
@@ -156,14 +152,13 @@ int experiment_digest(struct experiment *x, struct err *e)
 
 /* ---- graphs ---- */
 
-static int load_names(struct client *c, const char *folder, struct err *e)
+static int load_names(struct client *c, const struct experiment *x, struct err *e)
 {
-	char *path;
+	char *path = experiment_names_path(x, c->name);
 	int rc;
 
-	if (folder[0] == '\0')
+	if (path == NULL)
 		return 0;
-	path = names_path(folder, c->name);
 	rc = kge_aliases_load(&c->names, path, c->graph->entities, false, NULL, e);
 	free(path);
 	return rc;
@@ -205,7 +200,7 @@ static int load_agent(const struct run *r, struct client *c, struct err *e)
 	if (c->blind.split[KGE_VALID].n == 0)
 		return err_set(e, ERR_INPUT, "%s/%s: no valid triples, so nothing can be chosen",
 			       r->x->data, c->name);
-	rc = load_names(c, r->x->names, e);
+	rc = load_names(c, r->x, e);
 	return rc == 0 ? choose_forgotten(r, c, e) : rc;
 }
 

@@ -42,6 +42,8 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 {
 	static const char *const topologies[] = { "sharded", "hosted", NULL };
 	static const char *const keeps[] = { "together", "each", NULL };
+	static const char *const agents[] = { "simulated", "processes", NULL };
+	static const char *const starts[] = { "false", "true", "moved", NULL };
 	static const char *const switches[] = { "false", "true", NULL };
 	int word = 0, rc;
 
@@ -65,6 +67,11 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		v->keep = (enum exp_keep)word;
 		return rc;
 	}
+	if (strcmp(name, "agents") == 0) {
+		rc = read_word(r, n, name, agents, &word);
+		v->processes = word == 1;
+		return rc;
+	}
 	if (strcmp(name, "secret_aggregation") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->settings.secret_bits = word == 1 ? 32 : 0;
@@ -76,8 +83,8 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		return rc;
 	}
 	if (strcmp(name, "equal_start") == 0) {
-		rc = read_word(r, n, name, switches, &word);
-		v->equal_start = word == 1;
+		rc = read_word(r, n, name, starts, &word);
+		v->start = (enum fed_start)word;
 		return rc;
 	}
 	return 1;
@@ -215,6 +222,7 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 	v->kind = strcmp(name, "single") == 0	    ? EXP_SINGLE
 		  : strcmp(name, "collective") == 0 ? EXP_COLLECTIVE
 						    : EXP_ROUNDS;
+	v->processes = v->processes && v->kind == EXP_ROUNDS;
 	if (v->kind != EXP_ROUNDS)
 		return 0;
 	if (m == NULL)
@@ -307,8 +315,14 @@ static int read_unlearning(struct reader *r, struct exp_variant *v, const yaml_n
 				      "unlearn: '%s' is no variant above with a method of rounds "
 				      "that learns everything",
 				      name);
+	if (from->processes)
+		return yaml_file_fail(&r->f, at,
+				      "unlearn: the tables of '%s' stay with its agents, which are "
+				      "processes; say agents: simulated there",
+				      name);
 	v->rounds = from->rounds;
 	v->settings = from->settings;
+	v->processes = false;
 	v->kind = EXP_ROUNDS; /* so that the constants of its method are read */
 	if (node->type == YAML_MAPPING_NODE)
 		rc = yaml_file_each(&r->f, node, name, read_variant_key, v);
@@ -332,6 +346,24 @@ static int check_forgetting(struct reader *r, const struct exp_variant *v, const
 		return yaml_file_fail(&r->f, at,
 				      "%s: what unlearns has learnt everything: leave out retained",
 				      v->name);
+	return 0;
+}
+
+/* What rounds over TCP cannot do, for agents decide for themselves and keep their tables. */
+static int check_processes(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
+{
+	const char *why = v->kind != EXP_ROUNDS ? "it has no rounds"
+			  : v->retained		? "agents train on all that they have (retained)"
+			  : v->stall > 0	? "agents do not wait for a common look (stall)"
+						: NULL;
+
+	if (!v->processes)
+		return 0;
+	if (why != NULL)
+		return yaml_file_fail(&r->f, at, "%s: agents: processes is not for this: %s",
+				      v->name, why);
+	v->keep = EXP_EACH;
+	v->start = v->start == FED_START_EQUAL ? FED_START_MOVED : v->start;
 	return 0;
 }
 
@@ -384,6 +416,8 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 		rc = yaml_file_fail(&r->f, value, "%s: write {key: value}, or nothing", v->name);
 	if (rc == 0)
 		rc = check_forgetting(r, v, name);
+	if (rc == 0)
+		rc = check_processes(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	return rc;
@@ -504,7 +538,7 @@ int experiment_read(struct experiment *x, const char *path, struct err *e)
 				       .epochs = 3,
 				       .eval_every = 5,
 				       .patience = 3,
-				       .equal_start = true,
+				       .start = FED_START_EQUAL,
 				       .settings = { .topology = FED_SHARDED, .min_holders = 2 } };
 	rc = file_read(path, EXPERIMENT_FILE_MAX, &text, e);
 	if (rc == 0) {

@@ -1,7 +1,9 @@
-/* cli/experiment_run.c - one variant with one seed: all agents, in this process. */
+/* cli/experiment_run.c - one variant with one seed: all agents, in this process (but those that are
+ * processes of their own: experiment_processes.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -455,14 +457,14 @@ static void watch_shared(struct run *r)
 	}
 }
 
-int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err *e)
+int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e)
 {
 	struct fed_local_agent *agents = mem_array(r->n, sizeof(*agents));
 	struct fed_local_config c = { .settings = r->v->settings,
 				      .epochs = epochs,
 				      .work_ms = 1,
 				      .seed = r->seed,
-				      .equal_start = equal_start,
+				      .start = start,
 				      .trained = trained,
 				      .ctx = r };
 	int rc;
@@ -486,8 +488,11 @@ int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err
 
 static int run_rounds(struct run *r, struct err *e)
 {
-	int rc = run_open_rounds(r, r->v->epochs, r->v->equal_start, e);
+	int rc;
 
+	if (r->v->processes)
+		return run_processes(r, e);
+	rc = run_open_rounds(r, r->v->epochs, r->v->start, e);
 	return rc == 0 ? play(r, federated_round, e) : rc;
 }
 
@@ -551,6 +556,7 @@ static json_t *agent_json(struct run *r, size_t i)
 	const struct kge_eval_options o = { .threads = r->v->config.train.kge.threads };
 	struct client *c = &r->at[i];
 	struct kge_metrics floor;
+	uint8_t digest[32];
 	json_t *j;
 
 	run_rank(r, i, c->best, c->shared_best);
@@ -560,6 +566,12 @@ static json_t *agent_json(struct run *r, size_t i)
 		      (json_int_t)kge_vocab_count(c->graph->entities), "floor_mrr",
 		      cli_json_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
 		      (json_int_t)c->best_round, "best_valid_mrr", cli_json_number(c->best_mrr));
+	kge_emb_digest(c->best, digest);
+	json_object_set_new(j, "tables", cli_json_hex(digest, sizeof(digest)));
+	if (r->v->processes) {
+		json_object_set_new(j, "rounds", json_integer(c->rounds));
+		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
+	}
 	put_figures(r, i, j);
 	if (run_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
@@ -585,7 +597,10 @@ static void put_method(json_t *j, const struct exp_variant *v)
 	json_object_set_new(j, "topology",
 			    json_string(v->settings.topology == FED_HOSTED ? "hosted" : "sharded"));
 	json_object_set_new(j, "min_holders", json_integer(v->settings.min_holders));
-	json_object_set_new(j, "equal_start", json_boolean(v->equal_start));
+	json_object_set_new(j, "equal_start",
+			    v->start == FED_START_MOVED
+				    ? json_string("moved")
+				    : json_boolean(v->start == FED_START_EQUAL));
 	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 		json_object_set_new(j, m->constant[i].key, cli_json_number(v->settings.value[i]));
@@ -619,6 +634,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
 	if (v->kind == EXP_ROUNDS && v->stall > 0)
 		json_object_set_new(j, "stall", cli_json_number(v->stall));
+	if (v->processes)
+		json_object_set_new(j, "agents", json_string("processes"));
 	if (v->keep == EXP_EACH)
 		json_object_set_new(j, "keep", json_string("each"));
 	if (experiment_forgets(x, v))
@@ -649,12 +666,21 @@ bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *
 	return equal;
 }
 
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
+}
+
+/* Of this process, and of those that it has waited for. */
 static double cpu_s(void)
 {
+	struct rusage children;
 	struct timespec t;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + seconds_of(&children.ru_utime) +
+	       seconds_of(&children.ru_stime);
 }
 
 double run_seconds(const struct run *r, bool cpu)
@@ -677,6 +703,15 @@ static double kept_mrr(const struct run *r)
 	return weight > 0 ? sum / weight : 0;
 }
 
+static uint64_t wire_bytes(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		sum += r->at[i].wire_bytes;
+	return sum;
+}
+
 static json_t *record_of(struct run *r)
 {
 	json_t *agents = agents_json(r), *record;
@@ -697,6 +732,8 @@ static json_t *record_of(struct run *r)
 		"seconds", cli_json_number(run_seconds(r, false)), "cpu_seconds",
 		cli_json_number(run_seconds(r, true)));
 	put_figures(r, r->n, record);
+	if (r->v->processes)
+		json_object_set_new(record, "wire_bytes", json_integer((json_int_t)wire_bytes(r)));
 	if (r->v->keep == EXP_EACH)
 		json_object_set_new(record, "kept_valid_mrr", cli_json_number(kept_mrr(r)));
 	if (r->exchanged != NULL)
@@ -751,7 +788,7 @@ int experiment_run(struct cli *cli, const struct experiment *x, const struct exp
 	if (rc == 0)
 		rc = run_all_rounds(&r, e);
 	progress_end(&r.bar);
-	if (rc == 0 && !is_enough(&r))
+	if (rc == 0 && r.over)
 		*record = record_of(&r);
 	run_release(&r);
 	return rc == ERR_CANCELED ? err_set(e, rc, "stopped; the same command goes on") : rc;

@@ -4,6 +4,7 @@
  * experiment_agents.c   graphs and names, which triples are to be forgotten
  * experiment_state.c    what an interrupted run, and one that is to be unlearned, leave on disk
  * experiment_unlearn.c  FedLU's unlearning of a run that is over
+ * experiment_processes.c, experiment_folders.c  agents that are processes
  *
  * Only these include it. */
 #ifndef CLI_EXPERIMENT_RUN_H
@@ -41,6 +42,8 @@ struct client {
 	struct kge_metrics m[EXP_FIGURES];
 	double best_mrr; /* of `best` on valid */
 	uint32_t best_round;
+	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
+	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */
 	struct kge_trainer *trainer; /* of the control arm */
 };
 
@@ -86,6 +89,8 @@ struct run {
 
 /* ---- experiment_agents.c ---- */
 
+/* NAMES/AGENT.tsv; NULL: names are everybody's own.  free() it. */
+char *experiment_names_path(const struct experiment *x, const char *agent);
 int run_load_agents(struct run *r, struct err *e);
 /* Those triples are what the figures are about; the tables may have learnt them or not. */
 bool run_has_forgotten(const struct run *r);
@@ -106,7 +111,7 @@ void run_hold(struct run *r, size_t agent);
  * forgotten_shared, where there are such. */
 json_t *run_figures_json(const struct run *r, size_t agent);
 /* A federation of the agents over their tables; what its rounds send is counted. */
-int run_open_rounds(struct run *r, uint32_t epochs, bool equal_start, struct err *e);
+int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e);
 void run_count_traffic(struct run *r);
 /* FedLU: its tables teach each other from the next round on. */
 void run_begin_teaching(struct run *r);
@@ -120,6 +125,31 @@ int run_keep(struct run *r, bool must, struct err *e);
 int run_take_up(struct run *r, struct err *e);
 /* The best tables of another variant's run of this seed that is over. */
 int run_take_best(struct run *r, const struct exp_variant *from, struct err *e);
+
+/* The head on disk is of this seed, with the data and settings of now. */
+bool run_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head);
+
+/* ---- experiment_folders.c ---- */
+
+struct folders {
+	char *path;   /* OUT/runs/VARIANT-seedN.agents */
+	int lock;     /* file descriptor, or -1 */
+	json_t *head; /* of run.json */
+};
+
+/* Makes the agents, or finds those that an interrupted run has left and ends them if they still
+ * run.  ERR_BUSY: another experiment is at work there.  Close in any case. */
+int folders_open(struct folders *f, struct run *r, struct err *e);
+void folders_close(struct folders *f);
+/* agent.yaml of all: the variant's settings, and so many rounds at most. */
+int folders_settle(const struct folders *f, const struct run *r, uint32_t max, struct err *e);
+int folders_save(const struct folders *f, struct err *e); /* run.json */
+/* An agent's folder, or with a suffix what is beside it; free() it. */
+char *folders_path(const struct folders *f, const struct run *r, size_t agent, const char *suffix);
+
+/* ---- experiment_processes.c ---- */
+
+int run_processes(struct run *r, struct err *e);
 
 /* ---- experiment_unlearn.c ---- */
 

@@ -42,9 +42,27 @@ char *experiment_state_path(const char *out, const struct exp_variant *v, uint64
 	return run_path(out, v, seed, "state");
 }
 
+char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	return run_path(out, v, seed, "agents");
+}
+
 static const json_t *record_of(const struct show *s, size_t variant, size_t seed)
 {
 	return s->record[variant * s->x->n_seeds + seed];
+}
+
+static const char *mark_of(const struct exp_variant *v)
+{
+	return v->processes ? " (over TCP)" : "";
+}
+
+static bool any_over_tcp(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->x->at[v].processes)
+			return true;
+	return false;
 }
 
 static double number_of(const json_t *j, const char *a, const char *b)
@@ -186,7 +204,7 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 {
 	struct spread p = { 0 };
 
-	table_add(t, "**%s**%s", s->x->at[v].name, what);
+	table_add(t, "**%s**%s%s", s->x->at[v].name, mark_of(&s->x->at[v]), what);
 	for (size_t k = 0; k < FIGURES; k++) {
 		p = spread_of(s, v, of, figures[k]);
 		add_spread(t, &p, 4);
@@ -271,7 +289,7 @@ static void print_agents(const struct show *s, struct buf *out)
 	json_array_foreach(all, i, agent)
 		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
 	for (size_t v = 0; v < s->x->n; v++) {
-		table_add(&t, "%s", s->x->at[v].name);
+		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
 		for (i = 0; i < columns; i++) {
 			double x = agent_mean(s, v, i, "test", "mrr");
 
@@ -506,17 +524,19 @@ static void add_best_rounds(struct table *t, const struct show *s, size_t v)
 
 static void print_costs(const struct show *s, struct buf *out)
 {
-	bool ratios = reference_of(s) < s->x->n;
+	bool ratios = reference_of(s) < s->x->n, wire = any_over_tcp(s);
 	struct table t;
 
 	buf_printf(out, "\n## What it took, mean over the seeds\n\n");
-	table_init(&t, ratios ? 11 : 8);
+	table_init(&t, (ratios ? 11u : 8u) + wire);
 	table_add(&t, "method");
 	table_add(&t, "rounds");
 	table_add(&t, "best round");
 	table_add(&t, "best valid MRR");
 	table_add(&t, "million parameters");
 	table_add(&t, "MB sent");
+	if (wire)
+		table_add(&t, "MB on the wire");
 	table_add(&t, "most through one agent");
 	table_add(&t, "CPU s");
 	for (int i = 0; ratios && i < 3; i++)
@@ -527,7 +547,7 @@ static void print_costs(const struct show *s, struct buf *out)
 	for (size_t v = 0; v < s->x->n; v++) {
 		struct spread p = spread_of(s, v, "rounds", NULL), q;
 
-		table_add(&t, "%s", s->x->at[v].name);
+		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
 		add_spread(&t, &p, 0);
 		add_best_rounds(&t, s, v);
 		p = spread_of(s, v,
@@ -538,6 +558,9 @@ static void print_costs(const struct show *s, struct buf *out)
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
 		p = spread_of(s, v, "bytes", NULL);
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		q = spread_of(s, v, "wire_bytes", NULL);
+		if (wire)
+			table_add(&t, q.n > 0 && q.mean > 0 ? "%.1f" : "-", q.mean / 1e6);
 		q = spread_of(s, v, "most_bytes_through_one", NULL);
 		table_add(&t, q.n > 0 && p.mean > 0 ? "%.0f %%" : "-", 100 * q.mean / p.mean);
 		p = spread_of(s, v, "cpu_seconds", NULL);
@@ -576,6 +599,10 @@ static void print_protocol(const struct show *s, struct buf *out)
 	if (any_keeps_each(s))
 		buf_printf(out, "Best rounds *from* one *to* another: every agent keeps its own "
 				"best one, else all keep the one that is best by the mean.  ");
+	if (any_over_tcp(s))
+		buf_printf(out,
+			   "*Over TCP* each agent was a process of its own; *on the wire* is all "
+			   "that went over its links, *sent* what rounds say.  ");
 	buf_printf(out, "Cells are mean ± standard deviation over the seeds.\n\n");
 }
 
@@ -608,6 +635,14 @@ static void print_settings(const struct show *s, struct buf *out)
 
 /* ---- CSV ---- */
 
+static const char *agents_as(const json_t *record)
+{
+	const char *text =
+		json_string_value(json_object_get(json_object_get(record, "settings"), "agents"));
+
+	return text != NULL ? text : "simulated";
+}
+
 static void print_metrics(struct buf *out, const struct show *s, const json_t *r, const char *agent,
 			  const json_t *figures_of, const char *when)
 {
@@ -622,17 +657,17 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 		const json_t *metrics = json_object_get(figures_of, sets[i][0]);
 
 		for (size_t k = 0; k < FIGURES && metrics != NULL; k++)
-			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f\n", s->x->name,
+			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f,%s\n", s->x->name,
 				   json_string_value(json_object_get(r, "variant")),
 				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
 				   titles[k], sets[i][1], when,
-				   number_of(metrics, figures[k], NULL));
+				   number_of(metrics, figures[k], NULL), agents_as(r));
 	}
 }
 
 static void print_csv(const struct show *s, struct buf *out)
 {
-	buf_printf(out, "experiment,variant,seed,agent,metric,value\n");
+	buf_printf(out, "experiment,variant,seed,agent,metric,value,agents\n");
 	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
 		const json_t *r = s->record[i], *agent;
 		size_t k;
@@ -678,8 +713,8 @@ static bool print_script(const struct show *s, struct buf *out)
 	}
 	for (size_t v = 0; v < s->x->n; v++)
 		if (json_array_size(json_object_get(record_of(s, v, 0), "curve")) > 0) {
-			buf_printf(out, "%s $v%zu using 1:2 with lines lw 2 title '%s'",
-				   any ? "," : "plot", v, s->x->at[v].name);
+			buf_printf(out, "%s $v%zu using 1:2 with lines lw 2 title '%s%s'",
+				   any ? "," : "plot", v, s->x->at[v].name, mark_of(&s->x->at[v]));
 			any = true;
 		}
 	buf_printf(out, "\n");

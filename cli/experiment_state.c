@@ -246,13 +246,17 @@ static void take_head(struct run *r, const json_t *head)
 	r->before_cpu_s = json_number_value(json_object_get(head, "cpu_seconds"));
 }
 
-static bool is_ours(const struct run *r, const struct exp_variant *v, const json_t *head)
+bool run_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head)
 {
 	const char *data = json_string_value(json_object_get(head, "data_digest"));
 
 	return data != NULL && strcmp(data, r->x->digest) == 0 &&
-	       count_of(head, "seed") == (json_int_t)r->seed &&
-	       experiment_is_of_now(r->x, v, head) &&
+	       count_of(head, "seed") == (json_int_t)r->seed && experiment_is_of_now(r->x, v, head);
+}
+
+static bool is_ours(const struct run *r, const struct exp_variant *v, const json_t *head)
+{
+	return run_is_head_of(r, v, head) &&
 	       json_array_size(json_object_get(head, "agents")) == r->n &&
 	       json_is_array(json_object_get(head, "curve"));
 }

@@ -116,7 +116,7 @@ static int check_tables(const struct run *r, struct err *e)
 
 int run_unlearn(struct run *r, struct err *e)
 {
-	int rc = run_open_rounds(r, 0, false, e);
+	int rc = run_open_rounds(r, 0, FED_START_OWN, e);
 
 	r->unlearned = json_array();
 	if (rc == 0)

@@ -163,18 +163,27 @@ static void first_row(const struct fed_local *l, size_t a, char tag, uint32_t id
 		fed_first_row(shared, tag, id, name, len, l->c.seed);
 }
 
+static void start_row(struct fed_local *l, const struct shared *x, size_t kind, uint32_t k)
+{
+	size_t len;
+	const char *name = kge_vocab_name(x->names[kind], k, &len);
+
+	for (size_t a = 0; a < l->n; a++)
+		if (x->local[kind][a][k] != KGE_NONE)
+			first_row(l, a, tag_of(kind), x->local[kind][a][k], name, len);
+}
+
 static void start_equal(struct fed_local *l, const struct shared *x)
 {
-	for (size_t kind = 0; kind < 2; kind++)
-		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++)
-			for (size_t a = 0; x->holders[kind][k] > 1 && a < l->n; a++) {
-				uint32_t id = x->local[kind][a][k];
-				size_t len;
-				const char *name = kge_vocab_name(x->names[kind], k, &len);
+	const char *moved = l->seats[0].part->method->tags;
 
-				if (id != KGE_NONE)
-					first_row(l, a, tag_of(kind), id, name, len);
-			}
+	for (size_t kind = 0; kind < 2; kind++) {
+		if (l->c.start == FED_START_MOVED && strchr(moved, tag_of(kind)) == NULL)
+			continue;
+		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++)
+			if (x->holders[kind][k] > 1)
+				start_row(l, x, kind, k);
+	}
 }
 
 /* ---- life ---- */
@@ -242,7 +251,7 @@ int fed_local_new(struct fed_local **out, const struct fed_local_config *c,
 	}
 	shared_init(&x, l);
 	align_all(l, &x);
-	if (c->equal_start)
+	if (c->start != FED_START_OWN)
 		start_equal(l, &x);
 	shared_release(&x, n);
 	*out = l;

@@ -35,15 +35,21 @@ struct fed_local_faults {
 	uint32_t delay_max_ms; /* each message takes 1 .. 1 + delay_max_ms, so they overtake */
 };
 
+enum fed_start {
+	FED_START_OWN,
+	/* Before the first round, rows of what is shared become equal everywhere
+	 * (fed_first_row()), as if a server had drawn them: */
+	FED_START_EQUAL, /* of all that two agents have, also where the method leaves it alone */
+	FED_START_MOVED, /* of what the method moves: agents know of no other names (agent/) */
+};
+
 struct fed_local_config {
 	struct fed_settings settings; /* number: of the first round */
 	uint32_t epochs;	      /* local, a round; 0: none */
 	uint32_t work_ms;	      /* virtual time that any work takes */
 	uint64_t seed;
 	struct fed_local_faults faults;
-	/* Before the first round, rows of what is shared become equal everywhere
-	 * (fed_first_row()), as if a server had drawn them. */
-	bool equal_start;
+	enum fed_start start;
 	/* May be NULL.  Called before anything is done to an agent (which is dead if
 	 * false is returned, from then on and for all): lets a test lose a member at any step. */
 	bool (*alive)(void *ctx, size_t agent, uint64_t step);

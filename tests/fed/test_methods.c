@@ -445,7 +445,7 @@ static void run_fedsvd(double rank, bool exact)
 
 	begin(&w, "fedsvd", false);
 	w.config.trained = move_by_rank_one;
-	w.config.equal_start = true;
+	w.config.start = FED_START_EQUAL;
 	assert_int_equal(fed_settings_set(&w.config.settings, "n", 4, NULL), 0);
 	assert_int_equal(fed_settings_set(&w.config.settings, "rank", rank, NULL), 0);
 	world_open(&w);
@@ -551,7 +551,7 @@ static double train_rounds(const char *method, const char *key, double value, ui
 
 	world_init(&w, 3, 40, "transe", 8, method, false);
 	w.config.epochs = 2;
-	w.config.equal_start = true;
+	w.config.start = FED_START_EQUAL;
 	if (key != NULL)
 		assert_int_equal(fed_settings_set(&w.config.settings, key, value, NULL), 0);
 	for (size_t i = 0; i < w.n; i++)
@@ -739,7 +739,7 @@ static void two_tables_teach_each_other(void **state)
 	world_init(&w, 3, 40, "rotate", 8, "fedkd", false);
 	w.config.epochs = 2;
 	assert_int_equal(fed_settings_set(&w.config.settings, "dim", 6, NULL), 0);
-	w.config.equal_start = true;
+	w.config.start = FED_START_EQUAL;
 	world_open(&w);
 	world_round(&w);
 	world_round(&w);
@@ -791,7 +791,7 @@ static void open_training(struct world *w, const char *method)
 	if (strcmp(method, "fedepl") == 0)
 		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 12, NULL), 0);
 	w->config.epochs = 2;
-	w->config.equal_start = true;
+	w->config.start = FED_START_EQUAL;
 	for (size_t i = 0; i < w->n; i++) {
 		w->agent[i].train.corrupt = KGE_CORRUPT_ALTERNATE;
 		w->agent[i].train.batch = 8;

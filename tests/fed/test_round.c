@@ -154,7 +154,7 @@ static void local_training_is_in_it(void **state)
 	(void)state;
 	world_init(&w, 3, 40, "rotate", 4, "fede", false);
 	w.config.epochs = 2;
-	w.config.equal_start = true;
+	w.config.start = FED_START_EQUAL;
 	world_open(&w);
 	world_save(&w, before);
 	world_round(&w);

@@ -813,7 +813,7 @@ static void method_round(const char *method, uint32_t bits, struct world *w)
 {
 	world_init(w, 3, 24, "transe", dim_of(method), method, false);
 	w->config.settings.secret_bits = bits;
-	w->config.equal_start = true;
+	w->config.start = FED_START_EQUAL;
 	w->config.epochs = 1;
 	world_open(w);
 	world_round(w);
