@@ -405,7 +405,7 @@ static int change_store(struct unlearning *u, struct err *e)
 				.rel = u->rel,
 				.n_ent = kge_vocab_count(u->work.graph->entities),
 				.n_rel = kge_vocab_count(u->work.graph->relations),
-				.keep_meta = AGENT_META };
+				.keep_meta = { AGENT_META, AGENT_META_CLOSE } };
 	struct store_batch b = { 0 }; /* it fills the checkpoint's shape in */
 	struct kge_emb *emb;
 	int rc = count_states(u, e);

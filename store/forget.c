@@ -104,6 +104,14 @@ static int put_kept_graph(struct store *s, const struct store_kept *k, struct er
 	return rc;
 }
 
+static int forget_meta(struct store *s, const struct store_kept *k, struct err *e)
+{
+	const char *const *keep = k->keep_meta;
+
+	return db_do(s, e, "DELETE FROM meta WHERE key NOT IN (?, ?)", "tt",
+		     keep[0] != NULL ? keep[0] : "", keep[1] != NULL ? keep[1] : "");
+}
+
 static int forget(struct store *s, void *ctx, struct err *e)
 {
 	const struct store_kept *k = ctx;
@@ -112,8 +120,7 @@ static int forget(struct store *s, void *ctx, struct err *e)
 	if (rc == 0)
 		rc = db_do(s, e, "DELETE FROM block", "");
 	if (rc == 0)
-		rc = db_do(s, e, "DELETE FROM meta WHERE key <> ?", "t",
-			   k->keep_meta != NULL ? k->keep_meta : "");
+		rc = forget_meta(s, k, e);
 	if (rc == 0)
 		rc = put_kept_graph(s, k, e);
 	if (rc == 0 && k->emb != NULL)

@@ -105,8 +105,8 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
  * relations
  *   - every checkpoint goes, for all were made with what is forgotten; emb (borrowed; NULL: none)
  *     becomes the best one
- *   - so does every meta value but that of `keep_meta` (NULL: all go): what learners keep from one
- *     training to the next
+ *   - so does every meta value but those of `keep_meta`: what learners keep from one training to
+ * the next
  *   - aliases of names that stay are kept; where names went, ids have changed, so alignments go
  *
  * One transaction, then store_scrub().  When that fails or is cut off, the new graph is
@@ -117,7 +117,7 @@ struct store_kept {
 	uint32_t n_ent, n_rel;	   /* old ids */
 	const struct store_checkpoint *info;
 	const struct kge_emb *emb;
-	const char *keep_meta;
+	const char *keep_meta[2]; /* NULL: none */
 };
 int store_forget(struct store *s, const struct store_kept *k, struct err *e);
 /* Rewrite the file without what was deleted from it, empty its log, remove the copies left by

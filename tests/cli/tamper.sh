@@ -171,6 +171,9 @@ run -d "$work/a" ledger close b
 ok 'close: only once' [ "$status" -eq 1 ]
 ok 'close: only once, in words' grep -q 'there is no open contract with b' "$err"
 ok 'close: show knows' prints 'the contract is closed' -d "$work/a" ledger show
+sed -n 1p "$work/a.tsv" >"$work/gone.tsv"
+ok 'close: what is forgotten' exits 0 -d "$work/a" unlearn "$work/gone.tsv" --epochs 1 --decay 1
+ok 'close: the wish stays' prints 'the contract is closed' -d "$work/a" ledger show
 ok 'close: by the other too' prints 'is closed' -d "$work/b" ledger close a
 news 3
 ok 'close: they work on' both_host 3

@@ -117,6 +117,7 @@ static void put_metas(struct store *s)
 	struct err e;
 
 	store_batch_meta(&b, "core", "stays", 5);
+	store_batch_meta(&b, "owner", "stays too", 9);
 	store_batch_meta(&b, "learner", "part-of-tables", 14);
 	assert_int_equal(store_apply(s, &b, &e), 0);
 	store_batch_release(&b);
@@ -193,7 +194,7 @@ static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 				.n_rel = 2,
 				.info = &info,
 				.emb = emb,
-				.keep_meta = "core" };
+				.keep_meta = { "core", "owner" } };
 	struct store_batch b = { 0 };
 	int rc;
 
@@ -233,6 +234,9 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	}
 	assert_int_equal(store_meta(s, "core", &meta, &e), 0);
 	assert_memory_equal(meta.base, "stays", 5);
+	buf_clear(&meta);
+	assert_int_equal(store_meta(s, "owner", &meta, &e), 0);
+	assert_memory_equal(meta.base, "stays too", 9);
 	buf_release(&meta);
 	assert_int_equal(store_meta(s, "learner", &meta, NULL), ERR_NOTFOUND);
 	assert_int_equal(store_load_names(s, g, peer, &names, &e), 0);
