@@ -19,6 +19,7 @@ enum { LIST_DEFAULT = 20, ID_TEXT = 2 * STORE_ROUND + 1 };
 struct rounds {
 	struct store_round *at;
 	size_t n;
+	struct store_folded older; /* of which the store has sums alone */
 	struct roster roster;
 	uint8_t own[STORE_KEY];
 	char own_name[STORE_NAME_MAX];
@@ -29,6 +30,7 @@ struct rounds {
 static void rounds_release(struct rounds *r)
 {
 	store_rounds_release(r->at, r->n);
+	store_folded_release(&r->older);
 	roster_release(&r->roster);
 }
 
@@ -45,6 +47,8 @@ static int rounds_read(struct rounds *r, const struct cli *cli, size_t limit, st
 	rc = cli_load_roster(f.store, &r->roster, e);
 	if (rc == 0)
 		rc = store_rounds(f.store, limit, &r->at, &r->n, e);
+	if (rc == 0)
+		rc = store_folded(f.store, &r->older, e);
 	folder_close(&f);
 	if (rc != 0)
 		rounds_release(r);
@@ -106,14 +110,19 @@ static void put_key(json_t *j, const char *key, const uint8_t of[STORE_KEY])
 	json_object_set_new(j, key, json_string(text));
 }
 
+static void put_member(json_t *j, const struct rounds *all, const uint8_t key[STORE_KEY])
+{
+	put_key(j, "id", key);
+	json_object_set_new(j, "name", cli_json_text(name_of(all, key)));
+	json_object_set_new(j, "own", json_boolean(memcmp(key, all->own, STORE_KEY) == 0));
+}
+
 static json_t *member_json(const struct rounds *all, const struct store_round *r, uint32_t seat)
 {
 	const struct store_round_member *m = &r->members[seat];
 	json_t *j = json_object();
 
-	put_key(j, "id", m->key);
-	json_object_set_new(j, "name", cli_json_text(name_of(all, m->key)));
-	json_object_set_new(j, "own", json_boolean(memcmp(m->key, all->own, STORE_KEY) == 0));
+	put_member(j, all, m->key);
 	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
 	json_object_set_new(j, "fate", json_string(report_fate(m->fate)));
 	put_traffic(j, m);
@@ -155,6 +164,34 @@ static json_t *round_json(const struct rounds *all, const struct store_round *r)
 	json_object_set_new(j, "valid_score", r->scored ? cli_json_number(r->score) : json_null());
 	for (uint32_t seat = 0; seat < r->n_seats; seat++)
 		json_array_append_new(members, member_json(all, r, seat));
+	json_object_set_new(j, "members", members);
+	return j;
+}
+
+static json_t *folded_json(const struct rounds *all)
+{
+	const struct store_folded *f = &all->older;
+	json_t *j = json_object(), *members = json_array();
+
+	put_count(j, "rounds", f->rounds);
+	put_count(j, "failed", f->failed);
+	json_object_set_new(j, "first_ms", json_integer(f->first_ms));
+	json_object_set_new(j, "last_ms", json_integer(f->last_ms));
+	put_count(j, "train_ms", f->train_ms);
+	put_count(j, "params_up", f->params_up);
+	put_count(j, "params_down", f->params_down);
+	put_count(j, "clipped", f->clipped);
+	put_count(j, "spoiled", f->spoiled);
+	for (size_t i = 0; i < f->n_members; i++) {
+		const struct store_folded_member *m = &f->members[i];
+		json_t *o = json_object();
+
+		put_member(o, all, m->sum.key);
+		put_count(o, "rounds", m->rounds);
+		put_count(o, "took_part", m->took_part);
+		put_traffic(o, &m->sum);
+		json_array_append_new(members, o);
+	}
 	json_object_set_new(j, "members", members);
 	return j;
 }
@@ -237,6 +274,28 @@ static void say_list(const struct cli *cli, const struct rounds *all)
 	}
 	say_table(cli, &t);
 	table_release(&t);
+}
+
+static void say_folded(const struct cli *cli, const struct store_folded *f)
+{
+	uint64_t out = 0, in = 0;
+	char first[32], last[32];
+
+	if (f->rounds == 0)
+		return;
+	for (size_t i = 0; i < f->n_members; i++) {
+		out += f->members[i].sum.bytes_out;
+		in += f->members[i].sum.bytes_in;
+	}
+	when_text(f->first_ms, first);
+	when_text(f->last_ms, last);
+	cli_say(cli,
+		"and %llu older rounds from %s to %s, of which %llu came to nothing, folded into "
+		"sums (--json: by member):\n"
+		"%.3f MB out, %.3f MB in; %llu parameters up, %llu down\n",
+		(unsigned long long)f->rounds, first, last, (unsigned long long)f->failed,
+		(double)out / 1e6, (double)in / 1e6, (unsigned long long)f->params_up,
+		(unsigned long long)f->params_down);
 }
 
 static void say_members(const struct cli *cli, const struct rounds *all,
@@ -327,7 +386,8 @@ int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = list_options,
 		.parse = parse_list,
 		.doc = "List the rounds that this agent took part in, the newest first.\v"
-		       "Also those that came to nothing, with the reason.\n\n"
+		       "Also those that came to nothing, with the reason. The store keeps the "
+		       "newest 4096; older ones are in sums, which stand at the end.\n\n"
 		       "Example:\n  fkge -d acme rounds list -n 5",
 		.input = &o,
 	};
@@ -343,9 +403,11 @@ int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
 	for (size_t i = 0; i < all.n; i++)
 		json_array_append_new(list, round_json(&all, &all.at[i]));
 	cli_put(cli, "rounds", list);
+	cli_put(cli, "folded", folded_json(&all));
 	if (all.n > 0)
 		say_list(cli, &all);
-	else
+	say_folded(cli, &all.older);
+	if (all.n == 0)
 		cli_note(cli, "%s", none);
 	rounds_release(&all);
 	return 0;

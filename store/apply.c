@@ -93,7 +93,7 @@ static int put_round(struct store *s, const struct store_round *r, struct err *e
 
 	for (uint32_t seat = 0; seat < r->n_seats && rc == 0; seat++)
 		rc = put_member_of(s, r, seat, e);
-	return rc;
+	return rc == 0 ? db_fold_rounds(s, e) : rc;
 }
 
 static int write_one(struct store *s, const struct store_write *w, struct err *e)

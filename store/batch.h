@@ -31,6 +31,7 @@ enum {
 	STORE_REASON_MAX = 256,	  /* with the NUL */
 	STORE_ROUND = 16,	  /* bytes of a round's id */
 	STORE_MEMBERS_MAX = 4096, /* of one round, with those that only were asked */
+	STORE_ROUNDS_MAX = 4096,  /* records of rounds; older ones are folded into sums */
 	STORE_RECORD_MAX = 4096,  /* one signed member record */
 	STORE_META_MAX = 1 << 29, /* bytes in one meta value */
 };

@@ -419,6 +419,7 @@ int store_open(struct store **out, const char *path, const struct store_options 
 	s->lock = -1;
 	s->mode = o->mode;
 	s->keep = o->keep_checkpoints > 0 ? o->keep_checkpoints : DEFAULT_KEEP;
+	s->rounds_max = STORE_ROUNDS_MAX;
 	rc = open_all(s, o, e);
 	if (rc != 0) {
 		store_close(s);

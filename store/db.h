@@ -17,6 +17,7 @@ struct store {
 	int lock; /* descriptor of the lock file, or -1 */
 	enum store_mode mode;
 	uint32_t keep;
+	int64_t rounds_max; /* STORE_ROUNDS_MAX; fewer in tests */
 	bool has_owner;
 	uint8_t owner[LEDGER_KEY];
 	/* The state of every chain, as on disk; loaded when first needed. */
@@ -80,6 +81,9 @@ int db_demote_best(struct store *s, struct err *e);
 int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c);
 extern const char db_checkpoint_columns[];
 int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct err *e);
+
+/* Records of rounds beyond s->rounds_max become sums. */
+int db_fold_rounds(struct store *s, struct err *e);
 
 int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
 /* Has anything been cut off the end?  ERR_LEDGER. */

@@ -115,6 +115,17 @@ static const struct migration migrations[] = {
 	  " fate INTEGER NOT NULL, rows_out INTEGER NOT NULL, rows_in INTEGER NOT NULL,"
 	  " floats_out INTEGER NOT NULL, floats_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL,"
 	  " bytes_in INTEGER NOT NULL, PRIMARY KEY (round, seat)) STRICT, WITHOUT ROWID;" },
+
+	{ "sums of the rounds that are too old for records of their own, in all and by member",
+	  "CREATE TABLE round_folded (one INTEGER PRIMARY KEY CHECK (one = 1),"
+	  " rounds INTEGER NOT NULL, failed INTEGER NOT NULL, first_ms INTEGER NOT NULL,"
+	  " last_ms INTEGER NOT NULL, train_ms INTEGER NOT NULL, params_up INTEGER NOT NULL,"
+	  " params_down INTEGER NOT NULL, clipped INTEGER NOT NULL, spoiled INTEGER NOT NULL)"
+	  " STRICT;"
+	  "CREATE TABLE round_folded_member (key BLOB PRIMARY KEY CHECK (length(key) = 32),"
+	  " rounds INTEGER NOT NULL, took_part INTEGER NOT NULL, rows_out INTEGER NOT NULL,"
+	  " rows_in INTEGER NOT NULL, floats_out INTEGER NOT NULL, floats_in INTEGER NOT NULL,"
+	  " bytes_out INTEGER NOT NULL, bytes_in INTEGER NOT NULL) STRICT;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

@@ -82,6 +82,23 @@ int store_sessions(struct store *s, size_t limit, struct store_session **out, si
 /* Rounds that are over, the newest first, at most limit. */
 int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e);
 void store_rounds_release(struct store_round *rounds, size_t n);
+
+/* What the rounds came to, in all, that were older than the newest STORE_ROUNDS_MAX. */
+struct store_folded_member {
+	uint64_t rounds, took_part;    /* it was in the roster; to the end */
+	struct store_round_member sum; /* its fate means nothing */
+};
+struct store_folded {
+	uint64_t rounds, failed;
+	int64_t first_ms, last_ms; /* the first one's start, the last one's end */
+	uint64_t train_ms, params_up, params_down, clipped, spoiled;
+	struct store_folded_member *members; /* by peer, and ourselves */
+	size_t n_members;
+};
+/* All zero if none were. */
+int store_folded(struct store *s, struct store_folded *out, struct err *e);
+void store_folded_release(struct store_folded *f);
+
 /* Appends the value; ERR_NOTFOUND. */
 int store_meta(struct store *s, const char *key, struct buf *out, struct err *e);
 

@@ -151,6 +151,14 @@ ok 'list' prints '| fede' -d "$work/a" rounds list
 ok 'show' prints 'took part' -d "$work/a" rounds show
 ok 'by number' prints 'round 1 ' -d "$work/a" rounds show 1
 ok 'by id' prints 'plain rows' -d "$work/a" rounds show "$(last_id a)"
+sums() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2])' "$work/a/store.db" "$1"; }
+sums 'INSERT INTO round_folded VALUES (1, 5, 2, 1000, 2000, 3, 14, 15, 0, 0);
+      INSERT INTO round_folded_member SELECT DISTINCT key, 5, 3, 1, 2, 3, 4, 5000000, 6000000 FROM round_member LIMIT 1'
+ok 'sums of older rounds' prints 'and 5 older rounds from 1970' -d "$work/a" rounds list -n 1
+ok 'in all' grep -q '^5.000 MB out, 6.000 MB in; 14 parameters up, 15 down$' "$out"
+"$fkge" -d "$work/a" rounds list --json >"$out"
+ok 'by member' [ "$(member "$out" folded members 0 took_part)" -eq 3 ]
+sums 'DELETE FROM round_folded; DELETE FROM round_folded_member'
 ok 'none of that number' says 1 "no round '999999'" -d "$work/a" rounds show 999999
 ok 'doctor' exits 0 -d "$work/a" doctor
 

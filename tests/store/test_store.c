@@ -436,6 +436,57 @@ static void rounds_come_back(void **state)
 	store_close(s);
 }
 
+/* Of more rounds than the store keeps the oldest become sums, and nothing is lost from these. */
+static void rounds_are_folded(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_round_member m[2];
+	struct store_folded f;
+	struct store_round *back;
+	struct store_batch b = { 0 };
+	struct err e;
+	size_t n;
+
+	(void)state;
+	s->rounds_max = 3;
+	for (uint8_t id = 1; id <= 10; id++) {
+		struct store_round r = some_round(m, id, id);
+
+		r.finished_ms = 100 - id; /* a clock that is set back */
+		r.outcome = id == 2 ? ERR_TIMEOUT : 0;
+		store_batch_round(&b, &r);
+		must_apply(s, &b);
+		assert_int_equal(store_folded(s, &f, &e), 0);
+		assert_int_equal(f.rounds, id <= 3 ? 0 : id - 3);
+		store_folded_release(&f);
+	}
+	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
+	assert_int_equal(n, 3);
+	for (size_t k = 0; k < n; k++)
+		assert_in_range(back[k].number, 8, 10);
+	store_rounds_release(back, n);
+	assert_int_equal(store_folded(s, &f, &e), 0);
+	assert_int_equal(f.rounds, 7);
+	assert_int_equal(f.failed, 1);
+	assert_int_equal(f.first_ms, 10);
+	assert_int_equal(f.last_ms, 99);
+	assert_int_equal(f.train_ms, 7 * 7);
+	assert_int_equal(f.params_up, 7 * 14);
+	assert_int_equal(f.params_down, 7ULL << 40);
+	assert_true(f.clipped == (uint64_t)7 * 15 && f.spoiled == (uint64_t)7 * 16);
+	assert_int_equal(f.n_members, 2);
+	assert_int_equal(f.members[0].sum.key[0], 1);
+	assert_true(f.members[0].rounds == 7 && f.members[0].took_part == 7);
+	assert_true(f.members[0].sum.rows_out == 7 && f.members[0].sum.rows_in == 14 &&
+		    f.members[0].sum.floats_out == 21 && f.members[0].sum.floats_in == 28 &&
+		    f.members[0].sum.bytes_out == 35 && f.members[0].sum.bytes_in == 42);
+	assert_true(f.members[1].rounds == 0 && f.members[1].took_part == 0); /* asked, no more */
+	assert_int_equal(f.members[1].sum.bytes_in, 7 * 12);
+	store_folded_release(&f);
+	assert_int_equal(store_check(s, &e), 0);
+	store_close(s);
+}
+
 static void a_batch_with_one_bad_write_leaves_nothing(void **state)
 {
 	struct store *s;
@@ -853,6 +904,7 @@ int main(void)
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(rounds_come_back),
+		cmocka_unit_test(rounds_are_folded),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
 		cmocka_unit_test(an_edited_database_is_found_out),
