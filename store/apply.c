@@ -59,10 +59,19 @@ static int put_alignment(struct store *s, const struct store_alignment *a, struc
 	return rc;
 }
 
+/* What is behind the first piece of the value that is replaced goes with it. */
 static int put_meta(struct store *s, const struct store_meta *m, struct err *e)
 {
-	return db_do(s, e, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tb", m->key,
-		     (const void *)m->base, m->len);
+	size_t at = m->len < s->piece_max ? m->len : s->piece_max, n;
+	int rc = db_do(s, e, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tb", m->key,
+		       (const void *)m->base, at);
+
+	for (int64_t k = 1; at < m->len && rc == 0; k++, at += n) {
+		n = m->len - at < s->piece_max ? m->len - at : s->piece_max;
+		rc = db_do(s, e, "INSERT INTO meta_piece VALUES (?, ?, ?)", "tib", m->key, k,
+			   (const void *)(m->base + at), n);
+	}
+	return rc;
 }
 
 static int put_member_of(struct store *s, const struct store_round *r, uint32_t seat, struct err *e)

@@ -33,8 +33,9 @@ enum {
 	STORE_MEMBERS_MAX = 4096, /* of one round, with those that only were asked */
 	STORE_ROUNDS_MAX = 4096,  /* records of rounds; older ones are folded into sums */
 	STORE_RECORD_MAX = 4096,  /* one signed member record */
-	STORE_META_MAX = 1 << 29, /* bytes in one meta value */
 };
+
+#define STORE_META_MAX (UINT64_C(1) << 40) /* bytes in one meta value */
 
 /* ---- the records ---- */
 

@@ -145,7 +145,8 @@ static const struct table all_sessions = {
 static const struct table alignments = { "SELECT * FROM alignment ORDER BY rowid LIMIT ?",
 					 sizeof(struct store_alignment), read_alignment };
 static const struct table small_meta = {
-	"SELECT key, value FROM meta WHERE length(value) <= ? ORDER BY key",
+	"SELECT key, value FROM meta WHERE length(value) <= ? AND NOT EXISTS"
+	" (SELECT 1 FROM meta_piece p WHERE p.key = meta.key) ORDER BY key",
 	sizeof(struct store_meta), read_meta
 };
 
@@ -316,6 +317,31 @@ void store_rounds_release(struct store_round *rounds, size_t n)
 	free(rounds);
 }
 
+static void add_piece(sqlite3_stmt *st, struct buf *out)
+{
+	size_t n = (size_t)sqlite3_column_bytes(st, 0);
+
+	buf_add(out, n > 0 ? sqlite3_column_blob(st, 0) : "", n);
+}
+
+static int add_pieces(struct store *s, const char *key, struct buf *out, struct err *e)
+{
+	sqlite3_stmt *st;
+	int64_t k = 0;
+	int rc = db_query(s, &st, e,
+			  "SELECT bytes, position FROM meta_piece WHERE key = ? ORDER BY position",
+			  "t", key);
+
+	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
+		add_piece(st, out);
+		rc = sqlite3_column_int64(st, 1) == ++k
+			     ? 0
+			     : db_damaged(s, e, "a meta value lacks a piece");
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int store_meta(struct store *s, const char *key, struct buf *out, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -324,16 +350,12 @@ int store_meta(struct store *s, const char *key, struct buf *out, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = db_step(s, st, e);
-	if (rc > 0) {
-		size_t n = (size_t)sqlite3_column_bytes(st, 0);
-
-		buf_add(out, n > 0 ? sqlite3_column_blob(st, 0) : "", n);
-		rc = 0;
-	} else if (rc == 0) {
+	if (rc > 0)
+		add_piece(st, out);
+	else if (rc == 0)
 		rc = err_set(e, ERR_NOTFOUND, "%s keeps nothing under %s", s->path, key);
-	}
 	sqlite3_finalize(st);
-	return rc;
+	return rc > 0 ? add_pieces(s, key, out, e) : rc;
 }
 
 /* ---- the slow look ---- */

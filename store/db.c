@@ -420,6 +420,7 @@ int store_open(struct store **out, const char *path, const struct store_options 
 	s->mode = o->mode;
 	s->keep = o->keep_checkpoints > 0 ? o->keep_checkpoints : DEFAULT_KEEP;
 	s->rounds_max = STORE_ROUNDS_MAX;
+	s->piece_max = STORE_PIECE_MAX;
 	rc = open_all(s, o, e);
 	if (rc != 0) {
 		store_close(s);

@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "store/store.h"
 
+enum { STORE_PIECE_MAX = 64 << 20 }; /* bytes of a meta value in one row */
+
 struct store {
 	sqlite3 *db;
 	char *path;
@@ -18,6 +20,7 @@ struct store {
 	enum store_mode mode;
 	uint32_t keep;
 	int64_t rounds_max; /* STORE_ROUNDS_MAX; fewer in tests */
+	size_t piece_max;   /* STORE_PIECE_MAX; fewer in tests */
 	bool has_owner;
 	uint8_t owner[LEDGER_KEY];
 	/* The state of every chain, as on disk; loaded when first needed. */

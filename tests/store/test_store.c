@@ -436,6 +436,74 @@ static void rounds_come_back(void **state)
 	store_close(s);
 }
 
+static int64_t pieces(struct store *s)
+{
+	int64_t n;
+	struct err e;
+
+	assert_int_equal(db_number(s, &n, &e, "SELECT count(*) FROM meta_piece"), 0);
+	return n;
+}
+
+static void put_meta(struct store *s, const char *text)
+{
+	struct store_batch b = { 0 };
+
+	store_batch_meta(&b, "long", text, strlen(text));
+	must_apply(s, &b);
+}
+
+static void check_meta(struct store *s, const char *text)
+{
+	struct buf value = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(store_meta(s, "long", &value, &e), 0);
+	assert_int_equal(value.len, strlen(text));
+	assert_memory_equal(value.base, text, value.len);
+	buf_release(&value);
+}
+
+/* A value that no row can hold lies in several. */
+static void long_metas_lie_in_pieces(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t pieces; /* behind the first one */
+	} values[] = {
+		{ "0123456789", 2 }, { "abcdefghijklmnop", 3 }, { "four", 0 }, { "ABCDE", 1 }
+	};
+	struct store *s = must_open(":memory:", NULL);
+	struct store_batch bad = { 0 };
+	struct store_core core;
+	struct buf value = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	s->piece_max = 4;
+	for (size_t i = 0; i < 4; i++) {
+		put_meta(s, values[i].text);
+		check_meta(s, values[i].text);
+		assert_int_equal(pieces(s), values[i].pieces);
+		assert_int_equal(store_load_core(s, &core, &e), 0);
+		assert_int_equal(core.n_meta, values[i].pieces == 0); /* whole, or not there */
+		store_core_release(&core);
+	}
+	store_batch_meta(&bad, "long", "of which nothing stays", 22);
+	store_batch_countersign(&bad, (const uint8_t[32]){ 1 }, (const uint8_t[64]){ 2 });
+	assert_true(store_apply(s, &bad, &e) != 0);
+	store_batch_release(&bad);
+	check_meta(s, "ABCDE");
+	put_meta(s, "0123456789");
+	assert_int_equal(store_check(s, &e), 0);
+	assert_int_equal(db_do(s, &e, "DELETE FROM meta_piece WHERE position = 1", ""), 0);
+	assert_int_equal(store_meta(s, "long", &value, &e), ERR_STORE);
+	buf_release(&value);
+	assert_int_equal(db_do(s, &e, "DELETE FROM meta", ""), 0);
+	assert_int_equal(pieces(s), 0);
+	store_close(s);
+}
+
 /* Of more rounds than the store keeps the oldest become sums, and nothing is lost from these. */
 static void rounds_are_folded(void **state)
 {
@@ -904,6 +972,7 @@ int main(void)
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(rounds_come_back),
+		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
