@@ -18,19 +18,22 @@ variants:
   masked: {method: fede, topology: hosted, secret_aggregation: true, rounds: 3}
   masked_tcp: {method: fede, topology: hosted, secret_aggregation: true, rounds: 3, agents: processes}
 YAML
-same() { # RUNS NAME RUNS NAME: the same rounds, scores and tables; what went where is by chance, and the sum of it is not
+# same RUNS NAME RUNS NAME: rounds, scores and tables are the same.  Where a row has its home is by chance, and with it
+# how messages are cut: their bytes are almost the same.
+same() {
 	python3 - "$work/$1/runs/$2-seed1.json" "$work/$3/runs/$4-seed1.json" <<'PY'
 import json, sys
 a, b = (json.load(open(f)) for f in sys.argv[1:3])
-for key in "rounds", "best_round", "best_valid_mrr", "kept_valid_mrr", "test", "params", "bytes":
+for key in "rounds", "best_round", "best_valid_mrr", "kept_valid_mrr", "test", "params":
     if a[key] != b[key]:
         sys.exit(f"# {key}: {a[key]} and {b[key]}")
 for x, y in zip(a["agents"], b["agents"], strict=True):
     for key in "agent", "tables", "best_round", "best_valid_mrr", "test", "train_triples":
         if x[key] != y[key]:
             sys.exit(f"# agent {x['agent']}, {key}: {x[key]} and {y[key]}")
-looks = [[{k: c[k] for k in ("round", "valid_mrr", "params", "bytes")} for c in r["curve"]] for r in (a, b)]
-sys.exit(looks[0] != looks[1])
+looks = [[{k: c[k] for k in ("round", "valid_mrr", "params")} for c in r["curve"]] for r in (a, b)]
+near = all(abs(x["bytes"] / y["bytes"] - 1) < 0.02 for x, y in zip([a] + a["curve"], [b] + b["curve"]))
+sys.exit(looks[0] != looks[1] or not near)
 PY
 }
 of() { # RUNS NAME EXPRESSION over its record r
@@ -115,7 +118,6 @@ ok 'an interrupt ends it' end 1
 ok 'and it says what to do' logged experiment 'stopped; the same command goes on'
 ok 'with all agents' gone
 ok 'whose stores are sound' exits 0 -d "$home/0" doctor
-who=stray
 "$fkge" -q -d "$home/0" serve 2>"$work/stray.log" &
 stray=$!
 pids="$pids $stray"
