@@ -876,7 +876,7 @@ int config_check(const struct config *c, const char *where, struct err *e)
 	if (c->federation.mode == CONFIG_ROUNDS && check_rounds(c, where, e) != 0)
 		return e->code;
 	if (kge_train_check(&c->train.kge, &why) != 0)
-		return err_set(e, ERR_USAGE, "%s: train: %s", where, why.text);
+		return err_set(e, ERR_USAGE, "%s: %s", where, why.text);
 	return c->train.kge.dp.epsilon > 0 ? check_private(c, where, e) : 0;
 }
 

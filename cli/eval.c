@@ -227,6 +227,15 @@ int cmd_eval(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = eval_options,
 		.parse = parse_eval,
 		.doc = "Rank the triples of a split, and say by which protocol.\v"
+		       "What a protocol is, each part of which has an option of its own:\n\n"
+		       "  standard, fedlu  both sides; no known answer of any split competes\n"
+		       "  tail             the same, tails alone\n"
+		       "  fede             tails alone, among the entities of train\n"
+		       "  openke           both sides, among the entities that stand on that "
+		       "side\n"
+		       "                   of the relation in any split; ties count for the "
+		       "answer\n\n"
+		       "Ties otherwise count half.\n\n"
 		       "Example:\n  fkge -d acme eval --split test --protocol standard --json",
 		.input = &o,
 	};

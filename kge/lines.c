@@ -154,7 +154,7 @@ int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	return err_set(e, ERR_INPUT, "%s:%zu: %s", l->path, l->number, text);
+	return err_set(e, ERR_INPUT, "%s:%zu: %s", l->path, l->number > 0 ? l->number : 1, text);
 }
 
 /* ---- unpacking, into the free end of l->out ---- */

@@ -49,6 +49,18 @@ static inline size_t zstd(const void *bytes, size_t n, uint8_t *out, size_t cap)
 	return rc;
 }
 
+/* Broken files so far; those of whom a line was named. */
+static size_t n_refused, n_refused_by_line;
+
+/* After a file name of ours, which has no colon. */
+static inline void count_refused(const char *text)
+{
+	const char *line = strchr(text, ':');
+
+	n_refused++;
+	n_refused_by_line += line != NULL && line[1] >= '1' && line[1] <= '9';
+}
+
 /* Loads folder/name, which must fail with the code and a text that begins
  * after the folder with `says`. */
 static inline void refuses(const char *name, int code, const char *says)
@@ -64,6 +76,7 @@ static inline void refuses(const char *name, int code, const char *says)
 	text = e.text + strlen(folder) + 1;
 	if (strncmp(text, says, strlen(says)) != 0)
 		fail_msg("says \"%s\", not \"%s...\"", text, says);
+	count_refused(text);
 	for (const char *c = e.text; *c != '\0'; c++)
 		assert_true((unsigned char)*c >= 0x20);
 }

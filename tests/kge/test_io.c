@@ -167,7 +167,7 @@ static void broken_word2vec_is_refused_by_line(void **state)
 	static const struct {
 		const char *text, *says;
 	} bad[] = {
-		{ "", "entities.vec:0: empty" },
+		{ "", "entities.vec:1: empty" },
 		{ "2\n", "entities.vec:1: 1 column where 2 are wanted, with one space between" },
 		{ "2 3\n", "entities.vec:1: says '3' numbers where 2 are wanted" },
 		{ "1 2\n", "entities.vec:1: says '1' rows where 2 are wanted" },
@@ -208,7 +208,7 @@ static void broken_openke_is_refused_by_line(void **state)
 		{ "1\ne0\t0\n", "1\t2\n3\t4\n", "entity2id.txt: no row for 'e 1'" },
 		{ "3\ne0\t0\ne 1\t1\nx\t2\n", "", "entity2id.txt: 'x' is not one of the graph's" },
 		{ "2\ne0\t0\ne 1\t2\n", "", "entity2id.txt:3: id 2, but" },
-		{ "2\ne0\t0\ne 1\t1\n", "", "entity2vec.vec:0: ends after 0 of 2 rows" },
+		{ "2\ne0\t0\ne 1\t1\n", "", "entity2vec.vec:1: ends after 0 of 2 rows" },
 		{ "2\ne0\t0\ne 1\t1\n", "1\t2\n", "entity2vec.vec:1: ends after 1 of 2 rows" },
 		{ "2\ne0\t0\ne 1\t1\n", "1\t2\n3\t4\n5\t6\n", "entity2vec.vec:3: more rows than" },
 		{ "2\ne0\t0\ne 1\t1\n", "1\t2\t3\n", "entity2vec.vec:1: 3 columns where 2" },
