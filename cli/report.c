@@ -168,18 +168,17 @@ static void add_result(struct table *t, const struct report *r)
 	row(t, "digest of the tables", "%s", sodium_bin2hex(digest, sizeof(digest), r->digest, 32));
 }
 
-static void add_graph(struct table *t, const struct kge_graph *g)
+static void add_graph(struct table *t, const struct report *r)
 {
-	uint8_t digest[STORE_DIGEST];
+	const struct kge_graph *g = r->work->graph;
 	char hex[2 * STORE_DIGEST + 1];
 
-	store_graph_digest(g, digest);
 	row(t, "entities", "%u", kge_vocab_count(g->entities));
 	row(t, "relations", "%u", kge_vocab_count(g->relations));
 	row(t, "train, valid, test triples", "%zu, %zu, %zu", g->split[KGE_TRAIN].n,
-	    g->split[KGE_VALID].n, g->split[KGE_TEST].n);
+	    g->split[KGE_VALID].n, r->n_test);
 	row(t, "digest of the graph", "%s",
-	    sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));
+	    sodium_bin2hex(hex, sizeof(hex), r->graph_digest, STORE_DIGEST));
 }
 
 static void add_costs(struct table *t, const struct report *r)
@@ -205,7 +204,7 @@ static void print_report(struct buf *out, const struct report *r, bool drawn)
 	row(&t, "valid triples looked at",
 	    c->eval.valid_limit > 0 ? "at most %u, by the seed" : "all", c->eval.valid_limit);
 	row(&t, "seed", "%llu", (unsigned long long)c->train.kge.seed);
-	add_graph(&t, r->work->graph);
+	add_graph(&t, r);
 	add_costs(&t, r);
 	table_print(&t, out);
 	table_release(&t);

@@ -19,7 +19,9 @@ struct report {
 	uint64_t epochs_best; /* behind it */
 	uint32_t improved;
 	const uint8_t *digest; /* of its tables */
-	const char *ending;    /* a sentence: how the training ended */
+	const uint8_t *graph_digest;
+	size_t n_test;	    /* its triples, which the graph at hand may lack */
+	const char *ending; /* a sentence: how the training ended */
 };
 
 /* Highest resident memory of this process so far, in bytes. */

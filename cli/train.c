@@ -63,7 +63,9 @@ struct training {
 	bool has_best;
 	double score; /* of the best, on valid */
 	uint8_t digest[DIGEST];
-	uint64_t epochs; /* behind the tables in work.emb */
+	uint8_t graph_digest[STORE_DIGEST]; /* of all of it; */
+	size_t n_test;			    /* test is not kept */
+	uint64_t epochs;		    /* behind the tables in work.emb */
 	uint64_t epochs_best;
 	uint32_t improved;
 	struct curve curve;
@@ -144,19 +146,18 @@ static json_t *plan_json(const struct plan *p)
 static json_t *head_of(const struct training *t)
 {
 	struct buf settings = { 0 };
-	uint8_t graph[STORE_DIGEST];
 	json_t *j;
 
 	settings_of(&t->work.folder.config, &settings);
-	store_graph_digest(t->work.graph, graph);
 	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
 		      "settings", (const char *)settings.base, "graph",
-		      cli_json_hex(graph, sizeof(graph)), "run", cli_json_hex(t->run, DIGEST),
-		      "plan", plan_json(&t->plan), "done", (int)t->done, "worse", (int)t->worse,
-		      "look_due", t->look_due, "has_best", t->has_best, "score",
-		      cli_json_number(t->score), "digest", cli_json_hex(t->digest, DIGEST),
-		      "epochs", (json_int_t)t->epochs, "epochs_best", (json_int_t)t->epochs_best,
-		      "improved", (int)t->improved, "curve", curve_json(&t->curve));
+		      cli_json_hex(t->graph_digest, STORE_DIGEST), "run",
+		      cli_json_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
+		      (int)t->done, "worse", (int)t->worse, "look_due", t->look_due, "has_best",
+		      t->has_best, "score", cli_json_number(t->score), "digest",
+		      cli_json_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
+		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
+		      "curve", curve_json(&t->curve));
 	buf_release(&settings);
 	return j;
 }
@@ -261,10 +262,9 @@ static int check_settings(const struct training *t, const json_t *head, struct e
 
 static int check_graph(const struct training *t, const json_t *head, struct err *e)
 {
-	uint8_t then[DIGEST], now[STORE_DIGEST];
+	uint8_t then[DIGEST];
 
-	store_graph_digest(t->work.graph, now);
-	if (bytes_of(head, "graph", then) && memcmp(then, now, DIGEST) == 0)
+	if (bytes_of(head, "graph", then) && memcmp(then, t->graph_digest, DIGEST) == 0)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "the interrupted training was of another graph: begin anew without "
@@ -651,10 +651,8 @@ static void put_settings(struct training *t)
 	const struct kge_graph *g = t->work.graph;
 	struct kge_protocol protocol = work_valid_protocol(c);
 	struct buf settings = { 0 };
-	uint8_t digest[STORE_DIGEST];
 
 	settings_of(c, &settings);
-	store_graph_digest(g, digest);
 	cli_put_text(t->cli, "settings", (const char *)settings.base);
 	cli_put(t->cli, "protocol", work_protocol_json(&protocol));
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
@@ -664,9 +662,8 @@ static void put_settings(struct training *t)
 			  (json_int_t)kge_vocab_count(g->entities), "relations",
 			  (json_int_t)kge_vocab_count(g->relations), "train",
 			  (json_int_t)g->split[KGE_TRAIN].n, "valid",
-			  (json_int_t)g->split[KGE_VALID].n, "test",
-			  (json_int_t)g->split[KGE_TEST].n, "digest",
-			  cli_json_hex(digest, sizeof(digest))));
+			  (json_int_t)g->split[KGE_VALID].n, "test", (json_int_t)t->n_test,
+			  "digest", cli_json_hex(t->graph_digest, STORE_DIGEST)));
 	cli_put_text(t->cli, "arithmetic", kge_kernels_pick()->isa);
 	buf_release(&settings);
 }
@@ -722,6 +719,8 @@ static int write_report(struct training *t, const char *folder, const char *endi
 				  .epochs_best = t->epochs_best,
 				  .improved = t->improved,
 				  .digest = t->digest,
+				  .graph_digest = t->graph_digest,
+				  .n_test = t->n_test,
 				  .ending = ending };
 
 	return report_write(t->cli, folder, &r, e);
@@ -817,6 +816,17 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	return finish(t, o, rc, e);
 }
 
+/* Training never looks at test, and in a large graph it takes memory. */
+static void drop_test(struct training *t)
+{
+	struct kge_triples *test = &t->work.graph->split[KGE_TEST];
+
+	store_graph_digest(t->work.graph, t->graph_digest);
+	t->n_test = test->n;
+	free(test->at);
+	*test = (struct kge_triples){ 0 };
+}
+
 int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct train_options o = { 0 };
@@ -849,6 +859,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = work_open(&t.work, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
+	drop_test(&t);
 	train = config_training(&t.work.folder.config);
 	t.learner = agent_learner_new(&train, t.work.graph, config_protocol(&t.work.folder.config),
 				      t.work.folder.config.eval.valid_limit);
