@@ -4,13 +4,16 @@
  *
  * FOLDER is a graph (kge_graph_load()); without one, or with -, triples are drawn to the sizes of
  * FB15k-237.  What ranking costs does not depend on what the tables hold.  Each line
- * gives seconds by the wall, seconds of all processors together, and elements (a query's float
- * against a candidate's) a second of processor time. */
+ * gives seconds by the wall, seconds of all processors together, elements (a query's float
+ * against a candidate's) a second of processor time, and that as the share of what this machine's
+ * arithmetic allows the scores alone, measured first, and as a multiple of the scalar reference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench/kernels.h"
+#include "bench/limits.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
 
@@ -58,29 +61,52 @@ static struct kge_graph *random_graph(void)
 	return g;
 }
 
-static void run(const struct kge_graph *g, const struct setting *s, uint32_t threads)
+struct ranking {
+	struct kge_metrics m;
+	double wall, cpu; /* seconds */
+	double rate;	  /* elements a second of processor time */
+};
+
+/* isa NULL: the best kernels.  limit 0: all of test. */
+static struct ranking rank(const struct kge_graph *g, const struct setting *s, uint32_t threads,
+			   const char *isa, size_t limit)
 {
 	const struct kge_protocol *p = kge_protocol_find("standard");
-	struct kge_eval_options o = { .threads = threads };
-	struct kge_metrics m;
+	struct kge_eval_options o = { .threads = threads, .limit = limit };
+	struct ranking out;
 	struct kge_emb *emb;
 	struct rng r;
-	double wall, cpu, elements;
 
+	if (isa != NULL)
+		setenv("FKGE_ISA", isa, 1);
 	rng_seed(&r, 2);
 	emb = kge_emb_new(kge_model_find(s->model), s->dim, 10, kge_vocab_count(g->entities),
 			  kge_vocab_count(g->relations), &r);
-	wall = seconds(CLOCK_MONOTONIC);
-	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	kge_evaluate(emb, g, KGE_TEST, p, &o, &m);
-	wall = seconds(CLOCK_MONOTONIC) - wall;
-	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	elements = (double)m.queries * (double)emb->n_ent * (double)emb->ent_floats;
-	printf("%-9s %4zu floats  %u threads: %6.2f s, %6.2f s of processors, %5.1f G elements/s "
-	       "of one, MRR %.6f\n",
-	       s->model, emb->ent_floats, threads, wall, cpu, 1e-9 * elements / cpu, m.mrr);
-	fflush(stdout);
+	out.wall = seconds(CLOCK_MONOTONIC);
+	out.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	kge_evaluate(emb, g, KGE_TEST, p, &o, &out.m);
+	out.wall = seconds(CLOCK_MONOTONIC) - out.wall;
+	out.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - out.cpu;
+	unsetenv("FKGE_ISA");
+	out.rate = (double)out.m.queries * (double)emb->n_ent * (double)emb->ent_floats / out.cpu;
 	kge_emb_free(emb);
+	return out;
+}
+
+static void run(const struct kge_graph *g, const struct setting *s, uint32_t threads,
+		const struct limits *l)
+{
+	enum { FEW = 200 }; /* triples by the scalar reference */
+	const struct kge_model *model = kge_model_find(s->model);
+	struct ranking fast = rank(g, s, threads, NULL, 0);
+	struct ranking slow = rank(g, s, threads, "scalar", FEW);
+
+	printf("%-9s %4zu floats  %u threads: %6.2f s, %6.2f s of processors, %5.1f G elements/s "
+	       "of one, %3.0f %% of arithmetic, %5.1f x scalar, MRR %.6f\n",
+	       s->model, model->entity_floats(s->dim), threads, fast.wall, fast.cpu,
+	       1e-9 * fast.rate, 100 * fast.rate * kernels_score_ops(model->metric) / l->fma,
+	       fast.rate / slow.rate, fast.m.mrr);
+	fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -90,7 +116,9 @@ int main(int argc, char **argv)
 	uint32_t threads = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 2;
 	struct err e = { 0 };
 	struct kge_graph *g;
+	struct limits l;
 
+	limits_choose_blas(argv);
 	if (argc < 2 || strcmp(argv[1], "-") == 0) {
 		g = random_graph();
 	} else if (kge_graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
@@ -99,10 +127,12 @@ int main(int argc, char **argv)
 	}
 	if (one.model != NULL && (kge_model_find(one.model) == NULL || one.dim == 0))
 		return 2;
+	l = limits_measure();
+	limits_print(&l);
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && one.model == NULL; i++)
-		run(g, &settings[i], threads);
+		run(g, &settings[i], threads, &l);
 	if (one.model != NULL)
-		run(g, &one, threads);
+		run(g, &one, threads, &l);
 	kge_graph_free(g);
 	return 0;
 }

@@ -23,6 +23,11 @@ static const struct metric {
 	[KGE_MODULUS] = { "modulus", 7 / 2.0, 12 / 2.0 },
 };
 
+double kernels_score_ops(int metric)
+{
+	return metrics[metric].score_ops;
+}
+
 struct job {
 	const struct kge_kernels *k;
 	int metric;
