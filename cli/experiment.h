@@ -51,8 +51,10 @@ struct exp_variant {
 	struct fed_settings settings;
 	uint32_t rounds, epochs;       /* at most; local, a round */
 	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
-	/* FedLU: teaching waits, from warm_up on, for a look at valid that rises by no more than
-	 * this; 0: it begins at warm_up */
+	/* FedLU: teaching waits for looks at valid, as in its code (methods 4.1).  The avatar is
+	 * taught from the first look at which the local tables gain nothing or, from warm_up on,
+	 * either kind gains no more than this; the local table from the first at which the avatars
+	 * gain nothing.  0: both begin at warm_up */
 	double stall;
 	enum exp_keep keep;
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */

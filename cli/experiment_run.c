@@ -121,6 +121,8 @@ void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb)
 	if (c->shared != NULL)
 		kge_emb_assign(c->shared_looked, c->shared);
 	rank_split(r, emb, &c->blind, KGE_VALID, &c->m[OF_VALID]);
+	if (c->shared != NULL && r->v->stall > 0)
+		rank_split(r, c->shared, &c->blind, KGE_VALID, &c->m[OF_SHARED_VALID]);
 }
 
 /* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
@@ -132,7 +134,7 @@ static double weight_of(const struct run *r, size_t i, enum exp_figures of)
 		return 1;
 	if (r->x->average == EXP_TRIPLES)
 		return (double)split[KGE_TRAIN].n;
-	return of == OF_VALID					 ? (double)split[KGE_VALID].n
+	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[KGE_VALID].n
 	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
 								 : (double)split[KGE_TEST].n;
 }
@@ -176,10 +178,32 @@ static void hold_best(struct run *r, bool risen)
 	}
 }
 
+/* FedLU with a stall: who is to be taught from now on.  Returns whether the avatars have gained. */
+static bool judge_teaching(struct run *r, double gain)
+{
+	struct kge_metrics avatars;
+	double shared, most = r->v->stall;
+	bool late = r->round >= fed_constant(&r->v->settings, "warm_up");
+
+	run_mean_of(r, OF_SHARED_VALID, &avatars);
+	shared = avatars.mrr - r->best_shared;
+	json_object_set_new(json_array_get(r->curve, json_array_size(r->curve) - 1),
+			    "valid_shared_mrr", cli_json_number(avatars.mrr));
+	if (r->teaching[AVATAR] == 0 && (!(gain > 0) || (late && fmin(gain, shared) <= most)))
+		r->teaching[AVATAR] = r->round;
+	if (r->teaching[LOCAL] == 0 && !(shared > 0))
+		r->teaching[LOCAL] = r->round;
+	run_set_teaching(r);
+	if (shared > 0)
+		r->best_shared = avatars.mrr;
+	return shared > 0;
+}
+
 /* All have been looked at.  False: it is time to stop. */
 static bool judge(struct run *r)
 {
 	struct kge_metrics m;
+	bool others = false;
 
 	run_mean_of(r, OF_VALID, &m);
 	json_array_append_new(r->curve,
@@ -188,14 +212,13 @@ static bool judge(struct run *r)
 					"valid_hits10", cli_json_number(m.hits10), "loss",
 					cli_json_number(r->loss), "params", (json_int_t)r->params,
 					"bytes", (json_int_t)r->bytes));
-	if (r->v->stall > 0 && r->teaching == 0 && m.mrr - r->best <= r->v->stall &&
-	    r->round >= fed_constant(&r->v->settings, "warm_up")) {
-		r->teaching = r->round;
-		run_begin_teaching(r);
-	}
+	if (r->v->stall > 0)
+		others = judge_teaching(r, m.mrr - r->best);
 	hold_best(r, m.mrr > r->best);
-	if (!(m.mrr > r->best))
-		return r->v->patience == 0 || ++r->worse < r->v->patience;
+	if (!(m.mrr > r->best)) {
+		r->worse += !others; /* FedLU's code goes on while either gains */
+		return r->v->patience == 0 || r->worse < r->v->patience;
+	}
 	r->best = m.mrr;
 	r->best_round = r->round;
 	r->worse = 0;
@@ -430,16 +453,20 @@ static void choose_host(struct run *r)
 		       FED_KEY);
 }
 
-static void set_warm_up(struct run *r, double rounds)
+void run_set_teaching(struct run *r)
 {
-	for (size_t i = 0; i < r->n; i++)
-		(void)fed_settings_set(&fed_local_part(r->local, i)->settings, "warm_up", rounds,
-				       NULL);
-}
+	static const char *const weights[TAUGHT] = { "mu_distill", "mu_avatar" };
 
-void run_begin_teaching(struct run *r)
-{
-	set_warm_up(r, 0);
+	for (size_t i = 0; i < r->n; i++) {
+		struct fed_settings *s = &fed_local_part(r->local, i)->settings;
+
+		(void)fed_settings_set(s, "warm_up", 0, NULL);
+		for (size_t k = 0; k < TAUGHT; k++)
+			(void)fed_settings_set(
+				s, weights[k],
+				r->teaching[k] == 0 ? 0 : fed_constant(&r->v->settings, weights[k]),
+				NULL);
+	}
 }
 
 /* Tables of other widths are not compared (FedE-KD's narrow one). */
@@ -480,7 +507,7 @@ int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct
 		choose_host(r);
 		watch_shared(r);
 		if (r->v->stall > 0)
-			set_warm_up(r, 1e9); /* until a look says otherwise */
+			run_set_teaching(r);
 	}
 	free(agents);
 	return rc;
@@ -524,8 +551,9 @@ void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const stru
 
 static void put_figures(const struct run *r, size_t agent, json_t *into)
 {
-	static const char *const keys[EXP_FIGURES] = { NULL, "test", "test_shared", "forgotten",
-						       "forgotten_shared" };
+	static const char *const keys[EXP_FIGURES] = { NULL,	    NULL,
+						       "test",	    "test_shared",
+						       "forgotten", "forgotten_shared" };
 	struct kge_metrics m;
 
 	for (enum exp_figures f = OF_TEST; f < EXP_FIGURES; f++) {
@@ -740,8 +768,10 @@ static json_t *record_of(struct run *r)
 		json_object_set(record, "exchanged", r->exchanged);
 	if (r->raw_exchanged != NULL)
 		json_object_set(record, "raw_exchanged", r->raw_exchanged);
-	if (r->teaching > 0)
-		json_object_set_new(record, "teaching", json_integer(r->teaching));
+	if (r->v->stall > 0)
+		json_object_set_new(record, "teaching",
+				    json_pack("{s:I, s:I}", "local", (json_int_t)r->teaching[LOCAL],
+					      "avatar", (json_int_t)r->teaching[AVATAR]));
 	return record;
 }
 
@@ -778,6 +808,7 @@ int experiment_run(struct cli *cli, const struct experiment *x, const struct exp
 			 .cancel = cancel,
 			 .curve = json_array(),
 			 .best = -1,
+			 .best_shared = -1,
 			 .began_s = work_now_s(),
 			 .began_cpu_s = cpu_s() };
 	int rc = run_load_agents(&r, e);

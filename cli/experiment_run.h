@@ -17,12 +17,16 @@
 
 enum exp_figures {
 	OF_VALID,
+	OF_SHARED_VALID, /* where teaching waits for it */
 	OF_TEST,
 	OF_SHARED_TEST,
 	OF_FORGOTTEN,
 	OF_SHARED_FORGOTTEN,
 	EXP_FIGURES
 };
+
+/* FedLU's two tables. */
+enum { LOCAL, AVATAR, TAUGHT };
 
 struct client {
 	char *name;
@@ -75,10 +79,13 @@ struct run {
 	json_t *curve;
 	double best;
 	uint32_t best_round, worse;
-	uint32_t teaching; /* FedLU with a stall: the look at which it began; 0: not yet */
-	uint32_t round;	   /* the one under way, from 1 */
-	uint32_t done;	   /* up to the last look */
-	bool over;	   /* nothing is left to train */
+	/* FedLU with a stall: the avatars' best mean, and the looks from which on each table is
+	 * taught; 0: not yet */
+	double best_shared;
+	uint32_t teaching[TAUGHT];
+	uint32_t round;		       /* the one under way, from 1 */
+	uint32_t done;		       /* up to the last look */
+	bool over;		       /* nothing is left to train */
 	double before_s, before_cpu_s; /* of processes that ended before this one */
 	double began_s, began_cpu_s;
 	double saved_at_s, save_cost_s;
@@ -113,8 +120,8 @@ json_t *run_figures_json(const struct run *r, size_t agent);
 /* A federation of the agents over their tables; what its rounds send is counted. */
 int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e);
 void run_count_traffic(struct run *r);
-/* FedLU: its tables teach each other from the next round on. */
-void run_begin_teaching(struct run *r);
+/* FedLU with a stall: who is taught, by r->teaching, from the next round on. */
+void run_set_teaching(struct run *r);
 double run_seconds(const struct run *r, bool cpu);
 
 /* ---- experiment_state.c ---- */

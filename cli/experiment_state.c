@@ -87,14 +87,16 @@ static json_t *heads_of_agents(const struct run *r)
 static json_t *head_of(const struct run *r)
 {
 	return json_pack("{s:s, s:s, s:I, s:o, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
-			 "s:f, s:I}",
+			 "s:f, s:f, s:[I, I]}",
 			 "fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed",
 			 (json_int_t)r->seed, "settings", experiment_settings_json(r->x, r->v),
 			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
 			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
 			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents",
 			 heads_of_agents(r), "curve", r->curve, "seconds", run_seconds(r, false),
-			 "cpu_seconds", run_seconds(r, true), "teaching", (json_int_t)r->teaching);
+			 "cpu_seconds", run_seconds(r, true), "best_shared", r->best_shared,
+			 "teaching", (json_int_t)r->teaching[LOCAL],
+			 (json_int_t)r->teaching[AVATAR]);
 }
 
 static bool is_due(const struct run *r)
@@ -234,9 +236,12 @@ static void take_head(struct run *r, const json_t *head)
 	r->best = json_number_value(json_object_get(head, "best"));
 	r->best_round = (uint32_t)count_of(head, "best_round");
 	r->worse = (uint32_t)count_of(head, "worse");
-	r->teaching = (uint32_t)count_of(head, "teaching");
-	if (r->teaching > 0)
-		run_begin_teaching(r);
+	r->best_shared = json_number_value(json_object_get(head, "best_shared"));
+	for (size_t k = 0; k < TAUGHT; k++)
+		r->teaching[k] = (uint32_t)json_integer_value(
+			json_array_get(json_object_get(head, "teaching"), k));
+	if (r->v->stall > 0)
+		run_set_teaching(r);
 	r->params = (uint64_t)count_of(head, "params");
 	r->bytes = (uint64_t)count_of(head, "bytes");
 	take_heads_of_agents(r, json_object_get(head, "agents"));

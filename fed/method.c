@@ -253,22 +253,84 @@ int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_
 	return rc;
 }
 
-int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutual **both,
-		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms)
+/* ---- two tables ---- */
+
+void fed_pair_release(struct fed_pair *pair)
+{
+	kge_mutual_free(pair->both);
+	kge_emb_free(pair->other);
+	buf_release(&pair->moments);
+}
+
+/* Their number, 8 bytes, and they. */
+void fed_pair_save(const struct fed_pair *pair, struct buf *out)
+{
+	struct buf now = { 0 };
+	const struct buf *kept = pair->both != NULL ? &now : &pair->moments;
+	uint64_t n;
+
+	if (!pair->keep_moments)
+		return;
+	if (pair->both != NULL)
+		kge_mutual_save_local(pair->both, &now);
+	n = kept->len;
+	buf_add(out, &n, sizeof(n));
+	buf_add(out, kept->base, kept->len);
+	buf_release(&now);
+}
+
+bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n)
+{
+	uint64_t kept;
+
+	if (!pair->keep_moments)
+		return n == 0;
+	if (n < sizeof(kept))
+		return false;
+	memcpy(&kept, bytes, sizeof(kept));
+	buf_clear(&pair->moments);
+	buf_add(&pair->moments, bytes + sizeof(kept), n - sizeof(kept));
+	return kept == n - sizeof(kept);
+}
+
+static int open_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair)
+{
+	struct buf *kept = &pair->moments;
+	int rc = 0;
+
+	if (pair->both != NULL)
+		return 0;
+	pair->both = kge_mutual_new(t->config, t->graph, p->emb, pair->other, pair->own_relations);
+	if (kept->len > 0)
+		rc = kge_mutual_load_local(pair->both, kept->base, kept->len, &t->why);
+	else
+		kge_mutual_skip(pair->both, p->settings.number * t->epochs);
+	if (rc == 0) {
+		buf_release(kept);
+		return 0;
+	}
+	kge_mutual_free(pair->both);
+	pair->both = NULL;
+	return err_prefix(&t->why, "saved part of %s", p->method->name);
+}
+
+int fed_train_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair,
+		   const struct kge_terms *own, const struct kge_terms *other)
 {
 	double loss[2] = { 0 };
-	int rc = kge_terms_check(terms, t->config, &t->why);
+	int rc = kge_terms_check(own, t->config, &t->why);
 
+	if (rc == 0)
+		rc = kge_terms_check(other, t->config, &t->why);
 	if (rc != 0 || t->epochs == 0)
 		return rc;
-	if (*both == NULL) {
-		*both = kge_mutual_new(t->config, t->graph, p->emb, other, own_relations);
-		kge_mutual_skip(*both, p->settings.number * t->epochs);
-	}
-	kge_mutual_set_terms(*both, terms);
-	kge_mutual_reset_optimizer(*both);
+	rc = open_pair(p, t, pair);
+	if (rc != 0)
+		return rc;
+	kge_mutual_set_terms(pair->both, own, other);
+	kge_mutual_reset_optimizer(pair->both, !pair->keep_moments);
 	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)
-		rc = kge_mutual_epoch(*both, loss, t->cancel);
+		rc = kge_mutual_epoch(pair->both, loss, t->cancel);
 	t->loss = loss[0];
 	return rc;
 }

@@ -210,10 +210,26 @@ int fed_train(struct fed_part *p, struct fed_training *t);
 struct kge_emb *fed_shared_table(const struct fed_part *p);
 /* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
-/* Two tables that teach each other (kge/mutual.h); *both is made when it is NULL, with the draws of
- * this round's number, so that a part that was saved goes on as it would have. */
-int fed_train_mutual(struct fed_part *p, struct fed_training *t, struct kge_mutual **both,
-		     struct kge_emb *other, bool own_relations, const struct kge_terms *terms);
+/* Two tables that teach each other (kge/mutual.h), the agent's and another. */
+struct fed_pair {
+	struct kge_emb *other; /* the pair's */
+	bool own_relations;
+	bool keep_moments; /* of the agent's table, from round to round; else both forget */
+	struct kge_mutual
+		*both;	    /* made at the first training, with the draws of its round's
+			     * number, so that a part that was saved goes on as it would have */
+	struct buf moments; /* that were kept, until then */
+};
+
+void fed_pair_release(struct fed_pair *pair);
+/* What is kept of the moments, if they are; before the first training, what was loaded. */
+void fed_pair_save(const struct fed_pair *pair, struct buf *out);
+/* false: not what was saved. */
+bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n);
+/* As fed_train_plain(), each with its terms; ERR_USAGE when the config bears none, ERR_INPUT when
+ * the moments that were loaded are not of this config. */
+int fed_train_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair,
+		   const struct kge_terms *own, const struct kge_terms *other);
 /* As train = NULL: forget the moments, then the epochs. */
 int fed_train_plain(struct fed_part *p, struct fed_training *t);
 unsigned fed_stages(const struct fed_settings *s);

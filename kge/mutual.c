@@ -30,7 +30,7 @@ struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct
 			m->seen.rel = local->rel;
 		m->t[m->n++] = kge_trainer_new(c, g, &m->seen);
 	}
-	kge_mutual_set_terms(m, NULL);
+	kge_mutual_set_terms(m, NULL, NULL);
 	return m;
 }
 
@@ -43,19 +43,22 @@ void kge_mutual_free(struct kge_mutual *m)
 	free(m);
 }
 
-void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *terms)
+void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *local,
+			  const struct kge_terms *global)
 {
-	struct kge_terms t = terms != NULL ? *terms : (struct kge_terms){ 0 };
+	struct kge_terms t[2] = { 0 };
 
+	if (local != NULL)
+		t[0] = *local;
+	if (global != NULL)
+		t[1] = *global;
 	if (m->n == 1)
-		t.distill = 0;
-	t.teacher = &m->seen;
-	kge_trainer_set_terms(m->t[0], &t);
-	if (m->n == 1)
-		return;
-	t.teacher = m->local;
-	t.freeze_relations |= !m->own_relations;
-	kge_trainer_set_terms(m->t[1], &t);
+		t[0].distill = 0;
+	t[0].teacher = &m->seen;
+	t[1].teacher = m->local;
+	t[1].freeze_relations |= !m->own_relations;
+	for (size_t i = 0; i < m->n; i++)
+		kge_trainer_set_terms(m->t[i], &t[i]);
 }
 
 void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n)
@@ -64,10 +67,24 @@ void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n)
 		kge_trainer_only(m->t[i], places, n);
 }
 
-void kge_mutual_reset_optimizer(struct kge_mutual *m)
+void kge_mutual_reset_optimizer(struct kge_mutual *m, bool local_too)
 {
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = local_too ? 0 : 1; i < m->n; i++)
 		kge_trainer_reset_optimizer(m->t[i]);
+}
+
+void kge_mutual_save_local(const struct kge_mutual *m, struct buf *out)
+{
+	kge_trainer_save(m->t[0], out);
+}
+
+int kge_mutual_load_local(struct kge_mutual *m, const uint8_t *bytes, size_t n, struct err *e)
+{
+	int rc = kge_trainer_load(m->t[0], bytes, n, e);
+
+	for (size_t i = 1; rc == 0 && i < m->n; i++)
+		kge_trainer_skip(m->t[i], kge_trainer_epochs(m->t[0]));
+	return rc;
 }
 
 void kge_mutual_skip(struct kge_mutual *m, uint64_t epochs)

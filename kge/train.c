@@ -322,6 +322,11 @@ bool kge_trainer_is_amid(const struct kge_trainer *t)
 	return t->amid;
 }
 
+uint64_t kge_trainer_epochs(const struct kge_trainer *t)
+{
+	return t->epoch;
+}
+
 void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs)
 {
 	uint64_t n = t->order.n, batch = t->c.batch;

@@ -139,6 +139,7 @@ int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *ca
 bool kge_trainer_is_amid(const struct kge_trainer *t);
 /* Forget the moments, as the papers do at each federated round. */
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
+uint64_t kge_trainer_epochs(const struct kge_trainer *t); /* counted so far */
 /* As if so many epochs more had been counted and the moments then forgotten: what is drawn from now
  * on is as it would be after them.  Not private. */
 void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs);

@@ -166,7 +166,7 @@ static int interfere(const struct forgetting *f, const struct kge_graph *g, cons
 	int rc = 0;
 
 	t.interfere = &f->c->interference;
-	kge_mutual_set_terms(m, &t);
+	kge_mutual_set_terms(m, &t, &t);
 	kge_mutual_only(m, forget, n);
 	for (uint32_t i = 0; i < f->c->interference_epochs && rc == 0; i++)
 		rc = kge_mutual_epoch(m, NULL, f->cancel);
@@ -217,7 +217,7 @@ static int decay(const struct forgetting *f, struct best *b)
 
 	b->local = kge_emb_copy(f->local);
 	b->global = f->global != NULL ? kge_emb_copy(f->global) : NULL;
-	kge_mutual_set_terms(m, &t);
+	kge_mutual_set_terms(m, &t, &t);
 	rc = decay_until(m, b, f);
 	kge_mutual_free(m);
 	if (rc == 0) {

@@ -10,8 +10,7 @@
 
 struct part {
 	struct fed_part base;
-	struct kge_emb *narrow;
-	struct kge_mutual *both; /* made at the first training */
+	struct fed_pair pair; /* other: the narrow one */
 };
 
 static int init(struct fed_part *base, struct err *e)
@@ -26,37 +25,35 @@ static int init(struct fed_part *base, struct err *e)
 			"method fedkd: the table that travels has %zu dimensions, so ours must "
 			"have as many or more, not %zu",
 			dim, wide->dim);
-	p->narrow =
+	p->pair.own_relations = true;
+	p->pair.other =
 		kge_emb_new(wide->model, dim, wide->gamma, wide->n_ent, wide->n_rel, &base->rng);
-	base->floats[0] = (uint32_t)p->narrow->ent_floats;
-	base->floats[1] = (uint32_t)p->narrow->rel_floats;
+	base->floats[0] = (uint32_t)p->pair.other->ent_floats;
+	base->floats[1] = (uint32_t)p->pair.other->rel_floats;
 	return 0;
 }
 
 static void release(struct fed_part *base)
 {
-	struct part *p = (struct part *)base;
-
-	kge_mutual_free(p->both);
-	kge_emb_free(p->narrow);
+	fed_pair_release(&((struct part *)base)->pair);
 }
 
 static size_t ent_bytes(const struct part *p)
 {
-	return (size_t)p->narrow->n_ent * p->narrow->ent_floats * sizeof(float);
+	return (size_t)p->pair.other->n_ent * p->pair.other->ent_floats * sizeof(float);
 }
 
 static size_t rel_bytes(const struct part *p)
 {
-	return (size_t)p->narrow->n_rel * p->narrow->rel_floats * sizeof(float);
+	return (size_t)p->pair.other->n_rel * p->pair.other->rel_floats * sizeof(float);
 }
 
 static void save(const struct fed_part *base, struct buf *out)
 {
 	const struct part *p = (const struct part *)base;
 
-	buf_add(out, p->narrow->ent, ent_bytes(p));
-	buf_add(out, p->narrow->rel, rel_bytes(p));
+	buf_add(out, p->pair.other->ent, ent_bytes(p));
+	buf_add(out, p->pair.other->rel, rel_bytes(p));
 }
 
 static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct err *e)
@@ -66,22 +63,22 @@ static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct er
 	if (n != ent_bytes(p) + rel_bytes(p))
 		return err_set(e, ERR_INPUT, "saved part of fedkd: %zu bytes, where %zu belong", n,
 			       ent_bytes(p) + rel_bytes(p));
-	memcpy(p->narrow->ent, bytes, ent_bytes(p));
-	memcpy(p->narrow->rel, bytes + ent_bytes(p), rel_bytes(p));
+	memcpy(p->pair.other->ent, bytes, ent_bytes(p));
+	memcpy(p->pair.other->rel, bytes + ent_bytes(p), rel_bytes(p));
 	return 0;
 }
 
 static struct kge_emb *shared_table(const struct fed_part *base)
 {
-	return ((const struct part *)base)->narrow;
+	return ((const struct part *)base)->pair.other;
 }
 
 static int train(struct fed_part *base, struct fed_training *t)
 {
 	struct part *p = (struct part *)base;
-	struct kge_terms terms = { .distill = 1, .adaptive = true };
+	const struct kge_terms terms = { .distill = 1, .adaptive = true };
 
-	return fed_train_mutual(base, t, &p->both, p->narrow, true, &terms);
+	return fed_train_pair(base, t, &p->pair, &terms, &terms);
 }
 
 const struct fed_method fed_fedkd = {

@@ -1,9 +1,9 @@
 /* FedLU, learning (Zhu et al. 2023), methods 4.1: two tables teach each other.  The local one stays
  * here and is what the agent uses; the global avatar is what travels, and aggregation overwrites
- * it.  Relations belong to both.  Teaching begins after `warm_up` rounds.  The paper's
- * code waits, from that round on, for valid to stall, with a switch for each direction that goes by
- * both tables' figures; who runs rounds may do so by raising warm_up until then (the experiment's
- * `stall`: one switch, by the local tables). */
+ * it.  Relations belong to both.  Teaching begins after `warm_up` rounds, in either direction that
+ * has a weight.  The paper's code turns each direction on by what valid says of both tables; who
+ * runs rounds may do so by raising its weight from 0 then (the experiment's `stall`).  That code
+ * also keeps the local table's moments from round to round: `keep_moments`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,62 +11,70 @@
 #include "fed/method.h"
 #include "kge/mutual.h"
 
+enum constants { MU_DISTILL, WARM_UP, MU_AVATAR, KEEP_MOMENTS };
+
 struct part {
 	struct fed_part base;
-	struct kge_emb *avatar;
-	struct kge_mutual *both; /* made at the first training */
+	struct fed_pair pair; /* other: the avatar */
 };
 
 static size_t avatar_bytes(const struct part *p)
 {
-	return (size_t)p->avatar->n_ent * p->avatar->ent_floats * sizeof(float);
+	const struct kge_emb *avatar = p->pair.other;
+
+	return (size_t)avatar->n_ent * avatar->ent_floats * sizeof(float);
 }
 
 static int init(struct fed_part *base, struct err *e)
 {
+	struct part *p = (struct part *)base;
+
 	(void)e;
-	((struct part *)base)->avatar = kge_emb_copy(base->emb);
+	p->pair.other = kge_emb_copy(base->emb);
+	p->pair.keep_moments = base->settings.value[KEEP_MOMENTS] > 0;
 	return 0;
 }
 
 static void release(struct fed_part *base)
 {
-	struct part *p = (struct part *)base;
-
-	kge_mutual_free(p->both);
-	kge_emb_free(p->avatar);
+	fed_pair_release(&((struct part *)base)->pair);
 }
 
 static void save(const struct fed_part *base, struct buf *out)
 {
 	const struct part *p = (const struct part *)base;
 
-	buf_add(out, p->avatar->ent, avatar_bytes(p));
+	buf_add(out, p->pair.other->ent, avatar_bytes(p));
+	fed_pair_save(&p->pair, out);
 }
 
 static int load(struct fed_part *base, const uint8_t *bytes, size_t n, struct err *e)
 {
 	struct part *p = (struct part *)base;
+	size_t avatar = avatar_bytes(p);
 
-	if (n != avatar_bytes(p))
-		return err_set(e, ERR_INPUT, "saved part of fedlu: %zu bytes, where %zu belong", n,
-			       avatar_bytes(p));
-	memcpy(p->avatar->ent, bytes, n);
+	if (n < avatar || !fed_pair_load(&p->pair, bytes + avatar, n - avatar))
+		return err_set(e, ERR_INPUT,
+			       "saved part of fedlu: %zu bytes are not the %zu of its table and "
+			       "what goes with them",
+			       n, avatar);
+	memcpy(p->pair.other->ent, bytes, avatar);
 	return 0;
 }
 
 static struct kge_emb *shared_table(const struct fed_part *base)
 {
-	return ((const struct part *)base)->avatar;
+	return ((const struct part *)base)->pair.other;
 }
 
 static int train(struct fed_part *base, struct fed_training *t)
 {
-	struct part *p = (struct part *)base;
-	bool teach = base->settings.number >= (uint64_t)base->settings.value[1];
-	struct kge_terms terms = { .distill = teach ? (float)base->settings.value[0] : 0 };
+	const double *value = base->settings.value;
+	bool teach = base->settings.number >= (uint64_t)value[WARM_UP];
+	const struct kge_terms own = { .distill = teach ? (float)value[MU_DISTILL] : 0 };
+	const struct kge_terms avatar = { .distill = teach ? (float)value[MU_AVATAR] : 0 };
 
-	return fed_train_mutual(base, t, &p->both, p->avatar, false, &terms);
+	return fed_train_pair(base, t, &((struct part *)base)->pair, &own, &avatar);
 }
 
 const struct fed_method fed_fedlu = {
@@ -75,8 +83,11 @@ const struct fed_method fed_fedlu = {
 		 "travels",
 	.tags = "e",
 	.scored = FED_SCORED_OWN,
-	.constant = { { "mu_distill", 2, 0, 1000, "weight of what each table teaches the other" },
-		      { "warm_up", 20, 0, 1e9, "rounds before they teach" } },
+	.constant = { { "mu_distill", 2, 0, 1000, "weight of what the local table is taught" },
+		      { "warm_up", 20, 0, 1e9, "rounds before they teach" },
+		      { "mu_avatar", 2, 0, 1000, "weight of what the global table is taught" },
+		      { "keep_moments", 0, 0, 1,
+			"1: the local table's moments are kept from round to round" } },
 	.part_size = sizeof(struct part),
 	.init = init,
 	.release = release,

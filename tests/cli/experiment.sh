@@ -211,29 +211,53 @@ ok 'below a half' says 2 "forget: '5' is not above 0" experiment "$work/much.yam
 
 # ---- teaching that waits ----
 cat >"$work/t.yaml" <<'YAML'
-experiment: {name: teaching, data: data, seeds: [1], rounds: 12, epochs: 1, eval_every: 2, patience: 0}
+experiment: {name: teaching, data: data, seeds: [1], rounds: 40, epochs: 1, eval_every: 2, patience: 0}
 model: {kind: transe, dim: 8}
-train: {lr: 0.01, negatives: 4, batch: 64, threads: 1, loss: logistic}
+train: {lr: 0.05, negatives: 4, batch: 64, threads: 1, loss: logistic}
 eval: {protocol: standard}
 variants:
   never: {method: fedlu, warm_up: 100}
   four: {method: fedlu, warm_up: 4}
-  waits: {method: fedlu, warm_up: 2, stall: 0.5}
-  long: {method: fedlu, warm_up: 2, stall: 1e-9}
+  avatar: {method: fedlu, warm_up: 4, mu_distill: 0}
+  soon: {method: fedlu, warm_up: 2, stall: 0.5}
+  late: {method: fedlu, warm_up: 100, stall: 0.001, keep_moments: 1}
+  tired: {method: fedlu, warm_up: 2, stall: 0.001, rounds: 200, patience: 2}
 YAML
 run -q experiment "$work/t.yaml" -o "$work/t"
-ok 'a stall begins it' python3 - "$work/t/runs" <<'PY'
+ok 'it begins at stalls, one table at a time' python3 - "$work/t/runs" <<'PY'
 import json, sys
-r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("never", "four", "waits", "long")}
+r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("never", "four", "avatar", "soon", "late", "tired")}
+def rule(curve, warm_up, stall): # the looks from which on each is taught; looks in which neither gained
+    best, shared, local, avatar, worse = -1, -1, 0, 0, []
+    for c in curve:
+        a, b = c["valid_mrr"] - best, c["valid_shared_mrr"] - shared
+        if not avatar and (a <= 0 or (c["round"] >= warm_up and min(a, b) <= stall)):
+            avatar = c["round"]
+        if not local and b <= 0:
+            local = c["round"]
+        worse.append(a <= 0 and b <= 0 if a <= 0 else None)
+        best, shared = max(best, c["valid_mrr"]), max(shared, c["valid_shared_mrr"])
+    return {"local": local, "avatar": avatar}, worse
+def is_rule(v, warm_up, stall):
+    return r[v]["teaching"] == rule(r[v]["curve"], warm_up, stall)[0]
 mrr = {v: [c["valid_mrr"] for c in x["curve"]] for v, x in r.items()}
-best = [max(mrr["never"][:i]) for i in range(1, 6)]
-flat = [2 * i + 2 for i in range(1, 6) if mrr["never"][i] - best[i - 1] <= 1e-9] # the first ends it
-sys.exit(not (r["waits"]["teaching"] == 4 and mrr["waits"] == mrr["four"] != mrr["never"] and
-	      r["long"].get("teaching") == (flat[0] if flat else None)))
+count = stop = 0 # looks in which neither gained since the local tables last did
+for w in rule(r["tired"]["curve"], 2, 0.001)[1]:
+    count = 0 if w is None else count + w
+    stop += count >= 2
+local = r["soon"]["teaching"]["local"]
+sys.exit(not (is_rule("soon", 2, 0.5) and is_rule("late", 100, 0.001) and is_rule("tired", 2, 0.001) and
+	      r["soon"]["teaching"]["avatar"] == 4 < local and 0 < r["late"]["teaching"]["local"] and
+	      mrr["four"] != mrr["never"] == mrr["avatar"] and "teaching" not in r["four"] and
+	      mrr["soon"][:local // 2] == mrr["never"][:local // 2] != mrr["soon"][local // 2:] and
+	      mrr["soon"] != mrr["never"] and stop == 1 and r["tired"]["rounds"] < 200))
 PY
-run -q experiment "$work/t.yaml" -o "$work/t2" --only waits --until 6
-run -q experiment "$work/t.yaml" -o "$work/t2" --only waits
-ok 'and goes on' same "$work/t/runs/waits-seed1.json" "$work/t2/runs/waits-seed1.json"
+for v in soon late; do
+	run -q experiment "$work/t.yaml" -o "$work/t2" --only $v --until 6
+	run -q experiment "$work/t.yaml" -o "$work/t2" --only $v --until 20
+	run -q experiment "$work/t.yaml" -o "$work/t2" --only $v
+	ok "$v: and goes on" same "$work/t/runs/$v-seed1.json" "$work/t2/runs/$v-seed1.json"
+done
 sed 's/{method: fedlu, warm_up: 4}/{method: fede, stall: 0.1}/' "$work/t.yaml" >"$work/tt.yaml"
 ok 'where there is teaching' says 2 'tt.yaml:7: stall: method fede has no constant warm_up' experiment "$work/tt.yaml"
 

@@ -667,17 +667,22 @@ static void only_shared_tables_change(const char *method, size_t shared_dim)
 
 /* FedLU does not teach in its first rounds, and does afterwards.  Two rounds: in the first both
  * tables are the same, and have nothing to teach. */
-static void warm_up(double rounds, uint8_t digest[32])
+static void teach(double rounds, double own, double avatar, bool keep, uint8_t digest[2][32])
 {
 	struct world w;
+	struct fed_settings *s = &w.config.settings;
 
 	world_init(&w, 3, 40, "transe", 8, "fedlu", false);
 	w.config.epochs = 2;
-	assert_int_equal(fed_settings_set(&w.config.settings, "warm_up", rounds, NULL), 0);
+	assert_int_equal(fed_settings_set(s, "warm_up", rounds, NULL), 0);
+	assert_int_equal(fed_settings_set(s, "mu_distill", own, NULL), 0);
+	assert_int_equal(fed_settings_set(s, "mu_avatar", avatar, NULL), 0);
+	assert_int_equal(fed_settings_set(s, "keep_moments", keep, NULL), 0);
 	world_open(&w);
 	world_round(&w);
 	world_round(&w);
-	kge_emb_digest(w.emb[1], digest);
+	kge_emb_digest(w.emb[1], digest[0]);
+	kge_emb_digest(fed_shared_table(fed_local_part(w.local, 1)), digest[1]);
 	world_release(&w);
 }
 
@@ -699,8 +704,8 @@ static void trains_with(const char *method, const struct kge_terms *terms, bool 
 	shared = kge_emb_copy(fed_shared_table(fed_local_part(w.local, 1)));
 	world_round(&w);
 	both = kge_mutual_new(&w.agent[1].train, w.graph[1], own, shared, own_relations);
-	kge_mutual_set_terms(both, terms);
-	kge_mutual_reset_optimizer(both);
+	kge_mutual_set_terms(both, terms, terms);
+	kge_mutual_reset_optimizer(both, true);
 	for (int epoch = 0; epoch < 2; epoch++)
 		assert_int_equal(kge_mutual_epoch(both, NULL, NULL), 0);
 	assert_memory_equal(w.emb[1]->ent, own->ent,
@@ -722,19 +727,29 @@ static void two_tables_teach_as_the_papers_say(void **state)
 
 static void two_tables_teach_each_other(void **state)
 {
-	uint8_t late[32], soon[32], second[32], never[32];
+	uint8_t late[2][32], soon[2][32], second[2][32], never[2][32], one[2][32];
 	struct world w;
 
 	(void)state;
 	only_shared_tables_change("fedlu", DIM);
 	only_shared_tables_change("fedkd", 12);
-	warm_up(0, soon);
-	warm_up(1, second);
-	warm_up(2, late);
-	warm_up(20, never);
-	assert_memory_equal(late, never, 32);
-	assert_memory_not_equal(late, soon, 32);
-	assert_memory_not_equal(late, second, 32);
+	teach(0, 2, 2, false, soon);
+	teach(1, 2, 2, false, second);
+	teach(2, 2, 2, false, late);
+	teach(20, 2, 2, false, never);
+	assert_memory_equal(late, never, 64);
+	assert_memory_not_equal(late[0], soon[0], 32);
+	assert_memory_not_equal(late[1], soon[1], 32);
+	assert_memory_not_equal(late[0], second[0], 32);
+	teach(0, 0, 0, false, one);
+	assert_memory_equal(one, never, 64);
+	teach(0, 0, 2, false, one); /* the avatar alone is taught: the other learns as if alone */
+	assert_memory_equal(one[0], never[0], 32);
+	assert_memory_not_equal(one[1], never[1], 32);
+	teach(0, 2, 0, false, one);
+	assert_memory_not_equal(one[0], never[0], 32);
+	teach(20, 2, 2, true, one);
+	assert_memory_not_equal(one[0], never[0], 32);
 
 	world_init(&w, 3, 40, "rotate", 8, "fedkd", false);
 	w.config.epochs = 2;
@@ -762,6 +777,10 @@ static void parts_are_saved(void **state)
 		world_init(&w, 3, 40, "transe", 8, m->name, false);
 		if (strcmp(m->name, "fedkd") == 0)
 			assert_int_equal(fed_settings_set(&w.config.settings, "dim", 6, NULL), 0);
+		if (strcmp(m->name, "fedlu") == 0) {
+			assert_int_equal(
+				fed_settings_set(&w.config.settings, "keep_moments", 1, NULL), 0);
+		}
 		w.config.epochs = 1;
 		world_open(&w);
 		world_round(&w);
@@ -786,8 +805,10 @@ static void open_training(struct world *w, const char *method)
 	world_init(w, 3, 40, "transe", 8, method, false);
 	if (strcmp(method, "fedkd") == 0)
 		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 6, NULL), 0);
-	if (strcmp(method, "fedlu") == 0)
+	if (strcmp(method, "fedlu") == 0) {
 		assert_int_equal(fed_settings_set(&w->config.settings, "warm_up", 1, NULL), 0);
+		assert_int_equal(fed_settings_set(&w->config.settings, "keep_moments", 1, NULL), 0);
+	}
 	if (strcmp(method, "fedepl") == 0)
 		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 12, NULL), 0);
 	w->config.epochs = 2;

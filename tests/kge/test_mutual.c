@@ -357,7 +357,7 @@ static void test_turns(void **state)
 	kge_emb_assign(global, w.teacher);
 	m = kge_mutual_new(&w.c, w.g, local, global, false);
 	w.terms.distill = 2;
-	kge_mutual_set_terms(m, &w.terms);
+	kge_mutual_set_terms(m, &w.terms, &w.terms);
 	memcpy(w.teacher->rel, w.pupil->rel, 3 * local->rel_floats * sizeof(float));
 	assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
 	epoch_from(&w, w.pupil); /* taught by the avatar as it was */
@@ -392,13 +392,13 @@ static void test_warm_up(void **state)
 
 	(void)state;
 	w.terms.distill = 2;
-	kge_mutual_set_terms(one, &w.terms);
+	kge_mutual_set_terms(one, &w.terms, &w.terms);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(kge_mutual_epoch(m, loss, NULL), 0);
 		assert_int_equal(kge_mutual_epoch(one, loss, NULL), 0);
 	}
 	assert_same(local, alone, true);
-	kge_mutual_set_terms(m, &w.terms);
+	kge_mutual_set_terms(m, &w.terms, &w.terms);
 	assert_int_equal(kge_mutual_epoch(m, loss, NULL), 0);
 	assert_int_equal(kge_mutual_epoch(one, loss, NULL), 0);
 	assert_same(local, alone, false);
@@ -440,7 +440,7 @@ static void test_two_widths(void **state)
 		m = kge_mutual_new(&w.c, w.g, w.pupil, w.teacher, true);
 		w.terms.distill = 1;
 		w.terms.adaptive = true;
-		kge_mutual_set_terms(m, taught ? &w.terms : NULL);
+		kge_mutual_set_terms(m, taught ? &w.terms : NULL, taught ? &w.terms : NULL);
 		for (int i = 0; i < 60; i++)
 			assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
 		apart[taught] = mean_kl(&w, w.pupil, w.teacher);
@@ -466,7 +466,7 @@ static void test_threads_agree(void **state)
 		w[i].c.optimizer = KGE_ADAM_SPARSE;
 		m = kge_mutual_new(&w[i].c, w[i].g, w[i].pupil, w[i].teacher, false);
 		w[i].terms.distill = 2;
-		kge_mutual_set_terms(m, &w[i].terms);
+		kge_mutual_set_terms(m, &w[i].terms, &w[i].terms);
 		assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
 		kge_mutual_free(m);
 	}
