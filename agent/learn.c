@@ -224,8 +224,9 @@ static void aggregated(struct agent_core *c, struct agent_job *job)
 
 /* ---- backtracking ---- */
 
-void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
-		  struct store_batch *b)
+/* best and its digest are the new ones; disk is a copy, which is taken over. */
+static void accepted(struct agent_core *c, struct kge_emb *disk, double score,
+		     struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEST,
 					 .valid_score = score,
@@ -233,8 +234,6 @@ void learn_accept(struct agent_core *c, const struct kge_emb *tables, double sco
 					 .created_ms = c->wall_ms };
 
 	assert(!c->has_best || score > c->best_score);
-	kge_emb_assign(c->best, tables);
-	kge_emb_digest(c->best, c->best_digest);
 	c->has_best = true;
 	c->best_score = score;
 	c->best_serial++;
@@ -243,7 +242,25 @@ void learn_accept(struct agent_core *c, const struct kge_emb *tables, double sco
 	c->tried_epochs = 0;
 	info.epochs = c->epochs;
 	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
-	store_batch_checkpoint(b, &info, kge_emb_copy(c->best));
+	store_batch_tables(b, &info, disk, c->best_digest);
+}
+
+void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
+		  struct store_batch *b)
+{
+	kge_emb_assign(c->best, tables);
+	kge_emb_digest(c->best, c->best_digest);
+	accepted(c, kge_emb_copy(c->best), score, b);
+}
+
+void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
+		       struct store_batch *b)
+{
+	kge_emb_free(c->best);
+	c->best = made->tables;
+	memcpy(c->best_digest, made->digest, sizeof(c->best_digest));
+	accepted(c, made->disk, score, b);
+	*made = (struct tables_made){ 0 };
 }
 
 static void restore_best(struct agent_core *c)

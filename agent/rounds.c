@@ -36,6 +36,10 @@ void round_free(struct round *r)
 		free((void *)(uintptr_t)r->peers[i].slots);
 	free(r->peers);
 	kge_emb_free(r->own);
+	kge_emb_free(r->latest.disk);
+	kge_emb_free(r->best.tables);
+	kge_emb_free(r->best.disk);
+	buf_release(&r->part);
 	sodium_memzero(r, sizeof(*r));
 	free(r);
 }
@@ -265,15 +269,12 @@ static void save(struct agent_core *c, struct store_batch *b)
 	core_commit(c, b, NULL, saved);
 }
 
-static void look(struct agent_core *c, double score, struct store_batch *b)
+static void look(struct agent_core *c, struct store_batch *b)
 {
 	struct round *r = c->fed.now;
 
-	r->looked = true;
-	r->score = isfinite(score) ? score : -1.0; /* below every score that there is */
-	r->better = !c->has_best || r->score > c->best_score;
 	if (r->better)
-		learn_accept(c, r->own != NULL ? r->own : c->work, r->score, b);
+		learn_accept_made(c, &r->best, r->score, b);
 	c->fed.worse = r->better ? 0 : c->fed.worse + 1;
 	if (!r->better && c->fed.worse == c->config.fed.patience)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
@@ -282,25 +283,39 @@ static void look(struct agent_core *c, double score, struct store_batch *b)
 			    c->fed.worse);
 }
 
-static void scored(struct agent_core *c, const struct agent_job *job)
+static void finished(struct agent_core *c, const struct agent_job *job)
 {
 	struct store_batch b = { 0 };
 
-	if (job->status == 0)
-		look(c, job->score, &b);
-	else if (!c->stopping && job->status != ERR_CANCELED)
+	if (c->fed.now->latest.disk == NULL) /* cancelled before it ran */
+		rounds_make(c, c->fed.now);
+	if (c->fed.now->looked)
+		look(c, &b);
+	else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED)
 		learn_failed(c, job->status, err_text(job->status)); /* the round itself is kept */
 	c->doing = DOING_ROUND;
 	save(c, &b);
 }
 
-static int run_score(struct agent_job *job)
+static int score(const struct agent_core *c, struct round *r, struct agent_job *job)
 {
-	struct agent_core *c = job->core;
-	const struct round *r = job->subject;
+	int status = c->learner->evaluate(c->learner->ctx, r->own != NULL ? r->own : c->work, job,
+					  &job->score);
 
-	return c->learner->evaluate(c->learner->ctx, r->own != NULL ? r->own : c->work, job,
-				    &job->score);
+	r->looked = status == 0;
+	r->score = isfinite(job->score) ? job->score : -1.0; /* below every score that there is */
+	r->better = r->looked && (!c->has_best || r->score > c->best_score);
+	return status;
+}
+
+/* All that takes time between the exchange and the disk; the core only reads meanwhile. */
+static int run_finish(struct agent_job *job)
+{
+	struct round *r = job->subject;
+	int status = r->looks ? score(job->core, r, job) : 0;
+
+	rounds_make(job->core, r);
+	return status;
 }
 
 /* One proposer's number, far from ours, does not move us away from all others. */
@@ -314,7 +329,6 @@ static uint64_t number_after(const struct agent_core *c, uint64_t number)
 static void done(struct agent_core *c)
 {
 	struct round *r = c->fed.now;
-	struct store_batch b = { 0 };
 
 	c->fed.number = number_after(c, fed_round_settings(r->machine)->number);
 	c->fed.done++;
@@ -323,13 +337,11 @@ static void done(struct agent_core *c)
 	if (r->proposer != NULL)
 		r->proposer->fed.passed = false;
 	c->tried_epochs += c->config.fed.epochs;
-	if (!r->looks || c->stopping) {
-		save(c, &b);
-		return;
-	}
-	r->stage = ROUND_SCORING;
-	core_start_job(c, AGENT_JOB_EVALUATE, run_score, r);
-	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring");
+	r->looks = r->looks && !c->stopping;
+	r->stage = r->looks ? ROUND_SCORING : ROUND_SAVING;
+	core_start_job(c, AGENT_JOB_EVALUATE, run_finish, r);
+	if (r->looks)
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring");
 }
 
 static void over(struct agent_core *c)
@@ -426,7 +438,7 @@ void rounds_job_done(struct agent_core *c, struct agent_job *job)
 	struct round *r = c->fed.now;
 
 	if (job->kind == AGENT_JOB_EVALUATE) {
-		scored(c, job);
+		finished(c, job);
 		return;
 	}
 	if (job->kind == AGENT_JOB_TRAIN)

@@ -236,7 +236,24 @@ void rounds_record(struct agent_core *c, const struct round *r, struct store_bat
 	free(x.members);
 }
 
-void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch *b)
+void rounds_make(struct agent_core *c, struct round *r)
+{
+	const struct kge_emb *judged = r->own != NULL ? r->own : c->work;
+
+	kge_emb_assign(c->fed.latest, c->work);
+	r->latest.disk = kge_emb_copy(c->work);
+	kge_emb_digest(c->work, r->latest.digest);
+	buf_clear(&c->fed.saved);
+	fed_part_save(c->fed.part, &c->fed.saved);
+	buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
+	if (!r->better)
+		return;
+	r->best.tables = kge_emb_copy(judged);
+	r->best.disk = kge_emb_copy(judged);
+	kge_emb_digest(judged, r->best.digest);
+}
+
+void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_LATEST,
 					 .valid_score = r->looked ? r->score : 0,
@@ -246,10 +263,9 @@ void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch
 
 	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
 	memcpy(c->fed.beside, c->best_digest, 32);
-	kge_emb_assign(c->fed.latest, c->work);
-	buf_clear(&c->fed.saved);
-	fed_part_save(c->fed.part, &c->fed.saved);
-	store_batch_checkpoint(b, &info, kge_emb_copy(c->work));
-	store_batch_meta(b, AGENT_META_PART, c->fed.saved.base, c->fed.saved.len);
+	store_batch_tables(b, &info, r->latest.disk, r->latest.digest);
+	r->latest = (struct tables_made){ 0 };
+	store_batch_meta_taken(b, AGENT_META_PART, r->part.base, r->part.len);
+	r->part = (struct buf){ 0 };
 	c->fed.untrained = false;
 }

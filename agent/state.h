@@ -239,6 +239,13 @@ enum round_stage {
 	ROUND_SAVING,
 };
 
+/* Copies of tables, made on a worker, where they take no time of the loop's. */
+struct tables_made {
+	struct kge_emb *tables; /* for the core; NULL: it has them */
+	struct kge_emb *disk;	/* for the batch */
+	uint8_t digest[32];
+};
+
 /* One round, from its proposal to its commit, and a while longer for those who still wait for
  * our rows. */
 struct round {
@@ -256,6 +263,9 @@ struct round {
 	int64_t started_wall_ms;
 	double score; /* valid with looked */
 	bool looked, better;
+	/* what it leaves, made before it is saved */
+	struct tables_made latest, best; /* best: with better */
+	struct buf part;		 /* for the batch */
 };
 
 /* What is kept from round to round.  work is the table of the round under way; between rounds
@@ -386,6 +396,10 @@ void learn_release(struct agent_core *c);
 /* These tables are the best from now on; adds to the batch. */
 void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
 		  struct store_batch *b);
+/* ... by who has made the copies already; they are taken over.  No session of mode AGENT_PAIRS may
+ * be under way: it reads the tables that go. */
+void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
+		       struct store_batch *b);
 void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
 
 /* ---- charge.c ---- */
@@ -581,8 +595,10 @@ void rounds_release(struct agent_core *c);
 void rounds_restore(struct agent_core *c);
 void rounds_restart(struct agent_core *c); /* from the best tables, with a new part */
 void rounds_begin_equal(struct agent_core *c);
-/* What the round has made is what rounds go on from; adds to the batch. */
-void rounds_keep(struct agent_core *c, const struct round *r, struct store_batch *b);
+/* What the round has made is what rounds go on from: copies it, on a worker, ... */
+void rounds_make(struct agent_core *c, struct round *r);
+/* ... and adds it to the batch. */
+void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b);
 /* What the owner may read of it later; adds to the batch. */
 void rounds_record(struct agent_core *c, const struct round *r, struct store_batch *b);
 const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);

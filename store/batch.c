@@ -117,8 +117,8 @@ void store_batch_statement(struct store_batch *b, const struct ledger_stated *s)
 	add(b, STORE_ADD_STATEMENT)->u.statement = *s;
 }
 
-void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
-			    struct kge_emb *emb)
+void store_batch_tables(struct store_batch *b, const struct store_checkpoint *info,
+			struct kge_emb *emb, const uint8_t digest[STORE_DIGEST])
 {
 	struct store_write *w = add(b, STORE_PUT_CHECKPOINT);
 	struct store_checkpoint *c = &w->u.checkpoint.info;
@@ -130,8 +130,17 @@ void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint
 	c->n_ent = emb->n_ent;
 	c->n_rel = emb->n_rel;
 	c->gamma = emb->gamma;
-	kge_emb_digest(emb, c->digest);
+	memcpy(c->digest, digest, STORE_DIGEST);
 	w->u.checkpoint.emb = emb;
+}
+
+void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
+			    struct kge_emb *emb)
+{
+	uint8_t digest[STORE_DIGEST];
+
+	kge_emb_digest(emb, digest);
+	store_batch_tables(b, info, emb, digest);
 }
 
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a)
@@ -144,14 +153,19 @@ void store_batch_alignment(struct store_batch *b, const struct store_alignment *
 		memcpy(w->u.alignment.slots, a->slots, a->n * sizeof(*a->slots));
 }
 
-void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len)
+void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len)
 {
 	struct store_write *w = add(b, STORE_PUT_META);
 
 	assert(strlen(key) < STORE_WORD_MAX && len <= STORE_META_MAX);
 	snprintf(w->u.meta.key, sizeof(w->u.meta.key), "%s", key);
-	w->u.meta.base = mem_copy(bytes, len);
+	w->u.meta.base = bytes;
 	w->u.meta.len = len;
+}
+
+void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len)
+{
+	store_batch_meta_taken(b, key, mem_copy(bytes, len), len);
 }
 
 void store_batch_round(struct store_batch *b, const struct store_round *r)

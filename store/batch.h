@@ -217,10 +217,15 @@ void store_batch_statement(struct store_batch *b, const struct ledger_stated *s)
  * gamma and digest from it. */
 void store_batch_checkpoint(struct store_batch *b, const struct store_checkpoint *info,
 			    struct kge_emb *emb);
+/* The same by who knows emb's digest already. */
+void store_batch_tables(struct store_batch *b, const struct store_checkpoint *info,
+			struct kge_emb *emb, const uint8_t digest[STORE_DIGEST]);
 /* Copies the slots. */
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
+/* Takes the bytes over, which were of malloc(). */
+void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len);
 /* Copies the members. */
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 
