@@ -114,76 +114,96 @@ static int work_again(struct fed_round *r)
 
 /* ---- at the home ---- */
 
-/* What has come, seen by item. */
+/* A member's place of an item. */
+struct cell {
+	uint32_t place; /* in the member's lane */
+	uint8_t member;
+};
+
+/* What has come, seen by item.  As large as the lanes: with a host most items are few members'. */
 struct gathered {
-	size_t n;	   /* items that have their home here */
-	uint32_t *homed;   /* [n] which they are */
-	const float **row; /* [n x members] */
-	const float **first;
-	uint32_t *place; /* [n x members] in the member's lane, or KGE_NONE */
+	size_t n;	 /* items that have their home here */
+	uint32_t *homed; /* [n] which they are */
+	size_t *from;	 /* [n + 1] item i has cells from[i] to from[i + 1], members ascending */
+	struct cell *cell;
+	uint64_t now;	/* members whose lanes of this stage are here */
+	uint64_t first; /* ... of stage 0, also those that are gone since: what it has led to
+			 * counts them */
 	const float *note[FED_MEMBERS_MAX];
 };
 
-static void gather_lane(const struct fed_round *r, unsigned m, const uint32_t *where,
-			struct gathered *g)
+static void find_lanes(const struct fed_round *r, struct gathered *g)
 {
-	const struct fed_lane *l = &r->plan->in[m];
-
-	g->note[m] = r->in[m]->note;
-	for (size_t i = 0; i < l->n; i++) {
-		size_t at = where[l->item[i]] * (size_t)r->members + m;
-
-		g->place[at] = (uint32_t)i;
-		g->row[at] = cargo_row(r->in[m], i);
+	for (unsigned m = 0; m < r->members; m++) {
+		if ((r->present & bit(m)) != 0 && r->in[m] != NULL) {
+			g->now |= bit(m);
+			g->note[m] = r->in[m]->note;
+		}
+		if (r->first[m] != NULL)
+			g->first |= bit(m);
 	}
+	if (r->home_stage == 0)
+		g->first = g->now;
 }
 
-/* The rows of stage 0, also of those that are gone since: what it has led to counts them. */
-static void gather_first(const struct fed_round *r, unsigned m, const uint32_t *where,
-			 struct gathered *g)
-{
-	const struct cargo *c = r->home_stage == 0 ? r->in[m] : r->first[m];
-	const struct fed_lane *l = &r->plan->in[m];
-
-	for (size_t i = 0; i < l->n; i++)
-		g->first[where[l->item[i]] * (size_t)r->members + m] = cargo_row(c, i);
-}
-
-static void gather(const struct fed_round *r, struct gathered *g)
+/* where: by item, its number among those that have their home here. */
+static void list_homed(const struct fed_round *r, uint32_t *where, struct gathered *g)
 {
 	const struct fed_plan *p = r->plan;
-	uint32_t *where = mem_array(p->n_items, sizeof(*where));
-	size_t cells;
 
-	memset(g, 0, sizeof(*g));
 	g->homed = mem_array(p->n_items, sizeof(*g->homed));
 	for (size_t i = 0; i < p->n_items; i++)
 		if (p->items[i].home == r->me) {
 			where[i] = (uint32_t)g->n;
 			g->homed[g->n++] = (uint32_t)i;
 		}
-	cells = g->n * r->members;
-	g->row = mem_array(cells, sizeof(*g->row));
-	g->first = mem_array(cells, sizeof(*g->first));
-	g->place = mem_array(cells, sizeof(*g->place));
-	for (size_t i = 0; i < cells; i++)
-		g->place[i] = KGE_NONE;
+}
+
+static void count_cells(const struct fed_round *r, const uint32_t *where, struct gathered *g)
+{
 	for (unsigned m = 0; m < r->members; m++) {
-		if ((r->present & bit(m)) != 0 && r->in[m] != NULL)
-			gather_lane(r, m, where, g);
-		if (r->home_stage == 0 ? (r->present & bit(m)) != 0 && r->in[m] != NULL
-				       : r->first[m] != NULL)
-			gather_first(r, m, where, g);
+		const struct fed_lane *l = &r->plan->in[m];
+
+		for (size_t k = 0; ((g->now | g->first) & bit(m)) != 0 && k < l->n; k++)
+			g->from[where[l->item[k]] + 1]++;
 	}
+	for (size_t i = 0; i < g->n; i++)
+		g->from[i + 1] += g->from[i];
+}
+
+static void fill_cells(const struct fed_round *r, const uint32_t *where, struct gathered *g)
+{
+	size_t *at = mem_copy(g->from, (g->n + 1) * sizeof(*at));
+
+	for (unsigned m = 0; m < r->members; m++) {
+		const struct fed_lane *l = &r->plan->in[m];
+
+		for (size_t k = 0; ((g->now | g->first) & bit(m)) != 0 && k < l->n; k++)
+			g->cell[at[where[l->item[k]]]++] =
+				(struct cell){ .place = (uint32_t)k, .member = (uint8_t)m };
+	}
+	free(at);
+}
+
+static void gather(const struct fed_round *r, struct gathered *g)
+{
+	uint32_t *where = mem_array(r->plan->n_items, sizeof(*where));
+
+	memset(g, 0, sizeof(*g));
+	find_lanes(r, g);
+	list_homed(r, where, g);
+	g->from = mem_array(g->n + 1, sizeof(*g->from));
+	count_cells(r, where, g);
+	g->cell = mem_array(g->from[g->n], sizeof(*g->cell));
+	fill_cells(r, where, g);
 	free(where);
 }
 
 static void gathered_release(struct gathered *g)
 {
 	free(g->homed);
-	free(g->row);
-	free(g->first);
-	free(g->place);
+	free(g->from);
+	free(g->cell);
 }
 
 /* A method that only needs sums says the same to all: it is computed once. */
@@ -201,30 +221,58 @@ static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned 
 	return *same != 0;
 }
 
+/* One item's, by member. */
+struct rows {
+	const float *row[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX];
+	uint32_t place[FED_MEMBERS_MAX];
+};
+
+/* The rows of item i; returns the members that are there now. */
+static uint64_t collect(const struct fed_round *r, const struct gathered *g, size_t i,
+			struct rows *o)
+{
+	uint64_t present = 0;
+
+	memset(o->row, 0, r->members * sizeof(o->row[0]));
+	memset(o->first, 0, r->members * sizeof(o->first[0]));
+	for (size_t k = g->from[i]; k < g->from[i + 1]; k++) {
+		unsigned m = g->cell[k].member;
+		uint32_t place = g->cell[k].place;
+
+		o->place[m] = place;
+		if ((g->now & bit(m)) != 0) {
+			present |= bit(m);
+			o->row[m] = cargo_row(r->in[m], place);
+		}
+		if ((g->first & bit(m)) != 0)
+			o->first[m] = cargo_row(r->home_stage == 0 ? r->in[m] : r->first[m], place);
+	}
+	return present;
+}
+
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 			const struct fed_shape *s, float *scratch)
 {
 	const struct fed_item *it = &r->plan->items[g->homed[i]];
+	struct rows rows;
 	struct fed_upload u = { .item = it,
-				.row = g->row + i * r->members,
-				.first = g->first + i * r->members,
+				.row = rows.row,
+				.first = rows.first,
 				.note = g->note,
 				.members = r->members,
-				.stage = r->home_stage };
-	const uint32_t *place = g->place + i * r->members;
+				.stage = r->home_stage,
+				.present = collect(r, g, i, &rows) };
 	int same = -1;
 
-	for (unsigned m = 0; m < r->members; m++)
-		if (place[m] != KGE_NONE)
-			u.present |= bit(m);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
 		if ((u.present & bit(m)) == 0 ||
-		    !answer_to(r, &u, m, place[m], down_floats(s, it->tag), scratch, &same))
+		    !answer_to(r, &u, m, rows.place[m], down_floats(s, it->tag), scratch, &same))
 			continue;
-		units = row_units(r, &r->plan->in[m], place[m], s, false);
-		memcpy(cargo_add(r->answer[m], place[m], units), scratch, units * sizeof(float));
+		units = row_units(r, &r->plan->in[m], rows.place[m], s, false);
+		memcpy(cargo_add(r->answer[m], rows.place[m], units), scratch,
+		       units * sizeof(float));
 	}
 }
 
