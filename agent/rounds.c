@@ -27,19 +27,38 @@
 
 /* ---- birth and end of one ---- */
 
-void round_free(struct round *r)
+static void drop_tables(struct round *r)
 {
-	if (r == NULL)
-		return;
-	fed_round_free(r->machine);
-	for (size_t i = 0; i < r->setup.n_peers; i++)
+	for (size_t i = 0; i < r->setup.n_peers; i++) {
 		free((void *)(uintptr_t)r->peers[i].slots);
-	free(r->peers);
+		r->peers[i].slots = NULL;
+	}
 	kge_emb_free(r->own);
 	kge_emb_free(r->latest.disk);
 	kge_emb_free(r->best.tables);
 	kge_emb_free(r->best.disk);
 	buf_release(&r->part);
+	r->own = r->latest.disk = r->best.tables = r->best.disk = NULL;
+}
+
+/* It sends no more rows, and takes little room from here on. */
+static void round_close(struct round *r)
+{
+	if (r == NULL || r->closed)
+		return;
+	r->closed = true;
+	fed_round_close(r->machine);
+	drop_tables(r);
+}
+
+void round_free(struct round *r)
+{
+	if (r == NULL)
+		return;
+	fed_round_free(r->machine);
+	drop_tables(r);
+	free(r->peers);
+	free(r->kept);
 	sodium_memzero(r, sizeof(*r));
 	free(r);
 }
@@ -108,14 +127,8 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 
 /* ---- messages out ---- */
 
-static struct round *on_the_wire(const struct agent_core *c)
+static void pull_from(struct agent_core *c, struct peer *p, const struct round *r)
 {
-	return c->fed.now != NULL ? c->fed.now : c->fed.last;
-}
-
-static void pull(struct agent_core *c, struct peer *p)
-{
-	struct round *r = on_the_wire(c);
 	struct buf b = { 0 };
 
 	while (r != NULL && p->greeted && p->outbox.first == NULL && !p->overflow &&
@@ -124,15 +137,23 @@ static void pull(struct agent_core *c, struct peer *p)
 	buf_release(&b);
 }
 
+static void pull(struct agent_core *c, struct peer *p)
+{
+	pull_from(c, p, c->fed.last);
+	pull_from(c, p, c->fed.now);
+}
+
 static void pull_all(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
 		pull(c, c->peers[i]);
+	rounds_record_again(c, c->fed.last);
 }
 
 void rounds_writable(struct agent_core *c, struct peer *p)
 {
 	pull(c, p);
+	rounds_record_again(c, c->fed.last);
 }
 
 /* Somebody may still wait for rows of the last round, on a slow link; not for ever. */
@@ -141,7 +162,7 @@ static uint64_t owes_until_ms(const struct agent_core *c)
 	const struct round *r = c->fed.last;
 	uint64_t end = r ? r->ended_ms + fed_round_settings(r->machine)->stage_ms : 0;
 
-	for (size_t i = 0; r != NULL && i < c->n_peers; i++)
+	for (size_t i = 0; r != NULL && !r->closed && i < c->n_peers; i++)
 		if (c->peers[i]->greeted && c->peers[i]->outbox.first != NULL)
 			return end;
 	return 0;
@@ -210,6 +231,7 @@ static void leave(struct agent_core *c)
 	c->fed.now = NULL;
 	c->doing = DOING_NOTHING;
 	c->fed.free_ms = c->now_ms;
+	rounds_record_again(c, c->fed.last); /* what came while it was being saved */
 }
 
 static void blame(struct agent_core *c, const struct round *r, const struct err *e)
@@ -265,6 +287,7 @@ static void save(struct agent_core *c, struct store_batch *b)
 	r->stage = ROUND_SAVING;
 	rounds_keep(c, r, b);
 	rounds_record(c, r, b);
+	store_batch_move(b, &c->fed.changed);
 	keep_add(c, b);
 	core_commit(c, b, NULL, saved);
 }
@@ -484,6 +507,7 @@ void rounds_stop(struct agent_core *c, const char *why)
 	struct round *r = c->fed.now;
 
 	forget_invitation(c);
+	core_commit(c, &c->fed.changed, NULL, NULL);
 	if (r == NULL || r->stage > ROUND_EXCHANGE)
 		return;
 	fed_round_stop(r->machine, ERR_CANCELED, why, c->now_ms);
@@ -587,6 +611,7 @@ void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *
 		    const uint8_t *bytes, size_t n)
 {
 	const struct round *r = c->fed.now;
+	struct round *last = c->fed.last;
 	struct fed_proposal o;
 
 	if (!m->has_session || p->other_mode)
@@ -594,6 +619,9 @@ void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *
 	if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0) {
 		fed_round_received(r->machine, p->info.key, bytes, n, c->now_ms);
 		drive(c);
+	} else if (last != NULL && memcmp(fed_round_id(last->machine), m->session, FED_ID) == 0) {
+		fed_round_received(last->machine, p->info.key, bytes, n, c->now_ms);
+		rounds_record_again(c, last);
 	} else if (!joined_before(c, m->session) && fed_proposal_read(&o, bytes, n, NULL) == 0) {
 		proposed(c, p, &o, bytes, n);
 	} /* else of a round that is over */
@@ -603,8 +631,7 @@ void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *
 
 static void begin(struct agent_core *c, struct round *r)
 {
-	round_free(c->fed.last);
-	c->fed.last = NULL;
+	round_close(c->fed.last);
 	c->fed.now = r;
 	c->doing = DOING_ROUND;
 	c->fed.report = (struct fed_report){ 0 };
@@ -707,10 +734,8 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 		c->fed.ended_ms = c->fed.free_ms = c->now_ms;
 	if (c->signal_serial == 0)
 		c->signal_serial = c->best_serial;
-	if (owes_until_ms(c) <= c->now_ms) {
-		round_free(c->fed.last);
-		c->fed.last = NULL;
-	}
+	if (owes_until_ms(c) <= c->now_ms)
+		round_close(c->fed.last);
 	rounds_tell(c);
 	*align = rounds_align_next(c, wait_ms);
 	if (*align != NULL)
@@ -721,6 +746,7 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 	at = c->fed.inviter != NULL ? answer_ms(c) : propose_ms(c);
 	if (at > c->now_ms) {
 		look_again(c, at, wait_ms);
+		core_commit(c, &c->fed.changed, NULL, NULL);
 		return;
 	}
 	rounds_despair(c);

@@ -151,6 +151,7 @@ void rounds_release(struct agent_core *c)
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);
 	parcels_release(&c->fed.invitation);
+	store_batch_release(&c->fed.changed);
 	free(c->fed.label);
 }
 
@@ -182,26 +183,44 @@ void rounds_begin_equal(struct agent_core *c)
 
 /* ---- the end of a round ---- */
 
+static void record_signed(struct store_round_member *m, const struct fed_signed *x)
+{
+	m->has_said = x != NULL;
+	if (x == NULL)
+		return;
+	m->said_rows_out = x->t.rows_out;
+	m->said_rows_in = x->t.rows_in;
+	m->said_floats_out = x->t.floats_out;
+	m->said_floats_in = x->t.floats_in;
+	memcpy(m->signature, x->signature, sizeof(m->signature));
+}
+
+static struct store_round_member record_member(const struct fed_round *m, unsigned seat)
+{
+	const struct fed_account *a = fed_round_account(m, seat);
+	struct store_round_member v = { .fate = (int)a->fate,
+					.rows_out = a->rows_out,
+					.rows_in = a->rows_in,
+					.floats_out = a->floats_out,
+					.floats_in = a->floats_in,
+					.bytes_out = a->bytes_out,
+					.bytes_in = a->bytes_in };
+
+	memcpy(v.key, a->key, STORE_KEY);
+	record_signed(&v, fed_round_theirs(m, seat));
+	return v;
+}
+
 static struct store_round_member *record_members(const struct fed_round *m, unsigned n)
 {
 	struct store_round_member *v = mem_array((size_t)n + 1, sizeof(*v));
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct fed_account *a = fed_round_account(m, i);
-
-		v[i] = (struct store_round_member){ .fate = (int)a->fate,
-						    .rows_out = a->rows_out,
-						    .rows_in = a->rows_in,
-						    .floats_out = a->floats_out,
-						    .floats_in = a->floats_in,
-						    .bytes_out = a->bytes_out,
-						    .bytes_in = a->bytes_in };
-		memcpy(v[i].key, a->key, STORE_KEY);
-	}
+	for (unsigned i = 0; i < n; i++)
+		v[i] = record_member(m, i);
 	return v;
 }
 
-void rounds_record(struct agent_core *c, const struct round *r, struct store_batch *b)
+void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 {
 	const struct fed_settings *s = fed_round_settings(r->machine);
 	const struct fed_report *o = &c->fed.report;
@@ -233,7 +252,22 @@ void rounds_record(struct agent_core *c, const struct round *r, struct store_bat
 	snprintf(x.method, sizeof(x.method), "%s", s->method);
 	snprintf(x.reason, sizeof(x.reason), "%.250s", e.text);
 	store_batch_round(b, &x);
-	free(x.members);
+	free(r->kept);
+	r->kept = x.members;
+	r->n_kept = x.n_seats;
+}
+
+void rounds_record_again(struct agent_core *c, struct round *r)
+{
+	for (uint32_t i = 0; r != NULL && i < r->n_kept; i++) {
+		struct store_round_member *was = &r->kept[i], is = record_member(r->machine, i);
+
+		if (is.has_said == was->has_said && is.bytes_out == was->bytes_out)
+			continue; /* with rows there are bytes; none come in any more */
+		is.fate = was->fate;
+		*was = is;
+		store_batch_round_member(&c->fed.changed, fed_round_id(r->machine), &is);
+	}
 }
 
 void rounds_make(struct agent_core *c, struct round *r)

@@ -29,8 +29,9 @@
 
 enum {
 	/* Version of what the core says on a link; HELLO has it first, and nothing else is heard
-	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates. */
-	AGENT_PROTOCOL = 2,
+	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
+	 * 3: members of a round sign accounts of it. */
+	AGENT_PROTOCOL = 3,
 	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
 	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
 	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */
@@ -266,6 +267,9 @@ struct round {
 	/* what it leaves, made before it is saved */
 	struct tables_made latest, best; /* best: with better */
 	struct buf part;		 /* for the batch */
+	struct store_round_member *kept; /* [n_kept] as they are on record; NULL: not yet */
+	uint32_t n_kept;
+	bool closed; /* sends no more rows; accounts may still come (fed/round_account.c) */
 };
 
 /* What is kept from round to round.  work is the table of the round under way; between rounds
@@ -273,15 +277,16 @@ struct round {
 struct rounds {
 	struct fed_part *part; /* over work */
 	struct kge_emb *latest;
-	uint8_t beside[32];	  /* digest of the best tables when a round was last kept */
-	struct buf saved;	  /* the part, as on disk; empty: as it begins */
-	struct agent_name *label; /* [n_ent + n_rel] by id */
-	struct round *now, *last; /* last: over, may still owe rows */
-	uint64_t number;	  /* of the next one */
-	uint64_t done;		  /* that we took part in */
-	uint32_t worse;		  /* looks without a better score */
-	bool untrained;		  /* the tables are as they were drawn */
-	bool told_proposes;	  /* what the last HELLO said ... */
+	uint8_t beside[32];	    /* digest of the best tables when a round was last kept */
+	struct buf saved;	    /* the part, as on disk; empty: as it begins */
+	struct agent_name *label;   /* [n_ent + n_rel] by id */
+	struct round *now, *last;   /* last: over, may still owe rows, or be owed accounts */
+	struct store_batch changed; /* of the last one's record: goes with the next commit */
+	uint64_t number;	    /* of the next one */
+	uint64_t done;		    /* that we took part in */
+	uint32_t worse;		    /* looks without a better score */
+	bool untrained;		    /* the tables are as they were drawn */
+	bool told_proposes;	    /* what the last HELLO said ... */
 	bool told_over;
 	uint64_t told_number;
 	uint64_t free_ms;  /* since when nothing is under way */
@@ -600,7 +605,9 @@ void rounds_make(struct agent_core *c, struct round *r);
 /* ... and adds it to the batch. */
 void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b);
 /* What the owner may read of it later; adds to the batch. */
-void rounds_record(struct agent_core *c, const struct round *r, struct store_batch *b);
+void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b);
+/* A round that is on record has sent more since, or a member has signed for it.  NULL is fine. */
+void rounds_record_again(struct agent_core *c, struct round *r);
 const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);
 
 /* ---- keep.c ---- */

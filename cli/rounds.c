@@ -85,6 +85,48 @@ static struct store_round_member sum_of(const struct store_round *r)
 	return all;
 }
 
+/* ---- what members have signed ---- */
+
+struct word {
+	char text[FED_ACCOUNT_MAX]; /* as it was signed */
+	const uint8_t *sign_key;    /* of who signed; NULL: no partner that we know */
+	bool fits;		    /* the signature, for this key and this agent */
+	bool same;		    /* it counts as we do */
+};
+
+static struct word word_of(const struct rounds *all, const struct store_round *r,
+			   const struct store_round_member *m)
+{
+	const struct fed_traffic t = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
+				       m->said_floats_in };
+	struct fed_account_head h = { .number = r->number,
+				      .method = r->method,
+				      .hosted = r->hosted,
+				      .secret_bits = r->secret_bits };
+	const struct store_peer *p = roster_find(&all->roster, m->key);
+	struct word w = { .sign_key = p != NULL ? p->sign_key : NULL,
+			  .same = t.rows_out == m->rows_in && t.rows_in == m->rows_out &&
+				  t.floats_out == m->floats_in && t.floats_in == m->floats_out };
+
+	memcpy(h.id, r->id, sizeof(h.id));
+	fed_account_text(w.text, &h, m->key, all->own, &t);
+	w.fits = w.sign_key != NULL && fed_account_is_signed(w.text, m->signature, w.sign_key);
+	return w;
+}
+
+static const char *word_text(const struct rounds *all, const struct store_round *r,
+			     const struct store_round_member *m)
+{
+	struct word w;
+
+	if (!m->has_said)
+		return "-";
+	w = word_of(all, r, m);
+	if (w.sign_key == NULL)
+		return "by no partner";
+	return !w.fits ? "forged" : w.same ? "the same" : "otherwise";
+}
+
 /* ---- for programs ---- */
 
 static void put_count(json_t *j, const char *key, uint64_t n)
@@ -117,6 +159,26 @@ static void put_member(json_t *j, const struct rounds *all, const uint8_t key[ST
 	json_object_set_new(j, "own", json_boolean(memcmp(key, all->own, STORE_KEY) == 0));
 }
 
+/* What the member has signed for this agent, so that others can check it. */
+static json_t *account_json(const struct rounds *all, const struct store_round *r,
+			    const struct store_round_member *m)
+{
+	struct word w;
+	json_t *j;
+
+	if (!m->has_said)
+		return json_null();
+	w = word_of(all, r, m);
+	j = json_object();
+	json_object_set_new(j, "text", json_string(w.text));
+	json_object_set_new(j, "signature", cli_json_hex(m->signature, sizeof(m->signature)));
+	json_object_set_new(j, "sign_key",
+			    w.sign_key != NULL ? cli_json_hex(w.sign_key, STORE_KEY) : json_null());
+	json_object_set_new(j, "fits", json_boolean(w.fits));
+	json_object_set_new(j, "same", json_boolean(w.same));
+	return j;
+}
+
 static json_t *member_json(const struct rounds *all, const struct store_round *r, uint32_t seat)
 {
 	const struct store_round_member *m = &r->members[seat];
@@ -126,6 +188,7 @@ static json_t *member_json(const struct rounds *all, const struct store_round *r
 	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
 	json_object_set_new(j, "fate", json_string(report_fate(m->fate)));
 	put_traffic(j, m);
+	json_object_set_new(j, "account", account_json(all, r, m));
 	return j;
 }
 
@@ -301,9 +364,9 @@ static void say_folded(const struct cli *cli, const struct store_folded *f)
 static void say_members(const struct cli *cli, const struct rounds *all,
 			const struct store_round *r)
 {
-	static const char *const head[] = { "member",	 "fate",       "rows out",
-					    "rows in",	 "floats out", "floats in",
-					    "bytes out", "bytes in",   NULL };
+	static const char *const head[] = { "member",	  "fate",      "rows out",  "rows in",
+					    "floats out", "floats in", "bytes out", "bytes in",
+					    "signs",	  NULL };
 	struct table t;
 
 	head_of(&t, head);
@@ -322,6 +385,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 		table_add(&t, "%s", report_fate(m->fate));
 		for (size_t k = 0; k < sizeof(n) / sizeof(n[0]); k++)
 			table_add(&t, "%llu", (unsigned long long)n[k]);
+		table_add(&t, "%s", own ? "" : word_text(all, r, m));
 	}
 	say_table(cli, &t);
 	table_release(&t);
@@ -445,6 +509,10 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"ROUND is its number, or the first digits of its id; without it, the "
 			"newest. Rows, numbers and bytes are those between this agent and each "
 			"member; parameters are counted as the papers do, through a server.\n\n"
+			"When a round is over its members sign for each other what went between "
+			"them. 'signs' says what the record has of a member: 'the same' that is "
+			"counted here, 'otherwise', 'forged' (the signature is not its own), or "
+			"'-', nothing. --json has what was signed, and the signature.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
 	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);

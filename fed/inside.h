@@ -6,6 +6,7 @@
  * round_lane.c     what is under way between one holder and one home
  * round_work.c     the works: rows up (and up again), answers, rows down
  * round_secret.c   the masks of all these
+ * round_account.c  what members sign for each other at the end
  *
  * While a work is under way (`work`), its worker has: TRAIN the part and the
  * tables; UP these and `out`; HOME `in`, `first`, `answer` and the part; DOWN
@@ -29,9 +30,10 @@ enum fed_message {
 	FED_MSG_KEY,	     /* y 32 bytes: key of the round's names */
 	FED_MSG_UP,	     /* see round_message.c */
 	FED_MSG_DOWN,
-	FED_MSG_AGAIN, /* g stage, a attempt, l 8 bytes: set of members to do without */
-	FED_MSG_SHOW,  /* g stage, a attempt */
-	FED_MSG_SHOWN, /* g stage, a attempt, y 32 bytes: key of our own masks */
+	FED_MSG_AGAIN,	 /* g stage, a attempt, l 8 bytes: set of members to do without */
+	FED_MSG_SHOW,	 /* g stage, a attempt */
+	FED_MSG_SHOWN,	 /* g stage, a attempt, y 32 bytes: key of our own masks */
+	FED_MSG_ACCOUNT, /* ro, ri, fo, fi: struct fed_traffic; s signature */
 };
 
 /* ---- rows between one holder and one home in one stage ---- */
@@ -91,6 +93,8 @@ struct seat {
 	bool gone;		     /* lost or broke the protocol: not heard any more */
 	struct letters queue;	     /* for it, but for rows */
 	struct letters early;	     /* of it, before START */
+	bool told, has_theirs;	     /* our account has been sent; its own is here */
+	struct fed_signed theirs;
 };
 
 /* ---- masks (round_secret.c) ---- */
@@ -193,6 +197,18 @@ void roster_joined(struct fed_round *r, struct seat *s, const struct net_map *m)
 void roster_declined(struct fed_round *r, struct seat *s, const struct net_map *m);
 void roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
 void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m);
+
+void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
+		const struct fed_setup *s);
+bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
+		     size_t n, const uint8_t key[FED_SIGN]);
+
+/* ---- round_account.c ---- */
+
+bool account_is_due(const struct fed_round *r, unsigned m);
+void account_tell(struct fed_round *r, unsigned m);
+/* *e for what breaks the protocol. */
+void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e);
 
 /* ---- round_message.c ---- */
 

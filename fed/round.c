@@ -33,15 +33,18 @@ static unsigned number_of(const struct fed_round *r, const struct seat *s)
 	return (unsigned)(s - r->seats);
 }
 
-/* Neither waited for nor heard any more. */
+/* Neither waited for nor heard any more.  When we are over, that changes nothing of what we are
+ * to tell of it. */
 static void seat_go(struct fed_round *r, struct seat *s, enum fed_fate fate, const struct err *e)
 {
 	if (s->gone || s == &r->seats[r->me])
 		return;
 	s->gone = true;
 	s->answered = true;
-	s->account.fate = fate;
-	s->account.trouble = *e;
+	if (r->phase != OVER) {
+		s->account.fate = fate;
+		s->account.trouble = *e;
+	}
 	if (number_of(r, s) < r->members) {
 		r->homes &= ~bit(number_of(r, s));
 		r->holders &= ~bit(number_of(r, s));
@@ -499,6 +502,23 @@ static void keep_early(const struct fed_round *r, struct seat *s, const uint8_t 
 		s->account.strange++;
 }
 
+/* counted: bytes of it in what the member's account has. */
+static void take_account(struct fed_round *r, struct seat *s, size_t counted,
+			 const struct net_map *m)
+{
+	struct err e = { 0 };
+
+	s->account.bytes_in -= counted; /* it says nothing of itself */
+	account_take(r, s, m, &e);
+	if (e.code != 0)
+		seat_break(r, s, &e);
+}
+
+static size_t counted(const struct fed_round *r, size_t n)
+{
+	return r->phase != OVER ? n : 0;
+}
+
 static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n)
 {
 	struct err e = { 0 };
@@ -514,9 +534,13 @@ static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size
 		net_msg_release(&m);
 		return;
 	}
-	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_SHOWN, &e);
+	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_ACCOUNT, &e);
 	if (e.code != 0)
 		seat_break(r, s, &e);
+	else if (kind == FED_MSG_ACCOUNT)
+		take_account(r, s, counted(r, n), &m.body);
+	else if (r->phase == OVER)
+		; /* too late */
 	else if (comes_early(r, kind))
 		keep_early(r, s, bytes, n);
 	else
@@ -530,9 +554,9 @@ void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const 
 	struct seat *s = seat_find(r, from);
 
 	at(r, now_ms);
-	if (s == NULL || s->gone || r->phase == OVER || s == &r->seats[r->me])
+	if (s == NULL || s->gone || s == &r->seats[r->me])
 		return;
-	s->account.bytes_in += n;
+	s->account.bytes_in += counted(r, n);
 	hear(r, s, message, n);
 	look(r);
 }
@@ -561,9 +585,13 @@ void fed_round_stop(struct fed_round *r, int code, const char *why, uint64_t now
 	at(r, now_ms);
 	if (r->phase == OVER)
 		return;
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (m != r->me && !r->seats[m].gone)
-			letter_reason(r, &r->seats[m], FED_MSG_LEAVE, why);
+	for (unsigned m = 0; m < r->n_seats; m++) {
+		if (m == r->me || r->seats[m].gone)
+			continue;
+		if (m < r->members && !r->seats[m].told)
+			account_tell(r, m); /* no rows go out from here on */
+		letter_reason(r, &r->seats[m], FED_MSG_LEAVE, why);
+	}
 	round_end(r, code, "round %llu: %s", (unsigned long long)r->settings.number, why);
 }
 
@@ -693,8 +721,14 @@ bool fed_round_pull(struct fed_round *r, const uint8_t member[FED_KEY], struct b
 	any = pull_letter(s, out);
 	if (!any && m < r->members && r->err.code == 0)
 		any = pull_rows(r, m, false, out) || pull_rows(r, m, true, out);
-	s->account.bytes_out += out->len - before;
-	return any;
+	if (any) {
+		s->account.bytes_out += out->len - before;
+		return true;
+	}
+	if (!account_is_due(r, m))
+		return false;
+	account_tell(r, m);
+	return pull_letter(s, out);
 }
 
 /* ---- what came of it ---- */
@@ -738,24 +772,39 @@ int fed_round_status(const struct fed_round *r, struct err *e)
 	return err_set(e, r->err.code, "%s", r->err.text);
 }
 
+static void drop_cargo(struct cargo **c)
+{
+	cargo_free(*c);
+	*c = NULL;
+}
+
+void fed_round_close(struct fed_round *r)
+{
+	assert(r->phase == OVER);
+	for (unsigned m = 0; m < r->members; m++) {
+		drop_cargo(&r->out[m]);
+		drop_cargo(&r->back[m]);
+		drop_cargo(&r->in[m]);
+		drop_cargo(&r->first[m]);
+		drop_cargo(&r->answer[m]);
+	}
+	secret_free(r);
+	fed_plan_free(r->plan);
+	r->secret = NULL;
+	r->plan = NULL;
+}
+
 void fed_round_free(struct fed_round *r)
 {
 	if (r == NULL)
 		return;
+	r->phase = OVER;
+	fed_round_close(r);
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		letters_release(&r->seats[m].queue);
 		letters_release(&r->seats[m].early);
 		free(r->seats[m].joining);
 	}
-	for (unsigned m = 0; m < r->members; m++) {
-		cargo_free(r->out[m]);
-		cargo_free(r->back[m]);
-		cargo_free(r->in[m]);
-		cargo_free(r->first[m]);
-		cargo_free(r->answer[m]);
-	}
-	secret_free(r);
-	fed_plan_free(r->plan);
 	buf_release(&r->proposal);
 	free(r->seats);
 	free(r);

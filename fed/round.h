@@ -18,6 +18,7 @@
  *                     as holder:  <------------ DOWN  |
  *                                 applies (work)      |
  *                                                    +-- next stage, or OVER
+ *           <-------------- ACCOUNT (signed) -------------->   when nothing is left to send
  *
  * On the wire an item has no name.  Two members know the slots of their
  * alignment, in the same order, and which of these have their home at one of
@@ -52,6 +53,8 @@ enum {
 	FED_ID = NET_SESSION_BYTES,
 	FED_SIGN = 32,
 	FED_SIGN_SECRET = 64,
+	FED_SIGNATURE = 64,
+	FED_ACCOUNT_MAX = 512,	  /* bytes of an account's text, NUL included */
 	FED_EARLY_MAX = 64 << 20, /* bytes before START is here, of all members; each may send
 				   * its even share of these */
 	FED_NAMES_MAX = 1 << 22,  /* hosted: items that the host does not hold, of all members;
@@ -157,7 +160,7 @@ struct fed_account {
 	uint8_t key[FED_KEY];
 	enum fed_fate fate;
 	struct err trouble;		/* code 0: none */
-	uint64_t bytes_out, bytes_in;	/* of whole messages */
+	uint64_t bytes_out, bytes_in;	/* of whole messages, but for accounts */
 	uint64_t rows_out, rows_in;	/* that travelled */
 	uint64_t floats_out, floats_in; /* in them, and in notes */
 	uint32_t strange;		/* messages that were repeated or not expected: ignored */
@@ -182,5 +185,38 @@ void fed_round_report(const struct fed_round *r, struct fed_report *out);
 /* A seat's, from START on by member number; the round's. */
 const struct fed_account *fed_round_account(const struct fed_round *r, unsigned seat);
 int fed_round_status(const struct fed_round *r, struct err *e); /* 0, or why it ended early */
+
+/* ---- accounts: what each member signs of a round for each other (round_account.c) ---- */
+
+struct fed_traffic {
+	uint64_t rows_out, rows_in, floats_out, floats_in;
+};
+
+struct fed_signed {
+	struct fed_traffic t; /* as that member has counted: its out is our in */
+	uint8_t signature[FED_SIGNATURE];
+};
+
+/* What a member has signed for us; NULL: nothing came yet.  Comes after FED_OVER too. */
+const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat);
+
+/* Of which round. */
+struct fed_account_head {
+	uint8_t id[FED_ID];
+	uint64_t number;
+	const char *method;
+	bool hosted;
+	uint32_t secret_bits;
+};
+
+/* What is signed; NUL-terminated. */
+void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *h,
+		      const uint8_t from[FED_KEY], const uint8_t to[FED_KEY],
+		      const struct fed_traffic *t);
+/* Ed25519 of BLAKE2b-256 over "fkge round account 1", NUL and the text without its NUL. */
+bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
+			   const uint8_t key[FED_SIGN]);
+/* The round is OVER and sends no more rows: frees all but what accounts need. */
+void fed_round_close(struct fed_round *r);
 
 #endif

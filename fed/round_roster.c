@@ -70,7 +70,7 @@ void fed_decline(const uint8_t id[FED_ID], const char *reason, struct buf *out)
 
 /* ---- signatures ---- */
 
-static void digest_of(uint8_t out[DIGEST], const char *tag, const uint8_t *bytes, size_t n)
+static void digest_of(uint8_t out[DIGEST], const char *tag, const void *bytes, size_t n)
 {
 	crypto_generichash_state h;
 
@@ -80,8 +80,8 @@ static void digest_of(uint8_t out[DIGEST], const char *tag, const uint8_t *bytes
 	crypto_generichash_final(&h, out, DIGEST);
 }
 
-static void sign(uint8_t out[64], const char *tag, const uint8_t *bytes, size_t n,
-		 const struct fed_setup *s)
+void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
+		const struct fed_setup *s)
 {
 	uint8_t digest[DIGEST];
 
@@ -89,8 +89,8 @@ static void sign(uint8_t out[64], const char *tag, const uint8_t *bytes, size_t 
 	crypto_sign_detached(out, NULL, digest, DIGEST, s->sign_secret);
 }
 
-static bool is_signed(const uint8_t signature[64], const char *tag, const uint8_t *bytes, size_t n,
-		      const uint8_t key[FED_SIGN])
+bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
+		     size_t n, const uint8_t key[FED_SIGN])
 {
 	uint8_t digest[DIGEST];
 
@@ -292,7 +292,7 @@ static void join(struct fed_round *r)
 	memcpy(j->bytes, b.base, b.len);
 	j->n = b.len;
 	buf_release(&b);
-	sign(j->signature, joining_tag, j->bytes, j->n, r->setup);
+	round_sign(j->signature, joining_tag, j->bytes, j->n, r->setup);
 	r->seats[r->me].joining = j;
 	r->seats[r->me].answered = true;
 }
@@ -334,7 +334,7 @@ static void check_joining(const struct seat *s, const struct joining *j, const u
 	if (memcmp(key, s->account.key, FED_KEY) != 0)
 		err_set(e, ERR_IDENTITY, "a joining in the name of another member");
 	else if (s->peer != NULL &&
-		 !is_signed(j->signature, joining_tag, j->bytes, j->n, s->peer->sign_public))
+		 !round_is_signed(j->signature, joining_tag, j->bytes, j->n, s->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the signature of a joining is not the member's");
 }
 
@@ -485,7 +485,7 @@ static void send_start(struct fed_round *r)
 	uint8_t signature[64];
 
 	roster_bytes(r, &all);
-	sign(signature, roster_tag, all.base, all.len, r->setup);
+	round_sign(signature, roster_tag, all.base, all.len, r->setup);
 	buf_release(&all);
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		struct buf out = { 0 };
@@ -587,7 +587,7 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 		return;
 	}
 	roster_bytes(r, &all);
-	if (!is_signed(signature, roster_tag, all.base, all.len, proposer->peer->sign_public))
+	if (!round_is_signed(signature, roster_tag, all.base, all.len, proposer->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the roster is not signed by its proposer");
 	buf_release(&all);
 	for (unsigned m = 0; e->code == 0 && m < r->n_seats; m++)
@@ -688,7 +688,7 @@ static void send_proposal(struct fed_round *r)
 {
 	uint8_t signature[64];
 
-	sign(signature, proposal_tag, r->proposal.base, r->proposal.len, r->setup);
+	round_sign(signature, proposal_tag, r->proposal.base, r->proposal.len, r->setup);
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		struct buf out = { 0 };
 		struct net_writer w;
@@ -733,7 +733,8 @@ static int check_proposal(const struct fed_setup *s, const struct proposal *p, s
 	for (size_t i = 0; i < s->n_peers; i++) {
 		if (memcmp(s->peers[i].key, p->public.proposer, FED_KEY) != 0)
 			continue;
-		if (!is_signed(p->signature, proposal_tag, p->bytes, p->n, s->peers[i].sign_public))
+		if (!round_is_signed(p->signature, proposal_tag, p->bytes, p->n,
+				     s->peers[i].sign_public))
 			return err_set(e, ERR_IDENTITY,
 				       "proposal of a round: not signed by its proposer");
 		return check_setup(s, &p->public.settings, e);

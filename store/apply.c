@@ -78,11 +78,32 @@ static int put_member_of(struct store *s, const struct store_round *r, uint32_t 
 {
 	const struct store_round_member *m = &r->members[seat];
 
-	return db_do(s, e, "INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		     "bibiiiiiii", (const void *)r->id, sizeof(r->id), (int64_t)seat,
-		     (const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
-		     (int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
-		     (int64_t)m->bytes_out, (int64_t)m->bytes_in);
+	return db_do(
+		s, e,
+		"INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"bibiiiiiiiiiiib", (const void *)r->id, sizeof(r->id), (int64_t)seat,
+		(const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
+		(int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
+		(int64_t)m->bytes_out, (int64_t)m->bytes_in, (int64_t)m->said_rows_out,
+		(int64_t)m->said_rows_in, (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
+		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature));
+}
+
+/* Of a round that is there no more nothing is changed. */
+static int change_member_of(struct store *s, const uint8_t id[STORE_ROUND],
+			    const struct store_round_member *m, struct err *e)
+{
+	return db_do(s, e,
+		     "UPDATE round_member SET rows_out = ?, rows_in = ?, floats_out = ?,"
+		     " floats_in = ?, bytes_out = ?, bytes_in = ?, said_rows_out = ?,"
+		     " said_rows_in = ?, said_floats_out = ?, said_floats_in = ?, signature = ?"
+		     " WHERE round = ? AND key = ?",
+		     "iiiiiiiiiibbb", (int64_t)m->rows_out, (int64_t)m->rows_in,
+		     (int64_t)m->floats_out, (int64_t)m->floats_in, (int64_t)m->bytes_out,
+		     (int64_t)m->bytes_in, (int64_t)m->said_rows_out, (int64_t)m->said_rows_in,
+		     (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
+		     m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature),
+		     (const void *)id, (size_t)STORE_ROUND, (const void *)m->key, sizeof(m->key));
 }
 
 /* Its members go with the row that is replaced. */
@@ -132,6 +153,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_meta(s, &w->u.meta, e);
 	case STORE_PUT_ROUND:
 		return put_round(s, &w->u.round, e);
+	case STORE_CHANGE_ROUND:
+		return change_member_of(s, w->u.change.id, &w->u.change.member, e);
 	}
 	return err_set(e, ERR_FAIL, "unknown kind of write");
 }

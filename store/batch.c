@@ -201,3 +201,12 @@ void store_core_release(struct store_core *c)
 	free(c->meta);
 	memset(c, 0, sizeof(*c));
 }
+
+void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
+			      const struct store_round_member *m)
+{
+	struct store_write *w = add(b, STORE_CHANGE_ROUND);
+
+	memcpy(w->u.change.id, id, STORE_ROUND);
+	w->u.change.member = *m;
+}

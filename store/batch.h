@@ -119,6 +119,11 @@ struct store_round_member {
 	uint8_t key[STORE_KEY];
 	int fate; /* enum fed_fate */
 	uint64_t rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in;
+	/* What it has signed of the same for us, as it has counted (fed/round.h struct fed_signed).
+	 */
+	bool has_said; /* else it has not, and the rest is zero */
+	uint64_t said_rows_out, said_rows_in, said_floats_out, said_floats_in;
+	uint8_t signature[LEDGER_SIGNATURE];
 };
 
 /* A round that is over (fed/round.h struct fed_report). */
@@ -157,7 +162,8 @@ enum store_write_kind {
 	STORE_PUT_CHECKPOINT,
 	STORE_PUT_ALIGNMENT, /* replaces that peer's */
 	STORE_PUT_META,
-	STORE_PUT_ROUND, /* new or changed */
+	STORE_PUT_ROUND,    /* new or changed */
+	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
 };
 
 struct store_countersign {
@@ -188,6 +194,10 @@ struct store_write {
 		struct store_alignment alignment;
 		struct store_meta meta;
 		struct store_round round;
+		struct {
+			uint8_t id[STORE_ROUND];
+			struct store_round_member member;
+		} change;
 	} u;
 };
 
@@ -227,6 +237,9 @@ void store_batch_meta(struct store_batch *b, const char *key, const void *bytes,
 /* Takes the bytes over, which were of malloc(). */
 void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len);
 /* Copies the members. */
+/* Of a round that is in the store. */
+void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
+			      const struct store_round_member *m);
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 
 #endif

@@ -131,6 +131,14 @@ static const struct migration migrations[] = {
 	{ "what of a meta value is behind its first piece",
 	  "CREATE TABLE meta_piece (key TEXT NOT NULL REFERENCES meta ON DELETE CASCADE,"
 	  " position INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (key, position)) STRICT;" },
+
+	{ "what members sign of a round for each other",
+	  "ALTER TABLE round_member ADD COLUMN said_rows_out INTEGER NOT NULL DEFAULT 0;"
+	  "ALTER TABLE round_member ADD COLUMN said_rows_in INTEGER NOT NULL DEFAULT 0;"
+	  "ALTER TABLE round_member ADD COLUMN said_floats_out INTEGER NOT NULL DEFAULT 0;"
+	  "ALTER TABLE round_member ADD COLUMN said_floats_in INTEGER NOT NULL DEFAULT 0;"
+	  "ALTER TABLE round_member ADD COLUMN signature BLOB" /* NULL: it has said nothing */
+	  " CHECK (length(signature) = 64);" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

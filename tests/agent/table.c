@@ -79,6 +79,22 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 	return 0;
 }
 
+static void note_said(struct seat *s, const struct store_round_member *m)
+{
+	s->said += m->has_said;
+	s->said_otherwise +=
+		m->has_said &&
+		(m->said_rows_out != m->rows_in || m->said_rows_in != m->rows_out ||
+		 m->said_floats_out != m->floats_in || m->said_floats_in != m->floats_out);
+}
+
+static void note_round(struct seat *s, const struct store_round *r)
+{
+	memcpy(s->last_proposer, r->proposer, 32);
+	for (uint32_t i = 0; i < r->n_seats; i++)
+		note_said(s, &r->members[i]);
+}
+
 static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 {
 	struct seat *s = ctx;
@@ -88,7 +104,9 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	for (size_t i = 0; i < batch->n; i++) {
 		s->writes[batch->at[i].kind]++;
 		if (batch->at[i].kind == STORE_PUT_ROUND)
-			memcpy(s->last_proposer, batch->at[i].u.round.proposer, 32);
+			note_round(s, &batch->at[i].u.round);
+		if (batch->at[i].kind == STORE_CHANGE_ROUND)
+			note_said(s, &batch->at[i].u.change.member);
 	}
 	s->commits++;
 	if (disk_apply(&s->disk, batch, &e) != 0)

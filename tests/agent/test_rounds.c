@@ -131,6 +131,8 @@ static void test_calm(void **state)
 		assert_int_equal(done(w, i), 3);
 		assert_int_equal(core(w, i)->fed.number, 3);
 		assert_int_equal(w->t.seat[i].writes[STORE_PUT_ROUND], 3);
+		assert_int_equal(w->t.seat[i].said, 3 * (SEATS - 1)); /* and signed */
+		assert_int_equal(w->t.seat[i].said_otherwise, 0);
 		agent_core_status(core(w, i), &s);
 		assert_int_equal(s.state, AGENT_SLEEP);
 		assert_int_equal(s.round.members, SEATS);
@@ -807,8 +809,7 @@ static void test_rounds_of_too_few(void **state)
 	size_t hostile = set_hostile(w), a = ranked(w, 1);
 	uint64_t before;
 
-	w->t.seat[a].config.fed.min_members = 3;
-	reset(w, "fede");
+	core(w, a)->config.fed.min_members = 3;
 	run(w, 1000);
 	before = done(w, a);
 	for (size_t i = 0; i < 30; i++) {

@@ -34,11 +34,12 @@ done_by() { [ "$(round "$1" done)" -ge "$2" ]; }
 halt() { for who; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who" || return; done; }
 records() { for who; do "$fkge" -d "$work/$who" rounds list -n 0 --json >"$work/$who.rounds" || return; done; }
 
-# agree NAME...: what one says it sent another, that one says it got, in every round that both finished
+# agree NAME...: what one says it sent another, that one says it got, in every round that both finished; and
+# what they have signed for each other says so
 agree() {
 	records "$@" && (cd "$work" && python3 - "$@" <<'PY'
 import json, sys
-names, seen = sys.argv[1:], 0
+names, seen, signed = sys.argv[1:], 0, 0
 rounds = {n: {r["id"]: r for r in json.load(open(n + ".rounds"))["rounds"]} for n in names}
 for a in names:
     for id, r in rounds[a].items():
@@ -54,10 +55,16 @@ for a in names:
             for what in "rows", "floats", "bytes":
                 if m[what + "_out"] != me[what + "_in"]:
                     sys.exit(f"# {a} to {b}, round {r['number']}: {what} {m} {me}")
+            word = m["account"]
+            if word is not None:
+                signed += 1
+                want = f"rows out {m['rows_in']} in {m['rows_out']} floats out {m['floats_in']} in {m['floats_out']}\n"
+                if not (word["fits"] and word["same"] and word["text"].endswith(want)):
+                    sys.exit(f"# {a} of {b}, round {r['number']}: {word}")
             if (r["number"], r["method"], r["topology"]) != (other["number"], other["method"], other["topology"]):
                 sys.exit(f"# {a} and {b} tell of other rounds: {r} {other}")
-print(f"# {seen} accounts compared")
-sys.exit(seen == 0)
+print(f"# {seen} accounts compared, {signed} of them signed")
+sys.exit(seen == 0 or signed < seen // 2)
 PY
 	)
 }
@@ -150,6 +157,7 @@ ok 'they tell the same' agree a b c
 ok 'list' prints '| fede' -d "$work/a" rounds list
 ok 'show' prints 'took part' -d "$work/a" rounds show
 ok 'by number' prints 'round 1 ' -d "$work/a" rounds show 1
+ok 'and who signs' prints 'signs' -d "$work/a" rounds show 1
 ok 'by id' prints 'plain rows' -d "$work/a" rounds show "$(last_id a)"
 sums() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2])' "$work/a/store.db" "$1"; }
 sums 'INSERT INTO round_folded VALUES (1, 5, 2, 1000, 2000, 3, 14, 15, 0, 0);

@@ -1,7 +1,10 @@
 /* tests/fed/test_round.c - FedE by rounds, sharded and hosted, against its definition. */
 #include "tests/fed/world.h"
 
+#include <sodium.h>
+
 #include "fed/home.h"
+#include "fed/inside.h"
 
 /* The mean over the holders, in double; SIZE_MAX of holders below two: the row itself. */
 static void check_fede(const struct world *w, struct kge_emb *before[WORLD_MAX])
@@ -172,6 +175,119 @@ static void local_training_is_in_it(void **state)
 	world_release(&w);
 }
 
+/* ---- accounts ---- */
+
+static void check_account(const struct world *w, size_t i, unsigned seat)
+{
+	const struct fed_round *r = fed_local_last(w->local, i);
+	const struct fed_account *a = fed_round_account(r, seat);
+	const struct fed_signed *x = fed_round_theirs(r, seat);
+
+	assert_non_null(x);
+	assert_int_equal(x->t.rows_out, a->rows_in);
+	assert_int_equal(x->t.rows_in, a->rows_out);
+	assert_int_equal(x->t.floats_out, a->floats_in);
+	assert_int_equal(x->t.floats_in, a->floats_out);
+}
+
+static void read_accounts(const char *method, size_t host, uint32_t bits)
+{
+	struct world w;
+	struct fed_report report;
+
+	world_init(&w, 4, 60, "transe", 9, method, false);
+	w.config.settings.secret_bits = bits;
+	if (host < 4)
+		world_host(&w, host);
+	world_open(&w);
+	world_round(&w);
+	for (size_t i = 0; i < w.n; i++) {
+		fed_round_report(fed_local_last(w.local, i), &report);
+		assert_null(fed_round_theirs(fed_local_last(w.local, i), report.me));
+		for (unsigned s = 0; s < w.n; s++)
+			if (s != report.me)
+				check_account(&w, i, s);
+	}
+	world_release(&w);
+}
+
+/* Each holds every other's word for what went between the two. */
+static void members_sign_for_each_other(void **state)
+{
+	(void)state;
+	read_accounts("fede", SIZE_MAX, 0);
+	read_accounts("fede", 3, 0);
+	read_accounts("fede", SIZE_MAX, 32);
+	read_accounts("pfedeg", SIZE_MAX, 0); /* two stages, with notes */
+}
+
+/* Every account of agent 1 says of one row more. */
+static bool say_more(void *ctx, size_t from, size_t to, struct buf *b)
+{
+	struct err e = { 0 };
+	struct net_msg m;
+	uint8_t *at = memmem(b->base, b->len, "ro", 2);
+
+	(void)ctx;
+	(void)to;
+	assert_int_equal(net_msg_decode(&m, b->base, b->len, &e), 0);
+	if (from == 1 && net_get_uint(&m.body, "k", 0, 255, &e) == FED_MSG_ACCOUNT) {
+		assert_non_null(at);
+		at[2 + (at[2] > 0x7f)] ^= 1; /* msgpack: small numbers are their own byte */
+	}
+	net_msg_release(&m);
+	return true;
+}
+
+static void a_changed_account_is_none(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 3, 60, "transe", 9, "fede", false);
+	w.config.tamper = say_more;
+	world_open(&w);
+	world_round(&w);
+	for (size_t i = 0; i < w.n; i++)
+		for (unsigned s = 0; s < w.n; s++) {
+			const struct fed_round *r = fed_local_last(w.local, i);
+			const uint8_t *key = fed_round_account(r, s)->key;
+
+			if (memcmp(key, fed_local_key(w.local, i), FED_KEY) == 0)
+				continue;
+			if (memcmp(key, fed_local_key(w.local, 1), FED_KEY) == 0)
+				assert_null(fed_round_theirs(r, s));
+			else
+				check_account(&w, i, s);
+		}
+	world_release(&w);
+}
+
+static void an_account_is_signed_as_it_reads(void **state)
+{
+	struct fed_account_head h = { .number = 12, .method = "fede", .secret_bits = 32 };
+	const struct fed_traffic t = { 1, 2, 3, 4 };
+	uint8_t public[32], secret[64], digest[32], signature[64], a[FED_KEY] = { 1 },
+								   b[FED_KEY] = { 2 };
+	char text[FED_ACCOUNT_MAX], whole[FED_ACCOUNT_MAX + 32];
+	int n;
+
+	(void)state;
+	memset(h.id, 0xab, sizeof(h.id));
+	fed_account_text(text, &h, a, b, &t);
+	assert_non_null(strstr(text, "round 12 abababababababababababababababab\nfede sharded "
+				     "secret_bits 32\nfrom 01"));
+	assert_non_null(strstr(text, "rows out 1 in 2 floats out 3 in 4\n"));
+	n = snprintf(whole, sizeof(whole), "fkge round account 1%c%s", 0, text);
+	assert_int_equal(crypto_sign_keypair(public, secret), 0);
+	crypto_generichash(digest, sizeof(digest), (const uint8_t *)whole, (unsigned long long)n,
+			   NULL, 0);
+	crypto_sign_detached(signature, NULL, digest, sizeof(digest), secret);
+	assert_true(fed_account_is_signed(text, signature, public));
+	text[strlen(text) - 2] = '5';
+	assert_false(fed_account_is_signed(text, signature, public));
+}
+
 /* What fewer than min_holders hold stays as it was, and nobody is sent it. */
 static void few_holders_keep_their_rows(void **state)
 {
@@ -215,6 +331,9 @@ int main(void)
 		cmocka_unit_test(fede_is_the_mean),
 		cmocka_unit_test(rows_are_counted),
 		cmocka_unit_test(few_holders_keep_their_rows),
+		cmocka_unit_test(members_sign_for_each_other),
+		cmocka_unit_test(a_changed_account_is_none),
+		cmocka_unit_test(an_account_is_signed_as_it_reads),
 		cmocka_unit_test(local_training_is_in_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,7 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		put_meta(d, &w->u.meta);
 		break;
 	case STORE_PUT_ROUND:
+	case STORE_CHANGE_ROUND:
 		break; /* for the owner alone */
 	}
 }

@@ -288,9 +288,9 @@ static void check_rows_up(struct sim *s, size_t from, size_t to, const struct kg
 
 static void tell(struct sim *s, uint64_t kind, const struct net_msg *m)
 {
-	static const char *const kinds[] = { "?",     "PROPOSE", "JOIN", "DECLINE", "START",
-					     "OUT",   "LEAVE",	 "KEY",	 "UP",	    "DOWN",
-					     "AGAIN", "SHOW",	 "SHOWN" };
+	static const char *const kinds[] = { "?",     "PROPOSE", "JOIN",  "DECLINE", "START",
+					     "OUT",   "LEAVE",	 "KEY",	  "UP",	     "DOWN",
+					     "AGAIN", "SHOW",	 "SHOWN", "ACCOUNT" };
 	char why[NET_REASON_MAX + 1] = "";
 	struct err e = { 0 };
 

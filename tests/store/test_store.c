@@ -378,8 +378,21 @@ static struct store_round some_round(struct store_round_member *m, uint8_t id, u
 				 .n_seats = 2,
 				 .members = m };
 
-	m[0] = (struct store_round_member){ { 1 }, 0, 1, 2, 3, 4, 5, 6 };
-	m[1] = (struct store_round_member){ { 2 }, 1, 7, 8, 9, 10, 11, 12 };
+	m[0] = (struct store_round_member){ .key = { 1 },
+					    .rows_out = 1,
+					    .rows_in = 2,
+					    .floats_out = 3,
+					    .floats_in = 4,
+					    .bytes_out = 5,
+					    .bytes_in = 6 };
+	m[1] = (struct store_round_member){ .key = { 2 },
+					    .fate = 1,
+					    .rows_out = 7,
+					    .rows_in = 8,
+					    .floats_out = 9,
+					    .floats_in = 10,
+					    .bytes_out = 11,
+					    .bytes_in = 12 };
 	return r;
 }
 
@@ -552,6 +565,45 @@ static void rounds_are_folded(void **state)
 	assert_int_equal(f.members[1].sum.bytes_in, 7 * 12);
 	store_folded_release(&f);
 	assert_int_equal(store_check(s, &e), 0);
+	store_close(s);
+}
+
+/* What a member signs comes when the round is on record. */
+static void members_sign_later(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_round_member m[2];
+	struct store_round first = some_round(m, 1, 5), second = some_round(m, 2, 6), *back;
+	struct store_batch b = { 0 };
+	struct err e;
+	size_t n;
+
+	(void)state;
+	store_batch_round(&b, &first);
+	store_batch_round(&b, &second);
+	m[1] = (struct store_round_member){ .key = { 2 },
+					    .fate = 4,
+					    .rows_out = 70,
+					    .bytes_in = 120,
+					    .has_said = true,
+					    .said_rows_out = 80,
+					    .said_rows_in = 71,
+					    .said_floats_out = 90,
+					    .said_floats_in = 91,
+					    .signature = { [63] = 5 } };
+	store_batch_round_member(&b, first.id, &m[1]);
+	store_batch_round_member(&b, (const uint8_t[STORE_ROUND]){ 77 }, &m[1]); /* none */
+	must_apply(s, &b);
+	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_false(back[0].members[0].has_said || back[0].members[1].has_said);
+	assert_int_equal(back[0].members[1].rows_out, 7);
+	assert_false(back[1].members[0].has_said);
+	assert_int_equal(back[1].members[0].rows_out, 1);
+	assert_int_equal(back[1].members[1].fate, 1); /* as it was judged */
+	m[1].fate = 1;
+	assert_memory_equal(&back[1].members[1], &m[1], sizeof(m[1]));
+	store_rounds_release(back, n);
 	store_close(s);
 }
 
@@ -974,6 +1026,7 @@ int main(void)
 		cmocka_unit_test(rounds_come_back),
 		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
+		cmocka_unit_test(members_sign_later),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
 		cmocka_unit_test(an_edited_database_is_found_out),

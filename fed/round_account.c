@@ -1,0 +1,118 @@
+/* fed/round_account.c - what went between two members, as each of them signs it for the other.
+ *
+ * When a round is over for a member and nothing that it owes another is left to send, it tells that
+ * one what it has counted of the two: rows and numbers, out and in.  The other puts the rest
+ * of the text beside it (fed_account_text()), since it knows the same round, and keeps the
+ * signature if it fits.  So each holds the other's word for what left and what came.  Nobody waits
+ * for an account, and none of its contents changes what the round came to: who stays silent,
+ * or counts otherwise, is for owners to see. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fed/inside.h"
+
+static const char account_tag[] = "fkge round account 1";
+
+void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *h,
+		      const uint8_t from[FED_KEY], const uint8_t to[FED_KEY],
+		      const struct fed_traffic *t)
+{
+	char id[2 * FED_ID + 1], a[2 * FED_KEY + 1], b[2 * FED_KEY + 1];
+	int n;
+
+	sodium_bin2hex(id, sizeof(id), h->id, FED_ID);
+	sodium_bin2hex(a, sizeof(a), from, FED_KEY);
+	sodium_bin2hex(b, sizeof(b), to, FED_KEY);
+	n = snprintf(out, FED_ACCOUNT_MAX,
+		     "round %llu %s\n%s %s secret_bits %u\nfrom %s\nto %s\n"
+		     "rows out %llu in %llu floats out %llu in %llu\n",
+		     (unsigned long long)h->number, id, h->method, h->hosted ? "hosted" : "sharded",
+		     h->secret_bits, a, b, (unsigned long long)t->rows_out,
+		     (unsigned long long)t->rows_in, (unsigned long long)t->floats_out,
+		     (unsigned long long)t->floats_in);
+	assert(n > 0 && n < FED_ACCOUNT_MAX);
+	(void)n;
+}
+
+bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
+			   const uint8_t key[FED_SIGN])
+{
+	return round_is_signed(signature, account_tag, text, strlen(text), key);
+}
+
+static void text_of(const struct fed_round *r, const uint8_t from[FED_KEY],
+		    const uint8_t to[FED_KEY], const struct fed_traffic *t,
+		    char out[FED_ACCOUNT_MAX])
+{
+	struct fed_account_head h = { .number = r->settings.number,
+				      .method = r->settings.method,
+				      .hosted = r->settings.topology == FED_HOSTED,
+				      .secret_bits = r->settings.secret_bits };
+
+	memcpy(h.id, r->id, FED_ID);
+	fed_account_text(out, &h, from, to, t);
+}
+
+/* ---- ours ---- */
+
+bool account_is_due(const struct fed_round *r, unsigned m)
+{
+	return r->phase == OVER && r->err.code == 0 && m < r->members && !r->seats[m].told &&
+	       r->out[m] == NULL && r->answer[m] == NULL;
+}
+
+void account_tell(struct fed_round *r, unsigned m)
+{
+	struct seat *s = &r->seats[m];
+	const struct fed_account *a = &s->account;
+	const struct fed_traffic t = { a->rows_out, a->rows_in, a->floats_out, a->floats_in };
+	char text[FED_ACCOUNT_MAX];
+	uint8_t signature[FED_SIGNATURE];
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	text_of(r, r->setup->key, a->key, &t, text);
+	round_sign(signature, account_tag, text, strlen(text), r->setup);
+	letter_begin(r, &w, &out, FED_MSG_ACCOUNT);
+	net_put_uint(&w, "ro", t.rows_out);
+	net_put_uint(&w, "ri", t.rows_in);
+	net_put_uint(&w, "fo", t.floats_out);
+	net_put_uint(&w, "fi", t.floats_in);
+	net_put_bin(&w, "s", signature, FED_SIGNATURE);
+	letter_send(s, &w, &out);
+	s->told = true;
+}
+
+/* ---- theirs ---- */
+
+void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e)
+{
+	struct fed_signed x = { 0 };
+	char text[FED_ACCOUNT_MAX];
+
+	if (r->members == 0 || s->has_theirs || s >= r->seats + r->members) {
+		s->account.strange++;
+		return;
+	}
+	x.t.rows_out = net_get_uint(m, "ro", 0, UINT64_MAX, e);
+	x.t.rows_in = net_get_uint(m, "ri", 0, UINT64_MAX, e);
+	x.t.floats_out = net_get_uint(m, "fo", 0, UINT64_MAX, e);
+	x.t.floats_in = net_get_uint(m, "fi", 0, UINT64_MAX, e);
+	net_get_fixed(m, "s", x.signature, FED_SIGNATURE, e);
+	if (e->code != 0)
+		return;
+	text_of(r, s->account.key, r->setup->key, &x.t, text);
+	if (!fed_account_is_signed(text, x.signature, s->peer->sign_public)) {
+		err_set(e, ERR_IDENTITY, "the signature of its account is not the member's");
+		return;
+	}
+	s->theirs = x;
+	s->has_theirs = true;
+}
+
+const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat)
+{
+	return r->seats[seat].has_theirs ? &r->seats[seat].theirs : NULL;
+}
