@@ -869,6 +869,54 @@ static void test_partners_that_are_done(void **state)
 	assert_true(over_for(w, late, a));
 }
 
+/* The first HELLO of each to each. */
+struct first_hellos {
+	struct buf of[SEATS][SEATS];
+};
+
+static void keep_first_hello(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct first_hellos *h = ctx;
+	struct net_msg m;
+
+	(void)t;
+	if (h->of[from][to].len > 0 || net_msg_decode(&m, b->base, b->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_HELLO)
+		buf_add(&h->of[from][to], b->base, b->len);
+	net_msg_release(&m);
+}
+
+/* An old HELLO, of before the alignment, comes when our own last word to that peer was that we
+ * had not heard it: the peer has to be asked anew, or each waits for the other for ever. */
+static void test_old_hello(void **state)
+{
+	struct world *w = *state;
+	struct first_hellos h = { 0 };
+	uint64_t before;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 5000;
+	w->t.tamper = keep_first_hello;
+	w->t.ctx = &h;
+	reset(w, "fede");
+	run(w, 2000);
+	assert_true(done(w, 0) > 0);
+	for (size_t a = 0; a < SEATS; a++)
+		for (size_t b = 0; b < SEATS; b++) {
+			if (memcmp(w->t.seat[a].key, w->t.seat[b].key, 32) <= 0)
+				continue; /* the lower one runs an intersection anew */
+			table_peer(&w->t, a, b)->fed.said.heard = false;
+			table_deliver(&w->t, b, a, &h.of[b][a]);
+		}
+	before = done(w, 0);
+	run(w, 20000);
+	assert_true(done(w, 0) > before);
+	for (size_t a = 0; a < SEATS; a++)
+		for (size_t b = 0; b < SEATS; b++)
+			buf_release(&h.of[a][b]);
+}
+
 static void test_modes_do_not_mix(void **state)
 {
 	struct world *w = *state;
@@ -1043,6 +1091,7 @@ int main(void)
 		with_world(test_min_members),
 		with_world(test_rounds_of_too_few),
 		with_world(test_partners_that_are_done),
+		with_world(test_old_hello),
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),
