@@ -163,7 +163,8 @@ static bool lose_one(size_t n, size_t host, uint32_t min_holders, struct loss *l
 	for (uint32_t k = 0; k < w.things; k++)
 		for (size_t i = 0; i < n; i++)
 			if (i != l->victim && world_has(&w, i, k))
-				count_row(&w, before, i, k, l->victim, host == l->victim, o);
+				count_row(&w, before, i, k, l->victim,
+					  host < n && host == l->victim, o);
 	world_free(before, n);
 	world_release(&w);
 	return l->died;
