@@ -280,7 +280,8 @@ static uint32_t goal_of(const struct run *r)
 
 struct kept {
 	struct store_round *rounds; /* the newest first */
-	size_t n;
+	size_t n, left;		    /* left: not counted yet */
+	struct store_folded older;  /* of which there are sums alone */
 	double score;
 };
 
@@ -298,6 +299,15 @@ static void count_round(struct run *r, size_t i, const struct store_round *x)
 	for (uint32_t m = 0; m < x->n_seats; m++) {
 		r->bytes += x->members[m].bytes_out;
 		r->bytes_of[i] += x->members[m].bytes_out + x->members[m].bytes_in;
+	}
+}
+
+static void count_older(struct run *r, size_t i, const struct store_folded *f)
+{
+	r->params += f->params_up + f->params_down;
+	for (size_t m = 0; m < f->n_members; m++) {
+		r->bytes += f->members[m].sum.bytes_out;
+		r->bytes_of[i] += f->members[m].sum.bytes_out + f->members[m].sum.bytes_in;
 	}
 }
 
@@ -333,8 +343,11 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 		return rc;
 	rc = store_rounds(f.store, SIZE_MAX, &k->rounds, &k->n, e);
 	if (rc == 0)
+		rc = store_folded(f.store, &k->older, e);
+	if (rc == 0)
 		rc = take_tables(c, f.store, k, e);
 	folder_close(&f);
+	c->rounds = (uint32_t)(k->older.rounds - k->older.failed);
 	for (size_t x = 0; x < k->n && rc == 0; x++) {
 		c->rounds += k->rounds[x].outcome == 0;
 		if (k->rounds[x].scored && k->rounds[x].score == k->score)
@@ -369,18 +382,20 @@ static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 }
 
 /* Round by round, so that a look has what was sent up to it. */
-static void draw_curve(struct run *r, const struct kept *all)
+static void draw_curve(struct run *r, struct kept *all)
 {
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
+		count_older(r, i, &all[i].older);
+		all[i].left = all[i].n;
 		for (size_t x = 0; x < all[i].n; x++)
 			most = all[i].rounds[x].number > most ? all[i].rounds[x].number : most;
+	}
 	for (uint64_t number = 0; number <= most; number++) {
 		for (size_t i = 0; i < r->n; i++)
-			for (size_t x = 0; x < all[i].n; x++)
-				if (all[i].rounds[x].number == number)
-					count_round(r, i, &all[i].rounds[x]);
+			while (all[i].left > 0 && all[i].rounds[all[i].left - 1].number <= number)
+				count_round(r, i, &all[i].rounds[--all[i].left]);
 		add_to_curve(r, all, number);
 	}
 }
@@ -399,6 +414,7 @@ static int collect(struct watch *w, struct err *e)
 	for (size_t i = 0; i < r->n; i++) {
 		r->done = r->at[i].rounds < r->done ? r->at[i].rounds : r->done;
 		store_rounds_release(all[i].rounds, all[i].n);
+		store_folded_release(&all[i].older);
 	}
 	free(all);
 	return rc;

@@ -87,7 +87,8 @@ begin() { # in the background: $experiment
 }
 rounds() { "$fkge" -d "$home/$1" rounds list -n 0 --json >"$out" && python3 -c '
 import json, sys
-print(sum(r["outcome"] == 0 for r in json.load(open(sys.argv[1]))["rounds"]))' "$out"; }
+j = json.load(open(sys.argv[1]))
+print(sum(r["outcome"] == 0 for r in j["rounds"]) + j["folded"]["rounds"] - j["folded"]["failed"])' "$out"; }
 beyond() { [ "$(rounds 0)" -gt "$1" ]; }
 gone() { for i in 0 1 2; do exits 5 -d "$home/$i" status || return; done; }
 end() { # STATUS: it ends with that
