@@ -91,11 +91,13 @@ static int run_words(const struct folders *f, const struct run *r, size_t i,
 		     const char *const *words, json_t **result, struct err *e)
 {
 	char *folder = folders_path(f, r, i, ""), *log = folders_path(f, r, i, ".log");
-	int rc = run_canceled(r) ? ERR_CANCELED : child_run(folder, words, log, result, e);
+	int rc = child_run(folder, words, log, result, e);
 
 	free(folder);
 	free(log);
-	return rc != 0 && rc != ERR_CANCELED ? err_prefix(e, "agent %s", r->at[i].name) : rc;
+	if (run_canceled(r)) /* from a terminal the command was interrupted too */
+		return ERR_CANCELED;
+	return rc != 0 ? err_prefix(e, "agent %s", r->at[i].name) : 0;
 }
 
 /* ---- agent.yaml ---- */

@@ -264,7 +264,8 @@ static int run_to_goal(struct watch *w, struct err *e)
 		pause_ms(LOOK_MS);
 		rc = run_canceled(w->r) ? ERR_CANCELED : look(w, &over, e);
 	}
-	return rc;
+	/* from a terminal an interrupt reaches the agents too, which then end by themselves */
+	return run_canceled(w->r) ? ERR_CANCELED : rc;
 }
 
 /* With --until, the first look from there on. */
