@@ -840,7 +840,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "With its number of threads a run repeats bit for bit, unless train.update "
 		       "is racing and train.threads above 1.\n\n"
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
-		       "happened: Ctrl-C (or SIGTERM) saves all there is and ends it; kill -9 "
+		       "happened: Ctrl-C (SIGTERM, a closed terminal) saves all there is; kill -9 "
 		       "or a power cut loses a minute, or a few per cent of the time where "
 		       "saving takes long.\n\n"
 		       "With train.dp.epsilon above 0 training is differentially private: valid "

@@ -80,11 +80,14 @@ static void on_interrupt(int signal)
 
 void work_watch_interrupts(atomic_bool *cancel)
 {
-	struct sigaction act = { .sa_handler = on_interrupt };
+	struct sigaction act = { .sa_handler = on_interrupt }, old;
 
 	interrupted = cancel;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, NULL, &old);
+	if (old.sa_handler != SIG_IGN) /* nohup */
+		sigaction(SIGHUP, &act, NULL);
 }
 
 struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g)

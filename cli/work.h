@@ -27,7 +27,7 @@ void work_close(struct work *w);
 int work_apply(struct work *w, struct store_batch *b, struct err *e);
 int64_t work_wall_ms(void);
 double work_now_s(void); /* of a clock that nobody sets */
-/* SIGINT and SIGTERM set *cancel from now on. */
+/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set *cancel from now on. */
 void work_watch_interrupts(atomic_bool *cancel);
 /* First tables of the configured shape, by train.seed. */
 struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g);

@@ -67,7 +67,7 @@ ok 'not with something else' says 4 'not a saved training' -d "$work/b" train --
 cp "$work/first.state" "$state"
 ended_by KILL
 ended_by INT
-ended_by KILL
+ended_by HUP
 ended_by TERM
 ok 'to the end' to_the_end
 ok 'the same bits as without a kill' same "$work/a.json" "$work/b.json"
