@@ -104,7 +104,7 @@ static void run(const struct kge_graph *g, const struct setting *s, uint32_t thr
 	printf("%-9s %4zu floats  %u threads: %6.2f s, %6.2f s of processors, %5.1f G elements/s "
 	       "of one, %3.0f %% of arithmetic, %5.1f x scalar, MRR %.6f\n",
 	       s->model, model->entity_floats(s->dim), threads, fast.wall, fast.cpu,
-	       1e-9 * fast.rate, 100 * fast.rate * kernels_score_ops(model->metric) / l->fma,
+	       1e-9 * fast.rate, 100 * fast.rate * kernels_score_ops((int)model->metric) / l->fma,
 	       fast.rate / slow.rate, fast.m.mrr);
 	fflush(stdout);
 }
