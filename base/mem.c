@@ -65,14 +65,15 @@ void *mem_aligned(size_t n, size_t size)
 static double group_bytes(void)
 {
 	FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
+	char line[32] = "", *end = line;
 	double bytes;
-	int n;
 
 	if (f == NULL)
 		return HUGE_VAL;
-	n = fscanf(f, "%lf", &bytes); /* or the word max */
+	(void)!fgets(line, sizeof(line), f);
 	fclose(f);
-	return n == 1 ? bytes : HUGE_VAL;
+	bytes = strtod(line, &end); /* or the word max */
+	return end != line ? bytes : HUGE_VAL;
 }
 
 double mem_most_bytes(void)

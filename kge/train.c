@@ -417,6 +417,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	struct kge_batch *b = &t->batch;
 	size_t rest = t->order.n - first, sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 
+	assert(t->c.batch > 0);
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
 	kge_order_take(&t->order, first, b->n, t->at_hand);
