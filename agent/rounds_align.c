@@ -93,6 +93,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 		other_mode(c, p, rounds != in_rounds(c));
 	if (e->code != 0 || p->other_mode || !in_rounds(c))
 		return;
+	p->fed.was_ready = rounds_ready(c, p);
 	p->fed.number = net_get_uint(m, "r", 0, UINT64_MAX, e);
 	p->fed.proposes = net_get_bool(m, "w", e);
 	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
@@ -111,12 +112,14 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	}
 }
 
+/* It has heard an old one of ours, or none since we know its names; or we have heard an old one
+ * of its, and it shall know that and answer. */
 void rounds_greeted(struct agent_core *c, struct peer *p)
 {
-	if (in_rounds(c) && p->fed.deaf && rounds_ready(c, p))
-		peer_say_hello(
-			c,
-			p); /* it has heard an old one of ours, or none since we know its names */
+	bool ready = rounds_ready(c, p);
+
+	if (in_rounds(c) && (ready ? p->fed.deaf : p->fed.was_ready))
+		peer_say_hello(c, p);
 }
 
 void rounds_tell(struct agent_core *c)

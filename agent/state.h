@@ -65,6 +65,7 @@ struct peer_rounds {
 	uint8_t digest[32];
 	bool has_digest;	 /* it says that this is its alignment with us, and current */
 	bool deaf;		 /* it has not heard yet that ours is the same */
+	bool was_ready;		 /* before its last HELLO */
 	struct rounds_said said; /* our last HELLO to it */
 	uint64_t greeted_ms;	 /* on this link */
 	uint32_t aligns;	 /* since then */

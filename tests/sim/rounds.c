@@ -686,13 +686,14 @@ void sim_rounds_tell(struct sim *s)
 			sim_log(s,
 				"%zu and %zu: lower %d, linked %d, greeted %d, listed %d, aligned "
 				"%d, says so %d, ready %d, proposes %d, differs %d, waits %lld ms, "
-				"rests %lld, absent %lld: %s",
+				"rests %lld, absent %lld, over %d, deaf %d: %s",
 				i, node_by_key(s, p->info.key), memcmp(p->info.key, c->key, 32) < 0,
 				p->linked, p->greeted, peer_listed(p), peer_aligned(p),
 				p->fed.has_digest, rounds_ready(c, p), p->fed.proposes,
 				p->fed.differs, (long long)p->not_before_ms - (long long)s->now_ms,
 				(long long)p->rest_ms - (long long)s->now_ms,
-				(long long)p->fed.absent_ms - (long long)s->now_ms, p->trouble);
+				(long long)p->fed.absent_ms - (long long)s->now_ms, p->fed.over,
+				p->fed.deaf, p->trouble);
 		}
 	}
 }

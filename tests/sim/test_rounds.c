@@ -100,6 +100,13 @@ static void real_learning(void **state)
 	run_seeds((struct sim_options){ .seed = 8000, .agents = 3, .real_learning = true }, 6);
 }
 
+/* An old HELLO is taken for a new one while its receiver is in a session. */
+static void an_old_hello_parts_nobody(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 1084, .agents = 3 }, 1);
+}
+
 static void a_seed_replays(void **state)
 {
 	struct sim_options o = { .seed = 77, .agents = 4, .fed = true };
@@ -214,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calm_rounds_are_full_and_exact),
+		cmocka_unit_test(an_old_hello_parts_nobody),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(five_agents),
