@@ -133,7 +133,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.patience = v->patience;
 	c.rounds.max = max;
 	c.rounds.min_members = (uint32_t)r->n;
-	c.rounds.topology = v->settings.topology;
+	c.rounds.topology = (int)v->settings.topology;
 	if (v->settings.topology == FED_HOSTED) /* as in one process: the first agent */
 		c.rounds.host = (char *)(uintptr_t)text_of(agent_of(f, 0), "id");
 	c.rounds.min_holders = v->settings.min_holders;
