@@ -108,6 +108,8 @@ static int load_part(struct agent_core *c, const struct store_meta *saved, struc
 	if (new_part(c, &why) == 0)
 		return 0;
 	buf_clear(&c->fed.saved); /* of another method, or with other constants */
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "what the rounds' method had kept is not used: %s", why.text);
 	return new_part(c, e);
 }
 

@@ -293,25 +293,19 @@ bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n)
 	return kept == n - sizeof(kept);
 }
 
-static int open_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair)
+/* Moments that are of another graph, optimizer or number of threads begin anew, as without
+ * keep_moments. */
+static void open_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair)
 {
 	struct buf *kept = &pair->moments;
-	int rc = 0;
+	struct err why = { 0 };
 
 	if (pair->both != NULL)
-		return 0;
+		return;
 	pair->both = kge_mutual_new(t->config, t->graph, p->emb, pair->other, pair->own_relations);
-	if (kept->len > 0)
-		rc = kge_mutual_load_local(pair->both, kept->base, kept->len, &t->why);
-	else
+	if (kept->len == 0 || kge_mutual_load_local(pair->both, kept->base, kept->len, &why) != 0)
 		kge_mutual_skip(pair->both, p->settings.number * t->epochs);
-	if (rc == 0) {
-		buf_release(kept);
-		return 0;
-	}
-	kge_mutual_free(pair->both);
-	pair->both = NULL;
-	return err_prefix(&t->why, "saved part of %s", p->method->name);
+	buf_release(kept);
 }
 
 int fed_train_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair,
@@ -324,9 +318,7 @@ int fed_train_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *
 		rc = kge_terms_check(other, t->config, &t->why);
 	if (rc != 0 || t->epochs == 0)
 		return rc;
-	rc = open_pair(p, t, pair);
-	if (rc != 0)
-		return rc;
+	open_pair(p, t, pair);
 	kge_mutual_set_terms(pair->both, own, other);
 	kge_mutual_reset_optimizer(pair->both, !pair->keep_moments);
 	for (uint32_t i = 0; rc == 0 && i < t->epochs; i++)

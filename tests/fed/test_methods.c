@@ -800,7 +800,7 @@ static void parts_are_saved(void **state)
 
 /* ---- a federation is taken up again ---- */
 
-static void open_training(struct world *w, const char *method)
+static void open_threaded(struct world *w, const char *method, uint32_t threads)
 {
 	world_init(w, 3, 40, "transe", 8, method, false);
 	if (strcmp(method, "fedkd") == 0)
@@ -816,8 +816,14 @@ static void open_training(struct world *w, const char *method)
 	for (size_t i = 0; i < w->n; i++) {
 		w->agent[i].train.corrupt = KGE_CORRUPT_ALTERNATE;
 		w->agent[i].train.batch = 8;
+		w->agent[i].train.threads = threads;
 	}
 	world_open(w);
+}
+
+static void open_training(struct world *w, const char *method)
+{
+	open_threaded(w, method, 1);
 }
 
 static void assert_same_tables(const struct kge_emb *a, const struct kge_emb *b, const char *method)
@@ -847,6 +853,24 @@ static void refuse_zeros_in_part(struct world *w)
 	memset(saved.base + FED_METHOD_MAX + 16, 0, sizeof(struct rng));
 	assert_int_equal(fed_part_load(p, saved.base, saved.len, NULL), ERR_INPUT);
 	buf_release(&saved);
+}
+
+/* Its owner gives an agent another thread: the moments do not fit any more, the rounds go on. */
+static void moments_that_do_not_fit_begin_anew(void **state)
+{
+	struct buf kept = { 0 };
+	struct world w;
+
+	(void)state;
+	open_training(&w, "fedlu");
+	world_round(&w);
+	fed_part_save(fed_local_part(w.local, 0), &kept);
+	world_release(&w);
+	open_threaded(&w, "fedlu", 2);
+	assert_int_equal(fed_part_load(fed_local_part(w.local, 0), kept.base, kept.len, NULL), 0);
+	world_round(&w);
+	buf_release(&kept);
+	world_release(&w);
 }
 
 static void federations_go_on(void **state)
@@ -954,6 +978,7 @@ int main(void)
 		cmocka_unit_test(two_tables_teach_each_other),
 		cmocka_unit_test(parts_are_saved),
 		cmocka_unit_test(federations_go_on),
+		cmocka_unit_test(moments_that_do_not_fit_begin_anew),
 		cmocka_unit_test(methods_are_those_of_the_papers),
 		cmocka_unit_test(constants_are_checked),
 	};
