@@ -19,11 +19,13 @@
 enum { RESULT_MAX = 16 << 20 };
 
 /* In the child: streams, then the program.  Only async-signal-safe calls. */
-static void become(char *const *argv, int in, int out, int log)
+static void become(char *const *argv, pid_t parent, int in, int out, int log)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent) /* it has ended meanwhile */
+		_exit(127);
 	dup2(in >= 0 ? in : nothing, STDIN_FILENO);
 	dup2(out >= 0 ? out : nothing, STDOUT_FILENO);
 	if (log >= 0)
@@ -36,6 +38,7 @@ static int start(struct child *c, char *const *argv, int in, const char *log, bo
 		 struct err *e)
 {
 	int pipe_fd[2] = { -1, -1 };
+	pid_t parent = getpid();
 	int log_fd = log != NULL ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
 
 	if (log != NULL && log_fd < 0)
@@ -44,7 +47,7 @@ static int start(struct child *c, char *const *argv, int in, const char *log, bo
 		return err_set(e, ERR_IO, "no pipe: %s", strerror(errno));
 	c->pid = fork();
 	if (c->pid == 0)
-		become(argv, in, pipe_fd[1], log_fd);
+		become(argv, parent, in, pipe_fd[1], log_fd);
 	if (log_fd >= 0)
 		close(log_fd);
 	if (keep_output)
