@@ -286,10 +286,12 @@ static void put_runs(struct cli *cli, const struct experiment *x, const char *ou
 		if (record != NULL)
 			json_array_append_new(
 				runs,
-				json_pack("{s:s, s:I, s:O, s:O, s:O}", "variant", v->name, "seed",
-					  (json_int_t)seed, "best_round",
+				json_pack("{s:s, s:I, s:O, s:O, s:O*, s:O}", "variant", v->name,
+					  "seed", (json_int_t)seed, "best_round",
 					  json_object_get(record, "best_round"), "best_valid_mrr",
-					  json_object_get(record, "best_valid_mrr"), "test",
+					  json_object_get(record, "best_valid_mrr"),
+					  "kept_valid_mrr",
+					  json_object_get(record, "kept_valid_mrr"), "test",
 					  json_object_get(record, "test")));
 		json_decref(record);
 		free(path);

@@ -511,8 +511,10 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"member; parameters are counted as the papers do, through a server.\n\n"
 			"When a round is over its members sign for each other what went between "
 			"them. 'signs' says what the record has of a member: 'the same' that is "
-			"counted here, 'otherwise', 'forged' (the signature is not its own), or "
-			"'-', nothing. --json has what was signed, and the signature.\n\n"
+			"counted here, 'otherwise' (also where one was late or stopped while rows "
+			"were under way), 'forged' (what the store has is not its signature), or "
+			"'-', nothing: it was silent, slow, or the link was lost. --json has what "
+			"was signed, and the signature.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
 	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);

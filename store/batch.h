@@ -236,10 +236,10 @@ void store_batch_alignment(struct store_batch *b, const struct store_alignment *
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
 /* Takes the bytes over, which were of malloc(). */
 void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len);
-/* Copies the members. */
 /* Of a round that is in the store. */
 void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
 			      const struct store_round_member *m);
+/* Copies the members. */
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 
 #endif

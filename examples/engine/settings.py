@@ -47,8 +47,8 @@ for split in ("r3", "c3"):
             add(f"{split}-{kind}-{client}", f"fb15k-237-{split}/{client}", "fedlu",
                 {"kind": kind, "dim": 256, "gamma": gamma}, FEDLU | {"loss": loss}, FEDLU_THEN)
 
-# The same TransE as FedLU trains it, as far as this program can: rate 1e-4 throughout, stopped after
-# three looks at valid without gain.  Negatives are drawn anew where FedLU keeps the first ones.
+# The same TransE as FedLU trains it: rate 1e-4 throughout, stopped after three looks at valid without
+# gain.  Negatives are drawn anew; FedLU keeps the first ones, which `--set draws=once` does too.
 for split in ("r3", "c3"):
     for client in range(3):
         add(f"{split}-transe-slow-{client}", f"fb15k-237-{split}/{client}", "fedlu",
