@@ -26,6 +26,8 @@ static void become(char *const *argv, pid_t parent, int in, int out, int log)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent) /* it has ended meanwhile */
 		_exit(127);
+	if (out < 0) /* it runs beside us: what a terminal sends is ours alone */
+		setpgid(0, 0);
 	dup2(in >= 0 ? in : nothing, STDIN_FILENO);
 	dup2(out >= 0 ? out : nothing, STDOUT_FILENO);
 	if (log >= 0)

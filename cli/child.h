@@ -22,7 +22,8 @@ struct child {
 };
 
 /* fkge --json -d FOLDER words... (NULL at the end); standard error goes to the file
- * `log`, behind what is there.  With `keep_output` its result can be had afterwards. */
+ * `log`, behind what is there.  With `keep_output` its result can be had afterwards; without, it
+ * runs beside us, and Ctrl-C in a terminal reaches us alone: we end it, with one signal. */
 int child_start(struct child *c, const char *folder, const char *const *words, const char *log,
 		bool keep_output, struct err *e);
 

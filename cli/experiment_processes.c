@@ -245,7 +245,7 @@ static int look(struct watch *w, bool *over, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
-		rc = ask(w, i, e);
+		rc = run_canceled(w->r) ? ERR_CANCELED : ask(w, i, e);
 	*over = rc == 0 && is_over(w);
 	show(w);
 	if (rc == 0 && work_now_s() - w->saved_s >= SAVE_S)
@@ -264,8 +264,7 @@ static int run_to_goal(struct watch *w, struct err *e)
 		pause_ms(LOOK_MS);
 		rc = run_canceled(w->r) ? ERR_CANCELED : look(w, &over, e);
 	}
-	/* from a terminal an interrupt reaches the agents too, which then end by themselves */
-	return run_canceled(w->r) ? ERR_CANCELED : rc;
+	return rc;
 }
 
 /* With --until, the first look from there on. */
@@ -318,6 +317,10 @@ static int take_tables(struct client *c, struct store *s, struct kept *k, struct
 	struct kge_emb *emb;
 	int rc = store_restore(s, 0, &emb, &info, e);
 
+	if (rc == ERR_NOTFOUND)
+		return err_set(e, rc,
+			       "it kept no tables, since its only look at valid was interrupted; "
+			       "remove the run's .agents folder and begin anew");
 	if (rc != 0)
 		return rc;
 	if (emb->n_ent == c->best->n_ent && emb->n_rel == c->best->n_rel &&

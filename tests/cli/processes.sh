@@ -114,6 +114,9 @@ ok 'with all others' gone
 done=$(rounds 0)
 begin
 ok 'it can go on' wait_for 'more rounds' beyond "$done"
+run -d "$home/1" status --json
+agent=$(member "$out" pid)
+ok 'a terminal does not interrupt the agents as well' [ "$(ps -o pgid= -p "$agent" | tr -d ' ')" = "$agent" ]
 kill -INT "$experiment"
 ok 'an interrupt ends it' end 1
 ok 'and it says what to do' logged experiment 'stopped; the same command goes on'
