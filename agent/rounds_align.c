@@ -86,7 +86,6 @@ static void said_over(struct agent_core *c, struct peer *p, bool over)
 void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e)
 {
 	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
-	bool was_ready = rounds_ready(c, p);
 	struct net_bytes digest;
 
 	if (e->code == 0)
@@ -102,8 +101,6 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	p->fed.has_digest = e->code == 0 && digest.len == 32;
 	if (p->fed.has_digest)
 		memcpy(p->fed.digest, digest.base, 32);
-	if (was_ready && !rounds_ready(c, p))
-		p->fed.said.heard = true; /* as if said: that it is not so has to be said anew */
 	if (!p->greeted) {
 		p->fed.greeted_ms = c->now_ms;
 		p->fed.hopes = p->fed.aligns = 0;
