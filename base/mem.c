@@ -62,6 +62,7 @@ void *mem_aligned(size_t n, size_t size)
 	return p;
 }
 
+/* Of a container, whose control group is mounted there. */
 static double group_bytes(void)
 {
 	FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
@@ -78,13 +79,15 @@ static double group_bytes(void)
 
 double mem_most_bytes(void)
 {
-	double most = group_bytes();
+	double most = group_bytes(); /* which does not count its swap */
 	struct sysinfo machine;
 	struct rlimit own;
 
-	if (sysinfo(&machine) == 0)
-		most = fmin(most, ((double)machine.totalram + (double)machine.totalswap) *
-					  (double)machine.mem_unit);
+	if (sysinfo(&machine) == 0) {
+		double unit = (double)machine.mem_unit, swap = unit * (double)machine.totalswap;
+
+		most = fmin(most, unit * (double)machine.totalram) + swap;
+	}
 	if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY)
 		most = fmin(most, (double)own.rlim_cur);
 	return most;
