@@ -43,6 +43,16 @@ ok 'and its folder is gone' [ -z "$(ls "$work/whole/agents")" ]
 # killed SIGNAL: fkge, or with TERM the runner, as often as it is found at work with a state
 killed() {
 	kills=0
+	for begin in 1 2 3 4 5; do
+		rm -rf "${work:?}/$1"
+		kill_it "$1" || return 1
+		[ "$kills" -eq 0 ] || break
+	done
+	echo "# killed $kills times"
+	[ "$kills" -gt 0 ] || return 1
+	[ -n "$(record "$1")" ] || engine "$1"
+}
+kill_it() {
 	for try in 1 2 3 4; do
 		engine "$1" &
 		runner=$!
@@ -56,8 +66,7 @@ killed() {
 		[ -z "$(state "$1")" ] || [ -z "$(record "$1")" ] || return 1
 		[ -n "$(record "$1")" ] && break
 	done
-	echo "# killed $kills times"
-	[ -n "$(record "$1")" ] || engine "$1"
+	return 0
 }
 ok 'fkge is killed: nothing is on record before the end' killed KILL
 ok 'the same bits' same KILL
