@@ -275,6 +275,11 @@ struct agent_core;
 #define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
 #define AGENT_META_PART "fed"	/* and its part in the method of its rounds */
 
+/* From a value of AGENT_META: the digest of the best tables as they were when a round was last
+ * kept. Rounds go on from what that round left while the best tables are these, or those of that
+ * round.  false: it says nothing of that. */
+bool agent_meta_beside(const uint8_t *bytes, size_t n, uint8_t digest[32]);
+
 /* This one the owner writes too: a byte, 1, and the Ed25519 keys (32 bytes each) of partners whose
  * contracts he has closed.  The next session with labels makes a new one.  It is no entry: what one
  * side puts on the chain outside of a session could stand where the other has put something. */

@@ -115,3 +115,15 @@ int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *
 			       bad.text);
 	return 0;
 }
+
+bool agent_meta_beside(const uint8_t *bytes, size_t n, uint8_t digest[32])
+{
+	struct net_body body;
+	struct err bad = { 0 };
+
+	if (net_body_decode(&body, bytes, n, &bad) != 0)
+		return false;
+	net_get_fixed(&body.map, "x", digest, 32, &bad);
+	net_body_release(&body);
+	return bad.code == 0;
+}

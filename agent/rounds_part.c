@@ -91,12 +91,20 @@ static bool alike(const struct kge_emb *a, const struct kge_emb *b)
 	       a->ent_floats == b->ent_floats && a->rel_floats == b->rel_floats;
 }
 
+static bool is_best(const struct kge_emb *m, const struct agent_core *c)
+{
+	uint8_t digest[32];
+
+	kge_emb_digest(m, digest);
+	return memcmp(digest, c->best_digest, 32) == 0;
+}
+
 /* What the last round left is of use if the owner has not put other tables in the best's
- * place since then. */
+ * place since then, or has put them in its place too (fkge unlearn). */
 static bool goes_on(const struct agent_core *c)
 {
 	return c->fed.latest != NULL && c->trained && alike(c->fed.latest, c->best) &&
-	       memcmp(c->fed.beside, c->best_digest, 32) == 0;
+	       (memcmp(c->fed.beside, c->best_digest, 32) == 0 || is_best(c->fed.latest, c));
 }
 
 static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
@@ -133,7 +141,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 		c->fed.untrained = true;
 	else if (memcmp(c->kept_digest, c->best_digest, 32) != 0)
 		c->fed.untrained = false;
-	if (!on)
+	if (!on || memcmp(c->fed.beside, c->best_digest, 32) != 0)
 		c->tried_epochs = 0;
 	kge_emb_assign(c->work, c->fed.latest);
 	rc = load_part(c, on ? parts->part : NULL, e);

@@ -474,9 +474,9 @@ static void watch_shared(struct run *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct client *c = &r->at[i];
-		const struct kge_emb *t = fed_shared_table(fed_local_part(r->local, i));
+		const struct kge_emb *t = fed_global_table(fed_local_part(r->local, i));
 
-		if (t == c->emb || t->dim != c->emb->dim)
+		if (t == NULL)
 			continue;
 		c->shared = t;
 		c->shared_looked = kge_emb_copy(t);

@@ -1,19 +1,8 @@
 /* cli/experiment_unlearn.c - a run that is over unlearns: its best tables forget what each agent
- * has to forget (kge/unlearn.h, methods 4.1), all agents at once; then one exchange of rows without
+ * has to forget (cli/forget.h, methods 4.1), all agents at once; then one exchange of rows without
  * training takes what has changed to the other holders. */
 #include "cli/experiment_run.h"
-#include "cli/work.h"
-#include "kge/unlearn.h"
-
-static void settle(const struct run *r, size_t i, const struct kge_protocol *valid,
-		   struct kge_unlearn_config *c)
-{
-	struct kge_train_config trained = run_training_of(r, i);
-
-	kge_unlearn_defaults(c, &trained, r->v->weights);
-	c->protocol = valid;
-	c->valid_limit = r->v->config.eval.valid_limit;
-}
+#include "cli/forget.h"
 
 static json_t *report_json(const struct kge_unlearn_report *p)
 {
@@ -27,23 +16,18 @@ static json_t *report_json(const struct kge_unlearn_report *p)
 
 static int forget(struct run *r, struct err *e)
 {
-	struct kge_protocol valid = work_valid_protocol(&r->v->config);
 	int rc = 0;
 
 	for (size_t i = 0; i < r->n && rc == 0; i++) {
 		struct client *c = &r->at[i];
-		struct kge_emb *shared =
-			c->shared != NULL ? fed_shared_table(fed_local_part(r->local, i)) : NULL;
-		struct kge_unlearn_config u;
-		struct kge_unlearn_report report;
+		struct kge_train_config trained = run_training_of(r, i);
+		struct forget f;
 
-		settle(r, i, &valid, &u);
-		rc = kge_unlearn_check(&u, e);
+		forget_init(&f, &r->v->config, &trained, r->v->weights);
+		rc = forget_triples(&f, &c->blind, c->forget, c->n_forget, c->emb,
+				    fed_global_table(fed_local_part(r->local, i)), r->cancel, e);
 		if (rc == 0)
-			rc = kge_unlearn(&u, &c->blind, c->forget, c->n_forget, c->emb, shared,
-					 &report, r->cancel);
-		if (rc == 0)
-			json_array_append_new(r->unlearned, report_json(&report));
+			json_array_append_new(r->unlearned, report_json(&f.report));
 		progress_at(&r->bar, (double)(i + 1) / (double)r->n, "%zu agents have forgotten",
 			    i + 1);
 	}
@@ -109,8 +93,8 @@ static int check_tables(const struct run *r, struct err *e)
 	    fed_shared_table(fed_local_part(r->local, 0)) == r->at[0].emb)
 		return 0;
 	return err_set(e, ERR_USAGE,
-		       "method %s: the table that travels is of another width, so its runs cannot "
-		       "be unlearned",
+		       "method %s: the table that travels has relations of its own, so its runs "
+		       "cannot be unlearned",
 		       r->v->settings.method);
 }
 

@@ -1,13 +1,15 @@
 /* cli/unlearn.c - take triples back: out of the tables, the store and what else the folder keeps.
  *
  *   the triples to forget, found by name            kge/find.h
- *   the best tables forget them                     kge/unlearn.h
+ *   the best tables forget them, and FedLU's        cli/forget.h
+ *     global one, each teaching the other
  *   names that nothing has any more go, ids close up
  *   one transaction: graph, tables; then scrubbing  store_forget()
  *   files made with the old graph go
  *   a signed receipt                                cli/receipt.h
  *
  * Up to the transaction nothing is changed, so an interrupt leaves everything as it was. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
@@ -22,10 +24,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/forget.h"
 #include "cli/receipt.h"
-#include "cli/work.h"
 #include "kge/find.h"
-#include "kge/unlearn.h"
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;
@@ -52,12 +53,16 @@ struct unlearning {
 	uint32_t *ent, *rel; /* new id by old one, KGE_NONE: gone */
 	double score;
 	/* how it went */
-	struct kge_unlearn_config config;
-	struct kge_unlearn_report report;
+	struct forget forget;
 	struct figures before, after, retrained;
-	uint8_t digest[2][STORE_DIGEST]; /* of the tables */
-	size_t states;			 /* deleted */
-	json_t *files;			 /* deleted */
+	/* FedLU's global table, in what rounds have kept; NULL: there is none */
+	struct fed_part *part;
+	struct kge_emb *global; /* the part's */
+	struct figures global_before, global_after;
+	uint8_t digest[2][STORE_DIGEST]; /* of the tables, before and after */
+	uint8_t global_digest[2][STORE_DIGEST];
+	size_t states; /* deleted */
+	json_t *files; /* deleted */
 	atomic_bool cancel;
 };
 
@@ -239,6 +244,13 @@ static void keep_rows(float *to, const float *from, const uint32_t *ids, uint32_
 			memcpy(to + ids[i] * floats, from + i * floats, floats * sizeof(*to));
 }
 
+static void keep_all_rows(const struct unlearning *u, struct kge_emb *to,
+			  const struct kge_emb *from)
+{
+	keep_rows(to->ent, from->ent, u->ent, from->n_ent, from->ent_floats);
+	keep_rows(to->rel, from->rel, u->rel, from->n_rel, from->rel_floats);
+}
+
 /* The tables with the rows of names that stay. */
 static struct kge_emb *tables_left(const struct unlearning *u)
 {
@@ -251,9 +263,22 @@ static struct kge_emb *tables_left(const struct unlearning *u)
 			     old->gamma, kge_vocab_count(u->left->entities),
 			     kge_vocab_count(u->left->relations), &any);
 	e->range = old->range;
-	keep_rows(e->ent, old->ent, u->ent, old->n_ent, old->ent_floats);
-	keep_rows(e->rel, old->rel, u->rel, old->n_rel, old->rel_floats);
+	keep_all_rows(u, e, old);
 	return e;
+}
+
+/* The part beside these.  Moments that were kept go: they have seen the triples. */
+static struct fed_part *part_left(struct unlearning *u, struct kge_emb *emb)
+{
+	struct fed_part *p;
+	int rc = fed_part_new(&p, &u->part->settings, emb, 0, NULL);
+
+	assert(rc == 0); /* it was made of the same before */
+	(void)rc;
+	p->rng = u->part->rng;
+	keep_all_rows(u, fed_global_table(p), u->global);
+	kge_emb_digest(fed_global_table(p), u->global_digest[1]);
+	return p;
 }
 
 /* ---- figures ---- */
@@ -353,36 +378,55 @@ static int open_tables(struct unlearning *u, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "train.dp: unlearning looks at the triples without noise, so the "
 			       "tables would be private no more; take --drop-tables, then train");
-	return 0;
+	rc = forget_open_part(&u->part, &u->work, e);
+	u->global = u->part != NULL ? fed_global_table(u->part) : NULL;
+	return rc;
 }
 
-static void settle_config(struct unlearning *u)
+static void settle(struct unlearning *u)
 {
 	const struct config *c = &u->work.folder.config;
 
-	kge_unlearn_defaults(&u->config, &c->train.kge, u->o->variant);
-	u->config.protocol = config_protocol(c);
+	forget_init(&u->forget, c, &c->train.kge, u->o->variant);
 	if (u->o->epochs > 0)
-		u->config.interference_epochs = u->o->epochs;
+		u->forget.config.interference_epochs = u->o->epochs;
 	if (u->o->decay > 0)
-		u->config.decay_epochs = u->o->decay;
+		u->forget.config.decay_epochs = u->o->decay;
+}
+
+static int judge_both(struct unlearning *u, struct figures *own, struct figures *global)
+{
+	int rc = judge(u, u->work.emb, own);
+
+	return rc == 0 && u->global != NULL ? judge(u, u->global, global) : rc;
+}
+
+/* Test, which looks at valid know nothing of, stays out of sight. */
+static int forget_both(struct unlearning *u, struct err *e)
+{
+	struct kge_graph blind = u->full;
+
+	blind.split[KGE_TEST] = (struct kge_triples){ 0 };
+	return u->found.n[KGE_TRAIN] == 0
+		       ? 0
+		       : forget_triples(&u->forget, &blind, u->found.places[KGE_TRAIN],
+					u->found.n[KGE_TRAIN], u->work.emb, u->global, &u->cancel,
+					e);
 }
 
 static int change_tables(struct unlearning *u, struct err *e)
 {
 	int rc;
 
-	settle_config(u);
-	rc = kge_unlearn_check(&u->config, e);
-	if (rc != 0)
-		return rc;
+	settle(u);
 	kge_emb_digest(u->work.emb, u->digest[0]);
-	rc = judge(u, u->work.emb, &u->before);
-	if (rc == 0 && u->found.n[KGE_TRAIN] > 0)
-		rc = kge_unlearn(&u->config, &u->full, u->found.places[KGE_TRAIN],
-				 u->found.n[KGE_TRAIN], u->work.emb, NULL, &u->report, &u->cancel);
+	if (u->global != NULL)
+		kge_emb_digest(u->global, u->global_digest[0]);
+	rc = judge_both(u, &u->before, &u->global_before);
 	if (rc == 0)
-		rc = judge(u, u->work.emb, &u->after);
+		rc = forget_both(u, e);
+	if (rc == 0)
+		rc = judge_both(u, &u->after, &u->global_after);
 	if (rc == 0 && u->o->retrain)
 		rc = retrain(u);
 	return rc;
@@ -397,31 +441,52 @@ static int count_states(struct unlearning *u, struct err *e)
 	return rc;
 }
 
+/* Rounds go on from tables that are the best ones, with the part that was kept beside them. */
+static void add_part(struct unlearning *u, struct store_batch *b, struct store_checkpoint *info,
+		     struct kge_emb *emb)
+{
+	struct fed_part *p = part_left(u, emb);
+	struct buf saved = { 0 };
+
+	info->kind = STORE_LATEST;
+	store_batch_tables(b, info, kge_emb_copy(emb), u->digest[1]);
+	fed_part_save(p, &saved);
+	store_batch_meta_taken(b, AGENT_META_PART, saved.base, saved.len);
+	fed_part_free(p);
+}
+
+static int add_tables(struct unlearning *u, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_BEST,
+					 .created_ms = work_wall_ms(),
+					 .epochs = u->work.info.epochs,
+					 .seed = u->work.folder.config.train.kge.seed };
+	struct kge_emb *emb = tables_left(u);
+	int rc = score_of(u, u->left, emb, &u->score);
+
+	info.valid_score = u->score;
+	config_score_name(&u->work.folder.config, info.protocol);
+	store_batch_checkpoint(b, &info, emb);
+	memcpy(u->digest[1], b->at[0].u.checkpoint.info.digest, STORE_DIGEST);
+	if (u->global != NULL)
+		add_part(u, b, &info, emb);
+	return rc;
+}
+
 static int change_store(struct unlearning *u, struct err *e)
 {
-	struct store_checkpoint info = { .kind = STORE_BEST, .created_ms = work_wall_ms() };
+	struct store_batch b = { 0 };
 	struct store_kept k = { .kept = u->left,
 				.ent = u->ent,
 				.rel = u->rel,
 				.n_ent = kge_vocab_count(u->work.graph->entities),
 				.n_rel = kge_vocab_count(u->work.graph->relations),
+				.anew = &b,
 				.keep_meta = { AGENT_META, AGENT_META_CLOSE } };
-	struct store_batch b = { 0 }; /* it fills the checkpoint's shape in */
-	struct kge_emb *emb;
 	int rc = count_states(u, e);
 
-	if (rc == 0 && u->work.emb != NULL) {
-		emb = tables_left(u);
-		rc = score_of(u, u->left, emb, &u->score);
-		info.valid_score = u->score;
-		info.epochs = u->work.info.epochs;
-		info.seed = u->work.folder.config.train.kge.seed;
-		config_score_name(&u->work.folder.config, info.protocol);
-		store_batch_checkpoint(&b, &info, emb);
-		k.info = &b.at[0].u.checkpoint.info;
-		k.emb = emb;
-		memcpy(u->digest[1], k.info->digest, STORE_DIGEST);
-	}
+	if (rc == 0 && u->work.emb != NULL)
+		rc = add_tables(u, &b);
 	if (rc == 0)
 		rc = store_forget(u->work.folder.store, &k, e);
 	store_batch_release(&b);
@@ -520,7 +585,7 @@ static json_t *set_json(const struct unlearning *u)
 
 static json_t *settings_json(const struct unlearning *u)
 {
-	const struct kge_unlearn_config *c = &u->config;
+	const struct kge_unlearn_config *c = &u->forget.config;
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:b}", "variant",
 			 variant_words[u->o->variant], "forgotten_weight",
@@ -528,15 +593,24 @@ static json_t *settings_json(const struct unlearning *u)
 			 cli_json_number((double)c->interference.negatives), "soft_weight",
 			 cli_json_number((double)c->interference.soft), "soft",
 			 c->interference.soft_norm ? "norm" : "mean", "interference_epochs",
-			 (int)u->report.interference_epochs, "decay_epochs",
-			 (int)u->report.decay_epochs, "batch", (int)c->train.batch, "negatives",
-			 (int)c->train.negatives, "lr", cli_json_number((double)c->train.lr),
-			 "global_table", false);
+			 (int)u->forget.report.interference_epochs, "decay_epochs",
+			 (int)u->forget.report.decay_epochs, "batch", (int)c->train.batch,
+			 "negatives", (int)c->train.negatives, "lr",
+			 cli_json_number((double)c->train.lr), "global_table",
+			 (int)(u->global != NULL));
 }
 
 static uint32_t gone(const struct kge_vocab *before, const struct kge_vocab *after)
 {
 	return kge_vocab_count(before) - kge_vocab_count(after);
+}
+
+static json_t *global_json(const struct unlearning *u)
+{
+	if (u->global == NULL)
+		return json_null();
+	return json_pack("{s:o, s:o}", "before", cli_json_hex(u->global_digest[0], STORE_DIGEST),
+			 "after", cli_json_hex(u->global_digest[1], STORE_DIGEST));
 }
 
 static json_t *tables_json(const struct unlearning *u)
@@ -549,6 +623,7 @@ static json_t *tables_json(const struct unlearning *u)
 	json_object_set_new(j, "before", cli_json_hex(u->digest[0], STORE_DIGEST));
 	json_object_set_new(j, "after", cli_json_hex(u->digest[1], STORE_DIGEST));
 	json_object_set_new(j, "valid_score", cli_json_number(u->score));
+	json_object_set_new(j, "global", global_json(u));
 	json_object_set_new(j, "settings", settings_json(u));
 	return j;
 }
@@ -581,6 +656,8 @@ static json_t *make_receipt(struct unlearning *u)
 			    work_protocol_json(config_protocol(&u->work.folder.config)));
 	json_object_set_new(figures, "before", figures_json(&u->before));
 	json_object_set_new(figures, "after", figures_json(&u->after));
+	json_object_set_new(figures, "global_before", figures_json(&u->global_before));
+	json_object_set_new(figures, "global_after", figures_json(&u->global_after));
 	json_object_set_new(figures, "retrained", figures_json(&u->retrained));
 	json_object_set_new(j, "figures", figures);
 	json_object_set_new(j, "states_deleted", json_integer((json_int_t)u->states));
@@ -613,7 +690,7 @@ static void say_figures(const struct unlearning *u, const char *when, const stru
 {
 	if (f->has)
 		cli_say(u->cli,
-			"%-10s forgotten MRR %.4f Hits@1 %.4f   test MRR %.4f Hits@1 %.4f\n", when,
+			"%-14s forgotten MRR %.4f Hits@1 %.4f   test MRR %.4f Hits@1 %.4f\n", when,
 			f->forgotten.mrr, f->forgotten.hits1, f->test.mrr, f->test.hits1);
 }
 
@@ -629,6 +706,8 @@ static void say_outcome(struct unlearning *u)
 		gone(g->relations, u->left->relations));
 	say_figures(u, "before", &u->before);
 	say_figures(u, "after", &u->after);
+	say_figures(u, "global, before", &u->global_before);
+	say_figures(u, "global, after", &u->global_after);
 	say_figures(u, "retrained", &u->retrained);
 	cli_say(u->cli, "deleted: %zu states of the embeddings, %zu files\n", u->states,
 		json_array_size(u->files));
@@ -713,18 +792,22 @@ static int unlearn(struct unlearning *u, struct err *e)
 static void say_receipt(const struct cli *cli, const json_t *receipt)
 {
 	const json_t *set = json_object_get(receipt, "set"), *figures;
-	static const char *const when[] = { "before", "after", "retrained" };
+	static const char *const when[][2] = { { "before", "before" },
+					       { "after", "after" },
+					       { "global_before", "global, before" },
+					       { "global_after", "global, after" },
+					       { "retrained", "retrained" } };
 
 	cli_say(cli, "the signature fits key %s\n%lld triples forgotten\n",
 		json_string_value(json_object_get(receipt, "sign_key")),
 		(long long)json_integer_value(json_object_get(set, "triples")));
 	figures = json_object_get(receipt, "figures");
-	for (int i = 0; i < 3; i++) {
-		const json_t *f = json_object_get(figures, when[i]);
+	for (size_t i = 0; i < sizeof(when) / sizeof(when[0]); i++) {
+		const json_t *f = json_object_get(figures, when[i][0]);
 		const json_t *u = json_object_get(f, "forgotten"), *t = json_object_get(f, "test");
 
 		if (json_is_object(f))
-			cli_say(cli, "%-10s forgotten MRR %.4f   test MRR %.4f\n", when[i],
+			cli_say(cli, "%-14s forgotten MRR %.4f   test MRR %.4f\n", when[i][1],
 				json_number_value(json_object_get(u, "mrr")),
 				json_number_value(json_object_get(t, "mrr")));
 	}
@@ -774,11 +857,11 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 		       "names the set by a digest (whoever sees it can try guesses of the set) and "
 		       "says how the forgotten triples and the test "
 		       "split ranked before and after.\n\n"
-		       "With federation.mode rounds, the tables of the last round and what the "
-		       "method keeps (FedLU's avatar, FedKD's narrow table) go too. The next round "
-		       "begins from the unlearned tables and takes their rows to the other "
-		       "holders, "
-		       "FedLU's global ones too.\n\n"
+		       "With federation.mode rounds, the tables of the last round go too, and the "
+		       "next one begins from the unlearned best ones. FedLU's global table forgets "
+		       "together with the best one, each teaching the other, and the next round "
+		       "takes its rows to the other holders; the receipt has figures of both. What "
+		       "else a method keeps (FedE-KD's narrow table) begins anew.\n\n"
 		       "Not done: what partners have averaged into their own embeddings, files "
 		       "that you exported, and copies of the folder stay as they are. In rounds "
 		       "the next mean brings back what partners' rows still hold of it.\n\n"
@@ -804,6 +887,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	free(u.ent);
 	free(u.rel);
 	kge_found_release(&u.found);
+	fed_part_free(u.part);
 	work_close(&u.work);
 	return rc;
 }

@@ -337,6 +337,11 @@ struct kge_emb *fed_shared_table(const struct fed_part *p)
 	return p->method->shared_table != NULL ? p->method->shared_table(p) : p->emb;
 }
 
+struct kge_emb *fed_global_table(const struct fed_part *p)
+{
+	return p->method->avatar ? fed_shared_table(p) : NULL;
+}
+
 unsigned fed_stages(const struct fed_settings *s)
 {
 	const struct fed_method *m = fed_method_find(s->method);

@@ -154,6 +154,8 @@ struct fed_method {
 
 	/* The table whose rows travel, of the same entities and relations; NULL: the agent's. */
 	struct kge_emb *(*shared_table)(const struct fed_part *p);
+	/* It is the agent's over again, with the same relations: learns and forgets with it. */
+	bool avatar;
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
 
@@ -208,6 +210,8 @@ int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err
 
 int fed_train(struct fed_part *p, struct fed_training *t);
 struct kge_emb *fed_shared_table(const struct fed_part *p);
+/* The same where it is FedLU's global one: fed_method.avatar.  Else NULL. */
+struct kge_emb *fed_global_table(const struct fed_part *p);
 /* As fed_train_plain(), with terms added to the loss; ERR_USAGE when the config bears none. */
 int fed_train_with(struct fed_part *p, struct fed_training *t, const struct kge_terms *terms);
 /* Two tables that teach each other (kge/mutual.h), the agent's and another. */

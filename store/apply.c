@@ -159,9 +159,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 	return err_set(e, ERR_FAIL, "unknown kind of write");
 }
 
-static int write_all(struct store *s, void *ctx, struct err *e)
+int db_write_all(struct store *s, const struct store_batch *b, struct err *e)
 {
-	const struct store_batch *b = ctx;
 	int rc = 0;
 
 	for (size_t k = 0; k < b->n && rc == 0; k++)
@@ -169,9 +168,14 @@ static int write_all(struct store *s, void *ctx, struct err *e)
 	return rc;
 }
 
+static int write_batch(struct store *s, void *ctx, struct err *e)
+{
+	return db_write_all(s, ctx, e);
+}
+
 int store_apply(struct store *s, const struct store_batch *b, struct err *e)
 {
-	int rc = b->n > 0 ? db_transaction(s, write_all, (void *)(uintptr_t)b, e) : 0;
+	int rc = b->n > 0 ? db_transaction(s, write_batch, (void *)(uintptr_t)b, e) : 0;
 
 	/* The chains in memory may be ahead of a disk that was rolled back. */
 	if (rc != 0)

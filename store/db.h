@@ -71,6 +71,7 @@ int db_check_guards(struct store *s, struct err *e);
 
 /* ---- parts of a transaction ---- */
 
+int db_write_all(struct store *s, const struct store_batch *b, struct err *e);
 int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e);
 /* Exactly n bytes, or ERR_NOTFOUND (e untouched). */
 int db_get_info(struct store *s, const char *key, void *bytes, size_t n, struct err *e);

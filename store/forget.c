@@ -123,8 +123,8 @@ static int forget(struct store *s, void *ctx, struct err *e)
 		rc = forget_meta(s, k, e);
 	if (rc == 0)
 		rc = put_kept_graph(s, k, e);
-	if (rc == 0 && k->emb != NULL)
-		rc = db_put_checkpoint(s, k->info, k->emb, e);
+	if (rc == 0 && k->anew != NULL)
+		rc = db_write_all(s, k->anew, e);
 	return rc == 0 ? db_put_info(s, scrub_key, "1", 1, e) : rc;
 }
 

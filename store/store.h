@@ -120,10 +120,11 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
  *
  *   - entity k of the old graph is ent[k] of the new one, or KGE_NONE if it is gone; so are
  * relations
- *   - every checkpoint goes, for all were made with what is forgotten; emb (borrowed; NULL: none)
- *     becomes the best one
+ *   - every checkpoint goes, for all were made with what is forgotten
  *   - so does every meta value but those of `keep_meta`: what learners keep from one training to
  * the next
+ *   - `anew` (borrowed; NULL: nothing) is written then: the tables that have forgotten, and what
+ * learners keep beside them
  *   - aliases of names that stay are kept; where names went, ids have changed, so alignments go
  *
  * One transaction, then store_scrub().  When that fails or is cut off, the new graph is
@@ -132,8 +133,7 @@ struct store_kept {
 	const struct kge_graph *kept;
 	const uint32_t *ent, *rel; /* by old id */
 	uint32_t n_ent, n_rel;	   /* old ids */
-	const struct store_checkpoint *info;
-	const struct kge_emb *emb;
+	const struct store_batch *anew;
 	const char *keep_meta[2]; /* NULL: none */
 };
 int store_forget(struct store *s, const struct store_kept *k, struct err *e);

@@ -94,5 +94,6 @@ const struct fed_method fed_fedlu = {
 	.save = save,
 	.load = load,
 	.shared_table = shared_table,
+	.avatar = true,
 	.train = train,
 };

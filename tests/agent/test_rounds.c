@@ -346,6 +346,39 @@ static void test_restart_with_other_tables(void **state)
 	check_kept(w, 0, 3);
 }
 
+/* The owner has put the same other tables in the place of the best and of the last round's (fkge
+ * unlearn): rounds go on from these, and from what the method had kept beside them. */
+static void test_restart_after_unlearning(void **state)
+{
+	struct world *w = *state;
+	struct seat *s = &w->t.seat[0];
+	struct kge_emb *avatar;
+	size_t size;
+
+	for (size_t a = 0; a < SEATS; a++)
+		w->t.seat[a].config.fed.every_ms = 3000;
+	reset(w, "fedlu");
+	run_rounds(w, 1);
+	avatar = kge_emb_copy(fed_global_table(s->core->fed.part));
+	size = (size_t)avatar->n_ent * avatar->ent_floats * sizeof(float);
+	table_kill(&w->t, 0);
+	s->disk.tables->ent[0] += 1;
+	kge_emb_assign(s->disk.latest_tables, s->disk.tables);
+	kge_emb_digest(s->disk.tables, s->disk.best.digest);
+	memcpy(s->disk.latest.digest, s->disk.best.digest, STORE_DIGEST);
+	table_restart(&w->t, 0);
+	assert_true(same(s->core->work, s->disk.tables));
+	assert_memory_equal(fed_global_table(s->core->fed.part)->ent, avatar->ent, size);
+	assert_memory_not_equal(s->core->work->ent, avatar->ent, size);
+	assert_int_equal(s->core->tried_epochs, 0);
+	link_all(w);
+	run_rounds(w, 3);
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	check_kept(w, 0, 3);
+	kge_emb_free(avatar);
+}
+
 /* ---- members that are lost, late, dead ---- */
 
 /* The seat whose key is number k of all, lowest first. */
@@ -1074,6 +1107,7 @@ int main(void)
 		with_world(test_restart),
 		with_world(test_restart_with_another_method),
 		with_world(test_restart_with_other_tables),
+		with_world(test_restart_after_unlearning),
 		with_world(test_lost_in_training),
 		with_world(test_dead_proposer),
 		with_world(test_unwilling_proposer),

@@ -203,7 +203,7 @@ ok 'without them' says 1 'raw has no run with this seed that is over' experiment
 ok 'they are made again' exits 0 -q experiment "$work/u.yaml" -o "$work/u"
 ok 'and what needs them' test -s "$work/u/runs/unlearned-seed1.json"
 sed 's/method: fedlu, warm_up: 5}/method: fedkd, dim: 8}/' "$work/u.yaml" >"$work/kd.yaml"
-ok 'not where another width travels' says 2 'of another width' experiment "$work/kd.yaml" -o "$work/kd" --only raw --only unlearned
+ok 'not where another width travels' says 2 'has relations of its own' experiment "$work/kd.yaml" -o "$work/kd" --only raw --only unlearned
 sed 's/  forget: 0.05, /  /' "$work/u.yaml" >"$work/noshare.yaml"
 ok 'a share is needed' says 2 'noshare.yaml:8: kept: experiment.forget says' experiment "$work/noshare.yaml" -o "$work/kd"
 sed 's/forget: 0.05/forget: 5/' "$work/u.yaml" >"$work/much.yaml"

@@ -19,6 +19,8 @@ rounds:
   train_s: 600
   stage_s: 300
 YAML
+	# a name and a relation that one triple of d alone has
+	[ "$1" != d ] || printf 'e3\tkeeps-7f\tzebra-7f\n' >>"$work/d.tsv"
 	awk -v n="$4" 'function k(e) { return substr(e, 2) + 0 } k($1) < n && k($3) < n' "$work/$1.tsv" >"$work/part.tsv"
 	"$fkge" -q -d "$work/$1" import --replace "$work/part.tsv" >/dev/null
 }
@@ -215,12 +217,55 @@ metas() { python3 -c '
 import sqlite3, sys
 print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta ORDER BY key")])' "$work/$1/store.db"; }
 ok 'the method keeps something' [ "$(metas c)" = 'agent fed' ]
-sed -n '1,3p' "$work/d.tsv" >"$work/gone.tsv"
-ok 'forget' exits 0 -d "$work/d" unlearn "$work/gone.tsv" --epochs 1 --decay 1
-ok 'the tables of rounds are gone' [ -z "$(latest d)" ]
-ok 'so is what the method kept' [ "$(metas d)" = agent ]
+# rows FILE: those of FedLU's global table as d keeps it; no_rows FILE: of these, what it has no more is nowhere on disk
+rows() { python3 - "$work/d/store.db" >"$work/$1" <<'PY'
+import sqlite3, sys
+db, HEAD, WIDTH = sqlite3.connect(sys.argv[1]), 64, 64
+(part,) = db.execute("SELECT value FROM meta WHERE key = 'fed'").fetchone()
+print(*[part[i:i + WIDTH].hex() for i in range(HEAD, len(part), WIDTH)], sep="\n")
+PY
+}
+no_rows() { rows now && python3 - "$work/$1" "$work/now" "$work"/d/* <<'PY'
+import os, sys
+old, now = (set(open(f).read().split()) for f in sys.argv[1:3])
+gone = [bytes.fromhex(x) for x in old - now]
+disk = [open(f, "rb").read() for f in sys.argv[3:] if os.path.isfile(f)]
+left = sum(x in f for x in gone for f in disk)
+print(f"# of {len(old)} rows {len(gone)} are others now, {left} of the old ones are on disk")
+sys.exit(len(now) >= len(old) or len(gone) < 10 or left > 0)
+PY
+}
+files_with() { grep -rlaF -- "$1" "$work/d" | wc -l; }
+{ printf 'e3\tkeeps-7f\tzebra-7f\n'; grep -v zebra "$work/d.tsv" | head -30; } >"$work/gone.tsv"
+rows old
+grep -v zebra "$work/d.tsv" | sed -n '31,33p' >"$work/more.tsv"
+grep -v zebra "$work/d.tsv" | sed -n '34p' >"$work/last.tsv"
+ok 'forget' exits 0 -d "$work/d" unlearn "$work/gone.tsv" --receipt "$work/gone.json"
+ok 'the receipt is of both tables' python3 - "$work/gone.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+t, f = r["tables"], r["figures"]
+for before, after in ("before", "after"), ("global_before", "global_after"):
+    print("#", *[f"{w}: forgotten {f[w]['forgotten']['mrr']:.4f}, test {f[w]['test']['mrr']:.4f}" for w in (before, after)])
+    if not f[after]["forgotten"]["mrr"] < f[before]["forgotten"]["mrr"]:
+        sys.exit("# has not forgotten")
+tables = {t["before"], t["after"], t["global"]["before"], t["global"]["after"]}
+sys.exit(len(tables) < 4 or not t["settings"]["global_table"])
+PY
+ok 'which is signed' prints 'global, after' unlearn --verify "$work/gone.json" "$work/gone.tsv"
+ok 'no name of it is left' [ "$(files_with zebra-7f)$(files_with keeps-7f)" = 00 ]
+ok 'nor a row as it was' no_rows old
+best() { "$fkge" -d "$work/$1" checkpoint list --json >"$out" && member "$out" checkpoints 0 digest; }
+ok 'the last round has left the best tables now' [ "$(latest d)" = "$(best d)" ]
+ok 'and the method its own' [ "$(metas d)" = 'agent fed' ]
+ok 'once more' exits 0 -d "$work/d" unlearn "$work/more.tsv" --epochs 1 --decay 1 --receipt "$work/more.json"
+ok 'from where it was' [ "$(member "$work/more.json" tables global before)" = "$(member "$work/gone.json" tables global after)" ]
 ok 'd goes on after that' some_rounds 1 a b c d
 ok 'and all tell the same' agree a b c d
+say method fede d
+ok 'of another method' exits 0 -d "$work/d" unlearn "$work/last.tsv" --epochs 1 --decay 1
+ok 'the tables of rounds go' [ -z "$(latest d)" ]
+ok 'so does what the method kept' [ "$(metas d)" = agent ]
 
 # ---- what does not go together ----
 sed -i 's/mode: rounds/mode: pairs/' "$work/d/agent.yaml"

@@ -187,25 +187,25 @@ static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 	uint32_t ent[NAMES], rel[2];
 	struct kge_graph *g = kept_graph(ent, rel);
 	struct store_checkpoint info = { .kind = STORE_BEST, .valid_score = .1 };
+	struct store_batch b = { 0 };
 	struct store_kept k = { .kept = g,
 				.ent = ent,
 				.rel = rel,
 				.n_ent = NAMES,
 				.n_rel = 2,
-				.info = &info,
-				.emb = emb,
+				.anew = emb != NULL ? &b : NULL,
 				.keep_meta = { "core", "owner" } };
-	struct store_batch b = { 0 };
 	int rc;
 
-	/* the shapes, as a batch fills them in */
 	strcpy(info.protocol, "standard");
 	if (emb != NULL) {
 		store_batch_checkpoint(&b, &info, kge_emb_copy(emb));
-		info = b.at[0].u.checkpoint.info;
-		store_batch_release(&b);
+		info.kind = STORE_LATEST;
+		store_batch_checkpoint(&b, &info, kge_emb_copy(emb));
+		store_batch_meta(&b, "learner", "part-anew", 9);
 	}
 	rc = store_forget(s, &k, e);
+	store_batch_release(&b);
 	kge_graph_free(g);
 	return rc;
 }
@@ -224,7 +224,7 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	assert_int_equal(kge_vocab_count(g->entities), NAMES - 1);
 	assert_int_equal(g->split[KGE_TRAIN].n, 2);
 	assert_int_equal(store_checkpoints(s, &all, &n, &e), 0);
-	assert_int_equal(n, emb != NULL ? 1 : 0);
+	assert_int_equal(n, emb != NULL ? 2 : 0);
 	free(all);
 	if (emb != NULL) {
 		assert_int_equal(store_restore(s, 0, &best, &info, &e), 0);
@@ -237,8 +237,10 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	buf_clear(&meta);
 	assert_int_equal(store_meta(s, "owner", &meta, &e), 0);
 	assert_memory_equal(meta.base, "stays too", 9);
+	buf_clear(&meta);
+	assert_int_equal(store_meta(s, "learner", &meta, NULL), emb != NULL ? 0 : ERR_NOTFOUND);
+	assert_memory_equal(meta.base, "part-anew", meta.len);
 	buf_release(&meta);
-	assert_int_equal(store_meta(s, "learner", &meta, NULL), ERR_NOTFOUND);
 	assert_int_equal(store_load_names(s, g, peer, &names, &e), 0);
 	assert_string_equal(names.ent[4], "alias-five"); /* was id 5 */
 	assert_string_equal(names.ent[2], "name-3");
