@@ -191,7 +191,7 @@ static const struct key keys[] = {
 	  "rounds that this agent takes part in; 0: no limit" },
 	{ "rounds", "min_members", COUNT, AT(rounds.min_members), "2", 2, FED_MEMBERS_MAX, NULL,
 	  "agents, this one among them, without which it proposes no round and is in none of "
-	  "others" },
+	  "others; never fewer than min_holders" },
 	{ "rounds", "propose", SWITCH, AT(rounds.propose), "true", 0, 0, NULL,
 	  "may propose rounds; else only joins" },
 	{ "rounds", "every_s", NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
@@ -814,6 +814,27 @@ void config_fed_settings(const struct config *c, struct fed_settings *out)
 	out->secret_clip = c->rounds.secret_clip;
 }
 
+/* Some methods want tables of a certain dimension; one row of each is enough to ask. */
+static int check_method(const struct config *c, const struct fed_settings *s, const char *where,
+			struct err *e)
+{
+	struct kge_emb *one;
+	struct fed_part *part;
+	struct rng rng;
+	struct err why = { 0 };
+	int rc;
+
+	rng_seed(&rng, 1);
+	one = config_tables(c, 1, 1, &rng);
+	rc = fed_part_new(&part, s, one, 1, &why);
+	fed_part_free(part);
+	kge_emb_free(one);
+	if (rc == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: rounds: %s: change model.dim, or the method's constants",
+		       where, why.text);
+}
+
 static int check_rounds(const struct config *c, const char *where, struct err *e)
 {
 	struct fed_settings s;
@@ -823,6 +844,8 @@ static int check_rounds(const struct config *c, const char *where, struct err *e
 	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
 	if (fed_settings_check(&s, &why) != 0)
 		return err_set(e, ERR_USAGE, "%s: rounds: %s", where, why.text);
+	if (check_method(c, &s, where, e) != 0)
+		return e->code;
 	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
 		return err_set(e, ERR_USAGE,
 			       "%s: rounds.topology hosted needs rounds.host: the id or name of a "

@@ -43,7 +43,9 @@ static void set_rounds(struct agent_config *a, const struct config *c)
 		.eval_every = c->rounds.eval_every,
 		.patience = c->rounds.patience,
 		.max = c->rounds.max,
-		.min_members = c->rounds.min_members,
+		.min_members = c->rounds.min_members > c->rounds.min_holders
+				       ? c->rounds.min_members
+				       : c->rounds.min_holders, /* with fewer no row would move */
 		.every_ms = ms(c->rounds.every_s),
 		.equal_start = c->rounds.equal_start,
 		.start_seed = c->rounds.start_seed,
@@ -370,6 +372,7 @@ static int find_host(struct start *s, const struct folder *f, struct err *e)
 	uint8_t *host = s->settings.fed.settings.host;
 	struct err why = { 0 };
 	struct store_peer *p;
+	int rc;
 
 	if (s->settings.mode != AGENT_ROUNDS || s->settings.fed.settings.topology != FED_HOSTED)
 		return 0;
@@ -377,7 +380,13 @@ static int find_host(struct start *s, const struct folder *f, struct err *e)
 		return memcpy(host, f->identity->key, FED_KEY), 0;
 	if (net_key_parse(text, host, &why) == 0)
 		return 0;
-	if (roster_resolve(&r, text, &p, e) != 0)
+	rc = roster_resolve(&r, text, &p, e);
+	if (rc == ERR_NOTFOUND)
+		return err_set(e, rc,
+			       "rounds.host: no peer '%.80s' is known (fkge peer list); a name is "
+			       "known once the two have met, an id (fkge id) always works",
+			       text);
+	if (rc != 0)
 		return err_prefix(e, "rounds.host");
 	return memcpy(host, p->key, FED_KEY), 0;
 }

@@ -273,6 +273,11 @@ static void test_errors_say_where_and_what(void **state)
 		  "agent.yaml: rounds: method feds: its homes" },
 		{ "federation: {mode: rounds}\nrounds: {secret_bits: 32, secret_clip: 1000000}\n",
 		  "clip at less" },
+		{ "federation: {mode: rounds}\nrounds: {method: fedepl}\n",
+		  "agent.yaml: rounds: method fedepl: in place of 256 dimensions the tables must "
+		  "have 135, not 128: change model.dim" },
+		{ "federation: {mode: rounds}\nrounds: {method: fedkd}\n",
+		  "must have as many or more, not 128: change model.dim" },
 		{ "federation: {mode: rounds}\nrounds: {topology: hosted}\n", "needs rounds.host" },
 		{ "federation: {mode: rounds}\nprivacy: {noisy_rows: true}\n",
 		  "does not go with privacy.noisy_rows: rows leave" },
