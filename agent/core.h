@@ -349,6 +349,7 @@ struct agent_round_status {
 	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
 	size_t items, answered;	      /* shared with them; of these, in the last stage */
 	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */
+	char waits[AGENT_TEXT_MAX];   /* who or what must come before there is one; "": nothing */
 };
 
 struct agent_status {

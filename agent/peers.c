@@ -71,7 +71,8 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
 		return;
 	p->notice_ms += TELL_EVERY_MS;
-	core_notice(c, AGENT_NOTICE_TROUBLE, p, code, "%s: %s", p->info.name, p->trouble);
+	core_notice(c, AGENT_NOTICE_TROUBLE, p, code, "%s: %s",
+		    p->info.name[0] != '\0' ? p->info.name : "a peer", p->trouble);
 }
 
 /* ---- alignment ---- */

@@ -154,6 +154,7 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	put_count(j, "items", r->items);
 	put_count(j, "answered", r->answered);
 	put_text(j, "trouble", r->trouble);
+	put_text(j, "waits", r->waits);
 	return j;
 }
 

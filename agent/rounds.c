@@ -587,6 +587,8 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 		peer_trouble(c, p, e.code, "proposes a round that we do not join: %.150s", e.text);
 		return;
 	}
+	if (p->fed.differs) /* its owner has changed them */
+		p->trouble[0] = '\0';
 	p->fed.differs = p->fed.over = false;
 	if (o->n_members < c->config.fed.min_members)
 		decline(c, p, o->id, "it asks fewer than rounds.min_members here");

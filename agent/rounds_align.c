@@ -62,12 +62,9 @@ void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w
 	net_put_bool(w, "h", p->fed.said.heard);
 }
 
-static void other_mode(struct agent_core *c, struct peer *p, bool other)
+static void other_mode(struct agent_core *c, struct peer *p)
 {
-	if (!other && p->other_mode)
-		p->trouble[0] = '\0';
-	p->other_mode = other;
-	if (other)
+	if (p->other_mode)
 		peer_trouble(c, p, ERR_REFUSED,
 			     "does %s and we do %s: nothing happens between us until one changes "
 			     "federation.mode",
@@ -88,8 +85,10 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
 	struct net_bytes digest;
 
+	if (e->code == 0 && p->other_mode && rounds == in_rounds(c))
+		p->trouble[0] = '\0';
 	if (e->code == 0)
-		other_mode(c, p, rounds != in_rounds(c));
+		p->other_mode = rounds != in_rounds(c);
 	if (e->code != 0 || p->other_mode || !in_rounds(c))
 		return;
 	p->fed.was_ready = rounds_ready(c, p);
@@ -115,6 +114,7 @@ void rounds_greeted(struct agent_core *c, struct peer *p)
 {
 	bool ready = rounds_ready(c, p);
 
+	other_mode(c, p);
 	if (in_rounds(c) && (ready ? p->fed.deaf : p->fed.was_ready))
 		peer_say_hello(c, p);
 }
@@ -306,6 +306,43 @@ uint64_t rounds_turn_ms(const struct agent_core *c)
 	return at;
 }
 
+/* Members of a round that we proposed now, ourselves among them. */
+static uint32_t count_asked(const struct agent_core *c)
+{
+	uint32_t n = 1;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		n += rounds_asked(c, c->peers[i]);
+	return n;
+}
+
+static bool somebody_proposes(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (rounds_asked(c, c->peers[i]) && c->peers[i]->fed.proposes)
+			return true;
+	return rounds_proposes(c);
+}
+
+void rounds_waits(const struct agent_core *c, char *out, size_t n)
+{
+	uint32_t asked = count_asked(c), least = c->config.fed.min_members;
+
+	out[0] = '\0';
+	if (c->fed.now != NULL || !c->trained || !rounds_joins(c))
+		return;
+	if (asked < least)
+		snprintf(out, n,
+			 "it takes %u members (rounds.min_members, min_holders), and %u are here, "
+			 "aligned and of the same settings, this agent among them",
+			 least, asked);
+	else if (host_ms(c) == UINT64_MAX)
+		snprintf(out, n, "the host (rounds.host) is not here, or takes part in none");
+	else if (!somebody_proposes(c))
+		snprintf(out, n,
+			 "nobody who is here proposes any (rounds.propose, rounds.patience)");
+}
+
 /* ---- what our owner wants ---- */
 
 static int differ(struct err *e, const char *key, double theirs, double ours)
@@ -323,6 +360,9 @@ static int check_method(const struct fed_settings *o, const struct fed_settings 
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 		if (o->value[i] != u->value[i])
 			return differ(e, m->constant[i].key, o->value[i], u->value[i]);
+	if (o->model[0] != '\0' && strcmp(o->model, u->model) != 0)
+		return err_set(e, ERR_REFUSED, "model.kind is %s there and %s here", o->model,
+			       u->model);
 	if (o->ent_floats != u->ent_floats || o->rel_floats != u->rel_floats)
 		return err_set(e, ERR_REFUSED,
 			       "rows have %u and %u floats there and %u and %u here: model.kind or "

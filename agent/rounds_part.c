@@ -115,6 +115,8 @@ static int load_part(struct agent_core *c, const struct store_meta *saved, struc
 		buf_add(&c->fed.saved, saved->base, saved->len);
 	if (new_part(c, &why) == 0)
 		return 0;
+	if (c->fed.saved.len == 0)
+		return err_set(e, why.code, "%s", why.text);
 	buf_clear(&c->fed.saved); /* of another method, or with other constants */
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
 		    "what the rounds' method had kept is not used: %s", why.text);
@@ -147,6 +149,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	rc = load_part(c, on ? parts->part : NULL, e);
 	if (rc != 0)
 		return rc;
+	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
 	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
 	c->fed.told_number = UINT64_MAX;

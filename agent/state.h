@@ -588,6 +588,8 @@ bool rounds_joins(const struct agent_core *c);	  /* false: rounds.max is reached
 bool rounds_proposes(const struct agent_core *c); /* we may propose, now or later */
 /* When we may propose; UINT64_MAX: not before something happens. */
 uint64_t rounds_turn_ms(const struct agent_core *c);
+/* What keeps everybody from proposing, for the owner; "": nothing. */
+void rounds_waits(const struct agent_core *c, char *out, size_t n);
 void rounds_pass_over(struct agent_core *c); /* it is our turn since others let theirs pass */
 /* ERR_REFUSED with the key and both values: a round that our owner does not want. */
 int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,

@@ -86,6 +86,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.answered = f->report.answered,
 	};
 	memcpy(o->trouble, f->trouble, sizeof(o->trouble));
+	rounds_waits(c, o->waits, sizeof(o->waits));
 }
 
 /* All partners together. */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,7 @@ int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge
 		fed_part_free(p);
 		return rc;
 	}
+	snprintf(p->settings.model, sizeof(p->settings.model), "%s", emb->model->name);
 	p->settings.ent_floats = p->floats[0];
 	p->settings.rel_floats = p->floats[1];
 	*out = p;

@@ -44,6 +44,7 @@ enum {
 	FED_VALUES_MAX = 8,    /* constants of a method */
 	FED_STAGES_MAX = 4,    /* of a round */
 	FED_METHOD_MAX = 16,   /* bytes of a method's name, NUL included */
+	FED_MODEL_MAX = 32,    /* of a model's */
 	FED_FLOATS_MAX = 8192, /* in a row on the wire */
 	FED_VALUE_MAX = 1000000,
 	FED_TIME_MAX_MS = 86400000, /* a day: of any time in the settings */
@@ -61,6 +62,7 @@ struct fed_settings {
 	uint64_t number;	      /* of the round, from 0, over the federation's life */
 	enum fed_topology topology;
 	uint8_t host[FED_KEY];		 /* hosted: which member */
+	char model[FED_MODEL_MAX];	 /* whose rows these are; "": not said */
 	uint32_t ent_floats, rel_floats; /* in a row of the tables that are shared */
 	uint32_t min_holders;		 /* items with fewer holders stay at home; 2 or more */
 	uint32_t join_ms;		 /* for answers to a proposal */

@@ -110,6 +110,7 @@ static void put_settings(struct net_writer *w, const struct fed_settings *s)
 	net_put_uint(w, "n", s->number);
 	net_put_uint(w, "t", s->topology);
 	net_put_bin(w, "h", s->host, FED_KEY);
+	net_put_str(w, "mo", s->model);
 	net_put_uint(w, "fe", s->ent_floats);
 	net_put_uint(w, "fr", s->rel_floats);
 	net_put_uint(w, "o", s->min_holders);
@@ -135,6 +136,8 @@ static void get_settings(struct fed_settings *s, const struct net_map *m, struct
 	s->number = net_get_uint(m, "n", 0, UINT64_MAX, e);
 	s->topology = (enum fed_topology)net_get_uint(m, "t", 0, FED_HOSTED, e);
 	net_get_fixed(m, "h", s->host, FED_KEY, e);
+	if (net_has(m, "mo")) /* older ones do not say */
+		net_get_text(m, "mo", s->model, sizeof(s->model), e);
 	s->ent_floats = (uint32_t)net_get_uint(m, "fe", 1, FED_FLOATS_MAX, e);
 	s->rel_floats = (uint32_t)net_get_uint(m, "fr", 1, FED_FLOATS_MAX, e);
 	s->min_holders = (uint32_t)net_get_uint(m, "o", 2, FED_MEMBERS_MAX, e);
@@ -375,7 +378,7 @@ void roster_declined(struct fed_round *r, struct seat *s, const struct net_map *
 	net_get_text(m, "r", why, sizeof(why), &e);
 	s->answered = true;
 	s->account.fate = FED_DECLINED;
-	err_set(&s->account.trouble, ERR_REFUSED, "declined: %s", why);
+	err_set(&s->account.trouble, ERR_REFUSED, "%s", why);
 }
 
 /* ---- the roster ---- */

@@ -741,7 +741,8 @@ static void test_other_settings_are_declined(void **state)
 					     "rounds.min_holders is 2 there and 3 here",
 					     "rounds.train_s is 2 there and 0.1 here",
 					     "rounds.secret_bits is 0 there and 32 here",
-					     "rounds.mu is" };
+					     "rounds.mu is",
+					     "model.kind is transe there and distmult here" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
@@ -766,9 +767,11 @@ static void test_other_settings_are_declined(void **state)
 			s->train_ms = 100;
 		else if (i == 3)
 			s->secret_bits = 32;
-		else
+		else if (i == 4)
 			s->value[0] = .5;
 		table_start(&w->t);
+		if (i == 5)
+			memcpy(core(w, b)->config.fed.settings.model, "distmult", 9);
 		link_all(w);
 		run(w, 60000);
 		p = table_peer(&w->t, b, a);
@@ -820,6 +823,19 @@ static void test_equal_start(void **state)
 	}
 }
 
+/* The owner is told what there is to wait for: words, or nothing. */
+static void assert_waits(struct world *w, size_t at, const char *words)
+{
+	struct agent_status s;
+
+	agent_core_status(core(w, at), &s);
+	if (words[0] == '\0')
+		assert_string_equal(s.round.waits, "");
+	else
+		assert_non_null(strstr(s.round.waits, words));
+	agent_status_release(&s);
+}
+
 static void test_min_members(void **state)
 {
 	struct world *w = *state;
@@ -828,11 +844,46 @@ static void test_min_members(void **state)
 	table_link(&w->t, 0, 1, true);
 	run(w, 20000);
 	assert_int_equal(done(w, 0) + done(w, 1), 0);
+	assert_waits(w, 0, "it takes 3 members");
+	assert_waits(w, 0, "and 2 are here");
+	assert_waits(w, 2, "and 1 are here");
 	table_link(&w->t, 0, 2, true);
 	table_link(&w->t, 1, 2, true);
 	run(w, 20000);
 	for (size_t i = 0; i < SEATS; i++)
 		assert_int_equal(done(w, i), 3);
+	assert_waits(w, 0, "");
+}
+
+static void test_nobody_proposes(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.propose = false;
+	reset(w, "fede");
+	run(w, 20000);
+	assert_int_equal(done(w, 0), 0);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_waits(w, i, "nobody who is here proposes any");
+}
+
+static void test_host_is_missing(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < SEATS; i++) {
+		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
+
+		f->min_members = 2;
+		f->settings.topology = FED_HOSTED;
+		memcpy(f->settings.host, w->t.seat[2].key, 32);
+	}
+	table_start(&w->t);
+	table_link(&w->t, 0, 1, true);
+	run(w, 20000);
+	assert_int_equal(done(w, 0), 0);
+	assert_waits(w, 0, "the host (rounds.host) is not here");
 }
 
 /* Rounds of two, one after the other, use nobody's rounds.max up who wants three. */
@@ -1123,6 +1174,8 @@ int main(void)
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
 		with_world(test_min_members),
+		with_world(test_nobody_proposes),
+		with_world(test_host_is_missing),
 		with_world(test_rounds_of_too_few),
 		with_world(test_partners_that_are_done),
 		with_world(test_old_hello),
