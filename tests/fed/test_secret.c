@@ -259,7 +259,7 @@ struct said { /* a message */
 	size_t rows, len; /* of "p", in it */
 };
 
-enum { SAID_MAX = 512, VIEW_THINGS = 24, VIEW_FLOATS = 8 };
+enum { SAID_MAX = 512, VIEW_THINGS = 60, VIEW_FLOATS = 8 };
 
 struct heard {
 	struct said at[SAID_MAX];
