@@ -19,17 +19,6 @@ const char *report_state(enum agent_state s)
 	return words[s];
 }
 
-const char *report_fate(int fate)
-{
-	static const char *const words[] = { [FED_TOOK_PART] = "took part",
-					     [FED_DECLINED] = "declined",
-					     [FED_LATE] = "late",
-					     [FED_LOST] = "lost",
-					     [FED_BROKE] = "broke the protocol" };
-
-	return fate >= 0 && fate <= FED_BROKE ? words[fate] : "?";
-}
-
 static void put_count(json_t *j, const char *key, uint64_t n)
 {
 	json_object_set_new(j, key, json_integer((json_int_t)n));
@@ -79,7 +68,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
-	put_text(j, "round_fate", s->round_fate >= 0 ? report_fate(s->round_fate) : "");
+	put_text(j, "round_fate", s->round_fate >= 0 ? fed_fate_name(s->round_fate) : "");
 	put_text(j, "round_why", s->round_why);
 	json_object_set_new(j, "round_over", json_boolean(s->round_over));
 }

@@ -19,8 +19,6 @@ struct report_parts {
 };
 
 json_t *report_json(const struct report_parts *p); /* a new reference */
-/* What became of a member of a round (enum fed_fate). */
-const char *report_fate(int fate);
-const char *report_state(enum agent_state s); /* "busy", "ready", "sleep", "stopped" */
+const char *report_state(enum agent_state s);	   /* "busy", "ready", "sleep", "stopped" */
 
 #endif

@@ -56,6 +56,9 @@ COMMAND(ledger_close);
 /* rounds.c */
 COMMAND(rounds_list);
 COMMAND(rounds_show);
+/* accounts.c */
+COMMAND(rounds_export);
+COMMAND(rounds_verify);
 /* checkpoint.c */
 COMMAND(checkpoint_list);
 COMMAND(checkpoint_save);

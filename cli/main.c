@@ -40,6 +40,10 @@ static const struct command checkpoint_commands[] = {
 static const struct command rounds_commands[] = {
 	{ "list", "rounds that this agent took part in", cmd_rounds_list, NULL },
 	{ "show", "one round: who took part, what travelled", cmd_rounds_show, NULL },
+	{ "export", "write what members have signed to a file for an auditor", cmd_rounds_export,
+	  NULL },
+	{ "verify", "check exports of rounds, alone and against each other", cmd_rounds_verify,
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -64,7 +68,8 @@ static const struct command commands[] = {
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
 	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
-	{ "rounds", "rounds of many (federation.mode rounds): list, show", NULL, rounds_commands },
+	{ "rounds", "rounds of many (federation.mode rounds): list, show, export, verify", NULL,
+	  rounds_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
 	{ "experiment", "methods beside each other on one data set", cmd_experiment, NULL },

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "agent/folder.h"
-#include "agent/report.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/table.h"
@@ -186,7 +185,7 @@ static json_t *member_json(const struct rounds *all, const struct store_round *r
 
 	put_member(j, all, m->key);
 	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
-	json_object_set_new(j, "fate", json_string(report_fate(m->fate)));
+	json_object_set_new(j, "fate", json_string(fed_fate_name(m->fate)));
 	put_traffic(j, m);
 	json_object_set_new(j, "account", account_json(all, r, m));
 	return j;
@@ -382,7 +381,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 			table_add(&t, "%s%s", name_of(all, m->key), own ? " (this agent)" : "");
 		else
 			table_add(&t, "%.9s", id);
-		table_add(&t, "%s", report_fate(m->fate));
+		table_add(&t, "%s", fed_fate_name(m->fate));
 		for (size_t k = 0; k < sizeof(n) / sizeof(n[0]); k++)
 			table_add(&t, "%llu", (unsigned long long)n[k]);
 		table_add(&t, "%s", own ? "" : word_text(all, r, m));

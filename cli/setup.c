@@ -117,6 +117,19 @@ static void show_identity(struct cli *cli, const struct folder *f)
 	cli_say(cli, "%s\n", id);
 }
 
+/* Of both keys, for people to compare. */
+static void show_fingerprint(struct cli *cli, const struct folder *f)
+{
+	char text[NET_ID_TEXT];
+	struct net_ident keys;
+
+	memcpy(keys.noise, f->identity->key, NET_KEY_BYTES);
+	memcpy(keys.sign, f->identity->sign_key, NET_SIGN_BYTES);
+	net_ident_short(&keys, text);
+	cli_put_text(cli, "fingerprint", text);
+	cli_say(cli, "%s\n", text);
+}
+
 /* The folder's own name, for an agent that was given none. */
 static char *name_of_folder(const char *path)
 {
@@ -165,17 +178,28 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- id ---- */
 
+struct id_options {
+	bool line, fingerprint;
+};
+
 static error_t parse_id(int key, char *arg, struct argp_state *state)
 {
+	struct id_options *o = state->input;
+
 	(void)arg;
-	if (key != 'l')
+	if (key == 'l')
+		o->line = true;
+	else if (key == 'f')
+		o->fingerprint = true;
+	else
 		return ARGP_ERR_UNKNOWN;
-	*(bool *)state->input = true;
 	return 0;
 }
 
 static const struct argp_option id_options[] = {
 	{ "line", 'l', NULL, 0, "one signed line with both keys, for fkge peer add", 0 },
+	{ "fingerprint", 'f', NULL, 0,
+	  "of both keys, as fkge rounds verify shows it: to compare, not to type", 0 },
 	{ 0 },
 };
 
@@ -200,14 +224,14 @@ static int show_line(struct cli *cli, const struct folder *f, struct err *e)
 
 int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	bool line = false;
+	struct id_options o = { 0 };
 	const struct cli_syntax s = {
 		.options = id_options,
 		.parse = parse_id,
 		.doc = "Show this agent's id: its public key with check digits, safe to give to "
 		       "anyone.\vExamples:\n  fkge -d acme id\n"
 		       "  fkge -d genebank peer add \"$(fkge -d acme id --line)\"",
-		.input = &line,
+		.input = &o,
 	};
 	struct folder f;
 	int rc;
@@ -217,8 +241,10 @@ int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	cli_put_text(cli, "name", f.config.name);
-	if (line)
+	if (o.line)
 		rc = show_line(cli, &f, e);
+	else if (o.fingerprint)
+		show_fingerprint(cli, &f);
 	else
 		show_identity(cli, &f);
 	folder_close(&f);

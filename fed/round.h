@@ -155,6 +155,8 @@ enum fed_fate {
 	FED_BROKE,    /* broke the protocol */
 };
 
+const char *fed_fate_name(int fate); /* "took part"; "?" if unknown */
+
 /* One member, as we have seen it. */
 struct fed_account {
 	uint8_t key[FED_KEY];

@@ -13,6 +13,17 @@
 
 #include "fed/inside.h"
 
+const char *fed_fate_name(int fate)
+{
+	static const char *const words[] = { [FED_TOOK_PART] = "took part",
+					     [FED_DECLINED] = "declined",
+					     [FED_LATE] = "late",
+					     [FED_LOST] = "lost",
+					     [FED_BROKE] = "broke the protocol" };
+
+	return fate >= 0 && fate <= FED_BROKE ? words[fate] : "?";
+}
+
 static const char account_tag[] = "fkge round account 1";
 
 void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *h,
@@ -96,10 +107,10 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 		s->account.strange++;
 		return;
 	}
-	x.t.rows_out = net_get_uint(m, "ro", 0, UINT64_MAX, e);
-	x.t.rows_in = net_get_uint(m, "ri", 0, UINT64_MAX, e);
-	x.t.floats_out = net_get_uint(m, "fo", 0, UINT64_MAX, e);
-	x.t.floats_in = net_get_uint(m, "fi", 0, UINT64_MAX, e);
+	x.t.rows_out = net_get_uint(m, "ro", 0, INT64_MAX, e);
+	x.t.rows_in = net_get_uint(m, "ri", 0, INT64_MAX, e);
+	x.t.floats_out = net_get_uint(m, "fo", 0, INT64_MAX, e);
+	x.t.floats_in = net_get_uint(m, "fi", 0, INT64_MAX, e);
 	net_get_fixed(m, "s", x.signature, FED_SIGNATURE, e);
 	if (e->code != 0)
 		return;

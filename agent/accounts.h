@@ -1,0 +1,114 @@
+/* agent/accounts.h - does what members of rounds say of each other hold?  For auditors, who have
+ * nothing but exports.
+ *
+ * An export is what one agent has on record of its rounds (store/batch.h): of each round the
+ * roster, what it counts of each other member, and what that member has signed of the same
+ * for it (fed/round.h struct fed_account_head).  The owner signs each record and chains it to
+ * the one before, and signs how many there are: so it cannot take back later what it has
+ * handed out, and nobody can edit, delete or add behind its back.
+ *
+ * accounts_verify() looks at exports of any number of members, each alone and each against each
+ * other.  It looks at everything and reports each thing that is wrong, in words; of a record that
+ * was edited nothing is held against anybody.  What one says it got is never more than what the
+ * other says it sent.  Less may be honest, when one was late or lost; when the receiver says
+ * that all came, both figures must be equal.
+ *
+ * Signed is, with Ed25519, BLAKE2b-256 over a tag, NUL and lines of text:
+ *   a round    "fkge round record 1", accounts_text()
+ *   the export "fkge rounds export 1", accounts_head_text()
+ *
+ * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
+ * that may still come or that the member's own export makes up for, rows lost on the way. */
+#ifndef AGENT_ACCOUNTS_H
+#define AGENT_ACCOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "fed/round.h"
+#include "store/batch.h"
+
+enum { ACCOUNTS_HASH = 32 };
+
+struct accounts_party {
+	uint8_t key[STORE_KEY], sign_key[STORE_KEY];
+	char name[STORE_NAME_MAX]; /* as the owner calls it */
+};
+
+struct accounts_round {
+	struct store_round round; /* no seats but those of the roster; no figures of its own work */
+	uint8_t hash[ACCOUNTS_HASH], signature[FED_SIGNATURE];
+	uint8_t previous[ACCOUNTS_HASH]; /* hash of the one before; zeros at the first */
+};
+
+struct accounts_export {
+	struct accounts_party owner;
+	struct accounts_party *parties; /* all that may have signed something */
+	size_t n_parties;
+	uint64_t older;		   /* rounds before these, of which only sums are left */
+	struct accounts_round *at; /* the oldest first */
+	size_t n;
+	uint8_t signature[FED_SIGNATURE];
+};
+
+void accounts_release(struct accounts_export *x);
+
+/* What is signed; behind out. */
+void accounts_text(const struct accounts_export *x, const struct accounts_round *r,
+		   struct buf *out);
+void accounts_head_text(const struct accounts_export *x, struct buf *out);
+/* Chain, hashes and signatures of the owner. */
+void accounts_sign(struct accounts_export *x, const uint8_t sign_secret[FED_SIGN_SECRET]);
+
+enum accounts_fault {
+	ACCOUNTS_HEAD,		/* not the rounds that its owner has signed, all of them */
+	ACCOUNTS_EDITED,	/* contents of a record do not give its hash */
+	ACCOUNTS_BAD_SIGNATURE, /* of a record */
+	ACCOUNTS_DELETED,	/* a record does not continue the one before */
+	ACCOUNTS_REPEATED,	/* two records of one round */
+	ACCOUNTS_FORGED,	/* an account that the member did not sign */
+	ACCOUNTS_UNKNOWN,	/* nobody's key is there to check it with */
+	ACCOUNTS_MISSING,	/* a member that took part has signed nothing (or note) */
+	ACCOUNTS_CONTRADICT,	/* figures, or facts of the round, of two sides */
+	ACCOUNTS_TWO_WORDS,	/* who signed for another has other figures in its own export */
+	ACCOUNTS_KEYS,		/* two exports of one owner, or two keys for one member */
+	ACCOUNTS_LACKS,		/* one export lacks a round that its owner took part in */
+	ACCOUNTS_GAP,		/* numbers that no record has (note) */
+	ACCOUNTS_LOST,		/* rows that were sent and did not come (note) */
+};
+
+struct accounts_finding {
+	enum accounts_fault fault;
+	bool note;
+	uint64_t number;	   /* of the round; 0 where it is about the export */
+	uint8_t id[STORE_ROUND];   /* its id, or zeros */
+	uint8_t member[STORE_KEY]; /* of whom; zeros: of the owner itself */
+	char text[ERR_TEXT_MAX];
+};
+
+struct accounts_report {
+	struct accounts_finding *at;
+	size_t n, faults;	 /* faults: those that are not notes */
+	size_t rounds, accounts; /* records looked at; accounts whose signature fits */
+};
+
+void accounts_report_release(struct accounts_report *r);
+/* Returns 0, or ERR_LEDGER when there is a fault.  *r must be zeroed or released. */
+int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r);
+
+/* ---- JSON (accounts_json.c) ----
+ *
+ * {"fkge_rounds": 1, "owner": {"key": hex, "sign_key": hex, "name": text}, "older": 0, "parties":
+ * [...], "rounds": [{"number": 7, "id": hex, ..., "members": [{"key": hex, "fate": "took part",
+ * "rows_out": 12,
+ *  ..., "signed": {"rows_out": 12, ..., "signature": hex} or null}], "hash": hex, "signature":
+ * hex}], "signature": hex} */
+
+void accounts_write(const struct accounts_export *x, struct buf *out);
+/* ERR_INPUT, ERR_VERSION; what was read is released then. */
+int accounts_read(struct accounts_export *x, const void *json, size_t n, struct err *e);
+
+#endif

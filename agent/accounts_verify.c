@@ -1,0 +1,532 @@
+/* agent/accounts_verify.c - exports of rounds held against themselves and each other. */
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/accounts_inside.h"
+#include "base/mem.h"
+#include "net/ident.h"
+
+struct side { /* one export on the way through it */
+	const struct accounts_export *x;
+	const struct accounts_round **by_id;  /* [x->n] sorted */
+	const struct accounts_party **by_key; /* [x->n_parties] sorted */
+	bool *intact;			      /* [x->n] what it says is what its owner signed */
+};
+
+struct audit {
+	struct side *at;
+	size_t n;
+	struct accounts_report *report;
+};
+
+/* ---- findings ---- */
+
+void accounts_report_release(struct accounts_report *r)
+{
+	free(r->at);
+	memset(r, 0, sizeof(*r));
+}
+
+static struct accounts_finding *add(struct accounts_report *r, enum accounts_fault fault, bool note,
+				    const struct accounts_round *round, const uint8_t *member)
+{
+	struct accounts_finding *f;
+
+	if ((r->n & (r->n - 1)) == 0) /* full: the next power of two */
+		r->at = mem_resize(r->at, r->n > 0 ? 2 * r->n : 1, sizeof(*r->at));
+	f = &r->at[r->n++];
+	memset(f, 0, sizeof(*f));
+	f->fault = fault;
+	f->note = note;
+	if (round != NULL) {
+		f->number = round->round.number;
+		memcpy(f->id, round->round.id, STORE_ROUND);
+	}
+	if (member != NULL)
+		memcpy(f->member, member, STORE_KEY);
+	if (!note)
+		r->faults++;
+	return f;
+}
+
+#define FIND(a, fault, note, round, member, ...)                                                   \
+	snprintf(add((a)->report, fault, note, round, member)->text, ERR_TEXT_MAX, __VA_ARGS__)
+
+/* ---- who is who ---- */
+
+static int compare_rounds(const void *a, const void *b)
+{
+	const struct accounts_round *x = *(const struct accounts_round *const *)a;
+	const struct accounts_round *y = *(const struct accounts_round *const *)b;
+	int c = memcmp(x->round.id, y->round.id, STORE_ROUND);
+
+	return c != 0 ? c : (x > y) - (x < y);
+}
+
+static int compare_parties(const void *a, const void *b)
+{
+	return memcmp((*(const struct accounts_party *const *)a)->key,
+		      (*(const struct accounts_party *const *)b)->key, STORE_KEY);
+}
+
+static void side_init(struct side *s, const struct accounts_export *x)
+{
+	s->x = x;
+	s->by_id = mem_array(x->n + 1, sizeof(struct accounts_round *));
+	s->by_key = mem_array(x->n_parties + 1, sizeof(struct accounts_party *));
+	s->intact = mem_array(x->n + 1, sizeof(*s->intact));
+	for (size_t k = 0; k < x->n; k++)
+		s->by_id[k] = &x->at[k];
+	for (size_t k = 0; k < x->n_parties; k++)
+		s->by_key[k] = &x->parties[k];
+	qsort(s->by_id, x->n, sizeof(*s->by_id), compare_rounds);
+	qsort(s->by_key, x->n_parties, sizeof(*s->by_key), compare_parties);
+}
+
+static void side_release(struct side *s)
+{
+	free(s->by_id);
+	free(s->by_key);
+	free(s->intact);
+}
+
+static const struct accounts_party *party_of(const struct side *s, const uint8_t key[STORE_KEY])
+{
+	struct accounts_party want;
+	const struct accounts_party *p = &want, **at;
+
+	if (memcmp(s->x->owner.key, key, STORE_KEY) == 0)
+		return &s->x->owner;
+	memcpy(want.key, key, STORE_KEY);
+	at = bsearch(&p, s->by_key, s->x->n_parties, sizeof(*s->by_key), compare_parties);
+	return at != NULL ? *at : NULL;
+}
+
+static int compare_id(const void *id, const void *round)
+{
+	return memcmp(id, (*(const struct accounts_round *const *)round)->round.id, STORE_ROUND);
+}
+
+/* Any of them, where there are several. */
+static const struct accounts_round *round_of(const struct side *s, const uint8_t id[STORE_ROUND])
+{
+	const struct accounts_round **at =
+		bsearch(id, s->by_id, s->x->n, sizeof(*s->by_id), compare_id);
+
+	return at != NULL ? *at : NULL;
+}
+
+static bool is_intact(const struct side *s, const struct accounts_round *r)
+{
+	return s->intact[r - s->x->at];
+}
+
+static const struct side *side_of(const struct audit *a, const uint8_t key[STORE_KEY])
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (memcmp(a->at[i].x->owner.key, key, STORE_KEY) == 0)
+			return &a->at[i];
+	return NULL;
+}
+
+static const struct store_round_member *member_of(const struct store_round *r,
+						  const uint8_t key[STORE_KEY])
+{
+	for (uint32_t i = 0; i < r->n_members; i++)
+		if (memcmp(r->members[i].key, key, STORE_KEY) == 0)
+			return &r->members[i];
+	return NULL;
+}
+
+struct name {
+	char text[80];
+};
+
+/* As its own export calls it, else as this one does; with the first of its id. */
+static struct name name_of(const struct audit *a, const struct side *s,
+			   const uint8_t key[STORE_KEY])
+{
+	const struct side *own = side_of(a, key);
+	const struct accounts_party *p = own != NULL ? &own->x->owner : party_of(s, key);
+	char id[NET_KEY_TEXT];
+	struct name n;
+
+	net_key_format(key, id);
+	if (p != NULL && p->name[0] != '\0')
+		snprintf(n.text, sizeof(n.text), "%.60s (%.9s)", p->name, id);
+	else
+		snprintf(n.text, sizeof(n.text), "%.9s", id);
+	return n;
+}
+
+static struct name owner_name(const struct audit *a, const struct side *s)
+{
+	return name_of(a, s, s->x->owner.key);
+}
+
+struct title {
+	char text[48];
+};
+
+static struct title title_of(const struct accounts_round *r)
+{
+	struct title t;
+	char id[9];
+
+	sodium_bin2hex(id, sizeof(id), r->round.id, 4);
+	snprintf(t.text, sizeof(t.text), "round %llu (%s)", ULL(r->round.number), id);
+	return t;
+}
+
+/* ---- what the owner has signed ---- */
+
+static void check_head(struct audit *a, struct side *s)
+{
+	uint8_t hash[ACCOUNTS_HASH];
+
+	accounts_head_hash(s->x, hash);
+	if (crypto_sign_verify_detached(s->x->signature, hash, ACCOUNTS_HASH,
+					s->x->owner.sign_key) != 0)
+		FIND(a, ACCOUNTS_HEAD, false, NULL, NULL,
+		     "%s: the export is not as its owner signed it: keys or names were changed, or "
+		     "rounds were taken away or added at its end",
+		     owner_name(a, s).text);
+}
+
+static bool check_record(struct audit *a, const struct side *s, const struct accounts_round *r)
+{
+	uint8_t hash[ACCOUNTS_HASH];
+
+	accounts_hash(s->x, r, hash);
+	if (memcmp(hash, r->hash, ACCOUNTS_HASH) != 0) {
+		FIND(a, ACCOUNTS_EDITED, false, r, NULL,
+		     "%s: the record of %s was edited: its contents do not give its hash",
+		     title_of(r).text, owner_name(a, s).text);
+		return false;
+	}
+	if (crypto_sign_verify_detached(r->signature, hash, ACCOUNTS_HASH, s->x->owner.sign_key) ==
+	    0)
+		return true;
+	FIND(a, ACCOUNTS_BAD_SIGNATURE, false, r, NULL, "%s: the record is not signed by %s",
+	     title_of(r).text, owner_name(a, s).text);
+	return false;
+}
+
+static void check_chain(struct audit *a, const struct side *s, size_t k)
+{
+	static const uint8_t none[ACCOUNTS_HASH];
+	const struct accounts_round *r = &s->x->at[k];
+
+	if (memcmp(r->previous, k > 0 ? r[-1].hash : none, ACCOUNTS_HASH) == 0)
+		return;
+	if (k == 0)
+		FIND(a, ACCOUNTS_DELETED, false, r, NULL,
+		     "%s: rounds before it were deleted from the export of %s", title_of(r).text,
+		     owner_name(a, s).text);
+	else
+		FIND(a, ACCOUNTS_DELETED, false, r, NULL,
+		     "%s does not continue %s in the export of %s: rounds between them were "
+		     "deleted, or one was put out of its place",
+		     title_of(r).text, title_of(r - 1).text, owner_name(a, s).text);
+}
+
+/* Honest where an agent was away, so it is for who reads it to say. */
+static void note_gap(struct audit *a, const struct side *s, size_t k)
+{
+	const struct accounts_round *r = &s->x->at[k];
+
+	if (k == 0 || r->round.number <= r[-1].round.number + 1)
+		return;
+	FIND(a, ACCOUNTS_GAP, true, r, NULL,
+	     "%s follows round %llu in the export of %s: of the numbers between them it has no "
+	     "record",
+	     title_of(r).text, ULL(r[-1].round.number), owner_name(a, s).text);
+}
+
+static void check_twice(struct audit *a, const struct side *s)
+{
+	for (size_t k = 1; k < s->x->n; k++)
+		if (memcmp(s->by_id[k - 1]->round.id, s->by_id[k]->round.id, STORE_ROUND) == 0)
+			FIND(a, ACCOUNTS_REPEATED, false, s->by_id[k], NULL,
+			     "%s has two records in the export of %s", title_of(s->by_id[k]).text,
+			     owner_name(a, s).text);
+}
+
+static void check_side(struct audit *a, struct side *s)
+{
+	check_head(a, s);
+	for (size_t k = 0; k < s->x->n; k++) {
+		s->intact[k] = check_record(a, s, &s->x->at[k]);
+		check_chain(a, s, k);
+		note_gap(a, s, k);
+	}
+	check_twice(a, s);
+	a->report->rounds += s->x->n;
+}
+
+/* ---- keys ---- */
+
+static void check_keys(struct audit *a, const struct side *s, const struct side *t)
+{
+	const struct accounts_party *p = party_of(s, t->x->owner.key);
+
+	if (p != NULL && memcmp(p->sign_key, t->x->owner.sign_key, STORE_KEY) != 0)
+		FIND(a, ACCOUNTS_KEYS, false, NULL, t->x->owner.key,
+		     "%s has another key to sign with in the export of %s than in its own",
+		     owner_name(a, t).text, owner_name(a, s).text);
+}
+
+/* ---- figures ---- */
+
+/* What one sent and the other got. */
+struct flow {
+	const char *what;
+	uint64_t sent, got;
+};
+
+static void check_flow(struct audit *a, const struct accounts_round *r, const uint8_t *member,
+		       const char *from, const char *to, const struct flow *f, bool all_came)
+{
+	bool note = f->got < f->sent && !all_came;
+
+	if (f->got == f->sent)
+		return;
+	FIND(a, note ? ACCOUNTS_LOST : ACCOUNTS_CONTRADICT, note, r, member,
+	     "%s: %s says that it sent %s %llu %s, which says that it got %llu%s", title_of(r).text,
+	     from, to, ULL(f->sent), f->what, ULL(f->got),
+	     note ? " (one of them was late, lost or stopped)" : "");
+}
+
+/* us: of the owner r is; mine as it counts, theirs as the member does.  all_in, all_out: the
+ * receiver, we or it, says that everything came. */
+static void check_flows(struct audit *a, const struct side *s, const struct accounts_round *r,
+			const uint8_t *member, struct fed_traffic mine, struct fed_traffic theirs,
+			bool all_in, bool all_out)
+{
+	struct name us = owner_name(a, s), it = name_of(a, s, member);
+	const struct flow out[] = { { "rows", mine.rows_out, theirs.rows_in },
+				    { "numbers", mine.floats_out, theirs.floats_in } };
+	const struct flow in[] = { { "rows", theirs.rows_out, mine.rows_in },
+				   { "numbers", theirs.floats_out, mine.floats_in } };
+
+	for (int i = 0; i < 2; i++) {
+		check_flow(a, r, member, us.text, it.text, &out[i], all_out);
+		check_flow(a, r, member, it.text, us.text, &in[i], all_in);
+	}
+}
+
+/* Whether all that this member sent came, as the record says.  Under masks a stage that is done
+ * again, since another was lost, drops rows that travelled. */
+static bool all_came(const struct store_round *r, const struct store_round_member *m)
+{
+	if (r->outcome != 0 || m->fate != FED_TOOK_PART)
+		return false;
+	for (uint32_t i = 0; r->secret_bits > 0 && i < r->n_members; i++)
+		if (r->members[i].fate != FED_TOOK_PART)
+			return false;
+	return true;
+}
+
+static bool same_traffic(struct fed_traffic x, struct fed_traffic y)
+{
+	return x.rows_out == y.rows_out && x.rows_in == y.rows_in && x.floats_out == y.floats_out &&
+	       x.floats_in == y.floats_in;
+}
+
+/* ---- an account that a member has signed for an owner ---- */
+
+static bool fits(const struct side *s, const struct store_round *r,
+		 const struct store_round_member *m, const uint8_t sign_key[STORE_KEY])
+{
+	struct fed_account_head h = { .number = r->number,
+				      .method = r->method,
+				      .hosted = r->hosted,
+				      .secret_bits = r->secret_bits };
+	const struct fed_traffic t = accounts_said(m);
+	char text[FED_ACCOUNT_MAX];
+
+	memcpy(h.id, r->id, sizeof(h.id));
+	fed_account_text(text, &h, m->key, s->x->owner.key, &t);
+	return fed_account_is_signed(text, m->signature, sign_key);
+}
+
+/* Silent: where a round went well for both, it should not be. */
+static void check_silent(struct audit *a, const struct side *s, const struct accounts_round *r,
+			 const struct store_round_member *m, const struct accounts_round *other)
+{
+	bool newest = r == &s->x->at[s->x->n - 1];
+	bool note = other != NULL || newest || r->round.outcome != 0 || m->fate != FED_TOOK_PART;
+	const char *why = other != NULL ? "; its own export has the round"
+			  : newest	? "; it may still come"
+			  : !note ? "; it was silent, or the account was lost: its own export "
+				    "would tell"
+				  : "";
+
+	FIND(a, ACCOUNTS_MISSING, note, r, m->key, "%s: no account of %s in the export of %s%s",
+	     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text, why);
+}
+
+/* Returns whether it has signed what the record holds. */
+static bool check_signed(struct audit *a, const struct side *s, const struct side *t,
+			 const struct accounts_round *r, const struct store_round_member *m)
+{
+	const struct accounts_party *p = t != NULL ? &t->x->owner : party_of(s, m->key);
+
+	if (p == NULL)
+		FIND(a, ACCOUNTS_UNKNOWN, false, r, m->key,
+		     "%s: the account of %s cannot be checked: the export of %s has no key of it",
+		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text);
+	else if (!fits(s, &r->round, m, p->sign_key))
+		FIND(a, ACCOUNTS_FORGED, false, r, m->key,
+		     "%s: the account of %s in the export of %s is forged: %s did not sign it",
+		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text,
+		     name_of(a, s, m->key).text);
+	else {
+		a->report->accounts++;
+		return true;
+	}
+	return false;
+}
+
+/* ---- the member's own export ---- */
+
+static void check_lacks(struct audit *a, const struct side *s, const struct side *t,
+			const struct accounts_round *r, const struct store_round_member *m,
+			bool has_signed)
+{
+	struct name it = name_of(a, s, m->key), us = owner_name(a, s);
+	bool folded =
+		t->x->older > 0 && (t->x->n == 0 || r->round.number <= t->x->at[0].round.number);
+	bool note = folded || (!has_signed && m->fate != FED_TOOK_PART);
+
+	FIND(a, ACCOUNTS_LACKS, note, r, m->key, "%s is not in the export of %s%s, %s%s",
+	     title_of(r).text, it.text, folded ? " (whose oldest rounds are in sums alone)" : "",
+	     has_signed ? "which has signed an account of it for "
+			: "which took part, as the record says of ",
+	     us.text);
+}
+
+static const char *different(const struct store_round *x, const struct store_round *y)
+{
+	if (x->number != y->number)
+		return "another number";
+	if (strcmp(x->method, y->method) != 0)
+		return "another method";
+	if (x->hosted != y->hosted)
+		return "another topology";
+	if (x->secret_bits != y->secret_bits)
+		return "other secret_bits";
+	if (memcmp(x->proposer, y->proposer, STORE_KEY) != 0)
+		return "another proposer";
+	if (x->n_members != y->n_members)
+		return "other members";
+	for (uint32_t i = 0; i < x->n_members; i++)
+		if (member_of(y, x->members[i].key) == NULL)
+			return "other members";
+	return NULL;
+}
+
+/* The records of both; once for a pair. */
+static void check_pair(struct audit *a, const struct side *s, const struct side *t,
+		       const struct accounts_round *r, const struct accounts_round *q)
+{
+	const struct store_round_member *m = member_of(&r->round, t->x->owner.key);
+	const struct store_round_member *us = member_of(&q->round, s->x->owner.key);
+	const char *what = different(&r->round, &q->round);
+
+	if (what != NULL)
+		FIND(a, ACCOUNTS_CONTRADICT, false, r, m->key,
+		     "%s: the records of %s and %s contradict each other: %s", title_of(r).text,
+		     owner_name(a, s).text, owner_name(a, t).text, what);
+	if (us != NULL)
+		check_flows(a, s, r, m->key, accounts_counted(m), accounts_counted(us),
+			    all_came(&r->round, m), all_came(&q->round, us));
+}
+
+static void check_two_words(struct audit *a, const struct side *s, const struct accounts_round *r,
+			    const struct store_round_member *m, const struct accounts_round *q)
+{
+	const struct store_round_member *us = member_of(&q->round, s->x->owner.key);
+
+	if (us != NULL && !same_traffic(accounts_said(m), accounts_counted(us)))
+		FIND(a, ACCOUNTS_TWO_WORDS, false, r, m->key,
+		     "%s: %s signed other figures for %s than its own export has (edited, or lost "
+		     "in "
+		     "a crash)",
+		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text);
+}
+
+/* ---- all of it ---- */
+
+static void check_member(struct audit *a, const struct side *s, const struct accounts_round *r,
+			 const struct store_round_member *m)
+{
+	const struct side *t = side_of(a, m->key);
+	const struct accounts_round *q = t != NULL ? round_of(t, r->round.id) : NULL;
+	bool has_signed = m->has_said && check_signed(a, s, t, r, m);
+
+	if (!m->has_said)
+		check_silent(a, s, r, m, q);
+	if (t != NULL && q == NULL)
+		check_lacks(a, s, t, r, m, has_signed);
+	if (q != NULL && is_intact(t, q)) {
+		if (s < t)
+			check_pair(a, s, t, r, q);
+		if (has_signed)
+			check_two_words(a, s, r, m, q);
+	} else if (has_signed) {
+		check_flows(a, s, r, m->key, accounts_counted(m), accounts_said(m),
+			    all_came(&r->round, m), false);
+	}
+}
+
+static void check_members(struct audit *a, const struct side *s)
+{
+	for (size_t k = 0; k < s->x->n; k++) {
+		const struct accounts_round *r = &s->x->at[k];
+
+		for (uint32_t i = 0; s->intact[k] && i < r->round.n_members; i++)
+			if (memcmp(r->round.members[i].key, s->x->owner.key, STORE_KEY) != 0)
+				check_member(a, s, r, &r->round.members[i]);
+	}
+}
+
+static void check_sides(struct audit *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		check_side(a, &a->at[i]);
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t j = 0; j < a->n; j++)
+			if (i != j)
+				check_keys(a, &a->at[i], &a->at[j]);
+	for (size_t i = 0; i < a->n; i++)
+		check_members(a, &a->at[i]);
+}
+
+static bool check_owners(struct audit *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (side_of(a, a->at[i].x->owner.key) != &a->at[i]) {
+			FIND(a, ACCOUNTS_KEYS, false, NULL, a->at[i].x->owner.key,
+			     "two of the exports are of one owner, %s",
+			     owner_name(a, &a->at[i]).text);
+			return false;
+		}
+	return true;
+}
+
+int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r)
+{
+	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+
+	for (size_t i = 0; i < n; i++)
+		side_init(&a.at[i], &x[i]);
+	if (check_owners(&a))
+		check_sides(&a);
+	for (size_t i = 0; i < n; i++)
+		side_release(&a.at[i]);
+	free(a.at);
+	return r->faults > 0 ? ERR_LEDGER : 0;
+}

@@ -1,0 +1,250 @@
+/* cli/accounts.c - what members of rounds have signed for each other: export, verify. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/accounts.h"
+#include "agent/folder.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/peers.h"
+#include "net/ident.h"
+
+enum { EXPORT_MAX = 1 << 30 };
+
+/* ---- export ---- */
+
+/* A name is the peer's choice; in the file it is one line of UTF-8. */
+static void put_party(struct accounts_party *p, const uint8_t key[STORE_KEY],
+		      const uint8_t sign_key[STORE_KEY], const char *name)
+{
+	json_t *text = json_string(name);
+
+	memcpy(p->key, key, STORE_KEY);
+	memcpy(p->sign_key, sign_key, STORE_KEY);
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	for (char *c = p->name; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f || (text == NULL && (*c & 0x80) != 0))
+			*c = '?';
+	json_decref(text);
+}
+
+static void take_round(struct accounts_export *x, struct store_round *r)
+{
+	x->at[x->n++].round = *r; /* with its members */
+	r->members = NULL;
+	r = &x->at[x->n - 1].round;
+	r->n_seats = r->n_members; /* those that only were asked have nothing to sign */
+}
+
+/* Peers that were in none of these rounds are nobody's business. */
+static void add_parties(struct accounts_export *x, const struct roster *all)
+{
+	struct roster used = { 0 };
+
+	for (size_t k = 0; k < x->n; k++)
+		for (uint32_t i = 0; i < x->at[k].round.n_members; i++) {
+			const struct store_peer *p =
+				roster_find(all, x->at[k].round.members[i].key);
+
+			if (p != NULL && roster_find(&used, p->key) == NULL)
+				roster_put(&used, p);
+		}
+	x->parties = mem_array(used.n + 1, sizeof(*x->parties));
+	for (; x->n_parties < used.n; x->n_parties++)
+		put_party(&x->parties[x->n_parties], used.at[x->n_parties].key,
+			  used.at[x->n_parties].sign_key, used.at[x->n_parties].name);
+	roster_release(&used);
+}
+
+static int read_store(const struct folder *f, struct accounts_export *x, struct err *e)
+{
+	struct store_folded older = { 0 };
+	struct store_round *rounds = NULL;
+	struct roster all = { 0 };
+	size_t n = 0;
+	int rc = cli_load_roster(f->store, &all, e);
+
+	if (rc == 0)
+		rc = store_rounds(f->store, SIZE_MAX, &rounds, &n, e);
+	if (rc == 0)
+		rc = store_folded(f->store, &older, e);
+	x->at = mem_array(n + 1, sizeof(*x->at));
+	for (size_t k = n; k > 0; k--) /* the oldest first */
+		take_round(x, &rounds[k - 1]);
+	x->older = older.rounds;
+	add_parties(x, &all);
+	store_rounds_release(rounds, n);
+	store_folded_release(&older);
+	roster_release(&all);
+	return rc;
+}
+
+static int make_export(const struct cli *cli, struct accounts_export *x, struct err *e)
+{
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	put_party(&x->owner, f.identity->key, f.identity->sign_key, f.config.name);
+	rc = read_store(&f, x, e);
+	if (rc == 0)
+		accounts_sign(x, f.identity->sign_secret);
+	folder_close(&f);
+	return rc;
+}
+
+int cmd_rounds_export(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 1, .max = 1 };
+	struct accounts_export x = { 0 };
+	struct buf text = { 0 };
+	int rc;
+
+	cli_parse_words(
+		cli, "FILE",
+		"Write the accounts of all rounds to a file that `fkge rounds verify` can "
+		"check anywhere.\vOf each round it holds who was in the roster, the rows and "
+		"numbers that went between this agent and each member, as it counts them "
+		"and as that member has signed; all signed by this agent. It holds no rows "
+		"and no names of entities.\n\n"
+		"Example:\n  fkge -d acme rounds export acme.json",
+		&w, argc, argv);
+	rc = make_export(cli, &x, e);
+	if (rc == 0) {
+		accounts_write(&x, &text);
+		rc = file_write_atomic(w.at[0], text.base, text.len, 0644, e);
+	}
+	if (rc == 0) {
+		cli_put_text(cli, "file", w.at[0]);
+		cli_put_count(cli, "rounds", x.n);
+		cli_say(cli, "%zu rounds written to %s\n", x.n, w.at[0]);
+	}
+	buf_release(&text);
+	accounts_release(&x);
+	return rc;
+}
+
+/* ---- verify ---- */
+
+static int read_export(const char *path, struct accounts_export *x, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = file_read(path, EXPORT_MAX, &text, e);
+
+	if (rc == 0 && accounts_read(x, text.base, text.len, e) != 0)
+		rc = err_prefix(e, "%s", path);
+	buf_release(&text);
+	return rc;
+}
+
+static json_t *party_json(const struct accounts_party *p, char id[NET_KEY_TEXT],
+			  char fingerprint[NET_ID_TEXT])
+{
+	struct net_ident keys;
+
+	memcpy(keys.noise, p->key, STORE_KEY);
+	memcpy(keys.sign, p->sign_key, STORE_KEY);
+	net_key_format(p->key, id);
+	net_ident_short(&keys, fingerprint);
+	return json_pack("{s:o, s:s, s:s}", "name", cli_json_text(p->name), "id", id, "fingerprint",
+			 fingerprint);
+}
+
+/* Whose keys all this is held against: nothing in the files says whom they belong to. */
+static json_t *show_keys(const struct cli *cli, const struct accounts_export *x)
+{
+	char id[NET_KEY_TEXT], fingerprint[NET_ID_TEXT];
+	json_t *owner = party_json(&x->owner, id, fingerprint), *parties = json_array();
+
+	cli_say(cli, "%s, fingerprint %s: %zu rounds, with\n", x->owner.name, fingerprint, x->n);
+	for (size_t k = 0; k < x->n_parties; k++) {
+		json_array_append_new(parties, party_json(&x->parties[k], id, fingerprint));
+		cli_say(cli, "  %s, fingerprint %s\n", x->parties[k].name, fingerprint);
+	}
+	if (x->older > 0)
+		cli_say(cli, "  and %llu older rounds, of which there are only sums\n",
+			(unsigned long long)x->older);
+	json_object_set_new(owner, "rounds", json_integer((json_int_t)x->n));
+	json_object_set_new(owner, "older", json_integer((json_int_t)x->older));
+	json_object_set_new(owner, "parties", parties);
+	return owner;
+}
+
+static json_t *finding_json(const struct accounts_finding *f)
+{
+	static const uint8_t none[STORE_KEY];
+	bool whole = memcmp(f->id, none, STORE_ROUND) == 0;
+	bool owner = memcmp(f->member, none, STORE_KEY) == 0;
+
+	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "note", f->note, "round",
+			 whole ? json_null() : json_integer((json_int_t)f->number), "id",
+			 whole ? json_null() : cli_json_hex(f->id, STORE_ROUND), "member",
+			 owner ? json_null() : cli_json_hex(f->member, STORE_KEY), "text",
+			 cli_json_text(f->text));
+}
+
+static void show_report(struct cli *cli, const struct accounts_report *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->n; i++) {
+		json_array_append_new(list, finding_json(&r->at[i]));
+		cli_say(cli, "%s: %s\n", r->at[i].note ? "note" : "FAULT", r->at[i].text);
+	}
+	cli_put(cli, "findings", list);
+	cli_put_count(cli, "faults", r->faults);
+	cli_put_count(cli, "rounds", r->rounds);
+	cli_put_count(cli, "accounts", r->accounts);
+	cli_say(cli, "%zu records of rounds, %zu accounts that members have signed: %s\n",
+		r->rounds, r->accounts,
+		r->faults == 0 ? "the accounts hold" : "THE ACCOUNTS DO NOT HOLD");
+}
+
+static int verify(struct cli *cli, const struct accounts_export *x, size_t n, struct err *e)
+{
+	struct accounts_report r = { 0 };
+	json_t *owners = json_array();
+	int rc = accounts_verify(x, n, &r);
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(owners, show_keys(cli, &x[i]));
+	cli_put(cli, "exports", owners);
+	show_report(cli, &r);
+	if (rc != 0)
+		err_set(e, rc, "the accounts of rounds do not verify: %zu fault%s", r.faults,
+			r.faults == 1 ? "" : "s");
+	accounts_report_release(&r);
+	return rc;
+}
+
+int cmd_rounds_verify(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 1, .max = sizeof(w.at) / sizeof(w.at[0]) };
+	struct accounts_export x[sizeof(w.at) / sizeof(w.at[0])] = { 0 };
+	size_t n = 0;
+	int rc = 0;
+
+	cli_parse_words(
+		cli, "FILE...",
+		"Check exports of rounds: alone, and against each other.\v"
+		"Every signature is checked, and that no record was edited, deleted or added. "
+		"Of each round, what one member says it got is held against what the other "
+		"says it sent: as it has signed, and as its own export has it. A member that "
+		"took part and signed nothing is a fault, unless its own export is there or "
+		"the round is the newest. It needs no agent: an auditor's machine will do.\n\n"
+		"Keys are shown as fingerprints; that they are the companies' is for them to "
+		"say: `fkge id --fingerprint`.\n\n"
+		"Example:\n  fkge rounds verify acme.json genebank.json",
+		&w, argc, argv);
+	while (rc == 0 && n < (size_t)w.n) {
+		rc = read_export(w.at[n], &x[n], e);
+		n += rc == 0;
+	}
+	if (rc == 0)
+		rc = verify(cli, x, n, e);
+	while (n > 0)
+		accounts_release(&x[--n]);
+	return rc;
+}

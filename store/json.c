@@ -1,0 +1,142 @@
+#include "store/json.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEX_MAX = 2 * 64 + 1 };
+
+/* ---- writing ---- */
+
+void json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n)
+{
+	char hex[HEX_MAX];
+
+	sodium_bin2hex(hex, sizeof(hex), bytes, n);
+	json_object_set_new(o, key, json_string(hex));
+}
+
+void json_put_count(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+void json_put_real(json_t *o, const char *key, double v)
+{
+	json_object_set_new(o, key, json_real(v));
+}
+
+void json_put_word(json_t *o, const char *key, const char *word)
+{
+	json_t *text = json_string(word);
+
+	json_object_set_new(o, key, text != NULL ? text : json_null());
+}
+
+static int to_buf(const char *text, size_t n, void *ctx)
+{
+	buf_add(ctx, text, n);
+	return 0;
+}
+
+void json_write(json_t *root, struct buf *out)
+{
+	json_dump_callback(root, to_buf, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+	buf_add(out, "\n", 1);
+	json_decref(root);
+}
+
+/* ---- reading ---- */
+
+void json_wrong(struct json_reader *r, const char *key, const char *want)
+{
+	if (r->rc == 0)
+		r->rc = err_set(r->err, ERR_INPUT, "%s %zu of the file: \"%s\" must be %s", r->what,
+				r->index + 1, key, want);
+}
+
+const json_t *json_get(struct json_reader *r, const char *key)
+{
+	const json_t *v = json_object_get(r->object, key);
+
+	r->known += v != NULL;
+	return v;
+}
+
+bool json_hex(const json_t *v, uint8_t *out, size_t n)
+{
+	size_t got;
+
+	return json_is_string(v) && json_string_length(v) == 2 * n &&
+	       sodium_hex2bin(out, n, json_string_value(v), 2 * n, NULL, &got, NULL) == 0 &&
+	       got == n;
+}
+
+void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n)
+{
+	if (!json_hex(json_get(r, key), out, n))
+		json_wrong(r, key, "hexadecimal of its length");
+}
+
+uint64_t json_get_count(struct json_reader *r, const char *key, uint64_t max)
+{
+	const json_t *v = json_get(r, key);
+
+	if (json_is_integer(v) && json_integer_value(v) >= 0 &&
+	    (uint64_t)json_integer_value(v) <= max)
+		return (uint64_t)json_integer_value(v);
+	json_wrong(r, key, "a whole number in its range");
+	return 0;
+}
+
+double json_get_real(struct json_reader *r, const char *key)
+{
+	const json_t *v = json_get(r, key);
+
+	if (!json_is_number(v))
+		json_wrong(r, key, "a number");
+	return json_number_value(v);
+}
+
+bool json_get_bool(struct json_reader *r, const char *key)
+{
+	const json_t *v = json_get(r, key);
+
+	if (!json_is_boolean(v))
+		json_wrong(r, key, "true or false");
+	return json_is_true(v);
+}
+
+unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),
+		       unsigned last)
+{
+	const json_t *v = json_get(r, key);
+
+	for (unsigned k = 0; json_is_string(v) && k <= last; k++)
+		if (strcmp(json_string_value(v), name(k)) == 0)
+			return k;
+	json_wrong(r, key, "a word that this fkge knows");
+	return 0;
+}
+
+void json_get_text(struct json_reader *r, const char *key, char *out, size_t max)
+{
+	const json_t *v = json_get(r, key);
+	size_t n = json_string_length(v);
+	const char *text = json_string_value(v);
+
+	out[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			n = max;
+	if (json_is_string(v) && n < max)
+		snprintf(out, max, "%s", text);
+	else
+		json_wrong(r, key, "a text of its length, of one line");
+}
+
+void json_close(struct json_reader *r)
+{
+	if (r->rc == 0 && r->known != json_object_size(r->object))
+		json_wrong(r, "(other keys)", "absent");
+}

@@ -1,0 +1,52 @@
+/* store/json.h - fields of what auditors read, to and from JSON: the ledger's export and the
+ * rounds' (agent/accounts.h).
+ *
+ * Reading is strict: every key that is there must be asked for, since what nobody signs has no
+ * place among what is signed.  The first thing that is wrong is kept. */
+#ifndef STORE_JSON_H
+#define STORE_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* ---- writing ---- */
+
+void json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n); /* n <= 64 */
+void json_put_count(json_t *o, const char *key, uint64_t v);
+void json_put_real(json_t *o, const char *key, double v);
+void json_put_word(json_t *o, const char *key, const char *word); /* UTF-8, or null */
+/* The whole file, behind out; releases root. */
+void json_write(json_t *root, struct buf *out);
+
+/* ---- reading ---- */
+
+struct json_reader {
+	const char *what; /* "ledger export, entry": for messages */
+	const json_t *object;
+	size_t index; /* of the file, from 0 */
+	size_t known; /* keys that were asked for */
+	struct err *err;
+	int rc; /* 0, or ERR_INPUT with *err */
+};
+
+void json_wrong(struct json_reader *r, const char *key, const char *want);
+const json_t *json_get(struct json_reader *r, const char *key); /* NULL: it is not there */
+/* Whether v is a text of 2 n hexadecimal digits. */
+bool json_hex(const json_t *v, uint8_t *out, size_t n);
+void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n);
+uint64_t json_get_count(struct json_reader *r, const char *key, uint64_t max);
+double json_get_real(struct json_reader *r, const char *key);
+bool json_get_bool(struct json_reader *r, const char *key);
+/* The number of a word among the names 0..last. */
+unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),
+		       unsigned last);
+/* At most max - 1 bytes, of which none is a control character. */
+void json_get_text(struct json_reader *r, const char *key, char *out, size_t max);
+void json_close(struct json_reader *r); /* no other keys are there */
+
+#endif

@@ -1,0 +1,638 @@
+/* Exports of rounds, and what somebody may do to them. */
+#include "tests/test.h"
+
+#include <ctype.h>
+#include <sodium.h>
+
+#include "agent/accounts.h"
+#include "base/mem.h"
+
+enum { AGENTS = 3, ROUNDS = 4 };
+
+struct world {
+	struct accounts_party who[AGENTS];
+	uint8_t secret[AGENTS][64];
+	struct accounts_export x[AGENTS];
+};
+
+/* What goes from i to j in a round. */
+static uint64_t rows(size_t round, size_t i, size_t j)
+{
+	return 1000 * round + 10 * i + j + 1;
+}
+
+static struct fed_traffic traffic(size_t round, size_t i, size_t j)
+{
+	uint64_t out = rows(round, i, j), in = rows(round, j, i);
+
+	return (struct fed_traffic){ out, in, 8 * out, 8 * in };
+}
+
+static void count(struct store_round_member *m, struct fed_traffic t)
+{
+	m->rows_out = t.rows_out;
+	m->rows_in = t.rows_in;
+	m->floats_out = t.floats_out;
+	m->floats_in = t.floats_in;
+}
+
+/* Agent `from` signs its account of the round for agent `to`, in whose record it is. */
+static void say(struct world *w, struct store_round *r, size_t from, size_t to,
+		struct fed_traffic t)
+{
+	struct fed_account_head h = { .number = r->number,
+				      .method = r->method,
+				      .hosted = r->hosted,
+				      .secret_bits = r->secret_bits };
+	struct store_round_member *m = &r->members[from];
+	char whole[FED_ACCOUNT_MAX + 32] = "fkge round account 1";
+	char *text = whole + strlen(whole) + 1;
+	uint8_t digest[32];
+
+	memcpy(h.id, r->id, sizeof(h.id));
+	fed_account_text(text, &h, w->who[from].key, w->who[to].key, &t);
+	crypto_generichash(digest, sizeof(digest), (uint8_t *)whole,
+			   (size_t)(text - whole) + strlen(text), NULL, 0);
+	crypto_sign_detached(m->signature, NULL, digest, sizeof(digest), w->secret[from]);
+	m->has_said = true;
+	m->said_rows_out = t.rows_out;
+	m->said_rows_in = t.rows_in;
+	m->said_floats_out = t.floats_out;
+	m->said_floats_in = t.floats_in;
+}
+
+static void add_round(struct world *w, size_t owner, size_t number)
+{
+	struct accounts_export *x = &w->x[owner];
+	struct store_round *r = &x->at[x->n++].round;
+
+	r->number = number;
+	memset(r->id, 0xa0 + (int)number, sizeof(r->id));
+	snprintf(r->method, sizeof(r->method), "fede");
+	r->started_ms = 1000 * (int64_t)number;
+	r->finished_ms = r->started_ms + 900;
+	memcpy(r->proposer, w->who[0].key, STORE_KEY);
+	r->n_members = r->n_seats = AGENTS;
+	r->members = mem_array(AGENTS, sizeof(*r->members));
+	for (size_t i = 0; i < AGENTS; i++) {
+		memcpy(r->members[i].key, w->who[i].key, STORE_KEY);
+		if (i == owner)
+			continue;
+		count(&r->members[i], traffic(number, owner, i));
+		say(w, r, i, owner, traffic(number, i, owner));
+	}
+}
+
+static void sign(struct world *w, size_t owner)
+{
+	accounts_sign(&w->x[owner], w->secret[owner]);
+}
+
+static void world_init(struct world *w)
+{
+	static const char *const names[AGENTS] = { "acme", "genebank", "labs" };
+
+	memset(w, 0, sizeof(*w));
+	assert_true(sodium_init() >= 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		uint8_t seed[32] = { (uint8_t)(i + 1) };
+
+		memset(w->who[i].key, 0x11 * (int)(i + 1), STORE_KEY);
+		crypto_sign_seed_keypair(w->who[i].sign_key, w->secret[i], seed);
+		snprintf(w->who[i].name, sizeof(w->who[i].name), "%s", names[i]);
+	}
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->x[i].owner = w->who[i];
+		w->x[i].parties = mem_array(AGENTS, sizeof(w->who[0]));
+		for (size_t j = 0; j < AGENTS; j++)
+			if (j != i)
+				w->x[i].parties[w->x[i].n_parties++] = w->who[j];
+		w->x[i].at = mem_array(ROUNDS + 1, sizeof(*w->x[i].at));
+		for (size_t k = 1; k <= ROUNDS; k++)
+			add_round(w, i, k);
+		sign(w, i);
+	}
+}
+
+static void world_release(struct world *w)
+{
+	for (size_t i = 0; i < AGENTS; i++)
+		accounts_release(&w->x[i]);
+}
+
+static struct store_round_member *member(struct world *w, size_t owner, size_t number, size_t of)
+{
+	return &w->x[owner].at[number - 1].round.members[of];
+}
+
+static void remove_round(struct accounts_export *x, size_t number)
+{
+	free(x->at[number - 1].round.members);
+	memmove(&x->at[number - 1], &x->at[number], (x->n - number) * sizeof(*x->at));
+	x->n--;
+}
+
+/* The first n exports: exactly one finding, of this kind, about this round, in these words. */
+static void expect(const struct world *w, size_t n, enum accounts_fault fault, bool note,
+		   uint64_t number, const char *words)
+{
+	struct accounts_report r = { 0 };
+	int rc = accounts_verify(w->x, n, &r);
+
+	for (size_t k = 0; (r.n != 1 || r.at[0].fault != fault) && k < r.n; k++)
+		print_message("# %d: %s\n", (int)r.at[k].fault, r.at[k].text);
+	assert_int_equal(r.n, 1);
+	assert_int_equal(rc, note ? 0 : ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, fault);
+	assert_int_equal(r.at[0].note, note);
+	assert_int_equal(r.at[0].number, number);
+	if (strstr(r.at[0].text, words) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", words, r.at[0].text);
+	accounts_report_release(&r);
+}
+
+static void holds(const struct world *w, size_t n)
+{
+	struct accounts_report r = { 0 };
+
+	assert_int_equal(accounts_verify(w->x, n, &r), 0);
+	for (size_t k = 0; k < r.n; k++)
+		print_message("# %s\n", r.at[k].text);
+	assert_int_equal(r.n, 0);
+	assert_int_equal(r.rounds, n * ROUNDS);
+	assert_int_equal(r.accounts, n * ROUNDS * (AGENTS - 1));
+	accounts_report_release(&r);
+}
+
+static void honest_exports_hold(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t n = 1; n <= AGENTS; n++)
+		holds(&w, n);
+	world_release(&w);
+}
+
+static void a_file_holds_what_was_signed(void **state)
+{
+	struct accounts_export x;
+	struct buf text = { 0 }, again = { 0 };
+	struct err e = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 4, 2)->has_said = false;
+	member(&w, 0, 4, 2)->fate = FED_LATE;
+	w.x[0].at[2].round.outcome = ERR_TIMEOUT;
+	w.x[0].older = 7;
+	sign(&w, 0);
+	accounts_write(&w.x[0], &text);
+	assert_int_equal(accounts_read(&x, text.base, text.len, &e), 0);
+	assert_int_equal(x.at[2].round.outcome, ERR_TIMEOUT);
+	assert_int_equal(x.older, 7);
+	accounts_write(&x, &again);
+	assert_int_equal(text.len, again.len);
+	assert_memory_equal(text.base, again.base, text.len);
+	accounts_release(&x);
+	accounts_release(&w.x[0]);
+	assert_int_equal(accounts_read(&w.x[0], text.base, text.len, &e), 0);
+	expect(&w, 1, ACCOUNTS_MISSING, true, 4, "no account of labs");
+	buf_release(&text);
+	buf_release(&again);
+	world_release(&w);
+}
+
+/* Another digit or letter in its place. */
+static uint8_t other(uint8_t c)
+{
+	if (isdigit(c))
+		return c == '9' ? '0' : (uint8_t)(c + 1);
+	return c == 'f' ? 'a' : c == 'z' ? 'y' : (uint8_t)(c + 1);
+}
+
+/* Whichever character of a file is changed: it is not read, or it does not verify. */
+static void no_changed_character_passes(void **state)
+{
+	struct buf text = { 0 };
+	struct world w;
+	size_t read = 0;
+
+	(void)state;
+	world_init(&w);
+	while (w.x[0].n > 1)
+		remove_round(&w.x[0], w.x[0].n);
+	sign(&w, 0);
+	accounts_write(&w.x[0], &text);
+	for (size_t i = 0; i < text.len; i++) {
+		struct accounts_report r = { 0 };
+		struct accounts_export x;
+		uint8_t was = text.base[i];
+
+		if (!isalnum(was))
+			continue;
+		text.base[i] = other(was);
+		if (accounts_read(&x, text.base, text.len, NULL) == 0) {
+			read++;
+			if (accounts_verify(&x, 1, &r) == 0)
+				fail_msg("changed at %zu, \"%.40s\": not found", i,
+					 (char *)text.base + (i > 20 ? i - 20 : 0));
+			accounts_release(&x);
+		}
+		accounts_report_release(&r);
+		text.base[i] = was;
+	}
+	assert_true(read > 800); /* most of it is hexadecimal */
+	buf_release(&text);
+	world_release(&w);
+}
+
+/* ---- somebody has the file, and not the owner's key ---- */
+
+static void an_edited_record_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 2, 1)->rows_out++;
+	expect(&w, 1, ACCOUNTS_EDITED, false, 2, "round 2 (a2a2a2a2): the record of acme");
+	expect(&w, 2, ACCOUNTS_EDITED, false, 2, "was edited: its contents do not give its hash");
+	world_release(&w);
+	world_init(&w);
+	w.x[0].at[0].signature[3] ^= 1;
+	expect(&w, 1, ACCOUNTS_BAD_SIGNATURE, false, 1,
+	       "round 1 (a1a1a1a1): the record is not signed");
+	world_release(&w);
+}
+
+static void a_deleted_record_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	remove_round(&w.x[0], 1);
+	w.x[0].n--; /* at the end, too: the head knows */
+	free(w.x[0].at[2].round.members);
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(w.x, 1, &r), ERR_LEDGER);
+		assert_int_equal(r.n, 2);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_HEAD);
+		assert_non_null(
+			strstr(r.at[0].text,
+			       "acme (ceirceirc): the export is not as its owner signed it"));
+		assert_int_equal(r.at[1].fault, ACCOUNTS_DELETED);
+		assert_non_null(
+			strstr(r.at[1].text, "round 2 (a2a2a2a2): rounds before it were deleted"));
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+}
+
+static void a_record_out_of_its_place_is_found(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	remove_round(&w.x[0], 2);
+	accounts_verify(w.x, 1, &r);
+	assert_int_equal(r.faults, 2); /* there are fewer than the head says */
+	assert_int_equal(r.at[1].fault, ACCOUNTS_DELETED);
+	assert_non_null(strstr(r.at[1].text, "round 3 (a3a3a3a3) does not continue round 1 "));
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
+/* ---- the owner itself: whatever it likes, and signs it again ---- */
+
+static void a_forged_account_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 2, 1)->said_rows_in -= 5; /* in genebank's name */
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_FORGED, false, 2, "the account of genebank");
+	expect(&w, 2, ACCOUNTS_FORGED, false, 2, "is forged: genebank");
+	world_release(&w);
+	world_init(&w);
+	member(&w, 0, 3, 2)->signature[0] ^= 1;
+	sign(&w, 0);
+	expect(&w, 3, ACCOUNTS_FORGED, false, 3, "is forged: labs");
+	world_release(&w);
+}
+
+/* With a key of its own making in the member's place: the member's own export tells. */
+static void another_key_is_found(void **state)
+{
+	uint8_t seed[32] = { 77 };
+	struct world w, real;
+
+	(void)state;
+	world_init(&real);
+	world_init(&w);
+	crypto_sign_seed_keypair(w.x[0].parties[0].sign_key, w.secret[1], seed);
+	for (size_t k = 0; k < ROUNDS; k++)
+		say(&w, &w.x[0].at[k].round, 1, 0, traffic(k + 1, 1, 0));
+	sign(&w, 0);
+	holds(&w, 1); /* only its fingerprint is another one */
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_KEYS);
+		assert_non_null(
+			strstr(r.at[0].text, "another key to sign with in the export of acme"));
+		assert_int_equal(r.faults, 1 + ROUNDS); /* and its accounts are forged */
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+	world_release(&real);
+}
+
+static void a_silent_member_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 2, 1)->has_said = false;
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_MISSING, false, 2, "round 2 (a2a2a2a2): no account of genebank");
+	expect(&w, 2, ACCOUNTS_MISSING, true, 2, "its own export has the round");
+	world_release(&w);
+	world_init(&w);
+	member(&w, 0, ROUNDS, 1)->has_said = false;
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_MISSING, true, ROUNDS, "it may still come");
+	world_release(&w);
+	world_init(&w);
+	member(&w, 0, 2, 1)->has_said = false;
+	member(&w, 0, 2, 1)->fate = FED_LOST;
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_MISSING, true, 2, "no account of genebank");
+	world_release(&w);
+}
+
+/* Acme signs what it has on record of round 2 for genebank. */
+static void stand_by_it(struct world *w)
+{
+	const struct store_round_member *m = member(w, 0, 2, 1);
+
+	say(w, &w->x[1].at[1].round, 0, 1,
+	    (struct fed_traffic){ m->rows_out, m->rows_in, m->floats_out, m->floats_in });
+	sign(w, 0);
+	sign(w, 1);
+}
+
+static void figures_that_contradict_are_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 2, 1)->rows_in -= 3; /* it says that it got less than was sent */
+	stand_by_it(&w);
+	expect(&w, 1, ACCOUNTS_CONTRADICT, false, 2,
+	       "says that it sent acme (ceirceirc) 2011 rows, which says that it got 2008");
+	expect(&w, 3, ACCOUNTS_CONTRADICT, false, 2, "2011 rows");
+	world_release(&w);
+	world_init(&w);
+	member(&w, 0, 2, 1)->floats_out -= 1; /* ... that it sent less than the other got */
+	stand_by_it(&w);
+	expect(&w, 1, ACCOUNTS_CONTRADICT, false, 2, "16015 numbers, which says that it got 16016");
+	world_release(&w);
+}
+
+/* Two who both say so would agree about anything; of one who was late less may come. */
+
+static void what_was_lost_on_the_way_is_noted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	member(&w, 0, 2, 1)->rows_in -= 3;
+	member(&w, 0, 2, 1)->fate = FED_LATE;
+	stand_by_it(&w);
+	expect(&w, 1, ACCOUNTS_LOST, true, 2, "2011 rows, which says that it got 2008");
+	expect(&w, 2, ACCOUNTS_LOST, true, 2, "(one of them was late, lost or stopped)");
+	member(&w, 0, 2, 1)->rows_in += 4; /* more than was sent: never */
+	stand_by_it(&w);
+	expect(&w, 2, ACCOUNTS_CONTRADICT, false, 2, "2011 rows, which says that it got 2012");
+	world_release(&w);
+}
+
+/* Masks of a stage that is done again: rows that came are dropped, if a third one was lost. */
+static void stages_done_again_are_noted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < 2; i++) {
+		w.x[i].at[1].round.secret_bits = 32;
+		member(&w, i, 2, 2)->fate = FED_LOST;
+		member(&w, i, 2, 2)->has_said = false;
+	}
+	member(&w, 0, 2, 1)->rows_in -= 3;
+	say(&w, &w.x[0].at[1].round, 1, 0, traffic(2, 1, 0));
+	sign(&w, 0);
+	w.x[0].at[1].round.members[2].rows_in = w.x[0].at[1].round.members[2].rows_out = 0;
+	sign(&w, 0);
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(w.x, 1, &r), 0);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_LOST);
+		accounts_report_release(&r);
+		member(&w, 0, 2, 2)->fate = FED_TOOK_PART;
+		sign(&w, 0);
+		assert_int_equal(accounts_verify(w.x, 1, &r), ERR_LEDGER);
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+}
+
+static void two_words_are_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	/* both agree on figures that one of them has not signed in the round */
+	member(&w, 1, 2, 0)->rows_out -= 1;
+	member(&w, 0, 2, 1)->rows_in -= 1;
+	stand_by_it(&w);
+	expect(&w, 2, ACCOUNTS_TWO_WORDS, false, 2,
+	       "signed other figures for acme (ceirceirc) than its own export has");
+	world_release(&w);
+}
+
+static void a_lacking_round_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	remove_round(&w.x[1], 3);
+	sign(&w, 1); /* its own chain and head hold */
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(&w.x[1], 1, &r), 0);
+		assert_int_equal(r.n, 1);
+		assert_int_equal(r.at[0].fault, ACCOUNTS_GAP);
+		assert_int_equal(r.at[0].number, 4);
+		accounts_report_release(&r);
+		assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+		assert_int_equal(r.n, 2);
+		assert_int_equal(r.at[1].fault, ACCOUNTS_LACKS);
+		assert_int_equal(r.at[1].number, 3);
+		assert_non_null(strstr(r.at[1].text, "is not in the export of genebank"));
+		assert_non_null(strstr(r.at[1].text, "has signed an account of it for acme"));
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+	world_init(&w);
+	remove_round(&w.x[1], 1);
+	w.x[1].older = 1;
+	sign(&w, 1);
+	expect(&w, 2, ACCOUNTS_LACKS, true, 1, "whose oldest rounds are in sums alone");
+	world_release(&w);
+}
+
+static void other_facts_are_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	memcpy(w.x[0].at[1].round.proposer, w.who[2].key, STORE_KEY);
+	sign(&w, 0);
+	expect(&w, 2, ACCOUNTS_CONTRADICT, false, 2, "contradict each other: another proposer");
+	world_release(&w);
+	world_init(&w);
+	snprintf(w.x[0].at[1].round.method, STORE_WORD_MAX, "fedr");
+	sign(&w, 0);
+	{
+		struct accounts_report r = { 0 };
+
+		assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+		assert_int_equal(r.n, 3); /* no member has signed for a round of fedr */
+		assert_int_equal(r.at[0].fault, ACCOUNTS_FORGED);
+		assert_non_null(strstr(r.at[1].text, "contradict each other: another method"));
+		accounts_report_release(&r);
+	}
+	world_release(&w);
+}
+
+static void one_round_twice_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	add_round(&w, 0, ROUNDS);
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_REPEATED, false, ROUNDS, "has two records in the export of acme");
+	world_release(&w);
+	world_init(&w);
+	w.x[1].owner = w.x[0].owner;
+	expect(&w, 2, ACCOUNTS_KEYS, false, 0, "two of the exports are of one owner, acme");
+	world_release(&w);
+}
+
+static void an_account_without_a_key_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	while (w.x[0].n > 1)
+		remove_round(&w.x[0], w.x[0].n);
+	w.x[0].n_parties = 1;
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_UNKNOWN, false, 1, "the account of gmztgmztg");
+	world_release(&w);
+}
+
+static void read_fails(struct buf *text, const char *from, const char *to, const char *words)
+{
+	struct accounts_export x;
+	struct err e = { 0 };
+	char *at = strstr((char *)text->base, from), was[64];
+	size_t n = strlen(from);
+
+	assert_non_null(at);
+	assert_int_equal(n, strlen(to));
+	memcpy(was, at, n);
+	memcpy(at, to, n);
+	assert_int_not_equal(accounts_read(&x, text->base, text->len, &e), 0);
+	if (strstr(e.text, words) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", words, e.text);
+	memcpy(at, was, n);
+}
+
+static void a_broken_file_is_refused(void **state)
+{
+	struct accounts_export x;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	accounts_write(&w.x[0], &text);
+	buf_add(&text, "", 1); /* a text for strstr() */
+	text.len--;
+	read_fails(&text, "fkge_rounds\": 1", "fkge_rounds\": 2",
+		   "of version 2, this fkge knows 1");
+	read_fails(&text, "fkge_rounds\"", "fkge_ledger\"", "this is not an export of fkge rounds");
+	read_fails(&text, "\"number\": 1,", "\"number\":-1,",
+		   "rounds export, round 1 of the file: \"number\" must be a whole number");
+	read_fails(&text, "took part", "took_part", "\"fate\" must be a word that this fkge knows");
+	read_fails(&text, "\"older\"", "\"elder\"", "\"older\" must be");
+	read_fails(&text, "\"acme\"", "[1,22]", "\"name\" must be a text");
+	read_fails(&text, "\"proposer\": \"1", "\"proposer\": \"x", "hexadecimal of its length");
+	for (size_t n = 0; n < text.len - 1; n += 41) { /* cut; the last byte is a line end */
+		assert_int_not_equal(accounts_read(&x, text.base, n, &e), 0);
+		assert_int_equal(x.n, 0);
+	}
+	buf_release(&text);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(honest_exports_hold),
+		cmocka_unit_test(a_file_holds_what_was_signed),
+		cmocka_unit_test(no_changed_character_passes),
+		cmocka_unit_test(an_edited_record_is_found),
+		cmocka_unit_test(a_deleted_record_is_found),
+		cmocka_unit_test(a_record_out_of_its_place_is_found),
+		cmocka_unit_test(a_forged_account_is_found),
+		cmocka_unit_test(another_key_is_found),
+		cmocka_unit_test(a_silent_member_is_found),
+		cmocka_unit_test(figures_that_contradict_are_found),
+		cmocka_unit_test(what_was_lost_on_the_way_is_noted),
+		cmocka_unit_test(stages_done_again_are_noted),
+		cmocka_unit_test(two_words_are_found),
+		cmocka_unit_test(a_lacking_round_is_found),
+		cmocka_unit_test(other_facts_are_found),
+		cmocka_unit_test(one_round_twice_is_found),
+		cmocka_unit_test(an_account_without_a_key_is_found),
+		cmocka_unit_test(a_broken_file_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+#!/bin/sh
+# What members of rounds sign for each other, in an auditor's hands: exports of two real agents, and what
+# somebody with the file, the other company or the owner itself may do to them. Each is found out, in words
+# of its own, on a machine that has no agent.
+. "$(dirname "$0")/lib.sh"
+
+fkge=$(realpath "$fkge")
+status=0
+for who in a b; do
+	agent $who 1 'mode: rounds'
+	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
+	cat >>"$work/$who/agent.yaml" <<YAML
+rounds: {epochs: 1, max: 3, every_s: 0.1, join_s: 60, train_s: 600, stage_s: 300}
+YAML
+done
+befriend a b
+
+# signed NAME: it holds the other's account of all three rounds
+signed() {
+	"$fkge" -d "$work/$1" rounds list --json >"$out" && python3 - "$out" <<'PY'
+import json, sys
+rounds = json.load(open(sys.argv[1]))["rounds"]
+good = [m["account"] for r in rounds if r["outcome"] == 0 for m in r["members"] if not m["own"]]
+sys.exit(not (len(good) >= 3 and all(w and w["fits"] and w["same"] for w in good)))
+PY
+}
+exported() { "$fkge" -q -d "$work/$1" rounds export "$work/$2" >/dev/null; }
+# A folder of its own, and no agent's
+verify() { (cd "$work/away" && FKGE_DIR=$work/away/none run rounds verify "$@"; echo "$status" >"$work/status"); status=$(cat "$work/status"); }
+# found_by WORDS FILE...: it ends with status 9, and says the words, naming round and member
+found_by() {
+	words=$1
+	shift
+	verify "$@"
+	[ "$status" -eq 9 ] && grep -F -- "$words" "$out" | grep -q '^FAULT: ' && grep -q 'the accounts of rounds do not verify: ' "$err"
+}
+holds() {
+	verify "$@"
+	[ "$status" -eq 0 ] && grep -q ': the accounts hold$' "$out"
+}
+# forged STEP: what python does to a's export
+forged() {
+	python3 - "$work/a.acc" "$work/forged.acc" "$1" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+r = j["rounds"]
+them = lambda x: next(m for m in x["members"] if m["key"] != j["owner"]["key"])
+exec(sys.argv[3])
+json.dump(j, open(sys.argv[2], "w"))
+PY
+}
+# claim STEP: what a's owner does to its own store, and exports again
+claim() {
+	cp "$work/a/store.db" "$work/kept.db"
+	python3 - "$work/a/store.db" "$1" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA foreign_keys = ON")
+round = db.execute("SELECT id FROM round WHERE number = (SELECT min(number) + 1 FROM round WHERE outcome = 0)").fetchone()[0]
+db.execute(sys.argv[2], {"round": round})
+db.commit()
+PY
+	exported a forged.acc
+	rm -f "$work/a/store.db"*
+	cp "$work/kept.db" "$work/a/store.db"
+}
+
+ok 'a starts' start a
+ok 'b starts' start b
+ok 'a holds what b has signed' wait_for 'accounts of b' signed a
+ok 'b holds what a has signed' wait_for 'accounts of a' signed b
+for who in a b; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who"; done
+
+mkdir "$work/away"
+ok 'a hands out its accounts' prints 'rounds written to' -d "$work/a" rounds export "$work/a.acc"
+ok 'so does b' exported b b.acc
+ok 'they hold' holds "$work/a.acc"
+ok 'against each other' holds "$work/b.acc" "$work/a.acc"
+ok 'fingerprints are those that their owners show' eval 'grep -qF "a, fingerprint $("$fkge" -d "$work/a" id --fingerprint):" "$out"'
+ok 'of partners too' eval 'grep -qF "  b, fingerprint $("$fkge" -d "$work/b" id --fingerprint)" "$out"'
+ok 'for programs' eval 'verify "$work/a.acc" "$work/b.acc" --json; [ "$(member "$out" faults)$(member "$out" exports 1 name)" = 0b ]'
+second=$(python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))["rounds"][1]
+print("round %d (%s)" % (r["number"], r["id"][:8]))' "$work/a.acc")
+
+# ---- who has the file ----
+forged 'them(r[1])["rows_in"] += 1'
+ok 'a figure edited' found_by "$second: the record of a (" "$work/forged.acc"
+ok 'in words' grep -q 'was edited: its contents do not give its hash' "$out"
+ok 'for programs, the round' eval 'verify "$work/forged.acc" --json; [ "$(member "$out" findings 0 id)" = "$(member "$work/a.acc" rounds 1 id)" ]'
+forged 'them(r[1])["signed"]["rows_in"] += 1'
+ok "a figure of b's edited" found_by 'was edited' "$work/forged.acc"
+forged 'them(r[1])["fate"] = "late"'
+ok 'a fate edited' found_by "$second: the record of a (" "$work/forged.acc"
+forged 'r[1]["signature"] = r[0]["signature"]'
+ok 'a signature of another round' found_by "$second: the record is not signed by a (" "$work/forged.acc"
+forged 'del r[0]'
+ok 'the first round deleted' found_by "$second: rounds before it were deleted from the export of a (" "$work/forged.acc"
+forged 'del r[1]'
+ok 'one between deleted' found_by 'rounds between them were deleted, or one was put out of its place' "$work/forged.acc"
+forged 'del r[-1]'
+ok 'the last one deleted' found_by 'rounds were taken away or added at its end' "$work/forged.acc"
+forged 'j["parties"][0]["sign_key"] = j["owner"]["sign_key"]'
+ok 'a key changed' found_by 'the export is not as its owner signed it: keys or names were changed' "$work/forged.acc"
+forged 'j["parties"] = []'
+ok 'a key taken away' found_by "the account of" "$work/forged.acc"
+ok 'in words' grep -q 'cannot be checked: the export of a (.*) has no key of it' "$out"
+forged 'r[1]["extra"] = 1'
+ok 'something added' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "round 2 of the file: \"(other keys)\" must be absent" "$err"'
+head -c 700 "$work/a.acc" >"$work/forged.acc"
+ok 'a file cut short' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "forged.acc: rounds export: line" "$err"'
+echo '{"fkge_ledger": 1}' >"$work/forged.acc"
+ok 'another file' eval 'verify "$work/forged.acc"; [ "$status" -eq 4 ] && grep -qF "this is not an export of fkge rounds" "$err"'
+ok 'no file' eval 'verify "$work/none.acc"; [ "$status" -ne 0 ] && grep -qF "none.acc" "$err"'
+
+# ---- the owner, who signs whatever it likes ----
+claim 'UPDATE round_member SET rows_in = rows_in - 1 WHERE round = :round AND rows_in > 0'
+ok 'less came than was sent' found_by "$second: b (" "$work/forged.acc"
+ok 'in words' grep -q 'says that it sent a (.*) [0-9]* rows, which says that it got [0-9]*' "$out"
+claim 'UPDATE round_member SET floats_out = floats_out - 1 WHERE round = :round AND floats_out > 0'
+ok 'less left than came' found_by ' numbers, which says that it got ' "$work/forged.acc"
+ok 'and its own word for it is with b' found_by 'a (' "$work/forged.acc" "$work/b.acc"
+ok 'in words' grep -q 'signed other figures for b (.*) than its own export has' "$out"
+claim 'UPDATE round_member SET said_rows_in = said_rows_in + 1 WHERE round = :round AND signature IS NOT NULL'
+ok "words put into b's mouth" found_by "$second: the account of b (" "$work/forged.acc"
+ok 'in words' grep -q 'is forged: b (.*) did not sign it' "$out"
+claim 'UPDATE round_member SET signature = zeroblob(64) WHERE round = :round AND signature IS NOT NULL'
+ok 'a signature made up' found_by "$second: the account of b (" "$work/forged.acc"
+claim "UPDATE round_member SET signature = NULL WHERE round = :round"
+ok 'an account gone' found_by "$second: no account of b (" "$work/forged.acc"
+ok "b's own export makes up for it" holds "$work/forged.acc" "$work/b.acc"
+claim 'DELETE FROM round WHERE id = :round'
+ok 'a round gone: alone it is a note' holds "$work/forged.acc"
+ok 'in words' grep -q '^note: round .* follows round .*: of the numbers between them it has no record' "$out"
+ok 'but b has its word' found_by "$second is not in the export of a (" "$work/b.acc" "$work/forged.acc"
+ok 'in words' grep -q 'which has signed an account of it for b (' "$out"
+claim "UPDATE round SET secret_bits = 64 WHERE id = :round"
+ok 'secret aggregation made up' found_by "$second: the account of b (" "$work/forged.acc"
+ok 'against the other' found_by 'contradict each other: other secret_bits' "$work/b.acc" "$work/forged.acc"
+ok 'two exports of one' found_by 'two of the exports are of one owner, a (' "$work/a.acc" "$work/forged.acc"
+ok 'the untouched ones hold' holds "$work/a.acc" "$work/b.acc"
+finish
