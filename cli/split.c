@@ -44,6 +44,21 @@ int cli_write_record(const char *folder, const char *name, json_t *record, struc
 	return rc;
 }
 
+int cli_refuse_mixing(const char *folder, const char *const *names, const char *what, struct err *e)
+{
+	for (int rc = 0; *names != NULL; names++) {
+		char *path = file_join(folder, *names);
+
+		if (file_exists(path))
+			rc = err_set(e, ERR_EXISTS, "%s holds %s already: choose another folder",
+				     folder, what);
+		free(path);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
 /* ---- arguments ---- */
 
 enum { BY_RELATIONS, BY_COMMUNITIES };
@@ -119,19 +134,6 @@ struct dealing {
 	json_t *parts; /* one object a part */
 	struct table table;
 };
-
-/* Parts of an earlier run would be taken for parts of this one. */
-static int refuse_mixing(const char *folder, struct err *e)
-{
-	char *record = file_join(folder, "split.json"), *first = file_join(folder, "0");
-	bool there = file_exists(record) || file_exists(first);
-
-	free(record);
-	free(first);
-	if (!there)
-		return 0;
-	return err_set(e, ERR_EXISTS, "%s holds parts already: choose another folder", folder);
-}
 
 /* Of part p's split: parts differ, the run is repeated by its one seed. */
 static uint64_t part_seed(const struct dealing *d, uint32_t p)
@@ -323,6 +325,7 @@ int cmd_split(struct cli *cli, int argc, char **argv, struct err *e)
 	struct split_options o = {
 		.by = -1, .ratios = { 0.1, 0.1 }, .ratios_text = "8:1:1", .seed = 1
 	};
+	static const char *const made[] = { "split.json", "0", NULL };
 	const struct cli_syntax s = {
 		.options = split_options,
 		.parse = parse_split,
@@ -342,6 +345,6 @@ int cmd_split(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = refuse_mixing(o.folder, e);
+	rc = cli_refuse_mixing(o.folder, made, "parts", e);
 	return rc == 0 ? split_graph(cli, &o, e) : rc;
 }

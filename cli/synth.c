@@ -274,6 +274,7 @@ int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 		.ratios_text = "90:5:5",
 		.overlap = -1,
 	};
+	static const char *const made[] = { "synth.json", "train.tsv", "0", NULL };
 	const struct cli_syntax s = {
 		.options = synth_options,
 		.parse = parse_synth,
@@ -292,10 +293,13 @@ int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 		.input = &o,
 	};
 
+	int rc;
+
 	cli_parse(cli, &s, argc, argv);
 	if (o.c.triples == 0)
 		o.c.triples = 10 * (uint64_t)o.c.entities;
 	if (o.overlap < 0)
 		o.overlap = 0.3;
-	return write_all(cli, &o, e);
+	rc = cli_refuse_mixing(o.folder, made, "a graph", e);
+	return rc == 0 ? write_all(cli, &o, e) : rc;
 }

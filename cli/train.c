@@ -804,6 +804,8 @@ static int run_training(struct training *t, const struct train_options *o, struc
 		rc = err_set(e, ERR_USAGE,
 			     "--report: with train.dp there is no loss and no look at valid to "
 			     "report");
+	if (rc == 0 && o->report != NULL) /* not after hours of training */
+		rc = file_make_folder(o->report, 0755, e);
 	if (rc == 0)
 		rc = o->resume ? resume(t, e) : begin(t, o, e);
 	if (rc != 0)

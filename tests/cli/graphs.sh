@@ -51,6 +51,9 @@ ok 'more triples than fit' says 2 'bear at most' synth -e 100 -t 100000 -o "$wor
 ok 'synth' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/s" --json
 ok 'all entities are there' [ "$(member "$out" graphs 0 entities)" = 2000 ]
 ok 'as many triples as asked for, none twice' lines "$work/s" 20000
+ok 'a graph that is there is not written over' says 1 'holds a graph already' synth -e 100 -o "$work/s"
+ok 'nor is one that is not ours' says 1 'holds a graph already' synth -e 100 -o "$work/c2/0"
+ok 'it is as it was' lines "$work/s" 20000
 ok 'synth again' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/t"
 ok 'the same seed makes the same bytes here too' diff -r "$work/s" "$work/t"
 ok 'another seed' exits 0 synth -e 2000 -t 20000 --seed 6 -o "$work/u"
