@@ -153,6 +153,7 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 	cli_put_count(cli, "unseen_entities", r->unseen_entities);
 	cli_put_count(cli, "unseen_relations", r->unseen_relations);
 	cli_put_count(cli, "self_loops", r->self_loops);
+	cli_put_count(cli, "leaked", r->leaked);
 	cli_put(cli, "split_made", json_boolean(r->split_made));
 	cli_say(cli,
 		"%u entities, %u relations; %zu train, %zu valid, %zu test triples%s\n"
@@ -161,6 +162,11 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 		kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
 		g->split[KGE_VALID].n, g->split[KGE_TEST].n, r->split_made ? " (split here)" : "",
 		r->lines, r->duplicates, r->self_loops, r->unseen_entities, r->unseen_relations);
+	if (r->leaked > 0)
+		cli_say(cli,
+			"of valid and test %zu triples are in train too, where their answers are "
+			"learnt: figures of them say little\n",
+			r->leaked);
 	if (r->literals + r->blanks > 0)
 		cli_say(cli, "left out: %zu triples with literals, %zu with blank nodes\n",
 			r->literals, r->blanks);

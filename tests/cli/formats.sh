@@ -36,6 +36,16 @@ done
 ok 'triples are no arrays' says 2 'as tsv or openke' -d "$a" export --triples "$work/x" --format npy
 ok 'nor of a checkpoint' says 2 'does not go with' -d "$a" export --triples "$work/x" -c 1
 
+# ---- what a graph is told about ----
+mkdir "$work/leaky"
+printf 'a\tr\tb\nb\tr\tc\n' >"$work/leaky/train.tsv"
+printf 'a\tr\tb\nc\tr\ta\n' >"$work/leaky/valid.tsv"
+ok 'a leak is counted' take "$work/leaky"
+ok 'the one' [ "$(member "$out" leaked)" = 1 ]
+ok 'and said' prints 'of valid and test 1 triples are in train too' -d "$a" import --replace "$work/leaky"
+run -d "$a" import --replace "$work/tsv"
+ok 'where there is none, nothing is said' [ "$status $(grep -c 'in train too' "$out")" = '0 0' ]
+
 # ---- RDF, against Raptor ----
 cat >"$work/g.ttl" <<'TTL'
 @prefix e: <http://e.org/> .
