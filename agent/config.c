@@ -814,25 +814,26 @@ void config_fed_settings(const struct config *c, struct fed_settings *out)
 	out->secret_clip = c->rounds.secret_clip;
 }
 
-/* Some methods want tables of a certain dimension; one row of each is enough to ask. */
-static int check_method(const struct config *c, const struct fed_settings *s, const char *where,
-			struct err *e)
+int config_check_method(const struct config *c, const struct fed_settings *settings, struct err *e)
 {
+	struct fed_settings s = *settings;
 	struct kge_emb *one;
 	struct fed_part *part;
 	struct rng rng;
 	struct err why = { 0 };
 	int rc;
 
+	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
+	if (fed_settings_check(&s, e) != 0)
+		return e->code;
 	rng_seed(&rng, 1);
 	one = config_tables(c, 1, 1, &rng);
-	rc = fed_part_new(&part, s, one, 1, &why);
+	rc = fed_part_new(&part, &s, one, 1, &why);
 	fed_part_free(part);
 	kge_emb_free(one);
 	if (rc == 0)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s: rounds: %s: change model.dim, or the method's constants",
-		       where, why.text);
+	return err_set(e, ERR_USAGE, "%s: change model.dim, or the method's constants", why.text);
 }
 
 static int check_rounds(const struct config *c, const char *where, struct err *e)
@@ -841,11 +842,8 @@ static int check_rounds(const struct config *c, const char *where, struct err *e
 	struct err why = { 0 };
 
 	config_fed_settings(c, &s);
-	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
-	if (fed_settings_check(&s, &why) != 0)
+	if (config_check_method(c, &s, &why) != 0)
 		return err_set(e, ERR_USAGE, "%s: rounds: %s", where, why.text);
-	if (check_method(c, &s, where, e) != 0)
-		return e->code;
 	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
 		return err_set(e, ERR_USAGE,
 			       "%s: rounds.topology hosted needs rounds.host: the id or name of a "

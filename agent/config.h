@@ -154,6 +154,8 @@ void config_print(const struct config *c, struct buf *out);
 
 /* What rounds are about, but for the host, the number and the widths of rows. */
 void config_fed_settings(const struct config *c, struct fed_settings *out);
+/* ERR_USAGE: these settings do not go together, or with the tables that are configured. */
+int config_check_method(const struct config *c, const struct fed_settings *settings, struct err *e);
 
 /* With train.dp: the noise of a step, worked out from epsilon and train.epochs where the file
  * leaves it at 0; +infinity when none is enough (config_check() refuses that). */

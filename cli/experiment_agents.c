@@ -132,6 +132,18 @@ static int add_agent(crypto_generichash_state *h, const struct experiment *x, co
 	return rc;
 }
 
+static int check_holders(const struct experiment *x, size_t agents, struct err *e)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->at[i].kind == EXP_ROUNDS && x->at[i].settings.min_holders > agents)
+			return err_set(e, ERR_USAGE,
+				       "variant %s: min_holders is %u, and %s has %zu agents: no "
+				       "row would move",
+				       x->at[i].name, x->at[i].settings.min_holders, x->data,
+				       agents);
+	return 0;
+}
+
 int experiment_digest(struct experiment *x, struct err *e)
 {
 	uint8_t digest[EXPERIMENT_DIGEST / 2];
@@ -140,6 +152,8 @@ int experiment_digest(struct experiment *x, struct err *e)
 	size_t n;
 	int rc = list_agents(x->data, &names, &n, e);
 
+	if (rc == 0)
+		rc = check_holders(x, n, e);
 	crypto_generichash_init(&h, NULL, 0, sizeof(digest));
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = add_agent(&h, x, names[i], e);

@@ -96,6 +96,14 @@ static void set_text(char **at, const char *text)
 	*at = mem_strdup(text);
 }
 
+static int read_text(const struct reader *r, const yaml_node_t *n, const char *name, char **at)
+{
+	if (n->type != YAML_SCALAR_NODE)
+		return yaml_file_fail(&r->f, n, "%s: write a word, no list or map", name);
+	set_text(at, yaml_file_text(n));
+	return 0;
+}
+
 static int read_seeds(struct reader *r, const yaml_node_t *n)
 {
 	struct experiment *x = r->x;
@@ -160,10 +168,8 @@ static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *na
 
 	(void)ctx;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strcmp(key, texts[i].key) == 0) {
-			set_text(texts[i].at, yaml_file_text(value));
-			return 0;
-		}
+		if (strcmp(key, texts[i].key) == 0)
+			return read_text(r, value, key, texts[i].at);
 	if (strcmp(key, "seeds") == 0)
 		return read_seeds(r, value);
 	if (strcmp(key, "forget") == 0)
@@ -277,14 +283,10 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 		v->weights = (enum kge_unlearn_variant)word;
 		return rc;
 	}
-	if (strcmp(key, "published") == 0) {
-		set_text(&v->published, text);
-		return 0;
-	}
-	if (strcmp(key, "published_shared") == 0) {
-		set_text(&v->published_shared, text);
-		return 0;
-	}
+	if (strcmp(key, "published") == 0)
+		return read_text(r, value, key, &v->published);
+	if (strcmp(key, "published_shared") == 0)
+		return read_text(r, value, key, &v->published_shared);
 	if (strcmp(key, "stall") == 0)
 		return read_stall(r, v, value);
 	if (strchr(key, '.') != NULL)
@@ -292,12 +294,13 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 	rc = read_rounds(r, v, key, value);
 	if (rc != 1)
 		return rc;
+	if (v->kind != EXP_ROUNDS)
+		return yaml_file_fail(&r->f, name, "unknown key '%s'", key);
 	x = strtod(text, &end);
-	if (v->kind != EXP_ROUNDS || text[0] == '\0' || *end != '\0')
-		return yaml_file_fail(&r->f, name, "unknown key '%s'%s", key,
-				      v->kind == EXP_ROUNDS ? ", or its value is no number" : "");
 	if (fed_settings_set(&v->settings, key, x, &why) != 0)
 		return yaml_file_fail(&r->f, name, "%s", why.text);
+	if (text[0] == '\0' || *end != '\0')
+		return yaml_file_fail(&r->f, value, "%s: '%s' is no number", key, text);
 	return 0;
 }
 
@@ -388,10 +391,6 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	if (!good_name(yaml_file_text(name)))
 		return yaml_file_fail(&r->f, name,
 				      "a variant's name is made of letters, digits and _.+-");
-	for (size_t i = 0; i < x->n; i++)
-		if (strcmp(x->at[i].name, yaml_file_text(name)) == 0)
-			return yaml_file_fail(&r->f, name, "'%s' is there twice",
-					      yaml_file_text(name));
 	if (value->type == YAML_MAPPING_NODE) {
 		method = yaml_file_find(&r->f, value, "method");
 		unlearn = yaml_file_find(&r->f, value, "unlearn");
@@ -420,6 +419,9 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 		rc = check_processes(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
+	if (rc == 0 && v->kind == EXP_ROUNDS &&
+	    config_check_method(&v->config, &v->settings, &why) != 0)
+		rc = yaml_file_fail(&r->f, name, "%s: %s", v->name, why.text);
 	return rc;
 }
 

@@ -6,6 +6,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int parse_failed(const yaml_parser_t *parser, const char *where, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "%s:%zu: not YAML: %s", where, parser->problem_mark.line + 1,
+		       parser->problem != NULL ? parser->problem : "unreadable");
+}
+
+/* What stands after the first document would be read by nobody. */
+static int check_end(yaml_parser_t *parser, const char *where, struct err *e)
+{
+	yaml_document_t next;
+	const yaml_node_t *root;
+	int rc = 0;
+
+	if (!yaml_parser_load(parser, &next))
+		return parse_failed(parser, where, e);
+	root = yaml_document_get_root_node(&next);
+	if (root != NULL)
+		rc = err_set(e, ERR_USAGE, "%s:%zu: a second document: write one", where,
+			     root->start_mark.line + 1);
+	yaml_document_delete(&next);
+	return rc;
+}
+
+/* The earlier one of two keys would be read, or the later one: who knows which. */
+static int check_map(struct yaml_file *f, const yaml_node_t *map)
+{
+	const yaml_node_pair_t *p = map->data.mapping.pairs.start;
+
+	for (; p < map->data.mapping.pairs.top; p++) {
+		const yaml_node_t *name = yaml_file_node(f, p->key);
+
+		if (yaml_file_find(f, map, yaml_file_text(name)) != yaml_file_node(f, p->value))
+			return yaml_file_fail(f, name, "'%s' is given twice", yaml_file_text(name));
+	}
+	return 0;
+}
+
+static int check_keys(struct yaml_file *f)
+{
+	const yaml_node_t *n = f->doc.nodes.start;
+	int rc = 0;
+
+	for (; rc == 0 && n < f->doc.nodes.top; n++)
+		if (n->type == YAML_MAPPING_NODE)
+			rc = check_map(f, n);
+	return rc;
+}
+
 int yaml_file_open(struct yaml_file *f, const void *text, size_t len, const char *where,
 		   struct err *e)
 {
@@ -17,10 +65,15 @@ int yaml_file_open(struct yaml_file *f, const void *text, size_t len, const char
 	if (!yaml_parser_initialize(&parser))
 		abort();
 	yaml_parser_set_input_string(&parser, text, len);
-	if (!yaml_parser_load(&parser, &f->doc))
-		rc = err_set(e, ERR_USAGE, "%s:%zu: not YAML: %s", where,
-			     parser.problem_mark.line + 1,
-			     parser.problem != NULL ? parser.problem : "unreadable");
+	if (!yaml_parser_load(&parser, &f->doc)) {
+		rc = parse_failed(&parser, where, e);
+	} else {
+		rc = check_end(&parser, where, e);
+		if (rc == 0)
+			rc = check_keys(f);
+		if (rc != 0)
+			yaml_document_delete(&f->doc);
+	}
 	yaml_parser_delete(&parser);
 	return rc;
 }

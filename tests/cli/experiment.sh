@@ -280,11 +280,12 @@ ok 'no such method' wrong "wrong.yaml:8: no method is called 'fedx'" 'collective
 ok 'no such constant' wrong "wrong.yaml:10: method fede has no constant" 'rounds: 2' 'mu: 2'
 ok 'no such setting' wrong "wrong.yaml:3: " 'dim: 8' 'dum: 8'
 ok 'no such topology' wrong "wrong.yaml:10: topology: 'moon' is not one of" hosted, moon,
+ok 'more holders than agents' wrong 'min_holders is 9, and ' 'topology: hosted' 'topology: hosted, min_holders: 9'
 sed 's/threads: 1/update: racing, shared_chunk: 0/; s/reference: fede, //; /fedlu/s/.*/  fedprox:/; /single\|collective\|hosted\|masked/d; s/^  fede:.*//' "$work/x.yaml" >"$work/racing.yaml"
 sed 's/paper.csv/none.csv/' "$work/x.yaml" >"$work/nopaper.yaml"
 sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
 ok 'no data' says 1 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
-ok 'twice' wrong "'single' is there twice" 'collective:' 'single:'
+ok 'twice' wrong "'single' is given twice" 'collective:' 'single:'
 ok 'no such reference' wrong "reference: no variant is called 'fedx'" 'reference: fede' 'reference: fedx'
 ok 'no such published figures' says 1 'none.csv: no such file (experiment.published)' experiment "$work/nopaper.yaml" -o "$work/no"
 ok 'before anything is run' test ! -e "$work/no"

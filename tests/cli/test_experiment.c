@@ -101,7 +101,16 @@ static void what_cannot_be_is_refused(void **state)
 		      "leave out retained");
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, weights: lead}\n",
 		      "weights: 'lead' is not one of");
-	check_refused("  raw: {method: fedlu, weights: code}\n", "unknown key 'weights'");
+	check_refused("  raw: {method: fedlu, weights: code}\n", "no constant weights");
+	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
+	check_refused("  feds: {secret_aggregation: true}\n", "x.yaml:5: feds: method feds: its");
+	check_refused("  fedprox: {mu: much}\n", "x.yaml:5: mu: 'much' is no number");
+	check_refused("  fedprox: {nu: 1}\n", "method fedprox has no constant nu");
+	check_refused("  fede: {published: [FedE]}\n", "published: write a word");
+	check_refused("  fede: {rounds: 3, epochs: 1,\n    rounds: 4}\n",
+		      "x.yaml:6: 'rounds' is given twice");
+	check_refused("  fede:\nmodel: {dim: 9}\n", "x.yaml:6: 'model' is given twice");
+	check_refused("  fede:\n---\nvariants:\n", "x.yaml:7: a second document");
 }
 
 int main(void)
