@@ -48,6 +48,8 @@ static void add_member(struct buf *out, const struct store_round_member *m)
 	buf_printf(out, "it signed");
 	add_traffic(out, &said);
 	buf_printf(out, " %s\n", hex(m->signature, FED_SIGNATURE).text);
+	if (m->refused[0] != '\0')
+		buf_printf(out, "refused %s\n", m->refused);
 }
 
 void accounts_text(const struct accounts_export *x, const struct accounts_round *a, struct buf *out)

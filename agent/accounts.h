@@ -70,6 +70,7 @@ enum accounts_fault {
 	ACCOUNTS_DELETED,	/* a record does not continue the one before */
 	ACCOUNTS_REPEATED,	/* two records of one round */
 	ACCOUNTS_FORGED,	/* an account that the member did not sign */
+	ACCOUNTS_REFUSED,	/* ... and so the owner has refused it; or it did, and so it lies */
 	ACCOUNTS_UNKNOWN,	/* nobody's key is there to check it with */
 	ACCOUNTS_MISSING,	/* a member that took part has signed nothing (or note) */
 	ACCOUNTS_CONTRADICT,	/* figures, or facts of the round, of two sides */
@@ -104,8 +105,8 @@ int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_r
  * {"fkge_rounds": 1, "owner": {"key": hex, "sign_key": hex, "name": text}, "older": 0, "parties":
  * [...], "rounds": [{"number": 7, "id": hex, ..., "members": [{"key": hex, "fate": "took part",
  * "rows_out": 12,
- *  ..., "signed": {"rows_out": 12, ..., "signature": hex} or null}], "hash": hex, "signature":
- * hex}], "signature": hex} */
+ *  ..., "signed": {"rows_out": 12, ..., "signature": hex, "refused": why or null} or null}],
+ * "hash": hex, "signature": hex}], "signature": hex} */
 
 void accounts_write(const struct accounts_export *x, struct buf *out);
 /* ERR_INPUT, ERR_VERSION; what was read is released then. */

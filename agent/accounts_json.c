@@ -50,6 +50,7 @@ static json_t *write_member(const struct store_round_member *m)
 	if (m->has_said) {
 		put_traffic(said, accounts_said(m));
 		json_put_hex(said, "signature", m->signature, FED_SIGNATURE);
+		json_put_word(said, "refused", m->refused[0] != '\0' ? m->refused : NULL);
 	}
 	json_object_set_new(o, "signed", said);
 	return o;
@@ -140,6 +141,10 @@ static void read_said(struct store_round_member *m, struct json_reader *r)
 	m->said_floats_out = t.floats_out;
 	m->said_floats_in = t.floats_in;
 	json_get_hex(&said, "signature", m->signature, FED_SIGNATURE);
+	if (json_is_null(json_object_get(o, "refused")))
+		json_get(&said, "refused");
+	else
+		json_get_text(&said, "refused", m->refused, sizeof(m->refused));
 	json_close(&said);
 	r->rc = said.rc;
 }

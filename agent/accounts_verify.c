@@ -378,6 +378,13 @@ static bool check_signed(struct audit *a, const struct side *s, const struct sid
 		FIND(a, ACCOUNTS_UNKNOWN, false, r, m->key,
 		     "%s: the account of %s cannot be checked: the export of %s has no key of it",
 		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text);
+	else if (m->refused[0] != '\0')
+		FIND(a, ACCOUNTS_REFUSED, false, r, m->key,
+		     fits(s, &r->round, m, p->sign_key)
+			     ? "%s: the account of %s was refused by %s (%s), and yet it is signed"
+			     : "%s: the account of %s was refused by %s: %s",
+		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text,
+		     m->refused);
 	else if (!fits(s, &r->round, m, p->sign_key))
 		FIND(a, ACCOUNTS_FORGED, false, r, m->key,
 		     "%s: the account of %s in the export of %s is forged: %s did not sign it",

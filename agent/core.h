@@ -335,6 +335,8 @@ struct agent_peer_status {
 	/* mode AGENT_ROUNDS: its part in the last round, as far as we have seen it */
 	int round_fate; /* enum fed_fate (fed/round.h); -1: it has been in none */
 	char round_why[AGENT_TEXT_MAX];
+	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
+						*/
 	bool round_over; /* it says that it takes part in no more: it is not asked */
 };
 

@@ -70,6 +70,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_number(j, "epsilon", s->epsilon);
 	put_text(j, "round_fate", s->round_fate >= 0 ? fed_fate_name(s->round_fate) : "");
 	put_text(j, "round_why", s->round_why);
+	put_text(j, "round_account", s->round_account);
 	json_object_set_new(j, "round_over", json_boolean(s->round_over));
 }
 

@@ -206,6 +206,7 @@ static void record_signed(struct store_round_member *m, const struct fed_signed 
 	m->said_floats_out = x->t.floats_out;
 	m->said_floats_in = x->t.floats_in;
 	memcpy(m->signature, x->signature, sizeof(m->signature));
+	snprintf(m->refused, sizeof(m->refused), "%s", x->refused);
 }
 
 static struct store_round_member record_member(const struct fed_round *m, unsigned seat)
@@ -231,6 +232,38 @@ static struct store_round_member *record_members(const struct fed_round *m, unsi
 	for (unsigned i = 0; i < n; i++)
 		v[i] = record_member(m, i);
 	return v;
+}
+
+/* What is wrong with what it has signed, for the owner; "": nothing, or it was late or lost, and
+ * less came. */
+static void judge_account(const struct round *r, const struct store_round_member *m,
+			  char why[STORE_REFUSED_MAX])
+{
+	const struct fed_traffic ours = { m->rows_out, m->rows_in, m->floats_out, m->floats_in };
+	const struct fed_traffic theirs = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
+					    m->said_floats_in };
+	bool all_came = fed_round_status(r->machine, NULL) == 0 && m->fate == FED_TOOK_PART &&
+			fed_round_settings(r->machine)->secret_bits == 0;
+
+	snprintf(why, STORE_REFUSED_MAX, "%s", m->refused);
+	if (why[0] == '\0' && m->has_said)
+		fed_account_clashes(&ours, &theirs, all_came, why);
+}
+
+static void heard_account(struct agent_core *c, const struct round *r,
+			  const struct store_round_member *m)
+{
+	struct peer *p = peer_find(c, m->key);
+
+	if (p == NULL || !m->has_said)
+		return;
+	judge_account(r, m, p->fed.account);
+	if (p->fed.account[0] != '\0')
+		peer_trouble(c, p, m->refused[0] != '\0' ? ERR_IDENTITY : ERR_PROTO,
+			     "its account of round %llu %s: %.100s",
+			     (unsigned long long)fed_round_settings(r->machine)->number,
+			     m->refused[0] != '\0' ? "is refused" : "contradicts ours",
+			     p->fed.account);
 }
 
 void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
@@ -268,6 +301,8 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 	free(r->kept);
 	r->kept = x.members;
 	r->n_kept = x.n_seats;
+	for (uint32_t i = 0; i < r->n_kept; i++)
+		heard_account(c, r, &r->kept[i]);
 }
 
 void rounds_record_again(struct agent_core *c, struct round *r)
@@ -278,6 +313,8 @@ void rounds_record_again(struct agent_core *c, struct round *r)
 		if (is.has_said == was->has_said && is.bytes_out == was->bytes_out)
 			continue; /* with rows there are bytes; none come in any more */
 		is.fate = was->fate;
+		if (!was->has_said)
+			heard_account(c, r, &is);
 		*was = is;
 		store_batch_round_member(&c->fed.changed, fed_round_id(r->machine), &is);
 	}

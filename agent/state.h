@@ -81,6 +81,7 @@ struct peer_rounds {
 	bool seen;
 	enum fed_fate fate;
 	char why[AGENT_TEXT_MAX];
+	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */
 };
 
 struct parcel { /* one message that waits; a list */

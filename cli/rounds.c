@@ -87,10 +87,11 @@ static struct store_round_member sum_of(const struct store_round *r)
 /* ---- what members have signed ---- */
 
 struct word {
-	char text[FED_ACCOUNT_MAX]; /* as it was signed */
-	const uint8_t *sign_key;    /* of who signed; NULL: no partner that we know */
-	bool fits;		    /* the signature, for this key and this agent */
-	bool same;		    /* it counts as we do */
+	char text[FED_ACCOUNT_MAX];  /* as it was signed */
+	const uint8_t *sign_key;     /* of who signed; NULL: no partner that we know */
+	bool fits;		     /* the signature, for this key and this agent */
+	bool same;		     /* it counts as we do */
+	char wrong[FED_REFUSED_MAX]; /* why it is refused, or cannot be true beside ours; or "" */
 };
 
 static struct word word_of(const struct rounds *all, const struct store_round *r,
@@ -98,6 +99,8 @@ static struct word word_of(const struct rounds *all, const struct store_round *r
 {
 	const struct fed_traffic t = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
 				       m->said_floats_in };
+	const struct fed_traffic ours = { m->rows_out, m->rows_in, m->floats_out, m->floats_in };
+	bool all_came = r->outcome == 0 && m->fate == FED_TOOK_PART && r->secret_bits == 0;
 	struct fed_account_head h = { .number = r->number,
 				      .method = r->method,
 				      .hosted = r->hosted,
@@ -108,6 +111,9 @@ static struct word word_of(const struct rounds *all, const struct store_round *r
 				  t.floats_out == m->floats_in && t.floats_in == m->floats_out };
 
 	memcpy(h.id, r->id, sizeof(h.id));
+	snprintf(w.wrong, sizeof(w.wrong), "%s", m->refused);
+	if (w.wrong[0] == '\0')
+		fed_account_clashes(&ours, &t, all_came, w.wrong);
 	fed_account_text(w.text, &h, m->key, all->own, &t);
 	w.fits = w.sign_key != NULL && fed_account_is_signed(w.text, m->signature, w.sign_key);
 	return w;
@@ -121,6 +127,8 @@ static const char *word_text(const struct rounds *all, const struct store_round 
 	if (!m->has_said)
 		return "-";
 	w = word_of(all, r, m);
+	if (m->refused[0] != '\0')
+		return w.sign_key != NULL && !w.fits ? "forged" : "refused";
 	if (w.sign_key == NULL)
 		return "by no partner";
 	return !w.fits ? "forged" : w.same ? "the same" : "otherwise";
@@ -175,6 +183,9 @@ static json_t *account_json(const struct rounds *all, const struct store_round *
 			    w.sign_key != NULL ? cli_json_hex(w.sign_key, STORE_KEY) : json_null());
 	json_object_set_new(j, "fits", json_boolean(w.fits));
 	json_object_set_new(j, "same", json_boolean(w.same));
+	json_object_set_new(j, "refused",
+			    m->refused[0] != '\0' ? json_string(m->refused) : json_null());
+	json_object_set_new(j, "wrong", w.wrong[0] != '\0' ? json_string(w.wrong) : json_null());
 	return j;
 }
 
@@ -390,6 +401,23 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 	table_release(&t);
 }
 
+/* What an owner must know of what members have signed. */
+static void say_wrong(const struct cli *cli, const struct rounds *all, const struct store_round *r)
+{
+	for (uint32_t i = 0; i < r->n_seats; i++) {
+		const struct store_round_member *m = &r->members[i];
+		struct word w = word_of(all, r, m);
+		char id[NET_KEY_TEXT];
+
+		net_key_format(m->key, id);
+		if (m->has_said && w.wrong[0] != '\0')
+			cli_say(cli, "! the account of %s %s: %s\n",
+				name_of(all, m->key)[0] != '\0' ? name_of(all, m->key) : id,
+				m->refused[0] != '\0' ? "was refused" : "contradicts ours",
+				w.wrong);
+	}
+}
+
 static void say_round(const struct cli *cli, const struct rounds *all, const struct store_round *r)
 {
 	char id[ID_TEXT], when[32], result[STORE_REASON_MAX + 32];
@@ -417,6 +445,7 @@ static void say_round(const struct cli *cli, const struct rounds *all, const str
 			(unsigned long long)r->clipped, (unsigned long long)r->spoiled);
 	cli_say(cli, "\n");
 	say_members(cli, all, r);
+	say_wrong(cli, all, r);
 }
 
 /* ---- the commands ---- */
@@ -511,9 +540,10 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"When a round is over its members sign for each other what went between "
 			"them. 'signs' says what the record has of a member: 'the same' that is "
 			"counted here, 'otherwise' (also where one was late or stopped while rows "
-			"were under way), 'forged' (what the store has is not its signature), or "
-			"'-', nothing: it was silent, slow, or the link was lost. --json has what "
-			"was signed, and the signature.\n\n"
+			"were under way), 'forged' (it is not the member's signature), 'refused' "
+			"(it could not be read), or '-', nothing: it was silent, slow, or the link "
+			"was lost. Why one was refused, or what of it contradicts what is counted "
+			"here, stands below. --json has what was signed, and the signature.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
 	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);

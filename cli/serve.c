@@ -112,7 +112,7 @@ static void say_round(const struct cli *cli, const json_t *r)
 static void say_member(const struct cli *cli, const json_t *p)
 {
 	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
-	const char *why = text_of(p, "round_why");
+	const char *why = text_of(p, "round_why"), *account = text_of(p, "round_account");
 	bool over = json_is_true(json_object_get(p, "round_over"));
 
 	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s%s\n",
@@ -121,6 +121,8 @@ static void say_member(const struct cli *cli, const json_t *p)
 		count_of(p, "shared_entities"), count_of(p, "shared_relations"),
 		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why,
 		over ? "; takes part in no more rounds (its rounds.max)" : "");
+	if (account[0] != '\0')
+		cli_say(cli, "    ! its last account of a round: %s\n", account);
 	if (trouble[0] != '\0')
 		cli_say(cli, "    ! %s\n", trouble);
 }

@@ -55,6 +55,7 @@ enum {
 	FED_SIGN_SECRET = 64,
 	FED_SIGNATURE = 64,
 	FED_ACCOUNT_MAX = 512,	  /* bytes of an account's text, NUL included */
+	FED_REFUSED_MAX = 128,	  /* of why one is refused */
 	FED_EARLY_MAX = 64 << 20, /* bytes before START is here, of all members; each may send
 				   * its even share of these */
 	FED_NAMES_MAX = 1 << 22,  /* hosted: items that the host does not hold, of all members;
@@ -197,10 +198,18 @@ struct fed_traffic {
 struct fed_signed {
 	struct fed_traffic t; /* as that member has counted: its out is our in */
 	uint8_t signature[FED_SIGNATURE];
+	char refused[FED_REFUSED_MAX]; /* why it is no account of the member's, though it came from
+					* it; "": the signature fits */
 };
 
-/* What a member has signed for us; NULL: nothing came yet.  Comes after FED_OVER too. */
+/* What a member has signed for us, or what came in the place of that; NULL: nothing yet.  Comes
+ * after FED_OVER too. */
 const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat);
+
+/* What cannot be true of both, in words: one never gets more than the other sent, nor, where
+ * all_came, do we get less.  What it got of ours may be less. */
+bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffic *theirs,
+			 bool all_came, char why[FED_REFUSED_MAX]);
 
 /* Of which round. */
 struct fed_account_head {

@@ -66,6 +66,33 @@ static void text_of(const struct fed_round *r, const uint8_t from[FED_KEY],
 	fed_account_text(out, &h, from, to, t);
 }
 
+/* ---- held against each other ---- */
+
+static bool say_clash(char why[FED_REFUSED_MAX], bool ours, const char *what, uint64_t sent,
+		      uint64_t got)
+{
+	snprintf(why, FED_REFUSED_MAX,
+		 ours ? "we sent %llu %s and it says that it got %llu"
+		      : "it says that it sent %llu %s and we got %llu",
+		 (unsigned long long)sent, what, (unsigned long long)got);
+	return true;
+}
+
+bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffic *theirs,
+			 bool all_came, char why[FED_REFUSED_MAX])
+{
+	if (theirs->rows_in > ours->rows_out)
+		return say_clash(why, true, "rows", ours->rows_out, theirs->rows_in);
+	if (theirs->floats_in > ours->floats_out)
+		return say_clash(why, true, "numbers", ours->floats_out, theirs->floats_in);
+	if (theirs->rows_out < ours->rows_in || (all_came && theirs->rows_out > ours->rows_in))
+		return say_clash(why, false, "rows", theirs->rows_out, ours->rows_in);
+	if (theirs->floats_out < ours->floats_in ||
+	    (all_came && theirs->floats_out > ours->floats_in))
+		return say_clash(why, false, "numbers", theirs->floats_out, ours->floats_in);
+	return false;
+}
+
 /* ---- ours ---- */
 
 bool account_is_due(const struct fed_round *r, unsigned m)
@@ -107,20 +134,18 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 		s->account.strange++;
 		return;
 	}
+	s->has_theirs = true;
 	x.t.rows_out = net_get_uint(m, "ro", 0, INT64_MAX, e);
 	x.t.rows_in = net_get_uint(m, "ri", 0, INT64_MAX, e);
 	x.t.floats_out = net_get_uint(m, "fo", 0, INT64_MAX, e);
 	x.t.floats_in = net_get_uint(m, "fi", 0, INT64_MAX, e);
 	net_get_fixed(m, "s", x.signature, FED_SIGNATURE, e);
-	if (e->code != 0)
-		return;
 	text_of(r, s->account.key, r->setup->key, &x.t, text);
-	if (!fed_account_is_signed(text, x.signature, s->peer->sign_public)) {
-		err_set(e, ERR_IDENTITY, "the signature of its account is not the member's");
-		return;
-	}
+	if (e->code == 0 && !fed_account_is_signed(text, x.signature, s->peer->sign_public))
+		err_set(e, ERR_IDENTITY, "the signature is not the member's");
+	if (e->code != 0)
+		snprintf(x.refused, sizeof(x.refused), "%.*s", FED_REFUSED_MAX - 1, e->text);
 	s->theirs = x;
-	s->has_theirs = true;
 }
 
 const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat)

@@ -80,13 +80,14 @@ static int put_member_of(struct store *s, const struct store_round *r, uint32_t 
 
 	return db_do(
 		s, e,
-		"INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		"bibiiiiiiiiiiib", (const void *)r->id, sizeof(r->id), (int64_t)seat,
+		"INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		"?)",
+		"bibiiiiiiiiiiibt", (const void *)r->id, sizeof(r->id), (int64_t)seat,
 		(const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
 		(int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
 		(int64_t)m->bytes_out, (int64_t)m->bytes_in, (int64_t)m->said_rows_out,
 		(int64_t)m->said_rows_in, (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
-		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature));
+		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature), m->refused);
 }
 
 /* Of a round that is there no more nothing is changed. */
@@ -96,14 +97,16 @@ static int change_member_of(struct store *s, const uint8_t id[STORE_ROUND],
 	return db_do(s, e,
 		     "UPDATE round_member SET rows_out = ?, rows_in = ?, floats_out = ?,"
 		     " floats_in = ?, bytes_out = ?, bytes_in = ?, said_rows_out = ?,"
-		     " said_rows_in = ?, said_floats_out = ?, said_floats_in = ?, signature = ?"
+		     " said_rows_in = ?, said_floats_out = ?, said_floats_in = ?, signature = ?,"
+		     " refused = ?"
 		     " WHERE round = ? AND key = ?",
-		     "iiiiiiiiiibbb", (int64_t)m->rows_out, (int64_t)m->rows_in,
+		     "iiiiiiiiiibtbb", (int64_t)m->rows_out, (int64_t)m->rows_in,
 		     (int64_t)m->floats_out, (int64_t)m->floats_in, (int64_t)m->bytes_out,
 		     (int64_t)m->bytes_in, (int64_t)m->said_rows_out, (int64_t)m->said_rows_in,
 		     (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
 		     m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature),
-		     (const void *)id, (size_t)STORE_ROUND, (const void *)m->key, sizeof(m->key));
+		     m->refused, (const void *)id, (size_t)STORE_ROUND, (const void *)m->key,
+		     sizeof(m->key));
 }
 
 /* Its members go with the row that is replaced. */

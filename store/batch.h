@@ -29,6 +29,7 @@ enum {
 	STORE_ADDRESS_MAX = 272,  /* host:port with the NUL */
 	STORE_WORD_MAX = 32,	  /* model, protocol, meta key: with the NUL */
 	STORE_REASON_MAX = 256,	  /* with the NUL */
+	STORE_REFUSED_MAX = 128,  /* with the NUL: why an account of a round is refused */
 	STORE_ROUND = 16,	  /* bytes of a round's id */
 	STORE_MEMBERS_MAX = 4096, /* of one round, with those that only were asked */
 	STORE_ROUNDS_MAX = 4096,  /* records of rounds; older ones are folded into sums */
@@ -124,6 +125,7 @@ struct store_round_member {
 	bool has_said; /* else it has not, and the rest is zero */
 	uint64_t said_rows_out, said_rows_in, said_floats_out, said_floats_in;
 	uint8_t signature[LEDGER_SIGNATURE];
+	char refused[STORE_REFUSED_MAX]; /* why that is not its account; "": it is */
 };
 
 /* A round that is over (fed/round.h struct fed_report). */

@@ -269,6 +269,7 @@ static int read_seat(sqlite3_stmt *st, void *record)
 	m->said_floats_in = (uint64_t)sqlite3_column_int64(st, 11);
 	m->has_said = sqlite3_column_type(st, 12) != SQLITE_NULL;
 	return ROW_OK(db_bytes(st, 0, m->key, sizeof(m->key)) &&
+		      db_text(st, 13, m->refused, sizeof(m->refused)) &&
 		      (!m->has_said || db_bytes(st, 12, m->signature, sizeof(m->signature))));
 }
 
@@ -276,7 +277,7 @@ static int load_seats(struct store *s, struct store_round *r, struct err *e)
 {
 	static const struct table seats = {
 		"SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in,"
-		" said_rows_out, said_rows_in, said_floats_out, said_floats_in, signature"
+		" said_rows_out, said_rows_in, said_floats_out, said_floats_in, signature, refused"
 		" FROM round_member WHERE round = ? ORDER BY seat",
 		sizeof(struct store_round_member), read_seat
 	};

@@ -139,6 +139,9 @@ static const struct migration migrations[] = {
 	  "ALTER TABLE round_member ADD COLUMN said_floats_in INTEGER NOT NULL DEFAULT 0;"
 	  "ALTER TABLE round_member ADD COLUMN signature BLOB" /* NULL: it has said nothing */
 	  " CHECK (length(signature) = 64);" },
+
+	{ "accounts of members that were refused, and why",
+	  "ALTER TABLE round_member ADD COLUMN refused TEXT NOT NULL DEFAULT '';" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

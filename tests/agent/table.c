@@ -82,6 +82,7 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 static void note_said(struct seat *s, const struct store_round_member *m)
 {
 	s->said += m->has_said;
+	s->said_refused += m->refused[0] != '\0';
 	s->said_otherwise +=
 		m->has_said &&
 		(m->said_rows_out != m->rows_in || m->said_rows_in != m->rows_out ||

@@ -47,7 +47,8 @@ struct seat {
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
 	uint64_t writes[STORE_CHANGE_ROUND + 1], commits;
 	uint8_t last_proposer[32];     /* of a round on disk */
-	unsigned said, said_otherwise; /* accounts of members on record: all, those that differ */
+	unsigned said, said_otherwise; /* accounts of members on record: all, those that differ, */
+	unsigned said_refused;	       /* that are not theirs */
 	uint64_t sent[NET_MSG_ROUND + 1], working; /* CONV that says "still working" */
 	char last[AGENT_TEXT_MAX + 64];		   /* text of the last notice */
 };

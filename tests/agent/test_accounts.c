@@ -187,18 +187,23 @@ static void a_file_holds_what_was_signed(void **state)
 	member(&w, 0, 4, 2)->has_said = false;
 	member(&w, 0, 4, 2)->fate = FED_LATE;
 	w.x[0].at[2].round.outcome = ERR_TIMEOUT;
+	snprintf(member(&w, 0, 1, 2)->refused, STORE_REFUSED_MAX, "why");
 	w.x[0].older = 7;
 	sign(&w, 0);
 	accounts_write(&w.x[0], &text);
 	assert_int_equal(accounts_read(&x, text.base, text.len, &e), 0);
 	assert_int_equal(x.at[2].round.outcome, ERR_TIMEOUT);
 	assert_int_equal(x.older, 7);
+	assert_string_equal(x.at[0].round.members[2].refused, "why");
+	assert_string_equal(x.at[0].round.members[1].refused, "");
 	accounts_write(&x, &again);
 	assert_int_equal(text.len, again.len);
 	assert_memory_equal(text.base, again.base, text.len);
 	accounts_release(&x);
 	accounts_release(&w.x[0]);
 	assert_int_equal(accounts_read(&w.x[0], text.base, text.len, &e), 0);
+	member(&w, 0, 1, 2)->refused[0] = '\0';
+	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_MISSING, true, 4, "no account of labs");
 	buf_release(&text);
 	buf_release(&again);
@@ -327,6 +332,25 @@ static void a_forged_account_is_found(void **state)
 	member(&w, 0, 3, 2)->signature[0] ^= 1;
 	sign(&w, 0);
 	expect(&w, 3, ACCOUNTS_FORGED, false, 3, "is forged: labs");
+	world_release(&w);
+}
+
+static void a_refused_account_is_found(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	snprintf(member(&w, 0, 2, 1)->refused, STORE_REFUSED_MAX, "it came broken");
+	sign(&w, 0);
+	expect(&w, 2, ACCOUNTS_REFUSED, false, 2,
+	       "was refused by acme (ceirceirc) (it came broken), and yet it is signed");
+	member(&w, 0, 2, 1)->signature[0] ^= 1;
+	expect(&w, 1, ACCOUNTS_EDITED, false, 2, "was edited");
+	sign(&w, 0);
+	expect(&w, 2, ACCOUNTS_REFUSED, false, 2,
+	       "the account of genebank (eirceirce) was refused by acme (ceirceirc): it came "
+	       "broken");
 	world_release(&w);
 }
 
@@ -621,6 +645,7 @@ int main(void)
 		cmocka_unit_test(a_deleted_record_is_found),
 		cmocka_unit_test(a_record_out_of_its_place_is_found),
 		cmocka_unit_test(a_forged_account_is_found),
+		cmocka_unit_test(a_refused_account_is_found),
 		cmocka_unit_test(another_key_is_found),
 		cmocka_unit_test(a_silent_member_is_found),
 		cmocka_unit_test(figures_that_contradict_are_found),

@@ -1087,6 +1087,107 @@ static void test_patience(void **state)
 	agent_status_release(&s);
 }
 
+/* ---- false accounts ---- */
+
+struct liar {
+	size_t who;
+	bool signs; /* for figures that cannot be; else its signature is none */
+};
+
+static void sign_account(struct agent_core *c, const uint8_t to[32], const uint8_t id[FED_ID],
+			 const struct fed_traffic *t, uint8_t signature[64])
+{
+	struct fed_account_head h = { .number = c->fed.done, .method = "fede" };
+	char whole[FED_ACCOUNT_MAX + 32] = "fkge round account 1",
+				     *text = whole + strlen(whole) + 1;
+	uint8_t digest[32];
+
+	memcpy(h.id, id, FED_ID);
+	fed_account_text(text, &h, c->key, to, t);
+	crypto_generichash(digest, 32, (uint8_t *)whole, (size_t)(text - whole) + strlen(text),
+			   NULL, 0);
+	crypto_sign_detached(signature, NULL, digest, 32, c->sign_secret);
+}
+
+/* Its account says that it got a thousand rows more. */
+static void lie(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct liar *l = ctx;
+	struct err e = { 0 };
+	struct net_writer w;
+	struct net_msg m;
+	struct fed_traffic x;
+	uint8_t signature[64] = { 0 };
+	uint64_t kind;
+
+	if (from != l->who || net_msg_decode(&m, b->base, b->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_ROUND && net_has(&m.body, "ro")) { /* an account */
+		x.rows_out = net_get_uint(&m.body, "ro", 0, UINT64_MAX, &e);
+		x.rows_in = net_get_uint(&m.body, "ri", 0, UINT64_MAX, &e) + 1000;
+		x.floats_out = net_get_uint(&m.body, "fo", 0, UINT64_MAX, &e);
+		x.floats_in = net_get_uint(&m.body, "fi", 0, UINT64_MAX, &e);
+		if (l->signs)
+			sign_account(t->seat[from].core, t->seat[to].key, m.session, &x, signature);
+		kind = net_get_uint(&m.body, "k", 0, 255, &e);
+		buf_clear(b);
+		net_write_begin(&w, b, NET_MSG_ROUND, m.session);
+		net_put_uint(&w, "k", kind);
+		net_put_uint(&w, "ro", x.rows_out);
+		net_put_uint(&w, "ri", x.rows_in);
+		net_put_uint(&w, "fo", x.floats_out);
+		net_put_uint(&w, "fi", x.floats_in);
+		net_put_bin(&w, "s", signature, 64);
+		assert_int_equal(net_write_end(&w, &e), 0);
+	}
+	net_msg_release(&m);
+}
+
+static const struct agent_peer_status *status_of(const struct agent_status *s,
+						 const uint8_t key[32])
+{
+	for (size_t i = 0; i < s->n_peers; i++)
+		if (memcmp(s->peer[i].key, key, 32) == 0)
+			return &s->peer[i];
+	fail();
+	return s->peer;
+}
+
+/* It is on record as what it is, in the status and in the log; and it stops nobody. */
+static void test_false_accounts(void **state)
+{
+	for (int signs = 0; signs < 2; signs++) {
+		struct liar l = { .who = 2, .signs = signs };
+		struct agent_status status;
+		struct world *w;
+		struct seat *s;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		s = &w->t.seat[0];
+		for (size_t i = 0; i < SEATS; i++)
+			w->t.seat[i].config.fed.max = 1;
+		w->t.tamper = lie;
+		w->t.ctx = &l;
+		reset(w, "fede");
+		run(w, 60000);
+		assert_int_equal(done(w, 0), 1);
+		agent_core_status(core(w, 0), &status);
+		assert_string_equal(status_of(&status, w->t.seat[1].key)->round_account, "");
+		assert_non_null(strstr(status_of(&status, w->t.seat[2].key)->round_account,
+				       signs ? "rows and it says that it got 10"
+					     : "the signature is not the member's"));
+		assert_non_null(strstr(status_of(&status, w->t.seat[2].key)->trouble,
+				       signs ? "its account of round 0 contradicts ours: we sent "
+					     : "its account of round 0 is refused: the signature"));
+		assert_true(s->notices[AGENT_NOTICE_TROUBLE] > 0);
+		assert_int_equal(s->said, 2);
+		assert_int_equal(s->said_refused, signs ? 0 : 1);
+		agent_status_release(&status);
+	}
+}
+
 /* ---- hostile ---- */
 
 struct hostile {
@@ -1182,6 +1283,7 @@ int main(void)
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),
+		with_world(test_false_accounts),
 		with_world(test_hostile_messages),
 	};
 

@@ -61,6 +61,7 @@ db.execute(sys.argv[2], {"round": round})
 db.commit()
 PY
 	exported a forged.acc
+	cp "$work/a/store.db" "$work/refused.db"
 	rm -f "$work/a/store.db"*
 	cp "$work/kept.db" "$work/a/store.db"
 }
@@ -126,6 +127,16 @@ ok "words put into b's mouth" found_by "$second: the account of b (" "$work/forg
 ok 'in words' grep -q 'is forged: b (.*) did not sign it' "$out"
 claim 'UPDATE round_member SET signature = zeroblob(64) WHERE round = :round AND signature IS NOT NULL'
 ok 'a signature made up' found_by "$second: the account of b (" "$work/forged.acc"
+claim "UPDATE round_member SET signature = zeroblob(64), refused = 'the signature is not the member''s' WHERE round = :round AND signature IS NOT NULL"
+ok 'an account that was refused' found_by "$second: the account of b (" "$work/forged.acc"
+ok 'in words' grep -q "was refused by a (.*): the signature is not the member's" "$out"
+cp "$work/refused.db" "$work/a/store.db"
+number=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rounds"][1]["number"])' "$work/a.acc")
+ok 'its owner is shown so' prints "! the account of b was refused: the signature is not the member's" -d "$work/a" rounds show "$number"
+ok 'as forged' grep -q 'forged' "$out"
+ok 'for programs' prints "\"refused\": \"the signature is not the member's\"" -d "$work/a" rounds show "$number" --json
+rm -f "$work/a/store.db"*
+cp "$work/kept.db" "$work/a/store.db"
 claim "UPDATE round_member SET signature = NULL WHERE round = :round"
 ok 'an account gone' found_by "$second: no account of b (" "$work/forged.acc"
 ok "b's own export makes up for it" holds "$work/forged.acc" "$work/b.acc"

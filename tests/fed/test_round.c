@@ -184,6 +184,7 @@ static void check_account(const struct world *w, size_t i, unsigned seat)
 	const struct fed_signed *x = fed_round_theirs(r, seat);
 
 	assert_non_null(x);
+	assert_string_equal(x->refused, "");
 	assert_int_equal(x->t.rows_out, a->rows_in);
 	assert_int_equal(x->t.rows_in, a->rows_out);
 	assert_int_equal(x->t.floats_out, a->floats_in);
@@ -256,11 +257,40 @@ static void a_changed_account_is_none(void **state)
 			if (memcmp(key, fed_local_key(w.local, i), FED_KEY) == 0)
 				continue;
 			if (memcmp(key, fed_local_key(w.local, 1), FED_KEY) == 0)
-				assert_null(fed_round_theirs(r, s));
+				assert_string_equal(fed_round_theirs(r, s)->refused,
+						    "the signature is not the member's");
 			else
 				check_account(&w, i, s);
 		}
 	world_release(&w);
+}
+
+static void clash(uint64_t out, uint64_t in, uint64_t their_out, uint64_t their_in, bool all_came,
+		  const char *words)
+{
+	const struct fed_traffic rows = { out, in, 0, 0 },
+				 their_rows = { their_out, their_in, 0, 0 };
+	const struct fed_traffic n = { 9, 9, out, in }, their_n = { 9, 9, their_out, their_in };
+	char why[FED_REFUSED_MAX] = "";
+
+	assert_int_equal(fed_account_clashes(&rows, &their_rows, all_came, why), words != NULL);
+	if (words != NULL)
+		assert_non_null(strstr(why, words));
+	assert_int_equal(fed_account_clashes(&n, &their_n, all_came, why), words != NULL);
+	if (words != NULL)
+		assert_non_null(strstr(why, "numbers"));
+}
+
+/* Rows are lost on the way; none are made there. */
+static void what_cannot_be_true_of_both(void **state)
+{
+	(void)state;
+	clash(5, 7, 7, 5, true, NULL);
+	clash(5, 7, 7, 4, true, NULL); /* it did not wait for us, say */
+	clash(5, 7, 7, 6, false, "we sent 5 rows and it says that it got 6");
+	clash(5, 7, 8, 5, true, "it says that it sent 8 rows and we got 7");
+	clash(5, 7, 8, 5, false, NULL);
+	clash(5, 7, 6, 5, false, "it says that it sent 6 rows and we got 7");
 }
 
 static void an_account_is_signed_as_it_reads(void **state)
@@ -333,6 +363,7 @@ int main(void)
 		cmocka_unit_test(few_holders_keep_their_rows),
 		cmocka_unit_test(members_sign_for_each_other),
 		cmocka_unit_test(a_changed_account_is_none),
+		cmocka_unit_test(what_cannot_be_true_of_both),
 		cmocka_unit_test(an_account_is_signed_as_it_reads),
 		cmocka_unit_test(local_training_is_in_it),
 	};

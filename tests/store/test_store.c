@@ -384,7 +384,8 @@ static struct store_round some_round(struct store_round_member *m, uint8_t id, u
 					    .floats_out = 3,
 					    .floats_in = 4,
 					    .bytes_out = 5,
-					    .bytes_in = 6 };
+					    .bytes_in = 6,
+					    .refused = "not its" };
 	m[1] = (struct store_round_member){ .key = { 2 },
 					    .fate = 1,
 					    .rows_out = 7,
@@ -442,6 +443,8 @@ static void rounds_come_back(void **state)
 	assert_int_equal(back[0].members[0].fate, 0);
 	assert_int_equal(back[0].members[1].fate, 1);
 	assert_int_equal(back[0].members[0].bytes_in, 6);
+	assert_string_equal(back[0].members[0].refused, "not its");
+	assert_string_equal(back[0].members[1].refused, "");
 	store_rounds_release(back, n);
 	assert_int_equal(db_do(s, &e, "DELETE FROM round_member WHERE seat = 0", ""), 0);
 	assert_int_equal(db_do(s, &e, "UPDATE round SET members = 2", ""), 0);
@@ -590,7 +593,8 @@ static void members_sign_later(void **state)
 					    .said_rows_in = 71,
 					    .said_floats_out = 90,
 					    .said_floats_in = 91,
-					    .signature = { [63] = 5 } };
+					    .signature = { [63] = 5 },
+					    .refused = "nor this" };
 	store_batch_round_member(&b, first.id, &m[1]);
 	store_batch_round_member(&b, (const uint8_t[STORE_ROUND]){ 77 }, &m[1]); /* none */
 	must_apply(s, &b);
@@ -609,6 +613,7 @@ static void members_sign_later(void **state)
 	assert_int_equal(back[1].members[1].said_floats_out, m[1].said_floats_out);
 	assert_int_equal(back[1].members[1].said_floats_in, m[1].said_floats_in);
 	assert_memory_equal(back[1].members[1].signature, m[1].signature, sizeof(m[1].signature));
+	assert_string_equal(back[1].members[1].refused, m[1].refused);
 	store_rounds_release(back, n);
 	store_close(s);
 }
