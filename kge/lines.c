@@ -300,8 +300,34 @@ int lines_check(const struct lines *l, const char *text, size_t len, struct err 
 	return 0;
 }
 
+/* What is often given in place of text, and what to do then: else the sentence would be about one
+ * of its bytes. */
+static int refuse_strangers(const struct lines *l, const char *line, size_t len, struct err *e)
+{
+	static const struct {
+		const char *begins;
+		size_t n;
+		const char *says;
+	} strangers[] = {
+		{ "\xff\xfe", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
+		{ "\xfe\xff", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
+		{ "\xfd\x37zXZ", 5, "packed with xz: unpack it first" },
+		{ "BZh91AY&SY", 10, "packed with bzip2: unpack it first" },
+		{ "PK\x03\x04", 4, "a zip archive: unpack it first" },
+		{ "7z\xbc\xaf", 4, "a 7z archive: unpack it first" },
+		{ "<?xml version", 13, "XML: convert RDF with rapper -o ntriples" },
+	};
+
+	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+		if (len >= strangers[i].n && memcmp(line, strangers[i].begins, strangers[i].n) == 0)
+			return lines_bad(l, e, "this is %s", strangers[i].says);
+	return 0;
+}
+
 static int check_line(const struct lines *l, const char *line, size_t len, struct err *e)
 {
+	if (l->number == 1 && refuse_strangers(l, line, len, e) != 0)
+		return ERR_INPUT;
 	if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
 		return lines_bad(l, e,
 				 "begins with a byte-order mark: remove it, for example with "

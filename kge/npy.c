@@ -88,7 +88,8 @@ static int read_npy_header(FILE *f, const char *path, size_t *rows, size_t *floa
 {
 	char header[NPY_HEADER_MAX + 1];
 	unsigned char start[12];
-	unsigned long r, c;
+	char end[2];
+	long r, c;
 	size_t len;
 
 	if (fread(start, 1, 10, f) != 10 || memcmp(start, "\x93NUMPY", 6) != 0)
@@ -106,10 +107,11 @@ static int read_npy_header(FILE *f, const char *path, size_t *rows, size_t *floa
 	    strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0)
 		return npy_bad(path, e, "has another type or order of numbers");
 	/* ten digits cannot overflow; NOLINTNEXTLINE(cert-err34-c) */
-	if (sscanf(npy_value(header, "'shape'"), "(%10lu, %10lu)", &r, &c) != 2)
+	if (sscanf(npy_value(header, "'shape'"), "(%10ld, %10ld%1[)]", &r, &c, end) != 3 || r < 0 ||
+	    c < 0)
 		return npy_bad(path, e, "is not a table");
-	*rows = r;
-	*floats = c;
+	*rows = (size_t)r;
+	*floats = (size_t)c;
 	return 0;
 }
 

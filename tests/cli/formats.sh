@@ -46,6 +46,15 @@ ok 'and said' prints 'of valid and test 1 triples are in train too' -d "$a" impo
 run -d "$a" import --replace "$work/tsv"
 ok 'where there is none, nothing is said' [ "$status $(grep -c 'in train too' "$out")" = '0 0' ]
 
+# ---- a line without end ----
+{ printf '<http://'; head -c 100000000 /dev/zero | tr '\0' x; } >"$work/line.tsv"
+ln "$work/line.tsv" "$work/line.ttl"
+gzip -1 <"$work/line.tsv" >"$work/line.tsv.gz"
+for f in line.tsv line.tsv.gz line.ttl; do
+	ok "100 MB in one line: $f" says 4 "$f:1: " -d "$a" import --replace "$work/$f"
+done
+rm "$work/line.tsv" "$work/line.ttl"
+
 # ---- RDF, against Raptor ----
 cat >"$work/g.ttl" <<'TTL'
 @prefix e: <http://e.org/> .

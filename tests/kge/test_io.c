@@ -279,6 +279,38 @@ static void broken_npy_is_refused(void **state)
 	kge_graph_free(g);
 }
 
+/* The shape as others might write it: of a table and no other. */
+static void npy_shapes(void **state)
+{
+	static const char *const wrong[] = {
+		"(5,)", "(5, 3, 1)", "(-5, 3)", "(5, -3)",  "()",
+		"5, 3", "(5 3)",     "(5, 3",	"(5.0, 3)", "(99999999999, 3)"
+	};
+	struct kge_graph *g = named_graph(false);
+	struct kge_emb *a = random_emb("transe", 3, g, 4), *b = random_emb("transe", 3, g, 5);
+	char *path = file_join(folder, "entities.npy");
+	struct buf file = { 0 };
+
+	(void)state;
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(file_read(path, 65536, &file, NULL), 0);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		char *header = mem_printf("{'descr': '<f4', 'fortran_order': False, 'shape': %s}",
+					  wrong[i]);
+
+		memset(file.base + 10, ' ', 117);
+		memcpy(file.base + 10, header, strlen(header));
+		put("entities.npy", file.base, file.len);
+		refuses(b, g, KGE_NPY, "entities.npy: is not a table");
+		free(header);
+	}
+	buf_release(&file);
+	free(path);
+	kge_emb_free(a);
+	kge_emb_free(b);
+	kge_graph_free(g);
+}
+
 static void failed_exports_say_why(void **state)
 {
 	struct kge_graph *g = named_graph(false);
@@ -364,6 +396,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_word2vec_is_refused_by_line),
 		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(broken_npy_is_refused),
+		cmocka_unit_test(npy_shapes),
 		cmocka_unit_test(failed_exports_say_why),
 	};
 

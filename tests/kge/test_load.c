@@ -57,8 +57,16 @@ static const struct {
 	{ TEXT("caf\xe9\tr\tb\n"), "f.tsv:1: byte 4 is not UTF-8" }, /* Latin-1 */
 	{ TEXT("\xff\xfe"
 	       "a\0\t\0r\0"),
-	  "f.tsv:1: byte 1 is not UTF-8" }, /* UTF-16 */
-	{ TEXT("PK\x03\x04zip"), "f.tsv:1: control character 0x03 at byte 3" },
+	  "f.tsv:1: this is UTF-16: convert" },
+	{ TEXT("\xfe\xff\0a\0\t"), "f.tsv:1: this is UTF-16: convert" },
+	{ TEXT("PK\x03\x04zip"), "f.tsv:1: this is a zip archive" },
+	{ TEXT("a\tr\tb\nPK\x03\x04zip"), "f.tsv:2: control character 0x03 at byte 3" },
+	{ TEXT("\xfd"
+	       "7zXZ\0\0"),
+	  "f.tsv:1: this is packed with xz" },
+	{ TEXT("BZh91AY&SY\x01"), "f.tsv:1: this is packed with bzip2" },
+	{ TEXT("7z\xbc\xaf\x27"), "f.tsv:1: this is a 7z archive" },
+	{ TEXT("<?xml version=\"1.0\"?>\n"), "f.tsv:1: this is XML: convert" },
 	{ TEXT("{\"head\": \"a\"}\n"), "f.tsv:1: 1 column where 3 are wanted" },
 	{ TEXT("a,r,b\n"), "f.tsv:1: 1 column where 3 are wanted" },
 };
