@@ -151,6 +151,8 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 		c->job = NULL;
 		if (c->fed.now != NULL)
 			rounds_job_done(c, job);
+		else if (c->doing == DOING_LOOK)
+			look_done(c, job);
 		else if (job->kind == AGENT_JOB_CONV)
 			talk_job_done(c, job);
 		else

@@ -273,7 +273,8 @@ struct agent_event {
 struct agent_core;
 
 #define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
-#define AGENT_META_PART "fed"	/* and its part in the method of its rounds */
+#define AGENT_META_PART "fed"	/* its part in the method of its rounds, */
+#define AGENT_META_LOOK "look"	/* and a look at valid that was interrupted (rounds_look.c) */
 
 /* From a value of AGENT_META: the digest of the best tables as they were when a round was last
  * kept. Rounds go on from what that round left while the best tables are these, or those of that
@@ -304,6 +305,7 @@ struct agent_parts {
 	/* Mode AGENT_ROUNDS: what the last round left on disk. */
 	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none */
 	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
+	const struct store_meta *look; /* meta AGENT_META_LOOK, of any size; NULL: none */
 };
 
 /* ERR_STORE or ERR_LEDGER when what was saved contradicts itself. */
@@ -342,7 +344,7 @@ struct agent_peer_status {
 
 /* Mode AGENT_ROUNDS. */
 struct agent_round_status {
-	bool under_way;
+	bool under_way;		      /* also a look at valid that is owed of the last one */
 	uint64_t number;	      /* of the round under way, else of the next one */
 	uint64_t done;		      /* that we took part in */
 	uint32_t worse;		      /* looks since the best score */

@@ -716,7 +716,8 @@ static int open_core(struct process *p, struct err *e)
 				     .lineage = p->start.lineage,
 				     .best = p->start.best,
 				     .latest = p->start.latest,
-				     .part = p->start.part.base != NULL ? &p->start.part : NULL };
+				     .part = p->start.part.base != NULL ? &p->start.part : NULL,
+				     .look = p->start.look.base != NULL ? &p->start.look : NULL };
 
 	p->io = (struct agent_io){ .ctx = p,
 				   .send = io_send,

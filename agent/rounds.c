@@ -16,7 +16,6 @@
  * for a while: twice as long each time, and in proportion to the time that it cost.  Of two
  * proposals the one of the lower key stands, as long as neither has started. */
 #include <assert.h>
-#include <math.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +32,11 @@ static void drop_tables(struct round *r)
 		free((void *)(uintptr_t)r->peers[i].slots);
 		r->peers[i].slots = NULL;
 	}
-	kge_emb_free(r->own);
+	look_release(&r->look);
 	kge_emb_free(r->latest.disk);
-	kge_emb_free(r->best.tables);
-	kge_emb_free(r->best.disk);
+	r->latest.disk = NULL;
 	buf_release(&r->part);
-	r->own = r->latest.disk = r->best.tables = r->best.disk = NULL;
+	buf_release(&r->owed);
 }
 
 /* It sends no more rows, and takes little room from here on. */
@@ -105,8 +103,8 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->due_ms = UINT64_MAX;
 	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
-	r->looks = (c->fed.done + 1) % c->config.fed.eval_every == 0 ||
-		   c->fed.done + 1 == c->config.fed.max;
+	r->look.due = (c->fed.done + 1) % c->config.fed.eval_every == 0 ||
+		      c->fed.done + 1 == c->config.fed.max;
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
 	for (size_t i = 0; i < c->n_peers && s->n_peers + 1 < FED_MEMBERS_MAX; i++)
 		if (takes_part(c, c->peers[i], of))
@@ -271,7 +269,7 @@ static void saved(struct agent_core *c)
 		    "round %llu done: %u members, %zu of %zu shared rows answered",
 		    (unsigned long long)fed_round_settings(r->machine)->number,
 		    c->fed.report.members, c->fed.report.answered, c->fed.report.items);
-	if (r->better)
+	if (r->look.better)
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
 			    c->best_score);
 	c->fed.ended_ms = c->now_ms;
@@ -292,50 +290,28 @@ static void save(struct agent_core *c, struct store_batch *b)
 	core_commit(c, b, NULL, saved);
 }
 
-static void look(struct agent_core *c, struct store_batch *b)
-{
-	struct round *r = c->fed.now;
-
-	if (r->better)
-		learn_accept_made(c, &r->best, r->score, b);
-	c->fed.worse = r->better ? 0 : c->fed.worse + 1;
-	if (!r->better && c->fed.worse == c->config.fed.patience)
-		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
-			    "%u looks without a better score (rounds.patience): we propose no more "
-			    "rounds, and join those of others",
-			    c->fed.worse);
-}
-
 static void finished(struct agent_core *c, const struct agent_job *job)
 {
+	struct round *r = c->fed.now;
 	struct store_batch b = { 0 };
 
-	if (c->fed.now->latest.disk == NULL) /* cancelled before it ran */
-		rounds_make(c, c->fed.now);
-	if (c->fed.now->looked)
-		look(c, &b);
+	if (r->latest.disk == NULL) { /* cancelled before it ran */
+		r->look.owed = r->look.due;
+		rounds_make(c, r);
+	}
+	if (r->look.looked)
+		look_judge(c, &r->look, &b);
 	else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED)
 		learn_failed(c, job->status, err_text(job->status)); /* the round itself is kept */
 	c->doing = DOING_ROUND;
 	save(c, &b);
 }
 
-static int score(const struct agent_core *c, struct round *r, struct agent_job *job)
-{
-	int status = c->learner->evaluate(c->learner->ctx, r->own != NULL ? r->own : c->work, job,
-					  &job->score);
-
-	r->looked = status == 0;
-	r->score = isfinite(job->score) ? job->score : -1.0; /* below every score that there is */
-	r->better = r->looked && (!c->has_best || r->score > c->best_score);
-	return status;
-}
-
 /* All that takes time between the exchange and the disk; the core only reads meanwhile. */
 static int run_finish(struct agent_job *job)
 {
 	struct round *r = job->subject;
-	int status = r->looks ? score(job->core, r, job) : 0;
+	int status = r->look.due && !r->look.owed ? look_score(job->core, &r->look, job) : 0;
 
 	rounds_make(job->core, r);
 	return status;
@@ -360,10 +336,10 @@ static void done(struct agent_core *c)
 	if (r->proposer != NULL)
 		r->proposer->fed.passed = false;
 	c->tried_epochs += c->config.fed.epochs;
-	r->looks = r->looks && !c->stopping;
-	r->stage = r->looks ? ROUND_SCORING : ROUND_SAVING;
+	r->look.owed = r->look.due && c->stopping;
+	r->stage = r->look.due && !r->look.owed ? ROUND_SCORING : ROUND_SAVING;
 	core_start_job(c, AGENT_JOB_EVALUATE, run_finish, r);
-	if (r->looks)
+	if (r->stage == ROUND_SCORING)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring");
 }
 
@@ -391,8 +367,8 @@ static int run_train(struct agent_job *job)
 	int status = l->train_part != NULL ? l->train_part(l->ctx, c->fed.part, epochs, job)
 					   : l->train(l->ctx, c->work, epochs, true, job);
 
-	if (status == 0 && r->looks && c->fed.part->method->scored == FED_SCORED_OWN)
-		r->own = kge_emb_copy(c->work);
+	if (status == 0 && r->look.due && c->fed.part->method->scored == FED_SCORED_OWN)
+		r->look.own = kge_emb_copy(c->work);
 	return status;
 }
 
@@ -739,6 +715,10 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 	if (owes_until_ms(c) <= c->now_ms)
 		round_close(c->fed.last);
 	rounds_tell(c);
+	if (c->fed.look.due) {
+		look_start(c);
+		return;
+	}
 	*align = rounds_align_next(c, wait_ms);
 	if (*align != NULL)
 		return;

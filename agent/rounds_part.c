@@ -150,6 +150,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (rc != 0)
 		return rc;
 	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
+	look_load(c, parts->look, on);
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
 	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
 	c->fed.told_number = UINT64_MAX;
@@ -163,6 +164,7 @@ void rounds_release(struct agent_core *c)
 	fed_part_free(c->fed.part);
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);
+	look_release(&c->fed.look);
 	parcels_release(&c->fed.invitation);
 	store_batch_release(&c->fed.changed);
 	free(c->fed.label);
@@ -286,8 +288,8 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 		.params_down = o->params_down,
 		.clipped = o->clipped,
 		.spoiled = o->spoiled,
-		.scored = r->looked,
-		.score = r->score,
+		.scored = r->look.looked,
+		.score = r->look.score,
 		.n_members = o->members,
 		.n_seats = o->seats,
 		.members = record_members(r->machine, o->seats),
@@ -322,25 +324,21 @@ void rounds_record_again(struct agent_core *c, struct round *r)
 
 void rounds_make(struct agent_core *c, struct round *r)
 {
-	const struct kge_emb *judged = r->own != NULL ? r->own : c->work;
-
 	kge_emb_assign(c->fed.latest, c->work);
 	r->latest.disk = kge_emb_copy(c->work);
 	kge_emb_digest(c->work, r->latest.digest);
 	buf_clear(&c->fed.saved);
 	fed_part_save(c->fed.part, &c->fed.saved);
 	buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
-	if (!r->better)
-		return;
-	r->best.tables = kge_emb_copy(judged);
-	r->best.disk = kge_emb_copy(judged);
-	kge_emb_digest(judged, r->best.digest);
+	look_make(c, &r->look);
+	if (r->look.owed)
+		look_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
 }
 
 void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_LATEST,
-					 .valid_score = r->looked ? r->score : 0,
+					 .valid_score = r->look.looked ? r->look.score : 0,
 					 .epochs = c->epochs + c->tried_epochs,
 					 .seed = c->config.seed,
 					 .created_ms = c->wall_ms };
@@ -351,5 +349,9 @@ void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 	r->latest = (struct tables_made){ 0 };
 	store_batch_meta_taken(b, AGENT_META_PART, r->part.base, r->part.len);
 	r->part = (struct buf){ 0 };
+	look_clear(c, b);
+	if (r->look.owed)
+		store_batch_meta_taken(b, AGENT_META_LOOK, r->owed.base, r->owed.len);
+	r->owed = (struct buf){ 0 };
 	c->fed.untrained = false;
 }

@@ -289,10 +289,21 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	return rc == 0 ? check_shape(s->best, "best", c, e) : rc;
 }
 
+static int load_meta(struct store *store, const char *key, struct store_meta *out, struct err *e)
+{
+	struct buf value = { 0 };
+	struct err why = { 0 };
+	int rc = store_meta(store, key, &value, &why);
+
+	snprintf(out->key, sizeof(out->key), "%s", key);
+	out->base = value.base;
+	out->len = value.len;
+	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+}
+
 /* Rounds go on from the tables that the last one left, not from the best ones. */
 static int load_latest(struct start *s, const struct folder *f, struct err *e)
 {
-	struct buf part = { 0 };
 	struct err why = { 0 };
 	int rc;
 
@@ -304,15 +315,9 @@ static int load_latest(struct start *s, const struct folder *f, struct err *e)
 	if (rc != 0)
 		return err_set(e, rc, "%s", why.text);
 	rc = check_shape(s->latest, "latest", &f->config, e);
-	if (rc != 0)
-		return rc;
-	rc = store_meta(f->store, AGENT_META_PART, &part, &why);
-	if (rc != 0 && rc != ERR_NOTFOUND)
-		err_set(e, rc, "%s", why.text);
-	snprintf(s->part.key, sizeof(s->part.key), "%s", AGENT_META_PART);
-	s->part.base = part.base;
-	s->part.len = part.len;
-	return rc == ERR_NOTFOUND ? 0 : rc;
+	if (rc == 0)
+		rc = load_meta(f->store, AGENT_META_PART, &s->part, e);
+	return rc == 0 ? load_meta(f->store, AGENT_META_LOOK, &s->look, e) : rc;
 }
 
 void start_lineage(const struct identity *id, uint8_t out[32])
@@ -429,6 +434,7 @@ void start_release(struct start *s)
 	kge_emb_free(s->best);
 	kge_emb_free(s->latest);
 	free(s->part.base);
+	free(s->look.base);
 	store_core_release(&s->saved);
 	kge_graph_free(s->graph);
 	memset(s, 0, sizeof(*s));

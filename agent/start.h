@@ -17,6 +17,7 @@ struct start {
 	struct kge_emb *best;	/* taken over by the core; then NULL */
 	struct kge_emb *latest; /* mode rounds: likewise; NULL: no round was finished */
 	struct store_meta part; /* and our part in their method; base NULL: none */
+	struct store_meta look; /* and a look at valid that is owed; likewise */
 	/* Our data as the ledger counts it.  One for the life of the agent: neither
 	 * retraining nor a new import resets what has been spent (methods 3.3, C6). */
 	uint8_t lineage[32];

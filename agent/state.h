@@ -10,6 +10,7 @@
  * rounds.c    rounds of many (mode AGENT_ROUNDS): proposing, joining, driving one, its end
  * rounds_align.c  ... who can be in one: greetings, alignments, whose turn it is
  * rounds_part.c   ... what is kept from one to the next
+ * rounds_look.c   ... looks at valid, and those that were interrupted
  * keep.c      what is kept on disk besides: the core's own small record
  */
 #ifndef AGENT_STATE_H
@@ -211,6 +212,7 @@ enum doing {
 	DOING_EVALUATE,
 	DOING_SAVE,
 	DOING_ROUND,
+	DOING_LOOK, /* that an interruption had left */
 };
 
 enum training { TRAINING_FIRST, TRAINING_ROUND, TRAINING_LOCAL };
@@ -249,6 +251,16 @@ struct tables_made {
 	uint8_t digest[32];
 };
 
+/* A look at valid after a round (rounds_look.c). */
+struct look {
+	bool due;	     /* these tables are to be scored ... */
+	bool owed;	     /* ... but that was interrupted */
+	struct kge_emb *own; /* the table between training and exchange, if that is scored */
+	double score;	     /* valid with looked */
+	bool looked, better;
+	struct tables_made best; /* with better */
+};
+
 /* One round, from its proposal to its commit, and a while longer for those who still wait for
  * our rows. */
 struct round {
@@ -257,18 +269,15 @@ struct round {
 	struct fed_peer *peers; /* of the setup; each owns its slots */
 	struct peer *proposer;	/* NULL: we are */
 	enum round_stage stage;
-	bool looks;	     /* it is scored */
-	bool yielded;	     /* left for another: nobody's fault */
-	struct kge_emb *own; /* the table between training and exchange, if that is scored */
-	uint64_t due_ms;     /* as the timer is set; UINT64_MAX: it is not */
+	struct look look;
+	bool yielded;	 /* left for another: nobody's fault */
+	uint64_t due_ms; /* as the timer is set; UINT64_MAX: it is not */
 	uint64_t started_ms, ended_ms;
 	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
 	int64_t started_wall_ms;
-	double score; /* valid with looked */
-	bool looked, better;
 	/* what it leaves, made before it is saved */
-	struct tables_made latest, best; /* best: with better */
-	struct buf part;		 /* for the batch */
+	struct tables_made latest;
+	struct buf part, owed;		 /* for the batch; owed: with look.owed */
 	struct store_round_member *kept; /* [n_kept] as they are on record; NULL: not yet */
 	uint32_t n_kept;
 	bool closed; /* sends no more rows; accounts may still come (fed/round_account.c) */
@@ -287,6 +296,9 @@ struct rounds {
 	uint64_t number;	    /* of the next one */
 	uint64_t done;		    /* that we took part in */
 	uint32_t worse;		    /* looks without a better score */
+	struct look look;	    /* that an interruption has left, of ... */
+	uint8_t look_round[FED_ID]; /* ... this round */
+	bool look_kept;		    /* there is one on disk, maybe of no more use */
 	bool untrained;		    /* the tables are as they were drawn */
 	bool told_proposes;	    /* what the last HELLO said ... */
 	bool told_over;
@@ -570,6 +582,22 @@ void rounds_writable(struct agent_core *c, struct peer *p);
 void rounds_timer(struct agent_core *c);
 void rounds_job_done(struct agent_core *c, struct agent_job *job);
 void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */
+
+/* ---- rounds_look.c ---- */
+
+void look_release(struct look *l);
+/* On a worker: score, then copies for the disk; ... */
+int look_score(const struct agent_core *c, struct look *l, struct agent_job *job);
+void look_make(const struct agent_core *c, struct look *l);
+/* ... and on the loop: what comes of it. */
+void look_judge(struct agent_core *c, struct look *l, struct store_batch *b);
+/* One that is owed, as the next start finds it; latest: digest of the tables of its round. */
+void look_save(const struct look *l, const uint8_t id[FED_ID], const uint8_t latest[32],
+	       struct buf *out);
+void look_load(struct agent_core *c, const struct store_meta *saved, bool goes_on);
+void look_start(struct agent_core *c);
+void look_done(struct agent_core *c, const struct agent_job *job);
+void look_clear(struct agent_core *c, struct store_batch *b); /* none is owed any more */
 
 /* ---- rounds_align.c ---- */
 

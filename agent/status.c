@@ -21,6 +21,7 @@ static const char *doing_text(const struct agent_core *c)
 		[DOING_NOTHING] = "idle",	   [DOING_SESSION] = "session",
 		[DOING_AGGREGATE] = "aggregating", [DOING_TRAIN] = "training",
 		[DOING_EVALUATE] = "evaluating",   [DOING_SAVE] = "saving",
+		[DOING_LOOK] = "round: scoring",
 	};
 	static const char *const stage[] = {
 		[ROUND_JOINING] = "round: joining",   [ROUND_TRAINING] = "round: training",
@@ -76,7 +77,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 	const struct rounds *f = &c->fed;
 
 	*o = (struct agent_round_status){
-		.under_way = f->now != NULL,
+		.under_way = f->now != NULL || f->look.due,
 		.number = f->now ? fed_round_settings(f->now->machine)->number : f->number,
 		.done = f->done,
 		.worse = f->worse,

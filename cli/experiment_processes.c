@@ -317,10 +317,6 @@ static int take_tables(struct client *c, struct store *s, struct kept *k, struct
 	struct kge_emb *emb;
 	int rc = store_restore(s, 0, &emb, &info, e);
 
-	if (rc == ERR_NOTFOUND)
-		return err_set(e, rc,
-			       "it kept no tables, since its only look at valid was interrupted; "
-			       "remove the run's .agents folder and begin anew");
 	if (rc != 0)
 		return rc;
 	if (emb->n_ent == c->best->n_ent && emb->n_rel == c->best->n_rel &&

@@ -109,6 +109,12 @@ static int change_member_of(struct store *s, const uint8_t id[STORE_ROUND],
 		     sizeof(m->key));
 }
 
+static int score_round(struct store *s, const uint8_t id[STORE_ROUND], double score, struct err *e)
+{
+	return db_do(s, e, "UPDATE round SET score = ?, scored = 1 WHERE id = ?", "fb", score,
+		     (const void *)id, (size_t)STORE_ROUND);
+}
+
 /* Its members go with the row that is replaced. */
 static int put_round(struct store *s, const struct store_round *r, struct err *e)
 {
@@ -156,6 +162,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_meta(s, &w->u.meta, e);
 	case STORE_PUT_ROUND:
 		return put_round(s, &w->u.round, e);
+	case STORE_SCORE_ROUND:
+		return score_round(s, w->u.scored.id, w->u.scored.score, e);
 	case STORE_CHANGE_ROUND:
 		return change_member_of(s, w->u.change.id, &w->u.change.member, e);
 	}

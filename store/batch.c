@@ -202,6 +202,14 @@ void store_core_release(struct store_core *c)
 	memset(c, 0, sizeof(*c));
 }
 
+void store_batch_round_score(struct store_batch *b, const uint8_t id[STORE_ROUND], double score)
+{
+	struct store_write *w = add(b, STORE_SCORE_ROUND);
+
+	memcpy(w->u.scored.id, id, STORE_ROUND);
+	w->u.scored.score = score;
+}
+
 void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
 			      const struct store_round_member *m)
 {

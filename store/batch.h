@@ -166,6 +166,7 @@ enum store_write_kind {
 	STORE_PUT_META,
 	STORE_PUT_ROUND,    /* new or changed */
 	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
+	STORE_SCORE_ROUND,  /* valid was looked at, later than the round was put */
 };
 
 struct store_countersign {
@@ -200,6 +201,10 @@ struct store_write {
 			uint8_t id[STORE_ROUND];
 			struct store_round_member member;
 		} change;
+		struct {
+			uint8_t id[STORE_ROUND];
+			double score;
+		} scored;
 	} u;
 };
 
@@ -241,6 +246,7 @@ void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *byt
 /* Of a round that is in the store. */
 void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
 			      const struct store_round_member *m);
+void store_batch_round_score(struct store_batch *b, const uint8_t id[STORE_ROUND], double score);
 /* Copies the members. */
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 

@@ -301,10 +301,10 @@ static void list_peers(struct seat *s)
 	store_batch_release(&b);
 }
 
-static const struct store_meta *find_part(const struct store_core *saved)
+static const struct store_meta *find_meta(const struct store_core *saved, const char *key)
 {
 	for (size_t i = 0; i < saved->n_meta; i++)
-		if (strcmp(saved->meta[i].key, AGENT_META_PART) == 0)
+		if (strcmp(saved->meta[i].key, key) == 0)
 			return &saved->meta[i];
 	return NULL;
 }
@@ -330,7 +330,8 @@ static void start(struct seat *s)
 	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables)
 				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F, 12, 2, &r);
 	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
-	parts.part = find_part(&saved);
+	parts.part = find_meta(&saved, AGENT_META_PART);
+	parts.look = find_meta(&saved, AGENT_META_LOOK);
 	if (agent_core_new(&s->core, &parts, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		abort();

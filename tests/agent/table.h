@@ -45,7 +45,7 @@ struct seat {
 	double score;
 	/* counted */
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
-	uint64_t writes[STORE_CHANGE_ROUND + 1], commits;
+	uint64_t writes[STORE_SCORE_ROUND + 1], commits;
 	uint8_t last_proposer[32];     /* of a round on disk */
 	unsigned said, said_otherwise; /* accounts of members on record: all, those that differ, */
 	unsigned said_refused;	       /* that are not theirs */

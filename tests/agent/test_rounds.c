@@ -583,6 +583,158 @@ static void test_stop(void **state)
 	}
 }
 
+/* ---- looks that are interrupted ---- */
+
+static void begin_with(void **state, const char *method)
+{
+	struct world *w;
+
+	teardown(state);
+	setup(state);
+	w = *state;
+	for (size_t a = 0; a < SEATS; a++)
+		w->t.seat[a].config.fed.every_ms = 3000;
+	reset(w, method);
+}
+
+/* What came of the looks of three rounds. */
+struct looks {
+	double score;
+	uint64_t worse, number, epochs;
+	uint8_t best[32], latest[32];
+};
+
+static struct looks looks_of(struct world *w, size_t at)
+{
+	const struct agent_core *c = core(w, at);
+	const struct disk *d = &w->t.seat[at].disk;
+	struct looks l = { .score = c->best_score,
+			   .worse = c->fed.worse,
+			   .number = c->fed.number,
+			   .epochs = c->epochs + c->tried_epochs };
+
+	assert_true(d->best.valid_score == c->best_score);
+	memcpy(l.best, d->best.digest, 32);
+	memcpy(l.latest, d->latest.digest, 32);
+	return l;
+}
+
+static void stop_all_in(struct world *w, enum round_stage stage)
+{
+	hold_at(w, stage);
+	for (size_t a = 0; a < SEATS; a++)
+		stop(w, a);
+	table_let_jobs_end(&w->t);
+	run(w, 10000);
+}
+
+/* The round is over, and it has not been looked at. */
+static void check_owed(struct world *w, uint64_t rounds)
+{
+	for (size_t a = 0; a < SEATS; a++) {
+		const struct store_meta *look = disk_meta(&w->t.seat[a].disk, AGENT_META_LOOK);
+
+		assert_int_equal(done(w, a), rounds);
+		assert_true(look != NULL && look->len > 0);
+	}
+}
+
+/* Every look is interrupted once, the last one twice: what is best is what it would have been. */
+static void test_look_goes_on(void **state)
+{
+	static const char *const methods[] = { "fede", "fedep", "fedlu" };
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		struct looks calm[SEATS], l;
+		struct world *w;
+
+		begin_with(state, methods[i]);
+		run_rounds(*state, 3);
+		for (size_t a = 0; a < SEATS; a++)
+			calm[a] = looks_of(*state, a);
+		begin_with(state, methods[i]);
+		w = *state;
+		for (uint64_t k = 1; k <= 3; k++) {
+			stop_all_in(w, ROUND_SCORING);
+			check_owed(w, k);
+			restart_all(w);
+		}
+		w->t.held = true;
+		while (core(w, 0)->job == NULL)
+			assert_true(table_step(&w->t));
+		stop(w, 0);
+		table_let_jobs_end(&w->t);
+		run(w, 10000);
+		assert_true(disk_meta(&w->t.seat[0].disk, AGENT_META_LOOK)->len > 0);
+		table_kill(&w->t, 0);
+		table_restart(&w->t, 0);
+		run(w, 10000);
+		for (size_t a = 0; a < SEATS; a++) {
+			const struct seat *s = &w->t.seat[a];
+
+			l = looks_of(w, a);
+			assert_memory_equal(&l, &calm[a], sizeof(l));
+			assert_int_equal(s->writes[STORE_SCORE_ROUND], 3);
+			assert_int_equal(disk_meta(&s->disk, AGENT_META_LOOK)->len, 0);
+			check_kept(w, a, 3);
+		}
+	}
+}
+
+/* Status says that something is under way until the look is on disk. */
+static bool is_under_way(struct world *w, size_t at)
+{
+	struct agent_status s;
+	bool under_way;
+
+	agent_core_status(core(w, at), &s);
+	under_way = s.round.under_way;
+	agent_status_release(&s);
+	return under_way;
+}
+
+static void test_look_shows(void **state)
+{
+	struct world *w;
+
+	begin_with(state, "fede");
+	w = *state;
+	stop_all_in(w, ROUND_SCORING);
+	restart_all(w);
+	assert_true(is_under_way(w, 0));
+	while (w->t.seat[0].writes[STORE_SCORE_ROUND] == 0) {
+		assert_true(is_under_way(w, 0));
+		assert_true(table_step(&w->t));
+	}
+	run_rounds(w, 3);
+	assert_false(is_under_way(w, 0));
+}
+
+/* The owner has put other tables in the best's place meanwhile: nobody asks any more, also not when
+ * a round has been kept beside these. */
+static void test_look_of_no_more_use(void **state)
+{
+	struct world *w;
+	struct seat *s;
+
+	begin_with(state, "fedep");
+	w = *state;
+	s = &w->t.seat[0];
+	stop_all_in(w, ROUND_SCORING);
+	for (size_t a = 0; a < SEATS; a++)
+		table_kill(&w->t, a);
+	s->disk.tables->ent[0] += 1;
+	kge_emb_digest(s->disk.tables, s->disk.best.digest);
+	for (size_t a = 0; a < SEATS; a++)
+		table_restart(&w->t, a);
+	assert_false(is_under_way(w, 0));
+	assert_true(is_under_way(w, 1));
+	link_all(w);
+	run_rounds(w, 3);
+	assert_int_equal(s->writes[STORE_SCORE_ROUND], 0);
+	assert_int_equal(disk_meta(&s->disk, AGENT_META_LOOK)->len, 0);
+}
+
 static void revoke(struct world *w, size_t at, size_t other)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_PEER_REVOKED, .now_ms = w->t.now_ms };
@@ -1266,6 +1418,9 @@ int main(void)
 		with_world(test_one_that_only_joins),
 		with_world(test_failed_round_is_undone),
 		with_world(test_stop),
+		with_world(test_look_goes_on),
+		with_world(test_look_shows),
+		with_world(test_look_of_no_more_use),
 		with_world(test_revoked_in_training),
 		with_world(test_endless_proposals),
 		with_world(test_proposal_given_up_for_another),

@@ -64,6 +64,19 @@ ok 'without a record' test ! -e "$work/y/runs/tcp-seed1.json"
 home=$work/y/runs/tcp-seed1.agents
 ok 'its agents have been in four rounds' prints '| fede' -d "$home/2" rounds list
 ok 'and no more' test "$(grep -c '| fede' "$out")" -eq 4
+# owed RUN: as an interruption of the last look leaves its agents (its best tables stay: they are not better again)
+owed() { python3 - "$work/y/runs/$1.agents"/*/store.db <<'PY'
+import sqlite3, sys
+for path in sys.argv[1:]:
+    db = sqlite3.connect(path)
+    (id,) = db.execute("SELECT id FROM round ORDER BY number DESC LIMIT 1").fetchone()
+    (latest,) = db.execute("SELECT digest FROM checkpoint WHERE kind = 3").fetchone()
+    db.execute("UPDATE round SET scored = 0, score = 0 WHERE id = ?", (id,))
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('look', ?)", (id + latest,))
+    db.commit()
+PY
+}
+ok 'their last look is owed' owed tcp-seed1
 ok 'they go on' says 0 'tcp, seed 1: its agents go on from their stores' experiment "$work/x.yaml" -o "$work/y" --only tcp
 ok 'as if uninterrupted' same x tcp y tcp
 ok 'their folders go' test ! -e "$home"

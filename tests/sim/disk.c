@@ -170,6 +170,7 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		break;
 	case STORE_PUT_ROUND:
 	case STORE_CHANGE_ROUND:
+	case STORE_SCORE_ROUND:
 		break; /* for the owner alone */
 	}
 }

@@ -24,7 +24,7 @@ struct disk {
 	bool keeps_first; /* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
-	struct store_meta meta[4];
+	struct store_meta meta[5];
 	size_t n_meta;
 	struct store *real; /* may be NULL: the same batches in SQLite */
 };

@@ -189,6 +189,7 @@ static void birth(struct node *n)
 	parts.best = kge_emb_copy(n->disk.has_best ? n->disk.tables : n->start);
 	parts.latest = n->disk.has_latest ? kge_emb_copy(n->disk.latest_tables) : NULL;
 	parts.part = disk_meta(&n->disk, AGENT_META_PART);
+	parts.look = disk_meta(&n->disk, AGENT_META_LOOK);
 	if (n->sim->o.plant == SIM_TORN_PART && parts.part != NULL)
 		parts.part = tear(&torn, parts.part);
 	if (n->sim->o.plant == SIM_TORN_DISK && n->disk.has_best)

@@ -618,6 +618,31 @@ static void members_sign_later(void **state)
 	store_close(s);
 }
 
+/* So may a look at valid that was interrupted. */
+static void a_round_is_scored_later(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_round_member m[2];
+	struct store_round first = some_round(m, 1, 5), second = some_round(m, 2, 6), *back;
+	struct store_batch b = { 0 };
+	struct err e;
+	size_t n;
+
+	(void)state;
+	first.scored = second.scored = false;
+	store_batch_round(&b, &first);
+	store_batch_round(&b, &second);
+	store_batch_round_score(&b, first.id, .375);
+	store_batch_round_score(&b, (const uint8_t[STORE_ROUND]){ 77 }, .5); /* none */
+	must_apply(s, &b);
+	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
+	assert_int_equal(n, 2);
+	assert_false(back[0].scored);
+	assert_true(back[1].scored && back[1].score == .375);
+	store_rounds_release(back, n);
+	store_close(s);
+}
+
 static void a_batch_with_one_bad_write_leaves_nothing(void **state)
 {
 	struct store *s;
@@ -1038,6 +1063,7 @@ int main(void)
 		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
 		cmocka_unit_test(members_sign_later),
+		cmocka_unit_test(a_round_is_scored_later),
 		cmocka_unit_test(a_batch_with_one_bad_write_leaves_nothing),
 		cmocka_unit_test(the_ledger_on_disk_is_append_only),
 		cmocka_unit_test(an_edited_database_is_found_out),
