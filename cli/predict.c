@@ -245,6 +245,8 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 	p->answers = mem_array(p->how.top, sizeof(*p->answers));
 	p->asker = kge_asker_new(p->w.emb, p->w.graph);
 	rc = o->batch != NULL ? predict_batch(p, o->batch, e) : predict_one(p, o->at, e);
+	cli_put(p->cli, "filtered", json_boolean(!p->how.with_known));
+	cli_put(p->cli, "typed", json_boolean(p->how.typed));
 	cli_put(p->cli, "checkpoint", work_checkpoint_json(&p->w.info));
 	kge_asker_free(p->asker);
 	free(p->answers);

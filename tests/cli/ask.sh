@@ -35,6 +35,7 @@ sys.exit(not (got == heads and len(heads) < 100))
 PY
 }
 ok 'all of them and nobody else' heads
+ok 'how they were looked for is said' [ "$(member "$out" typed) $(member "$out" filtered)" = 'True False' ]
 ok 'the tables that answered are named' [ -n "$(member "$out" checkpoint digest)" ]
 ok 'a saved state' exits 1 -d "$work/a" predict e1 next '?' -c 999
 ok 'nothing is asked' says 2 'exactly one' -d "$work/a" predict e1 next e2
