@@ -324,23 +324,43 @@ static bool somebody_proposes(const struct agent_core *c)
 	return rounds_proposes(c);
 }
 
+static const struct peer *lowest_before_us(const struct agent_core *c)
+{
+	const struct peer *lowest = NULL;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (is_before_us(c, p) &&
+		    (lowest == NULL || memcmp(p->info.key, lowest->info.key, AGENT_KEY) < 0))
+			lowest = p;
+	}
+	return lowest;
+}
+
 void rounds_waits(const struct agent_core *c, char *out, size_t n)
 {
 	uint32_t asked = count_asked(c), least = c->config.fed.min_members;
+	const struct peer *first = lowest_before_us(c);
 
 	out[0] = '\0';
 	if (c->fed.now != NULL || !c->trained || !rounds_joins(c))
 		return;
 	if (asked < least)
-		snprintf(out, n,
-			 "it takes %u members (rounds.min_members, min_holders), and %u are here, "
-			 "aligned and of the same settings, this agent among them",
-			 least, asked);
+		snprintf(
+			out, n,
+			"it takes %u members (rounds.min_members, min_holders), and %u would be in "
+			"one, this agent among them",
+			least, asked);
 	else if (host_ms(c) == UINT64_MAX)
 		snprintf(out, n, "the host (rounds.host) is not here, or takes part in none");
 	else if (!somebody_proposes(c))
 		snprintf(out, n,
 			 "nobody who is here proposes any (rounds.propose, rounds.patience)");
+	else if (first != NULL)
+		snprintf(out, n, "it is the turn of %s to propose the next; of others after %llu s",
+			 first->info.name,
+			 (unsigned long long)(whole_round_ms(c) + c->config.fed.every_ms) / 1000);
 }
 
 /* ---- what our owner wants ---- */

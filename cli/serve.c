@@ -105,7 +105,7 @@ static void say_round(const struct cli *cli, const json_t *r)
 	if (trouble[0] != '\0')
 		cli_say(cli, "  ! the last one came to nothing: %s\n", trouble);
 	if (text_of(r, "waits")[0] != '\0')
-		cli_say(cli, "  no round yet: %s\n", text_of(r, "waits"));
+		cli_say(cli, "  no round now: %s\n", text_of(r, "waits"));
 }
 
 /* Partners in rounds: sessions only find what is shared, and cost nothing. */

@@ -997,8 +997,8 @@ static void test_min_members(void **state)
 	run(w, 20000);
 	assert_int_equal(done(w, 0) + done(w, 1), 0);
 	assert_waits(w, 0, "it takes 3 members");
-	assert_waits(w, 0, "and 2 are here");
-	assert_waits(w, 2, "and 1 are here");
+	assert_waits(w, 0, "and 2 would be in one");
+	assert_waits(w, 2, "and 1 would be in one");
 	table_link(&w->t, 0, 2, true);
 	table_link(&w->t, 1, 2, true);
 	run(w, 20000);
@@ -1018,6 +1018,19 @@ static void test_nobody_proposes(void **state)
 	assert_int_equal(done(w, 0), 0);
 	for (size_t i = 0; i < SEATS; i++)
 		assert_waits(w, i, "nobody who is here proposes any");
+}
+
+static void test_whose_turn(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 3000;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	assert_waits(w, ranked(w, 0), "");
+	assert_waits(w, ranked(w, 1), "it is the turn of ");
+	assert_waits(w, ranked(w, 1), " to propose the next; of others after 7 s");
 }
 
 static void test_host_is_missing(void **state)
@@ -1431,6 +1444,7 @@ int main(void)
 		with_world(test_equal_start),
 		with_world(test_min_members),
 		with_world(test_nobody_proposes),
+		with_world(test_whose_turn),
 		with_world(test_host_is_missing),
 		with_world(test_rounds_of_too_few),
 		with_world(test_partners_that_are_done),
