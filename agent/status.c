@@ -41,6 +41,16 @@ static double epsilon_of(const struct ledger_account *a)
 	return epsilon;
 }
 
+/* Not where one of the two is there to be the host, whatever it holds. */
+static bool shares_nothing(const struct agent_core *c, const struct peer *p)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+	bool hosts = s->topology == FED_HOSTED && (memcmp(s->host, c->key, FED_KEY) == 0 ||
+						   memcmp(s->host, p->info.key, FED_KEY) == 0);
+
+	return in_rounds(c) && peer_aligned(p) && p->n_slots == 0 && !hosts;
+}
+
 static void peer_status(const struct agent_core *c, const struct peer *p,
 			struct agent_peer_status *o)
 {
@@ -56,6 +66,11 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->role = o->in_session ? s->role : AGENT_HOST;
 	o->phase = o->in_session ? phase_name(s->phase) : "";
 	memcpy(o->trouble, p->trouble, sizeof(o->trouble));
+	if (o->trouble[0] == '\0' && shares_nothing(c, p))
+		snprintf(
+			o->trouble, sizeof(o->trouble),
+			"nothing shared: our names and theirs have none in common, so no row moves "
+			"between us; are they written alike? (fkge import --alias)");
 	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;
 	o->shared_entities = p->n_ent;
 	o->shared_relations = p->n_rel;

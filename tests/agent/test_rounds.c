@@ -1020,6 +1020,35 @@ static void test_nobody_proposes(void **state)
 		assert_waits(w, i, "nobody who is here proposes any");
 }
 
+static bool is_told(struct world *w, size_t at, const char *words)
+{
+	struct agent_status s;
+	bool told;
+
+	agent_core_status(core(w, at), &s);
+	told = strstr(s.peer[0].trouble, words) != NULL;
+	agent_status_release(&s);
+	return told;
+}
+
+static void test_nothing_shared(void **state)
+{
+	struct world *w = *state;
+	struct fed_settings *s;
+	struct peer *p;
+
+	reset(w, "fede");
+	run(w, 60000);
+	assert_false(is_told(w, 0, "nothing shared"));
+	p = core(w, 0)->peers[0];
+	p->n_slots = 0;
+	assert_true(is_told(w, 0, "nothing shared"));
+	s = &core(w, 0)->config.fed.settings;
+	s->topology = FED_HOSTED;
+	memcpy(s->host, p->info.key, FED_KEY);
+	assert_false(is_told(w, 0, "nothing shared"));
+}
+
 static void test_whose_turn(void **state)
 {
 	struct world *w = *state;
@@ -1444,6 +1473,7 @@ int main(void)
 		with_world(test_equal_start),
 		with_world(test_min_members),
 		with_world(test_nobody_proposes),
+		with_world(test_nothing_shared),
 		with_world(test_whose_turn),
 		with_world(test_host_is_missing),
 		with_world(test_rounds_of_too_few),
