@@ -62,24 +62,59 @@ void *mem_aligned(size_t n, size_t size)
 	return p;
 }
 
-/* Of a container, whose control group is mounted there. */
-static double group_bytes(void)
+static double limit_of(const char *root, const char *group)
 {
-	FILE *f = fopen("/sys/fs/cgroup/memory.max", "r");
+	char *path = mem_printf("%s/sys/fs/cgroup%s/memory.max", root, group);
+	FILE *f = fopen(path, "r");
 	char line[32] = "", *end = line;
-	double bytes;
+	double bytes = HUGE_VAL;
 
+	free(path);
 	if (f == NULL)
 		return HUGE_VAL;
-	(void)!fgets(line, sizeof(line), f);
+	if (fgets(line, sizeof(line), f) != NULL)
+		bytes = strtod(line, &end); /* or the word max */
 	fclose(f);
-	bytes = strtod(line, &end); /* or the word max */
 	return end != line ? bytes : HUGE_VAL;
+}
+
+/* Of version 2, where there is one: its line is 0::/PATH.  free() it. */
+static char *own_group(const char *root)
+{
+	char *path = mem_printf("%s/proc/self/cgroup", root), *line = NULL, *found = NULL;
+	FILE *f = fopen(path, "r");
+	size_t room = 0;
+
+	free(path);
+	while (f != NULL && found == NULL && getline(&line, &room, f) > 0)
+		if (strncmp(line, "0::/", 4) == 0)
+			found = mem_strdup(line + 3);
+	if (f != NULL)
+		fclose(f);
+	free(line);
+	if (found != NULL)
+		found[strcspn(found, "\n")] = '\0';
+	return found != NULL ? found : mem_strdup("");
+}
+
+/* A group has what it and all above it may have.  The topmost is a container's own, where that is
+ * mounted alone. */
+double mem_group_bytes(const char *root)
+{
+	char *group = own_group(root), *slash;
+	double least = limit_of(root, "");
+
+	while ((slash = strrchr(group, '/')) != NULL) {
+		least = fmin(least, limit_of(root, group));
+		*slash = '\0';
+	}
+	free(group);
+	return least;
 }
 
 double mem_most_bytes(void)
 {
-	double most = group_bytes(); /* which does not count its swap */
+	double most = mem_group_bytes(""); /* which does not count its swap */
 	struct sysinfo machine;
 	struct rlimit own;
 
