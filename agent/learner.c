@@ -64,7 +64,6 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 			      struct agent_job *job)
 {
 	struct agent_learner_kge *l = ctx;
-	bool fresh = l->tables != part->emb;
 	struct fed_training t = {
 		.graph = &l->graph,
 		.config = &l->config,
@@ -74,8 +73,8 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 	};
 	int status;
 
-	if (fresh && t.config->dp.epsilon == 0) /* after a restart, orders go on where they were */
-		kge_trainer_skip(t.trainer, part->settings.number * epochs);
+	if (t.config->dp.epsilon == 0)
+		kge_trainer_seek(t.trainer, fed_epochs_before(part, epochs));
 	atomic_store(&job->total, epochs);
 	status = fed_train(part, &t);
 	job->loss = t.loss;

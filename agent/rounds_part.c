@@ -55,6 +55,8 @@ static int new_part(struct agent_core *c, struct err *e)
 	memcpy(&seed, c->key, sizeof(seed)); /* each agent draws its own */
 	fed_part_free(c->fed.part);
 	rc = fed_part_new(&c->fed.part, &c->config.fed.settings, c->work, c->config.seed ^ seed, e);
+	if (rc == 0)
+		c->fed.part->before = c->first_done;
 	if (rc == 0 && c->fed.saved.len > 0)
 		rc = fed_part_load(c->fed.part, c->fed.saved.base, c->fed.saved.len, e);
 	return rc;

@@ -334,7 +334,7 @@ static int train(struct fed_local *l, size_t i)
 
 	if (l->c.epochs > 0 && s->trainer == NULL) {
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
-		kge_trainer_skip(s->trainer, s->part->settings.number * l->c.epochs);
+		kge_trainer_seek(s->trainer, s->part->settings.number * l->c.epochs);
 	}
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);

@@ -295,6 +295,11 @@ bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n)
 	return kept == n - sizeof(kept);
 }
 
+uint64_t fed_epochs_before(const struct fed_part *p, uint32_t epochs)
+{
+	return p->before + p->settings.number * epochs;
+}
+
 /* Moments that are of another graph, optimizer or number of threads begin anew, as without
  * keep_moments. */
 static void open_pair(struct fed_part *p, struct fed_training *t, struct fed_pair *pair)
@@ -302,11 +307,15 @@ static void open_pair(struct fed_part *p, struct fed_training *t, struct fed_pai
 	struct buf *kept = &pair->moments;
 	struct err why = { 0 };
 
+	uint64_t before = fed_epochs_before(p, t->epochs);
+
+	if (pair->both != NULL && !pair->keep_moments)
+		kge_mutual_seek(pair->both, before);
 	if (pair->both != NULL)
 		return;
 	pair->both = kge_mutual_new(t->config, t->graph, p->emb, pair->other, pair->own_relations);
 	if (kept->len == 0 || kge_mutual_load_local(pair->both, kept->base, kept->len, &why) != 0)
-		kge_mutual_skip(pair->both, p->settings.number * t->epochs);
+		kge_mutual_seek(pair->both, before);
 	buf_release(kept);
 }
 

@@ -116,7 +116,8 @@ struct fed_part {
 	struct fed_settings settings; /* of the round under way, or of the last one */
 	struct kge_emb *emb;	      /* the agent's tables; borrowed */
 	uint32_t floats[2];	      /* in a shared row: of an entity, of a relation */
-	unsigned members, me;	      /* of the round under way: how many; this agent's number */
+	uint64_t before;      /* epochs that the tables had trained before the first round */
+	unsigned members, me; /* of the round under way: how many; this agent's number */
 	struct rng rng;
 };
 
@@ -247,6 +248,11 @@ bool fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, flo
 void fed_down(struct fed_part *p, unsigned stage, const struct fed_item *it, const float *row);
 uint64_t fed_count(const struct fed_settings *s, unsigned stage, bool up, uint64_t items,
 		   uint64_t rows, uint64_t floats);
+
+/* Where the orders and negatives of this round begin, counted in epochs.  It follows from the
+ * round's number, so that a round that is trained again after a loss or a restart is what it would
+ * have been, and none repeats those of another. */
+uint64_t fed_epochs_before(const struct fed_part *p, uint32_t epochs);
 
 /* The row of a table that an item names. */
 float *fed_row(const struct kge_emb *emb, const struct fed_item *it, size_t *floats);

@@ -83,14 +83,14 @@ int kge_mutual_load_local(struct kge_mutual *m, const uint8_t *bytes, size_t n, 
 	int rc = kge_trainer_load(m->t[0], bytes, n, e);
 
 	for (size_t i = 1; rc == 0 && i < m->n; i++)
-		kge_trainer_skip(m->t[i], kge_trainer_epochs(m->t[0]));
+		kge_trainer_seek(m->t[i], kge_trainer_epochs(m->t[0]));
 	return rc;
 }
 
-void kge_mutual_skip(struct kge_mutual *m, uint64_t epochs)
+void kge_mutual_seek(struct kge_mutual *m, uint64_t epochs)
 {
 	for (size_t i = 0; i < m->n; i++)
-		kge_trainer_skip(m->t[i], epochs);
+		kge_trainer_seek(m->t[i], epochs);
 }
 
 int kge_mutual_epoch(struct kge_mutual *m, double loss[2], const atomic_bool *cancel)

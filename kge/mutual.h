@@ -35,7 +35,7 @@ void kge_mutual_free(struct kge_mutual *m);
  * each is the other's.  NULL: no teaching. */
 void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *local,
 			  const struct kge_terms *global);
-/* Those of kge_trainer_only(), kge_trainer_skip(), kge_trainer_epoch(); loss is of the local table
+/* Those of kge_trainer_only(), kge_trainer_seek(), kge_trainer_epoch(); loss is of the local table
  * and of the global one. */
 void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n);
 /* Forget the moments of the global table, and of the local one if it is so. */
@@ -44,7 +44,7 @@ void kge_mutual_reset_optimizer(struct kge_mutual *m, bool local_too);
  * epoch; the global table has then come as far. */
 void kge_mutual_save_local(const struct kge_mutual *m, struct buf *out);
 int kge_mutual_load_local(struct kge_mutual *m, const uint8_t *bytes, size_t n, struct err *e);
-void kge_mutual_skip(struct kge_mutual *m, uint64_t epochs);
+void kge_mutual_seek(struct kge_mutual *m, uint64_t epochs);
 int kge_mutual_epoch(struct kge_mutual *m, double loss[2], const atomic_bool *cancel);
 
 #endif

@@ -327,14 +327,14 @@ uint64_t kge_trainer_epochs(const struct kge_trainer *t)
 	return t->epoch;
 }
 
-void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs)
+void kge_trainer_seek(struct kge_trainer *t, uint64_t epochs)
 {
 	uint64_t n = t->order.n, batch = t->c.batch;
 	uint64_t steps = t->c.update == KGE_UPDATE_RACING ? n : (n + batch - 1) / batch;
 
 	assert(t->dp == NULL);
-	t->epoch += epochs;
-	t->turns += epochs * steps;
+	t->epoch = epochs;
+	t->turns = epochs * steps;
 	kge_trainer_reset_optimizer(t);
 }
 

@@ -140,9 +140,9 @@ bool kge_trainer_is_amid(const struct kge_trainer *t);
 /* Forget the moments, as the papers do at each federated round. */
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
 uint64_t kge_trainer_epochs(const struct kge_trainer *t); /* counted so far */
-/* As if so many epochs more had been counted and the moments then forgotten: what is drawn from now
- * on is as it would be after them.  Not private. */
-void kge_trainer_skip(struct kge_trainer *t, uint64_t epochs);
+/* As if so many epochs had been counted in all and the moments then forgotten: what is drawn from
+ * now on is as it would be after them, whatever was drawn before.  Not private. */
+void kge_trainer_seek(struct kge_trainer *t, uint64_t epochs);
 /* Appends everything a resumed run needs besides the tables, config and graph. */
 void kge_trainer_save(const struct kge_trainer *t, struct buf *out);
 /* The same bytes, given to put() piece by piece: nothing is held twice. */

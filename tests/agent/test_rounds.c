@@ -546,6 +546,53 @@ static void test_failed_round_is_undone(void **state)
 	assert_int_equal(fate_of(w, ranked(w, 0), a), FED_TOOK_PART);
 }
 
+/* Of all, when they have trained for it. */
+static void lose_round(struct world *w)
+{
+	hold_at(w, ROUND_EXCHANGE);
+	for (size_t a = 0; a < SEATS; a++)
+		fed_round_stop(core(w, a)->fed.now->machine, ERR_FAIL, "for a test", w->t.now_ms);
+	table_let_jobs_end(&w->t);
+	for (size_t a = 0; a < SEATS; a++)
+		while (core(w, a)->fed.now != NULL)
+			assert_true(table_step(&w->t));
+}
+
+/* Orders are those of the number and of the first training: neither a restart nor a round that came
+ * to nothing changes what comes of three rounds. */
+static void test_orders_go_on(void **state)
+{
+	static const char *const methods[] = { "fede", "fedlu" };
+	enum { CALM, RESTARTS, LOSSES, WAYS };
+	uint8_t latest[WAYS][SEATS][32];
+
+	for (size_t k = 0; k < WAYS * 2; k++) {
+		struct world *w;
+		size_t way = k % WAYS;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		for (size_t a = 0; a < SEATS; a++) {
+			w->t.seat[a].config.fed.every_ms = 3000;
+			w->t.seat[a].config.fed.first_epochs = 5;
+		}
+		reset(w, methods[k / WAYS]);
+		for (uint64_t n = 1; n <= 3; n++) {
+			if (way == LOSSES)
+				lose_round(w);
+			run_rounds(w, n);
+			if (way == RESTARTS)
+				restart_all(w);
+		}
+		assert_int_equal(core(w, 0)->fed.part->before, 5);
+		for (size_t a = 0; a < SEATS; a++)
+			memcpy(latest[way][a], w->t.seat[a].disk.latest.digest, 32);
+		if (way != CALM)
+			assert_memory_equal(latest[way], latest[CALM], sizeof(latest[CALM]));
+	}
+}
+
 /* ---- stopping, revoking ---- */
 
 static void stop(struct world *w, size_t at)
@@ -1459,6 +1506,7 @@ int main(void)
 		with_world(test_unwilling_proposer),
 		with_world(test_one_that_only_joins),
 		with_world(test_failed_round_is_undone),
+		with_world(test_orders_go_on),
 		with_world(test_stop),
 		with_world(test_look_goes_on),
 		with_world(test_look_shows),
