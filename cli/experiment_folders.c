@@ -8,7 +8,8 @@
  *                settings; AGENT.log: what its commands said
  *
  * They listen on an address in 127/8 that follows from our process's number, each at a port that is
- * free when they are made, and keep both: they find each other again after an interruption. */
+ * free when we begin.  After an interruption somebody else may be there, so both are chosen anew
+ * and written where agents know them from: each one's agent.yaml and list of peers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -24,11 +25,14 @@
 #include <unistd.h>
 
 #include "agent/folder.h"
+#include "agent/roster.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/child.h"
 #include "cli/experiment_run.h"
+#include "cli/peers.h"
 #include "cli/work.h"
+#include "net/ident.h"
 
 enum {
 	JOIN_S = 60,
@@ -355,6 +359,74 @@ static int read_head(struct folders *f, const struct run *r)
 	return ERR_NOTFOUND;
 }
 
+/* ---- new addresses ---- */
+
+/* Where this key's agent listens; NULL: it is none of them. */
+static const char *listen_of(const struct folders *f, const uint8_t peer[STORE_KEY])
+{
+	const json_t *a;
+	uint8_t key[STORE_KEY];
+	size_t i;
+
+	json_array_foreach(json_object_get(f->head, "agents"), i,
+			   a) if (net_key_parse(text_of(a, "id"), key, NULL) == 0 &&
+				  memcmp(key, peer, STORE_KEY) == 0) return text_of(a, "listen");
+	return NULL;
+}
+
+/* One that is not dialled stays so. */
+static int move_peers(const struct folders *f, struct store *s, struct err *e)
+{
+	struct roster peers = { 0 };
+	struct store_batch b = { 0 };
+	int rc = cli_load_roster(s, &peers, e);
+
+	for (size_t i = 0; i < peers.n && rc == 0; i++) {
+		struct store_peer *p = &peers.at[i];
+		const char *listen = listen_of(f, p->key);
+
+		if (listen == NULL || p->address[0] == '\0')
+			continue;
+		snprintf(p->address, sizeof(p->address), "%s", listen);
+		store_batch_peer(&b, p);
+	}
+	if (rc == 0)
+		rc = store_apply(s, &b, e);
+	store_batch_release(&b);
+	roster_release(&peers);
+	return rc;
+}
+
+static int move_agent(const struct folders *f, const struct run *r, size_t i, struct err *e)
+{
+	char *path = folders_path(f, r, i, "");
+	struct folder folder;
+	int rc = folder_open(&folder, path, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+
+	free(path);
+	if (rc == 0) {
+		rc = move_peers(f, folder.store, e);
+		folder_close(&folder);
+	}
+	return rc != 0 ? err_prefix(e, "agent %s", r->at[i].name) : 0;
+}
+
+/* They go by keys, so whoever is interrupted here does it again. */
+static int move_all(struct folders *f, const struct run *r, struct err *e)
+{
+	json_t *agents = json_object_get(f->head, "agents");
+	char listen[32];
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		rc = choose_listen(agents, listen, e);
+		json_object_set_new(agent_of(f, i), "listen", json_string(listen));
+	}
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		rc = move_agent(f, r, i, e);
+	return rc == 0 ? folders_save(f, e) : rc;
+}
+
 /* All but the lock, which we hold. */
 static void clear(const struct folders *f, const struct run *r)
 {
@@ -382,8 +454,10 @@ int folders_open(struct folders *f, struct run *r, struct err *e)
 		rc = take_lock(f, e);
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = end_stray(f, r, i, e);
-	if (rc != 0 || read_head(f, r) == 0)
+	if (rc != 0)
 		return rc;
+	if (read_head(f, r) == 0)
+		return move_all(f, r, e);
 	clear(f, r);
 	return make_all(f, r, e);
 }

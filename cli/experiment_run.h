@@ -144,8 +144,9 @@ struct folders {
 	json_t *head; /* of run.json */
 };
 
-/* Makes the agents, or finds those that an interrupted run has left and ends them if they still
- * run.  ERR_BUSY: another experiment is at work there.  Close in any case. */
+/* Makes the agents, or finds those that an interrupted run has left, ends them if they still run
+ * and gives them new addresses; folders_settle() writes those that they listen on.  ERR_BUSY:
+ * another experiment is at work there.  Close in any case. */
 int folders_open(struct folders *f, struct run *r, struct err *e);
 void folders_close(struct folders *f);
 /* agent.yaml of all: the variant's settings, and so many rounds at most. */

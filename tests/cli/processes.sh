@@ -77,6 +77,20 @@ for path in sys.argv[1:]:
 PY
 }
 ok 'their last look is owed' owed tcp-seed1
+python3 - "$home/run.json" "$work/taken" <<'PY' &
+import json, socket, sys, time
+held = []
+for a in json.load(open(sys.argv[1]))["agents"]:
+    host, port = a["listen"].rsplit(":", 1)
+    held.append(socket.socket())
+    held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held[-1].bind((host, int(port)))
+    held[-1].listen()
+open(sys.argv[2], "w").write("all")
+time.sleep(600)
+PY
+pids="$pids $!"
+ok 'another program has their ports now' wait_for 'their ports' test -s "$work/taken"
 ok 'they go on' says 0 'tcp, seed 1: its agents go on from their stores' experiment "$work/x.yaml" -o "$work/y" --only tcp
 ok 'as if uninterrupted' same x tcp y tcp
 ok 'their folders go' test ! -e "$home"
