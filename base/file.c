@@ -104,6 +104,7 @@ int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mo
 int file_make_folder(const char *path, unsigned mode, struct err *e)
 {
 	char *part = mem_strdup(path);
+	struct stat st;
 	int why = 0;
 
 	for (char *at = part + 1;; at++) {
@@ -119,6 +120,8 @@ int file_make_folder(const char *path, unsigned mode, struct err *e)
 			break;
 	}
 	free(part);
+	if (why == 0 && stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+		why = ENOTDIR;
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot make the folder: %s", path, strerror(why));
 	return 0;

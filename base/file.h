@@ -15,7 +15,7 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
  * one, never a part.  mode is that of a new file, for example 0600. */
 int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e);
 
-/* mkdir -p. */
+/* mkdir -p; ERR_IO also where a file has the name. */
 int file_make_folder(const char *path, unsigned mode, struct err *e);
 bool file_exists(const char *path);
 bool file_ends_in(const char *path, const char *end); /* ".gz" */

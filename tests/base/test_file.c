@@ -27,6 +27,8 @@ static void written_files_are_read_back_with_their_mode(void **state)
 	assert_memory_equal(b.base, "secret", 6);
 	assert_int_equal(file_read(path, 5, &b, &e), ERR_TOOBIG);
 	assert_int_equal(b.len, 6);
+	assert_int_equal(file_make_folder(path, 0700, &e), ERR_IO);
+	assert_non_null(strstr(e.text, "Not a directory"));
 	unlink(path);
 	assert_int_equal(file_read(path, 5, &b, &e), ERR_NOTFOUND);
 	assert_non_null(strstr(e.text, path));

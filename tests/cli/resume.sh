@@ -162,5 +162,6 @@ ok 'which is said' grep -q 'No picture: there is no program gnuplot here' "$err"
 ok 'the rest is there' [ -s "$work/plain/curves.tsv" ]
 ok 'and no picture' [ ! -e "$work/plain/curves.svg" ]
 ok 'a report where none can be' exits 1 -d "$work/a" train --epochs 1 --report "$work/a/agent.yaml/x"
+ok 'or a file is' exits 1 -d "$work/a" train --epochs 1 --report "$work/a/agent.yaml"
 ok 'nothing was trained for it' [ "$(grep -c 'epoch 1' "$err")" -eq 0 ]
 finish
