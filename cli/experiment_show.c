@@ -179,14 +179,34 @@ static double published_of(const struct show *s, const struct exp_variant *v, co
 	return p.value;
 }
 
+static bool is_published(const struct show *s, const struct exp_variant *v, const char *method)
+{
+	for (size_t k = 0; k < FIGURES; k++)
+		if (!isnan(published_of(s, v, method, titles[k])))
+			return true;
+	return false;
+}
+
+/* A name that is misspelt leaves no row, which nobody would miss. */
+static void tell_unpublished(const struct cli *cli, const struct show *s)
+{
+	for (size_t i = 0; s->published.base != NULL && i < 2 * s->x->n; i++) {
+		const struct exp_variant *v = &s->x->at[i / 2];
+		const char *method = i % 2 == 0 ? v->published : v->published_shared;
+
+		if (method[0] != '\0' && !is_published(s, v, method))
+			cli_note(cli,
+				 "%s has no figures of '%s' (variant %s) for dataset %s and "
+				 "model %s\n",
+				 s->x->published, method, v->name, s->x->dataset,
+				 v->config.model.kind);
+	}
+}
+
 static void add_published(struct table *t, const struct show *s, const struct exp_variant *v,
 			  const char *method)
 {
-	bool any = false;
-
-	for (size_t k = 0; k < FIGURES; k++)
-		any = any || !isnan(published_of(s, v, method, titles[k]));
-	if (!any)
+	if (!is_published(s, v, method))
 		return;
 	table_add(t, "*%s, published*", method);
 	for (size_t k = 0; k < FIGURES; k++) {
@@ -819,6 +839,7 @@ int experiment_show(const struct cli *cli, const struct experiment *x, const cha
 	int rc = read_records(&s, out, e);
 
 	find_other(cli, &s);
+	tell_unpublished(cli, &s);
 	if (rc == 0)
 		rc = write_all(cli, &s, out, e);
 	for (size_t i = 0; i < x->n * x->n_seeds; i++)

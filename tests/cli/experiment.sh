@@ -287,6 +287,8 @@ sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
 ok 'no data' says 1 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
 ok 'twice' wrong "'single' is given twice" 'collective:' 'single:'
 ok 'no such reference' wrong "reference: no variant is called 'fedx'" 'reference: fede' 'reference: fedx'
+sed 's/published: FedE}/published: FedX}/' "$work/x.yaml" >"$work/misspelt.yaml"
+ok 'no figures of that name' says 0 "has no figures of 'FedX' (variant fede) for dataset D3" experiment "$work/misspelt.yaml" -o "$work/x" --show
 ok 'no such published figures' says 1 'none.csv: no such file (experiment.published)' experiment "$work/nopaper.yaml" -o "$work/no"
 ok 'before anything is run' test ! -e "$work/no"
 ok 'which variant cannot be' says 2 'variant fedprox, seed 1: ' experiment "$work/racing.yaml" -o "$work/none"
