@@ -685,6 +685,26 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 	}
 }
 
+/* What a run took, of all agents together; of one, what it kept and what went through it. */
+static void print_took(struct buf *out, const struct show *s, const json_t *r, const char *agent,
+		       const json_t *of)
+{
+	static const char *const keys[] = {
+		"rounds", "best_round", "best_valid_mrr",	  "kept_valid_mrr", "params",
+		"bytes",  "wire_bytes", "most_bytes_through_one", "cpu_seconds",
+	};
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		double x = number_of(of, keys[k], NULL);
+
+		if (!isnan(x))
+			buf_printf(out, "%s,%s,%lld,%s,%s,%.15g,%s\n", s->x->name,
+				   json_string_value(json_object_get(r, "variant")),
+				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
+				   keys[k], x, agents_as(r));
+	}
+}
+
 static void print_csv(const struct show *s, struct buf *out)
 {
 	buf_printf(out, "experiment,variant,seed,agent,metric,value,agents\n");
@@ -698,11 +718,13 @@ static void print_csv(const struct show *s, struct buf *out)
 		print_metrics(out, s, r, "mean", json_object_get(r, "exchanged"), " exchanged");
 		print_metrics(out, s, r, "mean", json_object_get(r, "raw_exchanged"),
 			      " raw exchanged");
+		print_took(out, s, r, "all", r);
 		json_array_foreach(json_object_get(r, "agents"), k, agent)
 		{
 			const char *name = json_string_value(json_object_get(agent, "agent"));
 
 			print_metrics(out, s, r, name, agent, "");
+			print_took(out, s, r, name, agent);
 			print_metrics(
 				out, s, r, name,
 				json_object_get(json_object_get(agent, "unlearning"), "exchanged"),

@@ -274,6 +274,8 @@ run -q experiment "$work/x.yaml" -o "$work/bare" --show
 ok 'says what was not run' grep -q '| not run |' "$work/bare/report.md"
 ok 'has the floor' grep -q 'frequency floor' "$work/x/report.md"
 ok 'and CSV' grep -q '^small,fede,1,mean,MRR,0\.' "$work/x/results.csv"
+ok 'what it took, too' grep -q "^small,fede,1,all,bytes,$(member "$work/x/runs/fede-seed1.json" bytes),simulated$" "$work/x/results.csv"
+ok 'and each agent' [ "$(grep -c '^small,fede,1,.*,bytes,[1-9]' "$work/x/results.csv")" -ge 3 ]
 
 # ---- what is wrong is said with its line ----
 ok 'no such method' wrong "wrong.yaml:8: no method is called 'fedx'" 'collective:' 'fedx:'
