@@ -11,6 +11,9 @@
  * exchange are jobs, its deadline is a timer, its messages are pulled as links take them.
  * What a round leaves is on disk in one transaction before anything else begins.
  *
+ * A round that is over goes on hearing and telling accounts (fed/round_account.c) while those
+ * after it run: ROUNDS_PAST of them are kept for that, as long as this process lives.
+ *
  * Nobody stalls us: a machine ends by its own deadlines; a proposer whose rounds come to
  * nothing is not joined for a while, a member that did not answer or was late is not asked
  * for a while: twice as long each time, and in proportion to the time that it cost.  Of two
@@ -137,6 +140,8 @@ static void pull_from(struct agent_core *c, struct peer *p, const struct round *
 
 static void pull(struct agent_core *c, struct peer *p)
 {
+	for (size_t i = ROUNDS_PAST; i > 0; i--)
+		pull_from(c, p, c->fed.past[i - 1]);
 	pull_from(c, p, c->fed.last);
 	pull_from(c, p, c->fed.now);
 }
@@ -220,12 +225,30 @@ static void note_members(struct agent_core *c)
 	}
 }
 
+/* Of one that never began there are no accounts. */
+static void let_pass(struct agent_core *c, struct round *r)
+{
+	struct round **past = c->fed.past;
+
+	if (r == NULL || r->n_kept == 0) {
+		round_free(r);
+		return;
+	}
+	round_close(r);
+	round_free(past[ROUNDS_PAST - 1]);
+	memmove(&past[1], &past[0], (ROUNDS_PAST - 1) * sizeof(struct round *));
+	past[0] = r;
+}
+
 /* Over for us: nothing is under way any more. */
 static void leave(struct agent_core *c)
 {
-	round_free(c->fed.last);
+	let_pass(c, c->fed.last);
 	c->fed.last = c->fed.now;
 	c->fed.last->ended_ms = c->now_ms;
+	for (size_t i = 0; i < c->n_peers; i++) /* lost meanwhile, and here again */
+		if (c->peers[i]->greeted)
+			fed_round_again(c->fed.last->machine, c->peers[i]->info.key);
 	c->fed.now = NULL;
 	c->doing = DOING_NOTHING;
 	c->fed.free_ms = c->now_ms;
@@ -466,10 +489,27 @@ static void forget_invitation(struct agent_core *c)
 	c->fed.inviter = NULL;
 }
 
+/* All that are over, by number; NULL where there is none. */
+static struct round *over_at(const struct agent_core *c, size_t i)
+{
+	return i < ROUNDS_PAST ? c->fed.past[i] : c->fed.last;
+}
+
+void rounds_here(struct agent_core *c, struct peer *p)
+{
+	for (size_t i = 0; i <= ROUNDS_PAST; i++)
+		if (over_at(c, i) != NULL)
+			fed_round_again(over_at(c, i)->machine, p->info.key);
+	pull(c, p);
+}
+
 void rounds_lost(struct agent_core *c, struct peer *p)
 {
 	if (c->fed.inviter == p)
 		forget_invitation(c);
+	for (size_t i = 0; i < ROUNDS_PAST; i++)
+		if (c->fed.past[i] != NULL)
+			fed_round_lost(c->fed.past[i]->machine, p->info.key, c->now_ms);
 	if (c->fed.last != NULL)
 		fed_round_lost(c->fed.last->machine, p->info.key, c->now_ms);
 	if (c->fed.now == NULL)
@@ -585,11 +625,22 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	}
 }
 
+static struct round *over_of(const struct agent_core *c, const struct net_msg *m)
+{
+	for (size_t i = 0; m->has_session && i <= ROUNDS_PAST; i++) {
+		struct round *r = over_at(c, i);
+
+		if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0)
+			return r;
+	}
+	return NULL;
+}
+
 void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
 		    const uint8_t *bytes, size_t n)
 {
 	const struct round *r = c->fed.now;
-	struct round *last = c->fed.last;
+	struct round *before = over_of(c, m);
 	struct fed_proposal o;
 
 	if (!m->has_session || p->other_mode)
@@ -597,9 +648,9 @@ void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *
 	if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0) {
 		fed_round_received(r->machine, p->info.key, bytes, n, c->now_ms);
 		drive(c);
-	} else if (last != NULL && memcmp(fed_round_id(last->machine), m->session, FED_ID) == 0) {
-		fed_round_received(last->machine, p->info.key, bytes, n, c->now_ms);
-		rounds_record_again(c, last);
+	} else if (before != NULL) {
+		fed_round_received(before->machine, p->info.key, bytes, n, c->now_ms);
+		rounds_record_again(c, before);
 	} else if (!joined_before(c, m->session) && fed_proposal_read(&o, bytes, n, NULL) == 0) {
 		proposed(c, p, &o, bytes, n);
 	} /* else of a round that is over */

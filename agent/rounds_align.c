@@ -115,6 +115,7 @@ void rounds_greeted(struct agent_core *c, struct peer *p)
 	bool ready = rounds_ready(c, p);
 
 	other_mode(c, p);
+	rounds_here(c, p);
 	if (in_rounds(c) && (ready ? p->fed.deaf : p->fed.was_ready))
 		peer_say_hello(c, p);
 }

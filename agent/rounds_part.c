@@ -163,6 +163,8 @@ void rounds_release(struct agent_core *c)
 {
 	round_free(c->fed.now);
 	round_free(c->fed.last);
+	for (size_t i = 0; i < ROUNDS_PAST; i++)
+		round_free(c->fed.past[i]);
 	fed_part_free(c->fed.part);
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);

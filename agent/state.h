@@ -39,6 +39,7 @@ enum {
 	MEMBERS_MAX = 128,    /* records of members that we keep */
 	GOSSIP_BYTES = 200000,
 	SEEN_MAX = 64,
+	ROUNDS_PAST = 8, /* rounds before the last one whose accounts may still come and go */
 	PARCEL_COST = sizeof(void *) + sizeof(size_t) + 32, /* memory beside its bytes */
 	TELL_EVERY_MS = 1000,	/* a peer's troubles and records of members: no more often */
 	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
@@ -288,19 +289,20 @@ struct round {
 struct rounds {
 	struct fed_part *part; /* over work */
 	struct kge_emb *latest;
-	uint8_t beside[32];	    /* digest of the best tables when a round was last kept */
-	struct buf saved;	    /* the part, as on disk; empty: as it begins */
-	struct agent_name *label;   /* [n_ent + n_rel] by id */
-	struct round *now, *last;   /* last: over, may still owe rows, or be owed accounts */
-	struct store_batch changed; /* of the last one's record: goes with the next commit */
-	uint64_t number;	    /* of the next one */
-	uint64_t done;		    /* that we took part in */
-	uint32_t worse;		    /* looks without a better score */
-	struct look look;	    /* that an interruption has left, of ... */
-	uint8_t look_round[FED_ID]; /* ... this round */
-	bool look_kept;		    /* there is one on disk, maybe of no more use */
-	bool untrained;		    /* the tables are as they were drawn */
-	bool told_proposes;	    /* what the last HELLO said ... */
+	uint8_t beside[32];		 /* digest of the best tables when a round was last kept */
+	struct buf saved;		 /* the part, as on disk; empty: as it begins */
+	struct agent_name *label;	 /* [n_ent + n_rel] by id */
+	struct round *now, *last;	 /* last: over, may still owe rows, or be owed accounts */
+	struct round *past[ROUNDS_PAST]; /* before it, the newest first: accounts alone; or NULL */
+	struct store_batch changed;	 /* of the last one's record: goes with the next commit */
+	uint64_t number;		 /* of the next one */
+	uint64_t done;			 /* that we took part in */
+	uint32_t worse;			 /* looks without a better score */
+	struct look look;		 /* that an interruption has left, of ... */
+	uint8_t look_round[FED_ID];	 /* ... this round */
+	bool look_kept;			 /* there is one on disk, maybe of no more use */
+	bool untrained;			 /* the tables are as they were drawn */
+	bool told_proposes;		 /* what the last HELLO said ... */
 	bool told_over;
 	uint64_t told_number;
 	uint64_t free_ms;  /* since when nothing is under way */
@@ -579,6 +581,7 @@ void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *
 		    const uint8_t *bytes, size_t n);
 void rounds_lost(struct agent_core *c, struct peer *p); /* its link is down, or it is revoked */
 void rounds_writable(struct agent_core *c, struct peer *p);
+void rounds_here(struct agent_core *c, struct peer *p); /* greeted: it may lack accounts */
 void rounds_timer(struct agent_core *c);
 void rounds_job_done(struct agent_core *c, struct agent_job *job);
 void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */

@@ -541,8 +541,10 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"them. 'signs' says what the record has of a member: 'the same' that is "
 			"counted here, 'otherwise' (also where one was late or stopped while rows "
 			"were under way), 'forged' (it is not the member's signature), 'refused' "
-			"(it could not be read), or '-', nothing: it was silent, slow, or the link "
-			"was lost. Why one was refused, or what of it contradicts what is counted "
+			"(it could not be read), or '-', nothing: it was silent, or was away or "
+			"stopped before it could be heard (what a slow member or a lost link holds "
+			"back comes within nine rounds, while both agents run). Why one was "
+			"refused, or what of it contradicts what is counted "
 			"here, stands below. --json has what was signed, and the signature.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);

@@ -778,9 +778,25 @@ static void drop_cargo(struct cargo **c)
 	*c = NULL;
 }
 
+void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY])
+{
+	struct seat *s = seat_find(r, member);
+
+	if (r->phase != OVER || s == NULL || !s->gone || number_of(r, s) >= r->members ||
+	    s->account.fate == FED_BROKE || s->theirs.refused[0] != '\0')
+		return;
+	drop_cargo(&r->out[number_of(r, s)]);
+	drop_cargo(&r->answer[number_of(r, s)]);
+	s->gone = s->told = false;
+}
+
 void fed_round_close(struct fed_round *r)
 {
 	assert(r->phase == OVER);
+	for (unsigned m = 0; m < r->n_seats; m++) {
+		free(r->seats[m].joining);
+		r->seats[m].joining = NULL;
+	}
 	for (unsigned m = 0; m < r->members; m++) {
 		drop_cargo(&r->out[m]);
 		drop_cargo(&r->back[m]);

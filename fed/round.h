@@ -227,7 +227,11 @@ void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *
 /* Ed25519 of BLAKE2b-256 over "fkge round account 1", NUL and the text without its NUL. */
 bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
 			   const uint8_t key[FED_SIGN]);
-/* The round is OVER and sends no more rows: frees all but what accounts need. */
+/* The round is OVER, and a member whose link was lost is here again: our account goes to it once
+ * more, since it may not have arrived, and its own is heard.  Rows are neither. */
+void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY]);
+/* The round is OVER and sends no more rows: frees all but what accounts need, which is less than
+ * 2 KiB a member. */
 void fed_round_close(struct fed_round *r);
 
 #endif

@@ -3,7 +3,8 @@
  * When a round is over for a member and nothing that it owes another is left to send, it tells that
  * one what it has counted of the two: rows and numbers, out and in.  The other puts the rest
  * of the text beside it (fed_account_text()), since it knows the same round, and keeps the
- * signature if it fits.  So each holds the other's word for what left and what came.  Nobody waits
+ * signature if it fits.  Who was not linked then is told when it is here again
+ * (fed_round_again()).  So each holds the other's word for what left and what came.  Nobody waits
  * for an account, and none of its contents changes what the round came to: who stays silent,
  * or counts otherwise, is for owners to see. */
 #include <assert.h>
@@ -97,8 +98,9 @@ bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffi
 
 bool account_is_due(const struct fed_round *r, unsigned m)
 {
-	return r->phase == OVER && r->err.code == 0 && m < r->members && !r->seats[m].told &&
-	       r->out[m] == NULL && r->answer[m] == NULL;
+	bool owes = r->err.code == 0 && (r->out[m] != NULL || r->answer[m] != NULL);
+
+	return r->phase == OVER && m < r->members && !r->seats[m].told && !owes;
 }
 
 void account_tell(struct fed_round *r, unsigned m)

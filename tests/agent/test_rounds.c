@@ -1429,6 +1429,123 @@ static void test_false_accounts(void **state)
 	}
 }
 
+/* ---- late accounts ---- */
+
+struct post {	    /* takes accounts away, of one or of all, on their way to all */
+	size_t who; /* SEATS: everybody's */
+	bool taken;
+	struct late {
+		size_t from, to;
+		struct buf bytes;
+	} at[64];
+	size_t n;
+};
+
+static bool is_account(const struct buf *b)
+{
+	struct net_msg m;
+	bool is;
+
+	if (net_msg_decode(&m, b->base, b->len, NULL) != 0)
+		return false;
+	is = m.type == NET_MSG_ROUND && net_has(&m.body, "ro");
+	net_msg_release(&m);
+	return is;
+}
+
+static void hold_back(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct post *p = ctx;
+
+	(void)t;
+	if (!p->taken || (p->who < SEATS && from != p->who) || !is_account(b))
+		return;
+	assert_true(p->n < sizeof(p->at) / sizeof(p->at[0]));
+	p->at[p->n].from = from;
+	p->at[p->n].to = to;
+	p->at[p->n++].bytes = *b;
+	*b = (struct buf){ 0 };
+}
+
+/* When the rounds are over, all that was held back comes at once; twice. */
+static void deliver(struct world *w, struct post *p)
+{
+	p->taken = false;
+	for (size_t i = 0; i < p->n; i++)
+		for (int again = 0; again < 2; again++)
+			table_inject(&w->t, p->at[i].from, p->at[i].to, &p->at[i].bytes);
+	for (size_t i = 0; i < p->n; i++)
+		buf_release(&p->at[i].bytes);
+	p->n = 0;
+}
+
+static void many_rounds(struct world *w, struct post *p, uint32_t n)
+{
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.max = n;
+	p->taken = true;
+	w->t.tamper = hold_back;
+	w->t.ctx = p;
+	reset(w, "fede");
+	run(w, 60000);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), n);
+}
+
+/* The next rounds have begun and are over when a slow member's accounts come. */
+static void test_accounts_come_late(void **state)
+{
+	struct post p = { .who = 2 };
+	struct world *w = *state;
+
+	many_rounds(w, &p, 4);
+	assert_int_equal(w->t.seat[0].said, 4);
+	assert_int_equal(w->t.seat[1].said, 4);
+	deliver(w, &p);
+	run(w, 5000);
+	for (size_t i = 0; i < SEATS; i++) {
+		assert_int_equal(w->t.seat[i].said, 4 * (SEATS - 1));
+		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	}
+}
+
+/* Of more rounds than these nobody keeps what an account could be held against. */
+static void test_accounts_come_too_late(void **state)
+{
+	struct post p = { .who = 2 };
+	struct world *w = *state;
+
+	many_rounds(w, &p, ROUNDS_PAST + 4);
+	deliver(w, &p);
+	run(w, 5000);
+	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST + 4 + ROUNDS_PAST + 1);
+}
+
+/* What was under way when a link was lost is said again when it is there again; also to who is in
+ * no round any more. */
+static void test_accounts_after_a_cut(void **state)
+{
+	struct post p = { .who = SEATS };
+	struct world *w = *state;
+
+	many_rounds(w, &p, 4);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(w->t.seat[i].said, 0);
+	p.taken = false;
+	for (size_t a = 0; a < SEATS; a++)
+		for (size_t b = a + 1; b < SEATS; b++)
+			table_link(&w->t, a, b, false);
+	run(w, 1000);
+	link_all(w);
+	run(w, 5000);
+	for (size_t i = 0; i < SEATS; i++) {
+		assert_int_equal(w->t.seat[i].said, 4 * (SEATS - 1));
+		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	}
+	for (size_t i = 0; i < p.n; i++)
+		buf_release(&p.at[i].bytes);
+}
+
 /* ---- hostile ---- */
 
 struct hostile {
@@ -1531,6 +1648,9 @@ int main(void)
 		with_world(test_best_only_rises),
 		with_world(test_patience),
 		with_world(test_false_accounts),
+		with_world(test_accounts_come_late),
+		with_world(test_accounts_come_too_late),
+		with_world(test_accounts_after_a_cut),
 		with_world(test_hostile_messages),
 	};
 

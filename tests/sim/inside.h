@@ -105,6 +105,7 @@ struct node {
 	bool in_fed;
 	uint8_t fed_id[16];
 	uint64_t fed_since_ms;
+	uint32_t n_over; /* rounds that ended, of any life */
 };
 
 struct released { /* labels, or releases, that were seen on a wire, by session and side */

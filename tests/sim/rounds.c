@@ -134,6 +134,9 @@ struct sim_round {
 	uint32_t roster[SIM_AGENTS_MAX];	      /* as it says: bits */
 	uint8_t fate[SIM_AGENTS_MAX][SIM_AGENTS_MAX]; /* [who says][of whom], of a roster */
 	bool counted;
+	/* accounts: when it ended at each, in which life, and of whom that one has one */
+	uint32_t place[SIM_AGENTS_MAX], held[SIM_AGENTS_MAX];
+	uint64_t life[SIM_AGENTS_MAX];
 };
 
 static struct sim_round *round_of(struct sim *s, const uint8_t id[16])
@@ -527,6 +530,8 @@ static void note_fates(struct sim *s, struct sim_round *x, size_t me, const stru
 		if (i < r->n_members)
 			x->roster[me] |= UINT32_C(1) << who;
 		x->fate[me][who] = (uint8_t)r->members[i].fate;
+		if (r->members[i].has_said)
+			x->held[me] |= UINT32_C(1) << who;
 		s->report->missed += who != me && r->members[i].fate != FED_TOOK_PART;
 	}
 }
@@ -540,6 +545,8 @@ static void round_over(struct node *n, const struct store_round *r)
 		sim_fail(s, "agent %zu: one round twice", n->at);
 	x->over[n->at] = true;
 	x->outcome[n->at] = r->outcome;
+	x->place[n->at] = ++n->n_over;
+	x->life[n->at] = n->life;
 	note_fates(s, x, n->at, r);
 	s->report->fed_rounds += r->outcome == 0;
 	s->report->fed_failed += r->outcome != 0;
@@ -553,12 +560,62 @@ static void round_over(struct node *n, const struct store_round *r)
 	count_full(s, x);
 }
 
+static void note_account(const struct node *n, const uint8_t id[16],
+			 const struct store_round_member *m)
+{
+	size_t who = node_by_key(n->sim, m->key);
+
+	if (who < n->sim->n && m->has_said)
+		round_of(n->sim, id)->held[n->at] |= UINT32_C(1) << who;
+}
+
 /* What an agent asks to be written. */
 void sim_rounds_asked(struct node *n, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (b->at[i].kind == STORE_PUT_ROUND)
 			round_over(n, &b->at[i].u.round);
+		else if (b->at[i].kind == STORE_CHANGE_ROUND)
+			note_account(n, b->at[i].u.change.id, &b->at[i].u.change.member);
+	for (size_t i = 0; i < n->core->n_peers; i++)
+		if (n->core->peers[i]->fed.account[0] != '\0')
+			sim_fail(n->sim, "agent %zu: finds fault with an honest account: %s", n->at,
+				 n->core->peers[i]->fed.account);
+}
+
+/* ---- accounts ---- */
+
+/* Both were in it to its end, live on since, and it is neither the last one nor long ago. */
+static bool must_sign(const struct sim *s, const struct sim_round *x, size_t a, size_t b)
+{
+	for (int k = 0; k < 2; k++) {
+		size_t i = k == 0 ? a : b;
+		uint32_t since = s->node[i].n_over - x->place[i];
+
+		if (!x->over[i] || x->outcome[i] != 0 || x->life[i] != s->node[i].life ||
+		    since == 0 || since > ROUNDS_PAST)
+			return false;
+	}
+	return took_part(x, a, b) && took_part(x, b, a);
+}
+
+/* What a link lost, or what came when the next round had begun, is there in the end. */
+static void check_accounts(struct sim *s)
+{
+	for (size_t i = 0; i < s->n_rounds; i++)
+		for (size_t a = 0; a < s->n; a++)
+			for (size_t b = 0; b < s->n; b++) {
+				const struct sim_round *x = s->round[i];
+
+				if (a == b || !must_sign(s, x, a, b))
+					continue;
+				s->report->accounts++;
+				if ((x->held[a] >> b & 1) == 0)
+					sim_fail(s,
+						 "agent %zu lacks the account of agent %zu, %u "
+						 "rounds ago",
+						 a, b, s->node[a].n_over - x->place[a]);
+			}
 }
 
 /* ---- what must come back after a crash ---- */
@@ -704,6 +761,8 @@ void sim_rounds_check_quiet(struct sim *s)
 		sim_fail(s,
 			 "rounds do not go on: %llu with all agents, and nothing happens any more",
 			 (unsigned long long)s->full_since_heal);
+	else
+		check_accounts(s);
 }
 
 /* ---- planted faults ---- */

@@ -30,6 +30,7 @@ static void add_up(const struct sim_report *r)
 	sum.cuts += r->cuts;
 	sum.replays += r->replays;
 	sum.strangers += r->strangers;
+	sum.accounts += r->accounts;
 }
 
 static void run_seeds(struct sim_options o, uint64_t seeds)
@@ -62,6 +63,7 @@ static void three_agents(void **state)
 	assert_true(sum.rows_seen > 1000 && sum.rows_exact > 1000 && sum.rows_cut > 10);
 	assert_true(sum.crashes > 50 && sum.cuts > 100 && sum.replays > 100);
 	assert_true(sum.strangers > 25);
+	assert_true(sum.accounts > 500);
 }
 
 static void five_agents(void **state)
