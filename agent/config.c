@@ -199,7 +199,7 @@ static const struct key keys[] = {
 	{ "rounds", "equal_start", SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
 	  "shared rows begin alike everywhere, as if a server had drawn them" },
 	{ "rounds", "start_seed", SEED, AT(rounds.start_seed), "0", 0, 0, NULL,
-	  "of these rows; the same at all members, which nobody checks" },
+	  "of these rows; rounds of a member with another one are declined" },
 	{ "rounds", "topology", WORD, AT(rounds.topology), "sharded", 0, 0,
 	  WORDS("sharded", "hosted"),
 	  "sharded: every row has its home at one of its holders; hosted: one member is home to "

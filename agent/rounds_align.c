@@ -407,6 +407,10 @@ static int check_terms(const struct fed_settings *o, const struct fed_settings *
 		return differ(e, "secret_bits", o->secret_bits, u->secret_bits);
 	if (o->secret_bits != 0 && o->secret_clip != u->secret_clip)
 		return differ(e, "secret_clip", o->secret_clip, u->secret_clip);
+	if (o->equal_start && u->equal_start && o->start_seed != u->start_seed)
+		return err_set(e, ERR_REFUSED, "rounds.start_seed is %llu there and %llu here",
+			       (unsigned long long)o->start_seed,
+			       (unsigned long long)u->start_seed);
 	return 0;
 }
 

@@ -155,6 +155,8 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	look_load(c, parts->look, on);
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
 	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
+	c->config.fed.settings.equal_start = c->config.fed.equal_start;
+	c->config.fed.settings.start_seed = c->config.fed.start_seed;
 	c->fed.told_number = UINT64_MAX;
 	return 0;
 }

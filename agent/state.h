@@ -31,8 +31,8 @@
 enum {
 	/* Version of what the core says on a link; HELLO has it first, and nothing else is heard
 	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
-	 * 3: members of a round sign accounts of it. */
-	AGENT_PROTOCOL = 3,
+	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed. */
+	AGENT_PROTOCOL = 4,
 	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
 	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
 	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */

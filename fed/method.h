@@ -70,6 +70,10 @@ struct fed_settings {
 	uint32_t stage_ms;		 /* for each way of each stage */
 	uint32_t secret_bits;		 /* of a masked word: 32 or 64; 0: rows are plain */
 	double secret_clip;		 /* masked values are cut at +-this (fed/mask.h) */
+	/* Shared rows of tables that nobody has trained begin as fed_first_row() has them, with
+	 * this seed.  For members to compare: the machine does not look at it. */
+	bool equal_start;
+	uint64_t start_seed;
 };
 
 /* A constant of a method, as in the papers. */

@@ -119,6 +119,8 @@ static void put_settings(struct net_writer *w, const struct fed_settings *s)
 	net_put_uint(w, "ts", s->stage_ms);
 	net_put_uint(w, "sb", s->secret_bits);
 	net_put_double(w, "sc", s->secret_clip);
+	if (s->equal_start)
+		net_put_uint(w, "ss", s->start_seed);
 }
 
 static void get_settings(struct fed_settings *s, const struct net_map *m, struct err *e)
@@ -146,6 +148,9 @@ static void get_settings(struct fed_settings *s, const struct net_map *m, struct
 	s->stage_ms = (uint32_t)net_get_uint(m, "ts", 1, FED_TIME_MAX_MS, e);
 	s->secret_bits = (uint32_t)net_get_uint(m, "sb", 0, 64, e);
 	s->secret_clip = net_get_double(m, "sc", 0, FED_VALUE_MAX, e);
+	s->equal_start = net_has(m, "ss");
+	if (s->equal_start)
+		s->start_seed = net_get_uint(m, "ss", 0, UINT64_MAX, e);
 }
 
 static void write_proposal(struct fed_round *r)

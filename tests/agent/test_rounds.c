@@ -941,7 +941,8 @@ static void test_other_settings_are_declined(void **state)
 					     "rounds.train_s is 2 there and 0.1 here",
 					     "rounds.secret_bits is 0 there and 32 here",
 					     "rounds.mu is",
-					     "model.kind is transe there and distmult here" };
+					     "model.kind is transe there and distmult here",
+					     "rounds.start_seed is 99999999999 there and 7 here" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
@@ -968,6 +969,10 @@ static void test_other_settings_are_declined(void **state)
 			s->secret_bits = 32;
 		else if (i == 4)
 			s->value[0] = .5;
+		for (size_t k = 0; i == 6 && k < SEATS; k++) {
+			w->t.seat[k].config.fed.equal_start = true;
+			w->t.seat[k].config.fed.start_seed = k == b ? 7 : 99999999999;
+		}
 		table_start(&w->t);
 		if (i == 5)
 			memcpy(core(w, b)->config.fed.settings.model, "distmult", 9);
@@ -1328,6 +1333,22 @@ static void test_patience(void **state)
 	agent_status_release(&s);
 }
 
+/* Whoever keeps its own first rows need not have the seed of those who begin equally. */
+static void test_a_seed_of_nobody(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t k = 0; k < SEATS; k++) {
+		w->t.seat[k].config.fed.equal_start = k != 1;
+		w->t.seat[k].config.fed.start_seed = k == 1 ? 7 : 5;
+	}
+	table_start(&w->t);
+	link_all(w);
+	run(w, 60000);
+	for (size_t k = 0; k < SEATS; k++)
+		assert_int_equal(done(w, k), 3);
+}
+
 /* ---- false accounts ---- */
 
 struct liar {
@@ -1647,6 +1668,7 @@ int main(void)
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),
 		with_world(test_patience),
+		with_world(test_a_seed_of_nobody),
 		with_world(test_false_accounts),
 		with_world(test_accounts_come_late),
 		with_world(test_accounts_come_too_late),
