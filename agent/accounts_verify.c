@@ -408,11 +408,11 @@ static void check_lacks(struct audit *a, const struct side *s, const struct side
 		t->x->older > 0 && (t->x->n == 0 || r->round.number <= t->x->at[0].round.number);
 	bool note = folded || (!has_signed && m->fate != FED_TOOK_PART);
 
-	FIND(a, ACCOUNTS_LACKS, note, r, m->key, "%s is not in the export of %s%s, %s%s",
+	FIND(a, ACCOUNTS_LACKS, note, r, m->key, "%s is not in the export of %s%s, %s%s%s",
 	     title_of(r).text, it.text, folded ? " (whose oldest rounds are in sums alone)" : "",
 	     has_signed ? "which has signed an account of it for "
 			: "which took part, as the record says of ",
-	     us.text);
+	     us.text, note ? "" : ": it was deleted, or lost in a crash");
 }
 
 static const char *different(const struct store_round *x, const struct store_round *y)

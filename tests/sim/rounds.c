@@ -530,8 +530,6 @@ static void note_fates(struct sim *s, struct sim_round *x, size_t me, const stru
 		if (i < r->n_members)
 			x->roster[me] |= UINT32_C(1) << who;
 		x->fate[me][who] = (uint8_t)r->members[i].fate;
-		if (r->members[i].has_said)
-			x->held[me] |= UINT32_C(1) << who;
 		s->report->missed += who != me && r->members[i].fate != FED_TOOK_PART;
 	}
 }
@@ -560,13 +558,50 @@ static void round_over(struct node *n, const struct store_round *r)
 	count_full(s, x);
 }
 
+/* All whom it names took part, as it says: then what each sent it came, also under masks. */
+static bool nobody_missing(const struct sim_round *x, size_t me)
+{
+	for (size_t b = 0; b < SIM_AGENTS_MAX; b++)
+		if ((x->roster[me] >> b & 1) != 0 && x->fate[me][b] != FED_TOOK_PART)
+			return false;
+	return x->outcome[me] == 0;
+}
+
+/* What auditors rely on (agent/accounts.h) holds of all honest accounts. */
+static void check_account(const struct node *n, const struct sim_round *x,
+			  const struct store_round_member *m)
+{
+	bool all = nobody_missing(x, n->at);
+
+	if (m->said_rows_in > m->rows_out || m->said_floats_in > m->floats_out ||
+	    m->said_rows_out < m->rows_in || m->said_floats_out < m->floats_in ||
+	    (all && (m->said_rows_out != m->rows_in || m->said_floats_out != m->floats_in)))
+		sim_fail(
+			n->sim,
+			"agent %zu: honest accounts contradict each other: rows %llu out, %llu in; "
+			"it says %llu out, %llu in",
+			n->at, (unsigned long long)m->rows_out, (unsigned long long)m->rows_in,
+			(unsigned long long)m->said_rows_out, (unsigned long long)m->said_rows_in);
+	n->sim->report->accounts_exact += all;
+}
+
 static void note_account(const struct node *n, const uint8_t id[16],
 			 const struct store_round_member *m)
 {
 	size_t who = node_by_key(n->sim, m->key);
+	struct sim_round *x = round_of(n->sim, id);
 
-	if (who < n->sim->n && m->has_said)
-		round_of(n->sim, id)->held[n->at] |= UINT32_C(1) << who;
+	if (who >= n->sim->n || !m->has_said)
+		return;
+	x->held[n->at] |= UINT32_C(1) << who;
+	check_account(n, x, m);
+}
+
+static void round_put(struct node *n, const struct store_round *r)
+{
+	round_over(n, r);
+	for (uint32_t i = 0; i < r->n_seats; i++)
+		note_account(n, r->id, &r->members[i]);
 }
 
 /* What an agent asks to be written. */
@@ -574,7 +609,7 @@ void sim_rounds_asked(struct node *n, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
 		if (b->at[i].kind == STORE_PUT_ROUND)
-			round_over(n, &b->at[i].u.round);
+			round_put(n, &b->at[i].u.round);
 		else if (b->at[i].kind == STORE_CHANGE_ROUND)
 			note_account(n, b->at[i].u.change.id, &b->at[i].u.change.member);
 	for (size_t i = 0; i < n->core->n_peers; i++)

@@ -112,9 +112,10 @@ struct sim_report {
 	uint64_t missed;		 /* members that somebody did without */
 	uint64_t rows_seen;		 /* on the wire, and looked at */
 	uint64_t rows_exact,
-		accounts, /* that must be there at the end, of members that took part */
-		rows_cut; /* after rounds: shared, with all of their holders, or some */
-	double seconds;	  /* virtual */
+		accounts,	/* that must be there at the end, of members that took part */
+		accounts_exact, /* of rounds that nobody missed: equal to the number */
+		rows_cut;	/* after rounds: shared, with all of their holders, or some */
+	double seconds;		/* virtual */
 	struct sim_agent_report agent[SIM_AGENTS_MAX];
 };
 

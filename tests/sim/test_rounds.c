@@ -31,6 +31,7 @@ static void add_up(const struct sim_report *r)
 	sum.replays += r->replays;
 	sum.strangers += r->strangers;
 	sum.accounts += r->accounts;
+	sum.accounts_exact += r->accounts_exact;
 }
 
 static void run_seeds(struct sim_options o, uint64_t seeds)
@@ -63,7 +64,7 @@ static void three_agents(void **state)
 	assert_true(sum.rows_seen > 1000 && sum.rows_exact > 1000 && sum.rows_cut > 10);
 	assert_true(sum.crashes > 50 && sum.cuts > 100 && sum.replays > 100);
 	assert_true(sum.strangers > 25);
-	assert_true(sum.accounts > 500);
+	assert_true(sum.accounts > 500 && sum.accounts_exact > 500);
 }
 
 static void five_agents(void **state)
