@@ -18,7 +18,8 @@
  *   the export "fkge rounds export 1", accounts_head_text()
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
- * that may still come or that the member's own export makes up for, rows lost on the way. */
+ * that may still come or that the member's own export makes up for, rows lost on the way, rounds
+ * later than all of an export, which may have been made before them. */
 #ifndef AGENT_ACCOUNTS_H
 #define AGENT_ACCOUNTS_H
 

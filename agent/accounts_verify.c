@@ -13,6 +13,7 @@ struct side { /* one export on the way through it */
 	const struct accounts_round **by_id;  /* [x->n] sorted */
 	const struct accounts_party **by_key; /* [x->n_parties] sorted */
 	bool *intact;			      /* [x->n] what it says is what its owner signed */
+	uint64_t last;			      /* the highest number of a round */
 };
 
 struct audit {
@@ -77,8 +78,11 @@ static void side_init(struct side *s, const struct accounts_export *x)
 	s->by_id = mem_array(x->n + 1, sizeof(struct accounts_round *));
 	s->by_key = mem_array(x->n_parties + 1, sizeof(struct accounts_party *));
 	s->intact = mem_array(x->n + 1, sizeof(*s->intact));
-	for (size_t k = 0; k < x->n; k++)
+	for (size_t k = 0; k < x->n; k++) {
 		s->by_id[k] = &x->at[k];
+		if (x->at[k].round.number > s->last)
+			s->last = x->at[k].round.number;
+	}
 	for (size_t k = 0; k < x->n_parties; k++)
 		s->by_key[k] = &x->parties[k];
 	qsort(s->by_id, x->n, sizeof(*s->by_id), compare_rounds);
@@ -268,7 +272,22 @@ static void check_side(struct audit *a, struct side *s)
 
 /* ---- keys ---- */
 
-static void check_keys(struct audit *a, const struct side *s, const struct side *t)
+/* One key for each, or accounts of a second one's making would pass beside the fingerprint of the
+ * first. */
+static void check_parties(struct audit *a, const struct side *s)
+{
+	for (size_t k = 0; k < s->x->n_parties; k++) {
+		const uint8_t *key = s->by_key[k]->key;
+
+		if (memcmp(key, s->x->owner.key, STORE_KEY) == 0 ||
+		    (k > 0 && memcmp(key, s->by_key[k - 1]->key, STORE_KEY) == 0))
+			FIND(a, ACCOUNTS_KEYS, false, NULL, key,
+			     "%s has more than one key to sign with in the export of %s",
+			     name_of(a, s, key).text, owner_name(a, s).text);
+	}
+}
+
+static void check_own_key(struct audit *a, const struct side *s, const struct side *t)
 {
 	const struct accounts_party *p = party_of(s, t->x->owner.key);
 
@@ -276,6 +295,34 @@ static void check_keys(struct audit *a, const struct side *s, const struct side 
 		FIND(a, ACCOUNTS_KEYS, false, NULL, t->x->owner.key,
 		     "%s has another key to sign with in the export of %s than in its own",
 		     owner_name(a, t).text, owner_name(a, s).text);
+}
+
+/* Of those whose own export is not here. */
+static void check_third_keys(struct audit *a, const struct side *s, const struct side *t)
+{
+	for (size_t k = 0; k < t->x->n_parties; k++) {
+		const struct accounts_party *q = &t->x->parties[k], *p = party_of(s, q->key);
+
+		if (p != NULL && memcmp(p->sign_key, q->sign_key, STORE_KEY) != 0 &&
+		    side_of(a, q->key) == NULL)
+			FIND(a, ACCOUNTS_KEYS, false, NULL, q->key,
+			     "%s has another key to sign with in the export of %s than in that "
+			     "of %s",
+			     name_of(a, t, q->key).text, owner_name(a, s).text,
+			     owner_name(a, t).text);
+	}
+}
+
+static void check_keys(struct audit *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		check_parties(a, &a->at[i]);
+		for (size_t j = 0; j < a->n; j++)
+			if (i != j)
+				check_own_key(a, &a->at[i], &a->at[j]);
+		for (size_t j = i + 1; j < a->n; j++)
+			check_third_keys(a, &a->at[i], &a->at[j]);
+	}
 }
 
 /* ---- figures ---- */
@@ -399,17 +446,29 @@ static bool check_signed(struct audit *a, const struct side *s, const struct sid
 
 /* ---- the member's own export ---- */
 
+/* Why it may be honest that an export lacks a round; NULL: it is not.  One that was made earlier
+ * ends before the round; one that lacks all of them would not have been made. */
+static const char *lacks_since(const struct side *t, const struct accounts_round *r)
+{
+	const struct accounts_export *x = t->x;
+
+	if (x->older > 0 && (x->n == 0 || r->round.number <= x->at[0].round.number))
+		return " (whose oldest rounds are in sums alone)";
+	if (x->n > 0 && r->round.number > t->last)
+		return " (which ends before it: made earlier, or cut off; ask for a newer one)";
+	return NULL;
+}
+
 static void check_lacks(struct audit *a, const struct side *s, const struct side *t,
 			const struct accounts_round *r, const struct store_round_member *m,
 			bool has_signed)
 {
 	struct name it = name_of(a, s, m->key), us = owner_name(a, s);
-	bool folded =
-		t->x->older > 0 && (t->x->n == 0 || r->round.number <= t->x->at[0].round.number);
-	bool note = folded || (!has_signed && m->fate != FED_TOOK_PART);
+	const char *why = lacks_since(t, r);
+	bool note = why != NULL || (!has_signed && m->fate != FED_TOOK_PART);
 
 	FIND(a, ACCOUNTS_LACKS, note, r, m->key, "%s is not in the export of %s%s, %s%s%s",
-	     title_of(r).text, it.text, folded ? " (whose oldest rounds are in sums alone)" : "",
+	     title_of(r).text, it.text, why != NULL ? why : "",
 	     has_signed ? "which has signed an account of it for "
 			: "which took part, as the record says of ",
 	     us.text, note ? "" : ": it was deleted, or lost in a crash");
@@ -435,7 +494,13 @@ static const char *different(const struct store_round *x, const struct store_rou
 	return NULL;
 }
 
-/* The records of both; once for a pair. */
+/* Once for a pair; t's side of it is not looked at where its record leaves s out. */
+static bool is_ours(const struct side *s, const struct side *t, const struct accounts_round *q)
+{
+	return s < t || member_of(&q->round, s->x->owner.key) == NULL;
+}
+
+/* The records of both. */
 static void check_pair(struct audit *a, const struct side *s, const struct side *t,
 		       const struct accounts_round *r, const struct accounts_round *q)
 {
@@ -479,7 +544,7 @@ static void check_member(struct audit *a, const struct side *s, const struct acc
 	if (t != NULL && q == NULL)
 		check_lacks(a, s, t, r, m, has_signed);
 	if (q != NULL && is_intact(t, q)) {
-		if (s < t)
+		if (is_ours(s, t, q))
 			check_pair(a, s, t, r, q);
 		if (has_signed)
 			check_two_words(a, s, r, m, q);
@@ -504,10 +569,7 @@ static void check_sides(struct audit *a)
 {
 	for (size_t i = 0; i < a->n; i++)
 		check_side(a, &a->at[i]);
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t j = 0; j < a->n; j++)
-			if (i != j)
-				check_keys(a, &a->at[i], &a->at[j]);
+	check_keys(a);
 	for (size_t i = 0; i < a->n; i++)
 		check_members(a, &a->at[i]);
 }

@@ -382,6 +382,39 @@ static void another_key_is_found(void **state)
 	world_release(&real);
 }
 
+/* One that nobody here can speak for: two exports tell. */
+static void two_keys_for_a_third_are_found(void **state)
+{
+	uint8_t seed[32] = { 77 };
+	struct accounts_report r = { 0 };
+	struct accounts_party *twice;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	crypto_sign_seed_keypair(w.x[0].parties[1].sign_key, w.secret[2], seed);
+	for (size_t k = 0; k < ROUNDS; k++)
+		say(&w, &w.x[0].at[k].round, 2, 0, traffic(k + 1, 2, 0));
+	sign(&w, 0);
+	holds(&w, 1);
+	expect(&w, 2, ACCOUNTS_KEYS, false, 0,
+	       "labs (gmztgmztg) has another key to sign with in the export of acme");
+	world_release(&w);
+	world_init(&w);
+	twice = &w.x[0].parties[w.x[0].n_parties++]; /* or one export, which has both */
+	*twice = w.who[1];
+	twice->sign_key[0] ^= 1;
+	sign(&w, 0);
+	assert_int_equal(accounts_verify(w.x, 1, &r), ERR_LEDGER);
+	assert_int_equal(r.at[0].fault, ACCOUNTS_KEYS);
+	assert_non_null(strstr(r.at[0].text, "genebank (eirceirce) has more than one key"));
+	accounts_report_release(&r);
+	memcpy(twice->key, w.who[0].key, STORE_KEY); /* of the owner itself */
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_KEYS, false, 0, "acme (ceirceirc) has more than one key");
+	world_release(&w);
+}
+
 static void a_silent_member_is_found(void **state)
 {
 	struct world w;
@@ -534,6 +567,45 @@ static void a_lacking_round_is_found(void **state)
 	world_release(&w);
 }
 
+/* Agents go on while exports are made: one may be older than the other, and says so. */
+static void an_export_made_earlier_is_noted(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	remove_round(&w.x[1], ROUNDS);
+	sign(&w, 1);
+	expect(&w, 2, ACCOUNTS_LACKS, true, ROUNDS, "which ends before it: made earlier, or cut");
+	while (w.x[1].n > 0)
+		remove_round(&w.x[1], w.x[1].n);
+	sign(&w, 1); /* none at all: nobody would export that */
+	assert_int_equal(accounts_verify(w.x, 2, &r), ERR_LEDGER);
+	assert_int_equal(r.faults, ROUNDS);
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
+/* Whichever of the two files is named first. */
+static void a_member_left_out_is_found(void **state)
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct store_round *q;
+		struct world w;
+
+		(void)state;
+		world_init(&w);
+		q = &w.x[i].at[1].round;
+		q->members[1 - i] = q->members[2];
+		q->n_members = q->n_seats = 2;
+		sign(&w, i);
+		expect(&w, 2, ACCOUNTS_CONTRADICT, false, 2,
+		       "contradict each other: other members");
+		world_release(&w);
+	}
+}
+
 static void other_facts_are_found(void **state)
 {
 	struct world w;
@@ -647,12 +719,15 @@ int main(void)
 		cmocka_unit_test(a_forged_account_is_found),
 		cmocka_unit_test(a_refused_account_is_found),
 		cmocka_unit_test(another_key_is_found),
+		cmocka_unit_test(two_keys_for_a_third_are_found),
 		cmocka_unit_test(a_silent_member_is_found),
 		cmocka_unit_test(figures_that_contradict_are_found),
 		cmocka_unit_test(what_was_lost_on_the_way_is_noted),
 		cmocka_unit_test(stages_done_again_are_noted),
 		cmocka_unit_test(two_words_are_found),
 		cmocka_unit_test(a_lacking_round_is_found),
+		cmocka_unit_test(an_export_made_earlier_is_noted),
+		cmocka_unit_test(a_member_left_out_is_found),
 		cmocka_unit_test(other_facts_are_found),
 		cmocka_unit_test(one_round_twice_is_found),
 		cmocka_unit_test(an_account_without_a_key_is_found),
