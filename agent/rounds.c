@@ -544,10 +544,15 @@ static void decline(struct agent_core *c, struct peer *p, const uint8_t id[FED_I
 
 static bool joined_before(const struct agent_core *c, const uint8_t id[FED_ID])
 {
-	for (size_t i = 0; i < SEEN_MAX; i++)
+	for (size_t i = 0; i < c->fed.n_seen && i < STORE_ROUNDS_MAX; i++)
 		if (memcmp(c->fed.seen[i], id, FED_ID) == 0)
 			return true;
 	return false;
+}
+
+void rounds_remember(struct agent_core *c, const uint8_t id[FED_ID])
+{
+	memcpy(c->fed.seen[c->fed.n_seen++ % STORE_ROUNDS_MAX], id, FED_ID);
 }
 
 /* Who proposes the round that is being made, or whose proposal waits: NULL for nobody. */
@@ -664,7 +669,7 @@ static void begin(struct agent_core *c, struct round *r)
 	c->fed.now = r;
 	c->doing = DOING_ROUND;
 	c->fed.report = (struct fed_report){ 0 };
-	memcpy(c->fed.seen[c->fed.n_seen++ % SEEN_MAX], fed_round_id(r->machine), FED_ID);
+	rounds_remember(c, fed_round_id(r->machine));
 	core_notice(c, AGENT_NOTICE_STATE, r->proposer, 0, "round: joining");
 	drive(c);
 }

@@ -136,6 +136,8 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	    fed_method_find(c->config.fed.settings.method)->train != NULL)
 		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
 	make_labels(c);
+	for (size_t k = 0; k < parts->saved->n_rounds; k++)
+		rounds_remember(c, parts->saved->rounds[k]);
 	on = goes_on(c);
 	if (c->fed.latest == NULL || !on) {
 		kge_emb_free(c->fed.latest);

@@ -313,7 +313,9 @@ struct rounds {
 	struct parcels invitation;
 	struct peer *inviter;
 	uint64_t invited_ms, invitation_ends_ms;
-	uint8_t seen[SEEN_MAX][FED_ID]; /* proposals joined: none twice */
+	/* Of all on record, and since: none is joined twice, or what members have signed of the
+	 * one could be shown as of the other. */
+	uint8_t seen[STORE_ROUNDS_MAX][FED_ID];
 	uint64_t n_seen;
 	/* for the owner */
 	struct fed_report report; /* of the last round, or as far as this one is known */
@@ -583,6 +585,7 @@ void rounds_lost(struct agent_core *c, struct peer *p); /* its link is down, or 
 void rounds_writable(struct agent_core *c, struct peer *p);
 void rounds_here(struct agent_core *c, struct peer *p); /* greeted: it may lack accounts */
 void rounds_timer(struct agent_core *c);
+void rounds_remember(struct agent_core *c, const uint8_t id[FED_ID]);
 void rounds_job_done(struct agent_core *c, struct agent_job *job);
 void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */
 

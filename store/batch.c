@@ -199,6 +199,7 @@ void store_core_release(struct store_core *c)
 	free(c->alignments);
 	free(c->chains);
 	free(c->meta);
+	free(c->rounds);
 	memset(c, 0, sizeof(*c));
 }
 

@@ -165,6 +165,14 @@ static int load_chains(struct store *s, struct store_core *out, struct err *e)
 	return 0;
 }
 
+static int read_round_id(sqlite3_stmt *st, void *record)
+{
+	return ROW_OK(db_bytes(st, 0, record, STORE_ROUND));
+}
+
+static const struct table round_ids = { "SELECT id FROM round ORDER BY finished_ms, rowid LIMIT ?",
+					STORE_ROUND, read_round_id };
+
 static int load_all(struct store *s, struct store_core *out, struct err *e)
 {
 	struct {
@@ -179,6 +187,7 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &open_sessions, -1, &out->open, &out->n_open },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
 		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
+		{ &round_ids, -1, &out->rounds, &out->n_rounds },
 	};
 	int rc = 0;
 

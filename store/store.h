@@ -71,6 +71,8 @@ struct store_core {
 	struct store_checkpoint best;
 	struct store_meta *meta; /* values up to 64 KiB; larger ones by store_meta() */
 	size_t n_meta;
+	uint8_t (*rounds)[STORE_ROUND]; /* ids of those on record, the oldest first */
+	size_t n_rounds;
 };
 
 int store_load_core(struct store *s, struct store_core *out, struct err *e);

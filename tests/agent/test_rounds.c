@@ -867,6 +867,47 @@ static void test_endless_proposals(void **state)
 	assert_true(done(w, a) >= before + 30);
 }
 
+struct taped {
+	size_t from, to;
+	struct buf proposal; /* the first that went from one to the other */
+};
+
+static void tape(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
+{
+	struct taped *x = ctx;
+	struct fed_proposal o;
+
+	(void)t;
+	if (from == x->from && to == x->to && x->proposal.len == 0 &&
+	    fed_proposal_read(&o, b->base, b->len, NULL) == 0)
+		buf_add(&x->proposal, b->base, b->len);
+}
+
+/* Its proposer sends it again when those who were in it have started anew: a second round of this
+ * id and number would take the first one's place on record, and its accounts. */
+static void test_old_proposal_again(void **state)
+{
+	struct world *w = *state;
+	struct taped x = { .from = ranked(w, 0), .to = ranked(w, 1) };
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 10000;
+	w->t.tamper = tape;
+	w->t.ctx = &x;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	assert_true(x.proposal.len > 0);
+	table_kill(&w->t, x.to);
+	table_restart(&w->t, x.to);
+	link_all(w);
+	run(w, 1000);
+	assert_true(rounds_ready(core(w, x.to), table_peer(&w->t, x.to, x.from)));
+	table_deliver(&w->t, x.from, x.to, &x.proposal);
+	assert_null(core(w, x.to)->fed.inviter);
+	assert_null(core(w, x.to)->fed.now);
+	run_rounds(w, 2);
+}
+
 /* A proposal that waits for our answer when a lower key's comes: its proposer is told, so that it
  * does not wait until join_ms is over. */
 static void test_proposal_given_up_for_another(void **state)
@@ -1651,6 +1692,7 @@ int main(void)
 		with_world(test_look_of_no_more_use),
 		with_world(test_revoked_in_training),
 		with_world(test_endless_proposals),
+		with_world(test_old_proposal_again),
 		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),

@@ -14,6 +14,7 @@ void disk_release(struct disk *d)
 	free(d->entries);
 	for (size_t i = 0; i < d->n_meta; i++)
 		free(d->meta[i].base);
+	free(d->rounds);
 	kge_emb_free(d->tables);
 	kge_emb_free(d->latest_tables);
 	store_close(d->real);
@@ -118,6 +119,12 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	*(latest ? &d->has_latest : &d->has_best) = true;
 }
 
+static void put_round(struct disk *d, const uint8_t id[STORE_ROUND])
+{
+	d->rounds = mem_resize(d->rounds, d->n_rounds + 1, sizeof(*d->rounds));
+	memcpy(d->rounds[d->n_rounds++], id, STORE_ROUND);
+}
+
 static void put_meta(struct disk *d, const struct store_meta *m)
 {
 	size_t i = 0;
@@ -169,6 +176,8 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		put_meta(d, &w->u.meta);
 		break;
 	case STORE_PUT_ROUND:
+		put_round(d, w->u.round.id);
+		break;
 	case STORE_CHANGE_ROUND:
 	case STORE_SCORE_ROUND:
 		break; /* for the owner alone */
@@ -264,6 +273,8 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->best = d->best;
 	out->meta = copy(d->meta, d->n_meta * sizeof(*d->meta));
 	out->n_meta = d->n_meta;
+	out->rounds = copy(d->rounds, d->n_rounds * sizeof(*d->rounds));
+	out->n_rounds = d->n_rounds;
 }
 
 void disk_unload(const struct disk *d, struct store_core *core)
@@ -282,4 +293,5 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->open);
 	free(core->alignments); /* slots and meta are the disk's */
 	free(core->meta);
+	free(core->rounds);
 }

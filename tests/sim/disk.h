@@ -26,6 +26,8 @@ struct disk {
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
 	struct store_meta meta[5];
 	size_t n_meta;
+	uint8_t (*rounds)[STORE_ROUND]; /* ids; no more of them is kept */
+	size_t n_rounds;
 	struct store *real; /* may be NULL: the same batches in SQLite */
 };
 

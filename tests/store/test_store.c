@@ -624,6 +624,7 @@ static void a_round_is_scored_later(void **state)
 	struct store *s = must_open(":memory:", NULL);
 	struct store_round_member m[2];
 	struct store_round first = some_round(m, 1, 5), second = some_round(m, 2, 6), *back;
+	struct store_core core;
 	struct store_batch b = { 0 };
 	struct err e;
 	size_t n;
@@ -640,6 +641,11 @@ static void a_round_is_scored_later(void **state)
 	assert_false(back[0].scored);
 	assert_true(back[1].scored && back[1].score == .375);
 	store_rounds_release(back, n);
+	assert_int_equal(store_load_core(s, &core, &e), 0);
+	assert_int_equal(core.n_rounds, 2);
+	assert_memory_equal(core.rounds[0], first.id, STORE_ROUND);
+	assert_memory_equal(core.rounds[1], second.id, STORE_ROUND);
+	store_core_release(&core);
 	store_close(s);
 }
 
