@@ -4,10 +4,12 @@
  *   the best tables forget them, and FedLU's        cli/forget.h
  *     global one, each teaching the other
  *   names that nothing has any more go, ids close up
- *   one transaction: graph, tables; then scrubbing  store_forget()
  *   files made with the old graph go
+ *   one transaction: graph, tables                  store_forget()
  *   a signed receipt                                cli/receipt.h
+ *   what was deleted is overwritten                 store_scrub()
  *
+ * The receipt cannot be made again, so it does not wait for what may fail and is made good later.
  * Up to the transaction nothing is changed, so an interrupt leaves everything as it was. */
 #include <assert.h>
 #include <dirent.h>
@@ -769,7 +771,7 @@ static int prepare(struct unlearning *u, struct err *e)
 static int unlearn(struct unlearning *u, struct err *e)
 {
 	struct waiting *wait;
-	int rc = prepare(u, e);
+	int rc = prepare(u, e), scrubbed;
 
 	if (rc != 0)
 		return rc;
@@ -784,7 +786,11 @@ static int unlearn(struct unlearning *u, struct err *e)
 	if (rc == 0)
 		rc = change_store(u, e);
 	waiting_end(wait);
-	return rc == 0 ? finish(u, e) : rc;
+	if (rc != 0)
+		return rc;
+	rc = finish(u, e);
+	scrubbed = store_scrub(u->work.folder.store, rc == 0 ? e : NULL);
+	return rc != 0 ? rc : scrubbed;
 }
 
 /* ---- receipts ---- */

@@ -133,9 +133,7 @@ int store_forget(struct store *s, const struct store_kept *k, struct err *e)
 	/* what is deleted from now on is overwritten */
 	int rc = db_do(s, e, "PRAGMA secure_delete = ON", "");
 
-	if (rc == 0)
-		rc = db_transaction(s, forget, (void *)(uintptr_t)k, e);
-	return rc == 0 ? store_scrub(s, e) : rc;
+	return rc == 0 ? db_transaction(s, forget, (void *)(uintptr_t)k, e) : rc;
 }
 
 /* ---- scrubbing ---- */

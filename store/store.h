@@ -129,8 +129,8 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
  * learners keep beside them
  *   - aliases of names that stay are kept; where names went, ids have changed, so alignments go
  *
- * One transaction, then store_scrub().  When that fails or is cut off, the new graph is
- * there all the same, and the next opening for writing scrubs first. */
+ * One transaction; store_scrub() is the caller's next call.  When that fails or is cut off, the new
+ * graph is there all the same, and the next opening for writing scrubs first. */
 struct store_kept {
 	const struct kge_graph *kept;
 	const uint32_t *ent, *rel; /* by old id */

@@ -94,8 +94,22 @@ ok 'train' exits 0 -d "$a" train --epochs 10
 ok 'the agent starts' start a
 ok 'and stops' end a
 
-# ---- without tables ----
-ok 'drop the tables' prints 'train anew' -d "$a" unlearn --drop-tables "$work/ex2/valid.tsv"
-ok 'the receipt is in the folder' ls "$a"/unlearn-*.json
+# ---- without tables, and while another program reads the store ----
+python3 - "$a/store.db" "$work/reads" <<'PY' &
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1])
+db.execute("BEGIN")
+db.execute("SELECT count(*) FROM info").fetchone()
+open(sys.argv[2], "w").write("reads")
+time.sleep(600)
+PY
+reader=$!
+pids="$pids $reader"
+ok 'another program reads' wait_for 'the reader' test -s "$work/reads"
+ok 'what was deleted is not overwritten yet' says 9 'another program reads it' -d "$a" unlearn --drop-tables "$work/ex2/valid.tsv"
+ok 'the receipt is in the folder' prints 'it is about the triples' unlearn --verify "$a"/unlearn-*.json "$work/ex2/valid.tsv"
+kill "$reader"
+wait "$reader"
+ok 'drop the tables' prints 'train anew' -d "$a" unlearn --drop-tables "$work/ex2/test.tsv"
 ok 'none are left' says 1 'no embeddings yet' -d "$a" eval
 finish

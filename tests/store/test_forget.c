@@ -205,6 +205,8 @@ static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 		store_batch_meta(&b, "learner", "part-anew", 9);
 	}
 	rc = store_forget(s, &k, e);
+	if (rc == 0)
+		rc = store_scrub(s, e);
 	store_batch_release(&b);
 	kge_graph_free(g);
 	return rc;
