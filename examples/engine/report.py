@@ -25,7 +25,8 @@ GOALS = {("fb15k-237", "TransE"): .31, ("fb15k-237", "DistMult"): .34,
          ("fb15k-237", "ComplEx"): .345, ("fb15k-237", "RotatE"): .335}
 # Further runs of a benchmark's model, and of a client's: what their names end with, in words.
 FURTHER = ["wide", "long", "calm", "linear", "even", "broad"]
-ARMS = {"": "", "-slow": ", rate 1e-4", "-softmax": ", 1-vs-all softmax"}
+ARMS = {"": "", "-slow": ", rate 1e-4", "-gamma20": ", gamma 20", "-weights": ", subsampling weights",
+        "-softmax": ", 1-vs-all softmax"}
 LOD = [("whisky", "Whisky"), ("worldlift", "World lift"), ("tharawat", "Tharawat"),
        ("hellenic", "Hellenic")]
 
@@ -185,7 +186,8 @@ def clients():
          "MRR of clients 0, 1, 2", "seeds", "training, min", "CPU min", "load")
     names = []
     for split in ("r3", "c3"):
-        for model, arm in (("TransE", ""), ("TransE", "-slow"), ("ComplEx", ""),
+        for model, arm in (("TransE", ""), ("TransE", "-slow"), ("TransE", "-gamma20"),
+                           ("TransE", "-weights"), ("ComplEx", ""), ("ComplEx", "-slow"),
                            ("ComplEx", "-softmax"), ("RotatE", "")):
             title = f"FB15k-237-{split.upper()}"
             theirs = [figure_of(fedlu, .01, dataset=title, kge_model=model, method="Independent",

@@ -55,6 +55,25 @@ for split in ("r3", "c3"):
             {"kind": "transe", "dim": 256, "gamma": 9},
             FEDLU | {"loss": "logistic", "lr": 1e-4, "epochs": 400, "patience": 3})
 
+# The same TransE with a gamma that FedLU's script gives to FedLU and not to its other rows, and with FedLU's
+# subsampling weights.
+for split in ("r3", "c3"):
+    for client in range(3):
+        add(f"{split}-transe-gamma20-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+            {"kind": "transe", "dim": 256, "gamma": 20}, FEDLU | {"loss": "logistic"}, FEDLU_THEN)
+        add(f"{split}-transe-weights-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+            {"kind": "transe", "dim": 256, "gamma": 9},
+            FEDLU | {"loss": "logistic", "subsampling": "true"}, FEDLU_THEN)
+
+# ComplEx as FedLU trains it: its rate, its subsampling weights, the least gamma of its three (with 20 and 50
+# tables begin too wide).
+for split in ("r3", "c3"):
+    for client in range(3):
+        add(f"{split}-complex-slow-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+            {"kind": "complex", "dim": 256, "gamma": 10},
+            FEDLU | {"loss": "logistic", "subsampling": "true", "shared_chunk": 64, "lr": 1e-4,
+                     "epochs": 240, "eval_every": 20, "patience": 3})
+
 # ComplEx for the same clients with 1-vs-all softmax: the logistic loss over drawn negatives, which
 # FedLU has, overfits here from the tenth epoch on.
 for split in ("r3", "c3"):
