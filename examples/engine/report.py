@@ -188,7 +188,7 @@ def clients():
     for split in ("r3", "c3"):
         for model, arm in (("TransE", ""), ("TransE", "-slow"), ("TransE", "-gamma20"),
                            ("TransE", "-weights"), ("ComplEx", ""), ("ComplEx", "-slow"),
-                           ("ComplEx", "-softmax"), ("RotatE", "")):
+                           ("ComplEx", "-softmax"), ("RotatE", ""), ("RotatE", "-weights")):
             title = f"FB15k-237-{split.upper()}"
             theirs = [figure_of(fedlu, .01, dataset=title, kge_model=model, method="Independent",
                                 metric=m) for _, m in FIGURES]

@@ -61,9 +61,10 @@ for split in ("r3", "c3"):
     for client in range(3):
         add(f"{split}-transe-gamma20-{client}", f"fb15k-237-{split}/{client}", "fedlu",
             {"kind": "transe", "dim": 256, "gamma": 20}, FEDLU | {"loss": "logistic"}, FEDLU_THEN)
-        add(f"{split}-transe-weights-{client}", f"fb15k-237-{split}/{client}", "fedlu",
-            {"kind": "transe", "dim": 256, "gamma": 9},
-            FEDLU | {"loss": "logistic", "subsampling": "true"}, FEDLU_THEN)
+        for kind, loss in (("transe", "logistic"), ("rotate", "self_adversarial")):
+            add(f"{split}-{kind}-weights-{client}", f"fb15k-237-{split}/{client}", "fedlu",
+                {"kind": kind, "dim": 256, "gamma": 9},
+                FEDLU | {"loss": loss, "subsampling": "true"}, FEDLU_THEN)
 
 # ComplEx as FedLU trains it: its rate, its subsampling weights, the least gamma of its three (with 20 and 50
 # tables begin too wide).
