@@ -902,6 +902,7 @@ static void test_old_proposal_again(void **state)
 	link_all(w);
 	run(w, 1000);
 	assert_true(rounds_ready(core(w, x.to), table_peer(&w->t, x.to, x.from)));
+	w->t.tamper = NULL;
 	table_deliver(&w->t, x.from, x.to, &x.proposal);
 	assert_null(core(w, x.to)->fed.inviter);
 	assert_null(core(w, x.to)->fed.now);
