@@ -500,6 +500,8 @@ void rounds_here(struct agent_core *c, struct peer *p)
 	for (size_t i = 0; i <= ROUNDS_PAST; i++)
 		if (over_at(c, i) != NULL)
 			fed_round_again(over_at(c, i)->machine, p->info.key);
+	if (c->fed.now != NULL) /* over, and being scored or saved? */
+		fed_round_again(c->fed.now->machine, p->info.key);
 	pull(c, p);
 }
 

@@ -314,8 +314,11 @@ static void look_home(struct fed_round *r)
 			r->holders &= ~bit(m);
 			seat_late(r, m, "its rows did not come in time");
 		}
-	if (r->secret != NULL && secret_again(r, missing(r)))
+	if (r->secret != NULL && secret_again(r, missing(r))) {
+		if (r->now_ms >= up_due(r)) /* we have slept through that attempt, too */
+			look_home(r);
 		return;
+	}
 	r->present = r->holders;
 	r->homing = r->secret != NULL ? HOME_SHOW : HOME_READY;
 	if (r->secret != NULL)

@@ -364,7 +364,7 @@ static void check_busy(struct sim *s, struct node *n)
 		n->session_peer = c->session->serial;
 		n->session_since_ms = s->now_ms;
 	}
-	if (s->now_ms - n->session_since_ms > n->config.session_limit_ms)
+	if (!sim_frozen(n) && s->now_ms - n->session_since_ms > n->config.session_limit_ms)
 		sim_fail(s, "agent %zu: busy beyond its lease, in phase '%s'", n->at,
 			 phase_name(c->session->phase));
 }

@@ -30,6 +30,7 @@ enum what {
 	EV_COMMIT,
 	EV_JOB,
 	EV_RESTART,
+	EV_SILENCE, /* keepalive has noticed that a frozen agent says nothing */
 	EV_TROUBLE, /* the story's next fault */
 	EV_HEAL,
 };
@@ -40,6 +41,7 @@ struct event {
 	size_t node, from;
 	uint64_t life;	/* of the node; events of an earlier life are void */
 	uint64_t epoch; /* of the link, or of the timer */
+	bool late;	/* a message that came while its receiver was frozen */
 	uint8_t *bytes;
 	size_t n;
 	int timer;
@@ -70,6 +72,7 @@ struct node {
 	size_t at;
 	bool alive, doomed, muted, started;
 	uint64_t life;
+	uint64_t frozen_until_ms; /* stopped by a signal: what happens to it waits till then */
 	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
 	struct agent_config config;
 	struct agent_io io;
@@ -141,6 +144,7 @@ struct sim {
 
 /* sim.c */
 void sim_at(struct sim *s, uint64_t delay_ms, struct event e);
+bool sim_frozen(const struct node *n);
 void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool sim_chance(struct sim *s, uint32_t in_10000); /* false when faults are off */

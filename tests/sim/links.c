@@ -56,7 +56,8 @@ static void dialled(struct sim *s, size_t a, size_t b)
 	l->dialling = false;
 	if (!wanted(s, a, b) || l->up)
 		return;
-	if (l->apart || l->told[0] || l->told[1]) { /* not yet */
+	if (l->apart || l->told[0] || l->told[1] || sim_frozen(&s->node[a]) ||
+	    sim_frozen(&s->node[b])) { /* not yet */
 		link_dial(s, a, b);
 		return;
 	}
@@ -260,9 +261,10 @@ void link_event(struct sim *s, struct event *e)
 		l->told[side] = false;
 		to_core(n, e, AGENT_EVENT_LINK_DOWN);
 		link_dial(s, e->node, e->from);
-	} else if (e->what == EV_MESSAGE && current && l->told[side]) {
+	} else if (e->what == EV_MESSAGE && (current || e->late) && l->told[side]) {
 		to_core(n, e, AGENT_EVENT_MESSAGE);
-		replay(s, l, e->from, e->node);
+		if (current)
+			replay(s, l, e->from, e->node);
 	} else if (e->what == EV_WRITABLE && current) {
 		l->busy[side] = false;
 		to_core(n, e, AGENT_EVENT_WRITABLE);

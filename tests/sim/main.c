@@ -36,13 +36,13 @@ static void tell_of_rounds(const struct sim_report *r)
 	printf("ok: %llu events, %.0f s, %llu rounds of agents well and %llu not, %llu with all, "
 	       "%llu members missed, %llu rows seen, %llu exact, %llu cut, %llu crashes, %llu "
 	       "cuts, "
-	       "%llu replays\n",
+	       "%llu replays, %llu freezes\n",
 	       (unsigned long long)r->events, r->seconds, (unsigned long long)r->fed_rounds,
 	       (unsigned long long)r->fed_failed, (unsigned long long)r->full_rounds,
 	       (unsigned long long)r->missed, (unsigned long long)r->rows_seen,
 	       (unsigned long long)r->rows_exact, (unsigned long long)r->rows_cut,
 	       (unsigned long long)r->crashes, (unsigned long long)r->cuts,
-	       (unsigned long long)r->replays);
+	       (unsigned long long)r->replays, (unsigned long long)r->freezes);
 }
 
 static int run(struct sim_options *o, uint64_t seeds)

@@ -714,7 +714,7 @@ void sim_rounds_check_end(struct node *n)
 		memcpy(n->fed_id, fed_round_id(r), 16);
 		n->fed_since_ms = s->now_ms;
 	}
-	if (s->now_ms - n->fed_since_ms > longest(fed_round_settings(r)))
+	if (!sim_frozen(n) && s->now_ms - n->fed_since_ms > longest(fed_round_settings(r)))
 		sim_fail(s, "agent %zu: in a round beyond its deadlines", n->at);
 }
 

@@ -9,7 +9,13 @@
 #include "agent/state.h"
 #include "tests/sim/inside.h"
 
-enum { FAULTS_MS = 60000, PATIENCE_MS = 900000, EVENTS_MAX = 400000 };
+enum {
+	FAULTS_MS = 60000,
+	PATIENCE_MS = 900000,
+	EVENTS_MAX = 400000,
+	FROZEN_MAX_MS = 20000,
+	SILENCE_MS = 5000, /* of a link, before keepalive calls it dead */
+};
 
 /* ---- the clock ---- */
 
@@ -26,7 +32,7 @@ static void swap(struct event *a, struct event *b)
 	*b = t;
 }
 
-void sim_at(struct sim *s, uint64_t delay_ms, struct event e)
+static void push(struct sim *s, struct event e)
 {
 	size_t i = s->n_heap++;
 
@@ -34,11 +40,16 @@ void sim_at(struct sim *s, uint64_t delay_ms, struct event e)
 		s->cap_heap = s->cap_heap ? 2 * s->cap_heap : 256;
 		s->heap = mem_resize(s->heap, s->cap_heap, sizeof(*s->heap));
 	}
-	e.at_ms = s->now_ms + delay_ms;
-	e.order = ++s->order;
 	s->heap[i] = e;
 	for (; i > 0 && before(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		swap(&s->heap[i], &s->heap[(i - 1) / 2]);
+}
+
+void sim_at(struct sim *s, uint64_t delay_ms, struct event e)
+{
+	e.at_ms = s->now_ms + delay_ms;
+	e.order = ++s->order;
+	push(s, e);
 }
 
 static struct event pop(struct sim *s)
@@ -100,6 +111,11 @@ bool sim_chance(struct sim *s, uint32_t in_10000)
 
 /* ---- agents ---- */
 
+bool sim_frozen(const struct node *n)
+{
+	return n->alive && n->sim->now_ms < n->frozen_until_ms;
+}
+
 size_t node_by_key(const struct sim *s, const uint8_t key[32])
 {
 	size_t i = 0;
@@ -117,6 +133,7 @@ static void crash(struct node *n)
 	s->report->crashes++;
 	s->full_since_heal = 0;
 	n->alive = n->doomed = n->started = n->in_session = false;
+	n->frozen_until_ms = 0;
 	shell_drop(n, true);
 	if (s->o.plant == SIM_FORGETS_ENTRY && n->disk.n_entries > 0)
 		n->disk.n_entries--;
@@ -131,7 +148,7 @@ static void crash(struct node *n)
 
 void node_event(struct node *n, struct agent_event *e)
 {
-	if (!n->alive)
+	if (!n->alive || sim_frozen(n))
 		return;
 	e->now_ms = n->sim->now_ms;
 	e->wall_ms = (int64_t)(1700000000000 + n->sim->now_ms);
@@ -251,7 +268,7 @@ static void stranger(struct sim *s, struct node *n)
 	uint64_t effects = n->effects;
 	struct link *l = link_of(s, n->at, other_than(s, n->at));
 
-	if (!n->alive)
+	if (!n->alive || sim_frozen(n))
 		return;
 	unlisted_key(s, n, up.peer);
 	unlisted_key(s, n, m.peer);
@@ -274,7 +291,7 @@ static void revoke_or_add(struct sim *s, size_t a, size_t b)
 						     : AGENT_EVENT_PEER_ADDED,
 				 .name = "again" };
 
-	if (!n->alive)
+	if (!n->alive || sim_frozen(n))
 		return;
 	n->lists[b] = !n->lists[b];
 	memcpy(e.peer, peer->key, 32);
@@ -296,13 +313,30 @@ static void garbage(struct sim *s, struct node *n)
 	node_event(n, &e);
 }
 
+/* Its process is stopped, and goes on later (SIGSTOP, SIGCONT).  Its links stay up until keepalive
+ * notices; what happens to it meanwhile waits. */
+static void stop_for_a_while(struct sim *s, struct node *n)
+{
+	uint64_t most = s->faults_end_ms - s->now_ms, ms = 100 + rng_below(&s->rng, FROZEN_MAX_MS);
+
+	if (!n->alive || sim_frozen(n))
+		return;
+	ms = ms < most ? ms : most;
+	n->frozen_until_ms = s->now_ms + ms;
+	n->fed_since_ms += ms; /* its deadlines pass, and it cannot know */
+	n->session_since_ms += ms;
+	s->report->freezes++;
+	sim_log(s, "%zu: FROZEN for %.1f s", n->at, (double)ms / 1000.0);
+	sim_at(s, SILENCE_MS, (struct event){ .what = EV_SILENCE, .node = n->at, .life = n->life });
+}
+
 static void trouble(struct sim *s)
 {
 	size_t a = rng_below(&s->rng, (uint32_t)s->n), b = other_than(s, a);
 	struct link *l = link_of(s, a, b);
 	struct agent_event train = { .kind = AGENT_EVENT_TRAIN };
 
-	switch (s->o.plant == SIM_STUCK_BUSY ? 2 : rng_below(&s->rng, 10)) {
+	switch (s->o.plant == SIM_STUCK_BUSY ? 2 : rng_below(&s->rng, s->o.fed ? 11 : 10)) {
 	case 0:
 		link_cut(s, a, b, false);
 		break;
@@ -330,9 +364,37 @@ static void trouble(struct sim *s)
 	case 8:
 		garbage(s, &s->node[a]);
 		break;
+	case 10:
+		stop_for_a_while(s, &s->node[a]);
+		break;
 	default:
 		node_event(&s->node[a], &train);
 	}
+}
+
+static void silence_noticed(struct sim *s, const struct node *n)
+{
+	for (size_t other = 0; other < s->n; other++)
+		if (other != n->at && link_of(s, n->at, other)->up)
+			link_cut(s, n->at, other, false);
+}
+
+/* In its order with all else that waits. */
+static void wait_for_thaw(struct sim *s, struct event *e)
+{
+	const struct link *l = link_of(s, e->node, e->from);
+
+	if (e->what == EV_MESSAGE && l->up && e->epoch == l->epoch)
+		e->late = true;
+	e->at_ms = s->node[e->node].frozen_until_ms;
+	push(s, *e);
+	e->bytes = NULL;
+}
+
+static bool waits_for_thaw(const struct sim *s, const struct event *e)
+{
+	return sim_frozen(&s->node[e->node]) && e->what != EV_DIAL && e->what != EV_SILENCE &&
+	       e->what != EV_TROUBLE && e->what != EV_HEAL;
 }
 
 /* From now on nothing goes wrong any more. */
@@ -400,6 +462,10 @@ static void step_event(struct sim *s, struct event *e)
 		if (!n->alive)
 			restart(s, n);
 		break;
+	case EV_SILENCE:
+		if (sim_frozen(n) && e->life == n->life)
+			silence_noticed(s, n);
+		break;
 	case EV_TROUBLE:
 		if (s->faults)
 			trouble(s);
@@ -422,7 +488,10 @@ static bool step_once(struct sim *s)
 	e = pop(s);
 	s->now_ms = e.at_ms;
 	s->report->events++;
-	step_event(s, &e);
+	if (waits_for_thaw(s, &e))
+		wait_for_thaw(s, &e);
+	else
+		step_event(s, &e);
 	free(e.bytes);
 	check_all(s);
 	if (s->now_ms > s->faults_end_ms + PATIENCE_MS || s->report->events > EVENTS_MAX)

@@ -99,7 +99,7 @@ struct sim_agent_report {
 struct sim_report {
 	bool failed;
 	char why[SIM_WHY_MAX];
-	uint64_t events, crashes, cuts, replays, strangers, labels_seen, lies;
+	uint64_t events, crashes, cuts, replays, strangers, freezes, labels_seen, lies;
 	uint64_t releases_seen; /* maps, and noisy rows */
 	uint64_t labels_beside; /* sent while the next reserve was being written */
 	uint64_t private_ends;	/* aborts that keep the reason for the owner */
