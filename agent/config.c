@@ -213,7 +213,7 @@ static const struct key keys[] = {
 	{ "rounds", "secret_clip", NUMBER, AT(rounds.secret_clip), "8", 0.001, 1e6, NULL,
 	  "masked numbers are cut at plus and minus this" },
 	{ "rounds", "join_s", NUMBER, AT(rounds.join_s), "30", 0.001, 86400, NULL,
-	  "seconds for answers to a proposal" },
+	  "seconds for answers to a proposal; whose turn it is to propose has twice as long" },
 	{ "rounds", "train_s", NUMBER, AT(rounds.train_s), "3600", 0.001, 86400, NULL,
 	  "seconds for the training of a round; who needs longer misses from it" },
 	{ "rounds", "stage_s", NUMBER, AT(rounds.stage_s), "300", 0.001, 86400, NULL,

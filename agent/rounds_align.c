@@ -3,8 +3,8 @@
  * Of a pair the lower key runs the intersection when either's alignment is not current;
  * HELLO says which one each holds.  It is a session (session.c) of nothing else, and
  * comes before rounds: who has just become free waits a little for those that are not
- * aligned yet.  The lowest key that is ready proposes; the next one if no round came for
- * as long as one may last, the one after it after twice that. */
+ * aligned yet.  The lowest key that is ready proposes; the next one when that one's turn
+ * has passed without a round, the one after it when both have. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +28,19 @@ static uint64_t whole_round_ms(const struct agent_core *c)
 	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
 
 	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
+}
+
+/* How long p may take to propose.  It can as soon as the last round is on its disk, and then says
+ * the next one's number; till then it looks at valid, say: not for longer than that round took. */
+static uint64_t turn_ms(const struct agent_core *c, const struct peer *p)
+{
+	const struct round *last = c->fed.last;
+	bool busy = last != NULL && p->fed.number < c->fed.number && p->fed.seen &&
+		    p->fed.fate == FED_TOOK_PART;
+	uint64_t ms = (uint64_t)2 * c->config.fed.settings.join_ms, most = whole_round_ms(c);
+
+	ms += busy ? last->ended_ms - last->started_ms : 0;
+	return (ms < most ? ms : most) + c->config.fed.every_ms;
 }
 
 /* ---- HELLO ---- */
@@ -80,6 +93,13 @@ static void said_over(struct agent_core *c, struct peer *p, bool over)
 	p->fed.over = over;
 }
 
+static void set_number(const struct agent_core *c, struct peer *p, uint64_t number)
+{
+	if (number > p->fed.number || !p->greeted)
+		p->fed.number_ms = c->now_ms;
+	p->fed.number = number;
+}
+
 void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e)
 {
 	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
@@ -92,7 +112,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	if (e->code != 0 || p->other_mode || !in_rounds(c))
 		return;
 	p->fed.was_ready = rounds_ready(c, p);
-	p->fed.number = net_get_uint(m, "r", 0, UINT64_MAX, e);
+	set_number(c, p, net_get_uint(m, "r", 0, UINT64_MAX, e));
 	p->fed.proposes = net_get_bool(m, "w", e);
 	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
 	p->fed.deaf = !net_get_bool(m, "h", e);
@@ -234,13 +254,23 @@ static bool is_before_us(const struct agent_core *c, const struct peer *p)
 	       p->fed.rest_ms <= c->now_ms && memcmp(p->info.key, c->key, AGENT_KEY) < 0;
 }
 
-static uint64_t before_us(const struct agent_core *c)
+/* When the turns of all before us have passed.  Numbers that go on rising keep nobody waiting for
+ * longer than rounds may last. */
+static uint64_t turns_over_ms(const struct agent_core *c)
 {
-	uint64_t n = 0;
+	uint64_t at = c->fed.ended_ms, most = at, free_ms = 0;
 
-	for (size_t i = 0; i < c->n_peers; i++)
-		n += is_before_us(c, c->peers[i]);
-	return n;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (!is_before_us(c, p))
+			continue;
+		at += turn_ms(c, p);
+		most += whole_round_ms(c) + c->config.fed.every_ms;
+		free_ms = later(free_ms, p->fed.number_ms + turn_ms(c, p));
+	}
+	at = later(at, free_ms);
+	return at < most ? at : most;
 }
 
 void rounds_pass_over(struct agent_core *c)
@@ -300,8 +330,7 @@ uint64_t rounds_turn_ms(const struct agent_core *c)
 	if (at == UINT64_MAX || c->train_now)
 		return at; /* nobody to ask; or the owner wants it now */
 	at = later(at, c->fed.rest_ms);
-	at = later(at,
-		   c->fed.ended_ms + before_us(c) * (whole_round_ms(c) + c->config.fed.every_ms));
+	at = later(at, turns_over_ms(c));
 	if (c->fed.done > 0)
 		at = later(at, c->fed.ended_ms + c->config.fed.every_ms);
 	return at;
@@ -360,8 +389,7 @@ void rounds_waits(const struct agent_core *c, char *out, size_t n)
 			 "nobody who is here proposes any (rounds.propose, rounds.patience)");
 	else if (first != NULL)
 		snprintf(out, n, "it is the turn of %s to propose the next; of others after %llu s",
-			 first->info.name,
-			 (unsigned long long)(whole_round_ms(c) + c->config.fed.every_ms) / 1000);
+			 first->info.name, (unsigned long long)turn_ms(c, first) / 1000);
 }
 
 /* ---- what our owner wants ---- */

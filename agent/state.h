@@ -63,7 +63,8 @@ struct rounds_said {
 struct peer_rounds {
 	bool proposes; /* it says that it may propose rounds */
 	bool over; /* it says that it takes part in none any more: not asked until it says else */
-	uint64_t number; /* of the next round, as it says */
+	uint64_t number;    /* of the next round, as it says ... */
+	uint64_t number_ms; /* ... since then, or since it greeted */
 	uint8_t digest[32];
 	bool has_digest;	 /* it says that this is its alignment with us, and current */
 	bool deaf;		 /* it has not heard yet that ours is the same */

@@ -500,6 +500,29 @@ static void test_unwilling_proposer(void **state)
 	run(w, 60000);
 	assert_int_equal(done(w, a), 3);
 	assert_int_equal(done(w, b), 3);
+	assert_false(proposed_last(w, first));
+}
+
+/* The first in line is there, says that it proposes, and does not: its turn is far shorter than a
+ * round may last. */
+static void test_proposer_that_does_not(void **state)
+{
+	struct world *w = *state;
+	size_t first = ranked(w, 0), a = ranked(w, 1);
+
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.every_ms = 1000;
+		w->t.seat[i].config.fed.settings.train_ms = 3600000;
+	}
+	table_start(&w->t);
+	link_all(w);
+	run_rounds(w, 1);
+	assert_int_equal(done(w, first), 1);
+	assert_true(proposed_last(w, first));
+	core(w, first)->fed.rest_ms = UINT64_MAX;
+	run(w, 10000);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(done(w, i), 3);
 	assert_true(proposed_last(w, a));
 }
 
@@ -1153,7 +1176,7 @@ static void test_whose_turn(void **state)
 	run_rounds(w, 1);
 	assert_waits(w, ranked(w, 0), "");
 	assert_waits(w, ranked(w, 1), "it is the turn of ");
-	assert_waits(w, ranked(w, 1), " to propose the next; of others after 7 s");
+	assert_waits(w, ranked(w, 1), " to propose the next; of others after 3 s");
 }
 
 static void test_host_is_missing(void **state)
@@ -1684,6 +1707,7 @@ int main(void)
 		with_world(test_lost_in_training),
 		with_world(test_dead_proposer),
 		with_world(test_unwilling_proposer),
+		with_world(test_proposer_that_does_not),
 		with_world(test_one_that_only_joins),
 		with_world(test_failed_round_is_undone),
 		with_world(test_orders_go_on),
