@@ -29,11 +29,15 @@ static int check_end(yaml_parser_t *parser, const char *where, struct err *e)
 	return rc;
 }
 
+enum { KEYS_MAX = 1000 }; /* each is compared with all before it */
+
 /* The earlier one of two keys would be read, or the later one: who knows which. */
 static int check_map(struct yaml_file *f, const yaml_node_t *map)
 {
 	const yaml_node_pair_t *p = map->data.mapping.pairs.start;
 
+	if (map->data.mapping.pairs.top - p > KEYS_MAX)
+		return yaml_file_fail(f, map, "more than %d keys here", KEYS_MAX);
 	for (; p < map->data.mapping.pairs.top; p++) {
 		const yaml_node_t *name = yaml_file_node(f, p->key);
 

@@ -113,12 +113,30 @@ static void what_cannot_be_is_refused(void **state)
 	check_refused("  fede:\n---\nvariants:\n", "x.yaml:7: a second document");
 }
 
+/* Keys are compared with each other, so that a file of a megabyte would take a minute. */
+static void many_keys_are_refused(void **state)
+{
+	struct buf text = { 0 };
+
+	(void)state;
+	for (int i = 0; i <= 1000; i++) {
+		char line[16];
+		int n = snprintf(line, sizeof(line), "  k%d:\n", i);
+
+		buf_add(&text, line, (size_t)n);
+	}
+	buf_add(&text, "", 1);
+	check_refused((const char *)text.base, "x.yaml:5: more than 1000 keys");
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forgotten_are_drawn),
 		cmocka_unit_test(unlearning_is_read),
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(many_keys_are_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
