@@ -244,6 +244,9 @@ static struct store_round_member *record_members(const struct fed_round *m, unsi
 	return v;
 }
 
+_Static_assert((int)STORE_REFUSED_MAX == (int)FED_REFUSED_MAX,
+	       "one text, at a round and on record");
+
 /* What is wrong with what it has signed, for the owner; "": nothing, or it was late or lost, and
  * less came. */
 static void judge_account(const struct round *r, const struct store_round_member *m,

@@ -19,9 +19,10 @@ const char *err_text(int code)
 	}
 }
 
-/* Of one control character at s (C0, DEL, or C1 in UTF-8): its bytes; 0: it is none. */
-static size_t control_at(const unsigned char *s)
+size_t err_control_at(const char *text)
 {
+	const unsigned char *s = (const unsigned char *)text;
+
 	if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f)
 		return 2;
 	return s[0] < 0x20 || s[0] == 0x7f;
@@ -31,18 +32,18 @@ static size_t control_at(const unsigned char *s)
  * terminal's cursor or to begin a line of a log. */
 static void mark_controls(char text[ERR_TEXT_MAX])
 {
-	unsigned char from[ERR_TEXT_MAX];
+	char from[ERR_TEXT_MAX];
 	size_t at = 0, len;
 
 	memcpy(from, text, sizeof(from));
-	for (const unsigned char *s = from; *s != '\0'; s += len > 0 ? len : 1) {
-		len = control_at(s);
+	for (const char *s = from; *s != '\0'; s += len > 0 ? len : 1) {
+		len = err_control_at(s);
 		if (at + (len > 0 ? 4 : 1) >= ERR_TEXT_MAX)
 			break;
 		if (len > 0)
-			at += (size_t)sprintf(text + at, "\\x%02x", s[len - 1]);
+			at += (size_t)sprintf(text + at, "\\x%02x", (unsigned char)s[len - 1]);
 		else
-			text[at++] = (char)*s;
+			text[at++] = *s;
 	}
 	text[at] = '\0';
 }

@@ -274,7 +274,8 @@ int cmd_synth(struct cli *cli, int argc, char **argv, struct err *e)
 		.ratios_text = "90:5:5",
 		.overlap = -1,
 	};
-	static const char *const made[] = { "synth.json", "train.tsv", "0", NULL };
+	static const char *const made[] = { "synth.json", "train.tsv", "valid.tsv",
+					    "test.tsv",	  "0",	       NULL };
 	const struct cli_syntax s = {
 		.options = synth_options,
 		.parse = parse_synth,

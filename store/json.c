@@ -127,7 +127,7 @@ void json_get_text(struct json_reader *r, const char *key, char *out, size_t max
 
 	out[0] = '\0';
 	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+		if (err_control_at(text + i) > 0)
 			n = max;
 	if (json_is_string(v) && n < max)
 		snprintf(out, max, "%s", text);

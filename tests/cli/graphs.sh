@@ -54,6 +54,8 @@ ok 'as many triples as asked for, none twice' lines "$work/s" 20000
 ok 'a graph that is there is not written over' says 1 'holds a graph already' synth -e 100 -o "$work/s"
 ok 'nor is one that is not ours' says 1 'holds a graph already' synth -e 100 -o "$work/c2/0"
 ok 'it is as it was' lines "$work/s" 20000
+mkdir "$work/half" && echo 'a	r	b' >"$work/half/test.tsv"
+ok 'nor is a test split alone' says 1 'holds a graph already' synth -e 100 -o "$work/half"
 ok 'synth again' exits 0 synth -e 2000 -t 20000 --seed 5 -o "$work/t"
 ok 'the same seed makes the same bytes here too' diff -r "$work/s" "$work/t"
 ok 'another seed' exits 0 synth -e 2000 -t 20000 --seed 6 -o "$work/u"

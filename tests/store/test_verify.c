@@ -1,6 +1,7 @@
 #include "tests/test.h"
 
 #include "base/mem.h"
+#include "store/json.h"
 #include "tests/store/world.h"
 
 /* Agent 0 hosts for 1 and 2, and is a client of 1.  Entries of the chain 0-1:
@@ -608,6 +609,26 @@ static void damaged_exports_are_refused_with_a_reason(void **state)
 	world_release(&w);
 }
 
+static void texts_of_exports_move_no_cursor(void **state)
+{
+	static const char *const bad[] = { "a\nb", "a\x1b[2J", "a\x7f", "a\xc2\x9bJ", "longer" };
+	char out[6];
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++) {
+		const bool good = i == sizeof(bad) / sizeof(bad[0]);
+		json_t *o = json_pack("{s:s}", "name", good ? "b\xc3\xa9z" : bad[i]);
+		struct err e = { 0 };
+		struct json_reader r = { .what = "export", .object = o, .err = &e };
+
+		assert_non_null(o);
+		json_get_text(&r, "name", out, sizeof(out));
+		assert_int_equal(r.rc, good ? 0 : ERR_INPUT);
+		assert_string_equal(out, good ? "b\xc3\xa9z" : "");
+		json_decref(o);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -626,6 +647,7 @@ int main(void)
 		cmocka_unit_test(two_long_ledgers_are_compared_once),
 		cmocka_unit_test(exports_are_read_back_byte_for_byte),
 		cmocka_unit_test(damaged_exports_are_refused_with_a_reason),
+		cmocka_unit_test(texts_of_exports_move_no_cursor),
 	};
 
 	return cmocka_run_group_tests_name("store/verify", tests, NULL, NULL);
