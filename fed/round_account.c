@@ -96,11 +96,12 @@ bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffi
 
 /* ---- ours ---- */
 
+/* While a work is under way, out and answer are its own: they are looked at when all is over. */
 bool account_is_due(const struct fed_round *r, unsigned m)
 {
-	bool owes = r->err.code == 0 && (r->out[m] != NULL || r->answer[m] != NULL);
-
-	return r->phase == OVER && m < r->members && !r->seats[m].told && !owes;
+	if (r->phase != OVER || m >= r->members || r->seats[m].told)
+		return false;
+	return r->err.code != 0 || (r->out[m] == NULL && r->answer[m] == NULL);
 }
 
 void account_tell(struct fed_round *r, unsigned m)
