@@ -124,12 +124,12 @@ void json_get_text(struct json_reader *r, const char *key, char *out, size_t max
 	const json_t *v = json_get(r, key);
 	size_t n = json_string_length(v);
 	const char *text = json_string_value(v);
+	bool plain = json_is_string(v) && n < max;
 
 	out[0] = '\0';
-	for (size_t i = 0; i < n; i++)
-		if (err_control_at(text + i) > 0)
-			n = max;
-	if (json_is_string(v) && n < max)
+	for (size_t i = 0; plain && i < n; i++)
+		plain = err_control_at(text + i) == 0;
+	if (plain)
 		snprintf(out, max, "%s", text);
 	else
 		json_wrong(r, key, "a text of its length, of one line");
