@@ -23,9 +23,14 @@ static void put_party(struct accounts_party *p, const uint8_t key[STORE_KEY],
 	memcpy(p->key, key, STORE_KEY);
 	memcpy(p->sign_key, sign_key, STORE_KEY);
 	snprintf(p->name, sizeof(p->name), "%s", name);
-	for (char *c = p->name; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f || (text == NULL && (*c & 0x80) != 0))
+	for (char *c = p->name; *c != '\0'; c++) {
+		size_t control = err_control_at(c);
+
+		if (control > 0)
+			memset(c, '?', control);
+		else if (text == NULL && (*c & 0x80) != 0)
 			*c = '?';
+	}
 	json_decref(text);
 }
 

@@ -80,6 +80,11 @@ ok 'against each other' holds "$work/b.acc" "$work/a.acc"
 ok 'fingerprints are those that their owners show' eval 'grep -qF "a, fingerprint $("$fkge" -d "$work/a" id --fingerprint):" "$out"'
 ok 'of partners too' eval 'grep -qF "  b, fingerprint $("$fkge" -d "$work/b" id --fingerprint)" "$out"'
 ok 'for programs' eval 'verify "$work/a.acc" "$work/b.acc" --json; [ "$(member "$out" faults)$(member "$out" exports 1 name)" = 0b ]'
+sed -i 's/^name: a$/name: "a\\x9b2J"/' "$work/a/agent.yaml"
+ok 'under a name that would move a cursor, too' exported a named.acc
+ok 'it is a name that can be read' holds "$work/named.acc"
+ok 'without that' grep -qF 'a??2J, fingerprint' "$out"
+sed -i 's/^name: .*/name: a/' "$work/a/agent.yaml"
 second=$(python3 -c 'import json, sys
 r = json.load(open(sys.argv[1]))["rounds"][1]
 print("round %d (%s)" % (r["number"], r["id"][:8]))' "$work/a.acc")
