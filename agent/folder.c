@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 enum { PSK_HEX = 64, PSK_FILE_MAX = 256 };
@@ -121,6 +122,71 @@ static int open_store(struct folder *f, unsigned needs, struct err *e)
 	return store_open(&f->store, f->store_path, &o, e);
 }
 
+/* ---- a receipt that is in no file yet ---- */
+
+/* *out stays empty where there is none. */
+static int waiting_receipt(struct folder *f, struct buf *out, struct err *e)
+{
+	struct err why = { 0 };
+	int rc = store_meta(f->store, FOLDER_META_RECEIPT, out, &why);
+
+	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+}
+
+static int take_receipt_out(struct folder *f, struct err *e)
+{
+	struct store_batch b = { 0 };
+	int rc;
+
+	store_batch_meta(&b, FOLDER_META_RECEIPT, NULL, 0);
+	rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
+	return rc;
+}
+
+/* Of what is kept, the part behind the name; *name is new.  NULL: it is damaged. */
+static const uint8_t *split_kept(const struct buf *kept, char **name, size_t *len)
+{
+	const uint8_t *lf = memchr(kept->base, '\n', kept->len);
+	size_t n = lf != NULL ? (size_t)(lf - kept->base) : 0;
+
+	if (n == 0 || memchr(kept->base, '/', n) != NULL)
+		return NULL;
+	*name = mem_printf("%.*s", (int)n, (const char *)kept->base);
+	*len = kept->len - n - 1;
+	return lf + 1;
+}
+
+static int write_receipt(struct folder *f, const char *path, const struct buf *kept, struct err *e)
+{
+	char *name = NULL, *own;
+	size_t n;
+	const uint8_t *text = split_kept(kept, &name, &n);
+	int rc;
+
+	if (text == NULL)
+		return err_set(e, ERR_STORE, "%s: the receipt that waits there is damaged",
+			       f->store_path);
+	own = file_join(f->path, name);
+	rc = file_write_atomic(path != NULL ? path : own, text, n, 0600, e);
+	if (rc == 0 && path == NULL)
+		log_info("the receipt for triples that were forgotten is now in %s", own);
+	free(own);
+	free(name);
+	return rc == 0 ? take_receipt_out(f, e) : rc;
+}
+
+int folder_put_receipt(struct folder *f, const char *path, struct err *e)
+{
+	struct buf kept = { 0 };
+	int rc = waiting_receipt(f, &kept, e);
+
+	if (rc == 0 && kept.len > 0)
+		rc = write_receipt(f, path, &kept, e);
+	buf_release(&kept);
+	return rc;
+}
+
 static int open_parts(struct folder *f, unsigned needs, struct err *e)
 {
 	int rc = 0;
@@ -133,6 +199,8 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 		rc = take_lock(f, e);
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
 		rc = open_store(f, needs, e);
+	if (rc == 0 && (needs & FOLDER_WRITE))
+		rc = folder_put_receipt(f, NULL, e);
 	return rc;
 }
 

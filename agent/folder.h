@@ -36,6 +36,15 @@ struct folder {
 int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e);
 void folder_close(struct folder *f);
 
+/* A receipt of what was forgotten (cli/receipt.h), put into the store by the transaction that
+ * forgot and not in a file yet: the name of its file in the folder, LF, what shall be in there. */
+#define FOLDER_META_RECEIPT "receipt"
+
+/* Write it to path (NULL: under its own name in the folder), then take it out of the store; where
+ * there is none, nothing is done.  On an error it is still there.  folder_open() with FOLDER_WRITE
+ * does so, for what ended before. */
+int folder_put_receipt(struct folder *f, const char *path, struct err *e);
+
 /* Only the paths are filled: for `init`, and for the client of the control socket. */
 void folder_paths(struct folder *f, const char *path);
 

@@ -5,11 +5,12 @@
  *     global one, each teaching the other
  *   names that nothing has any more go, ids close up
  *   files made with the old graph go
- *   one transaction: graph, tables                  store_forget()
- *   a signed receipt                                cli/receipt.h
+ *   one transaction: graph, tables, signed receipt  store_forget(), cli/receipt.h
+ *   the receipt's file                              folder_put_receipt()
  *   what was deleted is overwritten                 store_scrub()
  *
- * The receipt cannot be made again, so it does not wait for what may fail and is made good later.
+ * The receipt cannot be made again, so it is on disk with what it is about: whatever ends the
+ * process later, the next opening for writing makes the file, and scrubs.
  * Up to the transaction nothing is changed, so an interrupt leaves everything as it was. */
 #include <assert.h>
 #include <dirent.h>
@@ -65,6 +66,8 @@ struct unlearning {
 	uint8_t global_digest[2][STORE_DIGEST];
 	size_t states; /* deleted */
 	json_t *files; /* deleted */
+	json_t *receipt;
+	char *name; /* of its file, where no other is asked for */
 	atomic_bool cancel;
 };
 
@@ -434,116 +437,6 @@ static int change_tables(struct unlearning *u, struct err *e)
 	return rc;
 }
 
-static int count_states(struct unlearning *u, struct err *e)
-{
-	struct store_checkpoint *all;
-	int rc = store_checkpoints(u->work.folder.store, &all, &u->states, e);
-
-	free(all);
-	return rc;
-}
-
-/* Rounds go on from tables that are the best ones, with the part that was kept beside them. */
-static void add_part(struct unlearning *u, struct store_batch *b, struct store_checkpoint *info,
-		     struct kge_emb *emb)
-{
-	struct fed_part *p = part_left(u, emb);
-	struct buf saved = { 0 };
-
-	info->kind = STORE_LATEST;
-	store_batch_tables(b, info, kge_emb_copy(emb), u->digest[1]);
-	fed_part_save(p, &saved);
-	store_batch_meta_taken(b, AGENT_META_PART, saved.base, saved.len);
-	fed_part_free(p);
-}
-
-static int add_tables(struct unlearning *u, struct store_batch *b)
-{
-	struct store_checkpoint info = { .kind = STORE_BEST,
-					 .created_ms = work_wall_ms(),
-					 .epochs = u->work.info.epochs,
-					 .seed = u->work.folder.config.train.kge.seed };
-	struct kge_emb *emb = tables_left(u);
-	int rc = score_of(u, u->left, emb, &u->score);
-
-	info.valid_score = u->score;
-	config_score_name(&u->work.folder.config, info.protocol);
-	store_batch_checkpoint(b, &info, emb);
-	memcpy(u->digest[1], b->at[0].u.checkpoint.info.digest, STORE_DIGEST);
-	if (u->global != NULL)
-		add_part(u, b, &info, emb);
-	return rc;
-}
-
-static int change_store(struct unlearning *u, struct err *e)
-{
-	struct store_batch b = { 0 };
-	struct store_kept k = { .kept = u->left,
-				.ent = u->ent,
-				.rel = u->rel,
-				.n_ent = kge_vocab_count(u->work.graph->entities),
-				.n_rel = kge_vocab_count(u->work.graph->relations),
-				.anew = &b,
-				.keep_meta = { AGENT_META, AGENT_META_CLOSE } };
-	int rc = count_states(u, e);
-
-	if (rc == 0 && u->work.emb != NULL)
-		rc = add_tables(u, &b);
-	if (rc == 0)
-		rc = store_forget(u->work.folder.store, &k, e);
-	store_batch_release(&b);
-	return rc;
-}
-
-/* ---- files that were made with the old graph ---- */
-
-static int remove_file(struct unlearning *u, const char *folder, const char *name, struct err *e)
-{
-	char *path = file_join(folder, name);
-	int rc = 0;
-
-	if (unlink(path) == 0)
-		json_array_append_new(u->files, cli_json_text(path));
-	else if (errno != ENOENT)
-		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-	free(path);
-	return rc;
-}
-
-/* NAME.state, and NAME.state.PID.tmp of a writer that was killed (base/file.h). */
-static bool is_state(const char *name)
-{
-	return file_ends_in(name, ".state") ||
-	       (file_ends_in(name, ".tmp") && strstr(name, ".state.") != NULL);
-}
-
-/* States in a folder that may not be there. */
-static int remove_states(struct unlearning *u, const char *folder, struct err *e)
-{
-	DIR *d = opendir(folder);
-	struct dirent *entry;
-	int rc = 0;
-
-	while (d != NULL && rc == 0 && (entry = readdir(d)) != NULL)
-		if (is_state(entry->d_name))
-			rc = remove_file(u, folder, entry->d_name, e);
-	if (d != NULL)
-		closedir(d);
-	return rc;
-}
-
-/* An interrupted training, interrupted trials of a search. */
-static int remove_files(struct unlearning *u, struct err *e)
-{
-	char *tune = file_join(u->work.folder.path, "tune");
-	int rc = remove_states(u, u->work.folder.path, e);
-
-	if (rc == 0)
-		rc = remove_states(u, tune, e);
-	free(tune);
-	return rc;
-}
-
 /* ---- the receipt ---- */
 
 static json_t *metrics_json(const struct kge_metrics *m)
@@ -667,22 +560,155 @@ static json_t *make_receipt(struct unlearning *u)
 	return j;
 }
 
-static int write_receipt(struct unlearning *u, const json_t *receipt, struct err *e)
+/* Into the same transaction: the name of its file, LF, and what shall be in there. */
+static void add_receipt(struct unlearning *u, struct store_batch *b)
 {
-	char *name = mem_printf("unlearn-%lld.json", (long long)work_wall_ms());
-	char *path = u->o->receipt != NULL ? mem_strdup(u->o->receipt)
-					   : file_join(u->work.folder.path, name);
-	char *text =
-		json_dumps(receipt, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-	int rc = file_write_atomic(path, text, strlen(text), 0600, e);
+	struct buf kept = { 0 };
+	json_int_t time_ms;
+	char *text;
+
+	u->receipt = make_receipt(u);
+	time_ms = json_integer_value(json_object_get(u->receipt, "time_ms"));
+	u->name = mem_printf("unlearn-%lld.json", (long long)time_ms);
+	text = json_dumps(u->receipt,
+			  JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
+	buf_printf(&kept, "%s\n%s", u->name, text);
+	store_batch_meta(b, FOLDER_META_RECEIPT, kept.base, kept.len);
+	buf_release(&kept);
+	free(text);
+}
+
+/* ---- the transaction ---- */
+
+static int count_states(struct unlearning *u, struct err *e)
+{
+	struct store_checkpoint *all;
+	int rc = store_checkpoints(u->work.folder.store, &all, &u->states, e);
+
+	free(all);
+	return rc;
+}
+
+/* Rounds go on from tables that are the best ones, with the part that was kept beside them. */
+static void add_part(struct unlearning *u, struct store_batch *b, struct store_checkpoint *info,
+		     struct kge_emb *emb)
+{
+	struct fed_part *p = part_left(u, emb);
+	struct buf saved = { 0 };
+
+	info->kind = STORE_LATEST;
+	store_batch_tables(b, info, kge_emb_copy(emb), u->digest[1]);
+	fed_part_save(p, &saved);
+	store_batch_meta_taken(b, AGENT_META_PART, saved.base, saved.len);
+	fed_part_free(p);
+}
+
+static int add_tables(struct unlearning *u, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_BEST,
+					 .created_ms = work_wall_ms(),
+					 .epochs = u->work.info.epochs,
+					 .seed = u->work.folder.config.train.kge.seed };
+	struct kge_emb *emb = tables_left(u);
+	int rc = score_of(u, u->left, emb, &u->score);
+
+	info.valid_score = u->score;
+	config_score_name(&u->work.folder.config, info.protocol);
+	store_batch_checkpoint(b, &info, emb);
+	memcpy(u->digest[1], b->at[0].u.checkpoint.info.digest, STORE_DIGEST);
+	if (u->global != NULL)
+		add_part(u, b, &info, emb);
+	return rc;
+}
+
+static int change_store(struct unlearning *u, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct store_kept k = { .kept = u->left,
+				.ent = u->ent,
+				.rel = u->rel,
+				.n_ent = kge_vocab_count(u->work.graph->entities),
+				.n_rel = kge_vocab_count(u->work.graph->relations),
+				.anew = &b,
+				.keep_meta = { AGENT_META, AGENT_META_CLOSE } };
+	int rc = count_states(u, e);
+
+	if (rc == 0 && u->work.emb != NULL)
+		rc = add_tables(u, &b);
+	if (rc == 0) {
+		add_receipt(u, &b);
+		rc = store_forget(u->work.folder.store, &k, e);
+	}
+	store_batch_release(&b);
+	return rc;
+}
+
+/* ---- files that were made with the old graph ---- */
+
+static int remove_file(struct unlearning *u, const char *folder, const char *name, struct err *e)
+{
+	char *path = file_join(folder, name);
+	int rc = 0;
+
+	if (unlink(path) == 0)
+		json_array_append_new(u->files, cli_json_text(path));
+	else if (errno != ENOENT)
+		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	free(path);
+	return rc;
+}
+
+/* NAME.state, and NAME.state.PID.tmp of a writer that was killed (base/file.h). */
+static bool is_state(const char *name)
+{
+	return file_ends_in(name, ".state") ||
+	       (file_ends_in(name, ".tmp") && strstr(name, ".state.") != NULL);
+}
+
+/* States in a folder that may not be there. */
+static int remove_states(struct unlearning *u, const char *folder, struct err *e)
+{
+	DIR *d = opendir(folder);
+	struct dirent *entry;
+	int rc = 0;
+
+	while (d != NULL && rc == 0 && (entry = readdir(d)) != NULL)
+		if (is_state(entry->d_name))
+			rc = remove_file(u, folder, entry->d_name, e);
+	if (d != NULL)
+		closedir(d);
+	return rc;
+}
+
+/* An interrupted training, interrupted trials of a search. */
+static int remove_files(struct unlearning *u, struct err *e)
+{
+	char *tune = file_join(u->work.folder.path, "tune");
+	int rc = remove_states(u, u->work.folder.path, e);
+
+	if (rc == 0)
+		rc = remove_states(u, tune, e);
+	free(tune);
+	return rc;
+}
+
+static int write_receipt(struct unlearning *u, struct err *e)
+{
+	char *own = file_join(u->work.folder.path, u->name);
+	const char *path = u->o->receipt != NULL ? u->o->receipt : own;
+	struct err why = { 0 };
+	int rc = folder_put_receipt(&u->work.folder, path, &why);
 
 	if (rc == 0) {
 		cli_put(u->cli, "receipt_file", cli_json_text(path));
 		cli_say(u->cli, "receipt: %s\n", path);
+	} else {
+		err_set(e, rc,
+			"%s; the triples are forgotten and the receipt is kept: the next command "
+			"that writes to the folder (train, serve) makes %s",
+			why.text, own);
 	}
-	free(text);
-	free(path);
-	free(name);
+	free(own);
 	return rc;
 }
 
@@ -726,14 +752,10 @@ static void say_outcome(struct unlearning *u)
 
 static int finish(struct unlearning *u, struct err *e)
 {
-	json_t *receipt = make_receipt(u);
-	int rc;
-
 	cli_put(u->cli, "files_deleted", json_incref(u->files));
+	cli_put(u->cli, "receipt", json_incref(u->receipt));
 	say_outcome(u);
-	rc = write_receipt(u, receipt, e);
-	cli_put(u->cli, "receipt", receipt);
-	return rc;
+	return write_receipt(u, e);
 }
 
 /* When the triples are gone the receipt cannot be made again, so its place is looked at first. */
@@ -862,7 +884,10 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 		       "alignments are then made again in the next sessions. A signed receipt "
 		       "names the set by a digest (whoever sees it can try guesses of the set) and "
 		       "says how the forgotten triples and the test "
-		       "split ranked before and after.\n\n"
+		       "split ranked before and after.  It is on disk with the change: where "
+		       "something ends the command before its file is written, the next one that "
+		       "writes to the folder (train, serve) leaves it there as "
+		       "unlearn-TIME.json.\n\n"
 		       "With federation.mode rounds, the tables of the last round go too, and the "
 		       "next one begins from the unlearned best ones. FedLU's global table forgets "
 		       "together with the best one, each teaching the other, and the next round "
@@ -888,6 +913,8 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	u.files = json_array();
 	rc = unlearn(&u, e);
 	json_decref(u.files);
+	json_decref(u.receipt);
+	free(u.name);
 	release_views(&u);
 	kge_graph_free(u.left);
 	free(u.ent);

@@ -125,8 +125,8 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
  *   - every checkpoint goes, for all were made with what is forgotten
  *   - so does every meta value but those of `keep_meta`: what learners keep from one training to
  * the next
- *   - `anew` (borrowed; NULL: nothing) is written then: the tables that have forgotten, and what
- * learners keep beside them
+ *   - `anew` (borrowed; NULL: nothing) is written then: the tables that have forgotten, what
+ * learners keep beside them, and what the caller signs for it
  *   - aliases of names that stay are kept; where names went, ids have changed, so alignments go
  *
  * One transaction; store_scrub() is the caller's next call.  When that fails or is cut off, the new

@@ -85,6 +85,34 @@ ok 'a changed one is found out' says 6 'does not fit' unlearn --verify "$work/ch
 ok 'what is none' says 4 'no receipt' unlearn --verify "$work/result.json"
 ok 'once is enough' says 4 '6 triples are not in the graph' -d "$a" unlearn "$work/forget.tsv"
 
+# ---- an end between the transaction and the receipt's file ----
+# Its unfinished file is a pipe that nobody reads: the process stands still before the renaming.
+cp -r "$a" "$work/k"
+run -d "$work/k" export "$work/ex4" --triples
+head -3 "$work/ex4/train.tsv" >"$work/killed.tsv"
+sh -c 'mkfifo "$3/k.json.$$.tmp"; exec "$1" -d "$2" unlearn "$3/killed.tsv" --epochs 1 --decay 1 --receipt "$3/k.json"' \
+	sh "$fkge" "$work/k" "$work" >"$work/k.log" 2>&1 &
+killed=$!
+pids="$pids $killed"
+triples() { rm -rf "$work/ex5"; run -d "$1" export "$work/ex5" --triples && cat "$work"/ex5/*.tsv | wc -l; }
+left=$(($(cat "$work"/ex4/*.tsv | wc -l) - 3))
+forgets() { [ "$(triples "$work/k")" -eq $left ]; }
+ok 'the store has forgotten' wait_for 'the transaction' forgets
+kill -9 $killed
+wait $killed 2>/dev/null
+ok 'no receipt yet' [ -z "$(ls "$work/k.json" "$work"/k/unlearn-*.json 2>/dev/null)" ]
+ok 'they are forgotten' says 4 '3 triples are not in the graph' -d "$work/k" unlearn "$work/killed.tsv"
+ok 'and the receipt is there' prints 'it is about the triples' unlearn --verify "$work"/k/unlearn-*.json "$work/killed.tsv"
+rm "$work"/k/unlearn-*.json
+ok 'once' exits 0 -d "$work/k" checkpoint save
+ok 'and no second time' [ -z "$(ls "$work"/k/unlearn-*.json 2>/dev/null)" ]
+# a place that is there and cannot be written: no name is left for the unfinished file
+head -1 "$work/ex5/train.tsv" >"$work/one.tsv"
+long=$work/$(python3 -c 'print("r" * 250)').json
+ok 'no file of such a name' says 1 'the receipt is kept' -d "$work/k" unlearn "$work/one.tsv" --epochs 1 --decay 1 --receipt "$long"
+ok 'the next command' exits 0 -d "$work/k" checkpoint save
+ok 'has put it into the folder' prints 'it is about the triples' unlearn --verify "$work"/k/unlearn-*.json "$work/one.tsv"
+
 # ---- life goes on ----
 ok 'eval' exits 0 -d "$a" eval --json
 # not to the last digit: names that went were among the candidates when the receipt was written
