@@ -404,6 +404,10 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	v->unlearn = mem_strdup("");
 	config_init(&v->config);
 	rc = read_settings(r, &v->config);
+	if (rc == 0 && unlearn != NULL && method != NULL)
+		rc = yaml_file_fail(&r->f, method,
+				    "%s: what unlearns has the method of '%s': leave out method",
+				    v->name, yaml_file_text(unlearn));
 	if (rc == 0)
 		rc = unlearn != NULL
 			     ? read_unlearning(r, v, unlearn)

@@ -102,6 +102,8 @@ static void what_cannot_be_is_refused(void **state)
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, weights: lead}\n",
 		      "weights: 'lead' is not one of");
 	check_refused("  raw: {method: fedlu, weights: code}\n", "no constant weights");
+	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw,\n    method: fede}\n",
+		      "x.yaml:7: un: what unlearns has the method of 'raw'");
 	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
 	check_refused("  feds: {secret_aggregation: true}\n", "x.yaml:5: feds: method feds: its");
 	check_refused("  fedprox: {mu: much}\n", "x.yaml:5: mu: 'much' is no number");
