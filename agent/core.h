@@ -334,8 +334,10 @@ struct agent_peer_status {
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */
-	/* mode AGENT_ROUNDS: its part in the last round, as far as we have seen it */
-	int round_fate; /* enum fed_fate (fed/round.h); -1: it has been in none */
+	/* mode AGENT_ROUNDS: its part in the last round that it was asked for, as we have seen it
+	 */
+	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
+	uint64_t round_fate_number; /* of that round */
 	char round_why[AGENT_TEXT_MAX];
 	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
 						*/

@@ -69,6 +69,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
 	put_text(j, "round_fate", s->round_fate >= 0 ? fed_fate_name(s->round_fate) : "");
+	put_count(j, "round_fate_number", s->round_fate_number);
 	put_text(j, "round_why", s->round_why);
 	put_text(j, "round_account", s->round_account);
 	json_object_set_new(j, "round_over", json_boolean(s->round_over));

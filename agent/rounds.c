@@ -196,6 +196,7 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 
 	p->fed.seen = true;
 	p->fed.fate = fate;
+	p->fed.fate_number = fed_round_settings(c->fed.now->machine)->number;
 	snprintf(p->fed.why, sizeof(p->fed.why), "%.250s",
 		 a->trouble.code != 0 ? a->trouble.text : "");
 	if (in_roster && fate == FED_TOOK_PART) {

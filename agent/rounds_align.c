@@ -124,6 +124,8 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 		p->fed.greeted_ms = c->now_ms;
 		p->fed.hopes = p->fed.aligns = 0;
 		p->fed.hope_from = 0;
+		if (p->fed.differs) /* its owner may have changed them: it will be heard again */
+			p->trouble[0] = '\0';
 		p->fed.differs = p->fed.passed = false;
 	}
 }

@@ -80,8 +80,9 @@ struct peer_rounds {
 	uint32_t absent;	 /* ... so often in a row */
 	uint64_t rest_ms;	 /* its proposals are not joined before: they came to nothing ... */
 	uint32_t failed;	 /* ... so often in a row */
-	/* in the last round, for the owner */
+	/* in the last round that it was asked for, for the owner */
 	bool seen;
+	uint64_t fate_number; /* which that was */
 	enum fed_fate fate;
 	char why[AGENT_TEXT_MAX];
 	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */

@@ -82,6 +82,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->labels_cap = a->caps.pair;
 	o->epsilon = epsilon_of(a);
 	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
+	o->round_fate_number = p->fed.fate_number;
 	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
 	memcpy(o->round_account, p->fed.account, sizeof(o->round_account));
 	o->round_over = p->fed.over;

@@ -108,18 +108,35 @@ static void say_round(const struct cli *cli, const json_t *r)
 		cli_say(cli, "  no round now: %s\n", text_of(r, "waits"));
 }
 
-/* Partners in rounds: sessions only find what is shared, and cost nothing. */
-static void say_member(const struct cli *cli, const json_t *p)
+/* The newest round that any partner was asked for. */
+static long long newest_asked(const json_t *status)
 {
+	const json_t *p;
+	long long newest = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "peers"), i,
+			   p) if (count_of(p, "round_fate_number") > newest) newest =
+		count_of(p, "round_fate_number");
+	return newest;
+}
+
+/* Partners in rounds: sessions only find what is shared, and cost nothing. */
+static void say_member(const struct cli *cli, const json_t *p, long long newest)
+{
+	char since[64] = "";
 	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
 	const char *why = text_of(p, "round_why"), *account = text_of(p, "round_account");
 	bool over = json_is_true(json_object_get(p, "round_over"));
 
-	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s%s\n",
+	if (text_of(p, "round_fate")[0] != '\0' && count_of(p, "round_fate_number") < newest)
+		snprintf(since, sizeof(since), " (round %lld, in none since)",
+			 count_of(p, "round_fate_number"));
+	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s%s%s\n",
 		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
 		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "phase"),
 		count_of(p, "shared_entities"), count_of(p, "shared_relations"),
-		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why,
+		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why, since,
 		over ? "; takes part in no more rounds (its rounds.max)" : "");
 	if (account[0] != '\0')
 		cli_say(cli, "    ! its last account of a round: %s\n", account);
@@ -155,7 +172,7 @@ static void say_status(const struct cli *cli, const json_t *j)
 	json_array_foreach(json_object_get(j, "peers"), i, p)
 	{
 		if (rounds)
-			say_member(cli, p);
+			say_member(cli, p, newest_asked(j));
 		else
 			say_partner(cli, p);
 	}

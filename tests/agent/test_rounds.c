@@ -436,6 +436,20 @@ static int fate_of(struct world *w, size_t at, size_t other)
 	return fate;
 }
 
+/* Of which round that is. */
+static uint64_t fate_number_of(struct world *w, size_t at, size_t other)
+{
+	struct agent_status s;
+	uint64_t number = UINT64_MAX;
+
+	agent_core_status(core(w, at), &s);
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
+			number = s.peer[i].round_fate_number;
+	agent_status_release(&s);
+	return number;
+}
+
 /* Of a round that two of the three may end. */
 static void hold_in_training(struct world *w)
 {
@@ -461,6 +475,9 @@ static void test_lost_in_training(void **state)
 	assert_false(rows_equal(w, a, lost));
 	run(w, 60000);
 	assert_int_equal(done(w, a), 3);
+	assert_int_equal(fate_of(w, a, lost), FED_LOST); /* of the first, in none since */
+	assert_int_equal(fate_number_of(w, a, lost), 0);
+	assert_int_equal(fate_number_of(w, a, b), 2);
 }
 
 static void test_dead_proposer(void **state)
@@ -1051,6 +1068,30 @@ static void test_other_settings_are_declined(void **state)
 	}
 }
 
+/* Its owner has put them right: nothing is said of what they were, whoever proposes then. */
+static void test_settings_put_right(void **state)
+{
+	struct world *w = *state;
+	size_t first = ranked(w, 0), last = ranked(w, 2);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	w->t.seat[last].config.fed.settings.train_ms = 60000;
+	table_start(&w->t);
+	core(w, first)->config.fed.propose = false;
+	table_link(&w->t, first, last, true);
+	run(w, 10000);
+	assert_non_null(strstr(table_peer(&w->t, first, last)->trouble, "rounds.train_s is 60"));
+	table_link(&w->t, first, last, false);
+	core(w, last)->config.fed.settings.train_ms = 2000;
+	core(w, last)->config.fed.propose = false;
+	core(w, first)->config.fed.propose = true;
+	table_link(&w->t, first, last, true);
+	run(w, 100000);
+	assert_int_equal(done(w, first), 3);
+	assert_string_equal(table_peer(&w->t, first, last)->trouble, "");
+}
+
 static void test_first_epochs(void **state)
 {
 	struct world *w = *state;
@@ -1389,13 +1430,17 @@ static void test_patience(void **state)
 	w->t.seat[first].config.fed.patience = 2;
 	for (size_t i = 0; i < SEATS; i++)
 		w->t.seat[i].config.fed.max = 4;
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 1000;
 	reset(w, "fede");
-	run_rounds(w, 4);
-	assert_int_equal(core(w, first)->fed.worse, 4);
-	assert_true(proposed_last(w, a));
-	agent_core_status(core(w, first), &s);
-	assert_false(s.round.proposes);
-	agent_status_release(&s);
+	for (uint64_t k = 1; k <= 4; k++) {
+		run_rounds(w, k);
+		assert_int_equal(core(w, first)->fed.worse, k);
+		assert_int_equal(proposed_last(w, k <= 2 ? first : a), true);
+		agent_core_status(core(w, first), &s);
+		assert_int_equal(s.round.proposes, k < 2);
+		agent_status_release(&s);
+	}
 }
 
 /* Whoever keeps its own first rows need not have the seed of those who begin equally. */
@@ -1722,6 +1767,7 @@ int main(void)
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),
 		with_world(test_other_settings_are_declined),
+		with_world(test_settings_put_right),
 		with_world(test_first_epochs),
 		with_world(test_equal_start),
 		with_world(test_min_members),
