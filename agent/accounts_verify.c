@@ -471,7 +471,10 @@ static void check_lacks(struct audit *a, const struct side *s, const struct side
 	     title_of(r).text, it.text, why != NULL ? why : "",
 	     has_signed ? "which has signed an account of it for "
 			: "which took part, as the record says of ",
-	     us.text, note ? "" : ": it was deleted, or lost in a crash");
+	     us.text,
+	     note	  ? ""
+	     : has_signed ? ": it was deleted, or its store put back from an older copy"
+			  : ": it was deleted, or lost in a crash");
 }
 
 static const char *different(const struct store_round *x, const struct store_round *y)
@@ -524,9 +527,8 @@ static void check_two_words(struct audit *a, const struct side *s, const struct 
 
 	if (us != NULL && !same_traffic(accounts_said(m), accounts_counted(us)))
 		FIND(a, ACCOUNTS_TWO_WORDS, false, r, m->key,
-		     "%s: %s signed other figures for %s than its own export has (edited, or lost "
-		     "in "
-		     "a crash)",
+		     "%s: %s signed other figures for %s than its own export has (edited, or "
+		     "put back from an older copy)",
 		     title_of(r).text, name_of(a, s, m->key).text, owner_name(a, s).text);
 }
 

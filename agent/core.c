@@ -118,6 +118,8 @@ static void committed(struct agent_core *c, uint64_t ticket, int status)
 		store_failed(c, status);
 		return;
 	}
+	if (in_rounds(c))
+		rounds_committed(c, ticket);
 	if (w.then == NULL)
 		return;
 	if (w.session == 0 || (c->session && c->session->serial == w.session))

@@ -12,7 +12,9 @@
  * What a round leaves is on disk in one transaction before anything else begins.
  *
  * A round that is over goes on hearing and telling accounts (fed/round_account.c) while those
- * after it run: ROUNDS_PAST of them are kept for that, as long as this process lives.
+ * after it run: ROUNDS_PAST of them are kept for that, and come back from the store after a
+ * restart. What we sign is on disk before it is sent: the machine holds an account back until the
+ * record with its figures is (fed_round_recorded()).
  *
  * Nobody stalls us: a machine ends by its own deadlines; a proposer whose rounds come to
  * nothing is not joined for a while, a member that did not answer or was late is not asked
@@ -95,6 +97,13 @@ static bool takes_part(const struct agent_core *c, const struct peer *p,
 	return rounds_asked(c, p) && p->fed.absent_ms <= c->now_ms;
 }
 
+void rounds_who_we_are(const struct agent_core *c, struct fed_setup *s)
+{
+	memcpy(s->key, c->key, FED_KEY);
+	memcpy(s->sign_public, c->sign_public, FED_SIGN);
+	memcpy(s->sign_secret, c->sign_secret, FED_SIGN_SECRET);
+}
+
 /* of: what we join; NULL: our own. */
 static struct round *round_new(struct agent_core *c, struct peer *proposer,
 			       const struct fed_proposal *of)
@@ -113,9 +122,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 		if (takes_part(c, c->peers[i], of))
 			add_peer(r, c->peers[i]);
 	s->peers = r->peers;
-	memcpy(s->key, c->key, FED_KEY);
-	memcpy(s->sign_public, c->sign_public, FED_SIGN);
-	memcpy(s->sign_secret, c->sign_secret, FED_SIGN_SECRET);
+	rounds_who_we_are(c, s);
 	s->label = rounds_label;
 	s->label_ctx = c;
 	s->part = c->fed.part;
@@ -123,6 +130,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	s->min_holders = c->config.fed.settings.min_holders;
 	s->min_members = c->config.fed.min_members;
 	s->secret_only = c->config.fed.settings.secret_bits != 0;
+	s->on_record = true;
 	return r;
 }
 
@@ -146,17 +154,78 @@ static void pull(struct agent_core *c, struct peer *p)
 	pull_from(c, p, c->fed.now);
 }
 
+/* ---- on disk before it is signed ---- */
+
+/* All that are over, or as good as: by number; NULL where there is none. */
+static struct round *round_at(const struct agent_core *c, size_t i)
+{
+	if (i < ROUNDS_PAST)
+		return c->fed.past[i];
+	return i == ROUNDS_PAST ? c->fed.last : c->fed.now;
+}
+
+/* With what has changed of records; each round whose figures are in it waits for its ticket. */
+static void commit_records(struct agent_core *c, struct store_batch *b,
+			   void (*then)(struct agent_core *c))
+{
+	uint64_t before = c->next_ticket;
+
+	store_batch_move(b, &c->fed.changed);
+	core_commit(c, b, NULL, then);
+	for (size_t i = 0; c->next_ticket != before && i < ROUNDS_PAST + 2; i++) {
+		struct round *r = round_at(c, i);
+
+		if (r == NULL || !r->news)
+			continue;
+		r->news = false;
+		r->ticket = c->next_ticket;
+	}
+}
+
+void rounds_committed(struct agent_core *c, uint64_t ticket)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ROUNDS_PAST + 2; i++) {
+		struct round *r = round_at(c, i);
+
+		if (r == NULL || r->ticket == 0 || r->ticket > ticket || r->news)
+			continue; /* with news a later one will come */
+		r->ticket = 0;
+		rounds_recorded(r);
+		any = true;
+	}
+	for (size_t i = 0; any && i < c->n_peers; i++)
+		pull(c, c->peers[i]);
+}
+
+/* Where an account waits for nothing but that, what it says is not left to the next commit. */
+static void record_changes(struct agent_core *c)
+{
+	struct store_batch b = { 0 };
+
+	rounds_record_again(c, c->fed.last);
+	for (size_t i = 0; i <= ROUNDS_PAST; i++) {
+		const struct round *r = round_at(c, i);
+
+		if (r != NULL && r->news && fed_round_signs(r->machine)) {
+			commit_records(c, &b, NULL);
+			return;
+		}
+	}
+}
+
 static void pull_all(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
 		pull(c, c->peers[i]);
-	rounds_record_again(c, c->fed.last);
+	record_changes(c);
 }
 
 void rounds_writable(struct agent_core *c, struct peer *p)
 {
 	pull(c, p);
-	rounds_record_again(c, c->fed.last);
+	record_changes(c);
 }
 
 /* Somebody may still wait for rows of the last round, on a slow link; not for ever. */
@@ -253,7 +322,7 @@ static void leave(struct agent_core *c)
 	c->fed.now = NULL;
 	c->doing = DOING_NOTHING;
 	c->fed.free_ms = c->now_ms;
-	rounds_record_again(c, c->fed.last); /* what came while it was being saved */
+	record_changes(c); /* what came while it was being saved */
 }
 
 static void blame(struct agent_core *c, const struct round *r, const struct err *e)
@@ -278,7 +347,7 @@ static void failed(struct agent_core *c, const struct err *e)
 		core_notice(c, AGENT_NOTICE_SESSION, r->proposer, e->code, "%s", e->text);
 	if (c->fed.report.members > 0) { /* before START nothing has been done */
 		rounds_record(c, r, &b);
-		core_commit(c, &b, NULL, NULL);
+		commit_records(c, &b, NULL);
 	}
 	blame(c, r, e);
 	rounds_restore(c);
@@ -309,9 +378,8 @@ static void save(struct agent_core *c, struct store_batch *b)
 	r->stage = ROUND_SAVING;
 	rounds_keep(c, r, b);
 	rounds_record(c, r, b);
-	store_batch_move(b, &c->fed.changed);
 	keep_add(c, b);
-	core_commit(c, b, NULL, saved);
+	commit_records(c, b, saved);
 }
 
 static void finished(struct agent_core *c, const struct agent_job *job)
@@ -490,17 +558,11 @@ static void forget_invitation(struct agent_core *c)
 	c->fed.inviter = NULL;
 }
 
-/* All that are over, by number; NULL where there is none. */
-static struct round *over_at(const struct agent_core *c, size_t i)
-{
-	return i < ROUNDS_PAST ? c->fed.past[i] : c->fed.last;
-}
-
 void rounds_here(struct agent_core *c, struct peer *p)
 {
 	for (size_t i = 0; i <= ROUNDS_PAST; i++)
-		if (over_at(c, i) != NULL)
-			fed_round_again(over_at(c, i)->machine, p->info.key);
+		if (round_at(c, i) != NULL)
+			fed_round_again(round_at(c, i)->machine, p->info.key);
 	if (c->fed.now != NULL) /* over, and being scored or saved? */
 		fed_round_again(c->fed.now->machine, p->info.key);
 	pull(c, p);
@@ -525,8 +587,10 @@ void rounds_stop(struct agent_core *c, const char *why)
 {
 	struct round *r = c->fed.now;
 
+	struct store_batch b = { 0 };
+
 	forget_invitation(c);
-	core_commit(c, &c->fed.changed, NULL, NULL);
+	commit_records(c, &b, NULL);
 	if (r == NULL || r->stage > ROUND_EXCHANGE)
 		return;
 	fed_round_stop(r->machine, ERR_CANCELED, why, c->now_ms);
@@ -636,7 +700,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 static struct round *over_of(const struct agent_core *c, const struct net_msg *m)
 {
 	for (size_t i = 0; m->has_session && i <= ROUNDS_PAST; i++) {
-		struct round *r = over_at(c, i);
+		struct round *r = round_at(c, i);
 
 		if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0)
 			return r;
@@ -765,6 +829,7 @@ static uint64_t propose_ms(const struct agent_core *c)
 
 void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 {
+	struct store_batch b = { 0 };
 	uint64_t at;
 
 	if (c->fed.ended_ms == 0)
@@ -787,7 +852,7 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 	at = c->fed.inviter != NULL ? answer_ms(c) : propose_ms(c);
 	if (at > c->now_ms) {
 		look_again(c, at, wait_ms);
-		core_commit(c, &c->fed.changed, NULL, NULL);
+		commit_records(c, &b, NULL);
 		return;
 	}
 	rounds_despair(c);

@@ -138,6 +138,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	make_labels(c);
 	for (size_t k = 0; k < parts->saved->n_rounds; k++)
 		rounds_remember(c, parts->saved->rounds[k]);
+	rounds_recall(c, parts->saved);
 	on = goes_on(c);
 	if (c->fed.latest == NULL || !on) {
 		kge_emb_free(c->fed.latest);
@@ -314,6 +315,7 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 	free(r->kept);
 	r->kept = x.members;
 	r->n_kept = x.n_seats;
+	r->news = true;
 	for (uint32_t i = 0; i < r->n_kept; i++)
 		heard_account(c, r, &r->kept[i]);
 }
@@ -326,10 +328,100 @@ void rounds_record_again(struct agent_core *c, struct round *r)
 		if (is.has_said == was->has_said && is.bytes_out == was->bytes_out)
 			continue; /* with rows there are bytes; none come in any more */
 		is.fate = was->fate;
+		r->news =
+			r->news || is.rows_out != was->rows_out || is.floats_out != was->floats_out;
 		if (!was->has_said)
 			heard_account(c, r, &is);
 		*was = is;
 		store_batch_round_member(&c->fed.changed, fed_round_id(r->machine), &is);
+	}
+}
+
+void rounds_recorded(struct round *r)
+{
+	for (uint32_t i = 0; i < r->n_kept; i++) {
+		const struct store_round_member *m = &r->kept[i];
+		const struct fed_traffic t = { m->rows_out, m->rows_in, m->floats_out,
+					       m->floats_in };
+
+		fed_round_recorded(r->machine, i, &t);
+	}
+}
+
+/* ---- rounds of before a restart ---- */
+
+static struct fed_recalled recall_member(const struct store_round_member *m)
+{
+	struct fed_recalled v = { .account = { .fate = (enum fed_fate)m->fate,
+					       .rows_out = m->rows_out,
+					       .rows_in = m->rows_in,
+					       .floats_out = m->floats_out,
+					       .floats_in = m->floats_in,
+					       .bytes_out = m->bytes_out,
+					       .bytes_in = m->bytes_in },
+				  .has_said = m->has_said,
+				  .theirs = { .t = { m->said_rows_out, m->said_rows_in,
+						     m->said_floats_out, m->said_floats_in } } };
+
+	memcpy(v.account.key, m->key, FED_KEY);
+	memcpy(v.theirs.signature, m->signature, sizeof(m->signature));
+	snprintf(v.theirs.refused, sizeof(v.theirs.refused), "%s", m->refused);
+	return v;
+}
+
+static struct fed_round *recall_machine(const struct fed_setup *s, const struct store_round *x)
+{
+	struct fed_account_head h = { .number = x->number,
+				      .method = x->method,
+				      .hosted = x->hosted,
+				      .secret_bits = x->secret_bits };
+	struct fed_recalled *seats = mem_array((size_t)x->n_seats + 1, sizeof(*seats));
+	struct fed_round *machine;
+	struct err e = { 0 };
+
+	memcpy(h.id, x->id, FED_ID);
+	if (x->outcome != 0)
+		err_set(&e, x->outcome, "%s", x->reason);
+	for (uint32_t i = 0; i < x->n_seats; i++)
+		seats[i] = recall_member(&x->members[i]);
+	machine = fed_round_recall(s, &h, &e, seats, x->n_members, x->n_seats);
+	free(seats);
+	return machine;
+}
+
+/* NULL: not one that we were in. */
+static struct round *recall(const struct agent_core *c, const struct store_round *x)
+{
+	struct round *r = mem_array(1, sizeof(*r));
+
+	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
+	r->setup = (struct fed_setup){ .peers = r->peers, .on_record = true };
+	rounds_who_we_are(c, &r->setup);
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct fed_peer *p = &r->peers[r->setup.n_peers++];
+
+		memcpy(p->key, c->peers[i]->info.key, FED_KEY);
+		memcpy(p->sign_public, c->peers[i]->info.sign_key, FED_SIGN);
+	}
+	r->machine = recall_machine(&r->setup, x);
+	r->closed = true;
+	r->n_kept = x->n_seats;
+	r->kept = mem_copy(x->members, x->n_seats * sizeof(*r->kept));
+	if (r->machine != NULL)
+		return r;
+	round_free(r);
+	return NULL;
+}
+
+void rounds_recall(struct agent_core *c, const struct store_core *saved)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < saved->n_late && n < ROUNDS_PAST; k++) {
+		struct round *r = recall(c, &saved->late[k]);
+
+		if (r != NULL)
+			c->fed.past[n++] = r;
 	}
 }
 

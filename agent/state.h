@@ -39,7 +39,8 @@ enum {
 	MEMBERS_MAX = 128,    /* records of members that we keep */
 	GOSSIP_BYTES = 200000,
 	SEEN_MAX = 64,
-	ROUNDS_PAST = 8, /* rounds before the last one whose accounts may still come and go */
+	ROUNDS_PAST = STORE_ROUNDS_LATE, /* rounds before the last one whose accounts may still come
+					    and go */
 	PARCEL_COST = sizeof(void *) + sizeof(size_t) + 32, /* memory beside its bytes */
 	TELL_EVERY_MS = 1000,	/* a peer's troubles and records of members: no more often */
 	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
@@ -283,7 +284,9 @@ struct round {
 	struct buf part, owed;		 /* for the batch; owed: with look.owed */
 	struct store_round_member *kept; /* [n_kept] as they are on record; NULL: not yet */
 	uint32_t n_kept;
-	bool closed; /* sends no more rows; accounts may still come (fed/round_account.c) */
+	bool news;	 /* of it something is not asked to be written yet that we sign */
+	uint64_t ticket; /* of the commit that writes what we sign; 0: it is on disk, or none is */
+	bool closed;	 /* sends no more rows; accounts may still come (fed/round_account.c) */
 };
 
 /* What is kept from round to round.  work is the table of the round under way; between rounds
@@ -296,7 +299,7 @@ struct rounds {
 	struct agent_name *label;	 /* [n_ent + n_rel] by id */
 	struct round *now, *last;	 /* last: over, may still owe rows, or be owed accounts */
 	struct round *past[ROUNDS_PAST]; /* before it, the newest first: accounts alone; or NULL */
-	struct store_batch changed;	 /* of the last one's record: goes with the next commit */
+	struct store_batch changed;	 /* of the last ones' records: goes with the next commit */
 	uint64_t number;		 /* of the next one */
 	uint64_t done;			 /* that we took part in */
 	uint32_t worse;			 /* looks without a better score */
@@ -588,8 +591,11 @@ void rounds_writable(struct agent_core *c, struct peer *p);
 void rounds_here(struct agent_core *c, struct peer *p); /* greeted: it may lack accounts */
 void rounds_timer(struct agent_core *c);
 void rounds_remember(struct agent_core *c, const uint8_t id[FED_ID]);
+void rounds_who_we_are(const struct agent_core *c, struct fed_setup *s);
 void rounds_job_done(struct agent_core *c, struct agent_job *job);
 void rounds_stop(struct agent_core *c, const char *why); /* leave what is under way */
+/* All up to this commit is on disk: accounts that waited for it may leave. */
+void rounds_committed(struct agent_core *c, uint64_t ticket);
 
 /* ---- rounds_look.c ---- */
 
@@ -648,6 +654,10 @@ void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b);
 void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b);
 /* A round that is on record has sent more since, or a member has signed for it.  NULL is fine. */
 void rounds_record_again(struct agent_core *c, struct round *r);
+/* What is on record is what this says: its accounts may be signed. */
+void rounds_recorded(struct round *r);
+/* The newest ones on record, which hear and tell accounts again. */
+void rounds_recall(struct agent_core *c, const struct store_core *saved);
 const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);
 
 /* ---- keep.c ---- */

@@ -90,11 +90,14 @@ struct seat {
 	const struct fed_peer *peer; /* NULL: ourselves */
 	struct joining *joining;     /* NULL: has not joined */
 	bool answered;		     /* joined or declined */
-	bool gone;		     /* lost or broke the protocol: not heard any more */
+	bool gone;		     /* lost or broke the protocol: not heard any more ... */
+	bool left;		     /* ... but for its account, since it said that it goes */
 	struct letters queue;	     /* for it, but for rows */
 	struct letters early;	     /* of it, before START */
 	bool told, has_theirs;	     /* our account has been sent; its own is here */
 	struct fed_signed theirs;
+	bool recorded; /* this much of its account is on disk: */
+	struct fed_traffic on_disk;
 };
 
 /* ---- masks (round_secret.c) ---- */

@@ -415,6 +415,7 @@ static void take_leave(struct fed_round *r, struct seat *s, const struct net_map
 	net_get_text(m, "r", why, sizeof(why), &e);
 	err_set(&trouble, ERR_CANCELED, "left: %s", why);
 	seat_go(r, s, FED_LOST, &trouble);
+	s->left = true;
 }
 
 static void take_out(struct fed_round *r, struct seat *s, const struct net_map *m)
@@ -540,6 +541,8 @@ static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size
 	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_ACCOUNT, &e);
 	if (e.code != 0)
 		seat_break(r, s, &e);
+	else if (s->left && kind != FED_MSG_ACCOUNT)
+		s->account.bytes_in -= counted(r, n); /* it was not counted on */
 	else if (kind == FED_MSG_ACCOUNT)
 		take_account(r, s, counted(r, n), &m.body);
 	else if (r->phase == OVER)
@@ -557,7 +560,7 @@ void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const 
 	struct seat *s = seat_find(r, from);
 
 	at(r, now_ms);
-	if (s == NULL || s->gone || s == &r->seats[r->me])
+	if (s == NULL || (s->gone && !s->left) || s == &r->seats[r->me])
 		return;
 	s->account.bytes_in += counted(r, n);
 	hear(r, s, message, n);
@@ -591,7 +594,7 @@ void fed_round_stop(struct fed_round *r, int code, const char *why, uint64_t now
 	for (unsigned m = 0; m < r->n_seats; m++) {
 		if (m == r->me || r->seats[m].gone)
 			continue;
-		if (m < r->members && !r->seats[m].told)
+		if (m < r->members && !r->seats[m].told && !r->setup->on_record)
 			account_tell(r, m); /* no rows go out from here on */
 		letter_reason(r, &r->seats[m], FED_MSG_LEAVE, why);
 	}
@@ -785,12 +788,13 @@ void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY])
 {
 	struct seat *s = seat_find(r, member);
 
-	if (r->phase != OVER || s == NULL || !s->gone || number_of(r, s) >= r->members ||
-	    s->account.fate == FED_BROKE || s->theirs.refused[0] != '\0')
+	if (r->phase != OVER || s == NULL || s->peer == NULL || !s->gone ||
+	    number_of(r, s) >= r->members || s->account.fate == FED_BROKE ||
+	    s->theirs.refused[0] != '\0')
 		return;
 	drop_cargo(&r->out[number_of(r, s)]);
 	drop_cargo(&r->answer[number_of(r, s)]);
-	s->gone = s->told = false;
+	s->gone = s->left = s->told = false;
 }
 
 void fed_round_close(struct fed_round *r)

@@ -85,6 +85,9 @@ struct fed_setup {
 	uint32_t min_holders; /* 0: any */
 	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
 	bool secret_only;     /* rows leave under masks or not at all */
+	/* What is signed is on the owner's disk first: no account leaves before
+	 * fed_round_recorded() says so. */
+	bool on_record;
 };
 
 struct fed_round;
@@ -227,11 +230,31 @@ void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *
 /* Ed25519 of BLAKE2b-256 over "fkge round account 1", NUL and the text without its NUL. */
 bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
 			   const uint8_t key[FED_SIGN]);
+/* With on_record: what we count of a seat is on disk, as it is here.  Where it is still so when
+ * nothing is left to send, our account of it may leave. */
+void fed_round_recorded(struct fed_round *r, unsigned seat, const struct fed_traffic *t);
+/* Is that all that one of our accounts waits for? */
+bool fed_round_signs(const struct fed_round *r);
 /* The round is OVER, and a member whose link was lost is here again: our account goes to it once
  * more, since it may not have arrived, and its own is heard.  Rows are neither. */
 void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY]);
 /* The round is OVER and sends no more rows: frees all but what accounts need, which is less than
  * 2 KiB a member. */
 void fed_round_close(struct fed_round *r);
+
+/* A seat as it is on record. */
+struct fed_recalled {
+	struct fed_account account;
+	bool has_said; /* has signed, or what came in its place was refused: */
+	struct fed_signed theirs;
+};
+
+/* A round of before a restart, OVER and closed: tells accounts and hears them, once a member is
+ * here again (fed_round_again()); s->peers need no slots.  All of it is on disk.  err: what it came
+ * to.  NULL: we are not among the first `members` of the seats, the roster, or they are too many.
+ */
+struct fed_round *fed_round_recall(const struct fed_setup *s, const struct fed_account_head *h,
+				   const struct err *err, const struct fed_recalled *seats,
+				   unsigned members, unsigned n_seats);
 
 #endif

@@ -4,14 +4,17 @@
  * one what it has counted of the two: rows and numbers, out and in.  The other puts the rest
  * of the text beside it (fed_account_text()), since it knows the same round, and keeps the
  * signature if it fits.  Who was not linked then is told when it is here again
- * (fed_round_again()).  So each holds the other's word for what left and what came.  Nobody waits
- * for an account, and none of its contents changes what the round came to: who stays silent,
- * or counts otherwise, is for owners to see. */
+ * (fed_round_again()), also when we have been restarted meanwhile (fed_round_recall()).  An owner
+ * that keeps records has on disk what it signs, before it is sent (fed_round_recorded()).  So each
+ * holds the other's word for what left and what came.  Nobody waits for an account, and none of its
+ * contents changes what the round came to: who stays silent, or counts otherwise, is for owners to
+ * see. */
 #include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "fed/inside.h"
 
 const char *fed_fate_name(int fate)
@@ -96,25 +99,60 @@ bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffi
 
 /* ---- ours ---- */
 
-/* While a work is under way, out and answer are its own: they are looked at when all is over. */
-bool account_is_due(const struct fed_round *r, unsigned m)
+static struct fed_traffic traffic_of(const struct seat *s)
 {
-	if (r->phase != OVER || m >= r->members || r->seats[m].told)
+	const struct fed_account *a = &s->account;
+
+	return (struct fed_traffic){ a->rows_out, a->rows_in, a->floats_out, a->floats_in };
+}
+
+static bool is_recorded(const struct fed_round *r, const struct seat *s)
+{
+	const struct fed_traffic t = traffic_of(s), *d = &s->on_disk;
+
+	if (!r->setup->on_record)
+		return true;
+	return s->recorded && t.rows_out == d->rows_out && t.rows_in == d->rows_in &&
+	       t.floats_out == d->floats_out && t.floats_in == d->floats_in;
+}
+
+/* While a work is under way, out and answer are its own: they are looked at when all is over. */
+static bool is_final(const struct fed_round *r, unsigned m)
+{
+	if (r->phase != OVER || m >= r->members || m == r->me || r->seats[m].told)
 		return false;
 	return r->err.code != 0 || (r->out[m] == NULL && r->answer[m] == NULL);
+}
+
+bool account_is_due(const struct fed_round *r, unsigned m)
+{
+	return is_final(r, m) && is_recorded(r, &r->seats[m]);
+}
+
+void fed_round_recorded(struct fed_round *r, unsigned seat, const struct fed_traffic *t)
+{
+	r->seats[seat].recorded = true;
+	r->seats[seat].on_disk = *t;
+}
+
+bool fed_round_signs(const struct fed_round *r)
+{
+	for (unsigned m = 0; m < r->members; m++)
+		if (is_final(r, m) && !is_recorded(r, &r->seats[m]))
+			return true;
+	return false;
 }
 
 void account_tell(struct fed_round *r, unsigned m)
 {
 	struct seat *s = &r->seats[m];
-	const struct fed_account *a = &s->account;
-	const struct fed_traffic t = { a->rows_out, a->rows_in, a->floats_out, a->floats_in };
+	const struct fed_traffic t = traffic_of(s);
 	char text[FED_ACCOUNT_MAX];
 	uint8_t signature[FED_SIGNATURE];
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	text_of(r, r->setup->key, a->key, &t, text);
+	text_of(r, r->setup->key, s->account.key, &t, text);
 	round_sign(signature, account_tag, text, strlen(text), r->setup);
 	letter_begin(r, &w, &out, FED_MSG_ACCOUNT);
 	net_put_uint(&w, "ro", t.rows_out);
@@ -133,7 +171,7 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 	struct fed_signed x = { 0 };
 	char text[FED_ACCOUNT_MAX];
 
-	if (r->members == 0 || s->has_theirs || s >= r->seats + r->members) {
+	if (r->members == 0 || s->has_theirs || s >= r->seats + r->members || s->peer == NULL) {
 		s->account.strange++;
 		return;
 	}
@@ -154,4 +192,61 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat)
 {
 	return r->seats[seat].has_theirs ? &r->seats[seat].theirs : NULL;
+}
+
+/* ---- after a restart ---- */
+
+static const struct fed_peer *peer_of(const struct fed_setup *s, const uint8_t key[FED_KEY])
+{
+	for (size_t i = 0; i < s->n_peers; i++)
+		if (memcmp(s->peers[i].key, key, FED_KEY) == 0)
+			return &s->peers[i];
+	return NULL;
+}
+
+/* Gone until it is here again. */
+static void recall_seat(const struct fed_round *r, struct seat *s, const struct fed_recalled *v)
+{
+	s->account = v->account;
+	s->peer = peer_of(r->setup, v->account.key);
+	s->has_theirs = v->has_said;
+	s->theirs = v->theirs;
+	s->gone = s->recorded = true;
+	s->on_disk = traffic_of(s);
+}
+
+static bool recall_me(struct fed_round *r)
+{
+	for (r->me = 0; r->me < r->members; r->me++)
+		if (memcmp(r->seats[r->me].account.key, r->setup->key, FED_KEY) == 0)
+			return true;
+	return false;
+}
+
+struct fed_round *fed_round_recall(const struct fed_setup *s, const struct fed_account_head *h,
+				   const struct err *err, const struct fed_recalled *seats,
+				   unsigned members, unsigned n_seats)
+{
+	struct fed_round *r;
+
+	if (members > FED_MEMBERS_MAX || members > n_seats)
+		return NULL;
+	r = mem_array(1, sizeof(*r));
+	r->setup = s;
+	memcpy(r->id, h->id, FED_ID);
+	r->settings.number = h->number;
+	r->settings.topology = h->hosted ? FED_HOSTED : FED_SHARDED;
+	r->settings.secret_bits = h->secret_bits;
+	snprintf(r->settings.method, sizeof(r->settings.method), "%s", h->method);
+	r->err = *err;
+	r->seats = mem_array((size_t)n_seats + 1, sizeof(*r->seats));
+	r->n_seats = n_seats;
+	r->members = members;
+	for (unsigned m = 0; m < n_seats; m++)
+		recall_seat(r, &r->seats[m], &seats[m]);
+	r->phase = OVER;
+	if (recall_me(r))
+		return r;
+	fed_round_free(r);
+	return NULL;
 }

@@ -180,6 +180,13 @@ void store_batch_round(struct store_batch *b, const struct store_round *r)
 }
 
 /* Here rather than in core.c: the core frees what it was given and links no database. */
+void store_rounds_release(struct store_round *rounds, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		free(rounds[k].members);
+	free(rounds);
+}
+
 void store_core_release(struct store_core *c)
 {
 	for (size_t k = 0; k < c->n_members; k++)
@@ -200,6 +207,7 @@ void store_core_release(struct store_core *c)
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);
+	store_rounds_release(c->late, c->n_late);
 	memset(c, 0, sizeof(*c));
 }
 

@@ -201,6 +201,8 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		rc = db_best(s, &out->best, &out->has_best, e);
 	if (rc == 0)
 		rc = store_training(s, &out->training, e);
+	if (rc == 0)
+		rc = store_rounds(s, STORE_ROUNDS_LATE, &out->late, &out->n_late, e);
 	return rc == 0 ? load_chains(s, out, e) : rc;
 }
 
@@ -325,13 +327,6 @@ int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t
 		*n = 0;
 	}
 	return rc;
-}
-
-void store_rounds_release(struct store_round *rounds, size_t n)
-{
-	for (size_t k = 0; k < n; k++)
-		free(rounds[k].members);
-	free(rounds);
 }
 
 static void add_piece(sqlite3_stmt *st, struct buf *out)

@@ -53,6 +53,8 @@ int store_apply(struct store *s, const struct store_batch *b, struct err *e);
 
 /* ---- what a restarting core needs ---- */
 
+enum { STORE_ROUNDS_LATE = 8 };
+
 struct store_core {
 	struct store_peer *peers;
 	size_t n_peers;
@@ -73,6 +75,8 @@ struct store_core {
 	size_t n_meta;
 	uint8_t (*rounds)[STORE_ROUND]; /* ids of those on record, the oldest first */
 	size_t n_rounds;
+	struct store_round *late; /* the newest of them whole, the newest first: at most ... */
+	size_t n_late;		  /* ... STORE_ROUNDS_LATE */
 };
 
 int store_load_core(struct store *s, struct store_core *out, struct err *e);

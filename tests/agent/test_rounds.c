@@ -1469,7 +1469,7 @@ struct liar {
 static void sign_account(struct agent_core *c, const uint8_t to[32], const uint8_t id[FED_ID],
 			 const struct fed_traffic *t, uint8_t signature[64])
 {
-	struct fed_account_head h = { .number = c->fed.done, .method = "fede" };
+	struct fed_account_head h = { .number = c->fed.done - 1, .method = "fede" };
 	char whole[FED_ACCOUNT_MAX + 32] = "fkge round account 1",
 				     *text = whole + strlen(whole) + 1;
 	uint8_t digest[32];
@@ -1677,6 +1677,59 @@ static void test_accounts_after_a_cut(void **state)
 		buf_release(&p.at[i].bytes);
 }
 
+/* Nor is it forgotten when processes end: rounds on record hear accounts and tell them. */
+static void test_accounts_after_a_restart(void **state)
+{
+	struct post p = { .who = SEATS };
+	struct world *w = *state;
+
+	many_rounds(w, &p, ROUNDS_PAST + 2);
+	p.taken = false;
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	table_link(&w->t, 0, 1, true);
+	table_link(&w->t, 0, 2, true);
+	run(w, 5000);
+	/* of the newest rounds: its word for both others, and theirs for it */
+	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST * (SEATS - 1));
+	for (size_t i = 1; i < SEATS; i++)
+		assert_int_equal(w->t.seat[i].said, ROUNDS_PAST);
+	for (size_t i = 0; i < SEATS; i++)
+		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	/* what is on record by now is not written a second time */
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	table_link(&w->t, 0, 1, true);
+	table_link(&w->t, 0, 2, true);
+	run(w, 5000);
+	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST * (SEATS - 1));
+	for (size_t i = 0; i < p.n; i++)
+		buf_release(&p.at[i].bytes);
+}
+
+/* The store takes its time: nobody has a word of ours before it is on our disk. */
+static void test_accounts_wait_for_the_disk(void **state)
+{
+	struct post p = { .who = 0 };
+	struct world *w = *state;
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.max = 1;
+	p.taken = true;
+	w->t.tamper = hold_back;
+	w->t.ctx = &p;
+	reset(w, "fede");
+	for (size_t k = 0; w->t.seat[0].disk.n_rounds == 0; k++) {
+		assert_int_equal(p.n, 0);
+		assert_true(k < 100000);
+		run(w, 1);
+	}
+	run(w, 5000);
+	assert_int_equal(p.n, SEATS - 1);
+	for (size_t i = 0; i < p.n; i++)
+		buf_release(&p.at[i].bytes);
+}
+
 /* ---- hostile ---- */
 
 struct hostile {
@@ -1786,6 +1839,8 @@ int main(void)
 		with_world(test_accounts_come_late),
 		with_world(test_accounts_come_too_late),
 		with_world(test_accounts_after_a_cut),
+		with_world(test_accounts_after_a_restart),
+		with_world(test_accounts_wait_for_the_disk),
 		with_world(test_hostile_messages),
 	};
 

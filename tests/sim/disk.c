@@ -14,7 +14,7 @@ void disk_release(struct disk *d)
 	free(d->entries);
 	for (size_t i = 0; i < d->n_meta; i++)
 		free(d->meta[i].base);
-	free(d->rounds);
+	store_rounds_release(d->rounds, d->n_rounds);
 	kge_emb_free(d->tables);
 	kge_emb_free(d->latest_tables);
 	store_close(d->real);
@@ -119,10 +119,53 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	*(latest ? &d->has_latest : &d->has_best) = true;
 }
 
-static void put_round(struct disk *d, const uint8_t id[STORE_ROUND])
+static struct store_round copy_round(const struct store_round *r)
 {
-	d->rounds = mem_resize(d->rounds, d->n_rounds + 1, sizeof(*d->rounds));
-	memcpy(d->rounds[d->n_rounds++], id, STORE_ROUND);
+	struct store_round x = *r;
+
+	x.members = mem_array((size_t)r->n_seats + 1, sizeof(*x.members));
+	memcpy(x.members, r->members, r->n_seats * sizeof(*x.members));
+	return x;
+}
+
+static void put_round(struct disk *d, const struct store_round *r)
+{
+	size_t i = 0;
+
+	while (i < d->n_rounds && memcmp(d->rounds[i].id, r->id, STORE_ROUND) != 0)
+		i++;
+	if (i < d->n_rounds)
+		free(d->rounds[i].members);
+	else
+		d->rounds = mem_resize(d->rounds, ++d->n_rounds, sizeof(*d->rounds));
+	d->rounds[i] = copy_round(r);
+}
+
+const struct store_round_member *
+disk_round_member(const struct disk *d, const uint8_t id[STORE_ROUND], const uint8_t key[32])
+{
+	for (size_t i = d->n_rounds; i > 0; i--) {
+		const struct store_round *r = &d->rounds[i - 1];
+
+		for (uint32_t k = 0; memcmp(r->id, id, STORE_ROUND) == 0 && k < r->n_seats; k++)
+			if (memcmp(r->members[k].key, key, 32) == 0)
+				return &r->members[k];
+	}
+	return NULL;
+}
+
+/* All but its fate. */
+static void change_round(struct disk *d, const uint8_t id[STORE_ROUND],
+			 const struct store_round_member *m)
+{
+	struct store_round_member *was =
+		(struct store_round_member *)(uintptr_t)disk_round_member(d, id, m->key);
+	int fate = was != NULL ? was->fate : 0;
+
+	if (was == NULL)
+		return;
+	*was = *m;
+	was->fate = fate;
 }
 
 static void put_meta(struct disk *d, const struct store_meta *m)
@@ -176,9 +219,11 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		put_meta(d, &w->u.meta);
 		break;
 	case STORE_PUT_ROUND:
-		put_round(d, w->u.round.id);
+		put_round(d, &w->u.round);
 		break;
 	case STORE_CHANGE_ROUND:
+		change_round(d, w->u.change.id, &w->u.change.member);
+		break;
 	case STORE_SCORE_ROUND:
 		break; /* for the owner alone */
 	}
@@ -242,6 +287,18 @@ static void *copy(const void *p, size_t n)
 	return n ? mem_copy(p, n) : NULL;
 }
 
+static void load_rounds(const struct disk *d, struct store_core *out)
+{
+	out->n_rounds = d->n_rounds;
+	out->n_late = d->n_rounds < STORE_ROUNDS_LATE ? d->n_rounds : STORE_ROUNDS_LATE;
+	out->rounds = mem_array(out->n_rounds + 1, sizeof(*out->rounds));
+	for (size_t i = 0; i < d->n_rounds; i++)
+		memcpy(out->rounds[i], d->rounds[i].id, STORE_ROUND);
+	out->late = mem_array(out->n_late + 1, sizeof(*out->late));
+	for (size_t i = 0; i < out->n_late; i++)
+		out->late[i] = copy_round(&d->rounds[d->n_rounds - 1 - i]);
+}
+
 void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -273,8 +330,7 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->best = d->best;
 	out->meta = copy(d->meta, d->n_meta * sizeof(*d->meta));
 	out->n_meta = d->n_meta;
-	out->rounds = copy(d->rounds, d->n_rounds * sizeof(*d->rounds));
-	out->n_rounds = d->n_rounds;
+	load_rounds(d, out);
 }
 
 void disk_unload(const struct disk *d, struct store_core *core)
@@ -294,4 +350,5 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->alignments); /* slots and meta are the disk's */
 	free(core->meta);
 	free(core->rounds);
+	store_rounds_release(core->late, core->n_late);
 }

@@ -26,7 +26,7 @@ struct disk {
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
 	struct store_meta meta[5];
 	size_t n_meta;
-	uint8_t (*rounds)[STORE_ROUND]; /* ids; no more of them is kept */
+	struct store_round *rounds; /* as they came first; each owns its members */
 	size_t n_rounds;
 	struct store *real; /* may be NULL: the same batches in SQLite */
 };
@@ -39,6 +39,9 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 void disk_unload(const struct disk *d, struct store_core *core);
 /* NULL: it has none. */
 const struct store_meta *disk_meta(const struct disk *d, const char *key);
+/* What is on record of a member of a round; NULL: nothing. */
+const struct store_round_member *
+disk_round_member(const struct disk *d, const uint8_t id[STORE_ROUND], const uint8_t key[32]);
 /* Entries of the pair (a, b) by Ed25519 keys, in order; at most max, returns how many. */
 size_t disk_chain(const struct disk *d, const uint8_t a[32], const uint8_t b[32],
 		  const struct ledger_signed **out, size_t max);

@@ -15,7 +15,12 @@
 #include "net/msg.h"
 #include "tests/sim/inside.h"
 
-enum { KIND_JOIN = 2, KIND_UP = 8, KIND_DOWN = 9 }; /* of a NET_MSG_ROUND: fed/inside.h */
+enum {
+	KIND_JOIN = 2,
+	KIND_UP = 8,
+	KIND_DOWN = 9,
+	KIND_ACCOUNT = 13
+};			       /* of a NET_MSG_ROUND: fed/inside.h */
 enum { WORK_SLACK_MS = 6000 }; /* jobs and commits of a round take less than so much together */
 
 static const double near_enough = 4e-6; /* fixed point of 32 bits, 30 members (fed/mask.h) */
@@ -137,6 +142,7 @@ struct sim_round {
 	/* accounts: when it ended at each, in which life, and of whom that one has one */
 	uint32_t place[SIM_AGENTS_MAX], held[SIM_AGENTS_MAX];
 	uint64_t life[SIM_AGENTS_MAX];
+	bool on_disk[SIM_AGENTS_MAX];
 };
 
 static struct sim_round *round_of(struct sim *s, const uint8_t id[16])
@@ -303,6 +309,21 @@ static void tell(struct sim *s, uint64_t kind, const struct net_msg *m)
 		why);
 }
 
+/* What it signs is what a crash at this moment would leave on its disk. */
+static void check_account_sent(struct sim *s, size_t from, size_t to, const struct net_msg *m)
+{
+	const struct store_round_member *v =
+		disk_round_member(&s->node[from].disk, m->session, s->node[to].key);
+	struct err e = { 0 };
+
+	s->report->accounts_sent++;
+	if (v == NULL || v->rows_out != net_get_uint(&m->body, "ro", 0, INT64_MAX, &e) ||
+	    v->rows_in != net_get_uint(&m->body, "ri", 0, INT64_MAX, &e) ||
+	    v->floats_out != net_get_uint(&m->body, "fo", 0, INT64_MAX, &e) ||
+	    v->floats_in != net_get_uint(&m->body, "fi", 0, INT64_MAX, &e))
+		sim_fail(s, "agent %zu signs for agent %zu what is not on its disk", from, to);
+}
+
 void sim_rounds_check_send(struct sim *s, size_t from, size_t to, const struct net_msg *m)
 {
 	struct err e = { 0 };
@@ -312,6 +333,8 @@ void sim_rounds_check_send(struct sim *s, size_t from, size_t to, const struct n
 	bool rel = is_relations(method_of(s));
 
 	tell(s, kind, m);
+	if (e.code == 0 && kind == KIND_ACCOUNT)
+		check_account_sent(s, from, to, m);
 	if (e.code != 0 || (kind != KIND_UP && kind != KIND_DOWN))
 		return;
 	first = net_get_uint(&m->body, "o", 0, UINT32_MAX, &e);
@@ -620,15 +643,15 @@ void sim_rounds_asked(struct node *n, const struct store_batch *b)
 
 /* ---- accounts ---- */
 
-/* Both were in it to its end, live on since, and it is neither the last one nor long ago. */
+/* Both were in it to its end, have it on disk, and it is neither the last one nor long ago. */
 static bool must_sign(const struct sim *s, const struct sim_round *x, size_t a, size_t b)
 {
 	for (int k = 0; k < 2; k++) {
 		size_t i = k == 0 ? a : b;
 		uint32_t since = s->node[i].n_over - x->place[i];
 
-		if (!x->over[i] || x->outcome[i] != 0 || x->life[i] != s->node[i].life ||
-		    since == 0 || since > ROUNDS_PAST)
+		if (!x->over[i] || x->outcome[i] != 0 || !x->on_disk[i] || since == 0 ||
+		    since > ROUNDS_PAST)
 			return false;
 	}
 	return took_part(x, a, b) && took_part(x, b, a);
@@ -645,6 +668,8 @@ static void check_accounts(struct sim *s)
 				if (a == b || !must_sign(s, x, a, b))
 					continue;
 				s->report->accounts++;
+				s->report->accounts_restarted += x->life[a] != s->node[a].life ||
+								 x->life[b] != s->node[b].life;
 				if ((x->held[a] >> b & 1) == 0)
 					sim_fail(s,
 						 "agent %zu lacks the account of agent %zu, %u "
@@ -658,11 +683,32 @@ static void check_accounts(struct sim *s)
 void sim_rounds_on_disk(struct node *n, const struct store_batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (b->at[i].kind == STORE_PUT_CHECKPOINT &&
-		    b->at[i].u.checkpoint.info.kind == STORE_LATEST) {
+		if (b->at[i].kind == STORE_PUT_ROUND)
+			round_of(n->sim, b->at[i].u.round.id)->on_disk[n->at] = true;
+		else if (b->at[i].kind == STORE_PUT_CHECKPOINT &&
+			 b->at[i].u.checkpoint.info.kind == STORE_LATEST) {
 			memcpy(n->latest, b->at[i].u.checkpoint.info.digest, 32);
 			n->has_latest = true;
 		}
+}
+
+/* After a crash an agent holds what its disk does. */
+static void reload_accounts(struct node *n)
+{
+	struct sim *s = n->sim;
+
+	for (size_t i = 0; i < s->n_rounds; i++) {
+		struct sim_round *x = s->round[i];
+
+		x->held[n->at] = 0;
+		for (size_t b = 0; b < s->n; b++) {
+			const struct store_round_member *m =
+				disk_round_member(&n->disk, x->id, s->node[b].key);
+
+			if (m != NULL && m->has_said)
+				x->held[n->at] |= UINT32_C(1) << b;
+		}
+	}
 }
 
 static void check_idle(struct node *n)
@@ -743,6 +789,7 @@ void sim_rounds_check_restart(struct node *n)
 {
 	uint8_t is[32];
 
+	reload_accounts(n);
 	if (!n->has_latest)
 		return;
 	kge_emb_digest(n->core->work, is);

@@ -97,10 +97,19 @@ static void apply_first(struct node *n)
 	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
 }
 
-static bool is_ledgers(const struct store_batch *b)
+static bool has_round(const struct store_batch *b)
 {
-	return b->n > 0 &&
-	       (b->at[0].kind == STORE_ADD_ENTRY || b->at[0].kind == STORE_ADD_COUNTERSIGN);
+	for (size_t i = 0; i < b->n; i++)
+		if (b->at[i].kind == STORE_PUT_ROUND)
+			return true;
+	return false;
+}
+
+/* Of what partners are told: entries of the ledger, rounds. */
+static bool is_told(const struct store_batch *b)
+{
+	return has_round(b) || (b->n > 0 && (b->at[0].kind == STORE_ADD_ENTRY ||
+					     b->at[0].kind == STORE_ADD_COUNTERSIGN));
 }
 
 /* The lie: the word is given at once, the disk has it four writes later. */
@@ -119,7 +128,7 @@ void shell_commit_due(struct node *n)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_COMMITTED, .ticket = n->commits[0].ticket };
 
-	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_ledgers(&n->commits[0].batch)) {
+	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_told(&n->commits[0].batch)) {
 		put_off(n);
 		node_event(n, &e);
 		return;

@@ -112,10 +112,12 @@ struct sim_report {
 	uint64_t missed;		 /* members that somebody did without */
 	uint64_t rows_seen;		 /* on the wire, and looked at */
 	uint64_t rows_exact,
-		accounts,	/* that must be there at the end, of members that took part */
-		accounts_exact, /* of rounds that nobody missed: equal to the number */
-		rows_cut;	/* after rounds: shared, with all of their holders, or some */
-	double seconds;		/* virtual */
+		accounts,	    /* that must be there at the end, of members that took part */
+		accounts_restarted, /* ... where one of the two has been restarted since */
+		accounts_sent,	    /* each is on the sender's disk */
+		accounts_exact,	    /* of rounds that nobody missed: equal to the number */
+		rows_cut;	    /* after rounds: shared, with all of their holders, or some */
+	double seconds;		    /* virtual */
 	struct sim_agent_report agent[SIM_AGENTS_MAX];
 };
 
