@@ -170,8 +170,8 @@ static int read_round_id(sqlite3_stmt *st, void *record)
 	return ROW_OK(db_bytes(st, 0, record, STORE_ROUND));
 }
 
-static const struct table round_ids = { "SELECT id FROM round ORDER BY finished_ms, rowid LIMIT ?",
-					STORE_ROUND, read_round_id };
+static const struct table round_ids = { "SELECT id FROM round ORDER BY rowid LIMIT ?", STORE_ROUND,
+					read_round_id };
 
 static int load_all(struct store *s, struct store_core *out, struct err *e)
 {
@@ -307,12 +307,11 @@ static int load_seats(struct store *s, struct store_round *r, struct err *e)
 	return rc;
 }
 
+/* By when they were written: the clock may have been set back. */
 int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e)
 {
-	static const struct table rounds = {
-		"SELECT * FROM round ORDER BY finished_ms DESC, rowid DESC LIMIT ?",
-		sizeof(struct store_round), read_round
-	};
+	static const struct table rounds = { "SELECT * FROM round ORDER BY rowid DESC LIMIT ?",
+					     sizeof(struct store_round), read_round };
 	void *array = NULL;
 	int rc;
 
