@@ -287,6 +287,38 @@ static void feds_costs_what_the_paper_says(void **state)
 	assert_int_equal(fed_feds_dim(1, 0, 256), 256);
 }
 
+/* What was never sent has changed more than anything else (a home that was away, a new partner). */
+static void feds_sends_first_what_it_never_sent(void **state)
+{
+	struct fed_item items[10];
+	struct fed_settings s;
+	struct fed_part *p;
+	struct kge_emb *emb;
+	struct rng any;
+	float row[DIM];
+
+	(void)state;
+	rng_seed(&any, 5);
+	emb = kge_emb_new(kge_model_find("transe"), DIM, 8, 10, 1, &any);
+	fed_settings_init(&s, fed_method_find("feds"));
+	assert_int_equal(fed_settings_set(&s, "p", 0.1, NULL), 0);
+	assert_int_equal(fed_part_new(&p, &s, emb, 1, NULL), 0);
+	p->members = 2;
+	for (uint32_t i = 0; i < 10; i++) {
+		items[i] = (struct fed_item){ .holders = 3, .id = i, .tag = 'e' };
+		if (i != 7) /* of a full round */
+			assert_true(fed_up(p, 0, &items[i], row));
+	}
+	for (size_t x = 0; x < DIM; x++) /* nothing changes more than to its opposite */
+		kge_ent(emb, 3)[x] *= -0.9f;
+	p->settings.number = 1;
+	p->method->choose(p, 0, (struct fed_items){ items, 10 });
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(fed_up(p, 0, &items[i], row), i == 7);
+	fed_part_free(p);
+	kge_emb_free(emb);
+}
+
 static void fedepl_wants_its_dimension(void **state)
 {
 	struct fed_settings s;
@@ -594,6 +626,70 @@ static void terms_do_something(void **state)
 	assert_true(train_rounds("pfedeg", "beta", 0, off) > 0);
 	train_rounds("pfedeg", "beta", 10, on);
 	assert_memory_not_equal(off, on, 32);
+}
+
+/* Agent 1, and its tables after the last training. */
+struct watched {
+	struct world w;
+	struct kge_emb *trained;
+};
+
+static void keep_trained(void *ctx, size_t agent, double loss)
+{
+	struct watched *x = ctx;
+
+	(void)loss;
+	if (agent == 1)
+		kge_emb_assign(x->trained, x->w.emb[1]);
+}
+
+/* The second training of agent 1 is that of kge/train.h with these terms: anchored at the tables
+ * that the round begins with, away from those of the first training. */
+static void trains_alone_with(const char *method, struct kge_terms terms)
+{
+	struct watched x;
+	struct kge_emb *begin, *previous, *again;
+	struct kge_trainer *t;
+
+	world_init(&x.w, 3, 40, "transe", 8, method, false);
+	x.w.config.epochs = 2;
+	x.w.config.trained = keep_trained;
+	x.w.config.ctx = &x;
+	world_open(&x.w);
+	x.trained = kge_emb_copy(x.w.emb[1]);
+	world_round(&x.w);
+	previous = kge_emb_copy(x.trained);
+	begin = kge_emb_copy(x.w.emb[1]);
+	again = kge_emb_copy(begin);
+	world_round(&x.w);
+	terms.anchor = begin->ent;
+	terms.previous = previous->ent;
+	t = kge_trainer_new(&x.w.agent[1].train, x.w.graph[1], again);
+	kge_trainer_seek(t, 2);
+	kge_trainer_set_terms(t, &terms);
+	for (int epoch = 0; epoch < 2; epoch++)
+		assert_int_equal(kge_trainer_epoch(t, NULL, NULL), 0);
+	assert_memory_equal(x.trained->ent, again->ent,
+			    (size_t)again->n_ent * again->ent_floats * sizeof(float));
+	assert_memory_equal(x.trained->rel, again->rel,
+			    (size_t)again->n_rel * again->rel_floats * sizeof(float));
+	kge_trainer_free(t);
+	kge_emb_free(begin);
+	kge_emb_free(previous);
+	kge_emb_free(again);
+	kge_emb_free(x.trained);
+	world_release(&x.w);
+}
+
+static void one_table_trains_as_the_papers_say(void **state)
+{
+	(void)state;
+	trains_alone_with("fede", (struct kge_terms){ 0 });
+	trains_alone_with("feds", (struct kge_terms){ 0 });
+	trains_alone_with("fedprox", (struct kge_terms){ .proximal = 0.1f });
+	trains_alone_with("fedec", (struct kge_terms){ .contrast = 0.3f, .temperature = 0.2f });
+	trains_alone_with("pfedeg", (struct kge_terms){ .norm = 3e-3f });
+	trains_alone_with("pfedeg_plus", (struct kge_terms){ .norm = 3e-3f });
 }
 
 /* What FedEC draws away from in the next round is the table that it has trained in this one. */
@@ -966,6 +1062,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fedep_and_fedr),
 		cmocka_unit_test(feds_is_its_definition),
+		cmocka_unit_test(feds_sends_first_what_it_never_sent),
 		cmocka_unit_test(feds_costs_what_the_paper_says),
 		cmocka_unit_test(fedepl_wants_its_dimension),
 		cmocka_unit_test(pfedeg_is_its_definition),
@@ -973,6 +1070,7 @@ int main(void)
 		cmocka_unit_test(fedsvd_is_its_definition),
 		cmocka_unit_test(fedsvd_plus_by_differences),
 		cmocka_unit_test(terms_do_something),
+		cmocka_unit_test(one_table_trains_as_the_papers_say),
 		cmocka_unit_test(fedec_knows_its_last_table),
 		cmocka_unit_test(two_tables_teach_as_the_papers_say),
 		cmocka_unit_test(two_tables_teach_each_other),

@@ -224,6 +224,24 @@ static void test_settings(void **state)
 	assert_int_equal(kge_unlearn_check(&u, NULL), ERR_USAGE);
 }
 
+/* FedLU's weights and epochs: of the paper, and of its code, which are not the same (methods 4.1).
+ */
+static void test_defaults(void **state)
+{
+	struct kge_train_config c = training();
+	struct kge_unlearn_config u;
+
+	(void)state;
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_PAPER);
+	assert_true(u.interference.forgotten == 1 && u.interference.negatives == 1);
+	assert_true(u.interference.soft == 0.1f && !u.interference.soft_norm);
+	assert_true(u.distill == 2 && u.interference_epochs == 10 && u.decay_epochs == 10);
+	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);
+	assert_true(u.interference.forgotten == 5 && u.interference.negatives == 0.5f);
+	assert_true(u.interference.soft == 0.1f && u.interference.soft_norm);
+	assert_true(u.distill == 2 && u.interference_epochs == 20 && u.decay_epochs == 10);
+}
+
 static void test_cancel(void **state)
 {
 	struct kge_graph *g = town();
@@ -247,7 +265,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unlearns),     cmocka_unit_test(test_best_is_kept),
 		cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_rank_of_the_forgotten),
-		cmocka_unit_test(test_settings),     cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_settings),     cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_cancel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
