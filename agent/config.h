@@ -117,7 +117,7 @@ void config_init(struct config *c);
 void config_release(struct config *c);
 
 /* Defaults, then the file's keys over them.  On an error *c is released.
- * ERR_NOTFOUND when there is no file. */
+ * ERR_NOFILE when there is none. */
 int config_load(struct config *c, const char *path, struct err *e);
 /* The same from memory; `where` stands for the file's name in errors. */
 int config_parse(struct config *c, const char *text, size_t len, const char *where, struct err *e);

@@ -102,7 +102,7 @@ static int open_config(struct folder *f, struct err *e)
 	int rc = config_load(&f->config, f->config_path, e);
 
 	f->has_config = rc == 0;
-	if (rc == ERR_NOTFOUND)
+	if (rc == ERR_NOFILE)
 		return err_set(e, ERR_NOTFOUND,
 			       "%s: no agent lives here; make one with: fkge -d %s init", f->path,
 			       f->path);

@@ -96,6 +96,8 @@ int err_exit_status(int code)
 	case ERR_TIMEOUT:
 		return 3;
 	case ERR_INPUT:
+	case ERR_NOFILE:
+	case ERR_TOOBIG:
 		return 4;
 	case ERR_UNREACHABLE:
 		return 5;

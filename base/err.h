@@ -31,7 +31,8 @@
 	X(ERR_NOTFOUND, -10016, "not found")                                                       \
 	X(ERR_BUSY, -10017, "busy")                                                                \
 	X(ERR_REFUSED, -10018, "refused")                                                          \
-	X(ERR_LEDGER, -10019, "ledger does not verify")
+	X(ERR_LEDGER, -10019, "ledger does not verify")                                            \
+	X(ERR_NOFILE, -10020, "no such file")
 
 enum err_code {
 #define X(name, code, text) name = code,

@@ -10,14 +10,35 @@
 
 #include "base/mem.h"
 
+static int code_of(int why)
+{
+	switch (why) {
+	case ENOENT:
+	case ENOTDIR:
+		return ERR_NOFILE;
+	case EACCES:
+	case EPERM:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return ERR_INPUT;
+	default:
+		return ERR_IO;
+	}
+}
+
+int file_unreadable(const char *path, int why, struct err *e)
+{
+	return err_set(e, code_of(why), "%s: %s", path, strerror(why));
+}
+
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 {
 	size_t had = out->len;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
-			       strerror(errno));
+		return file_unreadable(path, errno, e);
 	for (;;) {
 		uint8_t *at = buf_extend(out, 65536);
 		ssize_t n = read(fd, at, 65536);
@@ -30,7 +51,7 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 
 			close(fd);
 			out->len = had;
-			return err_set(e, ERR_IO, "%s: %s", path, strerror(why));
+			return file_unreadable(path, why, e);
 		}
 		if (n == 0)
 			break;

@@ -8,7 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Appends the file to *out; ERR_TOOBIG if it has more than limit bytes, ERR_NOTFOUND, ERR_IO. */
+/* What it means that a file cannot be read, for the errno that says why: ERR_NOFILE; ERR_INPUT if
+ * it is no file that we can read (a folder, of somebody else); else ERR_IO. */
+int file_unreadable(const char *path, int why, struct err *e);
+
+/* Appends the file to *out; ERR_TOOBIG if it has more than limit bytes, and as above. */
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 
 /* Writes beside the target, syncs, renames: readers see the old file or the new

@@ -219,7 +219,7 @@ static int check_wanted(const struct experiment_options *o, const struct experim
 	bool seed = o->seed == 0;
 
 	if (x->published[0] != '\0' && !file_exists(x->published))
-		return err_set(e, ERR_NOTFOUND, "%s: no such file (experiment.published)",
+		return err_set(e, ERR_NOFILE, "%s: no such file (experiment.published)",
 			       x->published);
 	for (size_t k = 0; k < x->n_seeds; k++)
 		seed = seed || x->seeds[k] == o->seed;

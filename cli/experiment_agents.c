@@ -55,7 +55,7 @@ static bool is_agent(const char *folder, const char *name)
 static int list_agents(const char *data, char ***out, size_t *n, struct err *e)
 {
 	if (list_names(data, is_agent, out, n) != 0)
-		return err_set(e, ERR_NOTFOUND, "%s: no such folder (experiment.data)", data);
+		return err_set(e, ERR_NOFILE, "%s: no such folder (experiment.data)", data);
 	if (*n >= 2 && *n <= FED_MEMBERS_MAX)
 		return 0;
 	return err_set(

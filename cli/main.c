@@ -112,7 +112,8 @@ static void print_help(FILE *to, const struct command *table, const char *path)
 	if (table == commands)
 		fputs("\nExit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 timed "
 		      "out,\n"
-		      "4 bad input file, 5 peer unreachable, 6 identity refused, 7 version "
+		      "4 bad or missing input file, 5 peer unreachable, 6 identity refused, 7 "
+		      "version "
 		      "mismatch,\n"
 		      "8 privacy budget exhausted, 9 store damaged or locked.\n",
 		      to);

@@ -212,7 +212,7 @@ static int read_line(const char *path, char line[NET_INVITE_TEXT], struct err *e
 
 	if (f == NULL)
 		return err_set(
-			e, ERR_NOTFOUND,
+			e, ERR_NOFILE,
 			"%s: no such file; write the invitation into one, or - for standard input "
 			"(it may hold a secret, so it is no argument)",
 			path);

@@ -22,7 +22,7 @@ void receipt_digest(const struct kge_graph *names, const struct kge_triple *at, 
 		    const uint8_t salt[RECEIPT_SALT], uint8_t out[RECEIPT_DIGEST]);
 /* Adds sign_key and signature. */
 void receipt_sign(json_t *receipt, const struct identity *id);
-/* A receipt from a file, its signature checked; *out is new.  ERR_INPUT, ERR_NOTFOUND,
+/* A receipt from a file, its signature checked; *out is new.  ERR_INPUT, ERR_NOFILE,
  * ERR_IDENTITY when the signature does not fit. */
 int receipt_read(json_t **out, const char *path, struct err *e);
 /* Is the set the one of these triples?  ERR_INPUT if not. */

@@ -43,7 +43,7 @@ static int find_format(const char *folder, int *format, struct err *e)
 	}
 	if (*format >= 0)
 		return 0;
-	return err_set(e, ERR_NOTFOUND,
+	return err_set(e, ERR_NOFILE,
 		       "%s: no entities.npy, entities.tsv, entities.vec or entity2vec.vec in it",
 		       folder);
 }

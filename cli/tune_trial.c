@@ -173,7 +173,7 @@ int tune_read_record(struct tune *u, struct err *e)
 	}
 	buf_release(&text);
 	free(path);
-	return rc == ERR_NOTFOUND ? 0 : rc;
+	return rc == ERR_NOFILE ? 0 : rc;
 }
 
 /* ---- one trial, up to so many epochs ---- */

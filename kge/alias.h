@@ -27,7 +27,7 @@ struct kge_alias_report {
 
 /* own: entities or relations of the graph.  own_second: the columns are the
  * other way round in this file.  ERR_INPUT where one own name has two
- * different shared names; ERR_NOTFOUND, ERR_IO.  report may be NULL. */
+ * different shared names; ERR_NOFILE, ERR_IO.  report may be NULL. */
 int kge_aliases_load(struct kge_aliases **a, const char *path, const struct kge_vocab *own,
 		     bool own_second, struct kge_alias_report *report, struct err *e);
 void kge_aliases_free(struct kge_aliases *a);

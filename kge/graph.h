@@ -104,7 +104,7 @@ void kge_load_defaults(struct kge_load_options *o);
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
  * would change them silently (CR LF, a byte-order mark, control characters,
  * bytes that are not UTF-8) is refused; in RDF, line ends may be CR LF.  One file is split by
- * kge_graph_split(). ERR_INPUT names file and line; ERR_NOTFOUND, ERR_IO, ERR_USAGE (shares). o may
+ * kge_graph_split(). ERR_INPUT names file and line; ERR_NOFILE, ERR_IO, ERR_USAGE (shares). o may
  * be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
 int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
 		   struct kge_load_report *report, struct err *e);

@@ -31,7 +31,7 @@ int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char 
 
 /* Read rows into emb, whose shape they must have: every name of the graph
  * exactly once and no other, finite numbers only.  On error emb is as it was.
- * ERR_INPUT with file and line or row, ERR_NOTFOUND, ERR_IO. */
+ * ERR_INPUT with file and line or row, ERR_NOFILE, ERR_IO. */
 int kge_import(struct kge_emb *emb, const struct kge_graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
 

@@ -47,7 +47,7 @@ static int fill_in(struct lines *l, struct err *e)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(e, ERR_IO, "%s: %s", l->path, strerror(errno));
+			return file_unreadable(l->path, errno, e);
 		l->in_over = n == 0;
 		l->in_at = 0;
 		l->in_end = (size_t)n;
@@ -97,8 +97,7 @@ static int open_file(struct lines *l, struct err *e)
 
 	l->fd = open(l->path, O_RDONLY | O_CLOEXEC);
 	if (l->fd < 0)
-		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", l->path,
-			       strerror(errno));
+		return file_unreadable(l->path, errno, e);
 	if (fstat(l->fd, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_set(e, ERR_INPUT, "%s: a folder where a file is wanted", l->path);
 	return fill_in(l, e);

@@ -19,7 +19,7 @@ enum { LINES_MAX = 64 * 1024, LINES_RATIO = 200, LINES_FREE = 64 * 1024 * 1024 }
 
 struct lines;
 
-/* ERR_NOTFOUND, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
+/* ERR_NOFILE, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
 int lines_open(struct lines **l, const char *path, struct err *e);
 void lines_close(struct lines *l);
 

@@ -65,7 +65,7 @@ struct openke_names {
 	bool named;   /* it has more than its count */
 };
 /* Fill the rest of a list that has `names`; free(list->ids) whatever comes back.
- * ERR_NOTFOUND, ERR_INPUT, ERR_IO. */
+ * ERR_NOFILE, ERR_INPUT, ERR_IO. */
 int openke_read_names(struct openke_names *list, const char *path, const char *what, struct err *e);
 
 /* Read one file of triples by the reader, as the split. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "kge/table.h"
 
@@ -180,8 +181,7 @@ int table_read_npy(const char *folder, struct table *t, bool *have, struct err *
 	FILE *f = rc == 0 ? fopen(path, "rb") : NULL;
 
 	if (rc == 0 && f == NULL)
-		rc = err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
-			     strerror(errno));
+		rc = file_unreadable(path, errno, e);
 	if (rc == 0)
 		rc = read_npy_rows(f, path, t, order, e);
 	if (f != NULL)

@@ -1,5 +1,6 @@
 #include "tests/test.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,8 +31,11 @@ static void written_files_are_read_back_with_their_mode(void **state)
 	assert_int_equal(file_make_folder(path, 0700, &e), ERR_IO);
 	assert_non_null(strstr(e.text, "Not a directory"));
 	unlink(path);
-	assert_int_equal(file_read(path, 5, &b, &e), ERR_NOTFOUND);
+	assert_int_equal(file_read(path, 5, &b, &e), ERR_NOFILE);
 	assert_non_null(strstr(e.text, path));
+	assert_int_equal(file_read(folder, 5, &b, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "directory"));
+	assert_int_equal(file_unreadable(path, EMFILE, &e), ERR_IO);
 	assert_int_equal(file_write_atomic("/nowhere/at/all", "x", 1, 0600, &e), ERR_IO);
 	rmdir(deep);
 	deep[strlen(deep) - 2] = '\0';

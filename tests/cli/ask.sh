@@ -83,7 +83,27 @@ ok 'and the next one' grep -q 'bad.tsv:3: 1 column where 3 are wanted' "$err"
 ok 'the others are answered' [ "$(wc -l <"$out")" -eq 2 ]
 ok 'in JSON too' exits 4 -d "$work/a" predict --batch "$work/bad.tsv" --json
 ok 'counted' grep -q '"questions":4,"failed":2' "$out"
-ok 'no such file' exits 1 -d "$work/a" predict --batch "$work/none"
+
+# ---- files that are not there: one status, whichever command wants them ----
+gone=$work/gone
+missing() { ok "no such file: $*" says 4 "$gone" "$@"; }
+missing -d "$work/a" predict --batch "$gone"
+missing -d "$work/a" import --replace "$gone"
+missing -d "$work/a" import --alias "$gone"
+missing -d "$work/a" import --embeddings "$gone"
+missing -d "$work/a" unlearn "$gone"
+missing -d "$work/a" unlearn --verify "$gone"
+missing -d "$work/a" unlearn --verify "$gone" "$work/a.tsv"
+missing -d "$work/a" tune "$gone"
+missing -d "$work/a" join "$gone"
+missing split "$gone" -k 2 --by relations -o "$work/parts"
+missing experiment "$gone" -o "$work/x"
+missing ledger verify "$gone"
+missing ledger verify "$gone" "$gone.2"
+missing rounds verify "$gone"
+missing rounds verify "$gone" "$gone.2"
+gone=$work/a.tsv/gone # a file where a folder is named
+missing -d "$work/a" import --replace "$gone"
 ok 'a batch and a question' exits 2 -d "$work/a" predict --batch "$work/q.tsv" e1 next '?'
 
 # Each question is answered before the next one is there.

@@ -286,12 +286,12 @@ ok 'more holders than agents' wrong 'min_holders is 9, and ' 'topology: hosted' 
 sed 's/threads: 1/update: racing, shared_chunk: 0/; s/reference: fede, //; /fedlu/s/.*/  fedprox:/; /single\|collective\|hosted\|masked/d; s/^  fede:.*//' "$work/x.yaml" >"$work/racing.yaml"
 sed 's/paper.csv/none.csv/' "$work/x.yaml" >"$work/nopaper.yaml"
 sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
-ok 'no data' says 1 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
+ok 'no data' says 4 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
 ok 'twice' wrong "'single' is given twice" 'collective:' 'single:'
 ok 'no such reference' wrong "reference: no variant is called 'fedx'" 'reference: fede' 'reference: fedx'
 sed 's/published: FedE}/published: FedX}/' "$work/x.yaml" >"$work/misspelt.yaml"
 ok 'no figures of that name' says 0 "has no figures of 'FedX' (variant fede) for dataset D3" experiment "$work/misspelt.yaml" -o "$work/x" --show
-ok 'no such published figures' says 1 'none.csv: no such file (experiment.published)' experiment "$work/nopaper.yaml" -o "$work/no"
+ok 'no such published figures' says 4 'none.csv: no such file (experiment.published)' experiment "$work/nopaper.yaml" -o "$work/no"
 ok 'before anything is run' test ! -e "$work/no"
 ok 'which variant cannot be' says 2 'variant fedprox, seed 1: ' experiment "$work/racing.yaml" -o "$work/none"
 ok 'a seed twice' wrong 'wrong.yaml:1: seeds: 1 is there twice' 'seeds: .1, 2.' 'seeds: [1, 1]'

@@ -123,7 +123,7 @@ ok 'the tables before are kept' [ "$(run -d "$a" checkpoint list && grep -c ' sa
 ok 'training goes on from them' exits 0 -d "$a" train
 ok 'two formats in one folder' says 4 'say which is meant' -d "$a" import -e "$work/vec"
 ok 'one of them' exits 0 -d "$a" import -e "$work/vec" -f openke
-ok 'none' says 1 'no entities.npy' -d "$a" import -e "$work/tsv"
+ok 'none' says 4 'no entities.npy' -d "$a" import -e "$work/tsv"
 ok 'a format of triples' says 2 "--format 'turtle'" -d "$a" import -e "$work/vec" -f turtle
 ok 'not with --alias' says 2 'goes with' -d "$a" import -e "$work/vec" -a
 sed 's/^b%20b /stranger /' "$work/word2vec.rows/entities.vec" >"$work/vec/entities.vec"

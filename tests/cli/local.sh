@@ -171,7 +171,7 @@ ok 'doctor finds a readable key' exits 1 -d "$a" doctor
 ok 'and says what to type' grep -q 'chmod 600' "$out"
 chmod 600 "$a/identity.key"
 ok 'join with rubbish' exits 4 -d "$a" join "$a/agent.yaml"
-ok 'join with no file' says 1 'no such file' -d "$a" join "$work/none"
+ok 'join with no file' says 4 'no such file' -d "$a" join "$work/none"
 
 # ---- a store of another time, a damaged one ----
 python3 -c "import sqlite3; c = sqlite3.connect('$a/store.db'); c.execute('PRAGMA user_version = 999')"

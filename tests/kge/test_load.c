@@ -259,7 +259,7 @@ static void folders(void **state)
 	unlink(path_of("g/test.txt"));
 	mkdir(path_of("g/test.tsv"), 0700);
 	refuses("g", ERR_INPUT, "g/test.tsv: a folder where a file is wanted");
-	refuses("nothing", ERR_NOTFOUND, "nothing: ");
+	refuses("nothing", ERR_NOFILE, "nothing: ");
 }
 
 static void everything_is_reported(void **state)
