@@ -294,6 +294,11 @@ int lines_check(const struct lines *l, const char *text, size_t len, struct err 
 					 "control character 0x%02x at byte %zu: names may not "
 					 "have any",
 					 s[i], i + 1);
+		if (step == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0) /* C1: a terminal may obey it */
+			return lines_bad(l, e,
+					 "control character U+%04X at byte %zu: names may not "
+					 "have any",
+					 s[i + 1], i + 1);
 		i += step;
 	}
 	return 0;

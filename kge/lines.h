@@ -5,8 +5,8 @@
  * size (beyond the first LINES_FREE bytes) is refused.  Every error names the
  * file and, where one was reached, the line.
  *
- * A line is checked as it is read: it is UTF-8, has no control character but
- * TAB, ends in LF (the last one may end with the file) and does not end in CR
+ * A line is checked as it is read: it is UTF-8, has no control character (C0,
+ * DEL, C1) but TAB, ends in LF (the last one may end with the file) and does not end in CR
  * LF; the file does not begin with a byte-order mark. */
 #ifndef KGE_LINES_H
 #define KGE_LINES_H

@@ -260,9 +260,11 @@ static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *nam
 	return check_name(r, name);
 }
 
+/* With control characters (C0, DEL, C1) as what stands for them. */
 static void add_escaped(struct buf *name, const uint8_t *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		bool c1 = text[i] == 0xc2 && i + 1 < n && text[i + 1] < 0xa0;
 		const char *short_form = text[i] == '"'	   ? "\\\""
 					 : text[i] == '\\' ? "\\\\"
 					 : text[i] == '\n' ? "\\n"
@@ -274,6 +276,8 @@ static void add_escaped(struct buf *name, const uint8_t *text, size_t n)
 			buf_add(name, short_form, 2);
 		else if (text[i] < 0x20 || text[i] == 0x7f)
 			buf_printf(name, "\\u%04X", text[i]);
+		else if (c1)
+			buf_printf(name, "\\u%04X", text[++i]);
 		else
 			buf_add(name, text + i, 1);
 	}

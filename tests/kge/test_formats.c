@@ -260,6 +260,20 @@ static void turtle_becomes_whole_iris(void **state)
 	kge_graph_free(g);
 }
 
+/* A literal is escaped, so it may have what a name may not. */
+static void controls_of_literals_are_escaped(void **state)
+{
+	struct kge_load_options o = whole;
+	struct kge_graph *g;
+
+	(void)state;
+	o.keep_literals = true;
+	put("l.ttl", TEXT("<a:s> <a:p> \"\\u0001\\u0085\\u00A0\xc2\x9f\" .\n"));
+	g = loads("l.ttl", &o, NULL);
+	holds(g, KGE_TRAIN, "a:s a:p \"\\u0001\\u0085\xc2\xa0\\u009F\"\n");
+	kge_graph_free(g);
+}
+
 /* The mark is the same for the same bytes and another for others. */
 static void blank_nodes_are_nobody_elses(void **state)
 {
@@ -371,6 +385,7 @@ static const struct {
 	{ TEXT("<a:s> <a:p> e:o .\n"), "f.ttl:1: 'e:o': this prefix was not declared" },
 	{ TEXT("\n<a:s> <a:p> \"1\"^^e:t .\n"), "f.ttl: no triples" }, /* left out unread */
 	{ TEXT("<\\u001b[31m> <a:p> <a:o> .\n"), "f.ttl:1: control character 0x1b" },
+	{ TEXT("<a:\\u009b31m> <a:p> <a:o> .\n"), "f.ttl:1: control character U+009B at byte 3" },
 	{ TEXT("<a:s> \x1b <a:o> .\n"), "f.ttl:1: " },
 	{ TEXT("\n<rel> <a:p> <a:o> .\n"), "f.ttl:2: <rel> is relative, and no @base" },
 	{ TEXT("@prefix e: <rel/> .\ne:s <a:p> <a:o> .\n"), "f.ttl:2: <e:s> is relative" },
@@ -514,6 +529,7 @@ int main(void)
 		cmocka_unit_test(broken_openke_is_refused_by_line),
 		cmocka_unit_test(the_format_can_be_said),
 		cmocka_unit_test(turtle_becomes_whole_iris),
+		cmocka_unit_test(controls_of_literals_are_escaped),
 		cmocka_unit_test(blank_nodes_are_nobody_elses),
 		cmocka_unit_test(rdf_folders),
 		cmocka_unit_test(content_tells_rdf_from_tsv),

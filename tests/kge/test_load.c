@@ -45,6 +45,9 @@ static const struct {
 	{ TEXT("a\tr\tb\na\x1b[31m\tr\tb\n"), "f.tsv:2: control character 0x1b at byte 2" },
 	{ TEXT("a\tr\tb\x7f\n"), "f.tsv:1: control character 0x7f at byte 6" },
 	{ TEXT("a\x01\n"), "f.tsv:1: control character 0x01 at byte 2" },
+	{ TEXT("a\tr\tb\na\tr\xc2\x85\tb\n"), "f.tsv:2: control character U+0085 at byte 4" },
+	{ TEXT("a\tr\tb\xc2\x80\n"), "f.tsv:1: control character U+0080 at byte 6" },
+	{ TEXT("\xc2\x9f[31m\tr\tb\n"), "f.tsv:1: control character U+009F at byte 1" },
 	{ TEXT("a\tr\t\x80\n"), "f.tsv:1: byte 5 is not UTF-8" },     /* lone continuation */
 	{ TEXT("a\tr\t\xc3\n"), "f.tsv:1: byte 5 is not UTF-8" },     /* cut at the line's end */
 	{ TEXT("a\tr\t\xe2\x82"), "f.tsv:1: byte 5 is not UTF-8" },   /* cut at the file's end */
