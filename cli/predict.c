@@ -11,12 +11,13 @@
 
 /* ---- predict ---- */
 
-enum { KEY_BATCH = 0x2000, KEY_FILTERED, KEY_TYPED, KEY_RELATIONS, KEY_BY };
+enum { KEY_BATCH = 0x2000, KEY_FILTERED, KEY_TYPED, KEY_RELATIONS, KEY_BY, KEY_MISSING };
 
 struct predict_options {
 	const char *at[3];
 	int n;
 	const char *batch; /* NULL: the question is in `at` */
+	const char *missing;
 	uint64_t checkpoint;
 	struct kge_ask_options how;
 };
@@ -31,6 +32,8 @@ static const struct argp_option predict_options[] = {
 	  "only answers that the graph has on that side of the relation", 0 },
 	{ "batch", KEY_BATCH, "FILE", 0,
 	  "questions from a file of lines HEAD TAB RELATION TAB TAIL; - is standard input", 0 },
+	{ "missing", KEY_MISSING, "WORD", 0,
+	  "what stands for the missing name (default ?): for graphs in which ? is a name", 0 },
 	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
 	{ 0 },
 };
@@ -62,6 +65,9 @@ static error_t parse_predict(int key, char *arg, struct argp_state *state)
 	case KEY_BATCH:
 		o->batch = arg;
 		return 0;
+	case KEY_MISSING:
+		o->missing = arg;
+		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
 		return 0;
@@ -82,6 +88,7 @@ struct predictor {
 	struct work w;
 	struct kge_asker *asker;
 	struct kge_answer *answers; /* room for how.top */
+	const char *missing;
 	struct kge_ask_options how;
 };
 
@@ -96,14 +103,15 @@ static int read_question(const struct predictor *p, const char *const at[3], str
 		const struct kge_graph *g = p->w.graph;
 
 		*id[k] = KGE_NONE;
-		if (strcmp(at[k], "?") == 0)
+		if (strcmp(at[k], p->missing) == 0)
 			open++;
 		else
 			rc = near_find(k == 1 ? g->relations : g->entities, what[k], at[k], id[k],
 				       e);
 	}
 	if (rc == 0 && open != 1)
-		return err_set(e, ERR_USAGE, "write ? for exactly one of HEAD, RELATION, TAIL");
+		return err_set(e, ERR_USAGE, "write %.100s for exactly one of HEAD, RELATION, TAIL",
+			       p->missing);
 	return rc;
 }
 
@@ -255,7 +263,7 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 
 int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct predict_options o = { .how = { .top = 10 } };
+	struct predict_options o = { .missing = "?", .how = { .top = 10 } };
 	const struct cli_syntax s = {
 		.options = predict_options,
 		.parse = parse_predict,
@@ -266,6 +274,8 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 		       "--json each question is one object on a line, and the last line sums "
 		       "up.  Questions are answered as they come, so a pipe may stay open.\n\n"
 		       "Examples:\n  fkge -d acme predict aspirin treats '?' -k 5 --typed\n"
+		       "  fkge -d acme predict '?' next _ --missing _    # about an entity named "
+		       "?\n"
 		       "  printf 'aspirin\\ttreats\\t?\\n' | fkge -d acme predict --batch - --json",
 		.input = &o,
 	};
@@ -273,6 +283,7 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	p.missing = o.missing;
 	rc = work_open(&p.w, cli, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;

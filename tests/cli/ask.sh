@@ -84,6 +84,17 @@ ok 'the others are answered' [ "$(wc -l <"$out")" -eq 2 ]
 ok 'in JSON too' exits 4 -d "$work/a" predict --batch "$work/bad.tsv" --json
 ok 'counted' grep -q '"questions":4,"failed":2' "$out"
 
+# ---- a name that is a question mark ----
+agent m 1
+{ cat "$work/a.tsv"; printf '?\tnext\te1\n?\ttwice\te2\ne3\tnext\t?\n'; } >"$work/mark.tsv"
+run -d "$work/m" import --replace "$work/mark.tsv"
+run -d "$work/m" train
+ok 'another word for what is missing' prints 'e1  (known)' -d "$work/m" predict '?' next _ -k 200 -a --missing _
+ok 'the mark is a name' prints '?  (known)' -d "$work/m" predict _ next e1 -k 200 -a --missing _
+ok 'the word is in the sentence' says 2 'write _ for exactly one' -d "$work/m" predict '?' next e1 --missing _
+printf '?\tnext\t_\n' >"$work/mark.q"
+ok 'in a batch, too' prints "$(printf '?\tnext\te1\t')" -d "$work/m" predict --batch "$work/mark.q" -k 200 -a --missing _
+
 # ---- files that are not there: one status, whichever command wants them ----
 gone=$work/gone
 missing() { ok "no such file: $*" says 4 "$gone" "$@"; }

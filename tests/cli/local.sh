@@ -60,7 +60,7 @@ sed -i 's/dim: 128/dim: 16/; s/threads: 2/threads: 1/; s/ lr: 0.001/ lr: 0.02/; 
 graph "$work/g.tsv" 1
 printf 'a\tr\tb\na\tr\n' >"$work/bad.tsv"
 ok 'a short line: file, line, status 4' says 4 'bad.tsv:2:' -d "$a" import "$work/bad.tsv"
-ok 'no such file' exits 1 -d "$a" import "$work/none.tsv"
+ok 'no such file' exits 4 -d "$a" import "$work/none.tsv"
 ok 'training without a graph' says 1 'import GRAPH' -d "$a" train
 ok 'import' exits 0 -d "$a" import "$work/g.tsv" --json
 ok 'import reports entities' [ "$(member "$out" entities)" = 100 ]

@@ -146,7 +146,7 @@ ok 'another space in the same folder' says 2 'is of another search' -d "$work/a"
 ok 'unless begun anew' exits 0 -d "$work/a" tune "$work/three.yaml" -o "$work/budget" --fresh
 printf 'train:\n  lr: [0.1, much]\n' >"$work/bad.yaml"
 ok 'a bad value: file, line, key' says 2 "bad.yaml:2: train.lr: 'much' is not allowed here" -d "$work/a" tune "$work/bad.yaml"
-ok 'no file' exits 1 -d "$work/a" tune "$work/none.yaml"
+ok 'no file' exits 4 -d "$work/a" tune "$work/none.yaml"
 ok 'no words' exits 2 -d "$work/a" tune
 printf 'search: {trials: 4, epochs: 2, eta: 2}\ntrain: {batch: [64, 32768], negatives: [4, 60000]}\n' >"$work/large.yaml"
 ok 'values that do not go together' exits 0 -d "$work/a" tune "$work/large.yaml" -o "$work/large" --json

@@ -34,7 +34,7 @@ before=$(digest)
 { cat "$work/forget.tsv"; printf 'e1\tnext\te50\nnobody\tnext\te1\n'; } >"$work/strange.tsv"
 ok 'strangers are refused by line' says 4 'strange.tsv:7, ' -d "$a" unlearn "$work/strange.tsv"
 ok 'both of them' grep -q 'strange.tsv:8' "$err"
-ok 'no such file' exits 1 -d "$a" unlearn "$work/none.tsv"
+ok 'no such file' exits 4 -d "$a" unlearn "$work/none.tsv"
 cat "$work/ex/train.tsv" >"$work/all.tsv"
 ok 'everything is too much' says 4 'nothing would be left' -d "$a" unlearn "$work/all.tsv"
 ok 'no place for the receipt' says 1 'nowhere' -d "$a" unlearn "$work/forget.tsv" --receipt "$work/nowhere/r.json"
