@@ -9,6 +9,7 @@
  *                                             (n, o, w, e, u, x: mode AGENT_ROUNDS)
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
+ *        j  serial of its proposals up to which we join none
  *
  * It rides in the batch of whatever changed it. */
 #include <string.h>
@@ -61,6 +62,8 @@ void keep_add(struct agent_core *c, struct store_batch *b)
 		net_put_bin(&w, "k", c->peers[i]->info.key, 32);
 		net_put_uint(&w, "d", c->peers[i]->served);
 		net_put_bin(&w, "a", c->peers[i]->aligned_theirs, 32);
+		if (c->peers[i]->fed.joined > 0)
+			net_put_uint(&w, "j", c->peers[i]->fed.joined);
 		net_put_end(&w);
 	}
 	net_put_end(&w);
@@ -73,6 +76,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 {
 	uint8_t key[32], theirs[32];
 	uint64_t served = net_get_uint(m, "d", 0, UINT64_MAX, e);
+	uint64_t joined = net_has(m, "j") ? net_get_uint(m, "j", 0, FED_SERIAL_MAX, e) : 0;
 	struct peer *p;
 
 	net_get_fixed(m, "k", key, 32, e);
@@ -83,6 +87,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	if (p == NULL)
 		return;
 	p->served = served;
+	p->fed.joined = joined;
 	memcpy(p->aligned_theirs, theirs, 32);
 }
 

@@ -347,6 +347,7 @@ static void failed(struct agent_core *c, const struct err *e)
 		core_notice(c, AGENT_NOTICE_SESSION, r->proposer, e->code, "%s", e->text);
 	if (c->fed.report.members > 0) { /* before START nothing has been done */
 		rounds_record(c, r, &b);
+		keep_add(c, &b);
 		commit_records(c, &b, NULL);
 	}
 	blame(c, r, e);
@@ -669,6 +670,11 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 {
 	struct err e = { 0 };
 
+	if (o->serial <= p->fed.joined) {
+		decline(c, p, o->id, "its serial number is not above that of one that we joined");
+		peer_say_hello(c, p); /* which has that number */
+		return;
+	}
 	if (rounds_policy(c, p, o, &e) != 0) {
 		p->fed.differs = true;
 		decline(c, p, o->id, e.text);
@@ -754,6 +760,7 @@ static void join(struct agent_core *c)
 		r = round_new(c, p, &o);
 		rounds_begin_equal(c);
 		if (fed_round_join(&r->machine, &r->setup, m->bytes, m->n, c->now_ms, &e) == 0) {
+			p->fed.joined = o.serial;
 			begin(c, r);
 		} else {
 			round_free(r);
@@ -787,6 +794,7 @@ static void propose(struct agent_core *c)
 	c->train_now = false;
 	rounds_pass_over(c);
 	s.number = next_number(c);
+	r->setup.serial = ++c->fed.serial;
 	rounds_begin_equal(c);
 	if (fed_round_propose(&r->machine, &r->setup, &s, c->now_ms, &e) == 0) {
 		begin(c, r);

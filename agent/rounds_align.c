@@ -73,6 +73,7 @@ void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w
 	p->fed.said = said_now(c, p);
 	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
 	net_put_bool(w, "h", p->fed.said.heard);
+	net_put_uint(w, "j", p->fed.joined);
 }
 
 static void other_mode(struct agent_core *c, struct peer *p)
@@ -91,6 +92,14 @@ static void said_over(struct agent_core *c, struct peer *p, bool over)
 			    "%s takes part in no more rounds (its rounds.max): it is not asked",
 			    p->info.name);
 	p->fed.over = over;
+}
+
+/* Who has lost count of its proposals, by a crash or with an older copy of its store, is told by
+ * those who joined them.  A lie takes the count on, to half of what there is at most. */
+static void heard_serial(struct agent_core *c, uint64_t joined)
+{
+	if (joined > c->fed.serial && joined <= FED_SERIAL_MAX / 2)
+		c->fed.serial = joined;
 }
 
 static void set_number(const struct agent_core *c, struct peer *p, uint64_t number)
@@ -116,6 +125,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	p->fed.proposes = net_get_bool(m, "w", e);
 	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
 	p->fed.deaf = !net_get_bool(m, "h", e);
+	heard_serial(c, net_get_uint(m, "j", 0, UINT64_MAX, e));
 	digest = net_get_bin(m, "d", 0, 32, e);
 	p->fed.has_digest = e->code == 0 && digest.len == 32;
 	if (p->fed.has_digest)

@@ -31,8 +31,9 @@
 enum {
 	/* Version of what the core says on a link; HELLO has it first, and nothing else is heard
 	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
-	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed. */
-	AGENT_PROTOCOL = 4,
+	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed.
+	 * 5: it has a serial number, and the round's id is its digest. */
+	AGENT_PROTOCOL = 5,
 	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
 	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
 	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */
@@ -81,6 +82,8 @@ struct peer_rounds {
 	uint32_t absent;	 /* ... so often in a row */
 	uint64_t rest_ms;	 /* its proposals are not joined before: they came to nothing ... */
 	uint32_t failed;	 /* ... so often in a row */
+	uint64_t joined; /* the highest serial of its proposals that we have joined; on disk for all
+			  * rounds on record */
 	/* in the last round that it was asked for, for the owner */
 	bool seen;
 	uint64_t fate_number; /* which that was */
@@ -318,8 +321,10 @@ struct rounds {
 	struct parcels invitation;
 	struct peer *inviter;
 	uint64_t invited_ms, invitation_ends_ms;
+	uint64_t serial; /* of our last proposal, as we know or have been told */
 	/* Of all on record, and since: none is joined twice, or what members have signed of the
-	 * one could be shown as of the other. */
+	 * one could be shown as of the other.  Those that are not here any more, struct
+	 * peer_rounds `joined` keeps out; these get no answer. */
 	uint8_t seen[STORE_ROUNDS_MAX][FED_ID];
 	uint64_t n_seen;
 	/* for the owner */

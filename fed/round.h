@@ -88,7 +88,12 @@ struct fed_setup {
 	/* What is signed is on the owner's disk first: no account leaves before
 	 * fed_round_recorded() says so. */
 	bool on_record;
+	/* Of what we propose: higher than that of any proposal of ours that somebody has joined.
+	 * At most FED_SERIAL_MAX. */
+	uint64_t serial;
 };
+
+#define FED_SERIAL_MAX (UINT64_C(1) << 62)
 
 struct fed_round;
 
@@ -101,6 +106,8 @@ int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
 struct fed_proposal {
 	uint8_t id[FED_ID];
 	uint8_t proposer[FED_KEY];
+	uint64_t
+		serial; /* of this proposer's proposals; for the owner to hold against older ones */
 	struct fed_settings settings;
 	uint8_t member[FED_MEMBERS_MAX][FED_KEY]; /* that it was sent to, and the proposer; */
 	size_t n_members;			  /* keys ascend */

@@ -1,6 +1,9 @@
 /* fed/round_roster.c - who takes part: PROPOSE, JOIN, START.
  *
  * Proposal, joining and roster are signed (Ed25519) over a tag and their bytes.
+ * A round's id is a digest of the proposal, so an old id comes with an old proposal only, and that
+ * has its proposer's serial number in it.
+ *
  * The proposal lists the candidates; a joining answers with one mark for each of them,
  *
  *	BLAKE2b-128(key = digest of the alignment of the two, round's id)
@@ -18,6 +21,7 @@
 #include "fed/inside.h"
 
 static const char proposal_tag[] = "fkge round proposal 1";
+static const char id_tag[] = "fkge round id 1";
 static const char joining_tag[] = "fkge round joining 1";
 static const char roster_tag[] = "fkge round roster 1";
 
@@ -153,13 +157,24 @@ static void get_settings(struct fed_settings *s, const struct net_map *m, struct
 		s->start_seed = net_get_uint(m, "ss", 0, UINT64_MAX, e);
 }
 
+static void id_of(const void *proposal, size_t n, uint8_t id[FED_ID])
+{
+	uint8_t digest[DIGEST];
+
+	digest_of(digest, id_tag, proposal, n);
+	memcpy(id, digest, FED_ID);
+}
+
 static void write_proposal(struct fed_round *r)
 {
+	uint8_t nonce[NONCE];
 	struct net_writer w;
 	int rc;
 
+	r->setup->draw.fn(r->setup->draw.ctx, nonce, NONCE);
 	net_write_body(&w, &r->proposal);
-	net_put_bin(&w, "i", r->id, FED_ID);
+	net_put_bin(&w, "x", nonce, NONCE);
+	net_put_uint(&w, "q", r->setup->serial);
 	net_put_bin(&w, "w", r->setup->key, FED_KEY);
 	net_put_bin(&w, "a", r->candidate, (size_t)r->n_candidates * FED_KEY);
 	put_settings(&w, &r->settings);
@@ -167,6 +182,7 @@ static void write_proposal(struct fed_round *r)
 	assert(rc == 0);
 	(void)rc;
 	digest_of(r->proposal_digest, proposal_tag, r->proposal.base, r->proposal.len);
+	id_of(r->proposal.base, r->proposal.len, r->id);
 }
 
 struct proposal { /* as read; points into the message */
@@ -180,7 +196,7 @@ static void read_proposal_body(struct proposal *p, const struct net_map *m, stru
 {
 	struct net_bytes a;
 
-	net_get_fixed(m, "i", p->public.id, FED_ID, e);
+	p->public.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
 	net_get_fixed(m, "w", p->public.proposer, FED_KEY, e);
 	a = net_get_bin(m, "a", FED_KEY, sizeof(p->public.member), e);
 	if (e->code == 0 && a.len % FED_KEY != 0)
@@ -221,6 +237,7 @@ static int read_proposal(struct proposal *p, const uint8_t *message, size_t n, s
 	net_get_fixed(&m.body, "s", p->signature, 64, &local);
 	p->bytes = bytes.base; /* into message, which outlives m */
 	p->n = bytes.len;
+	id_of(bytes.base, bytes.len, p->public.id);
 	if (local.code == 0 && net_body_decode(&body, bytes.base, bytes.len, &local) == 0) {
 		read_proposal_body(p, &body.map, &local);
 		net_body_release(&body);
@@ -720,7 +737,6 @@ int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
 	if (rc != 0)
 		return rc;
 	r = round_new(s, settings, now_ms);
-	s->draw.fn(s->draw.ctx, r->id, FED_ID);
 	for (unsigned i = 0; i < r->n_seats; i++)
 		memcpy(r->candidate[i], r->seats[i].account.key, FED_KEY);
 	r->n_candidates = r->n_seats;

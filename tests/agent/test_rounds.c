@@ -860,7 +860,8 @@ static void propose_to(struct world *w, size_t from, size_t to, struct buf *out)
 			       .label = rounds_label,
 			       .label_ctx = c,
 			       .part = c->fed.part,
-			       .draw = { c->io.draw, c->io.ctx } };
+			       .draw = { c->io.draw, c->io.ctx },
+			       .serial = ++c->fed.serial };
 	struct fed_round *r;
 
 	memcpy(peer.key, p->info.key, FED_KEY);
@@ -947,6 +948,74 @@ static void test_old_proposal_again(void **state)
 	assert_null(core(w, x.to)->fed.inviter);
 	assert_null(core(w, x.to)->fed.now);
 	run_rounds(w, 2);
+}
+
+/* So long ago that nobody has its id on record: its number says that it is an old one. */
+static void test_very_old_proposal_again(void **state)
+{
+	for (int restarts = 0; restarts < 2; restarts++) {
+		struct taped x = { .proposal = { 0 } };
+		struct world *w;
+		struct agent_core *c;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		x.from = ranked(w, 0), x.to = ranked(w, 1);
+		for (size_t i = 0; i < SEATS; i++)
+			w->t.seat[i].config.fed.every_ms = 10000;
+		w->t.tamper = tape;
+		w->t.ctx = &x;
+		reset(w, "fede");
+		run_rounds(w, 1);
+		assert_true(x.proposal.len > 0);
+		store_rounds_release(w->t.seat[x.to].disk.rounds, w->t.seat[x.to].disk.n_rounds);
+		w->t.seat[x.to].disk.rounds = NULL;
+		w->t.seat[x.to].disk.n_rounds = 0;
+		if (restarts) {
+			table_kill(&w->t, x.to);
+			table_restart(&w->t, x.to);
+			link_all(w);
+			run(w, 1000);
+		}
+		c = core(w, x.to);
+		c->fed.n_seen = 0;
+		round_free(c->fed.last);
+		c->fed.last = NULL;
+		assert_true(rounds_ready(c, table_peer(&w->t, x.to, x.from)));
+		w->t.tamper = NULL;
+		table_deliver(&w->t, x.from, x.to, &x.proposal);
+		assert_null(c->fed.inviter);
+		assert_null(c->fed.now);
+		run_rounds(w, 2);
+	}
+}
+
+/* A proposer that has lost count of its proposals, for it ended before any of its own rounds was
+ * on its disk, hears from the others how far it was. */
+static void test_proposer_that_lost_count(void **state)
+{
+	struct world *w = *state;
+	size_t low = ranked(w, 0), a = ranked(w, 1);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 10000;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	table_peer(&w->t, a, low)->fed.joined = 1000;
+	table_kill(&w->t, low);
+	table_restart(&w->t, low);
+	assert_int_equal(core(w, low)->fed.serial, 0);
+	link_all(w);
+	run_rounds(w, 2);
+	assert_true(core(w, low)->fed.serial > 1000);
+	/* what is beyond all numbers moves nothing */
+	table_peer(&w->t, a, low)->fed.joined = UINT64_MAX;
+	table_link(&w->t, a, low, false);
+	run(w, 10);
+	table_link(&w->t, a, low, true);
+	run(w, 10);
+	assert_true(core(w, low)->fed.serial < 2000);
 }
 
 /* A proposal that waits for our answer when a lower key's comes: its proposer is told, so that it
@@ -1816,6 +1885,8 @@ int main(void)
 		with_world(test_revoked_in_training),
 		with_world(test_endless_proposals),
 		with_world(test_old_proposal_again),
+		with_world(test_very_old_proposal_again),
+		with_world(test_proposer_that_lost_count),
 		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),
