@@ -59,6 +59,22 @@ ok 'the table that travels has figures too' check fedlu-seed1.json '0 < r["test_
 ok 'where there is one' check fede-seed1.json '"test_shared" not in r'
 ok 'the protocol is on record' check single-seed1.json 'r["protocol"]["name"] == "standard"'
 
+# who has trained on more counts for more, or each the same
+cp -r "$work/data" "$work/uneven"
+sed -i '1~3!d' "$work/uneven/0/train.tsv"
+for by in triples plain; do
+	sed "s/data: data/data: uneven/; s/average: queries/average: $by/; s/rounds: 4/rounds: 2/" "$work/x.yaml" >"$work/u.yaml"
+	ok "the mean by $by" exits 0 -q experiment "$work/u.yaml" -o "$work/$by" --seed 1 --only fede
+	ok 'is that' python3 - "$work/$by/runs/fede-seed1.json" "$by" <<'PY'
+import json, sys
+r, by = json.load(open(sys.argv[1])), sys.argv[2]
+w = [a["train_triples"] if by == "triples" else 1 for a in r["agents"]]
+mean = sum(x * a["test"]["mrr"] for x, a in zip(w, r["agents"])) / sum(w)
+evenly = sum(a["test"]["mrr"] for a in r["agents"]) / len(w)
+sys.exit(abs(r["test"]["mrr"] - mean) > 1e-9 or (by == "triples") != (abs(mean - evenly) > 1e-9))
+PY
+done
+
 # ---- taken up again ----
 cp "$work/x/runs/fede-seed1.json" "$work/first.json"
 ok 'again' exits 0 -q experiment "$work/x.yaml" -o "$work/x" --only fede
@@ -154,6 +170,64 @@ ok 'the report says so' grep -q '^| each .* to .*' "$work/k/report.md"
 ok 'and what it means' grep -q 'every agent keeps its own best one' "$work/k/report.md"
 sed 's/keep: each}/keep: both}/' "$work/k.yaml" >"$work/kk.yaml"
 ok 'or all together' says 2 "kk.yaml:7: keep: 'both' is not one of together, each" experiment "$work/kk.yaml"
+
+# together: all keep the tables of the look that is best by the mean, as a run leaves them that ends there
+cat >"$work/b.yaml" <<'YAML'
+experiment: {name: best, data: data, seeds: [1], rounds: 12, epochs: 2, eval_every: 2, patience: 0}
+model: {kind: transe, dim: 8}
+train: {lr: 0.3, negatives: 4, batch: 64, threads: 1}
+eval: {protocol: standard}
+variants:
+  single:
+  slow: {method: single, train.lr: 0.1}
+  fede:
+YAML
+run -q experiment "$work/b.yaml" -o "$work/b"
+early=0
+for v in single slow fede; do
+	best=$(member "$work/b/runs/$v-seed1.json" best_round)
+	[ "$best" -eq 12 ] || early=$((early + 1))
+	sed "s/rounds: 12/rounds: $best/" "$work/b.yaml" >"$work/bb.yaml"
+	run -q experiment "$work/bb.yaml" -o "$work/bb" --only "$v"
+	ok "$v: the tables kept are of the best look" python3 - "$work/b/runs/$v-seed1.json" \
+		"$work/bb/runs/$v-seed1.json" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+sys.exit([x["tables"] for x in a["agents"]] != [x["tables"] for x in b["agents"]] or a["test"] != b["test"])
+PY
+done
+ok 'which is not always the last one' [ "$early" -gt 0 ]
+
+# looks at valid know nothing of test
+cp -r "$work/data" "$work/untested"
+for a in 0 1 2; do sed -i '1~4!d' "$work/untested/$a/test.tsv"; done
+sed 's/data: data/data: untested/' "$work/b.yaml" >"$work/bt.yaml"
+run -q experiment "$work/bt.yaml" -o "$work/bt" --only fede
+ok 'with other test triples, the same looks' python3 - "$work/b/runs/fede-seed1.json" \
+	"$work/bt/runs/fede-seed1.json" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+sys.exit(a["curve"] != b["curve"] or a["test"] == b["test"])
+PY
+
+# which table has figures: FedE's after aggregation, FedEP's before it, as each alone has trained it
+cat >"$work/s.yaml" <<'YAML'
+experiment: {name: scored, data: data, seeds: [1], rounds: 1, epochs: 2, equal_start: false}
+model: {kind: transe, dim: 8}
+train: {lr: 0.05, negatives: 4, batch: 64, threads: 1}
+eval: {protocol: standard}
+variants:
+  single:
+  fedep:
+  fede:
+YAML
+run -q experiment "$work/s.yaml" -o "$work/s"
+ok 'own tables of one method, shared ones of another' python3 - "$work/s/runs" <<'PY'
+import json, sys
+single, fedep, fede = ([a["tables"] for a in json.load(open(f"{sys.argv[1]}/{v}-seed1.json"))["agents"]]
+		       for v in ("single", "fedep", "fede"))
+sys.exit(fedep != single or any(a == b for a, b in zip(fede, single)))
+PY
 
 # ---- forgetting ----
 cat >"$work/u.yaml" <<'YAML'
