@@ -491,6 +491,36 @@ static void test_steps_differ(void **state)
 			assert_memory_not_equal(s[i].key, s[j].key, MASK_KEY);
 }
 
+/* Streams follow from what is secret: one's own from the key that is nobody's but the member's, a
+ * pair's from the shared one, a blind one from the round's.  What all see of them decides nothing.
+ */
+static void test_steps_are_secret(void **state)
+{
+	uint8_t home[MASK_KEY] = { 1 };
+	struct mask_stream pair[2] = { { { 7 }, MASK_PLUS }, { { 8 }, MASK_PLUS } }, s[2];
+	struct mask_secret mine, other;
+	struct rng g;
+
+	(void)state;
+	rng_seed(&g, 11);
+	mask_secret_draw(&mine, (struct nn_draw){ draw_bytes, &g });
+	other = mine;
+	other.private[31] ^= 1; /* with the same public key */
+	mask_step_own(&mine, home, 0, 0, &s[0]);
+	mask_step_own(&other, home, 0, 0, &s[1]);
+	assert_memory_not_equal(s[0].key, s[1].key, MASK_KEY);
+	other = mine;
+	other.public[31] ^= 1;
+	mask_step_own(&other, home, 0, 0, &s[1]);
+	assert_memory_equal(s[0].key, s[1].key, MASK_KEY);
+	for (size_t i = 0; i < 2; i++)
+		mask_step_pair(&pair[i], 0, 0, &s[i]);
+	assert_memory_not_equal(s[0].key, s[1].key, MASK_KEY);
+	for (size_t i = 0; i < 2; i++)
+		mask_step_blind(pair[i].key, home, 0, 0, &s[i]);
+	assert_memory_not_equal(s[0].key, s[1].key, MASK_KEY);
+}
+
 /* A nonce says which row: its tag, its name, and the round's seed. */
 static void test_nonce(void **state)
 {
@@ -516,7 +546,8 @@ int main(void)
 		cmocka_unit_test(test_extreme_sums), cmocka_unit_test(test_masks_left_over),
 		cmocka_unit_test(test_stream),	     cmocka_unit_test(test_masked_is_uniform),
 		cmocka_unit_test(test_exchange),     cmocka_unit_test(test_pair),
-		cmocka_unit_test(test_steps_differ), cmocka_unit_test(test_nonce),
+		cmocka_unit_test(test_steps_differ), cmocka_unit_test(test_steps_are_secret),
+		cmocka_unit_test(test_nonce),
 	};
 
 	if (sodium_init() < 0)
