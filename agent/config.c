@@ -55,7 +55,7 @@ static const struct key keys[] = {
 	{ "model", "gamma", NUMBER, AT(model.gamma), "0", 0, 1000, NULL,
 	  "margin in the score of distance models; sets the range of the first rows; 0: 1 with "
 	  "_l2, "
-	  "else 10" },
+	  "else 10; rounds of a member with another one are declined" },
 
 	{ "train", "epochs", COUNT, AT(train.epochs), "100", 1, 1e6, NULL,
 	  "passes over the train split, at most" },
@@ -188,7 +188,8 @@ static const struct key keys[] = {
 	{ "rounds", "patience", COUNT, AT(rounds.patience), "0", 0, 1e6, NULL,
 	  "looks without a better score, after which it proposes no more; 0: never" },
 	{ "rounds", "max", COUNT, AT(rounds.max), "0", 0, 1e9, NULL,
-	  "rounds that this agent takes part in; 0: no limit" },
+	  "rounds, from the first that this agent takes part in, also those that it misses; 0: "
+	  "no limit" },
 	{ "rounds", "min_members", COUNT, AT(rounds.min_members), "2", 2, FED_MEMBERS_MAX, NULL,
 	  "agents, this one among them, without which it proposes no round and is in none of "
 	  "others; never fewer than min_holders" },
@@ -197,7 +198,8 @@ static const struct key keys[] = {
 	{ "rounds", "every_s", NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
-	  "shared rows begin alike everywhere, as if a server had drawn them" },
+	  "shared rows begin alike everywhere, as if a server had drawn them; a member without "
+	  "it begins as one that has trained alone" },
 	{ "rounds", "start_seed", SEED, AT(rounds.start_seed), "0", 0, 0, NULL,
 	  "of these rows; rounds of a member with another one are declined" },
 	{ "rounds", "topology", WORD, AT(rounds.topology), "sharded", 0, 0,

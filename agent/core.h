@@ -75,12 +75,12 @@ struct agent_rounds_config {
 	uint32_t first_epochs;	      /* alone, before the first round; 0: none */
 	uint32_t eval_every;	      /* rounds between looks at valid */
 	uint32_t patience;	      /* looks without a better score, then it proposes no more */
-	uint32_t max;		      /* rounds, then it takes part in no more; 0: no limit */
-	uint32_t min_members;	      /* itself among them: with fewer it is in no round */
-	uint64_t every_ms;	      /* between the end of a round and the next */
-	bool equal_start;	      /* shared rows begin as fed_first_row() has them */
-	uint64_t start_seed;	      /* with this seed */
-	bool propose;		      /* else it only joins */
+	uint32_t max;	      /* rounds, missed ones too; then it is in no more; 0: no limit */
+	uint32_t min_members; /* itself among them: with fewer it is in no round */
+	uint64_t every_ms;    /* between the end of a round and the next */
+	bool equal_start;     /* shared rows begin as fed_first_row() has them */
+	uint64_t start_seed;  /* with this seed */
+	bool propose;	      /* else it only joins */
 };
 
 struct agent_config {
@@ -349,6 +349,7 @@ struct agent_round_status {
 	bool under_way;		      /* also a look at valid that is owed of the last one */
 	uint64_t number;	      /* of the round under way, else of the next one */
 	uint64_t done;		      /* that we took part in */
+	uint64_t missed;	      /* since the first: count toward rounds.max, too */
 	uint32_t worse;		      /* looks since the best score */
 	bool proposes;		      /* we may propose, now or later */
 	bool over;		      /* rounds.max: we take part in no more */

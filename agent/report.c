@@ -138,6 +138,7 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	json_object_set_new(j, "under_way", json_boolean(r->under_way));
 	put_count(j, "number", r->number);
 	put_count(j, "done", r->done);
+	put_count(j, "missed", r->missed);
 	put_count(j, "looks_without_better", r->worse);
 	json_object_set_new(j, "proposes", json_boolean(r->proposes));
 	json_object_set_new(j, "over", json_boolean(r->over));

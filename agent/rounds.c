@@ -116,7 +116,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
 	r->look.due = (c->fed.done + 1) % c->config.fed.eval_every == 0 ||
-		      c->fed.done + 1 == c->config.fed.max;
+		      c->fed.done + c->fed.missed + 1 == c->config.fed.max;
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
 	for (size_t i = 0; i < c->n_peers && s->n_peers + 1 < FED_MEMBERS_MAX; i++)
 		if (takes_part(c, c->peers[i], of))
@@ -747,6 +747,15 @@ static void begin(struct agent_core *c, struct round *r)
 	drive(c);
 }
 
+/* Whoever shares nothing with any other member has no part in what it does; but the host has. */
+static bool moves_rows(const struct agent_core *c, const struct round *r)
+{
+	for (size_t i = 0; i < r->setup.n_peers; i++)
+		if (r->peers[i].n_slots > 0)
+			return true;
+	return rounds_is_host(c);
+}
+
 static void join(struct agent_core *c)
 {
 	struct parcel *m = parcels_take(&c->fed.invitation);
@@ -759,7 +768,10 @@ static void join(struct agent_core *c)
 	if (fed_proposal_read(&o, m->bytes, m->n, &e) == 0) {
 		r = round_new(c, p, &o);
 		rounds_begin_equal(c);
-		if (fed_round_join(&r->machine, &r->setup, m->bytes, m->n, c->now_ms, &e) == 0) {
+		if (!moves_rows(c, r))
+			err_set(&e, ERR_REFUSED, "we share no name with anybody who is in it");
+		if (e.code == 0 &&
+		    fed_round_join(&r->machine, &r->setup, m->bytes, m->n, c->now_ms, &e) == 0) {
 			p->fed.joined = o.serial;
 			begin(c, r);
 		} else {
@@ -835,6 +847,15 @@ static uint64_t propose_ms(const struct agent_core *c)
 	return owes > at ? owes : at;
 }
 
+/* Goes to disk beside what is next. */
+static void keep_now(struct agent_core *c)
+{
+	struct store_batch b = { 0 };
+
+	keep_add(c, &b);
+	core_commit(c, &b, NULL, NULL);
+}
+
 void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 {
 	struct store_batch b = { 0 };
@@ -846,6 +867,8 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 		c->signal_serial = c->best_serial;
 	if (owes_until_ms(c) <= c->now_ms)
 		round_close(c->fed.last);
+	if (rounds_count_missed(c))
+		keep_now(c);
 	rounds_tell(c);
 	if (c->fed.look.due) {
 		look_start(c);

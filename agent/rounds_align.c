@@ -43,7 +43,58 @@ static uint64_t turn_ms(const struct agent_core *c, const struct peer *p)
 	return (ms < most ? ms : most) + c->config.fed.every_ms;
 }
 
+/* ---- who can be in a round with us ---- */
+
+static bool here(const struct peer *p)
+{
+	return p->greeted && peer_listed(p) && !p->other_mode;
+}
+
+bool rounds_ready(const struct agent_core *c, const struct peer *p)
+{
+	(void)c;
+	return here(p) && peer_aligned(p) && p->fed.has_digest &&
+	       memcmp(p->fed.digest, p->digest, 32) == 0;
+}
+
+/* An alignment is missing, and not for nothing. */
+static bool wanted(const struct agent_core *c, const struct peer *p)
+{
+	return here(p) && !rounds_ready(c, p) && rounds_joins(c) && !p->fed.over;
+}
+
+bool rounds_shares(const struct peer *p)
+{
+	return peer_aligned(p) && p->n_slots > 0;
+}
+
+bool rounds_is_host(const struct agent_core *c)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+
+	return s->topology == FED_HOSTED && memcmp(s->host, c->key, FED_KEY) == 0;
+}
+
 /* ---- HELLO ---- */
+
+/* As far as it knows: of those that are not aligned yet it does not. */
+static bool shares_with_nobody(const struct agent_core *c)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		if (rounds_shares(c->peers[i]) || wanted(c, c->peers[i]))
+			return false;
+		known += peer_aligned(c->peers[i]);
+	}
+	return known > 0 && !rounds_is_host(c);
+}
+
+/* Nobody is to wait for the turn of one whose rounds would move nothing of its own. */
+static bool will_propose(const struct agent_core *c)
+{
+	return rounds_proposes(c) && !shares_with_nobody(c);
+}
 
 /* What a HELLO to p says of the alignment now. */
 static struct rounds_said said_now(const struct agent_core *c, const struct peer *p)
@@ -68,7 +119,7 @@ void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w
 		return;
 	net_put_uint(w, "m", AGENT_ROUNDS);
 	net_put_uint(w, "r", c->fed.number);
-	net_put_bool(w, "w", rounds_proposes(c));
+	net_put_bool(w, "w", will_propose(c));
 	net_put_bool(w, "o", !rounds_joins(c));
 	p->fed.said = said_now(c, p);
 	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
@@ -154,7 +205,7 @@ void rounds_greeted(struct agent_core *c, struct peer *p)
 
 void rounds_tell(struct agent_core *c)
 {
-	bool proposes = rounds_proposes(c), over = !rounds_joins(c);
+	bool proposes = will_propose(c), over = !rounds_joins(c);
 	bool all = c->fed.told_number != c->fed.number || c->fed.told_proposes != proposes ||
 		   c->fed.told_over != over;
 
@@ -170,24 +221,6 @@ void rounds_tell(struct agent_core *c)
 }
 
 /* ---- alignments ---- */
-
-static bool here(const struct peer *p)
-{
-	return p->greeted && peer_listed(p) && !p->other_mode;
-}
-
-bool rounds_ready(const struct agent_core *c, const struct peer *p)
-{
-	(void)c;
-	return here(p) && peer_aligned(p) && p->fed.has_digest &&
-	       memcmp(p->fed.digest, p->digest, 32) == 0;
-}
-
-/* An alignment is missing, and not for nothing. */
-static bool wanted(const struct agent_core *c, const struct peer *p)
-{
-	return here(p) && !rounds_ready(c, p) && rounds_joins(c) && !p->fed.over;
-}
 
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 {
@@ -249,7 +282,39 @@ void rounds_despair(struct agent_core *c)
 
 bool rounds_joins(const struct agent_core *c)
 {
-	return c->config.fed.max == 0 || c->fed.done < c->config.fed.max;
+	return c->config.fed.max == 0 || c->fed.done + c->fed.missed < c->config.fed.max;
+}
+
+/* The next round's number as partners know it: as two of them do, where two are here, so that
+ * none of many ends our rounds by a number of its own. */
+static uint64_t number_said(const struct agent_core *c)
+{
+	uint64_t most = 0, second = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		uint64_t number = c->peers[i]->fed.number;
+
+		if (!here(c->peers[i]))
+			continue;
+		n++;
+		second = number > most ? most : number > second ? number : second;
+		most = number > most ? number : most;
+	}
+	return n > 1 ? second : most;
+}
+
+bool rounds_count_missed(struct agent_core *c)
+{
+	uint64_t said = number_said(c), left;
+
+	if (c->fed.done == 0 || !rounds_joins(c) || c->config.fed.max == 0 ||
+	    said <= c->fed.number || said - c->fed.number > ROUND_AHEAD_MAX)
+		return false;
+	left = c->config.fed.max - c->fed.done - c->fed.missed;
+	c->fed.missed += said - c->fed.number < left ? said - c->fed.number : left;
+	c->fed.number = said;
+	return true;
 }
 
 bool rounds_proposes(const struct agent_core *c)
@@ -302,7 +367,7 @@ static uint64_t host_ms(const struct agent_core *c)
 {
 	const struct fed_settings *s = &c->config.fed.settings;
 
-	if (s->topology != FED_HOSTED || memcmp(s->host, c->key, FED_KEY) == 0)
+	if (s->topology != FED_HOSTED || rounds_is_host(c))
 		return 0;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
@@ -311,6 +376,23 @@ static uint64_t host_ms(const struct agent_core *c)
 			return p->fed.absent_ms;
 	}
 	return UINT64_MAX;
+}
+
+/* When one can be asked with whom rows would move; UINT64_MAX: no such partner is here.  A host is
+ * of use to others, whatever it holds itself. */
+static uint64_t shared_ms(const struct agent_core *c)
+{
+	uint64_t soonest = UINT64_MAX;
+
+	if (rounds_is_host(c))
+		return 0;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (rounds_asked(c, p) && rounds_shares(p) && p->fed.absent_ms < soonest)
+			soonest = p->fed.absent_ms;
+	}
+	return soonest;
 }
 
 /* When there are enough to be asked; UINT64_MAX: others must come first. */
@@ -338,7 +420,7 @@ uint64_t rounds_turn_ms(const struct agent_core *c)
 
 	if (!rounds_proposes(c))
 		return UINT64_MAX;
-	at = later(enough_ms(c), host_ms(c));
+	at = later(later(enough_ms(c), host_ms(c)), shared_ms(c));
 	if (at == UINT64_MAX || c->train_now)
 		return at; /* nobody to ask; or the owner wants it now */
 	at = later(at, c->fed.rest_ms);
@@ -396,6 +478,10 @@ void rounds_waits(const struct agent_core *c, char *out, size_t n)
 			least, asked);
 	else if (host_ms(c) == UINT64_MAX)
 		snprintf(out, n, "the host (rounds.host) is not here, or takes part in none");
+	else if (shared_ms(c) == UINT64_MAX)
+		snprintf(out, n,
+			 "nobody who is here has a name in common with this agent, so no row "
+			 "would move; are they written alike? (fkge import --alias)");
 	else if (!somebody_proposes(c))
 		snprintf(out, n,
 			 "nobody who is here proposes any (rounds.propose, rounds.patience)");
@@ -424,6 +510,11 @@ static int check_method(const struct fed_settings *o, const struct fed_settings 
 	if (o->model[0] != '\0' && strcmp(o->model, u->model) != 0)
 		return err_set(e, ERR_REFUSED, "model.kind is %s there and %s here", o->model,
 			       u->model);
+	/* The scale of all rows goes with it, and the angles of RotatE: a mean over rows of
+	 * different scales is a row of none (methods 4: E^k <- aggregate, as it is). */
+	if (o->gamma > 0 && o->gamma != u->gamma)
+		return err_set(e, ERR_REFUSED, "model.gamma is %g there and %g here", o->gamma,
+			       u->gamma);
 	if (o->ent_floats != u->ent_floats || o->rel_floats != u->rel_floats)
 		return err_set(e, ERR_REFUSED,
 			       "rows have %u and %u floats there and %u and %u here: model.kind or "

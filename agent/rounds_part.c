@@ -156,6 +156,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 		return rc;
 	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
 	look_load(c, parts->look, on);
+	c->config.fed.settings.gamma = c->fed.part->settings.gamma;
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
 	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
 	c->config.fed.settings.equal_start = c->config.fed.equal_start;

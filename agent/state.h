@@ -32,8 +32,9 @@ enum {
 	/* Version of what the core says on a link; HELLO has it first, and nothing else is heard
 	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
 	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed.
-	 * 5: it has a serial number, and the round's id is its digest. */
-	AGENT_PROTOCOL = 5,
+	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
+	 * says model.gamma. */
+	AGENT_PROTOCOL = 6,
 	INBOX_MAX = 64 << 20, /* bytes of a session's messages that wait for a job */
 	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
 	FAILURES_MAX = 16,    /* sessions in a row that fail before a signal is dropped */
@@ -305,6 +306,7 @@ struct rounds {
 	struct store_batch changed;	 /* of the last ones' records: goes with the next commit */
 	uint64_t number;		 /* of the next one */
 	uint64_t done;			 /* that we took part in */
+	uint64_t missed;		 /* since the first: count toward rounds.max */
 	uint32_t worse;			 /* looks without a better score */
 	struct look look;		 /* that an interruption has left, of ... */
 	uint8_t look_round[FED_ID];	 /* ... this round */
@@ -628,11 +630,15 @@ void rounds_tell(struct agent_core *c); /* who is linked hears what has changed 
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
 /* ... and a round of ours would ask it, when it has rested. */
 bool rounds_asked(const struct agent_core *c, const struct peer *p);
+bool rounds_shares(const struct peer *p);	 /* a name: rows can move between us */
+bool rounds_is_host(const struct agent_core *c); /* of a hosted round */
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms);
 /* Until when to wait for alignments that may still come; 0: for none. */
 uint64_t rounds_hope_ms(const struct agent_core *c);
-void rounds_despair(struct agent_core *c);	  /* it was in vain */
-bool rounds_joins(const struct agent_core *c);	  /* false: rounds.max is reached */
+void rounds_despair(struct agent_core *c);     /* it was in vain */
+bool rounds_joins(const struct agent_core *c); /* false: rounds.max is reached */
+/* Partners have had rounds since our last one: they count.  True: our record has changed. */
+bool rounds_count_missed(struct agent_core *c);
 bool rounds_proposes(const struct agent_core *c); /* we may propose, now or later */
 /* When we may propose; UINT64_MAX: not before something happens. */
 uint64_t rounds_turn_ms(const struct agent_core *c);

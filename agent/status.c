@@ -45,10 +45,10 @@ static double epsilon_of(const struct ledger_account *a)
 static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 {
 	const struct fed_settings *s = &c->config.fed.settings;
-	bool hosts = s->topology == FED_HOSTED && (memcmp(s->host, c->key, FED_KEY) == 0 ||
-						   memcmp(s->host, p->info.key, FED_KEY) == 0);
+	bool hosts = s->topology == FED_HOSTED &&
+		     (rounds_is_host(c) || memcmp(s->host, p->info.key, FED_KEY) == 0);
 
-	return in_rounds(c) && peer_aligned(p) && p->n_slots == 0 && !hosts;
+	return in_rounds(c) && peer_aligned(p) && !rounds_shares(p) && !hosts;
 }
 
 static void peer_status(const struct agent_core *c, const struct peer *p,
@@ -96,6 +96,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.under_way = f->now != NULL || f->look.due,
 		.number = f->now ? fed_round_settings(f->now->machine)->number : f->number,
 		.done = f->done,
+		.missed = f->missed,
 		.worse = f->worse,
 		.proposes = rounds_proposes(c),
 		.over = !rounds_joins(c),

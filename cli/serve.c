@@ -93,6 +93,8 @@ static void say_round(const struct cli *cli, const json_t *r)
 
 	cli_say(cli, "round %lld of %s, %lld done", count_of(r, "number"), text_of(r, "method"),
 		count_of(r, "done"));
+	if (count_of(r, "missed") > 0)
+		cli_say(cli, ", %lld missed", count_of(r, "missed"));
 	if (count_of(r, "members") > 0)
 		cli_say(cli, "; %s %lld members, %lld of %lld shared rows answered",
 			json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",

@@ -174,6 +174,7 @@ int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge
 		return rc;
 	}
 	snprintf(p->settings.model, sizeof(p->settings.model), "%s", emb->model->name);
+	p->settings.gamma = (double)emb->gamma;
 	p->settings.ent_floats = p->floats[0];
 	p->settings.rel_floats = p->floats[1];
 	*out = p;

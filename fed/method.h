@@ -63,6 +63,7 @@ struct fed_settings {
 	enum fed_topology topology;
 	uint8_t host[FED_KEY];		 /* hosted: which member */
 	char model[FED_MODEL_MAX];	 /* whose rows these are; "": not said */
+	double gamma;			 /* of its scores and first rows; 0: not said */
 	uint32_t ent_floats, rel_floats; /* in a row of the tables that are shared */
 	uint32_t min_holders;		 /* items with fewer holders stay at home; 2 or more */
 	uint32_t join_ms;		 /* for answers to a proposal */

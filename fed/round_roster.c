@@ -115,6 +115,7 @@ static void put_settings(struct net_writer *w, const struct fed_settings *s)
 	net_put_uint(w, "t", s->topology);
 	net_put_bin(w, "h", s->host, FED_KEY);
 	net_put_str(w, "mo", s->model);
+	net_put_double(w, "g", s->gamma);
 	net_put_uint(w, "fe", s->ent_floats);
 	net_put_uint(w, "fr", s->rel_floats);
 	net_put_uint(w, "o", s->min_holders);
@@ -144,6 +145,8 @@ static void get_settings(struct fed_settings *s, const struct net_map *m, struct
 	net_get_fixed(m, "h", s->host, FED_KEY, e);
 	if (net_has(m, "mo")) /* older ones do not say */
 		net_get_text(m, "mo", s->model, sizeof(s->model), e);
+	if (net_has(m, "g"))
+		s->gamma = net_get_double(m, "g", 0, FED_VALUE_MAX, e);
 	s->ent_floats = (uint32_t)net_get_uint(m, "fe", 1, FED_FLOATS_MAX, e);
 	s->rel_floats = (uint32_t)net_get_uint(m, "fr", 1, FED_FLOATS_MAX, e);
 	s->min_holders = (uint32_t)net_get_uint(m, "o", 2, FED_MEMBERS_MAX, e);

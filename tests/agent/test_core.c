@@ -250,7 +250,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 	event(s, e);
 }
 
-enum { PROTOCOL = 5 }; /* AGENT_PROTOCOL (agent/state.h): peers of other versions are refused */
+enum { PROTOCOL = 6 }; /* AGENT_PROTOCOL (agent/state.h): peers of other versions are refused */
 
 static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial)
 {
@@ -518,7 +518,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
-	assert_non_null(strstr(s->trouble, "speaks protocol 4 and we speak 5: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 5 and we speak 6: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);

@@ -1093,7 +1093,8 @@ static void test_other_settings_are_declined(void **state)
 					     "rounds.secret_bits is 0 there and 32 here",
 					     "rounds.mu is",
 					     "model.kind is transe there and distmult here",
-					     "rounds.start_seed is 99999999999 there and 7 here" };
+					     "rounds.start_seed is 99999999999 there and 7 here",
+					     "model.gamma is 4 there and 9.5 here" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
@@ -1127,6 +1128,8 @@ static void test_other_settings_are_declined(void **state)
 		table_start(&w->t);
 		if (i == 5)
 			memcpy(core(w, b)->config.fed.settings.model, "distmult", 9);
+		else if (i == 7)
+			core(w, b)->config.fed.settings.gamma = 9.5;
 		link_all(w);
 		run(w, 60000);
 		p = table_peer(&w->t, b, a);
@@ -1372,6 +1375,167 @@ static void test_partners_that_are_done(void **state)
 	assert_int_equal(done(w, a), 5);
 	assert_int_equal(done(w, late), 2);
 	assert_true(over_for(w, late, a));
+}
+
+static bool is_over(struct world *w, size_t at)
+{
+	struct agent_status s;
+	bool over;
+
+	agent_core_status(core(w, at), &s);
+	over = s.round.over;
+	agent_status_release(&s);
+	return over;
+}
+
+/* Who missed a round has had as many as the others when these have had rounds.max, also after it
+ * has begun anew without them; and as many more when the owner allows more. */
+static void test_missed_rounds_count(void **state)
+{
+	struct world *w = *state;
+	size_t lost = ranked(w, 1), a = ranked(w, 0);
+	uint64_t had;
+
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.min_members = 2;
+		w->t.seat[i].config.fed.every_ms = 3000;
+	}
+	reset(w, "fede");
+	run_rounds(w, 1);
+	hold_at(w, ROUND_TRAINING);
+	unlink_seat(w, lost);
+	table_let_jobs_end(&w->t);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	had = done(w, lost);
+	assert_true(had < 3);
+	assert_false(is_over(w, lost));
+	link_all(w);
+	run(w, 10000);
+	assert_int_equal(done(w, lost), had);
+	assert_true(is_over(w, lost) && over_for(w, a, lost));
+	assert_waits(w, lost, "");
+	table_kill(&w->t, lost);
+	table_restart(&w->t, lost);
+	run(w, 1000);
+	assert_true(is_over(w, lost));
+	for (size_t i = 0; i < SEATS; i++) {
+		table_kill(&w->t, i);
+		w->t.seat[i].config.fed.max = 5;
+		table_restart(&w->t, i);
+	}
+	link_all(w);
+	run(w, 60000);
+	assert_int_equal(done(w, a), 5);
+	assert_int_equal(done(w, lost), had + 2);
+	assert_true(is_over(w, a) && is_over(w, lost));
+}
+
+/* One of several can say what it will: nobody's rounds end by that. */
+static void test_number_of_one(void **state)
+{
+	struct world *w = *state;
+	size_t liar = ranked(w, 2), a = ranked(w, 0), b = ranked(w, 1);
+
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.every_ms = 3000;
+	reset(w, "fede");
+	run_rounds(w, 1);
+	core(w, liar)->fed.number = 500;
+	peer_say_hello(core(w, liar), table_peer(&w->t, liar, a));
+	peer_say_hello(core(w, liar), table_peer(&w->t, liar, b));
+	run(w, 1000);
+	assert_false(is_over(w, a) || is_over(w, b));
+	run(w, 60000);
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(done(w, b), 3);
+}
+
+/* ---- names of one alone ---- */
+
+/* Its entities are called as nobody else's. */
+static void name_apart(struct world *w, size_t at)
+{
+	const struct seat *s = &w->t.seat[at];
+
+	for (uint32_t i = 0; i < kge_vocab_count(s->graph->entities); i++) {
+		char name[32];
+		int n = snprintf(name, sizeof(name), "apart-%zu-%u", at, i);
+
+		agent_names_alias(s->names, NULL, 'e', i, name, (size_t)n);
+	}
+}
+
+/* Three who have no name in common: an alignment each, and not a word of a round. */
+static void test_no_rounds_about_nothing(void **state)
+{
+	struct world *w = *state;
+
+	name_apart(w, 0);
+	name_apart(w, 1);
+	for (size_t i = 0; i < SEATS; i++)
+		w->t.seat[i].config.fed.min_members = 2;
+	reset(w, "fede");
+	run(w, 60000);
+	for (size_t i = 0; i < SEATS; i++) {
+		assert_int_equal(w->t.seat[i].sent[NET_MSG_ROUND], 0);
+		assert_int_equal(done(w, i), 0);
+		assert_waits(w, i, "nobody who is here has a name in common with this agent");
+	}
+}
+
+/* One who shares nothing keeps nobody waiting, though its turn would come first, and is in none of
+ * their rounds. */
+static void test_rounds_beside_one_apart(void **state)
+{
+	struct world *w = *state;
+	size_t apart = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
+
+	name_apart(w, apart);
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.min_members = 2;
+		w->t.seat[i].config.fed.every_ms = 3000;
+	}
+	reset(w, "fede");
+	run(w, 2000);
+	assert_int_equal(done(w, a), 1); /* the first comes at once */
+	assert_waits(w, apart, "nobody who is here has a name in common");
+	run(w, 60000);
+	assert_int_equal(done(w, apart), 0);
+	assert_int_equal(done(w, a), 3);
+	assert_int_equal(done(w, b), 3);
+	assert_int_equal(table_peer(&w->t, a, apart)->fed.proposes, false);
+	assert_non_null(strstr(table_peer(&w->t, a, apart)->fed.why, "we share no name with"));
+	assert_true(rows_equal(w, a, b));
+}
+
+/* ... but where it is the host of the others' rows. */
+static void test_host_apart(void **state)
+{
+	for (size_t rank = 0; rank < SEATS; rank++) { /* 0: it proposes */
+		struct world *w;
+		size_t host;
+
+		teardown(state);
+		setup(state);
+		w = *state;
+		host = ranked(w, rank);
+		name_apart(w, host);
+		for (size_t i = 0; i < SEATS; i++) {
+			struct fed_settings *s = &w->t.seat[i].config.fed.settings;
+
+			s->topology = FED_HOSTED;
+			memcpy(s->host, w->t.seat[host].key, FED_KEY);
+		}
+		table_start(&w->t);
+		link_all(w);
+		run(w, 2000);
+		assert_int_equal(proposed_last(w, host), rank == 0);
+		run(w, 60000);
+		for (size_t i = 0; i < SEATS; i++)
+			assert_int_equal(done(w, i), 3);
+		assert_true(rows_equal(w, ranked(w, rank == 0), ranked(w, rank == 2 ? 1 : 2)));
+	}
 }
 
 /* The first HELLO of each to each. */
@@ -1901,6 +2065,11 @@ int main(void)
 		with_world(test_host_is_missing),
 		with_world(test_rounds_of_too_few),
 		with_world(test_partners_that_are_done),
+		with_world(test_missed_rounds_count),
+		with_world(test_number_of_one),
+		with_world(test_no_rounds_about_nothing),
+		with_world(test_rounds_beside_one_apart),
+		with_world(test_host_apart),
 		with_world(test_old_hello),
 		with_world(test_modes_do_not_mix),
 		with_world(test_best_only_rises),

@@ -138,6 +138,7 @@ struct sim {
 	size_t n_rounds;
 	struct kge_vocab *things; /* names in the world, by number */
 	uint32_t holders[SIM_AGENTS_MAX * (ENTITIES + RELATIONS)]; /* who has them: bits */
+	uint32_t sharing; /* who can have rounds: has something in common with somebody: bits */
 	uint64_t full_since_heal;
 	bool planted;
 };

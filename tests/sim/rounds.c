@@ -22,6 +22,7 @@ enum {
 	KIND_ACCOUNT = 13
 };			       /* of a NET_MSG_ROUND: fed/inside.h */
 enum { WORK_SLACK_MS = 6000 }; /* jobs and commits of a round take less than so much together */
+enum { NONE_MS = 60000 };      /* in which there would have been rounds */
 
 static const double near_enough = 4e-6; /* fixed point of 32 bits, 30 members (fed/mask.h) */
 
@@ -172,6 +173,8 @@ void sim_rounds_release(struct sim *s)
 
 /* ---- names ---- */
 
+static void find_sharing(struct sim *s);
+
 /* Things, by number, and who has them. */
 void sim_rounds_name_things(struct sim *s)
 {
@@ -191,6 +194,7 @@ void sim_rounds_name_things(struct sim *s)
 		}
 		free(v);
 	}
+	find_sharing(s);
 }
 
 static bool holds(const struct sim *s, size_t who, uint32_t thing)
@@ -208,6 +212,59 @@ static size_t host_of(const struct sim *s)
 	const struct fed_settings *f = settings_of(s);
 
 	return f->topology == FED_HOSTED ? node_by_key(s, f->host) : SIM_AGENTS_MAX;
+}
+
+/* Of what the method moves, by name: what has none of its own is in no alignment. */
+static bool shares(const struct sim *s, size_t who)
+{
+	const struct node *n = &s->node[who];
+	const char *tags = method_of(s)->tags;
+	size_t count, held = 0;
+	struct agent_name *v = agent_names_toward(n->names, n->key, strchr(tags, 'e') != NULL,
+						  strchr(tags, 'r') != NULL, &count);
+
+	for (size_t i = 0; i < count; i++)
+		held += (s->holders[n->thing[v[i].tag == 'r'][v[i].id]] & ~(UINT32_C(1) << who)) !=
+			0;
+	free(v);
+	return held > 0;
+}
+
+/* Somebody whose rounds move something goes on proposing; nobody waits for more than there can
+ * be. */
+static void let_them_meet(struct sim *s)
+{
+	struct agent_rounds_config *first = NULL;
+	uint32_t n = 0;
+	bool willing = false;
+
+	for (size_t a = 0; a < s->n; a++) {
+		struct agent_rounds_config *r = &s->node[a].config.fed;
+
+		if ((s->sharing >> a & 1) == 0)
+			continue;
+		n++;
+		first = first != NULL ? first : r;
+		willing = willing || (r->propose && r->patience == 0);
+	}
+	if (first != NULL && !willing) {
+		first->propose = true;
+		first->patience = 0;
+	}
+	for (size_t a = 0; a < s->n; a++)
+		if (n >= 2 && s->node[a].config.fed.min_members > n)
+			s->node[a].config.fed.min_members = n;
+}
+
+/* A host takes part, whatever it holds. */
+static void find_sharing(struct sim *s)
+{
+
+	for (size_t a = 0; s->o.fed && a < s->n; a++)
+		s->sharing |= shares(s, a) ? UINT32_C(1) << a : 0;
+	if (s->sharing != 0 && host_of(s) < s->n)
+		s->sharing |= UINT32_C(1) << host_of(s);
+	let_them_meet(s);
 }
 
 /* Rows go up as they are in the table that travels, and the mean of them comes down. */
@@ -533,10 +590,10 @@ void sim_rounds_count(struct sim *s)
 				count_rows(s, s->round[i], a);
 }
 
-/* All agents of the world, and none missed another. */
+/* All agents that share something, and none missed another. */
 static void count_full(struct sim *s, struct sim_round *x)
 {
-	if (x->counted || !all_well(s, x, (uint32_t)((UINT64_C(1) << s->n) - 1)))
+	if (x->counted || !all_well(s, x, s->sharing))
 		return;
 	x->counted = true;
 	s->report->full_rounds++;
@@ -564,6 +621,8 @@ static void round_over(struct node *n, const struct store_round *r)
 
 	if (x->over[n->at])
 		sim_fail(s, "agent %zu: one round twice", n->at);
+	if ((s->sharing >> n->at & 1) == 0)
+		sim_fail(s, "agent %zu: a round, and it shares nothing with anybody", n->at);
 	x->over[n->at] = true;
 	x->outcome[n->at] = r->outcome;
 	x->place[n->at] = ++n->n_over;
@@ -810,7 +869,11 @@ static uint64_t sim_rounds_wanted(const struct sim *s)
 /* Once there are no faults, rounds go on, with all. */
 bool sim_rounds_goal(const struct sim *s)
 {
-	return s->o.fed && !s->faults && s->full_since_heal >= sim_rounds_wanted(s);
+	if (!s->o.fed || s->faults)
+		return false;
+	if (s->sharing == 0) /* none can come: a while to see that none does */
+		return s->now_ms > s->faults_end_ms + NONE_MS;
+	return s->full_since_heal >= sim_rounds_wanted(s);
 }
 
 /* Who may be in a round with whom, for whoever looks into a failure. */
@@ -839,7 +902,7 @@ void sim_rounds_tell(struct sim *s)
 
 void sim_rounds_check_quiet(struct sim *s)
 {
-	if (!sim_rounds_goal(s))
+	if (!sim_rounds_goal(s) && s->sharing != 0)
 		sim_fail(s,
 			 "rounds do not go on: %llu with all agents, and nothing happens any more",
 			 (unsigned long long)s->full_since_heal);
