@@ -30,6 +30,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "fed/round.h"
+#include "net/ident.h"
 #include "store/batch.h"
 
 enum { ACCOUNTS_HASH = 32 };
@@ -69,14 +70,15 @@ enum accounts_fault {
 	ACCOUNTS_EDITED,	/* contents of a record do not give its hash */
 	ACCOUNTS_BAD_SIGNATURE, /* of a record */
 	ACCOUNTS_DELETED,	/* a record does not continue the one before */
-	ACCOUNTS_REPEATED,	/* two records of one round */
+	ACCOUNTS_REPEATED,	/* two records of one round, or one member twice in one */
 	ACCOUNTS_FORGED,	/* an account that the member did not sign */
 	ACCOUNTS_REFUSED,	/* ... and so the owner has refused it; or it did, and so it lies */
 	ACCOUNTS_UNKNOWN,	/* nobody's key is there to check it with */
 	ACCOUNTS_MISSING,	/* a member that took part has signed nothing (or note) */
 	ACCOUNTS_CONTRADICT,	/* figures, or facts of the round, of two sides */
 	ACCOUNTS_TWO_WORDS,	/* who signed for another has other figures in its own export */
-	ACCOUNTS_KEYS,		/* two exports of one owner, or two keys for one member */
+	ACCOUNTS_KEYS,		/* two exports of one owner, two keys for one member, or another
+				 * than is known to be its */
 	ACCOUNTS_LACKS,		/* one export lacks a round that its owner took part in */
 	ACCOUNTS_GAP,		/* numbers that no record has (note) */
 	ACCOUNTS_LOST,		/* rows that were sent and did not come (note) */
@@ -100,6 +102,19 @@ struct accounts_report {
 void accounts_report_release(struct accounts_report *r);
 /* Returns 0, or ERR_LEDGER when there is a fault.  *r must be zeroed or released. */
 int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r);
+
+/* What the auditor knows of keys from elsewhere: nothing in an export says whose they are. */
+struct accounts_pin {
+	const char *name;	 /* as exports call the member */
+	const char *fingerprint; /* accounts_fingerprint() */
+};
+
+void accounts_fingerprint(const struct accounts_party *p, char out[NET_ID_TEXT]);
+bool accounts_is_pinned(const struct accounts_party *p, const struct accounts_pin *pins, size_t n);
+/* As accounts_verify(), which comes before it: a fault where a name has another fingerprint and
+ * where nobody has this one; owners of whom none is known are noted. */
+int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
+			size_t n_pins, struct accounts_report *r);
 
 /* ---- JSON (accounts_json.c) ----
  *

@@ -258,11 +258,32 @@ static void check_twice(struct audit *a, const struct side *s)
 			     owner_name(a, s).text);
 }
 
+static bool is_listed_before(const struct store_round *r, uint32_t seat)
+{
+	for (uint32_t i = 0; i < seat; i++)
+		if (memcmp(r->members[i].key, r->members[seat].key, STORE_KEY) == 0)
+			return true;
+	return false;
+}
+
+/* Or figures of the second could stand beside those that were looked at. */
+static void check_seats(struct audit *a, const struct side *s, const struct accounts_round *r)
+{
+	for (uint32_t i = 1; i < r->round.n_members; i++)
+		if (is_listed_before(&r->round, i))
+			FIND(a, ACCOUNTS_REPEATED, false, r, r->round.members[i].key,
+			     "%s: %s is twice among its members in the export of %s",
+			     title_of(r).text, name_of(a, s, r->round.members[i].key).text,
+			     owner_name(a, s).text);
+}
+
 static void check_side(struct audit *a, struct side *s)
 {
 	check_head(a, s);
 	for (size_t k = 0; k < s->x->n; k++) {
 		s->intact[k] = check_record(a, s, &s->x->at[k]);
+		if (s->intact[k])
+			check_seats(a, s, &s->x->at[k]);
 		check_chain(a, s, k);
 		note_gap(a, s, k);
 	}
@@ -596,6 +617,87 @@ int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_r
 		side_init(&a.at[i], &x[i]);
 	if (check_owners(&a))
 		check_sides(&a);
+	for (size_t i = 0; i < n; i++)
+		side_release(&a.at[i]);
+	free(a.at);
+	return r->faults > 0 ? ERR_LEDGER : 0;
+}
+
+/* ---- keys that are known ---- */
+
+void accounts_fingerprint(const struct accounts_party *p, char out[NET_ID_TEXT])
+{
+	struct net_ident keys;
+
+	memcpy(keys.noise, p->key, STORE_KEY);
+	memcpy(keys.sign, p->sign_key, STORE_KEY);
+	net_ident_short(&keys, out);
+}
+
+static bool has_fingerprint(const struct accounts_party *p, const char *fingerprint)
+{
+	char text[NET_ID_TEXT];
+
+	accounts_fingerprint(p, text);
+	return strcmp(text, fingerprint) == 0;
+}
+
+bool accounts_is_pinned(const struct accounts_party *p, const struct accounts_pin *pins, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (has_fingerprint(p, pins[i].fingerprint))
+			return true;
+	return false;
+}
+
+/* Returns whether this party has the key. */
+static bool check_party_pin(struct audit *a, const struct side *s, const struct accounts_party *p,
+			    const struct accounts_pin *pin)
+{
+	char text[NET_ID_TEXT];
+
+	accounts_fingerprint(p, text);
+	if (strcmp(text, pin->fingerprint) == 0)
+		return true;
+	if (strcmp(p->name, pin->name) != 0)
+		return false;
+	FIND(a, ACCOUNTS_KEYS, false, NULL, p->key,
+	     "%.60s has the fingerprint %s in the export of %s, and %s was given for it", p->name,
+	     text, owner_name(a, s).text, pin->fingerprint);
+	return false;
+}
+
+static void check_pin(struct audit *a, const struct accounts_pin *pin)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < a->n; i++) {
+		const struct side *s = &a->at[i];
+
+		found |= check_party_pin(a, s, &s->x->owner, pin);
+		for (size_t k = 0; k < s->x->n_parties; k++)
+			found |= check_party_pin(a, s, &s->x->parties[k], pin);
+	}
+	if (!found)
+		FIND(a, ACCOUNTS_KEYS, false, NULL, NULL,
+		     "no export has a member with the fingerprint %s, which was given for %.60s",
+		     pin->fingerprint, pin->name);
+}
+
+int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
+			size_t n_pins, struct accounts_report *r)
+{
+	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+
+	for (size_t i = 0; i < n; i++)
+		side_init(&a.at[i], &x[i]);
+	for (size_t k = 0; k < n_pins; k++)
+		check_pin(&a, &pins[k]);
+	for (size_t i = 0; n_pins > 0 && i < n; i++)
+		if (!accounts_is_pinned(&x[i].owner, pins, n_pins))
+			FIND(&a, ACCOUNTS_KEYS, true, NULL, x[i].owner.key,
+			     "nothing was given to know the key of %s by",
+			     owner_name(&a, &a.at[i]).text);
 	for (size_t i = 0; i < n; i++)
 		side_release(&a.at[i]);
 	free(a.at);

@@ -133,6 +133,17 @@ int cmd_rounds_export(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- verify ---- */
 
+/* Keys that the auditor knows from elsewhere. */
+struct pins {
+	struct accounts_pin at[FED_MEMBERS_MAX];
+	size_t n;
+};
+
+struct verify_options {
+	struct cli_words files;
+	struct pins pins;
+};
+
 static int read_export(const char *path, struct accounts_export *x, struct err *e)
 {
 	struct buf text = { 0 };
@@ -144,29 +155,32 @@ static int read_export(const char *path, struct accounts_export *x, struct err *
 	return rc;
 }
 
-static json_t *party_json(const struct accounts_party *p, char id[NET_KEY_TEXT],
+static json_t *party_json(const struct accounts_party *p, bool given, char id[NET_KEY_TEXT],
 			  char fingerprint[NET_ID_TEXT])
 {
-	struct net_ident keys;
-
-	memcpy(keys.noise, p->key, STORE_KEY);
-	memcpy(keys.sign, p->sign_key, STORE_KEY);
 	net_key_format(p->key, id);
-	net_ident_short(&keys, fingerprint);
-	return json_pack("{s:o, s:s, s:s}", "name", cli_json_text(p->name), "id", id, "fingerprint",
-			 fingerprint);
+	accounts_fingerprint(p, fingerprint);
+	return json_pack("{s:o, s:s, s:s, s:b}", "name", cli_json_text(p->name), "id", id,
+			 "fingerprint", fingerprint, "given", given);
 }
 
 /* Whose keys all this is held against: nothing in the files says whom they belong to. */
-static json_t *show_keys(const struct cli *cli, const struct accounts_export *x)
+static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
+			 const struct pins *pins)
 {
+	static const char *const as_given[] = { "", ", as given" };
 	char id[NET_KEY_TEXT], fingerprint[NET_ID_TEXT];
-	json_t *owner = party_json(&x->owner, id, fingerprint), *parties = json_array();
+	bool given = accounts_is_pinned(&x->owner, pins->at, pins->n);
+	json_t *owner = party_json(&x->owner, given, id, fingerprint), *parties = json_array();
 
-	cli_say(cli, "%s, fingerprint %s: %zu rounds, with\n", x->owner.name, fingerprint, x->n);
+	cli_say(cli, "%s, fingerprint %s%s: %zu rounds, with\n", x->owner.name, fingerprint,
+		as_given[given], x->n);
 	for (size_t k = 0; k < x->n_parties; k++) {
-		json_array_append_new(parties, party_json(&x->parties[k], id, fingerprint));
-		cli_say(cli, "  %s, fingerprint %s\n", x->parties[k].name, fingerprint);
+		const struct accounts_party *p = &x->parties[k];
+
+		given = accounts_is_pinned(p, pins->at, pins->n);
+		json_array_append_new(parties, party_json(p, given, id, fingerprint));
+		cli_say(cli, "  %s, fingerprint %s%s\n", p->name, fingerprint, as_given[given]);
 	}
 	if (x->older > 0)
 		cli_say(cli, "  and %llu older rounds, of which there are only sums\n",
@@ -207,14 +221,17 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 		r->faults == 0 ? "the accounts hold" : "THE ACCOUNTS DO NOT HOLD");
 }
 
-static int verify(struct cli *cli, const struct accounts_export *x, size_t n, struct err *e)
+static int verify(struct cli *cli, const struct accounts_export *x, size_t n,
+		  const struct pins *pins, struct err *e)
 {
 	struct accounts_report r = { 0 };
 	json_t *owners = json_array();
-	int rc = accounts_verify(x, n, &r);
+	int rc;
 
+	accounts_verify(x, n, &r);
+	rc = accounts_check_pins(x, n, pins->at, pins->n, &r);
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(owners, show_keys(cli, &x[i]));
+		json_array_append_new(owners, show_keys(cli, &x[i], pins));
 	cli_put(cli, "exports", owners);
 	show_report(cli, &r);
 	if (rc != 0)
@@ -224,31 +241,76 @@ static int verify(struct cli *cli, const struct accounts_export *x, size_t n, st
 	return rc;
 }
 
+static const struct argp_option verify_options[] = {
+	{ "member", 'm', "NAME=FINGERPRINT", 0,
+	  "NAME's keys are those of this fingerprint: any other one is a fault (may be repeated)",
+	  0 },
+	{ 0 },
+};
+
+static void add_pin(struct pins *pins, char *arg, const struct argp_state *state)
+{
+	char *print = strrchr(arg, '=');
+
+	if (print == NULL || print == arg)
+		argp_error(state, "--member '%s': write NAME=FINGERPRINT", arg);
+	if (!net_ident_short_valid(print + 1))
+		argp_error(state,
+			   "--member: '%s' is no fingerprint, or mistyped: `fkge id --fingerprint` "
+			   "shows one",
+			   print + 1);
+	if (pins->n >= FED_MEMBERS_MAX)
+		argp_error(state, "--member: at most %d", FED_MEMBERS_MAX);
+	*print = '\0';
+	pins->at[pins->n++] = (struct accounts_pin){ arg, print + 1 };
+}
+
+static error_t parse_verify(int key, char *arg, struct argp_state *state)
+{
+	struct verify_options *o = state->input;
+
+	if (key != 'm')
+		return cli_take_word(&o->files, key, arg, state);
+	add_pin(&o->pins, arg, state);
+	return 0;
+}
+
 int cmd_rounds_verify(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct cli_words w = { .min = 1, .max = sizeof(w.at) / sizeof(w.at[0]) };
-	struct accounts_export x[sizeof(w.at) / sizeof(w.at[0])] = { 0 };
+	enum { FILES = sizeof(((struct cli_words *)NULL)->at) / sizeof(char *) };
+	struct verify_options o = { .files = { .min = 1, .max = FILES } };
+	const struct cli_words *w = &o.files;
+	struct accounts_export x[FILES] = { 0 };
 	size_t n = 0;
 	int rc = 0;
+	const struct cli_syntax s = {
+		.options = verify_options,
+		.parse = parse_verify,
+		.args = "FILE...",
+		.doc = "Check exports of rounds: alone, and against each other.\v"
+		       "Every signature is checked, and that no record was edited, deleted or "
+		       "added. "
+		       "Of each round, what one member says it got is held against what the other "
+		       "says it sent: as it has signed, and as its own export has it. A member "
+		       "that "
+		       "took part and signed nothing is a fault, unless its own export is there or "
+		       "the round is the newest. It needs no agent: an auditor's machine will "
+		       "do.\n\n"
+		       "Keys are shown as fingerprints; that they are the companies' is for them "
+		       "to "
+		       "say (`fkge id --fingerprint`), and --member holds the files to it.\n\n"
+		       "Examples:\n  fkge rounds verify acme.json genebank.json\n"
+		       "  fkge rounds verify acme.json --member acme=FINGERPRINT",
+		.input = &o,
+	};
 
-	cli_parse_words(
-		cli, "FILE...",
-		"Check exports of rounds: alone, and against each other.\v"
-		"Every signature is checked, and that no record was edited, deleted or added. "
-		"Of each round, what one member says it got is held against what the other "
-		"says it sent: as it has signed, and as its own export has it. A member that "
-		"took part and signed nothing is a fault, unless its own export is there or "
-		"the round is the newest. It needs no agent: an auditor's machine will do.\n\n"
-		"Keys are shown as fingerprints; that they are the companies' is for them to "
-		"say: `fkge id --fingerprint`.\n\n"
-		"Example:\n  fkge rounds verify acme.json genebank.json",
-		&w, argc, argv);
-	while (rc == 0 && n < (size_t)w.n) {
-		rc = read_export(w.at[n], &x[n], e);
+	cli_parse(cli, &s, argc, argv);
+	while (rc == 0 && n < (size_t)w->n) {
+		rc = read_export(w->at[n], &x[n], e);
 		n += rc == 0;
 	}
 	if (rc == 0)
-		rc = verify(cli, x, n, e);
+		rc = verify(cli, x, n, &o.pins, e);
 	while (n > 0)
 		accounts_release(&x[--n]);
 	return rc;

@@ -125,10 +125,8 @@ void cli_parse(struct cli *cli, const struct cli_syntax *s, int argc, char **arg
 	argp_parse(&argp, argc, argv, 0, NULL, &b);
 }
 
-static error_t parse_words(int key, char *arg, struct argp_state *state)
+error_t cli_take_word(struct cli_words *w, int key, char *arg, const struct argp_state *state)
 {
-	struct cli_words *w = state->input;
-
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (w->n >= w->max)
@@ -142,6 +140,11 @@ static error_t parse_words(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+static error_t parse_words(int key, char *arg, struct argp_state *state)
+{
+	return cli_take_word(state->input, key, arg, state);
 }
 
 void cli_parse_words(struct cli *cli, const char *args, const char *doc, struct cli_words *w,

@@ -68,6 +68,8 @@ struct cli_words {
 	const char *at[8];
 	int n, min, max;
 };
+/* For a parser of options that has words, too. */
+error_t cli_take_word(struct cli_words *w, int key, char *arg, const struct argp_state *state);
 void cli_parse_words(struct cli *cli, const char *args, const char *doc, struct cli_words *w,
 		     int argc, char **argv);
 

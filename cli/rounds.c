@@ -127,8 +127,11 @@ static const char *word_text(const struct rounds *all, const struct store_round 
 	if (!m->has_said)
 		return "-";
 	w = word_of(all, r, m);
-	if (m->refused[0] != '\0')
-		return w.sign_key != NULL && !w.fits ? "forged" : "refused";
+	if (m->refused[0] !=
+	    '\0') /* what cannot be read has no figures that a signature could fit */
+		return w.sign_key != NULL && !w.fits && strcmp(m->refused, fed_account_forged) == 0
+			       ? "forged"
+			       : "refused";
 	if (w.sign_key == NULL)
 		return "by no partner";
 	return !w.fits ? "forged" : w.same ? "the same" : "otherwise";
@@ -540,7 +543,7 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"When a round is over its members sign for each other what went between "
 			"them. 'signs' says what the record has of a member: 'the same' that is "
 			"counted here, 'otherwise' (also where one was late or stopped while rows "
-			"were under way), 'forged' (it is not the member's signature), 'refused' "
+			"were under way), 'forged' (another one has signed it), 'refused' "
 			"(it could not be read), or '-', nothing: it was silent, or was away or "
 			"stopped before it could be heard (what a slow member or a lost link holds "
 			"back comes within nine rounds, while both agents run). Why one was "

@@ -234,6 +234,7 @@ struct fed_account_head {
 void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *h,
 		      const uint8_t from[FED_KEY], const uint8_t to[FED_KEY],
 		      const struct fed_traffic *t);
+extern const char fed_account_forged[]; /* why one is refused that can be read */
 /* Ed25519 of BLAKE2b-256 over "fkge round account 1", NUL and the text without its NUL. */
 bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
 			   const uint8_t key[FED_SIGN]);

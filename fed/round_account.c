@@ -166,6 +166,8 @@ void account_tell(struct fed_round *r, unsigned m)
 
 /* ---- theirs ---- */
 
+const char fed_account_forged[] = "the signature is not the member's";
+
 void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e)
 {
 	struct fed_signed x = { 0 };
@@ -183,7 +185,7 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 	net_get_fixed(m, "s", x.signature, FED_SIGNATURE, e);
 	text_of(r, s->account.key, r->setup->key, &x.t, text);
 	if (e->code == 0 && !fed_account_is_signed(text, x.signature, s->peer->sign_public))
-		err_set(e, ERR_IDENTITY, "the signature is not the member's");
+		err_set(e, ERR_IDENTITY, "%s", fed_account_forged);
 	if (e->code != 0)
 		snprintf(x.refused, sizeof(x.refused), "%.*s", FED_REFUSED_MAX - 1, e->text);
 	s->theirs = x;

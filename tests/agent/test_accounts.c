@@ -647,6 +647,68 @@ static void one_round_twice_is_found(void **state)
 	world_release(&w);
 }
 
+static void a_member_twice_is_found(void **state)
+{
+	struct world w;
+	struct store_round *r;
+
+	(void)state;
+	world_init(&w);
+	r = &w.x[0].at[1].round;
+	r->members = mem_resize(r->members, AGENTS + 1, sizeof(*r->members));
+	r->members[AGENTS] = r->members[1];
+	r->n_members = r->n_seats = AGENTS + 1;
+	sign(&w, 0);
+	expect(&w, 1, ACCOUNTS_REPEATED, false, 2,
+	       "genebank (eirceirce) is twice among its members in the export of acme (ceirceirc)");
+	world_release(&w);
+}
+
+/* The first two exports: one finding in these words, or none where they are NULL. */
+static void expect_pins(const struct world *w, const struct accounts_pin *pins, size_t n, bool note,
+			const char *words)
+{
+	struct accounts_report r = { 0 };
+	int rc = accounts_check_pins(w->x, 2, pins, n, &r);
+
+	assert_int_equal(rc, words != NULL && !note ? ERR_LEDGER : 0);
+	assert_int_equal(r.n, words != NULL);
+	if (words != NULL) {
+		assert_int_equal(r.at[0].fault, ACCOUNTS_KEYS);
+		assert_int_equal(r.at[0].note, note);
+		assert_non_null(strstr(r.at[0].text, words));
+	}
+	accounts_report_release(&r);
+}
+
+static void keys_that_are_known(void **state)
+{
+	char print[AGENTS][NET_ID_TEXT];
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (size_t i = 0; i < AGENTS; i++)
+		accounts_fingerprint(&w.who[i], print[i]);
+	const struct accounts_pin good[] = { { "acme", print[0] },
+					     { "genebank", print[1] },
+					     { "labs", print[2] } };
+	const struct accounts_pin other_name[] = { { "ours", print[0] }, { "theirs", print[1] } };
+
+	assert_true(net_ident_short_valid(print[0]));
+	expect_pins(&w, good, 0, false, NULL);
+	expect_pins(&w, good, 3, false, NULL);
+	expect_pins(&w, other_name, 2, false, NULL); /* what another one calls it binds nobody */
+	expect_pins(&w, good, 1, true, "nothing was given to know the key of genebank");
+	w.x[1].parties[0].sign_key[0] ^= 1; /* acme, as genebank has it */
+	expect_pins(&w, good, 2, false, "in the export of genebank (eirceirce), and ");
+	memcpy(w.x[1].parties[0].sign_key, w.who[0].sign_key, STORE_KEY);
+	for (size_t i = 0; i < 2; i++)
+		w.x[i].n_parties = 1; /* the one is the other: nobody is labs */
+	expect_pins(&w, good, 3, false, "no export has a member with the fingerprint ");
+	world_release(&w);
+}
+
 static void an_account_without_a_key_is_found(void **state)
 {
 	struct world w;
@@ -730,6 +792,8 @@ int main(void)
 		cmocka_unit_test(a_member_left_out_is_found),
 		cmocka_unit_test(other_facts_are_found),
 		cmocka_unit_test(one_round_twice_is_found),
+		cmocka_unit_test(a_member_twice_is_found),
+		cmocka_unit_test(keys_that_are_known),
 		cmocka_unit_test(an_account_without_a_key_is_found),
 		cmocka_unit_test(a_broken_file_is_refused),
 	};

@@ -138,8 +138,15 @@ ok 'in words' grep -q "was refused by a (.*): the signature is not the member's"
 cp "$work/refused.db" "$work/a/store.db"
 number=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["rounds"][1]["number"])' "$work/a.acc")
 ok 'its owner is shown so' prints "! the account of b was refused: the signature is not the member's" -d "$work/a" rounds show "$number"
-ok 'as forged' grep -q 'forged' "$out"
+ok 'as forged' grep -q '| forged *|' "$out"
 ok 'for programs' prints "\"refused\": \"the signature is not the member's\"" -d "$work/a" rounds show "$number" --json
+sql() { python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db: db.execute(sys.argv[2])' "$work/a/store.db" "$1"; }
+sql "UPDATE round_member SET said_rows_out = 0, refused = 'a number is too large: fo' WHERE refused IS NOT NULL"
+ok 'what could not be read' prints '! the account of b was refused: a number is too large: fo' -d "$work/a" rounds show "$number"
+ok 'is refused' grep -q '| refused |' "$out"
+not_forged() { ! grep -q forged "$out"; }
+ok 'and nobody has forged it' not_forged
 rm -f "$work/a/store.db"*
 cp "$work/kept.db" "$work/a/store.db"
 claim "UPDATE round_member SET signature = NULL WHERE round = :round"
@@ -155,4 +162,19 @@ ok 'secret aggregation made up' found_by "$second: the account of b (" "$work/fo
 ok 'against the other' found_by 'contradict each other: other secret_bits' "$work/b.acc" "$work/forged.acc"
 ok 'two exports of one' found_by 'two of the exports are of one owner, a (' "$work/a.acc" "$work/forged.acc"
 ok 'the untouched ones hold' holds "$work/a.acc" "$work/b.acc"
+
+# ---- whose keys they are ----
+print_a=$("$fkge" -d "$work/a" id --fingerprint) print_b=$("$fkge" -d "$work/b" id --fingerprint)
+ok 'fingerprints that are known' holds "$work/a.acc" "$work/b.acc" --member "a=$print_a" --member "b=$print_b"
+ok 'it is said of them' grep -qF "a, fingerprint $print_a, as given: " "$out"
+ok 'a partner, too' holds "$work/a.acc" --member "a=$print_a" --member "b=$print_b"
+ok 'another key for a name' found_by "a has the fingerprint $print_a in the export of a (" "$work/a.acc" --member "a=$print_b"
+"$fkge" -q -d "$work/c" init
+print_c=$("$fkge" -d "$work/c" id --fingerprint)
+ok 'a key that nobody has' found_by "no export has a member with the fingerprint $print_c, which was given for c" "$work/a.acc" --member "a=$print_a" --member "c=$print_c"
+ok 'an owner that was not given is noted' holds "$work/a.acc" "$work/b.acc" --member "a=$print_a"
+ok 'in words' grep -q '^note: nothing was given to know the key of b (.*) by' "$out"
+ok 'for programs' eval 'verify "$work/a.acc" --member "a=$print_a" --json; [ "$(member "$out" exports 0 given) $(member "$out" exports 0 parties 0 given)" = "True False" ]'
+ok 'no fingerprint' eval 'verify "$work/a.acc" --member "a=abcd"; [ "$status" -eq 2 ] && grep -qF "abcd" "$err"'
+ok 'no name' eval 'verify "$work/a.acc" --member "$print_a"; [ "$status" -eq 2 ] && grep -qF "NAME=FINGERPRINT" "$err"'
 finish
