@@ -111,6 +111,10 @@ int experiment_run(struct cli *cli, const struct experiment *x, const struct exp
 /* OUT/runs/VARIANT-seedN.json, or .state: the tables, while they are needed; free() it. */
 char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
 char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed);
+/* Whether a run, with the settings of now, has begun and is not over; *round: the last that its
+ * state on disk has, 0: none yet, or not known. */
+bool experiment_is_under_way(const struct experiment *x, const struct exp_variant *v,
+			     const char *out, uint64_t seed, uint32_t *round);
 /* OUT/runs/VARIANT-seedN.agents: the folders of agents that are processes; free() it. */
 char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed);
 void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed);

@@ -217,6 +217,7 @@ static int save(struct watch *w, struct err *e)
 	for (size_t i = 0; i < w->r->n; i++)
 		json_array_append_new(wire, json_integer((json_int_t)w->at[i].bytes));
 	json_object_set_new(w->f.head, "wire", wire);
+	json_object_set_new(w->f.head, "done", json_integer((json_int_t)least_done(w)));
 	json_object_set_new(w->f.head, "seconds", json_real(run_seconds(w->r, false)));
 	json_object_set_new(w->f.head, "cpu_seconds",
 			    json_real(run_seconds(w->r, true) + living_cpu_s(w)));

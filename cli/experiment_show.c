@@ -19,7 +19,8 @@ static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5"
 struct show {
 	const struct experiment *x;
 	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
-	size_t *other;	 /* [variant] of them, made with other settings than the file has now */
+	const char *out;
+	size_t *other; /* [variant] of them, made with other settings than the file has now */
 	struct buf published;
 };
 
@@ -219,6 +220,27 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 
 /* ---- Markdown ---- */
 
+/* Of n runs that are over. */
+static void add_runs(struct table *t, const struct show *s, size_t v, size_t n)
+{
+	uint32_t round, most = 0;
+	bool begun = false;
+
+	if (n > 0) {
+		table_add(t, "%zu", n);
+		return;
+	}
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (experiment_is_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k], &round)) {
+			begun = true;
+			most = round > most ? round : most;
+		}
+	if (most > 0)
+		table_add(t, "under way, round %u", most);
+	else
+		table_add(t, begun ? "under way" : "not run");
+}
+
 static void add_quality(struct table *t, const struct show *s, size_t v, const char *of,
 			const char *what)
 {
@@ -232,7 +254,7 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 	if (s->other[v] > 0)
 		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
 	else
-		table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
+		add_runs(t, s, v, p.n);
 }
 
 static bool has_shared(const struct show *s, size_t v)
@@ -362,7 +384,7 @@ static void add_forgotten(struct table *t, const struct show *s, size_t v, const
 		p = spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
 		add_spread(t, &p, 4);
 	}
-	table_add(t, p.n == 0 ? "not run" : "%zu", p.n);
+	add_runs(t, s, v, p.n);
 }
 
 static void add_published_forgotten(struct table *t, const struct show *s, size_t v, bool shared)
@@ -735,6 +757,43 @@ static void print_csv(const struct show *s, struct buf *out)
 
 /* ---- the picture: valid MRR by round, first seed ---- */
 
+struct span {
+	double least, most;
+};
+
+static void widen(struct span *w, double x)
+{
+	w->least = fmin(w->least, x);
+	w->most = fmax(w->most, x);
+}
+
+/* Of one look alone gnuplot would say that its range is empty. */
+static void print_range(struct buf *out, char axis, const struct span *w)
+{
+	double room = w->least != 0 ? .1 * fabs(w->least) : .1;
+
+	if (w->least == w->most)
+		buf_printf(out, "set %crange [%g:%g]\n", axis, w->least - room, w->most + room);
+}
+
+static void print_ranges(const struct show *s, struct buf *out)
+{
+	struct span round = { INFINITY, -INFINITY }, mrr = round;
+
+	for (size_t v = 0; v < s->x->n; v++) {
+		const json_t *look;
+		size_t i;
+
+		json_array_foreach(json_object_get(record_of(s, v, 0), "curve"), i, look)
+		{
+			widen(&round, number_of(look, "round", NULL));
+			widen(&mrr, number_of(look, "valid_mrr", NULL));
+		}
+	}
+	print_range(out, 'x', &round);
+	print_range(out, 'y', &mrr);
+}
+
 static bool print_script(const struct show *s, struct buf *out)
 {
 	bool any = false;
@@ -743,6 +802,7 @@ static bool print_script(const struct show *s, struct buf *out)
 			"'#ffffff'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror out\n"
 			"set key outside right noenhanced\nset xlabel 'rounds'\n"
 			"set ylabel 'MRR on valid'\n");
+	print_ranges(s, out);
 	for (size_t v = 0; v < s->x->n; v++) {
 		const json_t *r = record_of(s, v, 0), *look;
 		size_t i;
@@ -753,12 +813,16 @@ static bool print_script(const struct show *s, struct buf *out)
 				   number_of(look, "valid_mrr", NULL));
 		buf_printf(out, "END\n");
 	}
-	for (size_t v = 0; v < s->x->n; v++)
-		if (json_array_size(json_object_get(record_of(s, v, 0), "curve")) > 0) {
-			buf_printf(out, "%s $v%zu using 1:2 with lines lw 2 title '%s%s'",
-				   any ? "," : "plot", v, s->x->at[v].name, mark_of(&s->x->at[v]));
-			any = true;
-		}
+	for (size_t v = 0; v < s->x->n; v++) {
+		size_t looks = json_array_size(json_object_get(record_of(s, v, 0), "curve"));
+
+		if (looks == 0)
+			continue;
+		buf_printf(out, "%s $v%zu using 1:2 with %s title '%s%s'", any ? "," : "plot", v,
+			   looks == 1 ? "points pt 7" : "lines lw 2", s->x->at[v].name,
+			   mark_of(&s->x->at[v]));
+		any = true;
+	}
 	buf_printf(out, "\n");
 	return any;
 }
@@ -857,7 +921,7 @@ static int read_records(struct show *s, const char *out, struct err *e)
 int experiment_show(const struct cli *cli, const struct experiment *x, const char *out,
 		    struct err *e)
 {
-	struct show s = { .x = x };
+	struct show s = { .x = x, .out = out };
 	int rc = read_records(&s, out, e);
 
 	find_other(cli, &s);

@@ -286,6 +286,38 @@ static int open_state(const struct run *r, const struct exp_variant *v, struct s
 	return rc;
 }
 
+/* What it has said of itself, last; NULL: nothing. */
+static json_t *head_on_disk(const struct exp_variant *v, const char *out, uint64_t seed)
+{
+	char *state = experiment_state_path(out, v, seed);
+	char *agents = experiment_agents_path(out, v, seed), *file = file_join(agents, "run.json");
+	struct saved s;
+	json_t *head = NULL;
+
+	if (v->processes) {
+		head = json_load_file(file, 0, NULL);
+	} else if (saved_open(&s, state, NULL) == 0) {
+		head = json_incref(s.head);
+		saved_close(&s);
+	}
+	free(state);
+	free(agents);
+	free(file);
+	return head;
+}
+
+bool experiment_is_under_way(const struct experiment *x, const struct exp_variant *v,
+			     const char *out, uint64_t seed, uint32_t *round)
+{
+	json_t *head = head_on_disk(v, out, seed);
+	bool is = head != NULL && count_of(head, "seed") == (json_int_t)seed &&
+		  experiment_is_of_now(x, v, head);
+
+	*round = is ? (uint32_t)count_of(head, "done") : 0;
+	json_decref(head);
+	return is;
+}
+
 int run_take_up(struct run *r, struct err *e)
 {
 	struct saved s;

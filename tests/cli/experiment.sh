@@ -118,6 +118,9 @@ ok 'not a record' test "$(ls "$work/part/runs" | wc -l)" -eq 6
 mv "$work/data" "$work/moved"
 sed 's/data: data/data: moved/' "$work/long.yaml" >"$work/moved.yaml"
 ok 'they go on' says 0 'fedlu, seed 1: goes on after round 2' experiment "$work/moved.yaml" -o "$work/part" --seed 1 --until 3
+ok 'a report of what has begun' exits 0 -q experiment "$work/moved.yaml" -o "$work/part" --show
+ok 'says how far it is' grep -q '^| \*\*fedlu\*\* .*| under way, round 4 |' "$work/part/report.md"
+ok 'each that has begun' test "$(grep -c '^| \*\*.* under way, round [24] |' "$work/part/report.md")" -ge 6
 ok 'to the end' says 0 'fedlu, seed 1: goes on after round 4' experiment "$work/moved.yaml" -o "$work/part" --seed 1
 for v in single collective fede hosted masked fedlu; do
 	ok "$v: as if uninterrupted" same "$work/whole/runs/$v-seed1.json" "$work/part/runs/$v-seed1.json"
@@ -368,6 +371,14 @@ ok 'has the floor' grep -q 'frequency floor' "$work/x/report.md"
 ok 'and CSV' grep -q '^small,fede,1,mean,MRR,0\.' "$work/x/results.csv"
 ok 'what it took, too' grep -q "^small,fede,1,all,bytes,$(member "$work/x/runs/fede-seed1.json" bytes),simulated$" "$work/x/results.csv"
 ok 'and each agent' [ "$(grep -c '^small,fede,1,.*,bytes,[1-9]' "$work/x/results.csv")" -ge 3 ]
+
+
+# ---- a picture of one look ----
+sed 's/rounds: [24]/rounds: 1/; s/eval_every: [0-9]*/eval_every: 1/' "$work/x.yaml" >"$work/one.yaml"
+run -q experiment "$work/one.yaml" -o "$work/one" --seed 1 --only fede
+quiet() { [ "$status" -eq 0 ] && [ ! -s "$err" ]; }
+ok 'nothing is wrong with it' quiet
+ok 'it is one look' [ "$(member "$work/one/runs/fede-seed1.json" curve 0 round)" = 1 ]
 
 # ---- what is wrong is said with its line ----
 ok 'no such method' wrong "wrong.yaml:8: no method is called 'fedx'" 'collective:' 'fedx:'
