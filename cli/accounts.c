@@ -252,8 +252,10 @@ static void add_pin(struct pins *pins, char *arg, const struct argp_state *state
 {
 	char *print = strrchr(arg, '=');
 
-	if (print == NULL || print == arg)
+	if (print == NULL || print == arg) {
 		argp_error(state, "--member '%s': write NAME=FINGERPRINT", arg);
+		return; /* it does not come back */
+	}
 	if (!net_ident_short_valid(print + 1))
 		argp_error(state,
 			   "--member: '%s' is no fingerprint, or mistyped: `fkge id --fingerprint` "
