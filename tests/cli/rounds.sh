@@ -33,6 +33,8 @@ say() { # KEY VALUE NAME...: of section rounds
 }
 round() { member "$work/$1.json" round "$2"; } # NAME KEY, of the running agent
 done_by() { [ "$(round "$1" done)" -ge "$2" ]; }
+counted() { echo $(($(round "$1" done) + $(round "$1" missed))); } # NAME: toward max
+counted_by() { [ "$(counted "$1")" -ge "$2" ]; }
 halt() { for who; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who" || return; done; }
 records() { for who; do "$fkge" -d "$work/$who" rounds list -n 0 --json >"$work/$who.rounds" || return; done; }
 
@@ -112,17 +114,21 @@ some_rounds() {
 	n=$1
 	shift
 	for try in 1 2 3 4 5; do
-		records "$@" || return
+		last=0
 		for who; do
-			before=$(member "$work/$who.rounds" rounds | python3 -c 'import ast, sys; print(sum(r["outcome"] == 0 for r in ast.literal_eval(sys.stdin.read())))')
-			eval "goal_$who=$((before + n))"
-			say max $((before + n)) "$who"
+			number=$(round "$who" number)
+			[ "$number" -gt "$last" ] && last=$number
+		done
+		for who; do # what it has missed of the others' rounds counts when it hears of it
+			goal=$(($(counted "$who") + last - $(round "$who" number) + n))
+			eval "goal_$who=$goal"
+			say max "$goal" "$who"
 		done
 		for who; do start "$who" || return; done
 		patience=60
 		for who; do
 			eval "goal=\$goal_$who"
-			wait_for "$who has been in $goal rounds" done_by "$who" "$goal"
+			wait_for "$who has had $goal rounds" counted_by "$who" "$goal"
 		done
 		patience=240
 		halt "$@" || return
