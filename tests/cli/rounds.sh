@@ -221,7 +221,7 @@ say method fedlu a b c d
 ok 'another method' some_rounds 2 a b c d
 metas() { python3 -c '
 import sqlite3, sys
-print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta ORDER BY key")])' "$work/$1/store.db"; }
+print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta WHERE length(value) > 0 ORDER BY key")])' "$work/$1/store.db"; }
 ok 'the method keeps something' [ "$(metas c)" = 'agent fed' ]
 # rows FILE: those of FedLU's global table as d keeps it; no_rows FILE: of these, what it has no more is nowhere on disk
 rows() { python3 - "$work/d/store.db" >"$work/$1" <<'PY'
