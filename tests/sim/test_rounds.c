@@ -62,8 +62,9 @@ static void three_agents(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 1000, .agents = 3 }, 52);
-	/* the story did happen: rounds with all, rounds without some */
-	assert_true(sum.full_rounds >= 104 && sum.missed > 100);
+	/* the story did happen: rounds without some, and some with all beside the two of each story
+	 * that come when there are no faults any more */
+	assert_true(sum.missed > 100 && sum.full_rounds > 2 * 52 * times());
 	assert_true(sum.rows_seen > 1000 && sum.rows_exact > 1000 && sum.rows_cut > 10);
 	assert_true(sum.crashes > 50 && sum.cuts > 100 && sum.replays > 100);
 	assert_true(sum.accounts > 400 && sum.accounts_exact > 500);
