@@ -19,7 +19,9 @@
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds
- * later than all of an export, which may have been made before them. */
+ * later than all of an export, which may have been made before them, and rounds that an export
+ * lacks and its owner has signed nothing of for the other: it may have been stopped before it
+ * could write them down. */
 #ifndef AGENT_ACCOUNTS_H
 #define AGENT_ACCOUNTS_H
 
@@ -79,7 +81,7 @@ enum accounts_fault {
 	ACCOUNTS_TWO_WORDS,	/* who signed for another has other figures in its own export */
 	ACCOUNTS_KEYS,		/* two exports of one owner, two keys for one member, or another
 				 * than is known to be its */
-	ACCOUNTS_LACKS,		/* one export lacks a round that its owner took part in */
+	ACCOUNTS_LACKS,		/* one export lacks a round that its owner has signed (or note) */
 	ACCOUNTS_GAP,		/* numbers that no record has (note) */
 	ACCOUNTS_LOST,		/* rows that were sent and did not come (note) */
 };

@@ -480,22 +480,24 @@ static const char *lacks_since(const struct side *t, const struct accounts_round
 	return NULL;
 }
 
+/* What nothing but the word of s says is no fault of t's: a member signs when its record is on its
+ * disk, and who ends before that has neither. */
 static void check_lacks(struct audit *a, const struct side *s, const struct side *t,
 			const struct accounts_round *r, const struct store_round_member *m,
 			bool has_signed)
 {
 	struct name it = name_of(a, s, m->key), us = owner_name(a, s);
 	const char *why = lacks_since(t, r);
-	bool note = why != NULL || (!has_signed && m->fate != FED_TOOK_PART);
 
-	FIND(a, ACCOUNTS_LACKS, note, r, m->key, "%s is not in the export of %s%s, %s%s%s",
-	     title_of(r).text, it.text, why != NULL ? why : "",
-	     has_signed ? "which has signed an account of it for "
-			: "which took part, as the record says of ",
+	FIND(a, ACCOUNTS_LACKS, why != NULL || !has_signed, r, m->key,
+	     "%s is not in the export of %s%s, which %s %s%s", title_of(r).text, it.text,
+	     why != NULL ? why : "",
+	     has_signed ? "has signed an account of it for" : "was in it by the unsigned word of",
 	     us.text,
-	     note	  ? ""
+	     why != NULL  ? ""
 	     : has_signed ? ": it was deleted, or its store put back from an older copy"
-			  : ": it was deleted, or lost in a crash");
+			  : ": it was stopped before it could write (killed, its disk full), or "
+			    "never took part");
 }
 
 static const char *different(const struct store_round *x, const struct store_round *y)
@@ -562,7 +564,7 @@ static void check_member(struct audit *a, const struct side *s, const struct acc
 	const struct accounts_round *q = t != NULL ? round_of(t, r->round.id) : NULL;
 	bool has_signed = m->has_said && check_signed(a, s, t, r, m);
 
-	if (!m->has_said)
+	if (!m->has_said && (t == NULL || q != NULL))
 		check_silent(a, s, r, m, q);
 	if (t != NULL && q == NULL)
 		check_lacks(a, s, t, r, m, has_signed);

@@ -567,6 +567,75 @@ static void a_lacking_round_is_found(void **state)
 	world_release(&w);
 }
 
+/* Genebank was killed, or its disk was full, when its rows were out: it has no record of round 3,
+ * and nobody has its word for it. */
+static void stop_before_writing(struct world *w)
+{
+	world_init(w);
+	remove_round(&w->x[1], 3);
+	sign(w, 1);
+	for (size_t i = 0; i < AGENTS; i += 2) {
+		member(w, i, 3, 1)->has_said = false;
+		sign(w, i);
+	}
+}
+
+static void stopped_before_it_could_write_is_noted(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	stop_before_writing(&w);
+	assert_int_equal(accounts_verify(w.x, AGENTS, &r), 0);
+	assert_int_equal(r.faults, 0);
+	assert_int_equal(r.n, 3);
+	assert_int_equal(r.at[0].fault, ACCOUNTS_GAP); /* as genebank's own export says */
+	for (size_t k = 1; k < 3; k++) {
+		assert_int_equal(r.at[k].fault, ACCOUNTS_LACKS);
+		assert_true(r.at[k].note);
+		assert_int_equal(r.at[k].number, 3);
+		assert_non_null(strstr(r.at[k].text,
+				       "is not in the export of genebank (eirceirce), which was in "
+				       "it by the unsigned word of "));
+		assert_non_null(strstr(r.at[k].text,
+				       ": it was stopped before it could write (killed, its disk "
+				       "full), or never took part"));
+	}
+	accounts_report_release(&r);
+	/* without its export nobody says so for it */
+	expect(&w, 1, ACCOUNTS_MISSING, false, 3, "its own export would tell");
+	world_release(&w);
+}
+
+/* The word that one of the others has for it is enough. */
+static void what_one_has_the_word_for_is_a_fault(void **state)
+{
+	struct accounts_report r = { 0 };
+	struct world w;
+
+	(void)state;
+	stop_before_writing(&w);
+	say(&w, &w.x[2].at[2].round, 1, 2, traffic(3, 1, 2));
+	sign(&w, 2);
+	assert_int_equal(accounts_verify(w.x, AGENTS, &r), ERR_LEDGER);
+	assert_int_equal(r.faults, 1);
+	assert_int_equal(r.n, 3);
+	assert_int_equal(r.at[2].fault, ACCOUNTS_LACKS);
+	assert_false(r.at[2].note);
+	assert_non_null(strstr(r.at[2].text, "has signed an account of it for labs"));
+	accounts_report_release(&r);
+	/* not one that somebody else made */
+	member(&w, 2, 3, 1)->signature[0] ^= 1;
+	sign(&w, 2);
+	assert_int_equal(accounts_verify(w.x, AGENTS, &r), ERR_LEDGER);
+	assert_int_equal(r.faults, 1);
+	for (size_t k = 0; k < r.n; k++)
+		assert_int_equal(r.at[k].note, r.at[k].fault != ACCOUNTS_FORGED);
+	accounts_report_release(&r);
+	world_release(&w);
+}
+
 /* Agents go on while exports are made: one may be older than the other, and says so. */
 static void an_export_made_earlier_is_noted(void **state)
 {
@@ -788,6 +857,8 @@ int main(void)
 		cmocka_unit_test(stages_done_again_are_noted),
 		cmocka_unit_test(two_words_are_found),
 		cmocka_unit_test(a_lacking_round_is_found),
+		cmocka_unit_test(stopped_before_it_could_write_is_noted),
+		cmocka_unit_test(what_one_has_the_word_for_is_a_fault),
 		cmocka_unit_test(an_export_made_earlier_is_noted),
 		cmocka_unit_test(a_member_left_out_is_found),
 		cmocka_unit_test(other_facts_are_found),

@@ -157,6 +157,24 @@ ok 'a round gone: alone it is a note' holds "$work/forged.acc"
 ok 'in words' grep -q '^note: round .* follows round .*: of the numbers between them it has no record' "$out"
 ok 'but b has its word' found_by "$second is not in the export of a (" "$work/b.acc" "$work/forged.acc"
 ok 'in words' grep -q 'which has signed an account of it for b (' "$out"
+ok 'whose signature is the fault' eval '! grep "^FAULT: " "$out" | grep -v "which has signed an account of it for b ("'
+# a ended before it could write, so it has not signed either: only what b counted says that it was in it
+unsigned() {
+	cp "$work/b/store.db" "$work/kept_b.db"
+	python3 - "$work/b/store.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+round = db.execute("SELECT id FROM round WHERE number = (SELECT min(number) + 1 FROM round WHERE outcome = 0)").fetchone()[0]
+db.execute("UPDATE round_member SET signature = NULL WHERE round = ?", [round])
+db.commit()
+PY
+	exported b unsigned.acc
+	rm -f "$work/b/store.db"*
+	cp "$work/kept_b.db" "$work/b/store.db"
+}
+ok 'b without its word' unsigned
+ok 'then it is a note' holds "$work/unsigned.acc" "$work/forged.acc"
+ok 'in words' grep -q "^note: $second is not in the export of a (.*), which was in it by the unsigned word of b (.*): it was stopped before it could write" "$out"
 claim "UPDATE round SET secret_bits = 64 WHERE id = :round"
 ok 'secret aggregation made up' found_by "$second: the account of b (" "$work/forged.acc"
 ok 'against the other' found_by 'contradict each other: other secret_bits' "$work/b.acc" "$work/forged.acc"
