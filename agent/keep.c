@@ -4,10 +4,10 @@
  *   s  serial of the best             f  epochs of the first training done
  *   t  the first training is over     b  digest of the best tables
  *   n  number of the next round of many       o  those we took part in
- *   i  those since then that we missed
+ *   i  those since then that we missed         q  serial of our last proposal
  *   w  its looks without a better score       e  epochs since the best
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
- *                                             (n, o, i, w, e, u, x: mode AGENT_ROUNDS)
+ *                                             (n, o, i, q, w, e, u, x: mode AGENT_ROUNDS)
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
  *        j  serial of its proposals up to which we join none
@@ -24,6 +24,7 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "n", c->fed.number);
 	net_put_uint(w, "o", c->fed.done);
 	net_put_uint(w, "i", c->fed.missed);
+	net_put_uint(w, "q", c->fed.serial);
 	net_put_uint(w, "w", c->fed.worse);
 	net_put_uint(w, "e", c->tried_epochs);
 	net_put_bool(w, "u", c->fed.untrained);
@@ -38,6 +39,8 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 	c->fed.done = net_get_uint(m, "o", 0, UINT64_MAX, e);
 	if (net_has(m, "i")) /* older ones counted none */
 		c->fed.missed = net_get_uint(m, "i", 0, UINT64_MAX, e);
+	if (net_has(m, "q"))
+		c->fed.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
 	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
 	c->fed.untrained = net_get_bool(m, "u", e);
 	net_get_fixed(m, "x", c->fed.beside, 32, e);

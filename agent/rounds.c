@@ -797,6 +797,15 @@ static uint64_t next_number(const struct agent_core *c)
 	return n;
 }
 
+/* Goes to disk beside what is next. */
+static void keep_now(struct agent_core *c)
+{
+	struct store_batch b = { 0 };
+
+	keep_add(c, &b);
+	core_commit(c, &b, NULL, NULL);
+}
+
 static void propose(struct agent_core *c)
 {
 	struct fed_settings s = c->config.fed.settings;
@@ -807,6 +816,7 @@ static void propose(struct agent_core *c)
 	rounds_pass_over(c);
 	s.number = next_number(c);
 	r->setup.serial = ++c->fed.serial;
+	keep_now(c); /* whoever joins it holds us to that number */
 	rounds_begin_equal(c);
 	if (fed_round_propose(&r->machine, &r->setup, &s, c->now_ms, &e) == 0) {
 		begin(c, r);
@@ -845,15 +855,6 @@ static uint64_t propose_ms(const struct agent_core *c)
 	if (hope > at)
 		at = hope;
 	return owes > at ? owes : at;
-}
-
-/* Goes to disk beside what is next. */
-static void keep_now(struct agent_core *c)
-{
-	struct store_batch b = { 0 };
-
-	keep_add(c, &b);
-	core_commit(c, &b, NULL, NULL);
 }
 
 void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)

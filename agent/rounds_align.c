@@ -145,11 +145,15 @@ static void said_over(struct agent_core *c, struct peer *p, bool over)
 	p->fed.over = over;
 }
 
-/* Who has lost count of its proposals, by a crash or with an older copy of its store, is told by
- * those who joined them.  A lie takes the count on, to half of what there is at most. */
-static void heard_serial(struct agent_core *c, uint64_t joined)
+/* Who has lost count of its proposals, with an older copy of its store, is told by those who
+ * joined them.  A lie takes the count on: to half of what there is at most, and from there by steps
+ * that nobody can take to the end.  So the others are heard after a lie, too. */
+static void heard_serial(struct agent_core *c, const struct peer *p, uint64_t joined)
 {
-	if (joined > c->fed.serial && joined <= FED_SERIAL_MAX / 2)
+	uint64_t half = FED_SERIAL_MAX / 2;
+	uint64_t most = c->fed.serial < half ? half : c->fed.serial + SERIAL_STEP_MAX;
+
+	if (peer_listed(p) && joined > c->fed.serial && joined <= most && joined < FED_SERIAL_MAX)
 		c->fed.serial = joined;
 }
 
@@ -176,7 +180,7 @@ void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map
 	p->fed.proposes = net_get_bool(m, "w", e);
 	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
 	p->fed.deaf = !net_get_bool(m, "h", e);
-	heard_serial(c, net_get_uint(m, "j", 0, UINT64_MAX, e));
+	heard_serial(c, p, net_get_uint(m, "j", 0, UINT64_MAX, e));
 	digest = net_get_bin(m, "d", 0, 32, e);
 	p->fed.has_digest = e->code == 0 && digest.len == 32;
 	if (p->fed.has_digest)

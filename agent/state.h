@@ -49,6 +49,7 @@ enum {
 	CONV_PSI = 1,
 	CONV_TRANSLATE = 2,
 	ROUND_AHEAD_MAX = 1000000,   /* a round's number moves ours by so much at most */
+	SERIAL_STEP_MAX = 1000000,   /* and what is told of our own proposals (heard_serial()) */
 	AGENT_ALIGN = AGENT_MAP + 1, /* "t" of PROPOSE: an intersection and nothing else */
 };
 
@@ -323,7 +324,7 @@ struct rounds {
 	struct parcels invitation;
 	struct peer *inviter;
 	uint64_t invited_ms, invitation_ends_ms;
-	uint64_t serial; /* of our last proposal, as we know or have been told */
+	uint64_t serial; /* of our last proposal, as we have it on disk or have been told */
 	/* Of all on record, and since: none is joined twice, or what members have signed of the
 	 * one could be shown as of the other.  Those that are not here any more, struct
 	 * peer_rounds `joined` keeps out; these get no answer. */

@@ -991,8 +991,18 @@ static void test_very_old_proposal_again(void **state)
 	}
 }
 
-/* A proposer that has lost count of its proposals, for it ended before any of its own rounds was
- * on its disk, hears from the others how far it was. */
+/* All links anew, and with them each HELLO. */
+static void greet_anew(struct world *w)
+{
+	for (size_t a = 0; a < SEATS; a++)
+		for (size_t b = a + 1; b < SEATS; b++)
+			table_link(&w->t, a, b, false);
+	run(w, 10);
+	link_all(w);
+}
+
+/* A proposer that has lost count of its proposals, with an older copy of its store, hears from the
+ * others how far it was. */
 static void test_proposer_that_lost_count(void **state)
 {
 	struct world *w = *state;
@@ -1005,7 +1015,8 @@ static void test_proposer_that_lost_count(void **state)
 	table_peer(&w->t, a, low)->fed.joined = 1000;
 	table_kill(&w->t, low);
 	table_restart(&w->t, low);
-	assert_int_equal(core(w, low)->fed.serial, 0);
+	assert_true(core(w, low)->fed.serial > 0); /* it was on its disk */
+	core(w, low)->fed.serial = 0;
 	link_all(w);
 	run_rounds(w, 2);
 	assert_true(core(w, low)->fed.serial > 1000);
@@ -1016,6 +1027,40 @@ static void test_proposer_that_lost_count(void **state)
 	table_link(&w->t, a, low, true);
 	run(w, 10);
 	assert_true(core(w, low)->fed.serial < 2000);
+}
+
+/* One says that it has joined as many proposals as it can say: the other's are joined all the same,
+ * after a restart, too, when the liar is silent and the others know true numbers as high. */
+static void test_number_that_was_a_lie(void **state)
+{
+	struct world *w = *state;
+	size_t low = ranked(w, 0), liar = ranked(w, 1), third = ranked(w, 2);
+	uint64_t first;
+
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].config.fed.every_ms = 10000;
+		w->t.seat[i].config.fed.propose = i == low;
+	}
+	reset(w, "fede");
+	run_rounds(w, 1);
+	table_peer(&w->t, liar, low)->fed.joined = FED_SERIAL_MAX / 2;
+	greet_anew(w);
+	run_rounds(w, 2);
+	first = table_peer(&w->t, third, low)->fed.joined;
+	assert_true(first > FED_SERIAL_MAX / 2 && first < FED_SERIAL_MAX / 2 + 100);
+	table_peer(&w->t, liar, low)->fed.joined = 0;
+	table_kill(&w->t, low);
+	table_restart(&w->t, low);
+	link_all(w);
+	run_rounds(w, 3);
+	assert_true(table_peer(&w->t, third, low)->fed.joined > first);
+	/* an older copy of its store, of since then; and who says more still */
+	core(w, low)->fed.serial = FED_SERIAL_MAX / 2;
+	table_peer(&w->t, liar, low)->fed.joined = FED_SERIAL_MAX;
+	greet_anew(w);
+	run(w, 10);
+	assert_true(core(w, low)->fed.serial > first);
+	assert_true(core(w, low)->fed.serial < FED_SERIAL_MAX / 2 + 100);
 }
 
 /* A proposal that waits for our answer when a lower key's comes: its proposer is told, so that it
@@ -2050,6 +2095,7 @@ int main(void)
 		with_world(test_endless_proposals),
 		with_world(test_old_proposal_again),
 		with_world(test_very_old_proposal_again),
+		with_world(test_number_that_was_a_lie),
 		with_world(test_proposer_that_lost_count),
 		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
