@@ -1,4 +1,5 @@
 /* cli/peer.c - who is a partner: peer list, pending, accept, reject, revoke; invite; join. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +211,8 @@ static int read_line(const char *path, char line[NET_INVITE_TEXT], struct err *e
 	FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
 	size_t n;
 
+	if (f == NULL && errno != ENOENT)
+		return file_unreadable(path, errno, e);
 	if (f == NULL)
 		return err_set(
 			e, ERR_NOFILE,

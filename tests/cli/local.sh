@@ -172,6 +172,7 @@ ok 'and says what to type' grep -q 'chmod 600' "$out"
 chmod 600 "$a/identity.key"
 ok 'join with rubbish' exits 4 -d "$a" join "$a/agent.yaml"
 ok 'join with no file' says 4 'no such file' -d "$a" join "$work/none"
+ok 'with what cannot be one' says 4 'too long' -d "$a" join "$work/$(printf '%0300d' 0)"
 
 # ---- a store of another time, a damaged one ----
 python3 -c "import sqlite3; c = sqlite3.connect('$a/store.db'); c.execute('PRAGMA user_version = 999')"
