@@ -117,9 +117,12 @@ static long long newest_asked(const json_t *status)
 	long long newest = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(status, "peers"), i,
-			   p) if (count_of(p, "round_fate_number") > newest) newest =
-		count_of(p, "round_fate_number");
+	json_array_foreach(json_object_get(status, "peers"), i, p)
+	{
+		long long number = count_of(p, "round_fate_number");
+
+		newest = number > newest ? number : newest;
+	}
 	return newest;
 }
 

@@ -423,31 +423,34 @@ static void hold_at(struct world *w, enum round_stage stage)
 	fail_msg("never there");
 }
 
-static int fate_of(struct world *w, size_t at, size_t other)
+static struct agent_round_status round_status(struct world *w, size_t at)
 {
 	struct agent_status s;
-	int fate = -1;
+	struct agent_round_status round;
 
 	agent_core_status(core(w, at), &s);
-	for (size_t i = 0; i < s.n_peers; i++)
-		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
-			fate = s.peer[i].round_fate;
+	round = s.round;
 	agent_status_release(&s);
-	return fate;
+	return round;
 }
 
-/* Of which round that is. */
-static uint64_t fate_number_of(struct world *w, size_t at, size_t other)
+/* What `at` says of another one. */
+static struct agent_peer_status peer_status(struct world *w, size_t at, size_t other)
 {
+	struct agent_peer_status peer = { .round_fate = -1 };
 	struct agent_status s;
-	uint64_t number = UINT64_MAX;
 
 	agent_core_status(core(w, at), &s);
 	for (size_t i = 0; i < s.n_peers; i++)
 		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
-			number = s.peer[i].round_fate_number;
+			peer = s.peer[i];
 	agent_status_release(&s);
-	return number;
+	return peer;
+}
+
+static int fate_of(struct world *w, size_t at, size_t other)
+{
+	return peer_status(w, at, other).round_fate;
 }
 
 /* Of a round that two of the three may end. */
@@ -476,8 +479,8 @@ static void test_lost_in_training(void **state)
 	run(w, 60000);
 	assert_int_equal(done(w, a), 3);
 	assert_int_equal(fate_of(w, a, lost), FED_LOST); /* of the first, in none since */
-	assert_int_equal(fate_number_of(w, a, lost), 0);
-	assert_int_equal(fate_number_of(w, a, b), 2);
+	assert_int_equal(peer_status(w, a, lost).round_fate_number, 0);
+	assert_int_equal(peer_status(w, a, b).round_fate_number, 2);
 }
 
 static void test_dead_proposer(void **state)
@@ -771,13 +774,7 @@ static void test_look_goes_on(void **state)
 /* Status says that something is under way until the look is on disk. */
 static bool is_under_way(struct world *w, size_t at)
 {
-	struct agent_status s;
-	bool under_way;
-
-	agent_core_status(core(w, at), &s);
-	under_way = s.round.under_way;
-	agent_status_release(&s);
-	return under_way;
+	return round_status(w, at).under_way;
 }
 
 static void test_look_shows(void **state)
@@ -1253,14 +1250,12 @@ static void test_equal_start(void **state)
 /* The owner is told what there is to wait for: words, or nothing. */
 static void assert_waits(struct world *w, size_t at, const char *words)
 {
-	struct agent_status s;
+	struct agent_round_status round = round_status(w, at);
 
-	agent_core_status(core(w, at), &s);
 	if (words[0] == '\0')
-		assert_string_equal(s.round.waits, "");
+		assert_string_equal(round.waits, "");
 	else
-		assert_non_null(strstr(s.round.waits, words));
-	agent_status_release(&s);
+		assert_non_null(strstr(round.waits, words));
 }
 
 static void test_min_members(void **state)
@@ -1379,15 +1374,7 @@ static void test_rounds_of_too_few(void **state)
 
 static bool over_for(struct world *w, size_t at, size_t other)
 {
-	struct agent_status s;
-	bool over = false;
-
-	agent_core_status(core(w, at), &s);
-	for (size_t i = 0; i < s.n_peers; i++)
-		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
-			over = s.peer[i].round_over;
-	agent_status_release(&s);
-	return over;
+	return peer_status(w, at, other).round_over;
 }
 
 /* Who has had its rounds.max says so and is asked no more, until it says otherwise. */
@@ -1424,13 +1411,7 @@ static void test_partners_that_are_done(void **state)
 
 static bool is_over(struct world *w, size_t at)
 {
-	struct agent_status s;
-	bool over;
-
-	agent_core_status(core(w, at), &s);
-	over = s.round.over;
-	agent_status_release(&s);
-	return over;
+	return round_status(w, at).over;
 }
 
 /* Who missed a round has had as many as the others when these have had rounds.max, also after it
@@ -1701,23 +1682,18 @@ static void test_patience(void **state)
 	struct world *w = *state;
 	struct judge j = { { 5, 4 }, 2, 0 };
 	size_t first = ranked(w, 0), a = ranked(w, 1);
-	struct agent_status s;
 
 	w->t.seat[first].learner =
 		(struct agent_learner){ &j, NULL, NULL, by_the_book, train_little };
 	w->t.seat[first].config.fed.patience = 2;
 	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.max = 4;
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 1000;
+		w->t.seat[i].config.fed.max = 4, w->t.seat[i].config.fed.every_ms = 1000;
 	reset(w, "fede");
 	for (uint64_t k = 1; k <= 4; k++) {
 		run_rounds(w, k);
 		assert_int_equal(core(w, first)->fed.worse, k);
 		assert_int_equal(proposed_last(w, k <= 2 ? first : a), true);
-		agent_core_status(core(w, first), &s);
-		assert_int_equal(s.round.proposes, k < 2);
-		agent_status_release(&s);
+		assert_int_equal(round_status(w, first).proposes, k < 2);
 	}
 }
 

@@ -67,6 +67,7 @@ static void codes_have_texts_and_exit_statuses(void **state)
 	assert_int_equal(err_exit_status(ERR_NEWER), 9);
 	assert_int_equal(err_exit_status(ERR_INPUT), 4);
 	assert_int_equal(err_exit_status(ERR_NOFILE), 4);
+	assert_int_equal(err_exit_status(ERR_TOOBIG), 4);
 	assert_int_equal(err_exit_status(ERR_NOTFOUND), 1);
 	assert_int_equal(err_exit_status(-7), 1);
 }

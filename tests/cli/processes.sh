@@ -61,6 +61,8 @@ ok 'nothing else stays' test "$(ls "$work/x/runs" | grep -vc json)" -eq 0
 # ---- stopped at a look ----
 ok 'stops at a look' says 0 'stopped by --until' experiment "$work/x.yaml" -o "$work/y" --only tcp --until 3
 ok 'without a record' test ! -e "$work/y/runs/tcp-seed1.json"
+ok 'a report of what has begun' exits 0 -q experiment "$work/x.yaml" -o "$work/y" --show
+ok 'says how far it is' grep -q '^| \*\*tcp\*\* (over TCP) .*| under way, round 4 |' "$work/y/report.md"
 home=$work/y/runs/tcp-seed1.agents
 ok 'its agents have been in four rounds' prints '| fede' -d "$home/2" rounds list
 ok 'and no more' test "$(grep -c '| fede' "$out")" -eq 4

@@ -259,7 +259,6 @@ static void let_them_meet(struct sim *s)
 /* A host takes part, whatever it holds. */
 static void find_sharing(struct sim *s)
 {
-
 	for (size_t a = 0; s->o.fed && a < s->n; a++)
 		s->sharing |= shares(s, a) ? UINT32_C(1) << a : 0;
 	if (s->sharing != 0 && host_of(s) < s->n)
