@@ -545,9 +545,9 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"counted here, 'otherwise' (also where one was late or stopped while rows "
 			"were under way), 'forged' (another one has signed it), 'refused' "
 			"(it could not be read), or '-', nothing: it was silent, or was away or "
-			"stopped before it could be heard (what a slow member or a lost link holds "
-			"back comes within nine rounds, while both agents run). Why one was "
-			"refused, or what of it contradicts what is counted "
+			"stopped before it could be heard (what a slow member, a lost link or a "
+			"restart holds back comes within eight rounds). Why one was refused, or "
+			"what of it contradicts what is counted "
 			"here, stands below. --json has what was signed, and the signature.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
