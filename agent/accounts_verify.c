@@ -686,6 +686,14 @@ static void check_pin(struct audit *a, const struct accounts_pin *pin)
 		     pin->fingerprint, pin->name);
 }
 
+static bool is_named(const struct accounts_party *p, const struct accounts_pin *pins, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(p->name, pins[i].name) == 0)
+			return true;
+	return false;
+}
+
 int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
 			size_t n_pins, struct accounts_report *r)
 {
@@ -696,7 +704,8 @@ int accounts_check_pins(const struct accounts_export *x, size_t n, const struct 
 	for (size_t k = 0; k < n_pins; k++)
 		check_pin(&a, &pins[k]);
 	for (size_t i = 0; n_pins > 0 && i < n; i++)
-		if (!accounts_is_pinned(&x[i].owner, pins, n_pins))
+		if (!accounts_is_pinned(&x[i].owner, pins, n_pins) &&
+		    !is_named(&x[i].owner, pins, n_pins)) /* that is a fault already */
 			FIND(&a, ACCOUNTS_KEYS, true, NULL, x[i].owner.key,
 			     "nothing was given to know the key of %s by",
 			     owner_name(&a, &a.at[i]).text);

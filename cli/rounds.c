@@ -127,11 +127,11 @@ static const char *word_text(const struct rounds *all, const struct store_round 
 	if (!m->has_said)
 		return "-";
 	w = word_of(all, r, m);
-	if (m->refused[0] !=
-	    '\0') /* what cannot be read has no figures that a signature could fit */
-		return w.sign_key != NULL && !w.fits && strcmp(m->refused, fed_account_forged) == 0
-			       ? "forged"
-			       : "refused";
+	/* what cannot be read has no figures that a signature could fit */
+	if (strcmp(m->refused, fed_account_forged) == 0 && w.sign_key != NULL && !w.fits)
+		return "forged";
+	if (m->refused[0] != '\0')
+		return "refused";
 	if (w.sign_key == NULL)
 		return "by no partner";
 	return !w.fits ? "forged" : w.same ? "the same" : "otherwise";

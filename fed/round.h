@@ -106,8 +106,7 @@ int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
 struct fed_proposal {
 	uint8_t id[FED_ID];
 	uint8_t proposer[FED_KEY];
-	uint64_t
-		serial; /* of this proposer's proposals; for the owner to hold against older ones */
+	uint64_t serial; /* among its proposer's; the owner holds it against older ones */
 	struct fed_settings settings;
 	uint8_t member[FED_MEMBERS_MAX][FED_KEY]; /* that it was sent to, and the proposer; */
 	size_t n_members;			  /* keys ascend */

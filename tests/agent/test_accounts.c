@@ -769,6 +769,12 @@ static void keys_that_are_known(void **state)
 	expect_pins(&w, good, 3, false, NULL);
 	expect_pins(&w, other_name, 2, false, NULL); /* what another one calls it binds nobody */
 	expect_pins(&w, good, 1, true, "nothing was given to know the key of genebank");
+	const struct accounts_pin wrong[] = { { "acme", print[1] }, { "genebank", print[1] } };
+	struct accounts_report r = { 0 };
+
+	assert_int_equal(accounts_check_pins(w.x, 2, wrong, 2, &r), ERR_LEDGER);
+	assert_true(r.n > 0 && r.faults == r.n); /* no note that nothing was given for acme */
+	accounts_report_release(&r);
 	w.x[1].parties[0].sign_key[0] ^= 1; /* acme, as genebank has it */
 	expect_pins(&w, good, 2, false, "in the export of genebank (eirceirce), and ");
 	memcpy(w.x[1].parties[0].sign_key, w.who[0].sign_key, STORE_KEY);
