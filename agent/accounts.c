@@ -80,6 +80,7 @@ void accounts_head_text(const struct accounts_export *x, struct buf *out)
 	static const uint8_t none[ACCOUNTS_HASH];
 
 	add_party(out, "owner", &x->owner);
+	buf_printf(out, "made %lld nonce %s\n", (long long)x->time_ms, x->nonce);
 	buf_printf(out, "older %llu rounds %zu last %s\n", ULL(x->older), x->n,
 		   hex(x->n > 0 ? x->at[x->n - 1].hash : none, ACCOUNTS_HASH).text);
 	for (size_t k = 0; k < x->n_parties; k++)
@@ -113,7 +114,7 @@ void accounts_head_hash(const struct accounts_export *x, uint8_t out[ACCOUNTS_HA
 	struct buf text = { 0 };
 
 	accounts_head_text(x, &text);
-	hash_text("fkge rounds export 1", &text, out);
+	hash_text("fkge rounds export 2", &text, out);
 }
 
 void accounts_sign(struct accounts_export *x, const uint8_t sign_secret[FED_SIGN_SECRET])

@@ -15,13 +15,13 @@
  *
  * Signed is, with Ed25519, BLAKE2b-256 over a tag, NUL and lines of text:
  *   a round    "fkge round record 1", accounts_text()
- *   the export "fkge rounds export 1", accounts_head_text()
+ *   the export "fkge rounds export 2", accounts_head_text()
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds
  * later than all of an export, which may have been made before them, and rounds that an export
  * lacks and its owner has signed nothing of for the other: it may have been stopped before it
- * could write them down. */
+ * could write them down.  What nothing that was given can show is noted as not checked. */
 #ifndef AGENT_ACCOUNTS_H
 #define AGENT_ACCOUNTS_H
 
@@ -35,7 +35,7 @@
 #include "net/ident.h"
 #include "store/batch.h"
 
-enum { ACCOUNTS_HASH = 32 };
+enum { ACCOUNTS_HASH = 32, ACCOUNTS_NONCE_MAX = 129 /* with the NUL */ };
 
 struct accounts_party {
 	uint8_t key[STORE_KEY], sign_key[STORE_KEY];
@@ -55,6 +55,8 @@ struct accounts_export {
 	uint64_t older;		   /* rounds before these, of which only sums are left */
 	struct accounts_round *at; /* the oldest first */
 	size_t n;
+	int64_t time_ms;		/* when it was made, by its owner's clock */
+	char nonce[ACCOUNTS_NONCE_MAX]; /* the auditor's; empty: none */
 	uint8_t signature[FED_SIGNATURE];
 };
 
@@ -64,7 +66,7 @@ void accounts_release(struct accounts_export *x);
 void accounts_text(const struct accounts_export *x, const struct accounts_round *r,
 		   struct buf *out);
 void accounts_head_text(const struct accounts_export *x, struct buf *out);
-/* Chain, hashes and signatures of the owner. */
+/* Chain, hashes and signatures of the owner; its time and nonce are filled in. */
 void accounts_sign(struct accounts_export *x, const uint8_t sign_secret[FED_SIGN_SECRET]);
 
 enum accounts_fault {
@@ -84,6 +86,8 @@ enum accounts_fault {
 	ACCOUNTS_LACKS,		/* one export lacks a round that its owner has signed (or note) */
 	ACCOUNTS_GAP,		/* numbers that no record has (note) */
 	ACCOUNTS_LOST,		/* rows that were sent and did not come (note) */
+	ACCOUNTS_NONCE,		/* made for another audit, or too long ago */
+	ACCOUNTS_NOT_CHECKED,	/* what nothing that was given can show (note) */
 };
 
 struct accounts_finding {
@@ -118,16 +122,29 @@ bool accounts_is_pinned(const struct accounts_party *p, const struct accounts_pi
 int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
 			size_t n_pins, struct accounts_report *r);
 
+/* What the auditor demands of exports beside that they hold. */
+struct accounts_asked {
+	const char *nonce; /* NULL: nothing was asked */
+	int64_t since_ms;  /* made then or later; 0: nothing was asked */
+};
+
+/* As accounts_verify(), which comes before it: a fault where an export is not the one that was
+ * asked for; and notes of what was not checked. */
+int accounts_check_asked(const struct accounts_export *x, size_t n,
+			 const struct accounts_asked *asked, struct accounts_report *r);
+
 /* ---- JSON (accounts_json.c) ----
  *
- * {"fkge_rounds": 1, "owner": {"key": hex, "sign_key": hex, "name": text}, "older": 0, "parties":
+ * {"fkge_rounds": 2, "owner": {"key": hex, "sign_key": hex, "name": text}, "time": ms,
+ * "nonce": text or null, "older": 0, "parties":
  * [...], "rounds": [{"number": 7, "id": hex, ..., "members": [{"key": hex, "fate": "took part",
  * "rows_out": 12,
  *  ..., "signed": {"rows_out": 12, ..., "signature": hex, "refused": why or null} or null}],
  * "hash": hex, "signature": hex}], "signature": hex} */
 
 void accounts_write(const struct accounts_export *x, struct buf *out);
-/* ERR_INPUT, ERR_VERSION; what was read is released then. */
+/* ERR_INPUT, ERR_VERSION; ERR_LEDGER: keys are missing, unknown or repeated.  What was read is
+ * released then. */
 int accounts_read(struct accounts_export *x, const void *json, size_t n, struct err *e);
 
 #endif

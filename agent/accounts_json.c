@@ -8,7 +8,7 @@
 
 #define EXPORT_KEY "fkge_rounds"
 
-enum { EXPORT_VERSION = 1, ROUNDS_MAX = 1 << 20, PARTIES_MAX = 1 << 20 };
+enum { EXPORT_VERSION = 2, ROUNDS_MAX = 1 << 20, PARTIES_MAX = 1 << 20 };
 
 static const char *fate_word(unsigned k)
 {
@@ -85,6 +85,8 @@ void accounts_write(const struct accounts_export *x, struct buf *out)
 
 	json_put_count(root, EXPORT_KEY, EXPORT_VERSION);
 	json_object_set_new(root, "owner", write_party(&x->owner));
+	json_put_count(root, "time", (uint64_t)x->time_ms);
+	json_put_word(root, "nonce", x->nonce[0] != '\0' ? x->nonce : NULL);
 	json_put_count(root, "older", x->older);
 	for (size_t k = 0; k < x->n_parties; k++)
 		json_array_append_new(parties, write_party(&x->parties[k]));
@@ -100,7 +102,7 @@ void accounts_write(const struct accounts_export *x, struct buf *out)
 
 static struct json_reader reader(const char *what, const json_t *o, size_t index, struct err *e)
 {
-	return (struct json_reader){ what, o, index, 0, e, 0 };
+	return (struct json_reader){ .what = what, .object = o, .index = index, .err = e };
 }
 
 static int read_party(struct accounts_party *p, const char *what, const json_t *o, size_t index,
@@ -238,19 +240,26 @@ static int read_lists(struct accounts_export *x, const json_t *parties, const js
 
 static int read_root(struct accounts_export *x, const json_t *root, struct err *e)
 {
-	struct json_reader r = reader("rounds export, part", root, 0, e);
-	const json_t *version = json_get(&r, EXPORT_KEY), *owner, *parties, *rounds;
+	struct json_reader r = { .what = "rounds export", .object = root, .root = true, .err = e };
+	const json_t *version = json_object_get(root, EXPORT_KEY), *owner, *parties, *rounds;
 	int rc;
 
 	if (!json_is_integer(version))
 		return err_set(e, ERR_INPUT, "this is not an export of fkge rounds");
 	if (json_integer_value(version) != EXPORT_VERSION)
 		return err_set(e, ERR_VERSION,
-			       "an export of rounds of version %lld, this fkge knows %d",
+			       "an export of rounds of version %lld, this fkge knows %d: its owner "
+			       "makes a new one with `fkge rounds export`",
 			       (long long)json_integer_value(version), EXPORT_VERSION);
+	json_get(&r, EXPORT_KEY);
 	owner = json_get(&r, "owner");
 	parties = json_get(&r, "parties");
 	rounds = json_get(&r, "rounds");
+	x->time_ms = (int64_t)json_get_count(&r, "time", INT64_MAX);
+	if (json_is_null(json_object_get(root, "nonce")))
+		json_get(&r, "nonce");
+	else
+		json_get_text(&r, "nonce", x->nonce, sizeof(x->nonce));
 	x->older = json_get_count(&r, "older", INT64_MAX);
 	json_get_hex(&r, "signature", x->signature, FED_SIGNATURE);
 	json_close(&r);
@@ -262,14 +271,12 @@ static int read_root(struct accounts_export *x, const json_t *root, struct err *
 
 int accounts_read(struct accounts_export *x, const void *json, size_t n, struct err *e)
 {
-	json_error_t why;
-	json_t *root = json_loadb(json, n, JSON_REJECT_DUPLICATES, &why);
-	int rc;
+	json_t *root;
+	int rc = json_read("rounds export", json, n, &root, e);
 
 	memset(x, 0, sizeof(*x));
-	if (root == NULL)
-		return err_set(e, ERR_INPUT, "rounds export: line %d: %s", why.line, why.text);
-	rc = read_root(x, root, e);
+	if (rc == 0)
+		rc = read_root(x, root, e);
 	json_decref(root);
 	if (rc != 0)
 		accounts_release(x);

@@ -714,3 +714,66 @@ int accounts_check_pins(const struct accounts_export *x, size_t n, const struct 
 	free(a.at);
 	return r->faults > 0 ? ERR_LEDGER : 0;
 }
+
+/* ---- what the auditor asked for, and what nothing here can show ---- */
+
+static void check_asked(struct audit *a, const struct side *s, const struct accounts_asked *asked)
+{
+	const struct accounts_export *x = s->x;
+
+	if (asked->nonce != NULL && x->nonce[0] == '\0')
+		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
+		     "the export of %s was made without a nonce, not with '%.60s'",
+		     owner_name(a, s).text, asked->nonce);
+	else if (asked->nonce != NULL && strcmp(x->nonce, asked->nonce) != 0)
+		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
+		     "the export of %s was made for another audit: with the nonce '%.60s', not "
+		     "'%.60s'",
+		     owner_name(a, s).text, x->nonce, asked->nonce);
+	if (x->time_ms < asked->since_ms)
+		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
+		     "the export of %s is old: it was made %llu s before the time that is asked "
+		     "for",
+		     owner_name(a, s).text, ULL((asked->since_ms - x->time_ms) / 1000));
+}
+
+static void note_unchecked(struct audit *a, const struct side *s,
+			   const struct accounts_asked *asked)
+{
+	const struct accounts_export *x = s->x;
+	size_t alone = 0;
+
+	for (size_t k = 0; k < x->n_parties; k++)
+		alone += side_of(a, x->parties[k].key) == NULL;
+	if (alone > 0)
+		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
+		     "not checked: what %zu member%s of %s's rounds count%s by themselves: their "
+		     "own exports were not given",
+		     alone, alone == 1 ? "" : "s", owner_name(a, s).text, alone == 1 ? "s" : "");
+	if (x->older > 0)
+		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
+		     "not checked: %llu older rounds of %s, of which only sums are left",
+		     ULL(x->older), owner_name(a, s).text);
+	if (asked->nonce == NULL && asked->since_ms == 0)
+		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
+		     "not checked: that the export of %s is not an old one: no nonce and no time "
+		     "was asked for (--nonce, --since)",
+		     owner_name(a, s).text);
+}
+
+int accounts_check_asked(const struct accounts_export *x, size_t n,
+			 const struct accounts_asked *asked, struct accounts_report *r)
+{
+	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
+
+	for (size_t i = 0; i < n; i++)
+		side_init(&a.at[i], &x[i]);
+	for (size_t i = 0; i < n; i++) {
+		check_asked(&a, &a.at[i], asked);
+		note_unchecked(&a, &a.at[i], asked);
+	}
+	for (size_t i = 0; i < n; i++)
+		side_release(&a.at[i]);
+	free(a.at);
+	return r->faults > 0 ? ERR_LEDGER : 0;
+}

@@ -24,6 +24,7 @@ json_t *admin_peer_json(const struct store_peer *p)
 	json_object_set_new(j, "standing", json_string(roster_standing(p)));
 	json_object_set_new(j, "address", json_string(p->address));
 	json_object_set_new(j, "seen_ms", json_integer(p->seen_ms));
+	json_object_set_new(j, "source", json_string(p->source));
 	return j;
 }
 
@@ -115,6 +116,24 @@ static int revoke_peer(struct admin *a, const json_t *request, json_t *reply, st
 	return decide(a, request, reply, ROSTER_REVOKE, e);
 }
 
+static int forget_peer(struct admin *a, const json_t *request, json_t *reply, struct err *e)
+{
+	struct store_peer p;
+	int rc = named_peer(a, request, &p, e);
+
+	if (rc == 0 && roster_find(a->roster, p.key) == NULL)
+		rc = err_set(e, ERR_NOTFOUND, "this key is not known here");
+	if (rc == 0)
+		rc = roster_may_forget(&p, e);
+	if (rc == 0)
+		rc = a->forgotten(a->ctx, &p, e);
+	if (rc != 0)
+		return rc;
+	json_object_set_new(reply, "peer", admin_peer_json(&p));
+	roster_remove(a->roster, p.key);
+	return 0;
+}
+
 /* ---- invitations ---- */
 
 void admin_card(const struct folder *f, struct net_invite *v)
@@ -194,6 +213,53 @@ static int accept_guest(struct admin *a, const char *guest, struct net_invite *v
 	return rc;
 }
 
+static int number_of(const json_t *request, const char *key, json_int_t otherwise, json_int_t most,
+		     json_int_t *out, struct err *e)
+{
+	const json_t *j = json_object_get(request, key);
+
+	*out = j == NULL ? otherwise : json_integer_value(j);
+	if (*out >= 1 && *out <= most)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: a whole number from 1 to %lld", key, (long long)most);
+}
+
+/* Whoever holds the line is in, as often and as long as the owner says. */
+static int add_ticket(struct admin *a, const json_t *request, struct net_invite *v, json_t *reply,
+		      struct err *e)
+{
+	const struct store_invitation *i;
+	struct store_batch b = { 0 };
+	char id[INVITES_ID_TEXT];
+	json_int_t uses, days;
+	int rc = number_of(request, "uses", 1, INVITES_USES_MAX, &uses, e);
+
+	if (rc == 0)
+		rc = number_of(request, "days", 30, INVITES_DAYS_MAX, &days, e);
+	if (rc != 0)
+		return rc;
+	i = invites_make(a->invites, (uint32_t)uses, a->now_ms, a->now_ms + days * INVITES_DAY_MS,
+			 v->ticket);
+	if (i == NULL)
+		return err_set(e, ERR_BUSY,
+			       "%d invitations are still good: revoke some (fkge invite --list)",
+			       INVITES_MAX);
+	v->has_ticket = true;
+	invites_id(i, id);
+	json_object_set_new(reply, "invitation", json_string(id));
+	json_object_set_new(reply, "uses", json_integer(uses));
+	json_object_set_new(reply, "days", json_integer(days));
+	for (size_t k = 0; k < a->invites->n_made; k++) /* all: some may have gone for it */
+		store_batch_invitation(&b, &a->invites->made[k]);
+	return a->keep(a->ctx, &b, e);
+}
+
+static bool holder_is_let_in(const struct admin *a, const struct net_invite *v)
+{
+	return a->folder->config.federation.accept == CONFIG_ACCEPT_INVITED && v->has_psk &&
+	       !v->bound;
+}
+
 static int invite(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	const char *guest = text_of(request, "guest");
@@ -206,6 +272,8 @@ static int invite(struct admin *a, const json_t *request, json_t *reply, struct 
 		rc = folder_psk(a->folder, &v.has_psk, v.psk, e);
 	if (rc == 0 && guest != NULL)
 		rc = accept_guest(a, guest, &v, e);
+	if (rc == 0 && holder_is_let_in(a, &v))
+		rc = add_ticket(a, request, &v, reply, e);
 	if (rc == 0)
 		rc = net_invite_format(&v, line, e);
 	if (rc == 0) {
@@ -217,6 +285,46 @@ static int invite(struct admin *a, const json_t *request, json_t *reply, struct 
 	sodium_memzero(&v, sizeof(v));
 	sodium_memzero(line, sizeof(line));
 	return rc;
+}
+
+static int list_invitations(struct admin *a, const json_t *request, json_t *reply, struct err *e)
+{
+	json_t *list = json_array();
+	char id[INVITES_ID_TEXT];
+
+	(void)request;
+	(void)e;
+	for (size_t k = 0; k < a->invites->n_made; k++) {
+		const struct store_invitation *i = &a->invites->made[k];
+
+		invites_id(i, id);
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "id", id, "state",
+					invites_state(i, a->now_ms), "made_ms",
+					(json_int_t)i->made_ms, "until_ms", (json_int_t)i->until_ms,
+					"uses", (json_int_t)i->uses, "used", (json_int_t)i->used));
+	}
+	json_object_set_new(reply, "invitations", list);
+	return 0;
+}
+
+static int uninvite(struct admin *a, const json_t *request, json_t *reply, struct err *e)
+{
+	const char *id = text_of(request, "id");
+	struct store_invitation *i;
+	struct store_batch b = { 0 };
+	int rc;
+
+	if (id == NULL)
+		return err_set(e, ERR_USAGE, "which invitation?");
+	rc = invites_find(a->invites, id, &i, e);
+	if (rc != 0)
+		return rc;
+	i->revoked = true;
+	store_batch_invitation(&b, i);
+	json_object_set_new(reply, "invitation", json_string(id));
+	json_object_set_new(reply, "used", json_integer((json_int_t)i->used));
+	return a->keep(a->ctx, &b, e);
 }
 
 /* ---- joining ---- */
@@ -233,6 +341,21 @@ static int take_secret(struct admin *a, const struct net_invite *v, struct err *
 		e, ERR_BUSY,
 		"this invitation brings another secret of a federation than the running agent "
 		"uses: fkge stop, then join again");
+}
+
+/* A line without an address or a name says nothing of them: what is known stands. */
+static void keep_known(const struct admin *a, struct store_peer *p)
+{
+	const struct store_peer *known = roster_find(a->roster, p->key);
+
+	if (known == NULL)
+		return;
+	if (p->address[0] == '\0')
+		memcpy(p->address, known->address, sizeof(p->address));
+	if (p->name[0] == '\0')
+		memcpy(p->name, known->name, sizeof(p->name));
+	p->seen_ms = known->seen_ms;
+	p->has_ledger = known->has_ledger;
 }
 
 /* A key that signs differently than before is somebody else's. */
@@ -257,6 +380,23 @@ static int check_invitation(const struct admin *a, const struct net_invite *v, s
 	return check_sign_key(a, v, e);
 }
 
+/* To be shown to the inviter when it is dialled. */
+static int hold_ticket(struct admin *a, const struct net_invite *v, struct err *e)
+{
+	struct store_ticket t = { 0 };
+	struct store_batch b = { 0 };
+
+	if (!v->has_ticket)
+		return 0;
+	memcpy(t.peer, v->from.noise, STORE_KEY);
+	memcpy(t.ticket, v->ticket, STORE_TICKET);
+	invites_hold(a->invites, &t);
+	if (a->ticket_held != NULL)
+		a->ticket_held(a->ctx, &t);
+	store_batch_ticket(&b, &t);
+	return a->keep(a->ctx, &b, e);
+}
+
 static int join(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	const char *line = text_of(request, "line");
@@ -274,11 +414,14 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 	memcpy(p.sign_key, v.from.sign, STORE_KEY);
 	snprintf(p.name, sizeof(p.name), "%s", v.name);
 	print_address(&v, p.address);
+	keep_known(a, &p);
+	if (rc == 0)
+		rc = hold_ticket(a, &v, e);
 	if (rc == 0)
 		rc = keep(a, &p, reply, e);
 	net_key_format(a->folder->identity->key, own);
 	json_object_set_new(reply, "own_id", json_string(own));
-	json_object_set_new(reply, "accepted", json_boolean(v.bound));
+	json_object_set_new(reply, "accepted", json_boolean(v.bound || v.has_ticket));
 	sodium_memzero(&v, sizeof(v));
 	return rc;
 }
@@ -289,8 +432,9 @@ static const struct {
 	const char *name;
 	admin_fn *run;
 } requests[] = {
-	{ "peers", list_peers },   { "accept", accept_peer }, { "reject", reject_peer },
-	{ "revoke", revoke_peer }, { "invite", invite },      { "join", join },
+	{ "peers", list_peers },   { "accept", accept_peer },		{ "reject", reject_peer },
+	{ "revoke", revoke_peer }, { "forget", forget_peer },		{ "invite", invite },
+	{ "join", join },	   { "invitations", list_invitations }, { "uninvite", uninvite },
 };
 
 static admin_fn *find_request(const json_t *request)

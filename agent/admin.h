@@ -8,7 +8,10 @@
  *   accept   peer                   make it a partner; a whole id may be unknown so far
  *   reject   peer
  *   revoke   peer
- *   invite   [address] [guest]      one line for `fkge join`
+ *   forget   peer                   nothing of it is kept; no partner, nobody on the ledger
+ *   invite   [address] [guest] [uses] [days]   one line for `fkge join`
+ *   invitations  -                  those that let their holder in, and what has become of them
+ *   uninvite id                     that one lets nobody in any more
  *   join     line                   the inviter becomes a partner of ours
  */
 #ifndef AGENT_ADMIN_H
@@ -19,19 +22,27 @@
 #include <stdint.h>
 
 #include "agent/folder.h"
+#include "agent/invites.h"
 #include "agent/roster.h"
 #include "net/ident.h"
 
 struct admin {
 	const struct folder *folder; /* with config and identity */
 	struct roster *roster;
-	uint16_t port; /* that a running agent listens on; 0: not running */
+	struct invites *invites;
+	int64_t now_ms; /* since 1970 */
+	uint16_t port;	/* that a running agent listens on; 0: not running */
 	bool running;
 	bool has_psk; /* of a running agent: the secret its links use */
 	const uint8_t *psk;
 	void *ctx;
 	/* *p, which is in the roster, has changed: make it durable and let it act. */
 	int (*changed)(void *ctx, const struct store_peer *p, struct err *e);
+	/* *p is to leave the roster: the same. */
+	int (*forgotten)(void *ctx, const struct store_peer *p, struct err *e);
+	/* This is to be written: taken over.  What it says stands in invites already. */
+	int (*keep)(void *ctx, struct store_batch *b, struct err *e);
+	void (*ticket_held)(void *ctx, const struct store_ticket *t); /* may be NULL */
 };
 
 /* Is it one of the requests above? */

@@ -18,7 +18,13 @@ static void nothing_left(struct agent_core *c)
 {
 	const struct ledger_statement *dp = &c->config.dp;
 
-	if (!c->dp_over)
+	if (!c->dp_over && handback_blocks_training(c))
+		core_notice(
+			c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+			"restored from a backup: what was trained privately after it is on no "
+			"ledger any more, so the tables stay as they are until you say how to go "
+			"on (fkge restore --help)");
+	else if (!c->dp_over)
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_BUDGET,
 			    "private training has spent epsilon %.4f of %.4f: the tables stay as "
 			    "they are from now on (train.dp.epsilon)",
@@ -49,8 +55,10 @@ static void charge_steps(struct agent_core *c, uint64_t steps)
 
 void charge_training(struct agent_core *c, void (*then)(struct agent_core *c))
 {
-	uint64_t epochs =
-		ledger_training_left(&c->dp_spent, &c->config.dp) / c->config.dp_epoch_steps;
+	uint64_t epochs = handback_blocks_training(c)
+				  ? 0
+				  : ledger_training_left(&c->dp_spent, &c->config.dp) /
+					    c->config.dp_epoch_steps;
 
 	if (epochs < c->job_epochs)
 		c->job_epochs = (uint32_t)epochs;

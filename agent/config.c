@@ -10,15 +10,18 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "dp/lattice.h"
+#include "dp/pld.h"
 #include "dp/release.h"
 #include "dp/subsampled.h"
 #include "kge/dp_train.h"
+#include "net/ident.h"
+#include "net/utf8.h"
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
 
 /* ---- the table ---- */
 
-enum kind { TEXT, ADDRESS, WORD, NAME, COUNT, NUMBER, NUMBER32, SWITCH, SEED };
+enum kind { TEXT, AGENT_NAME, ADDRESS, WORD, NAME, COUNT, NUMBER, NUMBER32, SWITCH, SEED };
 
 struct key {
 	const char *section; /* NULL: top level */
@@ -35,7 +38,7 @@ struct key {
 #define AT(member) offsetof(struct config, member)
 
 static const struct key keys[] = {
-	{ NULL, "name", TEXT, AT(name), "agent", 0, 0, NULL,
+	{ NULL, "name", AGENT_NAME, AT(name), "agent", 0, 0, NULL,
 	  "shown to partners; a peer is known by its key, never by this" },
 	{ NULL, "listen", ADDRESS, AT(listen), "0.0.0.0:7447", 0, 0, NULL,
 	  "host:port to listen on; port 0: any free one; off: only call others" },
@@ -107,7 +110,7 @@ static const struct key keys[] = {
 	{ "train", "threads", COUNT, AT(train.kge.threads), "2", 1, 64, NULL,
 	  "a run repeats bit for bit with its number of threads; racing, only with 1" },
 	{ "train", "seed", SEED, AT(train.kge.seed), "1", 0, 0, NULL,
-	  "of first rows, order and negatives; never of anything that protects privacy" },
+	  "of first rows, order and negatives, but for train.dp; never of what protects privacy" },
 	{ "train", "eval_every", COUNT, AT(train.eval_every), "10", 1, 1e6, NULL,
 	  "epochs between looks at the valid split" },
 	{ "train", "patience", COUNT, AT(train.patience), "5", 0, 1e6, NULL,
@@ -124,7 +127,8 @@ static const struct key keys[] = {
 	{ "train.dp", "rate", NUMBER, AT(train.kge.dp.rate), "0.1", 1e-6, 1, NULL,
 	  "with which a step takes each triple; an epoch is 1 / rate steps" },
 	{ "train.dp", "triples", COUNT, AT(train.kge.dp.triples), "0", 0, 4e9, NULL,
-	  "number of triples that may be known; 0: those of train, to two digits" },
+	  "number of triples that may be known; 0: those of train, to two digits (which one "
+	  "triple more may change)" },
 
 	{ "eval", "protocol", NAME, AT(eval.protocol), "standard", 0, 0,
 	  WORDS("standard", "tail", "fedlu", "fede", "openke"),
@@ -139,9 +143,22 @@ static const struct key keys[] = {
 	  WORDS("procrustes", "ppat", "map"),
 	  "how a partner's rows are brought into this agent's space; ppat and map spend of "
 	  "privacy" },
+	{ "federation", "roles", WORD, AT(federation.roles), "both", 0, 0,
+	  WORDS("both", "host", "client"),
+	  "host: takes partners' rows in and never sends its own; client: sends its rows and takes "
+	  "none in" },
 	{ "federation", "accept", WORD, AT(federation.accept), "listed", 0, 0,
 	  WORDS("listed", "invited"),
-	  "listed: the owner accepts each peer; invited: whoever holds an invitation is in" },
+	  "listed: the owner accepts each peer; invited: so does an invitation (fkge invite), for "
+	  "one "
+	  "key and 30 days unless it says else" },
+	{ "federation", "introduce", SWITCH, AT(federation.introduce), "false", 0, 0, NULL,
+	  "tell each partner the names, keys and addresses of the others" },
+	{ "federation", "names_max", COUNT, AT(federation.names_max), "0", 0, 4000000, NULL,
+	  "names that a partner may put into an intersection, each of which may be a guess; 0: 20 "
+	  "times as many as ours, 10000 at least" },
+	{ "federation", "names_every_s", NUMBER, AT(federation.names_every_s), "600", 0, 86400 * 30,
+	  NULL, "seconds between two intersections with the same partner, at least" },
 	{ "federation", "share", WORD, AT(federation.share), "entities", 0, 0,
 	  WORDS("entities", "relations", "both"), "rows that are translated" },
 	{ "federation", "rows_share", NUMBER, AT(federation.rows_share), "1", 0.001, 1, NULL,
@@ -167,6 +184,8 @@ static const struct key keys[] = {
 	  "rounds before this agent asks for no more; 0: no limit" },
 	{ "federation", "local_rounds", COUNT, AT(federation.local_rounds), "1", 0, 1e6, NULL,
 	  "rounds of its own before an agent without partners sleeps" },
+	{ "federation", "control", SWITCH, AT(federation.control), "false", 0, 0, NULL,
+	  "train the same epochs without partners, when idle (fkge report); doubles the training" },
 	{ "federation", "gather_s", NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,
 	  "seconds that a round waits for further partners, after the first, before it trains" },
 	{ "federation", "sleep_s", NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
@@ -195,6 +214,14 @@ static const struct key keys[] = {
 	  "others; never fewer than min_holders" },
 	{ "rounds", "propose", SWITCH, AT(rounds.propose), "true", 0, 0, NULL,
 	  "may propose rounds; else only joins" },
+	{ "rounds", "stop_when_worse", COUNT, AT(rounds.stop_when_worse), "3", 0, 16, NULL,
+	  "looks that show that rounds hurt, of twice as many, after which it leaves them with its "
+	  "best tables (fkge rounds resume); 0: never" },
+	{ "rounds", "compare_rounds", COUNT, AT(rounds.compare_rounds), "20", 0, 1e6, NULL,
+	  "looks from the first on for which a copy trains alone, too, to compare with; 0: only "
+	  "once averaging lowers the score" },
+	{ "rounds", "compare_limit", COUNT, AT(rounds.compare_limit), "500", 0, 1e9, NULL,
+	  "valid triples on which tables are compared before and after averaging; 0: all" },
 	{ "rounds", "every_s", NUMBER, AT(rounds.every_s), "0", 0, 86400 * 30, NULL,
 	  "seconds of rest after a round" },
 	{ "rounds", "equal_start", SWITCH, AT(rounds.equal_start), "true", 0, 0, NULL,
@@ -217,9 +244,11 @@ static const struct key keys[] = {
 	{ "rounds", "join_s", NUMBER, AT(rounds.join_s), "30", 0.001, 86400, NULL,
 	  "seconds for answers to a proposal; whose turn it is to propose has twice as long" },
 	{ "rounds", "train_s", NUMBER, AT(rounds.train_s), "3600", 0.001, 86400, NULL,
-	  "seconds for the training of a round; who needs longer misses from it" },
+	  "at most so many seconds for the training of a round; proposed are 20 s and three times "
+	  "what training takes at the slowest; who needs longer misses from it" },
 	{ "rounds", "stage_s", NUMBER, AT(rounds.stage_s), "300", 0.001, 86400, NULL,
-	  "seconds for rows to their homes, and for answers" },
+	  "at most so many seconds for rows to their homes, and for answers; proposed are 20 s and "
+	  "what a slow link takes" },
 
 	{ "ppat", "mode", WORD, AT(ppat.mode), "budget", 0, 0, WORDS("paper", "budget"),
 	  "budget: labels are kept and learned from again; paper: as published, whatever the "
@@ -260,7 +289,13 @@ static const struct key keys[] = {
 	{ "privacy", "epsilon_total", NUMBER, AT(privacy.epsilon_total), "8.0", 1e-6, 1000, NULL,
 	  "cap of what all peers together may cost, retraining included" },
 	{ "privacy", "accountant", WORD, AT(privacy.accountant), "exact", 0, 0,
-	  WORDS("exact", "gnmax"), "how epsilon is computed" },
+	  WORDS("exact", "gnmax", "pld"),
+	  "by what the caps are judged; pld is tighter and buys more labels, but partners "
+	  "whose program is older than it refuse such a contract" },
+	{ "privacy", "useless_sessions", WORD, AT(privacy.useless_sessions), "refuse", 0, 0,
+	  WORDS("refuse", "spend"),
+	  "sessions whose labels or map would buy nothing useful (fkge ledger quote says so): "
+	  "refuse to host them, or spend on them all the same" },
 	{ "privacy", "reserve_labels", COUNT, AT(privacy.reserve_labels), "2048", 1, 1e6, NULL,
 	  "labels put on the ledger at a time, before any is drawn; a crash leaves as many "
 	  "spent, or half as many again" },
@@ -284,9 +319,14 @@ static void *place(struct config *c, const struct key *k)
 	return (char *)c + k->offset;
 }
 
+static bool is_quoted(const struct key *k)
+{
+	return k->kind == TEXT || k->kind == AGENT_NAME || k->kind == ADDRESS;
+}
+
 static bool holds_text(const struct key *k)
 {
-	return k->kind == TEXT || k->kind == ADDRESS || k->kind == NAME;
+	return k->kind == TEXT || k->kind == AGENT_NAME || k->kind == ADDRESS || k->kind == NAME;
 }
 
 static int set_text(struct config *c, const struct key *k, const char *v)
@@ -380,6 +420,8 @@ static int set_scalar(struct config *c, const struct key *k, const char *v)
 	switch (k->kind) {
 	case TEXT:
 		return set_text(c, k, v);
+	case AGENT_NAME:
+		return net_name_check(v, NULL) != 0 ? ERR_USAGE : set_text(c, k, v);
 	case ADDRESS:
 		return set_address(c, k, v);
 	case WORD:
@@ -447,6 +489,12 @@ static void print_allowed(struct buf *out, const struct key *k)
 	switch (k->kind) {
 	case TEXT:
 		buf_printf(out, "text of up to %d bytes", TEXT_MAX);
+		break;
+	case AGENT_NAME:
+		buf_printf(out,
+			   "1 to %d bytes of text, without control characters or spaces at its "
+			   "ends: peers take no other name",
+			   NET_NAME_MAX);
 		break;
 	case ADDRESS:
 		buf_printf(out, "host:port%s", *k->def != '\0' ? " or off" : " or nothing");
@@ -549,6 +597,7 @@ static void print_value(struct buf *out, const struct config *c, const struct ke
 
 	switch (k->kind) {
 	case TEXT:
+	case AGENT_NAME:
 	case ADDRESS:
 		print_quoted(out, *(char *const *)at);
 		break;
@@ -754,8 +803,21 @@ double config_release_noise(const struct config *c)
 {
 	if (c->privacy.release_noise > 0)
 		return c->privacy.release_noise;
+	if (c->privacy.accountant == CONFIG_PLD)
+		return dp_pld_release_multiplier(DP_RELEASE_DISCRETE, c->privacy.release_epsilon,
+						 c->privacy.delta);
 	return dp_release_multiplier(DP_RELEASE_DISCRETE, c->privacy.release_epsilon,
 				     c->privacy.delta);
+}
+
+static double one_release(const struct config *c, double z)
+{
+	double curve = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, c->privacy.delta);
+
+	if (c->privacy.accountant != CONFIG_PLD)
+		return curve;
+	return fmin(curve, dp_pld_epsilon(NULL, 0, dp_pld_releases(DP_RELEASE_DISCRETE, z, 1),
+					  c->privacy.delta));
 }
 
 static int check_releases(const struct config *c, const char *where, struct err *e)
@@ -771,7 +833,7 @@ static int check_releases(const struct config *c, const char *where, struct err 
 			"(%g), means noise of %g times the sensitivity; allowed are %g to %g",
 			where, c->privacy.release_epsilon, c->privacy.delta,
 			c->privacy.release_noise, z, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX);
-	one = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, c->privacy.delta);
+	one = one_release(c, z);
 	if (!(one <= c->privacy.epsilon_per_peer))
 		return err_set(
 			e, ERR_USAGE,
@@ -856,6 +918,11 @@ static int check_rounds(const struct config *c, const char *where, struct err *e
 			       "%s: federation.mode rounds does not go with train.dp: rows leave "
 			       "in rounds, and nothing charges for that; take one of them out",
 			       where);
+	if (c->federation.roles != CONFIG_BOTH)
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.mode rounds does not go with federation.roles: in "
+			       "rounds everybody sends rows and takes rows in; say both, or pairs",
+			       where);
 	if (c->privacy.noisy_rows)
 		return err_set(e, ERR_USAGE,
 			       "%s: federation.mode rounds does not go with privacy.noisy_rows: "
@@ -896,6 +963,11 @@ int config_check(const struct config *c, const char *where, struct err *e)
 			       "%s: federation.share relations: relation rows of %s are not like "
 			       "entity rows, so they cannot be translated; say entities",
 			       where, c->model.kind);
+	if (c->federation.control && c->train.kge.dp.epsilon > 0)
+		return err_set(e, ERR_USAGE,
+			       "%s: federation.control trains without noise, and train.dp promises "
+			       "that nothing does; take one of them out",
+			       where);
 	if (c->federation.mode == CONFIG_ROUNDS && check_rounds(c, where, e) != 0)
 		return e->code;
 	if (kge_train_check(&c->train.kge, &why) != 0)
@@ -1014,13 +1086,13 @@ static void print_line(struct buf *out, const struct key *k, const char *value)
 	struct buf line = { 0 };
 
 	buf_printf(&line, "%*s%s: ", indent_of(k->section), "", k->name);
-	if (k->kind == TEXT || k->kind == ADDRESS)
+	if (is_quoted(k))
 		print_quoted(&line, value);
 	else
 		buf_printf(&line, "%s", value);
 	buf_printf(out, "%-36s # %s\n", (const char *)line.base, k->help);
 	buf_release(&line);
-	if (k->kind == TEXT || k->kind == ADDRESS || k->kind == SEED)
+	if (is_quoted(k) || k->kind == SEED)
 		return;
 	buf_printf(out, "%-36s #   (", "");
 	print_allowed(out, k);
@@ -1188,8 +1260,12 @@ int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, st
 
 struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct rng *r)
 {
-	return kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
-				(float)config_gamma(c), n_ent, n_rel, r);
+	struct kge_emb *tables = kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
+						  (float)config_gamma(c), n_ent, n_rel, r);
+
+	if (c->train.kge.dp.epsilon > 0)
+		kge_dp_first_rows(tables, NULL, NULL);
+	return tables;
 }
 
 bool config_fits(const struct config *c, const struct kge_emb *tables)
@@ -1233,6 +1309,11 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME])
 		snprintf(out, CONFIG_SCORE_NAME, "%s/%u", c->eval.protocol, c->eval.valid_limit);
 }
 
+bool config_score_is_private(const char *name)
+{
+	return strcmp(name, CONFIG_SCORE_PRIVATE) == 0 || strcmp(name, CONFIG_SCORE_ORDERED) == 0;
+}
+
 int config_address(const char *text, char host[256], uint16_t *port, struct err *e)
 {
 	const char *colon = strrchr(text, ':');
@@ -1247,7 +1328,8 @@ int config_address(const char *text, char host[256], uint16_t *port, struct err 
 	} else if (n > 0 && memchr(text, ':', n) != NULL) {
 		n = 0; /* an IPv6 address needs its brackets */
 	}
-	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9')
+	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9' || !utf8_printable(begin, n) ||
+	    memchr(begin, ' ', n) != NULL)
 		return err_set(e, ERR_USAGE, "'%.300s' is no address: write host:port", text);
 	p = strtol(colon + 1, &end, 10);
 	if (*end != '\0' || p > 65535)

@@ -22,6 +22,7 @@
 #include "kge/train.h"
 
 enum config_mode { CONFIG_PAIRS, CONFIG_ROUNDS };
+enum config_roles { CONFIG_BOTH, CONFIG_HOST, CONFIG_CLIENT };
 enum config_translator { CONFIG_PROCRUSTES, CONFIG_PPAT, CONFIG_MAP };
 enum config_accept { CONFIG_ACCEPT_LISTED, CONFIG_ACCEPT_INVITED };
 enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_BOTH };
@@ -30,7 +31,8 @@ enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
 enum config_student { CONFIG_STUDENT_CLIENT, CONFIG_STUDENT_HOST };
 enum config_ppat_mode { CONFIG_PPAT_PAPER, CONFIG_PPAT_BUDGET }; /* as in ppat/config.h */
 enum config_noise { CONFIG_LAPLACE, CONFIG_GAUSSIAN };
-enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX };
+enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX, CONFIG_PLD };
+enum config_useless { CONFIG_REFUSE_USELESS, CONFIG_SPEND_USELESS };
 
 struct config {
 	char *name;	 /* shown to partners; not an identity */
@@ -58,14 +60,19 @@ struct config {
 
 	struct {
 		int mode;
+		int roles;
 		int translator, accept, share, aggregate, queue, student;
 		double rows_share;	     /* part of the aligned rows that is used, (0, 1] */
 		bool unit_rows, center_rows; /* before they meet: length 1; mean removed */
+		uint32_t names_max;	     /* of a partner in an intersection; 0: by ours */
+		double names_every_s;	     /* between intersections with a partner */
+		bool introduce;		     /* partners hear of each other */
 		bool neighbours;	     /* virtual neighbours, methods 3.4 */
 		bool reset_optimizer;	     /* forget Adam's moments at each round */
 		uint32_t epochs_per_round;   /* of training after an aggregation */
 		uint32_t max_rounds;	     /* rounds as host, then only client; 0: no limit */
 		uint32_t local_rounds;	     /* own rounds without a partner before sleeping */
+		bool control;		     /* trains the same epochs alone, beside it */
 		double gather_s;	     /* waits for further partners before a round trains */
 		double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
 		double lease_s;		     /* a session in which the peer is silent is over */
@@ -88,6 +95,7 @@ struct config {
 		int secret; /* bits: times 32 */
 		double secret_clip;
 		double join_s, train_s, stage_s;
+		uint32_t stop_when_worse, compare_rounds, compare_limit;
 		bool equal_start, propose;
 		uint64_t start_seed; /* of equal_start */
 	} rounds;
@@ -106,6 +114,7 @@ struct config {
 	struct {
 		double delta, epsilon_per_peer, epsilon_total;
 		int accountant;
+		int useless_sessions;	 /* enum config_useless */
 		uint32_t reserve_labels; /* put on the ledger at a time */
 		bool noisy_rows;	 /* own rows leave with noise alone, methods 3.6 */
 		double release_epsilon, release_noise, release_clip; /* of a map, or of rows */
@@ -164,8 +173,12 @@ double config_dp_noise(const struct config *c);
 struct kge_train_config config_training(const struct config *c);
 
 enum { CONFIG_SCORE_NAME = 32 };
-/* With train.dp valid is not looked at, and a score is the number of private steps so far. */
-#define CONFIG_SCORE_PRIVATE "private_steps"
+/* With train.dp valid is not looked at, and a score is the number of private steps so far.  The
+ * first word is of tables whose first rows followed the order of the triples: not private. */
+#define CONFIG_SCORE_ORDERED "private_steps"
+#define CONFIG_SCORE_PRIVATE "private_steps/2"
+/* Whether a score of this name is of tables of private training, of either kind. */
+bool config_score_is_private(const char *name);
 /* What scores on valid mean under this config, "standard" or "standard/500" with a limit:
  * two scores compare only when these are equal. */
 void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
@@ -179,7 +192,8 @@ const struct kge_model *config_model(const struct config *c);
  * there is, or a batch too much of it. */
 int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e);
 double config_gamma(const struct config *c); /* what 0 stands for, too */
-/* First tables of that model; kge_emb_free() them. */
+/* First tables of that model; kge_emb_free() them.  With train.dp their rows come from the secure
+ * source (kge_dp_first_rows()), whatever r is. */
 struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel,
 			      struct rng *r);
 /* Are tables of the model and the dimensions that the config names? */

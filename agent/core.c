@@ -24,17 +24,37 @@ uint64_t core_jitter(struct agent_core *c, uint64_t ms)
 	return ms + core_random(c) % (ms / 2 + 1);
 }
 
+static void notice(struct agent_core *c, const struct agent_notice *like, const char *fmt,
+		   va_list ap)
+{
+	char text[AGENT_TEXT_MAX + 64];
+	struct agent_notice n = *like;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	n.text = text;
+	c->io.notify(c->io.ctx, &n);
+}
+
 void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
 		 const char *fmt, ...)
 {
-	char text[AGENT_TEXT_MAX + 64];
-	struct agent_notice n = { kind, p ? p->info.key : NULL, code, text };
+	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", fmt };
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	notice(c, &n, fmt, ap);
 	va_end(ap);
-	c->io.notify(c->io.ctx, &n);
+}
+
+void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p,
+		    int code, const char *cause, const char *fmt, ...)
+{
+	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", cause };
+	va_list ap;
+
+	va_start(ap, fmt);
+	notice(c, &n, fmt, ap);
+	va_end(ap);
 }
 
 void parcels_add(struct parcels *l, const uint8_t *bytes, size_t n)
@@ -140,6 +160,7 @@ void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 	job->core = c;
 	job->subject = subject;
 	c->job = job;
+	c->job_since_ms = c->now_ms;
 	c->io.start_job(c->io.ctx, job);
 }
 
@@ -236,7 +257,7 @@ static bool gathering(const struct agent_core *c)
 		const struct peer *p = c->peers[i];
 
 		if (p->greeted && peer_listed(p) && !p->in_round && p->failed_row == 0 &&
-		    !peer_nothing_shared(p))
+		    peer_sends(p) && !peer_nothing_shared(p))
 			return true;
 	}
 	return false;
@@ -290,6 +311,7 @@ static void what_next(struct agent_core *c)
 	if (!c->started || c->stopped)
 		return;
 	drop_overflown(c);
+	conduct_carry_out(c);
 	if (c->stopping) {
 		stop_if_quiet(c);
 		return;
@@ -318,35 +340,56 @@ static void what_next(struct agent_core *c)
 
 /* ---- events ---- */
 
+static void dispatch(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		     const uint8_t *bytes, size_t n)
+{
+	if (m->type == NET_MSG_HELLO)
+		peer_hello(c, p, m);
+	else if (m->type == NET_MSG_SIGNAL)
+		peer_signal(c, p, m);
+	else if (m->type == NET_MSG_MEMBERS)
+		peer_members(c, p, m);
+	else if (m->type == NET_MSG_LEDGER_PULL)
+		handback_pull(c, p, m);
+	else if (m->type == NET_MSG_LEDGER_BACK)
+		handback_back(c, p, m);
+	else if (m->type == NET_MSG_ROUND)
+		rounds_message(c, p, m, bytes, n);
+	else
+		session_message(c, p, m);
+}
+
+static void unreadable(struct agent_core *c, struct peer *p, const struct err *e)
+{
+	conduct_breach(c, p, e->code, "sent a message that can't be read: %.150s", e->text);
+}
+
+/* Its head first: the body of one that nobody waits for is not looked at. */
 static void message(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n)
 {
+	struct net_msg_head h;
 	struct net_msg m;
 	struct err e = { 0 };
 
 	p->bytes_in += n;
-	if (net_msg_decode(&m, bytes, n, &e) != 0) {
-		peer_trouble(c, p, e.code, "sent a message that can't be read: %.150s", e.text);
+	if (net_msg_head(&h, bytes, n, &e) != 0) {
+		unreadable(c, p, &e);
 		return;
 	}
-	if (m.type == NET_MSG_HELLO)
-		peer_hello(c, p, &m);
-	else if (!p->greeted)
-		; /* nothing counts before HELLO */
-	else if (m.type == NET_MSG_SIGNAL)
-		peer_signal(c, p, &m);
-	else if (m.type == NET_MSG_MEMBERS)
-		peer_members(c, p, &m);
-	else if (m.type == NET_MSG_ROUND && in_rounds(c))
-		rounds_message(c, p, &m, bytes, n);
-	else if (m.type != NET_MSG_BYE && m.has_session)
-		session_message(c, p, &m, bytes, n);
+	if (!conduct_expects(c, p, &h) || session_keeps(c, p, &h, bytes, n))
+		return;
+	if (net_msg_decode(&m, bytes, n, &e) != 0) {
+		unreadable(c, p, &e);
+		return;
+	}
+	dispatch(c, p, &m, bytes, n);
 	net_msg_release(&m);
 }
 
 static void stranger(struct agent_core *c, const struct agent_event *e)
 {
 	struct agent_notice n = { AGENT_NOTICE_STRANGER, e->peer, ERR_IDENTITY,
-				  "an unlisted key knocked" };
+				  "an unlisted key knocked", "an unlisted key knocked" };
 
 	if (e->kind != AGENT_EVENT_LINK_UP)
 		return;
@@ -361,16 +404,25 @@ static bool is_stranger(struct agent_core *c, const struct agent_event *e)
 	return p == NULL || !peer_listed(p);
 }
 
+static void link_down(struct agent_core *c, struct peer *p, int status)
+{
+	peer_link_down(c, p);
+	if (status == ERR_TOOBIG) /* said under the seal: no other could have */
+		conduct_breach(c, p, status, "sent a message larger than any may be");
+}
+
 static void link_event(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 
-	if (e->kind == AGENT_EVENT_LINK_UP)
+	if (e->kind == AGENT_EVENT_LINK_UP && p->conduct.shut)
+		c->io.disconnect(c->io.ctx, p->info.key);
+	else if (e->kind == AGENT_EVENT_LINK_UP)
 		peer_link_up(c, p);
 	else if (!p->linked)
 		; /* late: the link is down already */
 	else if (e->kind == AGENT_EVENT_LINK_DOWN)
-		peer_link_down(c, p);
+		link_down(c, p, e->status);
 	else if (e->kind == AGENT_EVENT_WRITABLE)
 		peer_writable(c, p);
 	else
@@ -394,8 +446,12 @@ static void timer(struct agent_core *c, enum agent_timer t)
 static void start(struct agent_core *c)
 {
 	c->started = true;
+	handback_start(c);
+	intersect_start(c);
 	if (c->at_start.n)
 		core_commit(c, &c->at_start, NULL, NULL);
+	for (size_t i = 0; i < c->n_peers && c->config.roles == AGENT_CLIENT_ONLY; i++)
+		queue_drop(c, c->peers[i]); /* of a time when it was host, too */
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (peer_listed(c->peers[i]))
 			c->io.connect(c->io.ctx, c->peers[i]->info.key, c->peers[i]->info.address);
@@ -458,6 +514,9 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 	case AGENT_EVENT_COMMITTED:
 		committed(c, e->ticket, e->status);
 		break;
+	case AGENT_EVENT_ENTRIES:
+		handback_entries(c, e);
+		break;
 	case AGENT_EVENT_PEER_ADDED:
 		peer_added(c, e);
 		break;
@@ -466,6 +525,9 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 		break;
 	case AGENT_EVENT_TRAIN:
 		c->train_now = true;
+		break;
+	case AGENT_EVENT_RESUME:
+		rounds_resume(c);
 		break;
 	case AGENT_EVENT_STOP:
 		stop(c);
@@ -476,13 +538,19 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 
 /* ---- birth and end ---- */
 
+/* Strangers and whom the owner turned away are nothing to the core.  Who was a partner may have a
+ * chain, and proposals that must not be joined again. */
 static int load_peers(struct agent_core *c, const struct store_core *saved, struct err *e)
 {
-	if (saved->n_peers > AGENT_PEERS_MAX)
-		return err_set(e, ERR_STORE, "the store lists %zu peers, at most %d are possible",
-			       saved->n_peers, AGENT_PEERS_MAX);
 	for (size_t i = 0; i < saved->n_peers; i++)
-		peer_new(c, &saved->peers[i]);
+		if (saved->peers[i].status == STORE_LISTED ||
+		    saved->peers[i].status == STORE_REVOKED)
+			peer_new(c, &saved->peers[i]);
+	if (peers_listed(c) > AGENT_PEERS_MAX)
+		return err_set(e, ERR_STORE,
+			       "the store lists %zu partners, at most %d are possible: fkge peer "
+			       "revoke those that are none",
+			       peers_listed(c), AGENT_PEERS_MAX);
 	return 0;
 }
 
@@ -524,6 +592,13 @@ static void load_closing(struct agent_core *c, const struct store_meta *m)
 				c->peers[i]->closing = true;
 }
 
+/* What the owner has asked for while we were down is carried out once. */
+static void load_resume(struct agent_core *c)
+{
+	c->fed.resumed = true;
+	store_batch_meta(&c->at_start, AGENT_META_RESUME, "", 0);
+}
+
 static void load_alignments(struct agent_core *c, const struct store_core *saved)
 {
 	for (size_t i = 0; i < saved->n_alignments; i++) {
@@ -544,6 +619,21 @@ static void load_queue(struct agent_core *c, const struct store_core *saved)
 			continue;
 		p->queued = true;
 		p->place = ++c->next_place;
+	}
+}
+
+/* What `status` counts goes on from what the store has. */
+static void load_session_counts(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_ended; i++) {
+		const struct store_session_count *n = &saved->ended[i];
+		struct peer *p = peer_find(c, n->peer);
+
+		c->sessions += n->done;
+		if (p == NULL)
+			continue;
+		p->sessions = n->done;
+		p->failed = n->aborted;
 	}
 }
 
@@ -569,13 +659,24 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 			status = keep_load(c, saved->meta[i].base, saved->meta[i].len, e);
 		else if (strcmp(saved->meta[i].key, AGENT_META_CLOSE) == 0)
 			load_closing(c, &saved->meta[i]);
+		else if (strcmp(saved->meta[i].key, AGENT_META_RESUME) == 0 &&
+			 saved->meta[i].len > 0)
+			load_resume(c);
+	if (status)
+		return status;
+	status = history_load(c, saved, e);
 	if (status)
 		return status;
 	load_chains(c, saved);
 	c->dp_spent = saved->training;
 	load_alignments(c, saved);
 	load_queue(c, saved);
+	load_session_counts(c, saved);
+	intersect_load(c, saved);
 	gossip_load(c, saved);
+	status = handback_load(c, saved, e);
+	if (status)
+		return status;
 	c->has_best = saved->has_best;
 	if (saved->has_best) {
 		c->best_score = saved->best.valid_score;
@@ -589,6 +690,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	if (c->has_best && memcmp(c->kept_digest, c->best_digest, 32) != 0) {
 		c->trained = true;
 		c->best_serial++;
+		c->history.by_hand = c->history.has_before;
 	}
 	c->signal_serial = c->trained ? c->best_serial : 0;
 	return 0;
@@ -619,6 +721,7 @@ int agent_core_new(struct agent_core **out, const struct agent_parts *parts, str
 	c->taken = mem_array((size_t)c->best->n_ent + c->best->n_rel, sizeof(*c->taken));
 	kge_emb_digest(c->best, c->best_digest);
 	c->local_left = c->config.local_rounds;
+	c->rest_due_ms = UINT64_MAX;
 	status = load(c, parts->saved, e);
 	if (status == 0)
 		status = rounds_load(c, parts, e);
@@ -648,6 +751,7 @@ void agent_core_free(struct agent_core *c)
 	kge_emb_free(c->best);
 	kge_emb_free(c->work);
 	free(c->taken);
+	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));
 	free(c);
 }

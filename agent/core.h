@@ -52,8 +52,13 @@ enum {
 	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
 };
 
+/* Clocks that differ by more are told to the owner: auditors read both. */
+#define AGENT_CLOCK_OFF_MS (INT64_C(5) * 60 * 1000)
+
 enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
 enum agent_role { AGENT_HOST, AGENT_CLIENT };
+/* In sessions of two: which sides it may be.  The host takes rows in, the client sends its own. */
+enum agent_roles { AGENT_BOTH_ROLES, AGENT_HOST_ONLY, AGENT_CLIENT_ONLY };
 enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT, AGENT_MAP };
 enum agent_mode {
 	AGENT_PAIRS,  /* translations between two agents (methods 3) */
@@ -81,16 +86,26 @@ struct agent_rounds_config {
 	bool equal_start;     /* shared rows begin as fed_first_row() has them */
 	uint64_t start_seed;  /* with this seed */
 	bool propose;	      /* else it only joins */
+	/* rounds_compare.c */
+	uint32_t stop_when_worse; /* looks that have hurt, of twice as many; 0: never; at most 16 */
+	uint32_t compare_rounds;  /* looks of the first comparison with training alone; 0: only
+				   * when there is a reason */
+	uint32_t compare_limit;	  /* valid triples; 0: all that a look takes */
 };
 
 struct agent_config {
 	char name[AGENT_NAME_MAX];
 	char address[STORE_ADDRESS_MAX]; /* advertised, for our member record; "": none */
+	bool introduce;			 /* tell partners of each other */
 	enum agent_mode mode;
+	enum agent_roles roles;		/* of mode AGENT_PAIRS */
 	struct agent_rounds_config fed; /* mode AGENT_ROUNDS; what follows on sessions is not its */
 	/* what is learned from others (methods 3.1, 3.2, 3.6) */
 	enum agent_translator translator;
 	enum agent_share share;
+	/* Intersections: names that a partner may put in (0: by the number of ours), and the least
+	 * time between two with it (0: none). */
+	uint64_t names_max, names_every_ms;
 	double aligned_share; /* part of the aligned rows used, 0..1]; default 1 */
 	enum agent_aggregate aggregate;
 	enum agent_rounds rounds;
@@ -119,6 +134,7 @@ struct agent_config {
 	bool noisy_rows;
 	double release_noise;	 /* deviation over L2 sensitivity */
 	double release_clip;	 /* length that rows are clipped to */
+	bool spend_useless;	 /* host sessions that buy nothing useful, too (dp/useful.h) */
 	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
 	/* the translator's arithmetic */
 	uint32_t ppat_steps, ppat_batch, ppat_hidden;
@@ -183,6 +199,14 @@ struct agent_learner {
 	/* The local training of a round: fed_train() of this part and its tables.  May be NULL
 	 * where no rounds are run. */
 	int (*train_part)(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
+	/* As train() with reset, of other tables, with the draws of this part's round.  May be
+	 * NULL: train(). */
+	int (*train_alone)(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			   uint32_t epochs, struct agent_job *job);
+	/* As evaluate(), of at most so many valid triples (0: as many), the same ones every time.
+	 * May be NULL: evaluate(). */
+	int (*evaluate_some)(void *ctx, const struct kge_emb *work, uint32_t triples,
+			     struct agent_job *job, double *score);
 };
 
 /* ---- what an owner may be told ---- */
@@ -194,6 +218,7 @@ enum agent_notice_kind {
 	AGENT_NOTICE_STRANGER, /* a key that is not listed knocked: peer */
 	AGENT_NOTICE_MEMBER,   /* a partner told us of a member: peer, text = name */
 	AGENT_NOTICE_TROUBLE,  /* something needs the owner: text says what to do */
+	AGENT_NOTICE_OUT,      /* a peer was revoked by the core, not by its owner: peer */
 	AGENT_NOTICE_STOPPED,  /* after AGENT_EVENT_STOP: nothing is under way any more */
 };
 
@@ -202,6 +227,7 @@ struct agent_notice {
 	const uint8_t *peer; /* or NULL */
 	int code;	     /* 0 or ERR_* */
 	const char *text;    /* never NULL; good during the call */
+	const char *cause; /* the format that text was made by: ours alone, never a peer's words */
 };
 
 /* ---- effects ---- */
@@ -212,6 +238,7 @@ enum agent_timer {
 	AGENT_TIMER_POLL,
 	AGENT_TIMER_WAKE,
 	AGENT_TIMER_ROUND,
+	AGENT_TIMER_REST,
 	AGENT_TIMERS
 };
 
@@ -230,6 +257,11 @@ struct agent_io {
 	void (*connect)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
 	void (*disconnect)(void *ctx, const uint8_t peer[AGENT_KEY]);
 	void (*notify)(void *ctx, const struct agent_notice *notice);
+	/* Entries of our chain with the partner that signs with this key, number `first` and what
+	 * follows, at most max: ENTRIES with this ticket, once all commits asked for before are on
+	 * disk. */
+	void (*read_entries)(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64_t first,
+			     size_t max, uint64_t ticket);
 	/* Random bytes: libsodium's in production. */
 	void (*draw)(void *ctx, void *out, size_t n);
 };
@@ -245,10 +277,12 @@ enum agent_event_kind {
 	AGENT_EVENT_TIMER,
 	AGENT_EVENT_JOB_DONE,
 	AGENT_EVENT_COMMITTED,
+	AGENT_EVENT_ENTRIES, /* what read_entries() asked for */
 	/* the owner's commands */
 	AGENT_EVENT_PEER_ADDED,	  /* joined, invited or accepted: listed from now on */
 	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
 	AGENT_EVENT_TRAIN,	  /* one local round now */
+	AGENT_EVENT_RESUME,	  /* rounds go on that had stopped since they hurt */
 	AGENT_EVENT_STOP,	  /* finish quickly; AGENT_NOTICE_STOPPED follows */
 };
 
@@ -264,8 +298,11 @@ struct agent_event {
 	size_t n;
 	enum agent_timer timer; /* TIMER */
 	struct agent_job *job;	/* JOB_DONE */
-	uint64_t ticket;	/* COMMITTED */
-	int status;		/* COMMITTED: 0 or ERR_STORE, after which the agent stops */
+	uint64_t ticket;	/* COMMITTED, ENTRIES */
+	int status; /* COMMITTED: 0 or ERR_STORE, after which the agent stops.  ENTRIES.  LINK_DOWN:
+		     * ERR_TOOBIG when the peer sent a message beyond all limits; else anything */
+	const struct ledger_signed *entries; /* ENTRIES: good during the call */
+	size_t n_entries;
 };
 
 /* ---- the core ---- */
@@ -275,6 +312,8 @@ struct agent_core;
 #define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
 #define AGENT_META_PART "fed"	/* its part in the method of its rounds, */
 #define AGENT_META_LOOK "look"	/* and a look at valid that was interrupted (rounds_look.c) */
+/* Written by the owner beside a stopped agent: a byte, 1: AGENT_EVENT_RESUME at its start. */
+#define AGENT_META_RESUME "resume"
 
 /* From a value of AGENT_META: the digest of the best tables as they were when a round was last
  * kept. Rounds go on from what that round left while the best tables are these, or those of that
@@ -321,6 +360,7 @@ void agent_core_event(struct agent_core *c, const struct agent_event *event);
 struct agent_peer_status {
 	uint8_t key[AGENT_KEY];
 	char name[AGENT_NAME_MAX];
+	int64_t clock_off_ms; /* its clock is ahead of ours, by its last HELLO; behind: negative */
 	bool linked, revoked;
 	bool queued; /* its signal waits in our queue */
 	bool in_session;
@@ -329,8 +369,14 @@ struct agent_peer_status {
 	char trouble[AGENT_TEXT_MAX]; /* why nothing more happens with this peer; or "" */
 	bool aligned;		      /* alignment known and current on our side */
 	uint32_t shared_entities, shared_relations;
-	uint64_t sessions, failed;    /* since start */
-	uint64_t bytes_in, bytes_out; /* of messages, since start */
+	enum agent_roles roles;	 /* as it says of itself */
+	uint64_t names_compared; /* intersections on record; of the last one: */
+	struct store_intersection names;
+	char names_warning[AGENT_TEXT_MAX]; /* what is odd about it; "": nothing */
+	uint64_t sessions, failed;	    /* ever: restarts keep them */
+	uint64_t bytes_in, bytes_out;	    /* of messages, since start */
+	/* our rows that it has got, by the ledger: as they are, and with noise */
+	uint64_t rows_sent, noisy_rows_sent;
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */
@@ -342,17 +388,27 @@ struct agent_peer_status {
 	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
 						*/
 	bool round_over; /* it says that it takes part in no more: it is not asked */
+	/* Its rows in the last round, against the others': distance over their length (negative:
+	 * not known), cosine; far out, or not. */
+	double round_distance, round_cosine;
+	bool round_far;
 };
 
 /* Mode AGENT_ROUNDS. */
 struct agent_round_status {
-	bool under_way;		      /* also a look at valid that is owed of the last one */
-	uint64_t number;	      /* of the round under way, else of the next one */
-	uint64_t done;		      /* that we took part in */
-	uint64_t missed;	      /* since the first: count toward rounds.max, too */
-	uint32_t worse;		      /* looks since the best score */
-	bool proposes;		      /* we may propose, now or later */
-	bool over;		      /* rounds.max: we take part in no more */
+	bool under_way;	 /* also a look at valid that is owed of the last one */
+	uint64_t number; /* of the round under way, else of the next one */
+	uint64_t done;	 /* that we took part in */
+	uint64_t missed; /* since the first: count toward rounds.max, too */
+	uint32_t worse;	 /* looks since the best score */
+	bool proposes;	 /* we may propose, now or later */
+	bool over;	 /* we take part in no more: rounds.max, or ... */
+	bool stopped;	 /* ... rounds hurt: until the owner says otherwise */
+	char stopped_why[AGENT_TEXT_MAX];
+	bool masked;   /* nobody can see members' rows */
+	bool compared; /* these are known: valid before averaging, after it, trained alone */
+	bool has_alone;
+	double own_score, merged_score, alone_score;
 	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
 	size_t items, answered;	      /* shared with them; of these, in the last stage */
 	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */
@@ -368,15 +424,27 @@ struct agent_status {
 	uint32_t job_done, job_total;
 	uint64_t rounds, lone_rounds; /* tried: after sessions as host; local ones */
 	uint64_t improved, sessions;
+	/* before partners had any part in the tables (agent/history.h) */
+	bool has_before;
+	double before_score;
+	uint64_t epochs_since; /* trained since then */
 	size_t queued;
 	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
 	double epsilon;
-	uint64_t private_steps; /* of training, charged so far */
+	enum agent_roles roles;
+	uint64_t rows_sent, noisy_rows_sent; /* by the ledger, all partners; none of rounds */
+	uint64_t private_steps;		     /* of training, charged so far */
 	double private_epsilon;
 	struct agent_round_status round;
 	size_t n_peers;
 	struct agent_peer_status *peer; /* release with agent_status_release() */
 };
+
+/* Are there entries with this peer on the ledger? */
+bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY]);
+/* Is this peer to get no link now, since it broke the protocol?  Why, for the owner; static. */
+bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
+			  const char **why);
 
 void agent_core_status(const struct agent_core *c, struct agent_status *out);
 void agent_status_release(struct agent_status *s);

@@ -27,6 +27,15 @@ void folder_paths(struct folder *f, const char *path)
 	f->lock_path = file_join(path, "lock");
 }
 
+int folder_close_locked(struct folder *f)
+{
+	int lock = f->lock;
+
+	f->lock = -1;
+	folder_close(f);
+	return lock;
+}
+
 void folder_close(struct folder *f)
 {
 	if (f->path == NULL)
@@ -97,15 +106,21 @@ static int take_lock(struct folder *f, struct err *e)
 
 /* ---- opening ---- */
 
+int folder_inhabited(const struct folder *f, struct err *e)
+{
+	if (file_exists(f->config_path))
+		return 0;
+	return err_set(e, ERR_NOTFOUND, "%s: no agent lives here; make one with: fkge -d %s init",
+		       f->path, f->path);
+}
+
 static int open_config(struct folder *f, struct err *e)
 {
-	int rc = config_load(&f->config, f->config_path, e);
+	int rc = folder_inhabited(f, e);
 
+	if (rc == 0)
+		rc = config_load(&f->config, f->config_path, e);
 	f->has_config = rc == 0;
-	if (rc == ERR_NOFILE)
-		return err_set(e, ERR_NOTFOUND,
-			       "%s: no agent lives here; make one with: fkge -d %s init", f->path,
-			       f->path);
 	return rc;
 }
 
@@ -195,7 +210,7 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 		rc = open_config(f, e);
 	if (rc == 0 && (needs & FOLDER_IDENTITY))
 		rc = identity_load(&f->identity, f->identity_path, e);
-	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)))
+	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)) && f->lock < 0)
 		rc = take_lock(f, e);
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))
 		rc = open_store(f, needs, e);
@@ -206,9 +221,15 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 
 int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e)
 {
+	return folder_open_locked(f, path, needs, -1, e);
+}
+
+int folder_open_locked(struct folder *f, const char *path, unsigned needs, int lock, struct err *e)
+{
 	int rc;
 
 	folder_paths(f, path);
+	f->lock = lock;
 	rc = open_parts(f, needs, e);
 	if (rc != 0)
 		folder_close(f);

@@ -35,6 +35,10 @@ struct folder {
  * ERR_STORE says who holds the lock.  On an error everything is closed. */
 int folder_open(struct folder *f, const char *path, unsigned needs, struct err *e);
 void folder_close(struct folder *f);
+/* To open the same folder again with nobody else in between: the lock is kept (its descriptor, or
+ * -1), and is taken over, on an error as well. */
+int folder_close_locked(struct folder *f);
+int folder_open_locked(struct folder *f, const char *path, unsigned needs, int lock, struct err *e);
 
 /* A receipt of what was forgotten (cli/receipt.h), put into the store by the transaction that
  * forgot and not in a file yet: the name of its file in the folder, LF, what shall be in there. */
@@ -47,6 +51,8 @@ int folder_put_receipt(struct folder *f, const char *path, struct err *e);
 
 /* Only the paths are filled: for `init`, and for the client of the control socket. */
 void folder_paths(struct folder *f, const char *path);
+/* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(). */
+int folder_inhabited(const struct folder *f, struct err *e);
 
 /* The process that holds the lock, or 0. */
 pid_t folder_holder(const struct folder *f);

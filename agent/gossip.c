@@ -94,7 +94,7 @@ static void own_record(struct agent_core *c, struct buf *out)
 	agent_member_sign(&m, c->sign_secret, out);
 }
 
-/* Our own record, and those of partners: not of whom we only heard. */
+/* Our own record, and, if the owner says so, those of partners: not of whom we only heard. */
 void gossip_send(struct agent_core *c, struct peer *p)
 {
 	struct buf out = { 0 }, own = { 0 };
@@ -104,7 +104,7 @@ void gossip_send(struct agent_core *c, struct peer *p)
 	net_write_begin(&w, &out, NET_MSG_MEMBERS, NULL);
 	net_put_list(&w, "m");
 	net_put_bin(&w, NULL, own.base, own.len);
-	for (size_t i = 0; i < c->n_known; i++) {
+	for (size_t i = 0; c->config.introduce && i < c->n_known; i++) {
 		struct peer *other = peer_find(c, c->known[i].member.key);
 
 		if (other && other != p && peer_listed(other) && out.len < GOSSIP_BYTES)
@@ -135,7 +135,8 @@ void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m)
 			continue;
 		store_batch_member(&b, member.key, r.base, r.len);
 		if (peer_find(c, member.key) == NULL) {
-			struct agent_notice n = { AGENT_NOTICE_MEMBER, member.key, 0, member.name };
+			struct agent_notice n = { AGENT_NOTICE_MEMBER, member.key, 0, member.name,
+						  "a member" };
 
 			c->io.notify(c->io.ctx, &n);
 		}

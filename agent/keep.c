@@ -6,13 +6,17 @@
  *   n  number of the next round of many       o  those we took part in
  *   i  those since then that we missed         q  serial of our last proposal
  *   w  its looks without a better score       e  epochs since the best
+ *   h  rounds have stopped, and why (absent: they have not)
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
  *                                             (n, o, i, q, w, e, u, x: mode AGENT_ROUNDS)
+ *   g  times that the best got better
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
  *        j  serial of its proposals up to which we join none
+ *        y  how often it broke the protocol    z  what it did last
  *
  * It rides in the batch of whatever changed it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/state.h"
@@ -29,6 +33,8 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "e", c->tried_epochs);
 	net_put_bool(w, "u", c->fed.untrained);
 	net_put_bin(w, "x", c->fed.beside, 32);
+	if (c->fed.compare.stopped)
+		net_put_str(w, "h", c->fed.compare.why);
 }
 
 static void get_rounds(struct agent_core *c, const struct net_map *m, struct err *e)
@@ -44,8 +50,55 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
 	c->fed.untrained = net_get_bool(m, "u", e);
 	net_get_fixed(m, "x", c->fed.beside, 32, e);
+	c->fed.compare.stopped = net_has(m, "h");
+	if (c->fed.compare.stopped)
+		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);
 	if (in_rounds(c))
 		c->tried_epochs = net_get_uint(m, "e", 0, UINT64_MAX, e);
+}
+
+static void put_conduct(const struct peer *p, struct net_writer *w)
+{
+	if (p->conduct.breaches == 0)
+		return;
+	net_put_uint(w, "y", p->conduct.breaches);
+	net_put_str(w, "z", p->conduct.why);
+}
+
+static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "y"))
+		return;
+	p->conduct.breaches = (uint32_t)net_get_uint(m, "y", 0, UINT32_MAX, e);
+	net_get_text(m, "z", p->conduct.why, sizeof(p->conduct.why), e);
+	conduct_load(p);
+}
+
+static void put_peer(const struct peer *p, struct net_writer *w)
+{
+	net_put_map(w, NULL);
+	net_put_bin(w, "k", p->info.key, 32);
+	net_put_uint(w, "d", p->served);
+	net_put_bin(w, "a", p->aligned_theirs, 32);
+	if (p->fed.joined > 0)
+		net_put_uint(w, "j", p->fed.joined);
+	put_conduct(p, w);
+	net_put_end(w);
+}
+
+/* Partners, and of those revoked as many again: the latest, which stand last. */
+static void put_peers(const struct agent_core *c, struct net_writer *w)
+{
+	size_t past = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (peer_listed(c->peers[i]))
+			put_peer(c->peers[i], w);
+	for (size_t i = c->n_peers; i-- > 0 && past < AGENT_PEERS_MAX;)
+		if (!peer_listed(c->peers[i])) {
+			put_peer(c->peers[i], w);
+			past++;
+		}
 }
 
 void keep_add(struct agent_core *c, struct store_batch *b)
@@ -57,6 +110,7 @@ void keep_add(struct agent_core *c, struct store_batch *b)
 	net_put_uint(&w, "v", KEEP_VERSION);
 	net_put_uint(&w, "r", c->rounds);
 	net_put_uint(&w, "l", c->lone_rounds);
+	net_put_uint(&w, "g", c->improved);
 	net_put_uint(&w, "s", c->best_serial);
 	net_put_uint(&w, "f", c->first_done);
 	net_put_bool(&w, "t", c->trained);
@@ -64,15 +118,7 @@ void keep_add(struct agent_core *c, struct store_batch *b)
 	if (in_rounds(c) || c->fed.number > 0)
 		put_rounds(c, &w);
 	net_put_list(&w, "p");
-	for (size_t i = 0; i < c->n_peers; i++) {
-		net_put_map(&w, NULL);
-		net_put_bin(&w, "k", c->peers[i]->info.key, 32);
-		net_put_uint(&w, "d", c->peers[i]->served);
-		net_put_bin(&w, "a", c->peers[i]->aligned_theirs, 32);
-		if (c->peers[i]->fed.joined > 0)
-			net_put_uint(&w, "j", c->peers[i]->fed.joined);
-		net_put_end(&w);
-	}
+	put_peers(c, &w);
 	net_put_end(&w);
 	if (net_write_end(&w, NULL) == 0)
 		store_batch_meta(b, AGENT_META, out.base, out.len);
@@ -96,6 +142,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	p->served = served;
 	p->fed.joined = joined;
 	memcpy(p->aligned_theirs, theirs, 32);
+	get_conduct(p, m, e);
 }
 
 int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e)
@@ -110,6 +157,8 @@ int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *
 	net_get_uint(&body.map, "v", KEEP_VERSION, KEEP_VERSION, &bad);
 	c->rounds = net_get_uint(&body.map, "r", 0, UINT64_MAX, &bad);
 	c->lone_rounds = net_get_uint(&body.map, "l", 0, UINT64_MAX, &bad);
+	if (net_has(&body.map, "g")) /* older ones lack it */
+		c->improved = net_get_uint(&body.map, "g", 0, UINT64_MAX, &bad);
 	c->best_serial = net_get_uint(&body.map, "s", 0, UINT64_MAX, &bad);
 	c->first_done = (uint32_t)net_get_uint(&body.map, "f", 0, UINT32_MAX, &bad);
 	c->trained = net_get_bool(&body.map, "t", &bad);

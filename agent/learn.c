@@ -20,7 +20,8 @@
 
 bool learn_hosts(const struct agent_core *c)
 {
-	return c->config.max_rounds == 0 || c->rounds < c->config.max_rounds;
+	return c->config.roles != AGENT_CLIENT_ONLY &&
+	       (c->config.max_rounds == 0 || c->rounds < c->config.max_rounds);
 }
 
 /* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
@@ -336,6 +337,10 @@ static void judge(struct agent_core *c, double score)
 	if (!isfinite(score))
 		score = -1.0; /* below every score that there is */
 	better = !c->has_best || score > c->best_score;
+	if (c->training == TRAINING_ROUND) {
+		history_begin(c, &b);
+		history_gain(c, score, better);
+	}
 	if (better)
 		learn_accept(c, c->work, score, &b);
 	else if (c->training != TRAINING_FIRST)
@@ -348,6 +353,7 @@ static void judge(struct agent_core *c, double score)
 		close_round(c, &b);
 	else if (c->training == TRAINING_LOCAL)
 		c->lone_rounds++;
+	history_count(c, c->job_epochs, &b);
 	keep_add(c, &b);
 	c->doing = DOING_SAVE;
 	core_commit(c, &b, NULL, better ? saved_better : saved);
@@ -371,6 +377,9 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 		learn_failed(c, job->status, err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
+		if (in_rounds(c) && c->job_epochs > 0)
+			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config.fed.epochs /
+						  c->job_epochs);
 		c->doing = DOING_EVALUATE;
 		core_start_job(c, AGENT_JOB_EVALUATE, run_evaluate, NULL);
 	} else {

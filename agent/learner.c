@@ -84,6 +84,21 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 	return status;
 }
 
+/* Its moments are forgotten at each round, as those of rounds are. */
+static int learner_train_alone(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			       uint32_t epochs, struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_trainer *t = kge_trainer_new(&l->config, &l->graph, tables);
+	int status;
+
+	if (l->config.dp.epsilon == 0)
+		kge_trainer_seek(t, fed_epochs_before(part, epochs));
+	status = run_epochs(t, epochs, job);
+	kge_trainer_free(t);
+	return status;
+}
+
 static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			    double *score)
 {
@@ -98,6 +113,22 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 	return status;
 }
 
+static int learner_evaluate_some(void *ctx, const struct kge_emb *work, uint32_t triples,
+				 struct agent_job *job, double *score)
+{
+	struct agent_learner_kge *l = ctx;
+	bool fewer = triples > 0 && (l->limit == 0 || triples < l->limit);
+	struct kge_eval_options o = { .threads = l->config.threads,
+				      .limit = fewer ? triples : l->limit,
+				      .seed = l->config.seed,
+				      .cancel = &job->cancel };
+	struct kge_metrics m;
+	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &m);
+
+	*score = status == 0 ? m.mrr : 0.0;
+	return status;
+}
+
 struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
 					    const struct kge_graph *g,
 					    const struct kge_protocol *protocol, size_t limit)
@@ -105,7 +136,8 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
 
 	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
-						  learner_evaluate, learner_train_part },
+						  learner_evaluate, learner_train_part,
+						  learner_train_alone, learner_evaluate_some },
 					 .config = *train,
 					 .graph = *g,
 					 .protocol = protocol,

@@ -88,16 +88,23 @@ static void lay_aliases(const struct agent_names *names, const uint8_t peer[32],
 	}
 }
 
-static int by_text(const void *pa, const void *pb)
+static int compare_bytes(const char *a, size_t n, const char *b, size_t m)
+{
+	int order = memcmp(a, b, n < m ? n : m);
+
+	return order != 0 ? order : (n > m) - (n < m);
+}
+
+/* By canonical name, then by own name: ids would follow the order of the triples. */
+static int by_text(const void *pa, const void *pb, void *own)
 {
 	const struct agent_name *a = *(struct agent_name *const *)pa;
 	const struct agent_name *b = *(struct agent_name *const *)pb;
-	size_t len = a->len < b->len ? a->len : b->len;
-	int order = memcmp(a->text, b->text, len);
+	size_t n, m;
+	const char *x = kge_vocab_name(own, a->id, &n), *y = kge_vocab_name(own, b->id, &m);
+	int order = compare_bytes(a->text, a->len, b->text, b->len);
 
-	if (order == 0)
-		order = (a->len > b->len) - (a->len < b->len);
-	return order ? order : (a->id > b->id) - (a->id < b->id);
+	return order != 0 ? order : compare_bytes(x, n, y, m);
 }
 
 static bool same_text(const struct agent_name *a, const struct agent_name *b)
@@ -106,14 +113,14 @@ static bool same_text(const struct agent_name *a, const struct agent_name *b)
 }
 
 /* Of those with one name only the first keeps it; returns how many are left. */
-static size_t drop_repeats(struct agent_name *at, size_t n)
+static size_t drop_repeats(const struct kge_vocab *own, struct agent_name *at, size_t n)
 {
 	struct agent_name **order = mem_array(n + 1, sizeof(struct agent_name *));
 	size_t kept = 0, first = 0;
 
 	for (size_t i = 0; i < n; i++)
 		order[i] = &at[i];
-	qsort(order, n, sizeof(struct agent_name *), by_text);
+	qsort_r(order, n, sizeof(struct agent_name *), by_text, (void *)(uintptr_t)own);
 	for (size_t i = 1; i < n; i++) {
 		if (same_text(order[i], order[first]))
 			order[i]->tag = 0;
@@ -140,9 +147,9 @@ struct agent_name *agent_names_toward(const struct agent_names *names, const uin
 	lay_aliases(names, peer, true, out, n_ent, out + n_ent, n_rel);
 	lay_aliases(names, peer, false, out, n_ent, out + n_ent, n_rel);
 	if (entities)
-		ents = drop_repeats(out, n_ent);
+		ents = drop_repeats(names->graph->entities, out, n_ent);
 	if (relations)
-		rels = drop_repeats(out + n_ent, n_rel);
+		rels = drop_repeats(names->graph->relations, out + n_ent, n_rel);
 	memmove(out + ents, out + n_ent, rels * sizeof(*out));
 	*n = ents + rels;
 	return out;

@@ -3,7 +3,7 @@
  * The canonical name of an entity or relation toward a peer is its alias in
  * the table for that peer, else its alias in the table for everybody, else its
  * own name.  Names are opaque bytes.  If two things have one canonical name,
- * the one with the lower id has it and the other has none. */
+ * the one whose own name comes first in the order of bytes has it and the other has none. */
 #ifndef AGENT_NAMES_H
 #define AGENT_NAMES_H
 

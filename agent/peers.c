@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "kge/graph.h"
 
+#define CLOCK_MAX_MS (INT64_C(1) << 53) /* of a HELLO */
+
 /* ---- records ---- */
 
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY])
@@ -37,17 +39,31 @@ const uint8_t *peer_names_key(const struct agent_core *c, const uint8_t key[AGEN
 	return in_rounds(c) ? nobody : key;
 }
 
+static void names_version(const struct agent_core *c, struct peer *p)
+{
+	agent_names_version(c->names, peer_names_key(c, p->info.key), peer_shares(c, 'e'),
+			    peer_shares(c, 'r'), c->names_secret, p->version);
+}
+
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info)
 {
 	struct peer *p = mem_array(1, sizeof(*p));
 
 	p->info = *info;
 	ledger_chain_init(&p->chain, c->sign_public, info->sign_key);
-	agent_names_version(c->names, peer_names_key(c, info->key), peer_shares(c, 'e'),
-			    peer_shares(c, 'r'), c->names_secret, p->version);
+	names_version(c, p);
 	c->peers = mem_resize(c->peers, c->n_peers + 1, sizeof(*c->peers));
 	c->peers[c->n_peers++] = p;
 	return p;
+}
+
+size_t peers_listed(const struct agent_core *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		n += peer_listed(c->peers[i]);
+	return n;
 }
 
 void peer_free(struct peer *p)
@@ -71,8 +87,8 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	if (p->notice_ms > c->now_ms + (uint64_t)4 * TELL_EVERY_MS)
 		return;
 	p->notice_ms += TELL_EVERY_MS;
-	core_notice(c, AGENT_NOTICE_TROUBLE, p, code, "%s: %s",
-		    p->info.name[0] != '\0' ? p->info.name : "a peer", p->trouble);
+	core_notice_of(c, AGENT_NOTICE_TROUBLE, p, code, fmt, "%s: %s",
+		       p->info.name[0] != '\0' ? p->info.name : "a peer", p->trouble);
 }
 
 /* ---- alignment ---- */
@@ -81,6 +97,11 @@ bool peer_aligned(const struct peer *p)
 {
 	return p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 &&
 	       memcmp(p->aligned_theirs, p->version_theirs, 32) == 0;
+}
+
+bool peer_sends(const struct peer *p)
+{
+	return p->roles != AGENT_HOST_ONLY;
 }
 
 bool peer_nothing_shared(const struct peer *p)
@@ -158,6 +179,12 @@ void peer_writable(struct agent_core *c, struct peer *p)
 
 /* ---- links ---- */
 
+/* What a partner may come for: nothing, where our rows stay at home. */
+static uint64_t offered(const struct agent_core *c)
+{
+	return c->config.roles == AGENT_HOST_ONLY ? 0 : c->signal_serial;
+}
+
 void peer_say_hello(struct agent_core *c, struct peer *p)
 {
 	struct buf out = { 0 };
@@ -167,8 +194,12 @@ void peer_say_hello(struct agent_core *c, struct peer *p)
 	net_put_uint(&w, "v", AGENT_PROTOCOL);
 	net_put_str(&w, "n", c->config.name);
 	net_put_bin(&w, "g", c->sign_public, 32);
-	net_put_uint(&w, "s", c->signal_serial);
+	net_put_uint(&w, "s", offered(c));
 	net_put_bin(&w, "a", p->version, 32);
+	handback_put_hello(p, &w);
+	if (c->config.roles != AGENT_BOTH_ROLES)
+		net_put_uint(&w, "ro", c->config.roles);
+	net_put_int(&w, "z", c->wall_ms);
 	rounds_put_hello(c, p, &w);
 	net_write_end(&w, NULL);
 	peer_send(c, p, &out);
@@ -178,6 +209,7 @@ void peer_link_up(struct agent_core *c, struct peer *p)
 {
 	if (p->linked)
 		peer_link_down(c, p);
+	handback_link_down(p); /* also where its owner revoked it meanwhile */
 	p->linked = true;
 	p->greeted = false;
 	peer_say_hello(c, p);
@@ -187,6 +219,7 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 {
 	p->linked = p->greeted = false;
 	parcels_release(&p->outbox);
+	handback_link_down(p);
 	session_link_down(c, p);
 	rounds_lost(c, p);
 }
@@ -223,14 +256,37 @@ static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t s
 	commit_peer(c, p);
 }
 
+static bool clock_differs(int64_t off_ms)
+{
+	return off_ms > AGENT_CLOCK_OFF_MS || off_ms < -AGENT_CLOCK_OFF_MS;
+}
+
+/* No clock decides anything here, but the entries of the ledger bear its time. */
+static void hear_clock(struct agent_core *c, struct peer *p, int64_t theirs_ms)
+{
+	int64_t off_ms = theirs_ms - c->wall_ms;
+
+	if (clock_differs(off_ms) && (!p->greeted || !clock_differs(p->clock_off_ms)))
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0,
+			    "the clock of %.60s is %lld minutes %s ours: one of the two is wrong, "
+			    "and auditors read both",
+			    p->info.name, llabs((long long)off_ms) / 60000,
+			    off_ms > 0 ? "ahead of" : "behind");
+	p->clock_off_ms = off_ms;
+}
+
 /* A message that was repeated or comes late does no harm: what HELLO says is
- * only what the peer offers at most. */
+ * only what the peer offers at most.  It is read as a whole before any of it is taken. */
 void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 {
 	struct err e = { 0 };
 	char name[AGENT_NAME_MAX];
 	uint8_t sign[32], version[32];
 	uint64_t v = net_get_uint(&m->body, "v", 0, UINT32_MAX, &e), serial;
+	uint64_t roles = AGENT_BOTH_ROLES;
+	int64_t theirs_ms = 0;
+	struct handback_hello back;
+	struct rounds_hello rounds;
 
 	if (e.code == 0 && v != AGENT_PROTOCOL) {
 		peer_trouble(c, p, ERR_VERSION,
@@ -242,9 +298,14 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 	net_get_fixed(&m->body, "g", sign, 32, &e);
 	serial = net_get_uint(&m->body, "s", 0, UINT64_MAX, &e);
 	net_get_fixed(&m->body, "a", version, 32, &e);
-	rounds_get_hello(c, p, &m->body, &e);
+	handback_read_hello(&m->body, &back, &e);
+	if (net_has(&m->body, "ro"))
+		roles = net_get_uint(&m->body, "ro", 0, AGENT_CLIENT_ONLY, &e);
+	if (net_has(&m->body, "z")) /* agents before it say none */
+		theirs_ms = net_get_int(&m->body, "z", 0, CLOCK_MAX_MS, &e);
+	rounds_read_hello(c, &m->body, &rounds, &e);
 	if (e.code != 0) {
-		peer_trouble(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
+		conduct_breach(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
 		return;
 	}
 	if (sodium_is_zero(p->info.sign_key, 32) && may_sign_with(c, sign))
@@ -255,15 +316,25 @@ void peer_hello(struct agent_core *c, struct peer *p, const struct net_msg *m)
 			     "its owner for a new invitation");
 		return;
 	}
+	handback_take_hello(p, &back);
+	rounds_take_hello(c, p, &rounds);
 	if (p->info.name[0] == '\0')
 		snprintf(p->info.name, sizeof(p->info.name), "%s", name);
+	if (net_has(&m->body, "z"))
+		hear_clock(c, p, theirs_ms);
 	if (!p->greeted)
 		gossip_send(c, p);
 	p->greeted = true;
+	p->roles = (enum agent_roles)roles;
 	memcpy(p->version_theirs, version, 32);
+	handback_greeted(c, p);
 	rounds_greeted(c, p);
 	if (in_rounds(c) || p->other_mode)
 		return;
+	if (!peer_sends(p)) {
+		queue_drop(c, p);
+		return;
+	}
 	if (serial < p->served) /* it started over with older tables */
 		p->served = 0;
 	if (serial > p->served)
@@ -278,7 +349,8 @@ static void signal_one(struct agent_core *c, struct peer *p)
 	struct net_writer w;
 
 	p->owed = false;
-	if (!p->linked || c->signal_serial == 0 || peer_nothing_shared(p))
+	if (!p->linked || offered(c) == 0 || p->roles == AGENT_CLIENT_ONLY ||
+	    peer_nothing_shared(p))
 		return;
 	net_write_begin(&w, &out, NET_MSG_SIGNAL, NULL);
 	net_put_uint(&w, "s", c->signal_serial);
@@ -318,7 +390,7 @@ void peer_signal(struct agent_core *c, struct peer *p, const struct net_msg *m)
 
 	if (e.code == 0 && in_rounds(c))
 		hurry(c, p); /* it is free */
-	else if (e.code == 0 && serial > p->served && !p->other_mode)
+	else if (e.code == 0 && serial > p->served && !p->other_mode && peer_sends(p))
 		queue_put(c, p, serial);
 }
 
@@ -362,13 +434,26 @@ uint64_t backoff_ms(const struct agent_core *c, uint32_t times)
 	return ms < c->config.retry_max_ms ? ms : c->config.retry_max_ms;
 }
 
-void peer_rest(struct agent_core *c, struct peer *p, uint64_t spent_ms)
+void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms)
 {
-	uint64_t ms = backoff_ms(c, p->failed_row);
+	uint64_t ms = backoff_ms(c, p->failed_row), most = COST_LIMITS * c->config.session_limit_ms;
 
-	if (spent_ms > c->config.retry_max_ms)
-		spent_ms = c->config.retry_max_ms;
-	p->rest_ms = c->now_ms + (ms > spent_ms ? ms : spent_ms);
+	p->cost_ms += COST_TIMES * theirs_ms;
+	if (p->cost_ms > most)
+		p->cost_ms = most;
+	p->rest_ms = c->now_ms + (ms > p->cost_ms ? ms : p->cost_ms);
+}
+
+bool peer_gives_way(const struct agent_core *c, const struct peer *p)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *o = c->peers[i];
+
+		if (o != p && o->owed && o->greeted && o->cost_ms < p->cost_ms &&
+		    c->now_ms - o->owed_ms < c->config.lease_ms)
+			return true;
+	}
+	return false;
 }
 
 void peer_served(struct agent_core *c, struct peer *p)
@@ -395,23 +480,34 @@ void queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms)
 	p->not_before_ms = c->now_ms + core_jitter(c, ms > at_least_ms ? ms : at_least_ms);
 }
 
+/* Names that are not as they were compared need another intersection first. */
+uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+	uint64_t names = c->now_ms + intersect_wait_ms(c, p);
+
+	return !peer_aligned(p) && names > from ? names : from;
+}
+
 struct peer *queue_next(struct agent_core *c, uint64_t *wait_ms)
 {
 	struct peer *next = NULL;
 
 	*wait_ms = UINT64_MAX;
-	if (!learn_hosts(c))
+	if (!learn_hosts(c) || handback_blocks(c))
 		return NULL;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
-		uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+		uint64_t from = peer_proposed_from(c, p);
 
-		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p))
+		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) ||
+		    handback_waits(c, p))
 			continue;
 		if (from > c->now_ms) {
 			if (from - c->now_ms < *wait_ms)
 				*wait_ms = from - c->now_ms;
-		} else if (next == NULL || p->place < next->place) {
+		} else if (next == NULL || p->cost_ms < next->cost_ms ||
+			   (p->cost_ms == next->cost_ms && p->place < next->place)) {
 			next = p;
 		}
 	}
@@ -424,12 +520,13 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 	struct store_peer info = { .status = STORE_LISTED };
+	bool full = (p == NULL || !peer_listed(p)) && peers_listed(c) >= AGENT_PEERS_MAX;
 
-	if (memcmp(e->peer, c->key, AGENT_KEY) == 0 ||
-	    (p == NULL && c->n_peers >= AGENT_PEERS_MAX)) {
+	if (memcmp(e->peer, c->key, AGENT_KEY) == 0 || full) {
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
 			    "this peer can't be listed: %s",
-			    p == NULL && c->n_peers >= AGENT_PEERS_MAX ? "too many" : "it is us");
+			    full ? "there are as many partners as can be: fkge peer revoke"
+				 : "it is us");
 		return;
 	}
 	memcpy(info.key, e->peer, 32);
@@ -448,10 +545,24 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	}
 	if (p == NULL)
 		p = peer_new(c, &info);
+	else /* its aliases may have been read only now */
+		names_version(c, p);
 	p->info = info;
 	p->trouble[0] = '\0';
+	conduct_clear(p);
+	p->cost_ms = 0;
 	commit_peer(c, p);
 	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+}
+
+void peer_end(struct agent_core *c, struct peer *p)
+{
+	rounds_lost(c, p);
+	queue_drop(c, p);
+	p->info.status = STORE_REVOKED;
+	p->linked = p->greeted = false;
+	parcels_release(&p->outbox);
+	commit_peer(c, p);
 }
 
 void peer_revoked(struct agent_core *c, const struct agent_event *e)
@@ -462,11 +573,6 @@ void peer_revoked(struct agent_core *c, const struct agent_event *e)
 		return;
 	if (c->session && c->session->peer == p)
 		session_abort(c, true, ERR_REFUSED, "revoked by the owner");
-	rounds_lost(c, p);
-	queue_drop(c, p);
-	p->info.status = STORE_REVOKED;
-	p->linked = p->greeted = false;
-	parcels_release(&p->outbox);
-	commit_peer(c, p);
+	peer_end(c, p);
 	c->io.disconnect(c->io.ctx, p->info.key);
 }

@@ -1,31 +1,43 @@
 #include "agent/process.h"
 
 #include <sodium.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "agent/admin.h"
+#include "agent/alone.h"
 #include "agent/control.h"
 #include "agent/core.h"
 #include "agent/folder.h"
+#include "agent/invites.h"
+#include "agent/log_limit.h"
 #include "agent/start.h"
 #include "agent/report.h"
+#include "agent/signals.h"
 #include "agent/storer.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dp/mechanism.h"
+#include "net/gate.h"
 #include "net/hub.h"
 #include "net/ident.h"
 
-enum { TICK_MS = 200, RETRY_MAX_MS = 15000 };
+enum { TICK_MS = 200, RETRY_MAX_MS = 15000, TRIM_EVERY_MS = 3600000, STRANGER_MS = 5000 };
+enum { STATUS_REFRESH_MS = 10000 };
 
 struct process {
 	const struct process_options *options;
+	struct signals *signals; /* between this run and the next */
 	struct folder folder;
 	struct start start;
 	struct roster roster;
+	struct invites invites;
 	uv_loop_t loop;
 	struct agent_core *core;
 	struct agent_io io;
@@ -38,15 +50,33 @@ struct process {
 		enum agent_timer which;
 	} timers[AGENT_TIMERS];
 	uv_timer_t tick;
-	uv_signal_t interrupt, terminate;
+	uv_signal_t interrupt, terminate, hangup;
 	bool has_psk;
 	uint8_t psk[32];
 	int64_t started_ms;
-	uint64_t busy_ms; /* loop time when there was last something to do */
-	char *shown;	  /* what the status file says */
-	size_t jobs;	  /* on the workers */
+	uint64_t busy_ms;     /* loop time when there was last something to do */
+	char *shown;	      /* what the status file says, without its time */
+	uint64_t shown_ms;    /* loop time when it was written */
+	size_t jobs;	      /* on the workers */
+	uint64_t stranger_ms; /* for the log: see log_stranger() */
+	size_t strangers_untold;
+	uint64_t trimmed_ms; /* when the roster was last looked through */
+	struct log_limit log;
 	bool changed, stopping, closing;
+	bool again;	   /* with agent.yaml read anew, when this run has ended */
 	struct err failed; /* why the agent stops by itself */
+	/* The arm without partners (agent/alone.h), with federation.control. */
+	struct arm {
+		uv_work_t req;
+		struct alone *alone;  /* NULL: not opened yet, or there is nothing to begin from */
+		struct agent_job job; /* of the unit under way */
+		bool opening, opened, running;
+		int status;	 /* of the last unit */
+		uint64_t target; /* epochs of the federated arm */
+		/* for who asks, while a unit runs */
+		uint64_t epochs;
+		double score;
+	} arm;
 };
 
 static int64_t wall_ms(void)
@@ -81,6 +111,14 @@ static void post_link(struct process *p, enum agent_event_kind kind, const uint8
 	post(p, &event);
 }
 
+static void post_down(struct process *p, const uint8_t key[AGENT_KEY], int status)
+{
+	struct agent_event event = { .kind = AGENT_EVENT_LINK_DOWN, .status = status };
+
+	memcpy(event.peer, key, AGENT_KEY);
+	post(p, &event);
+}
+
 static void post_added(struct process *p, const struct store_peer *peer)
 {
 	struct agent_event event = { .kind = AGENT_EVENT_PEER_ADDED,
@@ -97,8 +135,16 @@ static void stop(struct process *p)
 	if (p->stopping)
 		return;
 	p->stopping = true;
+	atomic_store(&p->arm.job.cancel, true);
 	log_info("stopping");
 	post_plain(p, AGENT_EVENT_STOP);
+}
+
+/* For good: a new start that was under way (on_hangup()) does not come. */
+static void end(struct process *p)
+{
+	p->again = false;
+	stop(p);
 }
 
 static void fail(struct process *p, int code, const char *text)
@@ -149,6 +195,54 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	storer_put(p->storer, &c->task);
 }
 
+/* Ledger entries that a partner has lost, or may have. */
+struct reading {
+	struct storer_task task;
+	struct process *of;
+	uint8_t sign_key[AGENT_KEY];
+	uint64_t first, ticket;
+	size_t max, n;
+	struct ledger_signed *at;
+};
+
+static int run_reading(struct store *s, struct storer_task *t, struct err *e)
+{
+	struct reading *r = (struct reading *)t;
+
+	return store_chain_entries(s, r->sign_key, r->first, r->max, &r->at, &r->n, e);
+}
+
+static void reading_done(struct storer_task *t, int status, const struct err *e)
+{
+	struct reading *r = (struct reading *)t;
+	struct agent_event event = { .kind = AGENT_EVENT_ENTRIES,
+				     .ticket = r->ticket,
+				     .status = status,
+				     .entries = r->at,
+				     .n_entries = r->n };
+
+	if (status != 0)
+		log_error("%s", e->text);
+	post(r->of, &event);
+	free(r->at);
+	free(r);
+}
+
+static void io_read_entries(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64_t first,
+			    size_t max, uint64_t ticket)
+{
+	struct process *p = ctx;
+	struct reading *r = mem_array(1, sizeof(*r));
+
+	r->task = (struct storer_task){ run_reading, reading_done };
+	r->of = p;
+	memcpy(r->sign_key, sign_key, AGENT_KEY);
+	r->first = first;
+	r->max = max;
+	r->ticket = ticket;
+	storer_put(p->storer, &r->task);
+}
+
 /* A write of the shell's own, or none: then it only waits for those before it.  The
  * call, if there is one, is answered when it is on disk. */
 struct chore {
@@ -177,8 +271,8 @@ static void chore_done(struct storer_task *t, int status, const struct err *e)
 	free(c);
 }
 
-/* peer may be NULL; call too; reply is taken over. */
-static void put_chore(struct process *p, const struct store_peer *peer, struct control_call *call,
+/* What is in the batch is taken over; call may be NULL; reply is taken over. */
+static void put_chore(struct process *p, struct store_batch *batch, struct control_call *call,
 		      json_t *reply)
 {
 	struct chore *c = mem_array(1, sizeof(*c));
@@ -186,9 +280,27 @@ static void put_chore(struct process *p, const struct store_peer *peer, struct c
 	c->task = (struct storer_task){ run_chore, chore_done };
 	c->call = call;
 	c->reply = reply;
-	if (peer != NULL)
-		store_batch_peer(&c->batch, peer);
+	store_batch_move(&c->batch, batch);
 	storer_put(p->storer, &c->task);
+}
+
+/* Whom the roster has no more room for goes from the store as well. */
+static void add_trimmed(struct process *p, struct store_batch *b)
+{
+	uint8_t key[STORE_KEY];
+
+	while (roster_trim(&p->roster, wall_ms(), key))
+		store_batch_unpeer(b, key);
+}
+
+static void trim_roster(struct process *p)
+{
+	struct store_batch b = { 0 };
+
+	p->trimmed_ms = uv_now(&p->loop);
+	add_trimmed(p, &b);
+	if (b.n > 0)
+		put_chore(p, &b, NULL, NULL);
 }
 
 /* ---- jobs ---- */
@@ -223,6 +335,7 @@ static void io_start_job(void *ctx, struct agent_job *job)
 	struct process *p = ctx;
 	struct job_run *r = mem_array(1, sizeof(*r));
 
+	atomic_store(&p->arm.job.cancel, true); /* it gives way */
 	r->of = p;
 	r->job = job;
 	p->jobs++;
@@ -251,12 +364,6 @@ static void io_cancel_timer(void *ctx, enum agent_timer which)
 	uv_timer_stop(&((struct process *)ctx)->timers[which].handle);
 }
 
-static void io_draw(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
-
 /* ---- links ---- */
 
 static int io_send(void *ctx, const uint8_t peer[AGENT_KEY], const uint8_t *bytes, size_t n)
@@ -275,6 +382,8 @@ static void io_connect(void *ctx, const uint8_t peer[AGENT_KEY], const char *add
 
 	if (address != NULL && *address != '\0' && config_address(address, host, &port, &e) != 0)
 		log_warn("%s", e.text);
+	if (invites_ticket(&p->invites, peer) != NULL)
+		net_hub_show(p->hub, peer, invites_ticket(&p->invites, peer));
 	if (net_hub_peer(p->hub, peer, port != 0 ? host : NULL, port, &e) != 0)
 		log_warn("%s", e.text);
 }
@@ -285,24 +394,34 @@ static void io_disconnect(void *ctx, const uint8_t peer[AGENT_KEY])
 	struct process *p = ctx;
 	const struct store_peer *r = roster_find(&p->roster, peer);
 	bool partner = r != NULL && r->status == STORE_LISTED;
+	const char *why;
 
-	net_hub_forget(p->hub, peer, partner ? "too slow" : "not a partner any more");
+	if (agent_core_shuts_out(p->core, peer, &why))
+		net_hub_forget(p->hub, peer, "it broke the protocol");
+	else
+		net_hub_forget(p->hub, peer, partner ? "too slow" : "not a partner any more");
 }
 
-/* Somebody who shows the federation's secret is in, if the owner says so. */
+/* Somebody who shows the federation's secret and a ticket that is good is in, if the owner says so.
+ */
 static bool may_invite_himself(const struct process *p)
 {
 	return p->folder.config.federation.accept == CONFIG_ACCEPT_INVITED && p->has_psk;
 }
 
-static bool hub_allow(void *ctx, const uint8_t key[NET_KEY_BYTES])
+static bool hub_allow(void *ctx, const uint8_t key[NET_KEY_BYTES],
+		      const uint8_t ticket[NET_TICKET_BYTES])
 {
 	struct process *p = ctx;
 	const struct store_peer *r = roster_find(&p->roster, key);
+	const char *why;
 
+	if (agent_core_shuts_out(p->core, key, &why))
+		return false;
 	if (r != NULL && r->status != STORE_PENDING)
 		return r->status == STORE_LISTED;
-	return may_invite_himself(p) && roster_listed(&p->roster) < AGENT_PEERS_MAX;
+	return may_invite_himself(p) && roster_listed(&p->roster) < AGENT_PEERS_MAX &&
+	       invites_good(&p->invites, ticket, wall_ms()) != NULL;
 }
 
 /* In with a secret and not listed so far: he is now. */
@@ -310,9 +429,24 @@ static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES])
 {
 	struct store_peer peer = { .status = STORE_LISTED, .seen_ms = wall_ms() };
 	const struct store_peer *r = roster_find(&p->roster, key);
+	struct store_invitation *i;
+	struct store_batch b = { 0 };
+	uint8_t ticket[NET_TICKET_BYTES];
+	char id[NET_KEY_TEXT], name[INVITES_ID_TEXT];
 
 	if (r != NULL && r->status == STORE_LISTED)
 		return;
+	net_hub_shown(p->hub, key, ticket);
+	i = invites_good(&p->invites, ticket, wall_ms());
+	if (i == NULL) /* hub_allow() has seen it in this turn of the loop */
+		return;
+	i->used++;
+	store_batch_invitation(&b, i);
+	put_chore(p, &b, NULL, NULL);
+	net_key_format(key, id);
+	invites_id(i, name);
+	log_info("%s is a partner by invitation %s, which is good for %u more", id, name,
+		 i->uses - i->used);
 	memcpy(peer.key, key, STORE_KEY);
 	post_added(p, roster_put(&p->roster, &peer));
 }
@@ -334,11 +468,12 @@ static const char *name_of(const struct process *p, const uint8_t key[NET_KEY_BY
 
 static void hub_down(void *ctx, const uint8_t key[NET_KEY_BYTES], int code, const char *why)
 {
+	struct process *p = ctx;
 	char id[NET_KEY_TEXT];
 
-	(void)code;
-	log_info("link to %s is down: %s", name_of(ctx, key, id), why);
-	post_link(ctx, AGENT_EVENT_LINK_DOWN, key);
+	log_limit_line(&p->log, key, NET_KEY_BYTES, "down", LOG_INFO, uv_now(&p->loop),
+		       "link to %s is down: %s", name_of(p, key, id), why);
+	post_down(p, key, code);
 }
 
 static void hub_message(void *ctx, const uint8_t key[NET_KEY_BYTES], const uint8_t *bytes,
@@ -358,47 +493,119 @@ static void hub_writable(void *ctx, const uint8_t key[NET_KEY_BYTES])
 static void hub_failed(void *ctx, const uint8_t key[NET_KEY_BYTES], int code, const char *why,
 		       uint64_t retry_ms)
 {
+	struct process *p = ctx;
 	char id[NET_KEY_TEXT];
 
 	(void)code;
-	log_info("no link to %s: %s; again in %.1f s", name_of(ctx, key, id), why,
-		 (double)retry_ms / 1000);
+	log_limit_line(&p->log, key, NET_KEY_BYTES, "failed", LOG_INFO, uv_now(&p->loop),
+		       "no link to %s: %s; again in %.1f s", name_of(p, key, id), why,
+		       (double)retry_ms / 1000);
+}
+
+/* A few at once, then one now and then: `fkge peer pending` has them all. */
+static void log_stranger(struct process *p, const uint8_t key[NET_KEY_BYTES], const char *address,
+			 bool waits)
+{
+	uint64_t now = uv_now(&p->loop);
+	char id[NET_KEY_TEXT], more[48] = "";
+
+	if (p->stranger_ms < now)
+		p->stranger_ms = now;
+	if (p->stranger_ms > now + (uint64_t)8 * STRANGER_MS) {
+		p->strangers_untold++;
+		return;
+	}
+	p->stranger_ms += STRANGER_MS;
+	if (p->strangers_untold > 0)
+		snprintf(more, sizeof(more), " (and %zu more before it)", p->strangers_untold);
+	p->strangers_untold = 0;
+	net_key_format(key, id);
+	log_warn("a key that is not listed was refused, from %s: %s%s%s", address, id,
+		 waits ? "; to let it in: fkge peer accept" : "", more);
 }
 
 static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char *address)
 {
 	struct process *p = ctx;
-	struct store_peer *r = roster_knock(&p->roster, key, wall_ms());
+	char source[NET_SOURCE_TEXT];
+	struct store_batch b = { 0 };
+	enum roster_knocked how;
+	char id[NET_KEY_TEXT];
+	const char *why;
+
+	if (agent_core_shuts_out(p->core, key, &why)) {
+		log_limit_line(&p->log, key, NET_KEY_BYTES, "shut out", LOG_WARN, uv_now(&p->loop),
+			       "%s was refused, from %s: it %s", name_of(p, key, id), address, why);
+		return;
+	}
+	gate_source_of(address, source);
+	how = roster_knock(&p->roster, key, source, wall_ms());
+	if (how != KNOCK_AGAIN)
+		log_stranger(p, key, address, how == KNOCK_NEW);
+	if (how != KNOCK_KNOWN)
+		store_batch_peer(&b, roster_find(&p->roster, key));
+	add_trimmed(p, &b);
+	if (b.n > 0)
+		put_chore(p, &b, NULL, NULL);
+	p->changed = true;
+}
+
+static void hub_slowed(void *ctx, const uint8_t key[NET_KEY_BYTES])
+{
+	struct process *p = ctx;
 	char id[NET_KEY_TEXT];
 
-	net_key_format(key, id);
-	log_warn("a key that is not listed was refused, from %s: %s%s", address, id,
-		 r != NULL ? "; to let it in: fkge peer accept" : "");
-	if (r != NULL)
-		put_chore(p, r, NULL, NULL);
-	p->changed = true;
+	log_limit_line(&p->log, key, NET_KEY_BYTES, "slowed", LOG_WARN, uv_now(&p->loop),
+		       "%s sends more than its share of this agent's time can take: it is read "
+		       "from more slowly",
+		       name_of(p, key, id));
 }
 
 static void hub_rejected(void *ctx, const char *address, int code, const char *why)
 {
-	(void)ctx;
+	struct process *p = ctx;
+
 	(void)code;
-	log_warn("a connection from %s was refused: %s", address, why);
+	log_limit_line(&p->log, address, strcspn(address, " "), "rejected", LOG_WARN,
+		       uv_now(&p->loop), "a connection from %s was refused: %s", address, why);
 }
 
 /* ---- notices ---- */
+
+/* The core has revoked it, and writes that down. */
+static void put_out(struct process *p, const uint8_t key[AGENT_KEY])
+{
+	struct store_peer *r = roster_find(&p->roster, key);
+
+	if (r != NULL)
+		r->status = STORE_REVOKED;
+}
+
+/* What a peer can bring about again and again.  Its code may be the peer's, too. */
+static void log_trouble(struct process *p, const struct agent_notice *n)
+{
+	bool session = n->kind == AGENT_NOTICE_SESSION;
+
+	log_limit_line(&p->log, n->peer, n->peer != NULL ? AGENT_KEY : 0, n->cause,
+		       session ? LOG_INFO : LOG_WARN, uv_now(&p->loop), "%s", n->text);
+}
 
 /* The text names the peer itself. */
 static void io_notify(void *ctx, const struct agent_notice *n)
 {
 	struct process *p = ctx;
-	enum log_level level = n->kind == AGENT_NOTICE_TROUBLE ? LOG_WARN
+	enum log_level level = n->kind == AGENT_NOTICE_OUT     ? LOG_WARN
 			       : n->kind == AGENT_NOTICE_STATE ? LOG_DEBUG
 							       : LOG_INFO;
 
 	p->changed = true;
+	if (n->kind == AGENT_NOTICE_OUT)
+		put_out(p, n->peer);
 	if (n->kind == AGENT_NOTICE_MEMBER) /* its text is a name alone */
 		log_info("a partner knows %s, who is not listed here", n->text);
+	else if (n->kind == AGENT_NOTICE_TROUBLE ||
+		 (n->kind == AGENT_NOTICE_SESSION && n->code != 0))
+		log_trouble(p, n);
 	else
 		log_at(level, "%s", n->text);
 	if (n->kind == AGENT_NOTICE_STOPPED)
@@ -414,7 +621,11 @@ static json_t *status_of(const struct process *p)
 					    .roster = &p->roster,
 					    .hub = p->hub,
 					    .port = net_hub_port(p->hub),
-					    .started_ms = p->started_ms };
+					    .started_ms = p->started_ms,
+					    .control = p->folder.config.federation.control,
+					    .alone = p->arm.alone != NULL,
+					    .alone_epochs = p->arm.epochs,
+					    .alone_score = p->arm.score };
 
 	return report_json(&parts);
 }
@@ -445,7 +656,7 @@ static void admission_done(struct storer_task *t, int status, const struct err *
 	if (status == 0) {
 		start_use_aliases(&p->start, &a->aliases);
 		post_added(p, &a->peer);
-		put_chore(p, NULL, a->call, a->reply);
+		put_chore(p, &(struct store_batch){ 0 }, a->call, a->reply);
 	} else {
 		control_reply(a->call, a->reply, status, e->text);
 	}
@@ -469,7 +680,8 @@ static void put_admission(struct process *p, const struct store_peer *peer,
 /* What the owner's request has changed, kept until the request is through. */
 struct change {
 	struct process *of;
-	bool any;
+	struct store_batch batch; /* beside the peer */
+	bool any, forgotten;
 	struct store_peer peer;
 };
 
@@ -483,17 +695,53 @@ static int peer_changed(void *ctx, const struct store_peer *peer, struct err *e)
 	return 0;
 }
 
-/* The core writes the records of partners by itself; those of others are ours. */
-static void carry_out(struct process *p, const struct change *c, struct control_call *call,
-		      json_t *reply)
+static int peer_forgotten(void *ctx, const struct store_peer *peer, struct err *e)
 {
+	((struct change *)ctx)->forgotten = true;
+	return peer_changed(ctx, peer, e);
+}
+
+static int keep_beside(void *ctx, struct store_batch *b, struct err *e)
+{
+	(void)e;
+	store_batch_move(&((struct change *)ctx)->batch, b);
+	return 0;
+}
+
+static void ticket_held(void *ctx, const struct store_ticket *t)
+{
+	net_hub_show(((struct change *)ctx)->of->hub, t->peer, t->ticket);
+}
+
+static void end_partnership(struct process *p, const uint8_t key[STORE_KEY])
+{
+	struct store_peer *r = roster_find(&p->roster, key);
+
+	if (r != NULL) /* entries may have been made since the roster was read */
+		r->has_ledger = agent_core_has_ledger(p->core, key);
+	post_link(p, AGENT_EVENT_PEER_REVOKED, key);
+}
+
+/* The core writes the records of partners by itself; those of others are ours. */
+static void carry_out(struct process *p, struct change *c, struct control_call *call, json_t *reply)
+{
+	struct store_batch b = { 0 };
+
 	if (c->any && c->peer.status == STORE_LISTED) {
+		if (c->batch.n > 0) /* before it: the answer is for both */
+			put_chore(p, &c->batch, NULL, NULL);
 		put_admission(p, &c->peer, call, reply);
 		return;
 	}
-	if (c->any && c->peer.status == STORE_REVOKED)
-		post_link(p, AGENT_EVENT_PEER_REVOKED, c->peer.key);
-	put_chore(p, c->any && c->peer.status != STORE_REVOKED ? &c->peer : NULL, call, reply);
+	store_batch_move(&b, &c->batch);
+	if (c->forgotten)
+		store_batch_unpeer(&b, c->peer.key);
+	else if (c->any && c->peer.status == STORE_REVOKED)
+		end_partnership(p, c->peer.key);
+	else if (c->any)
+		store_batch_peer(&b, &c->peer);
+	add_trimmed(p, &b);
+	put_chore(p, &b, call, reply);
 }
 
 static void answer_admin(struct process *p, struct control_call *call, const json_t *request)
@@ -501,21 +749,28 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 	struct change change = { .of = p };
 	struct admin a = { .folder = &p->folder,
 			   .roster = &p->roster,
+			   .invites = &p->invites,
+			   .now_ms = wall_ms(),
 			   .port = net_hub_port(p->hub),
 			   .running = true,
 			   .has_psk = p->has_psk,
 			   .psk = p->psk,
 			   .ctx = &change,
-			   .changed = peer_changed };
+			   .changed = peer_changed,
+			   .forgotten = peer_forgotten,
+			   .keep = keep_beside,
+			   .ticket_held = ticket_held };
 	json_t *reply = json_object();
 	struct err e = { 0 };
 	int rc = admin_run(&a, request, reply, &e);
 
 	p->changed = true;
-	if (rc != 0)
+	if (rc != 0) {
+		store_batch_release(&change.batch);
 		control_reply(call, reply, rc, e.text);
-	else
+	} else {
 		carry_out(p, &change, call, reply); /* answered once it is on disk */
+	}
 }
 
 static void on_request(void *ctx, struct control_call *call, const json_t *request)
@@ -523,7 +778,10 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 	struct process *p = ctx;
 	const char *what = json_string_value(json_object_get(request, "do"));
 
-	if (what == NULL || p->stopping) {
+	if (what != NULL && strcmp(what, "stop") == 0) {
+		control_reply(call, json_object(), 0, NULL);
+		end(p);
+	} else if (what == NULL || p->stopping) {
 		control_reply(call, json_object(), what == NULL ? ERR_PROTO : ERR_BUSY,
 			      what == NULL ? "a request has a member do" : "the agent is stopping");
 	} else if (admin_knows(request)) {
@@ -533,9 +791,9 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 	} else if (strcmp(what, "train") == 0) {
 		post_plain(p, AGENT_EVENT_TRAIN);
 		control_reply(call, json_object(), 0, NULL);
-	} else if (strcmp(what, "stop") == 0) {
-		control_reply(call, json_object(), 0, NULL);
-		stop(p);
+	} else if (strcmp(what, "resume") == 0) {
+		post_plain(p, AGENT_EVENT_RESUME);
+		put_chore(p, &(struct store_batch){ 0 }, call, json_object());
 	} else {
 		control_reply(call, json_object(), ERR_USAGE,
 			      "this agent does not know that request");
@@ -544,20 +802,132 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 
 static void begin_closing(struct process *p);
 
+/* ---- the arm without partners ---- */
+
+static void arm_note(struct arm *a)
+{
+	a->epochs = alone_epochs(a->alone);
+	a->score = alone_score(a->alone);
+}
+
+/* Where the store is. */
+struct arm_opening {
+	struct storer_task task;
+	struct process *of;
+	struct alone *alone;
+};
+
+static int open_arm(struct store *s, struct storer_task *t, struct err *e)
+{
+	struct arm_opening *o = (struct arm_opening *)t;
+
+	return alone_open(&o->alone, &o->of->folder.config, o->of->start.graph, s, e);
+}
+
+static void arm_opened(struct storer_task *t, int status, const struct err *e)
+{
+	struct arm_opening *o = (struct arm_opening *)t;
+	struct arm *a = &o->of->arm;
+
+	if (status != 0)
+		log_warn("federation.control: %s", e->text);
+	a->opening = false;
+	a->opened = true;
+	a->alone = o->alone;
+	if (a->alone != NULL)
+		arm_note(a);
+	free(o);
+}
+
+static void put_arm_opening(struct process *p)
+{
+	struct arm_opening *o = mem_array(1, sizeof(*o));
+
+	o->task = (struct storer_task){ open_arm, arm_opened };
+	o->of = p;
+	p->arm.opening = true;
+	storer_put(p->storer, &o->task);
+}
+
+static void run_arm(uv_work_t *req)
+{
+	struct arm *a = req->data;
+
+	a->status = alone_unit(a->alone, a->target - a->epochs, &a->job);
+}
+
+static void arm_done(uv_work_t *req, int status)
+{
+	struct arm *a = req->data;
+	struct process *p = (struct process *)((char *)a - offsetof(struct process, arm));
+	struct chore *c;
+
+	(void)status;
+	a->running = false;
+	p->changed = true;
+	if (a->status != 0 && a->status != ERR_CANCELED)
+		log_warn("federation.control: training failed (%s)", err_text(a->status));
+	if (a->status != 0)
+		return;
+	arm_note(a);
+	c = mem_array(1, sizeof(*c));
+	c->task = (struct storer_task){ run_chore, chore_done };
+	alone_save(a->alone, wall_ms(), &c->batch);
+	storer_put(p->storer, &c->task);
+}
+
+static bool arm_behind(const struct process *p)
+{
+	const struct arm *a = &p->arm;
+
+	return p->folder.config.federation.control && a->target > 0 && !p->stopping &&
+	       (a->status == 0 || a->status == ERR_CANCELED) &&
+	       (!a->opened || (a->alone != NULL && a->epochs < a->target));
+}
+
+/* When the agent has nothing to do. */
+static void look_at_arm(struct process *p, const struct agent_status *s)
+{
+	struct arm *a = &p->arm;
+
+	a->target = s->has_before ? s->epochs_since : 0;
+	if (!arm_behind(p) || a->running || a->opening || s->state == AGENT_BUSY || p->jobs > 0)
+		return;
+	if (!a->opened) {
+		put_arm_opening(p);
+		return;
+	}
+	atomic_store(&a->job.cancel, false);
+	a->running = true;
+	a->req.data = a;
+	uv_queue_work(&p->loop, &a->req, run_arm, arm_done);
+}
+
 /* ---- the tick: status file, quiet, the end ---- */
 
-/* Seen by others whole or not at all.  Not synced: it is worth nothing after a crash. */
-static void write_status_file(const char *path, const char *text)
+/* When the status was written, and by whom: a reader tells from it whether the agent still runs. */
+static void write_status_file(struct process *p, json_t *status)
 {
-	char *beside = mem_printf("%s.part", path);
-	FILE *f = fopen(beside, "w");
-	bool ok = f != NULL && fputs(text, f) >= 0;
+	char when[32];
+	struct err e = { 0 };
+	char *text;
+	time_t now = (time_t)(wall_ms() / 1000);
+	struct tm tm;
 
-	if (f != NULL)
-		ok = fclose(f) == 0 && ok;
-	if (!ok || rename(beside, path) != 0)
-		log_warn("%s cannot be written", path);
-	free(beside);
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	json_object_set_new(status, "written_at", json_string(when));
+	json_object_set_new(status, "pid", json_integer(getpid()));
+	text = json_dumps(status, JSON_INDENT(1));
+	if (file_write_unsynced(p->options->status_file, text, strlen(text), 0644, &e) != 0)
+		log_warn("%s", e.text);
+	free(text);
+	p->shown_ms = uv_now(&p->loop);
+}
+
+static bool status_is_old(const struct process *p)
+{
+	return uv_now(&p->loop) - p->shown_ms >= STATUS_REFRESH_MS;
 }
 
 static void show_status(struct process *p)
@@ -570,9 +940,9 @@ static void show_status(struct process *p)
 	j = status_of(p);
 	json_object_set_new(j, "running", json_boolean(!p->closing));
 	text = json_dumps(j, JSON_INDENT(1));
+	if (p->shown == NULL || strcmp(p->shown, text) != 0 || status_is_old(p))
+		write_status_file(p, j);
 	json_decref(j);
-	if (p->shown == NULL || strcmp(p->shown, text) != 0)
-		write_status_file(p->options->status_file, text);
 	free(p->shown);
 	p->shown = text;
 }
@@ -594,7 +964,8 @@ static bool is_quiet(struct process *p)
 	bool quiet;
 
 	agent_core_status(p->core, &s);
-	quiet = s.state != AGENT_BUSY && p->jobs == 0;
+	look_at_arm(p, &s);
+	quiet = s.state != AGENT_BUSY && p->jobs == 0 && !arm_behind(p);
 	for (size_t i = 0; i < s.n_peers; i++) /* the signal of one who has left can wait */
 		quiet = quiet && !(s.peer[i].queued && s.peer[i].linked);
 	for (size_t i = 0; i < s.n_peers; i++)
@@ -621,10 +992,13 @@ static void on_tick(uv_timer_t *h)
 	struct process *p = h->data;
 
 	look_if_quiet(p);
-	if (p->changed || p->jobs > 0)
+	log_limit_tick(&p->log, uv_now(&p->loop));
+	if (p->changed || p->jobs > 0 || status_is_old(p))
 		show_status(p);
 	p->changed = false;
-	if (p->closing && p->jobs == 0)
+	if (uv_now(&p->loop) - p->trimmed_ms >= TRIM_EVERY_MS)
+		trim_roster(p);
+	if (p->closing && p->jobs == 0 && !p->arm.running && !p->arm.opening)
 		begin_closing(p);
 }
 
@@ -632,9 +1006,72 @@ static void on_signal(uv_signal_t *h, int number)
 {
 	struct process *p = h->data;
 
-	if (p->stopping)
+	signals_seen(p->signals, number);
+	if (p->stopping && !p->again)
 		_exit(128 + number);
+	end(p);
+}
+
+/* Would an agent with these tables start by what stands in agent.yaml now? */
+static int check_fresh_config(const struct process *p, struct err *e)
+{
+	const struct config *old = &p->folder.config;
+	struct agent_config settings;
+	struct config fresh = { 0 };
+	int rc = config_load(&fresh, p->folder.config_path, e);
+
+	if (rc == 0)
+		rc = start_settings(&settings, &fresh, e);
+	if (rc == 0)
+		rc = agent_config_check(&settings, e);
+	if (rc == 0 &&
+	    (strcmp(fresh.model.kind, old->model.kind) != 0 || fresh.model.dim != old->model.dim))
+		rc = err_set(
+			e, ERR_USAGE,
+			"%s: model.kind and model.dim are those of the tables; to change them: "
+			"fkge stop, fkge train --fresh",
+			p->folder.config_path);
+	config_release(&fresh);
+	return rc;
+}
+
+/* What stands in agent.yaml now is taken whole or not at all: every setting is read when an agent
+ * starts, so this one ends cleanly and starts anew in the same process. */
+static void read_again(struct process *p)
+{
+	struct err e = { 0 };
+
+	if (p->stopping)
+		return;
+	if (check_fresh_config(p, &e) != 0) {
+		log_error("SIGHUP: the agent goes on with the settings that it has: %s", e.text);
+		return;
+	}
+	if (signals_listen(p->signals) != 0)
+		log_warn("SIGHUP: one more before the agent has started anew ends it");
+	log_info("SIGHUP: %s is read again", p->folder.config_path);
+	p->again = true;
 	stop(p);
+}
+
+static void on_hangup(uv_signal_t *h, int number)
+{
+	struct process *p = h->data;
+
+	signals_seen(p->signals, number);
+	read_again(p);
+}
+
+/* While there was no loop. */
+static void take_signals(struct process *p)
+{
+	bool hangup, ending;
+
+	signals_take(p->signals, &hangup, &ending);
+	if (ending)
+		end(p);
+	else if (hangup)
+		read_again(p);
 }
 
 /* ---- closing ---- */
@@ -649,6 +1086,7 @@ static void begin_closing(struct process *p)
 	uv_close((uv_handle_t *)&p->tick, NULL);
 	uv_close((uv_handle_t *)&p->interrupt, NULL);
 	uv_close((uv_handle_t *)&p->terminate, NULL);
+	uv_close((uv_handle_t *)&p->hangup, NULL);
 	for (int i = 0; i < AGENT_TIMERS; i++)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
 	control_close(p->control, nothing, NULL);
@@ -670,6 +1108,7 @@ static int open_hub(struct process *p, struct err *e)
 			.writable = hub_writable,
 			.failed = hub_failed,
 			.stranger = hub_stranger,
+			.slowed = hub_slowed,
 			.rejected = hub_rejected },
 		.ctx = p,
 		.retry_max_ms = RETRY_MAX_MS,
@@ -698,39 +1137,24 @@ static void open_timers(struct process *p)
 	p->tick.data = p;
 	uv_signal_init(&p->loop, &p->interrupt);
 	uv_signal_init(&p->loop, &p->terminate);
-	p->interrupt.data = p->terminate.data = p;
+	uv_signal_init(&p->loop, &p->hangup);
+	p->interrupt.data = p->terminate.data = p->hangup.data = p;
 }
 
 static int open_core(struct process *p, struct err *e)
 {
-	const struct identity *id = p->folder.identity;
-	struct agent_parts parts = { .config = &p->start.settings,
-				     .io = &p->io,
-				     .learner = agent_learner_ops(p->start.learner),
-				     .graph = p->start.graph,
-				     .names = p->start.names,
-				     .saved = &p->start.saved,
-				     .key = id->key,
-				     .sign_public = id->sign_key,
-				     .sign_secret = id->sign_secret,
-				     .lineage = p->start.lineage,
-				     .best = p->start.best,
-				     .latest = p->start.latest,
-				     .part = p->start.part.base != NULL ? &p->start.part : NULL,
-				     .look = p->start.look.base != NULL ? &p->start.look : NULL };
-
 	p->io = (struct agent_io){ .ctx = p,
 				   .send = io_send,
 				   .commit = io_commit,
+				   .read_entries = io_read_entries,
 				   .start_job = io_start_job,
 				   .set_timer = io_set_timer,
 				   .cancel_timer = io_cancel_timer,
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
-				   .draw = io_draw };
-	p->start.best = p->start.latest = NULL;
-	return agent_core_new(&p->core, &parts, e);
+				   .draw = dp_draw_sodium };
+	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 
 /* Everything that can fail, before anything is said to have started. */
@@ -740,6 +1164,7 @@ static int open_all(struct process *p, struct err *e)
 
 	for (size_t i = 0; i < p->start.saved.n_peers; i++)
 		roster_put(&p->roster, &p->start.saved.peers[i]);
+	invites_load(&p->invites, &p->start.saved);
 	open_timers(p);
 	rc = folder_psk(&p->folder, &p->has_psk, p->psk, e);
 	if (rc == 0 && !p->has_psk && p->folder.config.federation.accept == CONFIG_ACCEPT_INVITED)
@@ -761,6 +1186,7 @@ static void close_some(struct process *p)
 	uv_close((uv_handle_t *)&p->tick, NULL);
 	uv_close((uv_handle_t *)&p->interrupt, NULL);
 	uv_close((uv_handle_t *)&p->terminate, NULL);
+	uv_close((uv_handle_t *)&p->hangup, NULL);
 	for (int i = 0; i < AGENT_TIMERS; i++)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
 	if (p->hub != NULL)
@@ -785,18 +1211,21 @@ static void say_mode(const struct process *p)
 static void go(struct process *p)
 {
 	p->storer = storer_new(&p->loop, p->folder.store);
+	uv_signal_start(&p->hangup, on_hangup, SIGHUP);
 	uv_signal_start(&p->interrupt, on_signal, SIGINT);
 	uv_signal_start(&p->terminate, on_signal, SIGTERM);
 	uv_timer_start(&p->tick, on_tick, 0, TICK_MS);
 	p->started_ms = wall_ms();
 	p->busy_ms = uv_now(&p->loop);
 	post_plain(p, AGENT_EVENT_START);
+	trim_roster(p);
 	if (p->control != NULL && net_hub_port(p->hub) != 0)
 		log_info("started: listening on %s, port %u, %zu peers", p->folder.config.listen,
 			 net_hub_port(p->hub), p->roster.n);
 	else
 		log_info("started: calling others only, %zu peers", p->roster.n);
 	say_mode(p);
+	take_signals(p);
 }
 
 static int run(struct process *p, struct err *e)
@@ -815,13 +1244,29 @@ static int run(struct process *p, struct err *e)
 	return rc;
 }
 
-int process_run(const struct process_options *o, struct err *e)
+static void print_line(void *ctx, enum log_level level, const char *text)
 {
-	struct process p = { .options = o };
+	(void)ctx;
+	log_at(level, "%s", text);
+}
+
+/* From one run to the next. */
+struct between {
+	struct signals signals;
+	int lock;   /* of the folder, so that nobody else takes it meanwhile, or -1 */
+	bool again; /* there is a next one */
+};
+
+static int run_once(const struct process_options *o, struct between *x, struct err *e)
+{
+	struct process p = { .options = o, .signals = &x->signals };
 	int rc;
 
-	signal(SIGPIPE, SIG_IGN);
-	rc = folder_open(&p.folder, o->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+	p.log.print = print_line;
+	rc = folder_open_locked(&p.folder, o->folder,
+				FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, x->lock, e);
+	x->lock = -1;
+	x->again = false;
 	if (rc != 0)
 		return rc;
 	log_set_name(p.folder.config.name);
@@ -832,10 +1277,30 @@ int process_run(const struct process_options *o, struct err *e)
 		rc = run(&p, e);
 		uv_loop_close(&p.loop);
 	}
+	log_limit_flush(&p.log);
+	alone_free(p.arm.alone);
 	start_release(&p.start);
 	roster_release(&p.roster);
+	invites_release(&p.invites);
 	free(p.shown);
 	sodium_memzero(p.psk, sizeof(p.psk));
-	folder_close(&p.folder);
+	x->again = p.again && rc == 0;
+	if (x->again)
+		x->lock = folder_close_locked(&p.folder);
+	else
+		folder_close(&p.folder);
+	return rc;
+}
+
+int process_run(const struct process_options *o, struct err *e)
+{
+	struct between x = { .lock = -1 };
+	int rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	do
+		rc = run_once(o, &x, e);
+	while (x.again);
+	signals_close(&x.signals);
 	return rc;
 }

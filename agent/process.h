@@ -11,7 +11,9 @@
  * The end: SIGINT, SIGTERM or the owner's stop let the core finish; then links,
  * control socket and timers close, the storer writes what it has, and
  * process_run() returns.  A second signal ends the process at once, which loses
- * no more than kill -9 would: the unfinished job. */
+ * no more than kill -9 would: the unfinished job.  SIGHUP ends the run in the same way and begins
+ * the next one with agent.yaml read anew; where that is wrong, nothing changes but the log.  The
+ * folder's lock is kept meanwhile, and signals are (agent/signals.h). */
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 
@@ -21,8 +23,10 @@
 
 struct process_options {
 	const char *folder;
-	const char *status_file; /* written at each change, atomically; NULL: none */
-	double until_quiet_s;	 /* stop after so long without work; 0: go on for ever */
+	/* Written atomically at each change and every ten seconds, with `written_at` and `pid`: an
+	 * older one is of an agent that has ended without a word.  NULL: none. */
+	const char *status_file;
+	double until_quiet_s; /* stop after so long without work; 0: go on for ever */
 };
 
 /* Runs the agent of the folder until it is stopped.  0 after a clean stop. */

@@ -2,12 +2,15 @@
 
 #include <math.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/admin.h"
+#include "base/mem.h"
 #include "fed/round.h"
 #include "net/ident.h"
+#include "net/utf8.h"
 
 const char *report_state(enum agent_state s)
 {
@@ -31,9 +34,11 @@ static void put_number(json_t *j, const char *key, double x)
 
 static void put_text(json_t *j, const char *key, const char *text)
 {
-	json_t *value = json_string(text);
+	char *plain = mem_strdup(text);
 
-	json_object_set_new(j, key, value != NULL ? value : json_string("?"));
+	utf8_mark(plain); /* names of peers may be cut within a character */
+	json_object_set_new(j, key, json_string(plain));
+	free(plain);
 }
 
 static json_t *best_json(const struct report_parts *p, const struct agent_status *s)
@@ -48,14 +53,41 @@ static json_t *best_json(const struct report_parts *p, const struct agent_status
 	agent_core_best_digest(p->core, digest);
 	put_number(j, "valid_score", s->best_score);
 	put_count(j, "serial", s->best_serial);
-	put_text(j, "digest", sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));
+	if (s->private_steps == 0) /* it is over rows in the order of ids, which triples make */
+		put_text(j, "digest", sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));
 	return j;
+}
+
+/* As federation.roles has them. */
+static const char *roles_word(enum agent_roles r)
+{
+	static const char *const words[] = { [AGENT_BOTH_ROLES] = "both",
+					     [AGENT_HOST_ONLY] = "host",
+					     [AGENT_CLIENT_ONLY] = "client" };
+
+	return words[r];
+}
+
+/* The last intersection: what each side put in; shared is null when it did not come to its end. */
+static void put_names(json_t *j, const struct agent_peer_status *s)
+{
+	put_count(j, "names_compared", s->names_compared);
+	if (s->names_compared == 0)
+		return;
+	json_object_set_new(j, "names_compared_ms", json_integer(s->names.time_ms));
+	put_count(j, "names_theirs", s->names.theirs);
+	put_count(j, "names_ours", s->names.ours);
+	json_object_set_new(j, "names_shared",
+			    s->names.done ? json_integer((json_int_t)s->names.shared)
+					  : json_null());
+	put_text(j, "names_warning", s->names_warning);
 }
 
 /* What the core knows about a partner, over what the roster says. */
 static void add_partner(json_t *j, const struct agent_peer_status *s)
 {
 	json_object_set_new(j, "linked", json_boolean(s->linked));
+	json_object_set_new(j, "clock_off_s", json_integer(s->clock_off_ms / 1000));
 	put_text(j, "role", !s->in_session ? "" : s->role == AGENT_HOST ? "host" : "client");
 	put_text(j, "phase", s->phase != NULL ? s->phase : "");
 	put_text(j, "trouble", s->trouble);
@@ -63,16 +95,25 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	json_object_set_new(j, "aligned", json_boolean(s->aligned));
 	put_count(j, "shared_entities", s->shared_entities);
 	put_count(j, "shared_relations", s->shared_relations);
+	put_names(j, s);
 	put_count(j, "sessions", s->sessions);
 	put_count(j, "failed", s->failed);
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_count(j, "rows_sent", s->rows_sent);
+	put_count(j, "noisy_rows_sent", s->noisy_rows_sent);
+	put_text(j, "roles", roles_word(s->roles));
 	put_text(j, "round_fate", s->round_fate >= 0 ? fed_fate_name(s->round_fate) : "");
 	put_count(j, "round_fate_number", s->round_fate_number);
 	put_text(j, "round_why", s->round_why);
 	put_text(j, "round_account", s->round_account);
 	json_object_set_new(j, "round_over", json_boolean(s->round_over));
+	if (s->round_distance >= 0) {
+		put_number(j, "round_distance", s->round_distance);
+		put_number(j, "round_cosine", s->round_cosine);
+		json_object_set_new(j, "round_far", json_boolean(s->round_far));
+	}
 }
 
 static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[STORE_KEY])
@@ -83,6 +124,7 @@ static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[
 	put_count(j, "bytes_in", stats.bytes_in);
 	put_count(j, "bytes_out", stats.bytes_out);
 	put_count(j, "links", stats.links);
+	put_count(j, "slowed", stats.slowed);
 }
 
 static json_t *peers_json(const struct report_parts *p, const struct agent_status *s)
@@ -109,6 +151,9 @@ static json_t *privacy_json(const struct agent_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_text(j, "roles", roles_word(s->roles));
+	put_count(j, "rows_sent", s->rows_sent);
+	put_count(j, "noisy_rows_sent", s->noisy_rows_sent);
 	put_count(j, "private_steps", s->private_steps);
 	put_number(j, "private_epsilon", s->private_epsilon);
 	return j;
@@ -142,11 +187,42 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	put_count(j, "looks_without_better", r->worse);
 	json_object_set_new(j, "proposes", json_boolean(r->proposes));
 	json_object_set_new(j, "over", json_boolean(r->over));
+	json_object_set_new(j, "stopped", json_boolean(r->stopped));
+	put_text(j, "stopped_why", r->stopped_why);
+	json_object_set_new(j, "masked", json_boolean(r->masked));
+	if (r->compared) {
+		put_number(j, "valid_own", r->own_score);
+		put_number(j, "valid_merged", r->merged_score);
+	}
+	if (r->compared && r->has_alone)
+		put_number(j, "valid_alone", r->alone_score);
 	put_count(j, "members", r->members);
 	put_count(j, "items", r->items);
 	put_count(j, "answered", r->answered);
 	put_text(j, "trouble", r->trouble);
 	put_text(j, "waits", r->waits);
+	return j;
+}
+
+/* Scores on valid before partners had any part, alone, and with them. */
+static json_t *arms_json(const struct report_parts *p, const struct agent_status *s)
+{
+	json_t *j;
+
+	if (!s->has_before)
+		return json_null();
+	j = json_object();
+	put_number(j, "before", s->before_score);
+	put_number(j, "with_partners", s->best_score);
+	put_count(j, "epochs", s->epochs_since);
+	json_object_set_new(j, "alone", json_null());
+	if (p->control && p->alone) {
+		put_number(j, "alone", p->alone_score);
+		put_count(j, "alone_epochs", p->alone_epochs);
+		put_count(j, "alone_behind",
+			  s->epochs_since > p->alone_epochs ? s->epochs_since - p->alone_epochs
+							    : 0);
+	}
 	return j;
 }
 
@@ -168,6 +244,7 @@ json_t *report_json(const struct report_parts *p)
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
 	add_work(j, &s);
 	json_object_set_new(j, "best", best_json(p, &s));
+	json_object_set_new(j, "arms", arms_json(p, &s));
 	if (p->folder->config.federation.mode == CONFIG_ROUNDS)
 		json_object_set_new(j, "round", round_json(p, &s));
 	json_object_set_new(j, "peers", peers_json(p, &s));

@@ -16,6 +16,10 @@ struct report_parts {
 	const struct net_hub *hub;
 	uint16_t port;
 	int64_t started_ms; /* Unix time */
+	bool control;	    /* federation.control: there is an arm without partners ... */
+	bool alone;	    /* ... that has begun, with so many epochs done */
+	uint64_t alone_epochs;
+	double alone_score;
 };
 
 json_t *report_json(const struct report_parts *p); /* a new reference */

@@ -1,6 +1,7 @@
 #include "agent/roster.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,16 @@ struct store_peer *roster_put(struct roster *r, const struct store_peer *p)
 	if (at != p)
 		*at = *p;
 	return at;
+}
+
+void roster_remove(struct roster *r, const uint8_t key[STORE_KEY])
+{
+	struct store_peer *p = roster_find(r, key);
+
+	if (p == NULL)
+		return;
+	memmove(p, p + 1, (size_t)(r->at + r->n - (p + 1)) * sizeof(*p));
+	r->n--;
 }
 
 const char *roster_standing(const struct store_peer *p)
@@ -105,6 +116,19 @@ int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e)
 	return 0;
 }
 
+int roster_may_forget(const struct store_peer *p, struct err *e)
+{
+	if (p->status == STORE_LISTED)
+		return err_set(e, ERR_USAGE,
+			       "this peer is a partner: end that first (fkge peer revoke)");
+	if (p->has_ledger)
+		return err_set(e, ERR_USAGE,
+			       "the ledger has entries with this peer, and keeps them; so its "
+			       "name is kept, too: it stays %s",
+			       roster_standing(p));
+	return 0;
+}
+
 static size_t count(const struct roster *r, enum store_peer_status status)
 {
 	size_t n = 0;
@@ -119,12 +143,111 @@ size_t roster_listed(const struct roster *r)
 	return count(r, STORE_LISTED);
 }
 
-struct store_peer *roster_knock(struct roster *r, const uint8_t key[STORE_KEY], int64_t wall_ms)
-{
-	struct store_peer p = { .status = STORE_PENDING, .seen_ms = wall_ms };
+/* ---- strangers, and what is forgotten ---- */
 
-	if (roster_find(r, key) != NULL || count(r, STORE_PENDING) >= ROSTER_PENDING_MAX)
-		return NULL;
-	memcpy(p.key, key, STORE_KEY);
-	return roster_put(r, &p);
+enum roster_knocked roster_knock(struct roster *r, const uint8_t key[STORE_KEY], const char *source,
+				 int64_t wall_ms)
+{
+	struct store_peer p = { .status = STORE_PENDING }, *known = roster_find(r, key);
+
+	if (known != NULL && known->status != STORE_PENDING)
+		return KNOCK_KNOWN;
+	if (known == NULL)
+		memcpy(p.key, key, STORE_KEY);
+	else
+		p = *known;
+	snprintf(p.source, sizeof(p.source), "%s", source);
+	p.seen_ms = wall_ms;
+	roster_put(r, &p);
+	return known == NULL ? KNOCK_NEW : KNOCK_AGAIN;
+}
+
+/* A clock that was ahead and was put right makes nothing last for ever. */
+static bool older_than(const struct store_peer *p, int64_t wall_ms, int64_t age_ms)
+{
+	if (p->seen_ms == 0) /* never seen: the owner's own entry */
+		return false;
+	return wall_ms - p->seen_ms > age_ms || p->seen_ms - wall_ms > age_ms;
+}
+
+static bool too_old(const struct store_peer *p, int64_t wall_ms)
+{
+	if (p->status == STORE_PENDING)
+		return older_than(p, wall_ms, ROSTER_PENDING_MS);
+	return p->status == STORE_REJECTED && older_than(p, wall_ms, ROSTER_REJECTED_MS);
+}
+
+static bool may_go(const struct store_peer *p)
+{
+	return p->status != STORE_LISTED && !p->has_ledger;
+}
+
+static size_t of_source(const struct roster *r, const struct store_peer *like)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += r->at[i].status == STORE_PENDING && strcmp(r->at[i].source, like->source) == 0;
+	return n;
+}
+
+/* The oldest of the source that has most. */
+static struct store_peer *crowded(const struct roster *r)
+{
+	struct store_peer *worst = NULL;
+	size_t most = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct store_peer *p = &r->at[i];
+		size_t n = p->status == STORE_PENDING ? of_source(r, p) : 0;
+
+		if (n == 0 || n < most || (n == most && p->seen_ms >= worst->seen_ms))
+			continue;
+		worst = p;
+		most = n;
+	}
+	return most > ROSTER_SOURCE_MAX || count(r, STORE_PENDING) > ROSTER_PENDING_MAX ? worst
+											: NULL;
+}
+
+static struct store_peer *oldest_over(const struct roster *r, enum store_peer_status status,
+				      size_t limit)
+{
+	struct store_peer *oldest = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct store_peer *p = &r->at[i];
+
+		if (p->status != status || !may_go(p))
+			continue;
+		n++;
+		if (oldest == NULL || p->seen_ms < oldest->seen_ms)
+			oldest = p;
+	}
+	return n > limit ? oldest : NULL;
+}
+
+static struct store_peer *next_to_go(const struct roster *r, int64_t wall_ms)
+{
+	struct store_peer *p = NULL;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (may_go(&r->at[i]) && too_old(&r->at[i], wall_ms))
+			return &r->at[i];
+	p = crowded(r);
+	if (p == NULL)
+		p = oldest_over(r, STORE_REJECTED, ROSTER_REJECTED_MAX);
+	return p != NULL ? p : oldest_over(r, STORE_REVOKED, ROSTER_REVOKED_MAX);
+}
+
+bool roster_trim(struct roster *r, int64_t wall_ms, uint8_t key[STORE_KEY])
+{
+	const struct store_peer *p = next_to_go(r, wall_ms);
+
+	if (p == NULL)
+		return false;
+	memcpy(key, p->key, STORE_KEY);
+	roster_remove(r, key);
+	return true;
 }

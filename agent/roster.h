@@ -1,7 +1,11 @@
 /* agent/roster.h - the peers an agent knows, and how an owner names one of them.
  *
  * Pure: the running agent and a command beside a stopped one share it, so that
- * `fkge peer accept` means the same in both. */
+ * `fkge peer accept` means the same in both.
+ *
+ * Whoever knows our address can knock with any number of keys, so what is kept of those that are
+ * no partners is bounded, by number, by age and by where they come from.  What is forgotten may
+ * knock again: nobody is kept out by being remembered, but by not being listed. */
 #ifndef AGENT_ROSTER_H
 #define AGENT_ROSTER_H
 
@@ -11,7 +15,16 @@
 #include "base/err.h"
 #include "store/batch.h"
 
-enum { ROSTER_PENDING_MAX = 64 }; /* strangers that are remembered */
+enum {
+	ROSTER_PENDING_MAX = 64, /* strangers that wait for the owner, */
+	ROSTER_SOURCE_MAX = 4,	 /* of one source (struct store_peer) */
+	ROSTER_REJECTED_MAX = 256,
+	ROSTER_REVOKED_MAX = 256, /* besides those that are on the ledger, who stay */
+};
+
+#define ROSTER_PENDING_MS INT64_C(1209600000) /* 14 days without a knock */
+#define ROSTER_REJECTED_MS                                                                         \
+	INT64_C(7776000000) /* 90 days after the last knock before it was rejected */
 
 struct roster {
 	struct store_peer *at;
@@ -19,10 +32,11 @@ struct roster {
 };
 
 void roster_release(struct roster *r);
-/* The peer with this key, or NULL.  Good until the next roster_put(). */
+/* The peer with this key, or NULL.  Good until the next call that changes the roster. */
 struct store_peer *roster_find(const struct roster *r, const uint8_t key[STORE_KEY]);
 /* Add it, or replace the one with its key. */
 struct store_peer *roster_put(struct roster *r, const struct store_peer *p);
+void roster_remove(struct roster *r, const uint8_t key[STORE_KEY]); /* if it is there */
 
 /* What an owner typed: a whole id, its first characters (at least 4), or a name that one peer
  * alone has.  ERR_NOTFOUND, ERR_USAGE when several fit. */
@@ -32,10 +46,18 @@ int roster_resolve(const struct roster *r, const char *text, struct store_peer *
 /* The owner's decisions; each changes *p, or says why it means nothing here. */
 enum roster_verb { ROSTER_ACCEPT, ROSTER_REJECT, ROSTER_REVOKE };
 int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e);
+/* 0: the owner may have it forgotten; ERR_USAGE for a partner, or one that is on the ledger. */
+int roster_may_forget(const struct store_peer *p, struct err *e);
 
-/* A stranger knocked: a new pending entry, or NULL when it is known already or when too many wait.
- */
-struct store_peer *roster_knock(struct roster *r, const uint8_t key[STORE_KEY], int64_t wall_ms);
+/* A stranger knocked from `source` (net/hub.h).  KNOCK_NEW: a pending entry was made; KNOCK_AGAIN:
+ * it was there and is fresh again; KNOCK_KNOWN: an entry that is not pending, left alone. */
+enum roster_knocked { KNOCK_NEW, KNOCK_AGAIN, KNOCK_KNOWN };
+enum roster_knocked roster_knock(struct roster *r, const uint8_t key[STORE_KEY], const char *source,
+				 int64_t wall_ms);
+/* Takes one entry that is too old, or one too many, out of the roster: false if there is none.  Of
+ * those pending, first of a source that has more than its share, then of the one that has most; of
+ * these the oldest.  So a newcomer stays, whoever else knocks from elsewhere. */
+bool roster_trim(struct roster *r, int64_t wall_ms, uint8_t key[STORE_KEY]);
 
 size_t roster_listed(const struct roster *r);		 /* how many partners */
 const char *roster_standing(const struct store_peer *p); /* "pending", "partner", ... */

@@ -274,6 +274,7 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 	} else if (a->fate != FED_TOOK_PART && c->fed.now->proposer == NULL &&
 		   !c->fed.now->yielded) {
 		rest(c, cost_ms(c, &a->trouble), &p->fed.absent_ms, &p->fed.absent);
+		rounds_was_late(c, p, fate == FED_LATE);
 	}
 	if (fate == FED_BROKE)
 		peer_trouble(c, p, a->trouble.code, "broke the protocol of a round: %.150s",
@@ -286,6 +287,7 @@ static void note_members(struct agent_core *c)
 	struct fed_report *report = &c->fed.report;
 
 	fed_round_report(m, report);
+	compare_members(c, m, report->members);
 	for (unsigned i = 0; i < report->seats; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 		struct peer *p = peer_find(c, a->key);
@@ -351,6 +353,7 @@ static void failed(struct agent_core *c, const struct err *e)
 		commit_records(c, &b, NULL);
 	}
 	blame(c, r, e);
+	compare_undo(c, r);
 	rounds_restore(c);
 	leave(c);
 }
@@ -358,6 +361,7 @@ static void failed(struct agent_core *c, const struct err *e)
 static void saved(struct agent_core *c)
 {
 	const struct round *r = c->fed.now;
+	bool stops = r->look.stops;
 
 	core_notice(c, AGENT_NOTICE_SESSION, r->proposer, 0,
 		    "round %llu done: %u members, %zu of %zu shared rows answered",
@@ -368,6 +372,8 @@ static void saved(struct agent_core *c)
 			    c->best_score);
 	c->fed.ended_ms = c->now_ms;
 	leave(c);
+	if (stops)
+		rounds_restart(c);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round done");
 }
 
@@ -379,6 +385,7 @@ static void save(struct agent_core *c, struct store_batch *b)
 	r->stage = ROUND_SAVING;
 	rounds_keep(c, r, b);
 	rounds_record(c, r, b);
+	history_count(c, c->config.fed.epochs, b);
 	keep_add(c, b);
 	commit_records(c, b, saved);
 }
@@ -392,10 +399,13 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 		r->look.owed = r->look.due;
 		rounds_make(c, r);
 	}
-	if (r->look.looked)
+	history_begin(c, &b);
+	if (r->look.looked) {
 		look_judge(c, &r->look, &b);
-	else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED)
+		compare_judge(c, &r->look, &b);
+	} else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED) {
 		learn_failed(c, job->status, err_text(job->status)); /* the round itself is kept */
+	}
 	c->doing = DOING_ROUND;
 	save(c, &b);
 }
@@ -406,6 +416,8 @@ static int run_finish(struct agent_job *job)
 	struct round *r = job->subject;
 	int status = r->look.due && !r->look.owed ? look_score(job->core, &r->look, job) : 0;
 
+	if (status == 0)
+		compare_score(job->core, &r->look, job); /* cut off, it is left out */
 	rounds_make(job->core, r);
 	return status;
 }
@@ -462,7 +474,7 @@ static int run_train(struct agent_job *job)
 
 	if (status == 0 && r->look.due && c->fed.part->method->scored == FED_SCORED_OWN)
 		r->look.own = kge_emb_copy(c->work);
-	return status;
+	return status == 0 ? compare_train(c, r, job) : status;
 }
 
 static int run_exchange(struct agent_job *job)
@@ -479,10 +491,12 @@ static void start_work(struct agent_core *c, struct round *r, enum fed_want want
 	if (new_stage)
 		fed_round_report(r->machine, &c->fed.report);
 	r->work_ms = c->now_ms;
-	if (want == FED_TRAIN)
+	if (want == FED_TRAIN) {
+		compare_begin(c, r);
 		core_start_job(c, AGENT_JOB_TRAIN, run_train, r);
-	else
+	} else {
 		core_start_job(c, AGENT_JOB_EXCHANGE, run_exchange, r);
+	}
 	if (new_stage)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "%s",
 			    want == FED_TRAIN ? "round: training" : "round: exchange");
@@ -533,8 +547,11 @@ void rounds_job_done(struct agent_core *c, struct agent_job *job)
 		finished(c, job);
 		return;
 	}
-	if (job->kind == AGENT_JOB_TRAIN)
+	if (job->kind == AGENT_JOB_TRAIN) {
 		r->train_ms = c->now_ms - r->work_ms;
+		if (job->status == 0)
+			rounds_trained(c, r->train_ms);
+	}
 	fed_round_worked(r->machine, job->status, c->now_ms);
 	drive(c);
 	if (job->status != 0 && job->status != ERR_CANCELED)
@@ -684,8 +701,12 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	if (p->fed.differs) /* its owner has changed them */
 		p->trouble[0] = '\0';
 	p->fed.differs = p->fed.over = false;
-	if (o->n_members < c->config.fed.min_members)
+	if (rounds_enough(c, &o->settings, &e) != 0)
+		decline(c, p, o->id, e.text); /* it learns, and will have more time */
+	else if (o->n_members < c->config.fed.min_members)
 		decline(c, p, o->id, "it asks fewer than rounds.min_members here");
+	else if (rounds_stopped(c))
+		decline(c, p, o->id, "rounds have stopped here, since they lowered its score");
 	else if (!rounds_joins(c))
 		decline(c, p, o->id, "rounds.max is reached here: we take part in no more");
 	else if (!c->trained || c->stopping)
@@ -703,26 +724,38 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	}
 }
 
-static struct round *over_of(const struct agent_core *c, const struct net_msg *m)
+static struct round *over_of(const struct agent_core *c, const uint8_t id[FED_ID])
 {
-	for (size_t i = 0; m->has_session && i <= ROUNDS_PAST; i++) {
+	for (size_t i = 0; i <= ROUNDS_PAST; i++) {
 		struct round *r = round_at(c, i);
 
-		if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0)
+		if (r != NULL && memcmp(fed_round_id(r->machine), id, FED_ID) == 0)
 			return r;
 	}
 	return NULL;
+}
+
+bool rounds_know(const struct agent_core *c, const struct net_msg_head *h)
+{
+	const struct round *r = c->fed.now;
+
+	return (r != NULL && memcmp(fed_round_id(r->machine), h->session, FED_ID) == 0) ||
+	       over_of(c, h->session) != NULL;
+}
+
+bool rounds_expect(const struct agent_core *c, const struct peer *p, const struct net_msg_head *h)
+{
+	return h->has_session && !p->other_mode &&
+	       (rounds_know(c, h) || !joined_before(c, h->session));
 }
 
 void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
 		    const uint8_t *bytes, size_t n)
 {
 	const struct round *r = c->fed.now;
-	struct round *before = over_of(c, m);
+	struct round *before = over_of(c, m->session);
 	struct fed_proposal o;
 
-	if (!m->has_session || p->other_mode)
-		return;
 	if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0) {
 		fed_round_received(r->machine, p->info.key, bytes, n, c->now_ms);
 		drive(c);
@@ -815,6 +848,8 @@ static void propose(struct agent_core *c)
 	c->train_now = false;
 	rounds_pass_over(c);
 	s.number = next_number(c);
+	s.train_ms = rounds_train_ms(c);
+	s.stage_ms = rounds_stage_ms(c);
 	r->setup.serial = ++c->fed.serial;
 	keep_now(c); /* whoever joins it holds us to that number */
 	rounds_begin_equal(c);

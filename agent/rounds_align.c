@@ -13,7 +13,7 @@
 enum {
 	HOPES_EASY = 4,	 /* pauses that one peer's missing alignment may cost, one a round, */
 	HOPES_MAX = 12,	 /* and then one in 2, 4 ... 256 rounds */
-	TIMES_OURS = 10, /* a proposal's times are at most so many of ours, and ours of its */
+	TIMES_OURS = 10, /* a proposal's times are at most so many of ours */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -125,6 +125,8 @@ void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w
 	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
 	net_put_bool(w, "h", p->fed.said.heard);
 	net_put_uint(w, "j", p->fed.joined);
+	if (c->fed.train_ms > 0)
+		net_put_uint(w, "t", c->fed.train_ms);
 }
 
 static void other_mode(struct agent_core *c, struct peer *p)
@@ -139,9 +141,11 @@ static void other_mode(struct agent_core *c, struct peer *p)
 static void said_over(struct agent_core *c, struct peer *p, bool over)
 {
 	if (over && !p->fed.over)
-		core_notice(c, AGENT_NOTICE_STATE, p, 0,
-			    "%s takes part in no more rounds (its rounds.max): it is not asked",
-			    p->info.name);
+		core_notice(
+			c, AGENT_NOTICE_STATE, p, 0,
+			"%s takes part in no more rounds (its rounds.max, or they hurt it): it is "
+			"not asked",
+			p->info.name);
 	p->fed.over = over;
 }
 
@@ -164,35 +168,61 @@ static void set_number(const struct agent_core *c, struct peer *p, uint64_t numb
 	p->fed.number = number;
 }
 
-void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e)
+void rounds_read_hello(const struct agent_core *c, const struct net_map *m, struct rounds_hello *h,
+		       struct err *e)
 {
-	bool rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
 	struct net_bytes digest;
 
-	if (e->code == 0 && p->other_mode && rounds == in_rounds(c))
+	*h = (struct rounds_hello){ 0 };
+	h->rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
+	if (e->code != 0 || !h->rounds || !in_rounds(c))
+		return;
+	h->number = net_get_uint(m, "r", 0, UINT64_MAX, e);
+	h->proposes = net_get_bool(m, "w", e);
+	h->over = net_has(m, "o") && net_get_bool(m, "o", e);
+	h->deaf = !net_get_bool(m, "h", e);
+	h->joined = net_get_uint(m, "j", 0, UINT64_MAX, e);
+	h->has_train = net_has(m, "t");
+	if (h->has_train)
+		h->train_ms = net_get_uint(m, "t", 0, FED_TIME_MAX_MS, e);
+	digest = net_get_bin(m, "d", 0, 32, e);
+	if (e->code == 0 && digest.len != 0 && digest.len != 32)
+		err_set(e, ERR_PROTO, "'d' has %zu bytes: must be none or 32", digest.len);
+	h->has_digest = e->code == 0 && digest.len == 32;
+	if (h->has_digest)
+		memcpy(h->digest, digest.base, 32);
+}
+
+static void greeted_anew(const struct agent_core *c, struct peer *p)
+{
+	p->fed.greeted_ms = c->now_ms;
+	p->fed.hopes = p->fed.aligns = 0;
+	p->fed.hope_from = 0;
+	if (p->fed.differs) /* its owner may have changed them: it will be heard again */
 		p->trouble[0] = '\0';
-	if (e->code == 0)
-		p->other_mode = rounds != in_rounds(c);
-	if (e->code != 0 || p->other_mode || !in_rounds(c))
+	p->fed.differs = p->fed.passed = false;
+}
+
+void rounds_take_hello(struct agent_core *c, struct peer *p, const struct rounds_hello *h)
+{
+	if (p->other_mode && h->rounds == in_rounds(c))
+		p->trouble[0] = '\0';
+	p->other_mode = h->rounds != in_rounds(c);
+	if (p->other_mode || !in_rounds(c))
 		return;
 	p->fed.was_ready = rounds_ready(c, p);
-	set_number(c, p, net_get_uint(m, "r", 0, UINT64_MAX, e));
-	p->fed.proposes = net_get_bool(m, "w", e);
-	said_over(c, p, net_has(m, "o") && net_get_bool(m, "o", e));
-	p->fed.deaf = !net_get_bool(m, "h", e);
-	heard_serial(c, p, net_get_uint(m, "j", 0, UINT64_MAX, e));
-	digest = net_get_bin(m, "d", 0, 32, e);
-	p->fed.has_digest = e->code == 0 && digest.len == 32;
-	if (p->fed.has_digest)
-		memcpy(p->fed.digest, digest.base, 32);
-	if (!p->greeted) {
-		p->fed.greeted_ms = c->now_ms;
-		p->fed.hopes = p->fed.aligns = 0;
-		p->fed.hope_from = 0;
-		if (p->fed.differs) /* its owner may have changed them: it will be heard again */
-			p->trouble[0] = '\0';
-		p->fed.differs = p->fed.passed = false;
-	}
+	set_number(c, p, h->number);
+	p->fed.proposes = h->proposes;
+	said_over(c, p, h->over);
+	p->fed.deaf = h->deaf;
+	heard_serial(c, p, h->joined);
+	if (h->has_train)
+		p->fed.train_ms = h->train_ms;
+	p->fed.has_digest = h->has_digest;
+	if (h->has_digest)
+		memcpy(p->fed.digest, h->digest, 32);
+	if (!p->greeted)
+		greeted_anew(c, p);
 }
 
 /* It has heard an old one of ours, or none since we know its names; or we have heard an old one
@@ -232,9 +262,10 @@ struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
-		uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+		uint64_t from = peer_proposed_from(c, p);
 
-		if (!wanted(c, p) || memcmp(c->key, p->info.key, AGENT_KEY) > 0)
+		if (!wanted(c, p) || memcmp(c->key, p->info.key, AGENT_KEY) > 0 ||
+		    handback_waits(c, p))
 			continue;
 		if (from > c->now_ms)
 			*wait_ms = from - c->now_ms < *wait_ms ? from - c->now_ms : *wait_ms;
@@ -286,7 +317,8 @@ void rounds_despair(struct agent_core *c)
 
 bool rounds_joins(const struct agent_core *c)
 {
-	return c->config.fed.max == 0 || c->fed.done + c->fed.missed < c->config.fed.max;
+	return !rounds_stopped(c) &&
+	       (c->config.fed.max == 0 || c->fed.done + c->fed.missed < c->config.fed.max);
 }
 
 /* The next round's number as partners know it: as two of them do, where two are here, so that
@@ -549,10 +581,10 @@ static int check_terms(const struct fed_settings *o, const struct fed_settings *
 	return 0;
 }
 
-/* Longer ones keep us waiting, and in shorter ones our rows would always be late. */
+/* Longer ones keep us waiting.  For shorter ones there is rounds_enough(). */
 static int check_time(const char *key, uint64_t theirs_ms, uint64_t ours_ms, struct err *e)
 {
-	if (theirs_ms <= TIMES_OURS * ours_ms && ours_ms <= TIMES_OURS * theirs_ms)
+	if (theirs_ms <= TIMES_OURS * ours_ms)
 		return 0;
 	return err_set(e, ERR_REFUSED, "rounds.%s is %g there and %g here, by more than %d times",
 		       key, (double)theirs_ms / 1000, (double)ours_ms / 1000, TIMES_OURS);
@@ -567,6 +599,7 @@ int rounds_policy(const struct agent_core *c, const struct peer *p, const struct
 		return err_set(e, ERR_REFUSED, "a proposal that another one made");
 	if (check_method(&o->settings, u, e) != 0 || check_terms(&o->settings, u, e) != 0 ||
 	    check_time("join_s", o->settings.join_ms, u->join_ms, e) != 0 ||
+	    check_time("join_s", u->join_ms, o->settings.join_ms, e) != 0 ||
 	    check_time("train_s", o->settings.train_ms, u->train_ms, e) != 0 ||
 	    check_time("stage_s", o->settings.stage_ms, u->stage_ms, e) != 0)
 		return e->code;

@@ -19,6 +19,9 @@ enum { DIGEST = 32, HEAD = FED_ID + DIGEST };
 void look_release(struct look *l)
 {
 	kge_emb_free(l->own);
+	kge_emb_free(l->trained);
+	kge_emb_free(l->other.tables);
+	kge_emb_free(l->other.disk);
 	kge_emb_free(l->best.tables);
 	kge_emb_free(l->best.disk);
 	*l = (struct look){ 0 };

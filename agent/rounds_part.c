@@ -156,6 +156,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 		return rc;
 	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
 	look_load(c, parts->look, on);
+	compare_load(c);
 	c->config.fed.settings.gamma = c->fed.part->settings.gamma;
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
 	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
@@ -175,6 +176,7 @@ void rounds_release(struct agent_core *c)
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);
 	look_release(&c->fed.look);
+	compare_release(c);
 	parcels_release(&c->fed.invitation);
 	store_batch_release(&c->fed.changed);
 	free(c->fed.label);
@@ -230,7 +232,10 @@ static struct store_round_member record_member(const struct fed_round *m, unsign
 					.floats_out = a->floats_out,
 					.floats_in = a->floats_in,
 					.bytes_out = a->bytes_out,
-					.bytes_in = a->bytes_in };
+					.bytes_in = a->bytes_in,
+					.compared = a->distance.rows,
+					.distance = fed_distance_apart(&a->distance),
+					.cosine = fed_distance_cosine(&a->distance) };
 
 	memcpy(v.key, a->key, STORE_KEY);
 	record_signed(&v, fed_round_theirs(m, seat));
@@ -303,6 +308,11 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 		.spoiled = o->spoiled,
 		.scored = r->look.looked,
 		.score = r->look.score,
+		.compared = r->look.scored,
+		.own_score = r->look.own_score,
+		.merged_score = r->look.merged_score,
+		.has_alone = r->look.scored && r->look.has_alone,
+		.alone_score = r->look.alone_score,
 		.n_members = o->members,
 		.n_seats = o->seats,
 		.members = record_members(r->machine, o->seats),
@@ -418,6 +428,8 @@ void rounds_recall(struct agent_core *c, const struct store_core *saved)
 {
 	size_t n = 0;
 
+	if (saved->n_late > 0)
+		c->fed.train_ms = saved->late[0].train_ms;
 	for (size_t k = 0; k < saved->n_late && n < ROUNDS_PAST; k++) {
 		struct round *r = recall(c, &saved->late[k]);
 
@@ -428,12 +440,16 @@ void rounds_recall(struct agent_core *c, const struct store_core *saved)
 
 void rounds_make(struct agent_core *c, struct round *r)
 {
-	kge_emb_assign(c->fed.latest, c->work);
-	r->latest.disk = kge_emb_copy(c->work);
-	kge_emb_digest(c->work, r->latest.digest);
+	const struct kge_emb *left = r->look.stops ? compare_back_to(c, &r->look) : c->work;
+
+	kge_emb_assign(c->fed.latest, left);
+	r->latest.disk = kge_emb_copy(left);
+	kge_emb_digest(left, r->latest.digest);
 	buf_clear(&c->fed.saved);
-	fed_part_save(c->fed.part, &c->fed.saved);
-	buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
+	if (!r->look.stops)
+		fed_part_save(c->fed.part, &c->fed.saved);
+	if (c->fed.saved.len > 0)
+		buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
 	look_make(c, &r->look);
 	if (r->look.owed)
 		look_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
@@ -442,7 +458,9 @@ void rounds_make(struct agent_core *c, struct round *r)
 void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_LATEST,
-					 .valid_score = r->look.looked ? r->look.score : 0,
+					 .valid_score = rounds_stopped(c) ? c->best_score
+							: r->look.looked  ? r->look.score
+									  : 0,
 					 .epochs = c->epochs + c->tried_epochs,
 					 .seed = c->config.seed,
 					 .created_ms = c->wall_ms };

@@ -16,7 +16,10 @@
  *      DONE receipt                         ----->  over on both sides
  *
  * Either side may ABORT at any point.  While a commit or a job of the session is
- * under way its messages wait in the inbox, so each is handled in one state. */
+ * under way its messages wait in the inbox, so each is handled in one state.
+ *
+ * A session holds up all other partners, so signs of life do not prolong it: the time in which we
+ * wait for the peer is counted, and bounded by what the peer has to do (session_patience_ms()). */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,12 +65,39 @@ void session_goto(struct agent_core *c, enum phase to)
 
 /* ---- birth, waiting, end ---- */
 
-static void arm_lease(struct agent_core *c)
+/* Whose turn it was since the last time. */
+static void count_time(const struct agent_core *c, struct session *s)
+{
+	*(s->waiting || s->beside ? &s->own_ms : &s->theirs_ms) += c->now_ms - s->counted_ms;
+	s->counted_ms = c->now_ms;
+}
+
+uint64_t session_theirs_ms(const struct agent_core *c)
 {
 	const struct session *s = c->session;
-	uint64_t end = s->started_ms + c->config.session_limit_ms;
-	uint64_t ms = s->heard_ms + c->config.lease_ms;
 
+	return s->theirs_ms + (s->waiting || s->beside ? 0 : c->now_ms - s->counted_ms);
+}
+
+/* Its share of the work is like ours, and it may be slower; what is known to be more comes on
+ * top; and what is too small to be counted is done within the lease. */
+uint64_t session_patience_ms(const struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	return c->config.lease_ms + SLOWER * s->own_ms + talk_work_ms(s);
+}
+
+static void arm_lease(struct agent_core *c)
+{
+	struct session *s = c->session;
+	uint64_t end = s->started_ms + c->config.session_limit_ms;
+	uint64_t ms = s->heard_ms + c->config.lease_ms, patience, due;
+
+	count_time(c, s);
+	patience = session_patience_ms(c);
+	due = c->now_ms + (patience > s->theirs_ms ? patience - s->theirs_ms : 0);
+	ms = ms < due ? ms : due;
 	if (s->waiting || s->beside || ms > end) /* our own work: the limit alone counts */
 		ms = end;
 	c->io.set_timer(c->io.ctx, AGENT_TIMER_LEASE, ms > c->now_ms ? ms - c->now_ms : 0);
@@ -79,12 +109,13 @@ static struct session *session_new(struct agent_core *c, struct peer *p, enum ag
 	struct session *s = mem_array(1, sizeof(*s));
 
 	assert(c->session == NULL);
+	assert(c->config.roles != (role == AGENT_HOST ? AGENT_CLIENT_ONLY : AGENT_HOST_ONLY));
 	memcpy(s->id, id, AGENT_SESSION);
 	s->serial = ++c->session_serial;
 	s->peer = p;
 	s->role = role;
 	s->phase = role == AGENT_HOST ? PHASE_PROPOSED : PHASE_SYNC_HOST;
-	s->started_ms = s->heard_ms = s->told_ms = c->now_ms;
+	s->started_ms = s->heard_ms = s->told_ms = s->counted_ms = c->now_ms;
 	memcpy(s->record.id, id, AGENT_SESSION);
 	memcpy(s->record.peer, p->info.key, AGENT_KEY);
 	s->record.role = role == AGENT_HOST ? STORE_HOST : STORE_CLIENT;
@@ -171,12 +202,13 @@ static void signal_failed(struct agent_core *c, struct peer *p, int code, const 
 		peer_trouble(c, p, code, "%s", why);
 }
 
-static void session_close(struct agent_core *c, int code, const char *why)
+/* cause: as in a notice. */
+static void session_close(struct agent_core *c, int code, const char *cause, const char *why)
 {
 	struct peer *p = c->session->peer;
 	bool done = c->session->record.state == STORE_DONE; /* the client has the receipt */
 	bool lost = code == ERR_UNREACHABLE || code == ERR_TIMEOUT;
-	uint64_t spent_ms;
+	uint64_t theirs_ms;
 
 	if (done && lost && c->session->role == AGENT_HOST && c->session->phase == PHASE_DONE) {
 		session_finish(c); /* the client's own settle comes with the next session */
@@ -186,14 +218,14 @@ static void session_close(struct agent_core *c, int code, const char *why)
 		record_end(c, STORE_ABORTED, code, why);
 		commit_record(c, NULL);
 	}
-	core_notice(c, AGENT_NOTICE_SESSION, p, code, "session with %.60s ended: %s", p->info.name,
-		    why);
-	spent_ms = c->now_ms - c->session->started_ms;
+	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",
+		       p->info.name, why);
+	theirs_ms = session_theirs_ms(c);
 	session_end(c);
 	if (done)
 		return;
 	signal_failed(c, p, code, why);
-	peer_rest(c, p, spent_ms);
+	peer_rest(c, p, theirs_ms);
 }
 
 static void tell_abort(struct agent_core *c, int code, const char *why)
@@ -221,13 +253,13 @@ void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, .
 	va_end(ap);
 	if (tell)
 		tell_abort(c, code, why);
-	session_close(c, code, why);
+	session_close(c, code, fmt, why);
 }
 
 void session_abort_private(struct agent_core *c, int code, const char *why)
 {
 	tell_abort(c, ERR_FAIL, "it failed at the partner, whose own log says why");
-	session_close(c, code, why);
+	session_close(c, code, "of its own", why);
 }
 
 void session_link_down(struct agent_core *c, struct peer *p)
@@ -239,11 +271,21 @@ void session_link_down(struct agent_core *c, struct peer *p)
 void session_lease(struct agent_core *c)
 {
 	const struct session *s = c->session;
+	uint64_t theirs_ms, patience_ms;
 
 	if (s == NULL)
 		return;
+	theirs_ms = session_theirs_ms(c);
+	patience_ms = session_patience_ms(c);
 	if (c->now_ms - s->started_ms >= c->config.session_limit_ms)
 		session_abort(c, true, ERR_TIMEOUT, "the session took longer than its limit");
+	else if (theirs_ms >= patience_ms)
+		session_abort(
+			c, true, ERR_TIMEOUT,
+			"the peer took longer than its work takes: %.1f s by phase '%s', %.1f "
+			"s are enough",
+			(double)theirs_ms / 1000, phases[s->phase].name,
+			(double)patience_ms / 1000);
 	else if (!s->waiting && !s->beside && c->now_ms - s->heard_ms >= c->config.lease_ms)
 		session_abort(c, true, ERR_TIMEOUT, "the peer was silent for too long");
 	else
@@ -275,12 +317,14 @@ static void arm_working(struct agent_core *c)
 
 void session_wait(struct agent_core *c)
 {
+	count_time(c, c->session);
 	c->session->waiting = true;
 	arm_working(c);
 }
 
 void session_beside(struct agent_core *c)
 {
+	count_time(c, c->session);
 	c->session->beside = true;
 	arm_working(c);
 }
@@ -365,19 +409,6 @@ static void get_side(const struct net_map *m, struct side *o, struct err *e)
 	}
 }
 
-static int check_heads(struct agent_core *c, struct peer *p, const struct side *o, struct err *e)
-{
-	enum ledger_heads h = ledger_compare(&p->chain, c->sign_public, o->sequence, o->head, e);
-
-	if (h != LEDGER_ROLLED_BACK && h != LEDGER_DIVERGED)
-		return 0;
-	if (e->code == 0)
-		err_set(e, ERR_LEDGER, "their ledger %s: compare both sides' `fkge ledger export`",
-			h == LEDGER_DIVERGED ? "has diverged from ours" : "was rolled back");
-	e->code = ERR_LEDGER;
-	return ERR_LEDGER;
-}
-
 static void agree(struct session *s, const struct side *o)
 {
 	s->their_ent_floats = o->ent_floats;
@@ -456,7 +487,7 @@ static void accepted(struct agent_core *c, const struct net_msg *m)
 	s->run_psi = net_get_bool(&m->body, "p", &e);
 	s->their_serial = net_get_uint(&m->body, "s", 1, UINT64_MAX, &e);
 	if (e.code == 0)
-		check_heads(c, s->peer, &o, &e);
+		handback_heads(c, s->peer, o.sequence, o.tail, o.head, &e);
 	if (e.code != 0) {
 		session_abort(c, true, e.code, "%s", e.text);
 		return;
@@ -464,6 +495,11 @@ static void accepted(struct agent_core *c, const struct net_msg *m)
 	agree(s, &o);
 	if (s->peer->signalled > s->their_serial) /* of a best that it does not have */
 		s->peer->signalled = s->their_serial;
+	if (s->run_psi && intersect_wait_ms(c, s->peer) > 0) {
+		session_abort(c, true, ERR_BUSY,
+			      "names were compared less than federation.names_every_s ago");
+		return;
+	}
 	if (!s->run_psi && !peer_aligned(s->peer)) {
 		session_abort(c, true, ERR_BUSY, "names have changed meanwhile");
 		return;
@@ -557,6 +593,14 @@ static void check_mode(const struct agent_core *c, uint64_t t, struct err *e)
 			mode[rounds]);
 }
 
+/* An owner whose rows stay at home.  It is the final answer: nobody asks again. */
+static void check_roles(const struct agent_core *c, struct err *e)
+{
+	if (e->code == 0 && c->config.roles == AGENT_HOST_ONLY)
+		err_set(e, ERR_REFUSED,
+			"federation.roles: we take rows in and send none of ours; let us host");
+}
+
 /* An owner who wants noise on his rows does not want them to leave without. */
 static int check_own_rows(struct agent_core *c, struct peer *p, uint64_t t, struct err *e)
 {
@@ -575,6 +619,27 @@ static int check_own_rows(struct agent_core *c, struct peer *p, uint64_t t, stru
 	return 0;
 }
 
+/* Of one of the two, or ours with others: first entries are handed back. */
+static bool ledger_is_behind(const struct agent_core *c, const struct peer *p)
+{
+	return handback_waits(c, p) || (c->config.noisy_rows && handback_blocks(c));
+}
+
+/* Names would be compared again: not yet, and the owner sees who wants that. */
+static bool too_soon(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	uint64_t wait_ms = intersect_wait_ms(c, p);
+
+	if (wait_ms == 0)
+		return false;
+	peer_trouble(c, p, ERR_BUSY,
+		     "wants names compared again; in %llu s at the earliest "
+		     "(federation.names_every_s)",
+		     (unsigned long long)wait_ms / 1000 + 1);
+	answer(c, p, m->session, NET_MSG_DEFER, 0, wait_ms < UINT32_MAX ? wait_ms : UINT32_MAX, "");
+	return true;
+}
+
 void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m)
 {
 	struct err e = { 0 };
@@ -586,18 +651,25 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 
 	get_side(&m->body, &o, &e);
 	check_mode(c, t, &e);
+	check_roles(c, &e);
 	if (seen_before(c, m->session))
 		return;
 	wait_ms = peer_must_wait(c, p);
-	if (e.code == 0 && (wait_ms > 0 || (!yields_to(c, p) && !can_serve(c)))) {
+	if (wait_ms == 0 && peer_gives_way(c, p))
+		wait_ms = c->config.retry_min_ms;
+	if (e.code == 0 && p->back.failed) /* not p->trouble, which is the owner's: of anything */
+		err_set(&e, ERR_LEDGER, "%s", p->back.why);
+	if (e.code == 0 &&
+	    (wait_ms > 0 || ledger_is_behind(c, p) || (!yields_to(c, p) && !can_serve(c)))) {
 		p->owed = wait_ms == 0;
+		p->owed_ms = c->now_ms;
 		answer(c, p, m->session, NET_MSG_DEFER, 0,
 		       core_jitter(c, wait_ms > 0 ? wait_ms : c->config.retry_min_ms), "");
 		return;
 	}
 	if (e.code == 0) {
 		memcpy(p->version_theirs, o.version, 32);
-		check_heads(c, p, &o, &e);
+		handback_heads(c, p, o.sequence, o.tail, o.head, &e);
 	}
 	known = d.len == 32 && peer_aligned(p) && memcmp(d.base, p->digest, 32) == 0;
 	if (e.code == 0 && known && t != AGENT_ALIGN && peer_nothing_shared(p))
@@ -610,6 +682,8 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 			peer_trouble(c, p, e.code, "%.200s", e.text);
 		return;
 	}
+	if (!known && too_soon(c, p, m))
+		return;
 	accept(c, p, m, &o, t, !known);
 }
 
@@ -674,6 +748,7 @@ static void over_with_alignment(struct agent_core *c)
 	p->fed.hope_from = 0;
 	p->serve_ms = p->not_before_ms = c->now_ms + backoff_ms(c, p->fed.aligns++);
 	p->failures = p->failed_row = 0;
+	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	p->sessions++;
 	c->sessions++;
@@ -805,6 +880,7 @@ void session_finish(struct agent_core *c)
 	p->served_now = s->their_serial;
 	p->in_round = true;
 	p->failures = p->failed_row = 0;
+	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	p->sessions++;
 	c->sessions++;
@@ -834,6 +910,7 @@ void session_served(struct agent_core *c)
 		    ppat_spends(&s->terms, PPAT_CLIENT) ? ", with noise: 1 release" : "");
 	p->sessions++;
 	p->failed_row = 0;
+	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	c->sessions++;
 	session_end(c);
@@ -886,10 +963,32 @@ static void aborted(struct agent_core *c, const struct net_msg *m)
 
 /* ---- dispatch ---- */
 
-static void unexpected(struct agent_core *c, const struct net_msg *m)
+static void unexpected(struct agent_core *c, enum net_msg_type type)
 {
-	session_abort(c, true, ERR_PROTO, "%s does not belong in phase '%s'", net_msg_name(m->type),
+	session_abort(c, true, ERR_PROTO, "%s does not belong in phase '%s'", net_msg_name(type),
 		      phases[c->session->phase].name);
+}
+
+/* By role and phase: what handle() takes.  Not looked at for what waits in the inbox. */
+static bool belongs(const struct session *s, enum net_msg_type type)
+{
+	bool host = s->role == AGENT_HOST;
+
+	switch (type) {
+	case NET_MSG_CONV:
+	case NET_MSG_LEDGER_ENTRY:
+	case NET_MSG_LEDGER_ACK:
+		return true; /* each looks for itself at what it takes of few values */
+	case NET_MSG_PROPOSE:
+	case NET_MSG_DONE:
+		return !host;
+	case NET_MSG_ACCEPT:
+		return host && (s->phase == PHASE_PROPOSED || s->phase == PHASE_TERMS);
+	case NET_MSG_DEFER:
+		return host && s->phase == PHASE_PROPOSED;
+	default:
+		return false;
+	}
 }
 
 static void handle(struct agent_core *c, const struct net_msg *m)
@@ -916,7 +1015,7 @@ static void handle(struct agent_core *c, const struct net_msg *m)
 	else if (m->type == NET_MSG_DEFER && host && s->phase == PHASE_PROPOSED)
 		deferred(c, m);
 	else
-		unexpected(c, m);
+		unexpected(c, m->type);
 }
 
 static void nothing_under_way(struct agent_core *c)
@@ -932,12 +1031,14 @@ static void nothing_under_way(struct agent_core *c)
 
 void session_ready(struct agent_core *c)
 {
+	count_time(c, c->session);
 	c->session->waiting = false;
 	nothing_under_way(c);
 }
 
 void session_beside_over(struct agent_core *c)
 {
+	count_time(c, c->session);
 	c->session->beside = false;
 	nothing_under_way(c);
 }
@@ -946,6 +1047,26 @@ void session_beside_over(struct agent_core *c)
 static struct session *still(struct agent_core *c, uint64_t serial)
 {
 	return c->session && c->session->serial == serial ? c->session : NULL;
+}
+
+static void handle_kept(struct agent_core *c, const struct parcel *k)
+{
+	struct net_msg_head h;
+	struct net_msg m;
+	struct err e = { 0 };
+
+	if (net_msg_head(&h, k->bytes, k->n, &e) == 0 && !belongs(c->session, h.type)) {
+		unexpected(c, h.type);
+		return;
+	}
+	if (e.code == 0 && net_msg_decode(&m, k->bytes, k->n, &e) == 0) {
+		handle(c, &m);
+		net_msg_release(&m);
+		return;
+	}
+	conduct_breach(c, c->session->peer, e.code, "sent a message that can't be read: %.150s",
+		       e.text);
+	session_abort(c, true, ERR_PROTO, "a message that can't be read");
 }
 
 /* Handle what waited, until something makes it wait again. */
@@ -960,12 +1081,7 @@ void session_drain(struct agent_core *c)
 	s->draining = true;
 	while ((s = still(c, serial)) != NULL && !s->waiting && !talk_blocked(c) &&
 	       (p = parcels_take(&s->inbox)) != NULL) {
-		struct net_msg m;
-
-		if (net_msg_decode(&m, p->bytes, p->n, NULL) == 0) {
-			handle(c, &m);
-			net_msg_release(&m);
-		}
+		handle_kept(c, p);
 		free(p);
 	}
 	s = still(c, serial);
@@ -973,34 +1089,74 @@ void session_drain(struct agent_core *c)
 		s->draining = false;
 }
 
-static void of_no_session(struct agent_core *c, struct peer *p, const struct net_msg *m)
+static bool is_current(const struct agent_core *c, const struct peer *p, const uint8_t *id)
 {
-	if (m->type == NET_MSG_PROPOSE && !net_has(&m->body, "c"))
-		session_proposed(c, p, m);
-	else if (m->type == NET_MSG_ACCEPT || m->type == NET_MSG_CONV ||
-		 m->type == NET_MSG_LEDGER_ENTRY || m->type == NET_MSG_LEDGER_ACK)
-		answer(c, p, m->session, NET_MSG_ABORT, ERR_BUSY, 0, "this session is over");
+	const struct session *s = c->session;
+
+	return s != NULL && s->peer == p && memcmp(s->id, id, AGENT_SESSION) == 0;
 }
 
-void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
-		     const uint8_t *bytes, size_t n)
+/* Of none under way: a new one, or the peer hears that it is over. */
+static bool expects_new(struct agent_core *c, struct peer *p, const struct net_msg_head *h)
+{
+	bool of_one = h->type == NET_MSG_ACCEPT || h->type == NET_MSG_CONV ||
+		      h->type == NET_MSG_LEDGER_ENTRY || h->type == NET_MSG_LEDGER_ACK;
+
+	if (of_one && memcmp(p->told_over, h->session, AGENT_SESSION) != 0) {
+		memcpy(p->told_over, h->session, AGENT_SESSION);
+		answer(c, p, h->session, NET_MSG_ABORT, ERR_BUSY, 0, "this session is over");
+	}
+	return h->type == NET_MSG_PROPOSE;
+}
+
+/* Nothing waits, so it would be handled now. */
+static bool is_free(const struct agent_core *c)
+{
+	const struct session *s = c->session;
+
+	return !s->waiting && !talk_blocked(c) && s->inbox.first == NULL;
+}
+
+static bool ends_it(enum net_msg_type type)
+{
+	return type == NET_MSG_ABORT || type == NET_MSG_REFUSE;
+}
+
+bool session_expects(struct agent_core *c, struct peer *p, const struct net_msg_head *h)
+{
+	if (!is_current(c, p, h->session))
+		return expects_new(c, p, h);
+	if (ends_it(h->type) || !is_free(c) || belongs(c->session, h->type))
+		return true;
+	unexpected(c, h->type);
+	return false;
+}
+
+bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_head *h,
+		   const uint8_t *bytes, size_t n)
 {
 	struct session *s = c->session;
 
-	if (s == NULL || s->peer != p || memcmp(s->id, m->session, AGENT_SESSION) != 0) {
-		of_no_session(c, p, m);
-		return;
-	}
+	if (!h->has_session || h->type == NET_MSG_ROUND || !is_current(c, p, h->session))
+		return false;
 	s->heard_ms = c->now_ms;
 	s->record.bytes_in += n;
 	arm_lease(c);
-	if (m->type == NET_MSG_ABORT || m->type == NET_MSG_REFUSE)
-		aborted(c, m);
-	else if ((!s->waiting && !talk_blocked(c) && s->inbox.first == NULL) ||
-		 spend_ack_beside(s, m))
-		handle(c, m);
-	else if (s->inbox.bytes + n > INBOX_MAX)
+	if (ends_it(h->type) || is_free(c) || spend_ack_beside(s, h->type))
+		return false;
+	if (s->inbox.bytes + n > INBOX_MAX)
 		session_abort(c, true, ERR_TOOBIG, "too much was sent while we were working");
 	else
 		parcels_add(&s->inbox, bytes, n);
+	return true;
+}
+
+void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m)
+{
+	if (is_current(c, p, m->session) && ends_it(m->type))
+		aborted(c, m);
+	else if (is_current(c, p, m->session))
+		handle(c, m);
+	else if (!net_has(&m->body, "c"))
+		session_proposed(c, p, m);
 }

@@ -103,6 +103,10 @@ static int check_uncharged(const struct agent_config *c, struct err *e)
 			       "federation.mode rounds: not with train.dp, which charges for what "
 			       "two agents translate; rows that leave in rounds are charged to "
 			       "nobody: say pairs, or turn train.dp off");
+	if (c->roles != AGENT_BOTH_ROLES)
+		return err_set(e, ERR_USAGE,
+			       "federation.mode rounds: not with federation.roles, for in rounds "
+			       "everybody sends rows and takes rows in: say both");
 	if (c->noisy_rows)
 		return err_set(
 			e, ERR_USAGE,

@@ -101,7 +101,8 @@ struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, 
 struct ledger_mechanism spend_release(const struct agent_core *c)
 {
 	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
-					  .accountant = LEDGER_EXACT,
+					  .accountant =
+						  ledger_release_accountant(c->config.accountant),
 					  .adjacency = LEDGER_ROW_REPLACED,
 					  .batch = 1,
 					  .dim = (uint32_t)c->best->ent_floats,
@@ -294,9 +295,9 @@ static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
 	add_entry(c, entry, false, then);
 }
 
-bool spend_ack_beside(const struct session *s, const struct net_msg *m)
+bool spend_ack_beside(const struct session *s, enum net_msg_type type)
 {
-	return m->type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
+	return type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
 }
 
 static void entry_over(struct agent_core *c)

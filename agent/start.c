@@ -19,6 +19,9 @@ static void set_federation(struct agent_config *a, const struct config *c)
 {
 	a->translator = (enum agent_translator)c->federation.translator;
 	a->share = (enum agent_share)c->federation.share;
+	a->introduce = c->federation.introduce;
+	a->names_max = c->federation.names_max;
+	a->names_every_ms = ms(c->federation.names_every_s);
 	a->aligned_share = c->federation.rows_share;
 	a->aggregate = (enum agent_aggregate)c->federation.aggregate;
 	a->rounds = (enum agent_rounds)c->federation.queue;
@@ -50,6 +53,9 @@ static void set_rounds(struct agent_config *a, const struct config *c)
 		.equal_start = c->rounds.equal_start,
 		.start_seed = c->rounds.start_seed,
 		.propose = c->rounds.propose,
+		.stop_when_worse = c->rounds.stop_when_worse,
+		.compare_rounds = c->rounds.compare_rounds,
+		.compare_limit = c->rounds.compare_limit,
 	};
 	config_fed_settings(c, &a->fed.settings);
 }
@@ -68,6 +74,15 @@ static double noise_of(const struct config *c, uint32_t teachers)
 	return c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
 }
 
+enum ledger_accountant start_accountant(const struct config *c)
+{
+	static const enum ledger_accountant by[] = { [CONFIG_EXACT] = LEDGER_EXACT,
+						     [CONFIG_GNMAX] = LEDGER_GNMAX,
+						     [CONFIG_PLD] = LEDGER_PLD };
+
+	return by[c->privacy.accountant];
+}
+
 struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim)
 {
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
@@ -75,7 +90,7 @@ struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint3
 
 	return (struct ledger_mechanism){
 		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
-		.accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT,
+		.accountant = start_accountant(c),
 		.adjacency = LEDGER_ROW_REPLACED,
 		.teachers = teachers,
 		.batch = c->ppat.batch,
@@ -87,8 +102,12 @@ struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint3
 
 static void set_translators(struct agent_config *a, const struct config *c)
 {
+	static const enum agent_roles roles[] = { [CONFIG_BOTH] = AGENT_BOTH_ROLES,
+						  [CONFIG_HOST] = AGENT_HOST_ONLY,
+						  [CONFIG_CLIENT] = AGENT_CLIENT_ONLY };
 	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
 
+	a->roles = roles[c->federation.roles];
 	a->noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE;
 	a->noise_param = gauss ? c->ppat.sigma : c->ppat.lambda;
 	a->teachers = c->ppat.teachers;
@@ -110,10 +129,11 @@ static void set_translators(struct agent_config *a, const struct config *c)
 
 static void set_privacy(struct agent_config *a, const struct config *c)
 {
-	a->accountant = c->privacy.accountant == CONFIG_GNMAX ? LEDGER_GNMAX : LEDGER_EXACT;
+	a->accountant = start_accountant(c);
 	a->delta = c->privacy.delta;
 	a->epsilon_per_peer = c->privacy.epsilon_per_peer;
 	a->epsilon_total = c->privacy.epsilon_total;
+	a->spend_useless = c->privacy.useless_sessions == CONFIG_SPEND_USELESS;
 	a->reserve_labels = c->privacy.reserve_labels;
 	a->noisy_rows = c->privacy.noisy_rows;
 	a->release_clip = c->privacy.release_clip;
@@ -124,8 +144,8 @@ static void set_privacy(struct agent_config *a, const struct config *c)
 int start_settings(struct agent_config *out, const struct config *c, struct err *e)
 {
 	agent_config_defaults(out);
-	if (strlen(c->name) >= sizeof(out->name))
-		return err_set(e, ERR_USAGE, "name: at most %zu bytes", sizeof(out->name) - 1);
+	if (net_name_check(c->name, e) != 0)
+		return err_prefix(e, "name");
 	snprintf(out->name, sizeof(out->name), "%s", c->name);
 	snprintf(out->address, sizeof(out->address), "%s", c->advertise);
 	config_score_name(c, out->protocol);
@@ -168,6 +188,11 @@ int start_check_private(const struct config *c, const struct store_checkpoint *i
 {
 	if (!(c->train.kge.dp.epsilon > 0) || strcmp(info->protocol, CONFIG_SCORE_PRIVATE) == 0)
 		return 0;
+	if (strcmp(info->protocol, CONFIG_SCORE_ORDERED) == 0)
+		return err_set(e, ERR_USAGE,
+			       "the best state began from rows that follow the order of the "
+			       "triples, which its noise does not hide: begin again with fkge "
+			       "train --fresh (what it has cost stays spent)");
 	return err_set(e, ERR_USAGE,
 		       "the best state was trained without train.dp, and what it holds of the "
 		       "triples was never charged: begin again with fkge train --fresh");
@@ -237,6 +262,9 @@ static int load_names(struct start *s, struct store *store, struct err *e)
 	for (size_t i = 0; i < s->saved.n_peers && rc == 0; i++) {
 		struct start_aliases a;
 
+		if (s->saved.peers[i].status != STORE_LISTED) /* read when it is accepted */
+			continue;
+
 		rc = start_read_aliases(&a, store, s->graph, s->saved.peers[i].key, e);
 		if (rc == 0)
 			start_use_aliases(s, &a);
@@ -259,7 +287,7 @@ static int check_shape(const struct kge_emb *m, const char *what, const struct c
 		       c->model.rel_dim);
 }
 
-/* The best checkpoint's; fresh ones from the seed if there is none.  A best score
+/* The best checkpoint's; fresh ones (config_tables()) if there is none.  A best score
  * that means something else than ours would lie to backtracking. */
 static int load_tables(struct start *s, const struct folder *f, struct err *e)
 {
@@ -424,6 +452,28 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	if (rc != 0)
 		start_release(s);
 	return rc;
+}
+
+int start_core(struct start *s, const struct identity *id, const struct agent_io *io,
+	       struct agent_core **out, struct err *e)
+{
+	struct agent_parts parts = { .config = &s->settings,
+				     .io = io,
+				     .learner = agent_learner_ops(s->learner),
+				     .graph = s->graph,
+				     .names = s->names,
+				     .saved = &s->saved,
+				     .key = id->key,
+				     .sign_public = id->sign_key,
+				     .sign_secret = id->sign_secret,
+				     .lineage = s->lineage,
+				     .best = s->best,
+				     .latest = s->latest,
+				     .part = s->part.base != NULL ? &s->part : NULL,
+				     .look = s->look.base != NULL ? &s->look : NULL };
+
+	s->best = s->latest = NULL;
+	return agent_core_new(out, &parts, e);
 }
 
 void start_release(struct start *s)

@@ -30,6 +30,8 @@ void start_lineage(const struct identity *id, uint8_t out[32]);
 void start_close(struct store_core *core, const struct identity *id);
 /* The core's settings; ERR_USAGE when they contradict each other. */
 int start_settings(struct agent_config *out, const struct config *c, struct err *e);
+/* By whom the caps are judged. */
+enum ledger_accountant start_accountant(const struct config *c);
 /* Votes of a contract that is still to be made, with as many teachers as the core chooses by the
  * number of shared rows.  dim: floats in a row; costs nothing. */
 struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim);
@@ -42,6 +44,10 @@ void start_statement(struct ledger_statement *out, const struct config *c,
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
+/* The core of what was loaded, which s still owns but for the tables.  So who asks whether an agent
+ * would start (`fkge doctor`) runs what starts it. */
+int start_core(struct start *s, const struct identity *id, const struct agent_io *io,
+	       struct agent_core **out, struct err *e);
 void start_release(struct start *s);
 
 /* The alias table toward one peer, for one that is added later: read on the thread

@@ -6,17 +6,24 @@
  * session.c   one session from PROPOSE to DONE or ABORT
  * talk.c      the conversations inside a session: intersection, translation
  * spend.c     the ledger inside a session: entries, countersignatures, caps
+ * handback.c  ledger entries that one of two partners has lost, with an older copy of its store
  * gossip.c    records of members, passed on
+ * conduct.c   messages that nobody waits for; partners that break the protocol
+ * intersect.c names that partners put into intersections: limits, history, warnings
  * rounds.c    rounds of many (mode AGENT_ROUNDS): proposing, joining, driving one, its end
  * rounds_align.c  ... who can be in one: greetings, alignments, whose turn it is
  * rounds_part.c   ... what is kept from one to the next
  * rounds_look.c   ... looks at valid, and those that were interrupted
+ * rounds_compare.c  ... whether they help, and when they stop
+ * rounds_time.c   ... how long its steps may take
  * keep.c      what is kept on disk besides: the core's own small record
+ * history.c   what partners brought
  */
 #ifndef AGENT_STATE_H
 #define AGENT_STATE_H
 
 #include "agent/core.h"
+#include "agent/history.h"
 #include "agent/member.h"
 #include "agent/names.h"
 #include "base/buf.h"
@@ -45,6 +52,11 @@ enum {
 					    and go */
 	PARCEL_COST = sizeof(void *) + sizeof(size_t) + 32, /* memory beside its bytes */
 	TELL_EVERY_MS = 1000,	/* a peer's troubles and records of members: no more often */
+	BREACHES_MAX = 5,	/* of the protocol, by a partner: then it is one no more */
+	CONDUCT_WHY_MAX = 96,	/* NUL included */
+	SLOWER = 4,		/* a peer's machine may be so many times slower than ours */
+	COST_TIMES = 2,		/* who has held a session in vain rests so many times as long ... */
+	COST_LIMITS = 8,	/* ... and at most for so many limits of a session */
 	CONV_STILL_WORKING = 0, /* "c" of CONV messages */
 	CONV_PSI = 1,
 	CONV_TRANSLATE = 2,
@@ -82,6 +94,8 @@ struct peer_rounds {
 	bool passed;		 /* its turn has passed without a proposal: nobody waits for it */
 	uint64_t absent_ms;	 /* not asked before: it did not answer, declined or was late ... */
 	uint32_t absent;	 /* ... so often in a row */
+	uint64_t train_ms;	 /* that it says its last training took; 0: it does not say */
+	uint32_t slow;		 /* rounds of ours that it needed more time for */
 	uint64_t rest_ms;	 /* its proposals are not joined before: they came to nothing ... */
 	uint32_t failed;	 /* ... so often in a row */
 	uint64_t joined; /* the highest serial of its proposals that we have joined; on disk for all
@@ -92,6 +106,37 @@ struct peer_rounds {
 	enum fed_fate fate;
 	char why[AGENT_TEXT_MAX];
 	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */
+	double distance,
+		cosine; /* of its rows from the others', in the last round; -1: not known */
+	bool far;
+};
+
+/* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */
+struct peer_handback {
+	bool answers;	 /* it says how many entries both have signed: it can be asked ... */
+	uint64_t claims; /* ... and so many they are */
+	bool asking;	 /* our question is under way; nothing else is done with it meanwhile */
+	bool failed;	 /* on this link it had no answer that holds: no session, no question */
+	char why[AGENT_TEXT_MAX];	 /* ... for this reason, which it is told, too */
+	uint8_t question[AGENT_SESSION]; /* random: an answer repeats it */
+	size_t returned;		 /* entries that have come, on this link */
+	/* Where two ledgers that differ part: equal at `same`, not equal at `differs`; 0: not
+	 * looked for. */
+	uint64_t same, differs, from; /* from: what our question is about */
+	/* its question, while the store is read; and ours, for a hash of our own */
+	uint64_t ticket, own_ticket; /* 0: none */
+	uint8_t asked[AGENT_SESSION], asked_hash[32];
+	uint64_t asked_from;
+	uint32_t asked_max;
+	uint64_t n_asked; /* on this link */
+};
+
+/* Of a peer: names it put into intersections (intersect.c). */
+struct peer_names {
+	uint64_t compared;		/* so often, as far as the store remembers */
+	struct store_intersection last; /* when compared > 0 */
+	uint64_t due_ms;		/* no other one before */
+	char warning[AGENT_TEXT_MAX];	/* what is odd about the last one; "": nothing */
 };
 
 struct parcel { /* one message that waits; a list */
@@ -103,6 +148,23 @@ struct parcel { /* one message that waits; a list */
 struct parcels {
 	struct parcel *first, **end;
 	size_t bytes;
+};
+
+struct allowance { /* so many at once, so many a second: conduct.c */
+	uint64_t at_ms;
+	uint32_t used;
+};
+
+/* How a partner keeps to the protocol. */
+struct conduct {
+	uint32_t breaches; /* on disk; none in a day: forgotten */
+	uint64_t breach_ms;
+	bool shut;	   /* no link to it ... */
+	uint64_t until_ms; /* ... before */
+	bool said;	   /* the link is closed, the owner told */
+	int code;
+	char why[CONDUCT_WHY_MAX]; /* of the last breach; on disk */
+	struct allowance plain, stray;
 };
 
 struct peer {
@@ -125,8 +187,9 @@ struct peer {
 	uint8_t version_theirs[32]; /* as last heard */
 	/* its signal in our queue */
 	bool queued, in_round;
-	bool owed;	/* we deferred it: tell it when we are free */
-	uint64_t place; /* in the queue: lower goes first */
+	bool owed;	  /* we deferred it: tell it when we are free ... */
+	uint64_t owed_ms; /* ... since then */
+	uint64_t place;	  /* in the queue: lower goes first */
 	uint64_t not_before_ms;
 	uint32_t failures;   /* in a row, deferrals included: for the backoff */
 	uint32_t failed_row; /* sessions that failed in a row */
@@ -134,15 +197,24 @@ struct peer {
 	uint64_t served;     /* serial of its best that we last made use of */
 	uint64_t served_now; /* ... in the round under way */
 	/* what it may not do before: a partner may be broken or hostile */
-	uint64_t hurry_ms;    /* make us forget the backoff by a signal */
-	uint64_t rest_ms;     /* have a session, after one that came to nothing */
-	uint64_t serve_ms;    /* have our tables again */
-	uint64_t members_ms;  /* tell us of members */
-	uint64_t notice_ms;   /* be told of to the owner, but for a few in advance */
-	uint64_t given;	      /* serial of our best that it last had ... */
-	uint32_t given_again; /* ... and how often again */
-	bool other_mode;      /* pairs where we do rounds, or the other way round */
+	uint64_t hurry_ms;	/* make us forget the backoff by a signal */
+	uint64_t rest_ms;	/* have a session, after one that came to nothing */
+	uint64_t serve_ms;	/* have our tables again */
+	uint64_t members_ms;	/* tell us of members */
+	uint64_t notice_ms;	/* be told of to the owner, but for a few in advance */
+	uint64_t given;		/* serial of our best that it last had ... */
+	uint32_t given_again;	/* ... and how often again */
+	int64_t clock_off_ms;	/* of its clock, less ours, by its last HELLO */
+	bool other_mode;	/* pairs where we do rounds, or the other way round */
+	enum agent_roles roles; /* as it says of itself */
 	struct peer_rounds fed;
+	/* Time that its sessions have taken from others and come to nothing: halved by one that
+	 * did not.  It rests for so long, and others go first. */
+	uint64_t cost_ms;
+	struct conduct conduct;
+	uint8_t told_over[AGENT_SESSION]; /* the last session that it was told is over */
+	struct peer_handback back;
+	struct peer_names names;
 	/* for the owner */
 	char trouble[AGENT_TEXT_MAX];
 	uint64_t sessions, failed, bytes_in, bytes_out;
@@ -172,6 +244,9 @@ struct session {
 	enum phase phase;
 	struct store_session record;
 	uint64_t started_ms, heard_ms, told_ms; /* told: when we last said something */
+	/* Time so far in which we had something to do ourselves, and in which we waited for the
+	 * peer: that is bounded by what it has to do (session_patience_ms()). */
+	uint64_t counted_ms, own_ms, theirs_ms;
 	bool waiting; /* a commit or job of this session is under way: messages wait */
 	bool beside;  /* a commit of its ledger is under way that it does not wait for */
 	struct parcels inbox;
@@ -179,8 +254,10 @@ struct session {
 	/* agreed at the start */
 	bool align; /* an intersection and nothing else */
 	bool run_psi;
-	uint32_t their_tail; /* entries that they will send first */
-	uint32_t our_tail;   /* ... and we */
+	bool names_count;	/* our points have left: the intersection counts */
+	uint64_t theirs_before; /* names of the peer in the intersection before this one; 0: none */
+	uint32_t their_tail;	/* entries that they will send first */
+	uint32_t our_tail;	/* ... and we */
 	uint32_t their_ent_floats, their_rel_floats;
 	bool their_virtual;
 	double their_noise, their_clip; /* noise on their rows when they are client; 0: none */
@@ -188,7 +265,8 @@ struct session {
 	/* conversations */
 	struct conv *conv;
 	uint8_t conv_number;
-	bool work_failed; /* its error may say something of our rows: not for the peer */
+	bool work_failed;    /* its error may say something of our rows: not for the peer */
+	uint64_t psi_points; /* of both sets of the intersection; 0: not known */
 	struct ppat_config terms;
 	struct ppat_virtual *neighbours;
 	uint32_t entries_first; /* client: entries to come before translation starts */
@@ -268,6 +346,28 @@ struct look {
 	double score;	     /* valid with looked */
 	bool looked, better;
 	struct tables_made best; /* with better */
+	/* rounds_compare.c: scores on the same few triples, valid with scored */
+	bool compared;
+	struct kge_emb *trained; /* as own, where own is not what is judged */
+	bool scored, has_alone, stops;
+	double own_score, merged_score, alone_score;
+	struct tables_made other; /* own or alone, where it is better than all that was best ... */
+	double other_score;	  /* ... on all of valid */
+};
+
+/* Do rounds help (rounds_compare.c)? */
+struct compare {
+	struct kge_emb *alone; /* trained without partners; NULL: there is none now */
+	bool begins;	       /* with our own table of the next round */
+	uint32_t ahead;	       /* rounds that came to nothing for which it has been trained */
+	uint32_t looks;	       /* since it began */
+	uint32_t hurt;	       /* looks of late, a bit each */
+	bool far;	       /* a member's rows of this round were */
+	/* of the last look */
+	bool known, has_alone;
+	double own, merged, alone_score;
+	bool stopped; /* on disk: no rounds until the owner says so ... */
+	char why[AGENT_TEXT_MAX];
 };
 
 /* One round, from its proposal to its commit, and a while longer for those who still wait for
@@ -279,8 +379,9 @@ struct round {
 	struct peer *proposer;	/* NULL: we are */
 	enum round_stage stage;
 	struct look look;
-	bool yielded;	 /* left for another: nobody's fault */
-	uint64_t due_ms; /* as the timer is set; UINT64_MAX: it is not */
+	bool alone_begins, alone_trains; /* in its training job */
+	bool yielded;			 /* left for another: nobody's fault */
+	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */
 	uint64_t started_ms, ended_ms;
 	uint64_t work_ms, train_ms; /* when the last job began; how long training took */
 	int64_t started_wall_ms;
@@ -309,11 +410,14 @@ struct rounds {
 	uint64_t done;			 /* that we took part in */
 	uint64_t missed;		 /* since the first: count toward rounds.max */
 	uint32_t worse;			 /* looks without a better score */
+	uint64_t train_ms;		 /* the last training of rounds.epochs; 0: none so far */
 	struct look look;		 /* that an interruption has left, of ... */
 	uint8_t look_round[FED_ID];	 /* ... this round */
 	bool look_kept;			 /* there is one on disk, maybe of no more use */
-	bool untrained;			 /* the tables are as they were drawn */
-	bool told_proposes;		 /* what the last HELLO said ... */
+	struct compare compare;
+	bool resumed;	    /* the owner has said so while we were down */
+	bool untrained;	    /* the tables are as they were drawn */
+	bool told_proposes; /* what the last HELLO said ... */
 	bool told_over;
 	uint64_t told_number;
 	uint64_t free_ms;  /* since when nothing is under way */
@@ -385,20 +489,24 @@ struct agent_core {
 	uint64_t next_place;
 	struct session *session;
 	uint64_t session_serial;
+	uint64_t rest_due_ms;		       /* as the timer is set; UINT64_MAX: it is not */
 	uint8_t seen[SEEN_MAX][AGENT_SESSION]; /* proposals accepted: none twice */
 	/* commits and jobs under way */
 	struct waiting_commit *commits;
 	size_t n_commits;
 	struct store_batch signatures; /* of partners, and what else is for the next commit alone;
 					* empty between events */
-	uint64_t next_ticket, next_job;
+	uint64_t next_ticket, next_job, next_reading;
+	uint64_t job_since_ms;
 	struct agent_job *job; /* of learning or of the session */
 	size_t orphans;	       /* jobs of sessions that are over */
 	bool failed_store;
 	struct rounds fed;
 	struct known *known; /* members that we have records of */
 	size_t n_known;
-	struct store_batch at_start; /* what START commits */
+	struct store_batch at_start;	/* what START commits */
+	struct store_restored restored; /* who has to hand back what, before anything is spent */
+	struct agent_history history;
 };
 
 /* ---- core.c ---- */
@@ -411,6 +519,10 @@ void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 		    int (*run)(struct agent_job *job), void *subject);
 void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
 		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Of a cause that is more than the format says: the format of what is put into it. */
+void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p,
+		    int code, const char *cause, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
 uint64_t core_random(struct agent_core *c);
 /* ms, plus up to as much again half, so that two who collided do not again. */
 uint64_t core_jitter(struct agent_core *c, uint64_t ms);
@@ -438,6 +550,17 @@ void learn_accept_made(struct agent_core *c, struct tables_made *made, double sc
 		       struct store_batch *b);
 void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
 
+/* ---- history.c ---- */
+
+int history_load(struct agent_core *c, const struct store_core *saved, struct err *e);
+/* A partner has a part in what is about to be judged: the first time, what is best is kept as it
+ * is.  Before learn_accept(). */
+void history_begin(struct agent_core *c, struct store_batch *b);
+/* Of a session's training; before learn_accept(), after history_begin(). */
+void history_gain(struct agent_core *c, double after, bool kept);
+/* Epochs that were trained; adds to the batch what has changed. */
+void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b);
+
 /* ---- charge.c ---- */
 
 bool charge_needed(const struct agent_core *c); /* training is private */
@@ -456,6 +579,7 @@ uint64_t backoff_ms(const struct agent_core *c, uint32_t times);
 /* Local ids by slot, KGE_NONE where the slot is of the other kind; free() both. */
 void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
+size_t peers_listed(const struct agent_core *c);
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info);
 void peer_free(struct peer *p);
 static inline bool peer_listed(const struct peer *p)
@@ -474,18 +598,24 @@ void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fm
 	__attribute__((format(printf, 4, 5)));
 /* Alignment known and, as far as we have heard, current. */
 bool peer_aligned(const struct peer *p);
+bool peer_sends(const struct peer *p); /* its rows, as it says */
 bool peer_nothing_shared(const struct peer *p);
 /* Put the alignment in place; slots are copied. */
 void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32],
 		const uint8_t digest[32], const struct store_slot *slots, uint32_t n);
+/* When we may propose a session to it. */
+uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p);
 /* The peer whose signal is next, NULL if none can be served now; *wait_ms is when
  * another look pays (UINT64_MAX: not before something happens). */
 struct peer *queue_next(struct agent_core *c, uint64_t *wait_ms);
 void queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
 void queue_drop(struct agent_core *c, struct peer *p); /* commits */
 void queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
-/* A session of so many ms came to nothing: others and our own work first. */
-void peer_rest(struct agent_core *c, struct peer *p, uint64_t spent_ms);
+/* A session came to nothing in which we waited for it for so many ms: others and our own work
+ * first, for longer each time. */
+void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
+/* Somebody who has cost others less waits for us to be free. */
+bool peer_gives_way(const struct agent_core *c, const struct peer *p);
 /* It has had our tables: again at once when they are better, else ever later. */
 void peer_served(struct agent_core *c, struct peer *p);
 /* How long it has to wait before it may be our host; 0: not at all. */
@@ -494,6 +624,52 @@ void signal_all(struct agent_core *c);
 /* Those that we deferred hear that we are free, so that they need not guess when. */
 void signal_owed(struct agent_core *c);
 
+/* It is no partner any more: what is under way with it ends. */
+void peer_end(struct agent_core *c, struct peer *p);
+
+/* ---- conduct.c ---- */
+
+/* It has done what no honest agent does: its link goes before anything else is heard of it. */
+void conduct_breach(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Does anybody wait for such a message of p's now?  Else it is dropped as it is. */
+bool conduct_expects(struct agent_core *c, struct peer *p, const struct net_msg_head *h);
+/* Close the links of those that broke the protocol, open those that have rested. */
+void conduct_carry_out(struct agent_core *c);
+void conduct_clear(struct peer *p); /* the owner wants it */
+void conduct_load(struct peer *p);  /* its count is as it is on disk */
+
+/* ---- handback.c ---- */
+
+enum { HANDBACK_ENTRIES = 128, HANDBACK_BYTES = LEDGER_WIRE + LEDGER_SIGNATURE };
+
+int handback_load(struct agent_core *c, const struct store_core *saved, struct err *e);
+void handback_start(struct agent_core *c); /* adds to at_start */
+void handback_put_hello(struct peer *p, struct net_writer *w);
+struct handback_hello {	 /* what a HELLO says of it */
+	bool answers;	 /* it knows of this */
+	uint64_t claims; /* entries that it says both have signed */
+};
+void handback_read_hello(const struct net_map *m, struct handback_hello *h, struct err *e);
+void handback_take_hello(struct peer *p, const struct handback_hello *h);
+void handback_greeted(struct agent_core *c, struct peer *p); /* asks, if there is a reason */
+void handback_pull(struct agent_core *c, struct peer *p, const struct net_msg *m);
+void handback_back(struct agent_core *c, struct peer *p, const struct net_msg *m);
+void handback_entries(struct agent_core *c, const struct agent_event *e);
+void handback_link_down(struct peer *p); /* or a new link begins */
+/* Is this LEDGER_BACK the answer to a question of ours? */
+bool handback_expects(const struct peer *p, const struct net_msg_head *h);
+/* Its ledger and ours are not compared yet: no session with it. */
+bool handback_waits(const struct agent_core *c, const struct peer *p);
+/* Something may be missing from our ledgers: nothing of ours is spent toward anybody. */
+bool handback_blocks(const struct agent_core *c);
+/* As handback_blocks(), of the statements of private training. */
+bool handback_blocks_training(const struct agent_core *c);
+/* The heads in PROPOSE or ACCEPT show that one of the two lacks entries which both have signed, or
+ * that the ledgers differ at their heads: what is done about it, in words.  0: nothing is wrong. */
+int handback_heads(struct agent_core *c, struct peer *p, uint64_t sequence, uint32_t tail,
+		   const uint8_t head[32], struct err *e);
+
 /* ---- gossip.c ---- */
 
 void gossip_load(struct agent_core *c, const struct store_core *saved);
@@ -501,14 +677,33 @@ void gossip_release(struct agent_core *c);
 void gossip_send(struct agent_core *c, struct peer *p);
 void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m);
 
+/* ---- intersect.c ---- */
+
+/* Of a partner in one intersection, when we put in `ours`. */
+size_t intersect_names_max(const struct agent_core *c, size_t ours);
+/* How long no intersection with p may begin; 0: one may now. */
+uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p);
+void intersect_load(struct agent_core *c, const struct store_core *saved);
+void intersect_start(struct agent_core *c); /* the event START: the time is known */
+void intersect_begun(struct agent_core *c); /* our points are about to leave; commits */
+/* It is over, so many names are shared: adds to the batch, tells the owner. */
+void intersect_done(struct agent_core *c, struct store_batch *b, uint64_t shared);
+
 /* ---- session.c ---- */
 
 void session_propose(struct agent_core *c, struct peer *p);
 void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m);
 void session_propose_align(struct agent_core *c, struct peer *p);
-/* Any other message of a session; bytes are the whole message. */
-void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
-		     const uint8_t *bytes, size_t n);
+/* A message of a session: is it for somebody?  Answers or ends what it has to. */
+bool session_expects(struct agent_core *c, struct peer *p, const struct net_msg_head *h);
+/* One that is expected: true when it is kept for later, as it is. */
+bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_head *h,
+		   const uint8_t *bytes, size_t n);
+/* ... else this. */
+void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m);
+/* How long all that the peer has to do may take it, by what both have agreed on. */
+uint64_t session_patience_ms(const struct agent_core *c);
+uint64_t session_theirs_ms(const struct agent_core *c); /* how long it has taken so far */
 void session_link_down(struct agent_core *c, struct peer *p);
 void session_lease(struct agent_core *c);
 void session_working(struct agent_core *c);
@@ -546,6 +741,9 @@ int talk_terms(struct agent_core *c, struct err *e);
 int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e); /* client */
 int talk_open(struct agent_core *c, struct err *e); /* the translator, either role */
 void talk_drive(struct agent_core *c);
+/* What the peer has to do in the conversations of this session, on a slow machine and a slow link,
+ * as far as the sizes are agreed on. */
+uint64_t talk_work_ms(const struct session *s);
 /* The conversation has something to send and the link is full: messages wait. */
 bool talk_blocked(const struct agent_core *c);
 void talk_received(struct agent_core *c, const struct net_msg *m);
@@ -568,7 +766,7 @@ void spend_settle_own(struct agent_core *c);			 /* client: the noise on its rows
 void spend_entry(struct agent_core *c, const struct net_msg *m); /* LEDGER_ENTRY */
 void spend_ack(struct agent_core *c, const struct net_msg *m);	 /* LEDGER_ACK */
 /* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */
-bool spend_ack_beside(const struct session *s, const struct net_msg *m);
+bool spend_ack_beside(const struct session *s, enum net_msg_type type);
 /* Ours toward p. */
 const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p);
 /* Labels that may still be reserved toward p, by the contract or by the settings. */
@@ -592,6 +790,9 @@ static inline bool in_rounds(const struct agent_core *c)
 
 /* Nothing is under way: what is next?  Starts at most one thing. */
 void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms);
+/* Of a round that we know, or that we could join? */
+bool rounds_expect(const struct agent_core *c, const struct peer *p, const struct net_msg_head *h);
+bool rounds_know(const struct agent_core *c, const struct net_msg_head *h);
 void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
 		    const uint8_t *bytes, size_t n);
 void rounds_lost(struct agent_core *c, struct peer *p); /* its link is down, or it is revoked */
@@ -621,10 +822,43 @@ void look_start(struct agent_core *c);
 void look_done(struct agent_core *c, const struct agent_job *job);
 void look_clear(struct agent_core *c, struct store_batch *b); /* none is owed any more */
 
+/* ---- rounds_compare.c ---- */
+
+/* Are the rows of this member far from the others'?  By distances, negative: not known. */
+bool compare_is_far(const double *distance, size_t n, size_t which);
+/* Has a round with these scores hurt?  far: a member's rows were far out. */
+bool compare_hurts(double own, double merged, double alone, bool far);
+/* What a round that is over says of its members' rows. */
+void compare_members(struct agent_core *c, const struct fed_round *m, unsigned members);
+/* Around the training of a round: on the loop before it, on its worker after our own, and when the
+ * round came to nothing. */
+void compare_begin(struct agent_core *c, struct round *r);
+int compare_train(struct agent_core *c, struct round *r, struct agent_job *job);
+void compare_undo(struct agent_core *c, struct round *r);
+/* What the best tables will be when rounds stop after this look. */
+const struct kge_emb *compare_back_to(const struct agent_core *c, const struct look *l);
+/* After look_score() on its worker; after look_judge() on the loop. */
+int compare_score(const struct agent_core *c, struct look *l, struct agent_job *job);
+void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b);
+void compare_load(struct agent_core *c);
+void compare_forget(struct agent_core *c); /* all of it, that rounds are stopped, too */
+void compare_release(struct agent_core *c);
+bool rounds_stopped(const struct agent_core *c);
+void rounds_resume(struct agent_core *c); /* the owner wants them again */
+
 /* ---- rounds_align.c ---- */
 
 void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w);
-void rounds_get_hello(struct agent_core *c, struct peer *p, const struct net_map *m, struct err *e);
+/* What a HELLO says of rounds, read as a whole before any of it is taken. */
+struct rounds_hello {
+	bool rounds; /* federation.mode; the rest is there if both are in rounds */
+	bool proposes, over, deaf, has_digest, has_train;
+	uint64_t number, joined, train_ms;
+	uint8_t digest[32];
+};
+void rounds_read_hello(const struct agent_core *c, const struct net_map *m, struct rounds_hello *h,
+		       struct err *e);
+void rounds_take_hello(struct agent_core *c, struct peer *p, const struct rounds_hello *h);
 void rounds_greeted(struct agent_core *c, struct peer *p); /* its HELLO is here */
 void rounds_tell(struct agent_core *c); /* who is linked hears what has changed of our HELLO */
 /* Both say that the alignment is current: it can be in a round with us now. */
@@ -649,6 +883,17 @@ void rounds_pass_over(struct agent_core *c); /* it is our turn since others let 
 /* ERR_REFUSED with the key and both values: a round that our owner does not want. */
 int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
 		  struct err *e);
+
+/* ---- rounds_time.c ---- */
+
+/* What we propose for the training and for each way of a stage. */
+uint32_t rounds_train_ms(const struct agent_core *c);
+uint32_t rounds_stage_ms(const struct agent_core *c);
+/* Is what a proposal gives enough for us?  ERR_REFUSED. */
+int rounds_enough(const struct agent_core *c, const struct fed_settings *s, struct err *e);
+void rounds_trained(struct agent_core *c, uint64_t ms); /* rounds.epochs, in so long */
+/* It was asked by us and did not take part; late: its rows did not come. */
+void rounds_was_late(const struct agent_core *c, struct peer *p, bool late);
 
 /* ---- rounds_part.c ---- */
 

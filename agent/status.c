@@ -41,6 +41,23 @@ static double epsilon_of(const struct ledger_account *a)
 	return epsilon;
 }
 
+/* Neither of us would send. */
+static bool nobody_sends(const struct agent_core *c, const struct peer *p)
+{
+	return (c->config.roles == AGENT_HOST_ONLY && p->roles == AGENT_HOST_ONLY) ||
+	       (c->config.roles == AGENT_CLIENT_ONLY && p->roles == AGENT_CLIENT_ONLY);
+}
+
+/* Of ours, by the ledger: what the peer counts as host. */
+static void rows_sent(const struct agent_core *c, const struct peer *p, struct agent_peer_status *o)
+{
+	int us = ledger_chain_side(&p->chain, c->sign_public) == 1;
+	const struct ledger_account *theirs = &p->chain.account[!us];
+
+	o->noisy_rows_sent = theirs->noisy_rows;
+	o->rows_sent = theirs->rows - theirs->noisy_rows;
+}
+
 /* Not where one of the two is there to be the host, whatever it holds. */
 static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 {
@@ -59,6 +76,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 
 	memcpy(o->key, p->info.key, AGENT_KEY);
 	memcpy(o->name, p->info.name, sizeof(o->name));
+	o->clock_off_ms = p->clock_off_ms;
 	o->linked = p->linked;
 	o->revoked = p->info.status != STORE_LISTED;
 	o->queued = p->queued;
@@ -71,8 +89,17 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 			o->trouble, sizeof(o->trouble),
 			"nothing shared: our names and theirs have none in common, so no row moves "
 			"between us; are they written alike? (fkge import --alias)");
+	if (o->trouble[0] == '\0' && nobody_sends(c, p))
+		snprintf(o->trouble, sizeof(o->trouble),
+			 "federation.roles: %s on both sides, so no rows move between us",
+			 p->roles == AGENT_HOST_ONLY ? "host" : "client");
+	o->roles = p->roles;
+	rows_sent(c, p, o);
 	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;
 	o->shared_entities = p->n_ent;
+	o->names_compared = p->names.compared;
+	o->names = p->names.last;
+	memcpy(o->names_warning, p->names.warning, sizeof(o->names_warning));
 	o->shared_relations = p->n_rel;
 	o->sessions = p->sessions;
 	o->failed = p->failed;
@@ -86,6 +113,9 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
 	memcpy(o->round_account, p->fed.account, sizeof(o->round_account));
 	o->round_over = p->fed.over;
+	o->round_distance = p->fed.seen ? p->fed.distance : -1;
+	o->round_cosine = p->fed.cosine;
+	o->round_far = p->fed.far;
 }
 
 static void round_status(const struct agent_core *c, struct agent_round_status *o)
@@ -103,7 +133,15 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.members = f->report.members,
 		.items = f->report.items,
 		.answered = f->report.answered,
+		.stopped = f->compare.stopped,
+		.masked = c->config.fed.settings.secret_bits > 0,
+		.compared = f->compare.known,
+		.has_alone = f->compare.has_alone,
+		.own_score = f->compare.own,
+		.merged_score = f->compare.merged,
+		.alone_score = f->compare.alone_score,
 	};
+	memcpy(o->stopped_why, f->compare.why, sizeof(o->stopped_why));
 	memcpy(o->trouble, f->trouble, sizeof(o->trouble));
 	rounds_waits(c, o->waits, sizeof(o->waits));
 }
@@ -126,6 +164,14 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	ledger_lineage_release(&l);
 }
 
+bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY])
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.key, peer, AGENT_KEY) == 0)
+			return c->peers[i]->chain.sequence > 0;
+	return false;
+}
+
 void agent_core_status(const struct agent_core *c, struct agent_status *o)
 {
 	*o = (struct agent_status){ .state = state_of(c),
@@ -136,7 +182,11 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 				    .rounds = c->rounds,
 				    .lone_rounds = c->lone_rounds,
 				    .improved = c->improved,
-				    .sessions = c->sessions };
+				    .sessions = c->sessions,
+				    .roles = c->config.roles,
+				    .has_before = c->history.has_before,
+				    .before_score = c->history.before,
+				    .epochs_since = c->history.epochs };
 	if (c->job) {
 		o->job_done = atomic_load(&c->job->done);
 		o->job_total = atomic_load(&c->job->total);
@@ -146,6 +196,8 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		peer_status(c, c->peers[i], &o->peer[i]);
 		o->queued += c->peers[i]->queued;
+		o->rows_sent += o->peer[i].rows_sent;
+		o->noisy_rows_sent += o->peer[i].noisy_rows_sent;
 	}
 	lineage_status(c, o);
 	if (in_rounds(c))
@@ -153,6 +205,20 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	o->private_steps = c->dp_spent.steps;
 	if (charge_needed(c))
 		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);
+}
+
+bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
+			  const char **why)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (!p->conduct.shut || memcmp(p->info.key, peer, AGENT_KEY) != 0)
+			continue;
+		*why = p->conduct.why;
+		return true;
+	}
+	return false;
 }
 
 void agent_status_release(struct agent_status *s)

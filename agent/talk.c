@@ -1,15 +1,25 @@
 /* agent/talk.c - the conversations inside a session: which names do we share, and the
  * translation of the client's rows.  Grants what a conversation wants (base/conv.h). */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/state.h"
 #include "base/mem.h"
+#include "dp/useful.h"
 #include "net/psi.h"
 #include "ppat/virtual.h"
 
-enum { VIRTUAL_PER_SLOT = 4 };
+enum {
+	VIRTUAL_PER_SLOT = 4,
+	/* A slow core and a slow link: */
+	POINT_US = 200,	     /* for one point of the intersection, doubled and blinded */
+	FLOPS_MS = 100000,   /* multiplications and additions a millisecond */
+	LINK_BYTES_MS = 512, /* bytes a millisecond */
+	WORK_MAX_MS = 1 << 30,
+	PSI_BYTES = 2 * NET_PSI_POINT, /* of one point that travels twice */
+};
 
 /* ---- intersection ---- */
 
@@ -31,6 +41,7 @@ void talk_psi(struct agent_core *c)
 	for (size_t i = 0; i < n; i++)
 		names[i] = (struct net_psi_name){ own[i].tag, own[i].id, own[i].text, own[i].len };
 	s->conv_number = CONV_PSI;
+	config.limit_theirs = intersect_names_max(c, n);
 	net_psi_new(&config, names, n, &s->conv, &e);
 	free(names);
 	free(own);
@@ -65,6 +76,7 @@ static void psi_over(struct agent_core *c)
 	memcpy(a.digest, r->digest, 32);
 	a.slots = slots;
 	store_batch_alignment(&b, &a);
+	intersect_done(c, &b, r->n_slots);
 	keep_add(c, &b);
 	conv_free(s->conv);
 	s->conv = NULL;
@@ -109,7 +121,48 @@ static void terms_procrustes(const struct agent_core *c, struct ppat_config *t)
 	t->clip = s->their_noise > 0 ? s->their_clip : t->clip;
 }
 
-static int terms_map(struct agent_core *c, struct ppat_config *t, struct err *e)
+/* ---- is it worth its price? ---- */
+
+static int useless(struct err *e, const char *what)
+{
+	return err_set(e, ERR_REFUSED,
+		       "%s: nothing useful, so nothing is spent (see fkge ledger quote, and "
+		       "privacy.useless_sessions)",
+		       what);
+}
+
+/* What depends on counts and sizes alone, so both sides may know of it. */
+static int check_labels_worth(const struct agent_core *c, const struct ledger_mechanism *m,
+			      uint64_t labels, struct err *e)
+{
+	const struct dp_mechanism vote = { m->noise == LEDGER_GAUSSIAN ? DP_GAUSSIAN : DP_LAPLACE,
+					   m->param, m->teachers };
+	struct dp_useful u;
+	char what[120];
+
+	if (c->config.spend_useless)
+		return 0;
+	dp_useful(&vote, labels, m->dim, &u);
+	snprintf(what, sizeof(what),
+		 "%llu labels are worth %.1f without noise, %u numbers a row need %.0f",
+		 (unsigned long long)labels, u.unanimous_worth, m->dim, u.direction);
+	return u.worth == DP_WORTH_NOTHING ? useless(e, what) : 0;
+}
+
+static int check_map_worth(const struct agent_core *c, const struct ledger_mechanism *m,
+			   uint32_t rows, struct err *e)
+{
+	double need = dp_useful_map_rows(m->param, m->dim);
+	char what[120];
+
+	if (c->config.spend_useless || rows >= need)
+		return 0;
+	snprintf(what, sizeof(what), "a map of %u shared rows, which with its noise needs %.0f",
+		 rows, need);
+	return useless(e, what);
+}
+
+static int terms_map(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
 {
 	struct ledger_mechanism m = spend_release(c);
 
@@ -118,7 +171,7 @@ static int terms_map(struct agent_core *c, struct ppat_config *t, struct err *e)
 			       "privacy budget exhausted: no release of a map is left");
 	t->multiplier = m.param;
 	t->clip = c->config.release_clip;
-	return 0;
+	return check_map_worth(c, &m, rows, e);
 }
 
 /* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
@@ -155,7 +208,7 @@ static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows
 		c->config.reserve_labels > t->batch ? c->config.reserve_labels : t->batch;
 	if (c->config.unit_rows)
 		t->scale = PPAT_SCALE_UNIT;
-	return 0;
+	return check_labels_worth(c, &m, t->max_labels, e);
 }
 
 static enum ppat_translator translator_of(enum agent_translator t)
@@ -190,7 +243,7 @@ int talk_terms(struct agent_core *c, struct err *e)
 					 : PPAT_VIRTUAL_MAX;
 	if (t->translator == PPAT_PROCRUSTES)
 		terms_procrustes(c, t);
-	else if (t->translator == PPAT_MAP && terms_map(c, t, e) != 0)
+	else if (t->translator == PPAT_MAP && terms_map(c, t, rows, e) != 0)
 		return e->code;
 	else if (t->translator == PPAT_PPAT && terms_ppat(c, t, rows, e) != 0)
 		return e->code;
@@ -205,6 +258,8 @@ int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct e
 					     [LEDGER_MAP] = PPAT_MAP };
 	double noise = c->config.noisy_rows ? c->config.release_noise : 0;
 
+	if (c->config.roles == AGENT_HOST_ONLY)
+		return err_set(e, ERR_REFUSED, "federation.roles: we send none of our rows");
 	if (t->translator != proposed[s->record.translator])
 		return err_set(e, ERR_PROTO, "another translator than was proposed");
 	if (t->slots != s->peer->n_slots || t->client_dim != c->best->ent_floats ||
@@ -270,6 +325,7 @@ int talk_open(struct agent_core *c, struct err *e)
 	uint64_t *ids = mem_array(n + 1, sizeof(*ids));
 	struct ppat_rows in = { rows, tags, ids, n, dim };
 
+	assert(s->role == AGENT_HOST || c->config.roles != AGENT_HOST_ONLY);
 	gather_rows(c, tables, s->peer, rows, tags, ids);
 	s->neighbours = gather_neighbours(c);
 	env.neighbours = s->neighbours;
@@ -321,6 +377,8 @@ static void talk_send(struct agent_core *c)
 	struct buf out = { 0 };
 	struct net_writer w;
 
+	if (s->conv_number == CONV_PSI && m.kind == NET_PSI_BLINDED)
+		intersect_begun(c);
 	session_begin_message(c, &w, &out, NET_MSG_CONV);
 	net_put_uint(&w, "c", s->conv_number);
 	net_put_uint(&w, "k", m.kind);
@@ -337,6 +395,9 @@ static void talk_over(struct agent_core *c)
 
 	if (status != 0 && s->work_failed)
 		session_abort_private(c, status, e.text[0] ? e.text : err_text(status));
+	else if (status == ERR_TOOBIG && s->conv_number == CONV_PSI)
+		session_abort(c, true, status,
+			      "%s (federation.names_max of who refuses says how many)", e.text);
 	else if (status != 0)
 		session_abort(c, true, status, "%s: %s", s->conv->ops->name,
 			      e.text[0] ? e.text : err_text(status));
@@ -345,6 +406,43 @@ static void talk_over(struct agent_core *c)
 	else if (s->role == AGENT_HOST)
 		spend_settle(c);
 	/* the client waits for the settle entry */
+}
+
+/* Operations of one step of PPAT, of all its networks (methods 3.3). */
+static double step_flops(const struct ppat_config *t)
+{
+	double row = 6.0 * t->host_dim * t->teacher_hidden;
+	double student = 12.0 * t->host_dim * t->student_hidden;
+	double generator = 6.0 * t->client_dim * t->host_dim + student;
+	double pool = ppat_config_pool(t);
+
+	return row * t->batch * t->teachers * (t->teacher_steps + 1.0) +
+	       student * pool * (t->student_steps + 1.0) +
+	       generator * pool * (t->generator_steps + 1.0);
+}
+
+static double translation_ms(const struct ppat_config *t)
+{
+	double wide = t->client_dim > t->host_dim ? t->client_dim : t->host_dim;
+	double rows = (double)t->slots + t->max_virtual, steps = ppat_config_steps(t);
+	double flops = 8 * wide * wide * rows + 30 * wide * wide * wide;
+	double bytes = 2 * rows * wide * sizeof(float);
+
+	if (t->translator == PPAT_PPAT) {
+		flops += steps * step_flops(t);
+		bytes += steps * ppat_config_pool(t) * t->host_dim * 2 * sizeof(float);
+	}
+	return flops / FLOPS_MS + bytes / LINK_BYTES_MS;
+}
+
+uint64_t talk_work_ms(const struct session *s)
+{
+	double points = (double)s->psi_points;
+	double ms = points * POINT_US / 1000 + points * PSI_BYTES / LINK_BYTES_MS;
+
+	if (s->terms.slots > 0)
+		ms += translation_ms(&s->terms);
+	return ms < WORK_MAX_MS ? (uint64_t)ms : WORK_MAX_MS;
 }
 
 static bool talking(const struct agent_core *c)
@@ -423,6 +521,8 @@ void talk_received(struct agent_core *c, const struct net_msg *m)
 		return;
 	}
 	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
+	if (s->conv_number == CONV_PSI)
+		s->psi_points = net_psi_points(s->conv);
 	if (s->phase == PHASE_TRANSLATE &&
 	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
 		spend_note_labels(s);

@@ -32,13 +32,23 @@ bool audit_line_good(const struct audit_line *l)
 	return l->found == l->control;
 }
 
-bool audit_report_passed(const struct audit_report *r)
+enum audit_verdict audit_report_verdict(const struct audit_report *r)
 {
 	size_t real = 0, planted = 0, good = 0;
+
 	for (size_t i = 0; i < r->n; i++) {
+		if (!r->at[i].control && r->at[i].found)
+			return AUDIT_FAILED;
 		real += !r->at[i].control;
 		planted += r->at[i].control;
 		good += audit_line_good(&r->at[i]);
 	}
-	return real > 0 && planted > 0 && good == r->n;
+	return real > 0 && planted > 0 && good == r->n ? AUDIT_PASSED : AUDIT_NOT_RESOLVED;
+}
+
+const char *audit_verdict_name(enum audit_verdict v)
+{
+	static const char *const names[] = { "passed", "failed", "not resolved" };
+
+	return names[v];
 }

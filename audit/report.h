@@ -2,8 +2,11 @@
  *
  * A line is one measurement.  Of a *control* the audited thing is wrong on purpose: an
  * audit that finds nothing wrong with it could not have found anything in the real one
- * either.  So the verdict is "passed" only if nothing was found in what ships and
- * something was found in every control. */
+ * either.  So the verdict is
+ *
+ *   failed         something was found in what ships
+ *   not resolved   nothing was, and a control was missed as well, or there was none
+ *   passed         nothing was found in what ships, and every control was found */
 #ifndef AUDIT_REPORT_H
 #define AUDIT_REPORT_H
 
@@ -13,7 +16,8 @@
 enum { AUDIT_TEXT = 200 };
 
 struct audit_line {
-	char kind;    /* 'A' non-interference, 'B' labels, 'C' released matrices */
+	char kind;    /* 'A' non-interference, 'B' labels, 'C' released matrices, 'D' private
+			 training, 'E' the source of random bytes */
 	bool control; /* wrong on purpose */
 	bool found;   /* the audit found it wrong */
 	double lower; /* measured lower bound on epsilon; NAN where nothing is measured */
@@ -33,7 +37,8 @@ struct audit_line *audit_report_add(struct audit_report *r, char kind, bool cont
 void audit_report_release(struct audit_report *r);
 
 bool audit_line_good(const struct audit_line *l); /* found == control */
-/* Something was looked at, something was planted, and every line is good. */
-bool audit_report_passed(const struct audit_report *r);
+enum audit_verdict { AUDIT_PASSED, AUDIT_FAILED, AUDIT_NOT_RESOLVED };
+enum audit_verdict audit_report_verdict(const struct audit_report *r);
+const char *audit_verdict_name(enum audit_verdict v); /* "not resolved" */
 
 #endif

@@ -96,30 +96,55 @@ static void sync_folder_of(const char *path)
 	free(copy);
 }
 
-int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)
+int file_create(const char *path, unsigned mode)
 {
-	char *tmp = mem_printf("%s.%ld.tmp", path, (long)getpid());
-	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, (mode_t)mode);
-	int why = 0;
+	/* An old one, or a link that somebody laid, goes; one laid since then is an error. */
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -1;
+	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+}
+
+/* 0, or the reason. */
+static int write_and_rename(const char *tmp, const char *path, const void *bytes, size_t n,
+			    unsigned mode, bool sync)
+{
+	int fd = file_create(tmp, mode), why = 0;
 
 	if (fd < 0)
+		return errno;
+	if (write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
 		why = errno;
-	else {
-		if (write_all(fd, bytes, n) < 0 || fsync(fd) < 0)
-			why = errno;
-		if (close(fd) < 0 && why == 0)
-			why = errno;
-		if (why == 0 && rename(tmp, path) < 0)
-			why = errno;
-		if (why != 0)
-			unlink(tmp);
-		else
-			sync_folder_of(path);
-	}
+	if (close(fd) < 0 && why == 0)
+		why = errno;
+	if (why == 0 && rename(tmp, path) < 0)
+		why = errno;
+	if (why != 0)
+		unlink(tmp);
+	else if (sync)
+		sync_folder_of(path);
+	return why;
+}
+
+static int replace_file(const char *path, const void *bytes, size_t n, unsigned mode, bool sync,
+			struct err *e)
+{
+	char *tmp = mem_printf("%s.%ld.tmp", path, (long)getpid());
+	int why = write_and_rename(tmp, path, bytes, n, mode, sync);
+
 	free(tmp);
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot write: %s", path, strerror(why));
 	return 0;
+}
+
+int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)
+{
+	return replace_file(path, bytes, n, mode, true, e);
+}
+
+int file_write_unsynced(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)
+{
+	return replace_file(path, bytes, n, mode, false, e);
 }
 
 int file_make_folder(const char *path, unsigned mode, struct err *e)

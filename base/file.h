@@ -18,6 +18,12 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 /* Writes beside the target, syncs, renames: readers see the old file or the new
  * one, never a part.  mode is that of a new file, for example 0600. */
 int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e);
+/* The same without the sync, for what is worth nothing after a crash. */
+int file_write_unsynced(const char *path, const void *bytes, size_t n, unsigned mode,
+			struct err *e);
+/* A descriptor to write a file that is new: what had the name before is removed, a symbolic link
+ * is never followed.  -1 with errno where that cannot be. */
+int file_create(const char *path, unsigned mode);
 
 /* mkdir -p; ERR_IO also where a file has the name. */
 int file_make_folder(const char *path, unsigned mode, struct err *e);

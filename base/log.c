@@ -31,9 +31,10 @@ void log_at(enum log_level level, const char *fmt, ...)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
-	n = snprintf(line, sizeof(line), "%02d:%02d:%02d.%03ld %-5s %s%s", tm.tm_hour, tm.tm_min,
-		     tm.tm_sec, now.tv_nsec / 1000000, level_names[level], owner,
-		     owner[0] != '\0' ? ": " : "");
+	n = (int)strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &tm);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ".%03ldZ %-5s %s%s",
+		      now.tv_nsec / 1000000, level_names[level], owner,
+		      owner[0] != '\0' ? ": " : "");
 	va_start(ap, fmt);
 	vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
 	va_end(ap);

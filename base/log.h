@@ -1,4 +1,5 @@
-/* base/log.h - messages for the owner, on standard error, one line each.
+/* base/log.h - messages for the owner, on standard error, one line each, with date and time of
+ * day in UTC (ISO 8601).
  *
  * Safe from any thread.  Never log votes, noise, seeds, keys, names or rows of
  * the graph: what is written here may be sent to somebody for help. */

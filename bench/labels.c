@@ -127,7 +127,8 @@ int main(int argc, char **argv)
 	}
 	printf("Labels within epsilon %g at delta %g, one aligned row replaced.\n\n", epsilon,
 	       delta);
-	printf("| teachers | noise | exact | paper | gnmax | a label agrees: unanimous | 3 to 1 | "
+	printf("| teachers | noise | exact | paper | gnmax | pld | a label agrees: unanimous | 3 "
+	       "to 1 | "
 	       "bits a label | bits in all |\n|---|---|---|---|---|---|---|---|---|\n");
 	struct offer o = make_offer((struct dp_mechanism){ DP_LAPLACE, 0.05, 4 }, epsilon, delta);
 	show(&o);

@@ -8,30 +8,20 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "cli/who.h"
+#include "cli/work.h"
 #include "net/ident.h"
 
 enum { EXPORT_MAX = 1 << 30 };
 
 /* ---- export ---- */
 
-/* A name is the peer's choice; in the file it is one line of UTF-8. */
 static void put_party(struct accounts_party *p, const uint8_t key[STORE_KEY],
 		      const uint8_t sign_key[STORE_KEY], const char *name)
 {
-	json_t *text = json_string(name);
-
 	memcpy(p->key, key, STORE_KEY);
 	memcpy(p->sign_key, sign_key, STORE_KEY);
-	snprintf(p->name, sizeof(p->name), "%s", name);
-	for (char *c = p->name; *c != '\0'; c++) {
-		size_t control = err_control_at(c);
-
-		if (control > 0)
-			memset(c, '?', control);
-		else if (text == NULL && (*c & 0x80) != 0)
-			*c = '?';
-	}
-	json_decref(text);
+	who_plain(p->name, sizeof(p->name), name);
 }
 
 static void take_round(struct accounts_export *x, struct store_round *r)
@@ -85,7 +75,8 @@ static int read_store(const struct folder *f, struct accounts_export *x, struct 
 	return rc;
 }
 
-static int make_export(const struct cli *cli, struct accounts_export *x, struct err *e)
+static int make_export(const struct cli *cli, const char *nonce, struct accounts_export *x,
+		       struct err *e)
 {
 	struct folder f;
 	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
@@ -94,37 +85,64 @@ static int make_export(const struct cli *cli, struct accounts_export *x, struct 
 		return rc;
 	put_party(&x->owner, f.identity->key, f.identity->sign_key, f.config.name);
 	rc = read_store(&f, x, e);
+	x->time_ms = work_wall_ms();
+	snprintf(x->nonce, sizeof(x->nonce), "%s", nonce != NULL ? nonce : "");
 	if (rc == 0)
 		accounts_sign(x, f.identity->sign_secret);
 	folder_close(&f);
 	return rc;
 }
 
+struct export_options {
+	struct cli_words files;
+	const char *nonce;
+};
+
+static const struct argp_option export_options[] = {
+	{ "nonce", 'n', "TEXT", 0, "the auditor's word, which shows that the export is new", 0 },
+	{ 0 },
+};
+
+static error_t parse_export(int key, char *arg, struct argp_state *state)
+{
+	struct export_options *o = state->input;
+
+	if (key != 'n')
+		return cli_take_word(&o->files, key, arg, state);
+	o->nonce = who_take_nonce(state, arg);
+	return 0;
+}
+
 int cmd_rounds_export(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct cli_words w = { .min = 1, .max = 1 };
+	struct export_options o = { .files = { .min = 1, .max = 1 } };
+	const struct cli_syntax s = {
+		.options = export_options,
+		.parse = parse_export,
+		.args = "FILE",
+		.doc = "Write the accounts of all rounds to a file that `fkge rounds verify` can "
+		       "check anywhere.\vOf each round it holds who was in the roster, the rows "
+		       "and "
+		       "numbers that went between this agent and each member, as it counts them "
+		       "and as that member has signed; all signed by this agent. It holds no rows "
+		       "and no names of entities.\n\n"
+		       "Example:\n  fkge -d acme rounds export acme.json",
+		.input = &o,
+	};
 	struct accounts_export x = { 0 };
 	struct buf text = { 0 };
 	int rc;
 
-	cli_parse_words(
-		cli, "FILE",
-		"Write the accounts of all rounds to a file that `fkge rounds verify` can "
-		"check anywhere.\vOf each round it holds who was in the roster, the rows and "
-		"numbers that went between this agent and each member, as it counts them "
-		"and as that member has signed; all signed by this agent. It holds no rows "
-		"and no names of entities.\n\n"
-		"Example:\n  fkge -d acme rounds export acme.json",
-		&w, argc, argv);
-	rc = make_export(cli, &x, e);
+	cli_parse(cli, &s, argc, argv);
+	rc = make_export(cli, o.nonce, &x, e);
 	if (rc == 0) {
 		accounts_write(&x, &text);
-		rc = file_write_atomic(w.at[0], text.base, text.len, 0644, e);
+		rc = file_write_atomic(o.files.at[0], text.base, text.len, 0644, e);
 	}
 	if (rc == 0) {
-		cli_put_text(cli, "file", w.at[0]);
+		cli_put_text(cli, "file", o.files.at[0]);
 		cli_put_count(cli, "rounds", x.n);
-		cli_say(cli, "%zu rounds written to %s\n", x.n, w.at[0]);
+		cli_say(cli, "%zu rounds written to %s\n", x.n, o.files.at[0]);
 	}
 	buf_release(&text);
 	accounts_release(&x);
@@ -142,6 +160,7 @@ struct pins {
 struct verify_options {
 	struct cli_words files;
 	struct pins pins;
+	struct accounts_asked asked;
 };
 
 static int read_export(const char *path, struct accounts_export *x, struct err *e)
@@ -173,14 +192,15 @@ static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
 	bool given = accounts_is_pinned(&x->owner, pins->at, pins->n);
 	json_t *owner = party_json(&x->owner, given, id, fingerprint), *parties = json_array();
 
-	cli_say(cli, "%s, fingerprint %s%s: %zu rounds, with\n", x->owner.name, fingerprint,
-		as_given[given], x->n);
+	cli_say(cli, "%s (%.9s), fingerprint %s%s: %zu rounds, with\n", x->owner.name, id,
+		fingerprint, as_given[given], x->n);
 	for (size_t k = 0; k < x->n_parties; k++) {
 		const struct accounts_party *p = &x->parties[k];
 
 		given = accounts_is_pinned(p, pins->at, pins->n);
 		json_array_append_new(parties, party_json(p, given, id, fingerprint));
-		cli_say(cli, "  %s, fingerprint %s%s\n", p->name, fingerprint, as_given[given]);
+		cli_say(cli, "  %s (%.9s), fingerprint %s%s\n", p->name, id, fingerprint,
+			as_given[given]);
 	}
 	if (x->older > 0)
 		cli_say(cli, "  and %llu older rounds, of which there are only sums\n",
@@ -206,13 +226,19 @@ static json_t *finding_json(const struct accounts_finding *f)
 
 static void show_report(struct cli *cli, const struct accounts_report *r)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *unchecked = json_array();
 
 	for (size_t i = 0; i < r->n; i++) {
+		if (r->at[i].fault == ACCOUNTS_NOT_CHECKED) {
+			json_array_append_new(unchecked, cli_json_text(r->at[i].text));
+			cli_say_wrapped(cli, 0, "%s", r->at[i].text);
+			continue;
+		}
 		json_array_append_new(list, finding_json(&r->at[i]));
 		cli_say(cli, "%s: %s\n", r->at[i].note ? "note" : "FAULT", r->at[i].text);
 	}
 	cli_put(cli, "findings", list);
+	cli_put(cli, "not_checked", unchecked);
 	cli_put_count(cli, "faults", r->faults);
 	cli_put_count(cli, "rounds", r->rounds);
 	cli_put_count(cli, "accounts", r->accounts);
@@ -222,14 +248,16 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 }
 
 static int verify(struct cli *cli, const struct accounts_export *x, size_t n,
-		  const struct pins *pins, struct err *e)
+		  const struct verify_options *o, struct err *e)
 {
+	const struct pins *pins = &o->pins;
 	struct accounts_report r = { 0 };
 	json_t *owners = json_array();
 	int rc;
 
 	accounts_verify(x, n, &r);
-	rc = accounts_check_pins(x, n, pins->at, pins->n, &r);
+	accounts_check_pins(x, n, pins->at, pins->n, &r);
+	rc = accounts_check_asked(x, n, &o->asked, &r);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(owners, show_keys(cli, &x[i], pins));
 	cli_put(cli, "exports", owners);
@@ -245,6 +273,9 @@ static const struct argp_option verify_options[] = {
 	{ "member", 'm', "NAME=FINGERPRINT", 0,
 	  "NAME's keys are those of this fingerprint: any other one is a fault (may be repeated)",
 	  0 },
+	{ "nonce", 'n', "TEXT", 0, "exports must have been made with this nonce", 0 },
+	{ "since", 's', "TIME", 0,
+	  "exports must have been made then (UTC) or later: 2026-07-01 or 2026-07-01T12:00:00", 0 },
 	{ 0 },
 };
 
@@ -271,10 +302,19 @@ static error_t parse_verify(int key, char *arg, struct argp_state *state)
 {
 	struct verify_options *o = state->input;
 
-	if (key != 'm')
+	switch (key) {
+	case 'm':
+		add_pin(&o->pins, arg, state);
+		return 0;
+	case 'n':
+		o->asked.nonce = who_take_nonce(state, arg);
+		return 0;
+	case 's':
+		o->asked.since_ms = who_take_time(state, arg);
+		return 0;
+	default:
 		return cli_take_word(&o->files, key, arg, state);
-	add_pin(&o->pins, arg, state);
-	return 0;
+	}
 }
 
 int cmd_rounds_verify(struct cli *cli, int argc, char **argv, struct err *e)
@@ -313,7 +353,7 @@ int cmd_rounds_verify(struct cli *cli, int argc, char **argv, struct err *e)
 		n += rc == 0;
 	}
 	if (rc == 0)
-		rc = verify(cli, x, n, &o.pins, e);
+		rc = verify(cli, x, n, &o, e);
 	while (n > 0)
 		accounts_release(&x[--n]);
 	return rc;

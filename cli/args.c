@@ -1,13 +1,15 @@
 /* cli/args.c - arguments, by argp. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/cli.h"
 
-enum { KEY_JSON = 0x1000 };
+enum { KEY_JSON = 0x1000, KEY_USAGE };
 
 const char *argp_program_version = "fkge " FKGE_VERSION;
 
@@ -45,6 +47,86 @@ static error_t parse_global(int key, char *arg, struct argp_state *state)
 
 static const struct argp global_argp = { .options = global_options, .parser = parse_global };
 
+/* ---- wrong usage, for programs ---- */
+
+/* argp and getopt write what is wrong to standard error and end the process.  With --json that
+ * text is kept aside meanwhile, so that the object on standard output can hold it, too. */
+static void give_back_at_exit(int status, void *unused);
+
+static bool json_before; /* it stood before the command */
+
+static struct {
+	FILE *kept; /* NULL: nothing is kept aside */
+	int stderr_fd;
+} aside = { NULL, -1 };
+
+static void keep_aside(void)
+{
+	static bool registered;
+
+	fflush(stderr);
+	aside.stderr_fd = dup(STDERR_FILENO);
+	aside.kept = aside.stderr_fd >= 0 ? tmpfile() : NULL;
+	if (aside.kept == NULL)
+		return; /* then it goes to standard error alone */
+	(void)dup2(fileno(aside.kept), STDERR_FILENO);
+	if (!registered)
+		registered = on_exit(give_back_at_exit, NULL) == 0;
+}
+
+/* What was kept goes to standard error; its first line, without "fkge train: ", to *first. */
+static void give_back(char *first, size_t size)
+{
+	char text[4096];
+	const char *at;
+	size_t n;
+
+	fflush(stderr);
+	rewind(aside.kept);
+	n = fread(text, 1, sizeof(text) - 1, aside.kept);
+	text[n] = '\0';
+	(void)dup2(aside.stderr_fd, STDERR_FILENO);
+	close(aside.stderr_fd);
+	fclose(aside.kept);
+	aside.kept = NULL;
+	fputs(text, stderr);
+	text[strcspn(text, "\n")] = '\0';
+	at = strstr(text, ": ");
+	snprintf(first, size, "%.900s", at != NULL ? at + 2 : text);
+}
+
+static void give_back_at_exit(int status, void *unused)
+{
+	char why[1024];
+	json_t *j;
+
+	(void)unused;
+	if (aside.kept == NULL)
+		return;
+	give_back(why, sizeof(why));
+	if (status != argp_err_exit_status)
+		return;
+	j = json_pack("{s:o, s:i}", "error", cli_json_text(why), "exit", status);
+	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(j);
+}
+
+/* argp_parse(); exits as that does. */
+static void parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	bool json = false;
+	char unused[1024];
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		json |= strcmp(argv[i], "--json") == 0;
+	if (json || json_before)
+		keep_aside();
+	argp_parse(argp, argc, argv, flags, NULL, input);
+	if (aside.kept != NULL)
+		give_back(unused, sizeof(unused));
+}
+
 /* ---- before the command ---- */
 
 struct first {
@@ -65,6 +147,7 @@ static error_t parse_first(int key, char *arg, struct argp_state *state)
 	case '?': /* these are answered like commands */
 	case 'h':
 	case 'V':
+	case KEY_USAGE:
 		f->at = state->next - 1;
 		state->next = state->argc;
 		return 0;
@@ -78,6 +161,7 @@ int cli_parse_global(struct cli *cli, int argc, char **argv)
 	static const struct argp_option help[] = { { "help", '?', NULL, 0, "", 0 },
 						   { NULL, 'h', NULL, 0, "", 0 },
 						   { "version", 'V', NULL, 0, "", 0 },
+						   { "usage", KEY_USAGE, NULL, 0, "", 0 },
 						   { 0 } };
 	static const struct argp_child children[] = { { &global_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { .options = help,
@@ -86,7 +170,8 @@ int cli_parse_global(struct cli *cli, int argc, char **argv)
 	struct first f = { cli, argc };
 
 	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &f);
+	parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, &f);
+	json_before = cli->json;
 	return f.at;
 }
 
@@ -122,7 +207,7 @@ void cli_parse(struct cli *cli, const struct cli_syntax *s, int argc, char **arg
 	};
 	struct both b = { cli, s->input };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &b);
+	parse(&argp, argc, argv, 0, &b);
 }
 
 error_t cli_take_word(struct cli_words *w, int key, char *arg, const struct argp_state *state)

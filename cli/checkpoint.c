@@ -1,4 +1,5 @@
 /* cli/checkpoint.c - saved states of the embeddings: list, save, restore. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,9 +15,9 @@ static void say_checkpoint(const struct cli *cli, const struct store_checkpoint 
 
 	if (gmtime_r(&seconds, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	cli_say(cli, "%6llu  %-6s  %-19s  %-9s  %6llu epochs  %s %.4f\n", (unsigned long long)c->id,
-		work_checkpoint_kind(c), when, c->model, (unsigned long long)c->epochs, c->protocol,
-		c->valid_score);
+	cli_say(cli, "%6llu  %-6s  %-19s  %-9s  %6llu epochs  %s %.4f  %s\n",
+		(unsigned long long)c->id, work_checkpoint_kind(c), when, c->model,
+		(unsigned long long)c->epochs, c->protocol, c->valid_score, c->label);
 }
 
 int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
@@ -48,13 +49,77 @@ int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
 	return rc;
 }
 
+/* ---- by name ---- */
+
+/* The state with this name, or 0. */
+static int find_label(struct store *store, const char *label, uint64_t *id, struct err *e)
+{
+	struct store_checkpoint *all = NULL;
+	size_t n = 0;
+	int rc = store_checkpoints(store, &all, &n, e);
+
+	*id = 0;
+	for (size_t k = 0; k < n && rc == 0; k++)
+		if (strcmp(all[k].label, label) == 0)
+			*id = all[k].id;
+	free(all);
+	return rc;
+}
+
+/* A name is told from a number, and from an option. */
+static int check_label(const char *label, struct err *e)
+{
+	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789._-";
+	size_t n = strlen(label);
+
+	if (n == 0 || n >= STORE_WORD_MAX || strspn(label, allowed) != n || label[0] == '-' ||
+	    strspn(label, "0123456789") == n)
+		return err_set(e, ERR_USAGE,
+			       "'%.40s' cannot be a state's name: 1 to %d letters, digits, '.', "
+			       "'_' and '-', no number",
+			       label, STORE_WORD_MAX - 1);
+	return 0;
+}
+
+static int refuse_taken(struct store *store, const char *label, struct err *e)
+{
+	uint64_t id;
+	int rc = find_label(store, label, &id, e);
+
+	if (rc != 0 || id == 0)
+		return rc;
+	return err_set(e, ERR_EXISTS, "state %llu is called '%s' already; see fkge checkpoint list",
+		       (unsigned long long)id, label);
+}
+
+/* By its number or its name. */
+static int find_state(struct store *store, const char *word, uint64_t *id, struct err *e)
+{
+	char *end;
+	int rc;
+
+	*id = strtoull(word, &end, 10);
+	if (*word >= '1' && *word <= '9' && *end == '\0')
+		return 0;
+	rc = find_label(store, word, id, e);
+	if (rc == 0 && *id == 0)
+		rc = err_set(
+			e, ERR_NOTFOUND,
+			"no state has the number or the name '%.40s'; see fkge checkpoint list",
+			word);
+	return rc;
+}
+
 /* Write w->emb again, as another kind of checkpoint. */
-static int put_again(struct work *w, enum store_checkpoint_kind kind, struct err *e)
+static int put_again(struct work *w, enum store_checkpoint_kind kind, const char *label,
+		     struct err *e)
 {
 	struct store_checkpoint info = w->info;
 	struct store_batch b = { 0 };
 
 	info.kind = kind;
+	snprintf(info.label, sizeof(info.label), "%s", label);
 	info.created_ms = work_wall_ms();
 	store_batch_checkpoint(&b, &info, kge_emb_copy(w->emb));
 	return work_apply(w, &b, e);
@@ -62,21 +127,29 @@ static int put_again(struct work *w, enum store_checkpoint_kind kind, struct err
 
 int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct cli_words words = { .max = 0 };
+	struct cli_words words = { .max = 1 };
 	struct work w;
+	const char *label;
 	int rc;
 
-	cli_parse_words(cli, "",
-			"Keep the best state: later ones do not replace it.\vExample:\n  fkge -d "
-			"acme checkpoint save",
+	cli_parse_words(cli, "[NAME]",
+			"Keep the best state, under a name if one is given: later ones do not "
+			"replace it.\vExample:\n  fkge -d acme checkpoint save before-globex",
 			&words, argc, argv);
+	label = words.n > 0 ? words.at[0] : "";
+	if (words.n > 0 && check_label(label, e) != 0)
+		return ERR_USAGE;
 	rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
-	rc = work_load(&w, 0, e);
+	if (words.n > 0)
+		rc = refuse_taken(w.folder.store, label, e);
 	if (rc == 0)
-		rc = put_again(&w, STORE_MANUAL, e);
+		rc = work_load(&w, 0, e);
+	if (rc == 0)
+		rc = put_again(&w, STORE_MANUAL, label, e);
 	if (rc == 0) {
+		snprintf(w.info.label, sizeof(w.info.label), "%s", label);
 		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
 		cli_say(cli, "saved the best state, valid score %.4f\n", w.info.valid_score);
 	}
@@ -91,7 +164,7 @@ static int restore(struct work *w, uint64_t id, struct err *e)
 	if (rc != 0 || w->info.kind == STORE_BEST)
 		return rc;
 	rc = store_demote_best(w->folder.store, e);
-	return rc != 0 && rc != ERR_NOTFOUND ? rc : put_again(w, STORE_BEST, e);
+	return rc != 0 && rc != ERR_NOTFOUND ? rc : put_again(w, STORE_BEST, "", e);
 }
 
 int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e)
@@ -99,23 +172,19 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 	struct cli_words words = { .min = 1, .max = 1 };
 	struct work w;
 	uint64_t id;
-	char *end;
 	int rc;
 
 	cli_parse_words(
-		cli, "ID",
+		cli, "ID|NAME",
 		"Make a saved state the best one again, bit for bit; the best so far is kept "
 		"as a saved one.\vExample:\n  fkge -d acme checkpoint restore 7",
 		&words, argc, argv);
-	id = strtoull(words.at[0], &end, 10);
-	if (*words.at[0] < '1' || *words.at[0] > '9' || *end != '\0')
-		return err_set(e, ERR_USAGE,
-			       "'%.40s' is no number of a state; see fkge checkpoint list",
-			       words.at[0]);
 	rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
-	rc = restore(&w, id, e);
+	rc = find_state(w.folder.store, words.at[0], &id, e);
+	if (rc == 0)
+		rc = restore(&w, id, e);
 	if (rc == 0) {
 		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
 		cli_say(cli, "state %llu is the best one now, valid score %.4f\n",

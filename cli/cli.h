@@ -76,6 +76,11 @@ void cli_parse_words(struct cli *cli, const char *args, const char *doc, struct 
 /* ---- output ---- */
 
 void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same in lines of at most 80 columns: the first one indented by so many, the others by two
+ * more.  A line end is added. */
+enum { CLI_COLUMNS = 80 };
+void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Into cli->result; the value's reference is taken. */
 void cli_put(struct cli *cli, const char *key, json_t *value);

@@ -25,6 +25,8 @@ COMMAND(tune);
 COMMAND(experiment);
 /* eval.c */
 COMMAND(eval);
+/* arms.c */
+COMMAND(report);
 /* predict.c */
 COMMAND(predict);
 COMMAND(similar);
@@ -34,20 +36,26 @@ COMMAND(status);
 COMMAND(stop);
 /* unlearn.c */
 COMMAND(unlearn);
+/* backup.c */
+COMMAND(backup);
+COMMAND(restore);
 /* doctor.c */
 COMMAND(doctor);
 /* audit.c */
 COMMAND(audit);
 /* peer.c */
 COMMAND(peer_list);
+COMMAND(peer_show);
 COMMAND(peer_pending);
 COMMAND(peer_add);
 COMMAND(peer_accept);
 COMMAND(peer_reject);
 COMMAND(peer_revoke);
+COMMAND(peer_forget);
 COMMAND(invite);
+COMMAND(secret);
 COMMAND(join);
-/* ledger.c */
+/* ledger_show.c, ledger_quote.c, ledger_verify.c, ledger.c */
 COMMAND(ledger_show);
 COMMAND(ledger_quote);
 COMMAND(ledger_verify);
@@ -56,6 +64,7 @@ COMMAND(ledger_close);
 /* rounds.c */
 COMMAND(rounds_list);
 COMMAND(rounds_show);
+COMMAND(rounds_resume);
 /* accounts.c */
 COMMAND(rounds_export);
 COMMAND(rounds_verify);
@@ -69,9 +78,14 @@ COMMAND(demo);
 
 #undef COMMAND
 
-/* cli/ledger_show.c: both directions of one pair, said and as JSON. */
+/* cli/ledger_show.c: both directions of one pair, said and as JSON; names by key[0], key[1]. */
 struct ledger_chain;
-json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c);
+json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
+			 const char *const names[2]);
+/* One agent toward all: rows sent, what is protected and what is not.  trained: it has
+ * trained with noise. */
+json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
+			  const struct ledger_chain *const *chains, size_t n, bool trained);
 /* What an agent has stated of its own training; who: "this agent" or its key.  Says
  * nothing when there is nothing. */
 struct ledger_stated;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/admin.h"
@@ -36,7 +37,8 @@ static int connect_socket(const char *path, struct err *e)
 	why = errno;
 	close(fd);
 	if (why == ENOENT || why == ECONNREFUSED)
-		return err_set(e, ERR_UNREACHABLE, "no agent is running here");
+		return err_set(e, ERR_UNREACHABLE, "no agent is running here: nobody answers at %s",
+			       path);
 	return err_set(e, ERR_IO, "%s: %s", path, strerror(why));
 }
 
@@ -118,7 +120,9 @@ int control_ask(const struct cli *cli, const json_t *request, json_t **reply, st
 
 	*reply = NULL;
 	folder_paths(&f, cli->folder);
-	rc = talk(f.socket_path, request, reply, e);
+	rc = folder_inhabited(&f, e);
+	if (rc == 0)
+		rc = talk(f.socket_path, request, reply, e);
 	if (rc != 0) {
 		json_decref(*reply);
 		*reply = NULL;
@@ -141,14 +145,57 @@ static int write_peer(void *ctx, const struct store_peer *p, struct err *e)
 	return rc;
 }
 
+static int remove_peer(void *ctx, const struct store_peer *p, struct err *e)
+{
+	struct folder *f = ctx;
+	struct store_batch b = { 0 };
+	int rc;
+
+	store_batch_unpeer(&b, p->key);
+	rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
+	return rc;
+}
+
+static int write_batch(void *ctx, struct store_batch *b, struct err *e)
+{
+	int rc = store_apply(((struct folder *)ctx)->store, b, e);
+
+	store_batch_release(b);
+	return rc;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static int admin_here(struct folder *f, const json_t *request, json_t *reply, struct err *e)
 {
 	struct roster roster = { 0 };
-	struct admin a = { .folder = f, .roster = &roster, .ctx = f, .changed = write_peer };
-	int rc = cli_load_roster(f->store, &roster, e);
+	struct invites invites = { 0 };
+	struct store_core core = { 0 };
+	struct admin a = { .folder = f,
+			   .roster = &roster,
+			   .ctx = f,
+			   .changed = write_peer,
+			   .forgotten = remove_peer,
+			   .keep = write_batch,
+			   .invites = &invites,
+			   .now_ms = now_ms() };
+	int rc = store_load_core(f->store, &core, e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		for (size_t i = 0; i < core.n_peers; i++)
+			roster_put(&roster, &core.peers[i]);
+		invites_load(&invites, &core);
+		store_core_release(&core);
 		rc = admin_run(&a, request, reply, e);
+	}
+	invites_release(&invites);
 	roster_release(&roster);
 	return rc;
 }

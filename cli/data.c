@@ -20,7 +20,17 @@ struct import_options {
 	bool alias, embeddings, replace, swap;
 };
 
-enum { KEY_VALID = 0x3000, KEY_TEST, KEY_SEED, KEY_REPLACE, KEY_SWAP, KEY_LITERALS, KEY_BLANK };
+enum {
+	KEY_VALID = 0x3000,
+	KEY_TEST,
+	KEY_SEED,
+	KEY_REPLACE,
+	KEY_SWAP,
+	KEY_LITERALS,
+	KEY_BLANK,
+	KEY_HEADER,
+	KEY_TRIM
+};
 
 static const char *const graph_words[] = {
 	[KGE_GRAPH_ANY] = "auto",      [KGE_GRAPH_TSV] = "tsv",
@@ -45,6 +55,10 @@ static const struct argp_option import_options[] = {
 	{ "keep-literals", KEY_LITERALS, NULL, 0,
 	  "RDF: a literal is an entity (else triples with one are left out)", 0 },
 	{ "drop-blank-nodes", KEY_BLANK, NULL, 0, "RDF: leave out triples with a blank node", 0 },
+	{ "keep-header", KEY_HEADER, NULL, 0,
+	  "TSV: a first line such as head TAB relation TAB tail is a triple (else it is left out)",
+	  0 },
+	{ "trim", KEY_TRIM, NULL, 0, "TSV: take spaces off both ends of names", 0 },
 	{ 0 },
 };
 
@@ -99,6 +113,12 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case KEY_BLANK:
 		o->load.drop_blanks = true;
 		return 0;
+	case KEY_HEADER:
+		o->load.keep_header = true;
+		return 0;
+	case KEY_TRIM:
+		o->load.trim = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->path != NULL)
 			return ARGP_ERR_UNKNOWN;
@@ -118,23 +138,22 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int refuse_replacing(const struct folder *f, struct err *e)
+/* The graph that is there, NULL if none is; ERR_EXISTS unless it may be replaced. */
+static int load_old(const struct folder *f, bool replace, struct kge_graph **old, struct err *e)
 {
-	struct kge_graph *old;
 	size_t n;
-	int rc = store_load_graph(f->store, &old, e);
+	int rc = store_load_graph(f->store, old, e);
 
 	if (rc == ERR_NOTFOUND)
 		return 0;
-	if (rc != 0)
+	if (rc != 0 || replace)
 		return rc;
-	n = old->split[KGE_TRAIN].n + old->split[KGE_VALID].n + old->split[KGE_TEST].n;
-	kge_graph_free(old);
+	n = (*old)->split[KGE_TRAIN].n + (*old)->split[KGE_VALID].n + (*old)->split[KGE_TEST].n;
 	return err_set(
 		e, ERR_EXISTS,
 		"a graph of %zu triples is there already; with --replace the new one takes its "
-		"place, and unless all names keep their numbers, aliases and alignments are "
-		"dropped and the best state becomes a saved one",
+		"place, and unless it has the same names, aliases and alignments are dropped and "
+		"the best state becomes a saved one",
 		n);
 }
 
@@ -154,6 +173,8 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 	cli_put_count(cli, "unseen_relations", r->unseen_relations);
 	cli_put_count(cli, "self_loops", r->self_loops);
 	cli_put_count(cli, "leaked", r->leaked);
+	cli_put_count(cli, "headers_left_out", r->headers);
+	cli_put_count(cli, "fields_with_spaces", r->spaced);
 	cli_put(cli, "split_made", json_boolean(r->split_made));
 	cli_say(cli,
 		"%u entities, %u relations; %zu train, %zu valid, %zu test triples%s\n"
@@ -172,22 +193,44 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 			r->literals, r->blanks);
 }
 
+static void report_oddities(const struct cli *cli, const struct kge_load_report *r, bool trimmed)
+{
+	if (r->headers > 0)
+		cli_note(
+			cli,
+			"Line 1 of %zu file%s names the columns and is left out (--keep-header: it "
+			"is a triple)\n",
+			r->headers, r->headers > 1 ? "s" : "");
+	if (r->spaced > 0 && !trimmed)
+		cli_note(cli,
+			 "%zu field%s with a space at an end: \"a \" and \"a\" are two names, here "
+			 "and for partners (--trim takes such spaces off)\n",
+			 r->spaced, r->spaced > 1 ? "s" : "");
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
 	struct kge_load_report report = { 0 };
-	struct kge_graph *g = NULL;
+	struct kge_graph *g = NULL, *old = NULL;
 	struct waiting *wait = waiting_begin(cli, "reading");
-	int rc = o->replace ? 0 : refuse_replacing(f, e);
+	struct kge_load_options how = o->load;
+	int rc = load_old(f, o->replace, &old, e);
 
+	how.by_names = f->config.train.kge.dp.epsilon > 0;
 	if (rc == 0)
-		rc = kge_graph_load(&g, o->path, &o->load, &report, e);
+		rc = kge_graph_load(&g, o->path, &how, &report, e);
+	if (rc == 0 && old != NULL)
+		kge_graph_number_like(g, old);
 	if (rc == 0)
 		rc = store_put_graph(f->store, g, e);
 	waiting_end(wait);
 	if (rc == 0)
 		report_graph(cli, g, &report);
+	if (rc == 0)
+		report_oddities(cli, &report, o->load.trim);
 	kge_graph_free(g);
+	kge_graph_free(old);
 	return rc;
 }
 
@@ -405,10 +448,13 @@ static int export_triples(struct cli *cli, const struct work *w, const struct ex
 static int export_tables(struct cli *cli, struct work *w, const struct export_options *o,
 			 struct err *e)
 {
+	enum kge_table_format format = (enum kge_table_format)o->format;
 	int rc = work_load(w, o->checkpoint, e);
 
-	if (rc == 0)
-		rc = kge_export(w->emb, w->graph, o->folder, (enum kge_table_format)o->format, e);
+	if (rc == 0) /* ids follow the order of the triples, of which these tables must not tell */
+		rc = config_score_is_private(w->info.protocol)
+			     ? kge_export_by_name(w->emb, w->graph, o->folder, format, e)
+			     : kge_export(w->emb, w->graph, o->folder, format, e);
 	if (rc != 0)
 		return rc;
 	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));

@@ -99,7 +99,7 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");
 	buf_printf(&yaml, "privacy: {delta: 1e-5, epsilon_per_peer: 2.73, epsilon_total: 20, "
-			  "accountant: exact}\n");
+			  "accountant: exact, useless_sessions: spend}\n");
 	rc = file_write_atomic(path, yaml.base, yaml.len, 0600, e);
 	buf_release(&yaml);
 	free(path);
@@ -491,8 +491,10 @@ static int federation(struct demo *d, const char *arm, struct err *e)
 		rc = run_each(d, arm, who, id, e);
 	if (rc == 0)
 		rc = join_all(d, arm, id, e);
-	cli_note(d->cli, "Federation by %s: %u processes on loopback, at most %u rounds\n", arm,
-		 d->world->n, d->rounds);
+	cli_note(d->cli,
+		 "Federation by %s: %u processes on loopback, at most %u rounds with partners, "
+		 "and rounds alone in between\n",
+		 arm, d->world->n, d->rounds);
 	if (rc == 0)
 		rc = demo_serve(d, arm, arm_report, e);
 	if (rc == 0)
@@ -570,7 +572,7 @@ static const struct argp_option demo_options[] = {
 	{ "seed", 's', "N", 0, "of the world (default 1)", 0 },
 	{ "size", KEY_SIZE, "PERCENT", 0, "of the world, 10..1000 (default 100)", 0 },
 	{ "epochs", 'e', "N", 0, "of training alone (default 200)", 0 },
-	{ "rounds", 'r', "N", 0, "at most, of each company (default 12)", 0 },
+	{ "rounds", 'r', "N", 0, "with partners, at most, of each company (default 12)", 0 },
 	{ "round-epochs", KEY_ROUND_EPOCHS, "N", 0, "of training in a round (default 10)", 0 },
 	{ "kill", KEY_KILL, NULL, 0, "kill -9 one agent in the middle and start it again", 0 },
 	{ "limit", KEY_LIMIT, "SECONDS", 0, "patience with one federation (default 300)", 0 },

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/folder.h"
+#include "agent/start.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/control.h"
@@ -56,6 +57,22 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 
 /* ---- files ---- */
 
+/* What an agent may also have, and nobody else shall read. */
+static void check_modes_of_rest(struct doctor *d)
+{
+	static const char *const names[] = { "federation.key", "training.state", "tune" };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char *path = file_join(d->f.path, names[i]);
+
+		if (stat(path, &st) == 0 && (st.st_mode & 077))
+			report(d, LOOK, "modes", "%s may be read by others; type: chmod go-rwx %s",
+			       path, path);
+		free(path);
+	}
+}
+
 static void check_modes(struct doctor *d)
 {
 	const char *const private[] = { d->f.identity_path, d->f.store_path, d->f.config_path };
@@ -74,6 +91,7 @@ static void check_modes(struct doctor *d)
 		else
 			report(d, OK, "modes", "%s is private", private[i]);
 	}
+	check_modes_of_rest(d);
 }
 
 static void check_disk(struct doctor *d)
@@ -162,6 +180,61 @@ static void check_dates(struct doctor *d)
 		       (long long)(back / 1000));
 }
 
+/* What the core may ask for while it is made: none of it leaves. */
+static void no_draw(void *ctx, void *out, size_t n)
+{
+	(void)ctx;
+	memset(out, 0, n);
+}
+
+static void no_notice(void *ctx, const struct agent_notice *n)
+{
+	(void)ctx;
+	(void)n;
+}
+
+/* By the functions that `fkge serve` starts with: what these refuse, it refuses. */
+static void check_start(struct doctor *d)
+{
+	const struct agent_io io = { .draw = no_draw, .notify = no_notice };
+	struct agent_core *core = NULL;
+	struct start s;
+	struct err e = { 0 };
+	int rc;
+
+	if (!d->f.has_config || d->f.identity == NULL)
+		return;
+	rc = start_load(&s, &d->f, &e);
+	if (rc == 0) {
+		rc = start_core(&s, d->f.identity, &io, &core, &e);
+		agent_core_free(core);
+		start_release(&s);
+	}
+	if (rc == 0)
+		report(d, OK, "start", "fkge serve can load all of it");
+	else
+		report(d, BAD, "start", "fkge serve would not start: %s", e.text);
+}
+
+/* Put back from a backup: what is still missing? */
+static void check_restored(struct doctor *d)
+{
+	struct store_restored r;
+	struct err e = { 0 };
+
+	if (store_restored(d->f.store, &r, &e) != 0)
+		report(d, BAD, "backup", "%s", e.text);
+	else if (r.n_waits > 0 || r.training)
+		report(d, LOOK, "backup",
+		       "restored: %zu partners have not been asked yet for what was signed "
+		       "since%s; until then nothing is spent (fkge restore --help)",
+		       r.n_waits, r.training ? ", and private training is held back" : "");
+	else if (r.is)
+		report(d, OK, "backup",
+		       "restored, and every partner has been asked what it lacked");
+	store_restored_release(&r);
+}
+
 static void check_store(struct doctor *d)
 {
 	struct store_options o = { .mode = STORE_READ };
@@ -174,9 +247,11 @@ static void check_store(struct doctor *d)
 		report(d, BAD, "store", "%s", e.text);
 		return;
 	}
-	report(d, OK, "store", "pages, guards, signatures and checkpoints hold");
+	report(d, OK, "store", "pages, sums of tables, guards, signatures and checkpoints hold");
 	check_dates(d);
+	check_restored(d);
 	check_contents(d);
+	check_start(d);
 }
 
 /* ---- the network ---- */

@@ -134,6 +134,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.epochs = v->epochs;
 	c.rounds.first_epochs = 0;
 	c.rounds.eval_every = v->eval_every;
+	c.rounds.stop_when_worse = c.rounds.compare_rounds = 0; /* as the papers have it */
 	c.rounds.patience = v->patience;
 	c.rounds.max = max;
 	c.rounds.min_members = (uint32_t)r->n;

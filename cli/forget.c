@@ -24,6 +24,21 @@ int forget_triples(struct forget *f, const struct kge_graph *g, const uint32_t *
 		       : rc;
 }
 
+int forget_until(struct forget *f, const struct kge_graph *g, const uint32_t *places, size_t n,
+		 const struct kge_unseen *unseen, uint32_t passes, double least_valid,
+		 struct kge_emb *emb, struct kge_emb *global, struct kge_until_report *how,
+		 const atomic_bool *cancel, struct err *e)
+{
+	struct kge_until_config until = { f->config, passes, least_valid };
+	int rc = kge_unlearn_check(&f->config, e);
+
+	if (rc == 0)
+		rc = kge_unlearn_until(&until, g, places, n, unseen, emb, global, how, cancel);
+	f->report.interference_epochs = how->interference_epochs;
+	f->report.decay_epochs = how->decay_epochs;
+	return rc;
+}
+
 /* ---- what an agent in rounds has kept ---- */
 
 static int find_latest(const struct work *w, struct store_checkpoint *latest, bool *found,

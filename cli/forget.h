@@ -10,7 +10,7 @@
 #include "agent/config.h"
 #include "cli/work.h"
 #include "fed/method.h"
-#include "kge/unlearn.h"
+#include "kge/unlearn_until.h"
 
 struct forget {
 	struct kge_unlearn_config config;
@@ -27,6 +27,13 @@ void forget_init(struct forget *f, const struct config *c, const struct kge_trai
 int forget_triples(struct forget *f, const struct kge_graph *g, const uint32_t *places, size_t n,
 		   struct kge_emb *emb, struct kge_emb *global, const atomic_bool *cancel,
 		   struct err *e);
+
+/* As above, pass after pass until they rank like unseen ones (kge/unlearn_until.h); how it went is
+ * in *how.  An error only where forget_triples() has one: not to get there is none. */
+int forget_until(struct forget *f, const struct kge_graph *g, const uint32_t *places, size_t n,
+		 const struct kge_unseen *unseen, uint32_t passes, double least_valid,
+		 struct kge_emb *emb, struct kge_emb *global, struct kge_until_report *how,
+		 const atomic_bool *cancel, struct err *e);
 
 /* The part in the method of its rounds that an agent has kept beside its best tables, which are
  * w->emb; over these.  *out is NULL where none is kept that has a global table and that rounds

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sodium.h>
 
 #include "agent/folder.h"
 #include "agent/start.h"
@@ -20,13 +21,15 @@ enum { ROWS_WORTH_VOTES = 500 }; /* below it no votes are worth their budget (me
 
 struct quote_options {
 	const char *peer;
-	uint64_t labels;
+	uint64_t labels, rows;
 };
 
 static const struct argp_option quote_options[] = {
 	{ "labels", 'n', "N", 0,
 	  "labels of the session (default: ppat.steps x ppat.batch; one release for map and for "
 	  "noisy rows)",
+	  0 },
+	{ "rows", 'r', "N", 0, "as if N rows were shared (default: as many as are known to be)",
 	  0 },
 	{ 0 },
 };
@@ -38,6 +41,9 @@ static error_t parse_quote(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'n':
 		o->labels = cli_count(state, arg, "--labels", 1, UINT32_MAX);
+		return 0;
+	case 'r':
+		o->rows = cli_count(state, arg, "--rows", 1, UINT32_MAX);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->peer != NULL)
@@ -62,8 +68,9 @@ struct question {
 	const uint8_t *host;
 	struct ledger_lineage lineage;
 	uint64_t labels;
-	uint32_t rows, dim; /* shared; floats in one */
-	bool contract;	    /* the terms are those of a contract that stands */
+	uint32_t rows, dim;  /* shared; floats in one */
+	const char *assumed; /* of what nobody knows yet; NULL: nothing */
+	bool contract;	     /* the terms are those of a contract that stands */
 	bool release;
 	bool rows_leave; /* what is asked about is noisy rows: a session that the peer hosts */
 	uint64_t fit;	 /* of what is asked */
@@ -91,7 +98,8 @@ static uint32_t row_floats(const struct config *c, const struct store_core *core
 static struct ledger_mechanism release_of(const struct question *q)
 {
 	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
-					  .accountant = LEDGER_EXACT,
+					  .accountant = ledger_release_accountant(
+						  start_accountant(q->config)),
 					  .adjacency = LEDGER_ROW_REPLACED,
 					  .batch = 1,
 					  .dim = q->dim,
@@ -241,7 +249,7 @@ static void show_accountants(const struct question *q)
 {
 	json_t *list = json_array(), *j;
 
-	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++) {
+	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++) {
 		j = by_accountant(q, (enum ledger_accountant)k);
 		if (j != NULL)
 			json_array_append_new(list, j);
@@ -341,6 +349,19 @@ static enum dp_worth show_worth(const struct question *q)
 	return q->release ? show_map(q) : show_votes(q);
 }
 
+/* What agent/talk.c does with a session of this worth. */
+static void show_refusal(const struct question *q, enum dp_worth worth)
+{
+	bool spends = q->config->federation.translator != CONFIG_PROCRUSTES;
+	bool refused = worth == DP_WORTH_NOTHING && spends &&
+		       q->config->privacy.useless_sessions == CONFIG_REFUSE_USELESS;
+
+	cli_put(q->cli, "refused", json_boolean(refused));
+	if (refused)
+		cli_say(q->cli,
+			"this agent refuses to host such a session (privacy.useless_sessions)\n");
+}
+
 /* ---- and what to do instead ---- */
 
 static void instead(const struct question *q, json_t *list, const char *fmt, ...)
@@ -427,6 +448,9 @@ static void show_notes(const struct question *q)
 	else if (q->config->privacy.noisy_rows)
 		cli_note(q->cli, "privacy.noisy_rows: a session that the peer hosts costs one "
 				 "noisy release of this agent's rows besides.\n");
+	cli_put(q->cli, "assumed", q->assumed != NULL ? cli_json_text(q->assumed) : json_null());
+	if (q->assumed != NULL)
+		cli_note(q->cli, "Assumed: %s.\n", q->assumed);
 	if (q->contract)
 		return;
 	cli_note(q->cli,
@@ -439,6 +463,7 @@ static void show_notes(const struct question *q)
 
 static int answer(struct question *q, struct err *e)
 {
+	enum dp_worth worth;
 	struct ledger_quote o;
 	int rc = ledger_quote(&q->chain, q->host, &q->lineage, q->labels, &o, e);
 
@@ -448,7 +473,9 @@ static int answer(struct question *q, struct err *e)
 	show_cost(q, &o);
 	show_accountants(q);
 	show_published(q);
-	show_alternatives(q, show_worth(q));
+	worth = show_worth(q);
+	show_refusal(q, worth);
+	show_alternatives(q, worth);
 	show_notes(q);
 	return 0;
 }
@@ -474,7 +501,8 @@ static int ask(struct question *q, const struct folder *f, const struct store_co
 	else
 		ledger_chain_init(&q->chain, f->identity->sign_key, p->sign_key);
 	q->account = &q->chain.account[ledger_chain_side(&q->chain, q->host)];
-	q->rows = rows_shared(core, p->key);
+	if (q->rows == 0)
+		q->rows = rows_shared(core, p->key);
 	q->dim = row_floats(q->config, core);
 	start_lineage(f->identity, id);
 	ledger_lineage_sum(&q->lineage, id, q->host,
@@ -487,6 +515,25 @@ static int ask(struct question *q, const struct folder *f, const struct store_co
 	return rc;
 }
 
+/* Names are known from the first link on, and so are keys to sign with and what is shared. */
+static const char *assume(const struct store_peer *p, const struct quote_options *o, char *out,
+			  size_t size)
+{
+	const char *rows = o->rows > 0 ? "" : ", and it is not known what is shared (--rows N)";
+
+	if (!sodium_is_zero(p->sign_key, sizeof(p->sign_key)))
+		return NULL;
+	if (sodium_is_zero(p->key, sizeof(p->key)))
+		snprintf(out, size,
+			 "no peer is known as %.*s, so these are the figures of a new partner: "
+			 "nothing was spent on it%s",
+			 STORE_NAME_MAX, o->peer, rows);
+	else
+		snprintf(out, size,
+			 "there was no link with this peer yet: nothing was spent on it%s", rows);
+	return out;
+}
+
 static int quote_peer(struct cli *cli, struct folder *f, const struct quote_options *o,
 		      struct err *e)
 {
@@ -494,12 +541,14 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 	struct question q = { .cli = cli,
 			      .config = c,
 			      .host = f->identity->sign_key,
+			      .rows = (uint32_t)o->rows,
 			      .release = c->federation.translator == CONFIG_MAP,
 			      .rows_leave = c->federation.translator == CONFIG_PROCRUSTES &&
 					    c->privacy.noisy_rows };
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
-	struct store_peer *p;
+	struct store_peer *p, nobody = { 0 };
+	char assumed[STORE_NAME_MAX + 160];
 	int rc = store_load_core(f->store, &core, e);
 
 	start_close(&core, f->identity);
@@ -511,6 +560,12 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 		roster_put(&roster, &core.peers[i]);
 	if (rc == 0)
 		rc = roster_resolve(&roster, o->peer, &p, e);
+	if (rc == ERR_NOTFOUND) {
+		p = &nobody;
+		rc = 0;
+	}
+	if (rc == 0)
+		q.assumed = assume(p, o, assumed, sizeof(assumed));
 	if (rc == 0)
 		rc = ask(&q, f, &core, p, e);
 	roster_release(&roster);
@@ -527,7 +582,8 @@ int cmd_ledger_quote(struct cli *cli, int argc, char **argv, struct err *e)
 		.args = "PEER",
 		.doc = "Say what the next session with PEER would spend of this agent's budget by "
 		       "each accountant, of what is left, and whether what it buys is enough to "
-		       "learn from; if not, what to do instead.\v"
+		       "learn from; if not, what to do instead.  A PEER that was never linked "
+		       "is answered for as a new partner.\v"
 		       "Labels and maps are spent in sessions that this agent hosts, noisy rows in "
 		       "those that the peer hosts.\n\n"
 		       "A label is worth what it tells about the teachers' vote, in bits; a linear "

@@ -1,5 +1,5 @@
-/* cli/ledger_show.c - `fkge ledger show`: what was spent toward whom, what was disclosed,
- * and what is protected and what is not, pair by pair and direction by direction. */
+/* cli/ledger_show.c - `fkge ledger show`: what was sent and spent toward whom, and what is
+ * protected and what is not: of each agent toward each other one, and in all. */
 #include <math.h>
 #include <stdio.h>
 #include <sodium.h>
@@ -10,26 +10,15 @@
 #include "agent/start.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
+#include "cli/who.h"
 #include "dp/accountant.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* The name of the peer who signs with this key; its key in hex when it has none. */
-static void name_of(const struct roster *r, const uint8_t sign[LEDGER_KEY],
-		    char out[STORE_NAME_MAX])
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (memcmp(r->at[i].sign_key, sign, LEDGER_KEY) == 0 && r->at[i].name[0] != '\0') {
-			snprintf(out, STORE_NAME_MAX, "%s", r->at[i].name);
-			return;
-		}
-	sodium_bin2hex(out, STORE_NAME_MAX, sign, 16);
-}
-
-/* Two names of one direction. */
+/* One agent's rows toward another one. */
 struct sides {
 	const char *host, *client;
-	bool client_releases; /* some of the client's own may have been noisy rows of it */
+	const struct ledger_account *served; /* the client hosts: rows of `host` that it sent */
 };
 
 /* Of all votes of this account.  NAN: this accountant cannot judge this noise. */
@@ -65,6 +54,19 @@ static double spent_epsilon(const struct ledger_account *a)
 	return ledger_account_epsilon(a, 0, &epsilon, NULL) == 0 ? epsilon : NAN;
 }
 
+/* The smallest bound of all that this account has spent: dp/pld.h. */
+static double spent_pld(const struct ledger_account *a)
+{
+	struct ledger_lineage l;
+	double epsilon = NAN;
+	int rc;
+
+	ledger_account_sum(&l, a);
+	rc = ledger_epsilon_pld(l.at, l.n, &epsilon, NULL);
+	ledger_lineage_release(&l);
+	return rc == 0 ? epsilon : NAN;
+}
+
 static bool has_spent(const struct ledger_account *a)
 {
 	uint64_t all = 0;
@@ -74,21 +76,22 @@ static bool has_spent(const struct ledger_account *a)
 	return all > 0;
 }
 
-static bool has_releases(const struct ledger_account *a)
-{
-	uint64_t all = 0;
-
-	for (size_t k = 0; k < a->n_lineages; k++)
-		if (ledger_is_release(a->lineages[k].mechanism.noise))
-			all += a->lineages[k].labels;
-	return all > 0;
-}
-
 /* ---- what it means, in words ---- */
 
+static uint64_t bare_rows(const struct ledger_account *served)
+{
+	return served->rows - served->noisy_rows;
+}
+
+/* An epsilon toward who has the rows anyway protects nothing of them. */
 static void protects(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
 {
-	if (has_spent(a))
+	if (bare_rows(s->served) > 0)
+		snprintf(out, n,
+			 "none of the aligned rows of %s, which went to %s as they are, whatever "
+			 "epsilon says; what only %s has (names, their rows) was not sent",
+			 s->host, s->client, s->host);
+	else if (has_spent(a))
 		snprintf(out, n,
 			 "any one aligned row of %s against %s (row replaced; which rows are "
 			 "aligned is known to both)",
@@ -100,16 +103,24 @@ static void protects(const struct ledger_account *a, const struct sides *s, char
 
 static void leaves_open(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
 {
-	if (a->rows > 0)
+	if (bare_rows(s->served) > 0)
 		snprintf(out, n,
 			 "%s's aligned rows: %s has all distances and angles between them, and "
-			 "the rows themselves once both spaces agree%s; %s's triples and entities; "
-			 "which names both have; when each improves",
-			 s->client, s->host,
-			 s->client_releases ? " (of sessions in which they went with noise, what "
-					      "its releases leave)"
-					    : "",
-			 s->host);
+			 "the rows themselves once both spaces agree%s; whether a triple was "
+			 "trained on; which names both have; when each improves",
+			 s->host, s->client,
+			 s->served->noisy_rows > 0
+				 ? " (of sessions in which they went with noise, what its "
+				   "releases leave)"
+				 : "");
+	else if (has_spent(a))
+		snprintf(out, n,
+			 "%s's triples and entities%s; which names both have; when each improves",
+			 s->host,
+			 s->served->noisy_rows > 0
+				 ? "; of rows, in sessions in which they went with noise, what "
+				   "its releases leave"
+				 : "");
 	else
 		snprintf(out, n, "which names both have; when each improves");
 }
@@ -120,7 +131,7 @@ static json_t *epsilons_json(const struct ledger_account *a)
 {
 	json_t *j = json_object();
 
-	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++)
+	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++)
 		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
 				    cli_json_number(votes_by(a, (enum ledger_accountant)k)));
 	return j;
@@ -157,6 +168,7 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
 	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
 	json_object_set_new(j, "epsilon", cli_json_number(spent_epsilon(a)));
+	json_object_set_new(j, "epsilon_pld", cli_json_number(spent_pld(a)));
 	json_object_set_new(j, "epsilon_cap", cli_json_number(a->caps.epsilon_pair));
 	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
 	json_object_set_new(j, "epsilon_as_published", cli_json_number(votes_as_published(a)));
@@ -169,6 +181,9 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "spent", spent_json(a));
 	json_object_set_new(j, "rows_disclosed_by_client", json_integer((json_int_t)a->rows));
 	json_object_set_new(j, "floats_disclosed_by_client", json_integer((json_int_t)a->floats));
+	json_object_set_new(j, "noisy_rows_disclosed_by_client",
+			    json_integer((json_int_t)a->noisy_rows));
+	json_object_set_new(j, "maps", json_integer((json_int_t)a->maps));
 	protects(a, s, text, sizeof(text));
 	json_object_set_new(j, "protected", cli_json_text(text));
 	leaves_open(a, s, text, sizeof(text));
@@ -180,7 +195,7 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 {
 	const char *between = "    by accountant: ";
 
-	for (int k = LEDGER_EXACT; k <= LEDGER_GNMAX; k++) {
+	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++) {
 		double epsilon = votes_by(a, (enum ledger_accountant)k);
 
 		if (isnan(epsilon))
@@ -191,9 +206,10 @@ static void say_epsilons(const struct cli *cli, const struct ledger_account *a)
 	}
 	cli_say(cli, "\n");
 	if (!isnan(votes_as_published(a)))
-		cli_say(cli,
-			"    as published, one query a batch of %u whatever is in it: %.4f; that "
-			"is not what was spent\n",
+		cli_say_wrapped(
+			cli, 4,
+			"as published, one query a batch of %u whatever is in it: %.4f; that "
+			"is not what was spent",
 			a->mechanism.batch, votes_as_published(a));
 }
 
@@ -224,27 +240,29 @@ static void say_mechanism(const struct cli *cli, const struct ledger_account *a)
 	const char *closed = a->closed ? "; the contract is closed" : "";
 
 	if (ledger_is_release(m->noise)) {
-		cli_say(cli, "    %s noise, %g times the sensitivity%s\n",
-			m->noise == LEDGER_RELEASE ? "gaussian" : "discrete gaussian", m->param,
-			closed);
+		cli_say_wrapped(cli, 4, "%s noise, %g times the sensitivity%s",
+				m->noise == LEDGER_RELEASE ? "gaussian" : "discrete gaussian",
+				m->param, closed);
 		return;
 	}
-	cli_say(cli, "    %u teachers, %s noise, %s %g%s\n", m->teachers,
-		ledger_noise_name(m->noise), m->noise == LEDGER_GAUSSIAN ? "sigma" : "lambda",
-		m->param, closed);
+	cli_say_wrapped(cli, 4, "%u teachers, %s noise, %s %g%s", m->teachers,
+			ledger_noise_name(m->noise),
+			m->noise == LEDGER_GAUSSIAN ? "sigma" : "lambda", m->param, closed);
 	say_epsilons(cli, a);
 }
 
 static void say_spent(const struct cli *cli, const struct ledger_account *a, const struct sides *s)
 {
 	if (!a->contracted) {
-		cli_say(cli, "    %s's rows: no labels, epsilon 0\n", s->host);
+		cli_say_wrapped(cli, 4, "%s's rows: no labels, epsilon 0", s->host);
 		return;
 	}
-	cli_say(cli, "    %s's rows: %llu of %llu %s, epsilon %.4f of %.4f at delta %g (%s)\n",
-		s->host, ULL(a->spent), ULL(a->caps.pair), counted(&a->mechanism), spent_epsilon(a),
-		a->caps.epsilon_pair, a->mechanism.delta,
-		ledger_accountant_name(a->mechanism.accountant));
+	cli_say_wrapped(cli, 4, "%s's rows: %llu of %llu %s, epsilon %.4f of %.4f at delta %g (%s)",
+			s->host, ULL(a->spent), ULL(a->caps.pair), counted(&a->mechanism),
+			spent_epsilon(a), a->caps.epsilon_pair, a->mechanism.delta,
+			ledger_accountant_name(a->mechanism.accountant));
+	if (has_spent(a))
+		cli_say(cli, "    by pld, all of it: epsilon %.4f\n", spent_pld(a));
 	say_mechanism(cli, a);
 	say_others(cli, a);
 }
@@ -254,16 +272,17 @@ static void say_account(const struct cli *cli, const struct ledger_account *a,
 {
 	char text[4 * STORE_NAME_MAX + 256];
 
-	cli_say(cli, "  %s hosts, %s asks:\n", s->host, s->client);
+	cli_say_wrapped(cli, 2, "of %s, toward %s:", s->host, s->client);
+	cli_say_wrapped(cli, 4,
+			"rows sent: %llu as they are, %llu with noise (%llu numbers; all sessions, "
+			"repeated rows count again)",
+			ULL(bare_rows(s->served)), ULL(s->served->noisy_rows),
+			ULL(s->served->floats));
 	say_spent(cli, a, s);
-	cli_say(cli,
-		"    %s's rows: %llu sent (%llu numbers; all sessions, repeated rows count "
-		"again)\n",
-		s->client, ULL(a->rows), ULL(a->floats));
 	protects(a, s, text, sizeof(text));
-	cli_say(cli, "    protected: %s\n", text);
+	cli_say_wrapped(cli, 4, "protected: %s", text);
 	leaves_open(a, s, text, sizeof(text));
-	cli_say(cli, "    not protected: %s\n", text);
+	cli_say_wrapped(cli, 4, "not protected: %s", text);
 }
 
 /* ---- sessions that reserved and never settled ---- */
@@ -274,9 +293,10 @@ static json_t *open_json(const struct cli *cli, const struct ledger_open *o, con
 	const char *translator = ledger_translator_name((enum ledger_translator)o->translator);
 
 	sodium_bin2hex(session, sizeof(session), o->session, sizeof(o->session));
-	cli_say(cli,
-		"  unfinished: session %s (%s, hosted by %s) has not settled; what it reserved "
-		"counts as spent: %llu\n",
+	cli_say_wrapped(
+		cli, 2,
+		"unfinished: session %s (%s, hosted by %s) has not settled; what it reserved "
+		"counts as spent: %llu",
 		session, translator, host, ULL(o->labels));
 	return json_pack("{s:s, s:s, s:s, s:I}", "session", session, "translator", translator,
 			 "host", host, "labels", (json_int_t)o->labels);
@@ -298,20 +318,20 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 			  const uint8_t own[LEDGER_KEY], const struct ledger_chain *c)
 {
 	int us = ledger_chain_side(c, own) == 1;
-	char partner[STORE_NAME_MAX];
+	char partner[WHO_TEXT], who[WHO_TEXT];
 	const char *names[2];
-	struct sides host = { .host = "this agent", .client = partner };
-	struct sides client = { .host = partner, .client = "this agent" };
+	const struct sides host = { "this agent", partner, &c->account[!us] };
+	const struct sides client = { partner, "this agent", &c->account[us] };
 	json_t *j = json_object();
 
-	name_of(r, c->key[!us], partner);
-	host.client_releases = has_releases(&c->account[!us]);
-	client.client_releases = has_releases(&c->account[us]);
+	who_short(r, c->key[!us], partner);
+	who_signs(r, c->key[!us], who);
 	names[us] = "this agent";
 	names[!us] = partner;
-	cli_say(cli, "%s: %llu entries, %llu countersigned, %zu sessions unfinished\n", partner,
-		ULL(c->sequence), ULL(c->countersigned), c->n_open);
+	cli_say_wrapped(cli, 0, "%s: %llu entries, %llu countersigned, %zu sessions unfinished",
+			who, ULL(c->sequence), ULL(c->countersigned), c->n_open);
 	json_object_set_new(j, "partner", cli_json_text(partner));
+	json_object_set_new(j, "partner_id", who_id_json(r, c->key[!us]));
 	json_object_set_new(j, "partner_key", cli_json_hex(c->key[!us], LEDGER_KEY));
 	json_object_set_new(j, "entries", json_integer((json_int_t)c->sequence));
 	json_object_set_new(j, "countersigned", json_integer((json_int_t)c->countersigned));
@@ -325,18 +345,16 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	return j;
 }
 
-/* ---- an export's pair: nothing but keys is known ---- */
+/* ---- an export's pair ---- */
 
-json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c)
+json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
+			 const char *const names[2])
 {
-	char key[2][13];
-	struct sides first = { key[0], key[1], has_releases(&c->account[1]) };
-	struct sides second = { key[1], key[0], has_releases(&c->account[0]) };
+	const struct sides first = { names[0], names[1], &c->account[1] };
+	const struct sides second = { names[1], names[0], &c->account[0] };
 
-	for (int k = 0; k < 2; k++)
-		sodium_bin2hex(key[k], sizeof(key[k]), c->key[k], 6);
-	cli_say(cli, "%s and %s: %llu entries, %llu countersigned\n", key[0], key[1],
-		ULL(c->sequence), ULL(c->countersigned));
+	cli_say_wrapped(cli, 0, "%s and %s: %llu entries, %llu countersigned", names[0], names[1],
+			ULL(c->sequence), ULL(c->countersigned));
 	say_account(cli, &c->account[0], &first);
 	say_account(cli, &c->account[1], &second);
 	return json_pack("{s:o, s:o, s:o, s:o}", "low", cli_json_hex(c->key[0], LEDGER_KEY), "high",
@@ -359,9 +377,10 @@ static json_t *statement_json(const struct ledger_statement *t)
 
 static void say_statement(const struct cli *cli, const struct ledger_statement *t)
 {
-	cli_say(cli,
-		"  training %llu: %llu steps, each of %g of %llu triples, clipped to %g, %s noise "
-		"%g times that\n",
+	cli_say_wrapped(
+		cli, 2,
+		"training %llu: %llu steps, each of %g of %llu triples, clipped to %g, %s noise "
+		"%g times that",
 		ULL(t->sequence), ULL(t->steps), t->rate, ULL(t->records), t->clip,
 		ledger_sampled_name(t->sampled), t->noise);
 }
@@ -371,7 +390,7 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 {
 	json_t *list = json_array();
 	struct ledger_training account = { 0 };
-	double epsilon, delta;
+	double epsilon, pld, delta;
 
 	for (size_t k = 0; k < n; k++) {
 		json_array_append_new(list, statement_json(&at[k].statement));
@@ -381,15 +400,18 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 		return json_pack("{s:o}", "trainings", list);
 	delta = account.last.delta;
 	epsilon = ledger_training_epsilon(&account, delta);
-	cli_say(cli,
+	pld = ledger_training_epsilon_pld(at, n, delta);
+	cli_say_wrapped(
+		cli, 0,
 		"%s trained with noise, %llu steps: epsilon %.4f of %.4f at delta %g, toward "
-		"everybody, for any one of its training triples (added or removed)\n",
+		"everybody, for any one of its training triples (added or removed)",
 		who, ULL(account.steps), epsilon, account.last.epsilon, delta);
+	cli_say(cli, "  by pld: epsilon %.4f\n", pld);
 	for (size_t k = 0; k < n; k++)
 		say_statement(cli, &at[k].statement);
-	return json_pack("{s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",
-			 cli_json_number(epsilon), "delta", cli_json_number(delta), "adjacency",
-			 ledger_adjacency_name(LEDGER_TRIPLE));
+	return json_pack("{s:o, s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",
+			 cli_json_number(epsilon), "epsilon_pld", cli_json_number(pld), "delta",
+			 cli_json_number(delta), "adjacency", ledger_adjacency_name(LEDGER_TRIPLE));
 }
 
 static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
@@ -404,6 +426,91 @@ static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
 	return rc;
 }
 
+/* ---- one agent, toward all partners and in both roles ---- */
+
+struct agent_total {
+	uint64_t bare_rows, noisy_rows, labels, maps, releases;
+};
+
+static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
+				   const struct ledger_chain *const *chains, size_t n)
+{
+	struct agent_total t = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		int us = ledger_chain_side(chains[i], sign_key);
+		const struct ledger_account *own, *served;
+
+		if (us < 0)
+			continue;
+		own = &chains[i]->account[us];
+		served = &chains[i]->account[!us];
+		t.bare_rows += bare_rows(served);
+		t.noisy_rows += served->noisy_rows;
+		t.maps += own->maps;
+		for (size_t k = 0; k < own->n_lineages; k++)
+			*(ledger_is_release(own->lineages[k].mechanism.noise) ? &t.releases
+									      : &t.labels) +=
+				own->lineages[k].labels;
+	}
+	return t;
+}
+
+static const char *total_protects(const struct agent_total *t)
+{
+	if (t->bare_rows > 0)
+		return "names that no partner has, and their rows; of the rows that were sent as "
+		       "they are, nothing, whatever epsilon says";
+	if (t->labels + t->releases > 0)
+		return "any one aligned row, by the epsilon in all (row replaced)";
+	return "every row: nothing computed from rows is on this ledger";
+}
+
+static const char *total_leaves_open(const struct agent_total *t, bool trained)
+{
+	if (t->bare_rows > 0 && !trained)
+		return "the rows sent as they are, and with them whether a triple was trained on; "
+		       "shared names, their number, when it improves";
+	if (t->bare_rows > 0)
+		return "the rows sent as they are; shared names, their number";
+	if (t->labels + t->releases > 0 && !trained)
+		return "its triples and entities, which are not what epsilon counts; shared "
+		       "names, their number, when it improves";
+	return "shared names, their number, when it improves";
+}
+
+static json_t *total_json(const struct agent_total *t, const char *protects, const char *open)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "rows_sent",
+			 (json_int_t)t->bare_rows, "noisy_rows_sent", (json_int_t)t->noisy_rows,
+			 "labels", (json_int_t)t->labels, "maps", (json_int_t)t->maps, "releases",
+			 (json_int_t)t->releases, "protected", protects, "not_protected", open);
+}
+
+json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
+			  const struct ledger_chain *const *chains, size_t n, bool trained)
+{
+	struct agent_total t = total_of(sign_key, chains, n);
+	char protects[256];
+
+	cli_say_wrapped(cli, 0,
+			"%s in all: %llu rows sent as they are, %llu with noise; %llu labels, %llu "
+			"map%s",
+			who, ULL(t.bare_rows), ULL(t.noisy_rows), ULL(t.labels), ULL(t.maps),
+			t.maps == 1 ? "" : "s");
+	snprintf(
+		protects, sizeof(protects), "%s%s", total_protects(&t),
+		trained ? "; any one training triple, in what was sent of tables trained with noise"
+			: "");
+	cli_say_wrapped(cli, 2, "protected: %s", protects);
+	cli_say_wrapped(cli, 2, "not protected: %s", total_leaves_open(&t, trained));
+	cli_say_wrapped(cli, 2,
+			"not on the ledger: rows of rounds (fkge rounds), names, sizes, times; an "
+			"epsilon is per row as it stood in each session, not per triple, which "
+			"moves many rows at each training (docs/THREAT-MODEL.md)");
+	return total_json(&t, protects, total_leaves_open(&t, trained));
+}
+
 /* ---- all partners ---- */
 
 static uint64_t releases_in(const struct ledger_lineage *l)
@@ -416,25 +523,31 @@ static uint64_t releases_in(const struct ledger_lineage *l)
 	return n;
 }
 
-static void put_total(struct cli *cli, const struct ledger_lineage *l, double epsilon, double cap)
+static void put_total(struct cli *cli, const struct ledger_lineage *l, double epsilon, double pld,
+		      double cap)
 {
 	uint64_t labels = ledger_lineage_labels(l), releases = releases_in(l);
+	char noisy[48] = "";
 
 	cli_put_count(cli, "total_labels", labels);
 	cli_put_count(cli, "total_releases", releases);
 	cli_put_number(cli, "total_epsilon", epsilon);
+	cli_put_number(cli, "total_epsilon_pld", pld);
 	cli_put_number(cli, "total_epsilon_cap", cap);
-	cli_say(cli, "this agent's data toward all partners: %llu labels, ", ULL(labels));
 	if (releases > 0)
-		cli_say(cli, "%llu noisy release%s, ", ULL(releases), releases == 1 ? "" : "s");
-	cli_say(cli, "epsilon %.4f; agent.yaml allows %.4f\n", epsilon, cap);
+		snprintf(noisy, sizeof(noisy), "%llu noisy release%s, ", ULL(releases),
+			 releases == 1 ? "" : "s");
+	cli_say_wrapped(cli, 0,
+			"this agent's data toward all partners: %llu labels, %sepsilon %.4f (by "
+			"pld %.4f); agent.yaml allows %.4f",
+			ULL(labels), noisy, epsilon, pld, cap);
 }
 
 static int show_total(struct cli *cli, const struct folder *f, const struct store_core *core,
 		      struct err *e)
 {
 	struct ledger_lineage l;
-	double epsilon;
+	double epsilon, pld = NAN;
 	uint8_t id[32];
 	int rc;
 
@@ -443,7 +556,14 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 			   (const struct ledger_chain *const *)core->chains, core->n_chains);
 	rc = ledger_epsilon(l.at, l.n, &epsilon, e);
 	if (rc == 0)
-		put_total(cli, &l, epsilon, f->config.privacy.epsilon_total);
+		rc = ledger_epsilon_pld(l.at, l.n, &pld, e);
+	if (rc == 0) {
+		put_total(cli, &l, epsilon, pld, f->config.privacy.epsilon_total);
+		cli_put(cli, "own",
+			ledger_total_json(cli, "this agent", f->identity->sign_key,
+					  (const struct ledger_chain *const *)core->chains,
+					  core->n_chains, core->training.sequence > 0));
+	}
 	ledger_lineage_release(&l);
 	return rc;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sodium.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,11 +14,13 @@
 
 static const struct command peer_commands[] = {
 	{ "list", "peers with their names, addresses and standing", cmd_peer_list, NULL },
+	{ "show", "one peer, and the names it put into intersections", cmd_peer_show, NULL },
 	{ "pending", "keys that asked to join and wait for the owner", cmd_peer_pending, NULL },
 	{ "add", "make the agent of a line (fkge id --line) a partner", cmd_peer_add, NULL },
 	{ "accept", "make a key a partner", cmd_peer_accept, NULL },
 	{ "reject", "turn a waiting key away", cmd_peer_reject, NULL },
 	{ "revoke", "end a partnership, now", cmd_peer_revoke, NULL },
+	{ "forget", "keep nothing of a key that is no partner", cmd_peer_forget, NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -40,6 +44,8 @@ static const struct command checkpoint_commands[] = {
 static const struct command rounds_commands[] = {
 	{ "list", "rounds that this agent took part in", cmd_rounds_list, NULL },
 	{ "show", "one round: who took part, what travelled", cmd_rounds_show, NULL },
+	{ "resume", "take part again, after rounds that hurt were stopped", cmd_rounds_resume,
+	  NULL },
 	{ "export", "write what members have signed to a file for an auditor", cmd_rounds_export,
 	  NULL },
 	{ "verify", "check exports of rounds, alone and against each other", cmd_rounds_verify,
@@ -62,14 +68,20 @@ static const struct command commands[] = {
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
+	{ "report", "what partners brought: before, alone, with them", cmd_report, NULL },
 	{ "unlearn", "forget triples, and sign for it", cmd_unlearn, NULL },
+	{ "backup", "copy the agent into a folder, while it runs or not", cmd_backup, NULL },
+	{ "restore", "put a backup back; what was spent stays spent", cmd_restore, NULL },
 	{ "doctor", "check what could keep the agent from working", cmd_doctor, NULL },
 	{ "peer", "who is a partner", NULL, peer_commands },
 	{ "invite", "print a line that lets another agent join", cmd_invite, NULL },
 	{ "join", "use an invitation", cmd_join, NULL },
+	{ "secret", "draw another secret of the federation", cmd_secret, NULL },
 	{ "ledger", "privacy spent: show, quote, verify, export, close", NULL, ledger_commands },
-	{ "rounds", "rounds of many (federation.mode rounds): list, show, export, verify", NULL,
-	  rounds_commands },
+	{ "rounds",
+	  "rounds of many (federation.mode rounds): list, show, resume, export, "
+	  "verify",
+	  NULL, rounds_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
 	{ "experiment", "methods beside each other on one data set", cmd_experiment, NULL },
@@ -124,7 +136,7 @@ static void print_help(FILE *to, const struct command *table, const char *path)
 static bool asks_help(const char *word)
 {
 	return strcmp(word, "--help") == 0 || strcmp(word, "help") == 0 ||
-	       strcmp(word, "-?") == 0 || strcmp(word, "-h") == 0;
+	       strcmp(word, "--usage") == 0 || strcmp(word, "-?") == 0 || strcmp(word, "-h") == 0;
 }
 
 static bool asks_version(const char *word)
@@ -205,6 +217,18 @@ static int finish(struct cli *cli, int rc, const struct err *e)
 	return status;
 }
 
+/* Keys, rows and votes are in this process's memory: it leaves no core file, and nobody but root
+ * may read it.  A sanitizer's leak check must read it, so its builds keep that open. */
+static void refuse_dumps(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	(void)setrlimit(RLIMIT_CORE, &none);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct cli cli = { .folder = getenv("FKGE_DIR"), .program = argv[0] };
@@ -213,6 +237,7 @@ int main(int argc, char **argv)
 
 	if (cli.folder == NULL || *cli.folder == '\0')
 		cli.folder = ".";
+	refuse_dumps();
 	if (sodium_init() < 0) {
 		fprintf(stderr, "fkge: no source of randomness on this machine\n");
 		return 1;

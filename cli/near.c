@@ -1,11 +1,12 @@
 #include "cli/near.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/buf.h"
 
-enum { NEAR_NAMES = 3 };
+enum { NEAR_NAMES = 3, SHOWN = 80 };
 
 size_t near_distance(const char *a, const char *b)
 {
@@ -20,7 +21,8 @@ size_t near_distance(const char *a, const char *b)
 
 		row[0] = i;
 		for (size_t j = 1; j <= n; j++) {
-			size_t best = diagonal + (*a != b[j - 1]);
+			size_t best = diagonal + (tolower((unsigned char)*a) !=
+						  tolower((unsigned char)b[j - 1]));
 
 			diagonal = row[j];
 			if (row[j] + 1 < best)
@@ -40,12 +42,13 @@ struct like {
 	const char *name;
 };
 
-/* A URI's last part; of anything else, all of it. */
+/* The last part of a URI or of a name with a prefix; of anything else, all of it. */
 static const char *local_part(const char *name)
 {
-	const char *at = name + strcspn(name, "/#"), *last = name;
+	static const char *const ends = "/#:";
+	const char *at = name + strcspn(name, ends), *last = name;
 
-	for (; *at != '\0'; at += strcspn(at, "/#"))
+	for (; *at != '\0'; at += strcspn(at, ends))
 		last = ++at;
 	return *last != '\0' ? last : name;
 }
@@ -64,7 +67,7 @@ static size_t cost_of(const char *wanted, const char *name, size_t limit)
 {
 	size_t whole, local;
 
-	if (strcasecmp(wanted, name) == 0)
+	if (strcasecmp(wanted, name) == 0 || strcasecmp(local_part(wanted), local_part(name)) == 0)
 		return 0;
 	if (strcasestr(name, wanted) != NULL)
 		return 1;
@@ -119,8 +122,9 @@ int near_find(const struct kge_vocab *v, const char *what, const char *name, uin
 		return 0;
 	n = nearest_names(v, name, best);
 	buf_printf(&words, "%s", n > 0 ? "; did you mean " : "");
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&words, "%s'%.80s'", i > 0 ? ", " : "", best[i].name);
+	for (size_t i = 0; i < n; i++) /* of long ones the end: what differs stands there */
+		buf_printf(&words, "%s'%s%s'", i > 0 ? ", " : "", best[i].len > SHOWN ? "..." : "",
+			   best[i].name + (best[i].len > SHOWN ? best[i].len - SHOWN : 0));
 	err_set(e, ERR_NOTFOUND, "the graph has no %s '%.150s'%s%s", what, name,
 		(const char *)words.base, n > 0 ? "?" : "");
 	buf_release(&words);

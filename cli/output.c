@@ -23,12 +23,64 @@ void cli_say(const struct cli *cli, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Columns of n bytes of UTF-8, taken as one a character. */
+static size_t columns_of(const char *at, size_t n)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += ((unsigned char)at[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+static void say_words(const char *at, size_t indent)
+{
+	size_t column = indent;
+	bool first = true;
+
+	printf("%*s", (int)indent, "");
+	while (*at != '\0') {
+		size_t n = strcspn(at, " "), columns = columns_of(at, n);
+
+		if (!first && column + 1 + columns > CLI_COLUMNS) {
+			printf("\n%*s", (int)indent + 2, "");
+			column = indent + 2;
+		} else if (!first) {
+			putchar(' ');
+			column++;
+		}
+		fwrite(at, 1, n, stdout);
+		column += columns;
+		at += n + (at[n] == ' ');
+		first = false;
+	}
+	putchar('\n');
+}
+
+void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
+{
+	char *line;
+	va_list ap;
+	int n;
+
+	if (cli->json)
+		return;
+	va_start(ap, fmt);
+	n = vasprintf(&line, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		abort(); /* no memory: as base/mem.h */
+	say_words(line, indent);
+	free(line);
+}
+
 void cli_note(const struct cli *cli, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (cli->quiet)
 		return;
+	fflush(stdout); /* both may end in one file: what was said first stands first */
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);

@@ -1,4 +1,6 @@
-/* cli/peer.c - who is a partner: peer list, pending, accept, reject, revoke; invite; join. */
+/* cli/peer.c - who is a partner: peer list, show, pending, accept, reject, revoke, forget; invite;
+ * join.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +8,12 @@
 #include <time.h>
 #include <sodium.h>
 
+#include "agent/admin.h"
+#include "agent/invites.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/peers.h"
 #include "net/ident.h"
 
 static const char *text_of(const json_t *j, const char *key)
@@ -58,6 +63,94 @@ int cmd_peer_list(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse_words(cli, "", "List the peers.\vExample:\n  fkge -d acme peer list", &w, argc,
 			argv);
 	return list_peers(cli, NULL, "No peers yet: fkge invite, fkge join.", e);
+}
+
+/* ---- peer show ---- */
+
+static json_t *intersection_json(const struct store_intersection *i)
+{
+	return json_pack("{s:I, s:I, s:I, s:o}", "time_ms", (json_int_t)i->time_ms, "theirs",
+			 (json_int_t)i->theirs, "ours", (json_int_t)i->ours, "shared",
+			 i->done ? json_integer((json_int_t)i->shared) : json_null());
+}
+
+static void say_intersection(const struct cli *cli, const struct store_intersection *i)
+{
+	time_t s = (time_t)(i->time_ms / 1000);
+	char when[32] = "?", shared[24] = "broken off";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm) != NULL)
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	if (i->done)
+		snprintf(shared, sizeof(shared), "%llu", (unsigned long long)i->shared);
+	cli_say(cli, "  %-24s %10llu %10llu  %s\n", when, (unsigned long long)i->theirs,
+		(unsigned long long)i->ours, shared);
+}
+
+static int show_intersections(struct cli *cli, struct store *s, const struct store_peer *p,
+			      struct err *e)
+{
+	struct store_intersection *all = NULL;
+	json_t *list = json_array();
+	size_t n = 0;
+	int rc = store_intersections(s, p->key, &all, &n, e);
+
+	if (n > 0)
+		cli_say(cli, "names put into intersections:\n  %-24s %10s %10s  %s\n", "when",
+			"its", "ours", "shared");
+	else if (rc == 0)
+		cli_say(cli, "names were never compared with it\n");
+	for (size_t k = 0; k < n; k++) {
+		say_intersection(cli, &all[k]);
+		json_array_append_new(list, intersection_json(&all[k]));
+	}
+	cli_put(cli, "intersections", list);
+	free(all);
+	return rc;
+}
+
+static int show_peer(struct cli *cli, struct store *s, const char *who, struct err *e)
+{
+	struct roster r = { 0 };
+	struct store_peer *p = NULL;
+	int rc = cli_load_roster(s, &r, e);
+
+	if (rc == 0)
+		rc = roster_resolve(&r, who, &p, e);
+	if (rc == 0) {
+		json_t *j = admin_peer_json(p);
+
+		say_peer(cli, j);
+		cli_put(cli, "peer", j);
+		rc = show_intersections(cli, s, p, e);
+	}
+	roster_release(&r);
+	return rc;
+}
+
+int cmd_peer_show(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 1, .max = 1 };
+	struct folder f;
+	int rc;
+
+	cli_parse_words(
+		cli, "PEER",
+		"Show one peer, and how many names it put into the intersections with it, "
+		"the newest first.\v"
+		"Each of its names may be a guess, and it learns which of them are here: many "
+		"more than are shared, or than before, are a reason to ask its owner. "
+		"federation.names_max and names_every_s in agent.yaml bound them. One that was "
+		"broken off may have told the peer all the same.\n\n"
+		"Example:\n  fkge -d acme peer show genebank",
+		&w, argc, argv);
+	rc = folder_open(&f, cli->folder, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	rc = show_peer(cli, f.store, w.at[0], e);
+	folder_close(&f);
+	return rc;
 }
 
 int cmd_peer_pending(struct cli *cli, int argc, char **argv, struct err *e)
@@ -116,16 +209,34 @@ int cmd_peer_revoke(struct cli *cli, int argc, char **argv, struct err *e)
 		      argc, argv, e);
 }
 
+int cmd_peer_forget(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	return decide(cli, "forget",
+		      "Keep nothing of a key that waits, was rejected or is revoked. It may knock "
+		      "again. Those that wait are forgotten 14 days after they knocked last, and "
+		      "the oldest beyond 64 of them, or beyond 4 of one address; those rejected "
+		      "after 90 days, or beyond 256; those revoked beyond 256, but never one that "
+		      "is on the ledger.\vExample:\n  fkge -d acme peer forget 7k2m-9xqa",
+		      argc, argv, e);
+}
+
 /* ---- invite ---- */
 
 struct invite_options {
-	const char *address, *guest, *output;
+	const char *address, *guest, *output, *revoke;
+	int uses, days; /* 0: the default */
+	bool list;
 };
 
 static const struct argp_option invite_options[] = {
 	{ "address", 'a', "HOST:PORT", 0, "by which the guest reaches this agent", 0 },
 	{ "for", 'f', "ID", 0, "good for this key alone, which then needs no peer accept", 0 },
 	{ "output", 'o', "FILE", 0, "write the line there (mode 0600)", 0 },
+	{ "uses", 'u', "N", 0, "federation.accept invited: how many keys it lets in (default 1)",
+	  0 },
+	{ "days", 'D', "N", 0, "... and for how many days (default 30)", 0 },
+	{ "list", 'l', NULL, 0, "make none: list those that let their holder in", 0 },
+	{ "revoke", 'r', "INVITATION", 0, "make none: this one lets nobody in any more", 0 },
 	{ 0 },
 };
 
@@ -143,6 +254,18 @@ static error_t parse_invite(int key, char *arg, struct argp_state *state)
 	case 'o':
 		o->output = arg;
 		return 0;
+	case 'u':
+		o->uses = (int)cli_number(state, arg, "--uses", 1, INVITES_USES_MAX);
+		return 0;
+	case 'D':
+		o->days = (int)cli_number(state, arg, "--days", 1, INVITES_DAYS_MAX);
+		return 0;
+	case 'l':
+		o->list = true;
+		return 0;
+	case 'r':
+		o->revoke = arg;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -156,6 +279,10 @@ static json_t *invite_request(const struct invite_options *o)
 		json_object_set_new(j, "address", cli_json_text(o->address));
 	if (o->guest != NULL)
 		json_object_set_new(j, "guest", cli_json_text(o->guest));
+	if (o->uses > 0)
+		json_object_set_new(j, "uses", json_integer(o->uses));
+	if (o->days > 0)
+		json_object_set_new(j, "days", json_integer(o->days));
 	return j;
 }
 
@@ -175,8 +302,65 @@ static int show_invitation(struct cli *cli, const char *output, json_t *reply, s
 	if (rc == 0 && json_is_true(json_object_get(reply, "secret")))
 		cli_note(cli,
 			 "This line holds the federation's secret: send it over a private way.\n");
+	if (rc == 0 && json_object_get(reply, "invitation") != NULL)
+		cli_note(cli, "It is invitation %s: %lld keys, %lld days.\n",
+			 text_of(reply, "invitation"),
+			 (long long)json_integer_value(json_object_get(reply, "uses")),
+			 (long long)json_integer_value(json_object_get(reply, "days")));
 	sodium_memzero(line, sizeof(line));
 	return rc;
+}
+
+static void say_invitation(const struct cli *cli, const json_t *i)
+{
+	time_t s = (time_t)(json_integer_value(json_object_get(i, "until_ms")) / 1000);
+	char until[32] = "?";
+	struct tm tm;
+
+	if (gmtime_r(&s, &tm) != NULL)
+		strftime(until, sizeof(until), "%Y-%m-%d %H:%M UTC", &tm);
+	cli_say(cli, "%s  %-8s  used %lld of %lld  until %s\n", text_of(i, "id"),
+		text_of(i, "state"), (long long)json_integer_value(json_object_get(i, "used")),
+		(long long)json_integer_value(json_object_get(i, "uses")), until);
+}
+
+static int list_invitations(struct cli *cli, struct err *e)
+{
+	json_t *request = json_pack("{s:s}", "do", "invitations"), *reply;
+	const json_t *i;
+	size_t k;
+	int rc = control_admin(cli, request, &reply, e);
+
+	json_decref(request);
+	if (rc != 0)
+		return rc;
+	json_array_foreach(json_object_get(reply, "invitations"), k, i) say_invitation(cli, i);
+	if (json_array_size(json_object_get(reply, "invitations")) == 0)
+		cli_note(cli, "No invitation lets its holder in.\n");
+	control_put(cli, reply);
+	return 0;
+}
+
+static int revoke_invitation(struct cli *cli, const char *id, struct err *e)
+{
+	json_t *request = json_pack("{s:s, s:s}", "do", "uninvite", "id", id), *reply;
+	long long used;
+	int rc;
+
+	if (request == NULL)
+		return err_set(e, ERR_USAGE, "an invitation has eight hexadecimal digits");
+	rc = control_admin(cli, request, &reply, e);
+	json_decref(request);
+	if (rc != 0)
+		return rc;
+	used = (long long)json_integer_value(json_object_get(reply, "used"));
+	cli_say(cli, "%s lets nobody in any more\n", id);
+	if (used > 0)
+		cli_note(cli, "%lld came in by it and are partners: fkge peer list, peer revoke.\n",
+			 used);
+	cli_note(cli, "Its line still holds the federation's secret: fkge secret draws another.\n");
+	control_put(cli, reply);
+	return 0;
 }
 
 int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
@@ -187,6 +371,10 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_invite,
 		.doc = "Print one line with which another agent can join: keys, address, and the "
 		       "federation's secret if there is one.\v"
+		       "With federation.accept invited the line itself lets its holder in: one key "
+		       "within 30 days, or as --uses and --days say. --list shows such "
+		       "invitations, "
+		       "--revoke ends one.\n\n"
 		       "Example:\n  fkge -d acme invite --address acme.example:7447 > line.txt",
 		.input = &o,
 	};
@@ -194,6 +382,10 @@ int cmd_invite(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	if (o.list)
+		return list_invitations(cli, e);
+	if (o.revoke != NULL)
+		return revoke_invitation(cli, o.revoke, e);
 	request = invite_request(&o);
 	rc = control_admin(cli, request, &reply, e);
 	json_decref(request);
@@ -262,7 +454,7 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (json_is_true(json_object_get(reply, "accepted")))
-		cli_note(cli, "It was made for this agent: nothing more to do.\n");
+		cli_note(cli, "It lets this agent in: nothing more to do.\n");
 	else
 		cli_note(cli, "Now its owner accepts you: fkge peer accept %s\n",
 			 text_of(reply, "own_id"));

@@ -109,13 +109,21 @@ void receipt_sign(json_t *receipt, const struct identity *id)
 	buf_release(&text);
 }
 
+/* 1 had no verdict. */
+static bool known_version(const json_t *version)
+{
+	json_int_t v = json_integer_value(version);
+
+	return v >= 1 && v <= RECEIPT_VERSION;
+}
+
 static int check_signature(const json_t *receipt, const char *path, struct err *e)
 {
 	uint8_t key[IDENTITY_KEY], signature[crypto_sign_BYTES];
 	struct buf text;
 	int rc = 0;
 
-	if (json_integer_value(json_object_get(receipt, "fkge_unlearn")) != 1 ||
+	if (!known_version(json_object_get(receipt, "fkge_unlearn")) ||
 	    !bytes_at(receipt, "sign_key", key, sizeof(key)) ||
 	    !bytes_at(receipt, "signature", signature, sizeof(signature)))
 		return err_set(e, ERR_INPUT, "%s: no receipt of fkge unlearn", path);

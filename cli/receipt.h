@@ -16,7 +16,7 @@
 #include "kge/graph.h"
 #include "store/identity.h"
 
-enum { RECEIPT_SALT = 32, RECEIPT_DIGEST = 32 };
+enum { RECEIPT_SALT = 32, RECEIPT_DIGEST = 32, RECEIPT_VERSION = 2 };
 
 void receipt_digest(const struct kge_graph *names, const struct kge_triple *at, size_t n,
 		    const uint8_t salt[RECEIPT_SALT], uint8_t out[RECEIPT_DIGEST]);

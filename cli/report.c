@@ -24,7 +24,7 @@ uint64_t report_peak_bytes(void)
 static int write_file(const char *folder, const char *name, const struct buf *text, struct err *e)
 {
 	struct sink s;
-	int rc = sink_open(&s, folder, name, e);
+	int rc = sink_open(&s, folder, name, SINK_SHARED, e);
 
 	if (rc != 0)
 		return rc;

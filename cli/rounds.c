@@ -5,8 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/core.h"
 #include "agent/folder.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "cli/peers.h"
 #include "cli/table.h"
 #include "fed/round.h"
@@ -144,6 +146,11 @@ static void put_count(json_t *j, const char *key, uint64_t n)
 	json_object_set_new(j, key, json_integer((json_int_t)n));
 }
 
+static void put_real(json_t *j, const char *key, bool known, double x)
+{
+	json_object_set_new(j, key, known ? cli_json_number(x) : json_null());
+}
+
 static void put_traffic(json_t *j, const struct store_round_member *m)
 {
 	put_count(j, "rows_out", m->rows_out);
@@ -201,6 +208,9 @@ static json_t *member_json(const struct rounds *all, const struct store_round *r
 	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
 	json_object_set_new(j, "fate", json_string(fed_fate_name(m->fate)));
 	put_traffic(j, m);
+	put_count(j, "rows_compared", m->compared);
+	put_real(j, "distance", m->compared > 0 && m->distance >= 0, m->distance);
+	put_real(j, "cosine", m->compared > 0, m->cosine);
 	json_object_set_new(j, "account", account_json(all, r, m));
 	return j;
 }
@@ -237,7 +247,10 @@ static json_t *round_json(const struct rounds *all, const struct store_round *r)
 	put_count(j, "clipped", r->clipped);
 	put_count(j, "spoiled", r->spoiled);
 	put_traffic(j, &sum);
-	json_object_set_new(j, "valid_score", r->scored ? cli_json_number(r->score) : json_null());
+	put_real(j, "valid_score", r->scored, r->score);
+	put_real(j, "valid_before_averaging", r->compared, r->own_score);
+	put_real(j, "valid_after_averaging", r->compared, r->merged_score);
+	put_real(j, "valid_alone", r->has_alone, r->alone_score);
 	for (uint32_t seat = 0; seat < r->n_seats; seat++)
 		json_array_append_new(members, member_json(all, r, seat));
 	json_object_set_new(j, "members", members);
@@ -293,15 +306,20 @@ static unsigned took_part(const struct store_round *r)
 	return n;
 }
 
-static void result_text(const struct store_round *r, char out[STORE_REASON_MAX + 32])
+enum { RESULT_MAX = STORE_REASON_MAX + 64 };
+
+static void result_text(const struct store_round *r, char out[RESULT_MAX])
 {
 	if (r->outcome != 0)
-		snprintf(out, STORE_REASON_MAX + 32, "%s",
+		snprintf(out, RESULT_MAX, "%s",
 			 r->reason[0] != '\0' ? r->reason : err_text(r->outcome));
+	else if (r->scored && r->compared)
+		snprintf(out, RESULT_MAX, "valid %.4f; averaging: %.4f to %.4f", r->score,
+			 r->own_score, r->merged_score);
 	else if (r->scored)
-		snprintf(out, STORE_REASON_MAX + 32, "valid %.4f", r->score);
+		snprintf(out, RESULT_MAX, "valid %.4f", r->score);
 	else
-		snprintf(out, STORE_REASON_MAX + 32, "done");
+		snprintf(out, RESULT_MAX, "done");
 }
 
 static void say_table(const struct cli *cli, const struct table *t)
@@ -334,7 +352,7 @@ static void say_list(const struct cli *cli, const struct rounds *all)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct store_round *r = &all->at[i];
 		struct store_round_member sum = sum_of(r);
-		char when[32], result[STORE_REASON_MAX + 32];
+		char when[32], result[RESULT_MAX];
 
 		when_text(r->finished_ms, when);
 		result_text(r, result);
@@ -374,12 +392,39 @@ static void say_folded(const struct cli *cli, const struct store_folded *f)
 		(unsigned long long)f->params_down);
 }
 
+static void add_distance(struct table *t, const struct store_round_member *m)
+{
+	bool known = m->compared > 0 && m->distance >= 0;
+
+	if (known) {
+		table_add(t, "%.2f", m->distance);
+		table_add(t, "%.2f", m->cosine);
+	} else {
+		table_add(t, "-");
+		table_add(t, "-");
+	}
+}
+
+/* What averaging did to the score, where it was looked at. */
+static void say_scores(const struct cli *cli, const struct store_round *r)
+{
+	if (!r->compared)
+		return;
+	cli_say(cli, "averaging %s valid from %.4f to %.4f",
+		r->merged_score < r->own_score ? "lowered" : "brought", r->own_score,
+		r->merged_score);
+	if (r->has_alone)
+		cli_say(cli, "; trained alone it is %.4f", r->alone_score);
+	cli_say(cli, "%s\n",
+		r->secret_bits > 0 ? " (rows are masked: nobody sees whose they were)" : "");
+}
+
 static void say_members(const struct cli *cli, const struct rounds *all,
 			const struct store_round *r)
 {
 	static const char *const head[] = { "member",	  "fate",      "rows out",  "rows in",
 					    "floats out", "floats in", "bytes out", "bytes in",
-					    "signs",	  NULL };
+					    "signs",	  "distance",  "cosine",    NULL };
 	struct table t;
 
 	head_of(&t, head);
@@ -399,6 +444,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 		for (size_t k = 0; k < sizeof(n) / sizeof(n[0]); k++)
 			table_add(&t, "%llu", (unsigned long long)n[k]);
 		table_add(&t, "%s", own ? "" : word_text(all, r, m));
+		add_distance(&t, m);
 	}
 	say_table(cli, &t);
 	table_release(&t);
@@ -423,7 +469,7 @@ static void say_wrong(const struct cli *cli, const struct rounds *all, const str
 
 static void say_round(const struct cli *cli, const struct rounds *all, const struct store_round *r)
 {
-	char id[ID_TEXT], when[32], result[STORE_REASON_MAX + 32];
+	char id[ID_TEXT], when[32], result[RESULT_MAX];
 
 	id_of(r, id);
 	when_text(r->finished_ms, when);
@@ -446,6 +492,7 @@ static void say_round(const struct cli *cli, const struct rounds *all, const str
 	if (r->secret_bits > 0)
 		cli_say(cli, "%llu values were cut at the clip, %llu rows dropped\n",
 			(unsigned long long)r->clipped, (unsigned long long)r->spoiled);
+	say_scores(cli, r);
 	cli_say(cli, "\n");
 	say_members(cli, all, r);
 	say_wrong(cli, all, r);
@@ -549,6 +596,12 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 			"restart holds back comes within eight rounds). Why one was refused, or "
 			"what of it contradicts what is counted "
 			"here, stands below. --json has what was signed, and the signature.\n\n"
+			"Valid before averaging, after it and of a copy trained alone are on the "
+			"same triples (rounds.compare_limit). 'distance' and 'cosine' are of a "
+			"member's rows against the median of all, where this agent was home and "
+			"rows were plain (with two holders, the other's against our own): 0 and 1 "
+			"are the same rows, 1.4 and 0 unrelated ones of the same length. Under "
+			"masks nobody can see them.\n\n"
 			"Example:\n  fkge -d acme rounds show 12 --json",
 			&w, argc, argv);
 	rc = rounds_read(&all, cli, w.n > 0 ? SIZE_MAX : 1, e);
@@ -566,5 +619,51 @@ int cmd_rounds_show(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = err_set(e, ERR_NOTFOUND, "%.*s", (int)strlen(none) - 1, none);
 	}
 	rounds_release(&all);
+	return rc;
+}
+
+/* ---- after rounds that hurt ---- */
+
+/* Beside a stopped agent: it finds this at its start. */
+static int leave_word(const struct cli *cli, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+
+	if (rc != 0)
+		return rc;
+	store_batch_meta(&b, AGENT_META_RESUME, "\1", 1);
+	rc = store_apply(f.store, &b, e);
+	store_batch_release(&b);
+	folder_close(&f);
+	return rc;
+}
+
+int cmd_rounds_resume(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	json_t *request = json_pack("{s:s}", "do", "resume"), *reply = NULL;
+	int rc;
+
+	cli_parse_words(cli, "",
+			"Take part in rounds again, after they were stopped since they hurt.\v"
+			"An agent leaves the rounds when they keep lowering its score on valid "
+			"(rounds.stop_when_worse), and goes back to its best tables; fkge status "
+			"says why. Look into that first: fkge rounds list, fkge rounds show, and "
+			"fkge peer revoke for whom you trust no more. A stopped agent begins again "
+			"at its next start.\n\n"
+			"Example:\n  fkge -d acme rounds resume",
+			&w, argc, argv);
+	rc = control_ask(cli, request, &reply, e);
+	json_decref(request);
+	if (rc == 0) {
+		json_decref(reply);
+	} else if (rc == ERR_UNREACHABLE) {
+		*e = (struct err){ 0 };
+		rc = leave_word(cli, e);
+	}
+	if (rc == 0)
+		cli_say(cli, "This agent takes part in rounds again.\n");
 	return rc;
 }

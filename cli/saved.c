@@ -70,7 +70,7 @@ int saved_write_body(const char *folder, const char *name, const json_t *head, s
 	uint64_t n = strlen(text);
 	uint8_t digest[DIGEST];
 	struct writer w;
-	int rc = sink_open(&w.sink, folder, name, e);
+	int rc = sink_open(&w.sink, folder, name, SINK_PRIVATE, e);
 
 	if (rc == 0) {
 		crypto_generichash_init(&w.hash, NULL, 0, DIGEST);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/core.h"
 #include "agent/folder.h"
 #include "agent/process.h"
 #include "cli/commands.h"
@@ -15,7 +16,10 @@ enum { KEY_QUIET = 0x4000, KEY_STATUS };
 
 static const struct argp_option serve_options[] = {
 	{ "until-quiet", KEY_QUIET, "SECONDS", 0, "end when there was no work for so long", 0 },
-	{ "status-file", KEY_STATUS, "FILE", 0, "keep the status there, as JSON, for scripts", 0 },
+	{ "status-file", KEY_STATUS, "FILE", 0,
+	  "keep the status there, as JSON, with the time of writing: one older than 30 seconds is "
+	  "of an agent that has ended",
+	  0 },
 	{ 0 },
 };
 
@@ -42,7 +46,8 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = serve_options,
 		.parse = parse_serve,
 		.doc = "Run the agent until it is stopped: fkge stop, SIGINT or SIGTERM.\v"
-		       "Messages go to standard error.\n\n"
+		       "Messages go to standard error. SIGHUP reads agent.yaml again; where it "
+		       "is wrong, the log says so and the agent goes on as it was.\n\n"
 		       "With federation.mode rounds in agent.yaml, rows of shared names leave "
 		       "this agent in every round and nothing charges for them: each goes as it "
 		       "is to its home, one of the partners that hold the name (topology hosted: "
@@ -72,42 +77,127 @@ static long long count_of(const json_t *j, const char *key)
 	return (long long)json_integer_value(json_object_get(j, key));
 }
 
+/* Who a peer is: its name, and the first characters of its id, as everywhere. */
+static void peer_text(const json_t *p, char *out, size_t n)
+{
+	const char *name = text_of(p, "name");
+
+	if (name[0] != '\0')
+		snprintf(out, n, "%.64s (%.9s)", name, text_of(p, "id"));
+	else
+		snprintf(out, n, "%.9s", text_of(p, "id"));
+}
+
+/* What it put into the last intersection, each of which may be a guess. */
+static void say_names(const struct cli *cli, const json_t *p)
+{
+	const json_t *shared = json_object_get(p, "names_shared");
+	char end[40] = "it was broken off";
+
+	if (json_is_integer(shared))
+		snprintf(end, sizeof(end), "%lld are shared", count_of(p, "names_shared"));
+	if (count_of(p, "names_compared") > 0)
+		cli_say_wrapped(cli, 4, "names: it put in %lld, we %lld; %s",
+				count_of(p, "names_theirs"), count_of(p, "names_ours"), end);
+	if (text_of(p, "names_warning")[0] != '\0')
+		cli_say_wrapped(cli, 4, "! %s", text_of(p, "names_warning"));
+}
+
+/* Whose clock is off, ours or its: no message says which. */
+static void say_clock(const struct cli *cli, const json_t *p)
+{
+	long long off = count_of(p, "clock_off_s");
+
+	if (llabs(off) > AGENT_CLOCK_OFF_MS / 1000)
+		cli_say_wrapped(cli, 4, "! its clock is %lld minutes %s ours", llabs(off) / 60,
+				off > 0 ? "ahead of" : "behind");
+}
+
+static void say_trouble(const struct cli *cli, const json_t *p)
+{
+	if (text_of(p, "trouble")[0] != '\0')
+		cli_say_wrapped(cli, 4, "! %s", text_of(p, "trouble"));
+	say_names(cli, p);
+	say_clock(cli, p);
+}
+
+/* Its part in federation.roles, where that is not both. */
+static const char *roles_text(const json_t *j)
+{
+	const char *roles = text_of(j, "roles");
+
+	if (strcmp(roles, "host") == 0)
+		return ", only hosts: sends no rows";
+	return strcmp(roles, "client") == 0 ? ", only a client: takes no rows in" : "";
+}
+
 static void say_partner(const struct cli *cli, const json_t *p)
 {
-	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
+	const char *role = text_of(p, "role");
+	char who[96];
 
-	cli_say(cli,
-		"  %-20.20s %-8s %-5s %-6s %-12s shared %lld+%lld  sessions %lld  epsilon %.3f\n",
-		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
-		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "role"),
-		text_of(p, "phase"), count_of(p, "shared_entities"),
-		count_of(p, "shared_relations"), count_of(p, "sessions"),
-		json_number_value(json_object_get(p, "epsilon")));
-	if (trouble[0] != '\0')
-		cli_say(cli, "    ! %s\n", trouble);
+	peer_text(p, who, sizeof(who));
+	cli_say_wrapped(cli, 2, "%s: %s, %s%s%s%s%s%s", who, text_of(p, "standing"),
+			json_is_true(json_object_get(p, "linked")) ? "up" : "down",
+			role[0] != '\0' ? ", we are " : "", role, role[0] != '\0' ? ", " : "",
+			text_of(p, "phase"), roles_text(p));
+	cli_say_wrapped(cli, 4,
+			"shared %lld+%lld, sessions %lld; sent %lld rows as they are, %lld with "
+			"noise; epsilon %.3f",
+			count_of(p, "shared_entities"), count_of(p, "shared_relations"),
+			count_of(p, "sessions"), count_of(p, "rows_sent"),
+			count_of(p, "noisy_rows_sent"),
+			json_number_value(json_object_get(p, "epsilon")));
+	say_trouble(cli, p);
+}
+
+/* What the last look has shown of averaging, and whether rounds have stopped for it. */
+static void say_averaging(const struct cli *cli, const json_t *r)
+{
+	const json_t *alone = json_object_get(r, "valid_alone");
+	double own = json_number_value(json_object_get(r, "valid_own"));
+	double merged = json_number_value(json_object_get(r, "valid_merged"));
+	char beside[48] = "";
+
+	if (alone != NULL)
+		snprintf(beside, sizeof(beside), "; trained alone it is %.4f",
+			 json_number_value(alone));
+	if (json_object_get(r, "valid_own") != NULL)
+		cli_say_wrapped(cli, 2, "averaging %s valid from %.4f to %.4f%s",
+				merged < own ? "lowered" : "brought", own, merged, beside);
+	if (json_is_true(json_object_get(r, "masked")))
+		cli_say_wrapped(cli, 2,
+				"rows are masked: nobody can see what a member sends, and this "
+				"score is all there is");
+	if (json_is_true(json_object_get(r, "stopped")))
+		cli_say_wrapped(cli, 2, "! rounds have stopped: %s (fkge rounds resume)",
+				text_of(r, "stopped_why"));
 }
 
 static void say_round(const struct cli *cli, const json_t *r)
 {
 	const char *trouble = text_of(r, "trouble");
+	char missed[48] = "", members[128] = "";
 
-	cli_say(cli, "round %lld of %s, %lld done", count_of(r, "number"), text_of(r, "method"),
-		count_of(r, "done"));
 	if (count_of(r, "missed") > 0)
-		cli_say(cli, ", %lld missed", count_of(r, "missed"));
+		snprintf(missed, sizeof(missed), ", %lld missed", count_of(r, "missed"));
 	if (count_of(r, "members") > 0)
-		cli_say(cli, "; %s %lld members, %lld of %lld shared rows answered",
-			json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",
-			count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
-	if (json_is_true(json_object_get(r, "over")))
-		cli_say(cli, "; takes part in no more (rounds.max)");
-	else if (!json_is_true(json_object_get(r, "proposes")))
-		cli_say(cli, "; proposes none");
-	cli_say(cli, "\n");
+		snprintf(members, sizeof(members),
+			 "; %s %lld members, %lld of %lld shared rows answered",
+			 json_is_true(json_object_get(r, "under_way")) ? "now" : "the last had",
+			 count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
+	cli_say_wrapped(cli, 0, "round %lld of %s, %lld done%s%s%s", count_of(r, "number"),
+			text_of(r, "method"), count_of(r, "done"), missed, members,
+			json_is_true(json_object_get(r, "stopped")) ? "; stopped, since rounds hurt"
+			: json_is_true(json_object_get(r, "over"))
+				? "; takes part in no more (rounds.max)"
+			: json_is_true(json_object_get(r, "proposes")) ? ""
+								       : "; proposes none");
 	if (trouble[0] != '\0')
-		cli_say(cli, "  ! the last one came to nothing: %s\n", trouble);
+		cli_say_wrapped(cli, 2, "! the last one came to nothing: %s", trouble);
+	say_averaging(cli, r);
 	if (text_of(r, "waits")[0] != '\0')
-		cli_say(cli, "  no round now: %s\n", text_of(r, "waits"));
+		cli_say_wrapped(cli, 2, "no round now: %s", text_of(r, "waits"));
 }
 
 /* The newest round that any partner was asked for. */
@@ -129,51 +219,85 @@ static long long newest_asked(const json_t *status)
 /* Partners in rounds: sessions only find what is shared, and cost nothing. */
 static void say_member(const struct cli *cli, const json_t *p, long long newest)
 {
-	char since[64] = "";
-	const char *name = text_of(p, "name"), *trouble = text_of(p, "trouble");
+	char since[64] = "", who[96];
 	const char *why = text_of(p, "round_why"), *account = text_of(p, "round_account");
+	const char *fate = text_of(p, "round_fate"), *phase = text_of(p, "phase");
 	bool over = json_is_true(json_object_get(p, "round_over"));
 
-	if (text_of(p, "round_fate")[0] != '\0' && count_of(p, "round_fate_number") < newest)
+	peer_text(p, who, sizeof(who));
+	if (fate[0] != '\0' && count_of(p, "round_fate_number") < newest)
 		snprintf(since, sizeof(since), " (round %lld, in none since)",
 			 count_of(p, "round_fate_number"));
-	cli_say(cli, "  %-20.20s %-8s %-5s %-12s shared %lld+%lld  %s%s%s%s%s\n",
-		name[0] != '\0' ? name : text_of(p, "id"), text_of(p, "standing"),
-		json_is_true(json_object_get(p, "linked")) ? "up" : "down", text_of(p, "phase"),
-		count_of(p, "shared_entities"), count_of(p, "shared_relations"),
-		text_of(p, "round_fate"), why[0] != '\0' ? ": " : "", why, since,
-		over ? "; takes part in no more rounds (its rounds.max)" : "");
+	cli_say_wrapped(
+		cli, 2, "%s: %s, %s%s%s, shared %lld+%lld%s%s%s%s%s%s", who, text_of(p, "standing"),
+		json_is_true(json_object_get(p, "linked")) ? "up" : "down",
+		phase[0] != '\0' ? ", " : "", phase, count_of(p, "shared_entities"),
+		count_of(p, "shared_relations"), fate[0] != '\0' ? "; " : "", fate,
+		why[0] != '\0' ? ": " : "", why, since,
+		over ? "; takes part in no more rounds (its rounds.max, or they hurt it)" : "");
+	if (json_is_number(json_object_get(p, "round_distance")))
+		cli_say_wrapped(cli, 4, "%sits rows: distance %.2f from the others', cosine %.2f%s",
+				json_is_true(json_object_get(p, "round_far")) ? "! " : "",
+				json_number_value(json_object_get(p, "round_distance")),
+				json_number_value(json_object_get(p, "round_cosine")),
+				json_is_true(json_object_get(p, "round_far")) ? ": far out" : "");
 	if (account[0] != '\0')
-		cli_say(cli, "    ! its last account of a round: %s\n", account);
-	if (trouble[0] != '\0')
-		cli_say(cli, "    ! %s\n", trouble);
+		cli_say_wrapped(cli, 4, "! its last account of a round: %s", account);
+	say_trouble(cli, p);
 }
 
 static void say_work(const struct cli *cli, const json_t *j)
 {
 	const json_t *best = json_object_get(j, "best"), *round = json_object_get(j, "round");
+	const json_t *privacy = json_object_get(j, "privacy");
 
-	cli_say(cli, "\nbest valid score %.4f; ",
+	cli_say(cli, "best valid score %.4f; ",
 		json_number_value(json_object_get(best, "valid_score")));
-	if (round != NULL)
+	if (round != NULL) {
+		cli_say(cli, "in rounds\n");
 		say_round(cli, round);
-	else
-		cli_say(cli, "%lld rounds, %lld improved, %lld sessions, %lld queued\n",
-			count_of(j, "rounds"), count_of(j, "improved"), count_of(j, "sessions"),
-			count_of(j, "queued"));
+		return;
+	}
+	cli_say(cli, "%lld rounds, %lld improved, %lld sessions, %lld queued\n",
+		count_of(j, "rounds"), count_of(j, "improved"), count_of(j, "sessions"),
+		count_of(j, "queued"));
+	cli_say_wrapped(cli, 0,
+			"sent to partners in all: %lld rows as they are, %lld with noise; epsilon "
+			"%.3f%s",
+			count_of(privacy, "rows_sent"), count_of(privacy, "noisy_rows_sent"),
+			json_number_value(json_object_get(privacy, "epsilon")),
+			roles_text(privacy));
+}
+
+static void say_arms(const struct cli *cli, const json_t *a)
+{
+	if (!json_is_object(a))
+		return;
+	cli_say(cli, "valid before partners %.4f, with them %.4f after %lld epochs",
+		json_number_value(json_object_get(a, "before")),
+		json_number_value(json_object_get(a, "with_partners")), count_of(a, "epochs"));
+	if (json_is_number(json_object_get(a, "alone")))
+		cli_say(cli, "; alone %.4f, %lld epochs behind",
+			json_number_value(json_object_get(a, "alone")),
+			count_of(a, "alone_behind"));
+	cli_say(cli, " (fkge report)\n");
 }
 
 static void say_status(const struct cli *cli, const json_t *j)
 {
 	const json_t *job = json_object_get(j, "job"), *p;
 	bool rounds = json_object_get(j, "round") != NULL;
+	char done[64] = "";
 	size_t i;
 
-	cli_say(cli, "%s is running (process %lld, port %lld): %s, %s", text_of(j, "name"),
-		count_of(j, "pid"), count_of(j, "port"), text_of(j, "state"), text_of(j, "doing"));
 	if (count_of(job, "total") > 0)
-		cli_say(cli, " %lld of %lld", count_of(job, "done"), count_of(job, "total"));
+		snprintf(done, sizeof(done), " %lld of %lld", count_of(job, "done"),
+			 count_of(job, "total"));
+	cli_say_wrapped(cli, 0, "%s is running (process %lld, port %lld): %s, %s%s",
+			text_of(j, "name"), count_of(j, "pid"), count_of(j, "port"),
+			text_of(j, "state"), text_of(j, "doing"), done);
 	say_work(cli, j);
+	say_arms(cli, json_object_get(j, "arms"));
 	json_array_foreach(json_object_get(j, "peers"), i, p)
 	{
 		if (rounds)

@@ -1,4 +1,4 @@
-/* cli/setup.c - init, id, version. */
+/* cli/setup.c - init, secret, id, version. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,23 +118,52 @@ static void show_identity(struct cli *cli, const struct folder *f)
 }
 
 /* Of both keys, for people to compare. */
-static void show_fingerprint(struct cli *cli, const struct folder *f)
+static void fingerprint_of(const struct folder *f, char text[NET_ID_TEXT])
 {
-	char text[NET_ID_TEXT];
 	struct net_ident keys;
 
 	memcpy(keys.noise, f->identity->key, NET_KEY_BYTES);
 	memcpy(keys.sign, f->identity->sign_key, NET_SIGN_BYTES);
 	net_ident_short(&keys, text);
+}
+
+static void show_fingerprint(struct cli *cli, const struct folder *f)
+{
+	char text[NET_ID_TEXT];
+
+	fingerprint_of(f, text);
 	cli_put_text(cli, "fingerprint", text);
 	cli_say(cli, "%s\n", text);
 }
 
-/* The folder's own name, for an agent that was given none. */
+/* What other commands call this agent, beside its id: on standard error, since scripts read the id
+ * off standard output. */
+static void show_other_forms(struct cli *cli, const struct folder *f)
+{
+	char fingerprint[NET_ID_TEXT], sign[NET_KEY_TEXT], id[NET_KEY_TEXT];
+
+	fingerprint_of(f, fingerprint);
+	net_key_format(f->identity->sign_key, sign);
+	net_key_format(f->identity->key, id);
+	cli_put_text(cli, "fingerprint", fingerprint);
+	cli_put_text(cli, "sign_id", sign);
+	if (cli->json)
+		return;
+	cli_note(cli,
+		 "In other commands: %.60s (%.9s)\n"
+		 "  fingerprint of both keys (ledger verify, rounds verify):\n    %s\n"
+		 "  signing key (where an agent is known by its signatures alone):\n    %s\n",
+		 f->config.name, id, fingerprint, sign);
+}
+
+/* The folder's own name, for an agent that was given none; the folder may not be there yet. */
 static char *name_of_folder(const char *path)
 {
-	char *full = realpath(path, NULL);
-	char *name = mem_strdup(full != NULL ? basename(full) : "agent");
+	char *full = realpath(path, NULL), *name;
+
+	if (full == NULL)
+		full = mem_strdup(path);
+	name = mem_strdup(basename(full));
 
 	free(full);
 	return name;
@@ -158,11 +187,15 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	folder_paths(&f, cli->folder);
-	rc = file_make_folder(cli->folder, 0700, e);
+	if (o.name == NULL)
+		o.name = name = name_of_folder(cli->folder);
+	rc = net_name_check(o.name, e);
+	if (rc != 0 && name != NULL)
+		err_prefix(e, "the folder's name will not do, give one with --name");
+	if (rc == 0)
+		rc = file_make_folder(cli->folder, 0700, e);
 	if (rc == 0)
 		rc = refuse_existing(&f, e);
-	if (rc == 0 && o.name == NULL)
-		o.name = name = name_of_folder(cli->folder);
 	if (rc == 0)
 		rc = make_agent(&f, &o, e);
 	if (rc == 0) {
@@ -172,6 +205,70 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 			 cli->folder);
 	}
 	free(name);
+	folder_close(&f);
+	return rc;
+}
+
+/* ---- secret ---- */
+
+/* Lines that bring the old one let nobody in: with the secret goes what they were good for. */
+static int revoke_invitations(struct store *s, size_t *n, struct err *e)
+{
+	struct store_core core = { 0 };
+	struct store_batch b = { 0 };
+	int rc = store_load_core(s, &core, e);
+
+	for (size_t k = 0; k < core.n_invitations; k++)
+		if (!core.invitations[k].revoked) {
+			core.invitations[k].revoked = true;
+			store_batch_invitation(&b, &core.invitations[k]);
+		}
+	*n = b.n;
+	if (rc == 0)
+		rc = store_apply(s, &b, e);
+	store_batch_release(&b);
+	store_core_release(&core);
+	return rc;
+}
+
+static int draw_secret(struct folder *f, size_t *revoked, struct err *e)
+{
+	uint8_t psk[32];
+	int rc = revoke_invitations(f->store, revoked, e);
+
+	randombytes_buf(psk, sizeof(psk));
+	if (rc == 0)
+		rc = folder_put_psk(f, psk, e);
+	sodium_memzero(psk, sizeof(psk));
+	return rc;
+}
+
+int cmd_secret(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	struct folder f;
+	size_t revoked = 0;
+	int rc;
+
+	cli_parse_words(
+		cli, "",
+		"Draw another secret of the federation, for when a line that holds it has "
+		"come into wrong hands. The agent must be stopped. All its invitations are "
+		"revoked. Partners have no link to it until they have the new secret: give "
+		"each a line of its own (fkge invite --for ID), which it uses with fkge join "
+		"while its agent is stopped.\v"
+		"Example:\n  fkge -d acme stop && fkge -d acme secret && fkge -d acme serve",
+		&w, argc, argv);
+	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
+	if (rc != 0)
+		return rc;
+	rc = draw_secret(&f, &revoked, e);
+	if (rc == 0) {
+		cli_put_count(cli, "invitations_revoked", revoked);
+		cli_say(cli, "a new secret is in %s; %zu invitations are revoked\n",
+			f.config.federation.psk_file, revoked);
+		cli_note(cli, "Partners need it: a line for each, by fkge invite --for ID.\n");
+	}
 	folder_close(&f);
 	return rc;
 }
@@ -199,7 +296,8 @@ static error_t parse_id(int key, char *arg, struct argp_state *state)
 static const struct argp_option id_options[] = {
 	{ "line", 'l', NULL, 0, "one signed line with both keys, for fkge peer add", 0 },
 	{ "fingerprint", 'f', NULL, 0,
-	  "of both keys, as fkge rounds verify shows it: to compare, not to type", 0 },
+	  "of both keys, as fkge ledger verify and rounds verify show it: to compare, not to type",
+	  0 },
 	{ 0 },
 };
 
@@ -245,8 +343,10 @@ int cmd_id(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = show_line(cli, &f, e);
 	else if (o.fingerprint)
 		show_fingerprint(cli, &f);
-	else
+	if (!o.line && !o.fingerprint) {
 		show_identity(cli, &f);
+		show_other_forms(cli, &f);
+	}
 	folder_close(&f);
 	return rc;
 }

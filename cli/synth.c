@@ -152,7 +152,7 @@ static int open_sinks(struct writing *w, const char *folder, int *opened, struct
 	int rc = file_make_folder(folder, 0755, e);
 
 	for (int s = 0; s < KGE_SPLITS && rc == 0; s++) {
-		rc = sink_open(&w->sink[s], folder, names[s], e);
+		rc = sink_open(&w->sink[s], folder, names[s], SINK_SHARED, e);
 		if (rc == 0) {
 			setvbuf(w->sink[s].f, NULL, _IOFBF, SINK_BYTES);
 			(*opened)++;

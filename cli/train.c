@@ -645,10 +645,27 @@ static int resume(struct training *t, struct err *e)
 
 /* ---- what it came to ---- */
 
+/* Of private training, what may be known: not how many triples there are, nor a hash of them. */
+static json_t *graph_json(const struct training *t)
+{
+	const struct kge_graph *g = t->work.graph;
+	json_t *j = json_pack("{s:I, s:I}", "entities", (json_int_t)kge_vocab_count(g->entities),
+			      "relations", (json_int_t)kge_vocab_count(g->relations));
+
+	if (t->private) {
+		json_object_set_new(j, "train", json_integer((json_int_t)t->terms.records));
+		return j;
+	}
+	json_object_set_new(j, "train", json_integer((json_int_t)g->split[KGE_TRAIN].n));
+	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[KGE_VALID].n));
+	json_object_set_new(j, "test", json_integer((json_int_t)t->n_test));
+	json_object_set_new(j, "digest", cli_json_hex(t->graph_digest, STORE_DIGEST));
+	return j;
+}
+
 static void put_settings(struct training *t)
 {
 	const struct config *c = &t->work.folder.config;
-	const struct kge_graph *g = t->work.graph;
 	struct kge_protocol protocol = work_valid_protocol(c);
 	struct buf settings = { 0 };
 
@@ -657,13 +674,7 @@ static void put_settings(struct training *t)
 	cli_put(t->cli, "protocol", work_protocol_json(&protocol));
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
 	cli_put_count(t->cli, "seed", c->train.kge.seed);
-	cli_put(t->cli, "graph",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "entities",
-			  (json_int_t)kge_vocab_count(g->entities), "relations",
-			  (json_int_t)kge_vocab_count(g->relations), "train",
-			  (json_int_t)g->split[KGE_TRAIN].n, "valid",
-			  (json_int_t)g->split[KGE_VALID].n, "test", (json_int_t)t->n_test,
-			  "digest", cli_json_hex(t->graph_digest, STORE_DIGEST)));
+	cli_put(t->cli, "graph", graph_json(t));
 	cli_put_text(t->cli, "arithmetic", kge_kernels_pick()->isa);
 	buf_release(&settings);
 }
@@ -693,7 +704,8 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_count(t->cli, "epochs", t->epochs_best);
 	cli_put_count(t->cli, "improved", t->improved);
 	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
-	cli_put(t->cli, "digest", cli_json_hex(t->digest, DIGEST));
+	if (!t->private) /* it is over rows in the order of ids, which triples make */
+		cli_put(t->cli, "digest", cli_json_hex(t->digest, DIGEST));
 	cli_put(t->cli, "repeatable", json_boolean(repeats));
 	cli_put_text(t->cli, "ended", ending);
 	cli_put_count(t->cli, "epochs_trained", t->curve.n);

@@ -100,7 +100,7 @@ static int write_record(const struct tune *u, struct err *e)
 	json_t *j = json_pack("{s:o, s:I, s:o}", "search", cli_json_hex(u->name, TUNE_DIGEST),
 			      "spent", (json_int_t)u->spent, "trials", tune_trials_json(u));
 	struct sink s;
-	int rc = sink_open(&s, u->folder, "tune.json", e);
+	int rc = sink_open(&s, u->folder, "tune.json", SINK_PRIVATE, e);
 
 	if (rc == 0) {
 		json_dumpf(j, s.f, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

@@ -2,12 +2,14 @@
  *
  *   the triples to forget, found by name            kge/find.h
  *   the best tables forget them, and FedLU's        cli/forget.h
- *     global one, each teaching the other
+ *     global one, each teaching the other, until they
+ *     rank like unseen ones, or nothing is changed    cli/verdict.h
  *   names that nothing has any more go, ids close up
  *   files made with the old graph go
  *   one transaction: graph, tables, signed receipt  store_forget(), cli/receipt.h
  *   the receipt's file                              folder_put_receipt()
  *   what was deleted is overwritten                 store_scrub()
+ *   what may still hold their names is listed       cli/leftovers.h
  *
  * The receipt cannot be made again, so it is on disk with what it is about: whatever ends the
  * process later, the next opening for writing makes the file, and scrubs.
@@ -28,7 +30,9 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/forget.h"
+#include "cli/leftovers.h"
 #include "cli/receipt.h"
+#include "cli/verdict.h"
 #include "kge/find.h"
 
 struct unlearn_options {
@@ -36,7 +40,9 @@ struct unlearn_options {
 	struct kge_load_options load;
 	enum kge_unlearn_variant variant;
 	uint32_t epochs, decay; /* 0: the default */
-	bool retrain, drop;
+	uint32_t passes;
+	double least_valid;
+	bool retrain, drop, anyway;
 };
 
 struct figures {
@@ -57,6 +63,8 @@ struct unlearning {
 	double score;
 	/* how it went */
 	struct forget forget;
+	struct kge_unseen *unseen;
+	struct verdict verdict;
 	struct figures before, after, retrained;
 	/* FedLU's global table, in what rounds have kept; NULL: there is none */
 	struct fed_part *part;
@@ -66,6 +74,7 @@ struct unlearning {
 	uint8_t global_digest[2][STORE_DIGEST];
 	size_t states; /* deleted */
 	json_t *files; /* deleted */
+	json_t *leftovers;
 	json_t *receipt;
 	char *name; /* of its file, where no other is asked for */
 	atomic_bool cancel;
@@ -81,7 +90,10 @@ enum {
 	KEY_DECAY,
 	KEY_RECEIPT,
 	KEY_VERIFY,
-	KEY_DROP
+	KEY_DROP,
+	KEY_PASSES,
+	KEY_LEAST_VALID,
+	KEY_ANYWAY
 };
 
 static const char *const format_words[] = { "auto", "tsv", "openke", "ntriples", "turtle", NULL };
@@ -93,11 +105,18 @@ static const struct argp_option unlearn_options[] = {
 	{ "keep-literals", KEY_LITERALS, NULL, 0, "RDF: as the graph was imported", 0 },
 	{ "variant", KEY_VARIANT, "WORD", 0,
 	  "weights of FedLU's paper, or of its released code (default code)", 0 },
-	{ "epochs", KEY_EPOCHS, "N", 0, "of interference (default 10, of code 20)", 0 },
-	{ "decay", KEY_DECAY, "N", 0, "epochs at most on what is kept (default 10)", 0 },
-	{ "retrain", KEY_RETRAIN, NULL, 0, "also train anew on what is kept, to compare with", 0 },
-	{ "drop-tables", KEY_DROP, NULL, 0, "delete all embeddings instead: train anew afterwards",
-	  0 },
+	{ "passes", KEY_PASSES, "N", 0, "of unlearning, each stronger, at most (default 12)", 0 },
+	{ "epochs", KEY_EPOCHS, "N", 0,
+	  "of interference in the first pass, at most (default 10, of code 20)", 0 },
+	{ "decay", KEY_DECAY, "N", 0, "epochs at most on what is kept, a pass (default 10)", 0 },
+	{ "least-valid", KEY_LEAST_VALID, "SHARE", 0,
+	  "of valid's MRR that must be left (default 0.8)", 0 },
+	{ "retrain", KEY_RETRAIN, NULL, 0,
+	  "train anew on what is kept first, and compare with that: costs a whole training", 0 },
+	{ "anyway", KEY_ANYWAY, NULL, 0,
+	  "where unlearning does not succeed, take them out of the graph all the same", 0 },
+	{ "drop-tables", KEY_DROP, NULL, 0,
+	  "delete all embeddings instead, and train anew afterwards: the certain way", 0 },
 	{ "receipt", KEY_RECEIPT, "FILE", 0,
 	  "where the receipt goes (default unlearn-TIME.json in the agent's folder)", 0 },
 	{ "verify", KEY_VERIFY, "RECEIPT", 0,
@@ -111,8 +130,9 @@ static void check_together(const struct argp_state *state, const struct unlearn_
 		argp_usage(state);
 	if (o->verify != NULL && (o->retrain || o->drop || o->receipt != NULL))
 		argp_error(state, "--verify only looks: leave out what forgets");
-	if (o->drop && o->retrain)
-		argp_error(state, "--drop-tables leaves nothing to compare: leave out --retrain");
+	if (o->drop && (o->retrain || o->anyway))
+		argp_error(state, "--drop-tables leaves nothing to compare: leave out --retrain "
+				  "and --anyway");
 }
 
 static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
@@ -136,6 +156,15 @@ static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DECAY:
 		o->decay = (uint32_t)cli_count(state, arg, "--decay", 1, 10000);
+		return 0;
+	case KEY_PASSES:
+		o->passes = (uint32_t)cli_count(state, arg, "--passes", 1, 100);
+		return 0;
+	case KEY_LEAST_VALID:
+		o->least_valid = cli_number(state, arg, "--least-valid", 0, 1);
+		return 0;
+	case KEY_ANYWAY:
+		o->anyway = true;
 		return 0;
 	case KEY_RETRAIN:
 		o->retrain = true;
@@ -322,6 +351,7 @@ static int score_of(struct unlearning *u, const struct kge_graph *g, const struc
 
 /* ---- tables that never saw the triples ---- */
 
+/* Epochs are counted in the verdict. */
 static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct kge_emb *emb,
 		      struct kge_emb *best)
 {
@@ -336,6 +366,7 @@ static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct 
 		if (atomic_load(&u->cancel))
 			return ERR_CANCELED;
 		rc = ops->train(ops->ctx, emb, every, false, &job);
+		u->verdict.retrain_epochs += every;
 		if (rc == 0)
 			rc = ops->evaluate(ops->ctx, emb, &job, &score);
 		if (rc != 0)
@@ -362,6 +393,9 @@ static int retrain(struct unlearning *u)
 
 	if (rc == 0)
 		rc = judge(u, best, &u->retrained);
+	if (rc == 0)
+		rc = kge_unseen_set_retrained(u->unseen, best, c->train.kge.threads, &u->cancel);
+	u->verdict.retrained = rc == 0;
 	agent_learner_free(l);
 	kge_emb_free(emb);
 	kge_emb_free(best);
@@ -406,17 +440,55 @@ static int judge_both(struct unlearning *u, struct figures *own, struct figures 
 	return rc == 0 && u->global != NULL ? judge(u, u->global, global) : rc;
 }
 
-/* Test, which looks at valid know nothing of, stays out of sight. */
-static int forget_both(struct unlearning *u, struct err *e)
+/* Test, which nothing here decides by, stays out of sight. */
+static struct kge_graph blind_of(const struct unlearning *u)
 {
 	struct kge_graph blind = u->full;
 
 	blind.split[KGE_TEST] = (struct kge_triples){ 0 };
-	return u->found.n[KGE_TRAIN] == 0
-		       ? 0
-		       : forget_triples(&u->forget, &blind, u->found.places[KGE_TRAIN],
-					u->found.n[KGE_TRAIN], u->work.emb, u->global, &u->cancel,
-					e);
+	return blind;
+}
+
+static int too_few(const struct unlearning *u, struct err *e)
+{
+	return err_set(e, ERR_FAIL,
+		       "valid has %zu triples to compare with, and %d are needed to see whether "
+		       "unlearning works; nothing was changed. With --retrain tables that are "
+		       "trained anew without the triples are compared with (%llu epochs or so); "
+		       "--drop-tables forgets for certain",
+		       u->verdict.counts.held_out, KGE_UNSEEN_LEAST,
+		       (unsigned long long)u->work.info.epochs);
+}
+
+/* What they are compared with. */
+static int find_unseen(struct unlearning *u, struct err *e)
+{
+	const struct config *c = &u->work.folder.config;
+	struct kge_graph blind = blind_of(u);
+
+	u->unseen = kge_unseen_new(&blind, u->found.places[KGE_TRAIN], u->found.n[KGE_TRAIN],
+				   u->ent, u->rel, config_protocol(c), c->train.kge.seed);
+	kge_unseen_count(u->unseen, &u->verdict.counts);
+	if (u->verdict.counts.asked == 0)
+		return 0;
+	if (u->o->retrain)
+		return retrain(u);
+	return u->verdict.counts.held_out < KGE_UNSEEN_LEAST ? too_few(u, e) : 0;
+}
+
+static int forget_both(struct unlearning *u, struct err *e)
+{
+	struct kge_graph blind = blind_of(u);
+	int rc = find_unseen(u, e);
+
+	u->verdict.word = VERDICT_NAMES_GONE;
+	if (rc != 0 || u->verdict.counts.asked == 0)
+		return rc;
+	rc = forget_until(&u->forget, &blind, u->found.places[KGE_TRAIN], u->found.n[KGE_TRAIN],
+			  u->unseen, u->o->passes, u->o->least_valid, u->work.emb, u->global,
+			  &u->verdict.how, &u->cancel, e);
+	u->verdict.word = verdict_of_passes(&u->verdict.how);
+	return rc;
 }
 
 static int change_tables(struct unlearning *u, struct err *e)
@@ -428,12 +500,11 @@ static int change_tables(struct unlearning *u, struct err *e)
 	if (u->global != NULL)
 		kge_emb_digest(u->global, u->global_digest[0]);
 	rc = judge_both(u, &u->before, &u->global_before);
-	if (rc == 0)
+	u->verdict.word = VERDICT_NOT_TRAINED;
+	if (rc == 0 && u->found.n[KGE_TRAIN] > 0)
 		rc = forget_both(u, e);
 	if (rc == 0)
 		rc = judge_both(u, &u->after, &u->global_after);
-	if (rc == 0 && u->o->retrain)
-		rc = retrain(u);
 	return rc;
 }
 
@@ -538,15 +609,25 @@ static json_t *graph_json(const struct unlearning *u)
 	return j;
 }
 
+/* What was changed. */
+static void put_changes(json_t *j, const struct unlearning *u)
+{
+	json_object_set_new(j, "graph", graph_json(u));
+	json_object_set_new(j, "tables", tables_json(u));
+	json_object_set_new(j, "states_deleted", json_integer((json_int_t)u->states));
+}
+
 static json_t *make_receipt(struct unlearning *u)
 {
 	json_t *j = json_object(), *figures = json_object();
 
-	json_object_set_new(j, "fkge_unlearn", json_integer(1));
+	json_object_set_new(j, "fkge_unlearn", json_integer(RECEIPT_VERSION));
 	json_object_set_new(j, "time_ms", json_integer(work_wall_ms()));
 	json_object_set_new(j, "set", set_json(u));
-	json_object_set_new(j, "graph", graph_json(u));
-	json_object_set_new(j, "tables", tables_json(u));
+	json_object_set_new(j, "verdict", verdict_json(&u->verdict));
+	if (u->verdict.applied)
+		put_changes(j, u);
+	json_object_set_new(j, "leftovers", json_incref(u->leftovers));
 	json_object_set_new(j, "protocol",
 			    work_protocol_json(config_protocol(&u->work.folder.config)));
 	json_object_set_new(figures, "before", figures_json(&u->before));
@@ -555,23 +636,28 @@ static json_t *make_receipt(struct unlearning *u)
 	json_object_set_new(figures, "global_after", figures_json(&u->global_after));
 	json_object_set_new(figures, "retrained", figures_json(&u->retrained));
 	json_object_set_new(j, "figures", figures);
-	json_object_set_new(j, "states_deleted", json_integer((json_int_t)u->states));
 	receipt_sign(j, u->work.folder.identity);
 	return j;
+}
+
+/* Its text; free() it. */
+static char *sign_receipt(struct unlearning *u)
+{
+	json_int_t time_ms;
+
+	u->receipt = make_receipt(u);
+	time_ms = json_integer_value(json_object_get(u->receipt, "time_ms"));
+	u->name = mem_printf("unlearn-%lld.json", (long long)time_ms);
+	return json_dumps(u->receipt,
+			  JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
 }
 
 /* Into the same transaction: the name of its file, LF, and what shall be in there. */
 static void add_receipt(struct unlearning *u, struct store_batch *b)
 {
+	char *text = sign_receipt(u);
 	struct buf kept = { 0 };
-	json_int_t time_ms;
-	char *text;
 
-	u->receipt = make_receipt(u);
-	time_ms = json_integer_value(json_object_get(u->receipt, "time_ms"));
-	u->name = mem_printf("unlearn-%lld.json", (long long)time_ms);
-	text = json_dumps(u->receipt,
-			  JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
 	buf_printf(&kept, "%s\n%s", u->name, text);
 	store_batch_meta(b, FOLDER_META_RECEIPT, kept.base, kept.len);
 	buf_release(&kept);
@@ -630,7 +716,8 @@ static int change_store(struct unlearning *u, struct err *e)
 				.n_ent = kge_vocab_count(u->work.graph->entities),
 				.n_rel = kge_vocab_count(u->work.graph->relations),
 				.anew = &b,
-				.keep_meta = { AGENT_META, AGENT_META_CLOSE } };
+				.keep_meta = { AGENT_META, AGENT_META_CLOSE,
+					       STORE_META_RESTORED } };
 	int rc = count_states(u, e);
 
 	if (rc == 0 && u->work.emb != NULL)
@@ -722,12 +809,27 @@ static void say_figures(const struct unlearning *u, const char *when, const stru
 			f->forgotten.mrr, f->forgotten.hits1, f->test.mrr, f->test.hits1);
 }
 
+static void say_leftovers(const struct unlearning *u)
+{
+	size_t n = json_array_size(u->leftovers);
+
+	if (n > 0)
+		cli_say(u->cli, "%zu files of the folder may still hold them:\n", n);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *f = json_array_get(u->leftovers, i);
+
+		cli_say(u->cli, "  %s (%s)\n", json_string_value(json_object_get(f, "file")),
+			json_string_value(json_object_get(f, "kind")));
+	}
+}
+
 static void say_outcome(struct unlearning *u)
 {
 	const struct kge_graph *g = u->work.graph;
 
 	cli_say(u->cli,
-		"forgotten: %zu triples (%zu of train, %zu of valid, %zu of test); %u entities and "
+		"taken out of the graph: %zu triples (%zu of train, %zu of valid, %zu of test); %u "
+		"entities and "
 		"%u relations occur no more\n",
 		u->found.triples.n, u->found.n[KGE_TRAIN], u->found.n[KGE_VALID],
 		u->found.n[KGE_TEST], gone(g->entities, u->left->entities),
@@ -739,6 +841,8 @@ static void say_outcome(struct unlearning *u)
 	say_figures(u, "retrained", &u->retrained);
 	cli_say(u->cli, "deleted: %zu states of the embeddings, %zu files\n", u->states,
 		json_array_size(u->files));
+	say_leftovers(u);
+	verdict_say(u->cli, json_object_get(u->receipt, "verdict"));
 	if (u->work.emb != NULL)
 		cli_say(u->cli,
 			"The changed tables are the best state now, valid score %.4f; partners "
@@ -756,6 +860,44 @@ static int finish(struct unlearning *u, struct err *e)
 	cli_put(u->cli, "receipt", json_incref(u->receipt));
 	say_outcome(u);
 	return write_receipt(u, e);
+}
+
+/* ---- when it did not work ---- */
+
+/* The receipt says so; nothing else is written. */
+static int write_failure(struct unlearning *u, struct err *e)
+{
+	char *text = sign_receipt(u);
+	char *own = file_join(u->work.folder.path, u->name);
+	const char *path = u->o->receipt != NULL ? u->o->receipt : own;
+	int rc = file_write_atomic(path, text, strlen(text), 0600, e);
+
+	cli_put(u->cli, "receipt", json_incref(u->receipt));
+	verdict_say(u->cli, json_object_get(u->receipt, "verdict"));
+	if (rc == 0) {
+		cli_put(u->cli, "receipt_file", cli_json_text(path));
+		cli_say(u->cli, "receipt: %s\n", path);
+	}
+	free(own);
+	free(text);
+	return rc;
+}
+
+static int did_not_work(const struct unlearning *u, struct err *e)
+{
+	const char *why = u->verdict.word == VERDICT_HURT
+				  ? "the embeddings forget only with too great a loss on valid"
+				  : "the embeddings still rank the triples above unseen ones";
+
+	if (u->verdict.applied)
+		return err_set(e, ERR_FAIL,
+			       "%s; the graph has them no more, so train anew: fkge -d %s "
+			       "train --fresh",
+			       why, u->work.folder.path);
+	return err_set(e, ERR_FAIL,
+		       "%s; nothing was changed. The certain way is --drop-tables, then fkge -d %s "
+		       "train; --passes, --epochs and --least-valid let it try harder",
+		       why, u->work.folder.path);
 }
 
 /* When the triples are gone the receipt cannot be made again, so its place is looked at first. */
@@ -787,32 +929,56 @@ static int prepare(struct unlearning *u, struct err *e)
 			       "these are all triples of train: nothing would be left; to forget "
 			       "everything, delete the agent's folder");
 	make_left(u);
+	u->verdict.word = u->o->drop ? VERDICT_TABLES_GONE : VERDICT_NO_TABLES;
+	u->verdict.passes_max = u->o->passes;
+	u->verdict.least_valid = u->o->least_valid;
 	return u->o->drop ? 0 : open_tables(u, e);
+}
+
+/* Up to here nothing is changed, from here on everything. */
+static int change(struct unlearning *u, struct err *e)
+{
+	int rc;
+
+	u->verdict.applied = true;
+	/* First the files: if anything fails here, the same command can be given again. */
+	rc = remove_files(u, e);
+	u->leftovers = leftovers_find(u->work.folder.path, u->work.graph, u->found.triples.at,
+				      u->found.triples.n);
+	return rc == 0 ? change_store(u, e) : rc;
+}
+
+static int forget_them(struct unlearning *u, struct err *e)
+{
+	struct waiting *wait = waiting_begin(u->cli, "unlearning");
+	int rc = u->work.emb != NULL ? change_tables(u, e) : 0;
+
+	if (rc == ERR_CANCELED)
+		err_set(e, rc, "stopped; nothing was changed");
+	if (rc == 0 && (verdict_reached(&u->verdict) || u->o->anyway))
+		rc = change(u, e);
+	waiting_end(wait);
+	return rc;
 }
 
 static int unlearn(struct unlearning *u, struct err *e)
 {
-	struct waiting *wait;
 	int rc = prepare(u, e), scrubbed;
 
 	if (rc != 0)
 		return rc;
 	work_watch_interrupts(&u->cancel);
-	wait = waiting_begin(u->cli, "unlearning");
-	rc = u->work.emb != NULL ? change_tables(u, e) : 0;
-	if (rc == ERR_CANCELED)
-		err_set(e, rc, "stopped; nothing was changed");
-	/* First the files: if anything fails here, the same command can be given again. */
-	if (rc == 0)
-		rc = remove_files(u, e);
-	if (rc == 0)
-		rc = change_store(u, e);
-	waiting_end(wait);
+	rc = forget_them(u, e);
 	if (rc != 0)
 		return rc;
+	if (!u->verdict.applied) {
+		rc = write_failure(u, e);
+		return rc == 0 ? did_not_work(u, e) : rc;
+	}
 	rc = finish(u, e);
 	scrubbed = store_scrub(u->work.folder.store, rc == 0 ? e : NULL);
-	return rc != 0 ? rc : scrubbed;
+	rc = rc != 0 ? rc : scrubbed;
+	return rc == 0 && !verdict_reached(&u->verdict) ? did_not_work(u, e) : rc;
 }
 
 /* ---- receipts ---- */
@@ -826,7 +992,7 @@ static void say_receipt(const struct cli *cli, const json_t *receipt)
 					       { "global_after", "global, after" },
 					       { "retrained", "retrained" } };
 
-	cli_say(cli, "the signature fits key %s\n%lld triples forgotten\n",
+	cli_say(cli, "the signature fits key %s\n%lld triples to be forgotten\n",
 		json_string_value(json_object_get(receipt, "sign_key")),
 		(long long)json_integer_value(json_object_get(set, "triples")));
 	figures = json_object_get(receipt, "figures");
@@ -839,6 +1005,7 @@ static void say_receipt(const struct cli *cli, const json_t *receipt)
 				json_number_value(json_object_get(u, "mrr")),
 				json_number_value(json_object_get(t, "mrr")));
 	}
+	verdict_say(cli, json_object_get(receipt, "verdict"));
 }
 
 static int check_file(const json_t *receipt, const struct unlearn_options *o, struct err *e)
@@ -871,7 +1038,9 @@ static int verify(struct cli *cli, const struct unlearn_options *o, struct err *
 
 int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct unlearn_options o = { .variant = KGE_UNLEARN_CODE };
+	struct unlearn_options o = { .variant = KGE_UNLEARN_CODE,
+				     .passes = KGE_UNLEARN_PASSES,
+				     .least_valid = .8 };
 	struct unlearning u = { .cli = cli, .o = &o };
 	const struct cli_syntax s = {
 		.options = unlearn_options,
@@ -893,8 +1062,20 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 		       "together with the best one, each teaching the other, and the next round "
 		       "takes its rows to the other holders; the receipt has figures of both. What "
 		       "else a method keeps (FedE-KD's narrow table) begins anew.\n\n"
-		       "Not done: what partners have averaged into their own embeddings, files "
-		       "that you exported, and copies of the folder stay as they are. In rounds "
+		       "Did it work? The forgotten triples are ranked beside triples of their kind "
+		       "that were never seen: held-out ones of valid, by relation and degree, or "
+		       "(--retrain, which costs a whole training) the same ones in tables trained "
+		       "anew without them. Passes of unlearning go on, each stronger, until the "
+		       "mean reciprocal rank of the forgotten is at most a tenth above that of the "
+		       "unseen. Where the last pass ends above, or valid falls under "
+		       "--least-valid, "
+		       "nothing is changed (but with --anyway), the receipt says so and the exit "
+		       "status is 1. The verdict is about the mean of all: it says nothing about a "
+		       "single triple, nor about who has tables of before. --drop-tables forgets "
+		       "for certain.\n\n"
+		       "Not done: what partners have averaged into their own embeddings, copies of "
+		       "the folder, and files that you exported or put there stay as they are; "
+		       "those in the folder that may hold the triples' names are listed. In rounds "
 		       "the next mean brings back what partners' rows still hold of it.\n\n"
 		       "Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
 		       "  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv",
@@ -913,6 +1094,8 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	u.files = json_array();
 	rc = unlearn(&u, e);
 	json_decref(u.files);
+	json_decref(u.leftovers);
+	kge_unseen_free(u.unseen);
 	json_decref(u.receipt);
 	free(u.name);
 	release_views(&u);

@@ -107,6 +107,10 @@ const char *work_checkpoint_kind(const struct store_checkpoint *c)
 		return "saved";
 	case STORE_FORMER:
 		return "former";
+	case STORE_BEFORE:
+		return "before";
+	case STORE_ALONE:
+		return "alone";
 	case STORE_LATEST:
 		break;
 	}
@@ -119,6 +123,7 @@ json_t *work_checkpoint_json(const struct store_checkpoint *c)
 
 	json_object_set_new(j, "id", json_integer((json_int_t)c->id));
 	json_object_set_new(j, "kind", json_string(work_checkpoint_kind(c)));
+	json_object_set_new(j, "name", json_string(c->label));
 	json_object_set_new(j, "model", json_string(c->model));
 	json_object_set_new(j, "dim", json_integer(c->dim));
 	json_object_set_new(j, "rel_dim", json_integer(c->rel_dim));
@@ -130,7 +135,8 @@ json_t *work_checkpoint_json(const struct store_checkpoint *c)
 	json_object_set_new(j, "epochs", json_integer((json_int_t)c->epochs));
 	json_object_set_new(j, "seed", json_integer((json_int_t)c->seed));
 	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
-	json_object_set_new(j, "digest", cli_json_hex(c->digest, STORE_DIGEST));
+	if (!config_score_is_private(c->protocol)) /* it is over rows in the order of ids */
+		json_object_set_new(j, "digest", cli_json_hex(c->digest, STORE_DIGEST));
 	return j;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dp/moments.h"
+#include "dp/pld.h"
 #include "dp/rdp.h"
 
 _Static_assert((int)DP_ACCOUNT_ORDERS >= (int)DP_ORDERS, "an account holds a Renyi curve");
@@ -15,6 +16,7 @@ static const char *const names[DP_ACCOUNTANTS] = {
 	[DP_EXACT] = "exact",
 	[DP_PAPER] = "paper",
 	[DP_GNMAX] = "gnmax",
+	[DP_PLD] = "pld",
 };
 
 int dp_accountant_find(const char *name, enum dp_accountant *out)
@@ -34,8 +36,8 @@ int dp_accountant_check(enum dp_accountant a, const struct dp_mechanism *m, stru
 	if (rc != 0)
 		return rc;
 	if ((unsigned)a >= DP_ACCOUNTANTS)
-		return err_set(e, ERR_USAGE, "accountant number %d: must be exact, paper or gnmax",
-			       (int)a);
+		return err_set(e, ERR_USAGE,
+			       "accountant number %d: must be exact, paper, gnmax or pld", (int)a);
 	if (a == DP_PAPER && m->noise != DP_LAPLACE)
 		return err_set(e, ERR_USAGE,
 			       "accountant paper judges Laplace noise only; use exact "
@@ -49,7 +51,8 @@ int dp_accountant_check(enum dp_accountant a, const struct dp_mechanism *m, stru
 
 /* ---- public epsilon ---- */
 
-/* The cost of one label, whatever the votes, in the accountant's own orders. */
+/* The cost of one label, whatever the votes, in the accountant's own orders (`pld`: those of
+ * `exact`, which it is never above). */
 struct curve {
 	enum dp_accountant accountant;
 	double cost[DP_ACCOUNT_ORDERS];
@@ -96,7 +99,11 @@ double dp_epsilon_public(enum dp_accountant a, const struct dp_mechanism *m, uin
 	if (dp_accountant_check(a, m, NULL) != 0 || !delta_is_valid(delta))
 		return INFINITY;
 	struct curve one = label_curve(a, m);
-	return labels_epsilon(&one, labels, delta);
+	double epsilon = labels_epsilon(&one, labels, delta);
+	if (a == DP_PLD)
+		epsilon = fmin(epsilon,
+			       dp_pld_epsilon(&(struct dp_pld_votes){ *m, labels }, 1, 0, delta));
+	return epsilon;
 }
 
 uint64_t dp_count_within(double (*epsilon)(const void *ctx, uint64_t count), const void *ctx,
@@ -138,7 +145,8 @@ uint64_t dp_labels_within(const struct dp_mechanism *m, enum dp_accountant a, do
 	if (dp_accountant_check(a, m, NULL) != 0 || !delta_is_valid(delta))
 		return 0;
 	struct price p = { label_curve(a, m), delta };
-	return dp_count_within(priced, &p, eps);
+	uint64_t fit = dp_count_within(priced, &p, eps);
+	return a == DP_PLD ? dp_pld_labels(m, fit, eps, delta) : fit;
 }
 
 /* ---- an account ---- */

@@ -19,6 +19,9 @@
  *           only where its condition holds.  Laplace only.
  *   gnmax   PATE 2018: a/sigma^2 at order a, data-dependent by its Theorem 6.
  *           Gaussian only.
+ *   pld     the privacy loss distribution itself, worst over all who choose the gaps
+ *           (dp/pld.h), or `exact` where that is less.  Laplace and Gaussian;
+ *           private = public.
  *
  * Invariants of an account:
  *  (1) every moment is finite and none ever falls;
@@ -38,7 +41,7 @@
 #include "base/err.h"
 #include "dp/mechanism.h"
 
-enum dp_accountant { DP_EXACT, DP_PAPER, DP_GNMAX, DP_ACCOUNTANTS };
+enum dp_accountant { DP_EXACT, DP_PAPER, DP_GNMAX, DP_PLD, DP_ACCOUNTANTS };
 
 /* No account goes on beyond this many labels. */
 #define DP_LABELS_MAX ((uint64_t)1 << 40)

@@ -22,6 +22,11 @@ double dp_share_low(uint64_t hits, uint64_t n, double alpha)
 	return low;
 }
 
+double dp_share_tail(uint64_t hits, uint64_t n, double p)
+{
+	return dp_binomial_tail(hits, n, p);
+}
+
 double dp_share_high(uint64_t hits, uint64_t n, double alpha)
 {
 	return 1 - dp_share_low(n - hits, n, alpha);

@@ -18,6 +18,9 @@
 double dp_share_low(uint64_t hits, uint64_t n, double alpha);
 double dp_share_high(uint64_t hits, uint64_t n, double alpha);
 
+/* Pr[Binomial(n, p) >= hits]. */
+double dp_share_tail(uint64_t hits, uint64_t n, double p);
+
 /* ones[i] labels 1 in draws[i] draws at the i-th of two neighbouring gaps.  Lower bound
  * on the epsilon that any (epsilon, delta) claim for one label can have; wrong with
  * probability at most alpha. */

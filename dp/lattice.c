@@ -82,6 +82,13 @@ uint64_t dp_lattice_sigma2(double z, uint64_t sensitivity)
 	return sigma2;
 }
 
+double dp_lattice_deviation_least(double z)
+{
+	double product = (double)dp_lattice_radius_product(z);
+
+	return z * fmin(2.0 * DP_LATTICE_RADIUS, 2 * product * product);
+}
+
 void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
 {
 	struct dp_bits b;

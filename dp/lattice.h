@@ -55,6 +55,10 @@ uint64_t dp_lattice_sensitivity_product(const struct dp_lattice *y, const struct
 /* A whole number at least (z sensitivity)^2, by less than a millionth too large or 1. */
 uint64_t dp_lattice_sigma2(double z, uint64_t sensitivity);
 
+/* The smallest deviation, in steps, of noise of multiplier z on rows (of radius
+ * DP_LATTICE_RADIUS) or on a product (of the radius above). */
+double dp_lattice_deviation_least(double z);
+
 /* x[i] + independent discrete Gaussian noise. */
 void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx);
 

@@ -33,7 +33,8 @@ struct dp_mechanism {
 	uint32_t teachers; /* all of them vote on every row */
 };
 
-/* n random bytes.  In the process it is dp_draw_sodium(); the simulator injects its own. */
+/* n random bytes.  In agent/process.c and in audits it is dp_draw_sodium(); the simulator injects
+ * its own. */
 typedef void dp_draw_fn(void *ctx, void *out, size_t n);
 void dp_draw_sodium(void *ctx, void *out, size_t n); /* randombytes_buf(); ctx is not used */
 

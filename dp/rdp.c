@@ -100,6 +100,16 @@ static struct coins compare(const struct dp_mechanism *m, int64_t g, int64_t h)
 	return c;
 }
 
+void dp_coins(const struct dp_mechanism *m, int64_t g, int64_t h, struct dp_coins *out)
+{
+	struct coins c = compare(m, g, h);
+
+	for (int label = 0; label < 2; label++) {
+		out->p[label] = outcome(m, g, label, false);
+		out->loss[label] = c.log_ratio[label];
+	}
+}
+
 /* ln((1+u)^a - 1 - a u), also where (1+u)^a is beyond a double. */
 static double log_excess(double u, double log_ratio, double a)
 {

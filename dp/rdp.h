@@ -42,6 +42,12 @@ struct dp_epsilon dp_rdp_tight_over(struct dp_order_set g, const double *rdp, do
  * directions. */
 void dp_rdp_vote(const struct dp_mechanism *m, double rdp[DP_ORDERS]);
 void dp_rdp_vote_over(struct dp_order_set g, const struct dp_mechanism *m, double *rdp);
+/* The two coins of one vote at the gaps g and h: for each label its probability at g and the loss
+ * ln(P(label | g) / P(label | h)), to their last digits. */
+struct dp_coins {
+	double p[2], loss[2];
+};
+void dp_coins(const struct dp_mechanism *m, int64_t g, int64_t h, struct dp_coins *out);
 /* Pure epsilon of one label: the largest |log ratio| over neighbouring gaps. */
 double dp_vote_pure(const struct dp_mechanism *m);
 /* Optimal composition of k pure eps0 mechanisms (Kairouz, Oh, Viswanath 2015): the

@@ -266,6 +266,11 @@ bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *
 bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m,
 		       struct err *e);
 
+/* ---- round_distance.c ---- */
+
+/* What came of an item that we are home to, rows of `floats`; scratch has room for one. */
+void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, float *scratch);
+
 /* ---- round_work.c ---- */
 
 int work_run(struct fed_round *r);

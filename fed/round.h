@@ -167,6 +167,18 @@ enum fed_fate {
 
 const char *fed_fate_name(int fate); /* "took part"; "?" if unknown */
 
+/* Rows of one member against those of the others, of items that we are home to: sums over
+ * numbers.  Plain rows, of the first stage (round_distance.c). */
+struct fed_distance {
+	uint64_t rows;
+	double apart2, from2, row2,
+		dot; /* |x - y|^2, |y|^2, |x|^2, x.y: x its row, y the others' */
+};
+
+/* |x - y| / |y| and the cosine of x and y; -1 and 0 where there is nothing to compare. */
+double fed_distance_apart(const struct fed_distance *d);
+double fed_distance_cosine(const struct fed_distance *d);
+
 /* One member, as we have seen it. */
 struct fed_account {
 	uint8_t key[FED_KEY];
@@ -176,6 +188,7 @@ struct fed_account {
 	uint64_t rows_out, rows_in;	/* that travelled */
 	uint64_t floats_out, floats_in; /* in them, and in notes */
 	uint32_t strange;		/* messages that were repeated or not expected: ignored */
+	struct fed_distance distance;	/* its rows, where we were home; ours, too */
 };
 
 struct fed_report {

@@ -614,6 +614,10 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 		err_set(e, ERR_PROTO, "the roster is without us");
 		return;
 	}
+	if (proposer->joining == NULL) { /* a proposal that its proposer is not in is none */
+		err_set(e, ERR_PROTO, "the roster is without its proposer");
+		return;
+	}
 	roster_bytes(r, &all);
 	if (!round_is_signed(signature, roster_tag, all.base, all.len, proposer->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the roster is not signed by its proposer");
@@ -621,8 +625,9 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 	for (unsigned m = 0; e->code == 0 && m < r->n_seats; m++)
 		if (r->seats[m].joining != NULL && disagreements(r, m) > 0)
 			err_set(e, ERR_PROTO, "the roster holds members that are not aligned");
-	if (e->code == 0 && (count_joined(r) < 2 || !host_joined(r)))
-		err_set(e, ERR_PROTO, "the roster is too small, or without the host");
+	assert(count_joined(r) >= 2); /* its proposer and we */
+	if (e->code == 0 && !host_joined(r))
+		err_set(e, ERR_PROTO, "the roster is without the host");
 }
 
 void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m)

@@ -264,6 +264,8 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 				.present = collect(r, g, i, &rows) };
 	int same = -1;
 
+	if (r->secret == NULL)
+		distance_add(r, &u, up_floats(s, it->tag), scratch);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
@@ -344,6 +346,8 @@ static int work_home(struct fed_round *r)
 		fed_plan_meet(r->plan, r->present);
 	fed_shape(&r->settings, r->members, r->home_stage, &s);
 	widest = s.down_ent > s.down_rel ? s.down_ent : s.down_rel;
+	widest = s.up_ent > widest ? s.up_ent : widest;
+	widest = s.up_rel > widest ? s.up_rel : widest;
 	scratch = mem_array(2 * widest, sizeof(*scratch)); /* words may have 64 bits */
 	gather(r, &g);
 	begin_answers(r);

@@ -57,5 +57,7 @@ uint32_t kge_dp_noise_size(const struct kge_dp_noise *t, uint64_t high, uint64_t
 /* One X to each of n sums, which go round at 2^32. */
 void kge_dp_noise_add(const struct kge_dp_noise *t, struct kge_dp_stream *s, uint32_t *sums,
 		      size_t n);
+typedef void kge_dp_noise_fn(const struct kge_dp_noise *t, struct kge_dp_stream *s, uint32_t *sums,
+			     size_t n);
 
 #endif

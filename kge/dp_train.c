@@ -22,6 +22,7 @@ struct block {
 struct kge_dp {
 	struct kge_batch *b;
 	struct kge_dp_noise *noise;
+	kge_dp_noise_fn *add_noise;
 	struct kge_dp_triple triple;
 	kge_draw_fn *draw;
 	void *ctx;
@@ -30,6 +31,36 @@ struct kge_dp {
 	size_t n_blocks;
 	float scale; /* of a sum: its unit, over the expected number of triples */
 };
+
+static void draw_sodium(void *ctx, void *out, size_t n)
+{
+	(void)ctx;
+	randombytes_buf(out, n);
+}
+
+/* ---- first rows ---- */
+
+/* Of 24 random bits each, as rng_range() makes them. */
+static void draw_uniform(float *x, size_t n, float range, struct kge_dp_stream *s)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] = range * ((float)(kge_dp_stream_u64(s) >> 40) * 0x1p-23F - 1.0F);
+}
+
+void kge_dp_first_rows(struct kge_emb *e, kge_draw_fn *draw, void *ctx)
+{
+	uint8_t key[KGE_DP_KEY];
+	struct kge_dp_stream s;
+
+	(draw != NULL ? draw : draw_sodium)(ctx, key, sizeof(key));
+	kge_dp_stream_open(&s, key);
+	draw_uniform(e->ent, (size_t)e->n_ent * e->ent_floats, e->range, &s);
+	draw_uniform(e->rel, (size_t)e->n_rel * e->rel_floats, e->range, &s);
+	kge_dp_stream_close(&s);
+	sodium_memzero(key, sizeof(key));
+	for (uint32_t i = 0; e->model->init != NULL && i < e->n_rel; i++)
+		e->model->init(kge_rel(e, i), e);
+}
 
 /* ---- settings ---- */
 
@@ -153,12 +184,6 @@ static void list_blocks(struct kge_dp *d, uint32_t rows, bool relations)
 	}
 }
 
-static void draw_sodium(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
-
 struct kge_dp *kge_dp_new(struct kge_batch *b)
 {
 	const struct kge_dp_config *c = &b->c->dp;
@@ -172,6 +197,7 @@ struct kge_dp *kge_dp_new(struct kge_batch *b)
 	}
 	d->b = b;
 	d->noise = kge_dp_noise_new(kge_dp_deviation(c->noise));
+	d->add_noise = kge_dp_noise_add;
 	d->draw = draw_sodium;
 	kge_dp_triple_init(&d->triple, b);
 	d->scale = (float)(c->clip / d->triple.units / taken);
@@ -199,6 +225,11 @@ void kge_dp_set_draw(struct kge_dp *d, kge_draw_fn *draw, void *ctx)
 {
 	d->draw = draw;
 	d->ctx = ctx;
+}
+
+void kge_dp_plant_noise(struct kge_dp *d, kge_dp_noise_fn *noise)
+{
+	d->add_noise = noise;
 }
 
 /* ---- a step ---- */
@@ -259,7 +290,7 @@ static void finish_block(struct kge_dp *d, const struct block *k, float *g)
 	struct kge_dp_stream s;
 
 	kge_dp_stream_open(&s, k->key);
-	kge_dp_noise_add(d->noise, &s, sums, k->n * floats);
+	d->add_noise(d->noise, &s, sums, k->n * floats);
 	kge_dp_stream_close(&s);
 	for (uint32_t i = 0; i < k->n; i++)
 		step_row(d, k, k->first + i, sums + i * floats, g, floats);

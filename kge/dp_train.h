@@ -19,7 +19,12 @@
  *
  * Randomness, that of the negatives included, comes from the caller's draw: 32 bytes a step,
  * stretched by ChaCha20.  One draw gives the same bits with any number of threads; noise and
- * steps of rows are shared among threads, gradients are not. */
+ * steps of rows are shared among threads, gradients are not.
+ *
+ * Ids follow the order of the triples, so nothing that is known of a row may follow from its id:
+ * training begins from kge_dp_first_rows(), never from rows by a public seed (which would tell
+ * every id, and so the order), and what writes tables down does it by name (kge_export_by_name()).
+ */
 #ifndef KGE_DP_TRAIN_H
 #define KGE_DP_TRAIN_H
 
@@ -35,6 +40,11 @@ uint32_t kge_dp_epoch_steps(const struct kge_dp_config *c);
  * rounded to two digits. */
 uint64_t kge_dp_triples(const struct kge_dp_config *c, size_t train);
 
+/* First rows for private training: uniform in +-range as kge_emb_new() has them, each number of its
+ * own from the draw (32 bytes, stretched by ChaCha20; NULL: randombytes_buf()), so that no row
+ * tells its id, its name or another row. */
+void kge_dp_first_rows(struct kge_emb *e, kge_draw_fn *draw, void *ctx);
+
 struct kge_dp;
 
 /* b: measured; its order, step and number are set before each step. */
@@ -42,6 +52,8 @@ struct kge_dp *kge_dp_new(struct kge_batch *b);
 void kge_dp_free(struct kge_dp *d);
 /* Default: randombytes_buf(). */
 void kge_dp_set_draw(struct kge_dp *d, kge_draw_fn *draw, void *ctx);
+/* For the controls of an audit alone: other noise than kge_dp_noise_add(). */
+void kge_dp_plant_noise(struct kge_dp *d, kge_dp_noise_fn *noise);
 /* One step, by b->step, on the side that is the turn of b->number. */
 void kge_dp_step(struct kge_dp *d);
 

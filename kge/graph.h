@@ -1,6 +1,7 @@
 /* kge/graph.h - a knowledge graph in memory: names, triples, splits.
  *
- * Ids are dense and count from 0 in the order in which names were first seen.
+ * Ids are dense and count from 0 in the order in which names were first seen (so they tell of the
+ * order of the triples), unless kge_graph_number_like() gave others.
  * A name is an opaque string of bytes: compared as bytes, never normalised.
  * Everything here is read-only once loaded and may be shared by threads. */
 #ifndef KGE_GRAPH_H
@@ -50,6 +51,11 @@ struct kge_graph *kge_graph_new(void);
 void kge_graph_free(struct kge_graph *g);
 void kge_graph_add(struct kge_graph *g, enum kge_split s, struct kge_triple t);
 
+/* Give the names numbers anew: those that `old` has first, in its order, then the others in the
+ * order of their bytes.  So the numbers stay when the names do, whatever the order of the triples.
+ */
+void kge_graph_number_like(struct kge_graph *g, const struct kge_graph *old);
+
 /* How triples are written down:
  *
  *   TSV        lines of head TAB relation TAB tail
@@ -85,18 +91,26 @@ struct kge_load_report {
 	size_t unseen_entities; /* entities of valid/test that are not in train */
 	size_t unseen_relations;
 	size_t self_loops;
+	size_t headers;	 /* first lines of TSV that name their columns, left out */
+	size_t spaced;	 /* fields that begin or end with a space: kept so, or trimmed */
 	bool split_made; /* one file was given and we split it */
 };
 
 struct kge_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
 	uint64_t seed;
+	/* Split by names: whether a triple goes to valid or test follows from its names and the
+	 * seed, so one triple more moves next to no others; else from its place, too. */
+	bool by_names;
 	enum kge_graph_format format;
 	bool keep_literals; /* as entities, where their names fit into KGE_NAME_MAX */
 	bool drop_blanks;   /* leave out what has a blank node */
+	bool keep_header;   /* TSV: a first line such as head TAB relation TAB tail is a triple */
+	bool trim;	    /* TSV: take spaces off both ends of each field */
 };
 
-/* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept. */
+/* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept, headers
+ * left out, spaces kept. */
 void kge_load_defaults(struct kge_load_options *o);
 
 /* Load a folder with train/valid/test (valid and test optional), or one file;
@@ -119,10 +133,10 @@ int kge_graph_save_openke(const struct kge_graph *g, const char *folder, struct 
 int kge_vocab_save_openke(const struct kge_vocab *v, const char *folder, const char *name,
 			  struct err *e);
 
-/* Move triples from train to valid and test, drawn by the seed, so that every
- * entity and relation of them stays in train; where that leaves too few, valid
- * and test are smaller than their shares.  valid and test must be empty.
- * ERR_USAGE if the shares make no sense. */
+/* Move triples from train to valid and test, drawn by the seed and a triple's own names, so that
+ * every entity and relation of them stays in train; where that leaves too few, valid and test are
+ * smaller than their shares.  valid and test must be empty. ERR_USAGE if the shares make no sense.
+ */
 int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struct err *e);
 
 /* ---- the known answers of a query, for filtering ---- */

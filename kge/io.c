@@ -1,6 +1,7 @@
 /* kge/io.c - tables out and in: which table, which format. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -26,7 +27,7 @@ char *table_path(const char *folder, const char *stem, const char *end)
 int table_open(struct sink *s, const char *folder, const char *stem, const char *end, struct err *e)
 {
 	char *name = mem_printf("%s%s", stem, end);
-	int rc = sink_open(s, folder, name, e);
+	int rc = sink_open(s, folder, name, SINK_SHARED, e);
 
 	free(name);
 	return rc;
@@ -65,6 +66,52 @@ int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char 
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = f == KGE_NPY ? table_write_npy(folder, &t[i], e)
 				  : table_write_text(folder, &t[i], f, e);
+	return rc;
+}
+
+/* ---- in the order of names ---- */
+
+static int by_name(const void *a, const void *b, void *names)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	size_t n, m;
+	const char *s = kge_vocab_name(names, x, &n), *t = kge_vocab_name(names, y, &m);
+	int order = memcmp(s, t, n < m ? n : m);
+
+	return order != 0 ? order : (n > m) - (n < m);
+}
+
+/* The names into `to`, in the order of their bytes, and their rows with them. */
+static void sort_table(struct kge_vocab *to, float *rows, const struct kge_vocab *from,
+		       const float *old, size_t floats)
+{
+	uint32_t n = kge_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof *ids);
+
+	for (uint32_t k = 0; k < n; k++)
+		ids[k] = k;
+	qsort_r(ids, n, sizeof *ids, by_name, (void *)(uintptr_t)from);
+	for (uint32_t k = 0; k < n; k++) {
+		size_t len;
+		const char *name = kge_vocab_name(from, ids[k], &len);
+
+		kge_vocab_add(to, name, len);
+		memcpy(rows + k * floats, old + ids[k] * floats, floats * sizeof *rows);
+	}
+	free(ids);
+}
+
+int kge_export_by_name(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+		       enum kge_table_format f, struct err *e)
+{
+	struct kge_graph *names = kge_graph_new();
+	struct kge_emb *sorted = kge_emb_copy(emb);
+	int rc;
+
+	sort_table(names->entities, sorted->ent, g->entities, emb->ent, emb->ent_floats);
+	sort_table(names->relations, sorted->rel, g->relations, emb->rel, emb->rel_floats);
+	rc = kge_export(sorted, names, folder, f, e);
+	kge_emb_free(sorted);
+	kge_graph_free(names);
 	return rc;
 }
 

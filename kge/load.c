@@ -93,6 +93,54 @@ int loading_read(struct loading *in, enum kge_split split, const char *path, loa
 
 /* ---- lines of head TAB relation TAB tail ---- */
 
+/* Words that columns are called in tables of triples. */
+static const char *const column_words[3][10] = {
+	{ "head", "h", "subject", "subj", "s", "source", "src", "from", "head_entity", NULL },
+	{ "relation", "rel", "r", "predicate", "pred", "p", "edge", "property", "label", NULL },
+	{ "tail", "t", "object", "obj", "o", "target", "dst", "to", "tail_entity", NULL },
+};
+
+/* Every field is a word for its column, and one of them at least is longer than a letter: in
+ * "s TAB p TAB o" alone it could as well be a triple. */
+static bool is_header(const struct lines_field *f)
+{
+	size_t longest = 0;
+
+	for (size_t column = 0; column < 3; column++) {
+		const char *const *word = column_words[column];
+
+		while (*word != NULL && strcasecmp(*word, f[column].text) != 0)
+			word++;
+		if (*word == NULL)
+			return false;
+		if (f[column].len > longest)
+			longest = f[column].len;
+	}
+	return longest > 1;
+}
+
+static void trim(struct lines_field *f)
+{
+	while (f->len > 0 && f->text[f->len - 1] == ' ')
+		f->text[--f->len] = '\0';
+	while (f->len > 0 && *f->text == ' ') {
+		f->text++;
+		f->len--;
+	}
+}
+
+/* A name with a space at an end is another name than the one without, and looks alike. */
+static int check_spaces(struct loading *in, struct lines_field *f, const char *what, struct err *e)
+{
+	if (f->text[0] != ' ' && f->text[f->len - 1] != ' ')
+		return 0;
+	in->report->spaced++;
+	if (!in->options->trim)
+		return 0;
+	trim(f);
+	return f->len > 0 ? 0 : lines_bad(in->lines, e, "the %s is spaces alone", what);
+}
+
 static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
@@ -100,10 +148,16 @@ static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 	struct kge_triple t;
 	int rc = lines_fields(in->lines, line, len, f, what, 3, e);
 
+	for (size_t column = 0; column < 3 && rc == 0; column++)
+		rc = check_spaces(in, &f[column], what[column], e);
 	if (rc == 0)
 		rc = loading_room(in, e);
 	if (rc != 0)
 		return rc;
+	if (lines_number(in->lines) == 1 && !in->options->keep_header && is_header(f)) {
+		in->report->headers++;
+		return 0;
+	}
 	t.head = kge_vocab_add(in->g->entities, f[0].text, f[0].len);
 	t.rel = kge_vocab_add(in->g->relations, f[1].text, f[1].len);
 	t.tail = kge_vocab_add(in->g->entities, f[2].text, f[2].len);

@@ -20,7 +20,7 @@ static int save_split(const struct kge_graph *g, enum kge_split split, const cha
 	const struct kge_triples *from = &g->split[split];
 	struct sink s;
 
-	if (sink_open(&s, folder, names[split], e) != 0)
+	if (sink_open(&s, folder, names[split], SINK_SHARED, e) != 0)
 		return ERR_IO;
 	for (size_t i = 0; i < from->n; i++) {
 		put_name(s.f, g->entities, from->at[i].head, '\t');
@@ -35,7 +35,7 @@ int kge_vocab_save_openke(const struct kge_vocab *v, const char *folder, const c
 {
 	struct sink s;
 
-	if (sink_open(&s, folder, name, e) != 0)
+	if (sink_open(&s, folder, name, SINK_SHARED, e) != 0)
 		return ERR_IO;
 	fprintf(s.f, "%u\n", kge_vocab_count(v));
 	for (uint32_t id = 0; id < kge_vocab_count(v); id++) {
@@ -50,7 +50,7 @@ static int save_ids(const struct kge_triples *from, const char *folder, const ch
 {
 	struct sink s;
 
-	if (sink_open(&s, folder, name, e) != 0)
+	if (sink_open(&s, folder, name, SINK_SHARED, e) != 0)
 		return ERR_IO;
 	fprintf(s.f, "%zu\n", from->n);
 	for (size_t i = 0; i < from->n; i++)

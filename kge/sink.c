@@ -9,14 +9,19 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-int sink_open(struct sink *s, const char *folder, const char *name, struct err *e)
+int sink_open(struct sink *s, const char *folder, const char *name, unsigned mode, struct err *e)
 {
+	int fd;
+
 	s->path = file_join(folder, name);
 	s->aside = mem_printf("%s.part", s->path);
-	s->f = fopen(s->aside, "wb");
+	fd = file_create(s->aside, mode);
+	s->f = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (s->f != NULL)
 		return 0;
 	err_set(e, ERR_IO, "%s: %s", s->aside, strerror(errno));
+	if (fd >= 0)
+		close(fd);
 	free(s->path);
 	free(s->aside);
 	return ERR_IO;

@@ -17,8 +17,10 @@ struct sink {
 	char *path, *aside;
 };
 
-/* ERR_IO, both. */
-int sink_open(struct sink *s, const char *folder, const char *name, struct err *e);
+/* ERR_IO, both.  mode is the file's, less the umask: SINK_SHARED for what an owner gives to
+ * other programs, SINK_PRIVATE for what belongs to the agent alone. */
+enum { SINK_SHARED = 0644, SINK_PRIVATE = 0600 };
+int sink_open(struct sink *s, const char *folder, const char *name, unsigned mode, struct err *e);
 int sink_close(struct sink *s, struct err *e);
 
 #endif

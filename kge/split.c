@@ -1,5 +1,7 @@
 /* kge/split.c - one list of triples into train, valid and test. */
+#include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "kge/graph.h"
@@ -23,6 +25,75 @@ static bool can_spare(struct counts *c, struct kge_triple t)
 		return true;
 	count(c, t, 1);
 	return false;
+}
+
+struct turn {
+	uint64_t number;
+	uint32_t place;
+};
+
+static int compare_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+static void hash_name(crypto_generichash_state *h, const struct kge_vocab *names, uint32_t id)
+{
+	size_t len;
+	const char *name = kge_vocab_name(names, id, &len);
+	uint64_t n = len; /* so that "ab" "c" is not "a" "bc" */
+
+	crypto_generichash_update(h, (const uint8_t *)&n, sizeof n);
+	crypto_generichash_update(h, (const uint8_t *)name, len);
+}
+
+static uint64_t turn_of(const struct kge_graph *g, struct kge_triple t, uint64_t seed)
+{
+	crypto_generichash_state h;
+	uint8_t out[crypto_generichash_BYTES_MIN];
+	uint64_t number;
+
+	crypto_generichash_init(&h, NULL, 0, sizeof out);
+	crypto_generichash_update(&h, (const uint8_t *)&seed, sizeof seed);
+	hash_name(&h, g->entities, t.head);
+	hash_name(&h, g->relations, t.rel);
+	hash_name(&h, g->entities, t.tail);
+	crypto_generichash_final(&h, out, sizeof out);
+	memcpy(&number, out, sizeof number);
+	return number;
+}
+
+/* A triple's turn follows from its own names and the seed, not from its place: one triple more
+ * moves next to no others from split to split. */
+static uint32_t *order_by_names(const struct kge_graph *g, uint64_t seed)
+{
+	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	struct turn *turns = mem_array(train->n + 1, sizeof *turns);
+	uint32_t *order = mem_array(train->n + 1, sizeof *order);
+
+	for (size_t i = 0; i < train->n; i++)
+		turns[i] = (struct turn){ turn_of(g, train->at[i], seed), (uint32_t)i };
+	qsort(turns, train->n, sizeof *turns, compare_turns);
+	for (size_t i = 0; i < train->n; i++)
+		order[i] = turns[i].place;
+	free(turns);
+	return order;
+}
+
+static uint32_t *order_by_place(size_t n, uint64_t seed)
+{
+	uint32_t *order = mem_array(n + 1, sizeof *order);
+	struct rng r;
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	rng_seed(&r, seed);
+	rng_shuffle(&r, order, n, sizeof *order);
+	return order;
 }
 
 /* Deal the order's triples: to valid and test while they want some, else they stay. */
@@ -57,7 +128,6 @@ int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struc
 	size_t want[KGE_SPLITS] = { 0 };
 	struct counts c;
 	uint32_t *order;
-	struct rng r;
 
 	if (!(o->valid_share >= 0 && o->test_share >= 0 && o->valid_share + o->test_share < 1))
 		return err_set(
@@ -70,13 +140,9 @@ int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struc
 	want[KGE_TEST] = (size_t)((double)n * o->test_share);
 	c.entity = mem_array((size_t)kge_vocab_count(g->entities) + 1, sizeof *c.entity);
 	c.relation = mem_array((size_t)kge_vocab_count(g->relations) + 1, sizeof *c.relation);
-	order = mem_array(n + 1, sizeof *order);
-	for (size_t i = 0; i < n; i++) {
-		order[i] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++)
 		count(&c, g->split[KGE_TRAIN].at[i], 1);
-	}
-	rng_seed(&r, o->seed);
-	rng_shuffle(&r, order, n, sizeof *order);
+	order = o->by_names ? order_by_names(g, o->seed) : order_by_place(n, o->seed);
 	deal(g, &c, order, want);
 	free(c.entity);
 	free(c.relation);

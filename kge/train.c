@@ -528,6 +528,12 @@ void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx)
 		kge_dp_set_draw(t->dp, draw, ctx);
 }
 
+void kge_trainer_plant_noise(struct kge_trainer *t, kge_dp_noise_fn *noise)
+{
+	if (t->dp != NULL)
+		kge_dp_plant_noise(t->dp, noise);
+}
+
 /* What is left of a canceled epoch can be gone on with, unless something else began with it. */
 static void cut_here(struct kge_trainer *t, uint64_t from)
 {

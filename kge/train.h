@@ -95,7 +95,7 @@ struct kge_train_config {
 	bool normalize;		  /* entity rows kept in the unit ball (OpenKE's TransE) */
 	uint32_t threads;
 	uint64_t seed;
-	struct kge_dp_config dp; /* then `batch` and `seed` but for the first rows say nothing */
+	struct kge_dp_config dp; /* then `batch` and `seed` say nothing */
 };
 
 /* Softmax with negatives = 0 (1-vs-all) asks each query (known, relation, side) of train once
@@ -129,6 +129,9 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 void kge_trainer_free(struct kge_trainer *t);
 /* Private training alone: whence its randomness comes; by default libsodium's. */
 void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx);
+/* Private training alone, and for the controls of an audit alone: other noise than what ships.  No
+ * setting leads here, and nothing in agent/, cli/ or fed/ calls it (tests/audit/seams.sh). */
+void kge_trainer_plant_noise(struct kge_trainer *t, kge_dp_noise_fn *noise);
 /* One pass over train, or kge_dp_epoch_steps() private steps; *loss is the mean over what was
  * asked, NAN when private, for it is not covered.  *cancel (may be NULL) set to
  * true ends it early at a batch border with ERR_CANCELED; that epoch is not counted.  Saved

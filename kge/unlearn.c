@@ -43,6 +43,7 @@ void kge_unlearn_defaults(struct kge_unlearn_config *c, const struct kge_train_c
 		.distill = 2.0f,
 		.interference_epochs = code ? 20 : 10,
 		.decay_epochs = 10,
+		.decay_patience = 1,
 		.protocol = kge_protocol_find("standard"),
 	};
 }
@@ -158,18 +159,39 @@ static struct kge_terms terms_of(const struct forgetting *f)
 	return (struct kge_terms){ .distill = f->c->distill, .freeze_relations = true };
 }
 
+static int ask(const struct forgetting *f, uint32_t epoch, bool *enough)
+{
+	*enough = false;
+	return f->c->enough != NULL && epoch % f->c->look_every == 0
+		       ? f->c->enough(f->c->enough_ctx, enough)
+		       : 0;
+}
+
+static int interfere_until(const struct forgetting *f, struct kge_mutual *m, uint32_t *epochs)
+{
+	bool enough;
+	int rc = ask(f, 0, &enough);
+
+	*epochs = 0;
+	while (rc == 0 && !enough && *epochs < f->c->interference_epochs) {
+		rc = kge_mutual_epoch(m, NULL, f->cancel);
+		if (rc == 0)
+			rc = ask(f, ++*epochs, &enough);
+	}
+	return rc;
+}
+
 static int interfere(const struct forgetting *f, const struct kge_graph *g, const uint32_t *forget,
-		     size_t n)
+		     size_t n, uint32_t *epochs)
 {
 	struct kge_mutual *m = kge_mutual_new(&f->c->train, g, f->local, f->global, false);
 	struct kge_terms t = terms_of(f);
-	int rc = 0;
+	int rc;
 
 	t.interfere = &f->c->interference;
 	kge_mutual_set_terms(m, &t, &t);
 	kge_mutual_only(m, forget, n);
-	for (uint32_t i = 0; i < f->c->interference_epochs && rc == 0; i++)
-		rc = kge_mutual_epoch(m, NULL, f->cancel);
+	rc = interfere_until(f, m, epochs);
 	kge_mutual_free(m);
 	return rc;
 }
@@ -178,33 +200,35 @@ static int interfere(const struct forgetting *f, const struct kge_graph *g, cons
 struct best {
 	struct kge_emb *local, *global;
 	double mrr;
-	uint32_t epochs;
+	uint32_t epochs; /* of which there were so many */
 };
 
-static void keep_best(struct best *b, const struct forgetting *f, double mrr)
+static void keep_best(struct best *b, const struct forgetting *f, double mrr, uint32_t epochs)
 {
 	kge_emb_assign(b->local, f->local);
 	if (f->global != NULL)
 		kge_emb_assign(b->global, f->global);
 	b->mrr = mrr;
-	b->epochs++;
+	b->epochs = epochs;
 }
 
-/* Epochs until one does not raise valid's MRR. */
+/* Epochs until so many in a row do not raise valid's MRR. */
 static int decay_until(struct kge_mutual *m, struct best *b, const struct forgetting *f)
 {
 	bool judged = f->kept.split[KGE_VALID].n > 0;
+	uint32_t flat = 0;
 	double mrr;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < f->c->decay_epochs && rc == 0; i++) {
+	for (uint32_t i = 0; i < f->c->decay_epochs && flat < f->c->decay_patience; i++) {
 		rc = kge_mutual_epoch(m, NULL, f->cancel);
 		if (rc == 0)
 			rc = valid_mrr(f, &mrr);
-		if (rc == 0 && judged && i > 0 && !(mrr > b->mrr))
+		if (rc != 0)
 			break;
-		if (rc == 0)
-			keep_best(b, f, mrr);
+		flat = judged && i > 0 && !(mrr > b->mrr) ? flat + 1 : 0;
+		if (flat == 0)
+			keep_best(b, f, mrr, i + 1);
 	}
 	return rc;
 }
@@ -235,14 +259,14 @@ int kge_unlearn(const struct kge_unlearn_config *c, const struct kge_graph *g,
 		struct kge_unlearn_report *report, const atomic_bool *cancel)
 {
 	struct forgetting f = { c, local, global, kge_kept_of(g, forget, n), cancel };
-	struct kge_unlearn_report r = { .interference_epochs = c->interference_epochs };
+	struct kge_unlearn_report r = { 0 };
 	struct best best = { 0 };
 	int rc;
 
 	assert(n > 0);
 	rc = valid_mrr(&f, &r.valid_before);
 	if (rc == 0)
-		rc = interfere(&f, g, forget, n);
+		rc = interfere(&f, g, forget, n, &r.interference_epochs);
 	if (rc == 0)
 		rc = valid_mrr(&f, &r.valid_interfered);
 	if (rc == 0)

@@ -19,6 +19,7 @@
 #define KGE_UNLEARN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -31,8 +32,14 @@ struct kge_unlearn_config {
 	struct kge_interference interference;
 	float distill; /* mu, where there are two tables */
 	uint32_t interference_epochs, decay_epochs;
+	uint32_t decay_patience; /* epochs in a row that do not raise valid's MRR and end decay */
 	const struct kge_protocol *protocol; /* of valid's MRR */
 	size_t valid_limit;		     /* triples of it that are looked at; 0: all */
+	/* Asked before interference, and after every look_every epochs of it: that ends it. 0, or
+	 * ERR_CANCELED.  NULL: nobody asks. */
+	int (*enough)(void *ctx, bool *enough);
+	void *enough_ctx;
+	uint32_t look_every;
 };
 
 enum kge_unlearn_variant { KGE_UNLEARN_PAPER, KGE_UNLEARN_CODE };
@@ -47,7 +54,7 @@ int kge_unlearn_check(const struct kge_unlearn_config *c, struct err *e);
 
 /* How it went; valid MRRs are of the local table, 0 where valid is empty. */
 struct kge_unlearn_report {
-	uint32_t interference_epochs, decay_epochs; /* decay: those whose tables were kept */
+	uint32_t interference_epochs, decay_epochs; /* done; decay: those whose tables were kept */
 	double valid_before, valid_interfered, valid_after;
 };
 

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-static_assert(GREET_ASK == 104 && GREET_ANSWER == 56, "the byte table of greet.h");
+static_assert(GREET_ASK == 120 && GREET_ANSWER == 56, "the byte table of greet.h");
 
 static const char magic[4] = { 'F', 'K', 'G', 'E' };
 
@@ -46,7 +46,7 @@ static int begin(struct noise *hs, const struct greet_keys *keys, enum noise_rol
 }
 
 int greet_ask(struct noise *hs, const struct greet_keys *keys, const uint8_t their_key[NOISE_DH],
-	      uint8_t out[GREET_ASK])
+	      const uint8_t ticket[NET_TICKET_BYTES], uint8_t out[GREET_ASK])
 {
 	int rc = begin(hs, keys, NOISE_INITIATOR, their_key);
 	ptrdiff_t n;
@@ -54,7 +54,7 @@ int greet_ask(struct noise *hs, const struct greet_keys *keys, const uint8_t the
 	if (rc != 0)
 		return rc;
 	head_put(out, keys->version, GREET_OK);
-	n = noise_write(hs, NULL, 0, out + GREET_HEAD, GREET_ACT1);
+	n = noise_write(hs, ticket, NET_TICKET_BYTES, out + GREET_HEAD, GREET_ACT1);
 	assert(n < 0 || n == GREET_ACT1);
 	return n < 0 ? (int)n : 0;
 }
@@ -73,7 +73,7 @@ void greet_refuse(enum greet_status status, uint16_t version, uint8_t out[GREET_
 	head_put(out, version, status);
 }
 
-/* Payloads are empty: one byte of room that must stay unused. */
+/* Message 2's payload is empty: one byte of room that must stay unused. */
 static int act_read(struct noise *hs, const uint8_t *in, size_t len)
 {
 	uint8_t none[1];
@@ -82,11 +82,14 @@ static int act_read(struct noise *hs, const uint8_t *in, size_t len)
 	return n < 0 ? (int)n : 0;
 }
 
-int greet_hear(struct noise *hs, const struct greet_keys *keys, const uint8_t in[GREET_ACT1])
+int greet_hear(struct noise *hs, const struct greet_keys *keys, const uint8_t in[GREET_ACT1],
+	       uint8_t ticket[NET_TICKET_BYTES])
 {
 	int rc = begin(hs, keys, NOISE_RESPONDER, NULL);
+	ptrdiff_t n = rc != 0 ? rc : noise_read(hs, in, GREET_ACT1, ticket, NET_TICKET_BYTES);
 
-	return rc != 0 ? rc : act_read(hs, in, GREET_ACT1);
+	assert(n < 0 || n == NET_TICKET_BYTES); /* by the message's length */
+	return n < 0 ? (int)n : 0;
 }
 
 int greet_answer(struct noise *hs, uint16_t version, uint8_t out[GREET_ANSWER])

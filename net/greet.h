@@ -1,15 +1,16 @@
 /* net/greet.h - the first bytes of a link, each way, up to the first sealed frame.
  *
- *   dialler -> acceptor, 104 bytes           acceptor -> dialler, 56 or 8 bytes
+ *   dialler -> acceptor, 120 bytes           acceptor -> dialler, 56 or 8 bytes
  *     0   4  "FKGE"                            0   4  "FKGE"
  *     4   2  version, big-endian               4   2  its version, big-endian
  *     6   1  0                                 6   1  enum greet_status
  *     7   1  0                                 7   1  0
- *     8  96  Noise message 1                   8  48  Noise message 2, if GREET_OK
+ *     8 112  Noise message 1                   8  48  Noise message 2, if GREET_OK
  *
  * The first 8 bytes are plain, so that another version is named instead of
  * failing in a seal; a liar on the wire can do with them what cutting the wire
- * does, no more: the version stands in the prologue as well.  Payloads are
+ * does, no more: the version stands in the prologue as well.  Message 1 seals
+ * a ticket of an invitation for the acceptor's eyes (zeros: none); message 2 is
  * empty.  Message 1 can be replayed: the acceptor believes its key only after
  * the first sealed frame.  Pure; entropy is injected. */
 #ifndef NET_GREET_H
@@ -22,7 +23,7 @@
 
 enum {
 	GREET_HEAD = 8,
-	GREET_ACT1 = NOISE_DH + (NOISE_DH + NOISE_TAG) + NOISE_TAG,
+	GREET_ACT1 = NOISE_DH + (NOISE_DH + NOISE_TAG) + NET_TICKET_BYTES + NOISE_TAG,
 	GREET_ACT2 = NOISE_DH + NOISE_TAG,
 	GREET_ASK = GREET_HEAD + GREET_ACT1,
 	GREET_ANSWER = GREET_HEAD + GREET_ACT2,
@@ -42,15 +43,16 @@ struct greet_keys {
 	uint16_t version;
 };
 
-/* The dialler's 104 bytes. */
+/* The dialler's 120 bytes. */
 int greet_ask(struct noise *hs, const struct greet_keys *keys, const uint8_t their_key[NOISE_DH],
-	      uint8_t out[GREET_ASK]);
+	      const uint8_t ticket[NET_TICKET_BYTES], uint8_t out[GREET_ASK]);
 /* The head of the other side: ERR_PROTO (no fkge), ERR_VERSION (*version says which), 0. */
 int greet_head(const uint8_t in[GREET_HEAD], uint16_t mine, uint16_t *version, uint8_t *status);
 /* A refusal: 8 bytes. */
 void greet_refuse(enum greet_status status, uint16_t version, uint8_t out[GREET_HEAD]);
 /* The acceptor reads message 1; then noise_remote(hs) is who it claims to be. */
-int greet_hear(struct noise *hs, const struct greet_keys *keys, const uint8_t in[GREET_ACT1]);
+int greet_hear(struct noise *hs, const struct greet_keys *keys, const uint8_t in[GREET_ACT1],
+	       uint8_t ticket[NET_TICKET_BYTES]);
 /* The acceptor's 56 bytes; hs is ready to split. */
 int greet_answer(struct noise *hs, uint16_t version, uint8_t out[GREET_ANSWER]);
 /* The dialler reads message 2; hs is ready to split. */

@@ -12,17 +12,21 @@
 enum {
 	RX_SIZE = 65536,
 	BACKLOG = 64,
-	STRANGERS = 64, /* keys reported per STRANGER_MS */
-	STRANGER_MS = 60000,
 	REJECT_MS = 1000,
+	AHEAD_US = 100000, /* time of the loop that a link may take at once, beyond its share */
+	SHARE_OF = 2,	   /* one half of the time is for those that have taken it */
+	SHARE_MS = 20,	   /* looked at so often as long as there is one */
+	SLOWED_MS = 60000, /* told so often */
+	UPS_MAX = 8,	   /* links of one key in advance */
 	TICK_MIN_MS = 2,
 	TICK_MAX_MS = 250,
 };
 
 struct peer {
 	uint8_t key[NET_KEY_BYTES];
-	bool wanted; /* net_hub_peer() and not forgotten since */
-	char *host;  /* NULL: waits to be dialled */
+	bool wanted;			  /* net_hub_peer() and not forgotten since */
+	uint8_t ticket[NET_TICKET_BYTES]; /* to show; zeros: none */
+	char *host;			  /* NULL: waits to be dialled */
 	uint16_t port;
 	struct link *up;   /* the one link */
 	struct link *dial; /* ours, not up yet */
@@ -30,13 +34,10 @@ struct peer {
 	unsigned failures;
 	uint64_t retry_at;
 	bool blocked; /* was told ERR_BUSY */
+	uint32_t ups; /* incoming links that came up, less those given back ... */
+	uint64_t ups_at, slowed_at;
 	struct net_hub_stats stats;
 	struct peer *next;
-};
-
-struct stranger {
-	uint8_t key[NET_KEY_BYTES];
-	uint64_t at; /* 0: never */
 };
 
 struct secrets { /* in guarded memory */
@@ -52,11 +53,12 @@ struct net_hub {
 	uv_tcp_t listener;
 	bool listening;
 	uv_timer_t timer;
-	uint64_t tick_ms;
+	uint64_t tick_ms, shared_at;
+	size_t slowed; /* links that are not read from, as of the last look */
 	struct peer *peers;
 	struct link *links; /* all that have handles, in any state */
 	size_t pending, up; /* incoming in a greeting; links up */
-	struct stranger strangers[STRANGERS];
+	struct gate gate;
 	uint64_t rejected_at;
 	bool closing;
 	size_t handles; /* listener and timer, while closing */
@@ -86,12 +88,14 @@ static struct peer *peer_need(struct net_hub *h, const uint8_t *key)
 	return p;
 }
 
-static bool allowed(const struct net_hub *h, const uint8_t *key)
+static bool allowed(const struct net_hub *h, const struct link *l)
 {
+	static const uint8_t none[NET_TICKET_BYTES];
+	const uint8_t *key = l->key;
 	const struct peer *p;
 
 	if (h->config.on.allow != NULL)
-		return h->config.on.allow(h->config.ctx, key);
+		return h->config.on.allow(h->config.ctx, key, l->incoming ? l->ticket : none);
 	p = peer_find(h, key);
 	return p != NULL && p->wanted;
 }
@@ -107,7 +111,7 @@ static void on_tick(uv_timer_t *t);
 static void soon(struct net_hub *h)
 {
 	if (!h->closing)
-		uv_timer_start(&h->timer, on_tick, 0, h->tick_ms);
+		uv_timer_start(&h->timer, on_tick, 0, h->slowed > 0 ? SHARE_MS : h->tick_ms);
 }
 
 /* What a link counted goes to its peer, once it is anybody's. */
@@ -142,6 +146,7 @@ static void dial(struct net_hub *h, struct peer *p)
 {
 	struct link *l = link_dial(&h->links_config, p->key, p->host, p->port, p->address_index);
 
+	memcpy(l->ticket, p->ticket, sizeof(l->ticket));
 	l->hub = h;
 	l->peer = p;
 	l->next = h->links;
@@ -153,41 +158,37 @@ static void dial(struct net_hub *h, struct peer *p)
 
 static void report_stranger(struct net_hub *h, const struct link *l)
 {
-	uint64_t now = now_of(h) + 1; /* 0 means never */
-	struct stranger *room = NULL;
-
-	for (size_t i = 0; i < STRANGERS; i++) {
-		struct stranger *s = &h->strangers[i];
-		bool fresh = s->at != 0 && now - s->at < STRANGER_MS;
-
-		if (fresh && memcmp(s->key, l->key, NET_KEY_BYTES) == 0)
-			return;
-		if (!fresh)
-			room = s;
-	}
-	if (room == NULL)
-		return;
-	memcpy(room->key, l->key, NET_KEY_BYTES);
-	room->at = now;
-	if (h->config.on.stranger != NULL)
+	if (gate_tells(&h->gate, l->key, l->source, now_of(h) + 1) && h->config.on.stranger != NULL)
 		h->config.on.stranger(h->config.ctx, l->key, l->address);
+}
+
+/* Only links that were proven count: a first message can be said again by anybody. */
+static bool comes_too_often(const struct net_hub *h, struct peer *p)
+{
+	uint64_t every = 2 * h->config.retry_min_ms, back = (now_of(h) - p->ups_at) / every;
+
+	if (back > 0) {
+		p->ups = back < p->ups ? p->ups - (uint32_t)back : 0;
+		p->ups_at = now_of(h);
+	}
+	return p->ups >= UPS_MAX;
 }
 
 static enum greet_status on_judge(struct link *l)
 {
 	struct net_hub *h = l->hub;
-	const struct peer *p;
+	struct peer *p;
 
 	if (memcmp(l->key, h->public, NET_KEY_BYTES) == 0)
 		return GREET_REFUSED;
-	if (!allowed(h, l->key)) {
+	if (!allowed(h, l)) {
 		report_stranger(h, l);
 		return GREET_REFUSED;
 	}
 	p = peer_find(h, l->key);
 	if (h->up >= h->config.links_max && (p == NULL || p->up == NULL))
 		return GREET_BUSY;
-	return GREET_OK;
+	return p != NULL && comes_too_often(h, p) ? GREET_BUSY : GREET_OK;
 }
 
 static void up_forget(struct net_hub *h, struct peer *p)
@@ -287,11 +288,12 @@ static void on_up(struct link *l)
 
 	if (l->incoming)
 		h->pending--;
-	if (h->closing || !allowed(h, l->key)) {
+	if (h->closing || !allowed(h, l)) {
 		up_refuse(h, l);
 		return;
 	}
 	p = peer_need(h, l->key);
+	p->ups += l->incoming;
 	replaces = p->up != NULL;
 	if (replaces && !newer_stays(h, p->up, l)) {
 		if (p->dial == l)
@@ -317,6 +319,55 @@ static void on_message(struct link *l, const uint8_t *bytes, size_t len)
 	bytes_settle(l);
 	p->stats.messages_in++;
 	h->config.on.message(h->config.ctx, p->key, bytes, len);
+}
+
+/* ---- shares of the loop's time ---- */
+
+static void tell_slowed(struct net_hub *h, struct peer *p)
+{
+	uint64_t now = now_of(h) + 1; /* 0 means never */
+
+	p->stats.slowed++;
+	if (p->slowed_at != 0 && now - p->slowed_at < SLOWED_MS)
+		return;
+	p->slowed_at = now;
+	if (h->config.on.slowed != NULL)
+		h->config.on.slowed(h->config.ctx, p->key);
+}
+
+static void on_used(struct link *l, uint64_t us)
+{
+	struct net_hub *h = l->hub;
+
+	l->owes_us += us;
+	if (l->owes_us < AHEAD_US || l->slowed || l->peer == NULL)
+		return;
+	link_slow(l, true);
+	if (h->slowed++ == 0) {
+		h->shared_at = now_of(h);
+		uv_timer_start(&h->timer, on_tick, SHARE_MS, SHARE_MS);
+	}
+	tell_slowed(h, l->peer);
+}
+
+/* Who is slowed has its part of what there is for all of those; any other all of it. */
+static void give_back(struct net_hub *h, uint64_t now)
+{
+	uint64_t us = (now - h->shared_at) * 1000 / SHARE_OF;
+	size_t slowed = 0;
+
+	for (struct link *l = h->links; l != NULL; l = l->next) {
+		uint64_t back = l->slowed && h->slowed > 1 ? us / h->slowed : us;
+
+		l->owes_us -= back < l->owes_us ? back : l->owes_us;
+		if (l->slowed && l->owes_us < AHEAD_US / 2)
+			link_slow(l, false);
+		slowed += l->slowed && l->state == LINK_UP;
+	}
+	h->shared_at = now;
+	if (h->slowed > 0 && slowed == 0)
+		uv_timer_start(&h->timer, on_tick, h->tick_ms, h->tick_ms);
+	h->slowed = slowed;
 }
 
 static void on_drained(struct link *l)
@@ -352,6 +403,14 @@ static void report_rejected(struct net_hub *h, const struct link *l, int code, c
 		h->config.on.rejected(h->config.ctx, l->address, code, why);
 }
 
+/* What has cost us a handshake is counted against where it came from. */
+static void rejected(struct net_hub *h, const struct link *l, int code, const char *why)
+{
+	if (code == ERR_REFUSED || code == ERR_IDENTITY)
+		gate_refused(&h->gate, l->source, now_of(h) + 1);
+	report_rejected(h, l, code, why);
+}
+
 static void on_over(struct link *l, int code, const char *why)
 {
 	struct net_hub *h = l->hub;
@@ -366,7 +425,7 @@ static void on_over(struct link *l, int code, const char *why)
 	else if (p != NULL && p->dial == l)
 		dial_failed(h, p, l, code, why);
 	else if (l->incoming && !l->was_up)
-		report_rejected(h, l, code, why);
+		rejected(h, l, code, why);
 }
 
 static void maybe_closed(struct net_hub *h);
@@ -400,6 +459,7 @@ static void on_tick(uv_timer_t *t)
 	struct net_hub *h = t->data;
 	uint64_t now = now_of(h);
 
+	give_back(h, now);
 	/* links go only from their own close callback, so none can vanish here */
 	for (struct link *l = h->links; l != NULL; l = l->next) {
 		link_tick(l, now);
@@ -427,6 +487,7 @@ static void config_defaults(struct net_hub_config *c)
 	c->version = c->version != 0 ? c->version : (uint16_t)NET_VERSION;
 	c->queue_max = c->queue_max != 0 ? c->queue_max : (size_t)8 << 20;
 	c->pending_max = c->pending_max != 0 ? c->pending_max : 64;
+	c->pending_source_max = c->pending_source_max != 0 ? c->pending_source_max : 32;
 	c->links_max = c->links_max != 0 ? c->links_max : 1024;
 	c->handshake_ms = c->handshake_ms != 0 ? c->handshake_ms : 10000;
 	c->keepalive_ms = c->keepalive_ms != 0 ? c->keepalive_ms : 15000;
@@ -484,7 +545,7 @@ int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config, struct net
 		.keepalive_ms = c.keepalive_ms,
 		.dead_ms = c.dead_ms,
 		.rekey_every = c.rekey_every,
-		.on = { on_judge, on_up, on_message, on_drained, on_over, on_gone },
+		.on = { on_judge, on_up, on_message, on_drained, on_used, on_over, on_gone },
 		.rx = h->rx,
 		.rx_size = sizeof(h->rx),
 	};
@@ -496,17 +557,70 @@ int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config, struct net
 	return 0;
 }
 
+/* ---- connections that are nobody's yet ---- */
+
+static bool is_pending(const struct link *l)
+{
+	return l->incoming && !l->was_up && l->state != LINK_CLOSED;
+}
+
+static size_t pending_of(const struct net_hub *h, const char *source)
+{
+	size_t n = 0;
+
+	for (const struct link *l = h->links; l != NULL; l = l->next)
+		n += is_pending(l) && strcmp(l->source, source) == 0;
+	return n;
+}
+
 /* Who holds a slot without a word loses it first; a greeting takes one round trip,
- * so an honest one is through before a flood has turned all slots over. */
+ * so an honest one is through before a flood has turned all slots over.  The source that
+ * has most of them pays, so that a flood from one place turns over its own. */
 static void pending_drop_oldest(struct net_hub *h)
+{
+	struct link *oldest = NULL;
+	size_t most = 0;
+
+	for (struct link *l = h->links; l != NULL; l = l->next) {
+		size_t n = is_pending(l) ? pending_of(h, l->source) : 0;
+
+		if (n == 0 || n < most)
+			continue;
+		oldest = l; /* the list begins with the newest */
+		most = n;
+	}
+	if (oldest != NULL)
+		link_drop(oldest);
+}
+
+static void pending_drop_of(struct net_hub *h, const char *source)
 {
 	struct link *oldest = NULL;
 
 	for (struct link *l = h->links; l != NULL; l = l->next)
-		if (l->incoming && !l->was_up && l->state != LINK_CLOSED)
-			oldest = l; /* the list begins with the newest */
+		if (is_pending(l) && strcmp(l->source, source) == 0)
+			oldest = l;
 	if (oldest != NULL)
 		link_drop(oldest);
+}
+
+static bool partner_there(const struct net_hub *h, const char *source)
+{
+	for (const struct peer *p = h->peers; p != NULL; p = p->next)
+		if (p->up != NULL && strcmp(p->up->source, source) == 0)
+			return true;
+	return false;
+}
+
+/* Room for this one: in all, and among those from where it comes. */
+static void pending_admit(struct net_hub *h, struct link *l)
+{
+	if (!gate_open(&h->gate, l->source, now_of(h) + 1) && !partner_there(h, l->source))
+		link_drop(l);
+	else if (pending_of(h, l->source) > h->config.pending_source_max)
+		pending_drop_of(h, l->source);
+	else if (h->pending > h->config.pending_max)
+		pending_drop_oldest(h);
 }
 
 static void on_connection(uv_stream_t *server, int status)
@@ -520,8 +634,8 @@ static void on_connection(uv_stream_t *server, int status)
 	l->hub = h;
 	l->next = h->links;
 	h->links = l;
-	if (++h->pending > h->config.pending_max)
-		pending_drop_oldest(h);
+	h->pending++;
+	pending_admit(h, l);
 }
 
 static int listen_at(struct net_hub *h, const struct sockaddr *sa)
@@ -602,6 +716,22 @@ int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char
 	dial_drop(p); /* it went to the old address */
 	soon(h);
 	return 0;
+}
+
+void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
+		  const uint8_t ticket[NET_TICKET_BYTES])
+{
+	memcpy(peer_need(h, key)->ticket, ticket, NET_TICKET_BYTES);
+}
+
+void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
+		   uint8_t ticket[NET_TICKET_BYTES])
+{
+	const struct peer *p = peer_find(h, key);
+
+	memset(ticket, 0, NET_TICKET_BYTES);
+	if (p != NULL && p->up != NULL && p->up->incoming)
+		memcpy(ticket, p->up->ticket, NET_TICKET_BYTES);
 }
 
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why)

@@ -16,7 +16,16 @@
  *     address is known; else the hub waits for the peer to dial.
  *   - A ping after keepalive_ms of silence, dead after dead_ms of it.
  *   - Strangers cost two DH operations and a slot among pending_max for
- *     handshake_ms at the most; they learn that they are not accepted.
+ *     handshake_ms at the most; they learn that they are not accepted.  One
+ *     source (net/gate.h) has pending_source_max of these slots, and a bucket
+ *     of refusals; when it is empty, its connections are closed unread, unless
+ *     a partner's link comes from there.
+ *
+ *   - Reading is metered in time of the loop: who takes more than
+ *     100 ms of it beyond the share is not read from until that is given back.
+ *     All those together have half of the time, so others and our own work go on.
+ *   - A key whose links come and go may have 8 of them in advance, and one
+ *     more every two retry_min_ms; then it hears that we are busy.
  *
  * One thread: all calls and callbacks are on the loop's.  Callbacks run from
  * the loop, never from inside a call, except that net_hub_forget() and
@@ -38,8 +47,10 @@
 struct net_hub;
 
 struct net_hub_events { /* all but message may be NULL; ctx is the config's */
-	/* Is this key a partner?  Asked for both directions at the handshake. */
-	bool (*allow)(void *ctx, const uint8_t key[NET_KEY_BYTES]);
+	/* Is this key a partner?  Asked for both directions at the handshake.  ticket: what a
+	 * dialler has shown, zeros for none, or of a link that we dialled. */
+	bool (*allow)(void *ctx, const uint8_t key[NET_KEY_BYTES],
+		      const uint8_t ticket[NET_TICKET_BYTES]);
 	void (*up)(void *ctx, const uint8_t key[NET_KEY_BYTES]);
 	/* The link is gone.  code: ERR_UNREACHABLE (lost), ERR_TIMEOUT (silent),
 	 * ERR_PROTO, ERR_TOOBIG, ERR_IDENTITY (bad seal), ERR_CANCELED (the peer
@@ -57,11 +68,14 @@ struct net_hub_events { /* all but message may be NULL; ctx is the config's */
 		       uint64_t retry_ms);
 	/* A key that allow() refused has knocked.  A message 1 can be replayed from
 	 * anywhere, so the address proves nothing.  The same key is reported at
-	 * most once a minute, and at most 64 keys a minute in all. */
+	 * most once a minute, at most 16 keys a minute of one source and 1024 in all. */
 	void (*stranger)(void *ctx, const uint8_t key[NET_KEY_BYTES], const char *address);
 	/* An incoming connection failed before it was anybody's: another version,
 	 * a wrong secret, no handshake.  At most once a second. */
 	void (*rejected)(void *ctx, const char *address, int code, const char *why);
+	/* Its messages take more than its share of the loop's time: it is read from more
+	 * slowly.  Told when it begins, at most once a minute. */
+	void (*slowed)(void *ctx, const uint8_t key[NET_KEY_BYTES]);
 };
 
 struct net_hub_config {	       /* zero or NULL: the default in brackets */
@@ -69,17 +83,18 @@ struct net_hub_config {	       /* zero or NULL: the default in brackets */
 	const uint8_t *psk;    /* federation secret, 32 bytes, or NULL for none; copied */
 	struct net_hub_events on;
 	void *ctx;
-	uint16_t version;      /* [NET_VERSION]; another only in tests */
-	size_t queue_max;      /* bytes queued to one peer [8 MiB] */
-	size_t pending_max;    /* connections in a handshake, incoming [64] */
-	size_t links_max;      /* authenticated links in all [1024] */
-	uint64_t handshake_ms; /* [10000] from connect or accept to done */
-	uint64_t keepalive_ms; /* [15000] */
-	uint64_t dead_ms;      /* [60000] */
-	uint64_t retry_min_ms; /* [500] first wait; doubles up to */
-	uint64_t retry_max_ms; /* [60000]; each wait is drawn from its upper half */
-	uint64_t stable_ms;    /* [10000] a link older than this starts over at retry_min */
-	uint64_t rekey_every;  /* [65536] transport messages a direction */
+	uint16_t version;	   /* [NET_VERSION]; another only in tests */
+	size_t queue_max;	   /* bytes queued to one peer [8 MiB] */
+	size_t pending_max;	   /* connections in a handshake, incoming [64], */
+	size_t pending_source_max; /* and of one source [32] */
+	size_t links_max;	   /* authenticated links in all [1024] */
+	uint64_t handshake_ms;	   /* [10000] from connect or accept to done */
+	uint64_t keepalive_ms;	   /* [15000] */
+	uint64_t dead_ms;	   /* [60000] */
+	uint64_t retry_min_ms;	   /* [500] first wait; doubles up to */
+	uint64_t retry_max_ms;	   /* [60000]; each wait is drawn from its upper half */
+	uint64_t stable_ms;	   /* [10000] a link older than this starts over at retry_min */
+	uint64_t rekey_every;	   /* [65536] transport messages a direction */
 };
 
 /* ERR_USAGE for a bad config. */
@@ -96,6 +111,12 @@ uint16_t net_hub_port(const struct net_hub *h); /* 0 if not listening */
  * once.  ERR_USAGE for our own key. */
 int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
 		 uint16_t port, struct err *e);
+/* Show this ticket to the peer from the next dial on. */
+void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
+		  const uint8_t ticket[NET_TICKET_BYTES]);
+/* The ticket that the peer has shown on the link that is up; zeros: none. */
+void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
+		   uint8_t ticket[NET_TICKET_BYTES]);
 /* Close the link, if any, and dial no more; why is told to the peer.  No down(). */
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why);
 
@@ -114,8 +135,9 @@ void net_hub_pause(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], bool pau
 struct net_hub_stats {		      /* of this peer since net_hub_new(), all links */
 	uint64_t bytes_in, bytes_out; /* on the wire, handshakes included */
 	uint64_t messages_in, messages_out;
-	uint64_t links; /* how often a link came up */
-	size_t queued;	/* bytes waiting to go out now */
+	uint64_t links;	 /* how often a link came up */
+	uint64_t slowed; /* how often it was read from more slowly */
+	size_t queued;	 /* bytes waiting to go out now */
 	bool up;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "net/msg.h"
+#include "net/utf8.h"
 
 enum {
 	CHECK_CHARS = 4,  /* 20 bits: one mistyped text in a million passes */
@@ -135,6 +136,25 @@ bool net_ident_short_valid(const char *text)
 	return memcmp(plain + SHORT_CHARS, check, CHECK_CHARS) == 0;
 }
 
+int net_name_check(const char *name, struct err *e)
+{
+	size_t n = strlen(name);
+
+	if (n == 0)
+		return err_set(e, ERR_USAGE, "a name is empty: partners are shown it, give one");
+	if (n > NET_NAME_MAX)
+		return err_set(e, ERR_USAGE,
+			       "'%.64s...' has %zu bytes, and peers take names of at most %d", name,
+			       n, NET_NAME_MAX);
+	if (!utf8_printable(name, n))
+		return err_set(e, ERR_USAGE,
+			       "a name has bytes that are no UTF-8 text or are control characters, "
+			       "which peers refuse");
+	if (name[0] == ' ' || name[n - 1] == ' ')
+		return err_set(e, ERR_USAGE, "'%s' begins or ends with a space", name);
+	return 0;
+}
+
 /* ---- keys ---- */
 
 void net_key_format(const uint8_t key[NET_KEY_BYTES], char out[NET_KEY_TEXT])
@@ -178,6 +198,8 @@ static void invite_put(const struct net_invite *in, struct buf *b)
 	net_put_uint(&w, "port", in->port);
 	if (in->has_psk)
 		net_put_bin(&w, "psk", in->psk, NET_PSK_BYTES);
+	if (in->has_ticket)
+		net_put_bin(&w, "tk", in->ticket, NET_TICKET_BYTES);
 	if (in->bound)
 		net_put_bin(&w, "to", in->to, NET_KEY_BYTES);
 	net_write_end(&w, NULL);
@@ -226,6 +248,9 @@ static int invite_get(const struct net_map *m, struct net_invite *out, struct er
 	out->has_psk = net_has(m, "psk");
 	if (out->has_psk)
 		net_get_fixed(m, "psk", out->psk, NET_PSK_BYTES, e);
+	out->has_ticket = net_has(m, "tk");
+	if (out->has_ticket)
+		net_get_fixed(m, "tk", out->ticket, NET_TICKET_BYTES, e);
 	out->bound = net_has(m, "to");
 	if (out->bound)
 		net_get_fixed(m, "to", out->to, NET_KEY_BYTES, e);

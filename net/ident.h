@@ -21,6 +21,10 @@ enum {
 	NET_INVITE_TEXT = 1024,
 };
 
+/* Is this a name that peers take?  1..NET_NAME_MAX bytes of UTF-8 without control characters or
+ * spaces at its ends.  ERR_USAGE with the reason.  All who set an agent's name ask this. */
+int net_name_check(const char *name, struct err *e);
+
 /* The public half of an agent. */
 struct net_ident {
 	uint8_t noise[NET_KEY_BYTES]; /* X25519: links */
@@ -45,6 +49,8 @@ struct net_invite {
 	uint16_t port;		     /* 0 with an empty host */
 	bool has_psk;
 	uint8_t psk[NET_PSK_BYTES];
+	bool has_ticket; /* lets its holder in, if the inviter has it so */
+	uint8_t ticket[NET_TICKET_BYTES];
 	bool bound; /* made for one key alone, which need not be accepted again */
 	uint8_t to[NET_KEY_BYTES];
 };

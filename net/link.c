@@ -180,8 +180,8 @@ void link_leave(struct link *l, const char *why)
 		return;
 	}
 	write_control(l, FRAME_BYE, why);
-	if (l->paused)
-		link_pause(l, false); /* to see the other's end */
+	link_slow(l, false);
+	link_pause(l, false); /* to see the other's end */
 	linger(l);
 }
 
@@ -240,7 +240,7 @@ static void hear(struct link *l)
 	uint8_t out[GREET_ANSWER];
 	enum greet_status status;
 
-	if (greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD) != 0) {
+	if (greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD, l->ticket) != 0) {
 		refuse(l, GREET_UNOPENED, ERR_IDENTITY,
 		       "a handshake meant for another key or federation");
 		return;
@@ -422,6 +422,16 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *out)
 	*out = uv_buf_init((char *)l->config->rx, (unsigned)l->config->rx_size);
 }
 
+/* As the clock shows it: on a busy machine the thread gets less of it, and so does each link. */
+static void metered_input(struct link *l, const uint8_t *bytes, size_t len)
+{
+	uint64_t before = uv_hrtime();
+
+	input(l, bytes, len);
+	if (l->state == LINK_UP)
+		l->config->on.used(l, (uv_hrtime() - before) / 1000);
+}
+
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
 	struct link *l = s->data;
@@ -436,7 +446,21 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 	else if (n < 0)
 		over_uv(l, (int)n, "link lost");
 	else
-		input(l, (const uint8_t *)b->base, (size_t)n);
+		metered_input(l, (const uint8_t *)b->base, (size_t)n);
+}
+
+static void read_on(struct link *l)
+{
+	if (l->paused || l->slowed)
+		return;
+	l->last_in = now_of(l);
+	if (uv_read_start((uv_stream_t *)&l->tcp, on_alloc, on_read) != 0)
+		l->broken = ERR_UNREACHABLE;
+}
+
+static void read_no_more(struct link *l)
+{
+	uv_read_stop((uv_stream_t *)&l->tcp);
 }
 
 void link_pause(struct link *l, bool paused)
@@ -444,13 +468,21 @@ void link_pause(struct link *l, bool paused)
 	if (l->state != LINK_UP || l->paused == paused)
 		return;
 	l->paused = paused;
-	if (paused) {
-		uv_read_stop((uv_stream_t *)&l->tcp);
+	if (paused)
+		read_no_more(l);
+	else
+		read_on(l);
+}
+
+void link_slow(struct link *l, bool slowed)
+{
+	if (l->state != LINK_UP || l->slowed == slowed)
 		return;
-	}
-	l->last_in = now_of(l);
-	if (uv_read_start((uv_stream_t *)&l->tcp, on_alloc, on_read) != 0)
-		l->broken = ERR_UNREACHABLE;
+	l->slowed = slowed;
+	if (slowed)
+		read_no_more(l);
+	else
+		read_on(l);
 }
 
 /* ---- beginning ---- */
@@ -480,6 +512,7 @@ static void address_set(struct link *l, const struct sockaddr *sa)
 	else if (sa->sa_family == AF_INET6)
 		port = ntohs(((const struct sockaddr_in6 *)(const void *)sa)->sin6_port);
 	snprintf(l->address, sizeof(l->address), "%s %u", ip, port);
+	gate_source_of(ip, l->source);
 }
 
 static void on_connected(uv_connect_t *req, int status)
@@ -496,7 +529,7 @@ static void on_connected(uv_connect_t *req, int status)
 		return;
 	}
 	uv_tcp_nodelay(&l->tcp, 1);
-	if (greet_ask(&l->hs, &l->config->keys, l->key, ask) != 0) {
+	if (greet_ask(&l->hs, &l->config->keys, l->key, l->ticket, ask) != 0) {
 		over(l, ERR_IDENTITY, "the peer's key is no key");
 		return;
 	}
@@ -573,7 +606,7 @@ struct link *link_accept(const struct link_config *c, uv_stream_t *server)
 
 static void keepalive(struct link *l, uint64_t now)
 {
-	uint64_t heard = l->paused ? now : l->last_in;
+	uint64_t heard = l->paused || l->slowed ? now : l->last_in;
 	uint64_t asked = l->last_in > l->last_ping ? l->last_in : l->last_ping;
 
 	if (now - heard >= l->config->dead_ms) {

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "net/frame.h"
+#include "net/gate.h"
 #include "net/greet.h"
 
 struct link;
@@ -28,6 +29,8 @@ struct link_events {
 	void (*up)(struct link *l);
 	void (*message)(struct link *l, const uint8_t *bytes, size_t len);
 	void (*drained)(struct link *l); /* something left the queue */
+	/* What was read has been dealt with, which took so much of the loop's time. */
+	void (*used)(struct link *l, uint64_t us);
 	void (*over)(struct link *l, int code, const char *why);
 	void (*gone)(struct link *l);
 };
@@ -60,12 +63,16 @@ struct link {
 	enum link_state state;
 	bool incoming;
 	bool was_up;
-	uint8_t key[NET_KEY_BYTES]; /* proven once UP */
-	char address[80];	    /* "host port" */
-	size_t n_addresses;	    /* that the name had; known after RESOLVING */
-	size_t queued;		    /* bytes not yet with the system */
+	uint8_t key[NET_KEY_BYTES];	  /* proven once UP */
+	uint8_t ticket[NET_TICKET_BYTES]; /* shown by the dialler; zeros: none */
+	char address[80];		  /* "host port" */
+	char source[NET_SOURCE_TEXT];	  /* of it: net/gate.h */
+	size_t n_addresses;		  /* that the name had; known after RESOLVING */
+	size_t queued;			  /* bytes not yet with the system */
 	uint64_t up_at;
 	uint64_t bytes_in, bytes_out;
+	uint64_t owes_us; /* the owner's: time of the loop beyond its share, see hub.c */
+	bool slowed;	  /* not read from for that; link_slow() */
 	/* private */
 	const struct link_config *config;
 	uv_tcp_t tcp;
@@ -92,6 +99,8 @@ struct link *link_dial(const struct link_config *c, const uint8_t key[NET_KEY_BY
 struct link *link_accept(const struct link_config *c, uv_stream_t *server);
 int link_send(struct link *l, const void *bytes, size_t len);
 void link_pause(struct link *l, bool paused);
+/* Read no more for a while, or again; apart from pausing, and what was read already is taken. */
+void link_slow(struct link *l, bool slowed);
 /* Timeouts, keepalive, what could not be said inside a call. */
 void link_tick(struct link *l, uint64_t now);
 /* Say goodbye if UP, and end; over() will not be called. */

@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <math.h>
 #include <msgpack.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "net/utf8.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are copied as they lie");
@@ -13,7 +15,7 @@ static_assert(sizeof(float) == 4, "tensors are float32");
 const char *net_msg_name(unsigned type)
 {
 	switch (type) {
-#define X(name, number, limit)                                                                     \
+#define X(name, number, limit, values)                                                             \
 	case number:                                                                               \
 		return #name;
 		NET_MSG_TYPES(X)
@@ -26,9 +28,22 @@ const char *net_msg_name(unsigned type)
 size_t net_msg_limit(unsigned type)
 {
 	switch (type) {
-#define X(name, number, limit)                                                                     \
+#define X(name, number, limit, values)                                                             \
 	case number:                                                                               \
 		return limit;
+		NET_MSG_TYPES(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
+size_t net_msg_values(unsigned type)
+{
+	switch (type) {
+#define X(name, number, limit, values)                                                             \
+	case number:                                                                               \
+		return values;
 		NET_MSG_TYPES(X)
 #undef X
 	default:
@@ -41,8 +56,8 @@ size_t net_msg_limit(unsigned type)
 struct scan {
 	const uint8_t *p;
 	size_t left;
-	size_t items;
-	size_t depth;
+	size_t items, items_max;
+	size_t depth, depth_max;
 	uint64_t open[NET_DEPTH_MAX]; /* values still to come in each container */
 };
 
@@ -83,8 +98,8 @@ static int scan_open(struct scan *s, const struct shape *h, uint32_t size)
 {
 	uint64_t values = h->map ? 2 * (uint64_t)size : size;
 
-	if (values > s->left || values > NET_ITEMS_MAX || (h->map && size > NET_PAIRS_MAX) ||
-	    s->depth == NET_DEPTH_MAX)
+	if (values > s->left || values > s->items_max || (h->map && size > NET_PAIRS_MAX) ||
+	    s->depth == s->depth_max)
 		return ERR_PROTO;
 	s->open[s->depth++] = values;
 	return 0;
@@ -96,7 +111,7 @@ static int scan_value(struct scan *s)
 	struct shape h;
 	uint32_t size;
 
-	if (s->left == 0 || ++s->items > NET_ITEMS_MAX)
+	if (s->left == 0 || ++s->items > s->items_max)
 		return ERR_PROTO;
 	h = shape_of(*s->p++);
 	s->left--;
@@ -117,9 +132,11 @@ static int scan_value(struct scan *s)
 }
 
 /* Exactly one well-formed value within the limits, and nothing after it. */
-static int scan(const uint8_t *base, size_t len)
+static int scan(const uint8_t *base, size_t len, size_t items_max, size_t depth_max)
 {
-	struct scan s = { .p = base, .left = len };
+	struct scan s = { .p = base, .left = len, .items_max = items_max, .depth_max = depth_max };
+
+	assert(depth_max <= NET_DEPTH_MAX);
 
 	do {
 		if (s.depth > 0)
@@ -134,21 +151,31 @@ static int scan(const uint8_t *base, size_t len)
 
 /* ---- decoding ---- */
 
-static bool same_key(const msgpack_object *a, const msgpack_object *b)
+static int key_order(const void *a, const void *b)
 {
-	return a->via.str.size == b->via.str.size &&
-	       memcmp(a->via.str.ptr, b->via.str.ptr, a->via.str.size) == 0;
+	const msgpack_object_str *x = *(const msgpack_object_str *const *)a;
+	const msgpack_object_str *y = *(const msgpack_object_str *const *)b;
+
+	if (x->size != y->size)
+		return x->size < y->size ? -1 : 1;
+	return x->size > 0 ? memcmp(x->ptr, y->ptr, x->size) : 0;
 }
 
+/* Sorted, two that are equal are neighbours: n log n, n at most NET_PAIRS_MAX. */
 static int keys_check(const msgpack_object_map *m)
 {
+	const msgpack_object_str *key[NET_PAIRS_MAX];
+
+	assert(m->size <= NET_PAIRS_MAX); /* the scan has seen to that */
 	for (size_t i = 0; i < m->size; i++) {
 		if (m->ptr[i].key.type != MSGPACK_OBJECT_STR)
 			return ERR_PROTO;
-		for (size_t k = 0; k < i; k++)
-			if (same_key(&m->ptr[i].key, &m->ptr[k].key))
-				return ERR_PROTO;
+		key[i] = &m->ptr[i].key.via.str;
 	}
+	qsort(key, m->size, sizeof(key[0]), key_order);
+	for (size_t i = 1; i < m->size; i++)
+		if (key_order(&key[i - 1], &key[i]) == 0)
+			return ERR_PROTO;
 	return 0;
 }
 
@@ -168,13 +195,16 @@ static int maps_check(const msgpack_object *o)
 	return rc;
 }
 
-static int unpack(const uint8_t *base, size_t len, msgpack_unpacked *u, struct err *e)
+static int unpack(const uint8_t *base, size_t len, size_t items_max, size_t depth_max,
+		  msgpack_unpacked *u, struct err *e)
 {
 	size_t off = 0;
 
 	msgpack_unpacked_init(u);
-	if (scan(base, len) != 0)
-		return err_set(e, ERR_PROTO, "message of %zu bytes is not well-formed msgpack",
+	if (scan(base, len, items_max, depth_max) != 0)
+		return err_set(e, ERR_PROTO,
+			       "message of %zu bytes is not well-formed msgpack, or has too many "
+			       "values or keys",
 			       len);
 	if (msgpack_unpack_next(u, (const char *)base, len, &off) != MSGPACK_UNPACK_SUCCESS ||
 	    off != len) {
@@ -193,29 +223,11 @@ static struct net_map map_view(const msgpack_object *o)
 	return (struct net_map){ o->via.map.ptr, o->via.map.size };
 }
 
-static int envelope_take(struct net_msg *m, const msgpack_object *o)
+int net_msg_head(struct net_msg_head *h, const uint8_t *base, size_t len, struct err *e)
 {
-	const msgpack_object *part = o->via.array.ptr;
 	size_t n;
 
-	assert(part != NULL); /* the caller has seen an array of three */
-	if (part[1].type != MSGPACK_OBJECT_BIN || part[2].type != MSGPACK_OBJECT_MAP)
-		return ERR_PROTO;
-	n = part[1].via.bin.size;
-	if (n != 0 && n != NET_SESSION_BYTES)
-		return ERR_PROTO;
-	m->has_session = n != 0;
-	memcpy(m->session, part[1].via.bin.ptr, n);
-	m->body = map_view(&part[2]);
-	return 0;
-}
-
-int net_msg_decode(struct net_msg *m, const uint8_t *base, size_t len, struct err *e)
-{
-	msgpack_unpacked u;
-	int rc;
-
-	memset(m, 0, sizeof(*m));
+	memset(h, 0, sizeof(*h));
 	if (len < 2 || base[0] != 0x93) /* array of three */
 		return err_set(e, ERR_PROTO, "not a message: no [type, session, body]");
 	if (net_msg_limit(base[1]) == 0)
@@ -223,15 +235,39 @@ int net_msg_decode(struct net_msg *m, const uint8_t *base, size_t len, struct er
 	if (len > net_msg_limit(base[1]))
 		return err_set(e, ERR_TOOBIG, "%s of %zu bytes: at most %zu are allowed",
 			       net_msg_name(base[1]), len, net_msg_limit(base[1]));
-	rc = unpack(base, len, &u, e);
+	n = len >= 4 && base[2] == 0xc4 ? base[3] : 1; /* bin, its length in one byte */
+	if ((n != 0 && n != NET_SESSION_BYTES) || len < 4 + n)
+		return err_set(e, ERR_PROTO, "%s: session is not what it must be",
+			       net_msg_name(base[1]));
+	h->type = (enum net_msg_type)base[1];
+	h->has_session = n != 0;
+	memcpy(h->session, base + 4, n);
+	return 0;
+}
+
+int net_msg_decode(struct net_msg *m, const uint8_t *base, size_t len, struct err *e)
+{
+	struct net_msg_head h;
+	const msgpack_object *part;
+	msgpack_unpacked u;
+	int rc = net_msg_head(&h, base, len, e);
+
+	memset(m, 0, sizeof(*m));
+	if (rc == 0)
+		rc = unpack(base, len, net_msg_values(h.type), NET_MSG_DEPTH_MAX, &u, e);
 	if (rc != 0)
 		return rc;
-	m->type = (enum net_msg_type)base[1];
-	if (envelope_take(m, &u.data) != 0) {
+	part = u.data.via.array.ptr;
+	assert(part != NULL); /* the head says that it is an array of three */
+	if (part[2].type != MSGPACK_OBJECT_MAP) {
 		msgpack_unpacked_destroy(&u);
-		return err_set(e, ERR_PROTO, "%s: session or body is not what it must be",
-			       net_msg_name(base[1]));
+		return err_set(e, ERR_PROTO, "%s: body is not what it must be",
+			       net_msg_name(h.type));
 	}
+	m->type = h.type;
+	m->has_session = h.has_session;
+	memcpy(m->session, h.session, NET_SESSION_BYTES);
+	m->body = map_view(&part[2]);
 	m->zone = msgpack_unpacked_release_zone(&u);
 	return 0;
 }
@@ -252,7 +288,7 @@ int net_body_decode(struct net_body *b, const uint8_t *base, size_t len, struct 
 	if (len > NET_MESSAGE_MAX)
 		return err_set(e, ERR_TOOBIG, "body of %zu bytes: at most %d are allowed", len,
 			       NET_MESSAGE_MAX);
-	rc = unpack(base, len, &u, e);
+	rc = unpack(base, len, NET_ITEMS_MAX, NET_DEPTH_MAX, &u, e);
 	if (rc != 0)
 		return rc;
 	if (u.data.type != MSGPACK_OBJECT_MAP) {
@@ -693,8 +729,11 @@ void net_put_double(struct net_writer *w, const char *key, double v)
 void net_put_str(struct net_writer *w, const char *key, const char *s)
 {
 	msgpack_packer pk = begin(w, key);
+	char *marked = mem_strdup(s);
 
-	msgpack_pack_str_with_body(&pk, s, strlen(s));
+	utf8_mark(marked);
+	msgpack_pack_str_with_body(&pk, marked, strlen(marked));
+	free(marked);
 }
 
 void net_put_bin(struct net_writer *w, const char *key, const void *bytes, size_t n)

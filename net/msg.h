@@ -3,13 +3,13 @@
  *   type     uint in one byte, one of NET_MSG_TYPES; anything else is refused
  *   session  bin of 16 bytes, or of 0 for messages outside a session
  *   body     map with text keys, at most NET_PAIRS_MAX in any map; keys that the reader does not
- *ask for are ignored, a key given twice is refused
+ *            ask for are ignored, a key given twice is refused
  *
  * Writing never fails for honest sizes: net_write_begin(), one net_put_*() a
  * key, net_write_end().  Reading never trusts a length: the whole message is
- * scanned (depth, number of values, every length against the bytes that are
- * there, no bytes left over) before msgpack-c may take memory for it.  What
- * was decoded points into the caller's bytes and lives as long as they do.
+ * scanned (depth, number of values against the limit of its type, every length
+ * against the bytes that are there, no bytes left over) before msgpack-c may take
+ * memory for it.  What was decoded points into the caller's bytes and lives as long as they do.
  *
  * The getters share one `struct err`: the first failure stays in it and later
  * getters do nothing, so a decoder asks for all its keys and looks once:
@@ -31,31 +31,35 @@
 #include "base/err.h"
 #include "net/sizes.h"
 
-/* name, number on the wire, largest encoded message of this type */
+/* name, number on the wire, largest encoded message of this type, most values in it (containers,
+ * keys and all that they hold) */
 #define NET_MSG_TYPES(X)                                                                           \
-	X(HELLO, 1, 16384)                                                                         \
-	X(SIGNAL, 2, 4096)                                                                         \
-	X(PROPOSE, 3, 16384)                                                                       \
-	X(ACCEPT, 4, 16384)                                                                        \
-	X(DEFER, 5, 4096)                                                                          \
-	X(REFUSE, 6, 4096)                                                                         \
-	X(CONV, 7, NET_MESSAGE_MAX)                                                                \
-	X(LEDGER_ENTRY, 8, 65536)                                                                  \
-	X(LEDGER_ACK, 9, 16384)                                                                    \
-	X(DONE, 10, 65536)                                                                         \
-	X(ABORT, 11, 4096)                                                                         \
-	X(MEMBERS, 12, 262144)                                                                     \
-	X(BYE, 13, 4096)                                                                           \
-	X(ROUND, 14, NET_MESSAGE_MAX)
+	X(HELLO, 1, 16384, 128)                                                                    \
+	X(SIGNAL, 2, 4096, 32)                                                                     \
+	X(PROPOSE, 3, 16384, 128)                                                                  \
+	X(ACCEPT, 4, 16384, 128)                                                                   \
+	X(DEFER, 5, 4096, 32)                                                                      \
+	X(REFUSE, 6, 4096, 32)                                                                     \
+	X(CONV, 7, NET_MESSAGE_MAX, 64)                                                            \
+	X(LEDGER_ENTRY, 8, 65536, 64)                                                              \
+	X(LEDGER_ACK, 9, 16384, 64)                                                                \
+	X(DONE, 10, 65536, 64)                                                                     \
+	X(ABORT, 11, 4096, 32)                                                                     \
+	X(MEMBERS, 12, 262144, 512)                                                                \
+	X(BYE, 13, 4096, 32)                                                                       \
+	X(ROUND, 14, NET_MESSAGE_MAX, 1024)                                                        \
+	X(LEDGER_PULL, 15, 4096, 32)                                                               \
+	X(LEDGER_BACK, 16, 65536, 32)
 
 enum net_msg_type {
-#define X(name, number, limit) NET_MSG_##name = number,
+#define X(name, number, limit, values) NET_MSG_##name = number,
 	NET_MSG_TYPES(X)
 #undef X
 };
 
 const char *net_msg_name(unsigned type); /* "PROPOSE", or "?" */
 size_t net_msg_limit(unsigned type);	 /* bytes; 0 for an unknown type */
+size_t net_msg_values(unsigned type);	 /* values in it; 0 for an unknown type */
 
 /* ---- reading ---- */
 
@@ -86,6 +90,17 @@ struct net_msg {
 	struct net_map body;
 	void *zone; /* private */
 };
+
+/* What stands before the body. */
+struct net_msg_head {
+	enum net_msg_type type;
+	bool has_session;
+	uint8_t session[NET_SESSION_BYTES]; /* zero without one */
+};
+
+/* The first few bytes alone, in constant time: a message that nobody waits for is refused
+ * by this, and its body is never looked at.  Errors as of net_msg_decode(). */
+int net_msg_head(struct net_msg_head *h, const uint8_t *base, size_t len, struct err *e);
 
 /* Decode one message.  ERR_TOOBIG above the limit of its type, ERR_PROTO
  * otherwise; m needs no release after an error.  base must outlive m. */
@@ -169,6 +184,7 @@ void net_put_uint(struct net_writer *w, const char *key, uint64_t v);
 void net_put_int(struct net_writer *w, const char *key, int64_t v);
 void net_put_bool(struct net_writer *w, const char *key, bool v);
 void net_put_double(struct net_writer *w, const char *key, double v);
+/* What readers would refuse of it, such as a character that was cut, is marked: utf8_mark(). */
 void net_put_str(struct net_writer *w, const char *key, const char *s);
 void net_put_bin(struct net_writer *w, const char *key, const void *bytes, size_t n);
 void net_put_tensor(struct net_writer *w, const char *key, const float *v, size_t rows,

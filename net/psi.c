@@ -55,7 +55,7 @@ struct psi {
 	struct conv conv;
 	enum net_psi_role role;
 	size_t step; /* into order[role] */
-	size_t threads, limit;
+	size_t threads, limit_theirs;
 	uint8_t scalar[SCALAR];
 	struct buf arena;
 	struct name *names;
@@ -64,6 +64,7 @@ struct psi {
 	size_t n_mine;
 	struct buf theirs; /* bH(y) as received, then a(bH(y)) in the same order */
 	size_t n_theirs;
+	size_t n_claimed;   /* the same as said, also when that is refused */
 	struct buf doubled; /* b(aH(x)), in the order of mine */
 	size_t at;	    /* points done in this phase */
 	struct buf out;	    /* the message that waits to be sent */
@@ -510,9 +511,10 @@ static void got_size(struct psi *p, const struct net_map *m, struct err *e)
 {
 	uint64_t n = net_get_uint(m, "n", 0, UINT64_MAX, e);
 
-	if (e->code == 0 && n > p->limit)
+	p->n_claimed = e->code == 0 && n < SIZE_MAX ? (size_t)n : 0;
+	if (e->code == 0 && n > p->limit_theirs)
 		err_set(e, ERR_TOOBIG, "the peer has %llu names, at most %zu are allowed",
-			(unsigned long long)n, p->limit);
+			(unsigned long long)n, p->limit_theirs);
 	p->n_theirs = e->code == 0 ? (size_t)n : 0;
 }
 
@@ -700,7 +702,7 @@ int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *
 	p = mem_array(1, sizeof(*p));
 	p->conv.ops = &psi_ops;
 	p->role = config->role;
-	p->limit = limit;
+	p->limit_theirs = config->limit_theirs > 0 ? config->limit_theirs : limit;
 	p->threads = config->threads > 0 ? config->threads : 1;
 	if (p->threads > PARALLEL_MAX)
 		p->threads = PARALLEL_MAX;
@@ -710,6 +712,21 @@ int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *
 		advance(p);
 	*out = &p->conv;
 	return 0;
+}
+
+size_t net_psi_points(const struct conv *c)
+{
+	const struct psi *p = of_const(c);
+
+	return p->n_theirs > 0 ? p->n_mine + p->n_theirs : 0;
+}
+
+void net_psi_sets(const struct conv *c, size_t *mine, size_t *theirs)
+{
+	const struct psi *p = of_const(c);
+
+	*mine = p->n_mine;
+	*theirs = p->n_claimed;
 }
 
 const struct net_psi_result *net_psi_result(const struct conv *c)

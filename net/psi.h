@@ -72,8 +72,10 @@ struct net_psi_name {
 
 struct net_psi_config {
 	enum net_psi_role role;
-	size_t threads; /* that work() may use; 0 counts as 1 */
-	size_t limit;	/* of either side's set; 0: NET_PSI_LIMIT */
+	size_t threads;	     /* that work() may use; 0 counts as 1 */
+	size_t limit;	     /* of either side's set; 0: NET_PSI_LIMIT */
+	size_t limit_theirs; /* of the other's alone, refused before any point of ours leaves; 0:
+				limit */
 	/* Uniform random bytes for the scalar: libsodium's randombytes_buf in
 	 * production, a seeded generator in the simulator. */
 	void (*draw)(void *ctx, void *out, size_t n);
@@ -101,7 +103,15 @@ struct net_psi_result { /* owned by the conversation */
 int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *names, size_t n,
 		struct conv **out, struct err *e);
 
+/* Names of both sets, duplicates of ours left out; 0 as long as the other's size is not known.
+ * Not while work() runs. */
+size_t net_psi_points(const struct conv *c);
+
 /* NULL until the conversation is OVER with status 0; dies with it. */
 const struct net_psi_result *net_psi_result(const struct conv *c);
+
+/* How many names either side has put in, as far as that is known: also of a set that was refused.
+ */
+void net_psi_sets(const struct conv *c, size_t *mine, size_t *theirs);
 
 #endif

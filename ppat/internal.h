@@ -54,6 +54,7 @@ struct ppat_session {
 	struct ppat_config cfg;
 	struct nn_draw draw;
 	struct ppat_labeller labeller;
+	ppat_noise_fn *noise; /* of a release */
 	struct dp_mechanism mechanism;
 	bool paper;
 

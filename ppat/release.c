@@ -64,7 +64,7 @@ static void draw(const struct ppat_session *s, double *x, size_t n, uint64_t sig
 	int64_t *whole = mem_array(n, sizeof(*whole));
 	for (size_t i = 0; i < n; i++)
 		whole[i] = (int64_t)x[i];
-	dp_lattice_noise(whole, n, sigma2, s->draw.fn, s->draw.ctx);
+	s->noise(whole, n, sigma2, s->draw.fn, s->draw.ctx);
 	for (size_t i = 0; i < n; i++)
 		out[i] = (float)((double)whole[i] * unit);
 	sodium_memzero(x, n * sizeof(*x));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dp/lattice.h"
 
 /* What each phase wants, and where it may go: read it against the picture in
  * session.h.  go() asserts every move against this table. */
@@ -685,6 +686,7 @@ bool ppat_spends(const struct ppat_config *c, enum ppat_role role)
 static void begin_environment(struct ppat_session *s, const struct ppat_env *env)
 {
 	s->draw = env->draw;
+	s->noise = dp_lattice_noise;
 	s->paper = env->paper;
 	s->give = env->neighbours;
 	s->mechanism = (struct dp_mechanism){
@@ -736,6 +738,11 @@ struct conv *ppat_open(enum ppat_role role, const struct ppat_config *c, const s
 		begin_map(s, env->start);
 	s->phase = first_phase(s);
 	return &s->conv;
+}
+
+void ppat_plant_noise(struct conv *c, ppat_noise_fn *noise)
+{
+	of(c)->noise = noise;
 }
 
 /* ---- which rows take part ---- */

@@ -17,9 +17,32 @@ static int remove_signal(struct store *s, const struct store_signal *x, struct e
 
 static int put_peer(struct store *s, const struct store_peer *p, struct err *e)
 {
-	return db_do(s, e, "INSERT OR REPLACE INTO peer VALUES (?, ?, ?, ?, ?, ?)", "bbttii",
-		     (const void *)p->key, sizeof(p->key), (const void *)p->sign_key,
-		     sizeof(p->sign_key), p->name, p->address, (int64_t)p->status, p->seen_ms);
+	return db_do(s, e,
+		     "INSERT OR REPLACE INTO peer (key, sign_key, name, address, status, seen_ms,"
+		     " source) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		     "bbttiit", (const void *)p->key, sizeof(p->key), (const void *)p->sign_key,
+		     sizeof(p->sign_key), p->name, p->address, (int64_t)p->status, p->seen_ms,
+		     p->source);
+}
+
+/* Whom the ledger names keeps its record: what it was called, and that it is revoked. */
+static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err *e)
+{
+	static const char *const sql[] = {
+		("DELETE FROM peer WHERE key = ? AND NOT EXISTS (SELECT 1 FROM ledger_entry"
+		 " WHERE low = peer.sign_key OR high = peer.sign_key)"),
+		"DELETE FROM alignment WHERE peer = ?",
+		"DELETE FROM signal WHERE peer = ?",
+		"DELETE FROM intersection WHERE peer = ?",
+		"DELETE FROM ticket WHERE peer = ?",
+	};
+	int rc = db_do(s, e, sql[0], "b", (const void *)key, (size_t)STORE_KEY);
+
+	if (rc == 0 && sqlite3_changes(s->db) == 0)
+		return 0;
+	for (size_t k = 1; k < sizeof(sql) / sizeof(sql[0]) && rc == 0; k++)
+		rc = db_do(s, e, sql[k], "b", (const void *)key, (size_t)STORE_KEY);
+	return rc;
 }
 
 static int put_member(struct store *s, const struct store_member *m, struct err *e)
@@ -36,6 +59,35 @@ static int put_session(struct store *s, const struct store_session *x, struct er
 		     sizeof(x->peer), (int64_t)x->role, (int64_t)x->translator, (int64_t)x->state,
 		     x->started_ms, x->finished_ms, (int64_t)x->bytes_in, (int64_t)x->bytes_out,
 		     x->seconds, (int64_t)x->outcome, x->reason);
+}
+
+static int put_invitation(struct store *s, const struct store_invitation *i, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO invitation VALUES (?, ?, ?, ?, ?, ?)", "biiiii",
+		     (const void *)i->hash, sizeof(i->hash), i->made_ms, i->until_ms,
+		     (int64_t)i->uses, (int64_t)i->used, (int64_t)i->revoked);
+}
+
+static int put_ticket(struct store *s, const struct store_ticket *t, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO ticket VALUES (?, ?)", "bb",
+		     (const void *)t->peer, sizeof(t->peer), (const void *)t->ticket,
+		     sizeof(t->ticket));
+}
+
+static int put_intersection(struct store *s, const struct store_intersection *i, struct err *e)
+{
+	int rc = db_do(s, e, "INSERT OR REPLACE INTO intersection VALUES (?, ?, ?, ?, ?, ?)",
+		       "biiiii", (const void *)i->peer, sizeof(i->peer), i->time_ms,
+		       (int64_t)i->ours, (int64_t)i->theirs, (int64_t)i->shared, (int64_t)i->done);
+
+	if (rc != 0)
+		return rc;
+	return db_do(s, e,
+		     "DELETE FROM intersection WHERE peer = ?1 AND time_ms < (SELECT min(time_ms)"
+		     " FROM (SELECT time_ms FROM intersection WHERE peer = ?1"
+		     " ORDER BY time_ms DESC LIMIT ?2))",
+		     "bi", (const void *)i->peer, sizeof(i->peer), (int64_t)STORE_INTERSECTIONS);
 }
 
 enum { SLOT_BYTES = 5 }; /* tag, id little-endian */
@@ -81,13 +133,14 @@ static int put_member_of(struct store *s, const struct store_round *r, uint32_t 
 	return db_do(
 		s, e,
 		"INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		"?)",
-		"bibiiiiiiiiiiibt", (const void *)r->id, sizeof(r->id), (int64_t)seat,
+		"?, ?, ?, ?)",
+		"bibiiiiiiiiiiibtiff", (const void *)r->id, sizeof(r->id), (int64_t)seat,
 		(const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
 		(int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
 		(int64_t)m->bytes_out, (int64_t)m->bytes_in, (int64_t)m->said_rows_out,
 		(int64_t)m->said_rows_in, (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
-		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature), m->refused);
+		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature), m->refused,
+		(int64_t)m->compared, m->distance, m->cosine);
 }
 
 /* Of a round that is there no more nothing is changed. */
@@ -118,17 +171,18 @@ static int score_round(struct store *s, const uint8_t id[STORE_ROUND], double sc
 /* Its members go with the row that is replaced. */
 static int put_round(struct store *s, const struct store_round *r, struct err *e)
 {
-	int rc =
-		db_do(s, e,
-		      "INSERT OR REPLACE INTO round VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-		      "?, ?, ?, ?, ?, ?, ?, ?)",
-		      "bitiibiiiitiiiiiiifii", (const void *)r->id, sizeof(r->id),
-		      (int64_t)r->number, r->method, (int64_t)r->hosted, (int64_t)r->secret_bits,
-		      (const void *)r->proposer, sizeof(r->proposer), r->started_ms, r->finished_ms,
-		      (int64_t)r->train_ms, (int64_t)r->outcome, r->reason, (int64_t)r->items,
-		      (int64_t)r->answered, (int64_t)r->homed, (int64_t)r->params_up,
-		      (int64_t)r->params_down, (int64_t)r->clipped, (int64_t)r->spoiled,
-		      r->scored ? r->score : 0.0, (int64_t)r->scored, (int64_t)r->n_members);
+	int rc = db_do(
+		s, e,
+		"INSERT OR REPLACE INTO round VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"bitiibiiiitiiiiiiifiifff", (const void *)r->id, sizeof(r->id), (int64_t)r->number,
+		r->method, (int64_t)r->hosted, (int64_t)r->secret_bits, (const void *)r->proposer,
+		sizeof(r->proposer), r->started_ms, r->finished_ms, (int64_t)r->train_ms,
+		(int64_t)r->outcome, r->reason, (int64_t)r->items, (int64_t)r->answered,
+		(int64_t)r->homed, (int64_t)r->params_up, (int64_t)r->params_down,
+		(int64_t)r->clipped, (int64_t)r->spoiled, r->scored ? r->score : 0.0,
+		(int64_t)r->scored, (int64_t)r->n_members, r->compared ? r->own_score : -1.0,
+		r->compared ? r->merged_score : -1.0, r->has_alone ? r->alone_score : -1.0);
 
 	for (uint32_t seat = 0; seat < r->n_seats && rc == 0; seat++)
 		rc = put_member_of(s, r, seat, e);
@@ -144,12 +198,16 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return remove_signal(s, &w->u.signal, e);
 	case STORE_PUT_PEER:
 		return put_peer(s, &w->u.peer, e);
+	case STORE_REMOVE_PEER:
+		return remove_peer(s, w->u.peer.key, e);
 	case STORE_PUT_MEMBER:
 		return put_member(s, &w->u.member, e);
 	case STORE_PUT_SESSION:
 		return put_session(s, &w->u.session, e);
 	case STORE_ADD_ENTRY:
 		return db_add_entry(s, &w->u.entry, e);
+	case STORE_RETURN_ENTRY:
+		return db_return_entry(s, &w->u.entry, e);
 	case STORE_ADD_COUNTERSIGN:
 		return db_add_countersign(s, &w->u.countersign, e);
 	case STORE_ADD_STATEMENT:
@@ -158,6 +216,15 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return db_put_checkpoint(s, &w->u.checkpoint.info, w->u.checkpoint.emb, e);
 	case STORE_PUT_ALIGNMENT:
 		return put_alignment(s, &w->u.alignment, e);
+	case STORE_PUT_INTERSECTION:
+		return put_intersection(s, &w->u.intersection, e);
+	case STORE_PUT_INVITATION:
+		return put_invitation(s, &w->u.invitation, e);
+	case STORE_REMOVE_INVITATION:
+		return db_do(s, e, "DELETE FROM invitation WHERE hash = ?", "b",
+			     (const void *)w->u.invitation.hash, sizeof(w->u.invitation.hash));
+	case STORE_PUT_TICKET:
+		return put_ticket(s, &w->u.ticket, e);
 	case STORE_PUT_META:
 		return put_meta(s, &w->u.meta, e);
 	case STORE_PUT_ROUND:

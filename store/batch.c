@@ -64,6 +64,26 @@ static struct store_write *add(struct store_batch *b, enum store_write_kind kind
 	return w;
 }
 
+void store_batch_invitation(struct store_batch *b, const struct store_invitation *i)
+{
+	add(b, STORE_PUT_INVITATION)->u.invitation = *i;
+}
+
+void store_batch_uninvite(struct store_batch *b, const uint8_t hash[STORE_DIGEST])
+{
+	memcpy(add(b, STORE_REMOVE_INVITATION)->u.invitation.hash, hash, STORE_DIGEST);
+}
+
+void store_batch_ticket(struct store_batch *b, const struct store_ticket *t)
+{
+	add(b, STORE_PUT_TICKET)->u.ticket = *t;
+}
+
+void store_batch_intersection(struct store_batch *b, const struct store_intersection *i)
+{
+	add(b, STORE_PUT_INTERSECTION)->u.intersection = *i;
+}
+
 void store_batch_signal(struct store_batch *b, const uint8_t peer[STORE_KEY], int64_t time_ms)
 {
 	struct store_write *w = add(b, STORE_PUT_SIGNAL);
@@ -80,6 +100,11 @@ void store_batch_unsignal(struct store_batch *b, const uint8_t peer[STORE_KEY])
 void store_batch_peer(struct store_batch *b, const struct store_peer *peer)
 {
 	add(b, STORE_PUT_PEER)->u.peer = *peer;
+}
+
+void store_batch_unpeer(struct store_batch *b, const uint8_t key[STORE_KEY])
+{
+	memcpy(add(b, STORE_REMOVE_PEER)->u.peer.key, key, STORE_KEY);
 }
 
 void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], const void *record,
@@ -101,6 +126,12 @@ void store_batch_session(struct store_batch *b, const struct store_session *s)
 void store_batch_entry(struct store_batch *b, const struct ledger_signed *entry)
 {
 	add(b, STORE_ADD_ENTRY)->u.entry = *entry;
+}
+
+void store_batch_return_entry(struct store_batch *b, const struct ledger_signed *entry)
+{
+	assert(entry->countersigned);
+	add(b, STORE_RETURN_ENTRY)->u.entry = *entry;
 }
 
 void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HASH],
@@ -203,7 +234,11 @@ void store_core_release(struct store_core *c)
 	free(c->members);
 	free(c->queue);
 	free(c->open);
+	free(c->ended);
 	free(c->alignments);
+	free(c->intersections);
+	free(c->invitations);
+	free(c->tickets);
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);

@@ -25,8 +25,10 @@ enum {
 	STORE_KEY = 32,		  /* bytes of a public key, X25519 or Ed25519 */
 	STORE_SESSION = 16,	  /* bytes of a session id */
 	STORE_DIGEST = 32,	  /* BLAKE2b-256 */
+	STORE_TICKET = 16,	  /* bytes of an invitation's ticket */
 	STORE_NAME_MAX = 128,	  /* bytes with the NUL: an agent's name */
 	STORE_ADDRESS_MAX = 272,  /* host:port with the NUL */
+	STORE_SOURCE_MAX = 48,	  /* what a stranger knocked from, with the NUL */
 	STORE_WORD_MAX = 32,	  /* model, protocol, meta key: with the NUL */
 	STORE_REASON_MAX = 256,	  /* with the NUL */
 	STORE_REFUSED_MAX = 128,  /* with the NUL: why an account of a round is refused */
@@ -34,6 +36,7 @@ enum {
 	STORE_MEMBERS_MAX = 4096, /* of one round, with those that only were asked */
 	STORE_ROUNDS_MAX = 4096,  /* records of rounds; older ones are folded into sums */
 	STORE_RECORD_MAX = 4096,  /* one signed member record */
+	STORE_INTERSECTIONS = 32, /* of one peer that are remembered */
 };
 
 #define STORE_META_MAX (UINT64_C(1) << 40) /* bytes in one meta value */
@@ -49,6 +52,10 @@ struct store_peer {
 	char address[STORE_ADDRESS_MAX]; /* "" when it cannot be dialled */
 	enum store_peer_status status;
 	int64_t seen_ms; /* Unix time of the last contact; 0: never */
+	/* Pending: its IPv4 address, or the /64 of its IPv6 address, as it knocked last; else "".
+	 */
+	char source[STORE_SOURCE_MAX];
+	bool has_ledger; /* entries with it are on the ledger; given by the store */
 };
 
 /* A member record as another agent signed it; checked by who receives it, opaque here. */
@@ -93,16 +100,42 @@ struct store_alignment {
 	uint32_t n;
 };
 
+/* An invitation that lets its holder in (agent/invites.h). */
+struct store_invitation {
+	uint8_t hash[STORE_DIGEST]; /* of its ticket */
+	int64_t made_ms, until_ms;
+	uint32_t uses, used; /* keys that it is good for; that have used it */
+	bool revoked;
+};
+
+/* Of an invitation that we have joined by: shown to who made it. */
+struct store_ticket {
+	uint8_t peer[STORE_KEY];
+	uint8_t ticket[STORE_TICKET];
+};
+
+/* Names were compared with this peer, and our points have left (methods 6). */
+struct store_intersection {
+	uint8_t peer[STORE_KEY];
+	int64_t time_ms;
+	uint64_t ours, theirs; /* names that each side put in */
+	uint64_t shared;       /* when done */
+	bool done; /* else it was broken off: the peer may have its result all the same */
+};
+
 enum store_checkpoint_kind {
 	STORE_BEST,   /* one: by the score on valid */
 	STORE_MANUAL, /* the owner's */
 	STORE_FORMER, /* were the best once */
 	STORE_LATEST, /* one: as the last round left them, whatever their score */
+	STORE_BEFORE, /* one, never replaced: before partners had any part (agent/history.h) */
+	STORE_ALONE,  /* one: as they would be without partners (agent/alone.h) */
 };
 
 struct store_checkpoint {
 	uint64_t id; /* given by the store */
 	enum store_checkpoint_kind kind;
+	char label[STORE_WORD_MAX]; /* the owner's name for a saved state; else "" */
 	char model[STORE_WORD_MAX]; /* kge_model.name */
 	uint32_t dim, rel_dim, n_ent, n_rel;
 	float gamma;
@@ -126,6 +159,9 @@ struct store_round_member {
 	uint64_t said_rows_out, said_rows_in, said_floats_out, said_floats_in;
 	uint8_t signature[LEDGER_SIGNATURE];
 	char refused[STORE_REFUSED_MAX]; /* why that is not its account; "": it is */
+	/* Its rows against the others', where we were home (fed/round.h struct fed_distance). */
+	uint64_t compared;	 /* so many */
+	double distance, cosine; /* negative distance: not known */
 };
 
 /* A round that is over (fed/round.h struct fed_report). */
@@ -145,6 +181,10 @@ struct store_round {
 	uint64_t clipped, spoiled;
 	bool scored; /* valid was looked at, and this came out */
 	double score;
+	/* Valid on the same few triples: of our table before averaging, after it, and trained
+	 * alone. */
+	bool compared, has_alone;
+	double own_score, merged_score, alone_score;
 	uint32_t n_members;		    /* of the roster; the seats behind them were asked */
 	uint32_t n_seats;		    /* our own among them */
 	struct store_round_member *members; /* [n_seats] */
@@ -155,14 +195,20 @@ struct store_round {
 enum store_write_kind {
 	STORE_PUT_SIGNAL, /* at the end of the queue; keeps its place if it is there */
 	STORE_REMOVE_SIGNAL,
-	STORE_PUT_PEER, /* new or changed */
+	STORE_PUT_PEER,	   /* new or changed */
+	STORE_REMOVE_PEER, /* and its alignment; one that is on the ledger stays */
 	STORE_PUT_MEMBER,
-	STORE_PUT_SESSION, /* new or changed */
-	STORE_ADD_ENTRY,   /* a ledger entry, countersigned or not */
+	STORE_PUT_SESSION,  /* new or changed */
+	STORE_ADD_ENTRY,    /* a ledger entry, countersigned or not */
+	STORE_RETURN_ENTRY, /* one that both have signed and the partner has handed back */
 	STORE_ADD_COUNTERSIGN,
 	STORE_ADD_STATEMENT, /* about our own training */
 	STORE_PUT_CHECKPOINT,
-	STORE_PUT_ALIGNMENT, /* replaces that peer's */
+	STORE_PUT_ALIGNMENT,	/* replaces that peer's */
+	STORE_PUT_INTERSECTION, /* new, or the same peer and time; the newest of a peer stay */
+	STORE_PUT_INVITATION,	/* new or changed */
+	STORE_REMOVE_INVITATION,
+	STORE_PUT_TICKET, /* replaces that peer's */
 	STORE_PUT_META,
 	STORE_PUT_ROUND,    /* new or changed */
 	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
@@ -195,6 +241,9 @@ struct store_write {
 			struct kge_emb *emb;
 		} checkpoint;
 		struct store_alignment alignment;
+		struct store_intersection intersection;
+		struct store_invitation invitation; /* put, remove */
+		struct store_ticket ticket;
 		struct store_meta meta;
 		struct store_round round;
 		struct {
@@ -222,11 +271,14 @@ void store_batch_move(struct store_batch *to, struct store_batch *from);
 void store_batch_signal(struct store_batch *b, const uint8_t peer[STORE_KEY], int64_t time_ms);
 void store_batch_unsignal(struct store_batch *b, const uint8_t peer[STORE_KEY]);
 void store_batch_peer(struct store_batch *b, const struct store_peer *peer);
+void store_batch_unpeer(struct store_batch *b, const uint8_t key[STORE_KEY]);
 /* Copies the record; len <= STORE_RECORD_MAX. */
 void store_batch_member(struct store_batch *b, const uint8_t key[STORE_KEY], const void *record,
 			size_t len);
 void store_batch_session(struct store_batch *b, const struct store_session *s);
 void store_batch_entry(struct store_batch *b, const struct ledger_signed *entry);
+/* Of a store that had lost it: what it says of our labels toward all partners is of then. */
+void store_batch_return_entry(struct store_batch *b, const struct ledger_signed *entry);
 void store_batch_countersign(struct store_batch *b, const uint8_t hash[LEDGER_HASH],
 			     const uint8_t signature[LEDGER_SIGNATURE]);
 void store_batch_statement(struct store_batch *b, const struct ledger_stated *s);
@@ -239,6 +291,10 @@ void store_batch_tables(struct store_batch *b, const struct store_checkpoint *in
 			struct kge_emb *emb, const uint8_t digest[STORE_DIGEST]);
 /* Copies the slots. */
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
+void store_batch_invitation(struct store_batch *b, const struct store_invitation *i);
+void store_batch_uninvite(struct store_batch *b, const uint8_t hash[STORE_DIGEST]);
+void store_batch_ticket(struct store_batch *b, const struct store_ticket *t);
+void store_batch_intersection(struct store_batch *b, const struct store_intersection *i);
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
 /* Takes the bytes over, which were of malloc(). */

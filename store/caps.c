@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "dp/accountant.h"
+#include "dp/pld.h"
 #include "dp/rdp.h"
 #include "dp/release.h"
 #include "store/chain_internal.h"
@@ -25,8 +26,10 @@ static int release_price(const struct ledger_mechanism *m, struct price *out, st
 {
 	out->release = true;
 	out->noise = m->noise == LEDGER_RELEASE ? DP_RELEASE_GAUSSIAN : DP_RELEASE_DISCRETE;
-	if (m->accountant != LEDGER_EXACT)
-		return err_set(err, ERR_USAGE, "accountant %s judges votes only; releases: exact",
+	out->accountant = m->accountant == LEDGER_PLD ? DP_PLD : DP_EXACT;
+	if (m->accountant != LEDGER_EXACT && m->accountant != LEDGER_PLD)
+		return err_set(err, ERR_USAGE,
+			       "accountant %s judges votes only; releases: exact or pld",
 			       ledger_accountant_name(m->accountant));
 	return dp_release_check(m->param, err);
 }
@@ -34,7 +37,8 @@ static int release_price(const struct ledger_mechanism *m, struct price *out, st
 /* The ledger's numbers are for ever, dp's may change: translated here alone. */
 static int to_dp(const struct ledger_mechanism *m, struct price *out, struct err *err)
 {
-	static const enum dp_accountant accountants[] = { DP_EXACT, DP_EXACT, DP_PAPER, DP_GNMAX };
+	static const enum dp_accountant accountants[] = { DP_EXACT, DP_EXACT, DP_PAPER, DP_GNMAX,
+							  DP_PLD };
 
 	*out = (struct price){ .param = m->param, .delta = m->delta };
 	if (m->noise == LEDGER_NO_NOISE || m->accountant == LEDGER_NO_ACCOUNTANT)
@@ -50,15 +54,26 @@ static int to_dp(const struct ledger_mechanism *m, struct price *out, struct err
 	return dp_accountant_check(out->accountant, &out->votes, err);
 }
 
+static double releases_epsilon(const void *ctx, uint64_t count)
+{
+	const struct price *p = ctx;
+	double epsilon = dp_release_epsilon(p->noise, p->param, count, p->delta);
+
+	if (p->accountant != DP_PLD)
+		return epsilon;
+	return fmin(epsilon,
+		    dp_pld_epsilon(NULL, 0, dp_pld_releases(p->noise, p->param, count), p->delta));
+}
+
 static double price_epsilon(const struct price *p, uint64_t count)
 {
-	return p->release ? dp_release_epsilon(p->noise, p->param, count, p->delta)
+	return p->release ? releases_epsilon(p, count)
 			  : dp_epsilon_public(p->accountant, &p->votes, count, p->delta);
 }
 
 static uint64_t price_within(const struct price *p, double epsilon)
 {
-	return p->release ? dp_releases_within(p->noise, p->param, epsilon, p->delta)
+	return p->release ? dp_count_within(releases_epsilon, p, epsilon)
 			  : dp_labels_within(&p->votes, p->accountant, epsilon, p->delta);
 }
 
@@ -178,6 +193,40 @@ static int epsilon_of_several(const struct ledger_spend *at, size_t n, double *e
 	return 0;
 }
 
+int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
+{
+	struct dp_pld_votes *votes = mem_array(n + 1, sizeof(*votes));
+	double releases = 0, delta = 1;
+	size_t n_votes = 0;
+	int rc = 0;
+
+	*epsilon = 0;
+	for (size_t k = 0; k < n && rc == 0; k++) {
+		struct price p;
+
+		rc = to_dp(&at[k].mechanism, &p, err);
+		delta = fmin(delta, p.delta);
+		if (rc == 0 && p.release)
+			releases += dp_pld_releases(p.noise, p.param, at[k].labels);
+		else if (rc == 0)
+			votes[n_votes++] = (struct dp_pld_votes){ p.votes, at[k].labels };
+	}
+	if (rc == 0 && n > 0)
+		rc = epsilon_of_several(at, n, epsilon, err);
+	if (rc == 0 && n > 0)
+		*epsilon = fmin(*epsilon, dp_pld_epsilon(votes, n_votes, releases, delta));
+	free(votes);
+	return rc;
+}
+
+static bool all_name_pld(const struct ledger_spend *at, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (at[k].mechanism.accountant != LEDGER_PLD)
+			return false;
+	return true;
+}
+
 int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err)
 {
 	struct price p;
@@ -187,7 +236,8 @@ int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, str
 	if (n == 0)
 		return 0;
 	if (n > 1)
-		return epsilon_of_several(at, n, epsilon, err);
+		return all_name_pld(at, n) ? ledger_epsilon_pld(at, n, epsilon, err)
+					   : epsilon_of_several(at, n, epsilon, err);
 	rc = to_dp(&at->mechanism, &p, err);
 	if (rc == 0)
 		*epsilon = price_epsilon(&p, at->labels);

@@ -566,6 +566,8 @@ static void take_reserve(struct ledger_chain *c, struct ledger_account *a,
 	if (e->count == 0)
 		return;
 	spend(a, e->lineage, &e->mechanism, e->count);
+	if (e->translator == LEDGER_MAP)
+		a->maps += e->count;
 	o->mechanism = e->mechanism;
 	o->caps = e->caps;
 	o->labels += e->count;
@@ -575,15 +577,21 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 			const struct ledger_entry *e)
 {
 	struct ledger_open *o = ledger_chain_open(c, e->host, e->session);
+	const struct ledger_open *own = ledger_chain_open(c, e->client, e->session);
 	uint64_t unsent;
 
 	a->rows += e->rows;
 	a->floats += e->floats;
+	/* the client has charged its rows in this session: they went with noise */
+	if (own != NULL && own->labels > 0 && ledger_is_release(own->mechanism.noise))
+		a->noisy_rows += e->rows;
 	if (o == NULL)
 		return; /* ledger_chain_force() alone, which may also say what cannot be */
 	unsent = o->labels > e->count ? o->labels - e->count : 0;
 	if (unsent > 0)
 		give_back(a, o->lineage, &o->mechanism, unsent);
+	if (unsent > 0 && o->translator == LEDGER_MAP)
+		a->maps -= unsent < a->maps ? unsent : a->maps;
 	close_session(c, o);
 }
 
@@ -725,8 +733,9 @@ static enum ledger_heads behind(const struct ledger_chain *c, const uint8_t us[L
 			return LEDGER_THEY_LACK;
 	}
 	err_set(err, ERR_LEDGER,
-		"the peer's ledger was rolled back: it ends at entry %llu, but the peer has signed "
-		"entry %llu",
+		"the peer's ledger was rolled back: it ends at entry %llu, and entry %llu bears "
+		"its "
+		"signature",
 		ULL(sequence), ULL(sequence + 1));
 	return LEDGER_ROLLED_BACK;
 }

@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 const char db_checkpoint_columns[] =
 	"SELECT id, kind, model, dim, n_ent, n_rel, gamma, score, protocol, epochs, seed,"
-	" created_ms, digest, names, rel_dim FROM checkpoint ";
+	" created_ms, digest, names, rel_dim, label FROM checkpoint ";
 
 int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 {
@@ -30,6 +30,7 @@ int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 	(void)db_bytes(st, 13, c->names, STORE_DIGEST); /* zeros: from before names were kept */
 	return db_text(st, 2, c->model, sizeof(c->model)) &&
 			       db_text(st, 8, c->protocol, sizeof(c->protocol)) &&
+			       db_text(st, 15, c->label, sizeof(c->label)) &&
 			       db_bytes(st, 12, c->digest, STORE_DIGEST)
 		       ? 0
 		       : ERR_STORE;
@@ -144,13 +145,13 @@ static int insert_checkpoint(struct store *s, const struct store_checkpoint *c, 
 		return rc;
 	return db_do(s, e,
 		     "INSERT INTO checkpoint (kind, model, dim, n_ent, n_rel, gamma, score,"
-		     " protocol, epochs, seed, created_ms, digest, names, rel_dim)"
-		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		     "itiiifftiiibbi", (int64_t)c->kind, c->model, (int64_t)c->dim,
+		     " protocol, epochs, seed, created_ms, digest, names, rel_dim, label)"
+		     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		     "itiiifftiiibbit", (int64_t)c->kind, c->model, (int64_t)c->dim,
 		     (int64_t)c->n_ent, (int64_t)c->n_rel, (double)c->gamma, c->valid_score,
 		     c->protocol, (int64_t)c->epochs, (int64_t)c->seed, c->created_ms,
 		     (const void *)c->digest, sizeof(c->digest), (const void *)names, sizeof(names),
-		     (int64_t)c->rel_dim);
+		     (int64_t)c->rel_dim, c->label);
 }
 
 int db_remove_latest(struct store *s, struct err *e)
@@ -158,19 +159,49 @@ int db_remove_latest(struct store *s, struct err *e)
 	return db_do(s, e, "DELETE FROM checkpoint WHERE kind = ?", "i", (int64_t)STORE_LATEST);
 }
 
+static int remove_kind(struct store *s, enum store_checkpoint_kind kind, struct err *e)
+{
+	return db_do(s, e, "DELETE FROM checkpoint WHERE kind = ?", "i", (int64_t)kind);
+}
+
+int db_remove_arms(struct store *s, struct err *e)
+{
+	int rc = remove_kind(s, STORE_BEFORE, e);
+
+	return rc == 0 ? remove_kind(s, STORE_ALONE, e) : rc;
+}
+
+/* What kinds of which there is one ask of those before them.  *known: nothing is to be written. */
+static int make_room(struct store *s, const struct store_checkpoint *info, bool *known,
+		     struct err *e)
+{
+	struct store_checkpoint before;
+
+	switch (info->kind) {
+	case STORE_BEST:
+		return check_best(s, info, known, e);
+	case STORE_BEFORE:
+		return one_checkpoint(s, &before, known, "WHERE kind = ?", STORE_BEFORE, e);
+	case STORE_LATEST:
+	case STORE_ALONE:
+		return remove_kind(s, info->kind, e);
+	case STORE_MANUAL:
+	case STORE_FORMER:
+		break;
+	}
+	return 0;
+}
+
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 		      const struct kge_emb *emb, struct err *e)
 {
 	bool known = false;
 	int64_t id;
-	int rc = 0;
+	int rc;
 
 	if (!isfinite(info->valid_score))
 		return err_set(e, ERR_REFUSED, "a checkpoint's score must be a number");
-	if (info->kind == STORE_BEST)
-		rc = check_best(s, info, &known, e);
-	else if (info->kind == STORE_LATEST)
-		rc = db_remove_latest(s, e);
+	rc = make_room(s, info, &known, e);
 	if (rc != 0 || known)
 		return rc;
 	rc = insert_checkpoint(s, info, e);
@@ -365,15 +396,21 @@ int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct sto
 	return rc == 0 ? restore_found(s, c, emb, info, e) : rc;
 }
 
-int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
-		 struct err *e)
+int store_restore_kind(struct store *s, enum store_checkpoint_kind kind, struct kge_emb **emb,
+		       struct store_checkpoint *info, struct err *e)
 {
 	struct store_checkpoint c = { 0 };
 	bool found;
-	int rc = one_checkpoint(s, &c, &found, "WHERE kind = ?", STORE_LATEST, e);
+	int rc = one_checkpoint(s, &c, &found, "WHERE kind = ?", kind, e);
 
 	*emb = NULL;
 	if (rc == 0 && !found)
-		rc = err_set(e, ERR_NOTFOUND, "%s has no tables of a round", s->path);
+		rc = err_set(e, ERR_NOTFOUND, "%s has no tables of that kind", s->path);
 	return rc == 0 ? restore_found(s, c, emb, info, e) : rc;
+}
+
+int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
+		 struct err *e)
+{
+	return store_restore_kind(s, STORE_LATEST, emb, info, e);
 }

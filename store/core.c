@@ -55,7 +55,8 @@ static int read_peer(sqlite3_stmt *st, void *record)
 	return ROW_OK(db_bytes(st, 0, p->key, sizeof(p->key)) &&
 		      db_bytes(st, 1, p->sign_key, sizeof(p->sign_key)) &&
 		      db_text(st, 2, p->name, sizeof(p->name)) &&
-		      db_text(st, 3, p->address, sizeof(p->address)));
+		      db_text(st, 3, p->address, sizeof(p->address)) &&
+		      db_text(st, 6, p->source, sizeof(p->source)) && p->status <= STORE_REVOKED);
 }
 
 static int read_member(sqlite3_stmt *st, void *record)
@@ -96,6 +97,15 @@ static int read_session(sqlite3_stmt *st, void *record)
 		      db_text(st, 11, x->reason, sizeof(x->reason)));
 }
 
+static int read_session_count(sqlite3_stmt *st, void *record)
+{
+	struct store_session_count *x = record;
+
+	x->done = (uint64_t)sqlite3_column_int64(st, 1);
+	x->aborted = (uint64_t)sqlite3_column_int64(st, 2);
+	return ROW_OK(db_bytes(st, 0, x->peer, sizeof(x->peer)));
+}
+
 static int read_alignment(sqlite3_stmt *st, void *record)
 {
 	struct store_alignment *a = record;
@@ -117,6 +127,38 @@ static int read_alignment(sqlite3_stmt *st, void *record)
 	return 0;
 }
 
+static int read_intersection(sqlite3_stmt *st, void *record)
+{
+	struct store_intersection *i = record;
+
+	i->time_ms = sqlite3_column_int64(st, 1);
+	i->ours = (uint64_t)sqlite3_column_int64(st, 2);
+	i->theirs = (uint64_t)sqlite3_column_int64(st, 3);
+	i->shared = (uint64_t)sqlite3_column_int64(st, 4);
+	i->done = sqlite3_column_int64(st, 5) != 0;
+	return ROW_OK(db_bytes(st, 0, i->peer, sizeof(i->peer)));
+}
+
+static int read_invitation(sqlite3_stmt *st, void *record)
+{
+	struct store_invitation *i = record;
+
+	i->made_ms = sqlite3_column_int64(st, 1);
+	i->until_ms = sqlite3_column_int64(st, 2);
+	i->uses = (uint32_t)sqlite3_column_int64(st, 3);
+	i->used = (uint32_t)sqlite3_column_int64(st, 4);
+	i->revoked = sqlite3_column_int64(st, 5) != 0;
+	return ROW_OK(db_bytes(st, 0, i->hash, sizeof(i->hash)));
+}
+
+static int read_ticket(sqlite3_stmt *st, void *record)
+{
+	struct store_ticket *t = record;
+
+	return ROW_OK(db_bytes(st, 0, t->peer, sizeof(t->peer)) &&
+		      db_bytes(st, 1, t->ticket, sizeof(t->ticket)));
+}
+
 static int read_meta(sqlite3_stmt *st, void *record)
 {
 	struct store_meta *m = record;
@@ -128,7 +170,8 @@ static int read_meta(sqlite3_stmt *st, void *record)
 	return 0;
 }
 
-static const struct table peers = { "SELECT * FROM peer WHERE ? > 0 ORDER BY rowid",
+static const struct table peers = { "SELECT key, sign_key, name, address, status, seen_ms, source"
+				    " FROM peer WHERE ? > 0 ORDER BY rowid",
 				    sizeof(struct store_peer), read_peer };
 static const struct table members = { "SELECT * FROM member ORDER BY rowid LIMIT ?",
 				      sizeof(struct store_member), read_member };
@@ -142,8 +185,18 @@ static const struct table all_sessions = {
 	"SELECT * FROM session ORDER BY started_ms DESC, rowid DESC LIMIT ?",
 	sizeof(struct store_session), read_session
 };
+static const struct table ended_sessions = {
+	"SELECT peer, sum(state = 1), sum(state = 2) FROM session GROUP BY peer LIMIT ?",
+	sizeof(struct store_session_count), read_session_count
+};
 static const struct table alignments = { "SELECT * FROM alignment ORDER BY rowid LIMIT ?",
 					 sizeof(struct store_alignment), read_alignment };
+static const struct table intersections = { "SELECT * FROM intersection ORDER BY time_ms LIMIT ?",
+					    sizeof(struct store_intersection), read_intersection };
+static const struct table invitations = { "SELECT * FROM invitation ORDER BY made_ms, hash LIMIT ?",
+					  sizeof(struct store_invitation), read_invitation };
+static const struct table tickets = { "SELECT * FROM ticket ORDER BY peer LIMIT ?",
+				      sizeof(struct store_ticket), read_ticket };
 static const struct table small_meta = {
 	"SELECT key, value FROM meta WHERE length(value) <= ? AND NOT EXISTS"
 	" (SELECT 1 FROM meta_piece p WHERE p.key = meta.key) ORDER BY key",
@@ -163,6 +216,16 @@ static int load_chains(struct store *s, struct store_core *out, struct err *e)
 		out->n_chains++;
 	}
 	return 0;
+}
+
+/* Which peers do the chains name? */
+static void mark_ledgers(struct store_core *out)
+{
+	for (size_t i = 0; i < out->n_peers; i++)
+		for (size_t k = 0; k < out->n_chains && !out->peers[i].has_ledger; k++)
+			out->peers[i].has_ledger =
+				out->chains[k]->sequence > 0 &&
+				ledger_chain_side(out->chains[k], out->peers[i].sign_key) >= 0;
 }
 
 static int read_round_id(sqlite3_stmt *st, void *record)
@@ -185,6 +248,10 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &members, -1, &out->members, &out->n_members },
 		{ &queue, -1, &out->queue, &out->n_queue },
 		{ &open_sessions, -1, &out->open, &out->n_open },
+		{ &ended_sessions, -1, &out->ended, &out->n_ended },
+		{ &invitations, -1, &out->invitations, &out->n_invitations },
+		{ &tickets, -1, &out->tickets, &out->n_tickets },
+		{ &intersections, -1, &out->intersections, &out->n_intersections },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
 		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
 		{ &round_ids, -1, &out->rounds, &out->n_rounds },
@@ -203,7 +270,11 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		rc = store_training(s, &out->training, e);
 	if (rc == 0)
 		rc = store_rounds(s, STORE_ROUNDS_LATE, &out->late, &out->n_late, e);
-	return rc == 0 ? load_chains(s, out, e) : rc;
+	if (rc == 0)
+		rc = load_chains(s, out, e);
+	if (rc == 0)
+		mark_ledgers(out);
+	return rc;
 }
 
 int store_load_core(struct store *s, struct store_core *out, struct err *e)
@@ -211,7 +282,13 @@ int store_load_core(struct store *s, struct store_core *out, struct err *e)
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = load_all(s, out, e);
+	rc = db_do(s, e, "BEGIN", ""); /* all of one moment, while its owner writes */
+	if (rc != 0)
+		return rc;
+	rc = db_sums_check(s, e);
+	if (rc == 0)
+		rc = load_all(s, out, e);
+	db_do(s, NULL, "COMMIT", "");
 	if (rc != 0)
 		store_core_release(out);
 	return rc;
@@ -225,6 +302,28 @@ int store_sessions(struct store *s, size_t limit, struct store_session **out, si
 
 	*n = 0;
 	rc = load_table(s, &all_sessions, limit < INT64_MAX ? (int64_t)limit : -1, &array, n, e);
+	if (rc != 0) {
+		free(array);
+		array = NULL;
+		*n = 0;
+	}
+	*out = array;
+	return rc;
+}
+
+int store_intersections(struct store *s, const uint8_t peer[STORE_KEY],
+			struct store_intersection **out, size_t *n, struct err *e)
+{
+	sqlite3_stmt *st;
+	void *array = NULL;
+	int rc = db_query(s, &st, e,
+			  "SELECT * FROM intersection WHERE peer = ? ORDER BY time_ms DESC", "b",
+			  (const void *)peer, (size_t)STORE_KEY);
+
+	*n = 0;
+	if (rc == 0)
+		rc = load_rows(s, st, &intersections, &array, n, e);
+	sqlite3_finalize(st);
 	if (rc != 0) {
 		free(array);
 		array = NULL;
@@ -257,6 +356,11 @@ static int read_round(sqlite3_stmt *st, void *record)
 	r->score = sqlite3_column_double(st, 18);
 	r->scored = sqlite3_column_int64(st, 19) != 0;
 	r->n_members = (uint32_t)sqlite3_column_int64(st, 20);
+	r->own_score = sqlite3_column_double(st, 21);
+	r->merged_score = sqlite3_column_double(st, 22);
+	r->alone_score = sqlite3_column_double(st, 23);
+	r->compared = r->own_score >= 0 && r->merged_score >= 0;
+	r->has_alone = r->alone_score >= 0;
 	return ROW_OK(db_bytes(st, 0, r->id, sizeof(r->id)) &&
 		      db_text(st, 2, r->method, sizeof(r->method)) &&
 		      db_bytes(st, 5, r->proposer, sizeof(r->proposer)) &&
@@ -279,6 +383,9 @@ static int read_seat(sqlite3_stmt *st, void *record)
 	m->said_floats_out = (uint64_t)sqlite3_column_int64(st, 10);
 	m->said_floats_in = (uint64_t)sqlite3_column_int64(st, 11);
 	m->has_said = sqlite3_column_type(st, 12) != SQLITE_NULL;
+	m->compared = (uint64_t)sqlite3_column_int64(st, 14);
+	m->distance = sqlite3_column_double(st, 15);
+	m->cosine = sqlite3_column_double(st, 16);
 	return ROW_OK(db_bytes(st, 0, m->key, sizeof(m->key)) &&
 		      db_text(st, 13, m->refused, sizeof(m->refused)) &&
 		      (!m->has_said || db_bytes(st, 12, m->signature, sizeof(m->signature))));
@@ -288,7 +395,8 @@ static int load_seats(struct store *s, struct store_round *r, struct err *e)
 {
 	static const struct table seats = {
 		"SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in,"
-		" said_rows_out, said_rows_in, said_floats_out, said_floats_in, signature, refused"
+		" said_rows_out, said_rows_in, said_floats_out, said_floats_in, signature, refused,"
+		" compared, distance, cosine"
 		" FROM round_member WHERE round = ? ORDER BY seat",
 		sizeof(struct store_round_member), read_seat
 	};
@@ -432,10 +540,35 @@ static int check_checkpoints(struct store *s, struct err *e)
 	return rc;
 }
 
+static int check_graph(struct store *s, struct err *e)
+{
+	struct kge_graph *g = NULL;
+	struct err why = { 0 };
+	int rc = store_load_graph(s, &g, &why);
+
+	kge_graph_free(g);
+	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+}
+
+/* As one moment has it: its owner may be writing. */
+static int check_sums(struct store *s, struct err *e)
+{
+	int rc = db_do(s, e, "BEGIN", "");
+
+	if (rc == 0)
+		rc = db_sums_check(s, e);
+	db_do(s, NULL, "COMMIT", "");
+	return rc;
+}
+
 int store_check(struct store *s, struct err *e)
 {
-	int rc = check_pages(s, e);
+	int rc = check_sums(s, e); /* first: it names the table */
 
+	if (rc == 0)
+		rc = check_pages(s, e);
+	if (rc == 0)
+		rc = check_graph(s, e);
 	if (rc == 0)
 		rc = check_ledger(s, e);
 	return rc == 0 ? check_checkpoints(s, e) : rc;

@@ -263,7 +263,7 @@ static int open_file(struct store *s, struct err *e)
 		return db_fail(s, e);
 	sqlite3_extended_result_codes(s->db, 1);
 	sqlite3_busy_timeout(s->db, BUSY_MS);
-	return 0;
+	return db_sum_functions(s->db) == SQLITE_OK ? 0 : db_fail(s, e);
 }
 
 static int check_kind(struct store *s, int64_t *version, struct err *e)

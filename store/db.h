@@ -69,6 +69,16 @@ int db_migrate(struct store *s, int target, struct err *e);
  * gone, changed or not ours: this database was edited. */
 int db_check_guards(struct store *s, struct err *e);
 
+/* ---- is each table as it was written? (sums.c) ---- */
+
+/* What its triggers call; each connection that writes needs it.  SQLITE_OK, or what SQLite says. */
+int db_sum_functions(sqlite3 *db);
+/* Both within a transaction, around what changes the schema. */
+int db_sums_drop(struct store *s, struct err *e);
+int db_sums_make(struct store *s, struct err *e);
+/* ERR_STORE names the table. */
+int db_sums_check(struct store *s, struct err *e);
+
 /* ---- parts of a transaction ---- */
 
 int db_write_all(struct store *s, const struct store_batch *b, struct err *e);
@@ -81,6 +91,8 @@ int db_scrub_waits(struct store *s, bool *waits, struct err *e);
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
 		      const struct kge_emb *emb, struct err *e);
 int db_remove_latest(struct store *s, struct err *e); /* there may be none */
+/* The tables of before partners had a part, and those of the arm without them. */
+int db_remove_arms(struct store *s, struct err *e);
 int db_demote_best(struct store *s, struct err *e);
 int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c);
 extern const char db_checkpoint_columns[];
@@ -94,6 +106,7 @@ int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
 int db_check_ends(struct store *s, struct err *e);
 void db_forget_chains(struct store *s);
 int db_add_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
+int db_return_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
 int db_add_countersign(struct store *s, const struct store_countersign *c, struct err *e);
 int db_add_statement(struct store *s, const struct ledger_stated *statement, struct err *e);
 

@@ -14,7 +14,7 @@ static const char *const kinds[] = { "?", "contract", "reserve", "settle", "refu
 static const char *const translators[] = { "none", "ppat", "procrustes", "map" };
 static const char *const noises[] = { "none", "laplace", "gaussian", "release",
 				      "discrete_release" };
-static const char *const accountants[] = { "none", "exact", "paper", "gnmax" };
+static const char *const accountants[] = { "none", "exact", "paper", "gnmax", "pld" };
 static const char *const adjacencies[] = { "none", "row replaced", "triple added or removed" };
 
 #define NAME_OF(table, k) ((size_t)(k) < sizeof(table) / sizeof((table)[0]) ? (table)[k] : "?")
@@ -42,6 +42,11 @@ const char *ledger_accountant_name(enum ledger_accountant a)
 const char *ledger_adjacency_name(enum ledger_adjacency a)
 {
 	return NAME_OF(adjacencies, a);
+}
+
+enum ledger_accountant ledger_release_accountant(enum ledger_accountant of_votes)
+{
+	return of_votes == LEDGER_PLD ? LEDGER_PLD : LEDGER_EXACT;
 }
 
 bool ledger_is_release(enum ledger_noise n)
@@ -101,7 +106,8 @@ static void take_fields(struct reader *r, struct ledger_entry *e)
 	e->translator =
 		(enum ledger_translator)take_max(r, 1, LEDGER_LAST_TRANSLATOR, "translator");
 	m->noise = (enum ledger_noise)take_max(r, 1, LEDGER_LAST_NOISE, "noise");
-	m->accountant = (enum ledger_accountant)take_max(r, 1, LEDGER_GNMAX, "accountant");
+	m->accountant =
+		(enum ledger_accountant)take_max(r, 1, LEDGER_LAST_ACCOUNTANT, "accountant");
 	m->adjacency = (enum ledger_adjacency)take_max(r, 1, LEDGER_LAST_ADJACENCY, "adjacency");
 	take_max(r, 3, 0, "padding");
 	take_bytes(r, e->host, LEDGER_KEY);

@@ -50,7 +50,7 @@
  *        9    1  translator       0 none 1 ppat 2 procrustes 3 map
  *       10    1  noise            0 none 1 laplace 2 gaussian (of votes)
  *                                 3 release 4 discrete_release
- *       11    1  accountant       0 none 1 exact 2 paper 3 gnmax
+ *       11    1  accountant       0 none 1 exact 2 paper 3 gnmax 4 pld
  *       12    1  adjacency        0 none 1 one aligned row replaced
  *                                 2 one triple added or removed (in no pair's chain)
  *       13    3  zero
@@ -117,12 +117,19 @@ enum ledger_noise {
 	LEDGER_RELEASE,
 	LEDGER_DISCRETE_RELEASE,
 };
-enum ledger_accountant { LEDGER_NO_ACCOUNTANT, LEDGER_EXACT, LEDGER_PAPER, LEDGER_GNMAX };
+enum ledger_accountant {
+	LEDGER_NO_ACCOUNTANT,
+	LEDGER_EXACT,
+	LEDGER_PAPER,
+	LEDGER_GNMAX,
+	LEDGER_PLD,
+};
 enum ledger_adjacency { LEDGER_NO_ADJACENCY, LEDGER_ROW_REPLACED, LEDGER_TRIPLE };
 /* The last ones, for decoders and readers. */
 enum {
 	LEDGER_LAST_TRANSLATOR = LEDGER_MAP,
 	LEDGER_LAST_NOISE = LEDGER_DISCRETE_RELEASE,
+	LEDGER_LAST_ACCOUNTANT = LEDGER_PLD,
 	LEDGER_LAST_ADJACENCY = LEDGER_TRIPLE,
 };
 
@@ -132,6 +139,8 @@ const char *ledger_noise_name(enum ledger_noise n);
 const char *ledger_accountant_name(enum ledger_accountant a);
 const char *ledger_adjacency_name(enum ledger_adjacency a);
 bool ledger_is_release(enum ledger_noise n); /* of vectors and matrices; else one-bit votes */
+/* By whom releases are judged where votes are judged by this one, who may judge votes alone. */
+enum ledger_accountant ledger_release_accountant(enum ledger_accountant of_votes);
 
 /* What one label costs: everything that an accountant needs besides the count.  What is
  * said of labels holds for releases (one count: one noisy vector or matrix) as well. */
@@ -229,8 +238,10 @@ struct ledger_account {
 	struct ledger_lineage_spent *lineages; /* ... and by lineage and price */
 	size_t n_lineages;
 	void *by_lineage;      /* private to chain.c: where in lineages[] */
-	uint64_t rows, floats; /* disclosed by the client, all sessions */
-	int64_t time_ms;       /* of the host's last entry; 0: none yet */
+	uint64_t rows, floats; /* disclosed by the client, all sessions ... */
+	uint64_t noisy_rows;   /* ... and those of them that it sent with noise */
+	uint64_t maps;	 /* releases that were maps; the other ones are noisy rows of its own */
+	int64_t time_ms; /* of the host's last entry; 0: none yet */
 };
 
 struct ledger_open { /* a session in which one side reserved and has not settled */
@@ -339,8 +350,12 @@ int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_cha
 
 /* The public epsilon of these spends together, at the smallest delta among them: of one
  * mechanism by its own accountant, of several by the sum of their exact Renyi curves
- * (methods 3.3).  ERR_USAGE for a mechanism that dp/ does not know. */
+ * (methods 3.3), or ledger_epsilon_pld() if all of them name it.  ERR_USAGE for a mechanism that
+ * dp/ does not know. */
 int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err);
+/* The same by their privacy loss (dp/pld.h) whatever accountants they name, or by the sum of
+ * their curves where that is less: the smallest that can be shown, and a bound as the others. */
+int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err);
 /* Of all that one account has spent, and so many labels of its contract more. */
 int ledger_account_epsilon(const struct ledger_account *a, uint64_t more, double *epsilon,
 			   struct err *err);

@@ -6,7 +6,7 @@
 #include "store/json.h"
 #include "store/verify.h"
 
-enum { EXPORT_VERSION = 1, ENTRIES_MAX = 1 << 20 };
+enum { EXPORT_VERSION = 2, ENTRIES_MAX = 1 << 20 };
 
 /* ---- writing ---- */
 
@@ -83,22 +83,63 @@ static json_t *write_statement(const struct ledger_stated *x)
 	return o;
 }
 
+static json_t *write_party(const struct ledger_party *p)
+{
+	json_t *o = json_object();
+
+	json_put_hex(o, "key", p->key, LEDGER_KEY);
+	json_put_hex(o, "sign_key", p->sign_key, LEDGER_KEY);
+	json_put_word(o, "name", p->name);
+	return o;
+}
+
+static json_t *write_length(const struct ledger_length *l)
+{
+	json_t *o = json_object();
+
+	json_put_hex(o, "partner", l->partner, LEDGER_KEY);
+	json_put_count(o, "entries", l->entries);
+	json_put_hex(o, "head", l->head, LEDGER_HASH);
+	return o;
+}
+
+/* What ledger_export_seal() has filled in. */
+static void put_seal(json_t *root, const struct ledger_export *x)
+{
+	json_t *training = json_object(), *chains = json_array();
+
+	json_put_count(root, "time", (uint64_t)x->time_ms);
+	json_put_word(root, "nonce", x->nonce[0] != '\0' ? x->nonce : NULL);
+	for (size_t k = 0; k < x->n_chains; k++)
+		json_array_append_new(chains, write_length(&x->chains[k]));
+	json_object_set_new(root, "chains", chains);
+	json_put_count(training, "statements", x->statements);
+	json_put_hex(training, "head", x->statements_head, LEDGER_HASH);
+	json_object_set_new(root, "training", training);
+}
+
 void ledger_export_write(const struct ledger_export *x, struct buf *out)
 {
-	json_t *root = json_object(), *entries = json_array(), *stated = json_array();
+	json_t *root = json_object(), *entries = json_array(), *stated = json_array(),
+	       *parties = json_array();
 
 	json_put_count(root, "fkge_ledger", EXPORT_VERSION);
-	if (x->has_owner)
-		json_put_hex(root, "owner", x->owner, LEDGER_KEY);
+	json_object_set_new(root, "owner", write_party(&x->owner));
+	if (x->whole)
+		json_put_word(root, "peer", NULL);
 	else
-		json_object_set_new(root, "owner", json_null());
-	json_object_set_new(root, "whole", json_boolean(x->whole));
+		json_put_hex(root, "peer", x->peer, LEDGER_KEY);
+	put_seal(root, x);
+	for (size_t k = 0; k < x->n_parties; k++)
+		json_array_append_new(parties, write_party(&x->parties[k]));
 	for (size_t k = 0; k < x->n; k++)
 		json_array_append_new(entries, write_entry(&x->at[k]));
 	for (size_t k = 0; k < x->n_stated; k++)
 		json_array_append_new(stated, write_statement(&x->stated[k]));
+	json_object_set_new(root, "parties", parties);
 	json_object_set_new(root, "entries", entries);
 	json_object_set_new(root, "statements", stated);
+	json_put_hex(root, "signature", x->signature, LEDGER_SIGNATURE);
 	json_write(root, out);
 }
 
@@ -122,7 +163,7 @@ static void read_terms(struct json_reader *r, struct ledger_entry *e)
 
 	m->noise = (enum ledger_noise)json_get_word(r, "noise", noise_word, LEDGER_LAST_NOISE);
 	m->accountant = (enum ledger_accountant)json_get_word(r, "accountant", accountant_word,
-							      LEDGER_GNMAX);
+							      LEDGER_LAST_ACCOUNTANT);
 	m->adjacency = (enum ledger_adjacency)json_get_word(r, "adjacency", adjacency_word,
 							    LEDGER_LAST_ADJACENCY);
 	m->teachers = (uint32_t)json_get_count(r, "teachers", UINT32_MAX);
@@ -137,6 +178,16 @@ static void read_terms(struct json_reader *r, struct ledger_entry *e)
 	e->caps.lineage = json_get_count(r, "cap_lineage", LEDGER_COUNT_MAX);
 	e->caps.epsilon_pair = json_get_real(r, "epsilon_pair");
 	e->caps.epsilon_lineage = json_get_real(r, "epsilon_lineage");
+}
+
+/* Returns whether it is not null. */
+static bool get_hex_or_null(struct json_reader *r, const char *key, uint8_t *out, size_t n)
+{
+	if (json_is_null(json_object_get(r->object, key)))
+		json_get(r, key);
+	else
+		json_get_hex(r, key, out, n);
+	return !json_is_null(json_object_get(r->object, key));
 }
 
 static void read_entry(struct json_reader *r, struct ledger_signed *s)
@@ -159,11 +210,8 @@ static void read_entry(struct json_reader *r, struct ledger_signed *s)
 	json_get_hex(r, "previous", e->previous, LEDGER_HASH);
 	json_get_hex(r, "hash", s->hash, LEDGER_HASH);
 	json_get_hex(r, "signature", s->signature, LEDGER_SIGNATURE);
-	s->countersigned = !json_is_null(json_object_get(r->object, "countersignature"));
-	if (s->countersigned)
-		json_get_hex(r, "countersignature", s->countersignature, LEDGER_SIGNATURE);
-	else
-		r->known++;
+	s->countersigned =
+		get_hex_or_null(r, "countersignature", s->countersignature, LEDGER_SIGNATURE);
 	json_close(r);
 }
 
@@ -193,86 +241,166 @@ static void read_statement(struct json_reader *r, struct ledger_stated *x)
 	json_close(r);
 }
 
-/* An export of before there were statements has none. */
-static int read_statements(struct ledger_export *x, const json_t *list, struct err *e)
+static void read_party(struct json_reader *r, struct ledger_party *p)
 {
-	size_t n = json_array_size(list);
-	int rc = 0;
-
-	if (list == NULL)
-		return 0;
-	if (!json_is_array(list) || n > ENTRIES_MAX)
-		return err_set(e, ERR_INPUT,
-			       "ledger export: \"statements\" must be a list of at most %d",
-			       ENTRIES_MAX);
-	x->stated = mem_array(n + 1, sizeof(*x->stated));
-	for (x->n_stated = 0; x->n_stated < n && rc == 0; x->n_stated++) {
-		struct json_reader r = { "ledger export, statement",
-					 json_array_get(list, x->n_stated),
-					 x->n_stated,
-					 0,
-					 e,
-					 0 };
-
-		read_statement(&r, &x->stated[x->n_stated]);
-		rc = r.rc;
-	}
-	return rc;
+	json_get_hex(r, "key", p->key, LEDGER_KEY);
+	json_get_hex(r, "sign_key", p->sign_key, LEDGER_KEY);
+	json_get_text(r, "name", p->name, sizeof(p->name));
+	json_close(r);
 }
 
-static int read_entries(struct ledger_export *x, const json_t *entries, struct err *e)
+static void read_length(struct json_reader *r, struct ledger_length *l)
 {
-	size_t n = json_array_size(entries);
-	int rc = 0;
-
-	if (!json_is_array(entries) || n > ENTRIES_MAX)
-		return err_set(e, ERR_INPUT,
-			       "ledger export: \"entries\" must be a list of at most %d",
-			       ENTRIES_MAX);
-	x->at = mem_array(n + 1, sizeof(*x->at));
-	for (x->n = 0; x->n < n && rc == 0; x->n++) {
-		struct json_reader r = {
-			"ledger export, entry", json_array_get(entries, x->n), x->n, 0, e, 0
-		};
-
-		read_entry(&r, &x->at[x->n]);
-		rc = r.rc;
-	}
-	return rc;
+	json_get_hex(r, "partner", l->partner, LEDGER_KEY);
+	l->entries = json_get_count(r, "entries", LEDGER_COUNT_MAX);
+	json_get_hex(r, "head", l->head, LEDGER_HASH);
+	json_close(r);
 }
 
-static int read_root(struct ledger_export *x, const json_t *root, struct err *e)
+/* ---- lists of the root ---- */
+
+/* Each element of a list, by a function that puts it behind the others. */
+typedef void (*element_fn)(struct json_reader *r, struct ledger_export *x);
+
+static void take_party(struct json_reader *r, struct ledger_export *x)
+{
+	read_party(r, &x->parties[x->n_parties++]);
+}
+
+static void take_length(struct json_reader *r, struct ledger_export *x)
+{
+	read_length(r, &x->chains[x->n_chains++]);
+}
+
+static void take_entry(struct json_reader *r, struct ledger_export *x)
+{
+	read_entry(r, &x->at[x->n++]);
+}
+
+static void take_statement(struct json_reader *r, struct ledger_export *x)
+{
+	read_statement(r, &x->stated[x->n_stated++]);
+}
+
+/* The list under this key; NULL, and the reader has its error, where there is none. */
+static const json_t *get_list(struct json_reader *r, const char *key)
+{
+	const json_t *list = json_get(r, key);
+
+	if (json_is_array(list) && json_array_size(list) <= ENTRIES_MAX)
+		return list;
+	json_wrong(r, key, "a list of at most 1048576");
+	return NULL;
+}
+
+static void read_each(struct json_reader *root, const char *what, const json_t *list,
+		      element_fn take, struct ledger_export *x)
+{
+	for (size_t k = 0; k < json_array_size(list) && root->rc == 0; k++) {
+		struct json_reader r = { .what = what,
+					 .object = json_array_get(list, k),
+					 .index = k,
+					 .err = root->err };
+
+		take(&r, x);
+		root->rc = r.rc;
+	}
+}
+
+static void read_lists(struct json_reader *r, struct ledger_export *x)
+{
+	const json_t *parties = get_list(r, "parties"), *chains = get_list(r, "chains");
+	const json_t *entries = get_list(r, "entries"), *stated = get_list(r, "statements");
+
+	json_close(r);
+	if (r->rc != 0)
+		return;
+	x->parties = mem_array(json_array_size(parties) + 1, sizeof(*x->parties));
+	x->chains = mem_array(json_array_size(chains) + 1, sizeof(*x->chains));
+	x->at = mem_array(json_array_size(entries) + 1, sizeof(*x->at));
+	x->stated = mem_array(json_array_size(stated) + 1, sizeof(*x->stated));
+	read_each(r, "ledger export, party", parties, take_party, x);
+	read_each(r, "ledger export, chain", chains, take_length, x);
+	read_each(r, "ledger export, entry", entries, take_entry, x);
+	read_each(r, "ledger export, statement", stated, take_statement, x);
+}
+
+/* ---- the root ---- */
+
+static void read_training(struct json_reader *root, struct ledger_export *x)
+{
+	struct json_reader r = { .what = "ledger export, training",
+				 .object = json_get(root, "training"),
+				 .root = true,
+				 .err = root->err };
+
+	if (root->rc != 0)
+		return;
+	x->statements = json_get_count(&r, "statements", LEDGER_COUNT_MAX);
+	json_get_hex(&r, "head", x->statements_head, LEDGER_HASH);
+	json_close(&r);
+	root->rc = r.rc;
+}
+
+static void read_owner(struct json_reader *root, struct ledger_export *x)
+{
+	struct json_reader r = { .what = "ledger export, owner",
+				 .object = json_get(root, "owner"),
+				 .root = true,
+				 .err = root->err };
+
+	if (root->rc != 0)
+		return;
+	read_party(&r, &x->owner);
+	root->rc = r.rc;
+}
+
+static void read_root(struct json_reader *r, struct ledger_export *x)
+{
+	json_get(r, "fkge_ledger");
+	read_owner(r, x);
+	x->whole = !get_hex_or_null(r, "peer", x->peer, LEDGER_KEY);
+	x->time_ms = (int64_t)json_get_count(r, "time", LEDGER_COUNT_MAX);
+	if (json_is_null(json_object_get(r->object, "nonce")))
+		json_get(r, "nonce");
+	else
+		json_get_text(r, "nonce", x->nonce, sizeof(x->nonce));
+	read_training(r, x);
+	json_get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
+	read_lists(r, x);
+}
+
+static int check_version(const json_t *root, struct err *e)
 {
 	const json_t *version = json_object_get(root, "fkge_ledger");
-	const json_t *owner = json_object_get(root, "owner");
+	long long v = (long long)json_integer_value(version);
 
 	if (!json_is_integer(version))
 		return err_set(e, ERR_INPUT, "this is not a ledger export of fkge");
-	if (json_integer_value(version) != EXPORT_VERSION)
-		return err_set(e, ERR_VERSION,
-			       "a ledger export of version %lld, this fkge knows %d",
-			       (long long)json_integer_value(version), EXPORT_VERSION);
-	x->has_owner = json_hex(owner, x->owner, LEDGER_KEY);
-	if (!x->has_owner && !json_is_null(owner))
-		return err_set(e, ERR_INPUT, "ledger export: \"owner\" must be a key or null");
-	x->whole = x->has_owner && json_is_true(json_object_get(root, "whole"));
-	if (read_entries(x, json_object_get(root, "entries"), e) != 0)
-		return ERR_INPUT;
-	return read_statements(x, json_object_get(root, "statements"), e);
+	if (v == 1)
+		return err_set(e, ERR_LEDGER,
+			       "a ledger export of version 1, which is not signed as a whole: its "
+			       "owner makes a new one with `fkge ledger export`");
+	return v == EXPORT_VERSION ? 0
+				   : err_set(e, ERR_VERSION,
+					     "a ledger export of version %lld, this fkge knows %d",
+					     v, EXPORT_VERSION);
 }
 
 int ledger_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e)
 {
-	json_error_t why;
-	json_t *root = json_loadb(json, n, JSON_REJECT_DUPLICATES, &why);
-	int rc;
+	struct json_reader r = { .what = "ledger export", .root = true, .err = e };
+	json_t *root;
 
 	memset(x, 0, sizeof(*x));
-	if (root == NULL)
-		return err_set(e, ERR_INPUT, "ledger export: line %d: %s", why.line, why.text);
-	rc = read_root(x, root, e);
+	r.rc = json_read(r.what, json, n, &root, e);
+	r.object = root;
+	if (r.rc == 0)
+		r.rc = check_version(root, e);
+	if (r.rc == 0)
+		read_root(&r, x);
 	json_decref(root);
-	if (rc != 0)
+	if (r.rc != 0)
 		ledger_export_release(x);
-	return rc;
+	return r.rc;
 }

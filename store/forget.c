@@ -108,8 +108,9 @@ static int forget_meta(struct store *s, const struct store_kept *k, struct err *
 {
 	const char *const *keep = k->keep_meta;
 
-	return db_do(s, e, "DELETE FROM meta WHERE key NOT IN (?, ?)", "tt",
-		     keep[0] != NULL ? keep[0] : "", keep[1] != NULL ? keep[1] : "");
+	return db_do(s, e, "DELETE FROM meta WHERE key NOT IN (?, ?, ?)", "ttt",
+		     keep[0] != NULL ? keep[0] : "", keep[1] != NULL ? keep[1] : "",
+		     keep[2] != NULL ? keep[2] : "");
 }
 
 static int forget(struct store *s, void *ctx, struct err *e)

@@ -138,6 +138,8 @@ static int names_changed(struct store *s, struct err *e)
 		rc = db_do(s, e, "DELETE FROM alignment", "");
 	if (rc == 0)
 		rc = db_remove_latest(s, e);
+	if (rc == 0)
+		rc = db_remove_arms(s, e);
 	return rc == 0 ? db_demote_best(s, e) : rc;
 }
 

@@ -1,5 +1,6 @@
 #include "store/json.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,18 +49,33 @@ void json_write(json_t *root, struct buf *out)
 
 /* ---- reading ---- */
 
+static void wrong(struct json_reader *r, int code, const char *key, const char *what)
+{
+	if (r->rc != 0)
+		return;
+	if (r->root)
+		r->rc = err_set(r->err, code, "%s: \"%.60s\" %s", r->what, key, what);
+	else
+		r->rc = err_set(r->err, code, "%s %zu of the file: \"%.60s\" %s", r->what,
+				r->index + 1, key, what);
+}
+
 void json_wrong(struct json_reader *r, const char *key, const char *want)
 {
-	if (r->rc == 0)
-		r->rc = err_set(r->err, ERR_INPUT, "%s %zu of the file: \"%s\" must be %s", r->what,
-				r->index + 1, key, want);
+	char text[120];
+
+	snprintf(text, sizeof(text), "must be %s", want);
+	wrong(r, ERR_INPUT, key, text);
 }
 
 const json_t *json_get(struct json_reader *r, const char *key)
 {
 	const json_t *v = json_object_get(r->object, key);
 
-	r->known += v != NULL;
+	assert(r->n_known < JSON_KEYS_MAX);
+	r->known[r->n_known++] = key;
+	if (v == NULL)
+		wrong(r, ERR_LEDGER, key, "is missing");
 	return v;
 }
 
@@ -135,8 +151,42 @@ void json_get_text(struct json_reader *r, const char *key, char *out, size_t max
 		json_wrong(r, key, "a text of its length, of one line");
 }
 
+static bool is_known(const struct json_reader *r, const char *key)
+{
+	for (size_t k = 0; k < r->n_known; k++)
+		if (strcmp(r->known[k], key) == 0)
+			return true;
+	return false;
+}
+
 void json_close(struct json_reader *r)
 {
-	if (r->rc == 0 && r->known != json_object_size(r->object))
-		json_wrong(r, "(other keys)", "absent");
+	const char *key;
+	json_t *o = (json_t *)(uintptr_t)r->object, *v; /* jansson walks what it may change */
+
+	if (r->rc != 0 || json_object_size(o) == r->n_known)
+		return;
+	json_object_foreach(o, key, v)
+	{
+		char plain[64];
+
+		if (is_known(r, key))
+			continue;
+		snprintf(plain, sizeof(plain), "%s", key);
+		for (char *c = plain; *c != '\0'; c++)
+			*c = *c < ' ' || *c > '~' ? '?' : *c;
+		wrong(r, ERR_LEDGER, plain, "is no key of it");
+	}
+}
+
+int json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e)
+{
+	json_error_t why;
+
+	*root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+	if (*root != NULL)
+		return 0;
+	return err_set(e,
+		       json_error_code(&why) == json_error_duplicate_key ? ERR_LEDGER : ERR_INPUT,
+		       "%s: line %d: %s", what, why.line, why.text);
 }

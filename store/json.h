@@ -25,13 +25,17 @@ void json_write(json_t *root, struct buf *out);
 
 /* ---- reading ---- */
 
+enum { JSON_KEYS_MAX = 40 };
+
 struct json_reader {
 	const char *what; /* "ledger export, entry": for messages */
 	const json_t *object;
-	size_t index; /* of the file, from 0 */
-	size_t known; /* keys that were asked for */
+	size_t index;			  /* of the file, from 0 */
+	bool root;			  /* it is the file itself: messages have no index */
+	const char *known[JSON_KEYS_MAX]; /* keys that were asked for */
+	size_t n_known;
 	struct err *err;
-	int rc; /* 0, or ERR_INPUT with *err */
+	int rc; /* 0, or ERR_INPUT with *err; of a key that is missing or unknown, ERR_LEDGER */
 };
 
 void json_wrong(struct json_reader *r, const char *key, const char *want);
@@ -47,6 +51,8 @@ unsigned json_get_word(struct json_reader *r, const char *key, const char *(*nam
 		       unsigned last);
 /* At most max - 1 bytes, of which none is a control character. */
 void json_get_text(struct json_reader *r, const char *key, char *out, size_t max);
-void json_close(struct json_reader *r); /* no other keys are there */
+void json_close(struct json_reader *r); /* no other keys are there; the first one is named */
+/* A whole file.  ERR_INPUT; ERR_LEDGER for a key that stands twice in one object. */
+int json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e);
 
 #endif

@@ -210,22 +210,12 @@ static int insert_countersign(struct store *s, const uint8_t hash[LEDGER_HASH],
 		     (size_t)LEDGER_HASH, (const void *)signature, (size_t)LEDGER_SIGNATURE);
 }
 
-int db_add_entry(struct store *s, const struct ledger_signed *x, struct err *e)
+static int insert_entry(struct store *s, const struct ledger_chain *c,
+			const struct ledger_signed *x, struct err *e)
 {
 	uint8_t bytes[LEDGER_ENTRY_BYTES];
-	struct ledger_chain *c;
-	int rc = check_party(s, &x->entry, e);
+	int rc;
 
-	if (rc == 0)
-		rc = db_chains(s, e);
-	if (rc != 0)
-		return rc;
-	c = the_chain(s, &x->entry);
-	rc = check_lineage(s, c, &x->entry, e);
-	if (rc == 0)
-		rc = ledger_chain_add(c, x, e);
-	if (rc != 0)
-		return rc;
 	ledger_encode(&x->entry, bytes);
 	rc = db_do(s, e,
 		   "INSERT INTO ledger_entry (low, high, sequence, hash, bytes, signature)"
@@ -236,6 +226,39 @@ int db_add_entry(struct store *s, const struct ledger_signed *x, struct err *e)
 		   (const void *)x->signature, (size_t)LEDGER_SIGNATURE);
 	return rc == 0 && x->countersigned ? insert_countersign(s, x->hash, x->countersignature, e)
 					   : rc;
+}
+
+static int add_to_chain(struct store *s, const struct ledger_signed *x, bool returned,
+			struct err *e)
+{
+	struct ledger_chain *c;
+	int rc = check_party(s, &x->entry, e);
+
+	if (rc == 0)
+		rc = db_chains(s, e);
+	if (rc != 0)
+		return rc;
+	c = the_chain(s, &x->entry);
+	if (!returned)
+		rc = check_lineage(s, c, &x->entry, e);
+	if (rc == 0)
+		rc = ledger_chain_add(c, x, e);
+	return rc == 0 ? insert_entry(s, c, x, e) : rc;
+}
+
+int db_add_entry(struct store *s, const struct ledger_signed *x, struct err *e)
+{
+	return add_to_chain(s, x, false, e);
+}
+
+/* It was checked against all our chains when we signed it; some of those may still lack what they
+ * had then. */
+int db_return_entry(struct store *s, const struct ledger_signed *x, struct err *e)
+{
+	if (!x->countersigned)
+		return err_set(e, ERR_LEDGER, "entry %llu was handed back without both signatures",
+			       (unsigned long long)x->entry.sequence);
+	return add_to_chain(s, x, true, e);
 }
 
 int db_add_countersign(struct store *s, const struct store_countersign *k, struct err *e)
@@ -336,6 +359,21 @@ int store_training(struct store *s, struct ledger_training *out, struct err *e)
 	return rc;
 }
 
+/* Two statements under one number, and steps that are counted nowhere: neither can be made good. */
+static int check_none_lost(struct store *s, struct err *e)
+{
+	struct store_restored r;
+	int rc = store_restored(s, &r, e);
+
+	if (rc == 0 && r.training)
+		rc = err_set(e, ERR_REFUSED,
+			     "this agent was restored from a backup, and what was trained "
+			     "privately after it is on no ledger any more: nothing is trained "
+			     "before you say how to go on (fkge restore --help)");
+	store_restored_release(&r);
+	return rc;
+}
+
 int db_add_statement(struct store *s, const struct ledger_stated *x, struct err *e)
 {
 	uint8_t bytes[LEDGER_STATEMENT_BYTES];
@@ -344,7 +382,9 @@ int db_add_statement(struct store *s, const struct ledger_stated *x, struct err 
 
 	if (!s->has_owner || memcmp(s->owner, x->statement.agent, LEDGER_KEY) != 0)
 		return err_set(e, ERR_LEDGER, "a statement about the training of another agent");
-	rc = store_training(s, &now, e);
+	rc = check_none_lost(s, e);
+	if (rc == 0)
+		rc = store_training(s, &now, e);
 	if (rc == 0)
 		rc = ledger_training_add(&now, x, e);
 	if (rc != 0)
@@ -384,16 +424,62 @@ static int collect(struct store *s, void *ctx, const struct ledger_signed *x, st
 	return 0;
 }
 
+static int put_in_order(struct store *s, struct ledger_export *x, struct err *e)
+{
+	struct store_restored r;
+	int rc = store_restored(s, &r, e);
+
+	if (rc == 0 && r.is && x->n > 0)
+		ledger_export_sort(x);
+	store_restored_release(&r);
+	return rc;
+}
+
+static int query_chain(struct store *s, const uint8_t peer[LEDGER_KEY], uint64_t first, size_t max,
+		       sqlite3_stmt **st, struct err *e)
+{
+	bool low = memcmp(s->owner, peer, LEDGER_KEY) < 0;
+
+	return db_query(
+		s, st, e,
+		"SELECT e.bytes, e.signature, e.hash, c.signature, e.sequence, e.low, e.high"
+		" FROM ledger_entry e LEFT JOIN ledger_countersign c ON c.hash = e.hash"
+		" WHERE e.low = ? AND e.high = ? AND e.sequence >= ?"
+		" ORDER BY e.sequence LIMIT ?",
+		"bbii", (const void *)(low ? s->owner : peer), (size_t)LEDGER_KEY,
+		(const void *)(low ? peer : s->owner), (size_t)LEDGER_KEY, (int64_t)first,
+		(int64_t)max);
+}
+
+int store_chain_entries(struct store *s, const uint8_t peer[LEDGER_KEY], uint64_t first, size_t max,
+			struct ledger_signed **out, size_t *n, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = first > INT64_MAX ? 0 : query_chain(s, peer, first, max, &st, e);
+
+	*out = mem_array(max + 1, sizeof(**out));
+	*n = 0;
+	if (rc != 0 || first > INT64_MAX)
+		return rc;
+	while (rc == 0 && *n < max && (rc = db_step(s, st, e)) > 0)
+		rc = read_entry(s, st, &(*out)[(*n)++], e);
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e)
 {
 	struct collect c = { peer, out };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	out->has_owner = s->has_owner;
-	memcpy(out->owner, s->owner, LEDGER_KEY);
-	out->whole = peer == NULL && s->has_owner;
+	memcpy(out->owner.sign_key, s->owner, LEDGER_KEY);
+	out->whole = peer == NULL;
+	if (peer != NULL)
+		memcpy(out->peer, peer, LEDGER_KEY);
 	rc = each_entry(s, e, collect, &c);
+	if (rc == 0 && peer == NULL)
+		rc = put_in_order(s, out, e);
 	if (rc == 0)
 		rc = load_statements(s, &out->stated, &out->n_stated, e);
 	if (rc != 0)

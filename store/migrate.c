@@ -142,9 +142,66 @@ static const struct migration migrations[] = {
 
 	{ "accounts of members that were refused, and why",
 	  "ALTER TABLE round_member ADD COLUMN refused TEXT NOT NULL DEFAULT '';" },
+
+	{ "where strangers knocked from, so that one address does not fill the table",
+	  "ALTER TABLE peer ADD COLUMN source TEXT NOT NULL DEFAULT '';" },
+
+	{ "names that an owner gives to saved states",
+	  "ALTER TABLE checkpoint ADD COLUMN label TEXT NOT NULL DEFAULT '';" },
+	{ "how many names each side put into which intersection",
+	  "CREATE TABLE intersection (peer BLOB NOT NULL CHECK (length(peer) = 32),"
+	  " time_ms INTEGER NOT NULL, ours INTEGER NOT NULL, theirs INTEGER NOT NULL,"
+	  " shared INTEGER NOT NULL, done INTEGER NOT NULL, PRIMARY KEY (peer, time_ms))"
+	  " STRICT, WITHOUT ROWID;" },
+	{ "a sum over each table, by which it is seen whether it is as it was written",
+	  "CREATE TABLE table_sum (name TEXT PRIMARY KEY, sum BLOB NOT NULL CHECK (length(sum) = "
+	  "32),"
+	  " rows INTEGER NOT NULL) STRICT, WITHOUT ROWID;" },
+	/* Scores below 0: not known. */
+	{ "scores before and after averaging, and how far members' rows were from the others'",
+	  "ALTER TABLE round ADD COLUMN own_score REAL NOT NULL DEFAULT -1;"
+	  "ALTER TABLE round ADD COLUMN merged_score REAL NOT NULL DEFAULT -1;"
+	  "ALTER TABLE round ADD COLUMN alone_score REAL NOT NULL DEFAULT -1;"
+	  "ALTER TABLE round_member ADD COLUMN compared INTEGER NOT NULL DEFAULT 0;"
+	  "ALTER TABLE round_member ADD COLUMN distance REAL NOT NULL DEFAULT -1;"
+	  "ALTER TABLE round_member ADD COLUMN cosine REAL NOT NULL DEFAULT 0;" },
+	{ "invitations that let their holder in, and tickets of those that we hold",
+	  "CREATE TABLE invitation (hash BLOB PRIMARY KEY CHECK (length(hash) = 32),"
+	  " made_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL, uses INTEGER NOT NULL,"
+	  " used INTEGER NOT NULL, revoked INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	  "CREATE TABLE ticket (peer BLOB PRIMARY KEY CHECK (length(peer) = 32),"
+	  " ticket BLOB NOT NULL CHECK (length(ticket) = 16)) STRICT, WITHOUT ROWID;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);
+
+static int has_sums(struct store *s, bool *has, struct err *e)
+{
+	int64_t n;
+	int rc = db_number(s, &n, e, "SELECT count(*) FROM sqlite_schema WHERE name = 'table_sum'");
+
+	*has = n > 0;
+	return rc;
+}
+
+/* Before a migration: the tables are as they were written.  Then nothing watches them. */
+static int unwatch(struct store *s, struct err *e)
+{
+	bool has;
+	int rc = has_sums(s, &has, e);
+
+	if (rc == 0 && has)
+		rc = db_sums_check(s, e);
+	return rc == 0 && has ? db_sums_drop(s, e) : rc;
+}
+
+static int watch(struct store *s, struct err *e)
+{
+	bool has;
+	int rc = has_sums(s, &has, e);
+
+	return rc == 0 && has ? db_sums_make(s, e) : rc;
+}
 
 static int run_from(struct store *s, void *ctx, struct err *e)
 {
@@ -153,11 +210,15 @@ static int run_from(struct store *s, void *ctx, struct err *e)
 	char pragma[64];
 	int rc = db_number(s, &version, e, "PRAGMA user_version");
 
+	if (rc == 0 && version < target)
+		rc = unwatch(s, e);
 	for (int64_t k = version; k < target && rc == 0; k++)
 		if (sqlite3_exec(s->db, migrations[k].sql, NULL, NULL, NULL) != SQLITE_OK) {
 			rc = db_fail(s, e);
 			err_prefix(e, "migration %d (%s)", (int)k + 1, migrations[k].why);
 		}
+	if (rc == 0 && version < target)
+		rc = watch(s, e);
 	if (rc != 0 || version >= target)
 		return rc;
 	snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d", target);
@@ -169,6 +230,8 @@ int db_migrate(struct store *s, int target, struct err *e)
 	int64_t version;
 	int rc = db_number(s, &version, e, "PRAGMA user_version");
 
+	if (rc == 0 && db_sum_functions(s->db) != SQLITE_OK)
+		rc = db_fail(s, e);
 	return rc != 0 || version >= target ? rc : db_transaction(s, run_from, &target, e);
 }
 

@@ -1,9 +1,11 @@
 #include "store/statement.h"
 
 #include <assert.h>
+#include <math.h>
 #include <sodium.h>
 #include <string.h>
 
+#include "dp/pld_steps.h"
 #include "dp/subsampled.h"
 #include "store/codec.h"
 
@@ -132,6 +134,42 @@ int ledger_statement_check_signature(const struct ledger_stated *s, struct err *
 double ledger_training_epsilon(const struct ledger_training *t, double delta)
 {
 	return t->steps > 0 ? dp_rdp_tight(t->rdp, delta).epsilon : 0;
+}
+
+/* Statements of the same rate and noise add up.  Returns how many others there are; one more than
+ * out[] has room for if they are too many, or too many steps. */
+static size_t gather_steps(const struct ledger_stated *at, size_t n,
+			   struct dp_pld_steps out[LEDGER_PRICES_MAX])
+{
+	size_t found = 0, k;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct dp_subsampled m = { at[i].statement.rate, at[i].statement.noise };
+
+		for (k = 0; k < found; k++)
+			if (out[k].mechanism.rate == m.rate && out[k].mechanism.noise == m.noise)
+				break;
+		if (k == LEDGER_PRICES_MAX || at[i].statement.steps > DP_STEPS_MAX)
+			return LEDGER_PRICES_MAX + 1;
+		if (k == found)
+			out[found++] = (struct dp_pld_steps){ m, 0 };
+		out[k].steps += at[i].statement.steps;
+	}
+	return found;
+}
+
+double ledger_training_epsilon_pld(const struct ledger_stated *at, size_t n, double delta)
+{
+	struct dp_pld_steps steps[LEDGER_PRICES_MAX];
+	size_t found = gather_steps(at, n, steps);
+	struct ledger_training curves = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		ledger_training_force(&curves, &at[i]);
+	if (found > LEDGER_PRICES_MAX)
+		return ledger_training_epsilon(&curves, delta);
+	return fmin(ledger_training_epsilon(&curves, delta),
+		    dp_pld_steps_epsilon(steps, found, delta));
 }
 
 uint64_t ledger_training_left(const struct ledger_training *t, const struct ledger_statement *like)

@@ -99,6 +99,9 @@ struct ledger_training {
 
 /* What all steps have cost at this delta; 0 for none. */
 double ledger_training_epsilon(const struct ledger_training *t, double delta);
+/* Of all these statements by their privacy loss (dp/pld_steps.h), or by their curves where that
+ * is less: the smallest that can be shown.  Rule (3) is by the curves. */
+double ledger_training_epsilon_pld(const struct ledger_stated *at, size_t n, double delta);
 /* Steps at the rate and noise of `like` that its delta and epsilon still allow. */
 uint64_t ledger_training_left(const struct ledger_training *t, const struct ledger_statement *like);
 /* The next statement, ready to be signed: `like` with number, chain, steps, total and time

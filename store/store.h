@@ -20,6 +20,7 @@
 #include "kge/graph.h"
 #include "kge/model.h"
 #include "store/batch.h"
+#include "store/restored.h"
 #include "store/verify.h"
 
 struct store;
@@ -43,7 +44,12 @@ struct store_options {
 int store_open(struct store **s, const char *path, const struct store_options *o, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
-/* The slow look: pages, foreign keys, every signature and every checkpoint's digest. */
+/* A copy of all that is on disk now, in a new file of mode 0600 that is synced and has no log
+ * beside it.  Its owner may go on writing meanwhile.  ERR_EXISTS: the file is there. */
+int store_copy(struct store *s, const char *path, struct err *e);
+
+/* The slow look: pages, foreign keys, the sum of each table, the graph's digest, every signature
+ * and every checkpoint's digest. */
 int store_check(struct store *s, struct err *e);
 
 /* Everything in the batch in one transaction, or nothing.  Refused as a whole:
@@ -55,6 +61,12 @@ int store_apply(struct store *s, const struct store_batch *b, struct err *e);
 
 enum { STORE_ROUNDS_LATE = 8 };
 
+/* Sessions with one peer that have ended, by how. */
+struct store_session_count {
+	uint8_t peer[STORE_KEY];
+	uint64_t done, aborted;
+};
+
 struct store_core {
 	struct store_peer *peers;
 	size_t n_peers;
@@ -64,8 +76,16 @@ struct store_core {
 	size_t n_queue;
 	struct store_session *open; /* unfinished sessions */
 	size_t n_open;
+	struct store_session_count *ended;
+	size_t n_ended;
 	struct store_alignment *alignments;
 	size_t n_alignments;
+	struct store_intersection *intersections; /* oldest first */
+	size_t n_intersections;
+	struct store_invitation *invitations; /* oldest first */
+	size_t n_invitations;
+	struct store_ticket *tickets;
+	size_t n_tickets;
 	struct ledger_chain **chains;
 	size_t n_chains;
 	struct ledger_training training; /* the account of our own training */
@@ -85,6 +105,9 @@ void store_core_release(struct store_core *c);
 /* Sessions, the newest first, at most limit; *out to be freed with free(). */
 int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
 		   struct err *e);
+/* Intersections with this peer, the newest first; *out to be freed with free(). */
+int store_intersections(struct store *s, const uint8_t peer[STORE_KEY],
+			struct store_intersection **out, size_t *n, struct err *e);
 /* Rounds that are over, the newest first, at most limit. */
 int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e);
 void store_rounds_release(struct store_round *rounds, size_t n);
@@ -140,7 +163,7 @@ struct store_kept {
 	const uint32_t *ent, *rel; /* by old id */
 	uint32_t n_ent, n_rel;	   /* old ids */
 	const struct store_batch *anew;
-	const char *keep_meta[2]; /* NULL: none */
+	const char *keep_meta[3]; /* NULL: none */
 };
 int store_forget(struct store *s, const struct store_kept *k, struct err *e);
 /* Rewrite the file without what was deleted from it, empty its log, remove the copies left by
@@ -182,7 +205,10 @@ int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
  * (ERR_STORE if not).  *emb is new, to be freed with kge_emb_free(). */
 int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
 		  struct err *e);
-/* The same of the one of kind STORE_LATEST; ERR_NOTFOUND: there is none. */
+/* The same of the one of a kind of which there is one; ERR_NOTFOUND: there is none. */
+int store_restore_kind(struct store *s, enum store_checkpoint_kind kind, struct kge_emb **emb,
+		       struct store_checkpoint *info, struct err *e);
+/* The one of kind STORE_LATEST. */
 int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
 		 struct err *e);
 /* ERR_REFUSED for the best one. */
@@ -196,6 +222,12 @@ int store_demote_best(struct store *s, struct err *e);
 /* All entries in the order in which they were written here, or (peer not NULL,
  * its Ed25519 key) those of one chain; and the statements. */
 int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e);
+/* Of the chain with this partner, entries number `first` and what follows, at most max, in their
+ * order; *out to be freed with free(). */
+int store_chain_entries(struct store *s, const uint8_t peer[LEDGER_KEY], uint64_t first, size_t max,
+			struct ledger_signed **out, size_t *n, struct err *e);
+/* What has to be learned after a backup was put back; release it. */
+int store_restored(struct store *s, struct store_restored *out, struct err *e);
 /* What we have stated of our own training, oldest first, each checked against the one
  * before and its signature; *out to be freed with free().  ERR_LEDGER. */
 int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e);

@@ -7,13 +7,14 @@
 
 #include "base/mem.h"
 #include "store/chain_internal.h"
-
-#define ULL(x) ((unsigned long long)(x))
+#include "store/verify_internal.h"
 
 void ledger_export_release(struct ledger_export *x)
 {
 	free(x->at);
 	free(x->stated);
+	free(x->parties);
+	free(x->chains);
 	memset(x, 0, sizeof(*x));
 }
 
@@ -25,20 +26,19 @@ void ledger_report_release(struct ledger_report *r)
 
 /* ---- findings ---- */
 
-struct short_key {
-	char text[13];
-};
-
-static struct short_key short_of(const uint8_t key[LEDGER_KEY])
+struct ledger_name ledger_name_of(const struct ledger_report *r, const uint8_t key[LEDGER_KEY])
 {
-	struct short_key s;
+	struct ledger_name n;
 
-	sodium_bin2hex(s.text, sizeof(s.text), key, 6);
-	return s;
+	if (r->name != NULL)
+		r->name(r->name_ctx, key, n.text);
+	else
+		sodium_bin2hex(n.text, sizeof(n.text), key, 6);
+	return n;
 }
 
-static struct ledger_finding *add(struct ledger_report *r, const struct ledger_chain *c,
-				  enum ledger_fault fault, uint64_t sequence, bool note)
+struct ledger_finding *ledger_report_add(struct ledger_report *r, const struct ledger_chain *c,
+					 enum ledger_fault fault, uint64_t sequence, bool note)
 {
 	struct ledger_finding *f;
 
@@ -55,9 +55,6 @@ static struct ledger_finding *add(struct ledger_report *r, const struct ledger_c
 		r->faults++;
 	return f;
 }
-
-#define FIND(r, c, fault, sequence, note, ...)                                                     \
-	snprintf(add(r, c, fault, sequence, note)->text, ERR_TEXT_MAX, __VA_ARGS__)
 
 /* ---- entries by chain and by lineage ----
  *
@@ -185,11 +182,11 @@ static void check_signatures(struct ledger_report *r, const struct walk *w,
 	else if (ledger_check_signature(s, NULL) != 0)
 		FIND(r, &w->chain, LEDGER_BAD_SIGNATURE, e->sequence, false,
 		     "entry %llu: bad signature by the host %s", ULL(e->sequence),
-		     short_of(e->host).text);
+		     ledger_name_of(r, e->host).text);
 	if (s->countersigned && ledger_check_countersign(s, s->countersignature, NULL) != 0)
 		FIND(r, &w->chain, LEDGER_BAD_COUNTERSIGN, e->sequence, false,
 		     "entry %llu: bad countersignature by the client %s", ULL(e->sequence),
-		     short_of(e->client).text);
+		     ledger_name_of(r, e->client).text);
 }
 
 static void find_gap(struct ledger_report *r, const struct walk *w, uint64_t sequence)
@@ -263,7 +260,7 @@ static bool check_rules(struct ledger_report *r, struct walk *w, const struct le
 		FIND(r, &w->chain, LEDGER_CAP_PASSED, e->sequence, false,
 		     "entry %llu passes a cap: %.300s", ULL(e->sequence), why.text);
 	else if (rc != 0)
-		add(r, &w->chain, LEDGER_RULE, e->sequence, false);
+		ledger_report_add(r, &w->chain, LEDGER_RULE, e->sequence, false);
 	if (rc != 0 && rc != ERR_BUDGET)
 		memcpy(r->at[r->n - 1].text, why.text, ERR_TEXT_MAX);
 	return rc == 0;
@@ -301,7 +298,7 @@ static void check_lineage(struct ledger_report *r, struct walks *ws, size_t k)
 	struct err why = { 0 };
 	int rc;
 
-	if (!x->whole || memcmp(e->host, x->owner, LEDGER_KEY) != 0)
+	if (!x->whole || memcmp(e->host, x->owner.sign_key, LEDGER_KEY) != 0)
 		return;
 	rc = ledger_lineage_check(l, &w->chain, e, &why);
 	if (rc != 0)
@@ -320,7 +317,7 @@ static void note_clock(struct ledger_report *r, const struct walk *w, const stru
 		FIND(r, &w->chain, LEDGER_CLOCK, e->sequence, true,
 		     "entry %llu: the clock of %s was set back: the entry is dated %lld s before "
 		     "the one that it wrote before",
-		     ULL(e->sequence), short_of(e->host).text, (long long)(back / 1000));
+		     ULL(e->sequence), ledger_name_of(r, e->host).text, (long long)(back / 1000));
 }
 
 static void visit(struct ledger_report *r, struct walks *ws, size_t k)
@@ -356,11 +353,11 @@ static void check_waiting(struct ledger_report *r, const struct walk *w,
 	if (s->entry.sequence < w->agreed)
 		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, false,
 		     "entry %llu: missing countersignature by the client %s",
-		     ULL(s->entry.sequence), short_of(s->entry.client).text);
+		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text);
 	else
 		FIND(r, &w->chain, LEDGER_NOT_COUNTERSIGNED, s->entry.sequence, true,
 		     "entry %llu waits for the countersignature of the client %s",
-		     ULL(s->entry.sequence), short_of(s->entry.client).text);
+		     ULL(s->entry.sequence), ledger_name_of(r, s->entry.client).text);
 }
 
 static void note_unsettled(struct ledger_report *r, const struct walk *w)
@@ -383,8 +380,8 @@ static void find_stated(struct ledger_report *r, const struct ledger_export *x,
 	struct ledger_chain own;
 	struct ledger_finding *f;
 
-	ledger_chain_init(&own, x->owner, x->owner);
-	f = add(r, &own, LEDGER_STATED, s->statement.sequence, false);
+	ledger_chain_init(&own, x->owner.sign_key, x->owner.sign_key);
+	f = ledger_report_add(r, &own, LEDGER_STATED, s->statement.sequence, false);
 	snprintf(f->text, ERR_TEXT_MAX, "%s", text);
 }
 
@@ -401,7 +398,7 @@ static void check_stated(struct ledger_report *r, const struct ledger_export *x)
 		if (ledger_training_check(&account, &s->statement, &why) != 0)
 			find_stated(r, x, s, why.text);
 		ledger_training_force(&account, s);
-		if (!x->has_owner || memcmp(s->statement.agent, x->owner, LEDGER_KEY) != 0)
+		if (memcmp(s->statement.agent, x->owner.sign_key, LEDGER_KEY) != 0)
 			find_stated(r, x, s, "a statement about the training of another agent");
 	}
 	r->statements += x->n_stated;
@@ -511,19 +508,33 @@ static void check_end(struct ledger_report *r, const struct ledger_chain *c,
 		const struct ledger_signed *s = &having->at[k];
 
 		if (!in_chain(c, &s->entry) || s->entry.sequence <= end ||
-		    !ledger_signed_by(s, lacking->owner))
+		    !ledger_signed_by(s, lacking->owner.sign_key))
 			continue;
 		FIND(r, c, LEDGER_SHORTER, s->entry.sequence, false,
 		     "the ledger of %s was rolled back or cut: it ends at entry %llu, but its "
 		     "owner signed entry %llu",
-		     short_of(lacking->owner).text, ULL(end), ULL(s->entry.sequence));
+		     ledger_name_of(r, lacking->owner.sign_key).text, ULL(end),
+		     ULL(s->entry.sequence));
 		return;
 	}
 	if (last > end)
 		FIND(r, c, LEDGER_BEHIND, end + 1, true,
 		     "the ledger of %s ends at entry %llu; its partner has %llu more that it has "
 		     "not signed",
-		     short_of(lacking->owner).text, ULL(end), ULL(last - end));
+		     ledger_name_of(r, lacking->owner.sign_key).text, ULL(end), ULL(last - end));
+}
+
+/* An export of one pair says nothing about another one. */
+static bool is_about(struct ledger_report *r, const struct ledger_chain *c,
+		     const struct ledger_export *x, const struct ledger_export *other)
+{
+	if (x->whole || memcmp(x->peer, other->owner.sign_key, LEDGER_KEY) == 0)
+		return true;
+	FIND(r, c, LEDGER_RULE, 0, false,
+	     "the export of %s holds its entries with %s alone, not those with %s",
+	     ledger_name_of(r, x->owner.sign_key).text, ledger_name_of(r, x->peer).text,
+	     ledger_name_of(r, other->owner.sign_key).text);
+	return false;
 }
 
 int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export *b,
@@ -531,13 +542,14 @@ int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export
 {
 	struct ledger_chain c;
 
-	ledger_chain_init(&c, a->owner, b->owner);
+	ledger_chain_init(&c, a->owner.sign_key, b->owner.sign_key);
 	ledger_verify(a, r);
 	ledger_verify(b, r);
-	if (!a->has_owner || !b->has_owner || memcmp(a->owner, b->owner, LEDGER_KEY) == 0)
+	if (memcmp(a->owner.sign_key, b->owner.sign_key, LEDGER_KEY) == 0) {
 		FIND(r, &c, LEDGER_RULE, 0, false,
-		     "the two exports must be of two owners, each named in its export");
-	else {
+		     "both exports are of one owner, %s: give its partner's as the second one",
+		     ledger_name_of(r, a->owner.sign_key).text);
+	} else if (is_about(r, &c, a, b) && is_about(r, &c, b, a)) {
 		check_fork(r, &c, a, b);
 		check_end(r, &c, a, b);
 		check_end(r, &c, b, a);

@@ -116,6 +116,18 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	later(s->table, (struct happens){ .what = AT_COMMIT, .seat = s->at, .ticket = ticket });
 }
 
+static void io_read_entries(void *ctx, const uint8_t sign_key[32], uint64_t first, size_t max,
+			    uint64_t ticket)
+{
+	struct seat *s = ctx;
+	struct happens h = {
+		.what = AT_ENTRIES, .seat = s->at, .ticket = ticket, .first = first, .max = max
+	};
+
+	memcpy(h.key, sign_key, 32);
+	later(s->table, h);
+}
+
 static void io_start_job(void *ctx, struct agent_job *job)
 {
 	struct seat *s = ctx;
@@ -169,6 +181,7 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 	struct seat *s = ctx;
 
 	s->notices[n->kind]++;
+	s->cause[n->kind] = n->cause;
 	snprintf(s->last, sizeof(s->last), "%s", n->text);
 	if (getenv("TABLE_VERBOSE"))
 		fprintf(stderr, "%llu: %zu: %s\n", (unsigned long long)s->table->now_ms, s->at,
@@ -237,6 +250,7 @@ static void make_graph(struct seat *s)
 static void make_config(struct seat *s)
 {
 	agent_config_defaults(&s->config);
+	s->config.spend_useless = true; /* graphs of a test are small */
 	snprintf(s->config.name, sizeof(s->config.name), "seat-%zu", s->at);
 	s->config.first_epochs = s->config.eval_every = s->config.round_epochs = 1;
 	s->config.ppat_steps = 3;
@@ -268,7 +282,9 @@ void table_init(struct table *t, uint64_t seed)
 			s->due[k] = UINT64_MAX;
 		make_graph(s);
 		make_config(s);
-		s->learner = (struct agent_learner){ s, train, train_on, evaluate, NULL };
+		s->learner = (struct agent_learner){
+			.ctx = s, .train = train, .train_on = train_on, .evaluate = evaluate
+		};
 		s->io = (struct agent_io){ s,
 					   io_send,
 					   io_commit,
@@ -278,6 +294,7 @@ void table_init(struct table *t, uint64_t seed)
 					   io_connect,
 					   io_disconnect,
 					   io_notify,
+					   io_read_entries,
 					   io_draw };
 	}
 }
@@ -328,7 +345,9 @@ static void start(struct seat *s)
 	disk_load(&s->disk, s->sign_public, &saved);
 	rng_seed(&r, 7 + s->at);
 	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables)
-				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F, 12, 2, &r);
+				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F,
+						    kge_vocab_count(s->graph->entities),
+						    kge_vocab_count(s->graph->relations), &r);
 	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
 	parts.part = find_meta(&saved, AGENT_META_PART);
 	parts.look = find_meta(&saved, AGENT_META_LOOK);
@@ -397,18 +416,26 @@ static void happen(struct table *t, struct happens h)
 {
 	struct seat *s = &t->seat[h.seat];
 	struct agent_event e = { .ticket = h.ticket, .job = h.job, .bytes = h.bytes, .n = h.n };
+	struct ledger_signed *at = NULL;
 
 	memcpy(e.peer, t->seat[h.from].key, 32);
-	e.kind = h.what == AT_COMMIT ? AGENT_EVENT_COMMITTED
-		 : h.what == AT_JOB  ? AGENT_EVENT_JOB_DONE
-		 : h.what == AT_UP   ? AGENT_EVENT_LINK_UP
-		 : h.what == AT_DOWN ? AGENT_EVENT_LINK_DOWN
-				     : AGENT_EVENT_MESSAGE;
+	e.kind = h.what == AT_COMMIT	? AGENT_EVENT_COMMITTED
+		 : h.what == AT_JOB	? AGENT_EVENT_JOB_DONE
+		 : h.what == AT_UP	? AGENT_EVENT_LINK_UP
+		 : h.what == AT_DOWN	? AGENT_EVENT_LINK_DOWN
+		 : h.what == AT_ENTRIES ? AGENT_EVENT_ENTRIES
+					: AGENT_EVENT_MESSAGE;
 	if (h.what == AT_JOB) {
 		t->now_ms += t->job_ms;
 		h.job->status = h.job->run(h.job); /* also when nobody waits any more */
 	}
+	if (h.what == AT_ENTRIES) {
+		at = mem_array(h.max + 1, sizeof(*at));
+		e.entries = at;
+		e.n_entries = disk_entries(&s->disk, s->sign_public, h.key, h.first, h.max, at);
+	}
 	post(s, &e);
+	free(at);
 	free(h.bytes);
 }
 

@@ -15,14 +15,15 @@
 
 enum { SEATS = 3 };
 
-enum happening { AT_MESSAGE, AT_UP, AT_DOWN, AT_COMMIT, AT_JOB };
+enum happening { AT_MESSAGE, AT_UP, AT_DOWN, AT_COMMIT, AT_JOB, AT_ENTRIES };
 
 struct happens {
 	enum happening what;
 	size_t seat, from;
 	uint8_t *bytes;
 	size_t n;
-	uint64_t ticket;
+	uint64_t ticket, first, max;
+	uint8_t key[32];
 	struct agent_job *job;
 };
 
@@ -49,8 +50,9 @@ struct seat {
 	uint8_t last_proposer[32];     /* of a round on disk */
 	unsigned said, said_otherwise; /* accounts of members on record: all, those that differ, */
 	unsigned said_refused;	       /* that are not theirs */
-	uint64_t sent[NET_MSG_ROUND + 1], working; /* CONV that says "still working" */
-	char last[AGENT_TEXT_MAX + 64];		   /* text of the last notice */
+	uint64_t sent[NET_MSG_LEDGER_BACK + 1], working; /* CONV that says "still working" */
+	char last[AGENT_TEXT_MAX + 64];			 /* text of the last notice */
+	const char *cause[AGENT_NOTICE_STOPPED + 1];	 /* of the last one of a kind, or NULL */
 };
 
 struct table {

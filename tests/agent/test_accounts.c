@@ -827,13 +827,13 @@ static void a_broken_file_is_refused(void **state)
 	accounts_write(&w.x[0], &text);
 	buf_add(&text, "", 1); /* a text for strstr() */
 	text.len--;
-	read_fails(&text, "fkge_rounds\": 1", "fkge_rounds\": 2",
-		   "of version 2, this fkge knows 1");
+	read_fails(&text, "fkge_rounds\": 2", "fkge_rounds\": 1",
+		   "of version 1, this fkge knows 2");
 	read_fails(&text, "fkge_rounds\"", "fkge_ledger\"", "this is not an export of fkge rounds");
 	read_fails(&text, "\"number\": 1,", "\"number\":-1,",
 		   "rounds export, round 1 of the file: \"number\" must be a whole number");
 	read_fails(&text, "took part", "took_part", "\"fate\" must be a word that this fkge knows");
-	read_fails(&text, "\"older\"", "\"elder\"", "\"older\" must be");
+	read_fails(&text, "\"older\"", "\"elder\"", "\"older\" is missing");
 	read_fails(&text, "\"acme\"", "[1,22]", "\"name\" must be a text");
 	read_fails(&text, "\"proposer\": \"1", "\"proposer\": \"x", "hexadecimal of its length");
 	for (size_t n = 0; n < text.len - 1; n += 41) { /* cut; the last byte is a line end */

@@ -110,9 +110,9 @@ static void test_printed_defaults_read_back(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	config_print_default(&out, "a \"name\" with \\ and \n", "127.0.0.1:0");
+	config_print_default(&out, "a \"name\" with \\ and #", "127.0.0.1:0");
 	assert_int_equal(config_parse(&c, (const char *)out.base, out.len, "x", &e), 0);
-	assert_string_equal(c.name, "a \"name\" with \\ and \n");
+	assert_string_equal(c.name, "a \"name\" with \\ and #");
 	assert_string_equal(c.listen, "127.0.0.1:0");
 	assert_int_equal(c.model.dim, 128);
 	assert_int_equal(c.federation.max_rounds, 10);
@@ -247,6 +247,14 @@ static void test_errors_say_where_and_what(void **state)
 		{ "- a\n", "key: value" },
 		{ "name: [\n", "not YAML" },
 		{ "name: \"a\\0b\"\n", "name:" },
+		{ "name: \"a\\x1bb\"\n", "without control characters" },
+		{ "name: ''\n", "1 to 64 bytes" },
+		{ "name: ' a'\n", "1 to 64 bytes" },
+		{ "name: "
+		  "a2345678901234567890123456789012345678901234567890123456789012345\n",
+		  "1 to 64 bytes" },
+		{ "advertise: \"a\\x1bb:7447\"\n", "host:port or nothing" },
+		{ "advertise: 'a b:7447'\n", "host:port or nothing" },
 		{ "privacy: {accountant: gnmax}\nppat: {noise: laplace}\n", "gnmax needs" },
 		{ "privacy: {noisy_rows: true, release_epsilon: 3}\n", "one release costs" },
 		{ "federation: {translator: map}\nprivacy: {release_noise: 1}\n",
@@ -279,6 +287,9 @@ static void test_errors_say_where_and_what(void **state)
 		{ "federation: {mode: rounds}\nrounds: {method: fedkd}\n",
 		  "must have as many or more, not 128: change model.dim" },
 		{ "federation: {mode: rounds}\nrounds: {topology: hosted}\n", "needs rounds.host" },
+		{ "federation: {roles: server}\n", "roles" },
+		{ "federation: {mode: rounds, roles: host}\n",
+		  "does not go with federation.roles: in rounds everybody" },
 		{ "federation: {mode: rounds}\nprivacy: {noisy_rows: true}\n",
 		  "does not go with privacy.noisy_rows: rows leave" },
 		{ "federation: {mode: rounds}\ntrain: {filtered: false, shared_chunk: 0,\n"
@@ -572,6 +583,37 @@ static void test_edits_what_init_writes(void **state)
 	buf_release(&b);
 }
 
+/* Tables of one seed: equal, unless training is private. */
+static void test_private_tables_have_no_seed(void **state)
+{
+	static const char *const yaml[] = { "train: {lr: 1}\n",
+					    "train: {filtered: false, shared_chunk: 0,\n"
+					    "  dp: {epsilon: 4}}\n" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct kge_emb *tables[2];
+		struct config c;
+		struct err e = { 0 };
+		size_t bytes;
+
+		assert_int_equal(parse(&c, yaml[i], &e), 0);
+		for (size_t k = 0; k < 2; k++) {
+			struct rng r;
+
+			rng_seed(&r, 1);
+			tables[k] = config_tables(&c, 50, 3, &r);
+		}
+		bytes = 50 * tables[0]->ent_floats * sizeof(float);
+		assert_int_equal(memcmp(tables[0]->ent, tables[1]->ent, bytes) == 0, i == 0);
+		bytes = 3 * tables[0]->rel_floats * sizeof(float);
+		assert_int_equal(memcmp(tables[0]->rel, tables[1]->rel, bytes) == 0, i == 0);
+		kge_emb_free(tables[0]);
+		kge_emb_free(tables[1]);
+		config_release(&c);
+	}
+}
+
 /* A section within a section, and what it goes with. */
 static void test_private_training(void **state)
 {
@@ -592,6 +634,8 @@ static void test_private_training(void **state)
 	assert_near(k.dp.noise, dp_subsampled_noise(0.25, 200, 4, 1e-5), 0, 0);
 	config_score_name(&c, text);
 	assert_string_equal(text, CONFIG_SCORE_PRIVATE);
+	assert_true(config_score_is_private(text) && config_score_is_private("private_steps"));
+	assert_false(config_score_is_private("standard"));
 	config_print_section(&c, "train", &out);
 	assert_non_null(strstr((char *)out.base, "\n  dp:\n    epsilon: 4\n    delta: 1e-05\n"));
 	assert_int_equal(config_parse(&back, (char *)out.base, out.len, "agent.yaml", &e), 0);
@@ -648,6 +692,7 @@ int main(void)
 		cmocka_unit_test(test_single_keys),
 		cmocka_unit_test(test_edits),
 		cmocka_unit_test(test_edits_what_init_writes),
+		cmocka_unit_test(test_private_tables_have_no_seed),
 		cmocka_unit_test(test_private_training),
 	};
 

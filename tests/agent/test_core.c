@@ -35,6 +35,7 @@ struct shell {
 	struct ledger_training on_disk; /* what a restarted core finds of it */
 	char trouble[512];
 	uint64_t now_ms, drawn;
+	int64_t wall_ms;
 };
 
 static int on_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n)
@@ -127,6 +128,7 @@ static int evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job
 static void event(struct shell *s, struct agent_event e)
 {
 	e.now_ms = ++s->now_ms;
+	e.wall_ms = s->wall_ms;
 	agent_core_event(s->core, &e);
 }
 
@@ -163,19 +165,17 @@ static const struct agent_learner *learner(struct shell *s)
 	return &l;
 }
 
-static void start(struct shell *s, struct agent_config *c)
+static void start_with(struct shell *s, struct agent_config *c, struct store_core *saved)
 {
 	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
-	struct agent_io io = { s,	  on_send,    on_commit,     on_job,	on_timer,
-			       on_cancel, on_connect, on_disconnect, on_notify, on_draw };
-	struct store_peer peer = { .status = STORE_LISTED, .name = "peer" };
-	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
+	struct agent_io io = { s,	   on_send,	  on_commit, on_job, on_timer, on_cancel,
+			       on_connect, on_disconnect, on_notify, NULL,   on_draw };
 	struct agent_parts parts = { .config = c,
 				     .io = &io,
 				     .learner = learner(s),
 				     .graph = s->graph,
 				     .names = s->names,
-				     .saved = &saved,
+				     .saved = saved,
 				     .key = own,
 				     .sign_public = s->sign_public,
 				     .sign_secret = s->sign_secret,
@@ -183,12 +183,27 @@ static void start(struct shell *s, struct agent_config *c)
 	struct rng r;
 	struct err e;
 
-	memcpy(peer.key, s->peer, 32);
-	memcpy(peer.sign_key, s->peer_sign, 32);
 	rng_seed(&r, 1);
 	parts.best = kge_emb_new(kge_model_find("transe"), 4, 4.0F, 3, 1, &r);
 	assert_int_equal(agent_core_new(&s->core, &parts, &e), 0);
 	event(s, (struct agent_event){ .kind = AGENT_EVENT_START });
+}
+
+static struct store_peer partner(const struct shell *s)
+{
+	struct store_peer peer = { .status = STORE_LISTED, .name = "peer" };
+
+	memcpy(peer.key, s->peer, 32);
+	memcpy(peer.sign_key, s->peer_sign, 32);
+	return peer;
+}
+
+static void start(struct shell *s, struct agent_config *c)
+{
+	struct store_peer peer = partner(s);
+	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
+
+	start_with(s, c, &saved);
 }
 
 static int setup(void **state)
@@ -252,7 +267,8 @@ static void link_up(struct shell *s, const uint8_t from[32])
 
 enum { PROTOCOL = 6 }; /* AGENT_PROTOCOL (agent/state.h): peers of other versions are refused */
 
-static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial)
+static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
+		     int64_t wall_ms)
 {
 	static const uint8_t names[32] = { 3 };
 	struct buf m = { 0 };
@@ -264,8 +280,15 @@ static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uin
 	net_put_bin(&w, "g", sign, 32);
 	net_put_uint(&w, "s", serial);
 	net_put_bin(&w, "a", names, 32);
+	if (wall_ms > 0)
+		net_put_int(&w, "z", wall_ms);
 	net_write_end(&w, NULL);
 	say(s, s->peer, &m);
+}
+
+static void hello(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial)
+{
+	hello_at(s, version, sign, serial, 0);
 }
 
 static void propose(struct shell *s, uint8_t id_byte, uint64_t ef, uint64_t sequence)
@@ -700,6 +723,13 @@ static void of_two_with_one_name_the_first_has_it(void **state)
 	assert_int_equal(n[0].id, 0);
 	assert_int_equal(n[1].id, 1);
 	free(n);
+	agent_names_alias(s->names, NULL, 'e', 1, "same", 4); /* of ibuprofen */
+	agent_names_alias(s->names, NULL, 'e', 2, "same", 4); /* and of headache */
+	n = agent_names_toward(s->names, s->peer, 1, 0, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(n[0].id, 0);
+	assert_int_equal(n[1].id, 2);
+	free(n);
 }
 
 static void version_follows_the_names(void **state)
@@ -750,11 +780,63 @@ static void only_a_member_makes_its_record(void **state)
 	buf_release(&out);
 }
 
+/* Thirty days off; auditors would find out first. */
+static void a_clock_that_is_off_is_told(void **state)
+{
+	const int64_t now = INT64_C(1700000000000), day = INT64_C(86400000);
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct agent_status status;
+
+	s->wall_ms = now;
+	start(s, &c);
+	settle(s);
+	link_up(s, s->peer);
+	hello_at(s, PROTOCOL, s->peer_sign, 1, now + AGENT_CLOCK_OFF_MS / 2);
+	assert_null(strstr(s->trouble, "clock"));
+	hello_at(s, PROTOCOL, s->peer_sign, 1, now - 30 * day);
+	assert_non_null(strstr(s->trouble, "43200 minutes behind ours"));
+	s->trouble[0] = '\0';
+	hello_at(s, PROTOCOL, s->peer_sign, 1, now - 30 * day); /* once is enough */
+	assert_int_equal(s->trouble[0], '\0');
+	agent_core_status(s->core, &status);
+	assert_int_equal(status.peer[0].clock_off_ms, -30 * day);
+	agent_status_release(&status);
+	hello_at(s, PROTOCOL, s->peer_sign, 1, now);
+	hello_at(s, PROTOCOL, s->peer_sign, 1, now + 30 * day);
+	assert_non_null(strstr(s->trouble, "ahead of ours"));
+}
+
+/* Whoever knocked, was rejected or is revoked takes no partner's place. */
+static void only_partners_count_as_peers(void **state)
+{
+	struct shell *s = *state;
+	struct agent_config c = quick();
+	struct store_peer *peers = mem_array(701, sizeof(*peers));
+	struct store_core saved = { .peers = peers, .n_peers = 701, .training = s->on_disk };
+	struct agent_status status;
+
+	peers[700] = partner(s);
+	for (int i = 0; i < 700; i++) {
+		peers[i].status = (enum store_peer_status[]){ STORE_PENDING, STORE_REJECTED,
+							      STORE_REVOKED }[i % 3];
+		peers[i].key[0] = (uint8_t)i;
+		peers[i].key[1] = (uint8_t)(1 + i / 256);
+	}
+	start_with(s, &c, &saved);
+	agent_core_status(s->core, &status);
+	assert_int_equal(status.n_peers, 1 + 233); /* the revoked: they may be on the ledger */
+	agent_status_release(&status);
+	free(peers);
+}
+
 #define with_shell(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		with_shell(only_partners_count_as_peers),
+		with_shell(a_clock_that_is_off_is_told),
 		with_shell(trains_first_and_sleeps),
 		with_shell(what_is_not_better_is_dropped),
 		with_shell(private_steps_are_charged_before_they_run),

@@ -16,6 +16,7 @@ struct chaos {
 	struct buf old[OLD];
 	size_t n_old;
 	struct table *table;
+	uint64_t shut_out;
 };
 
 static bool one_in(struct chaos *x, uint32_t n)
@@ -180,9 +181,24 @@ static void settings(struct table *t, uint64_t seed)
 	}
 }
 
+/* Its owner accepts it again whenever it is shut out, or nothing more would be tried. */
+static void forgive(struct table *t, struct chaos *x)
+{
+	struct peer *p = table_peer(t, VICTIM, HOSTILE);
+
+	if (!p->conduct.said)
+		return;
+	x->shut_out++;
+	conduct_clear(p);
+	p->info.status = STORE_LISTED;
+	table_link(t, VICTIM, HOSTILE, false);
+	table_link(t, VICTIM, HOSTILE, true);
+}
+
 /* Both sides want more: the owners ask for training now and then. */
 static void stir(struct table *t, struct chaos *x)
 {
+	forgive(t, x);
 	if (one_in(x, 40))
 		t->seat[VICTIM].core->train_now = true;
 	if (one_in(x, 40))
@@ -217,7 +233,7 @@ static void then_an_honest_session(struct table *t)
 	agent_status_release(&s);
 }
 
-static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES])
+static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut_out)
 {
 	struct chaos x = { .wild = 2 + (uint32_t)(seed % 7) * 4 };
 	struct table t;
@@ -242,6 +258,7 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES])
 			phases[s->phase]++;
 	}
 	sessions = t.seat[VICTIM].core->sessions;
+	*shut_out += x.shut_out;
 	then_an_honest_session(&t);
 	for (size_t i = 0; i < OLD; i++)
 		buf_release(&x.old[i]);
@@ -253,13 +270,14 @@ static void test_random_talk(void **state)
 {
 	const char *n = getenv("FKGE_FUZZ_SEEDS");
 	uint64_t seeds = 150 * (n && atoi(n) > 0 ? (uint64_t)atoi(n) : 1);
-	uint64_t phases[PHASES] = { 0 }, sessions = 0;
+	uint64_t phases[PHASES] = { 0 }, sessions = 0, shut_out = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= seeds; seed++)
-		sessions += fuzz_once(seed, phases);
+		sessions += fuzz_once(seed, phases, &shut_out);
 	/* it was no monologue: sessions came through, and every phase was met */
 	assert_true(sessions > seeds / 2);
+	assert_true(shut_out > seeds);
 	for (int p = 0; p < PHASES; p++)
 		assert_true(phases[p] > 0);
 }

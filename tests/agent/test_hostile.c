@@ -41,14 +41,19 @@ static void put_proposal(struct table *t, struct buf *b, const uint8_t id[16])
 	assert_int_equal(net_write_end(&w, NULL), 0);
 }
 
-static void put_abort(struct buf *b, const uint8_t id[16])
+static void put_abort_with(struct buf *b, const uint8_t id[16], int code, const char *why)
 {
 	struct net_writer w;
 
 	net_write_begin(&w, b, NET_MSG_ABORT, id);
-	net_put_int(&w, "code", ERR_BUSY);
-	net_put_str(&w, "why", "changed my mind");
+	net_put_int(&w, "code", code);
+	net_put_str(&w, "why", why);
 	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void put_abort(struct buf *b, const uint8_t id[16])
+{
+	put_abort_with(b, id, ERR_BUSY, "changed my mind");
 }
 
 static void put_signal(struct buf *b, uint64_t serial)
@@ -156,6 +161,32 @@ static void test_abort_while_packing(void **state)
 	table_release(&t);
 }
 
+/* The log tells apart by causes (agent/log_limit.h), so a cause is none of the peer's words, nor
+ * its code. */
+static void test_cause_is_no_word_of_a_peer(void **state)
+{
+	static const char *const words[] = { "changed my mind", "something quite different" };
+	const char *cause[2];
+	struct table t;
+
+	(void)state;
+	table_init(&t, 2);
+	t.seat[VICTIM].improvements = t.seat[HOSTILE].improvements = 9;
+	start_linked(&t);
+	for (int k = 0; k < 2; k++) {
+		struct buf b = { 0 };
+
+		hold_job(&t, -1, PHASE_TRANSLATE);
+		put_abort_with(&b, victim(&t)->session->id, ERR_BUSY - k, words[k]);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+		assert_non_null(strstr(t.seat[VICTIM].last, words[k]));
+		cause[k] = t.seat[VICTIM].cause[AGENT_NOTICE_SESSION];
+		table_let_jobs_end(&t);
+	}
+	assert_string_equal(cause[0], cause[1]);
+	table_release(&t);
+}
+
 /* A virtual triple that takes an entity for a relation: the neighbours are left out,
  * the training goes on. */
 static bool spoil_neighbours(struct table *t)
@@ -235,6 +266,55 @@ static void test_proposal_storm(void **state)
 	assert_true(t.seat[VICTIM].writes[STORE_PUT_SESSION] - rows < 20);
 	assert_true(victim(&t)->next_job > first);
 	finish_with_honest(&t);
+	table_release(&t);
+}
+
+struct overheard {
+	char why[AGENT_TEXT_MAX];
+	int refusals;
+};
+
+static void hear_refusal(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct overheard *o = ctx;
+	struct err e = { 0 };
+	struct net_msg m;
+
+	(void)t;
+	if (from != VICTIM || to != HOSTILE ||
+	    net_msg_decode(&m, bytes->base, bytes->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_REFUSE) {
+		net_get_text(&m.body, "why", o->why, sizeof(o->why), &e);
+		assert_int_equal(e.code, 0);
+		o->refusals++;
+	}
+	net_msg_release(&m);
+}
+
+/* What the owner is told of a partner may be about our rows: it is in no refusal. */
+static void test_refusal_is_not_the_owners_text(void **state)
+{
+	const uint8_t id[16] = { 7 };
+	struct overheard o = { 0 };
+	struct buf b = { 0 };
+	struct table t;
+	struct peer *p;
+
+	(void)state;
+	table_init(&t, 4);
+	settle(&t);
+	p = table_peer(&t, VICTIM, HOSTILE);
+	p->back.failed = true;
+	snprintf(p->back.why, sizeof(p->back.why), "our two ledgers differ");
+	peer_trouble(victim(&t), p, ERR_USAGE, "our row of slot 17 holds a NaN");
+	t.tamper = hear_refusal;
+	t.ctx = &o;
+	put_proposal(&t, &b, id);
+	table_deliver(&t, HOSTILE, VICTIM, &b);
+	table_run(&t, t.now_ms + 1000, 1000);
+	assert_true(o.refusals > 0);
+	assert_string_equal(o.why, "our two ledgers differ");
 	table_release(&t);
 }
 
@@ -387,6 +467,50 @@ static void test_forged_member(void **state)
 	table_release(&t);
 }
 
+/* The most records that the victim has told the honest one at a time: its own, and others'. */
+static void count_records(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	size_t *most = ctx;
+	struct net_msg m;
+
+	(void)t;
+	if (from != VICTIM || to != HONEST || bytes->len == 0)
+		return;
+	assert_int_equal(net_msg_decode(&m, bytes->base, bytes->len, NULL), 0);
+	if (m.type == NET_MSG_MEMBERS) {
+		struct err e = { 0 };
+		size_t n = net_get_list(&m.body, "m", MEMBERS_MAX + 1, &e).n;
+
+		*most = n > *most ? n : *most;
+	}
+	net_msg_release(&m);
+}
+
+static size_t introduced(bool wanted)
+{
+	struct table t;
+	size_t most = 0;
+
+	table_init(&t, 8);
+	t.seat[VICTIM].config.introduce = wanted;
+	settle(&t);
+	assert_int_equal(victim(&t)->n_known, 1);
+	t.tamper = count_records;
+	t.ctx = &most;
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, t.now_ms + 20000, 100000);
+	table_release(&t);
+	return most;
+}
+
+/* Who our other partners are is told to nobody unless the owner wants that. */
+static void partners_are_introduced_on_request(void **state)
+{
+	(void)state;
+	assert_int_equal(introduced(false), 1);
+	assert_int_equal(introduced(true), 2);
+}
+
 /* Ever younger records, as fast as they go: few of them cost a signature and a write. */
 static void test_member_flood(void **state)
 {
@@ -479,6 +603,40 @@ static void none_beyond_the_contract(struct table *t)
 	assert_int_equal(spend_left(victim(t), p, &votes), 0);
 	a->caps.epsilon_pair = 50;
 	assert_true(spend_left(victim(t), p, &votes) > 0);
+}
+
+/* What buys nothing useful is not paid for, and both sides are told why, until the owner says that
+ * it shall be. */
+static void refuses_what_is_useless(enum agent_translator translator)
+{
+	struct table t;
+	const struct peer *p;
+
+	table_init(&t, 16);
+	for (size_t i = 0; i < SEATS; i++) {
+		t.seat[i].config.translator = translator;
+		t.seat[i].config.release_noise = 8;
+		t.seat[i].config.spend_useless = false;
+	}
+	table_start(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, 60000, 100000);
+	p = table_peer(&t, VICTIM, HONEST);
+	assert_true(p->failed > 0);
+	assert_non_null(strstr(p->trouble, "nothing useful, so nothing is spent"));
+	assert_int_equal(p->chain.sequence, 0);
+	assert_true(spent(&t, 0) == 0);
+	victim(&t)->config.spend_useless = true;
+	host_again(&t, translator);
+	assert_true(spent(&t, 0) > 0);
+	table_release(&t);
+}
+
+static void test_useless_sessions(void **state)
+{
+	(void)state;
+	refuses_what_is_useless(AGENT_PPAT);
+	refuses_what_is_useless(AGENT_MAP);
 }
 
 /* A map was released, then labels under a contract; now the owner lowers the cap to where a batch
@@ -759,6 +917,172 @@ static void test_inbox_is_bounded(void **state)
 	table_release(&t);
 }
 
+/* ---- a session is held ---- */
+
+/* It accepts what is proposed, and from then on lets nothing through of what its core says. */
+static void stall(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg_head h;
+
+	(void)ctx, (void)t, (void)to;
+	if (from != HOSTILE || net_msg_head(&h, bytes->base, bytes->len, NULL) != 0)
+		return;
+	if (h.type == NET_MSG_CONV || h.type == NET_MSG_LEDGER_ENTRY ||
+	    h.type == NET_MSG_LEDGER_ACK || h.type == NET_MSG_ABORT || h.type == NET_MSG_DONE)
+		buf_clear(bytes);
+}
+
+static bool held_by_hostile(struct table *t)
+{
+	const struct session *s = victim(t)->session;
+
+	return s != NULL && memcmp(s->peer->info.key, t->seat[HOSTILE].key, 32) == 0;
+}
+
+static void say_still_working(struct table *t)
+{
+	struct buf b = { 0 };
+	struct net_writer w;
+
+	net_write_begin(&w, &b, NET_MSG_CONV, victim(t)->session->id);
+	net_put_uint(&w, "c", CONV_STILL_WORKING);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+}
+
+/* Ever new tables to tell of, so that the victim asks for them; proposals of its own besides. */
+static void tempt(struct table *t, uint64_t serial)
+{
+	struct buf b = { 0 };
+	uint8_t id[16] = { 0 };
+
+	put_signal(&b, serial);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+	memcpy(id, &serial, sizeof(serial));
+	put_proposal(t, &b, id);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+}
+
+/* Signs of life are no progress: the session ends when the work must be done, who held it in vain
+ * rests for longer each time, and the honest one is served all the while. */
+static void test_held_in_vain(void **state)
+{
+	enum { HOUR_MS = 3600000, STEP_MS = 1000 };
+	uint64_t held_ms = 0, longest_ms = 0, row_ms = 0, before;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 21);
+	t.tamper = stall;
+	start_linked(&t);
+	table_link(&t, VICTIM, HONEST, true);
+	table_run(&t, 30000, 100000);
+	before = t.seat[HONEST].core->sessions;
+	for (uint64_t k = 1; k * STEP_MS <= HOUR_MS; k++) {
+		bool held = held_by_hostile(&t);
+
+		row_ms = held ? row_ms + STEP_MS : 0;
+		held_ms += held ? STEP_MS : 0;
+		longest_ms = row_ms > longest_ms ? row_ms : longest_ms;
+		if (held)
+			say_still_working(&t);
+		else
+			tempt(&t, 1000 + k);
+		t.seat[VICTIM].improvements = t.seat[HONEST].improvements = 1;
+		if (k % 60 == 0)
+			victim(&t)->train_now = t.seat[HONEST].core->train_now = true;
+		table_run(&t, t.now_ms + STEP_MS, 100000);
+	}
+	assert_true(held_ms > 0);
+	assert_true(longest_ms <= 2 * (uint64_t)victim(&t)->config.lease_ms);
+	assert_true(held_ms < HOUR_MS / 20);
+	assert_true(t.seat[HONEST].core->sessions - before > 30);
+	assert_true(table_peer(&t, VICTIM, HOSTILE)->cost_ms > 0);
+	assert_int_equal(table_peer(&t, VICTIM, HONEST)->cost_ms, 0);
+	table_release(&t);
+}
+
+/* ---- the protocol is broken ---- */
+
+static void deliver_garbage(struct table *t)
+{
+	struct buf b = { 0 };
+
+	buf_add(&b, "\x93\x02\xc4\x00\xc1", 5);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+}
+
+/* Rest, longer each time, and then out, until the owner says otherwise; also after a restart. */
+static void test_breaches(void **state)
+{
+	struct agent_status s;
+	struct peer *p;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 22);
+	start_linked(&t);
+	for (uint32_t k = 1; k <= BREACHES_MAX; k++) {
+		uint64_t at = t.now_ms;
+
+		table_run(&t, t.now_ms + 1000, 1000);
+		p = table_peer(&t, VICTIM, HOSTILE);
+		assert_true(p->linked);
+		deliver_garbage(&t);
+		assert_false(p->linked);
+		assert_false(t.up[VICTIM][HOSTILE]);
+		assert_int_equal(p->conduct.breaches, k);
+		table_link(&t, VICTIM, HOSTILE, true); /* it comes back at once: not heard */
+		table_run(&t, t.now_ms + 1000, 1000);
+		assert_false(p->linked);
+		table_run(&t, t.now_ms + 3600000, 1000);
+		assert_true(t.now_ms - at >= 10000);
+		table_link(&t, VICTIM, HOSTILE, true);
+	}
+	assert_int_equal(p->info.status, STORE_REVOKED);
+	assert_int_equal(t.seat[VICTIM].notices[AGENT_NOTICE_OUT], 1);
+	table_run(&t, t.now_ms + 1000, 1000);
+	table_kill(&t, VICTIM);
+	table_restart(&t, VICTIM);
+	p = table_peer(&t, VICTIM, HOSTILE);
+	assert_int_equal(p->info.status, STORE_REVOKED);
+	agent_core_status(victim(&t), &s);
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (memcmp(s.peer[i].key, p->info.key, 32) == 0)
+			assert_non_null(strstr(s.peer[i].trouble, "fkge peer accept"));
+	agent_status_release(&s);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Messages that belong to nothing are dropped as they are, and who sends ever more is shut out. */
+static void test_strays(void **state)
+{
+	struct buf b = { 0 }, m = { 0 };
+	struct net_writer w;
+	struct table t;
+	uint64_t k = 0, aborts;
+	uint8_t id[16] = { 9 };
+
+	(void)state;
+	table_init(&t, 23);
+	start_linked(&t);
+	table_run(&t, 5000, 10000);
+	aborts = t.seat[VICTIM].sent[NET_MSG_ABORT];
+	net_write_begin(&w, &m, NET_MSG_CONV, id);
+	net_put_uint(&w, "c", CONV_PSI);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	for (; k < 100000 && table_peer(&t, VICTIM, HOSTILE)->linked; k++) {
+		buf_add(&b, m.base, m.len);
+		table_deliver(&t, HOSTILE, VICTIM, &b);
+	}
+	assert_in_range(k, 1000, 20000);
+	assert_in_range(t.seat[VICTIM].sent[NET_MSG_ABORT] - aborts, 1, 2);
+	buf_release(&m);
+	finish_with_honest(&t);
+	table_release(&t);
+}
+
 /* A partner that sends rubbish does not fill the log. */
 static void test_trouble_is_told_now_and_then(void **state)
 {
@@ -787,14 +1111,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_honest),
 		cmocka_unit_test(test_abort_while_packing),
+		cmocka_unit_test(test_cause_is_no_word_of_a_peer),
 		cmocka_unit_test(test_crooked_neighbours),
 		cmocka_unit_test(test_proposal_storm),
+		cmocka_unit_test(test_refusal_is_not_the_owners_text),
 		cmocka_unit_test(test_signal_storm),
 		cmocka_unit_test(test_signal_of_the_future),
 		cmocka_unit_test(test_working_is_told),
 		cmocka_unit_test(test_forged_member),
 		cmocka_unit_test(test_member_flood),
+		cmocka_unit_test(partners_are_introduced_on_request),
 		cmocka_unit_test(test_members_fill_up),
+		cmocka_unit_test(test_useless_sessions),
 		cmocka_unit_test(test_lowered_budget),
 		cmocka_unit_test(test_endless_entries),
 		cmocka_unit_test(test_ack_before_the_entry),
@@ -802,6 +1130,9 @@ int main(void)
 		cmocka_unit_test(test_both_close),
 		cmocka_unit_test(test_inbox_is_bounded),
 		cmocka_unit_test(test_trouble_is_told_now_and_then),
+		cmocka_unit_test(test_held_in_vain),
+		cmocka_unit_test(test_breaches),
+		cmocka_unit_test(test_strays),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

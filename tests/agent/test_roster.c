@@ -74,25 +74,105 @@ static void test_decisions(void **state)
 	assert_int_equal(p.status, STORE_REVOKED);
 }
 
+/* The n-th of many keys. */
+static const uint8_t *nth(unsigned n)
+{
+	static uint8_t key[STORE_KEY];
+
+	key[0] = (uint8_t)n;
+	key[1] = (uint8_t)(n >> 8);
+	key[2] = 1;
+	return key;
+}
+
+static size_t trim(struct roster *r, int64_t now)
+{
+	uint8_t gone[STORE_KEY];
+	size_t n = 0;
+
+	while (roster_trim(r, now, gone)) {
+		assert_null(roster_find(r, gone));
+		n++;
+	}
+	return n;
+}
+
+/* From as many addresses as there are keys: the newest stay, and so does each partner. */
 static void test_strangers_are_bounded(void **state)
 {
 	struct roster r = { 0 };
-	uint8_t key[STORE_KEY] = { 0 };
-	size_t kept = 0;
+	char source[STORE_SOURCE_MAX];
+	uint8_t key[STORE_KEY];
 
 	(void)state;
 	put(&r, 255, "partner", STORE_LISTED);
 	for (unsigned i = 0; i < 1000; i++) {
-		key[0] = (uint8_t)i;
-		key[1] = (uint8_t)(i >> 8);
-		kept += roster_knock(&r, key, 1) != NULL;
+		snprintf(source, sizeof(source), "10.0.%u.%u", i >> 8, i & 255);
+		assert_int_equal(roster_knock(&r, nth(i), source, 1 + i), KNOCK_NEW);
+		trim(&r, 1 + i);
+		assert_non_null(roster_find(&r, nth(i)));
 	}
-	assert_int_equal(kept, ROSTER_PENDING_MAX);
 	assert_int_equal(r.n, ROSTER_PENDING_MAX + 1);
 	memset(key, 255, sizeof(key));
-	assert_null(roster_knock(&r, key, 1)); /* a partner's standing is not touched */
-	assert_int_equal(r.at[0].status, STORE_LISTED);
+	assert_int_equal(roster_knock(&r, key, "10.0.0.1", 1), KNOCK_KNOWN);
+	assert_int_equal(r.at[0].status, STORE_LISTED); /* a partner's standing is not touched */
 	roster_release(&r);
+}
+
+/* One address has four places: who else knocks keeps its own. */
+static void test_one_source_hides_nobody(void **state)
+{
+	struct roster r = { 0 };
+
+	(void)state;
+	assert_int_equal(roster_knock(&r, nth(5000), "192.0.2.7", 1), KNOCK_NEW);
+	for (unsigned i = 0; i < 320; i++) {
+		roster_knock(&r, nth(i), "203.0.113.9", 2 + i);
+		trim(&r, 2 + i);
+	}
+	assert_non_null(roster_find(&r, nth(5000)));
+	assert_non_null(roster_find(&r, nth(319)));
+	assert_int_equal(r.n, 1 + ROSTER_SOURCE_MAX);
+	roster_release(&r);
+}
+
+static void test_what_is_not_listed_is_forgotten(void **state)
+{
+	struct roster r = { 0 };
+	struct store_peer p = { .seen_ms = 1 };
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) { /* an owner who rejects, and one who revokes */
+		memcpy(p.key, nth(i), STORE_KEY);
+		p.status = i % 2 ? STORE_REJECTED : STORE_REVOKED;
+		p.has_ledger = i == 0;
+		p.seen_ms = 1000 + i;
+		roster_put(&r, &p);
+	}
+	trim(&r, 4000);
+	assert_int_equal(r.n, ROSTER_REJECTED_MAX + ROSTER_REVOKED_MAX + 1);
+	assert_non_null(roster_find(&r, nth(0))); /* on the ledger: for ever */
+	assert_non_null(roster_find(&r, nth(1999)));
+	assert_null(roster_find(&r, nth(2)));
+	roster_knock(&r, nth(7000), "192.0.2.7", 4000);
+	assert_int_equal(trim(&r, 4000 + ROSTER_PENDING_MS), 0);
+	assert_int_equal(trim(&r, 4001 + ROSTER_PENDING_MS), 1); /* who waits */
+	assert_int_equal(trim(&r, 4000 + ROSTER_REJECTED_MS), ROSTER_REJECTED_MAX);
+	assert_int_equal(r.n, ROSTER_REVOKED_MAX + 1);
+	roster_release(&r);
+}
+
+static void test_what_an_owner_may_forget(void **state)
+{
+	struct store_peer p = peer(1, "x", STORE_LISTED);
+
+	(void)state;
+	assert_int_equal(roster_may_forget(&p, NULL), ERR_USAGE);
+	p.status = STORE_REVOKED;
+	p.has_ledger = true;
+	assert_int_equal(roster_may_forget(&p, NULL), ERR_USAGE);
+	p.has_ledger = false;
+	assert_int_equal(roster_may_forget(&p, NULL), 0);
 }
 
 int main(void)
@@ -102,6 +182,9 @@ int main(void)
 		cmocka_unit_test(test_put_replaces),
 		cmocka_unit_test(test_decisions),
 		cmocka_unit_test(test_strangers_are_bounded),
+		cmocka_unit_test(test_one_source_hides_nobody),
+		cmocka_unit_test(test_what_is_not_listed_is_forgotten),
+		cmocka_unit_test(test_what_an_owner_may_forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

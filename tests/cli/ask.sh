@@ -50,6 +50,15 @@ ok 'nothing is like it' guesses_nothing
 ok 'other letters' says 1 "did you mean 'e1'" -d "$work/a" predict E1 next '?'
 ok 'a letter too few' says 1 "no relation 'nxt'; did you mean 'next'?" -d "$work/a" predict e1 nxt '?'
 ok 'a part of it' says 1 "did you mean 'twice'?" -d "$work/a" predict e1 wic '?'
+long=http://kg.example.org/$(printf '%090d' 0)/resource/
+printf '%s\n' "<${long}Berlin> <${long}in> <${long}Germany> ." "<${long}BerlinWall> <${long}in> <${long}Berlin> ." >"$work/train.nt"
+mkdir "$work/r" && cp "$work/train.nt" "$work/r/train.nt" && cp "$work/train.nt" "$work/r/valid.nt"
+"$fkge" -q -d "$work/rdf" init --name rdf >/dev/null
+cp "$work/a/agent.yaml" "$work/rdf/agent.yaml"
+"$fkge" -q -d "$work/rdf" import "$work/r" >/dev/null
+"$fkge" -q -d "$work/rdf" train --epochs 1 >/dev/null 2>&1
+ok "an IRI's last part, in other letters" says 1 "resource/Berlin', '..." -d "$work/rdf" predict berlin "${long}in" '?'
+ok 'with letters too few' says 1 "resource/Germany'?" -d "$work/rdf" predict '?' "${long}in" germny
 
 # ---- batches ----
 printf 'e1\tnext\t?\n?\ttwice\te4\ne5\t?\te6\n' >"$work/q.tsv"

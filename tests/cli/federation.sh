@@ -34,6 +34,9 @@ ok 'what they share' peer_is a "$b_id" shared_entities 100
 ok 'a sleeps' wait_for sleep is_value a state sleep
 
 # ---- ledgers ----
+counters() { echo "$(value b sessions) $(value b rounds) $(value b improved)"; }
+ok 'b sleeps' wait_for sleep is_value b state sleep
+counted=$(counters)
 "$fkge" -q -d "$work/b" stop
 ok 'stop has stopped' wait_for 'the end' ended "$pid_b"
 ok 'a clean end' wait "$pid_b"
@@ -49,6 +52,7 @@ ok 'a changed ledger does not hold' exits 9 ledger verify "$work/forged.led"
 
 # ---- kill -9, and back with the same best state ----
 start b
+ok 'its counters are what they were' [ "$(counters)" = "$counted" ]
 ok 'b is back' wait_for link peer_is b "$a_id" linked True
 kill -9 "$pid_b"
 wait "$pid_b" 2>/dev/null
@@ -60,6 +64,51 @@ ok 'linked again' wait_for link peer_is b "$a_id" linked True
 "$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
 "$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
 ok 'both ledgers still agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- SIGHUP: agent.yaml is read again, or nothing happens ----
+cp "$work/b/agent.yaml" "$work/b.yaml"
+echo 'nonsense: 1' >>"$work/b/agent.yaml"
+kill -HUP "$pid_b"
+ok 'a wrong agent.yaml is refused, by line' wait_for 'b says so' logged b 'goes on with the settings that it has'
+ok 'b is still linked' peer_is b "$a_id" linked True
+sed 's/max_rounds: 2/max_rounds: 3/; s/^name: b/name: bee/' "$work/b.yaml" >"$work/b/agent.yaml"
+kill -HUP "$pid_b"
+renamed() { [ "$(value b name)" = bee ]; }
+ok 'a right one counts at once' wait_for 'the new name' renamed
+ok 'in the same process' is_value b pid "$pid_b"
+ok 'which links again' wait_for link peer_is b "$a_id" linked True
+kill -HUP "$pid_b"
+twice() { [ "$(grep -c 'is read again' "$work/b.log")" = 2 ]; }
+ok 'and again' wait_for 'the second time' twice
+ok 'and links again' wait_for link peer_is b "$a_id" linked True
+# asked for many times, also while it starts anew; nobody else gets the folder meanwhile
+many() {
+	python3 - "$pid_b" "$work/b/lock" "$work/b.log" <<'PY'
+import fcntl, os, signal, sys, time
+pid, path, log = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+lock, begun, end = open(path, "r+"), 0, time.time() + 60
+before = open(log).read().count("started: ")
+while begun < 5 and time.time() < end:
+    os.kill(pid, signal.SIGHUP)
+    for _ in range(100):
+        time.sleep(0.00005)
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        sys.exit("# the lock was free")
+    begun = open(log).read().count("started: ") - before
+sys.exit(begun < 2)
+PY
+}
+ok 'SIGHUP at any time' many
+ok 'links again after many' wait_for link peer_is b "$a_id" linked True
+kill -HUP "$pid_b"
+kill -TERM "$pid_b"
+ok 'SIGTERM ends a new start, too' wait "$pid_b"
+start b
+ok 'b is there again' wait_for link peer_is b "$a_id" linked True
+cp "$work/b.yaml" "$work/b/agent.yaml"
 
 # ---- those who stay outside ----
 agent c 3
@@ -94,6 +143,15 @@ PY
 }
 ok 'another version is named, and logged' wait_for 'version' other_version
 ok 'nobody was added' [ "$(member "$work/a.json" peers | grep -o "'id'" | wc -l)" -eq 3 ]
+
+# ---- a line without an address takes none away ----
+known=$(python3 -c '
+import json, subprocess, sys
+print(next(p["address"] for p in json.loads(subprocess.run([sys.argv[1], "-d", sys.argv[2], "--json", "peer", "list"],
+    capture_output=True).stdout)["peers"] if p["address"]))' "$fkge" "$work/b")
+ok 'b knows where a listens' [ -n "$known" ]
+ok 'b adds a again, by its line without an address' exits 0 -d "$work/b" peer add "$("$fkge" -d "$work/a" id --line)"
+ok 'and knows it as before' prints "$known" -d "$work/b" peer list
 
 # ---- an invitation for one key needs no accept ----
 agent e 5 'local_rounds: 0'

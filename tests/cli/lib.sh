@@ -12,8 +12,11 @@ out=$work/out
 err=$work/err
 count=0
 failed=0
+status=none
+: >"$out" >"$err"
 pids=
 unset FKGE_DIR
+export PYTHONPATH="$(dirname "$0")/../cli" PYTHONDONTWRITEBYTECODE=1 # storedb.py: stores opened past the program
 
 cleanup() {
 	for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
@@ -66,8 +69,12 @@ prints() {
 	text=$1
 	shift
 	run "$@"
-	[ "$status" -eq 0 ] && grep -qF -- "$text" "$out"
+	[ "$status" -eq 0 ] && flat_has "$text"
 }
+# flat_has TEXT: standard output holds it, wherever lines were broken
+flat_has() { tr -s ' \n' ' ' <"$out" | grep -qF -- "$1" || grep -qF -- "$1" "$out"; }
+# narrow [COLUMNS]: no line of standard output is longer
+narrow() { awk -v most="${1:-80}" 'length($0) > most { print "# " length($0) " columns: " $0; long = 1 } END { exit long }' "$out"; }
 
 # member FILE KEY...: one value of a JSON file
 member() {
@@ -114,7 +121,7 @@ name: $1
 listen: 127.0.0.1:0
 model: {dim: 16, gamma: 4}
 train: {epochs: 20, eval_every: 10, threads: 1, lr: 0.02, batch: 64, negatives: 8, patience: 0}
-federation: {epochs_per_round: 5, max_rounds: 2, sleep_s: 1${3:+, $3}}
+federation: {names_every_s: 0, epochs_per_round: 5, max_rounds: 2, sleep_s: 1${3:+, $3}}
 YAML
 	graph "$work/$1.tsv" "$2"
 	"$fkge" -q -d "$work/$1" import "$work/$1.tsv" >/dev/null

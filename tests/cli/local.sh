@@ -4,7 +4,7 @@
 
 # ---- help and usage ----
 for c in init id import export split synth train tune eval predict similar unlearn serve status stop doctor invite join version \
-	'peer list' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' \
+	'peer list' 'peer show' 'peer pending' 'peer add' 'peer accept' 'peer reject' 'peer revoke' 'peer forget' \
 	'ledger show' 'ledger quote' 'ledger verify' 'ledger export' 'ledger close' \
 	'checkpoint list' 'checkpoint save' 'checkpoint restore'; do
 	# shellcheck disable=SC2086
@@ -27,6 +27,10 @@ ok 'no such command: one message' says 2 "no command 'bogus' (fkge --help lists 
 a=$work/a
 ok 'nothing there yet' says 1 'make one with' -d "$a" eval
 ok 'init' exits 0 -d "$a" init --name acme --listen 127.0.0.1:0
+ok 'a name that peers refuse is refused first' says 2 'peers take names of at most 64' -d "$work/no" init \
+	--name "$(printf 'n%.0s' $(seq 70))"
+ok 'nothing was made' [ ! -e "$work/no" ]
+ok 'nor one with control characters' says 2 'control characters' -d "$work/no" init --name "$(printf 'a\033b')"
 ok 'init twice is refused' says 1 'is there already' -d "$a" init
 mode() { [ "$(stat -c %a "$1")" = "$2" ]; }
 ok 'the key is private' mode "$a/identity.key" 600
@@ -154,6 +158,16 @@ print([c["id"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["digest
 ok 'restore' exits 0 -d "$a" checkpoint restore "$saved"
 ok 'restored bit for bit' exits 0 -d "$a" eval --json
 ok 'digest is back' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+ok 'save under a name' prints 'saved the best state' -d "$a" checkpoint save before-globex
+ok 'the name is listed' prints before-globex -d "$a" checkpoint list
+ok 'a name is given once' says 1 'is called' -d "$a" checkpoint save before-globex
+ok 'a number is no name' says 2 'no number' -d "$a" checkpoint save 12
+ok 'train from the beginning again' exits 0 -d "$a" train --fresh --epochs 1
+ok 'restore by name' exits 0 -d "$a" checkpoint restore before-globex --json
+ok 'it is the one of that name' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+run -d "$a" eval --json
+ok 'and the best one now' [ "$(member "$out" checkpoint digest)" = "$digest" ]
+ok 'an unknown name' says 1 'no state has' -d "$a" checkpoint restore after-globex
 ok 'restore of nothing' exits 1 -d "$a" checkpoint restore 999
 
 # ---- ledger, status, doctor of an agent that never met anybody ----
@@ -173,6 +187,24 @@ chmod 600 "$a/identity.key"
 ok 'join with rubbish' exits 4 -d "$a" join "$a/agent.yaml"
 ok 'join with no file' says 4 'no such file' -d "$a" join "$work/none"
 ok 'with what cannot be one' says 4 'too long' -d "$a" join "$work/$(printf '%0300d' 0)"
+
+# ---- wrong usage, for programs; wrong folders ----
+run train --json --nope
+ok 'wrong usage with --json is an object' [ "$(member "$out" error)" = "unrecognized option '--nope'" ]
+ok 'with its exit status' [ "$(member "$out" exit) $status" = '2 2' ]
+ok 'and a message' grep -qF -- '--nope' "$err"
+run --json train --epochs x
+ok 'so with --json before the command' [ "$(member "$out" exit) $status" = '2 2' ]
+run train --json --help
+ok 'help is no error' [ "$status" -eq 0 ]
+ok 'usage in short' prints 'Usage: fkge' --usage
+ok 'a folder without an agent is called that' says 1 'no agent lives here' -d "$work/none" status
+ok 'for stop, too' says 1 'no agent lives here' -d "$work/none" stop
+
+printf 'head\trelation\ttail\na\tr\tb \nb \tr\tc\n' >"$work/odd.tsv"
+ok 'an agent for odd files' exits 0 -d "$work/odd" init --name odd
+ok 'a header is left out, and said' says 0 'names the columns' -d "$work/odd" import "$work/odd.tsv"
+ok 'spaces at the ends of names are said' grep -q '2 fields with a space' "$err"
 
 # ---- a store of another time, a damaged one ----
 python3 -c "import sqlite3; c = sqlite3.connect('$a/store.db'); c.execute('PRAGMA user_version = 999')"

@@ -68,9 +68,9 @@ ok 'its agents have been in four rounds' prints '| fede' -d "$home/2" rounds lis
 ok 'and no more' test "$(grep -c '| fede' "$out")" -eq 4
 # owed RUN: as an interruption of the last look leaves its agents (its best tables stay: they are not better again)
 owed() { python3 - "$work/y/runs/$1.agents"/*/store.db <<'PY'
-import sqlite3, sys
+import storedb, sys
 for path in sys.argv[1:]:
-    db = sqlite3.connect(path)
+    db = storedb.connect(path)
     (id,) = db.execute("SELECT id FROM round ORDER BY number DESC LIMIT 1").fetchone()
     (latest,) = db.execute("SELECT digest FROM checkpoint WHERE kind = 3").fetchone()
     db.execute("UPDATE round SET scored = 0, score = 0 WHERE id = ?", (id,))

@@ -167,7 +167,7 @@ ok 'show' prints 'took part' -d "$work/a" rounds show
 ok 'by number' prints 'round 1 ' -d "$work/a" rounds show 1
 ok 'and who signs' prints 'signs' -d "$work/a" rounds show 1
 ok 'by id' prints 'plain rows' -d "$work/a" rounds show "$(last_id a)"
-sums() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2])' "$work/a/store.db" "$1"; }
+sums() { python3 -c 'import storedb, sys; db = storedb.connect(sys.argv[1]); db.executescript(sys.argv[2])' "$work/a/store.db" "$1"; }
 sums 'INSERT INTO round_folded VALUES (1, 5, 2, 1000, 2000, 3, 14, 15, 0, 0);
       INSERT INTO round_folded_member SELECT DISTINCT key, 5, 3, 1, 2, 3, 4, 5000000, 6000000 FROM round_member LIMIT 1'
 ok 'sums of older rounds' prints 'and 5 older rounds from 1970' -d "$work/a" rounds list -n 1
@@ -222,7 +222,7 @@ ok 'another method' some_rounds 2 a b c d
 metas() { python3 -c '
 import sqlite3, sys
 print(*[k for (k,) in sqlite3.connect(sys.argv[1]).execute("SELECT key FROM meta WHERE length(value) > 0 ORDER BY key")])' "$work/$1/store.db"; }
-ok 'the method keeps something' [ "$(metas c)" = 'agent fed' ]
+ok 'the method keeps something' [ "$(metas c)" = 'agent fed history' ]
 # rows FILE: those of FedLU's global table as d keeps it; no_rows FILE: of these, what it has no more is nowhere on disk
 rows() { python3 - "$work/d/store.db" >"$work/$1" <<'PY'
 import sqlite3, sys
@@ -246,7 +246,7 @@ files_with() { grep -rlaF -- "$1" "$work/d" | wc -l; }
 rows old
 grep -v zebra "$work/d.tsv" | sed -n '31,33p' >"$work/more.tsv"
 grep -v zebra "$work/d.tsv" | sed -n '34p' >"$work/last.tsv"
-ok 'forget' exits 0 -d "$work/d" unlearn "$work/gone.tsv" --receipt "$work/gone.json"
+ok 'forget' exits 0 -d "$work/d" unlearn "$work/gone.tsv" --least-valid 0.5 --receipt "$work/gone.json"
 ok 'the receipt is of both tables' python3 - "$work/gone.json" <<'PY'
 import json, sys
 r = json.load(open(sys.argv[1]))
@@ -264,12 +264,12 @@ ok 'nor a row as it was' no_rows old
 best() { "$fkge" -d "$work/$1" checkpoint list --json >"$out" && member "$out" checkpoints 0 digest; }
 ok 'the last round has left the best tables now' [ "$(latest d)" = "$(best d)" ]
 ok 'and the method its own' [ "$(metas d)" = 'agent fed' ]
-ok 'once more' exits 0 -d "$work/d" unlearn "$work/more.tsv" --epochs 1 --decay 1 --receipt "$work/more.json"
+ok 'once more' exits 0 -d "$work/d" unlearn "$work/more.tsv" --least-valid 0.5 --receipt "$work/more.json"
 ok 'from where it was' [ "$(member "$work/more.json" tables global before)" = "$(member "$work/gone.json" tables global after)" ]
 ok 'd goes on after that' some_rounds 1 a b c d
 ok 'and all tell the same' agree a b c d
 say method fede d
-ok 'of another method' exits 0 -d "$work/d" unlearn "$work/last.tsv" --epochs 1 --decay 1
+ok 'of another method' exits 0 -d "$work/d" unlearn "$work/last.tsv" --retrain --least-valid 0
 ok 'the tables of rounds go' [ -z "$(latest d)" ]
 ok 'so does what the method kept' [ "$(metas d)" = agent ]
 

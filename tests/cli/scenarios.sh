@@ -141,7 +141,7 @@ for who in n o; do
 	sed -i 's/max_rounds: 2/max_rounds: 4/' "$work/$who/agent.yaml"
 	cat >>"$work/$who/agent.yaml" <<'YAML'
 ppat: {steps: 40, batch: 8}
-privacy: {epsilon_per_peer: 0.5, epsilon_total: 0.5, reserve_labels: 16}
+privacy: {useless_sessions: spend, epsilon_per_peer: 0.5, epsilon_total: 0.5, reserve_labels: 16}
 YAML
 done
 befriend n o

@@ -6,7 +6,7 @@
 ppat='translator: ppat, accept: invited, local_rounds: 0'
 settings='
 ppat: {steps: 40, batch: 8, teachers: 4, noise: laplace, lambda: 0.05}
-privacy: {epsilon_per_peer: 2.0, epsilon_total: 3.0, reserve_labels: 16}'
+privacy: {useless_sessions: spend, epsilon_per_peer: 2.0, epsilon_total: 3.0, reserve_labels: 16}'
 
 agent a 1 "$ppat"
 agent b 2 "$ppat"

@@ -36,8 +36,8 @@ bring() { # NAME AGENT: that one's store as it was
 }
 edit() { # AGENT SQL: what anybody can do who has the file
 	python3 - "$work/$1/store.db" "$2" <<'PY'
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
+import storedb, sys
+db = storedb.connect(sys.argv[1])
 db.executescript(sys.argv[2])
 db.commit()
 PY
@@ -66,13 +66,15 @@ PY
 
 for who in a b; do
 	agent $who 1 'local_rounds: 0, translator: ppat, gather_s: 0'
-	echo 'ppat: {steps: 4, batch: 8}' >>"$work/$who/agent.yaml"
+	printf '%s\n' 'ppat: {steps: 4, batch: 8}' 'privacy: {useless_sessions: spend}' >>"$work/$who/agent.yaml"
 	sed -i "s/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 10/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
 	"$fkge" -q -d "$work/$who" train >/dev/null
 done
 befriend a b
 ok 'a session each way' both_host 1
 keep first
+exported a a.led
+first=$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["entries"]))' "$work/a.led")
 news 2
 ok 'and another' both_host 2
 exported a a.led
@@ -99,11 +101,42 @@ bring second a
 edit a "DROP TRIGGER ledger_entry_delete; DELETE FROM ledger_entry WHERE sequence = $last"
 ok 'deleted at the end: the agent does not start' found_by "was cut: $last entries were written" -d "$work/a" serve
 bring second a
-forged 'del e[-1]' '' # nobody sees it alone
+ok 'deleted at the end of an export' forged 'del e[-1]' 'was cut: it had'
 ok 'deleted at the end of an export: the partner has it' found_by 'was rolled back or cut' ledger verify "$work/forged.led" "$work/b.led"
 edit a 'DROP TRIGGER ledger_entry_delete'
 ok 'the guards dropped, and nothing else: the agent does not start' found_by 'its guard ledger_entry_delete is gone' -d "$work/a" serve
 bring second a
+
+# ---- an export under another name, of another time, of more or less than was signed ----
+owner_b() { # the steps that put b into the place of the owner
+	echo 'b = json.load(open(sys.argv[1][:-5] + "b.led"))["owner"]; j["owner"] = b; j["parties"] = [p for p in j["parties"] if p["key"] != b["key"]]'
+}
+not_signed='whom it names as its owner, signed it'
+ok "a cut copy under the partner's name" forged "del e[-1]; $(owner_b)" "$not_signed"
+ok 'nor as the second one' found_by "$not_signed" ledger verify "$work/a.led" "$work/forged.led"
+ok 'twice the same owner' found_by 'both exports are of one owner, a (' ledger verify "$work/a.led" "$work/a.led"
+ok 'statements renamed' forged 'j["statement"] = j.pop("statements")' '"statements" is missing'
+ok 'statements hidden' forged 'j["statement"] = j["statements"]; j["statements"] = []' '"statement" is no key of it'
+ok 'a key too many' forged 'j["extra"] = 1' '"extra" is no key of it'
+ok 'another time' forged 'j["time"] += 1000' "$not_signed"
+"$fkge" -q -d "$work/a" ledger export "$work/pair.led" --peer b >/dev/null
+ok 'of one pair, said to be whole' forged "j = json.load(open(sys.argv[1][:-5] + 'pair.led')); j['peer'] = None" "$not_signed"
+ok 'of one pair, and says so' prints 'partial: of its pair with b' ledger verify "$work/pair.led"
+ok 'against the partner it holds' prints 'the ledger holds' ledger verify "$work/pair.led" "$work/b.led"
+echo '{"fkge_ledger": 1, "owner": null, "entries": []}' >"$work/v1.led"
+ok 'an export of version 1' found_by 'which is not signed as a whole' ledger verify "$work/v1.led"
+"$fkge" -q -d "$work/a" ledger export "$work/spring.led" --nonce spring >/dev/null
+ok 'nonce' prints 'the ledger holds' ledger verify "$work/spring.led" --nonce spring
+ok 'another nonce' found_by "with the nonce 'spring', not 'summer'" ledger verify "$work/spring.led" --nonce summer
+ok 'no nonce' found_by 'was made without a nonce' ledger verify "$work/a.led" --nonce summer
+ok 'too old' found_by 'is old: it was made' ledger verify "$work/a.led" --since 2999-01-01
+id_start() { "$fkge" -d "$work/$1" id 2>/dev/null | cut -c 1-9; }
+run ledger verify "$work/a.led"
+ok 'who is who: the owner' grep -qF "export of a ($(id_start a)), made " "$out"
+ok 'who is who: all of its id' grep -qF "fingerprint $("$fkge" -d "$work/a" id --fingerprint)" "$out"
+ok 'who is who: the partner' grep -qF "b ($(id_start b))" "$out"
+ok 'what was not checked: the end' grep -q '^not checked: whether a (.*) left entries out' "$out"
+ok 'what was not checked: its age' grep -q '^not checked: that the export of a' "$out"
 
 # ---- a countersignature forged ----
 ok 'forged: in an export' forged 'e[1]["countersignature"] = "00" * 64' 'entry 2: bad countersignature by the client'
@@ -127,9 +160,11 @@ news 3
 : >"$work/b.log"
 start a
 start b
-ok 'diverged: a says so' wait_for 'a hears' logged a 'the two ledgers diverged'
-ok 'diverged: b says so' wait_for 'b hears' logged b 'the two ledgers diverged'
-ok 'diverged: no session' [ "$(value a sessions)$(value b sessions)" = 00 ]
+had="$(value a sessions) $(value b sessions)" # counted from before this start on
+ok 'diverged: a says so' wait_for 'a hears' logged a 'our two ledgers differ from entry'
+ok 'diverged: b says so' wait_for 'b hears' logged b 'our two ledgers differ from entry'
+ok 'diverged: both name the first that does' [ "$(grep -o 'differ from entry [0-9]*' "$work/a.log" "$work/b.log" | grep -o '[0-9]*$' | sort -u)" = "$((first + 1))" ]
+ok 'diverged: no session' [ "$(value a sessions) $(value b sessions)" = "$had" ]
 stop a b
 
 # ---- an old backup put back ----
@@ -143,10 +178,11 @@ news 3
 : >"$work/b.log"
 start a
 start b
-ok 'old backup: its owner is told' wait_for 'b hears' logged b 'rolled back'
-ok 'old backup: so is the partner' wait_for 'a hears' logged a 'rolled back'
-ok 'old backup: no session' [ "$(value a sessions)$(value b sessions)" = 00 ]
+ok 'old backup: its owner is told' wait_for 'b hears' logged b 'our store is an older copy of itself'
+ok 'old backup: the partner hands back' wait_for 'all is there' logged b 'ledger entries that both had signed'
 stop a b
+exported b again.led
+ok 'old backup: spent stays spent' starts_with "$work/again.led" "$work/a.led"
 
 # ---- a clock set back: entries of tomorrow, then the right time again ----
 bring second a
@@ -165,7 +201,7 @@ ok 'clock: in words' grep -q 'note: entry .*: the clock of .* was set back: the 
 # ---- contracts closed, by both owners at once: the next sessions make new ones ----
 bring second a
 bring second b
-echo 'privacy: {epsilon_per_peer: 3, epsilon_total: 9}' >>"$work/a/agent.yaml"
+sed -i 's/^privacy: .*/privacy: {useless_sessions: spend, epsilon_per_peer: 3, epsilon_total: 9}/' "$work/a/agent.yaml"
 ok 'close' prints 'is closed' -d "$work/a" ledger close b
 run -d "$work/a" ledger close b
 ok 'close: only once' [ "$status" -eq 1 ]

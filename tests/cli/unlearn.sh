@@ -44,10 +44,58 @@ ok 'not under a running agent' says 9 'fkge -d' -d "$a" unlearn "$work/forget.ts
 end a
 ok 'nothing was changed' [ "$(files_with zebra-7f)" -ge 4 ]
 
+# ---- a pass that moves nothing: it says so, and nothing is changed ----
+cp -r "$a" "$work/f"
+sed -i 's/lr: 0.02/lr: 1e-7/' "$work/f/agent.yaml"
+f=$work/f
+grep -v zebra "$work/forget.tsv" >"$work/weak.tsv"
+digest_f() { run -d "$f" checkpoint list --json; member "$out" checkpoints 0 digest; }
+kept=$(digest_f)
+ok 'it did not forget' says 1 '--drop-tables' -d "$f" unlearn "$work/weak.tsv" --passes 2 --receipt "$work/f.json" --json
+ok 'with --json too' [ "$(member "$out" exit)" -eq 1 ]
+ok 'the receipt says that it did not' [ "$(member "$work/f.json" verdict reached)" = False ]
+ok 'why' [ "$(member "$work/f.json" verdict verdict)" = remembered ]
+ok 'after how much' [ "$(member "$work/f.json" verdict passes)" -eq 2 ]
+ok 'by which figures' python3 -c 'import json, sys; f = json.load(open(sys.argv[1]))["verdict"]["local"]["after"]; sys.exit(not (f["mrr"] > 1.1 * f["reference_mrr"] and f["low"] <= f["difference"] <= f["high"]))' "$work/f.json"
+ok 'it can be checked' prints 'NOT forgotten' unlearn --verify "$work/f.json" "$work/weak.tsv"
+ok 'the tables are as they were' [ "$(digest_f)" = "$kept" ]
+ok 'files are as they were' test -e "$f/training.state"
+ok 'anyway' says 1 'train --fresh' -d "$f" unlearn "$work/weak.tsv" --passes 1 --anyway --receipt "$work/f2.json"
+ok 'its receipt says both' [ "$(member "$work/f2.json" verdict reached) $(member "$work/f2.json" verdict applied)" = 'False True' ]
+ok 'they are out of the graph' says 4 'triples are not in the graph' -d "$f" unlearn "$work/weak.tsv"
+agent few 2
+run -d "$work/few" import "$work/few.tsv" --replace --valid 0.02 --test 0.02
+run -d "$work/few" train
+run -d "$work/few" export "$work/exfew" --triples
+head -5 "$work/exfew/train.tsv" >"$work/weak.tsv"
+ok 'too few of valid: it offers what would do' says 1 '--retrain' -d "$work/few" unlearn "$work/weak.tsv"
+ok 'with that it works or says that it did not' prints 'trained anew without them' -d "$work/few" unlearn "$work/weak.tsv" --retrain --epochs 40
+
 # ---- forgetting ----
 before=$(digest)
+cp -r "$a" "$work/held" # to be compared with held-out triples
 ok 'unlearn' exits 0 -d "$a" unlearn "$work/forget.tsv" --retrain --receipt "$work/r.json" --json
 cp "$out" "$work/result.json"
+ok 'the verdict is on the receipt' [ "$(member "$work/r.json" verdict reached)" = True ]
+ok 'against tables trained anew' [ "$(member "$work/r.json" verdict reference kind)" = retrained ]
+like='import json, sys; f = json.load(open(sys.argv[1]))["verdict"]["local"]; sys.exit(not (f["before"]["low"] > 0 and f["after"]["mrr"] <= 1.1 * f["after"]["reference_mrr"]))'
+ok 'they rank no higher than there' python3 -c "$like" "$work/r.json"
+# files of the folder that hold their names, or may
+h=$work/held
+mkdir "$h/vectors"
+run -d "$h" export "$h/vectors"
+cp "$work/forget.tsv" "$h/vectors/notes of the day.txt"
+gzip -c "$work/forget.tsv" >"$h/old.tsv.gz"
+cp "$h/store.db" "$h/store.copy"
+echo 'nothing of it' >"$h/harmless.txt"
+ok 'against held-out triples' prints 'held-out triples of valid' -d "$h" unlearn "$work/forget.tsv" --receipt "$work/h.json"
+ok 'a text is named' grep -q 'notes of the day.txt (names)' "$out"
+ok 'an export' grep -q 'vectors/.*(embeddings)' "$out"
+ok 'what is packed' grep -q 'old.tsv.gz (packed)' "$out"
+ok 'a copy of the store' grep -q 'store.copy (store)' "$out"
+ok 'nothing else' [ "$(grep -c 'harmless\|agent.yaml\|store.db ' "$out")" -eq 0 ]
+ok 'they are on the receipt' grep -q 'store.copy' "$work/h.json"
+ok 'which says how it went' python3 -c "$like" "$work/h.json"
 ok 'no file of the folder has the names' [ "$(files_with zebra-7f)" -eq 0 ]
 ok 'nor the relation' [ "$(files_with keeps-7f)" -eq 0 ]
 ok 'six are signed for' [ "$(member "$work/r.json" set triples)" -eq 6 ]
@@ -83,23 +131,44 @@ ok 'and no other' says 4 'not the triples' unlearn --verify "$work/r.json" "$wor
 sed 's/"relations_removed": 1/"relations_removed": 0/' "$work/r.json" >"$work/changed.json"
 ok 'a changed one is found out' says 6 'does not fit' unlearn --verify "$work/changed.json"
 ok 'what is none' says 4 'no receipt' unlearn --verify "$work/result.json"
+ok 'one of before there were verdicts' prints 'verdict: none' unlearn --verify "$(dirname "$0")/unlearn-receipt-1.json"
 ok 'once is enough' says 4 '6 triples are not in the graph' -d "$a" unlearn "$work/forget.tsv"
 
 # ---- an end between the transaction and the receipt's file ----
-# Its unfinished file is a pipe that nobody reads: the process stands still before the renaming.
+# What it says goes into a pipe that is full, and is more than standard output holds back: so it
+# stands still behind the transaction, before the file.
 cp -r "$a" "$work/k"
 run -d "$work/k" export "$work/ex4" --triples
 head -3 "$work/ex4/train.tsv" >"$work/killed.tsv"
-sh -c 'mkfifo "$3/k.json.$$.tmp"; exec "$1" -d "$2" unlearn "$3/killed.tsv" --epochs 1 --decay 1 --receipt "$3/k.json"' \
-	sh "$fkge" "$work/k" "$work" >"$work/k.log" 2>&1 &
-killed=$!
+mkdir "$work/k/notes"
+for i in $(seq 100); do cp "$work/killed.tsv" "$work/k/notes/a note with a name that is long enough to fill a block of output, number $i"; done
+python3 - "$fkge" "$work" <<'PY' &
+import fcntl, os, subprocess, sys
+fkge, work = sys.argv[1:]
+r, w = os.pipe()
+fcntl.fcntl(w, fcntl.F_SETFL, os.O_NONBLOCK)
+try:
+    while True:
+        os.write(w, b"x")
+except BlockingIOError:
+    fcntl.fcntl(w, fcntl.F_SETFL, 0)
+p = subprocess.Popen([fkge, "-d", work + "/k", "unlearn", work + "/killed.tsv", "--receipt", work + "/k.json"],
+                     stdout=w, stderr=open(work + "/k.log", "w"))
+open(work + "/k.pid.part", "w").write(str(p.pid))
+os.rename(work + "/k.pid.part", work + "/k.pid")
+p.wait()
+PY
+filler=$!
+pids="$pids $filler"
+ok 'it runs' wait_for 'its number' test -s "$work/k.pid"
+killed=$(cat "$work/k.pid")
 pids="$pids $killed"
 triples() { rm -rf "$work/ex5"; run -d "$1" export "$work/ex5" --triples && cat "$work"/ex5/*.tsv | wc -l; }
 left=$(($(cat "$work"/ex4/*.tsv | wc -l) - 3))
 forgets() { [ "$(triples "$work/k")" -eq $left ]; }
 ok 'the store has forgotten' wait_for 'the transaction' forgets
 kill -9 $killed
-wait $killed 2>/dev/null
+wait $filler 2>/dev/null
 ok 'no receipt yet' [ -z "$(ls "$work/k.json" "$work"/k/unlearn-*.json 2>/dev/null)" ]
 ok 'they are forgotten' says 4 '3 triples are not in the graph' -d "$work/k" unlearn "$work/killed.tsv"
 ok 'and the receipt is there' prints 'it is about the triples' unlearn --verify "$work"/k/unlearn-*.json "$work/killed.tsv"
@@ -139,5 +208,12 @@ ok 'the receipt is in the folder' prints 'it is about the triples' unlearn --ver
 kill "$reader"
 wait "$reader"
 ok 'drop the tables' prints 'train anew' -d "$a" unlearn --drop-tables "$work/ex2/test.tsv"
+ok 'and says so' grep -q 'no embeddings are left that saw them' "$out"
+dropped=$(sed -n 's/^receipt: //p' "$out")
+ok 'the receipt, too' [ "$(member "$dropped" verdict verdict)" = tables_dropped ]
 ok 'none are left' says 1 'no embeddings yet' -d "$a" eval
+head -3 "$work/ex2/train.tsv" >"$work/three.tsv"
+ok 'tables that can be had anew' exits 0 -d "$h" unlearn --drop-tables "$work/three.tsv"
+ok 'train anew' exits 0 -d "$h" train --epochs 10
+ok 'as new' exits 0 -d "$h" eval
 finish

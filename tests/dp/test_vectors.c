@@ -1,5 +1,5 @@
-/* tests/dp/test_vectors.c - every .json file of $FKGE_VECTORS/dp, whatever its name, against
- * the accountants.
+/* tests/dp/test_vectors.c - every .json file of $FKGE_VECTORS/dp, else tests/vectors/dp,
+ * whatever its name, against the accountants.
  *
  * A file says in header.schema how to read it and each case in "kind" what it is; an unknown
  * schema or kind fails.  Tolerances are the file's own: header.tolerance.rel and .abs, with
@@ -10,20 +10,18 @@
  * tries the first, the last and one between; `changed all` tries every one. */
 #include "tests/test.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "dp/accountant.h"
 #include "dp/audit.h"
 #include "dp/gaussian.h"
 #include "dp/moments.h"
 #include "dp/rdp.h"
+#include "tests/vectors.h"
 
-enum { SKIPPED = 77, SHOWN = 20, GRID_MAX = 1024 };
+enum { SHOWN = 20, GRID_MAX = 1024 };
 
 /* One case being checked; failures are counted so that a file shows all of them. */
 struct check {
@@ -624,19 +622,6 @@ static void check_all(struct check *c)
 	json_array_foreach(cases, i, c->at) check_case(c);
 }
 
-static void check_file(void **state)
-{
-	struct check c = { .file = *state };
-	load(&c);
-	check_all(&c);
-	if (c.failures > 0)
-		fail_msg("%s: %zu of %zu values are wrong", c.file, c.failures, c.values);
-	assert_true(c.values >= json_array_size(json_object_get(c.root, "cases")));
-	print_message("# %s: %zu cases, %zu values\n", c.file,
-		      json_array_size(json_object_get(c.root, "cases")), c.values);
-	json_decref(c.root);
-}
-
 /* ---- one number changed at a time ---- */
 
 struct change {
@@ -753,37 +738,93 @@ static void change_file(void **state)
 	json_decref(c.root);
 }
 
-static int is_json(const struct dirent *d)
+/* ---- a test a case ---- */
+
+struct one {
+	struct check check; /* of its file, which is loaded once */
+	double orders[GRID_MAX];
+	json_t *at;
+};
+
+static void check_one(void **state)
 {
-	size_t n = strlen(d->d_name);
-	return n > 5 && strcmp(d->d_name + n - 5, ".json") == 0;
+	struct one *o = *state;
+	struct check c = o->check;
+	read_orders(&c, o->orders);
+	c.at = o->at;
+	check_case(&c);
+	if (c.failures > 0)
+		fail_msg("%s: %zu of %zu values are wrong", c.file, c.failures, c.values);
+	assert_true(c.values > 0);
+}
+
+static void counts_one(void **state)
+{
+	struct check c = ((struct one *)*state)->check;
+	check_counts(&c);
+	assert_int_equal(c.failures, 0);
+}
+
+/* One test for its counts and one a case: returns how many. */
+static size_t file_tests(const char *path, struct CMUnitTest **tests, size_t n)
+{
+	struct check c = { .file = path };
+	load(&c);
+	json_t *cases = json_object_get(c.root, "cases");
+	size_t n_cases = json_array_size(cases);
+	*tests = mem_resize(*tests, n + n_cases + 1, sizeof(**tests));
+	for (size_t i = 0; i <= n_cases; i++) {
+		struct one *o = mem_array(1, sizeof(*o));
+		o->check = c;
+		o->at = json_array_get(cases, i);
+		(*tests)[n + i] = (struct CMUnitTest){
+			.name = i < n_cases ? mem_printf("%s case %zu", path, i)
+					    : mem_printf("%s counts", path),
+			.test_func = i < n_cases ? check_one : counts_one,
+			.initial_state = o,
+		};
+	}
+	return n + n_cases + 1;
+}
+
+static int run_cases(char **paths, size_t n_paths)
+{
+	struct CMUnitTest *tests = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < n_paths; i++)
+		n = file_tests(paths[i], &tests, n);
+	int failed = _cmocka_run_group_tests("dp vectors", tests, n, NULL, NULL);
+	for (size_t i = 0; i < n; i++) {
+		struct one *o = tests[i].initial_state;
+		if (tests[i].test_func == counts_one) /* the last of its file */
+			json_decref(o->check.root);
+		free((char *)tests[i].name);
+		free(o);
+	}
+	free(tests);
+	return failed;
+}
+
+static int run_changes(char **paths, size_t n)
+{
+	struct CMUnitTest *tests = mem_array(n, sizeof(*tests));
+	for (size_t i = 0; i < n; i++)
+		tests[i] = (struct CMUnitTest){ .name = paths[i],
+						.test_func = change_file,
+						.initial_state = paths[i] };
+	int failed = _cmocka_run_group_tests("dp vectors changed", tests, n, NULL, NULL);
+	free(tests);
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
 	bool changed = argc > 1 && strcmp(argv[1], "changed") == 0;
+	size_t n;
 	/* Of other files the fields that are no part of the format are not known. */
-	const char *folder = changed ? NULL : getenv("FKGE_VECTORS");
-	struct dirent **found;
+	char **paths = vectors_find("dp", changed, &n);
 	change_all = changed && argc > 2 && strcmp(argv[2], "all") == 0;
-	char *dp = file_join(folder != NULL && *folder ? folder : FKGE_VECTORS_DEFAULT, "dp");
-	int n = scandir(dp, &found, is_json, alphasort);
-	if (n <= 0) {
-		printf("1..0 # SKIP no .json file in %s: set FKGE_VECTORS\n", dp);
-		return SKIPPED;
-	}
-	struct CMUnitTest *tests = mem_array((size_t)n, sizeof(*tests));
-	for (int i = 0; i < n; i++)
-		tests[i] = (struct CMUnitTest){ .name = found[i]->d_name,
-						.test_func = changed ? change_file : check_file,
-						.initial_state = file_join(dp, found[i]->d_name) };
-	int failed = _cmocka_run_group_tests("dp vectors", tests, (size_t)n, NULL, NULL);
-	for (int i = 0; i < n; i++) {
-		free(tests[i].initial_state);
-		free(found[i]);
-	}
-	free(found);
-	free(tests);
-	free(dp);
+	int failed = changed ? run_changes(paths, n) : run_cases(paths, n);
+	vectors_free(paths, n);
 	return failed;
 }

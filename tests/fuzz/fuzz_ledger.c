@@ -29,11 +29,12 @@ static void poke_entry(const uint8_t *bytes, size_t n)
 static void poke_export(const uint8_t *bytes, size_t n)
 {
 	struct ledger_export x = { 0 };
+	const struct ledger_asked asked = { .nonce = "fuzz" };
 	struct ledger_report r = { 0 };
 
 	if (ledger_export_read(&x, bytes, n, NULL) != 0)
 		return;
-	ledger_verify(&x, &r);
+	ledger_audit(&x, 1, &asked, &r);
 	ledger_report_release(&r);
 	ledger_export_release(&x);
 }

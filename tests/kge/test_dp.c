@@ -41,6 +41,49 @@ static struct kge_train_config config(void)
 	return c;
 }
 
+/* ---- first rows ---- */
+
+/* The same draw, the same rows; another draw, others; as wide and as even as plain ones. */
+static void test_first_rows_come_from_the_draw_alone(void **state)
+{
+	struct rng any = seed(1), one = seed(2), same = seed(2), other = seed(3);
+	const struct kge_model *m = kge_model_find("transh");
+	struct kge_emb *a = kge_emb_new(m, 16, 4, 200, 30, &any);
+	struct kge_emb *b = kge_emb_new(m, 16, 4, 200, 30, &any);
+	size_t n = 200 * a->ent_floats;
+	double sum = 0, squares = 0, common = 0;
+
+	(void)state;
+	kge_dp_first_rows(a, seeded, &one);
+	kge_dp_first_rows(b, seeded, &same);
+	assert_memory_equal(a->ent, b->ent, n * sizeof(float));
+	assert_memory_equal(a->rel, b->rel, 30 * a->rel_floats * sizeof(float));
+	kge_dp_first_rows(b, seeded, &other);
+	for (size_t i = 0; i < n; i++) {
+		double x = (double)(a->ent[i] / a->range), y = (double)(b->ent[i] / b->range);
+
+		assert_true(x >= -1 && x < 1);
+		sum += x;
+		squares += x * x;
+		common += x * y;
+	}
+	assert_near(sum / (double)n, 0, 0, 0.05);
+	assert_near(squares / (double)n, 1.0 / 3, 0, 0.03);
+	assert_near(common / (double)n, 0, 0, 0.03);
+	for (uint32_t k = 0; k < 30; k++) { /* TransH's normals are made of them */
+		const float *u = kge_rel(a, k) + 16;
+		double length = 0;
+
+		for (size_t i = 0; i < 16; i++)
+			length += (double)u[i] * (double)u[i];
+		assert_near(length, 1, 1e-5, 0);
+	}
+	kge_dp_first_rows(b, NULL, NULL); /* the secure source: never the same */
+	assert_memory_not_equal(a->ent, b->ent, n * sizeof(float));
+	kge_emb_free(a);
+	kge_emb_free(b);
+}
+
 /* ---- noise ---- */
 
 /* The least first word with which |X| is below k. */
@@ -766,6 +809,7 @@ static void test_what_depends_on_other_triples_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_rows_come_from_the_draw_alone),
 		cmocka_unit_test(test_the_table_has_the_right_tails),
 		cmocka_unit_test(test_a_tie_is_decided_by_the_second_word),
 		cmocka_unit_test(test_noise_is_gaussian),

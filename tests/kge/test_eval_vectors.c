@@ -1,14 +1,14 @@
 /* Reference cases of ranking and classification: every .json file in
- * $FKGE_VECTORS/eval, whatever its name (default: ../shared/vectors beside the
- * source tree).  A case or a key that nobody here understands is a failure. */
+ * $FKGE_VECTORS/eval, else tests/vectors/eval, whatever its name.  A case or a key
+ * that nobody here understands is a failure. */
 #include "tests/test.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "base/mem.h"
 #include "kge/eval.h"
+#include "tests/vectors.h"
 
 static double tolerance;
 static const char *case_id = "";
@@ -653,11 +653,11 @@ static void check_case(const json_t *c)
 	kinds[k].check(c);
 }
 
-static void check_file(const char *path)
+static json_t *load_file(const char *path)
 {
 	json_error_t error;
 	json_t *file = json_load_file(path, 0, &error);
-	const json_t *cases, *given;
+	const json_t *given;
 
 	if (file == NULL)
 		fail_msg("%s:%d: %s", path, error.line, error.text);
@@ -666,57 +666,58 @@ static void check_file(const char *path)
 		fail_msg("%s: format '%s'", path, text(file, "format"));
 	given = json_object_get(file, "tolerance");
 	tolerance = given != NULL ? number(given) : 1e-9;
-	cases = need(file, "cases");
-	assert_true(json_array_size(cases) > 0);
-	for (size_t i = 0; i < json_array_size(cases); i++)
-		check_case(json_array_get(cases, i));
-	print_message("# %s: %zu cases\n", path, json_array_size(cases));
+	assert_true(json_array_size(need(file, "cases")) > 0);
+	return file;
+}
+
+struct one {
+	const char *path;
+	size_t at;
+};
+
+static void check_one(void **state)
+{
+	const struct one *o = *state;
+	json_t *file = load_file(o->path);
+
+	check_case(json_array_get(need(file, "cases"), o->at));
 	json_decref(file);
 }
 
-static bool is_json(const char *name)
+/* A test a case, so that each is counted: returns how many there are now. */
+static size_t file_tests(const char *path, struct CMUnitTest **tests, size_t n)
 {
-	size_t n = strlen(name);
+	json_t *file = load_file(path);
+	size_t cases = json_array_size(need(file, "cases"));
 
-	return n > 5 && strcmp(name + n - 5, ".json") == 0;
-}
+	*tests = mem_resize(*tests, n + cases, sizeof(**tests));
+	for (size_t i = 0; i < cases; i++) {
+		struct one *o = mem_array(1, sizeof(*o));
 
-static void every_file(void **state)
-{
-	const char *root = getenv("FKGE_VECTORS");
-	char *folder = mem_printf("%s/eval", root != NULL ? root : DEFAULT_VECTORS);
-	DIR *dir = opendir(folder);
-	const struct dirent *entry;
-	size_t files = 0;
-
-	(void)state;
-	if (dir == NULL && root == NULL) {
-		print_message("# no %s: set FKGE_VECTORS to the folder of reference vectors\n",
-			      folder);
-		free(folder);
-		skip();
+		*o = (struct one){ path, i };
+		(*tests)[n + i] = (struct CMUnitTest){ .name = mem_printf("%s case %zu", path, i),
+						       .test_func = check_one,
+						       .initial_state = o };
 	}
-	if (dir == NULL)
-		fail_msg("%s: cannot be opened", folder);
-	while ((entry = readdir(dir)) != NULL) {
-		char *path;
-
-		if (!is_json(entry->d_name))
-			continue;
-		path = mem_printf("%s/%s", folder, entry->d_name);
-		check_file(path);
-		files++;
-		free(path);
-	}
-	closedir(dir);
-	if (files == 0)
-		fail_msg("%s: no .json file", folder);
-	free(folder);
+	json_decref(file);
+	return n + cases;
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_file) };
+	struct CMUnitTest *tests = NULL;
+	size_t n_paths, n = 0;
+	char **paths = vectors_find("eval", false, &n_paths);
+	int failed;
 
-	return cmocka_run_group_tests_name("kge eval vectors", tests, NULL, NULL);
+	for (size_t i = 0; i < n_paths; i++)
+		n = file_tests(paths[i], &tests, n);
+	failed = _cmocka_run_group_tests("kge eval vectors", tests, n, NULL, NULL);
+	for (size_t i = 0; i < n; i++) {
+		free((char *)tests[i].name);
+		free(tests[i].initial_state);
+	}
+	free(tests);
+	vectors_free(paths, n_paths);
+	return failed;
 }

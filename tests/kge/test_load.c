@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "kge/alias.h"
 #include "kge/find.h"
@@ -265,6 +266,75 @@ static void folders(void **state)
 	refuses("nothing", ERR_NOFILE, "nothing: ");
 }
 
+/* Loads text as a TSV file, all of it for train. */
+static struct kge_graph *graph_of(const char *text, size_t n, struct kge_load_options o,
+				  struct kge_load_report *r)
+{
+	struct kge_graph *g = NULL;
+
+	o.valid_share = o.test_share = 0;
+	put("odd.tsv", text, n);
+	assert_int_equal(kge_graph_load(&g, path_of("odd.tsv"), &o, r, NULL), 0);
+	return g;
+}
+
+static void a_header_is_no_triple(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n, headers;
+	} cases[] = {
+		{ TEXT("head\trelation\ttail\na\tr\tb\n"), 1 },
+		{ TEXT("Subject\tPREDICATE\tobject\na\tr\tb\n"), 1 },
+		{ TEXT("from\trel\tto\na\tr\tb\n"), 1 },
+		{ TEXT("s\tp\to\na\tr\tb\n"), 0 },		/* may be a triple */
+		{ TEXT("a\tr\tb\nhead\trelation\ttail\n"), 0 }, /* not the first line */
+		{ TEXT("head\tpart_of\tbody\na\tr\tb\n"), 0 },
+		{ TEXT("tail\trelation\thead\na\tr\tb\n"), 0 },
+	};
+	struct kge_load_options o;
+	struct kge_load_report r;
+
+	(void)state;
+	kge_load_defaults(&o);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kge_graph *g;
+
+		o.keep_header = false;
+		g = graph_of(cases[i].text, cases[i].n, o, &r);
+		assert_int_equal(r.headers, cases[i].headers);
+		assert_int_equal(g->split[KGE_TRAIN].n, 2 - cases[i].headers);
+		kge_graph_free(g);
+		o.keep_header = true;
+		g = graph_of(cases[i].text, cases[i].n, o, &r);
+		assert_int_equal(r.headers, 0);
+		assert_int_equal(g->split[KGE_TRAIN].n, 2);
+		kge_graph_free(g);
+	}
+}
+
+static void spaces_at_the_ends_are_counted(void **state)
+{
+	struct kge_load_options o;
+	struct kge_load_report r;
+	struct kge_graph *g;
+
+	(void)state;
+	kge_load_defaults(&o);
+	g = graph_of(TEXT("a \tr\tb\nb\tr\t  a\na\tr\tc d\n"), o, &r);
+	assert_int_equal(r.spaced, 2);
+	assert_int_equal(kge_vocab_count(g->entities), 5); /* "a ", b, "  a", a, c d */
+	kge_graph_free(g);
+	o.trim = true;
+	g = graph_of(TEXT("a \tr\tb\nb\tr\t  a\na\tr\tc d\n"), o, &r);
+	assert_int_equal(r.spaced, 2);
+	assert_int_equal(kge_vocab_count(g->entities), 3);
+	kge_graph_free(g);
+	put("odd.tsv", TEXT("a\tr\t   \n"));
+	o.trim = true;
+	assert_int_equal(kge_graph_load(&g, path_of("odd.tsv"), &o, &r, NULL), ERR_INPUT);
+}
+
 static void everything_is_reported(void **state)
 {
 	struct kge_load_report r;
@@ -427,6 +497,96 @@ static void one_file_is_split(void **state)
 	kge_graph_free(g);
 	kge_graph_free(again);
 	kge_graph_free(other);
+}
+
+static bool has_triple(const struct kge_graph *g, enum kge_split s, const char *name[3])
+{
+	struct kge_triple t = { kge_vocab_find(g->entities, name[0], strlen(name[0])),
+				kge_vocab_find(g->relations, name[1], strlen(name[1])),
+				kge_vocab_find(g->entities, name[2], strlen(name[2])) };
+
+	for (size_t i = 0; i < g->split[s].n; i++)
+		if (memcmp(&g->split[s].at[i], &t, sizeof t) == 0)
+			return true;
+	return false;
+}
+
+/* How many triples of train in g are not in that of h. */
+static size_t count_moved(const struct kge_graph *g, const struct kge_graph *h)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < g->split[KGE_TRAIN].n; i++) {
+		struct kge_triple t = g->split[KGE_TRAIN].at[i];
+		const char *names[3] = { kge_vocab_name(g->entities, t.head, NULL),
+					 kge_vocab_name(g->relations, t.rel, NULL),
+					 kge_vocab_name(g->entities, t.tail, NULL) };
+
+		moved += !has_triple(h, KGE_TRAIN, names);
+	}
+	return moved;
+}
+
+/* Private training speaks of one triple of train: one line more must not deal the others anew. */
+static void one_line_more_moves_next_to_no_other(void **state)
+{
+	struct kge_load_options o = {
+		.valid_share = 0.1, .test_share = 0.1, .seed = 5, .by_names = true
+	};
+	struct kge_graph *g, *more;
+	struct buf text = { 0 };
+	size_t len;
+	char *lines = many_lines(3000, &len);
+	uint32_t n;
+
+	(void)state;
+	put("one.tsv", lines, len);
+	assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
+	for (int k = 0; k < 5; k++) { /* in front */
+		buf_clear(&text);
+		n = (uint32_t)strcspn(lines, "\t");
+		buf_printf(&text, "%.*s\tmore%d\t%.*s\n", (int)n, lines, k, (int)n, lines);
+		buf_add(&text, lines, len);
+		put("more.tsv", text.base, text.len);
+		assert_int_equal(kge_graph_load(&more, path_of("more.tsv"), &o, NULL, NULL), 0);
+		assert_true(count_moved(g, more) + count_moved(more, g) <= 10);
+		kge_graph_free(more);
+	}
+	kge_graph_free(g);
+	buf_release(&text);
+	free(lines);
+}
+
+/* Known names keep their numbers, new ones follow in their own order; triples go along. */
+static void numbers_stay_with_the_names(void **state)
+{
+	static const char *const want[] = { "c", "a", "b", "d" };
+	const char *triple[3] = { "d", "s", "b" };
+	struct kge_load_options o = { .valid_share = 0, .test_share = 0 };
+	struct kge_graph *old, *g, *backwards;
+
+	(void)state;
+	put("old.tsv", TEXT("c\tr\tgone\na\tr\tc\n"));
+	put("new.tsv", TEXT("d\ts\tb\nb\tr\ta\na\tr\tc\n"));
+	put("back.tsv", TEXT("a\tr\tc\nb\tr\ta\nd\ts\tb\n"));
+	assert_int_equal(kge_graph_load(&old, path_of("old.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(kge_graph_load(&g, path_of("new.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(kge_graph_load(&backwards, path_of("back.tsv"), &o, NULL, NULL), 0);
+	kge_graph_number_like(g, old);
+	kge_graph_number_like(backwards, old);
+	assert_int_equal(kge_vocab_count(g->entities), 4);
+	for (uint32_t k = 0; k < 4; k++) {
+		assert_string_equal(kge_vocab_name(g->entities, k, NULL), want[k]);
+		assert_string_equal(kge_vocab_name(backwards->entities, k, NULL), want[k]);
+	}
+	assert_string_equal(kge_vocab_name(g->relations, 0, NULL), "r");
+	assert_int_equal(g->split[KGE_TRAIN].n, 3);
+	assert_true(has_triple(g, KGE_TRAIN, triple));
+	assert_memory_equal(&g->split[KGE_TRAIN].at[0], &backwards->split[KGE_TRAIN].at[2],
+			    sizeof(struct kge_triple));
+	kge_graph_free(old);
+	kge_graph_free(g);
+	kge_graph_free(backwards);
 }
 
 static void a_split_never_takes_a_last_mention(void **state)
@@ -663,10 +823,14 @@ int main(void)
 		cmocka_unit_test(promised_packing_must_be_there),
 		cmocka_unit_test(bombs_are_refused),
 		cmocka_unit_test(folders),
+		cmocka_unit_test(a_header_is_no_triple),
+		cmocka_unit_test(spaces_at_the_ends_are_counted),
 		cmocka_unit_test(everything_is_reported),
 		cmocka_unit_test(packed_and_plain_are_the_same),
 		cmocka_unit_test(what_is_saved_comes_back),
 		cmocka_unit_test(one_file_is_split),
+		cmocka_unit_test(one_line_more_moves_next_to_no_other),
+		cmocka_unit_test(numbers_stay_with_the_names),
 		cmocka_unit_test(a_split_never_takes_a_last_mention),
 		cmocka_unit_test(senseless_shares_are_refused),
 		cmocka_unit_test(aliases_link_names),

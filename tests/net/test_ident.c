@@ -7,7 +7,9 @@
 
 static struct net_invite full(void)
 {
-	struct net_invite v = { .port = 7447, .has_psk = true, .bound = true };
+	struct net_invite v = {
+		.port = 7447, .has_psk = true, .has_ticket = true, .ticket = { 5 }, .bound = true
+	};
 
 	memset(v.from.noise, 0x11, 32);
 	memset(v.from.sign, 0xfe, 32);
@@ -177,13 +179,33 @@ static void test_address(void **state)
 	assert_int_equal(net_address_parse(longest, 7447, h, &p, NULL), 0);
 }
 
+static void test_names_of_agents(void **state)
+{
+	static const char *const bad[] = { "", "a\nb", "a\x1b[31m", "\xff", " a", "a ", "a\x7f" };
+	char longest[NET_NAME_MAX + 2];
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(net_name_check("gene bank", NULL), 0);
+	assert_int_equal(net_name_check("\xc3\xa9\xc3\xa9", NULL), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (net_name_check(bad[i], NULL) != ERR_USAGE)
+			fail_msg("taken: %s", bad[i]);
+	memset(longest, 'n', sizeof(longest));
+	longest[NET_NAME_MAX + 1] = '\0';
+	assert_int_equal(net_name_check(longest, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "65 bytes"));
+	longest[NET_NAME_MAX] = '\0';
+	assert_int_equal(net_name_check(longest, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_key),	     cmocka_unit_test(test_known_text),
 		cmocka_unit_test(test_key_mistyped), cmocka_unit_test(test_short),
 		cmocka_unit_test(test_invite),	     cmocka_unit_test(test_invite_refused),
-		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_address),	     cmocka_unit_test(test_names_of_agents),
 	};
 
 	if (sodium_init() < 0)

@@ -201,23 +201,97 @@ static void test_limits(void **state)
 	static const uint8_t big[4096];
 	struct net_writer w;
 	struct buf b = { 0 };
-	struct net_msg m;
 
 	(void)state;
-	assert_int_equal(nested('\x91', NET_DEPTH_MAX - 2), 0);
-	assert_int_equal(nested('\x91', NET_DEPTH_MAX - 1), ERR_PROTO);
-	net_write_begin(&w, &b, NET_MSG_CONV, NULL);
-	net_put_list(&w, "l");
-	for (size_t i = 0; i < NET_ITEMS_MAX; i++)
-		net_put_uint(&w, NULL, 0);
-	net_put_end(&w);
-	assert_int_equal(net_write_end(&w, NULL), 0);
-	assert_int_equal(net_msg_decode(&m, b.base, b.len, NULL), ERR_PROTO);
-	buf_clear(&b);
+	assert_int_equal(nested('\x91', NET_MSG_DEPTH_MAX - 2), 0);
+	assert_int_equal(nested('\x91', NET_MSG_DEPTH_MAX - 1), ERR_PROTO);
 	net_write_begin(&w, &b, NET_MSG_SIGNAL, NULL);
 	net_put_bin(&w, "b", big, sizeof(big));
 	assert_int_equal(net_write_end(&w, NULL), ERR_TOOBIG);
 	assert_int_equal(b.len, 0);
+	buf_release(&b);
+}
+
+/* A list of so many values in a message of this type: array, type, session, body, key, list. */
+static int with_values(enum net_msg_type type, size_t values)
+{
+	struct net_writer w;
+	struct buf b = { 0 };
+	struct net_msg m;
+	int rc;
+
+	net_write_begin(&w, &b, type, NULL);
+	net_put_list(&w, "l");
+	for (size_t i = 6; i < values; i++)
+		net_put_uint(&w, NULL, 0);
+	net_put_end(&w);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	rc = net_msg_decode(&m, b.base, b.len, NULL);
+	if (rc == 0)
+		net_msg_release(&m);
+	buf_release(&b);
+	return rc;
+}
+
+static void test_values_of_each_type(void **state)
+{
+	(void)state;
+	for (unsigned type = 1; net_msg_values(type) > 0; type++) {
+		assert_int_equal(with_values((enum net_msg_type)type, net_msg_values(type)), 0);
+		assert_int_equal(with_values((enum net_msg_type)type, net_msg_values(type) + 1),
+				 ERR_PROTO);
+	}
+	assert_int_equal(net_msg_values(0), 0);
+}
+
+/* A map of n keys of the same length; twice: the first and the last are equal. */
+static int with_keys(size_t n, bool twice)
+{
+	struct buf b = { 0 };
+	struct net_writer w;
+	struct net_body o;
+	char key[16];
+	int rc;
+
+	net_write_body(&w, &b);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "same-%03zu", twice && i + 1 == n ? 0 : i);
+		net_put_uint(&w, key, i);
+	}
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	rc = net_body_decode(&o, b.base, b.len, NULL);
+	if (rc == 0)
+		net_body_release(&o);
+	buf_release(&b);
+	return rc;
+}
+
+static void test_keys(void **state)
+{
+	(void)state;
+	assert_int_equal(with_keys(NET_PAIRS_MAX, false), 0);
+	assert_int_equal(with_keys(NET_PAIRS_MAX, true), ERR_PROTO);
+	assert_int_equal(with_keys(NET_PAIRS_MAX + 1, false), ERR_PROTO);
+	assert_int_equal(with_keys(2, true), ERR_PROTO);
+}
+
+/* The head is read whatever the body is, and says the same as the whole. */
+static void test_head(void **state)
+{
+	struct net_msg_head h;
+	struct buf b = { 0 };
+
+	(void)state;
+	sample(&b);
+	assert_int_equal(net_msg_head(&h, b.base, b.len, NULL), 0);
+	assert_int_equal(h.type, NET_MSG_CONV);
+	assert_true(h.has_session);
+	assert_memory_equal(h.session, session, 16);
+	assert_int_equal(net_msg_head(&h, b.base, 20, NULL), 0); /* nothing of the body is there */
+	for (size_t n = 0; n < 20; n++)
+		assert_int_equal(net_msg_head(&h, b.base, n, NULL), ERR_PROTO);
+	assert_int_equal(net_msg_head(&h, (const uint8_t *)GOOD "\xc1", 5, NULL), 0);
+	assert_false(h.has_session);
 	buf_release(&b);
 }
 
@@ -297,6 +371,39 @@ static void test_utf8(void **state)
 	assert_false(utf8_printable("a\0b", 3));
 }
 
+static void check_marked(const char *from, const char *to)
+{
+	char text[32], back[32];
+	struct buf b = { 0 };
+	struct net_writer w;
+	struct net_body o;
+	struct err e = { 0 };
+
+	snprintf(text, sizeof(text), "%s", from);
+	utf8_mark(text);
+	assert_string_equal(text, to);
+	net_write_body(&w, &b);
+	net_put_str(&w, "s", from);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	assert_int_equal(net_body_decode(&o, b.base, b.len, NULL), 0);
+	net_get_text(&o.map, "s", back, sizeof(back), &e);
+	assert_int_equal(e.code, 0);
+	assert_string_equal(back, to);
+	net_body_release(&o);
+	buf_release(&b);
+}
+
+/* What was cut to its room is written so that its reader takes it. */
+static void test_marked(void **state)
+{
+	(void)state;
+	check_marked("日本語", "日本語");
+	check_marked("日本\xe8\xaa", "日本??");
+	check_marked("\xc3", "?");
+	check_marked("a\x1b[31m\xc2\x85 \xe6\x97z", "a?[31m?? ??z");
+	check_marked("", "");
+}
+
 /* One to four bytes changed, cut or repeated, thousands of times. */
 static void test_mutations(void **state)
 {
@@ -329,9 +436,13 @@ int main(void)
 		cmocka_unit_test(test_first_error_stands),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_values_of_each_type),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_over_the_limit_of_its_type),
 		cmocka_unit_test(test_not_finite),
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_marked),
 		cmocka_unit_test(test_mutations),
 	};
 

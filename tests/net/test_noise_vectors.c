@@ -1,13 +1,13 @@
-/* Every .json under $FKGE_VECTORS/noise, whatever its name, through the code that ships.
+/* Every .json under $FKGE_VECTORS/noise, else tests/vectors/noise, through the code that ships.
  * Format: cacophony's and snow's.  A name within 25519, ChaChaPoly and BLAKE2b that
  * we cannot run is a failure; other suites are counted and passed over. */
 #include "tests/test.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <sodium.h>
 
 #include "net/noise.h"
+#include "tests/vectors.h"
 
 enum { TEXT_MAX = 8192 };
 
@@ -18,7 +18,6 @@ struct side {
 	uint8_t ephemeral[NOISE_DH];
 };
 
-static char folder[4096];
 static size_t passed, outside;
 
 static const char *field(const json_t *v, const char *who, const char *name)
@@ -136,50 +135,64 @@ static void vector_run(const json_t *v, const char *name)
 	passed++;
 }
 
-static void file_run(const char *name)
-{
-	char path[8192];
-	json_error_t je;
-	json_t *root, *list;
+struct one {
+	const json_t *vector;
+	const char *path;
+};
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	root = json_load_file(path, 0, &je);
-	if (root == NULL)
-		fail_msg("%s:%d: %s", path, je.line, je.text);
-	list = json_is_array(root) ? root : json_object_get(root, "vectors");
-	assert_true(json_array_size(list) > 0);
+static void check_one(void **state)
+{
+	const struct one *o = *state;
+
+	vector_run(o->vector, json_string_value(json_object_get(o->vector, "protocol_name")));
+}
+
+static json_t *load_file(const char *path)
+{
+	json_error_t je;
+	json_t *root = json_load_file(path, 0, &je);
+
+	if (root == NULL) {
+		printf("1..1\nnot ok 1 - %s:%d: %s\n", path, je.line, je.text);
+		exit(1);
+	}
+	return root;
+}
+
+static void unnamed(void **state)
+{
+	fail_msg("%s: a vector without protocol_name", ((struct one *)*state)->path);
+}
+
+/* A test a vector of our suite; others are counted.  Returns how many tests there are now. */
+static size_t file_tests(const char *path, json_t *root, struct CMUnitTest **tests, size_t n)
+{
+	const json_t *list = json_is_array(root) ? root : json_object_get(root, "vectors");
+
 	for (size_t k = 0; k < json_array_size(list); k++) {
 		const json_t *v = json_array_get(list, k);
 		const char *proto = json_string_value(json_object_get(v, "protocol_name"));
+		struct one *o;
 
-		if (proto == NULL)
-			fail_msg("%s: vector %zu has no protocol_name", path, k);
-		if (strstr(proto, "_25519_ChaChaPoly_BLAKE2b") != NULL)
-			vector_run(v, proto);
-		else
+		if (proto != NULL && strstr(proto, "_25519_ChaChaPoly_BLAKE2b") == NULL) {
 			outside++;
+			continue;
+		}
+		o = mem_array(1, sizeof(*o));
+		*o = (struct one){ v, path };
+		*tests = mem_resize(*tests, n + 1, sizeof(**tests));
+		(*tests)[n++] = (struct CMUnitTest){
+			.name = mem_printf("%s vector %zu: %s", path, k, proto ? proto : "?"),
+			.test_func = proto != NULL ? check_one : unnamed,
+			.initial_state = o,
+		};
 	}
-	json_decref(root);
+	return n;
 }
 
-static void test_vectors(void **state)
+static void some_ran(void **state)
 {
-	const char *base = getenv("FKGE_VECTORS");
-	DIR *d;
-
 	(void)state;
-	snprintf(folder, sizeof(folder), "%s/noise", base != NULL ? base : FKGE_VECTORS_DEFAULT);
-	d = opendir(folder);
-	if (d == NULL) {
-		print_message("no vectors: %s is not there (set FKGE_VECTORS)\n", folder);
-		skip();
-		return;
-	}
-	for (const struct dirent *f; (f = readdir(d)) != NULL;)
-		if (strlen(f->d_name) > 5 &&
-		    strcmp(f->d_name + strlen(f->d_name) - 5, ".json") == 0)
-			file_run(f->d_name);
-	closedir(d);
 	print_message("# %zu Noise vectors run, %zu of other suites passed over\n", passed,
 		      outside);
 	assert_true(passed > 0);
@@ -187,9 +200,29 @@ static void test_vectors(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_vectors) };
+	struct CMUnitTest *tests = NULL;
+	size_t n_paths, n = 0;
+	char **paths = vectors_find("noise", false, &n_paths);
+	json_t **roots = mem_array(n_paths, sizeof(*roots));
+	int failed;
 
 	if (sodium_init() < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < n_paths; i++) {
+		roots[i] = load_file(paths[i]);
+		n = file_tests(paths[i], roots[i], &tests, n);
+	}
+	tests = mem_resize(tests, n + 1, sizeof(*tests));
+	tests[n] = (struct CMUnitTest)cmocka_unit_test(some_ran);
+	failed = _cmocka_run_group_tests("Noise vectors", tests, n + 1, NULL, NULL);
+	for (size_t i = 0; i < n; i++) {
+		free((char *)tests[i].name);
+		free(tests[i].initial_state);
+	}
+	for (size_t i = 0; i < n_paths; i++)
+		json_decref(roots[i]);
+	free(roots);
+	free(tests);
+	vectors_free(paths, n_paths);
+	return failed;
 }

@@ -81,6 +81,15 @@ static void count_intersections(struct sim *s, const struct net_msg *m)
 		s->report->sizes_sent++;
 }
 
+/* Is an entry on its way in the session that message m is of?  A message that waited for its
+ * link may leave when that session has ended, or while another one runs. */
+static bool entry_under_way(const struct node *n, const struct net_msg *m)
+{
+	const struct session *s = n->core->session;
+
+	return s != NULL && memcmp(s->id, m->session, sizeof(s->id)) == 0 && s->entry != ENTRY_NONE;
+}
+
 static void check_labels(struct sim *s, size_t from, size_t to, const struct net_msg *m)
 {
 	uint64_t n = spent_in(s, from, &m->body), settled, host, client;
@@ -92,17 +101,34 @@ static void check_labels(struct sim *s, size_t from, size_t to, const struct net
 	r->labels += n;
 	r->release = kind_of(&m->body) == PPAT_MSG_MAP || kind_of(&m->body) == PPAT_MSG_ROWS;
 	*(r->release ? &s->report->releases_seen : &s->report->labels_seen) += n;
-	if (!r->release && s->node[from].core->session->entry != ENTRY_NONE)
+	if (!r->release && entry_under_way(&s->node[from], m))
 		s->report->labels_beside += n;
 	host = reserved(&s->node[from].disk, m->session, s->node[from].sign_public, false,
 			&settled);
 	client = reserved(&s->node[to].disk, m->session, s->node[from].sign_public, true, &settled);
-	if (r->labels > host || r->labels > client)
+	if (r->labels > host || (r->labels > client && !s->node[to].behind))
 		sim_fail(s,
 			 "release before charge: agent %zu sends label %llu of a session, its "
 			 "disk has %llu reserved, agent %zu's has %llu countersigned",
 			 from, (unsigned long long)r->labels, (unsigned long long)host, to,
 			 (unsigned long long)client);
+}
+
+/* What a translation's client sends is its rows, or made of them. */
+static void check_roles(struct sim *s, size_t from, const struct net_msg *m)
+{
+	const struct session *now = s->node[from].core->session;
+	struct err e = { 0 };
+	bool client;
+
+	if (now == NULL || memcmp(now->id, m->session, sizeof(now->id)) != 0 ||
+	    net_get_uint(&m->body, "c", 0, 255, &e) != CONV_TRANSLATE || e.code != 0)
+		return;
+	client = now->role == AGENT_CLIENT;
+	s->report->from_clients += client;
+	if (s->node[from].config.roles == (client ? AGENT_HOST_ONLY : AGENT_CLIENT_ONLY))
+		sim_fail(s, "agent %zu %s, which its owner does not want", from,
+			 client ? "sends its rows" : "takes rows in");
 }
 
 /* What a peer is told of a failure is nothing about our rows. */
@@ -131,6 +157,7 @@ void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, siz
 	if (m.type == NET_MSG_CONV) {
 		count_intersections(s, &m);
 		check_labels(s, from, to, &m);
+		check_roles(s, from, &m);
 	}
 	if (m.type == NET_MSG_ROUND)
 		sim_rounds_check_send(s, from, to, &m);
@@ -203,7 +230,7 @@ static void check_caps(struct sim *s, struct node *n)
 		if (s->released[i].host == n->at)
 			seen[s->released[i].release] += s->released[i].labels;
 	for (size_t k = 0; k < 2; k++)
-		if (c.all[k] > c.cap_all[k] || seen[k] > c.all[k])
+		if (c.all[k] > c.cap_all[k] || (seen[k] > c.all[k] && !n->behind))
 			sim_fail(s, "agent %zu: %llu %s seen, %llu on its ledger, cap %llu", n->at,
 				 (unsigned long long)seen[k], k ? "releases" : "labels",
 				 (unsigned long long)c.all[k], (unsigned long long)c.cap_all[k]);
@@ -218,6 +245,19 @@ static uint64_t counted_in(const struct disk *d, const uint8_t session[16], cons
 	return settled != UINT64_MAX ? settled : sum;
 }
 
+/* What a client's disk must count.  One that was put back has what both have signed, as the host's
+ * disk knows; an entry whose countersignature the host has lost comes with their next session. */
+static uint64_t owed_by_client(const struct released *r, const struct node *host,
+			       const struct node *client)
+{
+	uint64_t settled, agreed;
+
+	if (!client->put_back)
+		return r->labels;
+	agreed = reserved(&host->disk, r->session, host->sign_public, true, &settled);
+	return agreed < r->labels ? agreed : r->labels;
+}
+
 /* At the end: no label was on a wire that the disks of both do not count. */
 static void check_spent(struct sim *s)
 {
@@ -227,7 +267,7 @@ static void check_spent(struct sim *s)
 		uint64_t at_host = counted_in(&host->disk, r->session, host->sign_public);
 		uint64_t at_client = counted_in(&client->disk, r->session, host->sign_public);
 
-		if (r->labels > at_host || r->labels > at_client)
+		if (r->labels > at_host || owed_by_client(r, host, client) > at_client)
 			sim_fail(s,
 				 "%llu labels of a session were on the wire; agent %zu counts "
 				 "%llu, agent %zu %llu",
@@ -254,10 +294,13 @@ static void check_pair(struct sim *s, struct node *a, struct node *b)
 		if (memcmp(ca[i]->hash, cb[i]->hash, 32) != 0)
 			sim_fail(s, "ledgers of %zu and %zu differ at entry %zu", a->at, b->at,
 				 i + 1);
-		if (i + 1 < longer && (!ca[i]->countersigned || !cb[i]->countersigned))
+		if (i + 1 < longer && !a->behind && !b->behind &&
+		    (!ca[i]->countersigned || !cb[i]->countersigned))
 			sim_fail(s, "ledgers of %zu and %zu: entry %zu goes on an unsigned one",
 				 a->at, b->at, i + 2);
 	}
+	if (a->behind || b->behind) /* what is there is the same: the rest is handed back */
+		return;
 	if (longer > both + 1)
 		sim_fail(s, "ledgers of %zu and %zu: more than one entry in flight", a->at, b->at);
 	if (longer == both)
@@ -302,7 +345,8 @@ static void check_sessions(struct sim *s, struct node *n)
 		const uint8_t *host =
 			r->role == STORE_HOST ? n->sign_public : s->node[peer].sign_public;
 
-		if (s->o.fed || r->state != STORE_DONE || r->outcome != 0)
+		if (s->o.fed || r->state != STORE_DONE || r->outcome != 0 || n->behind ||
+		    s->node[peer].behind)
 			continue;
 		if (!settled_on(&n->disk, r->id, host))
 			sim_fail(s, "agent %zu: a finished session without a receipt", n->at);
@@ -383,12 +427,29 @@ static void check_queue(struct sim *s, struct node *n)
 			 n->disk.n_queue);
 }
 
+/* Until its store says that it waits for nobody, an agent that was put back spends nothing. */
+static void check_behind(struct sim *s, struct node *n)
+{
+	const struct store_meta *m = disk_meta(&n->disk, STORE_META_RESTORED);
+	struct store_restored r;
+
+	if (!n->behind || m == NULL)
+		return;
+	if (n->core->session != NULL && n->core->session->role == AGENT_HOST && !s->o.fed &&
+	    n->core->restored.n_waits > 0)
+		sim_fail(s, "agent %zu hosts a session before all partners were asked", n->at);
+	store_restored_read(&r, m->base, m->len, NULL);
+	n->behind = r.n_waits > 0;
+	store_restored_release(&r);
+}
+
 void check_node(struct node *n)
 {
 	struct sim *s = n->sim;
 
 	if (s->report->failed)
 		return;
+	check_behind(s, n);
 	check_best(s, n);
 	if (s->o.fed)
 		sim_rounds_check_node(n);
@@ -448,6 +509,8 @@ void check_quiet(struct sim *s)
 			sim_fail(s, "agent %zu is down at the end", i);
 			return;
 		}
+		if (s->node[i].behind)
+			sim_fail(s, "agent %zu still waits for what its backup lacks", i);
 		agent_core_status(s->node[i].core, &st);
 		if (st.state != AGENT_READY && st.state != AGENT_SLEEP)
 			sim_fail(s, "agent %zu is busy at the end: %s", i, st.doing);

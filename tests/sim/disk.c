@@ -21,6 +21,40 @@ void disk_release(struct disk *d)
 	memset(d, 0, sizeof(*d));
 }
 
+static void *copy(const void *p, size_t n)
+{
+	return n ? mem_copy(p, n) : NULL;
+}
+
+static struct store_round copy_round(const struct store_round *r)
+{
+	struct store_round x = *r;
+
+	x.members = mem_array((size_t)r->n_seats + 1, sizeof(*x.members));
+	memcpy(x.members, r->members, r->n_seats * sizeof(*x.members));
+	return x;
+}
+
+void disk_copy(struct disk *to, const struct disk *from)
+{
+	disk_release(to);
+	*to = *from;
+	to->real = NULL;
+	to->sessions = copy(from->sessions, from->n_sessions * sizeof(*from->sessions));
+	to->entries = copy(from->entries, from->n_entries * sizeof(*from->entries));
+	for (size_t i = 0; i < from->n_alignments; i++)
+		to->alignments[i].slots =
+			mem_copy(from->alignments[i].slots,
+				 ((size_t)from->alignments[i].n + 1) * sizeof(struct store_slot));
+	for (size_t i = 0; i < from->n_meta; i++)
+		to->meta[i].base = mem_copy(from->meta[i].base, from->meta[i].len);
+	to->tables = from->tables ? kge_emb_copy(from->tables) : NULL;
+	to->latest_tables = from->latest_tables ? kge_emb_copy(from->latest_tables) : NULL;
+	to->rounds = mem_array(from->n_rounds + 1, sizeof(*to->rounds));
+	for (size_t i = 0; i < from->n_rounds; i++)
+		to->rounds[i] = copy_round(&from->rounds[i]);
+}
+
 static void put_signal(struct disk *d, const struct store_signal *s)
 {
 	for (size_t i = 0; i < d->n_queue; i++)
@@ -50,6 +84,13 @@ static void put_peer(struct disk *d, const struct store_peer *p)
 	assert(i < DISK_PEERS);
 	d->n_peers += i == d->n_peers;
 	d->peers[i] = *p;
+}
+
+static void remove_peer(struct disk *d, const uint8_t key[32])
+{
+	for (size_t i = 0; i < d->n_peers; i++)
+		if (memcmp(d->peers[i].key, key, 32) == 0)
+			d->peers[i] = d->peers[--d->n_peers];
 }
 
 static void put_session(struct disk *d, const struct store_session *s)
@@ -111,21 +152,14 @@ static void put_checkpoint(struct disk *d, const struct store_checkpoint *info,
 	bool latest = info->kind == STORE_LATEST;
 	struct kge_emb **tables = latest ? &d->latest_tables : &d->tables;
 
+	if (info->kind == STORE_BEFORE) /* the core gives it to nobody but the owner */
+		return;
 	if (latest && d->keeps_first && d->has_latest)
 		return;
 	kge_emb_free(*tables);
 	*tables = kge_emb_copy(emb);
 	*(latest ? &d->latest : &d->best) = *info;
 	*(latest ? &d->has_latest : &d->has_best) = true;
-}
-
-static struct store_round copy_round(const struct store_round *r)
-{
-	struct store_round x = *r;
-
-	x.members = mem_array((size_t)r->n_seats + 1, sizeof(*x.members));
-	memcpy(x.members, r->members, r->n_seats * sizeof(*x.members));
-	return x;
 }
 
 static void put_round(struct disk *d, const struct store_round *r)
@@ -168,6 +202,18 @@ static void change_round(struct disk *d, const uint8_t id[STORE_ROUND],
 	was->fate = fate;
 }
 
+/* Of each peer the last one: no core asks for more. */
+static void put_intersection(struct disk *d, const struct store_intersection *x)
+{
+	size_t i = 0;
+
+	while (i < d->n_intersections && memcmp(d->intersections[i].peer, x->peer, 32) != 0)
+		i++;
+	assert(i < DISK_PEERS);
+	d->n_intersections += i == d->n_intersections;
+	d->intersections[i] = *x;
+}
+
 static void put_meta(struct disk *d, const struct store_meta *m)
 {
 	size_t i = 0;
@@ -195,12 +241,16 @@ static void apply_write(struct disk *d, const struct store_write *w)
 	case STORE_PUT_PEER:
 		put_peer(d, &w->u.peer);
 		break;
+	case STORE_REMOVE_PEER:
+		remove_peer(d, w->u.peer.key);
+		break;
 	case STORE_PUT_MEMBER:
 		break; /* the core gives it back to nobody but the owner */
 	case STORE_PUT_SESSION:
 		put_session(d, &w->u.session);
 		break;
 	case STORE_ADD_ENTRY:
+	case STORE_RETURN_ENTRY:
 		add_entry(d, &w->u.entry);
 		break;
 	case STORE_ADD_COUNTERSIGN:
@@ -214,6 +264,13 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		break;
 	case STORE_PUT_ALIGNMENT:
 		put_alignment(d, &w->u.alignment);
+		break;
+	case STORE_PUT_INVITATION:
+	case STORE_REMOVE_INVITATION:
+	case STORE_PUT_TICKET:
+		break; /* the process's, not the core's */
+	case STORE_PUT_INTERSECTION:
+		put_intersection(d, &w->u.intersection);
 		break;
 	case STORE_PUT_META:
 		put_meta(d, &w->u.meta);
@@ -257,6 +314,17 @@ size_t disk_chain(const struct disk *d, const uint8_t a[32], const uint8_t b[32]
 	return n;
 }
 
+size_t disk_entries(const struct disk *d, const uint8_t a[32], const uint8_t b[32], uint64_t first,
+		    size_t max, struct ledger_signed *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_entries && n < max; i++)
+		if (of_pair(&d->entries[i].entry, a, b) && d->entries[i].entry.sequence >= first)
+			out[n++] = d->entries[i];
+	return n;
+}
+
 static struct ledger_chain *load_chain(const struct disk *d, const uint8_t a[32],
 				       const uint8_t b[32])
 {
@@ -280,11 +348,6 @@ const struct store_meta *disk_meta(const struct disk *d, const char *key)
 		if (strcmp(d->meta[i].key, key) == 0)
 			return &d->meta[i];
 	return NULL;
-}
-
-static void *copy(const void *p, size_t n)
-{
-	return n ? mem_copy(p, n) : NULL;
 }
 
 static void load_rounds(const struct disk *d, struct store_core *out)
@@ -322,6 +385,8 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	}
 	out->alignments = copy(d->alignments, d->n_alignments * sizeof(*d->alignments));
 	out->n_alignments = d->n_alignments;
+	out->intersections = copy(d->intersections, d->n_intersections * sizeof(*d->intersections));
+	out->n_intersections = d->n_intersections;
 	out->chains = mem_array(d->n_peers + 1, sizeof(*out->chains));
 	for (size_t i = 0; i < d->n_peers; i++)
 		out->chains[out->n_chains++] = load_chain(d, sign_public, d->peers[i].sign_key);
@@ -347,7 +412,9 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->peers);
 	free(core->queue);
 	free(core->open);
+	free(core->ended);
 	free(core->alignments); /* slots and meta are the disk's */
+	free(core->intersections);
 	free(core->meta);
 	free(core->rounds);
 	store_rounds_release(core->late, core->n_late);

@@ -17,6 +17,8 @@ struct disk {
 	size_t n_sessions;
 	struct store_alignment alignments[DISK_PEERS];
 	size_t n_alignments;
+	struct store_intersection intersections[DISK_PEERS];
+	size_t n_intersections;
 	struct ledger_signed *entries; /* of all pairs, as written */
 	size_t n_entries;
 	struct ledger_training training; /* what the statements come to */
@@ -24,7 +26,7 @@ struct disk {
 	bool keeps_first; /* planted: it keeps the first of the latest tables */
 	struct store_checkpoint best, latest;
 	struct kge_emb *tables, *latest_tables; /* of the best, and of the last round */
-	struct store_meta meta[5];
+	struct store_meta meta[6];
 	size_t n_meta;
 	struct store_round *rounds; /* as they came first; each owns its members */
 	size_t n_rounds;
@@ -32,11 +34,16 @@ struct disk {
 };
 
 void disk_release(struct disk *d);
+/* A backup: all of it but the real store; to is released before. */
+void disk_copy(struct disk *to, const struct disk *from);
 /* 0, or what the real store said. */
 int disk_apply(struct disk *d, const struct store_batch *b, struct err *e);
 /* What a restarting core is given; disk_unload() afterwards. */
 void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store_core *out);
 void disk_unload(const struct disk *d, struct store_core *core);
+/* What the store's store_chain_entries() gives; returns how many.  out has room for max. */
+size_t disk_entries(const struct disk *d, const uint8_t a[32], const uint8_t b[32], uint64_t first,
+		    size_t max, struct ledger_signed *out);
 /* NULL: it has none. */
 const struct store_meta *disk_meta(const struct disk *d, const char *key);
 /* What is on record of a member of a round; NULL: nothing. */

@@ -29,7 +29,10 @@ enum what {
 	EV_TIMER,
 	EV_COMMIT,
 	EV_JOB,
+	EV_ENTRIES,
 	EV_RESTART,
+	EV_BACKUP,
+	EV_PUT_BACK,
 	EV_SILENCE, /* keepalive has noticed that a frozen agent says nothing */
 	EV_TROUBLE, /* the story's next fault */
 	EV_HEAL,
@@ -46,6 +49,10 @@ struct event {
 	size_t n;
 	int timer;
 	struct agent_job *job;
+	/* EV_ENTRIES */
+	uint64_t ticket, first;
+	size_t max;
+	uint8_t key[32];
 };
 
 struct link {				     /* of a pair a < b; side 0 is a */
@@ -85,7 +92,9 @@ struct node {
 	struct kge_emb *scribble;	/* planted: the work tables */
 	struct rng draw;
 	struct agent_core *core;
-	struct disk disk;
+	struct disk disk, backup;
+	bool has_backup, put_back; /* ever */
+	bool behind; /* put back from its backup, and partners have not all been asked */
 	struct commit commits[COMMITS_MAX];
 	size_t n_commits;
 	struct store_batch late; /* planted: said to be on disk */
@@ -121,7 +130,7 @@ struct released { /* labels, or releases, that were seen on a wire, by session a
 struct sim {
 	struct sim_options o;
 	struct sim_report *report;
-	struct rng rng;
+	struct rng rng, backups; /* of their own, so that other stories stay what they were */
 	uint64_t now_ms, order, faults_end_ms;
 	bool faults;
 	struct event *heap;
@@ -164,6 +173,7 @@ void links_release(struct sim *s);
 /* shell.c */
 void shell_init(struct node *n);
 void shell_commit_due(struct node *n);
+void shell_entries_due(struct node *n, const struct event *due);
 void shell_job_due(struct node *n, struct agent_job *job);
 void shell_drop(struct node *n, bool some_reach_disk); /* at a crash */
 

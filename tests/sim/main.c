@@ -9,8 +9,10 @@
 
 static void usage(void)
 {
-	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--ppat] [--procrustes]\n"
-	       "    [--map] [--noisy] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
+	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--restores]\n"
+	       "    [--backup MS --put-back MS] [--ppat] "
+	       "[--procrustes]\n"
+	       "    [--map] [--noisy] [--roles] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
 	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n",
 	       SIM_SHUTS_OUT);
@@ -89,6 +91,12 @@ int main(int argc, char **argv)
 			o.world = (enum sim_world)number(&i, argc, argv);
 		else if (strcmp(argv[i], "--plant") == 0)
 			o.plant = (enum sim_plant)number(&i, argc, argv);
+		else if (strcmp(argv[i], "--restores") == 0)
+			o.restores = true;
+		else if (strcmp(argv[i], "--backup") == 0)
+			o.backup_ms = number(&i, argc, argv);
+		else if (strcmp(argv[i], "--put-back") == 0)
+			o.put_back_ms = number(&i, argc, argv);
 		else if (strcmp(argv[i], "--calm") == 0)
 			o.calm = true;
 		else if (strcmp(argv[i], "--ppat") == 0)
@@ -99,6 +107,8 @@ int main(int argc, char **argv)
 			o.map = true;
 		else if (strcmp(argv[i], "--noisy") == 0)
 			o.noisy = true;
+		else if (strcmp(argv[i], "--roles") == 0)
+			o.roles = true;
 		else if (strcmp(argv[i], "--store") == 0)
 			o.real_store = true;
 		else if (strcmp(argv[i], "--learn") == 0)

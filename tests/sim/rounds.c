@@ -87,6 +87,8 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	r->equal_start = s->o.seed % 4 != 0;
 	r->propose = (s->o.seed + n->at) % 5 != 0;
 	r->patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
+	r->stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
+	r->compare_rounds = (uint32_t)(s->o.seed % 3);
 	r->min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
 
@@ -835,7 +837,7 @@ static bool part_is_kept(const struct node *n)
 	struct buf b = { 0 };
 	bool same;
 
-	if (part->method->save == NULL)
+	if (part->method->save == NULL || kept->len == 0) /* as it begins: rounds had stopped */
 		return true;
 	part->method->save(part, &b); /* what goes before it is the core's own */
 	same = kept->len >= b.len && memcmp(kept->base + kept->len - b.len, b.base, b.len) == 0;

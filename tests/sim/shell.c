@@ -85,6 +85,38 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	sim_at(s, delay, (struct event){ .what = EV_COMMIT, .node = n->at, .life = n->life });
 }
 
+/* Behind all commits that were asked for before, as one thread writes and reads. */
+static void io_read_entries(void *ctx, const uint8_t sign_key[32], uint64_t first, size_t max,
+			    uint64_t ticket)
+{
+	struct node *n = ctx;
+	struct sim *s = n->sim;
+	uint64_t delay = 1 + rng_below(&s->rng, 15);
+	struct event e = { .what = EV_ENTRIES, .node = n->at, .life = n->life, .ticket = ticket };
+
+	if (!happens(n))
+		return;
+	if (s->now_ms + delay < n->commit_ms)
+		delay = n->commit_ms - s->now_ms;
+	n->commit_ms = s->now_ms + delay;
+	memcpy(e.key, sign_key, 32);
+	e.first = first;
+	e.max = max;
+	sim_at(s, delay, e);
+}
+
+void shell_entries_due(struct node *n, const struct event *due)
+{
+	struct ledger_signed *at = mem_array(due->max + 1, sizeof(*at));
+	struct agent_event e = { .kind = AGENT_EVENT_ENTRIES,
+				 .ticket = due->ticket,
+				 .entries = at };
+
+	e.n_entries = disk_entries(&n->disk, n->sign_public, due->key, due->first, due->max, at);
+	node_event(n, &e);
+	free(at);
+}
+
 static void apply_first(struct node *n)
 {
 	struct err e = { 0 };
@@ -92,6 +124,8 @@ static void apply_first(struct node *n)
 	if (disk_apply(&n->disk, &n->commits[0].batch, &e) != 0)
 		sim_fail(n->sim, "agent %zu: the store refused a batch: %s", n->at, e.text);
 	sim_rounds_on_disk(n, &n->commits[0].batch);
+	for (size_t i = 0; i < n->commits[0].batch.n; i++)
+		n->sim->report->returned += n->commits[0].batch.at[i].kind == STORE_RETURN_ENTRY;
 	store_batch_release(&n->commits[0].batch);
 	n->n_commits--;
 	memmove(n->commits, n->commits + 1, n->n_commits * sizeof(n->commits[0]));
@@ -258,6 +292,7 @@ void shell_init(struct node *n)
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
+				   .read_entries = io_read_entries,
 				   .draw = io_draw };
 }
 

@@ -186,7 +186,8 @@ static void birth(struct node *n)
 	struct store_meta torn = { 0 };
 	struct store_core saved;
 	struct err e = { 0 };
-	struct agent_parts parts = { .config = &n->config,
+	struct agent_config config = n->config;
+	struct agent_parts parts = { .config = &config,
 				     .io = &n->io,
 				     .learner =
 					     n->real ? agent_learner_ops(n->real) : &n->synthetic,
@@ -213,6 +214,8 @@ static void birth(struct node *n)
 		parts.best->ent[1] += 1e-6F;
 	if (n->sim->o.plant == SIM_TORN_LATEST && parts.latest != NULL)
 		parts.latest->ent[1] += 1e-6F;
+	if (n->sim->o.plant == SIM_FORGETS_ROLE)
+		config.roles = AGENT_BOTH_ROLES; /* the checks read the node's */
 	if (agent_core_new(&n->core, &parts, &e) != 0) {
 		sim_fail(n->sim, "agent %zu does not start: %s", n->at, e.text);
 		disk_unload(&n->disk, &saved);
@@ -394,7 +397,8 @@ static void wait_for_thaw(struct sim *s, struct event *e)
 static bool waits_for_thaw(const struct sim *s, const struct event *e)
 {
 	return sim_frozen(&s->node[e->node]) && e->what != EV_DIAL && e->what != EV_SILENCE &&
-	       e->what != EV_TROUBLE && e->what != EV_HEAL;
+	       e->what != EV_TROUBLE && e->what != EV_HEAL && e->what != EV_BACKUP &&
+	       e->what != EV_PUT_BACK;
 }
 
 /* From now on nothing goes wrong any more. */
@@ -415,6 +419,99 @@ static void heal(struct sim *s)
 				link_cut(s, a, b, false);
 		}
 	}
+}
+
+/* ---- backups ---- */
+
+enum { BACKUPS_END_MS = 5000 }; /* before the end of all faults */
+
+static bool all_listed(const struct node *n)
+{
+	for (size_t i = 0; i < n->disk.n_peers; i++)
+		if (n->disk.peers[i].status != STORE_LISTED)
+			return false;
+	return n->disk.n_peers == n->sim->n - 1;
+}
+
+/* Not of one that has to be completed itself. */
+static void back_up(struct sim *s, struct node *n)
+{
+	if (n->behind || !all_listed(n))
+		return;
+	disk_copy(&n->backup, &n->disk);
+	n->has_backup = true;
+	sim_log(s, "%zu: BACKUP, %zu entries", n->at, n->disk.n_entries);
+}
+
+/* As agent/backup.c marks a store; that nothing was trained since, its owner knows. */
+static void mark_restored(struct node *n, bool training)
+{
+	struct store_restored r = { .is = true, .fresh = true, .training = training };
+	struct store_batch b = { 0 };
+
+	for (size_t i = 0; i < n->disk.n_peers; i++)
+		store_restored_add(&r, n->disk.peers[i].key);
+	store_batch_restored(&b, &r);
+	disk_apply(&n->disk, &b, NULL);
+	store_batch_release(&b);
+	store_restored_release(&r);
+}
+
+static bool anybody_behind(const struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->node[i].behind)
+			return true;
+	return false;
+}
+
+/* One at a time: what two have lost nobody has. */
+static void put_back(struct sim *s, struct node *n)
+{
+	bool trained = n->disk.training.sequence != n->backup.training.sequence;
+
+	if (!n->has_backup || anybody_behind(s))
+		return;
+	sim_log(s, "%zu: PUT BACK, %zu entries of %zu", n->at, n->backup.n_entries,
+		n->disk.n_entries);
+	if (n->alive)
+		crash(n);
+	disk_copy(&n->disk, &n->backup);
+	n->behind = s->o.plant != SIM_FORGETS_BACKUP;
+	n->put_back = true;
+	if (n->behind)
+		mark_restored(n, trained);
+	n->best_seen = n->disk.has_best ? n->disk.best.valid_score : -1.0;
+	s->report->restored++;
+	for (size_t i = 0; i < s->n; i++)
+		s->report->agent[i].effects_put_back = s->node[i].effects;
+}
+
+static void backup_event(struct sim *s, const struct event *e)
+{
+	struct event next = { .what = EV_BACKUP };
+
+	if (e->what == EV_BACKUP)
+		back_up(s, &s->node[e->node]);
+	else
+		put_back(s, &s->node[e->node]);
+	if (!s->o.restores || s->now_ms + BACKUPS_END_MS > s->faults_end_ms)
+		return;
+	if (rng_below(&s->backups, 2) == 0)
+		next.what = EV_PUT_BACK;
+	next.node = rng_below(&s->backups, (uint32_t)s->n);
+	sim_at(s, 200 + rng_below(&s->backups, 4000), next);
+}
+
+static void plan_backups(struct sim *s)
+{
+	rng_seed(&s->backups, s->o.seed ^ 0xbac);
+	if (s->o.restores)
+		sim_at(s, 1000, (struct event){ .what = EV_BACKUP });
+	if (s->o.put_back_ms == 0)
+		return;
+	sim_at(s, s->o.backup_ms, (struct event){ .what = EV_BACKUP });
+	sim_at(s, s->o.put_back_ms, (struct event){ .what = EV_PUT_BACK });
 }
 
 /* ---- running ---- */
@@ -458,6 +555,14 @@ static void step_event(struct sim *s, struct event *e)
 		if (n->alive && e->life == n->life)
 			shell_job_due(n, e->job);
 		break;
+	case EV_ENTRIES:
+		if (n->alive && e->life == n->life)
+			shell_entries_due(n, e);
+		break;
+	case EV_BACKUP:
+	case EV_PUT_BACK:
+		backup_event(s, e);
+		break;
 	case EV_RESTART:
 		if (!n->alive)
 			restart(s, n);
@@ -479,6 +584,18 @@ static void step_event(struct sim *s, struct event *e)
 	}
 }
 
+/* Rounds that hurt have stopped: its owner wants them again, sooner or later. */
+static void owner_resumes(struct sim *s, struct node *n)
+{
+	struct agent_event resume = { .kind = AGENT_EVENT_RESUME };
+
+	if (!n->alive || sim_frozen(n) || !rounds_stopped(n->core))
+		return;
+	s->report->stopped++;
+	if (!s->faults || rng_below(&s->rng, 16) == 0)
+		node_event(n, &resume);
+}
+
 static bool step_once(struct sim *s)
 {
 	struct event e;
@@ -492,6 +609,8 @@ static bool step_once(struct sim *s)
 		wait_for_thaw(s, &e);
 	else
 		step_event(s, &e);
+	if (s->o.fed && !s->report->failed)
+		owner_resumes(s, &s->node[e.node]);
 	free(e.bytes);
 	check_all(s);
 	if (s->now_ms > s->faults_end_ms + PATIENCE_MS || s->report->events > EVENTS_MAX)
@@ -563,6 +682,7 @@ void sim_run(const struct sim_options *o, struct sim_report *r)
 		sim_at(s, 500, (struct event){ .what = EV_TROUBLE });
 		sim_at(s, s->faults_end_ms, (struct event){ .what = EV_HEAL });
 	}
+	plan_backups(s);
 	for (size_t i = 0; i < s->n; i++)
 		sim_at(s, rng_below(&s->rng, 50), (struct event){ .what = EV_RESTART, .node = i });
 	while (!sim_rounds_goal(s) && step_once(s))

@@ -35,6 +35,8 @@ enum sim_plant {
 	SIM_TORN_DISK,	    /* a checkpoint comes back with one bit changed */
 	SIM_FORGETS_ENTRY,  /* the disk loses the newest ledger entry in a crash */
 	SIM_BAD_ROWS,	    /* agent 0 has rows that cannot be translated */
+	SIM_FORGETS_BACKUP, /* a store that is put back does not say so */
+	SIM_FORGETS_ROLE,   /* agents run as if their owners allowed them both roles */
 	/* of rounds */
 	SIM_STUCK_ROUND,  /* timers of rounds never fire */
 	SIM_LOSES_LATEST, /* the disk keeps the tables of the first round only */
@@ -64,7 +66,10 @@ struct sim_options {
 	size_t agents;
 	enum sim_world world;
 	enum sim_plant plant;
-	bool calm;	    /* no faults at all */
+	bool calm;     /* no faults at all */
+	bool restores; /* an agent is put back from a backup, now and then */
+	/* calm: agent 0 once, at this time, from a backup of that time; 0: not */
+	uint64_t backup_ms, put_back_ms;
 	bool fed;	    /* agents run rounds (tests/sim/rounds.c) */
 	const char *method; /* of them all; NULL: drawn by seed */
 	bool hosted;	    /* rounds with a host; else drawn by seed */
@@ -73,6 +78,7 @@ struct sim_options {
 	bool procrustes;    /* ... with Procrustes */
 	bool map;	    /* ... with a released map */
 	bool noisy;	    /* every agent sends its rows with noise */
+	bool roles;	    /* the first agent only hosts, the last one is only a client */
 	double multiplier;  /* of a release; 0: one of which two or three fit the caps */
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
@@ -89,6 +95,7 @@ struct sim_agent_report {
 	uint64_t labels_spent;
 	uint64_t unsettled; /* sessions on its ledgers that reserved and have not settled */
 	uint64_t effects;
+	uint64_t effects_put_back; /* when an agent was put back last */
 	/* Of effect k, at [k - 1]: is it the first of its event; does a write wait for the disk
 	 * before it, and behind it. */
 	bool first[SIM_EFFECTS_NOTED], before[SIM_EFFECTS_NOTED], behind[SIM_EFFECTS_NOTED];
@@ -100,12 +107,15 @@ struct sim_report {
 	bool failed;
 	char why[SIM_WHY_MAX];
 	uint64_t events, crashes, cuts, replays, strangers, freezes, labels_seen, lies;
-	uint64_t releases_seen; /* maps, and noisy rows */
-	uint64_t labels_beside; /* sent while the next reserve was being written */
-	uint64_t private_ends;	/* aborts that keep the reason for the owner */
-	uint64_t sessions;	/* done, at hosts */
-	uint64_t sizes_sent;	/* two for each intersection */
-	uint64_t extended;	/* trainings with virtual neighbours */
+	uint64_t stopped;	     /* events after which rounds were stopped, since they hurt */
+	uint64_t restored, returned; /* agents put back; entries that partners handed back */
+	uint64_t releases_seen;	     /* maps, and noisy rows */
+	uint64_t labels_beside;	     /* sent while the next reserve was being written */
+	uint64_t private_ends;	     /* aborts that keep the reason for the owner */
+	uint64_t sessions;	     /* done, at hosts */
+	uint64_t from_clients;	     /* messages of translations that clients sent */
+	uint64_t sizes_sent;	     /* two for each intersection */
+	uint64_t extended;	     /* trainings with virtual neighbours */
 	/* rounds */
 	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */
 	uint64_t full_rounds;		 /* that all agents ended well, nobody missing anybody */

@@ -28,6 +28,7 @@ static void add_up(const struct sim_report *r)
 	sum.rows_cut += r->rows_cut;
 	sum.crashes += r->crashes;
 	sum.freezes += r->freezes;
+	sum.stopped += r->stopped;
 	sum.cuts += r->cuts;
 	sum.replays += r->replays;
 	sum.strangers += r->strangers;

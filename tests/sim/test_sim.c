@@ -28,6 +28,9 @@ static void add_up(const struct sim_report *r)
 	sum.replays += r->replays;
 	sum.strangers += r->strangers;
 	sum.extended += r->extended;
+	sum.restored += r->restored;
+	sum.returned += r->returned;
+	sum.from_clients += r->from_clients;
 }
 
 static void run_seeds(struct sim_options o, uint64_t seeds)
@@ -42,12 +45,13 @@ static void run_seeds(struct sim_options o, uint64_t seeds)
 		add_up(&r);
 		if (r.failed)
 			fail_msg("%s\nreplay: build/tests/sim/sim --seed %llu --agents "
-				 "%zu%s%s%s%s%s%s%s "
+				 "%zu%s%s%s%s%s%s%s%s%s "
 				 "--world %s --verbose",
 				 r.why, (unsigned long long)o.seed, o.agents,
-				 o.calm ? " --calm" : "", o.ppat ? " --ppat" : "",
-				 o.procrustes ? " --procrustes" : "", o.map ? " --map" : "",
-				 o.noisy ? " --noisy" : "", o.real_store ? " --store" : "",
+				 o.calm ? " --calm" : "", o.restores ? " --restores" : "",
+				 o.ppat ? " --ppat" : "", o.procrustes ? " --procrustes" : "",
+				 o.map ? " --map" : "", o.noisy ? " --noisy" : "",
+				 o.roles ? " --roles" : "", o.real_store ? " --store" : "",
 				 o.real_learning ? " --learn" : "", world[o.world]);
 	}
 }
@@ -89,6 +93,36 @@ static void three_agents_noisy(void **state)
 	assert_true(sum.releases_seen > 100);
 }
 
+/* Agents are put back from backups: partners hand back what is missing, what was on a wire counts
+ * on both disks in the end, and no cap is passed. */
+static void put_back_from_backups(void **state)
+{
+	const struct sim_options o = { .seed = 9000, .agents = 3, .restores = true };
+	struct sim_options k = o;
+
+	(void)state;
+	run_seeds(o, 40);
+	k.ppat = true;
+	k.seed = 1;
+	run_seeds(k, 40);
+	assert_true(sum.restored > 80 && sum.returned > 100);
+	k.ppat = false;
+	k.map = true;
+	run_seeds(k, 20);
+	k.map = false;
+	k.procrustes = k.noisy = true;
+	run_seeds(k, 20);
+}
+
+static void three_agents_of_roles(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 9000, .agents = 3, .roles = true }, 50);
+	assert_true(sum.sessions > 50);
+	assert_true(sum.from_clients > 200); /* 482 when this was written */
+	assert_true(sum.crashes > 50);
+}
+
 static void five_agents(void **state)
 {
 	(void)state;
@@ -111,6 +145,13 @@ static void real_learning(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 6000, .agents = 3, .real_learning = true }, 10);
+}
+
+/* A label that waited for its link leaves when its session has ended (the checks read that one). */
+static void labels_after_their_session(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 942, .agents = 3 }, 1);
 }
 
 static void a_seed_replays(void **state)
@@ -285,10 +326,34 @@ static void catches_a_torn_checkpoint(void **state)
 	assert_true(caught(SIM_TORN_DISK, "not those of the best checkpoint") > 0);
 }
 
+static void catches_a_forgotten_role(void **state)
+{
+	(void)state;
+	assert_true(caught_with((struct sim_options){ .roles = true, .plant = SIM_FORGETS_ROLE },
+				"which its owner does not want") > 0);
+}
+
 static void catches_a_forgotten_entry(void **state)
 {
 	(void)state;
 	assert_true(caught(SIM_FORGETS_ENTRY, "ledgers of") > 0);
+}
+
+static void catches_a_backup_that_was_not_marked(void **state)
+{
+	struct sim_options o = {
+		.seed = 1, .agents = 3, .ppat = true, .restores = true, .plant = SIM_FORGETS_BACKUP
+	};
+	size_t failed = 0;
+
+	(void)state;
+	for (; o.seed <= 20; o.seed++) {
+		struct sim_report r;
+
+		sim_run(&o, &r);
+		failed += r.failed && strstr(r.why, "ledgers of") != NULL;
+	}
+	assert_true(failed > 0);
 }
 
 /* ---- the core catches ... ---- */
@@ -355,10 +420,13 @@ int main(void)
 		cmocka_unit_test(nothing_shared),
 		cmocka_unit_test(one_entity_shared),
 		cmocka_unit_test(a_seed_replays),
+		cmocka_unit_test(labels_after_their_session),
 		cmocka_unit_test(three_agents),
 		cmocka_unit_test(three_agents_ppat),
 		cmocka_unit_test(three_agents_map),
 		cmocka_unit_test(three_agents_noisy),
+		cmocka_unit_test(put_back_from_backups),
+		cmocka_unit_test(three_agents_of_roles),
 		cmocka_unit_test(five_agents),
 		cmocka_unit_test(twelve_agents),
 		cmocka_unit_test(real_store),
@@ -368,6 +436,8 @@ int main(void)
 		cmocka_unit_test(catches_a_stuck_busy),
 		cmocka_unit_test(catches_a_torn_checkpoint),
 		cmocka_unit_test(catches_a_forgotten_entry),
+		cmocka_unit_test(catches_a_backup_that_was_not_marked),
+		cmocka_unit_test(catches_a_forgotten_role),
 		cmocka_unit_test(refuses_a_settle_of_fewer_labels),
 		cmocka_unit_test(refuses_a_contract_of_more_noise),
 		cmocka_unit_test(refuses_caps_beyond_their_epsilon),

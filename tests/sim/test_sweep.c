@@ -120,6 +120,34 @@ static void nor_noisy_rows(void **state)
 	many_ends(o);
 }
 
+/* Agent 0 is put back from a backup of before its first session; from there on each effect of it
+ * and of the partner that hands back what is missing is the last one once. */
+static void handed_back_whatever_dies(void **state)
+{
+	struct sim_options o = story(9);
+	struct sim_crash *c = &o.once;
+	struct sim_report calm;
+	struct sum sum = { 0 };
+
+	(void)state;
+	o.backup_ms = 1000;
+	o.put_back_ms = 15000;
+	sim_run(&o, &calm);
+	assert_false(calm.failed);
+	assert_true(calm.restored == 1 && calm.returned > 0 && calm.sessions > 2);
+	for (c->agent = 0; c->agent < 2; c->agent++)
+		for (c->effect = calm.agent[c->agent].effects_put_back + 1;
+		     c->effect <= calm.agent[c->agent].effects; c->effect++)
+			for (unsigned how = 0; how < 4; how++) {
+				c->after = how & 1;
+				c->on_disk = how & 2;
+				if (is_new(&calm.agent[c->agent], c))
+					run(o, &sum);
+			}
+	print_message("# %llu runs\n", (unsigned long long)sum.runs);
+	assert_int_equal(sum.crashes, 2 * sum.runs); /* being put back is one */
+}
+
 /* A shell that says "on disk" too early is caught at some effect. */
 static void a_disk_that_lies_is_caught(void **state)
 {
@@ -216,6 +244,7 @@ int main(void)
 		cmocka_unit_test(no_crash_loses_a_label_or_passes_a_cap),
 		cmocka_unit_test(nor_a_map),
 		cmocka_unit_test(nor_noisy_rows),
+		cmocka_unit_test(handed_back_whatever_dies),
 		cmocka_unit_test(a_disk_that_lies_is_caught),
 		cmocka_unit_test(no_crash_stops_rounds),
 		cmocka_unit_test(rounds_of_thirty),

@@ -159,6 +159,7 @@ static void settings(struct sim *s, struct node *n)
 	struct agent_config *c = &n->config;
 
 	agent_config_defaults(c);
+	c->spend_useless = true; /* graphs are small */
 	snprintf(c->name, sizeof(c->name), "agent-%zu", n->at);
 	c->first_epochs = 4;
 	c->eval_every = 2;
@@ -173,6 +174,10 @@ static void settings(struct sim *s, struct node *n)
 	c->aggregate = (enum agent_aggregate)rng_below(&s->rng, 4);
 	c->rounds = (enum agent_rounds)rng_below(&s->rng, 2);
 	c->share = rng_below(&s->rng, 3) ? AGENT_SHARE_BOTH : AGENT_SHARE_ENTITIES;
+	if (s->o.roles && n->at == 0)
+		c->roles = AGENT_HOST_ONLY;
+	else if (s->o.roles && n->at == s->n - 1)
+		c->roles = AGENT_CLIENT_ONLY;
 	c->virtual_neighbours = s->o.seed % 3 == 0;
 	c->ppat_steps = 3;
 	c->ppat_batch = 4;
@@ -233,8 +238,11 @@ static void list_each_other(struct sim *s)
 
 static void learning(struct node *n)
 {
-	n->synthetic = (struct agent_learner){ n, synthetic_train, synthetic_train_on,
-					       synthetic_evaluate, sim_rounds_train_part };
+	n->synthetic = (struct agent_learner){ .ctx = n,
+					       .train = synthetic_train,
+					       .train_on = synthetic_train_on,
+					       .evaluate = synthetic_evaluate,
+					       .train_part = sim_rounds_train_part };
 	kge_train_defaults(&n->train);
 	n->train.threads = 1;
 	n->train.negatives = 2;
@@ -281,6 +289,7 @@ void world_make(struct sim *s)
 void world_release(struct node *n)
 {
 	disk_release(&n->disk);
+	disk_release(&n->backup);
 	kge_trainer_free(n->trainer);
 	agent_learner_free(n->real);
 	agent_names_free(n->names);

@@ -250,6 +250,42 @@ static void the_tables_of_the_last_round_come_back(void **state)
 	store_close(s);
 }
 
+static float first_of(struct store *s, enum store_checkpoint_kind kind)
+{
+	struct kge_emb *back;
+	struct err e;
+	float x;
+
+	assert_int_equal(store_restore_kind(s, kind, &back, NULL, &e), 0);
+	x = kge_rel(back, 0)[0];
+	kge_emb_free(back);
+	return x;
+}
+
+/* Before partners had a part: once and for all.  Without them: the newest. */
+static void the_arms_beside_the_best_come_back(void **state)
+{
+	struct store *s = new_store();
+	struct kge_emb *emb = new_emb(1), *back;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(store_restore_kind(s, STORE_BEFORE, &back, NULL, &e), ERR_NOTFOUND);
+	for (int k = 1; k <= 6; k++) {
+		kge_rel(emb, 0)[0] = (float)k;
+		assert_int_equal(put(s, STORE_BEFORE, 0.1 * k, emb, &e), 0);
+		assert_int_equal(put(s, STORE_ALONE, 0.1 * k, emb, &e), 0);
+		assert_int_equal(put(s, STORE_BEST, 0.1 * k, emb, &e), 0);
+	}
+	assert_true(first_of(s, STORE_BEFORE) == 1);
+	assert_true(first_of(s, STORE_ALONE) == 6);
+	assert_int_equal(store_demote_best(s, &e), 0);
+	assert_true(first_of(s, STORE_BEFORE) == 1);
+	assert_int_equal(store_check(s, &e), 0);
+	kge_emb_free(emb);
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +296,7 @@ int main(void)
 		cmocka_unit_test(the_best_score_only_rises),
 		cmocka_unit_test(old_checkpoints_go_but_not_the_best_nor_the_owners),
 		cmocka_unit_test(the_tables_of_the_last_round_come_back),
+		cmocka_unit_test(the_arms_beside_the_best_come_back),
 	};
 
 	return cmocka_run_group_tests_name("store/checkpoint", tests, NULL, NULL);

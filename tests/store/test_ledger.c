@@ -56,7 +56,7 @@ static void decoding_is_strict(void **state)
 		const char *field;
 	} bad[] = {
 		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 4, "translator" },
-		{ 10, 5, "noise" },	{ 11, 4, "accountant" }, { 12, 3, "adjacency" },
+		{ 10, 5, "noise" },	{ 11, 5, "accountant" }, { 12, 3, "adjacency" },
 		{ 13, 1, "padding" },	{ 15, 9, "padding" },	 { 119, 0xff, "sequence" },
 		{ 159, 0x80, "time" },	{ 188, 1, "padding" },	 { 199, 0x80, "param" },
 		{ 207, 0xff, "delta" }, { 215, 1, "count" },	 { 263, 0xc0, "epsilon_lineage" },
@@ -277,6 +277,45 @@ static void releases_have_a_contract_and_caps_as_labels_do(void **state)
 	world_release(&w);
 }
 
+/* By the privacy loss a contract buys more, of labels and of releases, and what was spent at
+ * several prices costs less, in the ledger's own sum only where all of it was spent so. */
+static void pld_is_an_accountant_of_contracts(void **state)
+{
+	struct ledger_spend spend[2];
+	struct ledger_caps by_curve, caps;
+	struct ledger_entry e, back;
+	uint8_t bytes[LEDGER_ENTRY_BYTES];
+	double curve, pld, own;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	spend[0] = (struct ledger_spend){ w.mechanism, 60 };
+	spend[1] = (struct ledger_spend){ releases(4), 2 };
+	spend[1].mechanism.noise = LEDGER_DISCRETE_RELEASE;
+	assert_int_equal(ledger_epsilon(spend, 2, &curve, NULL), 0);
+	assert_int_equal(ledger_epsilon_pld(spend, 2, &pld, NULL), 0);
+	assert_true(pld < 0.95 * curve);
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(ledger_caps_from(&spend[k].mechanism, 3, 6, &by_curve, NULL), 0);
+		spend[k].mechanism.accountant = LEDGER_PLD;
+		assert_int_equal(ledger_caps_from(&spend[k].mechanism, 3, 6, &caps, NULL), 0);
+		assert_true(caps.pair > by_curve.pair && caps.lineage > by_curve.lineage);
+		assert_int_equal(ledger_epsilon(spend, 2, &own, NULL), 0);
+		assert_near(own, k == 0 ? curve : pld, 1e-12, 0);
+	}
+	w.mechanism = spend[0].mechanism;
+	assert_int_equal(ledger_caps_from(&w.mechanism, 3, 6, &w.caps, NULL), 0);
+	assert_int_equal(world_draft(&w, &e, LEDGER_CONTRACT, 0, 1, 1, 0, NULL), 0);
+	ledger_encode(&e, bytes);
+	assert_int_equal(ledger_decode(&back, bytes, sizeof(bytes), NULL), 0);
+	assert_int_equal(back.mechanism.accountant, LEDGER_PLD);
+	world_add(&w, LEDGER_CONTRACT, 0, 1, 1, 0);
+	world_add(&w, LEDGER_RESERVE, 0, 1, 1, w.caps.pair);
+	assert_int_equal(world_draft(&w, &e, LEDGER_RESERVE, 0, 1, 1, 1, NULL), ERR_BUDGET);
+	world_release(&w);
+}
+
 /* What cannot be counted together is held against the pair's epsilon. */
 static void one_side_may_spend_at_several_prices(void **state)
 {
@@ -367,8 +406,17 @@ static void both_sides_may_charge_themselves_in_one_session(void **state)
 	assert_int_equal(c->n_open, 1); /* the client's is still open */
 	assert_int_equal(c->account[host].spent, 41);
 	assert_int_equal(c->account[client].spent, 1);
+	assert_int_equal(c->account[host].rows, 10); /* of the client, which had charged them */
+	assert_int_equal(c->account[host].noisy_rows, 10);
 	world_add(&w, LEDGER_SETTLE, 1, 0, 7, 1);
 	assert_int_equal(c->n_open, 0);
+	w.mechanism = votes; /* and a session without that: as they are */
+	w.caps = caps;
+	world_add(&w, LEDGER_RESERVE, 0, 1, 8, 0);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 8, 0);
+	assert_int_equal(c->account[host].rows, 20);
+	assert_int_equal(c->account[host].noisy_rows, 10);
+	assert_int_equal(c->account[host].maps, 0);
 	/* Each side's terms are its own. */
 	assert_int_equal(c->account[host].mechanism.teachers, votes.teachers);
 	assert_int_equal(c->account[host].caps.pair, caps.pair);
@@ -602,6 +650,7 @@ int main(void)
 		cmocka_unit_test(a_cap_is_reached_and_never_passed),
 		cmocka_unit_test(the_lineage_is_capped_over_all_partners),
 		cmocka_unit_test(mixed_mechanisms_add_up_as_renyi_curves),
+		cmocka_unit_test(pld_is_an_accountant_of_contracts),
 		cmocka_unit_test(releases_have_a_contract_and_caps_as_labels_do),
 		cmocka_unit_test(one_side_may_spend_at_several_prices),
 		cmocka_unit_test(both_sides_may_charge_themselves_in_one_session),

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "base/mem.h"
+#include "dp/pld_steps.h"
 #include "dp/subsampled.h"
 #include "store/db.h"
 #include "tests/store/world.h"
@@ -107,7 +108,7 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	struct ledger_statement other;
 	double want[DP_ORDERS], more[DP_ORDERS], last[DP_ORDERS];
 	struct ledger_training t = { 0 };
-	struct ledger_stated s;
+	struct ledger_stated s, all[2];
 	struct world w;
 
 	(void)unused;
@@ -122,6 +123,16 @@ static void the_account_is_the_sum_of_all_mechanisms(void **unused)
 	other.noise = 9;
 	s = state_as(&w, 0, &t, &other, 3);
 	assert_int_equal(ledger_training_add(&t, &s, NULL), 0);
+	all[0] = all[1] = s; /* the same twice, by its loss: what six steps cost, and less */
+	assert_near(ledger_training_epsilon_pld(all, 2, 1e-5),
+		    dp_pld_steps_epsilon(&(struct dp_pld_steps){ { 0.5, 9 }, 6 }, 1, 1e-5), 1e-9,
+		    0);
+	assert_true(ledger_training_epsilon_pld(all, 2, 1e-5) <
+		    dp_subsampled_epsilon(&(struct dp_subsampled){ 0.5, 9 }, 6, 1e-5));
+	assert_true(ledger_training_epsilon_pld(all, 0, 1e-5) <= 0);
+	all[1].statement.steps = UINT64_MAX - 2; /* which would go round */
+	assert_near(ledger_training_epsilon_pld(all, 2, 1e-5),
+		    dp_subsampled_epsilon(&(struct dp_subsampled){ 0.5, 9 }, 3, 1e-5), 1e-9, 0);
 	state(&w, &t, 1);
 	other = terms_of(&w, 0);
 	other.noise *= 2; /* at the same rate */
@@ -301,8 +312,8 @@ static void some_training(struct world *w, struct ledger_export *x)
 	struct ledger_training t = { 0 };
 
 	world_init(w);
-	*x = (struct ledger_export){ .has_owner = true, .whole = true, .n_stated = SOME };
-	memcpy(x->owner, world_key(w, 0), LEDGER_KEY);
+	*x = (struct ledger_export){ .whole = true, .n_stated = SOME };
+	memcpy(x->owner.sign_key, world_key(w, 0), LEDGER_KEY);
 	x->stated = mem_array(SOME, sizeof(*x->stated));
 	for (size_t k = 0; k < SOME; k++)
 		x->stated[k] = state(w, &t, 10 + k);
@@ -370,7 +381,7 @@ static void faults_are_named(void **unused)
 	x.stated[1] = x.stated[2];
 	expect_fault(&x, 3, "was deleted or moved");
 	x.stated[1] = keep;
-	x.owner[0] ^= 1;
+	x.owner.sign_key[0] ^= 1;
 	expect_fault(&x, 1, "of another agent");
 	ledger_export_release(&x);
 	world_release(&w);

@@ -849,7 +849,8 @@ static void the_stored_ledger_exports_and_verifies(void **state)
 	must_apply(s, &b);
 	assert_int_equal(store_ledger(s, NULL, &x, &e), 0);
 	assert_int_equal(x.n, 5);
-	assert_true(x.whole && x.has_owner);
+	assert_true(x.whole);
+	assert_memory_equal(x.owner.sign_key, world_key(&w, 0), LEDGER_KEY);
 	assert_int_equal(ledger_verify(&x, &r), 0);
 	ledger_export_release(&x);
 	assert_int_equal(store_ledger(s, world_key(&w, 2), &x, &e), 0);

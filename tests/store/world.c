@@ -107,15 +107,48 @@ struct ledger_signed *world_add(struct world *w, enum ledger_kind kind, int host
 	return s;
 }
 
+struct ledger_party world_party(const struct world *w, int agent)
+{
+	struct ledger_party p = { .name = "agent 0" };
+
+	p.name[6] = (char)('0' + agent);
+	memcpy(p.key, w->id[agent]->key, LEDGER_KEY);
+	memcpy(p.sign_key, world_key(w, agent), LEDGER_KEY);
+	return p;
+}
+
 struct ledger_export world_export(const struct world *w, int owner)
 {
-	struct ledger_export x = { .has_owner = true, .whole = true };
+	struct ledger_export x = { .whole = true };
 
-	memcpy(x.owner, world_key(w, owner), LEDGER_KEY);
+	x.owner = world_party(w, owner);
 	x.at = mem_array(WORLD_ENTRIES, sizeof(*x.at));
 	for (size_t k = 0; k < w->n; k++)
-		if (memcmp(w->entry[k].entry.host, x.owner, LEDGER_KEY) == 0 ||
-		    memcmp(w->entry[k].entry.client, x.owner, LEDGER_KEY) == 0)
+		if (memcmp(w->entry[k].entry.host, x.owner.sign_key, LEDGER_KEY) == 0 ||
+		    memcmp(w->entry[k].entry.client, x.owner.sign_key, LEDGER_KEY) == 0)
 			x.at[x.n++] = w->entry[k];
+	return x;
+}
+
+struct ledger_export world_sealed(const struct world *w, int owner, int peer, const char *nonce)
+{
+	struct ledger_export x = world_export(w, owner);
+
+	x.parties = mem_array(WORLD_AGENTS, sizeof(*x.parties));
+	for (int k = 0; k < WORLD_AGENTS; k++)
+		if (k != owner && (peer < 0 || k == peer))
+			x.parties[x.n_parties++] = world_party(w, k);
+	x.whole = peer < 0;
+	if (peer >= 0) {
+		size_t n = 0;
+
+		memcpy(x.peer, world_key(w, peer), LEDGER_KEY);
+		for (size_t k = 0; k < x.n; k++)
+			if (memcmp(x.at[k].entry.host, x.peer, LEDGER_KEY) == 0 ||
+			    memcmp(x.at[k].entry.client, x.peer, LEDGER_KEY) == 0)
+				x.at[n++] = x.at[k];
+		x.n = n;
+	}
+	ledger_export_seal(&x, w->time_ms, nonce, w->id[owner]->sign_secret);
 	return x;
 }

@@ -33,7 +33,10 @@ struct ledger_signed *world_append(struct world *w, const struct ledger_entry *e
 /* Draft, sign, add to the chain; fails the test when a rule is broken. */
 struct ledger_signed *world_add(struct world *w, enum ledger_kind kind, int host, int client,
 				uint8_t session, uint64_t count);
-/* All entries in which `owner` takes part; release it. */
+struct ledger_party world_party(const struct world *w, int agent); /* "agent 0" */
+/* All entries in which `owner` takes part, not signed as a whole; release it. */
 struct ledger_export world_export(const struct world *w, int owner);
+/* ... signed, with its partners' keys; of its pair with `peer` alone unless that is negative. */
+struct ledger_export world_sealed(const struct world *w, int owner, int peer, const char *nonce);
 
 #endif

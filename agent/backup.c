@@ -1,0 +1,612 @@
+#include "agent/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { COPY_BYTES = 1 << 16, LIST_MAX = 1 << 14 };
+
+static const char list_name[] = "backup.txt", store_name[] = "store.db";
+static const char config_name[] = "agent.yaml", identity_name[] = "identity.key";
+
+static int system_error(struct err *e, const char *path)
+{
+	return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* ---- files ---- */
+
+static int digest_fd(int fd, struct backup_file *out)
+{
+	static const size_t size = COPY_BYTES;
+	uint8_t *part = mem_array(size, 1);
+	crypto_generichash_state state;
+	ssize_t n;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof(out->digest));
+	out->bytes = 0;
+	while ((n = read(fd, part, size)) > 0) {
+		crypto_generichash_update(&state, part, (size_t)n);
+		out->bytes += (uint64_t)n;
+	}
+	crypto_generichash_final(&state, out->digest, sizeof(out->digest));
+	free(part);
+	return n < 0 ? -1 : 0;
+}
+
+/* Of out->name in the folder. */
+static int digest_file(const char *folder, struct backup_file *out, struct err *e)
+{
+	char *path = file_join(folder, out->name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc = 0;
+
+	if (fd < 0 || digest_fd(fd, out) != 0)
+		rc = system_error(e, path);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return rc;
+}
+
+static int write_all(int to, const uint8_t *at, size_t n)
+{
+	while (n > 0) {
+		ssize_t wrote = write(to, at, n);
+
+		if (wrote < 0)
+			return -1;
+		at += wrote;
+		n -= (size_t)wrote;
+	}
+	return 0;
+}
+
+static int copy_fd(int from, int to)
+{
+	static const size_t size = COPY_BYTES;
+	uint8_t *part = mem_array(size, 1);
+	ssize_t n;
+	int rc = 0;
+
+	while (rc == 0 && (n = read(from, part, size)) > 0)
+		rc = write_all(to, part, (size_t)n);
+	sodium_memzero(part, size);
+	free(part);
+	return rc == 0 && n == 0 ? fsync(to) : -1;
+}
+
+/* Mode 0600, synced. */
+static int copy_file(const char *from, const char *to, struct err *e)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int rc = 0;
+
+	if (in < 0)
+		rc = system_error(e, from);
+	else if (out < 0 || copy_fd(in, out) != 0)
+		rc = system_error(e, to);
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	return rc;
+}
+
+static int copy_named(const char *from, const char *to, const char *name, struct err *e)
+{
+	char *a = file_join(from, name), *b = file_join(to, name);
+	int rc = copy_file(a, b, e);
+
+	free(a);
+	free(b);
+	return rc;
+}
+
+static int sync_folder(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : system_error(e, path);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int sync_parent(const char *path, struct err *e)
+{
+	char *parent = mem_strdup(path);
+	size_t n = strlen(parent);
+	char *slash;
+	int rc;
+
+	while (n > 1 && parent[n - 1] == '/')
+		parent[--n] = '\0';
+	slash = strrchr(parent, '/');
+	if (slash != NULL)
+		slash[slash == parent] = '\0';
+	rc = sync_folder(slash != NULL ? parent : ".", e);
+	free(parent);
+	return rc;
+}
+
+/* A folder of ours with files alone. */
+static void remove_folder(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *x;
+
+	while (d != NULL && (x = readdir(d)) != NULL)
+		unlinkat(dirfd(d), x->d_name, 0);
+	if (d != NULL)
+		closedir(d);
+	rmdir(path);
+}
+
+/* Beside the name that it shall have: new, mode 0700, to be freed. */
+static char *new_folder(const char *near, struct err *e)
+{
+	char *path = mem_printf("%s.XXXXXX", near);
+
+	if (mkdtemp(path) != NULL)
+		return path;
+	system_error(e, path);
+	free(path);
+	return NULL;
+}
+
+/* ---- the list ---- */
+
+static void put_digest(struct buf *out, const uint8_t *bytes)
+{
+	char hex[65];
+
+	sodium_bin2hex(hex, sizeof(hex), bytes, 32);
+	buf_add(out, hex, 64);
+}
+
+static void print_list(const struct backup *b, struct buf *out)
+{
+	uint8_t end[32];
+
+	buf_printf(out, "fkge backup 1\ntime %" PRId64 "\nagent ", b->time_ms);
+	put_digest(out, b->sign_key);
+	buf_printf(out, "\n");
+	for (size_t i = 0; i < b->n_files; i++) {
+		buf_printf(out, "file %" PRIu64 " ", b->file[i].bytes);
+		put_digest(out, b->file[i].digest);
+		buf_printf(out, " %s\n", b->file[i].name);
+	}
+	crypto_generichash(end, sizeof(end), out->base, out->len, NULL, 0);
+	buf_printf(out, "end ");
+	put_digest(out, end);
+	buf_printf(out, "\n");
+}
+
+static bool take_hex(const char *hex, uint8_t out[32])
+{
+	size_t n = 0;
+
+	return strlen(hex) == 64 && sodium_hex2bin(out, 32, hex, 64, NULL, &n, NULL) == 0 &&
+	       n == 32;
+}
+
+/* A name in the folder and nowhere else. */
+static bool good_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+}
+
+/* What stands behind a word and a space, or NULL: the line begins with another word. */
+static const char *after(const char *line, const char *word)
+{
+	size_t n = strlen(word);
+
+	return strncmp(line, word, n) == 0 && line[n] == ' ' ? line + n + 1 : NULL;
+}
+
+/* Digits, and what ends them; moves *at behind it. */
+static bool take_count(const char **at, char end, uint64_t *n)
+{
+	char *stop;
+
+	errno = 0;
+	*n = strtoull(*at, &stop, 10);
+	if (**at < '0' || **at > '9' || errno != 0 || *stop != end)
+		return false;
+	*at = stop + (end != '\0');
+	return true;
+}
+
+/* BYTES DIGEST NAME */
+static bool take_file(struct backup *b, const char *at)
+{
+	struct backup_file *f = &b->file[b->n_files];
+	char hex[65];
+
+	if (b->n_files == BACKUP_FILES_MAX || !take_count(&at, ' ', &f->bytes) || strlen(at) < 66 ||
+	    at[64] != ' ')
+		return false;
+	snprintf(hex, sizeof(hex), "%.64s", at);
+	at += 65;
+	if (!take_hex(hex, f->digest) || strlen(at) >= sizeof(f->name) || !good_name(at))
+		return false;
+	snprintf(f->name, sizeof(f->name), "%s", at);
+	b->n_files++;
+	return true;
+}
+
+static bool take_line(struct backup *b, const char *line)
+{
+	const char *at;
+	uint64_t ms;
+
+	if ((at = after(line, "time")) != NULL) {
+		if (!take_count(&at, '\0', &ms) || ms > INT64_MAX)
+			return false;
+		b->time_ms = (int64_t)ms;
+		return true;
+	}
+	if ((at = after(line, "agent")) != NULL)
+		return take_hex(at, b->sign_key);
+	at = after(line, "file");
+	return at != NULL && take_file(b, at);
+}
+
+/* The digest of the lines before "end" is what stands behind it; they are cut there. */
+static bool is_whole(char *text)
+{
+	char *end = strstr(text, "\nend ");
+	uint8_t said[32], is[32];
+
+	if (end == NULL)
+		return false;
+	end++;
+	if (strlen(end) != 4 + 64 + 1 || end[68] != '\n')
+		return false;
+	end[68] = '\0';
+	if (!take_hex(end + 4, said))
+		return false;
+	crypto_generichash(is, sizeof(is), (const uint8_t *)text, (size_t)(end - text), NULL, 0);
+	*end = '\0';
+	return memcmp(said, is, sizeof(is)) == 0;
+}
+
+static bool take_lines(struct backup *b, char *text)
+{
+	char *next = NULL, *line = strtok_r(text, "\n", &next);
+	bool good = line != NULL && strcmp(line, "fkge backup 1") == 0;
+
+	while (good && (line = strtok_r(NULL, "\n", &next)) != NULL)
+		good = take_line(b, line);
+	return good && b->n_files > 0;
+}
+
+static int read_list(struct backup *b, const char *folder, struct err *e)
+{
+	char *path = file_join(folder, list_name);
+	struct buf text = { 0 };
+	int rc = file_read(path, LIST_MAX, &text, e);
+
+	memset(b, 0, sizeof(*b));
+	if (rc == ERR_NOFILE)
+		err_set(e, rc, "%s: no backup is there (fkge backup DIR makes one)", folder);
+	if (rc == 0) {
+		buf_add(&text, "", 1);
+		if (!is_whole((char *)text.base) || !take_lines(b, (char *)text.base))
+			rc = err_set(e, ERR_STORE, "%s is damaged: take another backup", path);
+	}
+	buf_release(&text);
+	free(path);
+	return rc;
+}
+
+/* ---- what is in it ---- */
+
+static void count_ledger(struct backup *b, const struct store_core *core)
+{
+	for (size_t i = 0; i < core->n_peers; i++)
+		b->partners += core->peers[i].status == STORE_LISTED;
+	for (size_t i = 0; i < core->n_chains; i++) {
+		b->chains += core->chains[i]->sequence > 0;
+		b->entries += core->chains[i]->sequence;
+	}
+	b->statements = core->training.sequence;
+	b->has_best = core->has_best;
+}
+
+static int look_into(struct backup *b, struct store *s, struct err *e)
+{
+	struct store_core core = { 0 };
+	struct kge_graph *g = NULL;
+	struct err none = { 0 };
+	int rc = store_load_core(s, &core, e);
+
+	if (rc != 0)
+		return rc;
+	count_ledger(b, &core);
+	store_core_release(&core);
+	rc = store_load_graph(s, &g, &none);
+	if (rc == 0)
+		for (int k = 0; k < KGE_SPLITS; k++)
+			b->triples += g->split[k].n;
+	if (rc == 0)
+		kge_graph_free(g);
+	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", none.text);
+}
+
+/* Opened as an agent opens it, and every page, signature and table is looked at. */
+static int check_contents(const char *folder, struct backup *b, struct err *e)
+{
+	struct folder f;
+	int rc = folder_open(&f, folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	if (memcmp(f.identity->sign_key, b->sign_key, IDENTITY_KEY) != 0)
+		rc = err_set(e, ERR_STORE, "%s is not that of the agent in %s/%s", f.identity_path,
+			     folder, list_name);
+	if (rc == 0)
+		rc = store_check(f.store, e);
+	if (rc == 0)
+		rc = look_into(b, f.store, e);
+	folder_close(&f);
+	return rc;
+}
+
+static int check_files(const char *folder, const struct backup *b, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < b->n_files && rc == 0; i++) {
+		struct backup_file is = b->file[i];
+
+		rc = digest_file(folder, &is, e);
+		if (rc == 0 && (is.bytes != b->file[i].bytes ||
+				memcmp(is.digest, b->file[i].digest, sizeof(is.digest)) != 0))
+			rc = err_set(e, ERR_STORE,
+				     "%s/%s is damaged: it is not what the backup was made with; "
+				     "take another backup",
+				     folder, is.name);
+	}
+	return rc;
+}
+
+int backup_check(const char *from, struct backup *out, struct err *e)
+{
+	int rc = read_list(out, from, e);
+
+	if (rc == 0)
+		rc = check_files(from, out, e);
+	return rc == 0 ? check_contents(from, out, e) : rc;
+}
+
+/* ---- making one ---- */
+
+static int add_file(struct backup *b, const char *folder, const char *name, struct err *e)
+{
+	struct backup_file *f = &b->file[b->n_files++];
+
+	snprintf(f->name, sizeof(f->name), "%s", name);
+	return digest_file(folder, f, e);
+}
+
+/* Beside agent.yaml under its own name, or nowhere that a backup reaches. */
+static int copy_secret(const struct folder *f, const char *to, struct backup *b, struct err *e)
+{
+	const char *name = f->config.federation.psk_file;
+	char *path = file_join(f->path, name);
+	bool there = name[0] != '\0' && file_exists(path);
+	int rc = 0;
+
+	free(path);
+	if (there && (!good_name(name) || strlen(name) >= BACKUP_NAME_MAX))
+		snprintf(b->left_out, sizeof(b->left_out), "%.127s", name);
+	else if (there)
+		rc = copy_named(f->path, to, name, e);
+	if (rc == 0 && there && b->left_out[0] == '\0')
+		rc = add_file(b, to, name, e);
+	return rc;
+}
+
+static int copy_store(const struct folder *f, const char *to, struct err *e)
+{
+	char *path = file_join(to, store_name);
+	int rc = store_copy(f->store, path, e);
+
+	free(path);
+	return rc;
+}
+
+static int copy_all(const struct folder *f, const char *to, struct backup *b, struct err *e)
+{
+	int rc = copy_store(f, to, e);
+
+	if (rc == 0)
+		rc = copy_named(f->path, to, config_name, e);
+	if (rc == 0)
+		rc = copy_named(f->path, to, identity_name, e);
+	if (rc == 0)
+		rc = add_file(b, to, store_name, e);
+	if (rc == 0)
+		rc = add_file(b, to, config_name, e);
+	if (rc == 0)
+		rc = add_file(b, to, identity_name, e);
+	return rc == 0 ? copy_secret(f, to, b, e) : rc;
+}
+
+static int write_list(const struct backup *b, const char *to, struct err *e)
+{
+	char *path = file_join(to, list_name);
+	struct buf text = { 0 };
+	int rc;
+
+	print_list(b, &text);
+	rc = file_write_atomic(path, text.base, text.len, 0600, e);
+	buf_release(&text);
+	free(path);
+	return rc;
+}
+
+static int make_in(const struct folder *f, const char *at, struct backup *b, struct err *e)
+{
+	int rc = copy_all(f, at, b, e);
+
+	if (rc == 0)
+		rc = write_list(b, at, e);
+	if (rc == 0)
+		rc = check_contents(at, b, e);
+	return rc == 0 ? sync_folder(at, e) : rc;
+}
+
+int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct backup *out,
+		struct err *e)
+{
+	struct stat st;
+	char *at;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->time_ms = now_ms;
+	memcpy(out->sign_key, f->identity->sign_key, IDENTITY_KEY);
+	if (lstat(to, &st) == 0)
+		return err_set(e, ERR_EXISTS, "%s is there already: a backup replaces nothing", to);
+	at = new_folder(to, e);
+	if (at == NULL)
+		return e != NULL && e->code != 0 ? e->code : ERR_IO;
+	rc = make_in(f, at, out, e);
+	if (rc == 0 && rename(at, to) != 0)
+		rc = system_error(e, to);
+	if (rc == 0)
+		rc = sync_parent(to, e);
+	else
+		remove_folder(at);
+	free(at);
+	return rc;
+}
+
+/* ---- putting it back ---- */
+
+static int must_be_empty(const char *path, struct err *e)
+{
+	DIR *d = opendir(path);
+	const struct dirent *x;
+	int n = 0;
+
+	if (d == NULL)
+		return system_error(e, path);
+	while ((x = readdir(d)) != NULL)
+		n += strcmp(x->d_name, ".") != 0 && strcmp(x->d_name, "..") != 0;
+	closedir(d);
+	return n == 0 ? 0
+		      : err_set(e, ERR_EXISTS,
+				"%s is not empty: a backup is restored into a new folder, so that "
+				"nothing of an agent is lost",
+				path);
+}
+
+/* Partners who may hold entries that the backup does not have; and what nobody holds. */
+static int mark_restored(struct folder *f, int64_t time_ms, struct err *e)
+{
+	struct store_restored r = { .is = true, .fresh = true, .time_ms = time_ms };
+	struct store_core core = { 0 };
+	struct store_batch b = { 0 };
+	int rc = store_load_core(f->store, &core, e);
+
+	for (size_t i = 0; i < core.n_peers; i++)
+		if (core.peers[i].status == STORE_LISTED)
+			store_restored_add(&r, core.peers[i].key);
+	r.training = core.training.sequence > 0 || f->config.train.kge.dp.epsilon > 0;
+	store_batch_restored(&b, &r);
+	if (rc == 0)
+		rc = store_apply(f->store, &b, e);
+	store_batch_release(&b);
+	store_restored_release(&r);
+	store_core_release(&core);
+	return rc;
+}
+
+static int mark_folder(const char *path, int64_t time_ms, struct err *e)
+{
+	struct store_options o = { .mode = STORE_OWN };
+	struct folder f;
+	int rc = folder_open(&f, path, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_LOCK, e);
+
+	if (rc != 0)
+		return rc;
+	o.owner = f.identity->sign_key;
+	rc = store_open(&f.store, f.store_path, &o, e);
+	if (rc == 0)
+		rc = mark_restored(&f, time_ms, e);
+	folder_close(&f);
+	return rc;
+}
+
+static int copy_back(const char *from, const char *at, const struct backup *b, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < b->n_files && rc == 0; i++)
+		rc = copy_named(from, at, b->file[i].name, e);
+	if (rc == 0)
+		rc = check_files(at, b, e);
+	return rc == 0 ? mark_folder(at, b->time_ms, e) : rc;
+}
+
+static int move_named(const char *from, const char *to, const char *name, struct err *e)
+{
+	char *a = file_join(from, name), *b = file_join(to, name);
+	int rc = rename(a, b) == 0 ? 0 : system_error(e, b);
+
+	free(a);
+	free(b);
+	return rc;
+}
+
+static int move_in(const char *at, const char *to, const struct backup *b, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < b->n_files && rc == 0; i++)
+		if (strcmp(b->file[i].name, config_name) != 0)
+			rc = move_named(at, to, b->file[i].name, e);
+	if (rc == 0)
+		rc = sync_folder(to, e);
+	if (rc == 0)
+		rc = move_named(at, to, config_name, e);
+	return rc == 0 ? sync_folder(to, e) : rc;
+}
+
+int backup_restore(const char *from, const char *to, struct backup *out, struct err *e)
+{
+	int rc = backup_check(from, out, e);
+	char *within, *at;
+
+	if (rc == 0 && mkdir(to, 0700) != 0 && errno != EEXIST)
+		rc = system_error(e, to);
+	if (rc == 0)
+		rc = must_be_empty(to, e);
+	if (rc != 0)
+		return rc;
+	within = file_join(to, ".restore");
+	at = new_folder(within, e);
+	rc = at == NULL ? ERR_IO : copy_back(from, at, out, e);
+	if (rc == 0)
+		rc = move_in(at, to, out, e);
+	if (at != NULL)
+		remove_folder(at);
+	free(within);
+	free(at);
+	return rc;
+}

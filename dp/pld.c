@@ -1,0 +1,316 @@
+/* dp/pld.c - epsilon of votes and releases by their privacy loss. */
+#include "dp/pld.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dp/accountant.h"
+#include "dp/adaptive.h"
+#include "dp/gaussian.h"
+#include "dp/lattice.h"
+#include "dp/rdp.h"
+
+#define ROUNDED_UP (1 + 1e-12) /* more than what doubles lose in a closed form */
+
+double dp_pld_releases(enum dp_release noise, double z, uint64_t count)
+{
+	double variance = (double)count / (z * z), steps;
+
+	if (count == 0)
+		return 0;
+	if (dp_release_check(z, NULL) != 0)
+		return (double)INFINITY;
+	if (noise == DP_RELEASE_GAUSSIAN)
+		return variance;
+	steps = dp_lattice_deviation_least(z);
+	return steps > 4 ? variance / (1 - 4 / (steps * steps)) : (double)INFINITY;
+}
+
+static double gaussian_epsilon(double variance, double delta)
+{
+	if (!(delta > 0) || !(variance < 1e6))
+		return (double)INFINITY;
+	return variance > 0 ? dp_gaussian_epsilon(sqrt(variance), 1, delta) * ROUNDED_UP : 0;
+}
+
+/* ---- what was worked out before ---- */
+
+/* A ledger asks for the same figures again and again, with every status and every reserve.  An
+ * answer is a function of the question alone, so remembering some changes none. */
+enum question { NONE, VARIANCE, EPSILON, LABELS };
+struct known {
+	enum question question;
+	struct dp_mechanism mechanism;
+	double about[3], answer;
+};
+enum { KNOWN = 128 };
+static _Thread_local struct known known[KNOWN];
+static _Thread_local unsigned known_next;
+
+static bool same_mechanism(const struct dp_mechanism *a, const struct dp_mechanism *b)
+{
+	return a->noise == b->noise && a->param == b->param && a->teachers == b->teachers;
+}
+
+static bool same_numbers(const double a[3], const double b[3])
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+static const struct known *known_find(enum question q, const struct dp_mechanism *m,
+				      const double about[3])
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (known[i].question == q && same_mechanism(&known[i].mechanism, m) &&
+		    same_numbers(known[i].about, about))
+			return &known[i];
+	return NULL;
+}
+
+static double known_add(enum question q, const struct dp_mechanism *m, const double about[3],
+			double answer)
+{
+	struct known *at = &known[known_next++ % KNOWN];
+
+	*at = (struct known){ .question = q, .mechanism = *m, .answer = answer };
+	memcpy(at->about, about, sizeof(at->about));
+	return answer;
+}
+
+/* ---- votes ---- */
+
+static struct dp_votes_bound variance_of(const struct dp_mechanism *m, double c)
+{
+	const double about[3] = { c };
+	const struct known *k = known_find(VARIANCE, m, about);
+	struct dp_votes_bound b = { 0, DP_VOTES_SLACK };
+
+	b.variance = k != NULL ? k->answer
+			       : known_add(VARIANCE, m, about, dp_votes_variance(m, c).variance);
+	return b;
+}
+
+/* The Gaussian of so much variance, with delta less what votes have taken of it. */
+static double as_gaussian(double variance, double delta, double slack)
+{
+	return slack < 0.1 * delta ? gaussian_epsilon(variance, delta - slack) : (double)INFINITY;
+}
+
+/* With `c` for the coins' not being round, once for all mechanisms: each holds beside that same
+ * Gaussian, and so beside it and what the others are bounded by. */
+static double votes_as_gaussian(const struct dp_pld_votes *votes, size_t n, double releases,
+				double delta, double c)
+{
+	double variance = releases + c, slack = 0;
+
+	for (size_t i = 0; i < n && isfinite(variance); i++) {
+		struct dp_votes_bound b = variance_of(&votes[i].mechanism, c);
+
+		variance += b.variance * (double)votes[i].labels;
+		slack += b.slack * (double)votes[i].labels;
+	}
+	return as_gaussian(variance, delta, slack);
+}
+
+static double largest_loss(const struct dp_pld_votes *votes, size_t n)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, dp_votes_loss(&votes[i].mechanism));
+	return most;
+}
+
+/* A larger c lets a label cost less: which is best depends on how many there are. */
+static const double loss_multiples[] = { 2, 8, 32, 128 };
+enum { MULTIPLES = sizeof(loss_multiples) / sizeof(loss_multiples[0]) };
+
+static double best_gaussian(const struct dp_pld_votes *votes, size_t n, double releases,
+			    double delta)
+{
+	double loss = largest_loss(votes, n), best = (double)INFINITY;
+
+	for (size_t k = 0; k < MULTIPLES && loss > 0 && loss < 100; k++)
+		best = fmin(best,
+			    votes_as_gaussian(votes, n, releases, delta, loss_multiples[k] * loss));
+	return best;
+}
+
+static double by_game(const struct dp_pld_votes *v, double releases, double delta, double reach)
+{
+	struct dp_game *g = dp_game_new(&v->mechanism, v->labels, reach);
+	double epsilon;
+
+	if (g == NULL)
+		return (double)INFINITY;
+	for (uint64_t i = 0; i < v->labels; i++)
+		dp_game_label(g);
+	epsilon = dp_game_epsilon(g, releases, delta);
+	dp_game_free(g);
+	return epsilon;
+}
+
+/* What is surely enough, so that a grid needs to reach no further. */
+static double renyi(const struct dp_pld_votes *v, double releases, double delta)
+{
+	double rdp[DP_ORDERS];
+
+	dp_rdp_vote(&v->mechanism, rdp);
+	for (int i = 0; i < DP_ORDERS; i++)
+		rdp[i] = rdp[i] * (double)v->labels + dp_orders[i] * releases / 2;
+	return dp_rdp_tight(rdp, delta).epsilon;
+}
+
+static double one_mechanism(const struct dp_pld_votes *v, double releases, double delta)
+{
+	const double about[3] = { (double)v->labels, releases, delta };
+	const struct known *k = known_find(EPSILON, &v->mechanism, about);
+	double best;
+
+	if (k != NULL)
+		return k->answer;
+	best = best_gaussian(v, 1, releases, delta);
+	best = fmin(best, by_game(v, releases, delta, fmin(best, renyi(v, releases, delta))));
+	return known_add(EPSILON, &v->mechanism, about, best);
+}
+
+static double votes_epsilon(const struct dp_pld_votes *votes, size_t n, double releases,
+			    double delta)
+{
+	return n > 1 ? best_gaussian(votes, n, releases, delta)
+		     : one_mechanism(votes, releases, delta);
+}
+
+/* Each mechanism once, those without labels not at all. */
+static size_t gather(const struct dp_pld_votes *votes, size_t n, struct dp_pld_votes *out)
+{
+	size_t found = 0, k;
+
+	for (size_t i = 0; i < n; i++) {
+		for (k = 0; k < found; k++)
+			if (same_mechanism(&out[k].mechanism, &votes[i].mechanism))
+				break;
+		if (k < found)
+			out[k].labels += votes[i].labels;
+		else if (votes[i].labels > 0)
+			out[found++] = votes[i];
+	}
+	return found;
+}
+
+double dp_pld_epsilon(const struct dp_pld_votes *votes, size_t n, double releases, double delta)
+{
+	struct dp_pld_votes *each = mem_array(n + 1, sizeof(*each));
+	double epsilon = (double)INFINITY;
+	bool valid = delta > 0 && delta < 1 && releases >= 0 && releases < (double)INFINITY;
+
+	n = gather(votes, n, each);
+	for (size_t i = 0; i < n; i++)
+		valid = valid && dp_mechanism_check(&each[i].mechanism, NULL) == 0;
+	if (valid)
+		epsilon = n > 0 ? votes_epsilon(each, n, releases, delta)
+				: gaussian_epsilon(releases, delta);
+	free(each);
+	return epsilon;
+}
+
+/* ---- how many fit, how much noise ---- */
+
+static double one_release(enum dp_release noise, double z, double delta)
+{
+	return dp_pld_epsilon(NULL, 0, dp_pld_releases(noise, z, 1), delta);
+}
+
+double dp_pld_release_multiplier(enum dp_release noise, double epsilon, double delta)
+{
+	double low = DP_MULTIPLIER_MIN, high = DP_MULTIPLIER_MAX;
+
+	if (!(one_release(noise, high, delta) <= epsilon))
+		return (double)INFINITY;
+	if (one_release(noise, low, delta) <= epsilon)
+		return low;
+	while (high > low * (1 + 1e-12)) {
+		double mid = sqrt(low * high);
+
+		if (one_release(noise, mid, delta) <= epsilon)
+			high = mid;
+		else
+			low = mid;
+	}
+	return high;
+}
+
+struct priced {
+	struct dp_votes_bound bound;
+	double c, delta;
+};
+
+static double labels_as_gaussian(const void *ctx, uint64_t labels)
+{
+	const struct priced *p = ctx;
+
+	return as_gaussian(p->c + p->bound.variance * (double)labels, p->delta,
+			   p->bound.slack * (double)labels);
+}
+
+static uint64_t within_gaussian(const struct dp_mechanism *m, double epsilon, double delta)
+{
+	double loss = dp_votes_loss(m);
+	uint64_t most = 0, fit;
+
+	for (size_t k = 0; k < MULTIPLES && loss > 0 && loss < 100; k++) {
+		struct priced p = { .c = loss * loss_multiples[k], .delta = delta };
+
+		p.bound = variance_of(m, p.c);
+		fit = dp_count_within(labels_as_gaussian, &p, epsilon);
+		most = fit > most ? fit : most;
+	}
+	return most;
+}
+
+/* How many labels of the game stay within epsilon; it is of no more than `most`. */
+static uint64_t within_game(struct dp_game *g, uint64_t most, double epsilon, double delta)
+{
+	uint64_t n = 0;
+
+	while (n < most) {
+		dp_game_label(g);
+		if (!(dp_game_epsilon(g, 0, delta) <= epsilon))
+			break;
+		n++;
+	}
+	return n;
+}
+
+static uint64_t more_labels(const struct dp_mechanism *m, uint64_t fit, double epsilon,
+			    double delta)
+{
+	uint64_t most = within_gaussian(m, epsilon, delta);
+	struct dp_game *g;
+
+	fit = most > fit ? most : fit;
+	most = fit + fit / 4 + 16;
+	g = dp_game_new(m, most, epsilon);
+	if (g == NULL)
+		return fit;
+	most = within_game(g, most, epsilon, delta);
+	dp_game_free(g);
+	return most > fit ? most : fit;
+}
+
+uint64_t dp_pld_labels(const struct dp_mechanism *m, uint64_t fit, double epsilon, double delta)
+{
+	const double about[3] = { (double)fit, epsilon, delta };
+	const struct known *k = known_find(LABELS, m, about);
+	uint64_t most;
+
+	if (dp_mechanism_check(m, NULL) != 0 || !(delta > 0 && delta < 1) || fit >= DP_LABELS_MAX)
+		return fit;
+	if (k != NULL)
+		return (uint64_t)k->answer;
+	most = more_labels(m, fit, epsilon, delta);
+	known_add(LABELS, m, about, (double)most);
+	return most;
+}

@@ -1,0 +1,82 @@
+/* fed/round_distance.c - how far each member's rows are from those of the others, at a home.
+ *
+ * What a home sees of plain rows anyway, as a number for its owner: of each item with three rows
+ * or more, every row against the median of all, number by number; of one with two, the other
+ * holder's against our own.  Rows of one member that are unlike all others' stand out so, until
+ * half of the holders are unlike the rest.  Masked rows nobody can look at. */
+#include <assert.h>
+#include <math.h>
+
+#include "fed/inside.h"
+
+static void add(struct fed_distance *d, const float *row, const float *from, size_t floats)
+{
+	d->rows++;
+	for (size_t k = 0; k < floats; k++) {
+		double x = row[k], y = from[k];
+
+		d->apart2 += (x - y) * (x - y);
+		d->from2 += y * y;
+		d->row2 += x * x;
+		d->dot += x * y;
+	}
+}
+
+/* Of few numbers: the middle one, or the mean of the middle two. */
+static float median(float *at, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++)
+		for (unsigned k = i; k > 0 && at[k] < at[k - 1]; k--) {
+			float swap = at[k];
+
+			at[k] = at[k - 1];
+			at[k - 1] = swap;
+		}
+	return n % 2 == 1 ? at[n / 2] : at[n / 2 - 1] / 2 + at[n / 2] / 2;
+}
+
+/* out[floats]; returns how many rows there are. */
+static unsigned medians(const struct fed_upload *u, size_t floats, float *out)
+{
+	const float *row[FED_MEMBERS_MAX];
+	float column[FED_MEMBERS_MAX];
+	unsigned n = 0;
+
+	for (unsigned m = 0; m < u->members; m++)
+		if (u->row[m] != NULL)
+			row[n++] = u->row[m];
+	for (size_t k = 0; n > 2 && k < floats; k++) {
+		for (unsigned i = 0; i < n; i++)
+			column[i] = row[i][k];
+		out[k] = median(column, n);
+	}
+	return n;
+}
+
+void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, float *scratch)
+{
+	unsigned n;
+
+	assert(r->secret == NULL);
+	if (u->stage != 0)
+		return;
+	n = medians(u, floats, scratch);
+	for (unsigned m = 0; m < u->members; m++) {
+		if (u->row[m] == NULL)
+			continue;
+		if (n > 2)
+			add(&r->seats[m].account.distance, u->row[m], scratch, floats);
+		else if (n == 2 && m != r->me && u->row[r->me] != NULL)
+			add(&r->seats[m].account.distance, u->row[m], u->row[r->me], floats);
+	}
+}
+
+double fed_distance_apart(const struct fed_distance *d)
+{
+	return d->rows > 0 && d->from2 > 0 ? sqrt(d->apart2 / d->from2) : -1.0;
+}
+
+double fed_distance_cosine(const struct fed_distance *d)
+{
+	return d->from2 > 0 && d->row2 > 0 ? d->dot / sqrt(d->from2 * d->row2) : 0.0;
+}

@@ -1,0 +1,90 @@
+/* store/copy.c - a copy of a store while its owner writes, and what a restored one says of itself.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/db.h"
+
+/* ---- a copy ---- */
+
+static int make_file(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(e, errno == EEXIST ? ERR_EXISTS : ERR_STORE, "%s: %s", path,
+			       strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* All pages in one step: it is one read transaction of the source, whose writer goes on in the log.
+ */
+static int copy_pages(struct store *s, sqlite3 *to, const char *path, struct err *e)
+{
+	sqlite3_backup *b = sqlite3_backup_init(to, "main", s->db, "main");
+	int code = b != NULL ? sqlite3_backup_step(b, -1) : sqlite3_errcode(to);
+
+	if (b != NULL)
+		sqlite3_backup_finish(b);
+	return code == SQLITE_DONE ? 0
+				   : err_set(e, ERR_STORE, "copying %s to %s: %s", s->path, path,
+					     sqlite3_errstr(code));
+}
+
+/* One file without a log, which is synced: SQLite does that when it leaves WAL. */
+static int end_log(sqlite3 *to, const char *path, struct err *e)
+{
+	return sqlite3_exec(to,
+			    "PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;"
+			    " PRAGMA user_version",
+			    NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
+}
+
+static int sync_copy(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc = fd >= 0 && fsync(fd) == 0 ? 0
+					   : err_set(e, ERR_STORE, "%s: %s", path, strerror(errno));
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int store_copy(struct store *s, const char *path, struct err *e)
+{
+	sqlite3 *to = NULL;
+	int rc = make_file(path, e);
+
+	if (rc == 0 && sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		rc = err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
+	if (rc == 0)
+		rc = copy_pages(s, to, path, e);
+	if (rc == 0)
+		rc = end_log(to, path, e);
+	sqlite3_close(to);
+	return rc == 0 ? sync_copy(path, e) : rc;
+}
+
+/* ---- what was put back ---- */
+
+int store_restored(struct store *s, struct store_restored *out, struct err *e)
+{
+	struct buf bytes = { 0 };
+	struct err why = { 0 };
+	int rc = store_meta(s, STORE_META_RESTORED, &bytes, &why);
+
+	memset(out, 0, sizeof(*out));
+	if (rc == 0)
+		rc = store_restored_read(out, bytes.base, bytes.len, e);
+	else
+		rc = rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
+	buf_release(&bytes);
+	return rc;
+}

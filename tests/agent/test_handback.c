@@ -1,0 +1,340 @@
+/* An agent that was put back from a backup, and the partner who is to hand back what it has lost:
+ * the restored one is seat 0, the partner that may lie seat 2, an honest one seat 1.  What is taken
+ * is a beginning of the true ledger, whatever is sent, and nothing of ours is spent before it is
+ * whole. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "tests/agent/table.h"
+
+enum { RESTORED, HONEST, PARTNER };
+enum { RUN_MS = 400000, STEPS = 400000, TRUE_MAX = 256 };
+
+static struct ledger_signed truth[TRUE_MAX]; /* of RESTORED and PARTNER, before it was lost */
+static size_t n_true;
+
+static struct agent_core *core_of(struct table *t, size_t at)
+{
+	return t->seat[at].core;
+}
+
+static size_t entries_with(struct table *t, size_t at, size_t other, struct ledger_signed *out)
+{
+	return disk_entries(&t->seat[at].disk, t->seat[at].sign_public, t->seat[other].sign_public,
+			    1, TRUE_MAX, out);
+}
+
+/* Both sessions each way with labels, and everything at rest. */
+static void some_sessions(struct table *t)
+{
+	table_init(t, 5);
+	for (size_t i = 0; i < SEATS; i++) {
+		t->seat[i].config.translator = AGENT_PPAT;
+		t->seat[i].improvements = 3;
+	}
+	table_start(t);
+	table_link(t, RESTORED, PARTNER, true);
+	table_run(t, RUN_MS, STEPS);
+	n_true = entries_with(t, RESTORED, PARTNER, truth);
+	assert_true(n_true > 5);
+	for (size_t k = 0; k < n_true; k++)
+		assert_true(truth[k].countersigned);
+}
+
+/* The disk as it was when it had so many entries; marked: as `fkge restore` leaves it. */
+static void put_back(struct table *t, size_t keep, bool marked)
+{
+	struct store_restored r = { .is = true, .fresh = true, .time_ms = 1 };
+	struct store_batch b = { 0 };
+
+	table_kill(t, RESTORED);
+	t->seat[RESTORED].disk.n_entries = keep;
+	for (size_t i = 0; i < t->seat[RESTORED].disk.n_peers; i++)
+		store_restored_add(&r, t->seat[RESTORED].disk.peers[i].key);
+	if (marked)
+		store_batch_restored(&b, &r);
+	assert_int_equal(disk_apply(&t->seat[RESTORED].disk, &b, NULL), 0);
+	store_batch_release(&b);
+	store_restored_release(&r);
+	table_restart(t, RESTORED);
+}
+
+/* Whatever came: a beginning of what was true. */
+static void check_beginning(struct table *t)
+{
+	struct ledger_signed is[TRUE_MAX];
+	size_t n = entries_with(t, RESTORED, PARTNER, is);
+
+	for (size_t k = 0; k < n && k < n_true; k++) {
+		assert_memory_equal(is[k].hash, truth[k].hash, 32);
+		assert_true(is[k].countersigned);
+	}
+}
+
+static bool is_whole(struct table *t)
+{
+	struct ledger_signed is[TRUE_MAX];
+
+	return entries_with(t, RESTORED, PARTNER, is) >= n_true;
+}
+
+static uint64_t spent_on(struct table *t, size_t other)
+{
+	const struct agent_core *c = core_of(t, RESTORED);
+	const struct ledger_account *a = spend_account(c, table_peer(t, RESTORED, other));
+
+	return ledger_account_count(a, NULL);
+}
+
+/* ---- an honest partner ---- */
+
+static void test_handed_back(void **state)
+{
+	(void)state;
+	for (int marked = 0; marked < 2; marked++)
+		for (size_t less = 1; less <= 3; less++) {
+			struct table t;
+			uint64_t before;
+
+			some_sessions(&t);
+			before = spent_on(&t, PARTNER);
+			put_back(&t, less == 3 ? 0 : n_true - less * 2 + 1, marked);
+			assert_int_equal(handback_blocks(core_of(&t, RESTORED)), marked);
+			table_link(&t, RESTORED, PARTNER, true);
+			table_run(&t, t.now_ms + RUN_MS, STEPS);
+			check_beginning(&t);
+			assert_true(is_whole(&t));
+			assert_true(spent_on(&t, PARTNER) >= before);
+			/* the other has not been asked: it is still waited for */
+			assert_true(handback_blocks(core_of(&t, RESTORED)));
+			table_link(&t, RESTORED, HONEST, true);
+			table_run(&t, t.now_ms + RUN_MS, STEPS);
+			assert_false(handback_blocks(core_of(&t, RESTORED)));
+			table_release(&t);
+		}
+}
+
+/* The other way round: the restored one is host of nothing before all have answered, but serves. */
+static void test_nothing_is_spent_meanwhile(void **state)
+{
+	struct table t;
+	struct ledger_signed is[TRUE_MAX];
+	size_t n;
+
+	(void)state;
+	some_sessions(&t);
+	put_back(&t, 0, true);
+	t.seat[RESTORED].improvements += 2;
+	t.seat[HONEST].improvements += 2;
+	table_link(&t, RESTORED, HONEST, true);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	n = entries_with(&t, RESTORED, HONEST, is);
+	for (size_t k = 0; k < n; k++)
+		assert_memory_not_equal(is[k].entry.host, t.seat[RESTORED].sign_public, 32);
+	assert_true(n > 0); /* it was a client */
+	table_link(&t, RESTORED, PARTNER, true);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_true(is_whole(&t));
+	n = entries_with(&t, RESTORED, HONEST, is);
+	for (size_t k = 0; k < n; k++)
+		if (memcmp(is[k].entry.host, t.seat[RESTORED].sign_public, 32) == 0)
+			n = 0;
+	assert_int_equal(n, 0); /* now it is host, too */
+	table_release(&t);
+}
+
+/* Serial numbers go up, by more than there were. */
+static void test_serials_are_raised(void **state)
+{
+	struct table t;
+	uint64_t best;
+
+	(void)state;
+	some_sessions(&t);
+	best = core_of(&t, RESTORED)->best_serial;
+	put_back(&t, 0, true);
+	assert_true(core_of(&t, RESTORED)->best_serial >= best + 100000);
+	assert_true(core_of(&t, RESTORED)->fed.serial >= 100000);
+	for (size_t i = 0; i < core_of(&t, RESTORED)->n_peers; i++)
+		assert_true(core_of(&t, RESTORED)->peers[i]->fed.joined >= 100000);
+	assert_false(core_of(&t, RESTORED)->restored.fresh);
+	table_release(&t);
+}
+
+/* ---- a partner that lies ---- */
+
+enum lie {
+	FLIPS_ENTRY,
+	FLIPS_SIGNATURE,
+	FLIPS_COUNTERSIGNATURE,
+	LEAVES_ONE_OUT,
+	SENDS_ONE_TWICE,
+	SWAPS_TWO,
+	CUTS_ONE,
+	CLAIMS_MORE,
+	SAYS_THEY_DIFFER,
+	LEAVES_ENTRIES_OUT,
+	LIES,
+};
+
+static enum lie lie;
+static size_t lies_told;
+
+static void put_answer(struct buf *b, const struct net_msg *m, bool differs, uint64_t claims,
+		       const uint8_t *entries, size_t n)
+{
+	struct net_writer w;
+
+	buf_release(b);
+	net_write_begin(&w, b, NET_MSG_LEDGER_BACK, m->session);
+	net_put_bool(&w, "d", differs);
+	net_put_uint(&w, "c", claims);
+	net_put_bin(&w, "e", entries, n);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void bend(uint8_t *at, size_t *n, uint64_t *claims, bool *differs)
+{
+	const size_t one = HANDBACK_BYTES;
+	uint8_t first[HANDBACK_BYTES];
+
+	memcpy(first, at, *n >= one ? one : 0);
+	if (lie == FLIPS_ENTRY)
+		at[208] ^= 1; /* its count */
+	else if (lie == FLIPS_SIGNATURE)
+		at[LEDGER_ENTRY_BYTES] ^= 1;
+	else if (lie == FLIPS_COUNTERSIGNATURE)
+		at[LEDGER_WIRE + 3] ^= 1;
+	else if (lie == LEAVES_ONE_OUT)
+		memmove(at, at + one, *n -= one);
+	else if (lie == SENDS_ONE_TWICE)
+		memcpy(at + one, first, one);
+	else if (lie == SWAPS_TWO)
+		memcpy(at, at + one, one), memcpy(at + one, first, one);
+	else if (lie == CUTS_ONE)
+		*n -= 1;
+	else if (lie == CLAIMS_MORE)
+		*claims += 5;
+	else if (lie == SAYS_THEY_DIFFER)
+		*differs = true;
+	else if (lie == LEAVES_ENTRIES_OUT)
+		*n = 0;
+}
+
+static void tamper(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg m;
+	struct err e = { 0 };
+	struct net_bytes at;
+	uint8_t copy[HANDBACK_ENTRIES * HANDBACK_BYTES];
+	uint64_t claims;
+	bool differs = false;
+	size_t n;
+
+	(void)ctx;
+	(void)t;
+	if (from != PARTNER || to != RESTORED ||
+	    net_msg_decode(&m, bytes->base, bytes->len, &e) != 0)
+		return;
+	at = m.type == NET_MSG_LEDGER_BACK ? net_get_bin(&m.body, "e", 0, sizeof(copy), &e)
+					   : (struct net_bytes){ 0 };
+	n = at.len;
+	if (n >= (size_t)2 * HANDBACK_BYTES ||
+	    (m.type == NET_MSG_LEDGER_BACK && (lie == SAYS_THEY_DIFFER || lie == CLAIMS_MORE))) {
+		claims = net_get_uint(&m.body, "c", 0, UINT64_MAX, &e);
+		if (n > 0)
+			memcpy(copy, at.base, n);
+		bend(copy, &n, &claims, &differs);
+		put_answer(bytes, &m, differs, claims, copy, n);
+		lies_told++;
+	}
+	net_msg_release(&m);
+}
+
+/* No lie brings in what is not true, hurts the honest one, or lets anything of ours be spent. */
+static void test_lies(void **state)
+{
+	(void)state;
+	for (lie = 0; lie < LIES; lie++) {
+		struct table t;
+		struct ledger_signed is[TRUE_MAX];
+		size_t n;
+
+		some_sessions(&t);
+		put_back(&t, 1, true);
+		lies_told = 0;
+		t.tamper = tamper;
+		table_link(&t, RESTORED, PARTNER, true);
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		assert_true(lies_told > 0);
+		check_beginning(&t);
+		assert_true(handback_blocks(core_of(&t, RESTORED)));
+		assert_true(table_peer(&t, RESTORED, PARTNER)->trouble[0] != '\0');
+		assert_true(table_peer(&t, RESTORED, PARTNER)->back.failed || lie == CUTS_ONE);
+		t.seat[HONEST].improvements += 2;
+		table_link(&t, RESTORED, HONEST, true);
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		n = entries_with(&t, RESTORED, HONEST, is);
+		assert_true(n > 0);	       /* it is served meanwhile, */
+		for (size_t k = 0; k < n; k++) /* and not charged for */
+			assert_memory_not_equal(is[k].entry.host, t.seat[RESTORED].sign_public, 32);
+		t.tamper = NULL; /* it thinks better of it */
+		table_link(&t, RESTORED, PARTNER, false);
+		table_link(&t, RESTORED, PARTNER, true);
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		assert_true(is_whole(&t));
+		assert_false(handback_blocks(core_of(&t, RESTORED)));
+		table_release(&t);
+	}
+}
+
+/* ---- a partner that asks and asks ---- */
+
+static void put_question(struct buf *b, uint64_t from, size_t hash)
+{
+	const uint8_t id[16] = { 1 }, zeros[33] = { 0 };
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_LEDGER_PULL, id);
+	net_put_uint(&w, "f", from);
+	net_put_bin(&w, "h", zeros, hash);
+	net_put_uint(&w, "n", HANDBACK_ENTRIES);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+static void test_too_many_questions(void **state)
+{
+	struct table t;
+	uint64_t before;
+
+	(void)state;
+	some_sessions(&t);
+	before = t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK];
+	for (size_t k = 0; k < 1000; k++) {
+		struct buf b = { 0 };
+
+		put_question(&b, k % 3 == 0 ? UINT32_MAX : k % 2, k % 7 == 6 ? 33 : 32);
+		table_deliver(&t, PARTNER, RESTORED, &b);
+		table_run(&t, t.now_ms + 20, 100);
+	}
+	assert_true(t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK] > before);
+	assert_true(t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK] - before <= 100);
+	check_beginning(&t);
+	table_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_handed_back),
+		cmocka_unit_test(test_nothing_is_spent_meanwhile),
+		cmocka_unit_test(test_serials_are_raised),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_too_many_questions),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("agent/handback", tests, NULL, NULL);
+}

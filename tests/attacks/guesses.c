@@ -1,0 +1,151 @@
+/* Names that a partner guesses (docs/THREAT-MODEL.md, names): whole agents.  What it puts in, it
+ * learns; how many that may be, how often, and who sees it. */
+#include "tests/agent/table.h"
+#include "tests/test.h"
+
+enum { VICTIM, OTHER, HOSTILE };
+
+/* The hostile seat guesses all that we have, and so many other names. */
+static void guess(struct table *t, unsigned n)
+{
+	const struct kge_vocab *ours = t->seat[VICTIM].graph->entities;
+	char name[32];
+	size_t len;
+
+	for (uint32_t id = 0; id < kge_vocab_count(ours); id++) {
+		const char *known = kge_vocab_name(ours, id, &len);
+
+		kge_vocab_add(t->seat[HOSTILE].graph->entities, known, len);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "guess %u", i);
+		kge_vocab_add(t->seat[HOSTILE].graph->entities, name, strlen(name));
+	}
+}
+
+static void run(struct table *t)
+{
+	table_link(t, VICTIM, HOSTILE, true);
+	table_run(t, t->now_ms + 60000, 100000);
+}
+
+static struct agent_peer_status seen(struct table *t, const struct agent_core *c)
+{
+	struct agent_status s;
+	struct agent_peer_status found = { 0 };
+
+	agent_core_status(c, &s);
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (memcmp(s.peer[i].key, t->seat[HOSTILE].key, 32) == 0)
+			found = s.peer[i];
+	agent_status_release(&s);
+	return found;
+}
+
+/* ATTACK: within names_max each of its guesses is answered; the owner sees how many there were. */
+static void guesses_within_the_limit_work_and_show(void **state)
+{
+	struct table t;
+	struct agent_peer_status s;
+
+	(void)state;
+	table_init(&t, 21);
+	guess(&t, 5000);
+	table_start(&t);
+	run(&t);
+	s = seen(&t, t.seat[VICTIM].core);
+	assert_int_equal(s.names_compared, 1);
+	assert_true(s.names.done);
+	assert_true(s.names.theirs >= 5000);
+	assert_int_equal(s.names.shared, s.names.ours);
+	assert_non_null(strstr(s.names_warning, "many more than we have"));
+	table_release(&t);
+}
+
+/* PROTECTED: with more than names_max it gets no point of ours, and learns nothing. */
+static void too_many_guesses_get_nothing(void **state)
+{
+	struct table t;
+	struct agent_peer_status s;
+
+	(void)state;
+	table_init(&t, 22);
+	guess(&t, 30000);
+	table_start(&t);
+	run(&t);
+	s = seen(&t, t.seat[VICTIM].core);
+	assert_int_equal(s.names_compared, 0);
+	assert_non_null(strstr(s.trouble, "names_max"));
+	assert_false(table_peer(&t, HOSTILE, VICTIM)->aligned);
+	table_release(&t);
+}
+
+/* Messages of intersections with our points in them. */
+struct points {
+	unsigned from_victim;
+	bool deaf; /* the hostile one breaks off when it has them */
+};
+
+static void count_points(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct points *p = ctx;
+	struct net_msg m;
+	struct err e = { 0 };
+
+	if (bytes->len == 0 || net_msg_decode(&m, bytes->base, bytes->len, NULL) != 0)
+		return;
+	if (m.type == NET_MSG_CONV && net_get_uint(&m.body, "c", 0, 9, &e) == CONV_PSI &&
+	    from == VICTIM && to == HOSTILE && net_get_uint(&m.body, "k", 0, 9, &e) == 2) {
+		p->from_victim++;
+		if (p->deaf) {
+			table_link(t, VICTIM, HOSTILE, false);
+			buf_clear(bytes);
+		}
+	}
+	net_msg_release(&m);
+}
+
+/* PROTECTED: who breaks off, or says that it has other names now, waits like everybody else. */
+static void the_next_guesses_wait(void **state)
+{
+	struct table t;
+	struct points p = { .deaf = true };
+	const uint64_t every = 600000;
+	uint64_t first;
+
+	(void)state;
+	table_init(&t, 23);
+	t.seat[VICTIM].config.names_every_ms = every;
+	table_start(&t);
+	t.tamper = count_points;
+	t.ctx = &p;
+	run(&t);
+	assert_int_equal(p.from_victim, 1);
+	first = t.now_ms;
+	assert_int_equal(seen(&t, t.seat[VICTIM].core).names_compared, 1);
+	assert_false(seen(&t, t.seat[VICTIM].core).names.done);
+	p.deaf = false;
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, first + every / 2, 400000);
+	assert_int_equal(p.from_victim, 1);
+	table_kill(&t, VICTIM); /* a restart opens no door */
+	table_restart(&t, VICTIM);
+	table_link(&t, VICTIM, HOSTILE, true);
+	table_run(&t, t.now_ms + every / 4, 400000);
+	assert_int_equal(p.from_victim, 1);
+	table_run(&t, first + 3 * every, 4000000);
+	assert_int_equal(p.from_victim, 2);
+	assert_true(seen(&t, t.seat[VICTIM].core).names.done);
+	table_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guesses_within_the_limit_work_and_show),
+		cmocka_unit_test(too_many_guesses_get_nothing),
+		cmocka_unit_test(the_next_guesses_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

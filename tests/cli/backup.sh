@@ -1,0 +1,134 @@
+#!/bin/sh
+# A backup taken from a running agent, more spending, the folder lost, the backup put back: the partner hands
+# back what both have signed since, spent stays spent, and sessions go on.
+. "$(dirname "$0")/lib.sh"
+
+stop() { # NAME...
+	for who; do
+		"$fkge" -q -d "$work/$who" stop
+		eval "wait \$pid_$who"
+	done
+}
+asleep() { [ "$(value "$1" state)" = sleep ] && [ "$(value "$1" queued)" = 0 ]; }
+quiet() { asleep a && asleep b; }
+exported() { "$fkge" -q -d "$work/$1" ledger export "$work/$2" >/dev/null; }
+same_entries() { # two exports of other times
+	python3 -c 'import json, sys; a, b = (json.load(open(x))["entries"] for x in sys.argv[1:]); sys.exit(a != b)' "$@"
+}
+entries() { python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["entries"]))' "$work/$1"; }
+# labels FILE AGENT: that agent's entries say that so many were spent
+labels() { python3 - "$work/$1" "$("$fkge" --json -d "$work/$2" id | python3 -c 'import json, sys; print(json.load(sys.stdin)["sign_key"])')" <<'PY'
+import json, sys
+mine = [e for e in json.load(open(sys.argv[1]))["entries"] if e["host"] == sys.argv[2]]
+print(max(e["total_lineage"] for e in mine))
+PY
+}
+news() { # AGENT ROUNDS: better tables, and leave to host so many rounds in all
+	sed -i "s/max_rounds: [0-9]*/max_rounds: $2/" "$work/$1/agent.yaml"
+	anew "$1" "$2" --epochs $((10 + 20 * $2))
+}
+both_host() { # ROUNDS_A ROUNDS_B: each hosts until it has that many
+	start a && start b && wait_for "a hosts" at_least a rounds "$1" &&
+		wait_for "b hosts" at_least b rounds "$2" && wait_for 'sleep' quiet
+}
+doctor_prints() { # AGENT WORDS
+	run -d "$work/$1" doctor
+	grep -qF -- "$2" "$out"
+}
+
+for who in a b; do
+	agent $who 1 'local_rounds: 0, translator: ppat, gather_s: 0'
+	printf '%s\n' 'ppat: {steps: 4, batch: 8}' 'privacy: {useless_sessions: spend}' >>"$work/$who/agent.yaml"
+	sed -i "s/max_rounds: 2/max_rounds: 1/; s/epochs: 20/epochs: 10/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"
+	"$fkge" -q -d "$work/$who" train >/dev/null
+done
+befriend a b
+ok 'a session each way' both_host 1 1
+
+# ---- beside the running agent ----
+ok 'a backup of a, which runs' prints '1 partners' -d "$work/a" backup "$work/kept"
+ok 'it says what it holds' grep -q 'store.db' "$out"
+ok 'nobody else may read it' [ "$(stat -c %a "$work/kept" "$work/kept/identity.key" "$work/kept/store.db" | tr '\n' ' ')" = '700 600 600 ' ]
+ok 'it replaces nothing' says 1 'a backup replaces nothing' -d "$work/a" backup "$work/kept"
+ok 'nothing half-made is left' [ "$(ls -d "$work"/kept* | wc -l)" = 1 ]
+ok 'it is whole' prints 'Every file is as it was' backup --check "$work/kept"
+stop a b
+ok 'a backup of a, which is stopped' prints '1 partners' -d "$work/a" backup "$work/later"
+exported a before.led
+
+# ---- damage ----
+damaged() { # FILE: one byte of it is another
+	rm -rf "$work/bad"
+	cp -r "$work/kept" "$work/bad"
+	python3 - "$work/bad/$1" <<'PY'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+b[len(b) // 2] ^= 1
+open(sys.argv[1], "wb").write(b)
+PY
+	run backup --check "$work/bad"
+	[ "$status" -eq 9 ] && grep -qF "$1" "$err" || return 1
+	run -d "$work/from_bad" restore "$work/bad"
+	[ "$status" -eq 9 ] && [ ! -e "$work/from_bad" ]
+}
+for file in store.db agent.yaml identity.key backup.txt; do ok "one bit of $file" damaged $file; done
+rm "$work/bad/identity.key"
+cp "$work/kept/backup.txt" "$work/kept/store.db" "$work/kept/agent.yaml" "$work/bad"
+ok 'a file is gone' says 1 'identity.key' -d "$work/from_bad" restore "$work/bad"
+ok 'no backup at all' says 4 'no backup is there' backup --check "$work/nothing"
+ok 'not over an agent' says 1 'is not empty' -d "$work/a" restore "$work/kept"
+
+# ---- more is spent; then the folder is lost ----
+news a 2
+news b 2
+ok 'a second session each way' both_host 2 2
+stop b
+kill -9 "$pid_a"
+exported a after.led
+rm -rf "$work/a"
+ok 'restored' prints 'must never run again' -d "$work/a" restore "$work/kept"
+ok 'it says who is asked' grep -q '^  b$' "$out"
+exported a old.led
+ok 'it has what the backup had' same_entries "$work/old.led" "$work/before.led"
+ok 'and less than was spent' [ "$(entries old.led)" -lt "$(entries after.led)" ]
+ok 'doctor knows' doctor_prints a 'restored: 1 partners have not been asked yet'
+
+# ---- alone it spends nothing; with the partner it goes on ----
+news a 3
+start a
+ok 'a waits' wait_for 'a says so' logged a 'nothing of ours is spent before 1 partners'
+stop a
+exported a alone.led
+ok 'alone: nothing was written' [ "$(entries alone.led)" = "$(entries old.led)" ]
+news b 3
+ok 'both go on' both_host 2 3
+ok 'the partner has handed back what was lost' logged a "has handed back $(($(entries after.led) - $(entries old.led))) ledger entries"
+nobody_is_blamed() { ! grep -q 'rolled back\|differ' "$work/a.log" "$work/b.log"; }
+ok 'nobody is blamed' nobody_is_blamed
+stop a b
+exported a a.led
+exported b b.led
+ok 'both ledgers agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+ok 'spent stays spent' starts_with "$work/a.led" "$work/after.led"
+ok 'and more was spent' [ "$(labels a.led a)" -gt "$(labels after.led a)" ]
+ok 'doctor knows that, too' doctor_prints a 'restored, and every partner has been asked'
+ok 'the store holds' doctor_prints a 'signatures and checkpoints hold'
+
+# ---- the partner never comes back ----
+rm -rf "$work/a"
+ok 'restored again' exits 0 -d "$work/a" restore "$work/later"
+ok 'who is not waited for' says 1 'not waited for' -d "$work/a" restore --without training
+ok 'without the partner' prints 'counted nowhere' -d "$work/a" restore --without b
+ok 'once' says 1 'not waited for' -d "$work/a" restore --without b
+ok 'doctor: nobody is waited for' doctor_prints a 'every partner has been asked'
+
+# ---- a copy put back by hand is found out by the partner, and completed ----
+news a 4
+news b 4
+ok 'they go on once more' both_host 2 4
+stop a b
+ok 'the lost entries came back' starts_with "$work/a.led" "$work/after.led"
+exported a a.led
+exported b b.led
+ok 'both ledgers agree in the end' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+finish

@@ -1,0 +1,143 @@
+#!/bin/sh
+# What the documents promise of exit statuses, modes of files and keys of the status, as tables:
+# README.md "Exit status", docs/THREAT-MODEL.md and cli/README.md.  Usage: promises.sh FKGE SOURCE_ROOT
+. "$(dirname "$0")/lib.sh"
+root=$2
+umask 022
+
+# ---- exit statuses ----
+agent a 1
+agent b 2
+agent p 3
+sed -i 's/^train: {/train: {dp: {epsilon: 2}, filtered: false, shared_chunk: 0, /; s/epochs: 20/epochs: 2/' "$work/p/agent.yaml"
+start a
+start b
+befriend a b
+# 3 takes the minute that a command waits for an agent: meanwhile the rest
+kill -STOP "$pid_b"
+{
+	"$fkge" --json -d "$work/b" status >"$work/held" 2>/dev/null
+	echo $? >"$work/held.status"
+} &
+holder=$!
+"$fkge" -q -d "$work/a" ledger export "$work/l.json" >/dev/null 2>&1
+sed 's/"fkge_ledger": [0-9]*/"fkge_ledger": 99/' "$work/l.json" >"$work/l99.json"
+sed 's/"fkge_ledger": [0-9]*/"fkge_ledger": 1/' "$work/l.json" >"$work/l1.json"
+"$fkge" -q -d "$work/open" init --name open --listen off >/dev/null 2>&1
+chmod 644 "$work/open/identity.key"
+"$fkge" -q -d "$work/open2" init --name open2 --listen off --secret >/dev/null 2>&1
+chmod 644 "$work/open2/federation.key"
+"$fkge" -q -d "$work/torn" init --name torn --listen off >/dev/null 2>&1
+echo 'no store at all, and long enough to be read as one' >"$work/torn/store.db"
+"$fkge" -q -d "$work/p" train >/dev/null 2>&1 # spends all that train.dp.epsilon allows
+said=' 0 '
+while read -r want words; do
+	eval "set -- $words"
+	ok "status $want: $words" exits "$want" "$@"
+	ok '  with --json the same, in one object' exits "$want" --json "$@"
+	[ "$(member "$out" exit)" = "$want" ] || ok '  exit in the object' false
+	[ "$want" = 0 ] || [ -n "$(member "$out" error)" ] || ok '  error in the object' false
+	said="$said$want "
+done <<TABLE
+0 -d $work/a status
+1 -d $work/a rounds show 999999
+2 -d $work/a eval --split sideways
+4 -d $work/p import --replace $work/not-there.tsv
+4 ledger verify $work/a.tsv
+5 -d $work/p status
+5 -d $work/p stop
+6 -d $work/open id
+6 -d $work/open2 invite --address h:1
+7 ledger verify $work/l99.json
+8 -d $work/p train
+9 ledger verify $work/l1.json
+9 -d $work/torn ledger show
+9 -d $work/a train
+TABLE
+wait $holder
+kill -CONT "$pid_b"
+ok 'status 3: an agent that does not answer' [ "$(cat "$work/held.status")" = 3 ]
+ok '  with --json the same, in one object' [ "$(member "$work/held" exit)" = 3 ]
+all_said() { # every status of README's list stands in the table above
+	for s in $(sed -n '/^## Exit status/,/^## More/p' "$root/README.md" | grep -oE '(^|· |budget exhausted · )[0-9] ' | tr -dc '0-9 '); do
+		case "${said}3 " in *" $s "*) ;; *) echo "# no command for $s" && return 1 ;; esac
+	done
+}
+ok "README's list is the table" all_said
+ok 'and has all of them' [ "$(sed -n '/^## Exit status/,/^## More/p' "$root/README.md" | grep -oE '(^|· )[0-9] ' | wc -l)" -eq 10 ]
+
+# ---- the keys of the status that cli/README.md names ----
+keys() {
+	python3 - "$root/cli/README.md" "$work/a.json" <<'PY'
+import json, re, sys
+text = re.sub(r"\([^()]*\)", "", open(sys.argv[1]).read().split("## `fkge serve --status-file`")[1].split("\n## ")[0].split("\n", 1)[1])
+status = json.load(open(sys.argv[2]))
+own, peer = text.split("and for each peer", 1)
+names = lambda t: [w for q in re.findall(r"`([^`]+)`", t) for w in re.split(r"[ ,{}]+", q.split(" {")[0]) if re.fullmatch(r"[a-z_]+", w)]
+missing = [k for k in names(own) if k not in status]
+for inner in re.findall(r"`([a-z_]+) \{([^}]*)\}`", own):
+    have = status.get(inner[0])
+    missing += [f"{inner[0]}.{k}" for k in re.split(r", *", inner[1]) if have is not None and k not in have]
+peer = peer.split("With `federation.mode")[0]
+missing += [f"peers.{k}" for k in names(peer) if k not in status["peers"][0]]
+print("#", len(names(own)), len(names(peer)), "keys; missing:", *missing)
+sys.exit(bool(missing) or len(names(own)) < 10 or len(names(peer)) < 10)
+PY
+}
+ok 'the status has the keys that cli/README.md names' keys
+run -d "$work/a" stop
+run -d "$work/b" stop
+
+# ---- modes: what an agent keeps is 0600 in folders of 0700 ----
+closed() { # FOLDER [NAME OF A FILE THAT MUST BE THERE]...
+	at=$1
+	shift
+	open=$(find "$at" -type d ! -perm 700 -o ! -type d ! -perm 600)
+	[ -z "$open" ] || { echo "# open: $open" && return 1; }
+	for name; do [ -e "$at/$name" ] || { echo "# no $name" && return 1; }; done
+}
+"$fkge" -q -d "$work/m" init --name m --listen 127.0.0.1:0 --secret >/dev/null
+ok 'modes after init' closed "$work/m" agent.yaml identity.key federation.key store.db
+sed -i 's/^  dim: 128/  dim: 8/; s/^  patience: 5 /  patience: 0 /' "$work/m/agent.yaml"
+patience=180
+"$fkge" -q -d "$work/m" import "$work/a.tsv" >/dev/null
+ok 'after import' closed "$work/m"
+"$fkge" -q -d "$work/m" train --epochs 2 >/dev/null
+ok 'after train' closed "$work/m"
+cat >"$work/space.yaml" <<'YAML'
+search: {method: random, trials: 2, epochs: 1}
+train: {lr: {from: 1e-3, to: 0.1, scale: log}}
+YAML
+ok 'tune' exits 0 -d "$work/m" tune "$work/space.yaml"
+ok 'after tune' closed "$work/m" tune/tune.json
+"$fkge" -q -d "$work/m" train --fresh --epochs 1000000 2>/dev/null >&2 &
+trainer=$!
+pids="$pids $trainer"
+ok 'a training is under way' wait_for 'its state' test -s "$work/m/training.state"
+kill -9 $trainer
+wait $trainer 2>/dev/null
+rm -f "$work/m"/*.tmp
+ok 'after a training that was killed' closed "$work/m" training.state
+ok 'checkpoint save' exits 0 -d "$work/m" checkpoint save one
+start m
+ok 'while it serves' closed "$work/m" control.sock
+ok 'a backup' exits 0 -d "$work/m" backup "$work/bk"
+ok 'is as private' closed "$work/bk" store.db identity.key
+run -d "$work/m" stop
+head -2 "$work/a.tsv" >"$work/un.tsv"
+ok 'unlearn' exits 0 -d "$work/m" unlearn "$work/un.tsv" --drop-tables
+ok 'its receipt' ls "$work"/m/unlearn-*.json
+ok 'after unlearn' closed "$work/m"
+ok 'invite' exits 0 -d "$work/m" invite --address h:1 -o "$work/m/line"
+ok 'an invitation' closed "$work/m" line
+ok 'restore' exits 0 -d "$work/back" restore "$work/bk"
+ok 'after restore' closed "$work/back" store.db identity.key federation.key
+# doctor looks at all of them
+for kept in identity.key store.db agent.yaml federation.key tune; do
+	was=$(stat -c %a "$work/m/$kept")
+	chmod go+r "$work/m/$kept"
+	run -d "$work/m" doctor
+	ok "doctor finds $kept open" grep -q "$kept may be read by others" "$out" "$err"
+	chmod "$was" "$work/m/$kept"
+done
+finish

@@ -1,0 +1,140 @@
+#!/bin/bash
+# Every block of code in README.md: run as it stands, or named here with the reason why not; then
+# each command and option in it must exist.  Usage: readme.sh FKGE SOURCE_ROOT
+# In a network namespace of its own, if that may be had: README's ports are fixed.
+if [ -z "${FKGE_README_ALONE:-}" ] && unshare -rn true 2>/dev/null; then
+	FKGE_README_ALONE=1 exec unshare -rn sh -c 'ip link set lo up; exec "$@"' sh "$0" "$@"
+fi
+. "$(dirname "$0")/lib.sh"
+fkge=$(realpath "$fkge")
+root=$(realpath "$2")
+export OPENBLAS_NUM_THREADS=1 PATH="$(dirname "$fkge"):$PATH"
+trap 'stop_all; cleanup' EXIT
+stop_all() {
+	for d in "$work"/*/ "$work"/*/*/ "$work"/*/*/*/; do
+		[ ! -f "$d/store.db" ] || "$fkge" -q -d "$d" stop 2>/dev/null
+	done
+}
+
+# A block is lines of four spaces, or fenced; it is known by words of its own.
+python3 - "$root/README.md" "$work" <<'PY'
+import sys
+blocks, kind = [], None
+for line in open(sys.argv[1]):
+    if line.startswith("```"):
+        kind = None if kind == "fence" else "fence"
+        if kind:
+            blocks.append("")
+    elif kind == "fence":
+        blocks[-1] += line
+    elif line.startswith("    "):
+        if kind is None:
+            blocks.append("")
+        kind = "indent"
+        blocks[-1] += line[4:]
+    else:
+        kind = None
+names = {"./run demo": "run", "--name acme": "acme", "--name globex": "globex", "-d try/a": "rounds",
+         "predict aspirin": "alone", "search: {": "space", "fkge experiment": "experiments", "backup": "backup"}
+for i, b in enumerate(blocks):
+    found = [n for w, n in names.items() if w in b]
+    name = found[0] if len(found) == 1 else f"unknown{i}"
+    assert name not in open(sys.argv[2] + "/names", "a+").read().split(), name
+    open(f"{sys.argv[2]}/names", "a").write(name + "\n")
+    open(f"{sys.argv[2]}/{name}.block", "w").write(b)
+PY
+has() { [ -s "$work/$1.block" ]; }
+known() { ! ls "$work"/unknown*.block 2>/dev/null; }
+ok 'every block of README.md is known here' known
+for b in run acme globex rounds alone space experiments backup; do ok "there is the block $b" has $b; done
+
+# literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
+literally() {
+	mkdir -p "$work/$1/build/cli" && ln -sf "$fkge" "$work/$1/build/cli/fkge"
+	(cd "$work/$1" && unset FKGE_DIR && timeout 900 bash -e "$work/$2.block") >"$out" 2>"$err" </dev/null
+	status=$?
+	[ $status -eq 0 ] || tail -n 15 "$err" | sed 's/^/# /'
+	return $status
+}
+# exist BLOCK: each `fkge COMMAND` of it is one, and takes the options that are there
+exist() {
+	python3 - "$work/$1.block" "$fkge" <<'PY'
+import re, subprocess, sys
+n = 0
+for line in open(sys.argv[1]):
+    words = line.split("#")[0].split()
+    if not words or words[0] != "fkge":
+        continue
+    words = words[1:]
+    if words[0] == "-d":
+        words = words[2:]
+    help = subprocess.run([sys.argv[2], words[0], "--help"], capture_output=True, text=True)
+    if help.returncode:
+        sys.exit(f"# no command {words[0]}: {line}")
+    for w in words[1:]:
+        if w.startswith("--") and not re.search(r"(^|[ ,])" + re.escape(w.split("=")[0]) + r"\b", help.stdout):
+            sys.exit(f"# {words[0]} has no {w}")
+    n += 1
+sys.exit(n == 0)
+PY
+}
+
+# Not run: they build, install packages and run this test; what they start is in ./run.
+targets() { for t in $(sed -n 's/^\.\/run \([a-z]*\).*/\1/p' "$work/run.block"); do grep -q "^$t)" "$root/run" || return; done; }
+ok './run has what the first block names' targets
+
+# ---- two partners by hand: one shell, as a reader at one machine has ----
+{ echo 'set -e'; cat "$work/acme.block" "$work/globex.block"; } >"$work/hand.block"
+ok 'a first federation, as written' literally hand hand
+peers() { "$fkge" -d "$work/hand/acme" peer pending 2>/dev/null | grep -qF "$("$fkge" -d "$work/hand/globex" id)"; }
+patience=240
+ok 'globex knocks' wait_for 'globex to be pending' peers
+ok 'its owner lets it in' exits 0 -d "$work/hand/acme" peer accept "$("$fkge" -q -d "$work/hand/globex" id)"
+worked() { for w in acme globex; do "$fkge" -d "$work/hand/$w" status --json >"$out" 2>/dev/null && [ "$(member "$out" sessions)" -ge 1 ] || return; done; }
+ok 'they have had a session' wait_for 'a session of both' worked
+stop_all
+
+# ---- rounds: above the control arm, and above counting ----
+ok 'rounds, as written' literally rounds rounds
+gain() { # test: with partners above alone with as many epochs, above counting
+	"$fkge" -d "$work/rounds/try/a$1" report --json >"$work/report" && "$fkge" -d "$work/rounds/try/a$1" eval --floor --json >"$work/eval" &&
+		python3 - "$work/report" "$work/eval" <<'PY'
+import json, sys
+r, e = (json.load(open(p)) for p in sys.argv[1:])
+w, a, floor = r["test"]["with_partners"], r["test"]["alone"], e["floor"]["mrr"]
+print(f"# test MRR: with partners {w['mean']:.3f}, alone {a['mean']:.3f}, counting {floor:.3f}")
+sys.exit(not (w["mean"] > a["mean"] and w["mean"] > floor and w["epochs"] == a["epochs"] >= 18 * 5))
+PY
+}
+for i in 0 1 2; do ok "a$i has won by its partners" gain $i; done
+all_rounds() { for i in 0 1 2; do "$fkge" -d "$work/rounds/try/a$i" rounds list -n 0 --json >"$out" && [ "$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["rounds"]))' "$out")" -ge 18 ] || return; done; }
+ok 'they had their rounds' all_rounds
+
+# ---- alone, with files of the names that the block gives ----
+mkdir "$work/alone"
+{ printf 'aspirin\ttreats\theadache\naspirin\ttreats\tfever\nibuprofen\ttreats\tfever\n'; graph "$work/g.tsv" 1; cat "$work/g.tsv"; } | gzip >"$work/alone/graph.tsv.gz"
+printf 'aspirin\ttreats\t?\n?\tnext\te5\n' >"$work/alone/questions.tsv"
+cp "$work/space.block" "$work/alone/space.yaml"
+# Resuming wants an interruption, which cli/resume makes; else it says that there is none.
+resume='fkge -d acme train --resume'
+ok 'the block resumes once' [ "$(grep -c "^$resume" "$work/alone.block")" -eq 1 ]
+grep -v "^$resume" "$work/alone.block" >"$work/one.block"
+ok 'alone, as written' literally alone one
+ok 'rows for other programs' [ -s "$work/alone/vectors/entities.npy" ]
+ok 'resume is there' exist alone
+
+# ---- experiments ----
+# The last wants a file of an experiment, which cli/experiment has; the control arm an agent.
+mkdir "$work/experiments"
+"$fkge" -q synth -e 300 -o "$work/experiments/fb15k-237" >/dev/null
+"$fkge" -q -d "$work/experiments/control" init --name control --listen off >/dev/null
+sed -i 's/^  dim: 128/  dim: 8/' "$work/experiments/control/agent.yaml"
+"$fkge" -q -d "$work/experiments/control" import "$work/experiments/fb15k-237" >/dev/null
+grep -v '^fkge experiment' "$work/experiments.block" >"$work/two.block"
+ok 'graphs and a control arm, as written' literally experiments two
+ok 'parts of the graph' [ -s "$work/experiments/r3/2/train.tsv" ]
+ok 'experiment is there' exist experiments
+
+# Not run: it writes to /safe; cli/backup runs the same commands.
+ok 'backup is there' exist backup
+finish

@@ -1,0 +1,107 @@
+#!/bin/sh
+# What partners brought: before, alone, with them; in pairs with federation.control and in rounds
+# with the arm made afterwards.
+. "$(dirname "$0")/lib.sh"
+
+end() { # NAME: stop it and wait for its end
+	run -d "$work/$1" stop
+	eval "wait_for '$1 has ended' ended \$pid_$1"
+}
+meet() { # A B: each is the other's partner from now on; both run
+	"$fkge" -q -d "$work/$1" invite --for "$(id_of "$2")" -o "$work/line" >/dev/null &&
+		"$fkge" -q -d "$work/$2" join "$work/line" >/dev/null
+}
+arms() { member "$work/$1.json" arms "$2"; }
+same_arms() { [ "$(arms "$1" alone_epochs)" -ge "$2" ] && [ "$(arms "$1" alone_behind)" = 0 ]; }
+# FILE: the figures of all arms are there, intervals hold them, differences are paired
+sound='
+import json, sys
+j = json.load(open(sys.argv[1]))
+for split in ("valid", "test"):
+    s = j[split]
+    for k, v in s.items():
+        if isinstance(v, dict) and "mean" in v:
+            assert v["low"] <= v["mean"] <= v["high"], (split, k, v)
+    w, b, a = s["with_partners"], s["before"], s["alone"]
+    assert abs(s["with_partners_less_before"]["mean"] - (w["mean"] - b["mean"])) < 1e-9
+    assert abs(s["with_partners_less_alone"]["mean"] - (w["mean"] - a["mean"])) < 1e-9
+    assert b["epochs"] == 0 and a["epochs"] == w["epochs"] > 0, (a, b, w)
+    assert s["protocol"]["name"] == "standard"
+assert j["valid"]["protocol"]["filter"] == ["train", "valid"]
+'
+
+# ---- pairs ----
+agent a 1 'local_rounds: 0, control: true'
+agent b 2 'local_rounds: 0'
+"$fkge" -q -d "$work/a" train >/dev/null
+"$fkge" -q -d "$work/b" train >/dev/null
+ok 'before there are partners' says 1 'no partner has had a part' -d "$work/a" report
+run -d "$work/a" eval --split valid --filter train+valid --json
+first=$(member "$out" metrics mrr)
+start a
+start b
+meet a b
+ok 'sessions' wait_for sessions at_least a rounds 2
+ok 'the arm alone has caught up' wait_for 'the arm alone' same_arms a 10
+ok 'status has the arms' prints 'valid before partners' -d "$work/a" status
+ok 'while it serves' prints 'with partners less before' -d "$work/a" report
+ok 'the running agent has the folder' says 9 'in use' -d "$work/a" report --control
+end a
+end b
+ok 'report' exits 0 -d "$work/a" report --json
+cp "$out" "$work/report"
+ok 'the figures fit each other' python3 -c "$sound" "$work/report"
+close() { python3 -c 'import sys; sys.exit(abs(float(sys.argv[1]) - float(sys.argv[2])) > 1e-9)' "$@"; }
+ok 'before is as it was before' close "$first" "$(member "$work/report" valid before mean)"
+run -d "$work/a" eval --json
+ok 'with partners is what eval says' close "$(member "$out" metrics mrr)" "$(member "$work/report" test with_partners mean)"
+ok 'each session says what it came to' [ "$(member "$work/report" sessions 0 partners 0)" = b ]
+ok 'from the score of before' close "$first" "$(member "$work/report" sessions 0 before)"
+ok 'by partner' [ "$(member "$work/report" partners 0 trainings)" -ge 2 ]
+ok 'for people' prints 'sessions, by partner' -d "$work/a" report
+ok 'the same again' exits 0 -d "$work/a" report --json
+ok 'bit for bit' cmp "$out" "$work/report"
+kept() { run -d "$work/$1" checkpoint list --json; python3 -c 'import json, sys; print([c["digest"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] == sys.argv[2]])' "$out" "$2"; }
+before=$(kept a before)
+# b had no arm while it served: it is made now, with the same epochs
+ok 'without control there is none' prints 'report --control' -d "$work/b" report
+ok 'it is made afterwards' prints 'with partners less alone' -d "$work/b" report --control
+run -d "$work/b" report --json
+ok 'with as many epochs' python3 -c "$sound" "$out"
+# tables and history stay through a restart
+start a
+ok 'they are there at the next start' close "$(arms a before)" "$first"
+ok 'the arm has nothing to do' wait_for 'the arm alone' same_arms a 10
+end a
+ok 'before is never replaced' [ "$(kept a before)" = "$before" ]
+
+# ---- what is forgotten is in none of the arms ----
+run -d "$work/a" export "$work/ex" --triples
+head -3 "$work/ex/train.tsv" >"$work/forget.tsv"
+ok 'triples are taken back' exits 0 -d "$work/a" unlearn "$work/forget.tsv" --drop-tables
+ok 'and the tables of before with them' [ "$(kept a before)$(kept a alone)" = '[][]' ]
+
+# ---- private training makes no arm without noise ----
+sed -i 's/^train: {/train: {dp: {epsilon: 8}, filtered: false, shared_chunk: 0, /' "$work/b/agent.yaml"
+ok 'not under train.dp' says 2 'train.dp' -d "$work/b" report --control
+sed -i 's/local_rounds: 0/local_rounds: 0, control: true/' "$work/b/agent.yaml"
+ok 'nor while serving' says 2 'federation.control' -d "$work/b" serve
+
+# ---- rounds ----
+for k in c d; do
+	agent $k 3 'mode: rounds'
+	echo 'rounds: {epochs: 2, first_epochs: 20, max: 3, eval_every: 1, join_s: 10, train_s: 60, stage_s: 60}' >>"$work/$k/agent.yaml"
+done
+start c
+start d
+meet c d
+over() { [ "$(member "$work/$1.json" round done)" -ge 2 ]; }
+ok 'rounds' wait_for rounds over c
+ok 'before is kept in rounds, too' [ "$(arms c epochs)" -ge 4 ]
+end c
+end d
+ok 'the arm of rounds' prints 'with partners less alone' -d "$work/c" report --control
+run -d "$work/c" report --json
+ok 'its figures fit each other' python3 -c "$sound" "$out"
+ok 'each round says what it came to' [ "$(member "$out" rounds 0 partners 0)" = d ]
+finish

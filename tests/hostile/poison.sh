@@ -1,0 +1,92 @@
+#!/bin/sh
+# Attack: one of three members of rounds sends rows that are none: random ones in range, or -10 times its own. The
+# others must end no worse than by as many epochs alone, leave the rounds, and their owners must read why.
+# $2: tests/hostile/poisoner.
+. "$(dirname "$0")/../cli/lib.sh"
+poisoner=$2
+patience=240
+"$fkge" -q synth --agents 3 --entities 300 --seed 1 -o "$work/world" >/dev/null
+
+in_rounds() { # NAME GRAPH KEYS: its folder; KEYS of section rounds
+	"$fkge" -q -d "$work/$1" init --name "$1" --listen 127.0.0.1:0 >/dev/null || return
+	cat >"$work/$1/agent.yaml" <<YAML
+name: $1
+listen: 127.0.0.1:$(free_port)
+model: {dim: 32}
+train: {threads: 1}
+federation: {mode: rounds}
+rounds: {max: 20, min_members: 3, join_s: 60$3}
+YAML
+	"$fkge" -q -d "$work/$1" import "$work/world/$2" >/dev/null && cp -r "$work/$1" "$work/$1-alone"
+}
+# federation KIND KEYS: good, other and evil, whose rows are KIND
+federation() {
+	rm -rf "$work"/good* "$work"/other* "$work"/evil*
+	in_rounds good 0 "$2" && in_rounds other 1 "$2" && in_rounds evil 2 "$2" || return
+	befriend good other && befriend good evil && befriend other evil || return
+	"$poisoner" "$work/evil" "$work/evil.json" "$1" 2>>"$work/evil.log" &
+	evil=$!
+	pids="$pids $evil"
+	start good && start other
+}
+round() { member "$work/$1.json" round "$2"; } # NAME KEY
+any_stopped() { [ "$(round good stopped)" = True ] || [ "$(round other stopped)" = True ]; }
+idle() { [ "$(round "$1" under_way)" = False ]; }
+is_value_of_round() { [ "$(round "$1" "$2")" = "$3" ]; }
+who_stopped() { if [ "$(round good stopped)" = True ]; then echo good; else echo other; fi; }
+names_evil() { logged "$1" 'rows of evil are far' && peer_is "$1" "$(id_of evil)" round_far True; }
+# no_worse NAME: the best on valid is no worse than the copy that trained alone beside the rounds, nor than as many
+# rounds without partners from other first tables; but for what 300 queries can tell
+no_worse() {
+	n=$(round "$1" done)
+	"$fkge" -q -d "$work/$1-alone" train --fresh --rounds "$n" --epochs 3 >/dev/null || return
+	for who in "$1" "$1-alone"; do
+		"$fkge" -d "$work/$who" eval --split valid --json >"$work/$who.score" || return
+	done
+	"$fkge" -d "$work/$1" rounds list --json >"$work/$1.rounds" || return
+	python3 - "$work/$1.score" "$work/$1-alone.score" "$work/$1.rounds" <<'PY'
+import json, sys
+kept, control = (json.load(open(p))["metrics"]["mrr"] for p in sys.argv[1:3])
+beside = next(r["valid_alone"] for r in json.load(open(sys.argv[3]))["rounds"] if r["valid_alone"] is not None)
+print(f"# kept {kept:.4f}, copy {beside:.4f}, control {control:.4f}")
+sys.exit(kept < .94 * beside or kept < .7 * control)
+PY
+}
+end_all() {
+	kill -9 "$evil"
+	wait "$evil" 2>/dev/null
+	for who in good other; do "$fkge" -q -d "$work/$who" stop && eval "wait \$pid_$who" || return; done
+}
+
+attack() { # KIND KEYS
+	ok "$title: they begin" federation "$1" "$2"
+	ok "$title: one leaves" wait_for 'one to stop' any_stopped
+	left=$(who_stopped)
+	ok "$title: it rests" wait_for 'the round to end' idle "$left"
+	ok "$title: and says why" logged "$left" 'rounds stop here (rounds.stop_when_worse)'
+	ok "$title: good is no worse than alone" no_worse good
+	ok "$title: other is no worse than alone" no_worse other
+}
+
+for kind in scaled random; do
+	title=$kind
+	attack $kind ''
+	ok "$title: the owner reads whose rows are far out" names_evil "$left"
+	ok "$title: and in status" prints 'far out' -d "$work/$left" status
+	ok "$title: and of each round" prints 'trained alone it is' -d "$work/$left" rounds show
+	[ $kind = random ] || ok "$title: it proposes none" [ "$(round "$left" proposes)" = False ]
+	ok "$title: they stop" end_all
+done
+
+title=masked
+attack scaled ', secret_bits: 32, min_holders: 3'
+ok 'masked: the owner reads that nobody can see them' prints 'nobody can see' -d "$work/$left" status
+ok 'masked: they stop' end_all
+
+# What is kept holds over a restart, until the owner says otherwise.
+start "$left"
+ok 'after a restart: as before' prints 'rounds have stopped' -d "$work/$left" status
+ok 'the owner wants rounds again' exits 0 -d "$work/$left" rounds resume
+ok 'and it takes part' wait_for 'it to go on' is_value_of_round "$left" stopped False
+ok 'it stops' exits 0 -d "$work/$left" stop
+finish

@@ -1,0 +1,238 @@
+/* Do forgotten triples rank like unseen ones: what is compared, the figures, and unlearning that
+ * goes on until they do. */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "kge/unlearn_until.h"
+
+/* ---- what is compared ---- */
+
+/* Entities on a line, 0 the best answer of all. */
+static struct kge_emb *line_of(const struct kge_graph *g)
+{
+	struct kge_emb *emb = emb_of("transe", 1, g, 10);
+
+	emb->rel[0] = emb->rel[1] = 0;
+	for (uint32_t i = 0; i < emb->n_ent; i++)
+		emb->ent[i] = (float)i;
+	return emb;
+}
+
+/* Head 0: its tails rank by their numbers. */
+static void add(struct kge_graph *g, enum kge_split s, uint32_t rel, uint32_t tail)
+{
+	kge_graph_add(g, s, (struct kge_triple){ 0, rel, tail });
+}
+
+static void count(const struct kge_graph *g, struct kge_unseen_counts *out)
+{
+	const uint32_t forget[1] = { 0 };
+	struct kge_unseen *u =
+		kge_unseen_new(g, forget, 1, NULL, NULL, kge_protocol_find("tail"), 1);
+
+	kge_unseen_count(u, out);
+	kge_unseen_free(u);
+}
+
+/* Forgotten: tail 1, so rank 2 of those that are no known answer (0 itself is before it).  Held
+ * out: tails 2 to 11 of the relation; each sets the others aside. */
+static void test_figures(void **state)
+{
+	struct kge_graph *g = names(13, 2);
+	struct kge_emb *emb = line_of(g);
+	struct kge_unseen_counts counts;
+	struct kge_unseen_figures f;
+	const uint32_t forget[1] = { 0 };
+	struct kge_unseen *u;
+
+	(void)state;
+	add(g, KGE_TRAIN, 0, 1);
+	add(g, KGE_TRAIN, 1, 12);
+	add(g, KGE_VALID, 1, 1); /* of another relation: no reference where there are enough */
+	add(g, KGE_TEST, 0, 0);	 /* were it read, rank 1 were set aside */
+	for (uint32_t i = 2; i < 12; i++)
+		add(g, KGE_VALID, 0, i);
+	count(g, &counts);
+	assert_int_equal(counts.asked, 1);
+	assert_int_equal(counts.held_out, 10);
+	assert_int_equal(counts.by_relation, 1);
+	u = kge_unseen_new(g, forget, 1, NULL, NULL, kge_protocol_find("tail"), 1);
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	assert_near(f.mrr, 1 / 2., 1e-9, 0);
+	/* entities 0 and 1 are before each of them */
+	assert_near(f.reference_mrr, 1 / 3., 1e-9, 0);
+	assert_near(f.difference.mean, 1 / 6., 1e-9, 0);
+	assert_false(f.like);
+	emb->ent[1] = 12.5F; /* behind all others */
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	assert_near(f.mrr, 1 / 3., 1e-9, 0);
+	assert_near(f.reference_mrr, 1 / 2., 1e-9, 0);
+	assert_true(f.like && f.below);
+	kge_unseen_free(u);
+	kge_emb_free(emb);
+	kge_graph_free(g);
+}
+
+/* A relation with too few is helped out by others. */
+static void test_too_few_of_a_relation(void **state)
+{
+	struct kge_graph *g = names(13, 2);
+	struct kge_unseen_counts counts;
+
+	(void)state;
+	add(g, KGE_TRAIN, 0, 1);
+	for (uint32_t i = 2; i < 12; i++)
+		add(g, KGE_VALID, i < 6 ? 0 : 1, i);
+	count(g, &counts);
+	assert_int_equal(counts.held_out, 10);
+	assert_int_equal(counts.by_relation, 0);
+	kge_graph_free(g);
+}
+
+/* Tables trained anew take the held-out ones' place; names that go are not asked for. */
+static void test_retrained_and_gone(void **state)
+{
+	struct kge_graph *g = names(6, 2);
+	struct kge_emb *emb = line_of(g), *anew = line_of(g);
+	const uint32_t forget[2] = { 0, 1 }, ent[6] = { 0, 1, 2, 3, 4, KGE_NONE };
+	struct kge_unseen_counts counts;
+	struct kge_unseen_figures f;
+	struct kge_unseen *u;
+
+	(void)state;
+	add(g, KGE_TRAIN, 0, 1);
+	add(g, KGE_TRAIN, 0, 5);
+	add(g, KGE_TRAIN, 0, 2);
+	u = kge_unseen_new(g, forget, 2, ent, NULL, kge_protocol_find("tail"), 1);
+	kge_unseen_count(u, &counts);
+	assert_int_equal(counts.asked, 1);
+	assert_int_equal(counts.held_out, 0);
+	anew->ent[1] = 3.5F; /* behind 0 and 3, and 2 is set aside */
+	assert_int_equal(kge_unseen_set_retrained(u, anew, 1, NULL), 0);
+	assert_int_equal(kge_unseen_measure(u, emb, 1, NULL, &f), 0);
+	assert_near(f.mrr, 1 / 2., 1e-9, 0);
+	assert_near(f.reference_mrr, 1 / 3., 1e-9, 0);
+	assert_near(f.difference.low, 1 / 6., 1e-9, 0);
+	kge_unseen_free(u);
+	kge_emb_free(emb);
+	kge_emb_free(anew);
+	kge_graph_free(g);
+}
+
+/* ---- until they do ---- */
+
+/* Rings, which generalise, and acquaintances by lot, which can only be learnt by heart; of both
+ * some are held out, and some of train are to be forgotten. */
+enum { HOUSES = 60, FORGOTTEN = 20 };
+
+static struct kge_graph *town(void)
+{
+	struct kge_graph *g = names(HOUSES, 4);
+	struct rng r;
+
+	rng_seed(&r, 4);
+	for (uint32_t k = 0; k < 3; k++)
+		for (uint32_t i = 0; i < HOUSES; i++)
+			kge_graph_add(g, (i + 2 * k) % 6 == 0 ? KGE_VALID : KGE_TRAIN,
+				      (struct kge_triple){ i, k, (i + k + 1) % HOUSES });
+	for (uint32_t i = 0; i < 2 * HOUSES; i++)
+		kge_graph_add(g, i % 6 == 1 ? KGE_VALID : KGE_TRAIN,
+			      (struct kge_triple){ i % HOUSES, 3, rng_below(&r, HOUSES) });
+	return g;
+}
+
+struct trial {
+	struct kge_graph *g;
+	struct kge_train_config c;
+	struct kge_emb *emb;
+	uint32_t forget[FORGOTTEN];
+	struct kge_until_report report;
+};
+
+static void learn(struct trial *t, const char *model, float lr)
+{
+	t->g = town();
+	kge_train_defaults(&t->c);
+	t->c.threads = 1;
+	t->c.negatives = 16;
+	t->c.batch = 64;
+	t->c.corrupt = KGE_CORRUPT_BOTH;
+	t->c.lr = .02F;
+	t->emb = emb_of(model, 32, t->g, 6);
+	run(&t->c, t->g, t->emb, 200);
+	t->c.lr = lr;
+	for (uint32_t i = 0; i < FORGOTTEN; i++)
+		t->forget[i] = (uint32_t)t->g->split[KGE_TRAIN].n - 1 - 3 * i;
+}
+
+static void unlearn(struct trial *t, enum kge_unlearn_variant v, uint32_t passes)
+{
+	struct kge_until_config until = { .passes = passes, .least_valid = .5 };
+	struct kge_unseen *u = kge_unseen_new(t->g, t->forget, FORGOTTEN, NULL, NULL,
+					      kge_protocol_find("standard"), 1);
+
+	kge_unlearn_defaults(&until.unlearn, &t->c, v);
+	assert_int_equal(kge_unlearn_until(&until, t->g, t->forget, FORGOTTEN, u, t->emb, NULL,
+					   &t->report, NULL),
+			 0);
+	kge_unseen_free(u);
+}
+
+static void trial_release(struct trial *t)
+{
+	kge_emb_free(t->emb);
+	kge_graph_free(t->g);
+}
+
+static void check_forgets(const char *model, enum kge_unlearn_variant v)
+{
+	struct trial t;
+	const struct kge_unseen_figures *b = &t.report.before, *a = &t.report.after;
+
+	learn(&t, model, .02F);
+	unlearn(&t, v, KGE_UNLEARN_PASSES);
+	if (!(b->difference.low > .2 && t.report.reached && a->like &&
+	      a->mrr <= 1.1 * a->reference_mrr &&
+	      t.report.valid_after >= .5 * t.report.valid_before))
+		fail_msg("%s: %.3f of %.3f -> %.3f of %.3f, valid %.3f -> %.3f, %u passes", model,
+			 b->mrr, b->reference_mrr, a->mrr, a->reference_mrr, t.report.valid_before,
+			 t.report.valid_after, t.report.passes);
+	trial_release(&t);
+}
+
+static void test_goes_on_until_forgotten(void **state)
+{
+	(void)state;
+	check_forgets("transe", KGE_UNLEARN_CODE);
+	check_forgets("complex", KGE_UNLEARN_CODE);
+	check_forgets("rotate", KGE_UNLEARN_CODE);
+	check_forgets("rotate", KGE_UNLEARN_PAPER);
+}
+
+/* One pass at a rate that moves nothing: what used to be called forgotten. */
+static void test_says_when_not(void **state)
+{
+	struct trial t;
+
+	(void)state;
+	learn(&t, "rotate", 1e-5F);
+	unlearn(&t, KGE_UNLEARN_CODE, 1);
+	assert_false(t.report.reached);
+	assert_false(t.report.after.like);
+	assert_int_equal(t.report.passes, 1);
+	assert_true(t.report.after.difference.low > 0);
+	trial_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_too_few_of_a_relation),
+		cmocka_unit_test(test_retrained_and_gone),
+		cmocka_unit_test(test_goes_on_until_forgotten),
+		cmocka_unit_test(test_says_when_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
