@@ -50,7 +50,7 @@ static void charge_steps(struct agent_core *c, uint64_t steps)
 	(void)status;
 	ledger_statement_sign(&c->dp_stated, c->sign_secret);
 	store_batch_statement(&b, &c->dp_stated);
-	core_commit(c, &b, NULL, charged);
+	core_commit(c, &b, charged);
 }
 
 void charge_training(struct agent_core *c, void (*then)(struct agent_core *c))

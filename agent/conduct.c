@@ -103,7 +103,7 @@ static void keep_conduct(struct agent_core *c)
 	struct store_batch b = { 0 };
 
 	keep_add(c, &b);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 static void shut(struct agent_core *c, struct peer *p)

@@ -93,21 +93,28 @@ void parcels_release(struct parcels *l)
 
 /* ---- commits ---- */
 
-void core_commit(struct agent_core *c, struct store_batch *b, struct session *s,
-		 void (*then)(struct agent_core *c))
+static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
 {
-	struct waiting_commit *w;
-
 	if (c->failed_store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
-		assert(c->failed_store || then == NULL);
+		assert(c->failed_store || (w.then == NULL && w.session_then == NULL));
 		store_batch_release(b);
 		return;
 	}
+	w.ticket = ++c->next_ticket;
 	c->commits = mem_resize(c->commits, c->n_commits + 1, sizeof(*c->commits));
-	w = &c->commits[c->n_commits++];
-	*w = (struct waiting_commit){ ++c->next_ticket, s ? s->serial : 0, then };
-	c->io.commit(c->io.ctx, b, w->ticket);
+	c->commits[c->n_commits++] = w;
+	c->io.commit(c->io.ctx, b, w.ticket);
 	store_batch_release(b);
+}
+
+void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struct agent_core *c))
+{
+	commit(c, b, (struct waiting_commit){ .then = then });
+}
+
+void session_commit(struct session *s, struct store_batch *b, void (*then)(struct session *s))
+{
+	commit(s->core, b, (struct waiting_commit){ .session = s->serial, .session_then = then });
 }
 
 static void store_failed(struct agent_core *c, int status)
@@ -119,7 +126,7 @@ static void store_failed(struct agent_core *c, int status)
 	c->stopping = true;
 	c->n_commits = 0;
 	if (c->session)
-		session_abort(c, true, ERR_STORE, "store failed");
+		session_abort(c->session, true, ERR_STORE, "store failed");
 	rounds_stop(c, "its store failed");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
@@ -140,10 +147,10 @@ static void committed(struct agent_core *c, uint64_t ticket, int status)
 	}
 	if (in_rounds(c))
 		rounds_committed(c, ticket);
-	if (w.then == NULL)
-		return;
-	if (w.session == 0 || (c->session && c->session->serial == w.session))
+	if (w.then != NULL)
 		w.then(c);
+	else if (w.session_then != NULL && c->session && c->session->serial == w.session)
+		w.session_then(c->session);
 }
 
 /* ---- jobs ---- */
@@ -177,7 +184,7 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 		else if (c->doing == DOING_LOOK)
 			look_done(c, job);
 		else if (job->kind == AGENT_JOB_CONV)
-			talk_job_done(c, job);
+			talk_job_done(c->session, job);
 		else
 			learn_job_done(c, job);
 	}
@@ -449,7 +456,7 @@ static void start(struct agent_core *c)
 	handback_start(c);
 	intersect_start(c);
 	if (c->at_start.n)
-		core_commit(c, &c->at_start, NULL, NULL);
+		core_commit(c, &c->at_start, NULL);
 	for (size_t i = 0; i < c->n_peers && c->config.roles == AGENT_CLIENT_ONLY; i++)
 		queue_drop(c, c->peers[i]); /* of a time when it was host, too */
 	for (size_t i = 0; i < c->n_peers; i++)
@@ -477,7 +484,7 @@ static void stop(struct agent_core *c)
 		return;
 	c->stopping = true;
 	if (c->session)
-		session_abort(c, true, ERR_CANCELED, "the agent is being stopped");
+		session_abort(c->session, true, ERR_CANCELED, "the agent is being stopped");
 	rounds_stop(c, "the agent is being stopped");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
@@ -534,6 +541,7 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 		break;
 	}
 	what_next(c);
+	session_free_ended(c);
 }
 
 /* ---- birth and end ---- */
@@ -741,6 +749,7 @@ void agent_core_free(struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++)
 		peer_free(c->peers[i]);
 	session_free(c->session);
+	session_free_ended(c);
 	free(c->peers);
 	free(c->commits);
 	gossip_release(c);

@@ -143,5 +143,5 @@ void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m)
 	}
 	if (e.code != 0)
 		peer_trouble(c, p, e.code, "sent wrong member records: %.150s", e.text);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }

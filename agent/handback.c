@@ -325,10 +325,10 @@ static void compared(struct agent_core *c, struct peer *p, struct store_batch *b
 /* A session of ours with somebody else may be spending by totals that are too low. */
 static void stop_spending(struct agent_core *c)
 {
-	const struct session *s = c->session;
+	struct session *s = c->session;
 
 	if (s != NULL && (s->role == AGENT_HOST || c->config.noisy_rows))
-		session_abort(c, true, ERR_BUSY, "its ledger is being completed by its partners");
+		session_abort(s, true, ERR_BUSY, "its ledger is being completed by its partners");
 }
 
 static void bad_answer(struct agent_core *c, struct peer *p, const struct err *e)
@@ -385,7 +385,7 @@ static void entries_back(struct agent_core *c, struct peer *p, const struct answ
 	if (added > 0)
 		stop_spending(c);
 	took(c, p, a, added, &e, &b);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 bool handback_expects(const struct peer *p, const struct net_msg_head *h)

@@ -63,9 +63,9 @@ void intersect_load(struct agent_core *c, const struct store_core *saved)
 
 /* Our points leave now: from here on the partner can have its result, even if it breaks off, so
  * this one counts. */
-void intersect_begun(struct agent_core *c)
+void intersect_begun(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer_names *n = &s->peer->names;
 	struct store_batch b = { 0 };
 	size_t ours, theirs;
@@ -82,7 +82,7 @@ void intersect_begun(struct agent_core *c)
 	n->compared++;
 	n->due_ms = c->now_ms + c->config.names_every_ms;
 	store_batch_intersection(&b, &n->last);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 /* ---- does it look like guessing? ---- */
@@ -113,9 +113,9 @@ static void judge(struct agent_core *c, struct peer *p, uint64_t before)
 		warn(c, p, "many more than before");
 }
 
-void intersect_done(struct agent_core *c, struct store_batch *b, uint64_t shared)
+void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	struct store_intersection *i = &p->names.last;
 

@@ -356,7 +356,7 @@ static void judge(struct agent_core *c, double score)
 	history_count(c, c->job_epochs, &b);
 	keep_add(c, &b);
 	c->doing = DOING_SAVE;
-	core_commit(c, &b, NULL, better ? saved_better : saved);
+	core_commit(c, &b, better ? saved_better : saved);
 }
 
 void learn_failed(struct agent_core *c, int status, const char *why)

@@ -171,8 +171,10 @@ void peer_writable(struct agent_core *c, struct peer *p)
 		free(parcels_take(&p->outbox));
 	}
 	if (c->session && c->session->peer == p) {
-		talk_drive(c);
-		session_drain(c);
+		struct session *s = c->session;
+
+		talk_drive(s);
+		session_drain(s);
 	}
 	rounds_writable(c, p);
 }
@@ -229,7 +231,7 @@ static void commit_peer(struct agent_core *c, const struct peer *p)
 	struct store_batch b = { 0 };
 
 	store_batch_peer(&b, &p->info);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 /* Nobody's key so far, ours included. */
@@ -410,7 +412,7 @@ void queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 	p->queued = true;
 	p->place = ++c->next_place;
 	store_batch_signal(&b, p->info.key, c->wall_ms);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 void queue_drop(struct agent_core *c, struct peer *p)
@@ -421,7 +423,7 @@ void queue_drop(struct agent_core *c, struct peer *p)
 		return;
 	p->queued = false;
 	store_batch_unsignal(&b, p->info.key);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 /* Doubled with each time, up to the longest. */
@@ -572,7 +574,7 @@ void peer_revoked(struct agent_core *c, const struct agent_event *e)
 	if (p == NULL || !peer_listed(p))
 		return;
 	if (c->session && c->session->peer == p)
-		session_abort(c, true, ERR_REFUSED, "revoked by the owner");
+		session_abort(c->session, true, ERR_REFUSED, "revoked by the owner");
 	peer_end(c, p);
 	c->io.disconnect(c->io.ctx, p->info.key);
 }

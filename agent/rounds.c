@@ -171,7 +171,7 @@ static void commit_records(struct agent_core *c, struct store_batch *b,
 	uint64_t before = c->next_ticket;
 
 	store_batch_move(b, &c->fed.changed);
-	core_commit(c, b, NULL, then);
+	core_commit(c, b, then);
 	for (size_t i = 0; c->next_ticket != before && i < ROUNDS_PAST + 2; i++) {
 		struct round *r = round_at(c, i);
 
@@ -836,7 +836,7 @@ static void keep_now(struct agent_core *c)
 	struct store_batch b = { 0 };
 
 	keep_add(c, &b);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 }
 
 static void propose(struct agent_core *c)

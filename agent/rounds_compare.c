@@ -414,6 +414,6 @@ void rounds_resume(struct agent_core *c)
 		return;
 	compare_forget(c);
 	keep_add(c, &b);
-	core_commit(c, &b, NULL, NULL);
+	core_commit(c, &b, NULL);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "rounds go on: the owner said so");
 }

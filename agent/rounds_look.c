@@ -158,5 +158,5 @@ void look_done(struct agent_core *c, const struct agent_job *job)
 	look_clear(c, &b);
 	keep_add(c, &b);
 	c->doing = DOING_SAVE;
-	core_commit(c, &b, NULL, saved);
+	core_commit(c, &b, saved);
 }

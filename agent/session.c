@@ -54,10 +54,8 @@ const char *phase_name(enum phase p)
 	return phases[p].name;
 }
 
-void session_goto(struct agent_core *c, enum phase to)
+void session_goto(struct session *s, enum phase to)
 {
-	struct session *s = c->session;
-
 	assert(phases[s->phase].next & (1u << to));
 	assert(s->charged <= s->reserved);
 	s->phase = to;
@@ -66,36 +64,38 @@ void session_goto(struct agent_core *c, enum phase to)
 /* ---- birth, waiting, end ---- */
 
 /* Whose turn it was since the last time. */
-static void count_time(const struct agent_core *c, struct session *s)
+static void count_time(struct session *s)
 {
+	const struct agent_core *c = s->core;
+
 	*(s->waiting || s->beside ? &s->own_ms : &s->theirs_ms) += c->now_ms - s->counted_ms;
 	s->counted_ms = c->now_ms;
 }
 
-uint64_t session_theirs_ms(const struct agent_core *c)
+uint64_t session_theirs_ms(const struct session *s)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	return s->theirs_ms + (s->waiting || s->beside ? 0 : c->now_ms - s->counted_ms);
 }
 
 /* Its share of the work is like ours, and it may be slower; what is known to be more comes on
  * top; and what is too small to be counted is done within the lease. */
-uint64_t session_patience_ms(const struct agent_core *c)
+uint64_t session_patience_ms(const struct session *s)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	return c->config.lease_ms + SLOWER * s->own_ms + talk_work_ms(s);
 }
 
-static void arm_lease(struct agent_core *c)
+static void arm_lease(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	uint64_t end = s->started_ms + c->config.session_limit_ms;
 	uint64_t ms = s->heard_ms + c->config.lease_ms, patience, due;
 
-	count_time(c, s);
-	patience = session_patience_ms(c);
+	count_time(s);
+	patience = session_patience_ms(s);
 	due = c->now_ms + (patience > s->theirs_ms ? patience - s->theirs_ms : 0);
 	ms = ms < due ? ms : due;
 	if (s->waiting || s->beside || ms > end) /* our own work: the limit alone counts */
@@ -111,6 +111,7 @@ static struct session *session_new(struct agent_core *c, struct peer *p, enum ag
 	assert(c->session == NULL);
 	assert(c->config.roles != (role == AGENT_HOST ? AGENT_CLIENT_ONLY : AGENT_HOST_ONLY));
 	memcpy(s->id, id, AGENT_SESSION);
+	s->core = c;
 	s->serial = ++c->session_serial;
 	s->peer = p;
 	s->role = role;
@@ -122,7 +123,7 @@ static struct session *session_new(struct agent_core *c, struct peer *p, enum ag
 	s->record.started_ms = c->wall_ms;
 	c->session = s;
 	c->doing = DOING_SESSION;
-	arm_lease(c);
+	arm_lease(s);
 	return s;
 }
 
@@ -136,10 +137,21 @@ void session_free(struct session *s)
 	free(s);
 }
 
-static void session_end(struct agent_core *c)
+void session_free_ended(struct agent_core *c)
 {
-	struct session *s = c->session;
+	while (c->ended != NULL) {
+		struct session *s = c->ended;
 
+		c->ended = s->next;
+		session_free(s);
+	}
+}
+
+static void session_end(struct session *s)
+{
+	struct agent_core *c = s->core;
+
+	assert(!s->over);
 	if (c->job) { /* the worker still has the conversation: all freed when it is back */
 		atomic_store(&c->job->cancel, true);
 		assert(c->job->kind == AGENT_JOB_CONV && c->job->subject == s->conv);
@@ -153,34 +165,37 @@ static void session_end(struct agent_core *c)
 	c->doing = DOING_NOTHING;
 	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_LEASE);
 	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
-	session_free(s);
+	s->over = true; /* who called us may still hold it */
+	s->next = c->ended;
+	c->ended = s;
 }
 
-static void record_end(struct agent_core *c, enum store_session_state state, int outcome,
+static void record_end(struct session *s, enum store_session_state state, int outcome,
 		       const char *why)
 {
-	struct store_session *r = &c->session->record;
+	struct agent_core *c = s->core;
+	struct store_session *r = &s->record;
 
 	r->state = state;
 	r->outcome = outcome;
 	r->finished_ms = c->wall_ms;
-	r->seconds = (double)(c->now_ms - c->session->started_ms) / 1000.0;
+	r->seconds = (double)(c->now_ms - s->started_ms) / 1000.0;
 	snprintf(r->reason, sizeof(r->reason), "%s", why);
 }
 
-void session_record_done(struct agent_core *c, struct store_batch *b)
+void session_record_done(struct session *s, struct store_batch *b)
 {
-	record_end(c, STORE_DONE, 0, "");
-	store_batch_session(b, &c->session->record);
+	record_end(s, STORE_DONE, 0, "");
+	store_batch_session(b, &s->record);
 }
 
-static void commit_record(struct agent_core *c, void (*then)(struct agent_core *))
+static void commit_record(struct session *s, void (*then)(struct session *s))
 {
 	struct store_batch b = { 0 };
 
-	c->session->recorded = true;
-	store_batch_session(&b, &c->session->record);
-	core_commit(c, &b, c->session, then);
+	s->recorded = true;
+	store_batch_session(&b, &s->record);
+	session_commit(s, &b, then);
 }
 
 /* Errors that waiting does not heal: the signal is dropped, the owner told. */
@@ -203,47 +218,48 @@ static void signal_failed(struct agent_core *c, struct peer *p, int code, const 
 }
 
 /* cause: as in a notice. */
-static void session_close(struct agent_core *c, int code, const char *cause, const char *why)
+static void session_close(struct session *s, int code, const char *cause, const char *why)
 {
-	struct peer *p = c->session->peer;
-	bool done = c->session->record.state == STORE_DONE; /* the client has the receipt */
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	bool done = s->record.state == STORE_DONE; /* the client has the receipt */
 	bool lost = code == ERR_UNREACHABLE || code == ERR_TIMEOUT;
 	uint64_t theirs_ms;
 
-	if (done && lost && c->session->role == AGENT_HOST && c->session->phase == PHASE_DONE) {
-		session_finish(c); /* the client's own settle comes with the next session */
+	if (done && lost && s->role == AGENT_HOST && s->phase == PHASE_DONE) {
+		session_finish(s); /* the client's own settle comes with the next session */
 		return;
 	}
-	if (!done && c->session->recorded) {
-		record_end(c, STORE_ABORTED, code, why);
-		commit_record(c, NULL);
+	if (!done && s->recorded) {
+		record_end(s, STORE_ABORTED, code, why);
+		commit_record(s, NULL);
 	}
 	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",
 		       p->info.name, why);
-	theirs_ms = session_theirs_ms(c);
-	session_end(c);
+	theirs_ms = session_theirs_ms(s);
+	session_end(s);
 	if (done)
 		return;
 	signal_failed(c, p, code, why);
 	peer_rest(c, p, theirs_ms);
 }
 
-static void tell_abort(struct agent_core *c, int code, const char *why)
+static void tell_abort(struct session *s, int code, const char *why)
 {
 	char text[NET_REASON_MAX + 1];
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	if (!c->session->peer->linked)
+	if (!s->peer->linked)
 		return;
 	snprintf(text, sizeof(text), "%s", why);
-	session_begin_message(c, &w, &out, NET_MSG_ABORT);
+	session_begin_message(s, &w, &out, NET_MSG_ABORT);
 	net_put_int(&w, "code", code);
 	net_put_str(&w, "why", text);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 }
 
-void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, ...)
+void session_abort(struct session *s, bool tell, int code, const char *fmt, ...)
 {
 	char why[AGENT_TEXT_MAX];
 	va_list ap;
@@ -252,100 +268,103 @@ void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, .
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	if (tell)
-		tell_abort(c, code, why);
-	session_close(c, code, fmt, why);
+		tell_abort(s, code, why);
+	session_close(s, code, fmt, why);
 }
 
-void session_abort_private(struct agent_core *c, int code, const char *why)
+void session_abort_private(struct session *s, int code, const char *why)
 {
-	tell_abort(c, ERR_FAIL, "it failed at the partner, whose own log says why");
-	session_close(c, code, "of its own", why);
+	tell_abort(s, ERR_FAIL, "it failed at the partner, whose own log says why");
+	session_close(s, code, "of its own", why);
 }
 
 void session_link_down(struct agent_core *c, struct peer *p)
 {
 	if (c->session && c->session->peer == p)
-		session_abort(c, false, ERR_UNREACHABLE, "the link was lost");
+		session_abort(c->session, false, ERR_UNREACHABLE, "the link was lost");
 }
 
 void session_lease(struct agent_core *c)
 {
-	const struct session *s = c->session;
+	struct session *s = c->session;
 	uint64_t theirs_ms, patience_ms;
 
 	if (s == NULL)
 		return;
-	theirs_ms = session_theirs_ms(c);
-	patience_ms = session_patience_ms(c);
+	theirs_ms = session_theirs_ms(s);
+	patience_ms = session_patience_ms(s);
 	if (c->now_ms - s->started_ms >= c->config.session_limit_ms)
-		session_abort(c, true, ERR_TIMEOUT, "the session took longer than its limit");
+		session_abort(s, true, ERR_TIMEOUT, "the session took longer than its limit");
 	else if (theirs_ms >= patience_ms)
 		session_abort(
-			c, true, ERR_TIMEOUT,
+			s, true, ERR_TIMEOUT,
 			"the peer took longer than its work takes: %.1f s by phase '%s', %.1f "
 			"s are enough",
 			(double)theirs_ms / 1000, phases[s->phase].name,
 			(double)patience_ms / 1000);
 	else if (!s->waiting && !s->beside && c->now_ms - s->heard_ms >= c->config.lease_ms)
-		session_abort(c, true, ERR_TIMEOUT, "the peer was silent for too long");
+		session_abort(s, true, ERR_TIMEOUT, "the peer was silent for too long");
 	else
-		arm_lease(c);
+		arm_lease(s);
 }
 
 /* Tell the peer now and then that we are not dead but busy on its behalf. */
 void session_working(struct agent_core *c)
 {
+	struct session *s = c->session;
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	if (c->session == NULL || (!c->session->waiting && !c->session->beside))
+	if (s == NULL || (!s->waiting && !s->beside))
 		return;
-	session_begin_message(c, &w, &out, NET_MSG_CONV);
+	session_begin_message(s, &w, &out, NET_MSG_CONV);
 	net_put_uint(&w, "c", CONV_STILL_WORKING);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, c->config.lease_ms / 3 + 1);
 }
 
 /* From when we last said something: many short waits are one long silence. */
-static void arm_working(struct agent_core *c)
+static void arm_working(struct session *s)
 {
-	uint64_t due = c->session->told_ms + c->config.lease_ms / 3 + 1;
+	struct agent_core *c = s->core;
+	uint64_t due = s->told_ms + c->config.lease_ms / 3 + 1;
 
 	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, due > c->now_ms ? due - c->now_ms : 0);
-	arm_lease(c);
+	arm_lease(s);
 }
 
-void session_wait(struct agent_core *c)
+void session_wait(struct session *s)
 {
-	count_time(c, c->session);
-	c->session->waiting = true;
-	arm_working(c);
+	count_time(s);
+	s->waiting = true;
+	arm_working(s);
 }
 
-void session_beside(struct agent_core *c)
+void session_beside(struct session *s)
 {
-	count_time(c, c->session);
-	c->session->beside = true;
-	arm_working(c);
+	count_time(s);
+	s->beside = true;
+	arm_working(s);
 }
 
 /* ---- messages ---- */
 
-void session_begin_message(struct agent_core *c, struct net_writer *w, struct buf *out,
+void session_begin_message(struct session *s, struct net_writer *w, struct buf *out,
 			   enum net_msg_type type)
 {
-	net_write_begin(w, out, type, c->session->id);
+	net_write_begin(w, out, type, s->id);
 }
 
-void session_send(struct agent_core *c, struct net_writer *w, struct buf *out)
+void session_send(struct session *s, struct net_writer *w, struct buf *out)
 {
+	struct agent_core *c = s->core;
 	int status = net_write_end(w, NULL);
 
 	assert(status == 0); /* every body here is within its limit by construction */
 	(void)status;
-	c->session->record.bytes_out += out->len;
-	c->session->told_ms = c->now_ms;
-	peer_send(c, c->session->peer, out);
+	s->record.bytes_out += out->len;
+	s->told_ms = c->now_ms;
+	peer_send(c, s->peer, out);
 }
 
 static void answer(struct agent_core *c, struct peer *p, const uint8_t id[AGENT_SESSION],
@@ -441,17 +460,19 @@ static bool budget_left(struct agent_core *c, struct peer *p)
 static void send_proposal(struct agent_core *c, struct peer *p, uint64_t t)
 {
 	uint8_t id[AGENT_SESSION];
+	struct session *s;
 	struct buf out = { 0 };
 	struct net_writer w;
 
 	c->io.draw(c->io.ctx, id, sizeof(id));
-	session_new(c, p, AGENT_HOST, id)->align = t == AGENT_ALIGN;
-	session_begin_message(c, &w, &out, NET_MSG_PROPOSE);
+	s = session_new(c, p, AGENT_HOST, id);
+	s->align = t == AGENT_ALIGN;
+	session_begin_message(s, &w, &out, NET_MSG_PROPOSE);
 	net_put_uint(&w, "t", t);
 	put_side(c, &w, p);
 	net_put_bin(&w, "d", p->digest,
 		    p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 ? 32 : 0);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 }
 
 void session_propose(struct agent_core *c, struct peer *p)
@@ -477,9 +498,9 @@ static enum ledger_translator on_record(uint64_t t)
 	return translators[t];
 }
 
-static void accepted(struct agent_core *c, const struct net_msg *m)
+static void accepted(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct err e = { 0 };
 	struct side o;
 
@@ -489,35 +510,36 @@ static void accepted(struct agent_core *c, const struct net_msg *m)
 	if (e.code == 0)
 		handback_heads(c, s->peer, o.sequence, o.tail, o.head, &e);
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	agree(s, &o);
 	if (s->peer->signalled > s->their_serial) /* of a best that it does not have */
 		s->peer->signalled = s->their_serial;
 	if (s->run_psi && intersect_wait_ms(c, s->peer) > 0) {
-		session_abort(c, true, ERR_BUSY,
+		session_abort(s, true, ERR_BUSY,
 			      "names were compared less than federation.names_every_s ago");
 		return;
 	}
 	if (!s->run_psi && !peer_aligned(s->peer)) {
-		session_abort(c, true, ERR_BUSY, "names have changed meanwhile");
+		session_abort(s, true, ERR_BUSY, "names have changed meanwhile");
 		return;
 	}
 	s->record.translator = on_record(s->align ? AGENT_ALIGN : c->config.translator);
-	commit_record(c, NULL);
-	session_goto(c, PHASE_SYNC_HOST);
-	spend_sync(c);
+	commit_record(s, NULL);
+	session_goto(s, PHASE_SYNC_HOST);
+	spend_sync(s);
 }
 
-static void deferred(struct agent_core *c, const struct net_msg *m)
+static void deferred(struct session *s, const struct net_msg *m)
 {
-	struct peer *p = c->session->peer;
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
 	struct err e = { 0 };
 	uint64_t ms = net_get_uint(&m->body, "ms", 0, UINT32_MAX, &e);
-	uint64_t spent_ms = c->now_ms - c->session->started_ms;
+	uint64_t spent_ms = c->now_ms - s->started_ms;
 
-	session_end(c);
+	session_end(s);
 	queue_later(c, p, ms);
 	if (spent_ms > c->config.retry_min_ms) /* an answer takes no time */
 		peer_rest(c, p, spent_ms);
@@ -525,20 +547,20 @@ static void deferred(struct agent_core *c, const struct net_msg *m)
 
 /* ---- client: answering a proposal ---- */
 
-static void send_accept(struct agent_core *c)
+static void send_accept(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	session_begin_message(c, &w, &out, NET_MSG_ACCEPT);
+	session_begin_message(s, &w, &out, NET_MSG_ACCEPT);
 	put_side(c, &w, s->peer);
 	net_put_bool(&w, "p", s->run_psi);
 	net_put_uint(&w, "s", c->best_serial);
-	session_ready(c);
-	session_send(c, &w, &out);
-	spend_sync(c);
-	session_drain(c);
+	session_ready(s);
+	session_send(s, &w, &out);
+	spend_sync(s);
+	session_drain(s);
 }
 
 static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m,
@@ -551,8 +573,8 @@ static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m
 	s->run_psi = run_psi;
 	s->align = t == AGENT_ALIGN;
 	s->record.translator = on_record(t);
-	session_wait(c);
-	commit_record(c, send_accept);
+	session_wait(s);
+	commit_record(s, send_accept);
 }
 
 /* Both proposed at once: the lower key's proposal stands. */
@@ -564,7 +586,7 @@ static bool yields_to(struct agent_core *c, struct peer *p)
 		return false;
 	if (memcmp(c->key, p->info.key, AGENT_KEY) < 0)
 		return false;
-	session_end(c);
+	session_end(s);
 	queue_later(c, p, 0);
 	return true;
 }
@@ -689,18 +711,18 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 
 /* ---- after the ledgers are in step ---- */
 
-void session_synced(struct agent_core *c)
+void session_synced(struct session *s)
 {
-	if (c->session->run_psi) {
-		session_goto(c, PHASE_PSI);
-		talk_psi(c);
+	if (s->run_psi) {
+		session_goto(s, PHASE_PSI);
+		talk_psi(s);
 	} else {
-		session_goto(c, PHASE_ALIGNED);
-		session_aligned(c);
+		session_goto(s, PHASE_ALIGNED);
+		session_aligned(s);
 	}
 }
 
-static void send_done(struct agent_core *c, int outcome, const struct ledger_signed *receipt)
+static void send_done(struct session *s, int outcome, const struct ledger_signed *receipt)
 {
 	struct buf out = { 0 };
 	struct net_writer w;
@@ -708,38 +730,40 @@ static void send_done(struct agent_core *c, int outcome, const struct ledger_sig
 
 	if (receipt)
 		ledger_wire_encode(receipt, wire);
-	session_begin_message(c, &w, &out, NET_MSG_DONE);
+	session_begin_message(s, &w, &out, NET_MSG_DONE);
 	net_put_int(&w, "o", outcome);
 	net_put_bin(&w, "r", wire, receipt ? sizeof(wire) : 0);
 	net_put_bin(&w, "c", receipt ? receipt->countersignature : wire,
 		    receipt ? LEDGER_SIGNATURE : 0);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 }
 
-static void over_with_nothing(struct agent_core *c)
+static void over_with_nothing(struct session *s)
 {
-	struct peer *p = c->session->peer;
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
 
 	p->unusable = true;
-	record_end(c, STORE_DONE, ERR_NOTFOUND, "nothing shared");
-	commit_record(c, NULL);
+	record_end(s, STORE_DONE, ERR_NOTFOUND, "nothing shared");
+	commit_record(s, NULL);
 	snprintf(p->trouble, sizeof(p->trouble),
 		 "nothing shared: our names and theirs have none in "
 		 "common, or none that can be translated");
 	core_notice(c, AGENT_NOTICE_SESSION, p, ERR_NOTFOUND, "session with %.60s: nothing shared",
 		    p->info.name);
-	session_end(c);
+	session_end(s);
 	queue_drop(c, p);
 	peer_served(c, p);
 }
 
 /* A session that was about nothing else: both have it on disk. */
-static void over_with_alignment(struct agent_core *c)
+static void over_with_alignment(struct session *s)
 {
-	struct peer *p = c->session->peer;
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
 
-	record_end(c, STORE_DONE, 0, "alignment");
-	commit_record(c, NULL);
+	record_end(s, STORE_DONE, 0, "alignment");
+	commit_record(s, NULL);
 	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "aligned with %.60s: %u entities, %u relations",
 		    p->info.name, p->n_ent, p->n_rel);
 	memcpy(p->fed.digest, p->digest, 32);
@@ -752,12 +776,11 @@ static void over_with_alignment(struct agent_core *c)
 	p->trouble[0] = '\0';
 	p->sessions++;
 	c->sessions++;
-	session_end(c);
+	session_end(s);
 }
 
-void session_aligned(struct agent_core *c)
+void session_aligned(struct session *s)
 {
-	struct session *s = c->session;
 	struct buf out = { 0 }, terms = { 0 };
 	struct net_writer w;
 	struct err e = { 0 };
@@ -765,32 +788,31 @@ void session_aligned(struct agent_core *c)
 	if (s->role == AGENT_CLIENT)
 		return; /* the host goes on: terms, or DONE with nothing */
 	if (s->align) {
-		send_done(c, 0, NULL);
-		over_with_alignment(c);
+		send_done(s, 0, NULL);
+		over_with_alignment(s);
 		return;
 	}
-	if (talk_terms(c, &e) == ERR_NOTFOUND) {
-		send_done(c, ERR_NOTFOUND, NULL);
-		over_with_nothing(c);
+	if (talk_terms(s, &e) == ERR_NOTFOUND) {
+		send_done(s, ERR_NOTFOUND, NULL);
+		over_with_nothing(s);
 		return;
 	}
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	session_goto(c, PHASE_TERMS);
+	session_goto(s, PHASE_TERMS);
 	ppat_config_encode(&s->terms, &terms);
-	session_begin_message(c, &w, &out, NET_MSG_PROPOSE);
+	session_begin_message(s, &w, &out, NET_MSG_PROPOSE);
 	net_put_bin(&w, "c", terms.base, terms.len);
-	net_put_uint(&w, "e", spend_entries_first(c));
-	session_send(c, &w, &out);
+	net_put_uint(&w, "e", spend_entries_first(s));
+	session_send(s, &w, &out);
 	buf_release(&terms);
 }
 
 /* Client: the terms of the translation. */
-static void proposed_terms(struct agent_core *c, const struct net_msg *m)
+static void proposed_terms(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
 	struct err e = { 0 };
 	struct buf out = { 0 };
 	struct net_writer w;
@@ -801,57 +823,57 @@ static void proposed_terms(struct agent_core *c, const struct net_msg *m)
 	if (e.code == 0)
 		ppat_config_decode(&s->terms, b.base, b.len, &e);
 	if (e.code == 0)
-		talk_check_terms(c, &s->terms, &e);
+		talk_check_terms(s, &s->terms, &e);
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	if (talk_open(c, &e) != 0) {
-		session_abort_private(c, e.code, e.text);
+	if (talk_open(s, &e) != 0) {
+		session_abort_private(s, e.code, e.text);
 		return;
 	}
 	ppat_config_hash(&s->terms, hash);
-	session_begin_message(c, &w, &out, NET_MSG_ACCEPT);
+	session_begin_message(s, &w, &out, NET_MSG_ACCEPT);
 	net_put_bin(&w, "c", hash, 32);
-	session_send(c, &w, &out);
-	session_goto(c, s->entries_first ? PHASE_OPENING : PHASE_TRANSLATE);
+	session_send(s, &w, &out);
+	session_goto(s, s->entries_first ? PHASE_OPENING : PHASE_TRANSLATE);
 	if (s->phase == PHASE_TRANSLATE)
-		talk_drive(c);
+		talk_drive(s);
 }
 
-static void accepted_terms(struct agent_core *c, const struct net_msg *m)
+static void accepted_terms(struct session *s, const struct net_msg *m)
 {
 	struct err e = { 0 };
 	uint8_t theirs[32], ours[32];
 
 	net_get_fixed(&m->body, "c", theirs, 32, &e);
-	ppat_config_hash(&c->session->terms, ours);
+	ppat_config_hash(&s->terms, ours);
 	if (e.code == 0 && memcmp(ours, theirs, 32) != 0)
 		err_set(&e, ERR_PROTO, "other terms were accepted than proposed");
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	session_goto(c, PHASE_OPENING);
-	spend_opening(c);
+	session_goto(s, PHASE_OPENING);
+	spend_opening(s);
 }
 
-void session_open_translator(struct agent_core *c)
+void session_open_translator(struct session *s)
 {
 	struct err e = { 0 };
 
-	session_goto(c, PHASE_TRANSLATE);
-	if (talk_open(c, &e) != 0)
-		session_abort_private(c, e.code, e.text);
+	session_goto(s, PHASE_TRANSLATE);
+	if (talk_open(s, &e) != 0)
+		session_abort_private(s, e.code, e.text);
 	else
-		talk_drive(c);
+		talk_drive(s);
 }
 
 /* ---- the end ---- */
 
-static void note_session(struct agent_core *c)
+static void note_session(struct session *s)
 {
-	const struct session *s = c->session;
+	struct agent_core *c = s->core;
 	const char *name = s->peer->info.name;
 	struct ppat_result r;
 
@@ -870,13 +892,13 @@ static void note_session(struct agent_core *c)
 			    ppat_spends(&s->terms, PPAT_CLIENT) ? ", which came with noise" : "");
 }
 
-void session_finish(struct agent_core *c)
+void session_finish(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	struct conv *conv = s->conv;
 
-	note_session(c);
+	note_session(s);
 	p->served_now = s->their_serial;
 	p->in_round = true;
 	p->failures = p->failed_row = 0;
@@ -885,24 +907,22 @@ void session_finish(struct agent_core *c)
 	p->sessions++;
 	c->sessions++;
 	s->conv = NULL;
-	session_end(c);
+	session_end(s);
 	learn_aggregate(c, p, conv);
 }
 
 /* Host: the settle entry bears both signatures and is on disk. */
-void session_done(struct agent_core *c)
+void session_done(struct session *s)
 {
-	const struct session *s = c->session;
-
 	assert(s->role == AGENT_HOST);
-	send_done(c, 0, &s->receipt);
+	send_done(s, 0, &s->receipt);
 	if (!ppat_spends(&s->terms, PPAT_CLIENT))
-		session_finish(c);
+		session_finish(s);
 }
 
-void session_served(struct agent_core *c)
+void session_served(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 
 	core_notice(c, AGENT_NOTICE_SESSION, p, 0, "served %.60s: %u rows%s", p->info.name,
@@ -913,40 +933,39 @@ void session_served(struct agent_core *c)
 	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	c->sessions++;
-	session_end(c);
+	session_end(s);
 	peer_served(c, p);
 }
 
 /* Client: DONE has come. */
-static void done(struct agent_core *c, const struct net_msg *m)
+static void done(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
 	struct err e = { 0 };
 	int64_t outcome = net_get_int(&m->body, "o", INT32_MIN, 0, &e);
 	struct net_bytes receipt = net_get_bin(&m->body, "r", 0, LEDGER_WIRE, &e);
 	uint8_t wire[LEDGER_WIRE];
 
 	if (e.code == 0 && s->phase == PHASE_ALIGNED && !s->align && outcome == ERR_NOTFOUND) {
-		over_with_nothing(c);
+		over_with_nothing(s);
 		return;
 	}
 	if (e.code == 0 && s->phase == PHASE_ALIGNED && s->align && outcome == 0) {
-		over_with_alignment(c);
+		over_with_alignment(s);
 		return;
 	}
 	ledger_wire_encode(&s->receipt, wire);
 	if (e.code != 0 || s->phase != PHASE_DONE || outcome != 0 || receipt.len != sizeof(wire) ||
 	    memcmp(receipt.base, wire, sizeof(wire)) != 0) {
-		session_abort(c, true, ERR_PROTO, "a wrong DONE");
+		session_abort(s, true, ERR_PROTO, "a wrong DONE");
 		return;
 	}
 	if (ppat_spends(&s->terms, PPAT_CLIENT))
-		spend_settle_own(c);
+		spend_settle_own(s);
 	else
-		session_served(c);
+		session_served(s);
 }
 
-static void aborted(struct agent_core *c, const struct net_msg *m)
+static void aborted(struct session *s, const struct net_msg *m)
 {
 	struct err e = { 0 };
 	char why[NET_REASON_MAX + 1];
@@ -954,19 +973,19 @@ static void aborted(struct agent_core *c, const struct net_msg *m)
 
 	net_get_text(&m->body, "why", why, sizeof(why), &e);
 	if (e.code != 0) {
-		session_abort(c, false, ERR_PROTO, "aborted by the peer without a reason");
+		session_abort(s, false, ERR_PROTO, "aborted by the peer without a reason");
 		return;
 	}
-	session_abort(c, false, (int)code, "%s: %s",
+	session_abort(s, false, (int)code, "%s: %s",
 		      m->type == NET_MSG_REFUSE ? "refused by the peer" : "ended by the peer", why);
 }
 
 /* ---- dispatch ---- */
 
-static void unexpected(struct agent_core *c, enum net_msg_type type)
+static void unexpected(struct session *s, enum net_msg_type type)
 {
-	session_abort(c, true, ERR_PROTO, "%s does not belong in phase '%s'", net_msg_name(type),
-		      phases[c->session->phase].name);
+	session_abort(s, true, ERR_PROTO, "%s does not belong in phase '%s'", net_msg_name(type),
+		      phases[s->phase].name);
 }
 
 /* By role and phase: what handle() takes.  Not looked at for what waits in the inbox. */
@@ -991,109 +1010,99 @@ static bool belongs(const struct session *s, enum net_msg_type type)
 	}
 }
 
-static void handle(struct agent_core *c, const struct net_msg *m)
+static void handle(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
 	bool host = s->role == AGENT_HOST;
 
 	if (m->type == NET_MSG_CONV)
-		talk_received(c, m);
+		talk_received(s, m);
 	else if (m->type == NET_MSG_LEDGER_ENTRY)
-		spend_entry(c, m);
+		spend_entry(s, m);
 	else if (m->type == NET_MSG_LEDGER_ACK)
-		spend_ack(c, m);
+		spend_ack(s, m);
 	else if (m->type == NET_MSG_DONE && !host)
-		done(c, m);
+		done(s, m);
 	else if (m->type == NET_MSG_PROPOSE && !host && !net_has(&m->body, "c"))
 		; /* the proposal that we have accepted, once more */
 	else if (m->type == NET_MSG_PROPOSE && !host && s->phase == PHASE_ALIGNED && !s->align)
-		proposed_terms(c, m);
+		proposed_terms(s, m);
 	else if (m->type == NET_MSG_ACCEPT && host && s->phase == PHASE_PROPOSED)
-		accepted(c, m);
+		accepted(s, m);
 	else if (m->type == NET_MSG_ACCEPT && host && s->phase == PHASE_TERMS)
-		accepted_terms(c, m);
+		accepted_terms(s, m);
 	else if (m->type == NET_MSG_DEFER && host && s->phase == PHASE_PROPOSED)
-		deferred(c, m);
+		deferred(s, m);
 	else
-		unexpected(c, m->type);
+		unexpected(s, m->type);
 }
 
-static void nothing_under_way(struct agent_core *c)
+static void nothing_under_way(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 
 	if (s->waiting || s->beside)
 		return;
 	s->heard_ms = c->now_ms; /* the peer could not answer before */
 	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
-	arm_lease(c);
+	arm_lease(s);
 }
 
-void session_ready(struct agent_core *c)
+void session_ready(struct session *s)
 {
-	count_time(c, c->session);
-	c->session->waiting = false;
-	nothing_under_way(c);
+	count_time(s);
+	s->waiting = false;
+	nothing_under_way(s);
 }
 
-void session_beside_over(struct agent_core *c)
+void session_beside_over(struct session *s)
 {
-	count_time(c, c->session);
-	c->session->beside = false;
-	nothing_under_way(c);
+	count_time(s);
+	s->beside = false;
+	nothing_under_way(s);
 }
 
-/* The session of this serial, unless it has ended meanwhile. */
-static struct session *still(struct agent_core *c, uint64_t serial)
+static void handle_kept(struct session *s, const struct parcel *k)
 {
-	return c->session && c->session->serial == serial ? c->session : NULL;
-}
-
-static void handle_kept(struct agent_core *c, const struct parcel *k)
-{
+	struct agent_core *c = s->core;
 	struct net_msg_head h;
 	struct net_msg m;
 	struct err e = { 0 };
 
-	if (net_msg_head(&h, k->bytes, k->n, &e) == 0 && !belongs(c->session, h.type)) {
-		unexpected(c, h.type);
+	if (net_msg_head(&h, k->bytes, k->n, &e) == 0 && !belongs(s, h.type)) {
+		unexpected(s, h.type);
 		return;
 	}
 	if (e.code == 0 && net_msg_decode(&m, k->bytes, k->n, &e) == 0) {
-		handle(c, &m);
+		handle(s, &m);
 		net_msg_release(&m);
 		return;
 	}
-	conduct_breach(c, c->session->peer, e.code, "sent a message that can't be read: %.150s",
-		       e.text);
-	session_abort(c, true, ERR_PROTO, "a message that can't be read");
+	conduct_breach(c, s->peer, e.code, "sent a message that can't be read: %.150s", e.text);
+	session_abort(s, true, ERR_PROTO, "a message that can't be read");
 }
 
 /* Handle what waited, until something makes it wait again. */
-void session_drain(struct agent_core *c)
+void session_drain(struct session *s)
 {
-	struct session *s = c->session;
-	uint64_t serial = s ? s->serial : 0;
 	struct parcel *p;
 
-	if (s == NULL || s->draining)
+	if (s->over || s->draining)
 		return;
 	s->draining = true;
-	while ((s = still(c, serial)) != NULL && !s->waiting && !talk_blocked(c) &&
+	while (!s->over && !s->waiting && !talk_blocked(s) &&
 	       (p = parcels_take(&s->inbox)) != NULL) {
-		handle_kept(c, p);
+		handle_kept(s, p);
 		free(p);
 	}
-	s = still(c, serial);
-	if (s != NULL)
-		s->draining = false;
+	s->draining = false;
 }
 
-static bool is_current(const struct agent_core *c, const struct peer *p, const uint8_t *id)
+/* The session with this peer that has this id; NULL: none under way has. */
+static struct session *find(const struct agent_core *c, const struct peer *p, const uint8_t *id)
 {
-	const struct session *s = c->session;
+	struct session *s = c->session;
 
-	return s != NULL && s->peer == p && memcmp(s->id, id, AGENT_SESSION) == 0;
+	return s != NULL && s->peer == p && memcmp(s->id, id, AGENT_SESSION) == 0 ? s : NULL;
 }
 
 /* Of none under way: a new one, or the peer hears that it is over. */
@@ -1110,11 +1119,9 @@ static bool expects_new(struct agent_core *c, struct peer *p, const struct net_m
 }
 
 /* Nothing waits, so it would be handled now. */
-static bool is_free(const struct agent_core *c)
+static bool is_free(const struct session *s)
 {
-	const struct session *s = c->session;
-
-	return !s->waiting && !talk_blocked(c) && s->inbox.first == NULL;
+	return !s->waiting && !talk_blocked(s) && s->inbox.first == NULL;
 }
 
 static bool ends_it(enum net_msg_type type)
@@ -1124,28 +1131,30 @@ static bool ends_it(enum net_msg_type type)
 
 bool session_expects(struct agent_core *c, struct peer *p, const struct net_msg_head *h)
 {
-	if (!is_current(c, p, h->session))
+	struct session *s = find(c, p, h->session);
+
+	if (s == NULL)
 		return expects_new(c, p, h);
-	if (ends_it(h->type) || !is_free(c) || belongs(c->session, h->type))
+	if (ends_it(h->type) || !is_free(s) || belongs(s, h->type))
 		return true;
-	unexpected(c, h->type);
+	unexpected(s, h->type);
 	return false;
 }
 
 bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_head *h,
 		   const uint8_t *bytes, size_t n)
 {
-	struct session *s = c->session;
+	struct session *s = find(c, p, h->session);
 
-	if (!h->has_session || h->type == NET_MSG_ROUND || !is_current(c, p, h->session))
+	if (!h->has_session || h->type == NET_MSG_ROUND || s == NULL)
 		return false;
 	s->heard_ms = c->now_ms;
 	s->record.bytes_in += n;
-	arm_lease(c);
-	if (ends_it(h->type) || is_free(c) || spend_ack_beside(s, h->type))
+	arm_lease(s);
+	if (ends_it(h->type) || is_free(s) || spend_ack_beside(s, h->type))
 		return false;
 	if (s->inbox.bytes + n > INBOX_MAX)
-		session_abort(c, true, ERR_TOOBIG, "too much was sent while we were working");
+		session_abort(s, true, ERR_TOOBIG, "too much was sent while we were working");
 	else
 		parcels_add(&s->inbox, bytes, n);
 	return true;
@@ -1153,10 +1162,12 @@ bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_he
 
 void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m)
 {
-	if (is_current(c, p, m->session) && ends_it(m->type))
-		aborted(c, m);
-	else if (is_current(c, p, m->session))
-		handle(c, m);
+	struct session *s = find(c, p, m->session);
+
+	if (s != NULL && ends_it(m->type))
+		aborted(s, m);
+	else if (s != NULL)
+		handle(s, m);
 	else if (!net_has(&m->body, "c"))
 		session_proposed(c, p, m);
 }

@@ -117,9 +117,9 @@ static uint32_t rows_of(const struct session *s)
 }
 
 /* What this side draws in this session, as its terms say. */
-static struct ledger_mechanism session_mechanism(struct agent_core *c)
+static struct ledger_mechanism session_mechanism(struct session *s)
 {
-	const struct session *s = c->session;
+	struct agent_core *c = s->core;
 
 	return ppat_config_releases(&s->terms) ? spend_release(c)
 					       : spend_votes(c, s->peer, rows_of(s));
@@ -200,9 +200,8 @@ uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_me
 
 /* ---- writing an entry ---- */
 
-static void send_entry(struct agent_core *c, const struct ledger_signed *entry)
+static void send_entry(struct session *s, const struct ledger_signed *entry)
 {
-	struct session *s = c->session;
 	uint8_t wire[LEDGER_WIRE];
 	struct buf out = { 0 };
 	struct net_writer w;
@@ -210,40 +209,40 @@ static void send_entry(struct agent_core *c, const struct ledger_signed *entry)
 	memcpy(s->entry_hash, entry->hash, 32);
 	s->entry = ENTRY_SENT;
 	ledger_wire_encode(entry, wire);
-	session_begin_message(c, &w, &out, NET_MSG_LEDGER_ENTRY);
+	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ENTRY);
 	net_put_bin(&w, "e", wire, sizeof(wire));
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 }
 
-static void entry_on_disk(struct agent_core *c)
+static void entry_on_disk(struct session *s)
 {
-	const struct ledger_chain *chain = &c->session->peer->chain;
+	const struct ledger_chain *chain = &s->peer->chain;
 
-	session_ready(c);
-	send_entry(c, &chain->tail[0]);
-	session_drain(c);
+	session_ready(s);
+	send_entry(s, &chain->tail[0]);
+	session_drain(s);
 }
 
 /* A job may be under way: the conversation is not touched. */
-static void entry_on_disk_beside(struct agent_core *c)
+static void entry_on_disk_beside(struct session *s)
 {
-	session_beside_over(c);
-	send_entry(c, &c->session->peer->chain.tail[0]);
+	session_beside_over(s);
+	send_entry(s, &s->peer->chain.tail[0]);
 }
 
 /* The time in which nothing goes on but the ledger. */
-static void hold(struct agent_core *c)
+static void hold(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 
 	if (!s->held)
 		s->held_since_ms = c->now_ms;
 	s->held = true;
 }
 
-static void hold_over(struct agent_core *c)
+static void hold_over(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 
 	if (s->held)
 		s->held_ms += c->now_ms - s->held_since_ms;
@@ -251,9 +250,10 @@ static void hold_over(struct agent_core *c)
 }
 
 /* It decides nothing, but the partner and every auditor will see it. */
-static void notice_clock(struct agent_core *c, const struct ledger_entry *entry)
+static void notice_clock(struct session *s, const struct ledger_entry *entry)
 {
-	struct peer *p = c->session->peer;
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
 	int64_t back = ledger_clock_back(&p->chain, c->sign_public, entry->time_ms);
 
 	if (back > 0)
@@ -264,19 +264,19 @@ static void notice_clock(struct agent_core *c, const struct ledger_entry *entry)
 }
 
 /* Make it the chain's next entry; then(c) when the partner has it with both signatures. */
-static void add_entry(struct agent_core *c, const struct ledger_entry *entry, bool beside,
-		      void (*then)(struct agent_core *c))
+static void add_entry(struct session *s, const struct ledger_entry *entry, bool beside,
+		      void (*then)(struct session *s))
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct ledger_signed signed_entry = { .entry = *entry };
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
 
 	assert(s->entry == ENTRY_NONE && s->peer->chain.n_tail == 0);
 	ledger_sign(&signed_entry, c->sign_secret);
-	notice_clock(c, entry);
+	notice_clock(s, entry);
 	if (ledger_chain_add(&s->peer->chain, &signed_entry, &e) != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	s->entry = ENTRY_WRITTEN;
@@ -284,15 +284,15 @@ static void add_entry(struct agent_core *c, const struct ledger_entry *entry, bo
 	s->entry_then = then;
 	store_batch_move(&b, &c->signatures); /* of the entries before */
 	store_batch_entry(&b, &signed_entry);
-	(beside ? session_beside : session_wait)(c);
-	core_commit(c, &b, s, beside ? entry_on_disk_beside : entry_on_disk);
+	(beside ? session_beside : session_wait)(s);
+	session_commit(s, &b, beside ? entry_on_disk_beside : entry_on_disk);
 }
 
-static void write_entry(struct agent_core *c, const struct ledger_entry *entry,
-			void (*then)(struct agent_core *c))
+static void write_entry(struct session *s, const struct ledger_entry *entry,
+			void (*then)(struct session *s))
 {
-	hold(c);
-	add_entry(c, entry, false, then);
+	hold(s);
+	add_entry(s, entry, false, then);
 }
 
 bool spend_ack_beside(const struct session *s, enum net_msg_type type)
@@ -300,21 +300,19 @@ bool spend_ack_beside(const struct session *s, enum net_msg_type type)
 	return type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
 }
 
-static void entry_over(struct agent_core *c)
+static void entry_over(struct session *s)
 {
-	struct session *s = c->session;
-
 	if (!s->entry_beside)
-		hold_over(c);
+		hold_over(s);
 	s->entry = ENTRY_NONE;
-	s->entry_then(c);
+	s->entry_then(s);
 }
 
-static void ack_on_disk(struct agent_core *c)
+static void ack_on_disk(struct session *s)
 {
-	session_ready(c);
-	entry_over(c);
-	session_drain(c);
+	session_ready(s);
+	entry_over(s);
+	session_drain(s);
 }
 
 /* Does the session go on before a countersignature is on disk?  See the top. */
@@ -325,15 +323,17 @@ static bool goes_on(const struct session *s)
 }
 
 /* What comes next may take the countersignature along. */
-static void acked_and_on(struct agent_core *c)
+static void acked_and_on(struct session *s)
 {
-	entry_over(c); /* may end the session */
-	core_commit(c, &c->signatures, NULL, NULL);
+	struct agent_core *c = s->core;
+
+	entry_over(s); /* may end the session */
+	core_commit(c, &c->signatures, NULL);
 }
 
-void spend_ack(struct agent_core *c, const struct net_msg *m)
+void spend_ack(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct ledger_chain *chain = &s->peer->chain;
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
@@ -348,48 +348,47 @@ void spend_ack(struct agent_core *c, const struct net_msg *m)
 		ledger_chain_countersign(chain, hash, sig, &e);
 	}
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	s->receipt.countersigned = true;
 	memcpy(s->receipt.countersignature, sig, sizeof(sig));
 	if (goes_on(s)) {
 		store_batch_countersign(&c->signatures, hash, sig);
-		acked_and_on(c);
+		acked_and_on(s);
 		return;
 	}
 	store_batch_countersign(&b, hash, sig);
 	if (s->phase == PHASE_SETTLE && s->receipt.entry.kind == LEDGER_SETTLE)
-		session_record_done(c, &b);
-	session_wait(c);
-	core_commit(c, &b, s, ack_on_disk);
+		session_record_done(s, &b);
+	session_wait(s);
+	session_commit(s, &b, ack_on_disk);
 }
 
 /* ---- in step: the tails of both ---- */
 
-void spend_sync(struct agent_core *c)
+void spend_sync(struct session *s)
 {
-	struct session *s = c->session;
 	struct ledger_chain *chain = &s->peer->chain;
 	enum phase ours = s->role == AGENT_HOST ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT;
 
 	s->entry_then = spend_sync;
 	if (s->phase == ours && chain->n_tail > 0) {
-		send_entry(c, &chain->tail[0]);
+		send_entry(s, &chain->tail[0]);
 	} else if (s->phase == PHASE_SYNC_HOST && (ours == s->phase || s->their_tail == 0)) {
-		session_goto(c, PHASE_SYNC_CLIENT);
-		spend_sync(c);
+		session_goto(s, PHASE_SYNC_CLIENT);
+		spend_sync(s);
 	} else if (s->phase == PHASE_SYNC_CLIENT && (ours == s->phase || s->their_tail == 0)) {
-		session_synced(c);
+		session_synced(s);
 	}
 	/* else: theirs are coming */
 }
 
 /* ---- what a session puts on the ledger ---- */
 
-static struct ledger_draft draft(const struct agent_core *c, const struct ledger_lineage *l)
+static struct ledger_draft draft(const struct session *s, const struct ledger_lineage *l)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	return (struct ledger_draft){ .host = c->sign_public,
 				      .session = s->id,
@@ -398,31 +397,32 @@ static struct ledger_draft draft(const struct agent_core *c, const struct ledger
 				      .time_ms = c->wall_ms };
 }
 
-static int reserve_entry(struct agent_core *c, uint64_t labels, struct ledger_entry *out,
+static int reserve_entry(struct session *s, uint64_t labels, struct ledger_entry *out,
 			 struct err *e)
 {
+	struct agent_core *c = s->core;
 	struct ledger_lineage l;
 	struct ledger_draft d;
 	int status;
 
 	spend_lineage(c, &l);
-	d = draft(c, &l);
-	status = ledger_reserve(out, &c->session->peer->chain, &d, labels, e);
+	d = draft(s, &l);
+	status = ledger_reserve(out, &s->peer->chain, &d, labels, e);
 	ledger_lineage_release(&l);
 	return status;
 }
 
-static void open_with_reserve(struct agent_core *c, void (*then)(struct agent_core *c))
+static void open_with_reserve(struct session *s, void (*then)(struct session *s))
 {
 	struct ledger_entry entry;
 	struct err e = { 0 };
 
-	if (reserve_entry(c, 0, &entry, &e) != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+	if (reserve_entry(s, 0, &entry, &e) != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	c->session->opened = true;
-	write_entry(c, &entry, then);
+	s->opened = true;
+	write_entry(s, &entry, then);
 }
 
 /* The next contract takes the place of the one that was to be closed: on disk with it. */
@@ -439,10 +439,11 @@ static void note_renewed(struct agent_core *c, struct peer *p)
 	buf_release(&keys);
 }
 
-static void contract(struct agent_core *c, const struct ledger_mechanism *m, bool beside,
-		     void (*then)(struct agent_core *c))
+static void contract(struct session *s, const struct ledger_mechanism *m, bool beside,
+		     void (*then)(struct session *s))
 {
-	struct peer *p = c->session->peer;
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
 	struct ledger_caps caps;
 	struct ledger_lineage l;
 	struct ledger_draft d;
@@ -451,135 +452,133 @@ static void contract(struct agent_core *c, const struct ledger_mechanism *m, boo
 	int status = spend_caps(c, m, &caps, &e);
 
 	spend_lineage(c, &l);
-	d = draft(c, &l);
+	d = draft(s, &l);
 	if (status == 0)
 		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
 	ledger_lineage_release(&l);
 	if (status == 0 && p->closing)
 		note_renewed(c, p);
 	if (status != 0)
-		session_abort(c, true, status, "%s", e.text);
+		session_abort(s, true, status, "%s", e.text);
 	else if (beside)
-		add_entry(c, &entry, true, then);
+		add_entry(s, &entry, true, then);
 	else
-		write_entry(c, &entry, then);
+		write_entry(s, &entry, then);
 }
 
-uint32_t spend_entries_first(struct agent_core *c)
+uint32_t spend_entries_first(struct session *s)
 {
-	struct ledger_mechanism m = session_mechanism(c);
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
 
-	if (c->session->terms.translator == PPAT_PPAT)
+	if (s->terms.translator == PPAT_PPAT)
 		return 0; /* all of its entries are written beside the conversation */
-	if (ppat_spends(&c->session->terms, PPAT_HOST))
-		return has_contract(c, c->session->peer, &m) ? 0 : 1;
-	return ppat_spends(&c->session->terms, PPAT_CLIENT) ? 0 : 1;
+	if (ppat_spends(&s->terms, PPAT_HOST))
+		return has_contract(c, s->peer, &m) ? 0 : 1;
+	return ppat_spends(&s->terms, PPAT_CLIENT) ? 0 : 1;
 }
 
-void spend_opening(struct agent_core *c)
+void spend_opening(struct session *s)
 {
-	struct ledger_mechanism m = session_mechanism(c);
+	struct ledger_mechanism m = session_mechanism(s);
 
-	if (spend_entries_first(c) == 0)
-		session_open_translator(c);
-	else if (ppat_spends(&c->session->terms, PPAT_HOST))
-		contract(c, &m, false, session_open_translator);
+	if (spend_entries_first(s) == 0)
+		session_open_translator(s);
+	else if (ppat_spends(&s->terms, PPAT_HOST))
+		contract(s, &m, false, session_open_translator);
 	else
-		open_with_reserve(c, session_open_translator);
+		open_with_reserve(s, session_open_translator);
 }
 
 /* From what is reserved, if that is enough. */
-static bool grant(struct agent_core *c, uint32_t labels)
+static bool grant(struct session *s, uint32_t labels)
 {
-	struct session *s = c->session;
-
 	if (s->ahead < labels)
 		return false;
-	hold_over(c);
+	hold_over(s);
 	s->ahead -= labels;
 	s->charged += labels;
 	s->conv->ops->done(s->conv, 0);
 	return true;
 }
 
-static void reserved(struct agent_core *c)
+static void reserved(struct session *s)
 {
-	c->session->reserved += c->session->asking;
-	c->session->ahead += c->session->asking;
-	talk_drive(c);
+	s->reserved += s->asking;
+	s->ahead += s->asking;
+	talk_drive(s);
 }
 
-static void refused(struct agent_core *c)
+static void refused(struct session *s)
 {
-	struct session *s = c->session;
-
 	s->conv->ops->done(s->conv, ERR_BUDGET);
-	talk_drive(c);
+	talk_drive(s);
 }
 
-static void refuse(struct agent_core *c, uint32_t labels)
+static void refuse(struct session *s, uint32_t labels)
 {
+	struct agent_core *c = s->core;
 	struct ledger_lineage l;
 	struct ledger_draft d;
 	struct ledger_entry entry;
 	struct err e = { 0 };
 
 	spend_lineage(c, &l);
-	d = draft(c, &l);
-	ledger_refuse(&entry, &c->session->peer->chain, &d, labels, &e);
+	d = draft(s, &l);
+	ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
 	ledger_lineage_release(&l);
 	if (e.code != 0)
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 	else
-		write_entry(c, &entry, refused);
+		write_entry(s, &entry, refused);
 }
 
-static void charge(struct agent_core *c)
+static void charge(struct session *s)
 {
-	struct session *s = c->session;
-	struct ledger_mechanism m = session_mechanism(c);
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
 	uint32_t labels = (uint32_t)s->asking;
 	struct ledger_entry entry;
 	struct err e = { 0 };
 	int status = labels <= left_for(c, s->peer, &m, labels)
-			     ? reserve_entry(c, labels, &entry, &e)
+			     ? reserve_entry(s, labels, &entry, &e)
 			     : ERR_BUDGET;
 
 	if (status == 0) {
 		s->opened = true;
-		write_entry(c, &entry, reserved);
+		write_entry(s, &entry, reserved);
 	} else if (status == ERR_BUDGET) {
-		refuse(c, labels);
+		refuse(s, labels);
 	} else {
-		session_abort(c, true, status, "%s", e.text);
+		session_abort(s, true, status, "%s", e.text);
 	}
 }
 
 /* For a map the host's contract is there since the opening, for labels it was written ahead;
  * the client's comes with its charge. */
-bool spend_charge(struct agent_core *c, uint32_t labels)
+bool spend_charge(struct session *s, uint32_t labels)
 {
-	struct ledger_mechanism m = session_mechanism(c);
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
 
-	if (grant(c, labels))
+	if (grant(s, labels))
 		return true;
-	if (c->session->entry != ENTRY_NONE) { /* it comes already */
-		hold(c);
+	if (s->entry != ENTRY_NONE) { /* it comes already */
+		hold(s);
 		return false;
 	}
-	c->session->asking = labels;
-	if (has_contract(c, c->session->peer, &m))
-		charge(c);
+	s->asking = labels;
+	if (has_contract(c, s->peer, &m))
+		charge(s);
 	else
-		contract(c, &m, false, charge);
+		contract(s, &m, false, charge);
 	return false;
 }
 
 /* Half of a reserve is time enough for two disks; so a crash over-counts by one and a half
  * reserves at most.  Where no more fits, the conversation will hear it when it asks. */
-static bool time_to_reserve(const struct agent_core *c, uint32_t *labels)
+static bool time_to_reserve(const struct session *s, uint32_t *labels)
 {
-	const struct session *s = c->session;
 	struct conv_charge next;
 
 	if (s->phase != PHASE_TRANSLATE || s->role != AGENT_HOST ||
@@ -590,47 +589,47 @@ static bool time_to_reserve(const struct agent_core *c, uint32_t *labels)
 	return next.labels > 0 && next.left <= s->terms.reserve_labels / 2;
 }
 
-static bool reserve_beside(struct agent_core *c)
+static bool reserve_beside(struct session *s)
 {
-	struct session *s = c->session;
-	struct ledger_mechanism m = session_mechanism(c);
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
 	struct ledger_entry entry;
 
 	if (s->asking > left_for(c, s->peer, &m, s->asking) ||
-	    reserve_entry(c, s->asking, &entry, NULL) != 0)
+	    reserve_entry(s, s->asking, &entry, NULL) != 0)
 		return false;
 	s->opened = true;
-	add_entry(c, &entry, true, reserved);
+	add_entry(s, &entry, true, reserved);
 	return true;
 }
 
 /* While a job votes about the first batch: the conversation is not touched. */
-static void contracted(struct agent_core *c)
+static void contracted(struct session *s)
 {
-	if (!reserve_beside(c))
-		talk_drive(c);
+	if (!reserve_beside(s))
+		talk_drive(s);
 }
 
-void spend_ahead(struct agent_core *c)
+void spend_ahead(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct ledger_mechanism m;
 	uint32_t labels;
 
-	if (!time_to_reserve(c, &labels))
+	if (!time_to_reserve(s, &labels))
 		return;
-	m = session_mechanism(c);
+	m = session_mechanism(s);
 	s->asking = labels;
 	if (has_contract(c, s->peer, &m))
-		reserve_beside(c);
+		reserve_beside(s);
 	else
-		contract(c, &m, true, contracted);
+		contract(s, &m, true, contracted);
 }
 
-static void settled(struct agent_core *c)
+static void settled(struct session *s)
 {
-	session_goto(c, PHASE_DONE);
-	session_done(c);
+	session_goto(s, PHASE_DONE);
+	session_done(s);
 }
 
 /* What the settle of this role has to say: labels that left, and (the host's) what the
@@ -646,9 +645,9 @@ static void to_settle(const struct session *s, enum agent_role writer, struct pp
 		talk_disclosed(s, rows, floats);
 }
 
-static void settle(struct agent_core *c, void (*then)(struct agent_core *c))
+static void settle(struct session *s, void (*then)(struct session *s))
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct ledger_lineage l;
 	struct ledger_draft d;
 	struct ledger_entry entry;
@@ -658,48 +657,48 @@ static void settle(struct agent_core *c, void (*then)(struct agent_core *c))
 
 	to_settle(s, s->role, &r, &rows, &floats);
 	spend_lineage(c, &l);
-	d = draft(c, &l);
+	d = draft(s, &l);
 	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
 	ledger_lineage_release(&l);
 	if (e.code != 0)
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 	else
-		write_entry(c, &entry, then);
+		write_entry(s, &entry, then);
 }
 
-static void settle_now(struct agent_core *c)
+static void settle_now(struct session *s)
 {
-	settle(c, settled);
+	settle(s, settled);
 }
 
-void spend_settle_own(struct agent_core *c)
+void spend_settle_own(struct session *s)
 {
-	settle(c, session_served);
+	settle(s, session_served);
 }
 
 /* The conversation is over: settle what was reserved to what left. */
-void spend_settle(struct agent_core *c)
+void spend_settle(struct session *s)
 {
-	if (c->session->entry != ENTRY_NONE) /* it drives us on when it is there */
+	if (s->entry != ENTRY_NONE) /* it drives us on when it is there */
 		return;
-	session_goto(c, PHASE_SETTLE);
-	if (c->session->opened)
-		settle_now(c);
+	session_goto(s, PHASE_SETTLE);
+	if (s->opened)
+		settle_now(s);
 	else /* nothing of the host's was charged: the session still gets its record */
-		open_with_reserve(c, settle_now);
+		open_with_reserve(s, settle_now);
 }
 
 /* ---- the other side: an entry comes ---- */
 
-static void send_ack(struct agent_core *c, const struct ledger_signed *entry)
+static void send_ack(struct session *s, const struct ledger_signed *entry)
 {
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	session_begin_message(c, &w, &out, NET_MSG_LEDGER_ACK);
+	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ACK);
 	net_put_bin(&w, "h", entry->hash, 32);
 	net_put_bin(&w, "s", entry->countersignature, LEDGER_SIGNATURE);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 }
 
 static bool syncing(const struct session *s)
@@ -708,38 +707,36 @@ static bool syncing(const struct session *s)
 }
 
 /* What we have signed, or what has come of it on this side. */
-static void acked(struct agent_core *c)
+static void acked(struct session *s)
 {
-	struct session *s = c->session;
-
-	send_ack(c, &s->receipt);
+	send_ack(s, &s->receipt);
 	if (syncing(s)) {
 		if (--s->their_tail == 0)
-			spend_sync(c);
+			spend_sync(s);
 	} else if (s->phase == PHASE_OPENING) {
 		if (--s->entries_first == 0)
-			session_goto(c, PHASE_TRANSLATE);
-		talk_drive(c);
+			session_goto(s, PHASE_TRANSLATE);
+		talk_drive(s);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
-		session_finish(c);
+		session_finish(s);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
-		session_goto(c, PHASE_SETTLE);
-		session_goto(c, PHASE_DONE);
+		session_goto(s, PHASE_SETTLE);
+		session_goto(s, PHASE_DONE);
 	}
 }
 
-static void countersign_on_disk(struct agent_core *c)
+static void countersign_on_disk(struct session *s)
 {
-	session_ready(c);
-	acked(c);
-	session_drain(c);
+	session_ready(s);
+	acked(s);
+	session_drain(s);
 }
 
 /* A job may be under way: the conversation is not touched. */
-static void countersign_on_disk_beside(struct agent_core *c)
+static void countersign_on_disk_beside(struct session *s)
 {
-	session_beside_over(c);
-	send_ack(c, &c->session->receipt);
+	session_beside_over(s);
+	send_ack(s, &s->receipt);
 }
 
 /* The host draws from what it has, and what comes of it can be used: labels that depend on this
@@ -858,9 +855,9 @@ static int check_in_session(const struct session *s, const struct ledger_entry *
 	return k == LEDGER_CONTRACT || entry->count > 0 ? check_price(s, entry, e) : 0;
 }
 
-static int check_entry(const struct agent_core *c, const struct ledger_entry *entry, struct err *e)
+static int check_entry(const struct session *s, const struct ledger_entry *entry, struct err *e)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	if (memcmp(entry->host, s->peer->info.sign_key, 32) != 0 ||
 	    memcmp(entry->client, c->sign_public, 32) != 0)
@@ -879,9 +876,9 @@ static bool has_already(const struct session *s, const struct ledger_signed *ent
 	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
 }
 
-void spend_entry(struct agent_core *c, const struct net_msg *m)
+void spend_entry(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
 	struct net_bytes wire = net_get_bin(&m->body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
@@ -892,24 +889,24 @@ void spend_entry(struct agent_core *c, const struct net_msg *m)
 	if (e.code == 0)
 		ledger_wire_decode(&s->receipt, wire.base, wire.len, &e);
 	if (e.code == 0)
-		check_entry(c, &s->receipt.entry, &e);
+		check_entry(s, &s->receipt.entry, &e);
 	if (e.code == 0)
 		ledger_countersign(&s->receipt, c->sign_secret);
 	if (e.code == 0 && has_already(s, &s->receipt)) {
-		acked(c);
+		acked(s);
 		return;
 	}
 	if (e.code == 0)
 		ledger_chain_add(&s->peer->chain, &s->receipt, &e);
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	store_batch_entry(&b, &s->receipt);
 	s->entries += !syncing(s);
 	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_CLIENT)
-		session_record_done(c, &b);
+		session_record_done(s, &b);
 	beside = comes_beside(s, &s->receipt.entry);
-	(beside ? session_beside : session_wait)(c);
-	core_commit(c, &b, s, beside ? countersign_on_disk_beside : countersign_on_disk);
+	(beside ? session_beside : session_wait)(s);
+	session_commit(s, &b, beside ? countersign_on_disk_beside : countersign_on_disk);
 }

@@ -237,6 +237,8 @@ enum phase {
 };
 
 struct session {
+	struct agent_core *core;
+	bool over; /* it has ended; freed when the event that ended it is over */
 	uint8_t id[AGENT_SESSION];
 	uint64_t serial; /* of this process: tells a late commit of an earlier session */
 	struct peer *peer;
@@ -247,8 +249,9 @@ struct session {
 	/* Time so far in which we had something to do ourselves, and in which we waited for the
 	 * peer: that is bounded by what it has to do (session_patience_ms()). */
 	uint64_t counted_ms, own_ms, theirs_ms;
-	bool waiting; /* a commit or job of this session is under way: messages wait */
-	bool beside;  /* a commit of its ledger is under way that it does not wait for */
+	bool waiting;	      /* a commit or job of this session is under way: messages wait */
+	bool beside;	      /* a commit of its ledger is under way that it does not wait for */
+	struct session *next; /* of those that have ended */
 	struct parcels inbox;
 	bool draining; /* the inbox is being handled: not again from within */
 	/* agreed at the start */
@@ -280,7 +283,7 @@ struct session {
 	enum { ENTRY_NONE, ENTRY_WRITTEN, ENTRY_SENT } entry;
 	bool entry_beside; /* the conversation goes on meanwhile */
 	uint8_t entry_hash[32];
-	void (*entry_then)(struct agent_core *c);
+	void (*entry_then)(struct session *s);
 	struct ledger_signed receipt; /* the settle entry with both signatures */
 	bool opened;		      /* a reserve of this session is on the ledger */
 	bool held;		      /* until the ledger is written nothing goes on ... */
@@ -307,6 +310,7 @@ enum training { TRAINING_FIRST, TRAINING_ROUND, TRAINING_LOCAL };
 struct waiting_commit {
 	uint64_t ticket, session; /* serial of the session, 0: of none */
 	void (*then)(struct agent_core *c);
+	void (*session_then)(struct session *s);
 };
 
 /* Virtual neighbours that came with a translation: kept until the round is trained. */
@@ -488,6 +492,7 @@ struct agent_core {
 	size_t n_peers;
 	uint64_t next_place;
 	struct session *session;
+	struct session *ended; /* in the event under way: a list, freed at its end */
 	uint64_t session_serial;
 	uint64_t rest_due_ms;		       /* as the timer is set; UINT64_MAX: it is not */
 	uint8_t seen[SEEN_MAX][AGENT_SESSION]; /* proposals accepted: none twice */
@@ -511,10 +516,10 @@ struct agent_core {
 
 /* ---- core.c ---- */
 
-/* Ask for the batch; then(c) once it is on disk, unless its session is over by then.
- * then may be NULL. */
-void core_commit(struct agent_core *c, struct store_batch *b, struct session *s,
-		 void (*then)(struct agent_core *c));
+/* Ask for the batch; then(c) once it is on disk.  then may be NULL. */
+void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struct agent_core *c));
+/* The same of a session: then(s) unless it is over by then. */
+void session_commit(struct session *s, struct store_batch *b, void (*then)(struct session *s));
 void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 		    int (*run)(struct agent_job *job), void *subject);
 void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
@@ -685,9 +690,9 @@ size_t intersect_names_max(const struct agent_core *c, size_t ours);
 uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p);
 void intersect_load(struct agent_core *c, const struct store_core *saved);
 void intersect_start(struct agent_core *c); /* the event START: the time is known */
-void intersect_begun(struct agent_core *c); /* our points are about to leave; commits */
+void intersect_begun(struct session *s);    /* our points are about to leave; commits */
 /* It is over, so many names are shared: adds to the batch, tells the owner. */
-void intersect_done(struct agent_core *c, struct store_batch *b, uint64_t shared);
+void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
 
 /* ---- session.c ---- */
 
@@ -702,69 +707,70 @@ bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_he
 /* ... else this. */
 void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m);
 /* How long all that the peer has to do may take it, by what both have agreed on. */
-uint64_t session_patience_ms(const struct agent_core *c);
-uint64_t session_theirs_ms(const struct agent_core *c); /* how long it has taken so far */
+uint64_t session_patience_ms(const struct session *s);
+uint64_t session_theirs_ms(const struct session *s); /* how long it has taken so far */
 void session_link_down(struct agent_core *c, struct peer *p);
 void session_lease(struct agent_core *c);
 void session_working(struct agent_core *c);
 /* Ends it on this side; with tell the peer gets ABORT. */
-void session_abort(struct agent_core *c, bool tell, int code, const char *fmt, ...)
+void session_abort(struct session *s, bool tell, int code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* The same when `why` may say something of our rows: the peer hears that it is over. */
-void session_abort_private(struct agent_core *c, int code, const char *why);
-void session_goto(struct agent_core *c, enum phase to);
-void session_wait(struct agent_core *c);  /* messages wait until ... */
-void session_ready(struct agent_core *c); /* ... here */
-void session_drain(struct agent_core *c); /* and are handled now */
+void session_abort_private(struct session *s, int code, const char *why);
+void session_goto(struct session *s, enum phase to);
+void session_wait(struct session *s);  /* messages wait until ... */
+void session_ready(struct session *s); /* ... here */
+void session_drain(struct session *s); /* and are handled now */
 /* Something is under way that messages do not wait for, but silence has a reason ... */
-void session_beside(struct agent_core *c);
-void session_beside_over(struct agent_core *c); /* ... until here */
-void session_begin_message(struct agent_core *c, struct net_writer *w, struct buf *out,
+void session_beside(struct session *s);
+void session_beside_over(struct session *s); /* ... until here */
+void session_begin_message(struct session *s, struct net_writer *w, struct buf *out,
 			   enum net_msg_type type);
-void session_send(struct agent_core *c, struct net_writer *w, struct buf *out);
+void session_send(struct session *s, struct net_writer *w, struct buf *out);
 /* The ledger of both is in step: what comes after the two sync phases. */
-void session_synced(struct agent_core *c);
-void session_aligned(struct agent_core *c);
-void session_record_done(struct agent_core *c, struct store_batch *b);
-void session_open_translator(struct agent_core *c); /* host, entries done */
-void session_done(struct agent_core *c);	    /* host, settled: DONE, and the end ... */
-void session_finish(struct agent_core *c);	    /* ... which a client's settle may precede */
-void session_served(struct agent_core *c);	    /* client, the end */
-void session_free(struct session *s);		    /* NULL is fine */
+void session_synced(struct session *s);
+void session_aligned(struct session *s);
+void session_record_done(struct session *s, struct store_batch *b);
+void session_open_translator(struct session *s); /* host, entries done */
+void session_done(struct session *s);		 /* host, settled: DONE, and the end ... */
+void session_finish(struct session *s);		 /* ... which a client's settle may precede */
+void session_served(struct session *s);		 /* client, the end */
+void session_free(struct session *s);		 /* NULL is fine */
+void session_free_ended(struct agent_core *c);
 const char *phase_name(enum phase p);
 
 /* ---- talk.c ---- */
 
-void talk_psi(struct agent_core *c);
+void talk_psi(struct session *s);
 /* Fill s->terms (host) after alignment; ERR_* when translation is impossible. */
-int talk_terms(struct agent_core *c, struct err *e);
-int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e); /* client */
-int talk_open(struct agent_core *c, struct err *e); /* the translator, either role */
-void talk_drive(struct agent_core *c);
+int talk_terms(struct session *s, struct err *e);
+int talk_check_terms(struct session *s, const struct ppat_config *t, struct err *e); /* client */
+int talk_open(struct session *s, struct err *e); /* the translator, either role */
+void talk_drive(struct session *s);
 /* What the peer has to do in the conversations of this session, on a slow machine and a slow link,
  * as far as the sizes are agreed on. */
 uint64_t talk_work_ms(const struct session *s);
 /* The conversation has something to send and the link is full: messages wait. */
-bool talk_blocked(const struct agent_core *c);
-void talk_received(struct agent_core *c, const struct net_msg *m);
-void talk_job_done(struct agent_core *c, struct agent_job *job);
+bool talk_blocked(const struct session *s);
+void talk_received(struct session *s, const struct net_msg *m);
+void talk_job_done(struct session *s, struct agent_job *job);
 void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats);
 
 /* ---- spend.c ---- */
 
-void spend_sync(struct agent_core *c);		    /* send our tail, one by one, then go on */
-void spend_opening(struct agent_core *c);	    /* host: contract if needed, reserve of 0 */
-uint32_t spend_entries_first(struct agent_core *c); /* ... how many that will be */
+void spend_sync(struct session *s);		 /* send our tail, one by one, then go on */
+void spend_opening(struct session *s);		 /* host: contract if needed, reserve of 0 */
+uint32_t spend_entries_first(struct session *s); /* ... how many that will be */
 /* The conversation wants so many labels: true when they are granted; else they will be, or be
  * refused, and then it is driven on. */
-bool spend_charge(struct agent_core *c, uint32_t labels);
+bool spend_charge(struct session *s, uint32_t labels);
 /* Reserve what it will want next, while it still draws what it has.  May end the session. */
-void spend_ahead(struct agent_core *c);
+void spend_ahead(struct session *s);
 void spend_note_labels(struct session *s); /* of the other's: how many have come */
-void spend_settle(struct agent_core *c);
-void spend_settle_own(struct agent_core *c);			 /* client: the noise on its rows */
-void spend_entry(struct agent_core *c, const struct net_msg *m); /* LEDGER_ENTRY */
-void spend_ack(struct agent_core *c, const struct net_msg *m);	 /* LEDGER_ACK */
+void spend_settle(struct session *s);
+void spend_settle_own(struct session *s);		      /* client: the noise on its rows */
+void spend_entry(struct session *s, const struct net_msg *m); /* LEDGER_ENTRY */
+void spend_ack(struct session *s, const struct net_msg *m);   /* LEDGER_ACK */
 /* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */
 bool spend_ack_beside(const struct session *s, enum net_msg_type type);
 /* Ours toward p. */

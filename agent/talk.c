@@ -23,9 +23,9 @@ enum {
 
 /* ---- intersection ---- */
 
-void talk_psi(struct agent_core *c)
+void talk_psi(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct net_psi_config config = {
 		.role = s->role == AGENT_HOST ? NET_PSI_INITIATOR : NET_PSI_RESPONDER,
 		.threads = 1,
@@ -46,22 +46,22 @@ void talk_psi(struct agent_core *c)
 	free(names);
 	free(own);
 	if (e.code != 0)
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 	else
-		talk_drive(c);
+		talk_drive(s);
 }
 
-static void alignment_on_disk(struct agent_core *c)
+static void alignment_on_disk(struct session *s)
 {
-	session_ready(c);
-	session_goto(c, PHASE_ALIGNED);
-	session_aligned(c);
-	session_drain(c);
+	session_ready(s);
+	session_goto(s, PHASE_ALIGNED);
+	session_aligned(s);
+	session_drain(s);
 }
 
-static void psi_over(struct agent_core *c)
+static void psi_over(struct session *s)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	const struct net_psi_result *r = net_psi_result(s->conv);
 	struct store_alignment a = { .n = (uint32_t)r->n_slots };
@@ -76,42 +76,43 @@ static void psi_over(struct agent_core *c)
 	memcpy(a.digest, r->digest, 32);
 	a.slots = slots;
 	store_batch_alignment(&b, &a);
-	intersect_done(c, &b, r->n_slots);
+	intersect_done(s, &b, r->n_slots);
 	keep_add(c, &b);
 	conv_free(s->conv);
 	s->conv = NULL;
 	free(slots);
-	session_wait(c);
-	core_commit(c, &b, s, alignment_on_disk);
+	session_wait(s);
+	session_commit(s, &b, alignment_on_disk);
 }
 
 /* ---- terms of a translation ---- */
 
 /* Relation rows join the entities' matrix if they are as wide, on both sides. */
-static bool relations_fit(const struct agent_core *c)
+static bool relations_fit(const struct session *s)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	return c->best->rel_floats == c->best->ent_floats &&
 	       s->their_rel_floats == s->their_ent_floats;
 }
 
-static uint32_t what_fits(const struct agent_core *c)
+static uint32_t what_fits(const struct session *s)
 {
-	const struct peer *p = c->session->peer;
+	const struct agent_core *c = s->core;
+	const struct peer *p = s->peer;
 	uint32_t what = 0;
 
 	if (peer_shares(c, 'e') && p->n_ent > 0)
 		what |= PPAT_ENTITIES;
-	if (peer_shares(c, 'r') && p->n_rel > 0 && relations_fit(c))
+	if (peer_shares(c, 'r') && p->n_rel > 0 && relations_fit(s))
 		what |= PPAT_RELATIONS;
 	return what;
 }
 
 /* A client's noise is for rows as they are, or of length 1: no mean is taken from them. */
-static void terms_procrustes(const struct agent_core *c, struct ppat_config *t)
+static void terms_procrustes(const struct session *s, struct ppat_config *t)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 
 	if (c->config.center_rows && s->their_noise == 0)
 		t->center = 1;
@@ -162,11 +163,12 @@ static int check_map_worth(const struct agent_core *c, const struct ledger_mecha
 	return useless(e, what);
 }
 
-static int terms_map(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
+static int terms_map(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
 {
+	struct agent_core *c = s->core;
 	struct ledger_mechanism m = spend_release(c);
 
-	if (spend_left(c, c->session->peer, &m) == 0)
+	if (spend_left(c, s->peer, &m) == 0)
 		return err_set(e, ERR_BUDGET,
 			       "privacy budget exhausted: no release of a map is left");
 	t->multiplier = m.param;
@@ -175,10 +177,11 @@ static int terms_map(struct agent_core *c, struct ppat_config *t, uint32_t rows,
 }
 
 /* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
-static int terms_ppat(struct agent_core *c, struct ppat_config *t, uint32_t rows, struct err *e)
+static int terms_ppat(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
 {
-	struct ledger_mechanism m = spend_votes(c, c->session->peer, rows);
-	uint64_t left = spend_left(c, c->session->peer, &m), most;
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = spend_votes(c, s->peer, rows);
+	uint64_t left = spend_left(c, s->peer, &m), most;
 
 	if (m.dim != t->host_dim)
 		return err_set(e, ERR_REFUSED,
@@ -220,12 +223,12 @@ static enum ppat_translator translator_of(enum agent_translator t)
 	return translators[t];
 }
 
-int talk_terms(struct agent_core *c, struct err *e)
+int talk_terms(struct session *s, struct err *e)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	struct ppat_config *t = &s->terms;
-	uint32_t what = what_fits(c), rows = 0;
+	uint32_t what = what_fits(s), rows = 0;
 
 	if (what == 0)
 		return err_set(e, ERR_NOTFOUND, "nothing is shared");
@@ -242,17 +245,17 @@ int talk_terms(struct agent_core *c, struct err *e)
 					 ? VIRTUAL_PER_SLOT * p->n_slots
 					 : PPAT_VIRTUAL_MAX;
 	if (t->translator == PPAT_PROCRUSTES)
-		terms_procrustes(c, t);
-	else if (t->translator == PPAT_MAP && terms_map(c, t, rows, e) != 0)
+		terms_procrustes(s, t);
+	else if (t->translator == PPAT_MAP && terms_map(s, t, rows, e) != 0)
 		return e->code;
-	else if (t->translator == PPAT_PPAT && terms_ppat(c, t, rows, e) != 0)
+	else if (t->translator == PPAT_PPAT && terms_ppat(s, t, rows, e) != 0)
 		return e->code;
 	return ppat_config_check(t, e);
 }
 
-int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct err *e)
+int talk_check_terms(struct session *s, const struct ppat_config *t, struct err *e)
 {
-	const struct session *s = c->session;
+	struct agent_core *c = s->core;
 	static const uint32_t proposed[] = { [LEDGER_PPAT] = PPAT_PPAT,
 					     [LEDGER_PROCRUSTES] = PPAT_PROCRUSTES,
 					     [LEDGER_MAP] = PPAT_MAP };
@@ -265,7 +268,7 @@ int talk_check_terms(struct agent_core *c, const struct ppat_config *t, struct e
 	if (t->slots != s->peer->n_slots || t->client_dim != c->best->ent_floats ||
 	    t->host_dim != s->their_ent_floats)
 		return err_set(e, ERR_PROTO, "terms for other tables than ours");
-	if ((t->what & ~what_fits(c)) != 0)
+	if ((t->what & ~what_fits(s)) != 0)
 		return err_set(e, ERR_REFUSED, "terms ask for rows that we do not share");
 	if (t->translator == PPAT_PROCRUSTES &&
 	    (t->multiplier != noise || (noise > 0 && t->clip != c->config.release_clip)))
@@ -298,9 +301,9 @@ static void gather_rows(const struct agent_core *c, const struct kge_emb *tables
 	}
 }
 
-static struct ppat_virtual *gather_neighbours(const struct agent_core *c)
+static struct ppat_virtual *gather_neighbours(const struct session *s)
 {
-	const struct session *s = c->session;
+	const struct agent_core *c = s->core;
 	const struct peer *p = s->peer;
 	uint32_t *ent, *rel;
 	struct ppat_virtual *v;
@@ -314,9 +317,9 @@ static struct ppat_virtual *gather_neighbours(const struct agent_core *c)
 	return v;
 }
 
-int talk_open(struct agent_core *c, struct err *e)
+int talk_open(struct session *s, struct err *e)
 {
-	struct session *s = c->session;
+	struct agent_core *c = s->core;
 	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : c->best;
 	size_t n = s->peer->n_slots, dim = tables->ent_floats;
 	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx } };
@@ -327,7 +330,7 @@ int talk_open(struct agent_core *c, struct err *e)
 
 	assert(s->role == AGENT_HOST || c->config.roles != AGENT_HOST_ONLY);
 	gather_rows(c, tables, s->peer, rows, tags, ids);
-	s->neighbours = gather_neighbours(c);
+	s->neighbours = gather_neighbours(s);
 	env.neighbours = s->neighbours;
 	s->conv_number = CONV_TRANSLATE;
 	s->conv =
@@ -370,41 +373,39 @@ static int run_conv(struct agent_job *job)
 	return conv->ops->work(conv);
 }
 
-static void talk_send(struct agent_core *c)
+static void talk_send(struct session *s)
 {
-	struct session *s = c->session;
 	struct conv_message m = s->conv->ops->outgoing(s->conv);
 	struct buf out = { 0 };
 	struct net_writer w;
 
 	if (s->conv_number == CONV_PSI && m.kind == NET_PSI_BLINDED)
-		intersect_begun(c);
-	session_begin_message(c, &w, &out, NET_MSG_CONV);
+		intersect_begun(s);
+	session_begin_message(s, &w, &out, NET_MSG_CONV);
 	net_put_uint(&w, "c", s->conv_number);
 	net_put_uint(&w, "k", m.kind);
 	net_put_bin(&w, "b", m.base, m.len);
-	session_send(c, &w, &out);
+	session_send(s, &w, &out);
 	s->conv->ops->done(s->conv, 0);
 }
 
-static void talk_over(struct agent_core *c)
+static void talk_over(struct session *s)
 {
-	struct session *s = c->session;
 	struct err e = { 0 };
 	int status = s->conv->ops->status(s->conv, &e);
 
 	if (status != 0 && s->work_failed)
-		session_abort_private(c, status, e.text[0] ? e.text : err_text(status));
+		session_abort_private(s, status, e.text[0] ? e.text : err_text(status));
 	else if (status == ERR_TOOBIG && s->conv_number == CONV_PSI)
-		session_abort(c, true, status,
+		session_abort(s, true, status,
 			      "%s (federation.names_max of who refuses says how many)", e.text);
 	else if (status != 0)
-		session_abort(c, true, status, "%s: %s", s->conv->ops->name,
+		session_abort(s, true, status, "%s: %s", s->conv->ops->name,
 			      e.text[0] ? e.text : err_text(status));
 	else if (s->conv_number == CONV_PSI)
-		psi_over(c);
+		psi_over(s);
 	else if (s->role == AGENT_HOST)
-		spend_settle(c);
+		spend_settle(s);
 	/* the client waits for the settle entry */
 }
 
@@ -445,66 +446,62 @@ uint64_t talk_work_ms(const struct session *s)
 	return ms < WORK_MAX_MS ? (uint64_t)ms : WORK_MAX_MS;
 }
 
-static bool talking(const struct agent_core *c)
+static bool talking(const struct session *s)
 {
-	const struct session *s = c->session;
-
-	return s && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
+	return !s->over && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
 	       (s->phase == PHASE_PSI || s->phase == PHASE_TRANSLATE);
 }
 
-bool talk_blocked(const struct agent_core *c)
+bool talk_blocked(const struct session *s)
 {
-	return talking(c) && conv_want(c->session->conv) == CONV_SEND;
+	return talking(s) && conv_want(s->conv) == CONV_SEND;
 }
 
-void talk_drive(struct agent_core *c)
+void talk_drive(struct session *s)
 {
-	while (talking(c)) {
-		struct session *s = c->session;
+	struct agent_core *c = s->core;
 
-		spend_ahead(c);
-		if (!talking(c))
+	while (talking(s)) {
+
+		spend_ahead(s);
+		if (!talking(s))
 			return;
 		switch (conv_want(s->conv)) {
 		case CONV_RECV:
-			session_drain(c);
+			session_drain(s);
 			return;
 		case CONV_SEND:
 			if (s->peer->outbox.first)
 				return; /* until the link is writable */
-			talk_send(c);
+			talk_send(s);
 			break;
 		case CONV_CHARGE:
-			if (!spend_charge(c, s->conv->ops->cost(s->conv).labels))
+			if (!spend_charge(s, s->conv->ops->cost(s->conv).labels))
 				return;
 			break;
 		case CONV_WORK:
-			session_wait(c);
+			session_wait(s);
 			core_start_job(c, AGENT_JOB_CONV, run_conv, s->conv);
 			return;
 		case CONV_OVER:
-			talk_over(c);
+			talk_over(s);
 			return;
 		}
 	}
 }
 
-void talk_job_done(struct agent_core *c, struct agent_job *job)
+void talk_job_done(struct session *s, struct agent_job *job)
 {
-	struct session *s = c->session;
-
 	assert(s && s->conv == job->subject);
-	session_ready(c);
+	session_ready(s);
 	s->work_failed = job->status != 0;
 	s->conv->ops->done(s->conv, job->status);
-	talk_drive(c);
-	session_drain(c);
+	talk_drive(s);
+	session_drain(s);
 }
 
-void talk_received(struct agent_core *c, const struct net_msg *m)
+void talk_received(struct session *s, const struct net_msg *m)
 {
-	struct session *s = c->session;
 	struct err e = { 0 };
 	uint64_t number = net_get_uint(&m->body, "c", 0, CONV_TRANSLATE, &e), kind;
 	struct net_bytes b;
@@ -514,10 +511,10 @@ void talk_received(struct agent_core *c, const struct net_msg *m)
 	kind = net_get_uint(&m->body, "k", 0, 255, &e);
 	b = net_get_bin(&m->body, "b", 0, NET_CONV_PART_MAX + 1024, &e);
 	if (e.code == 0 &&
-	    (!talking(c) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
+	    (!talking(s) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
 		err_set(&e, ERR_PROTO, "a message of a conversation that does not wait for one");
 	if (e.code != 0) {
-		session_abort(c, true, e.code, "%s", e.text);
+		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
@@ -526,5 +523,5 @@ void talk_received(struct agent_core *c, const struct net_msg *m)
 	if (s->phase == PHASE_TRANSLATE &&
 	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
 		spend_note_labels(s);
-	talk_drive(c);
+	talk_drive(s);
 }

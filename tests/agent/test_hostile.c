@@ -401,8 +401,8 @@ static void test_working_is_told(void **state)
 	for (int k = 0; k < 20; k++) { /* ten seconds, twice the lease */
 		struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_WORKING };
 
-		session_ready(c);
-		session_wait(c);
+		session_ready(c->session);
+		session_wait(c->session);
 		t.now_ms += 500;
 		e.now_ms = c->now_ms = t.now_ms;
 		if (*due <= t.now_ms)
