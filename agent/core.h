@@ -40,7 +40,7 @@
 
 struct agent_names; /* agent/names.h: canonical names toward a peer */
 struct kge_emb;	    /* kge/model.h */
-struct kge_graph;   /* kge/graph.h */
+struct kge_graph;   /* graph/graph.h */
 struct store_core;  /* store/store.h: all that a restarting core needs */
 
 enum {

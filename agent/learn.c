@@ -14,7 +14,7 @@
 
 #include "agent/state.h"
 #include "base/mem.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "ppat/aggregate.h"
 #include "ppat/virtual.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 struct alias {
 	bool everybody;

@@ -8,7 +8,7 @@
 
 #include "agent/state.h"
 #include "base/mem.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 #define CLOCK_MAX_MS (INT64_C(1) << 53) /* of a HELLO */
 

@@ -11,7 +11,7 @@
 
 #include "agent/state.h"
 #include "base/mem.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 /* ---- names ---- */
 

@@ -6,8 +6,8 @@
 
 #include "audit/sessions.h"
 #include "base/mem.h"
+#include "graph/graph.h"
 #include "kge/dp_train.h"
-#include "kge/graph.h"
 #include "kge/train.h"
 
 enum {

@@ -28,7 +28,7 @@
 #include "dp/accountant.h"
 #include "dp/lattice.h"
 #include "dp/release.h"
-#include "kge/alias.h"
+#include "graph/alias.h"
 #include "kge/eval.h"
 #include "ppat/aggregate.h"
 #include "ppat/session.h"

@@ -8,7 +8,7 @@
 #include "cli/peers.h"
 #include "cli/tables.h"
 #include "cli/work.h"
-#include "kge/alias.h"
+#include "graph/alias.h"
 #include "kge/io.h"
 
 /* ---- import ---- */

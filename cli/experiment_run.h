@@ -12,7 +12,7 @@
 
 #include "cli/experiment.h"
 #include "fed/local.h"
-#include "kge/alias.h"
+#include "graph/alias.h"
 #include "kge/eval.h"
 
 enum exp_figures {

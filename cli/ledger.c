@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
 #include "agent/folder.h"
 #include "agent/roster.h"
 #include "agent/start.h"
+#include "cli/commands.h"
 
 /* ---- close ---- */
 

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 /* A list of {file (in the folder), kind, names}: kind is
  *

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 enum { NEAR_WORD_MAX = 64 };
 

@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/near.h"
 #include "cli/work.h"
+#include "graph/lines.h"
 #include "kge/ask.h"
-#include "kge/lines.h"
 
 /* ---- predict ---- */
 

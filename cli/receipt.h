@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "store/identity.h"
 
 enum { RECEIPT_SALT = 32, RECEIPT_DIGEST = 32, RECEIPT_VERSION = 2 };

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 
 #include "base/file.h"
+#include "base/sink.h"
 #include "cli/child.h"
 #include "cli/table.h"
 #include "kge/kernel.h"
-#include "kge/sink.h"
 
 enum { DRAWN_MAX = 1000 }; /* points of a curve in a picture */
 

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/sink.h"
+#include "base/sink.h"
 
 enum { MAGIC = 8, HEAD_AT = 16, HEAD_MAX = 1 << 28, DIGEST = 32 };
 static const char magic[MAGIC + 1] = "fkgerun1";

@@ -9,7 +9,7 @@
  *      end   32  BLAKE2b-256 of all before
  *
  * In this machine's byte order: nothing to send to others.  A file is there whole or not
- * at all (kge/sink.h); it is written from the tables and read into them, so neither costs
+ * at all (base/sink.h); it is written from the tables and read into them, so neither costs
  * memory of its own. */
 #ifndef CLI_SAVED_H
 #define CLI_SAVED_H

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/graphs.h"
 #include "cli/table.h"
-#include "kge/parts.h"
+#include "graph/parts.h"
 
 /* ---- shared with synth ---- */
 

@@ -5,10 +5,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sink.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
-#include "kge/sink.h"
-#include "kge/synth.h"
+#include "graph/synth.h"
 
 enum { AGENTS_MAX = 64, SINK_BYTES = 1 << 20 };
 

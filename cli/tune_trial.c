@@ -7,8 +7,8 @@
 #include "agent/learner.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/sink.h"
 #include "cli/saved.h"
-#include "kge/sink.h"
 
 enum { RECORD_MAX = 1 << 28, SAVE_EVERY_S = 60 };
 

@@ -1,6 +1,6 @@
 /* cli/unlearn.c - take triples back: out of the tables, the store and what else the folder keeps.
  *
- *   the triples to forget, found by name            kge/find.h
+ *   the triples to forget, found by name            graph/find.h
  *   the best tables forget them, and FedLU's        cli/forget.h
  *     global one, each teaching the other, until they
  *     rank like unseen ones, or nothing is changed    cli/verdict.h
@@ -33,7 +33,7 @@
 #include "cli/leftovers.h"
 #include "cli/receipt.h"
 #include "cli/verdict.h"
-#include "kge/find.h"
+#include "graph/find.h"
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;

@@ -6,7 +6,7 @@
 
 #include "agent/folder.h"
 #include "cli/cli.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 
 struct work {

@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 enum { WORLD_AGENTS_MIN = 2, WORLD_AGENTS_MAX = 6, WORLD_AGENTS_DEFAULT = 3 };
 enum { WORLD_PATHWAYS = 120, WORLD_SPREAD_MAX = 6 };

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "fed/method.h"
 #include "fed/round.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 
 struct fed_local_agent {
 	const struct kge_graph *graph; /* borrowed */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 
 struct kge_asker;

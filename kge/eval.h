@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 
 enum kge_sides { KGE_SIDES_BOTH, KGE_SIDES_TAIL, KGE_SIDES_HEAD };

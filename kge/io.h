@@ -11,14 +11,14 @@
  *            relations.vec  the % of a %20 or %25 that was there %25
  *   KGE_OPENKE             v0 TAB v1 ..., row k being that of the name with id k
  *            entity2vec.vec, relation2vec.vec
- *            entity2id.txt, relation2id.txt as in kge/graph.h
+ *            entity2id.txt, relation2id.txt as in graph/graph.h
  *
  * Rows are matched by name, so the order of rows may differ on the way back. */
 #ifndef KGE_IO_H
 #define KGE_IO_H
 
 #include "base/err.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 
 enum kge_table_format { KGE_NPY, KGE_TSV, KGE_WORD2VEC, KGE_OPENKE };

@@ -28,6 +28,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "graph/graph.h"
 
 enum kge_metric {
 	KGE_L1,	     /* gamma - sum |q - c| */
@@ -36,7 +37,6 @@ enum kge_metric {
 	KGE_MODULUS, /* gamma - sum_k |q_k - c_k|, complex */
 	KGE_METRICS,
 };
-enum kge_side { KGE_TAIL, KGE_HEAD }; /* the side being predicted */
 
 struct kge_emb;
 struct kge_kernels; /* kge/kernel.h */

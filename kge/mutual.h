@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 #include "kge/terms.h"
 #include "kge/train.h"

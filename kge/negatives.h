@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/rng.h"
-#include "kge/answers.h"
-#include "kge/graph.h"
+#include "graph/answers.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 #include "kge/train.h"
 

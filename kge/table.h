@@ -2,9 +2,9 @@
 #ifndef KGE_TABLE_H
 #define KGE_TABLE_H
 
+#include "base/sink.h"
+#include "graph/lines.h"
 #include "kge/io.h"
-#include "kge/lines.h"
-#include "kge/sink.h"
 
 /* One of the two tables of an agent, whichever way it goes. */
 struct table {

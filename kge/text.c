@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "kge/load.h"
+#include "graph/openke.h"
 #include "kge/table.h"
 
 /* What the three differ in.  OpenKE's rows have no names: they follow the ids of

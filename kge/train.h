@@ -18,8 +18,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "graph/graph.h"
 #include "kge/dp_noise.h"
-#include "kge/graph.h"
 #include "kge/model.h"
 
 enum kge_loss {

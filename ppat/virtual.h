@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 
 /* In triples a number below `slots` is an aligned slot, slots + k the k-th

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/buf.h"
-#include "kge/graph.h"
+#include "base/err.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 #include "store/batch.h"
 #include "store/restored.h"

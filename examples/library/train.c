@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graph/graph.h"
 #include "kge/ask.h"
 #include "kge/eval.h"
-#include "kge/graph.h"
 #include "kge/io.h"
 #include "kge/train.h"
 

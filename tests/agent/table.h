@@ -10,7 +10,7 @@
 #include "agent/names.h"
 #include "agent/state.h"
 #include "base/rng.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "tests/sim/disk.h"
 
 enum { SEATS = 3 };

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dp/subsampled.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "net/msg.h"
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
  * names, 0xff between two.  As fuzz_msg.c. */
 #include <sodium.h>
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

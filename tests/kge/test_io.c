@@ -1,8 +1,8 @@
 /* Tables out and in, by name.  With the words "export FORMAT FOLDER" this program
  * instead exports a small table there, for test_numpy.sh to read with Python;
  * with "import" it reads back what Python wrote. */
-#include "tests/test.h"
 #include "tests/folder.h"
+#include "tests/test.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_PPAT_PAIR_H
 #define TESTS_PPAT_PAIR_H
 
-#include "tests/ppat/driver.h"
 #include "ppat/session.h"
+#include "tests/ppat/driver.h"
 
 struct pair {
 	struct ppat_config cfg;

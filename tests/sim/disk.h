@@ -3,7 +3,7 @@
 #ifndef SIM_DISK_H
 #define SIM_DISK_H
 
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "store/store.h"
 
 enum { DISK_PEERS = 32 };

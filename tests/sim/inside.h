@@ -12,7 +12,7 @@
 #include "agent/learner.h"
 #include "agent/names.h"
 #include "base/rng.h"
-#include "kge/graph.h"
+#include "graph/graph.h"
 #include "kge/model.h"
 #include "net/msg.h"
 #include "tests/sim/disk.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "agent/state.h"
+#include "base/mem.h"
 #include "tests/sim/inside.h"
 
 enum {

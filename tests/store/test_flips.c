@@ -1,7 +1,7 @@
 /* One flipped bit in any value of any table of a store is found when it is checked, and the table
  * named; the core does not start over it. */
-#include "tests/test.h"
 #include "tests/folder.h"
+#include "tests/test.h"
 
 #include <sqlite3.h>
 

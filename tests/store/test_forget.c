@@ -1,7 +1,7 @@
 /* Taking triples back: their bytes are in no file of the folder, whatever lay there before; what
  * stays is as it was under its new ids. */
-#include "tests/test.h"
 #include "tests/folder.h"
+#include "tests/test.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* tests/store/test_statement.c - the account of an agent's own training: what a statement may say,
  * what the disk keeps, what an auditor finds. */
-#include "tests/test.h"
 #include "tests/folder.h"
+#include "tests/test.h"
 
 #include <sodium.h>
 #include <sqlite3.h>

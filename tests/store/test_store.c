@@ -1,5 +1,5 @@
-#include "tests/test.h"
 #include "tests/folder.h"
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,61 @@
+/* graph/lines.h - the lines of a text file, plain, gzip or zstd, one at a time.
+ *
+ * Memory is bounded whatever the file holds: a line is at most LINES_MAX
+ * bytes, and a packed file that unpacks to more than LINES_RATIO times its
+ * size (beyond the first LINES_FREE bytes) is refused.  Every error names the
+ * file and, where one was reached, the line.
+ *
+ * A line is checked as it is read: it is UTF-8, has no control character (C0,
+ * DEL, C1) but TAB, ends in LF (the last one may end with the file) and does not end in CR
+ * LF; the file does not begin with a byte-order mark. */
+#ifndef GRAPH_LINES_H
+#define GRAPH_LINES_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum { LINES_MAX = 64 * 1024, LINES_RATIO = 200, LINES_FREE = 64 * 1024 * 1024 };
+
+struct lines;
+
+/* ERR_NOFILE, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
+int lines_open(struct lines **l, const char *path, struct err *e);
+void lines_close(struct lines *l);
+
+/* 1 and the next line (without its end, NUL-terminated, good until the next
+ * call), 0 at the end of the file, or ERR_INPUT, ERR_IO. */
+int lines_next(struct lines *l, char **line, size_t *len, struct err *e);
+
+/* What the file begins with, up to about LINES_MAX bytes, before anything was
+ * read of it; good until the next call.  Errors come when they are read. */
+void lines_peek(struct lines *l, const char **text, size_t *len);
+
+/* For a parser that cuts the file itself: 1 and the next byte, not checked but
+ * for being NUL, 0 at the end, or ERR_INPUT, ERR_IO.  Not to be mixed with
+ * lines_next().  The line of errors is that of the byte given last. */
+int lines_byte(struct lines *l, unsigned char *byte, struct err *e);
+
+/* 0 if the text may stand in a name, else as lines_bad(): see above. */
+int lines_check(const struct lines *l, const char *text, size_t len, struct err *e);
+
+/* The file, and the line that was given last. */
+const char *lines_path(const struct lines *l);
+size_t lines_number(const struct lines *l);
+
+/* ERR_INPUT with "file:line: text" in *e. */
+int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Cut the line at its TABs (or other separators) into exactly `want` fields of 1..KGE_NAME_MAX
+ * bytes; what[i] says what field i is, for the error. */
+struct lines_field {
+	char *text; /* NUL-terminated */
+	size_t len;
+};
+int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
+		 const char *const *what, size_t want, struct err *e);
+int lines_split(const struct lines *l, char *line, size_t len, char separator,
+		struct lines_field *out, const char *const *what, size_t want, struct err *e);
+
+#endif

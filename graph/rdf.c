@@ -1,0 +1,415 @@
+/* graph/rdf.c - triples of N-Triples and Turtle, parsed by serd (graph/graph.h says
+ * what becomes of IRIs, literals and blank nodes).
+ *
+ * serd is given the file byte by byte, so that the line of lines_byte() is the
+ * line of whatever it tells us.  It bounds neither what it keeps of one
+ * statement nor its recursion for nested [ and (, so both are bounded here:
+ * bytes from one callback to the next, and the stack that its calls have taken
+ * when it calls back, which it does at each level before it goes deeper. */
+#include <serd/serd.h>
+#include <sodium.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "graph/load_internal.h"
+
+enum {
+	STATEMENT_MAX = 16 * 1024 * 1024, /* bytes; a literal may be a book */
+	STACK_MAX = 1024 * 1024,
+	PREFIXES_MAX = 4096, /* serd looks a prefix up in a list */
+};
+
+struct rdf {
+	struct loading *in;
+	SerdReader *reader;
+	SerdEnv *env;
+	struct kge_vocab *prefixes; /* to count them */
+	size_t since;		    /* bytes since the last callback */
+	char window[4];		    /* the last bytes */
+	bool small_b, big_b;	    /* _:b1, _:B1 were seen, any number for 1 */
+	uintptr_t stack;	    /* where ours was when serd was called */
+	struct buf name[3];	    /* of the statement's nodes */
+	int rc;			    /* the first error, and its text */
+	struct err *e;
+};
+
+/* ---- bytes for serd ---- */
+
+/* serd writes the label b1 as B1 and keeps b1 for nodes without a label, so that
+ * after it the two cannot be told apart: remember which of them is there. */
+static void watch_labels(struct rdf *r, unsigned char byte)
+{
+	memmove(r->window, r->window + 1, 3);
+	r->window[3] = (char)byte;
+	if (byte < '0' || byte > '9' || r->window[0] != '_' || r->window[1] != ':')
+		return;
+	r->small_b |= r->window[2] == 'b';
+	r->big_b |= r->window[2] == 'B';
+}
+
+/* As fread(); serd asks for one byte. */
+static size_t give_byte(void *to, size_t size, size_t n, void *stream)
+{
+	struct rdf *r = stream;
+	unsigned char byte;
+	int rc;
+
+	(void)size;
+	(void)n;
+	if (r->rc != 0)
+		return 0;
+	rc = lines_byte(r->in->lines, &byte, r->e);
+	if (rc == 1 && ++r->since > STATEMENT_MAX)
+		rc = lines_bad(r->in->lines, r->e,
+			       "a statement, string or comment of more than %d bytes: is a \" or > "
+			       "missing?",
+			       STATEMENT_MAX);
+	if (rc < 0)
+		r->rc = rc;
+	if (rc != 1)
+		return 0;
+	watch_labels(r, byte);
+	memcpy(to, &byte, 1);
+	return 1;
+}
+
+static int has_failed(void *stream)
+{
+	const struct rdf *r = stream;
+
+	return r->rc != 0;
+}
+
+static int say_clash(const struct rdf *r)
+{
+	return lines_bad(r->in->lines, r->e,
+			 "blank nodes _:b and _:B with numbers cannot be told apart here: rename "
+			 "one kind");
+}
+
+/* The first complaint of serd is the cause, later ones its consequences. */
+static SerdStatus note_error(void *handle, const SerdError *error)
+{
+	struct rdf *r = handle;
+	char text[256];
+
+	if (r->rc != 0)
+		return SERD_SUCCESS;
+	vsnprintf(text, sizeof text, error->fmt, *error->args);
+	text[strcspn(text, "\n")] = '\0';
+	for (char *c = text; *c != '\0'; c++) /* it repeats bytes of the file */
+		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+			*c = '?';
+	r->rc = error->status == SERD_ERR_ID_CLASH ? say_clash(r)
+						   : lines_bad(r->in->lines, r->e, "%s", text);
+	return SERD_SUCCESS;
+}
+
+/* Every callback begins with this. */
+static bool may_go_on(struct rdf *r)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t used = here > r->stack ? here - r->stack : r->stack - here;
+
+	r->since = 0;
+	if (r->rc == 0 && used > STACK_MAX)
+		r->rc = lines_bad(r->in->lines, r->e, "too many [ or ( within each other");
+	return r->rc == 0;
+}
+
+static SerdStatus status_of(const struct rdf *r)
+{
+	return r->rc == 0 ? SERD_SUCCESS : SERD_ERR_UNKNOWN;
+}
+
+/* ---- prefixes ---- */
+
+static SerdStatus note_base(void *handle, const SerdNode *uri)
+{
+	struct rdf *r = handle;
+
+	if (may_go_on(r) && uri->n_bytes > KGE_NAME_MAX)
+		r->rc = lines_bad(r->in->lines, r->e, "an IRI of %zu bytes, more than %d",
+				  uri->n_bytes, KGE_NAME_MAX);
+	if (r->rc == 0 && serd_env_set_base_uri(r->env, uri) != SERD_SUCCESS)
+		r->rc = lines_bad(r->in->lines, r->e, "this base IRI cannot be used");
+	return status_of(r);
+}
+
+static SerdStatus note_prefix(void *handle, const SerdNode *name, const SerdNode *uri)
+{
+	struct rdf *r = handle;
+
+	if (may_go_on(r) && (uri->n_bytes > KGE_NAME_MAX || name->n_bytes > KGE_NAME_MAX))
+		r->rc = lines_bad(r->in->lines, r->e, "a prefix of more than %d bytes",
+				  KGE_NAME_MAX);
+	if (r->rc != 0)
+		return status_of(r);
+	kge_vocab_add(r->prefixes, (const char *)name->buf, name->n_bytes);
+	if (kge_vocab_count(r->prefixes) > PREFIXES_MAX)
+		r->rc = lines_bad(r->in->lines, r->e, "more than %d prefixes", PREFIXES_MAX);
+	else if (serd_env_set_prefix(r->env, name, uri) != SERD_SUCCESS)
+		r->rc = lines_bad(r->in->lines, r->e, "this prefix cannot be used");
+	return status_of(r);
+}
+
+/* ---- names of nodes ---- */
+
+static int check_name(const struct rdf *r, const struct buf *name)
+{
+	if (name->len > KGE_NAME_MAX)
+		return lines_bad(r->in->lines, r->e, "a name of %zu bytes, more than %d", name->len,
+				 KGE_NAME_MAX);
+	if (memchr(name->base, '\t', name->len) != NULL)
+		return lines_bad(r->in->lines, r->e, "a TAB in a name: names may not have any");
+	return lines_check(r->in->lines, (const char *)name->base, name->len, r->e);
+}
+
+static int name_curie(const struct rdf *r, const SerdNode *node, struct buf *name)
+{
+	SerdChunk before, after;
+
+	if (serd_env_expand(r->env, node, &before, &after) != SERD_SUCCESS)
+		return lines_bad(r->in->lines, r->e, "'%.200s': this prefix was not declared",
+				 (const char *)node->buf);
+	buf_add(name, before.buf, before.len);
+	buf_add(name, after.buf, after.len);
+	return 0;
+}
+
+static int name_relative(const struct rdf *r, const SerdNode *node, struct buf *name)
+{
+	SerdNode whole = serd_env_expand_node(r->env, node);
+
+	if (whole.buf != NULL)
+		buf_add(name, whole.buf, whole.n_bytes);
+	serd_node_free(&whole);
+	return 0;
+}
+
+static int name_iri(const struct rdf *r, const SerdNode *node, struct buf *name)
+{
+	int rc = 0;
+
+	buf_clear(name);
+	if (node->type == SERD_CURIE)
+		rc = name_curie(r, node, name);
+	else if (serd_uri_string_has_scheme(node->buf))
+		buf_add(name, node->buf, node->n_bytes);
+	else
+		rc = name_relative(r, node, name);
+	buf_add(name, "", 1);
+	name->len--; /* the NUL is for serd */
+	if (rc == 0)
+		rc = check_name(r, name);
+	if (rc == 0 && !serd_uri_string_has_scheme(name->base))
+		rc = lines_bad(r->in->lines, r->e,
+			       "<%.200s> is relative, and no @base says to what: add one",
+			       (const char *)node->buf);
+	return rc;
+}
+
+/* A hash of the graph's first file: the same in each import of it, and another
+ * one for other files.  Read again for it, but only if there is a blank node. */
+static int make_mark(struct loading *in, struct err *e)
+{
+	unsigned char block[4096], hash[crypto_generichash_BYTES_MIN];
+	crypto_generichash_state state;
+	struct stat st;
+	FILE *f = fopen(in->first, "rb");
+	size_t n;
+
+	if (f == NULL || fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) {
+		if (f != NULL)
+			fclose(f);
+		return lines_bad(in->lines, e,
+				 "a blank node, whose name needs a hash of %s, which cannot be "
+				 "read twice: import a file",
+				 in->first);
+	}
+	crypto_generichash_init(&state, NULL, 0, sizeof hash);
+	while ((n = fread(block, 1, sizeof block, f)) > 0)
+		crypto_generichash_update(&state, block, n);
+	crypto_generichash_final(&state, hash, sizeof hash);
+	sodium_bin2hex(in->mark, 13, hash, 6);
+	fclose(f);
+	return 0;
+}
+
+/* b1 is serd's own label of a node without one; see watch_labels(). */
+static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *name)
+{
+	const char *label = (const char *)node->buf;
+	bool number = (label[0] == 'b' || label[0] == 'B') && label[1] >= '0' && label[1] <= '9';
+	int rc = r->in->mark[0] == '\0' ? make_mark(r->in, r->e) : 0;
+
+	if (rc != 0)
+		return rc;
+	buf_clear(name);
+	if (number && label[0] == 'b')
+		buf_printf(name, "_:.%d.%s@%s", (int)r->in->split, label + 1, r->in->mark);
+	else if (number && r->small_b && r->big_b)
+		return say_clash(r);
+	else
+		buf_printf(name, "_:%s%s@%s", number && r->small_b ? "b" : "",
+			   number && r->small_b ? label + 1 : label, r->in->mark);
+	return check_name(r, name);
+}
+
+/* With control characters (C0, DEL, C1) as what stands for them. */
+static void add_escaped(struct buf *name, const uint8_t *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool c1 = text[i] == 0xc2 && i + 1 < n && text[i + 1] < 0xa0;
+		const char *short_form = text[i] == '"'	   ? "\\\""
+					 : text[i] == '\\' ? "\\\\"
+					 : text[i] == '\n' ? "\\n"
+					 : text[i] == '\r' ? "\\r"
+					 : text[i] == '\t' ? "\\t"
+							   : NULL;
+
+		if (short_form != NULL)
+			buf_add(name, short_form, 2);
+		else if (text[i] < 0x20 || text[i] == 0x7f)
+			buf_printf(name, "\\u%04X", text[i]);
+		else if (c1)
+			buf_printf(name, "\\u%04X", text[++i]);
+		else
+			buf_add(name, text + i, 1);
+	}
+}
+
+/* As in N-Triples.  Empty if it is too long. */
+static int name_literal(const struct rdf *r, const SerdNode *node, const SerdNode *datatype,
+			const SerdNode *lang, struct buf *name)
+{
+	struct buf iri = { 0 };
+	int rc = 0;
+
+	buf_clear(name);
+	if (node->n_bytes > KGE_NAME_MAX)
+		return 0;
+	buf_add(name, "\"", 1);
+	add_escaped(name, node->buf, node->n_bytes);
+	buf_add(name, "\"", 1);
+	if (lang != NULL && lang->type != SERD_NOTHING)
+		buf_printf(name, "@%s", (const char *)lang->buf);
+	else if (datatype != NULL && datatype->type != SERD_NOTHING) {
+		rc = name_iri(r, datatype, &iri);
+		buf_printf(name, "^^<%.*s>", (int)iri.len, (const char *)iri.base);
+	}
+	buf_release(&iri);
+	if (rc == 0 && name->len > KGE_NAME_MAX)
+		buf_clear(name);
+	else if (rc == 0)
+		rc = check_name(r, name);
+	return rc;
+}
+
+/* ---- statements ---- */
+
+/* Subject or predicate or an object that is no literal. */
+static int name_node(const struct rdf *r, const SerdNode *node, struct buf *name)
+{
+	if (node->type == SERD_BLANK)
+		return name_blank(r, node, name);
+	if (node->type == SERD_URI || node->type == SERD_CURIE)
+		return name_iri(r, node, name);
+	return lines_bad(r->in->lines, r->e, "a literal where an IRI is wanted");
+}
+
+static int add_triple(struct rdf *r)
+{
+	struct loading *in = r->in;
+	const struct buf *n = r->name;
+	struct kge_triple t;
+	int rc = loading_room(in, r->e);
+
+	if (rc != 0)
+		return rc;
+	t.head = kge_vocab_add(in->g->entities, (const char *)n[0].base, n[0].len);
+	t.rel = kge_vocab_add(in->g->relations, (const char *)n[1].base, n[1].len);
+	t.tail = kge_vocab_add(in->g->entities, (const char *)n[2].base, n[2].len);
+	loading_add(in, t);
+	return 0;
+}
+
+/* Named or left out, but broken names are errors also in what is left out. */
+static int take(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdNode *o,
+		const SerdNode *datatype, const SerdNode *lang)
+{
+	const struct kge_load_options *how = r->in->options;
+	bool blank = s->type == SERD_BLANK || o->type == SERD_BLANK;
+	bool literal = o->type == SERD_LITERAL;
+	int rc = 0;
+
+	r->in->report->lines++;
+	if (p->type == SERD_BLANK)
+		return lines_bad(r->in->lines, r->e, "a blank node where a relation is wanted");
+	if (blank && how->drop_blanks) {
+		r->in->report->blanks++;
+		return 0;
+	}
+	if (literal && how->keep_literals)
+		rc = name_literal(r, o, datatype, lang, &r->name[2]);
+	else if (!literal)
+		rc = name_node(r, o, &r->name[2]);
+	if (rc == 0)
+		rc = name_node(r, s, &r->name[0]);
+	if (rc == 0)
+		rc = name_node(r, p, &r->name[1]);
+	if (rc == 0 && literal && (!how->keep_literals || r->name[2].len == 0))
+		r->in->report->literals++;
+	else if (rc == 0)
+		rc = add_triple(r);
+	return rc;
+}
+
+static SerdStatus take_statement(void *handle, SerdStatementFlags flags, const SerdNode *graph,
+				 const SerdNode *s, const SerdNode *p, const SerdNode *o,
+				 const SerdNode *datatype, const SerdNode *lang)
+{
+	struct rdf *r = handle;
+
+	(void)flags;
+	(void)graph;
+	if (may_go_on(r))
+		r->rc = take(r, s, p, o, datatype, lang);
+	return status_of(r);
+}
+
+static void read_all(struct rdf *r)
+{
+	SerdStatus st;
+
+	r->stack = (uintptr_t)__builtin_frame_address(0);
+	serd_reader_set_strict(r->reader, true);
+	serd_reader_set_error_sink(r->reader, note_error, r);
+	st = serd_reader_start_source_stream(r->reader, give_byte, has_failed, r, NULL, 1);
+	while (st == SERD_SUCCESS && r->rc == 0)
+		st = serd_reader_read_chunk(r->reader);
+	if (r->rc == 0 && st > SERD_FAILURE)
+		r->rc = lines_bad(r->in->lines, r->e, "%s", (const char *)serd_strerror(st));
+	serd_reader_end_stream(r->reader);
+}
+
+int load_rdf(struct loading *in, struct err *e)
+{
+	struct rdf r = { .in = in, .e = e };
+
+	r.env = serd_env_new(NULL);
+	r.prefixes = kge_vocab_new();
+	r.reader = serd_reader_new(SERD_TURTLE, &r, NULL, note_base, note_prefix, take_statement,
+				   NULL);
+	read_all(&r);
+	serd_reader_free(r.reader);
+	serd_env_free(r.env);
+	kge_vocab_free(r.prefixes);
+	for (int i = 0; i < 3; i++)
+		buf_release(&r.name[i]);
+	return r.rc;
+}

@@ -1,0 +1,235 @@
+/* graph/spectral.c - things with affinities into groups: eigenvectors, then k-means. */
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "graph/parts.h"
+
+enum { RESTARTS = 20, ROUNDS_MAX = 300 };
+
+/* ---- coordinates ---- */
+
+/* m becomes D^-1/2 m D^-1/2; scale[i] = d_i^-1/2. */
+static void normalize(double *m, uint32_t n, double *scale)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		double sum = 0;
+
+		for (uint32_t j = 0; j < n; j++)
+			sum += m[(size_t)i * n + j];
+		scale[i] = 1 / sqrt(sum);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < n; j++)
+			m[(size_t)i * n + j] *= scale[i] * scale[j];
+}
+
+/* at [n x k]: the first eigenvectors of the Laplacian are the last ones of m. */
+static int embed(double *m, uint32_t n, uint32_t k, double *at, struct err *e)
+{
+	double *scale = mem_array(n, sizeof(*scale)), *values = mem_array(n, sizeof(*values));
+	double *z = mem_array((size_t)n * k, sizeof(*z));
+	lapack_int found = 0, *support = mem_array((size_t)2 * n, sizeof(*support)), info;
+
+	openblas_set_num_threads(1);
+	normalize(m, n, scale);
+	info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', (lapack_int)n, m, (lapack_int)n, 0,
+			      0, (lapack_int)(n - k + 1), (lapack_int)n, 0, &found, values, z,
+			      (lapack_int)n, support);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t c = 0; c < k; c++)
+			at[(size_t)i * k + c] = z[(size_t)c * n + i] * scale[i];
+	free(scale);
+	free(values);
+	free(support);
+	free(z);
+	if (info != 0 || found != (lapack_int)k)
+		return err_set(e, ERR_FAIL, "LAPACK's dsyevr found %d of %u eigenvectors (info %d)",
+			       (int)found, k, (int)info);
+	return 0;
+}
+
+/* ---- k-means ---- */
+
+struct means {
+	const double *at; /* n x k */
+	uint32_t n, k;
+	double *center; /* k x k */
+	double *far;	/* of every point: its squared distance to its centre */
+	uint32_t *group, *size;
+};
+
+static double distance(const double *a, const double *b, uint32_t k)
+{
+	double sum = 0;
+
+	for (uint32_t c = 0; c < k; c++)
+		sum += (a[c] - b[c]) * (a[c] - b[c]);
+	return sum;
+}
+
+static void put_center(struct means *s, uint32_t c, uint32_t point)
+{
+	for (uint32_t i = 0; i < s->k; i++)
+		s->center[c * s->k + i] = s->at[(size_t)point * s->k + i];
+}
+
+/* A point drawn in proportion to far[]; any if all stand on centres. */
+static uint32_t draw_point(const struct means *s, struct rng *r)
+{
+	double sum = 0, stop;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		sum += s->far[i];
+	stop = rng_double(r) * sum;
+	for (uint32_t i = 0; i < s->n; i++) {
+		stop -= s->far[i];
+		if (stop < 0)
+			return i;
+	}
+	return rng_below(r, s->n);
+}
+
+/* k-means++ (Arthur and Vassilvitskii 2007). */
+static void first_centers(struct means *s, struct rng *r)
+{
+	put_center(s, 0, rng_below(r, s->n));
+	for (uint32_t i = 0; i < s->n; i++)
+		s->far[i] = INFINITY;
+	for (uint32_t c = 1; c < s->k; c++) {
+		for (uint32_t i = 0; i < s->n; i++)
+			s->far[i] =
+				fmin(s->far[i], distance(s->at + (size_t)i * s->k,
+							 s->center + (size_t)(c - 1) * s->k, s->k));
+		put_center(s, c, draw_point(s, r));
+	}
+}
+
+/* Every point to its nearest centre; true if any moved. */
+static bool assign(struct means *s)
+{
+	bool moved = false;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t best = 0;
+
+		s->far[i] = INFINITY;
+		for (uint32_t c = 0; c < s->k; c++) {
+			double d = distance(s->at + (size_t)i * s->k, s->center + (size_t)c * s->k,
+					    s->k);
+
+			if (d < s->far[i]) {
+				s->far[i] = d;
+				best = c;
+			}
+		}
+		moved |= s->group[i] != best;
+		s->group[i] = best;
+	}
+	return moved;
+}
+
+/* An empty group takes the point that is farthest from its centre, of a group with others. */
+static void fill_empty(struct means *s)
+{
+	for (uint32_t c = 0; c < s->k; c++)
+		s->size[c] = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->size[s->group[i]]++;
+	for (uint32_t c = 0; c < s->k; c++) {
+		uint32_t worst = KGE_NONE;
+
+		if (s->size[c] > 0)
+			continue;
+		for (uint32_t i = 0; i < s->n; i++)
+			if (s->size[s->group[i]] > 1 &&
+			    (worst == KGE_NONE || s->far[i] > s->far[worst]))
+				worst = i;
+		s->size[s->group[worst]]--;
+		s->size[c]++;
+		s->group[worst] = c;
+		s->far[worst] = 0;
+	}
+}
+
+static void move_centers(struct means *s)
+{
+	for (uint32_t i = 0; i < s->k * s->k; i++)
+		s->center[i] = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		for (uint32_t j = 0; j < s->k; j++)
+			s->center[s->group[i] * s->k + j] +=
+				s->at[(size_t)i * s->k + j] / s->size[s->group[i]];
+}
+
+/* One run; returns the sum of squared distances. */
+static double run_means(struct means *s, struct rng *r)
+{
+	double sum = 0;
+
+	first_centers(s, r);
+	for (uint32_t i = 0; i < s->n; i++)
+		s->group[i] = KGE_NONE;
+	for (int round = 0; round < ROUNDS_MAX && assign(s); round++) {
+		fill_empty(s);
+		move_centers(s);
+	}
+	fill_empty(s);
+	for (uint32_t i = 0; i < s->n; i++)
+		sum += s->far[i];
+	return sum;
+}
+
+/* Numbers in the order of first members, so that they do not depend on the draw. */
+static void renumber(uint32_t *group, uint32_t n, uint32_t k)
+{
+	uint32_t *to = mem_array(k, sizeof(*to)), next = 1; /* 0: none yet */
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (to[group[i]] == 0)
+			to[group[i]] = next++;
+		group[i] = to[group[i]] - 1;
+	}
+	free(to);
+}
+
+void kge_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group)
+{
+	struct means s = { .at = at, .n = n, .k = k };
+	double best = INFINITY;
+	struct rng root;
+
+	s.center = mem_array((size_t)k * k, sizeof(*s.center));
+	s.far = mem_array(n, sizeof(*s.far));
+	s.group = mem_array(n, sizeof(*s.group));
+	s.size = mem_array(k, sizeof(*s.size));
+	rng_seed(&root, seed);
+	for (uint64_t i = 0; i < RESTARTS; i++) {
+		struct rng r = rng_stream(&root, i);
+		double sum = run_means(&s, &r);
+
+		for (uint32_t p = 0; p < n && (i == 0 || sum < best); p++)
+			group[p] = s.group[p];
+		best = i == 0 || sum < best ? sum : best;
+	}
+	free(s.center);
+	free(s.far);
+	free(s.group);
+	free(s.size);
+}
+
+int kge_cluster(double *m, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group, struct err *e)
+{
+	double *at = mem_array((size_t)n * k, sizeof(*at));
+	int rc = embed(m, n, k, at, e);
+
+	if (rc == 0) {
+		kge_means(at, n, k, seed, group);
+		renumber(group, n, k);
+	}
+	free(at);
+	return rc;
+}

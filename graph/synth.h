@@ -1,0 +1,73 @@
+/* graph/synth.h - generated graphs of any size, with something in them to learn.
+ *
+ * Entities have types: ranges of ids whose sizes fall like 1, 1/2, 1/3, ...  A
+ * relation joins two types and is 1-1, 1-n, n-1 or n-n.  Things of a type lie on
+ * a ring, some tens of neighbours making a cluster; a relation turns the ring of
+ * its heads onto the ring of its tails, and tails are drawn from the cluster
+ * where a head arrives (from several if it has many tails), early members more
+ * often than late ones; one tail in sixteen comes from anywhere in its type.  So
+ * what is near in one relation is near in the next, and that can be learned.
+ *
+ *   - exactly `triples` triples, none twice, no loops, always the same for the
+ *     same configuration on every machine
+ *   - heads of n-n relations have degrees ~ (rank + q)^-3/4; an entity has the same
+ *     rank in all of them.  Small types gather high degrees as tails.
+ *   - where there are two relations or more and two triples an entity, every
+ *     entity is head of some triple: the first relations, one a type, see to it
+ *   - every entity and relation of valid and test is in train
+ *
+ * Nothing is kept but one bit an entity and 1 MiB: triples are handed on as they
+ * are made, relation by relation. */
+#ifndef GRAPH_SYNTH_H
+#define GRAPH_SYNTH_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "graph/graph.h"
+
+enum { KGE_SYNTH_ENTITIES_MIN = 10, KGE_SYNTH_ENTITIES_MAX = 100000000 };
+enum { KGE_SYNTH_RELATIONS_MAX = 100000, KGE_SYNTH_DEGREE_MAX = 50000 };
+#define KGE_SYNTH_TRIPLES_MAX UINT64_C(1000000000)
+
+struct kge_synth_config {
+	uint32_t entities, relations;
+	uint64_t triples;
+	double valid_share, test_share;
+	uint64_t seed;
+	uint32_t draw; /* draws of one seed are different triples of the same world */
+};
+
+enum kge_arity { KGE_1_1, KGE_1_N, KGE_N_1, KGE_N_N, KGE_ARITIES };
+
+struct kge_synth_range {
+	uint32_t first, n; /* ids */
+};
+
+struct kge_synth_relation {
+	enum kge_arity arity;
+	struct kge_synth_range head, tail;
+	uint64_t triples;
+	uint32_t shift; /* of the ring, in clusters of tails */
+};
+
+struct kge_synth;
+
+/* What there will be.  ERR_USAGE with what is allowed, such as how many triples so few
+ * entities and relations can bear. */
+int kge_synth_new(struct kge_synth **s, const struct kge_synth_config *c, struct err *e);
+void kge_synth_free(struct kge_synth *s);
+/* By relation id. */
+const struct kge_synth_relation *kge_synth_relation(const struct kge_synth *s, uint32_t rel);
+
+struct kge_synth_report {
+	uint64_t triples[KGE_SPLITS];
+	uint32_t entities, relations; /* in train, so in any split */
+};
+
+/* Calls fn for every triple; what it returns, if not 0, ends the run and is returned. */
+int kge_synth_run(const struct kge_synth *s,
+		  int (*fn)(void *ctx, enum kge_split split, struct kge_triple t), void *ctx,
+		  struct kge_synth_report *report);
+
+#endif
