@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts_inside.h"
+#include "agent/accounts_internal.h"
 
 void accounts_release(struct accounts_export *x)
 {

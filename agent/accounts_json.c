@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts_inside.h"
+#include "agent/accounts_internal.h"
 #include "base/mem.h"
 #include "store/json.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts_inside.h"
+#include "agent/accounts_internal.h"
 #include "base/mem.h"
 #include "net/ident.h"
 

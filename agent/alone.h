@@ -11,9 +11,9 @@
 #ifndef AGENT_ALONE_H
 #define AGENT_ALONE_H
 
-#include "agent/config.h"
 #include "agent/history.h"
 #include "agent/learner.h"
+#include "config/config.h"
 #include "store/store.h"
 
 struct alone;

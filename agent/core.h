@@ -36,7 +36,7 @@
 #include "base/err.h"
 #include "fed/method.h"
 #include "store/batch.h"
-#include "store/entry.h"
+#include "store/ledger/entry.h"
 
 struct agent_names; /* agent/names.h: canonical names toward a peer */
 struct kge_emb;	    /* kge/model.h */
@@ -338,7 +338,7 @@ struct agent_parts {
 	const uint8_t *key;	    /* own X25519 public key, 32 bytes */
 	const uint8_t *sign_public; /* Ed25519, 32 bytes */
 	const uint8_t *sign_secret; /* Ed25519, 64 bytes (libsodium's) */
-	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/entry.h) */
+	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
 	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
 			       * becomes the core's */
 	/* Mode AGENT_ROUNDS: what the last round left on disk. */

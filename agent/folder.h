@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "agent/config.h"
 #include "base/err.h"
+#include "config/config.h"
 #include "store/identity.h"
 #include "store/store.h"
 

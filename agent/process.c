@@ -25,8 +25,8 @@
 #include "base/mem.h"
 #include "dp/mechanism.h"
 #include "net/gate.h"
-#include "net/hub.h"
 #include "net/ident.h"
+#include "net/uv/hub.h"
 
 enum { TICK_MS = 200, RETRY_MAX_MS = 15000, TRIM_EVERY_MS = 3600000, STRANGER_MS = 5000 };
 enum { STATUS_REFRESH_MS = 10000 };

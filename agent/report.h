@@ -7,7 +7,7 @@
 #include "agent/core.h"
 #include "agent/folder.h"
 #include "agent/roster.h"
-#include "net/hub.h"
+#include "net/uv/hub.h"
 
 struct report_parts {
 	const struct agent_core *core;

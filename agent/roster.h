@@ -49,8 +49,9 @@ int roster_decide(struct store_peer *p, enum roster_verb verb, struct err *e);
 /* 0: the owner may have it forgotten; ERR_USAGE for a partner, or one that is on the ledger. */
 int roster_may_forget(const struct store_peer *p, struct err *e);
 
-/* A stranger knocked from `source` (net/hub.h).  KNOCK_NEW: a pending entry was made; KNOCK_AGAIN:
- * it was there and is fresh again; KNOCK_KNOWN: an entry that is not pending, left alone. */
+/* A stranger knocked from `source` (net/uv/hub.h).  KNOCK_NEW: a pending entry was made;
+ * KNOCK_AGAIN: it was there and is fresh again; KNOCK_KNOWN: an entry that is not pending, left
+ * alone. */
 enum roster_knocked { KNOCK_NEW, KNOCK_AGAIN, KNOCK_KNOWN };
 enum roster_knocked roster_knock(struct roster *r, const uint8_t key[STORE_KEY], const char *source,
 				 int64_t wall_ms);

@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/config.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "config/config.h"
 #include "fed/local.h"
 #include "fed/method.h"
 #include "kge/unlearn.h"

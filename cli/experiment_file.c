@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/experiment.h"
-#include "cli/yaml_file.h"
+#include "config/yaml_file.h"
 
 struct reader {
 	struct yaml_file f; /* first */

@@ -7,8 +7,8 @@
 #ifndef CLI_FORGET_H
 #define CLI_FORGET_H
 
-#include "agent/config.h"
 #include "cli/work.h"
+#include "config/config.h"
 #include "fed/method.h"
 #include "kge/unlearn_until.h"
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "cli/yaml_file.h"
+#include "config/config.h"
+#include "config/yaml_file.h"
 
 enum { REDRAWS = 1000, EPOCHS_MAX = 100000000 };
 

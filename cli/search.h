@@ -7,7 +7,7 @@
  *     margin: {from: 1, to: 8}                    a range
  *     lr: {from: 1e-4, to: 0.1, scale: log}       a range, even in the logarithm
  *
- * Keys and what they allow are agent.yaml's (agent/config.h).  Random search
+ * Keys and what they allow are agent.yaml's (config/config.h).  Random search
  * gives each trial `epochs` epochs.  Successive halving (Jamieson and
  * Talwalkar 2016) gives each `epochs`, the best 1/eta of them eta times as
  * many in all, and so on until one is left.  Everything here follows from the

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "agent/roster.h"
-#include "store/verify.h"
+#include "store/ledger/verify.h"
 
 enum { WHO_TEXT = LEDGER_NAME_TEXT };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "dp/rdp.h"
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 /* ---- shares ---- */
 

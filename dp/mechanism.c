@@ -5,7 +5,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 static const char *const noise_names[] = { [DP_LAPLACE] = "laplace", [DP_GAUSSIAN] = "gaussian" };
 enum { NOISES = sizeof(noise_names) / sizeof(noise_names[0]) };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 double dp_moments_log_q(double lambda, uint64_t gap)
 {

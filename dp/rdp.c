@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 const double dp_orders[DP_ORDERS] = {
 	1.5, 2,	 3,  4,	 5,  6,	 7,  8,	 9,  10, 11, 12, 13, 14,  15,  16,  17,

@@ -1,5 +1,5 @@
 /* dp/special.c - special functions for tails. */
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 #include <math.h>
 

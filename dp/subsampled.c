@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "dp/special.h"
+#include "dp/special_internal.h"
 
 int dp_subsampled_check(const struct dp_subsampled *m, struct err *e)
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 /* ---- members ---- */
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 const char *fed_fate_name(int fate)
 {

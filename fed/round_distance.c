@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 static void add(struct fed_distance *d, const float *row, const float *from, size_t floats)
 {

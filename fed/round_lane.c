@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 struct cargo *cargo_new(unsigned stage, size_t n, bool receiving)
 {

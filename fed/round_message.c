@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 static size_t width(const struct fed_shape *s, bool up, char tag)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 static const char proposal_tag[] = "fkge round proposal 1";
 static const char id_tag[] = "fkge round id 1";

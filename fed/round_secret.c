@@ -33,7 +33,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 enum { UNIT = sizeof(float) }; /* cargo is made of these; a word of 64 bits takes two */
 

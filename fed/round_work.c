@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 static size_t up_floats(const struct fed_shape *s, char tag)
 {

@@ -7,14 +7,15 @@
  * which is the sum of what its answers would give one by one.  A lane scores all queries of the
  * batch against the entities it owns, turns its part of each line into probabilities among
  * its own, and learns in `weigh` how much of all that is.  Dot products are three matrix
- * products; the other metrics go by tiles (kge/kernel.h).  The phases are those of kge/batch.h. */
+ * products; the other metrics go by tiles (kge/kernel.h).  The phases are those of
+ * kge/batch_internal.h. */
 #include <assert.h>
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 
 /* ---- the lines of a lane: queries x its entities ---- */
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "kge/kernel.h"
-#include "kge/rank.h"
+#include "kge/rank_internal.h"
 
 struct kge_asker {
 	const struct kge_emb *emb;

@@ -1,4 +1,4 @@
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 
 #include <assert.h>
 #include <math.h>

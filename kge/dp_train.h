@@ -28,7 +28,7 @@
 #ifndef KGE_DP_TRAIN_H
 #define KGE_DP_TRAIN_H
 
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 #include "kge/dp_noise.h"
 
 /* ERR_USAGE naming every setting that does not go with it, and why. */

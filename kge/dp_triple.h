@@ -10,7 +10,7 @@
 #ifndef KGE_DP_TRIPLE_H
 #define KGE_DP_TRIPLE_H
 
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 
 /* Memory for one triple's gradient, and what it came to. */
 struct kge_dp_triple {

@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/kernel.h"
-#include "kge/rank.h"
+#include "kge/rank_internal.h"
 
 enum {
 	BLOCK_ROWS = 256,	  /* distinct queries in a block */

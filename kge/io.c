@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/table.h"
+#include "kge/table_internal.h"
 
 static void tables_of(struct table t[2], const struct kge_emb *emb, const struct kge_graph *g)
 {

@@ -1,4 +1,4 @@
-/* kge/kernel_avx2.c - eight floats at a time.  Operations: see kge/kernel_simd.h. */
+/* kge/kernel_avx2.c - eight floats at a time.  Operations: see kge/kernel_simd_internal.h. */
 #include <float.h>
 #include <immintrin.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ static inline float v_top(V x)
 	return _mm_cvtss_f32(_mm_max_ss(y, _mm_movehdup_ps(y)));
 }
 
-#include "kge/kernel_simd.h"
+#include "kge/kernel_simd_internal.h"
 
 extern const struct kge_kernels kge_kernels_avx2;
 const struct kge_kernels kge_kernels_avx2 = KERNEL_SET("avx2");

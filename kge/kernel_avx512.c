@@ -1,4 +1,4 @@
-/* kge/kernel_avx512.c - sixteen floats at a time.  Operations: see kge/kernel_simd.h. */
+/* kge/kernel_avx512.c - sixteen floats at a time.  Operations: see kge/kernel_simd_internal.h. */
 #include <float.h>
 #include <immintrin.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static inline float v_top(V x)
 	return _mm512_reduce_max_ps(x);
 }
 
-#include "kge/kernel_simd.h"
+#include "kge/kernel_simd_internal.h"
 
 extern const struct kge_kernels kge_kernels_avx512;
 const struct kge_kernels kge_kernels_avx512 = KERNEL_SET("avx512");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "kge/rank.h"
+#include "kge/rank_internal.h"
 
 /* Two draws of 32 bits from one of 64.  Multiply and shift is uneven by less
  * than n_ent / 2^32, which no training can tell from even. */

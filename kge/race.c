@@ -1,4 +1,4 @@
-#include "kge/race.h"
+#include "kge/race_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

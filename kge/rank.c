@@ -1,5 +1,5 @@
 /* kge/rank.c - from counts to ranks to metrics. */
-#include "kge/rank.h"
+#include "kge/rank_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 #include "kge/loss.h"
 
 enum { UNIT_MAX = 64, GRADIENTS_MAX = 1 << 27 /* floats: 512 MiB */ };

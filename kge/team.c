@@ -1,4 +1,4 @@
-#include "kge/team.h"
+#include "kge/team_internal.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "graph/openke.h"
-#include "kge/table.h"
+#include "kge/table_internal.h"
 
 /* What the three differ in.  OpenKE's rows have no names: they follow the ids of
  * the file of names beside them. */

@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 #include "kge/dp_train.h"
-#include "kge/race.h"
+#include "kge/race_internal.h"
 #include "kge/terms.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */

@@ -43,7 +43,7 @@ enum kge_schedule {
 	KGE_SCHEDULE_COSINE,
 };
 /* A step over each batch, its gradient exact; or one at each positive, by threads that wait for
- * nobody (kge/race.h): faster where there are few negatives, and with several
+ * nobody (kge/race_internal.h): faster where there are few negatives, and with several
  * threads never the same bits twice. */
 enum kge_update { KGE_UPDATE_EXACT, KGE_UPDATE_RACING };
 /* Which side of a positive is asked for, each being one query: by turns from batch

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "net/noise_patterns.h"
+#include "net/noise_internal.h"
 
 static_assert(crypto_scalarmult_BYTES == NOISE_DH, "25519");
 static_assert(crypto_generichash_BYTES_MAX == NOISE_HASH, "BLAKE2b");

@@ -1,5 +1,5 @@
 /* ppat/client.c - what the client computes and writes. */
-#include "ppat/internal.h"
+#include "ppat/session_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

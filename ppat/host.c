@@ -3,7 +3,7 @@
  * What the client can see of Y are the labels, one bit a row, or one noisy map
  * (release.c), each charged before it is drawn.  Everything else here either stays at the host
  * (votes, X-hat, agreement) or is a function of labels and of what the client sent. */
-#include "ppat/internal.h"
+#include "ppat/session_internal.h"
 
 #include <assert.h>
 #include <math.h>

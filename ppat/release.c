@@ -3,7 +3,7 @@
  * Both are whole numbers on a lattice (dp/lattice.h), so that their L2 sensitivity to one
  * row replaced is exact; what is sent is these numbers divided by a public constant.  The
  * charge has been granted before anything here is drawn. */
-#include "ppat/internal.h"
+#include "ppat/session_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* ppat/session.c - what may happen when: phases, moves, and the one invariant. */
-#include "ppat/internal.h"
+#include "ppat/session_internal.h"
 
 #include <assert.h>
 #include <math.h>

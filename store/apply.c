@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/db.h"
+#include "store/db_internal.h"
 
 static int put_signal(struct store *s, const struct store_signal *x, struct err *e)
 {

@@ -9,7 +9,7 @@
  * Writes are applied in the order in which they were added.
  *
  * Keys named `peer` are the X25519 keys by which peers are known; the ledger
- * names its parties by their Ed25519 keys (store/entry.h). */
+ * names its parties by their Ed25519 keys (store/ledger/entry.h). */
 #ifndef STORE_BATCH_H
 #define STORE_BATCH_H
 
@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "kge/model.h"
-#include "store/entry.h"
-#include "store/statement.h"
+#include "store/ledger/entry.h"
+#include "store/ledger/statement.h"
 
 enum {
 	STORE_KEY = 32,		  /* bytes of a public key, X25519 or Ed25519 */

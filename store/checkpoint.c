@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "blocks are little-endian float32 and are copied as they are");

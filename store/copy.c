@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/db.h"
+#include "store/db_internal.h"
 
 /* ---- a copy ---- */
 

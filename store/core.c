@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 enum { META_SMALL = 65536, SLOT_BYTES = 5 };
 

@@ -1,4 +1,4 @@
-#include "store/db.h"
+#include "store/db_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "store/json.h"
-#include "store/verify.h"
+#include "store/ledger/verify.h"
 
 enum { EXPORT_VERSION = 2, ENTRIES_MAX = 1 << 20 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 /* ?1: how many go.  By when they were written: the clock may have been set back. */
 #define THE_OLDEST "(SELECT id FROM round ORDER BY rowid LIMIT ?1)"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 static const char scrub_key[] = "scrub";
 

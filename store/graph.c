@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 enum { PART_TRIPLES = 65536, TRIPLE_BYTES = 12 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/db.h"
+#include "store/db_internal.h"
 
 struct migration {
 	const char *why;

@@ -20,8 +20,8 @@
 #include "graph/graph.h"
 #include "kge/model.h"
 #include "store/batch.h"
+#include "store/ledger/verify.h"
 #include "store/restored.h"
-#include "store/verify.h"
 
 struct store;
 
@@ -54,7 +54,7 @@ int store_check(struct store *s, struct err *e);
 
 /* Everything in the batch in one transaction, or nothing.  Refused as a whole:
  * a best checkpoint that is not better (ERR_REFUSED), an entry that breaks a
- * rule of store/entry.h (ERR_LEDGER) or passes a cap (ERR_BUDGET). */
+ * rule of store/ledger/entry.h (ERR_LEDGER) or passes a cap (ERR_BUDGET). */
 int store_apply(struct store *s, const struct store_batch *b, struct err *e);
 
 /* ---- what a restarting core needs ---- */

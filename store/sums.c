@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 enum { SUM = 32 };
 

@@ -1,6 +1,6 @@
 /* tests/fed/test_faults.c - members that are lost, late or hostile, and a network that loses,
  * delays, repeats and reorders: rounds end, and what is nobody else's stays right. */
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 #include "tests/fed/world.h"
 
 enum { AGENTS = 4, THINGS = 24, DIM = 3, ROUND_MS = 100 };

@@ -4,7 +4,7 @@
 #include <sodium.h>
 
 #include "fed/home.h"
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 /* The mean over the holders, in double; SIZE_MAX of holders below two: the row itself. */
 static void check_fede(const struct world *w, struct kge_emb *before[WORLD_MAX])

@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 
 /* ---- what a round may have made of a row ---- */
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/entry.h"
-#include "store/verify.h"
+#include "store/ledger/entry.h"
+#include "store/ledger/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

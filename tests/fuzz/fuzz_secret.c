@@ -8,7 +8,7 @@
  *              attempt, and (1 byte) n that many bytes under every key of the others
  *
  * No row may become anything but finite.  As fuzz_msg.c. */
-#include "fed/inside.h"
+#include "fed/round_internal.h"
 #include "tests/fed/world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

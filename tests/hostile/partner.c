@@ -14,8 +14,8 @@
 #include <uv.h>
 
 #include "agent/state.h"
-#include "net/hub.h"
 #include "net/ident.h"
+#include "net/uv/hub.h"
 #include "store/identity.h"
 
 enum { WORKING_MS = 300, FLOOD = 64 };

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "kge/batch.h"
+#include "kge/batch_internal.h"
 #include "kge/loss.h"
 #include "kge/negatives.h"
 #include "kge/optimizer.h"

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "net/frame.h"
 #include "net/greet.h"
-#include "net/hub.h"
+#include "net/uv/hub.h"
 
 enum { PATIENCE_MS = 8000, FAILS_MAX = 64 };
 

@@ -20,7 +20,7 @@ enum {
 	KIND_UP = 8,
 	KIND_DOWN = 9,
 	KIND_ACCOUNT = 13
-};			       /* of a NET_MSG_ROUND: fed/inside.h */
+};			       /* of a NET_MSG_ROUND: fed/round_internal.h */
 enum { WORK_SLACK_MS = 6000 }; /* jobs and commits of a round take less than so much together */
 enum { NONE_MS = 60000 };      /* in which there would have been rounds */
 

@@ -1,6 +1,6 @@
 #include "tests/test.h"
 
-#include "store/db.h"
+#include "store/db_internal.h"
 
 static struct store *new_store(void)
 {

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 #include "tests/store/world.h"
 
 /* Values of which nothing depends but an order: that of entries over all chains, which each chain

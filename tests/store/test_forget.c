@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 
 enum { NAMES = 6, DIM = 4, BIG = 4000 };
 

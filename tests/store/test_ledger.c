@@ -28,7 +28,7 @@ static struct ledger_entry numbered_entry(void)
 	return e;
 }
 
-/* The hash was made by another program from the table in store/entry.h:
+/* The hash was made by another program from the table in store/ledger/entry.h:
  * Python's struct.pack and hashlib.blake2b(digest_size=32). */
 static void the_encoding_is_the_table_in_the_header(void **state)
 {

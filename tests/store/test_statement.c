@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "dp/pld_steps.h"
 #include "dp/subsampled.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 #include "tests/store/world.h"
 
 static const struct dp_subsampled mechanism = { 0.05, 1.5 };
@@ -56,7 +56,7 @@ static struct ledger_stated state(const struct world *w, struct ledger_training 
 
 /* ---- what it says ---- */
 
-/* The hash was made by another program from the table in store/statement.h: Python's
+/* The hash was made by another program from the table in store/ledger/statement.h: Python's
  * struct.pack and hashlib.blake2b(digest_size=32). */
 static void the_encoding_is_the_table_in_the_header(void **unused)
 {

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/db.h"
+#include "store/db_internal.h"
 #include "tests/store/world.h"
 
 /* A path of its own for each test. */

@@ -3,7 +3,7 @@
 #define TESTS_STORE_WORLD_H
 
 #include "store/identity.h"
-#include "store/verify.h"
+#include "store/ledger/verify.h"
 
 enum { WORLD_AGENTS = 3, WORLD_ENTRIES = 64 };
 

@@ -1,0 +1,278 @@
+/* fed/round_internal.h - the machine's own data.  Only fed/round*.c include this.
+ *
+ * round.c          events, deadlines, what is wanted next
+ * round_roster.c   PROPOSE, JOIN, START: who takes part
+ * round_message.c  rows into messages and out of them
+ * round_lane.c     what is under way between one holder and one home
+ * round_work.c     the works: rows up (and up again), answers, rows down
+ * round_secret.c   the masks of all these
+ * round_account.c  what members sign for each other at the end
+ *
+ * While a work is under way (`work`), its worker has: TRAIN the part and the
+ * tables; UP these and `out`; HOME `in`, `first`, `answer` and the part; DOWN
+ * `back`, the part and the tables.  Messages that arrive meanwhile touch none
+ * of these: `in` is closed while HOME runs, `back` while DOWN does. */
+#ifndef FED_ROUND_INTERNAL_H
+#define FED_ROUND_INTERNAL_H
+
+#include "fed/mask.h"
+#include "fed/plan.h"
+#include "fed/round.h"
+#include "net/msg.h"
+
+enum fed_message {
+	FED_MSG_PROPOSE = 1, /* p proposal, s signature */
+	FED_MSG_JOIN,	     /* j joining, s signature */
+	FED_MSG_DECLINE,     /* r reason */
+	FED_MSG_START,	     /* l list of signature and joining, s signature */
+	FED_MSG_OUT,	     /* r reason: joined, but not in the roster */
+	FED_MSG_LEAVE,	     /* r reason */
+	FED_MSG_KEY,	     /* y 32 bytes: key of the round's names */
+	FED_MSG_UP,	     /* see round_message.c */
+	FED_MSG_DOWN,
+	FED_MSG_AGAIN,	 /* g stage, a attempt, l 8 bytes: set of members to do without */
+	FED_MSG_SHOW,	 /* g stage, a attempt */
+	FED_MSG_SHOWN,	 /* g stage, a attempt, y 32 bytes: key of our own masks */
+	FED_MSG_ACCOUNT, /* ro, ri, fo, fi: struct fed_traffic; s signature */
+};
+
+/* ---- rows between one holder and one home in one stage ---- */
+
+#define CARGO_NONE SIZE_MAX
+
+struct cargo {
+	unsigned stage;
+	size_t n;      /* places: of the lane */
+	size_t *at;    /* [n] where its row begins, or CARGO_NONE */
+	uint8_t *seen; /* [n] received: the place was spoken of */
+	float *rows;
+	size_t floats, cap;
+	float *note;	   /* NULL: none */
+	size_t done;	   /* places sent, or spoken of */
+	bool begun, whole; /* the first message went or came; all did */
+};
+
+struct cargo *cargo_new(unsigned stage, size_t n, bool receiving);
+void cargo_free(struct cargo *c);
+/* Room for the row of a place. */
+float *cargo_add(struct cargo *c, size_t place, size_t floats);
+const float *cargo_row(const struct cargo *c, size_t place); /* NULL: none */
+
+/* ---- members ---- */
+
+struct letter {
+	struct letter *next;
+	size_t n;
+	uint8_t bytes[];
+};
+
+struct letters {
+	struct letter *first, **end;
+	size_t bytes;
+};
+
+void letters_add(struct letters *l, const uint8_t *bytes, size_t n);
+struct letter *letters_take(struct letters *l); /* free() it; NULL: none */
+void letters_release(struct letters *l);
+
+enum { JOIN_MAX = 4096, MARK = 16, NONCE = 32, DIGEST = 32 };
+
+struct joining {
+	uint8_t bytes[JOIN_MAX];
+	size_t n;
+	uint8_t signature[64];
+	uint8_t mark[FED_MEMBERS_MAX][MARK]; /* by candidate; zero: not aligned */
+	uint8_t mask_key[MASK_KEY];	     /* under secret aggregation: X25519, public */
+};
+
+struct seat {
+	struct fed_account account;
+	const struct fed_peer *peer; /* NULL: ourselves */
+	struct joining *joining;     /* NULL: has not joined */
+	bool answered;		     /* joined or declined */
+	bool gone;		     /* lost or broke the protocol: not heard any more ... */
+	bool left;		     /* ... but for its account, since it said that it goes */
+	struct letters queue;	     /* for it, but for rows */
+	struct letters early;	     /* of it, before START */
+	bool told, has_theirs;	     /* our account has been sent; its own is here */
+	struct fed_signed theirs;
+	bool recorded; /* this much of its account is on disk: */
+	struct fed_traffic on_disk;
+};
+
+/* ---- masks (round_secret.c) ---- */
+
+enum { SECRET_ATTEMPTS = 2 }; /* of a stage: as begun, and once without those that were lost */
+
+/* A holder's side of one home. */
+struct ward {
+	uint64_t without; /* members that it has told us to do without */
+	unsigned attempt;
+	bool shown; /* our own masks of this stage: no further attempt */
+};
+
+struct secret {
+	struct mask_ring ring;
+	struct mask_secret mine;
+	struct mask_stream pair[FED_MEMBERS_MAX]; /* by member */
+	uint8_t blind_key[MASK_KEY];		  /* hosted, not at the host */
+	uint8_t (*nonce)[MASK_NONCE];		  /* [items of ours] */
+	size_t clipped, spoiled;		  /* values; sums whose masks did not cancel */
+
+	struct ward ward[FED_MEMBERS_MAX]; /* by home */
+	uint64_t again;			   /* homes that wait for rows once more */
+
+	/* as a home, in this stage */
+	unsigned attempt;
+	uint64_t without, shown;
+	uint8_t shown_key[FED_MEMBERS_MAX][MASK_KEY];
+};
+
+/* ---- the machine ---- */
+
+enum phase { PROPOSING, JOINED, RUNNING, OVER };
+enum holding { HOLD_TRAIN, HOLD_UP, HOLD_WAIT, HOLD_DOWN, HOLD_DONE };
+enum homing { HOME_COLLECT, HOME_SHOW, HOME_READY, HOME_DONE };
+enum work { WORK_NONE, WORK_TRAIN, WORK_UP, WORK_AGAIN, WORK_HOME, WORK_DOWN };
+
+struct fed_round {
+	const struct fed_setup *setup;
+	struct fed_settings settings;
+	uint8_t id[FED_ID];
+	enum phase phase;
+	struct err err;
+	uint64_t now_ms, due_ms; /* due: of the answers, or of START */
+
+	struct buf proposal; /* as signed */
+	uint8_t proposal_digest[DIGEST];
+	uint8_t candidate[FED_MEMBERS_MAX][FED_KEY];
+	unsigned n_candidates;
+	unsigned proposer; /* seat */
+
+	struct seat *seats; /* by key; from START on the roster's first, by number */
+	unsigned n_seats, me;
+
+	/* from START on */
+	struct fed_plan *plan;
+	unsigned members, stages;
+	uint64_t started_ms;
+	enum holding holding;
+	enum homing homing;
+	unsigned stage, home_stage;
+	enum work work;
+	unsigned ups;	  /* stages whose rows of ours are made */
+	bool named;	  /* hosted: our names are made, or we do without */
+	uint64_t homes;	  /* members that may still answer us */
+	uint64_t holders; /* members that still take part where we are home */
+	uint64_t to;	  /* of the homes: whom rows are being made for */
+	uint64_t present; /* of the holders: whose rows the answers are made of */
+	struct cargo *out[FED_MEMBERS_MAX], *back[FED_MEMBERS_MAX];
+	struct cargo *in[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX], *answer[FED_MEMBERS_MAX];
+
+	struct secret *secret; /* NULL: rows are plain */
+
+	/* what the work under way has counted, and all together */
+	size_t answered, homed, items;
+	uint64_t work_up, work_down, params_up, params_down;
+};
+
+/* ---- round.c ---- */
+
+struct seat *seat_find(struct fed_round *r, const uint8_t key[FED_KEY]);
+/* A fault of this member alone: it is not heard any more. */
+void seat_break(struct fed_round *r, struct seat *s, const struct err *e);
+void round_end(struct fed_round *r, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void round_run_members(struct fed_round *r); /* START is here, or ours was made */
+static inline uint64_t bit(unsigned m)
+{
+	return UINT64_C(1) << m;
+}
+
+/* ---- round_roster.c ---- */
+
+void letter_begin(const struct fed_round *r, struct net_writer *w, struct buf *out,
+		  enum fed_message kind);
+void letter_send(struct seat *s, struct net_writer *w, struct buf *out); /* releases out */
+void letter_reason(const struct fed_round *r, struct seat *s, enum fed_message kind,
+		   const char *reason);
+void roster_joined(struct fed_round *r, struct seat *s, const struct net_map *m);
+void roster_declined(struct fed_round *r, struct seat *s, const struct net_map *m);
+void roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
+void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m);
+
+void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
+		const struct fed_setup *s);
+bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
+		     size_t n, const uint8_t key[FED_SIGN]);
+
+/* ---- round_account.c ---- */
+
+bool account_is_due(const struct fed_round *r, unsigned m);
+void account_tell(struct fed_round *r, unsigned m);
+/* *e for what breaks the protocol. */
+void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e);
+
+/* ---- round_message.c ---- */
+
+/* Append the next message of a lane; the cargo goes on. */
+void message_write(struct fed_round *r, unsigned member, bool up, struct buf *out);
+/* Returns whether the cargo was moved on; *e for what breaks the protocol. */
+bool message_take(struct fed_round *r, unsigned member, bool up, const struct net_map *m,
+		  struct err *e);
+
+/* Units (of a float) that the row of a place takes in cargo and message. */
+size_t row_units(const struct fed_round *r, const struct fed_lane *l, size_t place,
+		 const struct fed_shape *s, bool up);
+
+/* ---- round_secret.c ---- */
+
+void secret_draw(struct fed_round *r);	/* if the settings want it; before our joining */
+void secret_begin(struct fed_round *r); /* START is here */
+void secret_free(struct fed_round *r);
+/* Whether masks with this member can be made of its public key. */
+void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
+		  const uint8_t public[MASK_KEY], struct err *e);
+size_t secret_units(const struct fed_round *r, size_t floats);
+
+/* The masks of one lane to a home, in this attempt. */
+struct secret_lane {
+	uint64_t without;
+	struct mask_stream own, pair[FED_MEMBERS_MAX], blind[FED_MEMBERS_MAX];
+};
+
+void secret_lane_begin(const struct fed_round *r, unsigned home, struct secret_lane *s);
+void secret_lane_end(struct secret_lane *s); /* wipes */
+/* n floats -> masked words; false: this row does not travel. */
+bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		const float *row, size_t n, float *out);
+/* A home's answer -> n floats; false: it is none. */
+bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
+		 const float *answer, size_t n, float *row);
+
+/* At its home: an item, with the place in the lane of one member that sent it. */
+bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_lane *l,
+		   size_t place, size_t n, float *answer);
+
+/* Ask all that are left for their rows without `lost`; false: it is no use, or too late. */
+bool secret_again(struct fed_round *r, uint64_t lost);
+void secret_show(struct fed_round *r);
+bool secret_owes(const struct fed_round *r, unsigned member); /* its key, to us */
+void secret_home_next(struct fed_round *r);		      /* the next stage */
+void secret_hold_next(struct fed_round *r);
+/* Each returns whether the message meant something; *e for what breaks the protocol. */
+bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
+bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
+bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m,
+		       struct err *e);
+
+/* ---- round_distance.c ---- */
+
+/* What came of an item that we are home to, rows of `floats`; scratch has room for one. */
+void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, float *scratch);
+
+/* ---- round_work.c ---- */
+
+int work_run(struct fed_round *r);
+
+#endif

@@ -1,0 +1,36 @@
+/* kge/table_internal.h - what the formats of kge/io.h share; for kge/ alone. */
+#ifndef KGE_TABLE_INTERNAL_H
+#define KGE_TABLE_INTERNAL_H
+
+#include "base/sink.h"
+#include "graph/lines.h"
+#include "kge/io.h"
+
+/* One of the two tables of an agent, whichever way it goes. */
+struct table {
+	const char *what; /* "entities", "relations": the files' names */
+	const char *one;  /* "entity", "relation" */
+	const struct kge_vocab *names;
+	float *rows;
+	size_t floats;
+};
+
+/* folder/stem + end; free() it. */
+char *table_path(const char *folder, const char *stem, const char *end);
+int table_open(struct sink *s, const char *folder, const char *stem, const char *end,
+	       struct err *e);
+
+/* The place of a name's row, once: have[] says which are taken. */
+int table_claim(const struct lines *l, const struct table *t, const struct lines_field *name,
+		bool *have, uint32_t *id, struct err *e);
+int table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
+
+int table_write_npy(const char *folder, const struct table *t, struct err *e);
+int table_read_npy(const char *folder, struct table *t, bool *have, struct err *e);
+/* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE; kge/text.c */
+int table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
+		     struct err *e);
+int table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,
+		    struct err *e);
+
+#endif
