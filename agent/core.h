@@ -34,6 +34,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/secret.h"
 #include "fed/method.h"
 #include "store/batch.h"
 #include "store/ledger/entry.h"
@@ -263,7 +264,7 @@ struct agent_io {
 	void (*read_entries)(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64_t first,
 			     size_t max, uint64_t ticket);
 	/* Random bytes: libsodium's in production. */
-	void (*draw)(void *ctx, void *out, size_t n);
+	secret_draw_fn *draw;
 };
 
 /* ---- events ---- */

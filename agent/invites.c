@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 
 void invites_load(struct invites *v, const struct store_core *saved)
 {
@@ -76,7 +77,7 @@ const struct store_invitation *invites_make(struct invites *v, uint32_t uses, in
 	v->made = mem_resize(v->made, v->n_made + 1, sizeof(*v->made));
 	i = &v->made[v->n_made++];
 	*i = (struct store_invitation){ .made_ms = now_ms, .until_ms = until_ms, .uses = uses };
-	randombytes_buf(ticket, STORE_TICKET);
+	secret_draw(NULL, ticket, STORE_TICKET);
 	hash_of(ticket, i->hash);
 	return i;
 }

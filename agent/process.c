@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "dp/mechanism.h"
 #include "net/gate.h"
 #include "net/ident.h"
@@ -1153,7 +1154,7 @@ static int open_core(struct process *p, struct err *e)
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
-				   .draw = dp_draw_sodium };
+				   .draw = secret_draw };
 	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 

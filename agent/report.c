@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "fed/round.h"
 #include "net/ident.h"
-#include "net/utf8.h"
+#include "base/text.h"
 
 const char *report_state(enum agent_state s)
 {
@@ -36,7 +36,7 @@ static void put_text(json_t *j, const char *key, const char *text)
 {
 	char *plain = mem_strdup(text);
 
-	utf8_mark(plain); /* names of peers may be cut within a character */
+	text_mark(plain); /* names of peers may be cut within a character */
 	json_object_set_new(j, key, json_string(plain));
 	free(plain);
 }

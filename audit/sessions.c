@@ -248,7 +248,7 @@ int audit_read_labels(const struct audit_build *b, uint64_t labels, struct audit
 
 enum { D = AUDIT_NOISE_DIM };
 
-void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
+void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
 {
 	dp_lattice_noise(x, n, sigma2 / 4, draw, ctx);
 }

@@ -12,16 +12,17 @@
 #define AUDIT_SESSIONS_H
 
 #include "audit/evidence.h"
+#include "base/secret.h"
 #include "ppat/session.h"
 
 struct audit_build {
-	struct nn_draw draw;  /* dp_draw_sodium() in what ships */
+	struct nn_draw draw;  /* secret_draw() in what ships */
 	double bare_labels;   /* share of the labels that is the majority of the votes; 0: none */
 	ppat_noise_fn *noise; /* of releases; NULL: what ships */
 	bool bare_block;      /* private training adds no noise to the first 256 entities */
 };
 /* Noise of half the deviation; a ppat_noise_fn. */
-void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx);
+void audit_half_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx);
 
 /* Labels off the LABELS messages of sessions of PPAT with this mechanism: at least so many, until
  * the budget of a session (AUDIT_SESSION_LABELS) is full, then of another.  The votes are counted

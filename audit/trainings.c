@@ -6,6 +6,7 @@
 
 #include "audit/sessions.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "graph/graph.h"
 #include "kge/dp_train.h"
 #include "kge/train.h"
@@ -103,7 +104,7 @@ static void read_step(struct watched *w, struct audit_noise *out)
 /* Then kge/ draws from its own source. */
 static bool ships(const struct audit_build *b)
 {
-	return b->draw.fn == dp_draw_sodium;
+	return b->draw.fn == secret_draw;
 }
 
 static void first_rows(const struct audit_build *b, struct kge_emb *emb)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 const char *err_text(int code)
 {
 	switch (code) {
@@ -19,15 +21,6 @@ const char *err_text(int code)
 	}
 }
 
-size_t err_control_at(const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-
-	if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f)
-		return 2;
-	return s[0] < 0x20 || s[0] == 0x7f;
-}
-
 /* Texts quote what stands in files and on the command line: nothing of that is to move a
  * terminal's cursor or to begin a line of a log. */
 static void mark_controls(char text[ERR_TEXT_MAX])
@@ -37,7 +30,7 @@ static void mark_controls(char text[ERR_TEXT_MAX])
 
 	memcpy(from, text, sizeof(from));
 	for (const char *s = from; *s != '\0'; s += len > 0 ? len : 1) {
-		len = err_control_at(s);
+		len = text_control(s, strlen(s));
 		if (at + (len > 0 ? 4 : 1) >= ERR_TEXT_MAX)
 			break;
 		if (len > 0)

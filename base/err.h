@@ -56,10 +56,6 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 /* Put "prefix: " before the text that is there; returns e->code. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Bytes of the control character that text begins with (C0, with the NUL at its end, DEL, or C1 in
- * UTF-8); 0: with none. */
-size_t err_control_at(const char *text);
-
 /* The exit status of the command for this code (docs: README "Exit status"). */
 int err_exit_status(int code);
 

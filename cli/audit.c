@@ -11,6 +11,7 @@
 #include "audit/suite.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/who.h"
@@ -206,7 +207,7 @@ static int audit_messages(struct audit *a, struct err *e)
 
 static struct audit_build shipped_build(void)
 {
-	return (struct audit_build){ .draw = { dp_draw_sodium, NULL } };
+	return (struct audit_build){ .draw = { secret_draw, NULL } };
 }
 
 /* What sessions with these settings send, read label by label.  Each label is voted on by all
@@ -559,7 +560,7 @@ int cmd_audit(struct cli *cli, int argc, char **argv, struct err *e)
 			   .rows = 1000,
 			   .seed = 1,
 			   .alpha = 1e-6,
-			   .how = { .draw = { dp_draw_sodium, NULL }, .tell = tell } };
+			   .how = { .draw = { secret_draw, NULL }, .tell = tell } };
 	const struct cli_syntax s = {
 		.options = options,
 		.parse = parse,

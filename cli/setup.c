@@ -9,6 +9,7 @@
 #include "agent/admin.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "cli/commands.h"
 
 /* ---- init ---- */
@@ -80,7 +81,7 @@ static int make_secret(struct folder *f, struct err *e)
 	uint8_t psk[32];
 	int rc;
 
-	randombytes_buf(psk, sizeof(psk));
+	secret_draw(NULL, psk, sizeof(psk));
 	config_init(&f->config);
 	f->has_config = true;
 	rc = folder_put_psk(f, psk, e);
@@ -236,7 +237,7 @@ static int draw_secret(struct folder *f, size_t *revoked, struct err *e)
 	uint8_t psk[32];
 	int rc = revoke_invitations(f->store, revoked, e);
 
-	randombytes_buf(psk, sizeof(psk));
+	secret_draw(NULL, psk, sizeof(psk));
 	if (rc == 0)
 		rc = folder_put_psk(f, psk, e);
 	sodium_memzero(psk, sizeof(psk));

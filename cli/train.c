@@ -25,6 +25,7 @@
 #include "agent/start.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "cli/commands.h"
 #include "cli/curve.h"
 #include "cli/report.h"
@@ -602,7 +603,7 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 				 "(--resume would go on with it)\n");
 	free(path);
 	forget_state(t);
-	randombytes_buf(t->run, sizeof(t->run));
+	secret_draw(NULL, t->run, sizeof(t->run));
 	t->plan = plan_of(&t->work.folder.config, o);
 	return begin_tables(t, o->fresh, e);
 }

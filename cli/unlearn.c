@@ -28,6 +28,7 @@
 #include "agent/learner.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "cli/commands.h"
 #include "cli/forget.h"
 #include "cli/leftovers.h"
@@ -538,7 +539,7 @@ static json_t *set_json(const struct unlearning *u)
 	uint8_t salt[RECEIPT_SALT], digest[RECEIPT_DIGEST];
 	json_t *j = json_object();
 
-	randombytes_buf(salt, sizeof(salt));
+	secret_draw(NULL, salt, sizeof(salt));
 	receipt_digest(u->work.graph, u->found.triples.at, u->found.triples.n, salt, digest);
 	json_object_set_new(j, "triples", json_integer((json_int_t)u->found.triples.n));
 	for (int s = 0; s < KGE_SPLITS; s++)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "net/ident.h"
 
 void who_text(const char *name, const uint8_t *key, const uint8_t sign_key[LEDGER_KEY],
@@ -70,19 +71,8 @@ const struct ledger_party *who_in_export(const struct ledger_export *x,
 
 void who_plain(char *out, size_t n, const char *name)
 {
-	json_t *text;
-
 	snprintf(out, n, "%s", name);
-	text = json_string(out);
-	for (char *c = out; *c != '\0'; c++) {
-		size_t control = err_control_at(c);
-
-		if (control > 0)
-			memset(c, '?', control);
-		else if (text == NULL && (*c & 0x80) != 0)
-			*c = '?';
-	}
-	json_decref(text);
+	text_mark(out);
 }
 
 const char *who_take_nonce(const struct argp_state *state, const char *arg)

@@ -15,7 +15,7 @@
 #include "dp/subsampled.h"
 #include "kge/dp_train.h"
 #include "net/ident.h"
-#include "net/utf8.h"
+#include "base/text.h"
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
 
@@ -558,11 +558,11 @@ static void print_known(struct buf *out, const struct config *c, const char *sec
 static void print_quoted(struct buf *out, const char *text)
 {
 	buf_add(out, "\"", 1);
-	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
+	for (const char *p = text; *p != '\0'; p++) {
 		if (*p == '"' || *p == '\\')
 			buf_printf(out, "\\%c", *p);
-		else if (*p < 0x20 || *p == 0x7f)
-			buf_printf(out, "\\x%02x", *p);
+		else if (text_control(p, 1) == 1)
+			buf_printf(out, "\\x%02x", (unsigned char)*p);
 		else
 			buf_add(out, p, 1);
 	}
@@ -1328,7 +1328,7 @@ int config_address(const char *text, char host[256], uint16_t *port, struct err 
 	} else if (n > 0 && memchr(text, ':', n) != NULL) {
 		n = 0; /* an IPv6 address needs its brackets */
 	}
-	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9' || !utf8_printable(begin, n) ||
+	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9' || !text_printable(begin, n) ||
 	    memchr(begin, ' ', n) != NULL)
 		return err_set(e, ERR_USAGE, "'%.300s' is no address: write host:port", text);
 	p = strtol(colon + 1, &end, 10);

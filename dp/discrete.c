@@ -8,7 +8,7 @@
 
 __extension__ typedef unsigned __int128 wide; /* the fractions that are compared */
 
-void dp_bits_init(struct dp_bits *b, dp_draw_fn *draw, void *ctx)
+void dp_bits_init(struct dp_bits *b, secret_draw_fn *draw, void *ctx)
 {
 	memset(b, 0, sizeof(*b));
 	b->draw = draw;

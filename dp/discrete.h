@@ -23,19 +23,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/secret.h"
 #include "dp/mechanism.h"
 
 enum { DP_BITS_WORDS = 64 };
 
 /* Random words, drawn many at a time.  A value: dp_bits_release() wipes what is left. */
 struct dp_bits {
-	dp_draw_fn *draw;
+	secret_draw_fn *draw;
 	void *ctx;
 	size_t left;
 	uint64_t word[DP_BITS_WORDS];
 };
 
-void dp_bits_init(struct dp_bits *b, dp_draw_fn *draw, void *ctx);
+void dp_bits_init(struct dp_bits *b, secret_draw_fn *draw, void *ctx);
 void dp_bits_release(struct dp_bits *b);
 
 /* Uniform in 0 .. n-1, n >= 1. */

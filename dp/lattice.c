@@ -89,7 +89,7 @@ double dp_lattice_deviation_least(double z)
 	return z * fmin(2.0 * DP_LATTICE_RADIUS, 2 * product * product);
 }
 
-void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
+void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
 {
 	struct dp_bits b;
 

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/secret.h"
 #include "dp/mechanism.h"
 
 /* Noise multipliers z = sigma / sensitivity that a lattice has room for. */
@@ -60,6 +61,6 @@ uint64_t dp_lattice_sigma2(double z, uint64_t sensitivity);
 double dp_lattice_deviation_least(double z);
 
 /* x[i] + independent discrete Gaussian noise. */
-void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx);
+void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx);
 
 #endif

@@ -10,12 +10,6 @@
 static const char *const noise_names[] = { [DP_LAPLACE] = "laplace", [DP_GAUSSIAN] = "gaussian" };
 enum { NOISES = sizeof(noise_names) / sizeof(noise_names[0]) };
 
-void dp_draw_sodium(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
-
 const char *dp_noise_name(enum dp_noise noise)
 {
 	return (unsigned)noise < NOISES ? noise_names[noise] : "unknown";
@@ -83,7 +77,7 @@ uint64_t dp_label_threshold(const struct dp_mechanism *m, int64_t gap)
 	return (uint64_t)ldexp(dp_label_against(m, gap), 64);
 }
 
-static uint64_t draw_word(dp_draw_fn *draw, void *ctx)
+static uint64_t draw_word(secret_draw_fn *draw, void *ctx)
 {
 	uint8_t bytes[8];
 	uint64_t word = 0;
@@ -97,7 +91,7 @@ static uint64_t draw_word(dp_draw_fn *draw, void *ctx)
 /* A coin of probability p <= 1/2: is a uniform number in [0, 1), given 64 binary digits at
  * a time, below p?  A double has few digits, so this ends; a second word is needed only
  * when the first 64 digits of both are equal. */
-static bool coin(double p, uint64_t word, uint64_t flip, dp_draw_fn *draw, void *ctx)
+static bool coin(double p, uint64_t word, uint64_t flip, secret_draw_fn *draw, void *ctx)
 {
 	for (;;) {
 		double scaled = ldexp(p, 64), whole = floor(scaled);
@@ -113,7 +107,7 @@ static bool coin(double p, uint64_t word, uint64_t flip, dp_draw_fn *draw, void 
 
 /* The word is read from the other end for a gap > 0, so that more votes for 1 never turn
  * the same word's label from 1 to 0. */
-bool dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_fn *draw, void *ctx)
+bool dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *draw, void *ctx)
 {
 	int64_t gap = 2 * (int64_t)ones - (int64_t)m->teachers;
 	uint64_t flip = gap > 0 ? UINT64_MAX : 0;

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/secret.h"
 
 enum dp_noise { DP_LAPLACE, DP_GAUSSIAN };
 
@@ -32,11 +33,6 @@ struct dp_mechanism {
 	double param;	   /* lambda, or sigma; finite and > 0 */
 	uint32_t teachers; /* all of them vote on every row */
 };
-
-/* n random bytes.  In agent/process.c and in audits it is dp_draw_sodium(); the simulator injects
- * its own. */
-typedef void dp_draw_fn(void *ctx, void *out, size_t n);
-void dp_draw_sodium(void *ctx, void *out, size_t n); /* randombytes_buf(); ctx is not used */
 
 /* ERR_USAGE naming the field and what is allowed: lambda in [1e-6, 20], sigma in
  * [1e-3, 1e9], 1..DP_TEACHERS_MAX teachers. */
@@ -58,6 +54,6 @@ uint64_t dp_label_threshold(const struct dp_mechanism *m, int64_t gap);
 
 /* Draw one label for a row on which `ones` of the teachers say 1.  One 64-bit word,
  * and further ones only when a word ties (2^-64). */
-bool dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_fn *draw, void *ctx);
+bool dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *draw, void *ctx);
 
 #endif

@@ -227,8 +227,8 @@ size_t row_units(const struct fed_round *r, const struct fed_lane *l, size_t pla
 
 /* ---- round_secret.c ---- */
 
-void secret_draw(struct fed_round *r);	/* if the settings want it; before our joining */
-void secret_begin(struct fed_round *r); /* START is here */
+void round_draw_secret(struct fed_round *r); /* if the settings want it; before our joining */
+void secret_begin(struct fed_round *r);	     /* START is here */
 void secret_free(struct fed_round *r);
 /* Whether masks with this member can be made of its public key. */
 void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],

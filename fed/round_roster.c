@@ -305,7 +305,7 @@ static void join(struct fed_round *r)
 	int rc;
 
 	r->setup->draw.fn(r->setup->draw.ctx, nonce, NONCE);
-	secret_draw(r);
+	round_draw_secret(r);
 	make_marks(r, j);
 	net_write_body(&w, &b);
 	net_put_bin(&w, "d", r->proposal_digest, DIGEST);

@@ -39,7 +39,7 @@ enum { UNIT = sizeof(float) }; /* cargo is made of these; a word of 64 bits take
 
 /* ---- life ---- */
 
-void secret_draw(struct fed_round *r)
+void round_draw_secret(struct fed_round *r)
 {
 	if (r->settings.secret_bits == 0)
 		return;

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "graph/graph.h"
 
 enum { IN_BYTES = 64 * 1024, OUT_BYTES = 2 * LINES_MAX, WINDOW_LOG_MAX = 27 };
@@ -258,47 +259,25 @@ static int fill_out(struct lines *l, bool *over, struct err *e)
 
 /* ---- lines ---- */
 
-/* Length of the UTF-8 sequence at s, 0 if it is none (RFC 3629). */
-static size_t utf8_length(const uint8_t *s, size_t n)
-{
-	size_t len = s[0] < 0x80   ? 1
-		     : s[0] < 0xc2 ? 0
-		     : s[0] < 0xe0 ? 2
-		     : s[0] < 0xf0 ? 3
-		     : s[0] < 0xf5 ? 4
-				   : 0;
-
-	if (len == 0 || len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 int lines_check(const struct lines *l, const char *text, size_t len, struct err *e)
 {
-	const uint8_t *s = (const uint8_t *)text;
-
 	for (size_t i = 0; i < len;) {
-		size_t step = utf8_length(s + i, len - i);
+		size_t step = text_step(text + i, len - i),
+		       control = text_control(text + i, len - i);
 
 		if (step == 0)
 			return lines_bad(l, e, "byte %zu is not UTF-8: convert the file with iconv",
 					 i + 1);
-		if ((s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f)
+		if (control == 1 && text[i] != '\t')
 			return lines_bad(l, e,
 					 "control character 0x%02x at byte %zu: names may not "
 					 "have any",
-					 s[i], i + 1);
-		if (step == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0) /* C1: a terminal may obey it */
+					 (uint8_t)text[i], i + 1);
+		if (control == 2) /* a terminal may obey it */
 			return lines_bad(l, e,
 					 "control character U+%04X at byte %zu: names may not "
 					 "have any",
-					 s[i + 1], i + 1);
+					 (uint8_t)text[i + 1], i + 1);
 		i += step;
 	}
 	return 0;

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "graph/load_internal.h"
 
 enum {
@@ -264,7 +265,7 @@ static int name_blank(const struct rdf *r, const SerdNode *node, struct buf *nam
 static void add_escaped(struct buf *name, const uint8_t *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		bool c1 = text[i] == 0xc2 && i + 1 < n && text[i + 1] < 0xa0;
+		size_t control = text_control((const char *)text + i, n - i);
 		const char *short_form = text[i] == '"'	   ? "\\\""
 					 : text[i] == '\\' ? "\\\\"
 					 : text[i] == '\n' ? "\\n"
@@ -274,9 +275,9 @@ static void add_escaped(struct buf *name, const uint8_t *text, size_t n)
 
 		if (short_form != NULL)
 			buf_add(name, short_form, 2);
-		else if (text[i] < 0x20 || text[i] == 0x7f)
+		else if (control == 1)
 			buf_printf(name, "\\u%04X", text[i]);
-		else if (c1)
+		else if (control == 2)
 			buf_printf(name, "\\u%04X", text[++i]);
 		else
 			buf_add(name, text + i, 1);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 #include "graph/graph.h"
 
 enum { CHUNK_BYTES = 256 * 1024, FIRST_SLOTS = 64 };
@@ -38,7 +39,7 @@ struct kge_vocab *kge_vocab_new(void)
 	v->slots = mem_array(FIRST_SLOTS, sizeof *v->slots);
 	/* A fresh key: nobody can write a file whose names all collide.  Ids
 	 * come from the order of arrival, so the key shows nowhere. */
-	randombytes_buf(v->key, sizeof v->key);
+	secret_draw(NULL, v->key, sizeof v->key);
 	return v;
 }
 

@@ -24,9 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* n random bytes (dp/mechanism.h has the same shape). */
-typedef void kge_draw_fn(void *ctx, void *out, size_t n);
-
 enum { KGE_DP_KEY = 32, KGE_DP_DEVIATION_MAX = 1 << 16 };
 
 struct kge_dp_stream {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/secret.h"
 #include "kge/dp_triple.h"
 
 enum { BLOCK_ROWS = 256 }; /* rows whose noise has a key of its own */
@@ -24,19 +25,13 @@ struct kge_dp {
 	struct kge_dp_noise *noise;
 	kge_dp_noise_fn *add_noise;
 	struct kge_dp_triple triple;
-	kge_draw_fn *draw;
+	secret_draw_fn *draw;
 	void *ctx;
 	uint32_t *ent_sums, *rel_sums; /* whole numbers, as long as the tables */
 	struct block *blocks;
 	size_t n_blocks;
 	float scale; /* of a sum: its unit, over the expected number of triples */
 };
-
-static void draw_sodium(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
 
 /* ---- first rows ---- */
 
@@ -47,12 +42,12 @@ static void draw_uniform(float *x, size_t n, float range, struct kge_dp_stream *
 		x[i] = range * ((float)(kge_dp_stream_u64(s) >> 40) * 0x1p-23F - 1.0F);
 }
 
-void kge_dp_first_rows(struct kge_emb *e, kge_draw_fn *draw, void *ctx)
+void kge_dp_first_rows(struct kge_emb *e, secret_draw_fn *draw, void *ctx)
 {
 	uint8_t key[KGE_DP_KEY];
 	struct kge_dp_stream s;
 
-	(draw != NULL ? draw : draw_sodium)(ctx, key, sizeof(key));
+	(draw != NULL ? draw : secret_draw)(ctx, key, sizeof(key));
 	kge_dp_stream_open(&s, key);
 	draw_uniform(e->ent, (size_t)e->n_ent * e->ent_floats, e->range, &s);
 	draw_uniform(e->rel, (size_t)e->n_rel * e->rel_floats, e->range, &s);
@@ -198,7 +193,7 @@ struct kge_dp *kge_dp_new(struct kge_batch *b)
 	d->b = b;
 	d->noise = kge_dp_noise_new(kge_dp_deviation(c->noise));
 	d->add_noise = kge_dp_noise_add;
-	d->draw = draw_sodium;
+	d->draw = secret_draw;
 	kge_dp_triple_init(&d->triple, b);
 	d->scale = (float)(c->clip / d->triple.units / taken);
 	d->ent_sums = mem_array((size_t)e->n_ent * e->ent_floats, sizeof(*d->ent_sums));
@@ -221,7 +216,7 @@ void kge_dp_free(struct kge_dp *d)
 	free(d);
 }
 
-void kge_dp_set_draw(struct kge_dp *d, kge_draw_fn *draw, void *ctx)
+void kge_dp_set_draw(struct kge_dp *d, secret_draw_fn *draw, void *ctx)
 {
 	d->draw = draw;
 	d->ctx = ctx;

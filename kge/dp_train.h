@@ -28,6 +28,7 @@
 #ifndef KGE_DP_TRAIN_H
 #define KGE_DP_TRAIN_H
 
+#include "base/secret.h"
 #include "kge/batch_internal.h"
 #include "kge/dp_noise.h"
 
@@ -43,7 +44,7 @@ uint64_t kge_dp_triples(const struct kge_dp_config *c, size_t train);
 /* First rows for private training: uniform in +-range as kge_emb_new() has them, each number of its
  * own from the draw (32 bytes, stretched by ChaCha20; NULL: randombytes_buf()), so that no row
  * tells its id, its name or another row. */
-void kge_dp_first_rows(struct kge_emb *e, kge_draw_fn *draw, void *ctx);
+void kge_dp_first_rows(struct kge_emb *e, secret_draw_fn *draw, void *ctx);
 
 struct kge_dp;
 
@@ -51,7 +52,7 @@ struct kge_dp;
 struct kge_dp *kge_dp_new(struct kge_batch *b);
 void kge_dp_free(struct kge_dp *d);
 /* Default: randombytes_buf(). */
-void kge_dp_set_draw(struct kge_dp *d, kge_draw_fn *draw, void *ctx);
+void kge_dp_set_draw(struct kge_dp *d, secret_draw_fn *draw, void *ctx);
 /* For the controls of an audit alone: other noise than kge_dp_noise_add(). */
 void kge_dp_plant_noise(struct kge_dp *d, kge_dp_noise_fn *noise);
 /* One step, by b->step, on the side that is the turn of b->number. */

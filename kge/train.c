@@ -522,7 +522,7 @@ static void run_private(struct run *r)
 	}
 }
 
-void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx)
+void kge_trainer_set_draw(struct kge_trainer *t, secret_draw_fn *draw, void *ctx)
 {
 	if (t->dp != NULL)
 		kge_dp_set_draw(t->dp, draw, ctx);

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/secret.h"
 #include "graph/graph.h"
 #include "kge/dp_noise.h"
 #include "kge/model.h"
@@ -128,7 +129,7 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 				    struct kge_emb *emb);
 void kge_trainer_free(struct kge_trainer *t);
 /* Private training alone: whence its randomness comes; by default libsodium's. */
-void kge_trainer_set_draw(struct kge_trainer *t, kge_draw_fn *draw, void *ctx);
+void kge_trainer_set_draw(struct kge_trainer *t, secret_draw_fn *draw, void *ctx);
 /* Private training alone, and for the controls of an audit alone: other noise than what ships.  No
  * setting leads here, and nothing in agent/, cli/ or fed/ calls it (tests/audit/seams.sh). */
 void kge_trainer_plant_noise(struct kge_trainer *t, kge_dp_noise_fn *noise);

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "net/utf8.h"
+#include "base/text.h"
 
 static_assert((int)FRAME_SEALED_MAX == (int)NOISE_MESSAGE_MAX, "a frame is one transport message");
 static_assert(FRAME_SEALED_MAX == UINT16_MAX, "its length fits two bytes");
@@ -188,7 +188,7 @@ static int bye_take(struct frame_reader *r, const uint8_t *body, size_t len)
 {
 	if (len > NET_REASON_MAX)
 		return ERR_PROTO;
-	if (utf8_printable((const char *)body, len))
+	if (text_printable((const char *)body, len))
 		buf_add(&r->message, body, len);
 	r->handed = true;
 	return FRAME_LEFT;

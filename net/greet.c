@@ -4,15 +4,11 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/secret.h"
+
 static_assert(GREET_ASK == 120 && GREET_ANSWER == 56, "the byte table of greet.h");
 
 static const char magic[4] = { 'F', 'K', 'G', 'E' };
-
-static void draw(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
 
 static void head_put(uint8_t out[GREET_HEAD], uint16_t version, enum greet_status status)
 {
@@ -39,7 +35,7 @@ static int begin(struct noise *hs, const struct greet_keys *keys, enum noise_rol
 		.remote = remote,
 		.psks = (const uint8_t(*)[NOISE_PSK])keys->psk,
 		.n_psks = keys->psk != NULL,
-		.draw = draw,
+		.draw = secret_draw,
 	};
 
 	return noise_init(hs, &c, NULL);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "net/msg.h"
-#include "net/utf8.h"
+#include "base/text.h"
 
 enum {
 	CHECK_CHARS = 4,  /* 20 bits: one mistyped text in a million passes */
@@ -146,7 +146,7 @@ int net_name_check(const char *name, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "'%.64s...' has %zu bytes, and peers take names of at most %d", name,
 			       n, NET_NAME_MAX);
-	if (!utf8_printable(name, n))
+	if (!text_printable(name, n))
 		return err_set(e, ERR_USAGE,
 			       "a name has bytes that are no UTF-8 text or are control characters, "
 			       "which peers refuse");

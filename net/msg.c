@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "net/utf8.h"
+#include "base/text.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are copied as they lie");
 static_assert(sizeof(float) == 4, "tensors are float32");
@@ -424,7 +424,7 @@ static struct net_bytes as_str(const msgpack_object *o, const char *key, size_t 
 	if (o == NULL)
 		return (struct net_bytes){ 0 };
 	if (o->type != MSGPACK_OBJECT_STR || o->via.str.size > max ||
-	    !utf8_printable(o->via.str.ptr, o->via.str.size)) {
+	    !text_printable(o->via.str.ptr, o->via.str.size)) {
 		wrong(key, e);
 		return (struct net_bytes){ 0 };
 	}
@@ -731,7 +731,7 @@ void net_put_str(struct net_writer *w, const char *key, const char *s)
 	msgpack_packer pk = begin(w, key);
 	char *marked = mem_strdup(s);
 
-	utf8_mark(marked);
+	text_mark(marked);
 	msgpack_pack_str_with_body(&pk, marked, strlen(marked));
 	free(marked);
 }

@@ -29,6 +29,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "net/sizes.h"
 
 /* name, number on the wire, largest encoded message of this type, most values in it (containers,
@@ -184,7 +185,7 @@ void net_put_uint(struct net_writer *w, const char *key, uint64_t v);
 void net_put_int(struct net_writer *w, const char *key, int64_t v);
 void net_put_bool(struct net_writer *w, const char *key, bool v);
 void net_put_double(struct net_writer *w, const char *key, double v);
-/* What readers would refuse of it, such as a character that was cut, is marked: utf8_mark(). */
+/* What readers would refuse of it, such as a character that was cut, is marked: text_mark(). */
 void net_put_str(struct net_writer *w, const char *key, const char *s);
 void net_put_bin(struct net_writer *w, const char *key, const void *bytes, size_t n);
 void net_put_tensor(struct net_writer *w, const char *key, const float *v, size_t rows,

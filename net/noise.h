@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/secret.h"
 
 enum {
 	NOISE_DH = 32,
@@ -44,8 +45,8 @@ struct noise_config {
 	const uint8_t *remote; /* the peer's static public key, if the pattern knows it */
 	const uint8_t (*psks)[NOISE_PSK];
 	size_t n_psks;
-	/* Uniform random bytes: randombytes_buf, or a test's fixed key. */
-	void (*draw)(void *ctx, void *out, size_t n);
+	/* Uniform random bytes: secret_draw(), or a test's fixed key. */
+	secret_draw_fn *draw;
 	void *draw_ctx;
 };
 
@@ -64,7 +65,7 @@ struct noise {
 	uint8_t s[NOISE_DH], s_pub[NOISE_DH], e[NOISE_DH], e_pub[NOISE_DH];
 	uint8_t rs[NOISE_DH], re[NOISE_DH];
 	uint8_t psks[NOISE_PSK_MAX][NOISE_PSK];
-	void (*draw)(void *ctx, void *out, size_t n);
+	secret_draw_fn *draw;
 	void *draw_ctx;
 };
 

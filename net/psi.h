@@ -44,6 +44,7 @@
 
 #include "base/conv.h"
 #include "base/err.h"
+#include "base/secret.h"
 
 enum {
 	NET_PSI_POINT = 32, /* bytes of an encoded point */
@@ -76,9 +77,9 @@ struct net_psi_config {
 	size_t limit;	     /* of either side's set; 0: NET_PSI_LIMIT */
 	size_t limit_theirs; /* of the other's alone, refused before any point of ours leaves; 0:
 				limit */
-	/* Uniform random bytes for the scalar: libsodium's randombytes_buf in
+	/* Uniform random bytes for the scalar: secret_draw() in
 	 * production, a seeded generator in the simulator. */
-	void (*draw)(void *ctx, void *out, size_t n);
+	secret_draw_fn *draw;
 	void *draw_ctx;
 };
 

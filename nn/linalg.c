@@ -11,17 +11,12 @@
 #include <sodium.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 #include "nn/mlp.h"
 
 enum { BLOCK = 256 }; /* rows widened to double at once */
 
-static void secure_draw(void *ctx, void *out, size_t n)
-{
-	(void)ctx;
-	randombytes_buf(out, n);
-}
-
-const struct nn_draw nn_draw_secure = { secure_draw, NULL };
+const struct nn_draw nn_draw_secure = { secret_draw, NULL };
 
 static void seeded_draw(void *ctx, void *out, size_t n)
 {

@@ -10,15 +10,16 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "base/secret.h"
 
 /* Where secret random bytes come from: libsodium in the agent, a seeded stream
  * in the simulator. */
 struct nn_draw {
-	void (*fn)(void *ctx, void *out, size_t n);
+	secret_draw_fn *fn;
 	void *ctx;
 };
 
-extern const struct nn_draw nn_draw_secure; /* randombytes_buf */
+extern const struct nn_draw nn_draw_secure; /* secret_draw() */
 
 /* A replayable stream over r, for tests and for sessions on generated rows; never for secrets. */
 struct nn_draw nn_draw_seeded(struct rng *r);

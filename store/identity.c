@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 
 /* The file: one line, then both secret seeds as hex, one a line. */
 static const char head[] = "fkge identity 1\n";
@@ -58,7 +59,7 @@ struct identity *identity_new(void)
 
 	if (sodium_init() < 0)
 		abort();
-	randombytes_buf(seed, sizeof(seed));
+	secret_draw(NULL, seed, sizeof(seed));
 	id = identity_from_seed(seed);
 	sodium_memzero(seed, sizeof(seed));
 	return id;

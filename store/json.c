@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum { HEX_MAX = 2 * 64 + 1 };
 
 /* ---- writing ---- */
@@ -140,11 +142,9 @@ void json_get_text(struct json_reader *r, const char *key, char *out, size_t max
 	const json_t *v = json_get(r, key);
 	size_t n = json_string_length(v);
 	const char *text = json_string_value(v);
-	bool plain = json_is_string(v) && n < max;
+	bool plain = json_is_string(v) && n < max && text_printable(text, n);
 
 	out[0] = '\0';
-	for (size_t i = 0; plain && i < n; i++)
-		plain = err_control_at(text + i) == 0;
 	if (plain)
 		snprintf(out, max, "%s", text);
 	else

@@ -7,7 +7,7 @@
 #include "agent/learner.h"
 #include "base/mem.h"
 #include "kge/eval.h"
-#include "net/utf8.h"
+#include "base/text.h"
 #include "tests/agent/table.h"
 
 enum { SHARED = 9, FLOATS = 4 };
@@ -1948,7 +1948,7 @@ static void test_cut_name_persists(void **state)
 	assert_true(rounds_stopped(c));
 	snprintf(c->fed.compare.why, sizeof(c->fed.compare.why), "rows of %.6s are far",
 		 "Groß\xc3\xbc");
-	assert_false(utf8_printable(c->fed.compare.why, strlen(c->fed.compare.why)));
+	assert_false(text_printable(c->fed.compare.why, strlen(c->fed.compare.why)));
 	keep_add(c, &b);
 	assert_int_equal(disk_apply(&w->t.seat[0].disk, &b, NULL), 0);
 	store_batch_release(&b);

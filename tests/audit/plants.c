@@ -15,10 +15,13 @@ static const char *plant = "";
 
 static double bare_share; /* of the labels */
 
-bool __real_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_fn *draw, void *ctx);
-bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_fn *draw, void *ctx);
+bool __real_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *draw,
+			  void *ctx);
+bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *draw,
+			  void *ctx);
 
-bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_fn *draw, void *ctx)
+bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *draw,
+			  void *ctx)
 {
 	if (bare_share > 0 && randombytes_uniform(1000) < bare_share * 1000)
 		return 2 * (uint64_t)ones > m->teachers;
@@ -27,10 +30,12 @@ bool __wrap_dp_label_draw(const struct dp_mechanism *m, uint32_t ones, dp_draw_f
 
 /* ---- releases with half of their noise ---- */
 
-void __real_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx);
-void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx);
+void __real_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw,
+			     void *ctx);
+void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw,
+			     void *ctx);
 
-void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
+void __wrap_dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
 {
 	bool half = strcmp(plant, "half-noise") == 0;
 

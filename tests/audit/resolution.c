@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "audit/suite.h"
+#include "base/secret.h"
 #include "dp/lattice.h"
 
 static const double alpha = 1e-6 / 32; /* of a line of `fkge audit` */
@@ -14,7 +15,7 @@ static const struct dp_mechanism paper = { DP_LAPLACE, 0.05, 4 };
 
 static struct audit_build right(void)
 {
-	return (struct audit_build){ .draw = { dp_draw_sodium, NULL } };
+	return (struct audit_build){ .draw = { secret_draw, NULL } };
 }
 
 static void stop(const struct err *e)
@@ -56,7 +57,7 @@ static void labels(double share, uint64_t n, unsigned runs)
 static double scale; /* of the noise that is planted */
 static double bare;  /* share of numbers without any */
 
-static void planted_noise(int64_t *x, size_t n, uint64_t sigma2, dp_draw_fn *draw, void *ctx)
+static void planted_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *draw, void *ctx)
 {
 	int64_t *plain = malloc(n * sizeof(*plain));
 

@@ -5,7 +5,7 @@ cd "$1" || exit 1
 n=0
 clean() {
 	n=$((n + 1))
-	if found=$(grep -rlE "$1" agent cli fed store net base --include='*.[ch]'); then
+	if found=$(grep -rlE "$1" agent cli config graph fed store net base --include='*.[ch]'); then
 		echo "not ok $n - $2: $found"
 		exit 1
 	fi

@@ -5,6 +5,7 @@
 #include "audit/sessions.h"
 #include "audit/suite.h"
 #include "base/rng.h"
+#include "base/secret.h"
 
 static const double alpha = 1e-9;
 static struct rng rng;
@@ -155,7 +156,7 @@ static void test_fingerprints(void **state)
 static void test_source_line(void **state)
 {
 	struct audit_fingerprint other[2] = { print_of(1), print_of(2) };
-	struct audit_build shipped = { .draw = { dp_draw_sodium, NULL } };
+	struct audit_build shipped = { .draw = { secret_draw, NULL } };
 	struct audit_effort how = { .alpha = alpha };
 	struct audit_report r = { 0 };
 	struct err e = { 0 };

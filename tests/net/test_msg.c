@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "net/msg.h"
-#include "net/utf8.h"
+#include "base/text.h"
 #include "tests/fuzz/poke_msg.h"
 
 static const uint8_t session[NET_SESSION_BYTES] = "0123456789abcdef";
@@ -351,26 +351,6 @@ static void test_not_finite(void **state)
 	buf_release(&b);
 }
 
-static bool printable(const char *s)
-{
-	return utf8_printable(s, strlen(s));
-}
-
-static void test_utf8(void **state)
-{
-	(void)state;
-	assert_true(printable("plain") && printable("日本語") && printable("\xf4\x8f\xbf\xbf"));
-	assert_true(printable("\xc2\xa0") && printable("") && printable("\xed\x9f\xbf"));
-	assert_false(printable("\x1b[31m") || printable("a\nb") || printable("\x7f"));
-	assert_false(printable("\xc2\x85"));				  /* C1 control */
-	assert_false(printable("\xc0\xaf") || printable("\xe0\x80\xaf")); /* too long */
-	assert_false(printable("\xf0\x80\x80\xaf") || printable("\xf5\x80\x80\x80"));
-	assert_false(printable("\xed\xa0\x80"));     /* surrogate */
-	assert_false(printable("\xf4\x90\x80\x80")); /* above U+10FFFF */
-	assert_false(printable("\xe6\x97") || printable("\x80") || printable("\xe6\x97\x41"));
-	assert_false(utf8_printable("a\0b", 3));
-}
-
 static void check_marked(const char *from, const char *to)
 {
 	char text[32], back[32];
@@ -380,7 +360,7 @@ static void check_marked(const char *from, const char *to)
 	struct err e = { 0 };
 
 	snprintf(text, sizeof(text), "%s", from);
-	utf8_mark(text);
+	text_mark(text);
 	assert_string_equal(text, to);
 	net_write_body(&w, &b);
 	net_put_str(&w, "s", from);
@@ -441,7 +421,6 @@ int main(void)
 		cmocka_unit_test(test_head),
 		cmocka_unit_test(test_over_the_limit_of_its_type),
 		cmocka_unit_test(test_not_finite),
-		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_marked),
 		cmocka_unit_test(test_mutations),
 	};

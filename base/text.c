@@ -1,0 +1,62 @@
+#include "base/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+size_t text_step(const char *text, size_t n)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	size_t len = n == 0	   ? 0
+		     : s[0] < 0x80 ? 1
+		     : s[0] < 0xc2 ? 0
+		     : s[0] < 0xe0 ? 2
+		     : s[0] < 0xf0 ? 3
+		     : s[0] < 0xf5 ? 4
+				   : 0;
+
+	if (len == 0 || len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* longer than need be, a surrogate, or past U+10FFFF */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+size_t text_control(const char *text, size_t n)
+{
+	const uint8_t *s = (const uint8_t *)text;
+
+	if (n >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] <= 0x9f)
+		return 2;
+	return n >= 1 && (s[0] < 0x20 || s[0] == 0x7f);
+}
+
+/* Bytes of the printable character that begins at s; 0: none. */
+static size_t printable_step(const char *s, size_t n)
+{
+	return text_control(s, n) > 0 ? 0 : text_step(s, n);
+}
+
+bool text_printable(const char *s, size_t n)
+{
+	size_t i = 0, step;
+
+	while ((step = printable_step(s + i, n - i)) > 0)
+		i += step;
+	return i == n;
+}
+
+void text_mark(char *s)
+{
+	size_t n = strlen(s), step;
+
+	for (size_t i = 0; i<n; i += step> 0 ? step : 1) {
+		step = printable_step(s + i, n - i);
+		if (step == 0)
+			s[i] = '?';
+	}
+}

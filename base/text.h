@@ -1,0 +1,21 @@
+/* base/text.h - bytes that came from outside, before they are believed to be text.
+ *
+ * Well-formed is UTF-8 as RFC 3629 has it.  Control characters are U+0000 to U+001F and U+007F to
+ * U+009F: a terminal may obey them. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the well-formed character that begins at s, of which n bytes are there; 0: none. */
+size_t text_step(const char *s, size_t n);
+/* Bytes of the control character that begins at s: 1 or 2; 0: none. */
+size_t text_control(const char *s, size_t n);
+/* Well-formed, and no control character in it. */
+bool text_printable(const char *s, size_t n);
+/* Makes the string so: '?' stands for each byte that belongs to no printable character, such as
+ * the rest of one where a text was cut to its room. */
+void text_mark(char *s);
+
+#endif
