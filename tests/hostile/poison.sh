@@ -1,9 +1,9 @@
 #!/bin/sh
 # Attack: one of three members of rounds sends rows that are none: random ones in range, or -10 times its own. The
 # others must end no worse than by as many epochs alone, leave the rounds, and their owners must read why.
-# $2: tests/hostile/poisoner.
+# $2: tests/hostile/member.
 . "$(dirname "$0")/../cli/lib.sh"
-poisoner=$2
+member=$2
 patience=240
 "$fkge" -q synth --agents 3 --entities 300 --seed 1 -o "$work/world" >/dev/null
 
@@ -24,7 +24,7 @@ federation() {
 	rm -rf "$work"/good* "$work"/other* "$work"/evil*
 	in_rounds good 0 "$2" && in_rounds other 1 "$2" && in_rounds evil 2 "$2" || return
 	befriend good other && befriend good evil && befriend other evil || return
-	"$poisoner" "$work/evil" "$work/evil.json" "$1" 2>>"$work/evil.log" &
+	"$member" "$work/evil" "$work/evil.json" "$1" 2>>"$work/evil.log" &
 	evil=$!
 	pids="$pids $evil"
 	start good && start other

@@ -1,0 +1,78 @@
+/* tests/hostile/member.c - the agent's own process, but for what it sends in rounds.
+ *
+ *   member FOLDER STATUS_FILE random|scaled|silent
+ *
+ * random: rows of numbers in the range of first rows; scaled: -10 times its own; silent: it joins
+ * whatever is proposed, keeps its link alive, and sends nothing else.  The linker puts __wrap_X()
+ * in the place of X() (meson.build); the shipped program has no such seam. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "agent/process.h"
+#include "base/rng.h"
+#include "fed/round_internal.h"
+#include "net/uv/hub.h"
+
+bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
+bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
+int __real_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes, size_t len);
+int __wrap_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes, size_t len);
+
+static enum { RANDOM, SCALED, SILENT, MODES } mode;
+
+bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
+{
+	size_t floats;
+	float range = p->emb->range;
+
+	fed_row(p->emb, it, &floats);
+	if (!__real_fed_up(p, stage, it, row))
+		return false;
+	for (size_t k = 0; k < floats && mode != SILENT; k++)
+		row[k] = mode == RANDOM ? rng_range(&p->rng, -range, range) : -10 * row[k];
+	return true;
+}
+
+/* What a round needs beyond who takes part. */
+static bool is_work(const void *bytes, size_t len)
+{
+	struct net_msg m;
+	struct err e = { 0 };
+	bool work;
+
+	if (net_msg_decode(&m, bytes, len, NULL) != 0)
+		return false;
+	work = m.type == NET_MSG_ROUND &&
+	       net_get_uint(&m.body, "k", 0, FED_MSG_ACCOUNT, &e) > FED_MSG_OUT;
+	net_msg_release(&m);
+	return work;
+}
+
+int __wrap_net_hub_send(struct net_hub *h, const uint8_t *key, const void *bytes, size_t len)
+{
+	if (mode == SILENT && is_work(bytes, len))
+		return 0;
+	return __real_net_hub_send(h, key, bytes, len);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const word[MODES] = { "random", "scaled", "silent" };
+	struct process_options o = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	for (mode = 0; argc == 4 && mode < MODES && strcmp(argv[3], word[mode]) != 0; mode++)
+		;
+	if (argc != 4 || mode == MODES || sodium_init() < 0)
+		return ERR_USAGE;
+	o.folder = argv[1];
+	o.status_file = argv[2];
+	rc = process_run(&o, &e);
+	if (rc != 0)
+		fprintf(stderr, "%s\n", e.text);
+	return rc;
+}
