@@ -275,6 +275,8 @@ static void note_member(struct agent_core *c, struct peer *p, const struct fed_a
 		   !c->fed.now->yielded) {
 		rest(c, cost_ms(c, &a->trouble), &p->fed.absent_ms, &p->fed.absent);
 		rounds_was_late(c, p, fate == FED_LATE);
+	} else if (fate == FED_LATE && c->fed.now->proposer == p) { /* and its turn is the first */
+		rest(c, cost_ms(c, &a->trouble), &p->fed.rest_ms, &p->fed.failed);
 	}
 	if (fate == FED_BROKE)
 		peer_trouble(c, p, a->trouble.code, "broke the protocol of a round: %.150s",
