@@ -429,6 +429,7 @@ struct agent_status {
 	bool has_before;
 	double before_score;
 	uint64_t epochs_since; /* trained since then */
+	bool best_is_lone;     /* the best tables are of the copy that trains beside rounds */
 	size_t queued;
 	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
 	double epsilon;

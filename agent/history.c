@@ -2,6 +2,7 @@
  *
  *   v  version      b  has before     s  its score     d  as drawn
  *   h  by hand      e  epochs since   g  list of maps:
+ *   l  digest of the best that trained without partners beside rounds; may be missing
  *                                        t time  a score before  z after  k kept  p keys */
 #include "agent/history.h"
 
@@ -26,6 +27,14 @@ static void write_gain(struct net_writer *w, const struct agent_gain *g)
 	net_put_end(w);
 }
 
+bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST])
+{
+	static const uint8_t none[STORE_DIGEST];
+
+	return memcmp(h->lone, digest, sizeof(none)) == 0 &&
+	       memcmp(h->lone, none, sizeof(none)) != 0;
+}
+
 void agent_history_write(const struct agent_history *h, struct buf *out)
 {
 	struct net_writer w;
@@ -37,6 +46,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_bool(&w, "d", h->drawn);
 	net_put_bool(&w, "h", h->by_hand);
 	net_put_uint(&w, "e", h->epochs);
+	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
 		write_gain(&w, &h->gain[i]);
@@ -88,6 +98,8 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 	h->drawn = net_get_bool(&body.map, "d", &bad);
 	h->by_hand = net_get_bool(&body.map, "h", &bad);
 	h->epochs = net_get_uint(&body.map, "e", 0, INT64_MAX, &bad);
+	if (net_has(&body.map, "l")) /* older ones have none */
+		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
 	read_gains(h, &body.map, &bad);
 	net_body_release(&body);
 	return bad.code == 0

@@ -35,10 +35,14 @@ struct agent_history {
 	bool by_hand;	 /* the owner has trained or restored since: epochs are not all counted */
 	double before;	 /* score on valid */
 	uint64_t epochs; /* trained since, kept or not */
+	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
+				     * those of the copy that trains beside them; 0: none yet */
 	size_t n;
 	struct agent_gain gain[AGENT_GAINS_MAX]; /* the oldest first */
 };
 
+/* Are these the tables of that copy? */
+bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST]);
 void agent_history_write(const struct agent_history *h, struct buf *out);
 /* ERR_STORE: damaged. */
 int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e);

@@ -213,7 +213,9 @@ static json_t *arms_json(const struct report_parts *p, const struct agent_status
 		return json_null();
 	j = json_object();
 	put_number(j, "before", s->before_score);
-	put_number(j, "with_partners", s->best_score);
+	json_object_set_new(j, "with_partners", json_null());
+	if (!s->best_is_lone) /* rounds that hurt: the best has trained beside them */
+		put_number(j, "with_partners", s->best_score);
 	put_count(j, "epochs", s->epochs_since);
 	json_object_set_new(j, "alone", json_null());
 	if (p->control && p->alone) {

@@ -350,6 +350,16 @@ static void go_on(struct agent_core *c, struct look *l)
 		drop_alone(o);
 }
 
+/* Is what will be best the copy that trains alone, not our own table of before averaging? */
+static bool is_alone(const struct agent_core *c, const struct look *l)
+{
+	const struct kge_emb *a = c->fed.compare.alone, *b = l->other.tables;
+
+	return a != NULL &&
+	       memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) == 0 &&
+	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
+}
+
 /* On the loop, after look_judge(). */
 void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
 {
@@ -365,6 +375,8 @@ void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
 	o->hurt = hurt_with(c, l);
 	say_fall(c, l);
 	if (l->other.tables != NULL) {
+		if (is_alone(c, l))
+			memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
 		learn_accept_made(c, &l->other, l->other_score, b);
 		l->better = true; /* for the owner; of what is judged look_judge() has counted */
 	}

@@ -186,7 +186,9 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 				    .roles = c->config.roles,
 				    .has_before = c->history.has_before,
 				    .before_score = c->history.before,
-				    .epochs_since = c->history.epochs };
+				    .epochs_since = c->history.epochs,
+				    .best_is_lone =
+					    agent_history_is_lone(&c->history, c->best_digest) };
 	if (c->job) {
 		o->job_done = atomic_load(&c->job->done);
 		o->job_total = atomic_load(&c->job->total);

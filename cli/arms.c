@@ -25,6 +25,8 @@ enum arm { ARM_BEFORE, ARM_ALONE, ARM_WITH, ARMS };
 
 static const char *const arm_words[] = { "before", "alone", "with_partners" };
 static const char *const arm_texts[] = { "before", "alone", "with partners" };
+/* in the place of with_partners */
+static const char *const lone_word = "best_beside_rounds", *const lone_text = "best, alone";
 
 struct reporting {
 	struct cli *cli;
@@ -35,6 +37,8 @@ struct reporting {
 	struct kge_emb *emb[ARMS]; /* NULL: there is none */
 	double score[ARMS];
 	uint64_t epochs[ARMS]; /* since before */
+	bool lone; /* the best tables are of the copy that trained beside rounds, without partners
+		    */
 	bool control;
 	atomic_bool cancel;
 };
@@ -142,6 +146,7 @@ static int load_arms(struct reporting *r, struct err *e)
 		r->score[ARM_ALONE] = r->score[ARM_BEFORE];
 	}
 	r->emb[ARM_WITH] = r->work.emb;
+	r->lone = agent_history_is_lone(&r->history, r->work.info.digest);
 	r->score[ARM_WITH] = r->work.info.valid_score;
 	r->epochs[ARM_WITH] = r->history.epochs;
 	return rc;
@@ -185,6 +190,16 @@ static json_t *interval_json(const struct interval *v)
 			 cli_json_number(v->low), "high", cli_json_number(v->high));
 }
 
+static const char *arm_word(const struct reporting *r, enum arm arm)
+{
+	return arm == ARM_WITH && r->lone ? lone_word : arm_words[arm];
+}
+
+static const char *arm_text(const struct reporting *r, enum arm arm)
+{
+	return arm == ARM_WITH && r->lone ? lone_text : arm_texts[arm];
+}
+
 static void show_arm(const struct reporting *r, json_t *j, enum arm arm, const double *value,
 		     size_t n)
 {
@@ -194,8 +209,8 @@ static void show_arm(const struct reporting *r, json_t *j, enum arm arm, const d
 	interval(r, value, NULL, n, &v);
 	one = interval_json(&v);
 	json_object_set_new(one, "epochs", json_integer((json_int_t)r->epochs[arm]));
-	json_object_set_new(j, arm_words[arm], one);
-	cli_say(r->cli, "  %-14s MRR %.4f (%.4f to %.4f), %llu epochs\n", arm_texts[arm], v.mean,
+	json_object_set_new(j, arm_word(r, arm), one);
+	cli_say(r->cli, "  %-14s MRR %.4f (%.4f to %.4f), %llu epochs\n", arm_text(r, arm), v.mean,
 		v.low, v.high, (unsigned long long)r->epochs[arm]);
 }
 
@@ -208,10 +223,10 @@ static void show_difference(const struct reporting *r, json_t *j, double *const 
 	if (value[less] == NULL)
 		return;
 	interval(r, value[ARM_WITH], value[less], n, &v);
-	snprintf(key, sizeof(key), "with_partners_less_%s", arm_words[less]);
+	snprintf(key, sizeof(key), "%s_less_%s", arm_word(r, ARM_WITH), arm_words[less]);
 	json_object_set_new(j, key, interval_json(&v));
-	cli_say(r->cli, "  with partners less %-6s %+.4f (%+.4f to %+.4f)%s\n", arm_texts[less],
-		v.mean, v.low, v.high,
+	cli_say(r->cli, "  %s less %-6s %+.4f (%+.4f to %+.4f)%s\n", arm_text(r, ARM_WITH),
+		arm_texts[less], v.mean, v.low, v.high,
 		v.low > 0    ? ""
 		: v.high < 0 ? ", a loss"
 			     : ", no difference that these triples can show");
@@ -263,6 +278,10 @@ static int show_splits(const struct reporting *r, struct err *e)
 	else if (r->epochs[ARM_ALONE] != r->epochs[ARM_WITH])
 		cli_say(r->cli, "The arms have unequal epochs: fkge report --control makes them "
 				"equal.\n");
+	if (r->lone)
+		cli_say(r->cli, "The best tables are not what partners brought: they are of the "
+				"copy that trains beside the rounds (rounds.compare_rounds).\n");
+	cli_put(r->cli, "best_beside_rounds", json_boolean(r->lone));
 	if (r->history.by_hand)
 		cli_say(r->cli, "The owner has trained or restored tables since: those epochs are "
 				"not counted.\n");

@@ -273,9 +273,14 @@ static void say_arms(const struct cli *cli, const json_t *a)
 {
 	if (!json_is_object(a))
 		return;
-	cli_say(cli, "valid before partners %.4f, with them %.4f after %lld epochs",
-		json_number_value(json_object_get(a, "before")),
-		json_number_value(json_object_get(a, "with_partners")), count_of(a, "epochs"));
+	cli_say(cli, "valid before partners %.4f, ",
+		json_number_value(json_object_get(a, "before")));
+	if (json_is_number(json_object_get(a, "with_partners")))
+		cli_say(cli, "with them %.4f",
+			json_number_value(json_object_get(a, "with_partners")));
+	else
+		cli_say(cli, "best alone, beside the rounds");
+	cli_say(cli, " after %lld epochs", count_of(a, "epochs"));
 	if (json_is_number(json_object_get(a, "alone")))
 		cli_say(cli, "; alone %.4f, %lld epochs behind",
 			json_number_value(json_object_get(a, "alone")),

@@ -7,7 +7,9 @@
 
 static struct agent_history filled(size_t n)
 {
-	struct agent_history h = { .has_before = true, .before = .25, .epochs = 90, .n = n };
+	struct agent_history h = {
+		.has_before = true, .before = .25, .epochs = 90, .lone = { 7 }, .n = n
+	};
 
 	for (size_t i = 0; i < n; i++) {
 		h.gain[i] =
@@ -31,6 +33,7 @@ static void test_read_back(void **state)
 	assert_true(b.len > 0 && b.len < 64 << 10); /* store_load_core() gives no more */
 	assert_int_equal(agent_history_read(&got, b.base, b.len, NULL), 0);
 	assert_true(got.has_before && !got.drawn && !got.by_hand);
+	assert_true(agent_history_is_lone(&got, h.lone));
 	assert_true(got.before == h.before && got.epochs == 90 && got.n == AGENT_GAINS_MAX);
 	for (size_t i = 0; i < got.n; i++) {
 		assert_true(got.gain[i].after == h.gain[i].after);
@@ -49,7 +52,7 @@ static void test_nothing_and_damaged(void **state)
 
 	(void)state;
 	assert_int_equal(agent_history_read(&got, NULL, 0, NULL), 0);
-	assert_false(got.has_before);
+	assert_false(got.has_before || agent_history_is_lone(&got, got.lone));
 	agent_history_write(&h, &b);
 	for (size_t n = 1; n < b.len; n++)
 		assert_int_equal(agent_history_read(&got, b.base, n, &e), ERR_STORE);

@@ -1913,6 +1913,7 @@ static void test_harm_stops(void **state)
 	assert_true(s.round.stopped && s.round.over && !s.round.proposes);
 	assert_non_null(strstr(s.round.stopped_why, "trained alone"));
 	assert_true(s.round.compared && s.round.merged_score < s.round.own_score);
+	assert_true(s.has_before && s.best_is_lone); /* not what partners brought */
 	agent_status_release(&s);
 	others = done(w, 1);
 	run(w, 60000);
