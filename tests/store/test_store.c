@@ -520,6 +520,44 @@ static void long_metas_lie_in_pieces(void **state)
 	store_close(s);
 }
 
+/* What says whether rounds help (agent/rounds_compare.c): with and without a copy that trains
+ * alone; a member's distance, known and not. */
+static void comparisons_come_back(void **state)
+{
+	struct store *s = must_open(":memory:", NULL);
+	struct store_round_member m[2];
+	struct store_round r = some_round(m, 1, 1), *back;
+	struct store_batch b = { 0 };
+	struct err e;
+	size_t n;
+
+	(void)state;
+	m[0].compared = 1ull << 40, m[0].distance = 1.25, m[0].cosine = -.5;
+	m[1].distance = -1;
+	store_batch_round(&b, &r);
+	r.id[0] = 2, r.number = 2, r.compared = true, r.own_score = .5, r.merged_score = 0;
+	store_batch_round(&b, &r);
+	r.id[0] = 3, r.number = 3, r.has_alone = true, r.merged_score = .25, r.alone_score = .75;
+	store_batch_round(&b, &r);
+	must_apply(s, &b);
+	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
+	assert_int_equal(n, 3); /* the newest first */
+	assert_true(back[0].compared && back[0].has_alone && back[0].own_score == .5 &&
+		    back[0].merged_score == .25 && back[0].alone_score == .75);
+	assert_true(back[1].compared && !back[1].has_alone && back[1].own_score == .5 &&
+		    back[1].merged_score == 0);
+	assert_true(!back[2].compared && !back[2].has_alone);
+	for (size_t i = 0; i < n; i++) {
+		const struct store_round_member *at = back[i].members;
+
+		assert_true(at[0].compared == 1ull << 40 && at[0].distance == 1.25 &&
+			    at[0].cosine == -.5);
+		assert_true(at[1].compared == 0 && at[1].distance < 0);
+	}
+	store_rounds_release(back, n);
+	store_close(s);
+}
+
 /* Of more rounds than the store keeps the oldest become sums, and nothing is lost from these. */
 static void rounds_are_folded(void **state)
 {
@@ -1070,6 +1108,7 @@ int main(void)
 		cmocka_unit_test(a_store_belongs_to_one_identity),
 		cmocka_unit_test(a_restarting_core_gets_everything_back),
 		cmocka_unit_test(rounds_come_back),
+		cmocka_unit_test(comparisons_come_back),
 		cmocka_unit_test(long_metas_lie_in_pieces),
 		cmocka_unit_test(rounds_are_folded),
 		cmocka_unit_test(members_sign_later),
