@@ -9,6 +9,8 @@ struct pair {
 	struct ppat_config cfg;
 	struct rng host_rng, client_rng, label_rng;
 	float *x, *y; /* [slots x client_dim], [slots x host_dim] */
+	const uint8_t *tags;
+	const uint64_t *ids; /* [slots] of struct ppat_rows, borrowed; NULL after pair_init() */
 	struct ppat_labeller pinned;
 	struct ppat_env host_env, client_env;
 	struct conv *host, *client;
