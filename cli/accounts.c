@@ -192,15 +192,15 @@ static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
 	bool given = accounts_is_pinned(&x->owner, pins->at, pins->n);
 	json_t *owner = party_json(&x->owner, given, id, fingerprint), *parties = json_array();
 
-	cli_say(cli, "%s (%.9s), fingerprint %s%s: %zu rounds, with\n", x->owner.name, id,
-		fingerprint, as_given[given], x->n);
+	cli_say_wrapped(cli, 0, "%s (%.9s), fingerprint %s%s: %zu rounds, with", x->owner.name, id,
+			fingerprint, as_given[given], x->n);
 	for (size_t k = 0; k < x->n_parties; k++) {
 		const struct accounts_party *p = &x->parties[k];
 
 		given = accounts_is_pinned(p, pins->at, pins->n);
 		json_array_append_new(parties, party_json(p, given, id, fingerprint));
-		cli_say(cli, "  %s (%.9s), fingerprint %s%s\n", p->name, id, fingerprint,
-			as_given[given]);
+		cli_say_wrapped(cli, 2, "%s (%.9s), fingerprint %s%s", p->name, id, fingerprint,
+				as_given[given]);
 	}
 	if (x->older > 0)
 		cli_say(cli, "  and %llu older rounds, of which there are only sums\n",
@@ -235,16 +235,16 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 			continue;
 		}
 		json_array_append_new(list, finding_json(&r->at[i]));
-		cli_say(cli, "%s: %s\n", r->at[i].note ? "note" : "FAULT", r->at[i].text);
+		cli_say_wrapped(cli, 0, "%s: %s", r->at[i].note ? "note" : "FAULT", r->at[i].text);
 	}
 	cli_put(cli, "findings", list);
 	cli_put(cli, "not_checked", unchecked);
 	cli_put_count(cli, "faults", r->faults);
 	cli_put_count(cli, "rounds", r->rounds);
 	cli_put_count(cli, "accounts", r->accounts);
-	cli_say(cli, "%zu records of rounds, %zu accounts that members have signed: %s\n",
-		r->rounds, r->accounts,
-		r->faults == 0 ? "the accounts hold" : "THE ACCOUNTS DO NOT HOLD");
+	cli_say_wrapped(cli, 0, "%zu records of rounds, %zu accounts that members have signed: %s",
+			r->rounds, r->accounts,
+			r->faults == 0 ? "the accounts hold" : "THE ACCOUNTS DO NOT HOLD");
 }
 
 static int verify(struct cli *cli, const struct accounts_export *x, size_t n,

@@ -273,7 +273,7 @@ static void show_findings(struct cli *cli, const struct ledger_report *r)
 						      cli_json_hex(f->low, LEDGER_KEY),
 						      cli_json_hex(f->high, LEDGER_KEY), "text",
 						      cli_json_text(f->text)));
-		cli_say(cli, "%s: %s\n", f->note ? "note" : "FAULT", f->text);
+		cli_say_wrapped(cli, 0, "%s: %s", f->note ? "note" : "FAULT", f->text);
 	}
 	cli_put(cli, "findings", list);
 	cli_put(cli, "not_checked", unchecked);
@@ -281,18 +281,20 @@ static void show_findings(struct cli *cli, const struct ledger_report *r)
 
 static void show_report(struct cli *cli, const struct ledger_report *r, size_t n)
 {
+	const char *verdict = r->faults == 0 ? "the ledger holds" : "THE LEDGER DOES NOT HOLD";
+
 	show_findings(cli, r);
 	cli_put_count(cli, "faults", r->faults);
 	cli_put_count(cli, "entries", r->entries);
 	cli_put_count(cli, "pairs", r->chains);
 	cli_put_count(cli, "statements", r->statements);
 	if (n == 2)
-		cli_say(cli, "%zu entries of two exports, each alone and against the other: ",
-			r->entries);
+		cli_say_wrapped(cli, 0,
+				"%zu entries of two exports, each alone and against the other: %s",
+				r->entries, verdict);
 	else
-		cli_say(cli, "%zu entries with %zu partner%s: ", r->entries, r->chains,
-			r->chains == 1 ? "" : "s");
-	cli_say(cli, "%s\n", r->faults == 0 ? "the ledger holds" : "THE LEDGER DOES NOT HOLD");
+		cli_say_wrapped(cli, 0, "%zu entries with %zu partner%s: %s", r->entries, r->chains,
+				r->chains == 1 ? "" : "s", verdict);
 }
 
 /* What an intact ledger comes to: every epsilon from mechanism and counts. */

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
+#include "cli/who.h"
 #include "net/ident.h"
 
 static const char *text_of(const json_t *j, const char *key)
@@ -23,12 +24,30 @@ static const char *text_of(const json_t *j, const char *key)
 	return text != NULL ? text : "";
 }
 
+/* With the whole id, as owners compare it. */
 static void say_peer(const struct cli *cli, const json_t *p)
 {
 	const char *name = text_of(p, "name"), *address = text_of(p, "address");
 
 	cli_say(cli, "%s  %-8s  %-20s  %s\n", text_of(p, "id"), text_of(p, "standing"),
 		name[0] != '\0' ? name : "-", address[0] != '\0' ? address : "-");
+}
+
+/* As other commands call it. */
+static void say_peer_short(const struct cli *cli, const json_t *p)
+{
+	const char *name = text_of(p, "name"), *address = text_of(p, "address");
+	char who[WHO_TEXT];
+	uint8_t key[STORE_KEY];
+	struct err e = { 0 };
+
+	if (cli->verbose || net_key_parse(text_of(p, "id"), key, &e) != 0) {
+		say_peer(cli, p);
+		return;
+	}
+	who_text(name, key, key, who);
+	cli_say(cli, "%-36s  %-8s  %s\n", who, text_of(p, "standing"),
+		address[0] != '\0' ? address : "-");
 }
 
 /* Ask for the peers, keep those of one standing (NULL: all), show them. */
@@ -47,7 +66,7 @@ static int list_peers(struct cli *cli, const char *standing, const char *none, s
 		if (standing != NULL && strcmp(text_of(p, "standing"), standing) != 0)
 			continue;
 		json_array_append(kept, p);
-		say_peer(cli, p);
+		standing != NULL ? say_peer(cli, p) : say_peer_short(cli, p);
 	}
 	if (json_array_size(kept) == 0)
 		cli_note(cli, "%s\n", none);
@@ -60,8 +79,9 @@ int cmd_peer_list(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .max = 0 };
 
-	cli_parse_words(cli, "", "List the peers.\vExample:\n  fkge -d acme peer list", &w, argc,
-			argv);
+	cli_parse_words(cli, "",
+			"List the peers; whole ids with -v.\vExample:\n  fkge -d acme peer list",
+			&w, argc, argv);
 	return list_peers(cli, NULL, "No peers yet: fkge invite, fkge join.", e);
 }
 

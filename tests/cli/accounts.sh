@@ -26,7 +26,7 @@ PY
 }
 exported() { "$fkge" -q -d "$work/$1" rounds export "$work/$2" >/dev/null; }
 # A folder of its own, and no agent's
-verify() { (cd "$work/away" && FKGE_DIR=$work/away/none run rounds verify "$@"; echo "$status" >"$work/status"); status=$(cat "$work/status"); }
+verify() { (cd "$work/away" && FKGE_DIR=$work/away/none run rounds verify "$@"; echo "$status" >"$work/status"); status=$(cat "$work/status"); case " $* " in *" --json "*) ;; *) narrow || status=wide; unwrap ;; esac; }
 # found_by WORDS FILE...: it ends with status 9, and says the words, naming round and member
 found_by() {
 	words=$1

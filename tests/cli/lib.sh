@@ -76,6 +76,14 @@ flat_has() { tr -s ' \n' ' ' <"$out" | grep -qF -- "$1" || grep -qF -- "$1" "$ou
 # narrow [COLUMNS]: no line of standard output is longer
 narrow() { awk -v most="${1:-80}" 'length($0) > most { print "# " length($0) " columns: " $0; long = 1 } END { exit long }' "$out"; }
 
+# unwrap: in standard output, each finding of `verify` on one line again
+unwrap() {
+	awk '{ more = open && /^  / }
+		NR > 1 { printf more ? " " : "\n" }
+		{ if (more) sub(/^ +/, ""); else open = /^(FAULT|note|not checked):/; printf "%s", $0 }
+		END { print "" }' "$out" >"$out.whole" && mv "$out.whole" "$out"
+}
+
 # member FILE KEY...: one value of a JSON file
 member() {
 	python3 -c '

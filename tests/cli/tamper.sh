@@ -47,7 +47,7 @@ found_by() {
 	words=$1
 	shift
 	run "$@"
-	[ "$status" -eq 9 ] && cat "$out" "$err" | grep -qF -- "$words"
+	narrow && unwrap && [ "$status" -eq 9 ] && cat "$out" "$err" | grep -qF -- "$words"
 }
 doctor_says() { # AGENT WORDS
 	run -d "$work/$1" doctor
@@ -196,6 +196,7 @@ ok 'clock: its owner is told' logged a 'the clock was set back'
 exported a clock.led
 exported b clock_b.led
 ok 'clock: verify notes it, and the ledger holds' prints 'the ledger holds' ledger verify "$work/clock.led" "$work/clock_b.led"
+unwrap
 ok 'clock: in words' grep -q 'note: entry .*: the clock of .* was set back: the entry is dated 86[0-9]* s before' "$out"
 
 # ---- contracts closed, by both owners at once: the next sessions make new ones ----
