@@ -117,6 +117,15 @@ void session_commit(struct session *s, struct store_batch *b, void (*then)(struc
 	commit(s->core, b, (struct waiting_commit){ .session = s->serial, .session_then = then });
 }
 
+/* NULL: it is over. */
+static struct session *by_serial(const struct agent_core *c, uint64_t serial)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->serial == serial)
+			return c->open[i];
+	return NULL;
+}
+
 static void store_failed(struct agent_core *c, int status)
 {
 	c->failed_store = true;
@@ -125,8 +134,7 @@ static void store_failed(struct agent_core *c, int status)
 		    "store, then start it again");
 	c->stopping = true;
 	c->n_commits = 0;
-	if (c->session)
-		session_abort(c->session, true, ERR_STORE, "store failed");
+	session_abort_all(c, ERR_STORE, "store failed");
 	rounds_stop(c, "its store failed");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
@@ -149,44 +157,73 @@ static void committed(struct agent_core *c, uint64_t ticket, int status)
 		rounds_committed(c, ticket);
 	if (w.then != NULL)
 		w.then(c);
-	else if (w.session_then != NULL && c->session && c->session->serial == w.session)
-		w.session_then(c->session);
+	else if (w.session_then != NULL && by_serial(c, w.session) != NULL)
+		w.session_then(by_serial(c, w.session));
 }
 
 /* ---- jobs ---- */
 
-void core_start_job(struct agent_core *c, enum agent_job_kind kind,
-		    int (*run)(struct agent_job *job), void *subject)
+static struct agent_job *new_job(struct agent_core *c, enum agent_job_kind kind,
+				 int (*run)(struct agent_job *job), void *subject)
 {
 	struct agent_job *job = mem_array(1, sizeof(*job));
 
-	assert(c->job == NULL);
 	job->kind = kind;
 	job->id = ++c->next_job;
 	job->run = run;
 	job->core = c;
 	job->subject = subject;
-	c->job = job;
+	return job;
+}
+
+void core_start_job(struct agent_core *c, enum agent_job_kind kind,
+		    int (*run)(struct agent_job *job), void *subject)
+{
+	assert(c->job == NULL);
+	c->job = new_job(c, kind, run, subject);
 	c->job_since_ms = c->now_ms;
-	c->io.start_job(c->io.ctx, job);
+	c->io.start_job(c->io.ctx, c->job);
+}
+
+void session_start_job(struct session *s, int (*run)(struct agent_job *job), void *subject)
+{
+	assert(s->job == NULL);
+	s->job = new_job(s->core, AGENT_JOB_CONV, run, subject);
+	s->core->io.start_job(s->core->io.ctx, s->job);
+}
+
+static void own_job_done(struct agent_core *c, struct agent_job *job)
+{
+	c->job = NULL;
+	if (c->fed.now != NULL)
+		rounds_job_done(c, job);
+	else if (c->doing == DOING_LOOK)
+		look_done(c, job);
+	else
+		learn_job_done(c, job);
+}
+
+static struct session *by_job(const struct agent_core *c, const struct agent_job *job)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->job == job)
+			return c->open[i];
+	return NULL;
 }
 
 static void job_done(struct agent_core *c, struct agent_job *job)
 {
-	if (job != c->job) { /* its session is over; the conversation waited for this */
+	struct session *s = by_job(c, job);
+
+	if (job == c->job) {
+		own_job_done(c, job);
+	} else if (s != NULL) {
+		s->job = NULL;
+		talk_job_done(s, job);
+	} else { /* its session is over; the conversation waited for this */
 		conv_free(job->subject);
 		ppat_virtual_free(job->beside);
 		c->orphans--;
-	} else {
-		c->job = NULL;
-		if (c->fed.now != NULL)
-			rounds_job_done(c, job);
-		else if (c->doing == DOING_LOOK)
-			look_done(c, job);
-		else if (job->kind == AGENT_JOB_CONV)
-			talk_job_done(c->session, job);
-		else
-			learn_job_done(c, job);
 	}
 	free(job);
 }
@@ -207,7 +244,7 @@ static void set_asleep(struct agent_core *c, bool asleep)
 
 static void stop_if_quiet(struct agent_core *c)
 {
-	if (c->job || c->orphans || c->n_commits || c->session)
+	if (c->job || c->orphans || c->n_commits || c->n_open)
 		return;
 	c->stopped = true;
 	for (int t = 0; t < AGENT_TIMERS; t++)
@@ -252,7 +289,8 @@ static void tell(struct agent_core *c)
 {
 	if (c->must_signal)
 		signal_all(c);
-	signal_owed(c);
+	if (session_can_serve(c))
+		signal_owed(c);
 }
 
 /* May a partner that this round has not heard yet still come? */
@@ -287,7 +325,7 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 		return;
 	}
 	poll_again(c, wait_ms);
-	if (wait_ms == UINT64_MAX)
+	if (wait_ms == UINT64_MAX && c->n_open == 0)
 		set_asleep(c, true);
 }
 
@@ -309,12 +347,41 @@ static void next_of_rounds(struct agent_core *c)
 	}
 }
 
-/* The loop of methods 3.1.  Called after every event: starts at most one thing. */
-static void what_next(struct agent_core *c)
+/* The loop of methods 3.1: starts at most one thing. */
+static void next_of_pairs(struct agent_core *c)
 {
 	uint64_t wait_ms;
-	struct peer *p;
+	struct peer *p = queue_next(c, &wait_ms);
 
+	if (c->in_round && c->config.rounds == AGENT_EACH_ALONE)
+		p = NULL;
+	if (!c->trained)
+		begin(c, learn_first);
+	else if (p && session_has_room(c))
+		propose(c, p);
+	else if (c->in_round && gathering(c))
+		gather(c, wait_ms);
+	else if (c->in_round)
+		learn_round(c);
+	else if (p)
+		tell(c); /* when one of those that we serve is done */
+	else
+		nothing_queued(c, wait_ms);
+}
+
+/* What was decided is on disk.  What a session under way writes is about its pair alone, with
+ * which there is no other. */
+static bool is_settled(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_commits; i++)
+		if (c->commits[i].session == 0 || by_serial(c, c->commits[i].session) == NULL)
+			return false;
+	return true;
+}
+
+/* Called after every event. */
+static void what_next(struct agent_core *c)
+{
 	if (!c->started || c->stopped)
 		return;
 	drop_overflown(c);
@@ -323,26 +390,15 @@ static void what_next(struct agent_core *c)
 		stop_if_quiet(c);
 		return;
 	}
-	/* Nothing is begun before what was decided is on disk. */
-	if (c->doing != DOING_NOTHING || c->n_commits > 0 || c->orphans > 0)
-		return;
-	if (in_rounds(c) && c->trained) {
-		next_of_rounds(c);
-		return;
+	/* Jobs of sessions that are over take their places until they are back. */
+	if (c->doing == DOING_NOTHING && is_settled(c) && c->orphans < session_limit(c)) {
+		if (in_rounds(c) && c->trained)
+			next_of_rounds(c);
+		else
+			next_of_pairs(c);
 	}
-	p = queue_next(c, &wait_ms);
-	if (c->in_round && c->config.rounds == AGENT_EACH_ALONE)
-		p = NULL;
-	if (!c->trained)
-		begin(c, learn_first);
-	else if (p)
-		propose(c, p);
-	else if (c->in_round && gathering(c))
-		gather(c, wait_ms);
-	else if (c->in_round)
-		learn_round(c);
-	else
-		nothing_queued(c, wait_ms);
+	if (session_beside_all(c) && session_can_serve(c))
+		signal_owed(c);
 }
 
 /* ---- events ---- */
@@ -483,8 +539,7 @@ static void stop(struct agent_core *c)
 	if (c->stopping)
 		return;
 	c->stopping = true;
-	if (c->session)
-		session_abort(c->session, true, ERR_CANCELED, "the agent is being stopped");
+	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
 	rounds_stop(c, "the agent is being stopped");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
@@ -542,6 +597,7 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 	}
 	what_next(c);
 	session_free_ended(c);
+	assert(c->signatures.n == 0);
 }
 
 /* ---- birth and end ---- */
@@ -748,7 +804,8 @@ void agent_core_free(struct agent_core *c)
 		return;
 	for (size_t i = 0; i < c->n_peers; i++)
 		peer_free(c->peers[i]);
-	session_free(c->session);
+	while (c->n_open > 0)
+		session_free(c->open[--c->n_open]);
 	session_free_ended(c);
 	free(c->peers);
 	free(c->commits);

@@ -50,6 +50,7 @@ enum {
 	AGENT_NAME_MAX = STORE_NAME_MAX, /* bytes, with the NUL */
 	AGENT_TEXT_MAX = STORE_REASON_MAX,
 	AGENT_PEERS_MAX = 256,	     /* listed peers of one agent */
+	AGENT_SESSIONS_MAX = 8,	     /* sessions of one agent at a time */
 	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
 };
 
@@ -144,6 +145,9 @@ struct agent_config {
 	double ppat_lr, ppat_momentum, ppat_beta;
 	bool ppat_student_host;	     /* the paper's placement; default: at the client */
 	bool center_rows, unit_rows; /* before they meet: mean removed (procrustes), length 1 */
+	/* Sessions at a time, 1..AGENT_SESSIONS_MAX: one of them as host.  1: none beside anything
+	 * else.  Mode AGENT_ROUNDS has one whatever this says. */
+	uint32_t sessions;
 	/* patience */
 	uint64_t lease_ms;	   /* a session ends when the peer is silent for so long */
 	uint64_t session_limit_ms; /* ... and at the latest after this */
@@ -418,7 +422,8 @@ struct agent_round_status {
 
 struct agent_status {
 	enum agent_state state;
-	const char *doing; /* static text: "training", "session", "idle" ... */
+	const char *doing;   /* static text: "training", "session", "idle" ... */
+	size_t sessions_now; /* under way; with whom: peer[].in_session */
 	bool has_best;
 	double best_score; /* on valid */
 	uint64_t best_serial;

@@ -173,7 +173,7 @@ void handback_greeted(struct agent_core *c, struct peer *p)
 {
 	bool lacking = p->back.claims > p->chain.sequence;
 
-	if (p->back.asking || p->back.failed || (c->session && c->session->peer == p))
+	if (p->back.asking || p->back.failed || session_with(c, p) != NULL)
 		return;
 	if (!p->back.answers) {
 		if (is_waited_for(c, p))
@@ -322,13 +322,13 @@ static void compared(struct agent_core *c, struct peer *p, struct store_batch *b
 			    "all partners were asked for what the backup lacks: sessions go on");
 }
 
-/* A session of ours with somebody else may be spending by totals that are too low. */
+/* Sessions of ours with others may be spending by totals that are too low. */
 static void stop_spending(struct agent_core *c)
 {
-	struct session *s = c->session;
-
-	if (s != NULL && (s->role == AGENT_HOST || c->config.noisy_rows))
-		session_abort(s, true, ERR_BUSY, "its ledger is being completed by its partners");
+	for (size_t i = c->n_open; i-- > 0;) /* one that ends goes from the list */
+		if (c->open[i]->role == AGENT_HOST || c->config.noisy_rows)
+			session_abort(c->open[i], true, ERR_BUSY,
+				      "its ledger is being completed by its partners");
 }
 
 static void bad_answer(struct agent_core *c, struct peer *p, const struct err *e)

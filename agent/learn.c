@@ -134,7 +134,9 @@ void learn_local(struct agent_core *c)
 struct aggregation {
 	struct conv *conv;
 	struct peer *peer;
-	const struct store_slot *slots; /* the peer's; nobody changes them meanwhile */
+	/* As they were: we may be its client meanwhile, and names be compared again. */
+	struct store_slot *slots;
+	uint32_t n_slots;
 };
 
 static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
@@ -171,7 +173,10 @@ void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv)
 {
 	struct aggregation *a = mem_array(1, sizeof(*a));
 
-	*a = (struct aggregation){ conv, p, p->slots };
+	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots };
+	a->slots = mem_array((size_t)p->n_slots + 1, sizeof(*a->slots));
+	if (p->n_slots > 0)
+		memcpy(a->slots, p->slots, p->n_slots * sizeof(*a->slots));
 	c->doing = DOING_AGGREGATE;
 	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
 }
@@ -198,7 +203,7 @@ static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
 	if (r.neighbours == NULL || r.neighbours->n_triples == 0 || c->learner->train_on == NULL)
 		return false;
 	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours };
-	peer_slot_ids(a->peer, &kept.slot_ent, &kept.slot_rel);
+	peer_slot_ids(a->slots, a->n_slots, &kept.slot_ent, &kept.slot_rel);
 	if (ppat_virtual_check(c->best, kept.v, kept.slot_ent, kept.slot_rel, &e) != 0) {
 		peer_trouble(c, a->peer, e.code,
 			     "sent virtual neighbours that are left out: %.150s", e.text);
@@ -217,6 +222,7 @@ static void aggregated(struct agent_core *c, struct agent_job *job)
 
 	if (!keep_neighbours(c, a))
 		conv_free(a->conv);
+	free(a->slots);
 	free(a);
 	if (c->in_round++ == 0)
 		c->gather_until_ms = c->now_ms + c->config.gather_ms;
@@ -235,6 +241,7 @@ static void accepted(struct agent_core *c, struct kge_emb *disk, double score,
 					 .created_ms = c->wall_ms };
 
 	assert(!c->has_best || score > c->best_score);
+	assert(c->doing != DOING_SESSION); /* as host it goes on from tables that are the best */
 	c->has_best = true;
 	c->best_score = score;
 	c->best_serial++;
@@ -367,6 +374,7 @@ void learn_failed(struct agent_core *c, int status, const char *why)
 	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status, "training failed (%s): the agent stops",
 		    why);
 	c->stopping = true;
+	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
 }
 
 void learn_job_done(struct agent_core *c, struct agent_job *job)

@@ -129,13 +129,13 @@ void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32]
 	p->aligned = true;
 }
 
-void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel)
+void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel)
 {
-	*ent = mem_array((size_t)p->n_slots + 1, sizeof(**ent));
-	*rel = mem_array((size_t)p->n_slots + 1, sizeof(**rel));
-	for (uint32_t i = 0; i < p->n_slots; i++) {
-		(*ent)[i] = p->slots[i].tag == 'e' ? p->slots[i].id : KGE_NONE;
-		(*rel)[i] = p->slots[i].tag == 'r' ? p->slots[i].id : KGE_NONE;
+	*ent = mem_array((size_t)n + 1, sizeof(**ent));
+	*rel = mem_array((size_t)n + 1, sizeof(**rel));
+	for (uint32_t i = 0; i < n; i++) {
+		(*ent)[i] = slots[i].tag == 'e' ? slots[i].id : KGE_NONE;
+		(*rel)[i] = slots[i].tag == 'r' ? slots[i].id : KGE_NONE;
 	}
 }
 
@@ -165,14 +165,15 @@ void peer_send(struct agent_core *c, struct peer *p, struct buf *message)
 
 void peer_writable(struct agent_core *c, struct peer *p)
 {
+	struct session *s;
+
 	while (p->outbox.first) {
 		if (!try_send(c, p, p->outbox.first->bytes, p->outbox.first->n))
 			return;
 		free(parcels_take(&p->outbox));
 	}
-	if (c->session && c->session->peer == p) {
-		struct session *s = c->session;
-
+	s = session_with(c, p);
+	if (s != NULL) {
 		talk_drive(s);
 		session_drain(s);
 	}
@@ -381,7 +382,7 @@ void signal_all(struct agent_core *c)
 void signal_owed(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (c->peers[i]->owed)
+		if (c->peers[i]->owed && session_with(c, c->peers[i]) == NULL)
 			signal_one(c, c->peers[i]);
 }
 
@@ -458,11 +459,13 @@ bool peer_gives_way(const struct agent_core *c, const struct peer *p)
 	return false;
 }
 
-void peer_served(struct agent_core *c, struct peer *p)
+void peer_served(struct agent_core *c, struct peer *p, uint64_t serial)
 {
-	p->given_again = p->given == c->best_serial ? p->given_again + 1 : 0;
-	p->given = c->best_serial;
-	p->serve_ms = p->given_again ? c->now_ms + backoff_ms(c, p->given_again) : 0;
+	bool newer = c->best_serial != serial; /* since then */
+
+	p->given_again = p->given == serial ? p->given_again + 1 : 0;
+	p->given = serial;
+	p->serve_ms = p->given_again && !newer ? c->now_ms + backoff_ms(c, p->given_again) : 0;
 }
 
 uint64_t peer_must_wait(const struct agent_core *c, const struct peer *p)
@@ -503,7 +506,7 @@ struct peer *queue_next(struct agent_core *c, uint64_t *wait_ms)
 		uint64_t from = peer_proposed_from(c, p);
 
 		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) ||
-		    handback_waits(c, p))
+		    handback_waits(c, p) || session_with(c, p) != NULL)
 			continue;
 		if (from > c->now_ms) {
 			if (from - c->now_ms < *wait_ms)
@@ -573,8 +576,8 @@ void peer_revoked(struct agent_core *c, const struct agent_event *e)
 
 	if (p == NULL || !peer_listed(p))
 		return;
-	if (c->session && c->session->peer == p)
-		session_abort(c->session, true, ERR_REFUSED, "revoked by the owner");
+	if (session_with(c, p) != NULL)
+		session_abort(session_with(c, p), true, ERR_REFUSED, "revoked by the owner");
 	peer_end(c, p);
 	c->io.disconnect(c->io.ctx, p->info.key);
 }

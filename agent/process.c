@@ -1158,6 +1158,16 @@ static int open_core(struct process *p, struct err *e)
 	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 
+/* A worker for each session's conversation, for our own job, for training alone beside it, and one
+ * that is free for names to be looked up.  The environment may say another number. */
+static void size_pool(const struct process *p)
+{
+	char n[16];
+
+	snprintf(n, sizeof(n), "%u", p->start.settings.sessions + 3);
+	setenv("UV_THREADPOOL_SIZE", n, 0);
+}
+
 /* Everything that can fail, before anything is said to have started. */
 static int open_all(struct process *p, struct err *e)
 {
@@ -1174,6 +1184,8 @@ static int open_all(struct process *p, struct err *e)
 			 p->folder.config.federation.psk_file);
 	if (rc == 0)
 		rc = open_core(p, e);
+	if (rc == 0)
+		size_pool(p);
 	if (rc == 0)
 		rc = open_hub(p, e);
 	if (rc == 0)

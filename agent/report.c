@@ -170,6 +170,7 @@ static void add_work(json_t *j, const struct agent_status *s)
 	put_count(j, "local_rounds", s->lone_rounds);
 	put_count(j, "improved", s->improved);
 	put_count(j, "sessions", s->sessions);
+	put_count(j, "sessions_now", s->sessions_now);
 	put_count(j, "queued", s->queued);
 	json_object_set_new(j, "privacy", privacy_json(s));
 }

@@ -88,6 +88,23 @@ uint64_t session_patience_ms(const struct session *s)
 	return c->config.lease_ms + SLOWER * s->own_ms + talk_work_ms(s);
 }
 
+/* There is one timer for all sessions: it is set to the first that is due. */
+static void arm(struct agent_core *c, enum agent_timer which)
+{
+	uint64_t due = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n_open; i++) {
+		const struct session *s = c->open[i];
+		uint64_t own = which == AGENT_TIMER_LEASE ? s->lease_due_ms : s->working_due_ms;
+
+		due = own < due ? own : due;
+	}
+	if (due == UINT64_MAX)
+		c->io.cancel_timer(c->io.ctx, which);
+	else
+		c->io.set_timer(c->io.ctx, which, due > c->now_ms ? due - c->now_ms : 0);
+}
+
 static void arm_lease(struct session *s)
 {
 	struct agent_core *c = s->core;
@@ -100,7 +117,46 @@ static void arm_lease(struct session *s)
 	ms = ms < due ? ms : due;
 	if (s->waiting || s->beside || ms > end) /* our own work: the limit alone counts */
 		ms = end;
-	c->io.set_timer(c->io.ctx, AGENT_TIMER_LEASE, ms > c->now_ms ? ms - c->now_ms : 0);
+	s->lease_due_ms = ms;
+	arm(c, AGENT_TIMER_LEASE);
+}
+
+/* ---- several at a time ---- */
+
+bool session_beside_all(const struct agent_core *c)
+{
+	return session_limit(c) > 1;
+}
+
+/* In rounds a session is an alignment, and part of what they wait for. */
+uint32_t session_limit(const struct agent_core *c)
+{
+	return in_rounds(c) ? 1 : c->config.sessions;
+}
+
+bool session_has_room(const struct agent_core *c)
+{
+	return c->n_open + c->orphans < session_limit(c);
+}
+
+bool session_can_serve(const struct agent_core *c)
+{
+	return (c->doing == DOING_NOTHING || session_beside_all(c)) && session_has_room(c) &&
+	       c->trained && !c->stopping;
+}
+
+struct session *session_with(const struct agent_core *c, const struct peer *p)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->peer == p)
+			return c->open[i];
+	return NULL;
+}
+
+void session_abort_all(struct agent_core *c, int code, const char *why)
+{
+	for (size_t i = c->n_open; i-- > 0;) /* one that ends goes from the list */
+		session_abort(c->open[i], true, code, "%s", why);
 }
 
 static struct session *session_new(struct agent_core *c, struct peer *p, enum agent_role role,
@@ -108,21 +164,27 @@ static struct session *session_new(struct agent_core *c, struct peer *p, enum ag
 {
 	struct session *s = mem_array(1, sizeof(*s));
 
-	assert(c->session == NULL);
+	assert(session_has_room(c) && session_with(c, p) == NULL);
 	assert(c->config.roles != (role == AGENT_HOST ? AGENT_CLIENT_ONLY : AGENT_HOST_ONLY));
 	memcpy(s->id, id, AGENT_SESSION);
 	s->core = c;
 	s->serial = ++c->session_serial;
 	s->peer = p;
 	s->role = role;
+	s->in_turn = role == AGENT_HOST || !session_beside_all(c);
+	s->our_serial = c->best_serial;
+	s->lease_due_ms = s->working_due_ms = UINT64_MAX;
 	s->phase = role == AGENT_HOST ? PHASE_PROPOSED : PHASE_SYNC_HOST;
 	s->started_ms = s->heard_ms = s->told_ms = s->counted_ms = c->now_ms;
 	memcpy(s->record.id, id, AGENT_SESSION);
 	memcpy(s->record.peer, p->info.key, AGENT_KEY);
 	s->record.role = role == AGENT_HOST ? STORE_HOST : STORE_CLIENT;
 	s->record.started_ms = c->wall_ms;
-	c->session = s;
-	c->doing = DOING_SESSION;
+	c->open[c->n_open++] = s;
+	if (s->in_turn) {
+		assert(c->doing == DOING_NOTHING);
+		c->doing = DOING_SESSION;
+	}
 	arm_lease(s);
 	return s;
 }
@@ -147,24 +209,36 @@ void session_free_ended(struct agent_core *c)
 	}
 }
 
+static void unlist(struct session *s)
+{
+	struct agent_core *c = s->core;
+	size_t at = 0;
+
+	while (c->open[at] != s)
+		at++;
+	c->n_open--;
+	memmove(&c->open[at], &c->open[at + 1], (c->n_open - at) * sizeof(struct session *));
+}
+
 static void session_end(struct session *s)
 {
 	struct agent_core *c = s->core;
 
 	assert(!s->over);
-	if (c->job) { /* the worker still has the conversation: all freed when it is back */
-		atomic_store(&c->job->cancel, true);
-		assert(c->job->kind == AGENT_JOB_CONV && c->job->subject == s->conv);
-		c->job->beside = s->neighbours;
+	if (s->job) { /* the worker still has the conversation: all freed when it is back */
+		atomic_store(&s->job->cancel, true);
+		assert(s->job->subject == s->conv);
+		s->job->beside = s->neighbours;
 		s->conv = NULL;
 		s->neighbours = NULL;
-		c->job = NULL;
+		s->job = NULL;
 		c->orphans++;
 	}
-	c->session = NULL;
-	c->doing = DOING_NOTHING;
-	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_LEASE);
-	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
+	unlist(s);
+	if (s->in_turn)
+		c->doing = DOING_NOTHING;
+	arm(c, AGENT_TIMER_LEASE);
+	arm(c, AGENT_TIMER_WORKING);
 	s->over = true; /* who called us may still hold it */
 	s->next = c->ended;
 	c->ended = s;
@@ -280,19 +354,17 @@ void session_abort_private(struct session *s, int code, const char *why)
 
 void session_link_down(struct agent_core *c, struct peer *p)
 {
-	if (c->session && c->session->peer == p)
-		session_abort(c->session, false, ERR_UNREACHABLE, "the link was lost");
+	struct session *s = session_with(c, p);
+
+	if (s != NULL)
+		session_abort(s, false, ERR_UNREACHABLE, "the link was lost");
 }
 
-void session_lease(struct agent_core *c)
+static void check_lease(struct session *s)
 {
-	struct session *s = c->session;
-	uint64_t theirs_ms, patience_ms;
+	struct agent_core *c = s->core;
+	uint64_t theirs_ms = session_theirs_ms(s), patience_ms = session_patience_ms(s);
 
-	if (s == NULL)
-		return;
-	theirs_ms = session_theirs_ms(s);
-	patience_ms = session_patience_ms(s);
 	if (c->now_ms - s->started_ms >= c->config.session_limit_ms)
 		session_abort(s, true, ERR_TIMEOUT, "the session took longer than its limit");
 	else if (theirs_ms >= patience_ms)
@@ -308,28 +380,41 @@ void session_lease(struct agent_core *c)
 		arm_lease(s);
 }
 
-/* Tell the peer now and then that we are not dead but busy on its behalf. */
-void session_working(struct agent_core *c)
+void session_lease(struct agent_core *c)
 {
-	struct session *s = c->session;
+	for (size_t i = c->n_open; i-- > 0;) /* one that ends goes from the list */
+		if (c->now_ms >= c->open[i]->lease_due_ms)
+			check_lease(c->open[i]);
+	arm(c, AGENT_TIMER_LEASE);
+}
+
+/* Tell the peer now and then that we are not dead but busy on its behalf. */
+static void say_working(struct session *s)
+{
+	struct agent_core *c = s->core;
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	if (s == NULL || (!s->waiting && !s->beside))
-		return;
 	session_begin_message(s, &w, &out, NET_MSG_CONV);
 	net_put_uint(&w, "c", CONV_STILL_WORKING);
 	session_send(s, &w, &out);
-	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, c->config.lease_ms / 3 + 1);
+	s->working_due_ms = c->now_ms + c->config.lease_ms / 3 + 1;
+}
+
+void session_working(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->now_ms >= c->open[i]->working_due_ms)
+			say_working(c->open[i]);
+	arm(c, AGENT_TIMER_WORKING);
 }
 
 /* From when we last said something: many short waits are one long silence. */
 static void arm_working(struct session *s)
 {
 	struct agent_core *c = s->core;
-	uint64_t due = s->told_ms + c->config.lease_ms / 3 + 1;
-
-	c->io.set_timer(c->io.ctx, AGENT_TIMER_WORKING, due > c->now_ms ? due - c->now_ms : 0);
+	s->working_due_ms = s->told_ms + c->config.lease_ms / 3 + 1;
+	arm(c, AGENT_TIMER_WORKING);
 	arm_lease(s);
 }
 
@@ -556,7 +641,8 @@ static void send_accept(struct session *s)
 	session_begin_message(s, &w, &out, NET_MSG_ACCEPT);
 	put_side(c, &w, s->peer);
 	net_put_bool(&w, "p", s->run_psi);
-	net_put_uint(&w, "s", c->best_serial);
+	s->our_serial = c->best_serial; /* what we send may be better by then */
+	net_put_uint(&w, "s", s->our_serial);
 	session_ready(s);
 	session_send(s, &w, &out);
 	spend_sync(s);
@@ -569,6 +655,7 @@ static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m
 	struct session *s = session_new(c, p, AGENT_CLIENT, m->session);
 
 	memcpy(c->seen[s->serial % SEEN_MAX], m->session, AGENT_SESSION);
+	p->owed = false; /* it need not hear when there is room */
 	agree(s, o);
 	s->run_psi = run_psi;
 	s->align = t == AGENT_ALIGN;
@@ -580,9 +667,9 @@ static void accept(struct agent_core *c, struct peer *p, const struct net_msg *m
 /* Both proposed at once: the lower key's proposal stands. */
 static bool yields_to(struct agent_core *c, struct peer *p)
 {
-	struct session *s = c->session;
+	struct session *s = session_with(c, p);
 
-	if (s == NULL || s->peer != p || s->role != AGENT_HOST || s->phase != PHASE_PROPOSED)
+	if (s == NULL || s->role != AGENT_HOST || s->phase != PHASE_PROPOSED)
 		return false;
 	if (memcmp(c->key, p->info.key, AGENT_KEY) < 0)
 		return false;
@@ -600,9 +687,9 @@ static bool seen_before(const struct agent_core *c, const uint8_t id[AGENT_SESSI
 	return false;
 }
 
-static bool can_serve(const struct agent_core *c)
+static bool can_serve(const struct agent_core *c, const struct peer *p)
 {
-	return c->doing == DOING_NOTHING && c->trained && c->orphans == 0 && !c->stopping;
+	return session_with(c, p) == NULL && session_can_serve(c);
 }
 
 static void check_mode(const struct agent_core *c, uint64_t t, struct err *e)
@@ -682,7 +769,7 @@ void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg
 	if (e.code == 0 && p->back.failed) /* not p->trouble, which is the owner's: of anything */
 		err_set(&e, ERR_LEDGER, "%s", p->back.why);
 	if (e.code == 0 &&
-	    (wait_ms > 0 || ledger_is_behind(c, p) || (!yields_to(c, p) && !can_serve(c)))) {
+	    (wait_ms > 0 || ledger_is_behind(c, p) || (!yields_to(c, p) && !can_serve(c, p)))) {
 		p->owed = wait_ms == 0;
 		p->owed_ms = c->now_ms;
 		answer(c, p, m->session, NET_MSG_DEFER, 0,
@@ -753,7 +840,7 @@ static void over_with_nothing(struct session *s)
 		    p->info.name);
 	session_end(s);
 	queue_drop(c, p);
-	peer_served(c, p);
+	peer_served(c, p, s->our_serial);
 }
 
 /* A session that was about nothing else: both have it on disk. */
@@ -934,7 +1021,7 @@ void session_served(struct session *s)
 	p->trouble[0] = '\0';
 	c->sessions++;
 	session_end(s);
-	peer_served(c, p);
+	peer_served(c, p, s->our_serial);
 }
 
 /* Client: DONE has come. */
@@ -1043,7 +1130,8 @@ static void nothing_under_way(struct session *s)
 	if (s->waiting || s->beside)
 		return;
 	s->heard_ms = c->now_ms; /* the peer could not answer before */
-	c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WORKING);
+	s->working_due_ms = UINT64_MAX;
+	arm(c, AGENT_TIMER_WORKING);
 	arm_lease(s);
 }
 
@@ -1100,9 +1188,9 @@ void session_drain(struct session *s)
 /* The session with this peer that has this id; NULL: none under way has. */
 static struct session *find(const struct agent_core *c, const struct peer *p, const uint8_t *id)
 {
-	struct session *s = c->session;
+	struct session *s = session_with(c, p);
 
-	return s != NULL && s->peer == p && memcmp(s->id, id, AGENT_SESSION) == 0 ? s : NULL;
+	return s != NULL && memcmp(s->id, id, AGENT_SESSION) == 0 ? s : NULL;
 }
 
 /* Of none under way: a new one, or the peer hears that it is over. */

@@ -52,6 +52,7 @@ void agent_config_defaults(struct agent_config *c)
 		.ppat_lr = 0.02,
 		.ppat_momentum = 0.9,
 		.ppat_beta = 0.01,
+		.sessions = 2,
 		.lease_ms = 120000,
 		.session_limit_ms = 3600000,
 		.retry_min_ms = 500,
@@ -144,6 +145,8 @@ int agent_config_check(const struct agent_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "federation.lease: at least 10 ms, and at most the "
 			       "limit of a session");
+	if (c->sessions < 1 || c->sessions > AGENT_SESSIONS_MAX)
+		return err_set(e, ERR_USAGE, "federation.sessions: 1 to %d", AGENT_SESSIONS_MAX);
 	if (c->retry_min_ms == 0 || c->retry_max_ms < c->retry_min_ms)
 		return err_set(e, ERR_USAGE,
 			       "federation.retry: at least 1 ms, and the longest not "

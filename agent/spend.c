@@ -26,7 +26,17 @@
  * Who writes after the other must know that the other has the countersignature on disk, or
  * a cut would leave entries of both without one: the client's rows say it to the host,
  * which opens with its reserve of 0 only then, and DONE says it to the client; and no session
- * begins (session_propose(), accept()) before all of the one before is on disk.
+ * of a pair begins before all of the one before is on disk: what_next() lets nothing be proposed
+ * while a commit of a session that is over is under way, and ACCEPT leaves behind all that was
+ * asked to be written before it (accept()).
+ *
+ * Several sessions.  A pair has a chain of its own and one session at a time, so all of the above
+ * is about that one, whatever else runs.  What waits for "the next commit" (c->signatures) is
+ * asked to be written before the event is over, and an event is of one session: no pair's
+ * countersignature rides with, or waits for, an entry of another.  Caps are about all chains
+ * together: in the event in which it is looked at what is left, an entry is signed and put into
+ * its chain.  So of two reserves the later one sees the other, though neither is on disk, and the
+ * disk has them in that order, as auditors add them up.
  *
  * One entry at a time.  What a lost link leaves without a countersignature is the
  * chain's tail; the next session begins with it (PHASE_SYNC_*). */

@@ -34,6 +34,7 @@ static void set_federation(struct agent_config *a, const struct config *c)
 	a->session_limit_ms = ms(c->federation.session_s);
 	a->wake_ms = ms(c->federation.sleep_s);
 	a->gather_ms = ms(c->federation.gather_s);
+	a->sessions = c->federation.sessions;
 }
 
 /* The host is found when the peers are known: start_load(). */

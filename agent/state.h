@@ -238,6 +238,11 @@ enum phase {
 
 struct session {
 	struct agent_core *core;
+	bool in_turn; /* the core does nothing else meanwhile (DOING_SESSION): as host, and where no
+		       * session runs beside anything */
+	struct agent_job *job;		       /* of its conversation */
+	uint64_t lease_due_ms, working_due_ms; /* of the two timers; UINT64_MAX: not */
+	uint64_t our_serial;		       /* client: of our best, as we said */
 	bool over; /* it has ended; freed when the event that ended it is over */
 	uint8_t id[AGENT_SESSION];
 	uint64_t serial; /* of this process: tells a late commit of an earlier session */
@@ -296,7 +301,7 @@ struct session {
 
 enum doing {
 	DOING_NOTHING,
-	DOING_SESSION,
+	DOING_SESSION, /* one that is in_turn */
 	DOING_AGGREGATE,
 	DOING_TRAIN,
 	DOING_EVALUATE,
@@ -487,11 +492,12 @@ struct agent_core {
 	uint64_t signal_serial;
 	bool train_now; /* the owner asked */
 	bool asleep, started, stopping, stopped;
-	/* peers and the session */
+	/* peers and sessions */
 	struct peer **peers;
 	size_t n_peers;
 	uint64_t next_place;
-	struct session *session;
+	struct session *open[AGENT_SESSIONS_MAX]; /* sessions under way, the oldest first */
+	size_t n_open;
 	struct session *ended; /* in the event under way: a list, freed at its end */
 	uint64_t session_serial;
 	uint64_t rest_due_ms;		       /* as the timer is set; UINT64_MAX: it is not */
@@ -503,7 +509,7 @@ struct agent_core {
 					* empty between events */
 	uint64_t next_ticket, next_job, next_reading;
 	uint64_t job_since_ms;
-	struct agent_job *job; /* of learning or of the session */
+	struct agent_job *job; /* of learning; a session has its own */
 	size_t orphans;	       /* jobs of sessions that are over */
 	bool failed_store;
 	struct rounds fed;
@@ -522,6 +528,8 @@ void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struc
 void session_commit(struct session *s, struct store_batch *b, void (*then)(struct session *s));
 void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 		    int (*run)(struct agent_job *job), void *subject);
+/* The same of a session: its conversation is the worker's until the job is done. */
+void session_start_job(struct session *s, int (*run)(struct agent_job *job), void *subject);
 void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
 		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Of a cause that is more than the format says: the format of what is put into it. */
@@ -546,11 +554,12 @@ void learn_job_done(struct agent_core *c, struct agent_job *job);
 void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv);
 
 void learn_release(struct agent_core *c);
-/* These tables are the best from now on; adds to the batch. */
+/* These tables are the best from now on; adds to the batch.  Sessions as client may be under way:
+ * talk_open() has copied what they send, within one event, and nothing else of them looks at rows
+ * of the best tables. */
 void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
 		  struct store_batch *b);
-/* ... by who has made the copies already; they are taken over.  No session of mode AGENT_PAIRS may
- * be under way: it reads the tables that go. */
+/* ... by who has made the copies already; they are taken over. */
 void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
 		       struct store_batch *b);
 void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
@@ -582,7 +591,7 @@ void peer_say_hello(struct agent_core *c, struct peer *p);
 /* ms that something waits which has come to nothing so often in a row. */
 uint64_t backoff_ms(const struct agent_core *c, uint32_t times);
 /* Local ids by slot, KGE_NONE where the slot is of the other kind; free() both. */
-void peer_slot_ids(const struct peer *p, uint32_t **ent, uint32_t **rel);
+void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
 size_t peers_listed(const struct agent_core *c);
 struct peer *peer_new(struct agent_core *c, const struct store_peer *info);
@@ -621,8 +630,8 @@ void queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
 void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
 /* Somebody who has cost others less waits for us to be free. */
 bool peer_gives_way(const struct agent_core *c, const struct peer *p);
-/* It has had our tables: again at once when they are better, else ever later. */
-void peer_served(struct agent_core *c, struct peer *p);
+/* It has had our tables of this serial: again at once when they are better, else ever later. */
+void peer_served(struct agent_core *c, struct peer *p, uint64_t serial);
 /* How long it has to wait before it may be our host; 0: not at all. */
 uint64_t peer_must_wait(const struct agent_core *c, const struct peer *p);
 void signal_all(struct agent_core *c);
@@ -696,6 +705,18 @@ void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
 
 /* ---- session.c ---- */
 
+/* The one with this peer, there is no other; NULL: none. */
+struct session *session_with(const struct agent_core *c, const struct peer *p);
+static inline struct session *session_first(const struct agent_core *c) /* NULL: none */
+{
+	return c->n_open > 0 ? c->open[0] : NULL;
+}
+/* Sessions run beside training and beside each other. */
+bool session_beside_all(const struct agent_core *c);
+uint32_t session_limit(const struct agent_core *c); /* at a time */
+bool session_has_room(const struct agent_core *c);  /* for one more */
+bool session_can_serve(const struct agent_core *c);
+void session_abort_all(struct agent_core *c, int code, const char *why);
 void session_propose(struct agent_core *c, struct peer *p);
 void session_proposed(struct agent_core *c, struct peer *p, const struct net_msg *m);
 void session_propose_align(struct agent_core *c, struct peer *p);

@@ -10,7 +10,7 @@ static enum agent_state state_of(const struct agent_core *c)
 {
 	if (c->stopped)
 		return AGENT_STOPPED;
-	if (c->doing != DOING_NOTHING || c->orphans > 0 || !c->trained)
+	if (c->doing != DOING_NOTHING || c->n_open > 0 || c->orphans > 0 || !c->trained)
 		return AGENT_BUSY;
 	return c->asleep ? AGENT_SLEEP : AGENT_READY;
 }
@@ -29,6 +29,8 @@ static const char *doing_text(const struct agent_core *c)
 		[ROUND_SAVING] = "round: saving",
 	};
 
+	if (c->doing == DOING_NOTHING && c->n_open > 0)
+		return text[DOING_SESSION];
 	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
@@ -72,7 +74,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 			struct agent_peer_status *o)
 {
 	const struct ledger_account *a = spend_account(c, p);
-	const struct session *s = c->session;
+	const struct session *s = session_with(c, p);
 
 	memcpy(o->key, p->info.key, AGENT_KEY);
 	memcpy(o->name, p->info.name, sizeof(o->name));
@@ -80,7 +82,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->linked = p->linked;
 	o->revoked = p->info.status != STORE_LISTED;
 	o->queued = p->queued;
-	o->in_session = s && s->peer == p;
+	o->in_session = s != NULL;
 	o->role = o->in_session ? s->role : AGENT_HOST;
 	o->phase = o->in_session ? phase_name(s->phase) : "";
 	memcpy(o->trouble, p->trouble, sizeof(o->trouble));
@@ -183,6 +185,7 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 				    .lone_rounds = c->lone_rounds,
 				    .improved = c->improved,
 				    .sessions = c->sessions,
+				    .sessions_now = c->n_open,
 				    .roles = c->config.roles,
 				    .has_before = c->history.has_before,
 				    .before_score = c->history.before,

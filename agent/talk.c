@@ -310,7 +310,7 @@ static struct ppat_virtual *gather_neighbours(const struct session *s)
 
 	if (s->role != AGENT_CLIENT || s->terms.max_virtual == 0)
 		return NULL;
-	peer_slot_ids(p, &ent, &rel);
+	peer_slot_ids(p->slots, p->n_slots, &ent, &rel);
 	v = ppat_virtual_gather(c->graph, c->best, ent, rel, p->n_slots, s->terms.max_virtual);
 	free(ent);
 	free(rel);
@@ -459,10 +459,7 @@ bool talk_blocked(const struct session *s)
 
 void talk_drive(struct session *s)
 {
-	struct agent_core *c = s->core;
-
 	while (talking(s)) {
-
 		spend_ahead(s);
 		if (!talking(s))
 			return;
@@ -481,7 +478,7 @@ void talk_drive(struct session *s)
 			break;
 		case CONV_WORK:
 			session_wait(s);
-			core_start_job(c, AGENT_JOB_CONV, run_conv, s->conv);
+			session_start_job(s, run_conv, s->conv);
 			return;
 		case CONV_OVER:
 			talk_over(s);

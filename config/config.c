@@ -7,6 +7,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "agent/core.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "dp/lattice.h"
@@ -190,6 +191,10 @@ static const struct key keys[] = {
 	  "seconds that a round waits for further partners, after the first, before it trains" },
 	{ "federation", "sleep_s", NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
+	{ "federation", "sessions", COUNT, AT(federation.sessions), "2", 1, AGENT_SESSIONS_MAX,
+	  NULL,
+	  "at a time: one as host, others as client, also while it trains; 1: one, and nothing "
+	  "beside it" },
 	{ "federation", "lease_s", NUMBER, AT(federation.lease_s), "60", 0.05, 86400, NULL,
 	  "a session in which the peer is silent for so long is over" },
 	{ "federation", "session_s", NUMBER, AT(federation.session_s), "3600", 1, 86400 * 30, NULL,

@@ -75,6 +75,7 @@ struct config {
 		bool control;		     /* trains the same epochs alone, beside it */
 		double gather_s;	     /* waits for further partners before a round trains */
 		double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
+		uint32_t sessions;	     /* at a time */
 		double lease_s;		     /* a session in which the peer is silent is over */
 		double session_s;	     /* ... and in any case after this */
 		char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */

@@ -133,7 +133,7 @@ static void io_start_job(void *ctx, struct agent_job *job)
 	struct seat *s = ctx;
 	struct happens h = { .what = AT_JOB, .seat = s->at, .job = job };
 
-	if (!s->table->held) {
+	if (!s->table->held && !(s->table->holds && s->table->holds(s->table, s->at, job))) {
 		later(s->table, h);
 		return;
 	}
@@ -141,9 +141,17 @@ static void io_start_job(void *ctx, struct agent_job *job)
 	s->table->job[s->table->n_jobs++] = h;
 }
 
+void table_let_job_end(struct table *t, size_t which)
+{
+	later(t, t->job[which]);
+	t->n_jobs--;
+	memmove(&t->job[which], &t->job[which + 1], (t->n_jobs - which) * sizeof(t->job[0]));
+}
+
 void table_let_jobs_end(struct table *t)
 {
 	t->held = false;
+	t->holds = NULL;
 	while (t->n_jobs > 0)
 		later(t, t->job[--t->n_jobs]);
 }

@@ -61,7 +61,8 @@ struct table {
 	struct happens *queue;
 	size_t head, tail, room;
 	uint64_t now_ms, job_ms; /* how long a job takes */
-	bool held;		 /* jobs stay under way */
+	bool held;		 /* jobs stay under way: all, or those that ... */
+	bool (*holds)(const struct table *t, size_t seat, const struct agent_job *job);
 	struct happens job[8];
 	size_t n_jobs;
 	/* Sees each message before it is under way; may change it, or clear it. */
@@ -83,6 +84,7 @@ void table_inject(struct table *t, size_t from, size_t to, struct buf *bytes);
 /* ... and it arrives now. */
 void table_deliver(struct table *t, size_t from, size_t to, struct buf *bytes);
 void table_let_jobs_end(struct table *t);
+void table_let_job_end(struct table *t, size_t which); /* of job[n_jobs] */
 /* Its process ends here and now; what was committed stays.  Jobs may not be held. */
 void table_kill(struct table *t, size_t at);
 void table_restart(struct table *t, size_t at); /* from its disk, without links */

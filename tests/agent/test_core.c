@@ -675,6 +675,12 @@ static void settings_are_checked(void **state)
 	c.session_limit_ms = c.lease_ms - 1;
 	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
 	c = quick();
+	c.sessions = 0;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "federation.sessions"));
+	c.sessions = AGENT_SESSIONS_MAX + 1;
+	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	c = quick();
 	c.noise_param = NAN;
 	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
 }

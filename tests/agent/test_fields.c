@@ -153,7 +153,7 @@ static void refused(struct table *t, const struct spoil *s)
 		fail_msg("%s: and it went on, with %zu messages", row->what, s->moves);
 	if (table_peer(t, VICTIM, HOSTILE)->chain.sequence != s->entries)
 		fail_msg("%s: there is an entry of it", row->what);
-	if (victim(t)->session != NULL)
+	if (session_first(victim(t)) != NULL)
 		fail_msg("%s: the session goes on", row->what);
 }
 

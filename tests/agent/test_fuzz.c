@@ -35,7 +35,7 @@ static void keep(struct chaos *x, const struct buf *b)
 /* An old message, perhaps under the id of the victim's session of now. */
 static void say_again(struct chaos *x)
 {
-	const struct session *s = x->table->seat[VICTIM].core->session;
+	const struct session *s = session_first(x->table->seat[VICTIM].core);
 	struct buf b = { 0 };
 	const struct buf *o;
 
@@ -85,7 +85,7 @@ static void invent(struct chaos *x)
 	static const char *const keys[] = { "v",  "n",	 "g",	 "s", "a", "t", "ef", "rf", "q",
 					    "h",  "w",	 "vn",	 "d", "c", "k", "b",  "e",  "o",
 					    "ms", "why", "code", "r", "p", "m", "rn", "rc" };
-	const struct session *s = x->table->seat[VICTIM].core->session;
+	const struct session *s = session_first(x->table->seat[VICTIM].core);
 	enum net_msg_type type = (enum net_msg_type)(1 + rng_below(&x->r, NET_MSG_BYE));
 	struct buf b = { 0 };
 	struct net_writer w;
@@ -159,8 +159,8 @@ static void check_bounds(struct table *t)
 	assert_true(c->orphans <= 1);
 	assert_int_equal(c->n_peers, SEATS - 1);
 	assert_false(c->stopping);
-	if (c->session)
-		assert_true(c->session->inbox.bytes <= INBOX_MAX);
+	if (session_first(c))
+		assert_true(session_first(c)->inbox.bytes <= INBOX_MAX);
 	for (size_t i = 0; i < c->n_peers; i++)
 		assert_true(c->peers[i]->outbox.bytes <= OUTBOX_MAX);
 }
@@ -253,7 +253,7 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut
 		table_run(&t, t.now_ms + 20000, 1);
 		stir(&t, &x);
 		check_bounds(&t);
-		s = t.seat[VICTIM].core->session;
+		s = session_first(t.seat[VICTIM].core);
 		if (s)
 			phases[s->phase]++;
 	}

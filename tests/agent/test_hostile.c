@@ -69,7 +69,7 @@ static void send_abort(struct table *t)
 {
 	struct buf b = { 0 };
 
-	put_abort(&b, victim(t)->session->id);
+	put_abort(&b, session_first(victim(t))->id);
 	table_deliver(t, HOSTILE, VICTIM, &b);
 }
 
@@ -80,7 +80,7 @@ static void hold_job(struct table *t, int role, enum phase phase)
 	const struct agent_core *c = victim(t);
 
 	for (size_t i = 0; i < 20000; i++) {
-		const struct session *s = c->session;
+		const struct session *s = session_first(c);
 
 		t->held = true;
 		if (t->n_jobs > 0 && t->job[0].seat == VICTIM && s &&
@@ -152,9 +152,9 @@ static void test_abort_while_packing(void **state)
 	t.seat[VICTIM].improvements = 3;
 	start_linked(&t);
 	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
-	assert_non_null(victim(&t)->session->neighbours);
+	assert_non_null(session_first(victim(&t))->neighbours);
 	send_abort(&t);
-	assert_null(victim(&t)->session);
+	assert_null(session_first(victim(&t)));
 	assert_int_equal(victim(&t)->orphans, 1);
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);
@@ -177,7 +177,7 @@ static void test_cause_is_no_word_of_a_peer(void **state)
 		struct buf b = { 0 };
 
 		hold_job(&t, -1, PHASE_TRANSLATE);
-		put_abort_with(&b, victim(&t)->session->id, ERR_BUSY - k, words[k]);
+		put_abort_with(&b, session_first(victim(&t))->id, ERR_BUSY - k, words[k]);
 		table_deliver(&t, HOSTILE, VICTIM, &b);
 		assert_non_null(strstr(t.seat[VICTIM].last, words[k]));
 		cause[k] = t.seat[VICTIM].cause[AGENT_NOTICE_SESSION];
@@ -191,7 +191,7 @@ static void test_cause_is_no_word_of_a_peer(void **state)
  * the training goes on. */
 static bool spoil_neighbours(struct table *t)
 {
-	struct session *s = t->seat[HOSTILE].core->session;
+	struct session *s = session_first(t->seat[HOSTILE].core);
 	const struct peer *p = table_peer(t, HOSTILE, VICTIM);
 	uint32_t slot = 0;
 
@@ -230,7 +230,7 @@ static void settle(struct table *t)
 {
 	start_linked(t);
 	table_run(t, t->now_ms + 60000, 100000);
-	assert_null(victim(t)->session);
+	assert_null(session_first(victim(t)));
 	assert_int_equal(victim(t)->doing, DOING_NOTHING);
 	t->tamper = NULL;
 }
@@ -401,8 +401,8 @@ static void test_working_is_told(void **state)
 	for (int k = 0; k < 20; k++) { /* ten seconds, twice the lease */
 		struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_WORKING };
 
-		session_ready(c->session);
-		session_wait(c->session);
+		session_ready(session_first(c));
+		session_wait(session_first(c));
 		t.now_ms += 500;
 		e.now_ms = c->now_ms = t.now_ms;
 		if (*due <= t.now_ms)
@@ -679,7 +679,7 @@ static void deliver_entry(struct table *t, struct ledger_signed *s)
 
 	ledger_sign(s, t->seat[HOSTILE].sign_secret);
 	ledger_wire_encode(s, wire);
-	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, victim(t)->session->id);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, session_first(victim(t))->id);
 	net_put_bin(&w, "e", wire, sizeof(wire));
 	net_write_end(&w, NULL);
 	table_deliver(t, HOSTILE, VICTIM, &b);
@@ -698,12 +698,12 @@ static int one_more_entry(struct table *t)
 	struct err e = { 0 };
 
 	memcpy(l.id, h->lineage, 32);
-	d.session = c->session->id;
-	assert_int_equal(ledger_refuse(&s.entry, &c->session->peer->chain, &d, 1, &e), 0);
+	d.session = session_first(c)->id;
+	assert_int_equal(ledger_refuse(&s.entry, &session_first(c)->peer->chain, &d, 1, &e), 0);
 	deliver_entry(t, &s);
-	while (c->session && c->session->waiting && table_step(t))
+	while (session_first(c) && session_first(c)->waiting && table_step(t))
 		;
-	return c->session ? 0 : -1;
+	return session_first(c) ? 0 : -1;
 }
 
 static void mute(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
@@ -725,9 +725,9 @@ static void test_endless_entries(void **state)
 	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
 	t.tamper = mute;
 	table_let_jobs_end(&t);
-	while (victim(&t)->session && victim(&t)->session->waiting)
+	while (session_first(victim(&t)) && session_first(victim(&t))->waiting)
 		table_step(&t);
-	assert_non_null(victim(&t)->session);
+	assert_non_null(session_first(victim(&t)));
 	while (n < 100 && one_more_entry(&t) == 0)
 		n++;
 	assert_in_range(n, 0, 4);
@@ -750,8 +750,8 @@ static void reserve_under_way(struct table *t, enum agent_role role)
 	const struct agent_core *c = victim(t);
 
 	for (size_t i = 0; i < 20000; i++) {
-		if (c->session && c->session->beside && c->session->role == role &&
-		    is_reserve(c->session))
+		if (session_first(c) && session_first(c)->beside &&
+		    session_first(c)->role == role && is_reserve(session_first(c)))
 			return;
 		table_run(t, t->now_ms + 60000, 1);
 	}
@@ -780,15 +780,15 @@ static void test_ack_before_the_entry(void **state)
 	(void)state;
 	table_init(&t, 15);
 	entry_under_way(&t, AGENT_HOST);
-	assert_int_equal(victim(&t)->session->peer->chain.n_tail, 1);
-	entry = victim(&t)->session->peer->chain.tail[0];
+	assert_int_equal(session_first(victim(&t))->peer->chain.n_tail, 1);
+	entry = session_first(victim(&t))->peer->chain.tail[0];
 	ledger_countersign(&entry, t.seat[HOSTILE].sign_secret);
-	net_write_begin(&w, &b, NET_MSG_LEDGER_ACK, victim(&t)->session->id);
+	net_write_begin(&w, &b, NET_MSG_LEDGER_ACK, session_first(victim(&t))->id);
 	net_put_bin(&w, "h", entry.hash, 32);
 	net_put_bin(&w, "s", entry.countersignature, LEDGER_SIGNATURE);
 	net_write_end(&w, NULL);
 	table_deliver(&t, HOSTILE, VICTIM, &b);
-	assert_null(victim(&t)->session);
+	assert_null(session_first(victim(&t)));
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);
 	table_release(&t);
@@ -808,13 +808,13 @@ static void test_entry_upon_entry(void **state)
 	(void)state;
 	table_init(&t, 16);
 	entry_under_way(&t, AGENT_CLIENT);
-	d.session = victim(&t)->session->id;
+	d.session = session_first(victim(&t))->id;
 	spend_lineage(h->core, &l);
-	assert_int_equal(ledger_reserve(&s.entry, &victim(&t)->session->peer->chain, &d, 4, NULL),
-			 0);
+	assert_int_equal(
+		ledger_reserve(&s.entry, &session_first(victim(&t))->peer->chain, &d, 4, NULL), 0);
 	ledger_lineage_release(&l);
 	deliver_entry(&t, &s);
-	assert_null(victim(&t)->session);
+	assert_null(session_first(victim(&t)));
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);
 	table_release(&t);
@@ -904,14 +904,14 @@ static void test_inbox_is_bounded(void **state)
 	table_init(&t, 12);
 	start_linked(&t);
 	hold_job(&t, -1, PHASE_PSI);
-	net_write_begin(&w, &b, NET_MSG_CONV, victim(&t)->session->id);
+	net_write_begin(&w, &b, NET_MSG_CONV, session_first(victim(&t))->id);
 	net_write_end(&w, NULL);
-	for (; n < 3000000 && victim(&t)->session; n++) {
+	for (; n < 3000000 && session_first(victim(&t)); n++) {
 		buf_add(&copy, b.base, b.len);
 		table_deliver(&t, HOSTILE, VICTIM, &copy);
 	}
 	buf_release(&b);
-	assert_null(victim(&t)->session);
+	assert_null(session_first(victim(&t)));
 	assert_true(n * (sizeof(struct parcel) + 32) <= INBOX_MAX + 1000);
 	table_let_jobs_end(&t);
 	table_release(&t);
@@ -934,7 +934,7 @@ static void stall(void *ctx, struct table *t, size_t from, size_t to, struct buf
 
 static bool held_by_hostile(struct table *t)
 {
-	const struct session *s = victim(t)->session;
+	const struct session *s = session_first(victim(t));
 
 	return s != NULL && memcmp(s->peer->info.key, t->seat[HOSTILE].key, 32) == 0;
 }
@@ -944,7 +944,7 @@ static void say_still_working(struct table *t)
 	struct buf b = { 0 };
 	struct net_writer w;
 
-	net_write_begin(&w, &b, NET_MSG_CONV, victim(t)->session->id);
+	net_write_begin(&w, &b, NET_MSG_CONV, session_first(victim(t))->id);
 	net_put_uint(&w, "c", CONV_STILL_WORKING);
 	assert_int_equal(net_write_end(&w, NULL), 0);
 	table_deliver(t, HOSTILE, VICTIM, &b);

@@ -15,7 +15,7 @@ struct seen { /* of messages of translations, by the part of who sends them */
 /* What a translation's client sends is its rows, or made of them. */
 static void watch(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
 {
-	const struct session *s = t->seat[from].core->session;
+	const struct session *s = session_first(t->seat[from].core);
 	struct seen *seen = ctx;
 	struct net_msg m;
 	struct err e = { 0 };
@@ -172,7 +172,7 @@ static void whoever_proposes_all_the_same_is_refused(void **state)
 
 		put_proposal(&t, &b, k);
 		table_deliver(&t, OTHER, OWN, &b);
-		assert_null(t.seat[OWN].core->session);
+		assert_null(session_first(t.seat[OWN].core));
 	}
 	assert_int_equal(t.seat[OWN].sent[NET_MSG_REFUSE], refused + 20);
 	run(&t);
@@ -215,7 +215,7 @@ static void a_refusal_is_final(void **state)
 static void until_client(struct table *t, enum phase phase)
 {
 	for (size_t i = 0; i < 20000; i++) {
-		const struct session *s = t->seat[OWN].core->session;
+		const struct session *s = session_first(t->seat[OWN].core);
 
 		if (s != NULL && s->role == AGENT_CLIENT && s->phase == phase)
 			return;
@@ -240,7 +240,7 @@ static void a_session_under_way_sends_no_rows(void **state)
 		t.seat[OWN].core->config.roles = AGENT_HOST_ONLY;
 		run(&t);
 		assert_int_equal(seen.as_client[OWN], 0);
-		assert_null(t.seat[OWN].core->session);
+		assert_null(session_first(t.seat[OWN].core));
 		table_release(&t);
 	}
 }

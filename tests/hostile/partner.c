@@ -6,7 +6,8 @@
  *   keys   floods messages of 48 KB that are many small keys, as fast as the link takes them
  *   hold   wants sessions, accepts them, and then says "still working" and nothing else
  *   flap   closes each link as soon as it is up
- * Goes on until it is killed; prints "up", "down", "refused" and "busy", a line each time. */
+ * Goes on until it is killed; prints "up", "down", "refused" and "busy", and "held" and "over" of
+ * sessions, a line each time. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,8 +194,10 @@ static void on_message(void *ctx, const uint8_t *key, const uint8_t *bytes, size
 		return;
 	if (m.type == NET_MSG_HELLO)
 		heard_hello(p, &m);
-	if (m.type == NET_MSG_ABORT)
+	if (m.type == NET_MSG_ABORT && p->in_session) {
+		say("over");
 		p->in_session = false;
+	}
 	if (m.type == NET_MSG_PROPOSE && p->heard && is_mode(p, "hold")) {
 		memcpy(p->session, m.session, sizeof(p->session));
 		p->in_session = true;

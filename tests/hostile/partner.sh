@@ -6,21 +6,22 @@ partner=$2
 status=0
 patience=240
 
-attack() { # MODE: the victim is a, the keys are those of evil
-	"$partner" "$work/evil/identity.key" "$(value a port)" "$(id_of a)" "$1" >"$work/evil.log" 2>&1 &
+attack() { # MODE [VICTIM]: a, if not another; the keys are those of evil
+	: >"$work/evil.log" # here and now: what it said before is not said again
+	"$partner" "$work/evil/identity.key" "$(value "${2:-a}" port)" "$(id_of "${2:-a}")" "$1" >>"$work/evil.log" 2>&1 &
 	evil=$!
 	pids="$pids $evil"
 }
 enough() { kill -9 "$evil"; wait "$evil" 2>/dev/null; }
 said() { grep -c "^$1\$" "$work/evil.log"; }
 count_at_least() { [ "$(said "$1")" -ge "$2" ]; }
-about() { python3 - "$work/a.json" "$1" "$2" <<'PY'
+about() { python3 - "$work/${3:-a}.json" "$1" "$2" <<'PY'
 import json, sys
 path, who, key = sys.argv[1:]
 print([p.get(key, 0) for p in json.load(open(path))["peers"] if p["id"] == who][0])
 PY
 }
-served() { [ "$(about "$(id_of "$1")" sessions)" -gt 0 ]; }
+served() { [ "$(about "$(id_of "$1")" sessions "${2:-a}")" -gt 0 ]; }
 # one_more NAME SEED: one that is honest and new comes, and is served
 one_more() {
 	agent "$1" "$2" 'local_rounds: 0' && befriend a "$1" &&
@@ -56,6 +57,23 @@ ok 'hold: an honest one is served' one_more d 4
 ok 'hold: and another' one_more e 5
 ok 'hold: it has held few' [ "$(said held)" -le 6 ]
 enough
+
+# ---- a long one: others are served beside it ----
+agent g 7 'local_rounds: 0, lease_s: 60'
+sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/g/agent.yaml"
+agent h 8 'local_rounds: 0'
+befriend g evil && befriend g h
+"$fkge" -q -d "$work/g" train >/dev/null
+"$fkge" -q -d "$work/h" train >/dev/null
+start g
+attack hold g
+ok 'beside: a session is held' wait_for 'evil holds one' count_at_least held 1
+start h
+ok 'beside: an honest one is served' wait_for 'h is served' served h g
+ok 'beside: while it is held' [ "$(said held) $(said over)" = '1 0' ]
+ok 'beside: g says that it has one' wait_for 'one' is_value g sessions_now 1
+enough
+ok 'beside: g stops' exits 0 -d "$work/g" stop
 
 # ---- links that come and go ----
 lines=$(wc -l <"$work/a.log")

@@ -1,4 +1,5 @@
 /* tests/sim/check.c - what must hold after every event (design 3). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,13 +82,22 @@ static void count_intersections(struct sim *s, const struct net_msg *m)
 		s->report->sizes_sent++;
 }
 
-/* Is an entry on its way in the session that message m is of?  A message that waited for its
- * link may leave when that session has ended, or while another one runs. */
+/* The session under way that m is of.  A message that waited for its link may leave when that has
+ * ended: NULL. */
+static const struct session *session_of(const struct node *n, const struct net_msg *m)
+{
+	for (size_t i = 0; i < n->core->n_open; i++)
+		if (memcmp(n->core->open[i]->id, m->session, sizeof(m->session)) == 0)
+			return n->core->open[i];
+	return NULL;
+}
+
+/* Is an entry on its way in the session that message m is of? */
 static bool entry_under_way(const struct node *n, const struct net_msg *m)
 {
-	const struct session *s = n->core->session;
+	const struct session *s = session_of(n, m);
 
-	return s != NULL && memcmp(s->id, m->session, sizeof(s->id)) == 0 && s->entry != ENTRY_NONE;
+	return s != NULL && s->entry != ENTRY_NONE;
 }
 
 static void check_labels(struct sim *s, size_t from, size_t to, const struct net_msg *m)
@@ -117,12 +127,11 @@ static void check_labels(struct sim *s, size_t from, size_t to, const struct net
 /* What a translation's client sends is its rows, or made of them. */
 static void check_roles(struct sim *s, size_t from, const struct net_msg *m)
 {
-	const struct session *now = s->node[from].core->session;
+	const struct session *now = session_of(&s->node[from], m);
 	struct err e = { 0 };
 	bool client;
 
-	if (now == NULL || memcmp(now->id, m->session, sizeof(now->id)) != 0 ||
-	    net_get_uint(&m->body, "c", 0, 255, &e) != CONV_TRANSLATE || e.code != 0)
+	if (now == NULL || net_get_uint(&m->body, "c", 0, 255, &e) != CONV_TRANSLATE || e.code != 0)
 		return;
 	client = now->role == AGENT_CLIENT;
 	s->report->from_clients += client;
@@ -389,28 +398,81 @@ static void check_best(struct sim *s, struct node *n)
 	}
 }
 
+/* Each with another peer, one as host at most, and no more than the owner allows. */
+static void check_open(struct sim *s, struct node *n)
+{
+	const struct agent_core *c = n->core;
+	size_t hosts = 0, in_turn = 0;
+
+	for (size_t i = 0; i < c->n_open; i++) {
+		hosts += c->open[i]->role == AGENT_HOST;
+		in_turn += c->open[i]->in_turn;
+		for (size_t k = 0; k < i; k++)
+			if (c->open[i]->peer == c->open[k]->peer)
+				sim_fail(s, "agent %zu: two sessions with one peer", n->at);
+	}
+	if (c->n_open + c->orphans > (s->o.fed ? 1 : n->config.sessions))
+		sim_fail(s, "agent %zu: %zu sessions at a time", n->at, c->n_open + c->orphans);
+	if (hosts > 1 || in_turn != (c->doing == DOING_SESSION))
+		sim_fail(s, "agent %zu: host of %zu sessions, %zu of them what it does", n->at,
+			 hosts, in_turn);
+	if (c->n_open > s->report->most_sessions)
+		s->report->most_sessions = c->n_open;
+	s->report->beside += in_turn < c->n_open && c->doing != DOING_NOTHING;
+}
+
+/* When the check has first seen this session. */
+static uint64_t since_ms(const struct sim *s, struct node *n, uint64_t serial)
+{
+	struct sim_seen *free_one = NULL;
+
+	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++) {
+		if (n->seen[i].serial == serial)
+			return n->seen[i].since_ms;
+		if (n->seen[i].serial == 0)
+			free_one = &n->seen[i];
+	}
+	assert(free_one != NULL);
+	*free_one = (struct sim_seen){ serial, s->now_ms };
+	return s->now_ms;
+}
+
+static void forget_ended(struct node *n)
+{
+	const struct agent_core *c = n->core;
+
+	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++) {
+		bool open = false;
+
+		for (size_t k = 0; k < c->n_open; k++)
+			open |= c->open[k]->serial == n->seen[i].serial;
+		if (!open)
+			n->seen[i].serial = 0;
+	}
+}
+
 static void check_busy(struct sim *s, struct node *n)
 {
 	const struct agent_core *c = n->core;
-	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->session == NULL &&
+	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->n_open == 0 &&
 		    c->fed.now == NULL;
+	size_t jobs = (c->job != NULL) + c->orphans;
 
 	if (idle && c->doing != DOING_NOTHING && n->started && !c->stopped)
 		sim_fail(s, "agent %zu: busy with nothing", n->at);
-	if ((c->job == NULL && c->orphans == 0) != (n->n_jobs == 0))
+	check_open(s, n);
+	forget_ended(n);
+	for (size_t i = 0; i < c->n_open; i++) {
+		const struct session *o = c->open[i];
+
+		jobs += o->job != NULL;
+		if (s->now_ms - since_ms(s, n, o->serial) > n->config.session_limit_ms &&
+		    !sim_frozen(n))
+			sim_fail(s, "agent %zu: busy beyond its lease, in phase '%s'", n->at,
+				 phase_name(o->phase));
+	}
+	if (jobs != n->n_jobs)
 		sim_fail(s, "agent %zu: lost count of its jobs", n->at);
-	if (c->session == NULL) {
-		n->in_session = false;
-		return;
-	}
-	if (!n->in_session || n->session_peer != c->session->serial) {
-		n->in_session = true;
-		n->session_peer = c->session->serial;
-		n->session_since_ms = s->now_ms;
-	}
-	if (!sim_frozen(n) && s->now_ms - n->session_since_ms > n->config.session_limit_ms)
-		sim_fail(s, "agent %zu: busy beyond its lease, in phase '%s'", n->at,
-			 phase_name(c->session->phase));
 }
 
 /* The queue in memory and on disk, once nothing is under way between them. */
@@ -435,9 +497,11 @@ static void check_behind(struct sim *s, struct node *n)
 
 	if (!n->behind || m == NULL)
 		return;
-	if (n->core->session != NULL && n->core->session->role == AGENT_HOST && !s->o.fed &&
-	    n->core->restored.n_waits > 0)
-		sim_fail(s, "agent %zu hosts a session before all partners were asked", n->at);
+	for (size_t i = 0; i < n->core->n_open; i++)
+		if (n->core->open[i]->role == AGENT_HOST && !s->o.fed &&
+		    n->core->restored.n_waits > 0)
+			sim_fail(s, "agent %zu hosts a session before all partners were asked",
+				 n->at);
 	store_restored_read(&r, m->base, m->len, NULL);
 	n->behind = r.n_waits > 0;
 	store_restored_release(&r);

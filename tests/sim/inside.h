@@ -18,7 +18,7 @@
 #include "tests/sim/disk.h"
 #include "tests/sim/sim.h"
 
-enum { ARCHIVE = 12, JOBS_MAX = 8, COMMITS_MAX = 256, ENTITIES = 12, RELATIONS = 3 };
+enum { ARCHIVE = 12, JOBS_MAX = 16, COMMITS_MAX = 256, ENTITIES = 12, RELATIONS = 3 };
 
 enum what {
 	EV_LINK_UP,
@@ -74,6 +74,10 @@ struct commit {
 	uint64_t ticket;
 };
 
+struct sim_seen { /* a session; serial 0: none */
+	uint64_t serial, since_ms;
+};
+
 struct node {
 	struct sim *sim;
 	size_t at;
@@ -107,8 +111,7 @@ struct node {
 	uint64_t effects_before; /* the event that is under way */
 	/* for the checks */
 	double best_seen;
-	uint64_t session_since_ms, session_peer;
-	bool in_session;
+	struct sim_seen seen[AGENT_SESSIONS_MAX]; /* sessions under way */
 	/* rounds */
 	struct kge_trainer *trainer;	   /* of a method's own training; of this life's tables */
 	uint32_t thing[2][ENTITIES];	   /* entities, relations: their numbers in the world */

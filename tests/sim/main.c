@@ -14,7 +14,8 @@ static void usage(void)
 	       "[--procrustes]\n"
 	       "    [--map] [--noisy] [--roles] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
-	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n",
+	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n"
+	       "    [--sessions N]\n",
 	       SIM_SHUTS_OUT);
 	exit(2);
 }
@@ -64,12 +65,14 @@ static int run(struct sim_options *o, uint64_t seeds)
 			printf("ok: %llu events, %.0f s, %llu sessions, %llu labels, %llu "
 			       "releases, "
 			       "%llu crashes, "
-			       "%llu cuts, %llu replays, %llu with neighbours\n",
+			       "%llu cuts, %llu replays, %llu with neighbours, at most %zu "
+			       "sessions at a time, %llu events with one beside other work\n",
 			       (unsigned long long)r.events, r.seconds,
 			       (unsigned long long)r.sessions, (unsigned long long)r.labels_seen,
 			       (unsigned long long)r.releases_seen, (unsigned long long)r.crashes,
 			       (unsigned long long)r.cuts, (unsigned long long)r.replays,
-			       (unsigned long long)r.extended);
+			       (unsigned long long)r.extended, r.most_sessions,
+			       (unsigned long long)r.beside);
 	}
 	printf("%d of %llu seeds failed\n", failed, (unsigned long long)seeds);
 	return failed ? 1 : 0;
@@ -123,6 +126,8 @@ int main(int argc, char **argv)
 			o.secret = true;
 		else if (strcmp(argv[i], "--rounds") == 0)
 			o.rounds = (uint32_t)number(&i, argc, argv);
+		else if (strcmp(argv[i], "--sessions") == 0)
+			o.sessions = (uint32_t)number(&i, argc, argv);
 		else if (strcmp(argv[i], "--verbose") == 0)
 			o.verbose = true;
 		else

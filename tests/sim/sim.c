@@ -132,7 +132,8 @@ static void crash(struct node *n)
 	sim_log(s, "%zu: CRASH", n->at);
 	s->report->crashes++;
 	s->full_since_heal = 0;
-	n->alive = n->doomed = n->started = n->in_session = false;
+	n->alive = n->doomed = n->started = false;
+	memset(n->seen, 0, sizeof(n->seen));
 	n->frozen_until_ms = 0;
 	shell_drop(n, true);
 	if (s->o.plant == SIM_FORGETS_ENTRY && n->disk.n_entries > 0)
@@ -327,7 +328,8 @@ static void stop_for_a_while(struct sim *s, struct node *n)
 	ms = ms < most ? ms : most;
 	n->frozen_until_ms = s->now_ms + ms;
 	n->fed_since_ms += ms; /* its deadlines pass, and it cannot know */
-	n->session_since_ms += ms;
+	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++)
+		n->seen[i].since_ms += ms;
 	s->report->freezes++;
 	sim_log(s, "%zu: FROZEN for %.1f s", n->at, (double)ms / 1000.0);
 	sim_at(s, SILENCE_MS, (struct event){ .what = EV_SILENCE, .node = n->at, .life = n->life });

@@ -83,8 +83,9 @@ struct sim_options {
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
-	uint32_t rounds; /* each agent hosts so many; 0: drawn by seed.  fed: full rounds that the
-			  * story lasts once there are no faults; 0: two */
+	uint32_t rounds;   /* each agent hosts so many; 0: drawn by seed.  fed: full rounds that the
+			    * story lasts once there are no faults; 0: two */
+	uint32_t sessions; /* that an agent may have at a time; 0: the default */
 	struct sim_crash once; /* one crash, here and nowhere else */
 };
 
@@ -113,6 +114,8 @@ struct sim_report {
 	uint64_t labels_beside;	     /* sent while the next reserve was being written */
 	uint64_t private_ends;	     /* aborts that keep the reason for the owner */
 	uint64_t sessions;	     /* done, at hosts */
+	size_t most_sessions;	     /* of one agent at a time */
+	uint64_t beside;	     /* events with a session beside what the agent did */
 	uint64_t from_clients;	     /* messages of translations that clients sent */
 	uint64_t sizes_sent;	     /* two for each intersection */
 	uint64_t extended;	     /* trainings with virtual neighbours */

@@ -31,6 +31,9 @@ static void add_up(const struct sim_report *r)
 	sum.restored += r->restored;
 	sum.returned += r->returned;
 	sum.from_clients += r->from_clients;
+	sum.beside += r->beside;
+	if (r->most_sessions > sum.most_sessions)
+		sum.most_sessions = r->most_sessions;
 }
 
 static void run_seeds(struct sim_options o, uint64_t seeds)
@@ -46,13 +49,13 @@ static void run_seeds(struct sim_options o, uint64_t seeds)
 		if (r.failed)
 			fail_msg("%s\nreplay: build/tests/sim/sim --seed %llu --agents "
 				 "%zu%s%s%s%s%s%s%s%s%s "
-				 "--world %s --verbose",
+				 "--sessions %u --world %s --verbose",
 				 r.why, (unsigned long long)o.seed, o.agents,
 				 o.calm ? " --calm" : "", o.restores ? " --restores" : "",
 				 o.ppat ? " --ppat" : "", o.procrustes ? " --procrustes" : "",
 				 o.map ? " --map" : "", o.noisy ? " --noisy" : "",
 				 o.roles ? " --roles" : "", o.real_store ? " --store" : "",
-				 o.real_learning ? " --learn" : "", world[o.world]);
+				 o.real_learning ? " --learn" : "", o.sessions, world[o.world]);
 	}
 }
 
@@ -127,12 +130,15 @@ static void five_agents(void **state)
 {
 	(void)state;
 	run_seeds((struct sim_options){ .seed = 3000, .agents = 5 }, 25);
+	assert_int_equal(sum.most_sessions, 2);
+	assert_true(sum.beside > 20000); /* 53275 when this was written */
 }
 
 static void twelve_agents(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 4000, .agents = 12 }, 3);
+	run_seeds((struct sim_options){ .seed = 4000, .agents = 12, .sessions = 5 }, 3);
+	assert_true(sum.most_sessions > 3);
 }
 
 static void real_store(void **state)
@@ -151,7 +157,7 @@ static void real_learning(void **state)
 static void labels_after_their_session(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 942, .agents = 3 }, 1);
+	run_seeds((struct sim_options){ .seed = 942, .agents = 3, .sessions = 1 }, 1);
 }
 
 static void a_seed_replays(void **state)

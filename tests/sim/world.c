@@ -199,6 +199,8 @@ static void settings(struct sim *s, struct node *n)
 	c->retry_min_ms = 50;
 	c->retry_max_ms = 3000;
 	c->wake_ms = 0;
+	if (s->o.sessions != 0)
+		c->sessions = s->o.sessions;
 	c->gather_ms = s->o.seed % 2 ? 0 : 2000;
 	if (s->o.fed)
 		sim_rounds_settings(s, n);

@@ -1,0 +1,753 @@
+/* Several sessions at a time: beside training and beside each other. */
+#include "tests/test.h"
+
+#include <math.h>
+#include <sodium.h>
+
+#include "base/log.h"
+#include "tests/agent/table.h"
+
+/* SERVER is who has several; the other two come to it. */
+enum { SERVER, FIRST, SECOND };
+
+static struct agent_core *server(struct table *t)
+{
+	return t->seat[SERVER].core;
+}
+
+static struct session *with(struct table *t, size_t other)
+{
+	return session_with(server(t), table_peer(t, SERVER, other));
+}
+
+static bool holds_server(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	(void)t, (void)job;
+	return seat == SERVER;
+}
+
+static bool holds_conv(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	(void)t;
+	return seat == SERVER && job->kind == AGENT_JOB_CONV;
+}
+
+static bool holds_translation(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	return holds_conv(t, seat, job) &&
+	       session_first(t->seat[SERVER].core)->phase == PHASE_TRANSLATE;
+}
+
+static bool holds_own(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	(void)t;
+	return seat == SERVER && job->kind != AGENT_JOB_CONV;
+}
+
+/* The others have trained, are at rest, and have a link to the server alone. */
+static void begin(struct table *t, uint64_t seed, uint32_t sessions)
+{
+	table_init(t, seed);
+	t->seat[SERVER].config.sessions = sessions;
+	t->seat[SERVER].config.roles = AGENT_CLIENT_ONLY;
+	t->seat[FIRST].config.roles = t->seat[SECOND].config.roles = AGENT_HOST_ONLY;
+}
+
+static void meet(struct table *t)
+{
+	table_start(t);
+	table_run(t, 3000, 10000); /* trained, each alone */
+	table_link(t, SERVER, FIRST, true);
+	table_link(t, SERVER, SECOND, true);
+}
+
+/* Until `done`, or for this long. */
+static bool wait_until(struct table *t, bool (*done)(struct table *t), uint64_t ms)
+{
+	uint64_t until = t->now_ms + ms;
+
+	while (!done(t) && t->now_ms < until)
+		table_run(t, until, 1);
+	return done(t);
+}
+
+static void train(struct table *t, size_t at)
+{
+	t->seat[at].core->train_now = true;
+	t->seat[at].improvements = 1;
+}
+
+static bool trains(struct table *t)
+{
+	return server(t)->doing == DOING_TRAIN && server(t)->job != NULL;
+}
+
+static bool both_open(struct table *t)
+{
+	return server(t)->n_open == 2;
+}
+
+/* ... each with a job on a worker. */
+static bool both_work(struct table *t)
+{
+	return both_open(t) && server(t)->open[0]->job && server(t)->open[1]->job;
+}
+
+static bool first_served(struct table *t)
+{
+	return t->seat[FIRST].core->sessions > 0;
+}
+
+static bool second_served(struct table *t)
+{
+	return t->seat[SECOND].core->sessions > 0;
+}
+
+static bool both_served(struct table *t)
+{
+	return first_served(t) && second_served(t);
+}
+
+/* ---- beside training ---- */
+
+static void serves_while_it_trains(uint32_t sessions, bool served)
+{
+	struct table t;
+
+	begin(&t, 1, sessions);
+	t.holds = NULL;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	t.holds = holds_own;
+	train(&t, SERVER);
+	table_link(&t, SERVER, FIRST, true);
+	assert_true(wait_until(&t, trains, 4000));
+	assert_int_equal(wait_until(&t, first_served, 20000), served);
+	assert_true(trains(&t)); /* all the while */
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, first_served, 20000));
+	table_release(&t);
+}
+
+static void test_beside_training(void **state)
+{
+	(void)state;
+	serves_while_it_trains(2, true);
+	serves_while_it_trains(1, false); /* what one at a time means */
+}
+
+struct rows { /* of the server's first entity: seen on the wire before and after it is better */
+	double old, new;
+	bool sent_old, sent_new;
+};
+
+static double length(const float *row)
+{
+	return sqrt((double)row[0] * row[0] + (double)row[1] * row[1] + (double)row[2] * row[2] +
+		    (double)row[3] * row[3]);
+}
+
+static size_t slot_of_first(struct table *t)
+{
+	const struct peer *p = table_peer(t, SERVER, FIRST);
+	size_t k = 0;
+
+	while (p->slots[k].tag != 'e' || p->slots[k].id != 0)
+		k++;
+	return k;
+}
+
+/* Rows leave rotated in secret, which keeps their lengths. */
+static void look_for_rows(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	float z[16 * 4];
+	struct rows *r = ctx;
+	struct net_body body;
+	struct net_tensor x;
+	struct net_bytes b;
+	struct net_msg m;
+	struct err e = { 0 };
+
+	(void)to;
+	if (from != SERVER || net_msg_decode(&m, bytes->base, bytes->len, NULL) != 0)
+		return;
+	b = net_get_bin(&m.body, "b", 1, 4096, &e);
+	if (e.code == 0 && net_get_uint(&m.body, "c", CONV_TRANSLATE, CONV_TRANSLATE, &e) &&
+	    net_get_uint(&m.body, "k", PPAT_MSG_ROWS, PPAT_MSG_ROWS, &e) && e.code == 0) {
+		double is;
+
+		assert_int_equal(net_body_decode(&body, b.base, b.len, &e), 0);
+		x = net_get_tensor(&body.map, "z", 16, 4, &e);
+		assert_int_equal(e.code, 0);
+		net_tensor_copy(&x, z);
+		is = length(&z[4 * slot_of_first(t)]);
+		r->sent_old |= fabs(is - r->old) < 1e-5;
+		r->sent_new |= fabs(is - r->new) < 1e-5;
+		net_body_release(&body);
+	}
+	net_msg_release(&m);
+}
+
+static bool translates(struct table *t)
+{
+	return with(t, FIRST) != NULL && with(t, FIRST)->phase == PHASE_TRANSLATE;
+}
+
+static bool better(struct table *t)
+{
+	return server(t)->best_serial == 2 && server(t)->doing == DOING_NOTHING;
+}
+
+/* What goes out is what was best when the rows were gathered, as a whole; what has got better
+ * since then is told, and asked for. */
+static void test_best_changes_meanwhile(void **state)
+{
+	struct rows rows = { 0 };
+	struct table t;
+
+	(void)state;
+	begin(&t, 2, 2);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	table_link(&t, SERVER, FIRST, true);
+	rows.old = length(kge_ent(server(&t)->best, 0));
+	t.tamper = look_for_rows;
+	t.ctx = &rows;
+	t.holds = holds_translation;
+	while (!translates(&t)) /* the rows are gathered, none has left */
+		table_run(&t, t.now_ms + 1000, 1);
+	train(&t, SERVER);
+	assert_true(wait_until(&t, better, 3000));
+	rows.new = length(kge_ent(server(&t)->best, 0));
+	assert_true(fabs(rows.new - rows.old) > 1e-4);
+	assert_false(rows.sent_old);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, first_served, 20000));
+	assert_true(rows.sent_old && !rows.sent_new);
+	table_run(&t, t.now_ms + 20000, 100000);
+	assert_true(rows.sent_new);
+	assert_int_equal(table_peer(&t, FIRST, SERVER)->served, 2);
+	table_release(&t);
+}
+
+/* ---- beside each other ---- */
+
+static void test_two_clients_at_once(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 3, 2);
+	t.holds = holds_server;
+	table_start(&t);
+	table_let_jobs_end(&t);
+	table_run(&t, 3000, 10000);
+	t.holds = holds_conv;
+	table_link(&t, SERVER, FIRST, true);
+	table_link(&t, SERVER, SECOND, true);
+	assert_true(wait_until(&t, both_work, 5000));
+	assert_int_equal(t.n_jobs, 2);
+	while (!first_served(&t) && t.n_jobs > 0) { /* the second one's jobs stay where they are */
+		size_t k = t.job[0].job == with(&t, SECOND)->job;
+
+		assert_true(k < t.n_jobs);
+		table_let_job_end(&t, k);
+		table_run(&t, t.now_ms + 100, 1000);
+	}
+	assert_true(first_served(&t));
+	assert_false(second_served(&t));
+	assert_non_null(with(&t, SECOND));
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, second_served, 5000));
+	table_release(&t);
+}
+
+/* As many as it may have; who comes then is deferred, and told when there is room. */
+static void test_no_room(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 4, 1);
+	meet(&t);
+	t.holds = holds_conv;
+	table_run(&t, t.now_ms + 1500, 10000);
+	assert_int_equal(server(&t)->n_open, 1);
+	assert_true(t.seat[SERVER].sent[NET_MSG_DEFER] > 0);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, both_served, 20000));
+	table_release(&t);
+}
+
+static void put_proposal(struct table *t, size_t from, struct buf *b, uint8_t name)
+{
+	const struct peer *p = table_peer(t, from, SERVER);
+	uint8_t id[AGENT_SESSION] = { name, 1 };
+	struct net_writer w;
+
+	net_write_begin(&w, b, NET_MSG_PROPOSE, id);
+	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "ef", 4);
+	net_put_uint(&w, "rf", 4);
+	net_put_bin(&w, "a", p->version, 32);
+	net_put_uint(&w, "q", p->chain.sequence);
+	net_put_bin(&w, "h", p->chain.head, 32);
+	net_put_uint(&w, "w", p->chain.n_tail);
+	net_put_bool(&w, "vn", false);
+	net_put_bin(&w, "d", p->digest, 0);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+}
+
+/* However much room there is: a chain has one writer at a time. */
+static void test_one_with_each(void **state)
+{
+	struct buf b = { 0 };
+	uint64_t deferred;
+	struct table t;
+
+	(void)state;
+	begin(&t, 5, 4);
+	meet(&t);
+	t.holds = holds_conv;
+	assert_true(wait_until(&t, both_work, 5000));
+	deferred = t.seat[SERVER].sent[NET_MSG_DEFER];
+	put_proposal(&t, FIRST, &b, 7);
+	table_deliver(&t, FIRST, SERVER, &b);
+	assert_int_equal(t.seat[SERVER].sent[NET_MSG_DEFER], deferred + 1);
+	assert_int_equal(server(&t)->n_open, 2);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, both_served, 5000));
+	table_release(&t);
+}
+
+static void stall_first(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg_head h;
+
+	(void)ctx, (void)t, (void)to;
+	if (from == FIRST && net_msg_head(&h, bytes->base, bytes->len, NULL) == 0 &&
+	    (h.type == NET_MSG_CONV || h.type == NET_MSG_ABORT))
+		buf_clear(bytes);
+}
+
+static bool first_holds(struct table *t)
+{
+	return with(t, FIRST) != NULL;
+}
+
+/* A partner that says nothing more costs the others nothing while there is room. */
+static void a_stalling_partner(uint32_t sessions, bool others_wait)
+{
+	uint64_t since;
+	struct table t;
+
+	begin(&t, 6, sessions);
+	t.tamper = stall_first;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	table_link(&t, SERVER, FIRST, true);
+	assert_true(wait_until(&t, first_holds, 5000));
+	since = t.now_ms;
+	table_link(&t, SERVER, SECOND, true);
+	assert_true(wait_until(&t, second_served, 60000));
+	assert_int_equal(first_holds(&t), !others_wait);
+	assert_int_equal(t.now_ms - since > server(&t)->config.lease_ms, others_wait);
+	table_run(&t, t.now_ms + 10000, 100000); /* its own lease ends it, and nothing else */
+	assert_true(table_peer(&t, SERVER, FIRST)->failed > 0);
+	assert_int_equal(table_peer(&t, SERVER, SECOND)->failed, 0);
+	table_release(&t);
+}
+
+static void test_stalling_partner(void **state)
+{
+	(void)state;
+	a_stalling_partner(1, true);
+	a_stalling_partner(2, false);
+}
+
+static bool holds_second(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	const struct session *s = session_with(
+		t->seat[SERVER].core, peer_find(t->seat[SERVER].core, t->seat[SECOND].key));
+
+	return seat == SERVER && s != NULL && job->subject == s->conv;
+}
+
+static bool second_works(struct table *t)
+{
+	return with(t, SECOND) != NULL && with(t, SECOND)->job != NULL;
+}
+
+/* There is one timer for all: whoever came first, it is that of who is due first. */
+static void due_first(bool first_comes_first)
+{
+	size_t one = first_comes_first ? FIRST : SECOND, other = FIRST + SECOND - one;
+	struct table t;
+
+	begin(&t, 13, 2);
+	t.seat[SECOND].config.lease_ms = 30000; /* it waits */
+	t.tamper = stall_first;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	t.holds = holds_second;
+	table_link(&t, SERVER, one, true);
+	assert_true(wait_until(&t, one == FIRST ? first_holds : second_works, 2000));
+	table_link(&t, SERVER, other, true);
+	assert_true(wait_until(&t, one == FIRST ? second_works : first_holds, 2000));
+	assert_ptr_equal(server(&t)->open[0], with(&t, one));
+	table_run(&t, t.now_ms + server(&t)->config.lease_ms - 1500, 100000);
+	assert_true(both_open(&t));
+	assert_true(t.seat[SERVER].working >= 2); /* to the second: it works on its behalf */
+	table_run(&t, t.now_ms + 1600, 100000);
+	assert_null(with(&t, FIRST));
+	assert_true(second_works(&t));
+	table_let_jobs_end(&t);
+	table_release(&t);
+}
+
+static void test_due_first(void **state)
+{
+	(void)state;
+	due_first(true);
+	due_first(false);
+}
+
+/* ---- ends ---- */
+
+static void open_both(struct table *t, uint64_t seed)
+{
+	begin(t, seed, 2);
+	meet(t);
+	t->holds = holds_conv;
+	assert_true(wait_until(t, both_work, 5000));
+}
+
+/* What workers still have takes its places until it is back. */
+static void test_both_links_cut(void **state)
+{
+	struct buf b = { 0 };
+	struct table t;
+
+	(void)state;
+	open_both(&t, 7);
+	table_link(&t, SERVER, FIRST, false);
+	table_link(&t, SERVER, SECOND, false);
+	while (t.head < t.tail)
+		table_step(&t);
+	assert_int_equal(server(&t)->n_open, 0);
+	assert_int_equal(server(&t)->orphans, 2);
+	table_link(&t, SERVER, FIRST, true);
+	table_run(&t, t.now_ms + 2000, 1000);
+	assert_int_equal(server(&t)->n_open, 0);
+	put_proposal(&t, FIRST, &b, 9);
+	table_deliver(&t, FIRST, SERVER, &b);
+	assert_int_equal(server(&t)->n_open, 0);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, first_served, 60000));
+	assert_int_equal(server(&t)->orphans, 0);
+	table_release(&t);
+}
+
+static void test_one_link_cut(void **state)
+{
+	struct table t;
+
+	(void)state;
+	open_both(&t, 8);
+	table_link(&t, SERVER, FIRST, false);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, second_served, 5000));
+	assert_false(first_served(&t));
+	assert_int_equal(table_peer(&t, SERVER, SECOND)->failed, 0);
+	table_release(&t);
+}
+
+static void event(struct table *t, struct agent_event e)
+{
+	e.now_ms = t->now_ms;
+	agent_core_event(server(t), &e);
+}
+
+static void test_revoked_and_stopped(void **state)
+{
+	struct agent_event revoke = { .kind = AGENT_EVENT_PEER_REVOKED };
+	struct table t;
+
+	(void)state;
+	open_both(&t, 9);
+	memcpy(revoke.peer, t.seat[FIRST].key, 32);
+	event(&t, revoke);
+	assert_null(with(&t, FIRST));
+	assert_non_null(with(&t, SECOND));
+	event(&t, (struct agent_event){ .kind = AGENT_EVENT_STOP });
+	assert_int_equal(server(&t)->n_open, 0);
+	assert_int_equal(server(&t)->orphans, 2);
+	assert_false(server(&t)->stopped);
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + 1000, 1000);
+	assert_true(server(&t)->stopped);
+	table_release(&t);
+}
+
+static void test_store_fails(void **state)
+{
+	struct table t;
+
+	(void)state;
+	open_both(&t, 10);
+	server(&t)->train_now = true;
+	assert_true(wait_until(&t, both_work, 100));
+	while (server(&t)->n_commits == 0)
+		table_run(&t, t.now_ms + 1000, 1);
+	event(&t, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED,
+					.ticket = server(&t)->commits[0].ticket,
+					.status = ERR_STORE });
+	assert_int_equal(server(&t)->n_open, 0);
+	assert_true(server(&t)->failed_store);
+	table_release(&t);
+}
+
+/* ---- names are compared again while a result is taken over ---- */
+
+static bool holds_aggregate(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	(void)t;
+	return seat == SERVER && job->kind == AGENT_JOB_AGGREGATE;
+}
+
+static bool aggregates(struct table *t)
+{
+	return server(t)->doing == DOING_AGGREGATE;
+}
+
+static bool hosted_twice(struct table *t)
+{
+	return t->seat[FIRST].core->rounds > 1;
+}
+
+/* The worker has slots of its own (ASan sees it otherwise). */
+static void test_aligned_while_aggregating(void **state)
+{
+	struct buf signal = { 0 };
+	struct net_writer w;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 11);
+	t.holds = holds_aggregate;
+	table_start(&t);
+	table_link(&t, SERVER, FIRST, true);
+	assert_true(wait_until(&t, aggregates, 20000));
+	table_peer(&t, SERVER, FIRST)->aligned = false; /* as if names had changed */
+	assert_int_equal(t.seat[FIRST].core->rounds, 1);
+	net_write_begin(&w, &signal, NET_MSG_SIGNAL, NULL); /* so that it hosts once more */
+	net_put_uint(&w, "s", 2);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	table_deliver(&t, SERVER, FIRST, &signal);
+	assert_true(wait_until(&t, hosted_twice, 20000));
+	assert_true(table_peer(&t, SERVER, FIRST)->aligned);
+	assert_true(aggregates(&t));
+	table_let_jobs_end(&t);
+	table_run(&t, t.now_ms + 5000, 100000);
+	assert_int_equal(server(&t)->in_round, 0);
+	assert_true(server(&t)->rounds > 0);
+	table_release(&t);
+}
+
+/* ---- both at once against one cap ---- */
+
+static uint64_t releases(struct table *t)
+{
+	struct ledger_mechanism m = spend_release(server(t));
+	struct ledger_lineage l;
+	uint64_t n;
+
+	spend_lineage(server(t), &l);
+	n = ledger_lineage_count(&l, &m);
+	ledger_lineage_release(&l);
+	return n;
+}
+
+static double epsilon_of(double noise, uint64_t n)
+{
+	struct ledger_spend s = { .labels = n };
+	struct agent_config c;
+	double epsilon = 0;
+
+	agent_config_defaults(&c);
+	s.mechanism =
+		(struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
+					   .accountant = ledger_release_accountant(c.accountant),
+					   .adjacency = LEDGER_ROW_REPLACED,
+					   .batch = 1,
+					   .dim = 4,
+					   .param = noise,
+					   .delta = c.delta };
+	assert_int_equal(ledger_epsilon(&s, 1, &epsilon, NULL), 0);
+	return epsilon;
+}
+
+static bool both_aligned(struct table *t)
+{
+	return both_open(t) && server(t)->open[0]->phase >= PHASE_ALIGNED &&
+	       server(t)->open[1]->phase >= PHASE_ALIGNED;
+}
+
+static bool none_open(struct table *t)
+{
+	return server(t)->n_open == 0;
+}
+
+/* What comes after a reserve: it stays open. */
+static bool holds_release(const struct table *t, size_t seat, const struct agent_job *job)
+{
+	const struct agent_core *c = t->seat[SERVER].core;
+
+	if (seat == SERVER)
+		for (size_t i = 0; i < c->n_open; i++)
+			if (c->open[i]->conv == job->subject && c->open[i]->opened)
+				return true;
+	return false;
+}
+
+/* Each has reserved, or was refused. */
+static bool both_decided(struct table *t)
+{
+	size_t held = t->n_jobs;
+
+	return held == 2 || (held == 1 && server(t)->n_open == 1);
+}
+
+/* Room for so many releases of its rows, and two partners that ask for one at the same time: what
+ * is reserved for the one is not there for the other, long before it is settled. */
+static void two_releases(uint64_t room)
+{
+	double noise;
+	struct table t;
+
+	begin(&t, 12, 2);
+	t.seat[SERVER].config.noisy_rows = true;
+	noise = t.seat[SERVER].config.release_noise;
+	t.seat[SERVER].config.epsilon_per_peer = 50;
+	t.seat[SERVER].config.epsilon_total =
+		(epsilon_of(noise, room) + epsilon_of(noise, room + 1)) / 2;
+	t.holds = holds_release;
+	meet(&t);
+	assert_true(wait_until(&t, both_aligned, 5000)); /* both have passed the first look */
+	assert_int_equal(releases(&t), 0);
+	assert_true(wait_until(&t, both_decided, 4000));
+	assert_int_equal(t.n_jobs, room);
+	assert_int_equal(releases(&t), room);
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, none_open, 5000));
+	assert_int_equal(releases(&t), room);
+	assert_int_equal(first_served(&t) + second_served(&t), room);
+	assert_int_equal(table_peer(&t, SERVER, FIRST)->failed +
+				 table_peer(&t, SERVER, SECOND)->failed,
+			 2 - room);
+	table_release(&t);
+}
+
+static void test_two_reserves_one_cap(void **state)
+{
+	(void)state;
+	two_releases(1);
+	two_releases(2);
+}
+
+static double lineage_epsilon(struct table *t, uint64_t *labels)
+{
+	struct ledger_lineage l;
+	double epsilon = 0;
+
+	spend_lineage(server(t), &l);
+	*labels = ledger_lineage_labels(&l);
+	assert_int_equal(ledger_epsilon(l.at, l.n, &epsilon, NULL), 0);
+	ledger_lineage_release(&l);
+	return epsilon;
+}
+
+static bool host_and_client(struct table *t)
+{
+	const struct session *first = with(t, FIRST), *second = with(t, SECOND);
+
+	return first && second && first->role == AGENT_HOST && second->role == AGENT_CLIENT &&
+	       first->phase >= PHASE_ALIGNED && second->phase >= PHASE_ALIGNED;
+}
+
+/* Labels toward the one as host, rows with noise to the other as client.  Returns what is spent
+ * at the end, of which `cap` is never passed. */
+static double labels_and_release(double cap, uint64_t *labels, uint64_t *released)
+{
+	double epsilon = 0;
+	struct table t;
+
+	begin(&t, 14, 2);
+	t.seat[SERVER].config.roles = AGENT_BOTH_ROLES;
+	t.seat[FIRST].config.roles = AGENT_CLIENT_ONLY;
+	t.seat[SERVER].config.translator = AGENT_PPAT;
+	t.seat[SERVER].config.noisy_rows = true;
+	t.seat[SERVER].config.max_rounds = 1;
+	t.seat[SERVER].config.epsilon_per_peer = 50;
+	t.seat[SERVER].config.epsilon_total = cap;
+	t.holds = holds_release;
+	meet(&t);
+	assert_true(wait_until(&t, host_and_client, 5000));
+	assert_true(lineage_epsilon(&t, labels) == 0);
+	for (int i = 0; i < 300; i++) { /* reserves stay open */
+		table_run(&t, t.now_ms + 10, 10);
+		epsilon = lineage_epsilon(&t, labels);
+		assert_true(epsilon <= cap);
+	}
+	table_let_jobs_end(&t);
+	assert_true(wait_until(&t, none_open, 5000));
+	epsilon = lineage_epsilon(&t, labels);
+	*released = releases(&t);
+	table_release(&t);
+	return epsilon;
+}
+
+static void test_labels_and_a_release_one_cap(void **state)
+{
+	uint64_t labels, released, fewer;
+	struct agent_config c;
+	double both;
+
+	(void)state;
+	agent_config_defaults(&c);
+	both = labels_and_release(100, &labels, &released);
+	assert_int_equal(released, 1);
+	assert_true(labels > 0);
+	labels_and_release(both * .99, &fewer, &released); /* not the last batch, with both */
+	assert_int_equal(released, 1);
+	assert_true(fewer > 0 && fewer < labels);
+	labels_and_release(epsilon_of(c.release_noise, 1) * 1.0001, &labels, &released);
+	assert_int_equal((released == 1) + (labels > 0), 1); /* the other was refused */
+}
+
+#define SESSIONS(test) cmocka_unit_test(test)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SESSIONS(test_beside_training),
+		SESSIONS(test_best_changes_meanwhile),
+		SESSIONS(test_two_clients_at_once),
+		SESSIONS(test_no_room),
+		SESSIONS(test_one_with_each),
+		SESSIONS(test_stalling_partner),
+		SESSIONS(test_due_first),
+		SESSIONS(test_both_links_cut),
+		SESSIONS(test_one_link_cut),
+		SESSIONS(test_revoked_and_stopped),
+		SESSIONS(test_store_fails),
+		SESSIONS(test_aligned_while_aggregating),
+		SESSIONS(test_two_reserves_one_cap),
+		SESSIONS(test_labels_and_a_release_one_cap),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
