@@ -16,7 +16,7 @@
 
 struct init_options {
 	const char *name, *listen;
-	bool secret;
+	bool secret, reference;
 };
 
 static error_t parse_init(int key, char *arg, struct argp_state *state)
@@ -38,6 +38,9 @@ static error_t parse_init(int key, char *arg, struct argp_state *state)
 	case 's':
 		o->secret = true;
 		return 0;
+	case 'r':
+		o->reference = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -48,6 +51,8 @@ static const struct argp_option init_options[] = {
 	{ "listen", 'l', "HOST:PORT", 0, "where to listen (default 0.0.0.0:7447; off: nowhere)",
 	  0 },
 	{ "secret", 's', NULL, 0, "found a federation: draw a secret that its members share", 0 },
+	{ "reference", 'r', NULL, 0,
+	  "make nothing: print every key of agent.yaml with default, limits and meaning", 0 },
 	{ 0 },
 };
 
@@ -170,6 +175,17 @@ static char *name_of_folder(const char *path)
 	return name;
 }
 
+static int show_reference(struct cli *cli)
+{
+	struct buf text = { 0 };
+
+	config_print_reference(&text);
+	cli_put_text(cli, "reference", (const char *)text.base);
+	cli_say(cli, "%s", (const char *)text.base);
+	buf_release(&text);
+	return 0;
+}
+
 int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct init_options o = { 0 };
@@ -187,6 +203,8 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	if (o.reference)
+		return show_reference(cli);
 	folder_paths(&f, cli->folder);
 	if (o.name == NULL)
 		o.name = name = name_of_folder(cli->folder);

@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -1126,6 +1127,80 @@ void config_print_default(struct buf *out, const char *name, const char *listen)
 		section = k->section;
 		print_line(out, k, value);
 	}
+}
+
+/* ---- the reference in docs/ ---- */
+
+/* The words of text as one item of a list of Markdown, in lines of at most 118 columns. */
+static void print_item(struct buf *out, const char *text)
+{
+	size_t column = 1;
+
+	buf_printf(out, "*");
+	while (*text != '\0') {
+		size_t n = strcspn(text, " ");
+
+		if (column + 1 + n > 118) {
+			buf_printf(out, "\n ");
+			column = 1;
+		}
+		buf_printf(out, " %.*s", (int)n, text);
+		column += 1 + n;
+		text += n + strspn(text + n, " ");
+	}
+	buf_printf(out, "\n");
+}
+
+static void print_reference_key(struct buf *out, const struct key *k, const char *def)
+{
+	struct buf item = { 0 };
+
+	buf_printf(&item, "`%s: %s`: %s. Allowed: ", k->name, def[0] != '\0' ? def : "\"\"",
+		   k->help);
+	print_allowed(&item, k);
+	buf_printf(&item, ".");
+	print_item(out, (const char *)item.base);
+	buf_release(&item);
+}
+
+static void print_reference_method(struct buf *out, const struct fed_method *m)
+{
+	struct config c;
+	struct key k;
+	int rc;
+
+	config_init(&c);
+	rc = config_set(&c, "rounds", "method", m->name, NULL);
+	assert(rc == 0);
+	(void)rc;
+	for (size_t i = 0; constant_at(&c, i, &k); i++) {
+		struct buf def = { 0 };
+
+		if (i == 0)
+			buf_printf(out, "\n## rounds, with `method: %s`\n\n", m->name);
+		print_value(&def, &c, &k);
+		print_reference_key(out, &k, (const char *)def.base);
+		buf_release(&def);
+	}
+	config_release(&c);
+}
+
+void config_print_reference(struct buf *out)
+{
+	const char *section = NULL;
+
+	buf_printf(out, "# agent.yaml: every key\n\n"
+			"`fkge init --reference` writes this file from the table of keys in "
+			"`config/config.c`. A key stands\nhere with its default. Each may be left "
+			"out.\n\n## Top level\n\n");
+	for (size_t i = 0; i < KEYS; i++) {
+		if (!same_section(keys[i].section, section))
+			buf_printf(out, "\n## %s\n\n", keys[i].section);
+		section = keys[i].section;
+		print_reference_key(out, &keys[i], keys[i].def);
+	}
+	for (size_t i = 0; fed_methods[i] != NULL; i++)
+		print_reference_method(out, fed_methods[i]);
 }
 
 /* ---- single keys ---- */

@@ -136,6 +136,9 @@ int config_parse(struct config *c, const char *text, size_t len, const char *whe
  * the address to listen on (NULL: the default). */
 void config_print_default(struct buf *out, const char *name, const char *listen);
 
+/* All keys as lists of Markdown, with defaults and limits: docs/reference/agent-yaml.md. */
+void config_print_reference(struct buf *out);
+
 /* Rules that concern more than one key; `where` as for config_parse(). */
 int config_check(const struct config *c, const char *where, struct err *e);
 

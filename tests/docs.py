@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""The documents: lengths, links, and what they say of the program.  Prints TAP.
+
+  docs.py FKGE SOURCE_ROOT             check
+  docs.py --tighten FKGE SOURCE_ROOT   lower tests/docs-over.txt to what is there
+
+A line has at most 120 columns (but tables and code), a paragraph, an item of a list or a cell of a
+table at most 90 words.  tests/docs-over.txt names the files that are still over, with how many lines
+and paragraphs; a figure may only fall."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+COLUMNS, WORDS = 120, 90
+
+
+def parts(text):
+    """(long lines, long paragraphs) of a document: each as a list of (line number, first words)."""
+    lines, paragraphs, block, start, fence = [], [], [], 0, False
+
+    def end():
+        nonlocal block
+        if len(" ".join(block).split()) > WORDS:
+            paragraphs.append((start, " ".join(block)[:50]))
+        block = []
+
+    for n, line in enumerate(text.split("\n"), 1):
+        if line.startswith("```"):
+            fence = not fence
+            end()
+            continue
+        if fence or (line.startswith("    ") and not block):
+            continue
+        if line.startswith("|"):
+            end()
+            for cell in line.split("|"):
+                if len(cell.split()) > WORDS:
+                    paragraphs.append((n, cell.strip()[:50]))
+            continue
+        if len(line) > COLUMNS:
+            lines.append((n, line[:50]))
+        if not line.strip():
+            end()
+            continue
+        if re.match(r"\s*([*-]|\d+\.)\s|#", line):
+            end()
+        if not block:
+            start = n
+        block.append(line)
+        if line.startswith("#"):
+            end()
+    end()
+    return lines, paragraphs
+
+
+def anchor(title):
+    """As the usual viewers of Markdown make one."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower().replace("`", "")).replace(" ", "-")
+
+
+def anchors(text):
+    return {anchor(line.lstrip("#")) for line in text.split("\n") if re.match(r"#+ ", line)}
+
+
+def dead_links(path, text, read):
+    """Links of a document to what is not in the tree; read() gives a file's text, or None."""
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, mark = target.partition("#")
+        to = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+        there = read(to)
+        if there is None or (mark and mark not in anchors(there)):
+            dead.append(f"{path}: {target}")
+    return dead
+
+
+def self_test():
+    """What is planted here must be found, and nothing else."""
+    long, many = "x" * (COLUMNS + 1), "word " * (WORDS + 1)
+    two = parts(f"# t\n\n{long}\n\n```\n{long}\n```\n\n    {long}\n\n| {long} |\n")
+    assert ([n for n, _ in two[0]], two[1]) == ([3], []), two
+    items = f"* {'w ' * 60}\n* {'w ' * 60}"
+    two = parts("\n".join(["a b"] * 46) + f"\n\n{items}\n\n| {many}| a |\n" + "a b\n" * 45)
+    assert [n for n, _ in two[1]] == [1, 51], two
+    files = {"a.md": "# One `two`: three\n", "d/b.md": "[x](../a.md#one-two-three) [y](../a.md#no) [z](c.md)"}
+    dead = dead_links("d/b.md", files["d/b.md"], files.get)
+    assert dead == ["d/b.md: ../a.md#no", "d/b.md: c.md"], dead
+    assert keys_of({"a": [{"b": 1}, {"c": {}}]}) == {"a", "b", "c"}
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return set(value) | {k for v in value.values() for k in keys_of(v)}
+    if isinstance(value, list):
+        return {k for v in value for k in keys_of(v)}
+    return set()
+
+
+class Tree:
+    def __init__(self, fkge, root):
+        self.fkge, self.root, self.checks, self.failed = os.path.realpath(fkge), root, 0, 0
+        self.files = []
+        for folder, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if not f.startswith((".", "build"))]
+            self.files += [os.path.relpath(os.path.join(folder, n), root) for n in names if n.endswith(".md")]
+        self.files.sort()
+
+    def read(self, path):
+        full = os.path.join(self.root, path)
+        if os.path.isdir(full):
+            return ""
+        return open(full, encoding="utf-8", errors="replace").read() if os.path.exists(full) else None
+
+    def ok(self, what, faults):
+        self.checks += 1
+        for f in faults:
+            print(f"# {f}")
+        self.failed += bool(faults)
+        print(f"{'not ok' if faults else 'ok'} {self.checks} - {what}")
+
+    def run(self, *words, folder=None):
+        where = ["-d", folder] if folder else []
+        return subprocess.run([self.fkge, *where, *words], capture_output=True, text=True,
+                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+
+    # ---- lengths ----
+
+    def over_path(self):
+        return os.path.join(self.root, "tests", "docs-over.txt")
+
+    def allowed(self):
+        rows = [line.split() for line in open(self.over_path()) if line.strip() and line[0] != "#"]
+        return {name: (int(n), int(m)) for name, n, m in rows}
+
+    def lengths(self):
+        allowed, faults = self.allowed(), []
+        for f in self.files:
+            long, many = parts(self.read(f))
+            n, m = allowed.pop(f, (0, 0))
+            if len(long) > n:
+                faults += [f"{f}:{at}: over {COLUMNS} columns ({n} such lines are allowed): {w}" for at, w in long]
+            if len(many) > m:
+                faults += [f"{f}:{at}: over {WORDS} words ({m} such paragraphs are allowed): {w}" for at, w in many]
+        return faults + [f"tests/docs-over.txt: there is no {f}: take its line out" for f in allowed]
+
+    def tighten(self):
+        old, head = self.allowed(), [line for line in open(self.over_path()) if line[0] == "#"]
+        rows = []
+        for f in self.files:
+            now = tuple(len(x) for x in parts(self.read(f)))
+            now = tuple(min(a, b) for a, b in zip(now, old.get(f, (0, 0))))
+            if any(now):
+                rows.append(f"{f} {now[0]} {now[1]}\n")
+        open(self.over_path(), "w").writelines(head + rows)
+
+    # ---- links, generated files ----
+
+    def links(self):
+        return [d for f in self.files for d in dead_links(f, self.read(f), self.read)]
+
+    def settings(self):
+        if self.run("init", "--reference").stdout == self.read("docs/reference/agent-yaml.md"):
+            return []
+        return ["docs/reference/agent-yaml.md is stale: fkge init --reference > docs/reference/agent-yaml.md"]
+
+
+def main():
+    words = sys.argv[1:]
+    if words[:1] == ["--tighten"]:
+        return Tree(*words[1:]).tighten()
+    self_test()
+    t = Tree(*words)
+    t.ok("no document has longer lines or paragraphs than it may", t.lengths())
+    t.ok("no link leads nowhere", t.links())
+    t.ok("docs/reference/agent-yaml.md is that of this program", t.settings())
+    print(f"1..{t.checks}")
+    return t.failed > 0
+
+
+sys.exit(main())
