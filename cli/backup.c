@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/backup.h"
 #include "agent/roster.h"
@@ -10,16 +9,6 @@
 #include "cli/peers.h"
 #include "cli/work.h"
 #include "net/ident.h"
-
-static void when_text(int64_t time_ms, char out[32])
-{
-	time_t seconds = (time_t)(time_ms / 1000);
-	struct tm tm;
-
-	out[0] = '\0';
-	if (gmtime_r(&seconds, &tm) != NULL)
-		strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", &tm);
-}
 
 static void show_files(struct cli *cli, const struct backup *b)
 {
@@ -40,9 +29,9 @@ static void show_files(struct cli *cli, const struct backup *b)
 
 static void show_backup(struct cli *cli, const char *path, const struct backup *b)
 {
-	char when[32];
+	char when[CLI_TIME_TEXT];
 
-	when_text(b->time_ms, when);
+	cli_time_text(b->time_ms, when);
 	cli_put_text(cli, "backup", path);
 	cli_put_text(cli, "made", when);
 	cli_put(cli, "sign_key", cli_json_hex(b->sign_key, sizeof(b->sign_key)));

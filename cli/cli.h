@@ -81,6 +81,9 @@ void cli_say(const struct cli *cli, const char *fmt, ...) __attribute__((format(
 enum { CLI_COLUMNS = 80 };
 void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* "2026-07-01 12:00:00 UTC"; "?": no such time. */
+enum { CLI_TIME_TEXT = 32 };
+void cli_time_text(int64_t time_ms, char out[CLI_TIME_TEXT]);
 void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Into cli->result; the value's reference is taken. */
 void cli_put(struct cli *cli, const char *key, json_t *value);

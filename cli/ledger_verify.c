@@ -214,20 +214,17 @@ static void name_in_exports(void *ctx, const uint8_t sign_key[LEDGER_KEY],
 	who_text(p != NULL ? p->name : "", p != NULL ? p->key : NULL, sign_key, out);
 }
 
-static json_t *owner_json(const struct ledger_export *x, char when[32], char print[NET_ID_TEXT])
+static json_t *owner_json(const struct ledger_export *x, char when[CLI_TIME_TEXT],
+			  char print[NET_ID_TEXT])
 {
-	time_t seconds = (time_t)(x->time_ms / 1000);
 	struct net_ident keys;
 	char id[NET_KEY_TEXT];
-	struct tm tm;
 
 	memcpy(keys.noise, x->owner.key, NET_KEY_BYTES);
 	memcpy(keys.sign, x->owner.sign_key, NET_SIGN_BYTES);
 	net_ident_short(&keys, print);
 	net_key_format(x->owner.key, id);
-	snprintf(when, 32, "?");
-	if (gmtime_r(&seconds, &tm) != NULL)
-		strftime(when, 32, "%Y-%m-%d %H:%M:%S UTC", &tm);
+	cli_time_text(x->time_ms, when);
 	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b}", "name", cli_json_text(x->owner.name),
 			 "id", id, "fingerprint", print, "time", (json_int_t)x->time_ms, "nonce",
 			 x->nonce[0] != '\0' ? cli_json_text(x->nonce) : json_null(), "whole",
@@ -241,7 +238,7 @@ static void show_owners(struct cli *cli, struct exports *all)
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct ledger_export *x = &all->at[i];
-		char when[32], print[NET_ID_TEXT], who[WHO_TEXT], peer[WHO_TEXT];
+		char when[CLI_TIME_TEXT], print[NET_ID_TEXT], who[WHO_TEXT], peer[WHO_TEXT];
 
 		json_array_append_new(list, owner_json(x, when, print));
 		name_in_exports(all, x->owner.sign_key, who);

@@ -74,6 +74,16 @@ void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
 	free(line);
 }
 
+void cli_time_text(int64_t time_ms, char out[CLI_TIME_TEXT])
+{
+	time_t seconds = (time_t)(time_ms / 1000);
+	struct tm tm;
+
+	snprintf(out, CLI_TIME_TEXT, "?");
+	if (gmtime_r(&seconds, &tm) != NULL)
+		strftime(out, CLI_TIME_TEXT, "%Y-%m-%d %H:%M:%S UTC", &tm);
+}
+
 void cli_note(const struct cli *cli, const char *fmt, ...)
 {
 	va_list ap;

@@ -96,12 +96,9 @@ static json_t *intersection_json(const struct store_intersection *i)
 
 static void say_intersection(const struct cli *cli, const struct store_intersection *i)
 {
-	time_t s = (time_t)(i->time_ms / 1000);
-	char when[32] = "?", shared[24] = "broken off";
-	struct tm tm;
+	char when[CLI_TIME_TEXT], shared[24] = "broken off";
 
-	if (gmtime_r(&s, &tm) != NULL)
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	cli_time_text(i->time_ms, when);
 	if (i->done)
 		snprintf(shared, sizeof(shared), "%llu", (unsigned long long)i->shared);
 	cli_say(cli, "  %-24s %10llu %10llu  %s\n", when, (unsigned long long)i->theirs,
