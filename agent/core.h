@@ -35,6 +35,7 @@
 
 #include "base/err.h"
 #include "base/secret.h"
+#include "config/config.h"
 #include "fed/method.h"
 #include "store/batch.h"
 #include "store/ledger/entry.h"
@@ -49,9 +50,9 @@ enum {
 	AGENT_SESSION = STORE_SESSION,
 	AGENT_NAME_MAX = STORE_NAME_MAX, /* bytes, with the NUL */
 	AGENT_TEXT_MAX = STORE_REASON_MAX,
-	AGENT_PEERS_MAX = 256,	     /* listed peers of one agent */
-	AGENT_SESSIONS_MAX = 8,	     /* sessions of one agent at a time */
-	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
+	AGENT_PEERS_MAX = 256,			  /* listed peers of one agent */
+	AGENT_SESSIONS_MAX = CONFIG_SESSIONS_MAX, /* sessions of one agent at a time */
+	AGENT_MESSAGE_MAX = 1 << 20,		  /* bytes of one whole message */
 };
 
 /* Clocks that differ by more are told to the owner: auditors read both. */

@@ -302,3 +302,16 @@ int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e)
 	free(path);
 	return rc;
 }
+
+int folder_load_roster(struct store *s, struct roster *out, struct err *e)
+{
+	struct store_core core = { 0 };
+	int rc = store_load_core(s, &core, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < core.n_peers; i++)
+		roster_put(out, &core.peers[i]);
+	store_core_release(&core);
+	return 0;
+}

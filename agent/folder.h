@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "agent/roster.h"
 #include "base/err.h"
 #include "config/config.h"
 #include "store/identity.h"
@@ -62,5 +63,8 @@ pid_t folder_holder(const struct folder *f);
 int folder_psk(const struct folder *f, bool *has, uint8_t psk[32], struct err *e);
 /* Write it there (mode 0600); ERR_USAGE when the config names no file. */
 int folder_put_psk(const struct folder *f, const uint8_t psk[32], struct err *e);
+
+/* All peers of the store; release with roster_release(). */
+int folder_load_roster(struct store *s, struct roster *out, struct err *e);
 
 #endif

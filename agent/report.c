@@ -8,9 +8,9 @@
 
 #include "agent/admin.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "fed/round.h"
 #include "net/ident.h"
-#include "base/text.h"
 
 const char *report_state(enum agent_state s)
 {

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/who.h"
-#include "cli/work.h"
+#include "lab/work.h"
 #include "net/ident.h"
 
 enum { EXPORT_MAX = 1 << 30 };
@@ -58,7 +58,7 @@ static int read_store(const struct folder *f, struct accounts_export *x, struct 
 	struct store_round *rounds = NULL;
 	struct roster all = { 0 };
 	size_t n = 0;
-	int rc = cli_load_roster(f->store, &all, e);
+	int rc = folder_load_roster(f->store, &all, e);
 
 	if (rc == 0)
 		rc = store_rounds(f->store, SIZE_MAX, &rounds, &n, e);
@@ -179,7 +179,7 @@ static json_t *party_json(const struct accounts_party *p, bool given, char id[NE
 {
 	net_key_format(p->key, id);
 	accounts_fingerprint(p, fingerprint);
-	return json_pack("{s:o, s:s, s:s, s:b}", "name", cli_json_text(p->name), "id", id,
+	return json_pack("{s:o, s:s, s:s, s:b}", "name", json_of_text(p->name), "id", id,
 			 "fingerprint", fingerprint, "given", given);
 }
 
@@ -219,9 +219,9 @@ static json_t *finding_json(const struct accounts_finding *f)
 
 	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "note", f->note, "round",
 			 whole ? json_null() : json_integer((json_int_t)f->number), "id",
-			 whole ? json_null() : cli_json_hex(f->id, STORE_ROUND), "member",
-			 owner ? json_null() : cli_json_hex(f->member, STORE_KEY), "text",
-			 cli_json_text(f->text));
+			 whole ? json_null() : json_of_hex(f->id, STORE_ROUND), "member",
+			 owner ? json_null() : json_of_hex(f->member, STORE_KEY), "text",
+			 json_of_text(f->text));
 }
 
 static void show_report(struct cli *cli, const struct accounts_report *r)
@@ -230,7 +230,7 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->at[i].fault == ACCOUNTS_NOT_CHECKED) {
-			json_array_append_new(unchecked, cli_json_text(r->at[i].text));
+			json_array_append_new(unchecked, json_of_text(r->at[i].text));
 			cli_say_wrapped(cli, 0, "%s", r->at[i].text);
 			continue;
 		}

@@ -33,7 +33,7 @@ static error_t parse_global(int key, char *arg, struct argp_state *state)
 		cli->json = true;
 		return 0;
 	case 'q':
-		cli->quiet = true;
+		cli->notes.quiet = true;
 		log_set_level(LOG_ERROR);
 		return 0;
 	case 'v':
@@ -106,7 +106,7 @@ static void give_back_at_exit(int status, void *unused)
 	give_back(why, sizeof(why));
 	if (status != argp_err_exit_status)
 		return;
-	j = json_pack("{s:o, s:i}", "error", cli_json_text(why), "exit", status);
+	j = json_pack("{s:o, s:i}", "error", json_of_text(why), "exit", status);
 	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(j);

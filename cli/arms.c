@@ -18,8 +18,8 @@
 #include "base/bootstrap.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/work.h"
 #include "kge/eval.h"
+#include "lab/work.h"
 
 enum arm { ARM_BEFORE, ARM_ALONE, ARM_WITH, ARMS };
 
@@ -81,7 +81,7 @@ static int save_alone(struct reporting *r, struct alone *a, struct err *e)
 static int train_alone(struct reporting *r, struct alone *a, struct err *e)
 {
 	uint64_t target = r->history.epochs, from = alone_epochs(a);
-	struct progress bar = progress_begin(r->cli, "alone");
+	struct progress bar = lab_progress_begin(&r->cli->notes, "alone");
 	struct agent_job job = { 0 };
 	int rc = 0;
 
@@ -95,11 +95,11 @@ static int train_alone(struct reporting *r, struct alone *a, struct err *e)
 			err_set(e, rc, "training alone: %s", err_text(rc));
 		else
 			rc = save_alone(r, a, e);
-		progress_at(&bar, (double)(alone_epochs(a) - from) / (double)(target - from),
-			    "%llu of %llu epochs", (unsigned long long)alone_epochs(a),
-			    (unsigned long long)target);
+		lab_progress_at(&bar, (double)(alone_epochs(a) - from) / (double)(target - from),
+				"%llu of %llu epochs", (unsigned long long)alone_epochs(a),
+				(unsigned long long)target);
 	}
-	progress_end(&bar);
+	lab_progress_end(&bar);
 	return rc;
 }
 
@@ -186,8 +186,8 @@ static void interval(const struct reporting *r, const double *a, const double *l
 
 static json_t *interval_json(const struct interval *v)
 {
-	return json_pack("{s:o, s:o, s:o}", "mean", cli_json_number(v->mean), "low",
-			 cli_json_number(v->low), "high", cli_json_number(v->high));
+	return json_pack("{s:o, s:o, s:o}", "mean", json_of_number(v->mean), "low",
+			 json_of_number(v->low), "high", json_of_number(v->high));
 }
 
 static const char *arm_word(const struct reporting *r, enum arm arm)
@@ -302,7 +302,7 @@ static json_t *peer_json(const struct reporting *r, const uint8_t key[STORE_KEY]
 {
 	char hex[17];
 
-	return cli_json_text(name_of(r, key, hex));
+	return json_of_text(name_of(r, key, hex));
 }
 
 static void show_gain(const struct reporting *r, const struct agent_gain *g, json_t *list)
@@ -317,11 +317,10 @@ static void show_gain(const struct reporting *r, const struct agent_gain *g, jso
 		cli_say(r->cli, " %s", name_of(r, g->peer[i], hex));
 	}
 	cli_say(r->cli, "\n");
-	json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:b, s:o}", "time_ms",
-					      (json_int_t)g->time_ms, "before",
-					      cli_json_number(g->before), "after",
-					      cli_json_number(g->after), "kept", (int)g->kept,
-					      "partners", peers));
+	json_array_append_new(
+		list, json_pack("{s:I, s:o, s:o, s:b, s:o}", "time_ms", (json_int_t)g->time_ms,
+				"before", json_of_number(g->before), "after",
+				json_of_number(g->after), "kept", (int)g->kept, "partners", peers));
 }
 
 /* Sessions in which it had a part, and what was kept of them; with others in it, theirs too. */
@@ -347,7 +346,7 @@ static void show_partner(const struct reporting *r, const struct store_peer *p, 
 	json_array_append_new(list,
 			      json_pack("{s:o, s:I, s:I, s:o}", "partner", peer_json(r, p->key),
 					"trainings", (json_int_t)with, "kept", (json_int_t)kept,
-					"valid_gain", cli_json_number(sum)));
+					"valid_gain", json_of_number(sum)));
 }
 
 static void show_sessions(const struct reporting *r)
@@ -388,8 +387,8 @@ static void show_round(const struct reporting *r, const struct store_round *x, d
 	cli_say(r->cli, "\n");
 	json_array_append_new(list,
 			      json_pack("{s:I, s:o, s:o, s:o}", "round", (json_int_t)x->number,
-					"before", cli_json_number(*before), "after",
-					cli_json_number(x->score), "partners", peers));
+					"before", json_of_number(*before), "after",
+					json_of_number(x->score), "partners", peers));
 	*before = x->score;
 }
 
@@ -500,7 +499,8 @@ int cmd_report(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&r.work, cli, FOLDER_IDENTITY | (r.control ? FOLDER_WRITE : FOLDER_READ), e);
+	rc = work_open(&r.work, cli->folder,
+		       FOLDER_IDENTITY | (r.control ? FOLDER_WRITE : FOLDER_READ), e);
 	if (rc != 0)
 		return rc;
 	rc = check_control(&r, e);

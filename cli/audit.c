@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/who.h"
-#include "cli/work.h"
+#include "lab/child.h"
+#include "lab/work.h"
 
 struct audit {
 	struct cli *cli;
@@ -132,7 +132,7 @@ static int open_agent(struct audit *a, struct err *e)
 		folder_close(f);
 		rc = open_store(a, e);
 	} else {
-		cli_note(a->cli, "No agent.yaml in %s: what is audited are the defaults.\n",
+		lab_note(&a->cli->notes, "No agent.yaml in %s: what is audited are the defaults.\n",
 			 a->cli->folder);
 		config_init(&f->config);
 		f->has_config = true;
@@ -146,7 +146,7 @@ static void tell(void *ctx, const char *what)
 {
 	struct audit *a = ctx;
 
-	progress_at(&a->progress, (double)a->steps++ / (double)a->expected, "%s", what);
+	lab_progress_at(&a->progress, (double)a->steps++ / (double)a->expected, "%s", what);
 }
 
 /* ---- A ---- */
@@ -443,9 +443,9 @@ static json_t *line_json(const struct audit_line *l)
 	char kind[2] = { l->kind, '\0' };
 
 	return json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o, s:o}", "audit", kind, "what",
-			 cli_json_text(l->what), "control", (int)l->control, "found", (int)l->found,
-			 "good", (int)audit_line_good(l), "lower", cli_json_number(l->lower),
-			 "upper", cli_json_number(l->upper), "seen", cli_json_text(l->seen));
+			 json_of_text(l->what), "control", (int)l->control, "found", (int)l->found,
+			 "good", (int)audit_line_good(l), "lower", json_of_number(l->lower),
+			 "upper", json_of_number(l->upper), "seen", json_of_text(l->seen));
 }
 
 static void say_line(const struct cli *cli, const struct audit_line *l)
@@ -589,10 +589,10 @@ int cmd_audit(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = open_agent(&a, e);
 	a.expected = lines_expected(&a);
 	a.how.alpha = a.alpha / (double)a.expected;
-	a.progress = progress_begin(cli, "audit");
+	a.progress = lab_progress_begin(&cli->notes, "audit");
 	if (rc == 0)
 		rc = run_audits(&a, e);
-	progress_end(&a.progress);
+	lab_progress_end(&a.progress);
 	if (rc == 0)
 		rc = show(&a, e);
 	audit_report_release(&a.report);

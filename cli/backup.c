@@ -7,7 +7,7 @@
 #include "agent/roster.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
-#include "cli/work.h"
+#include "lab/work.h"
 #include "net/ident.h"
 
 static void show_files(struct cli *cli, const struct backup *b)
@@ -18,9 +18,9 @@ static void show_files(struct cli *cli, const struct backup *b)
 		const struct backup_file *f = &b->file[i];
 		json_t *j = json_object();
 
-		json_object_set_new(j, "name", cli_json_text(f->name));
+		json_object_set_new(j, "name", json_of_text(f->name));
 		json_object_set_new(j, "bytes", json_integer((json_int_t)f->bytes));
-		json_object_set_new(j, "digest", cli_json_hex(f->digest, sizeof(f->digest)));
+		json_object_set_new(j, "digest", json_of_hex(f->digest, sizeof(f->digest)));
 		json_array_append_new(list, j);
 		cli_say(cli, "  %-16s %12" PRIu64 " bytes\n", f->name, f->bytes);
 	}
@@ -34,7 +34,7 @@ static void show_backup(struct cli *cli, const char *path, const struct backup *
 	cli_time_text(b->time_ms, when);
 	cli_put_text(cli, "backup", path);
 	cli_put_text(cli, "made", when);
-	cli_put(cli, "sign_key", cli_json_hex(b->sign_key, sizeof(b->sign_key)));
+	cli_put(cli, "sign_key", json_of_hex(b->sign_key, sizeof(b->sign_key)));
 	cli_say(cli, "%s, of %s, holds:\n", path, when);
 	show_files(cli, b);
 	cli_put_count(cli, "triples", b->triples);
@@ -88,7 +88,7 @@ static int make(struct cli *cli, const char *to, struct err *e)
 			     "graph.\n");
 	}
 	if (rc == 0 && b.left_out[0] != '\0')
-		cli_note(cli,
+		lab_note(&cli->notes,
 			 "Not in it: %s (federation.psk_file lies outside of the folder); keep a "
 			 "copy of it.\n",
 			 b.left_out);
@@ -159,7 +159,7 @@ static void show_restored(struct cli *cli, const struct store_restored *r,
 		char id[NET_KEY_TEXT];
 
 		net_key_format(r->waits[i], id);
-		json_array_append_new(waits, cli_json_text(p != NULL && p->name[0] ? p->name : id));
+		json_array_append_new(waits, json_of_text(p != NULL && p->name[0] ? p->name : id));
 		cli_say(cli, "  %s\n", p != NULL && p->name[0] ? p->name : id);
 	}
 	cli_put(cli, "waits", waits);
@@ -173,7 +173,7 @@ static int show_waits(struct cli *cli, struct store *s, struct err *e)
 	int rc = store_restored(s, &r, e);
 
 	if (rc == 0)
-		rc = cli_load_roster(s, &roster, e);
+		rc = folder_load_roster(s, &roster, e);
 	if (rc == 0 && r.n_waits > 0)
 		cli_say(cli, "Nothing of its own is spent before these partners have been asked "
 			     "for what was signed after the backup:\n");

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "cli/commands.h"
-#include "cli/work.h"
+#include "lab/work.h"
 
 static void say_checkpoint(const struct cli *cli, const struct store_checkpoint *c)
 {
@@ -43,7 +43,7 @@ int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
 		say_checkpoint(cli, &all[k]);
 	}
 	if (rc == 0 && n == 0)
-		cli_note(cli, "Nothing is saved yet; fkge train makes the first state.\n");
+		lab_note(&cli->notes, "Nothing is saved yet; fkge train makes the first state.\n");
 	free(all);
 	folder_close(&f);
 	return rc;
@@ -139,7 +139,7 @@ int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
 	label = words.n > 0 ? words.at[0] : "";
 	if (words.n > 0 && check_label(label, e) != 0)
 		return ERR_USAGE;
-	rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	if (words.n > 0)
@@ -179,7 +179,7 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 		"Make a saved state the best one again, bit for bit; the best so far is kept "
 		"as a saved one.\vExample:\n  fkge -d acme checkpoint restore 7",
 		&words, argc, argv);
-	rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	rc = find_state(w.folder.store, words.at[0], &id, e);

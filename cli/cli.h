@@ -7,8 +7,8 @@
  *
  *   results    cli_say() for people, cli->result for programs (--json): one
  *              object on standard output, never both
- *   messages   cli_note() and log_*(), on standard error
- *   progress   progress_*(), on standard error and only when it is a terminal
+ *   messages   lab_note() and log_*(), on standard error
+ *   progress   lab_progress_*() of lab/out.h, on standard error and only when it is a terminal
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -20,12 +20,14 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "lab/out.h"
+#include "store/json.h"
 
 struct cli {
 	const char *folder;  /* of the agent: -d, else $FKGE_DIR, else "." */
 	const char *program; /* argv[0], to start further processes of ourselves */
 	bool json;
-	bool quiet;
+	struct lab_out notes; /* messages and progress */
 	int verbose;
 	json_t *result; /* an object; commands put their figures into it */
 	bool lines;	/* with --json: objects came before the result, one a line */
@@ -84,34 +86,12 @@ void cli_say_wrapped(const struct cli *cli, size_t indent, const char *fmt, ...)
 /* "2026-07-01 12:00:00 UTC"; "?": no such time. */
 enum { CLI_TIME_TEXT = 32 };
 void cli_time_text(int64_t time_ms, char out[CLI_TIME_TEXT]);
-void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Into cli->result; the value's reference is taken. */
 void cli_put(struct cli *cli, const char *key, json_t *value);
 void cli_put_text(struct cli *cli, const char *key, const char *text);
 void cli_put_count(struct cli *cli, const char *key, uint64_t n);
 /* With --json: one object now, on a line of its own; the value's reference is taken. */
 void cli_line(struct cli *cli, json_t *value);
-/* The same as values, for arrays and inner objects; text that is no UTF-8 gets marks. */
-json_t *cli_json_text(const char *text);
-json_t *cli_json_number(double x);
-json_t *cli_json_hex(const uint8_t *bytes, size_t n);		 /* n <= 64 */
 void cli_put_number(struct cli *cli, const char *key, double x); /* null when not finite */
-
-struct progress {
-	const struct cli *cli;
-	const char *label;
-	uint64_t begun_ms, drawn_ms;
-	bool shown;
-};
-
-/* Nothing is drawn during the first second, nor when stderr is no terminal. */
-struct progress progress_begin(const struct cli *cli, const char *label);
-void progress_at(struct progress *p, double part, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-void progress_end(struct progress *p);
-
-/* For work that does not say how far it is: its seconds, under the same conditions. */
-struct waiting *waiting_begin(const struct cli *cli, const char *label); /* NULL: not shown */
-void waiting_end(struct waiting *w);
 
 #endif

@@ -4,12 +4,7 @@
 
 #include "cli/cli.h"
 
-/* One request to the agent in cli->folder over its control socket.
- * ERR_UNREACHABLE when none is running (no request is answered so); else what it answered, its
- * error included. *reply is new; json_decref() it. */
-int control_ask(const struct cli *cli, const json_t *request, json_t **reply, struct err *e);
-
-/* control_ask(), or agent/admin.h on the store when no agent is running. */
+/* agent_ask(), or agent/admin.h on the store when no agent is running. */
 int control_admin(const struct cli *cli, const json_t *request, json_t **reply, struct err *e);
 
 /* Move all members of *reply into the result. */

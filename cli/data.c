@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/tables.h"
-#include "cli/work.h"
 #include "graph/alias.h"
 #include "kge/io.h"
+#include "lab/work.h"
 
 /* ---- import ---- */
 
@@ -196,13 +196,13 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 static void report_oddities(const struct cli *cli, const struct kge_load_report *r, bool trimmed)
 {
 	if (r->headers > 0)
-		cli_note(
-			cli,
+		lab_note(
+			&cli->notes,
 			"Line 1 of %zu file%s names the columns and is left out (--keep-header: it "
 			"is a triple)\n",
 			r->headers, r->headers > 1 ? "s" : "");
 	if (r->spaced > 0 && !trimmed)
-		cli_note(cli,
+		lab_note(&cli->notes,
 			 "%zu field%s with a space at an end: \"a \" and \"a\" are two names, here "
 			 "and for partners (--trim takes such spaces off)\n",
 			 r->spaced, r->spaced > 1 ? "s" : "");
@@ -213,7 +213,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 {
 	struct kge_load_report report = { 0 };
 	struct kge_graph *g = NULL, *old = NULL;
-	struct waiting *wait = waiting_begin(cli, "reading");
+	struct waiting *wait = lab_waiting_begin(&cli->notes, "reading");
 	struct kge_load_options how = o->load;
 	int rc = load_old(f, o->replace, &old, e);
 
@@ -224,7 +224,7 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		kge_graph_number_like(g, old);
 	if (rc == 0)
 		rc = store_put_graph(f->store, g, e);
-	waiting_end(wait);
+	lab_waiting_end(wait);
 	if (rc == 0)
 		report_graph(cli, g, &report);
 	if (rc == 0)
@@ -491,7 +491,7 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&w, cli, FOLDER_READ, e);
+	rc = work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = o.triples ? export_triples(cli, &w, &o, e) : export_tables(cli, &w, &o, e);

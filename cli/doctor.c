@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/ask.h"
 #include "agent/folder.h"
 #include "agent/start.h"
 #include "base/file.h"
@@ -49,7 +50,7 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 	va_end(ap);
 	json_object_set_new(j, "check", json_string(what));
 	json_object_set_new(j, "verdict", json_string(words[v]));
-	json_object_set_new(j, "text", cli_json_text(text));
+	json_object_set_new(j, "text", json_of_text(text));
 	json_array_append_new(d->checks, j);
 	d->bad += v == BAD;
 	cli_say(d->cli, "%-5s %-10s %s\n", words[v], what, text);
@@ -354,7 +355,7 @@ static void check_peers(struct doctor *d)
 	struct roster r = { 0 };
 	size_t listed = 0;
 
-	if (cli_load_roster(d->f.store, &r, NULL) != 0)
+	if (folder_load_roster(d->f.store, &r, NULL) != 0)
 		return;
 	for (size_t i = 0; i < r.n; i++) {
 		if (r.at[i].status == STORE_PENDING)
@@ -376,7 +377,7 @@ static void check_running(struct doctor *d)
 	const json_t *p;
 	size_t i;
 
-	d->running = control_ask(d->cli, request, &reply, NULL) == 0;
+	d->running = agent_ask(d->cli->folder, request, &reply, NULL) == 0;
 	json_decref(request);
 	report(d, OK, "process", d->running ? "the agent is running" : "the agent is stopped");
 	json_array_foreach(json_object_get(reply, "peers"), i, p)

@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/work.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
+#include "lab/work.h"
 
 static const char *const preset_words[] = { "standard", "tail", "fedlu", "fede", "openke", NULL };
 
@@ -114,18 +114,18 @@ static json_t *metrics_json(const struct kge_metrics *m)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
-	json_object_set_new(j, "mr", cli_json_number(m->mr));
-	json_object_set_new(j, "mrr", cli_json_number(m->mrr));
-	json_object_set_new(j, "hits1", cli_json_number(m->hits1));
-	json_object_set_new(j, "hits3", cli_json_number(m->hits3));
-	json_object_set_new(j, "hits5", cli_json_number(m->hits5));
-	json_object_set_new(j, "hits10", cli_json_number(m->hits10));
+	json_object_set_new(j, "mr", json_of_number(m->mr));
+	json_object_set_new(j, "mrr", json_of_number(m->mrr));
+	json_object_set_new(j, "hits1", json_of_number(m->hits1));
+	json_object_set_new(j, "hits3", json_of_number(m->hits3));
+	json_object_set_new(j, "hits5", json_of_number(m->hits5));
+	json_object_set_new(j, "hits10", json_of_number(m->hits10));
 	json_object_set_new(j, "head_queries", json_integer((json_int_t)m->head_queries));
 	json_object_set_new(j, "tail_queries", json_integer((json_int_t)m->tail_queries));
 	if (m->head_queries > 0)
-		json_object_set_new(j, "head_mrr", cli_json_number(m->head_mrr));
+		json_object_set_new(j, "head_mrr", json_of_number(m->head_mrr));
 	if (m->tail_queries > 0)
-		json_object_set_new(j, "tail_mrr", cli_json_number(m->tail_mrr));
+		json_object_set_new(j, "tail_mrr", json_of_number(m->tail_mrr));
 	return j;
 }
 
@@ -150,9 +150,8 @@ static int classify(struct cli *cli, const struct work *w, uint64_t seed, struct
 		return rc;
 	j = json_object();
 	json_object_set_new(j, "valid_accuracy",
-			    cli_json_number(part(c.valid_correct, c.valid_total)));
-	json_object_set_new(j, "test_accuracy",
-			    cli_json_number(part(c.test_correct, c.test_total)));
+			    json_of_number(part(c.valid_correct, c.valid_total)));
+	json_object_set_new(j, "test_accuracy", json_of_number(part(c.test_correct, c.test_total)));
 	json_object_set_new(j, "valid_total", json_integer((json_int_t)c.valid_total));
 	json_object_set_new(j, "test_total", json_integer((json_int_t)c.test_total));
 	cli_put(cli, "classification", j);
@@ -191,15 +190,15 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 	if (w->graph->split[split].n == 0)
 		return err_set(e, ERR_INPUT, "the graph has no %s triples",
 			       work_split_words[split]);
-	wait = waiting_begin(cli, "evaluating");
+	wait = lab_waiting_begin(&cli->notes, "evaluating");
 	rc = kge_evaluate(w->emb, w->graph, split, &p, &how, &m);
-	waiting_end(wait);
+	lab_waiting_end(wait);
 	if (rc != 0)
 		return err_set(e, rc, "evaluation: %s", err_text(rc));
 	cli_put_text(cli, "split", work_split_words[split]);
 	cli_put(cli, "protocol", work_protocol_json(&p));
 	store_graph_digest(w->graph, digest);
-	cli_put(cli, "graph", cli_json_hex(digest, sizeof(digest)));
+	cli_put(cli, "graph", json_of_hex(digest, sizeof(digest)));
 	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
 	cli_put(cli, "metrics", metrics_json(&m));
 	cli_put_count(cli, "seed", how.seed);
@@ -243,7 +242,7 @@ int cmd_eval(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&w, cli, FOLDER_READ, e);
+	rc = work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = work_load(&w, o.checkpoint, e);

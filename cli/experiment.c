@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/experiment.h"
-#include "cli/work.h"
+#include "lab/experiment.h"
+#include "lab/work.h"
 
 enum { ONLY_MAX = 32 };
 
@@ -87,7 +87,7 @@ static void list_methods(struct cli *cli)
 			cli_say(cli, "           %s = %g: %s\n", m->constant[k].key,
 				m->constant[k].byword, m->constant[k].help);
 			json_object_set_new(constants, m->constant[k].key,
-					    cli_json_number(m->constant[k].byword));
+					    json_of_number(m->constant[k].byword));
 		}
 		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "name", m->name, "title",
 						     m->title, "constants", constants));
@@ -175,7 +175,7 @@ static int finish(struct cli *cli, const struct experiment *x, const struct exp_
 		return rc;
 	drop_state(x, v, out, seed);
 	experiment_remove_agents(out, v, seed);
-	cli_note(cli, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n", v->name,
+	lab_note(&cli->notes, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n", v->name,
 		 (unsigned long long)seed,
 		 (long long)json_integer_value(json_object_get(record, "best_round")),
 		 json_number_value(json_object_get(json_object_get(record, "test"), "mrr")),
@@ -200,14 +200,14 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 
 	if (is_done(x, v, out, seed) || !can_begin(x, v, out, seed))
 		return 0;
-	rc = experiment_run(cli, x, v, seed, out, cancel, &record, &why);
+	rc = experiment_run(&cli->notes, x, v, seed, out, cancel, &record, &why);
 	if (rc != 0)
 		err_set(e, rc, "variant %s, seed %llu: %s", v->name, (unsigned long long)seed,
 			why.text);
 	else if (record != NULL)
 		rc = finish(cli, x, v, seed, out, record, e);
 	else
-		cli_note(cli, "%s, seed %llu: stopped by --until; without it, it goes on\n",
+		lab_note(&cli->notes, "%s, seed %llu: stopped by --until; without it, it goes on\n",
 			 v->name, (unsigned long long)seed);
 	json_decref(record);
 	return rc;
@@ -315,7 +315,7 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	if (rc == 0 && !o->show)
 		rc = run_all(cli, o, &x, out, e);
 	if (rc == 0)
-		rc = experiment_show(cli, &x, out, e);
+		rc = experiment_show(&cli->notes, &x, out, e);
 	if (rc == 0) {
 		cli_put_text(cli, "out", out);
 		put_runs(cli, &x, out);

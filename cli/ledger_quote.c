@@ -241,8 +241,8 @@ static json_t *by_accountant(const struct question *q, enum ledger_accountant by
 		      : "in all with this peer",
 		q->config->privacy.epsilon_per_peer, ULL(caps.pair), unit(q, caps.pair));
 	return json_pack("{s:s, s:b, s:o, s:b, s:I}", "accountant", ledger_accountant_name(by),
-			 "decides", decides, "epsilon_after", cli_json_number(after), "alone",
-			 alone, "pair_cap", (json_int_t)caps.pair);
+			 "decides", decides, "epsilon_after", json_of_number(after), "alone", alone,
+			 "pair_cap", (json_int_t)caps.pair);
 }
 
 static void show_accountants(const struct question *q)
@@ -375,7 +375,7 @@ static void instead(const struct question *q, json_t *list, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_array_append_new(list, cli_json_text(text));
+	json_array_append_new(list, json_of_text(text));
 	cli_say(q->cli, "  instead: %s\n", text);
 }
 
@@ -439,21 +439,22 @@ static void show_alternatives(const struct question *q, enum dp_worth worth)
 static void show_notes(const struct question *q)
 {
 	if (q->config->federation.translator == CONFIG_PROCRUSTES)
-		cli_note(q->cli,
+		lab_note(&q->cli->notes,
 			 "agent.yaml says procrustes: a session that this agent hosts costs "
 			 "epsilon 0.  These are the figures of %s.\n",
 			 q->rows_leave ? "a session that the peer hosts, to which this agent's "
 					 "rows go with noise (privacy.noisy_rows)"
 				       : "ppat");
 	else if (q->config->privacy.noisy_rows)
-		cli_note(q->cli, "privacy.noisy_rows: a session that the peer hosts costs one "
-				 "noisy release of this agent's rows besides.\n");
-	cli_put(q->cli, "assumed", q->assumed != NULL ? cli_json_text(q->assumed) : json_null());
+		lab_note(&q->cli->notes,
+			 "privacy.noisy_rows: a session that the peer hosts costs one "
+			 "noisy release of this agent's rows besides.\n");
+	cli_put(q->cli, "assumed", q->assumed != NULL ? json_of_text(q->assumed) : json_null());
 	if (q->assumed != NULL)
-		cli_note(q->cli, "Assumed: %s.\n", q->assumed);
+		lab_note(&q->cli->notes, "Assumed: %s.\n", q->assumed);
 	if (q->contract)
 		return;
-	cli_note(q->cli,
+	lab_note(&q->cli->notes,
 		 "No contract with this peer under these terms yet: these are agent.yaml's "
 		 "figures%s.\n",
 		 !q->release && q->rows == 0 && q->config->ppat.teachers == 0

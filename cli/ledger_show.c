@@ -133,7 +133,7 @@ static json_t *epsilons_json(const struct ledger_account *a)
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++)
 		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
-				    cli_json_number(votes_by(a, (enum ledger_accountant)k)));
+				    json_of_number(votes_by(a, (enum ledger_accountant)k)));
 	return j;
 }
 
@@ -167,16 +167,16 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "unit", json_string(unit_of(&a->mechanism)));
 	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
 	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
-	json_object_set_new(j, "epsilon", cli_json_number(spent_epsilon(a)));
-	json_object_set_new(j, "epsilon_pld", cli_json_number(spent_pld(a)));
-	json_object_set_new(j, "epsilon_cap", cli_json_number(a->caps.epsilon_pair));
+	json_object_set_new(j, "epsilon", json_of_number(spent_epsilon(a)));
+	json_object_set_new(j, "epsilon_pld", json_of_number(spent_pld(a)));
+	json_object_set_new(j, "epsilon_cap", json_of_number(a->caps.epsilon_pair));
 	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
-	json_object_set_new(j, "epsilon_as_published", cli_json_number(votes_as_published(a)));
-	json_object_set_new(j, "delta", cli_json_number(a->mechanism.delta));
+	json_object_set_new(j, "epsilon_as_published", json_of_number(votes_as_published(a)));
+	json_object_set_new(j, "delta", json_of_number(a->mechanism.delta));
 	json_object_set_new(j, "accountant",
 			    json_string(ledger_accountant_name(a->mechanism.accountant)));
 	json_object_set_new(j, "noise", json_string(ledger_noise_name(a->mechanism.noise)));
-	json_object_set_new(j, "noise_parameter", cli_json_number(a->mechanism.param));
+	json_object_set_new(j, "noise_parameter", json_of_number(a->mechanism.param));
 	json_object_set_new(j, "teachers", json_integer(a->mechanism.teachers));
 	json_object_set_new(j, "spent", spent_json(a));
 	json_object_set_new(j, "rows_disclosed_by_client", json_integer((json_int_t)a->rows));
@@ -185,9 +185,9 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 			    json_integer((json_int_t)a->noisy_rows));
 	json_object_set_new(j, "maps", json_integer((json_int_t)a->maps));
 	protects(a, s, text, sizeof(text));
-	json_object_set_new(j, "protected", cli_json_text(text));
+	json_object_set_new(j, "protected", json_of_text(text));
 	leaves_open(a, s, text, sizeof(text));
-	json_object_set_new(j, "not_protected", cli_json_text(text));
+	json_object_set_new(j, "not_protected", json_of_text(text));
 	return j;
 }
 
@@ -330,12 +330,12 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	names[!us] = partner;
 	cli_say_wrapped(cli, 0, "%s: %llu entries, %llu countersigned, %zu sessions unfinished",
 			who, ULL(c->sequence), ULL(c->countersigned), c->n_open);
-	json_object_set_new(j, "partner", cli_json_text(partner));
+	json_object_set_new(j, "partner", json_of_text(partner));
 	json_object_set_new(j, "partner_id", who_id_json(r, c->key[!us]));
-	json_object_set_new(j, "partner_key", cli_json_hex(c->key[!us], LEDGER_KEY));
+	json_object_set_new(j, "partner_key", json_of_hex(c->key[!us], LEDGER_KEY));
 	json_object_set_new(j, "entries", json_integer((json_int_t)c->sequence));
 	json_object_set_new(j, "countersigned", json_integer((json_int_t)c->countersigned));
-	json_object_set_new(j, "head", cli_json_hex(c->head, LEDGER_HASH));
+	json_object_set_new(j, "head", json_of_hex(c->head, LEDGER_HASH));
 	json_object_set_new(j, "unsettled", json_integer((json_int_t)c->n_open));
 	json_object_set_new(j, "unsettled_sessions", unsettled_json(cli, c, names));
 	json_object_set_new(j, "as_host", account_json(&c->account[us], &host));
@@ -357,8 +357,8 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
 			ULL(c->sequence), ULL(c->countersigned));
 	say_account(cli, &c->account[0], &first);
 	say_account(cli, &c->account[1], &second);
-	return json_pack("{s:o, s:o, s:o, s:o}", "low", cli_json_hex(c->key[0], LEDGER_KEY), "high",
-			 cli_json_hex(c->key[1], LEDGER_KEY), "low_hosts",
+	return json_pack("{s:o, s:o, s:o, s:o}", "low", json_of_hex(c->key[0], LEDGER_KEY), "high",
+			 json_of_hex(c->key[1], LEDGER_KEY), "low_hosts",
 			 account_json(&c->account[0], &first), "high_hosts",
 			 account_json(&c->account[1], &second));
 }
@@ -410,8 +410,8 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 	for (size_t k = 0; k < n; k++)
 		say_statement(cli, &at[k].statement);
 	return json_pack("{s:o, s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",
-			 cli_json_number(epsilon), "epsilon_pld", cli_json_number(pld), "delta",
-			 cli_json_number(delta), "adjacency", ledger_adjacency_name(LEDGER_TRIPLE));
+			 json_of_number(epsilon), "epsilon_pld", json_of_number(pld), "delta",
+			 json_of_number(delta), "adjacency", ledger_adjacency_name(LEDGER_TRIPLE));
 }
 
 static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
@@ -601,7 +601,7 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 		json_array_append_new(
 			chains, show_chain(cli, &roster, f.identity->sign_key, core.chains[i]));
 	if (rc == 0 && core.n_chains == 0 && core.training.sequence == 0)
-		cli_note(cli, "Nothing is on the ledger yet.\n");
+		lab_note(&cli->notes, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
 		rc = show_total(cli, &f, &core, e);
 	if (rc == 0)

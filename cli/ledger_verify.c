@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/who.h"
-#include "cli/work.h"
+#include "lab/work.h"
 #include "net/ident.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -51,7 +51,7 @@ static int fill_export(const struct folder *f, const char *peer, struct ledger_e
 {
 	struct roster all = { 0 };
 	struct store_peer *p = NULL;
-	int rc = cli_load_roster(f->store, &all, e);
+	int rc = folder_load_roster(f->store, &all, e);
 
 	if (rc == 0 && peer != NULL)
 		rc = roster_resolve(&all, peer, &p, e);
@@ -225,9 +225,9 @@ static json_t *owner_json(const struct ledger_export *x, char when[CLI_TIME_TEXT
 	net_ident_short(&keys, print);
 	net_key_format(x->owner.key, id);
 	cli_time_text(x->time_ms, when);
-	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b}", "name", cli_json_text(x->owner.name),
+	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b}", "name", json_of_text(x->owner.name),
 			 "id", id, "fingerprint", print, "time", (json_int_t)x->time_ms, "nonce",
-			 x->nonce[0] != '\0' ? cli_json_text(x->nonce) : json_null(), "whole",
+			 x->nonce[0] != '\0' ? json_of_text(x->nonce) : json_null(), "whole",
 			 x->whole);
 }
 
@@ -261,15 +261,15 @@ static void show_findings(struct cli *cli, const struct ledger_report *r)
 		const struct ledger_finding *f = &r->at[i];
 
 		if (f->fault == LEDGER_NOT_CHECKED) {
-			json_array_append_new(unchecked, cli_json_text(f->text));
+			json_array_append_new(unchecked, json_of_text(f->text));
 			cli_say_wrapped(cli, 0, "%s", f->text);
 			continue;
 		}
 		json_array_append_new(list, json_pack("{s:b, s:I, s:[o, o], s:o}", "note", f->note,
 						      "sequence", (json_int_t)f->sequence, "keys",
-						      cli_json_hex(f->low, LEDGER_KEY),
-						      cli_json_hex(f->high, LEDGER_KEY), "text",
-						      cli_json_text(f->text)));
+						      json_of_hex(f->low, LEDGER_KEY),
+						      json_of_hex(f->high, LEDGER_KEY), "text",
+						      json_of_text(f->text)));
 		cli_say_wrapped(cli, 0, "%s: %s", f->note ? "note" : "FAULT", f->text);
 	}
 	cli_put(cli, "findings", list);

@@ -92,7 +92,7 @@ static void list(struct search *s, const char *path, const char *kind, size_t na
 {
 	const char *inside = strlen(path) > s->skip ? path + s->skip : ".";
 
-	json_array_append_new(s->list, json_pack("{s:o, s:s, s:I}", "file", cli_json_text(inside),
+	json_array_append_new(s->list, json_pack("{s:o, s:s, s:I}", "file", json_of_text(inside),
 						 "kind", kind, "names", (json_int_t)names));
 }
 

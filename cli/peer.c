@@ -69,7 +69,7 @@ static int list_peers(struct cli *cli, const char *standing, const char *none, s
 		standing != NULL ? say_peer(cli, p) : say_peer_short(cli, p);
 	}
 	if (json_array_size(kept) == 0)
-		cli_note(cli, "%s\n", none);
+		lab_note(&cli->notes, "%s\n", none);
 	cli_put(cli, "peers", kept);
 	json_decref(reply);
 	return 0;
@@ -131,7 +131,7 @@ static int show_peer(struct cli *cli, struct store *s, const char *who, struct e
 {
 	struct roster r = { 0 };
 	struct store_peer *p = NULL;
-	int rc = cli_load_roster(s, &r, e);
+	int rc = folder_load_roster(s, &r, e);
 
 	if (rc == 0)
 		rc = roster_resolve(&r, who, &p, e);
@@ -293,9 +293,9 @@ static json_t *invite_request(const struct invite_options *o)
 	json_t *j = json_pack("{s:s}", "do", "invite");
 
 	if (o->address != NULL)
-		json_object_set_new(j, "address", cli_json_text(o->address));
+		json_object_set_new(j, "address", json_of_text(o->address));
 	if (o->guest != NULL)
-		json_object_set_new(j, "guest", cli_json_text(o->guest));
+		json_object_set_new(j, "guest", json_of_text(o->guest));
 	if (o->uses > 0)
 		json_object_set_new(j, "uses", json_integer(o->uses));
 	if (o->days > 0)
@@ -317,10 +317,10 @@ static int show_invitation(struct cli *cli, const char *output, json_t *reply, s
 		cli_say(cli, "%s", line);
 	}
 	if (rc == 0 && json_is_true(json_object_get(reply, "secret")))
-		cli_note(cli,
+		lab_note(&cli->notes,
 			 "This line holds the federation's secret: send it over a private way.\n");
 	if (rc == 0 && json_object_get(reply, "invitation") != NULL)
-		cli_note(cli, "It is invitation %s: %lld keys, %lld days.\n",
+		lab_note(&cli->notes, "It is invitation %s: %lld keys, %lld days.\n",
 			 text_of(reply, "invitation"),
 			 (long long)json_integer_value(json_object_get(reply, "uses")),
 			 (long long)json_integer_value(json_object_get(reply, "days")));
@@ -353,7 +353,7 @@ static int list_invitations(struct cli *cli, struct err *e)
 		return rc;
 	json_array_foreach(json_object_get(reply, "invitations"), k, i) say_invitation(cli, i);
 	if (json_array_size(json_object_get(reply, "invitations")) == 0)
-		cli_note(cli, "No invitation lets its holder in.\n");
+		lab_note(&cli->notes, "No invitation lets its holder in.\n");
 	control_put(cli, reply);
 	return 0;
 }
@@ -373,9 +373,11 @@ static int revoke_invitation(struct cli *cli, const char *id, struct err *e)
 	used = (long long)json_integer_value(json_object_get(reply, "used"));
 	cli_say(cli, "%s lets nobody in any more\n", id);
 	if (used > 0)
-		cli_note(cli, "%lld came in by it and are partners: fkge peer list, peer revoke.\n",
+		lab_note(&cli->notes,
+			 "%lld came in by it and are partners: fkge peer list, peer revoke.\n",
 			 used);
-	cli_note(cli, "Its line still holds the federation's secret: fkge secret draws another.\n");
+	lab_note(&cli->notes,
+		 "Its line still holds the federation's secret: fkge secret draws another.\n");
 	control_put(cli, reply);
 	return 0;
 }
@@ -471,9 +473,9 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (json_is_true(json_object_get(reply, "accepted")))
-		cli_note(cli, "It lets this agent in: nothing more to do.\n");
+		lab_note(&cli->notes, "It lets this agent in: nothing more to do.\n");
 	else
-		cli_note(cli, "Now its owner accepts you: fkge peer accept %s\n",
+		lab_note(&cli->notes, "Now its owner accepts you: fkge peer accept %s\n",
 			 text_of(reply, "own_id"));
 	control_put(cli, reply);
 	return 0;
@@ -497,8 +499,9 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	if (text_of(json_object_get(reply, "peer"), "address")[0] == '\0')
-		cli_note(cli, "No address of it is known: it calls this agent, by an invitation "
-			      "from here (fkge invite, fkge join).\n");
+		lab_note(&cli->notes,
+			 "No address of it is known: it calls this agent, by an invitation "
+			 "from here (fkge invite, fkge join).\n");
 	control_put(cli, reply);
 	return 0;
 }

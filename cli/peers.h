@@ -5,8 +5,6 @@
 #include "agent/roster.h"
 #include "store/store.h"
 
-/* All peers of the store; release with roster_release(). */
-int cli_load_roster(struct store *s, struct roster *out, struct err *e);
 /* The key of a peer named by the owner: roster_resolve(), or a whole id that is not known yet. */
 int cli_peer_key(struct store *s, const char *text, uint8_t key[STORE_KEY], struct err *e);
 

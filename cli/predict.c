@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/near.h"
-#include "cli/work.h"
 #include "graph/lines.h"
 #include "kge/ask.h"
+#include "lab/work.h"
 
 /* ---- predict ---- */
 
@@ -131,8 +131,8 @@ static json_t *answers_json(const struct predictor *p, const struct kge_triple *
 		json_t *j = json_object();
 
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
-		json_object_set_new(j, "name", cli_json_text(answer_name(p, q, a->id)));
-		json_object_set_new(j, "score", cli_json_number((double)a->score));
+		json_object_set_new(j, "name", json_of_text(answer_name(p, q, a->id)));
+		json_object_set_new(j, "score", json_of_number((double)a->score));
 		json_object_set_new(j, "known", json_boolean(a->known));
 		json_array_append_new(list, j);
 	}
@@ -153,7 +153,7 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 			answer_name(p, &q, p->answers[k].id),
 			p->answers[k].known ? "  (known)" : "");
 	if (n == 0)
-		cli_note(p->cli, "Nothing is left to answer with%s\n",
+		lab_note(&p->cli->notes, "Nothing is left to answer with%s\n",
 			 p->how.with_known ? "" : "; --known shows what the graph holds");
 	cli_put(p->cli, "answers", answers_json(p, &q, n));
 	return 0;
@@ -181,7 +181,7 @@ static json_t *question_json(const char *const at[3])
 	json_t *j = json_array();
 
 	for (int k = 0; k < 3; k++)
-		json_array_append_new(j, cli_json_text(at[k]));
+		json_array_append_new(j, json_of_text(at[k]));
 	return j;
 }
 
@@ -206,7 +206,7 @@ static int answer_line(struct predictor *p, struct lines *l, char *line, size_t 
 	}
 	if (rc != 0) {
 		fprintf(stderr, "fkge: %s\n", e->text);
-		json_object_set_new(j, "error", cli_json_text(e->text));
+		json_object_set_new(j, "error", json_of_text(e->text));
 	} else {
 		const char *const at[3] = { f[0].text, f[1].text, f[2].text };
 		size_t n = kge_ask(p->asker, q, &p->how, p->answers);
@@ -284,7 +284,7 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	p.missing = o.missing;
-	rc = work_open(&p.w, cli, FOLDER_READ, e);
+	rc = work_open(&p.w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = work_load(&p.w, o.checkpoint, e);
@@ -367,8 +367,8 @@ static void put_similar(struct cli *cli, const struct kge_vocab *names, const st
 		json_t *j = json_object();
 
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
-		json_object_set_new(j, "name", cli_json_text(name));
-		json_object_set_new(j, "score", cli_json_number((double)a[k].score));
+		json_object_set_new(j, "name", json_of_text(name));
+		json_object_set_new(j, "score", json_of_number((double)a[k].score));
 		json_array_append_new(list, j);
 		cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
 	}
@@ -417,7 +417,7 @@ int cmd_similar(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&w, cli, FOLDER_READ, e);
+	rc = work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = work_load(&w, o.checkpoint, e);

@@ -102,10 +102,10 @@ void receipt_sign(json_t *receipt, const struct identity *id)
 	uint8_t signature[crypto_sign_BYTES];
 	struct buf text;
 
-	json_object_set_new(receipt, "sign_key", cli_json_hex(id->sign_key, IDENTITY_KEY));
+	json_object_set_new(receipt, "sign_key", json_of_hex(id->sign_key, IDENTITY_KEY));
 	text = signed_text(receipt);
 	crypto_sign_detached(signature, NULL, text.base, text.len, id->sign_secret);
-	json_object_set_new(receipt, "signature", cli_json_hex(signature, sizeof(signature)));
+	json_object_set_new(receipt, "signature", json_of_hex(signature, sizeof(signature)));
 	buf_release(&text);
 }
 

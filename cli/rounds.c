@@ -5,13 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/ask.h"
 #include "agent/core.h"
 #include "agent/folder.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/peers.h"
-#include "cli/table.h"
 #include "fed/round.h"
+#include "lab/table.h"
 #include "net/ident.h"
 
 enum { LIST_DEFAULT = 20, ID_TEXT = 2 * STORE_ROUND + 1 };
@@ -45,7 +46,7 @@ static int rounds_read(struct rounds *r, const struct cli *cli, size_t limit, st
 		return rc;
 	memcpy(r->own, f.identity->key, STORE_KEY);
 	snprintf(r->own_name, sizeof(r->own_name), "%s", f.config.name);
-	rc = cli_load_roster(f.store, &r->roster, e);
+	rc = folder_load_roster(f.store, &r->roster, e);
 	if (rc == 0)
 		rc = store_rounds(f.store, limit, &r->at, &r->n, e);
 	if (rc == 0)
@@ -148,7 +149,7 @@ static void put_count(json_t *j, const char *key, uint64_t n)
 
 static void put_real(json_t *j, const char *key, bool known, double x)
 {
-	json_object_set_new(j, key, known ? cli_json_number(x) : json_null());
+	json_object_set_new(j, key, known ? json_of_number(x) : json_null());
 }
 
 static void put_traffic(json_t *j, const struct store_round_member *m)
@@ -172,7 +173,7 @@ static void put_key(json_t *j, const char *key, const uint8_t of[STORE_KEY])
 static void put_member(json_t *j, const struct rounds *all, const uint8_t key[STORE_KEY])
 {
 	put_key(j, "id", key);
-	json_object_set_new(j, "name", cli_json_text(name_of(all, key)));
+	json_object_set_new(j, "name", json_of_text(name_of(all, key)));
 	json_object_set_new(j, "own", json_boolean(memcmp(key, all->own, STORE_KEY) == 0));
 }
 
@@ -188,9 +189,9 @@ static json_t *account_json(const struct rounds *all, const struct store_round *
 	w = word_of(all, r, m);
 	j = json_object();
 	json_object_set_new(j, "text", json_string(w.text));
-	json_object_set_new(j, "signature", cli_json_hex(m->signature, sizeof(m->signature)));
+	json_object_set_new(j, "signature", json_of_hex(m->signature, sizeof(m->signature)));
 	json_object_set_new(j, "sign_key",
-			    w.sign_key != NULL ? cli_json_hex(w.sign_key, STORE_KEY) : json_null());
+			    w.sign_key != NULL ? json_of_hex(w.sign_key, STORE_KEY) : json_null());
 	json_object_set_new(j, "fits", json_boolean(w.fits));
 	json_object_set_new(j, "same", json_boolean(w.same));
 	json_object_set_new(j, "refused",
@@ -230,7 +231,7 @@ static void put_head(json_t *j, const struct store_round *r)
 	json_object_set_new(j, "finished_ms", json_integer(r->finished_ms));
 	put_count(j, "train_ms", r->train_ms);
 	json_object_set_new(j, "outcome", json_integer(r->outcome));
-	json_object_set_new(j, "reason", cli_json_text(r->reason));
+	json_object_set_new(j, "reason", json_of_text(r->reason));
 }
 
 static json_t *round_json(const struct rounds *all, const struct store_round *r)
@@ -550,7 +551,7 @@ int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
 		say_list(cli, &all);
 	say_folded(cli, &all.older);
 	if (all.n == 0)
-		cli_note(cli, "%s", none);
+		lab_note(&cli->notes, "%s", none);
 	rounds_release(&all);
 	return 0;
 }
@@ -655,7 +656,7 @@ int cmd_rounds_resume(struct cli *cli, int argc, char **argv, struct err *e)
 			"at its next start.\n\n"
 			"Example:\n  fkge -d acme rounds resume",
 			&w, argc, argv);
-	rc = control_ask(cli, request, &reply, e);
+	rc = agent_ask(cli->folder, request, &reply, e);
 	json_decref(request);
 	if (rc == 0) {
 		json_decref(reply);

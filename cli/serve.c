@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/ask.h"
 #include "agent/core.h"
 #include "agent/folder.h"
 #include "agent/process.h"
@@ -324,7 +325,7 @@ int cmd_status(struct cli *cli, int argc, char **argv, struct err *e)
 			"Example:\n  fkge -d acme status --json",
 			&w, argc, argv);
 	request = json_pack("{s:s}", "do", "status");
-	rc = control_ask(cli, request, &reply, e);
+	rc = agent_ask(cli->folder, request, &reply, e);
 	json_decref(request);
 	if (rc != 0) {
 		cli_put(cli, "running", json_false());
@@ -364,7 +365,7 @@ int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 		"stop",
 		&w, argc, argv);
 	request = json_pack("{s:s}", "do", "stop");
-	rc = control_ask(cli, request, &reply, e);
+	rc = agent_ask(cli->folder, request, &reply, e);
 	json_decref(request);
 	if (rc != 0)
 		return rc;
@@ -375,6 +376,6 @@ int cmd_stop(struct cli *cli, int argc, char **argv, struct err *e)
 			     STOP_PATIENCE_S);
 	folder_close(&f);
 	if (rc == 0)
-		cli_note(cli, "stopped\n");
+		lab_note(&cli->notes, "stopped\n");
 	return rc;
 }

@@ -118,8 +118,8 @@ static void show_identity(struct cli *cli, const struct folder *f)
 
 	net_key_format(f->identity->key, id);
 	cli_put_text(cli, "id", id);
-	cli_put(cli, "key", cli_json_hex(f->identity->key, IDENTITY_KEY));
-	cli_put(cli, "sign_key", cli_json_hex(f->identity->sign_key, IDENTITY_KEY));
+	cli_put(cli, "key", json_of_hex(f->identity->key, IDENTITY_KEY));
+	cli_put(cli, "sign_key", json_of_hex(f->identity->sign_key, IDENTITY_KEY));
 	cli_say(cli, "%s\n", id);
 }
 
@@ -155,7 +155,7 @@ static void show_other_forms(struct cli *cli, const struct folder *f)
 	cli_put_text(cli, "sign_id", sign);
 	if (cli->json)
 		return;
-	cli_note(cli,
+	lab_note(&cli->notes,
 		 "In other commands: %.60s (%.9s)\n"
 		 "  fingerprint of both keys (ledger verify, rounds verify):\n    %s\n"
 		 "  signing key (where an agent is known by its signatures alone):\n    %s\n",
@@ -220,8 +220,8 @@ int cmd_init(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc == 0) {
 		cli_put_text(cli, "folder", cli->folder);
 		show_identity(cli, &f);
-		cli_note(cli, "Made an agent in %s.  Next: fkge -d %s import GRAPH\n", cli->folder,
-			 cli->folder);
+		lab_note(&cli->notes, "Made an agent in %s.  Next: fkge -d %s import GRAPH\n",
+			 cli->folder, cli->folder);
 	}
 	free(name);
 	folder_close(&f);
@@ -286,7 +286,8 @@ int cmd_secret(struct cli *cli, int argc, char **argv, struct err *e)
 		cli_put_count(cli, "invitations_revoked", revoked);
 		cli_say(cli, "a new secret is in %s; %zu invitations are revoked\n",
 			f.config.federation.psk_file, revoked);
-		cli_note(cli, "Partners need it: a line for each, by fkge invite --for ID.\n");
+		lab_note(&cli->notes,
+			 "Partners need it: a line for each, by fkge invite --for ID.\n");
 	}
 	folder_close(&f);
 	return rc;

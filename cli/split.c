@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/graphs.h"
-#include "cli/table.h"
 #include "graph/parts.h"
+#include "lab/table.h"
 
 /* ---- shared with synth ---- */
 
@@ -300,14 +300,14 @@ static int split_graph(struct cli *cli, const struct split_options *o, struct er
 {
 	/* one file is not split here: parts are, below */
 	const struct kge_load_options whole = { .seed = 1 };
-	struct waiting *wait = waiting_begin(cli, "dealing");
+	struct waiting *wait = lab_waiting_begin(&cli->notes, "dealing");
 	struct dealing d = { 0 };
 	int rc = kge_graph_load(&d.g, o->path, &whole, NULL, e);
 
 	if (rc == 0) {
 		open_dealing(&d, o);
 		rc = deal(&d, e);
-		waiting_end(wait);
+		lab_waiting_end(wait);
 		if (rc == 0) {
 			put_results(cli, &d);
 			say_results(cli, &d);
@@ -315,7 +315,7 @@ static int split_graph(struct cli *cli, const struct split_options *o, struct er
 		}
 		close_dealing(&d);
 	} else {
-		waiting_end(wait);
+		lab_waiting_end(wait);
 	}
 	return rc;
 }

@@ -141,8 +141,8 @@ static int write_triple(void *ctx, enum kge_split split, struct kge_triple t)
 	if (fwrite_unlocked(line, 1, (size_t)(at - line), f) != (size_t)(at - line))
 		return ERR_IO; /* sink_close() says why */
 	if ((++w->done & 0xffff) == 0)
-		progress_at(w->progress, (double)w->done / (double)w->o->c.triples, "%.1f million",
-			    (double)w->done * 1e-6);
+		lab_progress_at(w->progress, (double)w->done / (double)w->o->c.triples,
+				"%.1f million", (double)w->done * 1e-6);
 	return 0;
 }
 
@@ -247,7 +247,7 @@ static int write_agent(struct cli *cli, struct synth_options *o, uint32_t agent,
 
 static int write_all(struct cli *cli, struct synth_options *o, struct err *e)
 {
-	struct progress p = progress_begin(cli, "writing");
+	struct progress p = lab_progress_begin(&cli->notes, "writing");
 	json_t *graphs = json_array();
 	int rc = 0;
 
@@ -260,7 +260,7 @@ static int write_all(struct cli *cli, struct synth_options *o, struct err *e)
 		cli_put_number(cli, "overlap", o->overlap);
 	for (uint32_t a = 0; a < (o->agents > 0 ? o->agents : 1) && rc == 0; a++)
 		rc = write_agent(cli, o, a, &p, graphs, e);
-	progress_end(&p);
+	lab_progress_end(&p);
 	cli_put(cli, "graphs", graphs);
 	if (rc == 0)
 		rc = cli_write_record(o->folder, "synth.json", json_copy(cli->result), e);

@@ -4,8 +4,8 @@
 
 #include "agent/learner.h"
 #include "base/file.h"
-#include "cli/work.h"
 #include "kge/io.h"
+#include "lab/work.h"
 
 const char *const tables_format_words[] = { [KGE_NPY] = "npy",
 					    [KGE_TSV] = "tsv",
@@ -106,7 +106,7 @@ static int import(struct work *w, const char *folder, int format, struct err *e)
 int tables_import(struct cli *cli, const char *folder, int format, struct err *e)
 {
 	struct work w;
-	int rc = work_open(&w, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	int rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 
 	if (rc != 0)
 		return rc;
@@ -114,7 +114,7 @@ int tables_import(struct cli *cli, const char *folder, int format, struct err *e
 	if (rc == 0) {
 		cli_put_count(cli, "entities", w.emb->n_ent);
 		cli_put_count(cli, "relations", w.emb->n_rel);
-		cli_put(cli, "valid_score", cli_json_number(w.info.valid_score));
+		cli_put(cli, "valid_score", json_of_number(w.info.valid_score));
 		cli_say(cli,
 			"%u entities and %u relations are the best state now, valid score %.4f\n",
 			w.emb->n_ent, w.emb->n_rel, w.info.valid_score);

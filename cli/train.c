@@ -11,7 +11,7 @@
  * are the ones that are kept, and when the cap forbids more it ends with ERR_BUDGET.
  *
  * A training that ends early, whatever ended it, goes on with --resume: its
- * state lies in the folder (cli/saved.h), written when a signal ends it, after each
+ * state lies in the folder (lab/saved.h), written when a signal ends it, after each
  * look that found a better score and else about once a minute.  The store may be one better
  * score ahead of it, when the process ended between the two; resumed, the
  * training finds that score again. */
@@ -27,12 +27,12 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "cli/commands.h"
-#include "cli/curve.h"
-#include "cli/report.h"
-#include "cli/saved.h"
-#include "cli/work.h"
 #include "kge/dp_train.h"
 #include "kge/kernel.h"
+#include "lab/curve.h"
+#include "lab/report.h"
+#include "lab/saved.h"
+#include "lab/work.h"
 
 /* ---- train ---- */
 
@@ -152,11 +152,11 @@ static json_t *head_of(const struct training *t)
 	settings_of(&t->work.folder.config, &settings);
 	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
 		      "settings", (const char *)settings.base, "graph",
-		      cli_json_hex(t->graph_digest, STORE_DIGEST), "run",
-		      cli_json_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
+		      json_of_hex(t->graph_digest, STORE_DIGEST), "run",
+		      json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
 		      (int)t->done, "worse", (int)t->worse, "look_due", t->look_due, "has_best",
-		      t->has_best, "score", cli_json_number(t->score), "digest",
-		      cli_json_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
+		      t->has_best, "score", json_of_number(t->score), "digest",
+		      json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
 		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
 		      "curve", curve_json(&t->curve));
 	buf_release(&settings);
@@ -364,10 +364,11 @@ static int train_epoch(struct training *t)
 	t->paid -= t->paid > 0;
 	curve_add(&t->curve, t->epochs, t->job.loss, work_now_s() - begun_s);
 	if (t->private)
-		progress_at(&t->bar, (double)t->done / t->plan.total, "private, no loss is shown");
+		lab_progress_at(&t->bar, (double)t->done / t->plan.total,
+				"private, no loss is shown");
 	else
-		progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f",
-			    t->job.loss, t->score);
+		lab_progress_at(&t->bar, (double)t->done / t->plan.total, "loss %.4f, best %.4f",
+				t->job.loss, t->score);
 	return 0;
 }
 
@@ -440,14 +441,16 @@ static void note_look(struct training *t, bool better)
 {
 	const struct kge_metrics *m = agent_learner_metrics(t->learner);
 
-	progress_end(&t->bar);
+	lab_progress_end(&t->bar);
 	if (t->private)
-		cli_note(t->cli, "epoch %u of %u: %llu private steps, epsilon %.4f of %.4f\n",
-			 t->done, t->plan.total, (unsigned long long)t->spent.steps,
+		lab_note(&t->cli->notes,
+			 "epoch %u of %u: %llu private steps, epsilon %.4f of %.4f\n", t->done,
+			 t->plan.total, (unsigned long long)t->spent.steps,
 			 ledger_training_epsilon(&t->spent, t->terms.delta), t->terms.epsilon);
 	else
-		cli_note(t->cli, "epoch %u of %u: loss %.4f, valid MRR %.4f, Hits@10 %.4f%s\n",
-			 t->done, t->plan.total, t->job.loss, m->mrr, m->hits10,
+		lab_note(&t->cli->notes,
+			 "epoch %u of %u: loss %.4f, valid MRR %.4f, Hits@10 %.4f%s\n", t->done,
+			 t->plan.total, t->job.loss, m->mrr, m->hits10,
 			 better ? "" : "; not the best so far");
 }
 
@@ -489,9 +492,10 @@ static void save_interrupted(struct training *t)
 {
 	struct err why = { 0 };
 
-	progress_end(&t->bar);
+	lab_progress_end(&t->bar);
 	if (save(t, &why) != 0)
-		cli_note(t->cli, "What was trained since the last save is lost: %s\n", why.text);
+		lab_note(&t->cli->notes, "What was trained since the last save is lost: %s\n",
+			 why.text);
 }
 
 static int run_plan(struct training *t, struct err *e)
@@ -541,7 +545,7 @@ static int rejudge(struct training *t, struct err *e)
 	t->has_best = strcmp(name, t->work.info.protocol) == 0;
 	if (t->has_best)
 		return 0;
-	cli_note(t->cli, "The best score was of protocol %s; judging it by %s\n",
+	lab_note(&t->cli->notes, "The best score was of protocol %s; judging it by %s\n",
 		 t->work.info.protocol, name);
 	rc = store_demote_best(t->work.folder.store, e);
 	return rc != 0 ? rc : judge(t, &better, e);
@@ -599,8 +603,8 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 	char *path = file_join(t->work.folder.path, state_name);
 
 	if (file_exists(path))
-		cli_note(t->cli, "A training was interrupted here; this one begins anew "
-				 "(--resume would go on with it)\n");
+		lab_note(&t->cli->notes, "A training was interrupted here; this one begins anew "
+					 "(--resume would go on with it)\n");
 	free(path);
 	forget_state(t);
 	secret_draw(NULL, t->run, sizeof(t->run));
@@ -640,7 +644,7 @@ static int resume(struct training *t, struct err *e)
 	rc = begin_saved(t, &s, e);
 	saved_close(&s);
 	if (rc == 0)
-		cli_note(t->cli, "Going on after epoch %u of %u\n", t->done, t->plan.total);
+		lab_note(&t->cli->notes, "Going on after epoch %u of %u\n", t->done, t->plan.total);
 	return rc;
 }
 
@@ -660,7 +664,7 @@ static json_t *graph_json(const struct training *t)
 	json_object_set_new(j, "train", json_integer((json_int_t)g->split[KGE_TRAIN].n));
 	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[KGE_VALID].n));
 	json_object_set_new(j, "test", json_integer((json_int_t)t->n_test));
-	json_object_set_new(j, "digest", cli_json_hex(t->graph_digest, STORE_DIGEST));
+	json_object_set_new(j, "digest", json_of_hex(t->graph_digest, STORE_DIGEST));
 	return j;
 }
 
@@ -706,7 +710,7 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_count(t->cli, "improved", t->improved);
 	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
 	if (!t->private) /* it is over rows in the order of ids, which triples make */
-		cli_put(t->cli, "digest", cli_json_hex(t->digest, DIGEST));
+		cli_put(t->cli, "digest", json_of_hex(t->digest, DIGEST));
 	cli_put(t->cli, "repeatable", json_boolean(repeats));
 	cli_put_text(t->cli, "ended", ending);
 	cli_put_count(t->cli, "epochs_trained", t->curve.n);
@@ -736,7 +740,7 @@ static int write_report(struct training *t, const char *folder, const char *endi
 				  .n_test = t->n_test,
 				  .ending = ending };
 
-	return report_write(t->cli, folder, &r, e);
+	return report_write(&t->cli->notes, folder, &r, e);
 }
 
 static int finish(struct training *t, const struct train_options *o, int rc, struct err *e)
@@ -772,7 +776,8 @@ static void note_idle(const struct training *t)
 	bool weighs = c->reg_weight > 0;
 
 	if ((c->reg != KGE_REG_NONE) != weighs)
-		cli_note(t->cli, "agent.yaml: nothing is regularised: train.reg wants %s too\n",
+		lab_note(&t->cli->notes,
+			 "agent.yaml: nothing is regularised: train.reg wants %s too\n",
 			 weighs ? "a word other than none" : "a train.reg_weight above 0");
 }
 
@@ -788,7 +793,7 @@ static int begin_private(struct training *t, struct err *e)
 	start_statement(&t->terms, &f->config, t->work.graph, f->identity);
 	rc = store_training(f->store, &t->spent, e);
 	if (rc == 0)
-		cli_note(t->cli,
+		lab_note(&t->cli->notes,
 			 "Private training: noise %.4f, rate %g, clip %g; spent so far epsilon "
 			 "%.4f of %.4f at delta %g, which leaves %llu epochs of %llu steps\n",
 			 t->terms.noise, t->terms.rate, t->terms.clip,
@@ -824,10 +829,10 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	if (rc != 0)
 		return rc;
 	note_idle(t);
-	t->bar = progress_begin(t->cli, "training");
+	t->bar = lab_progress_begin(&t->cli->notes, "training");
 	work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);
-	progress_end(&t->bar);
+	lab_progress_end(&t->bar);
 	return finish(t, o, rc, e);
 }
 
@@ -873,7 +878,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&t.work, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = work_open(&t.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	drop_test(&t);

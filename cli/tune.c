@@ -1,6 +1,6 @@
 /* cli/tune.c - tune: which settings suit this graph, judged on valid alone.
  *
- *   space.yaml -> trials (cli/search.h) -> rungs: each trial trains on to the rung's
+ *   space.yaml -> trials (lab/search.h) -> rungs: each trial trains on to the rung's
  *   epochs, the best go on to the next -> a table, and the best settings
  *
  * The test split is taken off the graph before anything looks at it, so not
@@ -10,7 +10,7 @@
  * in its folder lie
  *
  *   tune.json        what every trial has come to, after each rung that one ended
- *   trial-N.state    a trial's tables, moments and counters (cli/saved.h)
+ *   trial-N.state    a trial's tables, moments and counters (lab/saved.h)
  *
  * A trial's state is written first, so tune.json never says more than there is;
  * where it says less, the trial is at its goal already and is only counted. */
@@ -26,7 +26,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/tune.h"
+#include "cli/tune_show.h"
 
 struct tune_options {
 	const char *space, *folder;
@@ -198,7 +198,7 @@ static void make_trials(struct tune *u)
 		u->trials[k].score = u->trials[k].last = (double)NAN;
 	}
 	if (u->n < u->search.trials)
-		cli_note(u->cli, "The space holds %zu trials, not %u\n", u->n, u->search.trials);
+		lab_note(u->notes, "The space holds %zu trials, not %u\n", u->n, u->search.trials);
 }
 
 /* Values that do not go together make no trial; which do depends on the space alone. */
@@ -257,7 +257,7 @@ static void forget_search(const struct tune *u)
 		tune_remove_state(u, k);
 }
 
-static int tune(struct tune *u, const struct tune_options *o, struct err *e)
+static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, struct err *e)
 {
 	int rc;
 
@@ -278,21 +278,21 @@ static int tune(struct tune *u, const struct tune_options *o, struct err *e)
 		rc = tune_read_record(u, e);
 	if (rc != 0)
 		return rc;
-	u->bar = progress_begin(u->cli, "tuning");
+	u->bar = lab_progress_begin(u->notes, "tuning");
 	work_watch_interrupts(&u->job.cancel);
 	rc = run_search(u, e);
-	progress_end(&u->bar);
+	lab_progress_end(&u->bar);
 	if (rc == ERR_CANCELED)
 		return err_set(e, rc, "stopped; the same command goes on");
 	if (rc == 0)
-		rc = tune_say(u, e);
-	return rc == 0 && o->apply ? tune_apply(u, e) : rc;
+		rc = tune_say(cli, u, e);
+	return rc == 0 && o->apply ? tune_apply(cli, u, e) : rc;
 }
 
 int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct tune_options o = { 0 };
-	struct tune u = { .cli = cli, .lock = -1 };
+	struct tune u = { .notes = &cli->notes, .lock = -1 };
 	const struct cli_syntax s = {
 		.options = tune_options,
 		.parse = parse_tune,
@@ -314,10 +314,10 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&u.work, cli, FOLDER_READ, e);
+	rc = work_open(&u.work, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = tune(&u, &o, e);
+	rc = tune(cli, &u, &o, e);
 	if (u.lock >= 0)
 		close(u.lock);
 	search_free_values(&u.search, u.values, u.n);

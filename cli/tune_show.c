@@ -1,4 +1,4 @@
-#include "cli/tune.h"
+#include "cli/tune_show.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cli/table.h"
 #include "kge/kernel.h"
+#include "lab/table.h"
 
 static const struct tune_trial *best_of(const struct tune *u)
 {
@@ -46,7 +46,7 @@ static void add_row(struct table *t, const struct tune *u, const struct tune_tri
 }
 
 /* The best first; so many keys as there is room for. */
-static void say_table(const struct tune *u)
+static void say_table(const struct cli *cli, const struct tune *u)
 {
 	const struct tune_trial **order = mem_array(u->n, sizeof(const struct tune_trial *));
 	size_t columns =
@@ -68,7 +68,7 @@ static void say_table(const struct tune *u)
 		add_row(&t, u, order[k], columns);
 	table_print(&t, &text);
 	buf_printf(&text, "%s", "");
-	cli_say(u->cli, "%s\n", (const char *)text.base);
+	cli_say(cli, "%s\n", (const char *)text.base);
 	table_release(&t);
 	buf_release(&text);
 	free(order);
@@ -94,45 +94,45 @@ static void print_fragment(const struct tune *u, const struct tune_trial *best, 
 	}
 }
 
-static void put_plan(struct tune *u)
+static void put_plan(struct cli *cli, struct tune *u)
 {
 	const struct config *c = &u->work.folder.config;
 	struct kge_protocol p = work_valid_protocol(c);
 
-	cli_put_text(u->cli, "method", u->search.method == SEARCH_RANDOM ? "random" : "halving");
-	cli_put_count(u->cli, "search_seed", u->search.seed);
-	cli_put_count(u->cli, "seed", c->train.kge.seed);
-	cli_put_count(u->cli, "spent_epochs", u->spent);
-	cli_put(u->cli, "out_of_budget", json_boolean(u->out_of_budget));
-	cli_put(u->cli, "protocol", work_protocol_json(&p));
-	cli_put_count(u->cli, "valid_limit", c->eval.valid_limit);
-	cli_put_text(u->cli, "arithmetic", kge_kernels_pick()->isa);
-	cli_put(u->cli, "trials", tune_trials_json(u));
+	cli_put_text(cli, "method", u->search.method == SEARCH_RANDOM ? "random" : "halving");
+	cli_put_count(cli, "search_seed", u->search.seed);
+	cli_put_count(cli, "seed", c->train.kge.seed);
+	cli_put_count(cli, "spent_epochs", u->spent);
+	cli_put(cli, "out_of_budget", json_boolean(u->out_of_budget));
+	cli_put(cli, "protocol", work_protocol_json(&p));
+	cli_put_count(cli, "valid_limit", c->eval.valid_limit);
+	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
+	cli_put(cli, "trials", tune_trials_json(u));
 }
 
-int tune_say(struct tune *u, struct err *e)
+int tune_say(struct cli *cli, struct tune *u, struct err *e)
 {
 	const struct tune_trial *best = best_of(u);
 	struct buf text = { 0 };
 
-	put_plan(u);
+	put_plan(cli, u);
 	if (best == NULL)
 		return err_set(e, ERR_USAGE, "no trial has come to a score%s%s",
 			       u->n > 0 && u->trials[0].refused[0] != '\0' ? "; the first: " : "",
 			       u->n > 0 ? u->trials[0].refused : "");
 	print_fragment(u, best, &text);
-	say_table(u);
+	say_table(cli, u);
 	if (u->out_of_budget)
-		cli_say(u->cli, "The budget of %llu epochs is spent.\n\n",
+		cli_say(cli, "The budget of %llu epochs is spent.\n\n",
 			(unsigned long long)u->search.budget);
-	cli_say(u->cli, "%s", (const char *)text.base);
-	cli_put(u->cli, "best", tune_trial_json(u, (size_t)(best - u->trials)));
-	cli_put_text(u->cli, "yaml", (const char *)text.base);
+	cli_say(cli, "%s", (const char *)text.base);
+	cli_put(cli, "best", tune_trial_json(u, (size_t)(best - u->trials)));
+	cli_put_text(cli, "yaml", (const char *)text.base);
 	buf_release(&text);
 	return 0;
 }
 
-int tune_apply(const struct tune *u, struct err *e)
+int tune_apply(const struct cli *cli, const struct tune *u, struct err *e)
 {
 	const char *path = u->work.folder.config_path;
 	const struct tune_trial *best = best_of(u);
@@ -146,7 +146,7 @@ int tune_apply(const struct tune *u, struct err *e)
 		rc = file_write_atomic(path, text.base, text.len, 0600, e);
 	buf_release(&text);
 	if (rc == 0)
-		cli_note(u->cli, "%s has these settings now; fkge train --fresh trains by them\n",
-			 path);
+		lab_note(&cli->notes,
+			 "%s has these settings now; fkge train --fresh trains by them\n", path);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* cli/unlearn.c - take triples back: out of the tables, the store and what else the folder keeps.
  *
  *   the triples to forget, found by name            graph/find.h
- *   the best tables forget them, and FedLU's        cli/forget.h
+ *   the best tables forget them, and FedLU's        lab/forget.h
  *     global one, each teaching the other, until they
  *     rank like unseen ones, or nothing is changed    cli/verdict.h
  *   names that nothing has any more go, ids close up
@@ -30,11 +30,11 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "cli/commands.h"
-#include "cli/forget.h"
 #include "cli/leftovers.h"
 #include "cli/receipt.h"
 #include "cli/verdict.h"
 #include "graph/find.h"
+#include "lab/forget.h"
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;
@@ -516,8 +516,8 @@ static json_t *metrics_json(const struct kge_metrics *m)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
-	json_object_set_new(j, "mrr", cli_json_number(m->queries > 0 ? m->mrr : NAN));
-	json_object_set_new(j, "hits1", cli_json_number(m->queries > 0 ? m->hits1 : NAN));
+	json_object_set_new(j, "mrr", json_of_number(m->queries > 0 ? m->mrr : NAN));
+	json_object_set_new(j, "hits1", json_of_number(m->queries > 0 ? m->hits1 : NAN));
 	return j;
 }
 
@@ -545,8 +545,8 @@ static json_t *set_json(const struct unlearning *u)
 	for (int s = 0; s < KGE_SPLITS; s++)
 		json_object_set_new(j, work_split_words[s],
 				    json_integer((json_int_t)u->found.n[s]));
-	json_object_set_new(j, "salt", cli_json_hex(salt, sizeof(salt)));
-	json_object_set_new(j, "digest", cli_json_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "salt", json_of_hex(salt, sizeof(salt)));
+	json_object_set_new(j, "digest", json_of_hex(digest, sizeof(digest)));
 	return j;
 }
 
@@ -556,14 +556,14 @@ static json_t *settings_json(const struct unlearning *u)
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:b}", "variant",
 			 variant_words[u->o->variant], "forgotten_weight",
-			 cli_json_number((double)c->interference.forgotten), "negatives_weight",
-			 cli_json_number((double)c->interference.negatives), "soft_weight",
-			 cli_json_number((double)c->interference.soft), "soft",
+			 json_of_number((double)c->interference.forgotten), "negatives_weight",
+			 json_of_number((double)c->interference.negatives), "soft_weight",
+			 json_of_number((double)c->interference.soft), "soft",
 			 c->interference.soft_norm ? "norm" : "mean", "interference_epochs",
 			 (int)u->forget.report.interference_epochs, "decay_epochs",
 			 (int)u->forget.report.decay_epochs, "batch", (int)c->train.batch,
 			 "negatives", (int)c->train.negatives, "lr",
-			 cli_json_number((double)c->train.lr), "global_table",
+			 json_of_number((double)c->train.lr), "global_table",
 			 (int)(u->global != NULL));
 }
 
@@ -576,8 +576,8 @@ static json_t *global_json(const struct unlearning *u)
 {
 	if (u->global == NULL)
 		return json_null();
-	return json_pack("{s:o, s:o}", "before", cli_json_hex(u->global_digest[0], STORE_DIGEST),
-			 "after", cli_json_hex(u->global_digest[1], STORE_DIGEST));
+	return json_pack("{s:o, s:o}", "before", json_of_hex(u->global_digest[0], STORE_DIGEST),
+			 "after", json_of_hex(u->global_digest[1], STORE_DIGEST));
 }
 
 static json_t *tables_json(const struct unlearning *u)
@@ -587,9 +587,9 @@ static json_t *tables_json(const struct unlearning *u)
 	if (u->work.emb == NULL)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "before", cli_json_hex(u->digest[0], STORE_DIGEST));
-	json_object_set_new(j, "after", cli_json_hex(u->digest[1], STORE_DIGEST));
-	json_object_set_new(j, "valid_score", cli_json_number(u->score));
+	json_object_set_new(j, "before", json_of_hex(u->digest[0], STORE_DIGEST));
+	json_object_set_new(j, "after", json_of_hex(u->digest[1], STORE_DIGEST));
+	json_object_set_new(j, "valid_score", json_of_number(u->score));
 	json_object_set_new(j, "global", global_json(u));
 	json_object_set_new(j, "settings", settings_json(u));
 	return j;
@@ -602,7 +602,7 @@ static json_t *graph_json(const struct unlearning *u)
 	json_t *j = json_object();
 
 	store_graph_digest(u->left, digest);
-	json_object_set_new(j, "after", cli_json_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "after", json_of_hex(digest, sizeof(digest)));
 	json_object_set_new(j, "entities_removed",
 			    json_integer(gone(g->entities, u->left->entities)));
 	json_object_set_new(j, "relations_removed",
@@ -739,7 +739,7 @@ static int remove_file(struct unlearning *u, const char *folder, const char *nam
 	int rc = 0;
 
 	if (unlink(path) == 0)
-		json_array_append_new(u->files, cli_json_text(path));
+		json_array_append_new(u->files, json_of_text(path));
 	else if (errno != ENOENT)
 		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
 	free(path);
@@ -788,7 +788,7 @@ static int write_receipt(struct unlearning *u, struct err *e)
 	int rc = folder_put_receipt(&u->work.folder, path, &why);
 
 	if (rc == 0) {
-		cli_put(u->cli, "receipt_file", cli_json_text(path));
+		cli_put(u->cli, "receipt_file", json_of_text(path));
 		cli_say(u->cli, "receipt: %s\n", path);
 	} else {
 		err_set(e, rc,
@@ -876,7 +876,7 @@ static int write_failure(struct unlearning *u, struct err *e)
 	cli_put(u->cli, "receipt", json_incref(u->receipt));
 	verdict_say(u->cli, json_object_get(u->receipt, "verdict"));
 	if (rc == 0) {
-		cli_put(u->cli, "receipt_file", cli_json_text(path));
+		cli_put(u->cli, "receipt_file", json_of_text(path));
 		cli_say(u->cli, "receipt: %s\n", path);
 	}
 	free(own);
@@ -951,14 +951,14 @@ static int change(struct unlearning *u, struct err *e)
 
 static int forget_them(struct unlearning *u, struct err *e)
 {
-	struct waiting *wait = waiting_begin(u->cli, "unlearning");
+	struct waiting *wait = lab_waiting_begin(&u->cli->notes, "unlearning");
 	int rc = u->work.emb != NULL ? change_tables(u, e) : 0;
 
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped; nothing was changed");
 	if (rc == 0 && (verdict_reached(&u->verdict) || u->o->anyway))
 		rc = change(u, e);
-	waiting_end(wait);
+	lab_waiting_end(wait);
 	return rc;
 }
 
@@ -1089,7 +1089,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse(cli, &s, argc, argv);
 	if (o.verify != NULL)
 		return verify(cli, &o, e);
-	rc = work_open(&u.work, cli, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = work_open(&u.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	u.files = json_array();

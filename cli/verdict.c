@@ -47,11 +47,11 @@ enum verdict_word verdict_of_passes(const struct kge_until_report *how)
 static json_t *figures_json(const struct kge_unseen_figures *f)
 {
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "mrr", cli_json_number(f->mrr), "hits1",
-		cli_json_number(f->hits1), "reference_mrr", cli_json_number(f->reference_mrr),
-		"reference_hits1", cli_json_number(f->reference_hits1), "difference",
-		cli_json_number(f->difference.mean), "low", cli_json_number(f->difference.low),
-		"high", cli_json_number(f->difference.high), "like_unseen", (int)f->like);
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "mrr", json_of_number(f->mrr), "hits1",
+		json_of_number(f->hits1), "reference_mrr", json_of_number(f->reference_mrr),
+		"reference_hits1", json_of_number(f->reference_hits1), "difference",
+		json_of_number(f->difference.mean), "low", json_of_number(f->difference.low),
+		"high", json_of_number(f->difference.high), "like_unseen", (int)f->like);
 }
 
 static json_t *table_json(const struct kge_unseen_figures *before,
@@ -78,9 +78,9 @@ static json_t *reference_json(const struct verdict *v)
 
 static json_t *valid_json(const struct verdict *v)
 {
-	return json_pack("{s:o, s:o, s:o}", "before", cli_json_number(v->how.valid_before), "after",
-			 cli_json_number(v->how.valid_after), "least_share",
-			 cli_json_number(v->least_valid));
+	return json_pack("{s:o, s:o, s:o}", "before", json_of_number(v->how.valid_before), "after",
+			 json_of_number(v->how.valid_after), "least_share",
+			 json_of_number(v->least_valid));
 }
 
 static void put_passes(json_t *j, const struct verdict *v)

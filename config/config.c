@@ -8,16 +8,15 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "agent/core.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "dp/lattice.h"
 #include "dp/pld.h"
 #include "dp/release.h"
 #include "dp/subsampled.h"
 #include "kge/dp_train.h"
 #include "net/ident.h"
-#include "base/text.h"
 
 enum { FILE_MAX = 1 << 20, TEXT_MAX = 1024 };
 
@@ -192,7 +191,7 @@ static const struct key keys[] = {
 	  "seconds that a round waits for further partners, after the first, before it trains" },
 	{ "federation", "sleep_s", NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
-	{ "federation", "sessions", COUNT, AT(federation.sessions), "2", 1, AGENT_SESSIONS_MAX,
+	{ "federation", "sessions", COUNT, AT(federation.sessions), "2", 1, CONFIG_SESSIONS_MAX,
 	  NULL,
 	  "at a time: one as host, others as client, also while it trains; 1: one, and nothing "
 	  "beside it" },

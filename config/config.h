@@ -34,6 +34,8 @@ enum config_noise { CONFIG_LAPLACE, CONFIG_GAUSSIAN };
 enum config_accountant { CONFIG_EXACT, CONFIG_GNMAX, CONFIG_PLD };
 enum config_useless { CONFIG_REFUSE_USELESS, CONFIG_SPEND_USELESS };
 
+enum { CONFIG_SESSIONS_MAX = 8 }; /* federation.sessions */
+
 struct config {
 	char *name;	 /* shown to partners; not an identity */
 	char *listen;	 /* host:port to listen on; "off": outbound only */

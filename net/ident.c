@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/msg.h"
 #include "base/text.h"
+#include "net/msg.h"
 
 enum {
 	CHECK_CHARS = 4,  /* 20 bits: one mistyped text in a million passes */

@@ -1,5 +1,6 @@
 #include "store/json.h"
 
+#include <math.h>
 #include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -189,4 +190,38 @@ int json_read(const char *what, const void *text, size_t n, json_t **root, struc
 	return err_set(e,
 		       json_error_code(&why) == json_error_duplicate_key ? ERR_LEDGER : ERR_INPUT,
 		       "%s: line %d: %s", what, why.line, why.text);
+}
+
+/* ---- values ---- */
+
+json_t *json_of_text(const char *text)
+{
+	json_t *j = json_string(text);
+
+	/* Names are bytes and need not be UTF-8; a program gets them with marks. */
+	if (j == NULL) {
+		size_t n = strlen(text);
+		char clean[1024];
+		size_t k = 0;
+
+		for (size_t i = 0; i < n && k + 1 < sizeof(clean); i++)
+			clean[k++] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+		clean[k] = '\0';
+		j = json_string(clean);
+	}
+	return j;
+}
+
+json_t *json_of_number(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *json_of_hex(const uint8_t *bytes, size_t n)
+{
+	char hex[2 * 64 + 1] = "";
+
+	for (size_t i = 0; i < n && i < 64; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	return json_string(hex);
 }

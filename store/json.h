@@ -55,4 +55,11 @@ void json_close(struct json_reader *r); /* no other keys are there; the first on
 /* A whole file.  ERR_INPUT; ERR_LEDGER for a key that stands twice in one object. */
 int json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e);
 
+/* ---- values ---- */
+
+/* Names are bytes and need not be UTF-8: a program gets them with marks. */
+json_t *json_of_text(const char *text);
+json_t *json_of_number(double x);		     /* null where it is not finite */
+json_t *json_of_hex(const uint8_t *bytes, size_t n); /* n <= 64 */
+
 #endif

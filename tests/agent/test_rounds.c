@@ -6,8 +6,8 @@
 
 #include "agent/learner.h"
 #include "base/mem.h"
-#include "kge/eval.h"
 #include "base/text.h"
+#include "kge/eval.h"
 #include "tests/agent/table.h"
 
 enum { SHARED = 9, FLOATS = 4 };

@@ -2,8 +2,8 @@
 #include "tests/test.h"
 
 #include "base/rng.h"
-#include "net/msg.h"
 #include "base/text.h"
+#include "net/msg.h"
 #include "tests/fuzz/poke_msg.h"
 
 static const uint8_t session[NET_SESSION_BYTES] = "0123456789abcdef";

@@ -1,0 +1,125 @@
+/* lab/experiment.h - several agents and several methods on one data set (methods 4, 7).
+ *
+ *   FILE.yaml -> variants x seeds -> runs (experiment_run.c), one JSON file each
+ *             -> results.csv, report.md, curves.svg (experiment_show.c)
+ *
+ * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
+ * function of the file and its seed; or (agents: processes) each is a `fkge serve` of its own, over
+ * TCP on loopback.  What is finished is not run again, and what was interrupted goes on: from its
+ * last saved look with the same bits, or from the agents' stores.  Early
+ * stopping and what is kept go by valid alone; test is ranked once, at the end, and
+ * looks at valid know nothing of it (lab/work.h). */
+#ifndef LAB_EXPERIMENT_H
+#define LAB_EXPERIMENT_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "config/config.h"
+#include "fed/local.h"
+#include "fed/method.h"
+#include "kge/unlearn.h"
+#include "lab/out.h"
+
+enum {
+	EXPERIMENT_SEEDS_MAX = 16,
+	EXPERIMENT_FILE_MAX = 1 << 20,
+	EXPERIMENT_DIGEST = 32, /* hexadecimal digits */
+};
+
+enum exp_kind {
+	EXP_SINGLE,	/* each agent alone: the control arm, with equal training */
+	EXP_COLLECTIVE, /* one table over the union of all graphs: what nobody would share */
+	EXP_ROUNDS,	/* a method of fed/ */
+	EXP_UNLEARN,	/* what another variant has learnt is partly forgotten (FedLU) */
+};
+/* Which look at valid the tables are of: for all agents the one that was best by the mean; or each
+ * agent's own best one, as agents do that nobody leads (and FedLU's code). */
+enum exp_keep { EXP_TOGETHER, EXP_EACH };
+enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
+
+struct exp_variant {
+	char *name;
+	char *published, *published_shared; /* what the paper's table calls it, and the table
+					     * that travels; "": not in it */
+	enum exp_kind kind;
+	struct config config; /* model, train and eval; the rest is not used */
+	struct fed_settings settings;
+	uint32_t rounds, epochs;       /* at most; local, a round */
+	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
+	/* FedLU: teaching waits for looks at valid, as in its code (methods 4.1).  The avatar is
+	 * taught from the first look at which the local tables gain nothing or, from warm_up on,
+	 * either kind gains no more than this; the local table from the first at which the avatars
+	 * gain nothing.  0: both begin at warm_up */
+	double stall;
+	enum exp_keep keep;
+	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
+	enum fed_start start;
+	bool retained; /* trained without what is to be forgotten */
+	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
+	enum kge_unlearn_variant weights;
+};
+
+struct experiment {
+	char *name, *folder;	   /* of the file, by which its paths go */
+	char *data;		   /* one folder an agent */
+	char *names;		   /* a file AGENT.tsv an agent, own name TAB shared name; or "" */
+	char *published, *dataset; /* a file of published figures, and what it calls this; or "" */
+	char *reference;	   /* the variant by which parameters are compared, or "" */
+	enum exp_average average;
+	double forget; /* share of each agent's train, drawn by lot, that is to be forgotten */
+	uint64_t seeds[EXPERIMENT_SEEDS_MAX];
+	size_t n_seeds;
+	struct exp_variant *at;
+	size_t n;
+	char digest[EXPERIMENT_DIGEST + 1]; /* of the data, by experiment_digest(), or "" */
+	uint32_t until;			    /* stop at the first look from this round on; 0: no */
+};
+
+/* ERR_USAGE names file and line.  Release in any case. */
+int experiment_read(struct experiment *x, const char *path, struct err *e);
+void experiment_release(struct experiment *x);
+
+const struct exp_variant *experiment_find(const struct experiment *x, const char *variant);
+/* Its tables are unlearned by another variant, so they are kept. */
+bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v);
+/* Its figures are of the forgotten triples too. */
+bool experiment_forgets(const struct experiment *x, const struct exp_variant *v);
+/* Places in a train of that many, in order, which an agent of this name is to forget with this
+ * seed; free() them. */
+uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *agent, size_t train,
+				      size_t *n);
+
+/* What the agents' data is, wherever it lies: their names, files of triples and names. */
+int experiment_digest(struct experiment *x, struct err *e);
+/* All that a run's figures depend on but the data: in its record, and shown. */
+json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
+/* The record is of a run with the settings of now. */
+bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
+			  const json_t *record);
+
+/* One run; *record is what is kept of it, NULL when it was stopped by `until`.  What an interrupted
+ * one has left in OUT is taken up.  ERR_CANCELED when *cancel was set. */
+int experiment_run(const struct lab_out *notes, const struct experiment *x,
+		   const struct exp_variant *v, uint64_t seed, const char *out,
+		   const atomic_bool *cancel, json_t **record, struct err *e);
+
+/* OUT/runs/VARIANT-seedN.json, or .state: the tables, while they are needed; free() it. */
+char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
+char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed);
+/* Whether a run, with the settings of now, has begun and is not over; *round: the last that its
+ * state on disk has, 0: none yet, or not known. */
+bool experiment_is_under_way(const struct experiment *x, const struct exp_variant *v,
+			     const char *out, uint64_t seed, uint32_t *round);
+/* OUT/runs/VARIANT-seedN.agents: the folders of agents that are processes; free() it. */
+char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed);
+void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed);
+/* results.csv, report.md and curves.svg from the records that are there. */
+int experiment_show(const struct lab_out *notes, const struct experiment *x, const char *out,
+		    struct err *e);
+
+#endif

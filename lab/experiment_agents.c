@@ -1,0 +1,235 @@
+/* lab/experiment_agents.c - the agents of an experiment: whose data, which names, what is to be
+ * forgotten. */
+#include <dirent.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "kge/unlearn.h"
+#include "lab/experiment_run.h"
+
+enum { FILE_MAX = 1 << 30 };
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a folder that are wanted, in their order; free() each and the list. */
+static int list_names(const char *folder, bool (*wanted)(const char *folder, const char *name),
+		      char ***out, size_t *n)
+{
+	DIR *d = opendir(folder);
+	struct dirent *f;
+
+	*out = NULL;
+	*n = 0;
+	if (d == NULL)
+		return ERR_NOTFOUND;
+	while ((f = readdir(d)) != NULL)
+		if (f->d_name[0] != '.' && wanted(folder, f->d_name)) {
+			*out = mem_resize(*out, *n + 1, sizeof(**out));
+			(*out)[(*n)++] = mem_strdup(f->d_name);
+		}
+	closedir(d);
+	if (*n > 1)
+		qsort(*out, *n, sizeof(**out), compare_names);
+	return 0;
+}
+
+static bool is_agent(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	char *tsv = file_join(path, "train.tsv"), *gz = file_join(path, "train.tsv.gz");
+	bool is = file_exists(tsv) || file_exists(gz);
+
+	free(path);
+	free(tsv);
+	free(gz);
+	return is;
+}
+
+/* The folders in `data`, by name. */
+static int list_agents(const char *data, char ***out, size_t *n, struct err *e)
+{
+	if (list_names(data, is_agent, out, n) != 0)
+		return err_set(e, ERR_NOFILE, "%s: no such folder (experiment.data)", data);
+	if (*n >= 2 && *n <= FED_MEMBERS_MAX)
+		return 0;
+	return err_set(
+		e, ERR_INPUT,
+		"%s: %zu folders with a train.tsv; an experiment needs 2 to %d, one an agent", data,
+		*n, FED_MEMBERS_MAX);
+}
+
+static void free_names(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+char *experiment_names_path(const struct experiment *x, const char *agent)
+{
+	return x->names[0] != '\0' ? mem_printf("%s/%s.tsv", x->names, agent) : NULL;
+}
+
+/* ---- what the data is, wherever it lies ---- */
+
+static bool is_split(const char *folder, const char *name)
+{
+	static const char *const splits[] = { "train.", "valid.", "test." };
+
+	(void)folder;
+	for (size_t i = 0; i < sizeof(splits) / sizeof(splits[0]); i++)
+		if (strncmp(name, splits[i], strlen(splits[i])) == 0)
+			return name[strlen(name) - 1] != '~';
+	return false;
+}
+
+/* Each name and each file with its length, so that nothing can move from one to the next. */
+static void add_bytes(crypto_generichash_state *h, const void *bytes, size_t n)
+{
+	uint64_t length = n;
+
+	crypto_generichash_update(h, (const uint8_t *)&length, sizeof(length));
+	crypto_generichash_update(h, bytes, n);
+}
+
+static int add_file(crypto_generichash_state *h, const char *path, struct err *e)
+{
+	struct buf bytes = { 0 };
+	int rc = file_read(path, FILE_MAX, &bytes, e);
+
+	if (rc == 0)
+		add_bytes(h, bytes.base, bytes.len);
+	buf_release(&bytes);
+	return rc;
+}
+
+static int add_agent(crypto_generichash_state *h, const struct experiment *x, const char *name,
+		     struct err *e)
+{
+	char *folder = file_join(x->data, name), *names = experiment_names_path(x, name), **files;
+	size_t n;
+	int rc = list_names(folder, is_split, &files, &n);
+
+	add_bytes(h, name, strlen(name));
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		char *path = file_join(folder, files[i]);
+
+		add_bytes(h, files[i], strlen(files[i]));
+		rc = add_file(h, path, e);
+		free(path);
+	}
+	if (rc == 0 && names != NULL)
+		rc = add_file(h, names, e);
+	free_names(files, n);
+	free(folder);
+	free(names);
+	return rc;
+}
+
+static int check_holders(const struct experiment *x, size_t agents, struct err *e)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->at[i].kind == EXP_ROUNDS && x->at[i].settings.min_holders > agents)
+			return err_set(e, ERR_USAGE,
+				       "variant %s: min_holders is %u, and %s has %zu agents: no "
+				       "row would move",
+				       x->at[i].name, x->at[i].settings.min_holders, x->data,
+				       agents);
+	return 0;
+}
+
+int experiment_digest(struct experiment *x, struct err *e)
+{
+	uint8_t digest[EXPERIMENT_DIGEST / 2];
+	crypto_generichash_state h;
+	char **names;
+	size_t n;
+	int rc = list_agents(x->data, &names, &n, e);
+
+	if (rc == 0)
+		rc = check_holders(x, n, e);
+	crypto_generichash_init(&h, NULL, 0, sizeof(digest));
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = add_agent(&h, x, names[i], e);
+	crypto_generichash_final(&h, digest, sizeof(digest));
+	if (rc == 0)
+		sodium_bin2hex(x->digest, sizeof(x->digest), digest, sizeof(digest));
+	free_names(names, n);
+	return rc;
+}
+
+/* ---- graphs ---- */
+
+static int load_names(struct client *c, const struct experiment *x, struct err *e)
+{
+	char *path = experiment_names_path(x, c->name);
+	int rc;
+
+	if (path == NULL)
+		return 0;
+	rc = kge_aliases_load(&c->names, path, c->graph->entities, false, NULL, e);
+	free(path);
+	return rc;
+}
+
+bool run_has_forgotten(const struct run *r)
+{
+	return r->at[0].forget != NULL;
+}
+
+static int choose_forgotten(const struct run *r, struct client *c, struct err *e)
+{
+	size_t train = c->graph->split[KGE_TRAIN].n;
+
+	if (!experiment_forgets(r->x, r->v))
+		return 0;
+	if (train < 2)
+		return err_set(e, ERR_INPUT, "%s/%s: too few triples to forget some (forget)",
+			       r->x->data, c->name);
+	c->forget =
+		experiment_choose_forgotten(r->x->forget, r->seed, c->name, train, &c->n_forget);
+	if (!r->v->retained)
+		return 0;
+	c->blind = kge_kept_of(&c->blind, c->forget, c->n_forget);
+	c->lacks = true;
+	return 0;
+}
+
+static int load_agent(const struct run *r, struct client *c, struct err *e)
+{
+	char *path = file_join(r->x->data, c->name);
+	int rc = kge_graph_load(&c->graph, path, NULL, NULL, e);
+
+	free(path);
+	if (rc != 0)
+		return rc;
+	c->blind = *c->graph;
+	c->blind.split[KGE_TEST] = (struct kge_triples){ 0 };
+	if (c->blind.split[KGE_VALID].n == 0)
+		return err_set(e, ERR_INPUT, "%s/%s: no valid triples, so nothing can be chosen",
+			       r->x->data, c->name);
+	rc = load_names(c, r->x, e);
+	return rc == 0 ? choose_forgotten(r, c, e) : rc;
+}
+
+int run_load_agents(struct run *r, struct err *e)
+{
+	char **names;
+	int rc = list_agents(r->x->data, &names, &r->n, e);
+
+	r->at = mem_array(r->n + 1, sizeof(*r->at));
+	r->bytes_of = mem_array(r->n + 1, sizeof(*r->bytes_of));
+	for (size_t i = 0; i < r->n; i++) {
+		r->at[i].name = names[i];
+		if (rc == 0)
+			rc = load_agent(r, &r->at[i], e);
+	}
+	free(names);
+	return rc;
+}

@@ -1,0 +1,582 @@
+/* lab/experiment_file.c - what an experiment is, from its file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "config/yaml_file.h"
+#include "lab/experiment.h"
+
+struct reader {
+	struct yaml_file f; /* first */
+	struct experiment *x;
+	struct exp_variant base; /* what variants begin as */
+};
+
+static int read_count32(struct reader *r, const yaml_node_t *n, const char *name, uint64_t min,
+			uint64_t max, uint32_t *out)
+{
+	uint64_t x = 0;
+	int rc = yaml_file_count(&r->f, n, name, min, max, &x);
+
+	*out = (uint32_t)x;
+	return rc;
+}
+
+static int read_word(struct reader *r, const yaml_node_t *n, const char *name,
+		     const char *const *words, int *out)
+{
+	for (*out = 0; words[*out] != NULL; ++*out)
+		if (strcmp(words[*out], yaml_file_text(n)) == 0)
+			return 0;
+	return yaml_file_fail(&r->f, n, "%s: '%s' is not one of %s, %s%s%s", name,
+			      yaml_file_text(n), words[0], words[1], words[2] != NULL ? ", " : "",
+			      words[2] != NULL ? words[2] : "");
+}
+
+/* ---- what a variant may say, and `experiment` for all of them ---- */
+
+/* 0: taken; 1: no such key. */
+static int read_rounds(struct reader *r, struct exp_variant *v, const char *name,
+		       const yaml_node_t *n)
+{
+	static const char *const topologies[] = { "sharded", "hosted", NULL };
+	static const char *const keeps[] = { "together", "each", NULL };
+	static const char *const agents[] = { "simulated", "processes", NULL };
+	static const char *const starts[] = { "false", "true", "moved", NULL };
+	static const char *const switches[] = { "false", "true", NULL };
+	int word = 0, rc;
+
+	if (strcmp(name, "rounds") == 0)
+		return read_count32(r, n, name, 1, 1000000, &v->rounds);
+	if (strcmp(name, "epochs") == 0)
+		return read_count32(r, n, name, 1, 100000, &v->epochs);
+	if (strcmp(name, "eval_every") == 0)
+		return read_count32(r, n, name, 1, 100000, &v->eval_every);
+	if (strcmp(name, "patience") == 0)
+		return read_count32(r, n, name, 0, 100000, &v->patience);
+	if (strcmp(name, "min_holders") == 0)
+		return read_count32(r, n, name, 2, FED_MEMBERS_MAX, &v->settings.min_holders);
+	if (strcmp(name, "topology") == 0) {
+		rc = read_word(r, n, name, topologies, &word);
+		v->settings.topology = word == 1 ? FED_HOSTED : FED_SHARDED;
+		return rc;
+	}
+	if (strcmp(name, "keep") == 0) {
+		rc = read_word(r, n, name, keeps, &word);
+		v->keep = (enum exp_keep)word;
+		return rc;
+	}
+	if (strcmp(name, "agents") == 0) {
+		rc = read_word(r, n, name, agents, &word);
+		v->processes = word == 1;
+		return rc;
+	}
+	if (strcmp(name, "secret_aggregation") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->settings.secret_bits = word == 1 ? 32 : 0;
+		return rc;
+	}
+	if (strcmp(name, "retained") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->retained = word == 1;
+		return rc;
+	}
+	if (strcmp(name, "equal_start") == 0) {
+		rc = read_word(r, n, name, starts, &word);
+		v->start = (enum fed_start)word;
+		return rc;
+	}
+	return 1;
+}
+
+static void set_text(char **at, const char *text)
+{
+	free(*at);
+	*at = mem_strdup(text);
+}
+
+static int read_text(const struct reader *r, const yaml_node_t *n, const char *name, char **at)
+{
+	if (n->type != YAML_SCALAR_NODE)
+		return yaml_file_fail(&r->f, n, "%s: write a word, no list or map", name);
+	set_text(at, yaml_file_text(n));
+	return 0;
+}
+
+static int read_seeds(struct reader *r, const yaml_node_t *n)
+{
+	struct experiment *x = r->x;
+	int rc = 0;
+
+	x->n_seeds = 0;
+	if (n->type != YAML_SEQUENCE_NODE)
+		return yaml_file_fail(&r->f, n, "seeds: write a list, as in [1, 2, 3]");
+	for (const yaml_node_item_t *i = n->data.sequence.items.start;
+	     i < n->data.sequence.items.top && rc == 0; i++) {
+		if (x->n_seeds == EXPERIMENT_SEEDS_MAX)
+			return yaml_file_fail(&r->f, n, "seeds: at most %d", EXPERIMENT_SEEDS_MAX);
+		rc = yaml_file_count(&r->f, yaml_file_node(&r->f, *i), "seeds", 1,
+				     UINT64_C(1) << 53, &x->seeds[x->n_seeds++]);
+		for (size_t k = 0; rc == 0 && k + 1 < x->n_seeds; k++)
+			if (x->seeds[k] == x->seeds[x->n_seeds - 1])
+				rc = yaml_file_fail(&r->f, n, "seeds: %llu is there twice",
+						    (unsigned long long)x->seeds[k]);
+	}
+	return rc == 0 && x->n_seeds == 0 ? yaml_file_fail(&r->f, n, "seeds: none is given") : rc;
+}
+
+static int read_share(const struct reader *r, const yaml_node_t *n, const char *name, double *out)
+{
+	const char *text = yaml_file_text(n);
+	char *end;
+
+	*out = strtod(text, &end);
+	if (text[0] == '\0' || *end != '\0' || !(*out > 0 && *out <= 0.5))
+		return yaml_file_fail(&r->f, n, "%s: '%s' is not above 0 and at most 0.5", name,
+				      text);
+	return 0;
+}
+
+/* FedLU's alone: what else has a warm-up may have it too. */
+static int read_stall(const struct reader *r, struct exp_variant *v, const yaml_node_t *n)
+{
+	struct fed_settings any = v->settings;
+	struct err why = { 0 };
+
+	if (v->kind != EXP_ROUNDS || fed_settings_set(&any, "warm_up", 0, &why) != 0)
+		return yaml_file_fail(&r->f, n, "stall: %s",
+				      v->kind == EXP_ROUNDS ? why.text
+							    : "only methods of rounds teach");
+	return read_share(r, n, "stall", &v->stall);
+}
+
+static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			   const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	static const char *const averages[] = { "queries", "triples", "plain", NULL };
+	struct experiment *x = r->x;
+	const char *key = yaml_file_text(name);
+	struct {
+		const char *key;
+		char **at;
+	} texts[] = { { "name", &x->name },	  { "data", &x->data },
+		      { "names", &x->names },	  { "published", &x->published },
+		      { "dataset", &x->dataset }, { "reference", &x->reference } };
+	int word = 0, rc;
+
+	(void)ctx;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(key, texts[i].key) == 0)
+			return read_text(r, value, key, texts[i].at);
+	if (strcmp(key, "seeds") == 0)
+		return read_seeds(r, value);
+	if (strcmp(key, "forget") == 0)
+		return read_share(r, value, key, &x->forget);
+	if (strcmp(key, "average") == 0) {
+		rc = read_word(r, value, key, averages, &word);
+		x->average = (enum exp_average)word;
+		return rc;
+	}
+	rc = read_rounds(r, &r->base, key, value);
+	return rc == 1 ? yaml_file_fail(&r->f, name, "unknown key '%s' in experiment", key) : rc;
+}
+
+struct settings {
+	struct config *config;
+	const char *section;
+};
+
+static int read_setting(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	struct settings *s = ctx;
+	struct err why = { 0 };
+
+	if (config_set(s->config, s->section, yaml_file_text(name), yaml_file_text(value), &why) !=
+	    0)
+		return yaml_file_fail(&r->f, name, "%s", why.text);
+	return 0;
+}
+
+/* What the file says for all variants. */
+static int read_settings(struct reader *r, struct config *c)
+{
+	static const char *const sections[] = { "model", "train", "eval" };
+	int rc = 0;
+
+	for (size_t i = 0; i < 3 && rc == 0; i++) {
+		struct settings s = { c, sections[i] };
+		const yaml_node_t *at = yaml_file_find(&r->f, yaml_file_root(&r->f), sections[i]);
+
+		if (at != NULL)
+			rc = yaml_file_each(&r->f, at, sections[i], read_setting, &s);
+	}
+	return rc;
+}
+
+/* ---- variants ---- */
+
+static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_t *at,
+		       const char *name)
+{
+	const struct fed_settings base = r->base.settings;
+	const struct fed_method *m = fed_method_find(name);
+
+	v->kind = strcmp(name, "single") == 0	    ? EXP_SINGLE
+		  : strcmp(name, "collective") == 0 ? EXP_COLLECTIVE
+						    : EXP_ROUNDS;
+	v->processes = v->processes && v->kind == EXP_ROUNDS;
+	if (v->kind != EXP_ROUNDS)
+		return 0;
+	if (m == NULL)
+		return yaml_file_fail(&r->f, at,
+				      "no method is called '%s': single, collective, or what "
+				      "`fkge experiment --methods` lists",
+				      name);
+	fed_settings_init(&v->settings, m);
+	v->settings.topology = base.topology;
+	v->settings.min_holders = base.min_holders;
+	v->settings.secret_bits = base.secret_bits;
+	return 0;
+}
+
+/* train.lr and the like, of agent.yaml. */
+static int read_dotted(struct reader *r, struct exp_variant *v, const yaml_node_t *name,
+		       const char *value)
+{
+	const char *key = yaml_file_text(name), *dot = strchr(key, '.');
+	char section[32];
+	struct err why = { 0 };
+
+	if ((size_t)(dot - key) >= sizeof(section))
+		return yaml_file_fail(&r->f, name, "unknown key '%s'", key);
+	memcpy(section, key, (size_t)(dot - key));
+	section[dot - key] = '\0';
+	if (strcmp(section, "model") != 0 && strcmp(section, "train") != 0 &&
+	    strcmp(section, "eval") != 0)
+		return yaml_file_fail(&r->f, name,
+				      "'%s': of agent.yaml, model, train and eval may vary", key);
+	if (config_set(&v->config, section, dot + 1, value, &why) != 0)
+		return yaml_file_fail(&r->f, name, "%s", why.text);
+	return 0;
+}
+
+static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			    const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	struct exp_variant *v = ctx;
+	static const char *const weights[] = { "paper", "code", NULL };
+	const char *key = yaml_file_text(name), *text = yaml_file_text(value);
+	struct err why = { 0 };
+	char *end;
+	double x;
+	int rc, word = 0;
+
+	if (strcmp(key, "method") == 0 || strcmp(key, "unlearn") == 0)
+		return 0; /* was read first */
+	if (strcmp(key, "weights") == 0 && v->kind == EXP_UNLEARN) {
+		rc = read_word(r, value, key, weights, &word);
+		v->weights = (enum kge_unlearn_variant)word;
+		return rc;
+	}
+	if (strcmp(key, "published") == 0)
+		return read_text(r, value, key, &v->published);
+	if (strcmp(key, "published_shared") == 0)
+		return read_text(r, value, key, &v->published_shared);
+	if (strcmp(key, "stall") == 0)
+		return read_stall(r, v, value);
+	if (strchr(key, '.') != NULL)
+		return read_dotted(r, v, name, text);
+	rc = read_rounds(r, v, key, value);
+	if (rc != 1)
+		return rc;
+	if (v->kind != EXP_ROUNDS)
+		return yaml_file_fail(&r->f, name, "unknown key '%s'", key);
+	x = strtod(text, &end);
+	if (fed_settings_set(&v->settings, key, x, &why) != 0)
+		return yaml_file_fail(&r->f, name, "%s", why.text);
+	if (text[0] == '\0' || *end != '\0')
+		return yaml_file_fail(&r->f, value, "%s: '%s' is no number", key, text);
+	return 0;
+}
+
+/* Another's settings, of which some may then be changed. */
+static int read_unlearning(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
+{
+	const char *name = yaml_file_text(at);
+	const struct exp_variant *from = experiment_find(r->x, name);
+	const yaml_node_t *node = yaml_file_find(
+		&r->f, yaml_file_find(&r->f, yaml_file_root(&r->f), "variants"), name);
+	int rc = 0;
+
+	if (from == NULL || from == v || from->kind != EXP_ROUNDS || from->retained)
+		return yaml_file_fail(&r->f, at,
+				      "unlearn: '%s' is no variant above with a method of rounds "
+				      "that learns everything",
+				      name);
+	if (from->processes)
+		return yaml_file_fail(&r->f, at,
+				      "unlearn: the tables of '%s' stay with its agents, which are "
+				      "processes; say agents: simulated there",
+				      name);
+	v->rounds = from->rounds;
+	v->settings = from->settings;
+	v->processes = false;
+	v->kind = EXP_ROUNDS; /* so that the constants of its method are read */
+	if (node->type == YAML_MAPPING_NODE)
+		rc = yaml_file_each(&r->f, node, name, read_variant_key, v);
+	v->kind = EXP_UNLEARN;
+	v->weights = KGE_UNLEARN_CODE;
+	set_text(&v->unlearn, name);
+	set_text(&v->published, "");
+	set_text(&v->published_shared, "");
+	return rc;
+}
+
+static int check_forgetting(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
+	bool needs = v->retained || v->kind == EXP_UNLEARN;
+
+	if (needs && r->x->forget == 0)
+		return yaml_file_fail(
+			&r->f, at, "%s: experiment.forget says which share is forgotten; give it",
+			v->name);
+	if (v->retained && v->kind == EXP_UNLEARN)
+		return yaml_file_fail(&r->f, at,
+				      "%s: what unlearns has learnt everything: leave out retained",
+				      v->name);
+	return 0;
+}
+
+/* What rounds over TCP cannot do, for agents decide for themselves and keep their tables. */
+static int check_processes(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
+{
+	const char *why = v->kind != EXP_ROUNDS ? "it has no rounds"
+			  : v->retained		? "agents train on all that they have (retained)"
+			  : v->stall > 0	? "agents do not wait for a common look (stall)"
+						: NULL;
+
+	if (!v->processes)
+		return 0;
+	if (why != NULL)
+		return yaml_file_fail(&r->f, at, "%s: agents: processes is not for this: %s",
+				      v->name, why);
+	v->keep = EXP_EACH;
+	v->start = v->start == FED_START_EQUAL ? FED_START_MOVED : v->start;
+	return 0;
+}
+
+static bool good_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' && strlen(name) < 64 &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") ==
+		       strlen(name);
+}
+
+static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	struct experiment *x = r->x;
+	struct exp_variant *v;
+	const yaml_node_t *method = NULL, *unlearn = NULL;
+	struct err why = { 0 };
+	int rc;
+
+	(void)ctx;
+	if (!good_name(yaml_file_text(name)))
+		return yaml_file_fail(&r->f, name,
+				      "a variant's name is made of letters, digits and _.+-");
+	if (value->type == YAML_MAPPING_NODE) {
+		method = yaml_file_find(&r->f, value, "method");
+		unlearn = yaml_file_find(&r->f, value, "unlearn");
+	}
+	x->at = mem_resize(x->at, x->n + 1, sizeof(*x->at));
+	v = &x->at[x->n++];
+	*v = r->base;
+	v->name = mem_strdup(yaml_file_text(name));
+	v->published = mem_strdup("");
+	v->published_shared = mem_strdup("");
+	v->unlearn = mem_strdup("");
+	config_init(&v->config);
+	rc = read_settings(r, &v->config);
+	if (rc == 0 && unlearn != NULL && method != NULL)
+		rc = yaml_file_fail(&r->f, method,
+				    "%s: what unlearns has the method of '%s': leave out method",
+				    v->name, yaml_file_text(unlearn));
+	if (rc == 0)
+		rc = unlearn != NULL
+			     ? read_unlearning(r, v, unlearn)
+			     : read_method(r, v, name,
+					   method != NULL ? yaml_file_text(method) : v->name);
+	if (rc == 0 && value->type == YAML_MAPPING_NODE)
+		rc = yaml_file_each(&r->f, value, v->name, read_variant_key, v);
+	else if (rc == 0 && yaml_file_text(value)[0] != '\0')
+		rc = yaml_file_fail(&r->f, value, "%s: write {key: value}, or nothing", v->name);
+	if (rc == 0)
+		rc = check_forgetting(r, v, name);
+	if (rc == 0)
+		rc = check_processes(r, v, name);
+	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
+		rc = yaml_file_fail(&r->f, name, "%s", why.text);
+	if (rc == 0 && v->kind == EXP_ROUNDS &&
+	    config_check_method(&v->config, &v->settings, &why) != 0)
+		rc = yaml_file_fail(&r->f, name, "%s: %s", v->name, why.text);
+	return rc;
+}
+
+/* ---- the file ---- */
+
+static int known_section(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			 const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	static const char *const known[] = { "experiment", "model", "train", "eval", "variants" };
+
+	(void)ctx;
+	(void)value;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(yaml_file_text(name), known[i]) == 0)
+			return 0;
+	return yaml_file_fail(&r->f, name,
+			      "unknown section '%s': experiment, model, train, eval, variants",
+			      yaml_file_text(name));
+}
+
+const struct exp_variant *experiment_find(const struct experiment *x, const char *variant)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (strcmp(x->at[i].name, variant) == 0)
+			return &x->at[i];
+	return NULL;
+}
+
+bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->at[i].kind == EXP_UNLEARN && strcmp(x->at[i].unlearn, v->name) == 0)
+			return true;
+	return false;
+}
+
+bool experiment_forgets(const struct experiment *x, const struct exp_variant *v)
+{
+	return x->forget > 0 &&
+	       (v->retained || v->kind == EXP_UNLEARN || experiment_is_unlearned(x, v));
+}
+
+static int check_reference(struct reader *r)
+{
+	const char *name = r->x->reference;
+
+	if (r->x->n == 0)
+		return err_set(r->f.e, ERR_USAGE, "%s: there are no variants", r->f.where);
+	if (name[0] == '\0' || experiment_find(r->x, name) != NULL)
+		return 0;
+	return err_set(r->f.e, ERR_USAGE, "%s: reference: no variant is called '%s'", r->f.where,
+		       name);
+}
+
+static int read_document(struct reader *r)
+{
+	const yaml_node_t *root = yaml_file_root(&r->f), *at;
+	int rc;
+
+	if (root == NULL)
+		return err_set(r->f.e, ERR_USAGE, "%s: the file is empty", r->f.where);
+	rc = yaml_file_each(&r->f, root, "an experiment", known_section, NULL);
+	if (rc == 0 && (at = yaml_file_find(&r->f, yaml_file_root(&r->f), "experiment")) != NULL)
+		rc = yaml_file_each(&r->f, at, "experiment", read_experiment, NULL);
+	if (rc != 0)
+		return rc;
+	at = yaml_file_find(&r->f, yaml_file_root(&r->f), "variants");
+	if (at == NULL || r->x->data[0] == '\0')
+		return yaml_file_fail(&r->f, root, "%s is missing",
+				      at == NULL ? "variants" : "experiment.data");
+	rc = yaml_file_each(&r->f, at, "variants", read_variant, NULL);
+	return rc == 0 ? check_reference(r) : rc;
+}
+
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL)
+		return mem_strdup(".");
+	char *folder = mem_strdup(path);
+
+	folder[slash == path ? 1 : slash - path] = '\0';
+	return folder;
+}
+
+/* Paths in the file are relative to it. */
+static void place_path(const struct experiment *x, char **path)
+{
+	char *joined;
+
+	if ((*path)[0] == '\0')
+		return;
+	joined = file_join(x->folder, *path);
+	free(*path);
+	*path = joined;
+}
+
+int experiment_read(struct experiment *x, const char *path, struct err *e)
+{
+	struct reader r = { .x = x };
+	struct buf text = { 0 };
+	int rc;
+
+	*x = (struct experiment){ .folder = folder_of(path),
+				  .name = mem_strdup("experiment"),
+				  .data = mem_strdup(""),
+				  .names = mem_strdup(""),
+				  .published = mem_strdup(""),
+				  .dataset = mem_strdup(""),
+				  .reference = mem_strdup(""),
+				  .seeds = { 1 },
+				  .n_seeds = 1 };
+	r.base = (struct exp_variant){ .rounds = 100,
+				       .epochs = 3,
+				       .eval_every = 5,
+				       .patience = 3,
+				       .start = FED_START_EQUAL,
+				       .settings = { .topology = FED_SHARDED, .min_holders = 2 } };
+	rc = file_read(path, EXPERIMENT_FILE_MAX, &text, e);
+	if (rc == 0) {
+		rc = yaml_file_open(&r.f, text.base, text.len, path, e);
+		if (rc == 0) {
+			rc = read_document(&r);
+			yaml_file_close(&r.f);
+		}
+	}
+	place_path(x, &x->data);
+	place_path(x, &x->names);
+	place_path(x, &x->published);
+	buf_release(&text);
+	return rc;
+}
+
+void experiment_release(struct experiment *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		free(x->at[i].name);
+		free(x->at[i].published);
+		free(x->at[i].published_shared);
+		free(x->at[i].unlearn);
+		config_release(&x->at[i].config);
+	}
+	free(x->at);
+	free(x->name);
+	free(x->folder);
+	free(x->data);
+	free(x->names);
+	free(x->published);
+	free(x->dataset);
+	free(x->reference);
+	*x = (struct experiment){ 0 };
+}

@@ -1,0 +1,454 @@
+/* lab/experiment_processes.c - a run whose agents are processes: `fkge serve` each, over TCP on
+ * loopback.
+ *
+ *   folders_open()     their folders, made or found (experiment_folders.c)
+ *   start, watch, stop they run rounds among themselves (agent/rounds.c) until no further one can
+ *                      come; we ask each what it does
+ *   collect            their stores have what they kept and what each round moved
+ *
+ * What differs from a run in one process: each agent looks at its own valid and keeps its own best
+ * tables; one whose looks are no better any more proposes no rounds and joins those of others, so
+ * that it ends when all are so; the lowest key proposes.  All agents are in every round, or it
+ * does not take place (rounds.min_members).
+ *
+ * No agent outlives us: it ends with its parent (lab/child.h), and who comes next looks. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/ask.h"
+#include "agent/folder.h"
+#include "base/mem.h"
+#include "lab/child.h"
+#include "lab/experiment_run.h"
+#include "lab/work.h"
+
+enum { LOOK_MS = 50, SAVE_S = 5, STOP_MS = 60000 };
+
+struct process {
+	struct child child;
+	json_t *status; /* what it says of itself; NULL: nothing this time */
+	uint64_t bytes_before, bytes;
+};
+
+struct watch {
+	struct run *r;
+	struct folders f;
+	struct process *at; /* [n] */
+	uint32_t goal;	    /* rounds of each */
+	uint64_t over_at;   /* rounds of all, when it seemed to be over */
+	bool tired;	    /* nobody proposes any more */
+	double saved_s;
+};
+
+/* ---- start and end ---- */
+
+static int start(struct watch *w, size_t i, struct err *e)
+{
+	static const char *const words[] = { "serve", NULL };
+	char *folder = folders_path(&w->f, w->r, i, ""),
+	     *log = folders_path(&w->f, w->r, i, ".log");
+	int rc = child_start(&w->at[i].child, folder, words, log, false, e);
+
+	free(folder);
+	free(log);
+	return rc;
+}
+
+static int ended_badly(const struct watch *w, size_t i, int status, struct err *e)
+{
+	return err_set(e, ERR_FAIL, "agent %s ended with status %#x; %s/%s.log says why",
+		       w->r->at[i].name, (unsigned)status, w->f.path, w->r->at[i].name);
+}
+
+static void pause_ms(long ms)
+{
+	const struct timespec pause = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+/* All at once, so that nobody waits for one who has left.  rc: what has happened before. */
+static int stop_all(struct watch *w, int rc, struct err *e)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		child_kill(&w->at[i].child, SIGTERM);
+	for (long ms = 0; ms < STOP_MS; ms += LOOK_MS) {
+		bool all = true;
+
+		for (size_t i = 0; i < w->r->n; i++) {
+			if (w->at[i].child.pid != 0 && child_has_ended(&w->at[i].child, &status) &&
+			    status != 0 && rc == 0)
+				rc = ended_badly(w, i, status, e);
+			all = all && w->at[i].child.pid == 0;
+		}
+		if (all)
+			return rc;
+		pause_ms(LOOK_MS);
+	}
+	for (size_t i = 0; i < w->r->n; i++)
+		child_kill(&w->at[i].child, SIGKILL);
+	return rc;
+}
+
+/* ---- looking ---- */
+
+static uint64_t count_of(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static const json_t *round_of(const struct watch *w, size_t i)
+{
+	return json_object_get(w->at[i].status, "round");
+}
+
+static uint64_t done_of(const struct watch *w, size_t i)
+{
+	return count_of(round_of(w, i), "done");
+}
+
+static void count_wire(struct process *p)
+{
+	const json_t *peer;
+	size_t k;
+
+	if (p->status != NULL)
+		p->bytes = p->bytes_before;
+	json_array_foreach(json_object_get(p->status, "peers"), k, peer) p->bytes +=
+		count_of(peer, "bytes_out");
+}
+
+/* One that has just been started, or is at its store, says nothing; only its end is trouble. */
+static int ask(struct watch *w, size_t i, struct err *e)
+{
+	char *folder = folders_path(&w->f, w->r, i, "");
+	json_t *request = json_pack("{s:s}", "do", "status");
+	struct err why = { 0 };
+	int status = 0;
+
+	json_decref(w->at[i].status);
+	w->at[i].status = NULL;
+	(void)agent_ask(folder, request, &w->at[i].status, &why);
+	count_wire(&w->at[i]);
+	json_decref(request);
+	free(folder);
+	return child_has_ended(&w->at[i].child, &status) ? ended_badly(w, i, status, e) : 0;
+}
+
+static bool gave_up(const struct watch *w, size_t i)
+{
+	uint32_t patience = w->r->v->patience;
+
+	return patience > 0 && count_of(round_of(w, i), "looks_without_better") >= patience;
+}
+
+/* No further round can come: somebody takes part in no more, and each needs all; or nobody
+ * proposes.  Statuses are of different moments, so that must be so twice with nothing between. */
+static bool is_over(struct watch *w)
+{
+	size_t n = w->r->n, ready = 0, tired = 0;
+	uint64_t sum = 0, before = w->over_at;
+
+	w->over_at = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		if (round_of(w, i) == NULL ||
+		    json_is_true(json_object_get(round_of(w, i), "under_way")))
+			return false;
+		sum += done_of(w, i);
+		ready += done_of(w, i) >= w->goal;
+		tired += gave_up(w, i);
+	}
+	if (ready == 0 && tired < n)
+		return false;
+	w->over_at = sum;
+	w->tired = tired == n;
+	return ready == n || sum == before;
+}
+
+static uint64_t least_done(const struct watch *w)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < w->r->n; i++)
+		if (round_of(w, i) == NULL)
+			return 0;
+		else if (done_of(w, i) < least)
+			least = done_of(w, i);
+	return least;
+}
+
+static void show(struct watch *w)
+{
+	uint64_t done = least_done(w);
+
+	lab_progress_at(&w->r->bar, (double)done / w->r->v->rounds, "%zu processes, round %llu",
+			w->r->n, (unsigned long long)done);
+}
+
+/* ---- what it has taken, also before an interruption ---- */
+
+static double living_cpu_s(const struct watch *w)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		struct timespec t;
+		clockid_t clock;
+
+		if (w->at[i].child.pid != 0 &&
+		    clock_getcpuclockid(w->at[i].child.pid, &clock) == 0 &&
+		    clock_gettime(clock, &t) == 0)
+			sum += (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	}
+	return sum;
+}
+
+static int save(struct watch *w, struct err *e)
+{
+	json_t *wire = json_array();
+
+	for (size_t i = 0; i < w->r->n; i++)
+		json_array_append_new(wire, json_integer((json_int_t)w->at[i].bytes));
+	json_object_set_new(w->f.head, "wire", wire);
+	json_object_set_new(w->f.head, "done", json_integer((json_int_t)least_done(w)));
+	json_object_set_new(w->f.head, "seconds", json_real(run_seconds(w->r, false)));
+	json_object_set_new(w->f.head, "cpu_seconds",
+			    json_real(run_seconds(w->r, true) + living_cpu_s(w)));
+	w->saved_s = work_now_s();
+	return folders_save(&w->f, e);
+}
+
+static void load(struct watch *w)
+{
+	const json_t *head = w->f.head, *wire = json_object_get(head, "wire");
+
+	for (size_t i = 0; i < w->r->n; i++)
+		w->at[i].bytes_before = w->at[i].bytes =
+			(uint64_t)json_integer_value(json_array_get(wire, i));
+	w->r->before_s = json_number_value(json_object_get(head, "seconds"));
+	w->r->before_cpu_s = json_number_value(json_object_get(head, "cpu_seconds"));
+	if (wire != NULL)
+		lab_note(w->r->notes, "%s, seed %llu: its agents go on from their stores\n",
+			 w->r->v->name, (unsigned long long)w->r->seed);
+}
+
+/* ---- the rounds ---- */
+
+static int look(struct watch *w, bool *over, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->r->n && rc == 0; i++)
+		rc = run_canceled(w->r) ? ERR_CANCELED : ask(w, i, e);
+	*over = rc == 0 && is_over(w);
+	show(w);
+	if (rc == 0 && work_now_s() - w->saved_s >= SAVE_S)
+		rc = save(w, e);
+	return rc;
+}
+
+static int run_to_goal(struct watch *w, struct err *e)
+{
+	bool over = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < w->r->n && rc == 0; i++)
+		rc = start(w, i, e);
+	while (rc == 0 && !over) {
+		pause_ms(LOOK_MS);
+		rc = run_canceled(w->r) ? ERR_CANCELED : look(w, &over, e);
+	}
+	return rc;
+}
+
+/* With --until, the first look from there on. */
+static uint32_t goal_of(const struct run *r)
+{
+	uint32_t every = r->v->eval_every, until = r->x->until;
+	uint64_t look = ((uint64_t)until + every - 1) / every * every;
+
+	return until > 0 && look < r->v->rounds ? (uint32_t)look : r->v->rounds;
+}
+
+/* ---- what the stores have ---- */
+
+struct kept {
+	struct store_round *rounds; /* the newest first */
+	size_t n, left;		    /* left: not counted yet */
+	struct store_folded older;  /* of which there are sums alone */
+	double score;
+};
+
+static const struct store_round *find_round(const struct kept *k, uint64_t number)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (k->rounds[i].number == number && k->rounds[i].scored)
+			return &k->rounds[i];
+	return NULL;
+}
+
+static void count_round(struct run *r, size_t i, const struct store_round *x)
+{
+	r->params += x->params_up + x->params_down;
+	for (uint32_t m = 0; m < x->n_seats; m++) {
+		r->bytes += x->members[m].bytes_out;
+		r->bytes_of[i] += x->members[m].bytes_out + x->members[m].bytes_in;
+	}
+}
+
+static void count_older(struct run *r, size_t i, const struct store_folded *f)
+{
+	r->params += f->params_up + f->params_down;
+	for (size_t m = 0; m < f->n_members; m++) {
+		r->bytes += f->members[m].sum.bytes_out;
+		r->bytes_of[i] += f->members[m].sum.bytes_out + f->members[m].sum.bytes_in;
+	}
+}
+
+static int take_tables(struct client *c, struct store *s, struct kept *k, struct err *e)
+{
+	struct store_checkpoint info;
+	struct kge_emb *emb;
+	int rc = store_restore(s, 0, &emb, &info, e);
+
+	if (rc != 0)
+		return rc;
+	if (emb->n_ent == c->best->n_ent && emb->n_rel == c->best->n_rel &&
+	    emb->ent_floats == c->best->ent_floats && emb->rel_floats == c->best->rel_floats) {
+		kge_emb_free(c->best);
+		c->best = emb;
+	} else {
+		kge_emb_free(emb);
+		rc = err_set(e, ERR_INPUT, "its tables are of another shape");
+	}
+	k->score = info.valid_score;
+	return rc;
+}
+
+static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct err *e)
+{
+	char *path = folders_path(&w->f, w->r, i, "");
+	struct client *c = &w->r->at[i];
+	struct folder f;
+	int rc = folder_open(&f, path, FOLDER_CONFIG | FOLDER_READ, e);
+
+	free(path);
+	if (rc != 0)
+		return rc;
+	rc = store_rounds(f.store, SIZE_MAX, &k->rounds, &k->n, e);
+	if (rc == 0)
+		rc = store_folded(f.store, &k->older, e);
+	if (rc == 0)
+		rc = take_tables(c, f.store, k, e);
+	folder_close(&f);
+	c->rounds = (uint32_t)(k->older.rounds - k->older.failed);
+	for (size_t x = 0; x < k->n && rc == 0; x++) {
+		c->rounds += k->rounds[x].outcome == 0;
+		if (k->rounds[x].scored && k->rounds[x].score == k->score)
+			c->best_round = (uint32_t)k->rounds[x].number + 1;
+	}
+	c->best_mrr = k->score;
+	c->wire_bytes = w->at[i].bytes;
+	return rc != 0 ? err_prefix(e, "agent %s", c->name) : 0;
+}
+
+/* A look that all had in the same round: the mean of what they saw. */
+static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
+{
+	struct kge_metrics m;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct store_round *x = find_round(&all[i], number);
+
+		if (x == NULL)
+			return;
+		r->at[i].m[OF_VALID] = (struct kge_metrics){ .mrr = x->score };
+	}
+	run_mean_of(r, OF_VALID, &m);
+	if (m.mrr > r->best) {
+		r->best = m.mrr;
+		r->best_round = (uint32_t)number + 1;
+	}
+	json_array_append_new(r->curve,
+			      json_pack("{s:I, s:o, s:I, s:I}", "round", (json_int_t)number + 1,
+					"valid_mrr", json_of_number(m.mrr), "params",
+					(json_int_t)r->params, "bytes", (json_int_t)r->bytes));
+}
+
+/* Round by round, so that a look has what was sent up to it. */
+static void draw_curve(struct run *r, struct kept *all)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		count_older(r, i, &all[i].older);
+		all[i].left = all[i].n;
+		for (size_t x = 0; x < all[i].n; x++)
+			most = all[i].rounds[x].number > most ? all[i].rounds[x].number : most;
+	}
+	for (uint64_t number = 0; number <= most; number++) {
+		for (size_t i = 0; i < r->n; i++)
+			while (all[i].left > 0 && all[i].rounds[all[i].left - 1].number <= number)
+				count_round(r, i, &all[i].rounds[--all[i].left]);
+		add_to_curve(r, all, number);
+	}
+}
+
+static int collect(struct watch *w, struct err *e)
+{
+	struct run *r = w->r;
+	struct kept *all = mem_array(r->n, sizeof(*all));
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		rc = collect_agent(w, i, &all[i], e);
+	if (rc == 0)
+		draw_curve(r, all);
+	r->done = UINT32_MAX;
+	for (size_t i = 0; i < r->n; i++) {
+		r->done = r->at[i].rounds < r->done ? r->at[i].rounds : r->done;
+		store_rounds_release(all[i].rounds, all[i].n);
+		store_folded_release(&all[i].older);
+	}
+	free(all);
+	return rc;
+}
+
+static void watch_release(struct watch *w)
+{
+	for (size_t i = 0; i < w->r->n; i++)
+		json_decref(w->at[i].status);
+	free(w->at);
+	folders_close(&w->f);
+}
+
+int run_processes(struct run *r, struct err *e)
+{
+	struct watch w = { .r = r,
+			   .at = mem_array(r->n, sizeof(*w.at)),
+			   .goal = goal_of(r),
+			   .over_at = UINT64_MAX,
+			   .saved_s = work_now_s() };
+	int rc = folders_open(&w.f, r, e);
+
+	if (rc == 0)
+		load(&w);
+	if (rc == 0)
+		rc = folders_settle(&w.f, r, w.goal, e);
+	if (rc == 0) {
+		rc = run_to_goal(&w, e);
+		rc = stop_all(&w, rc, e);
+		if (rc == 0 || rc == ERR_CANCELED)
+			rc = save(&w, e) != 0 ? e->code : rc;
+	}
+	if (rc == 0)
+		rc = collect(&w, e);
+	r->over = rc == 0 && (w.goal == r->v->rounds || w.tired);
+	watch_release(&w);
+	return rc;
+}

@@ -1,0 +1,826 @@
+/* lab/experiment_run.c - one variant with one seed: all agents, in this process (but those that are
+ * processes of their own: experiment_processes.c). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "kge/unlearn.h"
+#include "lab/experiment_run.h"
+#include "lab/report.h"
+#include "lab/work.h"
+
+/* ---- the agents ---- */
+
+static const char *label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	const struct client *c = ctx;
+	const char *alias = tag == 'e' ? kge_alias_of(c->names, id, len) : NULL;
+
+	return alias != NULL ? alias
+			     : kge_vocab_name(tag == 'e' ? c->graph->entities : c->graph->relations,
+					      id, len);
+}
+
+static void pool_release(struct pool *p, size_t n)
+{
+	for (size_t i = 0; i < n && p->graph != NULL; i++) {
+		free(p->ent[i]);
+		free(p->rel[i]);
+	}
+	free(p->ent);
+	free(p->rel);
+	kge_trainer_free(p->trainer);
+	kge_emb_free(p->emb);
+	if (p->graph != NULL)
+		kge_graph_free(p->graph);
+}
+
+static void run_release(struct run *r)
+{
+	fed_local_free(r->local);
+	pool_release(&r->pool, r->n);
+	for (size_t i = 0; i < r->n; i++) {
+		struct client *c = &r->at[i];
+
+		kge_trainer_free(c->trainer);
+		kge_emb_free(c->emb);
+		kge_emb_free(c->looked);
+		kge_emb_free(c->best);
+		kge_emb_free(c->shared_looked);
+		kge_emb_free(c->shared_best);
+		kge_aliases_free(c->names);
+		if (c->lacks)
+			kge_kept_release(&c->blind);
+		if (c->graph != NULL)
+			kge_graph_free(c->graph);
+		free(c->forget);
+		free(c->name);
+	}
+	free(r->at);
+	free(r->bytes_of);
+	json_decref(r->curve);
+	json_decref(r->unlearned);
+	json_decref(r->exchanged);
+	json_decref(r->raw_exchanged);
+}
+
+/* Agents' tables and orders differ, and follow from the seed. */
+uint64_t run_seed_of(const struct run *r, size_t agent)
+{
+	return r->seed * 1000 + agent;
+}
+
+struct kge_train_config run_training_of(const struct run *r, size_t agent)
+{
+	struct kge_train_config c = r->v->config.train.kge;
+
+	c.seed = run_seed_of(r, agent);
+	return c;
+}
+
+static void make_tables(struct run *r, size_t i)
+{
+	struct client *c = &r->at[i];
+	struct rng g;
+
+	rng_seed(&g, run_seed_of(r, i));
+	c->emb = config_tables(&r->v->config, kge_vocab_count(c->graph->entities),
+			       kge_vocab_count(c->graph->relations), &g);
+	c->looked = kge_emb_copy(c->emb);
+	c->best = kge_emb_copy(c->emb);
+	c->best_mrr = -1;
+}
+
+/* ---- looks at valid ---- */
+
+bool run_canceled(const struct run *r)
+{
+	return r->cancel != NULL && atomic_load(r->cancel);
+}
+
+static void rank_split(const struct run *r, const struct kge_emb *emb, const struct kge_graph *g,
+		       enum kge_split split, struct kge_metrics *out)
+{
+	const struct config *c = &r->v->config;
+	struct kge_protocol p = split == KGE_VALID ? work_valid_protocol(c) : *config_protocol(c);
+	struct kge_eval_options o = { .threads = c->train.kge.threads,
+				      .limit = split == KGE_VALID ? c->eval.valid_limit : 0,
+				      .seed = r->seed };
+
+	kge_evaluate(emb, g, split, &p, &o, out);
+}
+
+void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb)
+{
+	struct client *c = &r->at[agent];
+
+	kge_emb_assign(c->looked, emb);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_looked, c->shared);
+	rank_split(r, emb, &c->blind, KGE_VALID, &c->m[OF_VALID]);
+	if (c->shared != NULL && r->v->stall > 0)
+		rank_split(r, c->shared, &c->blind, KGE_VALID, &c->m[OF_SHARED_VALID]);
+}
+
+/* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
+static double weight_of(const struct run *r, size_t i, enum exp_figures of)
+{
+	const struct kge_triples *split = r->at[i].graph->split;
+
+	if (r->x->average == EXP_PLAIN)
+		return 1;
+	if (r->x->average == EXP_TRIPLES)
+		return (double)split[KGE_TRAIN].n;
+	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[KGE_VALID].n
+	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
+								 : (double)split[KGE_TEST].n;
+}
+
+void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
+{
+	struct kge_metrics m[FED_MEMBERS_MAX];
+	double w[FED_MEMBERS_MAX];
+
+	for (size_t i = 0; i < r->n; i++) {
+		m[i] = r->at[i].m[of];
+		w[i] = weight_of(r, i, of);
+	}
+	kge_metrics_average(m, w, r->n, out);
+}
+
+void run_hold(struct run *r, size_t agent)
+{
+	struct client *c = &r->at[agent];
+
+	kge_emb_assign(c->best, c->looked);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_best, c->shared_looked);
+	c->best_mrr = c->m[OF_VALID].mrr;
+	c->best_round = r->round;
+}
+
+static bool has_valid(const struct run *r, size_t i)
+{
+	return r->at[i].graph->split[KGE_VALID].n > 0;
+}
+
+/* The mean has risen, or not.  An agent without valid triples has nothing else to go by. */
+static void hold_best(struct run *r, bool risen)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		bool own = r->v->keep == EXP_EACH && has_valid(r, i);
+
+		if (own ? r->at[i].m[OF_VALID].mrr > r->at[i].best_mrr : risen)
+			run_hold(r, i);
+	}
+}
+
+/* FedLU with a stall: who is to be taught from now on.  Returns whether the avatars have gained. */
+static bool judge_teaching(struct run *r, double gain)
+{
+	struct kge_metrics avatars;
+	double shared, most = r->v->stall;
+	bool late = r->round >= fed_constant(&r->v->settings, "warm_up");
+
+	run_mean_of(r, OF_SHARED_VALID, &avatars);
+	shared = avatars.mrr - r->best_shared;
+	json_object_set_new(json_array_get(r->curve, json_array_size(r->curve) - 1),
+			    "valid_shared_mrr", json_of_number(avatars.mrr));
+	if (r->teaching[AVATAR] == 0 && (!(gain > 0) || (late && fmin(gain, shared) <= most)))
+		r->teaching[AVATAR] = r->round;
+	if (r->teaching[LOCAL] == 0 && !(shared > 0))
+		r->teaching[LOCAL] = r->round;
+	run_set_teaching(r);
+	if (shared > 0)
+		r->best_shared = avatars.mrr;
+	return shared > 0;
+}
+
+/* All have been looked at.  False: it is time to stop. */
+static bool judge(struct run *r)
+{
+	struct kge_metrics m;
+	bool others = false;
+
+	run_mean_of(r, OF_VALID, &m);
+	json_array_append_new(r->curve,
+			      json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round",
+					(json_int_t)r->round, "valid_mrr", json_of_number(m.mrr),
+					"valid_hits10", json_of_number(m.hits10), "loss",
+					json_of_number(r->loss), "params", (json_int_t)r->params,
+					"bytes", (json_int_t)r->bytes));
+	if (r->v->stall > 0)
+		others = judge_teaching(r, m.mrr - r->best);
+	hold_best(r, m.mrr > r->best);
+	if (!(m.mrr > r->best)) {
+		r->worse += !others; /* FedLU's code goes on while either gains */
+		return r->v->patience == 0 || r->worse < r->v->patience;
+	}
+	r->best = m.mrr;
+	r->best_round = r->round;
+	r->worse = 0;
+	return true;
+}
+
+static bool is_look(const struct run *r)
+{
+	return r->round % r->v->eval_every == 0 || r->round == r->v->rounds;
+}
+
+static bool is_enough(const struct run *r)
+{
+	return !r->over && r->x->until > 0 && r->done >= r->x->until;
+}
+
+static void show_progress(struct run *r)
+{
+	lab_progress_at(&r->bar, (double)r->round / r->v->rounds,
+			"round %u, best valid MRR %.4f at %u", r->round, r->best, r->best_round);
+}
+
+static int look(struct run *r, struct err *e)
+{
+	r->done = r->round;
+	r->over = !judge(r) || r->done == r->v->rounds;
+	if (r->over && !experiment_is_unlearned(r->x, r->v))
+		return 0;
+	return run_keep(r, r->over || is_enough(r), e);
+}
+
+/* Rounds from where it stands; one() trains, and looks at all agents where r->looking says so. */
+static int play(struct run *r, int (*one)(struct run *r, struct err *e), struct err *e)
+{
+	int rc = run_take_up(r, e);
+
+	r->round = r->done;
+	while (rc == 0 && !r->over && !is_enough(r)) {
+		r->round++;
+		r->looking = is_look(r);
+		r->loss = 0;
+		rc = run_canceled(r) ? ERR_CANCELED : one(r, e);
+		if (rc == 0 && r->looking)
+			rc = look(r, e);
+		show_progress(r);
+	}
+	return rc;
+}
+
+/* ---- each alone ---- */
+
+static int train_alone(struct run *r, size_t i)
+{
+	double loss = 0;
+	int rc = 0;
+
+	for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)
+		rc = kge_trainer_epoch(r->at[i].trainer, &loss, r->cancel);
+	r->loss += loss / (double)r->n;
+	return rc;
+}
+
+static int single_round(struct run *r, struct err *e)
+{
+	int rc = 0;
+
+	(void)e;
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		rc = train_alone(r, i);
+	for (size_t i = 0; i < r->n && rc == 0 && r->looking; i++)
+		run_look_at(r, i, r->at[i].emb);
+	return rc;
+}
+
+static int run_single(struct run *r, struct err *e)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct kge_train_config t = run_training_of(r, i);
+
+		r->at[i].trainer = kge_trainer_new(&t, &r->at[i].blind, r->at[i].emb);
+	}
+	return play(r, single_round, e);
+}
+
+/* ---- all in one ---- */
+
+static uint32_t *pool_ids(struct kge_vocab *pool, struct client *c, char tag)
+{
+	uint32_t n = kge_vocab_count(tag == 'e' ? c->graph->entities : c->graph->relations);
+	uint32_t *ids = mem_array(n, sizeof(*ids));
+
+	for (uint32_t id = 0; id < n; id++) {
+		size_t len;
+		const char *name = label(c, tag, id, &len);
+
+		ids[id] = kge_vocab_add(pool, name, len);
+	}
+	return ids;
+}
+
+static int compare_triples(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct kge_triple));
+}
+
+/* What two agents both know stands there once. */
+static void drop_repeats(struct kge_triples *t)
+{
+	size_t n = 0;
+
+	if (t->n == 0)
+		return;
+	qsort(t->at, t->n, sizeof(*t->at), compare_triples);
+	for (size_t i = 1; i < t->n; i++)
+		if (compare_triples(&t->at[n], &t->at[i]) != 0)
+			t->at[++n] = t->at[i];
+	t->n = n + 1;
+}
+
+static void pool_init(struct pool *p, struct run *r)
+{
+	p->graph = kge_graph_new();
+	p->ent = mem_array(r->n, sizeof(*p->ent));
+	p->rel = mem_array(r->n, sizeof(*p->rel));
+	for (size_t i = 0; i < r->n; i++) {
+		const struct kge_triples *t = &r->at[i].blind.split[KGE_TRAIN];
+
+		p->ent[i] = pool_ids(p->graph->entities, &r->at[i], 'e');
+		p->rel[i] = pool_ids(p->graph->relations, &r->at[i], 'r');
+		for (size_t k = 0; k < t->n; k++)
+			kge_graph_add(p->graph, KGE_TRAIN,
+				      (struct kge_triple){ p->ent[i][t->at[k].head],
+							   p->rel[i][t->at[k].rel],
+							   p->ent[i][t->at[k].tail] });
+	}
+	drop_repeats(&p->graph->split[KGE_TRAIN]);
+}
+
+/* An agent's rows of the pool's tables. */
+static void pool_take(const struct pool *p, struct run *r, size_t i)
+{
+	struct kge_emb *to = r->at[i].emb;
+
+	for (uint32_t id = 0; id < to->n_ent; id++)
+		memcpy(kge_ent(to, id), kge_ent(p->emb, p->ent[i][id]),
+		       to->ent_floats * sizeof(float));
+	for (uint32_t id = 0; id < to->n_rel; id++)
+		memcpy(kge_rel(to, id), kge_rel(p->emb, p->rel[i][id]),
+		       to->rel_floats * sizeof(float));
+}
+
+static int collective_round(struct run *r, struct err *e)
+{
+	int rc = 0;
+
+	(void)e;
+	for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)
+		rc = kge_trainer_epoch(r->pool.trainer, &r->loss, r->cancel);
+	for (size_t i = 0; i < r->n && rc == 0 && r->looking; i++) {
+		pool_take(&r->pool, r, i);
+		run_look_at(r, i, r->at[i].emb);
+	}
+	return rc;
+}
+
+static int run_collective(struct run *r, struct err *e)
+{
+	struct kge_train_config t = run_training_of(r, 0);
+	struct pool *p = &r->pool;
+	struct rng g;
+
+	pool_init(p, r);
+	rng_seed(&g, run_seed_of(r, 0));
+	p->emb = config_tables(&r->v->config, kge_vocab_count(p->graph->entities),
+			       kge_vocab_count(p->graph->relations), &g);
+	p->trainer = kge_trainer_new(&t, p->graph, p->emb);
+	return play(r, collective_round, e);
+}
+
+/* ---- rounds ---- */
+
+static bool scores_own(const struct run *r)
+{
+	return fed_method_find(r->v->settings.method)->scored == FED_SCORED_OWN;
+}
+
+static void trained(void *ctx, size_t agent, double loss)
+{
+	struct run *r = ctx;
+
+	r->loss += loss / (double)r->n;
+	if (r->looking && scores_own(r))
+		run_look_at(r, agent, r->at[agent].emb);
+}
+
+void run_count_traffic(struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct fed_round *round = fed_local_last(r->local, i);
+		struct fed_report report;
+
+		if (round == NULL)
+			continue;
+		fed_round_report(round, &report);
+		r->params += report.params_up + report.params_down;
+		for (unsigned seat = 0; seat < report.seats; seat++) {
+			const struct fed_account *a = fed_round_account(round, seat);
+
+			r->bytes += seat == report.me ? 0 : a->bytes_out;
+			r->bytes_of[i] += seat == report.me ? 0 : a->bytes_out + a->bytes_in;
+		}
+	}
+}
+
+static int federated_round(struct run *r, struct err *e)
+{
+	int rc = fed_local_round(r->local, (r->round - 1) % r->n, e);
+
+	if (rc != 0)
+		return rc;
+	run_count_traffic(r);
+	for (size_t i = 0; i < r->n && r->looking && !scores_own(r); i++)
+		run_look_at(r, i, r->at[i].emb);
+	return 0;
+}
+
+/* Hosted, the first agent is home to all. */
+static void choose_host(struct run *r)
+{
+	for (size_t i = 0; i < r->n && r->v->settings.topology == FED_HOSTED; i++)
+		memcpy(fed_local_part(r->local, i)->settings.host, fed_local_key(r->local, 0),
+		       FED_KEY);
+}
+
+void run_set_teaching(struct run *r)
+{
+	static const char *const weights[TAUGHT] = { "mu_distill", "mu_avatar" };
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct fed_settings *s = &fed_local_part(r->local, i)->settings;
+
+		(void)fed_settings_set(s, "warm_up", 0, NULL);
+		for (size_t k = 0; k < TAUGHT; k++)
+			(void)fed_settings_set(
+				s, weights[k],
+				r->teaching[k] == 0 ? 0 : fed_constant(&r->v->settings, weights[k]),
+				NULL);
+	}
+}
+
+/* Tables of other widths are not compared (FedE-KD's narrow one). */
+static void watch_shared(struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct client *c = &r->at[i];
+		const struct kge_emb *t = fed_global_table(fed_local_part(r->local, i));
+
+		if (t == NULL)
+			continue;
+		c->shared = t;
+		c->shared_looked = kge_emb_copy(t);
+		c->shared_best = kge_emb_copy(t);
+	}
+}
+
+int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e)
+{
+	struct fed_local_agent *agents = mem_array(r->n, sizeof(*agents));
+	struct fed_local_config c = { .settings = r->v->settings,
+				      .epochs = epochs,
+				      .work_ms = 1,
+				      .seed = r->seed,
+				      .start = start,
+				      .trained = trained,
+				      .ctx = r };
+	int rc;
+
+	for (size_t i = 0; i < r->n; i++)
+		agents[i] = (struct fed_local_agent){ .graph = &r->at[i].blind,
+						      .emb = r->at[i].emb,
+						      .train = run_training_of(r, i),
+						      .label = label,
+						      .label_ctx = &r->at[i] };
+	rc = fed_local_new(&r->local, &c, agents, r->n, e);
+	if (rc == 0) {
+		choose_host(r);
+		watch_shared(r);
+		if (r->v->stall > 0)
+			run_set_teaching(r);
+	}
+	free(agents);
+	return rc;
+}
+
+static int run_rounds(struct run *r, struct err *e)
+{
+	int rc;
+
+	if (r->v->processes)
+		return run_processes(r, e);
+	rc = run_open_rounds(r, r->v->epochs, r->v->start, e);
+	return rc == 0 ? play(r, federated_round, e) : rc;
+}
+
+/* ---- the record ---- */
+
+static json_t *metrics_json(const struct kge_metrics *m)
+{
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "queries", (json_int_t)m->queries,
+			 "mrr", json_of_number(m->mrr), "mr", json_of_number(m->mr), "hits1",
+			 json_of_number(m->hits1), "hits3", json_of_number(m->hits3), "hits5",
+			 json_of_number(m->hits5), "hits10", json_of_number(m->hits10));
+}
+
+void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const struct kge_emb *shared)
+{
+	const struct kge_eval_options o = { .threads = r->v->config.train.kge.threads };
+	const struct kge_protocol *p = config_protocol(&r->v->config);
+	struct client *c = &r->at[agent];
+	const struct kge_emb *tables[] = { emb, shared };
+
+	for (size_t k = 0; k < 2 && tables[k] != NULL; k++) {
+		rank_split(r, tables[k], c->graph, KGE_TEST,
+			   &c->m[k == 0 ? OF_TEST : OF_SHARED_TEST]);
+		if (c->forget != NULL)
+			kge_evaluate_forgotten(tables[k], c->graph, c->forget, c->n_forget, p, &o,
+					       &c->m[k == 0 ? OF_FORGOTTEN : OF_SHARED_FORGOTTEN]);
+	}
+}
+
+static void put_figures(const struct run *r, size_t agent, json_t *into)
+{
+	static const char *const keys[EXP_FIGURES] = { NULL,	    NULL,
+						       "test",	    "test_shared",
+						       "forgotten", "forgotten_shared" };
+	struct kge_metrics m;
+
+	for (enum exp_figures f = OF_TEST; f < EXP_FIGURES; f++) {
+		bool shared = f == OF_SHARED_TEST || f == OF_SHARED_FORGOTTEN;
+		bool forgotten = f == OF_FORGOTTEN || f == OF_SHARED_FORGOTTEN;
+
+		if ((shared && r->at[0].shared_best == NULL) ||
+		    (forgotten && !run_has_forgotten(r)))
+			continue;
+		if (agent < r->n)
+			m = r->at[agent].m[f];
+		else
+			run_mean_of(r, f, &m);
+		json_object_set_new(into, keys[f], metrics_json(&m));
+	}
+}
+
+json_t *run_figures_json(const struct run *r, size_t agent)
+{
+	json_t *j = json_object();
+
+	put_figures(r, agent, j);
+	return j;
+}
+
+static json_t *agent_json(struct run *r, size_t i)
+{
+	const struct kge_eval_options o = { .threads = r->v->config.train.kge.threads };
+	struct client *c = &r->at[i];
+	struct kge_metrics floor;
+	uint8_t digest[32];
+	json_t *j;
+
+	run_rank(r, i, c->best, c->shared_best);
+	kge_evaluate_frequency(c->graph, KGE_TEST, config_protocol(&r->v->config), &o, &floor);
+	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", json_of_text(c->name),
+		      "train_triples", (json_int_t)c->graph->split[KGE_TRAIN].n, "entities",
+		      (json_int_t)kge_vocab_count(c->graph->entities), "floor_mrr",
+		      json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
+		      (json_int_t)c->best_round, "best_valid_mrr", json_of_number(c->best_mrr));
+	kge_emb_digest(c->best, digest);
+	json_object_set_new(j, "tables", json_of_hex(digest, sizeof(digest)));
+	if (r->v->processes) {
+		json_object_set_new(j, "rounds", json_integer(c->rounds));
+		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
+	}
+	put_figures(r, i, j);
+	if (run_has_forgotten(r))
+		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
+	if (r->unlearned != NULL)
+		json_object_set(j, "unlearning", json_array_get(r->unlearned, i));
+	return j;
+}
+
+static json_t *agents_json(struct run *r)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		json_array_append_new(all, agent_json(r, i));
+	return all;
+}
+
+static void put_method(json_t *j, const struct exp_variant *v)
+{
+	const struct fed_method *m = fed_method_find(v->settings.method);
+
+	json_object_set_new(j, "method", json_string(m->name));
+	json_object_set_new(j, "topology",
+			    json_string(v->settings.topology == FED_HOSTED ? "hosted" : "sharded"));
+	json_object_set_new(j, "min_holders", json_integer(v->settings.min_holders));
+	json_object_set_new(j, "equal_start",
+			    v->start == FED_START_MOVED
+				    ? json_string("moved")
+				    : json_boolean(v->start == FED_START_EQUAL));
+	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
+	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
+		json_object_set_new(j, m->constant[i].key, json_of_number(v->settings.value[i]));
+}
+
+static void put_unlearning(json_t *j, const struct experiment *x, const struct exp_variant *v)
+{
+	static const char *const weights[] = { "paper", "code" };
+
+	json_object_set_new(j, "method", json_string("unlearn"));
+	json_object_set_new(j, "weights", json_string(weights[v->weights]));
+	json_object_set_new(j, "unlearn", json_string(v->unlearn));
+	json_object_set_new(j, "learnt",
+			    experiment_settings_json(x, experiment_find(x, v->unlearn)));
+}
+
+json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v)
+{
+	static const char *const averages[] = { "queries", "triples", "plain" };
+	struct buf text = { 0 };
+	json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i}", "average", averages[x->average],
+			      "rounds", (int)v->rounds, "epochs", (int)v->epochs, "eval_every",
+			      (int)v->eval_every, "patience", (int)v->patience);
+
+	if (v->kind == EXP_ROUNDS)
+		put_method(j, v);
+	else if (v->kind == EXP_UNLEARN)
+		put_unlearning(j, x, v);
+	else
+		json_object_set_new(j, "method",
+				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
+	if (v->kind == EXP_ROUNDS && v->stall > 0)
+		json_object_set_new(j, "stall", json_of_number(v->stall));
+	if (v->processes)
+		json_object_set_new(j, "agents", json_string("processes"));
+	if (v->keep == EXP_EACH)
+		json_object_set_new(j, "keep", json_string("each"));
+	if (experiment_forgets(x, v))
+		json_object_set_new(j, "forget", json_of_number(x->forget));
+	if (v->retained)
+		json_object_set_new(j, "retained", json_true());
+	config_print_section(&v->config, "model", &text);
+	config_print_section(&v->config, "train", &text);
+	config_print_section(&v->config, "eval", &text);
+	json_object_set_new(j, "settings", json_stringn((const char *)text.base, text.len));
+	buf_release(&text);
+	return j;
+}
+
+/* Records of before digests were kept have the places of the data here. */
+bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
+			  const json_t *record)
+{
+	json_t *now = experiment_settings_json(x, v);
+	json_t *then = json_copy(json_object_get(record, "settings"));
+	bool equal;
+
+	json_object_del(then, "data");
+	json_object_del(then, "names");
+	equal = json_equal(now, then);
+	json_decref(now);
+	json_decref(then);
+	return equal;
+}
+
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
+}
+
+/* Of this process, and of those that it has waited for. */
+static double cpu_s(void)
+{
+	struct rusage children;
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + seconds_of(&children.ru_utime) +
+	       seconds_of(&children.ru_stime);
+}
+
+double run_seconds(const struct run *r, bool cpu)
+{
+	return cpu ? r->before_cpu_s + cpu_s() - r->began_cpu_s
+		   : r->before_s + work_now_s() - r->began_s;
+}
+
+/* The mean over the agents of what each has kept. */
+static double kept_mrr(const struct run *r)
+{
+	double sum = 0, weight = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		double w = has_valid(r, i) ? weight_of(r, i, OF_VALID) : 0;
+
+		sum += w * r->at[i].best_mrr;
+		weight += w;
+	}
+	return weight > 0 ? sum / weight : 0;
+}
+
+static uint64_t wire_bytes(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		sum += r->at[i].wire_bytes;
+	return sum;
+}
+
+static json_t *record_of(struct run *r)
+{
+	json_t *agents = agents_json(r), *record;
+	struct kge_protocol p = *config_protocol(&r->v->config);
+
+	for (size_t i = 0; i < r->n; i++)
+		r->most_bytes = r->bytes_of[i] > r->most_bytes ? r->bytes_of[i] : r->most_bytes;
+	record = json_pack(
+		"{s:s, s:s, s:I, s:s, s:o, s:s, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:O, s:I, s:I, "
+		"s:I, s:o, s:o}",
+		"experiment", r->x->name, "variant", r->v->name, "seed", (json_int_t)r->seed,
+		"fkge", FKGE_VERSION, "settings", experiment_settings_json(r->x, r->v), "data",
+		r->x->data, "names", r->x->names, "data_digest", r->x->digest, "protocol",
+		work_protocol_json(&p), "rounds", (json_int_t)r->done, "best_round",
+		(json_int_t)r->best_round, "best_valid_mrr", json_of_number(r->best), "agents",
+		agents, "curve", r->curve, "params", (json_int_t)r->params, "bytes",
+		(json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,
+		"seconds", json_of_number(run_seconds(r, false)), "cpu_seconds",
+		json_of_number(run_seconds(r, true)));
+	put_figures(r, r->n, record);
+	if (r->v->processes)
+		json_object_set_new(record, "wire_bytes", json_integer((json_int_t)wire_bytes(r)));
+	if (r->v->keep == EXP_EACH)
+		json_object_set_new(record, "kept_valid_mrr", json_of_number(kept_mrr(r)));
+	if (r->exchanged != NULL)
+		json_object_set(record, "exchanged", r->exchanged);
+	if (r->raw_exchanged != NULL)
+		json_object_set(record, "raw_exchanged", r->raw_exchanged);
+	if (r->v->stall > 0)
+		json_object_set_new(record, "teaching",
+				    json_pack("{s:I, s:I}", "local", (json_int_t)r->teaching[LOCAL],
+					      "avatar", (json_int_t)r->teaching[AVATAR]));
+	return record;
+}
+
+static int run_all_rounds(struct run *r, struct err *e)
+{
+	static int (*const ways[])(struct run * r, struct err * e) = {
+		[EXP_SINGLE] = run_single,
+		[EXP_COLLECTIVE] = run_collective,
+		[EXP_ROUNDS] = run_rounds,
+		[EXP_UNLEARN] = run_unlearn,
+	};
+
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		rc = config_check_size(&r->v->config, kge_vocab_count(r->at[i].graph->entities),
+				       kge_vocab_count(r->at[i].graph->relations), e);
+		if (rc == 0)
+			make_tables(r, i);
+	}
+	return rc == 0 ? ways[r->v->kind](r, e) : rc;
+}
+
+int experiment_run(const struct lab_out *notes, const struct experiment *x,
+		   const struct exp_variant *v, uint64_t seed, const char *out,
+		   const atomic_bool *cancel, json_t **record, struct err *e)
+{
+	char title[96];
+	struct run r = { .notes = notes,
+			 .x = x,
+			 .v = v,
+			 .seed = seed,
+			 .out = out,
+			 .cancel = cancel,
+			 .curve = json_array(),
+			 .best = -1,
+			 .best_shared = -1,
+			 .began_s = work_now_s(),
+			 .began_cpu_s = cpu_s() };
+	int rc = run_load_agents(&r, e);
+
+	*record = NULL;
+	snprintf(title, sizeof(title), "%s, seed %llu", v->name, (unsigned long long)seed);
+	r.bar = lab_progress_begin(notes, title);
+	if (rc == 0)
+		rc = run_all_rounds(&r, e);
+	lab_progress_end(&r.bar);
+	if (rc == 0 && r.over)
+		*record = record_of(&r);
+	run_release(&r);
+	return rc == ERR_CANCELED ? err_set(e, rc, "stopped; the same command goes on") : rc;
+}

@@ -1,0 +1,938 @@
+/* lab/experiment_show.c - what the runs of an experiment have come to: CSV, Markdown, a picture. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "lab/child.h"
+#include "lab/experiment.h"
+#include "lab/table.h"
+#include "lab/work.h"
+
+enum { FIGURES = 5, CSV_FIELDS_MAX = 12 };
+
+static const char *const figures[FIGURES] = { "mrr", "hits1", "hits3", "hits5", "hits10" };
+static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5", "Hits@10" };
+
+struct show {
+	const struct experiment *x;
+	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
+	const char *out;
+	size_t *other; /* [variant] of them, made with other settings than the file has now */
+	struct buf published;
+};
+
+static char *run_path(const char *out, const struct exp_variant *v, uint64_t seed, const char *end)
+{
+	char *name = mem_printf("runs/%s-seed%llu.%s", v->name, (unsigned long long)seed, end);
+	char *path = file_join(out, name);
+
+	free(name);
+	return path;
+}
+
+char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	return run_path(out, v, seed, "json");
+}
+
+char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	return run_path(out, v, seed, "state");
+}
+
+char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed)
+{
+	return run_path(out, v, seed, "agents");
+}
+
+static const json_t *record_of(const struct show *s, size_t variant, size_t seed)
+{
+	return s->record[variant * s->x->n_seeds + seed];
+}
+
+static const char *mark_of(const struct exp_variant *v)
+{
+	return v->processes ? " (over TCP)" : "";
+}
+
+static bool any_over_tcp(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->x->at[v].processes)
+			return true;
+	return false;
+}
+
+static double number_of(const json_t *j, const char *a, const char *b)
+{
+	const json_t *at = json_object_get(j, a);
+
+	if (b != NULL)
+		at = json_object_get(at, b);
+	return json_is_number(at) ? json_number_value(at) : (double)NAN;
+}
+
+/* ---- mean and spread over the seeds ---- */
+
+struct spread {
+	size_t n;
+	double mean, deviation;
+};
+
+/* Of what stands in the record under this name, or in the record itself (NULL). */
+static struct spread spread_in(const struct show *s, size_t variant, const char *under,
+			       const char *a, const char *b)
+{
+	struct spread out = { 0 };
+	double x[EXPERIMENT_SEEDS_MAX], squares = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *r = record_of(s, variant, k);
+
+		if (r != NULL && under != NULL)
+			r = json_object_get(r, under);
+		if (r != NULL)
+			out.mean += x[out.n++] = number_of(r, a, b);
+	}
+	if (out.n == 0)
+		return out;
+	out.mean /= (double)out.n;
+	for (size_t k = 0; k < out.n; k++)
+		squares += pow(x[k] - out.mean, 2);
+	out.deviation = out.n > 1 ? sqrt(squares / (double)(out.n - 1)) : 0;
+	return out;
+}
+
+static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
+{
+	return spread_in(s, variant, NULL, a, b);
+}
+
+static void add_spread(struct table *t, const struct spread *p, int digits)
+{
+	if (p->n == 0)
+		table_add(t, "-");
+	else if (p->n == 1)
+		table_add(t, "%.*f", digits, p->mean);
+	else
+		table_add(t, "%.*f ± %.*f", digits, p->mean, digits, p->deviation);
+}
+
+/* ---- figures of the papers ---- */
+
+/* Splits one line of CSV in place; returns how many fields. */
+static size_t split_csv(char *line, char *field[CSV_FIELDS_MAX])
+{
+	size_t n = 0;
+	char *from = line;
+
+	while (n < CSV_FIELDS_MAX) {
+		bool quoted = *from == '"';
+		char *end = from += quoted;
+
+		while (*end != '\0' && (quoted ? *end != '"' : *end != ','))
+			end++;
+		field[n++] = from;
+		if (quoted && *end == '"')
+			*end++ = '\0';
+		if (*end != ',')
+			return *end = '\0', n;
+		*end = '\0';
+		from = end + 1;
+	}
+	return n;
+}
+
+struct published {
+	const char *dataset, *model, *method, *metric;
+	double value; /* out; NAN */
+};
+
+/* paper,table,dataset,clients,kge_model,method,metric,value,unit,... */
+static void match_line(char *line, struct published *p)
+{
+	char *f[CSV_FIELDS_MAX];
+	size_t n = split_csv(line, f);
+
+	if (n < 9 || strcasecmp(f[2], p->dataset) != 0 || strcasecmp(f[4], p->model) != 0 ||
+	    strcasecmp(f[5], p->method) != 0 || strcasecmp(f[6], p->metric) != 0)
+		return;
+	p->value = strtod(f[7], NULL) / (strcmp(f[8], "percent") == 0 ? 100 : 1);
+}
+
+static double published_of(const struct show *s, const struct exp_variant *v, const char *method,
+			   const char *metric)
+{
+	struct published p = { s->x->dataset, v->config.model.kind, method, metric, (double)NAN };
+	char *text, *line, *rest;
+
+	if (s->published.len == 0)
+		return p.value;
+	text = mem_copy(s->published.base, s->published.len + 1);
+	text[s->published.len] = '\0';
+	for (line = strtok_r(text, "\r\n", &rest); line != NULL && isnan(p.value);
+	     line = strtok_r(NULL, "\r\n", &rest))
+		match_line(line, &p);
+	free(text);
+	return p.value;
+}
+
+static bool is_published(const struct show *s, const struct exp_variant *v, const char *method)
+{
+	for (size_t k = 0; k < FIGURES; k++)
+		if (!isnan(published_of(s, v, method, titles[k])))
+			return true;
+	return false;
+}
+
+/* A name that is misspelt leaves no row, which nobody would miss. */
+static void tell_unpublished(const struct lab_out *notes, const struct show *s)
+{
+	for (size_t i = 0; s->published.base != NULL && i < 2 * s->x->n; i++) {
+		const struct exp_variant *v = &s->x->at[i / 2];
+		const char *method = i % 2 == 0 ? v->published : v->published_shared;
+
+		if (method[0] != '\0' && !is_published(s, v, method))
+			lab_note(notes,
+				 "%s has no figures of '%s' (variant %s) for dataset %s and "
+				 "model %s\n",
+				 s->x->published, method, v->name, s->x->dataset,
+				 v->config.model.kind);
+	}
+}
+
+static void add_published(struct table *t, const struct show *s, const struct exp_variant *v,
+			  const char *method)
+{
+	if (!is_published(s, v, method))
+		return;
+	table_add(t, "*%s, published*", method);
+	for (size_t k = 0; k < FIGURES; k++) {
+		double x = published_of(s, v, method, titles[k]);
+
+		table_add(t, isnan(x) ? "-" : "*%.4f*", x);
+	}
+	table_add(t, "%s", "");
+}
+
+/* ---- Markdown ---- */
+
+/* Of n runs that are over. */
+static void add_runs(struct table *t, const struct show *s, size_t v, size_t n)
+{
+	uint32_t round, most = 0;
+	bool begun = false;
+
+	if (n > 0) {
+		table_add(t, "%zu", n);
+		return;
+	}
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (experiment_is_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k], &round)) {
+			begun = true;
+			most = round > most ? round : most;
+		}
+	if (most > 0)
+		table_add(t, "under way, round %u", most);
+	else
+		table_add(t, begun ? "under way" : "not run");
+}
+
+static void add_quality(struct table *t, const struct show *s, size_t v, const char *of,
+			const char *what)
+{
+	struct spread p = { 0 };
+
+	table_add(t, "**%s**%s%s", s->x->at[v].name, mark_of(&s->x->at[v]), what);
+	for (size_t k = 0; k < FIGURES; k++) {
+		p = spread_of(s, v, of, figures[k]);
+		add_spread(t, &p, 4);
+	}
+	if (s->other[v] > 0)
+		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
+	else
+		add_runs(t, s, v, p.n);
+}
+
+static bool has_shared(const struct show *s, size_t v)
+{
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		if (json_object_get(record_of(s, v, k), "test_shared") != NULL)
+			return true;
+	return false;
+}
+
+static void print_quality(const struct show *s, struct buf *out)
+{
+	struct table t;
+
+	table_init(&t, FIGURES + 2);
+	table_add(&t, "method");
+	for (size_t k = 0; k < FIGURES; k++)
+		table_add(&t, "%s", titles[k]);
+	table_add(&t, "seeds");
+	for (size_t v = 0; v < s->x->n; v++) {
+		add_quality(&t, s, v, "test", "");
+		add_published(&t, s, &s->x->at[v], s->x->at[v].published);
+		if (has_shared(s, v))
+			add_quality(&t, s, v, "test_shared", " (global)");
+		add_published(&t, s, &s->x->at[v], s->x->at[v].published_shared);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+/* Of an agent, mean over the seeds; NAN: not run. */
+static double agent_mean(const struct show *s, size_t v, size_t i, const char *a, const char *b)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *agent =
+			json_array_get(json_object_get(record_of(s, v, k), "agents"), i);
+
+		if (agent == NULL)
+			continue;
+		sum += number_of(agent, a, b);
+		n++;
+	}
+	return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+/* Any record that has agents, or NULL; few enough for a table. */
+static const json_t *agents_of_any(const struct show *s)
+{
+	const json_t *first = NULL;
+	size_t columns;
+
+	for (size_t v = 0; v < s->x->n && first == NULL; v++)
+		for (size_t k = 0; k < s->x->n_seeds && first == NULL; k++)
+			first = record_of(s, v, k);
+	columns = json_array_size(json_object_get(first, "agents"));
+	return columns > 0 && columns + 1 <= TABLE_COLUMNS_MAX ? json_object_get(first, "agents")
+							       : NULL;
+}
+
+static void print_agents(const struct show *s, struct buf *out)
+{
+	const json_t *all = agents_of_any(s), *agent;
+	struct table t;
+	size_t columns = json_array_size(all), i;
+
+	if (all == NULL)
+		return;
+	buf_printf(out, "\n## Test MRR of each agent, mean over the seeds\n\n");
+	table_init(&t, columns + 1);
+	table_add(&t, "method");
+	json_array_foreach(all, i, agent)
+		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
+	for (size_t v = 0; v < s->x->n; v++) {
+		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
+		for (i = 0; i < columns; i++) {
+			double x = agent_mean(s, v, i, "test", "mrr");
+
+			table_add(&t, isnan(x) ? "-" : "%.4f", x);
+		}
+	}
+	table_add(&t, "*frequency floor*");
+	json_array_foreach(all, i, agent)
+		table_add(&t, "*%.4f*", number_of(agent, "floor_mrr", NULL));
+	table_print(&t, out);
+	table_release(&t);
+}
+
+/* ---- what is to be forgotten ---- */
+
+/* What the tables of a variant are beside FedLU's Tables 2, 5 and 6; NULL: nothing there. */
+static const char *role_of(const struct show *s, const struct exp_variant *v, bool shared)
+{
+	bool fedlu = strcmp(v->settings.method, "fedlu") == 0;
+
+	if (v->retained)
+		return v->kind == EXP_SINGLE	   ? "re-trained local"
+		       : v->kind == EXP_COLLECTIVE ? "re-trained global"
+						   : NULL;
+	if (fedlu && v->kind == EXP_UNLEARN)
+		return shared ? "unlearned global" : "unlearned local";
+	if (fedlu && experiment_is_unlearned(s->x, v))
+		return shared ? "raw global" : "raw local";
+	return NULL;
+}
+
+enum { FORGOTTEN = 4 }; /* figures in a row, lower is better in every second */
+
+static const char *const forgotten_metrics[FORGOTTEN] = {
+	"Hits@1 forgetting set",
+	"Hits@1 test set",
+	"MRR forgetting set",
+	"MRR test set",
+};
+
+static void add_forgotten(struct table *t, const struct show *s, size_t v, const char *under,
+			  bool shared, const char *what)
+{
+	const char *sets[2] = { shared ? "forgotten_shared" : "forgotten",
+				shared ? "test_shared" : "test" };
+	struct spread p = { 0 };
+
+	table_add(t, "**%s**%s", s->x->at[v].name, what);
+	for (size_t k = 0; k < FORGOTTEN; k++) {
+		p = spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
+		add_spread(t, &p, 4);
+	}
+	add_runs(t, s, v, p.n);
+}
+
+static void add_published_forgotten(struct table *t, const struct show *s, size_t v, bool shared)
+{
+	const struct exp_variant *variant = &s->x->at[v];
+	const char *role = role_of(s, variant, shared);
+	double x[FORGOTTEN];
+	bool any = false;
+
+	for (size_t k = 0; k < FORGOTTEN && role != NULL; k++) {
+		x[k] = published_of(s, variant, role, forgotten_metrics[k]);
+		any = any || !isnan(x[k]);
+	}
+	if (!any)
+		return;
+	table_add(t, "*%s, published*", role);
+	for (size_t k = 0; k < FORGOTTEN; k++)
+		table_add(t, isnan(x[k]) ? "-" : "*%.4f*", x[k]);
+	table_add(t, "%s", "");
+}
+
+static void add_exchanged(struct table *t, const struct show *s, size_t v, bool shared)
+{
+	add_forgotten(t, s, v, "exchanged", shared,
+		      shared ? " (global, exchanged)" : " (exchanged)");
+	add_forgotten(t, s, v, "raw_exchanged", shared, " (nothing forgotten, exchanged)");
+}
+
+static void print_forgotten_means(const struct show *s, struct buf *out)
+{
+	struct table t;
+
+	table_init(&t, FORGOTTEN + 2);
+	table_add(&t, "tables");
+	for (size_t k = 0; k < FORGOTTEN; k++)
+		table_add(&t, "%s, %s", k < 2 ? "Hits@1" : "MRR",
+			  k % 2 == 0 ? "forgotten" : "test");
+	table_add(&t, "seeds");
+	for (size_t v = 0; v < s->x->n; v++) {
+		bool after = s->x->at[v].kind == EXP_UNLEARN, shared = has_shared(s, v);
+
+		if (!experiment_forgets(s->x, &s->x->at[v]))
+			continue;
+		add_forgotten(&t, s, v, NULL, false, shared ? " (local)" : "");
+		add_published_forgotten(&t, s, v, false);
+		if (shared)
+			add_forgotten(&t, s, v, NULL, true, " (global)");
+		if (shared)
+			add_published_forgotten(&t, s, v, true);
+		if (after)
+			add_exchanged(&t, s, v, shared);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void add_forgotten_agents(struct table *t, const struct show *s, size_t v, size_t agents,
+				 bool shared)
+{
+	table_add(t, "%s%s", s->x->at[v].name, shared ? " (global)" : "");
+	for (size_t i = 0; i < agents; i++) {
+		double gone = agent_mean(s, v, i, shared ? "forgotten_shared" : "forgotten", "mrr");
+		double kept = agent_mean(s, v, i, shared ? "test_shared" : "test", "mrr");
+
+		table_add(t, isnan(gone) ? "-" : "%.4f, %.4f", gone, kept);
+	}
+}
+
+static void print_forgotten_agents(const struct show *s, struct buf *out)
+{
+	const json_t *all = agents_of_any(s), *agent;
+	struct table t;
+	size_t i;
+
+	if (all == NULL)
+		return;
+	buf_printf(out,
+		   "\nMRR of each agent, forgotten triples and test, mean over the seeds:\n\n");
+	table_init(&t, json_array_size(all) + 1);
+	table_add(&t, "tables");
+	json_array_foreach(all, i, agent)
+		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
+	for (size_t v = 0; v < s->x->n; v++) {
+		if (!experiment_forgets(s->x, &s->x->at[v]))
+			continue;
+		add_forgotten_agents(&t, s, v, json_array_size(all), false);
+		if (has_shared(s, v))
+			add_forgotten_agents(&t, s, v, json_array_size(all), true);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static void print_forgotten(const struct show *s, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t v = 0; v < s->x->n; v++)
+		any = any || experiment_forgets(s->x, &s->x->at[v]);
+	if (!any)
+		return;
+	buf_printf(
+		out,
+		"\n## Forgotten triples\n\n%g %% of each agent's train, drawn by the seed.  Of "
+		"forgotten triples lower is better; their filter is valid, test and what is kept "
+		"of train.  *exchanged*: after one exchange of rows without training.\n\n",
+		100 * s->x->forget);
+	print_forgotten_means(s, out);
+	print_forgotten_agents(s, out);
+}
+
+/* Parameters sent when valid first reached `share` of the reference's best, NAN if never. */
+static double params_at(const json_t *record, double goal)
+{
+	const json_t *look;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "curve"), i,
+			   look) if (number_of(look, "valid_mrr", NULL) >=
+				     goal) return number_of(look, "params", NULL);
+	return (double)NAN;
+}
+
+static size_t reference_of(const struct show *s)
+{
+	size_t v = 0;
+
+	while (v < s->x->n && strcmp(s->x->at[v].name, s->x->reference) != 0)
+		v++;
+	return v;
+}
+
+/* Against the reference with the same seed; mean over the seeds that both have. */
+static void add_ratio(struct table *t, const struct show *s, size_t v, double share)
+{
+	size_t reference = reference_of(s), n = 0;
+	double sum = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds && reference < s->x->n; k++) {
+		const json_t *a = record_of(s, v, k), *b = record_of(s, reference, k);
+		double goal = share * number_of(b, "best_valid_mrr", NULL), had, needed;
+
+		if (a == NULL || b == NULL)
+			continue;
+		had = share > 0 ? params_at(a, goal) : number_of(a, "params", NULL);
+		needed = share > 0 ? params_at(b, goal) : number_of(b, "params", NULL);
+		sum += had / needed;
+		n++;
+	}
+	if (n == 0 || s->x->at[v].kind != EXP_ROUNDS)
+		table_add(t, "-");
+	else if (isnan(sum))
+		table_add(t, "not reached");
+	else
+		table_add(t, "%.4f", sum / (double)n);
+}
+
+/* Where each agent keeps its own: from the first of them to the last. */
+static void add_best_rounds(struct table *t, const struct show *s, size_t v)
+{
+	struct spread p = spread_of(s, v, "best_round", NULL);
+	double first = INFINITY, last = 0;
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *all = json_object_get(record_of(s, v, k), "agents");
+
+		for (size_t i = 0; i < json_array_size(all); i++) {
+			double at = number_of(json_array_get(all, i), "best_round", NULL);
+
+			first = fmin(first, at);
+			last = fmax(last, at);
+		}
+	}
+	if (s->x->at[v].keep == EXP_EACH && p.n > 0)
+		table_add(t, "%.0f to %.0f", first, last);
+	else
+		add_spread(t, &p, 0);
+}
+
+static void print_costs(const struct show *s, struct buf *out)
+{
+	bool ratios = reference_of(s) < s->x->n, wire = any_over_tcp(s);
+	struct table t;
+
+	buf_printf(out, "\n## What it took, mean over the seeds\n\n");
+	table_init(&t, (ratios ? 11u : 8u) + wire);
+	table_add(&t, "method");
+	table_add(&t, "rounds");
+	table_add(&t, "best round");
+	table_add(&t, "best valid MRR");
+	table_add(&t, "million parameters");
+	table_add(&t, "MB sent");
+	if (wire)
+		table_add(&t, "MB on the wire");
+	table_add(&t, "most through one agent");
+	table_add(&t, "CPU s");
+	for (int i = 0; ratios && i < 3; i++)
+		table_add(&t, "parameters against %s, %s", s->x->reference,
+			  i == 0   ? "all"
+			  : i == 1 ? "to 98 %"
+				   : "to 99 %");
+	for (size_t v = 0; v < s->x->n; v++) {
+		struct spread p = spread_of(s, v, "rounds", NULL), q;
+
+		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
+		add_spread(&t, &p, 0);
+		add_best_rounds(&t, s, v);
+		p = spread_of(s, v,
+			      s->x->at[v].keep == EXP_EACH ? "kept_valid_mrr" : "best_valid_mrr",
+			      NULL);
+		add_spread(&t, &p, 4);
+		p = spread_of(s, v, "params", NULL);
+		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		p = spread_of(s, v, "bytes", NULL);
+		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
+		q = spread_of(s, v, "wire_bytes", NULL);
+		if (wire)
+			table_add(&t, q.n > 0 && q.mean > 0 ? "%.1f" : "-", q.mean / 1e6);
+		q = spread_of(s, v, "most_bytes_through_one", NULL);
+		table_add(&t, q.n > 0 && p.mean > 0 ? "%.0f %%" : "-", 100 * q.mean / p.mean);
+		p = spread_of(s, v, "cpu_seconds", NULL);
+		table_add(&t, p.n > 0 ? "%.0f" : "-", p.mean);
+		for (int i = 0; ratios && i < 3; i++)
+			add_ratio(&t, s, v, i == 0 ? 0 : i == 1 ? 0.98 : 0.99);
+	}
+	table_print(&t, out);
+	table_release(&t);
+}
+
+static bool any_keeps_each(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->x->at[v].keep == EXP_EACH)
+			return true;
+	return false;
+}
+
+static void print_protocol(const struct show *s, struct buf *out)
+{
+	const struct kge_protocol *p = config_protocol(&s->x->at[0].config);
+	char text[WORK_PROTOCOL_TEXT];
+	static const char *const averages[] = { "queries", "train triples", "plain mean" };
+
+	work_protocol_text(p, text);
+	buf_printf(out, "Data: `%s`", s->x->data);
+	if (s->x->names[0] != '\0')
+		buf_printf(out, ", names: `%s`", s->x->names);
+	buf_printf(out, ".  Protocol %s; mean over the agents by %s.  Seeds:", text,
+		   averages[s->x->average]);
+	for (size_t k = 0; k < s->x->n_seeds; k++)
+		buf_printf(out, " %llu", (unsigned long long)s->x->seeds[k]);
+	buf_printf(out, ".  What is kept is the round best on valid, whose filter does not know "
+			"test; test is ranked once, at the end.  ");
+	if (any_keeps_each(s))
+		buf_printf(out, "Best rounds *from* one *to* another: every agent keeps its own "
+				"best one, else all keep the one that is best by the mean.  ");
+	if (any_over_tcp(s))
+		buf_printf(out,
+			   "*Over TCP* each agent was a process of its own; *on the wire* is all "
+			   "that went over its links, *sent* what rounds say.  ");
+	buf_printf(out, "Cells are mean ± standard deviation over the seeds.\n\n");
+}
+
+static void print_settings(const struct show *s, struct buf *out)
+{
+	buf_printf(out, "\n## Settings\n\n");
+	for (size_t v = 0; v < s->x->n; v++) {
+		json_t *j = experiment_settings_json(s->x, &s->x->at[v]);
+		const char *key;
+		json_t *value;
+
+		buf_printf(out, "* **%s**:", s->x->at[v].name);
+		json_object_foreach(j, key, value)
+		{
+			char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+
+			if (strcmp(key, "settings") != 0 && !json_is_object(value))
+				buf_printf(out, " %s %s;", key, text);
+			free(text);
+		}
+		buf_printf(out, "\n");
+		json_decref(j);
+	}
+	buf_printf(out, "\nmodel, train and eval of the first:\n\n```yaml\n");
+	config_print_section(&s->x->at[0].config, "model", out);
+	config_print_section(&s->x->at[0].config, "train", out);
+	config_print_section(&s->x->at[0].config, "eval", out);
+	buf_printf(out, "```\n");
+}
+
+/* ---- CSV ---- */
+
+static const char *agents_as(const json_t *record)
+{
+	const char *text =
+		json_string_value(json_object_get(json_object_get(record, "settings"), "agents"));
+
+	return text != NULL ? text : "simulated";
+}
+
+static void print_metrics(struct buf *out, const struct show *s, const json_t *r, const char *agent,
+			  const json_t *figures_of, const char *when)
+{
+	static const char *const sets[][2] = {
+		{ "test", "" },
+		{ "test_shared", " global" },
+		{ "forgotten", " forgotten" },
+		{ "forgotten_shared", " forgotten global" },
+	};
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		const json_t *metrics = json_object_get(figures_of, sets[i][0]);
+
+		for (size_t k = 0; k < FIGURES && metrics != NULL; k++)
+			buf_printf(out, "%s,%s,%lld,%s,%s%s%s,%.6f,%s\n", s->x->name,
+				   json_string_value(json_object_get(r, "variant")),
+				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
+				   titles[k], sets[i][1], when,
+				   number_of(metrics, figures[k], NULL), agents_as(r));
+	}
+}
+
+/* What a run took, of all agents together; of one, what it kept and what went through it. */
+static void print_took(struct buf *out, const struct show *s, const json_t *r, const char *agent,
+		       const json_t *of)
+{
+	static const char *const keys[] = {
+		"rounds", "best_round", "best_valid_mrr",	  "kept_valid_mrr", "params",
+		"bytes",  "wire_bytes", "most_bytes_through_one", "cpu_seconds",
+	};
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		double x = number_of(of, keys[k], NULL);
+
+		if (!isnan(x))
+			buf_printf(out, "%s,%s,%lld,%s,%s,%.15g,%s\n", s->x->name,
+				   json_string_value(json_object_get(r, "variant")),
+				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
+				   keys[k], x, agents_as(r));
+	}
+}
+
+static void print_csv(const struct show *s, struct buf *out)
+{
+	buf_printf(out, "experiment,variant,seed,agent,metric,value,agents\n");
+	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
+		const json_t *r = s->record[i], *agent;
+		size_t k;
+
+		if (r == NULL)
+			continue;
+		print_metrics(out, s, r, "mean", r, "");
+		print_metrics(out, s, r, "mean", json_object_get(r, "exchanged"), " exchanged");
+		print_metrics(out, s, r, "mean", json_object_get(r, "raw_exchanged"),
+			      " raw exchanged");
+		print_took(out, s, r, "all", r);
+		json_array_foreach(json_object_get(r, "agents"), k, agent)
+		{
+			const char *name = json_string_value(json_object_get(agent, "agent"));
+
+			print_metrics(out, s, r, name, agent, "");
+			print_took(out, s, r, name, agent);
+			print_metrics(
+				out, s, r, name,
+				json_object_get(json_object_get(agent, "unlearning"), "exchanged"),
+				" exchanged");
+		}
+	}
+}
+
+/* ---- the picture: valid MRR by round, first seed ---- */
+
+struct span {
+	double least, most;
+};
+
+static void widen(struct span *w, double x)
+{
+	w->least = fmin(w->least, x);
+	w->most = fmax(w->most, x);
+}
+
+/* Of one look alone gnuplot would say that its range is empty. */
+static void print_range(struct buf *out, char axis, const struct span *w)
+{
+	double room = w->least != 0 ? .1 * fabs(w->least) : .1;
+
+	if (w->least == w->most)
+		buf_printf(out, "set %crange [%g:%g]\n", axis, w->least - room, w->most + room);
+}
+
+static void print_ranges(const struct show *s, struct buf *out)
+{
+	struct span round = { INFINITY, -INFINITY }, mrr = round;
+
+	for (size_t v = 0; v < s->x->n; v++) {
+		const json_t *look;
+		size_t i;
+
+		json_array_foreach(json_object_get(record_of(s, v, 0), "curve"), i, look)
+		{
+			widen(&round, number_of(look, "round", NULL));
+			widen(&mrr, number_of(look, "valid_mrr", NULL));
+		}
+	}
+	print_range(out, 'x', &round);
+	print_range(out, 'y', &mrr);
+}
+
+static bool print_script(const struct show *s, struct buf *out)
+{
+	bool any = false;
+
+	buf_printf(out, "set terminal svg size 900,560 dynamic font 'sans-serif,14' background "
+			"'#ffffff'\nset grid lc '#dddddd'\nset border 3\nset tics nomirror out\n"
+			"set key outside right noenhanced\nset xlabel 'rounds'\n"
+			"set ylabel 'MRR on valid'\n");
+	print_ranges(s, out);
+	for (size_t v = 0; v < s->x->n; v++) {
+		const json_t *r = record_of(s, v, 0), *look;
+		size_t i;
+
+		buf_printf(out, "$v%zu << END\n", v);
+		json_array_foreach(json_object_get(r, "curve"), i, look)
+			buf_printf(out, "%g %.6f\n", number_of(look, "round", NULL),
+				   number_of(look, "valid_mrr", NULL));
+		buf_printf(out, "END\n");
+	}
+	for (size_t v = 0; v < s->x->n; v++) {
+		size_t looks = json_array_size(json_object_get(record_of(s, v, 0), "curve"));
+
+		if (looks == 0)
+			continue;
+		buf_printf(out, "%s $v%zu using 1:2 with %s title '%s%s'", any ? "," : "plot", v,
+			   looks == 1 ? "points pt 7" : "lines lw 2", s->x->at[v].name,
+			   mark_of(&s->x->at[v]));
+		any = true;
+	}
+	buf_printf(out, "\n");
+	return any;
+}
+
+/* ---- files ---- */
+
+static int write_file(const char *folder, const char *name, const struct buf *text, struct err *e)
+{
+	char *path = file_join(folder, name);
+	int rc = file_write_atomic(path, text->base, text->len, 0644, e);
+
+	free(path);
+	return rc;
+}
+
+static int draw(const struct lab_out *notes, const struct show *s, const char *out, bool *drawn,
+		struct err *e)
+{
+	static const char *const gnuplot[] = { "gnuplot", "-", NULL };
+	struct buf script = { 0 }, picture = { 0 };
+	struct err why = { 0 };
+	int rc = 0;
+
+	*drawn = print_script(s, &script) && child_filter(gnuplot, &script, &picture, &why) == 0 &&
+		 picture.len > 0;
+	if (*drawn)
+		rc = write_file(out, "curves.svg", &picture, e);
+	else if (why.code != 0)
+		lab_note(notes, "No picture: %s (Debian: gnuplot-nox)\n", why.text);
+	buf_release(&script);
+	buf_release(&picture);
+	return rc;
+}
+
+static int write_all(const struct lab_out *notes, const struct show *s, const char *out,
+		     struct err *e)
+{
+	struct buf csv = { 0 }, text = { 0 };
+	bool drawn = false;
+	int rc;
+
+	print_csv(s, &csv);
+	rc = write_file(out, "results.csv", &csv, e);
+	if (rc == 0)
+		rc = draw(notes, s, out, &drawn, e);
+	buf_printf(&text, "# %s\n\n", s->x->name);
+	print_protocol(s, &text);
+	print_quality(s, &text);
+	if (drawn)
+		buf_printf(&text, "\n![valid MRR by round, first seed](curves.svg)\n");
+	print_agents(s, &text);
+	print_forgotten(s, &text);
+	print_costs(s, &text);
+	print_settings(s, &text);
+	if (rc == 0)
+		rc = write_file(out, "report.md", &text, e);
+	buf_release(&csv);
+	buf_release(&text);
+	return rc;
+}
+
+static void find_other(const struct lab_out *notes, struct show *s)
+{
+	s->other = mem_array(s->x->n, sizeof(*s->other));
+	for (size_t v = 0; v < s->x->n; v++) {
+		for (size_t k = 0; k < s->x->n_seeds; k++)
+			if (record_of(s, v, k) != NULL &&
+			    !experiment_is_of_now(s->x, &s->x->at[v], record_of(s, v, k)))
+				s->other[v]++;
+		if (s->other[v] > 0)
+			lab_note(notes,
+				 "%s: %zu of its runs were made with other settings than the file "
+				 "has now; without --show they are made again\n",
+				 s->x->at[v].name, s->other[v]);
+	}
+}
+
+static int read_records(struct show *s, const char *out, struct err *e)
+{
+	int rc = 0;
+
+	s->record = mem_array(s->x->n * s->x->n_seeds, sizeof(json_t *));
+	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
+		char *path = experiment_record_path(out, &s->x->at[i / s->x->n_seeds],
+						    s->x->seeds[i % s->x->n_seeds]);
+
+		s->record[i] = json_load_file(path, 0, NULL);
+		free(path);
+	}
+	if (s->x->published[0] != '\0')
+		rc = file_read(s->x->published, 16 << 20, &s->published, e);
+	if (s->published.len > 0)
+		buf_add(&s->published, "", 1), s->published.len--;
+	return rc;
+}
+
+int experiment_show(const struct lab_out *notes, const struct experiment *x, const char *out,
+		    struct err *e)
+{
+	struct show s = { .x = x, .out = out };
+	int rc = read_records(&s, out, e);
+
+	find_other(notes, &s);
+	tell_unpublished(notes, &s);
+	if (rc == 0)
+		rc = write_all(notes, &s, out, e);
+	for (size_t i = 0; i < x->n * x->n_seeds; i++)
+		json_decref(s.record[i]);
+	free(s.record);
+	free(s.other);
+	buf_release(&s.published);
+	return rc;
+}

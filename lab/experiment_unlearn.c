@@ -1,0 +1,115 @@
+/* lab/experiment_unlearn.c - a run that is over unlearns: its best tables forget what each agent
+ * has to forget (lab/forget.h, methods 4.1), all agents at once; then one exchange of rows without
+ * training takes what has changed to the other holders. */
+#include "lab/experiment_run.h"
+#include "lab/forget.h"
+
+static json_t *report_json(const struct kge_unlearn_report *p)
+{
+	return json_pack(
+		"{s:I, s:I, s:o, s:o, s:o}", "interference_epochs",
+		(json_int_t)p->interference_epochs, "decay_epochs", (json_int_t)p->decay_epochs,
+		"valid_before", json_of_number(p->valid_before), "valid_interfered",
+		json_of_number(p->valid_interfered), "valid_after", json_of_number(p->valid_after));
+}
+
+static int forget(struct run *r, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < r->n && rc == 0; i++) {
+		struct client *c = &r->at[i];
+		struct kge_train_config trained = run_training_of(r, i);
+		struct forget f;
+
+		forget_init(&f, &r->v->config, &trained, r->v->weights);
+		rc = forget_triples(&f, &c->blind, c->forget, c->n_forget, c->emb,
+				    fed_global_table(fed_local_part(r->local, i)), r->cancel, e);
+		if (rc == 0)
+			json_array_append_new(r->unlearned, report_json(&f.report));
+		lab_progress_at(&r->bar, (double)(i + 1) / (double)r->n,
+				"%zu agents have forgotten", i + 1);
+	}
+	return rc;
+}
+
+/* What the tables are now is what is best. */
+static void look(struct run *r)
+{
+	struct kge_metrics m;
+
+	r->round = 1;
+	for (size_t i = 0; i < r->n; i++) {
+		run_look_at(r, i, r->at[i].emb);
+		run_hold(r, i);
+	}
+	run_mean_of(r, OF_VALID, &m);
+	r->best = m.mrr;
+	r->done = r->best_round = r->round;
+	r->over = true;
+}
+
+static int exchange(struct run *r, struct err *e)
+{
+	int rc = fed_local_round(r->local, 0, e);
+
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		run_rank(r, i, r->at[i].emb, r->at[i].shared);
+	return rc;
+}
+
+/* What an exchange does to tables that have not forgotten anything, to compare with. */
+static int exchange_raw(struct run *r, const struct exp_variant *from, struct err *e)
+{
+	int rc = run_take_best(r, from, e);
+
+	if (rc == 0)
+		rc = exchange(r, e);
+	if (rc == 0)
+		r->raw_exchanged = run_figures_json(r, r->n);
+	return rc == 0 ? run_take_best(r, from, e) : rc;
+}
+
+/* Figures of the tables as the exchange leaves them go beside those of before it, which are the
+ * run's own, as those of FedLU are of tables before aggregation. */
+static int exchange_unlearned(struct run *r, struct err *e)
+{
+	int rc = exchange(r, e);
+
+	if (rc != 0)
+		return rc;
+	run_count_traffic(r);
+	for (size_t i = 0; i < r->n; i++)
+		json_object_set_new(json_array_get(r->unlearned, i), "exchanged",
+				    run_figures_json(r, i));
+	r->exchanged = run_figures_json(r, r->n);
+	return 0;
+}
+
+static int check_tables(const struct run *r, struct err *e)
+{
+	if (r->at[0].shared != NULL ||
+	    fed_shared_table(fed_local_part(r->local, 0)) == r->at[0].emb)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "method %s: the table that travels has relations of its own, so its runs "
+		       "cannot be unlearned",
+		       r->v->settings.method);
+}
+
+int run_unlearn(struct run *r, struct err *e)
+{
+	int rc = run_open_rounds(r, 0, FED_START_OWN, e);
+
+	r->unlearned = json_array();
+	if (rc == 0)
+		rc = check_tables(r, e);
+	if (rc == 0)
+		rc = exchange_raw(r, experiment_find(r->x, r->v->unlearn), e);
+	if (rc == 0)
+		rc = forget(r, e);
+	if (rc != 0)
+		return rc;
+	look(r);
+	return exchange_unlearned(r, e);
+}

@@ -1,0 +1,192 @@
+#include "lab/work.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int work_open(struct work *w, const char *path, unsigned needs, struct err *e)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	rc = folder_open(&w->folder, path, FOLDER_CONFIG | needs, e);
+	if (rc != 0)
+		return rc;
+	rc = store_load_graph(w->folder.store, &w->graph, e);
+	if (rc == ERR_NOTFOUND)
+		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
+			path);
+	if (rc != 0)
+		work_close(w);
+	return rc;
+}
+
+int work_load(struct work *w, uint64_t id, struct err *e)
+{
+	int rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);
+
+	if (rc == ERR_NOTFOUND && id == 0)
+		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train",
+			w->folder.path, w->folder.path);
+	if (rc == 0 && (w->emb->n_ent != kge_vocab_count(w->graph->entities) ||
+			w->emb->n_rel != kge_vocab_count(w->graph->relations)))
+		return err_set(e, ERR_INPUT,
+			       "checkpoint %llu is of another graph (%u entities, %u relations)",
+			       (unsigned long long)w->info.id, w->emb->n_ent, w->emb->n_rel);
+	return rc;
+}
+
+void work_close(struct work *w)
+{
+	kge_emb_free(w->emb);
+	kge_graph_free(w->graph);
+	folder_close(&w->folder);
+	w->emb = NULL;
+	w->graph = NULL;
+}
+
+int work_apply(struct work *w, struct store_batch *b, struct err *e)
+{
+	int rc = store_apply(w->folder.store, b, e);
+
+	store_batch_release(b);
+	return rc;
+}
+
+int64_t work_wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+double work_now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static atomic_bool *interrupted; /* the flag of the running job, for the signal handler */
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	atomic_store(interrupted, true);
+}
+
+void work_watch_interrupts(atomic_bool *cancel)
+{
+	struct sigaction act = { .sa_handler = on_interrupt }, old;
+
+	interrupted = cancel;
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, NULL, &old);
+	if (old.sa_handler != SIG_IGN) /* nohup */
+		sigaction(SIGHUP, &act, NULL);
+}
+
+struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g)
+{
+	struct rng r;
+
+	rng_seed(&r, c->train.kge.seed);
+	return config_tables(c, kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+}
+
+const char *work_checkpoint_kind(const struct store_checkpoint *c)
+{
+	switch (c->kind) {
+	case STORE_BEST:
+		return "best";
+	case STORE_MANUAL:
+		return "saved";
+	case STORE_FORMER:
+		return "former";
+	case STORE_BEFORE:
+		return "before";
+	case STORE_ALONE:
+		return "alone";
+	case STORE_LATEST:
+		break;
+	}
+	return "latest";
+}
+
+json_t *work_checkpoint_json(const struct store_checkpoint *c)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "id", json_integer((json_int_t)c->id));
+	json_object_set_new(j, "kind", json_string(work_checkpoint_kind(c)));
+	json_object_set_new(j, "name", json_string(c->label));
+	json_object_set_new(j, "model", json_string(c->model));
+	json_object_set_new(j, "dim", json_integer(c->dim));
+	json_object_set_new(j, "rel_dim", json_integer(c->rel_dim));
+	json_object_set_new(j, "gamma", json_of_number((double)c->gamma));
+	json_object_set_new(j, "entities", json_integer(c->n_ent));
+	json_object_set_new(j, "relations", json_integer(c->n_rel));
+	json_object_set_new(j, "valid_score", json_of_number(c->valid_score));
+	json_object_set_new(j, "valid_protocol", json_string(c->protocol));
+	json_object_set_new(j, "epochs", json_integer((json_int_t)c->epochs));
+	json_object_set_new(j, "seed", json_integer((json_int_t)c->seed));
+	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
+	if (!config_score_is_private(c->protocol)) /* it is over rows in the order of ids */
+		json_object_set_new(j, "digest", json_of_hex(c->digest, STORE_DIGEST));
+	return j;
+}
+
+/* ---- protocols ---- */
+
+const char *const work_split_words[] = { "train", "valid", "test", NULL };
+const char *const work_sides_words[] = { "both", "tail", "head", NULL };
+const char *const work_filter_words[] = { "none", "train", "train+valid", "all", NULL };
+const char *const work_candidates_words[] = { "all", "train", "typed", NULL };
+const char *const work_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
+
+const unsigned work_filter_bits[] = {
+	0,
+	1u << KGE_TRAIN,
+	1u << KGE_TRAIN | 1u << KGE_VALID,
+	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
+};
+
+struct kge_protocol work_valid_protocol(const struct config *c)
+{
+	struct kge_protocol p = *config_protocol(c);
+
+	p.filter &= ~(1u << KGE_TEST);
+	return p;
+}
+
+json_t *work_protocol_json(const struct kge_protocol *p)
+{
+	json_t *j = json_object(), *filter = json_array();
+
+	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
+		if (p->filter & 1u << s)
+			json_array_append_new(filter, json_string(work_split_words[s]));
+	json_object_set_new(j, "name", json_string(p->name));
+	json_object_set_new(j, "sides", json_string(work_sides_words[p->sides]));
+	json_object_set_new(j, "filter", filter);
+	json_object_set_new(j, "candidates", json_string(work_candidates_words[p->candidates]));
+	json_object_set_new(j, "ties", json_string(work_ties_words[p->ties]));
+	json_object_set_new(j, "table", json_string("local"));
+	return j;
+}
+
+void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT])
+{
+	const char *filter = "some";
+
+	for (int k = 0; work_filter_words[k] != NULL; k++)
+		if (p->filter == work_filter_bits[k])
+			filter = work_filter_words[k];
+	snprintf(out, WORK_PROTOCOL_TEXT, "%s: %s sides, filter %s, %s candidates, %s ties",
+		 p->name, work_sides_words[p->sides], filter, work_candidates_words[p->candidates],
+		 work_ties_words[p->ties]);
+}

@@ -1,0 +1,144 @@
+/* What an experiment's file says about forgetting, and which triples are drawn. */
+#include "tests/folder.h"
+
+#include "base/file.h"
+#include "lab/experiment.h"
+
+static void forgotten_are_drawn(void **state)
+{
+	size_t n, m, same = 0;
+	uint32_t *a = experiment_choose_forgotten(0.1, 1, "el", 500, &n);
+	uint32_t *again = experiment_choose_forgotten(0.1, 1, "el", 500, &m);
+	uint32_t *seed = experiment_choose_forgotten(0.1, 2, "el", 500, &m);
+	uint32_t *agent = experiment_choose_forgotten(0.1, 1, "en", 500, &m);
+	uint32_t *few = experiment_choose_forgotten(0.01, 1, "el", 3, &m);
+
+	(void)state;
+	assert_int_equal(n, 50);
+	assert_int_equal(m, 1);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(a[i] < 500 && (i == 0 || a[i] > a[i - 1]));
+		assert_int_equal(a[i], again[i]);
+		same += (size_t)(a[i] == seed[i] || a[i] == agent[i]);
+	}
+	assert_true(same < 20);
+	assert_true(a[0] < 50 && a[n - 1] > 450); /* from everywhere */
+	free(a);
+	free(again);
+	free(seed);
+	free(agent);
+	free(few);
+}
+
+static int read_text(struct experiment *x, const char *variants, struct err *e)
+{
+	char *path = file_join(folder, "x.yaml");
+	struct buf text = { 0 };
+	int rc;
+
+	buf_printf(&text,
+		   "experiment: {data: d, forget: 0.01}\nmodel: {dim: 8}\n"
+		   "train: {lr: 0.5, batch: 64}\nvariants:\n%s",
+		   variants);
+	assert_int_equal(file_write_atomic(path, text.base, text.len, 0644, NULL), 0);
+	rc = experiment_read(x, path, e);
+	buf_release(&text);
+	free(path);
+	return rc;
+}
+
+/* What unlearns has the settings of what learnt, and what it says itself. */
+static void unlearning_is_read(void **state)
+{
+	struct experiment x;
+	struct err e = { 0 };
+	const struct exp_variant *raw, *un;
+
+	(void)state;
+	assert_int_equal(read_text(&x,
+				   "  raw: {method: fedlu, warm_up: 7, train.batch: 32, "
+				   "published: P}\n"
+				   "  un: {unlearn: raw, train.lr: 0.25, weights: paper}\n"
+				   "  kept: {method: single, retained: true}\n  fede:\n",
+				   &e),
+			 0);
+	raw = experiment_find(&x, "raw");
+	un = experiment_find(&x, "un");
+	assert_int_equal(un->kind, EXP_UNLEARN);
+	assert_int_equal(un->weights, KGE_UNLEARN_PAPER);
+	assert_int_equal(un->config.train.kge.batch, 32);
+	assert_near((double)un->config.train.kge.lr, 0.25, 0, 0);
+	assert_near((double)raw->config.train.kge.lr, 0.5, 0, 0);
+	assert_near(fed_constant(&un->settings, "warm_up"), 7, 0, 0);
+	assert_string_equal(un->published, "");
+	assert_true(experiment_is_unlearned(&x, raw) && !experiment_is_unlearned(&x, un));
+	assert_true(experiment_forgets(&x, raw) && experiment_forgets(&x, un) &&
+		    experiment_forgets(&x, experiment_find(&x, "kept")) &&
+		    !experiment_forgets(&x, experiment_find(&x, "fede")));
+	experiment_release(&x);
+}
+
+static void check_refused(const char *variants, const char *why)
+{
+	struct experiment x;
+	struct err e = { 0 };
+
+	assert_int_equal(read_text(&x, variants, &e), ERR_USAGE);
+	if (strstr(e.text, why) == NULL)
+		fail_msg("'%s', not '%s'", e.text, why);
+	experiment_release(&x);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	(void)state;
+	check_refused("  un: {unlearn: raw}\n  raw: {method: fedlu}\n", "x.yaml:5: unlearn: 'raw'");
+	check_refused("  un: {unlearn: un}\n", "unlearn: 'un' is no variant above");
+	check_refused("  single:\n  un: {unlearn: single}\n", "unlearn: 'single'");
+	check_refused("  raw: {method: fedlu, retained: true}\n  un: {unlearn: raw}\n",
+		      "learns everything");
+	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, retained: true}\n",
+		      "leave out retained");
+	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, weights: lead}\n",
+		      "weights: 'lead' is not one of");
+	check_refused("  raw: {method: fedlu, weights: code}\n", "no constant weights");
+	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw,\n    method: fede}\n",
+		      "x.yaml:7: un: what unlearns has the method of 'raw'");
+	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
+	check_refused("  feds: {secret_aggregation: true}\n", "x.yaml:5: feds: method feds: its");
+	check_refused("  fedprox: {mu: much}\n", "x.yaml:5: mu: 'much' is no number");
+	check_refused("  fedprox: {nu: 1}\n", "method fedprox has no constant nu");
+	check_refused("  fede: {published: [FedE]}\n", "published: write a word");
+	check_refused("  fede: {rounds: 3, epochs: 1,\n    rounds: 4}\n",
+		      "x.yaml:6: 'rounds' is given twice");
+	check_refused("  fede:\nmodel: {dim: 9}\n", "x.yaml:6: 'model' is given twice");
+	check_refused("  fede:\n---\nvariants:\n", "x.yaml:7: a second document");
+}
+
+/* Keys are compared with each other, so that a file of a megabyte would take a minute. */
+static void many_keys_are_refused(void **state)
+{
+	struct buf text = { 0 };
+
+	(void)state;
+	for (int i = 0; i <= 1000; i++) {
+		char line[16];
+		int n = snprintf(line, sizeof(line), "  k%d:\n", i);
+
+		buf_add(&text, line, (size_t)n);
+	}
+	buf_add(&text, "", 1);
+	check_refused((const char *)text.base, "x.yaml:5: more than 1000 keys");
+	buf_release(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forgotten_are_drawn),
+		cmocka_unit_test(unlearning_is_read),
+		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(many_keys_are_refused),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
