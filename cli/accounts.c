@@ -85,7 +85,7 @@ static int make_export(const struct cli *cli, const char *nonce, struct accounts
 		return rc;
 	put_party(&x->owner, f.identity->key, f.identity->sign_key, f.config.name);
 	rc = read_store(&f, x, e);
-	x->time_ms = work_wall_ms();
+	x->time_ms = lab_work_wall_ms();
 	snprintf(x->nonce, sizeof(x->nonce), "%s", nonce != NULL ? nonce : "");
 	if (rc == 0)
 		accounts_sign(x, f.identity->sign_secret);

@@ -73,8 +73,8 @@ static int save_alone(struct reporting *r, struct alone *a, struct err *e)
 {
 	struct store_batch b = { 0 };
 
-	alone_save(a, work_wall_ms(), &b);
-	return work_apply(&r->work, &b, e);
+	alone_save(a, lab_work_wall_ms(), &b);
+	return lab_work_apply(&r->work, &b, e);
 }
 
 /* As the running agent does with federation.control, now and all of it. */
@@ -111,7 +111,7 @@ static int open_alone(struct reporting *r, struct err *e)
 	if (rc != 0 || a == NULL)
 		return rc;
 	if (r->control) {
-		work_watch_interrupts(&r->cancel);
+		lab_work_watch_interrupts(&r->cancel);
 		rc = train_alone(r, a, e);
 	}
 	r->epochs[ARM_ALONE] = alone_epochs(a);
@@ -235,7 +235,8 @@ static void show_difference(const struct reporting *r, json_t *j, double *const 
 static int show_split(const struct reporting *r, enum kge_split split, struct err *e)
 {
 	const struct config *c = &r->work.folder.config;
-	struct kge_protocol p = split == KGE_TEST ? *config_protocol(c) : work_valid_protocol(c);
+	struct kge_protocol p =
+		split == KGE_TEST ? *config_protocol(c) : lab_work_valid_protocol(c);
 	size_t n = r->work.graph->split[split].n;
 	double *value[ARMS] = { NULL };
 	char text[WORK_PROTOCOL_TEXT];
@@ -245,11 +246,11 @@ static int show_split(const struct reporting *r, enum kge_split split, struct er
 	for (int arm = 0; arm < ARMS && rc == 0; arm++)
 		if (r->emb[arm] != NULL)
 			rc = values_of(r, r->emb[arm], split, &p, &value[arm]);
-	work_protocol_text(&p, text);
+	lab_work_protocol_text(&p, text);
 	if (rc == 0) {
-		cli_say(r->cli, "%s, %zu triples; %s\n", work_split_words[split], n, text);
+		cli_say(r->cli, "%s, %zu triples; %s\n", lab_work_split_words[split], n, text);
 		json_object_set_new(j, "triples", json_integer((json_int_t)n));
-		json_object_set_new(j, "protocol", work_protocol_json(&p));
+		json_object_set_new(j, "protocol", lab_work_protocol_json(&p));
 	}
 	for (int arm = 0; arm < ARMS && rc == 0; arm++)
 		if (value[arm] != NULL)
@@ -258,8 +259,8 @@ static int show_split(const struct reporting *r, enum kge_split split, struct er
 		show_difference(r, j, value, (enum arm)arm, n);
 	for (int arm = 0; arm < ARMS; arm++)
 		free(value[arm]);
-	cli_put(r->cli, work_split_words[split], j);
-	return rc == 0 ? 0 : err_set(e, rc, "%s: %s", work_split_words[split], err_text(rc));
+	cli_put(r->cli, lab_work_split_words[split], j);
+	return rc == 0 ? 0 : err_set(e, rc, "%s: %s", lab_work_split_words[split], err_text(rc));
 }
 
 static int show_splits(const struct reporting *r, struct err *e)
@@ -433,7 +434,7 @@ static int show_history(struct reporting *r, struct err *e)
 
 static int report(struct reporting *r, struct err *e)
 {
-	int rc = work_load(&r->work, 0, e);
+	int rc = lab_work_load(&r->work, 0, e);
 
 	if (rc == 0)
 		rc = load_arms(r, e);
@@ -499,8 +500,8 @@ int cmd_report(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&r.work, cli->folder,
-		       FOLDER_IDENTITY | (r.control ? FOLDER_WRITE : FOLDER_READ), e);
+	rc = lab_work_open(&r.work, cli->folder,
+			   FOLDER_IDENTITY | (r.control ? FOLDER_WRITE : FOLDER_READ), e);
 	if (rc != 0)
 		return rc;
 	rc = check_control(&r, e);
@@ -508,6 +509,6 @@ int cmd_report(struct cli *cli, int argc, char **argv, struct err *e)
 		rc = report(&r, e);
 	kge_emb_free(r.emb[ARM_BEFORE]);
 	kge_emb_free(r.emb[ARM_ALONE]);
-	work_close(&r.work);
+	lab_work_close(&r.work);
 	return rc;
 }

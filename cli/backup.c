@@ -81,7 +81,7 @@ static int make(struct cli *cli, const char *to, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	rc = backup_make(&f, to, work_wall_ms(), &b, e);
+	rc = backup_make(&f, to, lab_work_wall_ms(), &b, e);
 	if (rc == 0) {
 		show_backup(cli, to, &b);
 		cli_say(cli, "Keep it as secret as the agent's folder: it has the keys and the "

@@ -16,7 +16,7 @@ static void say_checkpoint(const struct cli *cli, const struct store_checkpoint 
 	if (gmtime_r(&seconds, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	cli_say(cli, "%6llu  %-6s  %-19s  %-9s  %6llu epochs  %s %.4f  %s\n",
-		(unsigned long long)c->id, work_checkpoint_kind(c), when, c->model,
+		(unsigned long long)c->id, lab_work_checkpoint_kind(c), when, c->model,
 		(unsigned long long)c->epochs, c->protocol, c->valid_score, c->label);
 }
 
@@ -39,7 +39,7 @@ int cmd_checkpoint_list(struct cli *cli, int argc, char **argv, struct err *e)
 		return rc;
 	rc = store_checkpoints(f.store, &all, &n, e);
 	for (size_t k = 0; k < n; k++) {
-		json_array_append_new(list, work_checkpoint_json(&all[k]));
+		json_array_append_new(list, lab_work_checkpoint_json(&all[k]));
 		say_checkpoint(cli, &all[k]);
 	}
 	if (rc == 0 && n == 0)
@@ -120,9 +120,9 @@ static int put_again(struct work *w, enum store_checkpoint_kind kind, const char
 
 	info.kind = kind;
 	snprintf(info.label, sizeof(info.label), "%s", label);
-	info.created_ms = work_wall_ms();
+	info.created_ms = lab_work_wall_ms();
 	store_batch_checkpoint(&b, &info, kge_emb_copy(w->emb));
-	return work_apply(w, &b, e);
+	return lab_work_apply(w, &b, e);
 }
 
 int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
@@ -139,27 +139,27 @@ int cmd_checkpoint_save(struct cli *cli, int argc, char **argv, struct err *e)
 	label = words.n > 0 ? words.at[0] : "";
 	if (words.n > 0 && check_label(label, e) != 0)
 		return ERR_USAGE;
-	rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	if (words.n > 0)
 		rc = refuse_taken(w.folder.store, label, e);
 	if (rc == 0)
-		rc = work_load(&w, 0, e);
+		rc = lab_work_load(&w, 0, e);
 	if (rc == 0)
 		rc = put_again(&w, STORE_MANUAL, label, e);
 	if (rc == 0) {
 		snprintf(w.info.label, sizeof(w.info.label), "%s", label);
-		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
+		cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w.info));
 		cli_say(cli, "saved the best state, valid score %.4f\n", w.info.valid_score);
 	}
-	work_close(&w);
+	lab_work_close(&w);
 	return rc;
 }
 
 static int restore(struct work *w, uint64_t id, struct err *e)
 {
-	int rc = work_load(w, id, e);
+	int rc = lab_work_load(w, id, e);
 
 	if (rc != 0 || w->info.kind == STORE_BEST)
 		return rc;
@@ -179,17 +179,17 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 		"Make a saved state the best one again, bit for bit; the best so far is kept "
 		"as a saved one.\vExample:\n  fkge -d acme checkpoint restore 7",
 		&words, argc, argv);
-	rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	rc = find_state(w.folder.store, words.at[0], &id, e);
 	if (rc == 0)
 		rc = restore(&w, id, e);
 	if (rc == 0) {
-		cli_put(cli, "checkpoint", work_checkpoint_json(&w.info));
+		cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w.info));
 		cli_say(cli, "state %llu is the best one now, valid score %.4f\n",
 			(unsigned long long)id, w.info.valid_score);
 	}
-	work_close(&w);
+	lab_work_close(&w);
 	return rc;
 }

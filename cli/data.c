@@ -449,7 +449,7 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 			 struct err *e)
 {
 	enum kge_table_format format = (enum kge_table_format)o->format;
-	int rc = work_load(w, o->checkpoint, e);
+	int rc = lab_work_load(w, o->checkpoint, e);
 
 	if (rc == 0) /* ids follow the order of the triples, of which these tables must not tell */
 		rc = config_score_is_private(w->info.protocol)
@@ -457,7 +457,7 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 			     : kge_export(w->emb, w->graph, o->folder, format, e);
 	if (rc != 0)
 		return rc;
-	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
 	cli_say(cli, "%u entities and %u relations written to %s\n", w->emb->n_ent, w->emb->n_rel,
 		o->folder);
 	return 0;
@@ -491,7 +491,7 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&w, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = o.triples ? export_triples(cli, &w, &o, e) : export_tables(cli, &w, &o, e);
@@ -499,6 +499,6 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 		cli_put_text(cli, "folder", o.folder);
 		cli_put_text(cli, "format", tables_format_words[o.format]);
 	}
-	work_close(&w);
+	lab_work_close(&w);
 	return rc;
 }

@@ -245,7 +245,7 @@ static int run_all(struct cli *cli, const struct experiment_options *o, const st
 	atomic_bool cancel = false;
 	int rc = 0;
 
-	work_watch_interrupts(&cancel);
+	lab_work_watch_interrupts(&cancel);
 	for (size_t k = 0; k < x->n_seeds && rc == 0; k++)
 		for (size_t v = 0; v < x->n && rc == 0; v++)
 			if (is_wanted(o, &x->at[v], x->seeds[k]))

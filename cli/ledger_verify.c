@@ -75,7 +75,7 @@ static int own_export(const struct cli *cli, const char *peer, const char *nonce
 		return rc;
 	rc = fill_export(&f, peer, x, e);
 	if (rc == 0)
-		ledger_export_seal(x, work_wall_ms(), nonce, f.identity->sign_secret);
+		ledger_export_seal(x, lab_work_wall_ms(), nonce, f.identity->sign_secret);
 	folder_close(&f);
 	return rc;
 }

@@ -255,7 +255,7 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 	rc = o->batch != NULL ? predict_batch(p, o->batch, e) : predict_one(p, o->at, e);
 	cli_put(p->cli, "filtered", json_boolean(!p->how.with_known));
 	cli_put(p->cli, "typed", json_boolean(p->how.typed));
-	cli_put(p->cli, "checkpoint", work_checkpoint_json(&p->w.info));
+	cli_put(p->cli, "checkpoint", lab_work_checkpoint_json(&p->w.info));
 	kge_asker_free(p->asker);
 	free(p->answers);
 	return rc;
@@ -284,13 +284,13 @@ int cmd_predict(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	p.missing = o.missing;
-	rc = work_open(&p.w, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&p.w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = work_load(&p.w, o.checkpoint, e);
+	rc = lab_work_load(&p.w, o.checkpoint, e);
 	if (rc == 0)
 		rc = predict(&p, &o, e);
-	work_close(&p.w);
+	lab_work_close(&p.w);
 	return rc;
 }
 
@@ -395,7 +395,7 @@ static int similar(struct cli *cli, const struct work *w, const struct similar_o
 	asker = kge_asker_new(w->emb, w->graph);
 	put_similar(cli, names, out, kge_near(asker, id, &how, out));
 	cli_put_text(cli, "by", by_words[how.by]);
-	cli_put(cli, "checkpoint", work_checkpoint_json(&w->info));
+	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
 	kge_asker_free(asker);
 	free(out);
 	return 0;
@@ -417,12 +417,12 @@ int cmd_similar(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&w, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = work_load(&w, o.checkpoint, e);
+	rc = lab_work_load(&w, o.checkpoint, e);
 	if (rc == 0)
 		rc = similar(cli, &w, &o, e);
-	work_close(&w);
+	lab_work_close(&w);
 	return rc;
 }

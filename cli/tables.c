@@ -70,13 +70,13 @@ static int keep(struct work *w, struct err *e)
 
 	info->kind = STORE_BEST;
 	info->seed = w->folder.config.train.kge.seed;
-	info->created_ms = work_wall_ms();
+	info->created_ms = lab_work_wall_ms();
 	config_score_name(&w->folder.config, info->protocol);
 	rc = store_demote_best(w->folder.store, e);
 	if (rc != 0 && rc != ERR_NOTFOUND)
 		return rc;
 	store_batch_checkpoint(&b, info, kge_emb_copy(w->emb));
-	return work_apply(w, &b, e);
+	return lab_work_apply(w, &b, e);
 }
 
 static int check_public(const struct work *w, struct err *e)
@@ -96,7 +96,7 @@ static int import(struct work *w, const char *folder, int format, struct err *e)
 		rc = find_format(folder, &format, e);
 	if (rc != 0)
 		return rc;
-	w->emb = work_new_tables(&w->folder.config, w->graph);
+	w->emb = lab_work_new_tables(&w->folder.config, w->graph);
 	rc = kge_import(w->emb, w->graph, folder, (enum kge_table_format)format, e);
 	if (rc == 0)
 		rc = judge(w, &w->info.valid_score, e);
@@ -106,7 +106,7 @@ static int import(struct work *w, const char *folder, int format, struct err *e)
 int tables_import(struct cli *cli, const char *folder, int format, struct err *e)
 {
 	struct work w;
-	int rc = work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	int rc = lab_work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 
 	if (rc != 0)
 		return rc;
@@ -119,6 +119,6 @@ int tables_import(struct cli *cli, const char *folder, int format, struct err *e
 			"%u entities and %u relations are the best state now, valid score %.4f\n",
 			w.emb->n_ent, w.emb->n_rel, w.info.valid_score);
 	}
-	work_close(&w);
+	lab_work_close(&w);
 	return rc;
 }

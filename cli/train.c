@@ -166,11 +166,11 @@ static json_t *head_of(const struct training *t)
 static int save(struct training *t, struct err *e)
 {
 	json_t *head = head_of(t);
-	double begun_s = work_now_s();
+	double begun_s = lab_work_now_s();
 	int rc = saved_write(t->work.folder.path, state_name, head, t->work.emb, t->learner, e);
 
 	json_decref(head);
-	t->saved_at_s = work_now_s();
+	t->saved_at_s = lab_work_now_s();
 	t->save_cost_s = t->saved_at_s - begun_s;
 	t->saved |= rc == 0;
 	return rc;
@@ -181,7 +181,7 @@ static bool save_is_due(const struct training *t)
 {
 	double pause = SAVE_SHARE * t->save_cost_s;
 
-	return work_now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
+	return lab_work_now_s() - t->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
 }
 
 static void forget_state(const struct training *t)
@@ -321,13 +321,14 @@ static int state_steps(struct training *t, uint64_t steps, struct err *e)
 {
 	struct store_batch b = { 0 };
 	struct ledger_stated s;
-	int rc = ledger_training_next(&s.statement, &t->spent, &t->terms, steps, work_wall_ms(), e);
+	int rc = ledger_training_next(&s.statement, &t->spent, &t->terms, steps, lab_work_wall_ms(),
+				      e);
 
 	if (rc != 0)
 		return rc;
 	ledger_statement_sign(&s, t->work.folder.identity->sign_secret);
 	store_batch_statement(&b, &s);
-	rc = work_apply(&t->work, &b, e);
+	rc = lab_work_apply(&t->work, &b, e);
 	if (rc == 0)
 		ledger_training_force(&t->spent, &s);
 	return rc;
@@ -354,7 +355,7 @@ static int train_epoch(struct training *t)
 {
 	const struct agent_learner *l = agent_learner_ops(t->learner);
 	bool reset = t->plan.reset && t->done % t->plan.every == 0;
-	double begun_s = work_now_s();
+	double begun_s = lab_work_now_s();
 	int rc = l->train(l->ctx, t->work.emb, 1, reset, &t->job);
 
 	if (rc != 0)
@@ -362,7 +363,7 @@ static int train_epoch(struct training *t)
 	t->epochs++;
 	t->done++;
 	t->paid -= t->paid > 0;
-	curve_add(&t->curve, t->epochs, t->job.loss, work_now_s() - begun_s);
+	curve_add(&t->curve, t->epochs, t->job.loss, lab_work_now_s() - begun_s);
 	if (t->private)
 		lab_progress_at(&t->bar, (double)t->done / t->plan.total,
 				"private, no loss is shown");
@@ -395,7 +396,7 @@ static int keep_best(struct training *t, double score, struct err *e)
 					 .valid_score = score,
 					 .epochs = t->epochs,
 					 .seed = t->work.folder.config.train.kge.seed,
-					 .created_ms = work_wall_ms() };
+					 .created_ms = lab_work_wall_ms() };
 
 	config_score_name(&t->work.folder.config, info.protocol);
 	kge_emb_digest(t->work.emb, t->digest);
@@ -502,7 +503,7 @@ static int run_plan(struct training *t, struct err *e)
 {
 	int rc = 0;
 
-	t->saved_at_s = work_now_s();
+	t->saved_at_s = lab_work_now_s();
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
@@ -553,7 +554,7 @@ static int rejudge(struct training *t, struct err *e)
 
 static int begin_fresh(struct training *t)
 {
-	t->work.emb = work_new_tables(&t->work.folder.config, t->work.graph);
+	t->work.emb = lab_work_new_tables(&t->work.folder.config, t->work.graph);
 	return 0;
 }
 
@@ -563,7 +564,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 				   kge_vocab_count(t->work.graph->relations), e);
 
 	if (rc == 0)
-		rc = work_load(&t->work, 0, e);
+		rc = lab_work_load(&t->work, 0, e);
 	if (rc == ERR_NOTFOUND)
 		return begin_fresh(t);
 	if (rc == 0 && fresh) {
@@ -671,12 +672,12 @@ static json_t *graph_json(const struct training *t)
 static void put_settings(struct training *t)
 {
 	const struct config *c = &t->work.folder.config;
-	struct kge_protocol protocol = work_valid_protocol(c);
+	struct kge_protocol protocol = lab_work_valid_protocol(c);
 	struct buf settings = { 0 };
 
 	settings_of(c, &settings);
 	cli_put_text(t->cli, "settings", (const char *)settings.base);
-	cli_put(t->cli, "protocol", work_protocol_json(&protocol));
+	cli_put(t->cli, "protocol", lab_work_protocol_json(&protocol));
 	cli_put_count(t->cli, "valid_limit", c->eval.valid_limit);
 	cli_put_count(t->cli, "seed", c->train.kge.seed);
 	cli_put(t->cli, "graph", graph_json(t));
@@ -830,7 +831,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 		return rc;
 	note_idle(t);
 	t->bar = lab_progress_begin(&t->cli->notes, "training");
-	work_watch_interrupts(&t->job.cancel);
+	lab_work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);
 	lab_progress_end(&t->bar);
 	return finish(t, o, rc, e);
@@ -878,7 +879,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&t.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = lab_work_open(&t.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	drop_test(&t);
@@ -888,6 +889,6 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = run_training(&t, &o, e);
 	agent_learner_free(t.learner);
 	curve_release(&t.curve);
-	work_close(&t.work);
+	lab_work_close(&t.work);
 	return rc;
 }

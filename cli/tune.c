@@ -279,7 +279,7 @@ static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, s
 	if (rc != 0)
 		return rc;
 	u->bar = lab_progress_begin(u->notes, "tuning");
-	work_watch_interrupts(&u->job.cancel);
+	lab_work_watch_interrupts(&u->job.cancel);
 	rc = run_search(u, e);
 	lab_progress_end(&u->bar);
 	if (rc == ERR_CANCELED)
@@ -314,7 +314,7 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
-	rc = work_open(&u.work, cli->folder, FOLDER_READ, e);
+	rc = lab_work_open(&u.work, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
 	rc = tune(cli, &u, &o, e);
@@ -325,6 +325,6 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 	free(u.trials);
 	free(u.folder);
 	free(u.space_path);
-	work_close(&u.work);
+	lab_work_close(&u.work);
 	return rc;
 }

@@ -97,14 +97,14 @@ static void print_fragment(const struct tune *u, const struct tune_trial *best, 
 static void put_plan(struct cli *cli, struct tune *u)
 {
 	const struct config *c = &u->work.folder.config;
-	struct kge_protocol p = work_valid_protocol(c);
+	struct kge_protocol p = lab_work_valid_protocol(c);
 
 	cli_put_text(cli, "method", u->search.method == SEARCH_RANDOM ? "random" : "halving");
 	cli_put_count(cli, "search_seed", u->search.seed);
 	cli_put_count(cli, "seed", c->train.kge.seed);
 	cli_put_count(cli, "spent_epochs", u->spent);
 	cli_put(cli, "out_of_budget", json_boolean(u->out_of_budget));
-	cli_put(cli, "protocol", work_protocol_json(&p));
+	cli_put(cli, "protocol", lab_work_protocol_json(&p));
 	cli_put_count(cli, "valid_limit", c->eval.valid_limit);
 	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
 	cli_put(cli, "trials", tune_trials_json(u));

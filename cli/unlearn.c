@@ -387,7 +387,7 @@ static int train_anew(struct unlearning *u, struct agent_learner_kge *l, struct 
 static int retrain(struct unlearning *u)
 {
 	const struct config *c = &u->work.folder.config;
-	struct kge_emb *emb = work_new_tables(c, &u->kept), *best = kge_emb_copy(emb);
+	struct kge_emb *emb = lab_work_new_tables(c, &u->kept), *best = kge_emb_copy(emb);
 	struct agent_learner_kge *l =
 		agent_learner_new(&c->train.kge, &u->kept, config_protocol(c), c->eval.valid_limit);
 	int rc = train_anew(u, l, emb, best);
@@ -408,7 +408,7 @@ static int retrain(struct unlearning *u)
 static int open_tables(struct unlearning *u, struct err *e)
 {
 	struct err none = { 0 };
-	int rc = work_load(&u->work, 0, &none);
+	int rc = lab_work_load(&u->work, 0, &none);
 
 	if (rc == ERR_NOTFOUND)
 		return 0;
@@ -543,7 +543,7 @@ static json_t *set_json(const struct unlearning *u)
 	receipt_digest(u->work.graph, u->found.triples.at, u->found.triples.n, salt, digest);
 	json_object_set_new(j, "triples", json_integer((json_int_t)u->found.triples.n));
 	for (int s = 0; s < KGE_SPLITS; s++)
-		json_object_set_new(j, work_split_words[s],
+		json_object_set_new(j, lab_work_split_words[s],
 				    json_integer((json_int_t)u->found.n[s]));
 	json_object_set_new(j, "salt", json_of_hex(salt, sizeof(salt)));
 	json_object_set_new(j, "digest", json_of_hex(digest, sizeof(digest)));
@@ -623,14 +623,14 @@ static json_t *make_receipt(struct unlearning *u)
 	json_t *j = json_object(), *figures = json_object();
 
 	json_object_set_new(j, "fkge_unlearn", json_integer(RECEIPT_VERSION));
-	json_object_set_new(j, "time_ms", json_integer(work_wall_ms()));
+	json_object_set_new(j, "time_ms", json_integer(lab_work_wall_ms()));
 	json_object_set_new(j, "set", set_json(u));
 	json_object_set_new(j, "verdict", verdict_json(&u->verdict));
 	if (u->verdict.applied)
 		put_changes(j, u);
 	json_object_set_new(j, "leftovers", json_incref(u->leftovers));
 	json_object_set_new(j, "protocol",
-			    work_protocol_json(config_protocol(&u->work.folder.config)));
+			    lab_work_protocol_json(config_protocol(&u->work.folder.config)));
 	json_object_set_new(figures, "before", figures_json(&u->before));
 	json_object_set_new(figures, "after", figures_json(&u->after));
 	json_object_set_new(figures, "global_before", figures_json(&u->global_before));
@@ -693,7 +693,7 @@ static void add_part(struct unlearning *u, struct store_batch *b, struct store_c
 static int add_tables(struct unlearning *u, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEST,
-					 .created_ms = work_wall_ms(),
+					 .created_ms = lab_work_wall_ms(),
 					 .epochs = u->work.info.epochs,
 					 .seed = u->work.folder.config.train.kge.seed };
 	struct kge_emb *emb = tables_left(u);
@@ -968,7 +968,7 @@ static int unlearn(struct unlearning *u, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	work_watch_interrupts(&u->cancel);
+	lab_work_watch_interrupts(&u->cancel);
 	rc = forget_them(u, e);
 	if (rc != 0)
 		return rc;
@@ -1089,7 +1089,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse(cli, &s, argc, argv);
 	if (o.verify != NULL)
 		return verify(cli, &o, e);
-	rc = work_open(&u.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
+	rc = lab_work_open(&u.work, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
 	u.files = json_array();
@@ -1105,6 +1105,6 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	free(u.rel);
 	kge_found_release(&u.found);
 	fed_part_free(u.part);
-	work_close(&u.work);
+	lab_work_close(&u.work);
 	return rc;
 }

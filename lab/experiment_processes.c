@@ -219,7 +219,7 @@ static int save(struct watch *w, struct err *e)
 	json_object_set_new(w->f.head, "seconds", json_real(run_seconds(w->r, false)));
 	json_object_set_new(w->f.head, "cpu_seconds",
 			    json_real(run_seconds(w->r, true) + living_cpu_s(w)));
-	w->saved_s = work_now_s();
+	w->saved_s = lab_work_now_s();
 	return folders_save(&w->f, e);
 }
 
@@ -247,7 +247,7 @@ static int look(struct watch *w, bool *over, struct err *e)
 		rc = run_canceled(w->r) ? ERR_CANCELED : ask(w, i, e);
 	*over = rc == 0 && is_over(w);
 	show(w);
-	if (rc == 0 && work_now_s() - w->saved_s >= SAVE_S)
+	if (rc == 0 && lab_work_now_s() - w->saved_s >= SAVE_S)
 		rc = save(w, e);
 	return rc;
 }
@@ -433,7 +433,7 @@ int run_processes(struct run *r, struct err *e)
 			   .at = mem_array(r->n, sizeof(*w.at)),
 			   .goal = goal_of(r),
 			   .over_at = UINT64_MAX,
-			   .saved_s = work_now_s() };
+			   .saved_s = lab_work_now_s() };
 	int rc = folders_open(&w.f, r, e);
 
 	if (rc == 0)

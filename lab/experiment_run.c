@@ -105,7 +105,8 @@ static void rank_split(const struct run *r, const struct kge_emb *emb, const str
 		       enum kge_split split, struct kge_metrics *out)
 {
 	const struct config *c = &r->v->config;
-	struct kge_protocol p = split == KGE_VALID ? work_valid_protocol(c) : *config_protocol(c);
+	struct kge_protocol p =
+		split == KGE_VALID ? lab_work_valid_protocol(c) : *config_protocol(c);
 	struct kge_eval_options o = { .threads = c->train.kge.threads,
 				      .limit = split == KGE_VALID ? c->eval.valid_limit : 0,
 				      .seed = r->seed };
@@ -714,7 +715,7 @@ static double cpu_s(void)
 double run_seconds(const struct run *r, bool cpu)
 {
 	return cpu ? r->before_cpu_s + cpu_s() - r->began_cpu_s
-		   : r->before_s + work_now_s() - r->began_s;
+		   : r->before_s + lab_work_now_s() - r->began_s;
 }
 
 /* The mean over the agents of what each has kept. */
@@ -753,7 +754,7 @@ static json_t *record_of(struct run *r)
 		"experiment", r->x->name, "variant", r->v->name, "seed", (json_int_t)r->seed,
 		"fkge", FKGE_VERSION, "settings", experiment_settings_json(r->x, r->v), "data",
 		r->x->data, "names", r->x->names, "data_digest", r->x->digest, "protocol",
-		work_protocol_json(&p), "rounds", (json_int_t)r->done, "best_round",
+		lab_work_protocol_json(&p), "rounds", (json_int_t)r->done, "best_round",
 		(json_int_t)r->best_round, "best_valid_mrr", json_of_number(r->best), "agents",
 		agents, "curve", r->curve, "params", (json_int_t)r->params, "bytes",
 		(json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,
@@ -809,7 +810,7 @@ int experiment_run(const struct lab_out *notes, const struct experiment *x,
 			 .curve = json_array(),
 			 .best = -1,
 			 .best_shared = -1,
-			 .began_s = work_now_s(),
+			 .began_s = lab_work_now_s(),
 			 .began_cpu_s = cpu_s() };
 	int rc = run_load_agents(&r, e);
 

@@ -628,7 +628,7 @@ static void print_protocol(const struct show *s, struct buf *out)
 	char text[WORK_PROTOCOL_TEXT];
 	static const char *const averages[] = { "queries", "train triples", "plain mean" };
 
-	work_protocol_text(p, text);
+	lab_work_protocol_text(p, text);
 	buf_printf(out, "Data: `%s`", s->x->data);
 	if (s->x->names[0] != '\0')
 		buf_printf(out, ", names: `%s`", s->x->names);

@@ -103,14 +103,14 @@ static bool is_due(const struct run *r)
 {
 	double pause = SAVE_SHARE * r->save_cost_s;
 
-	return work_now_s() - r->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
+	return lab_work_now_s() - r->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
 }
 
 int run_keep(struct run *r, bool must, struct err *e)
 {
 	char *path, *slash;
 	json_t *head;
-	double now_s = work_now_s();
+	double now_s = lab_work_now_s();
 	int rc;
 
 	if (!must && !is_due(r))
@@ -122,7 +122,7 @@ int run_keep(struct run *r, bool must, struct err *e)
 	rc = saved_write_body(path, slash + 1, head, put_body, r, e);
 	json_decref(head);
 	free(path);
-	r->saved_at_s = work_now_s();
+	r->saved_at_s = lab_work_now_s();
 	r->save_cost_s = r->saved_at_s - now_s;
 	return rc;
 }

@@ -8,7 +8,7 @@
 void forget_init(struct forget *f, const struct config *c, const struct kge_train_config *trained,
 		 enum kge_unlearn_variant v)
 {
-	*f = (struct forget){ .valid = work_valid_protocol(c) };
+	*f = (struct forget){ .valid = lab_work_valid_protocol(c) };
 	kge_unlearn_defaults(&f->config, trained, v);
 	f->config.protocol = &f->valid;
 	f->config.valid_limit = c->eval.valid_limit;

@@ -192,11 +192,11 @@ static void add_costs(struct table *t, const struct report *r)
 static void print_report(struct buf *out, const struct report *r, bool drawn)
 {
 	const struct config *c = &r->work->folder.config;
-	struct kge_protocol p = work_valid_protocol(c);
+	struct kge_protocol p = lab_work_valid_protocol(c);
 	char protocol[WORK_PROTOCOL_TEXT];
 	struct table t;
 
-	work_protocol_text(&p, protocol);
+	lab_work_protocol_text(&p, protocol);
 	table_init(&t, 2);
 	row(&t, "training", "%s", c->name);
 	add_result(&t, r);

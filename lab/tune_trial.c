@@ -210,7 +210,7 @@ static int save_trial(struct running *r, struct err *e)
 	int rc = saved_write(r->u->folder, r->state, head, r->emb, r->learner, e);
 
 	json_decref(head);
-	r->saved_at_s = work_now_s();
+	r->saved_at_s = lab_work_now_s();
 	return rc;
 }
 
@@ -243,10 +243,10 @@ static int begin_trial(struct running *r, struct err *e)
 	const struct config *c = &r->config;
 	const struct kge_graph *g = r->u->work.graph;
 
-	r->emb = work_new_tables(c, g);
+	r->emb = lab_work_new_tables(c, g);
 	r->learner = agent_learner_new(&c->train.kge, g, config_protocol(c), c->eval.valid_limit);
 	r->state = mem_printf("trial-%zu.state", r->k + 1);
-	r->saved_at_s = work_now_s();
+	r->saved_at_s = lab_work_now_s();
 	return load_trial(r, e);
 }
 
@@ -295,16 +295,16 @@ static int train_on(struct running *r, uint32_t goal, struct err *e)
 	int rc = 0;
 
 	while (rc == 0 && (r->look_due || r->now.epochs < goal)) {
-		double begun_s = work_now_s();
+		double begun_s = lab_work_now_s();
 
 		rc = r->look_due ? 0 : next_epoch(r, goal);
 		if (rc == 0 && r->look_due)
 			rc = look(r);
-		r->now.seconds += work_now_s() - begun_s;
+		r->now.seconds += lab_work_now_s() - begun_s;
 		lab_progress_at(&u->bar, (double)(u->spent + r->now.epochs - had) / u->planned,
 				"trial %zu of %zu, valid MRR %.4f", r->k + 1, u->n, r->now.score);
 		if (rc == 0 &&
-		    (r->now.epochs == goal || work_now_s() - r->saved_at_s >= SAVE_EVERY_S))
+		    (r->now.epochs == goal || lab_work_now_s() - r->saved_at_s >= SAVE_EVERY_S))
 			rc = save_trial(r, e);
 	}
 	if (rc == ERR_CANCELED && save_trial(r, &why) != 0)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-int work_open(struct work *w, const char *path, unsigned needs, struct err *e)
+int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e)
 {
 	int rc;
 
@@ -18,11 +18,11 @@ int work_open(struct work *w, const char *path, unsigned needs, struct err *e)
 		err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH", path,
 			path);
 	if (rc != 0)
-		work_close(w);
+		lab_work_close(w);
 	return rc;
 }
 
-int work_load(struct work *w, uint64_t id, struct err *e)
+int lab_work_load(struct work *w, uint64_t id, struct err *e)
 {
 	int rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);
 
@@ -37,7 +37,7 @@ int work_load(struct work *w, uint64_t id, struct err *e)
 	return rc;
 }
 
-void work_close(struct work *w)
+void lab_work_close(struct work *w)
 {
 	kge_emb_free(w->emb);
 	kge_graph_free(w->graph);
@@ -46,7 +46,7 @@ void work_close(struct work *w)
 	w->graph = NULL;
 }
 
-int work_apply(struct work *w, struct store_batch *b, struct err *e)
+int lab_work_apply(struct work *w, struct store_batch *b, struct err *e)
 {
 	int rc = store_apply(w->folder.store, b, e);
 
@@ -54,7 +54,7 @@ int work_apply(struct work *w, struct store_batch *b, struct err *e)
 	return rc;
 }
 
-int64_t work_wall_ms(void)
+int64_t lab_work_wall_ms(void)
 {
 	struct timespec t;
 
@@ -62,7 +62,7 @@ int64_t work_wall_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-double work_now_s(void)
+double lab_work_now_s(void)
 {
 	struct timespec t;
 
@@ -78,7 +78,7 @@ static void on_interrupt(int signal)
 	atomic_store(interrupted, true);
 }
 
-void work_watch_interrupts(atomic_bool *cancel)
+void lab_work_watch_interrupts(atomic_bool *cancel)
 {
 	struct sigaction act = { .sa_handler = on_interrupt }, old;
 
@@ -90,7 +90,7 @@ void work_watch_interrupts(atomic_bool *cancel)
 		sigaction(SIGHUP, &act, NULL);
 }
 
-struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g)
+struct kge_emb *lab_work_new_tables(const struct config *c, const struct kge_graph *g)
 {
 	struct rng r;
 
@@ -98,7 +98,7 @@ struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *
 	return config_tables(c, kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
 }
 
-const char *work_checkpoint_kind(const struct store_checkpoint *c)
+const char *lab_work_checkpoint_kind(const struct store_checkpoint *c)
 {
 	switch (c->kind) {
 	case STORE_BEST:
@@ -117,12 +117,12 @@ const char *work_checkpoint_kind(const struct store_checkpoint *c)
 	return "latest";
 }
 
-json_t *work_checkpoint_json(const struct store_checkpoint *c)
+json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 {
 	json_t *j = json_object();
 
 	json_object_set_new(j, "id", json_integer((json_int_t)c->id));
-	json_object_set_new(j, "kind", json_string(work_checkpoint_kind(c)));
+	json_object_set_new(j, "kind", json_string(lab_work_checkpoint_kind(c)));
 	json_object_set_new(j, "name", json_string(c->label));
 	json_object_set_new(j, "model", json_string(c->model));
 	json_object_set_new(j, "dim", json_integer(c->dim));
@@ -142,20 +142,20 @@ json_t *work_checkpoint_json(const struct store_checkpoint *c)
 
 /* ---- protocols ---- */
 
-const char *const work_split_words[] = { "train", "valid", "test", NULL };
-const char *const work_sides_words[] = { "both", "tail", "head", NULL };
-const char *const work_filter_words[] = { "none", "train", "train+valid", "all", NULL };
-const char *const work_candidates_words[] = { "all", "train", "typed", NULL };
-const char *const work_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
+const char *const lab_work_split_words[] = { "train", "valid", "test", NULL };
+const char *const lab_work_sides_words[] = { "both", "tail", "head", NULL };
+const char *const lab_work_filter_words[] = { "none", "train", "train+valid", "all", NULL };
+const char *const lab_work_candidates_words[] = { "all", "train", "typed", NULL };
+const char *const lab_work_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
 
-const unsigned work_filter_bits[] = {
+const unsigned lab_work_filter_bits[] = {
 	0,
 	1u << KGE_TRAIN,
 	1u << KGE_TRAIN | 1u << KGE_VALID,
 	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
 };
 
-struct kge_protocol work_valid_protocol(const struct config *c)
+struct kge_protocol lab_work_valid_protocol(const struct config *c)
 {
 	struct kge_protocol p = *config_protocol(c);
 
@@ -163,30 +163,30 @@ struct kge_protocol work_valid_protocol(const struct config *c)
 	return p;
 }
 
-json_t *work_protocol_json(const struct kge_protocol *p)
+json_t *lab_work_protocol_json(const struct kge_protocol *p)
 {
 	json_t *j = json_object(), *filter = json_array();
 
 	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
 		if (p->filter & 1u << s)
-			json_array_append_new(filter, json_string(work_split_words[s]));
+			json_array_append_new(filter, json_string(lab_work_split_words[s]));
 	json_object_set_new(j, "name", json_string(p->name));
-	json_object_set_new(j, "sides", json_string(work_sides_words[p->sides]));
+	json_object_set_new(j, "sides", json_string(lab_work_sides_words[p->sides]));
 	json_object_set_new(j, "filter", filter);
-	json_object_set_new(j, "candidates", json_string(work_candidates_words[p->candidates]));
-	json_object_set_new(j, "ties", json_string(work_ties_words[p->ties]));
+	json_object_set_new(j, "candidates", json_string(lab_work_candidates_words[p->candidates]));
+	json_object_set_new(j, "ties", json_string(lab_work_ties_words[p->ties]));
 	json_object_set_new(j, "table", json_string("local"));
 	return j;
 }
 
-void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT])
+void lab_work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT])
 {
 	const char *filter = "some";
 
-	for (int k = 0; work_filter_words[k] != NULL; k++)
-		if (p->filter == work_filter_bits[k])
-			filter = work_filter_words[k];
+	for (int k = 0; lab_work_filter_words[k] != NULL; k++)
+		if (p->filter == lab_work_filter_bits[k])
+			filter = lab_work_filter_words[k];
 	snprintf(out, WORK_PROTOCOL_TEXT, "%s: %s sides, filter %s, %s candidates, %s ties",
-		 p->name, work_sides_words[p->sides], filter, work_candidates_words[p->candidates],
-		 work_ties_words[p->ties]);
+		 p->name, lab_work_sides_words[p->sides], filter,
+		 lab_work_candidates_words[p->candidates], lab_work_ties_words[p->ties]);
 }

@@ -19,35 +19,36 @@ struct work {
 
 /* The folder with its config and store (FOLDER_READ or FOLDER_WRITE) and the
  * graph.  ERR_NOTFOUND says to import one. */
-int work_open(struct work *w, const char *path, unsigned needs, struct err *e);
+int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e);
 /* Checkpoint `id` (0: the best) into w->emb.  ERR_NOTFOUND says to train. */
-int work_load(struct work *w, uint64_t id, struct err *e);
-void work_close(struct work *w);
+int lab_work_load(struct work *w, uint64_t id, struct err *e);
+void lab_work_close(struct work *w);
 
 /* One batch, now, and release it. */
-int work_apply(struct work *w, struct store_batch *b, struct err *e);
-int64_t work_wall_ms(void);
-double work_now_s(void); /* of a clock that nobody sets */
+int lab_work_apply(struct work *w, struct store_batch *b, struct err *e);
+int64_t lab_work_wall_ms(void);
+double lab_work_now_s(void); /* of a clock that nobody sets */
 /* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set *cancel from now on. */
-void work_watch_interrupts(atomic_bool *cancel);
+void lab_work_watch_interrupts(atomic_bool *cancel);
 /* First tables of the configured shape, by train.seed. */
-struct kge_emb *work_new_tables(const struct config *c, const struct kge_graph *g);
+struct kge_emb *lab_work_new_tables(const struct config *c, const struct kge_graph *g);
 
 /* A checkpoint for programs and (one line) for people. */
-json_t *work_checkpoint_json(const struct store_checkpoint *c);
-const char *work_checkpoint_kind(const struct store_checkpoint *c);
+json_t *lab_work_checkpoint_json(const struct store_checkpoint *c);
+const char *lab_work_checkpoint_kind(const struct store_checkpoint *c);
 
 /* A protocol's switches by their numbers, NULL at the end; filter words and their bits. */
-extern const char *const work_split_words[],
-	*const work_sides_words[], *const work_filter_words[], *const work_candidates_words[],
-								       *const work_ties_words[];
-extern const unsigned work_filter_bits[];
+extern const char *const lab_work_split_words[],
+	*const lab_work_sides_words[], *const lab_work_filter_words[],
+					       *const lab_work_candidates_words[],
+						       *const lab_work_ties_words[];
+extern const unsigned lab_work_filter_bits[];
 
 /* All that a figure depends on, for programs and (one line) for people. */
 enum { WORK_PROTOCOL_TEXT = 160 };
 /* The agent's protocol as its looks at valid follow it: the filter knows nothing of test. */
-struct kge_protocol work_valid_protocol(const struct config *c);
-json_t *work_protocol_json(const struct kge_protocol *p);
-void work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT]);
+struct kge_protocol lab_work_valid_protocol(const struct config *c);
+json_t *lab_work_protocol_json(const struct kge_protocol *p);
+void lab_work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT]);
 
 #endif
