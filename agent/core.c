@@ -755,6 +755,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		c->trained = true;
 		c->best_serial++;
 		c->history.by_hand = c->history.has_before;
+		keep_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
 	c->signal_serial = c->trained ? c->best_serial : 0;
 	return 0;

@@ -324,9 +324,43 @@ static void test_too_many_questions(void **state)
 	table_release(&t);
 }
 
+/* ---- tables that the owner trained while the agent was down ---- */
+
+static void train_by_hand(struct table *t, size_t at)
+{
+	struct disk *d = &t->seat[at].disk;
+
+	table_kill(t, at);
+	d->tables->ent[0] += .125f;
+	kge_emb_digest(d->tables, d->best.digest);
+	d->best.valid_score += 1;
+	table_restart(t, at);
+}
+
+/* Each of them is news to partners. */
+static void test_trained_by_hand_twice(void **state)
+{
+	struct table t;
+	uint64_t serial, rounds;
+
+	(void)state;
+	some_sessions(&t);
+	for (int times = 0; times < 3; times++) {
+		serial = core_of(&t, RESTORED)->best_serial;
+		rounds = core_of(&t, PARTNER)->rounds;
+		train_by_hand(&t, RESTORED);
+		assert_true(core_of(&t, RESTORED)->best_serial > serial);
+		table_link(&t, RESTORED, PARTNER, true);
+		table_run(&t, t.now_ms + RUN_MS, STEPS);
+		assert_true(core_of(&t, PARTNER)->rounds > rounds);
+	}
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trained_by_hand_twice),
 		cmocka_unit_test(test_handed_back),
 		cmocka_unit_test(test_nothing_is_spent_meanwhile),
 		cmocka_unit_test(test_serials_are_raised),
