@@ -169,6 +169,69 @@ class Tree:
             return []
         return ["docs/reference/agent-yaml.md is stale: fkge init --reference > docs/reference/agent-yaml.md"]
 
+    # ---- the reference ----
+
+    def protocol(self):
+        """Every type of message with its limits, and every key that is ever put into one."""
+        text, faults = self.read("docs/reference/protocol.md"), []
+        sizes = dict(re.findall(r"(NET_\w+) = (1 << \d+)", self.read("net/sizes.h")))
+        types = re.findall(r"X\((\w+), (\d+), (\w+), (\d+)\)", self.read("net/msg.h"))
+        for name, number, limit, values in types:
+            if limit in sizes:
+                base, shift = sizes[limit].split(" << ")
+                limit = int(base) << int(shift)
+            want = f"### {name}\n\nType {number}, at most {limit} bytes, {values} values."
+            if want not in text:
+                faults.append(f"docs/reference/protocol.md lacks: {want!r}")
+        keys = set()
+        for folder in ("agent", "agent/core", "fed", "net", "ppat"):
+            full = os.path.join(self.root, folder)
+            for f in os.listdir(full) if os.path.isdir(full) else []:
+                if f.endswith(".c"):
+                    keys |= set(re.findall(r'net_put_\w+\(\s*&?\w+,\s*"(\w+)"', self.read(f"{folder}/{f}")))
+        faults += [f"docs/reference/protocol.md lacks the key {k}" for k in sorted(keys) if f"`{k}`" not in text]
+        return faults + (["no types, or no keys, were found"] if len(types) < 10 or len(keys) < 30 else [])
+
+    def exit_status(self):
+        help = " ".join(self.run("--help").stdout.split("Exit status: ")[1].rstrip(".\n").split())
+        rows = dict(re.findall(r"^\| (\d) \| ([^|]+) \|", self.read("docs/reference/exit-status.md"), re.M))
+        said = dict(x.split(" ", 1) for x in help.split(", "))
+        return [f"exit status {n}: --help says '{said.get(n)}', the reference '{rows.get(n)}'"
+                for n in sorted(set(rows) | set(said)) if rows.get(n) != said.get(n)]
+
+    def ledger(self):
+        def table(text, row):
+            return [(int(a), int(b), c) for a, b, c in re.findall(row, text, re.M)]
+
+        code = table(self.read("store/ledger/entry.h"), r"^ \*\s+(\d+)\s+(\d+)  \"?(\w+)")
+        said = table(self.read("docs/reference/ledger.md"), r"^\| (\d+) \| (\d+) \| `?(\w+)")
+        return [] if code == said and len(code) == 30 else [f"entry.h has {code}", f"ledger.md has {said}"]
+
+    def json_of(self, folder, graph):
+        """Runs what one owner does alone: (command, its JSON) for each."""
+        words = [["synth", "-e", "60", "-t", "300", "-o", graph], ["init", "--listen", "off"], ["import", graph],
+                 ["train", "--epochs", "1"], ["eval", "--floor", "--classify", "--limit", "5"],
+                 ["predict", "e1", "r0", "?", "-k", "1"], ["similar", "e1", "-k", "1"], ["export", folder + "-out"],
+                 ["checkpoint", "save", "x"], ["checkpoint", "list"], ["id"], ["ledger", "show"], ["doctor"],
+                 ["invite", "--address", "127.0.0.1:1"], ["peer", "list"], ["backup", folder + "-copy"], ["version"],
+                 ["status"]]
+        for w in words:
+            done = self.run(*w, "--json", folder=folder)
+            yield w[0], json.loads(done.stdout)
+
+    def json(self):
+        text, faults, n = self.read("docs/reference/json.md"), [], 0
+        sections = dict(re.findall(r"^##+ (?:fkge )?(\w[^\n]*)\n(.*?)(?=^##|\Z)", text, re.M | re.S))
+        shared = sections["Objects that many have"] + text.split("\n## ")[0]
+        with tempfile.TemporaryDirectory() as work:
+            for command, value in self.json_of(work + "/a", work + "/g"):
+                n += 1
+                if value["exit"] not in (0, 5):
+                    faults.append(f"fkge {command}: {value}")
+                faults += [f"docs/reference/json.md: fkge {command} lacks {k}" for k in sorted(keys_of(value))
+                           if f"`{k}`" not in sections.get(command, "") + shared]
+        return faults + ([] if n > 15 else ["nothing was run"])
+
 
 def main():
     words = sys.argv[1:]
@@ -179,6 +242,10 @@ def main():
     t.ok("no document has longer lines or paragraphs than it may", t.lengths())
     t.ok("no link leads nowhere", t.links())
     t.ok("docs/reference/agent-yaml.md is that of this program", t.settings())
+    t.ok("docs/reference/protocol.md has every message and key", t.protocol())
+    t.ok("docs/reference/exit-status.md is that of --help", t.exit_status())
+    t.ok("docs/reference/ledger.md has the entry's bytes", t.ledger())
+    t.ok("docs/reference/json.md has the fields of what one owner does alone", t.json())
     print(f"1..{t.checks}")
     return t.failed > 0
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every block of code in README.md: run as it stands, or named here with the reason why not; then
-# each command and option in it must exist.  Usage: readme.sh FKGE SOURCE_ROOT
+# Every block of code in README.md and docs/guide/: run as it stands, or named here with the reason why not;
+# then each command and option in it must exist.  Usage: readme.sh FKGE SOURCE_ROOT
 # In a network namespace of its own, if that may be had: README's ports are fixed.
 if [ -z "${FKGE_README_ALONE:-}" ] && unshare -rn true 2>/dev/null; then
 	FKGE_README_ALONE=1 exec unshare -rn sh -c 'ip link set lo up; exec "$@"' sh "$0" "$@"
@@ -17,36 +17,40 @@ stop_all() {
 }
 
 # A block is lines of four spaces, or fenced; it is known by words of its own.
-python3 - "$root/README.md" "$work" <<'PY'
-import sys
-blocks, kind = [], None
-for line in open(sys.argv[1]):
-    if line.startswith("```"):
-        kind = None if kind == "fence" else "fence"
-        if kind:
-            blocks.append("")
-    elif kind == "fence":
-        blocks[-1] += line
-    elif line.startswith("    "):
-        if kind is None:
-            blocks.append("")
-        kind = "indent"
-        blocks[-1] += line[4:]
-    else:
-        kind = None
-names = {"./run demo": "run", "--name acme": "acme", "--name globex": "globex", "-d try/a": "rounds",
-         "predict aspirin": "alone", "search: {": "space", "fkge experiment": "experiments", "backup": "backup"}
+python3 - "$root" "$work" <<'PY'
+import glob, sys
+root, work = sys.argv[1:]
+blocks = []
+for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md")):
+    kind = None
+    for line in open(path):
+        if line.startswith("```"):
+            kind = None if kind == "fence" else "fence"
+            if kind:
+                blocks.append("")
+        elif kind == "fence":
+            blocks[-1] += line
+        elif line.startswith("    "):
+            if kind is None:
+                blocks.append("")
+            kind = "indent"
+            blocks[-1] += line[4:]
+        else:
+            kind = None
+names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
+         "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
+         "fkge experiment": "experiments", "backup": "backup"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
     name = found[0] if len(found) == 1 else f"unknown{i}"
-    assert name not in open(sys.argv[2] + "/names", "a+").read().split(), name
-    open(f"{sys.argv[2]}/names", "a").write(name + "\n")
-    open(f"{sys.argv[2]}/{name}.block", "w").write(b)
+    assert name not in open(work + "/names", "a+").read().split(), name
+    open(f"{work}/names", "a").write(name + "\n")
+    open(f"{work}/{name}.block", "w").write(b)
 PY
 has() { [ -s "$work/$1.block" ]; }
-known() { ! ls "$work"/unknown*.block 2>/dev/null; }
-ok 'every block of README.md is known here' known
-for b in run acme globex rounds alone space experiments backup; do ok "there is the block $b" has $b; done
+known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
+ok 'every block of README.md and the guide is known here' known
+for b in run session output acme globex rounds alone space experiments backup; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -82,6 +86,23 @@ PY
 # Not run: they build, install packages and run this test; what they start is in ./run.
 targets() { for t in $(sed -n 's/^\.\/run \([a-z]*\).*/\1/p' "$work/run.block"); do grep -q "^$t)" "$root/run" || return; done; }
 ok './run has what the first block names' targets
+
+# ---- README's session, and that it prints what stands there, but for figures and ids ----
+ok 'a session, as written' literally session session
+cp "$out" "$work/printed"
+# Lines of the block stand in the output in that order.
+printed() {
+	python3 - "$work/output.block" "$work/printed" <<'PY'
+import re, sys
+shape = lambda p: [re.sub(r"\d+(\.\d+)?", "N", re.sub(r"\([a-z2-7]{9}\)", "(ID)", l.rstrip())) for l in open(p)]
+want, got = (shape(p) for p in sys.argv[1:])
+for line in want:
+    if line and line not in got:
+        sys.exit(f"# not printed: {line}")
+    got = got[got.index(line) + 1:] if line else got
+PY
+}
+ok 'the session prints what README shows' printed
 
 # ---- two partners by hand: one shell, as a reader at one machine has ----
 { echo 'set -e'; cat "$work/acme.block" "$work/globex.block"; } >"$work/hand.block"
