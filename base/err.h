@@ -56,7 +56,7 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 /* Put "prefix: " before the text that is there; returns e->code. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The exit status of the command for this code (docs: README "Exit status"). */
+/* The exit status of the command for this code (docs/reference/exit-status.md). */
 int err_exit_status(int code);
 
 #endif
