@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the documents promise of exit statuses, modes of files and keys of the status, as tables:
-# README.md "Exit status", docs/THREAT-MODEL.md and cli/README.md.  Usage: promises.sh FKGE SOURCE_ROOT
+# docs/reference/exit-status.md and json.md, docs/THREAT-MODEL.md and cli/README.md.  Usage: promises.sh FKGE SOURCE_ROOT
 . "$(dirname "$0")/lib.sh"
 root=$2
 umask 022
@@ -58,33 +58,37 @@ wait $holder
 kill -CONT "$pid_b"
 ok 'status 3: an agent that does not answer' [ "$(cat "$work/held.status")" = 3 ]
 ok '  with --json the same, in one object' [ "$(member "$work/held" exit)" = 3 ]
-all_said() { # every status of README's list stands in the table above
-	for s in $(sed -n '/^## Exit status/,/^## More/p' "$root/README.md" | grep -oE '(^|· |budget exhausted · )[0-9] ' | tr -dc '0-9 '); do
+listed=$(sed -n 's/^| \([0-9]\) |.*/\1/p' "$root/docs/reference/exit-status.md")
+all_said() { # every status of the reference stands in the table above
+	for s in $listed; do
 		case "${said}3 " in *" $s "*) ;; *) echo "# no command for $s" && return 1 ;; esac
 	done
 }
-ok "README's list is the table" all_said
-ok 'and has all of them' [ "$(sed -n '/^## Exit status/,/^## More/p' "$root/README.md" | grep -oE '(^|· )[0-9] ' | wc -l)" -eq 10 ]
+ok "the reference's list is the table" all_said
+ok 'and has all of them' [ "$(echo "$listed" | wc -l)" -eq 10 ]
 
-# ---- the keys of the status that cli/README.md names ----
+# ---- the keys of the status that docs/reference/json.md names ----
 keys() {
-	python3 - "$root/cli/README.md" "$work/a.json" <<'PY'
+	python3 - "$root/docs/reference/json.md" "$work/a.json" <<'PY'
 import json, re, sys
-text = re.sub(r"\([^()]*\)", "", open(sys.argv[1]).read().split("## `fkge serve --status-file`")[1].split("\n## ")[0].split("\n", 1)[1])
+text = open(sys.argv[1]).read().split("### fkge status\n")[1].split("\n### ")[0].split("\n\nVotes")[0]
 status = json.load(open(sys.argv[2]))
-own, peer = text.split("and for each peer", 1)
-names = lambda t: [w for q in re.findall(r"`([^`]+)`", t) for w in re.split(r"[ ,{}]+", q.split(" {")[0]) if re.fullmatch(r"[a-z_]+", w)]
-missing = [k for k in names(own) if k not in status]
-for inner in re.findall(r"`([a-z_]+) \{([^}]*)\}`", own):
-    have = status.get(inner[0])
-    missing += [f"{inner[0]}.{k}" for k in re.split(r", *", inner[1]) if have is not None and k not in have]
-peer = peer.split("With `federation.mode")[0]
-missing += [f"peers.{k}" for k in names(peer) if k not in status["peers"][0]]
-print("#", len(names(own)), len(names(peer)), "keys; missing:", *missing)
-sys.exit(bool(missing) or len(names(own)) < 10 or len(names(peer)) < 10)
+names = lambda t: re.findall(r"`([a-z_]+)`", re.sub(r"\([^()]*\)", "", t))
+own, *inner = text.split("\n* ")
+missing, n = [k for k in names(own) if k not in status], len(names(own))
+for part in inner:
+    of, *keys = names(part)
+    if part.startswith("of each peer") or part.startswith("and its link"):
+        of, keys = "peers", [] if "rounds" in part else [of] + keys
+    at = status.get(of)
+    at = at[0] if isinstance(at, list) else at
+    missing += [f"{of}.{k}" for k in keys if at is not None and k not in at]
+    n += len(keys)
+print("#", n, "keys; missing:", *missing)
+sys.exit(bool(missing) or n < 60)
 PY
 }
-ok 'the status has the keys that cli/README.md names' keys
+ok 'the status has the keys that docs/reference/json.md names' keys
 run -d "$work/a" stop
 run -d "$work/b" stop
 
