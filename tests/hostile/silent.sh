@@ -44,11 +44,10 @@ start good
 start other
 ok 'it joins, is late, and an owner reads it' wait_for 'evil to be late' was_late
 ok 'its link is up' peer_is good "$evil_id" linked True
-ok 'the others go on' more 10
+ok 'the others go on' more 3
 ok 'it is still there' kill -0 "$evil"
 ok 'no round of good lasts longer than 40 s' of good 'max(map(took, rounds)) < 40'
 ok 'none of the other either' of other 'max(map(took, rounds)) < 40'
-ok 'most are without it' of good 'fates("evil").count("late") < len(rounds) / 2'
 kill -9 "$evil"
 wait "$evil" 2>/dev/null
 for who in good other; do ok "$who stops" exits 0 -d "$work/$who" stop; done

@@ -62,7 +62,7 @@ static void run_seeds(struct sim_options o, uint64_t seeds)
 static void three_agents(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 1000, .agents = 3 }, 100);
+	run_seeds((struct sim_options){ .seed = 1000, .agents = 3 }, 60);
 	/* the story did happen: sessions came to their end in spite of all that */
 	assert_true(sum.sessions > 300);
 	assert_true(sum.labels_seen > 500);
@@ -75,14 +75,14 @@ static void three_agents(void **state)
 static void three_agents_ppat(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 2000, .agents = 3, .ppat = true }, 50);
+	run_seeds((struct sim_options){ .seed = 2000, .agents = 3, .ppat = true }, 30);
 	assert_true(sum.labels_beside > 100);
 }
 
 static void three_agents_map(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 7000, .agents = 3, .map = true }, 50);
+	run_seeds((struct sim_options){ .seed = 7000, .agents = 3, .map = true }, 25);
 	assert_true(sum.releases_seen > 100);
 }
 
@@ -120,7 +120,7 @@ static void put_back_from_backups(void **state)
 static void three_agents_of_roles(void **state)
 {
 	(void)state;
-	run_seeds((struct sim_options){ .seed = 9000, .agents = 3, .roles = true }, 50);
+	run_seeds((struct sim_options){ .seed = 9000, .agents = 3, .roles = true }, 25);
 	assert_true(sum.sessions > 50);
 	assert_true(sum.from_clients > 200); /* 482 when this was written */
 	assert_true(sum.crashes > 50);
