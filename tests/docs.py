@@ -192,6 +192,18 @@ class Tree:
         faults += [f"docs/reference/protocol.md lacks the key {k}" for k in sorted(keys) if f"`{k}`" not in text]
         return faults + (["no types, or no keys, were found"] if len(types) < 10 or len(keys) < 30 else [])
 
+    def pictures(self):
+        """As drawn, and the layers are the tree's folders."""
+        draw = os.path.join(self.root, "docs", "pictures", "draw.py")
+        done = subprocess.run([sys.executable, draw, "--check"], capture_output=True, text=True)
+        said = set(re.findall(r">([\w/]+)/</text>", self.read("docs/pictures/architecture.svg")))
+        code = {f for f in os.listdir(self.root) if os.path.exists(os.path.join(self.root, f, "meson.build"))}
+        code -= {"tests", "bench", "examples", "docs"} | {f for f in code if f.startswith("build")}
+        faults = [f"docs/pictures/draw.py has no layer {f}/" for f in sorted(code - said)]
+        faults += [f"docs/pictures/draw.py: there is no {f}/" for f in sorted(said)
+                   if not os.path.isdir(os.path.join(self.root, f))]
+        return (done.stdout + done.stderr).split("\n")[:-1] * (done.returncode != 0) + faults
+
     def exit_status(self):
         help = " ".join(self.run("--help").stdout.split("Exit status: ")[1].rstrip(".\n").split())
         rows = dict(re.findall(r"^\| (\d) \| ([^|]+) \|", self.read("docs/reference/exit-status.md"), re.M))
@@ -246,6 +258,7 @@ def main():
     t.ok("docs/reference/exit-status.md is that of --help", t.exit_status())
     t.ok("docs/reference/ledger.md has the entry's bytes", t.ledger())
     t.ok("docs/reference/json.md has the fields of what one owner does alone", t.json())
+    t.ok("the pictures are those of docs/pictures/draw.py, the layers those of the tree", t.pictures())
     print(f"1..{t.checks}")
     return t.failed > 0
 

@@ -78,8 +78,10 @@ own, *inner = text.split("\n* ")
 missing, n = [k for k in names(own) if k not in status], len(names(own))
 for part in inner:
     of, *keys = names(part)
-    if part.startswith("of each peer") or part.startswith("and its link"):
-        of, keys = "peers", [] if "rounds" in part else [of] + keys
+    if part.startswith("of each peer"):
+        continue  # after an intersection, in rounds
+    if part.startswith("and its link"):
+        of, keys = "peers", [of] + keys
     at = status.get(of)
     at = at[0] if isinstance(at, list) else at
     missing += [f"{of}.{k}" for k in keys if at is not None and k not in at]
