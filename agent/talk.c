@@ -355,7 +355,7 @@ void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
 	if (s->role == AGENT_HOST)
 		v = r.neighbours;
 	if (s->terms.translator == PPAT_PPAT)
-		shown = r.shown;
+		shown = r.generated;
 	if (s->terms.translator != PPAT_PROCRUSTES)
 		width = s->terms.host_dim;
 	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);

@@ -20,7 +20,7 @@ struct leaky {
 	struct buf out; /* instead of the inner one's message */
 	bool spoiled;	/* out is what is sent */
 	bool has_pupil; /* STUDENT */
-	struct ppat_pupil pupil;
+	struct ppat_student pupil;
 	float *z, *g; /* [pool x host_dim]: what came last, and its gradient */
 };
 
@@ -72,9 +72,9 @@ static void write_gradient(struct leaky *s)
 {
 	const float real[1] = { 1.0f };
 	struct net_writer w;
-	ppat_pupil_train(&s->pupil, s->z, s->pin->label, s->cfg.batch);
-	ppat_pupil_train(&s->pupil, s->y, real, 1);
-	ppat_pupil_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
+	ppat_student_train(&s->pupil, s->z, s->pin->label, s->cfg.batch);
+	ppat_student_train(&s->pupil, s->y, real, 1);
+	ppat_student_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
 	net_write_body(&w, &s->out);
 	net_put_tensor(&w, "z", s->g, s->cfg.batch, s->cfg.host_dim);
 	net_write_end(&w, NULL);
@@ -159,7 +159,7 @@ static void leaky_free(struct conv *c)
 	struct leaky *s = of(c);
 	conv_free(s->inner);
 	if (s->has_pupil)
-		ppat_pupil_release(&s->pupil);
+		ppat_student_release(&s->pupil);
 	buf_release(&s->out);
 	free(s->z);
 	free(s->g);
@@ -195,7 +195,7 @@ static struct conv *leaky_open(const struct audit_host *h, enum leak leak, struc
 	if (leak == STUDENT) {
 		size_t floats = (size_t)ppat_config_pool(&s->cfg) * s->cfg.host_dim;
 		s->has_pupil = true;
-		ppat_pupil_init(&s->pupil, &s->cfg);
+		ppat_student_init(&s->pupil, &s->cfg);
 		s->z = mem_array(floats, sizeof(float));
 		s->g = mem_array(floats, sizeof(float));
 	}

@@ -16,7 +16,7 @@
 #include "base/err.h"
 
 enum ppat_translator { PPAT_PPAT, PPAT_PROCRUSTES, PPAT_MAP };
-enum ppat_student { PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST }; /* who trains the student */
+enum ppat_placement { PPAT_STUDENT_CLIENT, PPAT_STUDENT_HOST }; /* who trains the student */
 enum ppat_mechanism { PPAT_LAPLACE, PPAT_GAUSSIAN };
 
 /* PAPER is what was published: rows drawn at random, every label used once, one step of

@@ -1,57 +1,24 @@
 /* ppat/session.h - one translation between a host and a client (methods 3.2, 3.6).
  *
- * The client's rows X of the aligned slots reach the host as X-hat, moved into
- * the host's space.  All translators are conversations (base/conv.h): machines
- * without I/O that name one want at a time.
+ * The client's rows X of the aligned slots reach the host as X-hat, moved into the host's space.
+ * Three translators do that, each a conversation (base/conv.h): a machine without I/O that
+ * names one request at a time.  Its picture, and its table of phases, are in its own file:
  *
- * PPAT, student at the client (default); with the student at the host LABELS
- * becomes GRAD and the update uses what it carries, nothing else changes:
+ *      PPAT_PROCRUSTES   procrustes.c    rotated rows go to the host, which solves for the map
+ *      PPAT_MAP          map.c           the host releases a noisy matrix, the client solves
+ *      PPAT_PPAT         adversarial.c   a generator plays against discriminators, by noisy labels
  *
- *      client                                host
- *      ------                                ----
- *   +> WORK   Z = W X_b                      RECV <---------------------+
- *   |  SEND   --------- BATCH --------->     WORK  teachers vote        |
- *   |  RECV                                   |    charged rows left?   |
- *   |   |                                    CHARGE reserve_labels      |
- *   |   |                                     |          | refused      |
- *   |   |                                    WORK labels SEND STOP -> rows
- *   |   |     <--------- LABELS --------     SEND                       |
- *   |   |                                     +-------------------------+
- *   +- WORK   student's steps, generator's          until the step limit
+ * All end alike: X-hat, or what the host makes it of, goes in ROWS and ACK, virtual neighbours
+ * in VIRTUAL and ACK if max_virtual > 0, and the host's last WORK computes the result.  Messages
+ * hold at most PPAT_CHUNK_MAX bytes of floats and alternate strictly, so both sides hash the
+ * same transcript.
  *
- * Votes stay here; what is drawn of them waits for its charge, in one WORK with the votes if
- * it is there.  In mode BUDGET the generator takes several steps for one batch of labels.  With the
- * student at the client that is all inside its WORK; with the student at the host each
- * further step is a PROBE of unlabelled rows, answered by a SLOPE.  A SLOPE is computed
- * from the student alone and is never charged: labels are in LABELS and GRAD only.
+ * Invariant, asserted after every move (machine.c): labels, or releases, drawn <= charged.  A
+ * refused release ends its session with ERR_BUDGET, and nothing is sent; refused labels end the
+ * training, and the rows follow.
  *
- * then, for all translators, the rows in chunks of <= PPAT_CHUNK_MAX bytes:
- *
- *      SEND   ---------- ROWS --------->     RECV
- *      RECV   <--------- ACK -----------     SEND     (constant length)
- *
- * With noisy rows (Procrustes, multiplier > 0) the client wants CHARGE 1 of its own
- * ledger before it draws their noise.  With a released map the rows so far were
- * Z = X Q', and the client has to have
- *
- *                                          CHARGE 1 release
- *                                          WORK   M = clipped Y'Z + noise
- *      RECV   <--------- MAP -----------     SEND     in chunks
- *      SEND   ---------- ACK ---------->     RECV     (not of the last)
- *      WORK   R from the SVD of M, X-hat = Z R'
- *
- * and then sends X-hat in ROWS and ACK, as above.  Here a refused charge ends the
- * session with ERR_BUDGET: nothing is sent.
- *
- * virtual neighbours, if max_virtual > 0, as VIRTUAL/ACK; and the host's last
- * WORK computes the result.  Messages alternate strictly, so both sides hash
- * the same transcript.
- *
- * Invariant, asserted after every move: labels (releases) drawn <= charged.
- *
- * The host's votes, partition key and seeds never leave this folder: not in a
- * message, not in an error text.  Stopping depends on the step limit and on the
- * ledger's refusal alone (C5). */
+ * The host's votes, partition key and seeds never leave this folder: not in a message, not in
+ * an error text.  Stopping depends on the step limit and on the ledger's refusal alone (C5). */
 #ifndef PPAT_SESSION_H
 #define PPAT_SESSION_H
 
@@ -130,7 +97,7 @@ enum ppat_kind {
 	PPAT_MSG_ACK,	    /* h->c, c->h of MAP  empty body */
 	PPAT_MSG_MAP,	    /* h->c  o: first row, z: tensor, rows of M */
 	PPAT_MSG_PROBE,	    /* c->h  z: tensor [batch x host_dim], no labels wanted */
-	PPAT_MSG_SLOPE,	    /* h->c  z: dL/dZ of a PROBE */
+	PPAT_MSG_PROBE_GRAD, /* h->c  z: dL/dZ of a PROBE */
 };
 
 /* What a conversation has come to.  Pointers are the conversation's. */
@@ -145,7 +112,7 @@ struct ppat_result {
 	uint32_t labels_charged;	     /* of the side that spends; the rest may be settled */
 	bool refused;			     /* the ledger ended the training early */
 	uint32_t steps;			     /* done: batches of labels */
-	uint64_t shown;			     /* generated rows that training has sent */
+	uint64_t generated;		     /* generated rows that training has sent */
 	uint64_t bytes_sent, bytes_received; /* of message bodies */
 	uint8_t transcript[32];		     /* equal on both sides when both are OVER with 0 */
 	const float *map; /* client: W, Q or RQ; host of Procrustes: R.  For tests and reports. */

@@ -1,34 +1,35 @@
 /* ppat/student.c - the student's two steps. */
 #include "ppat/student.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 
 /* Room for every label of the session, or for the newest that fit. */
-static void begin_keeping(struct ppat_pupil *s, const struct ppat_config *c)
+static void replay_init(struct ppat_student *s, const struct ppat_config *c)
 {
-	struct ppat_kept *k = &s->kept;
-	size_t all = (size_t)ppat_config_steps(c) * c->batch, fit = PPAT_KEPT_FLOATS / s->dim;
+	struct ppat_replay *k = &s->replay;
+	size_t all = (size_t)ppat_config_steps(c) * c->batch, fit = PPAT_REPLAY_FLOATS / s->dim;
 	k->cap = all < fit ? all : fit;
 	k->z = mem_array(k->cap * s->dim, sizeof(float));
 	k->label = mem_array(k->cap, sizeof(float));
-	k->z_one = mem_array(s->batch * s->dim, sizeof(float));
-	k->one = mem_array(s->batch, sizeof(float));
+	k->z_drawn = mem_array(s->batch * s->dim, sizeof(float));
+	k->label_drawn = mem_array(s->batch, sizeof(float));
 }
 
-void ppat_pupil_init(struct ppat_pupil *s, const struct ppat_config *c)
+void ppat_student_init(struct ppat_student *s, const struct ppat_config *c)
 {
 	const size_t width[] = { c->host_dim, c->student_hidden, 1 };
 	struct rng r;
 	rng_seed(&r, c->student_seed);
-	*s = (struct ppat_pupil){
+	*s = (struct ppat_student){
 		.loss = c->loss, .dim = c->host_dim, .batch = c->batch, .steps = c->student_steps
 	};
 	if (c->mode == PPAT_MODE_BUDGET)
-		begin_keeping(s, c);
-	s->kept.rng = rng_stream(&r, 1);
+		replay_init(s, c);
+	s->replay.rng = rng_stream(&r, 1);
 	nn_mlp_init(&s->net, width, 2, 0.2f, &r);
 	nn_sgd_init(&s->sgd, s->net.params, (float)c->lr, (float)c->momentum);
 	nn_tape_init(&s->tape, &s->net, c->batch);
@@ -36,23 +37,23 @@ void ppat_pupil_init(struct ppat_pupil *s, const struct ppat_config *c)
 	s->dlogit = mem_array(c->batch, sizeof(float));
 }
 
-void ppat_pupil_release(struct ppat_pupil *s)
+void ppat_student_release(struct ppat_student *s)
 {
 	nn_mlp_release(&s->net);
 	nn_sgd_release(&s->sgd);
 	nn_tape_release(&s->tape);
-	free(s->kept.z);
-	free(s->kept.label);
-	free(s->kept.z_one);
-	free(s->kept.one);
+	free(s->replay.z);
+	free(s->replay.label);
+	free(s->replay.z_drawn);
+	free(s->replay.label_drawn);
 	free(s->grad);
 	free(s->dlogit);
-	*s = (struct ppat_pupil){ 0 };
+	*s = (struct ppat_student){ 0 };
 }
 
-static void keep(struct ppat_pupil *s, const float *z, const float *label, size_t n)
+static void replay_add(struct ppat_student *s, const float *z, const float *label, size_t n)
 {
-	struct ppat_kept *k = &s->kept;
+	struct ppat_replay *k = &s->replay;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(k->z + k->next * s->dim, z + i * s->dim, s->dim * sizeof(float));
 		k->label[k->next] = label[i];
@@ -61,17 +62,18 @@ static void keep(struct ppat_pupil *s, const float *z, const float *label, size_
 	}
 }
 
-static void draw_kept(struct ppat_pupil *s)
+static void replay_draw(struct ppat_student *s)
 {
-	struct ppat_kept *k = &s->kept;
+	struct ppat_replay *k = &s->replay;
 	for (size_t i = 0; i < s->batch; i++) {
 		size_t at = rng_below(&k->rng, (uint32_t)k->n);
-		memcpy(k->z_one + i * s->dim, k->z + at * s->dim, s->dim * sizeof(float));
-		k->one[i] = k->label[at];
+		memcpy(k->z_drawn + i * s->dim, k->z + at * s->dim, s->dim * sizeof(float));
+		k->label_drawn[i] = k->label[at];
 	}
 }
 
-static void step(struct ppat_pupil *s, const float *z, const float *label, size_t n)
+/* Methods 3.2, step 3: L_S = -mean[label log S(z) + (1 - label) log(1 - S(z))]. */
+static void student_step(struct ppat_student *s, const float *z, const float *label, size_t n)
 {
 	memset(s->grad, 0, s->net.params * sizeof(float));
 	nn_loss_logistic(nn_forward(&s->net, &s->tape, z, n), label, n, 1.0f / (float)n, s->dlogit);
@@ -79,20 +81,22 @@ static void step(struct ppat_pupil *s, const float *z, const float *label, size_
 	nn_sgd_step(&s->sgd, s->net.param, s->grad);
 }
 
-void ppat_pupil_train(struct ppat_pupil *s, const float *z, const float *label, size_t n)
+void ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n)
 {
-	if (s->kept.cap == 0) {
-		step(s, z, label, n);
+	if (s->replay.cap == 0) {
+		student_step(s, z, label, n);
 		return;
 	}
-	keep(s, z, label, n);
+	replay_add(s, z, label, n);
+	assert(s->replay.n > 0 && s->replay.n <= s->replay.cap);
 	for (uint32_t i = 0; i < s->steps; i++) {
-		draw_kept(s);
-		step(s, s->kept.z_one, s->kept.one, s->batch);
+		replay_draw(s);
+		student_step(s, s->replay.z_drawn, s->replay.label_drawn, s->batch);
 	}
 }
 
-void ppat_pupil_gradient(struct ppat_pupil *s, const float *z, size_t n, float *g)
+/* Methods 3.2, step 4. */
+void ppat_student_gradient(struct ppat_student *s, const float *z, size_t n, float *g)
 {
 	const float *logit = nn_forward(&s->net, &s->tape, z, n);
 	if (s->loss == PPAT_SATURATING)

@@ -4,7 +4,7 @@
  * else (C2): no row of Y and no score computed from Y comes near it.  So it may
  * live at the client as well as at the host, with the same bits.
  *
- * In mode BUDGET it keeps the labelled rows (the newest PPAT_KEPT_FLOATS of them) and takes
+ * In mode BUDGET it keeps the labelled rows (the newest PPAT_REPLAY_FLOATS of them) and takes
  * student_steps on batches drawn from all that it has kept: labels are paid for once, and
  * what is made of them afterwards costs nothing. */
 #ifndef PPAT_STUDENT_H
@@ -17,34 +17,35 @@
 #include "nn/optim.h"
 #include "ppat/config.h"
 
-enum { PPAT_KEPT_FLOATS = 1 << 24 }; /* 64 MiB of rows */
+enum { PPAT_REPLAY_FLOATS = 1 << 24 }; /* 64 MiB of rows */
 
-struct ppat_kept {
-	size_t n, cap, next; /* a ring once n == cap */
-	float *z, *label;    /* [cap x dim], [cap] */
-	float *z_one, *one;  /* [batch x dim], [batch] as drawn */
+/* Labelled rows, the newest that fit. */
+struct ppat_replay {
+	size_t n, cap, next;	      /* a ring once n == cap */
+	float *z, *label;	      /* [cap x dim], [cap] */
+	float *z_drawn, *label_drawn; /* [batch x dim], [batch] */
 	struct rng rng;
 };
 
-struct ppat_pupil {
+struct ppat_student {
 	enum ppat_loss loss;
 	size_t dim, batch;
 	uint32_t steps;
-	struct ppat_kept kept; /* mode BUDGET */
+	struct ppat_replay replay; /* mode BUDGET */
 	struct nn_mlp net;
 	struct nn_sgd sgd;
 	struct nn_tape tape;
 	float *grad, *dlogit;
 };
 
-void ppat_pupil_init(struct ppat_pupil *s, const struct ppat_config *c);
-void ppat_pupil_release(struct ppat_pupil *s);
+void ppat_student_init(struct ppat_student *s, const struct ppat_config *c);
+void ppat_student_release(struct ppat_student *s);
 
 /* SGD on -mean[label log S(z) + (1 - label) log(1 - S(z))]: one step on these n rows, or as
  * many as agreed on them and those before; n <= batch. */
-void ppat_pupil_train(struct ppat_pupil *s, const float *z, const float *label, size_t n);
+void ppat_student_train(struct ppat_student *s, const float *z, const float *label, size_t n);
 
 /* g [n x host_dim] = dL_G/dZ, L_G = mean log(1 - S(z)), or -mean log S(z). */
-void ppat_pupil_gradient(struct ppat_pupil *s, const float *z, size_t n, float *g);
+void ppat_student_gradient(struct ppat_student *s, const float *z, size_t n, float *g);
 
 #endif

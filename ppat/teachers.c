@@ -1,6 +1,7 @@
 /* ppat/teachers.c - partition, training and votes of the teachers. */
 #include "ppat/teachers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "base/mem.h"
 #include "ppat/session.h"
 
-/* Unbiased to within 2^-32: the high half of a 64-bit product. */
+/* C1.  Unbiased to within 2^-32: the high half of a 64-bit product. */
 uint32_t ppat_teacher_of(const uint8_t key[32], uint64_t id, uint32_t teachers)
 {
 	uint8_t in[8], out[16];
@@ -22,10 +23,13 @@ uint32_t ppat_teacher_of(const uint8_t key[32], uint64_t id, uint32_t teachers)
 	return (uint32_t)((word * teachers) >> 32);
 }
 
-static void deal_rows(struct ppat_teachers *t, const uint64_t *ids, size_t rows)
+/* Each row to exactly one teacher, whatever its values are (C1). */
+static void partition_rows(struct ppat_teachers *t, const uint64_t *ids, size_t rows)
 {
 	for (size_t i = 0; i < rows; i++) {
-		struct ppat_teacher *k = &t->at[ppat_teacher_of(t->key, ids[i], t->n)];
+		uint32_t teacher = ppat_teacher_of(t->key, ids[i], t->n);
+		assert(teacher < t->n);
+		struct ppat_teacher *k = &t->at[teacher];
 		if ((k->n_part & (k->n_part - 1)) == 0)
 			k->part = mem_resize(k->part, k->n_part == 0 ? 1 : 2 * k->n_part,
 					     sizeof(*k->part));
@@ -52,7 +56,7 @@ void ppat_teachers_init(struct ppat_teachers *t, const struct ppat_config *c, co
 		nn_sgd_init(&t->at[k].sgd, t->at[k].net.params, (float)c->lr, (float)c->momentum);
 		sodium_memzero(&seed, sizeof(seed));
 	}
-	deal_rows(t, ids, rows);
+	partition_rows(t, ids, rows);
 	nn_tape_init(&t->tape, &t->at[0].net, 2 * t->batch);
 	t->grad = mem_array(t->at[0].net.params, sizeof(float));
 	t->mixed = mem_array(2 * t->batch * t->dim, sizeof(float));
@@ -81,8 +85,7 @@ void ppat_teachers_release(struct ppat_teachers *t)
 
 /* Generated rows for one step: all of them where they fill a batch, as published; else a
  * batch drawn by the teacher's own stream. */
-static void take_generated(struct ppat_teachers *t, struct ppat_teacher *k, const float *z,
-			   size_t n)
+static void mix_generated(struct ppat_teachers *t, struct ppat_teacher *k, const float *z, size_t n)
 {
 	for (size_t i = 0; i < t->batch; i++) {
 		size_t row = n == t->batch ? i : rng_below(&k->rng, (uint32_t)n);
@@ -90,7 +93,7 @@ static void take_generated(struct ppat_teachers *t, struct ppat_teacher *k, cons
 	}
 }
 
-static void take_real(struct ppat_teachers *t, struct ppat_teacher *k)
+static void mix_real(struct ppat_teachers *t, struct ppat_teacher *k)
 {
 	float *real = t->mixed + t->batch * t->dim;
 	for (size_t i = 0; i < t->batch; i++) {
@@ -99,14 +102,14 @@ static void take_real(struct ppat_teachers *t, struct ppat_teacher *k)
 	}
 }
 
-/* L_T^k = -[mean_Z log(1 - T_k(z)) + mean_{y in D_k batch} log T_k(y)], both sums in one
- * pass.  A teacher without rows stays as it was born: its vote says nothing about Y. */
+/* Methods 3.2, step 1: L_T^k = -[mean_Z log(1 - T_k(z)) + mean_{y in D_k batch} log T_k(y)], both
+ * sums in one pass.  A teacher without rows stays as it was born: its vote says nothing about Y. */
 static void train_teacher(struct ppat_teachers *t, struct ppat_teacher *k, const float *z, size_t n)
 {
 	if (k->n_part == 0)
 		return;
-	take_generated(t, k, z, n);
-	take_real(t, k);
+	mix_generated(t, k, z, n);
+	mix_real(t, k);
 	memset(t->grad, 0, k->net.params * sizeof(float));
 	nn_loss_logistic(nn_forward(&k->net, &t->tape, t->mixed, 2 * t->batch), t->target,
 			 2 * t->batch, 1.0f / (float)t->batch, t->dlogit);
@@ -114,11 +117,12 @@ static void train_teacher(struct ppat_teachers *t, struct ppat_teacher *k, const
 	nn_sgd_step(&k->sgd, k->net.param, t->grad);
 }
 
-/* n_1 = |{k : T_k(z) >= 1/2}|, that is, logit >= 0. */
+/* Methods 3.2, step 2: n_1 = |{k : T_k(z) >= 1/2}|, that is, logit >= 0. */
 void ppat_teachers_vote(struct ppat_teachers *t, const float *z, size_t n, size_t asked,
 			uint32_t *ones)
 {
 	size_t first = n > asked ? asked : 0;
+	assert(asked <= n && asked <= t->batch);
 	memset(ones, 0, asked * sizeof(*ones));
 	for (uint32_t k = 0; k < t->n; k++) {
 		for (uint32_t step = 0; step < t->steps; step++)

@@ -5,8 +5,8 @@
  * gradient that goes to the client is made of those rows.  All else in them is known to the
  * client: the first weights (a public seed) and its own Z.  What stands across both is y.
  *
- * Built twice: with a host.c whose student sees real rows the attack must work, with the one
- * that ships nothing must be left. */
+ * Built twice: with an adversarial_host.c whose student sees real rows the attack must work, with
+ * the one that ships nothing must be left. */
 #include "tests/attacks/wire.h"
 
 #include "ppat/scale.h"
@@ -60,8 +60,8 @@ static void attack(const struct ppat_config *c, const float *z, const float *g, 
 		   double out[D])
 {
 	struct span *known = mem_array(1, sizeof(*known));
-	struct ppat_pupil pupil;
-	ppat_pupil_init(&pupil, c);
+	struct ppat_student pupil;
+	ppat_student_init(&pupil, c);
 	for (size_t k = 0; k < HIDDEN; k++)
 		span_add(known, pupil.net.param + k * D);
 	for (size_t i = 0; i < BATCH; i++)
@@ -78,7 +78,7 @@ static void attack(const struct ppat_config *c, const float *z, const float *g, 
 			memcpy(out, v, sizeof(v));
 		}
 	}
-	ppat_pupil_release(&pupil);
+	ppat_student_release(&pupil);
 	free(known);
 }
 

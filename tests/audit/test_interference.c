@@ -1,7 +1,7 @@
 /* Audit A (methods 3.7): with the label stream fixed, all that the client receives must be
  * the same bytes for Y and for an unrelated Y', message count and lengths included.
  *
- * This file is built twice.  The second time host.c is compiled into the binary with
+ * This file is built twice.  The second time adversarial_host.c is compiled into the binary with
  * PPAT_UNSAFE_STUDENT_SEES_REAL_ROWS, and then the audit must find the difference where the
  * student lives at the host: a check that cannot fail would prove nothing. */
 #include "tests/test.h"
@@ -9,7 +9,7 @@
 #include "audit/interference.h"
 #include "audit/leaks.h"
 
-static struct ppat_config config(enum ppat_translator t, enum ppat_student student)
+static struct ppat_config config(enum ppat_translator t, enum ppat_placement student)
 {
 	struct ppat_config c;
 	ppat_config_defaults(&c, t, 80, 6, 8);
@@ -46,14 +46,14 @@ static struct audit_difference compare_config(const struct ppat_config *c, audit
 	return d;
 }
 
-static struct audit_difference compare(enum ppat_translator t, enum ppat_student student,
+static struct audit_difference compare(enum ppat_translator t, enum ppat_placement student,
 				       audit_open_fn *open)
 {
 	struct ppat_config c = config(t, student);
 	return compare_config(&c, open);
 }
 
-static struct audit_difference compare_budget(enum ppat_student student, audit_open_fn *open)
+static struct audit_difference compare_budget(enum ppat_placement student, audit_open_fn *open)
 {
 	struct ppat_config c = config(PPAT_PPAT, student);
 	budget(&c);

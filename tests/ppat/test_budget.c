@@ -7,7 +7,7 @@
 #include "ppat/teachers.h"
 #include "tests/ppat/pair.h"
 
-static void start(struct pair *p, enum ppat_student student, uint64_t seed)
+static void start(struct pair *p, enum ppat_placement student, uint64_t seed)
 {
 	pair_init(p, PPAT_PPAT, seed);
 	pair_budget(p);
@@ -33,7 +33,7 @@ static void test_labels_are_the_same(void **state)
 	(void)state;
 	for (int student = 0; student < 2; student++) {
 		struct pair p;
-		start(&p, (enum ppat_student)student, 5);
+		start(&p, (enum ppat_placement)student, 5);
 		pair_run(&p);
 		assert_true(p.d.both_over);
 		assert_int_equal(p.host->ops->status(p.host, NULL), 0);
@@ -45,9 +45,9 @@ static void test_labels_are_the_same(void **state)
 		size_t probes = student == PPAT_STUDENT_HOST ? 5 * 3 : 0;
 		assert_int_equal(count_kind(&p.d.received[0], PPAT_MSG_BATCH), 5);
 		assert_int_equal(count_kind(&p.d.received[0], PPAT_MSG_PROBE), probes);
-		assert_int_equal(count_kind(&p.d.received[1], PPAT_MSG_SLOPE), probes);
-		assert_int_equal(p.h.shown, 5 * 12 + 8 * probes);
-		assert_int_equal(p.c.shown, p.h.shown);
+		assert_int_equal(count_kind(&p.d.received[1], PPAT_MSG_PROBE_GRAD), probes);
+		assert_int_equal(p.h.generated, 5 * 12 + 8 * probes);
+		assert_int_equal(p.c.generated, p.h.generated);
 		pair_release(&p);
 	}
 }
@@ -85,7 +85,7 @@ static void test_placements_are_equal(void **state)
 }
 
 /* Every grant fails once: nobody draws beyond what the ledger granted. */
-static bool fail_grant(enum ppat_student student, size_t k)
+static bool fail_grant(enum ppat_placement student, size_t k)
 {
 	struct pair p;
 	start(&p, student, 5);
@@ -108,7 +108,7 @@ static void test_every_grant_fails_once(void **state)
 	(void)state;
 	for (int student = 0; student < 2; student++) {
 		size_t k = 1;
-		while (fail_grant((enum ppat_student)student, k))
+		while (fail_grant((enum ppat_placement)student, k))
 			k++;
 		assert_true(k > (student == PPAT_STUDENT_HOST ? 30 : 12));
 	}
@@ -125,8 +125,8 @@ static void test_refused(void **state)
 	assert_true(p.d.both_over && p.h.refused && p.c.refused);
 	assert_int_equal(p.h.labels_drawn, 16);
 	assert_int_equal(p.c.steps, 2);
-	assert_int_equal(p.c.shown, p.h.shown);
-	assert_int_equal(p.h.shown, 3 * 12 + 2 * 3 * 8); /* the refused batch was shown too */
+	assert_int_equal(p.c.generated, p.h.generated);
+	assert_int_equal(p.h.generated, 3 * 12 + 2 * 3 * 8); /* the refused batch was shown too */
 	assert_non_null(p.h.rows);
 	pair_release(&p);
 }
@@ -273,7 +273,7 @@ static void test_asked_rows_are_not_trained_on(void **state)
 
 /* ---- student ---- */
 
-static double share_right(struct ppat_pupil *s, const float *z, const float *label)
+static double share_right(struct ppat_student *s, const float *z, const float *label)
 {
 	const float *logit = nn_forward(&s->net, &s->tape, z, B);
 	double right = 0;
@@ -287,27 +287,27 @@ static void test_student_keeps_labels(void **state)
 {
 	(void)state;
 	struct ppat_config c;
-	struct ppat_pupil s;
+	struct ppat_student s;
 	float z[4][B * D], label[4][B];
 	ppat_config_defaults(&c, PPAT_PPAT, N, D, D);
 	c.mode = PPAT_MODE_BUDGET;
 	c.student_steps = 400;
 	c.steps = 3; /* room for three batches: the first one is forgotten */
 	c.max_labels = 3 * B;
-	ppat_pupil_init(&s, &c);
+	ppat_student_init(&s, &c);
 	for (size_t k = 0; k < 4; k++) {
 		random_floats(z[k], (size_t)B * D, k);
 		for (size_t i = 0; i < B; i++) { /* each batch from a place of its own */
 			label[k][i] = (z[k][i * D] > 0) ^ (k % 2 != 0);
 			z[k][i * D + 1 + k] += 4.0f;
 		}
-		ppat_pupil_train(&s, z[k], label[k], B);
+		ppat_student_train(&s, z[k], label[k], B);
 	}
-	assert_int_equal(s.kept.n, 3 * B);
-	assert_memory_equal(s.kept.z, z[3], sizeof(z[3]));
+	assert_int_equal(s.replay.n, 3 * B);
+	assert_memory_equal(s.replay.z, z[3], sizeof(z[3]));
 	for (size_t k = 1; k < 4; k++)
 		assert_true(share_right(&s, z[k], label[k]) > 0.85);
-	ppat_pupil_release(&s);
+	ppat_student_release(&s);
 }
 
 /* ---- the map to begin with ---- */

@@ -33,7 +33,7 @@ static void forge(void *ctx, int to, uint8_t *kind, struct buf *body)
 	free(z);
 }
 
-static void check_refused_by(enum ppat_translator t, enum ppat_student student, struct forgery f)
+static void check_refused_by(enum ppat_translator t, enum ppat_placement student, struct forgery f)
 {
 	struct pair p;
 	struct err e;
@@ -52,7 +52,7 @@ static void check_refused_by(enum ppat_translator t, enum ppat_student student, 
 	pair_release(&p);
 }
 
-static void check_refused(enum ppat_student student, struct forgery f)
+static void check_refused(enum ppat_placement student, struct forgery f)
 {
 	check_refused_by(PPAT_PPAT, student, f);
 }

@@ -4,7 +4,7 @@
 #include "ppat/teachers.h"
 #include "tests/ppat/pair.h"
 
-static void start(struct pair *p, enum ppat_translator t, enum ppat_student student)
+static void start(struct pair *p, enum ppat_translator t, enum ppat_placement student)
 {
 	pair_init(p, t, 5);
 	p->cfg.student = student;
@@ -138,7 +138,7 @@ static void test_allowance(void **state)
 /* Every grant fails once (Procrustes for the second time: with noisy rows): no crash, the failing
  * side says so, no label beyond what the ledger granted, and the same words whatever Y and the
  * seeds are. */
-static size_t fail_one(enum ppat_translator t, enum ppat_student student, size_t k)
+static size_t fail_one(enum ppat_translator t, enum ppat_placement student, size_t k)
 {
 	struct err e[2][2];
 	size_t reached = 0;
@@ -178,7 +178,7 @@ static void test_every_grant_fails_once(void **state)
 	for (int t = PPAT_PPAT; t <= PPAT_PROCRUSTES; t++)
 		for (int student = 0; student < 2; student++) {
 			size_t k = 1;
-			while (fail_one((enum ppat_translator)t, (enum ppat_student)student, k) ==
+			while (fail_one((enum ppat_translator)t, (enum ppat_placement)student, k) ==
 			       2)
 				k++;
 			assert_true(k > (t == PPAT_PPAT ? 20 : 4));

@@ -267,8 +267,8 @@ static void add_neighbours(digest *d, const struct ppat_virtual *v)
 static void add_result(digest *d, const struct ppat_result *r, size_t map_floats)
 {
 	const uint64_t counts[] = {
-		r->n,	  r->dim,   r->labels_drawn, r->labels_charged, r->refused,
-		r->steps, r->shown, r->bytes_sent,   r->bytes_received
+		r->n,	  r->dim,	r->labels_drawn, r->labels_charged, r->refused,
+		r->steps, r->generated, r->bytes_sent,	 r->bytes_received
 	};
 	add(d, counts, sizeof(counts));
 	add(d, r->slots, r->n * sizeof(*r->slots));

@@ -1,0 +1,190 @@
+/* ppat/procrustes.c - the host solves for an orthogonal map of the client's rotated rows
+ * (methods 3.6).
+ *
+ *      client                                     host
+ *      ------                                     ----
+ *      CHARGE  1 release, with noise only
+ *      WORK    Z = X Q' [clipped, + noise]
+ *      SEND    -------------- ROWS ------------>  RECV    until all have come
+ *      RECV    <------------- ACK --------------  SEND    an empty body
+ *      SEND    ------------ VIRTUAL ----------->  RECV    if agreed, until all have come
+ *      RECV    <------------- ACK --------------  SEND
+ *                                                 WORK    R from the SVD of Y'Z, X-hat = Z R'
+ *
+ * The host's table has one phase that sends, H_ACK, and what it sends is the same bytes
+ * whatever Y is: nothing computed from Y leaves the host, so epsilon is 0. */
+#include <stdlib.h>
+
+#include <cblas.h>
+
+#include "base/mem.h"
+#include "ppat/release_internal.h"
+#include "ppat/rows_internal.h"
+
+enum { H_ROWS = 1, H_VIRTUAL, H_ACK, H_FINISH };
+enum { C_CHARGE = 1, C_APPLY, C_ROWS, C_VIRTUAL, C_ACK };
+
+/* ---- host ---- */
+
+static void procrustes_take_rows(struct ppat_side *s, uint8_t kind, const struct net_map *m,
+				 struct err *e)
+{
+	ppat_rows_take(s, kind, m, e);
+	if (e->code == 0 && !ppat_rows_left(s) && ppat_config_releases(&s->cfg))
+		s->account.received++;
+}
+
+static unsigned procrustes_acknowledged(struct ppat_side *s)
+{
+	if (ppat_rows_left(s))
+		return H_ROWS;
+	return ppat_rows_virtual_left(s) ? H_VIRTUAL : H_FINISH;
+}
+
+/* Noisy rows are known to come from within the clip: brought back to it, they are nearer. */
+static void clip_translated(struct ppat_side *s)
+{
+	double clip = ppat_config_clip(&s->cfg);
+	size_t d = s->cfg.host_dim;
+	for (size_t i = 0; i < s->own.n; i++) {
+		float *row = s->translated.rows + i * d;
+		double length = cblas_snrm2((int)d, row, 1);
+		if (length > clip)
+			cblas_sscal((int)d, (float)(clip / length), row, 1);
+	}
+}
+
+/* Methods 3.6, step 2: min over orthogonal R of |Z R' - Y|_F, and x-hat = R z. */
+static int procrustes_finish(struct ppat_side *s)
+{
+	size_t dy = s->cfg.host_dim, dx = s->cfg.client_dim;
+	float *r = mem_array(dy * dx, sizeof(float));
+	ppat_rows_set_map(s, r, dy, dx);
+	int rc = nn_procrustes(r, s->wire.rows, s->own.rows, s->own.n, dx, dy, &s->err);
+	if (rc != 0)
+		return rc;
+	ppat_rows_translate(s, r);
+	if (ppat_config_releases(&s->cfg))
+		clip_translated(s);
+	return ppat_rows_finish(s);
+}
+
+static const struct ppat_phase host_phases[] = {
+	PPAT_PHASE_OVER,
+	[H_ROWS] = { .name = "rows",
+		     .want = CONV_RECV,
+		     .kinds = PPAT_BIT(PPAT_MSG_ROWS),
+		     .take = procrustes_take_rows,
+		     .to = PPAT_BIT(H_ACK) },
+	[H_VIRTUAL] = { .name = "virtual neighbours",
+			.want = CONV_RECV,
+			.kinds = PPAT_BIT(PPAT_MSG_VIRTUAL),
+			.take = ppat_rows_take_virtual,
+			.to = PPAT_BIT(H_ACK) },
+	[H_ACK] = { .name = "acknowledge",
+		    .want = CONV_SEND,
+		    .enter = ppat_write_ack,
+		    .next = procrustes_acknowledged,
+		    .to = PPAT_BIT(H_ROWS) | PPAT_BIT(H_VIRTUAL) | PPAT_BIT(H_FINISH) },
+	[H_FINISH] = { .name = "finish", .want = CONV_WORK, .work = procrustes_finish },
+};
+
+/* ---- client ---- */
+
+static unsigned procrustes_charged(struct ppat_side *s)
+{
+	ppat_account_charge(s, 1);
+	return C_APPLY;
+}
+
+static unsigned procrustes_refused(struct ppat_side *s)
+{
+	return ppat_account_no_release(s, "noisy rows");
+}
+
+/* Methods 3.6, variants: the client's rows, clipped, with noise for its own account. */
+static void procrustes_add_noise(struct ppat_side *s)
+{
+	size_t n = s->own.n, floats = n * s->wire.dim;
+	int32_t *whole = mem_array(floats, sizeof(*whole));
+	double *x = mem_array(floats, sizeof(*x));
+	struct dp_lattice l;
+	dp_lattice_init(&l, s->wire.dim, ppat_config_clip(&s->cfg), DP_LATTICE_RADIUS);
+	ppat_release_round(&l, s->wire.rows, n, whole, x);
+	ppat_release_draw(s, x, floats,
+			  dp_lattice_sigma2(s->cfg.multiplier, dp_lattice_sensitivity_rows(&l)),
+			  l.step, s->wire.rows);
+	sodium_memzero(whole, floats * sizeof(*whole));
+	free(whole);
+	free(x);
+}
+
+/* Methods 3.6, step 1: Z = X Q' with a Q of Haar measure, drawn here and kept secret. */
+static int procrustes_apply(struct ppat_side *s)
+{
+	int rc = nn_haar(s->map.at, s->own.dim, s->draw, &s->err);
+	if (rc != 0)
+		return rc;
+	ppat_rows_apply_map(s);
+	if (ppat_config_releases(&s->cfg))
+		procrustes_add_noise(s);
+	else
+		ppat_rows_pack_virtual(s);
+	return 0;
+}
+
+static unsigned procrustes_next_message(struct ppat_side *s)
+{
+	if (ppat_rows_left(s))
+		return C_ROWS;
+	return ppat_rows_virtual_left(s) ? C_VIRTUAL : PPAT_OVER;
+}
+
+static const struct ppat_phase client_phases[] = {
+	PPAT_PHASE_OVER,
+	[C_CHARGE] = { .name = "charge",
+		       .want = CONV_CHARGE,
+		       .next = procrustes_charged,
+		       .refused = procrustes_refused,
+		       .to = PPAT_BIT(C_APPLY) },
+	[C_APPLY] = { .name = "apply",
+		      .want = CONV_WORK,
+		      .work = procrustes_apply,
+		      .to = PPAT_BIT(C_ROWS) },
+	[C_ROWS] = { .name = "rows",
+		     .want = CONV_SEND,
+		     .enter = ppat_rows_send,
+		     .to = PPAT_BIT(C_ACK) },
+	[C_VIRTUAL] = { .name = "virtual neighbours",
+			.want = CONV_SEND,
+			.enter = ppat_rows_send_virtual,
+			.to = PPAT_BIT(C_ACK) },
+	[C_ACK] = { .name = "acknowledgement",
+		    .want = CONV_RECV,
+		    .kinds = PPAT_BIT(PPAT_MSG_ACK),
+		    .next = procrustes_next_message,
+		    .to = PPAT_BIT(C_ROWS) | PPAT_BIT(C_VIRTUAL) },
+};
+
+/* ---- both ---- */
+
+static unsigned procrustes_begin(struct ppat_side *s, const struct ppat_env *env)
+{
+	size_t d = s->cfg.client_dim;
+	(void)env;
+	s->wire.dim = d;
+	if (s->role == PPAT_HOST)
+		return H_ROWS;
+	ppat_rows_set_map(s, ppat_rows_identity(d, d), d, d);
+	return ppat_config_releases(&s->cfg) ? C_CHARGE : C_APPLY;
+}
+
+static const struct conv_ops procrustes_conv = PPAT_CONV_OPS("procrustes");
+
+const struct ppat_machine ppat_procrustes = {
+	.conv = &procrustes_conv,
+	.bytes = sizeof(struct ppat_side),
+	.phases = { [PPAT_HOST] = host_phases, [PPAT_CLIENT] = client_phases },
+	.begin = procrustes_begin,
+	.release = ppat_rows_release,
+};
