@@ -164,6 +164,17 @@ class Tree:
     def links(self):
         return [d for f in self.files for d in dead_links(f, self.read(f), self.read)]
 
+    def paths(self):
+        """Files of the tree that a document names in backticks; NAME and * stand for any."""
+        dead = []
+        for f in self.files:
+            if "/" in f and not f.startswith(("docs/guide", "docs/reference")):
+                continue
+            for path in re.findall(r"`([\w/-]+/[\w.-]+\.(?:c|h|py|sh|md|build|txt))`", self.read(f)):
+                if "NAME" not in path and self.read(path) is None:
+                    dead.append(f"{f}: there is no {path}")
+        return dead
+
     def settings(self):
         if self.run("init", "--reference").stdout == self.read("docs/reference/agent-yaml.md"):
             return []
@@ -253,6 +264,7 @@ def main():
     t = Tree(*words)
     t.ok("no document has longer lines or paragraphs than it may", t.lengths())
     t.ok("no link leads nowhere", t.links())
+    t.ok("no path in backticks leads nowhere", t.paths())
     t.ok("docs/reference/agent-yaml.md is that of this program", t.settings())
     t.ok("docs/reference/protocol.md has every message and key", t.protocol())
     t.ok("docs/reference/exit-status.md is that of --help", t.exit_status())
