@@ -111,7 +111,7 @@ static int read_rows(struct exchange *s, size_t m, double *score, struct err *e)
 	ppat_result(s->client, &c);
 	if (rc == 0 && (z.n != m || z.dim != D || c.map == NULL))
 		rc = err_set(e, ERR_FAIL, "audit: no rows were released");
-	for (size_t i = 0; rc == 0 && i < m; i++)
+	for (size_t i = 0; rc == 0 && c.map != NULL && i < m; i++)
 		for (size_t k = 0; k < D; k++)
 			score[i] += (double)z.rows[i * D + k] * (double)c.map[k * D + i % D];
 	free(z.rows);
