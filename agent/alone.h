@@ -2,7 +2,7 @@
  * federated ones have had since, on our own graph alone, judged by valid in the same way.
  *
  *   mode pairs   federation.epochs_per_round epochs, a look; better is kept, else the best rows
- *                come back (as agent/learn.c does after a session)
+ *                come back (as agent/core/learn.c does after a session)
  *   mode rounds  rounds.eval_every times rounds.epochs epochs, a look; training goes on, the best
  *                is kept.  Whatever the method, this arm trains by the plain loss of `train`
  *
@@ -11,8 +11,8 @@
 #ifndef AGENT_ALONE_H
 #define AGENT_ALONE_H
 
-#include "agent/history.h"
-#include "agent/learner.h"
+#include "agent/core/history.h"
+#include "agent/core/learner.h"
 #include "config/config.h"
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 /* agent/process.h - the core among real things: a libuv loop with sockets, timers, workers.
  *
  *   loop thread     core, hub, control socket, timers: never busy for long
- *   storer thread   every write to the store, in order (agent/storer.h)
+ *   storer thread   every write to the store, in order (agent/store_thread.h)
  *   workers         training, evaluation, conversations' arithmetic
  *
  * Each effect that the core asks for becomes one call here, and each thing that

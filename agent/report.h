@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "agent/core.h"
+#include "agent/core/core.h"
 #include "agent/folder.h"
 #include "agent/roster.h"
 #include "net/uv/hub.h"

@@ -3,10 +3,10 @@
 #ifndef AGENT_START_H
 #define AGENT_START_H
 
-#include "agent/core.h"
+#include "agent/core/core.h"
+#include "agent/core/learner.h"
+#include "agent/core/names.h"
 #include "agent/folder.h"
-#include "agent/learner.h"
-#include "agent/names.h"
 
 struct start {
 	struct agent_config settings;

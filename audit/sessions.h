@@ -1,6 +1,6 @@
 /* audit/sessions.h - whole sessions, whole trainings, and the noise in what leaves them.
  *
- * Sessions are a host and a client of ppat/ that are opened as agent/talk.c opens them
+ * Sessions are a host and a client of ppat/ that are opened as agent/core/conversation.c opens them
  * (ppat_open() with a source of random bytes and nothing else); trainings are what
  * `fkge train` and `fkge serve` run (kge_trainer_epoch()).  What is read is what the partner has
  * received, or the tables.  The auditor knows both sides' rows, so it knows what was to be hidden,

@@ -3,9 +3,9 @@
  *   bench_ledger FOLDER [default|paper [ROWS [DIM [STEPS [RESERVE [EPSILON]]]]]]
  *
  * One process holds a real session's two sides and, in FOLDER (on the disk that is to be
- * measured), two real stores.  Entries are made as agents make them (agent/spend.c): caps, draft
- * and signature by the session's thread; commit at the host, check, countersignature and
- * commit at the client, check by another one.  Labels are reserved ahead, while the session
+ * measured), two real stores.  Entries are made as agents make them (agent/core/session_ledger.c):
+ * caps, draft and signature by the session's thread; commit at the host, check, countersignature
+ * and commit at the client, check by another one.  Labels are reserved ahead, while the session
  * goes on; before the first label and at the settle it waits.
  *
  * The share is the time in which the session stood still for the ledger, of all its time,
@@ -247,7 +247,7 @@ static void settle(struct pair *p, const struct ppat_result *r)
 	enter(p, signed_by_host(p, &entry));
 }
 
-/* The host's: as agent/spend.c does it. */
+/* The host's: as agent/core/session_ledger.c does it. */
 static void spend(struct pair *p, struct conv *c, uint32_t at_once)
 {
 	struct conv_charge next = c->ops->cost(c);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/alone.h"
-#include "agent/history.h"
+#include "agent/core/history.h"
 #include "agent/roster.h"
 #include "base/bootstrap.h"
 #include "base/mem.h"

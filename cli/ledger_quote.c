@@ -107,7 +107,7 @@ static struct ledger_mechanism release_of(const struct question *q)
 					  .delta = q->config->privacy.delta };
 }
 
-/* What the core would draw under (agent/spend.c). */
+/* What the core would draw under (agent/core/session_ledger.c). */
 static struct ledger_mechanism next_mechanism(const struct question *q)
 {
 	const struct ledger_account *a = q->account;
@@ -349,7 +349,7 @@ static enum dp_worth show_worth(const struct question *q)
 	return q->release ? show_map(q) : show_votes(q);
 }
 
-/* What agent/talk.c does with a session of this worth. */
+/* What agent/core/conversation.c does with a session of this worth. */
 static void show_refusal(const struct question *q, enum dp_worth worth)
 {
 	bool spends = q->config->federation.translator != CONFIG_PROCRUSTES;

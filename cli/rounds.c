@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "agent/ask.h"
-#include "agent/core.h"
+#include "agent/core/core.h"
 #include "agent/folder.h"
 #include "cli/commands.h"
 #include "cli/control.h"

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "agent/ask.h"
-#include "agent/core.h"
+#include "agent/core/core.h"
 #include "agent/folder.h"
 #include "agent/process.h"
 #include "cli/commands.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "base/file.h"
 #include "kge/io.h"
 #include "lab/work.h"

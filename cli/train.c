@@ -3,7 +3,7 @@
  * There are two ways.  By default it goes on until valid stops improving.  With
  * --rounds it is the control arm of a federation (methods 2): N rounds of E
  * epochs, each from the best tables and kept only if valid says so.  Both call
- * the learner (agent/learner.h) that the running agent's jobs call, so a round
+ * the learner (agent/core/learner.h) that the running agent's jobs call, so a round
  * here does the same arithmetic as a federated round without partners.
  *
  * With train.dp training is private (kge/dp_train.h): before the epochs up to the next look are
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "agent/start.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"

@@ -794,7 +794,7 @@ static int read_document(struct reader *r)
 	return rc;
 }
 
-/* As agent/talk.c decides it. */
+/* As agent/core/conversation.c decides it. */
 static bool relations_travel(const struct config *c)
 {
 	const struct kge_model *m = config_model(c);

@@ -72,7 +72,7 @@ static void list_names(const struct fed_local *l, struct shared *x, size_t kind)
 		}
 }
 
-/* Of two things with one name the first has it, as in agent/names.h. */
+/* Of two things with one name the first has it, as in agent/core/names.h. */
 static void find_local(const struct fed_local *l, struct shared *x, size_t kind, size_t a)
 {
 	uint32_t n = kge_vocab_count(x->names[kind]);

@@ -63,7 +63,7 @@ enum {
 };
 
 /* Another agent and what is shared with it.  Slots: local ids in the order of
- * the alignment (net/psi.h, agent/state.h struct peer). */
+ * the alignment (net/psi.h, agent/core/core_internal.h struct peer). */
 struct fed_peer {
 	uint8_t key[FED_KEY], sign_public[FED_SIGN];
 	uint8_t digest[NET_PSI_DIGEST]; /* of the alignment; equal on both sides */

@@ -2,9 +2,9 @@
  * loopback.
  *
  *   folders_open()     their folders, made or found (experiment_folders.c)
- *   start, watch, stop they run rounds among themselves (agent/rounds.c) until no further one can
- *                      come; we ask each what it does
- *   collect            their stores have what they kept and what each round moved
+ *   start, watch, stop they run rounds among themselves (agent/core/rounds.c) until no further one
+ * can come; we ask each what it does collect            their stores have what they kept and what
+ * each round moved
  *
  * What differs from a run in one process: each agent looks at its own valid and keeps its own best
  * tables; one whose looks are no better any more proposes no rounds and joins those of others, so

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core.h"
+#include "agent/core/core.h"
 
 void forget_init(struct forget *f, const struct config *c, const struct kge_train_config *trained,
 		 enum kge_unlearn_variant v)
@@ -66,7 +66,7 @@ static int read_meta(const struct work *w, const char *key, struct buf *out, str
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-/* As the running agent will see it (agent/rounds_part.c). */
+/* As the running agent will see it (agent/core/rounds_part.c). */
 static int goes_on(const struct work *w, bool *on, struct err *e)
 {
 	struct store_checkpoint latest;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "base/err.h"
 
 /* Gives put() the bytes that are to follow the head. */

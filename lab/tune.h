@@ -7,7 +7,7 @@
 #ifndef LAB_TUNE_H
 #define LAB_TUNE_H
 
-#include "agent/core.h"
+#include "agent/core/core.h"
 #include "lab/out.h"
 #include "lab/search.h"
 #include "lab/work.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sink.h"

@@ -128,7 +128,7 @@ enum store_checkpoint_kind {
 	STORE_MANUAL, /* the owner's */
 	STORE_FORMER, /* were the best once */
 	STORE_LATEST, /* one: as the last round left them, whatever their score */
-	STORE_BEFORE, /* one, never replaced: before partners had any part (agent/history.h) */
+	STORE_BEFORE, /* one, never replaced: before partners had any part (agent/core/history.h) */
 	STORE_ALONE,  /* one: as they would be without partners (agent/alone.h) */
 };
 

@@ -1,9 +1,9 @@
 /* store/restored.h - what a store that was put back from a backup has to learn first.
  *
  * What was spent after the backup is not in it.  Partners hold the entries that both have signed
- * and hand them back (agent/handback.c); until each of them has been asked, nothing more may be
- * spent: the totals toward all partners would be wrong.  Statements of private training nobody else
- * holds.  The store says so under STORE_META_RESTORED:
+ * and hand them back (agent/core/handback.c); until each of them has been asked, nothing more may
+ * be spent: the totals toward all partners would be wrong.  Statements of private training nobody
+ * else holds.  The store says so under STORE_META_RESTORED:
  *
  *   offset size
  *        0    1  version, 1

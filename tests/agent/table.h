@@ -6,9 +6,9 @@
 #ifndef TESTS_AGENT_TABLE_H
 #define TESTS_AGENT_TABLE_H
 
-#include "agent/core.h"
-#include "agent/names.h"
-#include "agent/state.h"
+#include "agent/core/core.h"
+#include "agent/core/core_internal.h"
+#include "agent/core/names.h"
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "tests/sim/disk.h"

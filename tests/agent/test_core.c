@@ -4,9 +4,9 @@
 
 #include <sodium.h>
 
-#include "agent/core.h"
-#include "agent/member.h"
-#include "agent/names.h"
+#include "agent/core/core.h"
+#include "agent/core/member.h"
+#include "agent/core/names.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -265,7 +265,9 @@ static void link_up(struct shell *s, const uint8_t from[32])
 	event(s, e);
 }
 
-enum { PROTOCOL = 6 }; /* AGENT_PROTOCOL (agent/state.h): peers of other versions are refused */
+enum {
+	PROTOCOL = 6
+}; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
 		     int64_t wall_ms)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/history.h"
+#include "agent/core/history.h"
 
 static struct agent_history filled(size_t n)
 {

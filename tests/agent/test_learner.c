@@ -1,7 +1,7 @@
 /* The production learner: what it may read, and what decides its score. */
 #include "tests/test.h"
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 
 enum { ENTITIES = 40, RELATIONS = 3, TRIPLES = 400 };
 

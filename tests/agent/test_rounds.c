@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "agent/learner.h"
+#include "agent/core/learner.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "kge/eval.h"

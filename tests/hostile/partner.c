@@ -14,7 +14,7 @@
 #include <string.h>
 #include <uv.h>
 
-#include "agent/state.h"
+#include "agent/core/core_internal.h"
 #include "net/ident.h"
 #include "net/uv/hub.h"
 #include "store/identity.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/core/core_internal.h"
 #include "base/mem.h"
 #include "net/msg.h"
 #include "net/psi.h"

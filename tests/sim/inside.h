@@ -8,9 +8,9 @@
 #ifndef SIM_INSIDE_H
 #define SIM_INSIDE_H
 
-#include "agent/core.h"
-#include "agent/learner.h"
-#include "agent/names.h"
+#include "agent/core/core.h"
+#include "agent/core/learner.h"
+#include "agent/core/names.h"
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "kge/model.h"

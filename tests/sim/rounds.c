@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/core/core_internal.h"
 #include "base/mem.h"
 #include "fed/round.h"
 #include "net/msg.h"

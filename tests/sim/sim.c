@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/core/core_internal.h"
 #include "base/mem.h"
 #include "tests/sim/inside.h"
 

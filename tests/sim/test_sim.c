@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "agent/core.h"
+#include "agent/core/core.h"
 #include "base/log.h"
 #include "tests/sim/sim.h"
 

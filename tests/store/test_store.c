@@ -520,7 +520,7 @@ static void long_metas_lie_in_pieces(void **state)
 	store_close(s);
 }
 
-/* What says whether rounds help (agent/rounds_compare.c): with and without a copy that trains
+/* What says whether rounds help (agent/core/rounds_compare.c): with and without a copy that trains
  * alone; a member's distance, known and not. */
 static void comparisons_come_back(void **state)
 {

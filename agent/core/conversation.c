@@ -1,0 +1,524 @@
+/* agent/core/conversation.c - the conversations inside a session: which names do we share, and the
+ * translation of the client's rows.  Grants what a conversation wants (base/conv.h). */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+#include "dp/useful.h"
+#include "net/psi.h"
+#include "ppat/virtual.h"
+
+enum {
+	VIRTUAL_PER_SLOT = 4,
+	/* A slow core and a slow link: */
+	POINT_US = 200,	     /* for one point of the intersection, doubled and blinded */
+	FLOPS_MS = 100000,   /* multiplications and additions a millisecond */
+	LINK_BYTES_MS = 512, /* bytes a millisecond */
+	WORK_MAX_MS = 1 << 30,
+	PSI_BYTES = 2 * NET_PSI_POINT, /* of one point that travels twice */
+};
+
+/* ---- intersection ---- */
+
+void talk_psi(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct net_psi_config config = {
+		.role = s->role == AGENT_HOST ? NET_PSI_INITIATOR : NET_PSI_RESPONDER,
+		.threads = 1,
+		.draw = c->io.draw,
+		.draw_ctx = c->io.ctx,
+	};
+	struct err e = { 0 };
+	size_t n;
+	struct agent_name *own = agent_names_toward(c->names, peer_names_key(c, s->peer->info.key),
+						    peer_shares(c, 'e'), peer_shares(c, 'r'), &n);
+	struct net_psi_name *names = mem_array(n + 1, sizeof(*names));
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = (struct net_psi_name){ own[i].tag, own[i].id, own[i].text, own[i].len };
+	s->conv_number = CONV_PSI;
+	config.limit_theirs = intersect_names_max(c, n);
+	net_psi_new(&config, names, n, &s->conv, &e);
+	free(names);
+	free(own);
+	if (e.code != 0)
+		session_abort(s, true, e.code, "%s", e.text);
+	else
+		talk_drive(s);
+}
+
+static void alignment_on_disk(struct session *s)
+{
+	session_ready(s);
+	session_goto(s, PHASE_ALIGNED);
+	session_aligned(s);
+	session_drain(s);
+}
+
+static void psi_over(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	const struct net_psi_result *r = net_psi_result(s->conv);
+	struct store_alignment a = { .n = (uint32_t)r->n_slots };
+	struct store_slot *slots = mem_array(r->n_slots + 1, sizeof(*slots));
+	struct store_batch b = { 0 };
+
+	for (size_t i = 0; i < r->n_slots; i++)
+		slots[i] = (struct store_slot){ r->slots[i].id, r->slots[i].tag };
+	peer_align(p, p->version, p->version_theirs, r->digest, slots, a.n);
+	memcpy(a.peer, p->info.key, 32);
+	memcpy(a.version, p->version, 32);
+	memcpy(a.digest, r->digest, 32);
+	a.slots = slots;
+	store_batch_alignment(&b, &a);
+	intersect_done(s, &b, r->n_slots);
+	keep_add(c, &b);
+	conv_free(s->conv);
+	s->conv = NULL;
+	free(slots);
+	session_wait(s);
+	session_commit(s, &b, alignment_on_disk);
+}
+
+/* ---- terms of a translation ---- */
+
+/* Relation rows join the entities' matrix if they are as wide, on both sides. */
+static bool relations_fit(const struct session *s)
+{
+	const struct agent_core *c = s->core;
+
+	return c->best->rel_floats == c->best->ent_floats &&
+	       s->their_rel_floats == s->their_ent_floats;
+}
+
+static uint32_t what_fits(const struct session *s)
+{
+	const struct agent_core *c = s->core;
+	const struct peer *p = s->peer;
+	uint32_t what = 0;
+
+	if (peer_shares(c, 'e') && p->n_ent > 0)
+		what |= PPAT_ENTITIES;
+	if (peer_shares(c, 'r') && p->n_rel > 0 && relations_fit(s))
+		what |= PPAT_RELATIONS;
+	return what;
+}
+
+/* A client's noise is for rows as they are, or of length 1: no mean is taken from them. */
+static void terms_procrustes(const struct session *s, struct ppat_config *t)
+{
+	const struct agent_core *c = s->core;
+
+	if (c->config.center_rows && s->their_noise == 0)
+		t->center = 1;
+	if (c->config.unit_rows)
+		t->scale = PPAT_SCALE_UNIT;
+	t->multiplier = s->their_noise;
+	t->clip = s->their_noise > 0 ? s->their_clip : t->clip;
+}
+
+/* ---- is it worth its price? ---- */
+
+static int useless(struct err *e, const char *what)
+{
+	return err_set(e, ERR_REFUSED,
+		       "%s: nothing useful, so nothing is spent (see fkge ledger quote, and "
+		       "privacy.useless_sessions)",
+		       what);
+}
+
+/* What depends on counts and sizes alone, so both sides may know of it. */
+static int check_labels_worth(const struct agent_core *c, const struct ledger_mechanism *m,
+			      uint64_t labels, struct err *e)
+{
+	const struct dp_mechanism vote = { m->noise == LEDGER_GAUSSIAN ? DP_GAUSSIAN : DP_LAPLACE,
+					   m->param, m->teachers };
+	struct dp_useful u;
+	char what[120];
+
+	if (c->config.spend_useless)
+		return 0;
+	dp_useful(&vote, labels, m->dim, &u);
+	snprintf(what, sizeof(what),
+		 "%llu labels are worth %.1f without noise, %u numbers a row need %.0f",
+		 (unsigned long long)labels, u.unanimous_worth, m->dim, u.direction);
+	return u.worth == DP_WORTH_NOTHING ? useless(e, what) : 0;
+}
+
+static int check_map_worth(const struct agent_core *c, const struct ledger_mechanism *m,
+			   uint32_t rows, struct err *e)
+{
+	double need = dp_useful_map_rows(m->param, m->dim);
+	char what[120];
+
+	if (c->config.spend_useless || rows >= need)
+		return 0;
+	snprintf(what, sizeof(what), "a map of %u shared rows, which with its noise needs %.0f",
+		 rows, need);
+	return useless(e, what);
+}
+
+static int terms_map(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = spend_release(c);
+
+	if (spend_left(c, s->peer, &m) == 0)
+		return err_set(e, ERR_BUDGET,
+			       "privacy budget exhausted: no release of a map is left");
+	t->multiplier = m.param;
+	t->clip = c->config.release_clip;
+	return check_map_worth(c, &m, rows, e);
+}
+
+/* The contract fixes what a label costs (methods 3.3, C7); the settings the rest. */
+static int terms_ppat(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = spend_votes(c, s->peer, rows);
+	uint64_t left = spend_left(c, s->peer, &m), most;
+
+	if (m.dim != t->host_dim)
+		return err_set(e, ERR_REFUSED,
+			       "the contract is about rows of %u floats and ours have %u now: go "
+			       "back to that dimension, or translate with procrustes",
+			       m.dim, t->host_dim);
+	if (left < m.batch)
+		return err_set(e, ERR_BUDGET,
+			       "privacy budget exhausted: no labels are left for a batch of %u",
+			       m.batch);
+	t->teachers = m.teachers;
+	t->batch = m.batch;
+	t->mechanism = m.noise == LEDGER_GAUSSIAN ? PPAT_GAUSSIAN : PPAT_LAPLACE;
+	t->noise = m.param;
+	t->student = c->config.ppat_student_host ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
+	t->teacher_hidden = t->student_hidden = c->config.ppat_hidden;
+	t->steps = c->config.ppat_steps;
+	if (c->config.ppat_mode == PPAT_MODE_BUDGET)
+		ppat_config_budget(t, c->config.ppat_pool, c->config.ppat_teacher_steps,
+				   c->config.ppat_student_steps, c->config.ppat_generator_steps);
+	t->lr = c->config.ppat_lr;
+	t->momentum = c->config.ppat_momentum;
+	t->beta = c->config.ppat_beta;
+	most = (uint64_t)t->steps * t->batch;
+	t->max_labels = (uint32_t)(left < most ? left : most);
+	t->reserve_labels =
+		c->config.reserve_labels > t->batch ? c->config.reserve_labels : t->batch;
+	if (c->config.unit_rows)
+		t->scale = PPAT_SCALE_UNIT;
+	return check_labels_worth(c, &m, t->max_labels, e);
+}
+
+static enum ppat_translator translator_of(enum agent_translator t)
+{
+	static const enum ppat_translator translators[] = { [AGENT_PROCRUSTES] = PPAT_PROCRUSTES,
+							    [AGENT_PPAT] = PPAT_PPAT,
+							    [AGENT_MAP] = PPAT_MAP };
+
+	return translators[t];
+}
+
+int talk_terms(struct session *s, struct err *e)
+{
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	struct ppat_config *t = &s->terms;
+	uint32_t what = what_fits(s), rows = 0;
+
+	if (what == 0)
+		return err_set(e, ERR_NOTFOUND, "nothing is shared");
+	rows += what & PPAT_ENTITIES ? p->n_ent : 0;
+	rows += what & PPAT_RELATIONS ? p->n_rel : 0;
+	ppat_config_defaults(t, translator_of(c->config.translator), p->n_slots,
+			     s->their_ent_floats, (uint32_t)c->best->ent_floats);
+	t->what = what;
+	t->share = c->config.aligned_share;
+	t->student_seed = core_random(c);
+	t->select_seed = core_random(c);
+	if (c->config.virtual_neighbours && s->their_virtual)
+		t->max_virtual = VIRTUAL_PER_SLOT * p->n_slots < PPAT_VIRTUAL_MAX
+					 ? VIRTUAL_PER_SLOT * p->n_slots
+					 : PPAT_VIRTUAL_MAX;
+	if (t->translator == PPAT_PROCRUSTES)
+		terms_procrustes(s, t);
+	else if (t->translator == PPAT_MAP && terms_map(s, t, rows, e) != 0)
+		return e->code;
+	else if (t->translator == PPAT_PPAT && terms_ppat(s, t, rows, e) != 0)
+		return e->code;
+	return ppat_config_check(t, e);
+}
+
+int talk_check_terms(struct session *s, const struct ppat_config *t, struct err *e)
+{
+	struct agent_core *c = s->core;
+	static const uint32_t proposed[] = { [LEDGER_PPAT] = PPAT_PPAT,
+					     [LEDGER_PROCRUSTES] = PPAT_PROCRUSTES,
+					     [LEDGER_MAP] = PPAT_MAP };
+	double noise = c->config.noisy_rows ? c->config.release_noise : 0;
+
+	if (c->config.roles == AGENT_HOST_ONLY)
+		return err_set(e, ERR_REFUSED, "federation.roles: we send none of our rows");
+	if (t->translator != proposed[s->record.translator])
+		return err_set(e, ERR_PROTO, "another translator than was proposed");
+	if (t->slots != s->peer->n_slots || t->client_dim != c->best->ent_floats ||
+	    t->host_dim != s->their_ent_floats)
+		return err_set(e, ERR_PROTO, "terms for other tables than ours");
+	if ((t->what & ~what_fits(s)) != 0)
+		return err_set(e, ERR_REFUSED, "terms ask for rows that we do not share");
+	if (t->translator == PPAT_PROCRUSTES &&
+	    (t->multiplier != noise || (noise > 0 && t->clip != c->config.release_clip)))
+		return err_set(e, ERR_REFUSED, "terms of another noise on our rows than we said");
+	if (t->max_virtual > 0 && !c->config.virtual_neighbours)
+		return err_set(e, ERR_REFUSED, "we do not send virtual neighbours");
+	return 0;
+}
+
+/* ---- the translator ---- */
+
+/* Relation rows of another width stay zero: `what` leaves them out. */
+static void gather_rows(const struct agent_core *c, const struct kge_emb *tables,
+			const struct peer *p, float *rows, uint8_t *tags, uint64_t *ids)
+{
+	size_t dim = tables->ent_floats;
+
+	for (uint32_t i = 0; i < p->n_slots; i++) {
+		const struct store_slot *k = &p->slots[i];
+		const float *row = NULL;
+
+		tags[i] = (uint8_t)k->tag;
+		ids[i] = (uint64_t)(uint8_t)k->tag << 32 | k->id;
+		if (k->tag == 'e')
+			row = kge_ent(tables, k->id);
+		else if (c->best->rel_floats == dim)
+			row = kge_rel(tables, k->id);
+		if (row)
+			memcpy(rows + (size_t)i * dim, row, dim * sizeof(*rows));
+	}
+}
+
+static struct ppat_virtual *gather_neighbours(const struct session *s)
+{
+	const struct agent_core *c = s->core;
+	const struct peer *p = s->peer;
+	uint32_t *ent, *rel;
+	struct ppat_virtual *v;
+
+	if (s->role != AGENT_CLIENT || s->terms.max_virtual == 0)
+		return NULL;
+	peer_slot_ids(p->slots, p->n_slots, &ent, &rel);
+	v = ppat_virtual_gather(c->graph, c->best, ent, rel, p->n_slots, s->terms.max_virtual);
+	free(ent);
+	free(rel);
+	return v;
+}
+
+int talk_open(struct session *s, struct err *e)
+{
+	struct agent_core *c = s->core;
+	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : c->best;
+	size_t n = s->peer->n_slots, dim = tables->ent_floats;
+	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx } };
+	float *rows = mem_array(n * dim + 1, sizeof(*rows));
+	uint8_t *tags = mem_array(n + 1, 1);
+	uint64_t *ids = mem_array(n + 1, sizeof(*ids));
+	struct ppat_rows in = { rows, tags, ids, n, dim };
+
+	assert(s->role == AGENT_HOST || c->config.roles != AGENT_HOST_ONLY);
+	gather_rows(c, tables, s->peer, rows, tags, ids);
+	s->neighbours = gather_neighbours(s);
+	env.neighbours = s->neighbours;
+	s->conv_number = CONV_TRANSLATE;
+	s->conv =
+		ppat_open(s->role == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT, &s->terms, &in, &env, e);
+	free(rows);
+	free(tags);
+	free(ids);
+	if (s->conv)
+		return 0;
+	return e->code ? e->code : err_set(e, ERR_FAIL, "the translator did not open");
+}
+
+/* What the client has sent of its rows: the aligned ones at the end, those of virtual
+ * neighbours, and each batch of PPAT's training, or what a map is made of. */
+void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
+{
+	const struct ppat_virtual *v = s->neighbours;
+	struct ppat_result r;
+	uint64_t shown = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
+
+	ppat_result(s->conv, &r);
+	if (s->role == AGENT_HOST)
+		v = r.neighbours;
+	if (s->terms.translator == PPAT_PPAT)
+		shown = r.generated;
+	if (s->terms.translator != PPAT_PROCRUSTES)
+		width = s->terms.host_dim;
+	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
+	*floats = (*rows + shown) * width;
+	if (s->terms.translator == PPAT_MAP) /* Z before, as wide as it was */
+		*floats += r.n * s->terms.client_dim;
+}
+
+/* ---- granting wishes ---- */
+
+static int run_conv(struct agent_job *job)
+{
+	struct conv *conv = job->subject;
+
+	return conv->ops->work(conv);
+}
+
+static void talk_send(struct session *s)
+{
+	struct conv_message m = s->conv->ops->outgoing(s->conv);
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	if (s->conv_number == CONV_PSI && m.kind == NET_PSI_BLINDED)
+		intersect_begun(s);
+	session_begin_message(s, &w, &out, NET_MSG_CONV);
+	net_put_uint(&w, "c", s->conv_number);
+	net_put_uint(&w, "k", m.kind);
+	net_put_bin(&w, "b", m.base, m.len);
+	session_send(s, &w, &out);
+	s->conv->ops->done(s->conv, 0);
+}
+
+static void talk_over(struct session *s)
+{
+	struct err e = { 0 };
+	int status = s->conv->ops->status(s->conv, &e);
+
+	if (status != 0 && s->work_failed)
+		session_abort_private(s, status, e.text[0] ? e.text : err_text(status));
+	else if (status == ERR_TOOBIG && s->conv_number == CONV_PSI)
+		session_abort(s, true, status,
+			      "%s (federation.names_max of who refuses says how many)", e.text);
+	else if (status != 0)
+		session_abort(s, true, status, "%s: %s", s->conv->ops->name,
+			      e.text[0] ? e.text : err_text(status));
+	else if (s->conv_number == CONV_PSI)
+		psi_over(s);
+	else if (s->role == AGENT_HOST)
+		spend_settle(s);
+	/* the client waits for the settle entry */
+}
+
+/* Operations of one step of PPAT, of all its networks (methods 3.3). */
+static double step_flops(const struct ppat_config *t)
+{
+	double row = 6.0 * t->host_dim * t->teacher_hidden;
+	double student = 12.0 * t->host_dim * t->student_hidden;
+	double generator = 6.0 * t->client_dim * t->host_dim + student;
+	double pool = ppat_config_pool(t);
+
+	return row * t->batch * t->teachers * (t->teacher_steps + 1.0) +
+	       student * pool * (t->student_steps + 1.0) +
+	       generator * pool * (t->generator_steps + 1.0);
+}
+
+static double translation_ms(const struct ppat_config *t)
+{
+	double wide = t->client_dim > t->host_dim ? t->client_dim : t->host_dim;
+	double rows = (double)t->slots + t->max_virtual, steps = ppat_config_steps(t);
+	double flops = 8 * wide * wide * rows + 30 * wide * wide * wide;
+	double bytes = 2 * rows * wide * sizeof(float);
+
+	if (t->translator == PPAT_PPAT) {
+		flops += steps * step_flops(t);
+		bytes += steps * ppat_config_pool(t) * t->host_dim * 2 * sizeof(float);
+	}
+	return flops / FLOPS_MS + bytes / LINK_BYTES_MS;
+}
+
+uint64_t talk_work_ms(const struct session *s)
+{
+	double points = (double)s->psi_points;
+	double ms = points * POINT_US / 1000 + points * PSI_BYTES / LINK_BYTES_MS;
+
+	if (s->terms.slots > 0)
+		ms += translation_ms(&s->terms);
+	return ms < WORK_MAX_MS ? (uint64_t)ms : WORK_MAX_MS;
+}
+
+static bool talking(const struct session *s)
+{
+	return !s->over && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
+	       (s->phase == PHASE_PSI || s->phase == PHASE_TRANSLATE);
+}
+
+bool talk_blocked(const struct session *s)
+{
+	return talking(s) && conv_want(s->conv) == CONV_SEND;
+}
+
+void talk_drive(struct session *s)
+{
+	while (talking(s)) {
+		spend_ahead(s);
+		if (!talking(s))
+			return;
+		switch (conv_want(s->conv)) {
+		case CONV_RECV:
+			session_drain(s);
+			return;
+		case CONV_SEND:
+			if (s->peer->outbox.first)
+				return; /* until the link is writable */
+			talk_send(s);
+			break;
+		case CONV_CHARGE:
+			if (!spend_charge(s, s->conv->ops->cost(s->conv).labels))
+				return;
+			break;
+		case CONV_WORK:
+			session_wait(s);
+			session_start_job(s, run_conv, s->conv);
+			return;
+		case CONV_OVER:
+			talk_over(s);
+			return;
+		}
+	}
+}
+
+void talk_job_done(struct session *s, struct agent_job *job)
+{
+	assert(s && s->conv == job->subject);
+	session_ready(s);
+	s->work_failed = job->status != 0;
+	s->conv->ops->done(s->conv, job->status);
+	talk_drive(s);
+	session_drain(s);
+}
+
+void talk_received(struct session *s, const struct net_msg *m)
+{
+	struct err e = { 0 };
+	uint64_t number = net_get_uint(&m->body, "c", 0, CONV_TRANSLATE, &e), kind;
+	struct net_bytes b;
+
+	if (e.code == 0 && number == CONV_STILL_WORKING)
+		return;
+	kind = net_get_uint(&m->body, "k", 0, 255, &e);
+	b = net_get_bin(&m->body, "b", 0, NET_CONV_PART_MAX + 1024, &e);
+	if (e.code == 0 &&
+	    (!talking(s) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
+		err_set(&e, ERR_PROTO, "a message of a conversation that does not wait for one");
+	if (e.code != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
+		return;
+	}
+	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
+	if (s->conv_number == CONV_PSI)
+		s->psi_points = net_psi_points(s->conv);
+	if (s->phase == PHASE_TRANSLATE &&
+	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
+		spend_note_labels(s);
+	talk_drive(s);
+}

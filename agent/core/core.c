@@ -1,0 +1,824 @@
+#include <assert.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+#include "ppat/virtual.h"
+
+/* ---- small parts that the rest is made of ---- */
+
+uint64_t core_random(struct agent_core *c)
+{
+	uint64_t r;
+
+	c->io.draw(c->io.ctx, &r, sizeof(r));
+	return r;
+}
+
+uint64_t core_jitter(struct agent_core *c, uint64_t ms)
+{
+	return ms + core_random(c) % (ms / 2 + 1);
+}
+
+static void notice(struct agent_core *c, const struct agent_notice *like, const char *fmt,
+		   va_list ap)
+{
+	char text[AGENT_TEXT_MAX + 64];
+	struct agent_notice n = *like;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	n.text = text;
+	c->io.notify(c->io.ctx, &n);
+}
+
+void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
+		 const char *fmt, ...)
+{
+	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", fmt };
+	va_list ap;
+
+	va_start(ap, fmt);
+	notice(c, &n, fmt, ap);
+	va_end(ap);
+}
+
+void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p,
+		    int code, const char *cause, const char *fmt, ...)
+{
+	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", cause };
+	va_list ap;
+
+	va_start(ap, fmt);
+	notice(c, &n, fmt, ap);
+	va_end(ap);
+}
+
+void parcels_add(struct parcels *l, const uint8_t *bytes, size_t n)
+{
+	struct parcel *p = mem_array(1, sizeof(*p) + n);
+
+	p->n = n;
+	memcpy(p->bytes, bytes, n);
+	if (l->first == NULL)
+		l->end = &l->first;
+	*l->end = p;
+	l->end = &p->next;
+	l->bytes += n + PARCEL_COST;
+}
+
+struct parcel *parcels_take(struct parcels *l)
+{
+	struct parcel *p = l->first;
+
+	if (p == NULL)
+		return NULL;
+	l->first = p->next;
+	l->bytes -= p->n + PARCEL_COST;
+	if (l->first == NULL)
+		l->end = &l->first;
+	return p;
+}
+
+void parcels_release(struct parcels *l)
+{
+	struct parcel *p;
+
+	while ((p = parcels_take(l)) != NULL)
+		free(p);
+}
+
+/* ---- commits ---- */
+
+static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
+{
+	if (c->failed_store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
+		assert(c->failed_store || (w.then == NULL && w.session_then == NULL));
+		store_batch_release(b);
+		return;
+	}
+	w.ticket = ++c->next_ticket;
+	c->commits = mem_resize(c->commits, c->n_commits + 1, sizeof(*c->commits));
+	c->commits[c->n_commits++] = w;
+	c->io.commit(c->io.ctx, b, w.ticket);
+	store_batch_release(b);
+}
+
+void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struct agent_core *c))
+{
+	commit(c, b, (struct waiting_commit){ .then = then });
+}
+
+void session_commit(struct session *s, struct store_batch *b, void (*then)(struct session *s))
+{
+	commit(s->core, b, (struct waiting_commit){ .session = s->serial, .session_then = then });
+}
+
+/* NULL: it is over. */
+static struct session *by_serial(const struct agent_core *c, uint64_t serial)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->serial == serial)
+			return c->open[i];
+	return NULL;
+}
+
+static void store_failed(struct agent_core *c, int status)
+{
+	c->failed_store = true;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status,
+		    "the store can't be written: the agent stops; free the disk or repair the "
+		    "store, then start it again");
+	c->stopping = true;
+	c->n_commits = 0;
+	session_abort_all(c, ERR_STORE, "store failed");
+	rounds_stop(c, "its store failed");
+	if (c->job)
+		atomic_store(&c->job->cancel, true);
+}
+
+static void committed(struct agent_core *c, uint64_t ticket, int status)
+{
+	struct waiting_commit w;
+
+	if (c->n_commits == 0 || c->commits[0].ticket != ticket)
+		return; /* of before a failure */
+	w = c->commits[0];
+	c->n_commits--;
+	memmove(c->commits, c->commits + 1, c->n_commits * sizeof(*c->commits));
+	if (status != 0) {
+		store_failed(c, status);
+		return;
+	}
+	if (in_rounds(c))
+		rounds_committed(c, ticket);
+	if (w.then != NULL)
+		w.then(c);
+	else if (w.session_then != NULL && by_serial(c, w.session) != NULL)
+		w.session_then(by_serial(c, w.session));
+}
+
+/* ---- jobs ---- */
+
+static struct agent_job *new_job(struct agent_core *c, enum agent_job_kind kind,
+				 int (*run)(struct agent_job *job), void *subject)
+{
+	struct agent_job *job = mem_array(1, sizeof(*job));
+
+	job->kind = kind;
+	job->id = ++c->next_job;
+	job->run = run;
+	job->core = c;
+	job->subject = subject;
+	return job;
+}
+
+void core_start_job(struct agent_core *c, enum agent_job_kind kind,
+		    int (*run)(struct agent_job *job), void *subject)
+{
+	assert(c->job == NULL);
+	c->job = new_job(c, kind, run, subject);
+	c->job_since_ms = c->now_ms;
+	c->io.start_job(c->io.ctx, c->job);
+}
+
+void session_start_job(struct session *s, int (*run)(struct agent_job *job), void *subject)
+{
+	assert(s->job == NULL);
+	s->job = new_job(s->core, AGENT_JOB_CONV, run, subject);
+	s->core->io.start_job(s->core->io.ctx, s->job);
+}
+
+static void own_job_done(struct agent_core *c, struct agent_job *job)
+{
+	c->job = NULL;
+	if (c->fed.now != NULL)
+		rounds_job_done(c, job);
+	else if (c->doing == DOING_LOOK)
+		look_done(c, job);
+	else
+		learn_job_done(c, job);
+}
+
+static struct session *by_job(const struct agent_core *c, const struct agent_job *job)
+{
+	for (size_t i = 0; i < c->n_open; i++)
+		if (c->open[i]->job == job)
+			return c->open[i];
+	return NULL;
+}
+
+static void job_done(struct agent_core *c, struct agent_job *job)
+{
+	struct session *s = by_job(c, job);
+
+	if (job == c->job) {
+		own_job_done(c, job);
+	} else if (s != NULL) {
+		s->job = NULL;
+		talk_job_done(s, job);
+	} else { /* its session is over; the conversation waited for this */
+		conv_free(job->subject);
+		ppat_virtual_free(job->beside);
+		c->orphans--;
+	}
+	free(job);
+}
+
+/* ---- what to do next ---- */
+
+static void set_asleep(struct agent_core *c, bool asleep)
+{
+	if (c->asleep == asleep)
+		return;
+	c->asleep = asleep;
+	if (asleep && c->config.wake_ms)
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE, c->config.wake_ms);
+	if (!asleep)
+		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WAKE);
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "%s", asleep ? "asleep" : "awake");
+}
+
+static void stop_if_quiet(struct agent_core *c)
+{
+	if (c->job || c->orphans || c->n_commits || c->n_open)
+		return;
+	c->stopped = true;
+	for (int t = 0; t < AGENT_TIMERS; t++)
+		c->io.cancel_timer(c->io.ctx, (enum agent_timer)t);
+	core_notice(c, AGENT_NOTICE_STOPPED, NULL, c->failed_store ? ERR_STORE : 0, "stopped");
+}
+
+static void poll_again(struct agent_core *c, uint64_t wait_ms)
+{
+	if (wait_ms != UINT64_MAX)
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_POLL, wait_ms);
+}
+
+/* Peers that did not take what we sent: a new link starts afresh. */
+static void drop_overflown(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (!p->overflow)
+			continue;
+		p->overflow = false;
+		c->io.disconnect(c->io.ctx, p->info.key);
+		peer_link_down(c, p);
+		c->io.connect(c->io.ctx, p->info.key, p->info.address);
+	}
+}
+
+static void begin(struct agent_core *c, void (*what)(struct agent_core *c))
+{
+	set_asleep(c, false);
+	what(c);
+}
+
+static void propose(struct agent_core *c, struct peer *p)
+{
+	set_asleep(c, false);
+	session_propose(c, p);
+}
+
+static void tell(struct agent_core *c)
+{
+	if (c->must_signal)
+		signal_all(c);
+	if (session_can_serve(c))
+		signal_owed(c);
+}
+
+/* May a partner that this round has not heard yet still come? */
+static bool gathering(const struct agent_core *c)
+{
+	if (c->config.rounds == AGENT_EACH_ALONE || c->now_ms >= c->gather_until_ms)
+		return false;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (p->greeted && peer_listed(p) && !p->in_round && p->failed_row == 0 &&
+		    peer_sends(p) && !peer_nothing_shared(p))
+			return true;
+	}
+	return false;
+}
+
+static void gather(struct agent_core *c, uint64_t wait_ms)
+{
+	uint64_t left = c->gather_until_ms - c->now_ms;
+
+	tell(c);
+	poll_again(c, wait_ms < left ? wait_ms : left);
+}
+
+/* Nobody can be served now: tell what is new, try alone, or sleep. */
+static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
+{
+	tell(c);
+	if (c->train_now || c->local_left > 0) {
+		begin(c, learn_local);
+		return;
+	}
+	poll_again(c, wait_ms);
+	if (wait_ms == UINT64_MAX && c->n_open == 0)
+		set_asleep(c, true);
+}
+
+/* Between rounds: alignments first, then the next one. */
+static void next_of_rounds(struct agent_core *c)
+{
+	uint64_t wait_ms = UINT64_MAX;
+	struct peer *p = NULL;
+
+	rounds_next(c, &p, &wait_ms);
+	if (p != NULL) {
+		set_asleep(c, false);
+		session_propose_align(c, p);
+	} else if (c->doing != DOING_NOTHING) {
+		set_asleep(c, false);
+	} else {
+		poll_again(c, wait_ms);
+		set_asleep(c, wait_ms == UINT64_MAX);
+	}
+}
+
+/* The loop of methods 3.1: starts at most one thing. */
+static void next_of_pairs(struct agent_core *c)
+{
+	uint64_t wait_ms;
+	struct peer *p = queue_next(c, &wait_ms);
+
+	if (c->in_round && c->config.rounds == AGENT_EACH_ALONE)
+		p = NULL;
+	if (!c->trained)
+		begin(c, learn_first);
+	else if (p && session_has_room(c))
+		propose(c, p);
+	else if (c->in_round && gathering(c))
+		gather(c, wait_ms);
+	else if (c->in_round)
+		learn_round(c);
+	else if (p)
+		tell(c); /* when one of those that we serve is done */
+	else
+		nothing_queued(c, wait_ms);
+}
+
+/* What was decided is on disk.  What a session under way writes is about its pair alone, with
+ * which there is no other. */
+static bool is_settled(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_commits; i++)
+		if (c->commits[i].session == 0 || by_serial(c, c->commits[i].session) == NULL)
+			return false;
+	return true;
+}
+
+/* Called after every event. */
+static void what_next(struct agent_core *c)
+{
+	if (!c->started || c->stopped)
+		return;
+	drop_overflown(c);
+	conduct_carry_out(c);
+	if (c->stopping) {
+		stop_if_quiet(c);
+		return;
+	}
+	/* Jobs of sessions that are over take their places until they are back. */
+	if (c->doing == DOING_NOTHING && is_settled(c) && c->orphans < session_limit(c)) {
+		if (in_rounds(c) && c->trained)
+			next_of_rounds(c);
+		else
+			next_of_pairs(c);
+	}
+	if (session_beside_all(c) && session_can_serve(c))
+		signal_owed(c);
+}
+
+/* ---- events ---- */
+
+static void dispatch(struct agent_core *c, struct peer *p, const struct net_msg *m,
+		     const uint8_t *bytes, size_t n)
+{
+	if (m->type == NET_MSG_HELLO)
+		peer_hello(c, p, m);
+	else if (m->type == NET_MSG_SIGNAL)
+		peer_signal(c, p, m);
+	else if (m->type == NET_MSG_MEMBERS)
+		peer_members(c, p, m);
+	else if (m->type == NET_MSG_LEDGER_PULL)
+		handback_pull(c, p, m);
+	else if (m->type == NET_MSG_LEDGER_BACK)
+		handback_back(c, p, m);
+	else if (m->type == NET_MSG_ROUND)
+		rounds_message(c, p, m, bytes, n);
+	else
+		session_message(c, p, m);
+}
+
+static void unreadable(struct agent_core *c, struct peer *p, const struct err *e)
+{
+	conduct_breach(c, p, e->code, "sent a message that can't be read: %.150s", e->text);
+}
+
+/* Its head first: the body of one that nobody waits for is not looked at. */
+static void message(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n)
+{
+	struct net_msg_head h;
+	struct net_msg m;
+	struct err e = { 0 };
+
+	p->bytes_in += n;
+	if (net_msg_head(&h, bytes, n, &e) != 0) {
+		unreadable(c, p, &e);
+		return;
+	}
+	if (!conduct_expects(c, p, &h) || session_keeps(c, p, &h, bytes, n))
+		return;
+	if (net_msg_decode(&m, bytes, n, &e) != 0) {
+		unreadable(c, p, &e);
+		return;
+	}
+	dispatch(c, p, &m, bytes, n);
+	net_msg_release(&m);
+}
+
+static void stranger(struct agent_core *c, const struct agent_event *e)
+{
+	struct agent_notice n = { AGENT_NOTICE_STRANGER, e->peer, ERR_IDENTITY,
+				  "an unlisted key knocked", "an unlisted key knocked" };
+
+	if (e->kind != AGENT_EVENT_LINK_UP)
+		return;
+	c->io.notify(c->io.ctx, &n);
+	c->io.disconnect(c->io.ctx, e->peer);
+}
+
+static bool is_stranger(struct agent_core *c, const struct agent_event *e)
+{
+	const struct peer *p = peer_find(c, e->peer);
+
+	return p == NULL || !peer_listed(p);
+}
+
+static void link_down(struct agent_core *c, struct peer *p, int status)
+{
+	peer_link_down(c, p);
+	if (status == ERR_TOOBIG) /* said under the seal: no other could have */
+		conduct_breach(c, p, status, "sent a message larger than any may be");
+}
+
+static void link_event(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+
+	if (e->kind == AGENT_EVENT_LINK_UP && p->conduct.shut)
+		c->io.disconnect(c->io.ctx, p->info.key);
+	else if (e->kind == AGENT_EVENT_LINK_UP)
+		peer_link_up(c, p);
+	else if (!p->linked)
+		; /* late: the link is down already */
+	else if (e->kind == AGENT_EVENT_LINK_DOWN)
+		link_down(c, p, e->status);
+	else if (e->kind == AGENT_EVENT_WRITABLE)
+		peer_writable(c, p);
+	else
+		message(c, p, e->bytes, e->n);
+}
+
+static void timer(struct agent_core *c, enum agent_timer t)
+{
+	if (t == AGENT_TIMER_LEASE)
+		session_lease(c);
+	else if (t == AGENT_TIMER_WORKING)
+		session_working(c);
+	else if (t == AGENT_TIMER_ROUND)
+		rounds_timer(c);
+	else if (t == AGENT_TIMER_WAKE && c->asleep) {
+		set_asleep(c, false);
+		c->must_signal = c->trained; /* in case that somebody missed it */
+	}
+}
+
+static void start(struct agent_core *c)
+{
+	c->started = true;
+	handback_start(c);
+	intersect_start(c);
+	if (c->at_start.n)
+		core_commit(c, &c->at_start, NULL);
+	for (size_t i = 0; i < c->n_peers && c->config.roles == AGENT_CLIENT_ONLY; i++)
+		queue_drop(c, c->peers[i]); /* of a time when it was host, too */
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (peer_listed(c->peers[i]))
+			c->io.connect(c->io.ctx, c->peers[i]->info.key, c->peers[i]->info.address);
+}
+
+static void say_bye(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct buf out = { 0 };
+		struct net_writer w;
+
+		if (!c->peers[i]->linked)
+			continue;
+		net_write_begin(&w, &out, NET_MSG_BYE, NULL);
+		net_write_end(&w, NULL);
+		peer_send(c, c->peers[i], &out);
+	}
+}
+
+static void stop(struct agent_core *c)
+{
+	if (c->stopping)
+		return;
+	c->stopping = true;
+	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
+	rounds_stop(c, "the agent is being stopped");
+	if (c->job)
+		atomic_store(&c->job->cancel, true);
+	say_bye(c);
+}
+
+void agent_core_event(struct agent_core *c, const struct agent_event *e)
+{
+	if (c->stopped)
+		return;
+	assert(e->now_ms >= c->now_ms);
+	c->now_ms = e->now_ms;
+	c->wall_ms = e->wall_ms;
+	switch (e->kind) {
+	case AGENT_EVENT_START:
+		start(c);
+		break;
+	case AGENT_EVENT_LINK_UP:
+	case AGENT_EVENT_LINK_DOWN:
+	case AGENT_EVENT_MESSAGE:
+	case AGENT_EVENT_WRITABLE:
+		if (is_stranger(c, e)) { /* and that is all it comes to */
+			stranger(c, e);
+			return;
+		}
+		link_event(c, e);
+		break;
+	case AGENT_EVENT_TIMER:
+		timer(c, e->timer);
+		break;
+	case AGENT_EVENT_JOB_DONE:
+		job_done(c, e->job);
+		break;
+	case AGENT_EVENT_COMMITTED:
+		committed(c, e->ticket, e->status);
+		break;
+	case AGENT_EVENT_ENTRIES:
+		handback_entries(c, e);
+		break;
+	case AGENT_EVENT_PEER_ADDED:
+		peer_added(c, e);
+		break;
+	case AGENT_EVENT_PEER_REVOKED:
+		peer_revoked(c, e);
+		break;
+	case AGENT_EVENT_TRAIN:
+		c->train_now = true;
+		break;
+	case AGENT_EVENT_RESUME:
+		rounds_resume(c);
+		break;
+	case AGENT_EVENT_STOP:
+		stop(c);
+		break;
+	}
+	what_next(c);
+	session_free_ended(c);
+	assert(c->signatures.n == 0);
+}
+
+/* ---- birth and end ---- */
+
+/* Strangers and whom the owner turned away are nothing to the core.  Who was a partner may have a
+ * chain, and proposals that must not be joined again. */
+static int load_peers(struct agent_core *c, const struct store_core *saved, struct err *e)
+{
+	for (size_t i = 0; i < saved->n_peers; i++)
+		if (saved->peers[i].status == STORE_LISTED ||
+		    saved->peers[i].status == STORE_REVOKED)
+			peer_new(c, &saved->peers[i]);
+	if (peers_listed(c) > AGENT_PEERS_MAX)
+		return err_set(e, ERR_STORE,
+			       "the store lists %zu partners, at most %d are possible: fkge peer "
+			       "revoke those that are none",
+			       peers_listed(c), AGENT_PEERS_MAX);
+	return 0;
+}
+
+static struct peer *peer_by_sign(struct agent_core *c, const struct ledger_chain *chain)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (ledger_chain_side(chain, c->peers[i]->info.sign_key) >= 0)
+			return c->peers[i];
+	return NULL;
+}
+
+/* A chain whose peer is not known any more still counts for the lineage: it stays
+ * with a peer record that is not listed. */
+static void load_chains(struct agent_core *c, struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_chains; i++) {
+		struct ledger_chain *from = saved->chains[i], moved = *from;
+		struct peer *p = peer_by_sign(c, from);
+
+		if (p == NULL) {
+			struct store_peer lost = { .status = STORE_REVOKED };
+			int other = 1 - ledger_chain_side(from, c->sign_public);
+
+			memcpy(lost.sign_key, from->key[other & 1], 32);
+			memcpy(lost.key, from->key[other & 1], 32);
+			p = peer_new(c, &lost);
+		}
+		ledger_chain_release(&p->chain);
+		ledger_chain_init(from, moved.key[0], moved.key[1]);
+		p->chain = moved;
+	}
+}
+
+static void load_closing(struct agent_core *c, const struct store_meta *m)
+{
+	for (size_t at = 1; at + 32 <= m->len; at += 32)
+		for (size_t i = 0; i < c->n_peers; i++)
+			if (memcmp(c->peers[i]->info.sign_key, m->base + at, 32) == 0)
+				c->peers[i]->closing = true;
+}
+
+/* What the owner has asked for while we were down is carried out once. */
+static void load_resume(struct agent_core *c)
+{
+	c->fed.resumed = true;
+	store_batch_meta(&c->at_start, AGENT_META_RESUME, "", 0);
+}
+
+static void load_alignments(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_alignments; i++) {
+		const struct store_alignment *a = &saved->alignments[i];
+		struct peer *p = peer_find(c, a->peer);
+
+		if (p) /* their version follows from our own record (core_record.c) */
+			peer_align(p, a->version, p->aligned_theirs, a->digest, a->slots, a->n);
+	}
+}
+
+static void load_queue(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_queue; i++) {
+		struct peer *p = peer_find(c, saved->queue[i].peer);
+
+		if (p == NULL || !peer_listed(p) || p->queued)
+			continue;
+		p->queued = true;
+		p->place = ++c->next_place;
+	}
+}
+
+/* What `status` counts goes on from what the store has. */
+static void load_session_counts(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_ended; i++) {
+		const struct store_session_count *n = &saved->ended[i];
+		struct peer *p = peer_find(c, n->peer);
+
+		c->sessions += n->done;
+		if (p == NULL)
+			continue;
+		p->sessions = n->done;
+		p->failed = n->aborted;
+	}
+}
+
+/* Sessions that a crash cut off are over; what they reserved stays spent. */
+static void close_open_sessions(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_open; i++) {
+		struct store_session s = saved->open[i];
+
+		s.state = STORE_ABORTED;
+		s.outcome = ERR_CANCELED;
+		snprintf(s.reason, sizeof(s.reason), "the agent ended during this session");
+		store_batch_session(&c->at_start, &s);
+	}
+}
+
+static int load(struct agent_core *c, struct store_core *saved, struct err *e)
+{
+	int status = load_peers(c, saved, e);
+
+	for (size_t i = 0; status == 0 && i < saved->n_meta; i++)
+		if (strcmp(saved->meta[i].key, AGENT_META) == 0)
+			status = keep_load(c, saved->meta[i].base, saved->meta[i].len, e);
+		else if (strcmp(saved->meta[i].key, AGENT_META_CLOSE) == 0)
+			load_closing(c, &saved->meta[i]);
+		else if (strcmp(saved->meta[i].key, AGENT_META_RESUME) == 0 &&
+			 saved->meta[i].len > 0)
+			load_resume(c);
+	if (status)
+		return status;
+	status = history_load(c, saved, e);
+	if (status)
+		return status;
+	load_chains(c, saved);
+	c->dp_spent = saved->training;
+	load_alignments(c, saved);
+	load_queue(c, saved);
+	load_session_counts(c, saved);
+	intersect_load(c, saved);
+	gossip_load(c, saved);
+	status = handback_load(c, saved, e);
+	if (status)
+		return status;
+	c->has_best = saved->has_best;
+	if (saved->has_best) {
+		c->best_score = saved->best.valid_score;
+		c->epochs = saved->best.epochs;
+		if (memcmp(saved->best.digest, c->best_digest, 32) != 0)
+			return err_set(e, ERR_STORE,
+				       "the tables given are not those of the best checkpoint");
+	}
+	c->trained = c->trained && c->has_best;
+	/* The owner trained or went back by hand: tables that no partner has seen. */
+	if (c->has_best && memcmp(c->kept_digest, c->best_digest, 32) != 0) {
+		c->trained = true;
+		c->best_serial++;
+		c->history.by_hand = c->history.has_before;
+		keep_add(c, &c->at_start); /* the next one by hand gets another serial */
+	}
+	c->signal_serial = c->trained ? c->best_serial : 0;
+	return 0;
+}
+
+int agent_core_new(struct agent_core **out, const struct agent_parts *parts, struct err *e)
+{
+	struct agent_core *c;
+	int status = agent_config_check(parts->config, e);
+
+	if (status)
+		return status;
+	c = mem_array(1, sizeof(*c));
+	c->config = *parts->config;
+	c->io = *parts->io;
+	c->learner = parts->learner;
+	c->graph = parts->graph;
+	c->names = parts->names;
+	memcpy(c->key, parts->key, 32);
+	memcpy(c->sign_public, parts->sign_public, 32);
+	memcpy(c->sign_secret, parts->sign_secret, 64);
+	memcpy(c->lineage, parts->lineage, 32);
+	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 1", 20,
+			   c->sign_secret, 32);
+	c->best = parts->best;
+	c->fed.latest = parts->latest;
+	c->work = kge_emb_copy(c->best);
+	c->taken = mem_array((size_t)c->best->n_ent + c->best->n_rel, sizeof(*c->taken));
+	kge_emb_digest(c->best, c->best_digest);
+	c->local_left = c->config.local_rounds;
+	c->rest_due_ms = UINT64_MAX;
+	status = load(c, parts->saved, e);
+	if (status == 0)
+		status = rounds_load(c, parts, e);
+	if (status) {
+		agent_core_free(c);
+		return status;
+	}
+	close_open_sessions(c, parts->saved);
+	*out = c;
+	return 0;
+}
+
+void agent_core_free(struct agent_core *c)
+{
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < c->n_peers; i++)
+		peer_free(c->peers[i]);
+	while (c->n_open > 0)
+		session_free(c->open[--c->n_open]);
+	session_free_ended(c);
+	free(c->peers);
+	free(c->commits);
+	gossip_release(c);
+	learn_release(c);
+	rounds_release(c);
+	store_batch_release(&c->at_start);
+	store_batch_release(&c->signatures);
+	kge_emb_free(c->best);
+	kge_emb_free(c->work);
+	free(c->taken);
+	store_restored_release(&c->restored);
+	sodium_memzero(c, sizeof(*c));
+	free(c);
+}

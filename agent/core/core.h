@@ -1,0 +1,466 @@
+/* agent/core/core.h - what an agent does next: a state machine without I/O.
+ *
+ * The core is told what happened (struct agent_event, with its time) and asks
+ * for effects through struct agent_io.  It never calls libuv, the clock, the
+ * file system or a random device, and it starts no thread, so that the same
+ * code runs in the process (agent/process.h) and in the simulator (tests/sim).
+ *
+ * Rules for a shell:
+ *  - One event at a time, on one thread, never from inside an effect: an
+ *    effect only queues; what it leads to comes back later as an event.
+ *  - now_ms never falls.  wall_ms is written on the ledger and decides nothing.
+ *  - Events of a link come in its order: LINK_UP, messages, LINK_DOWN.
+ *  - Batches are applied in the order in which they were asked for, each one
+ *    in one transaction, synced before its COMMITTED event.
+ *  - A job is the worker's from start_job() to JOB_DONE; so is all that it
+ *    points to.  JOB_DONE comes exactly once, also after cancel.
+ *
+ *                    first training done
+ *      (start) ---> BUSY ------------------> READY <-----------------------+
+ *                    ^                        |  |                         |
+ *                    |  queue polled, accepted|  | nothing queued,         |
+ *                    |  proposal, local round |  | nothing improved        |
+ *                    +------------------------+  v                         |
+ *                    |                          SLEEP --- wake timer, -----+
+ *                    |                                    signal, command
+ *                    +--- session over, round trained and scored ---> READY
+ */
+#ifndef AGENT_CORE_CORE_H
+#define AGENT_CORE_CORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/secret.h"
+#include "config/config.h"
+#include "fed/method.h"
+#include "store/batch.h"
+#include "store/ledger/entry.h"
+
+struct agent_names; /* agent/core/names.h: canonical names toward a peer */
+struct kge_emb;	    /* kge/model.h */
+struct kge_graph;   /* graph/graph.h */
+struct store_core;  /* store/store.h: all that a restarting core needs */
+
+enum {
+	AGENT_KEY = STORE_KEY, /* a peer's X25519 static key: who it is */
+	AGENT_SESSION = STORE_SESSION,
+	AGENT_NAME_MAX = STORE_NAME_MAX, /* bytes, with the NUL */
+	AGENT_TEXT_MAX = STORE_REASON_MAX,
+	AGENT_PEERS_MAX = 256,			  /* listed peers of one agent */
+	AGENT_SESSIONS_MAX = CONFIG_SESSIONS_MAX, /* sessions of one agent at a time */
+	AGENT_MESSAGE_MAX = 1 << 20,		  /* bytes of one whole message */
+};
+
+/* Clocks that differ by more are told to the owner: auditors read both. */
+#define AGENT_CLOCK_OFF_MS (INT64_C(5) * 60 * 1000)
+
+enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
+enum agent_role { AGENT_HOST, AGENT_CLIENT };
+/* In sessions of two: which sides it may be.  The host takes rows in, the client sends its own. */
+enum agent_roles { AGENT_BOTH_ROLES, AGENT_HOST_ONLY, AGENT_CLIENT_ONLY };
+enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT, AGENT_MAP };
+enum agent_mode {
+	AGENT_PAIRS,  /* translations between two agents (methods 3) */
+	AGENT_ROUNDS, /* rows, in rounds of many (methods 4, fed/) */
+};
+enum agent_share { AGENT_SHARE_ENTITIES, AGENT_SHARE_RELATIONS, AGENT_SHARE_BOTH };
+enum agent_aggregate { AGENT_AVERAGE, AGENT_REPLACE, AGENT_WEIGHTED, AGENT_MEAN };
+enum agent_rounds {
+	AGENT_TOGETHER,
+	AGENT_EACH_ALONE
+}; /* one training run for all queued, or each */
+
+/* ---- settings: read-only, copied by agent_core_new() ---- */
+
+/* Of mode AGENT_ROUNDS. */
+struct agent_rounds_config {
+	struct fed_settings settings; /* number and widths of rows: 0, the core fills them in */
+	uint32_t epochs;	      /* of local training, a round */
+	uint32_t first_epochs;	      /* alone, before the first round; 0: none */
+	uint32_t eval_every;	      /* rounds between looks at valid */
+	uint32_t patience;	      /* looks without a better score, then it proposes no more */
+	uint32_t max;	      /* rounds, missed ones too; then it is in no more; 0: no limit */
+	uint32_t min_members; /* itself among them: with fewer it is in no round */
+	uint64_t every_ms;    /* between the end of a round and the next */
+	bool equal_start;     /* shared rows begin as fed_first_row() has them */
+	uint64_t start_seed;  /* with this seed */
+	bool propose;	      /* else it only joins */
+	/* rounds_compare.c */
+	uint32_t stop_when_worse; /* looks that have hurt, of twice as many; 0: never; at most 16 */
+	uint32_t compare_rounds;  /* looks of the first comparison with training alone; 0: only
+				   * when there is a reason */
+	uint32_t compare_limit;	  /* valid triples; 0: all that a look takes */
+};
+
+struct agent_config {
+	char name[AGENT_NAME_MAX];
+	char address[STORE_ADDRESS_MAX]; /* advertised, for our member record; "": none */
+	bool introduce;			 /* tell partners of each other */
+	enum agent_mode mode;
+	enum agent_roles roles;		/* of mode AGENT_PAIRS */
+	struct agent_rounds_config fed; /* mode AGENT_ROUNDS; what follows on sessions is not its */
+	/* what is learned from others (methods 3.1, 3.2, 3.6) */
+	enum agent_translator translator;
+	enum agent_share share;
+	/* Intersections: names that a partner may put in (0: by the number of ours), and the least
+	 * time between two with it (0: none). */
+	uint64_t names_max, names_every_ms;
+	double aligned_share; /* part of the aligned rows used, 0..1]; default 1 */
+	enum agent_aggregate aggregate;
+	enum agent_rounds rounds;
+	bool virtual_neighbours;
+	/* training */
+	char protocol[STORE_WORD_MAX]; /* name of the validation score, for the checkpoint */
+	uint64_t seed;		       /* of training, for the checkpoint */
+	uint32_t first_epochs;	       /* before the first session, at most */
+	uint32_t eval_every;	       /* epochs between looks at valid in the first training */
+	uint32_t patience;	       /* looks without a better score before it ends; 0: never */
+	uint32_t round_epochs;	       /* after aggregating, and in a local round */
+	bool reset_optimizer;	       /* forget the moments at each round, as the papers do */
+	uint32_t local_rounds;	       /* rounds without partners, tried before going to sleep */
+	uint32_t max_rounds;	       /* as host; then only serves as client.  0: no limit */
+	/* private training (kge/dp_train.h); dp.epsilon 0: plain.  Then nothing is judged by valid:
+	 * the score of tables is the number of steps behind them */
+	struct ledger_statement dp; /* what statements say, but for their number and steps */
+	uint32_t dp_epoch_steps;
+	/* privacy: caps become whole numbers of labels when a contract is made */
+	enum ledger_accountant accountant;
+	enum ledger_noise noise;
+	double noise_param; /* lambda of Laplace, sigma of Gaussian (0: ppat_config_sigma()) */
+	uint32_t teachers;  /* 0: min(250, aligned rows / 50), at least 4 */
+	double delta, epsilon_per_peer, epsilon_total;
+	/* Releases: our map as host (AGENT_MAP), our own rows as client (noisy_rows). */
+	bool noisy_rows;
+	double release_noise;	 /* deviation over L2 sensitivity */
+	double release_clip;	 /* length that rows are clipped to */
+	bool spend_useless;	 /* host sessions that buy nothing useful, too (dp/useful.h) */
+	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
+	/* the translator's arithmetic */
+	uint32_t ppat_steps, ppat_batch, ppat_hidden;
+	uint32_t ppat_mode; /* enum ppat_mode; what follows is of mode BUDGET */
+	uint32_t ppat_pool, ppat_teacher_steps, ppat_student_steps, ppat_generator_steps;
+	double ppat_lr, ppat_momentum, ppat_beta;
+	bool ppat_student_host;	     /* the paper's placement; default: at the client */
+	bool center_rows, unit_rows; /* before they meet: mean removed (procrustes), length 1 */
+	/* Sessions at a time, 1..AGENT_SESSIONS_MAX: one of them as host.  1: none beside anything
+	 * else.  Mode AGENT_ROUNDS has one whatever this says. */
+	uint32_t sessions;
+	/* patience */
+	uint64_t lease_ms;	   /* a session ends when the peer is silent for so long */
+	uint64_t session_limit_ms; /* ... and at the latest after this */
+	uint64_t retry_min_ms, retry_max_ms;
+	uint64_t wake_ms; /* sleep at most so long; 0: until a signal */
+	/* After the first translation of a round, wait so long for partners that are busy or
+	 * have nothing new yet, before training (AGENT_TOGETHER); meanwhile we serve others. */
+	uint64_t gather_ms;
+};
+
+void agent_config_defaults(struct agent_config *c);
+/* ERR_USAGE with the key and what is allowed. */
+int agent_config_check(const struct agent_config *c, struct err *e);
+
+/* ---- jobs: what a worker runs ---- */
+
+enum agent_job_kind {
+	AGENT_JOB_TRAIN,
+	AGENT_JOB_EVALUATE,
+	AGENT_JOB_CONV,
+	AGENT_JOB_AGGREGATE,
+	AGENT_JOB_EXCHANGE, /* rows of a round */
+};
+
+struct agent_job {
+	enum agent_job_kind kind;
+	uint64_t id;
+	int (*run)(struct agent_job *job); /* the worker calls it; any thread */
+	int status;			   /* the worker keeps run()'s value here */
+	atomic_bool cancel;		   /* set by anyone; run() returns ERR_CANCELED soon */
+	_Atomic uint32_t done, total;	   /* progress: epochs, for status and bars */
+	double score, loss;		   /* results, valid when status is 0 */
+	struct err why;			   /* of a status that is neither 0 nor ERR_CANCELED */
+	/* private to agent/ */
+	void *core;
+	void *subject;
+	void *beside; /* what the subject reads; freed with it when nobody waits any more */
+};
+
+/* How this agent learns: production is agent/core/learner.h over kge/; the
+ * simulator has one with synthetic scores.  Called on a worker. */
+struct agent_learner {
+	void *ctx;
+	/* Trains `epochs` epochs on the train split, in place; ERR_CANCELED. */
+	int (*train)(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		     struct agent_job *job);
+	/* The same on another graph and its tables, ours with virtual neighbours added, from
+	 * fresh moments.  May be NULL: neighbours are left out. */
+	int (*train_on)(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+			uint32_t epochs, struct agent_job *job);
+	/* Validation score, higher is better.  Never looks at test. */
+	int (*evaluate)(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			double *score);
+	/* The local training of a round: fed_train() of this part and its tables.  May be NULL
+	 * where no rounds are run. */
+	int (*train_part)(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
+	/* As train() with reset, of other tables, with the draws of this part's round.  May be
+	 * NULL: train(). */
+	int (*train_alone)(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			   uint32_t epochs, struct agent_job *job);
+	/* As evaluate(), of at most so many valid triples (0: as many), the same ones every time.
+	 * May be NULL: evaluate(). */
+	int (*evaluate_some)(void *ctx, const struct kge_emb *work, uint32_t triples,
+			     struct agent_job *job, double *score);
+};
+
+/* ---- what an owner may be told ---- */
+
+enum agent_notice_kind {
+	AGENT_NOTICE_STATE,    /* status has changed: state, score, round, queue */
+	AGENT_NOTICE_IMPROVED, /* a new best is on disk */
+	AGENT_NOTICE_SESSION,  /* a session ended: text says how */
+	AGENT_NOTICE_STRANGER, /* a key that is not listed knocked: peer */
+	AGENT_NOTICE_MEMBER,   /* a partner told us of a member: peer, text = name */
+	AGENT_NOTICE_TROUBLE,  /* something needs the owner: text says what to do */
+	AGENT_NOTICE_OUT,      /* a peer was revoked by the core, not by its owner: peer */
+	AGENT_NOTICE_STOPPED,  /* after AGENT_EVENT_STOP: nothing is under way any more */
+};
+
+struct agent_notice {
+	enum agent_notice_kind kind;
+	const uint8_t *peer; /* or NULL */
+	int code;	     /* 0 or ERR_* */
+	const char *text;    /* never NULL; good during the call */
+	const char *cause; /* the format that text was made by: ours alone, never a peer's words */
+};
+
+/* ---- effects ---- */
+
+enum agent_timer {
+	AGENT_TIMER_LEASE,
+	AGENT_TIMER_WORKING,
+	AGENT_TIMER_POLL,
+	AGENT_TIMER_WAKE,
+	AGENT_TIMER_ROUND,
+	AGENT_TIMER_REST,
+	AGENT_TIMERS
+};
+
+struct agent_io {
+	void *ctx;
+	/* One whole message (net/msg.h) to a peer whose link is up; copied.  0;
+	 * ERR_BUSY: not taken, WRITABLE will follow; anything else: lost, LINK_DOWN follows. */
+	int (*send)(void *ctx, const uint8_t peer[AGENT_KEY], const uint8_t *bytes, size_t n);
+	/* Moves the content out of *batch; COMMITTED with this ticket once it is on disk. */
+	void (*commit)(void *ctx, struct store_batch *batch, uint64_t ticket);
+	void (*start_job)(void *ctx, struct agent_job *job);
+	/* One shot; setting a timer again moves it. */
+	void (*set_timer)(void *ctx, enum agent_timer t, uint64_t delay_ms);
+	void (*cancel_timer)(void *ctx, enum agent_timer t);
+	/* Keep a link to this peer from now on (dial, redial), or close it and stop dialling. */
+	void (*connect)(void *ctx, const uint8_t peer[AGENT_KEY], const char *address);
+	void (*disconnect)(void *ctx, const uint8_t peer[AGENT_KEY]);
+	void (*notify)(void *ctx, const struct agent_notice *notice);
+	/* Entries of our chain with the partner that signs with this key, number `first` and what
+	 * follows, at most max: ENTRIES with this ticket, once all commits asked for before are on
+	 * disk. */
+	void (*read_entries)(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64_t first,
+			     size_t max, uint64_t ticket);
+	/* Random bytes: libsodium's in production. */
+	secret_draw_fn *draw;
+};
+
+/* ---- events ---- */
+
+enum agent_event_kind {
+	AGENT_EVENT_START, /* first event of all */
+	AGENT_EVENT_LINK_UP,
+	AGENT_EVENT_LINK_DOWN,
+	AGENT_EVENT_MESSAGE,
+	AGENT_EVENT_WRITABLE, /* send() said ERR_BUSY and there is room again */
+	AGENT_EVENT_TIMER,
+	AGENT_EVENT_JOB_DONE,
+	AGENT_EVENT_COMMITTED,
+	AGENT_EVENT_ENTRIES, /* what read_entries() asked for */
+	/* the owner's commands */
+	AGENT_EVENT_PEER_ADDED,	  /* joined, invited or accepted: listed from now on */
+	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
+	AGENT_EVENT_TRAIN,	  /* one local round now */
+	AGENT_EVENT_RESUME,	  /* rounds go on that had stopped since they hurt */
+	AGENT_EVENT_STOP,	  /* finish quickly; AGENT_NOTICE_STOPPED follows */
+};
+
+struct agent_event {
+	enum agent_event_kind kind;
+	uint64_t now_ms;	 /* monotonic */
+	int64_t wall_ms;	 /* since 1970, for the record only */
+	uint8_t peer[AGENT_KEY]; /* LINK_*, MESSAGE, WRITABLE, PEER_*: X25519 static key */
+	uint8_t sign[AGENT_KEY]; /* PEER_ADDED: Ed25519 key; zeros: learn it from its HELLO */
+	const char *name;	 /* PEER_ADDED; may be NULL */
+	const char *address;	 /* PEER_ADDED; NULL or "" when it can't be dialled */
+	const uint8_t *bytes;	 /* MESSAGE: good during the call */
+	size_t n;
+	enum agent_timer timer; /* TIMER */
+	struct agent_job *job;	/* JOB_DONE */
+	uint64_t ticket;	/* COMMITTED, ENTRIES */
+	int status; /* COMMITTED: 0 or ERR_STORE, after which the agent stops.  ENTRIES.  LINK_DOWN:
+		     * ERR_TOOBIG when the peer sent a message beyond all limits; else anything */
+	const struct ledger_signed *entries; /* ENTRIES: good during the call */
+	size_t n_entries;
+};
+
+/* ---- the core ---- */
+
+struct agent_core;
+
+#define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
+#define AGENT_META_PART "fed"	/* its part in the method of its rounds, */
+#define AGENT_META_LOOK "look"	/* and a look at valid that was interrupted (rounds_validate.c) */
+/* Written by the owner beside a stopped agent: a byte, 1: AGENT_EVENT_RESUME at its start. */
+#define AGENT_META_RESUME "resume"
+
+/* From a value of AGENT_META: the digest of the best tables as they were when a round was last
+ * kept. Rounds go on from what that round left while the best tables are these, or those of that
+ * round.  false: it says nothing of that. */
+bool agent_meta_beside(const uint8_t *bytes, size_t n, uint8_t digest[32]);
+
+/* This one the owner writes too: a byte, 1, and the Ed25519 keys (32 bytes each) of partners whose
+ * contracts he has closed.  The next session with labels makes a new one.  It is no entry: what one
+ * side puts on the chain outside of a session could stand where the other has put something. */
+#define AGENT_META_CLOSE "close"
+
+/* What the core borrows until it is freed, besides its own copy of the settings. */
+struct agent_parts {
+	const struct agent_config *config;
+	const struct agent_io *io;
+	const struct agent_learner *learner;
+	const struct kge_graph *graph;
+	const struct agent_names *names;
+	/* What was on disk: read during agent_core_new() only.  The chains' contents are
+	 * moved out: each is left as an empty chain of the same pair. */
+	struct store_core *saved;
+	const uint8_t *key;	    /* own X25519 public key, 32 bytes */
+	const uint8_t *sign_public; /* Ed25519, 32 bytes */
+	const uint8_t *sign_secret; /* Ed25519, 64 bytes (libsodium's) */
+	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
+	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
+			       * becomes the core's */
+	/* Mode AGENT_ROUNDS: what the last round left on disk. */
+	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none */
+	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
+	const struct store_meta *look; /* meta AGENT_META_LOOK, of any size; NULL: none */
+};
+
+/* ERR_STORE or ERR_LEDGER when what was saved contradicts itself. */
+int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
+/* Only when no job is under way. */
+void agent_core_free(struct agent_core *c);
+
+/* The one way in. */
+void agent_core_event(struct agent_core *c, const struct agent_event *event);
+
+/* ---- status ---- */
+
+struct agent_peer_status {
+	uint8_t key[AGENT_KEY];
+	char name[AGENT_NAME_MAX];
+	int64_t clock_off_ms; /* its clock is ahead of ours, by its last HELLO; behind: negative */
+	bool linked, revoked;
+	bool queued; /* its signal waits in our queue */
+	bool in_session;
+	enum agent_role role;	      /* ours, when in_session */
+	const char *phase;	      /* static text; "" when not in session */
+	char trouble[AGENT_TEXT_MAX]; /* why nothing more happens with this peer; or "" */
+	bool aligned;		      /* alignment known and current on our side */
+	uint32_t shared_entities, shared_relations;
+	enum agent_roles roles;	 /* as it says of itself */
+	uint64_t names_compared; /* intersections on record; of the last one: */
+	struct store_intersection names;
+	char names_warning[AGENT_TEXT_MAX]; /* what is odd about it; "": nothing */
+	uint64_t sessions, failed;	    /* ever: restarts keep them */
+	uint64_t bytes_in, bytes_out;	    /* of messages, since start */
+	/* our rows that it has got, by the ledger: as they are, and with noise */
+	uint64_t rows_sent, noisy_rows_sent;
+	/* as host toward this peer, by the ledger */
+	uint64_t labels_spent, labels_cap;
+	double epsilon; /* public: from counts alone */
+	/* mode AGENT_ROUNDS: its part in the last round that it was asked for, as we have seen it
+	 */
+	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
+	uint64_t round_fate_number; /* of that round */
+	char round_why[AGENT_TEXT_MAX];
+	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
+						*/
+	bool round_over; /* it says that it takes part in no more: it is not asked */
+	/* Its rows in the last round, against the others': distance over their length (negative:
+	 * not known), cosine; far out, or not. */
+	double round_distance, round_cosine;
+	bool round_far;
+};
+
+/* Mode AGENT_ROUNDS. */
+struct agent_round_status {
+	bool under_way;	 /* also a look at valid that is owed of the last one */
+	uint64_t number; /* of the round under way, else of the next one */
+	uint64_t done;	 /* that we took part in */
+	uint64_t missed; /* since the first: count toward rounds.max, too */
+	uint32_t worse;	 /* looks since the best score */
+	bool proposes;	 /* we may propose, now or later */
+	bool over;	 /* we take part in no more: rounds.max, or ... */
+	bool stopped;	 /* ... rounds hurt: until the owner says otherwise */
+	char stopped_why[AGENT_TEXT_MAX];
+	bool masked;   /* nobody can see members' rows */
+	bool compared; /* these are known: valid before averaging, after it, trained alone */
+	bool has_alone;
+	double own_score, merged_score, alone_score;
+	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
+	size_t items, answered;	      /* shared with them; of these, in the last stage */
+	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */
+	char waits[AGENT_TEXT_MAX];   /* who or what must come before there is one; "": nothing */
+};
+
+struct agent_status {
+	enum agent_state state;
+	const char *doing;   /* static text: "training", "session", "idle" ... */
+	size_t sessions_now; /* under way; with whom: peer[].in_session */
+	bool has_best;
+	double best_score; /* on valid */
+	uint64_t best_serial;
+	uint32_t job_done, job_total;
+	uint64_t rounds, lone_rounds; /* tried: after sessions as host; local ones */
+	uint64_t improved, sessions;
+	/* before partners had any part in the tables (agent/core/history.h) */
+	bool has_before;
+	double before_score;
+	uint64_t epochs_since; /* trained since then */
+	bool best_is_lone;     /* the best tables are of the copy that trains beside rounds */
+	size_t queued;
+	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
+	double epsilon;
+	enum agent_roles roles;
+	uint64_t rows_sent, noisy_rows_sent; /* by the ledger, all partners; none of rounds */
+	uint64_t private_steps;		     /* of training, charged so far */
+	double private_epsilon;
+	struct agent_round_status round;
+	size_t n_peers;
+	struct agent_peer_status *peer; /* release with agent_status_release() */
+};
+
+/* Are there entries with this peer on the ledger? */
+bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY]);
+/* Is this peer to get no link now, since it broke the protocol?  Why, for the owner; static. */
+bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
+			  const char **why);
+
+void agent_core_status(const struct agent_core *c, struct agent_status *out);
+void agent_status_release(struct agent_status *s);
+
+/* For assertions in the simulator: the digest of the best tables in memory, and of
+ * those that a job does not hold. */
+void agent_core_best_digest(const struct agent_core *c, uint8_t out[32]);
+/* The best tables; the core's, unchanged until the next event. */
+const struct kge_emb *agent_core_best(const struct agent_core *c);
+
+#endif

@@ -1,0 +1,190 @@
+/* agent/core/core_record.c - the core's own small record in the store (meta key AGENT_META).
+ *
+ *   v  version of this record         r  rounds hosted     l  local rounds
+ *   s  serial of the best             f  epochs of the first training done
+ *   t  the first training is over     b  digest of the best tables
+ *   n  number of the next round of many       o  those we took part in
+ *   i  those since then that we missed         q  serial of our last proposal
+ *   w  its looks without a better score       e  epochs since the best
+ *   h  rounds have stopped, and why (absent: they have not)
+ *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
+ *                                             (n, o, i, q, w, e, u, x: mode AGENT_ROUNDS)
+ *   g  times that the best got better
+ *   p  list of maps, one a peer:
+ *        k  key   d  serial served    a  version of its names at the alignment
+ *        j  serial of its proposals up to which we join none
+ *        y  how often it broke the protocol    z  what it did last
+ *
+ * It rides in the batch of whatever changed it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+
+enum { KEEP_VERSION = 1 };
+
+static void put_rounds(const struct agent_core *c, struct net_writer *w)
+{
+	net_put_uint(w, "n", c->fed.number);
+	net_put_uint(w, "o", c->fed.done);
+	net_put_uint(w, "i", c->fed.missed);
+	net_put_uint(w, "q", c->fed.serial);
+	net_put_uint(w, "w", c->fed.worse);
+	net_put_uint(w, "e", c->tried_epochs);
+	net_put_bool(w, "u", c->fed.untrained);
+	net_put_bin(w, "x", c->fed.beside, 32);
+	if (c->fed.compare.stopped)
+		net_put_str(w, "h", c->fed.compare.why);
+}
+
+static void get_rounds(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "n"))
+		return;
+	c->fed.number = net_get_uint(m, "n", 0, UINT64_MAX, e);
+	c->fed.done = net_get_uint(m, "o", 0, UINT64_MAX, e);
+	if (net_has(m, "i")) /* older ones counted none */
+		c->fed.missed = net_get_uint(m, "i", 0, UINT64_MAX, e);
+	if (net_has(m, "q"))
+		c->fed.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
+	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
+	c->fed.untrained = net_get_bool(m, "u", e);
+	net_get_fixed(m, "x", c->fed.beside, 32, e);
+	c->fed.compare.stopped = net_has(m, "h");
+	if (c->fed.compare.stopped)
+		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);
+	if (in_rounds(c))
+		c->tried_epochs = net_get_uint(m, "e", 0, UINT64_MAX, e);
+}
+
+static void put_conduct(const struct peer *p, struct net_writer *w)
+{
+	if (p->conduct.breaches == 0)
+		return;
+	net_put_uint(w, "y", p->conduct.breaches);
+	net_put_str(w, "z", p->conduct.why);
+}
+
+static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "y"))
+		return;
+	p->conduct.breaches = (uint32_t)net_get_uint(m, "y", 0, UINT32_MAX, e);
+	net_get_text(m, "z", p->conduct.why, sizeof(p->conduct.why), e);
+	conduct_load(p);
+}
+
+static void put_peer(const struct peer *p, struct net_writer *w)
+{
+	net_put_map(w, NULL);
+	net_put_bin(w, "k", p->info.key, 32);
+	net_put_uint(w, "d", p->served);
+	net_put_bin(w, "a", p->aligned_theirs, 32);
+	if (p->fed.joined > 0)
+		net_put_uint(w, "j", p->fed.joined);
+	put_conduct(p, w);
+	net_put_end(w);
+}
+
+/* Partners, and of those revoked as many again: the latest, which stand last. */
+static void put_peers(const struct agent_core *c, struct net_writer *w)
+{
+	size_t past = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (peer_listed(c->peers[i]))
+			put_peer(c->peers[i], w);
+	for (size_t i = c->n_peers; i-- > 0 && past < AGENT_PEERS_MAX;)
+		if (!peer_listed(c->peers[i])) {
+			put_peer(c->peers[i], w);
+			past++;
+		}
+}
+
+void keep_add(struct agent_core *c, struct store_batch *b)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	net_write_body(&w, &out);
+	net_put_uint(&w, "v", KEEP_VERSION);
+	net_put_uint(&w, "r", c->rounds);
+	net_put_uint(&w, "l", c->lone_rounds);
+	net_put_uint(&w, "g", c->improved);
+	net_put_uint(&w, "s", c->best_serial);
+	net_put_uint(&w, "f", c->first_done);
+	net_put_bool(&w, "t", c->trained);
+	net_put_bin(&w, "b", c->best_digest, 32);
+	if (in_rounds(c) || c->fed.number > 0)
+		put_rounds(c, &w);
+	net_put_list(&w, "p");
+	put_peers(c, &w);
+	net_put_end(&w);
+	if (net_write_end(&w, NULL) == 0)
+		store_batch_meta(b, AGENT_META, out.base, out.len);
+	buf_release(&out);
+}
+
+static void load_peer(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	uint8_t key[32], theirs[32];
+	uint64_t served = net_get_uint(m, "d", 0, UINT64_MAX, e);
+	uint64_t joined = net_has(m, "j") ? net_get_uint(m, "j", 0, FED_SERIAL_MAX, e) : 0;
+	struct peer *p;
+
+	net_get_fixed(m, "k", key, 32, e);
+	net_get_fixed(m, "a", theirs, 32, e);
+	if (e->code != 0)
+		return;
+	p = peer_find(c, key);
+	if (p == NULL)
+		return;
+	p->served = served;
+	p->fed.joined = joined;
+	memcpy(p->aligned_theirs, theirs, 32);
+	get_conduct(p, m, e);
+}
+
+int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct net_body body;
+	struct net_list peers;
+	struct err bad = { 0 };
+
+	if (net_body_decode(&body, bytes, n, &bad) != 0)
+		return err_set(e, ERR_STORE, "the agent's record in the store is damaged: %.200s",
+			       bad.text);
+	net_get_uint(&body.map, "v", KEEP_VERSION, KEEP_VERSION, &bad);
+	c->rounds = net_get_uint(&body.map, "r", 0, UINT64_MAX, &bad);
+	c->lone_rounds = net_get_uint(&body.map, "l", 0, UINT64_MAX, &bad);
+	if (net_has(&body.map, "g")) /* older ones lack it */
+		c->improved = net_get_uint(&body.map, "g", 0, UINT64_MAX, &bad);
+	c->best_serial = net_get_uint(&body.map, "s", 0, UINT64_MAX, &bad);
+	c->first_done = (uint32_t)net_get_uint(&body.map, "f", 0, UINT32_MAX, &bad);
+	c->trained = net_get_bool(&body.map, "t", &bad);
+	net_get_fixed(&body.map, "b", c->kept_digest, 32, &bad);
+	get_rounds(c, &body.map, &bad);
+	peers = net_get_list(&body.map, "p", (size_t)2 * AGENT_PEERS_MAX, &bad);
+	for (size_t i = 0; bad.code == 0 && i < peers.n; i++) {
+		struct net_map m = net_list_map(&peers, i, &bad);
+
+		load_peer(c, &m, &bad);
+	}
+	net_body_release(&body);
+	if (bad.code != 0)
+		return err_set(e, ERR_STORE, "the agent's record in the store is damaged: %.200s",
+			       bad.text);
+	return 0;
+}
+
+bool agent_meta_beside(const uint8_t *bytes, size_t n, uint8_t digest[32])
+{
+	struct net_body body;
+	struct err bad = { 0 };
+
+	if (net_body_decode(&body, bytes, n, &bad) != 0)
+		return false;
+	net_get_fixed(&body.map, "x", digest, 32, &bad);
+	net_body_release(&body);
+	return bad.code == 0;
+}

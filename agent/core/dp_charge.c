@@ -1,0 +1,72 @@
+/* agent/core/dp_charge.c - private training charges the agent's own account before it runs.
+ *
+ *   TRAIN wanted -> a signed statement of its steps -> on disk -> the job starts
+ *
+ * so a crash has charged steps that were never run, and never the other way round.  What is
+ * charged at once is what one job trains: looks of the first training, or a round. */
+#include <assert.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+
+bool charge_needed(const struct agent_core *c)
+{
+	return c->config.dp.epsilon > 0;
+}
+
+static void nothing_left(struct agent_core *c)
+{
+	const struct ledger_statement *dp = &c->config.dp;
+
+	if (!c->dp_over && handback_blocks_training(c))
+		core_notice(
+			c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+			"restored from a backup: what was trained privately after it is on no "
+			"ledger any more, so the tables stay as they are until you say how to go "
+			"on (fkge restore --help)");
+	else if (!c->dp_over)
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_BUDGET,
+			    "private training has spent epsilon %.4f of %.4f: the tables stay as "
+			    "they are from now on (train.dp.epsilon)",
+			    ledger_training_epsilon(&c->dp_spent, dp->delta), dp->epsilon);
+	c->dp_over = true;
+}
+
+/* The account is what is on disk: it changes when the statement is there. */
+static void charged(struct agent_core *c)
+{
+	ledger_training_force(&c->dp_spent, &c->dp_stated);
+	c->dp_then(c);
+}
+
+static void charge_steps(struct agent_core *c, uint64_t steps)
+{
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+	int status = ledger_training_next(&c->dp_stated.statement, &c->dp_spent, &c->config.dp,
+					  steps, c->wall_ms, &e);
+
+	assert(status == 0);
+	(void)status;
+	ledger_statement_sign(&c->dp_stated, c->sign_secret);
+	store_batch_statement(&b, &c->dp_stated);
+	core_commit(c, &b, charged);
+}
+
+void charge_training(struct agent_core *c, void (*then)(struct agent_core *c))
+{
+	uint64_t epochs = handback_blocks_training(c)
+				  ? 0
+				  : ledger_training_left(&c->dp_spent, &c->config.dp) /
+					    c->config.dp_epoch_steps;
+
+	if (epochs < c->job_epochs)
+		c->job_epochs = (uint32_t)epochs;
+	if (c->job_epochs == 0) {
+		nothing_left(c);
+		then(c);
+		return;
+	}
+	c->dp_then = then;
+	charge_steps(c, (uint64_t)c->job_epochs * c->config.dp_epoch_steps);
+}

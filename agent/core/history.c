@@ -1,0 +1,172 @@
+/* The core's side, and how it is written:
+ *
+ *   v  version      b  has before     s  its score     d  as drawn
+ *   h  by hand      e  epochs since   g  list of maps:
+ *   l  digest of the best that trained without partners beside rounds; may be missing
+ *                                        t time  a score before  z after  k kept  p keys */
+#include "agent/core/history.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+
+enum { HISTORY_VERSION = 1 };
+
+/* ---- as bytes ---- */
+
+static void write_gain(struct net_writer *w, const struct agent_gain *g)
+{
+	net_put_map(w, NULL);
+	net_put_uint(w, "t", (uint64_t)g->time_ms);
+	net_put_double(w, "a", g->before);
+	net_put_double(w, "z", g->after);
+	net_put_bool(w, "k", g->kept);
+	net_put_bin(w, "p", g->peer, (size_t)g->n_peers * STORE_KEY);
+	net_put_end(w);
+}
+
+bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST])
+{
+	static const uint8_t none[STORE_DIGEST];
+
+	return memcmp(h->lone, digest, sizeof(none)) == 0 &&
+	       memcmp(h->lone, none, sizeof(none)) != 0;
+}
+
+void agent_history_write(const struct agent_history *h, struct buf *out)
+{
+	struct net_writer w;
+
+	net_write_body(&w, out);
+	net_put_uint(&w, "v", HISTORY_VERSION);
+	net_put_bool(&w, "b", h->has_before);
+	net_put_double(&w, "s", h->before);
+	net_put_bool(&w, "d", h->drawn);
+	net_put_bool(&w, "h", h->by_hand);
+	net_put_uint(&w, "e", h->epochs);
+	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
+	net_put_list(&w, "g");
+	for (size_t i = 0; i < h->n; i++)
+		write_gain(&w, &h->gain[i]);
+	net_put_end(&w);
+	if (net_write_end(&w, NULL) != 0)
+		buf_clear(out);
+}
+
+static void read_gain(struct agent_gain *g, const struct net_map *m, struct err *e)
+{
+	struct net_bytes peers;
+
+	g->time_ms = (int64_t)net_get_uint(m, "t", 0, INT64_MAX, e);
+	g->before = net_get_double(m, "a", -1e300, 1e300, e);
+	g->after = net_get_double(m, "z", -1e300, 1e300, e);
+	g->kept = net_get_bool(m, "k", e);
+	peers = net_get_bin(m, "p", 0, sizeof(g->peer), e);
+	if (e->code != 0)
+		return;
+	g->n_peers = (uint32_t)(peers.len / STORE_KEY);
+	if (g->n_peers > 0)
+		memcpy(g->peer, peers.base, (size_t)g->n_peers * STORE_KEY);
+}
+
+static void read_gains(struct agent_history *h, const struct net_map *map, struct err *e)
+{
+	struct net_list gains = net_get_list(map, "g", AGENT_GAINS_MAX, e);
+
+	for (size_t i = 0; e->code == 0 && i < gains.n; i++) {
+		struct net_map m = net_list_map(&gains, i, e);
+
+		read_gain(&h->gain[h->n++], &m, e);
+	}
+}
+
+int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct net_body body;
+	struct err bad = { 0 };
+
+	*h = (struct agent_history){ 0 };
+	if (n == 0)
+		return 0;
+	if (net_body_decode(&body, bytes, n, &bad) != 0)
+		return err_set(e, ERR_STORE, "the history of gains is damaged: %.200s", bad.text);
+	net_get_uint(&body.map, "v", HISTORY_VERSION, HISTORY_VERSION, &bad);
+	h->has_before = net_get_bool(&body.map, "b", &bad);
+	h->before = net_get_double(&body.map, "s", -1e300, 1e300, &bad);
+	h->drawn = net_get_bool(&body.map, "d", &bad);
+	h->by_hand = net_get_bool(&body.map, "h", &bad);
+	h->epochs = net_get_uint(&body.map, "e", 0, INT64_MAX, &bad);
+	if (net_has(&body.map, "l")) /* older ones have none */
+		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
+	read_gains(h, &body.map, &bad);
+	net_body_release(&body);
+	return bad.code == 0
+		       ? 0
+		       : err_set(e, ERR_STORE, "the history of gains is damaged: %.200s", bad.text);
+}
+
+/* ---- the core's ---- */
+
+int history_load(struct agent_core *c, const struct store_core *saved, struct err *e)
+{
+	for (size_t i = 0; i < saved->n_meta; i++)
+		if (strcmp(saved->meta[i].key, AGENT_META_HISTORY) == 0)
+			return agent_history_read(&c->history, saved->meta[i].base,
+						  saved->meta[i].len, e);
+	return 0;
+}
+
+/* What is best now nobody else had a part in. */
+void history_begin(struct agent_core *c, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_BEFORE,
+					 .valid_score = c->has_best ? c->best_score : 0,
+					 .epochs = c->epochs,
+					 .seed = c->config.seed,
+					 .created_ms = c->wall_ms };
+
+	if (c->history.has_before || c->rounds > 0 || c->fed.done > 1 || charge_needed(c))
+		return;
+	c->history.has_before = true;
+	c->history.drawn = !c->has_best;
+	c->history.before = info.valid_score;
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	store_batch_tables(b, &info, kge_emb_copy(c->best), c->best_digest);
+}
+
+static void add_peers(const struct agent_core *c, struct agent_gain *g)
+{
+	for (size_t i = 0; i < c->n_peers && g->n_peers < AGENT_GAIN_PEERS; i++)
+		if (c->peers[i]->in_round)
+			memcpy(g->peer[g->n_peers++], c->peers[i]->info.key, STORE_KEY);
+}
+
+void history_gain(struct agent_core *c, double after, bool kept)
+{
+	struct agent_history *h = &c->history;
+	struct agent_gain g = { .time_ms = c->wall_ms > 0 ? c->wall_ms : 0,
+				.before = c->best_score,
+				.after = after,
+				.kept = kept };
+
+	if (!c->has_best || charge_needed(c))
+		return;
+	add_peers(c, &g);
+	if (h->n == AGENT_GAINS_MAX)
+		memmove(h->gain, h->gain + 1, --h->n * sizeof(*h->gain));
+	h->gain[h->n++] = g;
+}
+
+void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
+{
+	struct buf out = { 0 };
+
+	if (c->history.has_before)
+		c->history.epochs += epochs;
+	if (!c->history.has_before && c->history.n == 0)
+		return;
+	agent_history_write(&c->history, &out);
+	store_batch_meta_taken(b, AGENT_META_HISTORY, out.base, out.len);
+}

@@ -1,0 +1,50 @@
+/* agent/core/history.h - what partners brought: the state before the first of them had any part in
+ * our tables, how much was trained since, and what each training after a translation came to.
+ *
+ * The tables of before are checkpoint STORE_BEFORE, kept once.  The rest is the meta value
+ * AGENT_META_HISTORY, of at most AGENT_GAINS_MAX gains, the newest ones.  In mode rounds the
+ * records of rounds have the scores, and no gains are kept.  Under private training, where valid
+ * is not looked at, there is no history. */
+#ifndef AGENT_CORE_HISTORY_H
+#define AGENT_CORE_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/batch.h"
+
+#define AGENT_META_HISTORY "history"
+
+enum { AGENT_GAINS_MAX = 64, AGENT_GAIN_PEERS = 8 };
+
+/* One training on what partners' translations had left. */
+struct agent_gain {
+	int64_t time_ms;
+	double before, after; /* score on valid: of the best until then; of what was trained */
+	bool kept;	      /* it was better; else the best came back */
+	uint32_t n_peers;     /* whose rows were in it, the first few by key */
+	uint8_t peer[AGENT_GAIN_PEERS][STORE_KEY];
+};
+
+struct agent_history {
+	bool has_before;
+	bool drawn;	 /* before: nothing was trained, the tables are as they were drawn */
+	bool by_hand;	 /* the owner has trained or restored since: epochs are not all counted */
+	double before;	 /* score on valid */
+	uint64_t epochs; /* trained since, kept or not */
+	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
+				     * those of the copy that trains beside them; 0: none yet */
+	size_t n;
+	struct agent_gain gain[AGENT_GAINS_MAX]; /* the oldest first */
+};
+
+/* Are these the tables of that copy? */
+bool agent_history_is_lone(const struct agent_history *h, const uint8_t digest[STORE_DIGEST]);
+void agent_history_write(const struct agent_history *h, struct buf *out);
+/* ERR_STORE: damaged. */
+int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, struct err *e);
+
+#endif

@@ -1,0 +1,132 @@
+/* agent/core/intersect.c - names that partners put into intersections: how many, how often, and
+ * what looks like guessing.
+ *
+ * Whoever puts a name into an intersection learns whether we have it, so a partner can guess
+ * (docs/THREAT-MODEL.md, names).  No protocol prevents that; here it is bounded, in number
+ * (federation.names_max) and in time (federation.names_every_s), and shown. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "net/psi.h"
+
+enum {
+	TIMES_OURS = 20,     /* names_max 0: so many times our own ... */
+	NAMES_LEAST = 10000, /* ... and these in any case */
+	NAMES_FEW = 100,     /* sets that differ by fewer say nothing */
+	MANY_TIMES = 4,	     /* more than so many times ours, or those shared: may be guesses */
+};
+
+size_t intersect_names_max(const struct agent_core *c, size_t ours)
+{
+	size_t most = (size_t)TIMES_OURS * ours;
+
+	if (c->config.names_max > 0)
+		return c->config.names_max;
+	if (most < NAMES_LEAST)
+		most = NAMES_LEAST;
+	return most < NET_PSI_LIMIT ? most : NET_PSI_LIMIT;
+}
+
+uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p)
+{
+	return p->names.due_ms > c->now_ms ? p->names.due_ms - c->now_ms : 0;
+}
+
+/* The clock on the wall serves across a restart alone: it says how long ago that was. */
+void intersect_start(struct agent_core *c)
+{
+	uint64_t every = c->config.names_every_ms;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer_names *n = &c->peers[i]->names;
+		int64_t age = c->wall_ms - n->last.time_ms;
+
+		if (n->compared == 0)
+			continue;
+		age = age > 0 ? age : 0;
+		n->due_ms = (uint64_t)age < every ? c->now_ms + every - (uint64_t)age : 0;
+	}
+}
+
+void intersect_load(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_intersections; i++) {
+		struct peer *p = peer_find(c, saved->intersections[i].peer);
+
+		if (p == NULL)
+			continue;
+		p->names.compared++;
+		p->names.last = saved->intersections[i]; /* the oldest come first */
+	}
+}
+
+/* Our points leave now: from here on the partner can have its result, even if it breaks off, so
+ * this one counts. */
+void intersect_begun(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct peer_names *n = &s->peer->names;
+	struct store_batch b = { 0 };
+	size_t ours, theirs;
+
+	if (s->names_count)
+		return;
+	s->names_count = true;
+	net_psi_sets(s->conv, &ours, &theirs);
+	s->theirs_before = n->compared > 0 ? n->last.theirs : 0;
+	n->last = (struct store_intersection){ .time_ms = c->wall_ms,
+					       .ours = ours,
+					       .theirs = theirs };
+	memcpy(n->last.peer, s->peer->info.key, STORE_KEY);
+	n->compared++;
+	n->due_ms = c->now_ms + c->config.names_every_ms;
+	store_batch_intersection(&b, &n->last);
+	core_commit(c, &b, NULL);
+}
+
+/* ---- does it look like guessing? ---- */
+
+static void warn(struct agent_core *c, struct peer *p, const char *why)
+{
+	const struct store_intersection *i = &p->names.last;
+
+	snprintf(p->names.warning, sizeof(p->names.warning),
+		 "it put in %llu names, %s (ours: %llu, shared: %llu): it may be guessing which we "
+		 "have; ask its owner, or lower federation.names_max",
+		 (unsigned long long)i->theirs, why, (unsigned long long)i->ours,
+		 (unsigned long long)i->shared);
+	core_notice(c, AGENT_NOTICE_TROUBLE, p, 0, "names of %.60s: %s", p->info.name,
+		    p->names.warning);
+}
+
+static void judge(struct agent_core *c, struct peer *p, uint64_t before)
+{
+	const struct store_intersection *i = &p->names.last;
+
+	p->names.warning[0] = '\0';
+	if (i->theirs > MANY_TIMES * i->ours && i->theirs > i->ours + NAMES_FEW)
+		warn(c, p, "many more than we have");
+	else if (i->theirs > (uint64_t)MANY_TIMES * MANY_TIMES * i->shared + NAMES_FEW)
+		warn(c, p, "many more than are shared");
+	else if (before > 0 && i->theirs > before + before / 2 + NAMES_FEW)
+		warn(c, p, "many more than before");
+}
+
+void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
+{
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	struct store_intersection *i = &p->names.last;
+
+	if (!s->names_count) /* one set was empty: nothing left, nothing was learned */
+		return;
+	i->done = true;
+	i->shared = shared;
+	store_batch_intersection(b, i);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0,
+		    "names compared with %.60s: it put in %llu, we %llu, %llu are shared",
+		    p->info.name, (unsigned long long)i->theirs, (unsigned long long)i->ours,
+		    (unsigned long long)shared);
+	judge(c, p, s->theirs_before);
+}

@@ -1,0 +1,396 @@
+/* agent/core/learn.c - training, validation and backtracking (methods 3.1).
+ *
+ *   first training   TRAIN eval_every epochs, EVALUATE, ... until first_epochs or patience
+ *   round            AGGREGATE per partner, TRAIN round_epochs, EVALUATE
+ *   local round      TRAIN round_epochs, EVALUATE
+ *
+ * `best` changes in learn_accept() alone, and only for a better score on valid.
+ * What was tried and is not better is dropped: `work` becomes `best` bit for bit. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+#include "graph/graph.h"
+#include "ppat/aggregate.h"
+#include "ppat/virtual.h"
+
+bool learn_hosts(const struct agent_core *c)
+{
+	return c->config.roles != AGENT_CLIENT_ONLY &&
+	       (c->config.max_rounds == 0 || c->rounds < c->config.max_rounds);
+}
+
+/* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
+static int extend(const struct agent_core *c, const struct neighbours *n, struct kge_graph **g,
+		  struct kge_emb **t)
+{
+	struct kge_graph *graph = NULL;
+	struct kge_emb *tables = NULL;
+	int status = ppat_virtual_extend(*g ? *g : c->graph, *t ? *t : c->work, n->v, n->slot_ent,
+					 n->slot_rel, &graph, &tables, NULL);
+
+	if (status != 0)
+		return status;
+	kge_graph_free(*g);
+	kge_emb_free(*t);
+	*g = graph;
+	*t = tables;
+	return 0;
+}
+
+/* Train with the neighbours, then take them away again (methods 3.4). */
+static int train_extended(struct agent_core *c, struct agent_job *job)
+{
+	struct kge_graph *g = NULL;
+	struct kge_emb *t = NULL;
+	int status = 0;
+
+	for (size_t i = 0; i < c->n_neighbours && status == 0; i++)
+		status = extend(c, &c->neighbours[i], &g, &t);
+	if (status == 0)
+		status = c->learner->train_on(c->learner->ctx, g, t, c->job_epochs, job);
+	if (status == 0)
+		ppat_virtual_strip(c->work, t);
+	kge_graph_free(g);
+	kge_emb_free(t);
+	return status;
+}
+
+static int run_train(struct agent_job *job)
+{
+	struct agent_core *c = job->core;
+
+	if (c->job_epochs == 0) /* nothing left to spend on it */
+		return 0;
+	if (c->training == TRAINING_ROUND && c->n_neighbours > 0)
+		return train_extended(c, job);
+	return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset, job);
+}
+
+static int run_evaluate(struct agent_job *job)
+{
+	struct agent_core *c = job->core;
+
+	if (charge_needed(c)) { /* valid is data too: whatever was trained is taken */
+		job->score = c->job_epochs > 0 ? (double)c->dp_spent.steps : -1.0;
+		return 0;
+	}
+	return c->learner->evaluate(c->learner->ctx, c->work, job, &job->score);
+}
+
+static void start_training(struct agent_core *c)
+{
+	if (c->stopping) { /* while the charge was written */
+		c->doing = DOING_NOTHING;
+		return;
+	}
+	core_start_job(c, AGENT_JOB_TRAIN, run_train, NULL);
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "training");
+}
+
+static void train(struct agent_core *c, enum training training, uint32_t epochs, bool reset)
+{
+	c->doing = DOING_TRAIN;
+	c->training = training;
+	c->job_epochs = epochs;
+	c->job_reset = reset;
+	if (charge_needed(c))
+		charge_training(c, start_training);
+	else
+		start_training(c);
+}
+
+static uint32_t first_epochs(const struct agent_core *c)
+{
+	return in_rounds(c) ? c->config.fed.first_epochs : c->config.first_epochs;
+}
+
+void learn_first(struct agent_core *c)
+{
+	uint32_t all = first_epochs(c), left = all > c->first_done ? all - c->first_done : 0;
+
+	train(c, TRAINING_FIRST, left < c->config.eval_every ? left : c->config.eval_every, false);
+}
+
+void learn_round(struct agent_core *c)
+{
+	train(c, TRAINING_ROUND, c->config.round_epochs, c->config.reset_optimizer);
+}
+
+void learn_local(struct agent_core *c)
+{
+	c->train_now = false;
+	if (c->local_left > 0)
+		c->local_left--;
+	train(c, TRAINING_LOCAL, c->config.round_epochs, c->config.reset_optimizer);
+}
+
+/* ---- aggregating ---- */
+
+struct aggregation {
+	struct conv *conv;
+	struct peer *peer;
+	/* As they were: we may be its client meanwhile, and names be compared again. */
+	struct store_slot *slots;
+	uint32_t n_slots;
+};
+
+static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
+			  size_t dim, float agreement)
+{
+	static const enum ppat_combine how[] = { [AGENT_AVERAGE] = PPAT_AVERAGE,
+						 [AGENT_REPLACE] = PPAT_REPLACE,
+						 [AGENT_WEIGHTED] = PPAT_WEIGHTED,
+						 [AGENT_MEAN] = PPAT_MEAN };
+	float *y = slot->tag == 'e' ? kge_ent(c->work, slot->id) : kge_rel(c->work, slot->id);
+	uint16_t *taken = &c->taken[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
+
+	ppat_combine_row(y, x, dim, how[c->config.aggregate], agreement, *taken);
+	if (*taken < UINT16_MAX)
+		++*taken;
+}
+
+static int run_aggregate(struct agent_job *job)
+{
+	struct agent_core *c = job->core;
+	struct aggregation *a = job->subject;
+	struct ppat_result r;
+
+	ppat_result(a->conv, &r);
+	if (c->in_round == 0)
+		memset(c->taken, 0, ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->taken));
+	for (size_t i = 0; i < r.n; i++)
+		aggregate_row(c, &a->slots[r.slots[i]], r.rows + i * r.dim, r.dim,
+			      r.agreement ? r.agreement[i] : 0.0F);
+	return 0;
+}
+
+void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv)
+{
+	struct aggregation *a = mem_array(1, sizeof(*a));
+
+	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots };
+	a->slots = mem_array((size_t)p->n_slots + 1, sizeof(*a->slots));
+	if (p->n_slots > 0)
+		memcpy(a->slots, p->slots, p->n_slots * sizeof(*a->slots));
+	c->doing = DOING_AGGREGATE;
+	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
+}
+
+void learn_release(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_neighbours; i++) {
+		conv_free(c->neighbours[i].conv);
+		free(c->neighbours[i].slot_ent);
+		free(c->neighbours[i].slot_rel);
+	}
+	free(c->neighbours);
+	c->neighbours = NULL;
+	c->n_neighbours = 0;
+}
+
+static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
+{
+	struct neighbours kept;
+	struct ppat_result r;
+	struct err e = { 0 };
+
+	ppat_result(a->conv, &r);
+	if (r.neighbours == NULL || r.neighbours->n_triples == 0 || c->learner->train_on == NULL)
+		return false;
+	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours };
+	peer_slot_ids(a->slots, a->n_slots, &kept.slot_ent, &kept.slot_rel);
+	if (ppat_virtual_check(c->best, kept.v, kept.slot_ent, kept.slot_rel, &e) != 0) {
+		peer_trouble(c, a->peer, e.code,
+			     "sent virtual neighbours that are left out: %.150s", e.text);
+		free(kept.slot_ent);
+		free(kept.slot_rel);
+		return false;
+	}
+	c->neighbours = mem_resize(c->neighbours, c->n_neighbours + 1, sizeof(kept));
+	c->neighbours[c->n_neighbours++] = kept;
+	return true;
+}
+
+static void aggregated(struct agent_core *c, struct agent_job *job)
+{
+	struct aggregation *a = job->subject;
+
+	if (!keep_neighbours(c, a))
+		conv_free(a->conv);
+	free(a->slots);
+	free(a);
+	if (c->in_round++ == 0)
+		c->gather_until_ms = c->now_ms + c->config.gather_ms;
+	c->doing = DOING_NOTHING;
+}
+
+/* ---- backtracking ---- */
+
+/* best and its digest are the new ones; disk is a copy, which is taken over. */
+static void accepted(struct agent_core *c, struct kge_emb *disk, double score,
+		     struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_BEST,
+					 .valid_score = score,
+					 .seed = c->config.seed,
+					 .created_ms = c->wall_ms };
+
+	assert(!c->has_best || score > c->best_score);
+	assert(c->doing != DOING_SESSION); /* as host it goes on from tables that are the best */
+	c->has_best = true;
+	c->best_score = score;
+	c->best_serial++;
+	c->improved++;
+	c->epochs += c->tried_epochs;
+	c->tried_epochs = 0;
+	info.epochs = c->epochs;
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	store_batch_tables(b, &info, disk, c->best_digest);
+}
+
+void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
+		  struct store_batch *b)
+{
+	kge_emb_assign(c->best, tables);
+	kge_emb_digest(c->best, c->best_digest);
+	accepted(c, kge_emb_copy(c->best), score, b);
+}
+
+void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
+		       struct store_batch *b)
+{
+	kge_emb_free(c->best);
+	c->best = made->tables;
+	memcpy(c->best_digest, made->digest, sizeof(c->best_digest));
+	accepted(c, made->disk, score, b);
+	*made = (struct tables_made){ 0 };
+}
+
+static void restore_best(struct agent_core *c)
+{
+	uint8_t digest[32];
+
+	kge_emb_assign(c->work, c->best);
+	c->tried_epochs = 0;
+	kge_emb_digest(c->work, digest);
+	assert(memcmp(digest, c->best_digest, 32) == 0);
+}
+
+/* The signals that this round has served leave the queue with its result. */
+static void close_round(struct agent_core *c, struct store_batch *b)
+{
+	learn_release(c);
+	c->rounds++;
+	c->in_round = 0;
+	c->local_left = c->config.local_rounds;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+		bool served = p->in_round && p->signalled <= p->served_now;
+
+		if (p->in_round)
+			p->served = p->served_now;
+		p->in_round = false;
+		if (p->queued && (served || !learn_hosts(c))) {
+			p->queued = false;
+			store_batch_unsignal(b, p->info.key);
+		}
+	}
+}
+
+static void close_first(struct agent_core *c, bool better)
+{
+	c->first_done += c->job_epochs;
+	c->first_worse = better ? 0 : c->first_worse + 1;
+	if (c->first_done < first_epochs(c) && !c->dp_over &&
+	    (c->config.patience == 0 || c->first_worse < c->config.patience))
+		return;
+	c->trained = true;
+	c->must_signal = true;
+	restore_best(c);
+	if (in_rounds(c))
+		rounds_restart(c);
+}
+
+static void saved(struct agent_core *c)
+{
+	c->doing = DOING_NOTHING;
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "scored");
+}
+
+static void saved_better(struct agent_core *c)
+{
+	if (charge_needed(c))
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0,
+			    "tables of %llu private steps are kept: epsilon %.4f of %.4f is spent",
+			    (unsigned long long)c->dp_spent.steps,
+			    ledger_training_epsilon(&c->dp_spent, c->config.dp.delta),
+			    c->config.dp.epsilon);
+	else
+		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
+			    c->best_score);
+	saved(c);
+}
+
+static void judge(struct agent_core *c, double score)
+{
+	struct store_batch b = { 0 };
+	bool better;
+
+	if (!isfinite(score))
+		score = -1.0; /* below every score that there is */
+	better = !c->has_best || score > c->best_score;
+	if (c->training == TRAINING_ROUND) {
+		history_begin(c, &b);
+		history_gain(c, score, better);
+	}
+	if (better)
+		learn_accept(c, c->work, score, &b);
+	else if (c->training != TRAINING_FIRST)
+		restore_best(c);
+	if (c->training == TRAINING_FIRST)
+		close_first(c, better);
+	else
+		c->must_signal |= better;
+	if (c->training == TRAINING_ROUND)
+		close_round(c, &b);
+	else if (c->training == TRAINING_LOCAL)
+		c->lone_rounds++;
+	history_count(c, c->job_epochs, &b);
+	keep_add(c, &b);
+	c->doing = DOING_SAVE;
+	core_commit(c, &b, better ? saved_better : saved);
+}
+
+void learn_failed(struct agent_core *c, int status, const char *why)
+{
+	c->doing = DOING_NOTHING;
+	if (c->stopping || status == ERR_CANCELED)
+		return;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status, "training failed (%s): the agent stops",
+		    why);
+	c->stopping = true;
+	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
+}
+
+void learn_job_done(struct agent_core *c, struct agent_job *job)
+{
+	if (job->kind == AGENT_JOB_AGGREGATE) {
+		aggregated(c, job);
+	} else if (job->status != 0 || c->stopping) {
+		learn_failed(c, job->status, err_text(job->status));
+	} else if (job->kind == AGENT_JOB_TRAIN) {
+		c->tried_epochs += c->job_epochs;
+		if (in_rounds(c) && c->job_epochs > 0)
+			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config.fed.epochs /
+						  c->job_epochs);
+		c->doing = DOING_EVALUATE;
+		core_start_job(c, AGENT_JOB_EVALUATE, run_evaluate, NULL);
+	} else {
+		judge(c, job->score);
+	}
+}

@@ -1,0 +1,179 @@
+#include "agent/core/learner.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct agent_learner_kge {
+	struct agent_learner ops;
+	struct kge_train_config config;
+	struct kge_graph graph; /* borrowed, and without its test split */
+	const struct kge_protocol *protocol;
+	size_t limit;
+	struct kge_trainer *trainer; /* of the tables below */
+	const struct kge_emb *tables;
+	struct kge_metrics metrics; /* of the last evaluation */
+};
+
+/* The trainer keeps the optimiser's moments, so it lives as long as the tables do. */
+static struct kge_trainer *trainer_of(struct agent_learner_kge *l, struct kge_emb *work)
+{
+	if (l->tables == work)
+		return l->trainer;
+	kge_trainer_free(l->trainer);
+	l->trainer = kge_trainer_new(&l->config, &l->graph, work);
+	l->tables = work;
+	return l->trainer;
+}
+
+static int run_epochs(struct kge_trainer *t, uint32_t epochs, struct agent_job *job)
+{
+	int status = 0;
+
+	atomic_store(&job->total, epochs);
+	for (uint32_t k = 0; k < epochs && status == 0; k++) {
+		status = kge_trainer_epoch(t, &job->loss, &job->cancel);
+		atomic_store(&job->done, k + 1);
+	}
+	return status;
+}
+
+static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+			 struct agent_job *job)
+{
+	struct kge_trainer *t = trainer_of(ctx, work);
+
+	if (reset && !kge_trainer_is_amid(t))
+		kge_trainer_reset_optimizer(t);
+	return run_epochs(t, epochs, job);
+}
+
+static int learner_train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+			    uint32_t epochs, struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_trainer *t = kge_trainer_new(&l->config, g, tables);
+	int status = run_epochs(t, epochs, job);
+
+	kge_trainer_free(t);
+	return status;
+}
+
+/* How far it is shows only at its end: a method's training is its own. */
+static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
+			      struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct fed_training t = {
+		.graph = &l->graph,
+		.config = &l->config,
+		.trainer = trainer_of(l, part->emb),
+		.epochs = epochs,
+		.cancel = &job->cancel,
+	};
+	int status;
+
+	if (t.config->dp.epsilon == 0)
+		kge_trainer_seek(t.trainer, fed_epochs_before(part, epochs));
+	atomic_store(&job->total, epochs);
+	status = fed_train(part, &t);
+	job->loss = t.loss;
+	job->why = t.why;
+	if (status == 0)
+		atomic_store(&job->done, epochs);
+	return status;
+}
+
+/* Its moments are forgotten at each round, as those of rounds are. */
+static int learner_train_alone(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+			       uint32_t epochs, struct agent_job *job)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_trainer *t = kge_trainer_new(&l->config, &l->graph, tables);
+	int status;
+
+	if (l->config.dp.epsilon == 0)
+		kge_trainer_seek(t, fed_epochs_before(part, epochs));
+	status = run_epochs(t, epochs, job);
+	kge_trainer_free(t);
+	return status;
+}
+
+static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job,
+			    double *score)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_eval_options o = { .threads = l->config.threads,
+				      .limit = l->limit,
+				      .seed = l->config.seed,
+				      .cancel = &job->cancel };
+	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &l->metrics);
+
+	*score = status == 0 ? l->metrics.mrr : 0.0;
+	return status;
+}
+
+static int learner_evaluate_some(void *ctx, const struct kge_emb *work, uint32_t triples,
+				 struct agent_job *job, double *score)
+{
+	struct agent_learner_kge *l = ctx;
+	bool fewer = triples > 0 && (l->limit == 0 || triples < l->limit);
+	struct kge_eval_options o = { .threads = l->config.threads,
+				      .limit = fewer ? triples : l->limit,
+				      .seed = l->config.seed,
+				      .cancel = &job->cancel };
+	struct kge_metrics m;
+	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &m);
+
+	*score = status == 0 ? m.mrr : 0.0;
+	return status;
+}
+
+struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
+					    const struct kge_graph *g,
+					    const struct kge_protocol *protocol, size_t limit)
+{
+	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
+
+	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
+						  learner_evaluate, learner_train_part,
+						  learner_train_alone, learner_evaluate_some },
+					 .config = *train,
+					 .graph = *g,
+					 .protocol = protocol,
+					 .limit = limit };
+	if (train->dp.epsilon > 0) /* neighbours' edges are not ours to charge */
+		l->ops.train_on = NULL;
+	l->graph.split[KGE_TEST] = (struct kge_triples){ 0 };
+	return l;
+}
+
+void agent_learner_free(struct agent_learner_kge *l)
+{
+	if (l == NULL)
+		return;
+	kge_trainer_free(l->trainer);
+	free(l);
+}
+
+const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l)
+{
+	return &l->metrics;
+}
+
+void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,
+			   void (*put)(void *ctx, const void *bytes, size_t n), void *ctx)
+{
+	kge_trainer_save_to(trainer_of(l, tables), put, ctx);
+}
+
+int agent_learner_load(struct agent_learner_kge *l, struct kge_emb *tables, const uint8_t *bytes,
+		       size_t n, struct err *e)
+{
+	return kge_trainer_load(trainer_of(l, tables), bytes, n, e);
+}
+
+const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l)
+{
+	return &l->ops;
+}

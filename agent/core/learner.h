@@ -1,0 +1,33 @@
+/* agent/core/learner.h - the production learner: kge/ training and validation behind
+ * struct agent_learner (agent/core/core.h). */
+#ifndef AGENT_CORE_LEARNER_H
+#define AGENT_CORE_LEARNER_H
+
+#include "agent/core/core.h"
+#include "kge/eval.h"
+#include "kge/train.h"
+
+struct agent_learner_kge;
+
+/* Borrows the graph, copies the settings.  Evaluation: MRR on valid by `protocol`, over
+ * at most `limit` triples (0: all), the same ones every time.  The test split is never
+ * read, so where the protocol's filter or candidates name it, they go without. */
+struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
+					    const struct kge_graph *g,
+					    const struct kge_protocol *protocol, size_t limit);
+/* Only when no job of it is under way. */
+void agent_learner_free(struct agent_learner_kge *l);
+/* All of the last evaluation, by the same protocol. */
+const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l);
+
+/* What training of these tables needs to go on with the same bits, besides the tables
+ * (kge_trainer_save_to(), kge_trainer_load()). */
+void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,
+			   void (*put)(void *ctx, const void *bytes, size_t n), void *ctx);
+int agent_learner_load(struct agent_learner_kge *l, struct kge_emb *tables, const uint8_t *bytes,
+		       size_t n, struct err *e);
+
+/* What the core wants; good until l is freed. */
+const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l);
+
+#endif

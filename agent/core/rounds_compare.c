@@ -1,0 +1,431 @@
+/* agent/core/rounds_compare.c - do rounds help?  What the owner sees of it, and when they stop.
+ *
+ * A member can send any rows (docs/THREAT-MODEL.md, poisoning).  After a round with a look at
+ * valid three tables are scored on the same triples (rounds.compare_limit):
+ *
+ *   own      our table after local training, before its shared rows became the means
+ *   merged   the table after that
+ *   alone    a copy that trains the same epochs without partners, while there is one: from our
+ *            own table of the first round on, for rounds.compare_rounds looks, and again from a
+ *            round on that lowers the score (by a FELL of it) or when the best score has not
+ *            risen for rounds.stop_when_worse looks
+ *
+ * A look has hurt when alone is far ahead of the better of own and merged (far_behind); or clearly
+ * (behind) when averaging also lowered the score by a tenth (fell_share); or, when a member's rows
+ * were far from all others', by a tenth, or at all where averaging lowered the score.  That
+ * averaging lowers the score is not enough: rounds that help in the end do, too, when graphs
+ * differ.  After rounds.stop_when_worse such looks among the last twice as many rounds stop here:
+ * work goes back to the best tables bit for bit, and we propose and join nothing until the owner
+ * says so.
+ *
+ * What is best is kept meanwhile: where averaging lowered the score the table of before it, too,
+ * and where alone is ahead by a twentieth (keep_share) that one, is scored on all of valid and may
+ * become the best.  So what is kept is not below what the same epochs alone have made since the
+ * comparison began by more than that, whatever members send. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+
+enum { LOOKS_MAX = 32 }; /* bits of what is remembered */
+
+static const double fell_share = .1;  /* of our own score, by averaging */
+static const double far_behind = 1.5; /* alone is so many times as good */
+static const double behind = 1.25;
+static const double ahead_share = 1.1;
+static const double keep_share = 1.05;
+static const double outlier_times = 3;	/* the median distance of the others */
+static const double outlier_least = .5; /* of the length of the others' rows */
+static const double outlier_of_two = 3; /* ... where there are none to compare it with */
+
+/* ---- rows of members ---- */
+
+static double median(double *at, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = i; k > 0 && at[k] < at[k - 1]; k--) {
+			double swap = at[k];
+
+			at[k] = at[k - 1];
+			at[k - 1] = swap;
+		}
+	return n % 2 == 1 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
+}
+
+bool compare_is_far(const double *distance, size_t n, size_t which)
+{
+	double other[FED_MEMBERS_MAX];
+	size_t others = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (i != which && distance[i] >= 0)
+			other[others++] = distance[i];
+	if (distance[which] < outlier_least)
+		return false;
+	if (others < 2)
+		return distance[which] > outlier_of_two;
+	return distance[which] > outlier_times * median(other, others);
+}
+
+static void note_distance(struct agent_core *c, struct peer *p, const struct fed_distance *d,
+			  bool far)
+{
+	bool was = p->fed.far;
+
+	p->fed.distance = fed_distance_apart(d);
+	p->fed.cosine = fed_distance_cosine(d);
+	p->fed.far = far;
+	if (far && !was)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
+			    "rows of %.60s are far from those of the others: at %.2f of their "
+			    "length, cosine %.2f (fkge rounds show)",
+			    p->info.name, p->fed.distance, p->fed.cosine);
+}
+
+void compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)
+{
+	double distance[FED_MEMBERS_MAX];
+
+	c->fed.compare.far = false;
+	for (size_t i = 0; i < c->n_peers; i++)
+		c->peers[i]->fed.distance = -1;
+	for (unsigned i = 0; i < members; i++)
+		distance[i] = fed_distance_apart(&fed_round_account(m, i)->distance);
+	for (unsigned i = 0; i < members; i++) {
+		const struct fed_account *a = fed_round_account(m, i);
+		struct peer *p = peer_find(c, a->key);
+		bool far = compare_is_far(distance, members, i);
+
+		if (p == NULL)
+			continue;
+		note_distance(c, p, &a->distance, far);
+		c->fed.compare.far |= far;
+	}
+}
+
+/* ---- tables trained alone ---- */
+
+static bool compares(const struct agent_core *c)
+{
+	return c->config.fed.compare_rounds > 0 || c->config.fed.stop_when_worse > 0;
+}
+
+/* Before the training job of a round: does it train the copy, too? */
+void compare_begin(struct agent_core *c, struct round *r)
+{
+	struct compare *o = &c->fed.compare;
+
+	r->look.compared = r->look.due && compares(c);
+	r->alone_begins = o->alone == NULL && o->begins;
+	r->alone_trains = o->alone != NULL && o->ahead == 0;
+	if (o->alone != NULL && o->ahead > 0)
+		o->ahead--;
+}
+
+/* On the worker, after our own training. */
+int compare_train(struct agent_core *c, struct round *r, struct agent_job *job)
+{
+	const struct agent_learner *l = c->learner;
+	uint32_t epochs = c->config.fed.epochs;
+
+	if (r->look.compared && r->look.own == NULL)
+		r->look.trained = kge_emb_copy(c->work);
+	if (r->alone_begins)
+		c->fed.compare.alone = kge_emb_copy(c->work);
+	if (!r->alone_trains)
+		return 0;
+	return l->train_alone != NULL
+		       ? l->train_alone(l->ctx, c->fed.part, c->fed.compare.alone, epochs, job)
+		       : l->train(l->ctx, c->fed.compare.alone, epochs, true, job);
+}
+
+/* The round came to nothing and is undone: the copy waits, or begins another time. */
+void compare_undo(struct agent_core *c, struct round *r)
+{
+	struct compare *o = &c->fed.compare;
+
+	if (r->alone_begins && o->alone != NULL) {
+		kge_emb_free(o->alone);
+		o->alone = NULL;
+	} else if (r->alone_trains) {
+		o->ahead++;
+	}
+}
+
+/* ---- scores ---- */
+
+static int score(const struct agent_core *c, const struct kge_emb *m, struct agent_job *job,
+		 double *out)
+{
+	const struct agent_learner *l = c->learner;
+	int rc = l->evaluate_some != NULL
+			 ? l->evaluate_some(l->ctx, m, c->config.fed.compare_limit, job, out)
+			 : l->evaluate(l->ctx, m, job, out);
+
+	if (!isfinite(*out))
+		*out = 0;
+	return rc;
+}
+
+static uint32_t count(uint32_t bits)
+{
+	uint32_t n = 0;
+
+	for (; bits != 0; bits &= bits - 1)
+		n++;
+	return n;
+}
+
+bool compare_hurts(double own, double merged, double alone, bool far)
+{
+	double better = own > merged ? own : merged;
+	bool lower = merged < (1 - fell_share) * own;
+
+	return alone > far_behind * better || (lower && alone > behind * better) ||
+	       (far && alone > (lower ? 1 : ahead_share) * better);
+}
+
+/* What `hurt` is after this look, the newest first. */
+static uint32_t hurt_with(const struct agent_core *c, const struct look *l)
+{
+	uint32_t window = 2 * c->config.fed.stop_when_worse;
+	uint32_t all = window >= LOOKS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
+
+	return (c->fed.compare.hurt << 1 |
+		(l->has_alone && compare_hurts(l->own_score, l->merged_score, l->alone_score,
+					       c->fed.compare.far))) &
+	       all;
+}
+
+static bool stops(const struct agent_core *c, const struct look *l)
+{
+	uint32_t n = c->config.fed.stop_when_worse;
+
+	return n > 0 && count(hurt_with(c, l)) >= n;
+}
+
+static bool fell(const struct look *l)
+{
+	return l->merged_score < (1 - fell_share) * l->own_score;
+}
+
+/* Is this table better than all that is best, by all of valid?  Then it will be. */
+static int try_one(const struct agent_core *c, struct look *l, const struct kge_emb *m,
+		   struct agent_job *job)
+{
+	double all = 0;
+	int rc = c->learner->evaluate(c->learner->ctx, m, job, &all);
+
+	if (rc != 0 || !isfinite(all) || (c->has_best && all <= c->best_score) ||
+	    (l->better && all <= l->score) || (l->other.tables != NULL && all <= l->other_score))
+		return rc;
+	kge_emb_free(l->other.tables);
+	l->other.tables = kge_emb_copy(m);
+	l->other_score = all;
+	return 0;
+}
+
+/* What averaging has spoilt, or is behind training alone, is not all that may be kept. */
+static int try_others(const struct agent_core *c, struct look *l, struct agent_job *job)
+{
+	double better = l->own_score > l->merged_score ? l->own_score : l->merged_score;
+	int rc = 0;
+
+	if (fell(l) && l->trained != NULL)
+		rc = try_one(c, l, l->trained, job);
+	if (rc == 0 && l->has_alone && l->alone_score > keep_share * better)
+		rc = try_one(c, l, c->fed.compare.alone, job);
+	if (l->other.tables != NULL) {
+		l->other.disk = kge_emb_copy(l->other.tables);
+		kge_emb_digest(l->other.tables, l->other.digest);
+	}
+	return rc;
+}
+
+/* After look_score(), on the worker. */
+int compare_score(const struct agent_core *c, struct look *l, struct agent_job *job)
+{
+	const struct kge_emb *own = l->own != NULL ? l->own : l->trained;
+	int rc;
+
+	if (!l->compared || !l->looked || own == NULL)
+		return 0;
+	rc = score(c, own, job, &l->own_score);
+	if (rc == 0)
+		rc = score(c, c->work, job, &l->merged_score);
+	l->has_alone = c->fed.compare.alone != NULL;
+	if (rc == 0 && l->has_alone)
+		rc = score(c, c->fed.compare.alone, job, &l->alone_score);
+	l->scored = rc == 0;
+	l->stops = l->scored && stops(c, l);
+	return rc == 0 ? try_others(c, l, job) : rc;
+}
+
+const struct kge_emb *compare_back_to(const struct agent_core *c, const struct look *l)
+{
+	if (l->other.tables != NULL)
+		return l->other.tables;
+	if (l->better)
+		return l->own != NULL ? l->own : c->work;
+	return c->best;
+}
+
+/* ---- what comes of it ---- */
+
+static void drop_alone(struct compare *o)
+{
+	kge_emb_free(o->alone);
+	o->alone = NULL;
+	o->ahead = o->looks = 0;
+}
+
+static void say_fall(struct agent_core *c, const struct look *l)
+{
+	if (fell(l))
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+			    "averaging lowered valid from %.4f to %.4f (fkge rounds show)",
+			    l->own_score, l->merged_score);
+}
+
+static void add_far(const struct agent_core *c, char *out, size_t n)
+{
+	size_t at = strlen(out);
+
+	for (size_t i = 0; i < c->n_peers && at < n; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (!p->fed.far)
+			continue;
+		snprintf(out + at, n - at, "; rows of %.30s are far out (%.2f)", p->info.name,
+			 p->fed.distance);
+		at = strlen(out);
+	}
+	if (c->config.fed.settings.secret_bits > 0 && at < n)
+		snprintf(out + at, n - at, "; rows are masked: whose they were nobody can see");
+}
+
+static void stop_rounds(struct agent_core *c, const struct look *l)
+{
+	struct compare *o = &c->fed.compare;
+
+	snprintf(o->why, sizeof(o->why),
+		 "in %u of the last looks rounds hurt: valid %.4f before averaging, %.4f after, "
+		 "%.4f trained alone",
+		 count(o->hurt), l->own_score, l->merged_score, l->alone_score);
+	add_far(c, o->why, sizeof(o->why));
+	o->stopped = true;
+	c->tried_epochs = 0;
+	core_notice(
+		c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+		"rounds stop here (rounds.stop_when_worse): %s; the best tables are back; go on "
+		"with: fkge rounds resume",
+		o->why);
+}
+
+/* Is there a reason to compare from the next round on? */
+static bool suspects(const struct agent_core *c, const struct look *l)
+{
+	const struct agent_rounds_config *f = &c->config.fed;
+
+	if (f->stop_when_worse == 0)
+		return false;
+	return fell(l) || c->fed.worse >= f->stop_when_worse;
+}
+
+static void go_on(struct agent_core *c, struct look *l)
+{
+	struct compare *o = &c->fed.compare;
+	bool suspect = suspects(c, l);
+
+	o->begins = false;
+	if (o->alone == NULL && suspect) {
+		o->alone = l->own != NULL ? kge_emb_copy(l->own) : l->trained;
+		l->trained = l->own != NULL ? l->trained : NULL;
+		o->looks = 0;
+	}
+	if (o->alone != NULL && ++o->looks > c->config.fed.compare_rounds && !suspect &&
+	    o->hurt == 0)
+		drop_alone(o);
+}
+
+/* Is what will be best the copy that trains alone, not our own table of before averaging? */
+static bool is_alone(const struct agent_core *c, const struct look *l)
+{
+	const struct kge_emb *a = c->fed.compare.alone, *b = l->other.tables;
+
+	return a != NULL &&
+	       memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) == 0 &&
+	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
+}
+
+/* On the loop, after look_judge(). */
+void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
+{
+	struct compare *o = &c->fed.compare;
+
+	if (!l->scored)
+		return;
+	o->known = true;
+	o->own = l->own_score;
+	o->merged = l->merged_score;
+	o->has_alone = l->has_alone;
+	o->alone_score = l->alone_score;
+	o->hurt = hurt_with(c, l);
+	say_fall(c, l);
+	if (l->other.tables != NULL) {
+		if (is_alone(c, l))
+			memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
+		learn_accept_made(c, &l->other, l->other_score, b);
+		l->better = true; /* for the owner; of what is judged look_judge() has counted */
+	}
+	if (!l->stops) {
+		go_on(c, l);
+		return;
+	}
+	stop_rounds(c, l);
+	drop_alone(o);
+}
+
+/* ---- from start to end ---- */
+
+bool rounds_stopped(const struct agent_core *c)
+{
+	return c->fed.compare.stopped;
+}
+
+void compare_load(struct agent_core *c)
+{
+	struct compare *o = &c->fed.compare;
+
+	o->begins = c->fed.done == 0 && c->config.fed.compare_rounds > 0;
+	if (c->fed.resumed)
+		compare_forget(c);
+}
+
+void compare_forget(struct agent_core *c)
+{
+	struct compare *o = &c->fed.compare;
+
+	drop_alone(o);
+	*o = (struct compare){ .begins = c->config.fed.compare_rounds > 0 };
+}
+
+void compare_release(struct agent_core *c)
+{
+	drop_alone(&c->fed.compare);
+}
+
+/* The owner wants rounds again. */
+void rounds_resume(struct agent_core *c)
+{
+	struct store_batch b = { 0 };
+
+	if (!in_rounds(c) || !c->fed.compare.stopped)
+		return;
+	compare_forget(c);
+	keep_add(c, &b);
+	core_commit(c, &b, NULL);
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "rounds go on: the owner said so");
+}

@@ -1,0 +1,479 @@
+/* agent/core/rounds_part.c - what an agent in rounds keeps from one round to the next.
+ *
+ * Three sets of tables: best, which only gets better; latest, as the last round left
+ * them; work, in which the round under way trains and takes over rows.  A round that
+ * comes to nothing is undone: work becomes latest bit for bit, and the part of the
+ * method (fed/method.h) is made anew from what was saved with these tables. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+#include "graph/graph.h"
+
+/* ---- names ---- */
+
+static const char *own_name(const struct kge_graph *g, char tag, uint32_t id, size_t *len)
+{
+	return kge_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
+}
+
+/* One name for all partners.  What has none of its own is in no alignment. */
+static void make_labels(struct agent_core *c)
+{
+	uint32_t n_ent = c->best->n_ent, n_rel = c->best->n_rel;
+	size_t n;
+	struct agent_name *all = agent_names_toward(c->names, peer_names_key(c, c->key), 1, 1, &n);
+
+	c->fed.label = mem_array((size_t)n_ent + n_rel + 1, sizeof(*c->fed.label));
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id < (all[i].tag == 'e' ? n_ent : n_rel))
+			c->fed.label[all[i].tag == 'e' ? all[i].id : n_ent + all[i].id] = all[i];
+	free(all);
+}
+
+const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len)
+{
+	const struct agent_core *c = ctx;
+	const struct agent_name *l = &c->fed.label[tag == 'e' ? id : c->best->n_ent + id];
+
+	if (l->text == NULL)
+		return own_name(c->graph, tag, id, len);
+	*len = l->len;
+	return l->text;
+}
+
+/* ---- the part ---- */
+
+static int new_part(struct agent_core *c, struct err *e)
+{
+	uint64_t seed;
+	int rc;
+
+	memcpy(&seed, c->key, sizeof(seed)); /* each agent draws its own */
+	fed_part_free(c->fed.part);
+	rc = fed_part_new(&c->fed.part, &c->config.fed.settings, c->work, c->config.seed ^ seed, e);
+	if (rc == 0)
+		c->fed.part->before = c->first_done;
+	if (rc == 0 && c->fed.saved.len > 0)
+		rc = fed_part_load(c->fed.part, c->fed.saved.base, c->fed.saved.len, e);
+	return rc;
+}
+
+static void renew_part(struct agent_core *c)
+{
+	int rc = new_part(c, NULL);
+
+	assert(rc == 0); /* it was made of the same before */
+	(void)rc;
+}
+
+void rounds_restore(struct agent_core *c)
+{
+	kge_emb_assign(c->work, c->fed.latest);
+	renew_part(c);
+}
+
+void rounds_restart(struct agent_core *c)
+{
+	kge_emb_assign(c->fed.latest, c->best);
+	buf_clear(&c->fed.saved);
+	c->fed.untrained = c->fed.untrained && c->first_done == 0;
+	c->tried_epochs = 0;
+	rounds_restore(c);
+}
+
+/* ---- the start ---- */
+
+static bool alike(const struct kge_emb *a, const struct kge_emb *b)
+{
+	return a->model == b->model && a->n_ent == b->n_ent && a->n_rel == b->n_rel &&
+	       a->ent_floats == b->ent_floats && a->rel_floats == b->rel_floats;
+}
+
+static bool is_best(const struct kge_emb *m, const struct agent_core *c)
+{
+	uint8_t digest[32];
+
+	kge_emb_digest(m, digest);
+	return memcmp(digest, c->best_digest, 32) == 0;
+}
+
+/* What the last round left is of use if the owner has not put other tables in the best's
+ * place since then, or has put them in its place too (fkge unlearn). */
+static bool goes_on(const struct agent_core *c)
+{
+	return c->fed.latest != NULL && c->trained && alike(c->fed.latest, c->best) &&
+	       (memcmp(c->fed.beside, c->best_digest, 32) == 0 || is_best(c->fed.latest, c));
+}
+
+static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (saved != NULL && saved->len > 0)
+		buf_add(&c->fed.saved, saved->base, saved->len);
+	if (new_part(c, &why) == 0)
+		return 0;
+	if (c->fed.saved.len == 0)
+		return err_set(e, why.code, "%s", why.text);
+	buf_clear(&c->fed.saved); /* of another method, or with other constants */
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+		    "what the rounds' method had kept is not used: %s", why.text);
+	return new_part(c, e);
+}
+
+int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct err *e)
+{
+	bool on;
+	int rc;
+
+	if (!in_rounds(c))
+		return 0;
+	if (c->learner->train_part == NULL &&
+	    fed_method_find(c->config.fed.settings.method)->train != NULL)
+		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
+	make_labels(c);
+	for (size_t k = 0; k < parts->saved->n_rounds; k++)
+		rounds_remember(c, parts->saved->rounds[k]);
+	rounds_recall(c, parts->saved);
+	on = goes_on(c);
+	if (c->fed.latest == NULL || !on) {
+		kge_emb_free(c->fed.latest);
+		c->fed.latest = kge_emb_copy(c->best);
+	}
+	if (!c->has_best)
+		c->fed.untrained = true;
+	else if (memcmp(c->kept_digest, c->best_digest, 32) != 0)
+		c->fed.untrained = false;
+	if (!on || memcmp(c->fed.beside, c->best_digest, 32) != 0)
+		c->tried_epochs = 0;
+	kge_emb_assign(c->work, c->fed.latest);
+	rc = load_part(c, on ? parts->part : NULL, e);
+	if (rc != 0)
+		return rc;
+	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
+	look_load(c, parts->look, on);
+	compare_load(c);
+	c->config.fed.settings.gamma = c->fed.part->settings.gamma;
+	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
+	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
+	c->config.fed.settings.equal_start = c->config.fed.equal_start;
+	c->config.fed.settings.start_seed = c->config.fed.start_seed;
+	c->fed.told_number = UINT64_MAX;
+	return 0;
+}
+
+void rounds_release(struct agent_core *c)
+{
+	round_free(c->fed.now);
+	round_free(c->fed.last);
+	for (size_t i = 0; i < ROUNDS_PAST; i++)
+		round_free(c->fed.past[i]);
+	fed_part_free(c->fed.part);
+	kge_emb_free(c->fed.latest);
+	buf_release(&c->fed.saved);
+	look_release(&c->fed.look);
+	compare_release(c);
+	parcels_release(&c->fed.invitation);
+	store_batch_release(&c->fed.changed);
+	free(c->fed.label);
+}
+
+/* ---- the first round ---- */
+
+static void begin_row(struct agent_core *c, const struct store_slot *s)
+{
+	struct kge_emb *shared = fed_shared_table(c->fed.part);
+	size_t len;
+	const char *name;
+
+	if (s->id >= (s->tag == 'e' ? c->work->n_ent : c->work->n_rel))
+		return;
+	name = rounds_label(c, s->tag, s->id, &len);
+	fed_first_row(c->work, s->tag, s->id, name, len, c->config.fed.start_seed);
+	if (shared != c->work)
+		fed_first_row(shared, s->tag, s->id, name, len, c->config.fed.start_seed);
+}
+
+/* Rows of what is shared, as if a server had drawn them; in tables that nobody has trained. */
+void rounds_begin_equal(struct agent_core *c)
+{
+	if (!c->config.fed.equal_start || !c->fed.untrained)
+		return;
+	for (size_t i = 0; i < c->n_peers; i++)
+		for (uint32_t k = 0; peer_aligned(c->peers[i]) && k < c->peers[i]->n_slots; k++)
+			begin_row(c, &c->peers[i]->slots[k]);
+}
+
+/* ---- the end of a round ---- */
+
+static void record_signed(struct store_round_member *m, const struct fed_signed *x)
+{
+	m->has_said = x != NULL;
+	if (x == NULL)
+		return;
+	m->said_rows_out = x->t.rows_out;
+	m->said_rows_in = x->t.rows_in;
+	m->said_floats_out = x->t.floats_out;
+	m->said_floats_in = x->t.floats_in;
+	memcpy(m->signature, x->signature, sizeof(m->signature));
+	snprintf(m->refused, sizeof(m->refused), "%s", x->refused);
+}
+
+static struct store_round_member record_member(const struct fed_round *m, unsigned seat)
+{
+	const struct fed_account *a = fed_round_account(m, seat);
+	struct store_round_member v = { .fate = (int)a->fate,
+					.rows_out = a->rows_out,
+					.rows_in = a->rows_in,
+					.floats_out = a->floats_out,
+					.floats_in = a->floats_in,
+					.bytes_out = a->bytes_out,
+					.bytes_in = a->bytes_in,
+					.compared = a->distance.rows,
+					.distance = fed_distance_apart(&a->distance),
+					.cosine = fed_distance_cosine(&a->distance) };
+
+	memcpy(v.key, a->key, STORE_KEY);
+	record_signed(&v, fed_round_theirs(m, seat));
+	return v;
+}
+
+static struct store_round_member *record_members(const struct fed_round *m, unsigned n)
+{
+	struct store_round_member *v = mem_array((size_t)n + 1, sizeof(*v));
+
+	for (unsigned i = 0; i < n; i++)
+		v[i] = record_member(m, i);
+	return v;
+}
+
+_Static_assert((int)STORE_REFUSED_MAX == (int)FED_REFUSED_MAX,
+	       "one text, at a round and on record");
+
+/* What is wrong with what it has signed, for the owner; "": nothing, or it was late or lost, and
+ * less came. */
+static void judge_account(const struct round *r, const struct store_round_member *m,
+			  char why[STORE_REFUSED_MAX])
+{
+	const struct fed_traffic ours = { m->rows_out, m->rows_in, m->floats_out, m->floats_in };
+	const struct fed_traffic theirs = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
+					    m->said_floats_in };
+	bool all_came = fed_round_status(r->machine, NULL) == 0 && m->fate == FED_TOOK_PART &&
+			fed_round_settings(r->machine)->secret_bits == 0;
+
+	snprintf(why, STORE_REFUSED_MAX, "%s", m->refused);
+	if (why[0] == '\0' && m->has_said)
+		fed_account_clashes(&ours, &theirs, all_came, why);
+}
+
+static void heard_account(struct agent_core *c, const struct round *r,
+			  const struct store_round_member *m)
+{
+	struct peer *p = peer_find(c, m->key);
+
+	if (p == NULL || !m->has_said)
+		return;
+	judge_account(r, m, p->fed.account);
+	if (p->fed.account[0] != '\0')
+		peer_trouble(c, p, m->refused[0] != '\0' ? ERR_IDENTITY : ERR_PROTO,
+			     "its account of round %llu %s: %.100s",
+			     (unsigned long long)fed_round_settings(r->machine)->number,
+			     m->refused[0] != '\0' ? "is refused" : "contradicts ours",
+			     p->fed.account);
+}
+
+void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
+{
+	const struct fed_settings *s = fed_round_settings(r->machine);
+	const struct fed_report *o = &c->fed.report;
+	struct err e = { 0 };
+	struct store_round x = {
+		.number = s->number,
+		.hosted = s->topology == FED_HOSTED,
+		.secret_bits = s->secret_bits,
+		.started_ms = r->started_wall_ms,
+		.finished_ms = c->wall_ms,
+		.train_ms = r->train_ms,
+		.outcome = fed_round_status(r->machine, &e),
+		.items = o->items,
+		.answered = o->answered,
+		.homed = o->homed,
+		.params_up = o->params_up,
+		.params_down = o->params_down,
+		.clipped = o->clipped,
+		.spoiled = o->spoiled,
+		.scored = r->look.looked,
+		.score = r->look.score,
+		.compared = r->look.scored,
+		.own_score = r->look.own_score,
+		.merged_score = r->look.merged_score,
+		.has_alone = r->look.scored && r->look.has_alone,
+		.alone_score = r->look.alone_score,
+		.n_members = o->members,
+		.n_seats = o->seats,
+		.members = record_members(r->machine, o->seats),
+	};
+
+	memcpy(x.id, fed_round_id(r->machine), STORE_ROUND);
+	memcpy(x.proposer, r->proposer != NULL ? r->proposer->info.key : c->key, STORE_KEY);
+	snprintf(x.method, sizeof(x.method), "%s", s->method);
+	snprintf(x.reason, sizeof(x.reason), "%.250s", e.text);
+	store_batch_round(b, &x);
+	free(r->kept);
+	r->kept = x.members;
+	r->n_kept = x.n_seats;
+	r->news = true;
+	for (uint32_t i = 0; i < r->n_kept; i++)
+		heard_account(c, r, &r->kept[i]);
+}
+
+void rounds_record_again(struct agent_core *c, struct round *r)
+{
+	for (uint32_t i = 0; r != NULL && i < r->n_kept; i++) {
+		struct store_round_member *was = &r->kept[i], is = record_member(r->machine, i);
+
+		if (is.has_said == was->has_said && is.bytes_out == was->bytes_out)
+			continue; /* with rows there are bytes; none come in any more */
+		is.fate = was->fate;
+		r->news =
+			r->news || is.rows_out != was->rows_out || is.floats_out != was->floats_out;
+		if (!was->has_said)
+			heard_account(c, r, &is);
+		*was = is;
+		store_batch_round_member(&c->fed.changed, fed_round_id(r->machine), &is);
+	}
+}
+
+void rounds_recorded(struct round *r)
+{
+	for (uint32_t i = 0; i < r->n_kept; i++) {
+		const struct store_round_member *m = &r->kept[i];
+		const struct fed_traffic t = { m->rows_out, m->rows_in, m->floats_out,
+					       m->floats_in };
+
+		fed_round_recorded(r->machine, i, &t);
+	}
+}
+
+/* ---- rounds of before a restart ---- */
+
+static struct fed_recalled recall_member(const struct store_round_member *m)
+{
+	struct fed_recalled v = { .account = { .fate = (enum fed_fate)m->fate,
+					       .rows_out = m->rows_out,
+					       .rows_in = m->rows_in,
+					       .floats_out = m->floats_out,
+					       .floats_in = m->floats_in,
+					       .bytes_out = m->bytes_out,
+					       .bytes_in = m->bytes_in },
+				  .has_said = m->has_said,
+				  .theirs = { .t = { m->said_rows_out, m->said_rows_in,
+						     m->said_floats_out, m->said_floats_in } } };
+
+	memcpy(v.account.key, m->key, FED_KEY);
+	memcpy(v.theirs.signature, m->signature, sizeof(m->signature));
+	snprintf(v.theirs.refused, sizeof(v.theirs.refused), "%s", m->refused);
+	return v;
+}
+
+static struct fed_round *recall_machine(const struct fed_setup *s, const struct store_round *x)
+{
+	struct fed_account_head h = { .number = x->number,
+				      .method = x->method,
+				      .hosted = x->hosted,
+				      .secret_bits = x->secret_bits };
+	struct fed_recalled *seats = mem_array((size_t)x->n_seats + 1, sizeof(*seats));
+	struct fed_round *machine;
+	struct err e = { 0 };
+
+	memcpy(h.id, x->id, FED_ID);
+	if (x->outcome != 0)
+		err_set(&e, x->outcome, "%s", x->reason);
+	for (uint32_t i = 0; i < x->n_seats; i++)
+		seats[i] = recall_member(&x->members[i]);
+	machine = fed_round_recall(s, &h, &e, seats, x->n_members, x->n_seats);
+	free(seats);
+	return machine;
+}
+
+/* NULL: not one that we were in. */
+static struct round *recall(const struct agent_core *c, const struct store_round *x)
+{
+	struct round *r = mem_array(1, sizeof(*r));
+
+	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
+	r->setup = (struct fed_setup){ .peers = r->peers, .on_record = true };
+	rounds_who_we_are(c, &r->setup);
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct fed_peer *p = &r->peers[r->setup.n_peers++];
+
+		memcpy(p->key, c->peers[i]->info.key, FED_KEY);
+		memcpy(p->sign_public, c->peers[i]->info.sign_key, FED_SIGN);
+	}
+	r->machine = recall_machine(&r->setup, x);
+	r->closed = true;
+	r->n_kept = x->n_seats;
+	r->kept = mem_copy(x->members, x->n_seats * sizeof(*r->kept));
+	if (r->machine != NULL)
+		return r;
+	round_free(r);
+	return NULL;
+}
+
+void rounds_recall(struct agent_core *c, const struct store_core *saved)
+{
+	size_t n = 0;
+
+	if (saved->n_late > 0)
+		c->fed.train_ms = saved->late[0].train_ms;
+	for (size_t k = 0; k < saved->n_late && n < ROUNDS_PAST; k++) {
+		struct round *r = recall(c, &saved->late[k]);
+
+		if (r != NULL)
+			c->fed.past[n++] = r;
+	}
+}
+
+void rounds_make(struct agent_core *c, struct round *r)
+{
+	const struct kge_emb *left = r->look.stops ? compare_back_to(c, &r->look) : c->work;
+
+	kge_emb_assign(c->fed.latest, left);
+	r->latest.disk = kge_emb_copy(left);
+	kge_emb_digest(left, r->latest.digest);
+	buf_clear(&c->fed.saved);
+	if (!r->look.stops)
+		fed_part_save(c->fed.part, &c->fed.saved);
+	if (c->fed.saved.len > 0)
+		buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
+	look_make(c, &r->look);
+	if (r->look.owed)
+		look_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
+}
+
+void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_LATEST,
+					 .valid_score = rounds_stopped(c) ? c->best_score
+							: r->look.looked  ? r->look.score
+									  : 0,
+					 .epochs = c->epochs + c->tried_epochs,
+					 .seed = c->config.seed,
+					 .created_ms = c->wall_ms };
+
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	memcpy(c->fed.beside, c->best_digest, 32);
+	store_batch_tables(b, &info, r->latest.disk, r->latest.digest);
+	r->latest = (struct tables_made){ 0 };
+	store_batch_meta_taken(b, AGENT_META_PART, r->part.base, r->part.len);
+	r->part = (struct buf){ 0 };
+	look_clear(c, b);
+	if (r->look.owed)
+		store_batch_meta_taken(b, AGENT_META_LOOK, r->owed.base, r->owed.len);
+	r->owed = (struct buf){ 0 };
+	c->fed.untrained = false;
+}

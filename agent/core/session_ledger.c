@@ -1,0 +1,922 @@
+/* agent/core/session_ledger.c - the ledger inside a session: charge before release.
+ *
+ *      writer                                 the other
+ *      sign; chain; COMMIT
+ *      LEDGER_ENTRY          ------------->   check rules, caps, signature
+ *                                             countersign; chain; COMMIT
+ *              <-------------------------     LEDGER_ACK
+ *      check; chain
+ *      go on: only now are labels granted to the conversation
+ *
+ * Then the entry is on both disks, and the partner has said so.  The countersignature goes
+ * with the writer's next commit, or with one that nobody waits for: a crash in between
+ * leaves it in the tail (below).  Two entries wait for it nonetheless: a settle, whose two
+ * signatures are the receipt; and all of a session in which both sides write.
+ *
+ * Labels are reserved ahead (spend_ahead()): contract and first reserve while the teachers
+ * make up their minds about the first batch; the next reserve when half of one is drawn.
+ * The conversation goes on beside that, on both sides, as far as it can: what waits for a
+ * charge is the draw.  So disks and network are waited for at the end, and else where
+ * there is nothing to do meanwhile.
+ *
+ * The writer is the host, for labels, a released map, and what the client disclosed; and
+ * the client, for the noise on its own rows: contract and reserve before they leave, settle
+ * after DONE.  A release counts as a label.
+ *
+ * Who writes after the other must know that the other has the countersignature on disk, or
+ * a cut would leave entries of both without one: the client's rows say it to the host,
+ * which opens with its reserve of 0 only then, and DONE says it to the client; and no session
+ * of a pair begins before all of the one before is on disk: what_next() lets nothing be proposed
+ * while a commit of a session that is over is under way, and ACCEPT leaves behind all that was
+ * asked to be written before it (accept()).
+ *
+ * Several sessions.  A pair has a chain of its own and one session at a time, so all of the above
+ * is about that one, whatever else runs.  What waits for "the next commit" (c->signatures) is
+ * asked to be written before the event is over, and an event is of one session: no pair's
+ * countersignature rides with, or waits for, an entry of another.  Caps are about all chains
+ * together: in the event in which it is looked at what is left, an entry is signed and put into
+ * its chain.  So of two reserves the later one sees the other, though neither is on disk, and the
+ * disk has them in that order, as auditors add them up.
+ *
+ * One entry at a time.  What a lost link leaves without a countersignature is the
+ * chain's tail; the next session begins with it (PHASE_SYNC_*). */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+
+/* ---- what is left ---- */
+
+void spend_lineage(const struct agent_core *c, struct ledger_lineage *l)
+{
+	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		chains[i] = &c->peers[i]->chain;
+	ledger_lineage_sum(l, c->lineage, c->sign_public, chains, c->n_peers);
+	free(chains);
+}
+
+const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p)
+{
+	int side = ledger_chain_side(&p->chain, c->sign_public);
+
+	return &p->chain.account[side == 1];
+}
+
+/* Does our contract stand, and is it wanted? */
+static bool stands(const struct peer *p, const struct ledger_account *a)
+{
+	return a->contracted && !a->closed && !p->closing;
+}
+
+static bool has_contract(const struct agent_core *c, const struct peer *p,
+			 const struct ledger_mechanism *m)
+{
+	const struct ledger_account *a = spend_account(c, p);
+
+	return stands(p, a) && ledger_same_terms(&a->mechanism, m) &&
+	       memcmp(a->lineage, c->lineage, 32) == 0;
+}
+
+static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
+{
+	uint32_t t = c->config.teachers ? c->config.teachers : rows / 50;
+
+	return c->config.teachers ? t : t < 4 ? 4 : t > 250 ? 250 : t;
+}
+
+struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, uint32_t rows)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_mechanism *votes = ledger_account_votes(a);
+	struct ledger_mechanism m = { .noise = c->config.noise,
+				      .accountant = c->config.accountant,
+				      .adjacency = LEDGER_ROW_REPLACED,
+				      .teachers = teachers_for(c, rows),
+				      .batch = c->config.ppat_batch,
+				      .dim = (uint32_t)c->best->ent_floats,
+				      .param = c->config.noise_param,
+				      .delta = c->config.delta };
+
+	if (m.noise == LEDGER_GAUSSIAN && m.param == 0)
+		m.param = ppat_config_sigma(m.teachers);
+	if (votes != NULL)
+		return *votes;
+	return stands(p, a) && !ledger_is_release(a->mechanism.noise) ? a->mechanism : m;
+}
+
+struct ledger_mechanism spend_release(const struct agent_core *c)
+{
+	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
+					  .accountant =
+						  ledger_release_accountant(c->config.accountant),
+					  .adjacency = LEDGER_ROW_REPLACED,
+					  .batch = 1,
+					  .dim = (uint32_t)c->best->ent_floats,
+					  .param = c->config.release_noise,
+					  .delta = c->config.delta };
+}
+
+static uint32_t rows_of(const struct session *s)
+{
+	return (s->terms.what & PPAT_ENTITIES ? s->peer->n_ent : 0) +
+	       (s->terms.what & PPAT_RELATIONS ? s->peer->n_rel : 0);
+}
+
+/* What this side draws in this session, as its terms say. */
+static struct ledger_mechanism session_mechanism(struct session *s)
+{
+	struct agent_core *c = s->core;
+
+	return ppat_config_releases(&s->terms) ? spend_release(c)
+					       : spend_votes(c, s->peer, rows_of(s));
+}
+
+int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
+	       struct err *e)
+{
+	return ledger_caps_from(m, c->config.epsilon_per_peer, c->config.epsilon_total, caps, e);
+}
+
+/* The contract's caps, or lower ones that the owner has set since: a contract stands for
+ * ever, but an owner who lowers the budget means every partner. */
+static int caps_now(struct agent_core *c, const struct peer *p, const struct ledger_mechanism *m,
+		    struct ledger_caps *caps)
+{
+	const struct ledger_account *a = spend_account(c, p);
+
+	if (spend_caps(c, m, caps, NULL) != 0)
+		return ERR_USAGE;
+	if (has_contract(c, p, m))
+		ledger_caps_lower(caps, &a->caps);
+	return 0;
+}
+
+/* Where something was spent at another price, counts do not add up: is there room for so many
+ * labels, or releases, by epsilon? */
+static bool room_beside(const struct ledger_lineage *l, const struct ledger_mechanism *m,
+			uint64_t labels, double cap)
+{
+	struct ledger_spend *at = mem_array(l->n + 1, sizeof(*at));
+	bool mixed = false, fits;
+	double epsilon = 0;
+
+	for (size_t k = 0; k < l->n; k++) {
+		at[k] = l->at[k];
+		mixed = mixed || !ledger_same_price(&l->at[k].mechanism, m);
+	}
+	at[l->n] = (struct ledger_spend){ *m, labels };
+	fits = !mixed || (ledger_epsilon(at, l->n + 1, &epsilon, NULL) == 0 && epsilon <= cap);
+	free(at);
+	return fits;
+}
+
+/* Under one cap, if `labels` of them fit under its epsilon. */
+static uint64_t left_under(const struct ledger_lineage *l, const struct ledger_mechanism *m,
+			   uint64_t labels, uint64_t cap, double epsilon)
+{
+	uint64_t spent = ledger_lineage_count(l, m);
+
+	return cap > spent && room_beside(l, m, labels, epsilon) ? cap - spent : 0;
+}
+
+/* Under both, as they stand in agent.yaml today if that is less than in the contract. */
+static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m,
+			 uint64_t labels)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	struct ledger_lineage pair, all;
+	struct ledger_caps caps;
+	uint64_t left, of_all;
+
+	if (caps_now(c, p, m, &caps) != 0)
+		return 0;
+	ledger_account_sum(&pair, a);
+	spend_lineage(c, &all);
+	left = left_under(&pair, m, labels, caps.pair, caps.epsilon_pair);
+	of_all = left_under(&all, m, labels, caps.lineage, caps.epsilon_lineage);
+	ledger_lineage_release(&pair);
+	ledger_lineage_release(&all);
+	return left < of_all ? left : of_all;
+}
+
+uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
+{
+	return left_for(c, p, m, m->batch);
+}
+
+/* ---- writing an entry ---- */
+
+static void send_entry(struct session *s, const struct ledger_signed *entry)
+{
+	uint8_t wire[LEDGER_WIRE];
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	memcpy(s->entry_hash, entry->hash, 32);
+	s->entry = ENTRY_SENT;
+	ledger_wire_encode(entry, wire);
+	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ENTRY);
+	net_put_bin(&w, "e", wire, sizeof(wire));
+	session_send(s, &w, &out);
+}
+
+static void entry_on_disk(struct session *s)
+{
+	const struct ledger_chain *chain = &s->peer->chain;
+
+	session_ready(s);
+	send_entry(s, &chain->tail[0]);
+	session_drain(s);
+}
+
+/* A job may be under way: the conversation is not touched. */
+static void entry_on_disk_beside(struct session *s)
+{
+	session_beside_over(s);
+	send_entry(s, &s->peer->chain.tail[0]);
+}
+
+/* The time in which nothing goes on but the ledger. */
+static void hold(struct session *s)
+{
+	struct agent_core *c = s->core;
+
+	if (!s->held)
+		s->held_since_ms = c->now_ms;
+	s->held = true;
+}
+
+static void hold_over(struct session *s)
+{
+	struct agent_core *c = s->core;
+
+	if (s->held)
+		s->held_ms += c->now_ms - s->held_since_ms;
+	s->held = false;
+}
+
+/* It decides nothing, but the partner and every auditor will see it. */
+static void notice_clock(struct session *s, const struct ledger_entry *entry)
+{
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	int64_t back = ledger_clock_back(&p->chain, c->sign_public, entry->time_ms);
+
+	if (back > 0)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0,
+			    "the clock was set back: the ledger with %.60s has an entry of ours "
+			    "dated %lld s later than now; auditors will see it",
+			    p->info.name, (long long)(back / 1000));
+}
+
+/* Make it the chain's next entry; then(c) when the partner has it with both signatures. */
+static void add_entry(struct session *s, const struct ledger_entry *entry, bool beside,
+		      void (*then)(struct session *s))
+{
+	struct agent_core *c = s->core;
+	struct ledger_signed signed_entry = { .entry = *entry };
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+
+	assert(s->entry == ENTRY_NONE && s->peer->chain.n_tail == 0);
+	ledger_sign(&signed_entry, c->sign_secret);
+	notice_clock(s, entry);
+	if (ledger_chain_add(&s->peer->chain, &signed_entry, &e) != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
+		return;
+	}
+	s->entry = ENTRY_WRITTEN;
+	s->entry_beside = beside;
+	s->entry_then = then;
+	store_batch_move(&b, &c->signatures); /* of the entries before */
+	store_batch_entry(&b, &signed_entry);
+	(beside ? session_beside : session_wait)(s);
+	session_commit(s, &b, beside ? entry_on_disk_beside : entry_on_disk);
+}
+
+static void write_entry(struct session *s, const struct ledger_entry *entry,
+			void (*then)(struct session *s))
+{
+	hold(s);
+	add_entry(s, entry, false, then);
+}
+
+bool spend_ack_beside(const struct session *s, enum net_msg_type type)
+{
+	return type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
+}
+
+static void entry_over(struct session *s)
+{
+	if (!s->entry_beside)
+		hold_over(s);
+	s->entry = ENTRY_NONE;
+	s->entry_then(s);
+}
+
+static void ack_on_disk(struct session *s)
+{
+	session_ready(s);
+	entry_over(s);
+	session_drain(s);
+}
+
+/* Does the session go on before a countersignature is on disk?  See the top. */
+static bool goes_on(const struct session *s)
+{
+	return (s->phase == PHASE_OPENING || s->phase == PHASE_TRANSLATE) &&
+	       !ppat_spends(&s->terms, PPAT_CLIENT);
+}
+
+/* What comes next may take the countersignature along. */
+static void acked_and_on(struct session *s)
+{
+	struct agent_core *c = s->core;
+
+	entry_over(s); /* may end the session */
+	core_commit(c, &c->signatures, NULL);
+}
+
+void spend_ack(struct session *s, const struct net_msg *m)
+{
+	struct agent_core *c = s->core;
+	struct ledger_chain *chain = &s->peer->chain;
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+	uint8_t hash[32], sig[LEDGER_SIGNATURE];
+
+	net_get_fixed(&m->body, "h", hash, 32, &e);
+	net_get_fixed(&m->body, "s", sig, sizeof(sig), &e);
+	if (e.code == 0 && (s->entry != ENTRY_SENT || memcmp(hash, s->entry_hash, 32) != 0))
+		err_set(&e, ERR_PROTO, "an ACK for no entry of ours");
+	if (e.code == 0) {
+		s->receipt = chain->tail[0];
+		ledger_chain_countersign(chain, hash, sig, &e);
+	}
+	if (e.code != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
+		return;
+	}
+	s->receipt.countersigned = true;
+	memcpy(s->receipt.countersignature, sig, sizeof(sig));
+	if (goes_on(s)) {
+		store_batch_countersign(&c->signatures, hash, sig);
+		acked_and_on(s);
+		return;
+	}
+	store_batch_countersign(&b, hash, sig);
+	if (s->phase == PHASE_SETTLE && s->receipt.entry.kind == LEDGER_SETTLE)
+		session_record_done(s, &b);
+	session_wait(s);
+	session_commit(s, &b, ack_on_disk);
+}
+
+/* ---- in step: the tails of both ---- */
+
+void spend_sync(struct session *s)
+{
+	struct ledger_chain *chain = &s->peer->chain;
+	enum phase ours = s->role == AGENT_HOST ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT;
+
+	s->entry_then = spend_sync;
+	if (s->phase == ours && chain->n_tail > 0) {
+		send_entry(s, &chain->tail[0]);
+	} else if (s->phase == PHASE_SYNC_HOST && (ours == s->phase || s->their_tail == 0)) {
+		session_goto(s, PHASE_SYNC_CLIENT);
+		spend_sync(s);
+	} else if (s->phase == PHASE_SYNC_CLIENT && (ours == s->phase || s->their_tail == 0)) {
+		session_synced(s);
+	}
+	/* else: theirs are coming */
+}
+
+/* ---- what a session puts on the ledger ---- */
+
+static struct ledger_draft draft(const struct session *s, const struct ledger_lineage *l)
+{
+	const struct agent_core *c = s->core;
+
+	return (struct ledger_draft){ .host = c->sign_public,
+				      .session = s->id,
+				      .lineage = l,
+				      .translator = s->record.translator,
+				      .time_ms = c->wall_ms };
+}
+
+static int reserve_entry(struct session *s, uint64_t labels, struct ledger_entry *out,
+			 struct err *e)
+{
+	struct agent_core *c = s->core;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	int status;
+
+	spend_lineage(c, &l);
+	d = draft(s, &l);
+	status = ledger_reserve(out, &s->peer->chain, &d, labels, e);
+	ledger_lineage_release(&l);
+	return status;
+}
+
+static void open_with_reserve(struct session *s, void (*then)(struct session *s))
+{
+	struct ledger_entry entry;
+	struct err e = { 0 };
+
+	if (reserve_entry(s, 0, &entry, &e) != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
+		return;
+	}
+	s->opened = true;
+	write_entry(s, &entry, then);
+}
+
+/* The next contract takes the place of the one that was to be closed: on disk with it. */
+static void note_renewed(struct agent_core *c, struct peer *p)
+{
+	struct buf keys = { 0 };
+
+	p->closing = false;
+	buf_add(&keys, "\1", 1);
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->closing)
+			buf_add(&keys, c->peers[i]->info.sign_key, 32);
+	store_batch_meta(&c->signatures, AGENT_META_CLOSE, keys.base, keys.len);
+	buf_release(&keys);
+}
+
+static void contract(struct session *s, const struct ledger_mechanism *m, bool beside,
+		     void (*then)(struct session *s))
+{
+	struct agent_core *c = s->core;
+	struct peer *p = s->peer;
+	struct ledger_caps caps;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+	int status = spend_caps(c, m, &caps, &e);
+
+	spend_lineage(c, &l);
+	d = draft(s, &l);
+	if (status == 0)
+		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
+	ledger_lineage_release(&l);
+	if (status == 0 && p->closing)
+		note_renewed(c, p);
+	if (status != 0)
+		session_abort(s, true, status, "%s", e.text);
+	else if (beside)
+		add_entry(s, &entry, true, then);
+	else
+		write_entry(s, &entry, then);
+}
+
+uint32_t spend_entries_first(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
+
+	if (s->terms.translator == PPAT_PPAT)
+		return 0; /* all of its entries are written beside the conversation */
+	if (ppat_spends(&s->terms, PPAT_HOST))
+		return has_contract(c, s->peer, &m) ? 0 : 1;
+	return ppat_spends(&s->terms, PPAT_CLIENT) ? 0 : 1;
+}
+
+void spend_opening(struct session *s)
+{
+	struct ledger_mechanism m = session_mechanism(s);
+
+	if (spend_entries_first(s) == 0)
+		session_open_translator(s);
+	else if (ppat_spends(&s->terms, PPAT_HOST))
+		contract(s, &m, false, session_open_translator);
+	else
+		open_with_reserve(s, session_open_translator);
+}
+
+/* From what is reserved, if that is enough. */
+static bool grant(struct session *s, uint32_t labels)
+{
+	if (s->ahead < labels)
+		return false;
+	hold_over(s);
+	s->ahead -= labels;
+	s->charged += labels;
+	s->conv->ops->done(s->conv, 0);
+	return true;
+}
+
+static void reserved(struct session *s)
+{
+	s->reserved += s->asking;
+	s->ahead += s->asking;
+	talk_drive(s);
+}
+
+static void refused(struct session *s)
+{
+	s->conv->ops->done(s->conv, ERR_BUDGET);
+	talk_drive(s);
+}
+
+static void refuse(struct session *s, uint32_t labels)
+{
+	struct agent_core *c = s->core;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+
+	spend_lineage(c, &l);
+	d = draft(s, &l);
+	ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
+	ledger_lineage_release(&l);
+	if (e.code != 0)
+		session_abort(s, true, e.code, "%s", e.text);
+	else
+		write_entry(s, &entry, refused);
+}
+
+static void charge(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
+	uint32_t labels = (uint32_t)s->asking;
+	struct ledger_entry entry;
+	struct err e = { 0 };
+	int status = labels <= left_for(c, s->peer, &m, labels)
+			     ? reserve_entry(s, labels, &entry, &e)
+			     : ERR_BUDGET;
+
+	if (status == 0) {
+		s->opened = true;
+		write_entry(s, &entry, reserved);
+	} else if (status == ERR_BUDGET) {
+		refuse(s, labels);
+	} else {
+		session_abort(s, true, status, "%s", e.text);
+	}
+}
+
+/* For a map the host's contract is there since the opening, for labels it was written ahead;
+ * the client's comes with its charge. */
+bool spend_charge(struct session *s, uint32_t labels)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
+
+	if (grant(s, labels))
+		return true;
+	if (s->entry != ENTRY_NONE) { /* it comes already */
+		hold(s);
+		return false;
+	}
+	s->asking = labels;
+	if (has_contract(c, s->peer, &m))
+		charge(s);
+	else
+		contract(s, &m, false, charge);
+	return false;
+}
+
+/* Half of a reserve is time enough for two disks; so a crash over-counts by one and a half
+ * reserves at most.  Where no more fits, the conversation will hear it when it asks. */
+static bool time_to_reserve(const struct session *s, uint32_t *labels)
+{
+	struct conv_charge next;
+
+	if (s->phase != PHASE_TRANSLATE || s->role != AGENT_HOST ||
+	    s->terms.translator != PPAT_PPAT || s->entry != ENTRY_NONE || s->ahead > 0)
+		return false;
+	next = s->conv->ops->cost(s->conv);
+	*labels = next.labels;
+	return next.labels > 0 && next.left <= s->terms.reserve_labels / 2;
+}
+
+static bool reserve_beside(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m = session_mechanism(s);
+	struct ledger_entry entry;
+
+	if (s->asking > left_for(c, s->peer, &m, s->asking) ||
+	    reserve_entry(s, s->asking, &entry, NULL) != 0)
+		return false;
+	s->opened = true;
+	add_entry(s, &entry, true, reserved);
+	return true;
+}
+
+/* While a job votes about the first batch: the conversation is not touched. */
+static void contracted(struct session *s)
+{
+	if (!reserve_beside(s))
+		talk_drive(s);
+}
+
+void spend_ahead(struct session *s)
+{
+	struct agent_core *c = s->core;
+	struct ledger_mechanism m;
+	uint32_t labels;
+
+	if (!time_to_reserve(s, &labels))
+		return;
+	m = session_mechanism(s);
+	s->asking = labels;
+	if (has_contract(c, s->peer, &m))
+		reserve_beside(s);
+	else
+		contract(s, &m, true, contracted);
+}
+
+static void settled(struct session *s)
+{
+	session_goto(s, PHASE_DONE);
+	session_done(s);
+}
+
+/* What the settle of this role has to say: labels that left, and (the host's) what the
+ * client disclosed. */
+static void to_settle(const struct session *s, enum agent_role writer, struct ppat_result *r,
+		      uint64_t *rows, uint64_t *floats)
+{
+	ppat_result(s->conv, r);
+	if (!ppat_spends(&s->terms, writer == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT))
+		r->labels_drawn = 0;
+	*rows = *floats = 0;
+	if (writer == AGENT_HOST)
+		talk_disclosed(s, rows, floats);
+}
+
+static void settle(struct session *s, void (*then)(struct session *s))
+{
+	struct agent_core *c = s->core;
+	struct ledger_lineage l;
+	struct ledger_draft d;
+	struct ledger_entry entry;
+	struct ppat_result r;
+	uint64_t rows, floats;
+	struct err e = { 0 };
+
+	to_settle(s, s->role, &r, &rows, &floats);
+	spend_lineage(c, &l);
+	d = draft(s, &l);
+	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
+	ledger_lineage_release(&l);
+	if (e.code != 0)
+		session_abort(s, true, e.code, "%s", e.text);
+	else
+		write_entry(s, &entry, then);
+}
+
+static void settle_now(struct session *s)
+{
+	settle(s, settled);
+}
+
+void spend_settle_own(struct session *s)
+{
+	settle(s, session_served);
+}
+
+/* The conversation is over: settle what was reserved to what left. */
+void spend_settle(struct session *s)
+{
+	if (s->entry != ENTRY_NONE) /* it drives us on when it is there */
+		return;
+	session_goto(s, PHASE_SETTLE);
+	if (s->opened)
+		settle_now(s);
+	else /* nothing of the host's was charged: the session still gets its record */
+		open_with_reserve(s, settle_now);
+}
+
+/* ---- the other side: an entry comes ---- */
+
+static void send_ack(struct session *s, const struct ledger_signed *entry)
+{
+	struct buf out = { 0 };
+	struct net_writer w;
+
+	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ACK);
+	net_put_bin(&w, "h", entry->hash, 32);
+	net_put_bin(&w, "s", entry->countersignature, LEDGER_SIGNATURE);
+	session_send(s, &w, &out);
+}
+
+static bool syncing(const struct session *s)
+{
+	return s->phase == (s->role == AGENT_CLIENT ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT);
+}
+
+/* What we have signed, or what has come of it on this side. */
+static void acked(struct session *s)
+{
+	send_ack(s, &s->receipt);
+	if (syncing(s)) {
+		if (--s->their_tail == 0)
+			spend_sync(s);
+	} else if (s->phase == PHASE_OPENING) {
+		if (--s->entries_first == 0)
+			session_goto(s, PHASE_TRANSLATE);
+		talk_drive(s);
+	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
+		session_finish(s);
+	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
+		session_goto(s, PHASE_SETTLE);
+		session_goto(s, PHASE_DONE);
+	}
+}
+
+static void countersign_on_disk(struct session *s)
+{
+	session_ready(s);
+	acked(s);
+	session_drain(s);
+}
+
+/* A job may be under way: the conversation is not touched. */
+static void countersign_on_disk_beside(struct session *s)
+{
+	session_beside_over(s);
+	send_ack(s, &s->receipt);
+}
+
+/* The host draws from what it has, and what comes of it can be used: labels that depend on this
+ * entry come after its ACK. */
+static bool comes_beside(const struct session *s, const struct ledger_entry *entry)
+{
+	return s->phase == PHASE_TRANSLATE && s->role == AGENT_CLIENT &&
+	       s->terms.translator == PPAT_PPAT &&
+	       (entry->kind == LEDGER_RESERVE || entry->kind == LEDGER_CONTRACT);
+}
+
+/* Remembered beyond the session: its settle may come with the next one, after a cut. */
+void spend_note_labels(struct session *s)
+{
+	struct ppat_result r;
+
+	ppat_result(s->conv, &r);
+	memcpy(s->peer->seen_session, s->id, AGENT_SESSION);
+	s->peer->seen_labels = r.labels_drawn;
+}
+
+/* The conversation is gone, so all that can be asked is that what we saw is counted. */
+static int check_late_settle(const struct peer *p, const struct ledger_entry *entry, struct err *e)
+{
+	if (entry->kind == LEDGER_SETTLE && entry->count < p->seen_labels &&
+	    memcmp(entry->session, p->seen_session, AGENT_SESSION) == 0)
+		return err_set(e, ERR_LEDGER, "settled for fewer labels than came");
+	return 0;
+}
+
+/* A settle must say what this side has seen itself. */
+static int check_settle(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	struct ppat_result r;
+	uint64_t rows, floats;
+
+	if (s->conv == NULL || conv_want(s->conv) != CONV_OVER)
+		return err_set(e, ERR_LEDGER, "settled before the translation was over");
+	to_settle(s, s->role == AGENT_HOST ? AGENT_CLIENT : AGENT_HOST, &r, &rows, &floats);
+	if (memcmp(entry->transcript, r.transcript, 32) != 0)
+		return err_set(e, ERR_LEDGER, "settled with another transcript than ours");
+	if (entry->rows != rows || entry->floats != floats)
+		return err_set(e, ERR_LEDGER, "settled with another disclosure than ours");
+	if (entry->count < r.labels_drawn)
+		return err_set(e, ERR_LEDGER, "settled for fewer labels than came");
+	return 0;
+}
+
+static bool agreed_mechanism(const struct ppat_config *t, const struct ledger_mechanism *m)
+{
+	bool gauss = t->mechanism == PPAT_GAUSSIAN;
+
+	if (ppat_config_releases(t))
+		return m->noise == LEDGER_DISCRETE_RELEASE && m->param == t->multiplier &&
+		       m->dim == (t->translator == PPAT_MAP ? t->host_dim : t->client_dim);
+	return m->noise == (gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE) && m->param == t->noise &&
+	       m->teachers == t->teachers && m->batch == t->batch && m->dim == t->host_dim;
+}
+
+/* Labels cost what the contract says only if they are drawn as it says (C7), and its
+ * caps are worth what they say only if they follow from its epsilons. */
+static int check_price(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	const struct ledger_mechanism *m = &entry->mechanism;
+	struct ledger_caps fair;
+
+	if (!ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
+		return err_set(e, ERR_LEDGER, "labels in a session that has none");
+	if (!agreed_mechanism(&s->terms, m))
+		return err_set(e, ERR_LEDGER, "the ledger's mechanism is not that of the session");
+	if (entry->kind != LEDGER_CONTRACT)
+		return 0;
+	if (ledger_caps_from(m, entry->caps.epsilon_pair, entry->caps.epsilon_lineage, &fair, e))
+		return e->code;
+	if (entry->caps.pair > fair.pair || entry->caps.lineage > fair.lineage)
+		return err_set(e, ERR_LEDGER, "caps of more labels than their epsilon allows");
+	return 0;
+}
+
+/* Entries that a session has room for: contract, reserve of 0 or of a release, refusal,
+ * settle; and a reserve a step at most.  Each one stays on our disk for ever. */
+static uint64_t entries_max(const struct session *s)
+{
+	struct ppat_result r;
+
+	if (s->conv == NULL || s->terms.translator != PPAT_PPAT)
+		return 4;
+	ppat_result(s->conv, &r);
+	return 4 + (uint64_t)r.steps + 1;
+}
+
+static int check_in_session(const struct session *s, const struct ledger_entry *entry,
+			    struct err *e)
+{
+	bool opening = s->phase == PHASE_OPENING, now = s->phase == PHASE_TRANSLATE;
+	bool own = s->role == AGENT_HOST; /* the client's, about its own rows */
+	bool ahead = s->terms.translator == PPAT_PPAT && !own;
+	enum ledger_kind k = entry->kind;
+
+	if (own ? !ppat_spends(&s->terms, PPAT_CLIENT) || (!now && s->phase != PHASE_DONE)
+		: !opening && !now)
+		return err_set(e, ERR_PROTO, "an entry at this time");
+	if (memcmp(entry->session, s->id, AGENT_SESSION) != 0)
+		return err_set(e, ERR_LEDGER, "an entry of another session");
+	if (own	      ? (k == LEDGER_SETTLE) != (s->phase == PHASE_DONE)
+	    : opening ? k != LEDGER_CONTRACT && k != LEDGER_RESERVE
+		      : k != LEDGER_RESERVE && k != LEDGER_SETTLE && k != LEDGER_REFUSE &&
+				(k != LEDGER_CONTRACT || !ahead))
+		return err_set(e, ERR_LEDGER, "a %s entry at this time", ledger_kind_name(k));
+	if (s->entries >= entries_max(s))
+		return err_set(e, ERR_LEDGER, "more ledger entries than a session has");
+	if (entry->translator != s->record.translator)
+		return err_set(e, ERR_LEDGER, "an entry of another translator");
+	if (k == LEDGER_SETTLE)
+		return check_settle(s, entry, e);
+	return k == LEDGER_CONTRACT || entry->count > 0 ? check_price(s, entry, e) : 0;
+}
+
+static int check_entry(const struct session *s, const struct ledger_entry *entry, struct err *e)
+{
+	const struct agent_core *c = s->core;
+
+	if (memcmp(entry->host, s->peer->info.sign_key, 32) != 0 ||
+	    memcmp(entry->client, c->sign_public, 32) != 0)
+		return err_set(e, ERR_LEDGER, "an entry of another pair");
+	if (!syncing(s))
+		return check_in_session(s, entry, e);
+	if (s->their_tail == 0)
+		return err_set(e, ERR_PROTO, "more entries than announced");
+	return check_late_settle(s->peer, entry, e);
+}
+
+/* We have it, and they did not get our countersignature: once more. */
+static bool has_already(const struct session *s, const struct ledger_signed *entry)
+{
+	return syncing(s) && entry->entry.sequence == s->peer->chain.sequence &&
+	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
+}
+
+void spend_entry(struct session *s, const struct net_msg *m)
+{
+	struct agent_core *c = s->core;
+	struct store_batch b = { 0 };
+	struct err e = { 0 };
+	struct net_bytes wire = net_get_bin(&m->body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
+	bool beside;
+
+	if (e.code == 0 && s->beside)
+		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
+	if (e.code == 0)
+		ledger_wire_decode(&s->receipt, wire.base, wire.len, &e);
+	if (e.code == 0)
+		check_entry(s, &s->receipt.entry, &e);
+	if (e.code == 0)
+		ledger_countersign(&s->receipt, c->sign_secret);
+	if (e.code == 0 && has_already(s, &s->receipt)) {
+		acked(s);
+		return;
+	}
+	if (e.code == 0)
+		ledger_chain_add(&s->peer->chain, &s->receipt, &e);
+	if (e.code != 0) {
+		session_abort(s, true, e.code, "%s", e.text);
+		return;
+	}
+	store_batch_entry(&b, &s->receipt);
+	s->entries += !syncing(s);
+	if (!syncing(s) && s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_CLIENT)
+		session_record_done(s, &b);
+	beside = comes_beside(s, &s->receipt.entry);
+	(beside ? session_beside : session_wait)(s);
+	session_commit(s, &b, beside ? countersign_on_disk_beside : countersign_on_disk);
+}

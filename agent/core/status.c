@@ -1,0 +1,244 @@
+/* agent/core/status.c - what the owner may see of the core.  Public numbers only. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "base/mem.h"
+
+static enum agent_state state_of(const struct agent_core *c)
+{
+	if (c->stopped)
+		return AGENT_STOPPED;
+	if (c->doing != DOING_NOTHING || c->n_open > 0 || c->orphans > 0 || !c->trained)
+		return AGENT_BUSY;
+	return c->asleep ? AGENT_SLEEP : AGENT_READY;
+}
+
+static const char *doing_text(const struct agent_core *c)
+{
+	static const char *const text[] = {
+		[DOING_NOTHING] = "idle",	   [DOING_SESSION] = "session",
+		[DOING_AGGREGATE] = "aggregating", [DOING_TRAIN] = "training",
+		[DOING_EVALUATE] = "evaluating",   [DOING_SAVE] = "saving",
+		[DOING_LOOK] = "round: scoring",
+	};
+	static const char *const stage[] = {
+		[ROUND_JOINING] = "round: joining",   [ROUND_TRAINING] = "round: training",
+		[ROUND_EXCHANGE] = "round: exchange", [ROUND_SCORING] = "round: scoring",
+		[ROUND_SAVING] = "round: saving",
+	};
+
+	if (c->doing == DOING_NOTHING && c->n_open > 0)
+		return text[DOING_SESSION];
+	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
+}
+
+static double epsilon_of(const struct ledger_account *a)
+{
+	double epsilon = 0.0;
+
+	if (ledger_account_epsilon(a, 0, &epsilon, NULL) != 0)
+		return -1.0; /* a mechanism that this version does not know */
+	return epsilon;
+}
+
+/* Neither of us would send. */
+static bool nobody_sends(const struct agent_core *c, const struct peer *p)
+{
+	return (c->config.roles == AGENT_HOST_ONLY && p->roles == AGENT_HOST_ONLY) ||
+	       (c->config.roles == AGENT_CLIENT_ONLY && p->roles == AGENT_CLIENT_ONLY);
+}
+
+/* Of ours, by the ledger: what the peer counts as host. */
+static void rows_sent(const struct agent_core *c, const struct peer *p, struct agent_peer_status *o)
+{
+	int us = ledger_chain_side(&p->chain, c->sign_public) == 1;
+	const struct ledger_account *theirs = &p->chain.account[!us];
+
+	o->noisy_rows_sent = theirs->noisy_rows;
+	o->rows_sent = theirs->rows - theirs->noisy_rows;
+}
+
+/* Not where one of the two is there to be the host, whatever it holds. */
+static bool shares_nothing(const struct agent_core *c, const struct peer *p)
+{
+	const struct fed_settings *s = &c->config.fed.settings;
+	bool hosts = s->topology == FED_HOSTED &&
+		     (rounds_is_host(c) || memcmp(s->host, p->info.key, FED_KEY) == 0);
+
+	return in_rounds(c) && peer_aligned(p) && !rounds_shares(p) && !hosts;
+}
+
+static void peer_status(const struct agent_core *c, const struct peer *p,
+			struct agent_peer_status *o)
+{
+	const struct ledger_account *a = spend_account(c, p);
+	const struct session *s = session_with(c, p);
+
+	memcpy(o->key, p->info.key, AGENT_KEY);
+	memcpy(o->name, p->info.name, sizeof(o->name));
+	o->clock_off_ms = p->clock_off_ms;
+	o->linked = p->linked;
+	o->revoked = p->info.status != STORE_LISTED;
+	o->queued = p->queued;
+	o->in_session = s != NULL;
+	o->role = o->in_session ? s->role : AGENT_HOST;
+	o->phase = o->in_session ? phase_name(s->phase) : "";
+	memcpy(o->trouble, p->trouble, sizeof(o->trouble));
+	if (o->trouble[0] == '\0' && shares_nothing(c, p))
+		snprintf(
+			o->trouble, sizeof(o->trouble),
+			"nothing shared: our names and theirs have none in common, so no row moves "
+			"between us; are they written alike? (fkge import --alias)");
+	if (o->trouble[0] == '\0' && nobody_sends(c, p))
+		snprintf(o->trouble, sizeof(o->trouble),
+			 "federation.roles: %s on both sides, so no rows move between us",
+			 p->roles == AGENT_HOST_ONLY ? "host" : "client");
+	o->roles = p->roles;
+	rows_sent(c, p, o);
+	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;
+	o->shared_entities = p->n_ent;
+	o->names_compared = p->names.compared;
+	o->names = p->names.last;
+	memcpy(o->names_warning, p->names.warning, sizeof(o->names_warning));
+	o->shared_relations = p->n_rel;
+	o->sessions = p->sessions;
+	o->failed = p->failed;
+	o->bytes_in = p->bytes_in;
+	o->bytes_out = p->bytes_out;
+	o->labels_spent = a->spent;
+	o->labels_cap = a->caps.pair;
+	o->epsilon = epsilon_of(a);
+	o->round_fate = p->fed.seen ? (int)p->fed.fate : -1;
+	o->round_fate_number = p->fed.fate_number;
+	memcpy(o->round_why, p->fed.why, sizeof(o->round_why));
+	memcpy(o->round_account, p->fed.account, sizeof(o->round_account));
+	o->round_over = p->fed.over;
+	o->round_distance = p->fed.seen ? p->fed.distance : -1;
+	o->round_cosine = p->fed.cosine;
+	o->round_far = p->fed.far;
+}
+
+static void round_status(const struct agent_core *c, struct agent_round_status *o)
+{
+	const struct rounds *f = &c->fed;
+
+	*o = (struct agent_round_status){
+		.under_way = f->now != NULL || f->look.due,
+		.number = f->now ? fed_round_settings(f->now->machine)->number : f->number,
+		.done = f->done,
+		.missed = f->missed,
+		.worse = f->worse,
+		.proposes = rounds_proposes(c),
+		.over = !rounds_joins(c),
+		.members = f->report.members,
+		.items = f->report.items,
+		.answered = f->report.answered,
+		.stopped = f->compare.stopped,
+		.masked = c->config.fed.settings.secret_bits > 0,
+		.compared = f->compare.known,
+		.has_alone = f->compare.has_alone,
+		.own_score = f->compare.own,
+		.merged_score = f->compare.merged,
+		.alone_score = f->compare.alone_score,
+	};
+	memcpy(o->stopped_why, f->compare.why, sizeof(o->stopped_why));
+	memcpy(o->trouble, f->trouble, sizeof(o->trouble));
+	rounds_waits(c, o->waits, sizeof(o->waits));
+}
+
+/* All partners together. */
+static void lineage_status(const struct agent_core *c, struct agent_status *o)
+{
+	struct ledger_lineage l;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct ledger_account *a = spend_account(c, c->peers[i]);
+
+		if (!ledger_is_release(a->mechanism.noise) && a->caps.lineage > o->labels_cap)
+			o->labels_cap = a->caps.lineage;
+	}
+	spend_lineage(c, &l);
+	o->labels_spent = ledger_lineage_labels(&l);
+	if (ledger_epsilon(l.at, l.n, &o->epsilon, NULL) != 0)
+		o->epsilon = -1.0;
+	ledger_lineage_release(&l);
+}
+
+bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_KEY])
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.key, peer, AGENT_KEY) == 0)
+			return c->peers[i]->chain.sequence > 0;
+	return false;
+}
+
+void agent_core_status(const struct agent_core *c, struct agent_status *o)
+{
+	*o = (struct agent_status){ .state = state_of(c),
+				    .doing = doing_text(c),
+				    .has_best = c->has_best,
+				    .best_score = c->best_score,
+				    .best_serial = c->best_serial,
+				    .rounds = c->rounds,
+				    .lone_rounds = c->lone_rounds,
+				    .improved = c->improved,
+				    .sessions = c->sessions,
+				    .sessions_now = c->n_open,
+				    .roles = c->config.roles,
+				    .has_before = c->history.has_before,
+				    .before_score = c->history.before,
+				    .epochs_since = c->history.epochs,
+				    .best_is_lone =
+					    agent_history_is_lone(&c->history, c->best_digest) };
+	if (c->job) {
+		o->job_done = atomic_load(&c->job->done);
+		o->job_total = atomic_load(&c->job->total);
+	}
+	o->n_peers = c->n_peers;
+	o->peer = mem_array(c->n_peers + 1, sizeof(*o->peer));
+	for (size_t i = 0; i < c->n_peers; i++) {
+		peer_status(c, c->peers[i], &o->peer[i]);
+		o->queued += c->peers[i]->queued;
+		o->rows_sent += o->peer[i].rows_sent;
+		o->noisy_rows_sent += o->peer[i].noisy_rows_sent;
+	}
+	lineage_status(c, o);
+	if (in_rounds(c))
+		round_status(c, &o->round);
+	o->private_steps = c->dp_spent.steps;
+	if (charge_needed(c))
+		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);
+}
+
+bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
+			  const char **why)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (!p->conduct.shut || memcmp(p->info.key, peer, AGENT_KEY) != 0)
+			continue;
+		*why = p->conduct.why;
+		return true;
+	}
+	return false;
+}
+
+void agent_status_release(struct agent_status *s)
+{
+	free(s->peer);
+	s->peer = NULL;
+	s->n_peers = 0;
+}
+
+void agent_core_best_digest(const struct agent_core *c, uint8_t out[32])
+{
+	memcpy(out, c->best_digest, 32);
+}
+
+const struct kge_emb *agent_core_best(const struct agent_core *c)
+{
+	return c->best;
+}
