@@ -14,7 +14,9 @@
  * (behind) when averaging also lowered the score by a tenth (fell_share); or, when a member's rows
  * were far from all others', by a tenth, or at all where averaging lowered the score.  That
  * averaging lowers the score is not enough: rounds that help in the end do, too, when graphs
- * differ.  After rounds.stop_when_worse such looks among the last twice as many rounds stop here:
+ * differ; nor is any of it where the merged table is still a tenth better than at the look before
+ * and nobody's rows are far: tables that have just begun are behind alone, and catch up.  After
+ * rounds.stop_when_worse such looks among the last twice as many rounds stop here:
  * work goes back to the best tables bit for bit, and we propose and join nothing until the owner
  * says so.
  *
@@ -36,6 +38,7 @@ static const double far_behind = 1.5; /* alone is so many times as good */
 static const double behind = 1.25;
 static const double ahead_share = 1.1;
 static const double keep_share = 1.05;
+static const double rise_share = .1;	/* of the merged score at the last look */
 static const double outlier_times = 3;	/* the median distance of the others */
 static const double outlier_least = .5; /* of the length of the others' rows */
 static const double outlier_of_two = 3; /* ... where there are none to compare it with */
@@ -187,15 +190,21 @@ bool compare_hurts(double own, double merged, double alone, bool far)
 	       (far && alone > (lower ? 1 : ahead_share) * better);
 }
 
+/* Tables that have just begun are behind a copy that nobody averages, and catch up. */
+static bool rises(const struct compare *o, const struct look *l)
+{
+	return o->known && !o->far && l->merged_score > o->merged + rise_share * fabs(o->merged);
+}
+
 /* What `hurt` is after this look, the newest first. */
 static uint32_t hurt_with(const struct agent_core *c, const struct look *l)
 {
 	uint32_t window = 2 * c->config.fed.stop_when_worse;
 	uint32_t all = window >= LOOKS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
 
-	return (c->fed.compare.hurt << 1 |
-		(l->has_alone && compare_hurts(l->own_score, l->merged_score, l->alone_score,
-					       c->fed.compare.far))) &
+	return (c->fed.compare.hurt << 1 | (l->has_alone && !rises(&c->fed.compare, l) &&
+					    compare_hurts(l->own_score, l->merged_score,
+							  l->alone_score, c->fed.compare.far))) &
 	       all;
 }
 
@@ -367,12 +376,12 @@ void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
 
 	if (!l->scored)
 		return;
+	o->hurt = hurt_with(c, l); /* beside the last look's scores */
 	o->known = true;
 	o->own = l->own_score;
 	o->merged = l->merged_score;
 	o->has_alone = l->has_alone;
 	o->alone_score = l->alone_score;
-	o->hurt = hurt_with(c, l);
 	say_fall(c, l);
 	if (l->other.tables != NULL) {
 		if (is_alone(c, l))

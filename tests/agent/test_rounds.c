@@ -1972,6 +1972,38 @@ static void test_cut_name_persists(void **state)
 	assert_string_equal(core(w, 0)->fed.compare.why, "rows of Groß? are far");
 }
 
+/* Each round adds half as much again: far behind the copy, and not stopped while it rises. */
+static int train_rising(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)job;
+	part->emb->ent[0] = part->emb->ent[0] * 1.5F + .1F;
+	return 0;
+}
+
+static int train_ahead(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+		       uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)part, (void)epochs, (void)job;
+	tables->ent[0] = tables->ent[0] * 3 + 1;
+	return 0;
+}
+
+static void test_what_rises_goes_on(void **state)
+{
+	struct world *w = *state;
+
+	set_harm(w, 2);
+	for (size_t i = 0; i < SEATS; i++) {
+		w->t.seat[i].learner.train_part = train_rising;
+		w->t.seat[i].learner.train_alone = train_ahead;
+	}
+	run(w, 60000);
+	assert_true(done(w, 0) > 6);
+	assert_false(rounds_stopped(core(w, 0)));
+	assert_true(core(w, 0)->fed.compare.has_alone &&
+		    core(w, 0)->fed.compare.alone_score > 2 * core(w, 0)->fed.compare.merged);
+}
+
 /* 0: it sees, and goes on. */
 static void test_harm_is_seen(void **state)
 {
@@ -2407,6 +2439,7 @@ int main(void)
 		with_world(test_patience),
 		with_world(test_harm_rule),
 		with_world(test_harm_stops),
+		with_world(test_what_rises_goes_on),
 		with_world(test_harm_persists),
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
