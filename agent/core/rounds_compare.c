@@ -191,7 +191,7 @@ bool compare_hurts(double own, double merged, double alone, bool far)
 }
 
 /* Tables that have just begun are behind a copy that nobody averages, and catch up. */
-static bool rises(const struct compare *o, const struct look *l)
+static bool still_rises(const struct compare *o, const struct look *l)
 {
 	return o->known && !o->far && l->merged_score > o->merged + rise_share * fabs(o->merged);
 }
@@ -202,7 +202,7 @@ static uint32_t hurt_with(const struct agent_core *c, const struct look *l)
 	uint32_t window = 2 * c->config.fed.stop_when_worse;
 	uint32_t all = window >= LOOKS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
 
-	return (c->fed.compare.hurt << 1 | (l->has_alone && !rises(&c->fed.compare, l) &&
+	return (c->fed.compare.hurt << 1 | (l->has_alone && !still_rises(&c->fed.compare, l) &&
 					    compare_hurts(l->own_score, l->merged_score,
 							  l->alone_score, c->fed.compare.far))) &
 	       all;
