@@ -49,8 +49,8 @@ static void seat_go(struct fed_round *r, struct seat *s, enum fed_fate fate, con
 		r->homes &= ~bit(number_of(r, s));
 		r->holders &= ~bit(number_of(r, s));
 	}
-	letters_release(&s->early);
-	letters_release(&s->queue);
+	message_queue_release(&s->early);
+	message_queue_release(&s->queue);
 	if (r->phase == JOINED && s == &r->seats[r->proposer])
 		round_end(r, e->code, "round %llu: its proposer: %s",
 			  (unsigned long long)r->settings.number, e->text);
@@ -179,9 +179,9 @@ static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size
 static void hear_early(struct fed_round *r)
 {
 	for (unsigned m = 0; m < r->n_seats; m++) {
-		struct letter *p;
+		struct queued_message *p;
 
-		while ((p = letters_take(&r->seats[m].early)) != NULL) {
+		while ((p = message_queue_take(&r->seats[m].early)) != NULL) {
 			if (m < r->members)
 				hear(r, &r->seats[m], p->bytes, p->n);
 			free(p);
@@ -501,7 +501,7 @@ static bool comes_early(const struct fed_round *r, enum fed_message kind)
 static void keep_early(const struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n)
 {
 	if (s->early.bytes + n <= FED_EARLY_MAX / r->n_seats)
-		letters_add(&s->early, bytes, n);
+		message_queue_add(&s->early, bytes, n);
 	else
 		s->account.strange++;
 }
@@ -689,7 +689,7 @@ void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
 
 static bool pull_letter(struct seat *s, struct buf *out)
 {
-	struct letter *p = letters_take(&s->queue);
+	struct queued_message *p = message_queue_take(&s->queue);
 
 	if (p == NULL)
 		return false;
@@ -824,8 +824,8 @@ void fed_round_free(struct fed_round *r)
 	r->phase = OVER;
 	fed_round_close(r);
 	for (unsigned m = 0; m < r->n_seats; m++) {
-		letters_release(&r->seats[m].queue);
-		letters_release(&r->seats[m].early);
+		message_queue_release(&r->seats[m].queue);
+		message_queue_release(&r->seats[m].early);
 		free(r->seats[m].joining);
 	}
 	buf_release(&r->proposal);

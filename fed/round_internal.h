@@ -15,6 +15,7 @@
 #ifndef FED_ROUND_INTERNAL_H
 #define FED_ROUND_INTERNAL_H
 
+#include "base/message_queue.h"
 #include "fed/mask.h"
 #include "fed/plan.h"
 #include "fed/round.h"
@@ -60,21 +61,6 @@ const float *cargo_row(const struct cargo *c, size_t place); /* NULL: none */
 
 /* ---- members ---- */
 
-struct letter {
-	struct letter *next;
-	size_t n;
-	uint8_t bytes[];
-};
-
-struct letters {
-	struct letter *first, **end;
-	size_t bytes;
-};
-
-void letters_add(struct letters *l, const uint8_t *bytes, size_t n);
-struct letter *letters_take(struct letters *l); /* free() it; NULL: none */
-void letters_release(struct letters *l);
-
 enum { JOIN_MAX = 4096, MARK = 16, NONCE = 32, DIGEST = 32 };
 
 struct joining {
@@ -92,8 +78,8 @@ struct seat {
 	bool answered;		     /* joined or declined */
 	bool gone;		     /* lost or broke the protocol: not heard any more ... */
 	bool left;		     /* ... but for its account, since it said that it goes */
-	struct letters queue;	     /* for it, but for rows */
-	struct letters early;	     /* of it, before START */
+	struct message_queue queue;  /* for it, but for rows */
+	struct message_queue early;  /* of it, before START */
 	bool told, has_theirs;	     /* our account has been sent; its own is here */
 	struct fed_signed theirs;
 	bool recorded; /* this much of its account is on disk: */

@@ -50,37 +50,3 @@ const float *cargo_row(const struct cargo *c, size_t place)
 		return NULL;
 	return c->rows != NULL ? c->rows + c->at[place] : &empty;
 }
-
-/* ---- messages that wait ---- */
-
-void letters_add(struct letters *l, const uint8_t *bytes, size_t n)
-{
-	struct letter *p = mem_array(1, sizeof(*p) + n);
-
-	p->n = n;
-	memcpy(p->bytes, bytes, n);
-	if (l->first == NULL)
-		l->end = &l->first;
-	*l->end = p;
-	l->end = &p->next;
-	l->bytes += n;
-}
-
-struct letter *letters_take(struct letters *l)
-{
-	struct letter *p = l->first;
-
-	if (p != NULL) {
-		l->first = p->next;
-		l->bytes -= p->n;
-	}
-	return p;
-}
-
-void letters_release(struct letters *l)
-{
-	struct letter *p;
-
-	while ((p = letters_take(l)) != NULL)
-		free(p);
-}

@@ -40,7 +40,7 @@ void letter_send(struct seat *s, struct net_writer *w, struct buf *out)
 
 	assert(rc == 0); /* all of ours fit */
 	(void)rc;
-	letters_add(&s->queue, out->base, out->len);
+	message_queue_add(&s->queue, out->base, out->len);
 	buf_release(out);
 }
 

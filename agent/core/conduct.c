@@ -102,7 +102,7 @@ static void keep_conduct(struct agent_core *c)
 {
 	struct store_batch b = { 0 };
 
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 }
 

@@ -23,7 +23,7 @@ enum {
 
 /* ---- intersection ---- */
 
-void talk_psi(struct session *s)
+void conversation_psi(struct session *s)
 {
 	struct agent_core *c = s->core;
 	struct net_psi_config config = {
@@ -48,7 +48,7 @@ void talk_psi(struct session *s)
 	if (e.code != 0)
 		session_abort(s, true, e.code, "%s", e.text);
 	else
-		talk_drive(s);
+		conversation_drive(s);
 }
 
 static void alignment_on_disk(struct session *s)
@@ -77,7 +77,7 @@ static void psi_over(struct session *s)
 	a.slots = slots;
 	store_batch_alignment(&b, &a);
 	intersect_done(s, &b, r->n_slots);
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	conv_free(s->conv);
 	s->conv = NULL;
 	free(slots);
@@ -166,9 +166,9 @@ static int check_map_worth(const struct agent_core *c, const struct ledger_mecha
 static int terms_map(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
 {
 	struct agent_core *c = s->core;
-	struct ledger_mechanism m = spend_release(c);
+	struct ledger_mechanism m = session_ledger_release(c);
 
-	if (spend_left(c, s->peer, &m) == 0)
+	if (session_ledger_left(c, s->peer, &m) == 0)
 		return err_set(e, ERR_BUDGET,
 			       "privacy budget exhausted: no release of a map is left");
 	t->multiplier = m.param;
@@ -180,8 +180,8 @@ static int terms_map(struct session *s, struct ppat_config *t, uint32_t rows, st
 static int terms_ppat(struct session *s, struct ppat_config *t, uint32_t rows, struct err *e)
 {
 	struct agent_core *c = s->core;
-	struct ledger_mechanism m = spend_votes(c, s->peer, rows);
-	uint64_t left = spend_left(c, s->peer, &m), most;
+	struct ledger_mechanism m = session_ledger_votes(c, s->peer, rows);
+	uint64_t left = session_ledger_left(c, s->peer, &m), most;
 
 	if (m.dim != t->host_dim)
 		return err_set(e, ERR_REFUSED,
@@ -223,7 +223,7 @@ static enum ppat_translator translator_of(enum agent_translator t)
 	return translators[t];
 }
 
-int talk_terms(struct session *s, struct err *e)
+int conversation_terms(struct session *s, struct err *e)
 {
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
@@ -253,7 +253,7 @@ int talk_terms(struct session *s, struct err *e)
 	return ppat_config_check(t, e);
 }
 
-int talk_check_terms(struct session *s, const struct ppat_config *t, struct err *e)
+int conversation_check_terms(struct session *s, const struct ppat_config *t, struct err *e)
 {
 	struct agent_core *c = s->core;
 	static const uint32_t proposed[] = { [LEDGER_PPAT] = PPAT_PPAT,
@@ -317,7 +317,7 @@ static struct ppat_virtual *gather_neighbours(const struct session *s)
 	return v;
 }
 
-int talk_open(struct session *s, struct err *e)
+int conversation_open(struct session *s, struct err *e)
 {
 	struct agent_core *c = s->core;
 	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : c->best;
@@ -345,7 +345,7 @@ int talk_open(struct session *s, struct err *e)
 
 /* What the client has sent of its rows: the aligned ones at the end, those of virtual
  * neighbours, and each batch of PPAT's training, or what a map is made of. */
-void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
+void conversation_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
 {
 	const struct ppat_virtual *v = s->neighbours;
 	struct ppat_result r;
@@ -373,7 +373,7 @@ static int run_conv(struct agent_job *job)
 	return conv->ops->work(conv);
 }
 
-static void talk_send(struct session *s)
+static void conversation_send(struct session *s)
 {
 	struct conv_message m = s->conv->ops->outgoing(s->conv);
 	struct buf out = { 0 };
@@ -389,7 +389,7 @@ static void talk_send(struct session *s)
 	s->conv->ops->done(s->conv, 0);
 }
 
-static void talk_over(struct session *s)
+static void conversation_over(struct session *s)
 {
 	struct err e = { 0 };
 	int status = s->conv->ops->status(s->conv, &e);
@@ -405,7 +405,7 @@ static void talk_over(struct session *s)
 	else if (s->conv_number == CONV_PSI)
 		psi_over(s);
 	else if (s->role == AGENT_HOST)
-		spend_settle(s);
+		session_ledger_settle(s);
 	/* the client waits for the settle entry */
 }
 
@@ -436,7 +436,7 @@ static double translation_ms(const struct ppat_config *t)
 	return flops / FLOPS_MS + bytes / LINK_BYTES_MS;
 }
 
-uint64_t talk_work_ms(const struct session *s)
+uint64_t conversation_work_ms(const struct session *s)
 {
 	double points = (double)s->psi_points;
 	double ms = points * POINT_US / 1000 + points * PSI_BYTES / LINK_BYTES_MS;
@@ -446,22 +446,22 @@ uint64_t talk_work_ms(const struct session *s)
 	return ms < WORK_MAX_MS ? (uint64_t)ms : WORK_MAX_MS;
 }
 
-static bool talking(const struct session *s)
+static bool conversing(const struct session *s)
 {
 	return !s->over && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
 	       (s->phase == PHASE_PSI || s->phase == PHASE_TRANSLATE);
 }
 
-bool talk_blocked(const struct session *s)
+bool conversation_blocked(const struct session *s)
 {
-	return talking(s) && conv_want(s->conv) == CONV_SEND;
+	return conversing(s) && conv_want(s->conv) == CONV_SEND;
 }
 
-void talk_drive(struct session *s)
+void conversation_drive(struct session *s)
 {
-	while (talking(s)) {
-		spend_ahead(s);
-		if (!talking(s))
+	while (conversing(s)) {
+		session_ledger_ahead(s);
+		if (!conversing(s))
 			return;
 		switch (conv_want(s->conv)) {
 		case CONV_RECV:
@@ -470,10 +470,10 @@ void talk_drive(struct session *s)
 		case CONV_SEND:
 			if (s->peer->outbox.first)
 				return; /* until the link is writable */
-			talk_send(s);
+			conversation_send(s);
 			break;
 		case CONV_CHARGE:
-			if (!spend_charge(s, s->conv->ops->cost(s->conv).labels))
+			if (!session_ledger_charge(s, s->conv->ops->cost(s->conv).labels))
 				return;
 			break;
 		case CONV_WORK:
@@ -481,23 +481,23 @@ void talk_drive(struct session *s)
 			session_start_job(s, run_conv, s->conv);
 			return;
 		case CONV_OVER:
-			talk_over(s);
+			conversation_over(s);
 			return;
 		}
 	}
 }
 
-void talk_job_done(struct session *s, struct agent_job *job)
+void conversation_job_done(struct session *s, struct agent_job *job)
 {
 	assert(s && s->conv == job->subject);
 	session_ready(s);
 	s->work_failed = job->status != 0;
 	s->conv->ops->done(s->conv, job->status);
-	talk_drive(s);
+	conversation_drive(s);
 	session_drain(s);
 }
 
-void talk_received(struct session *s, const struct net_msg *m)
+void conversation_received(struct session *s, const struct net_msg *m)
 {
 	struct err e = { 0 };
 	uint64_t number = net_get_uint(&m->body, "c", 0, CONV_TRANSLATE, &e), kind;
@@ -508,7 +508,7 @@ void talk_received(struct session *s, const struct net_msg *m)
 	kind = net_get_uint(&m->body, "k", 0, 255, &e);
 	b = net_get_bin(&m->body, "b", 0, NET_CONV_PART_MAX + 1024, &e);
 	if (e.code == 0 &&
-	    (!talking(s) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
+	    (!conversing(s) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
 		err_set(&e, ERR_PROTO, "a message of a conversation that does not wait for one");
 	if (e.code != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
@@ -519,6 +519,6 @@ void talk_received(struct session *s, const struct net_msg *m)
 		s->psi_points = net_psi_points(s->conv);
 	if (s->phase == PHASE_TRANSLATE &&
 	    ppat_spends(&s->terms, s->role == AGENT_HOST ? PPAT_CLIENT : PPAT_HOST))
-		spend_note_labels(s);
-	talk_drive(s);
+		session_ledger_note_labels(s);
+	conversation_drive(s);
 }

@@ -57,40 +57,6 @@ void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const str
 	va_end(ap);
 }
 
-void parcels_add(struct parcels *l, const uint8_t *bytes, size_t n)
-{
-	struct parcel *p = mem_array(1, sizeof(*p) + n);
-
-	p->n = n;
-	memcpy(p->bytes, bytes, n);
-	if (l->first == NULL)
-		l->end = &l->first;
-	*l->end = p;
-	l->end = &p->next;
-	l->bytes += n + PARCEL_COST;
-}
-
-struct parcel *parcels_take(struct parcels *l)
-{
-	struct parcel *p = l->first;
-
-	if (p == NULL)
-		return NULL;
-	l->first = p->next;
-	l->bytes -= p->n + PARCEL_COST;
-	if (l->first == NULL)
-		l->end = &l->first;
-	return p;
-}
-
-void parcels_release(struct parcels *l)
-{
-	struct parcel *p;
-
-	while ((p = parcels_take(l)) != NULL)
-		free(p);
-}
-
 /* ---- commits ---- */
 
 static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
@@ -197,8 +163,8 @@ static void own_job_done(struct agent_core *c, struct agent_job *job)
 	c->job = NULL;
 	if (c->fed.now != NULL)
 		rounds_job_done(c, job);
-	else if (c->doing == DOING_LOOK)
-		look_done(c, job);
+	else if (c->doing == DOING_VALIDATE)
+		validation_done(c, job);
 	else
 		learn_job_done(c, job);
 }
@@ -219,7 +185,7 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 		own_job_done(c, job);
 	} else if (s != NULL) {
 		s->job = NULL;
-		talk_job_done(s, job);
+		conversation_job_done(s, job);
 	} else { /* its session is over; the conversation waited for this */
 		conv_free(job->subject);
 		ppat_virtual_free(job->beside);
@@ -720,7 +686,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 
 	for (size_t i = 0; status == 0 && i < saved->n_meta; i++)
 		if (strcmp(saved->meta[i].key, AGENT_META) == 0)
-			status = keep_load(c, saved->meta[i].base, saved->meta[i].len, e);
+			status = core_record_load(c, saved->meta[i].base, saved->meta[i].len, e);
 		else if (strcmp(saved->meta[i].key, AGENT_META_CLOSE) == 0)
 			load_closing(c, &saved->meta[i]);
 		else if (strcmp(saved->meta[i].key, AGENT_META_RESUME) == 0 &&
@@ -755,7 +721,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		c->trained = true;
 		c->best_serial++;
 		c->history.by_hand = c->history.has_before;
-		keep_add(c, &c->at_start); /* the next one by hand gets another serial */
+		core_record_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
 	c->signal_serial = c->trained ? c->best_serial : 0;
 	return 0;

@@ -28,6 +28,7 @@
 #include "agent/core/names.h"
 #include "base/buf.h"
 #include "base/conv.h"
+#include "base/message_queue.h"
 #include "fed/round.h"
 #include "kge/model.h"
 #include "net/msg.h"
@@ -50,7 +51,6 @@ enum {
 	SEEN_MAX = 64,
 	ROUNDS_PAST = STORE_ROUNDS_LATE, /* rounds before the last one whose accounts may still come
 					    and go */
-	PARCEL_COST = sizeof(void *) + sizeof(size_t) + 32, /* memory beside its bytes */
 	TELL_EVERY_MS = 1000,	/* a peer's troubles and records of members: no more often */
 	BREACHES_MAX = 5,	/* of the protocol, by a partner: then it is one no more */
 	CONDUCT_WHY_MAX = 96,	/* NUL included */
@@ -139,17 +139,6 @@ struct peer_names {
 	char warning[AGENT_TEXT_MAX];	/* what is odd about the last one; "": nothing */
 };
 
-struct parcel { /* one message that waits; a list */
-	struct parcel *next;
-	size_t n;
-	uint8_t bytes[];
-};
-
-struct parcels {
-	struct parcel *first, **end;
-	size_t bytes;
-};
-
 struct allowance { /* so many at once, so many a second: conduct.c */
 	uint64_t at_ms;
 	uint32_t used;
@@ -172,7 +161,7 @@ struct peer {
 	bool linked;
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
-	struct parcels outbox;
+	struct message_queue outbox;
 	struct ledger_chain chain;
 	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
@@ -257,7 +246,7 @@ struct session {
 	bool waiting;	      /* a commit or job of this session is under way: messages wait */
 	bool beside;	      /* a commit of its ledger is under way that it does not wait for */
 	struct session *next; /* of those that have ended */
-	struct parcels inbox;
+	struct message_queue inbox;
 	bool draining; /* the inbox is being handled: not again from within */
 	/* agreed at the start */
 	bool align; /* an intersection and nothing else */
@@ -307,7 +296,7 @@ enum doing {
 	DOING_EVALUATE,
 	DOING_SAVE,
 	DOING_ROUND,
-	DOING_LOOK, /* that an interruption had left */
+	DOING_VALIDATE, /* that an interruption had left */
 };
 
 enum training { TRAINING_FIRST, TRAINING_ROUND, TRAINING_LOCAL };
@@ -348,7 +337,7 @@ struct tables_made {
 };
 
 /* A look at valid after a round (rounds_validate.c). */
-struct look {
+struct validation {
 	bool due;	     /* these tables are to be scored ... */
 	bool owed;	     /* ... but that was interrupted */
 	struct kge_emb *own; /* the table between training and exchange, if that is scored */
@@ -387,7 +376,7 @@ struct round {
 	struct fed_peer *peers; /* of the setup; each owns its slots */
 	struct peer *proposer;	/* NULL: we are */
 	enum round_stage stage;
-	struct look look;
+	struct validation look;
 	bool alone_begins, alone_trains; /* in its training job */
 	bool yielded;			 /* left for another: nobody's fault */
 	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */
@@ -420,7 +409,7 @@ struct rounds {
 	uint64_t missed;		 /* since the first: count toward rounds.max */
 	uint32_t worse;			 /* looks without a better score */
 	uint64_t train_ms;		 /* the last training of rounds.epochs; 0: none so far */
-	struct look look;		 /* that an interruption has left, of ... */
+	struct validation look;		 /* that an interruption has left, of ... */
 	uint8_t look_round[FED_ID];	 /* ... this round */
 	bool look_kept;			 /* there is one on disk, maybe of no more use */
 	struct compare compare;
@@ -434,7 +423,7 @@ struct rounds {
 	uint64_t rest_ms;  /* we propose nothing before: what we proposed came to nothing ... */
 	uint32_t failures; /* ... so often in a row */
 	/* A proposal that waits until we are free, or its proposer does not. */
-	struct parcels invitation;
+	struct message_queue invitation;
 	struct peer *inviter;
 	uint64_t invited_ms, invitation_ends_ms;
 	uint64_t serial; /* of our last proposal, as we have it on disk or have been told */
@@ -539,9 +528,6 @@ void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const str
 uint64_t core_random(struct agent_core *c);
 /* ms, plus up to as much again half, so that two who collided do not again. */
 uint64_t core_jitter(struct agent_core *c, uint64_t ms);
-void parcels_add(struct parcels *l, const uint8_t *bytes, size_t n);
-struct parcel *parcels_take(struct parcels *l); /* free() it; NULL when empty */
-void parcels_release(struct parcels *l);
 
 /* ---- learn.c ---- */
 
@@ -555,8 +541,8 @@ void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv);
 
 void learn_release(struct agent_core *c);
 /* These tables are the best from now on; adds to the batch.  Sessions as client may be under way:
- * talk_open() has copied what they send, within one event, and nothing else of them looks at rows
- * of the best tables. */
+ * conversation_open() has copied what they send, within one event, and nothing else of them looks
+ * at rows of the best tables. */
 void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
 		  struct store_batch *b);
 /* ... by who has made the copies already; they are taken over. */
@@ -577,10 +563,10 @@ void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
 
 /* ---- dp_charge.c ---- */
 
-bool charge_needed(const struct agent_core *c); /* training is private */
+bool dp_charge_needed(const struct agent_core *c); /* training is private */
 /* Charge what the training under way will take, or as many epochs of it as fit; then(c) once that
  * is on disk.  With none that fits, job_epochs is 0 and dp_over set. */
-void charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
+void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
 
 /* ---- peers.c ---- */
 
@@ -762,49 +748,53 @@ const char *phase_name(enum phase p);
 
 /* ---- conversation.c ---- */
 
-void talk_psi(struct session *s);
+void conversation_psi(struct session *s);
 /* Fill s->terms (host) after alignment; ERR_* when translation is impossible. */
-int talk_terms(struct session *s, struct err *e);
-int talk_check_terms(struct session *s, const struct ppat_config *t, struct err *e); /* client */
-int talk_open(struct session *s, struct err *e); /* the translator, either role */
-void talk_drive(struct session *s);
+int conversation_terms(struct session *s, struct err *e);
+int conversation_check_terms(struct session *s, const struct ppat_config *t,
+			     struct err *e);		 /* client */
+int conversation_open(struct session *s, struct err *e); /* the translator, either role */
+void conversation_drive(struct session *s);
 /* What the peer has to do in the conversations of this session, on a slow machine and a slow link,
  * as far as the sizes are agreed on. */
-uint64_t talk_work_ms(const struct session *s);
+uint64_t conversation_work_ms(const struct session *s);
 /* The conversation has something to send and the link is full: messages wait. */
-bool talk_blocked(const struct session *s);
-void talk_received(struct session *s, const struct net_msg *m);
-void talk_job_done(struct session *s, struct agent_job *job);
-void talk_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats);
+bool conversation_blocked(const struct session *s);
+void conversation_received(struct session *s, const struct net_msg *m);
+void conversation_job_done(struct session *s, struct agent_job *job);
+void conversation_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats);
 
 /* ---- session_ledger.c ---- */
 
-void spend_sync(struct session *s);		 /* send our tail, one by one, then go on */
-void spend_opening(struct session *s);		 /* host: contract if needed, reserve of 0 */
-uint32_t spend_entries_first(struct session *s); /* ... how many that will be */
+void session_ledger_sync(struct session *s);	/* send our tail, one by one, then go on */
+void session_ledger_opening(struct session *s); /* host: contract if needed, reserve of 0 */
+uint32_t session_ledger_entries_first(struct session *s); /* ... how many that will be */
 /* The conversation wants so many labels: true when they are granted; else they will be, or be
  * refused, and then it is driven on. */
-bool spend_charge(struct session *s, uint32_t labels);
+bool session_ledger_charge(struct session *s, uint32_t labels);
 /* Reserve what it will want next, while it still draws what it has.  May end the session. */
-void spend_ahead(struct session *s);
-void spend_note_labels(struct session *s); /* of the other's: how many have come */
-void spend_settle(struct session *s);
-void spend_settle_own(struct session *s);		      /* client: the noise on its rows */
-void spend_entry(struct session *s, const struct net_msg *m); /* LEDGER_ENTRY */
-void spend_ack(struct session *s, const struct net_msg *m);   /* LEDGER_ACK */
+void session_ledger_ahead(struct session *s);
+void session_ledger_note_labels(struct session *s); /* of the other's: how many have come */
+void session_ledger_settle(struct session *s);
+void session_ledger_settle_own(struct session *s); /* client: the noise on its rows */
+void session_ledger_entry(struct session *s, const struct net_msg *m); /* LEDGER_ENTRY */
+void session_ledger_ack(struct session *s, const struct net_msg *m);   /* LEDGER_ACK */
 /* Is it the ACK of an entry that nothing waits for?  It need not wait for a job either. */
-bool spend_ack_beside(const struct session *s, enum net_msg_type type);
+bool session_ledger_ack_beside(const struct session *s, enum net_msg_type type);
 /* Ours toward p. */
-const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p);
+const struct ledger_account *session_ledger_account(const struct agent_core *c,
+						    const struct peer *p);
 /* Labels that may still be reserved toward p, by the contract or by the settings. */
-uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m);
+uint64_t session_ledger_left(struct agent_core *c, struct peer *p,
+			     const struct ledger_mechanism *m);
 /* What a label of ours toward p costs, and what a release of ours does. */
-struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, uint32_t rows);
-struct ledger_mechanism spend_release(const struct agent_core *c);
+struct ledger_mechanism session_ledger_votes(struct agent_core *c, const struct peer *p,
+					     uint32_t rows);
+struct ledger_mechanism session_ledger_release(const struct agent_core *c);
 /* What our data has spent toward everybody; release it. */
-void spend_lineage(const struct agent_core *c, struct ledger_lineage *l);
-int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
-	       struct err *e);
+void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l);
+int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
+			struct ledger_caps *caps, struct err *e);
 
 /* ---- rounds.c ---- */
 
@@ -835,19 +825,19 @@ void rounds_committed(struct agent_core *c, uint64_t ticket);
 
 /* ---- rounds_validate.c ---- */
 
-void look_release(struct look *l);
+void validation_release(struct validation *l);
 /* On a worker: score, then copies for the disk; ... */
-int look_score(const struct agent_core *c, struct look *l, struct agent_job *job);
-void look_make(const struct agent_core *c, struct look *l);
+int validation_score(const struct agent_core *c, struct validation *l, struct agent_job *job);
+void validation_make(const struct agent_core *c, struct validation *l);
 /* ... and on the loop: what comes of it. */
-void look_judge(struct agent_core *c, struct look *l, struct store_batch *b);
+void validation_judge(struct agent_core *c, struct validation *l, struct store_batch *b);
 /* One that is owed, as the next start finds it; latest: digest of the tables of its round. */
-void look_save(const struct look *l, const uint8_t id[FED_ID], const uint8_t latest[32],
-	       struct buf *out);
-void look_load(struct agent_core *c, const struct store_meta *saved, bool goes_on);
-void look_start(struct agent_core *c);
-void look_done(struct agent_core *c, const struct agent_job *job);
-void look_clear(struct agent_core *c, struct store_batch *b); /* none is owed any more */
+void validation_save(const struct validation *l, const uint8_t id[FED_ID], const uint8_t latest[32],
+		     struct buf *out);
+void validation_load(struct agent_core *c, const struct store_meta *saved, bool goes_on);
+void validation_start(struct agent_core *c);
+void validation_done(struct agent_core *c, const struct agent_job *job);
+void validation_clear(struct agent_core *c, struct store_batch *b); /* none is owed any more */
 
 /* ---- rounds_compare.c ---- */
 
@@ -863,10 +853,10 @@ void compare_begin(struct agent_core *c, struct round *r);
 int compare_train(struct agent_core *c, struct round *r, struct agent_job *job);
 void compare_undo(struct agent_core *c, struct round *r);
 /* What the best tables will be when rounds stop after this look. */
-const struct kge_emb *compare_back_to(const struct agent_core *c, const struct look *l);
-/* After look_score() on its worker; after look_judge() on the loop. */
-int compare_score(const struct agent_core *c, struct look *l, struct agent_job *job);
-void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b);
+const struct kge_emb *compare_back_to(const struct agent_core *c, const struct validation *l);
+/* After validation_score() on its worker; after validation_judge() on the loop. */
+int compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job);
+void compare_judge(struct agent_core *c, struct validation *l, struct store_batch *b);
 void compare_load(struct agent_core *c);
 void compare_forget(struct agent_core *c); /* all of it, that rounds are stopped, too */
 void compare_release(struct agent_core *c);
@@ -946,7 +936,7 @@ const char *rounds_label(void *ctx, char tag, uint32_t id, size_t *len);
 
 /* ---- core_record.c ---- */
 
-void keep_add(struct agent_core *c, struct store_batch *b); /* the record, as it is now */
-int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e);
+void core_record_add(struct agent_core *c, struct store_batch *b); /* the record, as it is now */
+int core_record_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e);
 
 #endif

@@ -101,7 +101,7 @@ static void put_peers(const struct agent_core *c, struct net_writer *w)
 		}
 }
 
-void keep_add(struct agent_core *c, struct store_batch *b)
+void core_record_add(struct agent_core *c, struct store_batch *b)
 {
 	struct buf out = { 0 };
 	struct net_writer w;
@@ -145,7 +145,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	get_conduct(p, m, e);
 }
 
-int keep_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e)
+int core_record_load(struct agent_core *c, const uint8_t *bytes, size_t n, struct err *e)
 {
 	struct net_body body;
 	struct net_list peers;

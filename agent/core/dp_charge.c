@@ -9,7 +9,7 @@
 
 #include "agent/core/core_internal.h"
 
-bool charge_needed(const struct agent_core *c)
+bool dp_charge_needed(const struct agent_core *c)
 {
 	return c->config.dp.epsilon > 0;
 }
@@ -53,7 +53,7 @@ static void charge_steps(struct agent_core *c, uint64_t steps)
 	core_commit(c, &b, charged);
 }
 
-void charge_training(struct agent_core *c, void (*then)(struct agent_core *c))
+void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c))
 {
 	uint64_t epochs = handback_blocks_training(c)
 				  ? 0

@@ -77,7 +77,7 @@ static void raise_serials(struct agent_core *c)
 	c->fed.serial = raised(c, c->fed.serial);
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->fed.joined = raised(c, c->peers[i]->fed.joined);
-	keep_add(c, &c->at_start);
+	core_record_add(c, &c->at_start);
 	c->restored.fresh = false;
 	store_batch_restored(&c->at_start, &c->restored);
 }
@@ -116,7 +116,7 @@ static void found_out(struct agent_core *c, const struct peer *by)
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (peer_listed(c->peers[i]))
 			store_restored_add(&c->restored, c->peers[i]->info.key);
-	c->restored.training = charge_needed(c) || c->dp_spent.sequence > 0;
+	c->restored.training = dp_charge_needed(c) || c->dp_spent.sequence > 0;
 	core_notice(
 		c, AGENT_NOTICE_TROUBLE, by, ERR_LEDGER,
 		"our store is an older copy of itself: %.60s has ledger entries of later, with our "

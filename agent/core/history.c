@@ -127,7 +127,7 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 					 .seed = c->config.seed,
 					 .created_ms = c->wall_ms };
 
-	if (c->history.has_before || c->rounds > 0 || c->fed.done > 1 || charge_needed(c))
+	if (c->history.has_before || c->rounds > 0 || c->fed.done > 1 || dp_charge_needed(c))
 		return;
 	c->history.has_before = true;
 	c->history.drawn = !c->has_best;
@@ -151,7 +151,7 @@ void history_gain(struct agent_core *c, double after, bool kept)
 				.after = after,
 				.kept = kept };
 
-	if (!c->has_best || charge_needed(c))
+	if (!c->has_best || dp_charge_needed(c))
 		return;
 	add_peers(c, &g);
 	if (h->n == AGENT_GAINS_MAX)

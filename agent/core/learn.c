@@ -75,7 +75,7 @@ static int run_evaluate(struct agent_job *job)
 {
 	struct agent_core *c = job->core;
 
-	if (charge_needed(c)) { /* valid is data too: whatever was trained is taken */
+	if (dp_charge_needed(c)) { /* valid is data too: whatever was trained is taken */
 		job->score = c->job_epochs > 0 ? (double)c->dp_spent.steps : -1.0;
 		return 0;
 	}
@@ -98,8 +98,8 @@ static void train(struct agent_core *c, enum training training, uint32_t epochs,
 	c->training = training;
 	c->job_epochs = epochs;
 	c->job_reset = reset;
-	if (charge_needed(c))
-		charge_training(c, start_training);
+	if (dp_charge_needed(c))
+		dp_charge_training(c, start_training);
 	else
 		start_training(c);
 }
@@ -324,7 +324,7 @@ static void saved(struct agent_core *c)
 
 static void saved_better(struct agent_core *c)
 {
-	if (charge_needed(c))
+	if (dp_charge_needed(c))
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0,
 			    "tables of %llu private steps are kept: epsilon %.4f of %.4f is spent",
 			    (unsigned long long)c->dp_spent.steps,
@@ -361,7 +361,7 @@ static void judge(struct agent_core *c, double score)
 	else if (c->training == TRAINING_LOCAL)
 		c->lone_rounds++;
 	history_count(c, c->job_epochs, &b);
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	c->doing = DOING_SAVE;
 	core_commit(c, &b, better ? saved_better : saved);
 }

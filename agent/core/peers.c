@@ -69,7 +69,7 @@ size_t peers_listed(const struct agent_core *c)
 void peer_free(struct peer *p)
 {
 	ledger_chain_release(&p->chain);
-	parcels_release(&p->outbox);
+	message_queue_release(&p->outbox);
 	free(p->slots);
 	free(p);
 }
@@ -158,7 +158,7 @@ void peer_send(struct agent_core *c, struct peer *p, struct buf *message)
 		if (p->outbox.bytes + message->len > OUTBOX_MAX)
 			p->overflow = true;
 		else
-			parcels_add(&p->outbox, message->base, message->len);
+			message_queue_add(&p->outbox, message->base, message->len);
 	}
 	buf_release(message);
 }
@@ -170,11 +170,11 @@ void peer_writable(struct agent_core *c, struct peer *p)
 	while (p->outbox.first) {
 		if (!try_send(c, p, p->outbox.first->bytes, p->outbox.first->n))
 			return;
-		free(parcels_take(&p->outbox));
+		free(message_queue_take(&p->outbox));
 	}
 	s = session_with(c, p);
 	if (s != NULL) {
-		talk_drive(s);
+		conversation_drive(s);
 		session_drain(s);
 	}
 	rounds_writable(c, p);
@@ -221,7 +221,7 @@ void peer_link_up(struct agent_core *c, struct peer *p)
 void peer_link_down(struct agent_core *c, struct peer *p)
 {
 	p->linked = p->greeted = false;
-	parcels_release(&p->outbox);
+	message_queue_release(&p->outbox);
 	handback_link_down(p);
 	session_link_down(c, p);
 	rounds_lost(c, p);
@@ -566,7 +566,7 @@ void peer_end(struct agent_core *c, struct peer *p)
 	queue_drop(c, p);
 	p->info.status = STORE_REVOKED;
 	p->linked = p->greeted = false;
-	parcels_release(&p->outbox);
+	message_queue_release(&p->outbox);
 	commit_peer(c, p);
 }
 

@@ -37,7 +37,7 @@ static void drop_tables(struct round *r)
 		free((void *)(uintptr_t)r->peers[i].slots);
 		r->peers[i].slots = NULL;
 	}
-	look_release(&r->look);
+	validation_release(&r->look);
 	kge_emb_free(r->latest.disk);
 	r->latest.disk = NULL;
 	buf_release(&r->part);
@@ -351,7 +351,7 @@ static void failed(struct agent_core *c, const struct err *e)
 		core_notice(c, AGENT_NOTICE_SESSION, r->proposer, e->code, "%s", e->text);
 	if (c->fed.report.members > 0) { /* before START nothing has been done */
 		rounds_record(c, r, &b);
-		keep_add(c, &b);
+		core_record_add(c, &b);
 		commit_records(c, &b, NULL);
 	}
 	blame(c, r, e);
@@ -388,7 +388,7 @@ static void save(struct agent_core *c, struct store_batch *b)
 	rounds_keep(c, r, b);
 	rounds_record(c, r, b);
 	history_count(c, c->config.fed.epochs, b);
-	keep_add(c, b);
+	core_record_add(c, b);
 	commit_records(c, b, saved);
 }
 
@@ -403,7 +403,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 	}
 	history_begin(c, &b);
 	if (r->look.looked) {
-		look_judge(c, &r->look, &b);
+		validation_judge(c, &r->look, &b);
 		compare_judge(c, &r->look, &b);
 	} else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED) {
 		learn_failed(c, job->status, err_text(job->status)); /* the round itself is kept */
@@ -416,7 +416,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 static int run_finish(struct agent_job *job)
 {
 	struct round *r = job->subject;
-	int status = r->look.due && !r->look.owed ? look_score(job->core, &r->look, job) : 0;
+	int status = r->look.due && !r->look.owed ? validation_score(job->core, &r->look, job) : 0;
 
 	if (status == 0)
 		compare_score(job->core, &r->look, job); /* cut off, it is left out */
@@ -574,7 +574,7 @@ void rounds_timer(struct agent_core *c)
 
 static void forget_invitation(struct agent_core *c)
 {
-	parcels_release(&c->fed.invitation);
+	message_queue_release(&c->fed.invitation);
 	c->fed.inviter = NULL;
 }
 
@@ -663,7 +663,7 @@ static bool stands(const struct agent_core *c, const struct peer *p)
 /* Another proposal than the one that waits stands: its proposer need not wait for us. */
 static void turn_down(struct agent_core *c, const struct peer *p)
 {
-	const struct parcel *m = c->fed.invitation.first;
+	const struct queued_message *m = c->fed.invitation.first;
 	struct fed_proposal o;
 
 	if (m != NULL && c->fed.inviter != p && fed_proposal_read(&o, m->bytes, m->n, NULL) == 0)
@@ -719,7 +719,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 		decline(c, p, o->id, a_lower_key);
 	else {
 		give_way(c, p);
-		parcels_add(&c->fed.invitation, bytes, n);
+		message_queue_add(&c->fed.invitation, bytes, n);
 		c->fed.inviter = p;
 		c->fed.invited_ms = c->now_ms;
 		c->fed.invitation_ends_ms = c->now_ms + o->settings.join_ms;
@@ -793,7 +793,7 @@ static bool moves_rows(const struct agent_core *c, const struct round *r)
 
 static void join(struct agent_core *c)
 {
-	struct parcel *m = parcels_take(&c->fed.invitation);
+	struct queued_message *m = message_queue_take(&c->fed.invitation);
 	struct peer *p = c->fed.inviter;
 	struct fed_proposal o;
 	struct round *r;
@@ -837,7 +837,7 @@ static void keep_now(struct agent_core *c)
 {
 	struct store_batch b = { 0 };
 
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 }
 
@@ -909,7 +909,7 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 		keep_now(c);
 	rounds_tell(c);
 	if (c->fed.look.due) {
-		look_start(c);
+		validation_start(c);
 		return;
 	}
 	*align = rounds_align_next(c, wait_ms);

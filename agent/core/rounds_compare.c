@@ -191,13 +191,13 @@ bool compare_hurts(double own, double merged, double alone, bool far)
 }
 
 /* Tables that have just begun are behind a copy that nobody averages, and catch up. */
-static bool still_rises(const struct compare *o, const struct look *l)
+static bool still_rises(const struct compare *o, const struct validation *l)
 {
 	return o->known && !o->far && l->merged_score > o->merged + rise_share * fabs(o->merged);
 }
 
 /* What `hurt` is after this look, the newest first. */
-static uint32_t hurt_with(const struct agent_core *c, const struct look *l)
+static uint32_t hurt_with(const struct agent_core *c, const struct validation *l)
 {
 	uint32_t window = 2 * c->config.fed.stop_when_worse;
 	uint32_t all = window >= LOOKS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
@@ -208,20 +208,20 @@ static uint32_t hurt_with(const struct agent_core *c, const struct look *l)
 	       all;
 }
 
-static bool stops(const struct agent_core *c, const struct look *l)
+static bool stops(const struct agent_core *c, const struct validation *l)
 {
 	uint32_t n = c->config.fed.stop_when_worse;
 
 	return n > 0 && count(hurt_with(c, l)) >= n;
 }
 
-static bool fell(const struct look *l)
+static bool fell(const struct validation *l)
 {
 	return l->merged_score < (1 - fell_share) * l->own_score;
 }
 
 /* Is this table better than all that is best, by all of valid?  Then it will be. */
-static int try_one(const struct agent_core *c, struct look *l, const struct kge_emb *m,
+static int try_one(const struct agent_core *c, struct validation *l, const struct kge_emb *m,
 		   struct agent_job *job)
 {
 	double all = 0;
@@ -237,7 +237,7 @@ static int try_one(const struct agent_core *c, struct look *l, const struct kge_
 }
 
 /* What averaging has spoilt, or is behind training alone, is not all that may be kept. */
-static int try_others(const struct agent_core *c, struct look *l, struct agent_job *job)
+static int try_others(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	double better = l->own_score > l->merged_score ? l->own_score : l->merged_score;
 	int rc = 0;
@@ -253,8 +253,8 @@ static int try_others(const struct agent_core *c, struct look *l, struct agent_j
 	return rc;
 }
 
-/* After look_score(), on the worker. */
-int compare_score(const struct agent_core *c, struct look *l, struct agent_job *job)
+/* After validation_score(), on the worker. */
+int compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	const struct kge_emb *own = l->own != NULL ? l->own : l->trained;
 	int rc;
@@ -272,7 +272,7 @@ int compare_score(const struct agent_core *c, struct look *l, struct agent_job *
 	return rc == 0 ? try_others(c, l, job) : rc;
 }
 
-const struct kge_emb *compare_back_to(const struct agent_core *c, const struct look *l)
+const struct kge_emb *compare_back_to(const struct agent_core *c, const struct validation *l)
 {
 	if (l->other.tables != NULL)
 		return l->other.tables;
@@ -290,7 +290,7 @@ static void drop_alone(struct compare *o)
 	o->ahead = o->looks = 0;
 }
 
-static void say_fall(struct agent_core *c, const struct look *l)
+static void say_fall(struct agent_core *c, const struct validation *l)
 {
 	if (fell(l))
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
@@ -315,7 +315,7 @@ static void add_far(const struct agent_core *c, char *out, size_t n)
 		snprintf(out + at, n - at, "; rows are masked: whose they were nobody can see");
 }
 
-static void stop_rounds(struct agent_core *c, const struct look *l)
+static void stop_rounds(struct agent_core *c, const struct validation *l)
 {
 	struct compare *o = &c->fed.compare;
 
@@ -334,7 +334,7 @@ static void stop_rounds(struct agent_core *c, const struct look *l)
 }
 
 /* Is there a reason to compare from the next round on? */
-static bool suspects(const struct agent_core *c, const struct look *l)
+static bool suspects(const struct agent_core *c, const struct validation *l)
 {
 	const struct agent_rounds_config *f = &c->config.fed;
 
@@ -343,7 +343,7 @@ static bool suspects(const struct agent_core *c, const struct look *l)
 	return fell(l) || c->fed.worse >= f->stop_when_worse;
 }
 
-static void go_on(struct agent_core *c, struct look *l)
+static void go_on(struct agent_core *c, struct validation *l)
 {
 	struct compare *o = &c->fed.compare;
 	bool suspect = suspects(c, l);
@@ -360,7 +360,7 @@ static void go_on(struct agent_core *c, struct look *l)
 }
 
 /* Is what will be best the copy that trains alone, not our own table of before averaging? */
-static bool is_alone(const struct agent_core *c, const struct look *l)
+static bool is_alone(const struct agent_core *c, const struct validation *l)
 {
 	const struct kge_emb *a = c->fed.compare.alone, *b = l->other.tables;
 
@@ -369,8 +369,8 @@ static bool is_alone(const struct agent_core *c, const struct look *l)
 	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
 }
 
-/* On the loop, after look_judge(). */
-void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
+/* On the loop, after validation_judge(). */
+void compare_judge(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
 	struct compare *o = &c->fed.compare;
 
@@ -387,7 +387,8 @@ void compare_judge(struct agent_core *c, struct look *l, struct store_batch *b)
 		if (is_alone(c, l))
 			memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
 		learn_accept_made(c, &l->other, l->other_score, b);
-		l->better = true; /* for the owner; of what is judged look_judge() has counted */
+		l->better =
+			true; /* for the owner; of what is judged validation_judge() has counted */
 	}
 	if (!l->stops) {
 		go_on(c, l);
@@ -434,7 +435,7 @@ void rounds_resume(struct agent_core *c)
 	if (!in_rounds(c) || !c->fed.compare.stopped)
 		return;
 	compare_forget(c);
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "rounds go on: the owner said so");
 }

@@ -155,7 +155,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (rc != 0)
 		return rc;
 	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
-	look_load(c, parts->look, on);
+	validation_load(c, parts->look, on);
 	compare_load(c);
 	c->config.fed.settings.gamma = c->fed.part->settings.gamma;
 	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
@@ -175,9 +175,9 @@ void rounds_release(struct agent_core *c)
 	fed_part_free(c->fed.part);
 	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);
-	look_release(&c->fed.look);
+	validation_release(&c->fed.look);
 	compare_release(c);
-	parcels_release(&c->fed.invitation);
+	message_queue_release(&c->fed.invitation);
 	store_batch_release(&c->fed.changed);
 	free(c->fed.label);
 }
@@ -450,9 +450,9 @@ void rounds_make(struct agent_core *c, struct round *r)
 		fed_part_save(c->fed.part, &c->fed.saved);
 	if (c->fed.saved.len > 0)
 		buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
-	look_make(c, &r->look);
+	validation_make(c, &r->look);
 	if (r->look.owed)
-		look_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
+		validation_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
 }
 
 void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
@@ -471,7 +471,7 @@ void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 	r->latest = (struct tables_made){ 0 };
 	store_batch_meta_taken(b, AGENT_META_PART, r->part.base, r->part.len);
 	r->part = (struct buf){ 0 };
-	look_clear(c, b);
+	validation_clear(c, b);
 	if (r->look.owed)
 		store_batch_meta_taken(b, AGENT_META_LOOK, r->owed.base, r->owed.len);
 	r->owed = (struct buf){ 0 };

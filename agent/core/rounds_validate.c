@@ -16,7 +16,7 @@
 
 enum { DIGEST = 32, HEAD = FED_ID + DIGEST };
 
-void look_release(struct look *l)
+void validation_release(struct validation *l)
 {
 	kge_emb_free(l->own);
 	kge_emb_free(l->trained);
@@ -24,15 +24,15 @@ void look_release(struct look *l)
 	kge_emb_free(l->other.disk);
 	kge_emb_free(l->best.tables);
 	kge_emb_free(l->best.disk);
-	*l = (struct look){ 0 };
+	*l = (struct validation){ 0 };
 }
 
-static const struct kge_emb *judged(const struct agent_core *c, const struct look *l)
+static const struct kge_emb *judged(const struct agent_core *c, const struct validation *l)
 {
 	return l->own != NULL ? l->own : c->work;
 }
 
-int look_score(const struct agent_core *c, struct look *l, struct agent_job *job)
+int validation_score(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	int status = c->learner->evaluate(c->learner->ctx, judged(c, l), job, &job->score);
 
@@ -43,7 +43,7 @@ int look_score(const struct agent_core *c, struct look *l, struct agent_job *job
 	return status;
 }
 
-void look_make(const struct agent_core *c, struct look *l)
+void validation_make(const struct agent_core *c, struct validation *l)
 {
 	if (!l->better)
 		return;
@@ -52,7 +52,7 @@ void look_make(const struct agent_core *c, struct look *l)
 	kge_emb_digest(l->best.tables, l->best.digest);
 }
 
-void look_judge(struct agent_core *c, struct look *l, struct store_batch *b)
+void validation_judge(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
 	if (l->better)
 		learn_accept_made(c, &l->best, l->score, b);
@@ -71,8 +71,8 @@ static size_t bytes_of(const struct kge_emb *m, char tag)
 	return sizeof(float) * (tag == 'e' ? m->n_ent * m->ent_floats : m->n_rel * m->rel_floats);
 }
 
-void look_save(const struct look *l, const uint8_t id[FED_ID], const uint8_t latest[32],
-	       struct buf *out)
+void validation_save(const struct validation *l, const uint8_t id[FED_ID], const uint8_t latest[32],
+		     struct buf *out)
 {
 	buf_add(out, id, FED_ID);
 	buf_add(out, latest, DIGEST);
@@ -91,7 +91,7 @@ static struct kge_emb *take_table(const struct agent_core *c, const uint8_t *byt
 	return m;
 }
 
-void look_load(struct agent_core *c, const struct store_meta *saved, bool goes_on)
+void validation_load(struct agent_core *c, const struct store_meta *saved, bool goes_on)
 {
 	size_t table = bytes_of(c->fed.latest, 'e') + bytes_of(c->fed.latest, 'r');
 	uint8_t latest[DIGEST];
@@ -110,16 +110,16 @@ void look_load(struct agent_core *c, const struct store_meta *saved, bool goes_o
 
 static int run_look(struct agent_job *job)
 {
-	struct look *l = job->subject;
-	int status = look_score(job->core, l, job);
+	struct validation *l = job->subject;
+	int status = validation_score(job->core, l, job);
 
-	look_make(job->core, l);
+	validation_make(job->core, l);
 	return status;
 }
 
-void look_start(struct agent_core *c)
+void validation_start(struct agent_core *c)
 {
-	c->doing = DOING_LOOK;
+	c->doing = DOING_VALIDATE;
 	core_start_job(c, AGENT_JOB_EVALUATE, run_look, &c->fed.look);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring what an interruption has left");
 }
@@ -128,7 +128,7 @@ static void saved(struct agent_core *c)
 {
 	bool better = c->fed.look.better;
 
-	look_release(&c->fed.look);
+	validation_release(&c->fed.look);
 	c->doing = DOING_NOTHING;
 	if (better)
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
@@ -136,27 +136,27 @@ static void saved(struct agent_core *c)
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "scored");
 }
 
-void look_clear(struct agent_core *c, struct store_batch *b)
+void validation_clear(struct agent_core *c, struct store_batch *b)
 {
 	if (c->fed.look_kept)
 		store_batch_meta(b, AGENT_META_LOOK, "", 0);
 	c->fed.look_kept = false;
 }
 
-void look_done(struct agent_core *c, const struct agent_job *job)
+void validation_done(struct agent_core *c, const struct agent_job *job)
 {
-	struct look *l = &c->fed.look;
+	struct validation *l = &c->fed.look;
 	struct store_batch b = { 0 };
 
 	if (!l->looked) { /* it is owed as before */
 		learn_failed(c, job->status, err_text(job->status));
 		return;
 	}
-	look_judge(c, l, &b);
+	validation_judge(c, l, &b);
 	memcpy(c->fed.beside, c->best_digest, sizeof(c->fed.beside));
 	store_batch_round_score(&b, c->fed.look_round, l->score);
-	look_clear(c, &b);
-	keep_add(c, &b);
+	validation_clear(c, &b);
+	core_record_add(c, &b);
 	c->doing = DOING_SAVE;
 	core_commit(c, &b, saved);
 }

@@ -85,7 +85,7 @@ uint64_t session_patience_ms(const struct session *s)
 {
 	const struct agent_core *c = s->core;
 
-	return c->config.lease_ms + SLOWER * s->own_ms + talk_work_ms(s);
+	return c->config.lease_ms + SLOWER * s->own_ms + conversation_work_ms(s);
 }
 
 /* There is one timer for all sessions: it is set to the first that is due. */
@@ -195,7 +195,7 @@ void session_free(struct session *s)
 		return;
 	conv_free(s->conv);
 	ppat_virtual_free(s->neighbours);
-	parcels_release(&s->inbox);
+	message_queue_release(&s->inbox);
 	free(s);
 }
 
@@ -529,10 +529,11 @@ static void agree(struct session *s, const struct side *o)
 static bool budget_left(struct agent_core *c, struct peer *p)
 {
 	bool map = c->config.translator == AGENT_MAP;
-	struct ledger_mechanism m = map ? spend_release(c) : spend_votes(c, p, p->n_slots);
+	struct ledger_mechanism m =
+		map ? session_ledger_release(c) : session_ledger_votes(c, p, p->n_slots);
 	uint64_t least = map ? 1 : c->config.ppat_batch;
 
-	if (c->config.translator == AGENT_PROCRUSTES || spend_left(c, p, &m) >= least)
+	if (c->config.translator == AGENT_PROCRUSTES || session_ledger_left(c, p, &m) >= least)
 		return true;
 	peer_trouble(c, p, ERR_BUDGET,
 		     "privacy budget exhausted: no %s left toward it: see `fkge ledger "
@@ -613,7 +614,7 @@ static void accepted(struct session *s, const struct net_msg *m)
 	s->record.translator = on_record(s->align ? AGENT_ALIGN : c->config.translator);
 	commit_record(s, NULL);
 	session_goto(s, PHASE_SYNC_HOST);
-	spend_sync(s);
+	session_ledger_sync(s);
 }
 
 static void deferred(struct session *s, const struct net_msg *m)
@@ -645,7 +646,7 @@ static void send_accept(struct session *s)
 	net_put_uint(&w, "s", s->our_serial);
 	session_ready(s);
 	session_send(s, &w, &out);
-	spend_sync(s);
+	session_ledger_sync(s);
 	session_drain(s);
 }
 
@@ -713,7 +714,7 @@ static void check_roles(const struct agent_core *c, struct err *e)
 /* An owner who wants noise on his rows does not want them to leave without. */
 static int check_own_rows(struct agent_core *c, struct peer *p, uint64_t t, struct err *e)
 {
-	struct ledger_mechanism m = spend_release(c);
+	struct ledger_mechanism m = session_ledger_release(c);
 
 	if (!c->config.noisy_rows)
 		return 0;
@@ -721,7 +722,7 @@ static int check_own_rows(struct agent_core *c, struct peer *p, uint64_t t, stru
 		return err_set(e, ERR_REFUSED,
 			       "we send our rows with noise alone (privacy.noisy_rows), which only "
 			       "the translator procrustes does");
-	if (spend_left(c, p, &m) == 0)
+	if (session_ledger_left(c, p, &m) == 0)
 		return err_set(e, ERR_BUDGET,
 			       "privacy budget exhausted: no release of our rows is left toward "
 			       "this peer");
@@ -802,7 +803,7 @@ void session_synced(struct session *s)
 {
 	if (s->run_psi) {
 		session_goto(s, PHASE_PSI);
-		talk_psi(s);
+		conversation_psi(s);
 	} else {
 		session_goto(s, PHASE_ALIGNED);
 		session_aligned(s);
@@ -879,7 +880,7 @@ void session_aligned(struct session *s)
 		over_with_alignment(s);
 		return;
 	}
-	if (talk_terms(s, &e) == ERR_NOTFOUND) {
+	if (conversation_terms(s, &e) == ERR_NOTFOUND) {
 		send_done(s, ERR_NOTFOUND, NULL);
 		over_with_nothing(s);
 		return;
@@ -892,7 +893,7 @@ void session_aligned(struct session *s)
 	ppat_config_encode(&s->terms, &terms);
 	session_begin_message(s, &w, &out, NET_MSG_PROPOSE);
 	net_put_bin(&w, "c", terms.base, terms.len);
-	net_put_uint(&w, "e", spend_entries_first(s));
+	net_put_uint(&w, "e", session_ledger_entries_first(s));
 	session_send(s, &w, &out);
 	buf_release(&terms);
 }
@@ -910,12 +911,12 @@ static void proposed_terms(struct session *s, const struct net_msg *m)
 	if (e.code == 0)
 		ppat_config_decode(&s->terms, b.base, b.len, &e);
 	if (e.code == 0)
-		talk_check_terms(s, &s->terms, &e);
+		conversation_check_terms(s, &s->terms, &e);
 	if (e.code != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	if (talk_open(s, &e) != 0) {
+	if (conversation_open(s, &e) != 0) {
 		session_abort_private(s, e.code, e.text);
 		return;
 	}
@@ -925,7 +926,7 @@ static void proposed_terms(struct session *s, const struct net_msg *m)
 	session_send(s, &w, &out);
 	session_goto(s, s->entries_first ? PHASE_OPENING : PHASE_TRANSLATE);
 	if (s->phase == PHASE_TRANSLATE)
-		talk_drive(s);
+		conversation_drive(s);
 }
 
 static void accepted_terms(struct session *s, const struct net_msg *m)
@@ -942,7 +943,7 @@ static void accepted_terms(struct session *s, const struct net_msg *m)
 		return;
 	}
 	session_goto(s, PHASE_OPENING);
-	spend_opening(s);
+	session_ledger_opening(s);
 }
 
 void session_open_translator(struct session *s)
@@ -950,10 +951,10 @@ void session_open_translator(struct session *s)
 	struct err e = { 0 };
 
 	session_goto(s, PHASE_TRANSLATE);
-	if (talk_open(s, &e) != 0)
+	if (conversation_open(s, &e) != 0)
 		session_abort_private(s, e.code, e.text);
 	else
-		talk_drive(s);
+		conversation_drive(s);
 }
 
 /* ---- the end ---- */
@@ -1047,7 +1048,7 @@ static void done(struct session *s, const struct net_msg *m)
 		return;
 	}
 	if (ppat_spends(&s->terms, PPAT_CLIENT))
-		spend_settle_own(s);
+		session_ledger_settle_own(s);
 	else
 		session_served(s);
 }
@@ -1102,11 +1103,11 @@ static void handle(struct session *s, const struct net_msg *m)
 	bool host = s->role == AGENT_HOST;
 
 	if (m->type == NET_MSG_CONV)
-		talk_received(s, m);
+		conversation_received(s, m);
 	else if (m->type == NET_MSG_LEDGER_ENTRY)
-		spend_entry(s, m);
+		session_ledger_entry(s, m);
 	else if (m->type == NET_MSG_LEDGER_ACK)
-		spend_ack(s, m);
+		session_ledger_ack(s, m);
 	else if (m->type == NET_MSG_DONE && !host)
 		done(s, m);
 	else if (m->type == NET_MSG_PROPOSE && !host && !net_has(&m->body, "c"))
@@ -1149,7 +1150,7 @@ void session_beside_over(struct session *s)
 	nothing_under_way(s);
 }
 
-static void handle_kept(struct session *s, const struct parcel *k)
+static void handle_kept(struct session *s, const struct queued_message *k)
 {
 	struct agent_core *c = s->core;
 	struct net_msg_head h;
@@ -1172,13 +1173,13 @@ static void handle_kept(struct session *s, const struct parcel *k)
 /* Handle what waited, until something makes it wait again. */
 void session_drain(struct session *s)
 {
-	struct parcel *p;
+	struct queued_message *p;
 
 	if (s->over || s->draining)
 		return;
 	s->draining = true;
-	while (!s->over && !s->waiting && !talk_blocked(s) &&
-	       (p = parcels_take(&s->inbox)) != NULL) {
+	while (!s->over && !s->waiting && !conversation_blocked(s) &&
+	       (p = message_queue_take(&s->inbox)) != NULL) {
 		handle_kept(s, p);
 		free(p);
 	}
@@ -1209,7 +1210,7 @@ static bool expects_new(struct agent_core *c, struct peer *p, const struct net_m
 /* Nothing waits, so it would be handled now. */
 static bool is_free(const struct session *s)
 {
-	return !s->waiting && !talk_blocked(s) && s->inbox.first == NULL;
+	return !s->waiting && !conversation_blocked(s) && s->inbox.first == NULL;
 }
 
 static bool ends_it(enum net_msg_type type)
@@ -1239,12 +1240,12 @@ bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_he
 	s->heard_ms = c->now_ms;
 	s->record.bytes_in += n;
 	arm_lease(s);
-	if (ends_it(h->type) || is_free(s) || spend_ack_beside(s, h->type))
+	if (ends_it(h->type) || is_free(s) || session_ledger_ack_beside(s, h->type))
 		return false;
 	if (s->inbox.bytes + n > INBOX_MAX)
 		session_abort(s, true, ERR_TOOBIG, "too much was sent while we were working");
 	else
-		parcels_add(&s->inbox, bytes, n);
+		message_queue_add(&s->inbox, bytes, n);
 	return true;
 }
 

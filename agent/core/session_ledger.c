@@ -13,7 +13,7 @@
  * leaves it in the tail (below).  Two entries wait for it nonetheless: a settle, whose two
  * signatures are the receipt; and all of a session in which both sides write.
  *
- * Labels are reserved ahead (spend_ahead()): contract and first reserve while the teachers
+ * Labels are reserved ahead (session_ledger_ahead()): contract and first reserve while the teachers
  * make up their minds about the first batch; the next reserve when half of one is drawn.
  * The conversation goes on beside that, on both sides, as far as it can: what waits for a
  * charge is the draw.  So disks and network are waited for at the end, and else where
@@ -49,7 +49,7 @@
 
 /* ---- what is left ---- */
 
-void spend_lineage(const struct agent_core *c, struct ledger_lineage *l)
+void session_ledger_lineage(const struct agent_core *c, struct ledger_lineage *l)
 {
 	const struct ledger_chain **chains = mem_array(c->n_peers + 1, sizeof(*chains));
 
@@ -59,7 +59,8 @@ void spend_lineage(const struct agent_core *c, struct ledger_lineage *l)
 	free(chains);
 }
 
-const struct ledger_account *spend_account(const struct agent_core *c, const struct peer *p)
+const struct ledger_account *session_ledger_account(const struct agent_core *c,
+						    const struct peer *p)
 {
 	int side = ledger_chain_side(&p->chain, c->sign_public);
 
@@ -75,7 +76,7 @@ static bool stands(const struct peer *p, const struct ledger_account *a)
 static bool has_contract(const struct agent_core *c, const struct peer *p,
 			 const struct ledger_mechanism *m)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_account *a = session_ledger_account(c, p);
 
 	return stands(p, a) && ledger_same_terms(&a->mechanism, m) &&
 	       memcmp(a->lineage, c->lineage, 32) == 0;
@@ -88,9 +89,10 @@ static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
 	return c->config.teachers ? t : t < 4 ? 4 : t > 250 ? 250 : t;
 }
 
-struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, uint32_t rows)
+struct ledger_mechanism session_ledger_votes(struct agent_core *c, const struct peer *p,
+					     uint32_t rows)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_account *a = session_ledger_account(c, p);
 	const struct ledger_mechanism *votes = ledger_account_votes(a);
 	struct ledger_mechanism m = { .noise = c->config.noise,
 				      .accountant = c->config.accountant,
@@ -108,7 +110,7 @@ struct ledger_mechanism spend_votes(struct agent_core *c, const struct peer *p, 
 	return stands(p, a) && !ledger_is_release(a->mechanism.noise) ? a->mechanism : m;
 }
 
-struct ledger_mechanism spend_release(const struct agent_core *c)
+struct ledger_mechanism session_ledger_release(const struct agent_core *c)
 {
 	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
 					  .accountant =
@@ -131,12 +133,12 @@ static struct ledger_mechanism session_mechanism(struct session *s)
 {
 	struct agent_core *c = s->core;
 
-	return ppat_config_releases(&s->terms) ? spend_release(c)
-					       : spend_votes(c, s->peer, rows_of(s));
+	return ppat_config_releases(&s->terms) ? session_ledger_release(c)
+					       : session_ledger_votes(c, s->peer, rows_of(s));
 }
 
-int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct ledger_caps *caps,
-	       struct err *e)
+int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
+			struct ledger_caps *caps, struct err *e)
 {
 	return ledger_caps_from(m, c->config.epsilon_per_peer, c->config.epsilon_total, caps, e);
 }
@@ -146,9 +148,9 @@ int spend_caps(struct agent_core *c, const struct ledger_mechanism *m, struct le
 static int caps_now(struct agent_core *c, const struct peer *p, const struct ledger_mechanism *m,
 		    struct ledger_caps *caps)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_account *a = session_ledger_account(c, p);
 
-	if (spend_caps(c, m, caps, NULL) != 0)
+	if (session_ledger_caps(c, m, caps, NULL) != 0)
 		return ERR_USAGE;
 	if (has_contract(c, p, m))
 		ledger_caps_lower(caps, &a->caps);
@@ -187,7 +189,7 @@ static uint64_t left_under(const struct ledger_lineage *l, const struct ledger_m
 static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m,
 			 uint64_t labels)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_account *a = session_ledger_account(c, p);
 	struct ledger_lineage pair, all;
 	struct ledger_caps caps;
 	uint64_t left, of_all;
@@ -195,7 +197,7 @@ static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledg
 	if (caps_now(c, p, m, &caps) != 0)
 		return 0;
 	ledger_account_sum(&pair, a);
-	spend_lineage(c, &all);
+	session_ledger_lineage(c, &all);
 	left = left_under(&pair, m, labels, caps.pair, caps.epsilon_pair);
 	of_all = left_under(&all, m, labels, caps.lineage, caps.epsilon_lineage);
 	ledger_lineage_release(&pair);
@@ -203,7 +205,7 @@ static uint64_t left_for(struct agent_core *c, struct peer *p, const struct ledg
 	return left < of_all ? left : of_all;
 }
 
-uint64_t spend_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
+uint64_t session_ledger_left(struct agent_core *c, struct peer *p, const struct ledger_mechanism *m)
 {
 	return left_for(c, p, m, m->batch);
 }
@@ -305,7 +307,7 @@ static void write_entry(struct session *s, const struct ledger_entry *entry,
 	add_entry(s, entry, false, then);
 }
 
-bool spend_ack_beside(const struct session *s, enum net_msg_type type)
+bool session_ledger_ack_beside(const struct session *s, enum net_msg_type type)
 {
 	return type == NET_MSG_LEDGER_ACK && s->entry == ENTRY_SENT && s->entry_beside;
 }
@@ -341,7 +343,7 @@ static void acked_and_on(struct session *s)
 	core_commit(c, &c->signatures, NULL);
 }
 
-void spend_ack(struct session *s, const struct net_msg *m)
+void session_ledger_ack(struct session *s, const struct net_msg *m)
 {
 	struct agent_core *c = s->core;
 	struct ledger_chain *chain = &s->peer->chain;
@@ -377,17 +379,17 @@ void spend_ack(struct session *s, const struct net_msg *m)
 
 /* ---- in step: the tails of both ---- */
 
-void spend_sync(struct session *s)
+void session_ledger_sync(struct session *s)
 {
 	struct ledger_chain *chain = &s->peer->chain;
 	enum phase ours = s->role == AGENT_HOST ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT;
 
-	s->entry_then = spend_sync;
+	s->entry_then = session_ledger_sync;
 	if (s->phase == ours && chain->n_tail > 0) {
 		send_entry(s, &chain->tail[0]);
 	} else if (s->phase == PHASE_SYNC_HOST && (ours == s->phase || s->their_tail == 0)) {
 		session_goto(s, PHASE_SYNC_CLIENT);
-		spend_sync(s);
+		session_ledger_sync(s);
 	} else if (s->phase == PHASE_SYNC_CLIENT && (ours == s->phase || s->their_tail == 0)) {
 		session_synced(s);
 	}
@@ -415,7 +417,7 @@ static int reserve_entry(struct session *s, uint64_t labels, struct ledger_entry
 	struct ledger_draft d;
 	int status;
 
-	spend_lineage(c, &l);
+	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	status = ledger_reserve(out, &s->peer->chain, &d, labels, e);
 	ledger_lineage_release(&l);
@@ -459,9 +461,9 @@ static void contract(struct session *s, const struct ledger_mechanism *m, bool b
 	struct ledger_draft d;
 	struct ledger_entry entry;
 	struct err e = { 0 };
-	int status = spend_caps(c, m, &caps, &e);
+	int status = session_ledger_caps(c, m, &caps, &e);
 
-	spend_lineage(c, &l);
+	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	if (status == 0)
 		status = ledger_contract(&entry, &p->chain, &d, m, &caps, &e);
@@ -476,7 +478,7 @@ static void contract(struct session *s, const struct ledger_mechanism *m, bool b
 		write_entry(s, &entry, then);
 }
 
-uint32_t spend_entries_first(struct session *s)
+uint32_t session_ledger_entries_first(struct session *s)
 {
 	struct agent_core *c = s->core;
 	struct ledger_mechanism m = session_mechanism(s);
@@ -488,11 +490,11 @@ uint32_t spend_entries_first(struct session *s)
 	return ppat_spends(&s->terms, PPAT_CLIENT) ? 0 : 1;
 }
 
-void spend_opening(struct session *s)
+void session_ledger_opening(struct session *s)
 {
 	struct ledger_mechanism m = session_mechanism(s);
 
-	if (spend_entries_first(s) == 0)
+	if (session_ledger_entries_first(s) == 0)
 		session_open_translator(s);
 	else if (ppat_spends(&s->terms, PPAT_HOST))
 		contract(s, &m, false, session_open_translator);
@@ -516,13 +518,13 @@ static void reserved(struct session *s)
 {
 	s->reserved += s->asking;
 	s->ahead += s->asking;
-	talk_drive(s);
+	conversation_drive(s);
 }
 
 static void refused(struct session *s)
 {
 	s->conv->ops->done(s->conv, ERR_BUDGET);
-	talk_drive(s);
+	conversation_drive(s);
 }
 
 static void refuse(struct session *s, uint32_t labels)
@@ -533,7 +535,7 @@ static void refuse(struct session *s, uint32_t labels)
 	struct ledger_entry entry;
 	struct err e = { 0 };
 
-	spend_lineage(c, &l);
+	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
 	ledger_lineage_release(&l);
@@ -566,7 +568,7 @@ static void charge(struct session *s)
 
 /* For a map the host's contract is there since the opening, for labels it was written ahead;
  * the client's comes with its charge. */
-bool spend_charge(struct session *s, uint32_t labels)
+bool session_ledger_charge(struct session *s, uint32_t labels)
 {
 	struct agent_core *c = s->core;
 	struct ledger_mechanism m = session_mechanism(s);
@@ -617,10 +619,10 @@ static bool reserve_beside(struct session *s)
 static void contracted(struct session *s)
 {
 	if (!reserve_beside(s))
-		talk_drive(s);
+		conversation_drive(s);
 }
 
-void spend_ahead(struct session *s)
+void session_ledger_ahead(struct session *s)
 {
 	struct agent_core *c = s->core;
 	struct ledger_mechanism m;
@@ -652,7 +654,7 @@ static void to_settle(const struct session *s, enum agent_role writer, struct pp
 		r->labels_drawn = 0;
 	*rows = *floats = 0;
 	if (writer == AGENT_HOST)
-		talk_disclosed(s, rows, floats);
+		conversation_disclosed(s, rows, floats);
 }
 
 static void settle(struct session *s, void (*then)(struct session *s))
@@ -666,7 +668,7 @@ static void settle(struct session *s, void (*then)(struct session *s))
 	struct err e = { 0 };
 
 	to_settle(s, s->role, &r, &rows, &floats);
-	spend_lineage(c, &l);
+	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
 	ledger_lineage_release(&l);
@@ -681,13 +683,13 @@ static void settle_now(struct session *s)
 	settle(s, settled);
 }
 
-void spend_settle_own(struct session *s)
+void session_ledger_settle_own(struct session *s)
 {
 	settle(s, session_served);
 }
 
 /* The conversation is over: settle what was reserved to what left. */
-void spend_settle(struct session *s)
+void session_ledger_settle(struct session *s)
 {
 	if (s->entry != ENTRY_NONE) /* it drives us on when it is there */
 		return;
@@ -722,11 +724,11 @@ static void acked(struct session *s)
 	send_ack(s, &s->receipt);
 	if (syncing(s)) {
 		if (--s->their_tail == 0)
-			spend_sync(s);
+			session_ledger_sync(s);
 	} else if (s->phase == PHASE_OPENING) {
 		if (--s->entries_first == 0)
 			session_goto(s, PHASE_TRANSLATE);
-		talk_drive(s);
+		conversation_drive(s);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
 		session_finish(s);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
@@ -759,7 +761,7 @@ static bool comes_beside(const struct session *s, const struct ledger_entry *ent
 }
 
 /* Remembered beyond the session: its settle may come with the next one, after a cut. */
-void spend_note_labels(struct session *s)
+void session_ledger_note_labels(struct session *s)
 {
 	struct ppat_result r;
 
@@ -886,7 +888,7 @@ static bool has_already(const struct session *s, const struct ledger_signed *ent
 	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
 }
 
-void spend_entry(struct session *s, const struct net_msg *m)
+void session_ledger_entry(struct session *s, const struct net_msg *m)
 {
 	struct agent_core *c = s->core;
 	struct store_batch b = { 0 };

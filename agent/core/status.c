@@ -18,10 +18,13 @@ static enum agent_state state_of(const struct agent_core *c)
 static const char *doing_text(const struct agent_core *c)
 {
 	static const char *const text[] = {
-		[DOING_NOTHING] = "idle",	   [DOING_SESSION] = "session",
-		[DOING_AGGREGATE] = "aggregating", [DOING_TRAIN] = "training",
-		[DOING_EVALUATE] = "evaluating",   [DOING_SAVE] = "saving",
-		[DOING_LOOK] = "round: scoring",
+		[DOING_NOTHING] = "idle",
+		[DOING_SESSION] = "session",
+		[DOING_AGGREGATE] = "aggregating",
+		[DOING_TRAIN] = "training",
+		[DOING_EVALUATE] = "evaluating",
+		[DOING_SAVE] = "saving",
+		[DOING_VALIDATE] = "round: scoring",
 	};
 	static const char *const stage[] = {
 		[ROUND_JOINING] = "round: joining",   [ROUND_TRAINING] = "round: training",
@@ -73,7 +76,7 @@ static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 static void peer_status(const struct agent_core *c, const struct peer *p,
 			struct agent_peer_status *o)
 {
-	const struct ledger_account *a = spend_account(c, p);
+	const struct ledger_account *a = session_ledger_account(c, p);
 	const struct session *s = session_with(c, p);
 
 	memcpy(o->key, p->info.key, AGENT_KEY);
@@ -154,12 +157,12 @@ static void lineage_status(const struct agent_core *c, struct agent_status *o)
 	struct ledger_lineage l;
 
 	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct ledger_account *a = spend_account(c, c->peers[i]);
+		const struct ledger_account *a = session_ledger_account(c, c->peers[i]);
 
 		if (!ledger_is_release(a->mechanism.noise) && a->caps.lineage > o->labels_cap)
 			o->labels_cap = a->caps.lineage;
 	}
-	spend_lineage(c, &l);
+	session_ledger_lineage(c, &l);
 	o->labels_spent = ledger_lineage_labels(&l);
 	if (ledger_epsilon(l.at, l.n, &o->epsilon, NULL) != 0)
 		o->epsilon = -1.0;
@@ -208,7 +211,7 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	if (in_rounds(c))
 		round_status(c, &o->round);
 	o->private_steps = c->dp_spent.steps;
-	if (charge_needed(c))
+	if (dp_charge_needed(c))
 		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);
 }
 

@@ -82,7 +82,7 @@ static bool is_whole(struct table *t)
 static uint64_t spent_on(struct table *t, size_t other)
 {
 	const struct agent_core *c = core_of(t, RESTORED);
-	const struct ledger_account *a = spend_account(c, table_peer(t, RESTORED, other));
+	const struct ledger_account *a = session_ledger_account(c, table_peer(t, RESTORED, other));
 
 	return ledger_account_count(a, NULL);
 }

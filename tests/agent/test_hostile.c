@@ -569,7 +569,8 @@ static void test_members_fill_up(void **state)
 /* What the victim has spent toward the honest one, and `more` labels beside it. */
 static double spent(struct table *t, uint64_t more)
 {
-	const struct ledger_account *a = spend_account(victim(t), table_peer(t, VICTIM, HONEST));
+	const struct ledger_account *a =
+		session_ledger_account(victim(t), table_peer(t, VICTIM, HONEST));
 	double epsilon;
 
 	assert_int_equal(ledger_account_epsilon(a, more, &epsilon, NULL), 0);
@@ -600,9 +601,9 @@ static void none_beyond_the_contract(struct table *t)
 
 	a->caps.epsilon_pair = spent(t, 0);
 	victim(t)->config.epsilon_per_peer = victim(t)->config.epsilon_total = 100;
-	assert_int_equal(spend_left(victim(t), p, &votes), 0);
+	assert_int_equal(session_ledger_left(victim(t), p, &votes), 0);
 	a->caps.epsilon_pair = 50;
-	assert_true(spend_left(victim(t), p, &votes) > 0);
+	assert_true(session_ledger_left(victim(t), p, &votes) > 0);
 }
 
 /* What buys nothing useful is not paid for, and both sides are told why, until the owner says that
@@ -809,7 +810,7 @@ static void test_entry_upon_entry(void **state)
 	table_init(&t, 16);
 	entry_under_way(&t, AGENT_CLIENT);
 	d.session = session_first(victim(&t))->id;
-	spend_lineage(h->core, &l);
+	session_ledger_lineage(h->core, &l);
 	assert_int_equal(
 		ledger_reserve(&s.entry, &session_first(victim(&t))->peer->chain, &d, 4, NULL), 0);
 	ledger_lineage_release(&l);
@@ -912,7 +913,7 @@ static void test_inbox_is_bounded(void **state)
 	}
 	buf_release(&b);
 	assert_null(session_first(victim(&t)));
-	assert_true(n * (sizeof(struct parcel) + 32) <= INBOX_MAX + 1000);
+	assert_true(n * (sizeof(struct queued_message) + 32) <= INBOX_MAX + 1000);
 	table_let_jobs_end(&t);
 	table_release(&t);
 }

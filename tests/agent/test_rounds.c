@@ -313,7 +313,7 @@ static void keep_record(struct world *w, size_t at)
 {
 	struct store_batch b = { 0 };
 
-	keep_add(core(w, at), &b);
+	core_record_add(core(w, at), &b);
 	assert_int_equal(disk_apply(&w->t.seat[at].disk, &b, NULL), 0);
 	store_batch_release(&b);
 }
@@ -1963,7 +1963,7 @@ static void test_cut_name_persists(void **state)
 	snprintf(c->fed.compare.why, sizeof(c->fed.compare.why), "rows of %.6s are far",
 		 "Groß\xc3\xbc");
 	assert_false(text_printable(c->fed.compare.why, strlen(c->fed.compare.why)));
-	keep_add(c, &b);
+	core_record_add(c, &b);
 	assert_int_equal(disk_apply(&w->t.seat[0].disk, &b, NULL), 0);
 	store_batch_release(&b);
 	table_kill(&w->t, 0);

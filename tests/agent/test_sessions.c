@@ -558,11 +558,11 @@ static void test_aligned_while_aggregating(void **state)
 
 static uint64_t releases(struct table *t)
 {
-	struct ledger_mechanism m = spend_release(server(t));
+	struct ledger_mechanism m = session_ledger_release(server(t));
 	struct ledger_lineage l;
 	uint64_t n;
 
-	spend_lineage(server(t), &l);
+	session_ledger_lineage(server(t), &l);
 	n = ledger_lineage_count(&l, &m);
 	ledger_lineage_release(&l);
 	return n;
@@ -660,7 +660,7 @@ static double lineage_epsilon(struct table *t, uint64_t *labels)
 	struct ledger_lineage l;
 	double epsilon = 0;
 
-	spend_lineage(server(t), &l);
+	session_ledger_lineage(server(t), &l);
 	*labels = ledger_lineage_labels(&l);
 	assert_int_equal(ledger_epsilon(l.at, l.n, &epsilon, NULL), 0);
 	ledger_lineage_release(&l);
