@@ -8,7 +8,7 @@
 
 enum { ALLOCATION = 32 }; /* bytes that an allocation takes beside what was asked for, about */
 
-static size_t cost_of(size_t n)
+static size_t queued_bytes(size_t n)
 {
 	return sizeof(struct queued_message) + ALLOCATION + n;
 }
@@ -23,7 +23,7 @@ void message_queue_add(struct message_queue *q, const uint8_t *bytes, size_t n)
 		q->end = &q->first;
 	*q->end = m;
 	q->end = &m->next;
-	q->bytes += cost_of(n);
+	q->bytes += queued_bytes(n);
 }
 
 struct queued_message *message_queue_take(struct message_queue *q)
@@ -32,9 +32,9 @@ struct queued_message *message_queue_take(struct message_queue *q)
 
 	if (m == NULL)
 		return NULL;
-	assert(q->bytes >= cost_of(m->n));
+	assert(q->bytes >= queued_bytes(m->n));
 	q->first = m->next;
-	q->bytes -= cost_of(m->n);
+	q->bytes -= queued_bytes(m->n);
 	assert(q->first != NULL || q->bytes == 0);
 	return m;
 }
