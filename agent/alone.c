@@ -9,7 +9,7 @@
 
 struct alone {
 	const struct config *config;
-	const struct kge_graph *graph;
+	const struct graph *graph;
 	struct agent_learner_kge *learner;
 	struct kge_emb *work, *best, *begin; /* begin: of the unit */
 	double score;
@@ -54,8 +54,8 @@ static int load_tables(struct kge_emb **out, struct store_checkpoint *info, stru
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-int alone_open(struct alone **out, const struct config *c, const struct kge_graph *g,
-	       struct store *s, struct err *e)
+int alone_open(struct alone **out, const struct config *c, const struct graph *g, struct store *s,
+	       struct err *e)
 {
 	struct store_checkpoint info;
 	struct kge_emb *best = NULL;
@@ -68,8 +68,8 @@ int alone_open(struct alone **out, const struct config *c, const struct kge_grap
 		rc = load_tables(&best, &info, s, e);
 	if (rc != 0 || best == NULL)
 		return rc;
-	if (!config_fits(c, best) || best->n_ent != kge_vocab_count(g->entities) ||
-	    best->n_rel != kge_vocab_count(g->relations)) {
+	if (!config_fits(c, best) || best->n_ent != graph_vocab_count(g->entities) ||
+	    best->n_rel != graph_vocab_count(g->relations)) {
 		kge_emb_free(best);
 		return 0;
 	}

@@ -23,8 +23,8 @@ struct alone;
 
 /* *out is NULL where no tables of before are kept, or agent.yaml has another model now.  Borrows
  * config and graph. */
-int alone_open(struct alone **out, const struct config *c, const struct kge_graph *g,
-	       struct store *s, struct err *e);
+int alone_open(struct alone **out, const struct config *c, const struct graph *g, struct store *s,
+	       struct err *e);
 void alone_free(struct alone *a);
 
 /* ERR_CANCELED: as it was. */

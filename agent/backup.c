@@ -329,7 +329,7 @@ static void count_ledger(struct backup *b, const struct store_core *core)
 static int look_into(struct backup *b, struct store *s, struct err *e)
 {
 	struct store_core core = { 0 };
-	struct kge_graph *g = NULL;
+	struct graph *g = NULL;
 	struct err none = { 0 };
 	int rc = store_load_core(s, &core, e);
 
@@ -339,10 +339,10 @@ static int look_into(struct backup *b, struct store *s, struct err *e)
 	store_core_release(&core);
 	rc = store_load_graph(s, &g, &none);
 	if (rc == 0)
-		for (int k = 0; k < KGE_SPLITS; k++)
+		for (int k = 0; k < GRAPH_SPLITS; k++)
 			b->triples += g->split[k].n;
 	if (rc == 0)
-		kge_graph_free(g);
+		graph_free(g);
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", none.text);
 }
 

@@ -166,15 +166,15 @@ int start_settings(struct agent_config *out, const struct config *c, struct err 
 
 /* ---- private training ---- */
 
-void start_statement(struct ledger_statement *out, const struct config *c,
-		     const struct kge_graph *g, const struct identity *id)
+void start_statement(struct ledger_statement *out, const struct config *c, const struct graph *g,
+		     const struct identity *id)
 {
 	const struct kge_dp_config *dp = &c->train.kge.dp;
 
 	*out = (struct ledger_statement){
 		.sampled = LEDGER_SAMPLED_DISCRETE,
 		.adjacency = LEDGER_TRIPLE,
-		.records = kge_dp_triples(dp, g->split[KGE_TRAIN].n),
+		.records = kge_dp_triples(dp, g->split[GRAPH_TRAIN].n),
 		.rate = dp->rate,
 		.noise = config_dp_noise(c),
 		.clip = dp->clip,
@@ -201,7 +201,7 @@ int start_check_private(const struct config *c, const struct store_checkpoint *i
 
 /* ---- names ---- */
 
-int start_read_aliases(struct start_aliases *a, struct store *s, const struct kge_graph *g,
+int start_read_aliases(struct start_aliases *a, struct store *s, const struct graph *g,
 		       const uint8_t peer[STORE_KEY], struct err *e)
 {
 	int rc;
@@ -238,13 +238,13 @@ static void add_common_aliases(struct start *s, const struct store_names *to)
 	size_t len;
 
 	for (uint32_t id = 0; id < to->n_ent; id++) {
-		const char *own = kge_vocab_name(s->graph->entities, id, &len);
+		const char *own = graph_vocab_name(s->graph->entities, id, &len);
 
 		if (len != to->ent_len[id] || memcmp(own, to->ent[id], len) != 0)
 			agent_names_alias(s->names, NULL, 'e', id, to->ent[id], to->ent_len[id]);
 	}
 	for (uint32_t id = 0; id < to->n_rel; id++) {
-		const char *own = kge_vocab_name(s->graph->relations, id, &len);
+		const char *own = graph_vocab_name(s->graph->relations, id, &len);
 
 		if (len != to->rel_len[id] || memcmp(own, to->rel[id], len) != 0)
 			agent_names_alias(s->names, NULL, 'r', id, to->rel[id], to->rel_len[id]);
@@ -295,16 +295,16 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	const struct config *c = &f->config;
 	struct store_checkpoint info;
 	struct rng r;
-	int rc = config_check_size(c, kge_vocab_count(s->graph->entities),
-				   kge_vocab_count(s->graph->relations), e);
+	int rc = config_check_size(c, graph_vocab_count(s->graph->entities),
+				   graph_vocab_count(s->graph->relations), e);
 
 	start_statement(&s->settings.dp, c, s->graph, f->identity);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
 		rng_seed(&r, c->train.kge.seed);
-		s->best = config_tables(c, kge_vocab_count(s->graph->entities),
-					kge_vocab_count(s->graph->relations), &r);
+		s->best = config_tables(c, graph_vocab_count(s->graph->entities),
+					graph_vocab_count(s->graph->relations), &r);
 		return 0;
 	}
 	if (rc == 0)
@@ -391,7 +391,7 @@ static int load_graph(struct start *s, const struct folder *f, struct err *e)
 	if (rc == ERR_NOTFOUND)
 		return err_set(e, rc, "%s has no graph yet; read one with: fkge -d %s import GRAPH",
 			       f->path, f->path);
-	if (rc == 0 && s->graph->split[KGE_VALID].n == 0)
+	if (rc == 0 && s->graph->split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, by which better and worse "
 			       "are told; import one with valid triples");
@@ -487,6 +487,6 @@ void start_release(struct start *s)
 	free(s->part.base);
 	free(s->look.base);
 	store_core_release(&s->saved);
-	kge_graph_free(s->graph);
+	graph_free(s->graph);
 	memset(s, 0, sizeof(*s));
 }

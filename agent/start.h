@@ -10,7 +10,7 @@
 
 struct start {
 	struct agent_config settings;
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct agent_names *names;
 	struct agent_learner_kge *learner;
 	struct store_core saved;
@@ -37,8 +37,8 @@ enum ledger_accountant start_accountant(const struct config *c);
 struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim);
 /* What statements of private training say, but for their number and steps; epsilon 0: training
  * is plain. */
-void start_statement(struct ledger_statement *out, const struct config *c,
-		     const struct kge_graph *g, const struct identity *id);
+void start_statement(struct ledger_statement *out, const struct config *c, const struct graph *g,
+		     const struct identity *id);
 /* ERR_USAGE when tables with this checkpoint must not be trained on privately, for what they
  * hold of the triples was never charged. */
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
@@ -56,7 +56,7 @@ struct start_aliases {
 	uint8_t peer[STORE_KEY];
 	struct store_names to, common; /* toward it; toward everybody */
 };
-int start_read_aliases(struct start_aliases *a, struct store *s, const struct kge_graph *g,
+int start_read_aliases(struct start_aliases *a, struct store *s, const struct graph *g,
 		       const uint8_t peer[STORE_KEY], struct err *e);
 void start_use_aliases(struct start *s, const struct start_aliases *a);
 void start_aliases_release(struct start_aliases *a);

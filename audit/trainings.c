@@ -31,21 +31,21 @@ static void bare_block(const struct kge_dp_noise *t, struct kge_dp_stream *s, ui
 		kge_dp_noise_add(t, s, sums, n);
 }
 
-static struct kge_graph *small_graph(void)
+static struct graph *small_graph(void)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct rng r;
 	char name[16];
 
 	for (unsigned i = 0; i < ROWS; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
 	for (unsigned i = 0; i < RELATIONS; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
 	rng_seed(&r, 7);
 	for (unsigned i = 0; i < TRIPLES; i++)
-		kge_graph_add(g, KGE_TRAIN,
-			      (struct kge_triple){ rng_below(&r, ROWS), rng_below(&r, RELATIONS),
-						   rng_below(&r, ROWS) });
+		graph_add(g, GRAPH_TRAIN,
+			  (struct graph_triple){ rng_below(&r, ROWS), rng_below(&r, RELATIONS),
+						 rng_below(&r, ROWS) });
 	return g;
 }
 
@@ -132,7 +132,7 @@ int audit_read_training(const struct audit_build *b, double noise, double clip, 
 			struct audit_noise *out, struct err *e)
 {
 	struct kge_train_config c = small_training(noise, clip);
-	struct kge_graph *g = small_graph();
+	struct graph *g = small_graph();
 	struct watched w = { .deviation = kge_dp_deviation(noise) };
 	struct kge_trainer *t = NULL;
 	struct rng r;
@@ -161,7 +161,7 @@ int audit_read_training(const struct audit_build *b, double noise, double clip, 
 	}
 	kge_trainer_free(t);
 	kge_emb_free(w.emb);
-	kge_graph_free(g);
+	graph_free(g);
 	free(w.before);
 	return rc;
 }

@@ -2,7 +2,7 @@
  *
  *   bench_eval [FOLDER [model dim [threads]]]
  *
- * FOLDER is a graph (kge_graph_load()); without one, or with -, triples are drawn to the sizes of
+ * FOLDER is a graph (graph_load()); without one, or with -, triples are drawn to the sizes of
  * FB15k-237.  What ranking costs does not depend on what the tables hold.  Each line
  * gives seconds by the wall, seconds of all processors together, elements (a query's float
  * against a candidate's) a second of processor time, and that as the share of what this machine's
@@ -41,23 +41,23 @@ static uint32_t skewed(struct rng *r, uint32_t n)
 	return (uint32_t)(x * x * x * n);
 }
 
-static struct kge_graph *random_graph(void)
+static struct graph *random_graph(void)
 {
-	static const size_t sizes[KGE_SPLITS] = { 272115, 17535, 20466 };
-	struct kge_graph *g = kge_graph_new();
+	static const size_t sizes[GRAPH_SPLITS] = { 272115, 17535, 20466 };
+	struct graph *g = graph_new();
 	struct rng r;
 	char name[32];
 
 	rng_seed(&r, 1);
 	for (uint32_t i = 0; i < 14541; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
 	for (uint32_t i = 0; i < 237; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
-	for (int s = 0; s < KGE_SPLITS; s++)
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < sizes[s]; i++)
-			kge_graph_add(g, (enum kge_split)s,
-				      (struct kge_triple){ skewed(&r, 14541), skewed(&r, 237),
-							   skewed(&r, 14541) });
+			graph_add(g, (enum graph_split)s,
+				  (struct graph_triple){ skewed(&r, 14541), skewed(&r, 237),
+							 skewed(&r, 14541) });
 	return g;
 }
 
@@ -68,7 +68,7 @@ struct ranking {
 };
 
 /* isa NULL: the best kernels.  limit 0: all of test. */
-static struct ranking rank(const struct kge_graph *g, const struct setting *s, uint32_t threads,
+static struct ranking rank(const struct graph *g, const struct setting *s, uint32_t threads,
 			   const char *isa, size_t limit)
 {
 	const struct kge_protocol *p = kge_protocol_find("standard");
@@ -80,11 +80,11 @@ static struct ranking rank(const struct kge_graph *g, const struct setting *s, u
 	if (isa != NULL)
 		setenv("FKGE_ISA", isa, 1);
 	rng_seed(&r, 2);
-	emb = kge_emb_new(kge_model_find(s->model), s->dim, 10, kge_vocab_count(g->entities),
-			  kge_vocab_count(g->relations), &r);
+	emb = kge_emb_new(kge_model_find(s->model), s->dim, 10, graph_vocab_count(g->entities),
+			  graph_vocab_count(g->relations), &r);
 	out.wall = seconds(CLOCK_MONOTONIC);
 	out.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	kge_evaluate(emb, g, KGE_TEST, p, &o, &out.m);
+	kge_evaluate(emb, g, GRAPH_TEST, p, &o, &out.m);
 	out.wall = seconds(CLOCK_MONOTONIC) - out.wall;
 	out.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - out.cpu;
 	unsetenv("FKGE_ISA");
@@ -93,7 +93,7 @@ static struct ranking rank(const struct kge_graph *g, const struct setting *s, u
 	return out;
 }
 
-static void run(const struct kge_graph *g, const struct setting *s, uint32_t threads,
+static void run(const struct graph *g, const struct setting *s, uint32_t threads,
 		const struct limits *l)
 {
 	enum { FEW = 200 }; /* triples by the scalar reference */
@@ -115,13 +115,13 @@ int main(int argc, char **argv)
 			       argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
 	uint32_t threads = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 2;
 	struct err e = { 0 };
-	struct kge_graph *g;
+	struct graph *g;
 	struct limits l;
 
 	limits_choose_blas(argv);
 	if (argc < 2 || strcmp(argv[1], "-") == 0) {
 		g = random_graph();
-	} else if (kge_graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
+	} else if (graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
 		fprintf(stderr, "bench_eval: %s\n", e.text);
 		return 2;
 	}
@@ -133,6 +133,6 @@ int main(int argc, char **argv)
 		run(g, &settings[i], threads, &l);
 	if (one.model != NULL)
 		run(g, &one, threads, &l);
-	kge_graph_free(g);
+	graph_free(g);
 	return 0;
 }

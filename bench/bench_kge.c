@@ -49,22 +49,22 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static struct kge_graph *random_graph(uint32_t entities, uint32_t triples)
+static struct graph *random_graph(uint32_t entities, uint32_t triples)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct rng r;
 	char name[32];
 
 	rng_seed(&r, 1);
 	for (uint32_t i = 0; i < entities; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
 	for (uint32_t i = 0; i < 237; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
 	for (uint32_t i = 0; i < triples; i++) {
-		struct kge_triple t = { rng_below(&r, entities), rng_below(&r, 237),
-					rng_below(&r, entities) };
+		struct graph_triple t = { rng_below(&r, entities), rng_below(&r, 237),
+					  rng_below(&r, entities) };
 
-		kge_graph_add(g, KGE_TRAIN, t);
+		graph_add(g, GRAPH_TRAIN, t);
 	}
 	return g;
 }
@@ -102,7 +102,7 @@ struct speed {
 };
 
 /* Positives a second over at least `seconds`, after one epoch that warms up. */
-static struct speed speed(const struct setting *s, const struct kge_graph *g, const char *isa,
+static struct speed speed(const struct setting *s, const struct graph *g, const char *isa,
 			  double seconds)
 {
 	struct kge_train_config c = config_of(s);
@@ -124,7 +124,7 @@ static struct speed speed(const struct setting *s, const struct kge_graph *g, co
 	cpu = cpu_now();
 	do {
 		kge_trainer_epoch(t, NULL, NULL);
-		done += g->split[KGE_TRAIN].n;
+		done += g->split[GRAPH_TRAIN].n;
 		spent = now() - begin;
 	} while (spent < seconds);
 	cpu = cpu_now() - cpu;
@@ -187,8 +187,8 @@ static const char *sharing(const struct setting *s)
 
 static void run(const struct setting *s, const struct limits *l)
 {
-	struct kge_graph *g = random_graph(s->entities, s->triples);
-	struct kge_graph *few = random_graph(s->entities, s->batch * 2);
+	struct graph *g = random_graph(s->entities, s->triples);
+	struct graph *few = random_graph(s->entities, s->batch * 2);
 	struct speed fast = speed(s, g, NULL, 1.0), slow = speed(s, few, "scalar", 0.2);
 
 	const char *which;
@@ -201,8 +201,8 @@ static void run(const struct setting *s, const struct limits *l)
 	       s->racing ? 1 : s->batch, s->threads, s->entities, fast.rate, slow.cost / fast.cost,
 	       1e6 * fast.cost, 100 * least / fast.cost, which);
 	fflush(stdout);
-	kge_graph_free(g);
-	kge_graph_free(few);
+	graph_free(g);
+	graph_free(few);
 }
 
 static uint32_t number(const char *word)

@@ -44,7 +44,7 @@ struct pairs { /* rows that two agents share: the other's id beside one's own */
 };
 
 struct agent {
-	struct kge_graph *graph, blind; /* blind: the graph without test */
+	struct graph *graph, blind; /* blind: the graph without test */
 	struct kge_emb *base, *best, *before, *work;
 	double score;
 	uint64_t trained, serial, had[AGENTS]; /* runs; of own best; of partners', as had */
@@ -77,21 +77,22 @@ static void die(const char *text)
 
 static void pair_up(struct agent *at, int a, int b, const char *file)
 {
-	struct kge_aliases *names = NULL;
+	struct graph_aliases *names = NULL;
 	struct err e = { 0 };
 	struct pairs p = { 0 };
-	uint32_t n = kge_vocab_count(at[a].graph->entities);
+	uint32_t n = graph_vocab_count(at[a].graph->entities);
 
-	if (kge_aliases_load(&names, file, at[a].graph->entities, false, NULL, &e) != 0)
+	if (graph_aliases_load(&names, file, at[a].graph->entities, false, NULL, &e) != 0)
 		die(e.text);
 	p.own = mem_array(n, sizeof(*p.own));
 	p.other = mem_array(n, sizeof(*p.other));
 	for (uint32_t id = 0; id < n; id++) {
 		size_t len;
-		const char *name = kge_alias_of(names, id, &len);
-		uint32_t other = name ? kge_vocab_find(at[b].graph->entities, name, len) : KGE_NONE;
+		const char *name = graph_alias_of(names, id, &len);
+		uint32_t other =
+			name ? graph_vocab_find(at[b].graph->entities, name, len) : GRAPH_NONE;
 
-		if (other == KGE_NONE)
+		if (other == GRAPH_NONE)
 			continue;
 		p.own[p.n] = id;
 		p.other[p.n++] = other;
@@ -99,7 +100,7 @@ static void pair_up(struct agent *at, int a, int b, const char *file)
 	at[a].with[b] = p;
 	at[b].with[a] = (struct pairs){ mem_copy(p.other, p.n * sizeof(uint32_t)),
 					mem_copy(p.own, p.n * sizeof(uint32_t)), p.n };
-	kge_aliases_free(names);
+	graph_aliases_free(names);
 }
 
 static void load(struct agent *at, const char *folder)
@@ -109,10 +110,10 @@ static void load(struct agent *at, const char *folder)
 
 	for (int i = 0; i < AGENTS; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, languages[i]);
-		if (kge_graph_load(&at[i].graph, path, NULL, NULL, &e) != 0)
+		if (graph_load(&at[i].graph, path, NULL, NULL, &e) != 0)
 			die(e.text);
 		at[i].blind = *at[i].graph;
-		at[i].blind.split[KGE_TEST] = (struct kge_triples){ 0 };
+		at[i].blind.split[GRAPH_TEST] = (struct graph_triples){ 0 };
 	}
 	for (int a = 0; a < AGENTS; a++)
 		for (int b = 0; b < AGENTS; b++) {
@@ -155,7 +156,7 @@ static double valid_of(const struct agent *a, const struct kge_emb *tables)
 				      .seed = 1 };
 	struct kge_metrics m;
 
-	kge_evaluate(tables, &a->blind, KGE_VALID, kge_protocol_find("tail"), &o, &m);
+	kge_evaluate(tables, &a->blind, GRAPH_VALID, kge_protocol_find("tail"), &o, &m);
 	return m.mrr;
 }
 
@@ -165,8 +166,8 @@ static void begin(struct agent *a, uint64_t seed)
 
 	rng_seed(&r, seed);
 	a->base = kge_emb_new(kge_model_find("transe"), (size_t)number("dim", 128),
-			      (float)number("gamma", 10), kge_vocab_count(a->graph->entities),
-			      kge_vocab_count(a->graph->relations), &r);
+			      (float)number("gamma", 10), graph_vocab_count(a->graph->entities),
+			      graph_vocab_count(a->graph->relations), &r);
 	a->best = kge_emb_copy(a->base);
 	a->before = kge_emb_copy(a->base);
 	a->work = kge_emb_copy(a->base);
@@ -332,9 +333,9 @@ static void report(const struct agent *a, const char *language, const char *arm,
 	struct kge_eval_options o = { .threads = 1 };
 	struct kge_metrics s, t, f;
 
-	kge_evaluate(a->best, a->graph, KGE_TEST, kge_protocol_find("standard"), &o, &s);
-	kge_evaluate(a->best, a->graph, KGE_TEST, kge_protocol_find("tail"), &o, &t);
-	kge_evaluate_frequency(a->graph, KGE_TEST, kge_protocol_find("standard"), &o, &f);
+	kge_evaluate(a->best, a->graph, GRAPH_TEST, kge_protocol_find("standard"), &o, &s);
+	kge_evaluate(a->best, a->graph, GRAPH_TEST, kge_protocol_find("tail"), &o, &t);
+	kge_evaluate_frequency(a->graph, GRAPH_TEST, kge_protocol_find("standard"), &o, &f);
 	printf("{\"arm\": \"%s\", \"agent\": \"%s\", \"seed\": %llu, \"rounds\": %u, "
 	       "\"exchanges\": %u, \"releases\": %u, "
 	       "\"valid_tail_mrr\": %.5f, \"standard_mrr\": %.5f, \"tail_mrr\": %.5f, "

@@ -66,20 +66,20 @@ static double state_mib(const struct kge_emb *e, enum kge_optimizer o)
 	return floats * (double)(1 + kge_optimizer_floats(o)) * sizeof(float) / (1024 * 1024);
 }
 
-static double evaluate(const struct kge_emb *emb, const struct kge_graph *g, double at)
+static double evaluate(const struct kge_emb *emb, const struct graph *g, double at)
 {
 	struct kge_eval_options o = { .threads = (uint32_t)number("threads", 2),
 				      .limit = (size_t)number("limit", 500) };
 	struct kge_metrics m;
 
-	kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("standard"), &o, &m);
+	kge_evaluate(emb, g, GRAPH_TEST, kge_protocol_find("standard"), &o, &m);
 	at = step("eval", at, 0);
 	printf("%zu queries, MRR %.4f\n", m.queries, m.mrr);
 	return at;
 }
 
 /* Evaluation comes while the trainer is there, as after every few epochs of a real run. */
-static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
+static void train(struct kge_emb *emb, const struct graph *g, double at)
 {
 	struct kge_train_config c = config();
 	struct kge_trainer *t = kge_trainer_new(&c, g, emb);
@@ -88,7 +88,7 @@ static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
 	at = step("trainer", at, 0);
 	for (int i = 0; i < (int)number("epochs", 1); i++) {
 		kge_trainer_epoch(t, NULL, NULL);
-		at = step("epoch", at, (double)g->split[KGE_TRAIN].n * 1e-6);
+		at = step("epoch", at, (double)g->split[GRAPH_TRAIN].n * 1e-6);
 	}
 	evaluate(emb, g, at);
 	printf("tables and optimiser %.1f MiB; now %.2f, most so far %.2f times that\n", state,
@@ -99,7 +99,7 @@ static void train(struct kge_emb *emb, const struct kge_graph *g, double at)
 int main(int argc, char **argv)
 {
 	const struct kge_model *m;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct err e = { 0 };
 	double at = cpu_s();
@@ -108,20 +108,20 @@ int main(int argc, char **argv)
 	n_words = argc;
 	words = argv;
 	m = kge_model_find(word("model", "transe"));
-	if (argc < 2 || m == NULL || kge_graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
+	if (argc < 2 || m == NULL || graph_load(&g, argv[1], NULL, NULL, &e) != 0) {
 		fprintf(stderr, "scale FOLDER [key=value ...]  %s\n", e.text);
 		return 2;
 	}
 	printf("%u entities, %u relations, %zu train triples, kernels %s\n",
-	       kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
-	       kge_kernels_pick()->isa);
-	at = step("load", at, (double)g->split[KGE_TRAIN].n * 1e-6);
+	       graph_vocab_count(g->entities), graph_vocab_count(g->relations),
+	       g->split[GRAPH_TRAIN].n, kge_kernels_pick()->isa);
+	at = step("load", at, (double)g->split[GRAPH_TRAIN].n * 1e-6);
 	rng_seed(&r, (uint64_t)number("seed", 1));
 	emb = kge_emb_new(m, (size_t)number("dim", 64), (float)number("gamma", 8),
-			  kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+			  graph_vocab_count(g->entities), graph_vocab_count(g->relations), &r);
 	at = step("tables", at, 0);
 	train(emb, g, at);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 	return 0;
 }

@@ -22,7 +22,7 @@ static const char *const where_name[] = { "sharded", "hosted by a holder",
 					  "hosted by one that holds nothing" };
 
 struct bench {
-	struct kge_graph *graph[AGENTS_MAX];
+	struct graph *graph[AGENTS_MAX];
 	struct kge_emb *emb[AGENTS_MAX];
 	struct fed_local_agent agent[AGENTS_MAX];
 	size_t n;
@@ -38,19 +38,19 @@ static double now(void)
 }
 
 /* A quarter of the entities is everybody's. */
-static struct kge_graph *graph_of(size_t agent, uint32_t entities, bool bare)
+static struct graph *graph_of(size_t agent, uint32_t entities, bool bare)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 	struct rng r;
 
 	rng_seed(&r, agent);
-	kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "o%zu", agent));
-	kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "z%zu", agent));
+	graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "o%zu", agent));
+	graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "z%zu", agent));
 	for (uint32_t k = 0; k < entities && !bare; k++)
 		if (rng_below(&r, 2) == 0 || k % 4 == 0)
-			kge_vocab_add(g->entities, name,
-				      (size_t)snprintf(name, sizeof(name), "e%u", k));
+			graph_vocab_add(g->entities, name,
+					(size_t)snprintf(name, sizeof(name), "e%u", k));
 	return g;
 }
 
@@ -88,7 +88,7 @@ static void bench_init(struct bench *b, size_t n, uint32_t entities, size_t dim,
 		rng_seed(&r, 77 + i);
 		b->graph[i] = graph_of(i, entities, where == AT_NOBODY && i == n - 1);
 		b->emb[i] = kge_emb_new(kge_model_find("transe"), dim, 8,
-					kge_vocab_count(b->graph[i]->entities), 1, &r);
+					graph_vocab_count(b->graph[i]->entities), 1, &r);
 		b->agent[i] = (struct fed_local_agent){ .graph = b->graph[i], .emb = b->emb[i] };
 		kge_train_defaults(&b->agent[i].train);
 	}
@@ -98,7 +98,7 @@ static void bench_release(struct bench *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		kge_emb_free(b->emb[i]);
-		kge_graph_free(b->graph[i]);
+		graph_free(b->graph[i]);
 	}
 }
 

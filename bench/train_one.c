@@ -18,7 +18,7 @@
 #include "kge/eval.h"
 #include "kge/kernel.h"
 
-static void report(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split s,
+static void report(const struct kge_emb *emb, const struct graph *g, enum graph_split s,
 		   const char *label)
 {
 	struct kge_eval_options o = { .threads = (uint32_t)number("threads", 2) };
@@ -57,7 +57,7 @@ static void set_private(struct kge_train_config *c)
 	       dp->delta, dp->rate, dp->clip, dp->noise);
 }
 
-static void train(struct kge_emb *emb, const struct kge_graph *g)
+static void train(struct kge_emb *emb, const struct graph *g)
 {
 	struct kge_train_config c = config();
 	struct kge_trainer *t;
@@ -74,18 +74,18 @@ static void train(struct kge_emb *emb, const struct kge_graph *g)
 		if (i % every != 0 && i != epochs)
 			continue;
 		printf("epoch %3d  loss %.4f  %6.0f positives/s  ", i, loss,
-		       (double)g->split[KGE_TRAIN].n * i / spent);
-		report(emb, g, KGE_VALID, "valid");
+		       (double)g->split[GRAPH_TRAIN].n * i / spent);
+		report(emb, g, GRAPH_VALID, "valid");
 	}
 	kge_trainer_free(t);
 }
 
 int main(int argc, char **argv)
 {
-	struct kge_load_options o = { .valid_share = .1, .test_share = .1, .seed = 1 };
+	struct graph_load_options o = { .valid_share = .1, .test_share = .1, .seed = 1 };
 	const struct kge_model *m;
-	struct kge_load_report loaded;
-	struct kge_graph *g;
+	struct graph_load_report loaded;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct err e = { 0 };
 	struct rng r;
@@ -94,22 +94,22 @@ int main(int argc, char **argv)
 	n_words = argc;
 	words = argv;
 	m = kge_model_find(word("model", "transe"));
-	if (argc < 2 || m == NULL || kge_graph_load(&g, argv[1], &o, &loaded, &e) != 0) {
+	if (argc < 2 || m == NULL || graph_load(&g, argv[1], &o, &loaded, &e) != 0) {
 		fprintf(stderr, "train_one FOLDER [key=value ...]  %s\n", e.text);
 		return 2;
 	}
 	choosing = strcmp(word("split", "test"), "valid") == 0;
 	if (choosing)
-		g->split[KGE_TEST].n = 0;
+		g->split[GRAPH_TEST].n = 0;
 	rng_seed(&r, (uint64_t)number("seed", 1));
 	emb = kge_emb_new(m, (size_t)number("dim", 128), (float)number("gamma", 10),
-			  kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+			  graph_vocab_count(g->entities), graph_vocab_count(g->relations), &r);
 	printf("%u entities, %u relations, %zu triples, kernels %s\n", emb->n_ent, emb->n_rel,
-	       g->split[KGE_TRAIN].n, kge_kernels_pick()->isa);
+	       g->split[GRAPH_TRAIN].n, kge_kernels_pick()->isa);
 	train(emb, g);
 	if (!choosing)
-		report(emb, g, KGE_TEST, "test ");
+		report(emb, g, GRAPH_TEST, "test ");
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 	return 0;
 }

@@ -155,7 +155,7 @@ static int load_arms(struct reporting *r, struct err *e)
 /* ---- figures ---- */
 
 /* Reciprocal ranks by triple, in the order of the split. */
-static int values_of(const struct reporting *r, const struct kge_emb *emb, enum kge_split split,
+static int values_of(const struct reporting *r, const struct kge_emb *emb, enum graph_split split,
 		     const struct kge_protocol *p, double **value)
 {
 	struct kge_eval_options o = { .threads = r->work.folder.config.train.kge.threads,
@@ -232,11 +232,11 @@ static void show_difference(const struct reporting *r, json_t *j, double *const 
 			     : ", no difference that these triples can show");
 }
 
-static int show_split(const struct reporting *r, enum kge_split split, struct err *e)
+static int show_split(const struct reporting *r, enum graph_split split, struct err *e)
 {
 	const struct config *c = &r->work.folder.config;
 	struct kge_protocol p =
-		split == KGE_TEST ? *config_protocol(c) : lab_work_valid_protocol(c);
+		split == GRAPH_TEST ? *config_protocol(c) : lab_work_valid_protocol(c);
 	size_t n = r->work.graph->split[split].n;
 	double *value[ARMS] = { NULL };
 	char text[WORK_PROTOCOL_TEXT];
@@ -265,10 +265,10 @@ static int show_split(const struct reporting *r, enum kge_split split, struct er
 
 static int show_splits(const struct reporting *r, struct err *e)
 {
-	int rc = show_split(r, KGE_VALID, e);
+	int rc = show_split(r, GRAPH_VALID, e);
 
-	if (rc == 0 && r->work.graph->split[KGE_TEST].n > 0)
-		rc = show_split(r, KGE_TEST, e);
+	if (rc == 0 && r->work.graph->split[GRAPH_TEST].n > 0)
+		rc = show_split(r, GRAPH_TEST, e);
 	if (rc != 0)
 		return rc;
 	cli_say(r->cli, "The best tables were chosen by valid, so the gain on valid is flattered; "

@@ -15,7 +15,7 @@
 
 struct import_options {
 	const char *path, *peer, *format;
-	struct kge_load_options load;
+	struct graph_load_options load;
 	int tables; /* format of embeddings */
 	bool alias, embeddings, replace, swap;
 };
@@ -33,9 +33,8 @@ enum {
 };
 
 static const char *const graph_words[] = {
-	[KGE_GRAPH_ANY] = "auto",      [KGE_GRAPH_TSV] = "tsv",
-	[KGE_GRAPH_OPENKE] = "openke", [KGE_GRAPH_NTRIPLES] = "ntriples",
-	[KGE_GRAPH_TURTLE] = "turtle", NULL
+	[GRAPH_ANY] = "auto",	       [GRAPH_TSV] = "tsv",	  [GRAPH_OPENKE] = "openke",
+	[GRAPH_NTRIPLES] = "ntriples", [GRAPH_TURTLE] = "turtle", NULL
 };
 
 static const struct argp_option import_options[] = {
@@ -72,7 +71,7 @@ static void take_format(struct import_options *o, const struct argp_state *state
 		o->tables = cli_word(state, o->format, "--format", tables_format_words);
 	else
 		o->load.format =
-			(enum kge_graph_format)cli_word(state, o->format, "--format", graph_words);
+			(enum graph_format)cli_word(state, o->format, "--format", graph_words);
 }
 
 static error_t parse_import(int key, char *arg, struct argp_state *state)
@@ -139,7 +138,7 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 }
 
 /* The graph that is there, NULL if none is; ERR_EXISTS unless it may be replaced. */
-static int load_old(const struct folder *f, bool replace, struct kge_graph **old, struct err *e)
+static int load_old(const struct folder *f, bool replace, struct graph **old, struct err *e)
 {
 	size_t n;
 	int rc = store_load_graph(f->store, old, e);
@@ -148,7 +147,8 @@ static int load_old(const struct folder *f, bool replace, struct kge_graph **old
 		return 0;
 	if (rc != 0 || replace)
 		return rc;
-	n = (*old)->split[KGE_TRAIN].n + (*old)->split[KGE_VALID].n + (*old)->split[KGE_TEST].n;
+	n = (*old)->split[GRAPH_TRAIN].n + (*old)->split[GRAPH_VALID].n +
+	    (*old)->split[GRAPH_TEST].n;
 	return err_set(
 		e, ERR_EXISTS,
 		"a graph of %zu triples is there already; with --replace the new one takes its "
@@ -157,14 +157,13 @@ static int load_old(const struct folder *f, bool replace, struct kge_graph **old
 		n);
 }
 
-static void report_graph(struct cli *cli, const struct kge_graph *g,
-			 const struct kge_load_report *r)
+static void report_graph(struct cli *cli, const struct graph *g, const struct graph_load_report *r)
 {
-	cli_put_count(cli, "entities", kge_vocab_count(g->entities));
-	cli_put_count(cli, "relations", kge_vocab_count(g->relations));
-	cli_put_count(cli, "train", g->split[KGE_TRAIN].n);
-	cli_put_count(cli, "valid", g->split[KGE_VALID].n);
-	cli_put_count(cli, "test", g->split[KGE_TEST].n);
+	cli_put_count(cli, "entities", graph_vocab_count(g->entities));
+	cli_put_count(cli, "relations", graph_vocab_count(g->relations));
+	cli_put_count(cli, "train", g->split[GRAPH_TRAIN].n);
+	cli_put_count(cli, "valid", g->split[GRAPH_VALID].n);
+	cli_put_count(cli, "test", g->split[GRAPH_TEST].n);
 	cli_put_count(cli, "lines", r->lines);
 	cli_put_count(cli, "literals_left_out", r->literals);
 	cli_put_count(cli, "blank_nodes_left_out", r->blanks);
@@ -180,9 +179,10 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 		"%u entities, %u relations; %zu train, %zu valid, %zu test triples%s\n"
 		"%zu lines: %zu duplicates dropped, %zu loops; in valid or test alone: %zu "
 		"entities, %zu relations\n",
-		kge_vocab_count(g->entities), kge_vocab_count(g->relations), g->split[KGE_TRAIN].n,
-		g->split[KGE_VALID].n, g->split[KGE_TEST].n, r->split_made ? " (split here)" : "",
-		r->lines, r->duplicates, r->self_loops, r->unseen_entities, r->unseen_relations);
+		graph_vocab_count(g->entities), graph_vocab_count(g->relations),
+		g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n, g->split[GRAPH_TEST].n,
+		r->split_made ? " (split here)" : "", r->lines, r->duplicates, r->self_loops,
+		r->unseen_entities, r->unseen_relations);
 	if (r->leaked > 0)
 		cli_say(cli,
 			"of valid and test %zu triples are in train too, where their answers are "
@@ -193,7 +193,7 @@ static void report_graph(struct cli *cli, const struct kge_graph *g,
 			r->literals, r->blanks);
 }
 
-static void report_oddities(const struct cli *cli, const struct kge_load_report *r, bool trimmed)
+static void report_oddities(const struct cli *cli, const struct graph_load_report *r, bool trimmed)
 {
 	if (r->headers > 0)
 		lab_note(
@@ -211,17 +211,17 @@ static void report_oddities(const struct cli *cli, const struct kge_load_report 
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
-	struct kge_load_report report = { 0 };
-	struct kge_graph *g = NULL, *old = NULL;
+	struct graph_load_report report = { 0 };
+	struct graph *g = NULL, *old = NULL;
 	struct waiting *wait = lab_waiting_begin(&cli->notes, "reading");
-	struct kge_load_options how = o->load;
+	struct graph_load_options how = o->load;
 	int rc = load_old(f, o->replace, &old, e);
 
 	how.by_names = f->config.train.kge.dp.epsilon > 0;
 	if (rc == 0)
-		rc = kge_graph_load(&g, o->path, &how, &report, e);
+		rc = graph_load(&g, o->path, &how, &report, e);
 	if (rc == 0 && old != NULL)
-		kge_graph_number_like(g, old);
+		graph_number_like(g, old);
 	if (rc == 0)
 		rc = store_put_graph(f->store, g, e);
 	lab_waiting_end(wait);
@@ -229,16 +229,16 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		report_graph(cli, g, &report);
 	if (rc == 0)
 		report_oddities(cli, &report, o->load.trim);
-	kge_graph_free(g);
-	kge_graph_free(old);
+	graph_free(g);
+	graph_free(old);
 	return rc;
 }
 
 /* ---- alias tables ---- */
 
 struct alias_table {
-	struct kge_aliases *of[2]; /* of entities, of relations: owns the names */
-	struct kge_alias_report report[2];
+	struct graph_aliases *of[2]; /* of entities, of relations: owns the names */
+	struct graph_alias_report report[2];
 	struct store_alias *at;
 	size_t n;
 };
@@ -246,20 +246,20 @@ struct alias_table {
 static const char alias_tags[] = { 'e', 'r' };
 
 /* One file may name entities and relations: it is read once for each. */
-static int read_aliases(struct alias_table *t, const struct kge_graph *g, const char *path,
+static int read_aliases(struct alias_table *t, const struct graph *g, const char *path,
 			bool own_second, struct err *e)
 {
-	const struct kge_vocab *const own[] = { g->entities, g->relations };
+	const struct graph_vocab *const own[] = { g->entities, g->relations };
 	int rc = 0;
 
-	t->at = mem_array((size_t)kge_vocab_count(own[0]) + kge_vocab_count(own[1]) + 1,
+	t->at = mem_array((size_t)graph_vocab_count(own[0]) + graph_vocab_count(own[1]) + 1,
 			  sizeof(*t->at));
 	for (int k = 0; k < 2 && rc == 0; k++) {
-		rc = kge_aliases_load(&t->of[k], path, own[k], own_second, &t->report[k], e);
-		for (uint32_t id = 0; rc == 0 && id < kge_vocab_count(own[k]); id++) {
+		rc = graph_aliases_load(&t->of[k], path, own[k], own_second, &t->report[k], e);
+		for (uint32_t id = 0; rc == 0 && id < graph_vocab_count(own[k]); id++) {
 			struct store_alias a = { .tag = alias_tags[k], .id = id };
 
-			a.name = kge_alias_of(t->of[k], id, &a.len);
+			a.name = graph_alias_of(t->of[k], id, &a.len);
 			if (a.name != NULL)
 				t->at[t->n++] = a;
 		}
@@ -269,14 +269,14 @@ static int read_aliases(struct alias_table *t, const struct kge_graph *g, const 
 
 static void release_aliases(struct alias_table *t)
 {
-	kge_aliases_free(t->of[0]);
-	kge_aliases_free(t->of[1]);
+	graph_aliases_free(t->of[0]);
+	graph_aliases_free(t->of[1]);
 	free(t->at);
 }
 
 static void report_aliases(struct cli *cli, const struct alias_table *t)
 {
-	const struct kge_alias_report *e = &t->report[0], *r = &t->report[1];
+	const struct graph_alias_report *e = &t->report[0], *r = &t->report[1];
 	size_t known = (e->lines - e->strangers) + (r->lines - r->strangers);
 	size_t unknown = e->lines > known ? e->lines - known : 0;
 
@@ -309,7 +309,7 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 			  struct err *e)
 {
 	struct alias_table t = { 0 };
-	struct kge_graph *g;
+	struct graph *g;
 	int rc = store_load_graph(f->store, &g, e);
 
 	if (rc == ERR_NOTFOUND)
@@ -328,7 +328,7 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 	if (rc == 0)
 		report_aliases(cli, &t);
 	release_aliases(&t);
-	kge_graph_free(g);
+	graph_free(g);
 	return rc;
 }
 
@@ -365,7 +365,7 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 	struct folder f;
 	int rc;
 
-	kge_load_defaults(&o.load);
+	graph_load_defaults(&o.load);
 	cli_parse(cli, &s, argc, argv);
 	if (o.embeddings)
 		return tables_import(cli, o.path, o.tables, e);
@@ -433,10 +433,10 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 static int export_triples(struct cli *cli, const struct work *w, const struct export_options *o,
 			  struct err *e)
 {
-	const struct kge_graph *g = w->graph;
-	size_t n = g->split[KGE_TRAIN].n + g->split[KGE_VALID].n + g->split[KGE_TEST].n;
-	int rc = o->format == KGE_TSV ? kge_graph_save(g, o->folder, e)
-				      : kge_graph_save_openke(g, o->folder, e);
+	const struct graph *g = w->graph;
+	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
+	int rc = o->format == KGE_TSV ? graph_save(g, o->folder, e)
+				      : graph_save_openke(g, o->folder, e);
 
 	if (rc != 0)
 		return rc;

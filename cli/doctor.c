@@ -138,7 +138,7 @@ static void check_identity(struct doctor *d)
 static void check_contents(struct doctor *d)
 {
 	struct store_checkpoint info;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct err e = { 0 };
 
@@ -146,11 +146,11 @@ static void check_contents(struct doctor *d)
 		report(d, BAD, "graph", "%s; read one with fkge import", e.text);
 		return;
 	}
-	report(d, g->split[KGE_VALID].n > 0 ? OK : BAD, "graph", "%zu train, %zu valid triples%s",
-	       g->split[KGE_TRAIN].n, g->split[KGE_VALID].n,
-	       g->split[KGE_VALID].n > 0 ? ""
-					 : ": without valid, better cannot be told from worse");
-	kge_graph_free(g);
+	report(d, g->split[GRAPH_VALID].n > 0 ? OK : BAD, "graph", "%zu train, %zu valid triples%s",
+	       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n,
+	       g->split[GRAPH_VALID].n > 0 ? ""
+					   : ": without valid, better cannot be told from worse");
+	graph_free(g);
 	if (store_restore(d->f.store, 0, &emb, &info, &e) != 0) {
 		report(d, LOOK, "best", "%s; fkge train or fkge serve make one", e.text);
 		return;

@@ -160,7 +160,7 @@ static int classify(struct cli *cli, const struct work *w, uint64_t seed, struct
 	return 0;
 }
 
-static int floor_of(struct cli *cli, const struct work *w, enum kge_split split,
+static int floor_of(struct cli *cli, const struct work *w, enum graph_split split,
 		    const struct kge_protocol *p, const struct kge_eval_options *how)
 {
 	struct kge_metrics m;
@@ -177,7 +177,7 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 {
 	const struct config *c = &w->folder.config;
 	const struct kge_protocol p = chosen_protocol(o, c);
-	const enum kge_split split = (enum kge_split)o->split;
+	const enum graph_split split = (enum graph_split)o->split;
 	const struct kge_eval_options how = { .threads = c->train.kge.threads,
 					      .limit = o->limit,
 					      .seed = o->seed_given ? o->seed : c->train.kge.seed };
@@ -216,7 +216,7 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 
 int cmd_eval(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct eval_options o = { .split = KGE_TEST,
+	struct eval_options o = { .split = GRAPH_TEST,
 				  .preset = -1,
 				  .sides = -1,
 				  .filter = -1,

@@ -13,7 +13,7 @@
 enum { FILES_MAX = 10000, DEPTH_MAX = 8 };
 
 struct search {
-	struct kge_vocab *names;
+	struct graph_vocab *names;
 	bool *found;	    /* by id */
 	size_t files, skip; /* files so far; bytes of a path that are the folder's */
 	bool cut;
@@ -23,16 +23,16 @@ struct search {
 /* ---- names in text ---- */
 
 struct token {
-	char text[KGE_NAME_MAX];
-	size_t n; /* above KGE_NAME_MAX: too long for a name */
+	char text[GRAPH_NAME_MAX];
+	size_t n; /* above GRAPH_NAME_MAX: too long for a name */
 };
 
 static void token_end(struct search *s, struct token *t)
 {
-	if (t->n > 0 && t->n <= KGE_NAME_MAX) {
-		uint32_t id = kge_vocab_find(s->names, t->text, t->n);
+	if (t->n > 0 && t->n <= GRAPH_NAME_MAX) {
+		uint32_t id = graph_vocab_find(s->names, t->text, t->n);
 
-		if (id != KGE_NONE)
+		if (id != GRAPH_NONE)
 			s->found[id] = true;
 	}
 	t->n = 0;
@@ -40,9 +40,9 @@ static void token_end(struct search *s, struct token *t)
 
 static void token_add(struct token *t, char c)
 {
-	if (t->n < KGE_NAME_MAX)
+	if (t->n < GRAPH_NAME_MAX)
 		t->text[t->n] = c;
-	t->n += t->n <= KGE_NAME_MAX;
+	t->n += t->n <= GRAPH_NAME_MAX;
 }
 
 static void look_at_text(struct search *s, FILE *f)
@@ -98,7 +98,7 @@ static void list(struct search *s, const char *path, const char *kind, size_t na
 
 static void look_for_names(struct search *s, const char *path, FILE *f)
 {
-	size_t n = 0, all = kge_vocab_count(s->names);
+	size_t n = 0, all = graph_vocab_count(s->names);
 
 	memset(s->found, 0, all * sizeof(*s->found));
 	look_at_text(s, f);
@@ -179,18 +179,18 @@ static void look_into(struct search *s, const char *folder, int depth)
 	free(entry);
 }
 
-static void add_name(struct search *s, const struct kge_vocab *from, uint32_t id)
+static void add_name(struct search *s, const struct graph_vocab *from, uint32_t id)
 {
 	size_t n;
-	const char *name = kge_vocab_name(from, id, &n);
+	const char *name = graph_vocab_name(from, id, &n);
 
-	kge_vocab_add(s->names, name, n);
+	graph_vocab_add(s->names, name, n);
 }
 
-json_t *leftovers_find(const char *folder, const struct kge_graph *g,
-		       const struct kge_triple *triples, size_t n)
+json_t *leftovers_find(const char *folder, const struct graph *g,
+		       const struct graph_triple *triples, size_t n)
 {
-	struct search s = { .names = kge_vocab_new(), .list = json_array() };
+	struct search s = { .names = graph_vocab_new(), .list = json_array() };
 	char *any = file_join(folder, "x");
 
 	s.skip = strlen(any) - 1;
@@ -201,11 +201,11 @@ json_t *leftovers_find(const char *folder, const struct kge_graph *g,
 		add_name(&s, g->relations, triples[i].rel);
 		add_name(&s, g->entities, triples[i].tail);
 	}
-	s.found = mem_array((size_t)kge_vocab_count(s.names) + 1, sizeof(*s.found));
+	s.found = mem_array((size_t)graph_vocab_count(s.names) + 1, sizeof(*s.found));
 	look_into(&s, folder, 0);
 	if (s.cut)
 		list(&s, folder, "more", 0);
-	kge_vocab_free(s.names);
+	graph_vocab_free(s.names);
 	free(s.found);
 	return s.list;
 }

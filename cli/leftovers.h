@@ -19,7 +19,7 @@
  *
  * The agent's own store, key and settings are not among them.  Names are found as fields of lines
  * and as words, in quotes or angle brackets too.  To be released. */
-json_t *leftovers_find(const char *folder, const struct kge_graph *g,
-		       const struct kge_triple *triples, size_t n);
+json_t *leftovers_find(const char *folder, const struct graph *g,
+		       const struct graph_triple *triples, size_t n);
 
 #endif

@@ -94,14 +94,14 @@ static void keep_nearest(struct like *best, size_t *n, struct like x)
 	best[at] = x;
 }
 
-static size_t nearest_names(const struct kge_vocab *v, const char *wanted, struct like *best)
+static size_t nearest_names(const struct graph_vocab *v, const char *wanted, struct like *best)
 {
 	size_t limit = strlen(local_part(wanted)) / 3, n = 0;
 
 	if (limit < 1)
 		limit = 1;
-	for (uint32_t id = 0; id < kge_vocab_count(v); id++) {
-		struct like x = { .name = kge_vocab_name(v, id, &x.len) };
+	for (uint32_t id = 0; id < graph_vocab_count(v); id++) {
+		struct like x = { .name = graph_vocab_name(v, id, &x.len) };
 
 		x.cost = cost_of(wanted, x.name, limit);
 		if (x.cost <= limit)
@@ -110,15 +110,15 @@ static size_t nearest_names(const struct kge_vocab *v, const char *wanted, struc
 	return n;
 }
 
-int near_find(const struct kge_vocab *v, const char *what, const char *name, uint32_t *id,
+int near_find(const struct graph_vocab *v, const char *what, const char *name, uint32_t *id,
 	      struct err *e)
 {
 	struct like best[NEAR_NAMES + 1];
 	struct buf words = { 0 };
 	size_t n;
 
-	*id = kge_vocab_find(v, name, strlen(name));
-	if (*id != KGE_NONE)
+	*id = graph_vocab_find(v, name, strlen(name));
+	if (*id != GRAPH_NONE)
 		return 0;
 	n = nearest_names(v, name, best);
 	buf_printf(&words, "%s", n > 0 ? "; did you mean " : "");

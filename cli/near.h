@@ -17,7 +17,7 @@ size_t near_distance(const char *a, const char *b);
 /* The id of a name.  ERR_NOTFOUND names up to three that are like it: the same in other
  * letters, those that contain it, those a few letters away (from the whole name or from
  * what stands behind its last /, # or :).  what: "entity", "relation". */
-int near_find(const struct kge_vocab *v, const char *what, const char *name, uint32_t *id,
+int near_find(const struct graph_vocab *v, const char *what, const char *name, uint32_t *id,
 	      struct err *e);
 
 #endif

@@ -92,7 +92,7 @@ struct predictor {
 	struct kge_ask_options how;
 };
 
-static int read_question(const struct predictor *p, const char *const at[3], struct kge_triple *q,
+static int read_question(const struct predictor *p, const char *const at[3], struct graph_triple *q,
 			 struct err *e)
 {
 	static const char *const what[] = { "entity", "relation", "entity" };
@@ -100,9 +100,9 @@ static int read_question(const struct predictor *p, const char *const at[3], str
 	int rc = 0, open = 0;
 
 	for (int k = 0; k < 3 && rc == 0; k++) {
-		const struct kge_graph *g = p->w.graph;
+		const struct graph *g = p->w.graph;
 
-		*id[k] = KGE_NONE;
+		*id[k] = GRAPH_NONE;
 		if (strcmp(at[k], p->missing) == 0)
 			open++;
 		else
@@ -115,14 +115,14 @@ static int read_question(const struct predictor *p, const char *const at[3], str
 	return rc;
 }
 
-static const char *answer_name(const struct predictor *p, const struct kge_triple *q, uint32_t id)
+static const char *answer_name(const struct predictor *p, const struct graph_triple *q, uint32_t id)
 {
-	const struct kge_graph *g = p->w.graph;
+	const struct graph *g = p->w.graph;
 
-	return kge_vocab_name(q->rel == KGE_NONE ? g->relations : g->entities, id, NULL);
+	return graph_vocab_name(q->rel == GRAPH_NONE ? g->relations : g->entities, id, NULL);
 }
 
-static json_t *answers_json(const struct predictor *p, const struct kge_triple *q, size_t n)
+static json_t *answers_json(const struct predictor *p, const struct graph_triple *q, size_t n)
 {
 	json_t *list = json_array();
 
@@ -141,7 +141,7 @@ static json_t *answers_json(const struct predictor *p, const struct kge_triple *
 
 static int predict_one(struct predictor *p, const char *const at[3], struct err *e)
 {
-	struct kge_triple q;
+	struct graph_triple q;
 	size_t n;
 	int rc = read_question(p, at, &q, e);
 
@@ -163,14 +163,14 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 
 /* For people and for cut(1): the completed triple, its rank, its score, known or new. */
 static void say_triples(const struct predictor *p, const char *const at[3],
-			const struct kge_triple *q, size_t n)
+			const struct graph_triple *q, size_t n)
 {
 	for (size_t k = 0; k < n; k++) {
 		const struct kge_answer *a = &p->answers[k];
 		const char *name = answer_name(p, q, a->id);
 
-		cli_say(p->cli, "%s\t%s\t%s\t%zu\t%.4f\t%s\n", q->head == KGE_NONE ? name : at[0],
-			q->rel == KGE_NONE ? name : at[1], q->tail == KGE_NONE ? name : at[2],
+		cli_say(p->cli, "%s\t%s\t%s\t%zu\t%.4f\t%s\n", q->head == GRAPH_NONE ? name : at[0],
+			q->rel == GRAPH_NONE ? name : at[1], q->tail == GRAPH_NONE ? name : at[2],
 			k + 1, (double)a->score, a->known ? "known" : "new");
 	}
 	fflush(stdout);
@@ -186,14 +186,14 @@ static json_t *question_json(const char *const at[3])
 }
 
 /* One line's answers; its mistakes are said and counted, and the next line is read. */
-static int answer_line(struct predictor *p, struct lines *l, char *line, size_t len, size_t number,
-		       struct err *e)
+static int answer_line(struct predictor *p, struct graph_lines *l, char *line, size_t len,
+		       size_t number, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
 	struct lines_field f[3];
-	struct kge_triple q;
+	struct graph_triple q;
 	json_t *j = json_object();
-	int rc = lines_fields(l, line, len, f, what, 3, e);
+	int rc = graph_lines_fields(l, line, len, f, what, 3, e);
 
 	json_object_set_new(j, "line", json_integer((json_int_t)number));
 	if (rc == 0) {
@@ -202,7 +202,7 @@ static int answer_line(struct predictor *p, struct lines *l, char *line, size_t 
 		json_object_set_new(j, "question", question_json(at));
 		rc = read_question(p, at, &q, e);
 		if (rc != 0)
-			lines_bad(l, e, "%.400s", e->text);
+			graph_lines_bad(l, e, "%.400s", e->text);
 	}
 	if (rc != 0) {
 		fprintf(stderr, "fkge: %s\n", e->text);
@@ -220,19 +220,19 @@ static int answer_line(struct predictor *p, struct lines *l, char *line, size_t 
 
 static int predict_batch(struct predictor *p, const char *path, struct err *e)
 {
-	struct lines *l = NULL;
+	struct graph_lines *l = NULL;
 	size_t n = 0, failed = 0, len;
 	char *line;
-	int rc = lines_open(&l, strcmp(path, "-") == 0 ? "/dev/stdin" : path, e);
+	int rc = graph_lines_open(&l, strcmp(path, "-") == 0 ? "/dev/stdin" : path, e);
 
-	while (rc == 0 && (rc = lines_next(l, &line, &len, e)) > 0) {
+	while (rc == 0 && (rc = graph_lines_next(l, &line, &len, e)) > 0) {
 		struct err why = { 0 };
 
 		n++;
 		failed += answer_line(p, l, line, len, n, &why) != 0;
 		rc = 0;
 	}
-	lines_close(l);
+	graph_lines_close(l);
 	cli_put_count(p->cli, "questions", n);
 	cli_put_count(p->cli, "failed", failed);
 	if (rc == 0 && failed > 0)
@@ -243,11 +243,11 @@ static int predict_batch(struct predictor *p, const char *path, struct err *e)
 
 static int predict(struct predictor *p, const struct predict_options *o, struct err *e)
 {
-	size_t names = kge_vocab_count(p->w.graph->entities);
+	size_t names = graph_vocab_count(p->w.graph->entities);
 	int rc;
 
-	if (kge_vocab_count(p->w.graph->relations) > names)
-		names = kge_vocab_count(p->w.graph->relations);
+	if (graph_vocab_count(p->w.graph->relations) > names)
+		names = graph_vocab_count(p->w.graph->relations);
 	p->how = o->how;
 	p->how.top = o->how.top < names ? o->how.top : names;
 	p->answers = mem_array(p->how.top, sizeof(*p->answers));
@@ -357,13 +357,13 @@ static error_t parse_similar(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void put_similar(struct cli *cli, const struct kge_vocab *names, const struct kge_answer *a,
-			size_t n)
+static void put_similar(struct cli *cli, const struct graph_vocab *names,
+			const struct kge_answer *a, size_t n)
 {
 	json_t *list = json_array();
 
 	for (size_t k = 0; k < n; k++) {
-		const char *name = kge_vocab_name(names, a[k].id, NULL);
+		const char *name = graph_vocab_name(names, a[k].id, NULL);
 		json_t *j = json_object();
 
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
@@ -378,7 +378,8 @@ static void put_similar(struct cli *cli, const struct kge_vocab *names, const st
 static int similar(struct cli *cli, const struct work *w, const struct similar_options *o,
 		   struct err *e)
 {
-	const struct kge_vocab *names = o->how.relations ? w->graph->relations : w->graph->entities;
+	const struct graph_vocab *names =
+		o->how.relations ? w->graph->relations : w->graph->entities;
 	struct kge_near_options how = o->how;
 	struct kge_asker *asker;
 	struct kge_answer *out;
@@ -386,11 +387,11 @@ static int similar(struct cli *cli, const struct work *w, const struct similar_o
 	int rc = near_find(names, o->how.relations ? "relation" : "entity", o->name, &id, e);
 
 	if (rc != 0 && !o->how.relations &&
-	    kge_vocab_find(w->graph->relations, o->name, strlen(o->name)) != KGE_NONE)
+	    graph_vocab_find(w->graph->relations, o->name, strlen(o->name)) != GRAPH_NONE)
 		return err_set(e, rc, "'%.150s' is a relation: ask with --relations", o->name);
 	if (rc != 0)
 		return rc;
-	how.top = how.top < kge_vocab_count(names) ? how.top : kge_vocab_count(names);
+	how.top = how.top < graph_vocab_count(names) ? how.top : graph_vocab_count(names);
 	out = mem_array(how.top, sizeof(*out));
 	asker = kge_asker_new(w->emb, w->graph);
 	put_similar(cli, names, out, kge_near(asker, id, &how, out));

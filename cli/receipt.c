@@ -14,11 +14,11 @@ enum { RECEIPT_MAX = 1 << 20 };
 
 /* ---- the set ---- */
 
-static char *line_of(const struct kge_graph *g, struct kge_triple t)
+static char *line_of(const struct graph *g, struct graph_triple t)
 {
-	return mem_printf("%s\t%s\t%s\n", kge_vocab_name(g->entities, t.head, NULL),
-			  kge_vocab_name(g->relations, t.rel, NULL),
-			  kge_vocab_name(g->entities, t.tail, NULL));
+	return mem_printf("%s\t%s\t%s\n", graph_vocab_name(g->entities, t.head, NULL),
+			  graph_vocab_name(g->relations, t.rel, NULL),
+			  graph_vocab_name(g->entities, t.tail, NULL));
 }
 
 static int by_text(const void *a, const void *b)
@@ -26,7 +26,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void receipt_digest(const struct kge_graph *names, const struct kge_triple *at, size_t n,
+void receipt_digest(const struct graph *names, const struct graph_triple *at, size_t n,
 		    const uint8_t salt[RECEIPT_SALT], uint8_t out[RECEIPT_DIGEST])
 {
 	char **lines = mem_array(n + 1, sizeof(*lines));
@@ -54,20 +54,20 @@ static bool bytes_at(const json_t *j, const char *key, uint8_t *out, size_t want
 	       n == want;
 }
 
-int receipt_check_set(const json_t *receipt, const struct kge_graph *g, struct err *e)
+int receipt_check_set(const json_t *receipt, const struct graph *g, struct err *e)
 {
 	const json_t *set = json_object_get(receipt, "set");
 	uint8_t salt[RECEIPT_SALT], want[RECEIPT_DIGEST], got[RECEIPT_DIGEST];
-	struct kge_triples all = { 0 };
+	struct graph_triples all = { 0 };
 
 	if (!bytes_at(set, "salt", salt, sizeof(salt)) ||
 	    !bytes_at(set, "digest", want, sizeof(want)))
 		return err_set(e, ERR_INPUT, "the receipt does not name its set");
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		all.n += g->split[s].n;
 	all.at = mem_array(all.n, sizeof(*all.at));
 	all.n = 0;
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++)
 			all.at[all.n++] = g->split[s].at[i];
 	receipt_digest(g, all.at, all.n, salt, got);

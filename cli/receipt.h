@@ -18,7 +18,7 @@
 
 enum { RECEIPT_SALT = 32, RECEIPT_DIGEST = 32, RECEIPT_VERSION = 2 };
 
-void receipt_digest(const struct kge_graph *names, const struct kge_triple *at, size_t n,
+void receipt_digest(const struct graph *names, const struct graph_triple *at, size_t n,
 		    const uint8_t salt[RECEIPT_SALT], uint8_t out[RECEIPT_DIGEST]);
 /* Adds sign_key and signature. */
 void receipt_sign(json_t *receipt, const struct identity *id);
@@ -26,6 +26,6 @@ void receipt_sign(json_t *receipt, const struct identity *id);
  * ERR_IDENTITY when the signature does not fit. */
 int receipt_read(json_t **out, const char *path, struct err *e);
 /* Is the set the one of these triples?  ERR_INPUT if not. */
-int receipt_check_set(const json_t *receipt, const struct kge_graph *g, struct err *e);
+int receipt_check_set(const json_t *receipt, const struct graph *g, struct err *e);
 
 #endif

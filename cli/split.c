@@ -93,7 +93,7 @@ static error_t parse_split(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'k':
-		o->parts = (uint32_t)cli_count(state, arg, "--parts", 2, KGE_PARTS_MAX);
+		o->parts = (uint32_t)cli_count(state, arg, "--parts", 2, GRAPH_PARTS_MAX);
 		return 0;
 	case KEY_BY:
 		o->by = cli_word(state, arg, "--by", by_words);
@@ -126,8 +126,8 @@ static error_t parse_split(int key, char *arg, struct argp_state *state)
 
 struct dealing {
 	const struct split_options *o;
-	struct kge_graph *g;
-	struct kge_triples all;
+	struct graph *g;
+	struct graph_triples all;
 	uint32_t *part;	  /* by relation */
 	uint32_t *shared; /* parts x parts */
 	uint32_t in_all;
@@ -141,56 +141,56 @@ static uint64_t part_seed(const struct dealing *d, uint32_t p)
 	return d->o->seed + p;
 }
 
-static json_t *part_json(const struct dealing *d, const struct kge_graph *g, uint32_t p)
+static json_t *part_json(const struct dealing *d, const struct graph *g, uint32_t p)
 {
 	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "part", (int)p, "relations",
-			 (json_int_t)kge_vocab_count(g->relations), "entities",
-			 (json_int_t)kge_vocab_count(g->entities), "train",
-			 (json_int_t)g->split[KGE_TRAIN].n, "valid",
-			 (json_int_t)g->split[KGE_VALID].n, "test",
-			 (json_int_t)g->split[KGE_TEST].n, "seed", (json_int_t)part_seed(d, p));
+			 (json_int_t)graph_vocab_count(g->relations), "entities",
+			 (json_int_t)graph_vocab_count(g->entities), "train",
+			 (json_int_t)g->split[GRAPH_TRAIN].n, "valid",
+			 (json_int_t)g->split[GRAPH_VALID].n, "test",
+			 (json_int_t)g->split[GRAPH_TEST].n, "seed", (json_int_t)part_seed(d, p));
 }
 
-static void part_row(struct dealing *d, const struct kge_graph *g, uint32_t p)
+static void part_row(struct dealing *d, const struct graph *g, uint32_t p)
 {
-	size_t n = g->split[KGE_TRAIN].n + g->split[KGE_VALID].n + g->split[KGE_TEST].n;
+	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
 
 	table_add(&d->table, "%u", p);
-	table_add(&d->table, "%u", kge_vocab_count(g->relations));
-	table_add(&d->table, "%u", kge_vocab_count(g->entities));
+	table_add(&d->table, "%u", graph_vocab_count(g->relations));
+	table_add(&d->table, "%u", graph_vocab_count(g->entities));
 	table_add(&d->table, "%zu", n);
 	table_add(&d->table, "%.1f %%", 100 * (double)n / (double)d->all.n);
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		table_add(&d->table, "%zu", g->split[s].n);
 }
 
 static int write_part(struct dealing *d, uint32_t p, struct err *e)
 {
-	const struct kge_load_options how = { .valid_share = d->o->ratios.valid,
-					      .test_share = d->o->ratios.test,
-					      .seed = part_seed(d, p) };
-	struct kge_graph *g = kge_part_graph(d->g, &d->all, d->part, p);
+	const struct graph_load_options how = { .valid_share = d->o->ratios.valid,
+						.test_share = d->o->ratios.test,
+						.seed = part_seed(d, p) };
+	struct graph *g = graph_part_graph(d->g, &d->all, d->part, p);
 	char *name = mem_printf("%u", p), *folder = file_join(d->o->folder, name);
-	int rc = kge_graph_split(g, &how, e);
+	int rc = graph_make_splits(g, &how, e);
 
 	if (rc == 0)
-		rc = kge_graph_save(g, folder, e);
+		rc = graph_save(g, folder, e);
 	if (rc == 0) {
 		json_array_append_new(d->parts, part_json(d, g, p));
 		part_row(d, g, p);
 	}
 	free(name);
 	free(folder);
-	kge_graph_free(g);
+	graph_free(g);
 	return rc;
 }
 
 static int deal(struct dealing *d, struct err *e)
 {
-	static int (*const how[])(const struct kge_graph *, uint32_t, uint64_t, uint32_t *,
+	static int (*const how[])(const struct graph *, uint32_t, uint64_t, uint32_t *,
 				  struct err *) = {
-		[BY_RELATIONS] = kge_deal_relations,
-		[BY_COMMUNITIES] = kge_deal_communities,
+		[BY_RELATIONS] = graph_partition_relations,
+		[BY_COMMUNITIES] = graph_partition_communities,
 	};
 	uint32_t k = d->o->parts;
 	int rc = how[d->o->by](d->g, k, d->o->seed, d->part, e);
@@ -198,8 +198,8 @@ static int deal(struct dealing *d, struct err *e)
 	if (rc == 0)
 		rc = file_make_folder(d->o->folder, 0755, e);
 	if (rc == 0) {
-		d->all = kge_all_triples(d->g);
-		kge_parts_shared(d->g, &d->all, d->part, k, d->shared, &d->in_all);
+		d->all = graph_all_triples(d->g);
+		graph_parts_shared(d->g, &d->all, d->part, k, d->shared, &d->in_all);
 	}
 	for (uint32_t p = 0; p < k && rc == 0; p++)
 		rc = write_part(d, p, e);
@@ -278,7 +278,7 @@ static void open_dealing(struct dealing *d, const struct split_options *o)
 					    "share", "train",	  "valid",    "test" };
 
 	d->o = o;
-	d->part = mem_array((size_t)kge_vocab_count(d->g->relations) + 1, sizeof(*d->part));
+	d->part = mem_array((size_t)graph_vocab_count(d->g->relations) + 1, sizeof(*d->part));
 	d->shared = mem_array((size_t)o->parts * o->parts, sizeof(*d->shared));
 	d->parts = json_array();
 	table_init(&d->table, sizeof(head) / sizeof(*head));
@@ -288,7 +288,7 @@ static void open_dealing(struct dealing *d, const struct split_options *o)
 
 static void close_dealing(struct dealing *d)
 {
-	kge_graph_free(d->g);
+	graph_free(d->g);
 	free(d->all.at);
 	free(d->part);
 	free(d->shared);
@@ -299,10 +299,10 @@ static void close_dealing(struct dealing *d)
 static int split_graph(struct cli *cli, const struct split_options *o, struct err *e)
 {
 	/* one file is not split here: parts are, below */
-	const struct kge_load_options whole = { .seed = 1 };
+	const struct graph_load_options whole = { .seed = 1 };
 	struct waiting *wait = lab_waiting_begin(&cli->notes, "dealing");
 	struct dealing d = { 0 };
-	int rc = kge_graph_load(&d.g, o->path, &whole, NULL, e);
+	int rc = graph_load(&d.g, o->path, &whole, NULL, e);
 
 	if (rc == 0) {
 		open_dealing(&d, o);

@@ -13,7 +13,7 @@
 enum { AGENTS_MAX = 64, SINK_BYTES = 1 << 20 };
 
 struct synth_options {
-	struct kge_synth_config c;
+	struct graph_synth_config c;
 	const char *folder, *ratios_text;
 	uint32_t agents;
 	double overlap;
@@ -42,15 +42,16 @@ static error_t parse_synth(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'e':
-		o->c.entities = (uint32_t)cli_count(state, arg, "--entities",
-						    KGE_SYNTH_ENTITIES_MIN, KGE_SYNTH_ENTITIES_MAX);
+		o->c.entities =
+			(uint32_t)cli_count(state, arg, "--entities", GRAPH_SYNTH_ENTITIES_MIN,
+					    GRAPH_SYNTH_ENTITIES_MAX);
 		return 0;
 	case 'r':
-		o->c.relations =
-			(uint32_t)cli_count(state, arg, "--relations", 1, KGE_SYNTH_RELATIONS_MAX);
+		o->c.relations = (uint32_t)cli_count(state, arg, "--relations", 1,
+						     GRAPH_SYNTH_RELATIONS_MAX);
 		return 0;
 	case 't':
-		o->c.triples = cli_count(state, arg, "--triples", 2, KGE_SYNTH_TRIPLES_MAX);
+		o->c.triples = cli_count(state, arg, "--triples", 2, GRAPH_SYNTH_TRIPLES_MAX);
 		return 0;
 	case 'o':
 		o->folder = arg;
@@ -85,7 +86,7 @@ static error_t parse_synth(int key, char *arg, struct argp_state *state)
 
 struct writing {
 	const struct synth_options *o;
-	struct sink sink[KGE_SPLITS];
+	struct sink sink[GRAPH_SPLITS];
 	uint64_t shared_below; /* an entity whose hash is below is known to all */
 	uint64_t done;
 	struct progress *progress;
@@ -126,7 +127,7 @@ static char *put_entity(const struct writing *w, char *at, uint32_t id)
 	return at;
 }
 
-static int write_triple(void *ctx, enum kge_split split, struct kge_triple t)
+static int write_triple(void *ctx, enum graph_split split, struct graph_triple t)
 {
 	struct writing *w = ctx;
 	FILE *f = w->sink[split].f;
@@ -148,10 +149,10 @@ static int write_triple(void *ctx, enum kge_split split, struct kge_triple t)
 
 static int open_sinks(struct writing *w, const char *folder, int *opened, struct err *e)
 {
-	static const char *const names[KGE_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
+	static const char *const names[GRAPH_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
 	int rc = file_make_folder(folder, 0755, e);
 
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++) {
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++) {
 		rc = sink_open(&w->sink[s], folder, names[s], SINK_SHARED, e);
 		if (rc == 0) {
 			setvbuf(w->sink[s].f, NULL, _IOFBF, SINK_BYTES);
@@ -161,8 +162,9 @@ static int open_sinks(struct writing *w, const char *folder, int *opened, struct
 	return rc;
 }
 
-static int write_graph(const struct synth_options *o, const struct kge_synth *s, const char *folder,
-		       struct progress *p, struct kge_synth_report *report, struct err *e)
+static int write_graph(const struct synth_options *o, const struct graph_synth *s,
+		       const char *folder, struct progress *p, struct graph_synth_report *report,
+		       struct err *e)
 {
 	struct writing w = { .o = o, .progress = p };
 	int opened = 0, rc;
@@ -170,7 +172,7 @@ static int write_graph(const struct synth_options *o, const struct kge_synth *s,
 	w.shared_below = (uint64_t)ldexp(o->overlap, 53);
 	rc = open_sinks(&w, folder, &opened, e);
 	if (rc == 0)
-		rc = kge_synth_run(s, write_triple, &w, report);
+		rc = graph_synth_run(s, write_triple, &w, report);
 	for (int i = 0; i < opened; i++) {
 		int closed = sink_close(&w.sink[i], e);
 
@@ -181,13 +183,13 @@ static int write_graph(const struct synth_options *o, const struct kge_synth *s,
 
 /* ---- all of them ---- */
 
-static json_t *relations_json(const struct synth_options *o, const struct kge_synth *s)
+static json_t *relations_json(const struct synth_options *o, const struct graph_synth *s)
 {
-	static const char *const words[KGE_ARITIES] = { "1-1", "1-n", "n-1", "n-n" };
+	static const char *const words[GRAPH_ARITIES] = { "1-1", "1-n", "n-1", "n-n" };
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < o->c.relations; i++) {
-		const struct kge_synth_relation *r = kge_synth_relation(s, i);
+		const struct graph_synth_relation *r = graph_synth_relation(s, i);
 
 		json_array_append_new(list,
 				      json_pack("{s:s, s:[I,I], s:[I,I], s:I}", "arity",
@@ -200,41 +202,41 @@ static json_t *relations_json(const struct synth_options *o, const struct kge_sy
 	return list;
 }
 
-static json_t *graph_json(const struct kge_synth_report *r)
+static json_t *graph_json(const struct graph_synth_report *r)
 {
 	return json_pack(
 		"{s:I, s:I, s:I, s:I, s:I}", "entities", (json_int_t)r->entities, "relations",
-		(json_int_t)r->relations, "train", (json_int_t)r->triples[KGE_TRAIN], "valid",
-		(json_int_t)r->triples[KGE_VALID], "test", (json_int_t)r->triples[KGE_TEST]);
+		(json_int_t)r->relations, "train", (json_int_t)r->triples[GRAPH_TRAIN], "valid",
+		(json_int_t)r->triples[GRAPH_VALID], "test", (json_int_t)r->triples[GRAPH_TEST]);
 }
 
 static void say_graph(const struct cli *cli, const struct synth_options *o, uint32_t agent,
-		      const struct kge_synth_report *r)
+		      const struct graph_synth_report *r)
 {
 	if (o->agents > 0)
 		cli_say(cli, "agent %u: ", agent);
 	cli_say(cli, "%u entities, %u relations; %llu train, %llu valid, %llu test triples\n",
-		r->entities, r->relations, (unsigned long long)r->triples[KGE_TRAIN],
-		(unsigned long long)r->triples[KGE_VALID],
-		(unsigned long long)r->triples[KGE_TEST]);
+		r->entities, r->relations, (unsigned long long)r->triples[GRAPH_TRAIN],
+		(unsigned long long)r->triples[GRAPH_VALID],
+		(unsigned long long)r->triples[GRAPH_TEST]);
 }
 
 static int write_agent(struct cli *cli, struct synth_options *o, uint32_t agent, struct progress *p,
 		       json_t *graphs, struct err *e)
 {
-	struct kge_synth_report report;
-	struct kge_synth *s;
+	struct graph_synth_report report;
+	struct graph_synth *s;
 	char *name = mem_printf("%u", agent);
 	char *folder = o->agents > 0 ? file_join(o->folder, name) : mem_strdup(o->folder);
 	int rc;
 
 	o->c.draw = agent;
-	rc = kge_synth_new(&s, &o->c, e);
+	rc = graph_synth_new(&s, &o->c, e);
 	if (rc == 0) {
 		rc = write_graph(o, s, folder, p, &report, e);
 		if (agent == 0)
 			cli_put(cli, "kinds", relations_json(o, s));
-		kge_synth_free(s);
+		graph_synth_free(s);
 	}
 	if (rc == 0) {
 		json_array_append_new(graphs, graph_json(&report));

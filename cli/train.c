@@ -560,8 +560,9 @@ static int begin_fresh(struct training *t)
 
 static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
-	int rc = config_check_size(&t->work.folder.config, kge_vocab_count(t->work.graph->entities),
-				   kge_vocab_count(t->work.graph->relations), e);
+	int rc = config_check_size(&t->work.folder.config,
+				   graph_vocab_count(t->work.graph->entities),
+				   graph_vocab_count(t->work.graph->relations), e);
 
 	if (rc == 0)
 		rc = lab_work_load(&t->work, 0, e);
@@ -654,16 +655,16 @@ static int resume(struct training *t, struct err *e)
 /* Of private training, what may be known: not how many triples there are, nor a hash of them. */
 static json_t *graph_json(const struct training *t)
 {
-	const struct kge_graph *g = t->work.graph;
-	json_t *j = json_pack("{s:I, s:I}", "entities", (json_int_t)kge_vocab_count(g->entities),
-			      "relations", (json_int_t)kge_vocab_count(g->relations));
+	const struct graph *g = t->work.graph;
+	json_t *j = json_pack("{s:I, s:I}", "entities", (json_int_t)graph_vocab_count(g->entities),
+			      "relations", (json_int_t)graph_vocab_count(g->relations));
 
 	if (t->private) {
 		json_object_set_new(j, "train", json_integer((json_int_t)t->terms.records));
 		return j;
 	}
-	json_object_set_new(j, "train", json_integer((json_int_t)g->split[KGE_TRAIN].n));
-	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[KGE_VALID].n));
+	json_object_set_new(j, "train", json_integer((json_int_t)g->split[GRAPH_TRAIN].n));
+	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[GRAPH_VALID].n));
 	json_object_set_new(j, "test", json_integer((json_int_t)t->n_test));
 	json_object_set_new(j, "digest", json_of_hex(t->graph_digest, STORE_DIGEST));
 	return j;
@@ -814,7 +815,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 
 	if ((uint64_t)o->rounds * o->epochs > INT32_MAX)
 		return err_set(e, ERR_USAGE, "--rounds x --epochs: at most %d", INT32_MAX);
-	if (t->work.graph->split[KGE_VALID].n == 0)
+	if (t->work.graph->split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, so the best state cannot "
 			       "be told; import one with valid triples");
@@ -840,12 +841,12 @@ static int run_training(struct training *t, const struct train_options *o, struc
 /* Training never looks at test, and in a large graph it takes memory. */
 static void drop_test(struct training *t)
 {
-	struct kge_triples *test = &t->work.graph->split[KGE_TEST];
+	struct graph_triples *test = &t->work.graph->split[GRAPH_TEST];
 
 	store_graph_digest(t->work.graph, t->graph_digest);
 	t->n_test = test->n;
 	free(test->at);
-	*test = (struct kge_triples){ 0 };
+	*test = (struct graph_triples){ 0 };
 }
 
 int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)

@@ -261,8 +261,8 @@ static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, s
 {
 	int rc;
 
-	u->work.graph->split[KGE_TEST].n = 0;
-	if (u->work.graph->split[KGE_VALID].n == 0)
+	u->work.graph->split[GRAPH_TEST].n = 0;
+	if (u->work.graph->split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "the graph has no valid split, so no trial can be "
 			       "judged; import one with valid triples");

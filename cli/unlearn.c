@@ -38,7 +38,7 @@
 
 struct unlearn_options {
 	const char *path, *verify, *receipt;
-	struct kge_load_options load;
+	struct graph_load_options load;
 	enum kge_unlearn_variant variant;
 	uint32_t epochs, decay; /* 0: the default */
 	uint32_t passes;
@@ -55,12 +55,12 @@ struct unlearning {
 	struct cli *cli;
 	const struct unlearn_options *o;
 	struct work work;
-	struct kge_found found;
+	struct graph_found found;
 	/* the old names and ids; train with what is forgotten and without it */
-	struct kge_graph full, kept;
+	struct graph full, kept;
 	/* what the store shall have */
-	struct kge_graph *left;
-	uint32_t *ent, *rel; /* new id by old one, KGE_NONE: gone */
+	struct graph *left;
+	uint32_t *ent, *rel; /* new id by old one, GRAPH_NONE: gone */
 	double score;
 	/* how it went */
 	struct forget forget;
@@ -142,8 +142,7 @@ static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'f':
-		o->load.format =
-			(enum kge_graph_format)cli_word(state, arg, "--format", format_words);
+		o->load.format = (enum graph_format)cli_word(state, arg, "--format", format_words);
 		return 0;
 	case KEY_LITERALS:
 		o->load.keep_literals = true;
@@ -195,9 +194,9 @@ static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
 /* ---- what is kept ---- */
 
 /* Of a split, the triples whose places are not in the ascending list. */
-static struct kge_triples without(const struct kge_triples *t, const uint32_t *places, size_t n)
+static struct graph_triples without(const struct graph_triples *t, const uint32_t *places, size_t n)
 {
-	struct kge_triples out = { mem_array(t->n - n + 1, sizeof(*out.at)), 0 };
+	struct graph_triples out = { mem_array(t->n - n + 1, sizeof(*out.at)), 0 };
 
 	for (size_t i = 0, k = 0; i < t->n; i++)
 		if (k < n && places[k] == i)
@@ -210,63 +209,63 @@ static struct kge_triples without(const struct kge_triples *t, const uint32_t *p
 static void make_views(struct unlearning *u)
 {
 	u->full = u->kept = *u->work.graph;
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		u->kept.split[s] =
 			without(&u->work.graph->split[s], u->found.places[s], u->found.n[s]);
-	u->full.split[KGE_VALID] = u->kept.split[KGE_VALID];
-	u->full.split[KGE_TEST] = u->kept.split[KGE_TEST];
+	u->full.split[GRAPH_VALID] = u->kept.split[GRAPH_VALID];
+	u->full.split[GRAPH_TEST] = u->kept.split[GRAPH_TEST];
 }
 
 static void release_views(struct unlearning *u)
 {
-	for (int s = 0; s < KGE_SPLITS && u->kept.entities != NULL; s++)
+	for (int s = 0; s < GRAPH_SPLITS && u->kept.entities != NULL; s++)
 		free(u->kept.split[s].at);
 }
 
-static void mark_names(const struct kge_graph *g, bool *ent, bool *rel)
+static void mark_names(const struct graph *g, bool *ent, bool *rel)
 {
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++) {
-			struct kge_triple t = g->split[s].at[i];
+			struct graph_triple t = g->split[s].at[i];
 
 			ent[t.head] = ent[t.tail] = rel[t.rel] = true;
 		}
 }
 
 /* The names that stay, under new ids: those that had a triple and have none now go. */
-static uint32_t *close_up(const struct kge_vocab *from, const bool *had, const bool *has,
-			  struct kge_vocab *to)
+static uint32_t *close_up(const struct graph_vocab *from, const bool *had, const bool *has,
+			  struct graph_vocab *to)
 {
-	uint32_t n = kge_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof(*ids));
+	uint32_t n = graph_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof(*ids));
 
 	for (uint32_t i = 0; i < n; i++) {
 		size_t len;
-		const char *name = kge_vocab_name(from, i, &len);
+		const char *name = graph_vocab_name(from, i, &len);
 
-		ids[i] = had[i] && !has[i] ? KGE_NONE : kge_vocab_add(to, name, len);
+		ids[i] = had[i] && !has[i] ? GRAPH_NONE : graph_vocab_add(to, name, len);
 	}
 	return ids;
 }
 
 static void make_left(struct unlearning *u)
 {
-	const struct kge_graph *g = u->work.graph;
-	size_t n_ent = (size_t)kge_vocab_count(g->entities) + 1;
-	size_t n_rel = (size_t)kge_vocab_count(g->relations) + 1;
+	const struct graph *g = u->work.graph;
+	size_t n_ent = (size_t)graph_vocab_count(g->entities) + 1;
+	size_t n_rel = (size_t)graph_vocab_count(g->relations) + 1;
 	bool *had = mem_array(n_ent + n_rel, 1), *has = mem_array(n_ent + n_rel, 1);
 
 	mark_names(g, had, had + n_ent);
 	mark_names(&u->kept, has, has + n_ent);
-	u->left = kge_graph_new();
+	u->left = graph_new();
 	u->ent = close_up(g->entities, had, has, u->left->entities);
 	u->rel = close_up(g->relations, had + n_ent, has + n_ent, u->left->relations);
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < u->kept.split[s].n; i++) {
-			struct kge_triple t = u->kept.split[s].at[i];
+			struct graph_triple t = u->kept.split[s].at[i];
 
-			kge_graph_add(u->left, (enum kge_split)s,
-				      (struct kge_triple){ u->ent[t.head], u->rel[t.rel],
-							   u->ent[t.tail] });
+			graph_add(u->left, (enum graph_split)s,
+				  (struct graph_triple){ u->ent[t.head], u->rel[t.rel],
+							 u->ent[t.tail] });
 		}
 	free(had);
 	free(has);
@@ -275,7 +274,7 @@ static void make_left(struct unlearning *u)
 static void keep_rows(float *to, const float *from, const uint32_t *ids, uint32_t n, size_t floats)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (ids[i] != KGE_NONE)
+		if (ids[i] != GRAPH_NONE)
 			memcpy(to + ids[i] * floats, from + i * floats, floats * sizeof(*to));
 }
 
@@ -295,8 +294,8 @@ static struct kge_emb *tables_left(const struct unlearning *u)
 
 	rng_seed(&any, 0);
 	e = kge_emb_new_dims(old->model, old->dim, old->model->own_rel_dim ? old->rel_dim : 0,
-			     old->gamma, kge_vocab_count(u->left->entities),
-			     kge_vocab_count(u->left->relations), &any);
+			     old->gamma, graph_vocab_count(u->left->entities),
+			     graph_vocab_count(u->left->relations), &any);
 	e->range = old->range;
 	keep_all_rows(u, e, old);
 	return e;
@@ -327,16 +326,16 @@ static int judge(struct unlearning *u, const struct kge_emb *emb, struct figures
 	int rc = 0;
 
 	*f = (struct figures){ .has = true };
-	if (u->found.n[KGE_TRAIN] > 0)
-		rc = kge_evaluate_forgotten(emb, &u->full, u->found.places[KGE_TRAIN],
-					    u->found.n[KGE_TRAIN], p, &o, &f->forgotten);
-	if (rc == 0 && u->kept.split[KGE_TEST].n > 0)
-		rc = kge_evaluate(emb, &u->kept, KGE_TEST, p, &o, &f->test);
+	if (u->found.n[GRAPH_TRAIN] > 0)
+		rc = kge_evaluate_forgotten(emb, &u->full, u->found.places[GRAPH_TRAIN],
+					    u->found.n[GRAPH_TRAIN], p, &o, &f->forgotten);
+	if (rc == 0 && u->kept.split[GRAPH_TEST].n > 0)
+		rc = kge_evaluate(emb, &u->kept, GRAPH_TEST, p, &o, &f->test);
 	return rc;
 }
 
 /* As the running agent will judge them. */
-static int score_of(struct unlearning *u, const struct kge_graph *g, const struct kge_emb *emb,
+static int score_of(struct unlearning *u, const struct graph *g, const struct kge_emb *emb,
 		    double *score)
 {
 	const struct config *c = &u->work.folder.config;
@@ -442,11 +441,11 @@ static int judge_both(struct unlearning *u, struct figures *own, struct figures 
 }
 
 /* Test, which nothing here decides by, stays out of sight. */
-static struct kge_graph blind_of(const struct unlearning *u)
+static struct graph blind_of(const struct unlearning *u)
 {
-	struct kge_graph blind = u->full;
+	struct graph blind = u->full;
 
-	blind.split[KGE_TEST] = (struct kge_triples){ 0 };
+	blind.split[GRAPH_TEST] = (struct graph_triples){ 0 };
 	return blind;
 }
 
@@ -465,9 +464,9 @@ static int too_few(const struct unlearning *u, struct err *e)
 static int find_unseen(struct unlearning *u, struct err *e)
 {
 	const struct config *c = &u->work.folder.config;
-	struct kge_graph blind = blind_of(u);
+	struct graph blind = blind_of(u);
 
-	u->unseen = kge_unseen_new(&blind, u->found.places[KGE_TRAIN], u->found.n[KGE_TRAIN],
+	u->unseen = kge_unseen_new(&blind, u->found.places[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
 				   u->ent, u->rel, config_protocol(c), c->train.kge.seed);
 	kge_unseen_count(u->unseen, &u->verdict.counts);
 	if (u->verdict.counts.asked == 0)
@@ -479,13 +478,13 @@ static int find_unseen(struct unlearning *u, struct err *e)
 
 static int forget_both(struct unlearning *u, struct err *e)
 {
-	struct kge_graph blind = blind_of(u);
+	struct graph blind = blind_of(u);
 	int rc = find_unseen(u, e);
 
 	u->verdict.word = VERDICT_NAMES_GONE;
 	if (rc != 0 || u->verdict.counts.asked == 0)
 		return rc;
-	rc = forget_until(&u->forget, &blind, u->found.places[KGE_TRAIN], u->found.n[KGE_TRAIN],
+	rc = forget_until(&u->forget, &blind, u->found.places[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
 			  u->unseen, u->o->passes, u->o->least_valid, u->work.emb, u->global,
 			  &u->verdict.how, &u->cancel, e);
 	u->verdict.word = verdict_of_passes(&u->verdict.how);
@@ -502,7 +501,7 @@ static int change_tables(struct unlearning *u, struct err *e)
 		kge_emb_digest(u->global, u->global_digest[0]);
 	rc = judge_both(u, &u->before, &u->global_before);
 	u->verdict.word = VERDICT_NOT_TRAINED;
-	if (rc == 0 && u->found.n[KGE_TRAIN] > 0)
+	if (rc == 0 && u->found.n[GRAPH_TRAIN] > 0)
 		rc = forget_both(u, e);
 	if (rc == 0)
 		rc = judge_both(u, &u->after, &u->global_after);
@@ -542,7 +541,7 @@ static json_t *set_json(const struct unlearning *u)
 	secret_draw(NULL, salt, sizeof(salt));
 	receipt_digest(u->work.graph, u->found.triples.at, u->found.triples.n, salt, digest);
 	json_object_set_new(j, "triples", json_integer((json_int_t)u->found.triples.n));
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		json_object_set_new(j, lab_work_split_words[s],
 				    json_integer((json_int_t)u->found.n[s]));
 	json_object_set_new(j, "salt", json_of_hex(salt, sizeof(salt)));
@@ -567,9 +566,9 @@ static json_t *settings_json(const struct unlearning *u)
 			 (int)(u->global != NULL));
 }
 
-static uint32_t gone(const struct kge_vocab *before, const struct kge_vocab *after)
+static uint32_t gone(const struct graph_vocab *before, const struct graph_vocab *after)
 {
-	return kge_vocab_count(before) - kge_vocab_count(after);
+	return graph_vocab_count(before) - graph_vocab_count(after);
 }
 
 static json_t *global_json(const struct unlearning *u)
@@ -597,7 +596,7 @@ static json_t *tables_json(const struct unlearning *u)
 
 static json_t *graph_json(const struct unlearning *u)
 {
-	const struct kge_graph *g = u->work.graph;
+	const struct graph *g = u->work.graph;
 	uint8_t digest[STORE_DIGEST];
 	json_t *j = json_object();
 
@@ -714,8 +713,8 @@ static int change_store(struct unlearning *u, struct err *e)
 	struct store_kept k = { .kept = u->left,
 				.ent = u->ent,
 				.rel = u->rel,
-				.n_ent = kge_vocab_count(u->work.graph->entities),
-				.n_rel = kge_vocab_count(u->work.graph->relations),
+				.n_ent = graph_vocab_count(u->work.graph->entities),
+				.n_rel = graph_vocab_count(u->work.graph->relations),
 				.anew = &b,
 				.keep_meta = { AGENT_META, AGENT_META_CLOSE,
 					       STORE_META_RESTORED } };
@@ -826,14 +825,14 @@ static void say_leftovers(const struct unlearning *u)
 
 static void say_outcome(struct unlearning *u)
 {
-	const struct kge_graph *g = u->work.graph;
+	const struct graph *g = u->work.graph;
 
 	cli_say(u->cli,
 		"taken out of the graph: %zu triples (%zu of train, %zu of valid, %zu of test); %u "
 		"entities and "
 		"%u relations occur no more\n",
-		u->found.triples.n, u->found.n[KGE_TRAIN], u->found.n[KGE_VALID],
-		u->found.n[KGE_TEST], gone(g->entities, u->left->entities),
+		u->found.triples.n, u->found.n[GRAPH_TRAIN], u->found.n[GRAPH_VALID],
+		u->found.n[GRAPH_TEST], gone(g->entities, u->left->entities),
 		gone(g->relations, u->left->relations));
 	say_figures(u, "before", &u->before);
 	say_figures(u, "after", &u->after);
@@ -918,14 +917,14 @@ static int check_receipt_path(const char *path, struct err *e)
 
 static int prepare(struct unlearning *u, struct err *e)
 {
-	int rc = kge_graph_find(&u->found, u->work.graph, u->o->path, &u->o->load, e);
+	int rc = graph_find(&u->found, u->work.graph, u->o->path, &u->o->load, e);
 
 	if (rc == 0 && u->o->receipt != NULL)
 		rc = check_receipt_path(u->o->receipt, e);
 	if (rc != 0)
 		return rc;
 	make_views(u);
-	if (u->kept.split[KGE_TRAIN].n == 0)
+	if (u->kept.split[GRAPH_TRAIN].n == 0)
 		return err_set(e, ERR_INPUT,
 			       "these are all triples of train: nothing would be left; to forget "
 			       "everything, delete the agent's folder");
@@ -1011,12 +1010,12 @@ static void say_receipt(const struct cli *cli, const json_t *receipt)
 
 static int check_file(const json_t *receipt, const struct unlearn_options *o, struct err *e)
 {
-	struct kge_graph *g;
-	int rc = kge_graph_load(&g, o->path, &o->load, NULL, e);
+	struct graph *g;
+	int rc = graph_load(&g, o->path, &o->load, NULL, e);
 
 	if (rc == 0)
 		rc = receipt_check_set(receipt, g, e);
-	kge_graph_free(g);
+	graph_free(g);
 	return rc;
 }
 
@@ -1084,7 +1083,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	};
 	int rc;
 
-	kge_load_defaults(&o.load);
+	graph_load_defaults(&o.load);
 	o.load.valid_share = o.load.test_share = 0;
 	cli_parse(cli, &s, argc, argv);
 	if (o.verify != NULL)
@@ -1100,10 +1099,10 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	json_decref(u.receipt);
 	free(u.name);
 	release_views(&u);
-	kge_graph_free(u.left);
+	graph_free(u.left);
 	free(u.ent);
 	free(u.rel);
-	kge_found_release(&u.found);
+	graph_found_release(&u.found);
 	fed_part_free(u.part);
 	lab_work_close(&u.work);
 	return rc;

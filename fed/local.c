@@ -33,21 +33,21 @@ struct fed_local {
 /* ---- who shares what: from the names ---- */
 
 struct shared {
-	struct kge_vocab *names[2]; /* of all agents: entities, relations */
-	uint32_t **local[2];	    /* [agent][name]: its id, or KGE_NONE */
-	uint32_t *holders[2];	    /* [name] how many agents have it */
+	struct graph_vocab *names[2]; /* of all agents: entities, relations */
+	uint32_t **local[2];	      /* [agent][name]: its id, or GRAPH_NONE */
+	uint32_t *holders[2];	      /* [name] how many agents have it */
 };
 
 static const char *own_label(void *ctx, char tag, uint32_t id, size_t *len)
 {
-	const struct kge_graph *g = ctx;
+	const struct graph *g = ctx;
 
-	return kge_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
+	return graph_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
 }
 
 static uint32_t count_of(const struct fed_local_agent *a, size_t kind)
 {
-	return kge_vocab_count(kind == 0 ? a->graph->entities : a->graph->relations);
+	return graph_vocab_count(kind == 0 ? a->graph->entities : a->graph->relations);
 }
 
 static char tag_of(size_t kind)
@@ -62,30 +62,30 @@ static const char *label_of(const struct seat *s, size_t kind, uint32_t id, size
 
 static void list_names(const struct fed_local *l, struct shared *x, size_t kind)
 {
-	x->names[kind] = kge_vocab_new();
+	x->names[kind] = graph_vocab_new();
 	for (size_t a = 0; a < l->n; a++)
 		for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
 			size_t len;
 			const char *name = label_of(&l->seats[a], kind, id, &len);
 
-			kge_vocab_add(x->names[kind], name, len);
+			graph_vocab_add(x->names[kind], name, len);
 		}
 }
 
 /* Of two things with one name the first has it, as in agent/core/names.h. */
 static void find_local(const struct fed_local *l, struct shared *x, size_t kind, size_t a)
 {
-	uint32_t n = kge_vocab_count(x->names[kind]);
+	uint32_t n = graph_vocab_count(x->names[kind]);
 	uint32_t *local = x->local[kind][a] = mem_array(n, sizeof(*local));
 
 	for (uint32_t k = 0; k < n; k++)
-		local[k] = KGE_NONE;
+		local[k] = GRAPH_NONE;
 	for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
 		size_t len;
 		const char *name = label_of(&l->seats[a], kind, id, &len);
-		uint32_t k = kge_vocab_find(x->names[kind], name, len);
+		uint32_t k = graph_vocab_find(x->names[kind], name, len);
 
-		if (local[k] != KGE_NONE)
+		if (local[k] != GRAPH_NONE)
 			continue;
 		local[k] = id;
 		x->holders[kind][k]++;
@@ -97,7 +97,7 @@ static void shared_init(struct shared *x, const struct fed_local *l)
 	for (size_t kind = 0; kind < 2; kind++) {
 		list_names(l, x, kind);
 		x->local[kind] = mem_array(l->n, sizeof(*x->local[kind]));
-		x->holders[kind] = mem_array(kge_vocab_count(x->names[kind]), sizeof(uint32_t));
+		x->holders[kind] = mem_array(graph_vocab_count(x->names[kind]), sizeof(uint32_t));
 		for (size_t a = 0; a < l->n; a++)
 			find_local(l, x, kind, a);
 	}
@@ -110,7 +110,7 @@ static void shared_release(struct shared *x, size_t n)
 			free(x->local[kind][a]);
 		free(x->local[kind]);
 		free(x->holders[kind]);
-		kge_vocab_free(x->names[kind]);
+		graph_vocab_free(x->names[kind]);
 	}
 }
 
@@ -129,8 +129,9 @@ static void align(const struct fed_local *l, const struct shared *x, size_t a, s
 	memcpy(p->sign_public, other->setup.sign_public, FED_SIGN);
 	crypto_generichash_init(&h, NULL, 0, NET_PSI_DIGEST);
 	for (size_t kind = 0; kind < 2; kind++)
-		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++) {
-			if (x->local[kind][a][k] == KGE_NONE || x->local[kind][b][k] == KGE_NONE)
+		for (uint32_t k = 0; k < graph_vocab_count(x->names[kind]); k++) {
+			if (x->local[kind][a][k] == GRAPH_NONE ||
+			    x->local[kind][b][k] == GRAPH_NONE)
 				continue;
 			slots[p->n_slots++] = (struct net_psi_slot){ .id = x->local[kind][a][k],
 								     .tag = tag_of(kind) };
@@ -166,10 +167,10 @@ static void first_row(const struct fed_local *l, size_t a, char tag, uint32_t id
 static void start_row(struct fed_local *l, const struct shared *x, size_t kind, uint32_t k)
 {
 	size_t len;
-	const char *name = kge_vocab_name(x->names[kind], k, &len);
+	const char *name = graph_vocab_name(x->names[kind], k, &len);
 
 	for (size_t a = 0; a < l->n; a++)
-		if (x->local[kind][a][k] != KGE_NONE)
+		if (x->local[kind][a][k] != GRAPH_NONE)
 			first_row(l, a, tag_of(kind), x->local[kind][a][k], name, len);
 }
 
@@ -180,7 +181,7 @@ static void start_equal(struct fed_local *l, const struct shared *x)
 	for (size_t kind = 0; kind < 2; kind++) {
 		if (l->c.start == FED_START_MOVED && strchr(moved, tag_of(kind)) == NULL)
 			continue;
-		for (uint32_t k = 0; k < kge_vocab_count(x->names[kind]); k++)
+		for (uint32_t k = 0; k < graph_vocab_count(x->names[kind]); k++)
 			if (x->holders[kind][k] > 1)
 				start_row(l, x, kind, k);
 	}

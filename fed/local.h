@@ -19,8 +19,8 @@
 #include "graph/graph.h"
 
 struct fed_local_agent {
-	const struct kge_graph *graph; /* borrowed */
-	struct kge_emb *emb;	       /* borrowed; what rounds change */
+	const struct graph *graph; /* borrowed */
+	struct kge_emb *emb;	   /* borrowed; what rounds change */
 	struct kge_train_config train;
 	/* Canonical names; NULL: the graph's own. */
 	const char *(*label)(void *ctx, char tag, uint32_t id, size_t *len);

@@ -87,7 +87,7 @@ struct fed_constant {
 /* One thing that this agent shares with other members of the round. */
 struct fed_item {
 	uint64_t holders; /* bit m: member number m holds it (members are numbered by key) */
-	uint32_t id;	  /* local; KGE_NONE at a host that does not hold it */
+	uint32_t id;	  /* local; GRAPH_NONE at a host that does not hold it */
 	char tag;	  /* 'e' or 'r' */
 	uint8_t home;	  /* member number */
 };
@@ -131,7 +131,7 @@ struct kge_terms;  /* kge/terms.h */
 
 /* Local training of one round. */
 struct fed_training {
-	const struct kge_graph *graph;
+	const struct graph *graph;
 	const struct kge_train_config *config;
 	struct kge_trainer *trainer; /* over part->emb; its moments are forgotten at each round */
 	uint32_t epochs;

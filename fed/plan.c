@@ -25,7 +25,7 @@ unsigned fed_plan_host(const struct fed_plan *p)
 
 struct draft {
 	uint64_t *holders[2]; /* [n] by id, of entities and of relations */
-	uint32_t *place[2];   /* [n] in items, or KGE_NONE */
+	uint32_t *place[2];   /* [n] in items, or GRAPH_NONE */
 	uint32_t n[2];
 };
 
@@ -94,7 +94,7 @@ static void list_items(struct fed_plan *p, const struct fed_setup *s, struct dra
 			struct fed_item *it = &p->items[p->n_items];
 			uint64_t holders = d->holders[k][id];
 
-			d->place[k][id] = KGE_NONE;
+			d->place[k][id] = GRAPH_NONE;
 			if ((unsigned)__builtin_popcountll(holders) < p->settings->min_holders)
 				continue;
 			*it = (struct fed_item){ .holders = holders,
@@ -133,9 +133,9 @@ static void lanes_with(struct fed_plan *p, unsigned m, const struct fed_peer *pe
 			if (!slot_counts(p, d, s) || kind_of(s->tag) != k)
 				continue;
 			at = d->place[k][s->id];
-			if (at != KGE_NONE && p->items[at].home == m)
+			if (at != GRAPH_NONE && p->items[at].home == m)
 				lane_add(&p->out[m], at);
-			else if (at != KGE_NONE && p->items[at].home == p->me)
+			else if (at != GRAPH_NONE && p->items[at].home == p->me)
 				lane_add(&p->in[m], at);
 		}
 }
@@ -313,7 +313,7 @@ void fed_plan_meet(struct fed_plan *p, uint64_t present)
 			    memcmp(v[i].name, v[i - 1].name, FED_NAME) == 0;
 
 		if (!same)
-			p->items[p->n_items++] = (struct fed_item){ .id = KGE_NONE,
+			p->items[p->n_items++] = (struct fed_item){ .id = GRAPH_NONE,
 								    .tag = v[i].tag,
 								    .home = (uint8_t)p->me };
 		p->items[p->n_items - 1].holders |= UINT64_C(1) << v[i].from;

@@ -15,9 +15,9 @@
 #include "base/err.h"
 #include "graph/graph.h"
 
-struct kge_aliases;
+struct graph_aliases;
 
-struct kge_alias_report {
+struct graph_alias_report {
 	size_t lines;
 	size_t linked;	   /* ids that have an alias now */
 	size_t strangers;  /* lines whose own name stands in no triple: they link nothing */
@@ -28,14 +28,14 @@ struct kge_alias_report {
 /* own: entities or relations of the graph.  own_second: the columns are the
  * other way round in this file.  ERR_INPUT where one own name has two
  * different shared names; ERR_NOFILE, ERR_IO.  report may be NULL. */
-int kge_aliases_load(struct kge_aliases **a, const char *path, const struct kge_vocab *own,
-		     bool own_second, struct kge_alias_report *report, struct err *e);
-void kge_aliases_free(struct kge_aliases *a);
+int graph_aliases_load(struct graph_aliases **a, const char *path, const struct graph_vocab *own,
+		       bool own_second, struct graph_alias_report *report, struct err *e);
+void graph_aliases_free(struct graph_aliases *a);
 
 /* The shared name of an id, NUL-terminated, the table's; NULL if it has none
  * or a is NULL.  *len may be NULL. */
-const char *kge_alias_of(const struct kge_aliases *a, uint32_t id, size_t *len);
-/* The id that has this shared name, or KGE_NONE. */
-uint32_t kge_alias_find(const struct kge_aliases *a, const char *name, size_t len);
+const char *graph_alias_of(const struct graph_aliases *a, uint32_t id, size_t *len);
+/* The id that has this shared name, or GRAPH_NONE. */
+uint32_t graph_alias_find(const struct graph_aliases *a, const char *name, size_t len);
 
 #endif

@@ -17,19 +17,19 @@ struct side {
 /* Up to so many triples each has its run written down: 16 bytes for no search. */
 enum { FEW_TRIPLES = 1 << 19 };
 
-struct kge_answers {
-	const struct kge_triples *t;
+struct graph_answers {
+	const struct graph_triples *t;
 	struct side side[2];
 };
 
-static inline uint32_t known_of(const struct kge_triple *x, enum kge_side s)
+static inline uint32_t known_of(const struct graph_triple *x, enum graph_side s)
 {
-	return s == KGE_TAIL ? x->head : x->tail;
+	return s == GRAPH_TAIL ? x->head : x->tail;
 }
 
-static inline uint64_t key_of(const struct side *x, const struct kge_triple *t, enum kge_side s)
+static inline uint64_t key_of(const struct side *x, const struct graph_triple *t, enum graph_side s)
 {
-	return (uint64_t)t->rel << x->answer_bits | (s == KGE_TAIL ? t->tail : t->head);
+	return (uint64_t)t->rel << x->answer_bits | (s == GRAPH_TAIL ? t->tail : t->head);
 }
 
 static uint64_t mask_of(unsigned bits)
@@ -39,7 +39,7 @@ static uint64_t mask_of(unsigned bits)
 
 static inline uint64_t key_at(const struct side *x, size_t place)
 {
-	return kge_packed_at(x->packed, place, x->bits) & mask_of(x->bits);
+	return graph_packed_at(x->packed, place, x->bits) & mask_of(x->bits);
 }
 
 /* ---- searching ---- */
@@ -47,7 +47,7 @@ static inline uint64_t key_at(const struct side *x, size_t place)
 /* The first place of from..end with at least this key. */
 static inline size_t place_of(const struct side *x, size_t from, size_t end, uint64_t key)
 {
-	return kge_packed_place(x->packed, x->bits, mask_of(x->bits), from, end, key);
+	return graph_packed_place(x->packed, x->bits, mask_of(x->bits), from, end, key);
 }
 
 /* The same by steps that double: most runs are short. */
@@ -62,14 +62,15 @@ static inline size_t place_near(const struct side *x, size_t from, size_t end, u
 	return place_of(x, from, from + step < end ? from + step : end, key);
 }
 
-static struct kge_ids search(const struct side *x, const struct kge_triple *t, enum kge_side s)
+static struct graph_ids search(const struct side *x, const struct graph_triple *t,
+			       enum graph_side s)
 {
 	uint32_t known = known_of(t, s);
 	uint64_t first = (uint64_t)t->rel << x->answer_bits;
 	size_t end = x->start[known + 1], from = place_of(x, x->start[known], end, first);
 	size_t to = place_near(x, from, end, first + (UINT64_C(1) << x->answer_bits));
 
-	return (struct kge_ids){ x->packed, from, to - from, x->bits, mask_of(x->answer_bits) };
+	return (struct graph_ids){ x->packed, from, to - from, x->bits, mask_of(x->answer_bits) };
 }
 
 /* ---- making ---- */
@@ -110,7 +111,8 @@ static unsigned bits_for(uint32_t most)
 }
 
 /* Counts become beginnings; each place is filled from the end of its run. */
-static void scatter(struct side *x, const struct kge_triples *t, enum kge_side s, size_t n_known)
+static void scatter(struct side *x, const struct graph_triples *t, enum graph_side s,
+		    size_t n_known)
 {
 	for (size_t i = 0; i < t->n; i++)
 		x->start[known_of(&t->at[i], s)]++;
@@ -178,20 +180,20 @@ static void sort_runs(struct side *x, size_t n_known)
 	free(keys);
 }
 
-static void write_runs(struct side *x, const struct kge_triples *t, enum kge_side s)
+static void write_runs(struct side *x, const struct graph_triples *t, enum graph_side s)
 {
 	if (t->n > FEW_TRIPLES)
 		return;
 	x->of = mem_array(t->n, sizeof(*x->of));
 	for (size_t i = 0; i < t->n; i++) {
-		struct kge_ids run = search(x, &t->at[i], s);
+		struct graph_ids run = search(x, &t->at[i], s);
 
-		x->of[i] = htole64(run.n == 1 ? kge_ids_at(&run, 0)
+		x->of[i] = htole64(run.n == 1 ? graph_ids_at(&run, 0)
 					      : run.from | (uint64_t)run.n << 32);
 	}
 }
 
-static void side_init(struct side *x, const struct kge_triples *t, enum kge_side s)
+static void side_init(struct side *x, const struct graph_triples *t, enum graph_side s)
 {
 	uint32_t most_rel = 0, most_known = 0, most_answer = 0;
 
@@ -213,17 +215,17 @@ static void side_init(struct side *x, const struct kge_triples *t, enum kge_side
 	write_runs(x, t, s);
 }
 
-struct kge_answers *kge_answers_new(const struct kge_triples *t)
+struct graph_answers *graph_answers_new(const struct graph_triples *t)
 {
-	struct kge_answers *a = mem_array(1, sizeof(*a));
+	struct graph_answers *a = mem_array(1, sizeof(*a));
 
 	a->t = t;
-	side_init(&a->side[KGE_TAIL], t, KGE_TAIL);
-	side_init(&a->side[KGE_HEAD], t, KGE_HEAD);
+	side_init(&a->side[GRAPH_TAIL], t, GRAPH_TAIL);
+	side_init(&a->side[GRAPH_HEAD], t, GRAPH_HEAD);
 	return a;
 }
 
-void kge_answers_free(struct kge_answers *a)
+void graph_answers_free(struct graph_answers *a)
 {
 	if (a == NULL)
 		return;
@@ -237,7 +239,7 @@ void kge_answers_free(struct kge_answers *a)
 
 /* ---- asking ---- */
 
-struct kge_ids kge_answers_of(const struct kge_answers *a, size_t triple, enum kge_side s)
+struct graph_ids graph_answers_of(const struct graph_answers *a, size_t triple, enum graph_side s)
 {
 	const struct side *x = &a->side[s];
 	uint64_t run;
@@ -246,12 +248,12 @@ struct kge_ids kge_answers_of(const struct kge_answers *a, size_t triple, enum k
 		return search(x, &a->t->at[triple], s);
 	run = le64toh(x->of[triple]);
 	if (run >> 32 == 0)
-		return (struct kge_ids){ (const uint8_t *)&x->of[triple], 0, 1, 64, UINT32_MAX };
-	return (struct kge_ids){ x->packed, (uint32_t)run, run >> 32, x->bits,
-				 mask_of(x->answer_bits) };
+		return (struct graph_ids){ (const uint8_t *)&x->of[triple], 0, 1, 64, UINT32_MAX };
+	return (struct graph_ids){ x->packed, (uint32_t)run, run >> 32, x->bits,
+				   mask_of(x->answer_bits) };
 }
 
-void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_side s)
+void graph_answers_prefetch(const struct graph_answers *a, size_t triple, enum graph_side s)
 {
 	const struct side *x = &a->side[s];
 
@@ -261,7 +263,7 @@ void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_s
 		__builtin_prefetch(&x->start[known_of(&a->t->at[triple], s)]);
 }
 
-void kge_answers_prefetch_run(const struct kge_answers *a, size_t triple, enum kge_side s)
+void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, enum graph_side s)
 {
 	const struct side *x = &a->side[s];
 	size_t place;
@@ -280,7 +282,7 @@ void kge_answers_prefetch_run(const struct kge_answers *a, size_t triple, enum k
 	__builtin_prefetch(x->packed + place * x->bits / 8);
 }
 
-size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_t *out)
+size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, uint32_t *out)
 {
 	/* by where a query's answers begin */
 	bool *seen = mem_array(a->t->n, sizeof(*seen));
@@ -297,7 +299,7 @@ size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_
 	return n;
 }
 
-size_t kge_answers_count(const struct kge_answers *a, uint32_t query)
+size_t graph_answers_count(const struct graph_answers *a, uint32_t query)
 {
-	return kge_answers_of(a, query >> 1, (enum kge_side)(query & 1)).n;
+	return graph_answers_of(a, query >> 1, (enum graph_side)(query & 1)).n;
 }

@@ -21,14 +21,14 @@
 #include "graph/graph.h"
 
 /* Numbers of so many bits each, one after the other; a view, without ownership. */
-struct kge_ids {
+struct graph_ids {
 	const uint8_t *bytes; /* and 7 more than the last number needs */
 	size_t from, n;	      /* the first of them, how many */
 	unsigned bits;	      /* of a number with its padding: 1..57, or 64 */
 	uint64_t mask;	      /* what of it is the id */
 };
 
-static inline uint64_t kge_packed_at(const uint8_t *bytes, size_t i, unsigned bits)
+static inline uint64_t graph_packed_at(const uint8_t *bytes, size_t i, unsigned bits)
 {
 	size_t at = i * bits;
 	uint64_t word;
@@ -37,20 +37,20 @@ static inline uint64_t kge_packed_at(const uint8_t *bytes, size_t i, unsigned bi
 	return le64toh(word) >> at % 8;
 }
 
-static inline uint32_t kge_ids_at(const struct kge_ids *x, size_t i)
+static inline uint32_t graph_ids_at(const struct graph_ids *x, size_t i)
 {
-	return (uint32_t)(kge_packed_at(x->bytes, x->from + i, x->bits) & x->mask);
+	return (uint32_t)(graph_packed_at(x->bytes, x->from + i, x->bits) & x->mask);
 }
 
 /* In sorted numbers, of which what is under the mask counts: the first place of from..end with at
  * least `least`, or end. */
-static inline size_t kge_packed_place(const uint8_t *bytes, unsigned bits, uint64_t mask,
-				      size_t from, size_t end, uint64_t least)
+static inline size_t graph_packed_place(const uint8_t *bytes, unsigned bits, uint64_t mask,
+					size_t from, size_t end, uint64_t least)
 {
 	while (from < end) {
 		size_t half = from + (end - from) / 2;
 
-		if ((kge_packed_at(bytes, half, bits) & mask) < least)
+		if ((graph_packed_at(bytes, half, bits) & mask) < least)
 			from = half + 1;
 		else
 			end = half;
@@ -59,30 +59,31 @@ static inline size_t kge_packed_place(const uint8_t *bytes, unsigned bits, uint6
 }
 
 /* In sorted ids: the first place from `from` on with at least `id`, or x->n. */
-static inline size_t kge_ids_place(const struct kge_ids *x, size_t from, uint32_t id)
+static inline size_t graph_ids_place(const struct graph_ids *x, size_t from, uint32_t id)
 {
-	return kge_packed_place(x->bytes, x->bits, x->mask, x->from + from, x->from + x->n, id) -
+	return graph_packed_place(x->bytes, x->bits, x->mask, x->from + from, x->from + x->n, id) -
 	       x->from;
 }
 
-struct kge_answers;
+struct graph_answers;
 
 /* t->n < 2^32; borrows the triples until freed. */
-struct kge_answers *kge_answers_new(const struct kge_triples *t);
-void kge_answers_free(struct kge_answers *a);
+struct graph_answers *graph_answers_new(const struct graph_triples *t);
+void graph_answers_free(struct graph_answers *a);
 /* Sorted, without repeats, never empty. */
-struct kge_ids kge_answers_of(const struct kge_answers *a, size_t triple, enum kge_side s);
+struct graph_ids graph_answers_of(const struct graph_answers *a, size_t triple, enum graph_side s);
 
 /* The queries of one side, each by the first triple that asks it, as triple << 1 | side:
  * at most as many as there are triples.  Returns how many. */
-size_t kge_answers_queries(const struct kge_answers *a, enum kge_side s, uint32_t *out);
+size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, uint32_t *out);
 
 /* How many answers such a query has. */
-size_t kge_answers_count(const struct kge_answers *a, uint32_t query);
+size_t graph_answers_count(const struct graph_answers *a, uint32_t query);
 
-/* Ask for what kge_answers_of() reads first, and then, when that is there, for what it reads next.
+/* Ask for what graph_answers_of() reads first, and then, when that is there, for what it reads
+ * next.
  */
-void kge_answers_prefetch(const struct kge_answers *a, size_t triple, enum kge_side s);
-void kge_answers_prefetch_run(const struct kge_answers *a, size_t triple, enum kge_side s);
+void graph_answers_prefetch(const struct graph_answers *a, size_t triple, enum graph_side s);
+void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, enum graph_side s);
 
 #endif

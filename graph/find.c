@@ -10,18 +10,18 @@ enum { NAMED_MAX = 6 }; /* unknown triples that an error names */
 
 /* What was asked for, and where it stood. */
 struct asked {
-	struct kge_graph *g; /* of the file: names and ids of its own */
+	struct graph *g; /* of the file: names and ids of its own */
 	struct load_origin origin;
 	size_t unknown;
 	struct buf where; /* of the first unknown ones, as text */
 };
 
-static uint32_t id_in(const struct kge_vocab *to, const struct kge_vocab *from, uint32_t id)
+static uint32_t id_in(const struct graph_vocab *to, const struct graph_vocab *from, uint32_t id)
 {
 	size_t len;
-	const char *name = kge_vocab_name(from, id, &len);
+	const char *name = graph_vocab_name(from, id, &len);
 
-	return kge_vocab_find(to, name, len);
+	return graph_vocab_find(to, name, len);
 }
 
 static void note_unknown(struct asked *a, int split, size_t i)
@@ -36,19 +36,19 @@ static void note_unknown(struct asked *a, int split, size_t i)
 }
 
 /* The file's triples by the ids of g, each once; those of unknown names are noted. */
-static void translate(struct asked *a, const struct kge_graph *g, struct kge_triples *out)
+static void translate(struct asked *a, const struct graph *g, struct graph_triples *out)
 {
 	size_t n = 0;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		n += a->g->split[s].n;
 	out->at = mem_array(n, sizeof(*out->at));
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < a->g->split[s].n; i++) {
-			const struct kge_triple *t = &a->g->split[s].at[i];
-			struct kge_triple mine = { id_in(g->entities, a->g->entities, t->head),
-						   id_in(g->relations, a->g->relations, t->rel),
-						   id_in(g->entities, a->g->entities, t->tail) };
+			const struct graph_triple *t = &a->g->split[s].at[i];
+			struct graph_triple mine = { id_in(g->entities, a->g->entities, t->head),
+						     id_in(g->relations, a->g->relations, t->rel),
+						     id_in(g->entities, a->g->entities, t->tail) };
 
 			/* an unknown name is no id, so no triple of g is equal to it */
 			out->at[out->n++] = mine;
@@ -56,17 +56,17 @@ static void translate(struct asked *a, const struct kge_graph *g, struct kge_tri
 }
 
 /* The places in g of what is asked for; marks what is there. */
-static void look_up(struct kge_found *out, const struct kge_graph *g, bool *there)
+static void look_up(struct graph_found *out, const struct graph *g, bool *there)
 {
 	struct seen s;
 
-	seen_fill(&s, &out->triples);
-	for (int k = 0; k < KGE_SPLITS; k++) {
-		const struct kge_triples *in = &g->split[k];
+	graph_seen_fill(&s, &out->triples);
+	for (int k = 0; k < GRAPH_SPLITS; k++) {
+		const struct graph_triples *in = &g->split[k];
 		struct buf places = { 0 };
 
 		for (uint32_t i = 0; i < in->n; i++) {
-			uint32_t slot = s.slots[seen_slot(&s, &out->triples, in->at[i])];
+			uint32_t slot = s.slots[graph_seen_slot(&s, &out->triples, in->at[i])];
 
 			if (slot == 0)
 				continue;
@@ -81,7 +81,8 @@ static void look_up(struct kge_found *out, const struct kge_graph *g, bool *ther
 	}
 	/* the same triple in two splits of the file has one slot, and stands twice in the list */
 	for (size_t i = 0; i < out->triples.n; i++)
-		there[i] |= there[s.slots[seen_slot(&s, &out->triples, out->triples.at[i])] - 1];
+		there[i] |=
+			there[s.slots[graph_seen_slot(&s, &out->triples, out->triples.at[i])] - 1];
 	free(s.slots);
 }
 
@@ -89,7 +90,7 @@ static int refuse_unknown(struct asked *a, const bool *there, struct err *e)
 {
 	size_t k = 0;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < a->g->split[s].n; i++)
 			if (!there[k++])
 				note_unknown(a, s, i);
@@ -101,20 +102,20 @@ static int refuse_unknown(struct asked *a, const bool *there, struct err *e)
 }
 
 /* Each once. */
-static void drop_repeats(struct kge_triples *t)
+static void drop_repeats(struct graph_triples *t)
 {
 	struct seen s;
 	size_t n = 0;
 
-	seen_fill(&s, t);
+	graph_seen_fill(&s, t);
 	for (size_t i = 0; i < t->n; i++)
-		if (s.slots[seen_slot(&s, t, t->at[i])] == i + 1)
+		if (s.slots[graph_seen_slot(&s, t, t->at[i])] == i + 1)
 			t->at[n++] = t->at[i];
 	t->n = n;
 	free(s.slots);
 }
 
-static int find(struct kge_found *out, struct asked *a, const struct kge_graph *g, struct err *e)
+static int find(struct graph_found *out, struct asked *a, const struct graph *g, struct err *e)
 {
 	bool *there;
 	int rc;
@@ -129,12 +130,12 @@ static int find(struct kge_found *out, struct asked *a, const struct kge_graph *
 	return rc;
 }
 
-int kge_graph_find(struct kge_found *out, const struct kge_graph *g, const char *path,
-		   const struct kge_load_options *o, struct err *e)
+int graph_find(struct graph_found *out, const struct graph *g, const char *path,
+	       const struct graph_load_options *o, struct err *e)
 {
-	struct kge_load_report report;
+	struct graph_load_report report;
 	struct asked a = { 0 };
-	int rc = load_with_origin(&a.g, path, o, &report, &a.origin, e);
+	int rc = graph_load_with_origin(&a.g, path, o, &report, &a.origin, e);
 
 	memset(out, 0, sizeof(*out));
 	if (rc == 0 && report.literals + report.blanks > 0)
@@ -145,16 +146,16 @@ int kge_graph_find(struct kge_found *out, const struct kge_graph *g, const char 
 	if (rc == 0)
 		rc = find(out, &a, g, e);
 	if (rc != 0)
-		kge_found_release(out);
-	kge_graph_free(a.g);
-	load_origin_release(&a.origin);
+		graph_found_release(out);
+	graph_free(a.g);
+	graph_load_origin_release(&a.origin);
 	buf_release(&a.where);
 	return rc;
 }
 
-void kge_found_release(struct kge_found *f)
+void graph_found_release(struct graph_found *f)
 {
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		free(f->places[s]);
 	free(f->triples.at);
 	memset(f, 0, sizeof(*f));

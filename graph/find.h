@@ -4,18 +4,18 @@
 
 #include "graph/graph.h"
 
-struct kge_found {
-	uint32_t *places[KGE_SPLITS]; /* in the splits of the graph, ascending */
-	size_t n[KGE_SPLITS];
-	struct kge_triples triples; /* by the graph's ids, each once, in the order of the file */
+struct graph_found {
+	uint32_t *places[GRAPH_SPLITS]; /* in the splits of the graph, ascending */
+	size_t n[GRAPH_SPLITS];
+	struct graph_triples triples; /* by the graph's ids, each once, in the order of the file */
 };
 
-/* The file or folder is all that kge_graph_load() reads; one file is taken whole, and in which
+/* The file or folder is all that graph_load() reads; one file is taken whole, and in which
  * split a triple is there says nothing.  A triple that the graph has in two splits is found in
  * both.  ERR_INPUT: some are not in the graph, by file and line, the first of them; or some were
  * left out for a literal or a blank node, which nobody meant.  Release in any case of success. */
-int kge_graph_find(struct kge_found *out, const struct kge_graph *g, const char *path,
-		   const struct kge_load_options *o, struct err *e);
-void kge_found_release(struct kge_found *f);
+int graph_find(struct graph_found *out, const struct graph *g, const char *path,
+	       const struct graph_load_options *o, struct err *e);
+void graph_found_release(struct graph_found *f);
 
 #endif

@@ -6,22 +6,22 @@
 #include "base/mem.h"
 #include "graph/graph.h"
 
-struct kge_graph *kge_graph_new(void)
+struct graph *graph_new(void)
 {
-	struct kge_graph *g = mem_array(1, sizeof *g);
+	struct graph *g = mem_array(1, sizeof *g);
 
-	g->entities = kge_vocab_new();
-	g->relations = kge_vocab_new();
+	g->entities = graph_vocab_new();
+	g->relations = graph_vocab_new();
 	return g;
 }
 
-void kge_graph_free(struct kge_graph *g)
+void graph_free(struct graph *g)
 {
 	if (g == NULL)
 		return;
-	kge_vocab_free(g->entities);
-	kge_vocab_free(g->relations);
-	for (int s = 0; s < KGE_SPLITS; s++)
+	graph_vocab_free(g->entities);
+	graph_vocab_free(g->relations);
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		free(g->split[s].at);
 	free(g);
 }
@@ -31,35 +31,35 @@ void kge_graph_free(struct kge_graph *g)
 static int by_name(const void *a, const void *b, void *names)
 {
 	size_t n, m;
-	const char *s = kge_vocab_name(names, *(const uint32_t *)a, &n);
-	const char *t = kge_vocab_name(names, *(const uint32_t *)b, &m);
+	const char *s = graph_vocab_name(names, *(const uint32_t *)a, &n);
+	const char *t = graph_vocab_name(names, *(const uint32_t *)b, &m);
 	int order = memcmp(s, t, n < m ? n : m);
 
 	return order != 0 ? order : (n > m) - (n < m);
 }
 
 /* Put a name of `names` behind those of `to`, unless it is there. */
-static void move_name(struct kge_vocab *to, const struct kge_vocab *names, uint32_t id)
+static void move_name(struct graph_vocab *to, const struct graph_vocab *names, uint32_t id)
 {
 	size_t len;
-	const char *name = kge_vocab_name(names, id, &len);
+	const char *name = graph_vocab_name(names, id, &len);
 
-	kge_vocab_add(to, name, len);
+	graph_vocab_add(to, name, len);
 }
 
 /* The names in their new order; map: from old ids, count of them, to new ones. */
-static struct kge_vocab *number_names(const struct kge_vocab *names, const struct kge_vocab *old,
-				      uint32_t *map)
+static struct graph_vocab *number_names(const struct graph_vocab *names,
+					const struct graph_vocab *old, uint32_t *map)
 {
-	uint32_t n = kge_vocab_count(names), *order = mem_array((size_t)n + 1, sizeof *order);
-	struct kge_vocab *to = kge_vocab_new();
+	uint32_t n = graph_vocab_count(names), *order = mem_array((size_t)n + 1, sizeof *order);
+	struct graph_vocab *to = graph_vocab_new();
 	size_t len;
 
-	for (uint32_t k = 0; k < kge_vocab_count(old); k++) {
-		const char *name = kge_vocab_name(old, k, &len);
-		uint32_t id = kge_vocab_find(names, name, len);
+	for (uint32_t k = 0; k < graph_vocab_count(old); k++) {
+		const char *name = graph_vocab_name(old, k, &len);
+		uint32_t id = graph_vocab_find(names, name, len);
 
-		if (id != KGE_NONE)
+		if (id != GRAPH_NONE)
 			move_name(to, names, id);
 	}
 	for (uint32_t k = 0; k < n; k++)
@@ -68,42 +68,42 @@ static struct kge_vocab *number_names(const struct kge_vocab *names, const struc
 	for (uint32_t k = 0; k < n; k++)
 		move_name(to, names, order[k]);
 	for (uint32_t k = 0; k < n; k++) {
-		const char *name = kge_vocab_name(names, k, &len);
+		const char *name = graph_vocab_name(names, k, &len);
 
-		map[k] = kge_vocab_find(to, name, len);
+		map[k] = graph_vocab_find(to, name, len);
 	}
 	free(order);
-	assert(kge_vocab_count(to) == n);
+	assert(graph_vocab_count(to) == n);
 	return to;
 }
 
-void kge_graph_number_like(struct kge_graph *g, const struct kge_graph *old)
+void graph_number_like(struct graph *g, const struct graph *old)
 {
-	uint32_t *ent = mem_array((size_t)kge_vocab_count(g->entities) + 1, sizeof *ent);
-	uint32_t *rel = mem_array((size_t)kge_vocab_count(g->relations) + 1, sizeof *rel);
-	struct kge_vocab *entities = number_names(g->entities, old->entities, ent);
-	struct kge_vocab *relations = number_names(g->relations, old->relations, rel);
+	uint32_t *ent = mem_array((size_t)graph_vocab_count(g->entities) + 1, sizeof *ent);
+	uint32_t *rel = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof *rel);
+	struct graph_vocab *entities = number_names(g->entities, old->entities, ent);
+	struct graph_vocab *relations = number_names(g->relations, old->relations, rel);
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t k = 0; k < g->split[s].n; k++) {
-			struct kge_triple *t = &g->split[s].at[k];
+			struct graph_triple *t = &g->split[s].at[k];
 
-			*t = (struct kge_triple){ ent[t->head], rel[t->rel], ent[t->tail] };
+			*t = (struct graph_triple){ ent[t->head], rel[t->rel], ent[t->tail] };
 		}
-	kge_vocab_free(g->entities);
-	kge_vocab_free(g->relations);
+	graph_vocab_free(g->entities);
+	graph_vocab_free(g->relations);
 	g->entities = entities;
 	g->relations = relations;
 	free(ent);
 	free(rel);
 }
 
-void kge_graph_add(struct kge_graph *g, enum kge_split s, struct kge_triple t)
+void graph_add(struct graph *g, enum graph_split s, struct graph_triple t)
 {
-	struct kge_triples *to = &g->split[s];
+	struct graph_triples *to = &g->split[s];
 
-	assert(t.head < kge_vocab_count(g->entities) && t.tail < kge_vocab_count(g->entities));
-	assert(t.rel < kge_vocab_count(g->relations));
+	assert(t.head < graph_vocab_count(g->entities) && t.tail < graph_vocab_count(g->entities));
+	assert(t.rel < graph_vocab_count(g->relations));
 	if ((to->n & (to->n - 1)) == 0) /* full at every power of two, and at 0 */
 		to->at = mem_resize(to->at, to->n == 0 ? 1 : to->n * 2, sizeof *to->at);
 	to->at[to->n++] = t;

@@ -1,7 +1,7 @@
 /* graph/graph.h - a knowledge graph in memory: names, triples, splits.
  *
  * Ids are dense and count from 0 in the order in which names were first seen (so they tell of the
- * order of the triples), unless kge_graph_number_like() gave others.
+ * order of the triples), unless graph_number_like() gave others.
  * A name is an opaque string of bytes: compared as bytes, never normalised.
  * Everything here is read-only once loaded and may be shared by threads. */
 #ifndef GRAPH_GRAPH_H
@@ -14,47 +14,49 @@
 #include "base/err.h"
 #include "base/rng.h"
 
-#define KGE_NONE UINT32_C(0xffffffff) /* no such id */
-enum { KGE_NAME_MAX = 4096 };	      /* bytes in one name */
+#define GRAPH_NONE UINT32_C(0xffffffff) /* no such id */
+enum { GRAPH_NAME_MAX = 4096 };		/* bytes in one name */
 
 /* ---- names <-> ids ---- */
 
-struct kge_vocab;
+struct graph_vocab;
 
-struct kge_vocab *kge_vocab_new(void);
-void kge_vocab_free(struct kge_vocab *v);
-uint32_t kge_vocab_add(struct kge_vocab *v, const char *name, size_t len); /* or the id it has */
-uint32_t kge_vocab_find(const struct kge_vocab *v, const char *name, size_t len); /* KGE_NONE */
+struct graph_vocab *graph_vocab_new(void);
+void graph_vocab_free(struct graph_vocab *v);
+uint32_t graph_vocab_add(struct graph_vocab *v, const char *name,
+			 size_t len); /* or the id it has */
+uint32_t graph_vocab_find(const struct graph_vocab *v, const char *name,
+			  size_t len); /* GRAPH_NONE */
 /* NUL-terminated; the vocabulary's until it is freed.  *len may be NULL. */
-const char *kge_vocab_name(const struct kge_vocab *v, uint32_t id, size_t *len);
-uint32_t kge_vocab_count(const struct kge_vocab *v);
+const char *graph_vocab_name(const struct graph_vocab *v, uint32_t id, size_t *len);
+uint32_t graph_vocab_count(const struct graph_vocab *v);
 
 /* ---- triples ---- */
 
-struct kge_triple {
+struct graph_triple {
 	uint32_t head, rel, tail;
 };
 
-enum kge_split { KGE_TRAIN, KGE_VALID, KGE_TEST, KGE_SPLITS };
+enum graph_split { GRAPH_TRAIN, GRAPH_VALID, GRAPH_TEST, GRAPH_SPLITS };
 
-struct kge_triples {
-	struct kge_triple *at;
+struct graph_triples {
+	struct graph_triple *at;
 	size_t n;
 };
 
-struct kge_graph {
-	struct kge_vocab *entities, *relations;
-	struct kge_triples split[KGE_SPLITS];
+struct graph {
+	struct graph_vocab *entities, *relations;
+	struct graph_triples split[GRAPH_SPLITS];
 };
 
-struct kge_graph *kge_graph_new(void);
-void kge_graph_free(struct kge_graph *g);
-void kge_graph_add(struct kge_graph *g, enum kge_split s, struct kge_triple t);
+struct graph *graph_new(void);
+void graph_free(struct graph *g);
+void graph_add(struct graph *g, enum graph_split s, struct graph_triple t);
 
 /* Give the names numbers anew: those that `old` has first, in its order, then the others in the
  * order of their bytes.  So the numbers stay when the names do, whatever the order of the triples.
  */
-void kge_graph_number_like(struct kge_graph *g, const struct kge_graph *old);
+void graph_number_like(struct graph *g, const struct graph *old);
 
 /* How triples are written down:
  *
@@ -73,16 +75,16 @@ void kge_graph_number_like(struct kge_graph *g, const struct kge_graph *old);
  * A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label;
  * MARK is a hash of the file (of train's, in a folder, whose files share labels):
  * labels mean nothing outside, so two partners must not find them equal. */
-enum kge_graph_format {
-	KGE_GRAPH_ANY, /* by name, else by content */
-	KGE_GRAPH_TSV,
-	KGE_GRAPH_OPENKE,
-	KGE_GRAPH_NTRIPLES,
-	KGE_GRAPH_TURTLE
+enum graph_format {
+	GRAPH_ANY, /* by name, else by content */
+	GRAPH_TSV,
+	GRAPH_OPENKE,
+	GRAPH_NTRIPLES,
+	GRAPH_TURTLE
 };
 
 /* What a loader found worth telling the owner. */
-struct kge_load_report {
+struct graph_load_report {
 	size_t lines;		/* or statements; of triples */
 	size_t literals;	/* of these, left out: with a literal */
 	size_t blanks;		/* of these, left out: with a blank node */
@@ -96,14 +98,14 @@ struct kge_load_report {
 	bool split_made; /* one file was given and we split it */
 };
 
-struct kge_load_options {
+struct graph_load_options {
 	double valid_share, test_share; /* used when there is one file; 0 <= each, sum < 1 */
 	uint64_t seed;
 	/* Split by names: whether a triple goes to valid or test follows from its names and the
 	 * seed, so one triple more moves next to no others; else from its place, too. */
 	bool by_names;
-	enum kge_graph_format format;
-	bool keep_literals; /* as entities, where their names fit into KGE_NAME_MAX */
+	enum graph_format format;
+	bool keep_literals; /* as entities, where their names fit into GRAPH_NAME_MAX */
 	bool drop_blanks;   /* leave out what has a blank node */
 	bool keep_header;   /* TSV: a first line such as head TAB relation TAB tail is a triple */
 	bool trim;	    /* TSV: take spaces off both ends of each field */
@@ -111,51 +113,53 @@ struct kge_load_options {
 
 /* valid_share .1, test_share .1, seed 1, any format, literals dropped, blank nodes kept, headers
  * left out, spaces kept. */
-void kge_load_defaults(struct kge_load_options *o);
+void graph_load_defaults(struct graph_load_options *o);
 
 /* Load a folder with train/valid/test (valid and test optional), or one file;
  * .tsv, .nt, .ttl, or .txt by its content; plain or .gz or .zst; or a folder of OpenKE.
  * Text is UTF-8 with LF line ends, and names are kept byte for byte: whatever
  * would change them silently (CR LF, a byte-order mark, control characters,
  * bytes that are not UTF-8) is refused; in RDF, line ends may be CR LF.  One file is split by
- * kge_graph_split(). ERR_INPUT names file and line; ERR_NOFILE, ERR_IO, ERR_USAGE (shares). o may
+ * graph_make_splits(). ERR_INPUT names file and line; ERR_NOFILE, ERR_IO, ERR_USAGE (shares). o may
  * be NULL (defaults), so may report.  *g is new, to be freed by the caller. */
-int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
-		   struct kge_load_report *report, struct err *e);
+int graph_load(struct graph **g, const char *path, const struct graph_load_options *o,
+	       struct graph_load_report *report, struct err *e);
 
 /* Write the triples as train.tsv, valid.tsv and test.tsv into the folder, which
- * is made if need be: what kge_graph_load() reads.  Names without a triple are
+ * is made if need be: what graph_load() reads.  Names without a triple are
  * not in it, and ids follow from the order of the triples on the way back.
  * Each file is written aside and renamed.  ERR_IO. */
-int kge_graph_save(const struct kge_graph *g, const char *folder, struct err *e);
+int graph_save(const struct graph *g, const char *folder, struct err *e);
 /* The same in OpenKE's layout, with our ids and all names. */
-int kge_graph_save_openke(const struct kge_graph *g, const char *folder, struct err *e);
-int kge_vocab_save_openke(const struct kge_vocab *v, const char *folder, const char *name,
-			  struct err *e);
+int graph_save_openke(const struct graph *g, const char *folder, struct err *e);
+int graph_vocab_save_openke(const struct graph_vocab *v, const char *folder, const char *name,
+			    struct err *e);
 
 /* Move triples from train to valid and test, drawn by the seed and a triple's own names, so that
  * every entity and relation of them stays in train; where that leaves too few, valid and test are
  * smaller than their shares.  valid and test must be empty. ERR_USAGE if the shares make no sense.
  */
-int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struct err *e);
+int graph_make_splits(struct graph *g, const struct graph_load_options *o, struct err *e);
 
 /* ---- the known answers of a query, for filtering ---- */
 
-enum kge_side { KGE_TAIL, KGE_HEAD }; /* the side being asked for */
+enum graph_side { GRAPH_TAIL, GRAPH_HEAD }; /* the side being asked for */
 
-struct kge_index;
+struct graph_index;
 
-/* splits: bit 1u << KGE_TRAIN etc. */
-struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits);
+/* splits: bit 1u << GRAPH_TRAIN etc. */
+struct graph_index *graph_index_new(const struct graph *g, unsigned splits);
 /* The same for the two queries of each of n triples alone, (h, r, ?) and (?, r, t): memory
  * follows their answers and not the graph.  Any other query seems to have none. */
-struct kge_index *kge_index_new_for(const struct kge_graph *g, unsigned splits,
-				    const struct kge_triple *asked, size_t n);
-void kge_index_free(struct kge_index *x);
+struct graph_index *graph_index_new_for(const struct graph *g, unsigned splits,
+					const struct graph_triple *asked, size_t n);
+void graph_index_free(struct graph_index *x);
 /* Tails of (head, rel, ?), ascending, without repeats; *n of them. */
-const uint32_t *kge_index_tails(const struct kge_index *x, uint32_t head, uint32_t rel, size_t *n);
+const uint32_t *graph_index_tails(const struct graph_index *x, uint32_t head, uint32_t rel,
+				  size_t *n);
 /* Heads of (?, rel, tail). */
-const uint32_t *kge_index_heads(const struct kge_index *x, uint32_t rel, uint32_t tail, size_t *n);
-bool kge_index_has(const struct kge_index *x, struct kge_triple t);
+const uint32_t *graph_index_heads(const struct graph_index *x, uint32_t rel, uint32_t tail,
+				  size_t *n);
+bool graph_index_has(const struct graph_index *x, struct graph_triple t);
 
 #endif

@@ -17,7 +17,7 @@ struct rows {
 	uint32_t n_pairs, mask;
 };
 
-struct kge_index {
+struct graph_index {
 	struct rows tails, heads;
 };
 
@@ -137,9 +137,9 @@ static void rows_free(struct rows *r)
 
 /* ---- which triples ---- */
 
-static uint32_t known_of(struct kge_triple t, enum kge_side side)
+static uint32_t known_of(struct graph_triple t, enum graph_side side)
 {
-	return side == KGE_TAIL ? t.head : t.tail;
+	return side == GRAPH_TAIL ? t.head : t.tail;
 }
 
 /* The pairs that are asked for on one side, in a hash table; slots NULL: all are. */
@@ -157,7 +157,7 @@ static size_t wanted_slot(const struct wanted *w, uint64_t pair)
 	return at;
 }
 
-static void want(struct wanted *w, const struct kge_triple *asked, size_t n, enum kge_side side)
+static void want(struct wanted *w, const struct graph_triple *asked, size_t n, enum graph_side side)
 {
 	*w = (struct wanted){ NULL, 15 };
 	while (w->mask < 2 * n)
@@ -171,14 +171,14 @@ static void want(struct wanted *w, const struct kge_triple *asked, size_t n, enu
 }
 
 /* The entries of one side that are wanted, into list if that is not NULL; how many. */
-static size_t list_entries(const struct kge_graph *g, unsigned splits, enum kge_side side,
+static size_t list_entries(const struct graph *g, unsigned splits, enum graph_side side,
 			   const struct wanted *w, struct entry *list)
 {
 	size_t n = 0;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; splits & 1u << s && i < g->split[s].n; i++) {
-			struct kge_triple t = g->split[s].at[i];
+			struct graph_triple t = g->split[s].at[i];
 			uint32_t known = known_of(t, side);
 
 			if (w->slots != NULL &&
@@ -191,42 +191,42 @@ static size_t list_entries(const struct kge_graph *g, unsigned splits, enum kge_
 	return n;
 }
 
-static void rows_of_side(struct rows *r, const struct kge_graph *g, unsigned splits,
-			 enum kge_side side, const struct wanted *w)
+static void rows_of_side(struct rows *r, const struct graph *g, unsigned splits,
+			 enum graph_side side, const struct wanted *w)
 {
 	size_t n = list_entries(g, splits, side, w, NULL);
 	struct entry *list = mem_resize(NULL, n + 1, sizeof *list);
 
 	list_entries(g, splits, side, w, list);
-	rows_build(r, list, n, kge_vocab_count(g->entities), kge_vocab_count(g->relations));
+	rows_build(r, list, n, graph_vocab_count(g->entities), graph_vocab_count(g->relations));
 }
 
-struct kge_index *kge_index_new(const struct kge_graph *g, unsigned splits)
+struct graph_index *graph_index_new(const struct graph *g, unsigned splits)
 {
-	struct kge_index *x = mem_array(1, sizeof *x);
+	struct graph_index *x = mem_array(1, sizeof *x);
 	const struct wanted all = { NULL, 0 };
 
-	rows_of_side(&x->tails, g, splits, KGE_TAIL, &all);
-	rows_of_side(&x->heads, g, splits, KGE_HEAD, &all);
+	rows_of_side(&x->tails, g, splits, GRAPH_TAIL, &all);
+	rows_of_side(&x->heads, g, splits, GRAPH_HEAD, &all);
 	return x;
 }
 
-struct kge_index *kge_index_new_for(const struct kge_graph *g, unsigned splits,
-				    const struct kge_triple *asked, size_t n)
+struct graph_index *graph_index_new_for(const struct graph *g, unsigned splits,
+					const struct graph_triple *asked, size_t n)
 {
-	struct kge_index *x = mem_array(1, sizeof *x);
+	struct graph_index *x = mem_array(1, sizeof *x);
 	struct wanted w;
 
 	for (int side = 0; side < 2; side++) {
-		want(&w, asked, n, (enum kge_side)side);
-		rows_of_side(side == KGE_TAIL ? &x->tails : &x->heads, g, splits,
-			     (enum kge_side)side, &w);
+		want(&w, asked, n, (enum graph_side)side);
+		rows_of_side(side == GRAPH_TAIL ? &x->tails : &x->heads, g, splits,
+			     (enum graph_side)side, &w);
 		free(w.slots);
 	}
 	return x;
 }
 
-void kge_index_free(struct kge_index *x)
+void graph_index_free(struct graph_index *x)
 {
 	if (x == NULL)
 		return;
@@ -252,20 +252,22 @@ static const uint32_t *rows_find(const struct rows *r, uint32_t known, uint32_t 
 	return r->answers;
 }
 
-const uint32_t *kge_index_tails(const struct kge_index *x, uint32_t head, uint32_t rel, size_t *n)
+const uint32_t *graph_index_tails(const struct graph_index *x, uint32_t head, uint32_t rel,
+				  size_t *n)
 {
 	return rows_find(&x->tails, head, rel, n);
 }
 
-const uint32_t *kge_index_heads(const struct kge_index *x, uint32_t rel, uint32_t tail, size_t *n)
+const uint32_t *graph_index_heads(const struct graph_index *x, uint32_t rel, uint32_t tail,
+				  size_t *n)
 {
 	return rows_find(&x->heads, tail, rel, n);
 }
 
-bool kge_index_has(const struct kge_index *x, struct kge_triple t)
+bool graph_index_has(const struct graph_index *x, struct graph_triple t)
 {
 	size_t n;
-	const uint32_t *tails = kge_index_tails(x, t.head, t.rel, &n);
+	const uint32_t *tails = graph_index_tails(x, t.head, t.rel, &n);
 
 	while (n > 0) {
 		size_t half = n / 2;

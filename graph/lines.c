@@ -21,7 +21,7 @@
 enum { IN_BYTES = 64 * 1024, OUT_BYTES = 2 * LINES_MAX, WINDOW_LOG_MAX = 27 };
 enum packing { PLAIN, GZIP, ZSTANDARD };
 
-struct lines {
+struct graph_lines {
 	char *path;
 	int fd;
 	enum packing packing;
@@ -35,12 +35,12 @@ struct lines {
 	char out[OUT_BYTES + 1]; /* one more for the NUL */
 	size_t out_at, out_end;
 	size_t number;
-	bool line_over; /* lines_byte() gave its LF */
+	bool line_over; /* graph_lines_byte() gave its LF */
 };
 
 /* ---- bytes of the file ---- */
 
-static int fill_in(struct lines *l, struct err *e)
+static int fill_in(struct graph_lines *l, struct err *e)
 {
 	while (l->in_at == l->in_end && !l->in_over) {
 		ssize_t n = read(l->fd, l->in, IN_BYTES);
@@ -58,7 +58,7 @@ static int fill_in(struct lines *l, struct err *e)
 }
 
 /* The first bytes decide; a name that promises packing must keep its word. */
-static int choose_packing(struct lines *l, struct err *e)
+static int choose_packing(struct graph_lines *l, struct err *e)
 {
 	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
 
@@ -79,7 +79,7 @@ static int choose_packing(struct lines *l, struct err *e)
 	return 0;
 }
 
-static int start_packing(struct lines *l)
+static int start_packing(struct graph_lines *l)
 {
 	if (l->packing == GZIP && inflateInit2(&l->gz, 15 + 16) != Z_OK)
 		return ERR_FAIL;
@@ -92,7 +92,7 @@ static int start_packing(struct lines *l)
 	return 0;
 }
 
-static int open_file(struct lines *l, struct err *e)
+static int open_file(struct graph_lines *l, struct err *e)
 {
 	struct stat st;
 
@@ -104,9 +104,9 @@ static int open_file(struct lines *l, struct err *e)
 	return fill_in(l, e);
 }
 
-int lines_open(struct lines **out, const char *path, struct err *e)
+int graph_lines_open(struct graph_lines **out, const char *path, struct err *e)
 {
-	struct lines *l = mem_array(1, sizeof *l);
+	struct graph_lines *l = mem_array(1, sizeof *l);
 	int rc;
 
 	l->path = mem_strdup(path);
@@ -116,14 +116,14 @@ int lines_open(struct lines **out, const char *path, struct err *e)
 	if (rc == 0 && start_packing(l) != 0)
 		rc = err_set(e, ERR_FAIL, "%s: could not start unpacking", path);
 	if (rc != 0) {
-		lines_close(l);
+		graph_lines_close(l);
 		return rc;
 	}
 	*out = l;
 	return 0;
 }
 
-void lines_close(struct lines *l)
+void graph_lines_close(struct graph_lines *l)
 {
 	if (l == NULL)
 		return;
@@ -136,17 +136,17 @@ void lines_close(struct lines *l)
 	free(l);
 }
 
-const char *lines_path(const struct lines *l)
+const char *graph_lines_path(const struct graph_lines *l)
 {
 	return l->path;
 }
 
-size_t lines_number(const struct lines *l)
+size_t graph_lines_number(const struct graph_lines *l)
 {
 	return l->number;
 }
 
-int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
+int graph_lines_bad(const struct graph_lines *l, struct err *e, const char *fmt, ...)
 {
 	char text[ERR_TEXT_MAX];
 	va_list args;
@@ -159,13 +159,14 @@ int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
 
 /* ---- unpacking, into the free end of l->out ---- */
 
-static int damaged(struct lines *l, struct err *e, const char *why)
+static int damaged(struct graph_lines *l, struct err *e, const char *why)
 {
 	l->number++;
-	return lines_bad(l, e, "packed data is damaged (%s): fetch or pack the file again", why);
+	return graph_lines_bad(l, e, "packed data is damaged (%s): fetch or pack the file again",
+			       why);
 }
 
-static int inflate_some(struct lines *l, struct err *e)
+static int inflate_some(struct graph_lines *l, struct err *e)
 {
 	int rc;
 
@@ -186,7 +187,7 @@ static int inflate_some(struct lines *l, struct err *e)
 	return 0;
 }
 
-static int unzstd_some(struct lines *l, struct err *e)
+static int unzstd_some(struct graph_lines *l, struct err *e)
 {
 	ZSTD_inBuffer in = { l->in, l->in_end, l->in_at };
 	ZSTD_outBuffer out = { l->out, OUT_BYTES, l->out_end };
@@ -200,7 +201,7 @@ static int unzstd_some(struct lines *l, struct err *e)
 	return 0;
 }
 
-static int copy_some(struct lines *l)
+static int copy_some(struct graph_lines *l)
 {
 	size_t n = l->in_end - l->in_at;
 
@@ -212,7 +213,7 @@ static int copy_some(struct lines *l)
 	return 0;
 }
 
-static int unpack_some(struct lines *l, struct err *e)
+static int unpack_some(struct graph_lines *l, struct err *e)
 {
 	size_t had = l->out_end;
 	int rc = l->packing == GZIP	   ? inflate_some(l, e)
@@ -225,16 +226,17 @@ static int unpack_some(struct lines *l, struct err *e)
 	if (l->packing != PLAIN && l->unpacked > LINES_FREE &&
 	    l->unpacked / LINES_RATIO > l->read) {
 		l->number++;
-		return lines_bad(l, e,
-				 "unpacks to more than %d times its size, which no graph does: "
-				 "unpack it yourself if you trust it",
-				 LINES_RATIO);
+		return graph_lines_bad(
+			l, e,
+			"unpacks to more than %d times its size, which no graph does: "
+			"unpack it yourself if you trust it",
+			LINES_RATIO);
 	}
 	return 0;
 }
 
 /* Add bytes to l->out.  *over: there will be no more. */
-static int fill_out(struct lines *l, bool *over, struct err *e)
+static int fill_out(struct graph_lines *l, bool *over, struct err *e)
 {
 	size_t had = l->out_end;
 
@@ -259,25 +261,27 @@ static int fill_out(struct lines *l, bool *over, struct err *e)
 
 /* ---- lines ---- */
 
-int lines_check(const struct lines *l, const char *text, size_t len, struct err *e)
+int graph_lines_check(const struct graph_lines *l, const char *text, size_t len, struct err *e)
 {
 	for (size_t i = 0; i < len;) {
 		size_t step = text_step(text + i, len - i),
 		       control = text_control(text + i, len - i);
 
 		if (step == 0)
-			return lines_bad(l, e, "byte %zu is not UTF-8: convert the file with iconv",
-					 i + 1);
+			return graph_lines_bad(
+				l, e, "byte %zu is not UTF-8: convert the file with iconv", i + 1);
 		if (control == 1 && text[i] != '\t')
-			return lines_bad(l, e,
-					 "control character 0x%02x at byte %zu: names may not "
-					 "have any",
-					 (uint8_t)text[i], i + 1);
+			return graph_lines_bad(
+				l, e,
+				"control character 0x%02x at byte %zu: names may not "
+				"have any",
+				(uint8_t)text[i], i + 1);
 		if (control == 2) /* a terminal may obey it */
-			return lines_bad(l, e,
-					 "control character U+%04X at byte %zu: names may not "
-					 "have any",
-					 (uint8_t)text[i + 1], i + 1);
+			return graph_lines_bad(
+				l, e,
+				"control character U+%04X at byte %zu: names may not "
+				"have any",
+				(uint8_t)text[i + 1], i + 1);
 		i += step;
 	}
 	return 0;
@@ -285,7 +289,8 @@ int lines_check(const struct lines *l, const char *text, size_t len, struct err 
 
 /* What is often given in place of text, and what to do then: else the sentence would be about one
  * of its bytes. */
-static int refuse_strangers(const struct lines *l, const char *line, size_t len, struct err *e)
+static int refuse_strangers(const struct graph_lines *l, const char *line, size_t len,
+			    struct err *e)
 {
 	static const struct {
 		const char *begins;
@@ -303,39 +308,39 @@ static int refuse_strangers(const struct lines *l, const char *line, size_t len,
 
 	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
 		if (len >= strangers[i].n && memcmp(line, strangers[i].begins, strangers[i].n) == 0)
-			return lines_bad(l, e, "this is %s", strangers[i].says);
+			return graph_lines_bad(l, e, "this is %s", strangers[i].says);
 	return 0;
 }
 
-static int check_line(const struct lines *l, const char *line, size_t len, struct err *e)
+static int check_line(const struct graph_lines *l, const char *line, size_t len, struct err *e)
 {
 	if (l->number == 1 && refuse_strangers(l, line, len, e) != 0)
 		return ERR_INPUT;
 	if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
-		return lines_bad(l, e,
-				 "begins with a byte-order mark: remove it, for example with "
-				 "sed -i '1s/^\\xef\\xbb\\xbf//'");
+		return graph_lines_bad(l, e,
+				       "begins with a byte-order mark: remove it, for example with "
+				       "sed -i '1s/^\\xef\\xbb\\xbf//'");
 	if (len > 0 && line[len - 1] == '\r')
-		return lines_bad(l, e,
-				 "ends in CR LF: convert the file, for example with "
-				 "sed -i 's/\\r$//'");
-	return lines_check(l, line, len, e);
+		return graph_lines_bad(l, e,
+				       "ends in CR LF: convert the file, for example with "
+				       "sed -i 's/\\r$//'");
+	return graph_lines_check(l, line, len, e);
 }
 
 /* The end of the line that begins at out_at, or NULL if it is not in l->out yet. */
-static char *line_end(struct lines *l, size_t from)
+static char *line_end(struct graph_lines *l, size_t from)
 {
 	return memchr(l->out + from, '\n', l->out_end - from);
 }
 
-static void make_room(struct lines *l)
+static void make_room(struct graph_lines *l)
 {
 	memmove(l->out, l->out + l->out_at, l->out_end - l->out_at);
 	l->out_end -= l->out_at;
 	l->out_at = 0;
 }
 
-int lines_next(struct lines *l, char **line, size_t *len, struct err *e)
+int graph_lines_next(struct graph_lines *l, char **line, size_t *len, struct err *e)
 {
 	size_t seen = l->out_at;
 	bool over = false;
@@ -358,14 +363,14 @@ int lines_next(struct lines *l, char **line, size_t *len, struct err *e)
 	*line = l->out + l->out_at;
 	*len = (size_t)((end != NULL ? end : l->out + l->out_end) - *line);
 	if (*len > LINES_MAX)
-		return lines_bad(l, e, "longer than %d bytes: is this a list of triples?",
-				 LINES_MAX);
+		return graph_lines_bad(l, e, "longer than %d bytes: is this a list of triples?",
+				       LINES_MAX);
 	l->out_at += *len + (end != NULL);
 	(*line)[*len] = '\0';
 	return check_line(l, *line, *len, e) == 0 ? 1 : ERR_INPUT;
 }
 
-void lines_peek(struct lines *l, const char **text, size_t *len)
+void graph_lines_peek(struct graph_lines *l, const char **text, size_t *len)
 {
 	bool over = false;
 
@@ -376,7 +381,7 @@ void lines_peek(struct lines *l, const char **text, size_t *len)
 	*len = l->out_end;
 }
 
-int lines_byte(struct lines *l, unsigned char *byte, struct err *e)
+int graph_lines_byte(struct graph_lines *l, unsigned char *byte, struct err *e)
 {
 	if (l->out_at == l->out_end) {
 		bool over = false;
@@ -391,41 +396,41 @@ int lines_byte(struct lines *l, unsigned char *byte, struct err *e)
 	*byte = (unsigned char)l->out[l->out_at++];
 	l->line_over = *byte == '\n';
 	if (*byte == '\0')
-		return lines_bad(l, e, "control character 0x00: this is no text");
+		return graph_lines_bad(l, e, "control character 0x00: this is no text");
 	return 1;
 }
 
-int lines_split(const struct lines *l, char *line, size_t len, char separator,
-		struct lines_field *out, const char *const *what, size_t want, struct err *e)
+int graph_lines_split(const struct graph_lines *l, char *line, size_t len, char separator,
+		      struct lines_field *out, const char *const *what, size_t want, struct err *e)
 {
 	size_t got = 1;
 
 	if (len == 0)
-		return lines_bad(l, e, "empty line: remove it");
+		return graph_lines_bad(l, e, "empty line: remove it");
 	for (size_t i = 0; i < len; i++)
 		got += line[i] == separator;
 	if (got != want)
-		return lines_bad(l, e, "%zu column%s where %zu are wanted, with one %s between two",
-				 got, got == 1 ? "" : "s", want,
-				 separator == '\t' ? "TAB" : "space");
+		return graph_lines_bad(
+			l, e, "%zu column%s where %zu are wanted, with one %s between two", got,
+			got == 1 ? "" : "s", want, separator == '\t' ? "TAB" : "space");
 	for (size_t i = 0; i < want; i++) {
 		char *end = strchr(line, separator);
 
 		out[i].text = line;
 		out[i].len = end != NULL ? (size_t)(end - line) : strlen(line);
 		if (out[i].len == 0)
-			return lines_bad(l, e, "column %zu (%s) is empty", i + 1, what[i]);
-		if (out[i].len > KGE_NAME_MAX)
-			return lines_bad(l, e, "column %zu (%s) has %zu bytes, more than %d", i + 1,
-					 what[i], out[i].len, KGE_NAME_MAX);
+			return graph_lines_bad(l, e, "column %zu (%s) is empty", i + 1, what[i]);
+		if (out[i].len > GRAPH_NAME_MAX)
+			return graph_lines_bad(l, e, "column %zu (%s) has %zu bytes, more than %d",
+					       i + 1, what[i], out[i].len, GRAPH_NAME_MAX);
 		line[out[i].len] = '\0';
 		line += out[i].len + 1;
 	}
 	return 0;
 }
 
-int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
-		 const char *const *what, size_t want, struct err *e)
+int graph_lines_fields(const struct graph_lines *l, char *line, size_t len, struct lines_field *out,
+		       const char *const *what, size_t want, struct err *e)
 {
-	return lines_split(l, line, len, '\t', out, what, want, e);
+	return graph_lines_split(l, line, len, '\t', out, what, want, e);
 }

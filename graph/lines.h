@@ -17,45 +17,45 @@
 
 enum { LINES_MAX = 64 * 1024, LINES_RATIO = 200, LINES_FREE = 64 * 1024 * 1024 };
 
-struct lines;
+struct graph_lines;
 
 /* ERR_NOFILE, ERR_IO, or ERR_INPUT (a folder; called .gz or .zst but is neither). */
-int lines_open(struct lines **l, const char *path, struct err *e);
-void lines_close(struct lines *l);
+int graph_lines_open(struct graph_lines **l, const char *path, struct err *e);
+void graph_lines_close(struct graph_lines *l);
 
 /* 1 and the next line (without its end, NUL-terminated, good until the next
  * call), 0 at the end of the file, or ERR_INPUT, ERR_IO. */
-int lines_next(struct lines *l, char **line, size_t *len, struct err *e);
+int graph_lines_next(struct graph_lines *l, char **line, size_t *len, struct err *e);
 
 /* What the file begins with, up to about LINES_MAX bytes, before anything was
  * read of it; good until the next call.  Errors come when they are read. */
-void lines_peek(struct lines *l, const char **text, size_t *len);
+void graph_lines_peek(struct graph_lines *l, const char **text, size_t *len);
 
 /* For a parser that cuts the file itself: 1 and the next byte, not checked but
  * for being NUL, 0 at the end, or ERR_INPUT, ERR_IO.  Not to be mixed with
- * lines_next().  The line of errors is that of the byte given last. */
-int lines_byte(struct lines *l, unsigned char *byte, struct err *e);
+ * graph_lines_next().  The line of errors is that of the byte given last. */
+int graph_lines_byte(struct graph_lines *l, unsigned char *byte, struct err *e);
 
-/* 0 if the text may stand in a name, else as lines_bad(): see above. */
-int lines_check(const struct lines *l, const char *text, size_t len, struct err *e);
+/* 0 if the text may stand in a name, else as graph_lines_bad(): see above. */
+int graph_lines_check(const struct graph_lines *l, const char *text, size_t len, struct err *e);
 
 /* The file, and the line that was given last. */
-const char *lines_path(const struct lines *l);
-size_t lines_number(const struct lines *l);
+const char *graph_lines_path(const struct graph_lines *l);
+size_t graph_lines_number(const struct graph_lines *l);
 
 /* ERR_INPUT with "file:line: text" in *e. */
-int lines_bad(const struct lines *l, struct err *e, const char *fmt, ...)
+int graph_lines_bad(const struct graph_lines *l, struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Cut the line at its TABs (or other separators) into exactly `want` fields of 1..KGE_NAME_MAX
+/* Cut the line at its TABs (or other separators) into exactly `want` fields of 1..GRAPH_NAME_MAX
  * bytes; what[i] says what field i is, for the error. */
 struct lines_field {
 	char *text; /* NUL-terminated */
 	size_t len;
 };
-int lines_fields(const struct lines *l, char *line, size_t len, struct lines_field *out,
-		 const char *const *what, size_t want, struct err *e);
-int lines_split(const struct lines *l, char *line, size_t len, char separator,
-		struct lines_field *out, const char *const *what, size_t want, struct err *e);
+int graph_lines_fields(const struct graph_lines *l, char *line, size_t len, struct lines_field *out,
+		       const char *const *what, size_t want, struct err *e);
+int graph_lines_split(const struct graph_lines *l, char *line, size_t len, char separator,
+		      struct lines_field *out, const char *const *what, size_t want, struct err *e);
 
 #endif

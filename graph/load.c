@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "graph/load_internal.h"
 
-static uint64_t triple_hash(struct kge_triple t)
+static uint64_t triple_hash(struct graph_triple t)
 {
 	uint64_t h = (uint64_t)t.head << 32 | t.tail;
 
@@ -17,12 +17,12 @@ static uint64_t triple_hash(struct kge_triple t)
 	return h ^ h >> 32;
 }
 
-size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_triple t)
+size_t graph_seen_slot(const struct seen *s, const struct graph_triples *in, struct graph_triple t)
 {
 	size_t at = triple_hash(t) & s->mask;
 
 	for (; s->slots[at] != 0; at = (at + 1) & s->mask) {
-		const struct kge_triple *o = &in->at[s->slots[at] - 1];
+		const struct graph_triple *o = &in->at[s->slots[at] - 1];
 
 		if (o->head == t.head && o->rel == t.rel && o->tail == t.tail)
 			break;
@@ -30,40 +30,40 @@ size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_
 	return at;
 }
 
-static void seen_grow(struct seen *s, const struct kge_triples *in)
+static void seen_grow(struct seen *s, const struct graph_triples *in)
 {
 	s->mask = s->mask * 2 + 1;
 	free(s->slots);
 	s->slots = mem_array(s->mask + 1, sizeof *s->slots);
 	for (size_t i = 0; i < in->n; i++)
-		s->slots[seen_slot(s, in, in->at[i])] = (uint32_t)i + 1;
+		s->slots[graph_seen_slot(s, in, in->at[i])] = (uint32_t)i + 1;
 }
 
 /* Adds the triple unless the split has it: false then. */
-static bool add_once(struct seen *s, struct kge_graph *g, enum kge_split split, struct kge_triple t)
+static bool add_once(struct seen *s, struct graph *g, enum graph_split split, struct graph_triple t)
 {
-	size_t at = seen_slot(s, &g->split[split], t);
+	size_t at = graph_seen_slot(s, &g->split[split], t);
 
 	if (s->slots[at] != 0)
 		return false;
-	kge_graph_add(g, split, t);
+	graph_add(g, split, t);
 	s->slots[at] = (uint32_t)g->split[split].n;
 	if (g->split[split].n * 4 > s->mask * 3)
 		seen_grow(s, &g->split[split]);
 	return true;
 }
 
-int loading_room(const struct loading *in, struct err *e)
+int graph_loading_room(const struct loading *in, struct err *e)
 {
 	if (in->g->split[in->split].n < UINT32_MAX / 4 &&
-	    kge_vocab_count(in->g->entities) < UINT32_MAX / 4 - 2)
+	    graph_vocab_count(in->g->entities) < UINT32_MAX / 4 - 2)
 		return 0;
-	return lines_bad(in->lines, e, "more than %u triples or entities", UINT32_MAX / 4);
+	return graph_lines_bad(in->lines, e, "more than %u triples or entities", UINT32_MAX / 4);
 }
 
-void loading_add(struct loading *in, struct kge_triple t)
+void graph_loading_add(struct loading *in, struct graph_triple t)
 {
-	size_t line = lines_number(in->lines);
+	size_t line = graph_lines_number(in->lines);
 
 	if (!add_once(&in->seen, in->g, in->split, t)) {
 		in->report->duplicates++;
@@ -74,10 +74,10 @@ void loading_add(struct loading *in, struct kge_triple t)
 		buf_add(&in->origin->lines[in->split], &line, sizeof line);
 }
 
-int loading_read(struct loading *in, enum kge_split split, const char *path, load_reader *read,
-		 struct err *e)
+int graph_loading_read(struct loading *in, enum graph_split split, const char *path,
+		       load_reader *read, struct err *e)
 {
-	int rc = lines_open(&in->lines, path, e);
+	int rc = graph_lines_open(&in->lines, path, e);
 
 	if (rc != 0)
 		return rc;
@@ -87,7 +87,7 @@ int loading_read(struct loading *in, enum kge_split split, const char *path, loa
 	in->seen = (struct seen){ mem_array(64, sizeof *in->seen.slots), 63 };
 	rc = read(in, e);
 	free(in->seen.slots);
-	lines_close(in->lines);
+	graph_lines_close(in->lines);
 	return rc;
 }
 
@@ -138,41 +138,41 @@ static int check_spaces(struct loading *in, struct lines_field *f, const char *w
 	if (!in->options->trim)
 		return 0;
 	trim(f);
-	return f->len > 0 ? 0 : lines_bad(in->lines, e, "the %s is spaces alone", what);
+	return f->len > 0 ? 0 : graph_lines_bad(in->lines, e, "the %s is spaces alone", what);
 }
 
 static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 {
 	static const char *const what[] = { "head", "relation", "tail" };
 	struct lines_field f[3];
-	struct kge_triple t;
-	int rc = lines_fields(in->lines, line, len, f, what, 3, e);
+	struct graph_triple t;
+	int rc = graph_lines_fields(in->lines, line, len, f, what, 3, e);
 
 	for (size_t column = 0; column < 3 && rc == 0; column++)
 		rc = check_spaces(in, &f[column], what[column], e);
 	if (rc == 0)
-		rc = loading_room(in, e);
+		rc = graph_loading_room(in, e);
 	if (rc != 0)
 		return rc;
-	if (lines_number(in->lines) == 1 && !in->options->keep_header && is_header(f)) {
+	if (graph_lines_number(in->lines) == 1 && !in->options->keep_header && is_header(f)) {
 		in->report->headers++;
 		return 0;
 	}
-	t.head = kge_vocab_add(in->g->entities, f[0].text, f[0].len);
-	t.rel = kge_vocab_add(in->g->relations, f[1].text, f[1].len);
-	t.tail = kge_vocab_add(in->g->entities, f[2].text, f[2].len);
+	t.head = graph_vocab_add(in->g->entities, f[0].text, f[0].len);
+	t.rel = graph_vocab_add(in->g->relations, f[1].text, f[1].len);
+	t.tail = graph_vocab_add(in->g->entities, f[2].text, f[2].len);
 	in->report->lines++;
-	loading_add(in, t);
+	graph_loading_add(in, t);
 	return 0;
 }
 
-int load_tsv(struct loading *in, struct err *e)
+int graph_load_tsv(struct loading *in, struct err *e)
 {
 	char *line;
 	size_t len;
 	int rc;
 
-	while ((rc = lines_next(in->lines, &line, &len, e)) == 1) {
+	while ((rc = graph_lines_next(in->lines, &line, &len, e)) == 1) {
 		rc = load_line(in, line, len, e);
 		if (rc != 0)
 			return rc;
@@ -186,16 +186,16 @@ static const char *const packings[] = { "", ".gz", ".zst", NULL };
 static const char *const triple_ends[] = { ".tsv", ".txt", ".nt", ".ttl", NULL };
 static const char *const id_ends[] = { ".txt", NULL };
 
-/* Of the name without its packing; KGE_GRAPH_ANY if the content must tell. */
-static enum kge_graph_format format_of_name(const char *path)
+/* Of the name without its packing; GRAPH_ANY if the content must tell. */
+static enum graph_format format_of_name(const char *path)
 {
 	static const struct {
 		const char *end;
-		enum kge_graph_format format;
+		enum graph_format format;
 	} known[] = {
-		{ ".tsv", KGE_GRAPH_TSV },
-		{ ".nt", KGE_GRAPH_NTRIPLES },
-		{ ".ttl", KGE_GRAPH_TURTLE },
+		{ ".tsv", GRAPH_TSV },
+		{ ".nt", GRAPH_NTRIPLES },
+		{ ".ttl", GRAPH_TURTLE },
 	};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -207,7 +207,7 @@ static enum kge_graph_format format_of_name(const char *path)
 			if (fits)
 				return known[i].format;
 		}
-	return KGE_GRAPH_ANY;
+	return GRAPH_ANY;
 }
 
 /* RDF if the first line that says something is a directive of Turtle, or
@@ -241,28 +241,28 @@ static int load_any(struct loading *in, struct err *e)
 	const char *text;
 	size_t len;
 
-	lines_peek(in->lines, &text, &len);
-	return looks_like_rdf(text, len) ? load_rdf(in, e) : load_tsv(in, e);
+	graph_lines_peek(in->lines, &text, &len);
+	return looks_like_rdf(text, len) ? graph_load_rdf(in, e) : graph_load_tsv(in, e);
 }
 
-static int load_file(struct loading *in, enum kge_split split, const char *path, struct err *e)
+static int load_file(struct loading *in, enum graph_split split, const char *path, struct err *e)
 {
-	static load_reader *const readers[] = { [KGE_GRAPH_ANY] = load_any,
-						[KGE_GRAPH_TSV] = load_tsv,
-						[KGE_GRAPH_NTRIPLES] = load_rdf,
-						[KGE_GRAPH_TURTLE] = load_rdf };
-	enum kge_graph_format f = in->options->format;
+	static load_reader *const readers[] = { [GRAPH_ANY] = load_any,
+						[GRAPH_TSV] = graph_load_tsv,
+						[GRAPH_NTRIPLES] = graph_load_rdf,
+						[GRAPH_TURTLE] = graph_load_rdf };
+	enum graph_format f = in->options->format;
 
-	if (f == KGE_GRAPH_OPENKE || file_ends_in(path, "2id.txt"))
+	if (f == GRAPH_OPENKE || file_ends_in(path, "2id.txt"))
 		return err_set(e, ERR_INPUT, "%s: OpenKE's layout is a folder: give its folder",
 			       path);
-	if (f == KGE_GRAPH_ANY)
+	if (f == GRAPH_ANY)
 		f = format_of_name(path);
-	return loading_read(in, split, path, readers[f], e);
+	return graph_loading_read(in, split, path, readers[f], e);
 }
 
-int loading_find(const char *folder, const char *stem, const char *const *ends, char **found,
-		 struct err *e)
+int graph_loading_find(const char *folder, const char *stem, const char *const *ends, char **found,
+		       struct err *e)
 {
 	*found = NULL;
 	for (size_t i = 0; ends[i / 3] != NULL; i++) {
@@ -287,22 +287,22 @@ int loading_find(const char *folder, const char *stem, const char *const *ends, 
 
 static int load_folder(struct loading *in, const char *folder, struct err *e)
 {
-	static const char *const names[KGE_SPLITS] = { "train", "valid", "test" };
-	char *paths[KGE_SPLITS] = { NULL };
+	static const char *const names[GRAPH_SPLITS] = { "train", "valid", "test" };
+	char *paths[GRAPH_SPLITS] = { NULL };
 	int rc = 0;
 
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
-		rc = loading_find(folder, names[s], triple_ends, &paths[s], e);
-	if (rc == 0 && paths[KGE_TRAIN] == NULL)
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
+		rc = graph_loading_find(folder, names[s], triple_ends, &paths[s], e);
+	if (rc == 0 && paths[GRAPH_TRAIN] == NULL)
 		rc = err_set(e, ERR_INPUT,
 			     "%s: no train.tsv, train.txt, train.nt or train.ttl (plain, .gz or "
 			     ".zst) in it, nor a train2id.txt",
 			     folder);
-	in->first = paths[KGE_TRAIN];
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
+	in->first = paths[GRAPH_TRAIN];
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		if (paths[s] != NULL)
-			rc = load_file(in, (enum kge_split)s, paths[s], e);
-	for (int s = 0; s < KGE_SPLITS; s++)
+			rc = load_file(in, (enum graph_split)s, paths[s], e);
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		free(paths[s]);
 	return rc;
 }
@@ -310,22 +310,22 @@ static int load_folder(struct loading *in, const char *folder, struct err *e)
 /* OpenKE's layout or one file a split; a folder with both must be told. */
 static int load_either_folder(struct loading *in, const char *folder, struct err *e)
 {
-	enum kge_graph_format f = in->options->format;
+	enum graph_format f = in->options->format;
 	char *ids = NULL, *names = NULL;
 	int rc = 0;
 
-	if (f == KGE_GRAPH_ANY)
-		rc = loading_find(folder, "train2id", id_ends, &ids, e);
+	if (f == GRAPH_ANY)
+		rc = graph_loading_find(folder, "train2id", id_ends, &ids, e);
 	if (rc == 0 && ids != NULL)
-		rc = loading_find(folder, "train", triple_ends, &names, e);
+		rc = graph_loading_find(folder, "train", triple_ends, &names, e);
 	if (rc == 0 && ids != NULL && names != NULL)
 		rc = err_set(e, ERR_INPUT,
 			     "%s and %s are both there: say which is meant with --format (openke "
 			     "for the first)",
 			     ids, names);
 	if (rc == 0)
-		rc = ids != NULL || f == KGE_GRAPH_OPENKE ? load_openke(in, folder, e)
-							  : load_folder(in, folder, e);
+		rc = ids != NULL || f == GRAPH_OPENKE ? graph_load_openke(in, folder, e)
+						      : load_folder(in, folder, e);
 	free(ids);
 	free(names);
 	return rc;
@@ -334,11 +334,11 @@ static int load_either_folder(struct loading *in, const char *folder, struct err
 /* ---- the whole ---- */
 
 /* Names of the split that are not marked yet are marked and counted. */
-static void count_new(const struct kge_triples *in, bool *ent, bool *rel, size_t *n_ent,
+static void count_new(const struct graph_triples *in, bool *ent, bool *rel, size_t *n_ent,
 		      size_t *n_rel)
 {
 	for (size_t i = 0; i < in->n; i++) {
-		struct kge_triple t = in->at[i];
+		struct graph_triple t = in->at[i];
 
 		*n_ent += !ent[t.head];
 		ent[t.head] = true;
@@ -349,68 +349,68 @@ static void count_new(const struct kge_triples *in, bool *ent, bool *rel, size_t
 	}
 }
 
-void seen_fill(struct seen *s, const struct kge_triples *in)
+void graph_seen_fill(struct seen *s, const struct graph_triples *in)
 {
 	s->mask = 31;
 	while (s->mask < in->n * 2)
 		s->mask = s->mask * 2 + 1;
 	s->slots = mem_array(s->mask + 1, sizeof *s->slots);
 	for (size_t i = 0; i < in->n; i++)
-		s->slots[seen_slot(s, in, in->at[i])] = (uint32_t)i + 1;
+		s->slots[graph_seen_slot(s, in, in->at[i])] = (uint32_t)i + 1;
 }
 
 /* How many triples of `of` are in train: train goes by, so memory follows `of` alone. */
-static size_t count_leaked(const struct kge_triples *of, const struct kge_triples *train)
+static size_t count_leaked(const struct graph_triples *of, const struct graph_triples *train)
 {
 	struct seen s;
 	size_t n = 0;
 
-	seen_fill(&s, of);
+	graph_seen_fill(&s, of);
 	for (size_t i = 0; i < train->n; i++)
-		n += s.slots[seen_slot(&s, of, train->at[i])] != 0;
+		n += s.slots[graph_seen_slot(&s, of, train->at[i])] != 0;
 	free(s.slots);
 	return n;
 }
 
 /* What of valid and test train does not know, and what it gives away. */
-static void report_unseen(const struct kge_graph *g, struct kge_load_report *report)
+static void report_unseen(const struct graph *g, struct graph_load_report *report)
 {
-	bool *ent = mem_array((size_t)kge_vocab_count(g->entities) + 1, sizeof *ent);
-	bool *rel = mem_array((size_t)kge_vocab_count(g->relations) + 1, sizeof *rel);
+	bool *ent = mem_array((size_t)graph_vocab_count(g->entities) + 1, sizeof *ent);
+	bool *rel = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof *rel);
 	size_t known_ent = 0, known_rel = 0;
 
-	count_new(&g->split[KGE_TRAIN], ent, rel, &known_ent, &known_rel);
-	for (int s = KGE_VALID; s < KGE_SPLITS; s++) {
+	count_new(&g->split[GRAPH_TRAIN], ent, rel, &known_ent, &known_rel);
+	for (int s = GRAPH_VALID; s < GRAPH_SPLITS; s++) {
 		count_new(&g->split[s], ent, rel, &report->unseen_entities,
 			  &report->unseen_relations);
-		report->leaked += count_leaked(&g->split[s], &g->split[KGE_TRAIN]);
+		report->leaked += count_leaked(&g->split[s], &g->split[GRAPH_TRAIN]);
 	}
 	free(ent);
 	free(rel);
 }
 
-void kge_load_defaults(struct kge_load_options *o)
+void graph_load_defaults(struct graph_load_options *o)
 {
-	*o = (struct kge_load_options){ .valid_share = 0.1, .test_share = 0.1, .seed = 1 };
+	*o = (struct graph_load_options){ .valid_share = 0.1, .test_share = 0.1, .seed = 1 };
 }
 
-static int load(struct kge_graph *g, const char *path, const struct kge_load_options *o,
-		struct kge_load_report *report, struct load_origin *origin, struct err *e)
+static int load(struct graph *g, const char *path, const struct graph_load_options *o,
+		struct graph_load_report *report, struct load_origin *origin, struct err *e)
 {
 	struct stat st;
 	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 	struct loading in = {
 		.g = g, .options = o, .report = report, .first = path, .origin = origin
 	};
-	int rc = folder ? load_either_folder(&in, path, e) : load_file(&in, KGE_TRAIN, path, e);
+	int rc = folder ? load_either_folder(&in, path, e) : load_file(&in, GRAPH_TRAIN, path, e);
 
-	if (rc == 0 && g->split[KGE_TRAIN].n == 0)
+	if (rc == 0 && g->split[GRAPH_TRAIN].n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: no triples to train on%s", path,
 			     report->literals + report->blanks > 0
 				     ? " (those with literals or blank nodes were left out)"
 				     : "");
 	if (rc == 0 && !folder && origin == NULL) {
-		rc = kge_graph_split(g, o, e);
+		rc = graph_make_splits(g, o, e);
 		report->split_made = true;
 	}
 	if (rc == 0)
@@ -418,34 +418,35 @@ static int load(struct kge_graph *g, const char *path, const struct kge_load_opt
 	return rc;
 }
 
-int load_with_origin(struct kge_graph **g, const char *path, const struct kge_load_options *o,
-		     struct kge_load_report *report, struct load_origin *origin, struct err *e)
+int graph_load_with_origin(struct graph **g, const char *path, const struct graph_load_options *o,
+			   struct graph_load_report *report, struct load_origin *origin,
+			   struct err *e)
 {
-	struct kge_load_options defaults;
-	struct kge_load_report mine;
+	struct graph_load_options defaults;
+	struct graph_load_report mine;
 	int rc;
 
-	kge_load_defaults(&defaults);
+	graph_load_defaults(&defaults);
 	report = report != NULL ? report : &mine;
-	*report = (struct kge_load_report){ 0 };
-	*g = kge_graph_new();
+	*report = (struct graph_load_report){ 0 };
+	*g = graph_new();
 	rc = load(*g, path, o != NULL ? o : &defaults, report, origin, e);
 	if (rc != 0) {
-		kge_graph_free(*g);
+		graph_free(*g);
 		*g = NULL;
 	}
 	return rc;
 }
 
-int kge_graph_load(struct kge_graph **g, const char *path, const struct kge_load_options *o,
-		   struct kge_load_report *report, struct err *e)
+int graph_load(struct graph **g, const char *path, const struct graph_load_options *o,
+	       struct graph_load_report *report, struct err *e)
 {
-	return load_with_origin(g, path, o, report, NULL, e);
+	return graph_load_with_origin(g, path, o, report, NULL, e);
 }
 
-void load_origin_release(struct load_origin *origin)
+void graph_load_origin_release(struct load_origin *origin)
 {
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		free(origin->path[s]);
 		buf_release(&origin->lines[s]);
 	}

@@ -1,8 +1,8 @@
 /* graph/load_internal.h - what the readers of triples share; for graph/ alone.
  *
  * load.c finds the files of a graph and opens them one after the other; a
- * reader turns one file's text into calls of loading_add().  Every error goes
- * through lines_bad(), so that it names the file and the line. */
+ * reader turns one file's text into calls of graph_loading_add().  Every error goes
+ * through graph_lines_bad(), so that it names the file and the line. */
 #ifndef GRAPH_LOAD_INTERNAL_H
 #define GRAPH_LOAD_INTERNAL_H
 
@@ -19,52 +19,53 @@ struct seen {
 
 /* Where the triples of each split came from: for who asks by line (graph/find.c). */
 struct load_origin {
-	char *path[KGE_SPLITS];
-	struct buf lines[KGE_SPLITS]; /* size_t, one a triple */
+	char *path[GRAPH_SPLITS];
+	struct buf lines[GRAPH_SPLITS]; /* size_t, one a triple */
 };
 
 struct loading {
-	struct kge_graph *g;
-	const struct kge_load_options *options;
-	struct kge_load_report *report;
+	struct graph *g;
+	const struct graph_load_options *options;
+	struct graph_load_report *report;
 	const char *first; /* path of train's file, or of the one file */
 	char mark[16];	   /* graph/rdf.c: told apart by it are blank nodes of two graphs */
 	struct load_origin *origin; /* NULL: nobody asks */
 	/* of the file that is being read: */
-	enum kge_split split;
-	struct lines *lines;
+	enum graph_split split;
+	struct graph_lines *lines;
 	struct seen seen;
 };
 
 /* Before names are added for one more triple: ERR_INPUT if there is no room for it. */
-int loading_room(const struct loading *in, struct err *e);
+int graph_loading_room(const struct loading *in, struct err *e);
 /* One more triple of known names; repeats and loops are counted. */
-void loading_add(struct loading *in, struct kge_triple t);
+void graph_loading_add(struct loading *in, struct graph_triple t);
 
-/* As kge_graph_load(), but one file is not split, and `origin` is filled. */
-int load_with_origin(struct kge_graph **g, const char *path, const struct kge_load_options *o,
-		     struct kge_load_report *report, struct load_origin *origin, struct err *e);
-void load_origin_release(struct load_origin *origin);
+/* As graph_load(), but one file is not split, and `origin` is filled. */
+int graph_load_with_origin(struct graph **g, const char *path, const struct graph_load_options *o,
+			   struct graph_load_report *report, struct load_origin *origin,
+			   struct err *e);
+void graph_load_origin_release(struct load_origin *origin);
 
 /* The place of a triple's slot in a table of a list's triples; the slot is 0 if it is not there. */
-size_t seen_slot(const struct seen *s, const struct kge_triples *in, struct kge_triple t);
+size_t graph_seen_slot(const struct seen *s, const struct graph_triples *in, struct graph_triple t);
 /* A table of all of them; free(s->slots). */
-void seen_fill(struct seen *s, const struct kge_triples *in);
+void graph_seen_fill(struct seen *s, const struct graph_triples *in);
 
 /* The readers: from in->lines to its end.  ERR_INPUT, ERR_IO. */
-int load_tsv(struct loading *in, struct err *e);
-int load_rdf(struct loading *in, struct err *e); /* N-Triples and Turtle; graph/rdf.c */
+int graph_load_tsv(struct loading *in, struct err *e);
+int graph_load_rdf(struct loading *in, struct err *e); /* N-Triples and Turtle; graph/rdf.c */
 /* A folder in OpenKE's layout; graph/openke.c.  Opens its files itself. */
-int load_openke(struct loading *in, const char *folder, struct err *e);
+int graph_load_openke(struct loading *in, const char *folder, struct err *e);
 
 /* Read one file of triples by the reader, as the split. */
 typedef int load_reader(struct loading *in, struct err *e);
-int loading_read(struct loading *in, enum kge_split split, const char *path, load_reader *read,
-		 struct err *e);
+int graph_loading_read(struct loading *in, enum graph_split split, const char *path,
+		       load_reader *read, struct err *e);
 
 /* The path of stem + one of the ends, plain or with .gz or .zst behind, in the
  * folder: *path is NULL if there is none, ERR_INPUT if there are two. */
-int loading_find(const char *folder, const char *stem, const char *const *ends, char **path,
-		 struct err *e);
+int graph_loading_find(const char *folder, const char *stem, const char *const *ends, char **path,
+		       struct err *e);
 
 #endif

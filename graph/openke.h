@@ -11,7 +11,7 @@
 
 /* A list of names in OpenKE's layout. */
 struct openke_names {
-	struct kge_vocab *names;
+	struct graph_vocab *names;
 	uint32_t *ids; /* by the file's number, of which there are n; NULL if !named */
 	size_t n;
 	bool counted; /* the file is there, so n is known */
@@ -19,6 +19,7 @@ struct openke_names {
 };
 /* Fill the rest of a list that has `names`; free(list->ids) whatever comes back.
  * ERR_NOFILE, ERR_INPUT, ERR_IO. */
-int openke_read_names(struct openke_names *list, const char *path, const char *what, struct err *e);
+int graph_openke_read_names(struct openke_names *list, const char *path, const char *what,
+			    struct err *e);
 
 #endif

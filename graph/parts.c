@@ -8,23 +8,23 @@
 
 /* ---- who gets which relation ---- */
 
-static int check_parts(const struct kge_graph *g, uint32_t k, struct err *e)
+static int check_parts(const struct graph *g, uint32_t k, struct err *e)
 {
-	uint32_t n = kge_vocab_count(g->relations);
+	uint32_t n = graph_vocab_count(g->relations);
 
-	if (k < 2 || k > KGE_PARTS_MAX)
+	if (k < 2 || k > GRAPH_PARTS_MAX)
 		return err_set(e, ERR_USAGE, "a graph is dealt to 2 to %d parts, not to %u",
-			       KGE_PARTS_MAX, k);
+			       GRAPH_PARTS_MAX, k);
 	if (k > n)
 		return err_set(e, ERR_USAGE,
 			       "%u parts cannot each have a relation of a graph that has %u", k, n);
 	return 0;
 }
 
-int kge_deal_relations(const struct kge_graph *g, uint32_t k, uint64_t seed, uint32_t *part,
-		       struct err *e)
+int graph_partition_relations(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
+			      struct err *e)
 {
-	uint32_t n = kge_vocab_count(g->relations), *order;
+	uint32_t n = graph_vocab_count(g->relations), *order;
 	struct rng r;
 	int rc = check_parts(g, k, e);
 
@@ -41,22 +41,22 @@ int kge_deal_relations(const struct kge_graph *g, uint32_t k, uint64_t seed, uin
 	return 0;
 }
 
-/* Give what met no other (to[] is KGE_NONE) to the part that has the fewest triples. */
-static void deal_loners(const struct kge_graph *g, uint32_t k, uint32_t *part)
+/* Give what met no other (to[] is GRAPH_NONE) to the part that has the fewest triples. */
+static void deal_loners(const struct graph *g, uint32_t k, uint32_t *part)
 {
-	uint32_t n = kge_vocab_count(g->relations);
-	size_t *triples = mem_array(n, sizeof(*triples)), held[KGE_PARTS_MAX] = { 0 };
+	uint32_t n = graph_vocab_count(g->relations);
+	size_t *triples = mem_array(n, sizeof(*triples)), held[GRAPH_PARTS_MAX] = { 0 };
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++)
 			triples[g->split[s].at[i].rel]++;
 	for (uint32_t r = 0; r < n; r++)
-		if (part[r] != KGE_NONE)
+		if (part[r] != GRAPH_NONE)
 			held[part[r]] += triples[r];
 	for (uint32_t r = 0; r < n; r++) {
 		uint32_t least = 0;
 
-		if (part[r] != KGE_NONE)
+		if (part[r] != GRAPH_NONE)
 			continue;
 		for (uint32_t p = 1; p < k; p++)
 			if (held[p] < held[least])
@@ -86,28 +86,28 @@ static uint32_t drop_loners(double *m, uint32_t n, uint32_t *who)
 	return kept;
 }
 
-int kge_deal_communities(const struct kge_graph *g, uint32_t k, uint64_t seed, uint32_t *part,
-			 struct err *e)
+int graph_partition_communities(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
+				struct err *e)
 {
-	uint32_t n = kge_vocab_count(g->relations), kept, *who, *group;
+	uint32_t n = graph_vocab_count(g->relations), kept, *who, *group;
 	double *m;
 	int rc = check_parts(g, k, e);
 
 	if (rc != 0)
 		return rc;
-	if (n > KGE_COMMUNITY_RELATIONS_MAX)
+	if (n > GRAPH_COMMUNITY_RELATIONS_MAX)
 		return err_set(e, ERR_TOOBIG,
 			       "%u relations are too many to look for communities (at most %d): "
 			       "deal them by relations",
-			       n, KGE_COMMUNITY_RELATIONS_MAX);
+			       n, GRAPH_COMMUNITY_RELATIONS_MAX);
 	who = mem_array(n, sizeof(*who));
 	group = mem_array(n, sizeof(*group));
-	m = kge_cooccurrence(g);
+	m = graph_cooccurrence(g);
 	kept = drop_loners(m, n, who);
 	for (uint32_t r = 0; r < n; r++)
-		part[r] = KGE_NONE;
+		part[r] = GRAPH_NONE;
 	if (kept > 0)
-		rc = kge_cluster(m, kept, kept < k ? kept : k, seed, group, e);
+		rc = graph_cluster(m, kept, kept < k ? kept : k, seed, group, e);
 	for (uint32_t i = 0; rc == 0 && i < kept; i++)
 		part[who[i]] = group[i];
 	if (rc == 0)
@@ -140,12 +140,12 @@ static size_t distinct(uint32_t *ids, size_t n)
 }
 
 /* The relations of entity x, with repeats: rels[start[x]..start[x + 1]]. */
-static void list_touches(const struct kge_graph *g, size_t *start, uint32_t **rels)
+static void list_touches(const struct graph *g, size_t *start, uint32_t **rels)
 {
-	uint32_t n = kge_vocab_count(g->entities);
+	uint32_t n = graph_vocab_count(g->entities);
 	size_t *at;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++) {
 			start[g->split[s].at[i].head + 1]++;
 			start[g->split[s].at[i].tail + 1]++;
@@ -154,9 +154,9 @@ static void list_touches(const struct kge_graph *g, size_t *start, uint32_t **re
 		start[x + 1] += start[x];
 	*rels = mem_array(start[n] + 1, sizeof(**rels));
 	at = mem_copy(start, ((size_t)n + 1) * sizeof(*at));
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++) {
-			struct kge_triple t = g->split[s].at[i];
+			struct graph_triple t = g->split[s].at[i];
 
 			(*rels)[at[t.head]++] = t.rel;
 			(*rels)[at[t.tail]++] = t.rel;
@@ -164,9 +164,9 @@ static void list_touches(const struct kge_graph *g, size_t *start, uint32_t **re
 	free(at);
 }
 
-double *kge_cooccurrence(const struct kge_graph *g)
+double *graph_cooccurrence(const struct graph *g)
 {
-	uint32_t n_ent = kge_vocab_count(g->entities), n = kge_vocab_count(g->relations), *rels;
+	uint32_t n_ent = graph_vocab_count(g->entities), n = graph_vocab_count(g->relations), *rels;
 	size_t *start = mem_array((size_t)n_ent + 2, sizeof(*start));
 	double *m = mem_array((size_t)n * n + 1, sizeof(*m));
 
@@ -186,65 +186,65 @@ double *kge_cooccurrence(const struct kge_graph *g)
 
 /* ---- the parts ---- */
 
-struct kge_triples kge_all_triples(const struct kge_graph *g)
+struct graph_triples graph_all_triples(const struct graph *g)
 {
-	struct kge_triples all = { NULL, 0 };
+	struct graph_triples all = { NULL, 0 };
 	size_t n = 0;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		n += g->split[s].n;
 	all.at = mem_array(n + 1, sizeof(*all.at));
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		/* what an earlier split has already */
-		struct kge_index *seen = s > 0 ? kge_index_new(g, (1u << s) - 1) : NULL;
+		struct graph_index *seen = s > 0 ? graph_index_new(g, (1u << s) - 1) : NULL;
 
 		for (size_t i = 0; i < g->split[s].n; i++)
-			if (seen == NULL || !kge_index_has(seen, g->split[s].at[i]))
+			if (seen == NULL || !graph_index_has(seen, g->split[s].at[i]))
 				all.at[all.n++] = g->split[s].at[i];
-		kge_index_free(seen);
+		graph_index_free(seen);
 	}
 	return all;
 }
 
-static uint32_t move_name(struct kge_vocab *to, const struct kge_vocab *from, uint32_t id)
+static uint32_t move_name(struct graph_vocab *to, const struct graph_vocab *from, uint32_t id)
 {
 	size_t len;
-	const char *name = kge_vocab_name(from, id, &len);
+	const char *name = graph_vocab_name(from, id, &len);
 
-	return kge_vocab_add(to, name, len);
+	return graph_vocab_add(to, name, len);
 }
 
-struct kge_graph *kge_part_graph(const struct kge_graph *g, const struct kge_triples *all,
-				 const uint32_t *part, uint32_t k)
+struct graph *graph_part_graph(const struct graph *g, const struct graph_triples *all,
+			       const uint32_t *part, uint32_t k)
 {
-	struct kge_graph *out = kge_graph_new();
+	struct graph *out = graph_new();
 
 	for (size_t i = 0; i < all->n; i++) {
-		struct kge_triple t = all->at[i];
+		struct graph_triple t = all->at[i];
 
 		if (part[t.rel] != k)
 			continue;
 		t.head = move_name(out->entities, g->entities, t.head);
 		t.rel = move_name(out->relations, g->relations, t.rel);
 		t.tail = move_name(out->entities, g->entities, t.tail);
-		kge_graph_add(out, KGE_TRAIN, t);
+		graph_add(out, GRAPH_TRAIN, t);
 	}
 	return out;
 }
 
-void kge_parts_shared(const struct kge_graph *g, const struct kge_triples *all,
-		      const uint32_t *part, uint32_t k, uint32_t *shared, uint32_t *in_all)
+void graph_parts_shared(const struct graph *g, const struct graph_triples *all,
+			const uint32_t *part, uint32_t k, uint32_t *shared, uint32_t *in_all)
 {
-	uint32_t n_ent = kge_vocab_count(g->entities);
+	uint32_t n_ent = graph_vocab_count(g->entities);
 	uint64_t *held = mem_array((size_t)n_ent + 1, sizeof(*held)); /* bit p: part p has it */
 
 	for (size_t i = 0; i < all->n; i++) {
-		struct kge_triple t = all->at[i];
+		struct graph_triple t = all->at[i];
 
 		held[t.head] |= UINT64_C(1) << part[t.rel];
 		held[t.tail] |= UINT64_C(1) << part[t.rel];
 	}
-	assert(k >= 1 && k <= KGE_PARTS_MAX);
+	assert(k >= 1 && k <= GRAPH_PARTS_MAX);
 	*in_all = 0;
 	for (size_t i = 0; i < (size_t)k * k; i++)
 		shared[i] = 0;

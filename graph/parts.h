@@ -16,41 +16,41 @@
 #include "base/err.h"
 #include "graph/graph.h"
 
-enum { KGE_PARTS_MAX = 64, KGE_COMMUNITY_RELATIONS_MAX = 4096 };
+enum { GRAPH_PARTS_MAX = 64, GRAPH_COMMUNITY_RELATIONS_MAX = 4096 };
 
-/* ERR_USAGE unless 2 <= k <= KGE_PARTS_MAX and k <= number of relations, both. */
-int kge_deal_relations(const struct kge_graph *g, uint32_t k, uint64_t seed, uint32_t *part,
-		       struct err *e);
-/* Also ERR_TOOBIG above KGE_COMMUNITY_RELATIONS_MAX relations (two dense matrices
+/* ERR_USAGE unless 2 <= k <= GRAPH_PARTS_MAX and k <= number of relations, both. */
+int graph_partition_relations(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
+			      struct err *e);
+/* Also ERR_TOOBIG above GRAPH_COMMUNITY_RELATIONS_MAX relations (two dense matrices
  * of them: 256 MiB, a minute), ERR_FAIL if LAPACK finds no eigenvectors.  A
  * relation that meets no other goes to the part that has the fewest triples. */
-int kge_deal_communities(const struct kge_graph *g, uint32_t k, uint64_t seed, uint32_t *part,
-			 struct err *e);
+int graph_partition_communities(const struct graph *g, uint32_t k, uint64_t seed, uint32_t *part,
+				struct err *e);
 
 /* m [n_rel x n_rel]: how many entities both relations touch, in any split, as head
  * or tail; 0 on the diagonal.  free() it. */
-double *kge_cooccurrence(const struct kge_graph *g);
+double *graph_cooccurrence(const struct graph *g);
 
 /* Spectral clustering (Shi and Malik 2000; von Luxburg 2007) of n things with
  * symmetric affinity m [n x n] >= 0, each row with a sum above 0, into k <= n
  * groups, none empty: the k first eigenvectors of the normalised Laplacian
  * I - D^-1/2 M D^-1/2, scaled by D^-1/2, then k-means with restarts.  Groups are
  * numbered in the order of their first members.  m is used up.  ERR_FAIL. */
-int kge_cluster(double *m, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group, struct err *e);
+int graph_cluster(double *m, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group, struct err *e);
 /* The k-means of it, on points at [n x k]; groups are numbered as they come. */
-void kge_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group);
+void graph_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group);
 
 /* ---- the parts ---- */
 
 /* All distinct triples of all splits, in their order; free(all.at). */
-struct kge_triples kge_all_triples(const struct kge_graph *g);
+struct graph_triples graph_all_triples(const struct graph *g);
 /* A new graph of those whose relation is in part k, all of them in train; names get
  * new ids in the order of the triples. */
-struct kge_graph *kge_part_graph(const struct kge_graph *g, const struct kge_triples *all,
-				 const uint32_t *part, uint32_t k);
+struct graph *graph_part_graph(const struct graph *g, const struct graph_triples *all,
+			       const uint32_t *part, uint32_t k);
 /* shared [k x k]: how many entities two parts both hold, on the diagonal the part's
  * own; *in_all: entities that every part holds. */
-void kge_parts_shared(const struct kge_graph *g, const struct kge_triples *all,
-		      const uint32_t *part, uint32_t k, uint32_t *shared, uint32_t *in_all);
+void graph_parts_shared(const struct graph *g, const struct graph_triples *all,
+			const uint32_t *part, uint32_t k, uint32_t *shared, uint32_t *in_all);
 
 #endif

@@ -1,7 +1,7 @@
 /* graph/rdf.c - triples of N-Triples and Turtle, parsed by serd (graph/graph.h says
  * what becomes of IRIs, literals and blank nodes).
  *
- * serd is given the file byte by byte, so that the line of lines_byte() is the
+ * serd is given the file byte by byte, so that the line of graph_lines_byte() is the
  * line of whatever it tells us.  It bounds neither what it keeps of one
  * statement nor its recursion for nested [ and (, so both are bounded here:
  * bytes from one callback to the next, and the stack that its calls have taken
@@ -28,13 +28,13 @@ struct rdf {
 	struct loading *in;
 	SerdReader *reader;
 	SerdEnv *env;
-	struct kge_vocab *prefixes; /* to count them */
-	size_t since;		    /* bytes since the last callback */
-	char window[4];		    /* the last bytes */
-	bool small_b, big_b;	    /* _:b1, _:B1 were seen, any number for 1 */
-	uintptr_t stack;	    /* where ours was when serd was called */
-	struct buf name[3];	    /* of the statement's nodes */
-	int rc;			    /* the first error, and its text */
+	struct graph_vocab *prefixes; /* to count them */
+	size_t since;		      /* bytes since the last callback */
+	char window[4];		      /* the last bytes */
+	bool small_b, big_b;	      /* _:b1, _:B1 were seen, any number for 1 */
+	uintptr_t stack;	      /* where ours was when serd was called */
+	struct buf name[3];	      /* of the statement's nodes */
+	int rc;			      /* the first error, and its text */
 	struct err *e;
 };
 
@@ -63,12 +63,13 @@ static size_t give_byte(void *to, size_t size, size_t n, void *stream)
 	(void)n;
 	if (r->rc != 0)
 		return 0;
-	rc = lines_byte(r->in->lines, &byte, r->e);
+	rc = graph_lines_byte(r->in->lines, &byte, r->e);
 	if (rc == 1 && ++r->since > STATEMENT_MAX)
-		rc = lines_bad(r->in->lines, r->e,
-			       "a statement, string or comment of more than %d bytes: is a \" or > "
-			       "missing?",
-			       STATEMENT_MAX);
+		rc = graph_lines_bad(
+			r->in->lines, r->e,
+			"a statement, string or comment of more than %d bytes: is a \" or > "
+			"missing?",
+			STATEMENT_MAX);
 	if (rc < 0)
 		r->rc = rc;
 	if (rc != 1)
@@ -87,9 +88,10 @@ static int has_failed(void *stream)
 
 static int say_clash(const struct rdf *r)
 {
-	return lines_bad(r->in->lines, r->e,
-			 "blank nodes _:b and _:B with numbers cannot be told apart here: rename "
-			 "one kind");
+	return graph_lines_bad(
+		r->in->lines, r->e,
+		"blank nodes _:b and _:B with numbers cannot be told apart here: rename "
+		"one kind");
 }
 
 /* The first complaint of serd is the cause, later ones its consequences. */
@@ -105,8 +107,9 @@ static SerdStatus note_error(void *handle, const SerdError *error)
 	for (char *c = text; *c != '\0'; c++) /* it repeats bytes of the file */
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
 			*c = '?';
-	r->rc = error->status == SERD_ERR_ID_CLASH ? say_clash(r)
-						   : lines_bad(r->in->lines, r->e, "%s", text);
+	r->rc = error->status == SERD_ERR_ID_CLASH
+			? say_clash(r)
+			: graph_lines_bad(r->in->lines, r->e, "%s", text);
 	return SERD_SUCCESS;
 }
 
@@ -118,7 +121,7 @@ static bool may_go_on(struct rdf *r)
 
 	r->since = 0;
 	if (r->rc == 0 && used > STACK_MAX)
-		r->rc = lines_bad(r->in->lines, r->e, "too many [ or ( within each other");
+		r->rc = graph_lines_bad(r->in->lines, r->e, "too many [ or ( within each other");
 	return r->rc == 0;
 }
 
@@ -133,11 +136,11 @@ static SerdStatus note_base(void *handle, const SerdNode *uri)
 {
 	struct rdf *r = handle;
 
-	if (may_go_on(r) && uri->n_bytes > KGE_NAME_MAX)
-		r->rc = lines_bad(r->in->lines, r->e, "an IRI of %zu bytes, more than %d",
-				  uri->n_bytes, KGE_NAME_MAX);
+	if (may_go_on(r) && uri->n_bytes > GRAPH_NAME_MAX)
+		r->rc = graph_lines_bad(r->in->lines, r->e, "an IRI of %zu bytes, more than %d",
+					uri->n_bytes, GRAPH_NAME_MAX);
 	if (r->rc == 0 && serd_env_set_base_uri(r->env, uri) != SERD_SUCCESS)
-		r->rc = lines_bad(r->in->lines, r->e, "this base IRI cannot be used");
+		r->rc = graph_lines_bad(r->in->lines, r->e, "this base IRI cannot be used");
 	return status_of(r);
 }
 
@@ -145,16 +148,16 @@ static SerdStatus note_prefix(void *handle, const SerdNode *name, const SerdNode
 {
 	struct rdf *r = handle;
 
-	if (may_go_on(r) && (uri->n_bytes > KGE_NAME_MAX || name->n_bytes > KGE_NAME_MAX))
-		r->rc = lines_bad(r->in->lines, r->e, "a prefix of more than %d bytes",
-				  KGE_NAME_MAX);
+	if (may_go_on(r) && (uri->n_bytes > GRAPH_NAME_MAX || name->n_bytes > GRAPH_NAME_MAX))
+		r->rc = graph_lines_bad(r->in->lines, r->e, "a prefix of more than %d bytes",
+					GRAPH_NAME_MAX);
 	if (r->rc != 0)
 		return status_of(r);
-	kge_vocab_add(r->prefixes, (const char *)name->buf, name->n_bytes);
-	if (kge_vocab_count(r->prefixes) > PREFIXES_MAX)
-		r->rc = lines_bad(r->in->lines, r->e, "more than %d prefixes", PREFIXES_MAX);
+	graph_vocab_add(r->prefixes, (const char *)name->buf, name->n_bytes);
+	if (graph_vocab_count(r->prefixes) > PREFIXES_MAX)
+		r->rc = graph_lines_bad(r->in->lines, r->e, "more than %d prefixes", PREFIXES_MAX);
 	else if (serd_env_set_prefix(r->env, name, uri) != SERD_SUCCESS)
-		r->rc = lines_bad(r->in->lines, r->e, "this prefix cannot be used");
+		r->rc = graph_lines_bad(r->in->lines, r->e, "this prefix cannot be used");
 	return status_of(r);
 }
 
@@ -162,12 +165,13 @@ static SerdStatus note_prefix(void *handle, const SerdNode *name, const SerdNode
 
 static int check_name(const struct rdf *r, const struct buf *name)
 {
-	if (name->len > KGE_NAME_MAX)
-		return lines_bad(r->in->lines, r->e, "a name of %zu bytes, more than %d", name->len,
-				 KGE_NAME_MAX);
+	if (name->len > GRAPH_NAME_MAX)
+		return graph_lines_bad(r->in->lines, r->e, "a name of %zu bytes, more than %d",
+				       name->len, GRAPH_NAME_MAX);
 	if (memchr(name->base, '\t', name->len) != NULL)
-		return lines_bad(r->in->lines, r->e, "a TAB in a name: names may not have any");
-	return lines_check(r->in->lines, (const char *)name->base, name->len, r->e);
+		return graph_lines_bad(r->in->lines, r->e,
+				       "a TAB in a name: names may not have any");
+	return graph_lines_check(r->in->lines, (const char *)name->base, name->len, r->e);
 }
 
 static int name_curie(const struct rdf *r, const SerdNode *node, struct buf *name)
@@ -175,8 +179,8 @@ static int name_curie(const struct rdf *r, const SerdNode *node, struct buf *nam
 	SerdChunk before, after;
 
 	if (serd_env_expand(r->env, node, &before, &after) != SERD_SUCCESS)
-		return lines_bad(r->in->lines, r->e, "'%.200s': this prefix was not declared",
-				 (const char *)node->buf);
+		return graph_lines_bad(r->in->lines, r->e, "'%.200s': this prefix was not declared",
+				       (const char *)node->buf);
 	buf_add(name, before.buf, before.len);
 	buf_add(name, after.buf, after.len);
 	return 0;
@@ -208,9 +212,9 @@ static int name_iri(const struct rdf *r, const SerdNode *node, struct buf *name)
 	if (rc == 0)
 		rc = check_name(r, name);
 	if (rc == 0 && !serd_uri_string_has_scheme(name->base))
-		rc = lines_bad(r->in->lines, r->e,
-			       "<%.200s> is relative, and no @base says to what: add one",
-			       (const char *)node->buf);
+		rc = graph_lines_bad(r->in->lines, r->e,
+				     "<%.200s> is relative, and no @base says to what: add one",
+				     (const char *)node->buf);
 	return rc;
 }
 
@@ -227,10 +231,11 @@ static int make_mark(struct loading *in, struct err *e)
 	if (f == NULL || fstat(fileno(f), &st) != 0 || !S_ISREG(st.st_mode)) {
 		if (f != NULL)
 			fclose(f);
-		return lines_bad(in->lines, e,
-				 "a blank node, whose name needs a hash of %s, which cannot be "
-				 "read twice: import a file",
-				 in->first);
+		return graph_lines_bad(
+			in->lines, e,
+			"a blank node, whose name needs a hash of %s, which cannot be "
+			"read twice: import a file",
+			in->first);
 	}
 	crypto_generichash_init(&state, NULL, 0, sizeof hash);
 	while ((n = fread(block, 1, sizeof block, f)) > 0)
@@ -292,7 +297,7 @@ static int name_literal(const struct rdf *r, const SerdNode *node, const SerdNod
 	int rc = 0;
 
 	buf_clear(name);
-	if (node->n_bytes > KGE_NAME_MAX)
+	if (node->n_bytes > GRAPH_NAME_MAX)
 		return 0;
 	buf_add(name, "\"", 1);
 	add_escaped(name, node->buf, node->n_bytes);
@@ -304,7 +309,7 @@ static int name_literal(const struct rdf *r, const SerdNode *node, const SerdNod
 		buf_printf(name, "^^<%.*s>", (int)iri.len, (const char *)iri.base);
 	}
 	buf_release(&iri);
-	if (rc == 0 && name->len > KGE_NAME_MAX)
+	if (rc == 0 && name->len > GRAPH_NAME_MAX)
 		buf_clear(name);
 	else if (rc == 0)
 		rc = check_name(r, name);
@@ -320,22 +325,22 @@ static int name_node(const struct rdf *r, const SerdNode *node, struct buf *name
 		return name_blank(r, node, name);
 	if (node->type == SERD_URI || node->type == SERD_CURIE)
 		return name_iri(r, node, name);
-	return lines_bad(r->in->lines, r->e, "a literal where an IRI is wanted");
+	return graph_lines_bad(r->in->lines, r->e, "a literal where an IRI is wanted");
 }
 
 static int add_triple(struct rdf *r)
 {
 	struct loading *in = r->in;
 	const struct buf *n = r->name;
-	struct kge_triple t;
-	int rc = loading_room(in, r->e);
+	struct graph_triple t;
+	int rc = graph_loading_room(in, r->e);
 
 	if (rc != 0)
 		return rc;
-	t.head = kge_vocab_add(in->g->entities, (const char *)n[0].base, n[0].len);
-	t.rel = kge_vocab_add(in->g->relations, (const char *)n[1].base, n[1].len);
-	t.tail = kge_vocab_add(in->g->entities, (const char *)n[2].base, n[2].len);
-	loading_add(in, t);
+	t.head = graph_vocab_add(in->g->entities, (const char *)n[0].base, n[0].len);
+	t.rel = graph_vocab_add(in->g->relations, (const char *)n[1].base, n[1].len);
+	t.tail = graph_vocab_add(in->g->entities, (const char *)n[2].base, n[2].len);
+	graph_loading_add(in, t);
 	return 0;
 }
 
@@ -343,14 +348,15 @@ static int add_triple(struct rdf *r)
 static int take(struct rdf *r, const SerdNode *s, const SerdNode *p, const SerdNode *o,
 		const SerdNode *datatype, const SerdNode *lang)
 {
-	const struct kge_load_options *how = r->in->options;
+	const struct graph_load_options *how = r->in->options;
 	bool blank = s->type == SERD_BLANK || o->type == SERD_BLANK;
 	bool literal = o->type == SERD_LITERAL;
 	int rc = 0;
 
 	r->in->report->lines++;
 	if (p->type == SERD_BLANK)
-		return lines_bad(r->in->lines, r->e, "a blank node where a relation is wanted");
+		return graph_lines_bad(r->in->lines, r->e,
+				       "a blank node where a relation is wanted");
 	if (blank && how->drop_blanks) {
 		r->in->report->blanks++;
 		return 0;
@@ -394,22 +400,22 @@ static void read_all(struct rdf *r)
 	while (st == SERD_SUCCESS && r->rc == 0)
 		st = serd_reader_read_chunk(r->reader);
 	if (r->rc == 0 && st > SERD_FAILURE)
-		r->rc = lines_bad(r->in->lines, r->e, "%s", (const char *)serd_strerror(st));
+		r->rc = graph_lines_bad(r->in->lines, r->e, "%s", (const char *)serd_strerror(st));
 	serd_reader_end_stream(r->reader);
 }
 
-int load_rdf(struct loading *in, struct err *e)
+int graph_load_rdf(struct loading *in, struct err *e)
 {
 	struct rdf r = { .in = in, .e = e };
 
 	r.env = serd_env_new(NULL);
-	r.prefixes = kge_vocab_new();
+	r.prefixes = graph_vocab_new();
 	r.reader = serd_reader_new(SERD_TURTLE, &r, NULL, note_base, note_prefix, take_statement,
 				   NULL);
 	read_all(&r);
 	serd_reader_free(r.reader);
 	serd_env_free(r.env);
-	kge_vocab_free(r.prefixes);
+	graph_vocab_free(r.prefixes);
 	for (int i = 0; i < 3; i++)
 		buf_release(&r.name[i]);
 	return r.rc;

@@ -3,21 +3,21 @@
 #include "base/sink.h"
 #include "graph/graph.h"
 
-static void put_name(FILE *f, const struct kge_vocab *v, uint32_t id, char end)
+static void put_name(FILE *f, const struct graph_vocab *v, uint32_t id, char end)
 {
 	size_t len;
-	const char *name = kge_vocab_name(v, id, &len);
+	const char *name = graph_vocab_name(v, id, &len);
 
 	fwrite(name, 1, len, f);
 	fputc(end, f);
 }
 
 /* An empty split has an empty file, so that none of an earlier graph stays. */
-static int save_split(const struct kge_graph *g, enum kge_split split, const char *folder,
+static int save_split(const struct graph *g, enum graph_split split, const char *folder,
 		      struct err *e)
 {
-	static const char *const names[KGE_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
-	const struct kge_triples *from = &g->split[split];
+	static const char *const names[GRAPH_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
+	const struct graph_triples *from = &g->split[split];
 	struct sink s;
 
 	if (sink_open(&s, folder, names[split], SINK_SHARED, e) != 0)
@@ -30,22 +30,22 @@ static int save_split(const struct kge_graph *g, enum kge_split split, const cha
 	return sink_close(&s, e);
 }
 
-int kge_vocab_save_openke(const struct kge_vocab *v, const char *folder, const char *name,
-			  struct err *e)
+int graph_vocab_save_openke(const struct graph_vocab *v, const char *folder, const char *name,
+			    struct err *e)
 {
 	struct sink s;
 
 	if (sink_open(&s, folder, name, SINK_SHARED, e) != 0)
 		return ERR_IO;
-	fprintf(s.f, "%u\n", kge_vocab_count(v));
-	for (uint32_t id = 0; id < kge_vocab_count(v); id++) {
+	fprintf(s.f, "%u\n", graph_vocab_count(v));
+	for (uint32_t id = 0; id < graph_vocab_count(v); id++) {
 		put_name(s.f, v, id, '\t');
 		fprintf(s.f, "%u\n", id);
 	}
 	return sink_close(&s, e);
 }
 
-static int save_ids(const struct kge_triples *from, const char *folder, const char *name,
+static int save_ids(const struct graph_triples *from, const char *folder, const char *name,
 		    struct err *e)
 {
 	struct sink s;
@@ -58,26 +58,26 @@ static int save_ids(const struct kge_triples *from, const char *folder, const ch
 	return sink_close(&s, e);
 }
 
-int kge_graph_save_openke(const struct kge_graph *g, const char *folder, struct err *e)
+int graph_save_openke(const struct graph *g, const char *folder, struct err *e)
 {
-	static const char *const names[KGE_SPLITS] = { "train2id.txt", "valid2id.txt",
-						       "test2id.txt" };
+	static const char *const names[GRAPH_SPLITS] = { "train2id.txt", "valid2id.txt",
+							 "test2id.txt" };
 	int rc = file_make_folder(folder, 0777, e);
 
 	if (rc == 0)
-		rc = kge_vocab_save_openke(g->entities, folder, "entity2id.txt", e);
+		rc = graph_vocab_save_openke(g->entities, folder, "entity2id.txt", e);
 	if (rc == 0)
-		rc = kge_vocab_save_openke(g->relations, folder, "relation2id.txt", e);
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
+		rc = graph_vocab_save_openke(g->relations, folder, "relation2id.txt", e);
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
 		rc = save_ids(&g->split[s], folder, names[s], e);
 	return rc;
 }
 
-int kge_graph_save(const struct kge_graph *g, const char *folder, struct err *e)
+int graph_save(const struct graph *g, const char *folder, struct err *e)
 {
 	int rc = file_make_folder(folder, 0777, e);
 
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++)
-		rc = save_split(g, (enum kge_split)s, folder, e);
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++)
+		rc = save_split(g, (enum graph_split)s, folder, e);
 	return rc;
 }

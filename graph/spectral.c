@@ -140,13 +140,13 @@ static void fill_empty(struct means *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		s->size[s->group[i]]++;
 	for (uint32_t c = 0; c < s->k; c++) {
-		uint32_t worst = KGE_NONE;
+		uint32_t worst = GRAPH_NONE;
 
 		if (s->size[c] > 0)
 			continue;
 		for (uint32_t i = 0; i < s->n; i++)
 			if (s->size[s->group[i]] > 1 &&
-			    (worst == KGE_NONE || s->far[i] > s->far[worst]))
+			    (worst == GRAPH_NONE || s->far[i] > s->far[worst]))
 				worst = i;
 		s->size[s->group[worst]]--;
 		s->size[c]++;
@@ -172,7 +172,7 @@ static double run_means(struct means *s, struct rng *r)
 
 	first_centers(s, r);
 	for (uint32_t i = 0; i < s->n; i++)
-		s->group[i] = KGE_NONE;
+		s->group[i] = GRAPH_NONE;
 	for (int round = 0; round < ROUNDS_MAX && assign(s); round++) {
 		fill_empty(s);
 		move_centers(s);
@@ -196,7 +196,7 @@ static void renumber(uint32_t *group, uint32_t n, uint32_t k)
 	free(to);
 }
 
-void kge_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group)
+void graph_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group)
 {
 	struct means s = { .at = at, .n = n, .k = k };
 	double best = INFINITY;
@@ -221,13 +221,13 @@ void kge_means(const double *at, uint32_t n, uint32_t k, uint64_t seed, uint32_t
 	free(s.size);
 }
 
-int kge_cluster(double *m, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group, struct err *e)
+int graph_cluster(double *m, uint32_t n, uint32_t k, uint64_t seed, uint32_t *group, struct err *e)
 {
 	double *at = mem_array((size_t)n * k, sizeof(*at));
 	int rc = embed(m, n, k, at, e);
 
 	if (rc == 0) {
-		kge_means(at, n, k, seed, group);
+		graph_means(at, n, k, seed, group);
 		renumber(group, n, k);
 	}
 	free(at);

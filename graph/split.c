@@ -10,7 +10,7 @@ struct counts {
 	uint32_t *entity, *relation; /* how often each stands in train */
 };
 
-static void count(struct counts *c, struct kge_triple t, int by)
+static void count(struct counts *c, struct graph_triple t, int by)
 {
 	c->entity[t.head] += (uint32_t)by;
 	c->entity[t.tail] += (uint32_t)by;
@@ -18,7 +18,7 @@ static void count(struct counts *c, struct kge_triple t, int by)
 }
 
 /* True, and counted out, if train still knows all three names without t. */
-static bool can_spare(struct counts *c, struct kge_triple t)
+static bool can_spare(struct counts *c, struct graph_triple t)
 {
 	count(c, t, -1);
 	if (c->entity[t.head] > 0 && c->entity[t.tail] > 0 && c->relation[t.rel] > 0)
@@ -41,17 +41,17 @@ static int compare_turns(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-static void hash_name(crypto_generichash_state *h, const struct kge_vocab *names, uint32_t id)
+static void hash_name(crypto_generichash_state *h, const struct graph_vocab *names, uint32_t id)
 {
 	size_t len;
-	const char *name = kge_vocab_name(names, id, &len);
+	const char *name = graph_vocab_name(names, id, &len);
 	uint64_t n = len; /* so that "ab" "c" is not "a" "bc" */
 
 	crypto_generichash_update(h, (const uint8_t *)&n, sizeof n);
 	crypto_generichash_update(h, (const uint8_t *)name, len);
 }
 
-static uint64_t turn_of(const struct kge_graph *g, struct kge_triple t, uint64_t seed)
+static uint64_t turn_of(const struct graph *g, struct graph_triple t, uint64_t seed)
 {
 	crypto_generichash_state h;
 	uint8_t out[crypto_generichash_BYTES_MIN];
@@ -69,9 +69,9 @@ static uint64_t turn_of(const struct kge_graph *g, struct kge_triple t, uint64_t
 
 /* A triple's turn follows from its own names and the seed, not from its place: one triple more
  * moves next to no others from split to split. */
-static uint32_t *order_by_names(const struct kge_graph *g, uint64_t seed)
+static uint32_t *order_by_names(const struct graph *g, uint64_t seed)
 {
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	struct turn *turns = mem_array(train->n + 1, sizeof *turns);
 	uint32_t *order = mem_array(train->n + 1, sizeof *order);
 
@@ -97,23 +97,23 @@ static uint32_t *order_by_place(size_t n, uint64_t seed)
 }
 
 /* Deal the order's triples: to valid and test while they want some, else they stay. */
-static void deal(struct kge_graph *g, struct counts *c, const uint32_t *order, const size_t *want)
+static void deal(struct graph *g, struct counts *c, const uint32_t *order, const size_t *want)
 {
-	struct kge_triples *train = &g->split[KGE_TRAIN];
+	struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	bool *gone = mem_array(train->n + 1, sizeof *gone);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < train->n; i++) {
-		struct kge_triple t = train->at[order[i]];
-		enum kge_split to = g->split[KGE_TEST].n < want[KGE_TEST]     ? KGE_TEST
-				    : g->split[KGE_VALID].n < want[KGE_VALID] ? KGE_VALID
-									      : KGE_TRAIN;
+		struct graph_triple t = train->at[order[i]];
+		enum graph_split to = g->split[GRAPH_TEST].n < want[GRAPH_TEST]	    ? GRAPH_TEST
+				      : g->split[GRAPH_VALID].n < want[GRAPH_VALID] ? GRAPH_VALID
+										    : GRAPH_TRAIN;
 
-		if (to == KGE_TRAIN)
+		if (to == GRAPH_TRAIN)
 			break;
 		gone[order[i]] = can_spare(c, t);
 		if (gone[order[i]])
-			kge_graph_add(g, to, t);
+			graph_add(g, to, t);
 	}
 	for (size_t i = 0; i < train->n; i++)
 		if (!gone[i])
@@ -122,10 +122,10 @@ static void deal(struct kge_graph *g, struct counts *c, const uint32_t *order, c
 	free(gone);
 }
 
-int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struct err *e)
+int graph_make_splits(struct graph *g, const struct graph_load_options *o, struct err *e)
 {
-	size_t n = g->split[KGE_TRAIN].n;
-	size_t want[KGE_SPLITS] = { 0 };
+	size_t n = g->split[GRAPH_TRAIN].n;
+	size_t want[GRAPH_SPLITS] = { 0 };
 	struct counts c;
 	uint32_t *order;
 
@@ -136,12 +136,12 @@ int kge_graph_split(struct kge_graph *g, const struct kge_load_options *o, struc
 			o->valid_share, o->test_share);
 	if (n >= UINT32_MAX)
 		return err_set(e, ERR_TOOBIG, "more than %u triples cannot be split", UINT32_MAX);
-	want[KGE_VALID] = (size_t)((double)n * o->valid_share);
-	want[KGE_TEST] = (size_t)((double)n * o->test_share);
-	c.entity = mem_array((size_t)kge_vocab_count(g->entities) + 1, sizeof *c.entity);
-	c.relation = mem_array((size_t)kge_vocab_count(g->relations) + 1, sizeof *c.relation);
+	want[GRAPH_VALID] = (size_t)((double)n * o->valid_share);
+	want[GRAPH_TEST] = (size_t)((double)n * o->test_share);
+	c.entity = mem_array((size_t)graph_vocab_count(g->entities) + 1, sizeof *c.entity);
+	c.relation = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof *c.relation);
 	for (size_t i = 0; i < n; i++)
-		count(&c, g->split[KGE_TRAIN].at[i], 1);
+		count(&c, g->split[GRAPH_TRAIN].at[i], 1);
 	order = o->by_names ? order_by_names(g, o->seed) : order_by_place(n, o->seed);
 	deal(g, &c, order, want);
 	free(c.entity);

@@ -9,17 +9,17 @@
 
 enum { TYPES_MAX = 12, CLUSTER = 32, SLOTS = 1 << 17 };
 
-struct kge_synth {
-	struct kge_synth_config c;
+struct graph_synth {
+	struct graph_synth_config c;
 	struct rng root;
 	uint32_t n_types;
-	struct kge_synth_range type[TYPES_MAX];
-	struct kge_synth_relation *rel;
+	struct graph_synth_range type[TYPES_MAX];
+	struct graph_synth_relation *rel;
 };
 
 /* ---- the plan: types ---- */
 
-static void make_types(struct kge_synth *s)
+static void make_types(struct graph_synth *s)
 {
 	uint32_t n = s->c.entities, k = s->c.relations / 3, rest = n, first;
 	double sum = 0;
@@ -40,7 +40,7 @@ static void make_types(struct kge_synth *s)
 }
 
 /* Of an entity drawn among all: large types are drawn more often. */
-static struct kge_synth_range draw_type(const struct kge_synth *s, struct rng *r)
+static struct graph_synth_range draw_type(const struct graph_synth *s, struct rng *r)
 {
 	uint32_t x = rng_below(r, s->c.entities), t = 0;
 
@@ -63,21 +63,21 @@ static uint32_t clusters(uint32_t n)
 
 /* ---- the plan: relations ---- */
 
-static uint32_t degree_max(const struct kge_synth_relation *r)
+static uint32_t degree_max(const struct graph_synth_relation *r)
 {
 	uint32_t most = r->tail.n / 4;
 
-	return most < KGE_SYNTH_DEGREE_MAX ? most : KGE_SYNTH_DEGREE_MAX;
+	return most < GRAPH_SYNTH_DEGREE_MAX ? most : GRAPH_SYNTH_DEGREE_MAX;
 }
 
-static uint64_t room(const struct kge_synth_relation *r)
+static uint64_t room(const struct graph_synth_relation *r)
 {
 	switch (r->arity) {
-	case KGE_1_1:
+	case GRAPH_1_1:
 		return r->head.n < r->tail.n ? r->head.n : r->tail.n;
-	case KGE_1_N:
+	case GRAPH_1_N:
 		return r->tail.n;
-	case KGE_N_1:
+	case GRAPH_N_1:
 		return r->head.n;
 	default: /* half full, so that degrees can differ */
 		return (uint64_t)r->head.n * degree_max(r) / 2;
@@ -85,22 +85,22 @@ static uint64_t room(const struct kge_synth_relation *r)
 }
 
 /* The first relations give each type's entities one tail; the others follow a pattern. */
-static uint32_t covering(const struct kge_synth *s)
+static uint32_t covering(const struct graph_synth *s)
 {
 	return s->c.relations > 1 ? s->n_types : 0;
 }
 
-static void make_relations(struct kge_synth *s)
+static void make_relations(struct graph_synth *s)
 {
-	static const enum kge_arity pattern[] = { KGE_N_N, KGE_1_N, KGE_N_N,
-						  KGE_N_1, KGE_N_N, KGE_1_1 };
+	static const enum graph_arity pattern[] = { GRAPH_N_N, GRAPH_1_N, GRAPH_N_N,
+						    GRAPH_N_1, GRAPH_N_N, GRAPH_1_1 };
 	struct rng r = rng_stream(&s->root, UINT64_MAX);
 
 	for (uint32_t i = 0; i < s->c.relations; i++) {
-		struct kge_synth_relation *rel = &s->rel[i];
+		struct graph_synth_relation *rel = &s->rel[i];
 		uint32_t k = i - covering(s);
 
-		rel->arity = i < covering(s) ? KGE_N_1 : pattern[k % 6];
+		rel->arity = i < covering(s) ? GRAPH_N_1 : pattern[k % 6];
 		rel->head = i < covering(s) ? s->type[i] : draw_type(s, &r);
 		rel->tail = draw_type(s, &r);
 		rel->shift = rng_below(&r, clusters(rel->tail.n));
@@ -108,7 +108,7 @@ static void make_relations(struct kge_synth *s)
 }
 
 /* One round: to every relation with room its share of what is left.  Returns what was dealt. */
-static uint64_t deal_round(struct kge_synth *s, uint64_t left)
+static uint64_t deal_round(struct graph_synth *s, uint64_t left)
 {
 	uint64_t dealt = 0;
 	double weights = 0;
@@ -117,7 +117,7 @@ static uint64_t deal_round(struct kge_synth *s, uint64_t left)
 		if (s->rel[i].triples < room(&s->rel[i]))
 			weights += 1.0 / (i - covering(s) + 1);
 	for (uint32_t i = covering(s); i < s->c.relations && dealt < left; i++) {
-		struct kge_synth_relation *r = &s->rel[i];
+		struct graph_synth_relation *r = &s->rel[i];
 		uint64_t more = (uint64_t)((double)left / (weights * (i - covering(s) + 1))) + 1;
 
 		more = more < room(r) - r->triples ? more : room(r) - r->triples;
@@ -128,12 +128,12 @@ static uint64_t deal_round(struct kge_synth *s, uint64_t left)
 	return dealt;
 }
 
-static int deal_triples(struct kge_synth *s, struct err *e)
+static int deal_triples(struct graph_synth *s, struct err *e)
 {
 	uint64_t half = s->c.triples / 2, left = s->c.triples, most = 0;
 
 	for (uint32_t i = 0; i < s->c.relations; i++) {
-		struct kge_synth_relation *r = &s->rel[i];
+		struct graph_synth_relation *r = &s->rel[i];
 
 		r->triples = 1;
 		if (i < covering(s) && half < s->c.entities)
@@ -158,19 +158,19 @@ static int deal_triples(struct kge_synth *s, struct err *e)
 	return 0;
 }
 
-static int check(const struct kge_synth_config *c, struct err *e)
+static int check(const struct graph_synth_config *c, struct err *e)
 {
-	if (c->entities < KGE_SYNTH_ENTITIES_MIN || c->entities > KGE_SYNTH_ENTITIES_MAX)
+	if (c->entities < GRAPH_SYNTH_ENTITIES_MIN || c->entities > GRAPH_SYNTH_ENTITIES_MAX)
 		return err_set(e, ERR_USAGE, "%u entities: %d to %d are possible", c->entities,
-			       KGE_SYNTH_ENTITIES_MIN, KGE_SYNTH_ENTITIES_MAX);
-	if (c->relations < 1 || c->relations > KGE_SYNTH_RELATIONS_MAX)
+			       GRAPH_SYNTH_ENTITIES_MIN, GRAPH_SYNTH_ENTITIES_MAX);
+	if (c->relations < 1 || c->relations > GRAPH_SYNTH_RELATIONS_MAX)
 		return err_set(e, ERR_USAGE, "%u relations: 1 to %d are possible", c->relations,
-			       KGE_SYNTH_RELATIONS_MAX);
-	if (c->triples < 2 * (uint64_t)c->relations || c->triples > KGE_SYNTH_TRIPLES_MAX)
+			       GRAPH_SYNTH_RELATIONS_MAX);
+	if (c->triples < 2 * (uint64_t)c->relations || c->triples > GRAPH_SYNTH_TRIPLES_MAX)
 		return err_set(e, ERR_USAGE,
 			       "%llu triples: from %llu, two a relation, to %llu are possible",
 			       (unsigned long long)c->triples, 2 * (unsigned long long)c->relations,
-			       (unsigned long long)KGE_SYNTH_TRIPLES_MAX);
+			       (unsigned long long)GRAPH_SYNTH_TRIPLES_MAX);
 	if (!(c->valid_share >= 0 && c->test_share >= 0 && c->valid_share + c->test_share < 1))
 		return err_set(e, ERR_USAGE,
 			       "shares of valid (%g) and test (%g) must be 0 or more, below 1 in "
@@ -179,9 +179,9 @@ static int check(const struct kge_synth_config *c, struct err *e)
 	return 0;
 }
 
-int kge_synth_new(struct kge_synth **out, const struct kge_synth_config *c, struct err *e)
+int graph_synth_new(struct graph_synth **out, const struct graph_synth_config *c, struct err *e)
 {
-	struct kge_synth *s;
+	struct graph_synth *s;
 	int rc = check(c, e);
 
 	*out = NULL;
@@ -197,11 +197,11 @@ int kge_synth_new(struct kge_synth **out, const struct kge_synth_config *c, stru
 	if (rc == 0)
 		*out = s;
 	else
-		kge_synth_free(s);
+		graph_synth_free(s);
 	return rc;
 }
 
-void kge_synth_free(struct kge_synth *s)
+void graph_synth_free(struct graph_synth *s)
 {
 	if (s == NULL)
 		return;
@@ -209,7 +209,7 @@ void kge_synth_free(struct kge_synth *s)
 	free(s);
 }
 
-const struct kge_synth_relation *kge_synth_relation(const struct kge_synth *s, uint32_t rel)
+const struct graph_synth_relation *graph_synth_relation(const struct graph_synth *s, uint32_t rel)
 {
 	assert(rel < s->c.relations);
 	return &s->rel[rel];
@@ -218,14 +218,14 @@ const struct kge_synth_relation *kge_synth_relation(const struct kge_synth *s, u
 /* ---- a run ---- */
 
 struct run {
-	const struct kge_synth *s;
-	int (*fn)(void *ctx, enum kge_split split, struct kge_triple t);
+	const struct graph_synth *s;
+	int (*fn)(void *ctx, enum graph_split split, struct graph_triple t);
 	void *ctx;
-	struct kge_synth_report *report;
-	uint64_t left, want[KGE_SPLITS]; /* triples to come; of them for valid and test */
-	uint64_t *in_train;		 /* a bit an entity */
-	bool rel_in_train;		 /* the relation at hand */
-	uint64_t *slots;		 /* tails of the head at hand: turn << 32 | id */
+	struct graph_synth_report *report;
+	uint64_t left, want[GRAPH_SPLITS]; /* triples to come; of them for valid and test */
+	uint64_t *in_train;		   /* a bit an entity */
+	bool rel_in_train;		   /* the relation at hand */
+	uint64_t *slots;		   /* tails of the head at hand: turn << 32 | id */
 	uint32_t turn;
 	struct rng rng;
 };
@@ -242,25 +242,27 @@ static void mark_known(struct run *u, uint32_t id)
 }
 
 /* A draw without repeats (Knuth's algorithm S), over those that train can spare. */
-static enum kge_split choose_split(struct run *u, struct kge_triple t)
+static enum graph_split choose_split(struct run *u, struct graph_triple t)
 {
-	uint64_t held = u->want[KGE_VALID] + u->want[KGE_TEST];
+	uint64_t held = u->want[GRAPH_VALID] + u->want[GRAPH_TEST];
 	double x;
 
 	if (held == 0 || !u->rel_in_train || !is_known(u, t.head) || !is_known(u, t.tail))
-		return KGE_TRAIN;
+		return GRAPH_TRAIN;
 	x = rng_double(&u->rng) * (double)u->left;
-	return x < (double)u->want[KGE_VALID] ? KGE_VALID : x < (double)held ? KGE_TEST : KGE_TRAIN;
+	return x < (double)u->want[GRAPH_VALID] ? GRAPH_VALID
+	       : x < (double)held		? GRAPH_TEST
+						: GRAPH_TRAIN;
 }
 
 static int emit(struct run *u, uint32_t head, uint32_t rel, uint32_t tail)
 {
-	struct kge_triple t = { head, rel, tail };
-	enum kge_split split = choose_split(u, t);
+	struct graph_triple t = { head, rel, tail };
+	enum graph_split split = choose_split(u, t);
 
 	u->left--;
 	u->report->triples[split]++;
-	if (split == KGE_TRAIN) {
+	if (split == GRAPH_TRAIN) {
 		mark_known(u, head);
 		mark_known(u, tail);
 		u->report->relations += !u->rel_in_train;
@@ -277,7 +279,7 @@ struct order {
 	uint64_t n, step, first;
 };
 
-static struct order order_of(const struct kge_synth *s, uint32_t n)
+static struct order order_of(const struct graph_synth *s, uint32_t n)
 {
 	struct order o = { n, (uint64_t)(0.6180339887498949 * n) + 1, s->c.seed % n };
 
@@ -301,8 +303,8 @@ static uint32_t place(const struct order *o, uint64_t j)
 }
 
 /* The cluster of `to` where place i of `from` arrives. */
-static uint32_t arrival(const struct kge_synth_relation *r, struct kge_synth_range from, uint32_t i,
-			struct kge_synth_range to)
+static uint32_t arrival(const struct graph_synth_relation *r, struct graph_synth_range from,
+			uint32_t i, struct graph_synth_range to)
 {
 	uint32_t n = clusters(to.n);
 
@@ -310,7 +312,8 @@ static uint32_t arrival(const struct kge_synth_relation *r, struct kge_synth_ran
 }
 
 /* Somebody of `wide` clusters from the given one on, early members first; now and then anybody. */
-static uint32_t draw_near(struct run *u, struct kge_synth_range to, uint32_t cluster, uint32_t wide)
+static uint32_t draw_near(struct run *u, struct graph_synth_range to, uint32_t cluster,
+			  uint32_t wide)
 {
 	uint64_t bits = rng_u64(&u->rng);
 	uint32_t size = cluster_size(to.n), n = clusters(to.n), members;
@@ -324,7 +327,7 @@ static uint32_t draw_near(struct run *u, struct kge_synth_range to, uint32_t clu
 }
 
 /* As draw_near(), but not `self`. */
-static uint32_t draw_other(struct run *u, struct kge_synth_range to, uint32_t cluster,
+static uint32_t draw_other(struct run *u, struct graph_synth_range to, uint32_t cluster,
 			   uint32_t self)
 {
 	uint32_t id = self;
@@ -338,7 +341,7 @@ static uint32_t draw_other(struct run *u, struct kge_synth_range to, uint32_t cl
 
 static int run_1_1(struct run *u, uint32_t rel)
 {
-	const struct kge_synth_relation *r = &u->s->rel[rel];
+	const struct graph_synth_relation *r = &u->s->rel[rel];
 	uint32_t n = r->head.n < r->tail.n ? r->head.n : r->tail.n, shift = r->shift % n;
 	struct order o = order_of(u->s, n);
 	int rc = 0;
@@ -357,9 +360,10 @@ static int run_1_1(struct run *u, uint32_t rel)
 /* n-1: each head of the order has one tail; 1-n: each tail has one head. */
 static int run_one_sided(struct run *u, uint32_t rel)
 {
-	const struct kge_synth_relation *r = &u->s->rel[rel];
-	bool by_head = r->arity == KGE_N_1;
-	struct kge_synth_range from = by_head ? r->head : r->tail, to = by_head ? r->tail : r->head;
+	const struct graph_synth_relation *r = &u->s->rel[rel];
+	bool by_head = r->arity == GRAPH_N_1;
+	struct graph_synth_range from = by_head ? r->head : r->tail,
+				 to = by_head ? r->tail : r->head;
 	struct order o = order_of(u->s, from.n);
 	int rc = 0;
 
@@ -389,7 +393,7 @@ static uint64_t degrees_below(const struct degrees *d, double x)
 }
 
 /* The least q, doubled from 1, that keeps the first degree within its limit. */
-static struct degrees degrees_of(const struct kge_synth_relation *r)
+static struct degrees degrees_of(const struct graph_synth_relation *r)
 {
 	struct degrees d = { .q = 0.5 };
 
@@ -417,7 +421,7 @@ static bool add_tail(struct run *u, uint32_t tail, uint32_t mask)
 /* Distinct tails of one head, from a window that has four times as many. */
 static int run_head(struct run *u, uint32_t rel, uint32_t i, uint32_t degree)
 {
-	const struct kge_synth_relation *r = &u->s->rel[rel];
+	const struct graph_synth_relation *r = &u->s->rel[rel];
 	uint32_t size = cluster_size(r->tail.n), head = r->head.first + i, mask = 15;
 	uint32_t wide = (4 * degree + size - 1) / size, first = arrival(r, r->head, i, r->tail);
 	int rc = 0;
@@ -440,7 +444,7 @@ static int run_head(struct run *u, uint32_t rel, uint32_t i, uint32_t degree)
 
 static int run_n_n(struct run *u, uint32_t rel)
 {
-	const struct kge_synth_relation *r = &u->s->rel[rel];
+	const struct graph_synth_relation *r = &u->s->rel[rel];
 	struct order o = order_of(u->s, r->head.n);
 	struct degrees d = degrees_of(r);
 	uint64_t done = 0;
@@ -458,22 +462,22 @@ static int run_n_n(struct run *u, uint32_t rel)
 	return rc;
 }
 
-int kge_synth_run(const struct kge_synth *s,
-		  int (*fn)(void *ctx, enum kge_split split, struct kge_triple t), void *ctx,
-		  struct kge_synth_report *report)
+int graph_synth_run(const struct graph_synth *s,
+		    int (*fn)(void *ctx, enum graph_split split, struct graph_triple t), void *ctx,
+		    struct graph_synth_report *report)
 {
-	static int (*const runs[KGE_ARITIES])(struct run *, uint32_t) = {
-		[KGE_1_1] = run_1_1,
-		[KGE_1_N] = run_one_sided,
-		[KGE_N_1] = run_one_sided,
-		[KGE_N_N] = run_n_n,
+	static int (*const runs[GRAPH_ARITIES])(struct run *, uint32_t) = {
+		[GRAPH_1_1] = run_1_1,
+		[GRAPH_1_N] = run_one_sided,
+		[GRAPH_N_1] = run_one_sided,
+		[GRAPH_N_N] = run_n_n,
 	};
 	struct run u = { .s = s, .fn = fn, .ctx = ctx, .report = report, .left = s->c.triples };
 	int rc = 0;
 
-	*report = (struct kge_synth_report){ 0 };
-	u.want[KGE_VALID] = (uint64_t)((double)s->c.triples * s->c.valid_share);
-	u.want[KGE_TEST] = (uint64_t)((double)s->c.triples * s->c.test_share);
+	*report = (struct graph_synth_report){ 0 };
+	u.want[GRAPH_VALID] = (uint64_t)((double)s->c.triples * s->c.valid_share);
+	u.want[GRAPH_TEST] = (uint64_t)((double)s->c.triples * s->c.test_share);
 	u.in_train = mem_array(s->c.entities / 64 + 1, sizeof(*u.in_train));
 	u.slots = mem_array(SLOTS, sizeof(*u.slots));
 	for (uint32_t rel = 0; rel < s->c.relations && rc == 0; rel++) {

@@ -26,11 +26,11 @@
 #include "base/err.h"
 #include "graph/graph.h"
 
-enum { KGE_SYNTH_ENTITIES_MIN = 10, KGE_SYNTH_ENTITIES_MAX = 100000000 };
-enum { KGE_SYNTH_RELATIONS_MAX = 100000, KGE_SYNTH_DEGREE_MAX = 50000 };
-#define KGE_SYNTH_TRIPLES_MAX UINT64_C(1000000000)
+enum { GRAPH_SYNTH_ENTITIES_MIN = 10, GRAPH_SYNTH_ENTITIES_MAX = 100000000 };
+enum { GRAPH_SYNTH_RELATIONS_MAX = 100000, GRAPH_SYNTH_DEGREE_MAX = 50000 };
+#define GRAPH_SYNTH_TRIPLES_MAX UINT64_C(1000000000)
 
-struct kge_synth_config {
+struct graph_synth_config {
 	uint32_t entities, relations;
 	uint64_t triples;
 	double valid_share, test_share;
@@ -38,36 +38,36 @@ struct kge_synth_config {
 	uint32_t draw; /* draws of one seed are different triples of the same world */
 };
 
-enum kge_arity { KGE_1_1, KGE_1_N, KGE_N_1, KGE_N_N, KGE_ARITIES };
+enum graph_arity { GRAPH_1_1, GRAPH_1_N, GRAPH_N_1, GRAPH_N_N, GRAPH_ARITIES };
 
-struct kge_synth_range {
+struct graph_synth_range {
 	uint32_t first, n; /* ids */
 };
 
-struct kge_synth_relation {
-	enum kge_arity arity;
-	struct kge_synth_range head, tail;
+struct graph_synth_relation {
+	enum graph_arity arity;
+	struct graph_synth_range head, tail;
 	uint64_t triples;
 	uint32_t shift; /* of the ring, in clusters of tails */
 };
 
-struct kge_synth;
+struct graph_synth;
 
 /* What there will be.  ERR_USAGE with what is allowed, such as how many triples so few
  * entities and relations can bear. */
-int kge_synth_new(struct kge_synth **s, const struct kge_synth_config *c, struct err *e);
-void kge_synth_free(struct kge_synth *s);
+int graph_synth_new(struct graph_synth **s, const struct graph_synth_config *c, struct err *e);
+void graph_synth_free(struct graph_synth *s);
 /* By relation id. */
-const struct kge_synth_relation *kge_synth_relation(const struct kge_synth *s, uint32_t rel);
+const struct graph_synth_relation *graph_synth_relation(const struct graph_synth *s, uint32_t rel);
 
-struct kge_synth_report {
-	uint64_t triples[KGE_SPLITS];
+struct graph_synth_report {
+	uint64_t triples[GRAPH_SPLITS];
 	uint32_t entities, relations; /* in train, so in any split */
 };
 
 /* Calls fn for every triple; what it returns, if not 0, ends the run and is returned. */
-int kge_synth_run(const struct kge_synth *s,
-		  int (*fn)(void *ctx, enum kge_split split, struct kge_triple t), void *ctx,
-		  struct kge_synth_report *report);
+int graph_synth_run(const struct graph_synth *s,
+		    int (*fn)(void *ctx, enum graph_split split, struct graph_triple t), void *ctx,
+		    struct graph_synth_report *report);
 
 #endif

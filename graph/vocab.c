@@ -22,7 +22,7 @@ struct chunk {
 	char text[];
 };
 
-struct kge_vocab {
+struct graph_vocab {
 	struct name *names;
 	uint32_t count, cap;
 	uint32_t *slots; /* id + 1; 0: free */
@@ -31,9 +31,9 @@ struct kge_vocab {
 	unsigned char key[crypto_shorthash_KEYBYTES];
 };
 
-struct kge_vocab *kge_vocab_new(void)
+struct graph_vocab *graph_vocab_new(void)
 {
-	struct kge_vocab *v = mem_array(1, sizeof *v);
+	struct graph_vocab *v = mem_array(1, sizeof *v);
 
 	v->mask = FIRST_SLOTS - 1;
 	v->slots = mem_array(FIRST_SLOTS, sizeof *v->slots);
@@ -43,7 +43,7 @@ struct kge_vocab *kge_vocab_new(void)
 	return v;
 }
 
-void kge_vocab_free(struct kge_vocab *v)
+void graph_vocab_free(struct graph_vocab *v)
 {
 	if (v == NULL)
 		return;
@@ -58,7 +58,7 @@ void kge_vocab_free(struct kge_vocab *v)
 	free(v);
 }
 
-static uint32_t name_hash(const struct kge_vocab *v, const char *name, size_t len)
+static uint32_t name_hash(const struct graph_vocab *v, const char *name, size_t len)
 {
 	unsigned char out[crypto_shorthash_BYTES];
 	uint32_t hash;
@@ -69,7 +69,7 @@ static uint32_t name_hash(const struct kge_vocab *v, const char *name, size_t le
 }
 
 /* The slot that holds the name, or the free one where it belongs. */
-static uint32_t slot_of(const struct kge_vocab *v, const char *name, size_t len, uint32_t hash)
+static uint32_t slot_of(const struct graph_vocab *v, const char *name, size_t len, uint32_t hash)
 {
 	uint32_t at = hash & v->mask;
 
@@ -82,7 +82,7 @@ static uint32_t slot_of(const struct kge_vocab *v, const char *name, size_t len,
 	return at;
 }
 
-static void grow_slots(struct kge_vocab *v)
+static void grow_slots(struct graph_vocab *v)
 {
 	v->mask = v->mask * 2 + 1;
 	free(v->slots);
@@ -96,7 +96,7 @@ static void grow_slots(struct kge_vocab *v)
 	}
 }
 
-static const char *keep(struct kge_vocab *v, const char *name, size_t len)
+static const char *keep(struct graph_vocab *v, const char *name, size_t len)
 {
 	struct chunk *c = v->chunks;
 	char *at;
@@ -116,7 +116,7 @@ static const char *keep(struct kge_vocab *v, const char *name, size_t len)
 	return at;
 }
 
-uint32_t kge_vocab_add(struct kge_vocab *v, const char *name, size_t len)
+uint32_t graph_vocab_add(struct graph_vocab *v, const char *name, size_t len)
 {
 	uint32_t hash = name_hash(v, name, len);
 	uint32_t at = slot_of(v, name, len, hash);
@@ -135,14 +135,14 @@ uint32_t kge_vocab_add(struct kge_vocab *v, const char *name, size_t len)
 	return v->count - 1;
 }
 
-uint32_t kge_vocab_find(const struct kge_vocab *v, const char *name, size_t len)
+uint32_t graph_vocab_find(const struct graph_vocab *v, const char *name, size_t len)
 {
 	uint32_t id = v->slots[slot_of(v, name, len, name_hash(v, name, len))];
 
-	return id == 0 ? (uint32_t)KGE_NONE : id - 1;
+	return id == 0 ? (uint32_t)GRAPH_NONE : id - 1;
 }
 
-const char *kge_vocab_name(const struct kge_vocab *v, uint32_t id, size_t *len)
+const char *graph_vocab_name(const struct graph_vocab *v, uint32_t id, size_t *len)
 {
 	assert(id < v->count);
 	if (len != NULL)
@@ -150,7 +150,7 @@ const char *kge_vocab_name(const struct kge_vocab *v, uint32_t id, size_t *len)
 	return v->names[id].text;
 }
 
-uint32_t kge_vocab_count(const struct kge_vocab *v)
+uint32_t graph_vocab_count(const struct graph_vocab *v)
 {
 	return v->count;
 }

@@ -82,13 +82,13 @@ static void line_to_shares(const struct kge_batch *b, struct kge_lane *l, size_t
 {
 	enum kge_metric m = b->emb->model->metric;
 	size_t n = lane_rows(l);
-	struct kge_ids answers = kge_batch_answers(b, q);
+	struct graph_ids answers = kge_batch_answers(b, q);
 	float *line = l->scores + q * n;
 
 	for (size_t i = 0; i < n && m != KGE_DOT; i++)
 		line[i] = -line[i]; /* gamma is in all scores, so in none */
 	for (size_t i = 0; i < answers.n; i++) {
-		uint32_t row = kge_ids_at(&answers, i) - l->ent_begin;
+		uint32_t row = graph_ids_at(&answers, i) - l->ent_begin;
 
 		if (row < n)
 			l->loss -= (double)line[row];
@@ -109,7 +109,7 @@ void kge_all_draw(struct kge_batch *b, size_t k)
 	for (size_t q = begin; q < end; q++) {
 		uint32_t place = b->order[q];
 
-		kge_batch_ask(b, q, place >> 1, (enum kge_side)(place & 1));
+		kge_batch_ask(b, q, place >> 1, (enum graph_side)(place & 1));
 	}
 }
 
@@ -179,14 +179,14 @@ static float answer_weight(const struct kge_batch *b, struct kge_lane *l, size_t
 static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_t q)
 {
 	size_t n = lane_rows(l);
-	struct kge_ids answers = kge_batch_answers(b, q);
+	struct graph_ids answers = kge_batch_answers(b, q);
 	float *line = l->scores + q * n;
 	float part = b->emb->model->metric == KGE_DOT ? l->part[q] : -l->part[q];
 
 	for (size_t i = 0; i < n; i++)
 		line[i] *= part;
 	for (size_t i = 0; i < answers.n; i++) {
-		uint32_t e = kge_ids_at(&answers, i);
+		uint32_t e = graph_ids_at(&answers, i);
 
 		if (e - l->ent_begin < n)
 			line[e - l->ent_begin] += answer_weight(b, l, q, e);
@@ -195,7 +195,7 @@ static void line_to_weights(const struct kge_batch *b, struct kge_lane *l, size_
 
 static void step_or_wait(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *g)
 {
-	if (b->first_known[e] == KGE_NONE)
+	if (b->first_known[e] == GRAPH_NONE)
 		kge_batch_step_entity(b, l, e, g);
 	else
 		memcpy(b->late + b->first_known[e] * b->stride, g, b->emb->ent_floats * sizeof(*g));

@@ -11,9 +11,9 @@
 
 struct kge_asker {
 	const struct kge_emb *emb;
-	const struct kge_graph *g;
+	const struct graph *g;
 	const struct kge_kernels *k;
-	struct kge_index *known;
+	struct graph_index *known;
 	struct kge_candidate_sets *typed; /* NULL: nobody asked yet */
 	float *scores;			  /* one a row of the larger table */
 	float *query;			  /* one entity row, or one of query_floats */
@@ -22,7 +22,7 @@ struct kge_asker {
 	bool *mark;			  /* by entity: of the wanted type */
 };
 
-struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct kge_graph *g)
+struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g)
 {
 	struct kge_asker *a = mem_array(1, sizeof(*a));
 	size_t rows = emb->n_ent > emb->n_rel ? emb->n_ent : emb->n_rel;
@@ -30,7 +30,7 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct kge_grap
 	a->emb = emb;
 	a->g = g;
 	a->k = kge_kernels_pick();
-	a->known = kge_index_new(g, 1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST);
+	a->known = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST);
 	a->scores = mem_aligned(rows, sizeof(float));
 	a->query = mem_aligned(emb->ent_floats + emb->query_floats, sizeof(float));
 	if (emb->model->project != NULL)
@@ -42,7 +42,7 @@ void kge_asker_free(struct kge_asker *a)
 {
 	if (a == NULL)
 		return;
-	kge_index_free(a->known);
+	graph_index_free(a->known);
 	if (a->typed != NULL)
 		kge_candidates_free(a->typed);
 	free(a->scores);
@@ -124,7 +124,7 @@ static size_t finish(struct best *b)
 /* ---- completing a triple ---- */
 
 /* a->scores[id] for every entity, higher is better. */
-static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, enum kge_side side)
+static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, enum graph_side side)
 {
 	const struct kge_emb *m = a->emb;
 	enum kge_metric metric = m->model->metric;
@@ -140,16 +140,17 @@ static void score_entities(struct kge_asker *a, uint32_t known, uint32_t rel, en
 		a->scores[id] = m->gamma - a->scores[id];
 }
 
-static size_t ask_entity(struct kge_asker *a, struct kge_triple q, enum kge_side side,
+static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_side side,
 			 const struct kge_ask_options *o, struct kge_answer *out)
 {
 	struct best b = { .at = out, .room = o->top };
-	uint32_t n = kge_vocab_count(a->g->entities), known = side == KGE_TAIL ? q.head : q.tail;
+	uint32_t n = graph_vocab_count(a->g->entities),
+		 known = side == GRAPH_TAIL ? q.head : q.tail;
 	const uint32_t *list = o->typed ? kge_candidates_of(typed_sets(a), side, q.rel, &n) : NULL;
 	size_t n_answers, next = 0;
-	const uint32_t *answers = side == KGE_TAIL
-					  ? kge_index_tails(a->known, known, q.rel, &n_answers)
-					  : kge_index_heads(a->known, q.rel, known, &n_answers);
+	const uint32_t *answers = side == GRAPH_TAIL
+					  ? graph_index_tails(a->known, known, q.rel, &n_answers)
+					  : graph_index_heads(a->known, q.rel, known, &n_answers);
 
 	score_entities(a, known, q.rel, side);
 	for (uint32_t i = 0; i < n; i++) { /* candidates and answers both ascend */
@@ -165,23 +166,23 @@ static size_t ask_entity(struct kge_asker *a, struct kge_triple q, enum kge_side
 	return finish(&b);
 }
 
-static bool fits(struct kge_asker *a, struct kge_triple t)
+static bool fits(struct kge_asker *a, struct graph_triple t)
 {
 	uint32_t n_heads, n_tails;
-	const uint32_t *heads = kge_candidates_of(typed_sets(a), KGE_HEAD, t.rel, &n_heads);
-	const uint32_t *tails = kge_candidates_of(typed_sets(a), KGE_TAIL, t.rel, &n_tails);
+	const uint32_t *heads = kge_candidates_of(typed_sets(a), GRAPH_HEAD, t.rel, &n_heads);
+	const uint32_t *tails = kge_candidates_of(typed_sets(a), GRAPH_TAIL, t.rel, &n_tails);
 
 	return kge_candidates_has(heads, n_heads, t.head) &&
 	       kge_candidates_has(tails, n_tails, t.tail);
 }
 
-static size_t ask_relation(struct kge_asker *a, struct kge_triple q,
+static size_t ask_relation(struct kge_asker *a, struct graph_triple q,
 			   const struct kge_ask_options *o, struct kge_answer *out)
 {
 	struct best b = { .at = out, .room = o->top };
 
-	for (q.rel = 0; q.rel < kge_vocab_count(a->g->relations); q.rel++) {
-		struct kge_answer x = { .id = q.rel, .known = kge_index_has(a->known, q) };
+	for (q.rel = 0; q.rel < graph_vocab_count(a->g->relations); q.rel++) {
+		struct kge_answer x = { .id = q.rel, .known = graph_index_has(a->known, q) };
 
 		if ((x.known && !o->with_known) || (o->typed && !fits(a, q)))
 			continue;
@@ -191,15 +192,16 @@ static size_t ask_relation(struct kge_asker *a, struct kge_triple q,
 	return finish(&b);
 }
 
-size_t kge_ask(struct kge_asker *a, struct kge_triple question, const struct kge_ask_options *o,
+size_t kge_ask(struct kge_asker *a, struct graph_triple question, const struct kge_ask_options *o,
 	       struct kge_answer *out)
 {
-	assert((question.head == KGE_NONE) + (question.rel == KGE_NONE) +
-		       (question.tail == KGE_NONE) ==
+	assert((question.head == GRAPH_NONE) + (question.rel == GRAPH_NONE) +
+		       (question.tail == GRAPH_NONE) ==
 	       1);
-	if (question.rel == KGE_NONE)
+	if (question.rel == GRAPH_NONE)
 		return ask_relation(a, question, o, out);
-	return ask_entity(a, question, question.head == KGE_NONE ? KGE_HEAD : KGE_TAIL, o, out);
+	return ask_entity(a, question, question.head == GRAPH_NONE ? GRAPH_HEAD : GRAPH_TAIL, o,
+			  out);
 }
 
 /* ---- near rows ---- */
@@ -216,7 +218,7 @@ static const float *turns_of(struct kge_asker *a)
 	for (size_t i = 0; i < floats; i++)
 		a->query[i] = i < floats / 2 ? 1.0f : 0.0f;
 	for (uint32_t r = 0; r < m->n_rel; r++)
-		m->model->query(a->turns + r * floats, a->query, kge_rel(m, r), m, KGE_TAIL);
+		m->model->query(a->turns + r * floats, a->query, kge_rel(m, r), m, GRAPH_TAIL);
 	return a->turns;
 }
 
@@ -265,7 +267,7 @@ static void compare_rows(struct kge_asker *a, const struct rows *r, const float 
 	}
 }
 
-static void mark_side(struct kge_asker *a, enum kge_side side, uint32_t rel, uint32_t id)
+static void mark_side(struct kge_asker *a, enum graph_side side, uint32_t rel, uint32_t id)
 {
 	uint32_t n;
 	const uint32_t *list = kge_candidates_of(typed_sets(a), side, rel, &n);
@@ -279,10 +281,10 @@ static void mark_side(struct kge_asker *a, enum kge_side side, uint32_t rel, uin
 static void mark_type(struct kge_asker *a, uint32_t id)
 {
 	free(a->mark);
-	a->mark = mem_array(kge_vocab_count(a->g->entities), sizeof(*a->mark));
-	for (uint32_t rel = 0; rel < kge_vocab_count(a->g->relations); rel++) {
-		mark_side(a, KGE_HEAD, rel, id);
-		mark_side(a, KGE_TAIL, rel, id);
+	a->mark = mem_array(graph_vocab_count(a->g->entities), sizeof(*a->mark));
+	for (uint32_t rel = 0; rel < graph_vocab_count(a->g->relations); rel++) {
+		mark_side(a, GRAPH_HEAD, rel, id);
+		mark_side(a, GRAPH_TAIL, rel, id);
 	}
 }
 

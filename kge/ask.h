@@ -26,7 +26,7 @@ struct kge_answer {
 };
 
 /* emb has a row for each name of the graph. */
-struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct kge_graph *g);
+struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g);
 void kge_asker_free(struct kge_asker *a);
 
 struct kge_ask_options {
@@ -37,9 +37,9 @@ struct kge_ask_options {
 	bool typed;
 };
 
-/* KGE_NONE stands in exactly one place of the question.  Fills out[0..], which has room
+/* GRAPH_NONE stands in exactly one place of the question.  Fills out[0..], which has room
  * for o->top, and returns how many there are. */
-size_t kge_ask(struct kge_asker *a, struct kge_triple question, const struct kge_ask_options *o,
+size_t kge_ask(struct kge_asker *a, struct graph_triple question, const struct kge_ask_options *o,
 	       struct kge_answer *out);
 
 enum kge_nearness { KGE_COSINE, KGE_DISTANCE };

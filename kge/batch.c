@@ -130,7 +130,7 @@ static uint32_t *all_none(size_t n)
 	uint32_t *x = mem_array(n, sizeof(*x));
 
 	for (size_t i = 0; i < n; i++)
-		x[i] = KGE_NONE;
+		x[i] = GRAPH_NONE;
 	return x;
 }
 
@@ -230,19 +230,19 @@ void kge_batch_release(struct kge_batch *b)
 
 /* ---- draw ---- */
 
-struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s)
+struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum graph_side s)
 {
-	return rng_stream(&b->rng, 2 * (uint64_t)place + (s == KGE_HEAD ? 1 : 0));
+	return rng_stream(&b->rng, 2 * (uint64_t)place + (s == GRAPH_HEAD ? 1 : 0));
 }
 
 /* All but its row. */
 static void make_query(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-		       uint32_t triple, enum kge_side s)
+		       uint32_t triple, enum graph_side s)
 {
-	struct kge_triple t = b->train->at[triple];
+	struct graph_triple t = b->train->at[triple];
 
-	*x = (struct kge_query){ triple, s == KGE_TAIL ? t.head : t.tail, t.rel, s };
-	ids[0] = s == KGE_TAIL ? t.tail : t.head;
+	*x = (struct kge_query){ triple, s == GRAPH_TAIL ? t.head : t.tail, t.rel, s };
+	ids[0] = s == GRAPH_TAIL ? t.tail : t.head;
 }
 
 static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint32_t *ids,
@@ -250,10 +250,10 @@ static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint3
 {
 	uint32_t n_ent = b->emb->n_ent, n_list;
 	const uint32_t *list = kge_sampler_list(b->sampler, x->side, x->rel, &n_list);
-	struct kge_ids known = { 0 };
+	struct graph_ids known = { 0 };
 
 	if (b->answers != NULL)
-		known = kge_answers_of(b->answers, x->triple, x->side);
+		known = graph_answers_of(b->answers, x->triple, x->side);
 	if (list != NULL && n_list >= known.n + KGE_TYPED_LEAST)
 		kge_draw_among(ids + 1, b->c->negatives, list, n_list, &known, &r);
 	else if (b->answers == NULL)
@@ -263,13 +263,13 @@ static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint3
 }
 
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  uint32_t triple, size_t place, enum kge_side s)
+			  uint32_t triple, size_t place, enum graph_side s)
 {
 	make_query(b, x, ids, triple, s);
 	draw_own(b, x, ids, kge_batch_stream(b, place, s));
 }
 
-void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s)
+void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum graph_side s)
 {
 	struct kge_query *x = &b->queries[q];
 
@@ -288,13 +288,14 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 		memcpy(b->ids + i * b->width + 1, block, b->c->negatives * sizeof(*block));
 	for (size_t i = q; i < end && b->answers != NULL; i++) {
 		const struct kge_query *x = &b->queries[i];
-		struct kge_ids known = kge_answers_of(b->answers, x->triple, x->side);
+		struct graph_ids known = graph_answers_of(b->answers, x->triple, x->side);
 
 		kge_mask_known(b->ids + i * b->width + 1, b->c->negatives, &known);
 	}
 }
 
-enum kge_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place, size_t half)
+enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place,
+			       size_t half)
 {
 	struct rng r;
 
@@ -303,8 +304,8 @@ enum kge_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t 
 		return kge_sampler_side(b->sampler, b->train->at[triple].rel, &r);
 	}
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
-		return b->number % 2 == 1 ? KGE_TAIL : KGE_HEAD;
-	return half == 0 ? KGE_TAIL : KGE_HEAD;
+		return b->number % 2 == 1 ? GRAPH_TAIL : GRAPH_HEAD;
+	return half == 0 ? GRAPH_TAIL : GRAPH_HEAD;
 }
 
 /* Chunks of queries on one side, so many to each thread. */
@@ -317,7 +318,7 @@ static void draw(struct kge_batch *b, size_t k)
 	for (size_t u = begin; u < end; u++) {
 		size_t half = u / chunks, i = u % chunks * chunk;
 		size_t stop = i + chunk < b->n ? i + chunk : b->n, q = half * b->n;
-		enum kge_side s = kge_batch_side(b, b->order[i], b->first + i, half);
+		enum graph_side s = kge_batch_side(b, b->order[i], b->first + i, half);
 
 		for (size_t j = i; j < stop; j++)
 			kge_batch_ask(b, q + j, b->order[j], s);
@@ -343,7 +344,7 @@ static size_t collect(const struct kge_batch *b, struct kge_lane *l)
 
 		for (size_t j = 0; j < b->width; j++) {
 			out[n] = pair + (uint32_t)j;
-			n += ids[j] - begin < size; /* KGE_NONE is in no lane */
+			n += ids[j] - begin < size; /* GRAPH_NONE is in no lane */
 		}
 	}
 	return n;
@@ -377,11 +378,11 @@ static void sort_pairs(struct kge_batch *b, struct kge_lane *l)
 	l->n_touched = touched;
 }
 
-struct kge_ids kge_batch_answers(const struct kge_batch *b, size_t q)
+struct graph_ids kge_batch_answers(const struct kge_batch *b, size_t q)
 {
 	const struct kge_query *x = &b->queries[q];
 
-	return kge_answers_of(b->answers, x->triple, x->side);
+	return graph_answers_of(b->answers, x->triple, x->side);
 }
 
 /* How often each of this lane's entities is part of a positive. */
@@ -391,12 +392,13 @@ static void count_positives(struct kge_batch *b, const struct kge_lane *l)
 
 	for (size_t q = 0; q < b->n_queries; q++) {
 		bool drawn = b->c->negatives > 0;
-		struct kge_ids all = drawn ? (struct kge_ids){ .n = 1 } : kge_batch_answers(b, q);
+		struct graph_ids all =
+			drawn ? (struct graph_ids){ .n = 1 } : kge_batch_answers(b, q);
 
 		if (b->queries[q].known - l->ent_begin < size)
 			b->positives[b->queries[q].known] += (uint32_t)all.n;
 		for (size_t i = 0; i < all.n; i++) {
-			uint32_t e = drawn ? b->ids[q * b->width] : kge_ids_at(&all, i);
+			uint32_t e = drawn ? b->ids[q * b->width] : graph_ids_at(&all, i);
 
 			if (e - l->ent_begin < size)
 				b->positives[e]++;
@@ -414,13 +416,13 @@ void kge_batch_chain(struct kge_batch *b, struct kge_lane *l)
 		uint32_t e = b->queries[q].known, r = b->queries[q].rel;
 
 		if (e - l->ent_begin < l->ent_end - l->ent_begin) {
-			if (b->first_known[e] == KGE_NONE && b->count[e] == 0)
+			if (b->first_known[e] == GRAPH_NONE && b->count[e] == 0)
 				l->touched[l->n_touched++] = e;
 			b->next_known[q] = b->first_known[e];
 			b->first_known[e] = (uint32_t)q;
 		}
 		if (r - l->rel_begin < l->rel_end - l->rel_begin) {
-			if (b->first_rel[r] == KGE_NONE)
+			if (b->first_rel[r] == GRAPH_NONE)
 				l->touched_rel[l->n_touched_rel++] = r;
 			b->next_rel[q] = b->first_rel[r];
 			b->first_rel[r] = (uint32_t)q;
@@ -513,7 +515,7 @@ static size_t scores_of(const struct kge_batch *b, const struct kge_emb *emb, co
 	size_t there = 0;
 
 	for (size_t j = 0; j < b->width; j++) {
-		bool none = ids[j] == KGE_NONE;
+		bool none = ids[j] == GRAPH_NONE;
 
 		scores[j] = none ? KGE_NO_SCORE : base + sign * scores[j];
 		there += !none;
@@ -582,7 +584,7 @@ static void ask_teacher(const struct kge_batch *b, const struct kge_lane *l, siz
 
 	t->model->query(l->q, kge_ent(t, x->known), kge_rel(t, x->rel), t, x->side);
 	for (j = 0; j < b->width; j++) {
-		const float *c = ids[j] == KGE_NONE ? NULL : kge_ent(t, ids[j]);
+		const float *c = ids[j] == GRAPH_NONE ? NULL : kge_ent(t, ids[j]);
 
 		if (c != NULL && t->model->project != NULL) {
 			t->model->project(l->taught_c, c, kge_rel(t, x->rel), t);
@@ -600,7 +602,7 @@ static void gather(const struct kge_batch *b, size_t q, float *out)
 	const uint32_t *ids = b->ids + q * b->width;
 
 	for (size_t j = 0; j < b->width; j++) {
-		size_t o = ids[j] == KGE_NONE || b->lanes == 1 ? 0 : owner(b, ids[j]);
+		size_t o = ids[j] == GRAPH_NONE || b->lanes == 1 ? 0 : owner(b, ids[j]);
 
 		out[j] = b->lane[o].scores[q * b->width + j];
 	}
@@ -709,8 +711,8 @@ static size_t positives_in_chain(const struct kge_batch *b, size_t q, size_t sid
 {
 	size_t sum = 0, n = 1;
 
-	for (; q != KGE_NONE; q = b->next_rel[q]) {
-		if (has_sides(b->emb) && b->queries[q].side != (enum kge_side)side)
+	for (; q != GRAPH_NONE; q = b->next_rel[q]) {
+		if (has_sides(b->emb) && b->queries[q].side != (enum graph_side)side)
 			continue;
 		if (b->c->negatives == 0)
 			n = kge_batch_answers(b, q).n;
@@ -736,7 +738,7 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 
 static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 {
-	bool waits = b->first_known[e] != KGE_NONE;
+	bool waits = b->first_known[e] != GRAPH_NONE;
 	float *g = waits ? b->late + b->first_known[e] * b->stride : l->row;
 	struct kge_pairs p = pairs_of(b, l, e);
 
@@ -800,11 +802,11 @@ static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 		float *g;
 
 		b->count[e] = 0;
-		b->first_known[e] = KGE_NONE;
-		if (q == KGE_NONE)
+		b->first_known[e] = GRAPH_NONE;
+		if (q == GRAPH_NONE)
 			continue;
 		g = b->late + q * b->stride;
-		for (; q != KGE_NONE; q = b->next_known[q])
+		for (; q != GRAPH_NONE; q = b->next_known[q])
 			b->k->add(g, b->lane[0].dq + q * b->stride, b->emb->ent_floats);
 		kge_batch_step_entity(b, l, e, g);
 	}
@@ -816,7 +818,7 @@ static float *sum_queries(const struct kge_batch *b, uint32_t r)
 	uint32_t q = b->first_rel[r];
 	float *g = b->q + q * b->stride;
 
-	while ((q = b->next_rel[q]) != KGE_NONE)
+	while ((q = b->next_rel[q]) != GRAPH_NONE)
 		b->k->add(g, b->q + q * b->stride, b->emb->rel_floats);
 	return g;
 }
@@ -848,7 +850,7 @@ static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 		float *g = projects(b) ? sum_lanes(b, r) : sum_queries(b, r);
 
 		kge_batch_step_relation(b, l, r, g);
-		b->first_rel[r] = KGE_NONE;
+		b->first_rel[r] = GRAPH_NONE;
 	}
 }
 
@@ -857,10 +859,10 @@ static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 {
 	memset(l->row, 0, larger(b->stride, b->emb->rel_floats) * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
-		if (b->count[e] == 0 && b->first_known[e] == KGE_NONE)
+		if (b->count[e] == 0 && b->first_known[e] == GRAPH_NONE)
 			kge_batch_step_entity(b, l, e, l->row);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
-		if (b->first_rel[r] == KGE_NONE)
+		if (b->first_rel[r] == GRAPH_NONE)
 			kge_batch_step_relation(b, l, r, l->row);
 }
 

@@ -44,7 +44,7 @@
 
 struct kge_query {
 	uint32_t triple, known, rel;
-	enum kge_side side;
+	enum graph_side side;
 };
 
 /* A share of the rows, and what working on them needs. */
@@ -76,10 +76,10 @@ struct kge_shared;
 struct kge_batch {
 	const struct kge_train_config *c;
 	const struct kge_kernels *k;
-	const struct kge_triples *train;
-	const struct kge_answers *answers; /* NULL: neither filtered nor against all entities */
-	const struct kge_sampler *sampler; /* NULL: uniform */
-	const float *weights;		   /* by triple: subsampling; NULL: all alike */
+	const struct graph_triples *train;
+	const struct graph_answers *answers; /* NULL: neither filtered nor against all entities */
+	const struct kge_sampler *sampler;   /* NULL: uniform */
+	const float *weights;		     /* by triple: subsampling; NULL: all alike */
 	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
 	struct kge_optimizer_table *ent, *rel;
@@ -105,7 +105,7 @@ struct kge_batch {
 	/* its queries */
 	size_t n_queries, width, stride;
 	struct kge_query *queries;
-	uint32_t *ids; /* queries x width; KGE_NONE: no candidate */
+	uint32_t *ids; /* queries x width; GRAPH_NONE: no candidate */
 	float *q;      /* queries x stride; later, gradients of relations */
 	float *slope;  /* queries x width */
 	float *late;   /* queries x stride: gradients of rows that wait */
@@ -153,7 +153,8 @@ void kge_shared_set_teacher(struct kge_batch *b);
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
 
 /* Which side is asked by this triple, at this place in the epoch, in its first or second query. */
-enum kge_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place, size_t half);
+enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place,
+			       size_t half);
 /* What a query's loss counts for in that of the batch; all together 1. */
 double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
 /* The loss of a query with these scores, times the number of queries, and terms on it; the slopes
@@ -162,11 +163,11 @@ double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
 double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *slope,
 		      size_t there, const float *taught, float *work);
 /* The random stream of a query, or of a chunk by its first, named by its place in the epoch. */
-struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum kge_side s);
+struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum graph_side s);
 /* Query q of the batch asks for side s of a triple of train. */
-void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum kge_side s);
+void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum graph_side s);
 /* The true answers of a query that is asked against all entities. */
-struct kge_ids kge_batch_answers(const struct kge_batch *b, size_t q);
+struct graph_ids kge_batch_answers(const struct kge_batch *b, size_t q);
 /* Chains of the queries that know a lane's rows, which join those it touched. */
 void kge_batch_chain(struct kge_batch *b, struct kge_lane *l);
 /* Pairs that share a row, as kge_score_fn and kge_grad_fn have it, but the row projected for
@@ -185,7 +186,7 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 /* The query for side s of a triple, at this place in the epoch, and its line of `width`
  * candidates, drawn for it alone. */
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  uint32_t triple, size_t place, enum kge_side s);
+			  uint32_t triple, size_t place, enum graph_side s);
 /* A line of raw scores becomes one of scores, higher is better, very low where there is no
  * candidate; returns how many negatives there are. */
 size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores);

@@ -127,32 +127,32 @@ void kge_thresholds_grid(const struct kge_labeled *valid, size_t n, double step,
 /* ---- a graph ---- */
 
 /* One side replaced; a triple of no split where the draws find one. */
-static struct kge_triple negative(struct kge_triple t, const struct kge_index *known,
-				  uint32_t n_ent, struct rng *r)
+static struct graph_triple negative(struct graph_triple t, const struct graph_index *known,
+				    uint32_t n_ent, struct rng *r)
 {
 	for (int tries = 0; tries < 1000; tries++) {
-		struct kge_triple other = t;
+		struct graph_triple other = t;
 		uint32_t side = rng_below(r, 2);
 
 		*(side == 0 ? &other.head : &other.tail) = rng_below(r, n_ent);
-		if (!kge_index_has(known, other))
+		if (!graph_index_has(known, other))
 			return other;
 	}
-	return (struct kge_triple){ KGE_NONE, KGE_NONE, KGE_NONE };
+	return (struct graph_triple){ GRAPH_NONE, GRAPH_NONE, GRAPH_NONE };
 }
 
 /* Positives and their negatives, scored; *n of them. */
-static struct kge_labeled *label(const struct kge_emb *emb, const struct kge_triples *from,
-				 const struct kge_index *known, uint32_t n_ent, struct rng *r,
+static struct kge_labeled *label(const struct kge_emb *emb, const struct graph_triples *from,
+				 const struct graph_index *known, uint32_t n_ent, struct rng *r,
 				 size_t *n)
 {
 	struct kge_labeled *out = mem_array(2 * from->n + 1, sizeof *out);
 
 	*n = 0;
 	for (size_t i = 0; i < from->n; i++) {
-		struct kge_triple t = from->at[i], u = negative(t, known, n_ent, r);
+		struct graph_triple t = from->at[i], u = negative(t, known, n_ent, r);
 
-		if (u.head == KGE_NONE)
+		if (u.head == GRAPH_NONE)
 			continue; /* the relation holds between (almost) all: nothing to tell */
 		out[(*n)++] =
 			(struct kge_labeled){ t.rel, true, kge_score(emb, t.head, t.rel, t.tail) };
@@ -171,19 +171,19 @@ static size_t count_right(const struct kge_labeled *v, size_t n, const struct kg
 	return right;
 }
 
-int kge_classify(const struct kge_emb *emb, const struct kge_graph *g, uint64_t seed,
+int kge_classify(const struct kge_emb *emb, const struct graph *g, uint64_t seed,
 		 struct kge_classification *out, struct err *e)
 {
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
-	struct kge_index *known = kge_index_new(g, (1u << KGE_SPLITS) - 1);
+	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
+	struct graph_index *known = graph_index_new(g, (1u << GRAPH_SPLITS) - 1);
 	struct kge_threshold *at = mem_array((size_t)n_rel + 1, sizeof *at), all;
 	struct kge_labeled *valid, *test;
 	struct rng r;
 	int rc = 0;
 
 	rng_seed(&r, seed);
-	valid = label(emb, &g->split[KGE_VALID], known, n_ent, &r, &out->valid_total);
-	test = label(emb, &g->split[KGE_TEST], known, n_ent, &r, &out->test_total);
+	valid = label(emb, &g->split[GRAPH_VALID], known, n_ent, &r, &out->valid_total);
+	test = label(emb, &g->split[GRAPH_TEST], known, n_ent, &r, &out->test_total);
 	if (out->valid_total == 0 || out->test_total == 0) {
 		rc = err_set(e, ERR_USAGE,
 			     "triple classification wants triples in valid and test: this "
@@ -194,7 +194,7 @@ int kge_classify(const struct kge_emb *emb, const struct kge_graph *g, uint64_t 
 		out->valid_correct = count_right(valid, out->valid_total, at);
 		out->test_correct = count_right(test, out->test_total, at);
 	}
-	kge_index_free(known);
+	graph_index_free(known);
 	free(at);
 	free(valid);
 	free(test);

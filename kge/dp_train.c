@@ -237,11 +237,11 @@ static bool is_taken(const struct kge_dp *d, struct kge_dp_stream *s)
 	return rate >= 1 || kge_dp_stream_u64(s) < (uint64_t)ldexp(rate, 64);
 }
 
-static void add_triple(struct kge_dp *d, struct kge_triple x, struct kge_dp_stream *s)
+static void add_triple(struct kge_dp *d, struct graph_triple x, struct kge_dp_stream *s)
 {
-	static const enum kge_side both[2] = { KGE_TAIL, KGE_HEAD };
+	static const enum graph_side both[2] = { GRAPH_TAIL, GRAPH_HEAD };
 	const struct kge_batch *b = d->b;
-	enum kge_side side = kge_batch_side(b, 0, 0, 0);
+	enum graph_side side = kge_batch_side(b, 0, 0, 0);
 	bool two = b->c->corrupt == KGE_CORRUPT_BOTH;
 	struct rng r;
 
@@ -253,7 +253,7 @@ static void add_triple(struct kge_dp *d, struct kge_triple x, struct kge_dp_stre
 
 static void sum_triples(struct kge_dp *d, struct kge_dp_stream *s)
 {
-	const struct kge_triples *train = d->b->train;
+	const struct graph_triples *train = d->b->train;
 	const struct kge_emb *e = d->b->emb;
 
 	memset(d->ent_sums, 0, (size_t)e->n_ent * e->ent_floats * sizeof(*d->ent_sums));

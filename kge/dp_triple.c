@@ -20,7 +20,7 @@ void kge_dp_triple_init(struct kge_dp_triple *t, const struct kge_batch *b)
 	t->rows = mem_array(rows, sizeof(*t->rows));
 	t->place_of = mem_array(b->emb->n_ent, sizeof(*t->place_of));
 	for (uint32_t e = 0; e < b->emb->n_ent; e++)
-		t->place_of[e] = KGE_NONE;
+		t->place_of[e] = GRAPH_NONE;
 	t->g = mem_aligned(rows, stride * sizeof(float));
 	t->drel = mem_aligned(b->emb->rel_floats, sizeof(float));
 	t->whole = mem_array(rows * stride + b->emb->rel_floats, sizeof(*t->whole));
@@ -53,7 +53,7 @@ void kge_dp_triple_release(struct kge_dp_triple *t)
 /* The gradient of an entity's row: zeros when it is touched first. */
 static float *row_of(struct kge_dp_triple *t, uint32_t e)
 {
-	if (t->place_of[e] == KGE_NONE) {
+	if (t->place_of[e] == GRAPH_NONE) {
 		t->place_of[e] = (uint32_t)t->n_rows;
 		t->rows[t->n_rows++] = e;
 		memset(t->g + (size_t)t->place_of[e] * t->b->stride, 0,
@@ -73,7 +73,7 @@ static const float *look(struct kge_dp_triple *t, uint32_t id, uint32_t rel)
 	return t->seen;
 }
 
-static void score(struct kge_dp_triple *t, uint32_t known, uint32_t rel, enum kge_side s)
+static void score(struct kge_dp_triple *t, uint32_t known, uint32_t rel, enum graph_side s)
 {
 	const struct kge_batch *b = t->b;
 	const struct kge_emb *e = b->emb;
@@ -104,14 +104,14 @@ static void candidate_grad(struct kge_dp_triple *t, uint32_t column, uint32_t re
 		b->k->add(row, t->drow, e->ent_floats);
 }
 
-static void ask(struct kge_dp_triple *t, struct kge_triple x, enum kge_side s, double share,
+static void ask(struct kge_dp_triple *t, struct graph_triple x, enum graph_side s, double share,
 		struct rng *r)
 {
 	const struct kge_batch *b = t->b;
 	const struct kge_emb *e = b->emb;
-	uint32_t known = s == KGE_TAIL ? x.head : x.tail;
+	uint32_t known = s == GRAPH_TAIL ? x.head : x.tail;
 
-	t->ids[0] = s == KGE_TAIL ? x.tail : x.head;
+	t->ids[0] = s == GRAPH_TAIL ? x.tail : x.head;
 	kge_draw(t->ids + 1, b->width - 1, e->n_ent, r);
 	score(t, known, x.rel, s);
 	kge_batch_scores(b, t->ids, t->scores);
@@ -125,8 +125,8 @@ static void ask(struct kge_dp_triple *t, struct kge_triple x, enum kge_side s, d
 			     e, s);
 }
 
-void kge_dp_triple_grad(struct kge_dp_triple *t, struct kge_triple x, const enum kge_side *sides,
-			size_t n_sides, struct rng r)
+void kge_dp_triple_grad(struct kge_dp_triple *t, struct graph_triple x,
+			const enum graph_side *sides, size_t n_sides, struct rng r)
 {
 	memset(t->drel, 0, t->b->emb->rel_floats * sizeof(*t->drel));
 	for (size_t k = 0; k < n_sides; k++)
@@ -214,6 +214,6 @@ void kge_dp_triple_add(struct kge_dp_triple *t, uint32_t rel, uint32_t *ent_sums
 void kge_dp_triple_forget(struct kge_dp_triple *t)
 {
 	for (size_t k = 0; k < t->n_rows; k++)
-		t->place_of[t->rows[k]] = KGE_NONE;
+		t->place_of[t->rows[k]] = GRAPH_NONE;
 	t->n_rows = 0;
 }

@@ -19,7 +19,7 @@ struct kge_dp_triple {
 	double length;		   /* of the last gradient, before it was clipped */
 
 	/* the rows that it touches, each once */
-	uint32_t *rows, *place_of; /* entities; by entity: its place, or KGE_NONE */
+	uint32_t *rows, *place_of; /* entities; by entity: its place, or GRAPH_NONE */
 	size_t n_rows;
 	float *g;    /* rows x stride */
 	float *drel; /* rel_floats */
@@ -34,8 +34,8 @@ void kge_dp_triple_release(struct kge_dp_triple *t);
 
 /* The gradient of the triple's loss when these sides of it are asked, each against negatives
  * from its own generator; in rows, g and drel until kge_dp_triple_forget(). */
-void kge_dp_triple_grad(struct kge_dp_triple *t, struct kge_triple x, const enum kge_side *sides,
-			size_t n_sides, struct rng r);
+void kge_dp_triple_grad(struct kge_dp_triple *t, struct graph_triple x,
+			const enum graph_side *sides, size_t n_sides, struct rng r);
 /* Clip it and add it to the sums of the entity and the relation table. */
 void kge_dp_triple_add(struct kge_dp_triple *t, uint32_t rel, uint32_t *ent_sums,
 		       uint32_t *rel_sums);

@@ -148,9 +148,10 @@ void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
 }
 
 float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
-		      enum kge_side asked)
+		      enum graph_side asked)
 {
-	uint32_t known = asked == KGE_TAIL ? head : tail, answer = asked == KGE_TAIL ? tail : head;
+	uint32_t known = asked == GRAPH_TAIL ? head : tail,
+		 answer = asked == GRAPH_TAIL ? tail : head;
 	struct kge_emb plain = *e;
 	float *q = mem_array(2 * e->query_floats, sizeof(*q)), *seen = q + e->query_floats;
 	const float *c = kge_ent(e, answer);
@@ -169,5 +170,5 @@ float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint
 
 float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail)
 {
-	return kge_score_asked(e, head, rel, tail, KGE_TAIL);
+	return kge_score_asked(e, head, rel, tail, GRAPH_TAIL);
 }

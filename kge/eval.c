@@ -37,16 +37,16 @@ enum {
 
 struct query {
 	uint32_t known, rel, gold;
-	enum kge_side side;
+	enum graph_side side;
 	size_t place; /* in the result */
 };
 
 struct job {
-	const struct kge_graph *g;
+	const struct graph *g;
 	const struct kge_protocol *p;
 	const atomic_bool *cancel;
 	atomic_size_t *progress;
-	struct kge_index *known; /* NULL: no filter */
+	struct graph_index *known; /* NULL: no filter */
 	struct kge_candidate_sets *sets;
 	struct query *queries;
 	size_t n;
@@ -65,7 +65,7 @@ struct job {
 
 /* ---- queries ---- */
 
-static size_t triples_of(const struct kge_graph *g, enum kge_split split,
+static size_t triples_of(const struct graph *g, enum graph_split split,
 			 const struct kge_eval_options *o)
 {
 	size_t n = g->split[split].n;
@@ -73,8 +73,8 @@ static size_t triples_of(const struct kge_graph *g, enum kge_split split,
 	return o != NULL && o->limit > 0 && o->limit < n ? o->limit : n;
 }
 
-size_t kge_eval_queries(const struct kge_graph *g, enum kge_split split,
-			const struct kge_protocol *p, const struct kge_eval_options *o)
+size_t kge_eval_queries(const struct graph *g, enum graph_split split, const struct kge_protocol *p,
+			const struct kge_eval_options *o)
 {
 	return triples_of(g, split, o) * (p->sides == KGE_SIDES_BOTH ? 2 : 1);
 }
@@ -85,18 +85,18 @@ static bool drawn(struct rng *r, size_t left, size_t wanted)
 	return wanted > 0 && rng_double(r) * (double)left < (double)wanted;
 }
 
-static void add_query(struct job *j, struct kge_triple t, enum kge_side side)
+static void add_query(struct job *j, struct graph_triple t, enum graph_side side)
 {
 	struct query *q = &j->queries[j->n];
 
-	*q = side == KGE_TAIL ? (struct query){ t.head, t.rel, t.tail, side, j->n }
-			      : (struct query){ t.tail, t.rel, t.head, side, j->n };
+	*q = side == GRAPH_TAIL ? (struct query){ t.head, t.rel, t.tail, side, j->n }
+				: (struct query){ t.tail, t.rel, t.head, side, j->n };
 	j->out[j->n++] = (struct kge_ranked){ .triple = t, .side = side };
 }
 
-static void make_queries(struct job *j, enum kge_split split, const struct kge_eval_options *o)
+static void make_queries(struct job *j, enum graph_split split, const struct kge_eval_options *o)
 {
-	const struct kge_triples *from = &j->g->split[split];
+	const struct graph_triples *from = &j->g->split[split];
 	size_t wanted = triples_of(j->g, split, o), total = kge_eval_queries(j->g, split, j->p, o);
 	struct rng r;
 
@@ -108,9 +108,9 @@ static void make_queries(struct job *j, enum kge_split split, const struct kge_e
 			continue;
 		wanted--;
 		if (j->p->sides != KGE_SIDES_HEAD)
-			add_query(j, from->at[i], KGE_TAIL);
+			add_query(j, from->at[i], GRAPH_TAIL);
 		if (j->p->sides != KGE_SIDES_TAIL)
-			add_query(j, from->at[i], KGE_HEAD);
+			add_query(j, from->at[i], GRAPH_HEAD);
 	}
 }
 
@@ -303,9 +303,9 @@ static size_t list_minus(struct worker *w, const struct query *q, const uint32_t
 	size_t n_known = 0, m = 0;
 
 	if (w->j->known != NULL)
-		known = q->side == KGE_TAIL
-				? kge_index_tails(w->j->known, q->known, q->rel, &n_known)
-				: kge_index_heads(w->j->known, q->rel, q->known, &n_known);
+		known = q->side == GRAPH_TAIL
+				? graph_index_tails(w->j->known, q->known, q->rel, &n_known)
+				: graph_index_heads(w->j->known, q->rel, q->known, &n_known);
 	reserve_minus(w, n_known + 1);
 	assert(w->minus != NULL);
 	if (kge_candidates_has(list, n, q->gold))
@@ -399,7 +399,7 @@ static void open_worker(struct worker *w, struct job *j)
 
 	*w = (struct worker){ .j = j };
 	if (j->emb == NULL) {
-		w->scores = mem_array((size_t)kge_vocab_count(j->g->entities) + 1, sizeof(float));
+		w->scores = mem_array((size_t)graph_vocab_count(j->g->entities) + 1, sizeof(float));
 		return;
 	}
 	floats = j->emb->query_floats;
@@ -452,21 +452,21 @@ static void work(void *ctx, size_t k, size_t threads)
 /* ---- a split ---- */
 
 /* Of the queries alone, so that a sample of a large graph takes little memory. */
-static struct kge_index *known_answers(const struct job *j)
+static struct graph_index *known_answers(const struct job *j)
 {
-	struct kge_triple *asked = mem_array(j->n + 1, sizeof *asked);
-	struct kge_index *x;
+	struct graph_triple *asked = mem_array(j->n + 1, sizeof *asked);
+	struct graph_index *x;
 	size_t n = 0;
 
 	for (size_t i = 0; i < j->n; i++)
 		if (i == 0 || memcmp(&j->out[i].triple, &j->out[i - 1].triple, sizeof *asked) != 0)
 			asked[n++] = j->out[i].triple;
-	x = kge_index_new_for(j->g, j->p->filter, asked, n);
+	x = graph_index_new_for(j->g, j->p->filter, asked, n);
 	free(asked);
 	return x;
 }
 
-static int rank_split(struct job *j, enum kge_split split, const struct kge_eval_options *o,
+static int rank_split(struct job *j, enum graph_split split, const struct kge_eval_options *o,
 		      struct kge_ranked **out, size_t *n)
 {
 	size_t threads = o != NULL && o->threads > 0 ? o->threads : 1;
@@ -489,28 +489,28 @@ static int rank_split(struct job *j, enum kge_split split, const struct kge_eval
 	}
 	*out = j->out;
 	*n = rc == 0 ? j->n : 0;
-	kge_index_free(j->known);
+	graph_index_free(j->known);
 	kge_candidates_free(j->sets);
 	free(j->queries);
 	free(j->block);
 	return rc;
 }
 
-int kge_rank_split(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+int kge_rank_split(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
 		   const struct kge_protocol *p, const struct kge_eval_options *o,
 		   struct kge_ranked **out, size_t *n)
 {
 	struct job j = { .g = g, .p = p, .emb = emb };
 
-	assert(emb->n_ent >= kge_vocab_count(g->entities));
-	assert(emb->n_rel >= kge_vocab_count(g->relations));
+	assert(emb->n_ent >= graph_vocab_count(g->entities));
+	assert(emb->n_rel >= graph_vocab_count(g->relations));
 	j.kernel = kge_kernels_pick()->score[emb->model->metric];
 	j.tile = kge_kernels_pick()->score_tile[emb->model->metric];
 	j.lower = emb->model->metric != KGE_DOT;
 	return rank_split(&j, split, o, out, n);
 }
 
-int kge_rank_split_with(const struct kge_scorer *s, const struct kge_graph *g, enum kge_split split,
+int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum graph_split split,
 			const struct kge_protocol *p, const struct kge_eval_options *o,
 			struct kge_ranked **out, size_t *n)
 {
@@ -519,7 +519,7 @@ int kge_rank_split_with(const struct kge_scorer *s, const struct kge_graph *g, e
 	return rank_split(&j, split, o, out, n);
 }
 
-int kge_evaluate(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
 		 const struct kge_protocol *p, const struct kge_eval_options *o,
 		 struct kge_metrics *out)
 {
@@ -537,12 +537,12 @@ int kge_evaluate(const struct kge_emb *emb, const struct kge_graph *g, enum kge_
 
 struct frequency {
 	uint32_t n_ent, n_rel;
-	const struct kge_triples *train;
+	const struct graph_triples *train;
 	size_t *start;	      /* train triples of relation r: start[r]..start[r + 1] */
 	uint32_t *answers[2]; /* [side]: who stood there, with repeats */
 };
 
-static void frequency_score(const void *ctx, enum kge_side asked, uint32_t known, uint32_t rel,
+static void frequency_score(const void *ctx, enum graph_side asked, uint32_t known, uint32_t rel,
 			    float *out)
 {
 	const struct frequency *f = ctx;
@@ -553,13 +553,13 @@ static void frequency_score(const void *ctx, enum kge_side asked, uint32_t known
 		out[f->answers[asked][i]] += 1; /* exact up to 2^24 triples of one pair */
 }
 
-static void frequency_init(struct frequency *f, const struct kge_graph *g)
+static void frequency_init(struct frequency *f, const struct graph *g)
 {
 	size_t *at;
 
-	*f = (struct frequency){ kge_vocab_count(g->entities),
-				 kge_vocab_count(g->relations),
-				 &g->split[KGE_TRAIN],
+	*f = (struct frequency){ graph_vocab_count(g->entities),
+				 graph_vocab_count(g->relations),
+				 &g->split[GRAPH_TRAIN],
 				 NULL,
 				 { NULL, NULL } };
 	f->start = mem_array((size_t)f->n_rel + 2, sizeof *at);
@@ -571,15 +571,15 @@ static void frequency_init(struct frequency *f, const struct kge_graph *g)
 	for (int side = 0; side < 2; side++)
 		f->answers[side] = mem_array(f->train->n + 1, sizeof **f->answers);
 	for (size_t i = 0; i < f->train->n; i++) {
-		struct kge_triple t = f->train->at[i];
+		struct graph_triple t = f->train->at[i];
 
-		f->answers[KGE_TAIL][at[t.rel]] = t.tail;
-		f->answers[KGE_HEAD][at[t.rel]++] = t.head;
+		f->answers[GRAPH_TAIL][at[t.rel]] = t.tail;
+		f->answers[GRAPH_HEAD][at[t.rel]++] = t.head;
 	}
 	free(at);
 }
 
-int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
+int kge_evaluate_frequency(const struct graph *g, enum graph_split split,
 			   const struct kge_protocol *p, const struct kge_eval_options *o,
 			   struct kge_metrics *out)
 {

@@ -29,7 +29,7 @@ enum kge_candidates { KGE_CAND_ALL, KGE_CAND_TRAIN, KGE_CAND_TYPED };
 struct kge_protocol {
 	const char *name; /* "standard", "fedlu", "fede", "openke", "tail", "custom" */
 	enum kge_sides sides;
-	unsigned filter; /* bits 1u << KGE_TRAIN ...; 0: none */
+	unsigned filter; /* bits 1u << GRAPH_TRAIN ...; 0: none */
 	enum kge_candidates candidates;
 	enum kge_ties ties;
 };
@@ -41,8 +41,8 @@ const struct kge_protocol *kge_protocol_find(const char *name);
 
 /* How one query ended. */
 struct kge_ranked {
-	struct kge_triple triple;
-	enum kge_side side;	 /* the side that was asked for */
+	struct graph_triple triple;
+	enum graph_side side;	 /* the side that was asked for */
 	uint32_t greater, equal; /* other candidates with a better score, with the same */
 	uint32_t candidates;	 /* left after the filter, the gold with them */
 };
@@ -86,38 +86,38 @@ struct kge_eval_options {
 };
 
 /* How many queries a call will rank, for a progress bar's end. */
-size_t kge_eval_queries(const struct kge_graph *g, enum kge_split split,
-			const struct kge_protocol *p, const struct kge_eval_options *o);
+size_t kge_eval_queries(const struct graph *g, enum graph_split split, const struct kge_protocol *p,
+			const struct kge_eval_options *o);
 
 /* Rank the triples of one split: *out has *n entries in the order of the split,
  * tail query before head query; free() it.  0, or ERR_CANCELED (*out is NULL).
  * Memory beyond *out and the filter is bounded: blocks of queries against
  * blocks of candidates.  emb may have more rows than the graph has names:
  * those never compete.  o may be NULL: one thread, all triples. */
-int kge_rank_split(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+int kge_rank_split(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
 		   const struct kge_protocol *p, const struct kge_eval_options *o,
 		   struct kge_ranked **out, size_t *n);
 
 /* The same with scores from anywhere: score() fills out[id] for every entity
  * of the graph, higher is better, and may be called by several threads. */
 struct kge_scorer {
-	void (*score)(const void *ctx, enum kge_side asked, uint32_t known, uint32_t rel,
+	void (*score)(const void *ctx, enum graph_side asked, uint32_t known, uint32_t rel,
 		      float *out);
 	const void *ctx;
 };
-int kge_rank_split_with(const struct kge_scorer *s, const struct kge_graph *g, enum kge_split split,
+int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum graph_split split,
 			const struct kge_protocol *p, const struct kge_eval_options *o,
 			struct kge_ranked **out, size_t *n);
 
 /* kge_rank_split() and kge_metrics_of() in one. */
-int kge_evaluate(const struct kge_emb *emb, const struct kge_graph *g, enum kge_split split,
+int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
 		 const struct kge_protocol *p, const struct kge_eval_options *o,
 		 struct kge_metrics *out);
 
 /* The floor: rank candidates by how often they stood on that side of the
  * relation in train.  No learning, no use of the known entity.  o may be NULL;
  * with the same o, kge_evaluate() ranks the same triples. */
-int kge_evaluate_frequency(const struct kge_graph *g, enum kge_split split,
+int kge_evaluate_frequency(const struct graph *g, enum graph_split split,
 			   const struct kge_protocol *p, const struct kge_eval_options *o,
 			   struct kge_metrics *out);
 
@@ -154,7 +154,7 @@ struct kge_classification {
 /* Accuracy on test, thresholds from valid, with one negative a triple: head or
  * tail replaced so that no split has the triple.  The negatives depend on
  * graph and seed alone.  ERR_USAGE if valid or test is empty. */
-int kge_classify(const struct kge_emb *emb, const struct kge_graph *g, uint64_t seed,
+int kge_classify(const struct kge_emb *emb, const struct graph *g, uint64_t seed,
 		 struct kge_classification *out, struct err *e);
 
 #endif

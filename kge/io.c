@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "kge/table_internal.h"
 
-static void tables_of(struct table t[2], const struct kge_emb *emb, const struct kge_graph *g)
+static void tables_of(struct table t[2], const struct kge_emb *emb, const struct graph *g)
 {
 	t[0] = (struct table){ "entities", "entity", g->entities, emb->ent, emb->ent_floats };
 	t[1] = (struct table){ "relations", "relation", g->relations, emb->rel, emb->rel_floats };
-	assert(emb->n_ent >= kge_vocab_count(g->entities));
-	assert(emb->n_rel >= kge_vocab_count(g->relations));
+	assert(emb->n_ent >= graph_vocab_count(g->entities));
+	assert(emb->n_rel >= graph_vocab_count(g->relations));
 }
 
 char *table_path(const char *folder, const char *stem, const char *end)
@@ -34,29 +34,29 @@ int table_open(struct sink *s, const char *folder, const char *stem, const char 
 }
 
 /* The place of a name's row, once. */
-int table_claim(const struct lines *l, const struct table *t, const struct lines_field *name,
+int table_claim(const struct graph_lines *l, const struct table *t, const struct lines_field *name,
 		bool *have, uint32_t *id, struct err *e)
 {
-	*id = kge_vocab_find(t->names, name->text, name->len);
-	if (*id == KGE_NONE)
-		return lines_bad(l, e, "'%.200s' is not one of the graph's %s", name->text,
-				 t->what);
+	*id = graph_vocab_find(t->names, name->text, name->len);
+	if (*id == GRAPH_NONE)
+		return graph_lines_bad(l, e, "'%.200s' is not one of the graph's %s", name->text,
+				       t->what);
 	if (have[*id])
-		return lines_bad(l, e, "'%.200s' is there twice", name->text);
+		return graph_lines_bad(l, e, "'%.200s' is there twice", name->text);
 	have[*id] = true;
 	return 0;
 }
 
 int table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
 {
-	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++)
+	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
 		if (!have[id])
 			return err_set(e, ERR_INPUT, "%s: no row for '%.200s' of the graph's %s",
-				       path, kge_vocab_name(t->names, id, NULL), t->what);
+				       path, graph_vocab_name(t->names, id, NULL), t->what);
 	return 0;
 }
 
-int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e)
 {
 	struct table t[2];
@@ -75,35 +75,35 @@ static int by_name(const void *a, const void *b, void *names)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	size_t n, m;
-	const char *s = kge_vocab_name(names, x, &n), *t = kge_vocab_name(names, y, &m);
+	const char *s = graph_vocab_name(names, x, &n), *t = graph_vocab_name(names, y, &m);
 	int order = memcmp(s, t, n < m ? n : m);
 
 	return order != 0 ? order : (n > m) - (n < m);
 }
 
 /* The names into `to`, in the order of their bytes, and their rows with them. */
-static void sort_table(struct kge_vocab *to, float *rows, const struct kge_vocab *from,
+static void sort_table(struct graph_vocab *to, float *rows, const struct graph_vocab *from,
 		       const float *old, size_t floats)
 {
-	uint32_t n = kge_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof *ids);
+	uint32_t n = graph_vocab_count(from), *ids = mem_array((size_t)n + 1, sizeof *ids);
 
 	for (uint32_t k = 0; k < n; k++)
 		ids[k] = k;
 	qsort_r(ids, n, sizeof *ids, by_name, (void *)(uintptr_t)from);
 	for (uint32_t k = 0; k < n; k++) {
 		size_t len;
-		const char *name = kge_vocab_name(from, ids[k], &len);
+		const char *name = graph_vocab_name(from, ids[k], &len);
 
-		kge_vocab_add(to, name, len);
+		graph_vocab_add(to, name, len);
 		memcpy(rows + k * floats, old + ids[k] * floats, floats * sizeof *rows);
 	}
 	free(ids);
 }
 
-int kge_export_by_name(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const char *folder,
 		       enum kge_table_format f, struct err *e)
 {
-	struct kge_graph *names = kge_graph_new();
+	struct graph *names = graph_new();
 	struct kge_emb *sorted = kge_emb_copy(emb);
 	int rc;
 
@@ -111,13 +111,13 @@ int kge_export_by_name(const struct kge_emb *emb, const struct kge_graph *g, con
 	sort_table(names->relations, sorted->rel, g->relations, emb->rel, emb->rel_floats);
 	rc = kge_export(sorted, names, folder, f, e);
 	kge_emb_free(sorted);
-	kge_graph_free(names);
+	graph_free(names);
 	return rc;
 }
 
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)
 {
-	bool *have = mem_array((size_t)kge_vocab_count(t->names) + 1, sizeof *have);
+	bool *have = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *have);
 	int rc = f == KGE_NPY ? table_read_npy(folder, t, have, e)
 			      : table_read_text(folder, t, f, have, e);
 
@@ -125,7 +125,7 @@ static int read_table(const char *folder, struct table *t, enum kge_table_format
 	return rc;
 }
 
-int kge_import(struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e)
 {
 	struct kge_emb *fresh = kge_emb_copy(emb);

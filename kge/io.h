@@ -26,18 +26,18 @@ enum { KGE_TEXT_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_M
 
 /* Write the rows of the graph's names into the folder, which is made if need
  * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (rows of text). */
-int kge_export(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
 
 /* The same with rows and ids in the order of the names' bytes, whatever the graph's ids are: for
  * tables of private training, since ids follow the order of the triples. */
-int kge_export_by_name(const struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const char *folder,
 		       enum kge_table_format f, struct err *e);
 
 /* Read rows into emb, whose shape they must have: every name of the graph
  * exactly once and no other, finite numbers only.  On error emb is as it was.
  * ERR_INPUT with file and line or row, ERR_NOFILE, ERR_IO. */
-int kge_import(struct kge_emb *emb, const struct kge_graph *g, const char *folder,
+int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
 
 #endif

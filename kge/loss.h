@@ -1,7 +1,7 @@
 /* kge/loss.h - the losses of methods 1.1, for one query at a time.
  *
  * With s the scores, s+ that of the true answer, and a mean over the candidates
- * that are there (KGE_NONE ones are not):
+ * that are there (GRAPH_NONE ones are not):
  *
  *   self-adversarial  1/2 [ softplus(-s+) + sum_j p_j softplus(s_j) ],
  *                     p = softmax(temperature s), no gradient through p

@@ -49,11 +49,11 @@ struct kge_model {
 	/* q = query(known, rel), a row of query_floats; never overlapping.  Of e only what is
 	 * no table: dim, rel_dim, range (RotatE's phase scale), kernels. */
 	void (*query)(float *restrict q, const float *restrict known, const float *restrict rel,
-		      const struct kge_emb *e, enum kge_side s);
+		      const struct kge_emb *e, enum graph_side s);
 	/* Given dL/dq, add to dL/dknown and dL/drel. */
 	void (*query_grad)(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			   const float *restrict known, const float *restrict rel,
-			   const struct kge_emb *e, enum kge_side s);
+			   const struct kge_emb *e, enum graph_side s);
 
 	/* What follows is NULL unless candidates are projected.
 	 *
@@ -120,7 +120,7 @@ static inline float *kge_rel(const struct kge_emb *e, uint32_t id)
 /* Score of one triple by the scalar reference, as its tail or that side is asked: projections
  * included: slow, for checks and tests.  The side makes a difference to reciprocal models alone. */
 float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
-		      enum kge_side asked);
+		      enum graph_side asked);
 float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail);
 
 #endif

@@ -42,10 +42,10 @@ static size_t rel_matrix(size_t dim, size_t rel_dim)
 /* ---- TransE: tail query h + r, head query t - r ---- */
 
 static void transe_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			 const struct kge_emb *e, enum kge_side s)
+			 const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+	float sign = s == GRAPH_TAIL ? 1.0f : -1.0f;
 
 	for (size_t i = 0; i < dim; i++)
 		q[i] = known[i] + sign * rel[i];
@@ -53,10 +53,10 @@ static void transe_query(float *restrict q, const float *restrict known, const f
 
 static void transe_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			const float *restrict known, const float *restrict rel,
-			const struct kge_emb *e, enum kge_side s)
+			const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+	float sign = s == GRAPH_TAIL ? 1.0f : -1.0f;
 
 	(void)known, (void)rel;
 	for (size_t i = 0; i < dim; i++) {
@@ -68,7 +68,7 @@ static void transe_grad(float *restrict dknown, float *restrict drel, const floa
 /* ---- DistMult: known o r on either side ---- */
 
 static void distmult_query(float *restrict q, const float *restrict known,
-			   const float *restrict rel, const struct kge_emb *e, enum kge_side s)
+			   const float *restrict rel, const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
 
@@ -79,7 +79,7 @@ static void distmult_query(float *restrict q, const float *restrict known,
 
 static void distmult_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			  const float *restrict known, const float *restrict rel,
-			  const struct kge_emb *e, enum kge_side s)
+			  const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
 
@@ -95,10 +95,10 @@ static void distmult_grad(float *restrict dknown, float *restrict drel, const fl
  * Both complex models turn a known row by the relation's complex numbers. */
 
 static void complex_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			  const struct kge_emb *e, enum kge_side s)
+			  const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+	float sign = s == GRAPH_TAIL ? 1.0f : -1.0f;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
@@ -110,10 +110,10 @@ static void complex_query(float *restrict q, const float *restrict known, const 
 
 static void complex_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			 const float *restrict known, const float *restrict rel,
-			 const struct kge_emb *e, enum kge_side s)
+			 const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float sign = s == KGE_TAIL ? 1.0f : -1.0f;
+	float sign = s == GRAPH_TAIL ? 1.0f : -1.0f;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c = rel[i], z = sign * rel[dim + i];
@@ -129,43 +129,43 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 /* ---- reciprocal relations (Lacroix et al. 2018): a relation has a row for each side that may
  * be asked, one after the other, and both take the tail's formula ---- */
 
-static size_t place_of(enum kge_side s, size_t floats)
+static size_t place_of(enum graph_side s, size_t floats)
 {
-	return s == KGE_TAIL ? 0 : floats;
+	return s == GRAPH_TAIL ? 0 : floats;
 }
 
 static void distmult_reciprocal_query(float *restrict q, const float *restrict known,
 				      const float *restrict rel, const struct kge_emb *e,
-				      enum kge_side s)
+				      enum graph_side s)
 {
-	distmult_query(q, known, rel + place_of(s, e->dim), e, KGE_TAIL);
+	distmult_query(q, known, rel + place_of(s, e->dim), e, GRAPH_TAIL);
 }
 
 static void distmult_reciprocal_grad(float *restrict dknown, float *restrict drel,
 				     const float *restrict dq, const float *restrict known,
 				     const float *restrict rel, const struct kge_emb *e,
-				     enum kge_side s)
+				     enum graph_side s)
 {
 	size_t at = place_of(s, e->dim);
 
-	distmult_grad(dknown, drel + at, dq, known, rel + at, e, KGE_TAIL);
+	distmult_grad(dknown, drel + at, dq, known, rel + at, e, GRAPH_TAIL);
 }
 
 static void complex_reciprocal_query(float *restrict q, const float *restrict known,
 				     const float *restrict rel, const struct kge_emb *e,
-				     enum kge_side s)
+				     enum graph_side s)
 {
-	complex_query(q, known, rel + place_of(s, 2 * e->dim), e, KGE_TAIL);
+	complex_query(q, known, rel + place_of(s, 2 * e->dim), e, GRAPH_TAIL);
 }
 
 static void complex_reciprocal_grad(float *restrict dknown, float *restrict drel,
 				    const float *restrict dq, const float *restrict known,
 				    const float *restrict rel, const struct kge_emb *e,
-				    enum kge_side s)
+				    enum graph_side s)
 {
 	size_t at = place_of(s, 2 * e->dim);
 
-	complex_grad(dknown, drel + at, dq, known, rel + at, e, KGE_TAIL);
+	complex_grad(dknown, drel + at, dq, known, rel + at, e, GRAPH_TAIL);
 }
 
 /* ---- RotatE: the complex number is e^(i theta), theta = rel / (range / pi) ---- */
@@ -200,10 +200,10 @@ static inline void unit_at(float theta, float *restrict c, float *restrict z)
 }
 
 static void rotate_query(float *restrict q, const float *restrict known, const float *restrict rel,
-			 const struct kge_emb *e, enum kge_side s)
+			 const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float turn = (s == KGE_TAIL ? pi : -pi) / e->range;
+	float turn = (s == GRAPH_TAIL ? pi : -pi) / e->range;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], c, z;
@@ -216,10 +216,10 @@ static void rotate_query(float *restrict q, const float *restrict known, const f
 
 static void rotate_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			const float *restrict known, const float *restrict rel,
-			const struct kge_emb *e, enum kge_side s)
+			const struct kge_emb *e, enum graph_side s)
 {
 	size_t dim = e->dim;
-	float turn = (s == KGE_TAIL ? pi : -pi) / e->range;
+	float turn = (s == GRAPH_TAIL ? pi : -pi) / e->range;
 
 	for (size_t i = 0; i < dim; i++) {
 		float a = known[i], b = known[dim + i], x = dq[i], y = dq[dim + i], c, z;
@@ -252,17 +252,17 @@ static void add_times(const struct kge_emb *e, float *restrict y, float a, const
 }
 
 static void projected_query(float *restrict q, const float *restrict known,
-			    const float *restrict rel, const struct kge_emb *e, enum kge_side s)
+			    const float *restrict rel, const struct kge_emb *e, enum graph_side s)
 {
 	e->model->project(q, known, rel, e);
-	add_times(e, q, s == KGE_TAIL ? 1.0f : -1.0f, rel, e->query_floats);
+	add_times(e, q, s == GRAPH_TAIL ? 1.0f : -1.0f, rel, e->query_floats);
 }
 
 static void projected_grad(float *restrict dknown, float *restrict drel, const float *restrict dq,
 			   const float *restrict known, const float *restrict rel,
-			   const struct kge_emb *e, enum kge_side s)
+			   const struct kge_emb *e, enum graph_side s)
 {
-	add_times(e, drel, s == KGE_TAIL ? 1.0f : -1.0f, dq, e->query_floats);
+	add_times(e, drel, s == GRAPH_TAIL ? 1.0f : -1.0f, dq, e->query_floats);
 	e->model->project_grad(dknown, drel, dq, known, rel, e);
 }
 

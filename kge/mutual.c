@@ -14,7 +14,7 @@ struct kge_mutual {
 	bool own_relations;
 };
 
-struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct kge_graph *g,
+struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct graph *g,
 				  struct kge_emb *local, struct kge_emb *global, bool own_relations)
 {
 	struct kge_mutual *m = mem_array(1, sizeof(*m));

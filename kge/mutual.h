@@ -27,7 +27,7 @@ struct kge_mutual;
  * tables are of one model.  Relations that are not own_relations are copied to the global table
  * after each epoch; both tables may be changed by the caller between epochs, those
  * relations in the local one. */
-struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct kge_graph *g,
+struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct graph *g,
 				  struct kge_emb *local, struct kge_emb *global,
 				  bool own_relations);
 void kge_mutual_free(struct kge_mutual *m);

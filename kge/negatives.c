@@ -30,14 +30,14 @@ void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r)
 
 /* The k-th entity that is not known: known[j] - j entities that are not known lie below known[j].
  */
-static inline uint32_t unknown_at(uint32_t k, const struct kge_ids *known)
+static inline uint32_t unknown_at(uint32_t k, const struct graph_ids *known)
 {
 	size_t low = 0, n = known->n;
 
 	while (n > 0) {
 		size_t half = n / 2;
 
-		if (kge_ids_at(known, low + half) - (uint32_t)(low + half) <= k) {
+		if (graph_ids_at(known, low + half) - (uint32_t)(low + half) <= k) {
 			low += half + 1;
 			n -= half + 1;
 		} else {
@@ -47,17 +47,17 @@ static inline uint32_t unknown_at(uint32_t k, const struct kge_ids *known)
 	return k + (uint32_t)low;
 }
 
-void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct kge_ids *known,
+void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *known,
 		       struct rng *r)
 {
 	if (known->n >= n_ent) {
 		for (size_t i = 0; i < n; i++)
-			out[i] = KGE_NONE;
+			out[i] = GRAPH_NONE;
 		return;
 	}
 	kge_draw(out, n, n_ent - (uint32_t)known->n, r);
 	if (known->n == 1) {
-		uint32_t only = kge_ids_at(known, 0);
+		uint32_t only = graph_ids_at(known, 0);
 
 		for (size_t i = 0; i < n; i++)
 			out[i] += out[i] >= only;
@@ -67,13 +67,13 @@ void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct kge
 		out[i] = unknown_at(out[i], known);
 }
 
-void kge_mask_known(uint32_t *ids, size_t n, const struct kge_ids *known)
+void kge_mask_known(uint32_t *ids, size_t n, const struct graph_ids *known)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = kge_ids_place(known, 0, ids[i]);
+		size_t at = graph_ids_place(known, 0, ids[i]);
 
-		if (at < known->n && kge_ids_at(known, at) == ids[i])
-			ids[i] = KGE_NONE;
+		if (at < known->n && graph_ids_at(known, at) == ids[i])
+			ids[i] = GRAPH_NONE;
 	}
 }
 
@@ -96,7 +96,7 @@ static uint32_t place_in(const uint32_t *list, size_t n, uint32_t id)
 }
 
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
-		    const struct kge_ids *known, struct rng *r)
+		    const struct graph_ids *known, struct rng *r)
 {
 	kge_draw(out, n, (uint32_t)(n_list - known->n), r);
 	for (size_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list
 		while (rest > 0) {
 			size_t half = rest / 2, at = low + half;
 
-			if (place_in(list, n_list, kge_ids_at(known, at)) - (uint32_t)at <=
+			if (place_in(list, n_list, graph_ids_at(known, at)) - (uint32_t)at <=
 			    out[i]) {
 				low = at + 1;
 				rest -= half + 1;
@@ -126,36 +126,36 @@ struct kge_sampler {
 };
 
 /* tph = triples / queries for tails, hpt = triples / queries for heads: the triples cancel. */
-static double *head_shares(const struct kge_graph *g, const struct kge_answers *answers)
+static double *head_shares(const struct graph *g, const struct graph_answers *answers)
 {
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
-	double *share = mem_array(kge_vocab_count(g->relations), sizeof(*share));
-	double *tails = mem_array(kge_vocab_count(g->relations), sizeof(*tails));
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
+	double *share = mem_array(graph_vocab_count(g->relations), sizeof(*share));
+	double *tails = mem_array(graph_vocab_count(g->relations), sizeof(*tails));
 	uint32_t *queries = mem_array(train->n, sizeof(*queries));
-	size_t n = kge_answers_queries(answers, KGE_TAIL, queries);
+	size_t n = graph_answers_queries(answers, GRAPH_TAIL, queries);
 
 	for (size_t i = 0; i < n; i++)
 		tails[train->at[queries[i] >> 1].rel]++;
-	n = kge_answers_queries(answers, KGE_HEAD, queries);
+	n = graph_answers_queries(answers, GRAPH_HEAD, queries);
 	for (size_t i = 0; i < n; i++)
 		share[train->at[queries[i] >> 1].rel]++;
-	for (uint32_t k = 0; k < kge_vocab_count(g->relations); k++)
+	for (uint32_t k = 0; k < graph_vocab_count(g->relations); k++)
 		share[k] = share[k] > 0 ? share[k] / (share[k] + tails[k]) : 0;
 	free(tails);
 	free(queries);
 	return share;
 }
 
-struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct kge_graph *g,
-				    const struct kge_answers *answers)
+struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct graph *g,
+				    const struct graph_answers *answers)
 {
-	struct kge_graph only = *g; /* nothing is learnt from valid and test */
+	struct graph only = *g; /* nothing is learnt from valid and test */
 	struct kge_sampler *x;
 
 	if (s == KGE_SAMPLING_UNIFORM)
 		return NULL;
 	x = mem_array(1, sizeof(*x));
-	only.split[KGE_VALID].n = only.split[KGE_TEST].n = 0;
+	only.split[GRAPH_VALID].n = only.split[GRAPH_TEST].n = 0;
 	if (s == KGE_SAMPLING_TYPED)
 		x->lists = kge_candidates_new(&only, KGE_CAND_TYPED);
 	else
@@ -178,12 +178,12 @@ bool kge_sampler_has_sides(const struct kge_sampler *s)
 	return s != NULL && s->head != NULL;
 }
 
-enum kge_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r)
+enum graph_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r)
 {
-	return rng_double(r) < s->head[rel] ? KGE_HEAD : KGE_TAIL;
+	return rng_double(r) < s->head[rel] ? GRAPH_HEAD : GRAPH_TAIL;
 }
 
-const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum kge_side side, uint32_t rel,
+const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum graph_side side, uint32_t rel,
 				 uint32_t *n)
 {
 	*n = 0;
@@ -192,13 +192,14 @@ const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum kge_side side
 	return kge_candidates_of(s->lists, side, rel, n);
 }
 
-float *kge_subsampling_weights(const struct kge_triples *train, const struct kge_answers *answers)
+float *kge_subsampling_weights(const struct graph_triples *train,
+			       const struct graph_answers *answers)
 {
 	float *weights = mem_array(train->n, sizeof(*weights));
 
 	for (size_t i = 0; i < train->n; i++) {
-		size_t tails = kge_answers_of(answers, i, KGE_TAIL).n;
-		size_t heads = kge_answers_of(answers, i, KGE_HEAD).n;
+		size_t tails = graph_answers_of(answers, i, GRAPH_TAIL).n;
+		size_t heads = graph_answers_of(answers, i, GRAPH_HEAD).n;
 
 		weights[i] = (float)(1.0 / sqrt((double)(tails + heads + 6)));
 	}

@@ -18,32 +18,33 @@
 
 /* n entities of 0..n_ent-1, uniform, with repeats. */
 void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r);
-/* As kge_draw(), but none of the sorted `known`; all KGE_NONE when nothing else is left. */
-void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct kge_ids *known,
+/* As kge_draw(), but none of the sorted `known`; all GRAPH_NONE when nothing else is left. */
+void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *known,
 		       struct rng *r);
 /* As kge_draw_filtered(), but among the n_list entities of a sorted list, all of `known` (which
  * may be none) among them and at least one that is not. */
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
-		    const struct kge_ids *known, struct rng *r);
-/* Replace what is in the sorted `known` by KGE_NONE. */
-void kge_mask_known(uint32_t *ids, size_t n, const struct kge_ids *known);
+		    const struct graph_ids *known, struct rng *r);
+/* Replace what is in the sorted `known` by GRAPH_NONE. */
+void kge_mask_known(uint32_t *ids, size_t n, const struct graph_ids *known);
 
 /* ---- what the relations of train say about drawing (enum kge_sampling) ---- */
 
 struct kge_sampler;
 
 /* NULL for KGE_SAMPLING_UNIFORM.  answers: of g's train. */
-struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct kge_graph *g,
-				    const struct kge_answers *answers);
+struct kge_sampler *kge_sampler_new(enum kge_sampling s, const struct graph *g,
+				    const struct graph_answers *answers);
 void kge_sampler_free(struct kge_sampler *s);
 /* Bernoulli: the side that is asked by a positive of this relation.  s is not NULL. */
-enum kge_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r);
+enum graph_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r);
 bool kge_sampler_has_sides(const struct kge_sampler *s); /* of NULL, too */
 /* Typed: the entities at that side of the relation, sorted; NULL: no such list.  s may be NULL. */
-const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum kge_side side, uint32_t rel,
+const uint32_t *kge_sampler_list(const struct kge_sampler *s, enum graph_side side, uint32_t rel,
 				 uint32_t *n);
 
 /* By triple of train: its weight under subsampling (kge/train.h); the caller's to free. */
-float *kge_subsampling_weights(const struct kge_triples *train, const struct kge_answers *answers);
+float *kge_subsampling_weights(const struct graph_triples *train,
+			       const struct graph_answers *answers);
 
 #endif

@@ -19,9 +19,9 @@ static int write_names(const char *folder, const struct table *t, struct err *e)
 
 	if (table_open(&s, folder, t->what, ".txt", e) != 0)
 		return ERR_IO;
-	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++) {
+	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++) {
 		size_t len;
-		const char *name = kge_vocab_name(t->names, id, &len);
+		const char *name = graph_vocab_name(t->names, id, &len);
 
 		fwrite(name, 1, len, s.f);
 		fputc('\n', s.f);
@@ -47,7 +47,7 @@ static void write_npy_header(FILE *f, size_t rows, size_t floats)
 
 int table_write_npy(const char *folder, const struct table *t, struct err *e)
 {
-	size_t rows = kge_vocab_count(t->names);
+	size_t rows = graph_vocab_count(t->names);
 	struct sink s;
 
 	if (table_open(&s, folder, t->what, ".npy", e) != 0)
@@ -123,20 +123,20 @@ static int read_names(const char *folder, struct table *t, bool *have, uint32_t 
 	static const char *const what[] = { "name" };
 	char *path = table_path(folder, t->what, ".txt");
 	struct lines_field name;
-	struct lines *l;
+	struct graph_lines *l;
 	char *line;
 	size_t len, n = 0;
-	int rc = lines_open(&l, path, e);
+	int rc = graph_lines_open(&l, path, e);
 
 	if (rc == 0) {
-		while ((rc = lines_next(l, &line, &len, e)) == 1) {
-			rc = lines_fields(l, line, len, &name, what, 1, e);
+		while ((rc = graph_lines_next(l, &line, &len, e)) == 1) {
+			rc = graph_lines_fields(l, line, len, &name, what, 1, e);
 			if (rc == 0)
 				rc = table_claim(l, t, &name, have, &order[n++], e);
 			if (rc != 0)
 				break;
 		}
-		lines_close(l);
+		graph_lines_close(l);
 	}
 	if (rc == 0)
 		rc = table_complete(path, t, have, e);
@@ -147,7 +147,7 @@ static int read_names(const char *folder, struct table *t, bool *have, uint32_t 
 static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint32_t *order,
 			 struct err *e)
 {
-	size_t want = kge_vocab_count(t->names), rows = 0, floats = 0;
+	size_t want = graph_vocab_count(t->names), rows = 0, floats = 0;
 	int rc = read_npy_header(f, path, &rows, &floats, e);
 
 	if (rc != 0)
@@ -175,7 +175,7 @@ static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint3
 
 int table_read_npy(const char *folder, struct table *t, bool *have, struct err *e)
 {
-	uint32_t *order = mem_array((size_t)kge_vocab_count(t->names) + 1, sizeof *order);
+	uint32_t *order = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *order);
 	char *path = table_path(folder, t->what, ".npy");
 	int rc = read_names(folder, t, have, order, e);
 	FILE *f = rc == 0 ? fopen(path, "rb") : NULL;

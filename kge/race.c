@@ -114,11 +114,11 @@ static size_t sides_of(const struct kge_batch *b)
 }
 
 /* Of the i-th positive at hand, which is at that place in the epoch, its query number `half`. */
-static enum kge_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
-			     size_t place, size_t half)
+static enum graph_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
+			       size_t place, size_t half)
 {
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE && b->c->sampling != KGE_SAMPLING_BERNOULLI)
-		return (r->turns + place) % 2 == 0 ? KGE_TAIL : KGE_HEAD;
+		return (r->turns + place) % 2 == 0 ? GRAPH_TAIL : GRAPH_HEAD;
 	return kge_batch_side(b, r->triples[i], place, half);
 }
 
@@ -133,14 +133,14 @@ static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *
 	for (size_t q = 0; q < n * sides && b->answers != NULL; q++) {
 		size_t i = q / sides;
 
-		kge_answers_prefetch(b->answers, r->triples[i],
-				     side_of(r, b, i, first + i, q % sides));
+		graph_answers_prefetch(b->answers, r->triples[i],
+				       side_of(r, b, i, first + i, q % sides));
 	}
 	for (size_t q = 0; q < n * sides && b->answers != NULL; q++) {
 		size_t i = q / sides;
 
-		kge_answers_prefetch_run(b->answers, r->triples[i],
-					 side_of(r, b, i, first + i, q % sides));
+		graph_answers_prefetch_run(b->answers, r->triples[i],
+					   side_of(r, b, i, first + i, q % sides));
 	}
 }
 
@@ -175,7 +175,7 @@ static void prefetch_query(const struct kge_batch *b, const struct kge_query *x,
 	prefetch_row(kge_rel(b->emb, x->rel), b->emb->rel_floats);
 	prefetch_row(kge_ent(b->emb, x->known), b->emb->ent_floats);
 	for (size_t j = 0; j < some; j++)
-		if (ids[j] != KGE_NONE)
+		if (ids[j] != GRAPH_NONE)
 			prefetch_row(kge_ent(b->emb, ids[j]), b->emb->ent_floats);
 }
 
@@ -201,7 +201,7 @@ static void score(struct kge_racer *r, struct line *l, const struct kge_batch *b
 	e->model->query(l->q, kge_ent(e, x->known), kge_rel(e, x->rel), e, x->side);
 	for (size_t j = 0; j < b->width; j++) {
 		l->scores[j] = 0;
-		if (ids[j] != KGE_NONE)
+		if (ids[j] != GRAPH_NONE)
 			fn(&l->scores[j], l->q, look(r, b, x, ids[j]), 1, e->query_floats);
 	}
 }
@@ -241,7 +241,7 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 	memset(r->dq, 0, b->stride * sizeof(*r->dq));
 	memset(r->drel, 0, e->rel_floats * sizeof(*r->drel));
 	for (pair = 0; pair < b->width; pair++) {
-		if (ids[pair] == KGE_NONE || l->slope[pair] == 0)
+		if (ids[pair] == GRAPH_NONE || l->slope[pair] == 0)
 			continue;
 		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->slope, look(r, b, x, ids[pair]),
 		   &p);

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-enum { ALL_SPLITS = 1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST };
+enum { ALL_SPLITS = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST };
 
 static const struct kge_protocol presets[] = {
 	{ "standard", KGE_SIDES_BOTH, ALL_SPLITS, KGE_CAND_ALL, KGE_TIES_REALISTIC },
@@ -136,8 +136,8 @@ void kge_metrics_of(const struct kge_ranked *r, size_t n, enum kge_ties ties,
 		m.hits3 += rank <= 3;
 		m.hits5 += rank <= 5;
 		m.hits10 += rank <= 10;
-		*(r[i].side == KGE_HEAD ? &m.head_mrr : &m.tail_mrr) += 1 / rank;
-		++*(r[i].side == KGE_HEAD ? &m.head_queries : &m.tail_queries);
+		*(r[i].side == GRAPH_HEAD ? &m.head_mrr : &m.tail_mrr) += 1 / rank;
+		++*(r[i].side == GRAPH_HEAD ? &m.head_queries : &m.tail_queries);
 	}
 	if (n > 0)
 		scale(&m, 1.0 / (double)n);
@@ -187,13 +187,13 @@ struct kge_candidate_sets {
 	size_t n;
 };
 
-static void train_list(struct kge_candidate_sets *s, const struct kge_graph *g)
+static void train_list(struct kge_candidate_sets *s, const struct graph *g)
 {
 	bool *seen = mem_array((size_t)s->n_ent + 1, sizeof *seen);
 
-	for (size_t i = 0; i < g->split[KGE_TRAIN].n; i++) {
-		seen[g->split[KGE_TRAIN].at[i].head] = true;
-		seen[g->split[KGE_TRAIN].at[i].tail] = true;
+	for (size_t i = 0; i < g->split[GRAPH_TRAIN].n; i++) {
+		seen[g->split[GRAPH_TRAIN].at[i].head] = true;
+		seen[g->split[GRAPH_TRAIN].at[i].tail] = true;
 	}
 	s->ids = mem_array((size_t)s->n_ent + 1, sizeof *s->ids);
 	for (uint32_t id = 0; id < s->n_ent; id++)
@@ -215,24 +215,24 @@ static size_t unique(uint32_t *ids, size_t n)
 	return kept;
 }
 
-static void typed_fill(struct kge_candidate_sets *s, const struct kge_graph *g, size_t *at)
+static void typed_fill(struct kge_candidate_sets *s, const struct graph *g, size_t *at)
 {
-	for (int split = 0; split < KGE_SPLITS; split++) {
+	for (int split = 0; split < GRAPH_SPLITS; split++) {
 		for (size_t i = 0; i < g->split[split].n; i++) {
-			struct kge_triple t = g->split[split].at[i];
+			struct graph_triple t = g->split[split].at[i];
 
-			s->ids[at[(size_t)KGE_TAIL * s->n_rel + t.rel]++] = t.tail;
-			s->ids[at[(size_t)KGE_HEAD * s->n_rel + t.rel]++] = t.head;
+			s->ids[at[(size_t)GRAPH_TAIL * s->n_rel + t.rel]++] = t.tail;
+			s->ids[at[(size_t)GRAPH_HEAD * s->n_rel + t.rel]++] = t.head;
 		}
 	}
 }
 
-static void typed_lists(struct kge_candidate_sets *s, const struct kge_graph *g)
+static void typed_lists(struct kge_candidate_sets *s, const struct graph *g)
 {
 	size_t lists = 2 * (size_t)s->n_rel, kept = 0;
 	size_t *at = mem_array(lists + 1, sizeof *at);
 
-	for (int split = 0; split < KGE_SPLITS; split++)
+	for (int split = 0; split < GRAPH_SPLITS; split++)
 		for (size_t i = 0; i < g->split[split].n; i++) {
 			at[g->split[split].at[i].rel + 1]++;
 			at[s->n_rel + g->split[split].at[i].rel + 1]++;
@@ -254,13 +254,13 @@ static void typed_lists(struct kge_candidate_sets *s, const struct kge_graph *g)
 	free(at);
 }
 
-struct kge_candidate_sets *kge_candidates_new(const struct kge_graph *g, enum kge_candidates c)
+struct kge_candidate_sets *kge_candidates_new(const struct graph *g, enum kge_candidates c)
 {
 	struct kge_candidate_sets *s = mem_array(1, sizeof *s);
 
 	s->kind = c;
-	s->n_ent = kge_vocab_count(g->entities);
-	s->n_rel = kge_vocab_count(g->relations);
+	s->n_ent = graph_vocab_count(g->entities);
+	s->n_rel = graph_vocab_count(g->relations);
 	if (c == KGE_CAND_TRAIN)
 		train_list(s, g);
 	else if (c == KGE_CAND_TYPED)
@@ -275,7 +275,7 @@ void kge_candidates_free(struct kge_candidate_sets *s)
 	free(s);
 }
 
-const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum kge_side asked,
+const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side asked,
 				  uint32_t rel, uint32_t *n)
 {
 	size_t list = (size_t)asked * s->n_rel + rel;

@@ -14,10 +14,10 @@ void kge_tally_add(struct kge_tally *t, const float *scores, size_t n, float gol
 /* The candidates of every query of a graph under a protocol. */
 struct kge_candidate_sets;
 
-struct kge_candidate_sets *kge_candidates_new(const struct kge_graph *g, enum kge_candidates c);
+struct kge_candidate_sets *kge_candidates_new(const struct graph *g, enum kge_candidates c);
 void kge_candidates_free(struct kge_candidate_sets *s);
 /* Ascending ids, *n of them; NULL stands for 0..*n-1. */
-const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum kge_side asked,
+const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side asked,
 				  uint32_t rel, uint32_t *n);
 bool kge_candidates_has(const uint32_t *list, uint32_t n, uint32_t id);
 

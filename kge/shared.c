@@ -48,7 +48,7 @@ struct kge_shared {
 	float *gradients;   /* entries x stride */
 	float *q;	    /* queries x stride; later, gradients of relations */
 	double *losses;	    /* by unit */
-	uint32_t *first;    /* by entity: its first entry, or KGE_NONE */
+	uint32_t *first;    /* by entity: its first entry, or GRAPH_NONE */
 	uint32_t *next_entry;
 	struct desk desk[PARALLEL_MAX];
 };
@@ -56,7 +56,7 @@ struct kge_shared {
 struct unit {
 	size_t number, q, n; /* its queries are q..q + n - 1 */
 	size_t place, block; /* positives in the batch: of its first query, of its chunk's */
-	enum kge_side side;
+	enum graph_side side;
 };
 
 /* ---- memory ---- */
@@ -158,7 +158,7 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 	s->losses = mem_array(units, sizeof(*s->losses));
 	s->first = mem_array(b->emb->n_ent, sizeof(*s->first));
 	for (uint32_t e = 0; e < b->emb->n_ent; e++)
-		s->first[e] = KGE_NONE;
+		s->first[e] = GRAPH_NONE;
 	s->next_entry = mem_array(entries, sizeof(*s->next_entry));
 	for (size_t k = 0; k < b->lanes; k++)
 		desk_init(&s->desk[k], b, s);
@@ -250,19 +250,19 @@ static void ask(const struct kge_batch *b, const struct unit *u)
 	for (size_t i = 0; i < u->n; i++) {
 		size_t q = u->q + i;
 		uint32_t at = b->order[u->place + i];
-		struct kge_triple t = b->train->at[at];
-		uint32_t known = u->side == KGE_TAIL ? t.head : t.tail;
+		struct graph_triple t = b->train->at[at];
+		uint32_t known = u->side == GRAPH_TAIL ? t.head : t.tail;
 
 		b->queries[q] = (struct kge_query){ at, known, t.rel, u->side };
-		s->ids[answers_at(b) + q] = u->side == KGE_TAIL ? t.tail : t.head;
+		s->ids[answers_at(b) + q] = u->side == GRAPH_TAIL ? t.tail : t.head;
 		s->ids[known_at(b) + q] = known;
 		if (b->answers != NULL)
-			kge_answers_prefetch(b->answers, at, u->side);
+			graph_answers_prefetch(b->answers, at, u->side);
 		b->emb->model->query(s->q + q * s->stride, kge_ent(b->emb, known),
 				     kge_rel(b->emb, t.rel), b->emb, u->side);
 	}
 	for (size_t i = 0; i < u->n && b->answers != NULL; i++)
-		kge_answers_prefetch_run(b->answers, b->queries[u->q + i].triple, u->side);
+		graph_answers_prefetch_run(b->answers, b->queries[u->q + i].triple, u->side);
 }
 
 static int by_id(const void *a, const void *b)
@@ -324,19 +324,19 @@ static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, fl
 {
 	const uint32_t *ids = b->shared->ids + negatives_at(b, u);
 	size_t n = b->c->negatives, hidden = 0, i = 0, j = 0;
-	struct kge_ids known;
+	struct graph_ids known;
 
 	if (b->answers == NULL)
 		return 0;
-	known = kge_answers_of(b->answers, b->queries[q].triple, u->side);
+	known = graph_answers_of(b->answers, b->queries[q].triple, u->side);
 	while (i < known.n) {
-		uint32_t id = kge_ids_at(&known, i);
+		uint32_t id = graph_ids_at(&known, i);
 
 		j = place_of(ids, j, n, id);
 		if (j == n)
 			break;
 		if (ids[j] > id) {
-			i = kge_ids_place(&known, i, ids[j]);
+			i = graph_ids_place(&known, i, ids[j]);
 			continue;
 		}
 		scores[j++] = KGE_NO_SCORE;
@@ -523,7 +523,7 @@ static void chain(struct kge_batch *b, struct kge_lane *l)
 
 		if (e - l->ent_begin >= l->ent_end - l->ent_begin)
 			continue;
-		if (s->first[e] == KGE_NONE)
+		if (s->first[e] == GRAPH_NONE)
 			l->touched[l->n_touched++] = e;
 		s->next_entry[i] = s->first[e];
 		s->first[e] = (uint32_t)i;
@@ -535,7 +535,7 @@ static void chain(struct kge_batch *b, struct kge_lane *l)
 
 		if (r - l->rel_begin >= l->rel_end - l->rel_begin)
 			continue;
-		if (b->first_rel[r] == KGE_NONE)
+		if (b->first_rel[r] == GRAPH_NONE)
 			l->touched_rel[l->n_touched_rel++] = r;
 		b->next_rel[q] = b->first_rel[r];
 		b->first_rel[r] = (uint32_t)q;
@@ -549,7 +549,7 @@ static float *sum_chain(const struct kge_batch *b, float *x, uint32_t first, con
 	size_t stride = b->shared->stride;
 	float *sum = x + first * stride;
 
-	for (uint32_t i = next[first]; i != KGE_NONE; i = next[i])
+	for (uint32_t i = next[first]; i != GRAPH_NONE; i = next[i])
 		b->k->add(sum, x + i * stride, floats);
 	return sum;
 }
@@ -578,7 +578,7 @@ static void move_entities(struct kge_batch *b, struct kge_lane *l)
 		kge_batch_step_entity(
 			b, l, e,
 			sum_chain(b, s->gradients, s->first[e], s->next_entry, b->emb->ent_floats));
-		s->first[e] = KGE_NONE;
+		s->first[e] = GRAPH_NONE;
 	}
 }
 
@@ -590,7 +590,7 @@ static void move_relations(struct kge_batch *b, struct kge_lane *l)
 				     b->emb->rel_floats);
 
 		kge_batch_step_relation(b, l, r, g);
-		b->first_rel[r] = KGE_NONE;
+		b->first_rel[r] = GRAPH_NONE;
 	}
 }
 
@@ -599,10 +599,10 @@ static void move_untouched(struct kge_batch *b, struct kge_lane *l)
 {
 	memset(l->row, 0, b->stride * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end; e++)
-		if (b->shared->first[e] == KGE_NONE)
+		if (b->shared->first[e] == GRAPH_NONE)
 			kge_batch_step_entity(b, l, e, l->row);
 	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
-		if (b->first_rel[r] == KGE_NONE)
+		if (b->first_rel[r] == GRAPH_NONE)
 			kge_batch_step_relation(b, l, r, l->row);
 }
 

@@ -10,7 +10,7 @@
 struct table {
 	const char *what; /* "entities", "relations": the files' names */
 	const char *one;  /* "entity", "relation" */
-	const struct kge_vocab *names;
+	const struct graph_vocab *names;
 	float *rows;
 	size_t floats;
 };
@@ -21,7 +21,7 @@ int table_open(struct sink *s, const char *folder, const char *stem, const char 
 	       struct err *e);
 
 /* The place of a name's row, once: have[] says which are taken. */
-int table_claim(const struct lines *l, const struct table *t, const struct lines_field *name,
+int table_claim(const struct graph_lines *l, const struct table *t, const struct lines_field *name,
 		bool *have, uint32_t *id, struct err *e);
 int table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
 

@@ -67,7 +67,7 @@ static void unescape(struct lines_field *name)
 static void write_row(FILE *f, const struct table *t, uint32_t id, const struct form *form)
 {
 	const float *row = t->rows + id * t->floats;
-	const char *name = kge_vocab_name(t->names, id, NULL);
+	const char *name = graph_vocab_name(t->names, id, NULL);
 
 	if (form->escaped)
 		put_escaped(f, name);
@@ -84,7 +84,7 @@ static void write_row(FILE *f, const struct table *t, uint32_t id, const struct 
 static int write_ids(const char *folder, const struct table *t, struct err *e)
 {
 	char *name = mem_printf("%s2id.txt", t->one);
-	int rc = kge_vocab_save_openke(t->names, folder, name, e);
+	int rc = graph_vocab_save_openke(t->names, folder, name, e);
 
 	free(name);
 	return rc;
@@ -103,8 +103,8 @@ int table_write_text(const char *folder, const struct table *t, enum kge_table_f
 	if (table_open(&s, folder, stem_of(t, form), form->end, e) != 0)
 		return ERR_IO;
 	if (form->header)
-		fprintf(s.f, "%u %zu\n", kge_vocab_count(t->names), t->floats);
-	for (uint32_t id = 0; id < kge_vocab_count(t->names); id++)
+		fprintf(s.f, "%u %zu\n", graph_vocab_count(t->names), t->floats);
+	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
 		write_row(s.f, t, id, form);
 	if (sink_close(&s, e) != 0)
 		return ERR_IO;
@@ -115,7 +115,7 @@ int table_write_text(const char *folder, const struct table *t, enum kge_table_f
 
 /* A text being read. */
 struct reading {
-	struct lines *lines;
+	struct graph_lines *lines;
 	const struct form *form;
 	struct table *t;
 	struct lines_field *fields; /* of one line */
@@ -127,16 +127,16 @@ struct reading {
 };
 
 /* column: where the first of them stands, from 1. */
-static int parse_row(const struct lines *l, const struct lines_field *f, size_t n, size_t column,
-		     float *row, struct err *e)
+static int parse_row(const struct graph_lines *l, const struct lines_field *f, size_t n,
+		     size_t column, float *row, struct err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		char *end;
 
 		row[i] = strtof(f[i].text, &end);
 		if (end != f[i].text + f[i].len || !isfinite(row[i]))
-			return lines_bad(l, e, "column %zu: '%.40s' is not a finite number",
-					 column + i, f[i].text);
+			return graph_lines_bad(l, e, "column %zu: '%.40s' is not a finite number",
+					       column + i, f[i].text);
 	}
 	return 0;
 }
@@ -148,9 +148,9 @@ static int find_row(struct reading *r, uint32_t *id, struct err *e)
 		unescape(&r->fields[0]);
 	if (r->form->names)
 		return table_claim(r->lines, r->t, &r->fields[0], r->have, id, e);
-	if (r->rows >= kge_vocab_count(r->t->names))
-		return lines_bad(r->lines, e, "more rows than the %u %s",
-				 kge_vocab_count(r->t->names), r->t->what);
+	if (r->rows >= graph_vocab_count(r->t->names))
+		return graph_lines_bad(r->lines, e, "more rows than the %u %s",
+				       graph_vocab_count(r->t->names), r->t->what);
 	*id = r->order[r->rows];
 	return 0;
 }
@@ -163,8 +163,8 @@ static int read_row(struct reading *r, char *line, size_t len, struct err *e)
 
 	if (r->form->loose_end && len > 0 && line[len - 1] == r->form->separator)
 		line[--len] = '\0';
-	rc = lines_split(r->lines, line, len, r->form->separator, r->fields, r->what, r->columns,
-			 e);
+	rc = graph_lines_split(r->lines, line, len, r->form->separator, r->fields, r->what,
+			       r->columns, e);
 	if (rc == 0)
 		rc = find_row(r, &id, e);
 	if (rc == 0)
@@ -177,24 +177,24 @@ static int read_row(struct reading *r, char *line, size_t len, struct err *e)
 static int read_header(struct reading *r, struct err *e)
 {
 	static const char *const what[] = { "rows", "numbers" };
-	size_t want[2] = { kge_vocab_count(r->t->names), r->t->floats }, len;
+	size_t want[2] = { graph_vocab_count(r->t->names), r->t->floats }, len;
 	struct lines_field f[2];
 	char *line;
-	int rc = lines_next(r->lines, &line, &len, e);
+	int rc = graph_lines_next(r->lines, &line, &len, e);
 
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return lines_bad(r->lines, e,
-				 "empty: a line of the numbers of rows and columns "
-				 "is wanted");
-	rc = lines_split(r->lines, line, len, ' ', f, what, 2, e);
+		return graph_lines_bad(r->lines, e,
+				       "empty: a line of the numbers of rows and columns "
+				       "is wanted");
+	rc = graph_lines_split(r->lines, line, len, ' ', f, what, 2, e);
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		char *end;
 
 		if (strtoull(f[i].text, &end, 10) != want[i] || *end != '\0')
-			rc = lines_bad(r->lines, e, "says '%.20s' %s where %zu are wanted",
-				       f[i].text, what[i], want[i]);
+			rc = graph_lines_bad(r->lines, e, "says '%.20s' %s where %zu are wanted",
+					     f[i].text, what[i], want[i]);
 	}
 	return rc;
 }
@@ -205,17 +205,17 @@ static int read_rows(struct reading *r, struct err *e)
 	size_t len;
 	int rc = r->form->header ? read_header(r, e) : 0;
 
-	while (rc == 0 && (rc = lines_next(r->lines, &line, &len, e)) == 1)
+	while (rc == 0 && (rc = graph_lines_next(r->lines, &line, &len, e)) == 1)
 		rc = read_row(r, line, len, e);
-	if (rc == 0 && !r->form->names && r->rows < kge_vocab_count(r->t->names))
-		rc = lines_bad(r->lines, e, "ends after %zu of %u rows", r->rows,
-			       kge_vocab_count(r->t->names));
+	if (rc == 0 && !r->form->names && r->rows < graph_vocab_count(r->t->names))
+		rc = graph_lines_bad(r->lines, e, "ends after %zu of %u rows", r->rows,
+				     graph_vocab_count(r->t->names));
 	return rc;
 }
 
 static int read_file(struct reading *r, const char *path, struct err *e)
 {
-	int rc = lines_open(&r->lines, path, e);
+	int rc = graph_lines_open(&r->lines, path, e);
 
 	if (rc != 0)
 		return rc;
@@ -229,7 +229,7 @@ static int read_file(struct reading *r, const char *path, struct err *e)
 		rc = table_complete(path, r->t, r->have, e);
 	free(r->fields);
 	free(r->what);
-	lines_close(r->lines);
+	graph_lines_close(r->lines);
 	return rc;
 }
 
@@ -237,16 +237,16 @@ static int read_file(struct reading *r, const char *path, struct err *e)
 static int read_order(const char *folder, struct table *t, bool *have, uint32_t *order,
 		      struct err *e)
 {
-	struct openke_names list = { .names = kge_vocab_new() };
+	struct openke_names list = { .names = graph_vocab_new() };
 	char *path = table_path(folder, t->one, "2id.txt");
-	int rc = openke_read_names(&list, path, t->what, e);
+	int rc = graph_openke_read_names(&list, path, t->what, e);
 
 	for (size_t k = 0; rc == 0 && list.named && k < list.n; k++) {
 		struct lines_field name;
 
-		name.text = (char *)(uintptr_t)kge_vocab_name(list.names, list.ids[k], &name.len);
-		order[k] = kge_vocab_find(t->names, name.text, name.len);
-		if (order[k] == KGE_NONE)
+		name.text = (char *)(uintptr_t)graph_vocab_name(list.names, list.ids[k], &name.len);
+		order[k] = graph_vocab_find(t->names, name.text, name.len);
+		if (order[k] == GRAPH_NONE)
 			rc = err_set(e, ERR_INPUT, "%s: '%.200s' is not one of the graph's %s",
 				     path, name.text, t->what);
 		else
@@ -255,7 +255,7 @@ static int read_order(const char *folder, struct table *t, bool *have, uint32_t 
 	if (rc == 0)
 		rc = table_complete(path, t, have, e);
 	free(list.ids);
-	kge_vocab_free(list.names);
+	graph_vocab_free(list.names);
 	free(path);
 	return rc;
 }
@@ -267,7 +267,7 @@ int table_read_text(const char *folder, struct table *t, enum kge_table_format f
 	char *path = table_path(folder, stem_of(t, r.form), r.form->end);
 	int rc = 0;
 
-	r.order = mem_array((size_t)kge_vocab_count(t->names) + 1, sizeof *r.order);
+	r.order = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *r.order);
 	if (!r.form->names)
 		rc = read_order(folder, t, have, r.order, e);
 	if (rc == 0)

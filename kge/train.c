@@ -23,9 +23,9 @@ struct cut {
 
 struct kge_trainer {
 	struct kge_train_config c;
-	const struct kge_graph *g;
+	const struct graph *g;
 	struct kge_emb *emb;
-	struct kge_answers *answers;
+	struct graph_answers *answers;
 	struct kge_sampler *sampler;
 	float *weights; /* of triples, with subsampling */
 	struct kge_optimizer_table ent, rel;
@@ -220,11 +220,11 @@ double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *s
 /* The known answers, and what else drawing goes by. */
 static void init_draws(struct kge_trainer *t)
 {
-	const struct kge_triples *train = &t->g->split[KGE_TRAIN];
+	const struct graph_triples *train = &t->g->split[GRAPH_TRAIN];
 	bool by_counts = t->c.sampling == KGE_SAMPLING_BERNOULLI || t->c.subsampling;
 
 	if (t->c.filtered || t->c.negatives == 0 || by_counts)
-		t->answers = kge_answers_new(train);
+		t->answers = graph_answers_new(train);
 	t->sampler = kge_sampler_new(t->c.sampling, t->g, t->answers);
 	if (t->c.subsampling)
 		t->weights = kge_subsampling_weights(train, t->answers);
@@ -236,31 +236,32 @@ static void init_draws(struct kge_trainer *t)
 /* What an epoch goes through: triples, or the queries that they ask. */
 static void list_places(struct kge_trainer *t)
 {
-	size_t n = t->g->split[KGE_TRAIN].n, places = n;
+	size_t n = t->g->split[GRAPH_TRAIN].n, places = n;
 	bool tail_only = t->c.corrupt == KGE_CORRUPT_TAIL;
 
 	t->asked = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
 	if (t->c.negatives == 0) {
 		t->queries = mem_array(2 * n, sizeof(*t->queries));
-		places = kge_answers_queries(t->answers, KGE_TAIL, t->queries);
+		places = graph_answers_queries(t->answers, GRAPH_TAIL, t->queries);
 		if (!tail_only)
-			places += kge_answers_queries(t->answers, KGE_HEAD, t->queries + places);
+			places +=
+				graph_answers_queries(t->answers, GRAPH_HEAD, t->queries + places);
 		t->asked = 0;
 		for (size_t i = 0; i < places; i++)
-			t->asked += kge_answers_count(t->answers, t->queries[i]);
+			t->asked += graph_answers_count(t->answers, t->queries[i]);
 	}
 	kge_order_init(&t->order, places, t->queries);
 	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
 }
 
-struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
+struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct graph *g,
 				    struct kge_emb *emb)
 {
 	struct kge_trainer *t = mem_array(1, sizeof(*t));
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	struct kge_batch *b = &t->batch;
 
-	assert(kge_train_check(c, NULL) == 0 && train->n < KGE_NONE / 2);
+	assert(kge_train_check(c, NULL) == 0 && train->n < GRAPH_NONE / 2);
 	t->c = *c;
 	if (kge_train_check_size(c, emb->n_ent, NULL) != 0) /* memory stays bounded */
 		t->c.batch = emb->n_ent < PAIRS_MAX ? PAIRS_MAX / emb->n_ent : 1;
@@ -299,7 +300,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	kge_dp_free(t->dp);
 	kge_optimizer_release(&t->ent);
 	kge_optimizer_release(&t->rel);
-	kge_answers_free(t->answers);
+	graph_answers_free(t->answers);
 	kge_sampler_free(t->sampler);
 	free(t->weights);
 	kge_order_release(&t->order);
@@ -355,11 +356,11 @@ void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
 {
 	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 
-	assert(t->queries == NULL && t->dp == NULL && n <= t->g->split[KGE_TRAIN].n);
+	assert(t->queries == NULL && t->dp == NULL && n <= t->g->split[GRAPH_TRAIN].n);
 	free(t->only);
 	t->only = places != NULL ? mem_copy(places, n * sizeof(*places)) : NULL;
 	kge_order_release(&t->order);
-	kge_order_init(&t->order, places != NULL ? n : t->g->split[KGE_TRAIN].n, t->only);
+	kge_order_init(&t->order, places != NULL ? n : t->g->split[GRAPH_TRAIN].n, t->only);
 	t->asked = t->order.n * sides;
 }
 
@@ -404,7 +405,7 @@ static int by_relation(const void *a, const void *b, void *trainer)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct kge_trainer *t = trainer;
-	const struct kge_triple *at = t->batch.train->at;
+	const struct graph_triple *at = t->batch.train->at;
 	int shift = t->queries != NULL ? 1 : 0; /* its side is beside the triple then */
 	uint32_t r = at[x >> shift].rel, s = at[y >> shift].rel;
 
@@ -424,7 +425,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)
-		b->n_answers += kge_answers_count(t->answers, b->order[i]);
+		b->n_answers += graph_answers_count(t->answers, b->order[i]);
 	b->weight = 0;
 	for (size_t i = 0; i < b->n && t->weights != NULL; i++)
 		b->weight += (double)sides * (double)t->weights[b->order[i]];

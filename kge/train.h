@@ -125,7 +125,7 @@ double kge_train_bytes(const struct kge_train_config *c, const struct kge_emb *s
 struct kge_trainer;
 
 /* Borrows graph and emb until freed.  emb may be changed by the caller between epochs. */
-struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct kge_graph *g,
+struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const struct graph *g,
 				    struct kge_emb *emb);
 void kge_trainer_free(struct kge_trainer *t);
 /* Private training alone: whence its randomness comes; by default libsodium's. */

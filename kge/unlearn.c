@@ -58,23 +58,23 @@ int kge_unlearn_check(const struct kge_unlearn_config *c, struct err *e)
 
 /* ---- what is kept, what is forgotten ---- */
 
-static bool *marks_of(const struct kge_graph *g, const uint32_t *forget, size_t n)
+static bool *marks_of(const struct graph *g, const uint32_t *forget, size_t n)
 {
-	bool *gone = mem_array(g->split[KGE_TRAIN].n + 1, sizeof(*gone));
+	bool *gone = mem_array(g->split[GRAPH_TRAIN].n + 1, sizeof(*gone));
 
 	for (size_t i = 0; i < n; i++) {
-		assert(forget[i] < g->split[KGE_TRAIN].n && !gone[forget[i]]);
+		assert(forget[i] < g->split[GRAPH_TRAIN].n && !gone[forget[i]]);
 		gone[forget[i]] = true;
 	}
 	return gone;
 }
 
-struct kge_graph kge_kept_of(const struct kge_graph *g, const uint32_t *forget, size_t n)
+struct graph kge_kept_of(const struct graph *g, const uint32_t *forget, size_t n)
 {
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	bool *gone = marks_of(g, forget, n);
-	struct kge_graph kept = *g;
-	struct kge_triples *out = &kept.split[KGE_TRAIN];
+	struct graph kept = *g;
+	struct graph_triples *out = &kept.split[GRAPH_TRAIN];
 
 	out->at = mem_array(train->n - n + 1, sizeof(*out->at));
 	out->n = 0;
@@ -85,24 +85,25 @@ struct kge_graph kge_kept_of(const struct kge_graph *g, const uint32_t *forget, 
 	return kept;
 }
 
-void kge_kept_release(struct kge_graph *kept)
+void kge_kept_release(struct graph *kept)
 {
-	free(kept->split[KGE_TRAIN].at);
-	kept->split[KGE_TRAIN] = (struct kge_triples){ 0 };
+	free(kept->split[GRAPH_TRAIN].at);
+	kept->split[GRAPH_TRAIN] = (struct graph_triples){ 0 };
 }
 
-static struct kge_triples picked(const struct kge_triples *from, const uint32_t *places, size_t n)
+static struct graph_triples picked(const struct graph_triples *from, const uint32_t *places,
+				   size_t n)
 {
-	struct kge_triples t = { mem_array(n, sizeof(*t.at)), n };
+	struct graph_triples t = { mem_array(n, sizeof(*t.at)), n };
 
 	for (size_t i = 0; i < n; i++)
 		t.at[i] = from->at[places[i]];
 	return t;
 }
 
-static struct kge_triples joined(const struct kge_triples *a, const struct kge_triples *b)
+static struct graph_triples joined(const struct graph_triples *a, const struct graph_triples *b)
 {
-	struct kge_triples t = { mem_array(a->n + b->n + 1, sizeof(*t.at)), a->n + b->n };
+	struct graph_triples t = { mem_array(a->n + b->n + 1, sizeof(*t.at)), a->n + b->n };
 
 	if (a->n > 0)
 		memcpy(t.at, a->at, a->n * sizeof(*t.at));
@@ -111,21 +112,21 @@ static struct kge_triples joined(const struct kge_triples *a, const struct kge_t
 	return t;
 }
 
-int kge_evaluate_forgotten(const struct kge_emb *emb, const struct kge_graph *g,
-			   const uint32_t *forget, size_t n, const struct kge_protocol *p,
-			   const struct kge_eval_options *o, struct kge_metrics *out)
+int kge_evaluate_forgotten(const struct kge_emb *emb, const struct graph *g, const uint32_t *forget,
+			   size_t n, const struct kge_protocol *p, const struct kge_eval_options *o,
+			   struct kge_metrics *out)
 {
-	struct kge_graph seen = kge_kept_of(g, forget, n);
+	struct graph seen = kge_kept_of(g, forget, n);
 	struct kge_protocol by = *p;
 	int rc;
 
 	/* the forgotten triples stand where test does, and test beside valid */
-	by.filter = 1u << KGE_TRAIN | 1u << KGE_VALID;
-	seen.split[KGE_VALID] = joined(&g->split[KGE_VALID], &g->split[KGE_TEST]);
-	seen.split[KGE_TEST] = picked(&g->split[KGE_TRAIN], forget, n);
-	rc = kge_evaluate(emb, &seen, KGE_TEST, &by, o, out);
-	free(seen.split[KGE_VALID].at);
-	free(seen.split[KGE_TEST].at);
+	by.filter = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID;
+	seen.split[GRAPH_VALID] = joined(&g->split[GRAPH_VALID], &g->split[GRAPH_TEST]);
+	seen.split[GRAPH_TEST] = picked(&g->split[GRAPH_TRAIN], forget, n);
+	rc = kge_evaluate(emb, &seen, GRAPH_TEST, &by, o, out);
+	free(seen.split[GRAPH_VALID].at);
+	free(seen.split[GRAPH_TEST].at);
 	kge_kept_release(&seen);
 	return rc;
 }
@@ -135,7 +136,7 @@ int kge_evaluate_forgotten(const struct kge_emb *emb, const struct kge_graph *g,
 struct forgetting {
 	const struct kge_unlearn_config *c;
 	struct kge_emb *local, *global;
-	struct kge_graph kept;
+	struct graph kept;
 	const atomic_bool *cancel;
 };
 
@@ -148,8 +149,8 @@ static int valid_mrr(const struct forgetting *f, double *mrr)
 	struct kge_metrics m = { 0 };
 	int rc = 0;
 
-	if (f->kept.split[KGE_VALID].n > 0)
-		rc = kge_evaluate(f->local, &f->kept, KGE_VALID, f->c->protocol, &o, &m);
+	if (f->kept.split[GRAPH_VALID].n > 0)
+		rc = kge_evaluate(f->local, &f->kept, GRAPH_VALID, f->c->protocol, &o, &m);
 	*mrr = m.mrr;
 	return rc;
 }
@@ -181,7 +182,7 @@ static int interfere_until(const struct forgetting *f, struct kge_mutual *m, uin
 	return rc;
 }
 
-static int interfere(const struct forgetting *f, const struct kge_graph *g, const uint32_t *forget,
+static int interfere(const struct forgetting *f, const struct graph *g, const uint32_t *forget,
 		     size_t n, uint32_t *epochs)
 {
 	struct kge_mutual *m = kge_mutual_new(&f->c->train, g, f->local, f->global, false);
@@ -215,7 +216,7 @@ static void keep_best(struct best *b, const struct forgetting *f, double mrr, ui
 /* Epochs until so many in a row do not raise valid's MRR. */
 static int decay_until(struct kge_mutual *m, struct best *b, const struct forgetting *f)
 {
-	bool judged = f->kept.split[KGE_VALID].n > 0;
+	bool judged = f->kept.split[GRAPH_VALID].n > 0;
 	uint32_t flat = 0;
 	double mrr;
 	int rc = 0;
@@ -254,8 +255,8 @@ static int decay(const struct forgetting *f, struct best *b)
 	return rc;
 }
 
-int kge_unlearn(const struct kge_unlearn_config *c, const struct kge_graph *g,
-		const uint32_t *forget, size_t n, struct kge_emb *local, struct kge_emb *global,
+int kge_unlearn(const struct kge_unlearn_config *c, const struct graph *g, const uint32_t *forget,
+		size_t n, struct kge_emb *local, struct kge_emb *global,
 		struct kge_unlearn_report *report, const atomic_bool *cancel)
 {
 	struct forgetting f = { c, local, global, kge_kept_of(g, forget, n), cancel };

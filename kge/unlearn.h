@@ -60,21 +60,21 @@ struct kge_unlearn_report {
 
 /* forget: n > 0 places in g's train, each once.  global may be NULL.  The tables are changed in
  * place. 0, or ERR_CANCELED with tables that have half forgotten.  report, cancel may be NULL. */
-int kge_unlearn(const struct kge_unlearn_config *c, const struct kge_graph *g,
-		const uint32_t *forget, size_t n, struct kge_emb *local, struct kge_emb *global,
+int kge_unlearn(const struct kge_unlearn_config *c, const struct graph *g, const uint32_t *forget,
+		size_t n, struct kge_emb *local, struct kge_emb *global,
 		struct kge_unlearn_report *report, const atomic_bool *cancel);
 
 /* ---- what is kept, what is forgotten ---- */
 
 /* g without those triples: its train is new, all else is g's.  Release with kge_kept_release(). */
-struct kge_graph kge_kept_of(const struct kge_graph *g, const uint32_t *forget, size_t n);
-void kge_kept_release(struct kge_graph *kept);
+struct graph kge_kept_of(const struct graph *g, const uint32_t *forget, size_t n);
+void kge_kept_release(struct graph *kept);
 
 /* Ranks of the forgotten triples, in the order of `forget`; the filter is valid, test and what
  * is kept of train, so that a forgotten triple hides no other.  p: sides, candidates and ties
  * count. */
-int kge_evaluate_forgotten(const struct kge_emb *emb, const struct kge_graph *g,
-			   const uint32_t *forget, size_t n, const struct kge_protocol *p,
-			   const struct kge_eval_options *o, struct kge_metrics *out);
+int kge_evaluate_forgotten(const struct kge_emb *emb, const struct graph *g, const uint32_t *forget,
+			   size_t n, const struct kge_protocol *p, const struct kge_eval_options *o,
+			   struct kge_metrics *out);
 
 #endif

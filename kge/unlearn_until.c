@@ -86,7 +86,7 @@ static bool judge(struct until *u, const struct kge_until_report *r)
 	return low && !u->hurt;
 }
 
-int kge_unlearn_until(const struct kge_until_config *c, const struct kge_graph *g,
+int kge_unlearn_until(const struct kge_until_config *c, const struct graph *g,
 		      const uint32_t *forget, size_t n, const struct kge_unseen *unseen,
 		      struct kge_emb *local, struct kge_emb *global,
 		      struct kge_until_report *report, const atomic_bool *cancel)

@@ -15,7 +15,7 @@ static const double tolerance = .1;
 static const double other_relation = 100; /* further than any degree */
 
 struct kge_unseen {
-	struct kge_graph seen; /* train: what is kept; test: what is ranked */
+	struct graph seen; /* train: what is kept; test: what is ranked */
 	struct kge_protocol p;
 	uint64_t seed;
 	struct kge_unseen_counts counts;
@@ -32,21 +32,21 @@ struct candidate {
 };
 
 struct matching {
-	const struct kge_triples *valid;
+	const struct graph_triples *valid;
 	double *degree;		/* log(1 + triples of train) by entity */
 	double *frequency;	/* by relation */
 	uint32_t *of;		/* places in valid, by relation */
 	size_t *from;		/* of relation r: of[from[r]..from[r + 1]] */
-	uint32_t *ranked;	/* by place in valid: place among the ranked ones, or KGE_NONE */
+	uint32_t *ranked;	/* by place in valid: place among the ranked ones, or GRAPH_NONE */
 	struct candidate *best; /* room for all of valid */
 	size_t most;
 	bool any; /* relations have too few: others' stand behind their own */
 };
 
-static void count_degrees(struct matching *m, const struct kge_graph *g)
+static void count_degrees(struct matching *m, const struct graph *g)
 {
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
+	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
 
 	m->degree = mem_array((size_t)n_ent + 1, sizeof(double));
 	m->frequency = mem_array((size_t)n_rel + 1, sizeof(double));
@@ -77,14 +77,14 @@ static void sort_by_relation(struct matching *m, uint32_t n_rel)
 	free(at);
 }
 
-static void matching_init(struct matching *m, const struct kge_graph *g, size_t asked)
+static void matching_init(struct matching *m, const struct graph *g, size_t asked)
 {
-	*m = (struct matching){ .valid = &g->split[KGE_VALID],
+	*m = (struct matching){ .valid = &g->split[GRAPH_VALID],
 				.most = NEAREST_ALL / (asked + 1) > NEAREST
 						? NEAREST_ALL / (asked + 1)
 						: NEAREST };
 	count_degrees(m, g);
-	sort_by_relation(m, kge_vocab_count(g->relations));
+	sort_by_relation(m, graph_vocab_count(g->relations));
 	m->ranked = mem_array(m->valid->n + 1, sizeof(*m->ranked));
 	m->best = mem_array(m->valid->n + 1, sizeof(*m->best));
 }
@@ -99,7 +99,7 @@ static void matching_release(struct matching *m)
 	free(m->best);
 }
 
-static double distance(const struct matching *m, struct kge_triple a, struct kge_triple b)
+static double distance(const struct matching *m, struct graph_triple a, struct graph_triple b)
 {
 	return (a.rel != b.rel ? other_relation : 0) + fabs(m->degree[a.head] - m->degree[b.head]) +
 	       fabs(m->degree[a.tail] - m->degree[b.tail]) +
@@ -115,7 +115,7 @@ static int by_distance(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-static size_t list_candidates(struct matching *m, struct kge_triple t, bool *by_relation)
+static size_t list_candidates(struct matching *m, struct graph_triple t, bool *by_relation)
 {
 	const uint32_t *of = m->of + m->from[t.rel];
 	size_t n = m->from[t.rel + 1] - m->from[t.rel];
@@ -135,7 +135,7 @@ static size_t list_candidates(struct matching *m, struct kge_triple t, bool *by_
 /* Its nearest ones go behind what is ranked, each once. */
 static void match(struct kge_unseen *u, struct matching *m, size_t i)
 {
-	struct kge_triples *ranked = &u->seen.split[KGE_TEST];
+	struct graph_triples *ranked = &u->seen.split[GRAPH_TEST];
 	bool by_relation;
 	size_t n = list_candidates(m, ranked->at[i], &by_relation);
 
@@ -144,7 +144,7 @@ static void match(struct kge_unseen *u, struct matching *m, size_t i)
 	for (size_t k = 0; k < n; k++) {
 		uint32_t *place = &m->ranked[m->best[k].place];
 
-		if (*place == KGE_NONE) {
+		if (*place == GRAPH_NONE) {
 			*place = (uint32_t)u->counts.held_out++;
 			ranked->at[ranked->n++] = m->valid->at[m->best[k].place];
 		}
@@ -155,9 +155,9 @@ static void match(struct kge_unseen *u, struct matching *m, size_t i)
 static void match_all(struct kge_unseen *u, struct matching *m)
 {
 	for (size_t i = 0; i < m->valid->n; i++)
-		m->ranked[i] = KGE_NONE;
+		m->ranked[i] = GRAPH_NONE;
 	u->counts.held_out = u->counts.by_relation = 0;
-	u->seen.split[KGE_TEST].n = u->counts.asked;
+	u->seen.split[GRAPH_TEST].n = u->counts.asked;
 	for (size_t i = 0; i < u->counts.asked; i++)
 		match(u, m, i);
 }
@@ -166,17 +166,17 @@ static void match_all(struct kge_unseen *u, struct matching *m)
 
 static bool stays(const uint32_t *ids, uint32_t old)
 {
-	return ids == NULL || ids[old] != KGE_NONE;
+	return ids == NULL || ids[old] != GRAPH_NONE;
 }
 
-static uint32_t *askable(const struct kge_graph *g, const uint32_t *forget, size_t *n,
+static uint32_t *askable(const struct graph *g, const uint32_t *forget, size_t *n,
 			 const uint32_t *ent, const uint32_t *rel)
 {
 	uint32_t *places = mem_array(*n + 1, sizeof(*places));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < *n; i++) {
-		struct kge_triple t = g->split[KGE_TRAIN].at[forget[i]];
+		struct graph_triple t = g->split[GRAPH_TRAIN].at[forget[i]];
 
 		if (stays(ent, t.head) && stays(ent, t.tail) && stays(rel, t.rel))
 			places[kept++] = forget[i];
@@ -185,10 +185,10 @@ static uint32_t *askable(const struct kge_graph *g, const uint32_t *forget, size
 	return places;
 }
 
-static void choose(struct kge_unseen *u, const struct kge_graph *g, const uint32_t *forget,
-		   size_t n, const uint32_t *ent, const uint32_t *rel)
+static void choose(struct kge_unseen *u, const struct graph *g, const uint32_t *forget, size_t n,
+		   const uint32_t *ent, const uint32_t *rel)
 {
-	struct kge_triples *ranked = &u->seen.split[KGE_TEST];
+	struct graph_triples *ranked = &u->seen.split[GRAPH_TEST];
 	uint32_t *places = askable(g, forget, &n, ent, rel);
 	struct rng r;
 
@@ -197,14 +197,14 @@ static void choose(struct kge_unseen *u, const struct kge_graph *g, const uint32
 		rng_shuffle(&r, places, n, sizeof(*places));
 		n = KGE_UNSEEN_ASKED;
 	}
-	ranked->at = mem_array(n + g->split[KGE_VALID].n + 1, sizeof(*ranked->at));
+	ranked->at = mem_array(n + g->split[GRAPH_VALID].n + 1, sizeof(*ranked->at));
 	for (size_t i = 0; i < n; i++)
-		ranked->at[i] = g->split[KGE_TRAIN].at[places[i]];
+		ranked->at[i] = g->split[GRAPH_TRAIN].at[places[i]];
 	ranked->n = u->counts.asked = n;
 	free(places);
 }
 
-struct kge_unseen *kge_unseen_new(const struct kge_graph *g, const uint32_t *forget, size_t n,
+struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget, size_t n,
 				  const uint32_t *ent, const uint32_t *rel,
 				  const struct kge_protocol *p, uint64_t seed)
 {
@@ -212,9 +212,9 @@ struct kge_unseen *kge_unseen_new(const struct kge_graph *g, const uint32_t *for
 	struct matching m;
 
 	u->seen = kge_kept_of(g, forget, n);
-	u->seen.split[KGE_TEST] = (struct kge_triples){ 0 };
+	u->seen.split[GRAPH_TEST] = (struct graph_triples){ 0 };
 	u->p = *p;
-	u->p.filter = 1u << KGE_TRAIN | 1u << KGE_VALID;
+	u->p.filter = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID;
 	u->seed = seed;
 	choose(u, g, forget, n, ent, rel);
 	matching_init(&m, &u->seen, u->counts.asked);
@@ -233,7 +233,7 @@ void kge_unseen_free(struct kge_unseen *u)
 {
 	if (u == NULL)
 		return;
-	free(u->seen.split[KGE_TEST].at);
+	free(u->seen.split[GRAPH_TEST].at);
 	kge_kept_release(&u->seen);
 	free(u->start);
 	free(u->near);
@@ -255,8 +255,8 @@ static int values_of(const struct kge_unseen *u, const struct kge_emb *emb, uint
 {
 	struct kge_eval_options o = { .threads = threads, .cancel = cancel };
 	struct kge_ranked *ranked;
-	size_t triples = u->seen.split[KGE_TEST].n, n, sides;
-	int rc = kge_rank_split(emb, &u->seen, KGE_TEST, &u->p, &o, &ranked, &n);
+	size_t triples = u->seen.split[GRAPH_TEST].n, n, sides;
+	int rc = kge_rank_split(emb, &u->seen, GRAPH_TEST, &u->p, &o, &ranked, &n);
 
 	for (int k = 0; k < 2; k++)
 		value[k] = mem_array(triples + 1, sizeof(**value));

@@ -31,9 +31,9 @@ enum {
 struct kge_unseen;
 
 /* forget: n > 0 places in g's train; g's valid is what was held out.  ent, rel: new ids by old
- * ones, KGE_NONE where the name goes, and with it its row: triples of such names are not asked
+ * ones, GRAPH_NONE where the name goes, and with it its row: triples of such names are not asked
  * for (NULL: all stay).  p: sides, candidates and ties count, and it must outlive this. */
-struct kge_unseen *kge_unseen_new(const struct kge_graph *g, const uint32_t *forget, size_t n,
+struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget, size_t n,
 				  const uint32_t *ent, const uint32_t *rel,
 				  const struct kge_protocol *p, uint64_t seed);
 void kge_unseen_free(struct kge_unseen *u);

@@ -143,14 +143,15 @@ static int make_agent(struct demo *d, uint32_t agent, struct err *e)
 
 static json_t *describe_agent(const struct world_agent *a)
 {
-	const struct kge_graph *g = a->graph;
+	const struct graph *g = a->graph;
 	char triples[64];
 
-	snprintf(triples, sizeof(triples), "%zu / %zu / %zu", g->split[KGE_TRAIN].n,
-		 g->split[KGE_VALID].n, g->split[KGE_TEST].n);
+	snprintf(triples, sizeof(triples), "%zu / %zu / %zu", g->split[GRAPH_TRAIN].n,
+		 g->split[GRAPH_VALID].n, g->split[GRAPH_TEST].n);
 	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "name", a->name, "about", a->about,
-			 "entities", (json_int_t)kge_vocab_count(g->entities), "triples", triples,
-			 "asks", kge_vocab_name(g->relations, g->split[KGE_TEST].at[0].rel, NULL),
+			 "entities", (json_int_t)graph_vocab_count(g->entities), "triples", triples,
+			 "asks",
+			 graph_vocab_name(g->relations, g->split[GRAPH_TEST].at[0].rel, NULL),
 			 "aliases", a->has_aliases);
 }
 

@@ -173,7 +173,7 @@ static int load_names(struct client *c, const struct experiment *x, struct err *
 
 	if (path == NULL)
 		return 0;
-	rc = kge_aliases_load(&c->names, path, c->graph->entities, false, NULL, e);
+	rc = graph_aliases_load(&c->names, path, c->graph->entities, false, NULL, e);
 	free(path);
 	return rc;
 }
@@ -185,7 +185,7 @@ bool run_has_forgotten(const struct run *r)
 
 static int choose_forgotten(const struct run *r, struct client *c, struct err *e)
 {
-	size_t train = c->graph->split[KGE_TRAIN].n;
+	size_t train = c->graph->split[GRAPH_TRAIN].n;
 
 	if (!experiment_forgets(r->x, r->v))
 		return 0;
@@ -204,14 +204,14 @@ static int choose_forgotten(const struct run *r, struct client *c, struct err *e
 static int load_agent(const struct run *r, struct client *c, struct err *e)
 {
 	char *path = file_join(r->x->data, c->name);
-	int rc = kge_graph_load(&c->graph, path, NULL, NULL, e);
+	int rc = graph_load(&c->graph, path, NULL, NULL, e);
 
 	free(path);
 	if (rc != 0)
 		return rc;
 	c->blind = *c->graph;
-	c->blind.split[KGE_TEST] = (struct kge_triples){ 0 };
-	if (c->blind.split[KGE_VALID].n == 0)
+	c->blind.split[GRAPH_TEST] = (struct graph_triples){ 0 };
+	if (c->blind.split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT, "%s/%s: no valid triples, so nothing can be chosen",
 			       r->x->data, c->name);
 	rc = load_names(c, r->x, e);

@@ -17,11 +17,12 @@
 static const char *label(void *ctx, char tag, uint32_t id, size_t *len)
 {
 	const struct client *c = ctx;
-	const char *alias = tag == 'e' ? kge_alias_of(c->names, id, len) : NULL;
+	const char *alias = tag == 'e' ? graph_alias_of(c->names, id, len) : NULL;
 
-	return alias != NULL ? alias
-			     : kge_vocab_name(tag == 'e' ? c->graph->entities : c->graph->relations,
-					      id, len);
+	return alias != NULL
+		       ? alias
+		       : graph_vocab_name(tag == 'e' ? c->graph->entities : c->graph->relations, id,
+					  len);
 }
 
 static void pool_release(struct pool *p, size_t n)
@@ -35,7 +36,7 @@ static void pool_release(struct pool *p, size_t n)
 	kge_trainer_free(p->trainer);
 	kge_emb_free(p->emb);
 	if (p->graph != NULL)
-		kge_graph_free(p->graph);
+		graph_free(p->graph);
 }
 
 static void run_release(struct run *r)
@@ -51,11 +52,11 @@ static void run_release(struct run *r)
 		kge_emb_free(c->best);
 		kge_emb_free(c->shared_looked);
 		kge_emb_free(c->shared_best);
-		kge_aliases_free(c->names);
+		graph_aliases_free(c->names);
 		if (c->lacks)
 			kge_kept_release(&c->blind);
 		if (c->graph != NULL)
-			kge_graph_free(c->graph);
+			graph_free(c->graph);
 		free(c->forget);
 		free(c->name);
 	}
@@ -87,8 +88,8 @@ static void make_tables(struct run *r, size_t i)
 	struct rng g;
 
 	rng_seed(&g, run_seed_of(r, i));
-	c->emb = config_tables(&r->v->config, kge_vocab_count(c->graph->entities),
-			       kge_vocab_count(c->graph->relations), &g);
+	c->emb = config_tables(&r->v->config, graph_vocab_count(c->graph->entities),
+			       graph_vocab_count(c->graph->relations), &g);
 	c->looked = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
@@ -101,14 +102,14 @@ bool run_canceled(const struct run *r)
 	return r->cancel != NULL && atomic_load(r->cancel);
 }
 
-static void rank_split(const struct run *r, const struct kge_emb *emb, const struct kge_graph *g,
-		       enum kge_split split, struct kge_metrics *out)
+static void rank_split(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+		       enum graph_split split, struct kge_metrics *out)
 {
 	const struct config *c = &r->v->config;
 	struct kge_protocol p =
-		split == KGE_VALID ? lab_work_valid_protocol(c) : *config_protocol(c);
+		split == GRAPH_VALID ? lab_work_valid_protocol(c) : *config_protocol(c);
 	struct kge_eval_options o = { .threads = c->train.kge.threads,
-				      .limit = split == KGE_VALID ? c->eval.valid_limit : 0,
+				      .limit = split == GRAPH_VALID ? c->eval.valid_limit : 0,
 				      .seed = r->seed };
 
 	kge_evaluate(emb, g, split, &p, &o, out);
@@ -121,23 +122,23 @@ void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb)
 	kge_emb_assign(c->looked, emb);
 	if (c->shared != NULL)
 		kge_emb_assign(c->shared_looked, c->shared);
-	rank_split(r, emb, &c->blind, KGE_VALID, &c->m[OF_VALID]);
+	rank_split(r, emb, &c->blind, GRAPH_VALID, &c->m[OF_VALID]);
 	if (c->shared != NULL && r->v->stall > 0)
-		rank_split(r, c->shared, &c->blind, KGE_VALID, &c->m[OF_SHARED_VALID]);
+		rank_split(r, c->shared, &c->blind, GRAPH_VALID, &c->m[OF_SHARED_VALID]);
 }
 
 /* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
 static double weight_of(const struct run *r, size_t i, enum exp_figures of)
 {
-	const struct kge_triples *split = r->at[i].graph->split;
+	const struct graph_triples *split = r->at[i].graph->split;
 
 	if (r->x->average == EXP_PLAIN)
 		return 1;
 	if (r->x->average == EXP_TRIPLES)
-		return (double)split[KGE_TRAIN].n;
-	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[KGE_VALID].n
+		return (double)split[GRAPH_TRAIN].n;
+	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[GRAPH_VALID].n
 	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
-								 : (double)split[KGE_TEST].n;
+								 : (double)split[GRAPH_TEST].n;
 }
 
 void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
@@ -165,7 +166,7 @@ void run_hold(struct run *r, size_t agent)
 
 static bool has_valid(const struct run *r, size_t i)
 {
-	return r->at[i].graph->split[KGE_VALID].n > 0;
+	return r->at[i].graph->split[GRAPH_VALID].n > 0;
 }
 
 /* The mean has risen, or not.  An agent without valid triples has nothing else to go by. */
@@ -306,27 +307,27 @@ static int run_single(struct run *r, struct err *e)
 
 /* ---- all in one ---- */
 
-static uint32_t *pool_ids(struct kge_vocab *pool, struct client *c, char tag)
+static uint32_t *pool_ids(struct graph_vocab *pool, struct client *c, char tag)
 {
-	uint32_t n = kge_vocab_count(tag == 'e' ? c->graph->entities : c->graph->relations);
+	uint32_t n = graph_vocab_count(tag == 'e' ? c->graph->entities : c->graph->relations);
 	uint32_t *ids = mem_array(n, sizeof(*ids));
 
 	for (uint32_t id = 0; id < n; id++) {
 		size_t len;
 		const char *name = label(c, tag, id, &len);
 
-		ids[id] = kge_vocab_add(pool, name, len);
+		ids[id] = graph_vocab_add(pool, name, len);
 	}
 	return ids;
 }
 
 static int compare_triples(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct kge_triple));
+	return memcmp(a, b, sizeof(struct graph_triple));
 }
 
 /* What two agents both know stands there once. */
-static void drop_repeats(struct kge_triples *t)
+static void drop_repeats(struct graph_triples *t)
 {
 	size_t n = 0;
 
@@ -341,21 +342,21 @@ static void drop_repeats(struct kge_triples *t)
 
 static void pool_init(struct pool *p, struct run *r)
 {
-	p->graph = kge_graph_new();
+	p->graph = graph_new();
 	p->ent = mem_array(r->n, sizeof(*p->ent));
 	p->rel = mem_array(r->n, sizeof(*p->rel));
 	for (size_t i = 0; i < r->n; i++) {
-		const struct kge_triples *t = &r->at[i].blind.split[KGE_TRAIN];
+		const struct graph_triples *t = &r->at[i].blind.split[GRAPH_TRAIN];
 
 		p->ent[i] = pool_ids(p->graph->entities, &r->at[i], 'e');
 		p->rel[i] = pool_ids(p->graph->relations, &r->at[i], 'r');
 		for (size_t k = 0; k < t->n; k++)
-			kge_graph_add(p->graph, KGE_TRAIN,
-				      (struct kge_triple){ p->ent[i][t->at[k].head],
-							   p->rel[i][t->at[k].rel],
-							   p->ent[i][t->at[k].tail] });
+			graph_add(p->graph, GRAPH_TRAIN,
+				  (struct graph_triple){ p->ent[i][t->at[k].head],
+							 p->rel[i][t->at[k].rel],
+							 p->ent[i][t->at[k].tail] });
 	}
-	drop_repeats(&p->graph->split[KGE_TRAIN]);
+	drop_repeats(&p->graph->split[GRAPH_TRAIN]);
 }
 
 /* An agent's rows of the pool's tables. */
@@ -393,8 +394,8 @@ static int run_collective(struct run *r, struct err *e)
 
 	pool_init(p, r);
 	rng_seed(&g, run_seed_of(r, 0));
-	p->emb = config_tables(&r->v->config, kge_vocab_count(p->graph->entities),
-			       kge_vocab_count(p->graph->relations), &g);
+	p->emb = config_tables(&r->v->config, graph_vocab_count(p->graph->entities),
+			       graph_vocab_count(p->graph->relations), &g);
 	p->trainer = kge_trainer_new(&t, p->graph, p->emb);
 	return play(r, collective_round, e);
 }
@@ -542,7 +543,7 @@ void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const stru
 	const struct kge_emb *tables[] = { emb, shared };
 
 	for (size_t k = 0; k < 2 && tables[k] != NULL; k++) {
-		rank_split(r, tables[k], c->graph, KGE_TEST,
+		rank_split(r, tables[k], c->graph, GRAPH_TEST,
 			   &c->m[k == 0 ? OF_TEST : OF_SHARED_TEST]);
 		if (c->forget != NULL)
 			kge_evaluate_forgotten(tables[k], c->graph, c->forget, c->n_forget, p, &o,
@@ -589,10 +590,10 @@ static json_t *agent_json(struct run *r, size_t i)
 	json_t *j;
 
 	run_rank(r, i, c->best, c->shared_best);
-	kge_evaluate_frequency(c->graph, KGE_TEST, config_protocol(&r->v->config), &o, &floor);
+	kge_evaluate_frequency(c->graph, GRAPH_TEST, config_protocol(&r->v->config), &o, &floor);
 	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", json_of_text(c->name),
-		      "train_triples", (json_int_t)c->graph->split[KGE_TRAIN].n, "entities",
-		      (json_int_t)kge_vocab_count(c->graph->entities), "floor_mrr",
+		      "train_triples", (json_int_t)c->graph->split[GRAPH_TRAIN].n, "entities",
+		      (json_int_t)graph_vocab_count(c->graph->entities), "floor_mrr",
 		      json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
 		      (json_int_t)c->best_round, "best_valid_mrr", json_of_number(c->best_mrr));
 	kge_emb_digest(c->best, digest);
@@ -788,8 +789,8 @@ static int run_all_rounds(struct run *r, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < r->n && rc == 0; i++) {
-		rc = config_check_size(&r->v->config, kge_vocab_count(r->at[i].graph->entities),
-				       kge_vocab_count(r->at[i].graph->relations), e);
+		rc = config_check_size(&r->v->config, graph_vocab_count(r->at[i].graph->entities),
+				       graph_vocab_count(r->at[i].graph->relations), e);
 		if (rc == 0)
 			make_tables(r, i);
 	}

@@ -30,11 +30,11 @@ enum { LOCAL, AVATAR, TAUGHT };
 
 struct client {
 	char *name;
-	struct kge_graph *graph;
-	struct kge_graph blind; /* what training and looks at valid see: no test, maybe not all of
-				 * train */
-	struct kge_aliases *names; /* of entities; relations go by their own */
-	uint32_t *forget;	   /* [n_forget] ascending places in train; NULL: none */
+	struct graph *graph;
+	struct graph blind; /* what training and looks at valid see: no test, maybe not all of
+			     * train */
+	struct graph_aliases *names; /* of entities; relations go by their own */
+	uint32_t *forget;	     /* [n_forget] ascending places in train; NULL: none */
 	size_t n_forget;
 	bool lacks;		       /* blind is without them */
 	struct kge_emb *emb;	       /* what is trained */
@@ -53,7 +53,7 @@ struct client {
 
 /* All graphs in one. */
 struct pool {
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct kge_emb *emb;
 	struct kge_trainer *trainer;
 	uint32_t **ent, **rel; /* [agent][local id]: id in the pool */

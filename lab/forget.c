@@ -14,7 +14,7 @@ void forget_init(struct forget *f, const struct config *c, const struct kge_trai
 	f->config.valid_limit = c->eval.valid_limit;
 }
 
-int forget_triples(struct forget *f, const struct kge_graph *g, const uint32_t *places, size_t n,
+int forget_triples(struct forget *f, const struct graph *g, const uint32_t *places, size_t n,
 		   struct kge_emb *emb, struct kge_emb *global, const atomic_bool *cancel,
 		   struct err *e)
 {
@@ -24,7 +24,7 @@ int forget_triples(struct forget *f, const struct kge_graph *g, const uint32_t *
 		       : rc;
 }
 
-int forget_until(struct forget *f, const struct kge_graph *g, const uint32_t *places, size_t n,
+int forget_until(struct forget *f, const struct graph *g, const uint32_t *places, size_t n,
 		 const struct kge_unseen *unseen, uint32_t passes, double least_valid,
 		 struct kge_emb *emb, struct kge_emb *global, struct kge_until_report *how,
 		 const atomic_bool *cancel, struct err *e)

@@ -170,13 +170,13 @@ static void add_result(struct table *t, const struct report *r)
 
 static void add_graph(struct table *t, const struct report *r)
 {
-	const struct kge_graph *g = r->work->graph;
+	const struct graph *g = r->work->graph;
 	char hex[2 * STORE_DIGEST + 1];
 
-	row(t, "entities", "%u", kge_vocab_count(g->entities));
-	row(t, "relations", "%u", kge_vocab_count(g->relations));
-	row(t, "train, valid, test triples", "%zu, %zu, %zu", g->split[KGE_TRAIN].n,
-	    g->split[KGE_VALID].n, r->n_test);
+	row(t, "entities", "%u", graph_vocab_count(g->entities));
+	row(t, "relations", "%u", graph_vocab_count(g->relations));
+	row(t, "train, valid, test triples", "%zu, %zu, %zu", g->split[GRAPH_TRAIN].n,
+	    g->split[GRAPH_VALID].n, r->n_test);
 	row(t, "digest of the graph", "%s",
 	    sodium_bin2hex(hex, sizeof(hex), r->graph_digest, STORE_DIGEST));
 }

@@ -42,8 +42,8 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 			"train.dp.epsilon: a search trains again and again and looks at valid, and "
 			"nobody charges for either: search on data that is public, or with 0");
 	if (rc == 0)
-		rc = config_check_size(c, kge_vocab_count(u->work.graph->entities),
-				       kge_vocab_count(u->work.graph->relations), e);
+		rc = config_check_size(c, graph_vocab_count(u->work.graph->entities),
+				       graph_vocab_count(u->work.graph->relations), e);
 	if (rc != 0)
 		config_release(c);
 	return rc;
@@ -241,7 +241,7 @@ static int load_trial(struct running *r, struct err *e)
 static int begin_trial(struct running *r, struct err *e)
 {
 	const struct config *c = &r->config;
-	const struct kge_graph *g = r->u->work.graph;
+	const struct graph *g = r->u->work.graph;
 
 	r->emb = lab_work_new_tables(c, g);
 	r->learner = agent_learner_new(&c->train.kge, g, config_protocol(c), c->eval.valid_limit);

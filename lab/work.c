@@ -29,8 +29,8 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 	if (rc == ERR_NOTFOUND && id == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train",
 			w->folder.path, w->folder.path);
-	if (rc == 0 && (w->emb->n_ent != kge_vocab_count(w->graph->entities) ||
-			w->emb->n_rel != kge_vocab_count(w->graph->relations)))
+	if (rc == 0 && (w->emb->n_ent != graph_vocab_count(w->graph->entities) ||
+			w->emb->n_rel != graph_vocab_count(w->graph->relations)))
 		return err_set(e, ERR_INPUT,
 			       "checkpoint %llu is of another graph (%u entities, %u relations)",
 			       (unsigned long long)w->info.id, w->emb->n_ent, w->emb->n_rel);
@@ -40,7 +40,7 @@ int lab_work_load(struct work *w, uint64_t id, struct err *e)
 void lab_work_close(struct work *w)
 {
 	kge_emb_free(w->emb);
-	kge_graph_free(w->graph);
+	graph_free(w->graph);
 	folder_close(&w->folder);
 	w->emb = NULL;
 	w->graph = NULL;
@@ -90,12 +90,13 @@ void lab_work_watch_interrupts(atomic_bool *cancel)
 		sigaction(SIGHUP, &act, NULL);
 }
 
-struct kge_emb *lab_work_new_tables(const struct config *c, const struct kge_graph *g)
+struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *g)
 {
 	struct rng r;
 
 	rng_seed(&r, c->train.kge.seed);
-	return config_tables(c, kge_vocab_count(g->entities), kge_vocab_count(g->relations), &r);
+	return config_tables(c, graph_vocab_count(g->entities), graph_vocab_count(g->relations),
+			     &r);
 }
 
 const char *lab_work_checkpoint_kind(const struct store_checkpoint *c)
@@ -150,16 +151,16 @@ const char *const lab_work_ties_words[] = { "realistic", "optimistic", "pessimis
 
 const unsigned lab_work_filter_bits[] = {
 	0,
-	1u << KGE_TRAIN,
-	1u << KGE_TRAIN | 1u << KGE_VALID,
-	1u << KGE_TRAIN | 1u << KGE_VALID | 1u << KGE_TEST,
+	1u << GRAPH_TRAIN,
+	1u << GRAPH_TRAIN | 1u << GRAPH_VALID,
+	1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST,
 };
 
 struct kge_protocol lab_work_valid_protocol(const struct config *c)
 {
 	struct kge_protocol p = *config_protocol(c);
 
-	p.filter &= ~(1u << KGE_TEST);
+	p.filter &= ~(1u << GRAPH_TEST);
 	return p;
 }
 
@@ -167,7 +168,7 @@ json_t *lab_work_protocol_json(const struct kge_protocol *p)
 {
 	json_t *j = json_object(), *filter = json_array();
 
-	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++)
+	for (int s = GRAPH_TRAIN; s < GRAPH_SPLITS; s++)
 		if (p->filter & 1u << s)
 			json_array_append_new(filter, json_string(lab_work_split_words[s]));
 	json_object_set_new(j, "name", json_string(p->name));

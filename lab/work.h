@@ -12,7 +12,7 @@
 
 struct work {
 	struct folder folder;
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct kge_emb *emb;	      /* NULL: not loaded, or nothing trained yet */
 	struct store_checkpoint info; /* of emb */
 };
@@ -31,7 +31,7 @@ double lab_work_now_s(void); /* of a clock that nobody sets */
 /* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set *cancel from now on. */
 void lab_work_watch_interrupts(atomic_bool *cancel);
 /* First tables of the configured shape, by train.seed. */
-struct kge_emb *lab_work_new_tables(const struct config *c, const struct kge_graph *g);
+struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *g);
 
 /* A checkpoint for programs and (one line) for people. */
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c);

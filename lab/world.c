@@ -174,7 +174,7 @@ static void place(struct making *m, struct thing *t, uint32_t number)
 }
 
 /* Names never repeat; where the lists run out, a number is put behind. */
-static char *fresh_name(struct making *m, struct kge_vocab *used, const struct thing *t)
+static char *fresh_name(struct making *m, struct graph_vocab *used, const struct thing *t)
 {
 	for (uint32_t tries = 0;; tries++) {
 		char *name = world_draw_name(t->type, t->area, &m->rng);
@@ -183,8 +183,8 @@ static char *fresh_name(struct making *m, struct kge_vocab *used, const struct t
 			free(name);
 			name = longer;
 		}
-		uint32_t before = kge_vocab_count(used);
-		if (kge_vocab_add(used, name, strlen(name)) == before)
+		uint32_t before = graph_vocab_count(used);
+		if (graph_vocab_add(used, name, strlen(name)) == before)
 			return keep(m->world, name);
 		free(name);
 	}
@@ -192,7 +192,7 @@ static char *fresh_name(struct making *m, struct kge_vocab *used, const struct t
 
 static void make_things(struct making *m)
 {
-	struct kge_vocab *used = kge_vocab_new();
+	struct graph_vocab *used = graph_vocab_new();
 	uint32_t total = 0, count[WORLD_TYPES];
 	for (int t = 0; t < WORLD_TYPES; t++)
 		total += count[t] = types[t].count * m->config->percent / 100;
@@ -205,7 +205,7 @@ static void make_things(struct making *m)
 			x->name = fresh_name(m, used, x);
 		}
 	}
-	kge_vocab_free(used);
+	graph_vocab_free(used);
 }
 
 /* ---- what a company knows ---- */
@@ -278,7 +278,7 @@ static uint32_t draw_tail(struct making *m, const struct view *v, const struct r
 	if (rng_double(&m->rng) < noise_share || from->n == 0)
 		from = view_all(v, r->tail);
 	if (from->n == 0)
-		return KGE_NONE;
+		return GRAPH_NONE;
 	return from->at[rng_below(&m->rng, (uint32_t)from->n)];
 }
 
@@ -293,7 +293,7 @@ static void relate(struct making *m, int company, const struct view *v, uint32_t
 			f.tail = draw_tail(m, v, r, &m->thing[f.head]);
 			struct fact turned = { f.tail, relation, f.head, false };
 			bool swap = r->head == r->tail && f.tail < f.head; /* symmetric */
-			if (f.tail != KGE_NONE && f.tail != f.head)
+			if (f.tail != GRAPH_NONE && f.tail != f.head)
 				facts_add(&m->facts[company], swap ? turned : f);
 		}
 	}
@@ -397,10 +397,10 @@ static void split(struct making *m, struct facts *f, uint8_t *split_of)
 		left[f->at[i].tail]++;
 		asked += relations[f->at[i].relation].asked;
 	}
-	size_t want[KGE_SPLITS] = { [KGE_VALID] = (size_t)(valid_share * asked),
-				    [KGE_TEST] = (size_t)(test_share * asked) };
+	size_t want[GRAPH_SPLITS] = { [GRAPH_VALID] = (size_t)(valid_share * asked),
+				      [GRAPH_TEST] = (size_t)(test_share * asked) };
 	for (size_t i = 0; i < f->n; i++) {
-		uint8_t to = want[KGE_TEST] > 0 ? KGE_TEST : KGE_VALID;
+		uint8_t to = want[GRAPH_TEST] > 0 ? GRAPH_TEST : GRAPH_VALID;
 		if (want[to] == 0 || !may_leave_train(&f->at[i], left))
 			continue;
 		split_of[i] = to;
@@ -426,10 +426,10 @@ static uint32_t entity(struct making *m, struct world_agent *a, int company, uin
 		       uint32_t *ids)
 {
 	const struct thing *t = &m->thing[number];
-	if (ids[number] != KGE_NONE)
+	if (ids[number] != GRAPH_NONE)
 		return ids[number];
 	const char *own = own_name(m, a, company, number);
-	uint32_t id = kge_vocab_add(a->graph->entities, own, strlen(own));
+	uint32_t id = graph_vocab_add(a->graph->entities, own, strlen(own));
 	a->public_name = mem_resize(a->public_name, id + 1, sizeof(*a->public_name));
 	a->thing = mem_resize(a->thing, id + 1, sizeof(*a->thing));
 	a->public_name[id] = t->name;
@@ -444,7 +444,7 @@ static uint32_t *no_ids(uint32_t n)
 {
 	uint32_t *ids = mem_array(n, sizeof(*ids));
 	for (uint32_t i = 0; i < n; i++)
-		ids[i] = KGE_NONE;
+		ids[i] = GRAPH_NONE;
 	return ids;
 }
 
@@ -456,18 +456,18 @@ static void make_graph(struct making *m, int company)
 	uint32_t *ids = no_ids(m->n_things);
 	a->name = companies[company].name;
 	a->about = companies[company].about;
-	a->graph = kge_graph_new();
+	a->graph = graph_new();
 	split(m, f, split_of);
-	for (int s = KGE_TRAIN; s < KGE_SPLITS; s++) {
+	for (int s = GRAPH_TRAIN; s < GRAPH_SPLITS; s++) {
 		for (size_t i = 0; i < f->n; i++) {
 			const char *r = relations[f->at[i].relation].name;
-			struct kge_triple t;
+			struct graph_triple t;
 			if (split_of[i] != s)
 				continue;
 			t.head = entity(m, a, company, f->at[i].head, ids);
-			t.rel = kge_vocab_add(a->graph->relations, r, strlen(r));
+			t.rel = graph_vocab_add(a->graph->relations, r, strlen(r));
 			t.tail = entity(m, a, company, f->at[i].tail, ids);
-			kge_graph_add(a->graph, (enum kge_split)s, t);
+			graph_add(a->graph, (enum graph_split)s, t);
 		}
 	}
 	free(ids);
@@ -516,7 +516,7 @@ void world_free(struct world *w)
 	if (w == NULL)
 		return;
 	for (uint32_t i = 0; i < w->n; i++) {
-		kge_graph_free(w->agent[i].graph);
+		graph_free(w->agent[i].graph);
 		free(w->agent[i].public_name);
 		free(w->agent[i].thing);
 	}
@@ -528,14 +528,14 @@ void world_free(struct world *w)
 
 /* ---- files ---- */
 
-static int write_split(const struct kge_graph *g, enum kge_split s, const char *path, struct err *e)
+static int write_split(const struct graph *g, enum graph_split s, const char *path, struct err *e)
 {
 	struct buf out = { 0 };
 	for (size_t i = 0; i < g->split[s].n; i++) {
-		struct kge_triple t = g->split[s].at[i];
-		buf_printf(&out, "%s\t%s\t%s\n", kge_vocab_name(g->entities, t.head, NULL),
-			   kge_vocab_name(g->relations, t.rel, NULL),
-			   kge_vocab_name(g->entities, t.tail, NULL));
+		struct graph_triple t = g->split[s].at[i];
+		buf_printf(&out, "%s\t%s\t%s\n", graph_vocab_name(g->entities, t.head, NULL),
+			   graph_vocab_name(g->relations, t.rel, NULL),
+			   graph_vocab_name(g->entities, t.tail, NULL));
 	}
 	int rc = file_write_atomic(path, out.base, out.len, 0644, e);
 	buf_release(&out);
@@ -544,11 +544,11 @@ static int write_split(const struct kge_graph *g, enum kge_split s, const char *
 
 int world_write_graph(const struct world_agent *a, const char *folder, struct err *e)
 {
-	static const char *const file[KGE_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
+	static const char *const file[GRAPH_SPLITS] = { "train.tsv", "valid.tsv", "test.tsv" };
 	int rc = file_make_folder(folder, 0755, e);
-	for (int s = 0; s < KGE_SPLITS && rc == 0; s++) {
+	for (int s = 0; s < GRAPH_SPLITS && rc == 0; s++) {
 		char *path = file_join(folder, file[s]);
-		rc = write_split(a->graph, (enum kge_split)s, path, e);
+		rc = write_split(a->graph, (enum graph_split)s, path, e);
 		free(path);
 	}
 	return rc;
@@ -557,8 +557,8 @@ int world_write_graph(const struct world_agent *a, const char *folder, struct er
 int world_write_aliases(const struct world_agent *a, const char *path, struct err *e)
 {
 	struct buf out = { 0 };
-	for (uint32_t i = 0; i < kge_vocab_count(a->graph->entities); i++) {
-		const char *own = kge_vocab_name(a->graph->entities, i, NULL);
+	for (uint32_t i = 0; i < graph_vocab_count(a->graph->entities); i++) {
+		const char *own = graph_vocab_name(a->graph->entities, i, NULL);
 		if (strcmp(own, a->public_name[i]) != 0)
 			buf_printf(&out, "%s\t%s\n", own, a->public_name[i]);
 	}

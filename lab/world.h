@@ -58,7 +58,7 @@ struct world_thing {
 
 struct world_agent {
 	const char *name, *about; /* "maker", "drug maker" */
-	struct kge_graph *graph;
+	struct graph *graph;
 	/* By entity id: the public name (equal to the own one where there is no code), and
 	 * what it is.  The strings are the world's. */
 	const char **public_name;

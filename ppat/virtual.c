@@ -19,7 +19,7 @@ void ppat_virtual_free(struct ppat_virtual *v)
 
 /* ---- the client's neighbourhood ---- */
 
-/* Numbers used on the wire by local id: a slot, slots + k once virtual, or KGE_NONE. */
+/* Numbers used on the wire by local id: a slot, slots + k once virtual, or GRAPH_NONE. */
 struct gather {
 	const struct kge_emb *emb;
 	struct ppat_virtual *v;
@@ -32,9 +32,9 @@ static uint32_t *number_slots(const uint32_t *slot_id, uint32_t slots, uint32_t 
 {
 	uint32_t *number = mem_array(n, sizeof(*number));
 	for (uint32_t i = 0; i < n; i++)
-		number[i] = KGE_NONE;
+		number[i] = GRAPH_NONE;
 	for (uint32_t i = 0; i < slots; i++)
-		if (slot_id[i] != KGE_NONE && slot_id[i] < n)
+		if (slot_id[i] != GRAPH_NONE && slot_id[i] < n)
 			number[slot_id[i]] = i;
 	return number;
 }
@@ -51,27 +51,27 @@ static bool room_for(const struct gather *g, uint32_t rows)
 	return g->v->n_ent + g->v->n_rel + rows <= g->max && g->v->n_triples < g->max;
 }
 
-static void gather_triple(struct gather *g, struct kge_triple t)
+static void gather_triple(struct gather *g, struct graph_triple t)
 {
 	struct ppat_virtual *v = g->v;
 	bool head = g->ent[t.head] < v->slots, tail = g->ent[t.tail] < v->slots;
 	uint32_t other = head ? t.tail : t.head;
 	uint32_t rows =
-		(g->ent[other] == KGE_NONE ? 1u : 0u) + (g->rel[t.rel] == KGE_NONE ? 1u : 0u);
-	if (head == tail || (g->rel[t.rel] == KGE_NONE && !g->relations) || !room_for(g, rows))
+		(g->ent[other] == GRAPH_NONE ? 1u : 0u) + (g->rel[t.rel] == GRAPH_NONE ? 1u : 0u);
+	if (head == tail || (g->rel[t.rel] == GRAPH_NONE && !g->relations) || !room_for(g, rows))
 		return;
-	if (g->ent[other] == KGE_NONE)
+	if (g->ent[other] == GRAPH_NONE)
 		g->ent[other] =
 			add_row(&v->ent, &v->n_ent, kge_ent(g->emb, other), v->dim, v->slots);
-	if (g->rel[t.rel] == KGE_NONE)
+	if (g->rel[t.rel] == GRAPH_NONE)
 		g->rel[t.rel] =
 			add_row(&v->rel, &v->n_rel, kge_rel(g->emb, t.rel), v->dim, v->slots);
 	v->triples = mem_resize(v->triples, v->n_triples + 1, sizeof(*v->triples));
 	v->triples[v->n_triples++] =
-		(struct kge_triple){ g->ent[t.head], g->rel[t.rel], g->ent[t.tail] };
+		(struct graph_triple){ g->ent[t.head], g->rel[t.rel], g->ent[t.tail] };
 }
 
-struct ppat_virtual *ppat_virtual_gather(const struct kge_graph *graph, const struct kge_emb *emb,
+struct ppat_virtual *ppat_virtual_gather(const struct graph *graph, const struct kge_emb *emb,
 					 const uint32_t *slot_ent, const uint32_t *slot_rel,
 					 uint32_t slots, uint32_t max)
 {
@@ -83,8 +83,8 @@ struct ppat_virtual *ppat_virtual_gather(const struct kge_graph *graph, const st
 	g.v->dim = emb->ent_floats;
 	g.ent = number_slots(slot_ent, slots, emb->n_ent);
 	g.rel = number_slots(slot_rel, slots, emb->n_rel);
-	for (size_t i = 0; i < graph->split[KGE_TRAIN].n; i++)
-		gather_triple(&g, graph->split[KGE_TRAIN].at[i]);
+	for (size_t i = 0; i < graph->split[GRAPH_TRAIN].n; i++)
+		gather_triple(&g, graph->split[GRAPH_TRAIN].at[i]);
 	free(g.ent);
 	free(g.rel);
 	return g.v;
@@ -175,7 +175,7 @@ static bool get_floats(float *out, const uint8_t *b, size_t n)
 static bool get_triples(struct ppat_virtual *v, const uint8_t *b)
 {
 	for (size_t i = 0; i < v->n_triples; i++, b += 12) {
-		struct kge_triple t = { get_u32(b), get_u32(b + 4), get_u32(b + 8) };
+		struct graph_triple t = { get_u32(b), get_u32(b + 4), get_u32(b + 8) };
 		if (t.head >= v->slots + v->n_ent || t.tail >= v->slots + v->n_ent ||
 		    t.rel >= v->slots + v->n_rel)
 			return false;

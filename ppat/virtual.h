@@ -22,7 +22,7 @@ struct ppat_virtual {
 	uint32_t slots, n_ent, n_rel;
 	size_t dim;
 	float *ent, *rel; /* [n_ent x dim], [n_rel x dim] */
-	struct kge_triple *triples;
+	struct graph_triple *triples;
 	size_t n_triples;
 };
 
@@ -30,19 +30,19 @@ void ppat_virtual_free(struct ppat_virtual *v); /* NULL is fine */
 
 /* At the client: train triples with exactly one aligned end, in the order of the
  * train split, until max virtual rows or max triples are reached.  slot_ent[i] is the local entity
- * of slot i or KGE_NONE, slot_rel[i] likewise.  Relations come along only when their rows have the
- * entities' width; a triple needs its relation aligned or virtual.  Rows are the client's own, not
- * yet translated. */
-struct ppat_virtual *ppat_virtual_gather(const struct kge_graph *g, const struct kge_emb *emb,
+ * of slot i or GRAPH_NONE, slot_rel[i] likewise.  Relations come along only when their rows have
+ * the entities' width; a triple needs its relation aligned or virtual.  Rows are the client's own,
+ * not yet translated. */
+struct ppat_virtual *ppat_virtual_gather(const struct graph *g, const struct kge_emb *emb,
 					 const uint32_t *slot_ent, const uint32_t *slot_rel,
 					 uint32_t slots, uint32_t max);
 
 /* At the host: *ge, *ee are new: the graph and the tables with virtual rows and
  * train triples after the own ones.  The originals are not touched.  ERR_PROTO
  * if a triple names a slot that is not of its kind. */
-int ppat_virtual_extend(const struct kge_graph *g, const struct kge_emb *emb,
+int ppat_virtual_extend(const struct graph *g, const struct kge_emb *emb,
 			const struct ppat_virtual *v, const uint32_t *slot_ent,
-			const uint32_t *slot_rel, struct kge_graph **ge, struct kge_emb **ee,
+			const uint32_t *slot_rel, struct graph **ge, struct kge_emb **ee,
 			struct err *e);
 
 /* Would they fit, and are all values finite?  What a peer sent is looked at when it comes,

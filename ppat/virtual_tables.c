@@ -7,37 +7,37 @@
 #include <string.h>
 
 /* Copy a vocabulary and add n names that it does not have. */
-static void extend_vocab(struct kge_vocab *to, const struct kge_vocab *from, uint32_t n)
+static void extend_vocab(struct graph_vocab *to, const struct graph_vocab *from, uint32_t n)
 {
 	char name[40];
 	uint32_t serial = 0;
-	for (uint32_t i = 0; i < kge_vocab_count(from); i++) {
+	for (uint32_t i = 0; i < graph_vocab_count(from); i++) {
 		size_t len;
-		const char *text = kge_vocab_name(from, i, &len);
-		kge_vocab_add(to, text, len);
+		const char *text = graph_vocab_name(from, i, &len);
+		graph_vocab_add(to, text, len);
 	}
 	for (uint32_t k = 0; k < n; serial++) {
 		int len = snprintf(name, sizeof(name), "virtual:%u", serial);
-		if (kge_vocab_find(to, name, (size_t)len) != KGE_NONE)
+		if (graph_vocab_find(to, name, (size_t)len) != GRAPH_NONE)
 			continue;
-		kge_vocab_add(to, name, (size_t)len);
+		graph_vocab_add(to, name, (size_t)len);
 		k++;
 	}
 }
 
-/* The host's id for a wire number, or KGE_NONE. */
+/* The host's id for a wire number, or GRAPH_NONE. */
 static uint32_t local_id(uint32_t number, uint32_t slots, const uint32_t *slot_id, uint32_t own)
 {
 	if (number >= slots)
 		return own + (number - slots);
-	return slot_id[number] < own ? slot_id[number] : KGE_NONE;
+	return slot_id[number] < own ? slot_id[number] : GRAPH_NONE;
 }
 
-static struct kge_triple local_triple(const struct ppat_virtual *v, size_t i,
-				      const uint32_t *slot_ent, const uint32_t *slot_rel,
-				      const struct kge_emb *own)
+static struct graph_triple local_triple(const struct ppat_virtual *v, size_t i,
+					const uint32_t *slot_ent, const uint32_t *slot_rel,
+					const struct kge_emb *own)
 {
-	struct kge_triple t = v->triples[i];
+	struct graph_triple t = v->triples[i];
 	t.head = local_id(t.head, v->slots, slot_ent, own->n_ent);
 	t.rel = local_id(t.rel, v->slots, slot_rel, own->n_rel);
 	t.tail = local_id(t.tail, v->slots, slot_ent, own->n_ent);
@@ -48,8 +48,8 @@ static int check_triples(const struct kge_emb *own, const struct ppat_virtual *v
 			 const uint32_t *slot_ent, const uint32_t *slot_rel, struct err *e)
 {
 	for (size_t i = 0; i < v->n_triples; i++) {
-		struct kge_triple t = local_triple(v, i, slot_ent, slot_rel, own);
-		if (t.head == KGE_NONE || t.rel == KGE_NONE || t.tail == KGE_NONE)
+		struct graph_triple t = local_triple(v, i, slot_ent, slot_rel, own);
+		if (t.head == GRAPH_NONE || t.rel == GRAPH_NONE || t.tail == GRAPH_NONE)
 			return err_set(e, ERR_PROTO,
 				       "virtual triple %zu uses an entity's slot for "
 				       "a relation or the other way round",
@@ -80,14 +80,14 @@ int ppat_virtual_check(const struct kge_emb *emb, const struct ppat_virtual *v,
 	return check_triples(emb, v, slot_ent, slot_rel, e);
 }
 
-static struct kge_graph *extend_graph(const struct kge_graph *g, const struct ppat_virtual *v)
+static struct graph *extend_graph(const struct graph *g, const struct ppat_virtual *v)
 {
-	struct kge_graph *ge = kge_graph_new();
+	struct graph *ge = graph_new();
 	extend_vocab(ge->entities, g->entities, v->n_ent);
 	extend_vocab(ge->relations, g->relations, v->n_rel);
-	for (int k = 0; k < KGE_SPLITS; k++)
+	for (int k = 0; k < GRAPH_SPLITS; k++)
 		for (size_t i = 0; i < g->split[k].n; i++)
-			kge_graph_add(ge, (enum kge_split)k, g->split[k].at[i]);
+			graph_add(ge, (enum graph_split)k, g->split[k].at[i]);
 	return ge;
 }
 
@@ -107,9 +107,9 @@ static struct kge_emb *extend_emb(const struct kge_emb *own, const struct ppat_v
 	return ee;
 }
 
-int ppat_virtual_extend(const struct kge_graph *g, const struct kge_emb *emb,
+int ppat_virtual_extend(const struct graph *g, const struct kge_emb *emb,
 			const struct ppat_virtual *v, const uint32_t *slot_ent,
-			const uint32_t *slot_rel, struct kge_graph **ge, struct kge_emb **ee,
+			const uint32_t *slot_rel, struct graph **ge, struct kge_emb **ee,
 			struct err *e)
 {
 	int rc = ppat_virtual_check(emb, v, slot_ent, slot_rel, e);
@@ -117,7 +117,7 @@ int ppat_virtual_extend(const struct kge_graph *g, const struct kge_emb *emb,
 		return rc;
 	*ge = extend_graph(g, v);
 	for (size_t i = 0; i < v->n_triples; i++)
-		kge_graph_add(*ge, KGE_TRAIN, local_triple(v, i, slot_ent, slot_rel, emb));
+		graph_add(*ge, GRAPH_TRAIN, local_triple(v, i, slot_ent, slot_rel, emb));
 	*ee = extend_emb(emb, v);
 	return 0;
 }

@@ -542,11 +542,11 @@ static int check_checkpoints(struct store *s, struct err *e)
 
 static int check_graph(struct store *s, struct err *e)
 {
-	struct kge_graph *g = NULL;
+	struct graph *g = NULL;
 	struct err why = { 0 };
 	int rc = store_load_graph(s, &g, &why);
 
-	kge_graph_free(g);
+	graph_free(g);
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 

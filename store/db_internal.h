@@ -85,7 +85,7 @@ int db_write_all(struct store *s, const struct store_batch *b, struct err *e);
 int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e);
 /* Exactly n bytes, or ERR_NOTFOUND (e untouched). */
 int db_get_info(struct store *s, const char *key, void *bytes, size_t n, struct err *e);
-int db_put_graph(struct store *s, const struct kge_graph *g, struct err *e);
+int db_put_graph(struct store *s, const struct graph *g, struct err *e);
 /* Does the last store_forget() still wait for its store_scrub()? */
 int db_scrub_waits(struct store *s, bool *waits, struct err *e);
 int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,

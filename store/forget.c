@@ -32,13 +32,13 @@ static void aliases_release(struct kept_aliases *a)
 	free(a->at);
 }
 
-/* KGE_NONE: the name is gone. */
+/* GRAPH_NONE: the name is gone. */
 static uint32_t new_id(const struct store_kept *k, char tag, int64_t old)
 {
 	uint32_t n = tag == 'e' ? k->n_ent : k->n_rel;
 	const uint32_t *map = tag == 'e' ? k->ent : k->rel;
 
-	return old >= 0 && old < n ? map[old] : KGE_NONE;
+	return old >= 0 && old < n ? map[old] : GRAPH_NONE;
 }
 
 static int keep_alias(struct store *s, sqlite3_stmt *st, const struct store_kept *k,
@@ -54,7 +54,7 @@ static int keep_alias(struct store *s, sqlite3_stmt *st, const struct store_kept
 		memcpy(a.peer, sqlite3_column_blob(st, 0), a.peer_len);
 	a.tag[0] = (char)tag[0];
 	a.id = new_id(k, a.tag[0], sqlite3_column_int64(st, 2));
-	if (a.id == KGE_NONE)
+	if (a.id == GRAPH_NONE)
 		return 0;
 	a.name = mem_copy(sqlite3_column_blob(st, 3), a.len);
 	if ((out->n & (out->n - 1)) == 0) /* full at every power of two, and at 0 */

@@ -24,20 +24,20 @@ static void add_name(crypto_generichash_state *h, const char *name, size_t len)
 	crypto_generichash_update(h, (const uint8_t *)name, len);
 }
 
-static void add_vocab(crypto_generichash_state *h, const struct kge_vocab *v)
+static void add_vocab(crypto_generichash_state *h, const struct graph_vocab *v)
 {
-	uint32_t n = kge_vocab_count(v);
+	uint32_t n = graph_vocab_count(v);
 	size_t len;
 
 	add_uint(h, n);
 	for (uint32_t k = 0; k < n; k++) {
-		const char *name = kge_vocab_name(v, k, &len);
+		const char *name = graph_vocab_name(v, k, &len);
 
 		add_name(h, name, len);
 	}
 }
 
-void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST])
+void store_names_digest(const struct graph *g, uint8_t out[STORE_DIGEST])
 {
 	crypto_generichash_state h;
 
@@ -47,14 +47,14 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST])
 	crypto_generichash_final(&h, out, STORE_DIGEST);
 }
 
-void store_graph_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST])
+void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST])
 {
 	crypto_generichash_state h;
 
 	store_names_digest(g, out);
 	crypto_generichash_init(&h, NULL, 0, STORE_DIGEST);
 	crypto_generichash_update(&h, out, STORE_DIGEST);
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		add_uint(&h, g->split[s].n);
 		for (size_t k = 0; k < g->split[s].n; k++) {
 			add_uint(&h, g->split[s].at[k].head);
@@ -76,15 +76,15 @@ static int insert_row(struct store *s, sqlite3_stmt *st, struct err *e)
 	return rc;
 }
 
-static int put_vocab(struct store *s, const char *tag, const struct kge_vocab *v, struct err *e)
+static int put_vocab(struct store *s, const char *tag, const struct graph_vocab *v, struct err *e)
 {
-	uint32_t n = kge_vocab_count(v);
+	uint32_t n = graph_vocab_count(v);
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e, "INSERT INTO name VALUES (?, ?, ?)", "t", tag);
 
 	for (uint32_t k = 0; k < n && rc == 0; k++) {
 		size_t len;
-		const char *name = kge_vocab_name(v, k, &len);
+		const char *name = graph_vocab_name(v, k, &len);
 
 		sqlite3_bind_int64(st, 2, k);
 		sqlite3_bind_blob64(st, 3, name, len, SQLITE_STATIC);
@@ -107,7 +107,7 @@ static uint32_t get_u32(const uint8_t *at)
 	       (uint32_t)at[3] << 24;
 }
 
-static int put_triples(struct store *s, int split, const struct kge_triples *t, struct err *e)
+static int put_triples(struct store *s, int split, const struct graph_triples *t, struct err *e)
 {
 	struct buf b = { 0 };
 	int rc = 0;
@@ -143,7 +143,7 @@ static int names_changed(struct store *s, struct err *e)
 	return rc == 0 ? db_demote_best(s, e) : rc;
 }
 
-static int put_names_digest(struct store *s, const struct kge_graph *g, struct err *e)
+static int put_names_digest(struct store *s, const struct graph *g, struct err *e)
 {
 	uint8_t new[STORE_DIGEST], old[STORE_DIGEST];
 	int rc = db_get_info(s, "names", old, sizeof(old), e);
@@ -157,7 +157,7 @@ static int put_names_digest(struct store *s, const struct kge_graph *g, struct e
 	return rc == 0 ? db_put_info(s, "names", new, sizeof(new), e) : rc;
 }
 
-int db_put_graph(struct store *s, const struct kge_graph *g, struct err *e)
+int db_put_graph(struct store *s, const struct graph *g, struct err *e)
 {
 	uint8_t digest[STORE_DIGEST];
 	int rc = db_do(s, e, "DELETE FROM name", "");
@@ -168,7 +168,7 @@ int db_put_graph(struct store *s, const struct kge_graph *g, struct err *e)
 		rc = put_vocab(s, "e", g->entities, e);
 	if (rc == 0)
 		rc = put_vocab(s, "r", g->relations, e);
-	for (int k = 0; k < KGE_SPLITS && rc == 0; k++)
+	for (int k = 0; k < GRAPH_SPLITS && rc == 0; k++)
 		rc = put_triples(s, k, &g->split[k], e);
 	if (rc == 0)
 		rc = put_names_digest(s, g, e);
@@ -181,14 +181,14 @@ static int put_graph(struct store *s, void *ctx, struct err *e)
 	return db_put_graph(s, ctx, e);
 }
 
-int store_put_graph(struct store *s, const struct kge_graph *g, struct err *e)
+int store_put_graph(struct store *s, const struct graph *g, struct err *e)
 {
 	return db_transaction(s, put_graph, (void *)(uintptr_t)g, e);
 }
 
 /* ---- reading ---- */
 
-static int load_vocab(struct store *s, const char *tag, struct kge_vocab *v, struct err *e)
+static int load_vocab(struct store *s, const char *tag, struct graph_vocab *v, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e, "SELECT id, name FROM name WHERE tag = ? ORDER BY id", "t",
@@ -197,10 +197,10 @@ static int load_vocab(struct store *s, const char *tag, struct kge_vocab *v, str
 	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
 		const void *name = sqlite3_column_blob(st, 1);
 		size_t len = (size_t)sqlite3_column_bytes(st, 1);
-		uint32_t want = kge_vocab_count(v);
+		uint32_t want = graph_vocab_count(v);
 
-		if (len > KGE_NAME_MAX || sqlite3_column_int64(st, 0) != want ||
-		    kge_vocab_add(v, len > 0 ? name : "", len) != want)
+		if (len > GRAPH_NAME_MAX || sqlite3_column_int64(st, 0) != want ||
+		    graph_vocab_add(v, len > 0 ? name : "", len) != want)
 			rc = db_damaged(s, e, "names and ids do not fit");
 		else
 			rc = 0;
@@ -209,26 +209,27 @@ static int load_vocab(struct store *s, const char *tag, struct kge_vocab *v, str
 	return rc;
 }
 
-static int load_part(struct store *s, struct kge_graph *g, sqlite3_stmt *st, struct err *e)
+static int load_part(struct store *s, struct graph *g, sqlite3_stmt *st, struct err *e)
 {
 	const uint8_t *at = sqlite3_column_blob(st, 1);
 	size_t n = (size_t)sqlite3_column_bytes(st, 1);
 	int64_t split = sqlite3_column_int64(st, 0);
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
+	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
 
-	if (split < 0 || split >= KGE_SPLITS || n % TRIPLE_BYTES != 0)
+	if (split < 0 || split >= GRAPH_SPLITS || n % TRIPLE_BYTES != 0)
 		return db_damaged(s, e, "a block of triples has a wrong size");
 	for (size_t k = 0; k < n; k += TRIPLE_BYTES) {
-		struct kge_triple t = { get_u32(at + k), get_u32(at + k + 4), get_u32(at + k + 8) };
+		struct graph_triple t = { get_u32(at + k), get_u32(at + k + 4),
+					  get_u32(at + k + 8) };
 
 		if (t.head >= n_ent || t.tail >= n_ent || t.rel >= n_rel)
 			return db_damaged(s, e, "a triple names an id that has no name");
-		kge_graph_add(g, (enum kge_split)split, t);
+		graph_add(g, (enum graph_split)split, t);
 	}
 	return 0;
 }
 
-static int load_triples(struct store *s, struct kge_graph *g, struct err *e)
+static int load_triples(struct store *s, struct graph *g, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e, "SELECT split, bytes FROM triples ORDER BY split, part", "");
@@ -239,10 +240,10 @@ static int load_triples(struct store *s, struct kge_graph *g, struct err *e)
 	return rc;
 }
 
-int store_load_graph(struct store *s, struct kge_graph **out, struct err *e)
+int store_load_graph(struct store *s, struct graph **out, struct err *e)
 {
 	uint8_t want[STORE_DIGEST], have[STORE_DIGEST];
-	struct kge_graph *g;
+	struct graph *g;
 	int rc = db_get_info(s, "graph", want, sizeof(want), e);
 
 	*out = NULL;
@@ -250,7 +251,7 @@ int store_load_graph(struct store *s, struct kge_graph **out, struct err *e)
 		return err_set(e, ERR_NOTFOUND, "%s holds no graph yet: fkge import", s->path);
 	if (rc != 0)
 		return rc;
-	g = kge_graph_new();
+	g = graph_new();
 	rc = load_vocab(s, "e", g->entities, e);
 	if (rc == 0)
 		rc = load_vocab(s, "r", g->relations, e);
@@ -261,7 +262,7 @@ int store_load_graph(struct store *s, struct kge_graph **out, struct err *e)
 	if (rc == 0 && memcmp(have, want, sizeof(want)) != 0)
 		rc = db_damaged(s, e, "the graph is not what was stored");
 	if (rc != 0)
-		kge_graph_free(g);
+		graph_free(g);
 	else
 		*out = g;
 	return rc;
@@ -305,19 +306,19 @@ int store_put_aliases(struct store *s, const uint8_t *peer, const struct store_a
 
 	for (size_t k = 0; k < n; k++)
 		if ((at[k].tag != 'e' && at[k].tag != 'r') || at[k].len == 0 ||
-		    at[k].len > KGE_NAME_MAX || memchr(at[k].name, '\0', at[k].len) != NULL)
+		    at[k].len > GRAPH_NAME_MAX || memchr(at[k].name, '\0', at[k].len) != NULL)
 			return err_set(e, ERR_INPUT,
 				       "alias %zu: a name has 1 to %d bytes, none of them zero", k,
-				       KGE_NAME_MAX);
+				       GRAPH_NAME_MAX);
 	return db_transaction(s, put_aliases, &t, e);
 }
 
-static void own_names(const struct kge_vocab *v, const char **names, uint32_t *lens)
+static void own_names(const struct graph_vocab *v, const char **names, uint32_t *lens)
 {
-	for (uint32_t k = 0; k < kge_vocab_count(v); k++) {
+	for (uint32_t k = 0; k < graph_vocab_count(v); k++) {
 		size_t len;
 
-		names[k] = kge_vocab_name(v, k, &len);
+		names[k] = graph_vocab_name(v, k, &len);
 		lens[k] = (uint32_t)len;
 	}
 }
@@ -331,7 +332,7 @@ static int take_alias(struct store *s, sqlite3_stmt *st, struct store_names *n, 
 	size_t len = (size_t)sqlite3_column_bytes(st, 2);
 	bool entity = tag != NULL && tag[0] == 'e';
 
-	if (id < 0 || id >= (entity ? n->n_ent : n->n_rel) || len == 0 || len > KGE_NAME_MAX)
+	if (id < 0 || id >= (entity ? n->n_ent : n->n_rel) || len == 0 || len > GRAPH_NAME_MAX)
 		return db_damaged(s, e, "an alias for an id that has no name");
 	memcpy(*text, sqlite3_column_blob(st, 2), len);
 	(*text)[len] = '\0';
@@ -375,14 +376,14 @@ static void names_version(struct store_names *n)
 	crypto_generichash_final(&h, n->version, STORE_DIGEST);
 }
 
-int store_load_names(struct store *s, const struct kge_graph *g, const uint8_t *peer,
+int store_load_names(struct store *s, const struct graph *g, const uint8_t *peer,
 		     struct store_names *out, struct err *e)
 {
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	out->n_ent = kge_vocab_count(g->entities);
-	out->n_rel = kge_vocab_count(g->relations);
+	out->n_ent = graph_vocab_count(g->entities);
+	out->n_rel = graph_vocab_count(g->relations);
 	out->ent = mem_array((size_t)out->n_ent + 1, sizeof(*out->ent));
 	out->rel = mem_array((size_t)out->n_rel + 1, sizeof(*out->rel));
 	out->ent_len = mem_array((size_t)out->n_ent + 1, sizeof(*out->ent_len));

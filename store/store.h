@@ -136,18 +136,18 @@ int store_meta(struct store *s, const char *key, struct buf *out, struct err *e)
 /* Replace the graph.  Alias tables, alignments and the best score are about the
  * old names: aliases, alignments and the tables of the last round are dropped, the
  * best checkpoint becomes a manual one, unless all names keep their ids. */
-int store_put_graph(struct store *s, const struct kge_graph *g, struct err *e);
+int store_put_graph(struct store *s, const struct graph *g, struct err *e);
 /* The same names under the same ids and the triples in the same order. ERR_NOTFOUND: none yet. */
-int store_load_graph(struct store *s, struct kge_graph **g, struct err *e);
+int store_load_graph(struct store *s, struct graph **g, struct err *e);
 /* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */
-void store_graph_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
+void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
 /* Over the names alone, in the order of their ids: which rows mean what. */
-void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
+void store_names_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
 
 /* What an owner takes back: `kept` takes the graph's place, and nothing else of the old one stays
  * in the file, nor in its log, nor in the copies that store_open() left before migrations.
  *
- *   - entity k of the old graph is ent[k] of the new one, or KGE_NONE if it is gone; so are
+ *   - entity k of the old graph is ent[k] of the new one, or GRAPH_NONE if it is gone; so are
  * relations
  *   - every checkpoint goes, for all were made with what is forgotten
  *   - so does every meta value but those of `keep_meta`: what learners keep from one training to
@@ -159,7 +159,7 @@ void store_names_digest(const struct kge_graph *g, uint8_t out[STORE_DIGEST]);
  * One transaction; store_scrub() is the caller's next call.  When that fails or is cut off, the new
  * graph is there all the same, and the next opening for writing scrubs first. */
 struct store_kept {
-	const struct kge_graph *kept;
+	const struct graph *kept;
 	const uint32_t *ent, *rel; /* by old id */
 	uint32_t n_ent, n_rel;	   /* old ids */
 	const struct store_batch *anew;
@@ -191,7 +191,7 @@ struct store_names {
 	char *text;
 };
 
-int store_load_names(struct store *s, const struct kge_graph *g, const uint8_t *peer,
+int store_load_names(struct store *s, const struct graph *g, const uint8_t *peer,
 		     struct store_names *out, struct err *e);
 void store_names_release(struct store_names *n);
 

@@ -42,7 +42,7 @@
 
 struct agent_names; /* agent/core/names.h: canonical names toward a peer */
 struct kge_emb;	    /* kge/model.h */
-struct kge_graph;   /* graph/graph.h */
+struct graph;	    /* graph/graph.h */
 struct store_core;  /* store/store.h: all that a restarting core needs */
 
 enum {
@@ -197,8 +197,8 @@ struct agent_learner {
 		     struct agent_job *job);
 	/* The same on another graph and its tables, ours with virtual neighbours added, from
 	 * fresh moments.  May be NULL: neighbours are left out. */
-	int (*train_on)(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
-			uint32_t epochs, struct agent_job *job);
+	int (*train_on)(void *ctx, const struct graph *g, struct kge_emb *tables, uint32_t epochs,
+			struct agent_job *job);
 	/* Validation score, higher is better.  Never looks at test. */
 	int (*evaluate)(void *ctx, const struct kge_emb *work, struct agent_job *job,
 			double *score);
@@ -336,7 +336,7 @@ struct agent_parts {
 	const struct agent_config *config;
 	const struct agent_io *io;
 	const struct agent_learner *learner;
-	const struct kge_graph *graph;
+	const struct graph *graph;
 	const struct agent_names *names;
 	/* What was on disk: read during agent_core_new() only.  The chains' contents are
 	 * moved out: each is left as an empty chain of the same pair. */

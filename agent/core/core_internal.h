@@ -311,7 +311,7 @@ struct waiting_commit {
 struct neighbours {
 	struct conv *conv; /* owns `v` */
 	const struct ppat_virtual *v;
-	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or KGE_NONE */
+	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or GRAPH_NONE */
 };
 
 struct known {
@@ -441,7 +441,7 @@ struct agent_core {
 	struct agent_config config;
 	struct agent_io io;
 	const struct agent_learner *learner;
-	const struct kge_graph *graph;
+	const struct graph *graph;
 	const struct agent_names *names;
 	uint8_t key[AGENT_KEY], sign_public[32], sign_secret[64], lineage[32];
 	uint8_t names_secret[32]; /* keys the versions of our name sets */
@@ -576,7 +576,7 @@ const uint8_t *peer_names_key(const struct agent_core *c, const uint8_t key[AGEN
 void peer_say_hello(struct agent_core *c, struct peer *p);
 /* ms that something waits which has come to nothing so often in a row. */
 uint64_t backoff_ms(const struct agent_core *c, uint32_t times);
-/* Local ids by slot, KGE_NONE where the slot is of the other kind; free() both. */
+/* Local ids by slot, GRAPH_NONE where the slot is of the other kind; free() both. */
 void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel);
 struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
 size_t peers_listed(const struct agent_core *c);

@@ -25,17 +25,17 @@ bool learn_hosts(const struct agent_core *c)
 }
 
 /* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
-static int extend(const struct agent_core *c, const struct neighbours *n, struct kge_graph **g,
+static int extend(const struct agent_core *c, const struct neighbours *n, struct graph **g,
 		  struct kge_emb **t)
 {
-	struct kge_graph *graph = NULL;
+	struct graph *graph = NULL;
 	struct kge_emb *tables = NULL;
 	int status = ppat_virtual_extend(*g ? *g : c->graph, *t ? *t : c->work, n->v, n->slot_ent,
 					 n->slot_rel, &graph, &tables, NULL);
 
 	if (status != 0)
 		return status;
-	kge_graph_free(*g);
+	graph_free(*g);
 	kge_emb_free(*t);
 	*g = graph;
 	*t = tables;
@@ -45,7 +45,7 @@ static int extend(const struct agent_core *c, const struct neighbours *n, struct
 /* Train with the neighbours, then take them away again (methods 3.4). */
 static int train_extended(struct agent_core *c, struct agent_job *job)
 {
-	struct kge_graph *g = NULL;
+	struct graph *g = NULL;
 	struct kge_emb *t = NULL;
 	int status = 0;
 
@@ -55,7 +55,7 @@ static int train_extended(struct agent_core *c, struct agent_job *job)
 		status = c->learner->train_on(c->learner->ctx, g, t, c->job_epochs, job);
 	if (status == 0)
 		ppat_virtual_strip(c->work, t);
-	kge_graph_free(g);
+	graph_free(g);
 	kge_emb_free(t);
 	return status;
 }

@@ -7,7 +7,7 @@
 struct agent_learner_kge {
 	struct agent_learner ops;
 	struct kge_train_config config;
-	struct kge_graph graph; /* borrowed, and without its test split */
+	struct graph graph; /* borrowed, and without its test split */
 	const struct kge_protocol *protocol;
 	size_t limit;
 	struct kge_trainer *trainer; /* of the tables below */
@@ -48,7 +48,7 @@ static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool 
 	return run_epochs(t, epochs, job);
 }
 
-static int learner_train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+static int learner_train_on(void *ctx, const struct graph *g, struct kge_emb *tables,
 			    uint32_t epochs, struct agent_job *job)
 {
 	struct agent_learner_kge *l = ctx;
@@ -107,7 +107,7 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 				      .limit = l->limit,
 				      .seed = l->config.seed,
 				      .cancel = &job->cancel };
-	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &l->metrics);
+	int status = kge_evaluate(work, &l->graph, GRAPH_VALID, l->protocol, &o, &l->metrics);
 
 	*score = status == 0 ? l->metrics.mrr : 0.0;
 	return status;
@@ -123,14 +123,14 @@ static int learner_evaluate_some(void *ctx, const struct kge_emb *work, uint32_t
 				      .seed = l->config.seed,
 				      .cancel = &job->cancel };
 	struct kge_metrics m;
-	int status = kge_evaluate(work, &l->graph, KGE_VALID, l->protocol, &o, &m);
+	int status = kge_evaluate(work, &l->graph, GRAPH_VALID, l->protocol, &o, &m);
 
 	*score = status == 0 ? m.mrr : 0.0;
 	return status;
 }
 
 struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
-					    const struct kge_graph *g,
+					    const struct graph *g,
 					    const struct kge_protocol *protocol, size_t limit)
 {
 	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
@@ -144,7 +144,7 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 					 .limit = limit };
 	if (train->dp.epsilon > 0) /* neighbours' edges are not ours to charge */
 		l->ops.train_on = NULL;
-	l->graph.split[KGE_TEST] = (struct kge_triples){ 0 };
+	l->graph.split[GRAPH_TEST] = (struct graph_triples){ 0 };
 	return l;
 }
 

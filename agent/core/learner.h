@@ -13,7 +13,7 @@ struct agent_learner_kge;
  * at most `limit` triples (0: all), the same ones every time.  The test split is never
  * read, so where the protocol's filter or candidates name it, they go without. */
 struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
-					    const struct kge_graph *g,
+					    const struct graph *g,
 					    const struct kge_protocol *protocol, size_t limit);
 /* Only when no job of it is under way. */
 void agent_learner_free(struct agent_learner_kge *l);

@@ -18,12 +18,12 @@ struct alias {
 };
 
 struct agent_names {
-	const struct kge_graph *graph;
+	const struct graph *graph;
 	struct alias *at;
 	size_t n, cap;
 };
 
-struct agent_names *agent_names_new(const struct kge_graph *g)
+struct agent_names *agent_names_new(const struct graph *g)
 {
 	struct agent_names *n = mem_array(1, sizeof(*n));
 
@@ -58,12 +58,12 @@ void agent_names_alias(struct agent_names *n, const uint8_t *peer, char tag, uin
 	memcpy(a->text, alias, len);
 }
 
-static size_t own_names(const struct kge_vocab *v, char tag, struct agent_name *out)
+static size_t own_names(const struct graph_vocab *v, char tag, struct agent_name *out)
 {
-	uint32_t n = kge_vocab_count(v);
+	uint32_t n = graph_vocab_count(v);
 
 	for (uint32_t id = 0; id < n; id++) {
-		out[id].text = kge_vocab_name(v, id, &out[id].len);
+		out[id].text = graph_vocab_name(v, id, &out[id].len);
 		out[id].id = id;
 		out[id].tag = tag;
 	}
@@ -101,7 +101,7 @@ static int by_text(const void *pa, const void *pb, void *own)
 	const struct agent_name *a = *(struct agent_name *const *)pa;
 	const struct agent_name *b = *(struct agent_name *const *)pb;
 	size_t n, m;
-	const char *x = kge_vocab_name(own, a->id, &n), *y = kge_vocab_name(own, b->id, &m);
+	const char *x = graph_vocab_name(own, a->id, &n), *y = graph_vocab_name(own, b->id, &m);
 	int order = compare_bytes(a->text, a->len, b->text, b->len);
 
 	return order != 0 ? order : compare_bytes(x, n, y, m);
@@ -113,7 +113,7 @@ static bool same_text(const struct agent_name *a, const struct agent_name *b)
 }
 
 /* Of those with one name only the first keeps it; returns how many are left. */
-static size_t drop_repeats(const struct kge_vocab *own, struct agent_name *at, size_t n)
+static size_t drop_repeats(const struct graph_vocab *own, struct agent_name *at, size_t n)
 {
 	struct agent_name **order = mem_array(n + 1, sizeof(struct agent_name *));
 	size_t kept = 0, first = 0;
@@ -137,8 +137,8 @@ static size_t drop_repeats(const struct kge_vocab *own, struct agent_name *at, s
 struct agent_name *agent_names_toward(const struct agent_names *names, const uint8_t peer[32],
 				      int entities, int relations, size_t *n)
 {
-	uint32_t n_ent = kge_vocab_count(names->graph->entities);
-	uint32_t n_rel = kge_vocab_count(names->graph->relations);
+	uint32_t n_ent = graph_vocab_count(names->graph->entities);
+	uint32_t n_rel = graph_vocab_count(names->graph->relations);
 	struct agent_name *out = mem_array((size_t)n_ent + n_rel + 1, sizeof(*out));
 	size_t ents = 0, rels = 0;
 

@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct kge_graph;
+struct graph;
 struct agent_names;
 
 /* Borrows the graph until freed. */
-struct agent_names *agent_names_new(const struct kge_graph *g);
+struct agent_names *agent_names_new(const struct graph *g);
 void agent_names_free(struct agent_names *n);
 
 /* Add an alias (copied); a later one for the same thing and peer wins.

@@ -134,8 +134,8 @@ void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, u
 	*ent = mem_array((size_t)n + 1, sizeof(**ent));
 	*rel = mem_array((size_t)n + 1, sizeof(**rel));
 	for (uint32_t i = 0; i < n; i++) {
-		(*ent)[i] = slots[i].tag == 'e' ? slots[i].id : KGE_NONE;
-		(*rel)[i] = slots[i].tag == 'r' ? slots[i].id : KGE_NONE;
+		(*ent)[i] = slots[i].tag == 'e' ? slots[i].id : GRAPH_NONE;
+		(*rel)[i] = slots[i].tag == 'r' ? slots[i].id : GRAPH_NONE;
 	}
 }
 

@@ -15,9 +15,9 @@
 
 /* ---- names ---- */
 
-static const char *own_name(const struct kge_graph *g, char tag, uint32_t id, size_t *len)
+static const char *own_name(const struct graph *g, char tag, uint32_t id, size_t *len)
 {
-	return kge_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
+	return graph_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
 }
 
 /* One name for all partners.  What has none of its own is in no alignment. */

@@ -14,8 +14,7 @@
 
 enum { LOOK_EVERY = 10, PATIENCE = 3, TOP = 3 };
 
-static struct kge_metrics rank(const struct kge_emb *emb, const struct kge_graph *g,
-			       enum kge_split s)
+static struct kge_metrics rank(const struct kge_emb *emb, const struct graph *g, enum graph_split s)
 {
 	struct kge_metrics m;
 
@@ -25,7 +24,7 @@ static struct kge_metrics rank(const struct kge_emb *emb, const struct kge_graph
 }
 
 /* Trains emb and leaves in it the rows that valid liked best. */
-static void train(const struct kge_train_config *c, const struct kge_graph *g, struct kge_emb *emb,
+static void train(const struct kge_train_config *c, const struct graph *g, struct kge_emb *emb,
 		  unsigned epochs)
 {
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
@@ -39,7 +38,7 @@ static void train(const struct kge_train_config *c, const struct kge_graph *g, s
 		kge_trainer_epoch(t, &loss, NULL);
 		if (i % LOOK_EVERY != 0 && i != epochs)
 			continue;
-		mrr = rank(emb, g, KGE_VALID).mrr;
+		mrr = rank(emb, g, GRAPH_VALID).mrr;
 		printf("epoch %u: loss %.4f, valid MRR %.4f\n", i, loss, mrr);
 		worse = mrr > best_mrr ? 0 : worse + 1;
 		if (worse == 0) {
@@ -53,26 +52,26 @@ static void train(const struct kge_train_config *c, const struct kge_graph *g, s
 }
 
 /* The likeliest tails of a triple's head and relation that the graph does not hold already. */
-static void ask(const struct kge_emb *emb, const struct kge_graph *g, struct kge_triple t)
+static void ask(const struct kge_emb *emb, const struct graph *g, struct graph_triple t)
 {
 	const struct kge_ask_options o = { .top = TOP };
 	struct kge_asker *asker = kge_asker_new(emb, g);
 	struct kge_answer answers[TOP];
 	size_t n;
 
-	t.tail = KGE_NONE; /* what is asked for */
+	t.tail = GRAPH_NONE; /* what is asked for */
 	n = kge_ask(asker, t, &o, answers);
-	printf("%s %s ?\n", kge_vocab_name(g->entities, t.head, NULL),
-	       kge_vocab_name(g->relations, t.rel, NULL));
+	printf("%s %s ?\n", graph_vocab_name(g->entities, t.head, NULL),
+	       graph_vocab_name(g->relations, t.rel, NULL));
 	for (size_t k = 0; k < n; k++)
 		printf("  %.4f  %s\n", (double)answers[k].score,
-		       kge_vocab_name(g->entities, answers[k].id, NULL));
+		       graph_vocab_name(g->entities, answers[k].id, NULL));
 	kge_asker_free(asker);
 }
 
 /* Settings as agent.yaml's defaults, but for what the command line says. */
-static int run(const struct kge_graph *g, const struct kge_model *model, size_t dim,
-	       unsigned epochs, const char *folder, struct err *e)
+static int run(const struct graph *g, const struct kge_model *model, size_t dim, unsigned epochs,
+	       const char *folder, struct err *e)
 {
 	struct kge_train_config c;
 	struct kge_metrics m;
@@ -87,12 +86,12 @@ static int run(const struct kge_graph *g, const struct kge_model *model, size_t 
 	if (rc != 0)
 		return rc;
 	rng_seed(&rng, c.seed);
-	emb = kge_emb_new(model, dim, 10, kge_vocab_count(g->entities),
-			  kge_vocab_count(g->relations), &rng);
+	emb = kge_emb_new(model, dim, 10, graph_vocab_count(g->entities),
+			  graph_vocab_count(g->relations), &rng);
 	train(&c, g, emb, epochs);
-	m = rank(emb, g, KGE_TEST);
+	m = rank(emb, g, GRAPH_TEST);
 	printf("test: %zu queries, MRR %.4f, Hits@10 %.4f\n", m.queries, m.mrr, m.hits10);
-	ask(emb, g, g->split[KGE_TRAIN].at[0]);
+	ask(emb, g, g->split[GRAPH_TRAIN].at[0]);
 	if (folder != NULL)
 		rc = kge_export(emb, g, folder, KGE_NPY, e);
 	kge_emb_free(emb);
@@ -104,7 +103,7 @@ int main(int argc, char **argv)
 	const struct kge_model *model = kge_model_find(argc > 2 ? argv[2] : "transe");
 	unsigned long dim = argc > 3 ? strtoul(argv[3], NULL, 10) : 32;
 	unsigned long epochs = argc > 4 ? strtoul(argv[4], NULL, 10) : 50;
-	struct kge_graph *g;
+	struct graph *g;
 	struct err e = { 0 };
 	int rc;
 
@@ -113,10 +112,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "library_train GRAPH [MODEL [DIM [EPOCHS [FOLDER]]]]\n");
 		return 2;
 	}
-	rc = kge_graph_load(&g, argv[1], NULL, NULL, &e);
+	rc = graph_load(&g, argv[1], NULL, NULL, &e);
 	if (rc == 0) {
 		rc = run(g, model, dim, (unsigned)epochs, argc > 5 ? argv[5] : NULL, &e);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 	if (rc != 0)
 		fprintf(stderr, "library_train: %s\n", e.text);

@@ -214,7 +214,7 @@ static int train(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
 	return 0;
 }
 
-static int train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables, uint32_t epochs,
+static int train_on(void *ctx, const struct graph *g, struct kge_emb *tables, uint32_t epochs,
 		    struct agent_job *job)
 {
 	(void)g;
@@ -240,17 +240,17 @@ static void make_graph(struct seat *s)
 {
 	char name[16];
 
-	s->graph = kge_graph_new();
+	s->graph = graph_new();
 	for (uint32_t k = 0; k < 12; k++) {
 		snprintf(name, sizeof(name), "thing-%u", k < 9 ? k : 100 * (unsigned)s->at + k);
-		kge_vocab_add(s->graph->entities, name, strlen(name));
+		graph_vocab_add(s->graph->entities, name, strlen(name));
 	}
-	kge_vocab_add(s->graph->relations, "likes", 5);
-	kge_vocab_add(s->graph->relations, "eats", 4);
+	graph_vocab_add(s->graph->relations, "likes", 5);
+	graph_vocab_add(s->graph->relations, "eats", 4);
 	for (uint32_t k = 0; k < 24; k++) {
-		struct kge_triple x = { k % 12, k % 2, (k * 7 + 1) % 12 };
+		struct graph_triple x = { k % 12, k % 2, (k * 7 + 1) % 12 };
 
-		kge_graph_add(s->graph, k < 20 ? KGE_TRAIN : KGE_VALID, x);
+		graph_add(s->graph, k < 20 ? GRAPH_TRAIN : GRAPH_VALID, x);
 	}
 	s->names = agent_names_new(s->graph);
 }
@@ -354,8 +354,8 @@ static void start(struct seat *s)
 	rng_seed(&r, 7 + s->at);
 	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables)
 				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F,
-						    kge_vocab_count(s->graph->entities),
-						    kge_vocab_count(s->graph->relations), &r);
+						    graph_vocab_count(s->graph->entities),
+						    graph_vocab_count(s->graph->relations), &r);
 	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
 	parts.part = find_meta(&saved, AGENT_META_PART);
 	parts.look = find_meta(&saved, AGENT_META_LOOK);
@@ -531,7 +531,7 @@ void table_release(struct table *t)
 		agent_core_free(t->seat[i].core);
 		disk_release(&t->seat[i].disk);
 		agent_names_free(t->seat[i].names);
-		kge_graph_free(t->seat[i].graph);
+		graph_free(t->seat[i].graph);
 	}
 	free(t->queue);
 }

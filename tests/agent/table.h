@@ -36,7 +36,7 @@ struct seat {
 	struct agent_config config;
 	struct agent_io io;
 	struct agent_learner learner;
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct agent_names *names;
 	struct disk disk;
 	struct rng draw;

@@ -19,7 +19,7 @@
 
 struct shell {
 	struct agent_core *core;
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct agent_names *names;
 	uint8_t sign_public[32], sign_secret[64];
 	uint8_t peer[32], peer_sign[32], peer_secret[64];
@@ -152,9 +152,9 @@ static void settle(struct shell *s)
 	}
 }
 
-static void add_name(struct kge_vocab *v, const char *name)
+static void add_name(struct graph_vocab *v, const char *name)
 {
-	kge_vocab_add(v, name, strlen(name));
+	graph_vocab_add(v, name, strlen(name));
 }
 
 static const struct agent_learner *learner(struct shell *s)
@@ -214,7 +214,7 @@ static int setup(void **state)
 	crypto_sign_seed_keypair(s->sign_public, s->sign_secret, seed);
 	crypto_sign_seed_keypair(s->peer_sign, s->peer_secret, other);
 	memset(s->peer, 0x11, 32);
-	s->graph = kge_graph_new();
+	s->graph = graph_new();
 	add_name(s->graph->entities, "aspirin");
 	add_name(s->graph->entities, "ibuprofen");
 	add_name(s->graph->entities, "headache");
@@ -231,7 +231,7 @@ static int teardown(void **state)
 
 	agent_core_free(s->core);
 	agent_names_free(s->names);
-	kge_graph_free(s->graph);
+	graph_free(s->graph);
 	buf_release(&s->last);
 	free(s);
 	return 0;

@@ -5,9 +5,9 @@
 
 enum { ENTITIES = 40, RELATIONS = 3, TRIPLES = 400 };
 
-static struct kge_graph *graph_with_test(size_t test)
+static struct graph *graph_with_test(size_t test)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct rng r;
 
 	rng_seed(&r, 5);
@@ -15,15 +15,15 @@ static struct kge_graph *graph_with_test(size_t test)
 		char name[16];
 		int n = snprintf(name, sizeof(name), "e%u", i);
 
-		kge_vocab_add(g->entities, name, (size_t)n);
+		graph_vocab_add(g->entities, name, (size_t)n);
 		if (i < RELATIONS)
-			kge_vocab_add(g->relations, name, (size_t)n);
+			graph_vocab_add(g->relations, name, (size_t)n);
 	}
 	for (size_t i = 0; i < TRIPLES + test; i++) {
-		struct kge_triple t = { rng_below(&r, ENTITIES), rng_below(&r, RELATIONS),
-					rng_below(&r, ENTITIES) };
+		struct graph_triple t = { rng_below(&r, ENTITIES), rng_below(&r, RELATIONS),
+					  rng_below(&r, ENTITIES) };
 
-		kge_graph_add(g, i >= TRIPLES ? KGE_TEST : i % 2 == 0 ? KGE_TRAIN : KGE_VALID, t);
+		graph_add(g, i >= TRIPLES ? GRAPH_TEST : i % 2 == 0 ? GRAPH_TRAIN : GRAPH_VALID, t);
 	}
 	return g;
 }
@@ -38,7 +38,7 @@ static struct kge_emb *tables(void)
 
 static double score(size_t test, const char *protocol)
 {
-	struct kge_graph *g = graph_with_test(test);
+	struct graph *g = graph_with_test(test);
 	struct kge_train_config c;
 	struct agent_learner_kge *l;
 	struct kge_emb *emb = tables();
@@ -50,10 +50,10 @@ static double score(size_t test, const char *protocol)
 	l = agent_learner_new(&c, g, kge_protocol_find(protocol), 0);
 	assert_int_equal(agent_learner_ops(l)->evaluate(agent_learner_ops(l)->ctx, emb, &job, &mrr),
 			 0);
-	assert_int_equal(g->split[KGE_TEST].n, test); /* the owner's graph keeps it */
+	assert_int_equal(g->split[GRAPH_TEST].n, test); /* the owner's graph keeps it */
 	agent_learner_free(l);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 	return mrr;
 }
 
@@ -70,7 +70,7 @@ static void test_no_score_knows_the_test_split(void **state)
 /* As fed/ would train it, on a graph that has lost its test split. */
 static void test_trains_a_part(void **state)
 {
-	struct kge_graph *g = graph_with_test(0), *tested = graph_with_test(300);
+	struct graph *g = graph_with_test(0), *tested = graph_with_test(300);
 	struct fed_settings s;
 	struct fed_part *a, *b;
 	struct kge_emb *mine = tables(), *theirs = tables();
@@ -107,14 +107,14 @@ static void test_trains_a_part(void **state)
 	fed_part_free(b);
 	kge_emb_free(mine);
 	kge_emb_free(theirs);
-	kge_graph_free(g);
-	kge_graph_free(tested);
+	graph_free(g);
+	graph_free(tested);
 }
 
 /* What a method asks of training and does not get is said. */
 static void test_a_part_says_why_not(void **state)
 {
-	struct kge_graph *g = graph_with_test(0);
+	struct graph *g = graph_with_test(0);
 	struct kge_emb *emb = tables();
 	struct fed_settings s;
 	struct fed_part *p;
@@ -138,7 +138,7 @@ static void test_a_part_says_why_not(void **state)
 	agent_learner_free(l);
 	fed_part_free(p);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static struct fed_part *part_of(struct kge_emb *emb)
@@ -164,7 +164,7 @@ static void train_rounds(struct agent_learner_kge *l, struct fed_part *p, uint64
 /* A learner that is begun anew in between goes on with what it would have drawn. */
 static void test_goes_on_after_a_restart(void **state)
 {
-	struct kge_graph *g = graph_with_test(0);
+	struct graph *g = graph_with_test(0);
 	struct kge_emb *emb[2] = { tables(), tables() };
 	struct kge_train_config c;
 	uint8_t d[2][32];
@@ -187,7 +187,7 @@ static void test_goes_on_after_a_restart(void **state)
 		kge_emb_free(emb[i]);
 	}
 	assert_memory_equal(d[0], d[1], 32);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

@@ -1579,7 +1579,7 @@ static void name_apart(struct world *w, size_t at)
 {
 	const struct seat *s = &w->t.seat[at];
 
-	for (uint32_t i = 0; i < kge_vocab_count(s->graph->entities); i++) {
+	for (uint32_t i = 0; i < graph_vocab_count(s->graph->entities); i++) {
 		char name[32];
 		int n = snprintf(name, sizeof(name), "apart-%zu-%u", at, i);
 

@@ -11,9 +11,9 @@
 enum { PEOPLE = TOWN_PEOPLE, DIM = TOWN_DIM, EACH = 3, ASKED = PEOPLE / EACH };
 
 /* The first triple of this head that train does not have. */
-static struct kge_triple left_out(const struct kge_graph *g, uint32_t head)
+static struct graph_triple left_out(const struct graph *g, uint32_t head)
 {
-	const struct kge_triples *t = &g->split[KGE_TEST];
+	const struct graph_triples *t = &g->split[GRAPH_TEST];
 	size_t i = 0;
 	while (i < t->n && t->at[i].head != head)
 		i++;
@@ -22,25 +22,25 @@ static struct kge_triple left_out(const struct kge_graph *g, uint32_t head)
 }
 
 /* Of each third head one triple is the host's secret, in valid. */
-static struct kge_graph *host_graph(void)
+static struct graph *host_graph(void)
 {
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	for (uint32_t k = 0; k < ASKED; k++)
-		kge_graph_add(g, KGE_VALID, left_out(g, EACH * k));
+		graph_add(g, GRAPH_VALID, left_out(g, EACH * k));
 	return g;
 }
 
-static double score(const struct kge_graph *g, const struct kge_emb *emb)
+static double score(const struct graph *g, const struct kge_emb *emb)
 {
 	struct kge_metrics m;
 	struct kge_protocol p = *kge_protocol_find("standard");
-	p.filter = 1u << KGE_TRAIN | 1u << KGE_VALID;
-	assert_int_equal(kge_evaluate(emb, g, KGE_VALID, &p, NULL, &m), 0);
+	p.filter = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID;
+	assert_int_equal(kge_evaluate(emb, g, GRAPH_VALID, &p, NULL, &m), 0);
 	return m.mrr;
 }
 
 /* The client's h stands so that its mean with the host's is t - r. */
-static void plant(float *x, const struct kge_emb *known, struct kge_triple ask)
+static void plant(float *x, const struct kge_emb *known, struct graph_triple ask)
 {
 	for (size_t j = 0; j < DIM; j++)
 		x[(size_t)ask.head * DIM + j] =
@@ -49,7 +49,7 @@ static void plant(float *x, const struct kge_emb *known, struct kge_triple ask)
 }
 
 /* One session with Procrustes, averaging, a look at valid: does the host signal? */
-static bool signals(const struct kge_graph *g, const struct kge_emb *best, struct kge_triple ask)
+static bool signals(const struct graph *g, const struct kge_emb *best, struct graph_triple ask)
 {
 	struct kge_emb *work = kge_emb_copy(best);
 	struct pair p;
@@ -75,7 +75,7 @@ static bool signals(const struct kge_graph *g, const struct kge_emb *best, struc
 static void a_signal_tells_a_triple(void **state)
 {
 	(void)state;
-	struct kge_graph *g = host_graph();
+	struct graph *g = host_graph();
 	struct kge_train_config c = town_settings();
 	struct kge_emb *best = emb_of("transe_l2", DIM, g, 4);
 	size_t yes = 0, no = 0;
@@ -91,7 +91,7 @@ static void a_signal_tells_a_triple(void **state)
 	assert_true(yes > ASKED * 8 / 10);
 	assert_true(no < ASKED * 4 / 10);
 	kge_emb_free(best);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

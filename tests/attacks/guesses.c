@@ -8,18 +8,18 @@ enum { VICTIM, OTHER, HOSTILE };
 /* The hostile seat guesses all that we have, and so many other names. */
 static void guess(struct table *t, unsigned n)
 {
-	const struct kge_vocab *ours = t->seat[VICTIM].graph->entities;
+	const struct graph_vocab *ours = t->seat[VICTIM].graph->entities;
 	char name[32];
 	size_t len;
 
-	for (uint32_t id = 0; id < kge_vocab_count(ours); id++) {
-		const char *known = kge_vocab_name(ours, id, &len);
+	for (uint32_t id = 0; id < graph_vocab_count(ours); id++) {
+		const char *known = graph_vocab_name(ours, id, &len);
 
-		kge_vocab_add(t->seat[HOSTILE].graph->entities, known, len);
+		graph_vocab_add(t->seat[HOSTILE].graph->entities, known, len);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "guess %u", i);
-		kge_vocab_add(t->seat[HOSTILE].graph->entities, name, strlen(name));
+		graph_vocab_add(t->seat[HOSTILE].graph->entities, name, strlen(name));
 	}
 }
 

@@ -11,7 +11,7 @@
 enum { PEOPLE = TOWN_PEOPLE, RELATIONS = TOWN_RELATIONS, DIM = TOWN_DIM };
 
 /* Minus the distance of h + r and t, off rows as they came over the wire: entities first. */
-static double *scores(const struct audit_matrix *z, const struct kge_triples *of)
+static double *scores(const struct audit_matrix *z, const struct graph_triples *of)
 {
 	double *out = mem_array(of->n, sizeof(*out));
 	for (size_t i = 0; i < of->n; i++) {
@@ -27,7 +27,7 @@ static double *scores(const struct audit_matrix *z, const struct kge_triples *of
 }
 
 /* All rows of the tables in one session as client; what the host has then. */
-static double auc_of_shared(const struct kge_graph *g, const struct kge_emb *emb)
+static double auc_of_shared(const struct graph *g, const struct kge_emb *emb)
 {
 	struct pair p;
 	pair_init(&p, PPAT_PROCRUSTES, 3);
@@ -38,7 +38,7 @@ static double auc_of_shared(const struct kge_graph *g, const struct kge_emb *emb
 	memcpy(p.x + (size_t)PEOPLE * DIM, emb->rel, (size_t)RELATIONS * DIM * sizeof(float));
 	pair_run(&p);
 	struct audit_matrix z = wire_rows_of(&p.d.received[0], PPAT_MSG_ROWS);
-	const struct kge_triples *yes = &g->split[KGE_TRAIN], *no = &g->split[KGE_TEST];
+	const struct graph_triples *yes = &g->split[GRAPH_TRAIN], *no = &g->split[GRAPH_TEST];
 	double *in = scores(&z, yes), *out = scores(&z, no);
 	double auc = wire_auc(in, yes->n, out, no->n);
 	free(in);
@@ -52,7 +52,7 @@ static double auc_of_shared(const struct kge_graph *g, const struct kge_emb *emb
 static void trained_triples_stand_out(void **state)
 {
 	(void)state;
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	struct kge_train_config c = town_settings();
 	struct kge_emb *emb = emb_of("transe_l2", DIM, g, 4);
 	double before = auc_of_shared(g, emb);
@@ -62,7 +62,7 @@ static void trained_triples_stand_out(void **state)
 	assert_near(before, 0.5, 0, 0.05); /* rows that know nothing tell nothing */
 	assert_true(after > 0.75);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void seeded(void *ctx, void *out, size_t n)
@@ -72,7 +72,7 @@ static void seeded(void *ctx, void *out, size_t n)
 }
 
 /* The same rows after private training: `epsilon` for one triple added or removed. */
-static double auc_private(const struct kge_graph *g, double epsilon)
+static double auc_private(const struct graph *g, double epsilon)
 {
 	enum { EPOCHS = 20 };
 	struct kge_train_config c = town_settings();
@@ -100,13 +100,13 @@ static double auc_private(const struct kge_graph *g, double epsilon)
 static void private_training_resists(void **state)
 {
 	(void)state;
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	double honest = auc_private(g, 2), loose = auc_private(g, 20000);
 	print_message("# AUC %.3f after private training at epsilon 2, %.3f at 20000\n", honest,
 		      loose);
 	assert_near(honest, 0.5, 0, 0.06);
 	assert_true(loose > honest + 0.04);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

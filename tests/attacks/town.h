@@ -8,17 +8,17 @@ enum { TOWN_PEOPLE = 120, TOWN_RELATIONS = 4, TOWN_REACH = 8, TOWN_DIM = 64 };
 
 /* Relation k goes 9k + 1 on, and up to TOWN_REACH further: of these triples half are in
  * train, the others, of the same kind, in test. */
-static inline struct kge_graph *town(void)
+static inline struct graph *town(void)
 {
-	struct kge_graph *g = names(TOWN_PEOPLE, TOWN_RELATIONS);
+	struct graph *g = names(TOWN_PEOPLE, TOWN_RELATIONS);
 	struct rng r;
 	rng_seed(&r, 21);
 	for (uint32_t h = 0; h < TOWN_PEOPLE; h++)
 		for (uint32_t k = 0; k < TOWN_RELATIONS; k++)
 			for (uint32_t j = 0; j < TOWN_REACH; j++)
-				kge_graph_add(g, rng_below(&r, 2) == 0 ? KGE_TRAIN : KGE_TEST,
-					      (struct kge_triple){
-						      h, k, (h + 9 * k + 1 + j) % TOWN_PEOPLE });
+				graph_add(g, rng_below(&r, 2) == 0 ? GRAPH_TRAIN : GRAPH_TEST,
+					  (struct graph_triple){
+						  h, k, (h + 9 * k + 1 + j) % TOWN_PEOPLE });
 	return g;
 }
 

@@ -503,7 +503,7 @@ static bool opens(const struct world *w, const struct fed_round *r, const struct
 {
 	uint8_t copy[VIEW_FLOATS * 4], nonce[MASK_NONCE];
 	size_t len;
-	const char *name = kge_vocab_name(w->graph[0]->entities, it->id, &len);
+	const char *name = graph_vocab_name(w->graph[0]->entities, it->id, &len);
 
 	memcpy(copy, words, sizeof(copy));
 	mask_nonce(r->plan->seed, it->tag, name, len, nonce);
@@ -550,8 +550,8 @@ static void home_reads_only_pairs(void **state)
 		float row[VIEW_FLOATS];
 		bool open = opens(&w, r, &own, it, up->bytes.base + up->rows + i * row_bytes, row);
 		size_t len;
-		const char *name = kge_vocab_name(w.graph[0]->entities, it->id, &len);
-		uint32_t id = kge_vocab_find(w.graph[1]->entities, name, len);
+		const char *name = graph_vocab_name(w.graph[0]->entities, it->id, &len);
+		uint32_t id = graph_vocab_find(w.graph[1]->entities, name, len);
 
 		assert_int_equal(open, pair); /* eight words in range by chance: 2^-32 */
 		for (size_t c = 0; open && c < VIEW_FLOATS; c++)

@@ -21,7 +21,7 @@ uint32_t world_id(const struct world *w, size_t i, uint32_t k)
 	char name[16];
 	int n = snprintf(name, sizeof(name), "e%u", k);
 
-	return kge_vocab_find(w->graph[i]->entities, name, (size_t)n);
+	return graph_vocab_find(w->graph[i]->entities, name, (size_t)n);
 }
 
 const float *world_row(const struct world *w, size_t i, uint32_t k)
@@ -39,18 +39,18 @@ uint64_t world_holders(const struct world *w, uint32_t k)
 	return set;
 }
 
-static uint32_t name(struct kge_vocab *v, char c, uint32_t k)
+static uint32_t name(struct graph_vocab *v, char c, uint32_t k)
 {
 	char text[16];
 
-	return kge_vocab_add(v, text, (size_t)snprintf(text, sizeof(text), "%c%u", c, k));
+	return graph_vocab_add(v, text, (size_t)snprintf(text, sizeof(text), "%c%u", c, k));
 }
 
 /* Things in another order at each agent, and a relation of each one's own beside the shared. */
-static struct kge_graph *graph_of(const struct world *w, size_t i, bool bare)
+static struct graph *graph_of(const struct world *w, size_t i, bool bare)
 {
-	struct kge_graph *g = kge_graph_new();
-	uint32_t last = KGE_NONE;
+	struct graph *g = graph_new();
+	uint32_t last = GRAPH_NONE;
 
 	name(g->relations, 'r', 0);
 	name(g->relations, 'o', (uint32_t)i);
@@ -61,8 +61,8 @@ static struct kge_graph *graph_of(const struct world *w, size_t i, bool bare)
 		if (!world_has(w, i, k))
 			continue;
 		id = name(g->entities, 'e', k);
-		if (last != KGE_NONE && last != id)
-			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ last, j % 2, id });
+		if (last != GRAPH_NONE && last != id)
+			graph_add(g, GRAPH_TRAIN, (struct graph_triple){ last, j % 2, id });
 		last = id;
 	}
 	return g;
@@ -82,8 +82,8 @@ void world_init(struct world *w, size_t n, uint32_t things, const char *model, s
 		rng_seed(&r, 77 + i);
 		w->graph[i] = graph_of(w, i, empty);
 		w->emb[i] = kge_emb_new(kge_model_find(model), dim, 8.0f,
-					kge_vocab_count(w->graph[i]->entities),
-					kge_vocab_count(w->graph[i]->relations), &r);
+					graph_vocab_count(w->graph[i]->entities),
+					graph_vocab_count(w->graph[i]->relations), &r);
 		w->agent[i] = (struct fed_local_agent){ .graph = w->graph[i], .emb = w->emb[i] };
 		if (empty)
 			w->agent[i].label_ctx = w;
@@ -119,7 +119,7 @@ void world_release(struct world *w)
 	fed_local_free(w->local);
 	for (size_t i = 0; i < w->n; i++) {
 		kge_emb_free(w->emb[i]);
-		kge_graph_free(w->graph[i]);
+		graph_free(w->graph[i]);
 	}
 }
 

@@ -9,7 +9,7 @@
 enum { WORLD_MAX = 32 };
 
 struct world {
-	struct kge_graph *graph[WORLD_MAX];
+	struct graph *graph[WORLD_MAX];
 	struct kge_emb *emb[WORLD_MAX];
 	struct fed_local_agent agent[WORLD_MAX];
 	size_t n;
@@ -20,7 +20,7 @@ struct world {
 
 /* Agent i has thing k: some things are everybody's, some nobody else's. */
 bool world_has(const struct world *w, size_t i, uint32_t k);
-/* Its id at the agent, or KGE_NONE. */
+/* Its id at the agent, or GRAPH_NONE. */
 uint32_t world_id(const struct world *w, size_t i, uint32_t k);
 const float *world_row(const struct world *w, size_t i, uint32_t k);
 /* The sum of k's holders as a set of agents (not of members). */

@@ -36,31 +36,31 @@ static void put_openke(const uint8_t *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	struct kge_load_options o = { .valid_share = 0.1, .test_share = 0.1 };
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_options o = { .valid_share = 0.1, .test_share = 0.1 };
+	struct graph_load_report r;
+	struct graph *g;
 	struct err e;
 
 	if (sodium_init() < 0 || n == 0)
 		return 0;
 	scratch_make();
-	o.format = (enum kge_graph_format)(bytes[0] % (KGE_GRAPH_TURTLE + 1));
+	o.format = (enum graph_format)(bytes[0] % (GRAPH_TURTLE + 1));
 	o.keep_literals = (bytes[0] & 0x40) != 0;
 	o.drop_blanks = (bytes[0] & 0x80) != 0;
-	if (o.format == KGE_GRAPH_OPENKE)
+	if (o.format == GRAPH_OPENKE)
 		put_openke(bytes + 1, n - 1);
 	else
 		put_whole("one", bytes + 1, n - 1);
-	if (kge_graph_load(&g, o.format == KGE_GRAPH_OPENKE ? scratch : scratch_file("one"), &o, &r,
-			   &e) != 0)
+	if (graph_load(&g, o.format == GRAPH_OPENKE ? scratch : scratch_file("one"), &o, &r, &e) !=
+	    0)
 		return 0;
 	/* What was accepted can be saved, and comes back. */
-	if (kge_graph_save(g, scratch_file("saved"), &e) != 0)
+	if (graph_save(g, scratch_file("saved"), &e) != 0)
 		abort();
-	kge_graph_free(g);
-	o.format = KGE_GRAPH_TSV;
-	if (kge_graph_load(&g, scratch_file("saved"), &o, &r, &e) != 0 || r.duplicates != 0)
+	graph_free(g);
+	o.format = GRAPH_TSV;
+	if (graph_load(&g, scratch_file("saved"), &o, &r, &e) != 0 || r.duplicates != 0)
 		abort();
-	kge_graph_free(g);
+	graph_free(g);
 	return 0;
 }

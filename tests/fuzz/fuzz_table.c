@@ -32,7 +32,7 @@ static void put_files(enum kge_table_format f, const uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	enum kge_table_format f;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct rng r;
 	struct err e;
@@ -40,10 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (sodium_init() < 0 || n == 0)
 		return 0;
 	scratch_make();
-	g = kge_graph_new();
-	kge_vocab_add(g->entities, "a", 1);
-	kge_vocab_add(g->entities, "b %20", 5);
-	kge_vocab_add(g->relations, "r", 1);
+	g = graph_new();
+	graph_vocab_add(g->entities, "a", 1);
+	graph_vocab_add(g->entities, "b %20", 5);
+	graph_vocab_add(g->relations, "r", 1);
 	rng_seed(&r, 1);
 	emb = kge_emb_new(kge_model_find("transe"), 2, 6, 2, 1, &r);
 	f = (enum kge_table_format)(bytes[0] % (KGE_OPENKE + 1));
@@ -55,6 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 			if (!isfinite(emb->ent[i]))
 				abort();
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 	return 0;
 }

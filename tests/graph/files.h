@@ -65,11 +65,11 @@ static inline void count_refused(const char *text)
  * after the folder with `says`. */
 static inline void refuses(const char *name, int code, const char *says)
 {
-	struct kge_graph *g;
+	struct graph *g;
 	struct err e = { 0 };
 	const char *text;
 
-	assert_int_equal(kge_graph_load(&g, path_of(name), NULL, NULL, &e), code);
+	assert_int_equal(graph_load(&g, path_of(name), NULL, NULL, &e), code);
 	assert_null(g);
 	assert_int_equal(e.code, code);
 	assert_int_equal(strncmp(e.text, folder, strlen(folder)), 0);
@@ -81,19 +81,19 @@ static inline void refuses(const char *name, int code, const char *says)
 		assert_true((unsigned char)*c >= 0x20);
 }
 
-static inline void same_graph(const struct kge_graph *a, const struct kge_graph *b)
+static inline void same_graph(const struct graph *a, const struct graph *b)
 {
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		assert_int_equal(a->split[s].n, b->split[s].n);
 		for (size_t i = 0; i < a->split[s].n; i++) {
-			struct kge_triple x = a->split[s].at[i], y = b->split[s].at[i];
+			struct graph_triple x = a->split[s].at[i], y = b->split[s].at[i];
 
-			assert_string_equal(kge_vocab_name(a->entities, x.head, NULL),
-					    kge_vocab_name(b->entities, y.head, NULL));
-			assert_string_equal(kge_vocab_name(a->relations, x.rel, NULL),
-					    kge_vocab_name(b->relations, y.rel, NULL));
-			assert_string_equal(kge_vocab_name(a->entities, x.tail, NULL),
-					    kge_vocab_name(b->entities, y.tail, NULL));
+			assert_string_equal(graph_vocab_name(a->entities, x.head, NULL),
+					    graph_vocab_name(b->entities, y.head, NULL));
+			assert_string_equal(graph_vocab_name(a->relations, x.rel, NULL),
+					    graph_vocab_name(b->relations, y.rel, NULL));
+			assert_string_equal(graph_vocab_name(a->entities, x.tail, NULL),
+					    graph_vocab_name(b->entities, y.tail, NULL));
 		}
 	}
 }

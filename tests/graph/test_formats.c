@@ -7,31 +7,31 @@
 
 #include "base/buf.h"
 
-static const struct kge_load_options whole = { .seed = 1 }; /* one file: all of it into train */
+static const struct graph_load_options whole = { .seed = 1 }; /* one file: all of it into train */
 
-static struct kge_graph *loads(const char *name, const struct kge_load_options *o,
-			       struct kge_load_report *r)
+static struct graph *loads(const char *name, const struct graph_load_options *o,
+			   struct graph_load_report *r)
 {
-	struct kge_graph *g;
+	struct graph *g;
 	struct err e = { 0 };
 
-	if (kge_graph_load(&g, path_of(name), o, r, &e) != 0)
+	if (graph_load(&g, path_of(name), o, r, &e) != 0)
 		fail_msg("%s", e.text);
 	return g;
 }
 
 /* A split, a line a triple. */
-static void holds(const struct kge_graph *g, enum kge_split split, const char *want)
+static void holds(const struct graph *g, enum graph_split split, const char *want)
 {
 	struct buf got = { 0 };
 
 	buf_add(&got, "", 0);
 	for (size_t i = 0; i < g->split[split].n; i++) {
-		struct kge_triple t = g->split[split].at[i];
+		struct graph_triple t = g->split[split].at[i];
 
-		buf_printf(&got, "%s %s %s\n", kge_vocab_name(g->entities, t.head, NULL),
-			   kge_vocab_name(g->relations, t.rel, NULL),
-			   kge_vocab_name(g->entities, t.tail, NULL));
+		buf_printf(&got, "%s %s %s\n", graph_vocab_name(g->entities, t.head, NULL),
+			   graph_vocab_name(g->relations, t.rel, NULL),
+			   graph_vocab_name(g->entities, t.tail, NULL));
 	}
 	buf_add(&got, "", 1);
 	assert_string_equal((char *)got.base, want);
@@ -56,8 +56,8 @@ static void put_openke(const char *entities, const char *relations, const char *
 
 static void openke_is_head_tail_relation(void **state)
 {
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	put_openke("4\na\t0\nb c\t2\nd\t1\n\xce\xb3\t3\n", "2\nr\t1\ns s 0\n",
@@ -65,34 +65,34 @@ static void openke_is_head_tail_relation(void **state)
 	put("k/valid2id.txt", TEXT("1\n1 0 0\n"));
 	put("k/test2id.txt", TEXT("2\n0 2 1\n0 1 1"));
 	g = loads("k", NULL, &r);
-	holds(g, KGE_TRAIN, "a r b c\nd s s \xce\xb3\nb c r b c\n");
-	holds(g, KGE_VALID, "d s s a\n");
-	holds(g, KGE_TEST, "a r b c\na r d\n");
+	holds(g, GRAPH_TRAIN, "a r b c\nd s s \xce\xb3\nb c r b c\n");
+	holds(g, GRAPH_VALID, "d s s a\n");
+	holds(g, GRAPH_TEST, "a r b c\na r d\n");
 	assert_int_equal(r.lines, 7);
 	assert_int_equal(r.duplicates, 1);
 	assert_int_equal(r.self_loops, 1);
 	assert_int_equal(r.leaked, 1);
 	assert_int_equal(r.unseen_entities, 0);
 	assert_false(r.split_made);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* A name without a triple is a candidate all the same, and is not unseen in test. */
 static void openke_keeps_names_without_triples(void **state)
 {
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	put_openke("3\na\t0\nb\t1\nidle\t2\n", "1\nr\t0\n", "1\n0 1 0\n");
 	g = loads("k", NULL, &r);
-	assert_int_equal(kge_vocab_count(g->entities), 3);
+	assert_int_equal(graph_vocab_count(g->entities), 3);
 	assert_int_equal(r.unseen_entities, 0);
 	put("k/test2id.txt", TEXT("2\n0 2 0\n2 1 0\n"));
-	kge_graph_free(g);
+	graph_free(g);
 	g = loads("k", NULL, &r);
 	assert_int_equal(r.unseen_entities, 1);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void openke_without_names_has_ids(void **state)
@@ -101,13 +101,13 @@ static void openke_without_names_has_ids(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct kge_graph *g;
+		struct graph *g;
 
 		put_openke(counts[i], counts[i], "2\n7 3 1\n3 3 0\n");
 		g = loads("k", NULL, NULL);
-		holds(g, KGE_TRAIN, "7 1 3\n3 0 3\n");
-		assert_int_equal(kge_vocab_count(g->entities), 2);
-		kge_graph_free(g);
+		holds(g, GRAPH_TRAIN, "7 1 3\n3 0 3\n");
+		assert_int_equal(graph_vocab_count(g->entities), 2);
+		graph_free(g);
 	}
 }
 
@@ -187,28 +187,28 @@ static void broken_openke_is_refused_by_line(void **state)
 
 static void the_format_can_be_said(void **state)
 {
-	static const struct kge_load_options openke = { .format = KGE_GRAPH_OPENKE },
-					     tsv = { .format = KGE_GRAPH_TSV },
-					     turtle = { .format = KGE_GRAPH_TURTLE };
-	struct kge_graph *g;
+	static const struct graph_load_options openke = { .format = GRAPH_OPENKE },
+					       tsv = { .format = GRAPH_TSV },
+					       turtle = { .format = GRAPH_TURTLE };
+	struct graph *g;
 	struct err e = { 0 };
 
 	(void)state;
 	put_openke(NULL, NULL, "1\n0 1 0\n");
 	put("k/train.tsv", TEXT("a\tr\tb\n"));
 	g = loads("k", &openke, NULL);
-	holds(g, KGE_TRAIN, "0 0 1\n");
-	kge_graph_free(g);
+	holds(g, GRAPH_TRAIN, "0 0 1\n");
+	graph_free(g);
 	g = loads("k", &tsv, NULL);
-	holds(g, KGE_TRAIN, "a r b\n");
-	kge_graph_free(g);
-	assert_int_equal(kge_graph_load(&g, path_of("k/train.tsv"), &openke, NULL, &e), ERR_INPUT);
-	assert_int_equal(kge_graph_load(&g, path_of("k/train.tsv"), &turtle, NULL, &e), ERR_INPUT);
+	holds(g, GRAPH_TRAIN, "a r b\n");
+	graph_free(g);
+	assert_int_equal(graph_load(&g, path_of("k/train.tsv"), &openke, NULL, &e), ERR_INPUT);
+	assert_int_equal(graph_load(&g, path_of("k/train.tsv"), &turtle, NULL, &e), ERR_INPUT);
 	unlink(path_of("k/train.tsv"));
 	put("odd.nt", TEXT("<a:s>\t<p>\t<o> .\n"));
 	g = loads("odd.nt", &tsv, NULL);
-	holds(g, KGE_TRAIN, "<a:s> <p> <o> .\n");
-	kge_graph_free(g);
+	holds(g, GRAPH_TRAIN, "<a:s> <p> <o> .\n");
+	graph_free(g);
 }
 
 /* ---- RDF ---- */
@@ -235,43 +235,43 @@ static const char sample[] =
 
 static void turtle_becomes_whole_iris(void **state)
 {
-	struct kge_load_options o = whole;
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_options o = whole;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	put("s.ttl", TEXT(sample));
 	g = loads("s.ttl", &o, &r);
-	holds(g, KGE_TRAIN, PART LAST);
+	holds(g, GRAPH_TRAIN, PART LAST);
 	assert_int_equal(r.lines, 11);
 	assert_int_equal(r.literals, 4);
 	assert_int_equal(r.blanks, 0);
 	assert_int_equal(r.duplicates, 1);
 	assert_int_equal(r.self_loops, 1);
-	kge_graph_free(g);
+	graph_free(g);
 	o.keep_literals = true;
 	g = loads("s.ttl", &o, &r);
-	holds(g, KGE_TRAIN,
+	holds(g, GRAPH_TRAIN,
 	      PART "http://e.org/a http://f.org/#name \"A \\\"B\\\"\\n\"@en-GB\n"
 		   "http://e.org/a http://f.org/#name \"42\"^^<" XSD "integer>\n"
 		   "http://e.org/a http://f.org/#name \"true\"^^<" XSD "boolean>\n"
 		   "http://e.org/a http://f.org/#name \"long\\n\"^^<http://f.org/#t>\n" LAST);
 	assert_int_equal(r.literals, 0);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* A literal is escaped, so it may have what a name may not. */
 static void controls_of_literals_are_escaped(void **state)
 {
-	struct kge_load_options o = whole;
-	struct kge_graph *g;
+	struct graph_load_options o = whole;
+	struct graph *g;
 
 	(void)state;
 	o.keep_literals = true;
 	put("l.ttl", TEXT("<a:s> <a:p> \"\\u0001\\u0085\\u00A0\xc2\x9f\" .\n"));
 	g = loads("l.ttl", &o, NULL);
-	holds(g, KGE_TRAIN, "a:s a:p \"\\u0001\\u0085\xc2\xa0\\u009F\"\n");
-	kge_graph_free(g);
+	holds(g, GRAPH_TRAIN, "a:s a:p \"\\u0001\\u0085\xc2\xa0\\u009F\"\n");
+	graph_free(g);
 }
 
 /* The mark is the same for the same bytes and another for others. */
@@ -279,42 +279,42 @@ static void blank_nodes_are_nobody_elses(void **state)
 {
 	static const char text[] =
 		"<a:s> <a:p> _:x . _:x <a:p> [ <a:q> <a:o> ] . _:b7 <a:p> _:x .\n";
-	struct kge_load_options o = whole;
-	struct kge_load_report r;
-	struct kge_graph *g, *again, *other;
+	struct graph_load_options o = whole;
+	struct graph_load_report r;
+	struct graph *g, *again, *other;
 	const char *x;
 
 	(void)state;
 	put("b.ttl", TEXT(text));
 	g = loads("b.ttl", &o, &r);
-	assert_int_equal(g->split[KGE_TRAIN].n, 4);
-	x = kge_vocab_name(g->entities, 1, NULL);
+	assert_int_equal(g->split[GRAPH_TRAIN].n, 4);
+	x = graph_vocab_name(g->entities, 1, NULL);
 	assert_int_equal(strlen(x), strlen("_:x@") + 12);
 	assert_int_equal(strncmp(x, "_:x@", 4), 0);
-	assert_int_equal(strncmp(kge_vocab_name(g->entities, 2, NULL), "_:.0.1@", 7), 0);
-	assert_int_equal(strncmp(kge_vocab_name(g->entities, 4, NULL), "_:b7@", 5), 0);
+	assert_int_equal(strncmp(graph_vocab_name(g->entities, 2, NULL), "_:.0.1@", 7), 0);
+	assert_int_equal(strncmp(graph_vocab_name(g->entities, 4, NULL), "_:b7@", 5), 0);
 	again = loads("b.ttl", &o, NULL);
 	same_graph(g, again);
 	put("c.ttl", text, sizeof text - 2);
 	other = loads("c.ttl", &o, NULL);
-	assert_string_not_equal(x, kge_vocab_name(other->entities, 1, NULL));
-	kge_graph_free(g);
-	kge_graph_free(again);
-	kge_graph_free(other);
+	assert_string_not_equal(x, graph_vocab_name(other->entities, 1, NULL));
+	graph_free(g);
+	graph_free(again);
+	graph_free(other);
 	o.drop_blanks = true;
 	put("c.ttl", TEXT("<a:s> <a:p> _:x . _:x <a:p> <a:o> . <a:s> <a:p> <a:o> , () , (1) .\n"));
 	g = loads("c.ttl", &o, &r);
-	holds(g, KGE_TRAIN,
+	holds(g, GRAPH_TRAIN,
 	      "a:s a:p a:o\na:s a:p http://www.w3.org/1999/02/22-rdf-syntax-ns#nil\n");
 	assert_int_equal(r.blanks, 5);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* The three files of a folder are one graph: labels are shared, nodes without one are not. */
 static void rdf_folders(void **state)
 {
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	mkdir(path_of("n"), 0700);
@@ -323,10 +323,10 @@ static void rdf_folders(void **state)
 	put("n/test.txt", TEXT("# by its content\n\n_:x <a:p> [] .\n"));
 	g = loads("n", NULL, &r);
 	assert_int_equal(r.unseen_entities, 2);
-	assert_int_equal(g->split[KGE_VALID].at[0].head, g->split[KGE_TRAIN].at[0].head);
-	assert_int_equal(g->split[KGE_TEST].at[0].head, g->split[KGE_TRAIN].at[0].head);
-	assert_int_not_equal(g->split[KGE_VALID].at[0].tail, g->split[KGE_TEST].at[0].tail);
-	kge_graph_free(g);
+	assert_int_equal(g->split[GRAPH_VALID].at[0].head, g->split[GRAPH_TRAIN].at[0].head);
+	assert_int_equal(g->split[GRAPH_TEST].at[0].head, g->split[GRAPH_TRAIN].at[0].head);
+	assert_int_not_equal(g->split[GRAPH_VALID].at[0].tail, g->split[GRAPH_TEST].at[0].tail);
+	graph_free(g);
 	put("n/train.ttl", TEXT(""));
 	refuses("n", ERR_INPUT, "n/train.nt and ");
 }
@@ -348,7 +348,7 @@ static void content_tells_rdf_from_tsv(void **state)
 		{ "_x\tr\tInc.\n", false },
 		{ "prefixes\tr\tb\n", false },
 	};
-	struct kge_graph *g;
+	struct graph *g;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
@@ -356,10 +356,10 @@ static void content_tells_rdf_from_tsv(void **state)
 
 		put(name, looks[i].text, strlen(looks[i].text));
 		g = loads(name, &whole, NULL);
-		assert_int_equal(g->split[KGE_TRAIN].n, 1);
-		assert_int_equal(strncmp(kge_vocab_name(g->relations, 0, NULL), "a:p", 3) == 0,
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 1);
+		assert_int_equal(strncmp(graph_vocab_name(g->relations, 0, NULL), "a:p", 3) == 0,
 				 looks[i].rdf);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
@@ -448,9 +448,9 @@ static void packed_rdf(void **state)
 		refuses("f", ERR_INPUT, cut < 12 ? "f:1: packed data is damaged" : "f:");
 	}
 	put("f.ttl.gz", packed, n);
-	kge_graph_free(loads("f.ttl.gz", &whole, NULL));
+	graph_free(loads("f.ttl.gz", &whole, NULL));
 	put("f", packed, n);
-	kge_graph_free(loads("f", &whole, NULL));
+	graph_free(loads("f", &whole, NULL));
 }
 
 /* text, then n times `again`, then `after` */
@@ -469,9 +469,9 @@ static void put_repeated(const char *name, const char *text, const char *again, 
 
 static void hostile_rdf_is_bounded(void **state)
 {
-	struct kge_load_options keep = whole;
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_options keep = whole;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	put_repeated("f.ttl", "<a:s> <a:p> ", "[ <a:p> ", 300000, "");
@@ -483,17 +483,17 @@ static void hostile_rdf_is_bounded(void **state)
 	put_repeated("f.ttl", "<a:s> <a:p> <a:o> .\n<a:s> <a:p> \"", "0123456789abcdef", 1 << 20,
 		     "1\" .\n");
 	refuses("f.ttl", ERR_INPUT, "f.ttl:2: a statement, string or comment of more than");
-	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, <a:", "x", KGE_NAME_MAX - 1, "> .\n");
+	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, <a:", "x", GRAPH_NAME_MAX - 1, "> .\n");
 	refuses("f.ttl", ERR_INPUT, "f.ttl:1: a name of 4097 bytes, more than 4096");
-	put_repeated("f.ttl", "@prefix e: <a:", "x", KGE_NAME_MAX, "> .\n");
+	put_repeated("f.ttl", "@prefix e: <a:", "x", GRAPH_NAME_MAX, "> .\n");
 	refuses("f.ttl", ERR_INPUT, "f.ttl:1: a prefix of more than 4096 bytes");
-	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, <a:", "x", KGE_NAME_MAX - 2, "> .\n");
-	kge_graph_free(loads("f.ttl", &whole, NULL));
+	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, <a:", "x", GRAPH_NAME_MAX - 2, "> .\n");
+	graph_free(loads("f.ttl", &whole, NULL));
 	keep.keep_literals = true;
-	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, \"", "\\n", KGE_NAME_MAX / 2, "\" .\n");
+	put_repeated("f.ttl", "<a:s> <a:p> <a:o>, \"", "\\n", GRAPH_NAME_MAX / 2, "\" .\n");
 	g = loads("f.ttl", &keep, &r);
 	assert_int_equal(r.literals, 1); /* too long for a name */
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void too_many_prefixes(void **state)
@@ -505,7 +505,7 @@ static void too_many_prefixes(void **state)
 		buf_printf(&b, "@prefix p%d: <a:%d> .\n@prefix p%d: <b:%d> .\n", i, i, i, i);
 	buf_printf(&b, "p4095:s p0:p p1:o .\n");
 	put("f.ttl", b.base, b.len);
-	kge_graph_free(loads("f.ttl", &whole, NULL));
+	graph_free(loads("f.ttl", &whole, NULL));
 	buf_printf(&b, "@prefix one: <a:more> .\n");
 	put("f.ttl", b.base, b.len);
 	refuses("f.ttl", ERR_INPUT, "f.ttl:8194: more than 4096 prefixes");

@@ -7,91 +7,91 @@
 
 static void names_keep_their_first_id(void **state)
 {
-	struct kge_vocab *v = kge_vocab_new();
+	struct graph_vocab *v = graph_vocab_new();
 	char name[32];
 	size_t len;
 
 	(void)state;
-	assert_int_equal(kge_vocab_find(v, "0", 1), KGE_NONE);
+	assert_int_equal(graph_vocab_find(v, "0", 1), GRAPH_NONE);
 	for (uint32_t i = 0; i < 50000; i++) {
 		len = (size_t)snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(kge_vocab_add(v, name, len), i);
+		assert_int_equal(graph_vocab_add(v, name, len), i);
 	}
-	assert_int_equal(kge_vocab_count(v), 50000);
+	assert_int_equal(graph_vocab_count(v), 50000);
 	for (uint32_t i = 0; i < 50000; i++) {
 		len = (size_t)snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(kge_vocab_add(v, name, len), i);
-		assert_int_equal(kge_vocab_find(v, name, len), i);
-		assert_string_equal(kge_vocab_name(v, i, &len), name);
+		assert_int_equal(graph_vocab_add(v, name, len), i);
+		assert_int_equal(graph_vocab_find(v, name, len), i);
+		assert_string_equal(graph_vocab_name(v, i, &len), name);
 		assert_int_equal(len, strlen(name));
 	}
-	assert_int_equal(kge_vocab_count(v), 50000);
-	assert_int_equal(kge_vocab_find(v, "50000", 5), KGE_NONE);
-	assert_int_equal(kge_vocab_find(v, "50000", 4), 5000); /* a prefix is another name */
-	kge_vocab_free(v);
+	assert_int_equal(graph_vocab_count(v), 50000);
+	assert_int_equal(graph_vocab_find(v, "50000", 5), GRAPH_NONE);
+	assert_int_equal(graph_vocab_find(v, "50000", 4), 5000); /* a prefix is another name */
+	graph_vocab_free(v);
 }
 
 static void names_are_bytes(void **state)
 {
-	struct kge_vocab *v = kge_vocab_new();
+	struct graph_vocab *v = graph_vocab_new();
 	char *big = malloc(1000000);
 
 	(void)state;
 	memset(big, 'x', 1000000);
-	assert_int_equal(kge_vocab_add(v, "", 0), 0);
-	assert_int_equal(kge_vocab_add(v, "\xc3\xa9", 2), 1);  /* e acute in one character */
-	assert_int_equal(kge_vocab_add(v, "e\xcc\x81", 3), 2); /* and in two */
-	assert_int_equal(kge_vocab_add(v, "A", 1), 3);
-	assert_int_equal(kge_vocab_add(v, "a", 1), 4);
-	assert_int_equal(kge_vocab_add(v, big, 1000000), 5);
-	assert_int_equal(kge_vocab_add(v, big, 999999), 6);
-	assert_int_equal(kge_vocab_find(v, big, 1000000), 5);
-	assert_string_equal(kge_vocab_name(v, 0, NULL), "");
+	assert_int_equal(graph_vocab_add(v, "", 0), 0);
+	assert_int_equal(graph_vocab_add(v, "\xc3\xa9", 2), 1);	 /* e acute in one character */
+	assert_int_equal(graph_vocab_add(v, "e\xcc\x81", 3), 2); /* and in two */
+	assert_int_equal(graph_vocab_add(v, "A", 1), 3);
+	assert_int_equal(graph_vocab_add(v, "a", 1), 4);
+	assert_int_equal(graph_vocab_add(v, big, 1000000), 5);
+	assert_int_equal(graph_vocab_add(v, big, 999999), 6);
+	assert_int_equal(graph_vocab_find(v, big, 1000000), 5);
+	assert_string_equal(graph_vocab_name(v, 0, NULL), "");
 	free(big);
-	kge_vocab_free(v);
+	graph_vocab_free(v);
 }
 
-static struct kge_graph *random_graph(struct rng *r, uint32_t n_ent, uint32_t n_rel, size_t n)
+static struct graph *random_graph(struct rng *r, uint32_t n_ent, uint32_t n_rel, size_t n)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 
 	for (uint32_t i = 0; i < n_ent; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
 	for (uint32_t i = 0; i < n_rel; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
 	for (size_t i = 0; i < n; i++)
-		kge_graph_add(g, (enum kge_split)rng_below(r, KGE_SPLITS),
-			      (struct kge_triple){ rng_below(r, n_ent), rng_below(r, n_rel),
-						   rng_below(r, n_ent) });
+		graph_add(g, (enum graph_split)rng_below(r, GRAPH_SPLITS),
+			  (struct graph_triple){ rng_below(r, n_ent), rng_below(r, n_rel),
+						 rng_below(r, n_ent) });
 	return g;
 }
 
-static bool in_splits(const struct kge_graph *g, unsigned splits, struct kge_triple t)
+static bool in_splits(const struct graph *g, unsigned splits, struct graph_triple t)
 {
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; splits & 1u << s && i < g->split[s].n; i++)
 			if (memcmp(&g->split[s].at[i], &t, sizeof t) == 0)
 				return true;
 	return false;
 }
 
-static void check_index(const struct kge_graph *g, unsigned splits)
+static void check_index(const struct graph *g, unsigned splits)
 {
-	struct kge_index *x = kge_index_new(g, splits);
-	uint32_t n_ent = kge_vocab_count(g->entities), n_rel = kge_vocab_count(g->relations);
+	struct graph_index *x = graph_index_new(g, splits);
+	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
 
 	for (uint32_t a = 0; a < n_ent; a++) {
 		for (uint32_t rel = 0; rel < n_rel; rel++) {
 			size_t n_tails, n_heads, at_tail = 0, at_head = 0;
-			const uint32_t *tails = kge_index_tails(x, a, rel, &n_tails);
-			const uint32_t *heads = kge_index_heads(x, rel, a, &n_heads);
+			const uint32_t *tails = graph_index_tails(x, a, rel, &n_tails);
+			const uint32_t *heads = graph_index_heads(x, rel, a, &n_heads);
 
 			for (uint32_t b = 0; b < n_ent; b++) {
-				struct kge_triple t = { a, rel, b }, u = { b, rel, a };
+				struct graph_triple t = { a, rel, b }, u = { b, rel, a };
 				bool is_t = in_splits(g, splits, t), is_u = in_splits(g, splits, u);
 
-				assert_int_equal(kge_index_has(x, t), is_t);
+				assert_int_equal(graph_index_has(x, t), is_t);
 				if (is_t)
 					assert_int_equal(tails[at_tail++], b);
 				if (is_u)
@@ -101,7 +101,7 @@ static void check_index(const struct kge_graph *g, unsigned splits)
 			assert_int_equal(at_head, n_heads);
 		}
 	}
-	kge_index_free(x);
+	graph_index_free(x);
 }
 
 static void index_agrees_with_the_lists(void **state)
@@ -111,12 +111,12 @@ static void index_agrees_with_the_lists(void **state)
 	(void)state;
 	rng_seed(&r, 7);
 	for (int round = 0; round < 6; round++) {
-		struct kge_graph *g = random_graph(&r, 1 + rng_below(&r, 12), 1 + rng_below(&r, 3),
-						   round == 0 ? 0 : rng_below(&r, 120));
+		struct graph *g = random_graph(&r, 1 + rng_below(&r, 12), 1 + rng_below(&r, 3),
+					       round == 0 ? 0 : rng_below(&r, 120));
 
-		for (unsigned splits = 0; splits < 1u << KGE_SPLITS; splits++)
+		for (unsigned splits = 0; splits < 1u << GRAPH_SPLITS; splits++)
 			check_index(g, splits);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
@@ -127,7 +127,7 @@ static void same_answers(const uint32_t *got, size_t n_got, const uint32_t *want
 		assert_int_equal(got[i], want[i]);
 }
 
-static bool asked_for(const struct kge_triple *asked, size_t n, uint32_t known, uint32_t rel,
+static bool asked_for(const struct graph_triple *asked, size_t n, uint32_t known, uint32_t rel,
 		      bool tails)
 {
 	for (size_t i = 0; i < n; i++)
@@ -144,39 +144,40 @@ static void an_index_of_few_queries_has_their_answers(void **state)
 	rng_seed(&r, 8);
 	for (int round = 0; round < 40; round++) {
 		uint32_t n_ent = 1 + rng_below(&r, 300), n_rel = 1 + rng_below(&r, 3);
-		struct kge_graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 900));
-		struct kge_index *all = kge_index_new(g, 5), *few;
-		struct kge_triple asked[20];
+		struct graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 900));
+		struct graph_index *all = graph_index_new(g, 5), *few;
+		struct graph_triple asked[20];
 		size_t n = rng_below(&r, 20);
 
 		for (size_t i = 0; i < n; i++)
-			asked[i] = (struct kge_triple){ rng_below(&r, n_ent), rng_below(&r, n_rel),
-							rng_below(&r, n_ent) };
-		few = kge_index_new_for(g, 5, asked, n);
+			asked[i] =
+				(struct graph_triple){ rng_below(&r, n_ent), rng_below(&r, n_rel),
+						       rng_below(&r, n_ent) };
+		few = graph_index_new_for(g, 5, asked, n);
 		for (uint32_t x = 0; x < n_ent; x++)
 			for (uint32_t rel = 0; rel < n_rel; rel++) {
 				size_t n_few, n_all;
-				const uint32_t *a = kge_index_tails(few, x, rel, &n_few);
-				const uint32_t *b = kge_index_tails(all, x, rel, &n_all);
+				const uint32_t *a = graph_index_tails(few, x, rel, &n_few);
+				const uint32_t *b = graph_index_tails(all, x, rel, &n_all);
 
 				same_answers(a, n_few, b,
 					     asked_for(asked, n, x, rel, true) ? n_all : 0);
-				a = kge_index_heads(few, rel, x, &n_few);
-				b = kge_index_heads(all, rel, x, &n_all);
+				a = graph_index_heads(few, rel, x, &n_few);
+				b = graph_index_heads(all, rel, x, &n_all);
 				same_answers(a, n_few, b,
 					     asked_for(asked, n, x, rel, false) ? n_all : 0);
 			}
-		kge_index_free(all);
-		kge_index_free(few);
-		kge_graph_free(g);
+		graph_index_free(all);
+		graph_index_free(few);
+		graph_free(g);
 	}
 }
 
-static void same_ids(struct kge_ids got, const uint32_t *want, size_t n)
+static void same_ids(struct graph_ids got, const uint32_t *want, size_t n)
 {
 	assert_int_equal(got.n, n);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(kge_ids_at(&got, i), want[i]);
+		assert_int_equal(graph_ids_at(&got, i), want[i]);
 }
 
 /* Every triple's answers against a search through the list, which has some triples twice. */
@@ -188,61 +189,61 @@ static void answers_agree_with_the_list(void **state)
 	rng_seed(&r, 9);
 	for (int round = 0; round < 20; round++) {
 		uint32_t n_ent = 1 + rng_below(&r, 20), n_rel = 1 + rng_below(&r, 3);
-		struct kge_graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 150));
-		const struct kge_triples *train = &g->split[KGE_TRAIN];
-		struct kge_answers *a = kge_answers_new(train);
-		struct kge_index *x = kge_index_new(g, 1u << KGE_TRAIN);
+		struct graph *g = random_graph(&r, n_ent, n_rel, rng_below(&r, 150));
+		const struct graph_triples *train = &g->split[GRAPH_TRAIN];
+		struct graph_answers *a = graph_answers_new(train);
+		struct graph_index *x = graph_index_new(g, 1u << GRAPH_TRAIN);
 		uint32_t *asked = malloc((train->n + 1) * sizeof *asked);
 
 		for (size_t i = 0; i < train->n; i++) {
-			struct kge_triple t = train->at[i];
+			struct graph_triple t = train->at[i];
 			size_t n;
-			const uint32_t *want = kge_index_tails(x, t.head, t.rel, &n);
+			const uint32_t *want = graph_index_tails(x, t.head, t.rel, &n);
 
-			same_ids(kge_answers_of(a, i, KGE_TAIL), want, n);
-			want = kge_index_heads(x, t.rel, t.tail, &n);
-			same_ids(kge_answers_of(a, i, KGE_HEAD), want, n);
+			same_ids(graph_answers_of(a, i, GRAPH_TAIL), want, n);
+			want = graph_index_heads(x, t.rel, t.tail, &n);
+			same_ids(graph_answers_of(a, i, GRAPH_HEAD), want, n);
 		}
 		for (int side = 0; side < 2; side++) { /* together they have every triple once */
-			size_t n = kge_answers_queries(a, (enum kge_side)side, asked), sum = 0;
+			size_t n = graph_answers_queries(a, (enum graph_side)side, asked), sum = 0;
 			size_t distinct = 0;
 
 			for (size_t i = 0; i < n; i++)
-				sum += kge_answers_count(a, asked[i]);
+				sum += graph_answers_count(a, asked[i]);
 			for (uint32_t e = 0; e < n_ent; e++)
 				for (uint32_t rel = 0; rel < n_rel; rel++) {
 					size_t m;
 
-					kge_index_tails(x, e, rel, &m);
+					graph_index_tails(x, e, rel, &m);
 					distinct += m;
 				}
 			assert_int_equal(sum, distinct);
 		}
 		free(asked);
-		kge_answers_free(a);
-		kge_index_free(x);
-		kge_graph_free(g);
+		graph_answers_free(a);
+		graph_index_free(x);
+		graph_free(g);
 	}
 }
 
 /* Ids whose numbers need more bits than fit a word beside where their byte begins. */
 static void answers_of_many_bits(void **state)
 {
-	const uint32_t far = UINT32_C(1) << 26, rel = KGE_NONE - 1;
-	struct kge_triple at[] = { { 0, rel, far }, { 0, rel, 3 },   { 0, rel - 1, far },
-				   { 1, rel, far }, { 1, 0, far },   { 0, rel, far - 1 },
-				   { 2, rel, far }, { 0, rel, far }, { 2, 5, 6 } };
-	const struct kge_triples t = { at, sizeof(at) / sizeof(at[0]) };
+	const uint32_t far = UINT32_C(1) << 26, rel = GRAPH_NONE - 1;
+	struct graph_triple at[] = { { 0, rel, far }, { 0, rel, 3 },   { 0, rel - 1, far },
+				     { 1, rel, far }, { 1, 0, far },   { 0, rel, far - 1 },
+				     { 2, rel, far }, { 0, rel, far }, { 2, 5, 6 } };
+	const struct graph_triples t = { at, sizeof(at) / sizeof(at[0]) };
 	const uint32_t tails[] = { 3, far - 1, far }, heads[] = { 0, 1, 2 };
-	struct kge_answers *a = kge_answers_new(&t);
+	struct graph_answers *a = graph_answers_new(&t);
 
 	(void)state;
-	same_ids(kge_answers_of(a, 0, KGE_TAIL), tails, 3);
-	same_ids(kge_answers_of(a, 0, KGE_HEAD), heads, 3);
-	same_ids(kge_answers_of(a, 2, KGE_TAIL), &far, 1);
-	same_ids(kge_answers_of(a, 4, KGE_HEAD), heads + 1, 1);
-	same_ids(kge_answers_of(a, 8, KGE_HEAD), heads + 2, 1);
-	kge_answers_free(a);
+	same_ids(graph_answers_of(a, 0, GRAPH_TAIL), tails, 3);
+	same_ids(graph_answers_of(a, 0, GRAPH_HEAD), heads, 3);
+	same_ids(graph_answers_of(a, 2, GRAPH_TAIL), &far, 1);
+	same_ids(graph_answers_of(a, 4, GRAPH_HEAD), heads + 1, 1);
+	same_ids(graph_answers_of(a, 8, GRAPH_HEAD), heads + 2, 1);
+	graph_answers_free(a);
 }
 
 int main(void)

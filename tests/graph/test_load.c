@@ -118,17 +118,17 @@ static void long_lines_and_names(void **state)
 {
 	static const size_t lengths[] = { LINES_MAX + 1, LINES_MAX * 2, LINES_MAX * 5 + 3,
 					  5000000 };
-	struct kge_graph *g;
+	struct graph *g;
 	size_t len;
 	char *s;
 
 	(void)state;
-	s = repeated('x', KGE_NAME_MAX, "a\tr\tb\n", "\tr\tb\n", &len);
+	s = repeated('x', GRAPH_NAME_MAX, "a\tr\tb\n", "\tr\tb\n", &len);
 	put("f.tsv", s, len);
 	free(s);
-	assert_int_equal(kge_graph_load(&g, path_of("f.tsv"), NULL, NULL, NULL), 0);
-	kge_graph_free(g);
-	s = repeated('x', KGE_NAME_MAX + 1, "a\tr\tb\n", "\tr\tb\n", &len);
+	assert_int_equal(graph_load(&g, path_of("f.tsv"), NULL, NULL, NULL), 0);
+	graph_free(g);
+	s = repeated('x', GRAPH_NAME_MAX + 1, "a\tr\tb\n", "\tr\tb\n", &len);
 	put("f.tsv", s, len);
 	free(s);
 	refuses("f.tsv", ERR_INPUT, "f.tsv:2: column 1 (head) has 4097 bytes, more than 4096");
@@ -183,7 +183,7 @@ static void damaged_packing_is_refused(void **state)
 	size_t len, n, refused = 0;
 	char *text = many_lines(300, &len);
 	uint8_t packed[16384];
-	struct kge_graph *g;
+	struct graph *g;
 
 	(void)state;
 	n = gzip(text, len, packed, sizeof packed);
@@ -193,8 +193,7 @@ static void damaged_packing_is_refused(void **state)
 		packed[at] ^= 0x10;
 		put("bad.tsv.gz", packed, n);
 		packed[at] ^= 0x10;
-		assert_int_equal(kge_graph_load(&g, path_of("bad.tsv.gz"), NULL, NULL, &e),
-				 ERR_INPUT);
+		assert_int_equal(graph_load(&g, path_of("bad.tsv.gz"), NULL, NULL, &e), ERR_INPUT);
 		assert_non_null(strstr(e.text, "bad.tsv.gz:"));
 		count_refused(e.text + strlen(folder) + 1);
 		refused++;
@@ -225,7 +224,7 @@ static void bombs_are_refused(void **state)
 	uint8_t *packed = mem_array(cap, 1);
 	char *text = mem_array(LINES, LINE);
 	struct err e = { 0 };
-	struct kge_graph *g;
+	struct graph *g;
 
 	(void)state;
 	memset(text, 'x', (size_t)LINES * LINE);
@@ -234,7 +233,7 @@ static void bombs_are_refused(void **state)
 	while (n < 250000)
 		n += gzip(text, (size_t)LINES * LINE, packed + n, cap - n);
 	put("bomb.tsv.gz", packed, n);
-	assert_int_equal(kge_graph_load(&g, path_of("bomb.tsv.gz"), NULL, NULL, &e), ERR_INPUT);
+	assert_int_equal(graph_load(&g, path_of("bomb.tsv.gz"), NULL, NULL, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "unpacks to more than 200 times its size"));
 	free(packed);
 	free(text);
@@ -267,14 +266,14 @@ static void folders(void **state)
 }
 
 /* Loads text as a TSV file, all of it for train. */
-static struct kge_graph *graph_of(const char *text, size_t n, struct kge_load_options o,
-				  struct kge_load_report *r)
+static struct graph *graph_of(const char *text, size_t n, struct graph_load_options o,
+			      struct graph_load_report *r)
 {
-	struct kge_graph *g = NULL;
+	struct graph *g = NULL;
 
 	o.valid_share = o.test_share = 0;
 	put("odd.tsv", text, n);
-	assert_int_equal(kge_graph_load(&g, path_of("odd.tsv"), &o, r, NULL), 0);
+	assert_int_equal(graph_load(&g, path_of("odd.tsv"), &o, r, NULL), 0);
 	return g;
 }
 
@@ -292,53 +291,53 @@ static void a_header_is_no_triple(void **state)
 		{ TEXT("head\tpart_of\tbody\na\tr\tb\n"), 0 },
 		{ TEXT("tail\trelation\thead\na\tr\tb\n"), 0 },
 	};
-	struct kge_load_options o;
-	struct kge_load_report r;
+	struct graph_load_options o;
+	struct graph_load_report r;
 
 	(void)state;
-	kge_load_defaults(&o);
+	graph_load_defaults(&o);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kge_graph *g;
+		struct graph *g;
 
 		o.keep_header = false;
 		g = graph_of(cases[i].text, cases[i].n, o, &r);
 		assert_int_equal(r.headers, cases[i].headers);
-		assert_int_equal(g->split[KGE_TRAIN].n, 2 - cases[i].headers);
-		kge_graph_free(g);
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 2 - cases[i].headers);
+		graph_free(g);
 		o.keep_header = true;
 		g = graph_of(cases[i].text, cases[i].n, o, &r);
 		assert_int_equal(r.headers, 0);
-		assert_int_equal(g->split[KGE_TRAIN].n, 2);
-		kge_graph_free(g);
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 2);
+		graph_free(g);
 	}
 }
 
 static void spaces_at_the_ends_are_counted(void **state)
 {
-	struct kge_load_options o;
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_options o;
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
-	kge_load_defaults(&o);
+	graph_load_defaults(&o);
 	g = graph_of(TEXT("a \tr\tb\nb\tr\t  a\na\tr\tc d\n"), o, &r);
 	assert_int_equal(r.spaced, 2);
-	assert_int_equal(kge_vocab_count(g->entities), 5); /* "a ", b, "  a", a, c d */
-	kge_graph_free(g);
+	assert_int_equal(graph_vocab_count(g->entities), 5); /* "a ", b, "  a", a, c d */
+	graph_free(g);
 	o.trim = true;
 	g = graph_of(TEXT("a \tr\tb\nb\tr\t  a\na\tr\tc d\n"), o, &r);
 	assert_int_equal(r.spaced, 2);
-	assert_int_equal(kge_vocab_count(g->entities), 3);
-	kge_graph_free(g);
+	assert_int_equal(graph_vocab_count(g->entities), 3);
+	graph_free(g);
 	put("odd.tsv", TEXT("a\tr\t   \n"));
 	o.trim = true;
-	assert_int_equal(kge_graph_load(&g, path_of("odd.tsv"), &o, &r, NULL), ERR_INPUT);
+	assert_int_equal(graph_load(&g, path_of("odd.tsv"), &o, &r, NULL), ERR_INPUT);
 }
 
 static void everything_is_reported(void **state)
 {
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_report r;
+	struct graph *g;
 	uint8_t packed[256];
 	size_t len;
 
@@ -348,10 +347,10 @@ static void everything_is_reported(void **state)
 	put("r/valid.txt.gz", packed,
 	    gzip(TEXT("c\tr\ta\na\tr\tb\nc\tr\ta\n"), packed, sizeof packed));
 	put("r/test.tsv.zst", packed, zstd(TEXT("b\tt\t\xc3\xa9\n"), packed, sizeof packed));
-	assert_int_equal(kge_graph_load(&g, path_of("r"), NULL, &r, NULL), 0);
-	assert_int_equal(g->split[KGE_TRAIN].n, 3);
-	assert_int_equal(g->split[KGE_VALID].n, 2);
-	assert_int_equal(g->split[KGE_TEST].n, 1);
+	assert_int_equal(graph_load(&g, path_of("r"), NULL, &r, NULL), 0);
+	assert_int_equal(g->split[GRAPH_TRAIN].n, 3);
+	assert_int_equal(g->split[GRAPH_VALID].n, 2);
+	assert_int_equal(g->split[GRAPH_TEST].n, 1);
 	assert_int_equal(r.lines, 9);
 	assert_int_equal(r.duplicates, 3);
 	assert_int_equal(r.self_loops, 1);
@@ -359,12 +358,12 @@ static void everything_is_reported(void **state)
 	assert_int_equal(r.unseen_relations, 1);
 	assert_int_equal(r.leaked, 1);
 	assert_false(r.split_made);
-	assert_string_equal(kge_vocab_name(g->entities, 2, &len), "c");
-	assert_string_equal(kge_vocab_name(g->entities, 3, &len), "\xc3\xa9");
-	assert_int_equal(g->split[KGE_TEST].at[0].head, 1);
-	assert_int_equal(g->split[KGE_TEST].at[0].rel, 2);
-	assert_int_equal(g->split[KGE_TEST].at[0].tail, 3);
-	kge_graph_free(g);
+	assert_string_equal(graph_vocab_name(g->entities, 2, &len), "c");
+	assert_string_equal(graph_vocab_name(g->entities, 3, &len), "\xc3\xa9");
+	assert_int_equal(g->split[GRAPH_TEST].at[0].head, 1);
+	assert_int_equal(g->split[GRAPH_TEST].at[0].rel, 2);
+	assert_int_equal(g->split[GRAPH_TEST].at[0].tail, 3);
+	graph_free(g);
 }
 
 static void packed_and_plain_are_the_same(void **state)
@@ -373,7 +372,7 @@ static void packed_and_plain_are_the_same(void **state)
 	size_t len, cap = 1 << 20, n;
 	char *text = many_lines(30000, &len);
 	uint8_t *packed = mem_array(cap, 1);
-	struct kge_load_options o = { .valid_share = 0, .test_share = 0 };
+	struct graph_load_options o = { .valid_share = 0, .test_share = 0 };
 
 	(void)state;
 	put("m.tsv", text, len);
@@ -385,26 +384,26 @@ static void packed_and_plain_are_the_same(void **state)
 	n += zstd(text + len / 3, len - len / 3, packed + n, cap - n);
 	put("m.tsv.zst", packed, n);
 	for (int i = 0; i < 3; i++) {
-		struct kge_load_report r;
-		struct kge_graph *g;
+		struct graph_load_report r;
+		struct graph *g;
 
-		assert_int_equal(kge_graph_load(&g, path_of(names[i]), &o, &r, NULL), 0);
+		assert_int_equal(graph_load(&g, path_of(names[i]), &o, &r, NULL), 0);
 		assert_int_equal(r.lines, 30000);
 		assert_int_equal(r.duplicates, 0);
-		assert_int_equal(g->split[KGE_TRAIN].n, 30000);
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 30000);
 		for (size_t k = 0; k < 30000; k++) {
-			struct kge_triple t = g->split[KGE_TRAIN].at[k];
+			struct graph_triple t = g->split[GRAPH_TRAIN].at[k];
 			char want[64], got[64];
 
 			snprintf(want, sizeof want, "e%zu r%zu e%zu", k * 7919 % 5003, k % 11,
 				 k * 104729 % 4999);
 			snprintf(got, sizeof got, "%s %s %s",
-				 kge_vocab_name(g->entities, t.head, NULL),
-				 kge_vocab_name(g->relations, t.rel, NULL),
-				 kge_vocab_name(g->entities, t.tail, NULL));
+				 graph_vocab_name(g->entities, t.head, NULL),
+				 graph_vocab_name(g->relations, t.rel, NULL),
+				 graph_vocab_name(g->entities, t.tail, NULL));
 			assert_string_equal(got, want);
 		}
-		kge_graph_free(g);
+		graph_free(g);
 	}
 	free(packed);
 	free(text);
@@ -412,31 +411,31 @@ static void packed_and_plain_are_the_same(void **state)
 
 static void what_is_saved_comes_back(void **state)
 {
-	struct kge_graph *g, *back;
+	struct graph *g, *back;
 	struct err e = { 0 };
 	size_t len;
 	char *text = many_lines(3000, &len);
 
 	(void)state;
 	put("one.tsv", text, len);
-	assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), NULL, NULL, NULL), 0);
+	assert_int_equal(graph_load(&g, path_of("one.tsv"), NULL, NULL, NULL), 0);
 	for (int again = 0; again < 2; again++) {
-		assert_int_equal(kge_graph_save(g, path_of("saved/deep"), &e), 0);
-		assert_int_equal(kge_graph_load(&back, path_of("saved/deep"), NULL, NULL, NULL), 0);
+		assert_int_equal(graph_save(g, path_of("saved/deep"), &e), 0);
+		assert_int_equal(graph_load(&back, path_of("saved/deep"), NULL, NULL, NULL), 0);
 		same_graph(g, back);
-		kge_graph_free(back);
-		assert_int_equal(kge_graph_save_openke(g, path_of("saved/ids"), &e), 0);
-		assert_int_equal(kge_graph_load(&back, path_of("saved/ids"), NULL, NULL, NULL), 0);
+		graph_free(back);
+		assert_int_equal(graph_save_openke(g, path_of("saved/ids"), &e), 0);
+		assert_int_equal(graph_load(&back, path_of("saved/ids"), NULL, NULL, NULL), 0);
 		same_graph(g, back);
-		assert_int_equal(kge_vocab_count(back->entities), kge_vocab_count(g->entities));
-		assert_memory_equal(g->split[KGE_TRAIN].at, back->split[KGE_TRAIN].at,
-				    g->split[KGE_TRAIN].n * sizeof(struct kge_triple));
-		kge_graph_free(back);
-		g->split[KGE_TEST].n = 0; /* must not leave the old test.tsv there */
+		assert_int_equal(graph_vocab_count(back->entities), graph_vocab_count(g->entities));
+		assert_memory_equal(g->split[GRAPH_TRAIN].at, back->split[GRAPH_TRAIN].at,
+				    g->split[GRAPH_TRAIN].n * sizeof(struct graph_triple));
+		graph_free(back);
+		g->split[GRAPH_TEST].n = 0; /* must not leave the old test.tsv there */
 	}
-	assert_int_equal(kge_graph_save(g, path_of("one.tsv"), &e), ERR_IO);
+	assert_int_equal(graph_save(g, path_of("one.tsv"), &e), ERR_IO);
 	assert_non_null(strstr(e.text, "one.tsv"));
-	kge_graph_free(g);
+	graph_free(g);
 	free(text);
 }
 
@@ -444,15 +443,15 @@ static void what_is_saved_comes_back(void **state)
 
 static int compare_triples(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct kge_triple));
+	return memcmp(a, b, sizeof(struct graph_triple));
 }
 
-static struct kge_triple *all_triples(const struct kge_graph *g, size_t *n)
+static struct graph_triple *all_triples(const struct graph *g, size_t *n)
 {
-	struct kge_triple *all = mem_array(40000, sizeof *all);
+	struct graph_triple *all = mem_array(40000, sizeof *all);
 
 	*n = 0;
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		memcpy(all + *n, g->split[s].at, g->split[s].n * sizeof *all);
 		*n += g->split[s].n;
 	}
@@ -462,48 +461,48 @@ static struct kge_triple *all_triples(const struct kge_graph *g, size_t *n)
 
 static void one_file_is_split(void **state)
 {
-	struct kge_load_options o = { .valid_share = 0.1, .test_share = 0.2, .seed = 5 };
-	struct kge_load_report r;
-	struct kge_graph *g, *again, *other;
-	struct kge_triple *a, *b;
+	struct graph_load_options o = { .valid_share = 0.1, .test_share = 0.2, .seed = 5 };
+	struct graph_load_report r;
+	struct graph *g, *again, *other;
+	struct graph_triple *a, *b;
 	size_t len, n, m;
 	char *text = many_lines(30000, &len);
 
 	(void)state;
 	put("one.tsv", text, len);
-	assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), &o, &r, NULL), 0);
-	assert_int_equal(kge_graph_load(&again, path_of("one.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, &r, NULL), 0);
+	assert_int_equal(graph_load(&again, path_of("one.tsv"), &o, NULL, NULL), 0);
 	o.seed = 6;
-	assert_int_equal(kge_graph_load(&other, path_of("one.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&other, path_of("one.tsv"), &o, NULL, NULL), 0);
 	assert_true(r.split_made);
-	assert_int_equal(g->split[KGE_TRAIN].n, 21000);
-	assert_int_equal(g->split[KGE_VALID].n, 3000);
-	assert_int_equal(g->split[KGE_TEST].n, 6000);
+	assert_int_equal(g->split[GRAPH_TRAIN].n, 21000);
+	assert_int_equal(g->split[GRAPH_VALID].n, 3000);
+	assert_int_equal(g->split[GRAPH_TEST].n, 6000);
 	assert_int_equal(r.unseen_entities, 0);
 	assert_int_equal(r.unseen_relations, 0);
 	assert_int_equal(r.leaked, 0);
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		assert_memory_equal(g->split[s].at, again->split[s].at,
-				    g->split[s].n * sizeof(struct kge_triple));
-	assert_memory_not_equal(g->split[KGE_TEST].at, other->split[KGE_TEST].at, 600);
+				    g->split[s].n * sizeof(struct graph_triple));
+	assert_memory_not_equal(g->split[GRAPH_TEST].at, other->split[GRAPH_TEST].at, 600);
 	a = all_triples(g, &n);
 	b = all_triples(other, &m);
 	assert_int_equal(n, m);
 	assert_memory_equal(a, b, n * sizeof *a);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 }); /* lists still grow */
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 }); /* lists still grow */
 	free(a);
 	free(b);
 	free(text);
-	kge_graph_free(g);
-	kge_graph_free(again);
-	kge_graph_free(other);
+	graph_free(g);
+	graph_free(again);
+	graph_free(other);
 }
 
-static bool has_triple(const struct kge_graph *g, enum kge_split s, const char *name[3])
+static bool has_triple(const struct graph *g, enum graph_split s, const char *name[3])
 {
-	struct kge_triple t = { kge_vocab_find(g->entities, name[0], strlen(name[0])),
-				kge_vocab_find(g->relations, name[1], strlen(name[1])),
-				kge_vocab_find(g->entities, name[2], strlen(name[2])) };
+	struct graph_triple t = { graph_vocab_find(g->entities, name[0], strlen(name[0])),
+				  graph_vocab_find(g->relations, name[1], strlen(name[1])),
+				  graph_vocab_find(g->entities, name[2], strlen(name[2])) };
 
 	for (size_t i = 0; i < g->split[s].n; i++)
 		if (memcmp(&g->split[s].at[i], &t, sizeof t) == 0)
@@ -512,17 +511,17 @@ static bool has_triple(const struct kge_graph *g, enum kge_split s, const char *
 }
 
 /* How many triples of train in g are not in that of h. */
-static size_t count_moved(const struct kge_graph *g, const struct kge_graph *h)
+static size_t count_moved(const struct graph *g, const struct graph *h)
 {
 	size_t moved = 0;
 
-	for (size_t i = 0; i < g->split[KGE_TRAIN].n; i++) {
-		struct kge_triple t = g->split[KGE_TRAIN].at[i];
-		const char *names[3] = { kge_vocab_name(g->entities, t.head, NULL),
-					 kge_vocab_name(g->relations, t.rel, NULL),
-					 kge_vocab_name(g->entities, t.tail, NULL) };
+	for (size_t i = 0; i < g->split[GRAPH_TRAIN].n; i++) {
+		struct graph_triple t = g->split[GRAPH_TRAIN].at[i];
+		const char *names[3] = { graph_vocab_name(g->entities, t.head, NULL),
+					 graph_vocab_name(g->relations, t.rel, NULL),
+					 graph_vocab_name(g->entities, t.tail, NULL) };
 
-		moved += !has_triple(h, KGE_TRAIN, names);
+		moved += !has_triple(h, GRAPH_TRAIN, names);
 	}
 	return moved;
 }
@@ -530,10 +529,10 @@ static size_t count_moved(const struct kge_graph *g, const struct kge_graph *h)
 /* Private training speaks of one triple of train: one line more must not deal the others anew. */
 static void one_line_more_moves_next_to_no_other(void **state)
 {
-	struct kge_load_options o = {
+	struct graph_load_options o = {
 		.valid_share = 0.1, .test_share = 0.1, .seed = 5, .by_names = true
 	};
-	struct kge_graph *g, *more;
+	struct graph *g, *more;
 	struct buf text = { 0 };
 	size_t len;
 	char *lines = many_lines(3000, &len);
@@ -541,18 +540,18 @@ static void one_line_more_moves_next_to_no_other(void **state)
 
 	(void)state;
 	put("one.tsv", lines, len);
-	assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), 0);
 	for (int k = 0; k < 5; k++) { /* in front */
 		buf_clear(&text);
 		n = (uint32_t)strcspn(lines, "\t");
 		buf_printf(&text, "%.*s\tmore%d\t%.*s\n", (int)n, lines, k, (int)n, lines);
 		buf_add(&text, lines, len);
 		put("more.tsv", text.base, text.len);
-		assert_int_equal(kge_graph_load(&more, path_of("more.tsv"), &o, NULL, NULL), 0);
+		assert_int_equal(graph_load(&more, path_of("more.tsv"), &o, NULL, NULL), 0);
 		assert_true(count_moved(g, more) + count_moved(more, g) <= 10);
-		kge_graph_free(more);
+		graph_free(more);
 	}
-	kge_graph_free(g);
+	graph_free(g);
 	buf_release(&text);
 	free(lines);
 }
@@ -562,31 +561,31 @@ static void numbers_stay_with_the_names(void **state)
 {
 	static const char *const want[] = { "c", "a", "b", "d" };
 	const char *triple[3] = { "d", "s", "b" };
-	struct kge_load_options o = { .valid_share = 0, .test_share = 0 };
-	struct kge_graph *old, *g, *backwards;
+	struct graph_load_options o = { .valid_share = 0, .test_share = 0 };
+	struct graph *old, *g, *backwards;
 
 	(void)state;
 	put("old.tsv", TEXT("c\tr\tgone\na\tr\tc\n"));
 	put("new.tsv", TEXT("d\ts\tb\nb\tr\ta\na\tr\tc\n"));
 	put("back.tsv", TEXT("a\tr\tc\nb\tr\ta\nd\ts\tb\n"));
-	assert_int_equal(kge_graph_load(&old, path_of("old.tsv"), &o, NULL, NULL), 0);
-	assert_int_equal(kge_graph_load(&g, path_of("new.tsv"), &o, NULL, NULL), 0);
-	assert_int_equal(kge_graph_load(&backwards, path_of("back.tsv"), &o, NULL, NULL), 0);
-	kge_graph_number_like(g, old);
-	kge_graph_number_like(backwards, old);
-	assert_int_equal(kge_vocab_count(g->entities), 4);
+	assert_int_equal(graph_load(&old, path_of("old.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&g, path_of("new.tsv"), &o, NULL, NULL), 0);
+	assert_int_equal(graph_load(&backwards, path_of("back.tsv"), &o, NULL, NULL), 0);
+	graph_number_like(g, old);
+	graph_number_like(backwards, old);
+	assert_int_equal(graph_vocab_count(g->entities), 4);
 	for (uint32_t k = 0; k < 4; k++) {
-		assert_string_equal(kge_vocab_name(g->entities, k, NULL), want[k]);
-		assert_string_equal(kge_vocab_name(backwards->entities, k, NULL), want[k]);
+		assert_string_equal(graph_vocab_name(g->entities, k, NULL), want[k]);
+		assert_string_equal(graph_vocab_name(backwards->entities, k, NULL), want[k]);
 	}
-	assert_string_equal(kge_vocab_name(g->relations, 0, NULL), "r");
-	assert_int_equal(g->split[KGE_TRAIN].n, 3);
-	assert_true(has_triple(g, KGE_TRAIN, triple));
-	assert_memory_equal(&g->split[KGE_TRAIN].at[0], &backwards->split[KGE_TRAIN].at[2],
-			    sizeof(struct kge_triple));
-	kge_graph_free(old);
-	kge_graph_free(g);
-	kge_graph_free(backwards);
+	assert_string_equal(graph_vocab_name(g->relations, 0, NULL), "r");
+	assert_int_equal(g->split[GRAPH_TRAIN].n, 3);
+	assert_true(has_triple(g, GRAPH_TRAIN, triple));
+	assert_memory_equal(&g->split[GRAPH_TRAIN].at[0], &backwards->split[GRAPH_TRAIN].at[2],
+			    sizeof(struct graph_triple));
+	graph_free(old);
+	graph_free(g);
+	graph_free(backwards);
 }
 
 static void a_split_never_takes_a_last_mention(void **state)
@@ -597,26 +596,26 @@ static void a_split_never_takes_a_last_mention(void **state)
 		"b\tr\ta\nc\tr\ta\nd\tr\ta\ne\tr\ta\nf\tr\ta\n",
 		"a\tr\tb\na\ts\tb\na\tt\tb\na\tu\tb\na\tv\tb\n",
 	};
-	struct kge_load_options o = { .valid_share = 0.3, .test_share = 0.3, .seed = 1 };
-	struct kge_load_report r;
-	struct kge_graph *g;
+	struct graph_load_options o = { .valid_share = 0.3, .test_share = 0.3, .seed = 1 };
+	struct graph_load_report r;
+	struct graph *g;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof stars / sizeof *stars; i++) {
 		put("star.tsv", stars[i], strlen(stars[i]));
-		assert_int_equal(kge_graph_load(&g, path_of("star.tsv"), &o, &r, NULL), 0);
-		assert_int_equal(g->split[KGE_TRAIN].n, 5);
-		assert_int_equal(g->split[KGE_VALID].n + g->split[KGE_TEST].n, 0);
-		kge_graph_free(g);
+		assert_int_equal(graph_load(&g, path_of("star.tsv"), &o, &r, NULL), 0);
+		assert_int_equal(g->split[GRAPH_TRAIN].n, 5);
+		assert_int_equal(g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n, 0);
+		graph_free(g);
 	}
 	put("loop.tsv", TEXT("a\tr\ta\na\ts\ta\na\ts\tb\nb\tr\ta\na\tr\tb\n"));
 	for (o.seed = 0; o.seed < 50; o.seed++) {
-		assert_int_equal(kge_graph_load(&g, path_of("loop.tsv"), &o, &r, NULL), 0);
+		assert_int_equal(graph_load(&g, path_of("loop.tsv"), &o, &r, NULL), 0);
 		assert_int_equal(r.unseen_entities, 0);
 		assert_int_equal(r.unseen_relations, 0);
-		assert_int_equal(g->split[KGE_VALID].n, 1);
-		assert_int_equal(g->split[KGE_TEST].n, 1);
-		kge_graph_free(g);
+		assert_int_equal(g->split[GRAPH_VALID].n, 1);
+		assert_int_equal(g->split[GRAPH_TEST].n, 1);
+		graph_free(g);
 	}
 }
 
@@ -628,58 +627,58 @@ static void senseless_shares_are_refused(void **state)
 	(void)state;
 	put("one.tsv", TEXT("a\tr\tb\n"));
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-		struct kge_load_options o = { .valid_share = shares[i][0],
-					      .test_share = shares[i][1] };
-		struct kge_graph *g;
+		struct graph_load_options o = { .valid_share = shares[i][0],
+						.test_share = shares[i][1] };
+		struct graph *g;
 
-		assert_int_equal(kge_graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), ERR_USAGE);
+		assert_int_equal(graph_load(&g, path_of("one.tsv"), &o, NULL, NULL), ERR_USAGE);
 		assert_null(g);
 	}
 }
 
 /* ---- aliases ---- */
 
-static struct kge_vocab *letters(void)
+static struct graph_vocab *letters(void)
 {
-	struct kge_vocab *v = kge_vocab_new();
+	struct graph_vocab *v = graph_vocab_new();
 
 	for (const char *c = "abcd"; *c != '\0'; c++)
-		kge_vocab_add(v, c, 1);
+		graph_vocab_add(v, c, 1);
 	return v;
 }
 
 static void aliases_link_names(void **state)
 {
-	struct kge_vocab *v = letters();
-	struct kge_alias_report r;
-	struct kge_aliases *a;
+	struct graph_vocab *v = letters();
+	struct graph_alias_report r;
+	struct graph_aliases *a;
 	size_t len;
 
 	(void)state;
 	put("al.tsv", TEXT("a\tA\nb\tB B\na\tA\nnobody\tN\nd\tB B\nc\tc\n"));
-	assert_int_equal(kge_aliases_load(&a, path_of("al.tsv"), v, false, &r, NULL), 0);
+	assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false, &r, NULL), 0);
 	assert_int_equal(r.lines, 6);
 	assert_int_equal(r.linked, 3);
 	assert_int_equal(r.strangers, 1);
 	assert_int_equal(r.duplicates, 1);
 	assert_int_equal(r.clashes, 1);
-	assert_string_equal(kge_alias_of(a, 0, NULL), "A");
-	assert_string_equal(kge_alias_of(a, 1, &len), "B B");
+	assert_string_equal(graph_alias_of(a, 0, NULL), "A");
+	assert_string_equal(graph_alias_of(a, 1, &len), "B B");
 	assert_int_equal(len, 3);
-	assert_string_equal(kge_alias_of(a, 2, NULL), "c");
-	assert_null(kge_alias_of(a, 3, NULL));
-	assert_null(kge_alias_of(a, 4, NULL));
-	assert_null(kge_alias_of(NULL, 0, NULL));
-	assert_int_equal(kge_alias_find(a, "B B", 3), 1);
-	assert_int_equal(kge_alias_find(a, "N", 1), KGE_NONE);
-	assert_int_equal(kge_alias_find(NULL, "A", 1), KGE_NONE);
-	kge_aliases_free(a);
+	assert_string_equal(graph_alias_of(a, 2, NULL), "c");
+	assert_null(graph_alias_of(a, 3, NULL));
+	assert_null(graph_alias_of(a, 4, NULL));
+	assert_null(graph_alias_of(NULL, 0, NULL));
+	assert_int_equal(graph_alias_find(a, "B B", 3), 1);
+	assert_int_equal(graph_alias_find(a, "N", 1), GRAPH_NONE);
+	assert_int_equal(graph_alias_find(NULL, "A", 1), GRAPH_NONE);
+	graph_aliases_free(a);
 	put("al.tsv", TEXT("A\ta\nB B\tb\n"));
-	assert_int_equal(kge_aliases_load(&a, path_of("al.tsv"), v, true, &r, NULL), 0);
+	assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, true, &r, NULL), 0);
 	assert_int_equal(r.linked, 2);
-	assert_string_equal(kge_alias_of(a, 1, NULL), "B B");
-	kge_aliases_free(a);
-	kge_vocab_free(v);
+	assert_string_equal(graph_alias_of(a, 1, NULL), "B B");
+	graph_aliases_free(a);
+	graph_vocab_free(v);
 }
 
 static void broken_aliases_are_refused_by_line(void **state)
@@ -697,66 +696,66 @@ static void broken_aliases_are_refused_by_line(void **state)
 		{ TEXT("\tA\n"), "al.tsv:1: column 1 (own name) is empty" },
 		{ TEXT("a\tA\r\n"), "al.tsv:1: ends in CR LF" },
 	};
-	struct kge_vocab *v = letters();
+	struct graph_vocab *v = letters();
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct kge_aliases *a;
+		struct graph_aliases *a;
 		struct err e = { 0 };
 
 		put("al.tsv", bad[i].bytes, bad[i].n);
-		assert_int_equal(kge_aliases_load(&a, path_of("al.tsv"), v, false, NULL, &e),
+		assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false, NULL, &e),
 				 ERR_INPUT);
 		assert_null(a);
 		if (strstr(e.text, bad[i].says) == NULL)
 			fail_msg("says \"%s\", not \"%s\"", e.text, bad[i].says);
 	}
-	kge_vocab_free(v);
+	graph_vocab_free(v);
 }
 
 /* ---- which triples a file names ---- */
 
 /* Train: a r b, b r c, c s a; test: b r c once more, c r c. */
-static struct kge_graph *known_graph(void)
+static struct graph *known_graph(void)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 
-	kge_vocab_add(g->entities, "http://x/a", 10);
-	kge_vocab_add(g->entities, "http://x/b", 10);
-	kge_vocab_add(g->entities, "http://x/c", 10);
-	kge_vocab_add(g->relations, "http://x/r", 10);
-	kge_vocab_add(g->relations, "http://x/s", 10);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 1, 0, 2 });
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 1, 0 });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 1, 0, 2 });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 2, 0, 2 });
+	graph_vocab_add(g->entities, "http://x/a", 10);
+	graph_vocab_add(g->entities, "http://x/b", 10);
+	graph_vocab_add(g->entities, "http://x/c", 10);
+	graph_vocab_add(g->relations, "http://x/r", 10);
+	graph_vocab_add(g->relations, "http://x/s", 10);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 1, 0, 2 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 2, 1, 0 });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 1, 0, 2 });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 2, 0, 2 });
 	return g;
 }
 
-static void check_found(const struct kge_graph *g, const char *name)
+static void check_found(const struct graph *g, const char *name)
 {
-	struct kge_found f;
+	struct graph_found f;
 	struct err e = { 0 };
 
-	if (kge_graph_find(&f, g, path_of(name), NULL, &e) != 0)
+	if (graph_find(&f, g, path_of(name), NULL, &e) != 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(f.triples.n, 2);
-	assert_int_equal(f.n[KGE_TRAIN], 2);
-	assert_int_equal(f.places[KGE_TRAIN][0], 1);
-	assert_int_equal(f.places[KGE_TRAIN][1], 2);
-	assert_int_equal(f.n[KGE_VALID], 0);
-	assert_int_equal(f.n[KGE_TEST], 1);
-	assert_int_equal(f.places[KGE_TEST][0], 0);
-	kge_found_release(&f);
+	assert_int_equal(f.n[GRAPH_TRAIN], 2);
+	assert_int_equal(f.places[GRAPH_TRAIN][0], 1);
+	assert_int_equal(f.places[GRAPH_TRAIN][1], 2);
+	assert_int_equal(f.n[GRAPH_VALID], 0);
+	assert_int_equal(f.n[GRAPH_TEST], 1);
+	assert_int_equal(f.places[GRAPH_TEST][0], 0);
+	graph_found_release(&f);
 }
 
-static void not_found(const struct kge_graph *g, const char *name, const char *says)
+static void not_found(const struct graph *g, const char *name, const char *says)
 {
-	struct kge_found f;
+	struct graph_found f;
 	struct err e = { 0 };
 
-	assert_int_equal(kge_graph_find(&f, g, path_of(name), NULL, &e), ERR_INPUT);
+	assert_int_equal(graph_find(&f, g, path_of(name), NULL, &e), ERR_INPUT);
 	if (strstr(e.text, says) == NULL)
 		fail_msg("'%s' says nothing of '%s'", e.text, says);
 }
@@ -768,7 +767,7 @@ static void triples_are_found_by_name(void **state)
 				  "http://x/c\thttp://x/s\thttp://x/a\n";
 	static const char nt[] = "<http://x/c> <http://x/s> <http://x/a> .\n"
 				 "<http://x/b> <http://x/r> <http://x/c> .\n";
-	struct kge_graph *g = known_graph();
+	struct graph *g = known_graph();
 	uint8_t packed[1024];
 
 	(void)state;
@@ -782,12 +781,12 @@ static void triples_are_found_by_name(void **state)
 	put("found/train.tsv", TEXT(tsv));
 	put("found/test.nt", TEXT(nt)); /* found in one split or in two, it is asked for once */
 	check_found(g, "found");
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void unknown_triples_are_refused_by_line(void **state)
 {
-	struct kge_graph *g = known_graph();
+	struct graph *g = known_graph();
 
 	(void)state;
 	put("find.tsv", TEXT("http://x/a\thttp://x/r\thttp://x/b\n"
@@ -801,7 +800,7 @@ static void unknown_triples_are_refused_by_line(void **state)
 	not_found(g, "find.nt", "1 triples have a literal");
 	put("find.tsv", TEXT("http://x/a\thttp://x/r\n"));
 	not_found(g, "find.tsv", "find.tsv:1: 2 columns");
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* The broken files of the tests before, with gzip's and zstd's: of nearly all a line is named. */

@@ -4,24 +4,24 @@
 #include "base/mem.h"
 #include "graph/parts.h"
 
-static void name_things(struct kge_vocab *v, char letter, uint32_t n)
+static void name_things(struct graph_vocab *v, char letter, uint32_t n)
 {
 	char name[16];
 
 	for (uint32_t i = 0; i < n; i++)
-		kge_vocab_add(v, name, (size_t)snprintf(name, sizeof name, "%c%u", letter, i));
+		graph_vocab_add(v, name, (size_t)snprintf(name, sizeof name, "%c%u", letter, i));
 }
 
-static struct kge_graph *empty_graph(uint32_t n_ent, uint32_t n_rel)
+static struct graph *empty_graph(uint32_t n_ent, uint32_t n_rel)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 
 	name_things(g->entities, 'e', n_ent);
 	name_things(g->relations, 'r', n_rel);
 	return g;
 }
 
-static bool holds(const struct kge_triple *at, size_t n, struct kge_triple t)
+static bool holds(const struct graph_triple *at, size_t n, struct graph_triple t)
 {
 	for (size_t i = 0; i < n; i++)
 		if (memcmp(&at[i], &t, sizeof t) == 0)
@@ -30,33 +30,34 @@ static bool holds(const struct kge_triple *at, size_t n, struct kge_triple t)
 }
 
 /* Every relation has a triple; no split has one twice, but two splits may share some. */
-static struct kge_graph *random_graph(uint64_t seed, uint32_t n_ent, uint32_t n_rel, uint32_t n)
+static struct graph *random_graph(uint64_t seed, uint32_t n_ent, uint32_t n_rel, uint32_t n)
 {
-	struct kge_graph *g = empty_graph(n_ent, n_rel);
+	struct graph *g = empty_graph(n_ent, n_rel);
 	struct rng r;
 
 	rng_seed(&r, seed);
 	for (uint32_t i = 0; i < n; i++) {
-		struct kge_triple t = { rng_below(&r, n_ent), i < n_rel ? i : rng_below(&r, n_rel),
-					rng_below(&r, n_ent) };
-		enum kge_split s = (enum kge_split)rng_below(&r, KGE_SPLITS);
+		struct graph_triple t = { rng_below(&r, n_ent),
+					  i < n_rel ? i : rng_below(&r, n_rel),
+					  rng_below(&r, n_ent) };
+		enum graph_split s = (enum graph_split)rng_below(&r, GRAPH_SPLITS);
 
 		if (!holds(g->split[s].at, g->split[s].n, t))
-			kge_graph_add(g, s, t);
+			graph_add(g, s, t);
 	}
 	return g;
 }
 
 static void relations_are_dealt_evenly(void **state)
 {
-	struct kge_graph *g = random_graph(1, 30, 11, 200);
+	struct graph *g = random_graph(1, 30, 11, 200);
 	uint32_t part[11], again[11], other[11], size[4] = { 0 };
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(kge_deal_relations(g, 4, 7, part, &e), 0);
-	assert_int_equal(kge_deal_relations(g, 4, 7, again, &e), 0);
-	assert_int_equal(kge_deal_relations(g, 4, 8, other, &e), 0);
+	assert_int_equal(graph_partition_relations(g, 4, 7, part, &e), 0);
+	assert_int_equal(graph_partition_relations(g, 4, 7, again, &e), 0);
+	assert_int_equal(graph_partition_relations(g, 4, 8, other, &e), 0);
 	assert_memory_equal(part, again, sizeof part);
 	assert_memory_not_equal(part, other, sizeof part);
 	for (int r = 0; r < 11; r++) {
@@ -65,59 +66,59 @@ static void relations_are_dealt_evenly(void **state)
 	}
 	for (int p = 0; p < 4; p++)
 		assert_in_range(size[p], 2, 3);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
-static struct kge_triple renamed(const struct kge_graph *g, const struct kge_graph *part,
-				 struct kge_triple t)
+static struct graph_triple renamed(const struct graph *g, const struct graph *part,
+				   struct graph_triple t)
 {
 	size_t len;
-	const char *name = kge_vocab_name(part->entities, t.head, &len);
+	const char *name = graph_vocab_name(part->entities, t.head, &len);
 
-	t.head = kge_vocab_find(g->entities, name, len);
-	name = kge_vocab_name(part->entities, t.tail, &len);
-	t.tail = kge_vocab_find(g->entities, name, len);
-	name = kge_vocab_name(part->relations, t.rel, &len);
-	t.rel = kge_vocab_find(g->relations, name, len);
+	t.head = graph_vocab_find(g->entities, name, len);
+	name = graph_vocab_name(part->entities, t.tail, &len);
+	t.tail = graph_vocab_find(g->entities, name, len);
+	name = graph_vocab_name(part->relations, t.rel, &len);
+	t.rel = graph_vocab_find(g->relations, name, len);
 	return t;
 }
 
 static void every_triple_is_dealt_once(void **state)
 {
-	struct kge_graph *g = random_graph(2, 12, 5, 400); /* so dense that splits overlap */
-	struct kge_triples all = kge_all_triples(g);
+	struct graph *g = random_graph(2, 12, 5, 400); /* so dense that splits overlap */
+	struct graph_triples all = graph_all_triples(g);
 	size_t in_splits = 0, dealt = 0;
 	struct err e = { 0 };
 	uint32_t part[5];
 
 	(void)state;
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		in_splits += g->split[s].n;
 	assert_true(all.n < in_splits);
 	for (size_t i = 0; i < all.n; i++)
 		assert_false(holds(all.at, i, all.at[i]));
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++)
 			assert_true(holds(all.at, all.n, g->split[s].at[i]));
-	assert_int_equal(kge_deal_relations(g, 3, 1, part, &e), 0);
+	assert_int_equal(graph_partition_relations(g, 3, 1, part, &e), 0);
 	for (uint32_t p = 0; p < 3; p++) {
-		struct kge_graph *one = kge_part_graph(g, &all, part, p);
+		struct graph *one = graph_part_graph(g, &all, part, p);
 
-		dealt += one->split[KGE_TRAIN].n;
-		for (size_t i = 0; i < one->split[KGE_TRAIN].n; i++) {
-			struct kge_triple t = renamed(g, one, one->split[KGE_TRAIN].at[i]);
+		dealt += one->split[GRAPH_TRAIN].n;
+		for (size_t i = 0; i < one->split[GRAPH_TRAIN].n; i++) {
+			struct graph_triple t = renamed(g, one, one->split[GRAPH_TRAIN].at[i]);
 
 			assert_int_equal(part[t.rel], p);
 			assert_true(holds(all.at, all.n, t));
 		}
-		kge_graph_free(one);
+		graph_free(one);
 	}
 	assert_int_equal(dealt, all.n);
 	free(all.at);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
-static bool touches(const struct kge_triples *all, uint32_t x, const uint32_t *part, uint32_t p)
+static bool touches(const struct graph_triples *all, uint32_t x, const uint32_t *part, uint32_t p)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (part[all->at[i].rel] == p && (all->at[i].head == x || all->at[i].tail == x))
@@ -127,14 +128,14 @@ static bool touches(const struct kge_triples *all, uint32_t x, const uint32_t *p
 
 static void overlaps_are_counted(void **state)
 {
-	struct kge_graph *g = random_graph(3, 40, 6, 60);
-	struct kge_triples all = kge_all_triples(g);
+	struct graph *g = random_graph(3, 40, 6, 60);
+	struct graph_triples all = graph_all_triples(g);
 	uint32_t part[6], shared[9], in_all, want_all = 0, identity[6] = { 0, 1, 2, 3, 4, 5 };
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(kge_deal_relations(g, 3, 1, part, &e), 0);
-	kge_parts_shared(g, &all, part, 3, shared, &in_all);
+	assert_int_equal(graph_partition_relations(g, 3, 1, part, &e), 0);
+	graph_parts_shared(g, &all, part, 3, shared, &in_all);
 	for (uint32_t a = 0; a < 3; a++)
 		for (uint32_t b = 0; b < 3; b++) {
 			uint32_t want = 0;
@@ -150,7 +151,7 @@ static void overlaps_are_counted(void **state)
 	assert_true(in_all > 0 && in_all < shared[0]);
 
 	/* and the matrix of relations that meet is the same count, relation by relation */
-	double *m = kge_cooccurrence(g);
+	double *m = graph_cooccurrence(g);
 
 	for (uint32_t a = 0; a < 6; a++)
 		for (uint32_t b = 0; b < 6; b++) {
@@ -163,14 +164,14 @@ static void overlaps_are_counted(void **state)
 		}
 	free(m);
 	free(all.at);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Relation r belongs to community r % k, which has entities of its own; some triples stray. */
-static struct kge_graph *planted_graph(uint32_t k, uint32_t n_rel, uint64_t seed)
+static struct graph *planted_graph(uint32_t k, uint32_t n_rel, uint64_t seed)
 {
 	enum { OWN = 60 };
-	struct kge_graph *g = empty_graph(k * OWN, n_rel);
+	struct graph *g = empty_graph(k * OWN, n_rel);
 	struct rng r;
 
 	rng_seed(&r, seed);
@@ -178,9 +179,9 @@ static struct kge_graph *planted_graph(uint32_t k, uint32_t n_rel, uint64_t seed
 		uint32_t rel = i % n_rel,
 			 home = rng_below(&r, 20) == 0 ? rng_below(&r, k) : rel % k;
 
-		kge_graph_add(g, KGE_TRAIN,
-			      (struct kge_triple){ home * OWN + rng_below(&r, OWN), rel,
-						   home * OWN + rng_below(&r, OWN) });
+		graph_add(g, GRAPH_TRAIN,
+			  (struct graph_triple){ home * OWN + rng_below(&r, OWN), rel,
+						 home * OWN + rng_below(&r, OWN) });
 	}
 	return g;
 }
@@ -191,48 +192,48 @@ static void planted_communities_are_found(void **state)
 
 	(void)state;
 	for (uint32_t k = 2; k <= 7; k++) {
-		struct kge_graph *g = planted_graph(k, 8 * k, k);
+		struct graph *g = planted_graph(k, 8 * k, k);
 		uint32_t part[56];
 
-		assert_int_equal(kge_deal_communities(g, k, 1, part, &e), 0);
+		assert_int_equal(graph_partition_communities(g, k, 1, part, &e), 0);
 		for (uint32_t r = 0; r < 8 * k; r++)
 			assert_int_equal(part[r], r % k); /* numbered by first members */
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
 /* r1..r4 meet in two pairs, r0 and r5 have entities of their own and meet nobody. */
 static void loners_go_where_least_is(void **state)
 {
-	struct kge_graph *g = empty_graph(30, 6);
+	struct graph *g = empty_graph(30, 6);
 	uint32_t part[6];
 	struct err e = { 0 };
 
 	(void)state;
 	for (uint32_t r = 1; r < 5; r++)
 		for (uint32_t i = 0; i < (r < 3 ? 8u : 2u); i++)
-			kge_graph_add(g, KGE_TRAIN,
-				      (struct kge_triple){ r / 3 * 10, r, r / 3 * 10 + 1 + i });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 0, 1, 10 });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 0, 3, 10 });
+			graph_add(g, GRAPH_TRAIN,
+				  (struct graph_triple){ r / 3 * 10, r, r / 3 * 10 + 1 + i });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 1, 10 });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 3, 10 });
 	for (uint32_t r = 0; r < 6; r += 5)
 		for (uint32_t i = 0; i < 5; i++)
-			kge_graph_add(g, KGE_VALID, (struct kge_triple){ 20 + r, r, 20 + r });
-	assert_int_equal(kge_deal_communities(g, 2, 1, part, &e), 0);
+			graph_add(g, GRAPH_VALID, (struct graph_triple){ 20 + r, r, 20 + r });
+	assert_int_equal(graph_partition_communities(g, 2, 1, part, &e), 0);
 	assert_int_equal(part[1], 0);
 	assert_int_equal(part[2], 0);
 	assert_int_equal(part[3], 1);
 	assert_int_equal(part[4], 1);
 	assert_int_equal(part[0], 1);
 	assert_int_equal(part[5], 1);
-	kge_graph_free(g);
+	graph_free(g);
 	g = empty_graph(8, 4); /* nobody meets anybody: one each */
 	for (uint32_t r = 0; r < 4; r++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2 * r, r, 2 * r + 1 });
-	assert_int_equal(kge_deal_communities(g, 4, 1, part, &e), 0);
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 2 * r, r, 2 * r + 1 });
+	assert_int_equal(graph_partition_communities(g, 4, 1, part, &e), 0);
 	for (uint32_t r = 0; r < 4; r++)
 		assert_int_equal(part[r], r);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Points on top of each other: any grouping will do, but no group may be empty. */
@@ -244,7 +245,7 @@ static void no_group_is_empty(void **state)
 		uint32_t group[9], size[9] = { 0 };
 
 		at[(size_t)4 * k] = 1;
-		kge_means(at, 9, k, 3, group);
+		graph_means(at, 9, k, 3, group);
 		for (int i = 0; i < 9; i++) {
 			assert_true(group[i] < k);
 			size[group[i]]++;
@@ -257,22 +258,22 @@ static void no_group_is_empty(void **state)
 
 static void impossible_parts_are_refused(void **state)
 {
-	struct kge_graph *g = random_graph(1, 10, 4, 40);
+	struct graph *g = random_graph(1, 10, 4, 40);
 	uint32_t *part = mem_array(5000, sizeof(*part));
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(kge_deal_relations(g, 1, 1, part, &e), ERR_USAGE);
-	assert_int_equal(kge_deal_relations(g, KGE_PARTS_MAX + 1, 1, part, &e), ERR_USAGE);
-	assert_int_equal(kge_deal_relations(g, 5, 1, part, &e), ERR_USAGE);
+	assert_int_equal(graph_partition_relations(g, 1, 1, part, &e), ERR_USAGE);
+	assert_int_equal(graph_partition_relations(g, GRAPH_PARTS_MAX + 1, 1, part, &e), ERR_USAGE);
+	assert_int_equal(graph_partition_relations(g, 5, 1, part, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "that has 4"));
-	assert_int_equal(kge_deal_communities(g, 5, 1, part, &e), ERR_USAGE);
-	assert_int_equal(kge_deal_communities(g, 4, 1, part, &e), 0);
-	kge_graph_free(g);
-	g = empty_graph(2, KGE_COMMUNITY_RELATIONS_MAX + 1);
-	assert_int_equal(kge_deal_communities(g, 4, 1, part, &e), ERR_TOOBIG);
+	assert_int_equal(graph_partition_communities(g, 5, 1, part, &e), ERR_USAGE);
+	assert_int_equal(graph_partition_communities(g, 4, 1, part, &e), 0);
+	graph_free(g);
+	g = empty_graph(2, GRAPH_COMMUNITY_RELATIONS_MAX + 1);
+	assert_int_equal(graph_partition_communities(g, 4, 1, part, &e), ERR_TOOBIG);
 	assert_non_null(strstr(e.text, "4097 relations"));
-	kge_graph_free(g);
+	graph_free(g);
 	free(part);
 }
 

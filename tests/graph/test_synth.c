@@ -7,12 +7,12 @@
 #include "kge/train.h"
 
 struct seen {
-	struct kge_triple *at;
-	enum kge_split *split;
+	struct graph_triple *at;
+	enum graph_split *split;
 	uint64_t n, cap;
 };
 
-static int collect(void *ctx, enum kge_split split, struct kge_triple t)
+static int collect(void *ctx, enum graph_split split, struct graph_triple t)
 {
 	struct seen *s = ctx;
 
@@ -26,15 +26,15 @@ static int collect(void *ctx, enum kge_split split, struct kge_triple t)
 	return 0;
 }
 
-static struct kge_synth_config config(uint32_t entities, uint32_t relations, uint64_t triples,
-				      uint64_t seed)
+static struct graph_synth_config config(uint32_t entities, uint32_t relations, uint64_t triples,
+					uint64_t seed)
 {
-	return (struct kge_synth_config){ .entities = entities,
-					  .relations = relations,
-					  .triples = triples,
-					  .valid_share = 0.1,
-					  .test_share = 0.05,
-					  .seed = seed };
+	return (struct graph_synth_config){ .entities = entities,
+					    .relations = relations,
+					    .triples = triples,
+					    .valid_share = 0.1,
+					    .test_share = 0.05,
+					    .seed = seed };
 }
 
 static void release(struct seen *s)
@@ -45,44 +45,44 @@ static void release(struct seen *s)
 
 static int compare(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct kge_triple));
+	return memcmp(a, b, sizeof(struct graph_triple));
 }
 
 /* What an arity says of heads and tails, and their types. */
-static void check_relation(const struct kge_synth_config *c, const struct kge_synth *s,
+static void check_relation(const struct graph_synth_config *c, const struct graph_synth *s,
 			   const struct seen *all, uint32_t rel)
 {
-	const struct kge_synth_relation *r = kge_synth_relation(s, rel);
+	const struct graph_synth_relation *r = graph_synth_relation(s, rel);
 	uint32_t *heads = mem_array(c->entities, sizeof(*heads)), n = 0;
 	uint32_t *tails = mem_array(c->entities, sizeof(*tails));
 
 	for (uint64_t i = 0; i < all->n; i++) {
-		struct kge_triple t = all->at[i];
+		struct graph_triple t = all->at[i];
 
 		if (t.rel != rel)
 			continue;
 		n++;
 		assert_in_range(t.head, r->head.first, r->head.first + r->head.n - 1);
 		assert_in_range(t.tail, r->tail.first, r->tail.first + r->tail.n - 1);
-		assert_true(heads[t.head]++ == 0 || r->arity == KGE_1_N || r->arity == KGE_N_N);
-		assert_true(tails[t.tail]++ == 0 || r->arity == KGE_N_1 || r->arity == KGE_N_N);
+		assert_true(heads[t.head]++ == 0 || r->arity == GRAPH_1_N || r->arity == GRAPH_N_N);
+		assert_true(tails[t.tail]++ == 0 || r->arity == GRAPH_N_1 || r->arity == GRAPH_N_N);
 	}
 	assert_int_equal(n, r->triples);
 	free(heads);
 	free(tails);
 }
 
-static void check_splits(const struct kge_synth_config *c, const struct seen *all,
-			 const struct kge_synth_report *report)
+static void check_splits(const struct graph_synth_config *c, const struct seen *all,
+			 const struct graph_synth_report *report)
 {
 	bool *ent = mem_array(c->entities, sizeof(*ent));
 	bool *rel = mem_array(c->relations, sizeof(*rel));
 	uint32_t entities = 0, relations = 0;
-	uint64_t n[KGE_SPLITS] = { 0 };
+	uint64_t n[GRAPH_SPLITS] = { 0 };
 
 	for (uint64_t i = 0; i < all->n; i++) {
 		n[all->split[i]]++;
-		if (all->split[i] != KGE_TRAIN)
+		if (all->split[i] != GRAPH_TRAIN)
 			continue;
 		ent[all->at[i].head] = ent[all->at[i].tail] = rel[all->at[i].rel] = true;
 	}
@@ -97,29 +97,29 @@ static void check_splits(const struct kge_synth_config *c, const struct seen *al
 	assert_int_equal(relations, c->relations);
 	if (c->relations > 1 && c->triples >= 2 * (uint64_t)c->entities)
 		assert_int_equal(entities, c->entities);
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		assert_int_equal(report->triples[s], n[s]);
-	assert_true(n[KGE_VALID] <= (uint64_t)((double)c->triples * c->valid_share));
-	assert_true(n[KGE_TEST] <= (uint64_t)((double)c->triples * c->test_share));
+	assert_true(n[GRAPH_VALID] <= (uint64_t)((double)c->triples * c->valid_share));
+	assert_true(n[GRAPH_TEST] <= (uint64_t)((double)c->triples * c->test_share));
 	free(ent);
 	free(rel);
 }
 
 /* False if so much does not fit. */
-static bool check_graph(const struct kge_synth_config *c)
+static bool check_graph(const struct graph_synth_config *c)
 {
-	struct kge_synth_report report;
-	struct kge_synth *s;
+	struct graph_synth_report report;
+	struct graph_synth *s;
 	struct seen all = { 0 };
 	struct err e = { 0 };
-	int rc = kge_synth_new(&s, c, &e);
+	int rc = graph_synth_new(&s, c, &e);
 
 	if (rc != 0) {
 		assert_int_equal(rc, ERR_USAGE);
 		assert_non_null(strstr(e.text, "bear at most"));
 		return false;
 	}
-	assert_int_equal(kge_synth_run(s, collect, &all, &report), 0);
+	assert_int_equal(graph_synth_run(s, collect, &all, &report), 0);
 	assert_int_equal(all.n, c->triples);
 	for (uint32_t rel = 0; rel < c->relations; rel++)
 		check_relation(c, s, &all, rel);
@@ -130,7 +130,7 @@ static bool check_graph(const struct kge_synth_config *c)
 		assert_true(i == 0 || compare(&all.at[i - 1], &all.at[i]) != 0);
 	}
 	release(&all);
-	kge_synth_free(s);
+	graph_synth_free(s);
 	return true;
 }
 
@@ -146,7 +146,7 @@ static void promises_hold_at_any_size(void **state)
 			for (uint64_t per = 1; per <= 9; per += 4) {
 				uint64_t triples = sizes[i] * per,
 					 least = UINT64_C(2) * relations[j];
-				struct kge_synth_config c =
+				struct graph_synth_config c =
 					config(sizes[i], relations[j],
 					       triples < least ? least : triples, i * 100 + j);
 
@@ -157,42 +157,42 @@ static void promises_hold_at_any_size(void **state)
 
 static void sizes_and_shares_are_checked(void **state)
 {
-	struct kge_synth_config good = config(100, 5, 500, 1), c;
-	struct kge_synth *s;
+	struct graph_synth_config good = config(100, 5, 500, 1), c;
+	struct graph_synth *s;
 	struct err e = { 0 };
 
 	(void)state;
 	c = good;
 	c.entities = 9;
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	assert_null(s);
 	c = good;
-	c.entities = KGE_SYNTH_ENTITIES_MAX + 1;
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	c.entities = GRAPH_SYNTH_ENTITIES_MAX + 1;
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	c = good;
 	c.relations = 0;
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	c = good;
 	c.triples = 9;
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	c = good;
 	c.valid_share = 0.95;
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	c = good;
 	c.triples = 1000000; /* more than there are pairs */
-	assert_int_equal(kge_synth_new(&s, &c, &e), ERR_USAGE);
+	assert_int_equal(graph_synth_new(&s, &c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "100 entities and 5 relations bear at most"));
 }
 
-static uint64_t digest(const struct kge_synth_config *c)
+static uint64_t digest(const struct graph_synth_config *c)
 {
 	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-	struct kge_synth_report report;
+	struct graph_synth_report report;
 	struct seen all = { 0 };
-	struct kge_synth *s;
+	struct graph_synth *s;
 
-	assert_int_equal(kge_synth_new(&s, c, NULL), 0);
-	assert_int_equal(kge_synth_run(s, collect, &all, &report), 0);
+	assert_int_equal(graph_synth_new(&s, c, NULL), 0);
+	assert_int_equal(graph_synth_run(s, collect, &all, &report), 0);
 	for (uint64_t i = 0; i < all.n; i++) {
 		const uint32_t x[] = { all.at[i].head, all.at[i].rel, all.at[i].tail,
 				       (uint32_t)all.split[i] };
@@ -201,13 +201,13 @@ static uint64_t digest(const struct kge_synth_config *c)
 			h = (h ^ x[k]) * 0x100000001b3u;
 	}
 	release(&all);
-	kge_synth_free(s);
+	graph_synth_free(s);
 	return h;
 }
 
 static void the_same_seed_makes_the_same_graph(void **state)
 {
-	struct kge_synth_config c = config(3000, 20, 30000, 42);
+	struct graph_synth_config c = config(3000, 20, 30000, 42);
 	uint64_t first = digest(&c);
 
 	(void)state;
@@ -231,16 +231,16 @@ static int descending(const void *a, const void *b)
 static void degrees_fall_like_a_power(void **state)
 {
 	enum { N = 20000 };
-	struct kge_synth_config c = config(N, 3, UINT64_C(20) * N, 5);
+	struct graph_synth_config c = config(N, 3, UINT64_C(20) * N, 5);
 	uint32_t *degree = mem_array(N, sizeof(*degree));
-	struct kge_synth_report report;
+	struct graph_synth_report report;
 	struct seen all = { 0 };
-	struct kge_synth *s;
+	struct graph_synth *s;
 
 	(void)state;
-	assert_int_equal(kge_synth_new(&s, &c, NULL), 0);
-	assert_int_equal(kge_synth_run(s, collect, &all, &report), 0);
-	assert_int_equal(kge_synth_relation(s, 1)->arity, KGE_N_N);
+	assert_int_equal(graph_synth_new(&s, &c, NULL), 0);
+	assert_int_equal(graph_synth_run(s, collect, &all, &report), 0);
+	assert_int_equal(graph_synth_relation(s, 1)->arity, GRAPH_N_N);
 	for (uint64_t i = 0; i < all.n; i++)
 		degree[all.at[i].head] += all.at[i].rel == 1;
 	qsort(degree, N, sizeof(*degree), descending);
@@ -249,10 +249,10 @@ static void degrees_fall_like_a_power(void **state)
 	assert_true(degree[0] > 20 * degree[N / 2]);
 	free(degree);
 	release(&all);
-	kge_synth_free(s);
+	graph_synth_free(s);
 }
 
-static int stop_at_third(void *ctx, enum kge_split split, struct kge_triple t)
+static int stop_at_third(void *ctx, enum graph_split split, struct graph_triple t)
 {
 	(void)split;
 	(void)t;
@@ -261,47 +261,47 @@ static int stop_at_third(void *ctx, enum kge_split split, struct kge_triple t)
 
 static void a_run_can_be_ended(void **state)
 {
-	struct kge_synth_config c = config(100, 5, 500, 1);
-	struct kge_synth_report report;
-	struct kge_synth *s;
+	struct graph_synth_config c = config(100, 5, 500, 1);
+	struct graph_synth_report report;
+	struct graph_synth *s;
 	int calls = 0;
 
 	(void)state;
-	assert_int_equal(kge_synth_new(&s, &c, NULL), 0);
-	assert_int_equal(kge_synth_run(s, stop_at_third, &calls, &report), -7);
+	assert_int_equal(graph_synth_new(&s, &c, NULL), 0);
+	assert_int_equal(graph_synth_run(s, stop_at_third, &calls, &report), -7);
 	assert_int_equal(calls, 3);
-	kge_synth_free(s);
+	graph_synth_free(s);
 }
 
-static int add_to_graph(void *ctx, enum kge_split split, struct kge_triple t)
+static int add_to_graph(void *ctx, enum graph_split split, struct graph_triple t)
 {
-	kge_graph_add(ctx, split, t);
+	graph_add(ctx, split, t);
 	return 0;
 }
 
-static struct kge_graph *graph_of(const struct kge_synth_config *c)
+static struct graph *graph_of(const struct graph_synth_config *c)
 {
-	struct kge_graph *g = kge_graph_new();
-	struct kge_synth_report report;
-	struct kge_synth *s;
+	struct graph *g = graph_new();
+	struct graph_synth_report report;
+	struct graph_synth *s;
 	char name[16];
 
 	for (uint32_t i = 0; i < c->entities; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
 	for (uint32_t i = 0; i < c->relations; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
-	assert_int_equal(kge_synth_new(&s, c, NULL), 0);
-	assert_int_equal(kge_synth_run(s, add_to_graph, g, &report), 0);
-	kge_synth_free(s);
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
+	assert_int_equal(graph_synth_new(&s, c, NULL), 0);
+	assert_int_equal(graph_synth_run(s, add_to_graph, g, &report), 0);
+	graph_synth_free(s);
 	return g;
 }
 
 /* Counting which tails are frequent is no match for a model of twelve epochs. */
 static void there_is_something_to_learn(void **state)
 {
-	struct kge_synth_config c = config(2000, 9, 20000, 3);
+	struct graph_synth_config c = config(2000, 9, 20000, 3);
 	const struct kge_protocol *p = kge_protocol_find("standard");
-	struct kge_graph *g = graph_of(&c);
+	struct graph *g = graph_of(&c);
 	struct kge_train_config how;
 	struct kge_metrics learned, counted;
 	struct kge_trainer *t;
@@ -319,13 +319,13 @@ static void there_is_something_to_learn(void **state)
 	t = kge_trainer_new(&how, g, emb);
 	for (int i = 0; i < 12; i++)
 		kge_trainer_epoch(t, NULL, NULL);
-	assert_int_equal(kge_evaluate(emb, g, KGE_TEST, p, NULL, &learned), 0);
-	assert_int_equal(kge_evaluate_frequency(g, KGE_TEST, p, NULL, &counted), 0);
+	assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, p, NULL, &learned), 0);
+	assert_int_equal(kge_evaluate_frequency(g, GRAPH_TEST, p, NULL, &counted), 0);
 	print_message("MRR %.4f learned, %.4f counted\n", learned.mrr, counted.mrr);
 	assert_true(learned.mrr > 1.6 * counted.mrr);
 	kge_trainer_free(t);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

@@ -8,24 +8,24 @@
 enum { ENT = 37, REL = 5, TRIPLES = 120 };
 
 struct world {
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct kge_asker *asker;
 };
 
 /* Relation r has heads below 20 and tails from 20 on, but for the last one: there is room
  * for types to matter. */
-static struct kge_graph *random_graph(struct rng *r)
+static struct graph *random_graph(struct rng *r)
 {
-	struct kge_graph *g = names(ENT, REL);
+	struct graph *g = names(ENT, REL);
 
 	for (int i = 0; i < TRIPLES; i++) {
 		uint32_t rel = rng_below(r, REL);
-		struct kge_triple t = { rng_below(r, 20), rel, 20 + rng_below(r, ENT - 20) };
+		struct graph_triple t = { rng_below(r, 20), rel, 20 + rng_below(r, ENT - 20) };
 
 		if (rel == REL - 1)
 			t.tail = rng_below(r, 3);
-		kge_graph_add(g, i < 100 ? KGE_TRAIN : i < 110 ? KGE_VALID : KGE_TEST, t);
+		graph_add(g, i < 100 ? GRAPH_TRAIN : i < 110 ? GRAPH_VALID : GRAPH_TEST, t);
 	}
 	return g;
 }
@@ -46,27 +46,27 @@ static void world_release(struct world *w)
 {
 	kge_asker_free(w->asker);
 	kge_emb_free(w->emb);
-	kge_graph_free(w->g);
+	graph_free(w->g);
 }
 
 /* ---- the definitions ---- */
 
-static bool holds(const struct kge_graph *g, struct kge_triple t)
+static bool holds(const struct graph *g, struct graph_triple t)
 {
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++)
 			if (memcmp(&g->split[s].at[i], &t, sizeof(t)) == 0)
 				return true;
 	return false;
 }
 
-static bool seen(const struct kge_graph *g, uint32_t rel, uint32_t head, uint32_t tail)
+static bool seen(const struct graph *g, uint32_t rel, uint32_t head, uint32_t tail)
 {
-	bool h = head == KGE_NONE, t = tail == KGE_NONE;
+	bool h = head == GRAPH_NONE, t = tail == GRAPH_NONE;
 
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t i = 0; i < g->split[s].n; i++) {
-			const struct kge_triple *x = &g->split[s].at[i];
+			const struct graph_triple *x = &g->split[s].at[i];
 
 			h |= x->rel == rel && x->head == head;
 			t |= x->rel == rel && x->tail == tail;
@@ -74,43 +74,44 @@ static bool seen(const struct kge_graph *g, uint32_t rel, uint32_t head, uint32_
 	return h && t;
 }
 
-static bool allowed(const struct world *w, const struct kge_ask_options *o, struct kge_triple q,
-		    struct kge_triple t)
+static bool allowed(const struct world *w, const struct kge_ask_options *o, struct graph_triple q,
+		    struct graph_triple t)
 {
 	if (!o->with_known && holds(w->g, t))
 		return false;
 	if (!o->typed)
 		return true;
-	return seen(w->g, t.rel, q.head == KGE_NONE || q.rel == KGE_NONE ? t.head : KGE_NONE,
-		    q.tail == KGE_NONE || q.rel == KGE_NONE ? t.tail : KGE_NONE);
+	return seen(w->g, t.rel, q.head == GRAPH_NONE || q.rel == GRAPH_NONE ? t.head : GRAPH_NONE,
+		    q.tail == GRAPH_NONE || q.rel == GRAPH_NONE ? t.tail : GRAPH_NONE);
 }
 
-static struct kge_triple filled(struct kge_triple q, uint32_t id)
+static struct graph_triple filled(struct graph_triple q, uint32_t id)
 {
-	if (q.head == KGE_NONE)
+	if (q.head == GRAPH_NONE)
 		q.head = id;
-	else if (q.rel == KGE_NONE)
+	else if (q.rel == GRAPH_NONE)
 		q.rel = id;
 	else
 		q.tail = id;
 	return q;
 }
 
-static float score_of(const struct kge_emb *e, struct kge_triple q, struct kge_triple t)
+static float score_of(const struct kge_emb *e, struct graph_triple q, struct graph_triple t)
 {
-	return kge_score_asked(e, t.head, t.rel, t.tail, q.head == KGE_NONE ? KGE_HEAD : KGE_TAIL);
+	return kge_score_asked(e, t.head, t.rel, t.tail,
+			       q.head == GRAPH_NONE ? GRAPH_HEAD : GRAPH_TAIL);
 }
 
 /* Every answer is allowed and scored as defined, they descend, and nobody left out is better. */
-static void check_answers(struct world *w, struct kge_triple q, const struct kge_ask_options *o)
+static void check_answers(struct world *w, struct graph_triple q, const struct kge_ask_options *o)
 {
 	struct kge_answer out[ENT];
 	size_t n = kge_ask(w->asker, q, o, out), could = 0;
-	uint32_t ids = q.rel == KGE_NONE ? REL : ENT;
+	uint32_t ids = q.rel == GRAPH_NONE ? REL : ENT;
 	bool taken[ENT] = { false };
 
 	for (size_t i = 0; i < n; i++) {
-		struct kge_triple t = filled(q, out[i].id);
+		struct graph_triple t = filled(q, out[i].id);
 
 		assert_true(allowed(w, o, q, t));
 		assert_int_equal(out[i].known, holds(w->g, t));
@@ -120,7 +121,7 @@ static void check_answers(struct world *w, struct kge_triple q, const struct kge
 		taken[out[i].id] = true;
 	}
 	for (uint32_t id = 0; id < ids; id++) {
-		struct kge_triple t = filled(q, id);
+		struct graph_triple t = filled(q, id);
 
 		could += allowed(w, o, q, t);
 		if (!taken[id] && n > 0 && allowed(w, o, q, t))
@@ -142,10 +143,11 @@ static void test_answers(void **state)
 						     .typed = k & 2 };
 			uint32_t rel = k % REL;
 
-			check_answers(&w, (struct kge_triple){ k % ENT, rel, KGE_NONE }, &o);
-			check_answers(&w, (struct kge_triple){ KGE_NONE, rel, k % ENT }, &o);
+			check_answers(&w, (struct graph_triple){ k % ENT, rel, GRAPH_NONE }, &o);
+			check_answers(&w, (struct graph_triple){ GRAPH_NONE, rel, k % ENT }, &o);
 			o.top = o.top < REL ? o.top : REL;
-			check_answers(&w, (struct kge_triple){ k % 20, KGE_NONE, 20 + k % 17 }, &o);
+			check_answers(&w, (struct graph_triple){ k % 20, GRAPH_NONE, 20 + k % 17 },
+				      &o);
 		}
 		world_release(&w);
 	}
@@ -155,20 +157,21 @@ static void test_answers(void **state)
 static void test_known(void **state)
 {
 	struct world w = world_of(kge_model_find("distmult"), 4);
-	struct kge_triple t = w.g->split[KGE_TEST].at[0];
+	struct graph_triple t = w.g->split[GRAPH_TEST].at[0];
 	struct kge_ask_options o = { .top = ENT, .with_known = true };
 	struct kge_answer out[ENT];
 	size_t n, with = 0;
 
 	(void)state;
-	n = kge_ask(w.asker, (struct kge_triple){ t.head, t.rel, KGE_NONE }, &o, out);
+	n = kge_ask(w.asker, (struct graph_triple){ t.head, t.rel, GRAPH_NONE }, &o, out);
 	assert_int_equal(n, ENT);
 	for (size_t i = 0; i < n; i++)
 		with += out[i].known;
 	assert_true(with > 0);
 	o.with_known = false;
-	assert_int_equal(kge_ask(w.asker, (struct kge_triple){ t.head, t.rel, KGE_NONE }, &o, out),
-			 n - with);
+	assert_int_equal(
+		kge_ask(w.asker, (struct graph_triple){ t.head, t.rel, GRAPH_NONE }, &o, out),
+		n - with);
 	world_release(&w);
 }
 
@@ -181,11 +184,11 @@ static void test_ties_and_nan(void **state)
 	(void)state;
 	memset(w.emb->ent, 0, ENT * w.emb->ent_floats * sizeof(float));
 	kge_ent(w.emb, 0)[1] = NAN;
-	kge_ask(w.asker, (struct kge_triple){ 3, 1, KGE_NONE }, &o, out);
+	kge_ask(w.asker, (struct graph_triple){ 3, 1, GRAPH_NONE }, &o, out);
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(out[i].id, i + 1);
 	o.top = ENT;
-	assert_int_equal(kge_ask(w.asker, (struct kge_triple){ 3, 1, KGE_NONE }, &o, out), ENT);
+	assert_int_equal(kge_ask(w.asker, (struct graph_triple){ 3, 1, GRAPH_NONE }, &o, out), ENT);
 	assert_int_equal(out[ENT - 1].id, 0);
 	world_release(&w);
 }
@@ -273,11 +276,11 @@ static void test_near(void **state)
 	}
 }
 
-static bool same_type(const struct kge_graph *g, uint32_t a, uint32_t b)
+static bool same_type(const struct graph *g, uint32_t a, uint32_t b)
 {
 	for (uint32_t r = 0; r < REL; r++)
-		if ((seen(g, r, a, KGE_NONE) && seen(g, r, b, KGE_NONE)) ||
-		    (seen(g, r, KGE_NONE, a) && seen(g, r, KGE_NONE, b)))
+		if ((seen(g, r, a, GRAPH_NONE) && seen(g, r, b, GRAPH_NONE)) ||
+		    (seen(g, r, GRAPH_NONE, a) && seen(g, r, GRAPH_NONE, b)))
 			return true;
 	return false;
 }

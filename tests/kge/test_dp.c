@@ -223,15 +223,15 @@ struct one {
 	struct kge_emb *emb;
 	struct kge_batch b;
 	struct kge_dp_triple t;
-	struct kge_triple x;
-	enum kge_side sides[2];
+	struct graph_triple x;
+	enum graph_side sides[2];
 	size_t n_sides;
 	struct rng r;
 	float *p; /* of the self-adversarial loss, by side and negative */
 };
 
 static void one_init(struct one *o, const struct kge_train_config *c, const char *model,
-		     const struct kge_graph *g)
+		     const struct graph *g)
 {
 	*o = (struct one){ .c = *c, .x = { 3, 1, 5 }, .n_sides = 1, .r = seed(5) };
 	o->emb = emb_of(model, 9, g, 2);
@@ -254,10 +254,10 @@ static double softplus(double x)
 	return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-static double score_of(const struct one *o, enum kge_side s, uint32_t candidate)
+static double score_of(const struct one *o, enum graph_side s, uint32_t candidate)
 {
-	return (double)kge_score_asked(o->emb, s == KGE_TAIL ? o->x.head : candidate, o->x.rel,
-				       s == KGE_TAIL ? candidate : o->x.tail, s);
+	return (double)kge_score_asked(o->emb, s == GRAPH_TAIL ? o->x.head : candidate, o->x.rel,
+				       s == GRAPH_TAIL ? candidate : o->x.tail, s);
 }
 
 /* Weights of the negatives, which have no gradient: from the tables as they are first. */
@@ -280,12 +280,12 @@ static double weight_of(struct one *o, size_t side, size_t j, const double *scor
 
 static double loss_of_side(struct one *o, size_t side, struct rng *r)
 {
-	enum kge_side s = o->sides[side];
+	enum graph_side s = o->sides[side];
 	size_t n = o->c.negatives;
 	uint32_t ids[16];
 	double scores[16], sum = 0;
 
-	ids[0] = s == KGE_TAIL ? o->x.tail : o->x.head;
+	ids[0] = s == GRAPH_TAIL ? o->x.tail : o->x.head;
 	kge_draw(ids + 1, n, o->emb->n_ent, r);
 	for (size_t j = 0; j <= n; j++)
 		scores[j] = score_of(o, s, ids[j]);
@@ -336,8 +336,7 @@ static struct kge_emb *stepped(const struct one *o)
 
 static void check_gradient(const char *model, enum kge_loss loss, int corrupt)
 {
-	struct kge_graph *g =
-		names(9, 2); /* so few that negatives meet each other and the answer */
+	struct graph *g = names(9, 2); /* so few that negatives meet each other and the answer */
 	struct kge_train_config c = config();
 	struct kge_emb *after;
 	struct one o;
@@ -346,8 +345,8 @@ static void check_gradient(const char *model, enum kge_loss loss, int corrupt)
 	c.loss = loss;
 	c.negatives = 7;
 	one_init(&o, &c, model, g);
-	o.sides[0] = corrupt == 1 ? KGE_HEAD : KGE_TAIL;
-	o.sides[1] = KGE_HEAD;
+	o.sides[0] = corrupt == 1 ? GRAPH_HEAD : GRAPH_TAIL;
+	o.sides[1] = GRAPH_HEAD;
 	o.n_sides = corrupt == 2 ? 2 : 1;
 	kge_dp_triple_grad(&o.t, o.x, o.sides, o.n_sides, o.r);
 	after = stepped(&o);
@@ -360,7 +359,7 @@ static void check_gradient(const char *model, enum kge_loss loss, int corrupt)
 			 tried[0] + tried[1]);
 	kge_emb_free(after);
 	one_release(&o);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_gradient_is_that_of_the_triples_own_loss(void **state)
@@ -406,7 +405,7 @@ static void check_added(const struct one *o, const uint32_t *ent, const uint32_t
 
 static void check_clip(const char *model, double clip, double noise, bool clipped)
 {
-	struct kge_graph *g = names(20, 2);
+	struct graph *g = names(20, 2);
 	struct kge_train_config c = config();
 	struct one o;
 	uint32_t *ent, *rel;
@@ -428,7 +427,7 @@ static void check_clip(const char *model, double clip, double noise, bool clippe
 	free(ent);
 	free(rel);
 	one_release(&o);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_the_clip_is_of_all_rows_together_and_exact(void **state)
@@ -446,7 +445,7 @@ static void test_the_clip_is_of_all_rows_together_and_exact(void **state)
 static void test_what_is_not_finite_gives_nothing(void **state)
 {
 	static const float bad[] = { NAN, INFINITY, 3e38f };
-	struct kge_graph *g = names(9, 2);
+	struct graph *g = names(9, 2);
 	struct kge_train_config c = config();
 
 	(void)state;
@@ -463,7 +462,7 @@ static void test_what_is_not_finite_gives_nothing(void **state)
 			assert_true(squares <= 0);
 		one_release(&o);
 	}
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- a step ---- */
@@ -474,8 +473,8 @@ struct stepper {
 	struct rng r;
 };
 
-static void stepper_init(struct stepper *s, const struct kge_train_config *c,
-			 const struct kge_graph *g, const char *model, uint64_t number)
+static void stepper_init(struct stepper *s, const struct kge_train_config *c, const struct graph *g,
+			 const char *model, uint64_t number)
 {
 	s->emb = emb_of(model, 9, g, 2);
 	s->before = kge_emb_copy(s->emb);
@@ -499,14 +498,14 @@ static double moved(const struct stepper *s, size_t i)
 /* Rows that no triple has: an entity beyond the street is a negative at most. */
 static void test_every_number_gets_the_noise(void **state)
 {
-	struct kge_graph *g = names(4000, 3);
+	struct graph *g = names(4000, 3);
 	struct kge_train_config c = config();
 	struct stepper s;
 	double squares = 0, sum = 0, want;
 	size_t n, still = 0;
 
 	(void)state;
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
 	c.lr = 1;
 	c.dp = (struct kge_dp_config){
 		.epsilon = 1, .delta = 1e-5, .clip = 0.5, .noise = 1.5, .rate = 1, .triples = 250
@@ -527,14 +526,14 @@ static void test_every_number_gets_the_noise(void **state)
 		still += s.emb->rel[i] == s.before->rel[i];
 	assert_true(still < n / 200);
 	stepper_release(&s);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* With hardly any noise a step is the mean of the clipped gradients. */
 static void test_a_step_is_the_sum_of_the_clipped(void **state)
 {
-	struct kge_graph *g = street(12);
-	size_t n_train = g->split[KGE_TRAIN].n;
+	struct graph *g = street(12);
+	size_t n_train = g->split[GRAPH_TRAIN].n;
 	struct kge_train_config c = config();
 	struct stepper s;
 	struct one o;
@@ -557,8 +556,8 @@ static void test_a_step_is_the_sum_of_the_clipped(void **state)
 	kge_emb_assign(o.emb, s.before);
 	sum = calloc(s.emb->n_rel * s.emb->rel_floats, sizeof(*sum));
 	for (size_t k = 0; k < n_train; k++) {
-		o.x = g->split[KGE_TRAIN].at[k];
-		o.sides[0] = KGE_TAIL; /* step 1 */
+		o.x = g->split[GRAPH_TRAIN].at[k];
+		o.sides[0] = GRAPH_TAIL; /* step 1 */
 		kge_dp_triple_grad(&o.t, o.x, o.sides, 1, seed(k));
 		{
 			uint32_t *ent = calloc(s.emb->n_ent * s.emb->ent_floats, sizeof(*ent));
@@ -578,7 +577,7 @@ static void test_a_step_is_the_sum_of_the_clipped(void **state)
 	free(sum);
 	one_release(&o);
 	stepper_release(&s);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Has this relation's row taken a step that noise alone would not make? */
@@ -595,7 +594,7 @@ static bool was_taken(const struct kge_emb *emb, const struct kge_emb *before, u
 static void test_triples_are_taken_one_by_one(void **state)
 {
 	enum { N = 60, STEPS = 60 };
-	struct kge_graph *g = names(40, N);
+	struct graph *g = names(40, N);
 	struct kge_train_config c = config();
 	struct kge_optimizer_table ent, rel;
 	struct kge_batch b = { .c = &c, .k = kge_kernels_pick(), .ent = &ent, .rel = &rel };
@@ -606,11 +605,11 @@ static void test_triples_are_taken_one_by_one(void **state)
 
 	(void)state;
 	for (uint32_t k = 0; k < N; k++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ k % 40, k, (k * 7 + 1) % 40 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ k % 40, k, (k * 7 + 1) % 40 });
 	c.dp.noise = 0.01;
 	c.dp.clip = 1e-2;
 	c.dp.rate = 0.3;
-	b.train = &g->split[KGE_TRAIN];
+	b.train = &g->split[GRAPH_TRAIN];
 	b.emb = emb_of("transe", 8, g, 2);
 	before = kge_emb_copy(b.emb);
 	kge_optimizer_init(&ent, c.optimizer, b.emb->n_ent, b.emb->ent_floats);
@@ -640,14 +639,14 @@ static void test_triples_are_taken_one_by_one(void **state)
 	kge_dp_free(d);
 	kge_emb_free(b.emb);
 	kge_emb_free(before);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- what repeats ---- */
 
 static void test_one_draw_gives_the_same_bits_with_any_threads(void **state)
 {
-	struct kge_graph *g = street(700);
+	struct graph *g = street(700);
 	struct kge_train_config c = config();
 	struct stepper a, b;
 
@@ -667,12 +666,12 @@ static void test_one_draw_gives_the_same_bits_with_any_threads(void **state)
 	assert_same(a.emb, b.emb, false);
 	stepper_release(&a);
 	stepper_release(&b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_a_saved_run_goes_on(void **state)
 {
-	struct kge_graph *g = street(30);
+	struct graph *g = street(30);
 	struct kge_train_config c = config();
 	struct buf saved = { 0 };
 	struct stepper a, b;
@@ -692,22 +691,22 @@ static void test_a_saved_run_goes_on(void **state)
 	buf_release(&saved);
 	stepper_release(&a);
 	stepper_release(&b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_canceled_before_its_first_step_it_changes_nothing(void **state)
 {
-	struct kge_graph *g = street(10);
+	struct graph *g = street(10);
 	struct kge_train_config c = config();
 
 	(void)state;
 	check_cancel(&c, g);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_it_learns_where_noise_is_small(void **state)
 {
-	struct kge_graph *g = street(20);
+	struct graph *g = street(20);
 	struct kge_train_config c = config();
 	struct stepper s;
 	double before, loss = 0;
@@ -724,7 +723,7 @@ static void test_it_learns_where_noise_is_small(void **state)
 	assert_true(isnan(loss)); /* it would say something of the triples */
 	assert_true(train_mrr(g, s.emb) > 2 * before);
 	stepper_release(&s);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- what is public, and what is refused ---- */

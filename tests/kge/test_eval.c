@@ -10,36 +10,36 @@
 
 /* ---- random graphs and tables ---- */
 
-static struct kge_graph *random_graph(struct rng *r, uint32_t n_ent, uint32_t n_rel, size_t n)
+static struct graph *random_graph(struct rng *r, uint32_t n_ent, uint32_t n_rel, size_t n)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 
 	for (uint32_t i = 0; i < n_ent; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "e%u", i));
 	for (uint32_t i = 0; i < n_rel; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof name, "r%u", i));
 	for (size_t i = 0; i < n; i++) {
 		uint32_t s = rng_below(r, 4);
 		uint32_t heads = s == 3 ? n_ent - n_ent / 8 : n_ent; /* some are not in train */
 
-		kge_graph_add(g, s == 3 ? KGE_TRAIN : (enum kge_split)s,
-			      (struct kge_triple){ rng_below(r, heads), rng_below(r, n_rel),
-						   rng_below(r, heads) });
+		graph_add(g, s == 3 ? GRAPH_TRAIN : (enum graph_split)s,
+			  (struct graph_triple){ rng_below(r, heads), rng_below(r, n_rel),
+						 rng_below(r, heads) });
 	}
 	return g;
 }
 
 /* Rows with what is awkward: many equal rows, whole numbers, and at `odd` also
  * rows of NaN, of infinity and of numbers whose products overflow. */
-static struct kge_emb *awkward_emb(const char *model, size_t dim, const struct kge_graph *g,
+static struct kge_emb *awkward_emb(const char *model, size_t dim, const struct graph *g,
 				   struct rng *r, bool odd)
 {
-	uint32_t n = kge_vocab_count(g->entities);
+	uint32_t n = graph_vocab_count(g->entities);
 	const struct kge_model *m = kge_model_find(model);
 	size_t rel_dim = m->own_rel_dim ? 1 + rng_below(r, 20) : 0;
 	struct kge_emb *emb =
-		kge_emb_new_dims(m, dim, rel_dim, 6, n, kge_vocab_count(g->relations), r);
+		kge_emb_new_dims(m, dim, rel_dim, 6, n, graph_vocab_count(g->relations), r);
 
 	for (uint32_t id = 0; id < n; id++) {
 		float *row = kge_ent(emb, id);
@@ -58,7 +58,7 @@ static struct kge_emb *awkward_emb(const char *model, size_t dim, const struct k
 
 /* ---- the slow and obvious one ---- */
 
-static bool in_split(const struct kge_graph *g, int s, struct kge_triple t)
+static bool in_split(const struct graph *g, int s, struct graph_triple t)
 {
 	for (size_t i = 0; i < g->split[s].n; i++)
 		if (memcmp(&g->split[s].at[i], &t, sizeof t) == 0)
@@ -66,33 +66,33 @@ static bool in_split(const struct kge_graph *g, int s, struct kge_triple t)
 	return false;
 }
 
-static bool competes(const struct kge_graph *g, const struct kge_protocol *p, enum kge_side side,
+static bool competes(const struct graph *g, const struct kge_protocol *p, enum graph_side side,
 		     uint32_t rel, uint32_t id)
 {
-	for (int s = 0; s < KGE_SPLITS; s++) {
+	for (int s = 0; s < GRAPH_SPLITS; s++) {
 		for (size_t i = 0; i < g->split[s].n; i++) {
-			struct kge_triple t = g->split[s].at[i];
+			struct graph_triple t = g->split[s].at[i];
 
-			if (p->candidates == KGE_CAND_TRAIN && s == KGE_TRAIN &&
+			if (p->candidates == KGE_CAND_TRAIN && s == GRAPH_TRAIN &&
 			    (t.head == id || t.tail == id))
 				return true;
 			if (p->candidates == KGE_CAND_TYPED && t.rel == rel &&
-			    (side == KGE_HEAD ? t.head : t.tail) == id)
+			    (side == GRAPH_HEAD ? t.head : t.tail) == id)
 				return true;
 		}
 	}
 	return p->candidates == KGE_CAND_ALL;
 }
 
-static struct kge_triple with_answer(struct kge_triple t, enum kge_side side, uint32_t id)
+static struct graph_triple with_answer(struct graph_triple t, enum graph_side side, uint32_t id)
 {
-	*(side == KGE_HEAD ? &t.head : &t.tail) = id;
+	*(side == GRAPH_HEAD ? &t.head : &t.tail) = id;
 	return t;
 }
 
-static bool filtered(const struct kge_graph *g, unsigned filter, struct kge_triple t)
+static bool filtered(const struct graph *g, unsigned filter, struct graph_triple t)
 {
-	for (int s = 0; s < KGE_SPLITS; s++)
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		if (filter & 1u << s && in_split(g, s, t))
 			return true;
 	return false;
@@ -114,18 +114,18 @@ static float plain_score(const struct kge_emb *emb, const float *q, uint32_t rel
 	return isnan(score) ? -INFINITY : score;
 }
 
-static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct kge_graph *g,
-				     const struct kge_protocol *p, struct kge_triple t,
-				     enum kge_side side)
+static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct graph *g,
+				     const struct kge_protocol *p, struct graph_triple t,
+				     enum graph_side side)
 {
 	struct kge_ranked r = { .triple = t, .side = side, .candidates = 1 };
-	uint32_t gold = side == KGE_HEAD ? t.head : t.tail;
-	uint32_t known = side == KGE_HEAD ? t.tail : t.head;
+	uint32_t gold = side == GRAPH_HEAD ? t.head : t.tail;
+	uint32_t known = side == GRAPH_HEAD ? t.tail : t.head;
 	float *q = mem_aligned(emb->query_floats, sizeof *q), best;
 
 	emb->model->query(q, kge_ent(emb, known), kge_rel(emb, t.rel), emb, side);
 	best = plain_score(emb, q, t.rel, gold);
-	for (uint32_t id = 0; id < kge_vocab_count(g->entities); id++) {
+	for (uint32_t id = 0; id < graph_vocab_count(g->entities); id++) {
 		float score = plain_score(emb, q, t.rel, id);
 
 		if (id == gold || !competes(g, p, side, t.rel, id) ||
@@ -139,23 +139,23 @@ static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct kge
 	return r;
 }
 
-static void check_protocol(const struct kge_emb *emb, const struct kge_graph *g,
+static void check_protocol(const struct kge_emb *emb, const struct graph *g,
 			   const struct kge_protocol *p, uint32_t threads)
 {
 	struct kge_eval_options o = { .threads = threads };
 	struct kge_ranked *got;
 	size_t n, at = 0;
 
-	assert_int_equal(kge_rank_split(emb, g, KGE_TEST, p, &o, &got, &n), 0);
-	assert_int_equal(n, kge_eval_queries(g, KGE_TEST, p, &o));
-	for (size_t i = 0; i < g->split[KGE_TEST].n; i++) {
+	assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, &o, &got, &n), 0);
+	assert_int_equal(n, kge_eval_queries(g, GRAPH_TEST, p, &o));
+	for (size_t i = 0; i < g->split[GRAPH_TEST].n; i++) {
 		for (int head = 0; head < 2; head++) {
 			struct kge_ranked want;
 
 			if (p->sides == (head ? KGE_SIDES_TAIL : KGE_SIDES_HEAD))
 				continue;
-			want = rank_slowly(emb, g, p, g->split[KGE_TEST].at[i],
-					   head ? KGE_HEAD : KGE_TAIL);
+			want = rank_slowly(emb, g, p, g->split[GRAPH_TEST].at[i],
+					   head ? GRAPH_HEAD : GRAPH_TAIL);
 			assert_memory_equal(&got[at], &want, sizeof want);
 			at++;
 		}
@@ -177,8 +177,8 @@ static void every_switch_agrees_with_the_slow_one(void **state)
 	(void)state;
 	rng_seed(&r, 3);
 	for (int round = 0; round < 20; round++) {
-		struct kge_graph *g = random_graph(&r, 8 + rng_below(&r, 30), 1 + rng_below(&r, 3),
-						   1 + rng_below(&r, 90));
+		struct graph *g = random_graph(&r, 8 + rng_below(&r, 30), 1 + rng_below(&r, 3),
+					       1 + rng_below(&r, 90));
 		struct kge_emb *emb = awkward_emb(models[round % MODELS], 1 + rng_below(&r, 20), g,
 						  &r, round >= 10);
 
@@ -190,7 +190,7 @@ static void every_switch_agrees_with_the_slow_one(void **state)
 			check_protocol(emb, g, &p, 1 + k % 3);
 		}
 		kge_emb_free(emb);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
@@ -202,19 +202,19 @@ static void blocks_agree_with_the_slow_one(void **state)
 	(void)state;
 	rng_seed(&r, 4);
 	for (size_t m = 0; m < MODELS; m++) {
-		struct kge_graph *g = random_graph(&r, 1300, 2, 1600);
+		struct graph *g = random_graph(&r, 1300, 2, 1600);
 		struct kge_emb *emb = awkward_emb(models[m], 33, g, &r, false);
 		struct kge_protocol all = *kge_protocol_find("standard");
 
-		g->split[KGE_TEST].n = 60; /* the slow one is slow */
-		all.filter = 1u << KGE_TEST;
+		g->split[GRAPH_TEST].n = 60; /* the slow one is slow */
+		all.filter = 1u << GRAPH_TEST;
 		check_protocol(emb, g, &all, 2);
 		all.candidates = KGE_CAND_TRAIN;
 		all.filter = 0;
-		g->split[KGE_TEST].n = 20;
+		g->split[GRAPH_TEST].n = 20;
 		check_protocol(emb, g, &all, 1);
 		kge_emb_free(emb);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
@@ -230,14 +230,14 @@ static void whole_numbers(struct kge_emb *emb, struct rng *r)
 			emb->rel[i] = rng_below(r, 2) == 0 ? 1 : -1;
 }
 
-static struct kge_ranked rank_by_score(const struct kge_emb *emb, const struct kge_graph *g,
-				       struct kge_triple t, enum kge_side side)
+static struct kge_ranked rank_by_score(const struct kge_emb *emb, const struct graph *g,
+				       struct graph_triple t, enum graph_side side)
 {
 	struct kge_ranked r = { .triple = t, .side = side, .candidates = 1 };
 	float gold = kge_score(emb, t.head, t.rel, t.tail);
 
 	for (uint32_t id = 0; id < emb->n_ent; id++) {
-		struct kge_triple u = with_answer(t, side, id);
+		struct graph_triple u = with_answer(t, side, id);
 		float score = kge_score(emb, u.head, u.rel, u.tail);
 
 		if (filtered(g, 7, u))
@@ -258,14 +258,14 @@ static void projected_ranks_are_those_of_scores(void **state)
 	rng_seed(&r, 12);
 	for (size_t m = 0; m < 3; m++) {
 		const struct kge_model *model = kge_model_find(projecting[m]);
-		struct kge_graph *g = random_graph(&r, 60, 3, 300);
+		struct graph *g = random_graph(&r, 60, 3, 300);
 		struct kge_emb *emb =
 			kge_emb_new_dims(model, 16, model->own_rel_dim ? 5 : 0, 0, 60, 3, &r);
 		struct kge_ranked *got;
 		size_t n, ties = 0;
 
 		whole_numbers(emb, &r);
-		assert_int_equal(kge_rank_split(emb, g, KGE_TEST, kge_protocol_find("standard"),
+		assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, kge_protocol_find("standard"),
 						NULL, &got, &n),
 				 0);
 		for (size_t i = 0; i < n; i++) {
@@ -274,17 +274,17 @@ static void projected_ranks_are_those_of_scores(void **state)
 			assert_memory_equal(&got[i], &want, sizeof want);
 			ties += want.equal;
 		}
-		assert_true(n == 2 * g->split[KGE_TEST].n && ties > 20);
+		assert_true(n == 2 * g->split[GRAPH_TEST].n && ties > 20);
 		free(got);
 		kge_emb_free(emb);
-		kge_graph_free(g);
+		graph_free(g);
 	}
 }
 
 static void check_threads(const char *model)
 {
 	struct rng r;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 
 	rng_seed(&r, 5);
@@ -297,9 +297,9 @@ static void check_threads(const char *model)
 		struct kge_ranked *one, *many;
 		size_t n, m;
 
-		assert_int_equal(kge_rank_split(emb, g, KGE_TEST, &p, &o, &one, &n), 0);
+		assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, &p, &o, &one, &n), 0);
 		for (o.threads = 2; o.threads <= 5; o.threads += 3) {
-			assert_int_equal(kge_rank_split(emb, g, KGE_TEST, &p, &o, &many, &m), 0);
+			assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, &p, &o, &many, &m), 0);
 			assert_int_equal(n, m);
 			assert_memory_equal(one, many, n * sizeof *one);
 			free(many);
@@ -307,7 +307,7 @@ static void check_threads(const char *model)
 		free(one);
 	}
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void threads_change_nothing(void **state)
@@ -347,10 +347,10 @@ static void metrics_of_known_ranks(void **state)
 {
 	/* realistic ranks 1, 2.5, 10.5, 4: two tail queries, two head queries */
 	static const struct kge_ranked r[] = {
-		{ .side = KGE_TAIL, .greater = 0, .equal = 0 },
-		{ .side = KGE_HEAD, .greater = 1, .equal = 1 },
-		{ .side = KGE_TAIL, .greater = 9, .equal = 1 },
-		{ .side = KGE_HEAD, .greater = 3, .equal = 0 },
+		{ .side = GRAPH_TAIL, .greater = 0, .equal = 0 },
+		{ .side = GRAPH_HEAD, .greater = 1, .equal = 1 },
+		{ .side = GRAPH_TAIL, .greater = 9, .equal = 1 },
+		{ .side = GRAPH_HEAD, .greater = 3, .equal = 0 },
 	};
 	struct kge_metrics m;
 
@@ -379,7 +379,7 @@ static void metrics_of_known_ranks(void **state)
 static void a_limit_draws_by_seed(void **state)
 {
 	struct rng r;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	const struct kge_protocol *p = kge_protocol_find("tail");
 	struct kge_ranked *full, *a, *b;
@@ -390,17 +390,17 @@ static void a_limit_draws_by_seed(void **state)
 	rng_seed(&r, 6);
 	g = random_graph(&r, 60, 2, 500);
 	emb = awkward_emb("transe", 4, g, &r, false);
-	assert_int_equal(kge_rank_split(emb, g, KGE_TEST, p, NULL, &full, &n_full), 0);
+	assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, NULL, &full, &n_full), 0);
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		struct kge_eval_options o = { .threads = 2, .limit = 25, .seed = seed };
 
 		o.progress = &done;
 		atomic_store(&done, 0);
-		assert_int_equal(kge_rank_split(emb, g, KGE_TEST, p, &o, &a, &n), 0);
-		assert_int_equal(kge_eval_queries(g, KGE_TEST, p, &o), 25);
+		assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, &o, &a, &n), 0);
+		assert_int_equal(kge_eval_queries(g, GRAPH_TEST, p, &o), 25);
 		assert_int_equal(n, 25);
 		assert_int_equal(atomic_load(&done), 25);
-		assert_int_equal(kge_rank_split(emb, g, KGE_TEST, p, &o, &b, &m), 0);
+		assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, &o, &b, &m), 0);
 		assert_memory_equal(a, b, n * sizeof *a);
 		at = 0;
 		for (size_t i = 0; i < n_full && at < n; i++)
@@ -413,13 +413,13 @@ static void a_limit_draws_by_seed(void **state)
 	assert_true(differ >= 19);
 	free(full);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void a_cancel_ends_it(void **state)
 {
 	struct rng r;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	atomic_bool cancel = true;
 	struct kge_eval_options o = { .threads = 3, .cancel = &cancel };
@@ -432,35 +432,35 @@ static void a_cancel_ends_it(void **state)
 	g = random_graph(&r, 60, 2, 300);
 	emb = awkward_emb("rotate", 4, g, &r, false);
 	assert_int_equal(
-		kge_rank_split(emb, g, KGE_TEST, kge_protocol_find("standard"), &o, &ranked, &n),
+		kge_rank_split(emb, g, GRAPH_TEST, kge_protocol_find("standard"), &o, &ranked, &n),
 		ERR_CANCELED);
 	assert_null(ranked);
-	assert_int_equal(kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("openke"), &o, &m),
+	assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, kge_protocol_find("openke"), &o, &m),
 			 ERR_CANCELED);
 	atomic_store(&cancel, false);
-	assert_int_equal(kge_evaluate(emb, g, KGE_TEST, kge_protocol_find("openke"), &o, &m), 0);
-	assert_int_equal(m.queries, g->split[KGE_TEST].n * 2);
+	assert_int_equal(kge_evaluate(emb, g, GRAPH_TEST, kge_protocol_find("openke"), &o, &m), 0);
+	assert_int_equal(m.queries, g->split[GRAPH_TEST].n * 2);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void an_empty_split_has_no_queries(void **state)
 {
 	struct rng r;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct kge_metrics m;
 
 	(void)state;
 	rng_seed(&r, 8);
 	g = random_graph(&r, 5, 1, 20);
-	g->split[KGE_VALID].n = 0;
+	g->split[GRAPH_VALID].n = 0;
 	emb = awkward_emb("distmult", 3, g, &r, false);
-	assert_int_equal(kge_evaluate(emb, g, KGE_VALID, kge_protocol_find("standard"), NULL, &m),
+	assert_int_equal(kge_evaluate(emb, g, GRAPH_VALID, kge_protocol_find("standard"), NULL, &m),
 			 0);
 	assert_int_equal(m.queries, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- the floor ---- */
@@ -468,7 +468,7 @@ static void an_empty_split_has_no_queries(void **state)
 static void frequency_counts_train(void **state)
 {
 	struct rng r;
-	struct kge_graph *g;
+	struct graph *g;
 	const struct kge_protocol *p = kge_protocol_find("standard");
 	struct kge_metrics m;
 	double sum = 0;
@@ -477,21 +477,22 @@ static void frequency_counts_train(void **state)
 	(void)state;
 	rng_seed(&r, 9);
 	g = random_graph(&r, 12, 2, 120);
-	for (size_t i = 0; i < g->split[KGE_TEST].n; i++) {
+	for (size_t i = 0; i < g->split[GRAPH_TEST].n; i++) {
 		for (int side = 0; side < 2; side++, queries++) {
-			struct kge_triple t = g->split[KGE_TEST].at[i];
-			uint32_t gold = side == KGE_HEAD ? t.head : t.tail, greater = 0, equal = 0;
+			struct graph_triple t = g->split[GRAPH_TEST].at[i];
+			uint32_t gold = side == GRAPH_HEAD ? t.head : t.tail, greater = 0,
+				 equal = 0;
 			uint32_t count[12] = { 0 };
 
-			for (size_t k = 0; k < g->split[KGE_TRAIN].n; k++) {
-				struct kge_triple u = g->split[KGE_TRAIN].at[k];
+			for (size_t k = 0; k < g->split[GRAPH_TRAIN].n; k++) {
+				struct graph_triple u = g->split[GRAPH_TRAIN].at[k];
 
 				if (u.rel == t.rel)
-					count[side == KGE_HEAD ? u.head : u.tail]++;
+					count[side == GRAPH_HEAD ? u.head : u.tail]++;
 			}
 			for (uint32_t id = 0; id < 12; id++) {
 				if (id == gold ||
-				    filtered(g, 7, with_answer(t, (enum kge_side)side, id)))
+				    filtered(g, 7, with_answer(t, (enum graph_side)side, id)))
 					continue;
 				greater += count[id] > count[gold];
 				equal += count[id] == count[gold];
@@ -499,10 +500,10 @@ static void frequency_counts_train(void **state)
 			sum += 1 / (1 + greater + equal / 2.0);
 		}
 	}
-	assert_int_equal(kge_evaluate_frequency(g, KGE_TEST, p, NULL, &m), 0);
+	assert_int_equal(kge_evaluate_frequency(g, GRAPH_TEST, p, NULL, &m), 0);
 	assert_int_equal(m.queries, queries);
 	assert_near(m.mrr, sum / (double)queries, 1e-12, 0);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- classification ---- */
@@ -526,7 +527,7 @@ static size_t right_at(const struct kge_labeled *v, size_t n, uint32_t rel, doub
 	for (size_t i = 0; i < n; i++) {
 		double s = isnan(v[i].score) ? (lower ? HUGE_VAL : -HUGE_VAL) : (double)v[i].score;
 
-		if (rel == KGE_NONE || v[i].rel == rel)
+		if (rel == GRAPH_NONE || v[i].rel == rel)
 			right += (lower ? s <= at : s >= at) == v[i].positive;
 	}
 	return right;
@@ -542,7 +543,7 @@ static void check_threshold(const struct kge_labeled *v, size_t n, uint32_t rel,
 		double s = isnan(v[i].score) ? -HUGE_VAL : (double)v[i].score;
 		size_t right = right_at(v, n, rel, s, false);
 
-		if (rel != KGE_NONE && v[i].rel != rel)
+		if (rel != GRAPH_NONE && v[i].rel != rel)
 			continue;
 		if (right > best || (right == best && s > at))
 			at = s;
@@ -564,7 +565,7 @@ static void exact_thresholds_are_the_best(void **state)
 		struct kge_threshold t[5], all;
 
 		kge_thresholds(v, n, t, 5, &all);
-		check_threshold(v, n, KGE_NONE, &all);
+		check_threshold(v, n, GRAPH_NONE, &all);
 		for (uint32_t rel = 0; rel < 5; rel++) {
 			size_t mine = 0;
 
@@ -616,7 +617,7 @@ static void grid_thresholds_are_the_first_best(void **state)
 /* Entities on a line, one step a relation: right triples have distance 0, all others more. */
 static void a_perfect_table_classifies_perfectly(void **state)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct kge_classification c, again;
 	struct kge_emb *emb;
 	char name[16];
@@ -624,10 +625,10 @@ static void a_perfect_table_classifies_perfectly(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 60; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "%u", i));
-	kge_vocab_add(g->relations, "next", 4);
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof name, "%u", i));
+	graph_vocab_add(g->relations, "next", 4);
 	for (uint32_t i = 0; i + 1 < 60; i++)
-		kge_graph_add(g, (enum kge_split)(i % 3), (struct kge_triple){ i, 0, i + 1 });
+		graph_add(g, (enum graph_split)(i % 3), (struct graph_triple){ i, 0, i + 1 });
 	rng_seed(&r, 12);
 	emb = kge_emb_new(kge_model_find("transe"), 1, 6, 60, 1, &r);
 	for (uint32_t i = 0; i < 60; i++)
@@ -648,26 +649,26 @@ static void a_perfect_table_classifies_perfectly(void **state)
 	assert_int_equal(kge_classify(emb, g, 1, &c, NULL), 0);
 	assert_int_equal(c.test_correct * 2, c.test_total);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void nothing_to_classify_is_said(void **state)
 {
 	struct kge_classification c;
 	struct err e = { 0 };
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	struct rng r;
 
 	(void)state;
 	rng_seed(&r, 13);
 	g = random_graph(&r, 6, 1, 12);
-	g->split[KGE_VALID].n = 0;
+	g->split[GRAPH_VALID].n = 0;
 	emb = awkward_emb("transe", 2, g, &r, false);
 	assert_int_equal(kge_classify(emb, g, 1, &c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "valid and test"));
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(int argc, char **argv)

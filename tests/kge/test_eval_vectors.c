@@ -197,8 +197,8 @@ static void check_hits(const json_t *hits, const struct kge_ranked *r)
 static void check_rank(const json_t *c)
 {
 	const json_t *expect = need(c, "expect"), *list = need(c, "candidates");
-	struct kge_ranked r = { .side = strcmp(text(c, "side"), "head") == 0 ? KGE_HEAD
-									     : KGE_TAIL };
+	struct kge_ranked r = { .side = strcmp(text(c, "side"), "head") == 0 ? GRAPH_HEAD
+									     : GRAPH_TAIL };
 	size_t n, n_filter, n_candidates;
 	float *scores = floats(need(c, "scores"), &n);
 	uint32_t *filter = ids(need(c, "filter"), &n_filter);
@@ -249,47 +249,47 @@ static void check_metrics(const json_t *want, const struct kge_ranked *r, size_t
 
 /* ---- graph ---- */
 
-static void add_triples(struct kge_graph *g, enum kge_split s, const json_t *list)
+static void add_triples(struct graph *g, enum graph_split s, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *t = json_array_get(list, i);
 
-		kge_graph_add(g, s,
-			      (struct kge_triple){ whole(json_array_get(t, 0)),
-						   whole(json_array_get(t, 1)),
-						   whole(json_array_get(t, 2)) });
+		graph_add(g, s,
+			  (struct graph_triple){ whole(json_array_get(t, 0)),
+						 whole(json_array_get(t, 1)),
+						 whole(json_array_get(t, 2)) });
 	}
 }
 
-static void add_names(struct kge_vocab *v, uint32_t n)
+static void add_names(struct graph_vocab *v, uint32_t n)
 {
 	char name[16];
 
 	for (uint32_t i = 0; i < n; i++)
-		kge_vocab_add(v, name, (size_t)snprintf(name, sizeof name, "%u", i));
+		graph_vocab_add(v, name, (size_t)snprintf(name, sizeof name, "%u", i));
 }
 
-static struct kge_graph *read_graph(const json_t *o)
+static struct graph *read_graph(const json_t *o)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 
 	ONLY_KEYS(o, "n_entities", "n_relations", "train", "valid", "test", "scores", "model");
 	add_names(g->entities, whole(need(o, "n_entities")));
 	add_names(g->relations, whole(need(o, "n_relations")));
-	add_triples(g, KGE_TRAIN, need(o, "train"));
-	add_triples(g, KGE_VALID, need(o, "valid"));
-	add_triples(g, KGE_TEST, need(o, "test"));
+	add_triples(g, GRAPH_TRAIN, need(o, "train"));
+	add_triples(g, GRAPH_VALID, need(o, "valid"));
+	add_triples(g, GRAPH_TEST, need(o, "test"));
 	return g;
 }
 
-static void table_score(const void *ctx, enum kge_side asked, uint32_t known, uint32_t rel,
+static void table_score(const void *ctx, enum graph_side asked, uint32_t known, uint32_t rel,
 			float *out)
 {
 	char key[64];
 	size_t n;
 	float *scores;
 
-	if (asked == KGE_TAIL)
+	if (asked == GRAPH_TAIL)
 		snprintf(key, sizeof key, "tail %u %u", known, rel);
 	else
 		snprintf(key, sizeof key, "head %u %u", rel, known);
@@ -311,7 +311,7 @@ static void fill_rows(float *rows, size_t row_floats, uint32_t n, const json_t *
 	}
 }
 
-static struct kge_emb *read_model(const json_t *o, const struct kge_graph *g)
+static struct kge_emb *read_model(const json_t *o, const struct graph *g)
 {
 	static const struct {
 		const char *theirs, *ours;
@@ -334,8 +334,8 @@ static struct kge_emb *read_model(const json_t *o, const struct kge_graph *g)
 	assert_non_null(m);
 	rng_seed(&r, 1);
 	emb = kge_emb_new(m, width / (m->entity_floats(8) / 8),
-			  gamma != NULL ? (float)number(gamma) : 1, kge_vocab_count(g->entities),
-			  kge_vocab_count(g->relations), &r);
+			  gamma != NULL ? (float)number(gamma) : 1, graph_vocab_count(g->entities),
+			  graph_vocab_count(g->relations), &r);
 	fill_rows(emb->ent, emb->ent_floats, emb->n_ent, ent);
 	fill_rows(emb->rel, emb->rel_floats, emb->n_rel, need(o, "relations"));
 	return emb;
@@ -370,7 +370,7 @@ static bool is_query(const json_t *q, const struct kge_ranked *r)
 {
 	const json_t *t = need(q, "triple");
 
-	return (strcmp(text(q, "side"), "head") == 0) == (r->side == KGE_HEAD) &&
+	return (strcmp(text(q, "side"), "head") == 0) == (r->side == GRAPH_HEAD) &&
 	       whole(json_array_get(t, 0)) == r->triple.head &&
 	       whole(json_array_get(t, 1)) == r->triple.rel &&
 	       whole(json_array_get(t, 2)) == r->triple.tail;
@@ -386,7 +386,7 @@ static void check_query(const json_t *q, const struct kge_ranked *r, size_t n)
 		i++;
 	if (i == n)
 		fail_msg("%s: a query was not ranked", case_id);
-	same("gold", r[i].side == KGE_HEAD ? r[i].triple.head : r[i].triple.tail,
+	same("gold", r[i].side == GRAPH_HEAD ? r[i].triple.head : r[i].triple.tail,
 	     number(need(q, "gold")));
 	same("candidates", r[i].candidates, number(need(q, "candidates")));
 	for (size_t p = 0; p < 3; p++)
@@ -394,7 +394,7 @@ static void check_query(const json_t *q, const struct kge_ranked *r, size_t n)
 		     number(need(q, policies[p].name)));
 }
 
-static void check_run(const json_t *run, const struct kge_graph *g, const struct kge_emb *emb,
+static void check_run(const json_t *run, const struct graph *g, const struct kge_emb *emb,
 		      const json_t *scores)
 {
 	struct kge_protocol p = read_protocol(run);
@@ -406,8 +406,8 @@ static void check_run(const json_t *run, const struct kge_graph *g, const struct
 		struct kge_eval_options o = { .threads = threads };
 		struct kge_ranked *r;
 		size_t n;
-		int rc = emb != NULL ? kge_rank_split(emb, g, KGE_TEST, &p, &o, &r, &n)
-				     : kge_rank_split_with(&scorer, g, KGE_TEST, &p, &o, &r, &n);
+		int rc = emb != NULL ? kge_rank_split(emb, g, GRAPH_TEST, &p, &o, &r, &n)
+				     : kge_rank_split_with(&scorer, g, GRAPH_TEST, &p, &o, &r, &n);
 
 		assert_int_equal(rc, 0);
 		assert_int_equal(n, json_array_size(queries));
@@ -423,7 +423,7 @@ static void check_graph(const json_t *c)
 	const json_t *o = need(c, "graph"), *runs = need(c, "runs");
 	const json_t *model = json_object_get(o, "model");
 	const json_t *scores = model != NULL ? NULL : need(o, "scores");
-	struct kge_graph *g = read_graph(o);
+	struct graph *g = read_graph(o);
 	struct kge_emb *emb = model != NULL ? read_model(model, g) : NULL;
 
 	ONLY_KEYS(c, "id", "kind", "note", "graph", "runs");
@@ -431,7 +431,7 @@ static void check_graph(const json_t *c)
 	for (size_t i = 0; i < json_array_size(runs); i++)
 		check_run(json_array_get(runs, i), g, emb, scores);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- agents ---- */

@@ -13,48 +13,48 @@
 #include "kge/io.h"
 
 /* Names in the given direction: the same graph with other ids. */
-static struct kge_graph *named_graph(bool backwards)
+static struct graph *named_graph(bool backwards)
 {
 	static const char *const names[] = { "a", "b b", "\xce\xb3", "d'\"\\", "%20 %25%2" };
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 
 	for (size_t i = 0; i < 5; i++) {
 		const char *name = names[backwards ? 4 - i : i];
 
-		kge_vocab_add(g->entities, name, strlen(name));
+		graph_vocab_add(g->entities, name, strlen(name));
 	}
-	kge_vocab_add(g->relations, backwards ? "s" : "r", 1);
-	kge_vocab_add(g->relations, backwards ? "r" : "s", 1);
+	graph_vocab_add(g->relations, backwards ? "s" : "r", 1);
+	graph_vocab_add(g->relations, backwards ? "r" : "s", 1);
 	return g;
 }
 
-static struct kge_emb *random_emb(const char *model, size_t dim, const struct kge_graph *g,
+static struct kge_emb *random_emb(const char *model, size_t dim, const struct graph *g,
 				  uint64_t seed)
 {
 	struct rng r;
 
 	rng_seed(&r, seed);
-	return kge_emb_new(kge_model_find(model), dim, 6, kge_vocab_count(g->entities),
-			   kge_vocab_count(g->relations), &r);
+	return kge_emb_new(kge_model_find(model), dim, 6, graph_vocab_count(g->entities),
+			   graph_vocab_count(g->relations), &r);
 }
 
-static void same_rows(const struct kge_emb *a, const struct kge_graph *in_a,
-		      const struct kge_emb *b, const struct kge_graph *in_b)
+static void same_rows(const struct kge_emb *a, const struct graph *in_a, const struct kge_emb *b,
+		      const struct graph *in_b)
 {
-	for (uint32_t id = 0; id < kge_vocab_count(in_a->entities); id++) {
+	for (uint32_t id = 0; id < graph_vocab_count(in_a->entities); id++) {
 		size_t len;
-		const char *name = kge_vocab_name(in_a->entities, id, &len);
+		const char *name = graph_vocab_name(in_a->entities, id, &len);
 
 		assert_memory_equal(kge_ent(a, id),
-				    kge_ent(b, kge_vocab_find(in_b->entities, name, len)),
+				    kge_ent(b, graph_vocab_find(in_b->entities, name, len)),
 				    a->ent_floats * sizeof(float));
 	}
-	for (uint32_t id = 0; id < kge_vocab_count(in_a->relations); id++) {
+	for (uint32_t id = 0; id < graph_vocab_count(in_a->relations); id++) {
 		size_t len;
-		const char *name = kge_vocab_name(in_a->relations, id, &len);
+		const char *name = graph_vocab_name(in_a->relations, id, &len);
 
 		assert_memory_equal(kge_rel(a, id),
-				    kge_rel(b, kge_vocab_find(in_b->relations, name, len)),
+				    kge_rel(b, graph_vocab_find(in_b->relations, name, len)),
 				    a->rel_floats * sizeof(float));
 	}
 }
@@ -62,7 +62,7 @@ static void same_rows(const struct kge_emb *a, const struct kge_graph *in_a,
 static void there_and_back(void **state)
 {
 	static const char *const models[] = { "transe", "rotate", "complex", "transr", "transd" };
-	struct kge_graph *g = named_graph(false), *h = named_graph(true);
+	struct graph *g = named_graph(false), *h = named_graph(true);
 
 	(void)state;
 	for (size_t m = 0; m < 5; m++) {
@@ -81,8 +81,8 @@ static void there_and_back(void **state)
 			kge_emb_free(b);
 		}
 	}
-	kge_graph_free(g);
-	kge_graph_free(h);
+	graph_free(g);
+	graph_free(h);
 }
 
 /* Whatever the ids are: the same bytes for the same rows of the same names. */
@@ -92,7 +92,7 @@ static void by_name_ids_do_not_show(void **state)
 					     "relations.tsv",  "entities.tsv",	  "entities.vec",
 					     "relations.vec",  "entity2id.txt",	  "relation2id.txt",
 					     "entity2vec.vec", "relation2vec.vec" };
-	struct kge_graph *g = named_graph(false), *h = named_graph(true);
+	struct graph *g = named_graph(false), *h = named_graph(true);
 	struct kge_emb *a = random_emb("transh", 7, g, 1), *b = random_emb("transh", 7, h, 2);
 	struct buf first[11] = { 0 };
 
@@ -124,8 +124,8 @@ static void by_name_ids_do_not_show(void **state)
 	same_rows(a, g, b, h);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
-	kge_graph_free(h);
+	graph_free(g);
+	graph_free(h);
 }
 
 /* ---- what is refused ---- */
@@ -138,7 +138,7 @@ static void put(const char *name, const void *bytes, size_t n)
 	free(path);
 }
 
-static void refuses(struct kge_emb *emb, const struct kge_graph *g, enum kge_table_format f,
+static void refuses(struct kge_emb *emb, const struct graph *g, enum kge_table_format f,
 		    const char *says)
 {
 	struct kge_emb *before = kge_emb_copy(emb);
@@ -171,13 +171,13 @@ static void broken_tsv_is_refused_by_line(void **state)
 		{ TEXT("e0\t1\t1e99\n"), "entities.tsv:1: column 3: '1e99' is not a finite" },
 		{ TEXT("e0\t1\t\n"), "entities.tsv:1: column 3 (number) is empty" },
 	};
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct kge_emb *emb;
 
 	(void)state;
-	kge_vocab_add(g->entities, "e0", 2);
-	kge_vocab_add(g->entities, "e1", 2);
-	kge_vocab_add(g->relations, "r", 1);
+	graph_vocab_add(g->entities, "e0", 2);
+	graph_vocab_add(g->entities, "e1", 2);
+	graph_vocab_add(g->relations, "r", 1);
 	emb = random_emb("transe", 2, g, 3);
 	put("relations.tsv", TEXT("r\t1\t2\n"));
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -192,16 +192,16 @@ static void broken_tsv_is_refused_by_line(void **state)
 	assert_near(emb->ent[3], 4, 0, 0);
 	assert_near(emb->rel[0], 5, 0, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Two entities and a relation of two numbers each. */
-static struct kge_emb *small_emb(struct kge_graph **g)
+static struct kge_emb *small_emb(struct graph **g)
 {
-	*g = kge_graph_new();
-	kge_vocab_add((*g)->entities, "e0", 2);
-	kge_vocab_add((*g)->entities, "e 1", 3);
-	kge_vocab_add((*g)->relations, "r", 1);
+	*g = graph_new();
+	graph_vocab_add((*g)->entities, "e0", 2);
+	graph_vocab_add((*g)->entities, "e 1", 3);
+	graph_vocab_add((*g)->relations, "r", 1);
 	return random_emb("transe", 2, *g, 3);
 }
 
@@ -226,7 +226,7 @@ static void broken_word2vec_is_refused_by_line(void **state)
 		{ "2 2\ne%2501 1 2\n", "entities.vec:2: 'e%01' is not one of the graph's" },
 		{ "2 2\ne0 1 2\ne%201 3 4\nx 1 2\n", "entities.vec:4: 'x' is not one of" },
 	};
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb = small_emb(&g);
 
 	(void)state;
@@ -239,7 +239,7 @@ static void broken_word2vec_is_refused_by_line(void **state)
 	assert_int_equal(kge_import(emb, g, folder, KGE_WORD2VEC, NULL), 0);
 	assert_near(emb->ent[3], 4, 0, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void broken_openke_is_refused_by_line(void **state)
@@ -257,7 +257,7 @@ static void broken_openke_is_refused_by_line(void **state)
 		{ "2\ne0\t0\ne 1\t1\n", "1\t2\t3\n", "entity2vec.vec:1: 3 columns where 2" },
 		{ "2\ne0\t0\ne 1\t1\n", "1\tx\n", "entity2vec.vec:1: column 2: 'x' is not" },
 	};
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb = small_emb(&g);
 
 	(void)state;
@@ -275,13 +275,13 @@ static void broken_openke_is_refused_by_line(void **state)
 	assert_near(emb->ent[2], 1, 0, 0);
 	assert_near(emb->rel[1], 6, 0, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Every byte of a good file changed, and every length: refused or equal, never a crash. */
 static void broken_npy_is_refused(void **state)
 {
-	struct kge_graph *g = named_graph(false);
+	struct graph *g = named_graph(false);
 	struct kge_emb *a = random_emb("transe", 3, g, 4), *b = random_emb("transe", 3, g, 5);
 	char *path = file_join(folder, "entities.npy");
 	struct buf good = { 0 };
@@ -319,7 +319,7 @@ static void broken_npy_is_refused(void **state)
 	free(path);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* The shape as others might write it: of a table and no other. */
@@ -329,7 +329,7 @@ static void npy_shapes(void **state)
 		"(5,)", "(5, 3, 1)", "(-5, 3)", "(5, -3)",  "()",
 		"5, 3", "(5 3)",     "(5, 3",	"(5.0, 3)", "(99999999999, 3)"
 	};
-	struct kge_graph *g = named_graph(false);
+	struct graph *g = named_graph(false);
 	struct kge_emb *a = random_emb("transe", 3, g, 4), *b = random_emb("transe", 3, g, 5);
 	char *path = file_join(folder, "entities.npy");
 	struct buf file = { 0 };
@@ -351,12 +351,12 @@ static void npy_shapes(void **state)
 	free(path);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void failed_exports_say_why(void **state)
 {
-	struct kge_graph *g = named_graph(false);
+	struct graph *g = named_graph(false);
 	struct kge_emb *emb = random_emb("transe", KGE_TEXT_FLOATS_MAX + 1, g, 6);
 	char *path = file_join(folder, "in-the-way");
 	struct err e = { 0 };
@@ -368,13 +368,13 @@ static void failed_exports_say_why(void **state)
 	assert_int_equal(kge_export(emb, g, folder, KGE_TSV, &e), ERR_TOOBIG);
 	free(path);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- with Python ---- */
 
 /* Column i of row k holds k + i / 7. */
-static struct kge_emb *known_emb(const struct kge_graph *g)
+static struct kge_emb *known_emb(const struct graph *g)
 {
 	struct kge_emb *emb = random_emb("rotate", 5, g, 1);
 
@@ -387,7 +387,7 @@ static struct kge_emb *known_emb(const struct kge_graph *g)
 
 static int export_for_python(const char *to, enum kge_table_format f)
 {
-	struct kge_graph *g = named_graph(false);
+	struct graph *g = named_graph(false);
 	struct kge_emb *emb = known_emb(g);
 	struct err e = { 0 };
 	int rc = kge_export(emb, g, to, f, &e);
@@ -395,13 +395,13 @@ static int export_for_python(const char *to, enum kge_table_format f)
 	if (rc != 0)
 		fprintf(stderr, "%s\n", e.text);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 	return rc != 0;
 }
 
 static int import_from_python(const char *from, enum kge_table_format f)
 {
-	struct kge_graph *g = named_graph(true), *h = named_graph(false);
+	struct graph *g = named_graph(true), *h = named_graph(false);
 	struct kge_emb *got = random_emb("rotate", 5, g, 9), *want = known_emb(h);
 	struct err e = { 0 };
 	int rc = kge_import(got, g, from, f, &e);
@@ -412,8 +412,8 @@ static int import_from_python(const char *from, enum kge_table_format f)
 		same_rows(got, g, want, h);
 	kge_emb_free(got);
 	kge_emb_free(want);
-	kge_graph_free(g);
-	kge_graph_free(h);
+	graph_free(g);
+	graph_free(h);
 	return rc != 0;
 }
 

@@ -11,7 +11,7 @@ enum { DIMS = sizeof(dims) / sizeof(dims[0]) };
 struct probe {
 	const struct kge_model *m;
 	const struct kge_emb *shape;
-	enum kge_side side;
+	enum graph_side side;
 	bool project;			  /* the candidate's projection, not the query */
 	float *known, *relation, *weight; /* weight: dL/dq of L = sum weight q */
 };
@@ -88,9 +88,9 @@ static void check_gradient(const struct kge_model *m, size_t dim, size_t rel_dim
 	for (size_t i = 0; i < e->rel_floats; i++)
 		p.relation[i] *= 1.5f; /* but it need not be of length 1 */
 	e->range = 0.9f;
-	p.side = KGE_TAIL;
+	p.side = GRAPH_TAIL;
 	check_probe(&p);
-	p.side = KGE_HEAD;
+	p.side = GRAPH_HEAD;
 	check_probe(&p);
 	p.project = true;
 	if (m->project != NULL)
@@ -244,10 +244,10 @@ static void test_reciprocal_heads(void **state)
 	float q[4], want[4];
 
 	(void)state;
-	kge_model_find("distmult_reciprocal")->query(q, t, sides, &shape, KGE_HEAD);
+	kge_model_find("distmult_reciprocal")->query(q, t, sides, &shape, GRAPH_HEAD);
 	assert_true(q[0] == 9 * 7 && q[1] == 10 * 8);
-	kge_model_find("complex_reciprocal")->query(q, t, sides, &shape, KGE_HEAD);
-	kge_model_find("complex")->query(want, t, sides + 4, &shape, KGE_TAIL);
+	kge_model_find("complex_reciprocal")->query(q, t, sides, &shape, GRAPH_HEAD);
+	kge_model_find("complex")->query(want, t, sides + 4, &shape, GRAPH_TAIL);
 	assert_memory_equal(q, want, sizeof(q));
 }
 
@@ -275,7 +275,7 @@ static void test_sides_agree(void **state)
 			c = seen;
 		}
 
-		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), e, KGE_HEAD);
+		kge_models[i]->query(q, kge_ent(e, 1), kge_rel(e, 0), e, GRAPH_HEAD);
 		for (size_t k = 0; k < e->query_floats; k++) {
 			if (kge_models[i]->metric == KGE_L1)
 				sum -= fabs((double)(q[k] - c[k]));

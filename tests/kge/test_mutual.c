@@ -9,7 +9,7 @@
 enum { HOUSES = 24, DIM = 6, NEGATIVES = 7 };
 
 struct world {
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *pupil, *teacher;
 	struct kge_train_config c;
 	struct kge_terms terms;
@@ -40,7 +40,7 @@ static struct world open_world(const char *model, size_t teacher_dim, uint32_t c
 
 static void close_world(struct world *w)
 {
-	kge_graph_free(w->g);
+	graph_free(w->g);
 	kge_emb_free(w->pupil);
 	kge_emb_free(w->teacher);
 }
@@ -64,7 +64,7 @@ static double epoch_from(const struct world *w, struct kge_emb *after)
  *
  * From kge_score() and the definitions, in doubles, for the negatives that the first epoch draws.
  */
-static void score_line(const struct kge_emb *emb, struct kge_triple t, const uint32_t *negatives,
+static void score_line(const struct kge_emb *emb, struct graph_triple t, const uint32_t *negatives,
 		       double *s)
 {
 	s[0] = (double)kge_score(emb, t.head, t.rel, t.tail);
@@ -120,7 +120,7 @@ static double kl_by_hand(const double *taught, const double *s)
 	return sum;
 }
 
-static double query_by_hand(const struct world *w, struct kge_triple t, const uint32_t *negatives)
+static double query_by_hand(const struct world *w, struct graph_triple t, const uint32_t *negatives)
 {
 	const struct kge_terms *x = &w->terms;
 	double s[NEGATIVES + 1], taught[NEGATIVES + 1], loss, weight = (double)x->distill;
@@ -135,7 +135,7 @@ static double query_by_hand(const struct world *w, struct kge_triple t, const ui
 
 static double loss_by_hand(const struct world *w)
 {
-	const struct kge_triples *train = &w->g->split[KGE_TRAIN];
+	const struct graph_triples *train = &w->g->split[GRAPH_TRAIN];
 	uint32_t *order = mem_array(train->n, sizeof(*order)), negatives[NEGATIVES];
 	size_t chunk = w->c.shared_chunk > 1 ? w->c.shared_chunk : 1;
 	struct rng root, shuffle, draws, r;
@@ -412,7 +412,7 @@ static void test_warm_up(void **state)
 
 static double mean_kl(const struct world *w, const struct kge_emb *a, const struct kge_emb *b)
 {
-	const struct kge_triples *t = &w->g->split[KGE_TRAIN];
+	const struct graph_triples *t = &w->g->split[GRAPH_TRAIN];
 	const uint32_t negatives[NEGATIVES] = { 1, 4, 7, 11, 13, 18, 22 };
 	double sum = 0, s[2][NEGATIVES + 1];
 

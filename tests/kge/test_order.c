@@ -133,16 +133,16 @@ static void test_one_order_is_even(void **state)
 
 /* ---- training on many triples ---- */
 
-static struct kge_graph *crowd(size_t n)
+static struct graph *crowd(size_t n)
 {
-	struct kge_graph *g = names(300, 7);
+	struct graph *g = names(300, 7);
 	struct rng r;
 
 	rng_seed(&r, 5);
 	for (size_t i = 0; i < n; i++)
-		kge_graph_add(g, KGE_TRAIN,
-			      (struct kge_triple){ rng_below(&r, 300), rng_below(&r, 7),
-						   rng_below(&r, 300) });
+		graph_add(g, GRAPH_TRAIN,
+			  (struct graph_triple){ rng_below(&r, 300), rng_below(&r, 7),
+						 rng_below(&r, 300) });
 	return g;
 }
 
@@ -150,7 +150,7 @@ static struct kge_graph *crowd(size_t n)
  * a run that was not cut. */
 static void test_resume_without_lists(void **state)
 {
-	struct kge_graph *g = crowd(KGE_ORDER_LISTED + 77);
+	struct graph *g = crowd(KGE_ORDER_LISTED + 77);
 	struct kge_emb *whole = emb_of("transe", 2, g, 2), *cut = kge_emb_copy(whole);
 	struct kge_train_config c;
 
@@ -165,33 +165,33 @@ static void test_resume_without_lists(void **state)
 	assert_true(same_tables(whole, cut));
 	kge_emb_free(whole);
 	kge_emb_free(cut);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* The runs that are searched for are those that are written down where triples are few. */
 static void test_answers_without_lists(void **state)
 {
-	struct kge_graph *g = crowd(KGE_ORDER_LISTED + 77);
-	struct kge_triples all = g->split[KGE_TRAIN], few = { all.at, 5000 };
-	struct kge_answers *searched, *written;
+	struct graph *g = crowd(KGE_ORDER_LISTED + 77);
+	struct graph_triples all = g->split[GRAPH_TRAIN], few = { all.at, 5000 };
+	struct graph_answers *searched, *written;
 
 	(void)state;
 	for (size_t i = few.n; i < all.n; i++) /* the same queries and answers again */
 		all.at[i] = all.at[i % few.n];
-	searched = kge_answers_new(&all);
-	written = kge_answers_new(&few);
+	searched = graph_answers_new(&all);
+	written = graph_answers_new(&few);
 	for (size_t i = 0; i < few.n; i++)
 		for (int side = 0; side < 2; side++) {
-			struct kge_ids a = kge_answers_of(searched, i, (enum kge_side)side);
-			struct kge_ids b = kge_answers_of(written, i, (enum kge_side)side);
+			struct graph_ids a = graph_answers_of(searched, i, (enum graph_side)side);
+			struct graph_ids b = graph_answers_of(written, i, (enum graph_side)side);
 
 			assert_int_equal(a.n, b.n);
 			for (size_t k = 0; k < a.n; k++)
-				assert_int_equal(kge_ids_at(&a, k), kge_ids_at(&b, k));
+				assert_int_equal(graph_ids_at(&a, k), graph_ids_at(&b, k));
 		}
-	kge_answers_free(searched);
-	kge_answers_free(written);
-	kge_graph_free(g);
+	graph_answers_free(searched);
+	graph_answers_free(written);
+	graph_free(g);
 }
 
 int main(void)

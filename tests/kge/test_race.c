@@ -8,12 +8,12 @@
 
 /* Triples that meet each other, in a crowd so large that a negative is hardly ever a row that
  * its query steps anyway: two steps at one row are not one of their sum. */
-static struct kge_graph *crowd(void)
+static struct graph *crowd(void)
 {
-	struct kge_graph *g = names(20000, 3);
+	struct graph *g = names(20000, 3);
 
 	for (uint32_t i = 0; i < 60; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i % 7, i % 3, 10 + i % 13 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i % 7, i % 3, 10 + i % 13 });
 	return g;
 }
 
@@ -45,7 +45,7 @@ static void assert_near_rows(const float *a, const float *b, const float *start,
 static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer o,
 		       enum kge_corrupt corrupt, enum kge_sampling sampling)
 {
-	struct kge_graph *g = crowd();
+	struct graph *g = crowd();
 	struct kge_emb *start = emb_of(model, 9, g, 2), *raced = kge_emb_copy(start);
 	struct kge_emb *exact = kge_emb_copy(start);
 	struct kge_train_config c = config();
@@ -67,7 +67,7 @@ static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer
 	kge_emb_free(start);
 	kge_emb_free(raced);
 	kge_emb_free(exact);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_steps_are_those_of_batches_of_one(void **state)
@@ -92,7 +92,7 @@ static void test_steps_are_those_of_batches_of_one(void **state)
 
 static void test_deterministic(void **state)
 {
-	struct kge_graph *g = street(100); /* several takes */
+	struct graph *g = street(100); /* several takes */
 	struct kge_train_config c = config();
 	struct kge_emb *a = emb_of("complex", 9, g, 2), *b = kge_emb_copy(a);
 
@@ -105,23 +105,23 @@ static void test_deterministic(void **state)
 	assert_same(a, b, false);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void check_resume(enum kge_optimizer o)
 {
-	struct kge_graph *g = street(25); /* an odd number of triples: taking turns goes on */
+	struct graph *g = street(25); /* an odd number of triples: taking turns goes on */
 	struct kge_train_config c = config();
 	struct kge_emb *a = emb_of("transe", 12, g, 2), *b = kge_emb_copy(a);
 
-	assert_int_equal(g->split[KGE_TRAIN].n % 2, 1);
+	assert_int_equal(g->split[GRAPH_TRAIN].n % 2, 1);
 	c.optimizer = o;
 	run(&c, g, a, 5);
 	run_resumed(&c, g, b, 3, 2);
 	assert_same(a, b, true);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_resume(void **state)
@@ -159,7 +159,7 @@ static void cut_epoch(void *ctx, size_t k, size_t threads)
 /* Saved, and gone on with by another trainer: the same bits with one thread. */
 static void test_cut(void **state)
 {
-	struct kge_graph *g = street(2000);
+	struct graph *g = street(2000);
 	struct kge_train_config c = config();
 	struct kge_emb *whole = emb_of("transe", 4, g, 2), *start = kge_emb_copy(whole);
 	double want = run(&c, g, whole, 1);
@@ -187,12 +187,12 @@ static void test_cut(void **state)
 	}
 	kge_emb_free(whole);
 	kge_emb_free(start);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_load_refuses_exact(void **state)
 {
-	struct kge_graph *g = street(12);
+	struct graph *g = street(12);
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 12, g, 2);
 	struct kge_trainer *racing = kge_trainer_new(&c, g, emb), *exact;
@@ -209,12 +209,12 @@ static void test_load_refuses_exact(void **state)
 	kge_trainer_free(racing);
 	kge_trainer_free(exact);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_normalize(void **state)
 {
-	struct kge_graph *g = street(40);
+	struct graph *g = street(40);
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 12, g, 30);
 
@@ -232,41 +232,41 @@ static void test_normalize(void **state)
 		assert_true(sum <= 1.0001f);
 	}
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_nothing_to_push_away(void **state)
 {
-	struct kge_graph *g = names(1, 1);
+	struct graph *g = names(1, 1);
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 3, g, 2);
 
 	(void)state;
 	assert_true(run(&c, g, emb, 1) == 0); /* no triple at all */
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 });
 	assert_true(run(&c, g, emb, 1) > 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_true(isfinite(emb->ent[i]) && isfinite(emb->rel[i]));
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- several ---- */
 
 static void test_cancel(void **state)
 {
-	struct kge_graph *g = street(100);
+	struct graph *g = street(100);
 	struct kge_train_config c = config();
 
 	(void)state;
 	c.threads = 2;
 	check_cancel(&c, g);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void check_learns(const char *model, enum kge_optimizer o, float lr)
 {
-	struct kge_graph *g = street(40);
+	struct graph *g = street(40);
 	struct kge_emb *emb = emb_of(model, 16, g, 6);
 	struct kge_train_config c = config();
 	double before = train_mrr(g, emb), after;
@@ -280,7 +280,7 @@ static void check_learns(const char *model, enum kge_optimizer o, float lr)
 	if (!(before < 0.2 && after > 0.5))
 		fail_msg("%s: MRR %.3f, then %.3f", model, before, after);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_threads_learn(void **state)
@@ -295,7 +295,7 @@ static void test_threads_learn(void **state)
 /* Long enough for threads to meet, which TSan is to see nothing wrong in. */
 static void test_threads_meet(void **state)
 {
-	struct kge_graph *g = street(3000);
+	struct graph *g = street(3000);
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("rotate", 16, g, 6);
 	double first;
@@ -306,7 +306,7 @@ static void test_threads_meet(void **state)
 	first = run(&c, g, emb, 1);
 	assert_true(run(&c, g, emb, 3) < first);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- settings ---- */

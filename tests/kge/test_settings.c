@@ -14,23 +14,23 @@ static const struct kge_model *some_model(struct rng *r)
 }
 
 /* Several answers a query, a triple twice, entities that no triple has. */
-static struct kge_graph *some_graph(void)
+static struct graph *some_graph(void)
 {
-	struct kge_graph *g = names(23, 4);
+	struct graph *g = names(23, 4);
 
 	for (uint32_t i = 0; i < 40; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i % 7, i % 3, i * i % 20 });
-	kge_graph_add(g, KGE_TRAIN, g->split[KGE_TRAIN].at[0]);
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i % 7, i % 3, i * i % 20 });
+	graph_add(g, GRAPH_TRAIN, g->split[GRAPH_TRAIN].at[0]);
 	return g;
 }
 
-static struct kge_emb *some_emb(const struct kge_graph *g, struct rng *r)
+static struct kge_emb *some_emb(const struct graph *g, struct rng *r)
 {
 	const struct kge_model *m = some_model(r);
 	size_t dim = 2 + rng_below(r, 20), rel_dim = m->own_rel_dim ? rng_below(r, 20) : 0;
 
-	return kge_emb_new_dims(m, dim, rel_dim, 2, kge_vocab_count(g->entities),
-				kge_vocab_count(g->relations), r);
+	return kge_emb_new_dims(m, dim, rel_dim, 2, graph_vocab_count(g->entities),
+				graph_vocab_count(g->relations), r);
 }
 
 static bool half(struct rng *r)
@@ -85,7 +85,7 @@ static bool all_finite(const float *x, size_t n)
 	return true;
 }
 
-static void check_run(const struct kge_train_config *c, const struct kge_graph *g,
+static void check_run(const struct kge_train_config *c, const struct graph *g,
 		      struct kge_emb *whole)
 {
 	struct kge_emb *resumed = kge_emb_copy(whole), *start = kge_emb_copy(whole);
@@ -107,7 +107,7 @@ static void test_any_settings(void **state)
 {
 	const char *asked = getenv("FKGE_SETTINGS");
 	unsigned long n = asked != NULL ? strtoul(asked, NULL, 10) : 400, accepted = 0;
-	struct kge_graph *g = some_graph();
+	struct graph *g = some_graph();
 	struct rng r;
 
 	(void)state;
@@ -126,7 +126,7 @@ static void test_any_settings(void **state)
 		kge_emb_free(emb);
 	}
 	assert_in_range(accepted, n / 10, n - n / 10);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

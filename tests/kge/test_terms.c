@@ -9,7 +9,7 @@ enum { HOUSES = 30, DIM = 8 };
 
 /* A small graph, its tables, and two further tables of its entities' size. */
 struct world {
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *emb;
 	float *anchor, *previous;
 	struct kge_train_config c;
@@ -52,7 +52,7 @@ static struct world open_world(const char *model)
 
 static void close_world(struct world *w)
 {
-	kge_graph_free(w->g);
+	graph_free(w->g);
 	kge_emb_free(w->emb);
 	free(w->anchor);
 	free(w->previous);
@@ -224,9 +224,9 @@ static void check_lonely(enum kge_optimizer o, bool moves)
 	size_t row = DIM * sizeof(float);
 	uint32_t still = 0;
 
-	kge_graph_free(w.g);
+	graph_free(w.g);
 	w.g = names(HOUSES, 3);
-	kge_graph_add(w.g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
+	graph_add(w.g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
 	w.c.optimizer = o;
 	w.c.negatives = 1;
 	w.c.lr = .01f;

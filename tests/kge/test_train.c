@@ -13,27 +13,27 @@
  * Entities stand in a ring of N; relation k moves k + 1 places on. */
 enum { N = 40, STEPS = 3 };
 
-static struct kge_graph *ring(void)
+static struct graph *ring(void)
 {
-	struct kge_graph *g = names(N, STEPS);
+	struct graph *g = names(N, STEPS);
 
 	for (uint32_t i = 0; i < N; i++)
 		for (uint32_t k = 0; k < STEPS; k++)
-			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, (i + k + 1) % N });
+			graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, k, (i + k + 1) % N });
 	return g;
 }
 
 /* The ring, with further answers to some of its queries, and a triple twice. */
-static struct kge_graph *web(void)
+static struct graph *web(void)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 
 	for (uint32_t i = 0; i < N; i += 3) {
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, (i + 7) % N });
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, i });
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 5, 2, i });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 1, (i + 7) % N });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 1, i });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 5, 2, i });
 	}
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 0 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 1, 0 });
 	return g;
 }
 
@@ -53,7 +53,7 @@ static struct kge_train_config config(void)
  *
  * One batch holds all of train.  Its loss does not depend on the step that follows, and a
  * step of SGD with rate 1 leaves w - gradient. */
-static double loss_at(const struct kge_train_config *c, const struct kge_graph *g,
+static double loss_at(const struct kge_train_config *c, const struct graph *g,
 		      const struct kge_emb *emb, struct kge_emb *after)
 {
 	struct kge_emb *copy = kge_emb_copy(emb);
@@ -70,7 +70,7 @@ static double loss_at(const struct kge_train_config *c, const struct kge_graph *
 
 struct probe {
 	const struct kge_train_config *c;
-	const struct kge_graph *g;
+	const struct graph *g;
 	const struct kge_emb *emb;
 };
 
@@ -81,7 +81,7 @@ static double loss_here(void *ctx)
 	return loss_at(p->c, p->g, p->emb, NULL);
 }
 
-static void check_table(const struct kge_train_config *c, const struct kge_graph *g,
+static void check_table(const struct kge_train_config *c, const struct graph *g,
 			struct kge_emb *emb, float *x, const float *after, size_t n)
 {
 	size_t checked, probes = emb->model->project != NULL ? 25 : 60;
@@ -95,7 +95,7 @@ static void check_table(const struct kge_train_config *c, const struct kge_graph
 }
 
 /* The whole step that c describes, but for what a difference needs. */
-static void check_slopes(const struct kge_graph *g, struct kge_emb *emb, struct kge_train_config c)
+static void check_slopes(const struct graph *g, struct kge_emb *emb, struct kge_train_config c)
 {
 	struct kge_emb *after = kge_emb_copy(emb);
 
@@ -109,13 +109,13 @@ static void check_slopes(const struct kge_graph *g, struct kge_emb *emb, struct 
 	kge_emb_free(after);
 }
 
-static void check_on(struct kge_graph *g, const char *model, size_t dim, struct kge_train_config c)
+static void check_on(struct graph *g, const char *model, size_t dim, struct kge_train_config c)
 {
 	struct kge_emb *emb = emb_of(model, dim, g, 2);
 
 	check_slopes(g, emb, c);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void check_config(const char *model, size_t dim, struct kge_train_config c)
@@ -156,7 +156,7 @@ static void test_gradients(void **state)
  * unless one of them is lost, or counted twice. */
 static void test_no_gradient_is_lost(void **state)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	struct kge_emb *emb = emb_of("transe", 20, g, 2), *after = kge_emb_copy(emb);
 	struct kge_train_config c = config();
 
@@ -178,7 +178,7 @@ static void test_no_gradient_is_lost(void **state)
 	}
 	kge_emb_free(emb);
 	kge_emb_free(after);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void use_kernels(const char *isa)
@@ -190,15 +190,15 @@ static void use_kernels(const char *isa)
 }
 
 /* The web, with strangers at its end: more entities than a block of all.c. */
-static struct kge_graph *crowd(void)
+static struct graph *crowd(void)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	char name[16];
 
 	for (uint32_t i = 0; i < 260; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "x%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "x%u", i));
 	for (uint32_t i = N; i < N + 260; i += 9)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, i % 3, N + 260 - 1 - i % 7 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, i % 3, N + 260 - 1 - i % 7 });
 	return g;
 }
 
@@ -339,29 +339,30 @@ static void test_regularizer_by_hand(void **state)
 }
 
 /* -log softmax of each triple's score among those of all entities, on both sides. */
-static double loss_against_all(const struct kge_graph *g, const struct kge_emb *emb)
+static double loss_against_all(const struct graph *g, const struct kge_emb *emb)
 {
-	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	const struct graph_triples *t = &g->split[GRAPH_TRAIN];
 	double loss = 0;
 	size_t n = t->n - 1; /* web()'s last triple is there twice */
 
 	for (size_t i = 0; i < n; i++) {
-		struct kge_triple x = t->at[i];
+		struct graph_triple x = t->at[i];
 		double tails = 0, heads = 0;
 
 		for (uint32_t e = 0; e < N; e++) {
 			tails += exp((double)kge_score(emb, x.head, x.rel, e));
-			heads += exp((double)kge_score_asked(emb, e, x.rel, x.tail, KGE_HEAD));
+			heads += exp((double)kge_score_asked(emb, e, x.rel, x.tail, GRAPH_HEAD));
 		}
 		loss += log(tails) - (double)kge_score(emb, x.head, x.rel, x.tail);
-		loss += log(heads) - (double)kge_score_asked(emb, x.head, x.rel, x.tail, KGE_HEAD);
+		loss += log(heads) -
+			(double)kge_score_asked(emb, x.head, x.rel, x.tail, GRAPH_HEAD);
 	}
 	return loss / (2 * (double)n);
 }
 
 static void test_threads_agree_against_all(void **state)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	struct kge_train_config c = config();
 
 	(void)state;
@@ -375,7 +376,7 @@ static void test_threads_agree_against_all(void **state)
 			assert_near(loss_at(&c, g, emb, NULL), loss_against_all(g, emb), 1e-5, 0);
 			kge_emb_free(emb);
 		}
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static double norm_of(const float *row, size_t n, enum kge_reg reg, bool complex)
@@ -390,19 +391,19 @@ static double norm_of(const float *row, size_t n, enum kge_reg reg, bool complex
 /* What the regulariser adds: each positive counts once for every query that asks it. */
 static void check_reg_loss(const char *model, struct kge_train_config c)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	struct kge_emb *emb = emb_of(model, 7, g, 2);
 	bool projects = emb->model->project != NULL, phases = emb->model->metric == KGE_MODULUS;
 	bool complex = emb->ent_floats == 14 && !projects;
-	size_t n = g->split[KGE_TRAIN].n - 1; /* the last is there twice */
+	size_t n = g->split[GRAPH_TRAIN].n - 1; /* the last is there twice */
 	size_t rows = emb->rel_floats > emb->ent_floats && !projects ? 2 : 1;
 	size_t floats = projects ? emb->query_floats : emb->rel_floats / rows;
 	size_t asked = c.corrupt == KGE_CORRUPT_TAIL ? 1 : rows;
 	double want = 0, without;
 
-	g->split[KGE_TRAIN].n = n;
+	g->split[GRAPH_TRAIN].n = n;
 	for (size_t i = 0; i < n; i++) {
-		struct kge_triple x = g->split[KGE_TRAIN].at[i];
+		struct graph_triple x = g->split[GRAPH_TRAIN].at[i];
 
 		want += norm_of(kge_ent(emb, x.head), emb->ent_floats, c.reg, complex) +
 			norm_of(kge_ent(emb, x.tail), emb->ent_floats, c.reg, complex);
@@ -415,7 +416,7 @@ static void check_reg_loss(const char *model, struct kge_train_config c)
 	c.reg_weight = 0.5f;
 	assert_near(loss_at(&c, g, emb, NULL) - without, 0.5 * want / (double)n, 1e-4, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_reg_loss(void **state)
@@ -443,16 +444,16 @@ static void test_reg_loss(void **state)
 /* ---- negatives ---- */
 
 /* A view of a list; two more ids can be read after it. */
-static struct kge_ids ids_of(const uint32_t *list, size_t n)
+static struct graph_ids ids_of(const uint32_t *list, size_t n)
 {
-	return (struct kge_ids){ (const uint8_t *)list, 0, n, 32, UINT32_MAX };
+	return (struct graph_ids){ (const uint8_t *)list, 0, n, 32, UINT32_MAX };
 }
 
 static void test_filtered_draws(void **state)
 {
-	const struct kge_ids known = ids_of((const uint32_t[6]){ 0, 3, 4, 9 }, 4);
-	const struct kge_ids all = ids_of((const uint32_t[6]){ 0, 1, 2, 3 }, 4);
-	const struct kge_ids one = ids_of((const uint32_t[3]){ 1 }, 1);
+	const struct graph_ids known = ids_of((const uint32_t[6]){ 0, 3, 4, 9 }, 4);
+	const struct graph_ids all = ids_of((const uint32_t[6]){ 0, 1, 2, 3 }, 4);
+	const struct graph_ids one = ids_of((const uint32_t[3]){ 1 }, 1);
 	uint32_t out[6000], seen[10] = { 0 };
 	struct rng r;
 
@@ -468,7 +469,7 @@ static void test_filtered_draws(void **state)
 			assert_in_range(seen[e], 850, 1150); /* 1000 +- 5 standard deviations */
 	kge_draw_filtered(out, 5, 4, &all, &r);
 	for (size_t i = 0; i < 5; i++)
-		assert_true(out[i] == KGE_NONE);
+		assert_true(out[i] == GRAPH_NONE);
 	memset(seen, 0, sizeof(seen));
 	kge_draw_filtered(out, 6000, 3, &one, &r);
 	for (size_t i = 0; i < 6000; i++)
@@ -478,14 +479,14 @@ static void test_filtered_draws(void **state)
 	assert_in_range(seen[2], 2800, 3200);
 	memcpy(out, (const uint32_t[]){ 4, 5, 9, 1, 0 }, 20);
 	kge_mask_known(out, 5, &known);
-	assert_true(out[0] == KGE_NONE && out[1] == 5 && out[2] == KGE_NONE && out[3] == 1 &&
-		    out[4] == KGE_NONE);
+	assert_true(out[0] == GRAPH_NONE && out[1] == 5 && out[2] == GRAPH_NONE && out[3] == 1 &&
+		    out[4] == GRAPH_NONE);
 }
 
 static void test_draws_from_a_list(void **state)
 {
 	static const uint32_t list[] = { 2, 3, 5, 7, 11, 13, 17 };
-	const struct kge_ids known = ids_of((const uint32_t[5]){ 2, 11, 17 }, 3), none = { 0 };
+	const struct graph_ids known = ids_of((const uint32_t[5]){ 2, 11, 17 }, 3), none = { 0 };
 	uint32_t out[4000], seen[18] = { 0 };
 	struct rng r;
 
@@ -511,44 +512,44 @@ static void test_draws_from_a_list(void **state)
 /* Relation 0: one head with 6 tails, so tph = 6 and hpt = 1; relation 1 the other way around. */
 static void test_bernoulli_sides(void **state)
 {
-	struct kge_graph *g = names(N, STEPS);
-	struct kge_answers *a;
+	struct graph *g = names(N, STEPS);
+	struct graph_answers *a;
 	struct kge_sampler *s;
 	size_t heads[3] = { 0 };
 	struct rng r;
 
 	(void)state;
 	for (uint32_t i = 1; i <= 6; i++) {
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, i });
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 1, 0 });
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 2, i });
-		kge_graph_add(g, KGE_TEST, (struct kge_triple){ i, 0, 0 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, i });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 1, 0 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 2, i });
+		graph_add(g, GRAPH_TEST, (struct graph_triple){ i, 0, 0 });
 	}
-	a = kge_answers_new(&g->split[KGE_TRAIN]);
+	a = graph_answers_new(&g->split[GRAPH_TRAIN]);
 	s = kge_sampler_new(KGE_SAMPLING_BERNOULLI, g, a);
 	assert_true(kge_sampler_has_sides(s) && !kge_sampler_has_sides(NULL));
 	rng_seed(&r, 3);
 	for (size_t i = 0; i < 3 * 7000; i++)
-		heads[i % 3] += kge_sampler_side(s, (uint32_t)(i % 3), &r) == KGE_HEAD;
+		heads[i % 3] += kge_sampler_side(s, (uint32_t)(i % 3), &r) == GRAPH_HEAD;
 	assert_in_range(heads[0], 5850, 6150);
 	assert_in_range(heads[1], 850, 1150);
 	assert_in_range(heads[2], 3300, 3700);
 	kge_sampler_free(s);
-	kge_answers_free(a);
-	kge_graph_free(g);
+	graph_answers_free(a);
+	graph_free(g);
 }
 
 /* Each step moves what it drew: with typed, none but those of train at that side. */
 static void test_typed_draws(void **state)
 {
-	struct kge_graph *g = names(N, STEPS);
+	struct graph *g = names(N, STEPS);
 	struct kge_emb *before, *after;
 	struct kge_train_config c = config();
 
 	(void)state;
 	for (uint32_t i = 0; i < 12; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i % 2, 0, 2 + i });
-	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 0, 0, 20 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i % 2, 0, 2 + i });
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, 20 });
 	before = emb_of("distmult", 5, g, 2);
 	c.corrupt = KGE_CORRUPT_TAIL;
 	c.optimizer = KGE_SGD;
@@ -572,11 +573,11 @@ static void test_typed_draws(void **state)
 			kge_emb_free(after);
 		}
 	kge_emb_free(before);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* How many entities have another row after so many epochs than they had; *set: which. */
-static size_t moved(const struct kge_train_config *c, const struct kge_graph *g,
+static size_t moved(const struct kge_train_config *c, const struct graph *g,
 		    const struct kge_emb *before, int epochs, bool set[])
 {
 	struct kge_emb *after = kge_emb_copy(before);
@@ -593,7 +594,7 @@ static size_t moved(const struct kge_train_config *c, const struct kge_graph *g,
 static void test_draws_once(void **state)
 {
 	enum { MANY = 4000 };
-	struct kge_graph *g = names(MANY, STEPS);
+	struct graph *g = names(MANY, STEPS);
 	struct kge_train_config c = config();
 	static bool first[MANY], later[MANY], both[MANY];
 	struct kge_emb *emb;
@@ -601,7 +602,7 @@ static void test_draws_once(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, i % 3, 40 + i });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, i % 3, 40 + i });
 	emb = emb_of("transe", 5, g, 2);
 	c.optimizer = KGE_SGD;
 	c.negatives = 4;
@@ -624,26 +625,26 @@ static void test_draws_once(void **state)
 		}
 	}
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Relation 0 joins everything to everything, so its queries have no negatives; the rest scores
  * 0.  count(h, r) + count(r, t) is 4 and 2. */
 static void test_subsampling_by_hand(void **state)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct kge_train_config c = config();
 	double w0 = 1 / sqrt(4 + 6), w1 = 1 / sqrt(2 + 6), want;
 	struct kge_emb *emb;
 
 	(void)state;
-	kge_vocab_add(g->entities, "a", 1);
-	kge_vocab_add(g->entities, "b", 1);
-	kge_vocab_add(g->relations, "r", 1);
-	kge_vocab_add(g->relations, "s", 1);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 0 });
+	graph_vocab_add(g->entities, "a", 1);
+	graph_vocab_add(g->entities, "b", 1);
+	graph_vocab_add(g->relations, "r", 1);
+	graph_vocab_add(g->relations, "s", 1);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 1, 0 });
 	for (uint32_t i = 0; i < 4; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i / 2, 0, i % 2 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i / 2, 0, i % 2 });
 	emb = emb_of("distmult", 1, g, 2);
 	emb->ent[0] = 1;
 	emb->ent[1] = 2;
@@ -660,47 +661,47 @@ static void test_subsampling_by_hand(void **state)
 			assert_near(loss_at(&c, g, emb, NULL), want / (4 * w0 + w1), 1e-6, 0);
 		}
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_answers(void **state)
 {
-	struct kge_triple at[] = {
+	struct graph_triple at[] = {
 		{ 1, 0, 5 }, { 1, 0, 2 }, { 1, 1, 7 }, { 1, 0, 5 }, { 3, 0, 5 }
 	};
-	struct kge_triples t = { at, 5 };
-	struct kge_answers *a = kge_answers_new(&t);
+	struct graph_triples t = { at, 5 };
+	struct graph_answers *a = graph_answers_new(&t);
 	uint32_t asked[5];
-	struct kge_ids x;
+	struct graph_ids x;
 
 	(void)state;
-	x = kge_answers_of(a, 3, KGE_TAIL);
-	assert_true(x.n == 2 && kge_ids_at(&x, 0) == 2 && kge_ids_at(&x, 1) == 5);
-	x = kge_answers_of(a, 0, KGE_HEAD);
-	assert_true(x.n == 2 && kge_ids_at(&x, 0) == 1 && kge_ids_at(&x, 1) == 3);
-	x = kge_answers_of(a, 2, KGE_TAIL);
-	assert_true(x.n == 1 && kge_ids_at(&x, 0) == 7);
-	assert_int_equal(kge_answers_queries(a, KGE_TAIL, asked), 3);
+	x = graph_answers_of(a, 3, GRAPH_TAIL);
+	assert_true(x.n == 2 && graph_ids_at(&x, 0) == 2 && graph_ids_at(&x, 1) == 5);
+	x = graph_answers_of(a, 0, GRAPH_HEAD);
+	assert_true(x.n == 2 && graph_ids_at(&x, 0) == 1 && graph_ids_at(&x, 1) == 3);
+	x = graph_answers_of(a, 2, GRAPH_TAIL);
+	assert_true(x.n == 1 && graph_ids_at(&x, 0) == 7);
+	assert_int_equal(graph_answers_queries(a, GRAPH_TAIL, asked), 3);
 	assert_true(asked[0] == 0 && asked[1] == 2 << 1 && asked[2] == 4 << 1);
-	assert_int_equal(kge_answers_queries(a, KGE_HEAD, asked), 3);
+	assert_int_equal(graph_answers_queries(a, GRAPH_HEAD, asked), 3);
 	assert_true(asked[0] == 1 && asked[1] == (1 << 1 | 1) && asked[2] == (2 << 1 | 1));
-	assert_int_equal(kge_answers_count(a, asked[0]), 2);
-	kge_answers_free(a);
+	assert_int_equal(graph_answers_count(a, asked[0]), 2);
+	graph_answers_free(a);
 }
 
 /* When everything is true there is nothing to push away: no hang, no NaN. */
 static void test_everything_true(void **state)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct kge_train_config c = config();
 	struct kge_trainer *t;
 	struct kge_emb *emb;
 	double loss;
 
 	(void)state;
-	kge_vocab_add(g->entities, "a", 1);
-	kge_vocab_add(g->relations, "r", 1);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 });
+	graph_vocab_add(g->entities, "a", 1);
+	graph_vocab_add(g->relations, "r", 1);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 });
 	emb = emb_of("transe", 3, g, 2);
 	for (uint32_t chunk = 0; chunk < 9; chunk += 4) {
 		c.shared_chunk = chunk;
@@ -716,21 +717,21 @@ static void test_everything_true(void **state)
 	for (size_t i = 0; i < 3; i++)
 		assert_true(isfinite(emb->ent[i]) && isfinite(emb->rel[i]));
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Entities 1 to 5 answer the one query there is; all others have one row, and so one score, so
  * that the loss is the same whichever are drawn, unless an answer is taken for false. */
 static void test_shared_negatives_are_false(void **state)
 {
-	struct kge_graph *g = names(N, STEPS);
+	struct graph *g = names(N, STEPS);
 	struct kge_train_config c = config();
 	struct kge_emb *emb;
 	double want, loss;
 
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 + i % 5 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 + i % 5 });
 	emb = emb_of("transe", 7, g, 2);
 	for (uint32_t e = 1; e < N; e++)
 		memcpy(kge_ent(emb, e), kge_ent(emb, e <= 5 ? 1 : 6), 7 * sizeof(float));
@@ -749,12 +750,12 @@ static void test_shared_negatives_are_false(void **state)
 	loss = loss_at(&c, g, emb, NULL);
 	assert_true(fabs(loss - want) > 1e-3);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_empty_graph(void **state)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 3, g, 2);
 	struct kge_trainer *t = kge_trainer_new(&c, g, emb);
@@ -768,14 +769,14 @@ static void test_empty_graph(void **state)
 	c.negatives = 0;
 	run(&c, g, emb, 1);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- runs ---- */
 
 static void test_deterministic(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 
 	(void)state;
 	for (uint32_t threads = 1; threads <= 3; threads++) {
@@ -794,13 +795,13 @@ static void test_deterministic(void **state)
 		kge_emb_free(a);
 		kge_emb_free(b);
 	}
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Any number of threads computes the same step but for the order of a few additions. */
 static void check_threads_agree(const char *model)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config();
 	struct kge_emb *one = emb_of(model, 20, g, 2);
 
@@ -821,7 +822,7 @@ static void check_threads_agree(const char *model)
 		kge_emb_free(b);
 	}
 	kge_emb_free(one);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_threads_agree(void **state)
@@ -836,7 +837,7 @@ static void test_threads_agree(void **state)
 /* With shared negatives, to the bit. */
 static void check_same_bits(struct kge_train_config c)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	struct kge_emb *one = emb_of("complex", 9, g, 2), *other;
 
 	other = kge_emb_copy(one);
@@ -851,7 +852,7 @@ static void check_same_bits(struct kge_train_config c)
 	}
 	kge_emb_free(one);
 	kge_emb_free(other);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_threads_agree_on_shared(void **state)
@@ -873,7 +874,7 @@ static void test_threads_agree_on_shared(void **state)
 /* What sharing keeps in memory has a bound, however large chunks are. */
 static void test_shared_fits(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_emb *emb = emb_of("complex", 256, g, 2);
 	struct kge_train_config c = config();
 
@@ -894,12 +895,12 @@ static void test_shared_fits(void **state)
 	c.shared_chunk = 64;
 	assert_true(kge_shared_fits(&c, emb));
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void check_resume_of(const char *model, struct kge_train_config c)
 {
-	struct kge_graph *g = web();
+	struct graph *g = web();
 	struct kge_emb *a = emb_of(model, 12, g, 2), *b = kge_emb_copy(a);
 
 	c.batch = 33; /* five batches: saved in the middle of taking turns */
@@ -908,7 +909,7 @@ static void check_resume_of(const char *model, struct kge_train_config c)
 	assert_same(a, b, true);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void check_resume(struct kge_train_config c)
@@ -970,9 +971,8 @@ static void step_and_stop(void *ctx, const struct kge_step *s, uint32_t id, floa
 		atomic_store(&stop->cancel, true);
 }
 
-static struct kge_trainer *stopped_trainer(const struct kge_train_config *c,
-					   const struct kge_graph *g, struct kge_emb *emb,
-					   struct stopper *stop)
+static struct kge_trainer *stopped_trainer(const struct kge_train_config *c, const struct graph *g,
+					   struct kge_emb *emb, struct stopper *stop)
 {
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
 
@@ -983,7 +983,7 @@ static struct kge_trainer *stopped_trainer(const struct kge_train_config *c,
 
 /* As kge_trainer_epoch(), by another trainer where the first was stopped; returns whether it was.
  */
-static bool epoch_in_two(const struct kge_train_config *c, const struct kge_graph *g,
+static bool epoch_in_two(const struct kge_train_config *c, const struct graph *g,
 			 struct kge_emb *emb, struct stopper *stop, struct kge_trainer **t,
 			 double *loss)
 {
@@ -1006,7 +1006,7 @@ static bool epoch_in_two(const struct kge_train_config *c, const struct kge_grap
 static void check_cut_of(const char *model, struct kge_train_config c)
 {
 	static const size_t steps[] = { 1, 60, 130, 400 };
-	struct kge_graph *g = web();
+	struct graph *g = web();
 
 	c.batch = 33;
 	c.normalize = true;
@@ -1031,7 +1031,7 @@ static void check_cut_of(const char *model, struct kge_train_config c)
 		kge_emb_free(a);
 		kge_emb_free(b);
 	}
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* An epoch that is stopped, saved and gone on with is the same epoch. */
@@ -1053,7 +1053,7 @@ static void test_cut(void **state)
 
 static void test_load_refuses(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 12, g, 2);
 	struct kge_trainer *t = kge_trainer_new(&c, g, emb), *other;
@@ -1086,7 +1086,7 @@ static void test_load_refuses(void **state)
 	kge_trainer_free(t);
 	kge_trainer_free(other);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Lazy Adam leaves a row alone that nothing touches; dense Adam goes on with its momentum. */
@@ -1096,7 +1096,7 @@ static void test_lazy_and_dense(void **state)
 
 	(void)state;
 	for (int dense = 0; dense < 2; dense++) {
-		struct kge_graph *g = ring(), *rest = names(N, STEPS);
+		struct graph *g = ring(), *rest = names(N, STEPS);
 		struct kge_emb *emb = emb_of("transe", 12, g, 2), *before;
 		struct kge_trainer *t, *u;
 		struct buf saved = { 0 };
@@ -1110,7 +1110,7 @@ static void test_lazy_and_dense(void **state)
 		/* the same trainer's moments on a train split of the same size, all of relation 0
 		 */
 		for (uint32_t i = 0; i < N * STEPS; i++)
-			kge_graph_add(rest, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
+			graph_add(rest, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
 		kge_trainer_save(t, &saved);
 		u = kge_trainer_new(&c, rest, emb);
 		assert_int_equal(kge_trainer_load(u, saved.base, saved.len, NULL), 0);
@@ -1123,14 +1123,14 @@ static void test_lazy_and_dense(void **state)
 		kge_trainer_free(u);
 		kge_emb_free(emb);
 		kge_emb_free(before);
-		kge_graph_free(g);
-		kge_graph_free(rest);
+		graph_free(g);
+		graph_free(rest);
 	}
 }
 
 static void test_normalize(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config();
 	struct kge_emb *emb = emb_of("transe", 12, g, 30);
 
@@ -1148,18 +1148,18 @@ static void test_normalize(void **state)
 		assert_true(sum <= 1.0001f);
 	}
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_cancel(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config();
 
 	(void)state;
 	c.threads = 2;
 	check_cancel(&c, g);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_schedules_by_hand(void **state)
@@ -1185,7 +1185,7 @@ static void test_schedules_by_hand(void **state)
 /* A schedule is the rates that it says, batch by batch. */
 static void test_schedule_is_followed(void **state)
 {
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config(), by_hand;
 	struct kge_emb *a = emb_of("distmult", 12, g, 2), *b = kge_emb_copy(a);
 	struct kge_trainer *t;
@@ -1219,14 +1219,14 @@ static void test_schedule_is_followed(void **state)
 	buf_release(&saved);
 	kge_emb_free(a);
 	kge_emb_free(b);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- learning ---- */
 
 static void check_learns(const char *model, const struct kge_train_config *c)
 {
-	struct kge_graph *g = street(N);
+	struct graph *g = street(N);
 	struct kge_emb *emb = emb_of(model, 16, g, 6);
 	double before = train_mrr(g, emb), after;
 
@@ -1235,7 +1235,7 @@ static void check_learns(const char *model, const struct kge_train_config *c)
 	if (!(before < 0.2 && after > 0.5))
 		fail_msg("%s: MRR %.3f, then %.3f", model, before, after);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_learns(void **state)
@@ -1286,7 +1286,7 @@ static void test_learns_with_each_optimizer(void **state)
 static void check_projected_step(const char *model, size_t dim, size_t rel_dim, uint32_t threads)
 {
 	const struct kge_model *m = kge_model_find(model);
-	struct kge_graph *g = ring();
+	struct graph *g = ring();
 	struct kge_train_config c = config();
 	struct kge_emb *emb;
 	struct rng r;
@@ -1302,7 +1302,7 @@ static void check_projected_step(const char *model, size_t dim, size_t rel_dim, 
 	c.negatives = dim % 4 == 3 ? 0 : 5; /* 0: against all */
 	check_slopes(g, emb, c);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_projected_gradients(void **state)
@@ -1335,7 +1335,7 @@ static void test_projected_resume(void **state)
 /* TransD's ball is that of the entity, not of the vector that projects it. */
 static void test_normalize_half_a_row(void **state)
 {
-	struct kge_graph *g = names(N, STEPS);
+	struct graph *g = names(N, STEPS);
 	struct kge_emb *emb = emb_of("transd", 2, g, 2);
 	static const float row[] = { 3, 4, 30, 40 };
 
@@ -1346,7 +1346,7 @@ static void test_normalize_half_a_row(void **state)
 	assert_near(kge_ent(emb, 1)[1], .8, 1e-6, 0);
 	assert_memory_equal(kge_ent(emb, 1) + 2, row + 2, 2 * sizeof(float));
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- settings ---- */

@@ -9,30 +9,30 @@
  * only be learnt by heart: some of these are to be forgotten. */
 enum { HOUSES = 50, FRIENDS = 60, FORGOTTEN = 12 };
 
-static struct kge_graph *town(void)
+static struct graph *town(void)
 {
-	struct kge_graph *g = names(HOUSES, 4);
+	struct graph *g = names(HOUSES, 4);
 	struct rng r;
 
 	rng_seed(&r, 4);
 	for (uint32_t k = 0; k < 3; k++)
 		for (uint32_t i = 0; i + k + 1 < HOUSES; i++) {
-			enum kge_split s = i % 7 == k	? KGE_TEST
-					   : i % 9 == k ? KGE_VALID
-							: KGE_TRAIN;
+			enum graph_split s = i % 7 == k	  ? GRAPH_TEST
+					     : i % 9 == k ? GRAPH_VALID
+							  : GRAPH_TRAIN;
 
-			kge_graph_add(g, s, (struct kge_triple){ i, k, i + k + 1 });
+			graph_add(g, s, (struct graph_triple){ i, k, i + k + 1 });
 		}
 	for (uint32_t i = 0; i < FRIENDS; i++)
-		kge_graph_add(g, KGE_TRAIN,
-			      (struct kge_triple){ (i * 7) % HOUSES, 3, rng_below(&r, HOUSES) });
+		graph_add(g, GRAPH_TRAIN,
+			  (struct graph_triple){ (i * 7) % HOUSES, 3, rng_below(&r, HOUSES) });
 	return g;
 }
 
-static void forgotten_of(const struct kge_graph *g, uint32_t *forget)
+static void forgotten_of(const struct graph *g, uint32_t *forget)
 {
 	for (uint32_t i = 0; i < FORGOTTEN; i++)
-		forget[i] = (uint32_t)g->split[KGE_TRAIN].n - 1 - 4 * i;
+		forget[i] = (uint32_t)g->split[GRAPH_TRAIN].n - 1 - 4 * i;
 }
 
 static struct kge_train_config training(void)
@@ -52,25 +52,25 @@ struct figures {
 	double forgotten, test;
 };
 
-static struct figures judge(const struct kge_emb *emb, const struct kge_graph *g,
+static struct figures judge(const struct kge_emb *emb, const struct graph *g,
 			    const uint32_t *forget)
 {
 	const struct kge_protocol *p = kge_protocol_find("standard");
-	struct kge_graph kept = kge_kept_of(g, forget, FORGOTTEN);
+	struct graph kept = kge_kept_of(g, forget, FORGOTTEN);
 	struct kge_metrics m;
 	struct figures f;
 
 	assert_int_equal(kge_evaluate_forgotten(emb, g, forget, FORGOTTEN, p, NULL, &m), 0);
 	assert_int_equal(m.queries, 2 * FORGOTTEN);
 	f.forgotten = m.mrr;
-	assert_int_equal(kge_evaluate(emb, &kept, KGE_TEST, p, NULL, &m), 0);
+	assert_int_equal(kge_evaluate(emb, &kept, GRAPH_TEST, p, NULL, &m), 0);
 	f.test = m.mrr;
 	kge_kept_release(&kept);
 	return f;
 }
 
-static void check_forgets(const struct kge_emb *emb, const struct kge_graph *g,
-			  const uint32_t *forget, struct figures before)
+static void check_forgets(const struct kge_emb *emb, const struct graph *g, const uint32_t *forget,
+			  struct figures before)
 {
 	struct figures after = judge(emb, g, forget);
 
@@ -82,7 +82,7 @@ static void check_forgets(const struct kge_emb *emb, const struct kge_graph *g,
 
 static void check_unlearns(const char *model, enum kge_unlearn_variant v, bool two_tables)
 {
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	struct kge_emb *local = emb_of(model, 24, g, 6), *global = kge_emb_copy(local);
 	struct kge_train_config c = training();
 	struct kge_unlearn_config u;
@@ -113,7 +113,7 @@ static void check_unlearns(const char *model, enum kge_unlearn_variant v, bool t
 	free(relations);
 	kge_emb_free(local);
 	kge_emb_free(global);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_unlearns(void **state)
@@ -127,13 +127,13 @@ static void test_unlearns(void **state)
 /* The tables that are kept are those of the epoch with the best MRR on valid. */
 static void test_best_is_kept(void **state)
 {
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	struct kge_emb *emb = emb_of("transe", 24, g, 6);
 	struct kge_train_config c = training();
 	struct kge_unlearn_config u;
 	struct kge_unlearn_report r;
 	struct kge_metrics m;
-	struct kge_graph kept;
+	struct graph kept;
 	uint32_t forget[FORGOTTEN];
 
 	(void)state;
@@ -143,15 +143,15 @@ static void test_best_is_kept(void **state)
 	u.decay_epochs = 60;
 	assert_int_equal(kge_unlearn(&u, g, forget, FORGOTTEN, emb, NULL, &r, NULL), 0);
 	kept = kge_kept_of(g, forget, FORGOTTEN);
-	assert_int_equal(kge_evaluate(emb, &kept, KGE_VALID, u.protocol, NULL, &m), 0);
+	assert_int_equal(kge_evaluate(emb, &kept, GRAPH_VALID, u.protocol, NULL, &m), 0);
 	assert_near(m.mrr, r.valid_after, 0, 0);
 	assert_true(r.decay_epochs < 60);
 	kge_kept_release(&kept);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
-static bool holds(const struct kge_triples *t, struct kge_triple x)
+static bool holds(const struct graph_triples *t, struct graph_triple x)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (memcmp(&t->at[i], &x, sizeof(x)) == 0)
@@ -161,24 +161,24 @@ static bool holds(const struct kge_triples *t, struct kge_triple x)
 
 static void test_what_is_kept(void **state)
 {
-	struct kge_graph *g = street(5);
-	const struct kge_triples *train = &g->split[KGE_TRAIN];
+	struct graph *g = street(5);
+	const struct graph_triples *train = &g->split[GRAPH_TRAIN];
 	const uint32_t forget[3] = { 0, 4, (uint32_t)train->n - 1 };
-	struct kge_graph kept = kge_kept_of(g, forget, 3);
+	struct graph kept = kge_kept_of(g, forget, 3);
 
 	(void)state;
-	assert_int_equal(kept.split[KGE_TRAIN].n, train->n - 3);
+	assert_int_equal(kept.split[GRAPH_TRAIN].n, train->n - 3);
 	for (uint32_t i = 0; i < train->n; i++)
-		assert_true(holds(&kept.split[KGE_TRAIN], train->at[i]) ==
+		assert_true(holds(&kept.split[GRAPH_TRAIN], train->at[i]) ==
 			    (i != forget[0] && i != forget[1] && i != forget[2]));
 	kge_kept_release(&kept);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Two forgotten answers of one query: neither is set aside for the other, as a known one is. */
 static void test_rank_of_the_forgotten(void **state)
 {
-	struct kge_graph *g = names(4, 1);
+	struct graph *g = names(4, 1);
 	struct kge_emb *emb = emb_of("transe", 1, g, 10);
 	const uint32_t forget[2] = { 0, 1 };
 	struct kge_protocol p = *kge_protocol_find("tail");
@@ -186,8 +186,8 @@ static void test_rank_of_the_forgotten(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, i });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 0, 0, 3 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, i });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 0, 3 });
 	emb->rel[0] = 0;
 	for (uint32_t i = 0; i < 4; i++)
 		emb->ent[i] = (float)(3 - i); /* 0 -> 3: the nearer to 3 the better */
@@ -197,7 +197,7 @@ static void test_rank_of_the_forgotten(void **state)
 	assert_int_equal(m.queries, 2);
 	assert_near(m.mrr, (1 + .5) / 2, 1e-9, 0);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_settings(void **state)
@@ -244,7 +244,7 @@ static void test_defaults(void **state)
 
 static void test_cancel(void **state)
 {
-	struct kge_graph *g = town();
+	struct graph *g = town();
 	struct kge_emb *emb = emb_of("transe", 8, g, 6);
 	struct kge_train_config c = training();
 	struct kge_unlearn_config u;
@@ -257,7 +257,7 @@ static void test_cancel(void **state)
 	assert_int_equal(kge_unlearn(&u, g, forget, FORGOTTEN, emb, NULL, NULL, &cancel),
 			 ERR_CANCELED);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 /* ---- what is compared ---- */
 
 /* Entities on a line, 0 the best answer of all. */
-static struct kge_emb *line_of(const struct kge_graph *g)
+static struct kge_emb *line_of(const struct graph *g)
 {
 	struct kge_emb *emb = emb_of("transe", 1, g, 10);
 
@@ -19,12 +19,12 @@ static struct kge_emb *line_of(const struct kge_graph *g)
 }
 
 /* Head 0: its tails rank by their numbers. */
-static void add(struct kge_graph *g, enum kge_split s, uint32_t rel, uint32_t tail)
+static void add(struct graph *g, enum graph_split s, uint32_t rel, uint32_t tail)
 {
-	kge_graph_add(g, s, (struct kge_triple){ 0, rel, tail });
+	graph_add(g, s, (struct graph_triple){ 0, rel, tail });
 }
 
-static void count(const struct kge_graph *g, struct kge_unseen_counts *out)
+static void count(const struct graph *g, struct kge_unseen_counts *out)
 {
 	const uint32_t forget[1] = { 0 };
 	struct kge_unseen *u =
@@ -38,7 +38,7 @@ static void count(const struct kge_graph *g, struct kge_unseen_counts *out)
  * out: tails 2 to 11 of the relation; each sets the others aside. */
 static void test_figures(void **state)
 {
-	struct kge_graph *g = names(13, 2);
+	struct graph *g = names(13, 2);
 	struct kge_emb *emb = line_of(g);
 	struct kge_unseen_counts counts;
 	struct kge_unseen_figures f;
@@ -46,12 +46,12 @@ static void test_figures(void **state)
 	struct kge_unseen *u;
 
 	(void)state;
-	add(g, KGE_TRAIN, 0, 1);
-	add(g, KGE_TRAIN, 1, 12);
-	add(g, KGE_VALID, 1, 1); /* of another relation: no reference where there are enough */
-	add(g, KGE_TEST, 0, 0);	 /* were it read, rank 1 were set aside */
+	add(g, GRAPH_TRAIN, 0, 1);
+	add(g, GRAPH_TRAIN, 1, 12);
+	add(g, GRAPH_VALID, 1, 1); /* of another relation: no reference where there are enough */
+	add(g, GRAPH_TEST, 0, 0);  /* were it read, rank 1 were set aside */
 	for (uint32_t i = 2; i < 12; i++)
-		add(g, KGE_VALID, 0, i);
+		add(g, GRAPH_VALID, 0, i);
 	count(g, &counts);
 	assert_int_equal(counts.asked, 1);
 	assert_int_equal(counts.held_out, 10);
@@ -70,39 +70,39 @@ static void test_figures(void **state)
 	assert_true(f.like && f.below);
 	kge_unseen_free(u);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* A relation with too few is helped out by others. */
 static void test_too_few_of_a_relation(void **state)
 {
-	struct kge_graph *g = names(13, 2);
+	struct graph *g = names(13, 2);
 	struct kge_unseen_counts counts;
 
 	(void)state;
-	add(g, KGE_TRAIN, 0, 1);
+	add(g, GRAPH_TRAIN, 0, 1);
 	for (uint32_t i = 2; i < 12; i++)
-		add(g, KGE_VALID, i < 6 ? 0 : 1, i);
+		add(g, GRAPH_VALID, i < 6 ? 0 : 1, i);
 	count(g, &counts);
 	assert_int_equal(counts.held_out, 10);
 	assert_int_equal(counts.by_relation, 0);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* Tables trained anew take the held-out ones' place; names that go are not asked for. */
 static void test_retrained_and_gone(void **state)
 {
-	struct kge_graph *g = names(6, 2);
+	struct graph *g = names(6, 2);
 	struct kge_emb *emb = line_of(g), *anew = line_of(g);
-	const uint32_t forget[2] = { 0, 1 }, ent[6] = { 0, 1, 2, 3, 4, KGE_NONE };
+	const uint32_t forget[2] = { 0, 1 }, ent[6] = { 0, 1, 2, 3, 4, GRAPH_NONE };
 	struct kge_unseen_counts counts;
 	struct kge_unseen_figures f;
 	struct kge_unseen *u;
 
 	(void)state;
-	add(g, KGE_TRAIN, 0, 1);
-	add(g, KGE_TRAIN, 0, 5);
-	add(g, KGE_TRAIN, 0, 2);
+	add(g, GRAPH_TRAIN, 0, 1);
+	add(g, GRAPH_TRAIN, 0, 5);
+	add(g, GRAPH_TRAIN, 0, 2);
 	u = kge_unseen_new(g, forget, 2, ent, NULL, kge_protocol_find("tail"), 1);
 	kge_unseen_count(u, &counts);
 	assert_int_equal(counts.asked, 1);
@@ -116,7 +116,7 @@ static void test_retrained_and_gone(void **state)
 	kge_unseen_free(u);
 	kge_emb_free(emb);
 	kge_emb_free(anew);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 /* ---- until they do ---- */
@@ -125,24 +125,24 @@ static void test_retrained_and_gone(void **state)
  * some are held out, and some of train are to be forgotten. */
 enum { HOUSES = 60, FORGOTTEN = 20 };
 
-static struct kge_graph *town(void)
+static struct graph *town(void)
 {
-	struct kge_graph *g = names(HOUSES, 4);
+	struct graph *g = names(HOUSES, 4);
 	struct rng r;
 
 	rng_seed(&r, 4);
 	for (uint32_t k = 0; k < 3; k++)
 		for (uint32_t i = 0; i < HOUSES; i++)
-			kge_graph_add(g, (i + 2 * k) % 6 == 0 ? KGE_VALID : KGE_TRAIN,
-				      (struct kge_triple){ i, k, (i + k + 1) % HOUSES });
+			graph_add(g, (i + 2 * k) % 6 == 0 ? GRAPH_VALID : GRAPH_TRAIN,
+				  (struct graph_triple){ i, k, (i + k + 1) % HOUSES });
 	for (uint32_t i = 0; i < 2 * HOUSES; i++)
-		kge_graph_add(g, i % 6 == 1 ? KGE_VALID : KGE_TRAIN,
-			      (struct kge_triple){ i % HOUSES, 3, rng_below(&r, HOUSES) });
+		graph_add(g, i % 6 == 1 ? GRAPH_VALID : GRAPH_TRAIN,
+			  (struct graph_triple){ i % HOUSES, 3, rng_below(&r, HOUSES) });
 	return g;
 }
 
 struct trial {
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_train_config c;
 	struct kge_emb *emb;
 	uint32_t forget[FORGOTTEN];
@@ -162,7 +162,7 @@ static void learn(struct trial *t, const char *model, float lr)
 	run(&t->c, t->g, t->emb, 200);
 	t->c.lr = lr;
 	for (uint32_t i = 0; i < FORGOTTEN; i++)
-		t->forget[i] = (uint32_t)t->g->split[KGE_TRAIN].n - 1 - 3 * i;
+		t->forget[i] = (uint32_t)t->g->split[GRAPH_TRAIN].n - 1 - 3 * i;
 }
 
 static void unlearn(struct trial *t, enum kge_unlearn_variant v, uint32_t passes)
@@ -181,7 +181,7 @@ static void unlearn(struct trial *t, enum kge_unlearn_variant v, uint32_t passes
 static void trial_release(struct trial *t)
 {
 	kge_emb_free(t->emb);
-	kge_graph_free(t->g);
+	graph_free(t->g);
 }
 
 static void check_forgets(const char *model, enum kge_unlearn_variant v)

@@ -7,37 +7,37 @@
 #include "kge/train.h"
 
 /* Entities and relations, and no triple. */
-static inline struct kge_graph *names(uint32_t entities, uint32_t relations)
+static inline struct graph *names(uint32_t entities, uint32_t relations)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 
 	for (uint32_t i = 0; i < entities; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
 	for (uint32_t i = 0; i < relations; i++)
-		kge_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", i));
 	return g;
 }
 
 /* A street of houses, which every model but DistMult can hold: relation k goes k + 1 on. */
-static inline struct kge_graph *street(uint32_t houses)
+static inline struct graph *street(uint32_t houses)
 {
-	struct kge_graph *g = names(houses, 3);
+	struct graph *g = names(houses, 3);
 
 	for (uint32_t k = 0; k < 3; k++)
 		for (uint32_t i = 0; i + k + 1 < houses; i++)
-			kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, k, i + k + 1 });
+			graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, k, i + k + 1 });
 	return g;
 }
 
-static inline struct kge_emb *emb_of(const char *model, size_t dim, const struct kge_graph *g,
+static inline struct kge_emb *emb_of(const char *model, size_t dim, const struct graph *g,
 				     float gamma)
 {
 	struct rng r;
 
 	rng_seed(&r, 11);
-	return kge_emb_new(kge_model_find(model), dim, gamma, kge_vocab_count(g->entities),
-			   kge_vocab_count(g->relations), &r);
+	return kge_emb_new(kge_model_find(model), dim, gamma, graph_vocab_count(g->entities),
+			   graph_vocab_count(g->relations), &r);
 }
 
 static inline void train_on(struct kge_trainer *t, int epochs, double *loss)
@@ -72,7 +72,7 @@ static inline size_t slopes_off(double (*loss)(void *ctx), void *ctx, float *x, 
 }
 
 /* The loss of the last epoch. */
-static inline double run(const struct kge_train_config *c, const struct kge_graph *g,
+static inline double run(const struct kge_train_config *c, const struct graph *g,
 			 struct kge_emb *emb, int epochs)
 {
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
@@ -84,7 +84,7 @@ static inline double run(const struct kge_train_config *c, const struct kge_grap
 }
 
 /* As run(), but by two trainers: the second goes on with what the first has saved. */
-static inline void run_resumed(const struct kge_train_config *c, const struct kge_graph *g,
+static inline void run_resumed(const struct kge_train_config *c, const struct graph *g,
 			       struct kge_emb *emb, int before, int after)
 {
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
@@ -115,7 +115,7 @@ static inline void assert_same(const struct kge_emb *a, const struct kge_emb *b,
 }
 
 /* Canceled before it begins, an epoch changes nothing, and the next one may run. */
-static inline void check_cancel(const struct kge_train_config *c, const struct kge_graph *g)
+static inline void check_cancel(const struct kge_train_config *c, const struct graph *g)
 {
 	struct kge_emb *emb = emb_of("transe", 12, g, 2), *before = kge_emb_copy(emb);
 	struct kge_trainer *t = kge_trainer_new(c, g, emb);
@@ -132,13 +132,13 @@ static inline void check_cancel(const struct kge_train_config *c, const struct k
 }
 
 /* Mean reciprocal rank of train's tails, other true tails set aside. */
-static inline double train_mrr(const struct kge_graph *g, const struct kge_emb *emb)
+static inline double train_mrr(const struct graph *g, const struct kge_emb *emb)
 {
-	const struct kge_triples *t = &g->split[KGE_TRAIN];
+	const struct graph_triples *t = &g->split[GRAPH_TRAIN];
 	double sum = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct kge_triple x = t->at[i];
+		struct graph_triple x = t->at[i];
 		float own = kge_score(emb, x.head, x.rel, x.tail);
 		int rank = 1;
 

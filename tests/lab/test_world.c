@@ -20,22 +20,23 @@ static struct world *make(uint64_t seed, uint32_t agents, uint32_t percent)
 
 static uint32_t entities(const struct world_agent *a)
 {
-	return kge_vocab_count(a->graph->entities);
+	return graph_vocab_count(a->graph->entities);
 }
 
 /* ---- public names of one agent -> ids ---- */
 
-static struct kge_vocab *public_names(const struct world_agent *a)
+static struct graph_vocab *public_names(const struct world_agent *a)
 {
-	struct kge_vocab *v = kge_vocab_new();
+	struct graph_vocab *v = graph_vocab_new();
 	for (uint32_t i = 0; i < entities(a); i++)
-		assert_int_equal(kge_vocab_add(v, a->public_name[i], strlen(a->public_name[i])), i);
+		assert_int_equal(graph_vocab_add(v, a->public_name[i], strlen(a->public_name[i])),
+				 i);
 	return v;
 }
 
-static uint32_t known_as(const struct kge_vocab *v, const struct world_agent *a, uint32_t id)
+static uint32_t known_as(const struct graph_vocab *v, const struct world_agent *a, uint32_t id)
 {
-	return kge_vocab_find(v, a->public_name[id], strlen(a->public_name[id]));
+	return graph_vocab_find(v, a->public_name[id], strlen(a->public_name[id]));
 }
 
 /* ---- determinism ---- */
@@ -43,14 +44,14 @@ static uint32_t known_as(const struct kge_vocab *v, const struct world_agent *a,
 static void print_world(const struct world *w, struct buf *out)
 {
 	for (uint32_t k = 0; k < w->n; k++) {
-		const struct kge_graph *g = w->agent[k].graph;
-		for (int s = 0; s < KGE_SPLITS; s++)
+		const struct graph *g = w->agent[k].graph;
+		for (int s = 0; s < GRAPH_SPLITS; s++)
 			for (size_t i = 0; i < g->split[s].n; i++) {
-				struct kge_triple t = g->split[s].at[i];
+				struct graph_triple t = g->split[s].at[i];
 				buf_printf(out, "%u %d %s %s %s\n", k, s,
-					   kge_vocab_name(g->entities, t.head, NULL),
-					   kge_vocab_name(g->relations, t.rel, NULL),
-					   kge_vocab_name(g->entities, t.tail, NULL));
+					   graph_vocab_name(g->entities, t.head, NULL),
+					   graph_vocab_name(g->relations, t.rel, NULL),
+					   graph_vocab_name(g->entities, t.tail, NULL));
 			}
 	}
 }
@@ -75,11 +76,12 @@ static void same_seed_same_world(void **state)
 /* ---- no answer is given away ---- */
 
 /* Does b relate these two things, which stand under their public names, in any split? */
-static bool relates(const struct world_agent *b, const struct kge_index *x, uint32_t p, uint32_t q)
+static bool relates(const struct world_agent *b, const struct graph_index *x, uint32_t p,
+		    uint32_t q)
 {
-	for (uint32_t r = 0; r < kge_vocab_count(b->graph->relations); r++) {
-		if (kge_index_has(x, (struct kge_triple){ p, r, q }) ||
-		    kge_index_has(x, (struct kge_triple){ q, r, p }))
+	for (uint32_t r = 0; r < graph_vocab_count(b->graph->relations); r++) {
+		if (graph_index_has(x, (struct graph_triple){ p, r, q }) ||
+		    graph_index_has(x, (struct graph_triple){ q, r, p }))
 			return true;
 	}
 	return false;
@@ -87,18 +89,18 @@ static bool relates(const struct world_agent *b, const struct kge_index *x, uint
 
 static size_t leaks(const struct world_agent *a, const struct world_agent *b)
 {
-	struct kge_vocab *names = public_names(b);
-	struct kge_index *x = kge_index_new(b->graph, 7);
+	struct graph_vocab *names = public_names(b);
+	struct graph_index *x = graph_index_new(b->graph, 7);
 	size_t n = 0;
-	for (int s = KGE_VALID; s <= KGE_TEST; s++) {
+	for (int s = GRAPH_VALID; s <= GRAPH_TEST; s++) {
 		for (size_t i = 0; i < a->graph->split[s].n; i++) {
-			struct kge_triple t = a->graph->split[s].at[i];
+			struct graph_triple t = a->graph->split[s].at[i];
 			uint32_t p = known_as(names, a, t.head), q = known_as(names, a, t.tail);
-			n += p != KGE_NONE && q != KGE_NONE && relates(b, x, p, q);
+			n += p != GRAPH_NONE && q != GRAPH_NONE && relates(b, x, p, q);
 		}
 	}
-	kge_index_free(x);
-	kge_vocab_free(names);
+	graph_index_free(x);
+	graph_vocab_free(names);
 	return n;
 }
 
@@ -117,25 +119,25 @@ static void no_asked_pair_stands_at_a_partner(void **state)
 
 static void check_splits(const struct world_agent *a)
 {
-	const struct kge_graph *g = a->graph;
+	const struct graph *g = a->graph;
 	bool *in_train = mem_array(entities(a), 1);
-	bool *rel_in_train = mem_array(kge_vocab_count(g->relations), 1);
-	struct kge_index *train = kge_index_new(g, 1u << KGE_TRAIN);
-	for (size_t i = 0; i < g->split[KGE_TRAIN].n; i++) {
-		in_train[g->split[KGE_TRAIN].at[i].head] = true;
-		in_train[g->split[KGE_TRAIN].at[i].tail] = true;
-		rel_in_train[g->split[KGE_TRAIN].at[i].rel] = true;
+	bool *rel_in_train = mem_array(graph_vocab_count(g->relations), 1);
+	struct graph_index *train = graph_index_new(g, 1u << GRAPH_TRAIN);
+	for (size_t i = 0; i < g->split[GRAPH_TRAIN].n; i++) {
+		in_train[g->split[GRAPH_TRAIN].at[i].head] = true;
+		in_train[g->split[GRAPH_TRAIN].at[i].tail] = true;
+		rel_in_train[g->split[GRAPH_TRAIN].at[i].rel] = true;
 	}
-	for (int s = KGE_VALID; s <= KGE_TEST; s++) {
+	for (int s = GRAPH_VALID; s <= GRAPH_TEST; s++) {
 		assert_true(g->split[s].n > 100);
 		for (size_t i = 0; i < g->split[s].n; i++) {
-			struct kge_triple t = g->split[s].at[i];
+			struct graph_triple t = g->split[s].at[i];
 			assert_true(in_train[t.head] && in_train[t.tail] && rel_in_train[t.rel]);
-			assert_false(kge_index_has(train, t));
-			assert_int_equal(t.rel, g->split[KGE_TEST].at[0].rel); /* what is asked */
+			assert_false(graph_index_has(train, t));
+			assert_int_equal(t.rel, g->split[GRAPH_TEST].at[0].rel); /* what is asked */
 		}
 	}
-	kge_index_free(train);
+	graph_index_free(train);
 	free(in_train);
 	free(rel_in_train);
 }
@@ -153,14 +155,14 @@ static void asked_triples_are_answerable(void **state)
 
 static size_t shared(const struct world_agent *a, const struct world_agent *b)
 {
-	struct kge_vocab *names = public_names(b);
+	struct graph_vocab *names = public_names(b);
 	size_t n = 0;
 	for (uint32_t i = 0; i < entities(a); i++) {
-		bool both = known_as(names, a, i) != KGE_NONE;
+		bool both = known_as(names, a, i) != GRAPH_NONE;
 		assert_false(both && a->thing[i].is_private);
 		n += both;
 	}
-	kge_vocab_free(names);
+	graph_vocab_free(names);
 	return n;
 }
 
@@ -190,14 +192,15 @@ static void codes_are_foreign(void **state)
 		const struct world_agent *a = &w->agent[i];
 		size_t own = 0;
 		for (uint32_t k = 0; k < entities(a); k++) {
-			const char *name = kge_vocab_name(a->graph->entities, k, NULL);
+			const char *name = graph_vocab_name(a->graph->entities, k, NULL);
 			if (strcmp(name, a->public_name[k]) == 0)
 				continue;
 			own++;
 			for (uint32_t j = 0; j < w->n; j++)
 				if (j != i)
-					assert_true(kge_vocab_find(w->agent[j].graph->entities,
-								   name, strlen(name)) == KGE_NONE);
+					assert_true(graph_vocab_find(w->agent[j].graph->entities,
+								     name,
+								     strlen(name)) == GRAPH_NONE);
 		}
 		assert_int_equal(own > 0, a->has_aliases);
 		coded += a->has_aliases;
@@ -227,10 +230,10 @@ static void facts_follow_pathways(void **state)
 	rng_seed(&r, 1);
 	for (uint32_t k = 0; k < w->n; k++) {
 		const struct world_agent *a = &w->agent[k];
-		for (int s = 0; s < KGE_SPLITS; s++) {
+		for (int s = 0; s < GRAPH_SPLITS; s++) {
 			size_t n = a->graph->split[s].n, along = 0, blind = 0;
 			for (size_t i = 0; i < n; i++) {
-				struct kge_triple t = a->graph->split[s].at[i];
+				struct graph_triple t = a->graph->split[s].at[i];
 				along += meet(&a->thing[t.head], &a->thing[t.tail]);
 				blind += meet(&a->thing[rng_below(&r, entities(a))],
 					      &a->thing[t.tail]);
@@ -250,9 +253,9 @@ static void files_load_again(void **state)
 	(void)state;
 	struct world *w = make(1, 3, 100);
 	char folder[] = "/tmp/fkge-world-XXXXXX";
-	struct kge_load_report report;
-	struct kge_load_options o = { 0 };
-	struct kge_graph *g;
+	struct graph_load_report report;
+	struct graph_load_options o = { 0 };
+	struct graph *g;
 	struct buf text = { 0 };
 	struct err e;
 	const struct world_agent *a = &w->agent[2];
@@ -260,18 +263,18 @@ static void files_load_again(void **state)
 	char *graph = file_join(folder, "graph"), *table = file_join(folder, "aliases.tsv");
 	assert_int_equal(world_write_graph(a, graph, &e), 0);
 	assert_int_equal(world_write_aliases(a, table, &e), 0);
-	assert_int_equal(kge_graph_load(&g, graph, &o, &report, &e), 0);
+	assert_int_equal(graph_load(&g, graph, &o, &report, &e), 0);
 	assert_int_equal(report.duplicates, 0);
 	assert_int_equal(report.unseen_entities, 0);
-	assert_int_equal(kge_vocab_count(g->entities), entities(a));
-	for (int s = 0; s < KGE_SPLITS; s++)
+	assert_int_equal(graph_vocab_count(g->entities), entities(a));
+	for (int s = 0; s < GRAPH_SPLITS; s++)
 		assert_int_equal(g->split[s].n, a->graph->split[s].n);
 	assert_int_equal(file_read(table, 1 << 20, &text, &e), 0);
 	buf_add(&text, "", 1);
 	assert_non_null(strstr((char *)text.base, "RX-"));
 	assert_non_null(strstr((char *)text.base, "DX"));
 	buf_release(&text);
-	kge_graph_free(g);
+	graph_free(g);
 	free(graph);
 	free(table);
 	char *command = mem_printf("rm -rf %s", folder);
@@ -296,7 +299,7 @@ static void limits(void **state)
 	assert_int_equal(world_check(&c, &e), ERR_USAGE);
 	c.percent = 10; /* the smallest world still stands */
 	struct world *w = world_new(&c);
-	assert_true(w->agent[1].graph->split[KGE_TEST].n > 0);
+	assert_true(w->agent[1].graph->split[GRAPH_TEST].n > 0);
 	world_free(w);
 }
 

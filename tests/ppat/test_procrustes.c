@@ -152,7 +152,7 @@ static void test_virtual_rows_are_mapped(void **state)
 	struct pair p;
 	start(&p, 100, 8, 8);
 	p.cfg.max_virtual = 20;
-	struct kge_triple triples[2] = { { 3, 102, 100 }, { 101, 5, 9 } };
+	struct graph_triple triples[2] = { { 3, 102, 100 }, { 101, 5, 9 } };
 	struct ppat_virtual v = {
 		.slots = 100, .n_ent = 2, .n_rel = 3, .dim = 8, .triples = triples, .n_triples = 2
 	};

@@ -20,7 +20,7 @@
 
 enum { SLOTS = 80, N_ENT = 3, N_REL = 2, DIM_MAX = 16 };
 
-static struct kge_triple triples[] = { { 3, 81, 80 }, { 81, 80, 9 }, { 5, 81, 82 } };
+static struct graph_triple triples[] = { { 3, 81, 80 }, { 81, 80, 9 }, { 5, 81, 82 } };
 static float neighbour_rows[(N_ENT + N_REL) * DIM_MAX];
 static struct ppat_virtual neighbours = { .slots = SLOTS,
 					  .n_ent = N_ENT,

@@ -3,38 +3,38 @@
 #include "base/rng.h"
 #include "ppat/virtual.h"
 
-static struct kge_graph *small_graph(void)
+static struct graph *small_graph(void)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	const char *ents[] = { "a", "b", "c", "d", "virtual:0" }, *rels[] = { "r", "s" };
 	for (size_t i = 0; i < 5; i++)
-		kge_vocab_add(g->entities, ents[i], strlen(ents[i]));
+		graph_vocab_add(g->entities, ents[i], strlen(ents[i]));
 	for (size_t i = 0; i < 2; i++)
-		kge_vocab_add(g->relations, rels[i], 1);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 }); /* both aligned */
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 1, 2 }); /* c joins by s */
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 0, 1 }); /* c joins by r */
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 2, 0, 3 }); /* none aligned */
-	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 3, 0, 1 }); /* not train */
+		graph_vocab_add(g->relations, rels[i], 1);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 }); /* both aligned */
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 1, 2 }); /* c joins by s */
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 2, 0, 1 }); /* c joins by r */
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 2, 0, 3 }); /* none aligned */
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 3, 0, 1 }); /* not train */
 	return g;
 }
 
-static struct kge_emb *small_emb(const struct kge_graph *g)
+static struct kge_emb *small_emb(const struct graph *g)
 {
 	struct rng r;
 	rng_seed(&r, 6);
-	return kge_emb_new(kge_model_find("transe"), 4, 8.0f, kge_vocab_count(g->entities),
-			   kge_vocab_count(g->relations), &r);
+	return kge_emb_new(kge_model_find("transe"), 4, 8.0f, graph_vocab_count(g->entities),
+			   graph_vocab_count(g->relations), &r);
 }
 
 /* slots: 0 = a, 1 = relation r, 2 = b */
-static const uint32_t slot_ent[3] = { 0, KGE_NONE, 1 };
-static const uint32_t slot_rel[3] = { KGE_NONE, 0, KGE_NONE };
+static const uint32_t slot_ent[3] = { 0, GRAPH_NONE, 1 };
+static const uint32_t slot_rel[3] = { GRAPH_NONE, 0, GRAPH_NONE };
 
 static void test_virtual_gather(void **state)
 {
 	(void)state;
-	struct kge_graph *g = small_graph();
+	struct graph *g = small_graph();
 	struct kge_emb *emb = small_emb(g);
 	struct ppat_virtual *v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 100);
 	assert_int_equal(v->n_ent, 1);
@@ -42,7 +42,7 @@ static void test_virtual_gather(void **state)
 	assert_int_equal(v->n_triples, 2);
 	assert_memory_equal(v->ent, kge_ent(emb, 2), 4 * sizeof(float));
 	assert_memory_equal(v->rel, kge_rel(emb, 1), 4 * sizeof(float));
-	const struct kge_triple want[2] = { { 0, 3, 3 }, { 3, 1, 2 } };
+	const struct graph_triple want[2] = { { 0, 3, 3 }, { 3, 1, 2 } };
 	assert_memory_equal(v->triples, want, sizeof(want));
 	ppat_virtual_free(v);
 	v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 1); /* s and c would be two rows */
@@ -50,13 +50,13 @@ static void test_virtual_gather(void **state)
 	assert_int_equal(v->n_ent + v->n_rel, 1);
 	ppat_virtual_free(v);
 	kge_emb_free(emb);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_virtual_extend_and_strip(void **state)
 {
 	(void)state;
-	struct kge_graph *g = small_graph(), *ge;
+	struct graph *g = small_graph(), *ge;
 	struct kge_emb *emb = small_emb(g), *ee, *back = kge_emb_copy(emb);
 	struct ppat_virtual *v = ppat_virtual_gather(g, emb, slot_ent, slot_rel, 3, 100);
 	struct err e = { 0 };
@@ -65,12 +65,12 @@ static void test_virtual_extend_and_strip(void **state)
 	assert_int_equal(ppat_virtual_extend(g, emb, v, slot_ent, slot_rel, &ge, &ee, &e), 0);
 	assert_int_equal(ee->n_ent, 6);
 	assert_int_equal(ee->n_rel, 3);
-	assert_int_equal(kge_vocab_count(ge->entities), 6);
-	assert_int_equal(kge_vocab_count(ge->relations), 3);
-	assert_int_equal(ge->split[KGE_TRAIN].n, 6);
-	assert_int_equal(ge->split[KGE_VALID].n, 1);
-	const struct kge_triple want = { 0, 2, 5 };
-	assert_memory_equal(&ge->split[KGE_TRAIN].at[4], &want, sizeof(want));
+	assert_int_equal(graph_vocab_count(ge->entities), 6);
+	assert_int_equal(graph_vocab_count(ge->relations), 3);
+	assert_int_equal(ge->split[GRAPH_TRAIN].n, 6);
+	assert_int_equal(ge->split[GRAPH_VALID].n, 1);
+	const struct graph_triple want = { 0, 2, 5 };
+	assert_memory_equal(&ge->split[GRAPH_TRAIN].at[4], &want, sizeof(want));
 	assert_memory_equal(kge_ent(ee, 5), v->ent, 4 * sizeof(float));
 	kge_emb_digest(emb, after);
 	assert_memory_equal(before, after, 32);
@@ -78,7 +78,7 @@ static void test_virtual_extend_and_strip(void **state)
 	ppat_virtual_strip(back, ee);
 	kge_emb_digest(back, after);
 	assert_memory_equal(before, after, 32);
-	kge_graph_free(ge);
+	graph_free(ge);
 	kge_emb_free(ee);
 	v->triples[0].rel = 0; /* an entity's slot */
 	assert_int_equal(ppat_virtual_extend(g, emb, v, slot_ent, slot_rel, &ge, &ee, &e),
@@ -86,14 +86,14 @@ static void test_virtual_extend_and_strip(void **state)
 	ppat_virtual_free(v);
 	kge_emb_free(emb);
 	kge_emb_free(back);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void test_virtual_message(void **state)
 {
 	(void)state;
 	float rows[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
-	struct kge_triple t[2] = { { 0, 10, 11 }, { 10, 9, 3 } };
+	struct graph_triple t[2] = { { 0, 10, 11 }, { 10, 9, 3 } };
 	struct ppat_virtual v = { 10, 2, 1, 4, rows, rows + 8, t, 2 }, *got;
 	struct buf b = { 0 };
 	struct rng r;

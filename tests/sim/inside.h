@@ -90,7 +90,7 @@ struct node {
 	struct agent_learner synthetic;
 	struct agent_learner_kge *real;
 	struct kge_train_config train;
-	struct kge_graph *graph;
+	struct graph *graph;
 	struct agent_names *names;
 	struct kge_emb *start, *target; /* target: what the synthetic score is about */
 	struct kge_emb *scribble;	/* planted: the work tables */
@@ -148,7 +148,7 @@ struct sim {
 	/* rounds */
 	struct sim_round **round;
 	size_t n_rounds;
-	struct kge_vocab *things; /* names in the world, by number */
+	struct graph_vocab *things; /* names in the world, by number */
 	uint32_t holders[SIM_AGENTS_MAX * (ENTITIES + RELATIONS)]; /* who has them: bits */
 	uint32_t sharing; /* who can have rounds: has something in common with somebody: bits */
 	uint64_t full_since_heal;

@@ -189,7 +189,7 @@ void sim_rounds_name_things(struct sim *s)
 			char name[80];
 			int len = snprintf(name, sizeof(name), "%c %.*s", v[i].tag, (int)v[i].len,
 					   v[i].text);
-			uint32_t thing = kge_vocab_add(s->things, name, (size_t)len);
+			uint32_t thing = graph_vocab_add(s->things, name, (size_t)len);
 
 			s->node[a].thing[v[i].tag == 'r'][v[i].id] = thing;
 			s->holders[thing] |= UINT32_C(1) << a;
@@ -314,11 +314,11 @@ static size_t shared_by(const struct sim *s, size_t from, size_t to, bool rel)
 	return count;
 }
 
-/* Whose row is this, of those that `from` has trained; KGE_NONE: nobody's. */
+/* Whose row is this, of those that `from` has trained; GRAPH_NONE: nobody's. */
 static uint32_t thing_of_row(const struct node *from, const struct kge_emb *t, bool rel,
 			     const uint8_t *row, size_t to)
 {
-	uint32_t found = KGE_NONE;
+	uint32_t found = GRAPH_NONE;
 
 	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
 		uint32_t thing = from->thing[rel][id];
@@ -342,10 +342,10 @@ static void check_rows_up(struct sim *s, size_t from, size_t to, const struct kg
 		uint32_t thing = thing_of_row(&s->node[from], t, rel, rows->base + at, to);
 
 		if (settings_of(s)->secret_bits != 0) {
-			if (thing != KGE_NONE)
+			if (thing != GRAPH_NONE)
 				sim_fail(s, "agent %zu sends agent %zu a row that no mask hides",
 					 from, to);
-		} else if (thing == KGE_NONE || !may_have(s, from, to, thing)) {
+		} else if (thing == GRAPH_NONE || !may_have(s, from, to, thing)) {
 			sim_fail(s, "agent %zu sends agent %zu a row of what it does not hold",
 				 from, to);
 		}
@@ -443,7 +443,7 @@ static uint32_t id_of(const struct sim *s, size_t who, bool rel, uint32_t thing)
 	for (uint32_t id = 0; id < rows_in(n->start, rel); id++)
 		if (n->thing[rel][id] == thing)
 			return id;
-	return KGE_NONE;
+	return GRAPH_NONE;
 }
 
 static const float *row_of(const struct sim *s, struct kge_emb *const v[], size_t who, bool rel,

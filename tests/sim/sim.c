@@ -665,7 +665,7 @@ static void release(struct sim *s)
 	free(s->heap);
 	free(s->released);
 	sim_rounds_release(s);
-	kge_vocab_free(s->things);
+	graph_vocab_free(s->things);
 }
 
 void sim_run(const struct sim_options *o, struct sim_report *r)

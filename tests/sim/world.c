@@ -47,14 +47,14 @@ static int synthetic_train(void *ctx, struct kge_emb *work, uint32_t epochs, boo
 }
 
 /* With virtual neighbours: our own rows come first, the others are left as they are. */
-static int synthetic_train_on(void *ctx, const struct kge_graph *g, struct kge_emb *tables,
+static int synthetic_train_on(void *ctx, const struct graph *g, struct kge_emb *tables,
 			      uint32_t epochs, struct agent_job *job)
 {
 	struct node *n = ctx;
 
 	(void)epochs;
 	(void)job;
-	if (kge_vocab_count(g->entities) != tables->n_ent || tables->n_ent <= n->target->n_ent)
+	if (graph_vocab_count(g->entities) != tables->n_ent || tables->n_ent <= n->target->n_ent)
 		return ERR_FAIL;
 	n->sim->report->extended++;
 	step(tables->ent, n->target->ent, n->target->n_ent * n->target->ent_floats, 0.1F);
@@ -73,14 +73,14 @@ static int synthetic_evaluate(void *ctx, const struct kge_emb *work, struct agen
 
 /* ---- graphs ---- */
 
-static void add_name(struct kge_vocab *v, const char *prefix, size_t owner, unsigned k)
+static void add_name(struct graph_vocab *v, const char *prefix, size_t owner, unsigned k)
 {
 	char name[64];
 	int len = owner == SIM_AGENTS_MAX
 			  ? snprintf(name, sizeof(name), "%s-%u", prefix, k)
 			  : snprintf(name, sizeof(name), "%s-%zu-%u", prefix, owner, k);
 
-	kge_vocab_add(v, name, (size_t)len);
+	graph_vocab_add(v, name, (size_t)len);
 }
 
 /* A common thing has a name without an owner in it. */
@@ -105,10 +105,11 @@ static void add_names(struct sim *s, struct node *n)
 static void add_triples(struct sim *s, struct node *n)
 {
 	for (int k = 0; k < 40; k++) {
-		struct kge_triple t = { rng_below(&s->rng, ENTITIES), rng_below(&s->rng, RELATIONS),
-					rng_below(&s->rng, ENTITIES) };
+		struct graph_triple t = { rng_below(&s->rng, ENTITIES),
+					  rng_below(&s->rng, RELATIONS),
+					  rng_below(&s->rng, ENTITIES) };
 
-		kge_graph_add(n->graph, k < 30 ? KGE_TRAIN : KGE_VALID, t);
+		graph_add(n->graph, k < 30 ? GRAPH_TRAIN : GRAPH_VALID, t);
 	}
 }
 
@@ -266,7 +267,7 @@ void world_make(struct sim *s)
 
 		settings(s, n);
 		shell_init(n);
-		n->graph = kge_graph_new();
+		n->graph = graph_new();
 		add_names(s, n);
 		add_triples(s, n);
 		n->names = agent_names_new(n->graph);
@@ -284,7 +285,7 @@ void world_make(struct sim *s)
 		}
 	}
 	list_each_other(s);
-	s->things = kge_vocab_new();
+	s->things = graph_vocab_new();
 	sim_rounds_name_things(s);
 }
 
@@ -295,7 +296,7 @@ void world_release(struct node *n)
 	kge_trainer_free(n->trainer);
 	agent_learner_free(n->real);
 	agent_names_free(n->names);
-	kge_graph_free(n->graph);
+	graph_free(n->graph);
 	kge_emb_free(n->start);
 	kge_emb_free(n->target);
 }

@@ -35,17 +35,17 @@ static void must(int rc, const struct err *e)
 static void add_graph(struct store *s)
 {
 	struct store_alias alias = { 'e', 1, "ASA", 3 };
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	struct err e = { 0 };
 
 	for (char name[] = "a"; name[0] <= 'd'; name[0]++)
-		kge_vocab_add(g->entities, name, 1);
-	kge_vocab_add(g->relations, "treats", 6);
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 0, 0, 1 });
-	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 1, 0, 2 });
+		graph_vocab_add(g->entities, name, 1);
+	graph_vocab_add(g->relations, "treats", 6);
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 1, 0, 2 });
 	must(store_put_graph(s, g, &e), &e);
 	must(store_put_aliases(s, NULL, &alias, 1, &e), &e);
-	kge_graph_free(g);
+	graph_free(g);
 }
 
 static void add_rounds(struct store_batch *b)

@@ -50,40 +50,41 @@ static int files_with(const void *bytes, size_t n)
 }
 
 /* Entities name-0 ... of which 2 is in one triple alone, relations rel-0, rel-1. */
-static struct kge_graph *old_graph(void)
+static struct graph *old_graph(void)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 
 	for (uint32_t i = 0; i < NAMES; i++)
-		kge_vocab_add(g->entities, name, (size_t)snprintf(name, 16, "name-%u", i));
-	kge_vocab_add(g->relations, "rel-0", 5);
-	kge_vocab_add(g->relations, "rel-1", 5);
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, 16, "name-%u", i));
+	graph_vocab_add(g->relations, "rel-0", 5);
+	graph_vocab_add(g->relations, "rel-1", 5);
 	for (uint32_t i = 3; i < NAMES; i++)
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ i, 0, i - 3 });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 0, 0, 1 });
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ 4, 1, 2 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, 0, i - 3 });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 0, 0, 1 });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ 4, 1, 2 });
 	return g;
 }
 
 /* Less the last triple of train, and the names that nothing has then: name-2, which train's
  * third triple has too, stays if that does. */
-static struct kge_graph *kept_graph(uint32_t *ent, uint32_t *rel)
+static struct graph *kept_graph(uint32_t *ent, uint32_t *rel)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 	char name[16];
 
 	for (uint32_t i = 0, n = 0; i < NAMES; i++) {
-		ent[i] = i == 2 ? KGE_NONE : n++;
+		ent[i] = i == 2 ? GRAPH_NONE : n++;
 		if (i != 2)
-			kge_vocab_add(g->entities, name, (size_t)snprintf(name, 16, "name-%u", i));
+			graph_vocab_add(g->entities, name,
+					(size_t)snprintf(name, 16, "name-%u", i));
 	}
-	kge_vocab_add(g->relations, "rel-0", 5);
+	graph_vocab_add(g->relations, "rel-0", 5);
 	rel[0] = 0;
-	rel[1] = KGE_NONE;
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ ent[3], 0, ent[0] });
-	kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ ent[4], 0, ent[1] });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ ent[0], 0, ent[1] });
+	rel[1] = GRAPH_NONE;
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ent[3], 0, ent[0] });
+	graph_add(g, GRAPH_TRAIN, (struct graph_triple){ ent[4], 0, ent[1] });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ ent[0], 0, ent[1] });
 	return g;
 }
 
@@ -141,16 +142,16 @@ static void put_and_remove(struct store *s, const struct kge_emb *emb)
 static struct store *old_store(const char *path, struct kge_emb **old)
 {
 	struct store *s = must_open(path, STORE_OWN);
-	struct kge_graph *g = old_graph(), *other = kge_graph_new();
+	struct graph *g = old_graph(), *other = graph_new();
 	struct store_alias aliases[] = { { 'e', 2, "alias-two", 9 }, { 'e', 5, "alias-five", 10 } };
 	char *copy = mem_printf("%s.v3.bak", path);
 	struct err e;
 
 	/* as builds of SQLite have it that do not overwrite by themselves */
 	assert_int_equal(db_do(s, &e, "PRAGMA secure_delete = OFF", ""), 0);
-	kge_vocab_add(other->entities, "name-2", 6);
-	kge_vocab_add(other->relations, "rel-1", 5);
-	kge_graph_add(other, KGE_TRAIN, (struct kge_triple){ 0, 0, 0 });
+	graph_vocab_add(other->entities, "name-2", 6);
+	graph_vocab_add(other->relations, "rel-1", 5);
+	graph_add(other, GRAPH_TRAIN, (struct graph_triple){ 0, 0, 0 });
 	assert_int_equal(store_put_graph(s, other, &e), 0);
 	assert_int_equal(store_put_graph(s, g, &e), 0);
 	assert_int_equal(store_put_aliases(s, NULL, aliases, 2, &e), 0);
@@ -165,8 +166,8 @@ static struct store *old_store(const char *path, struct kge_emb **old)
 	put_checkpoint(s, STORE_BEST, .4, *old);
 	assert_int_equal(file_write_atomic(copy, "old: name-2 and rel-1", 21, 0600, &e), 0);
 	free(copy);
-	kge_graph_free(g);
-	kge_graph_free(other);
+	graph_free(g);
+	graph_free(other);
 	return s;
 }
 
@@ -185,7 +186,7 @@ static int traces(const struct kge_emb *old)
 static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 {
 	uint32_t ent[NAMES], rel[2];
-	struct kge_graph *g = kept_graph(ent, rel);
+	struct graph *g = kept_graph(ent, rel);
 	struct store_checkpoint info = { .kind = STORE_BEST, .valid_score = .1 };
 	struct store_batch b = { 0 };
 	struct store_kept k = { .kept = g,
@@ -208,14 +209,14 @@ static int forget(struct store *s, const struct kge_emb *emb, struct err *e)
 	if (rc == 0)
 		rc = store_scrub(s, e);
 	store_batch_release(&b);
-	kge_graph_free(g);
+	graph_free(g);
 	return rc;
 }
 
 static void check_kept(struct store *s, const struct kge_emb *emb)
 {
 	struct store_checkpoint *all, info;
-	struct kge_graph *g;
+	struct graph *g;
 	struct kge_emb *best;
 	struct store_names names;
 	struct buf meta = { 0 };
@@ -223,8 +224,8 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	size_t n;
 
 	assert_int_equal(store_load_graph(s, &g, &e), 0);
-	assert_int_equal(kge_vocab_count(g->entities), NAMES - 1);
-	assert_int_equal(g->split[KGE_TRAIN].n, 2);
+	assert_int_equal(graph_vocab_count(g->entities), NAMES - 1);
+	assert_int_equal(g->split[GRAPH_TRAIN].n, 2);
 	assert_int_equal(store_checkpoints(s, &all, &n, &e), 0);
 	assert_int_equal(n, emb != NULL ? 2 : 0);
 	free(all);
@@ -247,7 +248,7 @@ static void check_kept(struct store *s, const struct kge_emb *emb)
 	assert_string_equal(names.ent[4], "alias-five"); /* was id 5 */
 	assert_string_equal(names.ent[2], "name-3");
 	store_names_release(&names);
-	kge_graph_free(g);
+	graph_free(g);
 	if (store_check(s, &e) != 0)
 		fail_msg("%s", e.text);
 }

@@ -1013,23 +1013,23 @@ static void a_full_disk_loses_nothing(void **state)
 
 /* ---- the graph ---- */
 
-static struct kge_graph *some_graph(const char *third)
+static struct graph *some_graph(const char *third)
 {
-	struct kge_graph *g = kge_graph_new();
+	struct graph *g = graph_new();
 
-	kge_vocab_add(g->entities, "aspirin", 7);
-	kge_vocab_add(g->entities, "\xff bytes", 7);
-	kge_vocab_add(g->entities, third, strlen(third));
-	kge_vocab_add(g->relations, "treats", 6);
+	graph_vocab_add(g->entities, "aspirin", 7);
+	graph_vocab_add(g->entities, "\xff bytes", 7);
+	graph_vocab_add(g->entities, third, strlen(third));
+	graph_vocab_add(g->relations, "treats", 6);
 	for (uint32_t k = 0; k < 70000; k++) /* more than one block */
-		kge_graph_add(g, KGE_TRAIN, (struct kge_triple){ k % 3, 0, k / 3 % 3 });
-	kge_graph_add(g, KGE_TEST, (struct kge_triple){ 2, 0, 1 });
+		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ k % 3, 0, k / 3 % 3 });
+	graph_add(g, GRAPH_TEST, (struct graph_triple){ 2, 0, 1 });
 	return g;
 }
 
 static void a_graph_comes_back_with_its_ids(void **state)
 {
-	struct kge_graph *g = some_graph("pain"), *back;
+	struct graph *g = some_graph("pain"), *back;
 	uint8_t a[32], b[32];
 	struct store *s = must_open(":memory:", NULL);
 	struct err e;
@@ -1042,20 +1042,20 @@ static void a_graph_comes_back_with_its_ids(void **state)
 	store_graph_digest(g, a);
 	store_graph_digest(back, b);
 	assert_memory_equal(a, b, 32);
-	assert_int_equal(kge_vocab_find(back->entities, "\xff bytes", 7), 1);
-	assert_int_equal(back->split[KGE_TRAIN].n, 70000);
-	assert_memory_equal(back->split[KGE_TRAIN].at, g->split[KGE_TRAIN].at,
-			    70000 * sizeof(struct kge_triple));
-	assert_int_equal(back->split[KGE_TEST].at[0].head, 2);
+	assert_int_equal(graph_vocab_find(back->entities, "\xff bytes", 7), 1);
+	assert_int_equal(back->split[GRAPH_TRAIN].n, 70000);
+	assert_memory_equal(back->split[GRAPH_TRAIN].at, g->split[GRAPH_TRAIN].at,
+			    70000 * sizeof(struct graph_triple));
+	assert_int_equal(back->split[GRAPH_TEST].at[0].head, 2);
 	/* One triple or one name more is another graph. */
-	kge_graph_add(g, KGE_VALID, (struct kge_triple){ 0, 0, 0 });
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, 0 });
 	store_graph_digest(g, b);
 	assert_memory_not_equal(a, b, 32);
-	kge_graph_free(back);
+	graph_free(back);
 	assert_int_equal(db_do(s, &e, "UPDATE triples SET bytes = zeroblob(12) WHERE part = 1", ""),
 			 0);
 	assert_int_equal(store_load_graph(s, &back, &e), ERR_STORE);
-	kge_graph_free(g);
+	graph_free(g);
 	store_close(s);
 }
 
@@ -1063,7 +1063,7 @@ static void aliases_stand_before_own_names(void **state)
 {
 	struct store_alias all[] = { { 'e', 0, "Q18216", 6 }, { 'e', 2, "Q81938", 6 } };
 	struct store_alias one[] = { { 'e', 0, "ASA", 3 }, { 'r', 0, "cures", 5 } };
-	struct kge_graph *g = some_graph("pain");
+	struct graph *g = some_graph("pain");
 	struct store *s = must_open(":memory:", NULL);
 	struct store_names n, m;
 	uint8_t peer[32] = { 1 }, stranger[32] = { 2 };
@@ -1088,13 +1088,13 @@ static void aliases_stand_before_own_names(void **state)
 	all[0].len = 0;
 	assert_int_equal(store_put_aliases(s, NULL, all, 2, &e), ERR_INPUT);
 	/* Other names: the tables were about the old ones. */
-	kge_graph_free(g);
+	graph_free(g);
 	g = some_graph("headache");
 	assert_int_equal(store_put_graph(s, g, &e), 0);
 	assert_int_equal(store_load_names(s, g, peer, &n, &e), 0);
 	assert_string_equal(n.ent[0], "aspirin");
 	store_names_release(&n);
-	kge_graph_free(g);
+	graph_free(g);
 	store_close(s);
 }
 
