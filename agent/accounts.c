@@ -52,7 +52,8 @@ static void add_member(struct buf *out, const struct store_round_member *m)
 		buf_printf(out, "refused %s\n", m->refused);
 }
 
-void accounts_text(const struct accounts_export *x, const struct accounts_round *a, struct buf *out)
+static void record_text(const struct accounts_export *x, const struct accounts_round *a,
+			struct buf *out)
 {
 	const struct store_round *r = &a->round;
 
@@ -75,7 +76,7 @@ static void add_party(struct buf *out, const char *what, const struct accounts_p
 	buf_printf(out, " %s %s\n", hex(p->sign_key, STORE_KEY).text, p->name);
 }
 
-void accounts_head_text(const struct accounts_export *x, struct buf *out)
+static void head_text(const struct accounts_export *x, struct buf *out)
 {
 	static const uint8_t none[ACCOUNTS_HASH];
 
@@ -105,7 +106,7 @@ void accounts_hash(const struct accounts_export *x, const struct accounts_round 
 {
 	struct buf text = { 0 };
 
-	accounts_text(x, r, &text);
+	record_text(x, r, &text);
 	hash_text("fkge round record 1", &text, out);
 }
 
@@ -113,7 +114,7 @@ void accounts_head_hash(const struct accounts_export *x, uint8_t out[ACCOUNTS_HA
 {
 	struct buf text = { 0 };
 
-	accounts_head_text(x, &text);
+	head_text(x, &text);
 	hash_text("fkge rounds export 2", &text, out);
 }
 

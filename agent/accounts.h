@@ -14,8 +14,8 @@
  * that all came, both figures must be equal.
  *
  * Signed is, with Ed25519, BLAKE2b-256 over a tag, NUL and lines of text:
- *   a round    "fkge round record 1", accounts_text()
- *   the export "fkge rounds export 2", accounts_head_text()
+ *   a round    "fkge round record 1", as record_text() has it
+ *   the export "fkge rounds export 2", as head_text() has it
  *
  * A note is not a fault: numbers that no round has (an agent may miss rounds), an account
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds
@@ -62,10 +62,6 @@ struct accounts_export {
 
 void accounts_release(struct accounts_export *x);
 
-/* What is signed; behind out. */
-void accounts_text(const struct accounts_export *x, const struct accounts_round *r,
-		   struct buf *out);
-void accounts_head_text(const struct accounts_export *x, struct buf *out);
 /* Chain, hashes and signatures of the owner; its time and nonce are filled in. */
 void accounts_sign(struct accounts_export *x, const uint8_t sign_secret[FED_SIGN_SECRET]);
 

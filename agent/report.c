@@ -12,7 +12,7 @@
 #include "fed/round.h"
 #include "net/ident.h"
 
-const char *report_state(enum agent_state s)
+static const char *state_name(enum agent_state s)
 {
 	static const char *const words[] = { [AGENT_BUSY] = "busy",
 					     [AGENT_READY] = "ready",
@@ -161,7 +161,7 @@ static json_t *privacy_json(const struct agent_status *s)
 
 static void add_work(json_t *j, const struct agent_status *s)
 {
-	put_text(j, "state", report_state(s->state));
+	put_text(j, "state", state_name(s->state));
 	put_text(j, "doing", s->doing != NULL ? s->doing : "");
 	json_object_set_new(j, "job",
 			    json_pack("{s:I, s:I}", "done", (json_int_t)s->job_done, "total",

@@ -23,6 +23,5 @@ struct report_parts {
 };
 
 json_t *report_json(const struct report_parts *p); /* a new reference */
-const char *report_state(enum agent_state s);	   /* "busy", "ready", "sleep", "stopped" */
 
 #endif

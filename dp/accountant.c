@@ -12,24 +12,6 @@
 _Static_assert((int)DP_ACCOUNT_ORDERS >= (int)DP_ORDERS, "an account holds a Renyi curve");
 _Static_assert((int)DP_ACCOUNT_ORDERS >= (int)DP_MOMENTS, "an account holds moments");
 
-static const char *const names[DP_ACCOUNTANTS] = {
-	[DP_EXACT] = "exact",
-	[DP_PAPER] = "paper",
-	[DP_GNMAX] = "gnmax",
-	[DP_PLD] = "pld",
-};
-
-int dp_accountant_find(const char *name, enum dp_accountant *out)
-{
-	for (unsigned i = 0; i < DP_ACCOUNTANTS; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*out = (enum dp_accountant)i;
-			return 0;
-		}
-	}
-	return ERR_NOTFOUND;
-}
-
 int dp_accountant_check(enum dp_accountant a, const struct dp_mechanism *m, struct err *e)
 {
 	int rc = dp_mechanism_check(m, e);

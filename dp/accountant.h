@@ -46,8 +46,6 @@ enum dp_accountant { DP_EXACT, DP_PAPER, DP_GNMAX, DP_PLD, DP_ACCOUNTANTS };
 /* No account goes on beyond this many labels. */
 #define DP_LABELS_MAX ((uint64_t)1 << 40)
 
-int dp_accountant_find(const char *name, enum dp_accountant *out); /* "exact"; 0 or ERR_NOTFOUND */
-
 /* ERR_USAGE if the mechanism is out of range or this accountant cannot judge it
  * (paper: Laplace, gnmax: Gaussian). */
 int dp_accountant_check(enum dp_accountant a, const struct dp_mechanism *m, struct err *e);

@@ -10,11 +10,6 @@
 static const char *const noise_names[] = { [DP_LAPLACE] = "laplace", [DP_GAUSSIAN] = "gaussian" };
 enum { NOISES = sizeof(noise_names) / sizeof(noise_names[0]) };
 
-const char *dp_noise_name(enum dp_noise noise)
-{
-	return (unsigned)noise < NOISES ? noise_names[noise] : "unknown";
-}
-
 int dp_noise_find(const char *name, enum dp_noise *out)
 {
 	for (unsigned i = 0; i < NOISES; i++) {
@@ -69,12 +64,6 @@ double dp_label_one(const struct dp_mechanism *m, int64_t gap)
 {
 	double against = dp_label_against(m, gap);
 	return gap > 0 ? 1 - against : against;
-}
-
-/* 0 <= p <= 1/2, so the product stays below 2^63 and the conversion is exact. */
-uint64_t dp_label_threshold(const struct dp_mechanism *m, int64_t gap)
-{
-	return (uint64_t)ldexp(dp_label_against(m, gap), 64);
 }
 
 static uint64_t draw_word(secret_draw_fn *draw, void *ctx)

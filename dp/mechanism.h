@@ -38,7 +38,6 @@ struct dp_mechanism {
  * [1e-3, 1e9], 1..DP_TEACHERS_MAX teachers. */
 int dp_mechanism_check(const struct dp_mechanism *m, struct err *e);
 
-const char *dp_noise_name(enum dp_noise noise);		 /* "laplace", "gaussian" */
 int dp_noise_find(const char *name, enum dp_noise *out); /* 0 or ERR_NOTFOUND */
 
 /* P(label = 1 | gap), and the probability of the label that the votes speak against
@@ -48,9 +47,6 @@ int dp_noise_find(const char *name, enum dp_noise *out); /* 0 or ERR_NOTFOUND */
 double dp_label_one(const struct dp_mechanism *m, int64_t gap);
 double dp_label_against(const struct dp_mechanism *m, int64_t gap);
 double dp_label_log_against(const struct dp_mechanism *m, int64_t gap);
-
-/* floor(dp_label_against * 2^64): a first random word below it goes against the votes. */
-uint64_t dp_label_threshold(const struct dp_mechanism *m, int64_t gap);
 
 /* Draw one label for a row on which `ones` of the teachers say 1.  One 64-bit word,
  * and further ones only when a word ties (2^-64). */

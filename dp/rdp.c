@@ -25,11 +25,6 @@ struct dp_epsilon dp_rdp_classic_over(struct dp_order_set g, const double *rdp, 
 	return best;
 }
 
-struct dp_epsilon dp_rdp_classic(const double rdp[DP_ORDERS], double delta)
-{
-	return dp_rdp_classic_over(dp_order_set, rdp, delta);
-}
-
 struct dp_epsilon dp_rdp_tight_over(struct dp_order_set g, const double *rdp, double delta)
 {
 	struct dp_epsilon best = { INFINITY, g.orders[0] };
@@ -284,11 +279,6 @@ void dp_rdp_gnmax_private(double sigma, double log_q, double rdp[DP_ORDERS],
 void dp_rdp_threshold_over(struct dp_order_set g, double sigma1, double *rdp)
 {
 	dp_rdp_gaussian_over(g, 1, sigma1, 1, rdp);
-}
-
-void dp_rdp_threshold(double sigma1, double rdp[DP_ORDERS])
-{
-	dp_rdp_threshold_over(dp_order_set, sigma1, rdp);
 }
 
 double dp_threshold_log_answered(double sigma1, double threshold, double max_votes)

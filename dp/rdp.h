@@ -29,7 +29,6 @@ struct dp_epsilon {
 };
 
 /* Mironov 2017, Prop. 3:  min_a rdp(a) + ln(1/delta)/(a-1). */
-struct dp_epsilon dp_rdp_classic(const double rdp[DP_ORDERS], double delta);
 struct dp_epsilon dp_rdp_classic_over(struct dp_order_set g, const double *rdp, double delta);
 /* Canonne, Kamath, Steinke 2020, Prop. 12; Balle et al. 2020, Theorem 21:
  * max(0, min_a rdp(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1)). */
@@ -81,7 +80,6 @@ double dp_gnmax_log_q(double sigma, double gap);
 
 /* Confident-GNMax: step 1 answers only if max(n0, n1) + N(0, sigma1^2) >= threshold,
  * step 2 is GNMax with sigma2.  Step 1 alone is what a refused query costs. */
-void dp_rdp_threshold(double sigma1, double rdp[DP_ORDERS]); /* a/(2 sigma1^2) */
 void dp_rdp_threshold_over(struct dp_order_set g, double sigma1, double *rdp);
 double dp_threshold_log_answered(double sigma1, double threshold, double max_votes);
 /* ln min(Pr[answered], Pr[refused]): Theorem 6's q of step 1, used with sqrt(2) sigma1. */

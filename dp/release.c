@@ -70,10 +70,3 @@ double dp_release_multiplier(enum dp_release noise, double eps, double delta)
 	}
 	return high;
 }
-
-uint64_t dp_releases_within(enum dp_release noise, double z, double eps, double delta)
-{
-	struct price p = { noise, z, delta };
-
-	return price_is_valid(&p) ? dp_count_within(epsilon_of, &p, eps) : 0;
-}

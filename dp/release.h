@@ -37,7 +37,4 @@ double dp_release_epsilon(enum dp_release noise, double z, uint64_t count, doubl
 /* The smallest z at which one release costs at most eps; +infinity if no z in range does. */
 double dp_release_multiplier(enum dp_release noise, double eps, double delta);
 
-/* The largest number of releases whose epsilon is <= eps, at most DP_LABELS_MAX. */
-uint64_t dp_releases_within(enum dp_release noise, double z, double eps, double delta);
-
 #endif

@@ -216,11 +216,6 @@ void mask_secret_draw(struct mask_secret *s, struct nn_draw draw)
 	crypto_scalarmult_base(s->public, s->secret);
 }
 
-void mask_secret_wipe(struct mask_secret *s)
-{
-	sodium_memzero(s, sizeof(*s));
-}
-
 /* BLAKE2b of the parts under a key; each use has its own personalization. */
 enum purpose { NAME, PAIR, STEP, OWN, BLIND };
 

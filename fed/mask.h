@@ -101,7 +101,6 @@ struct mask_secret {		   /* a member's own, for one round */
 };
 
 void mask_secret_draw(struct mask_secret *s, struct nn_draw draw);
-void mask_secret_wipe(struct mask_secret *s);
 
 /* What `me` shares with `them` for the round.  Both get the same key; the lower member key
  * gets MASK_PLUS.  ERR_PROTO when their public key is of small order or their key is mine. */

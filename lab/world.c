@@ -481,17 +481,6 @@ void world_defaults(struct world_config *c)
 	*c = (struct world_config){ .seed = 1, .agents = WORLD_AGENTS_DEFAULT, .percent = 100 };
 }
 
-int world_check(const struct world_config *c, struct err *e)
-{
-	if (c->agents < WORLD_AGENTS_MIN || c->agents > WORLD_AGENTS_MAX)
-		return err_set(e, ERR_USAGE, "%u companies: must be in %d..%d", c->agents,
-			       WORLD_AGENTS_MIN, WORLD_AGENTS_MAX);
-	if (c->percent < 10 || c->percent > 1000)
-		return err_set(e, ERR_USAGE, "a world of %u percent: must be in 10..1000",
-			       c->percent);
-	return 0;
-}
-
 struct world *world_new(const struct world_config *c)
 {
 	struct making m = { .config = c };

@@ -46,7 +46,6 @@ struct world_config {
 };
 
 void world_defaults(struct world_config *c);
-int world_check(const struct world_config *c, struct err *e); /* ERR_USAGE */
 
 /* What a thing of some agent's graph is in the world; the secret of the world. */
 struct world_thing {

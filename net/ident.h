@@ -61,8 +61,4 @@ int net_invite_format(const struct net_invite *in, char out[NET_INVITE_TEXT], st
 /* Spaces and line ends around it are allowed.  ERR_INPUT, ERR_VERSION. */
 int net_invite_parse(const char *line, struct net_invite *out, struct err *e);
 
-/* "host:port", "[v6]:port", "host" (default port).  ERR_USAGE with what is allowed. */
-int net_address_parse(const char *text, uint16_t default_port, char host[NET_HOST_MAX + 1],
-		      uint16_t *port, struct err *e);
-
 #endif

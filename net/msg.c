@@ -25,7 +25,7 @@ const char *net_msg_name(unsigned type)
 	}
 }
 
-size_t net_msg_limit(unsigned type)
+static size_t limit_of(unsigned type)
 {
 	switch (type) {
 #define X(name, number, limit, values)                                                             \
@@ -230,11 +230,11 @@ int net_msg_head(struct net_msg_head *h, const uint8_t *base, size_t len, struct
 	memset(h, 0, sizeof(*h));
 	if (len < 2 || base[0] != 0x93) /* array of three */
 		return err_set(e, ERR_PROTO, "not a message: no [type, session, body]");
-	if (net_msg_limit(base[1]) == 0)
+	if (limit_of(base[1]) == 0)
 		return err_set(e, ERR_PROTO, "message of unknown type %u", base[1]);
-	if (len > net_msg_limit(base[1]))
+	if (len > limit_of(base[1]))
 		return err_set(e, ERR_TOOBIG, "%s of %zu bytes: at most %zu are allowed",
-			       net_msg_name(base[1]), len, net_msg_limit(base[1]));
+			       net_msg_name(base[1]), len, limit_of(base[1]));
 	n = len >= 4 && base[2] == 0xc4 ? base[3] : 1; /* bin, its length in one byte */
 	if ((n != 0 && n != NET_SESSION_BYTES) || len < 4 + n)
 		return err_set(e, ERR_PROTO, "%s: session is not what it must be",
@@ -553,11 +553,6 @@ static struct net_map as_map(const msgpack_object *o, const char *key, struct er
 	return (struct net_map){ 0 };
 }
 
-struct net_map net_get_map(const struct net_map *m, const char *key, struct err *e)
-{
-	return as_map(need(m, key, e), key, e);
-}
-
 struct net_list net_get_list(const struct net_map *m, const char *key, size_t max, struct err *e)
 {
 	const msgpack_object *o = need(m, key, e);
@@ -578,11 +573,6 @@ static const msgpack_object *element(const struct net_list *l, size_t i, struct 
 	return (const msgpack_object *)l->items + i;
 }
 
-uint64_t net_list_uint(const struct net_list *l, size_t i, uint64_t max, struct err *e)
-{
-	return as_uint(element(l, i, e), "list", 0, max, e);
-}
-
 double net_list_double(const struct net_list *l, size_t i, double min, double max, struct err *e)
 {
 	return bounded(element(l, i, e), "list", min, max, e);
@@ -592,11 +582,6 @@ struct net_bytes net_list_bin(const struct net_list *l, size_t i, size_t min, si
 			      struct err *e)
 {
 	return as_bin(element(l, i, e), "list", min, max, e);
-}
-
-struct net_bytes net_list_str(const struct net_list *l, size_t i, size_t max, struct err *e)
-{
-	return as_str(element(l, i, e), "list", max, e);
 }
 
 struct net_map net_list_map(const struct net_list *l, size_t i, struct err *e)
@@ -667,7 +652,7 @@ void net_write_begin(struct net_writer *w, struct buf *out, enum net_msg_type ty
 	size_t start = out->len, n = session == NULL ? 0 : NET_SESSION_BYTES;
 	msgpack_packer pk;
 
-	*w = (struct net_writer){ .out = out, .start = start, .limit = net_msg_limit(type) };
+	*w = (struct net_writer){ .out = out, .start = start, .limit = limit_of(type) };
 	pk = packer(w);
 	msgpack_pack_array(&pk, 3);
 	msgpack_pack_uint8(&pk, (uint8_t)type);

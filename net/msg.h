@@ -59,7 +59,6 @@ enum net_msg_type {
 };
 
 const char *net_msg_name(unsigned type); /* "PROPOSE", or "?" */
-size_t net_msg_limit(unsigned type);	 /* bytes; 0 for an unknown type */
 size_t net_msg_values(unsigned type);	 /* values in it; 0 for an unknown type */
 
 /* ---- reading ---- */
@@ -144,15 +143,12 @@ struct net_tensor net_get_tensor(const struct net_map *m, const char *key, size_
 /* Exactly rows x cols, copied into out. */
 void net_get_matrix(const struct net_map *m, const char *key, float *out, size_t rows, size_t cols,
 		    struct err *e);
-struct net_map net_get_map(const struct net_map *m, const char *key, struct err *e);
 struct net_list net_get_list(const struct net_map *m, const char *key, size_t max, struct err *e);
 
 /* Elements of a list, i < n. */
-uint64_t net_list_uint(const struct net_list *l, size_t i, uint64_t max, struct err *e);
 double net_list_double(const struct net_list *l, size_t i, double min, double max, struct err *e);
 struct net_bytes net_list_bin(const struct net_list *l, size_t i, size_t min, size_t max,
 			      struct err *e);
-struct net_bytes net_list_str(const struct net_list *l, size_t i, size_t max, struct err *e);
 struct net_map net_list_map(const struct net_list *l, size_t i, struct err *e);
 
 void net_tensor_copy(const struct net_tensor *t, float *out); /* rows * cols floats */

@@ -220,9 +220,6 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_intersection(s, &w->u.intersection, e);
 	case STORE_PUT_INVITATION:
 		return put_invitation(s, &w->u.invitation, e);
-	case STORE_REMOVE_INVITATION:
-		return db_do(s, e, "DELETE FROM invitation WHERE hash = ?", "b",
-			     (const void *)w->u.invitation.hash, sizeof(w->u.invitation.hash));
 	case STORE_PUT_TICKET:
 		return put_ticket(s, &w->u.ticket, e);
 	case STORE_PUT_META:

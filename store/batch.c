@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-void store_batch_init(struct store_batch *b)
+static void batch_init(struct store_batch *b)
 {
 	memset(b, 0, sizeof(*b));
 }
@@ -31,7 +31,7 @@ void store_batch_release(struct store_batch *b)
 	for (size_t k = 0; k < b->n; k++)
 		write_release(&b->at[k]);
 	free(b->at);
-	store_batch_init(b);
+	batch_init(b);
 }
 
 static void reserve(struct store_batch *b, size_t more)
@@ -50,7 +50,7 @@ void store_batch_move(struct store_batch *to, struct store_batch *from)
 		to->n += from->n;
 	}
 	free(from->at);
-	store_batch_init(from);
+	batch_init(from);
 }
 
 static struct store_write *add(struct store_batch *b, enum store_write_kind kind)
@@ -67,11 +67,6 @@ static struct store_write *add(struct store_batch *b, enum store_write_kind kind
 void store_batch_invitation(struct store_batch *b, const struct store_invitation *i)
 {
 	add(b, STORE_PUT_INVITATION)->u.invitation = *i;
-}
-
-void store_batch_uninvite(struct store_batch *b, const uint8_t hash[STORE_DIGEST])
-{
-	memcpy(add(b, STORE_REMOVE_INVITATION)->u.invitation.hash, hash, STORE_DIGEST);
 }
 
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t)

@@ -144,8 +144,7 @@ struct store_checkpoint {
 	uint64_t epochs, seed;
 	int64_t created_ms;
 	uint8_t digest[STORE_DIGEST]; /* kge_emb_digest */
-	uint8_t names[STORE_DIGEST];  /* store_names_digest() of the graph then; given by the store
-				       */
+	uint8_t names[STORE_DIGEST];  /* digest of the graph's names then; the store's */
 };
 
 /* One member of a round, as we have seen it: fed/round.h struct fed_account. */
@@ -207,8 +206,7 @@ enum store_write_kind {
 	STORE_PUT_ALIGNMENT,	/* replaces that peer's */
 	STORE_PUT_INTERSECTION, /* new, or the same peer and time; the newest of a peer stay */
 	STORE_PUT_INVITATION,	/* new or changed */
-	STORE_REMOVE_INVITATION,
-	STORE_PUT_TICKET, /* replaces that peer's */
+	STORE_PUT_TICKET,	/* replaces that peer's */
 	STORE_PUT_META,
 	STORE_PUT_ROUND,    /* new or changed */
 	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
@@ -263,7 +261,6 @@ struct store_batch {
 	size_t n, cap;
 };
 
-void store_batch_init(struct store_batch *b);
 void store_batch_release(struct store_batch *b); /* empty and usable again */
 /* Move everything of `from` behind `to`; from is empty afterwards. */
 void store_batch_move(struct store_batch *to, struct store_batch *from);
@@ -292,7 +289,6 @@ void store_batch_tables(struct store_batch *b, const struct store_checkpoint *in
 /* Copies the slots. */
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
 void store_batch_invitation(struct store_batch *b, const struct store_invitation *i);
-void store_batch_uninvite(struct store_batch *b, const uint8_t hash[STORE_DIGEST]);
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t);
 void store_batch_intersection(struct store_batch *b, const struct store_intersection *i);
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */

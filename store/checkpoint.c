@@ -9,11 +9,11 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "blocks are little-endian float32 and are copied as they are");
 
-const char db_checkpoint_columns[] =
+static const char checkpoint_columns[] =
 	"SELECT id, kind, model, dim, n_ent, n_rel, gamma, score, protocol, epochs, seed,"
 	" created_ms, digest, names, rel_dim, label FROM checkpoint ";
 
-int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
+static int read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->id = (uint64_t)sqlite3_column_int64(st, 0);
@@ -36,11 +36,11 @@ int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 		       : ERR_STORE;
 }
 
-/* The first row of db_checkpoint_columns + a condition. */
+/* The first row of checkpoint_columns + a condition. */
 static int one_checkpoint(struct store *s, struct store_checkpoint *out, bool *found,
 			  const char *where, int64_t id, struct err *e)
 {
-	char *sql = mem_printf("%s%s", db_checkpoint_columns, where);
+	char *sql = mem_printf("%s%s", checkpoint_columns, where);
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e, sql, "i", id);
 
@@ -51,7 +51,7 @@ static int one_checkpoint(struct store *s, struct store_checkpoint *out, bool *f
 	rc = db_step(s, st, e);
 	*found = rc > 0;
 	if (rc > 0)
-		rc = db_read_checkpoint(st, out) == 0 ? 0 : db_damaged(s, e, "a checkpoint's row");
+		rc = read_checkpoint(st, out) == 0 ? 0 : db_damaged(s, e, "a checkpoint's row");
 	sqlite3_finalize(st);
 	return rc;
 }
@@ -259,7 +259,7 @@ int store_remove_checkpoint(struct store *s, uint64_t id, struct err *e)
 
 int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n, struct err *e)
 {
-	char *sql = mem_printf("%sORDER BY id DESC", db_checkpoint_columns);
+	char *sql = mem_printf("%sORDER BY id DESC", checkpoint_columns);
 	sqlite3_stmt *st;
 	int rc = db_query(s, &st, e, sql, "");
 
@@ -268,7 +268,7 @@ int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
 	free(sql);
 	while (rc == 0 && (rc = db_step(s, st, e)) > 0) {
 		*out = mem_resize(*out, *n + 1, sizeof(**out));
-		rc = db_read_checkpoint(st, &(*out)[(*n)++]) == 0
+		rc = read_checkpoint(st, &(*out)[(*n)++]) == 0
 			     ? 0
 			     : db_damaged(s, e, "a checkpoint's row");
 	}

@@ -94,8 +94,6 @@ int db_remove_latest(struct store *s, struct err *e); /* there may be none */
 /* The tables of before partners had a part, and those of the arm without them. */
 int db_remove_arms(struct store *s, struct err *e);
 int db_demote_best(struct store *s, struct err *e);
-int db_read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c);
-extern const char db_checkpoint_columns[];
 int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct err *e);
 
 /* Records of rounds beyond s->rounds_max become sums. */

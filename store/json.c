@@ -82,7 +82,7 @@ const json_t *json_get(struct json_reader *r, const char *key)
 	return v;
 }
 
-bool json_hex(const json_t *v, uint8_t *out, size_t n)
+static bool is_hex(const json_t *v, uint8_t *out, size_t n)
 {
 	size_t got;
 
@@ -93,7 +93,7 @@ bool json_hex(const json_t *v, uint8_t *out, size_t n)
 
 void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n)
 {
-	if (!json_hex(json_get(r, key), out, n))
+	if (!is_hex(json_get(r, key), out, n))
 		json_wrong(r, key, "hexadecimal of its length");
 }
 
@@ -115,15 +115,6 @@ double json_get_real(struct json_reader *r, const char *key)
 	if (!json_is_number(v))
 		json_wrong(r, key, "a number");
 	return json_number_value(v);
-}
-
-bool json_get_bool(struct json_reader *r, const char *key)
-{
-	const json_t *v = json_get(r, key);
-
-	if (!json_is_boolean(v))
-		json_wrong(r, key, "true or false");
-	return json_is_true(v);
 }
 
 unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),

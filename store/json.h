@@ -40,12 +40,10 @@ struct json_reader {
 
 void json_wrong(struct json_reader *r, const char *key, const char *want);
 const json_t *json_get(struct json_reader *r, const char *key); /* NULL: it is not there */
-/* Whether v is a text of 2 n hexadecimal digits. */
-bool json_hex(const json_t *v, uint8_t *out, size_t n);
+/* The value is a text of 2 n hexadecimal digits. */
 void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n);
 uint64_t json_get_count(struct json_reader *r, const char *key, uint64_t max);
 double json_get_real(struct json_reader *r, const char *key);
-bool json_get_bool(struct json_reader *r, const char *key);
 /* The number of a word among the names 0..last. */
 unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),
 		       unsigned last);

@@ -208,16 +208,12 @@ static void wrong_pairs_are_refused(void **state)
 	struct dp_mechanism g = { DP_GAUSSIAN, 5, 4 };
 	struct dp_account a;
 	struct err e;
-	enum dp_accountant found;
 	assert_int_equal(dp_accountant_check(DP_PAPER, &g, &e), ERR_USAGE);
 	assert_int_equal(dp_accountant_check(DP_GNMAX, &paper, &e), ERR_USAGE);
 	assert_int_equal(dp_accountant_check(DP_ACCOUNTANTS, &g, &e), ERR_USAGE);
 	assert_true(isinf(dp_epsilon_public(DP_PAPER, &g, 1, 1e-5)));
 	assert_int_equal(dp_account_init(&a, DP_EXACT, &g, 1, 1, &e), ERR_USAGE);
 	assert_int_equal(dp_account_init(&a, DP_EXACT, &g, -1, 0.1, &e), ERR_USAGE);
-	assert_int_equal(dp_accountant_find("gnmax", &found), 0);
-	assert_int_equal(found, DP_GNMAX);
-	assert_int_equal(dp_accountant_find("", &found), ERR_NOTFOUND);
 }
 
 int main(void)

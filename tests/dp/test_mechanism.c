@@ -59,13 +59,19 @@ static bool drawn(const struct dp_mechanism *m, uint32_t ones, uint64_t first, u
 	return label;
 }
 
+/* A first random word below it goes against the votes. */
+static uint64_t threshold(const struct dp_mechanism *m, int64_t gap)
+{
+	return (uint64_t)ldexp(dp_label_against(m, gap), 64);
+}
+
 /* One word below the threshold against the votes, one above it with them; a tie asks for
  * more digits. */
 static void sampler_compares(void **state)
 {
 	(void)state;
-	uint64_t t = dp_label_threshold(&laplace, -4);
-	assert_true(t == dp_label_threshold(&laplace, 4));
+	uint64_t t = threshold(&laplace, -4);
+	assert_true(t == threshold(&laplace, 4));
 	assert_near((double)t, 0.45030191419289001954 * 0x1p64, 1e-14, 0);
 	assert_true(drawn(&laplace, 0, t - 1, 0, 1));
 	assert_false(drawn(&laplace, 0, t + 1, 0, 1));
@@ -83,7 +89,7 @@ static void sampler_reaches_tails(void **state)
 	struct dp_mechanism sharp = { DP_LAPLACE, 20, 4 };
 	double p = dp_label_against(&sharp, -4); /* 3.7e-34, second digit group */
 	uint64_t second = (uint64_t)ldexp(p, 128);
-	assert_true(dp_label_threshold(&sharp, -4) == 0 && second > 0);
+	assert_true(threshold(&sharp, -4) == 0 && second > 0);
 	assert_true(drawn(&sharp, 0, 0, second - 1, 2));
 	assert_false(drawn(&sharp, 0, 0, second + 1, 2));
 	assert_false(drawn(&sharp, 0, 1, 0, 1));
@@ -128,7 +134,7 @@ static void names_go_round(void **state)
 	enum dp_noise n;
 	assert_int_equal(dp_noise_find("laplace", &n), 0);
 	assert_int_equal(n, DP_LAPLACE);
-	assert_int_equal(dp_noise_find(dp_noise_name(DP_GAUSSIAN), &n), 0);
+	assert_int_equal(dp_noise_find("gaussian", &n), 0);
 	assert_int_equal(n, DP_GAUSSIAN);
 	assert_int_equal(dp_noise_find("Laplace", &n), ERR_NOTFOUND);
 }

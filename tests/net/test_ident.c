@@ -143,42 +143,6 @@ static void test_invite_refused(void **state)
 	assert_int_equal(net_invite_parse(line, &back, NULL), ERR_VERSION);
 }
 
-static void address(const char *text, const char *host, int port)
-{
-	char h[NET_HOST_MAX + 1];
-	uint16_t p;
-
-	if (net_address_parse(text, 7447, h, &p, NULL) != 0)
-		fail_msg("refused: %s", text);
-	assert_string_equal(h, host);
-	assert_int_equal(p, port);
-}
-
-static void test_address(void **state)
-{
-	static const char *const bad[] = { "",	   ":1",    "h:",	"h:0",	      "h:65536",
-					   "h:x",  "h:1x",  "h:-1",	"[::1",	      "[::1]x",
-					   "[]:1", "a b:1", "h:000001", "http://h:1", "h:1:" };
-	char h[NET_HOST_MAX + 1], longest[NET_HOST_MAX + 2];
-	uint16_t p;
-
-	(void)state;
-	address("example.org:1", "example.org", 1);
-	address("example.org", "example.org", 7447);
-	address("127.0.0.1:65535", "127.0.0.1", 65535);
-	address("[::1]:99", "::1", 99);
-	address("[::1]", "::1", 7447);
-	address("fe80::1", "fe80::1", 7447);
-	for (size_t i = 0; i + 1 < sizeof(bad) / sizeof(bad[0]); i++)
-		if (net_address_parse(bad[i], 7447, h, &p, NULL) != ERR_USAGE)
-			fail_msg("taken: %s", bad[i]);
-	memset(longest, 'h', sizeof(longest));
-	longest[NET_HOST_MAX + 1] = '\0';
-	assert_int_equal(net_address_parse(longest, 7447, h, &p, NULL), ERR_USAGE);
-	longest[NET_HOST_MAX] = '\0';
-	assert_int_equal(net_address_parse(longest, 7447, h, &p, NULL), 0);
-}
-
 static void test_names_of_agents(void **state)
 {
 	static const char *const bad[] = { "", "a\nb", "a\x1b[31m", "\xff", " a", "a ", "a\x7f" };

@@ -266,7 +266,6 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		put_alignment(d, &w->u.alignment);
 		break;
 	case STORE_PUT_INVITATION:
-	case STORE_REMOVE_INVITATION:
 	case STORE_PUT_TICKET:
 		break; /* the process's, not the core's */
 	case STORE_PUT_INTERSECTION:
