@@ -9,7 +9,6 @@
 static struct world *make(uint64_t seed, uint32_t agents, uint32_t percent)
 {
 	struct world_config c;
-	struct err e;
 	world_defaults(&c);
 	c.seed = seed;
 	c.agents = agents;
@@ -286,7 +285,6 @@ static void limits(void **state)
 {
 	(void)state;
 	struct world_config c;
-	struct err e;
 	world_defaults(&c);
 	c.agents = WORLD_AGENTS_MIN;
 	c.percent = 10; /* the smallest world still stands */
