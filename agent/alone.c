@@ -107,7 +107,7 @@ static uint64_t unit_of(const struct alone *a)
 			    : a->config->federation.epochs_per_round;
 }
 
-static void judge(struct alone *a, double score, uint64_t epochs)
+static void keep_if_better(struct alone *a, double score, uint64_t epochs)
 {
 	bool better = isfinite(score) && score > a->score;
 
@@ -142,7 +142,7 @@ int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job)
 	if (rc == 0)
 		rc = ops->evaluate(ops->ctx, a->work, job, &score);
 	if (rc == 0)
-		judge(a, score, some);
+		keep_if_better(a, score, some);
 	else
 		undo(a);
 	return rc;

@@ -129,7 +129,7 @@ int roster_may_forget(const struct store_peer *p, struct err *e)
 	return 0;
 }
 
-static size_t count(const struct roster *r, enum store_peer_status status)
+static size_t count_status(const struct roster *r, enum store_peer_status status)
 {
 	size_t n = 0;
 
@@ -140,7 +140,7 @@ static size_t count(const struct roster *r, enum store_peer_status status)
 
 size_t roster_listed(const struct roster *r)
 {
-	return count(r, STORE_LISTED);
+	return count_status(r, STORE_LISTED);
 }
 
 /* ---- strangers, and what is forgotten ---- */
@@ -206,8 +206,9 @@ static struct store_peer *crowded(const struct roster *r)
 		worst = p;
 		most = n;
 	}
-	return most > ROSTER_SOURCE_MAX || count(r, STORE_PENDING) > ROSTER_PENDING_MAX ? worst
-											: NULL;
+	return most > ROSTER_SOURCE_MAX || count_status(r, STORE_PENDING) > ROSTER_PENDING_MAX
+		       ? worst
+		       : NULL;
 }
 
 static struct store_peer *oldest_over(const struct roster *r, enum store_peer_status status,

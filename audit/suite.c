@@ -17,9 +17,9 @@ static void tell(const struct audit_effort *how, const char *what)
 
 /* ---- A ---- */
 
-static int look(struct audit_report *r, const struct audit_pair *p, const struct ppat_config *c,
-		audit_open_fn *open, bool control, const char *what, const struct audit_effort *how,
-		struct err *e)
+static int compare_pair(struct audit_report *r, const struct audit_pair *p,
+			const struct ppat_config *c, audit_open_fn *open, bool control,
+			const char *what, const struct audit_effort *how, struct err *e)
 {
 	struct audit_difference d;
 	tell(how, what);
@@ -59,7 +59,8 @@ int audit_suite_interference(struct audit_report *r, const struct audit_pair *p,
 	};
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < sizeof(lines) / sizeof(lines[0]); i++)
-		rc = look(r, p, lines[i].c, lines[i].open, lines[i].control, lines[i].what, how, e);
+		rc = compare_pair(r, p, lines[i].c, lines[i].open, lines[i].control, lines[i].what,
+				  how, e);
 	return rc;
 }
 

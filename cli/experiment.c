@@ -164,8 +164,8 @@ static void drop_state(const struct experiment *x, const struct exp_variant *v, 
 	free(path);
 }
 
-static int finish(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
-		  uint64_t seed, const char *out, const json_t *record, struct err *e)
+static int finish_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
+		      uint64_t seed, const char *out, const json_t *record, struct err *e)
 {
 	char *path = experiment_record_path(out, v, seed);
 	int rc = write_record(path, record, e);
@@ -205,7 +205,7 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 		err_set(e, rc, "variant %s, seed %llu: %s", v->name, (unsigned long long)seed,
 			why.text);
 	else if (record != NULL)
-		rc = finish(cli, x, v, seed, out, record, e);
+		rc = finish_run(cli, x, v, seed, out, record, e);
 	else
 		lab_note(&cli->notes, "%s, seed %llu: stopped by --until; without it, it goes on\n",
 			 v->name, (unsigned long long)seed);

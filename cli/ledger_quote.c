@@ -490,8 +490,8 @@ static const struct ledger_chain *chain_with(const struct store_core *core,
 	return NULL;
 }
 
-static int ask(struct question *q, const struct folder *f, const struct store_core *core,
-	       const struct store_peer *p, struct err *e)
+static int ask_agent(struct question *q, const struct folder *f, const struct store_core *core,
+		     const struct store_peer *p, struct err *e)
 {
 	const struct ledger_chain *c = chain_with(core, p->sign_key);
 	uint8_t id[32];
@@ -568,7 +568,7 @@ static int quote_peer(struct cli *cli, struct folder *f, const struct quote_opti
 	if (rc == 0)
 		q.assumed = assume(p, o, assumed, sizeof(assumed));
 	if (rc == 0)
-		rc = ask(&q, f, &core, p, e);
+		rc = ask_agent(&q, f, &core, p, e);
 	roster_release(&roster);
 	store_core_release(&core);
 	return rc;

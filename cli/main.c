@@ -102,7 +102,7 @@ static const char *nearest(const struct command *table, const char *word)
 	return found;
 }
 
-static const struct command *find(const struct command *table, const char *word)
+static const struct command *find_command(const struct command *table, const char *word)
 {
 	for (const struct command *c = table; c->name != NULL; c++)
 		if (strcmp(c->name, word) == 0)
@@ -178,7 +178,7 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 
 		argv[0] = version;
 	}
-	c = find(table, argv[0]);
+	c = find_command(table, argv[0]);
 	if (c == NULL)
 		return no_command(table, path, argv[0], e);
 	full = mem_printf("%s %s", path, c->name);
@@ -194,7 +194,7 @@ static int run_command(struct cli *cli, const struct command *table, const char 
 
 /* Results are for programs on stdout, the reason of a failure for people on stderr;
  * with --json it stands in the object too. */
-static int finish(struct cli *cli, int rc, const struct err *e)
+static int print_result(struct cli *cli, int rc, const struct err *e)
 {
 	int status = err_exit_status(rc);
 	const char *text = e->text[0] != '\0' ? e->text : err_text(rc);
@@ -244,6 +244,6 @@ int main(int argc, char **argv)
 	}
 	first = cli_parse_global(&cli, argc, argv);
 	cli.result = json_object();
-	return finish(&cli, run_command(&cli, commands, "fkge", argc - first, argv + first, &e),
-		      &e);
+	return print_result(
+		&cli, run_command(&cli, commands, "fkge", argc - first, argv + first, &e), &e);
 }

@@ -49,7 +49,7 @@ static int find_format(const char *folder, int *format, struct err *e)
 }
 
 /* The score that training would compare with. */
-static int judge(const struct work *w, double *score, struct err *e)
+static int score_tables(const struct work *w, double *score, struct err *e)
 {
 	const struct config *c = &w->folder.config;
 	struct agent_learner_kge *l =
@@ -99,7 +99,7 @@ static int import(struct work *w, const char *folder, int format, struct err *e)
 	w->emb = lab_work_new_tables(&w->folder.config, w->graph);
 	rc = kge_import(w->emb, w->graph, folder, (enum kge_table_format)format, e);
 	if (rc == 0)
-		rc = judge(w, &w->info.valid_score, e);
+		rc = score_tables(w, &w->info.valid_score, e);
 	return rc == 0 ? keep(w, e) : rc;
 }
 

@@ -410,7 +410,7 @@ static int keep_best(struct training *t, double score, struct err *e)
 }
 
 /* Look at valid; keep the tables if they are the best so far. */
-static int judge(struct training *t, bool *better, struct err *e)
+static int keep_if_better(struct training *t, bool *better, struct err *e)
 {
 	const struct agent_learner *l = agent_learner_ops(t->learner);
 	double score = (double)t->spent.steps;
@@ -455,9 +455,9 @@ static void note_look(struct training *t, bool better)
 			 better ? "" : "; not the best so far");
 }
 
-static int look(struct training *t, bool *better, struct err *e)
+static int validate(struct training *t, bool *better, struct err *e)
 {
-	int rc = judge(t, better, e);
+	int rc = keep_if_better(t, better, e);
 
 	if (rc != 0)
 		return rc;
@@ -509,7 +509,7 @@ static int run_plan(struct training *t, struct err *e)
 
 		rc = t->look_due ? 0 : next_epoch(t, e);
 		if (rc == 0 && t->look_due)
-			rc = look(t, &better, e);
+			rc = validate(t, &better, e);
 		if (rc == 0 && !is_over(t) && (better || save_is_due(t)))
 			rc = save(t, e);
 	}
@@ -549,7 +549,7 @@ static int rejudge(struct training *t, struct err *e)
 	lab_note(&t->cli->notes, "The best score was of protocol %s; judging it by %s\n",
 		 t->work.info.protocol, name);
 	rc = store_demote_best(t->work.folder.store, e);
-	return rc != 0 ? rc : judge(t, &better, e);
+	return rc != 0 ? rc : keep_if_better(t, &better, e);
 }
 
 static int begin_fresh(struct training *t)
@@ -745,7 +745,7 @@ static int write_report(struct training *t, const char *folder, const char *endi
 	return report_write(&t->cli->notes, folder, &r, e);
 }
 
-static int finish(struct training *t, const struct train_options *o, int rc, struct err *e)
+static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
 	const char *ending = rc == ERR_CANCELED	       ? "interrupted"
 			     : rc == ERR_BUDGET	       ? "train.dp.epsilon allows no more"
@@ -835,7 +835,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	lab_work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);
 	lab_progress_end(&t->bar);
-	return finish(t, o, rc, e);
+	return finish_training(t, o, rc, e);
 }
 
 /* Training never looks at test, and in a large graph it takes memory. */

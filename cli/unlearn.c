@@ -318,7 +318,7 @@ static struct fed_part *part_left(struct unlearning *u, struct kge_emb *emb)
 /* ---- figures ---- */
 
 /* Ranks of the forgotten triples that train had, and of test; forgotten ones hide nobody. */
-static int judge(struct unlearning *u, const struct kge_emb *emb, struct figures *f)
+static int score_figures(struct unlearning *u, const struct kge_emb *emb, struct figures *f)
 {
 	const struct config *c = &u->work.folder.config;
 	const struct kge_protocol *p = config_protocol(c);
@@ -392,7 +392,7 @@ static int retrain(struct unlearning *u)
 	int rc = train_anew(u, l, emb, best);
 
 	if (rc == 0)
-		rc = judge(u, best, &u->retrained);
+		rc = score_figures(u, best, &u->retrained);
 	if (rc == 0)
 		rc = kge_unseen_set_retrained(u->unseen, best, c->train.kge.threads, &u->cancel);
 	u->verdict.retrained = rc == 0;
@@ -435,9 +435,9 @@ static void settle(struct unlearning *u)
 
 static int judge_both(struct unlearning *u, struct figures *own, struct figures *global)
 {
-	int rc = judge(u, u->work.emb, own);
+	int rc = score_figures(u, u->work.emb, own);
 
-	return rc == 0 && u->global != NULL ? judge(u, u->global, global) : rc;
+	return rc == 0 && u->global != NULL ? score_figures(u, u->global, global) : rc;
 }
 
 /* Test, which nothing here decides by, stays out of sight. */
@@ -854,7 +854,7 @@ static void say_outcome(struct unlearning *u)
 		cli_say(u->cli, "There are no embeddings now: train anew.\n");
 }
 
-static int finish(struct unlearning *u, struct err *e)
+static int finish_unlearning(struct unlearning *u, struct err *e)
 {
 	cli_put(u->cli, "files_deleted", json_incref(u->files));
 	cli_put(u->cli, "receipt", json_incref(u->receipt));
@@ -975,7 +975,7 @@ static int unlearn(struct unlearning *u, struct err *e)
 		rc = write_failure(u, e);
 		return rc == 0 ? did_not_work(u, e) : rc;
 	}
-	rc = finish(u, e);
+	rc = finish_unlearning(u, e);
 	scrubbed = store_scrub(u->work.folder.store, rc == 0 ? e : NULL);
 	rc = rc != 0 ? rc : scrubbed;
 	return rc == 0 && !verdict_reached(&u->verdict) ? did_not_work(u, e) : rc;

@@ -118,7 +118,7 @@ static double number(const json_t *j, const char *key)
 	return json_number_value(json_object_get(j, key));
 }
 
-static long long count(const json_t *j, const char *key)
+static long long json_count(const json_t *j, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(j, key));
 }
@@ -141,12 +141,13 @@ static void say_reference(const struct cli *cli, const json_t *r)
 		cli_say(cli,
 			"unseen: the same %lld triples in tables trained anew without them, %lld "
 			"epochs, no partners\n",
-			count(r, "asked"), count(r, "epochs"));
+			json_count(r, "asked"), json_count(r, "epochs"));
 	else
 		cli_say(cli,
 			"unseen: %lld held-out triples of valid; %lld of %lld forgotten ones have "
 			"some of their own relation and like degrees, others of like degrees\n",
-			count(r, "triples"), count(r, "by_relation"), count(r, "asked"));
+			json_count(r, "triples"), json_count(r, "by_relation"),
+			json_count(r, "asked"));
 }
 
 static void say_passes(const struct cli *cli, const json_t *v)
@@ -162,7 +163,7 @@ static void say_passes(const struct cli *cli, const json_t *v)
 	}
 	say_reference(cli, json_object_get(v, "reference"));
 	cli_say(cli, "passes: %lld of at most %lld; valid MRR %.4f before, %.4f after\n",
-		count(v, "passes"), count(v, "passes_max"), number(valid, "before"),
+		json_count(v, "passes"), json_count(v, "passes_max"), number(valid, "before"),
 		number(valid, "after"));
 }
 

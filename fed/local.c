@@ -189,7 +189,7 @@ static void start_equal(struct fed_local *l, const struct shared *x)
 
 /* ---- life ---- */
 
-static void draw(void *ctx, void *out, size_t n)
+static void draw_bytes(void *ctx, void *out, size_t n)
 {
 	uint8_t *at = out;
 
@@ -204,12 +204,12 @@ static void seat_init(struct fed_local *l, size_t i, const struct fed_local_agen
 
 	s->who = *who;
 	s->draws = rng_stream(&l->rng, 1000 + i);
-	draw(&s->draws, s->setup.key, FED_KEY);
-	draw(&s->draws, seed, sizeof(seed));
+	draw_bytes(&s->draws, s->setup.key, FED_KEY);
+	draw_bytes(&s->draws, seed, sizeof(seed));
 	crypto_sign_seed_keypair(s->setup.sign_public, s->setup.sign_secret, seed);
 	s->setup.label = who->label != NULL ? who->label : own_label;
 	s->setup.label_ctx = who->label != NULL ? who->label_ctx : (void *)(uintptr_t)who->graph;
-	s->setup.draw = (struct nn_draw){ draw, &s->draws };
+	s->setup.draw = (struct nn_draw){ draw_bytes, &s->draws };
 	s->setup.min_holders = who->min_holders;
 	s->setup.secret_only = who->secret_only;
 }

@@ -374,7 +374,7 @@ static void next_work(struct fed_round *r)
 }
 
 /* After every event. */
-static void look(struct fed_round *r)
+static void check_deadlines(struct fed_round *r)
 {
 	if (r->phase == PROPOSING) {
 		bool all = true;
@@ -564,7 +564,7 @@ void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const 
 		return;
 	s->account.bytes_in += counted(r, n);
 	hear(r, s, message, n);
-	look(r);
+	check_deadlines(r);
 }
 
 void fed_round_lost(struct fed_round *r, const uint8_t member[FED_KEY], uint64_t now_ms)
@@ -577,13 +577,13 @@ void fed_round_lost(struct fed_round *r, const uint8_t member[FED_KEY], uint64_t
 		return;
 	err_set(&e, ERR_UNREACHABLE, "its link went down");
 	seat_go(r, s, FED_LOST, &e);
-	look(r);
+	check_deadlines(r);
 }
 
 void fed_round_tick(struct fed_round *r, uint64_t now_ms)
 {
 	at(r, now_ms);
-	look(r);
+	check_deadlines(r);
 }
 
 void fed_round_stop(struct fed_round *r, int code, const char *why, uint64_t now_ms)
@@ -682,7 +682,7 @@ void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
 	default:
 		break;
 	}
-	look(r);
+	check_deadlines(r);
 }
 
 /* ---- what goes out ---- */

@@ -138,7 +138,7 @@ void secret_lane_end(struct secret_lane *s)
 	sodium_memzero(s, sizeof(*s));
 }
 
-static unsigned count(uint64_t set)
+static unsigned count_bits(uint64_t set)
 {
 	return (unsigned)__builtin_popcountll(set);
 }
@@ -151,7 +151,7 @@ bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s,
 	uint64_t set = r->plan->items[l->item[place]].holders & ~s->without;
 	uint8_t nonce[MASK_NONCE], *words = (uint8_t *)out;
 
-	if (count(set) < r->settings.min_holders ||
+	if (count_bits(set) < r->settings.min_holders ||
 	    mask_encode(ring, row, n, words, &r->secret->clipped, NULL) != 0)
 		return false;
 	if (home == r->me)
@@ -197,7 +197,7 @@ bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s
 
 			mask_stream_add(&off, ring, nonce, words, n);
 		}
-	ok = count(set) > 0 && decode(r, words, n, count(set), row);
+	ok = count_bits(set) > 0 && decode(r, words, n, count_bits(set), row);
 	free(words);
 	return ok;
 }
@@ -235,7 +235,7 @@ bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct
 	uint8_t nonce[MASK_NONCE], *sum;
 	bool ok;
 
-	if (count(set) < r->settings.min_holders)
+	if (count_bits(set) < r->settings.min_holders)
 		return false;
 	sum = mem_array(bytes, 1);
 	nonce_of(r, l, place, nonce);
@@ -243,7 +243,7 @@ bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct
 	if (ok && place >= l->plain)
 		memcpy(answer, sum, bytes); /* blinded still */
 	else if (ok)
-		ok = decode(r, sum, n, count(set), answer);
+		ok = decode(r, sum, n, count_bits(set), answer);
 	free(sum);
 	return ok;
 }

@@ -115,7 +115,8 @@ static void drop_repeats(struct graph_triples *t)
 	free(s.slots);
 }
 
-static int find(struct graph_found *out, struct asked *a, const struct graph *g, struct err *e)
+static int find_triples(struct graph_found *out, struct asked *a, const struct graph *g,
+			struct err *e)
 {
 	bool *there;
 	int rc;
@@ -144,7 +145,7 @@ int graph_find(struct graph_found *out, const struct graph *g, const char *path,
 			     "left out; read the file as the graph was read",
 			     path, report.literals, report.blanks);
 	if (rc == 0)
-		rc = find(out, &a, g, e);
+		rc = find_triples(out, &a, g, e);
 	if (rc != 0)
 		graph_found_release(out);
 	graph_free(a.g);

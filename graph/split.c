@@ -10,7 +10,7 @@ struct counts {
 	uint32_t *entity, *relation; /* how often each stands in train */
 };
 
-static void count(struct counts *c, struct graph_triple t, int by)
+static void count_triple(struct counts *c, struct graph_triple t, int by)
 {
 	c->entity[t.head] += (uint32_t)by;
 	c->entity[t.tail] += (uint32_t)by;
@@ -20,10 +20,10 @@ static void count(struct counts *c, struct graph_triple t, int by)
 /* True, and counted out, if train still knows all three names without t. */
 static bool can_spare(struct counts *c, struct graph_triple t)
 {
-	count(c, t, -1);
+	count_triple(c, t, -1);
 	if (c->entity[t.head] > 0 && c->entity[t.tail] > 0 && c->relation[t.rel] > 0)
 		return true;
-	count(c, t, 1);
+	count_triple(c, t, 1);
 	return false;
 }
 
@@ -141,7 +141,7 @@ int graph_make_splits(struct graph *g, const struct graph_load_options *o, struc
 	c.entity = mem_array((size_t)graph_vocab_count(g->entities) + 1, sizeof *c.entity);
 	c.relation = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof *c.relation);
 	for (size_t i = 0; i < n; i++)
-		count(&c, g->split[GRAPH_TRAIN].at[i], 1);
+		count_triple(&c, g->split[GRAPH_TRAIN].at[i], 1);
 	order = o->by_names ? order_by_names(g, o->seed) : order_by_place(n, o->seed);
 	deal(g, &c, order, want);
 	free(c.entity);

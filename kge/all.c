@@ -6,7 +6,7 @@
  *
  * which is the sum of what its answers would give one by one.  A lane scores all queries of the
  * batch against the entities it owns, turns its part of each line into probabilities among
- * its own, and learns in `weigh` how much of all that is.  Dot products are three matrix
+ * its own, and learns in `kge_all_loss()` how much of all that is.  Dot products are three matrix
  * products; the other metrics go by tiles (kge/kernel.h).  The phases are those of
  * kge/batch_internal.h. */
 #include <assert.h>
@@ -141,7 +141,7 @@ static double log_sum(const struct kge_batch *b, size_t q)
 }
 
 /* Each lane's part of the whole, times k and the query's weight in the batch. */
-void kge_all_weigh(struct kge_batch *b, size_t k)
+void kge_all_loss(struct kge_batch *b, size_t k)
 {
 	size_t begin, end;
 
@@ -243,7 +243,7 @@ static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_
 	b->k->grad_tile[b->emb->model->metric](l->dq, l->row, l->scores + i, lane_rows(l), &t);
 }
 
-void kge_all_descend(struct kge_batch *b, size_t k)
+void kge_all_backward_rows(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
 	size_t n = lane_rows(l);

@@ -115,7 +115,7 @@ static void offer(struct best *b, struct kge_answer a)
 	}
 }
 
-static size_t finish(struct best *b)
+static size_t sort_answers(struct best *b)
 {
 	qsort(b->at, b->n, sizeof(*b->at), by_rank);
 	return b->n;
@@ -163,7 +163,7 @@ static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_
 		if (!x.known || o->with_known)
 			offer(&b, x);
 	}
-	return finish(&b);
+	return sort_answers(&b);
 }
 
 static bool fits(struct kge_asker *a, struct graph_triple t)
@@ -189,7 +189,7 @@ static size_t ask_relation(struct kge_asker *a, struct graph_triple q,
 		x.score = kge_score(a->emb, q.head, q.rel, q.tail);
 		offer(&b, x);
 	}
-	return finish(&b);
+	return sort_answers(&b);
 }
 
 size_t kge_ask(struct kge_asker *a, struct graph_triple question, const struct kge_ask_options *o,
@@ -301,7 +301,7 @@ size_t kge_near(struct kge_asker *a, uint32_t id, const struct kge_near_options 
 	for (uint32_t i = 0; i < r.n; i++)
 		if (i != id && (!typed || a->mark[i]))
 			offer(&b, (struct kge_answer){ .id = i, .score = a->scores[i] });
-	finish(&b);
+	sort_answers(&b);
 	for (size_t i = 0; i < b.n && o->by == KGE_DISTANCE; i++)
 		out[i].score = -out[i].score;
 	return b.n;

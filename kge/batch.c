@@ -309,7 +309,7 @@ enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_
 }
 
 /* Chunks of queries on one side, so many to each thread. */
-static void draw(struct kge_batch *b, size_t k)
+static void draw_negatives(struct kge_batch *b, size_t k)
 {
 	size_t chunk = b->c->shared_chunk > 1 ? b->c->shared_chunk : 1;
 	size_t chunks = (b->n + chunk - 1) / chunk, begin, end;
@@ -504,7 +504,7 @@ static void score(struct kge_batch *b, size_t k)
 	}
 }
 
-/* ---- weigh ---- */
+/* ---- loss ---- */
 
 /* kge_batch_scores() for a line of raw scores of any tables. */
 static size_t scores_of(const struct kge_batch *b, const struct kge_emb *emb, const uint32_t *ids,
@@ -608,7 +608,7 @@ static void gather(const struct kge_batch *b, size_t q, float *out)
 	}
 }
 
-static void weigh(struct kge_batch *b, size_t k)
+static void loss_of_scores(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
 	float *scores = l->work;
@@ -630,7 +630,7 @@ static void weigh(struct kge_batch *b, size_t k)
 	}
 }
 
-/* ---- descend ---- */
+/* ---- backward: rows ---- */
 
 /* The part of a row that was in so many positives. */
 static void regularize(const struct kge_batch *b, struct kge_lane *l, size_t times, float *g,
@@ -750,7 +750,7 @@ static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 		kge_batch_step_entity(b, l, e, g);
 }
 
-static void descend(struct kge_batch *b, size_t k)
+static void backward_rows(struct kge_batch *b, size_t k)
 {
 	struct kge_lane *l = &b->lane[k];
 
@@ -763,11 +763,11 @@ static void descend(struct kge_batch *b, size_t k)
 	}
 }
 
-/* ---- spread ---- */
+/* ---- backward: query ---- */
 
 /* The query's row in lane 0 becomes the gradient of the known row, and that in q of the
  * relation, unless relations are wider and summed by lane. */
-static void spread(struct kge_batch *b, size_t k)
+static void backward_query(struct kge_batch *b, size_t k)
 {
 	struct kge_emb *e = b->emb;
 	struct kge_lane *l = &b->lane[k];
@@ -793,7 +793,7 @@ static void spread(struct kge_batch *b, size_t k)
 	}
 }
 
-/* ---- settle ---- */
+/* ---- apply ---- */
 
 static void settle_entities(struct kge_batch *b, struct kge_lane *l)
 {
@@ -866,7 +866,7 @@ static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 			kge_batch_step_relation(b, l, r, l->row);
 }
 
-static void settle(struct kge_batch *b, size_t k)
+static void apply_steps(struct kge_batch *b, size_t k)
 {
 	if (b->c->optimizer == KGE_ADAM_DENSE)
 		settle_untouched(b, &b->lane[k]);
@@ -878,8 +878,10 @@ void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 {
 	enum { PHASES = 6 };
 	static void (*const phases[2][PHASES])(struct kge_batch *, size_t) = {
-		{ draw, score, weigh, descend, spread, settle },
-		{ kge_all_draw, kge_all_score, kge_all_weigh, kge_all_descend, spread, settle },
+		{ draw_negatives, score, loss_of_scores, backward_rows, backward_query,
+		  apply_steps },
+		{ kge_all_draw, kge_all_score, kge_all_loss, kge_all_backward_rows, backward_query,
+		  apply_steps },
 	};
 
 	if (b->shared != NULL) {

@@ -9,11 +9,11 @@
  *
  *   draw     by query   candidates, query rows
  *   score    by row     pairs sorted by their row; raw scores
- *   weigh    by query   loss, and its slope for every pair
- *   descend  by row     gradient of the row and of its queries; step, unless the row
+ *   loss     by query   loss, and its derivative for every pair
+ *   rows     by row     gradient of the row and of its queries; step, unless the row
  *                       is the known side of some query as well
- *   spread   by query   gradient of the query -> of known row and relation
- *   settle   by row     steps on the rows that waited, and on relations
+ *   query    by query   gradient of the query -> of known row and relation
+ *   apply    by row     steps on the rows that waited, and on relations
  *
  * Where chunks of queries share their negatives, a whole chunk is a tile, and kge/shared.c has
  * a step of its own.  Without drawn negatives (config.negatives 0) every entity is a candidate of
@@ -22,7 +22,7 @@
  * A projecting model's rows are scored as each relation sees them: a row's pairs are
  * handled in runs of one relation (the trainer sorts a batch by relation to make them
  * long), and each lane sums its own gradient of every relation that it meets, for
- * `settle` to add up in the order of the lanes.
+ * `apply` to add up in the order of the lanes.
  *
  * A row belongs to one lane, and a lane to one thread, so nothing is locked, nothing
  * races, and a run depends on seed and number of lanes alone. */
@@ -139,8 +139,8 @@ enum { KGE_ALL_BLOCK = 256 }; /* rows whose gradients are computed at once */
 
 void kge_all_draw(struct kge_batch *b, size_t k);
 void kge_all_score(struct kge_batch *b, size_t k);
-void kge_all_weigh(struct kge_batch *b, size_t k);
-void kge_all_descend(struct kge_batch *b, size_t k);
+void kge_all_loss(struct kge_batch *b, size_t k);
+void kge_all_backward_rows(struct kge_batch *b, size_t k);
 
 /* Whether the negatives are shared in a way that kge/shared.c does: in chunks, and by rows
  * that all relations see alike. */

@@ -7,7 +7,7 @@
 
 static bool fast;
 
-static void look(void)
+static void detect_core(void)
 {
 	static const char *const cores[] = { "Haswell", "Zen", "SkylakeX", "Cooperlake",
 					     "SapphireRapids" };
@@ -27,6 +27,6 @@ bool kge_sgemm_is_fast(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, look);
+	pthread_once(&once, detect_core);
 	return fast;
 }

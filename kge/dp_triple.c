@@ -63,7 +63,7 @@ static float *row_of(struct kge_dp_triple *t, uint32_t e)
 }
 
 /* A candidate's row as it meets the query. */
-static const float *look(struct kge_dp_triple *t, uint32_t id, uint32_t rel)
+static const float *candidate_row(struct kge_dp_triple *t, uint32_t id, uint32_t rel)
 {
 	const struct kge_emb *e = t->b->emb;
 
@@ -81,8 +81,8 @@ static void score(struct kge_dp_triple *t, uint32_t known, uint32_t rel, enum gr
 	e->model->query(t->q, kge_ent(e, known), kge_rel(e, rel), e, s);
 	for (size_t j = 0; j < b->width; j++) {
 		t->scores[j] = 0;
-		b->k->score[e->model->metric](&t->scores[j], t->q, look(t, t->ids[j], rel), 1,
-					      e->query_floats);
+		b->k->score[e->model->metric](&t->scores[j], t->q, candidate_row(t, t->ids[j], rel),
+					      1, e->query_floats);
 	}
 }
 
@@ -97,15 +97,15 @@ static void candidate_grad(struct kge_dp_triple *t, uint32_t column, uint32_t re
 	float *row = row_of(t, id);
 
 	b->k->grad_pairs[e->model->metric](projects ? t->dseen : t->drow, t->dq, t->slope,
-					   look(t, id, rel), &p);
+					   candidate_row(t, id, rel), &p);
 	if (projects)
 		e->model->project_grad(row, t->drel, t->dseen, kge_ent(e, id), kge_rel(e, rel), e);
 	else
 		b->k->add(row, t->drow, e->ent_floats);
 }
 
-static void ask(struct kge_dp_triple *t, struct graph_triple x, enum graph_side s, double share,
-		struct rng *r)
+static void ask_side(struct kge_dp_triple *t, struct graph_triple x, enum graph_side s,
+		     double share, struct rng *r)
 {
 	const struct kge_batch *b = t->b;
 	const struct kge_emb *e = b->emb;
@@ -130,7 +130,7 @@ void kge_dp_triple_grad(struct kge_dp_triple *t, struct graph_triple x,
 {
 	memset(t->drel, 0, t->b->emb->rel_floats * sizeof(*t->drel));
 	for (size_t k = 0; k < n_sides; k++)
-		ask(t, x, sides[k], 1.0 / (double)n_sides, &r);
+		ask_side(t, x, sides[k], 1.0 / (double)n_sides, &r);
 }
 
 /* ---- the clip ---- */

@@ -145,7 +145,7 @@ static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *
 }
 
 /* The queries of n positives from place `first`. */
-static void draw(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
+static void draw_negatives(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
 {
 	size_t sides = sides_of(b);
 
@@ -180,8 +180,8 @@ static void prefetch_query(const struct kge_batch *b, const struct kge_query *x,
 }
 
 /* A candidate's row as it meets the query. */
-static const float *look(struct kge_racer *r, const struct kge_batch *b, const struct kge_query *x,
-			 uint32_t id)
+static const float *candidate_row(struct kge_racer *r, const struct kge_batch *b,
+				  const struct kge_query *x, uint32_t id)
 {
 	const struct kge_emb *e = b->emb;
 
@@ -202,7 +202,7 @@ static void score(struct kge_racer *r, struct line *l, const struct kge_batch *b
 	for (size_t j = 0; j < b->width; j++) {
 		l->scores[j] = 0;
 		if (ids[j] != GRAPH_NONE)
-			fn(&l->scores[j], l->q, look(r, b, x, ids[j]), 1, e->query_floats);
+			fn(&l->scores[j], l->q, candidate_row(r, b, x, ids[j]), 1, e->query_floats);
 	}
 }
 
@@ -243,8 +243,8 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 	for (pair = 0; pair < b->width; pair++) {
 		if (ids[pair] == GRAPH_NONE || l->slope[pair] == 0)
 			continue;
-		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->slope, look(r, b, x, ids[pair]),
-		   &p);
+		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->slope,
+		   candidate_row(r, b, x, ids[pair]), &p);
 		if (r->seen != NULL) {
 			memset(r->drow, 0, b->stride * sizeof(*r->drow));
 			e->model->project_grad(r->drow, r->drel, r->dseen, kge_ent(e, ids[pair]),
@@ -277,8 +277,8 @@ static bool any(const float *x, size_t n)
 }
 
 /* The loss and its slopes, from the rows as they are. */
-static void weigh(struct kge_racer *r, struct line *l, const struct kge_batch *b,
-		  const struct kge_query *x, const uint32_t *ids)
+static void loss_of_scores(struct kge_racer *r, struct line *l, const struct kge_batch *b,
+			   const struct kge_query *x, const uint32_t *ids)
 {
 	size_t there;
 
@@ -293,7 +293,8 @@ static void weigh(struct kge_racer *r, struct line *l, const struct kge_batch *b
 static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t q)
 {
 	for (size_t half = 0; half < sides_of(b); half++)
-		weigh(r, &r->line[half], b, &r->queries[q + half], r->ids + (q + half) * b->width);
+		loss_of_scores(r, &r->line[half], b, &r->queries[q + half],
+			       r->ids + (q + half) * b->width);
 	for (size_t half = 0; half < sides_of(b); half++) {
 		if (!any(r->line[half].slope, b->width))
 			continue;
@@ -321,7 +322,7 @@ static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t firs
 {
 	size_t sides = sides_of(b), queries = n * sides;
 
-	draw(r, b, first, n);
+	draw_negatives(r, b, first, n);
 	for (size_t q = 0; q < queries; q += sides) {
 		for (size_t far = q + AHEAD; far < q + AHEAD + sides && far < queries; far++)
 			prefetch_query(b, &r->queries[far], r->ids + far * b->width);

@@ -243,7 +243,7 @@ static struct unit unit_at(const struct kge_batch *b, size_t number)
 }
 
 /* The unit's queries, and their rows among the entries. */
-static void ask(const struct kge_batch *b, const struct unit *u)
+static void ask_queries(const struct kge_batch *b, const struct unit *u)
 {
 	struct kge_shared *s = b->shared;
 
@@ -294,7 +294,7 @@ static void copy_rows(const struct kge_batch *b, const struct unit *u, const str
 }
 
 /* The negatives of the unit's chunk, ascending, and their rows. */
-static void draw(const struct kge_batch *b, const struct unit *u, float *rows)
+static void draw_negatives(const struct kge_batch *b, const struct unit *u, float *rows)
 {
 	uint32_t *ids = b->shared->ids + negatives_at(b, u);
 	size_t n = b->c->negatives;
@@ -429,7 +429,7 @@ static size_t finish_line(const struct kge_batch *b, const struct unit *u, size_
 
 /* Loss of the unit; its slopes.  What is hidden scores so low that its slope is nothing:
  * at most e^-87, in no loss more. */
-static double weigh(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+static double loss_of_scores(const struct kge_batch *b, const struct unit *u, const struct desk *d)
 {
 	double loss = 0;
 
@@ -450,7 +450,7 @@ static double weigh(const struct kge_batch *b, const struct unit *u, const struc
 }
 
 /* Gradients of negatives and answers are entries, those of queries stay on the desk. */
-static void descend(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+static void backward_rows(const struct kge_batch *b, const struct unit *u, const struct desk *d)
 {
 	const struct kge_shared *s = b->shared;
 	kge_grad_tile_fn *fn = b->k->grad_tile[b->emb->model->metric];
@@ -470,7 +470,7 @@ static void descend(const struct kge_batch *b, const struct unit *u, const struc
 }
 
 /* From the gradients of queries to those of known rows, which are entries, and of relations. */
-static void spread(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+static void backward_query(const struct kge_batch *b, const struct unit *u, const struct desk *d)
 {
 	const struct kge_shared *s = b->shared;
 
@@ -497,15 +497,15 @@ static void learn(const struct kge_batch *b, size_t k)
 		struct unit u = unit_at(b, number);
 		struct kge_tile t;
 
-		ask(b, &u);
-		draw(b, &u, d->rows);
+		ask_queries(b, &u);
+		draw_negatives(b, &u, d->rows);
 		t = tile_of(b, &u, d->rows);
 		score(b, &u, b->emb, &t, d->scores);
 		if (d->taught_scores != NULL)
 			ask_teacher(b, &u, d);
-		s->losses[number] = weigh(b, &u, d);
-		descend(b, &u, d);
-		spread(b, &u, d);
+		s->losses[number] = loss_of_scores(b, &u, d);
+		backward_rows(b, &u, d);
+		backward_query(b, &u, d);
 	}
 }
 

@@ -160,7 +160,7 @@ static struct kge_terms terms_of(const struct forgetting *f)
 	return (struct kge_terms){ .distill = f->c->distill, .freeze_relations = true };
 }
 
-static int ask(const struct forgetting *f, uint32_t epoch, bool *enough)
+static int ask_enough(const struct forgetting *f, uint32_t epoch, bool *enough)
 {
 	*enough = false;
 	return f->c->enough != NULL && epoch % f->c->look_every == 0
@@ -171,13 +171,13 @@ static int ask(const struct forgetting *f, uint32_t epoch, bool *enough)
 static int interfere_until(const struct forgetting *f, struct kge_mutual *m, uint32_t *epochs)
 {
 	bool enough;
-	int rc = ask(f, 0, &enough);
+	int rc = ask_enough(f, 0, &enough);
 
 	*epochs = 0;
 	while (rc == 0 && !enough && *epochs < f->c->interference_epochs) {
 		rc = kge_mutual_epoch(m, NULL, f->cancel);
 		if (rc == 0)
-			rc = ask(f, ++*epochs, &enough);
+			rc = ask_enough(f, ++*epochs, &enough);
 	}
 	return rc;
 }

@@ -67,7 +67,7 @@ static bool is_low(const struct until *u, const struct kge_until_report *r)
 	return r->after.like && (u->global == NULL || r->global_after.like);
 }
 
-static void count(struct kge_until_report *r, const struct kge_unlearn_report *pass)
+static void add_pass(struct kge_until_report *r, const struct kge_unlearn_report *pass)
 {
 	if (r->passes++ == 0)
 		r->valid_before = pass->valid_before;
@@ -77,7 +77,7 @@ static void count(struct kge_until_report *r, const struct kge_unlearn_report *p
 }
 
 /* What the next pass has to see to; true: nothing. */
-static bool judge(struct until *u, const struct kge_until_report *r)
+static bool judge_pass(struct until *u, const struct kge_until_report *r)
 {
 	bool low = is_low(u, r);
 
@@ -105,8 +105,8 @@ int kge_unlearn_until(const struct kge_until_config *c, const struct graph *g,
 		if (rc == 0)
 			rc = measure(&u, &report->after, &report->global_after);
 		if (rc == 0)
-			count(report, &done);
-		report->reached = rc == 0 && judge(&u, report);
+			add_pass(report, &done);
+		report->reached = rc == 0 && judge_pass(&u, report);
 	}
 	return rc;
 }

@@ -314,7 +314,7 @@ static double reference_of(const struct kge_unseen *u, const double *value, cons
 	return weight > 0 ? sum / weight : plain;
 }
 
-static void draw(uint32_t *times, size_t n, struct rng *r)
+static void draw_sample(uint32_t *times, size_t n, struct rng *r)
 {
 	memset(times, 0, n * sizeof(*times));
 	for (size_t i = 0; i < n; i++)
@@ -328,7 +328,7 @@ static double drawn_difference(const struct kge_unseen *u, const double *value, 
 	size_t n = u->counts.asked;
 	double sum = 0;
 
-	draw(drawn, u->counts.held_out, r);
+	draw_sample(drawn, u->counts.held_out, r);
 	for (size_t k = 0; k < n; k++) {
 		size_t i = rng_below(r, (uint32_t)n);
 
@@ -380,8 +380,8 @@ static void retrained_interval(const struct kge_unseen *u, const double *value,
 	free(differences);
 }
 
-static void judge(const struct kge_unseen *u, double *const value[2],
-		  struct kge_unseen_figures *out)
+static void compare_ranks(const struct kge_unseen *u, double *const value[2],
+			  struct kge_unseen_figures *out)
 {
 	double most;
 
@@ -409,7 +409,7 @@ int kge_unseen_measure(const struct kge_unseen *u, const struct kge_emb *emb, ui
 	*out = (struct kge_unseen_figures){ 0 };
 	rc = values_of(u, emb, threads, cancel, value);
 	if (rc == 0)
-		judge(u, value, out);
+		compare_ranks(u, value, out);
 	free(value[0]);
 	free(value[1]);
 	return rc;

@@ -318,7 +318,7 @@ static int join_all(struct demo *d, const char *arm, json_t *const *id, struct e
 
 /* ---- what each pair spent ---- */
 
-static const json_t *find(const json_t *list, const char *key, const json_t *value)
+static const json_t *find_pair(const json_t *list, const char *key, const json_t *value)
 {
 	const json_t *j;
 	size_t i;
@@ -375,10 +375,10 @@ static void add_entries(json_t *pair, const json_t *entries, const json_t *host,
 /* Bytes from client to host, by whichever of the two has counted longer. */
 static void add_links(json_t *pair, const json_t *host_status, const json_t *client_status)
 {
-	const json_t *in = find(json_object_get(host_status, "peers"), "id",
-				json_object_get(client_status, "id"));
-	const json_t *out = find(json_object_get(client_status, "peers"), "id",
-				 json_object_get(host_status, "id"));
+	const json_t *in = find_pair(json_object_get(host_status, "peers"), "id",
+				     json_object_get(client_status, "id"));
+	const json_t *out = find_pair(json_object_get(client_status, "peers"), "id",
+				      json_object_get(host_status, "id"));
 	json_int_t came = count_of(in, "bytes_in"), went = count_of(out, "bytes_out");
 
 	json_object_set_new(pair, "bytes", json_integer(came > went ? came : went));
@@ -392,8 +392,8 @@ static json_t *describe_pair(struct demo *d, const char *arm, uint32_t host, uin
 		json_array_get(json_object_get(d->report, "arms"),
 			       json_array_size(json_object_get(d->report, "arms")) - 1),
 		"status");
-	const json_t *chain = find(json_object_get(shown, "chains"), "partner_key",
-				   json_object_get(id[client], "sign_key"));
+	const json_t *chain = find_pair(json_object_get(shown, "chains"), "partner_key",
+					json_object_get(id[client], "sign_key"));
 	const json_t *account = json_object_get(chain, "as_host");
 	json_t *pair =
 		json_pack("{s:s, s:s, s:s}", "translator", arm, "host", d->world->agent[host].name,

@@ -114,7 +114,7 @@ static void say_line(const struct watch *w, uint32_t i)
 }
 
 /* Read the status file again; a plain line when something has changed. */
-static void look(struct watch *w, uint32_t i)
+static void read_status(struct watch *w, uint32_t i)
 {
 	struct seen *s = &w->at[i];
 	struct buf text = { 0 };
@@ -154,7 +154,7 @@ static int look_at_end(struct watch *w, uint32_t i, struct err *e)
 		return err_set(e, ERR_FAIL, "%s ended before its time; see %s", name_of(w, i),
 			       s->log);
 	s->over = true;
-	look(w, i);
+	read_status(w, i);
 	if (status != 0)
 		return err_set(e, ERR_FAIL, "%s ended with status %#x; see %s", name_of(w, i),
 			       (unsigned)status, s->log);
@@ -204,7 +204,7 @@ static void draw_row(const struct watch *w, uint32_t i)
 		(double)(peers_sum(j, "bytes_in") + peers_sum(j, "bytes_out")) / 1e6);
 }
 
-static void draw(struct watch *w)
+static void draw_table(struct watch *w)
 {
 	if (!w->live)
 		return;
@@ -316,11 +316,11 @@ static int step(struct watch *w, json_t *report, struct err *e)
 	int rc = check_patience(w, e);
 
 	for (uint32_t i = 0; i < w->n && rc == 0; i++) {
-		look(w, i);
+		read_status(w, i);
 		rc = look_at_end(w, i, e);
 	}
 	compare_best(w, report);
-	draw(w);
+	draw_table(w);
 	stop_when_quiet(w);
 	return rc != 0 ? rc : kill_one(w, e);
 }

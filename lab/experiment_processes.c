@@ -124,7 +124,7 @@ static void count_wire(struct process *p)
 }
 
 /* One that has just been started, or is at its store, says nothing; only its end is trouble. */
-static int ask(struct watch *w, size_t i, struct err *e)
+static int ask_status(struct watch *w, size_t i, struct err *e)
 {
 	char *folder = folders_path(&w->f, w->r, i, "");
 	json_t *request = json_pack("{s:s}", "do", "status");
@@ -239,12 +239,12 @@ static void load(struct watch *w)
 
 /* ---- the rounds ---- */
 
-static int look(struct watch *w, bool *over, struct err *e)
+static int poll_agents(struct watch *w, bool *over, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
-		rc = run_canceled(w->r) ? ERR_CANCELED : ask(w, i, e);
+		rc = run_canceled(w->r) ? ERR_CANCELED : ask_status(w, i, e);
 	*over = rc == 0 && is_over(w);
 	show(w);
 	if (rc == 0 && lab_work_now_s() - w->saved_s >= SAVE_S)
@@ -261,7 +261,7 @@ static int run_to_goal(struct watch *w, struct err *e)
 		rc = start(w, i, e);
 	while (rc == 0 && !over) {
 		pause_ms(LOOK_MS);
-		rc = run_canceled(w->r) ? ERR_CANCELED : look(w, &over, e);
+		rc = run_canceled(w->r) ? ERR_CANCELED : poll_agents(w, &over, e);
 	}
 	return rc;
 }

@@ -202,7 +202,7 @@ static bool judge_teaching(struct run *r, double gain)
 }
 
 /* All have been looked at.  False: it is time to stop. */
-static bool judge(struct run *r)
+static bool record_round(struct run *r)
 {
 	struct kge_metrics m;
 	bool others = false;
@@ -243,10 +243,10 @@ static void show_progress(struct run *r)
 			"round %u, best valid MRR %.4f at %u", r->round, r->best, r->best_round);
 }
 
-static int look(struct run *r, struct err *e)
+static int end_round(struct run *r, struct err *e)
 {
 	r->done = r->round;
-	r->over = !judge(r) || r->done == r->v->rounds;
+	r->over = !record_round(r) || r->done == r->v->rounds;
 	if (r->over && !experiment_is_unlearned(r->x, r->v))
 		return 0;
 	return run_keep(r, r->over || is_enough(r), e);
@@ -264,7 +264,7 @@ static int play(struct run *r, int (*one)(struct run *r, struct err *e), struct 
 		r->loss = 0;
 		rc = run_canceled(r) ? ERR_CANCELED : one(r, e);
 		if (rc == 0 && r->looking)
-			rc = look(r, e);
+			rc = end_round(r, e);
 		show_progress(r);
 	}
 	return rc;

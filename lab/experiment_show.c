@@ -838,8 +838,8 @@ static int write_file(const char *folder, const char *name, const struct buf *te
 	return rc;
 }
 
-static int draw(const struct lab_out *notes, const struct show *s, const char *out, bool *drawn,
-		struct err *e)
+static int draw_picture(const struct lab_out *notes, const struct show *s, const char *out,
+			bool *drawn, struct err *e)
 {
 	static const char *const gnuplot[] = { "gnuplot", "-", NULL };
 	struct buf script = { 0 }, picture = { 0 };
@@ -867,7 +867,7 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	print_csv(s, &csv);
 	rc = write_file(out, "results.csv", &csv, e);
 	if (rc == 0)
-		rc = draw(notes, s, out, &drawn, e);
+		rc = draw_picture(notes, s, out, &drawn, e);
 	buf_printf(&text, "# %s\n\n", s->x->name);
 	print_protocol(s, &text);
 	print_quality(s, &text);

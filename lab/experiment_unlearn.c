@@ -34,7 +34,7 @@ static int forget(struct run *r, struct err *e)
 }
 
 /* What the tables are now is what is best. */
-static void look(struct run *r)
+static void take_as_best(struct run *r)
 {
 	struct kge_metrics m;
 
@@ -110,6 +110,6 @@ int run_unlearn(struct run *r, struct err *e)
 		rc = forget(r, e);
 	if (rc != 0)
 		return rc;
-	look(r);
+	take_as_best(r);
 	return exchange_unlearned(r, e);
 }

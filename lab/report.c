@@ -115,8 +115,8 @@ static void print_script(struct buf *out, const struct report *r)
 		   r->work->folder.config.eval.protocol, best_look(r->curve), best_look(r->curve));
 }
 
-static int draw(const struct lab_out *notes, const char *folder, const struct report *r,
-		bool *drawn, struct err *e)
+static int draw_picture(const struct lab_out *notes, const char *folder, const struct report *r,
+			bool *drawn, struct err *e)
 {
 	static const char *const gnuplot[] = { "gnuplot", "-", NULL };
 	struct buf script = { 0 }, picture = { 0 };
@@ -229,7 +229,7 @@ int report_write(const struct lab_out *notes, const char *folder, const struct r
 	if (rc == 0)
 		rc = write_file(folder, "curves.tsv", &curves, e);
 	if (rc == 0)
-		rc = draw(notes, folder, r, &drawn, e);
+		rc = draw_picture(notes, folder, r, &drawn, e);
 	print_report(&text, r, drawn);
 	if (rc == 0)
 		rc = write_file(folder, "report.md", &text, e);

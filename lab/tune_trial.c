@@ -258,7 +258,7 @@ static void end_trial(struct running *r)
 	config_release(&r->config);
 }
 
-static int look(struct running *r)
+static int validate(struct running *r)
 {
 	const struct agent_learner *l = agent_learner_ops(r->learner);
 	double score;
@@ -299,7 +299,7 @@ static int train_on(struct running *r, uint32_t goal, struct err *e)
 
 		rc = r->look_due ? 0 : next_epoch(r, goal);
 		if (rc == 0 && r->look_due)
-			rc = look(r);
+			rc = validate(r);
 		r->now.seconds += lab_work_now_s() - begun_s;
 		lab_progress_at(&u->bar, (double)(u->spent + r->now.epochs - had) / u->planned,
 				"trial %zu of %zu, valid MRR %.4f", r->k + 1, u->n, r->now.score);

@@ -233,7 +233,7 @@ static bool knows(struct making *m, int company, const struct thing *t)
 	return rng_double(&m->rng) < known_share;
 }
 
-static void look(struct making *m, int company, struct view *v)
+static void list_known(struct making *m, int company, struct view *v)
 {
 	v->n_pathways = m->n_pathways;
 	v->of = mem_array((size_t)WORLD_TYPES * (m->n_pathways + 1), sizeof(*v->of));
@@ -322,7 +322,7 @@ static void drop_repeats(struct facts *f)
 static void learn_facts(struct making *m, int company)
 {
 	struct view v;
-	look(m, company, &v);
+	list_known(m, company, &v);
 	for (uint32_t i = 0; i < RELATIONS; i++)
 		if (relations[i].company == company)
 			relate(m, company, &v, i);

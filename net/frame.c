@@ -21,7 +21,7 @@ static void cipher_move(struct noise_cipher *to, struct noise_cipher *from)
 }
 
 /* Counted alike on both sides, so no message need say it. */
-static void count(struct noise_cipher *c, uint64_t every, uint64_t *until)
+static void count_message(struct noise_cipher *c, uint64_t every, uint64_t *until)
 {
 	if (--*until > 0)
 		return;
@@ -63,7 +63,7 @@ static int frame_put(struct frame_writer *w, enum frame_kind kind, const uint8_t
 		out->len -= FRAME_HEAD + sealed;
 		return ERR_TOOBIG;
 	}
-	count(&w->cipher, w->rekey_every, &w->until_rekey);
+	count_message(&w->cipher, w->rekey_every, &w->until_rekey);
 	return 0;
 }
 
@@ -203,7 +203,7 @@ static int frame_take(struct frame_reader *r)
 
 	if (rc != 0)
 		return rc;
-	count(&r->cipher, r->rekey_every, &r->until_rekey);
+	count_message(&r->cipher, r->rekey_every, &r->until_rekey);
 	r->have = 0;
 	switch (text[0]) {
 	case FRAME_PART:

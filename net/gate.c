@@ -33,7 +33,7 @@ void gate_source_of(const char *address, char out[NET_SOURCE_TEXT])
 		memcpy(out, host, NET_SOURCE_TEXT);
 }
 
-static const struct gate_source *find(const struct gate *g, const char *source)
+static const struct gate_source *find_source(const struct gate *g, const char *source)
 {
 	for (size_t i = 0; i < GATE_SOURCES; i++)
 		if (strcmp(g->sources[i].source, source) == 0)
@@ -66,14 +66,14 @@ enum { FULL_MS = GATE_REFUSED_MAX * GATE_REFUSED_MS };
 
 bool gate_open(const struct gate *g, const char *source, uint64_t now_ms)
 {
-	const struct gate_source *s = find(g, source);
+	const struct gate_source *s = find_source(g, source);
 
 	return s == NULL || s->source[0] == '\0' || s->empty_ms + GATE_REFUSED_MS <= now_ms;
 }
 
 void gate_refused(struct gate *g, const char *source, uint64_t now_ms)
 {
-	struct gate_source *s = (struct gate_source *)find(g, source);
+	struct gate_source *s = (struct gate_source *)find_source(g, source);
 	uint64_t full = now_ms > FULL_MS ? now_ms - FULL_MS : 0;
 
 	if (source[0] == '\0')

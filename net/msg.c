@@ -309,7 +309,7 @@ void net_body_release(struct net_body *b)
 
 /* ---- getters ---- */
 
-static const msgpack_object *find(const struct net_map *m, const char *key)
+static const msgpack_object *find_key(const struct net_map *m, const char *key)
 {
 	const msgpack_object_kv *kv = m->items;
 	size_t len = strlen(key);
@@ -322,7 +322,7 @@ static const msgpack_object *find(const struct net_map *m, const char *key)
 
 bool net_has(const struct net_map *m, const char *key)
 {
-	return find(m, key) != NULL;
+	return find_key(m, key) != NULL;
 }
 
 /* The value, or NULL when an error stands already or is set now. */
@@ -332,7 +332,7 @@ static const msgpack_object *need(const struct net_map *m, const char *key, stru
 
 	if (e->code != 0)
 		return NULL;
-	o = find(m, key);
+	o = find_key(m, key);
 	if (o == NULL)
 		err_set(e, ERR_PROTO, "key '%s' is missing", key);
 	return o;

@@ -9,7 +9,7 @@
 #include "agent/core/member.h"
 #include "base/mem.h"
 
-static struct known *find(struct agent_core *c, const uint8_t key[32])
+static struct known *find_member(struct agent_core *c, const uint8_t key[32])
 {
 	for (size_t i = 0; i < c->n_known; i++)
 		if (memcmp(c->known[i].member.key, key, 32) == 0)
@@ -45,7 +45,7 @@ static struct known *room_for(struct agent_core *c, const struct peer *p)
 static bool remember(struct agent_core *c, const struct agent_member *m, const uint8_t *record,
 		     size_t n)
 {
-	struct known *k = find(c, m->key);
+	struct known *k = find_member(c, m->key);
 	const struct peer *p = peer_find(c, m->key);
 
 	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m))

@@ -144,7 +144,7 @@ static void send_question(struct agent_core *c, struct peer *p, uint64_t from,
 }
 
 /* For what follows the last entry of which we know that both have signed it. */
-static void ask(struct agent_core *c, struct peer *p)
+static void ask_partner(struct agent_core *c, struct peer *p)
 {
 	send_question(c, p, p->chain.countersigned, p->chain.agreed, HANDBACK_ENTRIES);
 }
@@ -184,7 +184,7 @@ void handback_greeted(struct agent_core *c, struct peer *p)
 		return;
 	}
 	if (lacking || is_waited_for(c, p))
-		ask(c, p);
+		ask_partner(c, p);
 }
 
 void handback_link_down(struct peer *p)
@@ -371,7 +371,7 @@ static void took(struct agent_core *c, struct peer *p, const struct answer *a, s
 	else if (a->countersigned <= p->chain.countersigned)
 		compared(c, p, b);
 	else if (n > 0)
-		ask(c, p);
+		ask_partner(c, p);
 	else
 		withheld(c, p, a->countersigned);
 }
@@ -510,7 +510,7 @@ static int we_lack(struct agent_core *c, struct peer *p, uint64_t theirs, struct
 {
 	p->back.claims = theirs;
 	if (p->back.answers && !p->back.asking && !p->back.failed)
-		ask(c, p);
+		ask_partner(c, p);
 	return err_set(e, p->back.answers ? ERR_BUSY : ERR_LEDGER,
 		       "the ledger of %.60s ends at entry %llu of %llu that both have signed: %s",
 		       c->config.name, ULL(p->chain.sequence), ULL(theirs),
@@ -533,6 +533,6 @@ int handback_heads(struct agent_core *c, struct peer *p, uint64_t sequence, uint
 	if (h != LEDGER_DIVERGED)
 		return 0;
 	if (p->back.answers && !p->back.asking && !p->back.failed)
-		ask(c, p); /* and we shall know where they part */
+		ask_partner(c, p); /* and we shall know where they part */
 	return err_set(e, ERR_LEDGER, "%s", why.text);
 }

@@ -100,7 +100,7 @@ static void warn(struct agent_core *c, struct peer *p, const char *why)
 		    p->names.warning);
 }
 
-static void judge(struct agent_core *c, struct peer *p, uint64_t before)
+static void warn_of_names(struct agent_core *c, struct peer *p, uint64_t before)
 {
 	const struct store_intersection *i = &p->names.last;
 
@@ -128,5 +128,5 @@ void intersect_done(struct session *s, struct store_batch *b, uint64_t shared)
 		    "names compared with %.60s: it put in %llu, we %llu, %llu are shared",
 		    p->info.name, (unsigned long long)i->theirs, (unsigned long long)i->ours,
 		    (unsigned long long)shared);
-	judge(c, p, s->theirs_before);
+	warn_of_names(c, p, s->theirs_before);
 }

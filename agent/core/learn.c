@@ -336,7 +336,7 @@ static void saved_better(struct agent_core *c)
 	saved(c);
 }
 
-static void judge(struct agent_core *c, double score)
+static void accept_or_restore(struct agent_core *c, double score)
 {
 	struct store_batch b = { 0 };
 	bool better;
@@ -391,6 +391,6 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 		c->doing = DOING_EVALUATE;
 		core_start_job(c, AGENT_JOB_EVALUATE, run_evaluate, NULL);
 	} else {
-		judge(c, job->score);
+		accept_or_restore(c, job->score);
 	}
 }

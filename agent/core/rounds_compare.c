@@ -172,7 +172,7 @@ static int score(const struct agent_core *c, const struct kge_emb *m, struct age
 	return rc;
 }
 
-static uint32_t count(uint32_t bits)
+static uint32_t count_bits(uint32_t bits)
 {
 	uint32_t n = 0;
 
@@ -212,7 +212,7 @@ static bool stops(const struct agent_core *c, const struct validation *l)
 {
 	uint32_t n = c->config.fed.stop_when_worse;
 
-	return n > 0 && count(hurt_with(c, l)) >= n;
+	return n > 0 && count_bits(hurt_with(c, l)) >= n;
 }
 
 static bool fell(const struct validation *l)
@@ -322,7 +322,7 @@ static void stop_rounds(struct agent_core *c, const struct validation *l)
 	snprintf(o->why, sizeof(o->why),
 		 "in %u of the last looks rounds hurt: valid %.4f before averaging, %.4f after, "
 		 "%.4f trained alone",
-		 count(o->hurt), l->own_score, l->merged_score, l->alone_score);
+		 count_bits(o->hurt), l->own_score, l->merged_score, l->alone_score);
 	add_far(c, o->why, sizeof(o->why));
 	o->stopped = true;
 	c->tried_epochs = 0;

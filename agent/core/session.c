@@ -1187,7 +1187,8 @@ void session_drain(struct session *s)
 }
 
 /* The session with this peer that has this id; NULL: none under way has. */
-static struct session *find(const struct agent_core *c, const struct peer *p, const uint8_t *id)
+static struct session *find_session(const struct agent_core *c, const struct peer *p,
+				    const uint8_t *id)
 {
 	struct session *s = session_with(c, p);
 
@@ -1220,7 +1221,7 @@ static bool ends_it(enum net_msg_type type)
 
 bool session_expects(struct agent_core *c, struct peer *p, const struct net_msg_head *h)
 {
-	struct session *s = find(c, p, h->session);
+	struct session *s = find_session(c, p, h->session);
 
 	if (s == NULL)
 		return expects_new(c, p, h);
@@ -1233,7 +1234,7 @@ bool session_expects(struct agent_core *c, struct peer *p, const struct net_msg_
 bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_head *h,
 		   const uint8_t *bytes, size_t n)
 {
-	struct session *s = find(c, p, h->session);
+	struct session *s = find_session(c, p, h->session);
 
 	if (!h->has_session || h->type == NET_MSG_ROUND || s == NULL)
 		return false;
@@ -1251,7 +1252,7 @@ bool session_keeps(struct agent_core *c, struct peer *p, const struct net_msg_he
 
 void session_message(struct agent_core *c, struct peer *p, const struct net_msg *m)
 {
-	struct session *s = find(c, p, m->session);
+	struct session *s = find_session(c, p, m->session);
 
 	if (s != NULL && ends_it(m->type))
 		aborted(s, m);

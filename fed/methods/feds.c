@@ -9,7 +9,7 @@
  *
  * The server of the paper chooses the K by itself; here P comes from many homes, so the agent
  * chooses.  Of what travels the paper counts rows, the signs of both ways and the priorities of
- * the K: so does count(); the rest is in the bytes. */
+ * the K: so does count_params(); the rest is in the bytes. */
 #include "fed/methods/feds.h"
 
 #include <assert.h>
@@ -116,8 +116,8 @@ static void shape(const struct fed_settings *s, unsigned members, unsigned stage
 		out->up_ent = 0;
 }
 
-static uint64_t count(const struct fed_settings *s, unsigned stage, bool up, uint64_t items,
-		      uint64_t rows, uint64_t floats)
+static uint64_t count_params(const struct fed_settings *s, unsigned stage, bool up, uint64_t items,
+			     uint64_t rows, uint64_t floats)
 {
 	if (is_full(s))
 		return floats;
@@ -272,5 +272,5 @@ const struct fed_method fed_feds = {
 	.up = up,
 	.home = home,
 	.down = down,
-	.count = count,
+	.count = count_params,
 };

@@ -282,7 +282,7 @@ static void refused(struct link *l, uint8_t status)
 	}
 }
 
-static void finish(struct link *l)
+static void finish_greeting(struct link *l)
 {
 	if (greet_finish(&l->hs, l->in + GREET_HEAD) != 0) {
 		over(l, ERR_IDENTITY, "the peer has another federation secret or another key");
@@ -324,7 +324,7 @@ static size_t greeting_take(struct link *l, const uint8_t *bytes, size_t len)
 	else if (n == want && l->incoming)
 		hear(l);
 	else if (n == want)
-		finish(l);
+		finish_greeting(l);
 	return n;
 }
 

@@ -454,8 +454,8 @@ static const struct ledger_account *own_account(const struct ledger_chain *c,
 	return side < 0 ? &nothing : &c->account[side]; /* ledger_chain_check() will say so */
 }
 
-static int finish(const struct ledger_entry *e, const struct ledger_chain *c,
-		  const struct ledger_draft *d, struct err *err)
+static int round_caps(const struct ledger_entry *e, const struct ledger_chain *c,
+		      const struct ledger_draft *d, struct err *err)
 {
 	int rc = ledger_chain_check(c, e, err);
 
@@ -467,7 +467,7 @@ int ledger_contract(struct ledger_entry *e, const struct ledger_chain *c,
 		    const struct ledger_caps *caps, struct err *err)
 {
 	draft(e, c, d, LEDGER_CONTRACT, m, caps);
-	return finish(e, c, d, err);
+	return round_caps(e, c, d, err);
 }
 
 int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
@@ -482,7 +482,7 @@ int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
 	e->count = labels;
 	e->total_pair += labels;
 	e->total_lineage += labels;
-	return finish(e, c, d, err);
+	return round_caps(e, c, d, err);
 }
 
 int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
@@ -506,7 +506,7 @@ int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
 		e->total_pair -= o->labels - released;
 		e->total_lineage -= o->labels - released;
 	}
-	return finish(e, c, d, err);
+	return round_caps(e, c, d, err);
 }
 
 int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
@@ -516,7 +516,7 @@ int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
 
 	draft(e, c, d, LEDGER_REFUSE, &a->mechanism, &a->caps);
 	e->count = asked;
-	return finish(e, c, d, err);
+	return round_caps(e, c, d, err);
 }
 
 int ledger_close(struct ledger_entry *e, const struct ledger_chain *c, const struct ledger_draft *d,
@@ -525,5 +525,5 @@ int ledger_close(struct ledger_entry *e, const struct ledger_chain *c, const str
 	const struct ledger_account *a = own_account(c, d);
 
 	draft(e, c, d, LEDGER_CLOSE, &a->mechanism, &a->caps);
-	return finish(e, c, d, err);
+	return round_caps(e, c, d, err);
 }

@@ -159,8 +159,8 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 }
 
 /* Counted together with labels of m; of one lineage, or (NULL) of all. */
-static uint64_t count(const struct ledger_account *a, const struct ledger_mechanism *m,
-		      const uint8_t *lineage)
+static uint64_t count_labels(const struct ledger_account *a, const struct ledger_mechanism *m,
+			     const uint8_t *lineage)
 {
 	const struct ledger_lineage_spent *l = lineage != NULL ? first_of(a, lineage) : NULL;
 	uint64_t labels = 0;
@@ -179,7 +179,7 @@ static const struct ledger_caps no_caps;
 
 uint64_t ledger_account_count(const struct ledger_account *a, const struct ledger_mechanism *m)
 {
-	return count(a, m != NULL ? m : &no_mechanism, NULL);
+	return count_labels(a, m != NULL ? m : &no_mechanism, NULL);
 }
 
 const struct ledger_mechanism *ledger_account_votes(const struct ledger_account *a)
@@ -262,8 +262,8 @@ static int check_terms(const struct ledger_account *a, const struct ledger_entry
 static int check_totals(const struct ledger_account *a, const struct ledger_entry *e, uint64_t plus,
 			uint64_t minus, struct err *err)
 {
-	uint64_t pair = count(a, &e->mechanism, NULL) + plus - minus;
-	uint64_t lineage = count(a, &e->mechanism, e->lineage) + plus - minus;
+	uint64_t pair = count_labels(a, &e->mechanism, NULL) + plus - minus;
+	uint64_t lineage = count_labels(a, &e->mechanism, e->lineage) + plus - minus;
 
 	if (e->total_pair != pair)
 		return err_set(err, ERR_LEDGER,
@@ -620,7 +620,7 @@ static void take(struct ledger_chain *c, const struct ledger_signed *s)
 		take_settle(c, a, e);
 	else if (e->kind == LEDGER_CLOSE)
 		a->closed = true;
-	a->spent = count(a, &a->mechanism, NULL);
+	a->spent = count_labels(a, &a->mechanism, NULL);
 	a->time_ms = e->time_ms;
 	c->sequence = e->sequence;
 	memcpy(c->head, s->hash, LEDGER_HASH);
@@ -631,7 +631,7 @@ static void take(struct ledger_chain *c, const struct ledger_signed *s)
 static void believe_total(struct ledger_account *a, const struct ledger_entry *e)
 {
 	const struct ledger_mechanism *m = &e->mechanism;
-	uint64_t have = count(a, m, NULL), less;
+	uint64_t have = count_labels(a, m, NULL), less;
 
 	if (e->total_pair > have)
 		spend(a, e->lineage, m, e->total_pair - have);
@@ -644,7 +644,7 @@ static void believe_total(struct ledger_account *a, const struct ledger_entry *e
 		give_back(a, a->lineages[k].id, &a->lineages[k].mechanism, less);
 		have -= less;
 	}
-	a->spent = count(a, &a->mechanism, NULL);
+	a->spent = count_labels(a, &a->mechanism, NULL);
 }
 
 void ledger_chain_force(struct ledger_chain *c, const struct ledger_signed *s)
