@@ -63,7 +63,7 @@ static int keep(struct admin *a, const struct store_peer *p, json_t *reply, stru
 	return rc;
 }
 
-/* Whom the request names; a whole id that is new makes a new record. */
+/* The peer that the request names; a whole id that is new makes a new record. */
 static int named_peer(struct admin *a, const json_t *request, struct store_peer *out, struct err *e)
 {
 	const char *text = text_of(request, "peer");
@@ -224,7 +224,7 @@ static int number_of(const json_t *request, const char *key, json_int_t otherwis
 	return err_set(e, ERR_USAGE, "%s: a whole number from 1 to %lld", key, (long long)most);
 }
 
-/* Whoever holds the line is in, as often and as long as the owner says. */
+/* Every holder of the line is let in, as often and as long as the owner says. */
 static int add_ticket(struct admin *a, const json_t *request, struct net_invite *v, json_t *reply,
 		      struct err *e)
 {

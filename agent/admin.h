@@ -40,7 +40,7 @@ struct admin {
 	int (*changed)(void *ctx, const struct store_peer *p, struct err *e);
 	/* *p is to leave the roster: the same. */
 	int (*forgotten)(void *ctx, const struct store_peer *p, struct err *e);
-	/* This is to be written: taken over.  What it says stands in invites already. */
+	/* The batch is to be written: taken over.  Its contents stand in invites already. */
 	int (*keep)(void *ctx, struct store_batch *b, struct err *e);
 	void (*ticket_held)(void *ctx, const struct store_ticket *t); /* may be NULL */
 };
@@ -50,7 +50,7 @@ bool admin_knows(const json_t *request);
 /* 0, or an error that left everything as it was. */
 int admin_run(struct admin *a, const json_t *request, json_t *reply, struct err *e);
 
-/* What is public about this agent: keys and name, into a zeroed *v. */
+/* The public data of this agent: keys and name, into a zeroed *v. */
 void admin_card(const struct folder *f, struct net_invite *v);
 
 json_t *admin_peer_json(const struct store_peer *p);

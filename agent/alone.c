@@ -42,7 +42,7 @@ static int load_epochs(uint64_t *epochs, struct store *s, struct err *e)
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-/* Its own best tables, else those of before. */
+/* Loads the arm's own best tables, else those of before. */
 static int load_tables(struct kge_emb **out, struct store_checkpoint *info, struct store *s,
 		       struct err *e)
 {

@@ -29,7 +29,7 @@ void alone_free(struct alone *a);
 
 /* ERR_CANCELED: as it was. */
 int alone_unit(struct alone *a, uint64_t epochs, struct agent_job *job);
-/* What the last unit has changed. */
+/* Adds the changes of the last unit to the batch. */
 void alone_save(struct alone *a, int64_t wall_ms, struct store_batch *b);
 
 uint64_t alone_epochs(const struct alone *a);

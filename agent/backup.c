@@ -59,19 +59,6 @@ static int digest_file(const char *folder, struct backup_file *out, struct err *
 	return rc;
 }
 
-static int write_all(int to, const uint8_t *at, size_t n)
-{
-	while (n > 0) {
-		ssize_t wrote = write(to, at, n);
-
-		if (wrote < 0)
-			return -1;
-		at += wrote;
-		n -= (size_t)wrote;
-	}
-	return 0;
-}
-
 static int copy_fd(int from, int to)
 {
 	static const size_t size = COPY_BYTES;
@@ -80,7 +67,7 @@ static int copy_fd(int from, int to)
 	int rc = 0;
 
 	while (rc == 0 && (n = read(from, part, size)) > 0)
-		rc = write_all(to, part, (size_t)n);
+		rc = file_write_all(to, part, (size_t)n);
 	sodium_memzero(part, size);
 	free(part);
 	return rc == 0 && n == 0 ? fsync(to) : -1;
@@ -99,8 +86,8 @@ static int copy_file(const char *from, const char *to, struct err *e)
 		rc = system_error(e, to);
 	if (in >= 0)
 		close(in);
-	if (out >= 0)
-		close(out);
+	if (out >= 0 && close(out) != 0 && rc == 0)
+		rc = system_error(e, to);
 	return rc;
 }
 
@@ -111,33 +98,6 @@ static int copy_named(const char *from, const char *to, const char *name, struct
 
 	free(a);
 	free(b);
-	return rc;
-}
-
-static int sync_folder(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : system_error(e, path);
-
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-static int sync_parent(const char *path, struct err *e)
-{
-	char *parent = mem_strdup(path);
-	size_t n = strlen(parent);
-	char *slash;
-	int rc;
-
-	while (n > 1 && parent[n - 1] == '/')
-		parent[--n] = '\0';
-	slash = strrchr(parent, '/');
-	if (slash != NULL)
-		slash[slash == parent] = '\0';
-	rc = sync_folder(slash != NULL ? parent : ".", e);
-	free(parent);
 	return rc;
 }
 
@@ -208,7 +168,7 @@ static bool good_name(const char *name)
 	return name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
 }
 
-/* What stands behind a word and a space, or NULL: the line begins with another word. */
+/* The text behind a word and a space, or NULL: the line begins with another word. */
 static const char *after(const char *line, const char *word)
 {
 	size_t n = strlen(word);
@@ -467,7 +427,7 @@ static int make_in(const struct folder *f, const char *at, struct backup *b, str
 		rc = write_list(b, at, e);
 	if (rc == 0)
 		rc = check_contents(at, b, e);
-	return rc == 0 ? sync_folder(at, e) : rc;
+	return rc == 0 ? file_sync_folder(at, e) : rc;
 }
 
 int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct backup *out,
@@ -489,7 +449,7 @@ int backup_make(const struct folder *f, const char *to, int64_t now_ms, struct b
 	if (rc == 0 && rename(at, to) != 0)
 		rc = system_error(e, to);
 	if (rc == 0)
-		rc = sync_parent(to, e);
+		rc = file_sync_parent(to, e);
 	else
 		remove_folder(at);
 	free(at);
@@ -582,10 +542,10 @@ static int move_in(const char *at, const char *to, const struct backup *b, struc
 		if (strcmp(b->file[i].name, config_name) != 0)
 			rc = move_named(at, to, b->file[i].name, e);
 	if (rc == 0)
-		rc = sync_folder(to, e);
+		rc = file_sync_folder(to, e);
 	if (rc == 0)
 		rc = move_named(at, to, config_name, e);
-	return rc == 0 ? sync_folder(to, e) : rc;
+	return rc == 0 ? file_sync_folder(to, e) : rc;
 }
 
 int backup_restore(const char *from, const char *to, struct backup *out, struct err *e)

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/uv/must.h"
 
 struct connection {
 	struct control *of; /* NULL: the server is closing */
@@ -177,7 +178,7 @@ static void on_connection(uv_stream_t *server, int status)
 	k = mem_array(1, sizeof(*k));
 	k->of = c;
 	k->pipe.data = k;
-	uv_pipe_init(server->loop, &k->pipe, 0);
+	uv_must(uv_pipe_init(server->loop, &k->pipe, 0));
 	k->next = c->connections;
 	c->connections = k;
 	c->n++;
@@ -224,7 +225,7 @@ int control_new(struct control **out, uv_loop_t *loop, const char *path, control
 	c->fn = fn;
 	c->ctx = ctx;
 	c->server.data = c;
-	uv_pipe_init(loop, &c->server, 0);
+	uv_must(uv_pipe_init(loop, &c->server, 0));
 	rc = listen_here(c, e);
 	if (rc == 0)
 		*out = c;

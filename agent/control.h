@@ -1,8 +1,8 @@
 /* agent/control.h - the owner's way to a running agent: a socket in its folder.
  *
- * A Unix socket of mode 0600; one JSON object a line each way.  Whoever may
- * open the folder is the owner; nothing else is checked.  On one connection the
- * answer comes before the next request is sent. */
+ * A Unix socket of mode 0600; one JSON object a line each way.  A user who may open the folder is
+ * the owner; nothing else is checked.  On one connection the answer comes before the next request
+ * is sent. */
 #ifndef AGENT_CONTROL_H
 #define AGENT_CONTROL_H
 

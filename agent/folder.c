@@ -41,7 +41,7 @@ void folder_close(struct folder *f)
 	if (f->path == NULL)
 		return;
 	store_close(f->store);
-	identity_free(f->identity);
+	store_identity_free(f->identity);
 	if (f->has_config)
 		config_release(&f->config);
 	if (f->lock >= 0)
@@ -63,7 +63,7 @@ static struct flock whole_file(void)
 	return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
 }
 
-/* Who wrote himself into the lock file. */
+/* The process whose id is in the lock file. */
 static pid_t written_pid(int fd)
 {
 	char text[24] = "";
@@ -209,7 +209,7 @@ static int open_parts(struct folder *f, unsigned needs, struct err *e)
 	if (needs & FOLDER_CONFIG)
 		rc = open_config(f, e);
 	if (rc == 0 && (needs & FOLDER_IDENTITY))
-		rc = identity_load(&f->identity, f->identity_path, e);
+		rc = store_identity_load(&f->identity, f->identity_path, e);
 	if (rc == 0 && (needs & (FOLDER_WRITE | FOLDER_LOCK)) && f->lock < 0)
 		rc = take_lock(f, e);
 	if (rc == 0 && (needs & (FOLDER_READ | FOLDER_WRITE)))

@@ -1,8 +1,8 @@
 /* agent/folder.h - an agent's folder: agent.yaml, identity.key, store.db, lock, control.sock.
  *
  * Every command and the process come in through folder_open(), which says
- * what is missing and how to make it.  Whoever writes holds the lock, so that
- * a command cannot change the store under a running agent. */
+ * what is missing and how to make it.  Each writer holds the lock, so that a command cannot change
+ * the store under a running agent. */
 #ifndef AGENT_FOLDER_H
 #define AGENT_FOLDER_H
 
@@ -26,7 +26,7 @@ enum folder_need {
 struct folder {
 	char *path, *config_path, *identity_path, *store_path, *socket_path, *lock_path;
 	struct config config;
-	struct identity *identity;
+	struct store_identity *identity;
 	struct store *store;
 	int lock; /* file descriptor, or -1 */
 	bool has_config;

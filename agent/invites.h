@@ -3,9 +3,9 @@
  * Such a line carries a ticket, 16 random bytes, which its holder shows in the first message of a
  * handshake (net/greet.h).  The inviter keeps the ticket's hash, for how many keys and until when
  * it is good, and how many have used it: one key by default, for 30 days.  So a line that leaks
- * lets in no more than that, and `fkge invite --revoke` ends it.  Whoever joined keeps the ticket
- * and shows it at each dial: it may have to wait for the inviter.  Pure: the running agent and a
- * command beside a stopped one share it. */
+ * lets in no more than that, and `fkge invite --revoke` ends it.  A peer that joined keeps the
+ * ticket and shows it at each dial: the peer may have to wait for the inviter.  Pure: the running
+ * agent and a command beside a stopped one share it. */
 #ifndef AGENT_INVITES_H
 #define AGENT_INVITES_H
 

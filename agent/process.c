@@ -28,6 +28,7 @@
 #include "net/gate.h"
 #include "net/ident.h"
 #include "net/uv/hub.h"
+#include "net/uv/must.h"
 
 enum { TICK_MS = 200, RETRY_MAX_MS = 15000, TRIM_EVERY_MS = 3600000, STRANGER_MS = 5000 };
 enum { STATUS_REFRESH_MS = 10000 };
@@ -43,7 +44,7 @@ struct process {
 	struct agent_core *core;
 	struct agent_io io;
 	struct net_hub *hub;
-	struct storer *storer;
+	struct store_thread *store_thread;
 	struct control *control;
 	struct timer {
 		uv_timer_t handle;
@@ -84,7 +85,7 @@ static int64_t wall_ms(void)
 {
 	uv_timeval64_t t;
 
-	uv_gettimeofday(&t);
+	uv_must(uv_gettimeofday(&t));
 	return t.tv_sec * 1000 + t.tv_usec / 1000;
 }
 
@@ -158,18 +159,18 @@ static void fail(struct process *p, int code, const char *text)
 /* ---- the store ---- */
 
 struct commit {
-	struct storer_task task;
+	struct store_thread_task task;
 	struct process *of;
 	struct store_batch batch;
 	uint64_t ticket;
 };
 
-static int run_commit(struct store *s, struct storer_task *t, struct err *e)
+static int run_commit(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	return store_apply(s, &((struct commit *)t)->batch, e);
 }
 
-static void commit_done(struct storer_task *t, int status, const struct err *e)
+static void commit_done(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct commit *c = (struct commit *)t;
 	struct process *p = c->of;
@@ -189,16 +190,16 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	struct process *p = ctx;
 	struct commit *c = mem_array(1, sizeof(*c));
 
-	c->task = (struct storer_task){ run_commit, commit_done };
+	c->task = (struct store_thread_task){ run_commit, commit_done };
 	c->of = p;
 	c->ticket = ticket;
 	store_batch_move(&c->batch, batch);
-	storer_put(p->storer, &c->task);
+	store_thread_put(p->store_thread, &c->task);
 }
 
 /* Ledger entries that a partner has lost, or may have. */
 struct reading {
-	struct storer_task task;
+	struct store_thread_task task;
 	struct process *of;
 	uint8_t sign_key[AGENT_KEY];
 	uint64_t first, ticket;
@@ -206,14 +207,14 @@ struct reading {
 	struct ledger_signed *at;
 };
 
-static int run_reading(struct store *s, struct storer_task *t, struct err *e)
+static int run_reading(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct reading *r = (struct reading *)t;
 
 	return store_chain_entries(s, r->sign_key, r->first, r->max, &r->at, &r->n, e);
 }
 
-static void reading_done(struct storer_task *t, int status, const struct err *e)
+static void reading_done(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct reading *r = (struct reading *)t;
 	struct agent_event event = { .kind = AGENT_EVENT_ENTRIES,
@@ -235,32 +236,32 @@ static void io_read_entries(void *ctx, const uint8_t sign_key[AGENT_KEY], uint64
 	struct process *p = ctx;
 	struct reading *r = mem_array(1, sizeof(*r));
 
-	r->task = (struct storer_task){ run_reading, reading_done };
+	r->task = (struct store_thread_task){ run_reading, reading_done };
 	r->of = p;
 	memcpy(r->sign_key, sign_key, AGENT_KEY);
 	r->first = first;
 	r->max = max;
 	r->ticket = ticket;
-	storer_put(p->storer, &r->task);
+	store_thread_put(p->store_thread, &r->task);
 }
 
 /* A write of the shell's own, or none: then it only waits for those before it.  The
  * call, if there is one, is answered when it is on disk. */
 struct chore {
-	struct storer_task task;
+	struct store_thread_task task;
 	struct store_batch batch;
 	struct control_call *call;
 	json_t *reply;
 };
 
-static int run_chore(struct store *s, struct storer_task *t, struct err *e)
+static int run_chore(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct chore *c = (struct chore *)t;
 
 	return c->batch.n > 0 ? store_apply(s, &c->batch, e) : 0;
 }
 
-static void chore_done(struct storer_task *t, int status, const struct err *e)
+static void chore_done(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct chore *c = (struct chore *)t;
 
@@ -272,20 +273,20 @@ static void chore_done(struct storer_task *t, int status, const struct err *e)
 	free(c);
 }
 
-/* What is in the batch is taken over; call may be NULL; reply is taken over. */
+/* The contents of the batch are taken over; call may be NULL; reply is taken over. */
 static void put_chore(struct process *p, struct store_batch *batch, struct control_call *call,
 		      json_t *reply)
 {
 	struct chore *c = mem_array(1, sizeof(*c));
 
-	c->task = (struct storer_task){ run_chore, chore_done };
+	c->task = (struct store_thread_task){ run_chore, chore_done };
 	c->call = call;
 	c->reply = reply;
 	store_batch_move(&c->batch, batch);
-	storer_put(p->storer, &c->task);
+	store_thread_put(p->store_thread, &c->task);
 }
 
-/* Whom the roster has no more room for goes from the store as well. */
+/* A peer that the roster has no more room for goes from the store as well. */
 static void add_trimmed(struct process *p, struct store_batch *b)
 {
 	uint8_t key[STORE_KEY];
@@ -340,7 +341,7 @@ static void io_start_job(void *ctx, struct agent_job *job)
 	r->of = p;
 	r->job = job;
 	p->jobs++;
-	uv_queue_work(&p->loop, &r->req, run_job, job_done);
+	uv_must(uv_queue_work(&p->loop, &r->req, run_job, job_done));
 }
 
 /* ---- timers, chance ---- */
@@ -357,12 +358,13 @@ static void io_set_timer(void *ctx, enum agent_timer which, uint64_t delay_ms)
 	struct process *p = ctx;
 
 	uv_update_time(&p->loop);
-	uv_timer_start(&p->timers[which].handle, on_timer, delay_ms, 0);
+	if (!uv_is_closing((uv_handle_t *)&p->timers[which].handle))
+		uv_must(uv_timer_start(&p->timers[which].handle, on_timer, delay_ms, 0));
 }
 
 static void io_cancel_timer(void *ctx, enum agent_timer which)
 {
-	uv_timer_stop(&((struct process *)ctx)->timers[which].handle);
+	uv_must(uv_timer_stop(&((struct process *)ctx)->timers[which].handle));
 }
 
 /* ---- links ---- */
@@ -539,7 +541,7 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 			       "%s was refused, from %s: it %s", name_of(p, key, id), address, why);
 		return;
 	}
-	gate_source_of(address, source);
+	net_gate_source_of(address, source);
 	how = roster_knock(&p->roster, key, source, wall_ms());
 	if (how != KNOCK_AGAIN)
 		log_stranger(p, key, address, how == KNOCK_NEW);
@@ -582,7 +584,7 @@ static void put_out(struct process *p, const uint8_t key[AGENT_KEY])
 		r->status = STORE_REVOKED;
 }
 
-/* What a peer can bring about again and again.  Its code may be the peer's, too. */
+/* Trouble that a peer can bring about again and again.  Its code may be the peer's, too. */
 static void log_trouble(struct process *p, const struct agent_notice *n)
 {
 	bool session = n->kind == AGENT_NOTICE_SESSION;
@@ -634,7 +636,7 @@ static json_t *status_of(const struct process *p)
 /* A new partner: first what we call things toward it, read where the store is; then
  * the core is told; then, when that is on disk, the owner has his answer. */
 struct admission {
-	struct storer_task task;
+	struct store_thread_task task;
 	struct process *of;
 	struct store_peer peer;
 	struct start_aliases aliases;
@@ -642,14 +644,14 @@ struct admission {
 	json_t *reply;
 };
 
-static int read_admission(struct store *s, struct storer_task *t, struct err *e)
+static int read_admission(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct admission *a = (struct admission *)t;
 
 	return start_read_aliases(&a->aliases, s, a->of->start.graph, a->peer.key, e);
 }
 
-static void admission_done(struct storer_task *t, int status, const struct err *e)
+static void admission_done(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct admission *a = (struct admission *)t;
 	struct process *p = a->of;
@@ -670,15 +672,15 @@ static void put_admission(struct process *p, const struct store_peer *peer,
 {
 	struct admission *a = mem_array(1, sizeof(*a));
 
-	a->task = (struct storer_task){ read_admission, admission_done };
+	a->task = (struct store_thread_task){ read_admission, admission_done };
 	a->of = p;
 	a->peer = *peer;
 	a->call = call;
 	a->reply = reply;
-	storer_put(p->storer, &a->task);
+	store_thread_put(p->store_thread, &a->task);
 }
 
-/* What the owner's request has changed, kept until the request is through. */
+/* The changes by the owner's request, kept until the request is through. */
 struct change {
 	struct process *of;
 	struct store_batch batch; /* beside the peer */
@@ -813,19 +815,19 @@ static void arm_note(struct arm *a)
 
 /* Where the store is. */
 struct arm_opening {
-	struct storer_task task;
+	struct store_thread_task task;
 	struct process *of;
 	struct alone *alone;
 };
 
-static int open_arm(struct store *s, struct storer_task *t, struct err *e)
+static int open_arm(struct store *s, struct store_thread_task *t, struct err *e)
 {
 	struct arm_opening *o = (struct arm_opening *)t;
 
 	return alone_open(&o->alone, &o->of->folder.config, o->of->start.graph, s, e);
 }
 
-static void arm_opened(struct storer_task *t, int status, const struct err *e)
+static void arm_opened(struct store_thread_task *t, int status, const struct err *e)
 {
 	struct arm_opening *o = (struct arm_opening *)t;
 	struct arm *a = &o->of->arm;
@@ -844,10 +846,10 @@ static void put_arm_opening(struct process *p)
 {
 	struct arm_opening *o = mem_array(1, sizeof(*o));
 
-	o->task = (struct storer_task){ open_arm, arm_opened };
+	o->task = (struct store_thread_task){ open_arm, arm_opened };
 	o->of = p;
 	p->arm.opening = true;
-	storer_put(p->storer, &o->task);
+	store_thread_put(p->store_thread, &o->task);
 }
 
 static void run_arm(uv_work_t *req)
@@ -872,9 +874,9 @@ static void arm_done(uv_work_t *req, int status)
 		return;
 	arm_note(a);
 	c = mem_array(1, sizeof(*c));
-	c->task = (struct storer_task){ run_chore, chore_done };
+	c->task = (struct store_thread_task){ run_chore, chore_done };
 	alone_save(a->alone, wall_ms(), &c->batch);
-	storer_put(p->storer, &c->task);
+	store_thread_put(p->store_thread, &c->task);
 }
 
 static bool arm_behind(const struct process *p)
@@ -901,7 +903,7 @@ static void look_at_arm(struct process *p, const struct agent_status *s)
 	atomic_store(&a->job.cancel, false);
 	a->running = true;
 	a->req.data = a;
-	uv_queue_work(&p->loop, &a->req, run_arm, arm_done);
+	uv_must(uv_queue_work(&p->loop, &a->req, run_arm, arm_done));
 }
 
 /* ---- the tick: status file, quiet, the end ---- */
@@ -1017,14 +1019,9 @@ static void on_signal(uv_signal_t *h, int number)
 static int check_fresh_config(const struct process *p, struct err *e)
 {
 	const struct config *old = &p->folder.config;
-	struct agent_config settings;
 	struct config fresh = { 0 };
 	int rc = config_load(&fresh, p->folder.config_path, e);
 
-	if (rc == 0)
-		rc = start_settings(&settings, &fresh, e);
-	if (rc == 0)
-		rc = agent_config_check(&settings, e);
 	if (rc == 0 &&
 	    (strcmp(fresh.model.kind, old->model.kind) != 0 || fresh.model.dim != old->model.dim))
 		rc = err_set(
@@ -1036,8 +1033,8 @@ static int check_fresh_config(const struct process *p, struct err *e)
 	return rc;
 }
 
-/* What stands in agent.yaml now is taken whole or not at all: every setting is read when an agent
- * starts, so this one ends cleanly and starts anew in the same process. */
+/* The settings in agent.yaml now are taken whole or not at all: each is read when an agent starts,
+ * so this agent ends cleanly and starts anew in the same process. */
 static void read_again(struct process *p)
 {
 	struct err e = { 0 };
@@ -1092,7 +1089,7 @@ static void begin_closing(struct process *p)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
 	control_close(p->control, nothing, NULL);
 	net_hub_close(p->hub, nothing);
-	storer_close(p->storer, nothing, NULL);
+	store_thread_close(p->store_thread, nothing, NULL);
 }
 
 /* ---- opening ---- */
@@ -1129,17 +1126,26 @@ static void open_timers(struct process *p)
 	for (int i = 0; i < AGENT_TIMERS; i++) {
 		struct timer *t = &p->timers[i];
 
-		uv_timer_init(&p->loop, &t->handle);
+		uv_must(uv_timer_init(&p->loop, &t->handle));
 		t->handle.data = t;
 		t->of = p;
 		t->which = (enum agent_timer)i;
 	}
-	uv_timer_init(&p->loop, &p->tick);
+	uv_must(uv_timer_init(&p->loop, &p->tick));
 	p->tick.data = p;
-	uv_signal_init(&p->loop, &p->interrupt);
-	uv_signal_init(&p->loop, &p->terminate);
-	uv_signal_init(&p->loop, &p->hangup);
+}
+
+/* The loop's first one needs descriptors; those after it nothing that can be refused. */
+static int open_signals(struct process *p, struct err *e)
+{
+	int rc = uv_signal_init(&p->loop, &p->interrupt);
+
+	if (rc != 0)
+		return err_set(e, ERR_FAIL, "no signals on this machine: %s", uv_strerror(rc));
+	uv_must(uv_signal_init(&p->loop, &p->terminate));
+	uv_must(uv_signal_init(&p->loop, &p->hangup));
 	p->interrupt.data = p->terminate.data = p->hangup.data = p;
+	return 0;
 }
 
 static int open_core(struct process *p, struct err *e)
@@ -1164,7 +1170,7 @@ static void size_pool(const struct process *p)
 {
 	char n[16];
 
-	snprintf(n, sizeof(n), "%u", p->start.settings.sessions + 3);
+	snprintf(n, sizeof(n), "%u", p->folder.config.federation.sessions + 3);
 	setenv("UV_THREADPOOL_SIZE", n, 0);
 }
 
@@ -1193,7 +1199,7 @@ static int open_all(struct process *p, struct err *e)
 	return rc;
 }
 
-/* What open_all() got to before it failed; the loop closes the rest. */
+/* Closes the handles that open_all() got to before it failed; the loop closes the rest. */
 static void close_some(struct process *p)
 {
 	uv_close((uv_handle_t *)&p->tick, NULL);
@@ -1209,25 +1215,23 @@ static void close_some(struct process *p)
 /* An owner who runs rounds shall know what that means. */
 static void say_mode(const struct process *p)
 {
-	const struct agent_config *c = &p->start.settings;
+	const struct config *c = &p->folder.config;
 
-	if (c->mode != AGENT_ROUNDS)
+	if (c->federation.mode != CONFIG_ROUNDS)
 		return;
 	log_info("rounds of %s, %s: %s; nothing charges for that (fkge serve --help)",
-		 c->fed.settings.method,
-		 c->fed.settings.topology == FED_HOSTED ? "hosted" : "sharded",
-		 c->fed.settings.secret_bits > 0
-			 ? "homes see sums of the rows that are shared"
-			 : "rows that are shared leave as they are, for their homes");
+		 c->rounds.method, c->rounds.topology == FED_HOSTED ? "hosted" : "sharded",
+		 c->rounds.secret != 0 ? "homes see sums of the rows that are shared"
+				       : "rows that are shared leave as they are, for their homes");
 }
 
 static void go(struct process *p)
 {
-	p->storer = storer_new(&p->loop, p->folder.store);
-	uv_signal_start(&p->hangup, on_hangup, SIGHUP);
-	uv_signal_start(&p->interrupt, on_signal, SIGINT);
-	uv_signal_start(&p->terminate, on_signal, SIGTERM);
-	uv_timer_start(&p->tick, on_tick, 0, TICK_MS);
+	p->store_thread = store_thread_new(&p->loop, p->folder.store);
+	uv_must(uv_signal_start(&p->hangup, on_hangup, SIGHUP));
+	uv_must(uv_signal_start(&p->interrupt, on_signal, SIGINT));
+	uv_must(uv_signal_start(&p->terminate, on_signal, SIGTERM));
+	uv_must(uv_timer_start(&p->tick, on_tick, 0, TICK_MS));
 	p->started_ms = wall_ms();
 	p->busy_ms = uv_now(&p->loop);
 	post_plain(p, AGENT_EVENT_START);
@@ -1243,13 +1247,16 @@ static void go(struct process *p)
 
 static int run(struct process *p, struct err *e)
 {
-	int rc = open_all(p, e);
+	int rc = open_signals(p, e);
 
+	if (rc != 0)
+		return rc;
+	rc = open_all(p, e);
 	if (rc == 0)
 		go(p);
 	else
 		close_some(p);
-	uv_run(&p->loop, UV_RUN_DEFAULT);
+	uv_must(uv_run(&p->loop, UV_RUN_DEFAULT)); /* until no handle is left */
 	if (rc == 0 && p->failed.code != 0)
 		rc = err_set(e, p->failed.code, "%s", p->failed.text);
 	if (p->core != NULL)
@@ -1288,7 +1295,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		rc = err_set(e, ERR_FAIL, "no event loop on this machine");
 	if (rc == 0) {
 		rc = run(&p, e);
-		uv_loop_close(&p.loop);
+		uv_must(uv_loop_close(&p.loop));
 	}
 	log_limit_flush(&p.log);
 	alone_free(p.arm.alone);

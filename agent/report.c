@@ -52,18 +52,18 @@ static json_t *best_json(const struct report_parts *p, const struct agent_status
 	j = json_object();
 	agent_core_best_digest(p->core, digest);
 	put_number(j, "valid_score", s->best_score);
-	put_count(j, "serial", s->best_serial);
+	put_count(j, "serial", s->served_serial);
 	if (s->private_steps == 0) /* it is over rows in the order of ids, which triples make */
 		put_text(j, "digest", sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));
 	return j;
 }
 
 /* As federation.roles has them. */
-static const char *roles_word(enum agent_roles r)
+static const char *roles_word(enum config_roles r)
 {
-	static const char *const words[] = { [AGENT_BOTH_ROLES] = "both",
-					     [AGENT_HOST_ONLY] = "host",
-					     [AGENT_CLIENT_ONLY] = "client" };
+	static const char *const words[] = { [CONFIG_BOTH_ROLES] = "both",
+					     [CONFIG_HOST_ONLY] = "host",
+					     [CONFIG_CLIENT_ONLY] = "client" };
 
 	return words[r];
 }
@@ -83,7 +83,7 @@ static void put_names(json_t *j, const struct agent_peer_status *s)
 	put_text(j, "names_warning", s->names_warning);
 }
 
-/* What the core knows about a partner, over what the roster says. */
+/* Adds the core's knowledge of a partner, over that of the roster. */
 static void add_partner(json_t *j, const struct agent_peer_status *s)
 {
 	json_object_set_new(j, "linked", json_boolean(s->linked));
@@ -101,8 +101,9 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
-	put_count(j, "rows_sent", s->rows_sent);
-	put_count(j, "noisy_rows_sent", s->noisy_rows_sent);
+	put_count(j, "rows_sent", s->sent.bare);
+	put_count(j, "noisy_rows_sent", s->sent.noisy);
+	put_count(j, "unrotated_rows_sent", s->sent.unrotated);
 	put_text(j, "roles", roles_word(s->roles));
 	put_text(j, "round_fate", s->round_fate >= 0 ? fed_fate_name(s->round_fate) : "");
 	put_count(j, "round_fate_number", s->round_fate_number);
@@ -152,10 +153,27 @@ static json_t *privacy_json(const struct agent_status *s)
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
 	put_text(j, "roles", roles_word(s->roles));
-	put_count(j, "rows_sent", s->rows_sent);
-	put_count(j, "noisy_rows_sent", s->noisy_rows_sent);
+	put_count(j, "rows_sent", s->sent.bare);
+	put_count(j, "noisy_rows_sent", s->sent.noisy);
+	put_count(j, "unrotated_rows_sent", s->sent.unrotated);
 	put_count(j, "private_steps", s->private_steps);
 	put_number(j, "private_epsilon", s->private_epsilon);
+	return j;
+}
+
+static json_t *frame_json(const struct agent_status *s)
+{
+	char name[FRAME_SHORT];
+	json_t *j;
+
+	if (s->frame.joined == 0)
+		return json_null();
+	frame_short(&s->frame, name);
+	j = json_object();
+	put_text(j, "name", name);
+	put_count(j, "joined", s->frame.joined);
+	put_count(j, "age", s->frame.age);
+	put_count(j, "moves", s->frame.moves);
 	return j;
 }
 
@@ -173,6 +191,7 @@ static void add_work(json_t *j, const struct agent_status *s)
 	put_count(j, "sessions_now", s->sessions_now);
 	put_count(j, "queued", s->queued);
 	json_object_set_new(j, "privacy", privacy_json(s));
+	json_object_set_new(j, "frame", frame_json(s));
 }
 
 static json_t *round_json(const struct report_parts *p, const struct agent_status *s)

@@ -3,9 +3,9 @@
  * Pure: the running agent and a command beside a stopped one share it, so that
  * `fkge peer accept` means the same in both.
  *
- * Whoever knows our address can knock with any number of keys, so what is kept of those that are
- * no partners is bounded, by number, by age and by where they come from.  What is forgotten may
- * knock again: nobody is kept out by being remembered, but by not being listed. */
+ * A host that knows our address can knock with any number of keys, so the records of those that are
+ * no partners are bounded, by number, by age and by where they come from.  A peer that is forgotten
+ * may knock again: nobody is kept out by being remembered, but by not being listed. */
 #ifndef AGENT_ROSTER_H
 #define AGENT_ROSTER_H
 
@@ -38,7 +38,7 @@ struct store_peer *roster_find(const struct roster *r, const uint8_t key[STORE_K
 struct store_peer *roster_put(struct roster *r, const struct store_peer *p);
 void roster_remove(struct roster *r, const uint8_t key[STORE_KEY]); /* if it is there */
 
-/* What an owner typed: a whole id, its first characters (at least 4), or a name that one peer
+/* Text that an owner typed: a whole id, its first characters (at least 4), or a name that one peer
  * alone has.  ERR_NOTFOUND, ERR_USAGE when several fit. */
 int roster_resolve(const struct roster *r, const char *text, struct store_peer **out,
 		   struct err *e);

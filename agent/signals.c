@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include "net/uv/must.h"
+
 static void on_signal(uv_signal_t *h, int number)
 {
 	struct signals *s = h->data;
@@ -12,11 +14,11 @@ static void on_signal(uv_signal_t *h, int number)
 		s->ends++;
 }
 
-/* What the kernel has handed over by now. */
+/* Takes the signals that the kernel has handed over by now. */
 static void hear(struct signals *s)
 {
 	if (s->on)
-		uv_run(&s->loop, UV_RUN_NOWAIT);
+		(void)uv_run(&s->loop, UV_RUN_NOWAIT); /* whether it has handles: it has */
 }
 
 void signals_seen(struct signals *s, int number)
@@ -33,10 +35,14 @@ int signals_listen(struct signals *s)
 
 	if (s->on || rc != 0)
 		return rc;
+	rc = uv_signal_init(&s->loop, &s->hangup); /* which needs descriptors; the others none */
+	if (rc != 0) {
+		uv_must(uv_loop_close(&s->loop));
+		return rc;
+	}
 	s->on = true;
-	uv_signal_init(&s->loop, &s->hangup);
-	uv_signal_init(&s->loop, &s->interrupt);
-	uv_signal_init(&s->loop, &s->terminate);
+	uv_must(uv_signal_init(&s->loop, &s->interrupt));
+	uv_must(uv_signal_init(&s->loop, &s->terminate));
 	s->hangup.data = s->interrupt.data = s->terminate.data = s;
 	rc = uv_signal_start(&s->hangup, on_signal, SIGHUP);
 	if (rc == 0)
@@ -59,7 +65,7 @@ void signals_close(struct signals *s)
 	uv_close((uv_handle_t *)&s->hangup, NULL);
 	uv_close((uv_handle_t *)&s->interrupt, NULL);
 	uv_close((uv_handle_t *)&s->terminate, NULL);
-	uv_run(&s->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&s->loop);
+	uv_must(uv_run(&s->loop, UV_RUN_DEFAULT));
+	uv_must(uv_loop_close(&s->loop));
 	s->on = false;
 }

@@ -20,7 +20,7 @@ struct signals { /* all zero: not listening */
 void signals_seen(struct signals *s, int number);
 /* From here on.  0 or UV_E... */
 int signals_listen(struct signals *s);
-/* What has come that no run has had; then it is forgotten. */
+/* Signals that have come and that no run has had; then they are forgotten. */
 void signals_take(struct signals *s, bool *hangup, bool *end);
 void signals_close(struct signals *s);
 

@@ -5,182 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/terms.h"
 #include "agent/roster.h"
 #include "kge/dp_train.h"
 #include "net/ident.h"
 #include "ppat/config.h"
 
-static uint64_t ms(double seconds)
-{
-	return (uint64_t)(seconds * 1000.0 + 0.5);
-}
-
-static void set_federation(struct agent_config *a, const struct config *c)
-{
-	a->translator = (enum agent_translator)c->federation.translator;
-	a->share = (enum agent_share)c->federation.share;
-	a->introduce = c->federation.introduce;
-	a->names_max = c->federation.names_max;
-	a->names_every_ms = ms(c->federation.names_every_s);
-	a->aligned_share = c->federation.rows_share;
-	a->aggregate = (enum agent_aggregate)c->federation.aggregate;
-	a->rounds = (enum agent_rounds)c->federation.queue;
-	a->virtual_neighbours = c->federation.neighbours;
-	a->round_epochs = c->federation.epochs_per_round;
-	a->reset_optimizer = c->federation.reset_optimizer;
-	a->local_rounds = c->federation.local_rounds;
-	a->max_rounds = c->federation.max_rounds;
-	a->lease_ms = ms(c->federation.lease_s);
-	a->session_limit_ms = ms(c->federation.session_s);
-	a->wake_ms = ms(c->federation.sleep_s);
-	a->gather_ms = ms(c->federation.gather_s);
-	a->sessions = c->federation.sessions;
-}
-
-/* The host is found when the peers are known: start_load(). */
-static void set_rounds(struct agent_config *a, const struct config *c)
-{
-	a->mode = (enum agent_mode)c->federation.mode;
-	a->fed = (struct agent_rounds_config){
-		.epochs = c->rounds.epochs,
-		.first_epochs = c->rounds.first_epochs,
-		.eval_every = c->rounds.eval_every,
-		.patience = c->rounds.patience,
-		.max = c->rounds.max,
-		.min_members = c->rounds.min_members > c->rounds.min_holders
-				       ? c->rounds.min_members
-				       : c->rounds.min_holders, /* with fewer no row would move */
-		.every_ms = ms(c->rounds.every_s),
-		.equal_start = c->rounds.equal_start,
-		.start_seed = c->rounds.start_seed,
-		.propose = c->rounds.propose,
-		.stop_when_worse = c->rounds.stop_when_worse,
-		.compare_rounds = c->rounds.compare_rounds,
-		.compare_limit = c->rounds.compare_limit,
-	};
-	config_fed_settings(c, &a->fed.settings);
-}
-
-static uint32_t teachers_of(const struct config *c, uint64_t rows)
-{
-	uint64_t t = rows / 50;
-
-	return c->ppat.teachers > 0 ? c->ppat.teachers : t < 4 ? 4 : t > 250 ? 250 : (uint32_t)t;
-}
-
-static double noise_of(const struct config *c, uint32_t teachers)
-{
-	if (c->ppat.noise == CONFIG_LAPLACE)
-		return c->ppat.lambda;
-	return c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
-}
-
-enum ledger_accountant start_accountant(const struct config *c)
-{
-	static const enum ledger_accountant by[] = { [CONFIG_EXACT] = LEDGER_EXACT,
-						     [CONFIG_GNMAX] = LEDGER_GNMAX,
-						     [CONFIG_PLD] = LEDGER_PLD };
-
-	return by[c->privacy.accountant];
-}
-
-struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim)
-{
-	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-	uint32_t teachers = teachers_of(c, rows);
-
-	return (struct ledger_mechanism){
-		.noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE,
-		.accountant = start_accountant(c),
-		.adjacency = LEDGER_ROW_REPLACED,
-		.teachers = teachers,
-		.batch = c->ppat.batch,
-		.dim = dim,
-		.param = noise_of(c, teachers),
-		.delta = c->privacy.delta,
-	};
-}
-
-static void set_translators(struct agent_config *a, const struct config *c)
-{
-	static const enum agent_roles roles[] = { [CONFIG_BOTH] = AGENT_BOTH_ROLES,
-						  [CONFIG_HOST] = AGENT_HOST_ONLY,
-						  [CONFIG_CLIENT] = AGENT_CLIENT_ONLY };
-	bool gauss = c->ppat.noise == CONFIG_GAUSSIAN;
-
-	a->roles = roles[c->federation.roles];
-	a->noise = gauss ? LEDGER_GAUSSIAN : LEDGER_LAPLACE;
-	a->noise_param = gauss ? c->ppat.sigma : c->ppat.lambda;
-	a->teachers = c->ppat.teachers;
-	a->ppat_mode = (uint32_t)c->ppat.mode;
-	a->ppat_pool = c->ppat.pool;
-	a->ppat_teacher_steps = c->ppat.teacher_steps;
-	a->ppat_student_steps = c->ppat.student_steps;
-	a->ppat_generator_steps = c->ppat.generator_steps;
-	a->ppat_steps = c->ppat.steps;
-	a->ppat_batch = c->ppat.batch;
-	a->ppat_hidden = c->ppat.hidden;
-	a->ppat_lr = c->ppat.lr;
-	a->ppat_momentum = c->ppat.momentum;
-	a->ppat_beta = c->ppat.beta;
-	a->ppat_student_host = c->federation.student == CONFIG_STUDENT_HOST;
-	a->center_rows = c->federation.center_rows;
-	a->unit_rows = c->federation.unit_rows;
-}
-
-static void set_privacy(struct agent_config *a, const struct config *c)
-{
-	a->accountant = start_accountant(c);
-	a->delta = c->privacy.delta;
-	a->epsilon_per_peer = c->privacy.epsilon_per_peer;
-	a->epsilon_total = c->privacy.epsilon_total;
-	a->spend_useless = c->privacy.useless_sessions == CONFIG_SPEND_USELESS;
-	a->reserve_labels = c->privacy.reserve_labels;
-	a->noisy_rows = c->privacy.noisy_rows;
-	a->release_clip = c->privacy.release_clip;
-	if (a->noisy_rows || a->translator == AGENT_MAP)
-		a->release_noise = config_release_noise(c);
-}
-
-int start_settings(struct agent_config *out, const struct config *c, struct err *e)
-{
-	agent_config_defaults(out);
-	if (net_name_check(c->name, e) != 0)
-		return err_prefix(e, "name");
-	snprintf(out->name, sizeof(out->name), "%s", c->name);
-	snprintf(out->address, sizeof(out->address), "%s", c->advertise);
-	config_score_name(c, out->protocol);
-	out->seed = c->train.kge.seed;
-	out->first_epochs = c->train.epochs;
-	out->eval_every = c->train.eval_every;
-	out->patience = c->train.patience;
-	set_federation(out, c);
-	set_rounds(out, c);
-	set_translators(out, c);
-	set_privacy(out, c);
-	out->dp.epsilon = c->train.kge.dp.epsilon; /* the rest: start_statement() */
-	if (out->dp.epsilon > 0)
-		out->dp_epoch_steps = kge_dp_epoch_steps(&c->train.kge.dp);
-	return agent_config_check(out, e);
-}
-
 /* ---- private training ---- */
 
 void start_statement(struct ledger_statement *out, const struct config *c, const struct graph *g,
-		     const struct identity *id)
+		     const struct store_identity *id)
 {
-	const struct kge_dp_config *dp = &c->train.kge.dp;
-
-	*out = (struct ledger_statement){
-		.sampled = LEDGER_SAMPLED_DISCRETE,
-		.adjacency = LEDGER_TRIPLE,
-		.records = kge_dp_triples(dp, g->split[GRAPH_TRAIN].n),
-		.rate = dp->rate,
-		.noise = config_dp_noise(c),
-		.clip = dp->clip,
-		.delta = dp->delta,
-		.epsilon = dp->epsilon,
-	};
+	agent_statement(out, c, g->split[GRAPH_TRAIN].n);
 	memcpy(out->agent, id->sign_key, sizeof(out->agent));
 	start_lineage(id, out->lineage);
 }
@@ -293,12 +129,13 @@ static int check_shape(const struct kge_emb *m, const char *what, const struct c
 static int load_tables(struct start *s, const struct folder *f, struct err *e)
 {
 	const struct config *c = &f->config;
+	char score_name[CONFIG_SCORE_NAME];
 	struct store_checkpoint info;
 	struct rng r;
 	int rc = config_check_size(c, graph_vocab_count(s->graph->entities),
 				   graph_vocab_count(s->graph->relations), e);
 
-	start_statement(&s->settings.dp, c, s->graph, f->identity);
+	config_score_name(c, score_name);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);
 	if (rc == ERR_NOTFOUND) {
@@ -309,12 +146,12 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	}
 	if (rc == 0)
 		rc = start_check_private(c, &info, e);
-	if (rc == 0 && strcmp(info.protocol, s->settings.protocol) != 0)
+	if (rc == 0 && strcmp(info.protocol, score_name) != 0)
 		return err_set(
 			e, ERR_USAGE,
 			"the best score is of protocol %s, agent.yaml says %s: judge it anew with "
 			"fkge train --rounds 1, or put the old value back",
-			info.protocol, s->settings.protocol);
+			info.protocol, score_name);
 	return rc == 0 ? check_shape(s->best, "best", c, e) : rc;
 }
 
@@ -330,13 +167,14 @@ static int load_meta(struct store *store, const char *key, struct store_meta *ou
 	return rc == 0 || rc == ERR_NOTFOUND ? 0 : err_set(e, rc, "%s", why.text);
 }
 
-/* Rounds go on from the tables that the last one left, not from the best ones. */
+/* Rounds, and pairs under after: keep, go on from the tables that the last one left. */
 static int load_latest(struct start *s, const struct folder *f, struct err *e)
 {
 	struct err why = { 0 };
 	int rc;
 
-	if (s->settings.mode != AGENT_ROUNDS)
+	if (f->config.federation.mode != CONFIG_ROUNDS &&
+	    f->config.federation.after != CONFIG_AFTER_KEEP)
 		return 0;
 	rc = store_latest(f->store, &s->latest, NULL, &why);
 	if (rc == ERR_NOTFOUND)
@@ -346,10 +184,10 @@ static int load_latest(struct start *s, const struct folder *f, struct err *e)
 	rc = check_shape(s->latest, "latest", &f->config, e);
 	if (rc == 0)
 		rc = load_meta(f->store, AGENT_META_PART, &s->part, e);
-	return rc == 0 ? load_meta(f->store, AGENT_META_LOOK, &s->look, e) : rc;
+	return rc == 0 ? load_meta(f->store, AGENT_META_VALIDATION, &s->validation, e) : rc;
 }
 
-void start_lineage(const struct identity *id, uint8_t out[32])
+void start_lineage(const struct store_identity *id, uint8_t out[32])
 {
 	static const char domain[] = "fkge lineage 1";
 	crypto_generichash_state h;
@@ -372,7 +210,7 @@ static void close_with(struct store_core *core, const uint8_t own[STORE_KEY],
 	}
 }
 
-void start_close(struct store_core *core, const struct identity *id)
+void start_close(struct store_core *core, const struct store_identity *id)
 {
 	for (size_t i = 0; i < core->n_meta; i++) {
 		const struct store_meta *m = &core->meta[i];
@@ -403,12 +241,12 @@ static int find_host(struct start *s, const struct folder *f, struct err *e)
 {
 	struct roster r = { s->saved.peers, s->saved.n_peers };
 	const char *text = f->config.rounds.host;
-	uint8_t *host = s->settings.fed.settings.host;
+	uint8_t *host = s->rounds_host;
 	struct err why = { 0 };
 	struct store_peer *p;
 	int rc;
 
-	if (s->settings.mode != AGENT_ROUNDS || s->settings.fed.settings.topology != FED_HOSTED)
+	if (f->config.federation.mode != CONFIG_ROUNDS || f->config.rounds.topology != FED_HOSTED)
 		return 0;
 	if (strcmp(text, "own") == 0)
 		return memcpy(host, f->identity->key, FED_KEY), 0;
@@ -430,9 +268,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	rc = start_settings(&s->settings, &f->config, e);
-	if (rc == 0)
-		rc = load_graph(s, f, e);
+	s->config = &f->config;
+	rc = load_graph(s, f, e);
 	if (rc == 0)
 		rc = store_load_core(f->store, &s->saved, e);
 	if (rc == 0)
@@ -455,10 +292,10 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	return rc;
 }
 
-int start_core(struct start *s, const struct identity *id, const struct agent_io *io,
+int start_core(struct start *s, const struct store_identity *id, const struct agent_io *io,
 	       struct agent_core **out, struct err *e)
 {
-	struct agent_parts parts = { .config = &s->settings,
+	struct agent_parts parts = { .config = s->config,
 				     .io = io,
 				     .learner = agent_learner_ops(s->learner),
 				     .graph = s->graph,
@@ -471,7 +308,9 @@ int start_core(struct start *s, const struct identity *id, const struct agent_io
 				     .best = s->best,
 				     .latest = s->latest,
 				     .part = s->part.base != NULL ? &s->part : NULL,
-				     .look = s->look.base != NULL ? &s->look : NULL };
+				     .validation =
+					     s->validation.base != NULL ? &s->validation : NULL,
+				     .rounds_host = s->rounds_host };
 
 	s->best = s->latest = NULL;
 	return agent_core_new(out, &parts, e);
@@ -485,7 +324,7 @@ void start_release(struct start *s)
 	kge_emb_free(s->best);
 	kge_emb_free(s->latest);
 	free(s->part.base);
-	free(s->look.base);
+	free(s->validation.base);
 	store_core_release(&s->saved);
 	graph_free(s->graph);
 	memset(s, 0, sizeof(*s));

@@ -9,44 +9,38 @@
 #include "agent/folder.h"
 
 struct start {
-	struct agent_config settings;
+	const struct config *config;	/* the folder's */
+	uint8_t rounds_host[STORE_KEY]; /* whose key rounds.host is; zeros: nobody's */
 	struct graph *graph;
 	struct agent_names *names;
 	struct agent_learner_kge *learner;
 	struct store_core saved;
-	struct kge_emb *best;	/* taken over by the core; then NULL */
-	struct kge_emb *latest; /* mode rounds: likewise; NULL: no round was finished */
-	struct store_meta part; /* and our part in their method; base NULL: none */
-	struct store_meta look; /* and a look at valid that is owed; likewise */
+	struct kge_emb *best;	      /* taken over by the core; then NULL */
+	struct kge_emb *latest;	      /* mode rounds: likewise; NULL: no round was finished */
+	struct store_meta part;	      /* and our part in their method; base NULL: none */
+	struct store_meta validation; /* and a validation that is due; likewise */
 	/* Our data as the ledger counts it.  One for the life of the agent: neither
 	 * retraining nor a new import resets what has been spent (methods 3.3, C6). */
 	uint8_t lineage[32];
 };
 
 /* Our data as the ledger counts it: a hash of the signing key. */
-void start_lineage(const struct identity *id, uint8_t out[32]);
+void start_lineage(const struct store_identity *id, uint8_t out[32]);
 /* Contracts that the owner has closed: AGENT_META_CLOSE says so, the chain does not.  For who shows
  * what stands. */
-void start_close(struct store_core *core, const struct identity *id);
-/* The core's settings; ERR_USAGE when they contradict each other. */
-int start_settings(struct agent_config *out, const struct config *c, struct err *e);
-/* By whom the caps are judged. */
-enum ledger_accountant start_accountant(const struct config *c);
-/* Votes of a contract that is still to be made, with as many teachers as the core chooses by the
- * number of shared rows.  dim: floats in a row; costs nothing. */
-struct ledger_mechanism start_votes(const struct config *c, uint64_t rows, uint32_t dim);
-/* What statements of private training say, but for their number and steps; epsilon 0: training
- * is plain. */
+void start_close(struct store_core *core, const struct store_identity *id);
+/* The fields of statements of private training, but for number and steps; epsilon 0: training is
+ * plain. */
 void start_statement(struct ledger_statement *out, const struct config *c, const struct graph *g,
-		     const struct identity *id);
+		     const struct store_identity *id);
 /* ERR_USAGE when tables with this checkpoint must not be trained on privately, for what they
  * hold of the triples was never charged. */
 int start_check_private(const struct config *c, const struct store_checkpoint *info, struct err *e);
 /* The folder is open with config, identity and store.  ERR_NOTFOUND: nothing imported yet. */
 int start_load(struct start *s, struct folder *f, struct err *e);
-/* The core of what was loaded, which s still owns but for the tables.  So who asks whether an agent
- * would start (`fkge doctor`) runs what starts it. */
-int start_core(struct start *s, const struct identity *id, const struct agent_io *io,
+/* The core of what was loaded, which s still owns but for the tables.  So a command that asks
+ * whether an agent would start (`fkge doctor`) runs what starts it. */
+int start_core(struct start *s, const struct store_identity *id, const struct agent_io *io,
 	       struct agent_core **out, struct err *e);
 void start_release(struct start *s);
 

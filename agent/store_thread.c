@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "net/uv/must.h"
 
 struct item {
 	struct item *next;
-	struct storer_task *task;
+	struct store_thread_task *task;
 	int status;
 	struct err err;
 };
@@ -16,7 +17,7 @@ struct list {
 	struct item *first, **end;
 };
 
-struct storer {
+struct store_thread {
 	struct store *store;
 	uv_thread_t thread;
 	uv_mutex_t lock; /* guards waiting, finished, ending */
@@ -48,7 +49,7 @@ static struct item *list_take(struct list *l)
 /* ---- the thread ---- */
 
 /* The next item, or NULL when there will be none any more. */
-static struct item *wait_for_item(struct storer *w)
+static struct item *wait_for_item(struct store_thread *w)
 {
 	struct item *i;
 
@@ -63,7 +64,7 @@ static struct item *wait_for_item(struct storer *w)
 
 static void work(void *arg)
 {
-	struct storer *w = arg;
+	struct store_thread *w = arg;
 	struct item *i;
 
 	while ((i = wait_for_item(w)) != NULL) {
@@ -71,16 +72,16 @@ static void work(void *arg)
 		uv_mutex_lock(&w->lock);
 		list_put(&w->finished, i);
 		uv_mutex_unlock(&w->lock);
-		uv_async_send(&w->wake);
+		uv_must(uv_async_send(&w->wake));
 	}
-	uv_async_send(&w->wake);
+	uv_must(uv_async_send(&w->wake));
 }
 
 /* ---- the loop ---- */
 
-static void free_storer(uv_handle_t *h)
+static void free_store_thread(uv_handle_t *h)
 {
-	struct storer *w = h->data;
+	struct store_thread *w = h->data;
 	void (*closed)(void *ctx) = w->closed;
 	void *ctx = w->ctx;
 
@@ -92,7 +93,7 @@ static void free_storer(uv_handle_t *h)
 
 static void on_wake(uv_async_t *h)
 {
-	struct storer *w = h->data;
+	struct store_thread *w = h->data;
 	struct item *i;
 	bool ended;
 
@@ -106,14 +107,14 @@ static void on_wake(uv_async_t *h)
 		free(i);
 	} while (i != NULL);
 	if (ended && !uv_is_closing((uv_handle_t *)h)) {
-		uv_thread_join(&w->thread);
-		uv_close((uv_handle_t *)h, free_storer);
+		uv_must(uv_thread_join(&w->thread));
+		uv_close((uv_handle_t *)h, free_store_thread);
 	}
 }
 
-struct storer *storer_new(uv_loop_t *loop, struct store *s)
+struct store_thread *store_thread_new(uv_loop_t *loop, struct store *s)
 {
-	struct storer *w = mem_array(1, sizeof(*w));
+	struct store_thread *w = mem_array(1, sizeof(*w));
 
 	w->store = s;
 	w->wake.data = w;
@@ -124,7 +125,7 @@ struct storer *storer_new(uv_loop_t *loop, struct store *s)
 	return w;
 }
 
-void storer_put(struct storer *w, struct storer_task *t)
+void store_thread_put(struct store_thread *w, struct store_thread_task *t)
 {
 	struct item *i = mem_array(1, sizeof(*i));
 
@@ -135,7 +136,7 @@ void storer_put(struct storer *w, struct storer_task *t)
 	uv_mutex_unlock(&w->lock);
 }
 
-void storer_close(struct storer *w, void (*closed)(void *ctx), void *ctx)
+void store_thread_close(struct store_thread *w, void (*closed)(void *ctx), void *ctx)
 {
 	w->closed = closed;
 	w->ctx = ctx;

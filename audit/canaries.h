@@ -1,9 +1,9 @@
 /* audit/canaries.h - audit C, canaries in one run (Steinke, Nasr, Jagielski 2023; methods 3.7).
  *
  * For releases of matrices, which are too dear to be made 100,000 times.  In one release
- * each of m rows is put in one of two neighbouring forms, by a fair coin.  Whoever sees the
- * release guesses the coins of the rows about which it says most; how many of the guesses
- * are right bounds epsilon from below. */
+ * each of m rows is put in one of two neighbouring forms, by a fair coin.  An attacker who sees the
+ * release guesses the coins of the rows about which it says most; how many of the guesses are right
+ * bounds epsilon from below. */
 #ifndef AUDIT_CANARIES_H
 #define AUDIT_CANARIES_H
 

@@ -21,7 +21,7 @@
 
 /* ---- labels ---- */
 
-/* What came of how many votes: enough to compute the evidence from. */
+/* Labels by the votes that they came from, counted: enough to compute the evidence from. */
 struct audit_votes {
 	struct dp_mechanism mechanism; /* as declared */
 	uint64_t *count;	       /* [teachers + 1][2]: by votes for 1, and by label; owned */

@@ -3,7 +3,7 @@
  * With the stream of labels fixed, a session is run with the host's rows Y and again with
  * unrelated rows Y'; both are conversations as they ship (ppat_open()).  All that the
  * client receives must then be the same bytes: kinds, order, number and lengths of
- * messages included.  What differs came from Y, past the labels that the ledger counts. */
+ * messages included.  Any difference came from Y, past the labels that the ledger counts. */
 #ifndef AUDIT_INTERFERENCE_H
 #define AUDIT_INTERFERENCE_H
 
@@ -18,7 +18,7 @@ struct audit_pin {
 	size_t batch, n; /* labels drawn in all */
 };
 
-/* What a host is opened with. */
+/* The arguments that a host is opened with. */
 struct audit_host {
 	const struct ppat_config *config;
 	const struct ppat_rows *rows;

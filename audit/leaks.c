@@ -16,11 +16,11 @@ struct leaky {
 	enum leak leak;
 	struct ppat_config cfg;
 	const struct audit_pin *pin;
-	const float *y; /* [slots x host_dim], borrowed */
-	struct buf out; /* instead of the inner one's message */
-	bool spoiled;	/* out is what is sent */
-	bool has_pupil; /* STUDENT */
-	struct ppat_student pupil;
+	const float *y;	  /* [slots x host_dim], borrowed */
+	struct buf out;	  /* instead of the inner one's message */
+	bool spoiled;	  /* out is what is sent */
+	bool has_student; /* STUDENT */
+	struct ppat_student student;
 	float *z, *g; /* [pool x host_dim]: what came last, and its gradient */
 };
 
@@ -63,7 +63,7 @@ static void write_ack(struct leaky *s)
 		net_put_double(&w, "n", sum_of_rows(s));
 	else
 		net_put_bin(&w, "n", zeros, length_of_rows(s));
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	free(zeros);
 }
 
@@ -72,12 +72,12 @@ static void write_gradient(struct leaky *s)
 {
 	const float real[1] = { 1.0f };
 	struct net_writer w;
-	ppat_student_train(&s->pupil, s->z, s->pin->label, s->cfg.batch);
-	ppat_student_train(&s->pupil, s->y, real, 1);
-	ppat_student_gradient(&s->pupil, s->z, s->cfg.batch, s->g);
+	ppat_student_train(&s->student, s->z, s->pin->label, s->cfg.batch);
+	ppat_student_train(&s->student, s->y, real, 1);
+	ppat_student_gradient(&s->student, s->z, s->cfg.batch, s->g);
 	net_write_body(&w, &s->out);
 	net_put_tensor(&w, "z", s->g, s->cfg.batch, s->cfg.host_dim);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 }
 
 /* Once for each message that is ready to go. */
@@ -158,8 +158,8 @@ static void leaky_free(struct conv *c)
 {
 	struct leaky *s = of(c);
 	conv_free(s->inner);
-	if (s->has_pupil)
-		ppat_student_release(&s->pupil);
+	if (s->has_student)
+		ppat_student_release(&s->student);
 	buf_release(&s->out);
 	free(s->z);
 	free(s->g);
@@ -194,8 +194,8 @@ static struct conv *leaky_open(const struct audit_host *h, enum leak leak, struc
 	s->y = h->rows->rows;
 	if (leak == STUDENT) {
 		size_t floats = (size_t)ppat_config_pool(&s->cfg) * s->cfg.host_dim;
-		s->has_pupil = true;
-		ppat_student_init(&s->pupil, &s->cfg);
+		s->has_student = true;
+		ppat_student_init(&s->student, &s->cfg);
 		s->z = mem_array(floats, sizeof(float));
 		s->g = mem_array(floats, sizeof(float));
 	}

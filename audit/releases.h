@@ -2,7 +2,7 @@
  *
  * Whole sessions as they ship.  Canary i is a row of length `clip`, or its opposite: no two
  * rows allowed are further apart, so what can be guessed is all that noise leaves of the
- * whole sensitivity.  What is read is what the partner has received. */
+ * whole sensitivity.  The auditor reads what the partner has received. */
 #ifndef AUDIT_RELEASES_H
 #define AUDIT_RELEASES_H
 
@@ -11,7 +11,7 @@
 
 enum audit_what { AUDIT_MAP, AUDIT_ROWS };
 
-/* What ctx of the two functions below is.  The spender's noise comes from `draw`. */
+/* The ctx of the two functions below.  The spender's noise comes from `draw`. */
 struct audit_release {
 	double multiplier; /* that the session is opened with */
 	struct nn_draw draw;

@@ -2,12 +2,12 @@
  *
  * Sessions are a host and a client of ppat/ that are opened as agent/core/conversation.c opens them
  * (ppat_open() with a source of random bytes and nothing else); trainings are what
- * `fkge train` and `fkge serve` run (kge_trainer_epoch()).  What is read is what the partner has
+ * `fkge train` and `fkge serve` run (kge_trainer_epoch()).  The auditor reads what the partner has
  * received, or the tables.  The auditor knows both sides' rows, so it knows what was to be hidden,
- * and what is left of a message without that is the noise.
+ * and the rest of a message is the noise.
  *
- * A build is what is audited: what ships, with a source, or that with a fault planted where the
- * noise is drawn. */
+ * A build is the code that is audited: the shipped code with a source, or that code with a fault
+ * planted where the noise is drawn. */
 #ifndef AUDIT_SESSIONS_H
 #define AUDIT_SESSIONS_H
 
@@ -52,7 +52,7 @@ enum {
 int audit_read_training(const struct audit_build *b, double noise, double clip, uint64_t steps,
 			struct audit_noise *out, struct err *e);
 
-/* What one process has drawn: a session of each kind and a training, always the same but for their
+/* Draws of one process: a session of each kind and a training, always the same but for their
  * randomness. */
 struct audit_fingerprint {
 	uint8_t session[32];	    /* transcript of a session of PPAT */

@@ -1,7 +1,7 @@
 /* audit/suite.h - the audits with their controls, as lines of a report.
  *
- * What is audited is an argument like any other (an opener, a fault), so that the tests can
- * put something broken in its place and see the verdict fail. */
+ * The audited code is an argument like any other (an opener, a fault), so that the tests can put
+ * something broken in its place and see the verdict fail. */
 #ifndef AUDIT_SUITE_H
 #define AUDIT_SUITE_H
 

@@ -25,6 +25,7 @@ static double mean_of(const double *x, size_t n)
 {
 	double sum = 0;
 
+	assert(n > 0);
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
 	return sum / (double)n;

@@ -15,6 +15,7 @@ void buf_init(struct buf *b)
 
 void buf_release(struct buf *b)
 {
+	assert(b->len <= b->cap);
 	free(b->base);
 	buf_init(b);
 }
@@ -39,6 +40,7 @@ void buf_reserve(struct buf *b, size_t extra)
 
 void buf_add(struct buf *b, const void *bytes, size_t n)
 {
+	assert(bytes != NULL || n == 0);
 	if (n > 0)
 		memcpy(buf_extend(b, n), bytes, n);
 }

@@ -3,7 +3,7 @@
  * Private set intersection, PPAT and the Procrustes translator are all
  * machines of this kind.  A conversation decides and does not act: it names
  * the one thing that it wants next, and is told when that is done.  It owns no
- * socket, timer, thread or database; agent/ grants its wishes with libuv, the
+ * socket, timer, thread or database; agent/ grants its requests with libuv, the
  * simulator from a seeded queue, a unit test by hand.
  *
  *   CONV_RECV    the peer's next message     -> received()
@@ -26,8 +26,8 @@
 
 enum conv_want { CONV_RECV, CONV_SEND, CONV_CHARGE, CONV_WORK, CONV_OVER };
 
-/* What is asked of the ledger before labels are drawn (public numbers only).  A conversation
- * says it at any time but while work() runs, so that the ledger may be asked ahead. */
+/* The request to the ledger before labels are drawn (public numbers only).  A conversation states
+ * this request at any time but while work() runs, so that the ledger may be asked ahead. */
 struct conv_charge {
 	uint32_t labels; /* of the charge that it wants, or will want next; 0: none that it knows */
 	uint32_t left;	 /* charged and not drawn yet */

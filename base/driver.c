@@ -1,6 +1,7 @@
 /* base/driver.c - two conversations mouth to mouth. */
 #include "base/driver.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,19 +9,20 @@
 
 enum { QUEUE = 4 }; /* messages under way; conversations alternate, so one would do */
 
-struct letter {
+struct message {
 	uint8_t kind;
 	struct buf body;
 };
 
 struct side {
 	struct conv *conv;
-	struct letter inbox[QUEUE];
+	struct message inbox[QUEUE];
 	size_t n;
 };
 
 static void drop_first(struct side *s)
 {
+	assert(s->n > 0 && s->n <= QUEUE);
 	buf_release(&s->inbox[0].body);
 	memmove(&s->inbox[0], &s->inbox[1], (QUEUE - 1) * sizeof(s->inbox[0]));
 	memset(&s->inbox[QUEUE - 1], 0, sizeof(s->inbox[0]));
@@ -39,7 +41,7 @@ static bool deliver(struct driver *d, struct side *s, int me)
 {
 	if (s->n == 0)
 		return false;
-	struct letter *l = &s->inbox[0];
+	struct message *l = &s->inbox[0];
 	uint64_t len = l->body.len;
 	buf_add(&d->received[me], &l->kind, 1);
 	buf_add(&d->received[me], &len, sizeof(len));
@@ -61,7 +63,7 @@ static bool send(struct driver *d, struct side *s, struct side *other, int to)
 	struct conv_message m = s->conv->ops->outgoing(s->conv);
 	int status = grant(d);
 	if (status == 0) {
-		struct letter *l = &other->inbox[other->n++];
+		struct message *l = &other->inbox[other->n++];
 		l->kind = m.kind;
 		buf_add(&l->body, m.base, m.len);
 		if (d->mutate != NULL)
@@ -113,6 +115,8 @@ void driver_run(struct driver *d, struct conv *a, struct conv *b)
 {
 	struct side sides[DRIVER_SIDES] = { { .conv = a }, { .conv = b } };
 	bool moved = true;
+
+	assert(a != NULL && b != NULL && a != b);
 	while (moved) {
 		moved = false;
 		for (int i = 0; i < DRIVER_SIDES; i++)

@@ -1,6 +1,6 @@
 /* base/driver.h - two conversations mouth to mouth, without socket, thread or disk.
  *
- * Grants every wish of both sides in turn until both are over or neither can
+ * Grants every request of both sides in turn until both are over or neither can
  * go on (one of them failed, and the other waits for a message that never
  * comes).  Works for any pair of struct conv; for tests, and for the audit, which
  * reads what each side has received. */

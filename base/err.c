@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,7 @@ static void mark_controls(char text[ERR_TEXT_MAX])
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
+	assert(fmt != NULL); /* the code may be a peer's */
 	va_list ap;
 
 	if (e != NULL) {
@@ -58,6 +60,8 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 int err_prefix(struct err *e, const char *fmt, ...)
 {
 	char rest[ERR_TEXT_MAX];
+
+	assert(fmt != NULL);
 	va_list ap;
 	size_t len, n;
 

@@ -12,6 +12,9 @@
 
 #include <stddef.h>
 
+/* Of a function whose result says whether it failed: a caller that does not look is a warning. */
+#define MUST_CHECK __attribute__((warn_unused_result))
+
 #define ERR_MAP(X)                                                                                 \
 	X(ERR_FAIL, -10001, "failed")                                                              \
 	X(ERR_USAGE, -10002, "wrong usage or configuration")                                       \
@@ -55,6 +58,12 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 
 /* Put "prefix: " before the text that is there; returns e->code. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For a failure that changes nothing for the caller; a comment there says why. */
+static inline void err_ignore(int code)
+{
+	(void)code;
+}
 
 /* The exit status of the command for this code (docs/reference/exit-status.md). */
 int err_exit_status(int code);

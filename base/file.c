@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ static int code_of(int why)
 
 int file_unreadable(const char *path, int why, struct err *e)
 {
+	assert(why > 0);
 	return err_set(e, code_of(why), "%s: %s", path, strerror(why));
 }
 
@@ -65,35 +67,67 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int write_all(int fd, const uint8_t *at, size_t n)
+int file_write_all(int fd, const void *bytes, size_t n)
 {
+	const uint8_t *at = bytes;
+
+	assert(bytes != NULL || n == 0);
 	while (n > 0) {
 		ssize_t done = write(fd, at, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
-		if (done < 0)
+		if (done <= 0) {
+			if (done == 0)
+				errno = EIO; /* no progress: never again and again */
 			return -1;
+		}
+		assert((size_t)done <= n);
 		at += done;
 		n -= (size_t)done;
 	}
 	return 0;
 }
 
-static void sync_folder_of(const char *path)
+/* Closes fd.  A file that cannot be synced (EINVAL), as folders of some file systems, needs no
+ * sync. */
+static int sync_opened(int fd, const char *path, struct err *e)
 {
-	char *copy = mem_strdup(path);
-	char *slash = strrchr(copy, '/');
-	int fd;
+	int why = fd < 0 ? errno : 0;
 
-	if (slash != NULL)
-		slash[slash == copy ? 1 : 0] = '\0';
-	fd = open(slash != NULL ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)fsync(fd);
-		close(fd);
-	}
-	free(copy);
+	if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
+		why = errno;
+	if (fd >= 0)
+		close(fd); /* nothing was written through it */
+	return why == 0 ? 0 : err_set(e, ERR_IO, "%s: cannot sync: %s", path, strerror(why));
+}
+
+int file_sync(const char *path, struct err *e)
+{
+	return sync_opened(open(path, O_RDONLY | O_CLOEXEC), path, e);
+}
+
+int file_sync_folder(const char *path, struct err *e)
+{
+	return sync_opened(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, e);
+}
+
+int file_sync_parent(const char *path, struct err *e)
+{
+	char *parent = mem_strdup(path);
+	size_t n = strlen(parent);
+	int rc;
+
+	while (n > 0 && parent[n - 1] == '/')
+		n--; /* a/b/ lies in a */
+	while (n > 0 && parent[n - 1] != '/')
+		n--;
+	while (n > 1 && parent[n - 1] == '/')
+		n--;
+	parent[n] = '\0';
+	rc = file_sync_folder(n > 0 ? parent : ".", e);
+	free(parent);
+	return rc;
 }
 
 int file_create(const char *path, unsigned mode)
@@ -112,7 +146,7 @@ static int write_and_rename(const char *tmp, const char *path, const void *bytes
 
 	if (fd < 0)
 		return errno;
-	if (write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
+	if (file_write_all(fd, bytes, n) < 0 || (sync && fsync(fd) < 0))
 		why = errno;
 	if (close(fd) < 0 && why == 0)
 		why = errno;
@@ -120,8 +154,6 @@ static int write_and_rename(const char *tmp, const char *path, const void *bytes
 		why = errno;
 	if (why != 0)
 		unlink(tmp);
-	else if (sync)
-		sync_folder_of(path);
 	return why;
 }
 
@@ -131,10 +163,11 @@ static int replace_file(const char *path, const void *bytes, size_t n, unsigned 
 	char *tmp = mem_printf("%s.%ld.tmp", path, (long)getpid());
 	int why = write_and_rename(tmp, path, bytes, n, mode, sync);
 
+	assert(bytes != NULL || n == 0);
 	free(tmp);
 	if (why != 0)
 		return err_set(e, ERR_IO, "%s: cannot write: %s", path, strerror(why));
-	return 0;
+	return sync ? file_sync_parent(path, e) : 0;
 }
 
 int file_write_atomic(const char *path, const void *bytes, size_t n, unsigned mode, struct err *e)
@@ -189,6 +222,7 @@ char *file_join(const char *folder, const char *name)
 {
 	size_t n = strlen(folder);
 
+	assert(folder != NULL && name != NULL);
 	if (name[0] == '/' || n == 0)
 		return mem_strdup(name);
 	return mem_printf("%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);

@@ -2,7 +2,7 @@
  * day in UTC (ISO 8601).
  *
  * Safe from any thread.  Never log votes, noise, seeds, keys, names or rows of
- * the graph: what is written here may be sent to somebody for help. */
+ * the graph: the log may be sent to somebody for help. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -42,6 +43,7 @@ void *mem_resize(void *p, size_t n, size_t size)
 
 static size_t round_up(size_t bytes, size_t to)
 {
+	assert(to > 0 && (to & (to - 1)) == 0 && bytes <= SIZE_MAX - to);
 	return (bytes + to - 1) & ~(to - 1);
 }
 
@@ -132,6 +134,7 @@ void *mem_copy(const void *p, size_t n)
 {
 	void *to = mem_array(n, 1);
 
+	assert(p != NULL || n == 0);
 	if (n > 0)
 		memcpy(to, p, n);
 	return to;
@@ -139,11 +142,13 @@ void *mem_copy(const void *p, size_t n)
 
 char *mem_strdup(const char *s)
 {
+	assert(s != NULL);
 	return mem_copy(s, strlen(s) + 1);
 }
 
 char *mem_printf(const char *fmt, ...)
 {
+	assert(fmt != NULL);
 	va_list ap;
 	char *out;
 

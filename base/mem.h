@@ -21,8 +21,8 @@ char *mem_strdup(const char *s);
  * or its control group (version 2) allows, if that is less.  An upper bound, for refusing what
  * cannot be. */
 double mem_most_bytes(void);
-/* What our control group (version 2), or one above it, allows; HUGE_VAL: no limit.  root: before
- * /proc and /sys, "" but in tests. */
+/* The memory that our control group (version 2), or one above it, allows; HUGE_VAL: no limit.
+ * root: before /proc and /sys, "" but in tests. */
 double mem_group_bytes(const char *root);
 /* printf into new memory. */
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

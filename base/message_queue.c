@@ -17,6 +17,8 @@ void message_queue_add(struct message_queue *q, const uint8_t *bytes, size_t n)
 {
 	struct queued_message *m = mem_array(1, sizeof(*m) + n);
 
+	assert((q->first == NULL) == (q->bytes == 0));
+	assert(bytes != NULL || n == 0);
 	m->n = n;
 	memcpy(m->bytes, bytes, n);
 	if (q->first == NULL)

@@ -43,6 +43,7 @@ void parallel_part(size_t n, size_t k, size_t threads, size_t *begin, size_t *en
 {
 	size_t each = n / threads, rest = n % threads;
 
+	assert(k < threads);
 	*begin = k * each + (k < rest ? k : rest);
 	*end = *begin + each + (k < rest ? 1 : 0);
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 struct rng {
 	uint64_t s[4];
 };
@@ -20,7 +22,7 @@ void rng_seed(struct rng *r, uint64_t seed);
 struct rng rng_stream(const struct rng *r, uint64_t k);
 /* Take up a saved struct rng.  False: all zero, which no generator is, for it would give zeros for
  * ever; r stays as it was. */
-bool rng_load(struct rng *r, const void *saved);
+MUST_CHECK bool rng_load(struct rng *r, const void *saved);
 uint64_t rng_u64(struct rng *r);
 /* Uniform in 0..n-1, n > 0, without bias (Lemire 2019). */
 uint32_t rng_below(struct rng *r, uint32_t n);

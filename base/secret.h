@@ -1,8 +1,8 @@
 /* base/secret.h - the one source of randomness that protects privacy: libsodium's.
  *
  * Keys, noise, votes, masks and first rows under privacy are drawn through a secret_draw_fn, so
- * that tests can give their own; what ships gives secret_draw().  What only has to be repeatable
- * takes a generator of base/rng.h. */
+ * that tests can give their own; the program gives secret_draw().  Draws that only have to be
+ * repeatable come from a generator of base/rng.h. */
 #ifndef BASE_SECRET_H
 #define BASE_SECRET_H
 

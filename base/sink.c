@@ -1,7 +1,7 @@
 #include "base/sink.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@ int sink_open(struct sink *s, const char *folder, const char *name, unsigned mod
 {
 	int fd;
 
+	assert(folder != NULL && name != NULL);
 	s->path = file_join(folder, name);
 	s->aside = mem_printf("%s.part", s->path);
 	fd = file_create(s->aside, mode);
@@ -27,14 +28,31 @@ int sink_open(struct sink *s, const char *folder, const char *name, unsigned mod
 	return ERR_IO;
 }
 
+/* 0, or the reason. */
+static int close_all(struct sink *s)
+{
+	int why = 0;
+
+	if (ferror(s->f) != 0)
+		why = errno != 0 ? errno : EIO; /* of the call that failed, if none came since */
+	if (fflush(s->f) != 0 || fsync(fileno(s->f)) != 0)
+		why = errno;
+	if (fclose(s->f) != 0 && why == 0)
+		why = errno;
+	return why;
+}
+
 int sink_close(struct sink *s, struct err *e)
 {
-	int rc = 0;
-	bool bad = ferror(s->f) != 0 || fflush(s->f) != 0 || fsync(fileno(s->f)) != 0;
+	int why = close_all(s), rc = 0;
 
-	bad |= fclose(s->f) != 0;
-	if (bad || rename(s->aside, s->path) != 0) {
-		rc = err_set(e, ERR_IO, "%s: %s", s->path, strerror(errno));
+	assert(s->f != NULL);
+	if (why == 0 && rename(s->aside, s->path) != 0)
+		why = errno;
+	if (why == 0) {
+		rc = file_sync_parent(s->path, e);
+	} else {
+		rc = err_set(e, ERR_IO, "%s: %s", s->path, strerror(why));
 		unlink(s->aside);
 	}
 	free(s->path);

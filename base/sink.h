@@ -2,9 +2,8 @@
  *
  *   sink_open(&s, folder, "train.tsv", e), then write to s.f, then sink_close()
  *
- * What is written lies beside it as NAME.part until then.  Errors of writing
- * are kept by s.f and told by sink_close(); after a failed sink_open() there is
- * nothing to close. */
+ * Until then the bytes written lie beside it as NAME.part.  Errors of writing are kept by s.f and
+ * told by sink_close(); after a failed sink_open() there is nothing to close. */
 #ifndef BASE_SINK_H
 #define BASE_SINK_H
 
@@ -20,7 +19,8 @@ struct sink {
 /* ERR_IO, both.  mode is the file's, less the umask: SINK_SHARED for what an owner gives to
  * other programs, SINK_PRIVATE for what belongs to the agent alone. */
 enum { SINK_SHARED = 0644, SINK_PRIVATE = 0600 };
-int sink_open(struct sink *s, const char *folder, const char *name, unsigned mode, struct err *e);
-int sink_close(struct sink *s, struct err *e);
+MUST_CHECK int sink_open(struct sink *s, const char *folder, const char *name, unsigned mode,
+			 struct err *e);
+MUST_CHECK int sink_close(struct sink *s, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ size_t text_step(const char *text, size_t n)
 		     : s[0] < 0xf5 ? 4
 				   : 0;
 
+	assert(text != NULL || n == 0);
 	if (len == 0 || len > n)
 		return 0;
 	for (size_t i = 1; i < len; i++)
@@ -45,6 +47,7 @@ bool text_printable(const char *s, size_t n)
 {
 	size_t i = 0, step;
 
+	assert(s != NULL || n == 0);
 	while ((step = printable_step(s + i, n - i)) > 0)
 		i += step;
 	return i == n;

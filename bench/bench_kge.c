@@ -78,7 +78,7 @@ static struct kge_train_config config_of(const struct setting *s)
 	c.shared_chunk = s->chunk;
 	c.batch = s->batch;
 	c.threads = s->threads;
-	c.update = s->racing ? KGE_UPDATE_RACING : KGE_UPDATE_EXACT;
+	c.update = s->racing ? KGE_UPDATE_HOGWILD : KGE_UPDATE_EXACT;
 	if (s->margin) {
 		c.loss = KGE_LOSS_MARGIN;
 		c.optimizer = KGE_SGD;

@@ -30,7 +30,7 @@
 enum { HOST, CLIENT };
 
 struct side {
-	struct identity *id;
+	struct store_identity *id;
 	struct store *store;
 	struct ledger_chain chain;
 };
@@ -84,7 +84,7 @@ static void open_side(struct side *s, const char *folder, const char *name)
 	uint8_t seed[32];
 
 	randombytes_buf(seed, sizeof(seed));
-	s->id = identity_from_seed(seed);
+	s->id = store_identity_from_seed(seed);
 	o.owner = s->id->sign_key;
 	snprintf(path, sizeof(path), "%s/bench-%s-%02x%02x.db", folder, name, seed[0], seed[1]);
 	must(store_open(&s->store, path, &o, &e), &e);
@@ -373,7 +373,7 @@ static void session(const char *folder, const struct wanted *w)
 	for (int k = 0; k < 2; k++) {
 		ledger_chain_release(&p.side[k].chain);
 		store_close(p.side[k].store);
-		identity_free(p.side[k].id);
+		store_identity_free(p.side[k].id);
 	}
 	free(rows);
 }

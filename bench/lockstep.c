@@ -82,7 +82,8 @@ static void pair_up(struct agent *at, int a, int b, const char *file)
 	struct pairs p = { 0 };
 	uint32_t n = graph_vocab_count(at[a].graph->entities);
 
-	if (graph_aliases_load(&names, file, at[a].graph->entities, false, NULL, &e) != 0)
+	if (graph_aliases_load(&names, file, at[a].graph->entities, false, GRAPH_MATCH_REFUSE, NULL,
+			       &e) != 0)
 		die(e.text);
 	p.own = mem_array(n, sizeof(*p.own));
 	p.other = mem_array(n, sizeof(*p.other));

@@ -19,8 +19,8 @@ enum { TRIES = 7 };
 
 struct job {
 	size_t dim, rows;
-	struct mask_ring ring;
-	struct mask_stream stream;
+	struct fed_mask_ring ring;
+	struct fed_mask_stream stream;
 	float *x, *out; /* [rows x dim] */
 	double *mean;	/* [dim] */
 	uint8_t *words; /* [rows] of the widest */
@@ -28,12 +28,12 @@ struct job {
 
 static uint8_t *words_of(const struct job *j, size_t i)
 {
-	return j->words + i * mask_ring_bytes(&j->ring, j->dim);
+	return j->words + i * fed_mask_ring_bytes(&j->ring, j->dim);
 }
 
-static void nonce_of(size_t i, uint8_t nonce[MASK_NONCE])
+static void nonce_of(size_t i, uint8_t nonce[FED_MASK_NONCE])
 {
-	memset(nonce, 0, MASK_NONCE);
+	memset(nonce, 0, FED_MASK_NONCE);
 	memcpy(nonce, &i, sizeof(i));
 }
 
@@ -53,43 +53,45 @@ static void mean(struct job *j)
 static void encode(struct job *j)
 {
 	for (size_t i = 0; i < j->rows; i++)
-		if (mask_encode(&j->ring, j->x + i * j->dim, j->dim, words_of(j, i), NULL, NULL))
+		if (fed_mask_encode(&j->ring, j->x + i * j->dim, j->dim, words_of(j, i), NULL,
+				    NULL))
 			exit(1);
 }
 
 static void chacha(struct job *j)
 {
-	uint8_t nonce[MASK_NONCE];
+	uint8_t nonce[FED_MASK_NONCE];
 
 	for (size_t i = 0; i < j->rows; i++) {
 		nonce_of(i, nonce);
-		crypto_stream_chacha20_ietf(words_of(j, i), mask_ring_bytes(&j->ring, j->dim),
+		crypto_stream_chacha20_ietf(words_of(j, i), fed_mask_ring_bytes(&j->ring, j->dim),
 					    nonce, j->stream.key);
 	}
 }
 
 static void stream(struct job *j)
 {
-	uint8_t nonce[MASK_NONCE];
+	uint8_t nonce[FED_MASK_NONCE];
 
 	for (size_t i = 0; i < j->rows; i++) {
 		nonce_of(i, nonce);
-		mask_stream_add(&j->stream, &j->ring, nonce, words_of(j, i), j->dim);
+		fed_mask_stream_add(&j->stream, &j->ring, nonce, words_of(j, i), j->dim);
 	}
 }
 
 static void add(struct job *j)
 {
 	for (size_t i = 1; i < j->rows; i++)
-		mask_add(&j->ring, words_of(j, 0), words_of(j, i), j->dim);
+		fed_mask_add(&j->ring, words_of(j, 0), words_of(j, i), j->dim);
 }
 
 /* Rows of zero are sums that decode. */
 static void decode(struct job *j)
 {
-	memset(j->words, 0, j->rows * mask_ring_bytes(&j->ring, j->dim));
+	memset(j->words, 0, j->rows * fed_mask_ring_bytes(&j->ring, j->dim));
 	for (size_t i = 0; i < j->rows; i++)
-		if (mask_decode(&j->ring, words_of(j, i), j->dim, 3, 3, j->out + i * j->dim, NULL))
+		if (fed_mask_decode(&j->ring, words_of(j, i), j->dim, 3, 3, j->out + i * j->dim,
+				    NULL))
 			exit(1);
 }
 
@@ -140,7 +142,7 @@ static void measure(struct job *j)
 
 int main(int argc, char **argv)
 {
-	struct job j = { .dim = 256, .rows = 4096, .stream = { { 1 }, MASK_PLUS } };
+	struct job j = { .dim = 256, .rows = 4096, .stream = { { 1 }, FED_MASK_PLUS } };
 	struct rng r;
 
 	if (argc > 1)
@@ -160,7 +162,7 @@ int main(int argc, char **argv)
 	printf("| step | width | ns a float | of a copy | of adding into a mean |\n");
 	printf("|---|---|---|---|---|\n");
 	for (unsigned width = 32; width <= 64; width += 32) {
-		if (mask_ring_init(&j.ring, width, 8, 30, NULL) != 0)
+		if (fed_mask_ring_init(&j.ring, width, 8, 30, NULL) != 0)
 			return 1;
 		measure(&j);
 	}

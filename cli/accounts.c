@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts.h"
+#include "audit/accounts.h"
 #include "agent/folder.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -29,7 +29,7 @@ static void take_round(struct accounts_export *x, struct store_round *r)
 	x->at[x->n++].round = *r; /* with its members */
 	r->members = NULL;
 	r = &x->at[x->n - 1].round;
-	r->n_seats = r->n_members; /* those that only were asked have nothing to sign */
+	r->n_participants = r->n_members; /* those that only were asked have nothing to sign */
 }
 
 /* Peers that were in none of these rounds are nobody's business. */
@@ -160,7 +160,7 @@ struct pins {
 struct verify_options {
 	struct cli_words files;
 	struct pins pins;
-	struct accounts_asked asked;
+	struct accounts_request request;
 };
 
 static int read_export(const char *path, struct accounts_export *x, struct err *e)
@@ -179,11 +179,11 @@ static json_t *party_json(const struct accounts_party *p, bool given, char id[NE
 {
 	net_key_format(p->key, id);
 	accounts_fingerprint(p, fingerprint);
-	return json_pack("{s:o, s:s, s:s, s:b}", "name", json_of_text(p->name), "id", id,
+	return json_pack("{s:o, s:s, s:s, s:b}", "name", store_json_of_text(p->name), "id", id,
 			 "fingerprint", fingerprint, "given", given);
 }
 
-/* Whose keys all this is held against: nothing in the files says whom they belong to. */
+/* The keys that all this is held against: nothing in the files says who owns a key. */
 static json_t *show_keys(const struct cli *cli, const struct accounts_export *x,
 			 const struct pins *pins)
 {
@@ -219,9 +219,9 @@ static json_t *finding_json(const struct accounts_finding *f)
 
 	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "note", f->note, "round",
 			 whole ? json_null() : json_integer((json_int_t)f->number), "id",
-			 whole ? json_null() : json_of_hex(f->id, STORE_ROUND), "member",
-			 owner ? json_null() : json_of_hex(f->member, STORE_KEY), "text",
-			 json_of_text(f->text));
+			 whole ? json_null() : store_json_of_hex(f->id, STORE_ROUND), "member",
+			 owner ? json_null() : store_json_of_hex(f->member, STORE_KEY), "text",
+			 store_json_of_text(f->text));
 }
 
 static void show_report(struct cli *cli, const struct accounts_report *r)
@@ -230,7 +230,7 @@ static void show_report(struct cli *cli, const struct accounts_report *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->at[i].fault == ACCOUNTS_NOT_CHECKED) {
-			json_array_append_new(unchecked, json_of_text(r->at[i].text));
+			json_array_append_new(unchecked, store_json_of_text(r->at[i].text));
 			cli_say_wrapped(cli, 0, "%s", r->at[i].text);
 			continue;
 		}
@@ -257,7 +257,7 @@ static int verify(struct cli *cli, const struct accounts_export *x, size_t n,
 
 	accounts_verify(x, n, &r);
 	accounts_check_pins(x, n, pins->at, pins->n, &r);
-	rc = accounts_check_asked(x, n, &o->asked, &r);
+	rc = accounts_check_request(x, n, &o->request, &r);
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(owners, show_keys(cli, &x[i], pins));
 	cli_put(cli, "exports", owners);
@@ -307,10 +307,10 @@ static error_t parse_verify(int key, char *arg, struct argp_state *state)
 		add_pin(&o->pins, arg, state);
 		return 0;
 	case 'n':
-		o->asked.nonce = who_take_nonce(state, arg);
+		o->request.nonce = who_take_nonce(state, arg);
 		return 0;
 	case 's':
-		o->asked.since_ms = who_take_time(state, arg);
+		o->request.since_ms = who_take_time(state, arg);
 		return 0;
 	default:
 		return cli_take_word(&o->files, key, arg, state);

@@ -74,7 +74,8 @@ static void keep_aside(void)
 		registered = on_exit(give_back_at_exit, NULL) == 0;
 }
 
-/* What was kept goes to standard error; its first line, without "fkge train: ", to *first. */
+/* The text that was kept goes to standard error; its first line, without "fkge train: ", to
+ * *first. */
 static void give_back(char *first, size_t size)
 {
 	char text[4096];
@@ -106,7 +107,7 @@ static void give_back_at_exit(int status, void *unused)
 	give_back(why, sizeof(why));
 	if (status != argp_err_exit_status)
 		return;
-	j = json_pack("{s:o, s:i}", "error", json_of_text(why), "exit", status);
+	j = json_pack("{s:o, s:i}", "error", store_json_of_text(why), "exit", status);
 	json_dumpf(j, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(j);

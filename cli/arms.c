@@ -186,8 +186,8 @@ static void interval(const struct reporting *r, const double *a, const double *l
 
 static json_t *interval_json(const struct interval *v)
 {
-	return json_pack("{s:o, s:o, s:o}", "mean", json_of_number(v->mean), "low",
-			 json_of_number(v->low), "high", json_of_number(v->high));
+	return json_pack("{s:o, s:o, s:o}", "mean", store_json_of_number(v->mean), "low",
+			 store_json_of_number(v->low), "high", store_json_of_number(v->high));
 }
 
 static const char *arm_word(const struct reporting *r, enum arm arm)
@@ -303,7 +303,7 @@ static json_t *peer_json(const struct reporting *r, const uint8_t key[STORE_KEY]
 {
 	char hex[17];
 
-	return json_of_text(name_of(r, key, hex));
+	return store_json_of_text(name_of(r, key, hex));
 }
 
 static void show_gain(const struct reporting *r, const struct agent_gain *g, json_t *list)
@@ -318,10 +318,11 @@ static void show_gain(const struct reporting *r, const struct agent_gain *g, jso
 		cli_say(r->cli, " %s", name_of(r, g->peer[i], hex));
 	}
 	cli_say(r->cli, "\n");
-	json_array_append_new(
-		list, json_pack("{s:I, s:o, s:o, s:b, s:o}", "time_ms", (json_int_t)g->time_ms,
-				"before", json_of_number(g->before), "after",
-				json_of_number(g->after), "kept", (int)g->kept, "partners", peers));
+	json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:b, s:o}", "time_ms",
+					      (json_int_t)g->time_ms, "before",
+					      store_json_of_number(g->before), "after",
+					      store_json_of_number(g->after), "kept", (int)g->kept,
+					      "partners", peers));
 }
 
 /* Sessions in which it had a part, and what was kept of them; with others in it, theirs too. */
@@ -347,7 +348,7 @@ static void show_partner(const struct reporting *r, const struct store_peer *p, 
 	json_array_append_new(list,
 			      json_pack("{s:o, s:I, s:I, s:o}", "partner", peer_json(r, p->key),
 					"trainings", (json_int_t)with, "kept", (json_int_t)kept,
-					"valid_gain", json_of_number(sum)));
+					"valid_gain", store_json_of_number(sum)));
 }
 
 static void show_sessions(const struct reporting *r)
@@ -388,8 +389,8 @@ static void show_round(const struct reporting *r, const struct store_round *x, d
 	cli_say(r->cli, "\n");
 	json_array_append_new(list,
 			      json_pack("{s:I, s:o, s:o, s:o}", "round", (json_int_t)x->number,
-					"before", json_of_number(*before), "after",
-					json_of_number(x->score), "partners", peers));
+					"before", store_json_of_number(*before), "after",
+					store_json_of_number(x->score), "partners", peers));
 	*before = x->score;
 }
 
@@ -405,7 +406,7 @@ static int show_rounds(const struct reporting *r, struct err *e)
 	if (n == SHOWN) /* the oldest of these only says what the next begins with */
 		before = NAN;
 	if (rc == 0)
-		cli_say(r->cli, "rounds with a look at valid, the newest last\n");
+		cli_say(r->cli, "rounds with a validation, the newest last\n");
 	for (size_t i = n; i > 0 && rc == 0; i--)
 		show_round(r, &at[i - 1], &before, list);
 	store_rounds_release(at, n);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/terms.h"
 #include "agent/folder.h"
 #include "agent/start.h"
 #include "audit/suite.h"
@@ -177,7 +178,7 @@ static void terms(const struct audit *a, enum ppat_translator t, uint32_t slots,
 	c->lr = own->ppat.lr;
 	c->momentum = own->ppat.momentum;
 	c->beta = own->ppat.beta;
-	if (own->ppat.mode == CONFIG_PPAT_BUDGET)
+	if (own->ppat.mode == PPAT_MODE_BUDGET)
 		ppat_config_budget(c, own->ppat.pool, 2, 4, 3); /* the real counts only repeat */
 }
 
@@ -210,8 +211,8 @@ static struct audit_build shipped_build(void)
 	return (struct audit_build){ .draw = { secret_draw, NULL } };
 }
 
-/* What sessions with these settings send, read label by label.  Each label is voted on by all
- * teachers, which takes its time. */
+/* The labels that sessions with these settings send, read one by one.  All teachers vote on each
+ * label, which takes time. */
 static int audit_labels_sent(struct audit *a, const struct dp_mechanism *m, const char *whose,
 			     struct err *e)
 {
@@ -258,11 +259,11 @@ static int audit_spend(struct audit *a, const struct ledger_mechanism *m, uint64
 	return rc != 0 ? rc : audit_labels_sent(a, &c.mechanism, whose, e);
 }
 
-/* What one session may spend at most: the cap toward one peer, or all steps. */
+/* The most that one session may spend: the cap toward one peer, or all steps. */
 static int audit_settings(struct audit *a, struct err *e)
 {
 	const struct config *c = &a->folder.config;
-	struct ledger_mechanism m = start_votes(c, a->rows, 1);
+	struct ledger_mechanism m = agent_votes(c, a->rows, 1);
 	uint64_t labels = (uint64_t)c->ppat.steps * c->ppat.batch;
 	struct ledger_caps caps;
 	int rc = ledger_caps_from(&m, c->privacy.epsilon_per_peer, c->privacy.epsilon_total, &caps,
@@ -308,7 +309,7 @@ static void name_of(const struct audit *a, const uint8_t partner[LEDGER_KEY],
 	snprintf(out, STORE_NAME_MAX + 16, "ledger, %s", who);
 }
 
-/* What this agent has spent in its k-th chain, by price; release it. */
+/* The spends of this agent in its k-th chain, by price; release *out. */
 static void own_spends(const struct audit *a, size_t k, struct ledger_lineage *out)
 {
 	const struct ledger_chain *c = a->core.chains[k];
@@ -385,7 +386,7 @@ static void *print_part(struct audit_fingerprint *f, size_t k, size_t *n)
 	return part[k];
 }
 
-/* What the hidden option --fingerprint prints; nothing of the agent is in it. */
+/* The output of the hidden option --fingerprint; nothing of the agent is in it. */
 static int put_fingerprint(struct audit *a, struct err *e)
 {
 	struct audit_build shipped = shipped_build();
@@ -443,9 +444,10 @@ static json_t *line_json(const struct audit_line *l)
 	char kind[2] = { l->kind, '\0' };
 
 	return json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o, s:o}", "audit", kind, "what",
-			 json_of_text(l->what), "control", (int)l->control, "found", (int)l->found,
-			 "good", (int)audit_line_good(l), "lower", json_of_number(l->lower),
-			 "upper", json_of_number(l->upper), "seen", json_of_text(l->seen));
+			 store_json_of_text(l->what), "control", (int)l->control, "found",
+			 (int)l->found, "good", (int)audit_line_good(l), "lower",
+			 store_json_of_number(l->lower), "upper", store_json_of_number(l->upper),
+			 "seen", store_json_of_text(l->seen));
 }
 
 static void say_line(const struct cli *cli, const struct audit_line *l)

@@ -18,9 +18,9 @@ static void show_files(struct cli *cli, const struct backup *b)
 		const struct backup_file *f = &b->file[i];
 		json_t *j = json_object();
 
-		json_object_set_new(j, "name", json_of_text(f->name));
+		json_object_set_new(j, "name", store_json_of_text(f->name));
 		json_object_set_new(j, "bytes", json_integer((json_int_t)f->bytes));
-		json_object_set_new(j, "digest", json_of_hex(f->digest, sizeof(f->digest)));
+		json_object_set_new(j, "digest", store_json_of_hex(f->digest, sizeof(f->digest)));
 		json_array_append_new(list, j);
 		cli_say(cli, "  %-16s %12" PRIu64 " bytes\n", f->name, f->bytes);
 	}
@@ -34,7 +34,7 @@ static void show_backup(struct cli *cli, const char *path, const struct backup *
 	cli_time_text(b->time_ms, when);
 	cli_put_text(cli, "backup", path);
 	cli_put_text(cli, "made", when);
-	cli_put(cli, "sign_key", json_of_hex(b->sign_key, sizeof(b->sign_key)));
+	cli_put(cli, "sign_key", store_json_of_hex(b->sign_key, sizeof(b->sign_key)));
 	cli_say(cli, "%s, of %s, holds:\n", path, when);
 	show_files(cli, b);
 	cli_put_count(cli, "triples", b->triples);
@@ -159,7 +159,8 @@ static void show_restored(struct cli *cli, const struct store_restored *r,
 		char id[NET_KEY_TEXT];
 
 		net_key_format(r->waits[i], id);
-		json_array_append_new(waits, json_of_text(p != NULL && p->name[0] ? p->name : id));
+		json_array_append_new(waits,
+				      store_json_of_text(p != NULL && p->name[0] ? p->name : id));
 		cli_say(cli, "  %s\n", p != NULL && p->name[0] ? p->name : id);
 	}
 	cli_put(cli, "waits", waits);

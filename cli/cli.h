@@ -43,7 +43,7 @@ struct command {
 
 /* ---- arguments ---- */
 
-/* What a command hands to cli_parse(): its options and where they go. */
+/* The argument of cli_parse(): a command's options and where they go. */
 struct cli_syntax {
 	const struct argp_option *options; /* may be NULL */
 	argp_parser_t parse;		   /* state->input is `input` */

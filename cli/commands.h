@@ -17,6 +17,8 @@ COMMAND(export);
 /* split.c, synth.c */
 COMMAND(split);
 COMMAND(synth);
+/* align.c */
+COMMAND(align);
 /* train.c */
 COMMAND(train);
 /* tune.c */
@@ -86,8 +88,8 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
  * trained with noise. */
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
 			  const struct ledger_chain *const *chains, size_t n, bool trained);
-/* What an agent has stated of its own training; who: "this agent" or its key.  Says
- * nothing when there is nothing. */
+/* The statements of an agent on its own training; who: "this agent" or its key.  Says nothing when
+ * there are none. */
 struct ledger_stated;
 json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at, size_t n,
 			   const char *who);

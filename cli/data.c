@@ -5,6 +5,7 @@
 #include "agent/roster.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/graphs.h"
 #include "cli/peers.h"
 #include "cli/tables.h"
 #include "graph/alias.h"
@@ -17,6 +18,7 @@ struct import_options {
 	const char *path, *peer, *format;
 	struct graph_load_options load;
 	int tables; /* format of embeddings */
+	int match;  /* of enum graph_match; -1: not said */
 	bool alias, embeddings, replace, swap;
 };
 
@@ -26,6 +28,7 @@ enum {
 	KEY_SEED,
 	KEY_REPLACE,
 	KEY_SWAP,
+	KEY_MATCH,
 	KEY_LITERALS,
 	KEY_BLANK,
 	KEY_HEADER,
@@ -43,6 +46,10 @@ static const struct argp_option import_options[] = {
 	  "FOLDER holds embeddings of the graph's names, as fkge export writes them", 0 },
 	{ "peer", 'p', "PEER", 0, "with --alias: names toward this peer alone (name or id)", 0 },
 	{ "swap", KEY_SWAP, NULL, 0, "with --alias: the own name stands second", 0 },
+	{ "match", KEY_MATCH, "RULE", 0,
+	  "with --alias, where a name is paired with several: refuse (default), first, unique or "
+	  "best",
+	  0 },
 	{ "replace", KEY_REPLACE, NULL, 0, "replace the graph that is there", 0 },
 	{ "valid", KEY_VALID, "PART", 0, "of one file's triples for valid (default 0.1)", 0 },
 	{ "test", KEY_TEST, "PART", 0, "of one file's triples for test (default 0.1)", 0 },
@@ -74,6 +81,27 @@ static void take_format(struct import_options *o, const struct argp_state *state
 			(enum graph_format)cli_word(state, o->format, "--format", graph_words);
 }
 
+/* Options on the lines that are read, and how. */
+static error_t parse_load(int key, struct graph_load_options *o)
+{
+	switch (key) {
+	case KEY_LITERALS:
+		o->keep_literals = true;
+		return 0;
+	case KEY_BLANK:
+		o->drop_blanks = true;
+		return 0;
+	case KEY_HEADER:
+		o->keep_header = true;
+		return 0;
+	case KEY_TRIM:
+		o->trim = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static error_t parse_import(int key, char *arg, struct argp_state *state)
 {
 	struct import_options *o = state->input;
@@ -91,6 +119,9 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case KEY_SWAP:
 		o->swap = true;
 		return 0;
+	case KEY_MATCH:
+		o->match = cli_word(state, arg, "--match", graph_match_words);
+		return 0;
 	case KEY_REPLACE:
 		o->replace = true;
 		return 0;
@@ -106,18 +137,6 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->format = arg;
 		return 0;
-	case KEY_LITERALS:
-		o->load.keep_literals = true;
-		return 0;
-	case KEY_BLANK:
-		o->load.drop_blanks = true;
-		return 0;
-	case KEY_HEADER:
-		o->load.keep_header = true;
-		return 0;
-	case KEY_TRIM:
-		o->load.trim = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (o->path != NULL)
 			return ARGP_ERR_UNKNOWN;
@@ -126,14 +145,14 @@ static error_t parse_import(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->path == NULL)
 			argp_usage(state);
-		if (!o->alias && (o->peer != NULL || o->swap))
-			argp_error(state, "--peer and --swap go with --alias");
+		if (!o->alias && (o->peer != NULL || o->swap || o->match >= 0))
+			argp_error(state, "--peer, --swap and --match go with --alias");
 		if (o->embeddings && (o->alias || o->replace))
 			argp_error(state, "--embeddings goes with --format alone");
 		take_format(o, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_load(key, &o->load);
 	}
 }
 
@@ -245,25 +264,50 @@ struct alias_table {
 
 static const char alias_tags[] = { 'e', 'r' };
 
+static void collect_aliases(struct alias_table *t, int k, uint32_t n)
+{
+	for (uint32_t id = 0; id < n; id++) {
+		struct store_alias a = { .tag = alias_tags[k], .id = id };
+
+		a.name = graph_alias_of(t->of[k], id, &a.len);
+		if (a.name != NULL)
+			t->at[t->n++] = a;
+	}
+}
+
+static int refuse_conflicts(struct cli *cli, const struct alias_table *t, const char *path,
+			    struct err *e)
+{
+	size_t n = t->report[0].conflicts.n + t->report[1].conflicts.n;
+
+	cli_tell_conflicts(cli, &t->report[0].conflicts, false);
+	cli_tell_conflicts(cli, &t->report[1].conflicts, false);
+	return err_set(e, ERR_INPUT,
+		       "%s: %zu line%s above: keep one pair for each name, or say by --match which "
+		       "pairs count",
+		       path, n, n == 1 ? " as" : "s as");
+}
+
 /* One file may name entities and relations: it is read once for each. */
-static int read_aliases(struct alias_table *t, const struct graph *g, const char *path,
-			bool own_second, struct err *e)
+static int read_aliases(struct cli *cli, struct alias_table *t, const struct graph *g,
+			const struct import_options *o, struct err *e)
 {
 	const struct graph_vocab *const own[] = { g->entities, g->relations };
+	enum graph_match match = o->match < 0 ? GRAPH_MATCH_REFUSE : (enum graph_match)o->match;
 	int rc = 0;
 
 	t->at = mem_array((size_t)graph_vocab_count(own[0]) + graph_vocab_count(own[1]) + 1,
 			  sizeof(*t->at));
-	for (int k = 0; k < 2 && rc == 0; k++) {
-		rc = graph_aliases_load(&t->of[k], path, own[k], own_second, &t->report[k], e);
-		for (uint32_t id = 0; rc == 0 && id < graph_vocab_count(own[k]); id++) {
-			struct store_alias a = { .tag = alias_tags[k], .id = id };
-
-			a.name = graph_alias_of(t->of[k], id, &a.len);
-			if (a.name != NULL)
-				t->at[t->n++] = a;
-		}
+	for (int k = 0; k < 2; k++) {
+		rc = graph_aliases_load(&t->of[k], o->path, own[k], o->swap, match, &t->report[k],
+					e);
+		if (rc == 0)
+			collect_aliases(t, k, graph_vocab_count(own[k]));
+		else if (t->report[k].conflicts.n == 0)
+			return rc; /* the file itself cannot be read */
 	}
+	if (match == GRAPH_MATCH_REFUSE && t->report[0].conflicts.n + t->report[1].conflicts.n > 0)
+		return refuse_conflicts(cli, t, o->path, e);
 	return rc;
 }
 
@@ -271,6 +315,8 @@ static void release_aliases(struct alias_table *t)
 {
 	graph_aliases_free(t->of[0]);
 	graph_aliases_free(t->of[1]);
+	graph_alias_report_release(&t->report[0]);
+	graph_alias_report_release(&t->report[1]);
 	free(t->at);
 }
 
@@ -285,11 +331,16 @@ static void report_aliases(struct cli *cli, const struct alias_table *t)
 	cli_put_count(cli, "relations", r->linked);
 	cli_put_count(cli, "unknown", unknown);
 	cli_put_count(cli, "clashes", e->clashes + r->clashes);
+	cli_put_count(cli, "shadowed", e->shadowed + r->shadowed);
 	cli_say(cli,
 		"aliases for %zu entities and %zu relations from %zu lines; %zu lines name nothing "
-		"in "
-		"this graph, %zu want a name that is taken\n",
+		"in this graph, %zu are left out by --match\n",
 		e->linked, r->linked, e->lines, unknown, e->clashes + r->clashes);
+	if (e->shadowed + r->shadowed > 0)
+		lab_note(&cli->notes,
+			 "%zu names for others are own names of something else here, which has no "
+			 "alias: of the two, the one whose own name is less as bytes is compared\n",
+			 e->shadowed + r->shadowed);
 }
 
 static int put_aliases(struct folder *f, const struct alias_table *t, const char *peer,
@@ -316,8 +367,11 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 		err_set(e, rc, "import the graph first: an alias names something in it");
 	if (rc != 0)
 		return rc;
-	rc = read_aliases(&t, g, o->path, o->swap, e);
-	if (rc == 0 && t.n == 0)
+	rc = read_aliases(cli, &t, g, o, e);
+	if (rc == 0 && t.n == 0 && t.report[0].clashes + t.report[1].clashes > 0)
+		rc = err_set(e, ERR_INPUT, "%s: --match leaves out every line of this graph",
+			     o->path);
+	else if (rc == 0 && t.n == 0)
 		rc = err_set(
 			e, ERR_INPUT,
 			"%s: none of its %zu names is of this graph (is the own name the second "
@@ -334,7 +388,7 @@ static int import_aliases(struct cli *cli, struct folder *f, const struct import
 
 int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct import_options o = { 0 };
+	struct import_options o = { .match = -1 };
 	const struct cli_syntax s = {
 		.options = import_options,
 		.parse = parse_import,
@@ -349,6 +403,13 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 		       "file, so that they are nobody else's. With --keep-literals, \"text\"@en is "
 		       "the name of an entity. In OpenKE's layout, ids are names where there is no "
 		       "entity2id.txt or relation2id.txt.\n\n"
+		       "An alias table pairs each name with one other. Where it does not, --match "
+		       "says what counts: refuse: nothing, all conflicts are listed; first: a "
+		       "line, "
+		       "unless one that counts has one of its names; unique: names that have one "
+		       "partner; best: the line with the highest score (a third column) first, of "
+		       "equal ones the lesser names. No two entities get one alias. (fkge align "
+		       "makes tables of pairwise files of several graphs.)\n\n"
 		       "Embeddings are matched by name: each of the graph exactly once, in the "
 		       "shape "
 		       "that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "

@@ -24,7 +24,7 @@
 #include "kge/blas.h"
 #include "kge/kernel.h"
 
-enum verdict { OK, LOOK, BAD };
+enum verdict { OK, WARN, BAD };
 enum { DISK_MIN_MB = 200, DIAL_S = 3 };
 
 struct doctor {
@@ -50,7 +50,7 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 	va_end(ap);
 	json_object_set_new(j, "check", json_string(what));
 	json_object_set_new(j, "verdict", json_string(words[v]));
-	json_object_set_new(j, "text", json_of_text(text));
+	json_object_set_new(j, "text", store_json_of_text(text));
 	json_array_append_new(d->checks, j);
 	d->bad += v == BAD;
 	cli_say(d->cli, "%-5s %-10s %s\n", words[v], what, text);
@@ -58,7 +58,7 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 
 /* ---- files ---- */
 
-/* What an agent may also have, and nobody else shall read. */
+/* Files that an agent may also have, and nobody else shall read. */
 static void check_modes_of_rest(struct doctor *d)
 {
 	static const char *const names[] = { "federation.key", "training.state", "tune" };
@@ -68,7 +68,7 @@ static void check_modes_of_rest(struct doctor *d)
 		char *path = file_join(d->f.path, names[i]);
 
 		if (stat(path, &st) == 0 && (st.st_mode & 077))
-			report(d, LOOK, "modes", "%s may be read by others; type: chmod go-rwx %s",
+			report(d, WARN, "modes", "%s may be read by others; type: chmod go-rwx %s",
 			       path, path);
 		free(path);
 	}
@@ -86,7 +86,7 @@ static void check_modes(struct doctor *d)
 		if (stat(private[i], &st) != 0)
 			report(d, BAD, "files", "%s: %s", private[i], strerror(errno));
 		else if (st.st_mode & 077)
-			report(d, i == 0 ? BAD : LOOK, "modes",
+			report(d, i == 0 ? BAD : WARN, "modes",
 			       "%s may be read by others; type: chmod 600 %s", private[i],
 			       private[i]);
 		else
@@ -129,7 +129,7 @@ static void check_identity(struct doctor *d)
 {
 	struct err e = { 0 };
 
-	if (identity_load(&d->f.identity, d->f.identity_path, &e) != 0)
+	if (store_identity_load(&d->f.identity, d->f.identity_path, &e) != 0)
 		report(d, BAD, "identity", "%s", e.text);
 	else
 		report(d, OK, "identity", "%s", d->f.identity_path);
@@ -152,7 +152,7 @@ static void check_contents(struct doctor *d)
 					   : ": without valid, better cannot be told from worse");
 	graph_free(g);
 	if (store_restore(d->f.store, 0, &emb, &info, &e) != 0) {
-		report(d, LOOK, "best", "%s; fkge train or fkge serve make one", e.text);
+		report(d, WARN, "best", "%s; fkge train or fkge serve make one", e.text);
 		return;
 	}
 	report(d, OK, "best", "valid score %.4f after %llu epochs", info.valid_score,
@@ -175,13 +175,13 @@ static void check_dates(struct doctor *d)
 	}
 	store_core_release(&core);
 	if (back > 0)
-		report(d, LOOK, "clock",
+		report(d, WARN, "clock",
 		       "it is %lld s before the last entry of the ledger: it was set back, or was "
 		       "ahead then; auditors will see it",
 		       (long long)(back / 1000));
 }
 
-/* What the core may ask for while it is made: none of it leaves. */
+/* Callbacks that the core may use while it is made: nothing that they give leaves. */
 static void no_draw(void *ctx, void *out, size_t n)
 {
 	(void)ctx;
@@ -194,7 +194,7 @@ static void no_notice(void *ctx, const struct agent_notice *n)
 	(void)n;
 }
 
-/* By the functions that `fkge serve` starts with: what these refuse, it refuses. */
+/* Calls the functions that `fkge serve` starts with: it refuses what these functions refuse. */
 static void check_start(struct doctor *d)
 {
 	const struct agent_io io = { .draw = no_draw, .notify = no_notice };
@@ -226,7 +226,7 @@ static void check_restored(struct doctor *d)
 	if (store_restored(d->f.store, &r, &e) != 0)
 		report(d, BAD, "backup", "%s", e.text);
 	else if (r.n_waits > 0 || r.training)
-		report(d, LOOK, "backup",
+		report(d, WARN, "backup",
 		       "restored: %zu partners have not been asked yet for what was signed "
 		       "since%s; until then nothing is spent (fkge restore --help)",
 		       r.n_waits, r.training ? ", and private training is held back" : "");
@@ -304,7 +304,7 @@ static void check_listen(struct doctor *d)
 	else
 		check_port(d, host, port);
 	if ((strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) && c->advertise[0] == '\0')
-		report(d, LOOK, "address",
+		report(d, WARN, "address",
 		       "others are told no address: set advertise: HOST:PORT in agent.yaml, or use "
 		       "fkge invite --address");
 }
@@ -344,7 +344,7 @@ static void check_reach(struct doctor *d, const struct store_peer *p)
 	why = dial(to);
 	freeaddrinfo(to);
 	if (why != 0)
-		report(d, LOOK, "peer", "%s at %s: %s; is it running, is the port open?", p->name,
+		report(d, WARN, "peer", "%s at %s: %s; is it running, is the port open?", p->name,
 		       p->address, strerror(why));
 	else
 		report(d, OK, "peer", "%s answers at %s", p->name, p->address);
@@ -359,18 +359,18 @@ static void check_peers(struct doctor *d)
 		return;
 	for (size_t i = 0; i < r.n; i++) {
 		if (r.at[i].status == STORE_PENDING)
-			report(d, LOOK, "peer", "somebody waits: fkge peer pending");
+			report(d, WARN, "peer", "somebody waits: fkge peer pending");
 		if (r.at[i].status != STORE_LISTED)
 			continue;
 		check_reach(d, &r.at[i]);
 		listed++;
 	}
 	if (listed == 0)
-		report(d, LOOK, "peer", "no partners yet: fkge invite, fkge join");
+		report(d, WARN, "peer", "no partners yet: fkge invite, fkge join");
 	roster_release(&r);
 }
 
-/* What the running agent itself complains of: a refused key, a wrong secret, another version. */
+/* Complaints of the running agent itself: a refused key, a wrong secret, another version. */
 static void check_running(struct doctor *d)
 {
 	json_t *request = json_pack("{s:s}", "do", "status"), *reply = NULL;
@@ -415,7 +415,7 @@ static void check_blas(struct doctor *d)
 	if (kge_sgemm_is_fast() || strcmp(isa, "scalar") == 0)
 		report(d, OK, "blas", "OpenBLAS uses its kernels for %s", kge_blas_core());
 	else
-		report(d, LOOK, "blas",
+		report(d, WARN, "blas",
 		       "OpenBLAS takes this processor for an old one (%s), which halves the speed "
 		       "of translators; set OPENBLAS_CORETYPE=%s in the environment",
 		       kge_blas_core(), strcmp(isa, "avx2") == 0 ? "Haswell" : "SkylakeX");

@@ -114,18 +114,18 @@ static json_t *metrics_json(const struct kge_metrics *m)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
-	json_object_set_new(j, "mr", json_of_number(m->mr));
-	json_object_set_new(j, "mrr", json_of_number(m->mrr));
-	json_object_set_new(j, "hits1", json_of_number(m->hits1));
-	json_object_set_new(j, "hits3", json_of_number(m->hits3));
-	json_object_set_new(j, "hits5", json_of_number(m->hits5));
-	json_object_set_new(j, "hits10", json_of_number(m->hits10));
+	json_object_set_new(j, "mr", store_json_of_number(m->mr));
+	json_object_set_new(j, "mrr", store_json_of_number(m->mrr));
+	json_object_set_new(j, "hits1", store_json_of_number(m->hits1));
+	json_object_set_new(j, "hits3", store_json_of_number(m->hits3));
+	json_object_set_new(j, "hits5", store_json_of_number(m->hits5));
+	json_object_set_new(j, "hits10", store_json_of_number(m->hits10));
 	json_object_set_new(j, "head_queries", json_integer((json_int_t)m->head_queries));
 	json_object_set_new(j, "tail_queries", json_integer((json_int_t)m->tail_queries));
 	if (m->head_queries > 0)
-		json_object_set_new(j, "head_mrr", json_of_number(m->head_mrr));
+		json_object_set_new(j, "head_mrr", store_json_of_number(m->head_mrr));
 	if (m->tail_queries > 0)
-		json_object_set_new(j, "tail_mrr", json_of_number(m->tail_mrr));
+		json_object_set_new(j, "tail_mrr", store_json_of_number(m->tail_mrr));
 	return j;
 }
 
@@ -150,8 +150,9 @@ static int classify(struct cli *cli, const struct work *w, uint64_t seed, struct
 		return rc;
 	j = json_object();
 	json_object_set_new(j, "valid_accuracy",
-			    json_of_number(part(c.valid_correct, c.valid_total)));
-	json_object_set_new(j, "test_accuracy", json_of_number(part(c.test_correct, c.test_total)));
+			    store_json_of_number(part(c.valid_correct, c.valid_total)));
+	json_object_set_new(j, "test_accuracy",
+			    store_json_of_number(part(c.test_correct, c.test_total)));
 	json_object_set_new(j, "valid_total", json_integer((json_int_t)c.valid_total));
 	json_object_set_new(j, "test_total", json_integer((json_int_t)c.test_total));
 	cli_put(cli, "classification", j);
@@ -198,7 +199,7 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 	cli_put_text(cli, "split", lab_work_split_words[split]);
 	cli_put(cli, "protocol", lab_work_protocol_json(&p));
 	store_graph_digest(w->graph, digest);
-	cli_put(cli, "graph", json_of_hex(digest, sizeof(digest)));
+	cli_put(cli, "graph", store_json_of_hex(digest, sizeof(digest)));
 	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
 	cli_put(cli, "metrics", metrics_json(&m));
 	cli_put_count(cli, "seed", how.seed);

@@ -28,8 +28,7 @@ static const struct argp_option experiment_options[] = {
 	{ "seed", 's', "N", 0, "run this seed of the file alone", 0 },
 	{ "show", 'w', NULL, 0, "run nothing; write the tables from what is there", 0 },
 	{ "until", 'u', "ROUND", 0,
-	  "stop each run at its first look at valid from this round on; without it, it goes on",
-	  0 },
+	  "stop each run at its first validation from this round on; without it, it goes on", 0 },
 	{ "methods", 'm', NULL, 0, "list the methods and their constants", 0 },
 	{ 0 },
 };
@@ -87,7 +86,7 @@ static void list_methods(struct cli *cli)
 			cli_say(cli, "           %s = %g: %s\n", m->constant[k].key,
 				m->constant[k].byword, m->constant[k].help);
 			json_object_set_new(constants, m->constant[k].key,
-					    json_of_number(m->constant[k].byword));
+					    store_json_of_number(m->constant[k].byword));
 		}
 		json_array_append_new(all, json_pack("{s:s, s:s, s:o}", "name", m->name, "title",
 						     m->title, "constants", constants));
@@ -183,7 +182,7 @@ static int finish_run(struct cli *cli, const struct experiment *x, const struct 
 	return 0;
 }
 
-/* What unlearns waits for what learns. */
+/* A variant that unlearns waits for the variant that learns. */
 static bool can_begin(const struct experiment *x, const struct exp_variant *v, const char *out,
 		      uint64_t seed)
 {
@@ -326,6 +325,73 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	return rc;
 }
 
+static const char experiment_doc[] =
+	"Run several agents with several methods on one data set, and compare.\vAll agents run "
+	"in this process over a simulated network, or as processes over TCP (agents: "
+	"processes).  What is finished is not run again: the same command goes on after an "
+	"interruption, within a run from its last saved validation.  Example of a file (paths "
+	"are relative to it):\n"
+	"\n"
+	"  experiment: {name: R3, data: fb15k-237-r3, seeds: [1, 2, 3],\n"
+	"    rounds: 100, epochs: 3, eval_every: 5, patience: 3}\n"
+	"  model: {kind: transe, dim: 256}\n"
+	"  train: {lr: 1e-4, negatives: 256}\n"
+	"  eval: {protocol: fedlu}\n"
+	"  variants:\n"
+	"    single:                    # each agent alone: the control arm\n"
+	"    collective:                # all graphs in one\n"
+	"    fede:\n"
+	"    hosted: {method: fede, topology: hosted}\n"
+	"\n"
+	"The folder `data` holds one folder an agent, with train.tsv, valid.tsv and test.tsv.  "
+	"In a variant stand a method's constants (--methods), settings of agent.yaml as "
+	"train.lr, what `published` calls it, and keys of experiment of the first kind:\n"
+	"\n"
+	"  rounds: 100           at most\n"
+	"  epochs: 3             of local training, a round\n"
+	"  eval_every: 5         rounds between validations\n"
+	"  patience: 3           validations without a better one, then stop; 0: never\n"
+	"  keep: together        all keep the validation best by the mean; or each:\n"
+	"                        every agent its own best one\n"
+	"  topology: sharded     or hosted\n"
+	"  min_holders: 2        what fewer agents hold does not travel\n"
+	"  equal_start: true     shared rows begin the same everywhere; moved: only\n"
+	"                        those that the method moves, as processes do, which\n"
+	"                        know of no others\n"
+	"  secret_aggregation: false\n"
+	"  stall: 0.001          of fedlu: teaching waits for validations.  The\n"
+	"                        table that travels is taught from the first one at\n"
+	"                        which the local tables gain nothing or, after\n"
+	"                        warm_up rounds, either gains no more than this; the\n"
+	"                        local ones from the first at which the others gain\n"
+	"                        nothing.  Without it, both from warm_up on\n"
+	"  agents: simulated     or processes: each a `fkge serve` with a folder of its\n"
+	"                        own, over TCP on loopback.  Then keep is each, the\n"
+	"                        run goes on while one of them still looks better\n"
+	"                        and proposes rounds, and an interrupted one goes on\n"
+	"                        from their stores; not with stall, retained, unlearn\n"
+	"  retained: false       true: trained without what is to be forgotten\n"
+	"\n"
+	"Keys of experiment alone:\n"
+	"\n"
+	"  name, data, seeds\n"
+	"  average: queries      agents weigh by them; or triples (of train), plain\n"
+	"  names: DIR            AGENT.tsv: own name, TAB, shared name\n"
+	"  reference: VARIANT    by which parameters are compared\n"
+	"  published: FILE.csv   figures to put beside, of its `dataset: NAME`; its\n"
+	"                        columns are paper, table, dataset, clients,\n"
+	"                        kge_model, method, metric (MRR, Hits@1 ...), value,\n"
+	"                        unit (percent, or anything else)\n"
+	"  forget: 0.01          share of each agent's train, drawn by the seed,\n"
+	"                        that is to be forgotten\n"
+	"\n"
+	"A variant `unlearned: {unlearn: NAME}` takes the tables of the variant NAME and "
+	"unlearns (FedLU): `weights: paper` or code (the default).  Test and forgotten triples "
+	"are then ranked by raw, retained and unlearned tables.\n"
+	"\n"
+	"Example:\n"
+	"  fkge experiment r3.yaml --only single --only fede";
+
 int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct experiment_options o = { 0 };
@@ -333,81 +399,7 @@ int cmd_experiment(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = experiment_options,
 		.parse = parse_experiment,
 		.args = "FILE.yaml",
-		.doc = "Run several agents with several methods on one data set, and compare.\v"
-		       "All agents run in this process over a simulated network, or as "
-		       "processes over TCP (agents: processes).  What is "
-		       "finished is not run again: the same command goes on after an "
-		       "interruption, within a run from its last saved look.  Example of a file "
-		       "(paths are relative to it):\n\n"
-		       "  experiment: {name: R3, data: fb15k-237-r3, seeds: [1, 2, 3],\n"
-		       "    rounds: 100, epochs: 3, eval_every: 5, patience: 3}\n"
-		       "  model: {kind: transe, dim: 256}\n"
-		       "  train: {lr: 1e-4, negatives: 256}\n"
-		       "  eval: {protocol: fedlu}\n"
-		       "  variants:\n"
-		       "    single:                    # each agent alone: the control arm\n"
-		       "    collective:                # all graphs in one\n"
-		       "    fede:\n"
-		       "    hosted: {method: fede, topology: hosted}\n\n"
-		       "The folder `data` holds one folder an agent, with train.tsv, valid.tsv "
-		       "and test.tsv.  In a variant stand a method's constants (--methods), "
-		       "settings of agent.yaml as train.lr, what `published` calls it, and "
-		       "keys of experiment of the first kind:\n\n"
-		       "  rounds: 100           at most\n"
-		       "  epochs: 3             of local training, a round\n"
-		       "  eval_every: 5         rounds between looks at valid\n"
-		       "  patience: 3           looks without a better one before it stops; 0: "
-		       "none\n"
-		       "  keep: together        all keep the look that is best by the mean; or "
-		       "each:\n"
-		       "                        every agent its own best one\n"
-		       "  topology: sharded     or hosted\n"
-		       "  min_holders: 2        what fewer agents hold does not travel\n"
-		       "  equal_start: true     shared rows begin the same everywhere; moved: "
-		       "only\n"
-		       "                        those that the method moves, as processes do, "
-		       "which\n"
-		       "                        know of no others\n"
-		       "  secret_aggregation: false\n"
-		       "  stall: 0.001          of fedlu: teaching waits for looks at valid.  The\n"
-		       "                        table that travels is taught from the first one "
-		       "at\n"
-		       "                        which the local tables gain nothing or, after\n"
-		       "                        warm_up rounds, either gains no more than this; "
-		       "the\n"
-		       "                        local ones from the first at which the others "
-		       "gain\n"
-		       "                        nothing.  Without it, both from warm_up on\n"
-		       "  agents: simulated     or processes: each a `fkge serve` with a folder of "
-		       "its\n"
-		       "                        own, over TCP on loopback.  Then keep is each, "
-		       "the\n"
-		       "                        run goes on while one of them still looks better\n"
-		       "                        and proposes rounds, and an interrupted one goes "
-		       "on\n"
-		       "                        from their stores; not with stall, retained, "
-		       "unlearn\n"
-		       "  retained: false       true: trained without what is to be forgotten\n\n"
-		       "Keys of experiment alone:\n\n"
-		       "  name, data, seeds\n"
-		       "  average: queries      agents weigh by them; or triples (of train), "
-		       "plain\n"
-		       "  names: DIR            AGENT.tsv: own name, TAB, shared name\n"
-		       "  reference: VARIANT    by which parameters are compared\n"
-		       "  published: FILE.csv   figures to put beside, of its `dataset: NAME`; "
-		       "its\n"
-		       "                        columns are paper, table, dataset, clients,\n"
-		       "                        kge_model, method, metric (MRR, Hits@1 ...), "
-		       "value,\n"
-		       "                        unit (percent, or anything else)\n"
-		       "  forget: 0.01          share of each agent's train, drawn by the seed,\n"
-		       "                        that is to be forgotten\n\n"
-		       "A variant `unlearned: {unlearn: NAME}` takes the tables of the variant "
-		       "NAME and unlearns (FedLU): `weights: paper` or code (the default).  Test "
-		       "and "
-		       "forgotten triples are then ranked by raw, retained and unlearned "
-		       "tables.\n\n"
-		       "Example:\n  fkge experiment r3.yaml --only single --only fede",
+		.doc = experiment_doc,
 		.input = &o,
 	};
 

@@ -1,8 +1,10 @@
-/* cli/graphs.h - what `split` and `synth` share: shares of the splits, the record of a run. */
+/* cli/graphs.h - what commands about graphs share: shares of the splits, the record of a run,
+ * conflicts in words. */
 #ifndef CLI_GRAPHS_H
 #define CLI_GRAPHS_H
 
 #include "cli/cli.h"
+#include "graph/match.h"
 
 struct ratios {
 	double valid, test; /* shares of all */
@@ -16,5 +18,8 @@ int cli_write_record(const char *folder, const char *name, json_t *record, struc
  * would be taken for this one's, and a graph that is the owner's would be lost. */
 int cli_refuse_mixing(const char *folder, const char *const *names, const char *what,
 		      struct err *e);
+/* Conflicts on standard error and, with --json, in conflict_lines; resolved: they are notes, which
+ * --quiet leaves out, else a part of the error. */
+void cli_tell_conflicts(struct cli *cli, const struct graph_conflicts *c, bool resolved);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sodium.h>
 
+#include "agent/core/terms.h"
 #include "agent/folder.h"
 #include "agent/start.h"
 #include "base/mem.h"
@@ -59,7 +60,7 @@ static error_t parse_quote(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* What is asked, and all that the answer depends on. */
+/* The question, and all that the answer depends on. */
 struct question {
 	struct cli *cli;
 	const struct config *config;
@@ -97,17 +98,10 @@ static uint32_t row_floats(const struct config *c, const struct store_core *core
 
 static struct ledger_mechanism release_of(const struct question *q)
 {
-	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
-					  .accountant = ledger_release_accountant(
-						  start_accountant(q->config)),
-					  .adjacency = LEDGER_ROW_REPLACED,
-					  .batch = 1,
-					  .dim = q->dim,
-					  .param = config_release_noise(q->config),
-					  .delta = q->config->privacy.delta };
+	return agent_release(q->config, config_release_noise(q->config), q->dim);
 }
 
-/* What the core would draw under (agent/core/session_ledger.c). */
+/* The mechanism that the core would draw under (agent/core/session_ledger.c). */
 static struct ledger_mechanism next_mechanism(const struct question *q)
 {
 	const struct ledger_account *a = q->account;
@@ -119,7 +113,7 @@ static struct ledger_mechanism next_mechanism(const struct question *q)
 		return *votes;
 	return a->contracted && !a->closed && !ledger_is_release(a->mechanism.noise)
 		       ? a->mechanism
-		       : start_votes(q->config, q->rows, q->dim);
+		       : agent_votes(q->config, q->rows, q->dim);
 }
 
 /* The contract's caps, or lower ones that the owner has set since. */
@@ -183,7 +177,7 @@ static void show_cost(struct question *q, const struct ledger_quote *o)
 {
 	struct cli *cli = q->cli;
 
-	cli_put_count(cli, "labels", o->asked);
+	cli_put_count(cli, "labels", o->labels);
 	cli_put_text(cli, "unit", unit(q, 0));
 	cli_put(cli, "fits", json_boolean(o->fits));
 	cli_put_count(cli, "fit", q->fit);
@@ -199,7 +193,7 @@ static void show_cost(struct question *q, const struct ledger_quote *o)
 	cli_say(cli,
 		"%llu %s: with this peer %llu of %llu are spent, epsilon %.4f -> %.4f;\n"
 		"with all peers %llu of %llu, epsilon %.4f -> %.4f: %s\n",
-		ULL(o->asked), unit(q, o->asked), ULL(o->pair_spent), ULL(o->pair_cap),
+		ULL(o->labels), unit(q, o->labels), ULL(o->pair_spent), ULL(o->pair_cap),
 		o->pair_epsilon, o->pair_epsilon_after, ULL(o->lineage_spent), ULL(o->lineage_cap),
 		o->lineage_epsilon, o->lineage_epsilon_after,
 		o->fits ? "it fits" : "it does not fit, the session would be cut short");
@@ -241,8 +235,8 @@ static json_t *by_accountant(const struct question *q, enum ledger_accountant by
 		      : "in all with this peer",
 		q->config->privacy.epsilon_per_peer, ULL(caps.pair), unit(q, caps.pair));
 	return json_pack("{s:s, s:b, s:o, s:b, s:I}", "accountant", ledger_accountant_name(by),
-			 "decides", decides, "epsilon_after", json_of_number(after), "alone", alone,
-			 "pair_cap", (json_int_t)caps.pair);
+			 "decides", decides, "epsilon_after", store_json_of_number(after), "alone",
+			 alone, "pair_cap", (json_int_t)caps.pair);
 }
 
 static void show_accountants(const struct question *q)
@@ -257,7 +251,7 @@ static void show_accountants(const struct question *q)
 	cli_put(q->cli, "by_accountant", list);
 }
 
-/* What the paper would print for this pair afterwards (dp/accountant.h). */
+/* The epsilon that the paper would print for this pair afterwards (dp/accountant.h). */
 static void show_published(const struct question *q)
 {
 	const struct ledger_mechanism *m = &q->account->mechanism;
@@ -349,7 +343,7 @@ static enum dp_worth show_worth(const struct question *q)
 	return q->release ? show_map(q) : show_votes(q);
 }
 
-/* What agent/core/conversation.c does with a session of this worth. */
+/* Says whether agent/core/conversation.c refuses a session of this worth. */
 static void show_refusal(const struct question *q, enum dp_worth worth)
 {
 	bool spends = q->config->federation.translator != CONFIG_PROCRUSTES;
@@ -375,7 +369,7 @@ static void instead(const struct question *q, json_t *list, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	json_array_append_new(list, json_of_text(text));
+	json_array_append_new(list, store_json_of_text(text));
 	cli_say(q->cli, "  instead: %s\n", text);
 }
 
@@ -449,7 +443,8 @@ static void show_notes(const struct question *q)
 		lab_note(&q->cli->notes,
 			 "privacy.noisy_rows: a session that the peer hosts costs one "
 			 "noisy release of this agent's rows besides.\n");
-	cli_put(q->cli, "assumed", q->assumed != NULL ? json_of_text(q->assumed) : json_null());
+	cli_put(q->cli, "assumed",
+		q->assumed != NULL ? store_json_of_text(q->assumed) : json_null());
 	if (q->assumed != NULL)
 		lab_note(&q->cli->notes, "Assumed: %s.\n", q->assumed);
 	if (q->contract)

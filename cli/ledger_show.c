@@ -35,7 +35,7 @@ static double votes_by(const struct ledger_account *a, enum ledger_accountant by
 	return ledger_epsilon(&spend, 1, &epsilon, NULL) == 0 ? epsilon : NAN;
 }
 
-/* What the paper would print (dp/accountant.h).  NAN: it has no figure for this noise. */
+/* The epsilon that the paper would print (dp/accountant.h).  NAN: it has none for this noise. */
 static double votes_as_published(const struct ledger_account *a)
 {
 	const struct ledger_mechanism *votes = ledger_account_votes(a);
@@ -103,7 +103,13 @@ static void protects(const struct ledger_account *a, const struct sides *s, char
 
 static void leaves_open(const struct ledger_account *a, const struct sides *s, char *out, size_t n)
 {
-	if (bare_rows(s->served) > 0)
+	if (s->served->unrotated_rows > 0)
+		snprintf(out, n,
+			 "%s's aligned rows: %s has them as they are in %s's tables, axes and "
+			 "all; whether a triple was trained on; which names both have; when each "
+			 "improves",
+			 s->host, s->client, s->host);
+	else if (bare_rows(s->served) > 0)
 		snprintf(out, n,
 			 "%s's aligned rows: %s has all distances and angles between them, and "
 			 "the rows themselves once both spaces agree%s; whether a triple was "
@@ -133,7 +139,7 @@ static json_t *epsilons_json(const struct ledger_account *a)
 
 	for (int k = LEDGER_EXACT; k <= LEDGER_LAST_ACCOUNTANT; k++)
 		json_object_set_new(j, ledger_accountant_name((enum ledger_accountant)k),
-				    json_of_number(votes_by(a, (enum ledger_accountant)k)));
+				    store_json_of_number(votes_by(a, (enum ledger_accountant)k)));
 	return j;
 }
 
@@ -167,27 +173,29 @@ static json_t *account_json(const struct ledger_account *a, const struct sides *
 	json_object_set_new(j, "unit", json_string(unit_of(&a->mechanism)));
 	json_object_set_new(j, "labels", json_integer((json_int_t)a->spent));
 	json_object_set_new(j, "labels_cap", json_integer((json_int_t)a->caps.pair));
-	json_object_set_new(j, "epsilon", json_of_number(spent_epsilon(a)));
-	json_object_set_new(j, "epsilon_pld", json_of_number(spent_pld(a)));
-	json_object_set_new(j, "epsilon_cap", json_of_number(a->caps.epsilon_pair));
+	json_object_set_new(j, "epsilon", store_json_of_number(spent_epsilon(a)));
+	json_object_set_new(j, "epsilon_pld", store_json_of_number(spent_pld(a)));
+	json_object_set_new(j, "epsilon_cap", store_json_of_number(a->caps.epsilon_pair));
 	json_object_set_new(j, "epsilon_by_accountant", epsilons_json(a));
-	json_object_set_new(j, "epsilon_as_published", json_of_number(votes_as_published(a)));
-	json_object_set_new(j, "delta", json_of_number(a->mechanism.delta));
+	json_object_set_new(j, "epsilon_as_published", store_json_of_number(votes_as_published(a)));
+	json_object_set_new(j, "delta", store_json_of_number(a->mechanism.delta));
 	json_object_set_new(j, "accountant",
 			    json_string(ledger_accountant_name(a->mechanism.accountant)));
 	json_object_set_new(j, "noise", json_string(ledger_noise_name(a->mechanism.noise)));
-	json_object_set_new(j, "noise_parameter", json_of_number(a->mechanism.param));
+	json_object_set_new(j, "noise_parameter", store_json_of_number(a->mechanism.param));
 	json_object_set_new(j, "teachers", json_integer(a->mechanism.teachers));
 	json_object_set_new(j, "spent", spent_json(a));
 	json_object_set_new(j, "rows_disclosed_by_client", json_integer((json_int_t)a->rows));
 	json_object_set_new(j, "floats_disclosed_by_client", json_integer((json_int_t)a->floats));
 	json_object_set_new(j, "noisy_rows_disclosed_by_client",
 			    json_integer((json_int_t)a->noisy_rows));
+	json_object_set_new(j, "unrotated_rows_disclosed_by_client",
+			    json_integer((json_int_t)a->unrotated_rows));
 	json_object_set_new(j, "maps", json_integer((json_int_t)a->maps));
 	protects(a, s, text, sizeof(text));
-	json_object_set_new(j, "protected", json_of_text(text));
+	json_object_set_new(j, "protected", store_json_of_text(text));
 	leaves_open(a, s, text, sizeof(text));
-	json_object_set_new(j, "not_protected", json_of_text(text));
+	json_object_set_new(j, "not_protected", store_json_of_text(text));
 	return j;
 }
 
@@ -218,7 +226,7 @@ static const char *counted(const struct ledger_mechanism *m)
 	return ledger_is_release(m->noise) ? "noisy releases" : "one-bit labels";
 }
 
-/* What was spent at other prices than that of the contract; it is in the epsilon too. */
+/* Labels and releases spent at other prices than the contract's; the epsilon counts these too. */
 static void say_others(const struct cli *cli, const struct ledger_account *a)
 {
 	struct ledger_lineage l;
@@ -267,16 +275,25 @@ static void say_spent(const struct cli *cli, const struct ledger_account *a, con
 	say_others(cli, a);
 }
 
+/* Nothing, where all rows were rotated. */
+static void say_unrotated(uint64_t rows, char *out, size_t n)
+{
+	out[0] = '\0';
+	if (rows > 0)
+		snprintf(out, n, " (%llu of them unrotated)", ULL(rows));
+}
+
 static void say_account(const struct cli *cli, const struct ledger_account *a,
 			const struct sides *s)
 {
-	char text[4 * STORE_NAME_MAX + 256];
+	char text[4 * STORE_NAME_MAX + 256], unrotated[48];
 
+	say_unrotated(s->served->unrotated_rows, unrotated, sizeof(unrotated));
 	cli_say_wrapped(cli, 2, "of %s, toward %s:", s->host, s->client);
 	cli_say_wrapped(cli, 4,
-			"rows sent: %llu as they are, %llu with noise (%llu numbers; all sessions, "
-			"repeated rows count again)",
-			ULL(bare_rows(s->served)), ULL(s->served->noisy_rows),
+			"rows sent: %llu as they are%s, %llu with noise (%llu numbers; all "
+			"sessions, repeated rows count again)",
+			ULL(bare_rows(s->served)), unrotated, ULL(s->served->noisy_rows),
 			ULL(s->served->floats));
 	say_spent(cli, a, s);
 	protects(a, s, text, sizeof(text));
@@ -330,12 +347,12 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	names[!us] = partner;
 	cli_say_wrapped(cli, 0, "%s: %llu entries, %llu countersigned, %zu sessions unfinished",
 			who, ULL(c->sequence), ULL(c->countersigned), c->n_open);
-	json_object_set_new(j, "partner", json_of_text(partner));
+	json_object_set_new(j, "partner", store_json_of_text(partner));
 	json_object_set_new(j, "partner_id", who_id_json(r, c->key[!us]));
-	json_object_set_new(j, "partner_key", json_of_hex(c->key[!us], LEDGER_KEY));
+	json_object_set_new(j, "partner_key", store_json_of_hex(c->key[!us], LEDGER_KEY));
 	json_object_set_new(j, "entries", json_integer((json_int_t)c->sequence));
 	json_object_set_new(j, "countersigned", json_integer((json_int_t)c->countersigned));
-	json_object_set_new(j, "head", json_of_hex(c->head, LEDGER_HASH));
+	json_object_set_new(j, "head", store_json_of_hex(c->head, LEDGER_HASH));
 	json_object_set_new(j, "unsettled", json_integer((json_int_t)c->n_open));
 	json_object_set_new(j, "unsettled_sessions", unsettled_json(cli, c, names));
 	json_object_set_new(j, "as_host", account_json(&c->account[us], &host));
@@ -357,8 +374,8 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
 			ULL(c->sequence), ULL(c->countersigned));
 	say_account(cli, &c->account[0], &first);
 	say_account(cli, &c->account[1], &second);
-	return json_pack("{s:o, s:o, s:o, s:o}", "low", json_of_hex(c->key[0], LEDGER_KEY), "high",
-			 json_of_hex(c->key[1], LEDGER_KEY), "low_hosts",
+	return json_pack("{s:o, s:o, s:o, s:o}", "low", store_json_of_hex(c->key[0], LEDGER_KEY),
+			 "high", store_json_of_hex(c->key[1], LEDGER_KEY), "low_hosts",
 			 account_json(&c->account[0], &first), "high_hosts",
 			 account_json(&c->account[1], &second));
 }
@@ -410,8 +427,9 @@ json_t *ledger_stated_json(const struct cli *cli, const struct ledger_stated *at
 	for (size_t k = 0; k < n; k++)
 		say_statement(cli, &at[k].statement);
 	return json_pack("{s:o, s:o, s:o, s:o, s:s}", "trainings", list, "epsilon",
-			 json_of_number(epsilon), "epsilon_pld", json_of_number(pld), "delta",
-			 json_of_number(delta), "adjacency", ledger_adjacency_name(LEDGER_TRIPLE));
+			 store_json_of_number(epsilon), "epsilon_pld", store_json_of_number(pld),
+			 "delta", store_json_of_number(delta), "adjacency",
+			 ledger_adjacency_name(LEDGER_TRIPLE));
 }
 
 static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
@@ -429,7 +447,7 @@ static int show_stated(struct cli *cli, const struct folder *f, struct err *e)
 /* ---- one agent, toward all partners and in both roles ---- */
 
 struct agent_total {
-	uint64_t bare_rows, noisy_rows, labels, maps, releases;
+	uint64_t bare_rows, unrotated_rows, noisy_rows, labels, maps, releases;
 };
 
 static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
@@ -446,6 +464,7 @@ static struct agent_total total_of(const uint8_t sign_key[LEDGER_KEY],
 		own = &chains[i]->account[us];
 		served = &chains[i]->account[!us];
 		t.bare_rows += bare_rows(served);
+		t.unrotated_rows += served->unrotated_rows;
 		t.noisy_rows += served->noisy_rows;
 		t.maps += own->maps;
 		for (size_t k = 0; k < own->n_lineages; k++)
@@ -481,23 +500,26 @@ static const char *total_leaves_open(const struct agent_total *t, bool trained)
 
 static json_t *total_json(const struct agent_total *t, const char *protects, const char *open)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "rows_sent",
-			 (json_int_t)t->bare_rows, "noisy_rows_sent", (json_int_t)t->noisy_rows,
-			 "labels", (json_int_t)t->labels, "maps", (json_int_t)t->maps, "releases",
-			 (json_int_t)t->releases, "protected", protects, "not_protected", open);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "rows_sent",
+			 (json_int_t)t->bare_rows, "unrotated_rows_sent",
+			 (json_int_t)t->unrotated_rows, "noisy_rows_sent",
+			 (json_int_t)t->noisy_rows, "labels", (json_int_t)t->labels, "maps",
+			 (json_int_t)t->maps, "releases", (json_int_t)t->releases, "protected",
+			 protects, "not_protected", open);
 }
 
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
 			  const struct ledger_chain *const *chains, size_t n, bool trained)
 {
 	struct agent_total t = total_of(sign_key, chains, n);
-	char protects[256];
+	char protects[256], unrotated[48];
 
+	say_unrotated(t.unrotated_rows, unrotated, sizeof(unrotated));
 	cli_say_wrapped(cli, 0,
-			"%s in all: %llu rows sent as they are, %llu with noise; %llu labels, %llu "
-			"map%s",
-			who, ULL(t.bare_rows), ULL(t.noisy_rows), ULL(t.labels), ULL(t.maps),
-			t.maps == 1 ? "" : "s");
+			"%s in all: %llu rows sent as they are%s, %llu with noise; %llu labels, "
+			"%llu map%s",
+			who, ULL(t.bare_rows), unrotated, ULL(t.noisy_rows), ULL(t.labels),
+			ULL(t.maps), t.maps == 1 ? "" : "s");
 	snprintf(
 		protects, sizeof(protects), "%s%s", total_protects(&t),
 		trained ? "; any one training triple, in what was sent of tables trained with noise"

@@ -136,7 +136,7 @@ int cmd_ledger_export(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse(cli, &s, argc, argv);
 	rc = own_export(cli, o.peer, o.nonce, &x, e);
 	if (rc == 0) {
-		ledger_export_write(&x, &text);
+		store_export_write(&x, &text);
 		rc = file_write_atomic(o.file, text.base, text.len, 0644, e);
 	}
 	if (rc == 0) {
@@ -155,7 +155,7 @@ int cmd_ledger_export(struct cli *cli, int argc, char **argv, struct err *e)
 
 struct verify_options {
 	struct cli_words files;
-	struct ledger_asked asked;
+	struct ledger_request request;
 };
 
 static const struct argp_option verify_options[] = {
@@ -171,10 +171,10 @@ static error_t parse_verify(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		o->asked.nonce = who_take_nonce(state, arg);
+		o->request.nonce = who_take_nonce(state, arg);
 		return 0;
 	case 's':
-		o->asked.since_ms = who_take_time(state, arg);
+		o->request.since_ms = who_take_time(state, arg);
 		return 0;
 	default:
 		return cli_take_word(&o->files, key, arg, state);
@@ -186,7 +186,7 @@ static int read_export(const char *path, struct ledger_export *x, struct err *e)
 	struct buf text = { 0 };
 	int rc = file_read(path, EXPORT_MAX, &text, e);
 
-	if (rc == 0 && ledger_export_read(x, text.base, text.len, e) != 0)
+	if (rc == 0 && store_export_read(x, text.base, text.len, e) != 0)
 		rc = err_prefix(e, "%s", path);
 	buf_release(&text);
 	return rc;
@@ -225,13 +225,14 @@ static json_t *owner_json(const struct ledger_export *x, char when[CLI_TIME_TEXT
 	net_ident_short(&keys, print);
 	net_key_format(x->owner.key, id);
 	cli_time_text(x->time_ms, when);
-	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b}", "name", json_of_text(x->owner.name),
-			 "id", id, "fingerprint", print, "time", (json_int_t)x->time_ms, "nonce",
-			 x->nonce[0] != '\0' ? json_of_text(x->nonce) : json_null(), "whole",
+	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b}", "name",
+			 store_json_of_text(x->owner.name), "id", id, "fingerprint", print, "time",
+			 (json_int_t)x->time_ms, "nonce",
+			 x->nonce[0] != '\0' ? store_json_of_text(x->nonce) : json_null(), "whole",
 			 x->whole);
 }
 
-/* Whose keys all this is held against: nothing in the files says whom they belong to. */
+/* The keys that all this is held against: nothing in the files says who owns a key. */
 static void show_owners(struct cli *cli, struct exports *all)
 {
 	json_t *list = json_array();
@@ -261,15 +262,15 @@ static void show_findings(struct cli *cli, const struct ledger_report *r)
 		const struct ledger_finding *f = &r->at[i];
 
 		if (f->fault == LEDGER_NOT_CHECKED) {
-			json_array_append_new(unchecked, json_of_text(f->text));
+			json_array_append_new(unchecked, store_json_of_text(f->text));
 			cli_say_wrapped(cli, 0, "%s", f->text);
 			continue;
 		}
 		json_array_append_new(list, json_pack("{s:b, s:I, s:[o, o], s:o}", "note", f->note,
 						      "sequence", (json_int_t)f->sequence, "keys",
-						      json_of_hex(f->low, LEDGER_KEY),
-						      json_of_hex(f->high, LEDGER_KEY), "text",
-						      json_of_text(f->text)));
+						      store_json_of_hex(f->low, LEDGER_KEY),
+						      store_json_of_hex(f->high, LEDGER_KEY),
+						      "text", store_json_of_text(f->text)));
 		cli_say_wrapped(cli, 0, "%s: %s", f->note ? "note" : "FAULT", f->text);
 	}
 	cli_put(cli, "findings", list);
@@ -294,7 +295,7 @@ static void show_report(struct cli *cli, const struct ledger_report *r, size_t n
 				r->chains == 1 ? "" : "s", verdict);
 }
 
-/* What an intact ledger comes to: every epsilon from mechanism and counts. */
+/* The figures of an intact ledger: every epsilon from mechanism and counts. */
 static void show_pairs(struct cli *cli, struct exports *all)
 {
 	const struct ledger_export *x = &all->at[0];
@@ -325,11 +326,11 @@ static void show_pairs(struct cli *cli, struct exports *all)
 }
 
 static int verify_exports(struct cli *cli, const struct ledger_export *x, size_t n,
-			  const struct ledger_asked *asked, struct err *e)
+			  const struct ledger_request *request, struct err *e)
 {
 	struct exports all = { x, n };
 	struct ledger_report r = { .name = name_in_exports, .name_ctx = &all };
-	int rc = ledger_audit(x, n, asked, &r);
+	int rc = ledger_audit(x, n, request, &r);
 
 	show_owners(cli, &all);
 	if (rc == 0)
@@ -367,13 +368,13 @@ int cmd_ledger_verify(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse(cli, &s, argc, argv);
 	n = o.files.n == 2 ? 2 : 1;
 	rc = o.files.n > 0 ? read_export(o.files.at[0], &x[0], e)
-			   : own_export(cli, NULL, o.asked.nonce, &x[0], e);
-	if (rc == 0 && o.files.n == 0 && o.asked.since_ms == 0)
-		o.asked.since_ms = x[0].time_ms; /* made just now */
+			   : own_export(cli, NULL, o.request.nonce, &x[0], e);
+	if (rc == 0 && o.files.n == 0 && o.request.since_ms == 0)
+		o.request.since_ms = x[0].time_ms; /* made just now */
 	if (rc == 0 && n == 2)
 		rc = read_export(o.files.at[1], &x[1], e);
 	if (rc == 0)
-		rc = verify_exports(cli, x, n, &o.asked, e);
+		rc = verify_exports(cli, x, n, &o.request, e);
 	ledger_export_release(&x[0]);
 	ledger_export_release(&x[1]);
 	return rc;

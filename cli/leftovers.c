@@ -45,7 +45,7 @@ static void token_add(struct token *t, char c)
 	t->n += t->n <= GRAPH_NAME_MAX;
 }
 
-static void look_at_text(struct search *s, FILE *f)
+static void search_text(struct search *s, FILE *f)
 {
 	struct token *field = mem_array(2, sizeof(*field)), *word = field + 1;
 	int c;
@@ -92,23 +92,24 @@ static void list(struct search *s, const char *path, const char *kind, size_t na
 {
 	const char *inside = strlen(path) > s->skip ? path + s->skip : ".";
 
-	json_array_append_new(s->list, json_pack("{s:o, s:s, s:I}", "file", json_of_text(inside),
-						 "kind", kind, "names", (json_int_t)names));
+	json_array_append_new(s->list,
+			      json_pack("{s:o, s:s, s:I}", "file", store_json_of_text(inside),
+					"kind", kind, "names", (json_int_t)names));
 }
 
-static void look_for_names(struct search *s, const char *path, FILE *f)
+static void search_names(struct search *s, const char *path, FILE *f)
 {
 	size_t n = 0, all = graph_vocab_count(s->names);
 
 	memset(s->found, 0, all * sizeof(*s->found));
-	look_at_text(s, f);
+	search_text(s, f);
 	for (size_t i = 0; i < all; i++)
 		n += s->found[i];
 	if (n > 0)
 		list(s, path, "names", n);
 }
 
-static void look_at_file(struct search *s, const char *path)
+static void search_file(struct search *s, const char *path)
 {
 	FILE *f = fopen(path, "rb");
 	char head[16] = { 0 };
@@ -125,7 +126,7 @@ static void look_at_file(struct search *s, const char *path)
 	if (kind != NULL)
 		list(s, path, kind, 0);
 	else
-		look_for_names(s, path, f);
+		search_names(s, path, f);
 	(void)fclose(f);
 }
 
@@ -141,9 +142,9 @@ static bool is_own(const char *name)
 	return false;
 }
 
-static void look_into(struct search *s, const char *folder, int depth);
+static void search_folder(struct search *s, const char *folder, int depth);
 
-static void look_at(struct search *s, const char *path, int depth)
+static void search_path(struct search *s, const char *path, int depth)
 {
 	struct stat st;
 
@@ -152,13 +153,13 @@ static void look_at(struct search *s, const char *path, int depth)
 	if (S_ISLNK(st.st_mode))
 		list(s, path, "link", 0);
 	else if (S_ISDIR(st.st_mode))
-		look_into(s, path, depth + 1);
+		search_folder(s, path, depth + 1);
 	else if (S_ISREG(st.st_mode) && s->files++ < FILES_MAX)
-		look_at_file(s, path);
+		search_file(s, path);
 	s->cut |= s->files > FILES_MAX;
 }
 
-static void look_into(struct search *s, const char *folder, int depth)
+static void search_folder(struct search *s, const char *folder, int depth)
 {
 	struct dirent **entry = NULL;
 	int n = depth <= DEPTH_MAX ? scandir(folder, &entry, NULL, alphasort) : 0;
@@ -172,7 +173,7 @@ static void look_into(struct search *s, const char *folder, int depth)
 
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 		    !(depth == 0 && is_own(name)) && !s->cut)
-			look_at(s, path, depth);
+			search_path(s, path, depth);
 		free(path);
 		free(entry[i]);
 	}
@@ -202,7 +203,7 @@ json_t *leftovers_find(const char *folder, const struct graph *g,
 		add_name(&s, g->entities, triples[i].tail);
 	}
 	s.found = mem_array((size_t)graph_vocab_count(s.names) + 1, sizeof(*s.found));
-	look_into(&s, folder, 0);
+	search_folder(&s, folder, 0);
 	if (s.cut)
 		list(&s, folder, "more", 0);
 	graph_vocab_free(s.names);

@@ -58,6 +58,7 @@ static const struct command commands[] = {
 	{ "id", "show this agent's id and keys", cmd_id, NULL },
 	{ "import", "read a knowledge graph or an alias table", cmd_import, NULL },
 	{ "export", "write embeddings or triples to files", cmd_export, NULL },
+	{ "align", "make shared names out of pairs of graphs' names", cmd_align, NULL },
 	{ "split", "deal one graph to several agents", cmd_split, NULL },
 	{ "synth", "write a generated graph of any size", cmd_synth, NULL },
 	{ "train", "train on the own graph, keeping the best state", cmd_train, NULL },

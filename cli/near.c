@@ -122,7 +122,7 @@ int near_find(const struct graph_vocab *v, const char *what, const char *name, u
 		return 0;
 	n = nearest_names(v, name, best);
 	buf_printf(&words, "%s", n > 0 ? "; did you mean " : "");
-	for (size_t i = 0; i < n; i++) /* of long ones the end: what differs stands there */
+	for (size_t i = 0; i < n; i++) /* of long names the end: there they differ */
 		buf_printf(&words, "%s'%s%s'", i > 0 ? ", " : "", best[i].len > SHOWN ? "..." : "",
 			   best[i].name + (best[i].len > SHOWN ? best[i].len - SHOWN : 0));
 	err_set(e, ERR_NOTFOUND, "the graph has no %s '%.150s'%s%s", what, name,

@@ -87,7 +87,7 @@ void cli_put(struct cli *cli, const char *key, json_t *value)
 
 void cli_put_text(struct cli *cli, const char *key, const char *text)
 {
-	cli_put(cli, key, json_of_text(text));
+	cli_put(cli, key, store_json_of_text(text));
 }
 
 void cli_put_count(struct cli *cli, const char *key, uint64_t n)
@@ -97,7 +97,7 @@ void cli_put_count(struct cli *cli, const char *key, uint64_t n)
 
 void cli_put_number(struct cli *cli, const char *key, double x)
 {
-	cli_put(cli, key, json_of_number(x));
+	cli_put(cli, key, store_json_of_number(x));
 }
 
 void cli_line(struct cli *cli, json_t *value)

@@ -293,9 +293,9 @@ static json_t *invite_request(const struct invite_options *o)
 	json_t *j = json_pack("{s:s}", "do", "invite");
 
 	if (o->address != NULL)
-		json_object_set_new(j, "address", json_of_text(o->address));
+		json_object_set_new(j, "address", store_json_of_text(o->address));
 	if (o->guest != NULL)
-		json_object_set_new(j, "guest", json_of_text(o->guest));
+		json_object_set_new(j, "guest", store_json_of_text(o->guest));
 	if (o->uses > 0)
 		json_object_set_new(j, "uses", json_integer(o->uses));
 	if (o->days > 0)

@@ -57,7 +57,7 @@ static error_t parse_predict(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_FILTERED:
 	case 'a':
-		o->how.with_known = key == 'a';
+		o->how.with_true = key == 'a';
 		return 0;
 	case KEY_TYPED:
 		o->how.typed = true;
@@ -131,9 +131,9 @@ static json_t *answers_json(const struct predictor *p, const struct graph_triple
 		json_t *j = json_object();
 
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
-		json_object_set_new(j, "name", json_of_text(answer_name(p, q, a->id)));
-		json_object_set_new(j, "score", json_of_number((double)a->score));
-		json_object_set_new(j, "known", json_boolean(a->known));
+		json_object_set_new(j, "name", store_json_of_text(answer_name(p, q, a->id)));
+		json_object_set_new(j, "score", store_json_of_number((double)a->score));
+		json_object_set_new(j, "known", json_boolean(a->is_true));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -151,10 +151,10 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 	for (size_t k = 0; k < n; k++)
 		cli_say(p->cli, "%5zu  %10.4f  %s%s\n", k + 1, (double)p->answers[k].score,
 			answer_name(p, &q, p->answers[k].id),
-			p->answers[k].known ? "  (known)" : "");
+			p->answers[k].is_true ? "  (known)" : "");
 	if (n == 0)
 		lab_note(&p->cli->notes, "Nothing is left to answer with%s\n",
-			 p->how.with_known ? "" : "; --known shows what the graph holds");
+			 p->how.with_true ? "" : "; --known shows what the graph holds");
 	cli_put(p->cli, "answers", answers_json(p, &q, n));
 	return 0;
 }
@@ -171,7 +171,7 @@ static void say_triples(const struct predictor *p, const char *const at[3],
 
 		cli_say(p->cli, "%s\t%s\t%s\t%zu\t%.4f\t%s\n", q->head == GRAPH_NONE ? name : at[0],
 			q->rel == GRAPH_NONE ? name : at[1], q->tail == GRAPH_NONE ? name : at[2],
-			k + 1, (double)a->score, a->known ? "known" : "new");
+			k + 1, (double)a->score, a->is_true ? "known" : "new");
 	}
 	fflush(stdout);
 }
@@ -181,7 +181,7 @@ static json_t *question_json(const char *const at[3])
 	json_t *j = json_array();
 
 	for (int k = 0; k < 3; k++)
-		json_array_append_new(j, json_of_text(at[k]));
+		json_array_append_new(j, store_json_of_text(at[k]));
 	return j;
 }
 
@@ -206,7 +206,7 @@ static int answer_line(struct predictor *p, struct graph_lines *l, char *line, s
 	}
 	if (rc != 0) {
 		fprintf(stderr, "fkge: %s\n", e->text);
-		json_object_set_new(j, "error", json_of_text(e->text));
+		json_object_set_new(j, "error", store_json_of_text(e->text));
 	} else {
 		const char *const at[3] = { f[0].text, f[1].text, f[2].text };
 		size_t n = kge_ask(p->asker, q, &p->how, p->answers);
@@ -253,7 +253,7 @@ static int predict(struct predictor *p, const struct predict_options *o, struct 
 	p->answers = mem_array(p->how.top, sizeof(*p->answers));
 	p->asker = kge_asker_new(p->w.emb, p->w.graph);
 	rc = o->batch != NULL ? predict_batch(p, o->batch, e) : predict_one(p, o->at, e);
-	cli_put(p->cli, "filtered", json_boolean(!p->how.with_known));
+	cli_put(p->cli, "filtered", json_boolean(!p->how.with_true));
 	cli_put(p->cli, "typed", json_boolean(p->how.typed));
 	cli_put(p->cli, "checkpoint", lab_work_checkpoint_json(&p->w.info));
 	kge_asker_free(p->asker);
@@ -367,8 +367,8 @@ static void put_similar(struct cli *cli, const struct graph_vocab *names,
 		json_t *j = json_object();
 
 		json_object_set_new(j, "rank", json_integer((json_int_t)k + 1));
-		json_object_set_new(j, "name", json_of_text(name));
-		json_object_set_new(j, "score", json_of_number((double)a[k].score));
+		json_object_set_new(j, "name", store_json_of_text(name));
+		json_object_set_new(j, "score", store_json_of_number((double)a[k].score));
 		json_array_append_new(list, j);
 		cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
 	}

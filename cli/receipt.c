@@ -80,7 +80,7 @@ int receipt_check_set(const json_t *receipt, const struct graph *g, struct err *
 
 /* ---- the signature ---- */
 
-/* What is signed; to be released. */
+/* The text that is signed; to be released. */
 static struct buf signed_text(const json_t *receipt)
 {
 	json_t *rest = json_copy((json_t *)(uintptr_t)receipt);
@@ -97,15 +97,15 @@ static struct buf signed_text(const json_t *receipt)
 	return text;
 }
 
-void receipt_sign(json_t *receipt, const struct identity *id)
+void receipt_sign(json_t *receipt, const struct store_identity *id)
 {
 	uint8_t signature[crypto_sign_BYTES];
 	struct buf text;
 
-	json_object_set_new(receipt, "sign_key", json_of_hex(id->sign_key, IDENTITY_KEY));
+	json_object_set_new(receipt, "sign_key", store_json_of_hex(id->sign_key, IDENTITY_KEY));
 	text = signed_text(receipt);
 	crypto_sign_detached(signature, NULL, text.base, text.len, id->sign_secret);
-	json_object_set_new(receipt, "signature", json_of_hex(signature, sizeof(signature)));
+	json_object_set_new(receipt, "signature", store_json_of_hex(signature, sizeof(signature)));
 	buf_release(&text);
 }
 

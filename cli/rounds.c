@@ -76,7 +76,7 @@ static struct store_round_member sum_of(const struct store_round *r)
 {
 	struct store_round_member all = { 0 };
 
-	for (uint32_t i = 0; i < r->n_seats; i++) {
+	for (uint32_t i = 0; i < r->n_participants; i++) {
 		all.rows_out += r->members[i].rows_out;
 		all.rows_in += r->members[i].rows_in;
 		all.floats_out += r->members[i].floats_out;
@@ -100,8 +100,8 @@ struct word {
 static struct word word_of(const struct rounds *all, const struct store_round *r,
 			   const struct store_round_member *m)
 {
-	const struct fed_traffic t = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
-				       m->said_floats_in };
+	const struct fed_traffic t = { m->their_rows_out, m->their_rows_in, m->their_floats_out,
+				       m->their_floats_in };
 	const struct fed_traffic ours = { m->rows_out, m->rows_in, m->floats_out, m->floats_in };
 	bool all_came = r->outcome == 0 && m->fate == FED_TOOK_PART && r->secret_bits == 0;
 	struct fed_account_head h = { .number = r->number,
@@ -127,7 +127,7 @@ static const char *word_text(const struct rounds *all, const struct store_round 
 {
 	struct word w;
 
-	if (!m->has_said)
+	if (!m->has_account)
 		return "-";
 	w = word_of(all, r, m);
 	/* what cannot be read has no figures that a signature could fit */
@@ -149,7 +149,7 @@ static void put_count(json_t *j, const char *key, uint64_t n)
 
 static void put_real(json_t *j, const char *key, bool known, double x)
 {
-	json_object_set_new(j, key, known ? json_of_number(x) : json_null());
+	json_object_set_new(j, key, known ? store_json_of_number(x) : json_null());
 }
 
 static void put_traffic(json_t *j, const struct store_round_member *m)
@@ -173,25 +173,26 @@ static void put_key(json_t *j, const char *key, const uint8_t of[STORE_KEY])
 static void put_member(json_t *j, const struct rounds *all, const uint8_t key[STORE_KEY])
 {
 	put_key(j, "id", key);
-	json_object_set_new(j, "name", json_of_text(name_of(all, key)));
+	json_object_set_new(j, "name", store_json_of_text(name_of(all, key)));
 	json_object_set_new(j, "own", json_boolean(memcmp(key, all->own, STORE_KEY) == 0));
 }
 
-/* What the member has signed for this agent, so that others can check it. */
+/* The account that the member has signed for this agent, so that others can check it. */
 static json_t *account_json(const struct rounds *all, const struct store_round *r,
 			    const struct store_round_member *m)
 {
 	struct word w;
 	json_t *j;
 
-	if (!m->has_said)
+	if (!m->has_account)
 		return json_null();
 	w = word_of(all, r, m);
 	j = json_object();
 	json_object_set_new(j, "text", json_string(w.text));
-	json_object_set_new(j, "signature", json_of_hex(m->signature, sizeof(m->signature)));
+	json_object_set_new(j, "signature", store_json_of_hex(m->signature, sizeof(m->signature)));
 	json_object_set_new(j, "sign_key",
-			    w.sign_key != NULL ? json_of_hex(w.sign_key, STORE_KEY) : json_null());
+			    w.sign_key != NULL ? store_json_of_hex(w.sign_key, STORE_KEY)
+					       : json_null());
 	json_object_set_new(j, "fits", json_boolean(w.fits));
 	json_object_set_new(j, "same", json_boolean(w.same));
 	json_object_set_new(j, "refused",
@@ -200,13 +201,14 @@ static json_t *account_json(const struct rounds *all, const struct store_round *
 	return j;
 }
 
-static json_t *member_json(const struct rounds *all, const struct store_round *r, uint32_t seat)
+static json_t *member_json(const struct rounds *all, const struct store_round *r,
+			   uint32_t participant)
 {
-	const struct store_round_member *m = &r->members[seat];
+	const struct store_round_member *m = &r->members[participant];
 	json_t *j = json_object();
 
 	put_member(j, all, m->key);
-	json_object_set_new(j, "in_roster", json_boolean(seat < r->n_members));
+	json_object_set_new(j, "in_roster", json_boolean(participant < r->n_members));
 	json_object_set_new(j, "fate", json_string(fed_fate_name(m->fate)));
 	put_traffic(j, m);
 	put_count(j, "rows_compared", m->compared);
@@ -231,7 +233,7 @@ static void put_head(json_t *j, const struct store_round *r)
 	json_object_set_new(j, "finished_ms", json_integer(r->finished_ms));
 	put_count(j, "train_ms", r->train_ms);
 	json_object_set_new(j, "outcome", json_integer(r->outcome));
-	json_object_set_new(j, "reason", json_of_text(r->reason));
+	json_object_set_new(j, "reason", store_json_of_text(r->reason));
 }
 
 static json_t *round_json(const struct rounds *all, const struct store_round *r)
@@ -252,8 +254,8 @@ static json_t *round_json(const struct rounds *all, const struct store_round *r)
 	put_real(j, "valid_before_averaging", r->compared, r->own_score);
 	put_real(j, "valid_after_averaging", r->compared, r->merged_score);
 	put_real(j, "valid_alone", r->has_alone, r->alone_score);
-	for (uint32_t seat = 0; seat < r->n_seats; seat++)
-		json_array_append_new(members, member_json(all, r, seat));
+	for (uint32_t participant = 0; participant < r->n_participants; participant++)
+		json_array_append_new(members, member_json(all, r, participant));
 	json_object_set_new(j, "members", members);
 	return j;
 }
@@ -360,7 +362,7 @@ static void say_list(const struct cli *cli, const struct rounds *all)
 		table_add(&t, "%llu", (unsigned long long)r->number);
 		table_add(&t, "%s", when);
 		table_add(&t, "%s", r->method);
-		table_add(&t, "%u of %u", took_part(r), r->n_seats);
+		table_add(&t, "%u of %u", took_part(r), r->n_participants);
 		table_add(&t, "%llu", (unsigned long long)sum.rows_out);
 		table_add(&t, "%llu", (unsigned long long)sum.rows_in);
 		table_add(&t, "%.3f", (double)sum.bytes_out / 1e6);
@@ -406,7 +408,7 @@ static void add_distance(struct table *t, const struct store_round_member *m)
 	}
 }
 
-/* What averaging did to the score, where it was looked at. */
+/* The effect of averaging on the score, where the two were compared. */
 static void say_scores(const struct cli *cli, const struct store_round *r)
 {
 	if (!r->compared)
@@ -429,7 +431,7 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 	struct table t;
 
 	head_of(&t, head);
-	for (uint32_t i = 0; i < r->n_seats; i++) {
+	for (uint32_t i = 0; i < r->n_participants; i++) {
 		const struct store_round_member *m = &r->members[i];
 		const uint64_t n[] = { m->rows_out,  m->rows_in,   m->floats_out,
 				       m->floats_in, m->bytes_out, m->bytes_in };
@@ -451,16 +453,16 @@ static void say_members(const struct cli *cli, const struct rounds *all,
 	table_release(&t);
 }
 
-/* What an owner must know of what members have signed. */
+/* Accounts of members that were refused or contradict ours: the owner must know of these. */
 static void say_wrong(const struct cli *cli, const struct rounds *all, const struct store_round *r)
 {
-	for (uint32_t i = 0; i < r->n_seats; i++) {
+	for (uint32_t i = 0; i < r->n_participants; i++) {
 		const struct store_round_member *m = &r->members[i];
 		struct word w = word_of(all, r, m);
 		char id[NET_KEY_TEXT];
 
 		net_key_format(m->key, id);
-		if (m->has_said && w.wrong[0] != '\0')
+		if (m->has_account && w.wrong[0] != '\0')
 			cli_say(cli, "! the account of %s %s: %s\n",
 				name_of(all, m->key)[0] != '\0' ? name_of(all, m->key) : id,
 				m->refused[0] != '\0' ? "was refused" : "contradicts ours",

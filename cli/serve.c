@@ -78,7 +78,7 @@ static long long count_of(const json_t *j, const char *key)
 	return (long long)json_integer_value(json_object_get(j, key));
 }
 
-/* Who a peer is: its name, and the first characters of its id, as everywhere. */
+/* A peer as it is shown: its name, and the first characters of its id, as everywhere. */
 static void peer_text(const json_t *p, char *out, size_t n)
 {
 	const char *name = text_of(p, "name");
@@ -89,7 +89,7 @@ static void peer_text(const json_t *p, char *out, size_t n)
 		snprintf(out, n, "%.9s", text_of(p, "id"));
 }
 
-/* What it put into the last intersection, each of which may be a guess. */
+/* The names that the partner put into the last intersection, each of which may be a guess. */
 static void say_names(const struct cli *cli, const json_t *p)
 {
 	const json_t *shared = json_object_get(p, "names_shared");
@@ -104,7 +104,7 @@ static void say_names(const struct cli *cli, const json_t *p)
 		cli_say_wrapped(cli, 4, "! %s", text_of(p, "names_warning"));
 }
 
-/* Whose clock is off, ours or its: no message says which. */
+/* One clock is off, ours or the partner's: no message says which. */
 static void say_clock(const struct cli *cli, const json_t *p)
 {
 	long long off = count_of(p, "clock_off_s");
@@ -122,7 +122,7 @@ static void say_trouble(const struct cli *cli, const json_t *p)
 	say_clock(cli, p);
 }
 
-/* Its part in federation.roles, where that is not both. */
+/* The partner's part in federation.roles, where that is not both. */
 static const char *roles_text(const json_t *j)
 {
 	const char *roles = text_of(j, "roles");
@@ -152,7 +152,7 @@ static void say_partner(const struct cli *cli, const json_t *p)
 	say_trouble(cli, p);
 }
 
-/* What the last look has shown of averaging, and whether rounds have stopped for it. */
+/* The effect of averaging in the last validation, and whether rounds have stopped for it. */
 static void say_averaging(const struct cli *cli, const json_t *r)
 {
 	const json_t *alone = json_object_get(r, "valid_alone");
@@ -247,10 +247,18 @@ static void say_member(const struct cli *cli, const json_t *p, long long newest)
 	say_trouble(cli, p);
 }
 
+static void say_frame(const struct cli *cli, const json_t *f)
+{
+	if (json_is_object(f))
+		cli_say(cli, "frame %s: %lld have joined it; here for %lld rounds\n",
+			text_of(f, "name"), count_of(f, "joined"), count_of(f, "age"));
+}
+
 static void say_work(const struct cli *cli, const json_t *j)
 {
 	const json_t *best = json_object_get(j, "best"), *round = json_object_get(j, "round");
 	const json_t *privacy = json_object_get(j, "privacy");
+	long long unrotated = count_of(privacy, "unrotated_rows_sent");
 
 	cli_say(cli, "best valid score %.4f; ",
 		json_number_value(json_object_get(best, "valid_score")));
@@ -262,12 +270,14 @@ static void say_work(const struct cli *cli, const json_t *j)
 	cli_say(cli, "%lld rounds, %lld improved, %lld sessions, %lld queued\n",
 		count_of(j, "rounds"), count_of(j, "improved"), count_of(j, "sessions"),
 		count_of(j, "queued"));
-	cli_say_wrapped(cli, 0,
-			"sent to partners in all: %lld rows as they are, %lld with noise; epsilon "
-			"%.3f%s",
-			count_of(privacy, "rows_sent"), count_of(privacy, "noisy_rows_sent"),
-			json_number_value(json_object_get(privacy, "epsilon")),
-			roles_text(privacy));
+	say_frame(cli, json_object_get(j, "frame"));
+	cli_say_wrapped(
+		cli, 0,
+		"sent to partners in all: %lld rows as they are%s, %lld with noise; "
+		"epsilon %.3f%s",
+		count_of(privacy, "rows_sent"), unrotated > 0 ? ", not all of them rotated" : "",
+		count_of(privacy, "noisy_rows_sent"),
+		json_number_value(json_object_get(privacy, "epsilon")), roles_text(privacy));
 }
 
 static void say_arms(const struct cli *cli, const json_t *a)
@@ -338,13 +348,13 @@ int cmd_status(struct cli *cli, int argc, char **argv, struct err *e)
 
 /* ---- stop ---- */
 
-enum { STOP_PATIENCE_S = 120, LOOK_MS = 20 };
+enum { STOP_PATIENCE_S = 120, POLL_MS = 20 };
 
 static bool wait_for_end(const struct folder *f)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
 
-	for (int i = 0; i < STOP_PATIENCE_S * 1000 / LOOK_MS; i++) {
+	for (int i = 0; i < STOP_PATIENCE_S * 1000 / POLL_MS; i++) {
 		if (folder_holder(f) == 0)
 			return true;
 		nanosleep(&pause, NULL);

@@ -100,8 +100,8 @@ static int make_agent(struct folder *f, const struct init_options *o, struct err
 	int rc;
 
 	config_print_default(&yaml, o->name, o->listen);
-	f->identity = identity_new();
-	rc = identity_save(f->identity, f->identity_path, e);
+	f->identity = store_identity_new();
+	rc = store_identity_save(f->identity, f->identity_path, e);
 	if (rc == 0)
 		rc = make_store(f, e);
 	if (rc == 0 && o->secret)
@@ -118,8 +118,8 @@ static void show_identity(struct cli *cli, const struct folder *f)
 
 	net_key_format(f->identity->key, id);
 	cli_put_text(cli, "id", id);
-	cli_put(cli, "key", json_of_hex(f->identity->key, IDENTITY_KEY));
-	cli_put(cli, "sign_key", json_of_hex(f->identity->sign_key, IDENTITY_KEY));
+	cli_put(cli, "key", store_json_of_hex(f->identity->key, IDENTITY_KEY));
+	cli_put(cli, "sign_key", store_json_of_hex(f->identity->sign_key, IDENTITY_KEY));
 	cli_say(cli, "%s\n", id);
 }
 
@@ -142,8 +142,8 @@ static void show_fingerprint(struct cli *cli, const struct folder *f)
 	cli_say(cli, "%s\n", text);
 }
 
-/* What other commands call this agent, beside its id: on standard error, since scripts read the id
- * off standard output. */
+/* The names of this agent in other commands, beside its id: on standard error, since scripts read
+ * the id off standard output. */
 static void show_other_forms(struct cli *cli, const struct folder *f)
 {
 	char fingerprint[NET_ID_TEXT], sign[NET_KEY_TEXT], id[NET_KEY_TEXT];

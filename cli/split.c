@@ -1,4 +1,4 @@
-/* cli/split.c - one graph dealt to several agents (methods 7). */
+/* cli/split.c - one graph partitioned among several agents (methods 7). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ enum { KEY_BY = 0x4000, KEY_SEED, KEY_RATIOS };
 static const struct argp_option split_options[] = {
 	{ "parts", 'k', "K", 0, "how many agents (2 to 64)", 0 },
 	{ "by", KEY_BY, "WORD", 0,
-	  "relations: shuffled and dealt evenly; communities: those that meet at the same "
+	  "relations: shuffled, each agent gets as many; communities: those that meet at the same "
 	  "entities stay together, by spectral clustering",
 	  0 },
 	{ "output", 'o', "DIR", 0, "where the folders 0, 1, ... and split.json go", 0 },
@@ -330,9 +330,10 @@ int cmd_split(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = split_options,
 		.parse = parse_split,
 		.args = "GRAPH",
-		.doc = "Deal one graph to several agents: each relation goes to one of them and "
+		.doc = "Split one graph among several agents: each relation goes to one of them "
+		       "and "
 		       "takes its triples along, so that agents share entities and never a triple. "
-		       "All triples of GRAPH (a file or folder that `import` reads) are dealt "
+		       "All triples of GRAPH (a file or folder that `import` reads) are split "
 		       "together, then each part is split anew; every entity and relation of valid "
 		       "and test stays in the part's train.\v"
 		       "DIR/0, DIR/1, ... are folders for `import`; DIR/split.json records seed, "

@@ -92,7 +92,7 @@ struct writing {
 	struct progress *progress;
 };
 
-/* Whom an entity belongs to does not depend on the draw (splitmix64's finisher). */
+/* Whether agents share an entity does not depend on the draw (splitmix64's finisher). */
 static bool is_shared(const struct writing *w, uint32_t id)
 {
 	uint64_t x = (w->o->c.seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + id;

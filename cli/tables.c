@@ -114,7 +114,7 @@ int tables_import(struct cli *cli, const char *folder, int format, struct err *e
 	if (rc == 0) {
 		cli_put_count(cli, "entities", w.emb->n_ent);
 		cli_put_count(cli, "relations", w.emb->n_rel);
-		cli_put(cli, "valid_score", json_of_number(w.info.valid_score));
+		cli_put(cli, "valid_score", store_json_of_number(w.info.valid_score));
 		cli_say(cli,
 			"%u entities and %u relations are the best state now, valid score %.4f\n",
 			w.emb->n_ent, w.emb->n_rel, w.info.valid_score);

@@ -6,13 +6,13 @@
  * the learner (agent/core/learner.h) that the running agent's jobs call, so a round
  * here does the same arithmetic as a federated round without partners.
  *
- * With train.dp training is private (kge/dp_train.h): before the epochs up to the next look are
- * run, a signed statement of their steps is on disk; valid is not looked at, the last tables
+ * With train.dp training is private (kge/dp_train.h): before the epochs up to the next validation
+ * are run, a signed statement of their steps is on disk; valid is not looked at, the last tables
  * are the ones that are kept, and when the cap forbids more it ends with ERR_BUDGET.
  *
  * A training that ends early, whatever ended it, goes on with --resume: its
  * state lies in the folder (lab/saved.h), written when a signal ends it, after each
- * look that found a better score and else about once a minute.  The store may be one better
+ * validation that found a better score and else about once a minute.  The store may be one better
  * score ahead of it, when the process ended between the two; resumed, the
  * training finds that score again. */
 #include <errno.h>
@@ -47,10 +47,10 @@ struct train_options {
 
 struct plan {
 	uint32_t total;	   /* epochs, at most */
-	uint32_t every;	   /* epochs from look to look */
-	uint32_t patience; /* looks without a better score; 0: never stops */
-	bool reset;	   /* forget the moments after each look */
-	bool backtrack;	   /* after a look that found nothing better */
+	uint32_t every;	   /* epochs from validation to validation */
+	uint32_t patience; /* validations without a better score; 0: never stops */
+	bool reset;	   /* forget the moments after each validation */
+	bool backtrack;	   /* after a validation that found nothing better */
 };
 
 struct training {
@@ -59,8 +59,8 @@ struct training {
 	struct agent_learner_kge *learner;
 	struct agent_job job; /* cancel flag, loss */
 	struct plan plan;
-	uint32_t done, worse; /* epochs of the plan; looks since the best */
-	bool look_due;	      /* the epochs done end with one, which is not over */
+	uint32_t done, worse; /* epochs of the plan; validations since the best */
+	bool validation_due;  /* the epochs done end with one, which is not over */
 	bool has_best;
 	double score; /* of the best, on valid */
 	uint8_t digest[DIGEST];
@@ -152,11 +152,11 @@ static json_t *head_of(const struct training *t)
 	settings_of(&t->work.folder.config, &settings);
 	j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:b, s:b, s:o, s:o, s:I, s:I, s:i, s:o}",
 		      "settings", (const char *)settings.base, "graph",
-		      json_of_hex(t->graph_digest, STORE_DIGEST), "run",
-		      json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
-		      (int)t->done, "worse", (int)t->worse, "look_due", t->look_due, "has_best",
-		      t->has_best, "score", json_of_number(t->score), "digest",
-		      json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
+		      store_json_of_hex(t->graph_digest, STORE_DIGEST), "run",
+		      store_json_of_hex(t->run, DIGEST), "plan", plan_json(&t->plan), "done",
+		      (int)t->done, "worse", (int)t->worse, "look_due", t->validation_due,
+		      "has_best", t->has_best, "score", store_json_of_number(t->score), "digest",
+		      store_json_of_hex(t->digest, DIGEST), "epochs", (json_int_t)t->epochs,
 		      "epochs_best", (json_int_t)t->epochs_best, "improved", (int)t->improved,
 		      "curve", curve_json(&t->curve));
 	buf_release(&settings);
@@ -216,19 +216,19 @@ static bool read_plan(struct plan *p, json_t *j)
 
 static bool read_head(struct training *t, json_t *head)
 {
-	int done, worse, has_best, improved, look_due = 0;
+	int done, worse, has_best, improved, validation_due = 0;
 	json_int_t epochs, epochs_best;
 	json_t *score, *plan, *curve;
 
 	if (json_unpack(head, "{s:i, s:i, s?b, s:b, s:o, s:I, s:I, s:i, s:o, s:o}", "done", &done,
-			"worse", &worse, "look_due", &look_due, "has_best", &has_best, "score",
-			&score, "epochs", &epochs, "epochs_best", &epochs_best, "improved",
+			"worse", &worse, "look_due", &validation_due, "has_best", &has_best,
+			"score", &score, "epochs", &epochs, "epochs_best", &epochs_best, "improved",
 			&improved, "plan", &plan, "curve", &curve) != 0 ||
 	    !read_plan(&t->plan, plan) || !curve_read(&t->curve, curve))
 		return false;
 	t->done = (uint32_t)done;
 	t->worse = (uint32_t)worse;
-	t->look_due = look_due != 0;
+	t->validation_due = validation_due != 0;
 	t->has_best = has_best != 0;
 	t->score = json_number_value(score);
 	t->epochs = (uint64_t)epochs;
@@ -334,7 +334,7 @@ static int state_steps(struct training *t, uint64_t steps, struct err *e)
 	return rc;
 }
 
-/* The epochs up to the next look, or as many of them as fit the cap; none: ERR_BUDGET. */
+/* The epochs up to the next validation, or as many of them as fit the cap; none: ERR_BUDGET. */
 static int pay(struct training *t, struct err *e)
 {
 	uint32_t wanted = t->plan.every - t->done % t->plan.every, rest = t->plan.total - t->done;
@@ -437,8 +437,8 @@ static int restore_best(struct training *t, struct err *e)
 	return rc;
 }
 
-/* A line a look, so that a log shows how it goes; the bar below is for terminals. */
-static void note_look(struct training *t, bool better)
+/* A line a validation, so that a log shows how it goes; the bar below is for terminals. */
+static void note_validation(struct training *t, bool better)
 {
 	const struct kge_metrics *m = agent_learner_metrics(t->learner);
 
@@ -461,17 +461,17 @@ static int validate(struct training *t, bool *better, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	t->look_due = false;
+	t->validation_due = false;
 	if (!t->private)
-		curve_look(&t->curve, agent_learner_metrics(t->learner));
-	note_look(t, *better);
+		curve_add_valid(&t->curve, agent_learner_metrics(t->learner));
+	note_validation(t, *better);
 	t->worse = *better ? 0 : t->worse + 1;
 	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
 }
 
 static bool is_over(const struct training *t)
 {
-	if (t->look_due)
+	if (t->validation_due)
 		return false;
 	return t->done >= t->plan.total || (t->plan.patience > 0 && t->worse >= t->plan.patience);
 }
@@ -483,12 +483,13 @@ static int next_epoch(struct training *t, struct err *e)
 	if (rc == 0)
 		rc = train_epoch(t);
 	if (rc == 0)
-		t->look_due = t->private ? t->paid == 0
-					 : t->done % t->plan.every == 0 || t->done == t->plan.total;
+		t->validation_due =
+			t->private ? t->paid == 0
+				   : t->done % t->plan.every == 0 || t->done == t->plan.total;
 	return rc;
 }
 
-/* So that a signal loses nothing but a look at valid, or the steps of a private epoch. */
+/* So that a signal loses nothing but a validation, or the steps of a private epoch. */
 static void save_interrupted(struct training *t)
 {
 	struct err why = { 0 };
@@ -507,8 +508,8 @@ static int run_plan(struct training *t, struct err *e)
 	while (rc == 0 && !is_over(t)) {
 		bool better = false;
 
-		rc = t->look_due ? 0 : next_epoch(t, e);
-		if (rc == 0 && t->look_due)
+		rc = t->validation_due ? 0 : next_epoch(t, e);
+		if (rc == 0 && t->validation_due)
 			rc = validate(t, &better, e);
 		if (rc == 0 && !is_over(t) && (better || save_is_due(t)))
 			rc = save(t, e);
@@ -535,7 +536,7 @@ static int check_shape(const struct training *t, struct err *e)
 }
 
 /* A best score of another protocol says nothing here: judge its tables anew. */
-static int rejudge(struct training *t, struct err *e)
+static int rescore(struct training *t, struct err *e)
 {
 	char name[CONFIG_SCORE_NAME];
 	bool better;
@@ -581,7 +582,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 		return rc;
 	memcpy(t->digest, t->work.info.digest, DIGEST);
 	t->epochs = t->epochs_best = t->work.info.epochs;
-	return rejudge(t, e);
+	return rescore(t, e);
 }
 
 static struct plan plan_of(const struct config *c, const struct train_options *o)
@@ -666,7 +667,7 @@ static json_t *graph_json(const struct training *t)
 	json_object_set_new(j, "train", json_integer((json_int_t)g->split[GRAPH_TRAIN].n));
 	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[GRAPH_VALID].n));
 	json_object_set_new(j, "test", json_integer((json_int_t)t->n_test));
-	json_object_set_new(j, "digest", json_of_hex(t->graph_digest, STORE_DIGEST));
+	json_object_set_new(j, "digest", store_json_of_hex(t->graph_digest, STORE_DIGEST));
 	return j;
 }
 
@@ -712,7 +713,7 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_count(t->cli, "improved", t->improved);
 	cli_put_number(t->cli, "loss", t->curve.n > 0 ? t->curve.at[t->curve.n - 1].loss : NAN);
 	if (!t->private) /* it is over rows in the order of ids, which triples make */
-		cli_put(t->cli, "digest", json_of_hex(t->digest, DIGEST));
+		cli_put(t->cli, "digest", store_json_of_hex(t->digest, DIGEST));
 	cli_put(t->cli, "repeatable", json_boolean(repeats));
 	cli_put_text(t->cli, "ended", ending);
 	cli_put_count(t->cli, "epochs_trained", t->curve.n);
@@ -747,11 +748,12 @@ static int write_report(struct training *t, const char *folder, const char *endi
 
 static int finish_training(struct training *t, const struct train_options *o, int rc, struct err *e)
 {
-	const char *ending = rc == ERR_CANCELED	       ? "interrupted"
-			     : rc == ERR_BUDGET	       ? "train.dp.epsilon allows no more"
-			     : rc != 0		       ? "failed"
-			     : t->done < t->plan.total ? "no better score for train.patience looks"
-						       : "all epochs";
+	const char *ending = rc == ERR_CANCELED ? "interrupted"
+			     : rc == ERR_BUDGET ? "train.dp.epsilon allows no more"
+			     : rc != 0		? "failed"
+			     : t->done < t->plan.total
+				     ? "no better score for train.patience validations"
+				     : "all epochs";
 	struct err why = { 0 };
 	int written = 0;
 
@@ -783,7 +785,7 @@ static void note_idle(const struct training *t)
 			 weighs ? "a word other than none" : "a train.reg_weight above 0");
 }
 
-/* What the ledger says before, and what these settings would make of it. */
+/* Says what the ledger has before this training, and what these settings leave of it. */
 static int begin_private(struct training *t, struct err *e)
 {
 	const struct folder *f = &t->work.folder;
@@ -822,7 +824,7 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	rc = begin_private(t, e);
 	if (rc == 0 && t->private && o->report != NULL)
 		rc = err_set(e, ERR_USAGE,
-			     "--report: with train.dp there is no loss and no look at valid to "
+			     "--report: with train.dp there is no loss and no validation to "
 			     "report");
 	if (rc == 0 && o->report != NULL) /* not after hours of training */
 		rc = file_make_folder(o->report, 0755, e);
@@ -864,7 +866,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
 		       "happened: Ctrl-C (SIGTERM, a closed terminal) saves all there is (a "
 		       "private "
-		       "run pays again for the epochs up to its next look); kill -9 "
+		       "run pays again for the epochs up to its next validation); kill -9 "
 		       "or a power cut loses a minute, or a few per cent of the time where "
 		       "saving takes long.\n\n"
 		       "With train.dp.epsilon above 0 training is differentially private: valid "

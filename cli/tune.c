@@ -69,8 +69,8 @@ static error_t parse_tune(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Whatever changes a trial's figures is in the name; what the space varies is not taken from
- * agent.yaml, so --apply leaves the search as it is. */
+/* The name covers all that changes a trial's figures; a setting that the space varies is not taken
+ * from agent.yaml, so --apply leaves the search as it is. */
 static int name_search(struct tune *u, const struct buf *space, struct err *e)
 {
 	struct buf text = { 0 };
@@ -120,8 +120,8 @@ static int run_rung(struct tune *u, const bool *in, uint32_t goal, struct err *e
 	return rc;
 }
 
-/* Who goes on.  A search that was taken up again may find trials on a later rung already; their
- * scores of now are not those by which they were chosen, but that they are there says that
+/* The trials that go on.  A search that was taken up again may find trials on a later rung already;
+ * their scores of now are not those by which they were chosen, but that they are there says that
  * they were, and the others' places follow from the scores that they still have. */
 static size_t next_rung(struct tune *u, bool *in, uint32_t goal)
 {

@@ -193,13 +193,14 @@ static error_t parse_unlearn(int key, char *arg, struct argp_state *state)
 
 /* ---- what is kept ---- */
 
-/* Of a split, the triples whose places are not in the ascending list. */
-static struct graph_triples without(const struct graph_triples *t, const uint32_t *places, size_t n)
+/* Of a split, the triples whose positions are not in the ascending list. */
+static struct graph_triples without(const struct graph_triples *t, const uint32_t *positions,
+				    size_t n)
 {
 	struct graph_triples out = { mem_array(t->n - n + 1, sizeof(*out.at)), 0 };
 
 	for (size_t i = 0, k = 0; i < t->n; i++)
-		if (k < n && places[k] == i)
+		if (k < n && positions[k] == i)
 			k++;
 		else
 			out.at[out.n++] = t->at[i];
@@ -211,7 +212,7 @@ static void make_views(struct unlearning *u)
 	u->full = u->kept = *u->work.graph;
 	for (int s = 0; s < GRAPH_SPLITS; s++)
 		u->kept.split[s] =
-			without(&u->work.graph->split[s], u->found.places[s], u->found.n[s]);
+			without(&u->work.graph->split[s], u->found.positions[s], u->found.n[s]);
 	u->full.split[GRAPH_VALID] = u->kept.split[GRAPH_VALID];
 	u->full.split[GRAPH_TEST] = u->kept.split[GRAPH_TEST];
 }
@@ -327,7 +328,7 @@ static int score_figures(struct unlearning *u, const struct kge_emb *emb, struct
 
 	*f = (struct figures){ .has = true };
 	if (u->found.n[GRAPH_TRAIN] > 0)
-		rc = kge_evaluate_forgotten(emb, &u->full, u->found.places[GRAPH_TRAIN],
+		rc = kge_evaluate_forgotten(emb, &u->full, u->found.positions[GRAPH_TRAIN],
 					    u->found.n[GRAPH_TRAIN], p, &o, &f->forgotten);
 	if (rc == 0 && u->kept.split[GRAPH_TEST].n > 0)
 		rc = kge_evaluate(emb, &u->kept, GRAPH_TEST, p, &o, &f->test);
@@ -433,7 +434,7 @@ static void settle(struct unlearning *u)
 		u->forget.config.decay_epochs = u->o->decay;
 }
 
-static int judge_both(struct unlearning *u, struct figures *own, struct figures *global)
+static int evaluate_both(struct unlearning *u, struct figures *own, struct figures *global)
 {
 	int rc = score_figures(u, u->work.emb, own);
 
@@ -460,16 +461,16 @@ static int too_few(const struct unlearning *u, struct err *e)
 		       (unsigned long long)u->work.info.epochs);
 }
 
-/* What they are compared with. */
+/* The reference that the forgotten triples are compared with. */
 static int find_unseen(struct unlearning *u, struct err *e)
 {
 	const struct config *c = &u->work.folder.config;
 	struct graph blind = blind_of(u);
 
-	u->unseen = kge_unseen_new(&blind, u->found.places[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
+	u->unseen = kge_unseen_new(&blind, u->found.positions[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
 				   u->ent, u->rel, config_protocol(c), c->train.kge.seed);
 	kge_unseen_count(u->unseen, &u->verdict.counts);
-	if (u->verdict.counts.asked == 0)
+	if (u->verdict.counts.queries == 0)
 		return 0;
 	if (u->o->retrain)
 		return retrain(u);
@@ -482,11 +483,11 @@ static int forget_both(struct unlearning *u, struct err *e)
 	int rc = find_unseen(u, e);
 
 	u->verdict.word = VERDICT_NAMES_GONE;
-	if (rc != 0 || u->verdict.counts.asked == 0)
+	if (rc != 0 || u->verdict.counts.queries == 0)
 		return rc;
-	rc = forget_until(&u->forget, &blind, u->found.places[GRAPH_TRAIN], u->found.n[GRAPH_TRAIN],
-			  u->unseen, u->o->passes, u->o->least_valid, u->work.emb, u->global,
-			  &u->verdict.how, &u->cancel, e);
+	rc = forget_until(&u->forget, &blind, u->found.positions[GRAPH_TRAIN],
+			  u->found.n[GRAPH_TRAIN], u->unseen, u->o->passes, u->o->least_valid,
+			  u->work.emb, u->global, &u->verdict.how, &u->cancel, e);
 	u->verdict.word = verdict_of_passes(&u->verdict.how);
 	return rc;
 }
@@ -499,12 +500,12 @@ static int change_tables(struct unlearning *u, struct err *e)
 	kge_emb_digest(u->work.emb, u->digest[0]);
 	if (u->global != NULL)
 		kge_emb_digest(u->global, u->global_digest[0]);
-	rc = judge_both(u, &u->before, &u->global_before);
+	rc = evaluate_both(u, &u->before, &u->global_before);
 	u->verdict.word = VERDICT_NOT_TRAINED;
 	if (rc == 0 && u->found.n[GRAPH_TRAIN] > 0)
 		rc = forget_both(u, e);
 	if (rc == 0)
-		rc = judge_both(u, &u->after, &u->global_after);
+		rc = evaluate_both(u, &u->after, &u->global_after);
 	return rc;
 }
 
@@ -515,8 +516,8 @@ static json_t *metrics_json(const struct kge_metrics *m)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "queries", json_integer((json_int_t)m->queries));
-	json_object_set_new(j, "mrr", json_of_number(m->queries > 0 ? m->mrr : NAN));
-	json_object_set_new(j, "hits1", json_of_number(m->queries > 0 ? m->hits1 : NAN));
+	json_object_set_new(j, "mrr", store_json_of_number(m->queries > 0 ? m->mrr : NAN));
+	json_object_set_new(j, "hits1", store_json_of_number(m->queries > 0 ? m->hits1 : NAN));
 	return j;
 }
 
@@ -544,8 +545,8 @@ static json_t *set_json(const struct unlearning *u)
 	for (int s = 0; s < GRAPH_SPLITS; s++)
 		json_object_set_new(j, lab_work_split_words[s],
 				    json_integer((json_int_t)u->found.n[s]));
-	json_object_set_new(j, "salt", json_of_hex(salt, sizeof(salt)));
-	json_object_set_new(j, "digest", json_of_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "salt", store_json_of_hex(salt, sizeof(salt)));
+	json_object_set_new(j, "digest", store_json_of_hex(digest, sizeof(digest)));
 	return j;
 }
 
@@ -553,17 +554,17 @@ static json_t *settings_json(const struct unlearning *u)
 {
 	const struct kge_unlearn_config *c = &u->forget.config;
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:b}", "variant",
-			 variant_words[u->o->variant], "forgotten_weight",
-			 json_of_number((double)c->interference.forgotten), "negatives_weight",
-			 json_of_number((double)c->interference.negatives), "soft_weight",
-			 json_of_number((double)c->interference.soft), "soft",
-			 c->interference.soft_norm ? "norm" : "mean", "interference_epochs",
-			 (int)u->forget.report.interference_epochs, "decay_epochs",
-			 (int)u->forget.report.decay_epochs, "batch", (int)c->train.batch,
-			 "negatives", (int)c->train.negatives, "lr",
-			 json_of_number((double)c->train.lr), "global_table",
-			 (int)(u->global != NULL));
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:b}", "variant",
+		variant_words[u->o->variant], "forgotten_weight",
+		store_json_of_number((double)c->interference.forgotten), "negatives_weight",
+		store_json_of_number((double)c->interference.negatives), "soft_weight",
+		store_json_of_number((double)c->interference.soft), "soft",
+		c->interference.soft_norm ? "norm" : "mean", "interference_epochs",
+		(int)u->forget.report.interference_epochs, "decay_epochs",
+		(int)u->forget.report.decay_epochs, "batch", (int)c->train.batch, "negatives",
+		(int)c->train.negatives, "lr", store_json_of_number((double)c->train.lr),
+		"global_table", (int)(u->global != NULL));
 }
 
 static uint32_t gone(const struct graph_vocab *before, const struct graph_vocab *after)
@@ -575,8 +576,9 @@ static json_t *global_json(const struct unlearning *u)
 {
 	if (u->global == NULL)
 		return json_null();
-	return json_pack("{s:o, s:o}", "before", json_of_hex(u->global_digest[0], STORE_DIGEST),
-			 "after", json_of_hex(u->global_digest[1], STORE_DIGEST));
+	return json_pack("{s:o, s:o}", "before",
+			 store_json_of_hex(u->global_digest[0], STORE_DIGEST), "after",
+			 store_json_of_hex(u->global_digest[1], STORE_DIGEST));
 }
 
 static json_t *tables_json(const struct unlearning *u)
@@ -586,9 +588,9 @@ static json_t *tables_json(const struct unlearning *u)
 	if (u->work.emb == NULL)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "before", json_of_hex(u->digest[0], STORE_DIGEST));
-	json_object_set_new(j, "after", json_of_hex(u->digest[1], STORE_DIGEST));
-	json_object_set_new(j, "valid_score", json_of_number(u->score));
+	json_object_set_new(j, "before", store_json_of_hex(u->digest[0], STORE_DIGEST));
+	json_object_set_new(j, "after", store_json_of_hex(u->digest[1], STORE_DIGEST));
+	json_object_set_new(j, "valid_score", store_json_of_number(u->score));
 	json_object_set_new(j, "global", global_json(u));
 	json_object_set_new(j, "settings", settings_json(u));
 	return j;
@@ -601,7 +603,7 @@ static json_t *graph_json(const struct unlearning *u)
 	json_t *j = json_object();
 
 	store_graph_digest(u->left, digest);
-	json_object_set_new(j, "after", json_of_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "after", store_json_of_hex(digest, sizeof(digest)));
 	json_object_set_new(j, "entities_removed",
 			    json_integer(gone(g->entities, u->left->entities)));
 	json_object_set_new(j, "relations_removed",
@@ -609,7 +611,7 @@ static json_t *graph_json(const struct unlearning *u)
 	return j;
 }
 
-/* What was changed. */
+/* The changes to the graph, the tables and the saved states. */
 static void put_changes(json_t *j, const struct unlearning *u)
 {
 	json_object_set_new(j, "graph", graph_json(u));
@@ -640,7 +642,7 @@ static json_t *make_receipt(struct unlearning *u)
 	return j;
 }
 
-/* Its text; free() it. */
+/* The text of the signed receipt; free() it. */
 static char *sign_receipt(struct unlearning *u)
 {
 	json_int_t time_ms;
@@ -652,7 +654,7 @@ static char *sign_receipt(struct unlearning *u)
 			  JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
 }
 
-/* Into the same transaction: the name of its file, LF, and what shall be in there. */
+/* Into the same transaction: the name of its file, LF, and the file's contents. */
 static void add_receipt(struct unlearning *u, struct store_batch *b)
 {
 	char *text = sign_receipt(u);
@@ -685,7 +687,7 @@ static void add_part(struct unlearning *u, struct store_batch *b, struct store_c
 	info->kind = STORE_LATEST;
 	store_batch_tables(b, info, kge_emb_copy(emb), u->digest[1]);
 	fed_part_save(p, &saved);
-	store_batch_meta_taken(b, AGENT_META_PART, saved.base, saved.len);
+	store_batch_meta_owned(b, AGENT_META_PART, saved.base, saved.len);
 	fed_part_free(p);
 }
 
@@ -738,7 +740,7 @@ static int remove_file(struct unlearning *u, const char *folder, const char *nam
 	int rc = 0;
 
 	if (unlink(path) == 0)
-		json_array_append_new(u->files, json_of_text(path));
+		json_array_append_new(u->files, store_json_of_text(path));
 	else if (errno != ENOENT)
 		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
 	free(path);
@@ -787,7 +789,7 @@ static int write_receipt(struct unlearning *u, struct err *e)
 	int rc = folder_put_receipt(&u->work.folder, path, &why);
 
 	if (rc == 0) {
-		cli_put(u->cli, "receipt_file", json_of_text(path));
+		cli_put(u->cli, "receipt_file", store_json_of_text(path));
 		cli_say(u->cli, "receipt: %s\n", path);
 	} else {
 		err_set(e, rc,
@@ -875,7 +877,7 @@ static int write_failure(struct unlearning *u, struct err *e)
 	cli_put(u->cli, "receipt", json_incref(u->receipt));
 	verdict_say(u->cli, json_object_get(u->receipt, "verdict"));
 	if (rc == 0) {
-		cli_put(u->cli, "receipt_file", json_of_text(path));
+		cli_put(u->cli, "receipt_file", store_json_of_text(path));
 		cli_say(u->cli, "receipt: %s\n", path);
 	}
 	free(own);
@@ -1036,6 +1038,41 @@ static int verify(struct cli *cli, const struct unlearn_options *o, struct err *
 	return rc;
 }
 
+static const char unlearn_doc[] =
+	"Forget the triples of FILE: the best embeddings unlearn them, and graph, "
+	"saved states, copies of the store and interrupted trainings lose them. All "
+	"must be in the graph. The agent must not be running.\v"
+	"Names that no triple has any more go too, and with them their rows; "
+	"alignments are then made again in the next sessions. A signed receipt "
+	"names the set by a digest (whoever sees it can try guesses of the set) and "
+	"says how the forgotten triples and the test "
+	"split ranked before and after.  It is on disk with the change: where "
+	"something ends the command before its file is written, the next one that "
+	"writes to the folder (train, serve) leaves it there as "
+	"unlearn-TIME.json.\n\n"
+	"With federation.mode rounds, the tables of the last round go too, and the "
+	"next one begins from the unlearned best ones. FedLU's global table forgets "
+	"together with the best one, each teaching the other, and the next round "
+	"takes its rows to the other holders; the receipt has figures of both. What "
+	"else a method keeps (FedE-KD's narrow table) begins anew.\n\n"
+	"Did it work? The forgotten triples are ranked beside triples of their kind "
+	"that were never seen: held-out ones of valid, by relation and degree, or "
+	"(--retrain, which costs a whole training) the same ones in tables trained "
+	"anew without them. Passes of unlearning go on, each stronger, until the "
+	"mean reciprocal rank of the forgotten is at most a tenth above that of the "
+	"unseen. Where the last pass ends above, or valid falls under "
+	"--least-valid, "
+	"nothing is changed (but with --anyway), the receipt says so and the exit "
+	"status is 1. The verdict is about the mean of all: it says nothing about a "
+	"single triple, nor about who has tables of before. --drop-tables forgets "
+	"for certain.\n\n"
+	"Not done: what partners have averaged into their own embeddings, copies of "
+	"the folder, and files that you exported or put there stay as they are; "
+	"those in the folder that may hold the triples' names are listed. In rounds "
+	"the next mean brings back what partners' rows still hold of it.\n\n"
+	"Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
+	"  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv";
+
 int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct unlearn_options o = { .variant = KGE_UNLEARN_CODE,
@@ -1046,39 +1083,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 		.options = unlearn_options,
 		.parse = parse_unlearn,
 		.args = "[FILE]",
-		.doc = "Forget the triples of FILE: the best embeddings unlearn them, and graph, "
-		       "saved states, copies of the store and interrupted trainings lose them. All "
-		       "must be in the graph. The agent must not be running.\v"
-		       "Names that no triple has any more go too, and with them their rows; "
-		       "alignments are then made again in the next sessions. A signed receipt "
-		       "names the set by a digest (whoever sees it can try guesses of the set) and "
-		       "says how the forgotten triples and the test "
-		       "split ranked before and after.  It is on disk with the change: where "
-		       "something ends the command before its file is written, the next one that "
-		       "writes to the folder (train, serve) leaves it there as "
-		       "unlearn-TIME.json.\n\n"
-		       "With federation.mode rounds, the tables of the last round go too, and the "
-		       "next one begins from the unlearned best ones. FedLU's global table forgets "
-		       "together with the best one, each teaching the other, and the next round "
-		       "takes its rows to the other holders; the receipt has figures of both. What "
-		       "else a method keeps (FedE-KD's narrow table) begins anew.\n\n"
-		       "Did it work? The forgotten triples are ranked beside triples of their kind "
-		       "that were never seen: held-out ones of valid, by relation and degree, or "
-		       "(--retrain, which costs a whole training) the same ones in tables trained "
-		       "anew without them. Passes of unlearning go on, each stronger, until the "
-		       "mean reciprocal rank of the forgotten is at most a tenth above that of the "
-		       "unseen. Where the last pass ends above, or valid falls under "
-		       "--least-valid, "
-		       "nothing is changed (but with --anyway), the receipt says so and the exit "
-		       "status is 1. The verdict is about the mean of all: it says nothing about a "
-		       "single triple, nor about who has tables of before. --drop-tables forgets "
-		       "for certain.\n\n"
-		       "Not done: what partners have averaged into their own embeddings, copies of "
-		       "the folder, and files that you exported or put there stay as they are; "
-		       "those in the folder that may hold the triples' names are listed. In rounds "
-		       "the next mean brings back what partners' rows still hold of it.\n\n"
-		       "Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
-		       "  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv",
+		.doc = unlearn_doc,
 		.input = &o,
 	};
 	int rc;

@@ -46,12 +46,13 @@ enum verdict_word verdict_of_passes(const struct kge_until_report *how)
 
 static json_t *figures_json(const struct kge_unseen_figures *f)
 {
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "mrr", json_of_number(f->mrr), "hits1",
-		json_of_number(f->hits1), "reference_mrr", json_of_number(f->reference_mrr),
-		"reference_hits1", json_of_number(f->reference_hits1), "difference",
-		json_of_number(f->difference.mean), "low", json_of_number(f->difference.low),
-		"high", json_of_number(f->difference.high), "like_unseen", (int)f->like);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "mrr",
+			 store_json_of_number(f->mrr), "hits1", store_json_of_number(f->hits1),
+			 "reference_mrr", store_json_of_number(f->reference_mrr), "reference_hits1",
+			 store_json_of_number(f->reference_hits1), "difference",
+			 store_json_of_number(f->difference.mean), "low",
+			 store_json_of_number(f->difference.low), "high",
+			 store_json_of_number(f->difference.high), "like_unseen", (int)f->like);
 }
 
 static json_t *table_json(const struct kge_unseen_figures *before,
@@ -66,7 +67,7 @@ static json_t *reference_json(const struct verdict *v)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "kind", json_string(v->retrained ? "retrained" : "held_out"));
-	json_object_set_new(j, "asked", json_integer((json_int_t)v->counts.asked));
+	json_object_set_new(j, "asked", json_integer((json_int_t)v->counts.queries));
 	if (v->retrained) {
 		json_object_set_new(j, "epochs", json_integer((json_int_t)v->retrain_epochs));
 		return j;
@@ -78,9 +79,9 @@ static json_t *reference_json(const struct verdict *v)
 
 static json_t *valid_json(const struct verdict *v)
 {
-	return json_pack("{s:o, s:o, s:o}", "before", json_of_number(v->how.valid_before), "after",
-			 json_of_number(v->how.valid_after), "least_share",
-			 json_of_number(v->least_valid));
+	return json_pack("{s:o, s:o, s:o}", "before", store_json_of_number(v->how.valid_before),
+			 "after", store_json_of_number(v->how.valid_after), "least_share",
+			 store_json_of_number(v->least_valid));
 }
 
 static void put_passes(json_t *j, const struct verdict *v)

@@ -1,10 +1,11 @@
 /* config/edit.c - one value of agent.yaml changed, every other byte as the owner wrote it. */
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "base/mem.h"
 #include "config/config.h"
+#include "config/table_internal.h"
+#include "config/yaml_file.h"
 
 /* libyaml counts characters, we count bytes. */
 static size_t offset_of(const struct buf *text, const yaml_mark_t *m)
@@ -40,15 +41,16 @@ static void splice_line(struct buf *text, size_t at, size_t indent, const char *
 	free(line);
 }
 
-static const yaml_node_pair_t *find_pair(yaml_document_t *doc, const yaml_node_t *map,
-					 const char *name)
+/* Of a key by its name, or by its old one (NULL: it has none). */
+static const yaml_node_pair_t *find_pair(struct yaml_file *f, const yaml_node_t *map,
+					 const char *name, const char *old)
 {
-	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-	     p < map->data.mapping.pairs.top; p++) {
-		const yaml_node_t *key = yaml_document_get_node(doc, p->key);
+	const yaml_node_pair_t *p = map->data.mapping.pairs.start;
 
-		if (key->type == YAML_SCALAR_NODE &&
-		    strcmp((const char *)key->data.scalar.value, name) == 0)
+	for (; p < map->data.mapping.pairs.top; p++) {
+		const char *key = yaml_file_text(yaml_file_node(f, p->key));
+
+		if (strcmp(key, name) == 0 || (old != NULL && strcmp(key, old) == 0))
 			return p;
 	}
 	return NULL;
@@ -80,7 +82,7 @@ static void fill_section(struct buf *text, const yaml_node_t *key, const char *n
 	splice_line(text, at + 1, key->start_mark.column + 2, name, value);
 }
 
-static void add_to_map(struct buf *text, yaml_document_t *doc, const yaml_node_t *map,
+static void add_to_map(struct buf *text, struct yaml_file *f, const yaml_node_t *map,
 		       const char *name, const char *value)
 {
 	bool empty = map->data.mapping.pairs.start == map->data.mapping.pairs.top;
@@ -93,31 +95,31 @@ static void add_to_map(struct buf *text, yaml_document_t *doc, const yaml_node_t
 		free(in);
 		return;
 	}
-	first = yaml_document_get_node(doc, map->data.mapping.pairs.start->key);
+	first = yaml_file_node(f, map->data.mapping.pairs.start->key);
 	splice_line(text, offset_of(text, &first->start_mark) - first->start_mark.column,
 		    first->start_mark.column, name, value);
 }
 
-static int edit(struct buf *text, yaml_document_t *doc, const char *section, const char *name,
-		const char *value, struct err *e)
+static int edit(struct buf *text, struct yaml_file *f, const char *section, const char *name,
+		const char *value)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(doc), *map, *old;
+	const yaml_node_t *root = yaml_file_root(f), *map, *old;
 	const yaml_node_pair_t *p;
 
 	if (root == NULL)
 		return append_section(text, section, name, value), 0;
 	if (root->type != YAML_MAPPING_NODE || root->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
-		return err_set(e, ERR_USAGE, "write the sections on lines of their own");
-	p = find_pair(doc, root, section);
+		return yaml_file_fail(f, root, "write the sections on lines of their own");
+	p = find_pair(f, root, section, NULL);
 	if (p == NULL)
 		return append_section(text, section, name, value), 0;
-	map = yaml_document_get_node(doc, p->value);
+	map = yaml_file_node(f, p->value);
 	if (map->type != YAML_MAPPING_NODE)
-		return fill_section(text, yaml_document_get_node(doc, p->key), name, value), 0;
-	p = find_pair(doc, map, name);
+		return fill_section(text, yaml_file_node(f, p->key), name, value), 0;
+	p = find_pair(f, map, name, config_old_name(section, name));
 	if (p == NULL)
-		return add_to_map(text, doc, map, name, value), 0;
-	old = yaml_document_get_node(doc, p->value);
+		return add_to_map(text, f, map, name, value), 0;
+	old = yaml_file_node(f, p->value);
 	splice(text, offset_of(text, &old->start_mark),
 	       offset_of(text, &old->end_mark) - offset_of(text, &old->start_mark), value);
 	return 0;
@@ -127,23 +129,18 @@ int config_edit(struct buf *text, const char *section, const char *name, const c
 		const char *where, struct err *e)
 {
 	struct config check;
-	yaml_parser_t parser;
-	yaml_document_t doc;
+	struct yaml_file f;
 	int rc = config_parse(&check, (const char *)text->base, text->len, where, e);
 
 	if (rc != 0) /* what cannot be read is not written to */
 		return rc;
 	config_release(&check);
-	if (!yaml_parser_initialize(&parser))
-		abort();
-	yaml_parser_set_input_string(&parser, text->base, text->len);
-	if (!yaml_parser_load(&parser, &doc))
+	if (yaml_file_open(&f, text->base, text->len, where, e) != 0)
 		abort(); /* it was read above */
-	rc = edit(text, &doc, section, name, value, e);
-	yaml_document_delete(&doc);
-	yaml_parser_delete(&parser);
+	rc = edit(text, &f, section, name, value);
+	yaml_file_close(&f);
 	if (rc != 0)
-		return err_prefix(e, "%s", where);
+		return rc;
 	rc = config_parse(&check, (const char *)text->base, text->len, where, e);
 	if (rc == 0)
 		config_release(&check);

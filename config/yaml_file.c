@@ -12,7 +12,7 @@ static int parse_failed(const yaml_parser_t *parser, const char *where, struct e
 		       parser->problem != NULL ? parser->problem : "unreadable");
 }
 
-/* What stands after the first document would be read by nobody. */
+/* Text after the first document would be read by nobody. */
 static int check_end(yaml_parser_t *parser, const char *where, struct err *e)
 {
 	yaml_document_t next;
@@ -31,7 +31,7 @@ static int check_end(yaml_parser_t *parser, const char *where, struct err *e)
 
 enum { KEYS_MAX = 1000 }; /* each is compared with all before it */
 
-/* The earlier one of two keys would be read, or the later one: who knows which. */
+/* Of two equal keys the earlier or the later one would be read: nothing says which. */
 static int check_map(struct yaml_file *f, const yaml_node_t *map)
 {
 	const yaml_node_pair_t *p = map->data.mapping.pairs.start;
@@ -42,7 +42,8 @@ static int check_map(struct yaml_file *f, const yaml_node_t *map)
 		const yaml_node_t *name = yaml_file_node(f, p->key);
 
 		if (yaml_file_find(f, map, yaml_file_text(name)) != yaml_file_node(f, p->value))
-			return yaml_file_fail(f, name, "'%s' is given twice", yaml_file_text(name));
+			return yaml_file_fail(f, name, "%s is given twice; remove one",
+					      yaml_file_text(name));
 	}
 	return 0;
 }
@@ -108,9 +109,20 @@ const yaml_node_t *yaml_file_node(struct yaml_file *f, int id)
 	return yaml_document_get_node(&f->doc, id);
 }
 
+const char *yaml_file_scalar(const yaml_node_t *n)
+{
+	const char *text = (const char *)n->data.scalar.value;
+
+	if (n->type != YAML_SCALAR_NODE || strlen(text) != n->data.scalar.length)
+		return NULL;
+	return text;
+}
+
 const char *yaml_file_text(const yaml_node_t *n)
 {
-	return n->type == YAML_SCALAR_NODE ? (const char *)n->data.scalar.value : "";
+	const char *text = yaml_file_scalar(n);
+
+	return text != NULL ? text : "";
 }
 
 const yaml_node_t *yaml_file_find(struct yaml_file *f, const yaml_node_t *map, const char *key)

@@ -1,6 +1,7 @@
 /* dp/accountant.c - accountants by name, caps, and the account itself. */
 #include "dp/accountant.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct curve {
 static struct curve label_curve(enum dp_accountant a, const struct dp_mechanism *m)
 {
 	struct curve c = { .accountant = a };
+	assert((unsigned)a < DP_ACCOUNTANTS);
 	if (a == DP_PAPER)
 		dp_moments_add_public(c.cost, m->param, 1);
 	else if (a == DP_GNMAX)
@@ -92,6 +94,7 @@ uint64_t dp_count_within(double (*epsilon)(const void *ctx, uint64_t count), con
 			 double eps)
 {
 	uint64_t fits = 0, beyond = DP_LABELS_MAX + 1;
+	assert(epsilon != NULL);
 	while (beyond - fits > 1) {
 		uint64_t mid = fits + (beyond - fits) / 2;
 		if (epsilon(ctx, mid) <= eps)
@@ -151,22 +154,32 @@ int dp_account_init(struct dp_account *a, enum dp_accountant accountant,
 	return 0;
 }
 
+/* Invariants that a charge and a note keep (dp/accountant.h). */
+static void assert_account(const struct dp_account *a)
+{
+	assert(a->cap <= DP_LABELS_MAX && a->labels <= a->cap && a->voted <= a->labels);
+	assert(a->delta > 0 && a->delta < 1);
+}
+
 int dp_account_charge(struct dp_account *a, uint64_t n, struct err *e)
 {
+	assert_account(a);
 	if (n > a->cap - a->labels)
 		return err_set(e, ERR_BUDGET,
 			       "%" PRIu64 " labels asked, %" PRIu64 " of %" PRIu64 " left", n,
 			       a->cap - a->labels, a->cap);
 	a->labels += n;
+	assert_account(a);
 	return 0;
 }
 
-/* What equal votes cost; PRIVATE. */
+/* Adds the cost of equal votes; PRIVATE. */
 static void add_votes(const struct dp_account *a, const struct curve *one, const struct dp_votes *v,
 		      double noted[DP_ACCOUNT_ORDERS])
 {
 	int64_t gap = 2 * (int64_t)v->ones - (int64_t)a->mechanism.teachers;
 	double n = (double)v->repeat, cost[DP_ACCOUNT_ORDERS];
+	assert(v->ones <= a->mechanism.teachers);
 	if (a->accountant == DP_PAPER) {
 		dp_moments_add_private(noted, a->mechanism.param, (uint64_t)(gap < 0 ? -gap : gap),
 				       n, false);

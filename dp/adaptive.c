@@ -1,5 +1,4 @@
-/* dp/adaptive.c - noisy votes whose gaps are chosen by whoever wants to tell two data sets apart.
- */
+/* dp/adaptive.c - noisy votes whose gaps an attacker chooses to tell two data sets apart. */
 #include "dp/adaptive.h"
 
 #include <assert.h>
@@ -60,6 +59,7 @@ static bool move_by(struct move *out, double p, double loss, double step)
 {
 	double by = loss / step + NUDGE, whole = floor(-by), part = -by - whole;
 
+	assert(step > 0);
 	if (!(fabs(by) < MOVES_MAX))
 		return false;
 	/* From ln alpha = i step to (i - by) step = (i + whole + part) step. */
@@ -88,6 +88,7 @@ static struct dp_game *game_of_size(size_t below, size_t above, double step)
 {
 	struct dp_game *g = mem_array(1, sizeof(*g));
 
+	assert(step > 0 && below + above < SIZE_MAX / sizeof(double));
 	g->n = below + above + 1;
 	g->zero = below;
 	g->step = step;
@@ -193,6 +194,7 @@ void dp_game_label(struct dp_game *g)
 {
 	double *spare = g->value;
 
+	assert(g->value != g->next);
 	memset(g->next, 0, g->n * sizeof(double));
 	for (uint32_t k = 0; k < g->pairs; k++)
 		play(g, g->moves[k]);
@@ -261,6 +263,7 @@ double dp_game_epsilon(const struct dp_game *g, double gaussian, double delta)
 {
 	ptrdiff_t low = (ptrdiff_t)g->zero, high = (ptrdiff_t)g->n - 1;
 
+	assert(gaussian >= 0);
 	if (delta_at_point(g, gaussian, low) <= delta)
 		return 0;
 	if (!(delta_at_point(g, gaussian, high) <= delta))
@@ -288,6 +291,7 @@ double dp_gaussian_pair(double variance, double epsilon)
 {
 	double mu = sqrt(variance), tail;
 
+	assert(variance >= 0);
 	if (!(variance > 0))
 		return fmax(0, -expm1(epsilon));
 	tail = phi(-mu / 2 - epsilon / mu);
@@ -344,8 +348,8 @@ static void check_between(struct check *k, const struct point *a, const struct p
 }
 
 enum { FEW = 12 };
-/* By which (*) may fail, and what is beyond the end of the grid; differences of numbers up to 1
- * are wrong by less than what is left of DP_VOTES_SLACK. */
+/* The amount by which (*) may fail, with the part beyond the end of the grid; differences of
+ * numbers up to 1 are wrong by less than what is left of DP_VOTES_SLACK. */
 #define SLACK_MOST 2e-14
 
 /* From alpha = 1 on: below it (*) is that of the mirrored pair. */
@@ -354,6 +358,7 @@ static bool holds(struct check *k)
 	double step = 0.1 * sqrt(k->v);
 	struct point a = point_of(k, 0), b;
 
+	assert(k->n > 0 && k->v > 0);
 	k->worst = 0;
 	for (double y = step; k->worst <= SLACK_MOST; y += step) {
 		b = point_of(k, y);
@@ -372,6 +377,7 @@ static bool holds_for_all(const struct dp_coins *pairs, uint32_t n, double c, do
 	struct check some = { .pairs = few, .n = FEW, .c = c, .v = v };
 	struct check all = { .pairs = pairs, .n = n, .c = c, .v = v };
 
+	assert(n > 0);
 	for (uint32_t i = 0; i < FEW; i++)
 		few[i] = pairs[(uint64_t)i * n / FEW];
 	return holds(&some) && holds(&all);

@@ -1,8 +1,8 @@
-/* dp/adaptive.h - what many noisy votes tell at most, whoever chooses their gaps (methods 3.3).
+/* dp/adaptive.h - the most that many noisy votes tell, however their gaps are chosen (methods 3.3).
  *
- * Who counts labels does not know how the votes fall.  So the worst is taken over all who could
- * choose the gap of each vote after seeing the labels before it: with alpha = e^epsilon, and
- * P, Q the coins of one vote at two neighbouring gaps,
+ * An accountant that counts labels does not know how the votes fall.  So the worst is taken over
+ * all attackers that could choose the gap of each vote after seeing the labels before it: with
+ * alpha = e^epsilon, and P, Q the coins of one vote at two neighbouring gaps,
  *
  *   H_0(alpha) = max(0, 1 - alpha)
  *   H_n(alpha) = max over P, Q of  sum_o P(o) H_(n-1)(alpha Q(o) / P(o))

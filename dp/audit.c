@@ -1,6 +1,7 @@
 /* dp/audit.c - measured lower bounds on epsilon (methods 3.7). */
 #include "dp/audit.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dp/rdp.h"
@@ -12,6 +13,7 @@
 double dp_share_low(uint64_t hits, uint64_t n, double alpha)
 {
 	double low = 0, high = n > 0 ? (double)hits / (double)n : 0;
+	assert(hits <= n && alpha > 0 && alpha < 1);
 	for (int i = 0; i < 100 && hits > 0; i++) {
 		double mid = (low + high) / 2;
 		if (dp_binomial_tail(hits, n, mid) <= alpha)
@@ -24,11 +26,13 @@ double dp_share_low(uint64_t hits, uint64_t n, double alpha)
 
 double dp_share_tail(uint64_t hits, uint64_t n, double p)
 {
+	assert(hits <= n && p >= 0 && p <= 1);
 	return dp_binomial_tail(hits, n, p);
 }
 
 double dp_share_high(uint64_t hits, uint64_t n, double alpha)
 {
+	assert(hits <= n && alpha > 0 && alpha < 1);
 	return 1 - dp_share_low(n - hits, n, alpha);
 }
 
@@ -37,6 +41,8 @@ double dp_share_high(uint64_t hits, uint64_t n, double alpha)
 double dp_audit_lower(const uint64_t ones[2], const uint64_t draws[2], double delta, double alpha)
 {
 	double best = 0;
+	assert(ones[0] <= draws[0] && ones[1] <= draws[1]);
+	assert(delta >= 0 && alpha > 0 && alpha < 1);
 	for (int event = 0; event < 4; event++) {
 		int a = event & 1, b = 1 - a, label = event >> 1;
 		uint64_t hits_a = label ? ones[a] : draws[a] - ones[a];
@@ -103,6 +109,7 @@ double dp_one_run_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct,
 			  double delta)
 {
 	double q = 1 / (1 + exp(-epsilon)), worst = 0, below = 0;
+	assert(epsilon >= 0 && delta >= 0);
 	for (uint64_t i = 1; delta > 0 && i <= correct; i++) {
 		below += dp_binomial_pmf(correct - i, guesses, q);
 		worst = fmax(worst, below / (double)i);

@@ -26,7 +26,7 @@ double dp_share_tail(uint64_t hits, uint64_t n, double p);
  * probability at most alpha. */
 double dp_audit_lower(const uint64_t ones[2], const uint64_t draws[2], double delta, double alpha);
 
-/* What is being audited: a label for a row on which `ones` teachers say 1. */
+/* The audited mechanism: a label for a row on which `ones` teachers say 1. */
 typedef bool dp_label_fn(void *ctx, uint32_t ones);
 
 struct dp_audit {
@@ -39,8 +39,8 @@ struct dp_audit {
 /* Draw `draws` labels at every gap from `label` and hold them against the claim m.  The
  * verdict on a right implementation is wrong with probability at most alpha.  ERR_USAGE.
  * At most 64 gaps are tried: those around zero and the outermost ones. */
-int dp_audit_labels(const struct dp_mechanism *m, dp_label_fn *label, void *ctx, uint64_t draws,
-		    double alpha, struct dp_audit *out, struct err *e);
+MUST_CHECK int dp_audit_labels(const struct dp_mechanism *m, dp_label_fn *label, void *ctx,
+			       uint64_t draws, double alpha, struct dp_audit *out, struct err *e);
 
 /* m canaries, each in with probability 1/2; r guesses, v of them right.  The probability
  * of that under an (epsilon, delta) mechanism is at most: */

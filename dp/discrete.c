@@ -10,6 +10,7 @@ __extension__ typedef unsigned __int128 wide; /* the fractions that are compared
 
 void dp_bits_init(struct dp_bits *b, secret_draw_fn *draw, void *ctx)
 {
+	assert(draw != NULL);
 	memset(b, 0, sizeof(*b));
 	b->draw = draw;
 	b->ctx = ctx;

@@ -1,6 +1,7 @@
 /* dp/gaussian.c - the analytic Gaussian mechanism (Balle and Wang 2018). */
 #include "dp/gaussian.h"
 
+#include <assert.h>
 #include <math.h>
 
 static long double phi(long double x)
@@ -21,12 +22,14 @@ static double profile(double r, double epsilon)
 
 double dp_gaussian_delta(double sensitivity, double sigma, double epsilon)
 {
+	assert(sensitivity >= 0 && sigma > 0 && epsilon >= 0);
 	return profile(sensitivity / sigma, epsilon);
 }
 
 double dp_gaussian_epsilon(double sensitivity, double sigma, double delta)
 {
 	double r = sensitivity / sigma, low = 0, high = 1;
+	assert(sensitivity >= 0 && sigma > 0 && delta > 0);
 	if (profile(r, 0) <= delta)
 		return 0;
 	while (profile(r, high) > delta)
@@ -45,6 +48,7 @@ double dp_gaussian_epsilon(double sensitivity, double sigma, double delta)
 double dp_gaussian_sigma(double sensitivity, double epsilon, double delta)
 {
 	double low = 1e-12, high = 1;
+	assert(sensitivity >= 0 && epsilon >= 0 && delta > 0);
 	while (profile(high, epsilon) <= delta && high < 1e12)
 		high *= 2;
 	for (int i = 0; i < 400 && high - low > 1e-15 * high; i++) {
@@ -61,5 +65,6 @@ double dp_gaussian_sigma(double sensitivity, double epsilon, double delta)
 
 double dp_gaussian_sigma_classic(double sensitivity, double epsilon, double delta)
 {
+	assert(epsilon > 0 && delta > 0);
 	return sensitivity * sqrt(2 * log(1.25 / delta)) / epsilon;
 }

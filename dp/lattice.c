@@ -6,7 +6,7 @@
 
 #include "dp/discrete.h"
 
-/* What rounding to the nearest can add to the length of a row, and a little more. */
+/* The most that rounding to the nearest can add to the length of a row, and a little more. */
 static double rounding(size_t dim)
 {
 	return floor(sqrt((double)dim) / 2) + 1;
@@ -58,17 +58,20 @@ static void put_row(const struct dp_lattice *g, const float *x, int32_t *out)
 
 void dp_lattice_put(const struct dp_lattice *g, const float *rows, size_t n, int32_t *out)
 {
+	assert(n == 0 || (rows != NULL && out != NULL));
 	for (size_t i = 0; i < n; i++)
 		put_row(g, rows + i * g->dim, out + i * g->dim);
 }
 
 uint64_t dp_lattice_sensitivity_rows(const struct dp_lattice *g)
 {
+	assert(g->radius >= 256 && g->radius <= DP_LATTICE_RADIUS);
 	return 2 * (uint64_t)g->radius;
 }
 
 uint64_t dp_lattice_sensitivity_product(const struct dp_lattice *y, const struct dp_lattice *z)
 {
+	assert(y->radius <= DP_LATTICE_RADIUS && z->radius <= DP_LATTICE_RADIUS);
 	return 2 * (uint64_t)y->radius * z->radius;
 }
 
@@ -93,6 +96,7 @@ void dp_lattice_noise(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn *dra
 {
 	struct dp_bits b;
 
+	assert(draw != NULL && (n == 0 || x != NULL));
 	dp_bits_init(&b, draw, ctx);
 	for (size_t i = 0; i < n; i++)
 		x[i] += dp_discrete_gaussian(&b, sigma2);

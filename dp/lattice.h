@@ -5,8 +5,8 @@
  * nearest whole numbers.  Rounding comes before noise, so it is a part of what is
  * released and enters the bound: it moves a row of d numbers by at most sqrt(d)/2 steps.
  * The step is therefore C / (K - floor(sqrt(d)/2) - 1), and then no row of whole numbers
- * is longer than K.  That is checked on the whole numbers themselves: a row that breaks
- * it becomes zero.
+ * is longer than K.  This bound is checked on the whole numbers themselves: a row that breaks it
+ * becomes zero.
  *
  * Neighbouring data: one aligned row replaced.  L2 sensitivity, in steps:
  *

@@ -1,6 +1,7 @@
 /* dp/mechanism.c - one noisy binary vote. */
 #include "dp/mechanism.h"
 
+#include <assert.h>
 #include <math.h>
 #include <sodium.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static uint64_t draw_word(secret_draw_fn *draw, void *ctx)
  * when the first 64 digits of both are equal. */
 static bool coin(double p, uint64_t word, uint64_t flip, secret_draw_fn *draw, void *ctx)
 {
+	assert(p >= 0 && p < 1);
 	for (;;) {
 		double scaled = ldexp(p, 64), whole = floor(scaled);
 		uint64_t digits = (uint64_t)whole;
@@ -101,5 +103,6 @@ bool dp_label_draw(const struct dp_mechanism *m, uint32_t ones, secret_draw_fn *
 	int64_t gap = 2 * (int64_t)ones - (int64_t)m->teachers;
 	uint64_t flip = gap > 0 ? UINT64_MAX : 0;
 	bool against = coin(dp_label_against(m, gap), draw_word(draw, ctx) ^ flip, flip, draw, ctx);
+	assert(ones <= m->teachers && draw != NULL);
 	return gap > 0 ? !against : against;
 }

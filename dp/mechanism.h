@@ -1,9 +1,9 @@
 /* dp/mechanism.h - one noisy binary vote (methods 3.2, 3.3).
  *
  * T teachers vote on a row; n1 say "real", n0 = T - n1 say "generated".  Noise is
- * added to both counts and the larger one gives the label, one bit.  What leaves
- * the host depends on the rows only through the gap g = n1 - n0, one of
- * -T, -T+2, ..., T, and changing one row of the host moves g by at most 2.
+ * added to both counts and the larger one gives the label, one bit.  The label that leaves the host
+ * depends on the rows only through the gap g = n1 - n0, one of -T, -T+2, ..., T, and changing one
+ * row of the host moves g by at most 2.
  *
  *   Laplace   param = lambda, noise of *scale* 1/lambda on each count:
  *             P(1 | g) = 1 - (2 + x) / (4 e^x), x = lambda g, for g >= 0
@@ -36,7 +36,7 @@ struct dp_mechanism {
 
 /* ERR_USAGE naming the field and what is allowed: lambda in [1e-6, 20], sigma in
  * [1e-3, 1e9], 1..DP_TEACHERS_MAX teachers. */
-int dp_mechanism_check(const struct dp_mechanism *m, struct err *e);
+MUST_CHECK int dp_mechanism_check(const struct dp_mechanism *m, struct err *e);
 
 int dp_noise_find(const char *name, enum dp_noise *out); /* 0 or ERR_NOTFOUND */
 

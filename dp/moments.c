@@ -1,6 +1,7 @@
 /* dp/moments.c - the moments accountant of PATE 2017 (methods 3.3, `paper`). */
 #include "dp/moments.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dp/special_internal.h"
@@ -48,6 +49,7 @@ static double data_independent(double lambda, int l)
 
 void dp_moments_add_public(double alpha[DP_MOMENTS], double lambda, double n)
 {
+	assert(lambda > 0 && n >= 0);
 	for (int l = 1; l <= DP_MOMENTS; l++)
 		alpha[l - 1] += n * data_independent(lambda, l);
 }
@@ -56,6 +58,7 @@ void dp_moments_add_private(double alpha[DP_MOMENTS], double lambda, uint64_t ga
 			    bool capped)
 {
 	double log_q = dp_moments_log_q(lambda, gap);
+	assert(lambda > 0 && n >= 0);
 	for (int l = 1; l <= DP_MOMENTS; l++) {
 		double cost = data_independent(lambda, l);
 		if (dp_moments_applies(gap))
@@ -69,6 +72,7 @@ void dp_moments_add_private(double alpha[DP_MOMENTS], double lambda, uint64_t ga
 struct dp_moments_epsilon dp_moments_epsilon(const double alpha[DP_MOMENTS], double delta)
 {
 	struct dp_moments_epsilon best = { INFINITY, 1 };
+	assert(delta > 0 && delta < 1);
 	for (int l = 1; l <= DP_MOMENTS; l++) {
 		double epsilon = (alpha[l - 1] - log(delta)) / l;
 		if (epsilon < best.epsilon)

@@ -25,7 +25,7 @@ double dp_moments_q_limit(double lambda);
 /* The same condition on the integer: |gap| >= 3, for every lambda. */
 bool dp_moments_applies(uint64_t gap);
 
-/* Add n queries to alpha: what does not depend on votes, 2 lambda^2 l (l+1). */
+/* Add n queries to alpha: the part that does not depend on votes, 2 lambda^2 l (l+1). */
 void dp_moments_add_public(double alpha[DP_MOMENTS], double lambda, double n);
 /* Add n queries of this gap: min with Eq. 9 where it applies.  PRIVATE.  `capped` takes
  * the third valid bound, 2 lambda l, into the minimum too. */

@@ -98,8 +98,8 @@ static double as_gaussian(double variance, double delta, double slack)
 	return slack < 0.1 * delta ? gaussian_epsilon(variance, delta - slack) : (double)INFINITY;
 }
 
-/* With `c` for the coins' not being round, once for all mechanisms: each holds beside that same
- * Gaussian, and so beside it and what the others are bounded by. */
+/* With `c` for the coins' not being round, once for all mechanisms: each bound holds beside that
+ * same Gaussian, and so beside it and the bounds of the others. */
 static double votes_as_gaussian(const struct dp_pld_votes *votes, size_t n, double releases,
 				double delta, double c)
 {
@@ -152,7 +152,7 @@ static double by_game(const struct dp_pld_votes *v, double releases, double delt
 	return epsilon;
 }
 
-/* What is surely enough, so that a grid needs to reach no further. */
+/* An epsilon that is surely enough, so that a grid needs to reach no further. */
 static double renyi(const struct dp_pld_votes *v, double releases, double delta)
 {
 	double rdp[DP_ORDERS];

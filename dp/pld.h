@@ -40,8 +40,8 @@ struct dp_pld_votes {
 double dp_pld_releases(enum dp_release noise, double z, uint64_t count);
 
 /* Epsilon of all these votes (n of them, mechanisms may repeat) and releases of so much variance in
- * all, in whatever order and whoever chose which next.  0 for nothing; +infinity where no
- * bound is known, which says nothing: a Renyi curve may have one. */
+ * all, in any order and by any choice of the next one.  0 for nothing; +infinity where no bound is
+ * known, which says nothing: a Renyi curve may have one. */
 double dp_pld_epsilon(const struct dp_pld_votes *votes, size_t n, double releases, double delta);
 
 /* The smallest multiplier, of noise that the lattice has room for, at which one release costs at

@@ -82,8 +82,8 @@ static double deviations(double tail)
 	return r;
 }
 
-/* What lies between losses a and a + h, p of it under P and q under Q: how much of p goes to the
- * upper one.  More than what doubles lose is added. */
+/* Of the probability between losses a and a + h, p under P and q under Q: the share of p that goes
+ * to the upper loss.  More than doubles lose is added. */
 static double share_above(double p, double q, double a, double h)
 {
 	double share = p > 0 ? (1 - exp(a) * (q / p)) / -expm1(-h) : 1;
@@ -357,7 +357,7 @@ static double profile_delta(const struct profile *f, double epsilon)
 	return fmax(delta, 0) * (1 + 1e-12 * f->steps) + f->told;
 }
 
-/* What is below the ring is not on it, so no epsilon there is answered for. */
+/* A loss below the ring is not on it, so no epsilon there is answered for. */
 static double profile_epsilon(const struct profile *f, double delta)
 {
 	double low = fmax(0, f->first), high = f->first + (double)f->n * f->h;

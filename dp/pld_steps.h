@@ -7,16 +7,16 @@
  * the larger epsilon counts.  Noise of whole numbers costs what continuous noise a
  * little smaller does (dp/pld.h).
  *
- *   grid     losses fall on multiples of h.  What lies between two of them is shared out
- *            so that its probability under P and under Q stays what it is (Doroshenko,
+ *   grid     losses fall on multiples of h.  A loss between two of them is shared out
+ *            so that its probability under P and under Q stays as it is (Doroshenko,
  *            Ghazi et al. 2022, "connect the dots"): that pair dominates, and rounding moves
  *            a little more of it upwards
- *   tails    what lies beyond the last number x that is looked at counts as told: delta
+ *   tails    the part beyond the last number x that is looked at counts as told: delta
  *   tilt     p(l) e^(t l) / its sum, for the t at which Chernoff's bound of the total is
  *            smallest.  Its sums are round about the epsilon that is sought, so that the
  *            error of a Fourier transform is small beside delta, not beside 1
- *   compose  the transform's power, on a ring of n points: what of the total is above
- *            the ring is bounded by Chernoff and added; what is below it wraps to
+ *   compose  the transform's power, on a ring of n points: the part of the total above
+ *            the ring is bounded by Chernoff and added; the part below it wraps to
  *            where it counts for more
  *   error    of the transforms in the l2 norm (Higham 2002, Theorem 24.2), added
  *

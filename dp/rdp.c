@@ -1,6 +1,7 @@
 /* dp/rdp.c - Renyi curves of votes and of Gaussian noise, and conversions. */
 #include "dp/rdp.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dp/special_internal.h"
@@ -17,6 +18,7 @@ const struct dp_order_set dp_order_set = { dp_orders, DP_ORDERS };
 struct dp_epsilon dp_rdp_classic_over(struct dp_order_set g, const double *rdp, double delta)
 {
 	struct dp_epsilon best = { INFINITY, g.orders[0] };
+	assert(g.n > 0);
 	for (size_t i = 0; i < g.n; i++) {
 		double epsilon = rdp[i] - log(delta) / (g.orders[i] - 1);
 		if (epsilon < best.epsilon)
@@ -28,6 +30,7 @@ struct dp_epsilon dp_rdp_classic_over(struct dp_order_set g, const double *rdp, 
 struct dp_epsilon dp_rdp_tight_over(struct dp_order_set g, const double *rdp, double delta)
 {
 	struct dp_epsilon best = { INFINITY, g.orders[0] };
+	assert(g.n > 0);
 	for (size_t i = 0; i < g.n; i++) {
 		double a = g.orders[i];
 		double epsilon = rdp[i] + log1p(-1 / a) - (log(delta) + log(a)) / (a - 1);
@@ -114,8 +117,8 @@ static double log_excess(double u, double log_ratio, double a)
 	return power + log1p(-exp(log(a) + log_ratio - power));
 }
 
-/* Renyi divergence of order a.  Since the mean of u under Q is 0, the mean of (1+u)^a is
- * 1 + the mean of its excess, and all terms are positive. */
+/* Renyi divergence of order a (methods 3.3).  Since the mean of u under Q is 0, the mean of (1+u)^a
+ * is 1 + the mean of its excess, and all terms are positive. */
 static double renyi(const struct coins *c, double a)
 {
 	double sum = -INFINITY;
@@ -187,6 +190,7 @@ static double composed_delta(double eps0, uint64_t k, double eps)
 double dp_compose_optimal(double eps0, uint64_t k, double delta)
 {
 	double low = 0, high = (double)k * eps0;
+	assert(eps0 >= 0 && delta >= 0);
 	if (k == 0 || eps0 <= 0 || composed_delta(eps0, k, 0) <= delta)
 		return 0;
 	for (int i = 0; i < 100 && high - low > 1e-14 * high; i++) {
@@ -231,7 +235,7 @@ double dp_gnmax_log_q(double sigma, double gap)
 	return dp_log_half_erfc(fabs(gap) / (2 * sigma));
 }
 
-/* What Theorem 6 asks of ln q, for every order (the order's own limit is a <= mu1). */
+/* The conditions of Theorem 6 on ln q, for every order (the order's own limit is a <= mu1). */
 static bool theorem6_applies(double sigma, double log_q, const struct dp_gnmax_bound *b)
 {
 	double eps2 = b->mu2 / (sigma * sigma);

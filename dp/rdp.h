@@ -60,7 +60,7 @@ void dp_rdp_gaussian(double sensitivity, double sigma, double count, double rdp[
 void dp_rdp_gaussian_over(struct dp_order_set g, double sensitivity, double sigma, double count,
 			  double *rdp);
 
-/* GNMax, one query (PATE 2018): what does not depend on votes, a/sigma^2. */
+/* GNMax, one query (PATE 2018): the part that does not depend on votes, a/sigma^2. */
 void dp_rdp_gnmax(double sigma, double rdp[DP_ORDERS]);
 void dp_rdp_gnmax_over(struct dp_order_set g, double sigma, double *rdp);
 

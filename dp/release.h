@@ -24,7 +24,7 @@
 enum dp_release { DP_RELEASE_GAUSSIAN, DP_RELEASE_DISCRETE };
 
 /* ERR_USAGE unless z is in [1e-3, 1e9]. */
-int dp_release_check(double z, struct err *e);
+MUST_CHECK int dp_release_check(double z, struct err *e);
 
 /* count releases of multiplier z, either noise; adds up with the curves of dp/rdp.h. */
 void dp_release_rdp(double z, uint64_t count, double rdp[DP_ORDERS]);

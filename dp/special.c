@@ -1,6 +1,7 @@
 /* dp/special.c - special functions for tails. */
 #include "dp/special_internal.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* e^(x^2) erfc(x) for large x: Laplace's continued fraction, evaluated from the end. */
@@ -91,6 +92,7 @@ static double deviance(double x, double m)
 double dp_binomial_pmf(uint64_t k, uint64_t n, double p)
 {
 	double x = (double)k, all = (double)n, rest = (double)(n - k);
+	assert(k <= n && p >= 0 && p <= 1);
 	if (k > n)
 		return 0;
 	if (p <= 0)
@@ -137,6 +139,7 @@ static double beta_fraction(double p, double a, double b)
  * the probability of exactly k, times 1 - p. */
 double dp_binomial_tail(uint64_t k, uint64_t n, double p)
 {
+	assert(p >= 0 && p <= 1);
 	if (k == 0)
 		return 1;
 	if (k > n || p <= 0)

@@ -1,6 +1,7 @@
 /* dp/subsampled.c - Renyi curves of the Gaussian mechanism on a Poisson sample. */
 #include "dp/subsampled.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "dp/special_internal.h"
@@ -93,6 +94,7 @@ double dp_subsampled_noise(double rate, uint64_t steps, double epsilon, double d
 {
 	double low = DP_NOISE_LEAST, high = DP_NOISE_MOST;
 
+	assert(rate > 0 && rate <= 1);
 	if (dp_subsampled_epsilon(&(struct dp_subsampled){ rate, low }, steps, delta) <= epsilon)
 		return low;
 	if (dp_subsampled_epsilon(&(struct dp_subsampled){ rate, high }, steps, delta) > epsilon)

@@ -32,7 +32,7 @@ struct dp_subsampled {
 #define DP_STEPS_MAX   ((uint64_t)1 << 40)
 
 /* ERR_USAGE names what is out of range. */
-int dp_subsampled_check(const struct dp_subsampled *m, struct err *e);
+MUST_CHECK int dp_subsampled_check(const struct dp_subsampled *m, struct err *e);
 
 /* Of so many steps, which add up; written. */
 void dp_rdp_subsampled(const struct dp_subsampled *m, uint64_t steps, double rdp[DP_ORDERS]);

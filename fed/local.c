@@ -7,8 +7,9 @@
 
 #include "base/mem.h"
 #include "fed/local_net.h"
+#include "net/bodies.h"
 
-struct seat {
+struct local_agent {
 	struct fed_local_agent who;
 	struct fed_setup setup;
 	struct fed_peer *peers;
@@ -22,7 +23,7 @@ struct seat {
 
 struct fed_local {
 	struct fed_local_config c;
-	struct seat *seats;
+	struct local_agent *agents;
 	size_t n;
 	struct fed_events events;
 	struct rng rng;
@@ -55,7 +56,7 @@ static char tag_of(size_t kind)
 	return kind == 0 ? 'e' : 'r';
 }
 
-static const char *label_of(const struct seat *s, size_t kind, uint32_t id, size_t *len)
+static const char *label_of(const struct local_agent *s, size_t kind, uint32_t id, size_t *len)
 {
 	return s->setup.label(s->setup.label_ctx, tag_of(kind), id, len);
 }
@@ -64,9 +65,9 @@ static void list_names(const struct fed_local *l, struct shared *x, size_t kind)
 {
 	x->names[kind] = graph_vocab_new();
 	for (size_t a = 0; a < l->n; a++)
-		for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
+		for (uint32_t id = 0; id < count_of(&l->agents[a].who, kind); id++) {
 			size_t len;
-			const char *name = label_of(&l->seats[a], kind, id, &len);
+			const char *name = label_of(&l->agents[a], kind, id, &len);
 
 			graph_vocab_add(x->names[kind], name, len);
 		}
@@ -80,9 +81,9 @@ static void find_local(const struct fed_local *l, struct shared *x, size_t kind,
 
 	for (uint32_t k = 0; k < n; k++)
 		local[k] = GRAPH_NONE;
-	for (uint32_t id = 0; id < count_of(&l->seats[a].who, kind); id++) {
+	for (uint32_t id = 0; id < count_of(&l->agents[a].who, kind); id++) {
 		size_t len;
-		const char *name = label_of(&l->seats[a], kind, id, &len);
+		const char *name = label_of(&l->agents[a], kind, id, &len);
 		uint32_t k = graph_vocab_find(x->names[kind], name, len);
 
 		if (local[k] != GRAPH_NONE)
@@ -114,14 +115,14 @@ static void shared_release(struct shared *x, size_t n)
 	}
 }
 
-/* What a knows of b: slots in the order in which names were first seen, which is the same
+/* The alignment of a with b: slots in the order in which names were first seen, which is the same
  * from both sides; the digest stands for the one that an intersection makes. */
 static void align(const struct fed_local *l, const struct shared *x, size_t a, size_t b,
 		  struct fed_peer *p)
 {
-	const struct seat *other = &l->seats[b];
+	const struct local_agent *other = &l->agents[b];
 	struct net_psi_slot *slots =
-		mem_array((size_t)count_of(&l->seats[a].who, 0) + count_of(&l->seats[a].who, 1),
+		mem_array((size_t)count_of(&l->agents[a].who, 0) + count_of(&l->agents[a].who, 1),
 			  sizeof(*slots));
 	crypto_generichash_state h;
 
@@ -144,7 +145,7 @@ static void align(const struct fed_local *l, const struct shared *x, size_t a, s
 static void align_all(struct fed_local *l, const struct shared *x)
 {
 	for (size_t a = 0; a < l->n; a++) {
-		struct seat *s = &l->seats[a];
+		struct local_agent *s = &l->agents[a];
 
 		s->peers = mem_array(l->n - 1, sizeof(*s->peers));
 		for (size_t b = 0; b < l->n; b++)
@@ -157,7 +158,7 @@ static void align_all(struct fed_local *l, const struct shared *x)
 static void first_row(const struct fed_local *l, size_t a, char tag, uint32_t id, const char *name,
 		      size_t len)
 {
-	struct kge_emb *own = l->seats[a].who.emb, *shared = fed_shared_table(l->seats[a].part);
+	struct kge_emb *own = l->agents[a].who.emb, *shared = fed_shared_table(l->agents[a].part);
 
 	fed_first_row(own, tag, id, name, len, l->c.seed);
 	if (shared != own)
@@ -176,7 +177,7 @@ static void start_row(struct fed_local *l, const struct shared *x, size_t kind, 
 
 static void start_equal(struct fed_local *l, const struct shared *x)
 {
-	const char *moved = l->seats[0].part->method->tags;
+	const char *moved = l->agents[0].part->method->tags;
 
 	for (size_t kind = 0; kind < 2; kind++) {
 		if (l->c.start == FED_START_MOVED && strchr(moved, tag_of(kind)) == NULL)
@@ -197,9 +198,9 @@ static void draw_bytes(void *ctx, void *out, size_t n)
 		at[i] = (uint8_t)rng_u64(ctx);
 }
 
-static void seat_init(struct fed_local *l, size_t i, const struct fed_local_agent *who)
+static void agent_init(struct fed_local *l, size_t i, const struct fed_local_agent *who)
 {
-	struct seat *s = &l->seats[i];
+	struct local_agent *s = &l->agents[i];
 	uint8_t seed[crypto_sign_SEEDBYTES];
 
 	s->who = *who;
@@ -219,7 +220,7 @@ static int make_parts(struct fed_local *l, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < l->n; i++) {
-		struct seat *s = &l->seats[i];
+		struct local_agent *s = &l->agents[i];
 
 		rc = fed_part_new(&s->part, &l->c.settings, s->who.emb, rng_u64(&s->draws), e);
 		s->setup.part = s->part;
@@ -242,9 +243,9 @@ int fed_local_new(struct fed_local **out, const struct fed_local_config *c,
 	l->c = *c;
 	l->n = n;
 	rng_seed(&l->rng, c->seed);
-	l->seats = mem_array(n, sizeof(*l->seats));
+	l->agents = mem_array(n, sizeof(*l->agents));
 	for (size_t i = 0; i < n; i++)
-		seat_init(l, i, &agents[i]);
+		agent_init(l, i, &agents[i]);
 	rc = make_parts(l, e);
 	if (rc != 0) {
 		fed_local_free(l);
@@ -264,7 +265,7 @@ void fed_local_free(struct fed_local *l)
 	if (l == NULL)
 		return;
 	for (size_t i = 0; i < l->n; i++) {
-		struct seat *s = &l->seats[i];
+		struct local_agent *s = &l->agents[i];
 
 		for (size_t k = 0; k < s->setup.n_peers; k++)
 			free((void *)(uintptr_t)s->peers[k].slots);
@@ -274,7 +275,7 @@ void fed_local_free(struct fed_local *l)
 		kge_trainer_free(s->trainer);
 	}
 	fed_events_release(&l->events);
-	free(l->seats);
+	free(l->agents);
 	free(l);
 }
 
@@ -316,7 +317,7 @@ static void pull_all(struct fed_local *l, size_t from)
 
 	for (size_t to = 0; to < l->n; to++)
 		while (to != from &&
-		       fed_round_pull(l->seats[from].round, l->seats[to].setup.key, &b)) {
+		       fed_round_pull(l->agents[from].round, l->agents[to].setup.key, &b)) {
 			post(l, from, to, &b);
 			buf_clear(&b);
 		}
@@ -327,7 +328,7 @@ static void pull_all(struct fed_local *l, size_t from)
 
 static int train(struct fed_local *l, size_t i)
 {
-	struct seat *s = &l->seats[i];
+	struct local_agent *s = &l->agents[i];
 	struct fed_training t = { .graph = s->who.graph,
 				  .config = &s->who.train,
 				  .epochs = l->c.epochs };
@@ -349,7 +350,7 @@ static int train(struct fed_local *l, size_t i)
 /* Grant what the machine wants.  Work is done at once and is over later. */
 static void serve(struct fed_local *l, size_t i)
 {
-	struct seat *s = &l->seats[i];
+	struct local_agent *s = &l->agents[i];
 	enum fed_want want = fed_round_want(s->round);
 	uint64_t due;
 
@@ -374,37 +375,46 @@ static void serve(struct fed_local *l, size_t i)
 		       (struct fed_event){ .at_ms = due, .kind = FED_EVENT_TICK, .to = i });
 }
 
-static void invited(struct fed_local *l, const struct fed_event *ev)
+static void invited(struct fed_local *l, const struct fed_event *ev, const struct net_message *m)
 {
-	struct seat *s = &l->seats[ev->to];
+	struct local_agent *s = &l->agents[ev->to];
 	struct fed_proposal p;
 	struct buf b = { 0 };
 	struct err e = { 0 };
 
-	if (fed_proposal_read(&p, ev->bytes, ev->n, &e) != 0)
+	if (fed_proposal_read(&p, m, &e) != 0)
 		return; /* of a round that is not here any more */
-	if (fed_round_join(&s->round, &s->setup, ev->bytes, ev->n, l->now_ms, &e) == 0)
+	if (fed_round_join(&s->round, &s->setup, &p, l->now_ms, &e) == 0)
 		return;
 	fed_decline(p.id, e.text, &b);
 	post(l, ev->to, ev->from, &b);
 	buf_release(&b);
 }
 
+static void message_arrived(struct fed_local *l, const struct fed_event *ev)
+{
+	struct local_agent *s = &l->agents[ev->to];
+	struct net_message m;
+
+	net_message_decode(&m, ev->bytes, ev->n, NULL); /* m says what is wrong with it */
+	if (s->round == NULL)
+		invited(l, ev, &m);
+	else
+		fed_round_received(s->round, l->agents[ev->from].setup.key, &m, l->now_ms);
+}
+
 static void happen(struct fed_local *l, const struct fed_event *ev)
 {
-	struct seat *s = &l->seats[ev->to];
+	struct local_agent *s = &l->agents[ev->to];
 
-	if (s->round == NULL && ev->kind == FED_EVENT_MESSAGE) {
-		invited(l, ev);
+	if (ev->kind == FED_EVENT_MESSAGE) {
+		message_arrived(l, ev);
 		return;
 	}
 	if (s->round == NULL)
 		return;
-	if (ev->kind == FED_EVENT_MESSAGE) {
-		fed_round_received(s->round, l->seats[ev->from].setup.key, ev->bytes, ev->n,
-				   l->now_ms);
-	} else if (ev->kind == FED_EVENT_LOST) {
-		fed_round_lost(s->round, l->seats[ev->from].setup.key, l->now_ms);
+	if (ev->kind == FED_EVENT_LOST) {
+		fed_round_lost(s->round, l->agents[ev->from].setup.key, l->now_ms);
 	} else if (ev->kind == FED_EVENT_WORKED) {
 		s->busy = false;
 		fed_round_worked(s->round, ev->status, l->now_ms);
@@ -413,10 +423,10 @@ static void happen(struct fed_local *l, const struct fed_event *ev)
 	}
 }
 
-/* It is gone, and all others notice. */
+/* The agent is gone, and all others notice. */
 static void die(struct fed_local *l, size_t i)
 {
-	l->seats[i].dead = true;
+	l->agents[i].dead = true;
 	for (size_t to = 0; to < l->n; to++)
 		if (to != i)
 			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms + 1,
@@ -427,7 +437,7 @@ static void die(struct fed_local *l, size_t i)
 
 static void step(struct fed_local *l, const struct fed_event *ev)
 {
-	struct seat *s = &l->seats[ev->to];
+	struct local_agent *s = &l->agents[ev->to];
 
 	if (s->dead)
 		return;
@@ -443,7 +453,7 @@ static void step(struct fed_local *l, const struct fed_event *ev)
 static void begin(struct fed_local *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		struct seat *s = &l->seats[i];
+		struct local_agent *s = &l->agents[i];
 
 		if (s->dead)
 			continue;
@@ -457,7 +467,7 @@ static void begin(struct fed_local *l)
 
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
-	struct seat *p = &l->seats[proposer];
+	struct local_agent *p = &l->agents[proposer];
 	struct fed_settings s = p->part->settings;
 	struct fed_event ev;
 	int rc;
@@ -465,7 +475,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	s.number = l->c.settings.number++;
 	begin(l);
 	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
-		if (l->seats[i].dead)
+		if (l->agents[i].dead)
 			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms,
 								       .kind = FED_EVENT_LOST,
 								       .to = proposer,
@@ -480,8 +490,8 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 		free(ev.bytes);
 	}
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
-		if (!l->seats[i].dead && l->seats[i].round != NULL)
-			rc = fed_round_status(l->seats[i].round, e);
+		if (!l->agents[i].dead && l->agents[i].round != NULL)
+			rc = fed_round_status(l->agents[i].round, e);
 	if (rc != 0 && l->trouble.code != 0)
 		return err_set(e, l->trouble.code, "%s", l->trouble.text);
 	return rc;
@@ -505,8 +515,8 @@ void fed_local_save(const struct fed_local *l, struct buf *out)
 
 	buf_add(out, &h, sizeof(h));
 	for (size_t i = 0; i < l->n; i++) {
-		const struct fed_part *p = l->seats[i].part;
-		struct saved_agent a = { .draws = l->seats[i].draws, .part = p->rng };
+		const struct fed_part *p = l->agents[i].part;
+		struct saved_agent a = { .draws = l->agents[i].draws, .part = p->rng };
 		struct buf own = { 0 };
 
 		if (p->method->save != NULL)
@@ -523,7 +533,7 @@ static int damaged_generator(struct err *e)
 	return err_set(e, ERR_INPUT, "saved federation: a generator is damaged");
 }
 
-static int load_agent(struct seat *s, const uint8_t **at, const uint8_t *end, struct err *e)
+static int load_agent(struct local_agent *s, const uint8_t **at, const uint8_t *end, struct err *e)
 {
 	const struct fed_method *m = s->part->method;
 	struct saved_agent a;
@@ -560,7 +570,7 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 	l->c.settings.number = h.number;
 	l->now_ms = h.now_ms;
 	for (size_t i = 0; i < l->n && rc == 0; i++)
-		rc = load_agent(&l->seats[i], &at, end, e);
+		rc = load_agent(&l->agents[i], &at, end, e);
 	if (rc == 0 && at != end)
 		rc = err_set(e, ERR_INPUT, "saved federation: bytes are left over");
 	return rc;
@@ -568,30 +578,30 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 
 const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent)
 {
-	return l->seats[agent].round;
+	return l->agents[agent].round;
 }
 
 struct fed_part *fed_local_part(const struct fed_local *l, size_t agent)
 {
-	return l->seats[agent].part;
+	return l->agents[agent].part;
 }
 
 const uint8_t *fed_local_key(const struct fed_local *l, size_t agent)
 {
-	return l->seats[agent].setup.key;
+	return l->agents[agent].setup.key;
 }
 
 size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY])
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (memcmp(l->seats[i].setup.key, key, FED_KEY) == 0)
+		if (memcmp(l->agents[i].setup.key, key, FED_KEY) == 0)
 			return i;
 	return SIZE_MAX;
 }
 
 bool fed_local_alive(const struct fed_local *l, size_t agent)
 {
-	return !l->seats[agent].dead;
+	return !l->agents[agent].dead;
 }
 
 uint64_t fed_local_now_ms(const struct fed_local *l)

@@ -3,8 +3,8 @@
  * k agents, each with its own graph, tables, trainer, part and round machine,
  * over a network in memory that loses, delays, repeats and reorders messages as
  * it is told, from one seed.  Time is virtual: a run is a pure function of its
- * input.  What is shared follows from names: two agents share what both call
- * the same.  Tests and `fkge experiment` use it. */
+ * input.  Names decide what is shared: two agents share what both call the same.  Tests and
+ * `fkge experiment` use it. */
 #ifndef FED_LOCAL_H
 #define FED_LOCAL_H
 
@@ -29,7 +29,7 @@ struct fed_local_agent {
 	bool secret_only;
 };
 
-/* What the network does to messages, by chance; all zero: nothing. */
+/* The network's faults, by chance; all zero: none. */
 struct fed_local_faults {
 	double lose, repeat;   /* of a message */
 	uint32_t delay_max_ms; /* each message takes 1 .. 1 + delay_max_ms, so they overtake */

@@ -7,17 +7,17 @@
 #include <sodium.h>
 #include <string.h>
 
-static_assert(MASK_KEY == crypto_scalarmult_BYTES, "X25519");
-static_assert(MASK_KEY == crypto_stream_chacha20_ietf_KEYBYTES, "ChaCha20");
-static_assert(MASK_NONCE == crypto_stream_chacha20_ietf_NONCEBYTES, "ChaCha20");
+static_assert(FED_MASK_KEY == crypto_scalarmult_BYTES, "X25519");
+static_assert(FED_MASK_KEY == crypto_stream_chacha20_ietf_KEYBYTES, "ChaCha20");
+static_assert(FED_MASK_NONCE == crypto_stream_chacha20_ietf_NONCEBYTES, "ChaCha20");
 
 /* ---- the ring ---- */
 
 /* Is there room for the sum of `holders` words of +clip?  Both products are of whole numbers
  * below 2^63, so nothing is rounded. */
-static bool ring_fits(struct mask_ring *r, unsigned bits)
+static bool ring_fits(struct fed_mask_ring *r, unsigned bits)
 {
-	uint64_t most = ((UINT64_C(1) << (r->width - 1 - MASK_GUARD)) - 1) / r->holders;
+	uint64_t most = ((UINT64_C(1) << (r->width - 1 - FED_MASK_GUARD)) - 1) / r->holders;
 	double top = rint(ldexp(r->clip, (int)bits));
 
 	if (top >= 0x1p62 || (uint64_t)top > most)
@@ -27,44 +27,46 @@ static bool ring_fits(struct mask_ring *r, unsigned bits)
 	return true;
 }
 
-static int ring_check(const struct mask_ring *r, struct err *e)
+static int ring_check(const struct fed_mask_ring *r, struct err *e)
 {
 	if (r->width != 32 && r->width != 64)
 		return err_set(e, ERR_USAGE, "masked words of %u bits: must be 32 or 64", r->width);
 	if (!(r->clip >= 0x1p-20 && r->clip <= 0x1p20))
 		return err_set(e, ERR_USAGE, "masked rows clipped at %g: must be in [2^-20, 2^20]",
 			       r->clip);
-	if (r->holders < 1 || r->holders > MASK_HOLDERS_MAX)
+	if (r->holders < 1 || r->holders > FED_MASK_HOLDERS_MAX)
 		return err_set(e, ERR_USAGE, "masked sums of %zu rows: must be in 1..%d",
-			       r->holders, MASK_HOLDERS_MAX);
+			       r->holders, FED_MASK_HOLDERS_MAX);
 	return 0;
 }
 
-int mask_ring_init(struct mask_ring *r, unsigned width, double clip, size_t holders, struct err *e)
+int fed_mask_ring_init(struct fed_mask_ring *r, unsigned width, double clip, size_t holders,
+		       struct err *e)
 {
-	*r = (struct mask_ring){ .width = width, .clip = clip, .holders = holders };
+	*r = (struct fed_mask_ring){ .width = width, .clip = clip, .holders = holders };
 	if (ring_check(r, e) != 0)
 		return ERR_USAGE;
-	for (unsigned bits = width - 1; bits >= MASK_BITS_MIN; bits--)
+	for (unsigned bits = width - 1; bits >= FED_MASK_BITS_MIN; bits--)
 		if (ring_fits(r, bits))
 			return 0;
 	return err_set(e, ERR_USAGE,
 		       "sums of %zu rows clipped at %g leave fewer than %d bits of %u for the "
 		       "fraction: clip at less, or use 64 bits",
-		       holders, clip, MASK_BITS_MIN, width);
+		       holders, clip, FED_MASK_BITS_MIN, width);
 }
 
-size_t mask_ring_bytes(const struct mask_ring *r, size_t floats)
+size_t fed_mask_ring_bytes(const struct fed_mask_ring *r, size_t floats)
 {
+	assert(r->width == 32 || r->width == 64);
 	return floats * (r->width / 8);
 }
 
-double mask_ring_error(const struct mask_ring *r)
+double fed_mask_ring_error(const struct fed_mask_ring *r)
 {
 	return ldexp(0.5, -(int)r->bits);
 }
 
-static uint64_t word_get(const struct mask_ring *r, const uint8_t *row, size_t i)
+static uint64_t word_get(const struct fed_mask_ring *r, const uint8_t *row, size_t i)
 {
 	uint64_t wide;
 	uint32_t narrow;
@@ -77,7 +79,7 @@ static uint64_t word_get(const struct mask_ring *r, const uint8_t *row, size_t i
 	return le32toh(narrow);
 }
 
-static void word_put(const struct mask_ring *r, uint8_t *row, size_t i, uint64_t word)
+static void word_put(const struct fed_mask_ring *r, uint8_t *row, size_t i, uint64_t word)
 {
 	uint64_t wide = htole64(word);
 	uint32_t narrow = htole32((uint32_t)word);
@@ -89,8 +91,8 @@ static void word_put(const struct mask_ring *r, uint8_t *row, size_t i, uint64_t
 }
 
 /* A float times a power of two is exact in a double; rint() goes to the even one of two. */
-int mask_encode(const struct mask_ring *r, const float *x, size_t n, uint8_t *row, size_t *clipped,
-		struct err *e)
+int fed_mask_encode(const struct fed_mask_ring *r, const float *x, size_t n, uint8_t *row,
+		    size_t *clipped, struct err *e)
 {
 	double scale = ldexp(1, (int)r->bits);
 	size_t beyond = 0;
@@ -111,13 +113,13 @@ int mask_encode(const struct mask_ring *r, const float *x, size_t n, uint8_t *ro
 }
 
 /* The word as a number with a sign. */
-static int64_t word_value(const struct mask_ring *r, uint64_t word)
+static int64_t word_value(const struct fed_mask_ring *r, uint64_t word)
 {
 	return r->width == 64 ? (int64_t)word : (int64_t)(int32_t)(uint32_t)word;
 }
 
-int mask_decode(const struct mask_ring *r, const uint8_t *row, size_t n, size_t k, double by,
-		float *x, struct err *e)
+int fed_mask_decode(const struct fed_mask_ring *r, const uint8_t *row, size_t n, size_t k,
+		    double by, float *x, struct err *e)
 {
 	double scale = ldexp(1, -(int)r->bits) / by;
 	int64_t most = r->top * (int64_t)k;
@@ -161,30 +163,30 @@ static void add64(uint8_t *row, const uint8_t *other, size_t n, uint64_t flip)
 	}
 }
 
-static void add(const struct mask_ring *r, uint8_t *row, const uint8_t *other, size_t n,
-		enum mask_sign sign)
+static void add(const struct fed_mask_ring *r, uint8_t *row, const uint8_t *other, size_t n,
+		enum fed_mask_sign sign)
 {
 	if (r->width == 64)
-		add64(row, other, n, sign == MASK_MINUS ? UINT64_MAX : 0);
+		add64(row, other, n, sign == FED_MASK_MINUS ? UINT64_MAX : 0);
 	else
-		add32(row, other, n, sign == MASK_MINUS ? UINT32_MAX : 0);
+		add32(row, other, n, sign == FED_MASK_MINUS ? UINT32_MAX : 0);
 }
 
-void mask_add(const struct mask_ring *r, uint8_t *row, const uint8_t *other, size_t n)
+void fed_mask_add(const struct fed_mask_ring *r, uint8_t *row, const uint8_t *other, size_t n)
 {
-	add(r, row, other, n, MASK_PLUS);
+	add(r, row, other, n, FED_MASK_PLUS);
 }
 
 /* ---- streams ---- */
 
 enum { PIECE = 4096, BLOCK = 64 }; /* bytes of stream at a time; bytes that the counter counts */
 
-void mask_stream_add(const struct mask_stream *s, const struct mask_ring *r,
-		     const uint8_t nonce[MASK_NONCE], uint8_t *row, size_t n)
+void fed_mask_stream_add(const struct fed_mask_stream *s, const struct fed_mask_ring *r,
+			 const uint8_t nonce[FED_MASK_NONCE], uint8_t *row, size_t n)
 {
 	static const uint8_t zero[PIECE];
 	uint8_t stream[PIECE];
-	size_t left = mask_ring_bytes(r, n), used = left < PIECE ? left : PIECE;
+	size_t left = fed_mask_ring_bytes(r, n), used = left < PIECE ? left : PIECE;
 	uint32_t block = 0;
 
 	while (left > 0) {
@@ -199,17 +201,17 @@ void mask_stream_add(const struct mask_stream *s, const struct mask_ring *r,
 	sodium_memzero(stream, used);
 }
 
-struct mask_stream mask_stream_reverse(const struct mask_stream *s)
+struct fed_mask_stream fed_mask_stream_reverse(const struct fed_mask_stream *s)
 {
-	struct mask_stream back = *s;
+	struct fed_mask_stream back = *s;
 
-	back.sign = s->sign == MASK_PLUS ? MASK_MINUS : MASK_PLUS;
+	back.sign = s->sign == FED_MASK_PLUS ? FED_MASK_MINUS : FED_MASK_PLUS;
 	return back;
 }
 
 /* ---- keys ---- */
 
-void mask_secret_draw(struct mask_secret *s, struct nn_draw draw)
+void fed_mask_secret_draw(struct fed_mask_secret *s, struct nn_draw draw)
 {
 	draw.fn(draw.ctx, s->secret, sizeof(s->secret));
 	draw.fn(draw.ctx, s->private, sizeof(s->private));
@@ -228,10 +230,10 @@ struct derive {
 	crypto_generichash_blake2b_state state;
 };
 
-static void derive_begin(struct derive *d, enum purpose purpose, const uint8_t key[MASK_KEY])
+static void derive_begin(struct derive *d, enum purpose purpose, const uint8_t key[FED_MASK_KEY])
 {
-	crypto_generichash_blake2b_init_salt_personal(&d->state, key, MASK_KEY, MASK_KEY, NULL,
-						      purposes[purpose]);
+	crypto_generichash_blake2b_init_salt_personal(&d->state, key, FED_MASK_KEY, FED_MASK_KEY,
+						      NULL, purposes[purpose]);
 }
 
 static void derive_add(struct derive *d, const void *part, size_t n)
@@ -246,32 +248,33 @@ static void derive_step(struct derive *d, uint32_t stage, uint32_t attempt)
 	derive_add(d, le, sizeof(le));
 }
 
-static void derive_end(struct derive *d, uint8_t out[MASK_KEY])
+static void derive_end(struct derive *d, uint8_t out[FED_MASK_KEY])
 {
-	crypto_generichash_blake2b_final(&d->state, out, MASK_KEY);
+	crypto_generichash_blake2b_final(&d->state, out, FED_MASK_KEY);
 	sodium_memzero(d, sizeof(*d));
 }
 
-void mask_nonce(const uint8_t seed[MASK_KEY], char tag, const void *label, size_t len,
-		uint8_t nonce[MASK_NONCE])
+void fed_mask_nonce(const uint8_t seed[FED_MASK_KEY], char tag, const void *label, size_t len,
+		    uint8_t nonce[FED_MASK_NONCE])
 {
-	uint8_t kind = (uint8_t)tag, h[MASK_KEY];
+	uint8_t kind = (uint8_t)tag, h[FED_MASK_KEY];
 	struct derive d;
 
 	derive_begin(&d, NAME, seed);
 	derive_add(&d, &kind, 1);
 	derive_add(&d, label, len);
 	derive_end(&d, h);
-	memcpy(nonce, h, MASK_NONCE);
+	memcpy(nonce, h, FED_MASK_NONCE);
 }
 
 /* X25519 alone is no key: the hash binds both members, both public keys and the round. */
-int mask_pair(const struct mask_secret *mine, const uint8_t round[MASK_ROUND],
-	      const uint8_t me[MASK_KEY], const uint8_t them[MASK_KEY],
-	      const uint8_t their_public[MASK_KEY], struct mask_stream *pair, struct err *e)
+int fed_mask_pair(const struct fed_mask_secret *mine, const uint8_t round[FED_MASK_ROUND],
+		  const uint8_t me[FED_MASK_KEY], const uint8_t them[FED_MASK_KEY],
+		  const uint8_t their_public[FED_MASK_KEY], struct fed_mask_stream *pair,
+		  struct err *e)
 {
-	int order = memcmp(me, them, MASK_KEY);
-	uint8_t shared[MASK_KEY];
+	int order = memcmp(me, them, FED_MASK_KEY);
+	uint8_t shared[FED_MASK_KEY];
 	struct derive d;
 
 	memset(pair, 0, sizeof(*pair));
@@ -280,19 +283,19 @@ int mask_pair(const struct mask_secret *mine, const uint8_t round[MASK_ROUND],
 	if (crypto_scalarmult(shared, mine->secret, their_public) != 0)
 		return err_set(e, ERR_PROTO, "a member's mask key is not a usable X25519 key");
 	derive_begin(&d, PAIR, shared);
-	derive_add(&d, round, MASK_ROUND);
-	derive_add(&d, order < 0 ? me : them, MASK_KEY);
-	derive_add(&d, order < 0 ? them : me, MASK_KEY);
-	derive_add(&d, order < 0 ? mine->public : their_public, MASK_KEY);
-	derive_add(&d, order < 0 ? their_public : mine->public, MASK_KEY);
+	derive_add(&d, round, FED_MASK_ROUND);
+	derive_add(&d, order < 0 ? me : them, FED_MASK_KEY);
+	derive_add(&d, order < 0 ? them : me, FED_MASK_KEY);
+	derive_add(&d, order < 0 ? mine->public : their_public, FED_MASK_KEY);
+	derive_add(&d, order < 0 ? their_public : mine->public, FED_MASK_KEY);
 	derive_end(&d, pair->key);
-	pair->sign = order < 0 ? MASK_PLUS : MASK_MINUS;
+	pair->sign = order < 0 ? FED_MASK_PLUS : FED_MASK_MINUS;
 	sodium_memzero(shared, sizeof(shared));
 	return 0;
 }
 
-void mask_step_pair(const struct mask_stream *pair, uint32_t stage, uint32_t attempt,
-		    struct mask_stream *out)
+void fed_mask_step_pair(const struct fed_mask_stream *pair, uint32_t stage, uint32_t attempt,
+			struct fed_mask_stream *out)
 {
 	struct derive d;
 
@@ -302,26 +305,26 @@ void mask_step_pair(const struct mask_stream *pair, uint32_t stage, uint32_t att
 	out->sign = pair->sign;
 }
 
-void mask_step_own(const struct mask_secret *mine, const uint8_t home[MASK_KEY], uint32_t stage,
-		   uint32_t attempt, struct mask_stream *out)
+void fed_mask_step_own(const struct fed_mask_secret *mine, const uint8_t home[FED_MASK_KEY],
+		       uint32_t stage, uint32_t attempt, struct fed_mask_stream *out)
 {
 	struct derive d;
 
 	derive_begin(&d, OWN, mine->private);
 	derive_step(&d, stage, attempt);
-	derive_add(&d, home, MASK_KEY);
+	derive_add(&d, home, FED_MASK_KEY);
 	derive_end(&d, out->key);
-	out->sign = MASK_PLUS;
+	out->sign = FED_MASK_PLUS;
 }
 
-void mask_step_blind(const uint8_t round_key[MASK_KEY], const uint8_t member[MASK_KEY],
-		     uint32_t stage, uint32_t attempt, struct mask_stream *out)
+void fed_mask_step_blind(const uint8_t round_key[FED_MASK_KEY], const uint8_t member[FED_MASK_KEY],
+			 uint32_t stage, uint32_t attempt, struct fed_mask_stream *out)
 {
 	struct derive d;
 
 	derive_begin(&d, BLIND, round_key);
 	derive_step(&d, stage, attempt);
-	derive_add(&d, member, MASK_KEY);
+	derive_add(&d, member, FED_MASK_KEY);
 	derive_end(&d, out->key);
-	out->sign = MASK_PLUS;
+	out->sign = FED_MASK_PLUS;
 }

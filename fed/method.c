@@ -50,7 +50,7 @@ void fed_settings_init(struct fed_settings *s, const struct fed_method *m)
 		s->value[i] = m->constant[i].byword;
 }
 
-/* Its place among the method's constants, or -1. */
+/* The key's place among the method's constants, or -1. */
 static int find_constant(const struct fed_method *m, const char *key)
 {
 	for (int i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
@@ -107,7 +107,7 @@ static int check_floats(const char *what, uint32_t floats, struct err *e)
 /* Masks hide rows and show sums, so a home that must see rows cannot have them. */
 static int check_secret(const struct fed_settings *s, const struct fed_method *m, struct err *e)
 {
-	struct mask_ring r;
+	struct fed_mask_ring r;
 
 	if (s->secret_bits == 0)
 		return 0;
@@ -116,7 +116,7 @@ static int check_secret(const struct fed_settings *s, const struct fed_method *m
 			       "method %s: its homes compute with single rows, so secret "
 			       "aggregation, which shows them sums alone, cannot go with it",
 			       m->name);
-	return mask_ring_init(&r, s->secret_bits, s->secret_clip, FED_MEMBERS_MAX, e);
+	return fed_mask_ring_init(&r, s->secret_bits, s->secret_clip, FED_MEMBERS_MAX, e);
 }
 
 int fed_settings_check(const struct fed_settings *s, struct err *e)
@@ -265,7 +265,7 @@ void fed_pair_release(struct fed_pair *pair)
 	buf_release(&pair->moments);
 }
 
-/* Their number, 8 bytes, and they. */
+/* The number of bytes of the moments, 8 bytes, and then the moments. */
 void fed_pair_save(const struct fed_pair *pair, struct buf *out)
 {
 	struct buf now = { 0 };
@@ -414,6 +414,7 @@ bool fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float
 	       row_is_sound(row, it->tag == 'e' ? s.up_ent : s.up_rel);
 }
 
+/* The mean over the holders whose rows came: FedE (methods 4). */
 bool fed_mean(const struct fed_upload *u, float *out, size_t floats)
 {
 	size_t n = 0;

@@ -3,8 +3,8 @@
  * A round (fed/round.h) trains locally and then exchanges rows, in one or more
  * stages.  A stage goes up and down: every holder of an item (an entity or a
  * relation that it shares with others) sends a row to the item's home, and the
- * home answers its holders.  What the rows are is the method's business, and
- * all of it stands in one file fed/methods/NAME.c, which defines
+ * home answers its holders.  The method decides what the rows are, and all of it stands in one file
+ * fed/methods/NAME.c, which defines
  *
  *	const struct fed_method fed_NAME = { .name = "NAME", ... };
  *
@@ -55,7 +55,7 @@ enum fed_topology {
 	FED_HOSTED,  /* one member is home to all: the papers' server, kept for comparison */
 };
 
-/* What the members of a round agree on.  It travels in the proposal. */
+/* The settings that the members of a round agree on.  They travel in the proposal. */
 struct fed_settings {
 	char method[FED_METHOD_MAX];
 	double value[FED_VALUES_MAX]; /* of the method's constants, in their order */
@@ -156,13 +156,14 @@ struct fed_method {
 	/* Once, when the part is made: all is zero but the struct fed_part.  May set floats. */
 	int (*init)(struct fed_part *p, struct err *e);
 	void (*release)(struct fed_part *p);
-	/* What a restarted agent needs of it.  NULL, both: nothing. */
+	/* The state that a restarted agent needs of the part.  NULL, both: none. */
 	void (*save)(const struct fed_part *p, struct buf *out);
 	int (*load)(struct fed_part *p, const uint8_t *bytes, size_t n, struct err *e);
 
 	/* The table whose rows travel, of the same entities and relations; NULL: the agent's. */
 	struct kge_emb *(*shared_table)(const struct fed_part *p);
-	/* It is the agent's over again, with the same relations: learns and forgets with it. */
+	/* The shared table is the agent's over again, with the same relations: it learns and
+	 * forgets with that one. */
 	bool avatar;
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
@@ -209,8 +210,8 @@ int fed_settings_check(const struct fed_settings *s, struct err *e);
 int fed_part_new(struct fed_part **out, const struct fed_settings *s, struct kge_emb *emb,
 		 uint64_t seed, struct err *e);
 void fed_part_free(struct fed_part *p); /* NULL is fine */
-/* What a restarted agent needs of a part, its tables aside: appended.  It goes into a new part
- * of the same method, constants and tables; else ERR_INPUT, and the part is of no more use. */
+/* Appends the state that a restarted agent needs of a part, its tables aside.  It goes into a new
+ * part of the same method, constants and tables; else ERR_INPUT, and the part is of no more use. */
 void fed_part_save(const struct fed_part *p, struct buf *out);
 int fed_part_load(struct fed_part *p, const uint8_t *bytes, size_t n, struct err *e);
 
@@ -234,7 +235,7 @@ struct fed_pair {
 };
 
 void fed_pair_release(struct fed_pair *pair);
-/* What is kept of the moments, if they are; before the first training, what was loaded. */
+/* The moments, if they are kept; before the first training, those that were loaded. */
 void fed_pair_save(const struct fed_pair *pair, struct buf *out);
 /* false: not what was saved. */
 bool fed_pair_load(struct fed_pair *pair, const uint8_t *bytes, size_t n);

@@ -24,8 +24,8 @@ unsigned fed_plan_host(const struct fed_plan *p)
 /* ---- items ---- */
 
 struct draft {
-	uint64_t *holders[2]; /* [n] by id, of entities and of relations */
-	uint32_t *place[2];   /* [n] in items, or GRAPH_NONE */
+	uint64_t *holders[2];  /* [n] by id, of entities and of relations */
+	uint32_t *position[2]; /* [n] in items, or GRAPH_NONE */
 	uint32_t n[2];
 };
 
@@ -40,7 +40,7 @@ static void draft_init(struct draft *d, const struct kge_emb *emb)
 	d->n[1] = emb->n_rel;
 	for (size_t k = 0; k < 2; k++) {
 		d->holders[k] = mem_array(d->n[k], sizeof(*d->holders[k]));
-		d->place[k] = mem_array(d->n[k], sizeof(*d->place[k]));
+		d->position[k] = mem_array(d->n[k], sizeof(*d->position[k]));
 	}
 }
 
@@ -48,7 +48,7 @@ static void draft_release(struct draft *d)
 {
 	for (size_t k = 0; k < 2; k++) {
 		free(d->holders[k]);
-		free(d->place[k]);
+		free(d->position[k]);
 	}
 }
 
@@ -94,37 +94,37 @@ static void list_items(struct fed_plan *p, const struct fed_setup *s, struct dra
 			struct fed_item *it = &p->items[p->n_items];
 			uint64_t holders = d->holders[k][id];
 
-			d->place[k][id] = GRAPH_NONE;
+			d->position[k][id] = GRAPH_NONE;
 			if ((unsigned)__builtin_popcountll(holders) < p->settings->min_holders)
 				continue;
 			*it = (struct fed_item){ .holders = holders,
 						 .id = id,
 						 .tag = k == 0 ? 'e' : 'r' };
 			it->home = (uint8_t)home_of(p, s, it);
-			d->place[k][id] = (uint32_t)p->n_items++;
+			d->position[k][id] = (uint32_t)p->n_items++;
 		}
 	p->n_own = p->n_items;
 }
 
-/* ---- lanes ---- */
+/* ---- routes ---- */
 
-static void lane_add(struct fed_lane *l, uint32_t item)
+static void route_add(struct fed_route *l, uint32_t item)
 {
 	l->item[l->n++] = item;
 	l->plain = l->n;
 }
 
-static void lane_begin(struct fed_lane *l, size_t most)
+static void route_begin(struct fed_route *l, size_t most)
 {
 	l->item = mem_array(most, sizeof(*l->item));
 }
 
-/* Both lanes between us and member m: of one kind after the other, by slot. */
-static void lanes_with(struct fed_plan *p, unsigned m, const struct fed_peer *peer,
-		       const struct draft *d)
+/* Both routes between us and member m: of one kind after the other, by slot. */
+static void routes_with(struct fed_plan *p, unsigned m, const struct fed_peer *peer,
+			const struct draft *d)
 {
-	lane_begin(&p->out[m], peer->n_slots);
-	lane_begin(&p->in[m], peer->n_slots);
+	route_begin(&p->out[m], peer->n_slots);
+	route_begin(&p->in[m], peer->n_slots);
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < peer->n_slots; i++) {
 			const struct net_psi_slot *s = &peer->slots[i];
@@ -132,22 +132,22 @@ static void lanes_with(struct fed_plan *p, unsigned m, const struct fed_peer *pe
 
 			if (!slot_counts(p, d, s) || kind_of(s->tag) != k)
 				continue;
-			at = d->place[k][s->id];
+			at = d->position[k][s->id];
 			if (at != GRAPH_NONE && p->items[at].home == m)
-				lane_add(&p->out[m], at);
+				route_add(&p->out[m], at);
 			else if (at != GRAPH_NONE && p->items[at].home == p->me)
-				lane_add(&p->in[m], at);
+				route_add(&p->in[m], at);
 		}
 }
 
-static void lanes_with_self(struct fed_plan *p)
+static void routes_with_self(struct fed_plan *p)
 {
-	lane_begin(&p->out[p->me], p->n_items);
-	lane_begin(&p->in[p->me], p->n_items);
+	route_begin(&p->out[p->me], p->n_items);
+	route_begin(&p->in[p->me], p->n_items);
 	for (size_t i = 0; i < p->n_items; i++)
 		if (p->items[i].home == p->me) {
-			lane_add(&p->out[p->me], (uint32_t)i);
-			lane_add(&p->in[p->me], (uint32_t)i);
+			route_add(&p->out[p->me], (uint32_t)i);
+			route_add(&p->in[p->me], (uint32_t)i);
 		}
 }
 
@@ -169,8 +169,8 @@ struct fed_plan *fed_plan_new(const struct fed_setup *s, const struct fed_settin
 	list_items(p, s, &d);
 	for (unsigned m = 0; m < members; m++)
 		if (m != me)
-			lanes_with(p, m, peers[m], &d);
-	lanes_with_self(p);
+			routes_with(p, m, peers[m], &d);
+	routes_with_self(p);
 	draft_release(&d);
 	return p;
 }
@@ -189,12 +189,12 @@ void fed_plan_free(struct fed_plan *p)
 	free(p);
 }
 
-char fed_lane_tag(const struct fed_plan *p, const struct fed_lane *l, size_t place)
+char fed_route_tag(const struct fed_plan *p, const struct fed_route *l, size_t position)
 {
-	assert(place < l->n);
-	if (place < l->plain)
-		return p->items[l->item[place]].tag;
-	return place - l->plain < l->n_ent ? 'e' : 'r';
+	assert(position < l->n);
+	if (position < l->plain)
+		return p->items[l->item[position]].tag;
+	return position - l->plain < l->n_ent ? 'e' : 'r';
 }
 
 /* ---- names, when there is a host ---- */
@@ -224,7 +224,7 @@ static void name_of(uint8_t out[FED_NAME], const uint8_t key[FED_NAME_KEY],
 }
 
 /* Append the named items of one kind, in the order of their names. */
-static size_t lane_name(struct fed_lane *l, struct named *v, size_t n)
+static size_t route_name(struct fed_route *l, struct named *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -237,7 +237,7 @@ static size_t lane_name(struct fed_lane *l, struct named *v, size_t n)
 void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t key[FED_NAME_KEY])
 {
 	unsigned host = fed_plan_host(p);
-	struct fed_lane *l = &p->out[host];
+	struct fed_route *l = &p->out[host];
 	struct named *v = mem_array(p->n_items, sizeof(*v));
 
 	assert(host < p->members && host != p->me && l->n == l->plain);
@@ -254,7 +254,7 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 			name_of(v[n].name, key, s, it);
 			v[n++].item = (uint32_t)i;
 		}
-		*(k == 0 ? &l->n_ent : &l->n_rel) = lane_name(l, v, n);
+		*(k == 0 ? &l->n_ent : &l->n_rel) = route_name(l, v, n);
 	}
 	free(v);
 }
@@ -263,7 +263,7 @@ void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t 
 
 struct claim { /* member `from` has sent a row under this name */
 	uint8_t name[FED_NAME];
-	uint32_t place; /* in its lane */
+	uint32_t position; /* in its route */
 	uint8_t from;
 	char tag;
 };
@@ -288,12 +288,12 @@ static struct claim *list_claims(const struct fed_plan *p, uint64_t present, siz
 	v = mem_array(*n, sizeof(*v));
 	*n = 0;
 	for (unsigned m = 0; m < p->members; m++) {
-		const struct fed_lane *l = &p->in[m];
+		const struct fed_route *l = &p->in[m];
 
 		for (size_t i = l->plain; (present >> m & 1) != 0 && i < l->n; i++) {
-			v[*n] = (struct claim){ .place = (uint32_t)i,
+			v[*n] = (struct claim){ .position = (uint32_t)i,
 						.from = (uint8_t)m,
-						.tag = fed_lane_tag(p, l, i) };
+						.tag = fed_route_tag(p, l, i) };
 			memcpy(v[(*n)++].name, l->name[i - l->plain], FED_NAME);
 		}
 	}
@@ -317,7 +317,7 @@ void fed_plan_meet(struct fed_plan *p, uint64_t present)
 								    .tag = v[i].tag,
 								    .home = (uint8_t)p->me };
 		p->items[p->n_items - 1].holders |= UINT64_C(1) << v[i].from;
-		p->in[v[i].from].item[v[i].place] = (uint32_t)(p->n_items - 1);
+		p->in[v[i].from].item[v[i].position] = (uint32_t)(p->n_items - 1);
 	}
 	free(v);
 }

@@ -1,8 +1,8 @@
 /* fed/plan.h - who sends which rows to whom in a round: read-only once made.
  *
- * Items are what we share with other members.  A lane is the list of items that
+ * Items are what we share with other members.  A route is the list of items that
  * go from one holder to one home, in an order that both ends know: entities,
- * then relations, each by slot.  Hosted, a lane to the host ends with what the
+ * then relations, each by slot.  Hosted, a route to the host ends with what the
  * host does not hold, entities and then relations, each by its round name. */
 #ifndef FED_PLAN_H
 #define FED_PLAN_H
@@ -16,7 +16,7 @@
 
 enum { FED_NAME = 16, FED_NAME_KEY = 32 };
 
-struct fed_lane {
+struct fed_route {
 	uint32_t *item; /* [n] into items */
 	size_t n;
 	size_t plain;		   /* of them by slot; then come the named ones */
@@ -31,8 +31,8 @@ struct fed_plan {
 	uint8_t key[FED_MEMBERS_MAX][FED_KEY]; /* ascending */
 	struct fed_item *items; /* ours, entities first; then a host's foreign ones */
 	size_t n_items, n_own;
-	struct fed_lane out[FED_MEMBERS_MAX]; /* ours, by home */
-	struct fed_lane in[FED_MEMBERS_MAX];  /* that we are home to, by holder; our own too */
+	struct fed_route out[FED_MEMBERS_MAX]; /* ours, by home */
+	struct fed_route in[FED_MEMBERS_MAX];  /* that we are home to, by holder; our own too */
 };
 
 /* peers[m] belongs to member m, NULL for ourselves; keys ascend. */
@@ -43,13 +43,13 @@ void fed_plan_free(struct fed_plan *p); /* NULL is fine */
 
 /* Number of the host, or `members` when sharded. */
 unsigned fed_plan_host(const struct fed_plan *p);
-/* Hosted, at a member that is not the host: add to our lane what goes by name. */
+/* Hosted, at a member that is not the host: add to our route what goes by name. */
 void fed_plan_name(struct fed_plan *p, const struct fed_setup *s, const uint8_t key[FED_NAME_KEY]);
 /* At the host: find out which names are the same thing; `present` are the members whose
- * lanes are there whole.  Fills the named parts of their lanes. */
+ * routes are there whole.  Fills the named parts of their routes. */
 void fed_plan_meet(struct fed_plan *p, uint64_t present);
 
-/* 'e' or 'r' of the item at a place in a lane, named ones included. */
-char fed_lane_tag(const struct fed_plan *p, const struct fed_lane *l, size_t place);
+/* 'e' or 'r' of the item at a position in a route, named ones included. */
+char fed_route_tag(const struct fed_plan *p, const struct fed_route *l, size_t position);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Two things go on at once, each in its own order, and one work at a time:
  *
- *   holding   TRAIN -> UP -> WAIT -> DOWN -> UP of the next stage ... -> DONE
- *   homing    COLLECT [-> SHOW] -> READY -> COLLECT of the next stage ... -> DONE
+ *   holder_phase  TRAIN -> UP -> WAIT -> DOWN -> UP of the next stage ... -> DONE
+ *   home_phase    COLLECT [-> SHOW] -> READY -> COLLECT of the next stage ... -> DONE
  *
  * WAIT ends when all homes have answered, COLLECT when all holders have sent and
  * our own rows are made; both end at their deadlines.  Under secret aggregation COLLECT may
@@ -20,24 +20,34 @@
 
 /* ---- members ---- */
 
-struct seat *seat_find(struct fed_round *r, const uint8_t key[FED_KEY])
+struct fed_participant *fed_participant_find(struct fed_round *r, const uint8_t key[FED_KEY])
 {
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (memcmp(r->seats[m].account.key, key, FED_KEY) == 0)
-			return &r->seats[m];
+	for (unsigned m = 0; m < r->n_participants; m++)
+		if (memcmp(r->participants[m].account.key, key, FED_KEY) == 0)
+			return &r->participants[m];
 	return NULL;
 }
 
-static unsigned number_of(const struct fed_round *r, const struct seat *s)
+static unsigned number_of(const struct fed_round *r, const struct fed_participant *s)
 {
-	return (unsigned)(s - r->seats);
+	return (unsigned)(s - r->participants);
+}
+
+static void forget_early(struct fed_participant *s)
+{
+	for (size_t i = 0; i < s->n_early; i++)
+		free(s->early[i]);
+	free(s->early);
+	s->early = NULL;
+	s->n_early = s->early_bytes = 0;
 }
 
 /* Neither waited for nor heard any more.  When we are over, that changes nothing of what we are
  * to tell of it. */
-static void seat_go(struct fed_round *r, struct seat *s, enum fed_fate fate, const struct err *e)
+static void participant_lost(struct fed_round *r, struct fed_participant *s, enum fed_fate fate,
+			     const struct err *e)
 {
-	if (s->gone || s == &r->seats[r->me])
+	if (s->gone || s == &r->participants[r->me])
 		return;
 	s->gone = true;
 	s->answered = true;
@@ -49,28 +59,28 @@ static void seat_go(struct fed_round *r, struct seat *s, enum fed_fate fate, con
 		r->homes &= ~bit(number_of(r, s));
 		r->holders &= ~bit(number_of(r, s));
 	}
-	message_queue_release(&s->early);
+	forget_early(s);
 	message_queue_release(&s->queue);
-	if (r->phase == JOINED && s == &r->seats[r->proposer])
-		round_end(r, e->code, "round %llu: its proposer: %s",
-			  (unsigned long long)r->settings.number, e->text);
+	if (r->phase == JOINED && s == &r->participants[r->proposer])
+		fed_round_end(r, e->code, "round %llu: its proposer: %s",
+			      (unsigned long long)r->settings.number, e->text);
 }
 
-void seat_break(struct fed_round *r, struct seat *s, const struct err *e)
+void fed_participant_break(struct fed_round *r, struct fed_participant *s, const struct err *e)
 {
-	seat_go(r, s, FED_BROKE, e);
+	participant_lost(r, s, FED_BROKE, e);
 }
 
-static void seat_late(struct fed_round *r, unsigned m, const char *what)
+static void participant_late(struct fed_round *r, unsigned m, const char *what)
 {
-	struct fed_account *a = &r->seats[m].account;
+	struct fed_account *a = &r->participants[m].account;
 
 	if (a->fate == FED_TOOK_PART)
 		err_set(&a->trouble, ERR_TIMEOUT, "%s", what);
 	a->fate = FED_LATE;
 }
 
-void round_end(struct fed_round *r, int code, const char *fmt, ...)
+void fed_round_end(struct fed_round *r, int code, const char *fmt, ...)
 {
 	va_list ap;
 	char text[ERR_TEXT_MAX];
@@ -94,33 +104,34 @@ static void mix_seed(const struct fed_round *r, uint8_t seed[FED_SEED])
 	crypto_generichash_init(&h, NULL, 0, FED_SEED);
 	crypto_generichash_update(&h, tag, sizeof(tag));
 	for (unsigned m = 0; m < r->members; m++)
-		crypto_generichash_update(&h, r->seats[m].joining->bytes, r->seats[m].joining->n);
+		crypto_generichash_update(&h, r->participants[m].joining->bytes,
+					  r->participants[m].joining->n);
 	crypto_generichash_final(&h, seed, FED_SEED);
 }
 
-/* The roster's members first, in their order, so that a seat's number is its member's. */
-static void number_seats(struct fed_round *r)
+/* The roster's members first, in their order, so that a participant's number is its member's. */
+static void number_participants(struct fed_round *r)
 {
-	struct seat *v = mem_array(r->n_seats, sizeof(*v));
+	struct fed_participant *v = mem_array(r->n_participants, sizeof(*v));
 	unsigned n = 0, me = r->me, proposer = r->proposer;
 
 	for (int joined = 1; joined >= 0; joined--)
-		for (unsigned m = 0; m < r->n_seats; m++) {
-			if ((r->seats[m].joining != NULL) != (joined != 0))
+		for (unsigned m = 0; m < r->n_participants; m++) {
+			if ((r->participants[m].joining != NULL) != (joined != 0))
 				continue;
 			if (m == me)
 				r->me = n;
 			if (m == proposer)
 				r->proposer = n;
-			v[n++] = r->seats[m];
+			v[n++] = r->participants[m];
 			r->members += joined != 0;
 		}
-	memcpy(r->seats, v, r->n_seats * sizeof(*v));
+	memcpy(r->participants, v, r->n_participants * sizeof(*v));
 	free(v);
 }
 
-/* Who makes the key of the names: the first that is not the host. */
-static unsigned steward(const struct fed_round *r)
+/* The member that makes the key of the names: the first that is not the host. */
+static unsigned name_key_maker(const struct fed_round *r)
 {
 	return fed_plan_host(r->plan) == 0 ? 1 : 0;
 }
@@ -129,76 +140,75 @@ static void use_key(struct fed_round *r, const uint8_t key[FED_NAME_KEY])
 {
 	fed_plan_name(r->plan, r->setup, key);
 	if (r->secret != NULL)
-		memcpy(r->secret->blind_key, key, MASK_KEY);
+		memcpy(r->secret->blind_key, key, FED_MASK_KEY);
 	r->named = true;
 }
 
 static void make_names(struct fed_round *r)
 {
-	uint8_t key[FED_NAME_KEY];
+	struct net_round_key b;
 	unsigned host = fed_plan_host(r->plan);
 
 	r->named = host == r->members || host == r->me;
-	if (r->named || steward(r) != r->me)
+	if (r->named || name_key_maker(r) != r->me)
 		return;
-	r->setup->draw.fn(r->setup->draw.ctx, key, sizeof(key));
+	r->setup->draw.fn(r->setup->draw.ctx, b.key, sizeof(b.key));
 	for (unsigned m = 0; m < r->members; m++) {
 		struct buf out = { 0 };
 		struct net_writer w;
 
 		if (m == r->me || m == host)
 			continue;
-		letter_begin(r, &w, &out, FED_MSG_KEY);
-		net_put_bin(&w, "y", key, sizeof(key));
-		letter_send(&r->seats[m], &w, &out);
+		fed_message_begin(r, &w, &out, NET_ROUND_KEY);
+		net_round_key_put(&w, &b);
+		fed_message_send(&r->participants[m], &w, &out);
 	}
-	use_key(r, key);
-	sodium_memzero(key, sizeof(key));
+	use_key(r, b.key);
+	sodium_memzero(&b, sizeof(b));
 }
 
-static void take_key(struct fed_round *r, struct seat *s, const struct net_map *m)
+static void take_key(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	uint8_t key[FED_NAME_KEY];
-	struct err e = { 0 };
-
-	if (r->named || number_of(r, s) != steward(r)) {
+	if (r->named || number_of(r, s) != name_key_maker(r)) {
 		s->account.strange++;
 		return;
 	}
-	net_get_fixed(m, "y", key, sizeof(key), &e);
-	if (e.code != 0) {
-		seat_break(r, s, &e);
-		return;
-	}
-	use_key(r, key);
-	sodium_memzero(key, sizeof(key));
+	if (m->wrong.code != 0)
+		fed_participant_break(r, s, &m->wrong);
+	else
+		use_key(r, m->round_key.key);
 }
 
-static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n);
+static void receive(struct fed_round *r, struct fed_participant *s, const struct net_message *m);
 
-static void hear_early(struct fed_round *r)
+static void receive_early(struct fed_round *r)
 {
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		struct queued_message *p;
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		struct fed_participant *s = &r->participants[m];
+		struct net_message **early = s->early; /* s may be lost by one of them */
+		size_t n = s->n_early;
 
-		while ((p = message_queue_take(&r->seats[m].early)) != NULL) {
-			if (m < r->members)
-				hear(r, &r->seats[m], p->bytes, p->n);
-			free(p);
+		s->early = NULL;
+		s->n_early = s->early_bytes = 0;
+		for (size_t i = 0; i < n; i++) {
+			if (m < r->members && !s->gone)
+				receive(r, s, early[i]);
+			free(early[i]);
 		}
+		free(early);
 	}
 }
 
-void round_run_members(struct fed_round *r)
+void fed_round_run_members(struct fed_round *r)
 {
 	const struct fed_peer *peers[FED_MEMBERS_MAX] = { 0 };
 	uint8_t seed[FED_SEED];
 	struct fed_part *part = r->setup->part;
 
-	number_seats(r);
+	number_participants(r);
 	for (unsigned m = 0; m < r->members; m++) {
-		peers[m] = r->seats[m].peer;
-		if (!r->seats[m].gone)
+		peers[m] = r->participants[m].peer;
+		if (!r->participants[m].gone)
 			r->homes |= bit(m);
 	}
 	r->holders = r->homes;
@@ -210,9 +220,9 @@ void round_run_members(struct fed_round *r)
 	r->stages = fed_stages(&r->settings);
 	r->started_ms = r->now_ms;
 	r->phase = RUNNING;
-	secret_begin(r);
+	fed_secret_begin(r);
 	make_names(r);
-	hear_early(r);
+	receive_early(r);
 }
 
 /* ---- deadlines ---- */
@@ -262,11 +272,11 @@ uint64_t fed_round_deadline(const struct fed_round *r)
 		return at;
 	if (!r->named)
 		sooner(&at, key_due(r), r->now_ms);
-	if (r->homing == HOME_COLLECT)
+	if (r->home_phase == HOME_COLLECT)
 		sooner(&at, up_due(r), r->now_ms);
-	if (r->homing == HOME_SHOW)
+	if (r->home_phase == HOME_SHOW)
 		sooner(&at, show_due(r), r->now_ms);
-	if (r->holding == HOLD_WAIT)
+	if (r->holder_phase == HOLD_WAIT)
 		sooner(&at, down_due(r), r->now_ms);
 	return at;
 }
@@ -300,11 +310,11 @@ static uint64_t missing(const struct fed_round *r)
 	return set;
 }
 
-static void look_home(struct fed_round *r)
+static void check_home(struct fed_round *r)
 {
 	bool over = r->now_ms >= up_due(r);
 
-	if (r->homing != HOME_COLLECT || r->ups <= r->home_stage)
+	if (r->home_phase != HOME_COLLECT || r->ups <= r->home_stage)
 		return;
 	for (unsigned m = 0; m < r->members && !over; m++)
 		if (owes_rows(r, m))
@@ -312,39 +322,39 @@ static void look_home(struct fed_round *r)
 	for (unsigned m = 0; m < r->members; m++)
 		if (owes_rows(r, m)) {
 			r->holders &= ~bit(m);
-			seat_late(r, m, "its rows did not come in time");
+			participant_late(r, m, "its rows did not come in time");
 		}
-	if (r->secret != NULL && secret_again(r, missing(r))) {
+	if (r->secret != NULL && fed_secret_again(r, missing(r))) {
 		if (r->now_ms >= up_due(r)) /* we have slept through that attempt, too */
-			look_home(r);
+			check_home(r);
 		return;
 	}
 	r->present = r->holders;
-	r->homing = r->secret != NULL ? HOME_SHOW : HOME_READY;
+	r->home_phase = r->secret != NULL ? HOME_SHOW : HOME_READY;
 	if (r->secret != NULL)
-		secret_show(r);
+		fed_secret_show(r);
 }
 
-static void look_show(struct fed_round *r)
+static void check_shown(struct fed_round *r)
 {
 	bool over = r->now_ms >= show_due(r);
 
-	if (r->homing != HOME_SHOW)
+	if (r->home_phase != HOME_SHOW)
 		return;
 	for (unsigned m = 0; m < r->members && !over; m++)
-		if (secret_owes(r, m))
+		if (fed_secret_owes(r, m))
 			return;
 	for (unsigned m = 0; m < r->members; m++)
-		if (secret_owes(r, m))
-			seat_late(r, m, "the key of its masks did not come in time");
-	r->homing = HOME_READY;
+		if (fed_secret_owes(r, m))
+			participant_late(r, m, "the key of its masks did not come in time");
+	r->home_phase = HOME_READY;
 }
 
-static void look_hold(struct fed_round *r)
+static void check_answers(struct fed_round *r)
 {
 	bool over = r->now_ms >= down_due(r);
 
-	if (r->holding != HOLD_WAIT)
+	if (r->holder_phase != HOLD_WAIT)
 		return;
 	for (unsigned m = 0; m < r->members; m++)
 		if (owes_answer(r, m) && (!over || m == r->me))
@@ -352,24 +362,24 @@ static void look_hold(struct fed_round *r)
 	for (unsigned m = 0; m < r->members; m++)
 		if (owes_answer(r, m)) {
 			r->homes &= ~bit(m);
-			seat_late(r, m, "its answer did not come in time");
+			participant_late(r, m, "its answer did not come in time");
 		}
-	r->holding = HOLD_DOWN;
+	r->holder_phase = HOLD_DOWN;
 }
 
 static void next_work(struct fed_round *r)
 {
 	if (r->work != WORK_NONE)
 		return;
-	if (r->holding == HOLD_TRAIN)
+	if (r->holder_phase == HOLD_TRAIN)
 		r->work = WORK_TRAIN;
-	else if (r->holding == HOLD_UP && r->named)
+	else if (r->holder_phase == HOLD_UP && r->named)
 		r->work = WORK_UP, r->to = r->homes;
-	else if (r->holding == HOLD_WAIT && r->secret != NULL && r->secret->again != 0)
+	else if (r->holder_phase == HOLD_WAIT && r->secret != NULL && r->secret->again != 0)
 		r->work = WORK_AGAIN, r->to = r->secret->again, r->secret->again = 0;
-	else if (r->homing == HOME_READY)
+	else if (r->home_phase == HOME_READY)
 		r->work = WORK_HOME;
-	else if (r->holding == HOLD_DOWN)
+	else if (r->holder_phase == HOLD_DOWN)
 		r->work = WORK_DOWN;
 }
 
@@ -379,23 +389,23 @@ static void check_deadlines(struct fed_round *r)
 	if (r->phase == PROPOSING) {
 		bool all = true;
 
-		for (unsigned m = 0; m < r->n_seats; m++)
-			all = all && r->seats[m].answered;
+		for (unsigned m = 0; m < r->n_participants; m++)
+			all = all && r->participants[m].answered;
 		if (all || r->now_ms >= r->due_ms)
-			roster_close(r);
+			fed_roster_close(r);
 	}
 	if (r->phase == JOINED && r->now_ms >= r->due_ms)
-		round_end(r, ERR_TIMEOUT, "round %llu: its proposer did not start it in time",
-			  (unsigned long long)r->settings.number);
+		fed_round_end(r, ERR_TIMEOUT, "round %llu: its proposer did not start it in time",
+			      (unsigned long long)r->settings.number);
 	if (r->phase != RUNNING)
 		return;
 	if (r->now_ms >= key_due(r))
 		r->named = true; /* we do without */
-	look_home(r);
-	look_show(r);
-	look_hold(r);
+	check_home(r);
+	check_shown(r);
+	check_answers(r);
 	next_work(r);
-	if (r->holding == HOLD_DONE && r->homing == HOME_DONE)
+	if (r->holder_phase == HOLD_DONE && r->home_phase == HOME_DONE)
 		r->phase = OVER;
 }
 
@@ -407,115 +417,115 @@ static void at(struct fed_round *r, uint64_t now_ms)
 
 /* ---- messages ---- */
 
-static void take_leave(struct fed_round *r, struct seat *s, const struct net_map *m)
+static void take_leave(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	char why[NET_REASON_MAX + 1] = "";
-	struct err e = { 0 }, trouble = { 0 };
+	struct err trouble = { 0 };
 
-	net_get_text(m, "r", why, sizeof(why), &e);
-	err_set(&trouble, ERR_CANCELED, "left: %s", why);
-	seat_go(r, s, FED_LOST, &trouble);
+	err_set(&trouble, ERR_CANCELED, "left: %s", m->round_reason.reason);
+	participant_lost(r, s, FED_LOST, &trouble);
 	s->left = true;
 }
 
-static void take_out(struct fed_round *r, struct seat *s, const struct net_map *m)
+static void take_out(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	char why[NET_REASON_MAX + 1] = "";
-	struct err e = { 0 };
-
-	net_get_text(m, "r", why, sizeof(why), &e);
-	if (r->phase == JOINED && s == &r->seats[r->proposer])
-		round_end(r, ERR_REFUSED, "round %llu: without us: %s",
-			  (unsigned long long)r->settings.number, why);
+	if (r->phase == JOINED && s == &r->participants[r->proposer])
+		fed_round_end(r, ERR_REFUSED, "round %llu: without us: %s",
+			      (unsigned long long)r->settings.number, m->round_reason.reason);
 	else
 		s->account.strange++;
 }
 
-static void take_rows_of(struct fed_round *r, struct seat *s, bool up, const struct net_map *m)
+static void take_rows_of(struct fed_round *r, struct fed_participant *s, bool up,
+			 const struct net_message *m)
 {
 	struct err e = { 0 };
 
-	if (!message_take(r, number_of(r, s), up, m, &e))
+	if (!fed_message_read(r, number_of(r, s), up, m, &e))
 		s->account.strange++;
 	if (e.code != 0)
-		seat_break(r, s, &e);
+		fed_participant_break(r, s, &e);
 }
 
-static void take_secret(struct fed_round *r, struct seat *s, enum fed_message kind,
-			const struct net_map *m)
+static void take_secret(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
 	unsigned n = number_of(r, s);
 	struct err e = { 0 };
 	bool meant = false;
 
-	if (r->secret != NULL && kind == FED_MSG_AGAIN)
-		meant = secret_take_again(r, n, m, &e);
-	else if (r->secret != NULL && kind == FED_MSG_SHOW)
-		meant = secret_take_show(r, n, m, &e);
+	if (r->secret != NULL && m->round == NET_ROUND_AGAIN)
+		meant = fed_secret_take_again(r, n, m, &e);
+	else if (r->secret != NULL && m->round == NET_ROUND_SHOW)
+		meant = fed_secret_take_show(r, n, m, &e);
 	else if (r->secret != NULL)
-		meant = secret_take_shown(r, n, m, &e);
+		meant = fed_secret_take_shown(r, n, m, &e);
 	if (!meant)
 		s->account.strange++;
 	if (e.code != 0)
-		seat_break(r, s, &e);
+		fed_participant_break(r, s, &e);
 }
 
-static void take(struct fed_round *r, struct seat *s, enum fed_message kind,
-		 const struct net_map *m)
+static void take(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	switch (kind) {
-	case FED_MSG_JOIN:
-		roster_joined(r, s, m);
+	switch (m->round) {
+	case NET_ROUND_JOIN:
+		fed_roster_joined(r, s, m);
 		break;
-	case FED_MSG_DECLINE:
-		roster_declined(r, s, m);
+	case NET_ROUND_DECLINE:
+		fed_roster_declined(r, s, m);
 		break;
-	case FED_MSG_START:
-		roster_started(r, s, m);
+	case NET_ROUND_START:
+		fed_roster_started(r, s, m);
 		break;
-	case FED_MSG_OUT:
+	case NET_ROUND_OUT:
 		take_out(r, s, m);
 		break;
-	case FED_MSG_LEAVE:
+	case NET_ROUND_LEAVE:
 		take_leave(r, s, m);
 		break;
 	default: /* PROPOSE again, and what belongs to a round under way */
-		if (r->phase != RUNNING || number_of(r, s) >= r->members || kind == FED_MSG_PROPOSE)
+		if (r->phase != RUNNING || number_of(r, s) >= r->members ||
+		    m->round == NET_ROUND_PROPOSE)
 			s->account.strange++;
-		else if (kind == FED_MSG_KEY)
+		else if (m->round == NET_ROUND_KEY)
 			take_key(r, s, m);
-		else if (kind > FED_MSG_DOWN)
-			take_secret(r, s, kind, m);
+		else if (m->round > NET_ROUND_DOWN)
+			take_secret(r, s, m);
 		else
-			take_rows_of(r, s, kind == FED_MSG_UP, m);
+			take_rows_of(r, s, m->round == NET_ROUND_UP, m);
 		break;
 	}
 }
 
-static bool comes_early(const struct fed_round *r, enum fed_message kind)
+static bool comes_early(const struct fed_round *r, enum net_round_kind kind)
 {
 	return r->phase == JOINED &&
-	       (kind == FED_MSG_KEY || kind == FED_MSG_UP || kind == FED_MSG_DOWN);
+	       (kind == NET_ROUND_KEY || kind == NET_ROUND_UP || kind == NET_ROUND_DOWN);
 }
 
-static void keep_early(const struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n)
+static void keep_early(const struct fed_round *r, struct fed_participant *s,
+		       const struct net_message *m)
 {
-	if (s->early.bytes + n <= FED_EARLY_MAX / r->n_seats)
-		message_queue_add(&s->early, bytes, n);
-	else
+	size_t memory;
+
+	if (s->early_bytes + sizeof(*m) + m->n > FED_EARLY_MAX / r->n_participants) {
 		s->account.strange++;
+		return;
+	}
+	s->early = mem_resize(s->early, s->n_early + 1, sizeof(*s->early));
+	s->early[s->n_early++] = net_message_copy(m, &memory);
+	s->early_bytes += memory;
 }
 
 /* counted: bytes of it in what the member's account has. */
-static void take_account(struct fed_round *r, struct seat *s, size_t counted,
-			 const struct net_map *m)
+static void take_account(struct fed_round *r, struct fed_participant *s, size_t counted,
+			 const struct net_message *m)
 {
 	struct err e = { 0 };
 
 	s->account.bytes_in -= counted; /* it says nothing of itself */
-	account_take(r, s, m, &e);
+	fed_account_take(r, s, m, &e);
 	if (e.code != 0)
-		seat_break(r, s, &e);
+		fed_participant_break(r, s, &e);
 }
 
 static size_t counted(const struct fed_round *r, size_t n)
@@ -523,60 +533,49 @@ static size_t counted(const struct fed_round *r, size_t n)
 	return r->phase != OVER ? n : 0;
 }
 
-static void hear(struct fed_round *r, struct seat *s, const uint8_t *bytes, size_t n)
+static void receive(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	struct err e = { 0 };
-	struct net_msg m;
-	enum fed_message kind;
-
-	if (net_msg_decode(&m, bytes, n, &e) != 0) {
-		seat_break(r, s, &e);
-		return;
-	}
-	if (m.type != NET_MSG_ROUND || memcmp(m.session, r->id, FED_ID) != 0) {
+	if (m->type == 0)
+		fed_participant_break(r, s, &m->wrong);
+	else if (m->type != NET_MSG_ROUND || memcmp(m->session, r->id, FED_ID) != 0)
 		s->account.strange++; /* of an earlier round, say */
-		net_msg_release(&m);
-		return;
-	}
-	kind = (enum fed_message)net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_ACCOUNT, &e);
-	if (e.code != 0)
-		seat_break(r, s, &e);
-	else if (s->left && kind != FED_MSG_ACCOUNT)
-		s->account.bytes_in -= counted(r, n); /* it was not counted on */
-	else if (kind == FED_MSG_ACCOUNT)
-		take_account(r, s, counted(r, n), &m.body);
+	else if (m->round == 0)
+		fed_participant_break(r, s, &m->wrong);
+	else if (s->left && m->round != NET_ROUND_ACCOUNT)
+		s->account.bytes_in -= counted(r, m->n); /* it was not counted on */
+	else if (m->round == NET_ROUND_ACCOUNT)
+		take_account(r, s, counted(r, m->n), m);
 	else if (r->phase == OVER)
 		; /* too late */
-	else if (comes_early(r, kind))
-		keep_early(r, s, bytes, n);
+	else if (comes_early(r, m->round))
+		keep_early(r, s, m);
 	else
-		take(r, s, kind, &m.body);
-	net_msg_release(&m);
+		take(r, s, m);
 }
 
-void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const uint8_t *message,
-			size_t n, uint64_t now_ms)
+void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY],
+			const struct net_message *m, uint64_t now_ms)
 {
-	struct seat *s = seat_find(r, from);
+	struct fed_participant *s = fed_participant_find(r, from);
 
 	at(r, now_ms);
-	if (s == NULL || (s->gone && !s->left) || s == &r->seats[r->me])
+	if (s == NULL || (s->gone && !s->left) || s == &r->participants[r->me])
 		return;
-	s->account.bytes_in += counted(r, n);
-	hear(r, s, message, n);
+	s->account.bytes_in += counted(r, m->n);
+	receive(r, s, m);
 	check_deadlines(r);
 }
 
 void fed_round_lost(struct fed_round *r, const uint8_t member[FED_KEY], uint64_t now_ms)
 {
-	struct seat *s = seat_find(r, member);
+	struct fed_participant *s = fed_participant_find(r, member);
 	struct err e = { 0 };
 
 	at(r, now_ms);
 	if (s == NULL)
 		return;
 	err_set(&e, ERR_UNREACHABLE, "its link went down");
-	seat_go(r, s, FED_LOST, &e);
+	participant_lost(r, s, FED_LOST, &e);
 	check_deadlines(r);
 }
 
@@ -591,14 +590,14 @@ void fed_round_stop(struct fed_round *r, int code, const char *why, uint64_t now
 	at(r, now_ms);
 	if (r->phase == OVER)
 		return;
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		if (m == r->me || r->seats[m].gone)
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		if (m == r->me || r->participants[m].gone)
 			continue;
-		if (m < r->members && !r->seats[m].told && !r->setup->on_record)
-			account_tell(r, m); /* no rows go out from here on */
-		letter_reason(r, &r->seats[m], FED_MSG_LEAVE, why);
+		if (m < r->members && !r->participants[m].account_sent && !r->setup->on_record)
+			fed_account_send(r, m); /* no rows go out from here on */
+		fed_message_send_reason(r, &r->participants[m], NET_ROUND_LEAVE, why);
 	}
-	round_end(r, code, "round %llu: %s", (unsigned long long)r->settings.number, why);
+	fed_round_end(r, code, "round %llu: %s", (unsigned long long)r->settings.number, why);
 }
 
 /* ---- wants ---- */
@@ -614,7 +613,7 @@ enum fed_want fed_round_want(const struct fed_round *r)
 
 int fed_round_run(struct fed_round *r)
 {
-	return work_run(r);
+	return fed_work_run(r);
 }
 
 static void up_done(struct fed_round *r)
@@ -626,12 +625,12 @@ static void up_done(struct fed_round *r)
 		r->in[r->me]->whole = true;
 		r->out[r->me] = NULL;
 	}
-	r->holding = HOLD_WAIT;
+	r->holder_phase = HOLD_WAIT;
 }
 
 static void home_done(struct fed_round *r)
 {
-	struct cargo *own = r->answer[r->me];
+	struct fed_row_buffer *own = r->answer[r->me];
 
 	r->answer[r->me] = NULL;
 	if (own != NULL) {
@@ -639,8 +638,8 @@ static void home_done(struct fed_round *r)
 		r->back[r->me] = own;
 	}
 	r->home_stage++;
-	secret_home_next(r);
-	r->homing = r->home_stage == r->stages ? HOME_DONE : HOME_COLLECT;
+	fed_secret_home_next(r);
+	r->home_phase = r->home_stage == r->stages ? HOME_DONE : HOME_COLLECT;
 }
 
 static void down_done(struct fed_round *r)
@@ -648,8 +647,8 @@ static void down_done(struct fed_round *r)
 	r->params_down += r->work_down;
 	r->answered = r->items;
 	r->stage++;
-	secret_hold_next(r);
-	r->holding = r->stage == r->stages ? HOLD_DONE : HOLD_UP;
+	fed_secret_hold_next(r);
+	r->holder_phase = r->stage == r->stages ? HOLD_DONE : HOLD_UP;
 }
 
 void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
@@ -666,7 +665,7 @@ void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
 	}
 	switch (work) {
 	case WORK_TRAIN:
-		r->holding = HOLD_UP;
+		r->holder_phase = HOLD_UP;
 		break;
 	case WORK_UP:
 		up_done(r);
@@ -687,7 +686,7 @@ void fed_round_worked(struct fed_round *r, int status, uint64_t now_ms)
 
 /* ---- what goes out ---- */
 
-static bool pull_letter(struct seat *s, struct buf *out)
+static bool pull_message(struct fed_participant *s, struct buf *out)
 {
 	struct queued_message *p = message_queue_take(&s->queue);
 
@@ -700,15 +699,15 @@ static bool pull_letter(struct seat *s, struct buf *out)
 
 static bool pull_rows(struct fed_round *r, unsigned m, bool up, struct buf *out)
 {
-	struct cargo **c = up ? &r->out[m] : &r->answer[m];
+	struct fed_row_buffer **c = up ? &r->out[m] : &r->answer[m];
 
 	if (r->work == (up ? WORK_UP : WORK_HOME) || *c == NULL)
 		return false;
 	if (up && r->work == WORK_AGAIN && (r->to & bit(m)) != 0)
 		return false;
-	message_write(r, m, up, out);
+	fed_message_write(r, m, up, out);
 	if ((*c)->whole) {
-		cargo_free(*c);
+		fed_row_buffer_free(*c);
 		*c = NULL;
 	}
 	return true;
@@ -716,25 +715,25 @@ static bool pull_rows(struct fed_round *r, unsigned m, bool up, struct buf *out)
 
 bool fed_round_pull(struct fed_round *r, const uint8_t member[FED_KEY], struct buf *out)
 {
-	struct seat *s = seat_find(r, member);
+	struct fed_participant *s = fed_participant_find(r, member);
 	size_t before = out->len;
 	unsigned m;
 	bool any;
 
-	if (s == NULL || s->gone || s == &r->seats[r->me])
+	if (s == NULL || s->gone || s == &r->participants[r->me])
 		return false;
 	m = number_of(r, s);
-	any = pull_letter(s, out);
+	any = pull_message(s, out);
 	if (!any && m < r->members && r->err.code == 0)
 		any = pull_rows(r, m, false, out) || pull_rows(r, m, true, out);
 	if (any) {
 		s->account.bytes_out += out->len - before;
 		return true;
 	}
-	if (!account_is_due(r, m))
+	if (!fed_account_is_due(r, m))
 		return false;
-	account_tell(r, m);
-	return pull_letter(s, out);
+	fed_account_send(r, m);
+	return pull_message(s, out);
 }
 
 /* ---- what came of it ---- */
@@ -753,7 +752,7 @@ void fed_round_report(const struct fed_round *r, struct fed_report *out)
 {
 	*out = (struct fed_report){
 		.members = r->members,
-		.seats = r->n_seats,
+		.participants = r->n_participants,
 		.me = r->me,
 		.items = r->plan != NULL ? r->plan->n_own : 0,
 		.answered = r->answered,
@@ -765,10 +764,10 @@ void fed_round_report(const struct fed_round *r, struct fed_report *out)
 	};
 }
 
-const struct fed_account *fed_round_account(const struct fed_round *r, unsigned seat)
+const struct fed_account *fed_round_account(const struct fed_round *r, unsigned participant)
 {
-	assert(seat < r->n_seats);
-	return &r->seats[seat].account;
+	assert(participant < r->n_participants);
+	return &r->participants[participant].account;
 }
 
 int fed_round_status(const struct fed_round *r, struct err *e)
@@ -778,40 +777,40 @@ int fed_round_status(const struct fed_round *r, struct err *e)
 	return err_set(e, r->err.code, "%s", r->err.text);
 }
 
-static void drop_cargo(struct cargo **c)
+static void drop_row_buffer(struct fed_row_buffer **c)
 {
-	cargo_free(*c);
+	fed_row_buffer_free(*c);
 	*c = NULL;
 }
 
 void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY])
 {
-	struct seat *s = seat_find(r, member);
+	struct fed_participant *s = fed_participant_find(r, member);
 
 	if (r->phase != OVER || s == NULL || s->peer == NULL || !s->gone ||
 	    number_of(r, s) >= r->members || s->account.fate == FED_BROKE ||
 	    s->theirs.refused[0] != '\0')
 		return;
-	drop_cargo(&r->out[number_of(r, s)]);
-	drop_cargo(&r->answer[number_of(r, s)]);
-	s->gone = s->left = s->told = false;
+	drop_row_buffer(&r->out[number_of(r, s)]);
+	drop_row_buffer(&r->answer[number_of(r, s)]);
+	s->gone = s->left = s->account_sent = false;
 }
 
 void fed_round_close(struct fed_round *r)
 {
 	assert(r->phase == OVER);
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		free(r->seats[m].joining);
-		r->seats[m].joining = NULL;
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		free(r->participants[m].joining);
+		r->participants[m].joining = NULL;
 	}
 	for (unsigned m = 0; m < r->members; m++) {
-		drop_cargo(&r->out[m]);
-		drop_cargo(&r->back[m]);
-		drop_cargo(&r->in[m]);
-		drop_cargo(&r->first[m]);
-		drop_cargo(&r->answer[m]);
+		drop_row_buffer(&r->out[m]);
+		drop_row_buffer(&r->back[m]);
+		drop_row_buffer(&r->in[m]);
+		drop_row_buffer(&r->first[m]);
+		drop_row_buffer(&r->answer[m]);
 	}
-	secret_free(r);
+	fed_secret_free(r);
 	fed_plan_free(r->plan);
 	r->secret = NULL;
 	r->plan = NULL;
@@ -823,12 +822,12 @@ void fed_round_free(struct fed_round *r)
 		return;
 	r->phase = OVER;
 	fed_round_close(r);
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		message_queue_release(&r->seats[m].queue);
-		message_queue_release(&r->seats[m].early);
-		free(r->seats[m].joining);
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		message_queue_release(&r->participants[m].queue);
+		forget_early(&r->participants[m]);
+		free(r->participants[m].joining);
 	}
 	buf_release(&r->proposal);
-	free(r->seats);
+	free(r->participants);
 	free(r);
 }

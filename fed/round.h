@@ -30,11 +30,11 @@
  * and sends to all but the host.  The host cannot try a dictionary without the
  * key, but any member that breaks its word and tells it the key lets it.
  *
- * Whatever happens, it ends: each step has a deadline.  What does not arrive
- * whole before it is as if it had not been sent.  A member that is late, lost
- * or breaks the protocol misses from the items that it holds and its own homes
- * stay silent; nothing else changes, and nobody else waits longer than to the
- * deadline.  Its fault is in its own account. */
+ * A round always ends: each step has a deadline.  A member's part of a step that does not arrive
+ * whole before the deadline is as if it had not been sent.  A member that is late, lost or breaks
+ * the protocol misses from the items that it holds and its own homes stay silent; nothing else
+ * changes, and nobody else waits longer than to the deadline.  The fault of the member is in its
+ * own account. */
 #ifndef FED_ROUND_H
 #define FED_ROUND_H
 
@@ -71,7 +71,7 @@ struct fed_peer {
 	size_t n_slots;
 };
 
-/* Who we are in this round.  Everything is borrowed until the round is freed. */
+/* This agent in this round.  Everything is borrowed until the round is freed. */
 struct fed_setup {
 	uint8_t key[FED_KEY], sign_public[FED_SIGN], sign_secret[FED_SIGN_SECRET];
 	const struct fed_peer *peers; /* aligned now, and linked */
@@ -85,7 +85,7 @@ struct fed_setup {
 	uint32_t min_holders; /* 0: any */
 	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
 	bool secret_only;     /* rows leave under masks or not at all */
-	/* What is signed is on the owner's disk first: no account leaves before
+	/* The figures signed are on the owner's disk first: no account leaves before
 	 * fed_round_recorded() says so. */
 	bool on_record;
 	/* Of what we propose: higher than that of any proposal of ours that somebody has joined.
@@ -103,6 +103,9 @@ struct fed_round;
 int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
 		      const struct fed_settings *settings, uint64_t now_ms, struct err *e);
 
+struct net_message;
+
+/* Views point into the message that it was read from. */
 struct fed_proposal {
 	uint8_t id[FED_ID];
 	uint8_t proposer[FED_KEY];
@@ -110,15 +113,21 @@ struct fed_proposal {
 	struct fed_settings settings;
 	uint8_t member[FED_MEMBERS_MAX][FED_KEY]; /* that it was sent to, and the proposer; */
 	size_t n_members;			  /* keys ascend */
+	uint8_t signature[FED_SIGNATURE];
+	const uint8_t *bytes; /* as they were signed: [n] */
+	size_t n;
+	size_t message_bytes; /* of the message around them */
 };
 
 /* Is this message a proposal, and of whom: for the owner's policy.  Its signature is
  * not looked at.  ERR_PROTO. */
-int fed_proposal_read(struct fed_proposal *out, const uint8_t *message, size_t n, struct err *e);
+int fed_proposal_read(struct fed_proposal *out, const struct net_message *m, struct err *e);
+/* With bytes of its own, to be free()d. */
+struct fed_proposal *fed_proposal_copy(const struct fed_proposal *p);
 /* Join a proposed round.  s->part must be of its method (fed_part_new() with its settings).
  * ERR_PROTO, ERR_IDENTITY, ERR_REFUSED: nothing was made; decline with the error's text. */
-int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint8_t *message,
-		   size_t n, uint64_t now_ms, struct err *e);
+int fed_round_join(struct fed_round **out, const struct fed_setup *s, const struct fed_proposal *p,
+		   uint64_t now_ms, struct err *e);
 /* The answer to a proposal that is not joined. */
 void fed_decline(const uint8_t id[FED_ID], const char *reason, struct buf *out);
 
@@ -127,10 +136,10 @@ void fed_round_free(struct fed_round *r);
 
 /* ---- what happens ---- */
 
-/* A message from this member: whole, as it was sent.  Never fails: what is wrong with it is
- * held against that member alone. */
-void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY], const uint8_t *message,
-			size_t n, uint64_t now_ms);
+/* A message from this member, whole, as net_message_decode() made it.  Never fails: what is wrong
+ * with it is held against that member alone. */
+void fed_round_received(struct fed_round *r, const uint8_t from[FED_KEY],
+			const struct net_message *m, uint64_t now_ms);
 void fed_round_lost(struct fed_round *r, const uint8_t member[FED_KEY], uint64_t now_ms);
 void fed_round_tick(struct fed_round *r, uint64_t now_ms); /* a deadline may have passed */
 /* Leave: the others are told. */
@@ -192,12 +201,12 @@ struct fed_account {
 };
 
 struct fed_report {
-	unsigned members; /* of the roster; 0 before START */
-	unsigned seats;	  /* they, and then those that were asked and are not in it */
-	unsigned me;	  /* our own seat */
-	size_t items;	  /* that this agent shares */
-	size_t answered;  /* of them, in the last stage: a home has answered */
-	size_t homed;	  /* items that this agent was home to */
+	unsigned members;      /* of the roster; 0 before START */
+	unsigned participants; /* they, and then those that were asked and are not in it */
+	unsigned me;	       /* our own number among them */
+	size_t items;	       /* that this agent shares */
+	size_t answered;       /* of them, in the last stage: a home has answered */
+	size_t homed;	       /* items that this agent was home to */
 	uint64_t params_up, params_down; /* as the papers count: through a server, all items */
 	size_t clipped;			 /* secret aggregation: values beyond +-clip, cut */
 	size_t spoiled; /* and rows that were dropped, since their masks did not cancel */
@@ -207,8 +216,8 @@ uint8_t const *fed_round_id(const struct fed_round *r);
 const struct fed_settings *fed_round_settings(const struct fed_round *r);
 /* Not while fed_round_run() is at work. */
 void fed_round_report(const struct fed_round *r, struct fed_report *out);
-/* A seat's, from START on by member number; the round's. */
-const struct fed_account *fed_round_account(const struct fed_round *r, unsigned seat);
+/* A participant's, from START on by member number; the round's. */
+const struct fed_account *fed_round_account(const struct fed_round *r, unsigned participant);
 int fed_round_status(const struct fed_round *r, struct err *e); /* 0, or why it ended early */
 
 /* ---- accounts: what each member signs of a round for each other (round_account.c) ---- */
@@ -224,12 +233,12 @@ struct fed_signed {
 					* it; "": the signature fits */
 };
 
-/* What a member has signed for us, or what came in the place of that; NULL: nothing yet.  Comes
- * after FED_OVER too. */
-const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat);
+/* The account that a member has signed for us, or what came instead of it; NULL: nothing yet.  It
+ * may come after FED_OVER. */
+const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned participant);
 
-/* What cannot be true of both, in words: one never gets more than the other sent, nor, where
- * all_came, do we get less.  What it got of ours may be less. */
+/* Says in words why both accounts cannot be true: one side never gets more than the other sent,
+ * nor, where all_came, do we get less.  The member may have got less of ours. */
 bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffic *theirs,
 			 bool all_came, char why[FED_REFUSED_MAX]);
 
@@ -242,7 +251,7 @@ struct fed_account_head {
 	uint32_t secret_bits;
 };
 
-/* What is signed; NUL-terminated. */
+/* The text that is signed; NUL-terminated. */
 void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *h,
 		      const uint8_t from[FED_KEY], const uint8_t to[FED_KEY],
 		      const struct fed_traffic *t);
@@ -250,9 +259,9 @@ extern const char fed_account_forged[]; /* why one is refused that can be read *
 /* Ed25519 of BLAKE2b-256 over "fkge round account 1", NUL and the text without its NUL. */
 bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
 			   const uint8_t key[FED_SIGN]);
-/* With on_record: what we count of a seat is on disk, as it is here.  Where it is still so when
- * nothing is left to send, our account of it may leave. */
-void fed_round_recorded(struct fed_round *r, unsigned seat, const struct fed_traffic *t);
+/* With on_record: what we count of a participant is on disk, as it is here.  Where it is still so
+ * when nothing is left to send, our account of it may leave. */
+void fed_round_recorded(struct fed_round *r, unsigned participant, const struct fed_traffic *t);
 /* Is that all that one of our accounts waits for? */
 bool fed_round_signs(const struct fed_round *r);
 /* The round is OVER, and a member whose link was lost is here again: our account goes to it once
@@ -262,19 +271,20 @@ void fed_round_again(struct fed_round *r, const uint8_t member[FED_KEY]);
  * 2 KiB a member. */
 void fed_round_close(struct fed_round *r);
 
-/* A seat as it is on record. */
+/* A participant as it is on record. */
 struct fed_recalled {
 	struct fed_account account;
-	bool has_said; /* has signed, or what came in its place was refused: */
+	bool has_account; /* has signed, or what came instead was refused: */
 	struct fed_signed theirs;
 };
 
 /* A round of before a restart, OVER and closed: tells accounts and hears them, once a member is
  * here again (fed_round_again()); s->peers need no slots.  All of it is on disk.  err: what it came
- * to.  NULL: we are not among the first `members` of the seats, the roster, or they are too many.
+ * to.  NULL: we are not among the first `members` of the participants, the roster, or they are too
+ * many.
  */
 struct fed_round *fed_round_recall(const struct fed_setup *s, const struct fed_account_head *h,
-				   const struct err *err, const struct fed_recalled *seats,
-				   unsigned members, unsigned n_seats);
+				   const struct err *err, const struct fed_recalled *participants,
+				   unsigned members, unsigned n_participants);
 
 #endif

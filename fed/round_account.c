@@ -3,12 +3,12 @@
  * When a round is over for a member and nothing that it owes another is left to send, it tells that
  * one what it has counted of the two: rows and numbers, out and in.  The other puts the rest
  * of the text beside it (fed_account_text()), since it knows the same round, and keeps the
- * signature if it fits.  Who was not linked then is told when it is here again
+ * signature if it fits.  A member that was not linked then is told when it is linked again
  * (fed_round_again()), also when we have been restarted meanwhile (fed_round_recall()).  An owner
  * that keeps records has on disk what it signs, before it is sent (fed_round_recorded()).  So each
  * holds the other's word for what left and what came.  Nobody waits for an account, and none of its
- * contents changes what the round came to: who stays silent, or counts otherwise, is for owners to
- * see. */
+ * contents changes what the round came to: owners see which member stays silent or counts
+ * otherwise. */
 #include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ void fed_account_text(char out[FED_ACCOUNT_MAX], const struct fed_account_head *
 bool fed_account_is_signed(const char *text, const uint8_t signature[FED_SIGNATURE],
 			   const uint8_t key[FED_SIGN])
 {
-	return round_is_signed(signature, account_tag, text, strlen(text), key);
+	return fed_round_is_signed(signature, account_tag, text, strlen(text), key);
 }
 
 static void text_of(const struct fed_round *r, const uint8_t from[FED_KEY],
@@ -99,14 +99,14 @@ bool fed_account_clashes(const struct fed_traffic *ours, const struct fed_traffi
 
 /* ---- ours ---- */
 
-static struct fed_traffic traffic_of(const struct seat *s)
+static struct fed_traffic traffic_of(const struct fed_participant *s)
 {
 	const struct fed_account *a = &s->account;
 
 	return (struct fed_traffic){ a->rows_out, a->rows_in, a->floats_out, a->floats_in };
 }
 
-static bool is_recorded(const struct fed_round *r, const struct seat *s)
+static bool is_recorded(const struct fed_round *r, const struct fed_participant *s)
 {
 	const struct fed_traffic t = traffic_of(s), *d = &s->on_disk;
 
@@ -119,70 +119,69 @@ static bool is_recorded(const struct fed_round *r, const struct seat *s)
 /* While a work is under way, out and answer are its own: they are looked at when all is over. */
 static bool is_final(const struct fed_round *r, unsigned m)
 {
-	if (r->phase != OVER || m >= r->members || m == r->me || r->seats[m].told)
+	if (r->phase != OVER || m >= r->members || m == r->me || r->participants[m].account_sent)
 		return false;
 	return r->err.code != 0 || (r->out[m] == NULL && r->answer[m] == NULL);
 }
 
-bool account_is_due(const struct fed_round *r, unsigned m)
+bool fed_account_is_due(const struct fed_round *r, unsigned m)
 {
-	return is_final(r, m) && is_recorded(r, &r->seats[m]);
+	return is_final(r, m) && is_recorded(r, &r->participants[m]);
 }
 
-void fed_round_recorded(struct fed_round *r, unsigned seat, const struct fed_traffic *t)
+void fed_round_recorded(struct fed_round *r, unsigned participant, const struct fed_traffic *t)
 {
-	r->seats[seat].recorded = true;
-	r->seats[seat].on_disk = *t;
+	r->participants[participant].recorded = true;
+	r->participants[participant].on_disk = *t;
 }
 
 bool fed_round_signs(const struct fed_round *r)
 {
 	for (unsigned m = 0; m < r->members; m++)
-		if (is_final(r, m) && !is_recorded(r, &r->seats[m]))
+		if (is_final(r, m) && !is_recorded(r, &r->participants[m]))
 			return true;
 	return false;
 }
 
-void account_tell(struct fed_round *r, unsigned m)
+void fed_account_send(struct fed_round *r, unsigned m)
 {
-	struct seat *s = &r->seats[m];
+	struct fed_participant *s = &r->participants[m];
 	const struct fed_traffic t = traffic_of(s);
+	struct net_round_account b = { .rows_out = t.rows_out,
+				       .rows_in = t.rows_in,
+				       .floats_out = t.floats_out,
+				       .floats_in = t.floats_in };
 	char text[FED_ACCOUNT_MAX];
-	uint8_t signature[FED_SIGNATURE];
 	struct buf out = { 0 };
 	struct net_writer w;
 
 	text_of(r, r->setup->key, s->account.key, &t, text);
-	round_sign(signature, account_tag, text, strlen(text), r->setup);
-	letter_begin(r, &w, &out, FED_MSG_ACCOUNT);
-	net_put_uint(&w, "ro", t.rows_out);
-	net_put_uint(&w, "ri", t.rows_in);
-	net_put_uint(&w, "fo", t.floats_out);
-	net_put_uint(&w, "fi", t.floats_in);
-	net_put_bin(&w, "s", signature, FED_SIGNATURE);
-	letter_send(s, &w, &out);
-	s->told = true;
+	fed_round_sign(b.signature, account_tag, text, strlen(text), r->setup);
+	fed_message_begin(r, &w, &out, NET_ROUND_ACCOUNT);
+	net_round_account_put(&w, &b);
+	fed_message_send(s, &w, &out);
+	s->account_sent = true;
 }
 
 /* ---- theirs ---- */
 
 const char fed_account_forged[] = "the signature is not the member's";
 
-void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e)
+void fed_account_take(struct fed_round *r, struct fed_participant *s, const struct net_message *m,
+		      struct err *e)
 {
-	struct fed_signed x = { 0 };
+	const struct net_round_account *b = &m->round_account;
+	struct fed_signed x = { .t = { b->rows_out, b->rows_in, b->floats_out, b->floats_in } };
 	char text[FED_ACCOUNT_MAX];
 
-	if (r->members == 0 || s->has_theirs || s >= r->seats + r->members || s->peer == NULL) {
+	if (r->members == 0 || s->has_theirs || s >= r->participants + r->members ||
+	    s->peer == NULL) {
 		s->account.strange++;
 		return;
 	}
 	s->has_theirs = true;
-	x.t.rows_out = net_get_uint(m, "ro", 0, INT64_MAX, e);
-	x.t.rows_in = net_get_uint(m, "ri", 0, INT64_MAX, e);
-	x.t.floats_out = net_get_uint(m, "fo", 0, INT64_MAX, e);
-	x.t.floats_in = net_get_uint(m, "fi", 0, INT64_MAX, e);
-	net_get_fixed(m, "s", x.signature, FED_SIGNATURE, e);
+	*e = m->wrong;
+	memcpy(x.signature, b->signature, sizeof(x.signature));
 	text_of(r, s->account.key, r->setup->key, &x.t, text);
 	if (e->code == 0 && !fed_account_is_signed(text, x.signature, s->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "%s", fed_account_forged);
@@ -191,9 +190,10 @@ void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, 
 	s->theirs = x;
 }
 
-const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned seat)
+const struct fed_signed *fed_round_theirs(const struct fed_round *r, unsigned participant)
 {
-	return r->seats[seat].has_theirs ? &r->seats[seat].theirs : NULL;
+	return r->participants[participant].has_theirs ? &r->participants[participant].theirs
+						       : NULL;
 }
 
 /* ---- after a restart ---- */
@@ -207,11 +207,12 @@ static const struct fed_peer *peer_of(const struct fed_setup *s, const uint8_t k
 }
 
 /* Gone until it is here again. */
-static void recall_seat(const struct fed_round *r, struct seat *s, const struct fed_recalled *v)
+static void recall_participant(const struct fed_round *r, struct fed_participant *s,
+			       const struct fed_recalled *v)
 {
 	s->account = v->account;
 	s->peer = peer_of(r->setup, v->account.key);
-	s->has_theirs = v->has_said;
+	s->has_theirs = v->has_account;
 	s->theirs = v->theirs;
 	s->gone = s->recorded = true;
 	s->on_disk = traffic_of(s);
@@ -220,18 +221,18 @@ static void recall_seat(const struct fed_round *r, struct seat *s, const struct 
 static bool recall_me(struct fed_round *r)
 {
 	for (r->me = 0; r->me < r->members; r->me++)
-		if (memcmp(r->seats[r->me].account.key, r->setup->key, FED_KEY) == 0)
+		if (memcmp(r->participants[r->me].account.key, r->setup->key, FED_KEY) == 0)
 			return true;
 	return false;
 }
 
 struct fed_round *fed_round_recall(const struct fed_setup *s, const struct fed_account_head *h,
-				   const struct err *err, const struct fed_recalled *seats,
-				   unsigned members, unsigned n_seats)
+				   const struct err *err, const struct fed_recalled *participants,
+				   unsigned members, unsigned n_participants)
 {
 	struct fed_round *r;
 
-	if (members > FED_MEMBERS_MAX || members > n_seats)
+	if (members > FED_MEMBERS_MAX || members > n_participants)
 		return NULL;
 	r = mem_array(1, sizeof(*r));
 	r->setup = s;
@@ -241,11 +242,11 @@ struct fed_round *fed_round_recall(const struct fed_setup *s, const struct fed_a
 	r->settings.secret_bits = h->secret_bits;
 	snprintf(r->settings.method, sizeof(r->settings.method), "%s", h->method);
 	r->err = *err;
-	r->seats = mem_array((size_t)n_seats + 1, sizeof(*r->seats));
-	r->n_seats = n_seats;
+	r->participants = mem_array((size_t)n_participants + 1, sizeof(*r->participants));
+	r->n_participants = n_participants;
 	r->members = members;
-	for (unsigned m = 0; m < n_seats; m++)
-		recall_seat(r, &r->seats[m], &seats[m]);
+	for (unsigned m = 0; m < n_participants; m++)
+		recall_participant(r, &r->participants[m], &participants[m]);
 	r->phase = OVER;
 	if (recall_me(r))
 		return r;

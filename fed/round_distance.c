@@ -1,9 +1,9 @@
 /* fed/round_distance.c - how far each member's rows are from those of the others, at a home.
  *
- * What a home sees of plain rows anyway, as a number for its owner: of each item with three rows
- * or more, every row against the median of all, number by number; of one with two, the other
- * holder's against our own.  Rows of one member that are unlike all others' stand out so, until
- * half of the holders are unlike the rest.  Masked rows nobody can look at. */
+ * A home sees plain rows anyway; this file makes a number of them for its owner: of each item with
+ * three rows or more, every row against the median of all, number by number; of one with two, the
+ * other holder's against our own.  Rows of one member that are unlike all others' stand out so,
+ * until half of the holders are unlike the rest.  Nobody can look at masked rows. */
 #include <assert.h>
 #include <math.h>
 
@@ -53,7 +53,8 @@ static unsigned medians(const struct fed_upload *u, size_t floats, float *out)
 	return n;
 }
 
-void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, float *scratch)
+void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats,
+		      float *scratch)
 {
 	unsigned n;
 
@@ -65,9 +66,9 @@ void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats
 		if (u->row[m] == NULL)
 			continue;
 		if (n > 2)
-			add(&r->seats[m].account.distance, u->row[m], scratch, floats);
+			add(&r->participants[m].account.distance, u->row[m], scratch, floats);
 		else if (n == 2 && m != r->me && u->row[r->me] != NULL)
-			add(&r->seats[m].account.distance, u->row[m], u->row[r->me], floats);
+			add(&r->participants[m].account.distance, u->row[m], u->row[r->me], floats);
 	}
 }
 

@@ -3,7 +3,7 @@
  * round.c          events, deadlines, what is wanted next
  * round_roster.c   PROPOSE, JOIN, START: who takes part
  * round_message.c  rows into messages and out of them
- * round_lane.c     what is under way between one holder and one home
+ * round_row_buffer.c     what is under way between one holder and one home
  * round_work.c     the works: rows up (and up again), answers, rows down
  * round_secret.c   the masks of all these
  * round_account.c  what members sign for each other at the end
@@ -19,45 +19,29 @@
 #include "fed/mask.h"
 #include "fed/plan.h"
 #include "fed/round.h"
-#include "net/msg.h"
-
-enum fed_message {
-	FED_MSG_PROPOSE = 1, /* p proposal, s signature */
-	FED_MSG_JOIN,	     /* j joining, s signature */
-	FED_MSG_DECLINE,     /* r reason */
-	FED_MSG_START,	     /* l list of signature and joining, s signature */
-	FED_MSG_OUT,	     /* r reason: joined, but not in the roster */
-	FED_MSG_LEAVE,	     /* r reason */
-	FED_MSG_KEY,	     /* y 32 bytes: key of the round's names */
-	FED_MSG_UP,	     /* see round_message.c */
-	FED_MSG_DOWN,
-	FED_MSG_AGAIN,	 /* g stage, a attempt, l 8 bytes: set of members to do without */
-	FED_MSG_SHOW,	 /* g stage, a attempt */
-	FED_MSG_SHOWN,	 /* g stage, a attempt, y 32 bytes: key of our own masks */
-	FED_MSG_ACCOUNT, /* ro, ri, fo, fi: struct fed_traffic; s signature */
-};
+#include "net/bodies.h"
 
 /* ---- rows between one holder and one home in one stage ---- */
 
-#define CARGO_NONE SIZE_MAX
+#define ROW_NONE SIZE_MAX
 
-struct cargo {
+struct fed_row_buffer {
 	unsigned stage;
-	size_t n;      /* places: of the lane */
-	size_t *at;    /* [n] where its row begins, or CARGO_NONE */
-	uint8_t *seen; /* [n] received: the place was spoken of */
+	size_t n;      /* positions: of the route */
+	size_t *at;    /* [n] where its row begins, or ROW_NONE */
+	uint8_t *seen; /* [n] received: the position was spoken of */
 	float *rows;
 	size_t floats, cap;
 	float *note;	   /* NULL: none */
-	size_t done;	   /* places sent, or spoken of */
+	size_t done;	   /* positions sent, or spoken of */
 	bool begun, whole; /* the first message went or came; all did */
 };
 
-struct cargo *cargo_new(unsigned stage, size_t n, bool receiving);
-void cargo_free(struct cargo *c);
-/* Room for the row of a place. */
-float *cargo_add(struct cargo *c, size_t place, size_t floats);
-const float *cargo_row(const struct cargo *c, size_t place); /* NULL: none */
+struct fed_row_buffer *fed_row_buffer_new(unsigned stage, size_t n, bool receiving);
+void fed_row_buffer_free(struct fed_row_buffer *c);
+/* Room for the row of a position. */
+float *fed_row_buffer_add(struct fed_row_buffer *c, size_t position, size_t floats);
+const float *fed_row_buffer_row(const struct fed_row_buffer *c, size_t position); /* NULL: none */
 
 /* ---- members ---- */
 
@@ -68,19 +52,20 @@ struct joining {
 	size_t n;
 	uint8_t signature[64];
 	uint8_t mark[FED_MEMBERS_MAX][MARK]; /* by candidate; zero: not aligned */
-	uint8_t mask_key[MASK_KEY];	     /* under secret aggregation: X25519, public */
+	uint8_t mask_key[FED_MASK_KEY];	     /* under secret aggregation: X25519, public */
 };
 
-struct seat {
+struct fed_participant {
 	struct fed_account account;
-	const struct fed_peer *peer; /* NULL: ourselves */
-	struct joining *joining;     /* NULL: has not joined */
-	bool answered;		     /* joined or declined */
-	bool gone;		     /* lost or broke the protocol: not heard any more ... */
-	bool left;		     /* ... but for its account, since it said that it goes */
-	struct message_queue queue;  /* for it, but for rows */
-	struct message_queue early;  /* of it, before START */
-	bool told, has_theirs;	     /* our account has been sent; its own is here */
+	const struct fed_peer *peer;   /* NULL: ourselves */
+	struct joining *joining;       /* NULL: has not joined */
+	bool answered;		       /* joined or declined */
+	bool gone;		       /* lost or broke the protocol: not heard any more ... */
+	bool left;		       /* ... but for its account, since it said that it goes */
+	struct message_queue queue;    /* for it, but for rows */
+	struct net_message **early;    /* of it, before START: [n_early], each with its own bytes */
+	size_t n_early, early_bytes;   /* of memory */
+	bool account_sent, has_theirs; /* our account has been sent; its own is here */
 	struct fed_signed theirs;
 	bool recorded; /* this much of its account is on disk: */
 	struct fed_traffic on_disk;
@@ -91,34 +76,34 @@ struct seat {
 enum { SECRET_ATTEMPTS = 2 }; /* of a stage: as begun, and once without those that were lost */
 
 /* A holder's side of one home. */
-struct ward {
+struct mask_state {
 	uint64_t without; /* members that it has told us to do without */
 	unsigned attempt;
 	bool shown; /* our own masks of this stage: no further attempt */
 };
 
 struct secret {
-	struct mask_ring ring;
-	struct mask_secret mine;
-	struct mask_stream pair[FED_MEMBERS_MAX]; /* by member */
-	uint8_t blind_key[MASK_KEY];		  /* hosted, not at the host */
-	uint8_t (*nonce)[MASK_NONCE];		  /* [items of ours] */
-	size_t clipped, spoiled;		  /* values; sums whose masks did not cancel */
+	struct fed_mask_ring ring;
+	struct fed_mask_secret mine;
+	struct fed_mask_stream pair[FED_MEMBERS_MAX]; /* by member */
+	uint8_t blind_key[FED_MASK_KEY];	      /* hosted, not at the host */
+	uint8_t (*nonce)[FED_MASK_NONCE];	      /* [items of ours] */
+	size_t clipped, spoiled;		      /* values; sums whose masks did not cancel */
 
-	struct ward ward[FED_MEMBERS_MAX]; /* by home */
-	uint64_t again;			   /* homes that wait for rows once more */
+	struct mask_state mask_state[FED_MEMBERS_MAX]; /* by home */
+	uint64_t again;				       /* homes that wait for rows once more */
 
 	/* as a home, in this stage */
 	unsigned attempt;
 	uint64_t without, shown;
-	uint8_t shown_key[FED_MEMBERS_MAX][MASK_KEY];
+	uint8_t shown_key[FED_MEMBERS_MAX][FED_MASK_KEY];
 };
 
 /* ---- the machine ---- */
 
 enum phase { PROPOSING, JOINED, RUNNING, OVER };
-enum holding { HOLD_TRAIN, HOLD_UP, HOLD_WAIT, HOLD_DOWN, HOLD_DONE };
-enum homing { HOME_COLLECT, HOME_SHOW, HOME_READY, HOME_DONE };
+enum holder_phase { HOLD_TRAIN, HOLD_UP, HOLD_WAIT, HOLD_DOWN, HOLD_DONE };
+enum home_phase { HOME_COLLECT, HOME_SHOW, HOME_READY, HOME_DONE };
 enum work { WORK_NONE, WORK_TRAIN, WORK_UP, WORK_AGAIN, WORK_HOME, WORK_DOWN };
 
 struct fed_round {
@@ -133,17 +118,18 @@ struct fed_round {
 	uint8_t proposal_digest[DIGEST];
 	uint8_t candidate[FED_MEMBERS_MAX][FED_KEY];
 	unsigned n_candidates;
-	unsigned proposer; /* seat */
+	unsigned proposer; /* its number among the participants */
 
-	struct seat *seats; /* by key; from START on the roster's first, by number */
-	unsigned n_seats, me;
+	/* By key; from START on the roster's first, by number. */
+	struct fed_participant *participants;
+	unsigned n_participants, me;
 
 	/* from START on */
 	struct fed_plan *plan;
 	unsigned members, stages;
 	uint64_t started_ms;
-	enum holding holding;
-	enum homing homing;
+	enum holder_phase holder_phase;
+	enum home_phase home_phase;
 	unsigned stage, home_stage;
 	enum work work;
 	unsigned ups;	  /* stages whose rows of ours are made */
@@ -152,8 +138,9 @@ struct fed_round {
 	uint64_t holders; /* members that still take part where we are home */
 	uint64_t to;	  /* of the homes: whom rows are being made for */
 	uint64_t present; /* of the holders: whose rows the answers are made of */
-	struct cargo *out[FED_MEMBERS_MAX], *back[FED_MEMBERS_MAX];
-	struct cargo *in[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX], *answer[FED_MEMBERS_MAX];
+	struct fed_row_buffer *out[FED_MEMBERS_MAX], *back[FED_MEMBERS_MAX];
+	struct fed_row_buffer *in[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX],
+		*answer[FED_MEMBERS_MAX];
 
 	struct secret *secret; /* NULL: rows are plain */
 
@@ -164,12 +151,12 @@ struct fed_round {
 
 /* ---- round.c ---- */
 
-struct seat *seat_find(struct fed_round *r, const uint8_t key[FED_KEY]);
+struct fed_participant *fed_participant_find(struct fed_round *r, const uint8_t key[FED_KEY]);
 /* A fault of this member alone: it is not heard any more. */
-void seat_break(struct fed_round *r, struct seat *s, const struct err *e);
-void round_end(struct fed_round *r, int code, const char *fmt, ...)
+void fed_participant_break(struct fed_round *r, struct fed_participant *s, const struct err *e);
+void fed_round_end(struct fed_round *r, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void round_run_members(struct fed_round *r); /* START is here, or ours was made */
+void fed_round_run_members(struct fed_round *r); /* START is here, or ours was made */
 static inline uint64_t bit(unsigned m)
 {
 	return UINT64_C(1) << m;
@@ -177,88 +164,96 @@ static inline uint64_t bit(unsigned m)
 
 /* ---- round_roster.c ---- */
 
-void letter_begin(const struct fed_round *r, struct net_writer *w, struct buf *out,
-		  enum fed_message kind);
-void letter_send(struct seat *s, struct net_writer *w, struct buf *out); /* releases out */
-void letter_reason(const struct fed_round *r, struct seat *s, enum fed_message kind,
-		   const char *reason);
-void roster_joined(struct fed_round *r, struct seat *s, const struct net_map *m);
-void roster_declined(struct fed_round *r, struct seat *s, const struct net_map *m);
-void roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
-void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m);
+void fed_message_begin(const struct fed_round *r, struct net_writer *w, struct buf *out,
+		       enum net_round_kind kind);
+void fed_message_send(struct fed_participant *s, struct net_writer *w,
+		      struct buf *out); /* releases out */
+void fed_message_send_reason(const struct fed_round *r, struct fed_participant *s,
+			     enum net_round_kind kind, const char *reason);
+void fed_roster_joined(struct fed_round *r, struct fed_participant *s, const struct net_message *m);
+void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
+			 const struct net_message *m);
+void fed_roster_close(struct fed_round *r); /* proposer: all have answered, or it is time */
+void fed_roster_started(struct fed_round *r, struct fed_participant *s,
+			const struct net_message *m);
 
-void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
-		const struct fed_setup *s);
-bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
-		     size_t n, const uint8_t key[FED_SIGN]);
+void fed_round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
+		    const struct fed_setup *s);
+bool fed_round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
+			 size_t n, const uint8_t key[FED_SIGN]);
 
 /* ---- round_account.c ---- */
 
-bool account_is_due(const struct fed_round *r, unsigned m);
-void account_tell(struct fed_round *r, unsigned m);
+bool fed_account_is_due(const struct fed_round *r, unsigned m);
+void fed_account_send(struct fed_round *r, unsigned m);
 /* *e for what breaks the protocol. */
-void account_take(struct fed_round *r, struct seat *s, const struct net_map *m, struct err *e);
+void fed_account_take(struct fed_round *r, struct fed_participant *s, const struct net_message *m,
+		      struct err *e);
 
 /* ---- round_message.c ---- */
 
-/* Append the next message of a lane; the cargo goes on. */
-void message_write(struct fed_round *r, unsigned member, bool up, struct buf *out);
-/* Returns whether the cargo was moved on; *e for what breaks the protocol. */
-bool message_take(struct fed_round *r, unsigned member, bool up, const struct net_map *m,
-		  struct err *e);
+/* Append the next message of a route; the row buffer goes on. */
+void fed_message_write(struct fed_round *r, unsigned member, bool up, struct buf *out);
+/* Returns whether the row buffer was moved on; *e for what breaks the protocol. */
+bool fed_message_read(struct fed_round *r, unsigned member, bool up, const struct net_message *m,
+		      struct err *e);
 
-/* Units (of a float) that the row of a place takes in cargo and message. */
-size_t row_units(const struct fed_round *r, const struct fed_lane *l, size_t place,
-		 const struct fed_shape *s, bool up);
+/* Units (of a float) that the row of a position takes in row buffer and message. */
+size_t fed_row_units(const struct fed_round *r, const struct fed_route *l, size_t position,
+		     const struct fed_shape *s, bool up);
 
 /* ---- round_secret.c ---- */
 
-void round_draw_secret(struct fed_round *r); /* if the settings want it; before our joining */
-void secret_begin(struct fed_round *r);	     /* START is here */
-void secret_free(struct fed_round *r);
+void fed_secret_draw(struct fed_round *r);  /* if the settings want it; before our joining */
+void fed_secret_begin(struct fed_round *r); /* START is here */
+void fed_secret_free(struct fed_round *r);
 /* Whether masks with this member can be made of its public key. */
-void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
-		  const uint8_t public[MASK_KEY], struct err *e);
-size_t secret_units(const struct fed_round *r, size_t floats);
+void fed_secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
+		      const uint8_t public[FED_MASK_KEY], struct err *e);
+size_t fed_secret_units(const struct fed_round *r, size_t floats);
 
-/* The masks of one lane to a home, in this attempt. */
-struct secret_lane {
+/* The masks of one route to a home, in this attempt. */
+struct fed_secret_route {
 	uint64_t without;
-	struct mask_stream own, pair[FED_MEMBERS_MAX], blind[FED_MEMBERS_MAX];
+	struct fed_mask_stream own, pair[FED_MEMBERS_MAX], blind[FED_MEMBERS_MAX];
 };
 
-void secret_lane_begin(const struct fed_round *r, unsigned home, struct secret_lane *s);
-void secret_lane_end(struct secret_lane *s); /* wipes */
+void fed_secret_route_begin(const struct fed_round *r, unsigned home, struct fed_secret_route *s);
+void fed_secret_route_end(struct fed_secret_route *s); /* wipes */
 /* n floats -> masked words; false: this row does not travel. */
-bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
-		const float *row, size_t n, float *out);
+bool fed_secret_put(struct fed_round *r, unsigned home, const struct fed_secret_route *s,
+		    size_t position, const float *row, size_t n, float *out);
 /* A home's answer -> n floats; false: it is none. */
-bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
-		 const float *answer, size_t n, float *row);
+bool fed_secret_open(struct fed_round *r, unsigned home, const struct fed_secret_route *s,
+		     size_t position, const float *answer, size_t n, float *row);
 
-/* At its home: an item, with the place in the lane of one member that sent it. */
-bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_lane *l,
-		   size_t place, size_t n, float *answer);
+/* At its home: an item, with the position in the route of one member that sent it. */
+bool fed_secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_route *l,
+		       size_t position, size_t n, float *answer);
 
 /* Ask all that are left for their rows without `lost`; false: it is no use, or too late. */
-bool secret_again(struct fed_round *r, uint64_t lost);
-void secret_show(struct fed_round *r);
-bool secret_owes(const struct fed_round *r, unsigned member); /* its key, to us */
-void secret_home_next(struct fed_round *r);		      /* the next stage */
-void secret_hold_next(struct fed_round *r);
+bool fed_secret_again(struct fed_round *r, uint64_t lost);
+void fed_secret_show(struct fed_round *r);
+bool fed_secret_owes(const struct fed_round *r, unsigned member); /* its key, to us */
+void fed_secret_home_next(struct fed_round *r);			  /* the next stage */
+void fed_secret_hold_next(struct fed_round *r);
 /* Each returns whether the message meant something; *e for what breaks the protocol. */
-bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
-bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e);
-bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m,
-		       struct err *e);
+bool fed_secret_take_again(struct fed_round *r, unsigned home, const struct net_message *m,
+			   struct err *e);
+bool fed_secret_take_show(struct fed_round *r, unsigned home, const struct net_message *m,
+			  struct err *e);
+bool fed_secret_take_shown(struct fed_round *r, unsigned member, const struct net_message *m,
+			   struct err *e);
 
 /* ---- round_distance.c ---- */
 
-/* What came of an item that we are home to, rows of `floats`; scratch has room for one. */
-void distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats, float *scratch);
+/* Adds the rows that came of an item that we are home to, each of `floats`; scratch has room for
+ * one. */
+void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats,
+		      float *scratch);
 
 /* ---- round_work.c ---- */
 
-int work_run(struct fed_round *r);
+int fed_work_run(struct fed_round *r);
 
 #endif

@@ -25,51 +25,45 @@ static const char id_tag[] = "fkge round id 1";
 static const char joining_tag[] = "fkge round joining 1";
 static const char roster_tag[] = "fkge round roster 1";
 
-/* ---- letters ---- */
+/* ---- messages that are no rows ---- */
 
-void letter_begin(const struct fed_round *r, struct net_writer *w, struct buf *out,
-		  enum fed_message kind)
+void fed_message_begin(const struct fed_round *r, struct net_writer *w, struct buf *out,
+		       enum net_round_kind kind)
 {
 	net_write_begin(w, out, NET_MSG_ROUND, r->id);
 	net_put_uint(w, "k", kind);
 }
 
-void letter_send(struct seat *s, struct net_writer *w, struct buf *out)
+void fed_message_send(struct fed_participant *s, struct net_writer *w, struct buf *out)
 {
-	int rc = net_write_end(w, NULL);
-
-	assert(rc == 0); /* all of ours fit */
-	(void)rc;
+	net_write_close(w);
 	message_queue_add(&s->queue, out->base, out->len);
 	buf_release(out);
 }
 
-void letter_reason(const struct fed_round *r, struct seat *s, enum fed_message kind,
-		   const char *reason)
+void fed_message_send_reason(const struct fed_round *r, struct fed_participant *s,
+			     enum net_round_kind kind, const char *reason)
 {
+	struct net_round_reason b;
 	struct buf out = { 0 };
 	struct net_writer w;
-	char text[NET_REASON_MAX + 1];
 
-	snprintf(text, sizeof(text), "%s", reason);
-	letter_begin(r, &w, &out, kind);
-	net_put_str(&w, "r", text);
-	letter_send(s, &w, &out);
+	snprintf(b.reason, sizeof(b.reason), "%.*s", NET_REASON_MAX, reason);
+	fed_message_begin(r, &w, &out, kind);
+	net_round_reason_put(&w, &b);
+	fed_message_send(s, &w, &out);
 }
 
 void fed_decline(const uint8_t id[FED_ID], const char *reason, struct buf *out)
 {
+	struct net_round_reason b;
 	struct net_writer w;
-	char text[NET_REASON_MAX + 1];
-	int rc;
 
-	snprintf(text, sizeof(text), "%s", reason);
+	snprintf(b.reason, sizeof(b.reason), "%.*s", NET_REASON_MAX, reason);
 	net_write_begin(&w, out, NET_MSG_ROUND, id);
-	net_put_uint(&w, "k", FED_MSG_DECLINE);
-	net_put_str(&w, "r", text);
-	rc = net_write_end(&w, NULL);
-	assert(rc == 0);
-	(void)rc;
+	net_put_uint(&w, "k", NET_ROUND_DECLINE);
+	net_round_reason_put(&w, &b);
+	net_write_close(&w);
 }
 
 /* ---- signatures ---- */
@@ -84,8 +78,8 @@ static void digest_of(uint8_t out[DIGEST], const char *tag, const void *bytes, s
 	crypto_generichash_final(&h, out, DIGEST);
 }
 
-void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
-		const struct fed_setup *s)
+void fed_round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, size_t n,
+		    const struct fed_setup *s)
 {
 	uint8_t digest[DIGEST];
 
@@ -93,8 +87,8 @@ void round_sign(uint8_t out[FED_SIGNATURE], const char *tag, const void *bytes, 
 	crypto_sign_detached(out, NULL, digest, DIGEST, s->sign_secret);
 }
 
-bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
-		     size_t n, const uint8_t key[FED_SIGN])
+bool fed_round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, const void *bytes,
+			 size_t n, const uint8_t key[FED_SIGN])
 {
 	uint8_t digest[DIGEST];
 
@@ -104,60 +98,68 @@ bool round_is_signed(const uint8_t signature[FED_SIGNATURE], const char *tag, co
 
 /* ---- the proposal ---- */
 
-static void put_settings(struct net_writer *w, const struct fed_settings *s)
+static_assert((int)NET_ROUND_MEMBERS_MAX == (int)FED_MEMBERS_MAX &&
+		      (int)NET_ROUND_STAGES_MAX == (int)FED_STAGES_MAX &&
+		      (int)NET_ROUND_VALUES == (int)FED_VALUES_MAX &&
+		      (int)NET_METHOD_NAME_MAX == FED_METHOD_MAX - 1 &&
+		      (int)NET_MODEL_NAME_MAX == FED_MODEL_MAX - 1 &&
+		      (int)NET_ROW_FLOATS_MAX == (int)FED_FLOATS_MAX &&
+		      (int)NET_ROW_VALUE_MAX == (int)FED_VALUE_MAX &&
+		      (int)NET_TIME_MAX_MS == (int)FED_TIME_MAX_MS &&
+		      (int)NET_JOINING_MAX == (int)JOIN_MAX &&
+		      (int)NET_SIGNATURE_BYTES == (int)FED_SIGNATURE &&
+		      (int)NET_KEY_BYTES == (int)FED_MASK_KEY && FED_HOSTED == 1,
+	      "limits of net/bodies.def");
+/* NOLINTNEXTLINE(misc-redundant-expression): equal today, and to stay so */
+static_assert(NET_SERIAL_MAX == FED_SERIAL_MAX, "limits of net/bodies.def");
+
+static struct net_round_settings settings_out(const struct fed_settings *s)
 {
-	net_put_str(w, "m", s->method);
-	net_put_list(w, "c");
-	for (size_t i = 0; i < FED_VALUES_MAX; i++)
-		net_put_double(w, NULL, s->value[i]);
-	net_put_end(w);
-	net_put_uint(w, "n", s->number);
-	net_put_uint(w, "t", s->topology);
-	net_put_bin(w, "h", s->host, FED_KEY);
-	net_put_str(w, "mo", s->model);
-	net_put_double(w, "g", s->gamma);
-	net_put_uint(w, "fe", s->ent_floats);
-	net_put_uint(w, "fr", s->rel_floats);
-	net_put_uint(w, "o", s->min_holders);
-	net_put_uint(w, "tj", s->join_ms);
-	net_put_uint(w, "tt", s->train_ms);
-	net_put_uint(w, "ts", s->stage_ms);
-	net_put_uint(w, "sb", s->secret_bits);
-	net_put_double(w, "sc", s->secret_clip);
-	if (s->equal_start)
-		net_put_uint(w, "ss", s->start_seed);
+	struct net_round_settings o = { .number = s->number,
+					.topology = s->topology,
+					.has_model = true,
+					.has_gamma = true,
+					.gamma = s->gamma,
+					.ent_floats = s->ent_floats,
+					.rel_floats = s->rel_floats,
+					.min_holders = s->min_holders,
+					.join_ms = s->join_ms,
+					.train_ms = s->train_ms,
+					.stage_ms = s->stage_ms,
+					.secret_bits = s->secret_bits,
+					.secret_clip = s->secret_clip,
+					.has_start_seed = s->equal_start,
+					.start_seed = s->start_seed };
+
+	memcpy(o.method, s->method, sizeof(o.method));
+	memcpy(o.value, s->value, sizeof(o.value));
+	memcpy(o.host, s->host, sizeof(o.host));
+	memcpy(o.model, s->model, sizeof(o.model));
+	return o;
 }
 
-static void get_settings(struct fed_settings *s, const struct net_map *m, struct err *e)
+/* Older ones do not say a model and its gamma. */
+static struct fed_settings settings_in(const struct net_round_settings *o)
 {
-	struct net_list c;
+	struct fed_settings s = { .number = o->number,
+				  .topology = (enum fed_topology)o->topology,
+				  .gamma = o->gamma,
+				  .ent_floats = (uint32_t)o->ent_floats,
+				  .rel_floats = (uint32_t)o->rel_floats,
+				  .min_holders = (uint32_t)o->min_holders,
+				  .join_ms = (uint32_t)o->join_ms,
+				  .train_ms = (uint32_t)o->train_ms,
+				  .stage_ms = (uint32_t)o->stage_ms,
+				  .secret_bits = (uint32_t)o->secret_bits,
+				  .secret_clip = o->secret_clip,
+				  .equal_start = o->has_start_seed,
+				  .start_seed = o->start_seed };
 
-	memset(s, 0, sizeof(*s));
-	net_get_text(m, "m", s->method, sizeof(s->method), e);
-	c = net_get_list(m, "c", FED_VALUES_MAX, e);
-	if (e->code == 0 && c.n != FED_VALUES_MAX)
-		err_set(e, ERR_PROTO, "a proposal names %zu constants, not %d", c.n,
-			FED_VALUES_MAX);
-	for (size_t i = 0; e->code == 0 && i < FED_VALUES_MAX; i++)
-		s->value[i] = net_list_double(&c, i, -1e300, 1e300, e);
-	s->number = net_get_uint(m, "n", 0, UINT64_MAX, e);
-	s->topology = (enum fed_topology)net_get_uint(m, "t", 0, FED_HOSTED, e);
-	net_get_fixed(m, "h", s->host, FED_KEY, e);
-	if (net_has(m, "mo")) /* older ones do not say */
-		net_get_text(m, "mo", s->model, sizeof(s->model), e);
-	if (net_has(m, "g"))
-		s->gamma = net_get_double(m, "g", 0, FED_VALUE_MAX, e);
-	s->ent_floats = (uint32_t)net_get_uint(m, "fe", 1, FED_FLOATS_MAX, e);
-	s->rel_floats = (uint32_t)net_get_uint(m, "fr", 1, FED_FLOATS_MAX, e);
-	s->min_holders = (uint32_t)net_get_uint(m, "o", 2, FED_MEMBERS_MAX, e);
-	s->join_ms = (uint32_t)net_get_uint(m, "tj", 1, FED_TIME_MAX_MS, e);
-	s->train_ms = (uint32_t)net_get_uint(m, "tt", 1, FED_TIME_MAX_MS, e);
-	s->stage_ms = (uint32_t)net_get_uint(m, "ts", 1, FED_TIME_MAX_MS, e);
-	s->secret_bits = (uint32_t)net_get_uint(m, "sb", 0, 64, e);
-	s->secret_clip = net_get_double(m, "sc", 0, FED_VALUE_MAX, e);
-	s->equal_start = net_has(m, "ss");
-	if (s->equal_start)
-		s->start_seed = net_get_uint(m, "ss", 0, UINT64_MAX, e);
+	memcpy(s.method, o->method, sizeof(o->method));
+	memcpy(s.value, o->value, sizeof(o->value));
+	memcpy(s.host, o->host, sizeof(o->host));
+	memcpy(s.model, o->model, sizeof(o->model));
+	return s;
 }
 
 static void id_of(const void *proposal, size_t n, uint8_t id[FED_ID])
@@ -170,101 +172,97 @@ static void id_of(const void *proposal, size_t n, uint8_t id[FED_ID])
 
 static void write_proposal(struct fed_round *r)
 {
-	uint8_t nonce[NONCE];
+	struct net_proposal b = { .has_nonce = true,
+				  .serial = r->setup->serial,
+				  .members = { r->candidate[0], (size_t)r->n_candidates * FED_KEY },
+				  .settings = settings_out(&r->settings) };
 	struct net_writer w;
-	int rc;
 
-	r->setup->draw.fn(r->setup->draw.ctx, nonce, NONCE);
+	r->setup->draw.fn(r->setup->draw.ctx, b.nonce, sizeof(b.nonce));
+	memcpy(b.proposer, r->setup->key, FED_KEY);
 	net_write_body(&w, &r->proposal);
-	net_put_bin(&w, "x", nonce, NONCE);
-	net_put_uint(&w, "q", r->setup->serial);
-	net_put_bin(&w, "w", r->setup->key, FED_KEY);
-	net_put_bin(&w, "a", r->candidate, (size_t)r->n_candidates * FED_KEY);
-	put_settings(&w, &r->settings);
-	rc = net_write_end(&w, NULL);
-	assert(rc == 0);
-	(void)rc;
+	net_proposal_put(&w, &b);
+	net_write_close(&w);
 	digest_of(r->proposal_digest, proposal_tag, r->proposal.base, r->proposal.len);
 	id_of(r->proposal.base, r->proposal.len, r->id);
 }
 
-struct proposal { /* as read; points into the message */
-	struct fed_proposal public;
-	const uint8_t *bytes;
-	size_t n;
-	uint8_t signature[64];
-};
-
-static void read_proposal_body(struct proposal *p, const struct net_map *m, struct err *e)
+static void read_proposal_body(struct fed_proposal *p, const struct net_map *map, struct err *e)
 {
-	struct net_bytes a;
+	struct net_proposal b;
 
-	p->public.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
-	net_get_fixed(m, "w", p->public.proposer, FED_KEY, e);
-	a = net_get_bin(m, "a", FED_KEY, sizeof(p->public.member), e);
-	if (e->code == 0 && a.len % FED_KEY != 0)
-		err_set(e, ERR_PROTO, "a list of keys of %zu bytes", a.len);
-	if (e->code == 0)
-		memcpy(p->public.member, a.base, a.len);
-	p->public.n_members = a.len / FED_KEY;
-	get_settings(&p->public.settings, m, e);
+	net_proposal_get(map, &b, e);
+	if (e->code == 0 && b.members.len % FED_KEY != 0)
+		err_set(e, ERR_PROTO, "a list of keys of %zu bytes", b.members.len);
+	if (e->code != 0)
+		return;
+	p->serial = b.serial;
+	memcpy(p->proposer, b.proposer, FED_KEY);
+	memcpy(p->member, b.members.base, b.members.len);
+	p->n_members = b.members.len / FED_KEY;
+	p->settings = settings_in(&b.settings);
 }
 
 /* Candidates ascend, so none is there twice. */
-static void check_candidates(const struct proposal *p, struct err *e)
+static void check_candidates(const struct fed_proposal *p, struct err *e)
 {
 	bool proposer = false;
 
-	for (size_t i = 0; e->code == 0 && i < p->public.n_members; i++) {
-		if (i > 0 && memcmp(p->public.member[i - 1], p->public.member[i], FED_KEY) >= 0)
+	for (size_t i = 0; e->code == 0 && i < p->n_members; i++) {
+		if (i > 0 && memcmp(p->member[i - 1], p->member[i], FED_KEY) >= 0)
 			err_set(e, ERR_PROTO, "the keys in a proposal do not ascend");
-		if (memcmp(p->public.member[i], p->public.proposer, FED_KEY) == 0)
+		if (memcmp(p->member[i], p->proposer, FED_KEY) == 0)
 			proposer = true;
 	}
 	if (e->code == 0 && !proposer)
 		err_set(e, ERR_PROTO, "a proposer that does not take part");
 }
 
-static int read_proposal(struct proposal *p, const uint8_t *message, size_t n, struct err *e)
+static void read_proposal(struct fed_proposal *p, const struct net_message *m, struct err *e)
 {
-	struct err local = { 0 };
-	struct net_bytes bytes;
 	struct net_body body;
-	struct net_msg m;
 
-	memset(p, 0, sizeof(*p));
-	if (net_msg_decode(&m, message, n, &local) != 0)
-		goto failed;
-	net_get_uint(&m.body, "k", FED_MSG_PROPOSE, FED_MSG_PROPOSE, &local);
-	bytes = net_get_bin(&m.body, "p", 1, 16384, &local);
-	net_get_fixed(&m.body, "s", p->signature, 64, &local);
-	p->bytes = bytes.base; /* into message, which outlives m */
-	p->n = bytes.len;
-	id_of(bytes.base, bytes.len, p->public.id);
-	if (local.code == 0 && net_body_decode(&body, bytes.base, bytes.len, &local) == 0) {
-		read_proposal_body(p, &body.map, &local);
-		net_body_release(&body);
-	}
-	if (local.code == 0)
-		check_candidates(p, &local);
-	if (local.code == 0 && (!m.has_session || memcmp(m.session, p->public.id, FED_ID) != 0))
-		err_set(&local, ERR_PROTO, "a proposal under another round's id");
-	if (local.code == 0 && m.type != NET_MSG_ROUND)
-		err_set(&local, ERR_PROTO, "%s is no proposal", net_msg_name(m.type));
-	net_msg_release(&m);
-failed:
-	if (local.code == 0)
-		return 0;
-	return err_set(e, local.code, "proposal of a round: %s", local.text);
+	memcpy(p->signature, m->round_propose.signature, sizeof(p->signature));
+	p->bytes = m->round_propose.proposal.base;
+	p->n = m->round_propose.proposal.len;
+	p->message_bytes = m->n;
+	id_of(p->bytes, p->n, p->id);
+	if (net_body_decode(&body, p->bytes, p->n, e) != 0)
+		return;
+	read_proposal_body(p, &body.map, e);
+	net_body_release(&body);
+	check_candidates(p, e);
+	if (e->code == 0 && (!m->has_session || memcmp(m->session, p->id, FED_ID) != 0))
+		err_set(e, ERR_PROTO, "a proposal under another round's id");
 }
 
-int fed_proposal_read(struct fed_proposal *out, const uint8_t *message, size_t n, struct err *e)
+int fed_proposal_read(struct fed_proposal *out, const struct net_message *m, struct err *e)
 {
-	struct proposal p;
-	int rc = read_proposal(&p, message, n, e);
+	struct err why = m->wrong, other = { 0 };
 
-	*out = p.public;
-	return rc;
+	memset(out, 0, sizeof(*out));
+	if (m->type != 0 && m->type != NET_MSG_ROUND)
+		err_set(&other, ERR_PROTO, "%s is no proposal", net_msg_name(m->type));
+	else if (m->round != 0 && m->round != NET_ROUND_PROPOSE)
+		err_set(&other, ERR_PROTO, "'k' is %d: no proposal", m->round);
+	if (other.code != 0)
+		why = other;
+	if (why.code == 0)
+		read_proposal(out, m, &why);
+	if (why.code == 0)
+		return 0;
+	return err_set(e, why.code, "proposal of a round: %s", why.text);
+}
+
+struct fed_proposal *fed_proposal_copy(const struct fed_proposal *p)
+{
+	struct fed_proposal *copy = mem_array(sizeof(*copy) + p->n, 1);
+
+	assert(p->bytes != NULL && p->n > 0);
+	*copy = *p;
+	memcpy(copy + 1, p->bytes, p->n);
+	copy->bytes = (const uint8_t *)(copy + 1);
+	return copy;
 }
 
 /* ---- joining ---- */
@@ -299,78 +297,77 @@ static void make_marks(const struct fed_round *r, struct joining *j)
 static void join(struct fed_round *r)
 {
 	struct joining *j = mem_array(1, sizeof(*j));
+	struct net_joining body = { .marks = { j->mark[0], (size_t)r->n_candidates * MARK } };
 	struct buf b = { 0 };
-	uint8_t nonce[NONCE];
 	struct net_writer w;
 	int rc;
 
-	r->setup->draw.fn(r->setup->draw.ctx, nonce, NONCE);
-	round_draw_secret(r);
+	r->setup->draw.fn(r->setup->draw.ctx, body.nonce, sizeof(body.nonce));
+	fed_secret_draw(r);
 	make_marks(r, j);
-	net_write_body(&w, &b);
-	net_put_bin(&w, "d", r->proposal_digest, DIGEST);
-	net_put_bin(&w, "w", r->setup->key, FED_KEY);
-	net_put_bin(&w, "x", nonce, NONCE);
-	net_put_bin(&w, "m", j->mark, (size_t)r->n_candidates * MARK);
+	memcpy(body.digest, r->proposal_digest, sizeof(body.digest));
+	memcpy(body.member, r->setup->key, sizeof(body.member));
+	body.has_mask_key = r->secret != NULL;
 	if (r->secret != NULL)
-		net_put_bin(&w, "y", r->secret->mine.public, MASK_KEY);
+		memcpy(body.mask_key, r->secret->mine.public, sizeof(body.mask_key));
+	net_write_body(&w, &b);
+	net_joining_put(&w, &body);
 	rc = net_write_end(&w, NULL);
 	assert(rc == 0 && b.len <= JOIN_MAX);
 	(void)rc;
 	memcpy(j->bytes, b.base, b.len);
 	j->n = b.len;
 	buf_release(&b);
-	round_sign(j->signature, joining_tag, j->bytes, j->n, r->setup);
-	r->seats[r->me].joining = j;
-	r->seats[r->me].answered = true;
+	fed_round_sign(j->signature, joining_tag, j->bytes, j->n, r->setup);
+	r->participants[r->me].joining = j;
+	r->participants[r->me].answered = true;
 }
 
-/* What a member's joining says; the signature is not looked at. */
+/* Reads a member's joining; the signature is not looked at. */
 static void read_joining(const struct fed_round *r, const struct net_bytes *bytes,
 			 struct joining *j, uint8_t key[FED_KEY], struct err *e)
 {
-	uint8_t digest[DIGEST], nonce[NONCE];
-	struct net_bytes marks;
+	struct net_joining x;
 	struct net_body b;
 
 	if (e->code != 0 || net_body_decode(&b, bytes->base, bytes->len, e) != 0)
 		return;
-	net_get_fixed(&b.map, "d", digest, DIGEST, e);
-	net_get_fixed(&b.map, "w", key, FED_KEY, e);
-	net_get_fixed(&b.map, "x", nonce, NONCE, e);
-	marks = net_get_bin(&b.map, "m", (size_t)r->n_candidates * MARK,
-			    (size_t)r->n_candidates * MARK, e);
-	if (r->secret != NULL)
-		net_get_fixed(&b.map, "y", j->mask_key, MASK_KEY, e);
-	if (e->code == 0 && memcmp(digest, r->proposal_digest, DIGEST) != 0)
+	net_joining_get(&b.map, &x, e);
+	memcpy(key, x.member, FED_KEY);
+	if (e->code == 0 && x.marks.len != (size_t)r->n_candidates * MARK)
+		err_set(e, ERR_PROTO, "'m' has %zu bytes, not %u marks", x.marks.len,
+			r->n_candidates);
+	if (e->code == 0 && r->secret != NULL && !x.has_mask_key)
+		err_set(e, ERR_PROTO, "key 'y' is missing");
+	if (e->code == 0 && memcmp(x.digest, r->proposal_digest, DIGEST) != 0)
 		err_set(e, ERR_PROTO, "it joins another proposal");
+	memcpy(j->mask_key, x.mask_key, FED_MASK_KEY);
 	if (e->code == 0 && r->secret != NULL)
-		secret_check(r, key, j->mask_key, e);
+		fed_secret_check(r, key, j->mask_key, e);
 	if (e->code == 0) {
 		memcpy(j->bytes, bytes->base, bytes->len);
 		j->n = bytes->len;
-		memcpy(j->mark, marks.base, marks.len);
+		memcpy(j->mark, x.marks.base, x.marks.len);
 	}
 	net_body_release(&b);
 }
 
-static void check_joining(const struct seat *s, const struct joining *j, const uint8_t *key,
-			  struct err *e)
+static void check_joining(const struct fed_participant *s, const struct joining *j,
+			  const uint8_t *key, struct err *e)
 {
 	if (e->code != 0)
 		return;
 	if (memcmp(key, s->account.key, FED_KEY) != 0)
 		err_set(e, ERR_IDENTITY, "a joining in the name of another member");
-	else if (s->peer != NULL &&
-		 !round_is_signed(j->signature, joining_tag, j->bytes, j->n, s->peer->sign_public))
+	else if (s->peer != NULL && !fed_round_is_signed(j->signature, joining_tag, j->bytes, j->n,
+							 s->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the signature of a joining is not the member's");
 }
 
-void roster_joined(struct fed_round *r, struct seat *s, const struct net_map *m)
+void fed_roster_joined(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
 	struct joining *j;
-	struct net_bytes bytes;
-	struct err e = { 0 };
+	struct err e = m->wrong;
 	uint8_t key[FED_KEY] = { 0 };
 
 	if (r->phase != PROPOSING || s->answered) {
@@ -378,38 +375,35 @@ void roster_joined(struct fed_round *r, struct seat *s, const struct net_map *m)
 		return;
 	}
 	j = mem_array(1, sizeof(*j));
-	bytes = net_get_bin(m, "j", 1, JOIN_MAX, &e);
-	net_get_fixed(m, "s", j->signature, 64, &e);
-	read_joining(r, &bytes, j, key, &e);
+	memcpy(j->signature, m->round_join.signature, sizeof(j->signature));
+	read_joining(r, &m->round_join.joining, j, key, &e);
 	check_joining(s, j, key, &e);
 	s->answered = true;
 	if (e.code != 0) {
 		free(j);
-		seat_break(r, s, &e);
+		fed_participant_break(r, s, &e);
 		return;
 	}
 	s->joining = j;
 }
 
-void roster_declined(struct fed_round *r, struct seat *s, const struct net_map *m)
+void fed_roster_declined(struct fed_round *r, struct fed_participant *s,
+			 const struct net_message *m)
 {
-	struct err e = { 0 };
-	char why[NET_REASON_MAX + 1] = "";
-
 	if (r->phase != PROPOSING || s->answered) {
 		s->account.strange++;
 		return;
 	}
-	net_get_text(m, "r", why, sizeof(why), &e);
 	s->answered = true;
 	s->account.fate = FED_DECLINED;
-	err_set(&s->account.trouble, ERR_REFUSED, "%s", why);
+	err_set(&s->account.trouble, ERR_REFUSED, "%s", m->round_reason.reason);
 }
 
 /* ---- the roster ---- */
 
 /* Whether both of them have said that they are aligned, and in the same way. */
-static bool pair_agrees(const struct fed_round *r, const struct seat *a, const struct seat *b)
+static bool pair_agrees(const struct fed_round *r, const struct fed_participant *a,
+			const struct fed_participant *b)
 {
 	unsigned i = candidate_of(r, a->account.key), j = candidate_of(r, b->account.key);
 
@@ -418,26 +412,27 @@ static bool pair_agrees(const struct fed_round *r, const struct seat *a, const s
 }
 
 /* With how many of the others a member is not aligned. */
-static unsigned disagreements(const struct fed_round *r, unsigned seat)
+static unsigned disagreements(const struct fed_round *r, unsigned participant)
 {
 	unsigned n = 0;
 
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (m != seat && r->seats[m].joining != NULL)
-			n += !pair_agrees(r, &r->seats[seat], &r->seats[m]);
+	for (unsigned m = 0; m < r->n_participants; m++)
+		if (m != participant && r->participants[m].joining != NULL)
+			n += !pair_agrees(r, &r->participants[participant], &r->participants[m]);
 	return n;
 }
 
-static void leave_out(struct fed_round *r, unsigned seat)
+static void leave_out(struct fed_round *r, unsigned participant)
 {
-	struct seat *s = &r->seats[seat];
+	struct fed_participant *s = &r->participants[participant];
 
 	free(s->joining);
 	s->joining = NULL;
 	s->account.fate = FED_DECLINED;
 	err_set(&s->account.trouble, ERR_REFUSED,
 		"not aligned with all others of this round: run an intersection with them");
-	letter_reason(r, s, FED_MSG_OUT, "not aligned with all other members of the round");
+	fed_message_send_reason(r, s, NET_ROUND_OUT,
+				"not aligned with all other members of the round");
 }
 
 /* Leave out those that are not aligned with the others, the worst first, until each is
@@ -447,8 +442,8 @@ static void settle_roster(struct fed_round *r)
 	for (;;) {
 		unsigned worst = r->me, most = 0;
 
-		for (unsigned m = 0; m < r->n_seats; m++) {
-			unsigned n = r->seats[m].joining != NULL ? disagreements(r, m) : 0;
+		for (unsigned m = 0; m < r->n_participants; m++) {
+			unsigned n = r->participants[m].joining != NULL ? disagreements(r, m) : 0;
 
 			if (m != r->me && n > 0 && n >= most) {
 				worst = m;
@@ -465,8 +460,8 @@ static unsigned count_joined(const struct fed_round *r)
 {
 	unsigned n = 0;
 
-	for (unsigned m = 0; m < r->n_seats; m++)
-		n += r->seats[m].joining != NULL;
+	for (unsigned m = 0; m < r->n_participants; m++)
+		n += r->participants[m].joining != NULL;
 	return n;
 }
 
@@ -474,9 +469,9 @@ static bool host_joined(const struct fed_round *r)
 {
 	if (r->settings.topology == FED_SHARDED)
 		return true;
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (memcmp(r->seats[m].account.key, r->settings.host, FED_KEY) == 0)
-			return r->seats[m].joining != NULL;
+	for (unsigned m = 0; m < r->n_participants; m++)
+		if (memcmp(r->participants[m].account.key, r->settings.host, FED_KEY) == 0)
+			return r->participants[m].joining != NULL;
 	return false;
 }
 
@@ -484,47 +479,40 @@ static bool host_joined(const struct fed_round *r)
 static void roster_bytes(const struct fed_round *r, struct buf *out)
 {
 	buf_add(out, r->id, FED_ID);
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (r->seats[m].joining != NULL) {
-			const struct joining *j = r->seats[m].joining;
+	for (unsigned m = 0; m < r->n_participants; m++)
+		if (r->participants[m].joining != NULL) {
+			const struct joining *j = r->participants[m].joining;
 
 			buf_add(out, j->bytes, j->n);
 			buf_add(out, j->signature, 64);
 		}
 }
 
-static void put_joinings(const struct fed_round *r, struct net_writer *w)
+static void send_start(struct fed_round *r)
 {
-	net_put_list(w, "l");
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		const struct joining *j = r->seats[m].joining;
+	struct net_round_start b = { 0 };
+	struct buf all = { 0 };
+
+	roster_bytes(r, &all);
+	fed_round_sign(b.signature, roster_tag, all.base, all.len, r->setup);
+	buf_release(&all);
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		const struct joining *j = r->participants[m].joining;
 
 		if (j == NULL)
 			continue;
-		net_put_bin(w, NULL, j->bytes, j->n);
-		net_put_bin(w, NULL, j->signature, 64);
+		b.joining[b.n_joining++] = (struct net_bytes){ j->bytes, j->n };
+		b.joining[b.n_joining++] = (struct net_bytes){ j->signature, 64 };
 	}
-	net_put_end(w);
-}
-
-static void send_start(struct fed_round *r)
-{
-	struct buf all = { 0 };
-	uint8_t signature[64];
-
-	roster_bytes(r, &all);
-	round_sign(signature, roster_tag, all.base, all.len, r->setup);
-	buf_release(&all);
-	for (unsigned m = 0; m < r->n_seats; m++) {
+	for (unsigned m = 0; m < r->n_participants; m++) {
 		struct buf out = { 0 };
 		struct net_writer w;
 
-		if (m == r->me || r->seats[m].joining == NULL)
+		if (m == r->me || r->participants[m].joining == NULL)
 			continue;
-		letter_begin(r, &w, &out, FED_MSG_START);
-		put_joinings(r, &w);
-		net_put_bin(&w, "s", signature, 64);
-		letter_send(&r->seats[m], &w, &out);
+		fed_message_begin(r, &w, &out, NET_ROUND_START);
+		net_round_start_put(&w, &b);
+		fed_message_send(&r->participants[m], &w, &out);
 	}
 }
 
@@ -532,17 +520,17 @@ static const char too_few[] = "its roster has fewer members than min_members";
 
 static void call_off(struct fed_round *r, const char *why)
 {
-	for (unsigned m = 0; m < r->n_seats; m++)
-		if (m != r->me && r->seats[m].joining != NULL)
-			letter_reason(r, &r->seats[m], FED_MSG_OUT, why);
-	round_end(r, ERR_UNREACHABLE, "round %llu: %s", (unsigned long long)r->settings.number,
-		  why);
+	for (unsigned m = 0; m < r->n_participants; m++)
+		if (m != r->me && r->participants[m].joining != NULL)
+			fed_message_send_reason(r, &r->participants[m], NET_ROUND_OUT, why);
+	fed_round_end(r, ERR_UNREACHABLE, "round %llu: %s", (unsigned long long)r->settings.number,
+		      why);
 }
 
-void roster_close(struct fed_round *r)
+void fed_roster_close(struct fed_round *r)
 {
-	for (unsigned m = 0; m < r->n_seats; m++) {
-		struct seat *s = &r->seats[m];
+	for (unsigned m = 0; m < r->n_participants; m++) {
+		struct fed_participant *s = &r->participants[m];
 
 		if (s->gone) { /* joined, and is lost since */
 			free(s->joining);
@@ -563,28 +551,29 @@ void roster_close(struct fed_round *r)
 		call_off(r, too_few);
 	} else {
 		send_start(r);
-		round_run_members(r);
+		fed_round_run_members(r);
 	}
 }
 
 /* ---- START, at a member ---- */
 
-static void take_joining(struct fed_round *r, const struct net_list *l, size_t i, struct err *e)
+static void take_joining(struct fed_round *r, const struct net_bytes *bytes,
+			 const struct net_bytes *signature, struct err *e)
 {
 	struct joining *j = mem_array(1, sizeof(*j));
-	struct net_bytes bytes = net_list_bin(l, i, 1, JOIN_MAX, e);
-	struct net_bytes signature = net_list_bin(l, i + 1, 64, 64, e);
 	uint8_t key[FED_KEY] = { 0 };
-	struct seat *s = NULL;
+	struct fed_participant *s = NULL;
 
-	if (e->code == 0)
-		memcpy(j->signature, signature.base, 64);
-	read_joining(r, &bytes, j, key, e);
+	if (signature->len != sizeof(j->signature))
+		err_set(e, ERR_PROTO, "a signature of %zu bytes", signature->len);
+	else
+		memcpy(j->signature, signature->base, sizeof(j->signature));
+	read_joining(r, bytes, j, key, e);
 	if (e->code == 0) {
-		s = seat_find(r, key);
+		s = fed_participant_find(r, key);
 		if (s == NULL)
 			err_set(e, ERR_PROTO, "the roster holds a member that we cannot reach");
-		else if (s->joining != NULL && s != &r->seats[r->me])
+		else if (s->joining != NULL && s != &r->participants[r->me])
 			err_set(e, ERR_PROTO, "the roster holds a member twice");
 		else
 			check_joining(s, j, key, e);
@@ -594,7 +583,7 @@ static void take_joining(struct fed_round *r, const struct net_list *l, size_t i
 		return;
 	}
 	assert(s != NULL);
-	if (s == &r->seats[r->me]) {
+	if (s == &r->participants[r->me]) {
 		assert(s->joining != NULL);
 		if (j->n != s->joining->n || memcmp(j->bytes, s->joining->bytes, j->n) != 0)
 			err_set(e, ERR_IDENTITY, "the roster holds a joining that is not ours");
@@ -607,10 +596,10 @@ static void take_joining(struct fed_round *r, const struct net_list *l, size_t i
 
 static void check_roster(struct fed_round *r, const uint8_t signature[64], struct err *e)
 {
-	const struct seat *proposer = &r->seats[r->proposer];
+	const struct fed_participant *proposer = &r->participants[r->proposer];
 	struct buf all = { 0 };
 
-	if (r->seats[r->me].answered) {
+	if (r->participants[r->me].answered) {
 		err_set(e, ERR_PROTO, "the roster is without us");
 		return;
 	}
@@ -619,53 +608,51 @@ static void check_roster(struct fed_round *r, const uint8_t signature[64], struc
 		return;
 	}
 	roster_bytes(r, &all);
-	if (!round_is_signed(signature, roster_tag, all.base, all.len, proposer->peer->sign_public))
+	if (!fed_round_is_signed(signature, roster_tag, all.base, all.len,
+				 proposer->peer->sign_public))
 		err_set(e, ERR_IDENTITY, "the roster is not signed by its proposer");
 	buf_release(&all);
-	for (unsigned m = 0; e->code == 0 && m < r->n_seats; m++)
-		if (r->seats[m].joining != NULL && disagreements(r, m) > 0)
+	for (unsigned m = 0; e->code == 0 && m < r->n_participants; m++)
+		if (r->participants[m].joining != NULL && disagreements(r, m) > 0)
 			err_set(e, ERR_PROTO, "the roster holds members that are not aligned");
 	assert(count_joined(r) >= 2); /* its proposer and we */
 	if (e->code == 0 && !host_joined(r))
 		err_set(e, ERR_PROTO, "the roster is without the host");
 }
 
-void roster_started(struct fed_round *r, struct seat *s, const struct net_map *m)
+void fed_roster_started(struct fed_round *r, struct fed_participant *s, const struct net_message *m)
 {
-	struct err e = { 0 };
-	struct net_list l;
-	uint8_t signature[64];
+	const struct net_round_start *b = &m->round_start;
+	struct err e = m->wrong;
 
-	if (r->phase != JOINED || s != &r->seats[r->proposer]) {
+	if (r->phase != JOINED || s != &r->participants[r->proposer]) {
 		s->account.strange++;
 		return;
 	}
-	l = net_get_list(m, "l", (size_t)2 * FED_MEMBERS_MAX, &e);
-	net_get_fixed(m, "s", signature, 64, &e);
-	if (e.code == 0 && l.n % 2 != 0)
-		err_set(&e, ERR_PROTO, "a roster of %zu halves", l.n);
-	for (size_t i = 0; e.code == 0 && i < l.n; i += 2)
-		take_joining(r, &l, i, &e);
+	if (e.code == 0 && b->n_joining % 2 != 0)
+		err_set(&e, ERR_PROTO, "a roster of %zu halves", b->n_joining);
+	for (size_t i = 0; e.code == 0 && i < b->n_joining; i += 2)
+		take_joining(r, &b->joining[i], &b->joining[i + 1], &e);
 	if (e.code == 0)
-		check_roster(r, signature, &e);
+		check_roster(r, b->signature, &e);
 	if (e.code == 0 && count_joined(r) < r->setup->min_members) {
 		fed_round_stop(r, ERR_REFUSED, too_few, r->now_ms);
 		return;
 	}
 	if (e.code == 0) {
-		round_run_members(r);
+		fed_round_run_members(r);
 		return;
 	}
-	seat_break(r, s, &e);
-	round_end(r, e.code, "round %llu: %s", (unsigned long long)r->settings.number, e.text);
+	fed_participant_break(r, s, &e);
+	fed_round_end(r, e.code, "round %llu: %s", (unsigned long long)r->settings.number, e.text);
 }
 
 /* ---- making a round ---- */
 
 static int by_key(const void *a, const void *b)
 {
-	return memcmp(((const struct seat *)a)->account.key, ((const struct seat *)b)->account.key,
-		      FED_KEY);
+	return memcmp(((const struct fed_participant *)a)->account.key,
+		      ((const struct fed_participant *)b)->account.key, FED_KEY);
 }
 
 static struct fed_round *round_new(const struct fed_setup *s, const struct fed_settings *settings,
@@ -676,15 +663,16 @@ static struct fed_round *round_new(const struct fed_setup *s, const struct fed_s
 	r->setup = s;
 	r->settings = *settings;
 	r->now_ms = now_ms;
-	r->n_seats = (unsigned)s->n_peers + 1;
-	r->seats = mem_array(r->n_seats, sizeof(*r->seats));
-	for (unsigned i = 0; i < r->n_seats; i++) {
-		r->seats[i].peer = i < s->n_peers ? &s->peers[i] : NULL;
-		memcpy(r->seats[i].account.key, i < s->n_peers ? s->peers[i].key : s->key, FED_KEY);
+	r->n_participants = (unsigned)s->n_peers + 1;
+	r->participants = mem_array(r->n_participants, sizeof(*r->participants));
+	for (unsigned i = 0; i < r->n_participants; i++) {
+		r->participants[i].peer = i < s->n_peers ? &s->peers[i] : NULL;
+		memcpy(r->participants[i].account.key, i < s->n_peers ? s->peers[i].key : s->key,
+		       FED_KEY);
 	}
-	qsort(r->seats, r->n_seats, sizeof(*r->seats), by_key);
-	for (unsigned i = 0; i < r->n_seats; i++)
-		if (r->seats[i].peer == NULL)
+	qsort(r->participants, r->n_participants, sizeof(*r->participants), by_key);
+	for (unsigned i = 0; i < r->n_participants; i++)
+		if (r->participants[i].peer == NULL)
 			r->me = i;
 	return r;
 }
@@ -719,19 +707,18 @@ static int check_setup(const struct fed_setup *s, const struct fed_settings *set
 
 static void send_proposal(struct fed_round *r)
 {
-	uint8_t signature[64];
+	struct net_round_propose b = { .proposal = { r->proposal.base, r->proposal.len } };
 
-	round_sign(signature, proposal_tag, r->proposal.base, r->proposal.len, r->setup);
-	for (unsigned m = 0; m < r->n_seats; m++) {
+	fed_round_sign(b.signature, proposal_tag, r->proposal.base, r->proposal.len, r->setup);
+	for (unsigned m = 0; m < r->n_participants; m++) {
 		struct buf out = { 0 };
 		struct net_writer w;
 
 		if (m == r->me)
 			continue;
-		letter_begin(r, &w, &out, FED_MSG_PROPOSE);
-		net_put_bin(&w, "p", r->proposal.base, r->proposal.len);
-		net_put_bin(&w, "s", signature, 64);
-		letter_send(&r->seats[m], &w, &out);
+		fed_message_begin(r, &w, &out, NET_ROUND_PROPOSE);
+		net_round_propose_put(&w, &b);
+		fed_message_send(&r->participants[m], &w, &out);
 	}
 }
 
@@ -745,74 +732,72 @@ int fed_round_propose(struct fed_round **out, const struct fed_setup *s,
 	if (rc != 0)
 		return rc;
 	r = round_new(s, settings, now_ms);
-	for (unsigned i = 0; i < r->n_seats; i++)
-		memcpy(r->candidate[i], r->seats[i].account.key, FED_KEY);
-	r->n_candidates = r->n_seats;
+	for (unsigned i = 0; i < r->n_participants; i++)
+		memcpy(r->candidate[i], r->participants[i].account.key, FED_KEY);
+	r->n_candidates = r->n_participants;
 	r->proposer = r->me;
 	r->phase = PROPOSING;
 	r->due_ms = now_ms + settings->join_ms;
 	write_proposal(r);
 	join(r);
 	send_proposal(r);
-	if (r->n_seats == 1)
-		roster_close(r);
+	if (r->n_participants == 1)
+		fed_roster_close(r);
 	*out = r;
 	return 0;
 }
 
-static int check_proposal(const struct fed_setup *s, const struct proposal *p, struct err *e)
+static int check_proposal(const struct fed_setup *s, const struct fed_proposal *p, struct err *e)
 {
 	for (size_t i = 0; i < s->n_peers; i++) {
-		if (memcmp(s->peers[i].key, p->public.proposer, FED_KEY) != 0)
+		if (memcmp(s->peers[i].key, p->proposer, FED_KEY) != 0)
 			continue;
-		if (!round_is_signed(p->signature, proposal_tag, p->bytes, p->n,
-				     s->peers[i].sign_public))
+		if (!fed_round_is_signed(p->signature, proposal_tag, p->bytes, p->n,
+					 s->peers[i].sign_public))
 			return err_set(e, ERR_IDENTITY,
 				       "proposal of a round: not signed by its proposer");
-		return check_setup(s, &p->public.settings, e);
+		return check_setup(s, &p->settings, e);
 	}
 	return err_set(e, ERR_REFUSED, "we are not aligned with the proposer");
 }
 
 static void send_joining(struct fed_round *r)
 {
-	const struct joining *j = r->seats[r->me].joining;
+	const struct joining *j = r->participants[r->me].joining;
+	struct net_round_join b = { .joining = { j->bytes, j->n } };
 	struct buf out = { 0 };
 	struct net_writer w;
 
-	letter_begin(r, &w, &out, FED_MSG_JOIN);
-	net_put_bin(&w, "j", j->bytes, j->n);
-	net_put_bin(&w, "s", j->signature, 64);
-	letter_send(&r->seats[r->proposer], &w, &out);
+	memcpy(b.signature, j->signature, sizeof(b.signature));
+	fed_message_begin(r, &w, &out, NET_ROUND_JOIN);
+	net_round_join_put(&w, &b);
+	fed_message_send(&r->participants[r->proposer], &w, &out);
 }
 
-int fed_round_join(struct fed_round **out, const struct fed_setup *s, const uint8_t *message,
-		   size_t n, uint64_t now_ms, struct err *e)
+int fed_round_join(struct fed_round **out, const struct fed_setup *s, const struct fed_proposal *p,
+		   uint64_t now_ms, struct err *e)
 {
 	struct fed_round *r;
-	struct proposal p;
-	int rc = read_proposal(&p, message, n, e);
+	int rc = check_proposal(s, p, e);
 
 	*out = NULL;
-	if (rc == 0)
-		rc = check_proposal(s, &p, e);
 	if (rc != 0)
 		return rc;
-	r = round_new(s, &p.public.settings, now_ms);
-	memcpy(r->id, p.public.id, FED_ID);
-	memcpy(r->candidate, p.public.member, sizeof(r->candidate));
-	r->n_candidates = (unsigned)p.public.n_members;
-	buf_add(&r->proposal, p.bytes, p.n);
-	digest_of(r->proposal_digest, proposal_tag, p.bytes, p.n);
-	for (unsigned i = 0; i < r->n_seats; i++)
-		if (memcmp(r->seats[i].account.key, p.public.proposer, FED_KEY) == 0)
+	r = round_new(s, &p->settings, now_ms);
+	memcpy(r->id, p->id, FED_ID);
+	memcpy(r->candidate, p->member, sizeof(r->candidate));
+	r->n_candidates = (unsigned)p->n_members;
+	buf_add(&r->proposal, p->bytes, p->n);
+	digest_of(r->proposal_digest, proposal_tag, p->bytes, p->n);
+	for (unsigned i = 0; i < r->n_participants; i++)
+		if (memcmp(r->participants[i].account.key, p->proposer, FED_KEY) == 0)
 			r->proposer = i;
 	if (candidate_of(r, s->key) >= FED_MEMBERS_MAX) {
 		fed_round_free(r);
 		return err_set(e, ERR_PROTO, "proposal of a round: we are not in it");
 	}
 	r->phase = JOINED;
-	r->seats[r->proposer].account.bytes_in += n;
+	r->participants[r->proposer].account.bytes_in += p->message_bytes;
 	r->due_ms = now_ms + 2 * (uint64_t)r->settings.join_ms;
 	join(r);
 	send_joining(r);

@@ -25,7 +25,7 @@
  * once more would open a second sum.
  *
  * Hosted, the host must not learn the sums of what it does not hold either.  Such a row has a
- * third mask, blind(A), under the key that all but the host share (FED_MSG_KEY).  The host adds
+ * third mask, blind(A), under the key that all but the host share (ROUND's KEY).  The host adds
  * up and answers with words of the ring; a holder takes off blind(j) of all j in S. */
 #include <assert.h>
 #include <sodium.h>
@@ -35,25 +35,25 @@
 #include "base/mem.h"
 #include "fed/round_internal.h"
 
-enum { UNIT = sizeof(float) }; /* cargo is made of these; a word of 64 bits takes two */
+enum { UNIT = sizeof(float) }; /* a row buffer is made of these; a word of 64 bits takes two */
 
 /* ---- life ---- */
 
-void round_draw_secret(struct fed_round *r)
+void fed_secret_draw(struct fed_round *r)
 {
 	if (r->settings.secret_bits == 0)
 		return;
 	r->secret = mem_array(1, sizeof(*r->secret));
-	mask_secret_draw(&r->secret->mine, r->setup->draw);
+	fed_mask_secret_draw(&r->secret->mine, r->setup->draw);
 }
 
-void secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
-		  const uint8_t public[MASK_KEY], struct err *e)
+void fed_secret_check(const struct fed_round *r, const uint8_t member[FED_KEY],
+		      const uint8_t public[FED_MASK_KEY], struct err *e)
 {
-	struct mask_stream pair;
+	struct fed_mask_stream pair;
 
 	if (memcmp(member, r->setup->key, FED_KEY) != 0)
-		mask_pair(&r->secret->mine, r->id, r->setup->key, member, public, &pair, e);
+		fed_mask_pair(&r->secret->mine, r->id, r->setup->key, member, public, &pair, e);
 	sodium_memzero(&pair, sizeof(pair));
 }
 
@@ -62,35 +62,36 @@ static void note_nonces(struct fed_round *r)
 	const struct fed_setup *s = r->setup;
 	const struct fed_plan *p = r->plan;
 
-	r->secret->nonce = mem_array(p->n_own, MASK_NONCE);
+	r->secret->nonce = mem_array(p->n_own, FED_MASK_NONCE);
 	for (size_t i = 0; i < p->n_own; i++) {
 		const struct fed_item *it = &p->items[i];
 		size_t len;
 		const char *label = s->label(s->label_ctx, it->tag, it->id, &len);
 
-		mask_nonce(p->seed, it->tag, label, len, r->secret->nonce[i]);
+		fed_mask_nonce(p->seed, it->tag, label, len, r->secret->nonce[i]);
 	}
 }
 
-void secret_begin(struct fed_round *r)
+void fed_secret_begin(struct fed_round *r)
 {
 	struct secret *x = r->secret;
 	int rc;
 
 	if (x == NULL)
 		return;
-	rc = mask_ring_init(&x->ring, r->settings.secret_bits, r->settings.secret_clip, r->members,
-			    NULL);
+	rc = fed_mask_ring_init(&x->ring, r->settings.secret_bits, r->settings.secret_clip,
+				r->members, NULL);
 	for (unsigned m = 0; m < r->members; m++)
 		if (rc == 0 && m != r->me)
-			rc = mask_pair(&x->mine, r->id, r->setup->key, r->seats[m].account.key,
-				       r->seats[m].joining->mask_key, &x->pair[m], NULL);
-	assert(rc == 0); /* fed_settings_check() and secret_check() */
+			rc = fed_mask_pair(&x->mine, r->id, r->setup->key,
+					   r->participants[m].account.key,
+					   r->participants[m].joining->mask_key, &x->pair[m], NULL);
+	assert(rc == 0); /* fed_settings_check() and fed_secret_check() */
 	(void)rc;
 	note_nonces(r);
 }
 
-void secret_free(struct fed_round *r)
+void fed_secret_free(struct fed_round *r)
 {
 	if (r->secret == NULL)
 		return;
@@ -99,41 +100,42 @@ void secret_free(struct fed_round *r)
 	free(r->secret);
 }
 
-size_t secret_units(const struct fed_round *r, size_t floats)
+size_t fed_secret_units(const struct fed_round *r, size_t floats)
 {
-	return mask_ring_bytes(&r->secret->ring, floats) / UNIT;
+	return fed_mask_ring_bytes(&r->secret->ring, floats) / UNIT;
 }
 
-/* ---- one lane's rows, at a holder ---- */
+/* ---- one route's rows, at a holder ---- */
 
 /* The name of a row under its masks: a named item's is its name, which is a keyed hash. */
-static void nonce_of(const struct fed_round *r, const struct fed_lane *l, size_t place,
-		     uint8_t nonce[MASK_NONCE])
+static void nonce_of(const struct fed_round *r, const struct fed_route *l, size_t position,
+		     uint8_t nonce[FED_MASK_NONCE])
 {
-	if (place < l->plain)
-		memcpy(nonce, r->secret->nonce[l->item[place]], MASK_NONCE);
+	if (position < l->plain)
+		memcpy(nonce, r->secret->nonce[l->item[position]], FED_MASK_NONCE);
 	else
-		memcpy(nonce, l->name[place - l->plain], MASK_NONCE);
+		memcpy(nonce, l->name[position - l->plain], FED_MASK_NONCE);
 }
 
-void secret_lane_begin(const struct fed_round *r, unsigned home, struct secret_lane *s)
+void fed_secret_route_begin(const struct fed_round *r, unsigned home, struct fed_secret_route *s)
 {
 	const struct secret *x = r->secret;
-	const struct ward *w = &x->ward[home];
+	const struct mask_state *w = &x->mask_state[home];
 
 	memset(s, 0, sizeof(*s));
 	s->without = w->without;
 	if (home == r->me)
 		return;
-	mask_step_own(&x->mine, r->plan->key[home], r->stage, w->attempt, &s->own);
+	fed_mask_step_own(&x->mine, r->plan->key[home], r->stage, w->attempt, &s->own);
 	for (unsigned m = 0; m < r->members; m++) {
 		if (m != r->me && m != home)
-			mask_step_pair(&x->pair[m], r->stage, w->attempt, &s->pair[m]);
-		mask_step_blind(x->blind_key, r->plan->key[m], r->stage, w->attempt, &s->blind[m]);
+			fed_mask_step_pair(&x->pair[m], r->stage, w->attempt, &s->pair[m]);
+		fed_mask_step_blind(x->blind_key, r->plan->key[m], r->stage, w->attempt,
+				    &s->blind[m]);
 	}
 }
 
-void secret_lane_end(struct secret_lane *s)
+void fed_secret_route_end(struct fed_secret_route *s)
 {
 	sodium_memzero(s, sizeof(*s));
 }
@@ -143,59 +145,59 @@ static unsigned count_bits(uint64_t set)
 	return (unsigned)__builtin_popcountll(set);
 }
 
-bool secret_put(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
-		const float *row, size_t n, float *out)
+bool fed_secret_put(struct fed_round *r, unsigned home, const struct fed_secret_route *s,
+		    size_t position, const float *row, size_t n, float *out)
 {
-	const struct fed_lane *l = &r->plan->out[home];
-	const struct mask_ring *ring = &r->secret->ring;
-	uint64_t set = r->plan->items[l->item[place]].holders & ~s->without;
-	uint8_t nonce[MASK_NONCE], *words = (uint8_t *)out;
+	const struct fed_route *l = &r->plan->out[home];
+	const struct fed_mask_ring *ring = &r->secret->ring;
+	uint64_t set = r->plan->items[l->item[position]].holders & ~s->without;
+	uint8_t nonce[FED_MASK_NONCE], *words = (uint8_t *)out;
 
 	if (count_bits(set) < r->settings.min_holders ||
-	    mask_encode(ring, row, n, words, &r->secret->clipped, NULL) != 0)
+	    fed_mask_encode(ring, row, n, words, &r->secret->clipped, NULL) != 0)
 		return false;
 	if (home == r->me)
 		return true;
-	nonce_of(r, l, place, nonce);
-	mask_stream_add(&s->own, ring, nonce, words, n);
+	nonce_of(r, l, position, nonce);
+	fed_mask_stream_add(&s->own, ring, nonce, words, n);
 	for (unsigned m = 0; m < r->members; m++)
 		if ((set & bit(m)) != 0 && m != r->me && m != home)
-			mask_stream_add(&s->pair[m], ring, nonce, words, n);
-	if (place >= l->plain)
-		mask_stream_add(&s->blind[r->me], ring, nonce, words, n);
+			fed_mask_stream_add(&s->pair[m], ring, nonce, words, n);
+	if (position >= l->plain)
+		fed_mask_stream_add(&s->blind[r->me], ring, nonce, words, n);
 	return true;
 }
 
-/* The mean of k rows; what is out of range is nobody's sum. */
+/* The mean of k rows; a value out of range is nobody's sum. */
 static bool decode(struct fed_round *r, const uint8_t *sum, size_t n, unsigned k, float *mean)
 {
-	bool ok = mask_decode(&r->secret->ring, sum, n, k, k, mean, NULL) == 0;
+	bool ok = fed_mask_decode(&r->secret->ring, sum, n, k, k, mean, NULL) == 0;
 
 	r->secret->spoiled += !ok;
 	return ok;
 }
 
-bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s, size_t place,
-		 const float *answer, size_t n, float *row)
+bool fed_secret_open(struct fed_round *r, unsigned home, const struct fed_secret_route *s,
+		     size_t position, const float *answer, size_t n, float *row)
 {
-	const struct fed_lane *l = &r->plan->out[home];
-	const struct mask_ring *ring = &r->secret->ring;
-	uint64_t set = r->plan->items[l->item[place]].holders & ~s->without;
-	size_t bytes = mask_ring_bytes(ring, n);
-	uint8_t nonce[MASK_NONCE], *words;
+	const struct fed_route *l = &r->plan->out[home];
+	const struct fed_mask_ring *ring = &r->secret->ring;
+	uint64_t set = r->plan->items[l->item[position]].holders & ~s->without;
+	size_t bytes = fed_mask_ring_bytes(ring, n);
+	uint8_t nonce[FED_MASK_NONCE], *words;
 	bool ok;
 
-	if (place < l->plain) {
+	if (position < l->plain) {
 		memcpy(row, answer, n * sizeof(*row));
 		return true;
 	}
 	words = mem_copy(answer, bytes);
-	nonce_of(r, l, place, nonce);
+	nonce_of(r, l, position, nonce);
 	for (unsigned m = 0; m < r->members; m++)
 		if ((set & bit(m)) != 0) {
-			struct mask_stream off = mask_stream_reverse(&s->blind[m]);
+			struct fed_mask_stream off = fed_mask_stream_reverse(&s->blind[m]);
 
-			mask_stream_add(&off, ring, nonce, words, n);
+			fed_mask_stream_add(&off, ring, nonce, words, n);
 		}
 	ok = count_bits(set) > 0 && decode(r, words, n, count_bits(set), row);
 	free(words);
@@ -206,41 +208,41 @@ bool secret_open(struct fed_round *r, unsigned home, const struct secret_lane *s
 
 /* The sum of the set's rows without their own masks; false when one of them is not there. */
 static bool add_up(const struct fed_round *r, const struct fed_upload *u, uint64_t set,
-		   const uint8_t nonce[MASK_NONCE], uint8_t *sum, size_t n)
+		   const uint8_t nonce[FED_MASK_NONCE], uint8_t *sum, size_t n)
 {
 	const struct secret *s = r->secret;
 
 	for (unsigned m = 0; m < r->members; m++) {
-		struct mask_stream own = { .sign = MASK_MINUS };
+		struct fed_mask_stream own = { .sign = FED_MASK_MINUS };
 
 		if ((set & bit(m)) == 0)
 			continue;
 		if (u->row[m] == NULL || (m != r->me && (s->shown & bit(m)) == 0))
 			return false;
-		mask_add(&s->ring, sum, (const uint8_t *)u->row[m], n);
+		fed_mask_add(&s->ring, sum, (const uint8_t *)u->row[m], n);
 		if (m == r->me)
 			continue;
-		memcpy(own.key, s->shown_key[m], MASK_KEY);
-		mask_stream_add(&own, &s->ring, nonce, sum, n);
+		memcpy(own.key, s->shown_key[m], FED_MASK_KEY);
+		fed_mask_stream_add(&own, &s->ring, nonce, sum, n);
 	}
 	return true;
 }
 
-bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_lane *l,
-		   size_t place, size_t n, float *answer)
+bool fed_secret_answer(struct fed_round *r, const struct fed_upload *u, const struct fed_route *l,
+		       size_t position, size_t n, float *answer)
 {
 	struct secret *s = r->secret;
 	uint64_t set = u->item->holders & ~s->without;
-	size_t bytes = mask_ring_bytes(&s->ring, n);
-	uint8_t nonce[MASK_NONCE], *sum;
+	size_t bytes = fed_mask_ring_bytes(&s->ring, n);
+	uint8_t nonce[FED_MASK_NONCE], *sum;
 	bool ok;
 
 	if (count_bits(set) < r->settings.min_holders)
 		return false;
 	sum = mem_array(bytes, 1);
-	nonce_of(r, l, place, nonce);
+	nonce_of(r, l, position, nonce);
 	ok = add_up(r, u, set, nonce, sum, n);
-	if (ok && place >= l->plain)
+	if (ok && position >= l->plain)
 		memcpy(answer, sum, bytes); /* blinded still */
 	else if (ok)
 		ok = decode(r, sum, n, count_bits(set), answer);
@@ -250,37 +252,38 @@ bool secret_answer(struct fed_round *r, const struct fed_upload *u, const struct
 
 /* ---- AGAIN, SHOW, SHOWN ---- */
 
-/* Its rows are here.  Who shares nothing with anybody sends a host that it has none, and its own
- * round is over then: it is asked nothing more. */
+/* The member's rows are here.  A member that shares nothing with anybody tells a host that it has
+ * no rows, and its own round is over then: it is asked nothing more. */
 static bool has_masked(const struct fed_round *r, unsigned m)
 {
 	return r->in[m] != NULL && r->in[m]->n > 0;
 }
 
 /* To all that this attempt counts on. */
-static void tell(struct fed_round *r, enum fed_message kind)
+static void tell(struct fed_round *r, enum net_round_kind kind)
 {
 	const struct secret *x = r->secret;
-	uint8_t lost[8];
+	struct net_round_show show = { .stage = r->home_stage, .attempt = x->attempt };
+	struct net_round_again again = { .stage = r->home_stage, .attempt = x->attempt };
 
 	for (unsigned i = 0; i < 8; i++)
-		lost[i] = (uint8_t)(x->without >> (8 * i));
+		again.lost[i] = (uint8_t)(x->without >> (8 * i));
 	for (unsigned m = 0; m < r->members; m++) {
 		struct buf out = { 0 };
 		struct net_writer w;
 
 		if (m == r->me || (r->holders & bit(m)) == 0 || !has_masked(r, m))
 			continue;
-		letter_begin(r, &w, &out, kind);
-		net_put_uint(&w, "g", r->home_stage);
-		net_put_uint(&w, "a", x->attempt);
-		if (kind == FED_MSG_AGAIN)
-			net_put_bin(&w, "l", lost, sizeof(lost));
-		letter_send(&r->seats[m], &w, &out);
+		fed_message_begin(r, &w, &out, kind);
+		if (kind == NET_ROUND_AGAIN)
+			net_round_again_put(&w, &again);
+		else
+			net_round_show_put(&w, &show);
+		fed_message_send(&r->participants[m], &w, &out);
 	}
 }
 
-bool secret_again(struct fed_round *r, uint64_t lost)
+bool fed_secret_again(struct fed_round *r, uint64_t lost)
 {
 	struct secret *x = r->secret;
 
@@ -290,32 +293,32 @@ bool secret_again(struct fed_round *r, uint64_t lost)
 	x->attempt++;
 	for (unsigned m = 0; m < r->members; m++)
 		if ((x->without & bit(m)) != 0) {
-			cargo_free(r->in[m]);
+			fed_row_buffer_free(r->in[m]);
 			r->in[m] = NULL;
 		}
-	tell(r, FED_MSG_AGAIN);
+	tell(r, NET_ROUND_AGAIN);
 	for (unsigned m = 0; m < r->members; m++)
 		if (m != r->me && has_masked(r, m)) {
-			cargo_free(r->in[m]);
+			fed_row_buffer_free(r->in[m]);
 			r->in[m] = NULL;
 		}
 	return true;
 }
 
-void secret_show(struct fed_round *r)
+void fed_secret_show(struct fed_round *r)
 {
 	r->secret->shown = 0;
-	tell(r, FED_MSG_SHOW);
+	tell(r, NET_ROUND_SHOW);
 }
 
-bool secret_owes(const struct fed_round *r, unsigned m)
+bool fed_secret_owes(const struct fed_round *r, unsigned m)
 {
 	return m != r->me && (r->holders & bit(m)) != 0 && has_masked(r, m) &&
 	       (r->secret->shown & bit(m)) == 0;
 }
 
-/* Who was lost at one stage is not counted on in the next: both sides remember `without`. */
-void secret_home_next(struct fed_round *r)
+/* A member lost at one stage is not counted on in the next: both sides remember `without`. */
+void fed_secret_home_next(struct fed_round *r)
 {
 	if (r->secret == NULL)
 		return;
@@ -324,11 +327,11 @@ void secret_home_next(struct fed_round *r)
 	sodium_memzero(r->secret->shown_key, sizeof(r->secret->shown_key));
 }
 
-void secret_hold_next(struct fed_round *r)
+void fed_secret_hold_next(struct fed_round *r)
 {
 	for (unsigned m = 0; r->secret != NULL && m < r->members; m++) {
-		r->secret->ward[m].attempt = 0;
-		r->secret->ward[m].shown = false;
+		r->secret->mask_state[m].attempt = 0;
+		r->secret->mask_state[m].shown = false;
 	}
 	if (r->secret != NULL)
 		r->secret->again = 0;
@@ -344,71 +347,74 @@ static bool remaking(const struct fed_round *r, unsigned home)
 
 /* A home wants the rows once more, without some.  Only while it owes us an answer, one attempt
  * after the other, and never after our own mask was shown. */
-bool secret_take_again(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e)
+bool fed_secret_take_again(struct fed_round *r, unsigned home, const struct net_message *m,
+			   struct err *e)
 {
-	struct ward *w = &r->secret->ward[home];
-	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
-	unsigned attempt = (unsigned)net_get_uint(m, "a", 1, SECRET_ATTEMPTS - 1, e);
-	uint8_t bytes[8];
+	struct mask_state *w = &r->secret->mask_state[home];
+	unsigned stage = (unsigned)m->round_again.stage;
+	unsigned attempt = (unsigned)m->round_again.attempt;
 	uint64_t lost = 0;
 
 	assert(home < FED_MEMBERS_MAX);
-	net_get_fixed(m, "l", bytes, sizeof(bytes), e);
+	*e = m->wrong;
 	if (e->code != 0)
 		return false;
 	for (unsigned i = 0; i < 8; i++)
-		lost |= (uint64_t)bytes[i] << (8 * i);
+		lost |= (uint64_t)m->round_again.lost[i] << (8 * i);
 	if ((lost & (bit(home) | bit(r->me))) != 0 || (w->without & ~lost) != 0) {
 		err_set(e, ERR_PROTO, "it wants rows once more without those that send them");
 		return false;
 	}
-	if (r->holding != HOLD_WAIT || stage != r->stage || attempt != w->attempt + 1 || w->shown ||
-	    remaking(r, home))
+	if (r->holder_phase != HOLD_WAIT || stage != r->stage || attempt != w->attempt + 1 ||
+	    w->shown || remaking(r, home))
 		return false;
 	w->without = lost;
 	w->attempt = attempt;
 	r->secret->again |= bit(home);
-	cargo_free(r->out[home]);
+	fed_row_buffer_free(r->out[home]);
 	r->out[home] = NULL;
 	return true;
 }
 
-/* It must have our rows, or there is nothing to show. */
-bool secret_take_show(struct fed_round *r, unsigned home, const struct net_map *m, struct err *e)
+/* The home must have our rows, or there is nothing to show. */
+bool fed_secret_take_show(struct fed_round *r, unsigned home, const struct net_message *m,
+			  struct err *e)
 {
-	struct ward *w = &r->secret->ward[home];
-	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
-	unsigned attempt = (unsigned)net_get_uint(m, "a", 0, SECRET_ATTEMPTS - 1, e);
+	struct mask_state *w = &r->secret->mask_state[home];
+	unsigned stage = (unsigned)m->round_show.stage;
+	unsigned attempt = (unsigned)m->round_show.attempt;
+	struct net_round_shown b = { .stage = stage, .attempt = attempt };
 	struct buf out = { 0 };
-	struct mask_stream own;
-	struct net_writer letter;
+	struct fed_mask_stream own;
+	struct net_writer writer;
 
-	if (e->code != 0 || r->holding != HOLD_WAIT || stage != r->stage || attempt != w->attempt ||
-	    w->shown || r->out[home] != NULL || remaking(r, home))
+	*e = m->wrong;
+	if (e->code != 0 || r->holder_phase != HOLD_WAIT || stage != r->stage ||
+	    attempt != w->attempt || w->shown || r->out[home] != NULL || remaking(r, home))
 		return false;
 	w->shown = true;
-	mask_step_own(&r->secret->mine, r->plan->key[home], stage, attempt, &own);
-	letter_begin(r, &letter, &out, FED_MSG_SHOWN);
-	net_put_uint(&letter, "g", stage);
-	net_put_uint(&letter, "a", attempt);
-	net_put_bin(&letter, "y", own.key, MASK_KEY);
-	letter_send(&r->seats[home], &letter, &out);
+	fed_mask_step_own(&r->secret->mine, r->plan->key[home], stage, attempt, &own);
+	fed_message_begin(r, &writer, &out, NET_ROUND_SHOWN);
+	memcpy(b.key, own.key, sizeof(b.key));
+	net_round_shown_put(&writer, &b);
+	fed_message_send(&r->participants[home], &writer, &out);
 	sodium_memzero(&own, sizeof(own));
+	sodium_memzero(&b, sizeof(b));
 	return true;
 }
 
-bool secret_take_shown(struct fed_round *r, unsigned member, const struct net_map *m, struct err *e)
+bool fed_secret_take_shown(struct fed_round *r, unsigned member, const struct net_message *m,
+			   struct err *e)
 {
 	struct secret *x = r->secret;
-	unsigned stage = (unsigned)net_get_uint(m, "g", 0, FED_STAGES_MAX, e);
-	unsigned attempt = (unsigned)net_get_uint(m, "a", 0, SECRET_ATTEMPTS - 1, e);
-	uint8_t key[MASK_KEY];
+	unsigned stage = (unsigned)m->round_shown.stage;
+	unsigned attempt = (unsigned)m->round_shown.attempt;
 
-	net_get_fixed(m, "y", key, sizeof(key), e);
-	if (e->code != 0 || r->homing != HOME_SHOW || stage != r->home_stage ||
-	    attempt != x->attempt || !secret_owes(r, member))
+	*e = m->wrong;
+	if (e->code != 0 || r->home_phase != HOME_SHOW || stage != r->home_stage ||
+	    attempt != x->attempt || !fed_secret_owes(r, member))
 		return false;
-	memcpy(x->shown_key[member], key, sizeof(key));
+	memcpy(x->shown_key[member], m->round_shown.key, sizeof(x->shown_key[member]));
 	x->shown |= bit(member);
 	return true;
 }

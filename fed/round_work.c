@@ -18,50 +18,50 @@ static size_t down_floats(const struct fed_shape *s, char tag)
 
 /* ---- up ---- */
 
-struct up { /* a lane that is being loaded */
+struct up { /* a route that is being loaded */
 	struct fed_round *r;
 	unsigned home;
-	struct cargo *c;
+	struct fed_row_buffer *c;
 	float *row; /* before it is masked */
-	struct secret_lane masks;
+	struct fed_secret_route masks;
 };
 
-static bool load_row(struct up *x, size_t place, size_t floats, size_t units)
+static bool load_row(struct up *x, size_t position, size_t floats, size_t units)
 {
 	struct fed_round *r = x->r;
-	const struct fed_item *it = &r->plan->items[r->plan->out[x->home].item[place]];
-	float *to = cargo_add(x->c, place, units);
+	const struct fed_item *it = &r->plan->items[r->plan->out[x->home].item[position]];
+	float *to = fed_row_buffer_add(x->c, position, units);
 
 	if (r->secret == NULL)
 		return fed_up(r->setup->part, r->stage, it, to);
 	return fed_up(r->setup->part, r->stage, it, x->row) &&
-	       secret_put(r, x->home, &x->masks, place, x->row, floats, to);
+	       fed_secret_put(r, x->home, &x->masks, position, x->row, floats, to);
 }
 
-static struct cargo *load_lane(struct fed_round *r, unsigned home, const struct fed_shape *s,
-			       size_t *rows, uint64_t *floats)
+static struct fed_row_buffer *load_route(struct fed_round *r, unsigned home,
+					 const struct fed_shape *s, size_t *rows, uint64_t *floats)
 {
-	const struct fed_lane *l = &r->plan->out[home];
+	const struct fed_route *l = &r->plan->out[home];
 	struct fed_part *part = r->setup->part;
-	struct cargo *c = cargo_new(r->stage, l->n, false);
+	struct fed_row_buffer *c = fed_row_buffer_new(r->stage, l->n, false);
 	struct up x = { .r = r, .home = home, .c = c };
 
 	if (r->secret != NULL) {
-		secret_lane_begin(r, home, &x.masks);
+		fed_secret_route_begin(r, home, &x.masks);
 		x.row = mem_array(s->up_ent > s->up_rel ? s->up_ent : s->up_rel, sizeof(*x.row));
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		size_t width = up_floats(s, r->plan->items[l->item[i]].tag), before = c->floats;
 
-		if (!load_row(&x, i, width, row_units(r, l, i, s, true))) {
-			c->at[i] = CARGO_NONE;
+		if (!load_row(&x, i, width, fed_row_units(r, l, i, s, true))) {
+			c->at[i] = ROW_NONE;
 			c->floats = before;
 			continue;
 		}
 		*rows += 1;
 		*floats += width;
 	}
-	secret_lane_end(&x.masks);
+	fed_secret_route_end(&x.masks);
 	free(x.row);
 	if (s->note_up > 0) {
 		c->note = mem_array(s->note_up, sizeof(float));
@@ -70,8 +70,8 @@ static struct cargo *load_lane(struct fed_round *r, unsigned home, const struct 
 	return c;
 }
 
-/* Even an empty lane is sent to a host, which cannot know that it is. */
-static bool lane_is_used(const struct fed_round *r, unsigned home)
+/* Even an empty route is sent to a host, which cannot know that it is. */
+static bool route_is_used(const struct fed_round *r, unsigned home)
 {
 	return r->plan->out[home].n > 0 ||
 	       (home == fed_plan_host(r->plan) && home != r->me && r->stage == 0);
@@ -89,10 +89,10 @@ static int work_up(struct fed_round *r)
 		part->method->choose(part, r->stage,
 				     (struct fed_items){ r->plan->items, r->plan->n_own });
 	for (unsigned m = 0; m < r->members; m++) {
-		cargo_free(r->out[m]);
+		fed_row_buffer_free(r->out[m]);
 		r->out[m] = NULL;
-		if ((r->to & bit(m)) != 0 && lane_is_used(r, m))
-			r->out[m] = load_lane(r, m, &s, &rows, &floats);
+		if ((r->to & bit(m)) != 0 && route_is_used(r, m))
+			r->out[m] = load_route(r, m, &s, &rows, &floats);
 	}
 	r->work_up = fed_count(&r->settings, r->stage, true, r->plan->n_own, rows, floats);
 	return 0;
@@ -108,31 +108,32 @@ static int work_again(struct fed_round *r)
 	fed_shape(&r->settings, r->members, r->stage, &s);
 	for (unsigned m = 0; m < r->members; m++)
 		if ((r->to & bit(m)) != 0)
-			r->out[m] = load_lane(r, m, &s, &rows, &floats);
+			r->out[m] = load_route(r, m, &s, &rows, &floats);
 	return 0;
 }
 
 /* ---- at the home ---- */
 
-/* A member's place of an item. */
+/* A member's position of an item. */
 struct cell {
-	uint32_t place; /* in the member's lane */
+	uint32_t position; /* in the member's route */
 	uint8_t member;
 };
 
-/* What has come, seen by item.  As large as the lanes: with a host most items are few members'. */
+/* The rows that have come, by item.  As large as the routes: with a host most items are few
+ * members'. */
 struct gathered {
 	size_t n;	 /* items that have their home here */
 	uint32_t *homed; /* [n] which they are */
 	size_t *from;	 /* [n + 1] item i has cells from[i] to from[i + 1], members ascending */
 	struct cell *cell;
-	uint64_t now;	/* members whose lanes of this stage are here */
+	uint64_t now;	/* members whose routes of this stage are here */
 	uint64_t first; /* ... of stage 0, also those that are gone since: what it has led to
 			 * counts them */
 	const float *note[FED_MEMBERS_MAX];
 };
 
-static void find_lanes(const struct fed_round *r, struct gathered *g)
+static void find_routes(const struct fed_round *r, struct gathered *g)
 {
 	for (unsigned m = 0; m < r->members; m++) {
 		if ((r->present & bit(m)) != 0 && r->in[m] != NULL) {
@@ -162,7 +163,7 @@ static void list_homed(const struct fed_round *r, uint32_t *where, struct gather
 static void count_cells(const struct fed_round *r, const uint32_t *where, struct gathered *g)
 {
 	for (unsigned m = 0; m < r->members; m++) {
-		const struct fed_lane *l = &r->plan->in[m];
+		const struct fed_route *l = &r->plan->in[m];
 
 		for (size_t k = 0; ((g->now | g->first) & bit(m)) != 0 && k < l->n; k++)
 			g->from[where[l->item[k]] + 1]++;
@@ -176,11 +177,11 @@ static void fill_cells(const struct fed_round *r, const uint32_t *where, struct 
 	size_t *at = mem_copy(g->from, (g->n + 1) * sizeof(*at));
 
 	for (unsigned m = 0; m < r->members; m++) {
-		const struct fed_lane *l = &r->plan->in[m];
+		const struct fed_route *l = &r->plan->in[m];
 
 		for (size_t k = 0; ((g->now | g->first) & bit(m)) != 0 && k < l->n; k++)
 			g->cell[at[where[l->item[k]]]++] =
-				(struct cell){ .place = (uint32_t)k, .member = (uint8_t)m };
+				(struct cell){ .position = (uint32_t)k, .member = (uint8_t)m };
 	}
 	free(at);
 }
@@ -190,7 +191,7 @@ static void gather(const struct fed_round *r, struct gathered *g)
 	uint32_t *where = mem_array(r->plan->n_items, sizeof(*where));
 
 	memset(g, 0, sizeof(*g));
-	find_lanes(r, g);
+	find_routes(r, g);
 	list_homed(r, where, g);
 	g->from = mem_array(g->n + 1, sizeof(*g->from));
 	count_cells(r, where, g);
@@ -207,7 +208,7 @@ static void gathered_release(struct gathered *g)
 }
 
 /* A method that only needs sums says the same to all: it is computed once. */
-static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned to, size_t place,
+static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned to, size_t position,
 		      size_t floats, float *scratch, int *same)
 {
 	struct fed_part *part = r->setup->part;
@@ -215,7 +216,7 @@ static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned 
 	if (part->method->home != NULL)
 		return fed_answer(part, u, to, scratch);
 	if (*same < 0 && r->secret != NULL)
-		*same = secret_answer(r, u, &r->plan->in[to], place, floats, scratch);
+		*same = fed_secret_answer(r, u, &r->plan->in[to], position, floats, scratch);
 	else if (*same < 0)
 		*same = fed_answer(part, u, to, scratch);
 	return *same != 0;
@@ -224,7 +225,7 @@ static bool answer_to(struct fed_round *r, const struct fed_upload *u, unsigned 
 /* One item's, by member. */
 struct rows {
 	const float *row[FED_MEMBERS_MAX], *first[FED_MEMBERS_MAX];
-	uint32_t place[FED_MEMBERS_MAX];
+	uint32_t position[FED_MEMBERS_MAX];
 };
 
 /* The rows of item i; returns the members that are there now. */
@@ -237,15 +238,16 @@ static uint64_t collect(const struct fed_round *r, const struct gathered *g, siz
 	memset(o->first, 0, r->members * sizeof(o->first[0]));
 	for (size_t k = g->from[i]; k < g->from[i + 1]; k++) {
 		unsigned m = g->cell[k].member;
-		uint32_t place = g->cell[k].place;
+		uint32_t position = g->cell[k].position;
 
-		o->place[m] = place;
+		o->position[m] = position;
 		if ((g->now & bit(m)) != 0) {
 			present |= bit(m);
-			o->row[m] = cargo_row(r->in[m], place);
+			o->row[m] = fed_row_buffer_row(r->in[m], position);
 		}
 		if ((g->first & bit(m)) != 0)
-			o->first[m] = cargo_row(r->home_stage == 0 ? r->in[m] : r->first[m], place);
+			o->first[m] = fed_row_buffer_row(
+				r->home_stage == 0 ? r->in[m] : r->first[m], position);
 	}
 	return present;
 }
@@ -265,15 +267,15 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 	int same = -1;
 
 	if (r->secret == NULL)
-		distance_add(r, &u, up_floats(s, it->tag), scratch);
+		fed_distance_add(r, &u, up_floats(s, it->tag), scratch);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
 		if ((u.present & bit(m)) == 0 ||
-		    !answer_to(r, &u, m, rows.place[m], down_floats(s, it->tag), scratch, &same))
+		    !answer_to(r, &u, m, rows.position[m], down_floats(s, it->tag), scratch, &same))
 			continue;
-		units = row_units(r, &r->plan->in[m], rows.place[m], s, false);
-		memcpy(cargo_add(r->answer[m], rows.place[m], units), scratch,
+		units = fed_row_units(r, &r->plan->in[m], rows.position[m], s, false);
+		memcpy(fed_row_buffer_add(r->answer[m], rows.position[m], units), scratch,
 		       units * sizeof(float));
 	}
 }
@@ -281,29 +283,31 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 static void begin_answers(struct fed_round *r)
 {
 	for (unsigned m = 0; m < r->members; m++) {
-		cargo_free(r->answer[m]);
+		fed_row_buffer_free(r->answer[m]);
 		r->answer[m] = NULL;
 		if ((r->present & bit(m)) != 0 && r->in[m] != NULL && r->plan->in[m].n > 0)
-			r->answer[m] = cargo_new(r->home_stage, r->plan->in[m].n, false);
+			r->answer[m] = fed_row_buffer_new(r->home_stage, r->plan->in[m].n, false);
 	}
 }
 
-/* Rows of an answer must lie in the order of their places, as messages take them. */
+/* Rows of an answer must lie in the order of their positions, as messages take them. */
 static void order_answer(const struct fed_round *r, unsigned m, const struct fed_shape *s)
 {
-	struct cargo *c = r->answer[m], *o = cargo_new(c->stage, c->n, false), swap;
+	struct fed_row_buffer *c = r->answer[m], *o = fed_row_buffer_new(c->stage, c->n, false),
+			      swap;
 
 	for (size_t i = 0; i < c->n; i++) {
-		size_t units = row_units(r, &r->plan->in[m], i, s, false);
+		size_t units = fed_row_units(r, &r->plan->in[m], i, s, false);
 
-		if (c->at[i] == CARGO_NONE)
+		if (c->at[i] == ROW_NONE)
 			continue;
-		memcpy(cargo_add(o, i, units), cargo_row(c, i), units * sizeof(float));
+		memcpy(fed_row_buffer_add(o, i, units), fed_row_buffer_row(c, i),
+		       units * sizeof(float));
 	}
 	swap = *c;
 	*c = *o;
 	*o = swap;
-	cargo_free(o);
+	fed_row_buffer_free(o);
 }
 
 static void end_answers(struct fed_round *r, const struct fed_shape *s)
@@ -311,7 +315,7 @@ static void end_answers(struct fed_round *r, const struct fed_shape *s)
 	struct fed_part *part = r->setup->part;
 
 	for (unsigned m = 0; m < r->members; m++) {
-		struct cargo *c = r->answer[m];
+		struct fed_row_buffer *c = r->answer[m];
 
 		if (c == NULL)
 			continue;
@@ -330,7 +334,7 @@ static void put_away(struct fed_round *r)
 		if (r->home_stage == 0 && r->stages > 1 && (r->present & bit(m)) != 0)
 			r->first[m] = r->in[m];
 		else
-			cargo_free(r->in[m]);
+			fed_row_buffer_free(r->in[m]);
 		r->in[m] = NULL;
 	}
 }
@@ -363,33 +367,33 @@ static int work_home(struct fed_round *r)
 
 /* ---- down ---- */
 
-static void unload_lane(struct fed_round *r, unsigned home, const struct fed_shape *s, size_t *rows,
-			uint64_t *floats)
+static void unload_route(struct fed_round *r, unsigned home, const struct fed_shape *s,
+			 size_t *rows, uint64_t *floats)
 {
-	const struct fed_lane *l = &r->plan->out[home];
-	const struct cargo *c = r->back[home];
-	struct secret_lane masks;
+	const struct fed_route *l = &r->plan->out[home];
+	const struct fed_row_buffer *c = r->back[home];
+	struct fed_secret_route masks;
 	float *open = NULL;
 
 	if (r->secret != NULL) {
-		secret_lane_begin(r, home, &masks);
+		fed_secret_route_begin(r, home, &masks);
 		open = mem_array(s->down_ent > s->down_rel ? s->down_ent : s->down_rel,
 				 sizeof(*open));
 	}
 	for (size_t i = 0; i < l->n; i++) {
 		const struct fed_item *it = &r->plan->items[l->item[i]];
-		const float *row = cargo_row(c, i);
+		const float *row = fed_row_buffer_row(c, i);
 		size_t width = down_floats(s, it->tag);
 
 		if (row == NULL ||
-		    (r->secret != NULL && !secret_open(r, home, &masks, i, row, width, open)))
+		    (r->secret != NULL && !fed_secret_open(r, home, &masks, i, row, width, open)))
 			continue;
 		fed_down(r->setup->part, r->stage, it, r->secret != NULL ? open : row);
 		*rows += 1;
 		*floats += width;
 	}
 	if (r->secret != NULL)
-		secret_lane_end(&masks);
+		fed_secret_route_end(&masks);
 	free(open);
 }
 
@@ -406,9 +410,9 @@ static int work_down(struct fed_round *r)
 			part->method->note_down(part, r->stage, m, r->back[m]->note);
 	for (unsigned m = 0; m < r->members; m++)
 		if (r->back[m] != NULL && r->back[m]->whole)
-			unload_lane(r, m, &s, &rows, &floats);
+			unload_route(r, m, &s, &rows, &floats);
 	for (unsigned m = 0; m < r->members; m++) {
-		cargo_free(r->back[m]);
+		fed_row_buffer_free(r->back[m]);
 		r->back[m] = NULL;
 	}
 	if (part->method->end != NULL)
@@ -418,7 +422,7 @@ static int work_down(struct fed_round *r)
 	return 0;
 }
 
-int work_run(struct fed_round *r)
+int fed_work_run(struct fed_round *r)
 {
 	switch (r->work) {
 	case WORK_UP:

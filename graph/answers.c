@@ -37,21 +37,21 @@ static uint64_t mask_of(unsigned bits)
 	return bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
 }
 
-static inline uint64_t key_at(const struct side *x, size_t place)
+static inline uint64_t key_at(const struct side *x, size_t position)
 {
-	return graph_packed_at(x->packed, place, x->bits) & mask_of(x->bits);
+	return graph_packed_at(x->packed, position, x->bits) & mask_of(x->bits);
 }
 
 /* ---- searching ---- */
 
 /* The first place of from..end with at least this key. */
-static inline size_t place_of(const struct side *x, size_t from, size_t end, uint64_t key)
+static inline size_t position_of(const struct side *x, size_t from, size_t end, uint64_t key)
 {
-	return graph_packed_place(x->packed, x->bits, mask_of(x->bits), from, end, key);
+	return graph_packed_position(x->packed, x->bits, mask_of(x->bits), from, end, key);
 }
 
 /* The same by steps that double: most runs are short. */
-static inline size_t place_near(const struct side *x, size_t from, size_t end, uint64_t key)
+static inline size_t position_near(const struct side *x, size_t from, size_t end, uint64_t key)
 {
 	size_t step = 1;
 
@@ -59,7 +59,7 @@ static inline size_t place_near(const struct side *x, size_t from, size_t end, u
 		from += step;
 		step *= 2;
 	}
-	return place_of(x, from, from + step < end ? from + step : end, key);
+	return position_of(x, from, from + step < end ? from + step : end, key);
 }
 
 static struct graph_ids search(const struct side *x, const struct graph_triple *t,
@@ -67,8 +67,8 @@ static struct graph_ids search(const struct side *x, const struct graph_triple *
 {
 	uint32_t known = known_of(t, s);
 	uint64_t first = (uint64_t)t->rel << x->answer_bits;
-	size_t end = x->start[known + 1], from = place_of(x, x->start[known], end, first);
-	size_t to = place_near(x, from, end, first + (UINT64_C(1) << x->answer_bits));
+	size_t end = x->start[known + 1], from = position_of(x, x->start[known], end, first);
+	size_t to = position_near(x, from, end, first + (UINT64_C(1) << x->answer_bits));
 
 	return (struct graph_ids){ x->packed, from, to - from, x->bits, mask_of(x->answer_bits) };
 }
@@ -76,9 +76,9 @@ static struct graph_ids search(const struct side *x, const struct graph_triple *
 /* ---- making ---- */
 
 /* Each place is written once, where zeros are. */
-static void put(struct side *x, size_t place, uint64_t key)
+static void put(struct side *x, size_t position, uint64_t key)
 {
-	size_t at = place * x->bits;
+	size_t at = position * x->bits;
 	uint64_t word;
 
 	memcpy(&word, x->packed + at / 8, sizeof(word));
@@ -86,9 +86,9 @@ static void put(struct side *x, size_t place, uint64_t key)
 	memcpy(x->packed + at / 8, &word, sizeof(word));
 }
 
-static void clear(struct side *x, size_t place)
+static void clear(struct side *x, size_t position)
 {
-	size_t at = place * x->bits;
+	size_t at = position * x->bits;
 	uint64_t word;
 
 	memcpy(&word, x->packed + at / 8, sizeof(word));
@@ -195,23 +195,23 @@ static void write_runs(struct side *x, const struct graph_triples *t, enum graph
 
 static void side_init(struct side *x, const struct graph_triples *t, enum graph_side s)
 {
-	uint32_t most_rel = 0, most_known = 0, most_answer = 0;
+	uint32_t most_rel = 0, most_entity = 0, most_answer = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
 		uint32_t known = known_of(&t->at[i], s), answer = known_of(&t->at[i], !s);
 
 		most_rel = t->at[i].rel > most_rel ? t->at[i].rel : most_rel;
-		most_known = known > most_known ? known : most_known;
+		most_entity = known > most_entity ? known : most_entity;
 		most_answer = answer > most_answer ? answer : most_answer;
 	}
 	x->answer_bits = bits_for(most_answer);
 	x->bits = x->answer_bits + bits_for(most_rel);
 	if (x->bits > 57) /* 7 more for where its byte begins */
 		x->bits = 64;
-	x->start = mem_array((size_t)most_known + 2, sizeof(*x->start));
+	x->start = mem_array((size_t)most_entity + 2, sizeof(*x->start));
 	x->packed = mem_array(bytes_of(x, t->n), 1);
-	scatter(x, t, s, (size_t)most_known + 1);
-	sort_runs(x, (size_t)most_known + 1);
+	scatter(x, t, s, (size_t)most_entity + 1);
+	sort_runs(x, (size_t)most_entity + 1);
 	write_runs(x, t, s);
 }
 
@@ -266,20 +266,20 @@ void graph_answers_prefetch(const struct graph_answers *a, size_t triple, enum g
 void graph_answers_prefetch_run(const struct graph_answers *a, size_t triple, enum graph_side s)
 {
 	const struct side *x = &a->side[s];
-	size_t place;
+	size_t position;
 
 	if (x->of != NULL) {
 		uint64_t run = le64toh(x->of[triple]);
 
 		if (run >> 32 == 0)
 			return;
-		place = (uint32_t)run;
+		position = (uint32_t)run;
 	} else {
 		uint32_t known = known_of(&a->t->at[triple], s);
 
-		place = ((size_t)x->start[known] + x->start[known + 1]) / 2;
+		position = ((size_t)x->start[known] + x->start[known + 1]) / 2;
 	}
-	__builtin_prefetch(x->packed + place * x->bits / 8);
+	__builtin_prefetch(x->packed + position * x->bits / 8);
 }
 
 size_t graph_answers_queries(const struct graph_answers *a, enum graph_side s, uint32_t *out)

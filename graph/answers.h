@@ -1,7 +1,7 @@
 /* graph/answers.h - for each triple of a list and each side, all answers of its query in that list.
  *
- * What a query of train must not draw as false (methods 1.1).  Kept small, for it
- * stands beside the tables during all of training: by known entity, the other two ids of its
+ * A query of train must not draw its answers as false (methods 1.1).  The lists are kept small, for
+ * they stand beside the tables during all of training: by known entity, the other two ids of its
  * triples as one number of as many bits as they need, sorted; so a query's answers are a run, found
  * by two searches among the triples of one entity.
  *
@@ -44,8 +44,8 @@ static inline uint32_t graph_ids_at(const struct graph_ids *x, size_t i)
 
 /* In sorted numbers, of which what is under the mask counts: the first place of from..end with at
  * least `least`, or end. */
-static inline size_t graph_packed_place(const uint8_t *bytes, unsigned bits, uint64_t mask,
-					size_t from, size_t end, uint64_t least)
+static inline size_t graph_packed_position(const uint8_t *bytes, unsigned bits, uint64_t mask,
+					   size_t from, size_t end, uint64_t least)
 {
 	while (from < end) {
 		size_t half = from + (end - from) / 2;
@@ -59,9 +59,10 @@ static inline size_t graph_packed_place(const uint8_t *bytes, unsigned bits, uin
 }
 
 /* In sorted ids: the first place from `from` on with at least `id`, or x->n. */
-static inline size_t graph_ids_place(const struct graph_ids *x, size_t from, uint32_t id)
+static inline size_t graph_ids_position(const struct graph_ids *x, size_t from, uint32_t id)
 {
-	return graph_packed_place(x->bytes, x->bits, x->mask, x->from + from, x->from + x->n, id) -
+	return graph_packed_position(x->bytes, x->bits, x->mask, x->from + from, x->from + x->n,
+				     id) -
 	       x->from;
 }
 

@@ -8,8 +8,8 @@
 
 enum { NAMED_MAX = 6 }; /* unknown triples that an error names */
 
-/* What was asked for, and where it stood. */
-struct asked {
+/* The triples that a file asks for, and their lines. */
+struct request {
 	struct graph *g; /* of the file: names and ids of its own */
 	struct load_origin origin;
 	size_t unknown;
@@ -24,7 +24,7 @@ static uint32_t id_in(const struct graph_vocab *to, const struct graph_vocab *fr
 	return graph_vocab_find(to, name, len);
 }
 
-static void note_unknown(struct asked *a, int split, size_t i)
+static void note_unknown(struct request *a, int split, size_t i)
 {
 	size_t line;
 
@@ -36,7 +36,7 @@ static void note_unknown(struct asked *a, int split, size_t i)
 }
 
 /* The file's triples by the ids of g, each once; those of unknown names are noted. */
-static void translate(struct asked *a, const struct graph *g, struct graph_triples *out)
+static void translate(struct request *a, const struct graph *g, struct graph_triples *out)
 {
 	size_t n = 0;
 
@@ -56,14 +56,14 @@ static void translate(struct asked *a, const struct graph *g, struct graph_tripl
 }
 
 /* The places in g of what is asked for; marks what is there. */
-static void look_up(struct graph_found *out, const struct graph *g, bool *there)
+static void find_positions(struct graph_found *out, const struct graph *g, bool *there)
 {
 	struct seen s;
 
 	graph_seen_fill(&s, &out->triples);
 	for (int k = 0; k < GRAPH_SPLITS; k++) {
 		const struct graph_triples *in = &g->split[k];
-		struct buf places = { 0 };
+		struct buf positions = { 0 };
 
 		for (uint32_t i = 0; i < in->n; i++) {
 			uint32_t slot = s.slots[graph_seen_slot(&s, &out->triples, in->at[i])];
@@ -71,13 +71,13 @@ static void look_up(struct graph_found *out, const struct graph *g, bool *there)
 			if (slot == 0)
 				continue;
 			there[slot - 1] = true;
-			buf_add(&places, &i, sizeof(i));
+			buf_add(&positions, &i, sizeof(i));
 		}
-		out->n[k] = places.len / sizeof(uint32_t);
-		out->places[k] = mem_array(out->n[k] + 1, sizeof(uint32_t));
-		if (places.len > 0)
-			memcpy(out->places[k], places.base, places.len);
-		buf_release(&places);
+		out->n[k] = positions.len / sizeof(uint32_t);
+		out->positions[k] = mem_array(out->n[k] + 1, sizeof(uint32_t));
+		if (positions.len > 0)
+			memcpy(out->positions[k], positions.base, positions.len);
+		buf_release(&positions);
 	}
 	/* the same triple in two splits of the file has one slot, and stands twice in the list */
 	for (size_t i = 0; i < out->triples.n; i++)
@@ -86,7 +86,7 @@ static void look_up(struct graph_found *out, const struct graph *g, bool *there)
 	free(s.slots);
 }
 
-static int refuse_unknown(struct asked *a, const bool *there, struct err *e)
+static int refuse_unknown(struct request *a, const bool *there, struct err *e)
 {
 	size_t k = 0;
 
@@ -115,7 +115,7 @@ static void drop_repeats(struct graph_triples *t)
 	free(s.slots);
 }
 
-static int find_triples(struct graph_found *out, struct asked *a, const struct graph *g,
+static int find_triples(struct graph_found *out, struct request *a, const struct graph *g,
 			struct err *e)
 {
 	bool *there;
@@ -123,7 +123,7 @@ static int find_triples(struct graph_found *out, struct asked *a, const struct g
 
 	translate(a, g, &out->triples);
 	there = mem_array(out->triples.n, sizeof(*there));
-	look_up(out, g, there);
+	find_positions(out, g, there);
 	rc = refuse_unknown(a, there, e);
 	if (rc == 0)
 		drop_repeats(&out->triples);
@@ -135,7 +135,7 @@ int graph_find(struct graph_found *out, const struct graph *g, const char *path,
 	       const struct graph_load_options *o, struct err *e)
 {
 	struct graph_load_report report;
-	struct asked a = { 0 };
+	struct request a = { 0 };
 	int rc = graph_load_with_origin(&a.g, path, o, &report, &a.origin, e);
 
 	memset(out, 0, sizeof(*out));
@@ -157,7 +157,7 @@ int graph_find(struct graph_found *out, const struct graph *g, const char *path,
 void graph_found_release(struct graph_found *f)
 {
 	for (int s = 0; s < GRAPH_SPLITS; s++)
-		free(f->places[s]);
+		free(f->positions[s]);
 	free(f->triples.at);
 	memset(f, 0, sizeof(*f));
 }

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 struct graph_found {
-	uint32_t *places[GRAPH_SPLITS]; /* in the splits of the graph, ascending */
+	uint32_t *positions[GRAPH_SPLITS]; /* in the splits of the graph, ascending */
 	size_t n[GRAPH_SPLITS];
 	struct graph_triples triples; /* by the graph's ids, each once, in the order of the file */
 };

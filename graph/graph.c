@@ -84,6 +84,7 @@ void graph_number_like(struct graph *g, const struct graph *old)
 	struct graph_vocab *entities = number_names(g->entities, old->entities, ent);
 	struct graph_vocab *relations = number_names(g->relations, old->relations, rel);
 
+	assert(g != old);
 	for (int s = 0; s < GRAPH_SPLITS; s++)
 		for (size_t k = 0; k < g->split[s].n; k++) {
 			struct graph_triple *t = &g->split[s].at[k];

@@ -68,13 +68,12 @@ void graph_number_like(struct graph *g, const struct graph *old);
  *   NTRIPLES   RDF; read as Turtle, of which N-Triples is a part
  *   TURTLE
  *
- * What becomes of RDF: an IRI's name is the whole IRI, prefixes and @base
- * resolved, \u escapes decoded, nothing else changed; a relative IRI without
- * @base is refused.  A triple with a literal is left out and counted, or the
- * literal is an entity, its name as in N-Triples: "text"@en, "5"^^<datatype>.
- * A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label;
- * MARK is a hash of the file (of train's, in a folder, whose files share labels):
- * labels mean nothing outside, so two partners must not find them equal. */
+ * Names in RDF: an IRI's name is the whole IRI, prefixes and @base resolved, \u escapes decoded,
+ * nothing else changed; a relative IRI without @base is refused.  A triple with a literal is left
+ * out and counted, or the literal is an entity, its name as in N-Triples: "text"@en,
+ * "5"^^<datatype>.  A blank node's name is _:LABEL@MARK, or _:.SPLIT.N@MARK if it has no label;
+ * MARK is a hash of the file (of train's, in a folder, whose files share labels): labels mean
+ * nothing outside, so two partners must not find them equal. */
 enum graph_format {
 	GRAPH_ANY, /* by name, else by content */
 	GRAPH_TSV,
@@ -83,7 +82,7 @@ enum graph_format {
 	GRAPH_TURTLE
 };
 
-/* What a loader found worth telling the owner. */
+/* A loader's findings that are worth telling the owner. */
 struct graph_load_report {
 	size_t lines;		/* or statements; of triples */
 	size_t literals;	/* of these, left out: with a literal */
@@ -141,9 +140,9 @@ int graph_vocab_save_openke(const struct graph_vocab *v, const char *folder, con
  */
 int graph_make_splits(struct graph *g, const struct graph_load_options *o, struct err *e);
 
-/* ---- the known answers of a query, for filtering ---- */
+/* ---- the true answers of a query, for filtering ---- */
 
-enum graph_side { GRAPH_TAIL, GRAPH_HEAD }; /* the side being asked for */
+enum graph_side { GRAPH_TAIL, GRAPH_HEAD }; /* the side that is to be predicted */
 
 struct graph_index;
 
@@ -152,7 +151,7 @@ struct graph_index *graph_index_new(const struct graph *g, unsigned splits);
 /* The same for the two queries of each of n triples alone, (h, r, ?) and (?, r, t): memory
  * follows their answers and not the graph.  Any other query seems to have none. */
 struct graph_index *graph_index_new_for(const struct graph *g, unsigned splits,
-					const struct graph_triple *asked, size_t n);
+					const struct graph_triple *queries, size_t n);
 void graph_index_free(struct graph_index *x);
 /* Tails of (head, rel, ?), ascending, without repeats; *n of them. */
 const uint32_t *graph_index_tails(const struct graph_index *x, uint32_t head, uint32_t rel,

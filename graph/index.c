@@ -1,8 +1,9 @@
-/* graph/index.c - the known answers of every query, as compressed sparse rows.
+/* graph/index.c - the true answers of every query, as compressed sparse rows.
  *
  * Two directions with one shape: the distinct pairs (known, rel) in ascending
  * order, an offset a pair, and all answers in one array.  A pair is found
  * through a hash table of pair numbers. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ static void sort_by(const struct entry *from, struct entry *to, size_t n, int wh
 {
 	size_t *at = mem_array((size_t)ids + 1, sizeof *at);
 
+	assert(which >= 0 && which <= 2);
 	for (size_t i = 0; i < n; i++)
 		at[column(&from[i], which) + 1]++;
 	for (uint32_t id = 0; id < ids; id++)
@@ -87,6 +89,7 @@ static void hash_pairs(struct rows *r)
 {
 	uint32_t slots = 16;
 
+	assert(r->n_pairs < UINT32_MAX / 4);
 	while (slots < r->n_pairs * 2u)
 		slots *= 2;
 	r->mask = slots - 1;
@@ -142,7 +145,7 @@ static uint32_t known_of(struct graph_triple t, enum graph_side side)
 	return side == GRAPH_TAIL ? t.head : t.tail;
 }
 
-/* The pairs that are asked for on one side, in a hash table; slots NULL: all are. */
+/* The pairs that queries of one side ask about, in a hash table; slots NULL: all are. */
 struct wanted {
 	uint64_t *slots; /* pair + 1; 0: free (no pair is the largest) */
 	size_t mask;
@@ -157,14 +160,15 @@ static size_t wanted_slot(const struct wanted *w, uint64_t pair)
 	return at;
 }
 
-static void want(struct wanted *w, const struct graph_triple *asked, size_t n, enum graph_side side)
+static void want(struct wanted *w, const struct graph_triple *queries, size_t n,
+		 enum graph_side side)
 {
 	*w = (struct wanted){ NULL, 15 };
 	while (w->mask < 2 * n)
 		w->mask = w->mask * 2 + 1;
 	w->slots = mem_array(w->mask + 1, sizeof *w->slots);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t pair = pair_of(known_of(asked[i], side), asked[i].rel);
+		uint64_t pair = pair_of(known_of(queries[i], side), queries[i].rel);
 
 		w->slots[wanted_slot(w, pair)] = pair + 1;
 	}
@@ -212,13 +216,13 @@ struct graph_index *graph_index_new(const struct graph *g, unsigned splits)
 }
 
 struct graph_index *graph_index_new_for(const struct graph *g, unsigned splits,
-					const struct graph_triple *asked, size_t n)
+					const struct graph_triple *queries, size_t n)
 {
 	struct graph_index *x = mem_array(1, sizeof *x);
 	struct wanted w;
 
 	for (int side = 0; side < 2; side++) {
-		want(&w, asked, n, (enum graph_side)side);
+		want(&w, queries, n, (enum graph_side)side);
 		rows_of_side(side == GRAPH_TAIL ? &x->tails : &x->heads, g, splits,
 			     (enum graph_side)side, &w);
 		free(w.slots);

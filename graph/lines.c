@@ -287,36 +287,50 @@ int graph_lines_check(const struct graph_lines *l, const char *text, size_t len,
 	return 0;
 }
 
-/* What is often given in place of text, and what to do then: else the sentence would be about one
- * of its bytes. */
+/* Formats that are often given in place of text, and what to do then: without these the error would
+ * be about one of the bytes. */
+static const struct {
+	const char *begins;
+	size_t n;
+	const char *says;
+} foreign[] = {
+	{ "\xff\xfe", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
+	{ "\xfe\xff", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
+	{ "\xfd\x37zXZ", 5, "packed with xz: unpack it first" },
+	{ "BZh91AY&SY", 10, "packed with bzip2: unpack it first" },
+	{ "PK\x03\x04", 4, "a zip archive: unpack it first" },
+	{ "7z\xbc\xaf", 4, "a 7z archive: unpack it first" },
+	{ "<?xml version", 13, "XML: convert RDF with rapper -o ntriples" },
+};
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+static bool begins_with(const char *line, size_t len, const char *with, size_t n)
+{
+	return len >= n && memcmp(line, with, n) == 0;
+}
+
 static int refuse_strangers(const struct graph_lines *l, const char *line, size_t len,
 			    struct err *e)
 {
-	static const struct {
-		const char *begins;
-		size_t n;
-		const char *says;
-	} strangers[] = {
-		{ "\xff\xfe", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
-		{ "\xfe\xff", 2, "UTF-16: convert the file with iconv -f UTF-16 -t UTF-8" },
-		{ "\xfd\x37zXZ", 5, "packed with xz: unpack it first" },
-		{ "BZh91AY&SY", 10, "packed with bzip2: unpack it first" },
-		{ "PK\x03\x04", 4, "a zip archive: unpack it first" },
-		{ "7z\xbc\xaf", 4, "a 7z archive: unpack it first" },
-		{ "<?xml version", 13, "XML: convert RDF with rapper -o ntriples" },
-	};
-
-	for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
-		if (len >= strangers[i].n && memcmp(line, strangers[i].begins, strangers[i].n) == 0)
-			return graph_lines_bad(l, e, "this is %s", strangers[i].says);
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+		if (begins_with(line, len, foreign[i].begins, foreign[i].n))
+			return graph_lines_bad(l, e, "this is %s", foreign[i].says);
 	return 0;
+}
+
+bool graph_lines_may_begin(const char *line, size_t len)
+{
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+		if (begins_with(line, len, foreign[i].begins, foreign[i].n))
+			return false;
+	return !begins_with(line, len, byte_order_mark, 3);
 }
 
 static int check_line(const struct graph_lines *l, const char *line, size_t len, struct err *e)
 {
 	if (l->number == 1 && refuse_strangers(l, line, len, e) != 0)
 		return ERR_INPUT;
-	if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
+	if (l->number == 1 && begins_with(line, len, byte_order_mark, 3))
 		return graph_lines_bad(l, e,
 				       "begins with a byte-order mark: remove it, for example with "
 				       "sed -i '1s/^\\xef\\xbb\\xbf//'");

@@ -11,6 +11,7 @@
 #ifndef GRAPH_LINES_H
 #define GRAPH_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -27,8 +28,12 @@ void graph_lines_close(struct graph_lines *l);
  * call), 0 at the end of the file, or ERR_INPUT, ERR_IO. */
 int graph_lines_next(struct graph_lines *l, char **line, size_t *len, struct err *e);
 
-/* What the file begins with, up to about LINES_MAX bytes, before anything was
- * read of it; good until the next call.  Errors come when they are read. */
+/* Whether a file may begin with this line: not where it would be taken for another kind of file, or
+ * for a byte-order mark. */
+bool graph_lines_may_begin(const char *line, size_t len);
+
+/* The beginning of the file, up to about LINES_MAX bytes, before anything was read of it; good
+ * until the next call.  Errors come when they are read. */
 void graph_lines_peek(struct graph_lines *l, const char **text, size_t *len);
 
 /* For a parser that cuts the file itself: 1 and the next byte, not checked but

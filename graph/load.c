@@ -166,7 +166,8 @@ static int load_line(struct loading *in, char *line, size_t len, struct err *e)
 	return 0;
 }
 
-int graph_load_tsv(struct loading *in, struct err *e)
+/* The readers: from in->lines to its end.  ERR_INPUT, ERR_IO. */
+static int graph_load_tsv(struct loading *in, struct err *e)
 {
 	char *line;
 	size_t len;
@@ -372,7 +373,7 @@ static size_t count_leaked(const struct graph_triples *of, const struct graph_tr
 	return n;
 }
 
-/* What of valid and test train does not know, and what it gives away. */
+/* Names of valid and test that train does not have, and triples of theirs that train has. */
 static void report_unseen(const struct graph *g, struct graph_load_report *report)
 {
 	bool *ent = mem_array((size_t)graph_vocab_count(g->entities) + 1, sizeof *ent);

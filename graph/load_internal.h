@@ -17,7 +17,7 @@ struct seen {
 	size_t mask;
 };
 
-/* Where the triples of each split came from: for who asks by line (graph/find.c). */
+/* Where the triples of each split came from: for a caller that asks by line (graph/find.c). */
 struct load_origin {
 	char *path[GRAPH_SPLITS];
 	struct buf lines[GRAPH_SPLITS]; /* size_t, one a triple */
@@ -52,8 +52,6 @@ size_t graph_seen_slot(const struct seen *s, const struct graph_triples *in, str
 /* A table of all of them; free(s->slots). */
 void graph_seen_fill(struct seen *s, const struct graph_triples *in);
 
-/* The readers: from in->lines to its end.  ERR_INPUT, ERR_IO. */
-int graph_load_tsv(struct loading *in, struct err *e);
 int graph_load_rdf(struct loading *in, struct err *e); /* N-Triples and Turtle; graph/rdf.c */
 /* A folder in OpenKE's layout; graph/openke.c.  Opens its files itself. */
 int graph_load_openke(struct loading *in, const char *folder, struct err *e);

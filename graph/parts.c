@@ -13,7 +13,7 @@ static int check_parts(const struct graph *g, uint32_t k, struct err *e)
 	uint32_t n = graph_vocab_count(g->relations);
 
 	if (k < 2 || k > GRAPH_PARTS_MAX)
-		return err_set(e, ERR_USAGE, "a graph is dealt to 2 to %d parts, not to %u",
+		return err_set(e, ERR_USAGE, "a graph has 2 to %d parts, not to %u",
 			       GRAPH_PARTS_MAX, k);
 	if (k > n)
 		return err_set(e, ERR_USAGE,

@@ -1,6 +1,6 @@
-/* graph/parts.h - one graph dealt to k agents by its relations (methods 7).
+/* graph/parts.h - one graph partitioned among k agents by its relations (methods 7).
  *
- *   R-k  relations shuffled and dealt evenly
+ *   R-k  relations shuffled, each agent gets as many
  *   C-k  communities of relations that meet at the same entities
  *
  * A triple follows its relation, so parts share entities and never a relation,

@@ -29,7 +29,7 @@ static bool can_spare(struct counts *c, struct graph_triple t)
 
 struct turn {
 	uint64_t number;
-	uint32_t place;
+	uint32_t position;
 };
 
 static int compare_turns(const void *a, const void *b)
@@ -38,7 +38,7 @@ static int compare_turns(const void *a, const void *b)
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
-	return (x->place > y->place) - (x->place < y->place);
+	return (x->position > y->position) - (x->position < y->position);
 }
 
 static void hash_name(crypto_generichash_state *h, const struct graph_vocab *names, uint32_t id)
@@ -79,12 +79,12 @@ static uint32_t *order_by_names(const struct graph *g, uint64_t seed)
 		turns[i] = (struct turn){ turn_of(g, train->at[i], seed), (uint32_t)i };
 	qsort(turns, train->n, sizeof *turns, compare_turns);
 	for (size_t i = 0; i < train->n; i++)
-		order[i] = turns[i].place;
+		order[i] = turns[i].position;
 	free(turns);
 	return order;
 }
 
-static uint32_t *order_by_place(size_t n, uint64_t seed)
+static uint32_t *order_by_position(size_t n, uint64_t seed)
 {
 	uint32_t *order = mem_array(n + 1, sizeof *order);
 	struct rng r;
@@ -142,7 +142,7 @@ int graph_make_splits(struct graph *g, const struct graph_load_options *o, struc
 	c.relation = mem_array((size_t)graph_vocab_count(g->relations) + 1, sizeof *c.relation);
 	for (size_t i = 0; i < n; i++)
 		count_triple(&c, g->split[GRAPH_TRAIN].at[i], 1);
-	order = o->by_names ? order_by_names(g, o->seed) : order_by_place(n, o->seed);
+	order = o->by_names ? order_by_names(g, o->seed) : order_by_position(n, o->seed);
 	deal(g, &c, order, want);
 	free(c.entity);
 	free(c.relation);

@@ -49,7 +49,7 @@ static struct graph_synth_range draw_type(const struct graph_synth *s, struct rn
 	return s->type[t];
 }
 
-/* ---- clusters: of equal size, what is left over belongs to the last ---- */
+/* ---- clusters: of equal size, the last one with the rest ---- */
 
 static uint32_t cluster_size(uint32_t n)
 {
@@ -107,25 +107,25 @@ static void make_relations(struct graph_synth *s)
 	}
 }
 
-/* One round: to every relation with room its share of what is left.  Returns what was dealt. */
-static uint64_t deal_round(struct graph_synth *s, uint64_t left)
+/* One round: to every relation with room its share of what is left.  Returns what was allotted. */
+static uint64_t allot_round(struct graph_synth *s, uint64_t left)
 {
-	uint64_t dealt = 0;
+	uint64_t allotted = 0;
 	double weights = 0;
 
 	for (uint32_t i = covering(s); i < s->c.relations; i++)
 		if (s->rel[i].triples < room(&s->rel[i]))
 			weights += 1.0 / (i - covering(s) + 1);
-	for (uint32_t i = covering(s); i < s->c.relations && dealt < left; i++) {
+	for (uint32_t i = covering(s); i < s->c.relations && allotted < left; i++) {
 		struct graph_synth_relation *r = &s->rel[i];
 		uint64_t more = (uint64_t)((double)left / (weights * (i - covering(s) + 1))) + 1;
 
 		more = more < room(r) - r->triples ? more : room(r) - r->triples;
-		more = more < left - dealt ? more : left - dealt;
+		more = more < left - allotted ? more : left - allotted;
 		r->triples += more;
-		dealt += more;
+		allotted += more;
 	}
-	return dealt;
+	return allotted;
 }
 
 static int deal_triples(struct graph_synth *s, struct err *e)
@@ -145,15 +145,15 @@ static int deal_triples(struct graph_synth *s, struct err *e)
 		most += i < covering(s) ? r->triples : room(r);
 	}
 	while (left > 0) {
-		uint64_t dealt = deal_round(s, left);
+		uint64_t allotted = allot_round(s, left);
 
-		if (dealt == 0)
+		if (allotted == 0)
 			return err_set(e, ERR_USAGE,
 				       "%u entities and %u relations bear at most %llu triples, "
 				       "not %llu: ask for fewer triples or more entities",
 				       s->c.entities, s->c.relations, (unsigned long long)most,
 				       (unsigned long long)s->c.triples);
-		left -= dealt;
+		left -= allotted;
 	}
 	return 0;
 }
@@ -297,7 +297,7 @@ static struct order order_of(const struct graph_synth *s, uint32_t n)
 	}
 }
 
-static uint32_t place(const struct order *o, uint64_t j)
+static uint32_t position(const struct order *o, uint64_t j)
 {
 	return (uint32_t)((j * o->step + o->first) % o->n);
 }
@@ -349,7 +349,7 @@ static int run_1_1(struct run *u, uint32_t rel)
 	if (shift == 0 && r->head.first == r->tail.first)
 		shift = 1;
 	for (uint64_t j = 0; j < r->triples && rc == 0; j++) {
-		uint32_t i = place(&o, j);
+		uint32_t i = position(&o, j);
 
 		rc = emit(u, r->head.first + i, rel,
 			  r->tail.first + (uint32_t)(((uint64_t)i + shift) % n));
@@ -368,7 +368,7 @@ static int run_one_sided(struct run *u, uint32_t rel)
 	int rc = 0;
 
 	for (uint64_t j = 0; j < r->triples && rc == 0; j++) {
-		uint32_t i = place(&o, j), id = from.first + i;
+		uint32_t i = position(&o, j), id = from.first + i;
 		uint32_t other = draw_other(u, to, arrival(r, from, i, to), id);
 
 		rc = by_head ? emit(u, id, rel, other) : emit(u, other, rel, id);
@@ -455,7 +455,7 @@ static int run_n_n(struct run *u, uint32_t rel)
 		uint64_t upto = last ? r->triples : degrees_below(&d, (double)rank + 1);
 
 		if (upto > done) {
-			rc = run_head(u, rel, place(&o, rank), (uint32_t)(upto - done));
+			rc = run_head(u, rel, position(&o, rank), (uint32_t)(upto - done));
 			done = upto;
 		}
 	}

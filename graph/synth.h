@@ -53,8 +53,8 @@ struct graph_synth_relation {
 
 struct graph_synth;
 
-/* What there will be.  ERR_USAGE with what is allowed, such as how many triples so few
- * entities and relations can bear. */
+/* A plan of the graph.  ERR_USAGE with what is allowed, such as how many triples so few entities
+ * and relations can bear. */
 int graph_synth_new(struct graph_synth **s, const struct graph_synth_config *c, struct err *e);
 void graph_synth_free(struct graph_synth *s);
 /* By relation id. */
@@ -65,7 +65,7 @@ struct graph_synth_report {
 	uint32_t entities, relations; /* in train, so in any split */
 };
 
-/* Calls fn for every triple; what it returns, if not 0, ends the run and is returned. */
+/* Calls fn for every triple; a result other than 0 ends the run and is returned. */
 int graph_synth_run(const struct graph_synth *s,
 		    int (*fn)(void *ctx, enum graph_split split, struct graph_triple t), void *ctx,
 		    struct graph_synth_report *report);

@@ -73,6 +73,7 @@ static uint32_t slot_of(const struct graph_vocab *v, const char *name, size_t le
 {
 	uint32_t at = hash & v->mask;
 
+	assert(v->count <= v->mask);
 	for (; v->slots[at] != 0; at = (at + 1) & v->mask) {
 		const struct name *n = &v->names[v->slots[at] - 1];
 
@@ -101,6 +102,7 @@ static const char *keep(struct graph_vocab *v, const char *name, size_t len)
 	struct chunk *c = v->chunks;
 	char *at;
 
+	assert(name != NULL || len == 0);
 	if (c == NULL || c->cap - c->used < len + 1) {
 		size_t cap = len + 1 > CHUNK_BYTES ? len + 1 : CHUNK_BYTES;
 

@@ -107,9 +107,9 @@ void kge_all_draw(struct kge_batch *b, size_t k)
 
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
-		uint32_t place = b->order[q];
+		uint32_t position = b->order[q];
 
-		kge_batch_ask(b, q, place >> 1, (enum graph_side)(place & 1));
+		kge_batch_ask(b, q, position >> 1, (enum graph_side)(position & 1));
 	}
 }
 

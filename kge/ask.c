@@ -13,7 +13,7 @@ struct kge_asker {
 	const struct kge_emb *emb;
 	const struct graph *g;
 	const struct kge_kernels *k;
-	struct graph_index *known;
+	struct graph_index *truths;	  /* the triples of all splits */
 	struct kge_candidate_sets *typed; /* NULL: nobody asked yet */
 	float *scores;			  /* one a row of the larger table */
 	float *query;			  /* one entity row, or one of query_floats */
@@ -30,7 +30,7 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g
 	a->emb = emb;
 	a->g = g;
 	a->k = kge_kernels_pick();
-	a->known = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST);
+	a->truths = graph_index_new(g, 1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST);
 	a->scores = mem_aligned(rows, sizeof(float));
 	a->query = mem_aligned(emb->ent_floats + emb->query_floats, sizeof(float));
 	if (emb->model->project != NULL)
@@ -42,7 +42,7 @@ void kge_asker_free(struct kge_asker *a)
 {
 	if (a == NULL)
 		return;
-	graph_index_free(a->known);
+	graph_index_free(a->truths);
 	if (a->typed != NULL)
 		kge_candidates_free(a->typed);
 	free(a->scores);
@@ -149,8 +149,8 @@ static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_
 	const uint32_t *list = o->typed ? kge_candidates_of(typed_sets(a), side, q.rel, &n) : NULL;
 	size_t n_answers, next = 0;
 	const uint32_t *answers = side == GRAPH_TAIL
-					  ? graph_index_tails(a->known, known, q.rel, &n_answers)
-					  : graph_index_heads(a->known, q.rel, known, &n_answers);
+					  ? graph_index_tails(a->truths, known, q.rel, &n_answers)
+					  : graph_index_heads(a->truths, q.rel, known, &n_answers);
 
 	score_entities(a, known, q.rel, side);
 	for (uint32_t i = 0; i < n; i++) { /* candidates and answers both ascend */
@@ -158,9 +158,9 @@ static size_t ask_entity(struct kge_asker *a, struct graph_triple q, enum graph_
 
 		while (next < n_answers && answers[next] < x.id)
 			next++;
-		x.known = next < n_answers && answers[next] == x.id;
+		x.is_true = next < n_answers && answers[next] == x.id;
 		x.score = a->scores[x.id];
-		if (!x.known || o->with_known)
+		if (!x.is_true || o->with_true)
 			offer(&b, x);
 	}
 	return sort_answers(&b);
@@ -182,9 +182,9 @@ static size_t ask_relation(struct kge_asker *a, struct graph_triple q,
 	struct best b = { .at = out, .room = o->top };
 
 	for (q.rel = 0; q.rel < graph_vocab_count(a->g->relations); q.rel++) {
-		struct kge_answer x = { .id = q.rel, .known = graph_index_has(a->known, q) };
+		struct kge_answer x = { .id = q.rel, .is_true = graph_index_has(a->truths, q) };
 
-		if ((x.known && !o->with_known) || (o->typed && !fits(a, q)))
+		if ((x.is_true && !o->with_true) || (o->typed && !fits(a, q)))
 			continue;
 		x.score = kge_score(a->emb, q.head, q.rel, q.tail);
 		offer(&b, x);
@@ -206,7 +206,7 @@ size_t kge_ask(struct kge_asker *a, struct graph_triple question, const struct k
 
 /* ---- near rows ---- */
 
-/* What a relation of RotatE does to 1, in every place. */
+/* Each relation of RotatE applied to 1, in every component. */
 static const float *turns_of(struct kge_asker *a)
 {
 	const struct kge_emb *m = a->emb;

@@ -22,7 +22,7 @@ struct kge_asker;
 struct kge_answer {
 	uint32_t id;
 	float score;
-	bool known; /* the graph holds the triple, in whatever split; a name's row: never */
+	bool is_true; /* the graph holds the triple, in whatever split; a name's row: never */
 };
 
 /* emb has a row for each name of the graph. */
@@ -30,8 +30,8 @@ struct kge_asker *kge_asker_new(const struct kge_emb *emb, const struct graph *g
 void kge_asker_free(struct kge_asker *a);
 
 struct kge_ask_options {
-	size_t top;	 /* so many answers, at most */
-	bool with_known; /* else answers that make a known triple are left out */
+	size_t top;	/* so many answers, at most */
+	bool with_true; /* else answers that make a true triple are left out */
 	/* Only entities seen on that side of the relation; only relations with head and tail
 	 * seen on their sides (methods 2, type-constrained). */
 	bool typed;

@@ -45,7 +45,7 @@ static size_t larger(size_t a, size_t b)
 
 /* Where a lane's gradient of a relation of the batch stands: by the first query that asks it, so
  * that few of many relations take little memory. */
-static size_t drel_place(const struct kge_batch *b, uint32_t rel)
+static size_t drel_slot(const struct kge_batch *b, uint32_t rel)
 {
 	return queries_max(b->c) < b->emb->n_rel ? b->first_rel[rel] : rel;
 }
@@ -53,12 +53,12 @@ static size_t drel_place(const struct kge_batch *b, uint32_t rel)
 static void lane_init_projection(struct kge_lane *l, const struct kge_batch *b)
 {
 	const struct kge_emb *e = b->emb;
-	size_t nq = queries_max(b->c), places = nq < e->n_rel ? nq : e->n_rel;
+	size_t nq = queries_max(b->c), positions = nq < e->n_rel ? nq : e->n_rel;
 
 	l->seen = mem_aligned(e->query_floats, sizeof(float));
 	l->dseen = mem_aligned(e->query_floats, sizeof(float));
-	l->drel = mem_aligned(places, e->rel_floats * sizeof(float));
-	l->has_drel = mem_array(places, sizeof(*l->has_drel));
+	l->drel = mem_aligned(positions, e->rel_floats * sizeof(float));
+	l->has_drel = mem_array(positions, sizeof(*l->has_drel));
 }
 
 static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
@@ -158,13 +158,13 @@ double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *
 	return floats;
 }
 
-/* What the phases below need, and shared.c does not. */
+/* Memory that the phases below need, and shared.c does not. */
 static void init_pairs(struct kge_batch *b, size_t nq)
 {
 	b->ids = mem_array(nq * b->width, sizeof(*b->ids));
 	b->q = mem_aligned(nq, b->stride * sizeof(float));
 	b->late = mem_aligned(nq, b->stride * sizeof(float));
-	b->slope = mem_aligned(nq * b->width, sizeof(float));
+	b->dscore = mem_aligned(nq * b->width, sizeof(float));
 	b->count = mem_array(b->emb->n_ent, sizeof(*b->count));
 	b->at = mem_array(b->emb->n_ent, sizeof(*b->at));
 	b->first_known = all_none(b->emb->n_ent);
@@ -214,7 +214,7 @@ void kge_batch_release(struct kge_batch *b)
 	free(b->ids);
 	free(b->q);
 	free(b->late);
-	free(b->slope);
+	free(b->dscore);
 	free(b->count);
 	free(b->at);
 	free(b->first_known);
@@ -230,9 +230,9 @@ void kge_batch_release(struct kge_batch *b)
 
 /* ---- draw ---- */
 
-struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum graph_side s)
+struct rng kge_batch_stream(const struct kge_batch *b, size_t position, enum graph_side s)
 {
-	return rng_stream(&b->rng, 2 * (uint64_t)place + (s == GRAPH_HEAD ? 1 : 0));
+	return rng_stream(&b->rng, 2 * (uint64_t)position + (s == GRAPH_HEAD ? 1 : 0));
 }
 
 /* All but its row. */
@@ -263,10 +263,10 @@ static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint3
 }
 
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  uint32_t triple, size_t place, enum graph_side s)
+			  uint32_t triple, size_t position, enum graph_side s)
 {
 	make_query(b, x, ids, triple, s);
-	draw_own(b, x, ids, kge_batch_stream(b, place, s));
+	draw_own(b, x, ids, kge_batch_stream(b, position, s));
 }
 
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum graph_side s)
@@ -290,17 +290,17 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 		const struct kge_query *x = &b->queries[i];
 		struct graph_ids known = graph_answers_of(b->answers, x->triple, x->side);
 
-		kge_mask_known(b->ids + i * b->width + 1, b->c->negatives, &known);
+		kge_mask_answers(b->ids + i * b->width + 1, b->c->negatives, &known);
 	}
 }
 
-enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place,
+enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t position,
 			       size_t half)
 {
 	struct rng r;
 
 	if (kge_sampler_has_sides(b->sampler)) {
-		r = rng_stream(&b->rng, ~(uint64_t)place); /* far from those of the negatives */
+		r = rng_stream(&b->rng, ~(uint64_t)position); /* far from those of the negatives */
 		return kge_sampler_side(b->sampler, b->train->at[triple].rel, &r);
 	}
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE)
@@ -440,7 +440,7 @@ static struct kge_pairs pairs_of(const struct kge_batch *b, const struct kge_lan
 				   .floats = b->emb->query_floats };
 }
 
-/* Those from p->at[from] on that ask by the same relation. */
+/* The pairs from p->at[from] on that ask by the same relation. */
 static struct kge_pairs run_of(const struct kge_batch *b, const struct kge_pairs *p, size_t from)
 {
 	struct kge_pairs run = *p;
@@ -534,21 +534,21 @@ double kge_batch_share(const struct kge_batch *b, const struct kge_query *x)
 				  : 1.0 / (double)b->n_queries;
 }
 
-void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *slope)
+void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *dscore)
 {
 	enum kge_metric m = b->emb->model->metric;
 	float scale = (float)(m == KGE_DOT ? share : -share);
 
 	for (size_t j = 0; j < b->width; j++)
-		slope[j] *= scale;
+		dscore[j] *= scale;
 	for (size_t j = 0; j < b->width && m == KGE_L2; j++) {
 		float distance = b->emb->gamma - scores[j];
 
-		slope[j] = distance > 0 ? slope[j] / distance : 0.0f;
+		dscore[j] = distance > 0 ? dscore[j] / distance : 0.0f;
 	}
 }
 
-double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *slope,
+double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *dscore,
 		      size_t there, const float *taught, float *work)
 {
 	const struct kge_interference *x = b->terms.interfere;
@@ -558,22 +558,22 @@ double kge_batch_loss(const struct kge_batch *b, double share, const float *scor
 	double loss, sum, theirs = 0;
 
 	if (b->terms.adaptive && weight > 0)
-		theirs = kge_loss_of(b->c, b->k, taught, slope, n, there, work);
-	loss = x != NULL ? kge_hard_of(x, b->c, b->k, scores, slope, n, there, work)
-			 : kge_loss_of(b->c, b->k, scores, slope, n, there, work);
+		theirs = kge_loss_of(b->c, b->k, taught, dscore, n, there, work);
+	loss = x != NULL ? kge_hard_of(x, b->c, b->k, scores, dscore, n, there, work)
+			 : kge_loss_of(b->c, b->k, scores, dscore, n, there, work);
 	sum = loss / plain;
 	if (x != NULL && x->soft > 0)
-		sum += kge_soft_of(x, scores, slope, n, there, (float)plain);
+		sum += kge_soft_of(x, scores, dscore, n, there, (float)plain);
 	if (b->terms.adaptive)
 		weight = loss + theirs > 0 ? weight / (loss + theirs) : 0;
 	if (weight > 0)
-		sum += weight * kge_distill_of(b->k, scores, taught, slope, n,
+		sum += weight * kge_distill_of(b->k, scores, taught, dscore, n,
 					       (float)(weight * plain), work);
 	return sum;
 }
 
-/* What the teacher makes of a query's candidates, by the kernel that the pupil's scores come from.
- */
+/* The teacher's scores of a query's candidates, by the kernel that the student's scores come
+ * from. */
 static void ask_teacher(const struct kge_batch *b, const struct kge_lane *l, size_t q)
 {
 	const struct kge_emb *t = b->terms.teacher;
@@ -616,7 +616,7 @@ static void loss_of_scores(struct kge_batch *b, size_t k)
 
 	parallel_part(b->n_queries, k, b->lanes, &begin, &end);
 	for (size_t q = begin; q < end; q++) {
-		float *slope = b->slope + q * b->width;
+		float *dscore = b->dscore + q * b->width;
 		double share = kge_batch_share(b, &b->queries[q]);
 		size_t there;
 
@@ -624,9 +624,9 @@ static void loss_of_scores(struct kge_batch *b, size_t k)
 		there = kge_batch_scores(b, b->ids + q * b->width, scores);
 		if (l->taught != NULL)
 			ask_teacher(b, l, q);
-		l->loss += kge_batch_loss(b, share, scores, slope, there, l->taught,
+		l->loss += kge_batch_loss(b, share, scores, dscore, there, l->taught,
 					  scores + b->width);
-		kge_batch_weights(b, share, scores, slope);
+		kge_batch_weights(b, share, scores, dscore);
 	}
 }
 
@@ -667,12 +667,12 @@ void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, 
 /* Where a lane sums its gradient of a relation. */
 static float *relation_gradient(const struct kge_batch *b, struct kge_lane *l, uint32_t rel)
 {
-	size_t floats = b->emb->rel_floats, place = drel_place(b, rel);
-	float *g = l->drel + place * floats;
+	size_t floats = b->emb->rel_floats, position = drel_slot(b, rel);
+	float *g = l->drel + position * floats;
 
-	if (!l->has_drel[place])
+	if (!l->has_drel[position])
 		memset(g, 0, floats * sizeof(*g));
-	l->has_drel[place] = true;
+	l->has_drel[position] = true;
 	return g;
 }
 
@@ -736,14 +736,14 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 	kge_optimizer_row(b->rel, b->c->optimizer, b->k, &b->step, r, kge_rel(b->emb, r), gradient);
 }
 
-static void descend_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
+static void backward_row(struct kge_batch *b, struct kge_lane *l, uint32_t e)
 {
 	bool waits = b->first_known[e] != GRAPH_NONE;
 	float *g = waits ? b->late + b->first_known[e] * b->stride : l->row;
 	struct kge_pairs p = pairs_of(b, l, e);
 
 	if (p.n > 0)
-		kge_batch_grad_row(b, l, g, b->slope, kge_ent(b->emb, e), &p);
+		kge_batch_grad_row(b, l, g, b->dscore, kge_ent(b->emb, e), &p);
 	else
 		memset(g, 0, b->stride * sizeof(*g));
 	if (!waits)
@@ -759,7 +759,7 @@ static void backward_rows(struct kge_batch *b, size_t k)
 		prefetch_row(b, l, i + 1);
 		if (i + 1 < l->n_touched)
 			kge_optimizer_prefetch(b->ent, l->touched[i + 1]);
-		descend_row(b, l, l->touched[i]);
+		backward_row(b, l, l->touched[i]);
 	}
 }
 
@@ -795,7 +795,7 @@ static void backward_query(struct kge_batch *b, size_t k)
 
 /* ---- apply ---- */
 
-static void settle_entities(struct kge_batch *b, struct kge_lane *l)
+static void apply_entities(struct kge_batch *b, struct kge_lane *l)
 {
 	for (size_t i = 0; i < l->n_touched; i++) {
 		uint32_t e = l->touched[i], q = b->first_known[e];
@@ -826,15 +826,15 @@ static float *sum_queries(const struct kge_batch *b, uint32_t r)
 /* ... or from the lanes that have summed some of it, which are rid of it then. */
 static float *sum_lanes(struct kge_batch *b, uint32_t r)
 {
-	size_t place = drel_place(b, r);
+	size_t position = drel_slot(b, r);
 	float *g = NULL;
 
 	for (size_t o = 0; o < b->lanes; o++) {
-		float *part = b->lane[o].drel + place * b->emb->rel_floats;
+		float *part = b->lane[o].drel + position * b->emb->rel_floats;
 
-		if (!b->lane[o].has_drel[place])
+		if (!b->lane[o].has_drel[position])
 			continue;
-		b->lane[o].has_drel[place] = false;
+		b->lane[o].has_drel[position] = false;
 		if (g != NULL)
 			b->k->add(g, part, b->emb->rel_floats);
 		else
@@ -843,7 +843,7 @@ static float *sum_lanes(struct kge_batch *b, uint32_t r)
 	return g;
 }
 
-static void settle_relations(struct kge_batch *b, struct kge_lane *l)
+static void apply_relations(struct kge_batch *b, struct kge_lane *l)
 {
 	for (size_t i = 0; i < l->n_touched_rel; i++) {
 		uint32_t r = l->touched_rel[i];
@@ -855,7 +855,7 @@ static void settle_relations(struct kge_batch *b, struct kge_lane *l)
 }
 
 /* Dense Adam moves the rows that nothing touched as well.  Before settle_*() forget them. */
-static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
+static void apply_untouched(struct kge_batch *b, struct kge_lane *l)
 {
 	memset(l->row, 0, larger(b->stride, b->emb->rel_floats) * sizeof(*l->row));
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
@@ -869,9 +869,9 @@ static void settle_untouched(struct kge_batch *b, struct kge_lane *l)
 static void apply_steps(struct kge_batch *b, size_t k)
 {
 	if (b->c->optimizer == KGE_ADAM_DENSE)
-		settle_untouched(b, &b->lane[k]);
-	settle_entities(b, &b->lane[k]);
-	settle_relations(b, &b->lane[k]);
+		apply_untouched(b, &b->lane[k]);
+	apply_entities(b, &b->lane[k]);
+	apply_relations(b, &b->lane[k]);
 }
 
 void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
@@ -889,8 +889,8 @@ void kge_batch_run(struct kge_batch *b, struct team *team, size_t k)
 		return;
 	}
 	for (size_t i = 0; i < PHASES; i++) {
-		for (size_t lane = k; lane < b->lanes; lane += team_size(team))
+		for (size_t lane = k; lane < b->lanes; lane += kge_team_size(team))
 			phases[b->c->negatives == 0][i](b, lane);
-		team_wait(team);
+		kge_team_wait(team);
 	}
 }

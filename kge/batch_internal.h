@@ -89,16 +89,16 @@ struct kge_batch {
 	struct kge_terms terms; /* those on queries */
 	struct kge_interference interfere;
 
-	const struct kge_order *places; /* of the epoch */
+	const struct kge_order *epoch_order; /* of the epoch */
 
-	/* the batch at hand, n places from `first`: positives train->at[order[0]] and on;
+	/* the batch at hand, n positions from `first`: positives train->at[order[0]] and on;
 	 * all.c: queries, each named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
 	size_t n_answers; /* of the batch, over which its loss is a mean */
 	bool sgemm;	  /* all.c: dot products by matrix products */
 	uint64_t number;  /* batches so far, from 1 */
-	struct rng rng;	  /* of the epoch; a query's stream is its place in it */
+	struct rng rng;	  /* of the epoch; a query's stream is its position in it */
 	float lr;	  /* of now */
 	struct kge_step step;
 
@@ -107,7 +107,7 @@ struct kge_batch {
 	struct kge_query *queries;
 	uint32_t *ids; /* queries x width; GRAPH_NONE: no candidate */
 	float *q;      /* queries x stride; later, gradients of relations */
-	float *slope;  /* queries x width */
+	float *dscore; /* queries x width */
 	float *late;   /* queries x stride: gradients of rows that wait */
 
 	/* rows -> what touches them */
@@ -152,18 +152,19 @@ void kge_shared_free(struct kge_shared *s);
 void kge_shared_set_teacher(struct kge_batch *b);
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k);
 
-/* Which side is asked by this triple, at this place in the epoch, in its first or second query. */
-enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t place,
+/* Which side is asked by this triple, at this position in the epoch, in its first or second query.
+ */
+enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_t position,
 			       size_t half);
-/* What a query's loss counts for in that of the batch; all together 1. */
+/* The weight of a query's loss in that of the batch; all weights together are 1. */
 double kge_batch_share(const struct kge_batch *b, const struct kge_query *x);
-/* The loss of a query with these scores, times the number of queries, and terms on it; the slopes
- * are those of kge_loss_of().  taught: width scores of the teacher's, NULL where
+/* The loss of a query with these scores, times the number of queries, and terms on it; dscore
+ * is that of kge_loss_of().  taught: width scores of the teacher's, NULL where
  * b->terms.distill is 0.  work: 3 x width. */
-double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *slope,
+double kge_batch_loss(const struct kge_batch *b, double share, const float *scores, float *dscore,
 		      size_t there, const float *taught, float *work);
-/* The random stream of a query, or of a chunk by its first, named by its place in the epoch. */
-struct rng kge_batch_stream(const struct kge_batch *b, size_t place, enum graph_side s);
+/* The random stream of a query, or of a chunk by its first, named by its position in the epoch. */
+struct rng kge_batch_stream(const struct kge_batch *b, size_t position, enum graph_side s);
 /* Query q of the batch asks for side s of a triple of train. */
 void kge_batch_ask(struct kge_batch *b, size_t q, uint32_t triple, enum graph_side s);
 /* The true answers of a query that is asked against all entities. */
@@ -181,17 +182,17 @@ void kge_batch_grad_row(const struct kge_batch *b, struct kge_lane *l, float *g,
 void kge_batch_step_entity(struct kge_batch *b, struct kge_lane *l, uint32_t e, float *gradient);
 void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r, float *gradient);
 
-/* ---- one query, for the batch and for kge/race_internal.h ---- */
+/* ---- one query, for the batch and for kge/hogwild_internal.h ---- */
 
-/* The query for side s of a triple, at this place in the epoch, and its line of `width`
+/* The query for side s of a triple, at this position in the epoch, and its line of `width`
  * candidates, drawn for it alone. */
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
-			  uint32_t triple, size_t place, enum graph_side s);
+			  uint32_t triple, size_t position, enum graph_side s);
 /* A line of raw scores becomes one of scores, higher is better, very low where there is no
  * candidate; returns how many negatives there are. */
 size_t kge_batch_scores(const struct kge_batch *b, const uint32_t *ids, float *scores);
 /* A line of dloss/dscore becomes what the gradient kernels want, where the query's loss counts
  * for `share` of the whole. */
-void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *slope);
+void kge_batch_weights(const struct kge_batch *b, double share, const float *scores, float *dscore);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* Whether its sgemm is faster than our kernels: it takes processors newer than itself for
- * very old ones.  The first call keeps it from starting threads, since they are ours. */
+/* Whether the library's sgemm is faster than our kernels: the library takes processors newer than
+ * itself for very old ones.  The first call keeps it from starting threads, since all are ours. */
 bool kge_sgemm_is_fast(void);
-/* Its name for the processor that it takes this one for. */
+/* The library's name for the processor that it takes this one for. */
 const char *kge_blas_core(void);
 
 #endif

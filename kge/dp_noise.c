@@ -1,5 +1,6 @@
 #include "kge/dp_noise.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <sodium.h>
@@ -31,6 +32,7 @@ uint64_t kge_dp_stream_u64(struct kge_dp_stream *s)
 {
 	uint64_t word;
 
+	assert(s->used <= sizeof(s->bytes));
 	if (s->used == sizeof(s->bytes))
 		refill(s);
 	memcpy(&word, s->bytes + s->used, sizeof(word));
@@ -104,6 +106,7 @@ struct kge_dp_noise *kge_dp_noise_new(uint32_t deviation)
 	struct kge_dp_noise *t = mem_array(1, sizeof(*t));
 	uint32_t k = 0;
 
+	assert(deviation > 0 && deviation <= KGE_DP_DEVIATION_MAX);
 	t->sizes = REACH * deviation;
 	t->high = mem_array(t->sizes, sizeof(*t->high));
 	t->low = mem_array(t->sizes, sizeof(*t->low));
@@ -157,6 +160,7 @@ void kge_dp_noise_add(const struct kge_dp_noise *t, struct kge_dp_stream *s, uin
 {
 	uint64_t signs = 0;
 
+	assert(t->sizes > 0);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t size = draw_size(t, s);
 

@@ -1,10 +1,9 @@
 /* kge/dp_noise.h - Gaussian noise in whole numbers, and the random words that it is made of.
  *
- * What private training releases is a sum of whole numbers plus noise that is a whole number
- * too, so that no low bits of a floating-point draw can tell the sum from the noise
- * (Mironov 2012).  The noise is the discrete Gaussian of Canonne, Kamath, Steinke 2020,
- * P(X = k) proportional to e^(-k^2 / (2 s^2)), which costs no more than the continuous one
- * (dp/subsampled.h).
+ * Private training releases a sum of whole numbers plus noise that is a whole number too, so that
+ * no low bits of a floating-point draw can tell the sum from the noise (Mironov 2012).  The noise
+ * is the discrete Gaussian of Canonne, Kamath, Steinke 2020, P(X = k) proportional to
+ * e^(-k^2 / (2 s^2)), which costs no more than the continuous one (dp/subsampled.h).
  *
  * It is drawn by inversion: a random number of 128 binary digits (of which 64 nearly
  * always decide) is looked up in a table of P(|X| >= k), k = 0, 1, ..., and another bit is the

@@ -84,9 +84,9 @@ static bool has_all(const struct kge_train_config *c)
 	return c->negatives == 0;
 }
 
-static bool has_racing(const struct kge_train_config *c)
+static bool has_hogwild(const struct kge_train_config *c)
 {
-	return c->update == KGE_UPDATE_RACING;
+	return c->update == KGE_UPDATE_HOGWILD;
 }
 
 static bool has_once(const struct kge_train_config *c)
@@ -111,7 +111,7 @@ static const struct {
 	  has_sampling },
 	{ "subsampling must be false (its weights count the triples of train)", has_subsampling },
 	{ "negatives must not be 0 (a query would be asked once for all its answers)", has_all },
-	{ "update must be exact (racing steps at each triple, without noise)", has_racing },
+	{ "update must be exact (racing steps at each triple, without noise)", has_hogwild },
 	{ "draws must be anew (which triples a step takes is what privacy comes from)", has_once },
 	{ "reg must be none (it is not clipped with the rest)", has_reg },
 };
@@ -186,7 +186,7 @@ struct kge_dp *kge_dp_new(struct kge_batch *b)
 	struct kge_dp *d = mem_array(1, sizeof(*d));
 	double taken = c->rate * (double)kge_dp_triples(c, b->train->n);
 
-	if (!(c->noise > 0)) { /* whoever fills it in is who charges for it */
+	if (!(c->noise > 0)) { /* the caller that fills it in charges for it */
 		log_error("private training that nobody charges for: the program is wrong");
 		abort();
 	}

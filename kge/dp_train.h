@@ -10,7 +10,7 @@
  *     as a whole (kge/dp_triple.h); these are added up as whole numbers
  *   - every number of both tables gets Gaussian noise, touched or not (kge/dp_noise.h),
  *     for which rows were touched is data too
- *   - divided by rate x triples it is the gradient for the optimiser; what that does, and
+ *   - divided by rate x triples it is the gradient for the optimiser, which, like
  *     normalising, sees nothing else
  *
  * So whatever is computed from the tables after any number of steps costs what these steps
@@ -23,8 +23,8 @@
  *
  * Ids follow the order of the triples, so nothing that is known of a row may follow from its id:
  * training begins from kge_dp_first_rows(), never from rows by a public seed (which would tell
- * every id, and so the order), and what writes tables down does it by name (kge_export_by_name()).
- */
+ * every id, and so the order), and code that writes tables down does it by name
+ * (kge_export_by_name()). */
 #ifndef KGE_DP_TRAIN_H
 #define KGE_DP_TRAIN_H
 

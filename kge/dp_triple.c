@@ -18,9 +18,9 @@ void kge_dp_triple_init(struct kge_dp_triple *t, const struct kge_batch *b)
 				     .clip = b->c->dp.clip,
 				     .units = kge_dp_deviation(b->c->dp.noise) / b->c->dp.noise };
 	t->rows = mem_array(rows, sizeof(*t->rows));
-	t->place_of = mem_array(b->emb->n_ent, sizeof(*t->place_of));
+	t->position_of = mem_array(b->emb->n_ent, sizeof(*t->position_of));
 	for (uint32_t e = 0; e < b->emb->n_ent; e++)
-		t->place_of[e] = GRAPH_NONE;
+		t->position_of[e] = GRAPH_NONE;
 	t->g = mem_aligned(rows, stride * sizeof(float));
 	t->drel = mem_aligned(b->emb->rel_floats, sizeof(float));
 	t->whole = mem_array(rows * stride + b->emb->rel_floats, sizeof(*t->whole));
@@ -31,14 +31,14 @@ void kge_dp_triple_init(struct kge_dp_triple *t, const struct kge_batch *b)
 	t->seen = t->q + 3 * stride;
 	t->dseen = t->q + 4 * stride;
 	t->scores = mem_aligned(5 * b->width, sizeof(float));
-	t->slope = t->scores + b->width;
+	t->dscore = t->scores + b->width;
 	t->work = t->scores + 2 * b->width;
 }
 
 void kge_dp_triple_release(struct kge_dp_triple *t)
 {
 	free(t->rows);
-	free(t->place_of);
+	free(t->position_of);
 	free(t->g);
 	free(t->drel);
 	free(t->whole);
@@ -53,13 +53,13 @@ void kge_dp_triple_release(struct kge_dp_triple *t)
 /* The gradient of an entity's row: zeros when it is touched first. */
 static float *row_of(struct kge_dp_triple *t, uint32_t e)
 {
-	if (t->place_of[e] == GRAPH_NONE) {
-		t->place_of[e] = (uint32_t)t->n_rows;
+	if (t->position_of[e] == GRAPH_NONE) {
+		t->position_of[e] = (uint32_t)t->n_rows;
 		t->rows[t->n_rows++] = e;
-		memset(t->g + (size_t)t->place_of[e] * t->b->stride, 0,
+		memset(t->g + (size_t)t->position_of[e] * t->b->stride, 0,
 		       t->b->stride * sizeof(*t->g));
 	}
-	return t->g + (size_t)t->place_of[e] * t->b->stride;
+	return t->g + (size_t)t->position_of[e] * t->b->stride;
 }
 
 /* A candidate's row as it meets the query. */
@@ -96,7 +96,7 @@ static void candidate_grad(struct kge_dp_triple *t, uint32_t column, uint32_t re
 	uint32_t id = t->ids[column];
 	float *row = row_of(t, id);
 
-	b->k->grad_pairs[e->model->metric](projects ? t->dseen : t->drow, t->dq, t->slope,
+	b->k->grad_pairs[e->model->metric](projects ? t->dseen : t->drow, t->dq, t->dscore,
 					   candidate_row(t, id, rel), &p);
 	if (projects)
 		e->model->project_grad(row, t->drel, t->dseen, kge_ent(e, id), kge_rel(e, rel), e);
@@ -115,11 +115,11 @@ static void ask_side(struct kge_dp_triple *t, struct graph_triple x, enum graph_
 	kge_draw(t->ids + 1, b->width - 1, e->n_ent, r);
 	score(t, known, x.rel, s);
 	kge_batch_scores(b, t->ids, t->scores);
-	kge_loss_of(b->c, b->k, t->scores, t->slope, b->width - 1, b->width - 1, t->work);
-	kge_batch_weights(b, share, t->scores, t->slope);
+	kge_loss_of(b->c, b->k, t->scores, t->dscore, b->width - 1, b->width - 1, t->work);
+	kge_batch_weights(b, share, t->scores, t->dscore);
 	memset(t->dq, 0, b->stride * sizeof(*t->dq));
 	for (uint32_t j = 0; j < b->width; j++)
-		if (t->slope[j] != 0)
+		if (t->dscore[j] != 0)
 			candidate_grad(t, j, x.rel);
 	e->model->query_grad(row_of(t, known), t->drel, t->dq, kge_ent(e, known), kge_rel(e, x.rel),
 			     e, s);
@@ -214,6 +214,6 @@ void kge_dp_triple_add(struct kge_dp_triple *t, uint32_t rel, uint32_t *ent_sums
 void kge_dp_triple_forget(struct kge_dp_triple *t)
 {
 	for (size_t k = 0; k < t->n_rows; k++)
-		t->place_of[t->rows[k]] = GRAPH_NONE;
+		t->position_of[t->rows[k]] = GRAPH_NONE;
 	t->n_rows = 0;
 }

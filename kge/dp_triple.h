@@ -19,14 +19,14 @@ struct kge_dp_triple {
 	double length;		   /* of the last gradient, before it was clipped */
 
 	/* the rows that it touches, each once */
-	uint32_t *rows, *place_of; /* entities; by entity: its place, or GRAPH_NONE */
+	uint32_t *rows, *position_of; /* entities; by entity: its position, or GRAPH_NONE */
 	size_t n_rows;
 	float *g;    /* rows x stride */
 	float *drel; /* rel_floats */
 	int32_t *whole;
 
 	uint32_t *ids; /* width */
-	float *q, *dq, *drow, *seen, *dseen, *scores, *slope, *work;
+	float *q, *dq, *drow, *seen, *dseen, *scores, *dscore, *work;
 };
 
 void kge_dp_triple_init(struct kge_dp_triple *t, const struct kge_batch *b);

@@ -24,6 +24,7 @@ static struct kge_emb *emb_alloc(const struct kge_emb *shape)
 {
 	struct kge_emb *e = mem_array(1, sizeof(*e));
 
+	assert(shape->ent_floats > 0 && shape->rel_floats > 0);
 	*e = *shape;
 	e->ent = mem_aligned(e->n_ent, e->ent_floats * sizeof(float));
 	e->rel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
@@ -58,6 +59,7 @@ struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t r
 	struct kge_emb shape = kge_emb_shape(m, dim, rel_dim, gamma, n_ent, n_rel);
 	struct kge_emb *e = emb_alloc(&shape);
 
+	assert(r != NULL);
 	fill(e->ent, ent_size(e), e->range, r);
 	fill(e->rel, rel_size(e), e->range, r);
 	for (uint32_t i = 0; m->init != NULL && i < n_rel; i++)
@@ -117,6 +119,7 @@ void kge_ent_into_unit_ball(const struct kge_emb *e, uint32_t id)
 	size_t n = e->model->project != NULL ? e->dim : e->ent_floats;
 	float *row = kge_ent(e, id), sum = square_sum(row, n), length;
 
+	assert(id < e->n_ent);
 	if (sum <= 1.0f)
 		return;
 	length = sqrtf(sum);
@@ -147,18 +150,19 @@ void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
 	crypto_generichash_final(&h, out, 32);
 }
 
-float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
-		      enum graph_side asked)
+float kge_score_side(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
+		     enum graph_side side)
 {
-	uint32_t known = asked == GRAPH_TAIL ? head : tail,
-		 answer = asked == GRAPH_TAIL ? tail : head;
+	uint32_t known = side == GRAPH_TAIL ? head : tail,
+		 answer = side == GRAPH_TAIL ? tail : head;
 	struct kge_emb plain = *e;
 	float *q = mem_array(2 * e->query_floats, sizeof(*q)), *seen = q + e->query_floats;
 	const float *c = kge_ent(e, answer);
 	float raw;
 
+	assert(head < e->n_ent && rel < e->n_rel && tail < e->n_ent);
 	plain.kernels = &kge_kernels_scalar;
-	e->model->query(q, kge_ent(e, known), kge_rel(e, rel), &plain, asked);
+	e->model->query(q, kge_ent(e, known), kge_rel(e, rel), &plain, side);
 	if (e->model->project != NULL) {
 		e->model->project(seen, c, kge_rel(e, rel), &plain);
 		c = seen;
@@ -170,5 +174,5 @@ float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint
 
 float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail)
 {
-	return kge_score_asked(e, head, rel, tail, GRAPH_TAIL);
+	return kge_score_side(e, head, rel, tail, GRAPH_TAIL);
 }

@@ -3,12 +3,12 @@
  * Triples become queries, sorted so that queries with the same known pair, and
  * then those with the same candidates, stand together.  A block is a run of
  * them with at most BLOCK_ROWS distinct pairs; threads take blocks one by one
- * and write each result to its own place, so figures do not depend on threads.
+ * and write each result to its own position, so figures do not depend on threads.
  * Within a block, candidate rows come in pieces that stay in cache while all
  * rows of the block are scored against them, a tile at a time.
  *
  * For every query the scores are only counted against the gold's.  All
- * candidates are counted first, known answers and the gold itself among them,
+ * candidates are counted first, true answers and the gold itself among them,
  * and those are subtracted at the end: the kernels give a row the same score
  * bit for bit wherever it stands (kernel.h), so the subtraction is exact.
  * A matrix product of OpenBLAS promises no such thing, and our tiles are as fast.
@@ -38,7 +38,7 @@ enum {
 struct query {
 	uint32_t known, rel, gold;
 	enum graph_side side;
-	size_t place; /* in the result */
+	size_t position; /* in the result */
 };
 
 struct job {
@@ -46,7 +46,7 @@ struct job {
 	const struct kge_protocol *p;
 	const atomic_bool *cancel;
 	atomic_size_t *progress;
-	struct graph_index *known; /* NULL: no filter */
+	struct graph_index *true_answers; /* NULL: no filter */
 	struct kge_candidate_sets *sets;
 	struct query *queries;
 	size_t n;
@@ -125,7 +125,7 @@ static int compare_queries(const void *a, const void *b)
 		return x->side < y->side ? -1 : 1;
 	if (x->known != y->known)
 		return x->known < y->known ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return x->position < y->position ? -1 : x->position > y->position;
 }
 
 static bool same_row(const struct query *a, const struct query *b)
@@ -285,7 +285,7 @@ static void score_piece(struct worker *w, const float *piece, uint32_t n, size_t
 	}
 }
 
-/* ---- known answers, and the end of a query ---- */
+/* ---- true answers, and the end of a query ---- */
 
 static void reserve_minus(struct worker *w, size_t n)
 {
@@ -296,23 +296,24 @@ static void reserve_minus(struct worker *w, size_t n)
 	w->minus_scores = mem_resize(w->minus_scores, w->minus_cap, sizeof *w->minus_scores);
 }
 
-/* Into w->minus: the gold first, if it is listed, then the listed known answers. */
+/* Into w->minus: the gold first, if it is listed, then the listed true answers. */
 static size_t list_minus(struct worker *w, const struct query *q, const uint32_t *list, uint32_t n)
 {
-	const uint32_t *known = NULL;
-	size_t n_known = 0, m = 0;
+	const uint32_t *answers = NULL;
+	size_t n_answers = 0, m = 0;
 
-	if (w->j->known != NULL)
-		known = q->side == GRAPH_TAIL
-				? graph_index_tails(w->j->known, q->known, q->rel, &n_known)
-				: graph_index_heads(w->j->known, q->rel, q->known, &n_known);
-	reserve_minus(w, n_known + 1);
+	if (w->j->true_answers != NULL)
+		answers = q->side == GRAPH_TAIL ? graph_index_tails(w->j->true_answers, q->known,
+								    q->rel, &n_answers)
+						: graph_index_heads(w->j->true_answers, q->rel,
+								    q->known, &n_answers);
+	reserve_minus(w, n_answers + 1);
 	assert(w->minus != NULL);
 	if (kge_candidates_has(list, n, q->gold))
 		w->minus[m++] = q->gold;
-	for (size_t i = 0; i < n_known; i++)
-		if (known[i] != q->gold && kge_candidates_has(list, n, known[i]))
-			w->minus[m++] = known[i];
+	for (size_t i = 0; i < n_answers; i++)
+		if (answers[i] != q->gold && kge_candidates_has(list, n, answers[i]))
+			w->minus[m++] = answers[i];
 	return m;
 }
 
@@ -320,7 +321,7 @@ static void close_query(struct worker *w, const struct query *q, const struct kg
 			float gold, uint32_t n, size_t n_minus)
 {
 	struct kge_tally less = { 0, 0 };
-	struct kge_ranked *out = &w->j->out[q->place];
+	struct kge_ranked *out = &w->j->out[q->position];
 
 	kge_tally_add(&less, w->minus_scores, n_minus, gold, w->j->lower);
 	out->greater = all->greater - less.greater;
@@ -350,6 +351,7 @@ static void reserve_golds(struct worker *w, size_t n)
 	w->golds = mem_resize(w->golds, w->golds_cap, sizeof *w->golds);
 }
 
+/* The rank of each query of a block: how many candidates score better, and ties (methods 2). */
 static void rank_block(struct worker *w, const struct query *q, size_t n_queries)
 {
 	struct job *j = w->j;
@@ -452,17 +454,18 @@ static void work(void *ctx, size_t k, size_t threads)
 /* ---- a split ---- */
 
 /* Of the queries alone, so that a sample of a large graph takes little memory. */
-static struct graph_index *known_answers(const struct job *j)
+static struct graph_index *find_true_answers(const struct job *j)
 {
-	struct graph_triple *asked = mem_array(j->n + 1, sizeof *asked);
+	struct graph_triple *triples = mem_array(j->n + 1, sizeof *triples);
 	struct graph_index *x;
 	size_t n = 0;
 
 	for (size_t i = 0; i < j->n; i++)
-		if (i == 0 || memcmp(&j->out[i].triple, &j->out[i - 1].triple, sizeof *asked) != 0)
-			asked[n++] = j->out[i].triple;
-	x = graph_index_new_for(j->g, j->p->filter, asked, n);
-	free(asked);
+		if (i == 0 ||
+		    memcmp(&j->out[i].triple, &j->out[i - 1].triple, sizeof *triples) != 0)
+			triples[n++] = j->out[i].triple;
+	x = graph_index_new_for(j->g, j->p->filter, triples, n);
+	free(triples);
 	return x;
 }
 
@@ -479,7 +482,7 @@ static int rank_split(struct job *j, enum graph_split split, const struct kge_ev
 	atomic_init(&j->next, 0);
 	atomic_init(&j->stopped, false);
 	make_queries(j, split, o);
-	j->known = j->p->filter != 0 ? known_answers(j) : NULL;
+	j->true_answers = j->p->filter != 0 ? find_true_answers(j) : NULL;
 	make_blocks(j, threads);
 	parallel_run(threads, work, j);
 	if (atomic_load(&j->stopped)) {
@@ -489,7 +492,7 @@ static int rank_split(struct job *j, enum graph_split split, const struct kge_ev
 	}
 	*out = j->out;
 	*n = rc == 0 ? j->n : 0;
-	graph_index_free(j->known);
+	graph_index_free(j->true_answers);
 	kge_candidates_free(j->sets);
 	free(j->queries);
 	free(j->block);
@@ -542,7 +545,7 @@ struct frequency {
 	uint32_t *answers[2]; /* [side]: who stood there, with repeats */
 };
 
-static void frequency_score(const void *ctx, enum graph_side asked, uint32_t known, uint32_t rel,
+static void frequency_score(const void *ctx, enum graph_side side, uint32_t known, uint32_t rel,
 			    float *out)
 {
 	const struct frequency *f = ctx;
@@ -550,7 +553,7 @@ static void frequency_score(const void *ctx, enum graph_side asked, uint32_t kno
 	(void)known;
 	memset(out, 0, f->n_ent * sizeof *out);
 	for (size_t i = f->start[rel]; i < f->start[rel + 1]; i++)
-		out[f->answers[asked][i]] += 1; /* exact up to 2^24 triples of one pair */
+		out[f->answers[side][i]] += 1; /* exact up to 2^24 triples of one pair */
 }
 
 static void frequency_init(struct frequency *f, const struct graph *g)

@@ -101,7 +101,7 @@ int kge_rank_split(const struct kge_emb *emb, const struct graph *g, enum graph_
 /* The same with scores from anywhere: score() fills out[id] for every entity
  * of the graph, higher is better, and may be called by several threads. */
 struct kge_scorer {
-	void (*score)(const void *ctx, enum graph_side asked, uint32_t known, uint32_t rel,
+	void (*score)(const void *ctx, enum graph_side side, uint32_t known, uint32_t rel,
 		      float *out);
 	const void *ctx;
 };

@@ -15,7 +15,7 @@ static void tables_of(struct table t[2], const struct kge_emb *emb, const struct
 	assert(emb->n_rel >= graph_vocab_count(g->relations));
 }
 
-char *table_path(const char *folder, const char *stem, const char *end)
+char *kge_table_path(const char *folder, const char *stem, const char *end)
 {
 	char *name = mem_printf("%s%s", stem, end);
 	char *path = file_join(folder, name);
@@ -24,7 +24,8 @@ char *table_path(const char *folder, const char *stem, const char *end)
 	return path;
 }
 
-int table_open(struct sink *s, const char *folder, const char *stem, const char *end, struct err *e)
+int kge_table_open(struct sink *s, const char *folder, const char *stem, const char *end,
+		   struct err *e)
 {
 	char *name = mem_printf("%s%s", stem, end);
 	int rc = sink_open(s, folder, name, SINK_SHARED, e);
@@ -33,9 +34,9 @@ int table_open(struct sink *s, const char *folder, const char *stem, const char 
 	return rc;
 }
 
-/* The place of a name's row, once. */
-int table_claim(const struct graph_lines *l, const struct table *t, const struct lines_field *name,
-		bool *have, uint32_t *id, struct err *e)
+/* The position of a name's row, once. */
+int kge_table_claim(const struct graph_lines *l, const struct table *t,
+		    const struct lines_field *name, bool *have, uint32_t *id, struct err *e)
 {
 	*id = graph_vocab_find(t->names, name->text, name->len);
 	if (*id == GRAPH_NONE)
@@ -47,7 +48,7 @@ int table_claim(const struct graph_lines *l, const struct table *t, const struct
 	return 0;
 }
 
-int table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
+int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
 {
 	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
 		if (!have[id])
@@ -64,8 +65,8 @@ int kge_export(const struct kge_emb *emb, const struct graph *g, const char *fol
 
 	tables_of(t, emb, g);
 	for (int i = 0; i < 2 && rc == 0; i++)
-		rc = f == KGE_NPY ? table_write_npy(folder, &t[i], e)
-				  : table_write_text(folder, &t[i], f, e);
+		rc = f == KGE_NPY ? kge_table_write_npy(folder, &t[i], e)
+				  : kge_table_write_text(folder, &t[i], f, e);
 	return rc;
 }
 
@@ -118,8 +119,8 @@ int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const c
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)
 {
 	bool *have = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *have);
-	int rc = f == KGE_NPY ? table_read_npy(folder, t, have, e)
-			      : table_read_text(folder, t, f, have, e);
+	int rc = f == KGE_NPY ? kge_table_read_npy(folder, t, have, e)
+			      : kge_table_read_text(folder, t, f, have, e);
 
 	free(have);
 	return rc;

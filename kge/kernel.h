@@ -50,7 +50,7 @@ typedef void kge_grad_fn(float *restrict drow, float *restrict dq, const float *
 /* ---- tiles: a block of queries against a block of candidates ----
  *
  * Rows of a block stand `stride` floats apart, stride >= floats; nothing is read or
- * written between them.  Powers of two are bad strides: columns then share few places
+ * written between them.  Powers of two are bad strides: columns then share few positions
  * of a cache.  A score has the same bits wherever its rows stand, and those of `score`. */
 struct kge_tile {
 	const float *q; /* nq queries */

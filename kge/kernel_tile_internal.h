@@ -22,8 +22,8 @@ INLINE size_t piece_rows(size_t piece, size_t floats)
 	return rows > TILE_C ? rows : TILE_C;
 }
 
-/* The row as the loops see it: complex rows have half as many places, each with two floats. */
-INLINE size_t places_of(enum kge_metric m, size_t floats)
+/* The row as the loops see it: complex rows have half as many positions, each with two floats. */
+INLINE size_t positions_of(enum kge_metric m, size_t floats)
 {
 	return m == KGE_MODULUS ? floats / 2 : floats;
 }
@@ -82,16 +82,16 @@ INLINE void add_terms(enum kge_metric m, V sum[TILE_Q][TILE_C], size_t tq, size_
 INLINE void score_cell(enum kge_metric m, size_t tq, size_t tc, float *out, size_t ldo,
 		       const float *q, const float *c, const struct kge_tile *t)
 {
-	size_t places = places_of(m, t->floats), at = 0;
+	size_t positions = positions_of(m, t->floats), at = 0;
 	V sum[TILE_Q][TILE_C];
 
 	UNROLL
 	for (size_t i = 0; i < tq * TILE_C; i++)
 		sum[i / TILE_C][i % TILE_C] = v_set(0);
-	for (; at + LANES <= places; at += LANES)
+	for (; at + LANES <= positions; at += LANES)
 		add_terms(m, sum, tq, tc, q + at, c + at, t, true, v_mask(LANES));
-	if (at < places)
-		add_terms(m, sum, tq, tc, q + at, c + at, t, false, v_mask(places - at));
+	if (at < positions)
+		add_terms(m, sum, tq, tc, q + at, c + at, t, false, v_mask(positions - at));
 	UNROLL
 	for (size_t i = 0; i < tq; i++) {
 		__m128 four = v_sum4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
@@ -233,18 +233,18 @@ INLINE void grad_lanes(enum kge_metric m, size_t tq, float *dq, float *dc, const
 INLINE void grad_strip(enum kge_metric m, size_t tq, float *dq, float *dc, const float *w,
 		       size_t ldw, size_t i, size_t j, size_t nc, const struct kge_tile *t)
 {
-	size_t places = places_of(m, t->floats), at = 0;
+	size_t positions = positions_of(m, t->floats), at = 0;
 	const float *q = t->q + i * t->q_stride, *c = t->c + j * t->c_stride;
 
 	dq += i * t->q_stride;
 	dc += j * t->c_stride;
 	w += i * ldw + j;
-	for (; at + LANES <= places; at += LANES)
+	for (; at + LANES <= positions; at += LANES)
 		grad_lanes(m, tq, dq + at, dc + at, w, ldw, q + at, c + at, nc, t, true,
 			   v_mask(LANES));
-	if (at < places)
+	if (at < positions)
 		grad_lanes(m, tq, dq + at, dc + at, w, ldw, q + at, c + at, nc, t, false,
-			   v_mask(places - at));
+			   v_mask(positions - at));
 }
 
 INLINE void grad_tile(enum kge_metric m, float *dq, float *dc, const float *w, size_t ldw,

@@ -1,35 +1,39 @@
 #include "kge/loss.h"
 
+#include <assert.h>
 #include <math.h>
 
-static double margin_loss(float margin, const float *restrict s, float *restrict slope, size_t n,
+/* 1/n sum_j max(0, margin - s+ + s_j) (methods 1.1) */
+static double margin_loss(float margin, const float *restrict s, float *restrict dscore, size_t n,
 			  float share)
 {
 	double loss = 0;
 
-	slope[0] = 0;
+	dscore[0] = 0;
 	for (size_t i = 1; i <= n; i++) {
 		float x = margin - s[0] + s[i];
 
-		slope[i] = x > 0 ? share : 0.0f;
-		slope[0] -= slope[i];
+		dscore[i] = x > 0 ? share : 0.0f;
+		dscore[0] -= dscore[i];
 		loss += x > 0 ? (double)(x * share) : 0.0;
 	}
 	return loss;
 }
 
+/* log(e^s+ + sum_j e^s_j) - s+ (methods 1.1) */
 static double softmax_loss(const struct kge_kernels *k, const float *restrict s,
-			   float *restrict slope, size_t n)
+			   float *restrict dscore, size_t n)
 {
-	float all = k->softmax(slope, s, 1.0f, n + 1);
+	float all = k->softmax(dscore, s, 1.0f, n + 1);
 
-	slope[0] -= 1.0f;
+	dscore[0] -= 1.0f;
 	return (double)all - (double)s[0];
 }
 
-/* sum_j p_j softplus(s_j) over the negatives, and its slope but for a factor `by`. */
+/* sum_j p_j softplus(s_j) over the negatives (methods 1.1), and its derivative but for a factor
+ * `by`. */
 static double negatives_loss(const struct kge_train_config *c, const struct kge_kernels *k,
-			     const float *restrict scores, float *restrict slope, size_t n,
+			     const float *restrict scores, float *restrict dscore, size_t n,
 			     size_t there, float by, float *restrict work)
 {
 	float share = there > 0 ? 1.0f / (float)there : 0.0f, sum;
@@ -42,41 +46,44 @@ static double negatives_loss(const struct kge_train_config *c, const struct kge_
 		for (size_t i = 0; i < n; i++)
 			p[i] = share;
 	for (size_t i = 0; i < n; i++)
-		slope[i + 1] = by * p[i] * sigmoid[i];
+		dscore[i + 1] = by * p[i] * sigmoid[i];
 	k->score[KGE_DOT](&sum, p, softplus, 1, n);
 	return (double)sum;
 }
 
 double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
-		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
+		   const float *restrict scores, float *restrict dscore, size_t n, size_t there,
 		   float *restrict work)
 {
 	float minus = -scores[0], first;
 
+	assert(there <= n);
 	if (c->loss == KGE_LOSS_MARGIN)
-		return margin_loss(c->margin, scores, slope, n,
+		return margin_loss(c->margin, scores, dscore, n,
 				   there > 0 ? 1.0f / (float)there : 0.0f);
 	if (c->loss == KGE_LOSS_SOFTMAX)
-		return softmax_loss(k, scores, slope, n);
-	k->logistic(&first, slope, &minus, 1);
-	slope[0] *= -0.5f;
-	return 0.5 * ((double)first + negatives_loss(c, k, scores, slope, n, there, 0.5f, work));
+		return softmax_loss(k, scores, dscore, n);
+	k->logistic(&first, dscore, &minus, 1);
+	dscore[0] *= -0.5f;
+	return 0.5 * ((double)first + negatives_loss(c, k, scores, dscore, n, there, 0.5f, work));
 }
 
 double kge_hard_of(const struct kge_interference *x, const struct kge_train_config *c,
-		   const struct kge_kernels *k, const float *restrict scores, float *restrict slope,
-		   size_t n, size_t there, float *restrict work)
+		   const struct kge_kernels *k, const float *restrict scores,
+		   float *restrict dscore, size_t n, size_t there, float *restrict work)
 {
 	float first;
 
-	k->logistic(&first, slope, scores, 1);
-	slope[0] *= x->forgotten;
+	assert(there <= n);
+	k->logistic(&first, dscore, scores, 1);
+	dscore[0] *= x->forgotten;
 	return (double)x->forgotten * (double)first +
 	       (double)x->negatives *
-		       negatives_loss(c, k, scores, slope, n, there, x->negatives, work);
+		       negatives_loss(c, k, scores, dscore, n, there, x->negatives, work);
 }
 
-static double soft_norm(float soft, const float *restrict s, float *restrict slope, size_t n,
+/* soft |(s_j - s+)_j|_2 (methods 4.1) */
+static double soft_norm(float soft, const float *restrict s, float *restrict dscore, size_t n,
 			float by)
 {
 	double sum = 0, norm;
@@ -90,13 +97,14 @@ static double soft_norm(float soft, const float *restrict s, float *restrict slo
 	for (size_t i = 1; i <= n; i++) {
 		float x = s[i] > KGE_NO_SCORE ? to * (s[i] - s[0]) : 0.0f;
 
-		slope[i] += x;
-		slope[0] -= x;
+		dscore[i] += x;
+		dscore[0] -= x;
 	}
 	return (double)soft * norm;
 }
 
-static double soft_mean(float soft, const float *restrict s, float *restrict slope, size_t n,
+/* soft 1/n sum_j |s_j - s+| (methods 4.1) */
+static double soft_mean(float soft, const float *restrict s, float *restrict dscore, size_t n,
 			size_t there, float by)
 {
 	float share = there > 0 ? soft / (float)there : 0.0f;
@@ -108,21 +116,22 @@ static double soft_mean(float soft, const float *restrict s, float *restrict slo
 		if (s[i] <= KGE_NO_SCORE)
 			continue;
 		sum += (double)fabsf(x);
-		slope[i] += to;
-		slope[0] -= to;
+		dscore[i] += to;
+		dscore[0] -= to;
 	}
 	return (double)share * sum;
 }
 
 double kge_soft_of(const struct kge_interference *x, const float *restrict scores,
-		   float *restrict slope, size_t n, size_t there, float by)
+		   float *restrict dscore, size_t n, size_t there, float by)
 {
-	return x->soft_norm ? soft_norm(x->soft, scores, slope, n, by)
-			    : soft_mean(x->soft, scores, slope, n, there, by);
+	assert(there <= n);
+	return x->soft_norm ? soft_norm(x->soft, scores, dscore, n, by)
+			    : soft_mean(x->soft, scores, dscore, n, there, by);
 }
 
 double kge_distill_of(const struct kge_kernels *k, const float *restrict scores,
-		      const float *restrict taught, float *restrict slope, size_t n, float by,
+		      const float *restrict taught, float *restrict dscore, size_t n, float by,
 		      float *restrict work)
 {
 	float *p = work, *t = work + n + 1;
@@ -130,7 +139,7 @@ double kge_distill_of(const struct kge_kernels *k, const float *restrict scores,
 	double all_taught = (double)k->softmax(t, taught, 1.0f, n + 1), sum = all - all_taught;
 
 	for (size_t i = 0; i <= n; i++) {
-		slope[i] += by * (p[i] - t[i]);
+		dscore[i] += by * (p[i] - t[i]);
 		if (t[i] > 0) /* who is not there is in neither */
 			sum += (double)t[i] * (double)(taught[i] - scores[i]);
 	}

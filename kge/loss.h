@@ -16,20 +16,20 @@
 #include "kge/kernel.h"
 #include "kge/train.h"
 
-/* What a candidate that is not there scores. */
+/* The score of a candidate that is not there. */
 #define KGE_NO_SCORE (-1e30f)
 
 /* scores[0] is the true answer's score, scores[1..n] those of the negatives,
  * KGE_NO_SCORE where there is none; `there` of them are.  Writes dLoss/dscore into
- * slope[0..n] and returns the loss.  work: 3 n floats. */
+ * dscore[0..n] and returns the loss.  work: 3 n floats. */
 double kge_loss_of(const struct kge_train_config *c, const struct kge_kernels *k,
-		   const float *restrict scores, float *restrict slope, size_t n, size_t there,
+		   const float *restrict scores, float *restrict dscore, size_t n, size_t there,
 		   float *restrict work);
 
-/* Unlearning (FedLU, methods 4.1), in place of the loss above:
+/* Unlearning (FedLU, methods 4.1), instead of the loss above:
  *
  *   hard  forgotten softplus(s+) + negatives sum_j p_j softplus(s_j), p as above
- *   soft  soft |(s_j - s+)_j|_2, or soft 1/n sum_j |s_j - s+|; slope 0 at 0
+ *   soft  soft |(s_j - s+)_j|_2, or soft 1/n sum_j |s_j - s+|; derivative 0 at 0
  *
  * The paper: 1, 1, 0.1, the second soft part.  The released code: 5, 0.5, 0.1 (0.01, 0.05 were
  * tried), the first. */
@@ -40,15 +40,15 @@ struct kge_interference {
 
 /* As kge_loss_of(). */
 double kge_hard_of(const struct kge_interference *x, const struct kge_train_config *c,
-		   const struct kge_kernels *k, const float *restrict scores, float *restrict slope,
-		   size_t n, size_t there, float *restrict work);
-/* Adds `by` times its derivative to slope; returns the soft part. */
+		   const struct kge_kernels *k, const float *restrict scores,
+		   float *restrict dscore, size_t n, size_t there, float *restrict work);
+/* Adds `by` times its derivative to dscore; returns the soft part. */
 double kge_soft_of(const struct kge_interference *x, const float *restrict scores,
-		   float *restrict slope, size_t n, size_t there, float by);
+		   float *restrict dscore, size_t n, size_t there, float by);
 /* KL(T | P) for the softmax T of taught[0..n] and P of scores[0..n]; adds `by` times its
- * derivative by the scores to slope.  work: 2 n + 2 floats. */
+ * derivative by the scores to dscore.  work: 2 n + 2 floats. */
 double kge_distill_of(const struct kge_kernels *k, const float *restrict scores,
-		      const float *restrict taught, float *restrict slope, size_t n, float by,
+		      const float *restrict taught, float *restrict dscore, size_t n, float by,
 		      float *restrict work);
 
 /* A row's part in the regulariser (enum kge_reg), which it returns; adds `by` times its gradient

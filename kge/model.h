@@ -6,7 +6,7 @@
  *
  * TransH, TransR and TransD are TransE in a space of each relation's own: their
  * `project` moves a row there, the known one within `query` and a candidate
- * before it meets the kernel.  What follows is the same four kernels again.
+ * before it meets the kernel.  The rest is the same four kernels again.
  *
  * Layouts (methods 1): ComplEx and RotatE rows hold dim complex numbers as
  * 2*dim floats, real parts first, then imaginary parts; RotatE relation rows
@@ -55,7 +55,7 @@ struct kge_model {
 			   const float *restrict known, const float *restrict rel,
 			   const struct kge_emb *e, enum graph_side s);
 
-	/* What follows is NULL unless candidates are projected.
+	/* The functions below are NULL unless candidates are projected.
 	 *
 	 * out = the row as this relation sees it: query_floats, to be compared with a query.
 	 * The same rows give the same bits wherever they stand. */
@@ -65,7 +65,7 @@ struct kge_model {
 	void (*project_grad)(float *restrict drow, float *restrict drel, const float *restrict dout,
 			     const float *restrict row, const float *restrict rel,
 			     const struct kge_emb *e);
-	/* What becomes of a relation row that was drawn like the others. */
+	/* Sets up a relation row that was drawn like the others. */
 	void (*init)(float *rel, const struct kge_emb *e);
 	bool own_rel_dim; /* rel_dim need not be dim: queries have rel_dim floats */
 };
@@ -119,8 +119,8 @@ static inline float *kge_rel(const struct kge_emb *e, uint32_t id)
 
 /* Score of one triple by the scalar reference, as its tail or that side is asked: projections
  * included: slow, for checks and tests.  The side makes a difference to reciprocal models alone. */
-float kge_score_asked(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
-		      enum graph_side asked);
+float kge_score_side(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,
+		     enum graph_side side);
 float kge_score(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail);
 
 #endif

@@ -129,7 +129,7 @@ static void complex_grad(float *restrict dknown, float *restrict drel, const flo
 /* ---- reciprocal relations (Lacroix et al. 2018): a relation has a row for each side that may
  * be asked, one after the other, and both take the tail's formula ---- */
 
-static size_t place_of(enum graph_side s, size_t floats)
+static size_t position_of(enum graph_side s, size_t floats)
 {
 	return s == GRAPH_TAIL ? 0 : floats;
 }
@@ -138,7 +138,7 @@ static void distmult_reciprocal_query(float *restrict q, const float *restrict k
 				      const float *restrict rel, const struct kge_emb *e,
 				      enum graph_side s)
 {
-	distmult_query(q, known, rel + place_of(s, e->dim), e, GRAPH_TAIL);
+	distmult_query(q, known, rel + position_of(s, e->dim), e, GRAPH_TAIL);
 }
 
 static void distmult_reciprocal_grad(float *restrict dknown, float *restrict drel,
@@ -146,7 +146,7 @@ static void distmult_reciprocal_grad(float *restrict dknown, float *restrict dre
 				     const float *restrict rel, const struct kge_emb *e,
 				     enum graph_side s)
 {
-	size_t at = place_of(s, e->dim);
+	size_t at = position_of(s, e->dim);
 
 	distmult_grad(dknown, drel + at, dq, known, rel + at, e, GRAPH_TAIL);
 }
@@ -155,7 +155,7 @@ static void complex_reciprocal_query(float *restrict q, const float *restrict kn
 				     const float *restrict rel, const struct kge_emb *e,
 				     enum graph_side s)
 {
-	complex_query(q, known, rel + place_of(s, 2 * e->dim), e, GRAPH_TAIL);
+	complex_query(q, known, rel + position_of(s, 2 * e->dim), e, GRAPH_TAIL);
 }
 
 static void complex_reciprocal_grad(float *restrict dknown, float *restrict drel,
@@ -163,7 +163,7 @@ static void complex_reciprocal_grad(float *restrict dknown, float *restrict drel
 				    const float *restrict rel, const struct kge_emb *e,
 				    enum graph_side s)
 {
-	size_t at = place_of(s, 2 * e->dim);
+	size_t at = position_of(s, 2 * e->dim);
 
 	complex_grad(dknown, drel + at, dq, known, rel + at, e, GRAPH_TAIL);
 }

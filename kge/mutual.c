@@ -61,10 +61,10 @@ void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *local,
 		kge_trainer_set_terms(m->t[i], &t[i]);
 }
 
-void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n)
+void kge_mutual_only(struct kge_mutual *m, const uint32_t *positions, size_t n)
 {
 	for (size_t i = 0; i < m->n; i++)
-		kge_trainer_only(m->t[i], places, n);
+		kge_trainer_only(m->t[i], positions, n);
 }
 
 void kge_mutual_reset_optimizer(struct kge_mutual *m, bool local_too)

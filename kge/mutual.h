@@ -31,13 +31,13 @@ struct kge_mutual *kge_mutual_new(const struct kge_train_config *c, const struct
 				  struct kge_emb *local, struct kge_emb *global,
 				  bool own_relations);
 void kge_mutual_free(struct kge_mutual *m);
-/* What the local table and the global one have from the next epoch on; teachers need not be set:
- * each is the other's.  NULL: no teaching. */
+/* The terms of the local table and of the global one from the next epoch on; teachers need not be
+ * set: each is the other's.  NULL: no teaching. */
 void kge_mutual_set_terms(struct kge_mutual *m, const struct kge_terms *local,
 			  const struct kge_terms *global);
-/* Those of kge_trainer_only(), kge_trainer_seek(), kge_trainer_epoch(); loss is of the local table
+/* As kge_trainer_only(), kge_trainer_seek(), kge_trainer_epoch(); loss is of the local table
  * and of the global one. */
-void kge_mutual_only(struct kge_mutual *m, const uint32_t *places, size_t n);
+void kge_mutual_only(struct kge_mutual *m, const uint32_t *positions, size_t n);
 /* Forget the moments of the global table, and of the local one if it is so. */
 void kge_mutual_reset_optimizer(struct kge_mutual *m, bool local_too);
 /* The local trainer: those of kge_trainer_save() and kge_trainer_load(), the latter before any

@@ -1,5 +1,6 @@
 #include "kge/negatives.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r)
 {
 	size_t i = 0;
 
+	assert(n == 0 || n_ent > 0);
 	for (; i + 1 < n; i += 2) {
 		uint64_t bits = rng_u64(r);
 
@@ -28,16 +30,16 @@ void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r)
 		out[i] = scale((uint32_t)(rng_u64(r) >> 32), n_ent);
 }
 
-/* The k-th entity that is not known: known[j] - j entities that are not known lie below known[j].
+/* The k-th entity that is no answer: answers[j] - j entities that are none lie below answers[j].
  */
-static inline uint32_t unknown_at(uint32_t k, const struct graph_ids *known)
+static inline uint32_t negative_at(uint32_t k, const struct graph_ids *answers)
 {
-	size_t low = 0, n = known->n;
+	size_t low = 0, n = answers->n;
 
 	while (n > 0) {
 		size_t half = n / 2;
 
-		if (graph_ids_at(known, low + half) - (uint32_t)(low + half) <= k) {
+		if (graph_ids_at(answers, low + half) - (uint32_t)(low + half) <= k) {
 			low += half + 1;
 			n -= half + 1;
 		} else {
@@ -47,38 +49,38 @@ static inline uint32_t unknown_at(uint32_t k, const struct graph_ids *known)
 	return k + (uint32_t)low;
 }
 
-void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *known,
+void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *answers,
 		       struct rng *r)
 {
-	if (known->n >= n_ent) {
+	if (answers->n >= n_ent) {
 		for (size_t i = 0; i < n; i++)
 			out[i] = GRAPH_NONE;
 		return;
 	}
-	kge_draw(out, n, n_ent - (uint32_t)known->n, r);
-	if (known->n == 1) {
-		uint32_t only = graph_ids_at(known, 0);
+	kge_draw(out, n, n_ent - (uint32_t)answers->n, r);
+	if (answers->n == 1) {
+		uint32_t only = graph_ids_at(answers, 0);
 
 		for (size_t i = 0; i < n; i++)
 			out[i] += out[i] >= only;
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		out[i] = unknown_at(out[i], known);
+		out[i] = negative_at(out[i], answers);
 }
 
-void kge_mask_known(uint32_t *ids, size_t n, const struct graph_ids *known)
+void kge_mask_answers(uint32_t *ids, size_t n, const struct graph_ids *answers)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = graph_ids_place(known, 0, ids[i]);
+		size_t at = graph_ids_position(answers, 0, ids[i]);
 
-		if (at < known->n && graph_ids_at(known, at) == ids[i])
+		if (at < answers->n && graph_ids_at(answers, at) == ids[i])
 			ids[i] = GRAPH_NONE;
 	}
 }
 
 /* Where id stands, or would stand, in a sorted list. */
-static uint32_t place_in(const uint32_t *list, size_t n, uint32_t id)
+static uint32_t position_in(const uint32_t *list, size_t n, uint32_t id)
 {
 	size_t low = 0;
 
@@ -96,17 +98,18 @@ static uint32_t place_in(const uint32_t *list, size_t n, uint32_t id)
 }
 
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
-		    const struct graph_ids *known, struct rng *r)
+		    const struct graph_ids *answers, struct rng *r)
 {
-	kge_draw(out, n, (uint32_t)(n_list - known->n), r);
+	assert(answers->n < n_list && n_list <= UINT32_MAX);
+	kge_draw(out, n, (uint32_t)(n_list - answers->n), r);
 	for (size_t i = 0; i < n; i++) {
-		size_t low = 0, rest = known->n;
+		size_t low = 0, rest = answers->n;
 
-		/* as unknown_at(), by places in the list */
+		/* as negative_at(), by positions in the list */
 		while (rest > 0) {
 			size_t half = rest / 2, at = low + half;
 
-			if (place_in(list, n_list, graph_ids_at(known, at)) - (uint32_t)at <=
+			if (position_in(list, n_list, graph_ids_at(answers, at)) - (uint32_t)at <=
 			    out[i]) {
 				low = at + 1;
 				rest -= half + 1;
@@ -180,6 +183,7 @@ bool kge_sampler_has_sides(const struct kge_sampler *s)
 
 enum graph_side kge_sampler_side(const struct kge_sampler *s, uint32_t rel, struct rng *r)
 {
+	assert(kge_sampler_has_sides(s));
 	return rng_double(r) < s->head[rel] ? GRAPH_HEAD : GRAPH_TAIL;
 }
 

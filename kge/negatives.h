@@ -1,6 +1,6 @@
 /* kge/negatives.h - drawing false answers (methods 1.1).
  *
- * Filtered draws are uniform over the entities that are NOT a known answer of
+ * Filtered draws are uniform over the entities that are NOT a true answer of
  * the query in train: the k-th of those is found in the sorted list of answers,
  * so nothing is drawn twice and a query that everything answers ends too. */
 #ifndef KGE_NEGATIVES_H
@@ -18,15 +18,15 @@
 
 /* n entities of 0..n_ent-1, uniform, with repeats. */
 void kge_draw(uint32_t *out, size_t n, uint32_t n_ent, struct rng *r);
-/* As kge_draw(), but none of the sorted `known`; all GRAPH_NONE when nothing else is left. */
-void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *known,
+/* As kge_draw(), but none of the sorted `answers`; all GRAPH_NONE when nothing else is left. */
+void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct graph_ids *answers,
 		       struct rng *r);
-/* As kge_draw_filtered(), but among the n_list entities of a sorted list, all of `known` (which
+/* As kge_draw_filtered(), but among the n_list entities of a sorted list, all of `answers` (which
  * may be none) among them and at least one that is not. */
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
-		    const struct graph_ids *known, struct rng *r);
-/* Replace what is in the sorted `known` by GRAPH_NONE. */
-void kge_mask_known(uint32_t *ids, size_t n, const struct graph_ids *known);
+		    const struct graph_ids *answers, struct rng *r);
+/* Replace what is in the sorted `answers` by GRAPH_NONE. */
+void kge_mask_answers(uint32_t *ids, size_t n, const struct graph_ids *answers);
 
 /* ---- what the relations of train say about drawing (enum kge_sampling) ---- */
 

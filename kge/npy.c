@@ -17,7 +17,7 @@ static int write_names(const char *folder, const struct table *t, struct err *e)
 {
 	struct sink s;
 
-	if (table_open(&s, folder, t->what, ".txt", e) != 0)
+	if (kge_table_open(&s, folder, t->what, ".txt", e) != 0)
 		return ERR_IO;
 	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++) {
 		size_t len;
@@ -45,12 +45,12 @@ static void write_npy_header(FILE *f, size_t rows, size_t floats)
 	fprintf(f, "%s%*s\n", text, padded - n - 1, "");
 }
 
-int table_write_npy(const char *folder, const struct table *t, struct err *e)
+int kge_table_write_npy(const char *folder, const struct table *t, struct err *e)
 {
 	size_t rows = graph_vocab_count(t->names);
 	struct sink s;
 
-	if (table_open(&s, folder, t->what, ".npy", e) != 0)
+	if (kge_table_open(&s, folder, t->what, ".npy", e) != 0)
 		return ERR_IO;
 	write_npy_header(s.f, rows, t->floats);
 	fwrite(t->rows, t->floats * sizeof(float), rows, s.f);
@@ -121,7 +121,7 @@ static int read_names(const char *folder, struct table *t, bool *have, uint32_t 
 		      struct err *e)
 {
 	static const char *const what[] = { "name" };
-	char *path = table_path(folder, t->what, ".txt");
+	char *path = kge_table_path(folder, t->what, ".txt");
 	struct lines_field name;
 	struct graph_lines *l;
 	char *line;
@@ -132,14 +132,14 @@ static int read_names(const char *folder, struct table *t, bool *have, uint32_t 
 		while ((rc = graph_lines_next(l, &line, &len, e)) == 1) {
 			rc = graph_lines_fields(l, line, len, &name, what, 1, e);
 			if (rc == 0)
-				rc = table_claim(l, t, &name, have, &order[n++], e);
+				rc = kge_table_claim(l, t, &name, have, &order[n++], e);
 			if (rc != 0)
 				break;
 		}
 		graph_lines_close(l);
 	}
 	if (rc == 0)
-		rc = table_complete(path, t, have, e);
+		rc = kge_table_complete(path, t, have, e);
 	free(path);
 	return rc;
 }
@@ -173,10 +173,10 @@ static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint3
 	return 0;
 }
 
-int table_read_npy(const char *folder, struct table *t, bool *have, struct err *e)
+int kge_table_read_npy(const char *folder, struct table *t, bool *have, struct err *e)
 {
 	uint32_t *order = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *order);
-	char *path = table_path(folder, t->what, ".npy");
+	char *path = kge_table_path(folder, t->what, ".npy");
 	int rc = read_names(folder, t, have, order, e);
 	FILE *f = rc == 0 ? fopen(path, "rb") : NULL;
 

@@ -1,5 +1,6 @@
 #include "kge/optimizer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static float *state(bool wanted, size_t rows, size_t floats)
 void kge_optimizer_init(struct kge_optimizer_table *t, enum kge_optimizer o, size_t rows,
 			size_t floats)
 {
+	assert(floats > 0);
 	t->rows = rows;
 	t->floats = floats;
 	t->m = state(keeps_m(o), rows, floats);
@@ -57,6 +59,7 @@ float kge_schedule_at(const struct kge_train_config *c, double x)
 	const double least = 0.01, pi = 3.14159265358979323846;
 	double done = fmin(x / (double)c->schedule_epochs, 1.0);
 
+	assert(x >= 0);
 	switch (c->schedule) {
 	case KGE_SCHEDULE_CONSTANT:
 		break;
@@ -92,6 +95,7 @@ void kge_optimizer_row(const struct kge_optimizer_table *t, enum kge_optimizer o
 {
 	size_t at = row * t->floats;
 
+	assert(row < t->rows);
 	switch (o) {
 	case KGE_SGD:
 		k->sgd(w, g, s, t->floats);
@@ -111,6 +115,7 @@ void kge_optimizer_row(const struct kge_optimizer_table *t, enum kge_optimizer o
 
 void kge_optimizer_prefetch(const struct kge_optimizer_table *t, size_t row)
 {
+	assert(row < t->rows);
 	for (size_t i = row * t->floats; i < (row + 1) * t->floats; i += 16) {
 		if (t->m != NULL)
 			__builtin_prefetch(t->m + i, 1);

@@ -1,5 +1,6 @@
 #include "kge/order.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static inline uint32_t permute(const struct kge_order *o, uint32_t x)
 	return half[0] << o->bits[1] | half[1];
 }
 
-static inline uint32_t place_at(const struct kge_order *o, size_t position)
+static inline uint32_t position_at(const struct kge_order *o, size_t position)
 {
 	uint32_t x = permute(o, (uint32_t)position);
 
@@ -63,9 +64,10 @@ static inline uint32_t place_at(const struct kge_order *o, size_t position)
 
 void kge_order_take(const struct kge_order *o, size_t first, size_t n, uint32_t *out)
 {
+	assert(first <= o->n && n <= o->n - first);
 	if (o->list != NULL)
 		memcpy(out, o->list + first, n * sizeof(*out));
 	else
 		for (size_t i = 0; i < n; i++)
-			out[i] = place_at(o, first + i);
+			out[i] = position_at(o, first + i);
 }

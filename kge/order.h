@@ -1,9 +1,9 @@
 /* kge/order.h - what an epoch goes through, in an order drawn for it.
  *
- * Few places are a list that is shuffled.  Many are not listed: a keyed permutation gives the
- * place that stands at each position when it is asked, so that they take no memory.  It is a
- * Feistel network over as many bits as the places need; what falls beyond them is put through again
- * until it is one of them (Black and Rogaway 2002, "cycle walking"). */
+ * A few positions are a list that is shuffled.  Many are not listed: a keyed permutation gives the
+ * number that stands at each position when it is asked, so that they take no memory.  It is a
+ * Feistel network over as many bits as the positions need; a number beyond them is put through
+ * again until it is one of them (Black and Rogaway 2002, "cycle walking"). */
 #ifndef KGE_ORDER_H
 #define KGE_ORDER_H
 
@@ -16,7 +16,7 @@ enum { KGE_ORDER_LISTED = 1 << 19, KGE_ORDER_ROUNDS = 6 };
 
 struct kge_order {
 	size_t n;
-	const uint32_t *of; /* borrowed: what the n places hold; NULL: their numbers */
+	const uint32_t *of; /* borrowed: what the n positions hold; NULL: their numbers */
 	uint32_t *list;	    /* NULL: not listed */
 	unsigned bits[2];
 	uint64_t keys[KGE_ORDER_ROUNDS];

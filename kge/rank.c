@@ -1,6 +1,7 @@
 /* kge/rank.c - from counts to ranks to metrics. */
 #include "kge/rank_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ void kge_tally_add(struct kge_tally *t, const float *scores, size_t n, float gol
 	struct kge_tally now = { 0 };
 	size_t i = 0;
 
+	assert(scores != NULL || n == 0);
 	if (isnan(gold))
 		gold = worst;
 	for (; i + CHUNK <= n; i += CHUNK)
@@ -57,7 +59,7 @@ void kge_tally_add(struct kge_tally *t, const float *scores, size_t n, float gol
 		now.greater += lower ? scores[i] < gold : scores[i] > gold;
 		now.equal += scores[i] == gold;
 	}
-	/* Nothing is worse than the worst: what is not better ties, NaN too. */
+	/* Nothing is worse than the worst: a score that is not better ties, NaN too. */
 	if (gold == worst)
 		now.equal = (uint32_t)n - now.greater;
 	t->greater += now.greater;
@@ -86,6 +88,7 @@ void kge_rank_scores(struct kge_ranked *out, const float *scores, uint32_t n, ui
 	struct kge_tally t = { 0 };
 	uint32_t others = 0;
 
+	assert(gold < n);
 	memset(in, candidates == NULL, n);
 	mark(in, n, candidates, candidates == NULL ? 0 : n_candidates, true);
 	mark(in, n, filter, n_filter, false);
@@ -127,6 +130,7 @@ void kge_metrics_of(const struct kge_ranked *r, size_t n, enum kge_ties ties,
 {
 	struct kge_metrics m = { .queries = n };
 
+	assert(r != NULL || n == 0);
 	for (size_t i = 0; i < n; i++) {
 		double rank = kge_rank(&r[i], ties);
 
@@ -275,10 +279,10 @@ void kge_candidates_free(struct kge_candidate_sets *s)
 	free(s);
 }
 
-const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side asked,
+const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side side,
 				  uint32_t rel, uint32_t *n)
 {
-	size_t list = (size_t)asked * s->n_rel + rel;
+	size_t list = (size_t)side * s->n_rel + rel;
 
 	if (s->kind == KGE_CAND_ALL || (s->kind == KGE_CAND_TRAIN && s->n == s->n_ent)) {
 		*n = s->n_ent;

@@ -17,7 +17,7 @@ struct kge_candidate_sets;
 struct kge_candidate_sets *kge_candidates_new(const struct graph *g, enum kge_candidates c);
 void kge_candidates_free(struct kge_candidate_sets *s);
 /* Ascending ids, *n of them; NULL stands for 0..*n-1. */
-const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side asked,
+const uint32_t *kge_candidates_of(const struct kge_candidate_sets *s, enum graph_side side,
 				  uint32_t rel, uint32_t *n);
 bool kge_candidates_has(const uint32_t *list, uint32_t n, uint32_t id);
 

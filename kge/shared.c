@@ -10,7 +10,7 @@
  * Then the entries are chained by row, added up in their order, and each row makes one step.
  * Two phases a batch:
  *
- *   learn     by unit, whoever is free     everything up to the entries
+ *   learn     by unit, any free thread     everything up to the entries
  *   move      by lane of rows              chains, sums, steps
  *
  * Units depend on the settings alone and every sum on the order of units and queries, so a
@@ -26,12 +26,12 @@
 
 enum { UNIT_MAX = 64, GRADIENTS_MAX = 1 << 27 /* floats: 512 MiB */ };
 
-/* What one thread needs for a unit. */
-struct desk {
-	float *rows;	       /* negatives x stride */
-	float *scores, *slope; /* unit x width */
-	float *dq;	       /* unit x stride */
-	float *work;	       /* 3 x width */
+/* The memory that one thread needs for a unit. */
+struct workspace {
+	float *rows;		/* negatives x stride */
+	float *scores, *dscore; /* unit x width */
+	float *dq;		/* unit x stride */
+	float *work;		/* 3 x width */
 
 	/* with a teacher; else NULL */
 	float *taught_rows;   /* negatives x taught_stride */
@@ -50,12 +50,12 @@ struct kge_shared {
 	double *losses;	    /* by unit */
 	uint32_t *first;    /* by entity: its first entry, or GRAPH_NONE */
 	uint32_t *next_entry;
-	struct desk desk[PARALLEL_MAX];
+	struct workspace workspace[PARALLEL_MAX];
 };
 
 struct unit {
-	size_t number, q, n; /* its queries are q..q + n - 1 */
-	size_t place, block; /* positives in the batch: of its first query, of its chunk's */
+	size_t number, q, n;	/* its queries are q..q + n - 1 */
+	size_t position, block; /* positives in the batch: of its first query, of its chunk's */
 	enum graph_side side;
 };
 
@@ -83,16 +83,17 @@ static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s,
 	return units_of(s, n) * sides(b->c);
 }
 
-static void desk_init(struct desk *d, const struct kge_batch *b, const struct kge_shared *s)
+static void workspace_init(struct workspace *d, const struct kge_batch *b,
+			   const struct kge_shared *s)
 {
 	d->rows = mem_aligned(b->c->negatives, s->stride * sizeof(float));
 	d->scores = mem_aligned(s->unit, b->width * sizeof(float));
-	d->slope = mem_aligned(s->unit, b->width * sizeof(float));
+	d->dscore = mem_aligned(s->unit, b->width * sizeof(float));
 	d->dq = mem_aligned(s->unit, s->stride * sizeof(float));
 	d->work = mem_aligned(3 * b->width, sizeof(float));
 }
 
-static void desk_drop_teacher(struct desk *d)
+static void workspace_drop_teacher(struct workspace *d)
 {
 	free(d->taught_rows);
 	free(d->taught_q);
@@ -100,14 +101,14 @@ static void desk_drop_teacher(struct desk *d)
 	d->taught_rows = d->taught_q = d->taught_scores = NULL;
 }
 
-static void desk_release(struct desk *d)
+static void workspace_release(struct workspace *d)
 {
 	free(d->rows);
 	free(d->scores);
-	free(d->slope);
+	free(d->dscore);
 	free(d->dq);
 	free(d->work);
-	desk_drop_teacher(d);
+	workspace_drop_teacher(d);
 }
 
 /* An odd number of cache lines, so that columns spread over the cache. */
@@ -161,7 +162,7 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 		s->first[e] = GRAPH_NONE;
 	s->next_entry = mem_array(entries, sizeof(*s->next_entry));
 	for (size_t k = 0; k < b->lanes; k++)
-		desk_init(&s->desk[k], b, s);
+		workspace_init(&s->workspace[k], b, s);
 	return s;
 }
 
@@ -170,7 +171,7 @@ void kge_shared_free(struct kge_shared *s)
 	if (s == NULL)
 		return;
 	for (size_t k = 0; k < PARALLEL_MAX; k++)
-		desk_release(&s->desk[k]);
+		workspace_release(&s->workspace[k]);
 	free(s->ids);
 	free(s->gradients);
 	free(s->q);
@@ -185,12 +186,12 @@ void kge_shared_set_teacher(struct kge_batch *b)
 	struct kge_shared *s = b->shared;
 
 	for (size_t k = 0; k < b->lanes; k++)
-		desk_drop_teacher(&s->desk[k]);
+		workspace_drop_teacher(&s->workspace[k]);
 	if (b->terms.distill == 0)
 		return;
 	s->taught_stride = odd_stride(b->terms.teacher->query_floats);
 	for (size_t k = 0; k < b->lanes; k++) {
-		struct desk *d = &s->desk[k];
+		struct workspace *d = &s->workspace[k];
 
 		d->taught_rows = mem_aligned(b->c->negatives, s->taught_stride * sizeof(float));
 		d->taught_q = mem_aligned(s->unit, s->taught_stride * sizeof(float));
@@ -235,10 +236,10 @@ static struct unit unit_at(const struct kge_batch *b, size_t number)
 	struct unit u = { .number = number, .block = at / a_chunk * s->chunk };
 
 	u.side = kge_batch_side(b, b->order[0], b->first, half);
-	u.place = u.block + at % a_chunk * s->unit;
-	u.q = half * b->n + u.place;
+	u.position = u.block + at % a_chunk * s->unit;
+	u.q = half * b->n + u.position;
 	end = u.block + s->chunk < b->n ? u.block + s->chunk : b->n;
-	u.n = end - u.place < s->unit ? end - u.place : s->unit;
+	u.n = end - u.position < s->unit ? end - u.position : s->unit;
 	return u;
 }
 
@@ -249,7 +250,7 @@ static void ask_queries(const struct kge_batch *b, const struct unit *u)
 
 	for (size_t i = 0; i < u->n; i++) {
 		size_t q = u->q + i;
-		uint32_t at = b->order[u->place + i];
+		uint32_t at = b->order[u->position + i];
 		struct graph_triple t = b->train->at[at];
 		uint32_t known = u->side == GRAPH_TAIL ? t.head : t.tail;
 
@@ -305,8 +306,8 @@ static void draw_negatives(const struct kge_batch *b, const struct unit *u, floa
 	copy_rows(b, u, b->emb, rows, b->shared->stride);
 }
 
-/* The first place from `from` on, in a sorted list of n, with at least x. */
-static size_t place_of(const uint32_t *ids, size_t from, size_t n, uint32_t x)
+/* The first position from `from` on, in a sorted list of n, with at least x. */
+static size_t position_of(const uint32_t *ids, size_t from, size_t n, uint32_t x)
 {
 	while (from < n) {
 		size_t half = from + (n - from) / 2;
@@ -324,19 +325,19 @@ static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, fl
 {
 	const uint32_t *ids = b->shared->ids + negatives_at(b, u);
 	size_t n = b->c->negatives, hidden = 0, i = 0, j = 0;
-	struct graph_ids known;
+	struct graph_ids answers;
 
 	if (b->answers == NULL)
 		return 0;
-	known = graph_answers_of(b->answers, b->queries[q].triple, u->side);
-	while (i < known.n) {
-		uint32_t id = graph_ids_at(&known, i);
+	answers = graph_answers_of(b->answers, b->queries[q].triple, u->side);
+	while (i < answers.n) {
+		uint32_t id = graph_ids_at(&answers, i);
 
-		j = place_of(ids, j, n, id);
+		j = position_of(ids, j, n, id);
 		if (j == n)
 			break;
 		if (ids[j] > id) {
-			i = graph_ids_place(&known, i, ids[j]);
+			i = graph_ids_position(&answers, i, ids[j]);
 			continue;
 		}
 		scores[j++] = KGE_NO_SCORE;
@@ -345,7 +346,7 @@ static size_t hide(const struct kge_batch *b, const struct unit *u, size_t q, fl
 	return hidden;
 }
 
-/* The unit's queries against its negatives, in the pupil's rows or in the teacher's. */
+/* The unit's queries against its negatives, in the student's rows or in the teacher's. */
 static struct kge_tile tile_of(const struct kge_batch *b, const struct unit *u, const float *rows)
 {
 	const struct kge_shared *s = b->shared;
@@ -360,7 +361,7 @@ static struct kge_tile tile_of(const struct kge_batch *b, const struct unit *u, 
 }
 
 static struct kge_tile tile_of_teacher(const struct kge_batch *b, const struct unit *u,
-				       const struct desk *d)
+				       const struct workspace *d)
 {
 	size_t stride = b->shared->taught_stride;
 
@@ -397,8 +398,8 @@ static void score(const struct kge_batch *b, const struct unit *u, const struct 
 	}
 }
 
-/* What the teacher makes of the same queries and candidates. */
-static void ask_teacher(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+/* The teacher's scores of the same queries and candidates. */
+static void ask_teacher(const struct kge_batch *b, const struct unit *u, const struct workspace *d)
 {
 	const struct kge_emb *e = b->terms.teacher;
 	size_t stride = b->shared->taught_stride;
@@ -427,14 +428,15 @@ static size_t finish_line(const struct kge_batch *b, const struct unit *u, size_
 	return b->c->negatives - hide(b, u, q, scores + 1);
 }
 
-/* Loss of the unit; its slopes.  What is hidden scores so low that its slope is nothing:
- * at most e^-87, in no loss more. */
-static double loss_of_scores(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+/* Loss of the unit; its derivatives.  A hidden candidate scores so low that its derivative is 0: at
+ * most e^-87, in no loss more. */
+static double loss_of_scores(const struct kge_batch *b, const struct unit *u,
+			     const struct workspace *d)
 {
 	double loss = 0;
 
 	for (size_t i = 0; i < u->n; i++) {
-		float *scores = d->scores + i * b->width, *slope = d->slope + i * b->width;
+		float *scores = d->scores + i * b->width, *dscore = d->dscore + i * b->width;
 		double share = kge_batch_share(b, &b->queries[u->q + i]);
 		size_t there = finish_line(b, u, u->q + i, b->emb, scores);
 		float *taught = d->taught_scores;
@@ -443,14 +445,15 @@ static double loss_of_scores(const struct kge_batch *b, const struct unit *u, co
 			taught += i * b->width;
 			finish_line(b, u, u->q + i, b->terms.teacher, taught);
 		}
-		loss += kge_batch_loss(b, share, scores, slope, there, taught, d->work);
-		kge_batch_weights(b, share, scores, slope);
+		loss += kge_batch_loss(b, share, scores, dscore, there, taught, d->work);
+		kge_batch_weights(b, share, scores, dscore);
 	}
 	return loss;
 }
 
-/* Gradients of negatives and answers are entries, those of queries stay on the desk. */
-static void backward_rows(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+/* Gradients of negatives and answers are entries, those of queries stay in the workspace. */
+static void backward_rows(const struct kge_batch *b, const struct unit *u,
+			  const struct workspace *d)
 {
 	const struct kge_shared *s = b->shared;
 	kge_grad_tile_fn *fn = b->k->grad_tile[b->emb->model->metric];
@@ -463,14 +466,15 @@ static void backward_rows(const struct kge_batch *b, const struct unit *u, const
 	for (size_t i = 0; i < u->n; i++) {
 		struct kge_tile one = tile_of_answer(b, u, i, b->emb, t);
 
-		fn(d->dq + i * s->stride, da + i * s->stride, d->slope + i * b->width, b->width,
+		fn(d->dq + i * s->stride, da + i * s->stride, d->dscore + i * b->width, b->width,
 		   &one);
 	}
-	fn(d->dq, dc, d->slope + 1, b->width, &t);
+	fn(d->dq, dc, d->dscore + 1, b->width, &t);
 }
 
 /* From the gradients of queries to those of known rows, which are entries, and of relations. */
-static void backward_query(const struct kge_batch *b, const struct unit *u, const struct desk *d)
+static void backward_query(const struct kge_batch *b, const struct unit *u,
+			   const struct workspace *d)
 {
 	const struct kge_shared *s = b->shared;
 
@@ -490,7 +494,7 @@ static void backward_query(const struct kge_batch *b, const struct unit *u, cons
 static void learn(const struct kge_batch *b, size_t k)
 {
 	struct kge_shared *s = b->shared;
-	const struct desk *d = &s->desk[k];
+	const struct workspace *d = &s->workspace[k];
 	size_t number, units = batch_units(b, s, b->n);
 
 	while ((number = atomic_fetch_add(&s->next, 1)) < units) {
@@ -628,10 +632,10 @@ static void close_learning(struct kge_batch *b)
 void kge_shared_run(struct kge_batch *b, struct team *team, size_t k)
 {
 	learn(b, k);
-	team_wait(team);
+	kge_team_wait(team);
 	if (k == 0)
 		close_learning(b);
-	for (size_t lane = k; lane < b->lanes; lane += team_size(team))
+	for (size_t lane = k; lane < b->lanes; lane += kge_team_size(team))
 		move(b, lane);
-	team_wait(team);
+	kge_team_wait(team);
 }

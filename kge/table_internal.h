@@ -16,21 +16,21 @@ struct table {
 };
 
 /* folder/stem + end; free() it. */
-char *table_path(const char *folder, const char *stem, const char *end);
-int table_open(struct sink *s, const char *folder, const char *stem, const char *end,
-	       struct err *e);
+char *kge_table_path(const char *folder, const char *stem, const char *end);
+int kge_table_open(struct sink *s, const char *folder, const char *stem, const char *end,
+		   struct err *e);
 
-/* The place of a name's row, once: have[] says which are taken. */
-int table_claim(const struct graph_lines *l, const struct table *t, const struct lines_field *name,
-		bool *have, uint32_t *id, struct err *e);
-int table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
+/* The position of a name's row, once: have[] says which are taken. */
+int kge_table_claim(const struct graph_lines *l, const struct table *t,
+		    const struct lines_field *name, bool *have, uint32_t *id, struct err *e);
+int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
 
-int table_write_npy(const char *folder, const struct table *t, struct err *e);
-int table_read_npy(const char *folder, struct table *t, bool *have, struct err *e);
+int kge_table_write_npy(const char *folder, const struct table *t, struct err *e);
+int kge_table_read_npy(const char *folder, struct table *t, bool *have, struct err *e);
 /* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE; kge/text.c */
-int table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
-		     struct err *e);
-int table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,
-		    struct err *e);
+int kge_table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
+			 struct err *e);
+int kge_table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,
+			struct err *e);
 
 #endif

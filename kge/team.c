@@ -42,7 +42,7 @@ static void team_open(struct team *t, size_t size)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void team_run(size_t threads, void (*fn)(void *ctx, struct team *team, size_t k), void *ctx)
+void kge_team_run(size_t threads, void (*fn)(void *ctx, struct team *team, size_t k), void *ctx)
 {
 	struct team t = { .fn = fn, .ctx = ctx };
 	struct member members[PARALLEL_MAX];
@@ -65,12 +65,12 @@ void team_run(size_t threads, void (*fn)(void *ctx, struct team *team, size_t k)
 	pthread_mutex_destroy(&t.lock);
 }
 
-size_t team_size(const struct team *t)
+size_t kge_team_size(const struct team *t)
 {
 	return t->size;
 }
 
-void team_wait(struct team *t)
+void kge_team_wait(struct team *t)
 {
 	unsigned round;
 

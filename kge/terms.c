@@ -44,7 +44,7 @@ static int check_training(const struct kge_terms *t, const struct kge_train_conf
 		return err_set(e, ERR_USAGE,
 			       "train.dp: private training has no terms of a federated method; "
 			       "leave out train.dp, or take a method that adds nothing");
-	if (c->update == KGE_UPDATE_RACING && any)
+	if (c->update == KGE_UPDATE_HOGWILD && any)
 		return err_set(e, ERR_USAGE,
 			       "train.update racing: not with a federated method that adds to the "
 			       "loss of a batch; set it to exact");

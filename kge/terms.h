@@ -3,7 +3,7 @@
  * Terms on entity rows, each with a table of rows that came from the others:
  *
  *   proximal   mu/2 |E - A|^2                              FedProx, A = E_t, mu 0.1
- *   norm       beta |E - A|_F, not squared; slope 0 at 0   PFedEG, A = K, beta 3e-3
+ *   norm       beta |E - A|_F, not squared; derivative 0 at 0   PFedEG, A = K, beta 3e-3
  *   contrast   mu_con mean_e softplus(-(cos(z, g) - cos(z, l)) / tau)
  *                                                          FedEC, g = A, l = previous
  *
@@ -14,15 +14,16 @@
  * Each is added whole to the loss of every batch, beside the mean over its queries, as the papers'
  * code does.  That code moves the whole table at every batch; here a term moves the rows
  * that the optimiser steps: all of them with adam_dense, else those that the batch touches, which
- * with some hundred negatives are nearly all.  What norm and contrast_of_means go by
- * is the whole table as it was before the batch, in any case.
+ * with some hundred negatives are nearly all.  In any case norm and contrast_of_means go by the
+ * whole table as it was before the batch.
  *
  * A row that nobody shares has A (and previous) = the row as the round began.
  *
  * Terms on queries, from the scores of a query's candidates, the answer and its negatives:
  *
  *   distill    mu KL(P_teacher | P), P = softmax of the scores     FedLU, mu 2; FedE-KD
- *   interfere  in place of the loss: kge_hard_of(), kge_soft_of()  FedLU's unlearning (methods 4.1)
+ *   interfere  instead of the loss: kge_hard_of(), kge_soft_of()  FedLU's unlearning
+ * (methods 4.1)
  *
  * The teacher is another table, of any width, that scores the same candidates and stays as it is.
  * `adaptive` divides by the sum of both tables' losses of the query, held constant (FedE-KD;
@@ -66,16 +67,16 @@ int kge_terms_check(const struct kge_terms *t, const struct kge_train_config *c,
 /* From the next epoch on, until it is called again; NULL or all weights 0: no terms.  The tables
  * are borrowed that long, the struct is copied. */
 void kge_trainer_set_terms(struct kge_trainer *t, const struct kge_terms *terms);
-/* A step on an entity's row in place of the optimiser's: x is the row, g its gradient of this
+/* A step on an entity's row instead of the optimiser's: x is the row, g its gradient of this
  * batch, s the batch's constants.  Called by several threads, each for rows of its own. */
 typedef void kge_step_fn(void *ctx, const struct kge_step *s, uint32_t id, float *x,
 			 const float *g);
 /* From the next epoch on; NULL: the optimiser's again.  Only where kge_terms_check() of no terms
  * is content: neither racing nor private. */
 void kge_trainer_set_step(struct kge_trainer *t, kge_step_fn *step, void *ctx);
-/* From the next epoch on, epochs go through these n triples of train alone, by their places there;
- * negatives still know all of train.  Not against all entities.  NULL: all again. */
-void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n);
+/* From the next epoch on, epochs go through these n triples of train alone, by their positions
+ * there; negatives still know all of train.  Not against all entities.  NULL: all again. */
+void kge_trainer_only(struct kge_trainer *t, const uint32_t *positions, size_t n);
 /* An epoch of two trainers at once: a batch by the first, then the same one with the same negatives
  * by the second, and so on, so that each can be the other's teacher.  Both are of the same graph,
  * model and config, and have come equally far.  loss: of each; may be NULL. */

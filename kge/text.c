@@ -7,7 +7,7 @@
 #include "graph/openke.h"
 #include "kge/table_internal.h"
 
-/* What the three differ in.  OpenKE's rows have no names: they follow the ids of
+/* The differences between the three formats.  OpenKE's rows have no names: they follow the ids of
  * the file of names beside them. */
 static const struct form {
 	const char *end;
@@ -90,8 +90,8 @@ static int write_ids(const char *folder, const struct table *t, struct err *e)
 	return rc;
 }
 
-int table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
-		     struct err *e)
+int kge_table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
+			 struct err *e)
 {
 	const struct form *form = &forms[f];
 	struct sink s;
@@ -100,7 +100,7 @@ int table_write_text(const char *folder, const struct table *t, enum kge_table_f
 		return err_set(e, ERR_TOOBIG,
 			       "%s have %zu numbers a row, text holds at most %d: export .npy",
 			       t->what, t->floats, KGE_TEXT_FLOATS_MAX);
-	if (table_open(&s, folder, stem_of(t, form), form->end, e) != 0)
+	if (kge_table_open(&s, folder, stem_of(t, form), form->end, e) != 0)
 		return ERR_IO;
 	if (form->header)
 		fprintf(s.f, "%u %zu\n", graph_vocab_count(t->names), t->floats);
@@ -147,7 +147,7 @@ static int find_row(struct reading *r, uint32_t *id, struct err *e)
 	if (r->form->escaped)
 		unescape(&r->fields[0]);
 	if (r->form->names)
-		return table_claim(r->lines, r->t, &r->fields[0], r->have, id, e);
+		return kge_table_claim(r->lines, r->t, &r->fields[0], r->have, id, e);
 	if (r->rows >= graph_vocab_count(r->t->names))
 		return graph_lines_bad(r->lines, e, "more rows than the %u %s",
 				       graph_vocab_count(r->t->names), r->t->what);
@@ -226,7 +226,7 @@ static int read_file(struct reading *r, const char *path, struct err *e)
 		r->what[i] = i == 0 && r->form->names ? "name" : "number";
 	rc = read_rows(r, e);
 	if (rc == 0 && r->form->names)
-		rc = table_complete(path, r->t, r->have, e);
+		rc = kge_table_complete(path, r->t, r->have, e);
 	free(r->fields);
 	free(r->what);
 	graph_lines_close(r->lines);
@@ -238,7 +238,7 @@ static int read_order(const char *folder, struct table *t, bool *have, uint32_t 
 		      struct err *e)
 {
 	struct openke_names list = { .names = graph_vocab_new() };
-	char *path = table_path(folder, t->one, "2id.txt");
+	char *path = kge_table_path(folder, t->one, "2id.txt");
 	int rc = graph_openke_read_names(&list, path, t->what, e);
 
 	for (size_t k = 0; rc == 0 && list.named && k < list.n; k++) {
@@ -253,18 +253,18 @@ static int read_order(const char *folder, struct table *t, bool *have, uint32_t 
 			have[order[k]] = true;
 	}
 	if (rc == 0)
-		rc = table_complete(path, t, have, e);
+		rc = kge_table_complete(path, t, have, e);
 	free(list.ids);
 	graph_vocab_free(list.names);
 	free(path);
 	return rc;
 }
 
-int table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,
-		    struct err *e)
+int kge_table_read_text(const char *folder, struct table *t, enum kge_table_format f, bool *have,
+			struct err *e)
 {
 	struct reading r = { .form = &forms[f], .t = t, .have = have };
-	char *path = table_path(folder, stem_of(t, r.form), r.form->end);
+	char *path = kge_table_path(folder, stem_of(t, r.form), r.form->end);
 	int rc = 0;
 
 	r.order = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *r.order);

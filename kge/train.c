@@ -9,16 +9,16 @@
 #include "base/parallel.h"
 #include "kge/batch_internal.h"
 #include "kge/dp_train.h"
-#include "kge/race_internal.h"
+#include "kge/hogwild_internal.h"
 #include "kge/terms.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
 
-/* An epoch that was canceled. */
-struct cut {
+/* An epoch that was interrupted. */
+struct partial_epoch {
 	uint64_t there;		   /* 1: there is one */
-	uint64_t from;		   /* the first place that is left of it */
-	double loss[PARALLEL_MAX]; /* of each lane or racer up to there */
+	uint64_t from;		   /* the first position that is left of it */
+	double loss[PARALLEL_MAX]; /* of each lane or worker up to there */
 };
 
 struct kge_trainer {
@@ -33,15 +33,16 @@ struct kge_trainer {
 	uint32_t *at_hand;	/* those of the batch; b->order */
 	uint32_t *queries;	/* 1-vs-all: each once, named as in kge_batch.order */
 	uint32_t *only;		/* the triples that are asked for; NULL: all */
-	size_t asked;		/* answers in an epoch, over which its loss is a mean */
+	size_t n_answers;	/* in an epoch, over which its loss is a mean */
 	struct kge_batch batch;
-	struct kge_dp *dp;    /* private steps; NULL: plain ones */
-	struct kge_race race; /* used instead of the batch's own memory when racing */
-	uint64_t epoch;	      /* counted epochs so far */
-	uint64_t batches;     /* optimiser steps since the moments were cleared */
-	uint64_t turns;	      /* steps so far, for whose turn it is to be corrupted */
-	struct cut cut;	      /* of the last epoch; */
-	bool amid;	      /* which was loaded, and is what comes next */
+	struct kge_dp *dp; /* private steps; NULL: plain ones */
+	struct kge_hogwild
+		hogwild;  /* used instead of the batch's own memory with hogwild workers */
+	uint64_t epoch;	  /* counted epochs so far */
+	uint64_t batches; /* optimiser steps since the moments were cleared */
+	uint64_t turns;	  /* steps so far, for whose turn it is to be corrupted */
+	struct partial_epoch partial; /* what the last epoch left; */
+	bool resuming;		      /* which was loaded, and is what comes next */
 };
 
 /* ---- settings ---- */
@@ -115,7 +116,7 @@ static int check_sampling(const struct kge_train_config *c, struct err *e)
 static int check_draws(const struct kge_train_config *c, struct err *e)
 {
 	const char *not_with = c->negatives == 0 ? "negatives 0, where nothing is drawn"
-			       : c->update == KGE_UPDATE_RACING
+			       : c->update == KGE_UPDATE_HOGWILD
 				       ? "update racing, which has no batches"
 			       : c->sampling == KGE_SAMPLING_BERNOULLI
 				       ? "sampling bernoulli: a triple would be asked for one side"
@@ -127,7 +128,7 @@ static int check_draws(const struct kge_train_config *c, struct err *e)
 		       not_with);
 }
 
-static int check_racing(const struct kge_train_config *c, struct err *e)
+static int check_hogwild(const struct kge_train_config *c, struct err *e)
 {
 	if (c->negatives == 0)
 		return err_set(e, ERR_USAGE,
@@ -180,8 +181,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 		rc = check_sampling(c, e);
 	if (rc == 0)
 		rc = check_draws(c, e);
-	if (rc == 0 && c->update == KGE_UPDATE_RACING)
-		rc = check_racing(c, e);
+	if (rc == 0 && c->update == KGE_UPDATE_HOGWILD)
+		rc = check_hogwild(c, e);
 	if (rc == 0 && c->dp.epsilon > 0)
 		rc = kge_dp_check(c, e);
 	return rc;
@@ -233,24 +234,24 @@ static void init_draws(struct kge_trainer *t)
 	t->batch.weights = t->weights;
 }
 
-/* What an epoch goes through: triples, or the queries that they ask. */
-static void list_places(struct kge_trainer *t)
+/* Lists the positions of an epoch: triples, or the queries that they ask. */
+static void list_positions(struct kge_trainer *t)
 {
-	size_t n = t->g->split[GRAPH_TRAIN].n, places = n;
+	size_t n = t->g->split[GRAPH_TRAIN].n, positions = n;
 	bool tail_only = t->c.corrupt == KGE_CORRUPT_TAIL;
 
-	t->asked = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
+	t->n_answers = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 * n : n;
 	if (t->c.negatives == 0) {
 		t->queries = mem_array(2 * n, sizeof(*t->queries));
-		places = graph_answers_queries(t->answers, GRAPH_TAIL, t->queries);
+		positions = graph_answers_queries(t->answers, GRAPH_TAIL, t->queries);
 		if (!tail_only)
-			places +=
-				graph_answers_queries(t->answers, GRAPH_HEAD, t->queries + places);
-		t->asked = 0;
-		for (size_t i = 0; i < places; i++)
-			t->asked += graph_answers_count(t->answers, t->queries[i]);
+			positions += graph_answers_queries(t->answers, GRAPH_HEAD,
+							   t->queries + positions);
+		t->n_answers = 0;
+		for (size_t i = 0; i < positions; i++)
+			t->n_answers += graph_answers_count(t->answers, t->queries[i]);
 	}
-	kge_order_init(&t->order, places, t->queries);
+	kge_order_init(&t->order, positions, t->queries);
 	t->at_hand = mem_array(t->c.batch, sizeof(*t->at_hand));
 }
 
@@ -268,7 +269,7 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	t->g = g;
 	t->emb = emb;
 	init_draws(t);
-	list_places(t);
+	list_positions(t);
 	kge_optimizer_init(&t->ent, c->optimizer, emb->n_ent, emb->ent_floats);
 	kge_optimizer_init(&t->rel, c->optimizer, emb->n_rel, emb->rel_floats);
 	b->c = &t->c;
@@ -277,7 +278,7 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 	b->emb = emb;
 	b->ent = &t->ent;
 	b->rel = &t->rel;
-	b->places = &t->order;
+	b->epoch_order = &t->order;
 	b->order = t->at_hand;
 	if (c->dp.epsilon > 0) {
 		kge_batch_measure(b);
@@ -286,7 +287,7 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 		kge_batch_init(b, c->threads);
 	} else {
 		kge_batch_measure(b);
-		kge_race_init(&t->race, b);
+		kge_hogwild_init(&t->hogwild, b);
 	}
 	return t;
 }
@@ -296,7 +297,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	if (t == NULL)
 		return;
 	kge_batch_release(&t->batch);
-	kge_race_release(&t->race);
+	kge_hogwild_release(&t->hogwild);
 	kge_dp_free(t->dp);
 	kge_optimizer_release(&t->ent);
 	kge_optimizer_release(&t->rel);
@@ -315,12 +316,12 @@ void kge_trainer_reset_optimizer(struct kge_trainer *t)
 	kge_optimizer_clear(&t->ent);
 	kge_optimizer_clear(&t->rel);
 	t->batches = 0;
-	t->cut.there = t->amid = false;
+	t->partial.there = t->resuming = false;
 }
 
-bool kge_trainer_is_amid(const struct kge_trainer *t)
+bool kge_trainer_is_resuming(const struct kge_trainer *t)
 {
-	return t->amid;
+	return t->resuming;
 }
 
 uint64_t kge_trainer_epochs(const struct kge_trainer *t)
@@ -331,7 +332,7 @@ uint64_t kge_trainer_epochs(const struct kge_trainer *t)
 void kge_trainer_seek(struct kge_trainer *t, uint64_t epochs)
 {
 	uint64_t n = t->order.n, batch = t->c.batch;
-	uint64_t steps = t->c.update == KGE_UPDATE_RACING ? n : (n + batch - 1) / batch;
+	uint64_t steps = t->c.update == KGE_UPDATE_HOGWILD ? n : (n + batch - 1) / batch;
 
 	assert(t->dp == NULL);
 	t->epoch = epochs;
@@ -352,25 +353,25 @@ void kge_trainer_set_step(struct kge_trainer *t, kge_step_fn *step, void *ctx)
 	t->batch.step_ctx = ctx;
 }
 
-void kge_trainer_only(struct kge_trainer *t, const uint32_t *places, size_t n)
+void kge_trainer_only(struct kge_trainer *t, const uint32_t *positions, size_t n)
 {
 	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 
 	assert(t->queries == NULL && t->dp == NULL && n <= t->g->split[GRAPH_TRAIN].n);
 	free(t->only);
-	t->only = places != NULL ? mem_copy(places, n * sizeof(*places)) : NULL;
+	t->only = positions != NULL ? mem_copy(positions, n * sizeof(*positions)) : NULL;
 	kge_order_release(&t->order);
-	kge_order_init(&t->order, places != NULL ? n : t->g->split[GRAPH_TRAIN].n, t->only);
-	t->asked = t->order.n * sides;
+	kge_order_init(&t->order, positions != NULL ? n : t->g->split[GRAPH_TRAIN].n, t->only);
+	t->n_answers = t->order.n * sides;
 }
 
 /* ---- an epoch ---- */
 
-/* Of a new one, or of the rest of one: cut is what was. */
-static void begin_losses(struct kge_trainer *t, const struct cut *cut)
+/* Of a new epoch, or of the rest of a partial one. */
+static void begin_losses(struct kge_trainer *t, const struct partial_epoch *partial)
 {
 	for (size_t k = 0; k < t->batch.lanes; k++)
-		t->batch.lane[k].loss = cut->loss[k];
+		t->batch.lane[k].loss = partial->loss[k];
 }
 
 /* Order and streams of an epoch follow from seed and number, so a saved run needs neither. */
@@ -379,15 +380,15 @@ static void begin_epoch(struct kge_trainer *t)
 	uint64_t drawn = t->c.draws == KGE_DRAWS_ONCE ? 0 : t->epoch;
 	struct rng root, shuffle;
 
-	if (!t->amid)
-		t->cut = (struct cut){ 0 };
+	if (!t->resuming)
+		t->partial = (struct partial_epoch){ 0 };
 
 	rng_seed(&root, t->c.seed);
 	shuffle = rng_stream(&root, 2 * drawn);
 	t->batch.rng = rng_stream(&root, 2 * drawn + 1);
 	kge_order_draw(&t->order, &shuffle);
-	begin_losses(t, &t->cut);
-	if (t->c.normalize && !t->amid)
+	begin_losses(t, &t->partial);
+	if (t->c.normalize && !t->resuming)
 		kge_emb_normalize(t->emb);
 	if (t->batch.pull != NULL)
 		kge_pull_begin_epoch(t->batch.pull, t->emb->ent);
@@ -400,7 +401,7 @@ static float rate_at(const struct kge_trainer *t, double part)
 	return t->c.lr * kge_schedule_at(&t->c, (double)t->epoch + part);
 }
 
-/* Places by the relation that they ask. */
+/* Positions by the relation that they ask. */
 static int by_relation(const void *a, const void *b, void *trainer)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -446,7 +447,7 @@ struct run {
 	const atomic_bool *cancel;
 	bool canceled; /* written by thread 0 between two meetings of the team */
 	bool over;
-	uint64_t from, at; /* the place it begins with, and where it is */
+	uint64_t from, at; /* the position it begins with, and where it is */
 };
 
 static void next_batch(struct run *r, size_t first)
@@ -465,7 +466,7 @@ static void run_epoch(void *ctx, struct team *team, size_t k)
 	for (size_t first = r->from;; first += r->t[0]->c.batch) {
 		if (k == 0)
 			next_batch(r, first);
-		team_wait(team);
+		kge_team_wait(team);
 		if (r->over)
 			return;
 		for (size_t i = 0; i < r->n; i++)
@@ -473,40 +474,41 @@ static void run_epoch(void *ctx, struct team *team, size_t k)
 	}
 }
 
-static void race_epoch(void *ctx, struct team *team, size_t k)
+static void hogwild_epoch(void *ctx, struct team *team, size_t k)
 {
 	struct run *r = ctx;
 
-	(void)team; /* whoever is there takes what is left */
-	kge_race_run(&r->t[0]->race, k, r->cancel);
+	(void)team; /* each thread takes positives that are left */
+	kge_hogwild_run(&r->t[0]->hogwild, k, r->cancel);
 }
 
-static void run_race(struct run *r)
+static void run_hogwild(struct run *r)
 {
 	struct kge_trainer *t = r->t[0];
 
 	t->batch.lr = rate_at(t, 0);
-	kge_race_begin(&t->race, r->from, t->turns - r->from, t->batches - r->from);
-	kge_race_set_losses(&t->race, t->cut.loss);
-	team_run(t->c.threads, race_epoch, r);
-	r->canceled = atomic_load(&t->race.canceled);
-	r->at = kge_race_at(&t->race);
+	kge_hogwild_begin(&t->hogwild, r->from, t->turns - r->from, t->batches - r->from);
+	kge_hogwild_set_losses(&t->hogwild, t->partial.loss);
+	kge_team_run(t->c.threads, hogwild_epoch, r);
+	r->canceled = atomic_load(&t->hogwild.canceled);
+	r->at = kge_hogwild_at(&t->hogwild);
 	t->turns += r->at - r->from;
 	t->batches += r->at - r->from;
 }
 
 static double mean_loss(const struct kge_trainer *t)
 {
-	double sum = t->c.update == KGE_UPDATE_RACING ? kge_race_loss_sum(&t->race) : 0.0;
+	double sum = t->c.update == KGE_UPDATE_HOGWILD ? kge_hogwild_loss_sum(&t->hogwild) : 0.0;
 
 	for (size_t k = 0; k < t->batch.lanes; k++)
 		sum += t->batch.lane[k].loss;
 	if (t->dp != NULL)
 		return NAN;
-	return t->asked > 0 ? sum / (double)t->asked : 0.0;
+	return t->n_answers > 0 ? sum / (double)t->n_answers : 0.0;
 }
 
-/* What is private says nothing of the triples by when it ends: by cancel or after all its steps. */
+/* The end of private training says nothing of the triples: it comes by cancel or after all
+ * steps. */
 static void run_private(struct run *r)
 {
 	struct kge_trainer *t = r->t[0];
@@ -535,15 +537,15 @@ void kge_trainer_plant_noise(struct kge_trainer *t, kge_dp_noise_fn *noise)
 		kge_dp_plant_noise(t->dp, noise);
 }
 
-/* What is left of a canceled epoch can be gone on with, unless something else began with it. */
-static void cut_here(struct kge_trainer *t, uint64_t from)
+/* The rest of a canceled epoch can be done later, unless something else began with it. */
+static void save_partial(struct kge_trainer *t, uint64_t from)
 {
-	t->cut.there = t->dp == NULL && t->batch.pull == NULL;
-	t->cut.from = from;
-	if (t->c.update == KGE_UPDATE_RACING)
-		kge_race_losses(&t->race, t->cut.loss);
+	t->partial.there = t->dp == NULL && t->batch.pull == NULL;
+	t->partial.from = from;
+	if (t->c.update == KGE_UPDATE_HOGWILD)
+		kge_hogwild_losses(&t->hogwild, t->partial.loss);
 	for (size_t k = 0; k < t->batch.lanes; k++)
-		t->cut.loss[k] = t->batch.lane[k].loss;
+		t->partial.loss[k] = t->batch.lane[k].loss;
 }
 
 /* An epoch of n trainers, which take each batch in turn. */
@@ -553,18 +555,18 @@ static int epoch_of(struct kge_trainer *const *t, size_t n, double *loss, const 
 
 	for (size_t i = 0; i < n; i++)
 		begin_epoch(t[i]);
-	r.from = t[0]->cut.from;
+	r.from = t[0]->partial.from;
 	if (t[0]->dp != NULL)
 		run_private(&r);
 	else if (t[0]->c.update == KGE_UPDATE_EXACT)
-		team_run(t[0]->c.threads, run_epoch, &r);
+		kge_team_run(t[0]->c.threads, run_epoch, &r);
 	else
-		run_race(&r);
+		run_hogwild(&r);
 	for (size_t i = 0; i < n; i++) {
-		t[i]->amid = false;
-		t[i]->cut.there = 0;
+		t[i]->resuming = false;
+		t[i]->partial.there = 0;
 		if (r.canceled)
-			cut_here(t[i], r.at);
+			save_partial(t[i], r.at);
 	}
 	if (r.canceled)
 		return ERR_CANCELED;
@@ -589,18 +591,19 @@ int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
 	       t[0]->c.seed == t[1]->c.seed);
 	assert(t[0]->c.batch == t[1]->c.batch && t[0]->c.threads == t[1]->c.threads);
 	assert(t[0]->order.n == t[1]->order.n && t[0]->epoch == t[1]->epoch);
-	assert(t[0]->amid == t[1]->amid && t[0]->cut.from == t[1]->cut.from);
+	assert(t[0]->resuming == t[1]->resuming && t[0]->partial.from == t[1]->partial.from);
 	return epoch_of(t, 2, loss, cancel);
 }
 
-/* ---- saved runs: a header, the moments of entities and of relations; a cut, if there is one ----
+/* ---- saved runs: a header, the moments of entities and of relations; the partial epoch, if any
+ * ----
  */
 
 struct header {
 	char magic[8];
 	uint64_t seed, epoch, batches, turns;
 	uint64_t n_triples, ent_rows, ent_floats, rel_rows, rel_floats;
-	uint32_t optimizer, threads, update, cut; /* the last: 1 if there is one */
+	uint32_t optimizer, threads, update, partial; /* the last: 1 if there is one */
 };
 
 static struct header header_of(const struct kge_trainer *t)
@@ -619,7 +622,7 @@ static struct header header_of(const struct kge_trainer *t)
 		.optimizer = t->c.optimizer,
 		.threads = t->c.threads,
 		.update = t->c.update,
-		.cut = (uint32_t)t->cut.there,
+		.partial = (uint32_t)t->partial.there,
 	};
 }
 
@@ -662,8 +665,8 @@ void kge_trainer_save_to(const struct kge_trainer *t,
 
 	put(ctx, &h, sizeof(h));
 	each_state(t, save_state, &to);
-	if (t->cut.there)
-		put(ctx, &t->cut, sizeof(t->cut));
+	if (t->partial.there)
+		put(ctx, &t->partial, sizeof(t->partial));
 }
 
 static void add_to_buf(void *ctx, const void *bytes, size_t n)
@@ -693,7 +696,7 @@ static int check_header(const struct kge_trainer *t, const struct header *h, str
 	mine.epoch = h->epoch;
 	mine.batches = h->batches;
 	mine.turns = h->turns;
-	mine.cut = h->cut == 1;
+	mine.partial = h->partial == 1;
 	if (memcmp(h, &mine, sizeof(mine)) != 0)
 		return err_set(
 			e, ERR_INPUT,
@@ -702,22 +705,23 @@ static int check_header(const struct kge_trainer *t, const struct header *h, str
 	return 0;
 }
 
-static size_t saved_bytes(const struct kge_trainer *t, bool cut)
+static size_t saved_bytes(const struct kge_trainer *t, bool partial)
 {
-	return sizeof(struct header) + each_state(t, NULL, NULL) + (cut ? sizeof(struct cut) : 0);
+	return sizeof(struct header) + each_state(t, NULL, NULL) +
+	       (partial ? sizeof(struct partial_epoch) : 0);
 }
 
-/* A place where a batch can begin. */
-static bool good_cut(const struct kge_trainer *t, const struct cut *c)
+/* A position where a batch can begin. */
+static bool good_partial(const struct kge_trainer *t, const struct partial_epoch *c)
 {
 	return c->there == 1 && c->from <= t->order.n + t->c.batch && t->dp == NULL &&
-	       (t->c.update == KGE_UPDATE_RACING || c->from % t->c.batch == 0);
+	       (t->c.update == KGE_UPDATE_HOGWILD || c->from % t->c.batch == 0);
 }
 
 int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, struct err *e)
 {
 	const uint8_t *at = bytes + sizeof(struct header);
-	struct cut cut = { 0 };
+	struct partial_epoch partial = { 0 };
 	struct header h;
 	int rc;
 
@@ -728,12 +732,12 @@ int kge_trainer_load(struct kge_trainer *t, const uint8_t *bytes, size_t n, stru
 	rc = check_header(t, &h, e);
 	if (rc != 0)
 		return rc;
-	if (h.cut == 1 && n == saved_bytes(t, true))
-		memcpy(&cut, bytes + saved_bytes(t, false), sizeof(cut));
-	if (n != saved_bytes(t, h.cut == 1) || (h.cut == 1 && !good_cut(t, &cut)))
-		return err_set(e, ERR_INPUT, "saved training: no epoch was cut there");
-	t->cut = cut;
-	t->amid = h.cut == 1;
+	if (h.partial == 1 && n == saved_bytes(t, true))
+		memcpy(&partial, bytes + saved_bytes(t, false), sizeof(partial));
+	if (n != saved_bytes(t, h.partial == 1) || (h.partial == 1 && !good_partial(t, &partial)))
+		return err_set(e, ERR_INPUT, "saved training: no epoch was interrupted there");
+	t->partial = partial;
+	t->resuming = h.partial == 1;
 	t->epoch = h.epoch;
 	t->batches = h.batches;
 	t->turns = h.turns;

@@ -31,12 +31,12 @@ enum kge_loss {
 };
 /* Added to a query's loss: reg_weight times the sum of |x|^2 or |x|^3 over the known, the
  * relation's and the answer's row, |x| being the modulus where numbers are complex (N3 of Lacroix
- * et al. 2018).  RotatE's phases have none, nor has what projects in a relation's row. */
+ * et al. 2018).  RotatE's phases have none, nor has the projecting part of a relation's row. */
 enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3 };
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE, KGE_MOMENTUM };
-/* What becomes of the learning rate over schedule_epochs: it stays; a tenth of it from the
- * middle on (RotatE's code); down to a hundredth, evenly or by half a cosine.  After
- * them it stays as it is then.  Racing changes it between epochs only. */
+/* The learning rate over schedule_epochs: constant; a tenth of it from the middle on (RotatE's
+ * code); down to a hundredth, evenly or by half a cosine.  After these epochs the rate stays as it
+ * is then.  Racing changes the rate between epochs only. */
 enum kge_schedule {
 	KGE_SCHEDULE_CONSTANT,
 	KGE_SCHEDULE_STEP,
@@ -44,9 +44,9 @@ enum kge_schedule {
 	KGE_SCHEDULE_COSINE,
 };
 /* A step over each batch, its gradient exact; or one at each positive, by threads that wait for
- * nobody (kge/race_internal.h): faster where there are few negatives, and with several
+ * nobody (kge/hogwild_internal.h): faster where there are few negatives, and with several
  * threads never the same bits twice. */
-enum kge_update { KGE_UPDATE_EXACT, KGE_UPDATE_RACING };
+enum kge_update { KGE_UPDATE_EXACT, KGE_UPDATE_HOGWILD };
 /* Which side of a positive is asked for, each being one query: by turns from batch
  * to batch, always the tail, or both (two queries a positive). */
 enum kge_corrupt { KGE_CORRUPT_ALTERNATE, KGE_CORRUPT_TAIL, KGE_CORRUPT_BOTH };
@@ -84,7 +84,7 @@ struct kge_train_config {
 	float reg_weight;
 	enum kge_schedule schedule;
 	uint32_t schedule_epochs; /* 1..1000000 */
-	float lr;		  /* of a step: racing, that of one positive */
+	float lr;		  /* of a step: with hogwild workers, that of one positive */
 	float momentum;		  /* of KGE_MOMENTUM, below 1 */
 	float margin;		  /* margin loss */
 	float temperature;	  /* self-adversarial alpha */
@@ -140,12 +140,12 @@ void kge_trainer_plant_noise(struct kge_trainer *t, kge_dp_noise_fn *noise);
  * epoch is a whole one (as it always is with private steps and with terms on rows). */
 int kge_trainer_epoch(struct kge_trainer *t, double *loss, const atomic_bool *cancel);
 /* Loaded in the middle of an epoch, with which it will go on. */
-bool kge_trainer_is_amid(const struct kge_trainer *t);
+bool kge_trainer_is_resuming(const struct kge_trainer *t);
 /* Forget the moments, as the papers do at each federated round. */
 void kge_trainer_reset_optimizer(struct kge_trainer *t);
 uint64_t kge_trainer_epochs(const struct kge_trainer *t); /* counted so far */
-/* As if so many epochs had been counted in all and the moments then forgotten: what is drawn from
- * now on is as it would be after them, whatever was drawn before.  Not private. */
+/* As if so many epochs had been counted in all and the moments then forgotten: draws from now on
+ * are as they would be after those epochs, whatever was drawn before.  Not private. */
 void kge_trainer_seek(struct kge_trainer *t, uint64_t epochs);
 /* Appends everything a resumed run needs besides the tables, config and graph. */
 void kge_trainer_save(const struct kge_trainer *t, struct buf *out);

@@ -91,13 +91,13 @@ void kge_kept_release(struct graph *kept)
 	kept->split[GRAPH_TRAIN] = (struct graph_triples){ 0 };
 }
 
-static struct graph_triples picked(const struct graph_triples *from, const uint32_t *places,
+static struct graph_triples picked(const struct graph_triples *from, const uint32_t *positions,
 				   size_t n)
 {
 	struct graph_triples t = { mem_array(n, sizeof(*t.at)), n };
 
 	for (size_t i = 0; i < n; i++)
-		t.at[i] = from->at[places[i]];
+		t.at[i] = from->at[positions[i]];
 	return t;
 }
 
@@ -163,7 +163,7 @@ static struct kge_terms terms_of(const struct forgetting *f)
 static int ask_enough(const struct forgetting *f, uint32_t epoch, bool *enough)
 {
 	*enough = false;
-	return f->c->enough != NULL && epoch % f->c->look_every == 0
+	return f->c->enough != NULL && epoch % f->c->check_every == 0
 		       ? f->c->enough(f->c->enough_ctx, enough)
 		       : 0;
 }

@@ -9,8 +9,8 @@
  *                 are then those of the epoch before
  *
  * With a global table, both phases teach the two tables by turns; without, the local one goes
- * alone. It is no proof that nothing is left: how far the forgotten triples fell is measured, and a
- * table trained anew on what is kept is the reference.
+ * alone.  This is no proof that nothing is left: how far the forgotten triples fell is measured,
+ * and a table trained anew on what is kept is the reference.
  *
  * Where FedLU's released code differs from its paper: weights (kge/loss.h); two passes over the
  * forgotten triples an epoch, the local table untaught in one and a half of them; in decay each
@@ -35,18 +35,19 @@ struct kge_unlearn_config {
 	uint32_t decay_patience; /* epochs in a row that do not raise valid's MRR and end decay */
 	const struct kge_protocol *protocol; /* of valid's MRR */
 	size_t valid_limit;		     /* triples of it that are looked at; 0: all */
-	/* Asked before interference, and after every look_every epochs of it: that ends it. 0, or
+	/* Asked before interference, and after every check_every epochs of it: that ends it. 0, or
 	 * ERR_CANCELED.  NULL: nobody asks. */
 	int (*enough)(void *ctx, bool *enough);
 	void *enough_ctx;
-	uint32_t look_every;
+	uint32_t check_every;
 };
 
 enum kge_unlearn_variant { KGE_UNLEARN_PAPER, KGE_UNLEARN_CODE };
 
 /* Both sides asked, batches of at most 256, 10 epochs of each phase (the code's interference: 20,
- * for its two passes), mu 2, protocol "standard".  The rest as the tables were trained: what of
- * that unlearning cannot do (racing, all entities as negatives) becomes the nearest that it can. */
+ * for its two passes), mu 2, protocol "standard".  The rest as the tables were trained: a setting
+ * that unlearning cannot follow (racing, all entities as negatives) becomes the nearest that it
+ * can. */
 void kge_unlearn_defaults(struct kge_unlearn_config *c, const struct kge_train_config *trained,
 			  enum kge_unlearn_variant v);
 /* ERR_USAGE, as kge_train_check() and kge_terms_check(). */
@@ -58,8 +59,9 @@ struct kge_unlearn_report {
 	double valid_before, valid_interfered, valid_after;
 };
 
-/* forget: n > 0 places in g's train, each once.  global may be NULL.  The tables are changed in
- * place. 0, or ERR_CANCELED with tables that have half forgotten.  report, cancel may be NULL. */
+/* forget: n > 0 positions in g's train, each once.  global may be NULL.  The tables are changed in
+ * place. 0, or ERR_CANCELED with tables that have half forgotten.  report, cancel may be NULL.
+ */
 int kge_unlearn(const struct kge_unlearn_config *c, const struct graph *g, const uint32_t *forget,
 		size_t n, struct kge_emb *local, struct kge_emb *global,
 		struct kge_unlearn_report *report, const atomic_bool *cancel);

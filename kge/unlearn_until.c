@@ -3,17 +3,17 @@
 #include <assert.h>
 
 /* Looks a pass; doublings at most, and how many of them are still gentle, ending interference at
- * the first low look; decay's epochs, times those of a single pass, and its patience. */
-enum { LOOKS = 10, STRONGEST = 4, GENTLE = 3, DECAY = 4, PATIENCE = 3 };
+ * the first low check; decay's epochs, times those of a single pass, and its patience. */
+enum { CHECKS = 10, STRONGEST = 4, GENTLE = 3, DECAY = 4, PATIENCE = 3 };
 
 struct until {
 	const struct kge_until_config *c;
 	const struct kge_unseen *unseen;
 	struct kge_emb *local, *global;
 	const atomic_bool *cancel;
-	uint32_t strength;	   /* doublings */
-	uint32_t looks, looks_low; /* of this pass so far; of these, that found them low */
-	bool hurt;		   /* too little of valid is left */
+	uint32_t strength;	     /* doublings */
+	uint32_t checks, checks_low; /* of this pass so far; of these, that found them low */
+	bool hurt;		     /* too little of valid is left */
 };
 
 static int measure(const struct until *u, struct kge_unseen_figures *local,
@@ -27,8 +27,8 @@ static int measure(const struct until *u, struct kge_unseen_figures *local,
 		       : rc;
 }
 
-/* What decay gives back grows less, the longer they have been pressed down.  Where they are low to
- * begin with, what is left to do is decay's. */
+/* Decay gives back less, the longer the forgotten triples have been pressed down.  Where these are
+ * low to begin with, the rest of the work is decay's. */
 static int low_enough(void *ctx, bool *enough)
 {
 	struct until *u = ctx;
@@ -37,9 +37,9 @@ static int low_enough(void *ctx, bool *enough)
 	int rc = measure(u, &local, &global);
 	bool low = local.difference.mean <= 0 && global.difference.mean <= 0;
 
-	u->looks_low += low;
-	*enough = u->looks_low >= wanted || (low && u->looks == 0);
-	u->looks++;
+	u->checks_low += low;
+	*enough = u->checks_low >= wanted || (low && u->checks == 0);
+	u->checks++;
 	return rc;
 }
 
@@ -50,7 +50,7 @@ static struct kge_unlearn_config pass_of(struct until *u)
 
 	c.interference.forgotten *= (float)times;
 	c.interference.soft *= (float)times;
-	c.look_every = c.interference_epochs * times / LOOKS + 1;
+	c.check_every = c.interference_epochs * times / CHECKS + 1;
 	c.interference_epochs *= times;
 	if (u->hurt) {
 		c.decay_epochs *= DECAY;
@@ -58,7 +58,7 @@ static struct kge_unlearn_config pass_of(struct until *u)
 	}
 	c.enough = low_enough;
 	c.enough_ctx = u;
-	u->looks = u->looks_low = 0;
+	u->checks = u->checks_low = 0;
 	return c;
 }
 
@@ -76,8 +76,8 @@ static void add_pass(struct kge_until_report *r, const struct kge_unlearn_report
 	r->valid_after = pass->valid_after;
 }
 
-/* What the next pass has to see to; true: nothing. */
-static bool judge_pass(struct until *u, const struct kge_until_report *r)
+/* Decides what the next pass has to mend; true: nothing. */
+static bool decide_pass(struct until *u, const struct kge_until_report *r)
 {
 	bool low = is_low(u, r);
 
@@ -106,7 +106,7 @@ int kge_unlearn_until(const struct kge_until_config *c, const struct graph *g,
 			rc = measure(&u, &report->after, &report->global_after);
 		if (rc == 0)
 			add_pass(report, &done);
-		report->reached = rc == 0 && judge_pass(&u, report);
+		report->reached = rc == 0 && decide_pass(&u, report);
 	}
 	return rc;
 }

@@ -1,8 +1,8 @@
 /* kge/unlearn_until.h - unlearning, over and over, until forgotten triples rank like unseen ones.
  *
  * A pass is both phases of kge/unlearn.h (methods 4.1).  Its interference ends where the forgotten
- * rank no higher than their reference (kge/unseen.h).  What decay gives back the next pass takes
- * again, twice as long and with twice the weights, up to 16 times those of the first.  Where they
+ * rank no higher than their reference (kge/unseen.h).  The next pass takes again what decay gives
+ * back, twice as long and with twice the weights, up to 16 times those of the first.  Where they
  * are low and too little of valid is left, decay goes on alone, for longer.  The
  * kge_unlearn_config's weights and epochs are the first pass's. */
 #ifndef KGE_UNLEARN_UNTIL_H

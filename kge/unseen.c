@@ -20,7 +20,7 @@ struct kge_unseen {
 	uint64_t seed;
 	struct kge_unseen_counts counts;
 	size_t *start;	 /* references of forgotten triple i: near[start[i]..start[i + 1]] */
-	uint32_t *near;	 /* places among the held-out ones that are ranked */
+	uint32_t *near;	 /* positions among the held-out ones that are ranked */
 	double *anew[2]; /* value and Hits@1 by tables trained anew; NULL: held-out ones count */
 };
 
@@ -28,16 +28,16 @@ struct kge_unseen {
 
 struct candidate {
 	double distance;
-	uint32_t place; /* in valid */
+	uint32_t position; /* in valid */
 };
 
 struct matching {
 	const struct graph_triples *valid;
-	double *degree;		/* log(1 + triples of train) by entity */
-	double *frequency;	/* by relation */
-	uint32_t *of;		/* places in valid, by relation */
-	size_t *from;		/* of relation r: of[from[r]..from[r + 1]] */
-	uint32_t *ranked;	/* by place in valid: place among the ranked ones, or GRAPH_NONE */
+	double *degree;	   /* log(1 + triples of train) by entity */
+	double *frequency; /* by relation */
+	uint32_t *of;	   /* positions in valid, by relation */
+	size_t *from;	   /* of relation r: of[from[r]..from[r + 1]] */
+	uint32_t *ranked;  /* by position in valid: position among the ranked ones, or GRAPH_NONE */
 	struct candidate *best; /* room for all of valid */
 	size_t most;
 	bool any; /* relations have too few: others' stand behind their own */
@@ -77,11 +77,11 @@ static void sort_by_relation(struct matching *m, uint32_t n_rel)
 	free(at);
 }
 
-static void matching_init(struct matching *m, const struct graph *g, size_t asked)
+static void matching_init(struct matching *m, const struct graph *g, size_t queries)
 {
 	*m = (struct matching){ .valid = &g->split[GRAPH_VALID],
-				.most = NEAREST_ALL / (asked + 1) > NEAREST
-						? NEAREST_ALL / (asked + 1)
+				.most = NEAREST_ALL / (queries + 1) > NEAREST
+						? NEAREST_ALL / (queries + 1)
 						: NEAREST };
 	count_degrees(m, g);
 	sort_by_relation(m, graph_vocab_count(g->relations));
@@ -112,7 +112,7 @@ static int by_distance(const void *a, const void *b)
 
 	if (x->distance != y->distance)
 		return x->distance < y->distance ? -1 : 1;
-	return (x->place > y->place) - (x->place < y->place);
+	return (x->position > y->position) - (x->position < y->position);
 }
 
 static size_t list_candidates(struct matching *m, struct graph_triple t, bool *by_relation)
@@ -124,15 +124,15 @@ static size_t list_candidates(struct matching *m, struct graph_triple t, bool *b
 	if (!*by_relation)
 		n = m->valid->n;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t place = *by_relation ? of[i] : (uint32_t)i;
+		uint32_t position = *by_relation ? of[i] : (uint32_t)i;
 
-		m->best[i] = (struct candidate){ distance(m, t, m->valid->at[place]), place };
+		m->best[i] = (struct candidate){ distance(m, t, m->valid->at[position]), position };
 	}
 	qsort(m->best, n, sizeof(*m->best), by_distance);
 	return n < m->most ? n : m->most;
 }
 
-/* Its nearest ones go behind what is ranked, each once. */
+/* The triples nearest to triple i go behind those to be ranked, each once. */
 static void match(struct kge_unseen *u, struct matching *m, size_t i)
 {
 	struct graph_triples *ranked = &u->seen.split[GRAPH_TEST];
@@ -142,13 +142,13 @@ static void match(struct kge_unseen *u, struct matching *m, size_t i)
 	u->counts.by_relation += by_relation;
 	u->start[i + 1] = u->start[i] + n;
 	for (size_t k = 0; k < n; k++) {
-		uint32_t *place = &m->ranked[m->best[k].place];
+		uint32_t *position = &m->ranked[m->best[k].position];
 
-		if (*place == GRAPH_NONE) {
-			*place = (uint32_t)u->counts.held_out++;
-			ranked->at[ranked->n++] = m->valid->at[m->best[k].place];
+		if (*position == GRAPH_NONE) {
+			*position = (uint32_t)u->counts.held_out++;
+			ranked->at[ranked->n++] = m->valid->at[m->best[k].position];
 		}
-		u->near[u->start[i] + k] = *place;
+		u->near[u->start[i] + k] = *position;
 	}
 }
 
@@ -157,8 +157,8 @@ static void match_all(struct kge_unseen *u, struct matching *m)
 	for (size_t i = 0; i < m->valid->n; i++)
 		m->ranked[i] = GRAPH_NONE;
 	u->counts.held_out = u->counts.by_relation = 0;
-	u->seen.split[GRAPH_TEST].n = u->counts.asked;
-	for (size_t i = 0; i < u->counts.asked; i++)
+	u->seen.split[GRAPH_TEST].n = u->counts.queries;
+	for (size_t i = 0; i < u->counts.queries; i++)
 		match(u, m, i);
 }
 
@@ -172,36 +172,36 @@ static bool stays(const uint32_t *ids, uint32_t old)
 static uint32_t *askable(const struct graph *g, const uint32_t *forget, size_t *n,
 			 const uint32_t *ent, const uint32_t *rel)
 {
-	uint32_t *places = mem_array(*n + 1, sizeof(*places));
+	uint32_t *positions = mem_array(*n + 1, sizeof(*positions));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < *n; i++) {
 		struct graph_triple t = g->split[GRAPH_TRAIN].at[forget[i]];
 
 		if (stays(ent, t.head) && stays(ent, t.tail) && stays(rel, t.rel))
-			places[kept++] = forget[i];
+			positions[kept++] = forget[i];
 	}
 	*n = kept;
-	return places;
+	return positions;
 }
 
 static void choose(struct kge_unseen *u, const struct graph *g, const uint32_t *forget, size_t n,
 		   const uint32_t *ent, const uint32_t *rel)
 {
 	struct graph_triples *ranked = &u->seen.split[GRAPH_TEST];
-	uint32_t *places = askable(g, forget, &n, ent, rel);
+	uint32_t *positions = askable(g, forget, &n, ent, rel);
 	struct rng r;
 
 	rng_seed(&r, u->seed);
-	if (n > KGE_UNSEEN_ASKED) {
-		rng_shuffle(&r, places, n, sizeof(*places));
-		n = KGE_UNSEEN_ASKED;
+	if (n > KGE_UNSEEN_QUERIES) {
+		rng_shuffle(&r, positions, n, sizeof(*positions));
+		n = KGE_UNSEEN_QUERIES;
 	}
 	ranked->at = mem_array(n + g->split[GRAPH_VALID].n + 1, sizeof(*ranked->at));
 	for (size_t i = 0; i < n; i++)
-		ranked->at[i] = g->split[GRAPH_TRAIN].at[places[i]];
-	ranked->n = u->counts.asked = n;
-	free(places);
+		ranked->at[i] = g->split[GRAPH_TRAIN].at[positions[i]];
+	ranked->n = u->counts.queries = n;
+	free(positions);
 }
 
 struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget, size_t n,
@@ -217,9 +217,9 @@ struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget,
 	u->p.filter = 1u << GRAPH_TRAIN | 1u << GRAPH_VALID;
 	u->seed = seed;
 	choose(u, g, forget, n, ent, rel);
-	matching_init(&m, &u->seen, u->counts.asked);
-	u->start = mem_array(u->counts.asked + 1, sizeof(*u->start));
-	u->near = mem_array(u->counts.asked * m.most + 1, sizeof(*u->near));
+	matching_init(&m, &u->seen, u->counts.queries);
+	u->start = mem_array(u->counts.queries + 1, sizeof(*u->start));
+	u->near = mem_array(u->counts.queries * m.most + 1, sizeof(*u->near));
 	match_all(u, &m);
 	if (u->counts.held_out < KGE_UNSEEN_LEAST) {
 		m.any = true;
@@ -305,7 +305,7 @@ static double reference_of(const struct kge_unseen *u, const double *value, cons
 	double sum = 0, weight = 0, plain = 0;
 
 	for (size_t k = u->start[i]; k < u->start[i + 1]; k++) {
-		double x = value[u->counts.asked + u->near[k]];
+		double x = value[u->counts.queries + u->near[k]];
 
 		plain += x / (double)(u->start[i + 1] - u->start[i]);
 		sum += drawn[u->near[k]] * x;
@@ -325,7 +325,7 @@ static void draw_sample(uint32_t *times, size_t n, struct rng *r)
 static double drawn_difference(const struct kge_unseen *u, const double *value, uint32_t *drawn,
 			       struct rng *r)
 {
-	size_t n = u->counts.asked;
+	size_t n = u->counts.queries;
 	double sum = 0;
 
 	draw_sample(drawn, u->counts.held_out, r);
@@ -357,26 +357,26 @@ static double reference_mean(const struct kge_unseen *u, double *const value[2],
 
 	if (u->anew[which] != NULL) {
 		free(once);
-		return mean_of(u->anew[which], u->counts.asked);
+		return mean_of(u->anew[which], u->counts.queries);
 	}
 	for (size_t k = 0; k < u->counts.held_out; k++)
 		once[k] = 1;
-	for (size_t i = 0; i < u->counts.asked; i++)
+	for (size_t i = 0; i < u->counts.queries; i++)
 		sum += reference_of(u, value[which], once, i);
 	free(once);
-	return sum / (double)u->counts.asked;
+	return sum / (double)u->counts.queries;
 }
 
 static void retrained_interval(const struct kge_unseen *u, const double *value,
 			       struct interval *out)
 {
-	double *differences = mem_array(u->counts.asked, sizeof(*differences));
+	double *differences = mem_array(u->counts.queries, sizeof(*differences));
 	struct rng r;
 
 	rng_seed(&r, u->seed);
-	for (size_t i = 0; i < u->counts.asked; i++)
+	for (size_t i = 0; i < u->counts.queries; i++)
 		differences[i] = value[i] - u->anew[0][i];
-	bootstrap_mean(differences, u->counts.asked, &r, out);
+	bootstrap_mean(differences, u->counts.queries, &r, out);
 	free(differences);
 }
 
@@ -385,8 +385,8 @@ static void compare_ranks(const struct kge_unseen *u, double *const value[2],
 {
 	double most;
 
-	out->mrr = mean_of(value[0], u->counts.asked);
-	out->hits1 = mean_of(value[1], u->counts.asked);
+	out->mrr = mean_of(value[0], u->counts.queries);
+	out->hits1 = mean_of(value[1], u->counts.queries);
 	out->reference_mrr = reference_mean(u, value, 0);
 	out->reference_hits1 = reference_mean(u, value, 1);
 	if (u->anew[0] != NULL)
@@ -405,7 +405,7 @@ int kge_unseen_measure(const struct kge_unseen *u, const struct kge_emb *emb, ui
 	double *value[2];
 	int rc;
 
-	assert(u->counts.asked > 0 && (u->anew[0] != NULL || u->counts.held_out > 0));
+	assert(u->counts.queries > 0 && (u->anew[0] != NULL || u->counts.held_out > 0));
 	*out = (struct kge_unseen_figures){ 0 };
 	rc = values_of(u, emb, threads, cancel, value);
 	if (rc == 0)

@@ -9,10 +9,10 @@
  *
  * Its interval is a bootstrap over forgotten triples and over held-out ones, drawn apart.  The
  * forgotten count as like the unseen where the difference is at most a tenth of the reference's
- * mean.  What this does not say: whether single triples stand out, or what somebody learns who
- * has the tables from before beside those from after.  Held-out triples of a relation may be
- * easier or harder than those that were chosen to be forgotten (one whose inverse is kept ranks
- * high and was never seen); tables trained anew have no such doubt.
+ * mean.  The test does not say whether single triples stand out, or what somebody learns who has
+ * the tables from before beside those from after.  Held-out triples of a relation may be easier or
+ * harder than those that were chosen to be forgotten (one whose inverse is kept ranks high and was
+ * never seen); tables trained anew have no such doubt.
  *
  * Test is never read. */
 #ifndef KGE_UNSEEN_H
@@ -24,13 +24,13 @@
 #include "kge/eval.h"
 
 enum {
-	KGE_UNSEEN_ASKED = 1000, /* forgotten triples at most, drawn by the seed */
-	KGE_UNSEEN_LEAST = 10,	 /* held-out triples: with fewer nothing is said */
+	KGE_UNSEEN_QUERIES = 1000, /* forgotten triples at most, drawn by the seed */
+	KGE_UNSEEN_LEAST = 10,	   /* held-out triples: with fewer nothing is said */
 };
 
 struct kge_unseen;
 
-/* forget: n > 0 places in g's train; g's valid is what was held out.  ent, rel: new ids by old
+/* forget: n > 0 positions in g's train; g's valid is what was held out.  ent, rel: new ids by old
  * ones, GRAPH_NONE where the name goes, and with it its row: triples of such names are not asked
  * for (NULL: all stay).  p: sides, candidates and ties count, and it must outlive this. */
 struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget, size_t n,
@@ -38,9 +38,9 @@ struct kge_unseen *kge_unseen_new(const struct graph *g, const uint32_t *forget,
 				  const struct kge_protocol *p, uint64_t seed);
 void kge_unseen_free(struct kge_unseen *u);
 
-/* What is compared with what. */
+/* The numbers of triples that are compared. */
 struct kge_unseen_counts {
-	size_t asked;	    /* forgotten triples */
+	size_t queries;	    /* forgotten triples */
 	size_t by_relation; /* of these, compared within their relation, not by degree alone */
 	size_t held_out;    /* triples of valid that stand beside them */
 };

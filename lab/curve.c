@@ -22,23 +22,24 @@ void curve_add(struct curve *c, uint64_t epoch, double loss, double seconds)
 	c->at[c->n++] = (struct curve_point){ .epoch = epoch, .loss = loss, .seconds = seconds };
 }
 
-void curve_look(struct curve *c, const struct kge_metrics *valid)
+void curve_add_valid(struct curve *c, const struct kge_metrics *valid)
 {
 	assert(c->n > 0);
-	c->at[c->n - 1].looked = true;
+	c->at[c->n - 1].validated = true;
 	c->at[c->n - 1].valid = *valid;
 }
 
 /* ---- as JSON ---- */
 
-static json_t *look_json(const struct curve *c, size_t i)
+static json_t *valid_json(const struct curve *c, size_t i)
 {
 	const struct kge_metrics *m = &c->at[i].valid;
 
 	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)c->at[i].epoch,
-			 "after", (json_int_t)i + 1, "mrr", json_of_number(m->mrr), "mr",
-			 json_of_number(m->mr), "hits1", json_of_number(m->hits1), "hits3",
-			 json_of_number(m->hits3), "hits10", json_of_number(m->hits10));
+			 "after", (json_int_t)i + 1, "mrr", store_json_of_number(m->mrr), "mr",
+			 store_json_of_number(m->mr), "hits1", store_json_of_number(m->hits1),
+			 "hits3", store_json_of_number(m->hits3), "hits10",
+			 store_json_of_number(m->hits10));
 }
 
 json_t *curve_json(const struct curve *c)
@@ -50,15 +51,15 @@ json_t *curve_json(const struct curve *c)
 
 		json_array_append_new(epochs,
 				      json_pack("{s:I, s:o, s:o}", "epoch", (json_int_t)p->epoch,
-						"loss", json_of_number(p->loss), "seconds",
-						json_of_number(p->seconds)));
-		if (p->looked)
-			json_array_append_new(valid, look_json(c, i));
+						"loss", store_json_of_number(p->loss), "seconds",
+						store_json_of_number(p->seconds)));
+		if (p->validated)
+			json_array_append_new(valid, valid_json(c, i));
 	}
 	return json_pack("{s:o, s:o}", "epochs", epochs, "valid", valid);
 }
 
-/* A number, or NaN where there is none: what json_of_number() wrote. */
+/* A number, or NaN where there is none: what store_json_of_number() wrote. */
 static double number_of(const json_t *j, const char *key)
 {
 	const json_t *x = json_object_get(j, key);
@@ -66,14 +67,14 @@ static double number_of(const json_t *j, const char *key)
 	return json_is_number(x) ? json_number_value(x) : NAN;
 }
 
-static bool read_look(struct curve *c, const json_t *j)
+static bool read_valid(struct curve *c, const json_t *j)
 {
 	json_int_t after = json_integer_value(json_object_get(j, "after"));
 	struct kge_metrics *m;
 
 	if (after < 1 || (size_t)after > c->n)
 		return false;
-	c->at[after - 1].looked = true;
+	c->at[after - 1].validated = true;
 	m = &c->at[after - 1].valid;
 	m->mrr = number_of(j, "mrr");
 	m->mr = number_of(j, "mr");
@@ -97,7 +98,7 @@ bool curve_read(struct curve *c, const json_t *j)
 	}
 	json_array_foreach(valid, i, x)
 	{
-		good = good && read_look(c, x);
+		good = good && read_valid(c, x);
 	}
 	return good;
 }
@@ -115,7 +116,7 @@ void curve_print(const struct curve *c, struct buf *out)
 
 		buf_printf(out, "%zu\t%llu\t%.9g\t%.6f\t", i + 1, (unsigned long long)p->epoch,
 			   p->loss, p->seconds);
-		if (p->looked)
+		if (p->validated)
 			buf_printf(out, "%.6f\t%.3f\t%.6f\t%.6f\t%.6f\n", m->mrr, m->mr, m->hits1,
 				   m->hits3, m->hits10);
 		else

@@ -93,7 +93,7 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   d->epochs, agent + 1);
 	buf_printf(&yaml, "eval: {protocol: standard}\n");
 	buf_printf(&yaml,
-		   "federation: {translator: %s, share: entities, aggregate: average, "
+		   "federation: {translator: %s, share: entities, aggregate: mean, "
 		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");
@@ -252,7 +252,7 @@ static long long rounds_of(const json_t *status, uint32_t agent)
 	       json_integer_value(json_object_get(s, "local_rounds"));
 }
 
-/* What each company would have reached by as many rounds as it made in this federation. */
+/* The scores of each company after as many rounds alone as it made in this federation. */
 static int control(struct demo *d, const char *of, const json_t *status, struct err *e)
 {
 	char arm[32];

@@ -113,7 +113,7 @@ static void print_companies(const json_t *report, struct buf *out)
 	table_release(&t);
 }
 
-/* What the figures say, better or worse. */
+/* The verdict of the figures, better or worse. */
 static void print_verdict(const json_t *report, size_t arm, struct buf *out)
 {
 	const json_t *agent, *agents = json_object_get(report, "agents");
@@ -155,7 +155,7 @@ static void add_epsilon(struct table *t, const json_t *pair, enum dp_accountant 
 		table_add(t, "%.3f", dp_epsilon_public(a, &m, labels, number_of(pair, "delta")));
 }
 
-/* What the paper would print: one query a batch, whatever is in it. */
+/* The epsilon that the paper would print: one query a batch, whatever is in it. */
 static void add_published(struct table *t, const json_t *pair)
 {
 	struct dp_mechanism m = { DP_LAPLACE, number_of(pair, "param"),
@@ -171,7 +171,7 @@ static void add_published(struct table *t, const json_t *pair)
 }
 
 /* Accountants that can judge some pair's noise; `exact` judges all. */
-static bool is_judged(const json_t *report, const char *noise)
+static bool has_epsilon(const json_t *report, const char *noise)
 {
 	const json_t *pair;
 	size_t i;
@@ -208,7 +208,7 @@ static void print_pairs(const json_t *report, struct buf *out)
 					    "eps paper",  "published",	    "eps gnmax",
 					    "rows sent",  "numbers sent",   "MB",
 					    "seconds" };
-	bool laplace = is_judged(report, "laplace"), gaussian = is_judged(report, "gaussian");
+	bool laplace = has_epsilon(report, "laplace"), gaussian = has_epsilon(report, "gaussian");
 	struct table t;
 	const json_t *pair;
 	size_t i;
@@ -280,7 +280,7 @@ void demo_report_print(const json_t *r, struct buf *out)
 	print_companies(r, out);
 	buf_printf(out,
 		   "\n## Scores on test\n\nProtocol %s.\nThe control arm made as many rounds of as "
-		   "many epochs, with the same going back, without partners.\n\n",
+		   "many epochs, without partners, and kept its best.\n\n",
 		   text_of(r, "protocol"));
 	print_scores(r, out);
 	buf_printf(out, "\n");

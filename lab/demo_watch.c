@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { LOOK_MS = 100, STATUS_MAX = 1 << 20 };
+enum { POLL_MS = 100, STATUS_MAX = 1 << 20 };
 
 /* Nobody worked for so long: the end.  Longer where a signal still waits for its turn. */
 static const double quiet_s = 4, waiting_s = 12;
@@ -97,7 +97,7 @@ static void release(struct watch *w)
 	}
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 static const char *name_of(const struct watch *w, uint32_t i)
 {
@@ -143,7 +143,7 @@ static void read_status(struct watch *w, uint32_t i)
 	s->rounds = rounds;
 }
 
-static int look_at_end(struct watch *w, uint32_t i, struct err *e)
+static int check_ended(struct watch *w, uint32_t i, struct err *e)
 {
 	struct seen *s = &w->at[i];
 	int status = 0;
@@ -317,7 +317,7 @@ static int step(struct watch *w, json_t *report, struct err *e)
 
 	for (uint32_t i = 0; i < w->n && rc == 0; i++) {
 		read_status(w, i);
-		rc = look_at_end(w, i, e);
+		rc = check_ended(w, i, e);
 	}
 	compare_best(w, report);
 	draw_table(w);
@@ -337,7 +337,7 @@ static void put_result(struct watch *w, json_t *report)
 
 int demo_serve(struct demo *d, const char *arm, json_t *report, struct err *e)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
 	struct watch w;
 	int rc = 0;
 

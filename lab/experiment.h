@@ -5,10 +5,10 @@
  *
  * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
  * function of the file and its seed; or (agents: processes) each is a `fkge serve` of its own, over
- * TCP on loopback.  What is finished is not run again, and what was interrupted goes on: from its
- * last saved look with the same bits, or from the agents' stores.  Early
- * stopping and what is kept go by valid alone; test is ranked once, at the end, and
- * looks at valid know nothing of it (lab/work.h). */
+ * TCP on loopback.  A finished run is not made again, and an interrupted one goes on: from its last
+ * saved validation with the same bits, or from the agents' stores.  Early stopping and what is kept
+ * go by valid alone; test is ranked once, at the end, and looks at valid know nothing of it
+ * (lab/work.h). */
 #ifndef LAB_EXPERIMENT_H
 #define LAB_EXPERIMENT_H
 
@@ -50,11 +50,11 @@ struct exp_variant {
 	struct config config; /* model, train and eval; the rest is not used */
 	struct fed_settings settings;
 	uint32_t rounds, epochs;       /* at most; local, a round */
-	uint32_t eval_every, patience; /* rounds; looks without a better score, 0: never */
-	/* FedLU: teaching waits for looks at valid, as in its code (methods 4.1).  The avatar is
-	 * taught from the first look at which the local tables gain nothing or, from warm_up on,
-	 * either kind gains no more than this; the local table from the first at which the avatars
-	 * gain nothing.  0: both begin at warm_up */
+	uint32_t eval_every, patience; /* rounds; validations without a better score, 0: never */
+	/* FedLU: teaching waits for validations, as in its code (methods 4.1).  The avatar is
+	 * taught from the first validation at which the local tables gain nothing or, from warm_up
+	 * on, either kind gains no more than this; the local table from the first at which the
+	 * avatars gain nothing.  0: both begin at warm_up */
 	double stall;
 	enum exp_keep keep;
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
@@ -77,7 +77,7 @@ struct experiment {
 	struct exp_variant *at;
 	size_t n;
 	char digest[EXPERIMENT_DIGEST + 1]; /* of the data, by experiment_digest(), or "" */
-	uint32_t until;			    /* stop at the first look from this round on; 0: no */
+	uint32_t until; /* stop at the first validation from this round on; 0: no */
 };
 
 /* ERR_USAGE names file and line.  Release in any case. */
@@ -85,16 +85,16 @@ int experiment_read(struct experiment *x, const char *path, struct err *e);
 void experiment_release(struct experiment *x);
 
 const struct exp_variant *experiment_find(const struct experiment *x, const char *variant);
-/* Its tables are unlearned by another variant, so they are kept. */
+/* The variant's tables are unlearned by another one, so they are kept. */
 bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v);
-/* Its figures are of the forgotten triples too. */
+/* The variant's figures are of the forgotten triples too. */
 bool experiment_forgets(const struct experiment *x, const struct exp_variant *v);
 /* Places in a train of that many, in order, which an agent of this name is to forget with this
  * seed; free() them. */
 uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *agent, size_t train,
 				      size_t *n);
 
-/* What the agents' data is, wherever it lies: their names, files of triples and names. */
+/* A digest of the agents' data, wherever it lies: their names, files of triples and names. */
 int experiment_digest(struct experiment *x, struct err *e);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
@@ -102,8 +102,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record);
 
-/* One run; *record is what is kept of it, NULL when it was stopped by `until`.  What an interrupted
- * one has left in OUT is taken up.  ERR_CANCELED when *cancel was set. */
+/* One run; *record is what is kept of it, NULL when it was stopped by `until`.  A run that was
+ * interrupted goes on from what it has left in OUT.  ERR_CANCELED when *cancel was set. */
 int experiment_run(const struct lab_out *notes, const struct experiment *x,
 		   const struct exp_variant *v, uint64_t seed, const char *out,
 		   const atomic_bool *cancel, json_t **record, struct err *e);

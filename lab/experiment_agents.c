@@ -173,12 +173,13 @@ static int load_names(struct client *c, const struct experiment *x, struct err *
 
 	if (path == NULL)
 		return 0;
-	rc = graph_aliases_load(&c->names, path, c->graph->entities, false, NULL, e);
+	rc = graph_aliases_load(&c->names, path, c->graph->entities, false, GRAPH_MATCH_REFUSE,
+				NULL, e);
 	free(path);
 	return rc;
 }
 
-bool run_has_forgotten(const struct run *r)
+bool experiment_has_forgotten(const struct run *r)
 {
 	return r->at[0].forget != NULL;
 }
@@ -218,7 +219,7 @@ static int load_agent(const struct run *r, struct client *c, struct err *e)
 	return rc == 0 ? choose_forgotten(r, c, e) : rc;
 }
 
-int run_load_agents(struct run *r, struct err *e)
+int experiment_load_agents(struct run *r, struct err *e)
 {
 	char **names;
 	int rc = list_agents(r->x->data, &names, &r->n, e);

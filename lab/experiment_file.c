@@ -201,7 +201,7 @@ static int read_setting(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	return 0;
 }
 
-/* What the file says for all variants. */
+/* The settings that the file has for all variants. */
 static int read_settings(struct reader *r, struct config *c)
 {
 	static const char *const sections[] = { "model", "train", "eval" };
@@ -352,13 +352,14 @@ static int check_forgetting(struct reader *r, const struct exp_variant *v, const
 	return 0;
 }
 
-/* What rounds over TCP cannot do, for agents decide for themselves and keep their tables. */
+/* Settings that rounds over TCP cannot have, for agents decide for themselves and keep their
+ * tables. */
 static int check_processes(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
 {
 	const char *why = v->kind != EXP_ROUNDS ? "it has no rounds"
 			  : v->retained		? "agents train on all that they have (retained)"
-			  : v->stall > 0	? "agents do not wait for a common look (stall)"
-						: NULL;
+			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
+					 : NULL;
 
 	if (!v->processes)
 		return 0;

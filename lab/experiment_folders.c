@@ -7,9 +7,9 @@
  *     AGENT/     as `fkge init` and `fkge import` leave it, with agent.yaml by the variant's
  *                settings; AGENT.log: what its commands said
  *
- * They listen on an address in 127/8 that follows from our process's number, each at a port that is
- * free when we begin.  After an interruption somebody else may be there, so both are chosen anew
- * and written where agents know them from: each one's agent.yaml and list of peers. */
+ * The agents listen on an address in 127/8 that follows from our process's number, each at a port
+ * that is free when we begin.  After an interruption somebody else may be there, so both are chosen
+ * anew and written where agents know them from: each one's agent.yaml and list of peers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -38,7 +38,7 @@ enum {
 	TRAIN_S = 86400, /* nobody is given up for being slow on a busy machine */
 	STAGE_S = 3600,
 	LEASE_S = 600,
-	LOOK_MS = 20,
+	POLL_MS = 20,
 	WORDS_MAX = 8,
 };
 
@@ -46,7 +46,8 @@ static const char head_name[] = "run.json";
 
 /* ---- paths ---- */
 
-char *folders_path(const struct folders *f, const struct run *r, size_t agent, const char *suffix)
+char *experiment_folders_path(const struct folders *f, const struct run *r, size_t agent,
+			      const char *suffix)
 {
 	return mem_printf("%s/%s%s", f->path, r->at[agent].name, suffix);
 }
@@ -73,7 +74,7 @@ static int check_paths(const struct folders *f, const struct run *r, struct err 
 	const size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path);
 
 	for (size_t i = 0; i < r->n; i++) {
-		char *path = folders_path(f, r, i, "/control.sock");
+		char *path = experiment_folders_path(f, r, i, "/control.sock");
 		bool fits = strlen(path) < most;
 
 		if (!fits)
@@ -93,12 +94,13 @@ static int check_paths(const struct folders *f, const struct run *r, struct err 
 static int run_words(const struct folders *f, const struct run *r, size_t i,
 		     const char *const *words, json_t **result, struct err *e)
 {
-	char *folder = folders_path(f, r, i, ""), *log = folders_path(f, r, i, ".log");
+	char *folder = experiment_folders_path(f, r, i, ""),
+	     *log = experiment_folders_path(f, r, i, ".log");
 	int rc = child_run(folder, words, log, result, e);
 
 	free(folder);
 	free(log);
-	if (run_canceled(r)) /* from a terminal the command was interrupted too */
+	if (experiment_canceled(r)) /* from a terminal the command was interrupted too */
 		return ERR_CANCELED;
 	return rc != 0 ? err_prefix(e, "agent %s", r->at[i].name) : 0;
 }
@@ -125,7 +127,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 
 	c.name = r->at[i].name;
 	c.listen = (char *)(uintptr_t)text_of(agent_of(f, i), "listen");
-	c.train.kge.seed = run_seed_of(r, i);
+	c.train.kge.seed = experiment_seed_of(r, i);
 	c.federation.mode = CONFIG_ROUNDS;
 	c.federation.lease_s = LEASE_S;
 	c.rounds.method = (char *)(uintptr_t)v->settings.method;
@@ -137,7 +139,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.patience = v->patience;
 	c.rounds.max = max;
 	c.rounds.min_members = (uint32_t)r->n;
-	c.rounds.topology = (int)v->settings.topology;
+	c.rounds.topology = v->settings.topology;
 	if (v->settings.topology == FED_HOSTED) /* as in one process: the first agent */
 		c.rounds.host = (char *)(uintptr_t)text_of(agent_of(f, 0), "id");
 	c.rounds.min_holders = v->settings.min_holders;
@@ -155,7 +157,7 @@ static int write_settings(const struct folders *f, const struct run *r, size_t i
 			  struct err *e)
 {
 	struct config c = config_of(f, r, i, max);
-	char *path = folders_path(f, r, i, "/agent.yaml");
+	char *path = experiment_folders_path(f, r, i, "/agent.yaml");
 	struct buf text = { 0 };
 	int rc = config_check(&c, path, e);
 
@@ -167,7 +169,8 @@ static int write_settings(const struct folders *f, const struct run *r, size_t i
 	return rc;
 }
 
-int folders_settle(const struct folders *f, const struct run *r, uint32_t max, struct err *e)
+int experiment_folders_settle(const struct folders *f, const struct run *r, uint32_t max,
+			      struct err *e)
 {
 	int rc = 0;
 
@@ -220,7 +223,7 @@ static int init_agent(struct folders *f, const struct run *r, size_t i, struct e
 		rc = run_words(f, r, i, words, &made, e);
 	if (rc == 0)
 		json_array_append_new(agents, json_pack("{s:o, s:s, s:s}", "name",
-							json_of_text(r->at[i].name), "id",
+							store_json_of_text(r->at[i].name), "id",
 							text_of(made, "id"), "listen", listen));
 	json_decref(made);
 	return rc;
@@ -243,7 +246,7 @@ static int import_data(const struct folders *f, const struct run *r, size_t i, s
 
 static int befriend(const struct folders *f, const struct run *r, size_t a, size_t b, struct err *e)
 {
-	char *line = folders_path(f, r, b, ".invitation");
+	char *line = experiment_folders_path(f, r, b, ".invitation");
 	const char *invite[] = {
 		"invite", "--for", text_of(agent_of(f, b), "id"), "-o", line, NULL
 	};
@@ -257,7 +260,7 @@ static int befriend(const struct folders *f, const struct run *r, size_t a, size
 	return rc;
 }
 
-int folders_save(const struct folders *f, struct err *e)
+int experiment_folders_save(const struct folders *f, struct err *e)
 {
 	char *path = file_join(f->path, head_name);
 	char *text = json_dumps(f->head, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
@@ -278,13 +281,13 @@ static int make_all(struct folders *f, const struct run *r, struct err *e)
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = init_agent(f, r, i, e);
 	if (rc == 0)
-		rc = folders_settle(f, r, r->v->rounds, e);
+		rc = experiment_folders_settle(f, r, r->v->rounds, e);
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = import_data(f, r, i, e);
 	for (size_t i = 0; i < r->n; i++)
 		for (size_t k = i + 1; k < r->n && rc == 0; k++)
 			rc = befriend(f, r, i, k, e);
-	return rc == 0 ? folders_save(f, e) : rc;
+	return rc == 0 ? experiment_folders_save(f, e) : rc;
 }
 
 /* ---- what is there already ---- */
@@ -306,9 +309,9 @@ static int take_lock(struct folders *f, struct err *e)
 
 static bool wait_for_end(const struct folder *f, int ms)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+	const struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
 
-	for (; ms > 0; ms -= LOOK_MS) {
+	for (; ms > 0; ms -= POLL_MS) {
 		if (folder_holder(f) == 0)
 			return true;
 		nanosleep(&pause, NULL);
@@ -322,7 +325,7 @@ static int end_stray(const struct folders *f, const struct run *r, size_t i, str
 	static const struct {
 		int signal, patience_ms;
 	} steps[] = { { 0, 2000 }, { SIGTERM, 20000 }, { SIGKILL, 20000 } };
-	char *path = folders_path(f, r, i, "");
+	char *path = experiment_folders_path(f, r, i, "");
 	struct folder folder;
 	bool ended = false;
 
@@ -350,7 +353,7 @@ static int read_head(struct folders *f, const struct run *r)
 	free(path);
 	if (f->head == NULL)
 		return ERR_NOTFOUND;
-	if (run_is_head_of(r, r->v, f->head) &&
+	if (experiment_is_head_of(r, r->v, f->head) &&
 	    json_array_size(json_object_get(f->head, "agents")) == r->n)
 		return 0;
 	lab_note(r->notes, "%s: begins anew: %s is of other settings or data\n", r->v->name,
@@ -400,7 +403,7 @@ static int move_peers(const struct folders *f, struct store *s, struct err *e)
 
 static int move_agent(const struct folders *f, const struct run *r, size_t i, struct err *e)
 {
-	char *path = folders_path(f, r, i, "");
+	char *path = experiment_folders_path(f, r, i, "");
 	struct folder folder;
 	int rc = folder_open(&folder, path, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, e);
 
@@ -412,7 +415,7 @@ static int move_agent(const struct folders *f, const struct run *r, size_t i, st
 	return rc != 0 ? err_prefix(e, "agent %s", r->at[i].name) : 0;
 }
 
-/* They go by keys, so whoever is interrupted here does it again. */
+/* Peers are moved by their keys, so an interrupted run can move all of them again. */
 static int move_all(struct folders *f, const struct run *r, struct err *e)
 {
 	json_t *agents = json_object_get(f->head, "agents");
@@ -425,7 +428,7 @@ static int move_all(struct folders *f, const struct run *r, struct err *e)
 	}
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = move_agent(f, r, i, e);
-	return rc == 0 ? folders_save(f, e) : rc;
+	return rc == 0 ? experiment_folders_save(f, e) : rc;
 }
 
 /* All but the lock, which we hold. */
@@ -436,14 +439,14 @@ static void clear(const struct folders *f, const struct run *r)
 	unlink(head);
 	free(head);
 	for (size_t i = 0; i < r->n; i++) {
-		char *path = folders_path(f, r, i, "");
+		char *path = experiment_folders_path(f, r, i, "");
 
 		nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 		free(path);
 	}
 }
 
-int folders_open(struct folders *f, struct run *r, struct err *e)
+int experiment_folders_open(struct folders *f, struct run *r, struct err *e)
 {
 	int rc;
 
@@ -463,7 +466,7 @@ int folders_open(struct folders *f, struct run *r, struct err *e)
 	return make_all(f, r, e);
 }
 
-void folders_close(struct folders *f)
+void experiment_folders_close(struct folders *f)
 {
 	if (f->lock >= 0)
 		close(f->lock);

@@ -1,17 +1,18 @@
 /* lab/experiment_processes.c - a run whose agents are processes: `fkge serve` each, over TCP on
  * loopback.
  *
- *   folders_open()     their folders, made or found (experiment_folders.c)
- *   start, watch, stop they run rounds among themselves (agent/core/rounds.c) until no further one
- * can come; we ask each what it does collect            their stores have what they kept and what
- * each round moved
+ *   experiment_folders_open()     their folders, made or found (experiment_folders.c)
+ *   start, watch, stop            they run rounds among themselves (agent/core/rounds.c) until no
+ *                                 further one can come; we ask each what it does
+ *   collect                       their stores have what they kept and what each round moved
  *
- * What differs from a run in one process: each agent looks at its own valid and keeps its own best
- * tables; one whose looks are no better any more proposes no rounds and joins those of others, so
- * that it ends when all are so; the lowest key proposes.  All agents are in every round, or it
- * does not take place (rounds.min_members).
+ * Differences from a run in one process: each agent looks at its own valid and keeps its own best
+ * tables; one whose validations are no better any more proposes no rounds and joins those of
+ * others, so that it ends when all are so; the lowest key proposes.  All agents are in every round,
+ * or it does not take place (rounds.min_members).
  *
- * No agent outlives us: it ends with its parent (lab/child.h), and who comes next looks. */
+ * No agent outlives us: it ends with its parent (lab/child.h), and the next run looks for agents
+ * that are left. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 #include "lab/experiment_run.h"
 #include "lab/work.h"
 
-enum { LOOK_MS = 50, SAVE_S = 5, STOP_MS = 60000 };
+enum { POLL_MS = 50, SAVE_S = 5, STOP_MS = 60000 };
 
 struct process {
 	struct child child;
@@ -48,8 +49,8 @@ struct watch {
 static int start(struct watch *w, size_t i, struct err *e)
 {
 	static const char *const words[] = { "serve", NULL };
-	char *folder = folders_path(&w->f, w->r, i, ""),
-	     *log = folders_path(&w->f, w->r, i, ".log");
+	char *folder = experiment_folders_path(&w->f, w->r, i, ""),
+	     *log = experiment_folders_path(&w->f, w->r, i, ".log");
 	int rc = child_start(&w->at[i].child, folder, words, log, false, e);
 
 	free(folder);
@@ -70,14 +71,15 @@ static void pause_ms(long ms)
 	nanosleep(&pause, NULL);
 }
 
-/* All at once, so that nobody waits for one who has left.  rc: what has happened before. */
+/* Stops all at once, so that no agent waits for one that has left.  rc: what has happened
+ * before. */
 static int stop_all(struct watch *w, int rc, struct err *e)
 {
 	int status = 0;
 
 	for (size_t i = 0; i < w->r->n; i++)
 		child_kill(&w->at[i].child, SIGTERM);
-	for (long ms = 0; ms < STOP_MS; ms += LOOK_MS) {
+	for (long ms = 0; ms < STOP_MS; ms += POLL_MS) {
 		bool all = true;
 
 		for (size_t i = 0; i < w->r->n; i++) {
@@ -88,14 +90,14 @@ static int stop_all(struct watch *w, int rc, struct err *e)
 		}
 		if (all)
 			return rc;
-		pause_ms(LOOK_MS);
+		pause_ms(POLL_MS);
 	}
 	for (size_t i = 0; i < w->r->n; i++)
 		child_kill(&w->at[i].child, SIGKILL);
 	return rc;
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 static uint64_t count_of(const json_t *j, const char *key)
 {
@@ -126,7 +128,7 @@ static void count_wire(struct process *p)
 /* One that has just been started, or is at its store, says nothing; only its end is trouble. */
 static int ask_status(struct watch *w, size_t i, struct err *e)
 {
-	char *folder = folders_path(&w->f, w->r, i, "");
+	char *folder = experiment_folders_path(&w->f, w->r, i, "");
 	json_t *request = json_pack("{s:s}", "do", "status");
 	struct err why = { 0 };
 	int status = 0;
@@ -147,7 +149,7 @@ static bool gave_up(const struct watch *w, size_t i)
 	return patience > 0 && count_of(round_of(w, i), "looks_without_better") >= patience;
 }
 
-/* No further round can come: somebody takes part in no more, and each needs all; or nobody
+/* No further round can come: some agent takes part in no more, and a round needs all; or no agent
  * proposes.  Statuses are of different moments, so that must be so twice with nothing between. */
 static bool is_over(struct watch *w)
 {
@@ -216,11 +218,11 @@ static int save(struct watch *w, struct err *e)
 		json_array_append_new(wire, json_integer((json_int_t)w->at[i].bytes));
 	json_object_set_new(w->f.head, "wire", wire);
 	json_object_set_new(w->f.head, "done", json_integer((json_int_t)least_done(w)));
-	json_object_set_new(w->f.head, "seconds", json_real(run_seconds(w->r, false)));
+	json_object_set_new(w->f.head, "seconds", json_real(experiment_seconds(w->r, false)));
 	json_object_set_new(w->f.head, "cpu_seconds",
-			    json_real(run_seconds(w->r, true) + living_cpu_s(w)));
+			    json_real(experiment_seconds(w->r, true) + living_cpu_s(w)));
 	w->saved_s = lab_work_now_s();
-	return folders_save(&w->f, e);
+	return experiment_folders_save(&w->f, e);
 }
 
 static void load(struct watch *w)
@@ -244,7 +246,7 @@ static int poll_agents(struct watch *w, bool *over, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
-		rc = run_canceled(w->r) ? ERR_CANCELED : ask_status(w, i, e);
+		rc = experiment_canceled(w->r) ? ERR_CANCELED : ask_status(w, i, e);
 	*over = rc == 0 && is_over(w);
 	show(w);
 	if (rc == 0 && lab_work_now_s() - w->saved_s >= SAVE_S)
@@ -260,19 +262,19 @@ static int run_to_goal(struct watch *w, struct err *e)
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
 		rc = start(w, i, e);
 	while (rc == 0 && !over) {
-		pause_ms(LOOK_MS);
-		rc = run_canceled(w->r) ? ERR_CANCELED : poll_agents(w, &over, e);
+		pause_ms(POLL_MS);
+		rc = experiment_canceled(w->r) ? ERR_CANCELED : poll_agents(w, &over, e);
 	}
 	return rc;
 }
 
-/* With --until, the first look from there on. */
+/* With --until, the first validation from there on. */
 static uint32_t goal_of(const struct run *r)
 {
 	uint32_t every = r->v->eval_every, until = r->x->until;
-	uint64_t look = ((uint64_t)until + every - 1) / every * every;
+	uint64_t evaluation = ((uint64_t)until + every - 1) / every * every;
 
-	return until > 0 && look < r->v->rounds ? (uint32_t)look : r->v->rounds;
+	return until > 0 && evaluation < r->v->rounds ? (uint32_t)evaluation : r->v->rounds;
 }
 
 /* ---- what the stores have ---- */
@@ -295,7 +297,7 @@ static const struct store_round *find_round(const struct kept *k, uint64_t numbe
 static void count_round(struct run *r, size_t i, const struct store_round *x)
 {
 	r->params += x->params_up + x->params_down;
-	for (uint32_t m = 0; m < x->n_seats; m++) {
+	for (uint32_t m = 0; m < x->n_participants; m++) {
 		r->bytes += x->members[m].bytes_out;
 		r->bytes_of[i] += x->members[m].bytes_out + x->members[m].bytes_in;
 	}
@@ -332,7 +334,7 @@ static int take_tables(struct client *c, struct store *s, struct kept *k, struct
 
 static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct err *e)
 {
-	char *path = folders_path(&w->f, w->r, i, "");
+	char *path = experiment_folders_path(&w->f, w->r, i, "");
 	struct client *c = &w->r->at[i];
 	struct folder f;
 	int rc = folder_open(&f, path, FOLDER_CONFIG | FOLDER_READ, e);
@@ -357,7 +359,7 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 	return rc != 0 ? err_prefix(e, "agent %s", c->name) : 0;
 }
 
-/* A look that all had in the same round: the mean of what they saw. */
+/* A validation that all had in the same round: the mean of what they saw. */
 static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 {
 	struct kge_metrics m;
@@ -369,18 +371,18 @@ static void add_to_curve(struct run *r, const struct kept *all, uint64_t number)
 			return;
 		r->at[i].m[OF_VALID] = (struct kge_metrics){ .mrr = x->score };
 	}
-	run_mean_of(r, OF_VALID, &m);
+	experiment_mean_of(r, OF_VALID, &m);
 	if (m.mrr > r->best) {
 		r->best = m.mrr;
 		r->best_round = (uint32_t)number + 1;
 	}
 	json_array_append_new(r->curve,
 			      json_pack("{s:I, s:o, s:I, s:I}", "round", (json_int_t)number + 1,
-					"valid_mrr", json_of_number(m.mrr), "params",
+					"valid_mrr", store_json_of_number(m.mrr), "params",
 					(json_int_t)r->params, "bytes", (json_int_t)r->bytes));
 }
 
-/* Round by round, so that a look has what was sent up to it. */
+/* Round by round, so that a validation has what was sent up to it. */
 static void draw_curve(struct run *r, struct kept *all)
 {
 	uint64_t most = 0;
@@ -424,22 +426,22 @@ static void watch_release(struct watch *w)
 	for (size_t i = 0; i < w->r->n; i++)
 		json_decref(w->at[i].status);
 	free(w->at);
-	folders_close(&w->f);
+	experiment_folders_close(&w->f);
 }
 
-int run_processes(struct run *r, struct err *e)
+int experiment_processes(struct run *r, struct err *e)
 {
 	struct watch w = { .r = r,
 			   .at = mem_array(r->n, sizeof(*w.at)),
 			   .goal = goal_of(r),
 			   .over_at = UINT64_MAX,
 			   .saved_s = lab_work_now_s() };
-	int rc = folders_open(&w.f, r, e);
+	int rc = experiment_folders_open(&w.f, r, e);
 
 	if (rc == 0)
 		load(&w);
 	if (rc == 0)
-		rc = folders_settle(&w.f, r, w.goal, e);
+		rc = experiment_folders_settle(&w.f, r, w.goal, e);
 	if (rc == 0) {
 		rc = run_to_goal(&w, e);
 		rc = stop_all(&w, rc, e);

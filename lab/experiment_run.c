@@ -48,9 +48,9 @@ static void run_release(struct run *r)
 
 		kge_trainer_free(c->trainer);
 		kge_emb_free(c->emb);
-		kge_emb_free(c->looked);
+		kge_emb_free(c->validated);
 		kge_emb_free(c->best);
-		kge_emb_free(c->shared_looked);
+		kge_emb_free(c->shared_validated);
 		kge_emb_free(c->shared_best);
 		graph_aliases_free(c->names);
 		if (c->lacks)
@@ -69,16 +69,16 @@ static void run_release(struct run *r)
 }
 
 /* Agents' tables and orders differ, and follow from the seed. */
-uint64_t run_seed_of(const struct run *r, size_t agent)
+uint64_t experiment_seed_of(const struct run *r, size_t agent)
 {
 	return r->seed * 1000 + agent;
 }
 
-struct kge_train_config run_training_of(const struct run *r, size_t agent)
+struct kge_train_config experiment_training_of(const struct run *r, size_t agent)
 {
 	struct kge_train_config c = r->v->config.train.kge;
 
-	c.seed = run_seed_of(r, agent);
+	c.seed = experiment_seed_of(r, agent);
 	return c;
 }
 
@@ -87,17 +87,17 @@ static void make_tables(struct run *r, size_t i)
 	struct client *c = &r->at[i];
 	struct rng g;
 
-	rng_seed(&g, run_seed_of(r, i));
+	rng_seed(&g, experiment_seed_of(r, i));
 	c->emb = config_tables(&r->v->config, graph_vocab_count(c->graph->entities),
 			       graph_vocab_count(c->graph->relations), &g);
-	c->looked = kge_emb_copy(c->emb);
+	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
 }
 
-/* ---- looks at valid ---- */
+/* ---- validation ---- */
 
-bool run_canceled(const struct run *r)
+bool experiment_canceled(const struct run *r)
 {
 	return r->cancel != NULL && atomic_load(r->cancel);
 }
@@ -115,13 +115,13 @@ static void rank_split(const struct run *r, const struct kge_emb *emb, const str
 	kge_evaluate(emb, g, split, &p, &o, out);
 }
 
-void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb)
+void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)
 {
 	struct client *c = &r->at[agent];
 
-	kge_emb_assign(c->looked, emb);
+	kge_emb_assign(c->validated, emb);
 	if (c->shared != NULL)
-		kge_emb_assign(c->shared_looked, c->shared);
+		kge_emb_assign(c->shared_validated, c->shared);
 	rank_split(r, emb, &c->blind, GRAPH_VALID, &c->m[OF_VALID]);
 	if (c->shared != NULL && r->v->stall > 0)
 		rank_split(r, c->shared, &c->blind, GRAPH_VALID, &c->m[OF_SHARED_VALID]);
@@ -141,7 +141,7 @@ static double weight_of(const struct run *r, size_t i, enum exp_figures of)
 								 : (double)split[GRAPH_TEST].n;
 }
 
-void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
+void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
 {
 	struct kge_metrics m[FED_MEMBERS_MAX];
 	double w[FED_MEMBERS_MAX];
@@ -153,13 +153,13 @@ void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *o
 	kge_metrics_average(m, w, r->n, out);
 }
 
-void run_hold(struct run *r, size_t agent)
+void experiment_hold(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
 
-	kge_emb_assign(c->best, c->looked);
+	kge_emb_assign(c->best, c->validated);
 	if (c->shared != NULL)
-		kge_emb_assign(c->shared_best, c->shared_looked);
+		kge_emb_assign(c->shared_best, c->shared_validated);
 	c->best_mrr = c->m[OF_VALID].mrr;
 	c->best_round = r->round;
 }
@@ -176,26 +176,26 @@ static void hold_best(struct run *r, bool risen)
 		bool own = r->v->keep == EXP_EACH && has_valid(r, i);
 
 		if (own ? r->at[i].m[OF_VALID].mrr > r->at[i].best_mrr : risen)
-			run_hold(r, i);
+			experiment_hold(r, i);
 	}
 }
 
 /* FedLU with a stall: who is to be taught from now on.  Returns whether the avatars have gained. */
-static bool judge_teaching(struct run *r, double gain)
+static bool decide_teaching(struct run *r, double gain)
 {
 	struct kge_metrics avatars;
 	double shared, most = r->v->stall;
 	bool late = r->round >= fed_constant(&r->v->settings, "warm_up");
 
-	run_mean_of(r, OF_SHARED_VALID, &avatars);
+	experiment_mean_of(r, OF_SHARED_VALID, &avatars);
 	shared = avatars.mrr - r->best_shared;
 	json_object_set_new(json_array_get(r->curve, json_array_size(r->curve) - 1),
-			    "valid_shared_mrr", json_of_number(avatars.mrr));
+			    "valid_shared_mrr", store_json_of_number(avatars.mrr));
 	if (r->teaching[AVATAR] == 0 && (!(gain > 0) || (late && fmin(gain, shared) <= most)))
 		r->teaching[AVATAR] = r->round;
 	if (r->teaching[LOCAL] == 0 && !(shared > 0))
 		r->teaching[LOCAL] = r->round;
-	run_set_teaching(r);
+	experiment_set_teaching(r);
 	if (shared > 0)
 		r->best_shared = avatars.mrr;
 	return shared > 0;
@@ -207,15 +207,15 @@ static bool record_round(struct run *r)
 	struct kge_metrics m;
 	bool others = false;
 
-	run_mean_of(r, OF_VALID, &m);
-	json_array_append_new(r->curve,
-			      json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round",
-					(json_int_t)r->round, "valid_mrr", json_of_number(m.mrr),
-					"valid_hits10", json_of_number(m.hits10), "loss",
-					json_of_number(r->loss), "params", (json_int_t)r->params,
-					"bytes", (json_int_t)r->bytes));
+	experiment_mean_of(r, OF_VALID, &m);
+	json_array_append_new(
+		r->curve,
+		json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round", (json_int_t)r->round,
+			  "valid_mrr", store_json_of_number(m.mrr), "valid_hits10",
+			  store_json_of_number(m.hits10), "loss", store_json_of_number(r->loss),
+			  "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes));
 	if (r->v->stall > 0)
-		others = judge_teaching(r, m.mrr - r->best);
+		others = decide_teaching(r, m.mrr - r->best);
 	hold_best(r, m.mrr > r->best);
 	if (!(m.mrr > r->best)) {
 		r->worse += !others; /* FedLU's code goes on while either gains */
@@ -227,7 +227,7 @@ static bool record_round(struct run *r)
 	return true;
 }
 
-static bool is_look(const struct run *r)
+static bool is_validated_round(const struct run *r)
 {
 	return r->round % r->v->eval_every == 0 || r->round == r->v->rounds;
 }
@@ -249,21 +249,21 @@ static int end_round(struct run *r, struct err *e)
 	r->over = !record_round(r) || r->done == r->v->rounds;
 	if (r->over && !experiment_is_unlearned(r->x, r->v))
 		return 0;
-	return run_keep(r, r->over || is_enough(r), e);
+	return experiment_keep(r, r->over || is_enough(r), e);
 }
 
 /* Rounds from where it stands; one() trains, and looks at all agents where r->looking says so. */
 static int play(struct run *r, int (*one)(struct run *r, struct err *e), struct err *e)
 {
-	int rc = run_take_up(r, e);
+	int rc = experiment_take_up(r, e);
 
 	r->round = r->done;
 	while (rc == 0 && !r->over && !is_enough(r)) {
 		r->round++;
-		r->looking = is_look(r);
+		r->validating = is_validated_round(r);
 		r->loss = 0;
-		rc = run_canceled(r) ? ERR_CANCELED : one(r, e);
-		if (rc == 0 && r->looking)
+		rc = experiment_canceled(r) ? ERR_CANCELED : one(r, e);
+		if (rc == 0 && r->validating)
 			rc = end_round(r, e);
 		show_progress(r);
 	}
@@ -290,15 +290,15 @@ static int single_round(struct run *r, struct err *e)
 	(void)e;
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = train_alone(r, i);
-	for (size_t i = 0; i < r->n && rc == 0 && r->looking; i++)
-		run_look_at(r, i, r->at[i].emb);
+	for (size_t i = 0; i < r->n && rc == 0 && r->validating; i++)
+		experiment_evaluate(r, i, r->at[i].emb);
 	return rc;
 }
 
 static int run_single(struct run *r, struct err *e)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		struct kge_train_config t = run_training_of(r, i);
+		struct kge_train_config t = experiment_training_of(r, i);
 
 		r->at[i].trainer = kge_trainer_new(&t, &r->at[i].blind, r->at[i].emb);
 	}
@@ -326,7 +326,7 @@ static int compare_triples(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct graph_triple));
 }
 
-/* What two agents both know stands there once. */
+/* A triple that two agents both know stands in the list once. */
 static void drop_repeats(struct graph_triples *t)
 {
 	size_t n = 0;
@@ -379,21 +379,21 @@ static int collective_round(struct run *r, struct err *e)
 	(void)e;
 	for (uint32_t k = 0; k < r->v->epochs && rc == 0; k++)
 		rc = kge_trainer_epoch(r->pool.trainer, &r->loss, r->cancel);
-	for (size_t i = 0; i < r->n && rc == 0 && r->looking; i++) {
+	for (size_t i = 0; i < r->n && rc == 0 && r->validating; i++) {
 		pool_take(&r->pool, r, i);
-		run_look_at(r, i, r->at[i].emb);
+		experiment_evaluate(r, i, r->at[i].emb);
 	}
 	return rc;
 }
 
 static int run_collective(struct run *r, struct err *e)
 {
-	struct kge_train_config t = run_training_of(r, 0);
+	struct kge_train_config t = experiment_training_of(r, 0);
 	struct pool *p = &r->pool;
 	struct rng g;
 
 	pool_init(p, r);
-	rng_seed(&g, run_seed_of(r, 0));
+	rng_seed(&g, experiment_seed_of(r, 0));
 	p->emb = config_tables(&r->v->config, graph_vocab_count(p->graph->entities),
 			       graph_vocab_count(p->graph->relations), &g);
 	p->trainer = kge_trainer_new(&t, p->graph, p->emb);
@@ -412,11 +412,11 @@ static void trained(void *ctx, size_t agent, double loss)
 	struct run *r = ctx;
 
 	r->loss += loss / (double)r->n;
-	if (r->looking && scores_own(r))
-		run_look_at(r, agent, r->at[agent].emb);
+	if (r->validating && scores_own(r))
+		experiment_evaluate(r, agent, r->at[agent].emb);
 }
 
-void run_count_traffic(struct run *r)
+void experiment_count_traffic(struct run *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct fed_round *round = fed_local_last(r->local, i);
@@ -426,11 +426,11 @@ void run_count_traffic(struct run *r)
 			continue;
 		fed_round_report(round, &report);
 		r->params += report.params_up + report.params_down;
-		for (unsigned seat = 0; seat < report.seats; seat++) {
-			const struct fed_account *a = fed_round_account(round, seat);
+		for (unsigned participant = 0; participant < report.participants; participant++) {
+			const struct fed_account *a = fed_round_account(round, participant);
 
-			r->bytes += seat == report.me ? 0 : a->bytes_out;
-			r->bytes_of[i] += seat == report.me ? 0 : a->bytes_out + a->bytes_in;
+			r->bytes += participant == report.me ? 0 : a->bytes_out;
+			r->bytes_of[i] += participant == report.me ? 0 : a->bytes_out + a->bytes_in;
 		}
 	}
 }
@@ -441,9 +441,9 @@ static int federated_round(struct run *r, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	run_count_traffic(r);
-	for (size_t i = 0; i < r->n && r->looking && !scores_own(r); i++)
-		run_look_at(r, i, r->at[i].emb);
+	experiment_count_traffic(r);
+	for (size_t i = 0; i < r->n && r->validating && !scores_own(r); i++)
+		experiment_evaluate(r, i, r->at[i].emb);
 	return 0;
 }
 
@@ -455,7 +455,7 @@ static void choose_host(struct run *r)
 		       FED_KEY);
 }
 
-void run_set_teaching(struct run *r)
+void experiment_set_teaching(struct run *r)
 {
 	static const char *const weights[TAUGHT] = { "mu_distill", "mu_avatar" };
 
@@ -481,12 +481,12 @@ static void watch_shared(struct run *r)
 		if (t == NULL)
 			continue;
 		c->shared = t;
-		c->shared_looked = kge_emb_copy(t);
+		c->shared_validated = kge_emb_copy(t);
 		c->shared_best = kge_emb_copy(t);
 	}
 }
 
-int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e)
+int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e)
 {
 	struct fed_local_agent *agents = mem_array(r->n, sizeof(*agents));
 	struct fed_local_config c = { .settings = r->v->settings,
@@ -501,7 +501,7 @@ int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct
 	for (size_t i = 0; i < r->n; i++)
 		agents[i] = (struct fed_local_agent){ .graph = &r->at[i].blind,
 						      .emb = r->at[i].emb,
-						      .train = run_training_of(r, i),
+						      .train = experiment_training_of(r, i),
 						      .label = label,
 						      .label_ctx = &r->at[i] };
 	rc = fed_local_new(&r->local, &c, agents, r->n, e);
@@ -509,7 +509,7 @@ int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct
 		choose_host(r);
 		watch_shared(r);
 		if (r->v->stall > 0)
-			run_set_teaching(r);
+			experiment_set_teaching(r);
 	}
 	free(agents);
 	return rc;
@@ -520,8 +520,8 @@ static int run_rounds(struct run *r, struct err *e)
 	int rc;
 
 	if (r->v->processes)
-		return run_processes(r, e);
-	rc = run_open_rounds(r, r->v->epochs, r->v->start, e);
+		return experiment_processes(r, e);
+	rc = experiment_open_rounds(r, r->v->epochs, r->v->start, e);
 	return rc == 0 ? play(r, federated_round, e) : rc;
 }
 
@@ -530,12 +530,14 @@ static int run_rounds(struct run *r, struct err *e)
 static json_t *metrics_json(const struct kge_metrics *m)
 {
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "queries", (json_int_t)m->queries,
-			 "mrr", json_of_number(m->mrr), "mr", json_of_number(m->mr), "hits1",
-			 json_of_number(m->hits1), "hits3", json_of_number(m->hits3), "hits5",
-			 json_of_number(m->hits5), "hits10", json_of_number(m->hits10));
+			 "mrr", store_json_of_number(m->mrr), "mr", store_json_of_number(m->mr),
+			 "hits1", store_json_of_number(m->hits1), "hits3",
+			 store_json_of_number(m->hits3), "hits5", store_json_of_number(m->hits5),
+			 "hits10", store_json_of_number(m->hits10));
 }
 
-void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const struct kge_emb *shared)
+void experiment_rank(struct run *r, size_t agent, const struct kge_emb *emb,
+		     const struct kge_emb *shared)
 {
 	const struct kge_eval_options o = { .threads = r->v->config.train.kge.threads };
 	const struct kge_protocol *p = config_protocol(&r->v->config);
@@ -563,17 +565,17 @@ static void put_figures(const struct run *r, size_t agent, json_t *into)
 		bool forgotten = f == OF_FORGOTTEN || f == OF_SHARED_FORGOTTEN;
 
 		if ((shared && r->at[0].shared_best == NULL) ||
-		    (forgotten && !run_has_forgotten(r)))
+		    (forgotten && !experiment_has_forgotten(r)))
 			continue;
 		if (agent < r->n)
 			m = r->at[agent].m[f];
 		else
-			run_mean_of(r, f, &m);
+			experiment_mean_of(r, f, &m);
 		json_object_set_new(into, keys[f], metrics_json(&m));
 	}
 }
 
-json_t *run_figures_json(const struct run *r, size_t agent)
+json_t *experiment_figures_json(const struct run *r, size_t agent)
 {
 	json_t *j = json_object();
 
@@ -589,21 +591,22 @@ static json_t *agent_json(struct run *r, size_t i)
 	uint8_t digest[32];
 	json_t *j;
 
-	run_rank(r, i, c->best, c->shared_best);
+	experiment_rank(r, i, c->best, c->shared_best);
 	kge_evaluate_frequency(c->graph, GRAPH_TEST, config_protocol(&r->v->config), &o, &floor);
-	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", json_of_text(c->name),
+	j = json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "agent", store_json_of_text(c->name),
 		      "train_triples", (json_int_t)c->graph->split[GRAPH_TRAIN].n, "entities",
 		      (json_int_t)graph_vocab_count(c->graph->entities), "floor_mrr",
-		      json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i], "best_round",
-		      (json_int_t)c->best_round, "best_valid_mrr", json_of_number(c->best_mrr));
+		      store_json_of_number(floor.mrr), "bytes", (json_int_t)r->bytes_of[i],
+		      "best_round", (json_int_t)c->best_round, "best_valid_mrr",
+		      store_json_of_number(c->best_mrr));
 	kge_emb_digest(c->best, digest);
-	json_object_set_new(j, "tables", json_of_hex(digest, sizeof(digest)));
+	json_object_set_new(j, "tables", store_json_of_hex(digest, sizeof(digest)));
 	if (r->v->processes) {
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
 	}
 	put_figures(r, i, j);
-	if (run_has_forgotten(r))
+	if (experiment_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
 	if (r->unlearned != NULL)
 		json_object_set(j, "unlearning", json_array_get(r->unlearned, i));
@@ -633,7 +636,8 @@ static void put_method(json_t *j, const struct exp_variant *v)
 				    : json_boolean(v->start == FED_START_EQUAL));
 	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
-		json_object_set_new(j, m->constant[i].key, json_of_number(v->settings.value[i]));
+		json_object_set_new(j, m->constant[i].key,
+				    store_json_of_number(v->settings.value[i]));
 }
 
 static void put_unlearning(json_t *j, const struct experiment *x, const struct exp_variant *v)
@@ -663,13 +667,13 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 		json_object_set_new(j, "method",
 				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
 	if (v->kind == EXP_ROUNDS && v->stall > 0)
-		json_object_set_new(j, "stall", json_of_number(v->stall));
+		json_object_set_new(j, "stall", store_json_of_number(v->stall));
 	if (v->processes)
 		json_object_set_new(j, "agents", json_string("processes"));
 	if (v->keep == EXP_EACH)
 		json_object_set_new(j, "keep", json_string("each"));
 	if (experiment_forgets(x, v))
-		json_object_set_new(j, "forget", json_of_number(x->forget));
+		json_object_set_new(j, "forget", store_json_of_number(x->forget));
 	if (v->retained)
 		json_object_set_new(j, "retained", json_true());
 	config_print_section(&v->config, "model", &text);
@@ -713,7 +717,7 @@ static double cpu_s(void)
 	       seconds_of(&children.ru_stime);
 }
 
-double run_seconds(const struct run *r, bool cpu)
+double experiment_seconds(const struct run *r, bool cpu)
 {
 	return cpu ? r->before_cpu_s + cpu_s() - r->began_cpu_s
 		   : r->before_s + lab_work_now_s() - r->began_s;
@@ -756,16 +760,16 @@ static json_t *record_of(struct run *r)
 		"fkge", FKGE_VERSION, "settings", experiment_settings_json(r->x, r->v), "data",
 		r->x->data, "names", r->x->names, "data_digest", r->x->digest, "protocol",
 		lab_work_protocol_json(&p), "rounds", (json_int_t)r->done, "best_round",
-		(json_int_t)r->best_round, "best_valid_mrr", json_of_number(r->best), "agents",
-		agents, "curve", r->curve, "params", (json_int_t)r->params, "bytes",
+		(json_int_t)r->best_round, "best_valid_mrr", store_json_of_number(r->best),
+		"agents", agents, "curve", r->curve, "params", (json_int_t)r->params, "bytes",
 		(json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,
-		"seconds", json_of_number(run_seconds(r, false)), "cpu_seconds",
-		json_of_number(run_seconds(r, true)));
+		"seconds", store_json_of_number(experiment_seconds(r, false)), "cpu_seconds",
+		store_json_of_number(experiment_seconds(r, true)));
 	put_figures(r, r->n, record);
 	if (r->v->processes)
 		json_object_set_new(record, "wire_bytes", json_integer((json_int_t)wire_bytes(r)));
 	if (r->v->keep == EXP_EACH)
-		json_object_set_new(record, "kept_valid_mrr", json_of_number(kept_mrr(r)));
+		json_object_set_new(record, "kept_valid_mrr", store_json_of_number(kept_mrr(r)));
 	if (r->exchanged != NULL)
 		json_object_set(record, "exchanged", r->exchanged);
 	if (r->raw_exchanged != NULL)
@@ -783,7 +787,7 @@ static int run_all_rounds(struct run *r, struct err *e)
 		[EXP_SINGLE] = run_single,
 		[EXP_COLLECTIVE] = run_collective,
 		[EXP_ROUNDS] = run_rounds,
-		[EXP_UNLEARN] = run_unlearn,
+		[EXP_UNLEARN] = experiment_unlearn,
 	};
 
 	int rc = 0;
@@ -813,7 +817,7 @@ int experiment_run(const struct lab_out *notes, const struct experiment *x,
 			 .best_shared = -1,
 			 .began_s = lab_work_now_s(),
 			 .began_cpu_s = cpu_s() };
-	int rc = run_load_agents(&r, e);
+	int rc = experiment_load_agents(&r, e);
 
 	*record = NULL;
 	snprintf(title, sizeof(title), "%s, seed %llu", v->name, (unsigned long long)seed);

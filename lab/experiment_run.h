@@ -36,13 +36,13 @@ struct client {
 	struct graph_aliases *names; /* of entities; relations go by their own */
 	uint32_t *forget;	     /* [n_forget] ascending places in train; NULL: none */
 	size_t n_forget;
-	bool lacks;		       /* blind is without them */
-	struct kge_emb *emb;	       /* what is trained */
-	struct kge_emb *looked, *best; /* at the last look; at the best one */
+	bool lacks;			  /* blind is without them */
+	struct kge_emb *emb;		  /* what is trained */
+	struct kge_emb *validated, *best; /* at the last validation; at the best one */
 	/* The table that travels, where the method has one of its own (FedLU's global one); else
 	 * NULL */
 	const struct kge_emb *shared;
-	struct kge_emb *shared_looked, *shared_best;
+	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
 	double best_mrr; /* of `best` on valid */
 	uint32_t best_round;
@@ -71,20 +71,20 @@ struct run {
 	struct pool pool;	 /* EXP_COLLECTIVE */
 	struct fed_local *local; /* EXP_ROUNDS, EXP_UNLEARN */
 	struct progress bar;
-	bool looking; /* this round ends with a look at valid */
-	double loss;  /* mean over the agents, of the last local epoch */
+	bool validating; /* this round ends with a validation */
+	double loss;	 /* mean over the agents, of the last local epoch */
 	/* what has gone over the wire, all agents, both ways: as the papers count, and as sent */
 	uint64_t params, bytes, most_bytes;
 	uint64_t *bytes_of; /* [n] through one agent */
 	json_t *curve;
 	double best;
 	uint32_t best_round, worse;
-	/* FedLU with a stall: the avatars' best mean, and the looks from which on each table is
-	 * taught; 0: not yet */
+	/* FedLU with a stall: the avatars' best mean, and the validations from which on each table
+	 * is taught; 0: not yet */
 	double best_shared;
 	uint32_t teaching[TAUGHT];
 	uint32_t round;		       /* the one under way, from 1 */
-	uint32_t done;		       /* up to the last look */
+	uint32_t done;		       /* up to the last validation */
 	bool over;		       /* nothing is left to train */
 	double before_s, before_cpu_s; /* of processes that ended before this one */
 	double began_s, began_cpu_s;
@@ -98,43 +98,44 @@ struct run {
 
 /* NAMES/AGENT.tsv; NULL: names are everybody's own.  free() it. */
 char *experiment_names_path(const struct experiment *x, const char *agent);
-int run_load_agents(struct run *r, struct err *e);
+int experiment_load_agents(struct run *r, struct err *e);
 /* Those triples are what the figures are about; the tables may have learnt them or not. */
-bool run_has_forgotten(const struct run *r);
+bool experiment_has_forgotten(const struct run *r);
 
 /* ---- experiment_run.c ---- */
 
-uint64_t run_seed_of(const struct run *r, size_t agent);
-struct kge_train_config run_training_of(const struct run *r, size_t agent);
-bool run_canceled(const struct run *r);
-/* A look at one agent's table: it is ranked on valid. */
-void run_look_at(struct run *r, size_t agent, const struct kge_emb *emb);
-void run_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
+uint64_t experiment_seed_of(const struct run *r, size_t agent);
+struct kge_train_config experiment_training_of(const struct run *r, size_t agent);
+bool experiment_canceled(const struct run *r);
+/* A validation of one agent's table: it is ranked on valid. */
+void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb);
+void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
 /* Test and forgotten triples, by these tables; shared may be NULL. */
-void run_rank(struct run *r, size_t agent, const struct kge_emb *emb, const struct kge_emb *shared);
-/* What the last look was at is this agent's best now. */
-void run_hold(struct run *r, size_t agent);
-/* What came of that, of one agent, or of all of them (r->n): test, test_shared, forgotten,
- * forgotten_shared, where there are such. */
-json_t *run_figures_json(const struct run *r, size_t agent);
+void experiment_rank(struct run *r, size_t agent, const struct kge_emb *emb,
+		     const struct kge_emb *shared);
+/* The tables of the last validation are this agent's best now. */
+void experiment_hold(struct run *r, size_t agent);
+/* The figures of the last ranking, of one agent, or of all of them (r->n): test, test_shared,
+ * forgotten, forgotten_shared, where there are such. */
+json_t *experiment_figures_json(const struct run *r, size_t agent);
 /* A federation of the agents over their tables; what its rounds send is counted. */
-int run_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e);
-void run_count_traffic(struct run *r);
+int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start, struct err *e);
+void experiment_count_traffic(struct run *r);
 /* FedLU with a stall: who is taught, by r->teaching, from the next round on. */
-void run_set_teaching(struct run *r);
-double run_seconds(const struct run *r, bool cpu);
+void experiment_set_teaching(struct run *r);
+double experiment_seconds(const struct run *r, bool cpu);
 
 /* ---- experiment_state.c ---- */
 
-/* After a look: when it is time, or must be. */
-int run_keep(struct run *r, bool must, struct err *e);
+/* After a validation: when it is time, or must be. */
+int experiment_keep(struct run *r, bool must, struct err *e);
 /* Go on from what is on disk, if it is of this run; a note says why not. */
-int run_take_up(struct run *r, struct err *e);
+int experiment_take_up(struct run *r, struct err *e);
 /* The best tables of another variant's run of this seed that is over. */
-int run_take_best(struct run *r, const struct exp_variant *from, struct err *e);
+int experiment_take_best(struct run *r, const struct exp_variant *from, struct err *e);
 
 /* The head on disk is of this seed, with the data and settings of now. */
-bool run_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head);
+bool experiment_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head);
 
 /* ---- experiment_folders.c ---- */
 
@@ -145,22 +146,24 @@ struct folders {
 };
 
 /* Makes the agents, or finds those that an interrupted run has left, ends them if they still run
- * and gives them new addresses; folders_settle() writes those that they listen on.  ERR_BUSY:
- * another experiment is at work there.  Close in any case. */
-int folders_open(struct folders *f, struct run *r, struct err *e);
-void folders_close(struct folders *f);
+ * and gives them new addresses; experiment_folders_settle() writes those that they listen on.
+ * ERR_BUSY: another experiment is at work there.  Close in any case. */
+int experiment_folders_open(struct folders *f, struct run *r, struct err *e);
+void experiment_folders_close(struct folders *f);
 /* agent.yaml of all: the variant's settings, and so many rounds at most. */
-int folders_settle(const struct folders *f, const struct run *r, uint32_t max, struct err *e);
-int folders_save(const struct folders *f, struct err *e); /* run.json */
+int experiment_folders_settle(const struct folders *f, const struct run *r, uint32_t max,
+			      struct err *e);
+int experiment_folders_save(const struct folders *f, struct err *e); /* run.json */
 /* An agent's folder, or with a suffix what is beside it; free() it. */
-char *folders_path(const struct folders *f, const struct run *r, size_t agent, const char *suffix);
+char *experiment_folders_path(const struct folders *f, const struct run *r, size_t agent,
+			      const char *suffix);
 
 /* ---- experiment_processes.c ---- */
 
-int run_processes(struct run *r, struct err *e);
+int experiment_processes(struct run *r, struct err *e);
 
 /* ---- experiment_unlearn.c ---- */
 
-int run_unlearn(struct run *r, struct err *e);
+int experiment_unlearn(struct run *r, struct err *e);
 
 #endif

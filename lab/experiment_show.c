@@ -347,7 +347,7 @@ static void print_agents(const struct show *s, struct buf *out)
 
 /* ---- what is to be forgotten ---- */
 
-/* What the tables of a variant are beside FedLU's Tables 2, 5 and 6; NULL: nothing there. */
+/* The name of a variant's tables in FedLU's Tables 2, 5 and 6; NULL: they are in none. */
 static const char *role_of(const struct show *s, const struct exp_variant *v, bool shared)
 {
 	bool fedlu = strcmp(v->settings.method, "fedlu") == 0;
@@ -499,12 +499,12 @@ static void print_forgotten(const struct show *s, struct buf *out)
 /* Parameters sent when valid first reached `share` of the reference's best, NAN if never. */
 static double params_at(const json_t *record, double goal)
 {
-	const json_t *look;
+	const json_t *evaluation;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "curve"), i,
-			   look) if (number_of(look, "valid_mrr", NULL) >=
-				     goal) return number_of(look, "params", NULL);
+			   evaluation) if (number_of(evaluation, "valid_mrr", NULL) >=
+					   goal) return number_of(evaluation, "params", NULL);
 	return (double)NAN;
 }
 
@@ -707,7 +707,7 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 	}
 }
 
-/* What a run took, of all agents together; of one, what it kept and what went through it. */
+/* The costs of a run, of all agents together; of one, what it kept and what went through it. */
 static void print_took(struct buf *out, const struct show *s, const json_t *r, const char *agent,
 		       const json_t *of)
 {
@@ -767,7 +767,7 @@ static void widen(struct span *w, double x)
 	w->most = fmax(w->most, x);
 }
 
-/* Of one look alone gnuplot would say that its range is empty. */
+/* Of one validation alone gnuplot would say that its range is empty. */
 static void print_range(struct buf *out, char axis, const struct span *w)
 {
 	double room = w->least != 0 ? .1 * fabs(w->least) : .1;
@@ -781,13 +781,13 @@ static void print_ranges(const struct show *s, struct buf *out)
 	struct span round = { INFINITY, -INFINITY }, mrr = round;
 
 	for (size_t v = 0; v < s->x->n; v++) {
-		const json_t *look;
+		const json_t *evaluation;
 		size_t i;
 
-		json_array_foreach(json_object_get(record_of(s, v, 0), "curve"), i, look)
+		json_array_foreach(json_object_get(record_of(s, v, 0), "curve"), i, evaluation)
 		{
-			widen(&round, number_of(look, "round", NULL));
-			widen(&mrr, number_of(look, "valid_mrr", NULL));
+			widen(&round, number_of(evaluation, "round", NULL));
+			widen(&mrr, number_of(evaluation, "valid_mrr", NULL));
 		}
 	}
 	print_range(out, 'x', &round);
@@ -804,22 +804,22 @@ static bool print_script(const struct show *s, struct buf *out)
 			"set ylabel 'MRR on valid'\n");
 	print_ranges(s, out);
 	for (size_t v = 0; v < s->x->n; v++) {
-		const json_t *r = record_of(s, v, 0), *look;
+		const json_t *r = record_of(s, v, 0), *evaluation;
 		size_t i;
 
 		buf_printf(out, "$v%zu << END\n", v);
-		json_array_foreach(json_object_get(r, "curve"), i, look)
-			buf_printf(out, "%g %.6f\n", number_of(look, "round", NULL),
-				   number_of(look, "valid_mrr", NULL));
+		json_array_foreach(json_object_get(r, "curve"), i, evaluation)
+			buf_printf(out, "%g %.6f\n", number_of(evaluation, "round", NULL),
+				   number_of(evaluation, "valid_mrr", NULL));
 		buf_printf(out, "END\n");
 	}
 	for (size_t v = 0; v < s->x->n; v++) {
-		size_t looks = json_array_size(json_object_get(record_of(s, v, 0), "curve"));
+		size_t n_valid = json_array_size(json_object_get(record_of(s, v, 0), "curve"));
 
-		if (looks == 0)
+		if (n_valid == 0)
 			continue;
 		buf_printf(out, "%s $v%zu using 1:2 with %s title '%s%s'", any ? "," : "plot", v,
-			   looks == 1 ? "points pt 7" : "lines lw 2", s->x->at[v].name,
+			   n_valid == 1 ? "points pt 7" : "lines lw 2", s->x->at[v].name,
 			   mark_of(&s->x->at[v]));
 		any = true;
 	}

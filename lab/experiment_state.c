@@ -93,9 +93,9 @@ static json_t *head_of(const struct run *r)
 			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
 			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
 			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents",
-			 heads_of_agents(r), "curve", r->curve, "seconds", run_seconds(r, false),
-			 "cpu_seconds", run_seconds(r, true), "best_shared", r->best_shared,
-			 "teaching", (json_int_t)r->teaching[LOCAL],
+			 heads_of_agents(r), "curve", r->curve, "seconds",
+			 experiment_seconds(r, false), "cpu_seconds", experiment_seconds(r, true),
+			 "best_shared", r->best_shared, "teaching", (json_int_t)r->teaching[LOCAL],
 			 (json_int_t)r->teaching[AVATAR]);
 }
 
@@ -106,7 +106,7 @@ static bool is_due(const struct run *r)
 	return lab_work_now_s() - r->saved_at_s >= (pause > SAVE_EVERY_S ? pause : SAVE_EVERY_S);
 }
 
-int run_keep(struct run *r, bool must, struct err *e)
+int experiment_keep(struct run *r, bool must, struct err *e)
 {
 	char *path, *slash;
 	json_t *head;
@@ -241,7 +241,7 @@ static void take_head(struct run *r, const json_t *head)
 		r->teaching[k] = (uint32_t)json_integer_value(
 			json_array_get(json_object_get(head, "teaching"), k));
 	if (r->v->stall > 0)
-		run_set_teaching(r);
+		experiment_set_teaching(r);
 	r->params = (uint64_t)count_of(head, "params");
 	r->bytes = (uint64_t)count_of(head, "bytes");
 	take_heads_of_agents(r, json_object_get(head, "agents"));
@@ -251,7 +251,7 @@ static void take_head(struct run *r, const json_t *head)
 	r->before_cpu_s = json_number_value(json_object_get(head, "cpu_seconds"));
 }
 
-bool run_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head)
+bool experiment_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head)
 {
 	const char *data = json_string_value(json_object_get(head, "data_digest"));
 
@@ -261,7 +261,7 @@ bool run_is_head_of(const struct run *r, const struct exp_variant *v, const json
 
 static bool is_ours(const struct run *r, const struct exp_variant *v, const json_t *head)
 {
-	return run_is_head_of(r, v, head) &&
+	return experiment_is_head_of(r, v, head) &&
 	       json_array_size(json_object_get(head, "agents")) == r->n &&
 	       json_is_array(json_object_get(head, "curve"));
 }
@@ -286,7 +286,7 @@ static int open_state(const struct run *r, const struct exp_variant *v, struct s
 	return rc;
 }
 
-/* What it has said of itself, last; NULL: nothing. */
+/* The head that the run has saved last; NULL: none. */
 static json_t *head_on_disk(const struct exp_variant *v, const char *out, uint64_t seed)
 {
 	char *state = experiment_state_path(out, v, seed);
@@ -318,7 +318,7 @@ bool experiment_is_under_way(const struct experiment *x, const struct exp_varian
 	return is;
 }
 
-int run_take_up(struct run *r, struct err *e)
+int experiment_take_up(struct run *r, struct err *e)
 {
 	struct saved s;
 	struct from f = { 0 };
@@ -341,7 +341,7 @@ int run_take_up(struct run *r, struct err *e)
 	return rc;
 }
 
-int run_take_best(struct run *r, const struct exp_variant *from, struct err *e)
+int experiment_take_best(struct run *r, const struct exp_variant *from, struct err *e)
 {
 	struct saved s;
 	struct from f = { 0 };

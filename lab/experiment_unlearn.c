@@ -6,11 +6,12 @@
 
 static json_t *report_json(const struct kge_unlearn_report *p)
 {
-	return json_pack(
-		"{s:I, s:I, s:o, s:o, s:o}", "interference_epochs",
-		(json_int_t)p->interference_epochs, "decay_epochs", (json_int_t)p->decay_epochs,
-		"valid_before", json_of_number(p->valid_before), "valid_interfered",
-		json_of_number(p->valid_interfered), "valid_after", json_of_number(p->valid_after));
+	return json_pack("{s:I, s:I, s:o, s:o, s:o}", "interference_epochs",
+			 (json_int_t)p->interference_epochs, "decay_epochs",
+			 (json_int_t)p->decay_epochs, "valid_before",
+			 store_json_of_number(p->valid_before), "valid_interfered",
+			 store_json_of_number(p->valid_interfered), "valid_after",
+			 store_json_of_number(p->valid_after));
 }
 
 static int forget(struct run *r, struct err *e)
@@ -19,7 +20,7 @@ static int forget(struct run *r, struct err *e)
 
 	for (size_t i = 0; i < r->n && rc == 0; i++) {
 		struct client *c = &r->at[i];
-		struct kge_train_config trained = run_training_of(r, i);
+		struct kge_train_config trained = experiment_training_of(r, i);
 		struct forget f;
 
 		forget_init(&f, &r->v->config, &trained, r->v->weights);
@@ -33,17 +34,17 @@ static int forget(struct run *r, struct err *e)
 	return rc;
 }
 
-/* What the tables are now is what is best. */
+/* Takes the tables as they are now as the best ones. */
 static void take_as_best(struct run *r)
 {
 	struct kge_metrics m;
 
 	r->round = 1;
 	for (size_t i = 0; i < r->n; i++) {
-		run_look_at(r, i, r->at[i].emb);
-		run_hold(r, i);
+		experiment_evaluate(r, i, r->at[i].emb);
+		experiment_hold(r, i);
 	}
-	run_mean_of(r, OF_VALID, &m);
+	experiment_mean_of(r, OF_VALID, &m);
 	r->best = m.mrr;
 	r->done = r->best_round = r->round;
 	r->over = true;
@@ -54,20 +55,20 @@ static int exchange(struct run *r, struct err *e)
 	int rc = fed_local_round(r->local, 0, e);
 
 	for (size_t i = 0; i < r->n && rc == 0; i++)
-		run_rank(r, i, r->at[i].emb, r->at[i].shared);
+		experiment_rank(r, i, r->at[i].emb, r->at[i].shared);
 	return rc;
 }
 
-/* What an exchange does to tables that have not forgotten anything, to compare with. */
+/* An exchange of tables that have not forgotten anything, to compare with. */
 static int exchange_raw(struct run *r, const struct exp_variant *from, struct err *e)
 {
-	int rc = run_take_best(r, from, e);
+	int rc = experiment_take_best(r, from, e);
 
 	if (rc == 0)
 		rc = exchange(r, e);
 	if (rc == 0)
-		r->raw_exchanged = run_figures_json(r, r->n);
-	return rc == 0 ? run_take_best(r, from, e) : rc;
+		r->raw_exchanged = experiment_figures_json(r, r->n);
+	return rc == 0 ? experiment_take_best(r, from, e) : rc;
 }
 
 /* Figures of the tables as the exchange leaves them go beside those of before it, which are the
@@ -78,11 +79,11 @@ static int exchange_unlearned(struct run *r, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	run_count_traffic(r);
+	experiment_count_traffic(r);
 	for (size_t i = 0; i < r->n; i++)
 		json_object_set_new(json_array_get(r->unlearned, i), "exchanged",
-				    run_figures_json(r, i));
-	r->exchanged = run_figures_json(r, r->n);
+				    experiment_figures_json(r, i));
+	r->exchanged = experiment_figures_json(r, r->n);
 	return 0;
 }
 
@@ -97,9 +98,9 @@ static int check_tables(const struct run *r, struct err *e)
 		       r->v->settings.method);
 }
 
-int run_unlearn(struct run *r, struct err *e)
+int experiment_unlearn(struct run *r, struct err *e)
 {
-	int rc = run_open_rounds(r, 0, FED_START_OWN, e);
+	int rc = experiment_open_rounds(r, 0, FED_START_OWN, e);
 
 	r->unlearned = json_array();
 	if (rc == 0)

@@ -14,17 +14,17 @@ void forget_init(struct forget *f, const struct config *c, const struct kge_trai
 	f->config.valid_limit = c->eval.valid_limit;
 }
 
-int forget_triples(struct forget *f, const struct graph *g, const uint32_t *places, size_t n,
+int forget_triples(struct forget *f, const struct graph *g, const uint32_t *positions, size_t n,
 		   struct kge_emb *emb, struct kge_emb *global, const atomic_bool *cancel,
 		   struct err *e)
 {
 	int rc = kge_unlearn_check(&f->config, e);
 
-	return rc == 0 ? kge_unlearn(&f->config, g, places, n, emb, global, &f->report, cancel)
+	return rc == 0 ? kge_unlearn(&f->config, g, positions, n, emb, global, &f->report, cancel)
 		       : rc;
 }
 
-int forget_until(struct forget *f, const struct graph *g, const uint32_t *places, size_t n,
+int forget_until(struct forget *f, const struct graph *g, const uint32_t *positions, size_t n,
 		 const struct kge_unseen *unseen, uint32_t passes, double least_valid,
 		 struct kge_emb *emb, struct kge_emb *global, struct kge_until_report *how,
 		 const atomic_bool *cancel, struct err *e)
@@ -33,7 +33,7 @@ int forget_until(struct forget *f, const struct graph *g, const uint32_t *places
 	int rc = kge_unlearn_check(&f->config, e);
 
 	if (rc == 0)
-		rc = kge_unlearn_until(&until, g, places, n, unseen, emb, global, how, cancel);
+		rc = kge_unlearn_until(&until, g, positions, n, unseen, emb, global, how, cancel);
 	f->report.interference_epochs = how->interference_epochs;
 	f->report.decay_epochs = how->decay_epochs;
 	return rc;
@@ -107,7 +107,7 @@ int forget_open_part(struct fed_part **out, const struct work *w, struct err *e)
 	int rc;
 
 	*out = NULL;
-	if (w->folder.config.federation.mode != (int)AGENT_ROUNDS)
+	if (w->folder.config.federation.mode != (int)CONFIG_ROUNDS)
 		return 0;
 	rc = goes_on(w, &on, e);
 	return rc == 0 && on ? load_part(out, w, e) : rc;

@@ -46,7 +46,7 @@ static void print_losses(struct buf *out, const struct curve *c)
 	buf_printf(out, "END\n");
 }
 
-static size_t print_looks(struct buf *out, const struct curve *c)
+static size_t print_valid(struct buf *out, const struct curve *c)
 {
 	size_t n = 0;
 
@@ -54,7 +54,7 @@ static size_t print_looks(struct buf *out, const struct curve *c)
 	for (size_t i = 0; i < c->n; i++) {
 		const struct kge_metrics *m = &c->at[i].valid;
 
-		if (!c->at[i].looked)
+		if (!c->at[i].validated)
 			continue;
 		buf_printf(out, "%zu %.6f %.6f %.6f\n", i + 1, m->mrr, m->hits1, m->hits10);
 		n++;
@@ -63,13 +63,13 @@ static size_t print_looks(struct buf *out, const struct curve *c)
 	return n;
 }
 
-/* The place of the best look: of equal ones the first, which was kept. */
-static size_t best_look(const struct curve *c)
+/* The position of the best validation: of equal ones the first, which was kept. */
+static size_t best_valid(const struct curve *c)
 {
 	size_t best = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		if (c->at[i].looked &&
+		if (c->at[i].validated &&
 		    (best == 0 || c->at[i].valid.mrr > c->at[best - 1].valid.mrr))
 			best = i + 1;
 	return best;
@@ -89,20 +89,20 @@ static void print_title(struct buf *out, const struct report *r)
 
 static void print_script(struct buf *out, const struct report *r)
 {
-	size_t looks;
+	size_t n_valid;
 
 	buf_printf(out, "set terminal svg size 840,720 dynamic font 'sans-serif,14' "
 			"background '#ffffff'\n"
 			"set datafile missing 'nan'\nset grid lc '#dddddd'\nset border 3\n"
 			"set tics nomirror out\nset lmargin 13\nset rmargin 3\n");
 	print_losses(out, r->curve);
-	looks = print_looks(out, r->curve);
-	buf_printf(out, "set multiplot layout %d,1\nset xrange [0:%zu]\n", looks > 0 ? 2 : 1,
+	n_valid = print_valid(out, r->curve);
+	buf_printf(out, "set multiplot layout %d,1\nset xrange [0:%zu]\n", n_valid > 0 ? 2 : 1,
 		   r->curve->n);
 	print_title(out, r);
 	buf_printf(out, "set ylabel 'loss on train'\nset key off\n"
 			"plot $loss using 1:2 with lines lw 2 lc '#0072b2'\n");
-	if (looks == 0)
+	if (n_valid == 0)
 		return;
 	buf_printf(out,
 		   "unset title\nset xlabel 'epochs'\nset ylabel 'valid, %s protocol' noenhanced\n"
@@ -112,7 +112,8 @@ static void print_script(struct buf *out, const struct report *r)
 		   "'#009e73', '' using 1:2 title 'MRR' with linespoints lw 2 pt 7 ps 0.4 lc "
 		   "'#0072b2', '' using 1:3 title 'Hits\\@1' with linespoints lw 2 pt 7 ps 0.4 lc "
 		   "'#d55e00', NaN title 'best MRR' with lines dt 2 lc '#888888'\n",
-		   r->work->folder.config.eval.protocol, best_look(r->curve), best_look(r->curve));
+		   r->work->folder.config.eval.protocol, best_valid(r->curve),
+		   best_valid(r->curve));
 }
 
 static int draw_picture(const struct lab_out *notes, const char *folder, const struct report *r,

@@ -1,6 +1,6 @@
 /* lab/tune.h - a search for settings: what its parts share.
  *
- *   cli/tune.c        the command; rungs, and who goes on
+ *   cli/tune.c        the command; rungs, and which trials go on
  *   lab/tune_trial.c  one trial's settings, its training, its place on disk
  *   cli/tune_show.c   the table, the best settings, agent.yaml
  */
@@ -18,7 +18,7 @@ struct tune_trial {
 	char **values; /* one a key of the search */
 	uint32_t epochs, best_epoch;
 	double score; /* best MRR on valid so far; NaN: none yet */
-	double last;  /* that of the last look */
+	double last;  /* that of the last validation */
 	double seconds;
 	char refused[ERR_TEXT_MAX]; /* why the values do not go together; "": they do */
 };
@@ -49,7 +49,7 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 		   struct err *e);
 json_t *tune_trial_json(const struct tune *u, size_t k);
 json_t *tune_trials_json(const struct tune *u);
-/* What tune.json says, if it is there; ERR_USAGE if it is of another search. */
+/* Reads tune.json, if it is there; ERR_USAGE if it is of another search. */
 int tune_read_record(struct tune *u, struct err *e);
 /* Trial k from where it was left up to `goal` epochs, and onto the record. */
 int tune_run_trial(struct tune *u, size_t k, uint32_t goal, struct err *e);

@@ -75,14 +75,14 @@ static json_t *settings_json(const struct tune *u, const struct tune_trial *t)
 json_t *tune_trial_json(const struct tune *u, size_t k)
 {
 	const struct tune_trial *t = &u->trials[k];
-	json_t *j =
-		json_pack("{s:i, s:o, s:i, s:o, s:i, s:o, s:o}", "trial", (int)k + 1, "settings",
-			  settings_json(u, t), "epochs", (int)t->epochs, "valid_mrr",
-			  json_of_number(t->score), "best_epoch", (int)t->best_epoch, "last_mrr",
-			  json_of_number(t->last), "seconds", json_of_number(t->seconds));
+	json_t *j = json_pack("{s:i, s:o, s:i, s:o, s:i, s:o, s:o}", "trial", (int)k + 1,
+			      "settings", settings_json(u, t), "epochs", (int)t->epochs,
+			      "valid_mrr", store_json_of_number(t->score), "best_epoch",
+			      (int)t->best_epoch, "last_mrr", store_json_of_number(t->last),
+			      "seconds", store_json_of_number(t->seconds));
 
 	if (t->refused[0] != '\0')
-		json_object_set_new(j, "refused", json_of_text(t->refused));
+		json_object_set_new(j, "refused", store_json_of_text(t->refused));
 	return j;
 }
 
@@ -97,7 +97,7 @@ json_t *tune_trials_json(const struct tune *u)
 
 static int write_record(const struct tune *u, struct err *e)
 {
-	json_t *j = json_pack("{s:o, s:I, s:o}", "search", json_of_hex(u->name, TUNE_DIGEST),
+	json_t *j = json_pack("{s:o, s:I, s:o}", "search", store_json_of_hex(u->name, TUNE_DIGEST),
 			      "spent", (json_int_t)u->spent, "trials", tune_trials_json(u));
 	struct sink s;
 	int rc = sink_open(&s, u->folder, "tune.json", SINK_PRIVATE, e);
@@ -131,7 +131,7 @@ static bool read_trial(struct tune_trial *t, const json_t *j)
 
 static bool same_name(const struct tune *u, const json_t *j)
 {
-	json_t *mine = json_of_hex(u->name, TUNE_DIGEST);
+	json_t *mine = store_json_of_hex(u->name, TUNE_DIGEST);
 	bool same = json_equal(json_object_get(j, "search"), mine) != 0;
 
 	json_decref(mine);
@@ -187,20 +187,20 @@ struct running {
 	struct agent_learner_kge *learner;
 	char *state;
 	double saved_at_s;
-	bool look_due; /* after the epochs so far, and not over */
+	bool validation_due; /* after the epochs so far, and not over */
 };
 
 static json_t *head_of(const struct running *r)
 {
 	json_t *j = tune_trial_json(r->u, r->k);
 
-	json_object_set_new(j, "search", json_of_hex(r->u->name, TUNE_DIGEST));
+	json_object_set_new(j, "search", store_json_of_hex(r->u->name, TUNE_DIGEST));
 	json_object_set_new(j, "epochs", json_integer(r->now.epochs));
 	json_object_set_new(j, "best_epoch", json_integer(r->now.best_epoch));
-	json_object_set_new(j, "valid_mrr", json_of_number(r->now.score));
-	json_object_set_new(j, "last_mrr", json_of_number(r->now.last));
-	json_object_set_new(j, "seconds", json_of_number(r->now.seconds));
-	json_object_set_new(j, "look_due", json_boolean(r->look_due));
+	json_object_set_new(j, "valid_mrr", store_json_of_number(r->now.score));
+	json_object_set_new(j, "last_mrr", store_json_of_number(r->now.last));
+	json_object_set_new(j, "seconds", store_json_of_number(r->now.seconds));
+	json_object_set_new(j, "look_due", json_boolean(r->validation_due));
 	return j;
 }
 
@@ -233,7 +233,7 @@ static int load_trial(struct running *r, struct err *e)
 		rc = err_set(e, ERR_INPUT, "%s: of another search; --fresh begins again", s.path);
 	else
 		rc = saved_read(&s, r->emb, r->learner, e);
-	r->look_due = json_is_true(json_object_get(s.head, "look_due"));
+	r->validation_due = json_is_true(json_object_get(s.head, "look_due"));
 	saved_close(&s);
 	return rc;
 }
@@ -266,7 +266,7 @@ static int validate(struct running *r)
 
 	if (rc == 0) {
 		r->now.last = score;
-		r->look_due = false;
+		r->validation_due = false;
 	}
 	if (rc == 0 && !(score <= r->now.score)) {
 		r->now.score = score;
@@ -283,7 +283,8 @@ static int next_epoch(struct running *r, uint32_t goal)
 	if (rc != 0)
 		return rc;
 	r->now.epochs++;
-	r->look_due = r->now.epochs % r->config.train.eval_every == 0 || r->now.epochs == goal;
+	r->validation_due =
+		r->now.epochs % r->config.train.eval_every == 0 || r->now.epochs == goal;
 	return 0;
 }
 
@@ -294,11 +295,11 @@ static int train_on(struct running *r, uint32_t goal, struct err *e)
 	uint32_t had = u->trials[r->k].epochs;
 	int rc = 0;
 
-	while (rc == 0 && (r->look_due || r->now.epochs < goal)) {
+	while (rc == 0 && (r->validation_due || r->now.epochs < goal)) {
 		double begun_s = lab_work_now_s();
 
-		rc = r->look_due ? 0 : next_epoch(r, goal);
-		if (rc == 0 && r->look_due)
+		rc = r->validation_due ? 0 : next_epoch(r, goal);
+		if (rc == 0 && r->validation_due)
 			rc = validate(r);
 		r->now.seconds += lab_work_now_s() - begun_s;
 		lab_progress_at(&u->bar, (double)(u->spent + r->now.epochs - had) / u->planned,

@@ -128,16 +128,16 @@ json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 	json_object_set_new(j, "model", json_string(c->model));
 	json_object_set_new(j, "dim", json_integer(c->dim));
 	json_object_set_new(j, "rel_dim", json_integer(c->rel_dim));
-	json_object_set_new(j, "gamma", json_of_number((double)c->gamma));
+	json_object_set_new(j, "gamma", store_json_of_number((double)c->gamma));
 	json_object_set_new(j, "entities", json_integer(c->n_ent));
 	json_object_set_new(j, "relations", json_integer(c->n_rel));
-	json_object_set_new(j, "valid_score", json_of_number(c->valid_score));
+	json_object_set_new(j, "valid_score", store_json_of_number(c->valid_score));
 	json_object_set_new(j, "valid_protocol", json_string(c->protocol));
 	json_object_set_new(j, "epochs", json_integer((json_int_t)c->epochs));
 	json_object_set_new(j, "seed", json_integer((json_int_t)c->seed));
 	json_object_set_new(j, "created_ms", json_integer(c->created_ms));
 	if (!config_score_is_private(c->protocol)) /* it is over rows in the order of ids */
-		json_object_set_new(j, "digest", json_of_hex(c->digest, STORE_DIGEST));
+		json_object_set_new(j, "digest", store_json_of_hex(c->digest, STORE_DIGEST));
 	return j;
 }
 

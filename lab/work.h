@@ -46,7 +46,7 @@ extern const unsigned lab_work_filter_bits[];
 
 /* All that a figure depends on, for programs and (one line) for people. */
 enum { WORK_PROTOCOL_TEXT = 160 };
-/* The agent's protocol as its looks at valid follow it: the filter knows nothing of test. */
+/* The agent's protocol as its validation follow it: the filter knows nothing of test. */
 struct kge_protocol lab_work_valid_protocol(const struct config *c);
 json_t *lab_work_protocol_json(const struct kge_protocol *p);
 void lab_work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL_TEXT]);

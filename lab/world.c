@@ -1,4 +1,4 @@
-/* lab/world.c - the invented world: things, then what each company knows, then its splits. */
+/* lab/world.c - the invented world: entities, then what each company knows, then its splits. */
 #include "lab/world.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { AREAS = 6, NOBODY = -1 };
 
 /* ---- what there is ---- */
 
-/* How many things of a type at 100 percent, on how many pathways each may lie, and whose
+/* How many entities of a type at 100 percent, on how many pathways each may lie, and whose
  * they are alone. */
 static const struct {
 	uint32_t count, spread_min, spread_max;
@@ -36,8 +36,8 @@ static const struct {
 	{ "university", "university" },	  { "lab", "diagnostics lab" },
 };
 
-/* Who relates what, and to how many others of a pathway a thing is related on average.
- * `asked`: what the company would like to know, and knows least about: valid and test are
+/* Which types a relation joins, and to how many others of a pathway an entity is related on
+ * average. `asked`: what the company would like to know, and knows least about: valid and test are
  * taken from these relations alone. */
 static const struct relation {
 	int company;
@@ -86,19 +86,19 @@ static bool coded(int company, enum world_type t)
 	       (company == 4 && t == WORLD_GENE);
 }
 
-static const double known_share = 0.75;			  /* of the public things, per company */
+static const double public_share = 0.75;		  /* of the public entities, per company */
 static const double noise_share = 0.08;			  /* of facts that follow no pathway */
 static const double near_factor = 1.4;			  /* attention to areas in focus, */
 static const double far_factor = 0.5;			  /* and to the others */
 static const double valid_share = 0.15, test_share = 0.3; /* of what is asked */
 
-struct thing {
+struct entity {
 	enum world_type type;
 	uint32_t area, n_pathways, pathway[WORLD_SPREAD_MAX];
 	char *name;
 };
 
-/* Growing lists of thing numbers and of facts. */
+/* Growing lists of entity numbers and of facts. */
 struct list {
 	uint32_t *at;
 	size_t n, cap;
@@ -118,8 +118,8 @@ struct making {
 	const struct world_config *config;
 	struct world *world;
 	struct rng rng;
-	struct thing *thing;
-	uint32_t n_things, n_pathways;
+	struct entity *entity;
+	uint32_t n_entities, n_pathways;
 	struct facts facts[WORLD_AGENTS_MAX];
 };
 
@@ -149,9 +149,9 @@ static char *keep(struct world *w, char *text)
 	return text;
 }
 
-/* ---- things ---- */
+/* ---- entities ---- */
 
-static bool has_pathway(const struct thing *t, uint32_t p)
+static bool has_pathway(const struct entity *t, uint32_t p)
 {
 	for (uint32_t i = 0; i < t->n_pathways; i++)
 		if (t->pathway[i] == p)
@@ -159,8 +159,8 @@ static bool has_pathway(const struct thing *t, uint32_t p)
 	return false;
 }
 
-/* First pathways are dealt evenly, further ones drawn; its area is the first one's. */
-static void place(struct making *m, struct thing *t, uint32_t number)
+/* First pathways are spread evenly, further ones drawn; its area is the first one's. */
+static void draw_pathways(struct making *m, struct entity *t, uint32_t number)
 {
 	uint32_t low = types[t->type].spread_min, high = types[t->type].spread_max;
 	uint32_t spread = low + rng_below(&m->rng, high - low + 1);
@@ -174,7 +174,7 @@ static void place(struct making *m, struct thing *t, uint32_t number)
 }
 
 /* Names never repeat; where the lists run out, a number is put behind. */
-static char *fresh_name(struct making *m, struct graph_vocab *used, const struct thing *t)
+static char *fresh_name(struct making *m, struct graph_vocab *used, const struct entity *t)
 {
 	for (uint32_t tries = 0;; tries++) {
 		char *name = world_draw_name(t->type, t->area, &m->rng);
@@ -190,18 +190,18 @@ static char *fresh_name(struct making *m, struct graph_vocab *used, const struct
 	}
 }
 
-static void make_things(struct making *m)
+static void make_entities(struct making *m)
 {
 	struct graph_vocab *used = graph_vocab_new();
 	uint32_t total = 0, count[WORLD_TYPES];
 	for (int t = 0; t < WORLD_TYPES; t++)
 		total += count[t] = types[t].count * m->config->percent / 100;
-	m->thing = mem_array(total, sizeof(*m->thing));
+	m->entity = mem_array(total, sizeof(*m->entity));
 	for (int t = 0; t < WORLD_TYPES; t++) {
 		for (uint32_t i = 0; i < count[t]; i++) {
-			struct thing *x = &m->thing[m->n_things++];
+			struct entity *x = &m->entity[m->n_entities++];
 			x->type = (enum world_type)t;
-			place(m, x, i);
+			draw_pathways(m, x, i);
 			x->name = fresh_name(m, used, x);
 		}
 	}
@@ -210,7 +210,7 @@ static void make_things(struct making *m)
 
 /* ---- what a company knows ---- */
 
-/* The things that it knows, by type and pathway: one list each, and one of all of a type. */
+/* The entities that it knows, by type and pathway: one list each, and one of all of a type. */
 struct view {
 	uint32_t n_pathways;
 	struct list *of;
@@ -226,19 +226,19 @@ static struct list *view_all(const struct view *v, enum world_type t)
 	return view_of(v, t, v->n_pathways);
 }
 
-static bool knows(struct making *m, int company, const struct thing *t)
+static bool knows(struct making *m, int company, const struct entity *t)
 {
 	if (types[t->type].owner != NOBODY)
 		return types[t->type].owner == company;
-	return rng_double(&m->rng) < known_share;
+	return rng_double(&m->rng) < public_share;
 }
 
-static void list_known(struct making *m, int company, struct view *v)
+static void list_entities(struct making *m, int company, struct view *v)
 {
 	v->n_pathways = m->n_pathways;
 	v->of = mem_array((size_t)WORLD_TYPES * (m->n_pathways + 1), sizeof(*v->of));
-	for (uint32_t i = 0; i < m->n_things; i++) {
-		const struct thing *t = &m->thing[i];
+	for (uint32_t i = 0; i < m->n_entities; i++) {
+		const struct entity *t = &m->entity[i];
 		if (!knows(m, company, t))
 			continue;
 		list_add(view_all(v, t->type), i);
@@ -261,7 +261,7 @@ static bool in_focus(int company, uint32_t area)
 }
 
 static uint32_t how_many(struct making *m, int company, const struct relation *r,
-			 const struct thing *t)
+			 const struct entity *t)
 {
 	double mean = r->mean * (in_focus(company, t->area) ? near_factor : far_factor);
 	double u = mean * (0.5 + rng_double(&m->rng)); /* half to one and a half times */
@@ -269,9 +269,9 @@ static uint32_t how_many(struct making *m, int company, const struct relation *r
 	return whole + (rng_double(&m->rng) < u - whole);
 }
 
-/* The pathway that joins, mostly the thing's first; or any thing at all. */
+/* The pathway that joins, mostly the entity's first; or any entity at all. */
 static uint32_t draw_tail(struct making *m, const struct view *v, const struct relation *r,
-			  const struct thing *t)
+			  const struct entity *t)
 {
 	uint32_t which = rng_below(&m->rng, 3) > 0 ? 0 : rng_below(&m->rng, t->n_pathways);
 	const struct list *from = view_of(v, r->tail, t->pathway[which]);
@@ -288,9 +288,9 @@ static void relate(struct making *m, int company, const struct view *v, uint32_t
 	const struct list *heads = view_all(v, r->head);
 	for (size_t i = 0; i < heads->n; i++) {
 		struct fact f = { .head = heads->at[i], .relation = relation };
-		uint32_t n = how_many(m, company, r, &m->thing[f.head]);
+		uint32_t n = how_many(m, company, r, &m->entity[f.head]);
 		for (uint32_t k = 0; k < n; k++) {
-			f.tail = draw_tail(m, v, r, &m->thing[f.head]);
+			f.tail = draw_tail(m, v, r, &m->entity[f.head]);
 			struct fact turned = { f.tail, relation, f.head, false };
 			bool swap = r->head == r->tail && f.tail < f.head; /* symmetric */
 			if (f.tail != GRAPH_NONE && f.tail != f.head)
@@ -322,7 +322,7 @@ static void drop_repeats(struct facts *f)
 static void learn_facts(struct making *m, int company)
 {
 	struct view v;
-	list_known(m, company, &v);
+	list_entities(m, company, &v);
 	for (uint32_t i = 0; i < RELATIONS; i++)
 		if (relations[i].company == company)
 			relate(m, company, &v, i);
@@ -385,11 +385,11 @@ static bool may_leave_train(const struct fact *f, const uint32_t *left)
 	return relations[f->relation].asked && !f->shared && left[f->head] > 1 && left[f->tail] > 1;
 }
 
-/* Into valid and test go only facts that are asked, whose two things keep others in train,
+/* Into valid and test go only facts that are asked, whose two entities keep others in train,
  * and whose pair no other company relates. */
 static void split(struct making *m, struct facts *f, uint8_t *split_of)
 {
-	uint32_t *left = mem_array(m->n_things, sizeof(*left));
+	uint32_t *left = mem_array(m->n_entities, sizeof(*left));
 	double asked = 0;
 	rng_shuffle(&m->rng, f->at, f->n, sizeof(*f->at));
 	for (size_t i = 0; i < f->n; i++) {
@@ -411,32 +411,32 @@ static void split(struct making *m, struct facts *f, uint8_t *split_of)
 	free(left);
 }
 
-/* A company's own name of a thing: its public name, or a code. */
+/* A company's own name of an entity: its public name, or a code. */
 static const char *own_name(struct making *m, struct world_agent *a, int company, uint32_t number)
 {
-	const struct thing *t = &m->thing[number];
+	const struct entity *t = &m->entity[number];
 	if (!coded(company, t->type))
 		return t->name;
 	a->has_aliases = true;
 	return keep(m->world, world_code(t->type, number, &m->rng));
 }
 
-/* A thing's id in the graph; the first time its names and its truth are noted. */
-static uint32_t entity(struct making *m, struct world_agent *a, int company, uint32_t number,
-		       uint32_t *ids)
+/* An entity's id in the graph; the first time its names and its truth are noted. */
+static uint32_t note_entity(struct making *m, struct world_agent *a, int company, uint32_t number,
+			    uint32_t *ids)
 {
-	const struct thing *t = &m->thing[number];
+	const struct entity *t = &m->entity[number];
 	if (ids[number] != GRAPH_NONE)
 		return ids[number];
 	const char *own = own_name(m, a, company, number);
 	uint32_t id = graph_vocab_add(a->graph->entities, own, strlen(own));
 	a->public_name = mem_resize(a->public_name, id + 1, sizeof(*a->public_name));
-	a->thing = mem_resize(a->thing, id + 1, sizeof(*a->thing));
+	a->entity = mem_resize(a->entity, id + 1, sizeof(*a->entity));
 	a->public_name[id] = t->name;
-	a->thing[id] = (struct world_thing){ .type = world_type_name(t->type),
-					     .is_private = types[t->type].owner != NOBODY,
-					     .n_pathways = t->n_pathways };
-	memcpy(a->thing[id].pathway, t->pathway, sizeof(t->pathway));
+	a->entity[id] = (struct world_entity){ .type = world_type_name(t->type),
+					       .is_private = types[t->type].owner != NOBODY,
+					       .n_pathways = t->n_pathways };
+	memcpy(a->entity[id].pathway, t->pathway, sizeof(t->pathway));
 	return ids[number] = id;
 }
 
@@ -453,7 +453,7 @@ static void make_graph(struct making *m, int company)
 	struct world_agent *a = &m->world->agent[company];
 	struct facts *f = &m->facts[company];
 	uint8_t *split_of = mem_array(f->n, 1);
-	uint32_t *ids = no_ids(m->n_things);
+	uint32_t *ids = no_ids(m->n_entities);
 	a->name = companies[company].name;
 	a->about = companies[company].about;
 	a->graph = graph_new();
@@ -464,9 +464,9 @@ static void make_graph(struct making *m, int company)
 			struct graph_triple t;
 			if (split_of[i] != s)
 				continue;
-			t.head = entity(m, a, company, f->at[i].head, ids);
+			t.head = note_entity(m, a, company, f->at[i].head, ids);
 			t.rel = graph_vocab_add(a->graph->relations, r, strlen(r));
-			t.tail = entity(m, a, company, f->at[i].tail, ids);
+			t.tail = note_entity(m, a, company, f->at[i].tail, ids);
 			graph_add(a->graph, (enum graph_split)s, t);
 		}
 	}
@@ -488,7 +488,7 @@ struct world *world_new(const struct world_config *c)
 	m.world->n = c->agents;
 	m.n_pathways = WORLD_PATHWAYS * c->percent / 100;
 	rng_seed(&m.rng, c->seed);
-	make_things(&m);
+	make_entities(&m);
 	for (uint32_t i = 0; i < c->agents; i++)
 		learn_facts(&m, (int)i);
 	mark_shared(&m);
@@ -496,7 +496,7 @@ struct world *world_new(const struct world_config *c)
 		make_graph(&m, (int)i);
 	for (uint32_t i = 0; i < c->agents; i++)
 		free(m.facts[i].at);
-	free(m.thing);
+	free(m.entity);
 	return m.world;
 }
 
@@ -507,7 +507,7 @@ void world_free(struct world *w)
 	for (uint32_t i = 0; i < w->n; i++) {
 		graph_free(w->agent[i].graph);
 		free(w->agent[i].public_name);
-		free(w->agent[i].thing);
+		free(w->agent[i].entity);
 	}
 	for (size_t i = 0; i < w->n_text; i++)
 		free(w->text[i]);

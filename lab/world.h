@@ -1,9 +1,9 @@
-/* lab/world.h - a small invented world, in which companies know different things.
+/* lab/world.h - a small invented world, in which companies know different entities.
  *
  * Some hundred *pathways* run through it, and nobody may see them: no graph names
  * one.  A pathway has its genes, the diseases that follow when it fails, the
  * drugs that act on it, the symptoms that show and the tissues where it runs.
- * Nearly every fact joins two things of one pathway; a few are noise.
+ * Nearly every fact joins two entities of one pathway; a few are noise.
  *
  *               knows much about    asks, and knows least about
  *   maker       drugs, genes        drug treats disease
@@ -14,10 +14,10 @@
  *   lab         genes, symptoms     assay detects disease
  *
  * (the last three join when four, five or six are asked for).  Each knows some
- * three quarters of the public things, looks closely at some therapeutic areas and
- * hardly at others, and has private things of its own.  So each sees a part of
+ * three quarters of the public entities, looks closely at some therapeutic areas and
+ * hardly at others, and has private entities of its own.  So each sees a part of
  * every pathway, and another sees well what it sees badly: that, and not
- * copied answers, is what a federation can win.  A pair of things that two
+ * copied answers, is what a federation can win.  A pair of entities that two
  * companies both relate, by whatever relation, is in no valid or test split.
  * Valid and test hold the relation that a company asks about.
  *
@@ -42,13 +42,13 @@ enum { WORLD_PATHWAYS = 120, WORLD_SPREAD_MAX = 6 };
 struct world_config {
 	uint64_t seed;
 	uint32_t agents;  /* 2..6, in the order above */
-	uint32_t percent; /* of the usual number of things and pathways: 10..1000 */
+	uint32_t percent; /* of the usual number of entities and pathways: 10..1000 */
 };
 
 void world_defaults(struct world_config *c);
 
-/* What a thing of some agent's graph is in the world; the secret of the world. */
-struct world_thing {
+/* The facts on an entity of some agent's graph in the world; the secret of the world. */
+struct world_entity {
 	const char *type; /* "gene" ... */
 	bool is_private;  /* nobody else can know it */
 	uint32_t n_pathways;
@@ -61,7 +61,7 @@ struct world_agent {
 	/* By entity id: the public name (equal to the own one where there is no code), and
 	 * what it is.  The strings are the world's. */
 	const char **public_name;
-	struct world_thing *thing;
+	struct world_entity *entity;
 	bool has_aliases;
 };
 

@@ -25,7 +25,7 @@ enum world_type {
 const char *world_type_name(enum world_type t);
 /* A new string, to be freed; may repeat: the caller draws again.  area: 0..5. */
 char *world_draw_name(enum world_type t, uint32_t area, struct rng *r);
-/* The code under which the number-th thing stands in a company's own books. */
+/* The code under which the number-th entity stands in a company's own books. */
 char *world_code(enum world_type t, uint32_t number, struct rng *r);
 
 #endif

@@ -13,7 +13,7 @@ static_assert((int)NET_REASON_MAX < (int)FRAME_BODY_MAX, "a reason fits one fram
 
 enum { SEALED_MIN = FRAME_KIND + NOISE_TAG };
 
-static void cipher_move(struct noise_cipher *to, struct noise_cipher *from)
+static void cipher_move(struct net_noise_cipher *to, struct net_noise_cipher *from)
 {
 	assert(from->keyed);
 	*to = *from;
@@ -21,31 +21,32 @@ static void cipher_move(struct noise_cipher *to, struct noise_cipher *from)
 }
 
 /* Counted alike on both sides, so no message need say it. */
-static void count_message(struct noise_cipher *c, uint64_t every, uint64_t *until)
+static void count_message(struct net_noise_cipher *c, uint64_t every, uint64_t *until)
 {
 	if (--*until > 0)
 		return;
-	noise_rekey(c);
+	net_noise_rekey(c);
 	*until = every;
 }
 
 /* ---- writing ---- */
 
-void frame_writer_init(struct frame_writer *w, struct noise_cipher *tx, uint64_t rekey_every)
+void net_frame_writer_init(struct net_frame_writer *w, struct net_noise_cipher *tx,
+			   uint64_t rekey_every)
 {
 	cipher_move(&w->cipher, tx);
 	w->rekey_every = rekey_every > 0 ? rekey_every : FRAME_REKEY_EVERY;
 	w->until_rekey = w->rekey_every;
 }
 
-void frame_writer_release(struct frame_writer *w)
+void net_frame_writer_release(struct net_frame_writer *w)
 {
 	sodium_memzero(w, sizeof(*w));
 }
 
 /* One frame whose text is a then b. */
-static int frame_put(struct frame_writer *w, enum frame_kind kind, const uint8_t *a, size_t a_len,
-		     const uint8_t *b, size_t b_len, struct buf *out)
+static int frame_put(struct net_frame_writer *w, enum net_frame_kind kind, const uint8_t *a,
+		     size_t a_len, const uint8_t *b, size_t b_len, struct buf *out)
 {
 	size_t n = FRAME_KIND + a_len + b_len, sealed = n + NOISE_TAG;
 	uint8_t *p = buf_extend(out, FRAME_HEAD + sealed);
@@ -59,7 +60,7 @@ static int frame_put(struct frame_writer *w, enum frame_kind kind, const uint8_t
 	if (b_len > 0)
 		memcpy(p + FRAME_HEAD + FRAME_KIND + a_len, b, b_len);
 	/* sealed where it lies; the length is bound by the tag's place */
-	if (noise_seal(&w->cipher, NULL, 0, p + FRAME_HEAD, n, p + FRAME_HEAD) != 0) {
+	if (net_noise_seal(&w->cipher, NULL, 0, p + FRAME_HEAD, n, p + FRAME_HEAD) != 0) {
 		out->len -= FRAME_HEAD + sealed;
 		return ERR_TOOBIG;
 	}
@@ -67,7 +68,8 @@ static int frame_put(struct frame_writer *w, enum frame_kind kind, const uint8_t
 	return 0;
 }
 
-int frame_write_message(struct frame_writer *w, const void *bytes, size_t len, struct buf *out)
+int net_frame_write_message(struct net_frame_writer *w, const void *bytes, size_t len,
+			    struct buf *out)
 {
 	const uint8_t head[FRAME_LENGTH] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
 					     (uint8_t)(len >> 8), (uint8_t)len };
@@ -77,7 +79,7 @@ int frame_write_message(struct frame_writer *w, const void *bytes, size_t len, s
 
 	if (len == 0 || len > NET_MESSAGE_MAX)
 		return ERR_TOOBIG;
-	buf_reserve(out, frame_size(len));
+	buf_reserve(out, net_frame_size(len));
 	while (rc == 0 && len > 0) {
 		size_t n = len < FRAME_BODY_MAX - first ? len : FRAME_BODY_MAX - first;
 
@@ -89,8 +91,8 @@ int frame_write_message(struct frame_writer *w, const void *bytes, size_t len, s
 	return rc;
 }
 
-int frame_write_control(struct frame_writer *w, enum frame_kind kind, const char *text,
-			struct buf *out)
+int net_frame_write_control(struct net_frame_writer *w, enum net_frame_kind kind, const char *text,
+			    struct buf *out)
 {
 	size_t n = text == NULL ? 0 : strnlen(text, NET_REASON_MAX);
 
@@ -98,7 +100,7 @@ int frame_write_control(struct frame_writer *w, enum frame_kind kind, const char
 	return frame_put(w, kind, (const uint8_t *)text, n, NULL, 0, out);
 }
 
-size_t frame_size(size_t message_len)
+size_t net_frame_size(size_t message_len)
 {
 	size_t n = message_len + FRAME_LENGTH;
 	size_t frames = (n + FRAME_BODY_MAX - 1) / FRAME_BODY_MAX;
@@ -108,7 +110,8 @@ size_t frame_size(size_t message_len)
 
 /* ---- reading ---- */
 
-void frame_reader_init(struct frame_reader *r, struct noise_cipher *rx, uint64_t rekey_every)
+void net_frame_reader_init(struct net_frame_reader *r, struct net_noise_cipher *rx,
+			   uint64_t rekey_every)
 {
 	memset(r, 0, sizeof(*r));
 	cipher_move(&r->cipher, rx);
@@ -116,25 +119,25 @@ void frame_reader_init(struct frame_reader *r, struct noise_cipher *rx, uint64_t
 	r->until_rekey = r->rekey_every;
 }
 
-void frame_reader_release(struct frame_reader *r)
+void net_frame_reader_release(struct net_frame_reader *r)
 {
 	buf_release(&r->message);
 	buf_release(&r->partial);
 	sodium_memzero(r, sizeof(*r));
 }
 
-static size_t sealed_len(const struct frame_reader *r)
+static size_t sealed_len(const struct net_frame_reader *r)
 {
 	return (size_t)r->frame[0] << 8 | r->frame[1];
 }
 
 /* Bytes still wanted for the head, or for the frame once the head is there. */
-static size_t wanted(const struct frame_reader *r)
+static size_t wanted(const struct net_frame_reader *r)
 {
 	return r->have < FRAME_HEAD ? FRAME_HEAD - r->have : FRAME_HEAD + sealed_len(r) - r->have;
 }
 
-static int message_begin(struct frame_reader *r, const uint8_t **body, size_t *len)
+static int message_begin(struct net_frame_reader *r, const uint8_t **body, size_t *len)
 {
 	const uint8_t *b = *body;
 
@@ -150,8 +153,8 @@ static int message_begin(struct frame_reader *r, const uint8_t **body, size_t *l
 	return 0;
 }
 
-/* What was partial is the message; the old one's memory is used again. */
-static void message_swap(struct frame_reader *r)
+/* The partial message becomes the message; the old one's memory is used again. */
+static void message_swap(struct net_frame_reader *r)
 {
 	struct buf done = r->partial;
 
@@ -161,7 +164,7 @@ static void message_swap(struct frame_reader *r)
 }
 
 /* Each part is as full as it can be. */
-static int part_take(struct frame_reader *r, const uint8_t *body, size_t len)
+static int part_take(struct net_frame_reader *r, const uint8_t *body, size_t len)
 {
 	size_t room = FRAME_BODY_MAX, left;
 	int rc;
@@ -184,7 +187,7 @@ static int part_take(struct frame_reader *r, const uint8_t *body, size_t len)
 	return FRAME_MESSAGE;
 }
 
-static int bye_take(struct frame_reader *r, const uint8_t *body, size_t len)
+static int bye_take(struct net_frame_reader *r, const uint8_t *body, size_t len)
 {
 	if (len > NET_REASON_MAX)
 		return ERR_PROTO;
@@ -195,11 +198,11 @@ static int bye_take(struct frame_reader *r, const uint8_t *body, size_t len)
 }
 
 /* A whole frame is there: open it and see what it is. */
-static int frame_take(struct frame_reader *r)
+static int frame_take(struct net_frame_reader *r)
 {
 	size_t sealed = sealed_len(r), len = sealed - SEALED_MIN;
 	uint8_t *text = r->frame + FRAME_HEAD;
-	int rc = noise_open(&r->cipher, NULL, 0, text, sealed, text);
+	int rc = net_noise_open(&r->cipher, NULL, 0, text, sealed, text);
 
 	if (rc != 0)
 		return rc;
@@ -220,13 +223,13 @@ static int frame_take(struct frame_reader *r)
 }
 
 /* Without its key the reader answers every later call with ERR_PROTO. */
-static int die(struct frame_reader *r, int code)
+static int die(struct net_frame_reader *r, int code)
 {
-	frame_reader_release(r);
+	net_frame_reader_release(r);
 	return code;
 }
 
-int frame_read(struct frame_reader *r, const uint8_t **in, size_t *len)
+int net_frame_read(struct net_frame_reader *r, const uint8_t **in, size_t *len)
 {
 	int rc = FRAME_MORE;
 

@@ -19,7 +19,7 @@ static void source_v6(struct in6_addr *a, char out[NET_SOURCE_TEXT])
 	snprintf(out, NET_SOURCE_TEXT, "%.40s/64", text);
 }
 
-void gate_source_of(const char *address, char out[NET_SOURCE_TEXT])
+void net_gate_source_of(const char *address, char out[NET_SOURCE_TEXT])
 {
 	struct in6_addr v6;
 	char host[NET_SOURCE_TEXT];
@@ -33,7 +33,7 @@ void gate_source_of(const char *address, char out[NET_SOURCE_TEXT])
 		memcpy(out, host, NET_SOURCE_TEXT);
 }
 
-static const struct gate_source *find_source(const struct gate *g, const char *source)
+static const struct net_gate_source *find_source(const struct net_gate *g, const char *source)
 {
 	for (size_t i = 0; i < GATE_SOURCES; i++)
 		if (strcmp(g->sources[i].source, source) == 0)
@@ -42,12 +42,12 @@ static const struct gate_source *find_source(const struct gate *g, const char *s
 }
 
 /* A free place, or that of the source whose bucket was full first. */
-static struct gate_source *place_for(struct gate *g)
+static struct net_gate_source *place_for(struct net_gate *g)
 {
-	struct gate_source *idle = &g->sources[0];
+	struct net_gate_source *idle = &g->sources[0];
 
 	for (size_t i = 0; i < GATE_SOURCES; i++) {
-		struct gate_source *s = &g->sources[i];
+		struct net_gate_source *s = &g->sources[i];
 
 		if (s->source[0] == '\0')
 			return s;
@@ -64,16 +64,16 @@ static struct gate_source *place_for(struct gate *g)
 
 enum { FULL_MS = GATE_REFUSED_MAX * GATE_REFUSED_MS };
 
-bool gate_open(const struct gate *g, const char *source, uint64_t now_ms)
+bool net_gate_open(const struct net_gate *g, const char *source, uint64_t now_ms)
 {
-	const struct gate_source *s = find_source(g, source);
+	const struct net_gate_source *s = find_source(g, source);
 
 	return s == NULL || s->source[0] == '\0' || s->empty_ms + GATE_REFUSED_MS <= now_ms;
 }
 
-void gate_refused(struct gate *g, const char *source, uint64_t now_ms)
+void net_gate_refused(struct net_gate *g, const char *source, uint64_t now_ms)
 {
-	struct gate_source *s = (struct gate_source *)find_source(g, source);
+	struct net_gate_source *s = (struct net_gate_source *)find_source(g, source);
 	uint64_t full = now_ms > FULL_MS ? now_ms - FULL_MS : 0;
 
 	if (source[0] == '\0')
@@ -90,14 +90,14 @@ void gate_refused(struct gate *g, const char *source, uint64_t now_ms)
 
 /* ---- keys that are told to the owner ---- */
 
-bool gate_tells(struct gate *g, const uint8_t key[NET_KEY_BYTES], const char *source,
-		uint64_t now_ms)
+bool net_gate_tells(struct net_gate *g, const uint8_t key[NET_KEY_BYTES], const char *source,
+		    uint64_t now_ms)
 {
-	struct gate_key *room = NULL;
+	struct net_gate_key *room = NULL;
 	size_t same = 0;
 
 	for (size_t i = 0; i < GATE_KEYS; i++) {
-		struct gate_key *k = &g->keys[i];
+		struct net_gate_key *k = &g->keys[i];
 		bool fresh = k->at_ms != 0 && now_ms - k->at_ms < GATE_KEY_MS;
 
 		if (!fresh) {

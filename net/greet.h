@@ -3,7 +3,7 @@
  *   dialler -> acceptor, 120 bytes           acceptor -> dialler, 56 or 8 bytes
  *     0   4  "FKGE"                            0   4  "FKGE"
  *     4   2  version, big-endian               4   2  its version, big-endian
- *     6   1  0                                 6   1  enum greet_status
+ *     6   1  0                                 6   1  enum net_greet_status
  *     7   1  0                                 7   1  0
  *     8 112  Noise message 1                   8  48  Noise message 2, if GREET_OK
  *
@@ -29,7 +29,7 @@ enum {
 	GREET_ANSWER = GREET_HEAD + GREET_ACT2,
 };
 
-enum greet_status {
+enum net_greet_status {
 	GREET_OK = 0,
 	GREET_VERSION = 1,  /* another version: the one in this head is spoken here */
 	GREET_REFUSED = 2,  /* the key is not on the list */
@@ -37,25 +37,27 @@ enum greet_status {
 	GREET_BUSY = 4,
 };
 
-struct greet_keys {
+struct net_greet_keys {
 	const uint8_t *secret; /* our X25519 secret key */
 	const uint8_t *psk;    /* or NULL */
 	uint16_t version;
 };
 
 /* The dialler's 120 bytes. */
-int greet_ask(struct noise *hs, const struct greet_keys *keys, const uint8_t their_key[NOISE_DH],
-	      const uint8_t ticket[NET_TICKET_BYTES], uint8_t out[GREET_ASK]);
+MUST_CHECK int net_greet_ask(struct net_noise *hs, const struct net_greet_keys *keys,
+			     const uint8_t their_key[NOISE_DH],
+			     const uint8_t ticket[NET_TICKET_BYTES], uint8_t out[GREET_ASK]);
 /* The head of the other side: ERR_PROTO (no fkge), ERR_VERSION (*version says which), 0. */
-int greet_head(const uint8_t in[GREET_HEAD], uint16_t mine, uint16_t *version, uint8_t *status);
+MUST_CHECK int net_greet_head(const uint8_t in[GREET_HEAD], uint16_t mine, uint16_t *version,
+			      uint8_t *status);
 /* A refusal: 8 bytes. */
-void greet_refuse(enum greet_status status, uint16_t version, uint8_t out[GREET_HEAD]);
-/* The acceptor reads message 1; then noise_remote(hs) is who it claims to be. */
-int greet_hear(struct noise *hs, const struct greet_keys *keys, const uint8_t in[GREET_ACT1],
-	       uint8_t ticket[NET_TICKET_BYTES]);
+void net_greet_refuse(enum net_greet_status status, uint16_t version, uint8_t out[GREET_HEAD]);
+/* The acceptor reads message 1; then net_noise_remote(hs) is who it claims to be. */
+MUST_CHECK int net_greet_hear(struct net_noise *hs, const struct net_greet_keys *keys,
+			      const uint8_t in[GREET_ACT1], uint8_t ticket[NET_TICKET_BYTES]);
 /* The acceptor's 56 bytes; hs is ready to split. */
-int greet_answer(struct noise *hs, uint16_t version, uint8_t out[GREET_ANSWER]);
+MUST_CHECK int net_greet_answer(struct net_noise *hs, uint16_t version, uint8_t out[GREET_ANSWER]);
 /* The dialler reads message 2; hs is ready to split. */
-int greet_finish(struct noise *hs, const uint8_t in[GREET_ACT2]);
+MUST_CHECK int net_greet_finish(struct net_noise *hs, const uint8_t in[GREET_ACT2]);
 
 #endif

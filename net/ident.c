@@ -202,7 +202,7 @@ static void invite_put(const struct net_invite *in, struct buf *b)
 		net_put_bin(&w, "tk", in->ticket, NET_TICKET_BYTES);
 	if (in->bound)
 		net_put_bin(&w, "to", in->to, NET_KEY_BYTES);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 }
 
 static void invite_check(const struct buf *map, uint8_t out[CHECK_BYTES])

@@ -23,7 +23,7 @@ enum {
 
 /* Is this a name that peers take?  1..NET_NAME_MAX bytes of UTF-8 without control characters or
  * spaces at its ends.  ERR_USAGE with the reason.  All who set an agent's name ask this. */
-int net_name_check(const char *name, struct err *e);
+MUST_CHECK int net_name_check(const char *name, struct err *e);
 
 /* The public half of an agent. */
 struct net_ident {
@@ -39,7 +39,7 @@ bool net_ident_short_valid(const char *text);
 
 /* One 32-byte key: 52 characters and 4 of check.  ERR_INPUT with the reason. */
 void net_key_format(const uint8_t key[NET_KEY_BYTES], char out[NET_KEY_TEXT]);
-int net_key_parse(const char *text, uint8_t key[NET_KEY_BYTES], struct err *e);
+MUST_CHECK int net_key_parse(const char *text, uint8_t key[NET_KEY_BYTES], struct err *e);
 
 /* One line that brings an agent into touch: `fkge join LINE`. */
 struct net_invite {
@@ -57,8 +57,9 @@ struct net_invite {
 
 /* "fkge1:<base32 of a msgpack map and a check>".  ERR_USAGE for a host without a
  * port or the reverse.  A line with a psk is a secret: keep it out of logs. */
-int net_invite_format(const struct net_invite *in, char out[NET_INVITE_TEXT], struct err *e);
+MUST_CHECK int net_invite_format(const struct net_invite *in, char out[NET_INVITE_TEXT],
+				 struct err *e);
 /* Spaces and line ends around it are allowed.  ERR_INPUT, ERR_VERSION. */
-int net_invite_parse(const char *line, struct net_invite *out, struct err *e);
+MUST_CHECK int net_invite_parse(const char *line, struct net_invite *out, struct err *e);
 
 #endif

@@ -680,6 +680,14 @@ int net_write_end(struct net_writer *w, struct err *e)
 		       w->limit);
 }
 
+void net_write_close(struct net_writer *w)
+{
+	int rc = net_write_end(w, NULL);
+
+	assert(rc == 0);
+	err_ignore(rc);
+}
+
 void net_put_uint(struct net_writer *w, const char *key, uint64_t v)
 {
 	msgpack_packer pk = begin(w, key);

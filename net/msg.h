@@ -9,7 +9,7 @@
  * key, net_write_end().  Reading never trusts a length: the whole message is
  * scanned (depth, number of values against the limit of its type, every length
  * against the bytes that are there, no bytes left over) before msgpack-c may take
- * memory for it.  What was decoded points into the caller's bytes and lives as long as they do.
+ * memory for it.  Decoded values point into the caller's bytes and live as long as those bytes.
  *
  * The getters share one `struct err`: the first failure stays in it and later
  * getters do nothing, so a decoder asks for all its keys and looks once:
@@ -91,7 +91,7 @@ struct net_msg {
 	void *zone; /* private */
 };
 
-/* What stands before the body. */
+/* The part of a message before the body. */
 struct net_msg_head {
 	enum net_msg_type type;
 	bool has_session;
@@ -100,11 +100,11 @@ struct net_msg_head {
 
 /* The first few bytes alone, in constant time: a message that nobody waits for is refused
  * by this, and its body is never looked at.  Errors as of net_msg_decode(). */
-int net_msg_head(struct net_msg_head *h, const uint8_t *base, size_t len, struct err *e);
+MUST_CHECK int net_msg_head(struct net_msg_head *h, const uint8_t *base, size_t len, struct err *e);
 
 /* Decode one message.  ERR_TOOBIG above the limit of its type, ERR_PROTO
  * otherwise; m needs no release after an error.  base must outlive m. */
-int net_msg_decode(struct net_msg *m, const uint8_t *base, size_t len, struct err *e);
+MUST_CHECK int net_msg_decode(struct net_msg *m, const uint8_t *base, size_t len, struct err *e);
 void net_msg_release(struct net_msg *m);
 
 struct net_body { /* a map standing alone: the body of a conversation's message */
@@ -113,7 +113,7 @@ struct net_body { /* a map standing alone: the body of a conversation's message 
 };
 
 /* As net_msg_decode, at most NET_MESSAGE_MAX bytes. */
-int net_body_decode(struct net_body *b, const uint8_t *base, size_t len, struct err *e);
+MUST_CHECK int net_body_decode(struct net_body *b, const uint8_t *base, size_t len, struct err *e);
 void net_body_release(struct net_body *b);
 
 bool net_has(const struct net_map *m, const char *key);
@@ -174,14 +174,17 @@ void net_write_begin(struct net_writer *w, struct buf *out, enum net_msg_type ty
 /* Begin a map standing alone (a conversation's body). */
 void net_write_body(struct net_writer *w, struct buf *out);
 /* Close what is open.  0, or ERR_TOOBIG when it is over its limit (the bytes are taken back). */
-int net_write_end(struct net_writer *w, struct err *e);
+MUST_CHECK int net_write_end(struct net_writer *w, struct err *e);
+/* The same of a message whose size depends on nobody but its writer, and is below the limit. */
+void net_write_close(struct net_writer *w);
 
 /* key NULL: an element of the list that is open. */
 void net_put_uint(struct net_writer *w, const char *key, uint64_t v);
 void net_put_int(struct net_writer *w, const char *key, int64_t v);
 void net_put_bool(struct net_writer *w, const char *key, bool v);
 void net_put_double(struct net_writer *w, const char *key, double v);
-/* What readers would refuse of it, such as a character that was cut, is marked: text_mark(). */
+/* A part of s that readers would refuse, such as a character that was cut, is marked:
+ * text_mark(). */
 void net_put_str(struct net_writer *w, const char *key, const char *s);
 void net_put_bin(struct net_writer *w, const char *key, const void *bytes, size_t n);
 void net_put_tensor(struct net_writer *w, const char *key, const float *v, size_t rows,

@@ -83,15 +83,15 @@ static void nonce_bytes(uint64_t n, uint8_t out[12])
 		out[4 + i] = (uint8_t)(n >> (8 * i));
 }
 
-static void cipher_set(struct noise_cipher *c, const uint8_t key[NOISE_HASH])
+static void cipher_set(struct net_noise_cipher *c, const uint8_t key[NOISE_HASH])
 {
 	memcpy(c->key, key, sizeof(c->key)); /* truncated to 32 bytes when HASHLEN is 64 */
 	c->nonce = 0;
 	c->keyed = true;
 }
 
-int noise_seal(struct noise_cipher *c, const void *ad, size_t ad_len, const void *text, size_t len,
-	       uint8_t *out)
+int net_noise_seal(struct net_noise_cipher *c, const void *ad, size_t ad_len, const void *text,
+		   size_t len, uint8_t *out)
 {
 	uint8_t nonce[12];
 
@@ -108,8 +108,8 @@ int noise_seal(struct noise_cipher *c, const void *ad, size_t ad_len, const void
 	return 0;
 }
 
-int noise_open(struct noise_cipher *c, const void *ad, size_t ad_len, const uint8_t *in, size_t len,
-	       uint8_t *out)
+int net_noise_open(struct net_noise_cipher *c, const void *ad, size_t ad_len, const uint8_t *in,
+		   size_t len, uint8_t *out)
 {
 	uint8_t nonce[12];
 
@@ -127,7 +127,7 @@ int noise_open(struct noise_cipher *c, const void *ad, size_t ad_len, const uint
 	return 0;
 }
 
-void noise_rekey(struct noise_cipher *c)
+void net_noise_rekey(struct net_noise_cipher *c)
 {
 	uint8_t nonce[12], zeros[32] = { 0 }, out[32 + NOISE_TAG];
 
@@ -141,12 +141,12 @@ void noise_rekey(struct noise_cipher *c)
 
 /* ---- SymmetricState (section 5.2) ---- */
 
-static void mix_hash(struct noise *hs, const void *data, size_t len)
+static void mix_hash(struct net_noise *hs, const void *data, size_t len)
 {
 	hash(hs->h, (struct part){ hs->h, NOISE_HASH }, (struct part){ data, len });
 }
 
-static void mix_key(struct noise *hs, const void *input, size_t len)
+static void mix_key(struct net_noise *hs, const void *input, size_t len)
 {
 	uint8_t out[2][NOISE_HASH];
 
@@ -156,7 +156,7 @@ static void mix_key(struct noise *hs, const void *input, size_t len)
 	sodium_memzero(out, sizeof(out));
 }
 
-static void mix_key_and_hash(struct noise *hs, const void *input, size_t len)
+static void mix_key_and_hash(struct net_noise *hs, const void *input, size_t len)
 {
 	uint8_t out[3][NOISE_HASH];
 
@@ -167,20 +167,20 @@ static void mix_key_and_hash(struct noise *hs, const void *input, size_t len)
 	sodium_memzero(out, sizeof(out));
 }
 
-/* What is on its way: a handshake message being written or read. */
+/* A handshake message on its way: it is being written or read. */
 struct wire {
 	uint8_t *out; /* writing */
 	const uint8_t *in;
 	size_t at, size;
 };
 
-static int seal_and_hash(struct noise *hs, struct wire *w, const void *text, size_t len)
+static int seal_and_hash(struct net_noise *hs, struct wire *w, const void *text, size_t len)
 {
 	size_t n = len + (hs->cipher.keyed ? NOISE_TAG : 0);
 
 	if (w->size - w->at < n)
 		return ERR_TOOBIG;
-	if (noise_seal(&hs->cipher, hs->h, NOISE_HASH, text, len, w->out + w->at) != 0)
+	if (net_noise_seal(&hs->cipher, hs->h, NOISE_HASH, text, len, w->out + w->at) != 0)
 		return ERR_TOOBIG;
 	mix_hash(hs, w->out + w->at, n);
 	w->at += n;
@@ -188,10 +188,10 @@ static int seal_and_hash(struct noise *hs, struct wire *w, const void *text, siz
 }
 
 /* Opens the next n sealed (or clear) bytes of the wire into out. */
-static int open_and_hash(struct noise *hs, struct wire *w, size_t n, uint8_t *out)
+static int open_and_hash(struct net_noise *hs, struct wire *w, size_t n, uint8_t *out)
 {
 	const uint8_t *in = w->in + w->at;
-	int rc = noise_open(&hs->cipher, hs->h, NOISE_HASH, in, n, out);
+	int rc = net_noise_open(&hs->cipher, hs->h, NOISE_HASH, in, n, out);
 
 	if (rc != 0)
 		return rc;
@@ -202,7 +202,7 @@ static int open_and_hash(struct noise *hs, struct wire *w, size_t n, uint8_t *ou
 
 /* ---- HandshakeState (section 5.3), token by token ---- */
 
-static int write_e(struct noise *hs, struct wire *w)
+static int write_e(struct net_noise *hs, struct wire *w)
 {
 	assert(w->out != NULL);
 	if (w->size - w->at < NOISE_DH)
@@ -218,7 +218,7 @@ static int write_e(struct noise *hs, struct wire *w)
 	return 0;
 }
 
-static int read_e(struct noise *hs, struct wire *w)
+static int read_e(struct net_noise *hs, struct wire *w)
 {
 	if (w->size - w->at < NOISE_DH)
 		return ERR_PROTO;
@@ -231,7 +231,7 @@ static int read_e(struct noise *hs, struct wire *w)
 	return 0;
 }
 
-static int read_s(struct noise *hs, struct wire *w)
+static int read_s(struct net_noise *hs, struct wire *w)
 {
 	size_t n = NOISE_DH + (hs->cipher.keyed ? NOISE_TAG : 0);
 	int rc;
@@ -243,7 +243,7 @@ static int read_s(struct noise *hs, struct wire *w)
 	return rc;
 }
 
-static int mix_dh(struct noise *hs, const uint8_t *secret, const uint8_t *public)
+static int mix_dh(struct net_noise *hs, const uint8_t *secret, const uint8_t *public)
 {
 	uint8_t shared[NOISE_DH];
 	int rc = crypto_scalarmult(shared, secret, public) == 0 ? 0 : ERR_PROTO;
@@ -254,7 +254,7 @@ static int mix_dh(struct noise *hs, const uint8_t *secret, const uint8_t *public
 	return rc;
 }
 
-static int token_dh(struct noise *hs, enum noise_token t)
+static int token_dh(struct net_noise *hs, enum noise_token t)
 {
 	bool initiator = hs->role == NOISE_INITIATOR;
 
@@ -273,7 +273,7 @@ static int token_dh(struct noise *hs, enum noise_token t)
 	}
 }
 
-static int token_run(struct noise *hs, struct wire *w, enum noise_token t)
+static int token_run(struct net_noise *hs, struct wire *w, enum noise_token t)
 {
 	bool writing = hs->turn == NOISE_WRITE;
 
@@ -292,7 +292,7 @@ static int token_run(struct noise *hs, struct wire *w, enum noise_token t)
 }
 
 /* psk0 stands before the first message's tokens, pskN after those of message N. */
-static int psk_run(struct noise *hs, struct wire *w, unsigned at)
+static int psk_run(struct net_noise *hs, struct wire *w, unsigned at)
 {
 	for (size_t i = 0; i < hs->n_psks; i++)
 		if (hs->psk_at[i] == at)
@@ -300,7 +300,7 @@ static int psk_run(struct noise *hs, struct wire *w, unsigned at)
 	return 0;
 }
 
-static int tokens_run(struct noise *hs, struct wire *w)
+static int tokens_run(struct net_noise *hs, struct wire *w)
 {
 	const uint8_t *tokens = hs->pattern->message[hs->message];
 	int rc = hs->message == 0 ? psk_run(hs, w, 0) : 0;
@@ -310,7 +310,7 @@ static int tokens_run(struct noise *hs, struct wire *w)
 	return rc == 0 ? psk_run(hs, w, hs->message + 1U) : rc;
 }
 
-static void turn_next(struct noise *hs)
+static void turn_next(struct net_noise *hs)
 {
 	hs->message++;
 	if (hs->message == hs->pattern->messages)
@@ -319,13 +319,14 @@ static void turn_next(struct noise *hs)
 		hs->turn = hs->turn == NOISE_WRITE ? NOISE_READ : NOISE_WRITE;
 }
 
-static ptrdiff_t die(struct noise *hs, int code)
+static ptrdiff_t die(struct net_noise *hs, int code)
 {
-	noise_release(hs);
+	net_noise_release(hs);
 	return code;
 }
 
-ptrdiff_t noise_write(struct noise *hs, const void *payload, size_t len, uint8_t *out, size_t size)
+ptrdiff_t net_noise_write(struct net_noise *hs, const void *payload, size_t len, uint8_t *out,
+			  size_t size)
 {
 	struct wire w = { .out = out, .size = size < NOISE_MESSAGE_MAX ? size : NOISE_MESSAGE_MAX };
 	int rc;
@@ -340,7 +341,8 @@ ptrdiff_t noise_write(struct noise *hs, const void *payload, size_t len, uint8_t
 	return (ptrdiff_t)w.at;
 }
 
-ptrdiff_t noise_read(struct noise *hs, const uint8_t *in, size_t len, uint8_t *payload, size_t size)
+ptrdiff_t net_noise_read(struct net_noise *hs, const uint8_t *in, size_t len, uint8_t *payload,
+			 size_t size)
 {
 	struct wire w = { .in = in, .size = len };
 	size_t tag, rest;
@@ -365,13 +367,13 @@ ptrdiff_t noise_read(struct noise *hs, const uint8_t *in, size_t len, uint8_t *p
 	return (ptrdiff_t)(rest - tag);
 }
 
-const uint8_t *noise_remote(const struct noise *hs)
+const uint8_t *net_noise_remote(const struct net_noise *hs)
 {
 	return hs->has_rs ? hs->rs : NULL;
 }
 
-void noise_split(struct noise *hs, struct noise_cipher *tx, struct noise_cipher *rx,
-		 uint8_t hash_out[NOISE_HASH])
+void net_noise_split(struct net_noise *hs, struct net_noise_cipher *tx, struct net_noise_cipher *rx,
+		     uint8_t hash_out[NOISE_HASH])
 {
 	bool initiator = hs->role == NOISE_INITIATOR;
 	uint8_t out[2][NOISE_HASH];
@@ -383,10 +385,10 @@ void noise_split(struct noise *hs, struct noise_cipher *tx, struct noise_cipher 
 	if (hash_out != NULL)
 		memcpy(hash_out, hs->h, NOISE_HASH);
 	sodium_memzero(out, sizeof(out));
-	noise_release(hs);
+	net_noise_release(hs);
 }
 
-void noise_release(struct noise *hs)
+void net_noise_release(struct net_noise *hs)
 {
 	sodium_memzero(hs, sizeof(*hs));
 	hs->turn = NOISE_DEAD;
@@ -394,7 +396,7 @@ void noise_release(struct noise *hs)
 
 /* ---- protocol names (section 8) and Initialize() ---- */
 
-static const struct noise_pattern *pattern_find(const char *name, size_t len)
+static const struct net_noise_pattern *pattern_find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof(noise_patterns) / sizeof(noise_patterns[0]); i++)
 		if (strlen(noise_patterns[i].name) == len &&
@@ -404,7 +406,7 @@ static const struct noise_pattern *pattern_find(const char *name, size_t len)
 }
 
 /* "psk0+psk2" up to the '_'. */
-static int modifiers_parse(struct noise *hs, const char *s)
+static int modifiers_parse(struct net_noise *hs, const char *s)
 {
 	while (*s != '_') {
 		if (strncmp(s, "psk", 3) != 0 || s[3] < '0' || s[3] > '4' ||
@@ -421,7 +423,7 @@ static int modifiers_parse(struct noise *hs, const char *s)
 	return strcmp(s, "_25519_ChaChaPoly_BLAKE2b") == 0 ? 0 : ERR_USAGE;
 }
 
-static int protocol_parse(struct noise *hs, const char *protocol)
+static int protocol_parse(struct net_noise *hs, const char *protocol)
 {
 	static const char head[] = "Noise_";
 	const char *name = protocol + sizeof(head) - 1;
@@ -435,7 +437,8 @@ static int protocol_parse(struct noise *hs, const char *protocol)
 	return hs->pattern == NULL ? ERR_USAGE : modifiers_parse(hs, name + len);
 }
 
-static bool pattern_has(const struct noise_pattern *p, enum noise_role who, enum noise_token t)
+static bool pattern_has(const struct net_noise_pattern *p, enum net_noise_role who,
+			enum noise_token t)
 {
 	for (size_t m = who == NOISE_INITIATOR ? 0 : 1; m < p->messages; m += 2)
 		if (memchr(p->message[m], (int)t, NOISE_TOKENS_MAX) != NULL)
@@ -443,9 +446,9 @@ static bool pattern_has(const struct noise_pattern *p, enum noise_role who, enum
 	return false;
 }
 
-static int keys_take(struct noise *hs, const struct noise_config *c, struct err *e)
+static int keys_take(struct net_noise *hs, const struct net_noise_config *c, struct err *e)
 {
-	enum noise_role other = c->role == NOISE_INITIATOR ? NOISE_RESPONDER : NOISE_INITIATOR;
+	enum net_noise_role other = c->role == NOISE_INITIATOR ? NOISE_RESPONDER : NOISE_INITIATOR;
 
 	if ((hs->pattern->pre[c->role] || pattern_has(hs->pattern, c->role, TOKEN_S)) &&
 	    c->secret == NULL)
@@ -469,7 +472,7 @@ static int keys_take(struct noise *hs, const struct noise_config *c, struct err 
 	return 0;
 }
 
-static void hash_begin(struct noise *hs, const struct noise_config *c)
+static void hash_begin(struct net_noise *hs, const struct net_noise_config *c)
 {
 	size_t len = strlen(c->protocol);
 	bool initiator = c->role == NOISE_INITIATOR;
@@ -486,7 +489,7 @@ static void hash_begin(struct noise *hs, const struct noise_config *c)
 		mix_hash(hs, initiator ? hs->rs : hs->s_pub, NOISE_DH);
 }
 
-int noise_init(struct noise *hs, const struct noise_config *c, struct err *e)
+int net_noise_init(struct net_noise *hs, const struct net_noise_config *c, struct err *e)
 {
 	int rc;
 
@@ -499,7 +502,7 @@ int noise_init(struct noise *hs, const struct noise_config *c, struct err *e)
 	else
 		rc = keys_take(hs, c, e);
 	if (rc != 0) {
-		noise_release(hs);
+		net_noise_release(hs);
 		return rc;
 	}
 	hash_begin(hs, c);

@@ -26,19 +26,19 @@ enum {
 	NOISE_MESSAGE_MAX = 65535, /* handshake or transport message, tag included */
 };
 
-enum noise_role { NOISE_INITIATOR, NOISE_RESPONDER };
-enum noise_turn { NOISE_WRITE, NOISE_READ, NOISE_SPLIT, NOISE_DEAD };
+enum net_noise_role { NOISE_INITIATOR, NOISE_RESPONDER };
+enum net_noise_turn { NOISE_WRITE, NOISE_READ, NOISE_SPLIT, NOISE_DEAD };
 
 /* One direction's key and counter.  All zero: no key, text passes in clear. */
-struct noise_cipher {
+struct net_noise_cipher {
 	uint8_t key[32];
 	uint64_t nonce; /* of the next message; 2^64 - 1 is never used for one */
 	bool keyed;
 };
 
-struct noise_config {
+struct net_noise_config {
 	const char *protocol; /* "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2b" */
-	enum noise_role role;
+	enum net_noise_role role;
 	const void *prologue; /* both sides must have the same */
 	size_t prologue_len;
 	const uint8_t *secret; /* our static key, if the pattern has one */
@@ -50,18 +50,18 @@ struct noise_config {
 	void *draw_ctx;
 };
 
-struct noise_pattern;
-struct noise {
-	enum noise_turn turn; /* the only thing allowed now */
-	bool one_way;	      /* after the split only the initiator speaks */
+struct net_noise_pattern;
+struct net_noise {
+	enum net_noise_turn turn; /* the only thing allowed now */
+	bool one_way;		  /* after the split only the initiator speaks */
 	/* private */
-	enum noise_role role;
-	const struct noise_pattern *pattern;
+	enum net_noise_role role;
+	const struct net_noise_pattern *pattern;
 	uint8_t psk_at[NOISE_PSK_MAX]; /* the N of each pskN */
 	uint8_t n_psks, psks_used, message;
 	bool has_s, has_e, has_rs, has_re;
 	uint8_t h[NOISE_HASH], ck[NOISE_HASH];
-	struct noise_cipher cipher;
+	struct net_noise_cipher cipher;
 	uint8_t s[NOISE_DH], s_pub[NOISE_DH], e[NOISE_DH], e_pub[NOISE_DH];
 	uint8_t rs[NOISE_DH], re[NOISE_DH];
 	uint8_t psks[NOISE_PSK_MAX][NOISE_PSK];
@@ -70,36 +70,38 @@ struct noise {
 };
 
 /* ERR_USAGE: an unknown protocol name, or a key the pattern needs is missing. */
-int noise_init(struct noise *hs, const struct noise_config *config, struct err *e);
+MUST_CHECK int net_noise_init(struct net_noise *hs, const struct net_noise_config *config,
+			      struct err *e);
 /* Wipes; also after errors and the split harmless. */
-void noise_release(struct noise *hs);
+void net_noise_release(struct net_noise *hs);
 
 /* Next handshake message.  Asserts turn == NOISE_WRITE.  Returns its length in
  * out[size], or ERR_TOOBIG (size), ERR_PROTO (a key of the peer is degenerate). */
-ptrdiff_t noise_write(struct noise *hs, const void *payload, size_t len, uint8_t *out, size_t size);
+ptrdiff_t net_noise_write(struct net_noise *hs, const void *payload, size_t len, uint8_t *out,
+			  size_t size);
 
 /* The peer's handshake message.  Asserts turn == NOISE_READ.  Returns the
  * payload's length in payload[size], or ERR_PROTO (cut short, degenerate key),
  * ERR_TOOBIG (size), ERR_IDENTITY (a seal does not open). */
-ptrdiff_t noise_read(struct noise *hs, const uint8_t *in, size_t len, uint8_t *payload,
-		     size_t size);
+ptrdiff_t net_noise_read(struct net_noise *hs, const uint8_t *in, size_t len, uint8_t *payload,
+			 size_t size);
 
 /* The peer's static key, NULL before it is known. */
-const uint8_t *noise_remote(const struct noise *hs);
+const uint8_t *net_noise_remote(const struct net_noise *hs);
 
 /* Asserts turn == NOISE_SPLIT.  Keys move out, hs is wiped.  hash may be NULL. */
-void noise_split(struct noise *hs, struct noise_cipher *tx, struct noise_cipher *rx,
-		 uint8_t hash[NOISE_HASH]);
+void net_noise_split(struct net_noise *hs, struct net_noise_cipher *tx, struct net_noise_cipher *rx,
+		     uint8_t hash[NOISE_HASH]);
 
 /* out gets len + NOISE_TAG bytes (len without a key).  ERR_TOOBIG when the nonces
  * are used up: the link must end. */
-int noise_seal(struct noise_cipher *c, const void *ad, size_t ad_len, const void *text, size_t len,
-	       uint8_t *out);
+MUST_CHECK int net_noise_seal(struct net_noise_cipher *c, const void *ad, size_t ad_len,
+			      const void *text, size_t len, uint8_t *out);
 /* out gets len - NOISE_TAG bytes; may be in.  ERR_IDENTITY: the seal does not
  * open, the nonce stays where it was. */
-int noise_open(struct noise_cipher *c, const void *ad, size_t ad_len, const uint8_t *in, size_t len,
-	       uint8_t *out);
+MUST_CHECK int net_noise_open(struct net_noise_cipher *c, const void *ad, size_t ad_len,
+			      const uint8_t *in, size_t len, uint8_t *out);
 /* A new key from the old, which cannot be had back; the nonce goes on. */
-void noise_rekey(struct noise_cipher *c);
+void net_noise_rekey(struct net_noise_cipher *c);
 
 #endif

@@ -20,7 +20,7 @@ enum noise_token {
 
 enum { NOISE_TOKENS_MAX = 5, NOISE_MESSAGES_MAX = 4 };
 
-struct noise_pattern {
+struct net_noise_pattern {
 	char name[5];
 	bool pre[2]; /* is the static key of initiator, responder known beforehand? */
 	uint8_t messages;
@@ -35,7 +35,7 @@ struct noise_pattern {
 #define SE TOKEN_SE
 #define SS TOKEN_SS
 
-static const struct noise_pattern noise_patterns[] = {
+static const struct net_noise_pattern noise_patterns[] = {
 	{"N", {false, true}, 1, {{E, ES}}},
 	{"K", {true, true}, 1, {{E, ES, SS}}},
 	{"X", {false, true}, 1, {{E, ES, S, SS}}},

@@ -9,14 +9,14 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "net/msg.h"
+#include "net/bodies.h"
 
 static_assert(crypto_core_ristretto255_BYTES == NET_PSI_POINT, "points");
 static_assert(NET_PSI_PART * NET_PSI_POINT == NET_CONV_PART_MAX, "a part is full");
 
 enum { SCALAR = crypto_core_ristretto255_SCALARBYTES };
 
-/* What a side does, in its order; see the picture in psi.h. */
+/* The phases of a side, in their order; see the picture in psi.h. */
 enum phase {
 	BLIND, /* hash names, multiply by the secret scalar, sort */
 	SIZE_OUT,
@@ -111,7 +111,7 @@ static void hash_to_point(const uint8_t *tagged, size_t len, uint8_t out[NET_PSI
 	crypto_core_ristretto255_from_hash(out, h);
 }
 
-/* One step of a phase: the points from `begin` on, dealt to the threads. */
+/* One step of a phase: the points from `begin` on, shared among the threads. */
 struct batch {
 	struct psi *p;
 	size_t begin, n;
@@ -335,18 +335,22 @@ static int psi_work(struct conv *c)
 
 /* ---- messages out ---- */
 
+static_assert((int)NET_PSI_PART * (int)NET_PSI_POINT <= (int)NET_POINTS_BYTES &&
+		      (int)NET_PSI_DIGEST == (int)NET_HASH_BYTES,
+	      "limits of net/bodies.def");
+
 static void put_points(struct psi *p, const uint8_t *points, size_t stride, size_t n)
 {
 	size_t part = n - p->at < NET_PSI_PART ? n - p->at : NET_PSI_PART;
 	uint8_t *flat = mem_array(part, NET_PSI_POINT);
+	struct net_psi_points b = { .first = p->at, .points = { flat, part * NET_PSI_POINT } };
 	struct net_writer w;
 
 	for (size_t i = 0; i < part; i++)
 		memcpy(flat + i * NET_PSI_POINT, points + (p->at + i) * stride, NET_PSI_POINT);
 	net_write_body(&w, &p->out);
-	net_put_uint(&w, "i", p->at);
-	net_put_bin(&w, "p", flat, part * NET_PSI_POINT);
-	net_write_end(&w, NULL);
+	net_psi_points_put(&w, &b);
+	net_write_close(&w);
 	free(flat);
 }
 
@@ -363,23 +367,23 @@ static void confirm_hash(const struct psi *p, enum net_psi_role role, uint8_t ou
 
 static void put_confirm(struct psi *p)
 {
-	uint8_t d[NET_PSI_DIGEST];
+	struct net_psi_confirm b = { .slots = p->result.n_slots };
 	struct net_writer w;
 
-	confirm_hash(p, p->role, d);
+	confirm_hash(p, p->role, b.digest);
 	net_write_body(&w, &p->out);
-	net_put_uint(&w, "n", p->result.n_slots);
-	net_put_bin(&w, "d", d, sizeof(d));
-	net_write_end(&w, NULL);
+	net_psi_confirm_put(&w, &b);
+	net_write_close(&w);
 }
 
 static void put_size(struct psi *p)
 {
+	struct net_psi_size b = { .names = p->n_mine };
 	struct net_writer w;
 
 	net_write_body(&w, &p->out);
-	net_put_uint(&w, "n", p->n_mine);
-	net_write_end(&w, NULL);
+	net_psi_size_put(&w, &b);
+	net_write_close(&w);
 }
 
 /* Encodes the message of this phase, if it is one that sends. */
@@ -509,8 +513,11 @@ static enum conv_want psi_want(const struct conv *c)
 
 static void got_size(struct psi *p, const struct net_map *m, struct err *e)
 {
-	uint64_t n = net_get_uint(m, "n", 0, UINT64_MAX, e);
+	struct net_psi_size b;
+	uint64_t n;
 
+	net_psi_size_get(m, &b, e);
+	n = b.names;
 	p->n_claimed = e->code == 0 && n < SIZE_MAX ? (size_t)n : 0;
 	if (e->code == 0 && n > p->limit_theirs)
 		err_set(e, ERR_TOOBIG, "the peer has %llu names, at most %zu are allowed",
@@ -523,13 +530,18 @@ static void got_points(struct psi *p, const struct net_map *m, size_t n, struct 
 		       struct err *e)
 {
 	size_t part = n - p->at < NET_PSI_PART ? n - p->at : NET_PSI_PART;
-	struct net_bytes b;
+	struct net_psi_points b;
 
-	net_get_uint(m, "i", p->at, p->at, e);
-	b = net_get_bin(m, "p", part * NET_PSI_POINT, part * NET_PSI_POINT, e);
+	net_psi_points_get(m, &b, e);
+	if (e->code == 0 && b.first != p->at)
+		err_set(e, ERR_PROTO, "value of 'i' is %llu, not %zu", (unsigned long long)b.first,
+			p->at);
+	if (e->code == 0 && b.points.len != part * NET_PSI_POINT)
+		err_set(e, ERR_PROTO, "'p' has %zu bytes, not %zu", b.points.len,
+			part * NET_PSI_POINT);
 	if (e->code != 0)
 		return;
-	buf_add(out, b.base, b.len);
+	buf_add(out, b.points.base, b.points.len);
 	p->at += part;
 }
 
@@ -551,12 +563,13 @@ static void got_blinded(struct psi *p, const struct net_map *m, struct err *e)
 
 static void got_confirm(struct psi *p, const struct net_map *m, struct err *e)
 {
-	uint8_t want[NET_PSI_DIGEST], got[NET_PSI_DIGEST];
-	uint64_t n = net_get_uint(m, "n", 0, UINT64_MAX, e);
+	uint8_t want[NET_PSI_DIGEST];
+	struct net_psi_confirm b;
 
-	net_get_fixed(m, "d", got, sizeof(got), e);
+	net_psi_confirm_get(m, &b, e);
 	confirm_hash(p, p->role == NET_PSI_INITIATOR ? NET_PSI_RESPONDER : NET_PSI_INITIATOR, want);
-	if (e->code == 0 && (n != p->result.n_slots || sodium_memcmp(want, got, sizeof(want)) != 0))
+	if (e->code == 0 &&
+	    (b.slots != p->result.n_slots || sodium_memcmp(want, b.digest, sizeof(want)) != 0))
 		err_set(e, ERR_PROTO, "the two sides do not agree on the shared names");
 }
 

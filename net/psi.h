@@ -30,8 +30,8 @@
  * make the responder believe in a larger intersection of names it cannot see.
  *
  * A side streams its parts without waiting for answers, so messages arrive
- * while the other works: who runs the conversation keeps them in order until
- * it wants one (or pauses the link).
+ * while the other works: the caller of the conversation keeps them in order until the side wants
+ * one (or pauses the link).
  *
  * Slots: the intersection sorted by its double-blinded values abH(x), which
  * are equal on both sides, so slot k means the same name to both.  The digest
@@ -101,8 +101,8 @@ struct net_psi_result { /* owned by the conversation */
  * others).  ERR_TOOBIG for more names than the limit or a longer one than
  * NET_PSI_NAME_MAX, ERR_INPUT for an empty one.  On success *out is freed with
  * conv_free(), which wipes the scalar. */
-int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *names, size_t n,
-		struct conv **out, struct err *e);
+MUST_CHECK int net_psi_new(const struct net_psi_config *config, const struct net_psi_name *names,
+			   size_t n, struct conv **out, struct err *e);
 
 /* Names of both sets, duplicates of ours left out; 0 as long as the other's size is not known.
  * Not while work() runs. */

@@ -39,6 +39,7 @@ static double uniform(uint64_t word)
 
 void nn_normal(double *out, size_t n, struct nn_draw draw)
 {
+	assert(draw.fn != NULL);
 	for (size_t i = 0; i < n; i += 2) {
 		uint64_t w[2];
 		draw.fn(draw.ctx, w, sizeof(w));
@@ -63,6 +64,7 @@ static int haar_double(double *a, double *tau, double *sign, size_t d)
 
 int nn_haar(float *q, size_t d, struct nn_draw draw, struct err *e)
 {
+	assert(d > 0 && d <= INT32_MAX);
 	nn_blas_single();
 	double *a = mem_array(d * d, sizeof(double));
 	double *tau = mem_array(d, sizeof(double)), *sign = mem_array(d, sizeof(double));
@@ -129,6 +131,7 @@ int nn_svd(float *u, float *s, float *v, const float *a, size_t m, size_t n, siz
 	double *left = mem_array(m * k, sizeof(double)), *right = mem_array(k * n, sizeof(double));
 	int rc;
 
+	assert(m > 0 && n > 0 && rank <= (m < n ? m : n));
 	assert(rank <= k);
 	widen(wide, a, m * n);
 	rc = (int)LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'S', (lapack_int)m, (lapack_int)n, wide,
@@ -157,6 +160,7 @@ static int all_finite(const double *x, size_t n)
 
 int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)
 {
+	assert(dz > 0 && dy > 0);
 	nn_blas_single();
 	if (!all_finite(m, dy * dz))
 		return err_set(e, ERR_PROTO, "rows to be aligned hold a NaN or an infinity");
@@ -168,6 +172,7 @@ int nn_polar(float *r, double *m, size_t dz, size_t dy, struct err *e)
 int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz, size_t dy,
 		  struct err *e)
 {
+	assert(dz > 0 && dy > 0);
 	nn_blas_single();
 	double *m = mem_array(dy * dz, sizeof(double));
 	cross_product(m, z, y, n, dz, dy);
@@ -178,6 +183,7 @@ int nn_procrustes(float *r, const float *z, const float *y, size_t n, size_t dz,
 
 void nn_orthogonalize(float *w, size_t d, float beta)
 {
+	assert(d > 0);
 	nn_blas_single();
 	int n = (int)d;
 	float *g = mem_aligned(d * d, sizeof(float)), *gw = mem_aligned(d * d, sizeof(float));
@@ -241,6 +247,7 @@ static float *unit_rows(const float *x, size_t n, size_t d)
 static double top_mean(float *c, size_t n, size_t k)
 {
 	double sum = 0;
+	assert(k > 0 && k <= n);
 	for (size_t t = 0; t < k; t++) {
 		size_t best = t;
 		for (size_t i = t + 1; i < n; i++)

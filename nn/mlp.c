@@ -28,6 +28,7 @@ void nn_blas_single(void)
 static size_t layer_offset(const struct nn_mlp *m, size_t l)
 {
 	size_t at = 0;
+	assert(l <= m->layers);
 	for (size_t k = 0; k < l; k++)
 		at += m->width[k + 1] * (m->width[k] + 1);
 	return at;
@@ -59,6 +60,7 @@ void nn_mlp_release(struct nn_mlp *m)
 
 void nn_tape_init(struct nn_tape *t, const struct nn_mlp *m, size_t cap)
 {
+	assert(m->layers >= 1 && m->layers <= NN_LAYERS_MAX);
 	*t = (struct nn_tape){ .cap = cap };
 	t->ones = mem_array(cap, sizeof(float));
 	for (size_t i = 0; i < cap; i++)
@@ -129,6 +131,7 @@ void nn_backward(const struct nn_mlp *m, struct nn_tape *t, const float *x, cons
 		 float *grad, float *dx)
 {
 	size_t last = m->layers - 1;
+	assert(m->layers >= 1 && t->n <= t->cap);
 	memcpy(t->delta[last], dlogit, t->n * sizeof(float));
 	for (size_t l = last;; l--) {
 		if (grad != NULL)

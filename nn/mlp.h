@@ -36,7 +36,7 @@ struct nn_mlp {
 void nn_mlp_init(struct nn_mlp *m, const size_t *width, size_t layers, float slope, struct rng *r);
 void nn_mlp_release(struct nn_mlp *m); /* wipes the parameters */
 
-/* What a forward pass leaves behind for the backward pass; reused between calls. */
+/* The values that a forward pass leaves for the backward pass; reused between calls. */
 struct nn_tape {
 	size_t n, cap;		     /* rows of the last forward pass; rows there is room for */
 	float *z[NN_LAYERS_MAX];     /* [cap x width[l+1]] before the activation */

@@ -1,6 +1,7 @@
 /* nn/optim.c - SGD with momentum, and Adam. */
 #include "nn/optim.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ void nn_sgd_release(struct nn_sgd *s)
 
 void nn_sgd_step(struct nn_sgd *s, float *param, const float *grad)
 {
+	assert(s->v != NULL || s->n == 0);
 	for (size_t i = 0; i < s->n; i++) {
 		s->v[i] = s->momentum * s->v[i] + grad[i];
 		param[i] -= s->lr * s->v[i];

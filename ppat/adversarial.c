@@ -16,10 +16,10 @@
  *   |   |                                     +-------------------------+
  *   +- WORK   student's steps, generator's          until the step limit
  *
- * Votes stay at the host; what is drawn of them waits for its charge, in one WORK with the
- * votes if it is there.  In mode BUDGET the generator takes several steps for one batch of labels.
- * With the student at the client that is all inside its WORK; with the student at the host each
- * further step is a PROBE of unlabelled rows, answered by PROBE_GRAD.  That is computed from
+ * Votes stay at the host; labels drawn of them wait for their charge, in one WORK with the votes if
+ * the charge is there.  In mode BUDGET the generator takes several steps for one batch of labels.
+ * With the student at the client all steps are inside its WORK; with the student at the host each
+ * further step is a PROBE of unlabelled rows, answered by PROBE_GRAD.  That answer is computed from
  * the student alone and is never charged: labels are in LABELS and GRAD only.
  *
  * Then X-hat = X W' goes in ROWS and ACK, and virtual neighbours in VIRTUAL and ACK, if agreed. */

@@ -44,7 +44,7 @@ static void pick_random(struct ppat_training *a)
 
 /* The public rule of mode BUDGET: a walk through all rows in a random order, so that none is
  * asked about twice before all have been, and every stretch of it is spread over the set.
- * What the teachers train on comes from half a walk away: not rows about to be asked. */
+ * The teachers train on rows from half a walk away: not on rows about to be asked. */
 static void pick_walk(struct ppat_training *a)
 {
 	size_t asked = a->side.cfg.batch, n = a->side.own.n;
@@ -62,12 +62,9 @@ static void generate_rows(struct ppat_training *a, size_t n)
 
 static void write_generated(struct ppat_training *a, enum ppat_kind kind, size_t n)
 {
-	struct net_writer w;
 	generate_rows(a, n);
 	a->generated += n;
-	ppat_write_begin(&a->side, &w, kind);
-	net_put_tensor(&w, "z", a->z, n, a->side.cfg.host_dim);
-	ppat_write_end(&a->side, &w);
+	ppat_write_matrix(&a->side, kind, a->z, n);
 }
 
 static int generate_batch(struct ppat_side *s)
@@ -98,7 +95,8 @@ static unsigned after_batch(struct ppat_side *s)
 
 static void take_stop(struct ppat_side *s, const struct net_map *m, struct err *e)
 {
-	net_get_uint(m, "why", 1, 1, e);
+	struct net_stop b;
+	net_stop_get(m, &b, e);
 	if (e->code == 0)
 		s->account.refused = true;
 }
@@ -106,8 +104,12 @@ static void take_stop(struct ppat_side *s, const struct net_map *m, struct err *
 static void read_labels(struct ppat_training *a, const struct net_map *m, struct err *e)
 {
 	size_t n = a->side.cfg.batch, bytes = (n + 7) / 8;
-	uint8_t bits[PPAT_BATCH_MAX / 8];
-	net_get_fixed(m, "b", bits, bytes, e);
+	struct net_labels b;
+	const uint8_t *bits;
+	net_labels_get(m, &b, e);
+	bits = b.bits.base;
+	if (e->code == 0 && b.bits.len != bytes)
+		err_set(e, ERR_PROTO, "'b' has %zu bytes, not %zu", b.bits.len, bytes);
 	if (e->code == 0 && n % 8 != 0 && (bits[bytes - 1] >> (n % 8)) != 0)
 		err_set(e, ERR_PROTO, "labels go on beyond the batch of %zu rows", n);
 	for (size_t i = 0; e->code == 0 && i < n; i++)
@@ -129,7 +131,7 @@ static void take_probe_grad(struct ppat_side *s, uint8_t kind, const struct net_
 			    struct err *e)
 {
 	(void)kind;
-	ppat_read_matrix(m, "z", ppat_training_of(s)->dz, s->cfg.batch, s->cfg.host_dim, e);
+	ppat_read_matrix(m, ppat_training_of(s)->dz, s->cfg.batch, s->cfg.host_dim, e);
 }
 
 /* A gradient after a batch has its labels inside. */

@@ -1,8 +1,8 @@
 /* ppat/adversarial_host.c - the host of PPAT: votes, labels, and nothing else of Y (methods 3.2).
  *
- * What the client can see of Y are the labels, one bit a row, each charged before it is
- * drawn.  Everything else here either stays at the host (votes, agreement) or is a function of
- * labels and of what the client sent. */
+ * The client can see nothing of Y but the labels, one bit a row, each charged before it is drawn.
+ * Everything else here either stays at the host (votes, agreement) or is a function of labels and
+ * of what the client sent. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ enum {
 static void take_generated(struct ppat_training *a, const struct net_map *m, size_t n,
 			   struct err *e)
 {
-	ppat_read_matrix(m, "z", a->z, n, a->side.cfg.host_dim, e);
+	ppat_read_matrix(m, a->z, n, a->side.cfg.host_dim, e);
 	a->generated += n;
 }
 
@@ -73,12 +73,13 @@ static void write_labels(struct ppat_training *a)
 {
 	size_t n = a->side.cfg.batch;
 	uint8_t bits[PPAT_BATCH_MAX / 8] = { 0 };
+	struct net_labels b = { .bits = { bits, (n + 7) / 8 } };
 	struct net_writer w;
 	for (size_t i = 0; i < n; i++)
 		if (a->label[i] > 0.5f)
 			bits[i / 8] |= (uint8_t)(1u << (i % 8));
 	ppat_write_begin(&a->side, &w, PPAT_MSG_LABELS);
-	net_put_bin(&w, "b", bits, (n + 7) / 8);
+	net_labels_put(&w, &b);
 	ppat_write_end(&a->side, &w);
 }
 
@@ -86,11 +87,8 @@ static void write_labels(struct ppat_training *a)
 static void write_gradient(struct ppat_training *a, enum ppat_kind kind)
 {
 	size_t n = a->side.cfg.batch;
-	struct net_writer w;
 	ppat_student_gradient(&a->student, a->z, n, a->dz);
-	ppat_write_begin(&a->side, &w, kind);
-	net_put_tensor(&w, "z", a->dz, n, a->side.cfg.host_dim);
-	ppat_write_end(&a->side, &w);
+	ppat_write_matrix(&a->side, kind, a->dz, n);
 }
 
 /* Methods 3.2, steps 3 and 4 in the paper's placement. */
@@ -127,8 +125,8 @@ static int draw_answer(struct ppat_side *s)
 	return 0;
 }
 
-/* Methods 3.2, step 1, and the votes of step 2.  They are the host's own; what is drawn of them
- * waits for its charge. */
+/* Methods 3.2, step 1, and the votes of step 2.  The votes are the host's own; labels drawn of them
+ * wait for their charge. */
 static int vote_on_batch(struct ppat_side *s)
 {
 	struct ppat_training *a = ppat_training_of(s);
@@ -149,7 +147,7 @@ static unsigned after_vote(struct ppat_side *s)
 
 /* ---- charges ---- */
 
-/* What is still needed up to the step limit, in blocks of reserve_labels. */
+/* The labels still needed up to the step limit, in blocks of reserve_labels. */
 uint32_t ppat_adversarial_next_charge(const struct ppat_side *s)
 {
 	uint64_t all = (uint64_t)ppat_const_training_of(s)->steps_max * s->cfg.batch;
@@ -175,9 +173,10 @@ static unsigned after_refusal(struct ppat_side *s)
 
 static void write_stop(struct ppat_side *s)
 {
+	const struct net_stop b = { .why = 1 };
 	struct net_writer w;
 	ppat_write_begin(s, &w, PPAT_MSG_STOP);
-	net_put_uint(&w, "why", 1);
+	net_stop_put(&w, &b);
 	ppat_write_end(s, &w);
 }
 
@@ -192,7 +191,7 @@ static unsigned after_answer(struct ppat_side *s)
 	return a->steps < a->steps_max ? H_BATCH : H_ROWS;
 }
 
-/* What the student, which has seen nothing but labels, makes of further generated rows: no
+/* The gradient of further generated rows by the student, which has seen nothing but labels: no
  * label, so no charge. */
 static int answer_probe(struct ppat_side *s)
 {

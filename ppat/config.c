@@ -8,7 +8,8 @@
 
 #include "dp/lattice.h"
 
-enum { CONFIG_VERSION = 3 };
+/* The same fields; a version of its own says that the client's rows travel unrotated. */
+enum { CONFIG_VERSION = 3, CONFIG_UNROTATED = 4 };
 
 /* Order on the wire; append only, with a new version. */
 #define U32_FIELDS(X)                                                                              \
@@ -35,7 +36,7 @@ enum { CONFIG_VERSION = 3 };
 	X(teacher_steps)                                                                           \
 	X(student_steps)                                                                           \
 	X(generator_steps)
-#define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(share) X(multiplier) X(clip)
+#define F64_FIELDS(X) X(noise) X(lr) X(momentum) X(beta) X(aligned_share) X(multiplier) X(clip)
 #define U64_FIELDS(X) X(student_seed) X(select_seed)
 
 #define COUNT(name) +1 /* NOLINT(bugprone-macro-parentheses): terms of one sum */
@@ -71,7 +72,7 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 		.lr = 0.02,
 		.momentum = 0.9,
 		.beta = 0.01,
-		.share = 1.0,
+		.aligned_share = 1.0,
 		.multiplier = t == PPAT_MAP ? 1.6 : 0,
 		.clip = 1.0,
 		.student_seed = 1,
@@ -79,7 +80,8 @@ void ppat_config_defaults(struct ppat_config *c, enum ppat_translator t, uint32_
 	};
 }
 
-uint32_t ppat_config_fit(const struct ppat_config *c)
+/* Generated rows that fit into one message: the most that batch and pool can be. */
+static uint32_t ppat_config_fit(const struct ppat_config *c)
 {
 	uint32_t fit = PPAT_CHUNK_MAX / (4 * (c->host_dim > 0 ? c->host_dim : 1));
 	return fit < PPAT_BATCH_MAX ? fit : PPAT_BATCH_MAX;
@@ -172,7 +174,7 @@ static int check_integers(const struct ppat_config *c, struct err *e)
 
 static int check_reals(const struct ppat_config *c, struct err *e)
 {
-	double low = c->mechanism == PPAT_LAPLACE ? 1e-6 : 1e-3;
+	double low = c->mechanism == PPAT_LAPLACE ? 1e-6 : PPAT_SIGMA_MIN;
 	double high = c->mechanism == PPAT_LAPLACE ? 20 : 1e9;
 	int rc;
 	if ((rc = check_real("noise", c->noise, low, high, e)) != 0)
@@ -183,14 +185,14 @@ static int check_reals(const struct ppat_config *c, struct err *e)
 		return rc;
 	if ((rc = check_real("beta", c->beta, 0, 0.5, e)) != 0)
 		return rc;
-	if ((rc = check_real("share", c->share, 1e-9, 1, e)) != 0)
+	if ((rc = check_real("aligned_share", c->aligned_share, 1e-9, 1, e)) != 0)
 		return rc;
 	if ((rc = check_real("clip", c->clip, 1e-3, 100, e)) != 0 || c->multiplier == 0)
 		return rc;
 	return check_real("multiplier", c->multiplier, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX, e);
 }
 
-/* What is released must depend on one row at a time, and be all that is sent. */
+/* A release must depend on one row at a time, and be all that is sent. */
 static int check_release(const struct ppat_config *c, struct err *e)
 {
 	if (c->translator == PPAT_MAP && c->multiplier == 0)
@@ -218,6 +220,27 @@ static int check_release(const struct ppat_config *c, struct err *e)
 	return 0;
 }
 
+/* Unrotated rows are on the client's axes: a change of each row, or by one matrix, loses the
+ * axes. */
+static int check_unrotated(const struct ppat_config *c, struct err *e)
+{
+	if (!c->unrotated)
+		return 0;
+	if (c->translator != PPAT_PROCRUSTES || c->multiplier != 0)
+		return err_set(e, ERR_USAGE,
+			       "translation setting unrotated is for procrustes without noise");
+	if (c->client_dim != c->host_dim)
+		return err_set(e, ERR_USAGE,
+			       "translation setting unrotated is for rows of one width, not of %u "
+			       "and %u",
+			       c->client_dim, c->host_dim);
+	if (c->center != 0 || c->scale != PPAT_SCALE_NONE)
+		return err_set(e, ERR_USAGE,
+			       "translation setting unrotated is for rows as they are: center 0, "
+			       "scale none");
+	return 0;
+}
+
 /* Combinations that would break the guarantee or make no sense. */
 static int check_together(const struct ppat_config *c, struct err *e)
 {
@@ -241,6 +264,8 @@ static int check_together(const struct ppat_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "translation setting center is for entity rows alone: relation rows "
 			       "are differences and have no place to be moved");
+	if (check_unrotated(c, e) != 0)
+		return e->code;
 	return check_release(c, e);
 }
 
@@ -308,7 +333,7 @@ static double double_of(uint64_t u)
 
 void ppat_config_encode(const struct ppat_config *c, struct buf *out)
 {
-	put_le(out, CONFIG_VERSION, 4);
+	put_le(out, c->unrotated ? CONFIG_UNROTATED : CONFIG_VERSION, 4);
 #define PUT32(name)  put_le(out, c->name, 4);
 #define PUTF64(name) put_le(out, bits_of(c->name), 8);
 #define PUT64(name)  put_le(out, c->name, 8);
@@ -323,13 +348,13 @@ int ppat_config_decode(struct ppat_config *c, const uint8_t *bytes, size_t n, st
 		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
 			       (int)ENCODED);
 	uint64_t version = get_le(&bytes, 4);
-	if (version != CONFIG_VERSION)
+	if (version != CONFIG_VERSION && version != CONFIG_UNROTATED)
 		return err_set(e, ERR_VERSION, "translation settings have version %llu, ours is %d",
-			       (unsigned long long)version, (int)CONFIG_VERSION);
+			       (unsigned long long)version, (int)CONFIG_UNROTATED);
 	if (n != ENCODED)
 		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
 			       (int)ENCODED);
-	*c = (struct ppat_config){ 0 };
+	*c = (struct ppat_config){ .unrotated = version == CONFIG_UNROTATED };
 #define GET32(name)  c->name = (uint32_t)get_le(&bytes, 4);
 #define GETF64(name) c->name = double_of(get_le(&bytes, 8));
 #define GET64(name)  c->name = get_le(&bytes, 8);

@@ -55,6 +55,8 @@ enum {
 	PPAT_FLOATS_MAX = 1 << 29,  /* slots * (client_dim + host_dim): 2 GiB */
 };
 
+/* Least deviation of Gaussian votes. */
+#define PPAT_SIGMA_MIN 1e-3
 /* Noise times clip of a release: what is sent stays far below what a peer refuses. */
 #define PPAT_SIZE_MAX 1e4
 
@@ -74,13 +76,16 @@ struct ppat_config {
 	uint32_t teacher_steps, student_steps, generator_steps; /* a batch of labels */
 	double noise; /* Laplace: lambda (scale is 1/lambda); Gaussian: sigma */
 	double lr, momentum, beta;
-	double share; /* of the aligned rows used, (0, 1] */
+	double aligned_share; /* of the aligned rows used, (0, 1] */
 	/* Releases (methods 3.6): what is sent is clipped, rounded and has discrete Gaussian
 	 * noise of deviation `multiplier` times its L2 sensitivity (dp/lattice.h). */
 	double multiplier;		    /* 0: nothing is released.  PPAT_MAP: of the host's map;
 					     * PPAT_PROCRUSTES: of the client's rows */
 	double clip;			    /* length that rows are clipped to */
 	uint64_t student_seed, select_seed; /* public */
+	/* PPAT_PROCRUSTES: the client draws no rotation, and its rows travel on their own axes,
+	 * for sides that may be in one frame (methods 3.8): rows of one width, as they are. */
+	bool unrotated;
 };
 
 /* The paper's settings: 4 teachers, Laplace 0.05, batch 32, SGD .02/.9, beta
@@ -109,8 +114,6 @@ int ppat_config_check(const struct ppat_config *c, struct err *e);
 bool ppat_config_releases(const struct ppat_config *c);
 /* The clip that counts: rows of length 1 need none above it. */
 double ppat_config_clip(const struct ppat_config *c);
-/* Generated rows that fit into one message: the most that batch and pool can be. */
-uint32_t ppat_config_fit(const struct ppat_config *c);
 
 /* Generated rows that the client sends with each batch: pool, or batch. */
 uint32_t ppat_config_pool(const struct ppat_config *c);

@@ -101,10 +101,29 @@ void ppat_write_ack(struct ppat_side *s)
 	ppat_write_end(s, &w);
 }
 
-void ppat_read_matrix(const struct net_map *m, const char *key, float *out, size_t rows,
-		      size_t cols, struct err *e)
+static_assert((int)NET_DIM_MAX == (int)PPAT_DIM_MAX && (int)NET_SLOTS_MAX == (int)PPAT_SLOTS_MAX &&
+		      (int)NET_CONV_PART_MAX >= (int)PPAT_CHUNK_MAX,
+	      "limits of net/bodies.def");
+
+void ppat_write_matrix(struct ppat_side *s, enum ppat_kind kind, const float *rows, size_t n)
 {
-	net_get_matrix(m, key, out, rows, cols, e);
+	const struct net_matrix b = { net_tensor_of(rows, n, s->cfg.host_dim) };
+	struct net_writer w;
+	ppat_write_begin(s, &w, kind);
+	net_matrix_put(&w, &b);
+	ppat_write_end(s, &w);
+}
+
+void ppat_read_matrix(const struct net_map *m, float *out, size_t rows, size_t cols, struct err *e)
+{
+	struct net_matrix b;
+	net_matrix_get(m, &b, e);
+	ppat_read_rows(&b.rows, out, rows, cols, e);
+}
+
+void ppat_read_rows(const struct net_tensor *t, float *out, size_t rows, size_t cols, struct err *e)
+{
+	net_tensor_read(t, "z", out, rows, cols, e);
 	for (size_t i = 0; e->code == 0 && i < rows * cols; i++)
 		if (!(fabsf(out[i]) <= (float)PPAT_VALUE_MAX))
 			err_set(e, ERR_PROTO, "peer's row %zu holds a value beyond %d", i / cols,

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/conv.h"
-#include "net/msg.h"
+#include "net/bodies.h"
 #include "ppat/scale.h"
 #include "ppat/session.h"
 #include "ppat/virtual.h"
@@ -97,6 +97,7 @@ struct ppat_matrix {
 struct ppat_translated {
 	float *rows;	  /* [own.n x host_dim] */
 	float *agreement; /* [own.n] */
+	bool as_received; /* no map was needed */
 	double mean_cosine, mean_csls;
 };
 
@@ -118,7 +119,7 @@ struct ppat_side {
 	struct ppat_config cfg;
 	struct nn_draw draw;
 	ppat_noise_fn *noise; /* of a release */
-	bool paper;
+	bool paper, same_frame;
 	struct ppat_account account;
 	struct ppat_own own;
 	struct ppat_wire wire;
@@ -165,8 +166,11 @@ void ppat_write_begin(struct ppat_side *s, struct net_writer *w, enum ppat_kind 
 void ppat_write_end(struct ppat_side *s, struct net_writer *w);
 /* The same bytes whatever was received and whatever Y is: an empty body. */
 void ppat_write_ack(struct ppat_side *s);
-/* Tensor `key`, exactly rows x cols, every value within +-PPAT_VALUE_MAX, into out. */
-void ppat_read_matrix(const struct net_map *m, const char *key, float *out, size_t rows,
-		      size_t cols, struct err *e);
+/* A message of n rows as wide as the host's. */
+void ppat_write_matrix(struct ppat_side *s, enum ppat_kind kind, const float *rows, size_t n);
+/* Exactly rows x cols, every value within +-PPAT_VALUE_MAX, into out. */
+void ppat_read_matrix(const struct net_map *m, float *out, size_t rows, size_t cols, struct err *e);
+void ppat_read_rows(const struct net_tensor *t, float *out, size_t rows, size_t cols,
+		    struct err *e);
 
 #endif

@@ -16,7 +16,7 @@
  *      RECV    <------------- ACK --------------  SEND
  *                                                 WORK    agreement with Y
  *
- * What leaves the host of Y is M, once, after its charge (C8). */
+ * Of Y, nothing leaves the host but M, once, after its charge (C8). */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -137,7 +137,7 @@ static void map_send(struct ppat_side *s)
 	a->at += ppat_rows_write(s, PPAT_MSG_MAP, a->released, a->at, s->cfg.host_dim, s->wire.dim);
 }
 
-/* All of it is there: what comes now are translated rows. */
+/* All of M has been sent: the next messages are translated rows. */
 static unsigned map_sent(struct ppat_side *s)
 {
 	if (map_of(s)->at < s->cfg.host_dim)

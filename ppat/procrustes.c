@@ -4,16 +4,21 @@
  *      client                                     host
  *      ------                                     ----
  *      CHARGE  1 release, with noise only
- *      WORK    Z = X Q' [clipped, + noise]
+ *      WORK    Z = X Q' [clipped, + noise]; unrotated: Z = X
  *      SEND    -------------- ROWS ------------>  RECV    until all have come
  *      RECV    <------------- ACK --------------  SEND    an empty body
  *      SEND    ------------ VIRTUAL ----------->  RECV    if agreed, until all have come
  *      RECV    <------------- ACK --------------  SEND
  *                                                 WORK    R from the SVD of Y'Z, X-hat = Z R'
  *
+ * Rows that both sides say to be in one frame (methods 3.8) come unrotated, and R is left out
+ * where they agree without it.
+ *
  * The host's table has one phase that sends, H_ACK, and what it sends is the same bytes
  * whatever Y is: nothing computed from Y leaves the host, so epsilon is 0. */
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cblas.h>
 
@@ -54,10 +59,62 @@ static void clip_translated(struct ppat_side *s)
 	}
 }
 
+/* The least agreement of rows as they came, as a share of their agreement through a map. */
+#define FRAME_AGREES 0.7
+
+/* Every second row of x [n x d], from `first` on; the caller's to free. */
+static float *every_second(const float *x, size_t first, size_t n, size_t d)
+{
+	float *out = mem_array(n / 2 * d + 1, sizeof(float));
+	for (size_t i = 0; i < n / 2; i++)
+		memcpy(out + i * d, x + (2 * i + first) * d, d * sizeof(float));
+	return out;
+}
+
+/* Are the rows where one frame would have them?  R is solved for on one half of them and both are
+ * measured on the other: to few rows R fits whatever they are. */
+static int agree_as_received(struct ppat_side *s, bool *agree)
+{
+	size_t d = s->cfg.host_dim, n = s->own.n, half = n / 2;
+	float *z = every_second(s->wire.rows, 0, n, d), *y = every_second(s->own.rows, 0, n, d);
+	float *z2 = every_second(s->wire.rows, 1, n, d), *y2 = every_second(s->own.rows, 1, n, d);
+	float *r = mem_array(d * d, sizeof(float));
+	int rc = half > 0 ? nn_procrustes(r, z, y, half, d, d, &s->err) : 0;
+	*agree = rc == 0;
+	if (rc == 0 && half > 0) {
+		nn_apply(z, z2, r, half, d, d);
+		*agree = nn_mean_cosine(z2, y2, half, d) >=
+			 FRAME_AGREES * nn_mean_cosine(z, y2, half, d);
+	}
+	free(z);
+	free(y);
+	free(z2);
+	free(y2);
+	free(r);
+	return rc;
+}
+
+static int procrustes_try_as_received(struct ppat_side *s)
+{
+	size_t d = s->cfg.host_dim;
+	bool agree = false;
+	int rc = s->cfg.unrotated && s->same_frame ? agree_as_received(s, &agree) : 0;
+	if (rc != 0 || !agree)
+		return rc;
+	assert(s->role == PPAT_HOST && s->own.dim == s->wire.dim);
+	s->translated.as_received = true;
+	ppat_rows_set_map(s, ppat_rows_identity(d, d), d, d);
+	ppat_rows_as_received(s);
+	return 0;
+}
+
 /* Methods 3.6, step 2: min over orthogonal R of |Z R' - Y|_F, and x-hat = R z. */
 static int procrustes_finish(struct ppat_side *s)
 {
 	size_t dy = s->cfg.host_dim, dx = s->cfg.client_dim;
+	int status = procrustes_try_as_received(s);
+	if (status != 0 || s->translated.as_received)
+		return status != 0 ? status : ppat_rows_finish(s);
 	float *r = mem_array(dy * dx, sizeof(float));
 	ppat_rows_set_map(s, r, dy, dx);
 	int rc = nn_procrustes(r, s->wire.rows, s->own.rows, s->own.n, dx, dy, &s->err);
@@ -119,10 +176,11 @@ static void procrustes_add_noise(struct ppat_side *s)
 	free(x);
 }
 
-/* Methods 3.6, step 1: Z = X Q' with a Q of Haar measure, drawn here and kept secret. */
+/* Methods 3.6, step 1: Z = X Q' with a Q of Haar measure, drawn here and kept secret; unrotated:
+ * Q is the identity. */
 static int procrustes_apply(struct ppat_side *s)
 {
-	int rc = nn_haar(s->map.at, s->own.dim, s->draw, &s->err);
+	int rc = s->cfg.unrotated ? 0 : nn_haar(s->map.at, s->own.dim, s->draw, &s->err);
 	if (rc != 0)
 		return rc;
 	ppat_rows_apply_map(s);

@@ -1,8 +1,8 @@
-/* ppat/release_internal.h - what leaves with noise: the host's map, or the client's rows
+/* ppat/release_internal.h - the releases with noise: the host's map, or the client's rows
  * (methods 3.6).
  *
  * Both are whole numbers on a lattice (dp/lattice.h), so that their L2 sensitivity to one row
- * replaced is exact; what is sent is these numbers times a public constant.  The charge has been
+ * replaced is exact; the message has these numbers times a public constant.  The charge has been
  * granted before anything here is drawn. */
 #ifndef PPAT_RELEASE_INTERNAL_H
 #define PPAT_RELEASE_INTERNAL_H

@@ -106,20 +106,30 @@ size_t ppat_rows_write(struct ppat_side *s, enum ppat_kind kind, const float *ro
 		       size_t n, size_t dim)
 {
 	size_t some = rows_in_message(at, n, dim);
+	const struct net_row_run b = { at, net_tensor_of(rows + at * dim, some, dim) };
 	struct net_writer w;
 	ppat_write_begin(s, &w, kind);
-	net_put_uint(&w, "o", at);
-	net_put_tensor(&w, "z", rows + at * dim, some, dim);
+	net_row_run_put(&w, &b);
 	ppat_write_end(s, &w);
 	return some;
+}
+
+/* The next rows begin where the last message ended. */
+static void check_offset(uint64_t first, size_t at, struct err *e)
+{
+	if (e->code == 0 && first != at)
+		err_set(e, ERR_PROTO, "value of 'o' is %llu, not %zu", (unsigned long long)first,
+			at);
 }
 
 size_t ppat_rows_read(const struct net_map *m, float *rows, size_t at, size_t n, size_t dim,
 		      struct err *e)
 {
 	size_t some = rows_in_message(at, n, dim);
-	net_get_uint(m, "o", at, at, e);
-	ppat_read_matrix(m, "z", rows + at * dim, some, dim, e);
+	struct net_row_run b;
+	net_row_run_get(m, &b, e);
+	check_offset(b.first, at, e);
+	ppat_read_rows(&b.rows, rows + at * dim, some, dim, e);
 	return e->code == 0 ? some : 0;
 }
 
@@ -183,11 +193,10 @@ void ppat_rows_send_virtual(struct ppat_side *s)
 	struct ppat_neighbours *v = &s->neighbours;
 	size_t left = v->message.len - v->at;
 	size_t n = left < PPAT_CHUNK_MAX ? left : PPAT_CHUNK_MAX;
+	const struct net_virtual_part b = { v->message.len, v->at, { v->message.base + v->at, n } };
 	struct net_writer w;
 	ppat_write_begin(s, &w, PPAT_MSG_VIRTUAL);
-	net_put_uint(&w, "t", v->message.len);
-	net_put_uint(&w, "o", v->at);
-	net_put_bin(&w, "b", v->message.base + v->at, n);
+	net_virtual_part_put(&w, &b);
 	ppat_write_end(s, &w);
 	v->at += n;
 	v->complete = v->at == v->message.len;
@@ -199,16 +208,19 @@ void ppat_rows_take_virtual(struct ppat_side *s, uint8_t kind, const struct net_
 	struct ppat_neighbours *v = &s->neighbours;
 	uint64_t agreed = ppat_virtual_size(s->cfg.max_virtual, s->wire.dim);
 	uint64_t max = agreed < VIRTUAL_BYTES_MAX ? agreed : VIRTUAL_BYTES_MAX;
-	uint64_t total = net_get_uint(m, "t", 1, max, e);
+	struct net_virtual_part b;
 	(void)kind;
-	net_get_uint(m, "o", v->message.len, v->message.len, e);
-	struct net_bytes b = net_get_bin(m, "b", 1, PPAT_CHUNK_MAX, e);
-	if (e->code == 0 && v->message.len + b.len > total)
+	net_virtual_part_get(m, &b, e);
+	if (e->code == 0 && b.total > max)
+		err_set(e, ERR_PROTO, "value of 't' is %llu: at most %llu are agreed on",
+			(unsigned long long)b.total, (unsigned long long)max);
+	check_offset(b.first, v->message.len, e);
+	if (e->code == 0 && v->message.len + b.bytes.len > b.total)
 		err_set(e, ERR_PROTO, "virtual neighbours overrun the size that was announced");
 	if (e->code != 0)
 		return;
-	buf_add(&v->message, b.base, b.len);
-	if (v->message.len < total)
+	buf_add(&v->message, b.bytes.base, b.bytes.len);
+	if (v->message.len < b.total)
 		return;
 	v->complete = true;
 	v->received = ppat_virtual_decode(v->message.base, v->message.len, s->cfg.slots,
@@ -253,8 +265,8 @@ void ppat_rows_as_received(struct ppat_side *s)
 	s->wire.rows = NULL;
 }
 
-/* What only the host may know, and only when its owner asked (methods 3.2: CSLS
- * against Y depends on Y).  A sample of rows bounds the quadratic CSLS. */
+/* Figures that only the host may know, and only when its owner asked (methods 3.2: CSLS against Y
+ * depends on Y).  A sample of rows bounds the quadratic CSLS. */
 static void measure_translated(struct ppat_side *s)
 {
 	struct ppat_translated *t = &s->translated;

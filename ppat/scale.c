@@ -57,7 +57,7 @@ void ppat_scaling_release(struct ppat_scaling *s)
 	*s = (struct ppat_scaling){ 0 };
 }
 
-/* What a row is divided by; a zero row, or a table of them, stays as it is. */
+/* The divisor of a row; a zero row, or a table of them, stays as it is. */
 static double divisor(const struct ppat_scaling *s, const float *x)
 {
 	double l = s->kind == PPAT_SCALE_UNIT ? length_of(x, s->dim) : s->length;

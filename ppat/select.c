@@ -53,7 +53,7 @@ size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, uint32_t *o
 	for (uint32_t i = 0; i < c->slots; i++)
 		if (is_chosen_kind(c, tags, i))
 			t[n++] = rank_slot(c->select_seed, i);
-	size_t keep = (size_t)ceil(c->share * (double)n);
+	size_t keep = (size_t)ceil(c->aligned_share * (double)n);
 	keep = keep > n ? n : keep;
 	if (keep < n)
 		qsort(t, n, sizeof(*t), compare_hashes);

@@ -53,6 +53,7 @@ static struct ppat_side *new_side(enum ppat_role role, const struct ppat_config 
 	s->draw = env->draw;
 	s->noise = dp_lattice_noise;
 	s->paper = env->paper;
+	s->same_frame = env->same_frame;
 	s->neighbours.own = env->neighbours;
 	s->translated.mean_cosine = s->translated.mean_csls = NAN;
 	return s;
@@ -108,6 +109,7 @@ void ppat_result(const struct conv *c, struct ppat_result *out)
 		.bytes_sent = s->out.bytes_sent,
 		.bytes_received = s->out.bytes_received,
 		.map = s->map.at,
+		.as_received = s->translated.as_received,
 		.mean_cosine = s->translated.mean_cosine,
 		.mean_csls = s->translated.mean_csls,
 	};

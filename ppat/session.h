@@ -60,6 +60,8 @@ struct ppat_env {
 	const struct ppat_virtual *neighbours; /* client, when max_virtual > 0; borrowed */
 	const float *start; /* client of PPAT: W to begin with [host_dim x client_dim], from
 			       what is public; NULL: the identity.  Borrowed by ppat_open() */
+	bool same_frame;    /* host, with unrotated rows: both sides say that theirs are in one
+			       frame; X-hat is what came, unless the rows themselves differ */
 	bool paper;	    /* host: also compute statistics outside the guarantee */
 };
 
@@ -100,7 +102,7 @@ enum ppat_kind {
 	PPAT_MSG_PROBE_GRAD, /* h->c  z: dL/dZ of a PROBE */
 };
 
-/* What a conversation has come to.  Pointers are the conversation's. */
+/* The result of a conversation.  Pointers are the conversation's. */
 struct ppat_result {
 	size_t n, dim;		/* rows that took part; dim of the host */
 	const uint32_t *slots;	/* [n] ascending */
@@ -115,7 +117,10 @@ struct ppat_result {
 	uint64_t generated;		     /* generated rows that training has sent */
 	uint64_t bytes_sent, bytes_received; /* of message bodies */
 	uint8_t transcript[32];		     /* equal on both sides when both are OVER with 0 */
-	const float *map; /* client: W, Q or RQ; host of Procrustes: R.  For tests and reports. */
+	/* client: W, Q or RQ; host of Procrustes: R, from the client's axes to ours, the identity
+	 * where the rows were as_received. */
+	const float *map;
+	bool as_received; /* host of Procrustes, same_frame: the rows agreed without a map */
 	/* Outside the guarantee: host, env.paper only, else NAN.  Never sent. */
 	double mean_cosine, mean_csls;
 };

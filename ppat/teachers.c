@@ -103,7 +103,7 @@ static void mix_real(struct ppat_teachers *t, struct ppat_teacher *k)
 }
 
 /* Methods 3.2, step 1: L_T^k = -[mean_Z log(1 - T_k(z)) + mean_{y in D_k batch} log T_k(y)], both
- * sums in one pass.  A teacher without rows stays as it was born: its vote says nothing about Y. */
+ * sums in one pass.  A teacher without rows stays as it was made: its vote says nothing about Y. */
 static void train_teacher(struct ppat_teachers *t, struct ppat_teacher *k, const float *z, size_t n)
 {
 	if (k->n_part == 0)

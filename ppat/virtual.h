@@ -45,8 +45,8 @@ int ppat_virtual_extend(const struct graph *g, const struct kge_emb *emb,
 			const uint32_t *slot_rel, struct graph **ge, struct kge_emb **ee,
 			struct err *e);
 
-/* Would they fit, and are all values finite?  What a peer sent is looked at when it comes,
- * not when it is trained on.  ERR_PROTO. */
+/* Would they fit, and are all values finite?  A peer's data is checked when it comes, not when it
+ * is trained on.  ERR_PROTO. */
 int ppat_virtual_check(const struct kge_emb *emb, const struct ppat_virtual *v,
 		       const uint32_t *slot_ent, const uint32_t *slot_rel, struct err *e);
 

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static int put_peer(struct store *s, const struct store_peer *p, struct err *e)
 		     p->source);
 }
 
-/* Whom the ledger names keeps its record: what it was called, and that it is revoked. */
+/* A peer that the ledger names keeps its record: its name, and that it is revoked. */
 static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err *e)
 {
 	static const char *const sql[] = {
@@ -111,13 +112,14 @@ static int put_alignment(struct store *s, const struct store_alignment *a, struc
 	return rc;
 }
 
-/* What is behind the first piece of the value that is replaced goes with it. */
+/* The pieces behind the first of a value that is replaced go with that first piece. */
 static int put_meta(struct store *s, const struct store_meta *m, struct err *e)
 {
 	size_t at = m->len < s->piece_max ? m->len : s->piece_max, n;
 	int rc = db_do(s, e, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tb", m->key,
 		       (const void *)m->base, at);
 
+	assert(s->piece_max > 0);
 	for (int64_t k = 1; at < m->len && rc == 0; k++, at += n) {
 		n = m->len - at < s->piece_max ? m->len - at : s->piece_max;
 		rc = db_do(s, e, "INSERT INTO meta_piece VALUES (?, ?, ?)", "tib", m->key, k,
@@ -126,21 +128,23 @@ static int put_meta(struct store *s, const struct store_meta *m, struct err *e)
 	return rc;
 }
 
-static int put_member_of(struct store *s, const struct store_round *r, uint32_t seat, struct err *e)
+static int put_member_of(struct store *s, const struct store_round *r, uint32_t participant,
+			 struct err *e)
 {
-	const struct store_round_member *m = &r->members[seat];
+	const struct store_round_member *m = &r->members[participant];
 
+	assert(participant < r->n_participants);
 	return db_do(
 		s, e,
 		"INSERT INTO round_member VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
 		"?, ?, ?, ?)",
-		"bibiiiiiiiiiiibtiff", (const void *)r->id, sizeof(r->id), (int64_t)seat,
+		"bibiiiiiiiiiiibtiff", (const void *)r->id, sizeof(r->id), (int64_t)participant,
 		(const void *)m->key, sizeof(m->key), (int64_t)m->fate, (int64_t)m->rows_out,
 		(int64_t)m->rows_in, (int64_t)m->floats_out, (int64_t)m->floats_in,
-		(int64_t)m->bytes_out, (int64_t)m->bytes_in, (int64_t)m->said_rows_out,
-		(int64_t)m->said_rows_in, (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
-		m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature), m->refused,
-		(int64_t)m->compared, m->distance, m->cosine);
+		(int64_t)m->bytes_out, (int64_t)m->bytes_in, (int64_t)m->their_rows_out,
+		(int64_t)m->their_rows_in, (int64_t)m->their_floats_out,
+		(int64_t)m->their_floats_in, m->has_account ? (const void *)m->signature : NULL,
+		sizeof(m->signature), m->refused, (int64_t)m->compared, m->distance, m->cosine);
 }
 
 /* Of a round that is there no more nothing is changed. */
@@ -155,9 +159,9 @@ static int change_member_of(struct store *s, const uint8_t id[STORE_ROUND],
 		     " WHERE round = ? AND key = ?",
 		     "iiiiiiiiiibtbb", (int64_t)m->rows_out, (int64_t)m->rows_in,
 		     (int64_t)m->floats_out, (int64_t)m->floats_in, (int64_t)m->bytes_out,
-		     (int64_t)m->bytes_in, (int64_t)m->said_rows_out, (int64_t)m->said_rows_in,
-		     (int64_t)m->said_floats_out, (int64_t)m->said_floats_in,
-		     m->has_said ? (const void *)m->signature : NULL, sizeof(m->signature),
+		     (int64_t)m->bytes_in, (int64_t)m->their_rows_out, (int64_t)m->their_rows_in,
+		     (int64_t)m->their_floats_out, (int64_t)m->their_floats_in,
+		     m->has_account ? (const void *)m->signature : NULL, sizeof(m->signature),
 		     m->refused, (const void *)id, (size_t)STORE_ROUND, (const void *)m->key,
 		     sizeof(m->key));
 }
@@ -168,7 +172,7 @@ static int score_round(struct store *s, const uint8_t id[STORE_ROUND], double sc
 		     (const void *)id, (size_t)STORE_ROUND);
 }
 
-/* Its members go with the row that is replaced. */
+/* The round's members go with the row that is replaced. */
 static int put_round(struct store *s, const struct store_round *r, struct err *e)
 {
 	int rc = db_do(
@@ -184,8 +188,8 @@ static int put_round(struct store *s, const struct store_round *r, struct err *e
 		(int64_t)r->scored, (int64_t)r->n_members, r->compared ? r->own_score : -1.0,
 		r->compared ? r->merged_score : -1.0, r->has_alone ? r->alone_score : -1.0);
 
-	for (uint32_t seat = 0; seat < r->n_seats && rc == 0; seat++)
-		rc = put_member_of(s, r, seat, e);
+	for (uint32_t participant = 0; participant < r->n_participants && rc == 0; participant++)
+		rc = put_member_of(s, r, participant, e);
 	return rc == 0 ? db_fold_rounds(s, e) : rc;
 }
 

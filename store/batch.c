@@ -36,6 +36,7 @@ void store_batch_release(struct store_batch *b)
 
 static void reserve(struct store_batch *b, size_t more)
 {
+	assert(b->n <= b->cap);
 	if (b->n + more <= b->cap)
 		return;
 	b->cap = 2 * b->cap > b->n + more ? 2 * b->cap : b->n + more;
@@ -44,6 +45,7 @@ static void reserve(struct store_batch *b, size_t more)
 
 void store_batch_move(struct store_batch *to, struct store_batch *from)
 {
+	assert(to != from && from->n <= from->cap);
 	if (from->n > 0) {
 		reserve(to, from->n);
 		memcpy(to->at + to->n, from->at, from->n * sizeof(*to->at));
@@ -179,7 +181,7 @@ void store_batch_alignment(struct store_batch *b, const struct store_alignment *
 		memcpy(w->u.alignment.slots, a->slots, a->n * sizeof(*a->slots));
 }
 
-void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len)
+void store_batch_meta_owned(struct store_batch *b, const char *key, uint8_t *bytes, size_t len)
 {
 	struct store_write *w = add(b, STORE_PUT_META);
 
@@ -191,18 +193,18 @@ void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *byt
 
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len)
 {
-	store_batch_meta_taken(b, key, mem_copy(bytes, len), len);
+	store_batch_meta_owned(b, key, mem_copy(bytes, len), len);
 }
 
 void store_batch_round(struct store_batch *b, const struct store_round *r)
 {
 	struct store_write *w = add(b, STORE_PUT_ROUND);
 
-	assert(r->n_members <= r->n_seats && r->n_seats <= STORE_MEMBERS_MAX);
+	assert(r->n_members <= r->n_participants && r->n_participants <= STORE_MEMBERS_MAX);
 	w->u.round = *r;
-	w->u.round.members = mem_array(r->n_seats + (size_t)1, sizeof(*r->members));
-	if (r->n_seats > 0)
-		memcpy(w->u.round.members, r->members, r->n_seats * sizeof(*r->members));
+	w->u.round.members = mem_array(r->n_participants + (size_t)1, sizeof(*r->members));
+	if (r->n_participants > 0)
+		memcpy(w->u.round.members, r->members, r->n_participants * sizeof(*r->members));
 }
 
 /* Here rather than in core.c: the core frees what it was given and links no database. */

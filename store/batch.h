@@ -152,13 +152,14 @@ struct store_round_member {
 	uint8_t key[STORE_KEY];
 	int fate; /* enum fed_fate */
 	uint64_t rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in;
-	/* What it has signed of the same for us, as it has counted (fed/round.h struct fed_signed).
-	 */
-	bool has_said; /* else it has not, and the rest is zero */
-	uint64_t said_rows_out, said_rows_in, said_floats_out, said_floats_in;
+	/* The member's signed account of the same for us, by its own counts (fed/round.h struct
+	 * fed_signed). */
+	bool has_account; /* else it has not, and the rest is zero */
+	uint64_t their_rows_out, their_rows_in, their_floats_out, their_floats_in;
 	uint8_t signature[LEDGER_SIGNATURE];
 	char refused[STORE_REFUSED_MAX]; /* why that is not its account; "": it is */
-	/* Its rows against the others', where we were home (fed/round.h struct fed_distance). */
+	/* The member's rows against the others', where we were home (fed/round.h struct
+	 * fed_distance). */
 	uint64_t compared;	 /* so many */
 	double distance, cosine; /* negative distance: not known */
 };
@@ -184,9 +185,9 @@ struct store_round {
 	 * alone. */
 	bool compared, has_alone;
 	double own_score, merged_score, alone_score;
-	uint32_t n_members;		    /* of the roster; the seats behind them were asked */
-	uint32_t n_seats;		    /* our own among them */
-	struct store_round_member *members; /* [n_seats] */
+	uint32_t n_members;	 /* of the roster; the participants behind them were asked */
+	uint32_t n_participants; /* our own among them */
+	struct store_round_member *members; /* [n_participants] */
 };
 
 /* ---- the batch ---- */
@@ -294,7 +295,7 @@ void store_batch_intersection(struct store_batch *b, const struct store_intersec
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);
 /* Takes the bytes over, which were of malloc(). */
-void store_batch_meta_taken(struct store_batch *b, const char *key, uint8_t *bytes, size_t len);
+void store_batch_meta_owned(struct store_batch *b, const char *key, uint8_t *bytes, size_t len);
 /* Of a round that is in the store. */
 void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
 			      const struct store_round_member *m);

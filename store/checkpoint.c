@@ -27,7 +27,8 @@ static int read_checkpoint(sqlite3_stmt *st, struct store_checkpoint *c)
 	c->seed = (uint64_t)sqlite3_column_int64(st, 10);
 	c->created_ms = sqlite3_column_int64(st, 11);
 	c->rel_dim = (uint32_t)sqlite3_column_int64(st, 14);
-	(void)db_bytes(st, 13, c->names, STORE_DIGEST); /* zeros: from before names were kept */
+	if (!db_bytes(st, 13, c->names, STORE_DIGEST)) /* from before names were kept */
+		memset(c->names, 0, STORE_DIGEST);
 	return db_text(st, 2, c->model, sizeof(c->model)) &&
 			       db_text(st, 8, c->protocol, sizeof(c->protocol)) &&
 			       db_text(st, 15, c->label, sizeof(c->label)) &&
@@ -92,7 +93,7 @@ static int put_rows(struct store *s, int64_t checkpoint, const char *tag, const 
 	return rc;
 }
 
-/* What nobody needs goes: all but the best one, the owner's and the newest few. */
+/* Former checkpoints go, all but the newest few, and so do blocks that no checkpoint has. */
 static int prune(struct store *s, struct err *e)
 {
 	int rc = db_do(s, e,
@@ -171,7 +172,8 @@ int db_remove_arms(struct store *s, struct err *e)
 	return rc == 0 ? remove_kind(s, STORE_ALONE, e) : rc;
 }
 
-/* What kinds of which there is one ask of those before them.  *known: nothing is to be written. */
+/* Of a kind with one checkpoint at most, checks or removes the one before.  *known: nothing is to
+ * be written. */
 static int make_room(struct store *s, const struct store_checkpoint *info, bool *known,
 		     struct err *e)
 {

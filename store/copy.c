@@ -46,30 +46,31 @@ static int end_log(sqlite3 *to, const char *path, struct err *e)
 		       : err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
 }
 
-static int sync_copy(const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int rc = fd >= 0 && fsync(fd) == 0 ? 0
-					   : err_set(e, ERR_STORE, "%s: %s", path, strerror(errno));
-
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-int store_copy(struct store *s, const char *path, struct err *e)
+static int copy_to(struct store *s, const char *path, struct err *e)
 {
 	sqlite3 *to = NULL;
-	int rc = make_file(path, e);
+	int rc = 0;
 
-	if (rc == 0 && sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		rc = err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(to));
 	if (rc == 0)
 		rc = copy_pages(s, to, path, e);
 	if (rc == 0)
 		rc = end_log(to, path, e);
 	sqlite3_close(to);
-	return rc == 0 ? sync_copy(path, e) : rc;
+	return rc == 0 ? db_sync(path, e) : rc;
+}
+
+int store_copy(struct store *s, const char *path, struct err *e)
+{
+	int rc = make_file(path, e);
+
+	if (rc != 0)
+		return rc;
+	rc = copy_to(s, path, e);
+	if (rc != 0)
+		unlink(path);
+	return rc;
 }
 
 /* ---- what was put back ---- */

@@ -288,7 +288,7 @@ int store_load_core(struct store *s, struct store_core *out, struct err *e)
 	rc = db_sums_check(s, e);
 	if (rc == 0)
 		rc = load_all(s, out, e);
-	db_do(s, NULL, "COMMIT", "");
+	err_ignore(db_do(s, NULL, "COMMIT", "")); /* nothing was written */
 	if (rc != 0)
 		store_core_release(out);
 	return rc;
@@ -367,7 +367,7 @@ static int read_round(sqlite3_stmt *st, void *record)
 		      db_text(st, 10, r->reason, sizeof(r->reason)));
 }
 
-static int read_seat(sqlite3_stmt *st, void *record)
+static int read_participant(sqlite3_stmt *st, void *record)
 {
 	struct store_round_member *m = record;
 
@@ -378,39 +378,39 @@ static int read_seat(sqlite3_stmt *st, void *record)
 	m->floats_in = (uint64_t)sqlite3_column_int64(st, 5);
 	m->bytes_out = (uint64_t)sqlite3_column_int64(st, 6);
 	m->bytes_in = (uint64_t)sqlite3_column_int64(st, 7);
-	m->said_rows_out = (uint64_t)sqlite3_column_int64(st, 8);
-	m->said_rows_in = (uint64_t)sqlite3_column_int64(st, 9);
-	m->said_floats_out = (uint64_t)sqlite3_column_int64(st, 10);
-	m->said_floats_in = (uint64_t)sqlite3_column_int64(st, 11);
-	m->has_said = sqlite3_column_type(st, 12) != SQLITE_NULL;
+	m->their_rows_out = (uint64_t)sqlite3_column_int64(st, 8);
+	m->their_rows_in = (uint64_t)sqlite3_column_int64(st, 9);
+	m->their_floats_out = (uint64_t)sqlite3_column_int64(st, 10);
+	m->their_floats_in = (uint64_t)sqlite3_column_int64(st, 11);
+	m->has_account = sqlite3_column_type(st, 12) != SQLITE_NULL;
 	m->compared = (uint64_t)sqlite3_column_int64(st, 14);
 	m->distance = sqlite3_column_double(st, 15);
 	m->cosine = sqlite3_column_double(st, 16);
 	return ROW_OK(db_bytes(st, 0, m->key, sizeof(m->key)) &&
 		      db_text(st, 13, m->refused, sizeof(m->refused)) &&
-		      (!m->has_said || db_bytes(st, 12, m->signature, sizeof(m->signature))));
+		      (!m->has_account || db_bytes(st, 12, m->signature, sizeof(m->signature))));
 }
 
-static int load_seats(struct store *s, struct store_round *r, struct err *e)
+static int load_participants(struct store *s, struct store_round *r, struct err *e)
 {
-	static const struct table seats = {
+	static const struct table participants = {
 		"SELECT key, fate, rows_out, rows_in, floats_out, floats_in, bytes_out, bytes_in,"
 		" said_rows_out, said_rows_in, said_floats_out, said_floats_in, signature, refused,"
 		" compared, distance, cosine"
 		" FROM round_member WHERE round = ? ORDER BY seat",
-		sizeof(struct store_round_member), read_seat
+		sizeof(struct store_round_member), read_participant
 	};
 	sqlite3_stmt *st;
 	void *array = NULL;
 	size_t n = 0;
-	int rc = db_query(s, &st, e, seats.sql, "b", (const void *)r->id, sizeof(r->id));
+	int rc = db_query(s, &st, e, participants.sql, "b", (const void *)r->id, sizeof(r->id));
 
 	if (rc == 0)
-		rc = load_rows(s, st, &seats, &array, &n, e);
+		rc = load_rows(s, st, &participants, &array, &n, e);
 	sqlite3_finalize(st);
 	r->members = array;
-	r->n_seats = (uint32_t)n;
-	if (rc == 0 && r->n_members > r->n_seats)
+	r->n_participants = (uint32_t)n;
+	if (rc == 0 && r->n_members > r->n_participants)
 		rc = db_damaged(s, e, "a round lacks members");
 	return rc;
 }
@@ -427,7 +427,7 @@ int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t
 	rc = load_table(s, &rounds, limit < INT64_MAX ? (int64_t)limit : -1, &array, n, e);
 	*out = array;
 	for (size_t k = 0; k < *n && rc == 0; k++)
-		rc = load_seats(s, &(*out)[k], e);
+		rc = load_participants(s, &(*out)[k], e);
 	if (rc != 0) {
 		store_rounds_release(*out, *n);
 		*out = NULL;
@@ -557,7 +557,7 @@ static int check_sums(struct store *s, struct err *e)
 
 	if (rc == 0)
 		rc = db_sums_check(s, e);
-	db_do(s, NULL, "COMMIT", "");
+	err_ignore(db_do(s, NULL, "COMMIT", "")); /* nothing was written */
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 #include "store/db_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 enum { BUSY_MS = 5000, DEFAULT_KEEP = 3, APPLICATION = 0x666b6765 }; /* "fkge" */
@@ -133,6 +135,7 @@ bool db_bytes(sqlite3_stmt *st, int column, void *out, size_t n)
 {
 	const void *bytes = sqlite3_column_blob(st, column);
 
+	assert(column >= 0 && n > 0);
 	if (bytes == NULL || (size_t)sqlite3_column_bytes(st, column) != n)
 		return false;
 	memcpy(out, bytes, n);
@@ -144,6 +147,7 @@ bool db_text(sqlite3_stmt *st, int column, char *out, size_t size)
 	const unsigned char *text = sqlite3_column_text(st, column);
 	size_t n = (size_t)sqlite3_column_bytes(st, column);
 
+	assert(column >= 0 && size > 0);
 	if (text == NULL || n >= size || memchr(text, '\0', n) != NULL)
 		return false;
 	memcpy(out, text, n + 1);
@@ -155,6 +159,7 @@ int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct
 {
 	int rc;
 
+	assert(fn != NULL);
 	if (s->mode == STORE_READ)
 		return err_set(e, ERR_STORE, "%s was opened for reading only", s->path);
 	rc = db_do(s, e, "BEGIN IMMEDIATE", "");
@@ -165,7 +170,7 @@ int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct
 		rc = db_do(s, e, "COMMIT", "");
 	/* SQLite ends some failed transactions (disk full) by itself. */
 	if (rc != 0 && !sqlite3_get_autocommit(s->db))
-		db_do(s, NULL, "ROLLBACK", "");
+		err_ignore(db_do(s, NULL, "ROLLBACK", "")); /* e says why already */
 	return rc;
 }
 
@@ -173,6 +178,7 @@ int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct
 
 int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e)
 {
+	assert(key != NULL && (bytes != NULL || n == 0));
 	return db_do(s, e, "INSERT OR REPLACE INTO info VALUES (?, ?)", "tb", key, bytes, n);
 }
 
@@ -300,15 +306,13 @@ static int check_version(struct store *s, int64_t version, struct err *e)
 	return 0;
 }
 
-static int sync_file(const char *path)
+int db_sync(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	struct err why = { 0 };
 
-	if (fd < 0)
-		return -1;
-	rc = fsync(fd);
-	close(fd);
-	return rc;
+	if (file_sync(path, &why) == 0 && file_sync_parent(path, &why) == 0)
+		return 0;
+	return err_set(e, ERR_STORE, "%s", why.text);
 }
 
 static int back_up(struct store *s, int64_t version, struct err *e)
@@ -321,8 +325,10 @@ static int back_up(struct store *s, int64_t version, struct err *e)
 	name = mem_printf("%s.v%" PRId64 ".bak", s->path, version);
 	unlink(name); /* of a migration that did not come to its end */
 	rc = db_do(s, e, "VACUUM INTO ?", "t", name);
-	if (rc == 0 && (chmod(name, 0600) != 0 || sync_file(name) != 0))
+	if (rc == 0 && chmod(name, 0600) != 0)
 		rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
+	if (rc == 0)
+		rc = db_sync(name, e);
 	free(name);
 	return rc;
 }

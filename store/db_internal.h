@@ -38,74 +38,80 @@ struct store {
  * b bytes (const void *, size_t).  They must live until the statement ends. */
 
 /* Run to the end, rows ignored. */
-int db_do(struct store *s, struct err *e, const char *sql, const char *format, ...);
+MUST_CHECK int db_do(struct store *s, struct err *e, const char *sql, const char *format, ...);
 /* Prepared and bound; db_step() it, then sqlite3_finalize() (NULL after an error). */
-int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql, const char *format,
-	     ...);
+MUST_CHECK int db_query(struct store *s, sqlite3_stmt **st, struct err *e, const char *sql,
+			const char *format, ...);
 /* 1: a row; 0: no more; ERR_STORE. */
-int db_step(struct store *s, sqlite3_stmt *st, struct err *e);
+MUST_CHECK int db_step(struct store *s, sqlite3_stmt *st, struct err *e);
 /* One number; 0 when there is no row. */
-int db_number(struct store *s, int64_t *out, struct err *e, const char *sql);
+MUST_CHECK int db_number(struct store *s, int64_t *out, struct err *e, const char *sql);
 /* ERR_STORE and SQLite's words. */
 int db_fail(struct store *s, struct err *e);
 int db_damaged(struct store *s, struct err *e, const char *what);
+/* A new file, and its name, are on disk afterwards; ERR_STORE. */
+MUST_CHECK int db_sync(const char *path, struct err *e);
 
 /* A column that must have exactly n bytes; false if not. */
-bool db_bytes(sqlite3_stmt *st, int column, void *out, size_t n);
+MUST_CHECK bool db_bytes(sqlite3_stmt *st, int column, void *out, size_t n);
 /* A text that must fit with its NUL; false if not. */
-bool db_text(sqlite3_stmt *st, int column, char *out, size_t size);
+MUST_CHECK bool db_text(sqlite3_stmt *st, int column, char *out, size_t size);
 
 /* One BEGIN IMMEDIATE transaction around fn; rolled back when it fails. */
-int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct err *e), void *ctx,
-		   struct err *e);
+MUST_CHECK int db_transaction(struct store *s, int (*fn)(struct store *s, void *ctx, struct err *e),
+			      void *ctx, struct err *e);
 
 /* ---- the schema (migrate.c) ---- */
 
 extern const int db_version; /* of a store that is up to date */
 /* Bring the store up to `target` (tests stop earlier; else db_version). */
-int db_migrate(struct store *s, int target, struct err *e);
+MUST_CHECK int db_migrate(struct store *s, int target, struct err *e);
 
 /* Are the ledger's tables and triggers those of this version?  ERR_LEDGER names what is
  * gone, changed or not ours: this database was edited. */
-int db_check_guards(struct store *s, struct err *e);
+MUST_CHECK int db_check_guards(struct store *s, struct err *e);
 
 /* ---- is each table as it was written? (sums.c) ---- */
 
-/* What its triggers call; each connection that writes needs it.  SQLITE_OK, or what SQLite says. */
-int db_sum_functions(sqlite3 *db);
+/* Functions that the sums' triggers call; each connection that writes needs them.  SQLITE_OK, or
+ * SQLite's error. */
+MUST_CHECK int db_sum_functions(sqlite3 *db);
 /* Both within a transaction, around what changes the schema. */
-int db_sums_drop(struct store *s, struct err *e);
-int db_sums_make(struct store *s, struct err *e);
+MUST_CHECK int db_sums_drop(struct store *s, struct err *e);
+MUST_CHECK int db_sums_make(struct store *s, struct err *e);
 /* ERR_STORE names the table. */
-int db_sums_check(struct store *s, struct err *e);
+MUST_CHECK int db_sums_check(struct store *s, struct err *e);
 
 /* ---- parts of a transaction ---- */
 
-int db_write_all(struct store *s, const struct store_batch *b, struct err *e);
-int db_put_info(struct store *s, const char *key, const void *bytes, size_t n, struct err *e);
+MUST_CHECK int db_write_all(struct store *s, const struct store_batch *b, struct err *e);
+MUST_CHECK int db_put_info(struct store *s, const char *key, const void *bytes, size_t n,
+			   struct err *e);
 /* Exactly n bytes, or ERR_NOTFOUND (e untouched). */
-int db_get_info(struct store *s, const char *key, void *bytes, size_t n, struct err *e);
-int db_put_graph(struct store *s, const struct graph *g, struct err *e);
+MUST_CHECK int db_get_info(struct store *s, const char *key, void *bytes, size_t n, struct err *e);
+MUST_CHECK int db_put_graph(struct store *s, const struct graph *g, struct err *e);
 /* Does the last store_forget() still wait for its store_scrub()? */
-int db_scrub_waits(struct store *s, bool *waits, struct err *e);
-int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
-		      const struct kge_emb *emb, struct err *e);
-int db_remove_latest(struct store *s, struct err *e); /* there may be none */
+MUST_CHECK int db_scrub_waits(struct store *s, bool *waits, struct err *e);
+MUST_CHECK int db_put_checkpoint(struct store *s, const struct store_checkpoint *info,
+				 const struct kge_emb *emb, struct err *e);
+MUST_CHECK int db_remove_latest(struct store *s, struct err *e); /* there may be none */
 /* The tables of before partners had a part, and those of the arm without them. */
-int db_remove_arms(struct store *s, struct err *e);
-int db_demote_best(struct store *s, struct err *e);
-int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct err *e);
+MUST_CHECK int db_remove_arms(struct store *s, struct err *e);
+MUST_CHECK int db_demote_best(struct store *s, struct err *e);
+MUST_CHECK int db_best(struct store *s, struct store_checkpoint *out, bool *found, struct err *e);
 
 /* Records of rounds beyond s->rounds_max become sums. */
-int db_fold_rounds(struct store *s, struct err *e);
+MUST_CHECK int db_fold_rounds(struct store *s, struct err *e);
 
-int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
+MUST_CHECK int db_chains(struct store *s, struct err *e); /* makes s->chains valid */
 /* Has anything been cut off the end?  ERR_LEDGER. */
-int db_check_ends(struct store *s, struct err *e);
+MUST_CHECK int db_check_ends(struct store *s, struct err *e);
 void db_forget_chains(struct store *s);
-int db_add_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
-int db_return_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
-int db_add_countersign(struct store *s, const struct store_countersign *c, struct err *e);
-int db_add_statement(struct store *s, const struct ledger_stated *statement, struct err *e);
+MUST_CHECK int db_add_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
+MUST_CHECK int db_return_entry(struct store *s, const struct ledger_signed *entry, struct err *e);
+MUST_CHECK int db_add_countersign(struct store *s, const struct store_countersign *c,
+				  struct err *e);
+MUST_CHECK int db_add_statement(struct store *s, const struct ledger_stated *statement,
+				struct err *e);
 
 #endif

@@ -14,21 +14,21 @@ static void put_terms(json_t *o, const struct ledger_entry *e)
 {
 	const struct ledger_mechanism *m = &e->mechanism;
 
-	json_put_word(o, "noise", ledger_noise_name(m->noise));
-	json_put_word(o, "accountant", ledger_accountant_name(m->accountant));
-	json_put_word(o, "adjacency", ledger_adjacency_name(m->adjacency));
-	json_put_count(o, "teachers", m->teachers);
-	json_put_count(o, "batch", m->batch);
-	json_put_count(o, "dim", m->dim);
-	json_put_real(o, "param", m->param);
-	json_put_real(o, "delta", m->delta);
-	json_put_count(o, "count", e->count);
-	json_put_count(o, "total_pair", e->total_pair);
-	json_put_count(o, "total_lineage", e->total_lineage);
-	json_put_count(o, "cap_pair", e->caps.pair);
-	json_put_count(o, "cap_lineage", e->caps.lineage);
-	json_put_real(o, "epsilon_pair", e->caps.epsilon_pair);
-	json_put_real(o, "epsilon_lineage", e->caps.epsilon_lineage);
+	store_json_put_word(o, "noise", ledger_noise_name(m->noise));
+	store_json_put_word(o, "accountant", ledger_accountant_name(m->accountant));
+	store_json_put_word(o, "adjacency", ledger_adjacency_name(m->adjacency));
+	store_json_put_count(o, "teachers", m->teachers);
+	store_json_put_count(o, "batch", m->batch);
+	store_json_put_count(o, "dim", m->dim);
+	store_json_put_real(o, "param", m->param);
+	store_json_put_real(o, "delta", m->delta);
+	store_json_put_count(o, "count", e->count);
+	store_json_put_count(o, "total_pair", e->total_pair);
+	store_json_put_count(o, "total_lineage", e->total_lineage);
+	store_json_put_count(o, "cap_pair", e->caps.pair);
+	store_json_put_count(o, "cap_lineage", e->caps.lineage);
+	store_json_put_real(o, "epsilon_pair", e->caps.epsilon_pair);
+	store_json_put_real(o, "epsilon_lineage", e->caps.epsilon_lineage);
 }
 
 static json_t *write_entry(const struct ledger_signed *s)
@@ -36,23 +36,23 @@ static json_t *write_entry(const struct ledger_signed *s)
 	const struct ledger_entry *e = &s->entry;
 	json_t *o = json_object();
 
-	json_put_count(o, "sequence", e->sequence);
-	json_put_word(o, "kind", ledger_kind_name(e->kind));
-	json_put_word(o, "translator", ledger_translator_name(e->translator));
-	json_put_hex(o, "host", e->host, LEDGER_KEY);
-	json_put_hex(o, "client", e->client, LEDGER_KEY);
-	json_put_hex(o, "lineage", e->lineage, sizeof(e->lineage));
-	json_put_hex(o, "session", e->session, sizeof(e->session));
-	json_put_count(o, "time", (uint64_t)e->time_ms);
+	store_json_put_count(o, "sequence", e->sequence);
+	store_json_put_word(o, "kind", ledger_kind_name(e->kind));
+	store_json_put_word(o, "translator", ledger_translator_name(e->translator));
+	store_json_put_hex(o, "host", e->host, LEDGER_KEY);
+	store_json_put_hex(o, "client", e->client, LEDGER_KEY);
+	store_json_put_hex(o, "lineage", e->lineage, sizeof(e->lineage));
+	store_json_put_hex(o, "session", e->session, sizeof(e->session));
+	store_json_put_count(o, "time", (uint64_t)e->time_ms);
 	put_terms(o, e);
-	json_put_count(o, "rows", e->rows);
-	json_put_count(o, "floats", e->floats);
-	json_put_hex(o, "transcript", e->transcript, sizeof(e->transcript));
-	json_put_hex(o, "previous", e->previous, LEDGER_HASH);
-	json_put_hex(o, "hash", s->hash, LEDGER_HASH);
-	json_put_hex(o, "signature", s->signature, LEDGER_SIGNATURE);
+	store_json_put_count(o, "rows", e->rows);
+	store_json_put_count(o, "floats", e->floats);
+	store_json_put_hex(o, "transcript", e->transcript, sizeof(e->transcript));
+	store_json_put_hex(o, "previous", e->previous, LEDGER_HASH);
+	store_json_put_hex(o, "hash", s->hash, LEDGER_HASH);
+	store_json_put_hex(o, "signature", s->signature, LEDGER_SIGNATURE);
 	if (s->countersigned)
-		json_put_hex(o, "countersignature", s->countersignature, LEDGER_SIGNATURE);
+		store_json_put_hex(o, "countersignature", s->countersignature, LEDGER_SIGNATURE);
 	else
 		json_object_set_new(o, "countersignature", json_null());
 	return o;
@@ -63,23 +63,23 @@ static json_t *write_statement(const struct ledger_stated *x)
 	const struct ledger_statement *s = &x->statement;
 	json_t *o = json_object();
 
-	json_put_count(o, "sequence", s->sequence);
-	json_put_word(o, "sampled", ledger_sampled_name(s->sampled));
-	json_put_word(o, "adjacency", ledger_adjacency_name(s->adjacency));
-	json_put_hex(o, "agent", s->agent, LEDGER_KEY);
-	json_put_hex(o, "lineage", s->lineage, sizeof(s->lineage));
-	json_put_count(o, "time", (uint64_t)s->time_ms);
-	json_put_count(o, "steps", s->steps);
-	json_put_count(o, "records", s->records);
-	json_put_real(o, "rate", s->rate);
-	json_put_real(o, "noise", s->noise);
-	json_put_real(o, "clip", s->clip);
-	json_put_real(o, "delta", s->delta);
-	json_put_real(o, "epsilon", s->epsilon);
-	json_put_count(o, "total", s->total);
-	json_put_hex(o, "previous", s->previous, LEDGER_HASH);
-	json_put_hex(o, "hash", x->hash, LEDGER_HASH);
-	json_put_hex(o, "signature", x->signature, LEDGER_SIGNATURE);
+	store_json_put_count(o, "sequence", s->sequence);
+	store_json_put_word(o, "sampled", ledger_sampled_name(s->sampled));
+	store_json_put_word(o, "adjacency", ledger_adjacency_name(s->adjacency));
+	store_json_put_hex(o, "agent", s->agent, LEDGER_KEY);
+	store_json_put_hex(o, "lineage", s->lineage, sizeof(s->lineage));
+	store_json_put_count(o, "time", (uint64_t)s->time_ms);
+	store_json_put_count(o, "steps", s->steps);
+	store_json_put_count(o, "records", s->records);
+	store_json_put_real(o, "rate", s->rate);
+	store_json_put_real(o, "noise", s->noise);
+	store_json_put_real(o, "clip", s->clip);
+	store_json_put_real(o, "delta", s->delta);
+	store_json_put_real(o, "epsilon", s->epsilon);
+	store_json_put_count(o, "total", s->total);
+	store_json_put_hex(o, "previous", s->previous, LEDGER_HASH);
+	store_json_put_hex(o, "hash", x->hash, LEDGER_HASH);
+	store_json_put_hex(o, "signature", x->signature, LEDGER_SIGNATURE);
 	return o;
 }
 
@@ -87,9 +87,9 @@ static json_t *write_party(const struct ledger_party *p)
 {
 	json_t *o = json_object();
 
-	json_put_hex(o, "key", p->key, LEDGER_KEY);
-	json_put_hex(o, "sign_key", p->sign_key, LEDGER_KEY);
-	json_put_word(o, "name", p->name);
+	store_json_put_hex(o, "key", p->key, LEDGER_KEY);
+	store_json_put_hex(o, "sign_key", p->sign_key, LEDGER_KEY);
+	store_json_put_word(o, "name", p->name);
 	return o;
 }
 
@@ -97,38 +97,38 @@ static json_t *write_length(const struct ledger_length *l)
 {
 	json_t *o = json_object();
 
-	json_put_hex(o, "partner", l->partner, LEDGER_KEY);
-	json_put_count(o, "entries", l->entries);
-	json_put_hex(o, "head", l->head, LEDGER_HASH);
+	store_json_put_hex(o, "partner", l->partner, LEDGER_KEY);
+	store_json_put_count(o, "entries", l->entries);
+	store_json_put_hex(o, "head", l->head, LEDGER_HASH);
 	return o;
 }
 
-/* What ledger_export_seal() has filled in. */
+/* Writes the fields that ledger_export_seal() has filled in. */
 static void put_seal(json_t *root, const struct ledger_export *x)
 {
 	json_t *training = json_object(), *chains = json_array();
 
-	json_put_count(root, "time", (uint64_t)x->time_ms);
-	json_put_word(root, "nonce", x->nonce[0] != '\0' ? x->nonce : NULL);
+	store_json_put_count(root, "time", (uint64_t)x->time_ms);
+	store_json_put_word(root, "nonce", x->nonce[0] != '\0' ? x->nonce : NULL);
 	for (size_t k = 0; k < x->n_chains; k++)
 		json_array_append_new(chains, write_length(&x->chains[k]));
 	json_object_set_new(root, "chains", chains);
-	json_put_count(training, "statements", x->statements);
-	json_put_hex(training, "head", x->statements_head, LEDGER_HASH);
+	store_json_put_count(training, "statements", x->statements);
+	store_json_put_hex(training, "head", x->statements_head, LEDGER_HASH);
 	json_object_set_new(root, "training", training);
 }
 
-void ledger_export_write(const struct ledger_export *x, struct buf *out)
+void store_export_write(const struct ledger_export *x, struct buf *out)
 {
 	json_t *root = json_object(), *entries = json_array(), *stated = json_array(),
 	       *parties = json_array();
 
-	json_put_count(root, "fkge_ledger", EXPORT_VERSION);
+	store_json_put_count(root, "fkge_ledger", EXPORT_VERSION);
 	json_object_set_new(root, "owner", write_party(&x->owner));
 	if (x->whole)
-		json_put_word(root, "peer", NULL);
+		store_json_put_word(root, "peer", NULL);
 	else
-		json_put_hex(root, "peer", x->peer, LEDGER_KEY);
+		store_json_put_hex(root, "peer", x->peer, LEDGER_KEY);
 	put_seal(root, x);
 	for (size_t k = 0; k < x->n_parties; k++)
 		json_array_append_new(parties, write_party(&x->parties[k]));
@@ -139,8 +139,8 @@ void ledger_export_write(const struct ledger_export *x, struct buf *out)
 	json_object_set_new(root, "parties", parties);
 	json_object_set_new(root, "entries", entries);
 	json_object_set_new(root, "statements", stated);
-	json_put_hex(root, "signature", x->signature, LEDGER_SIGNATURE);
-	json_write(root, out);
+	store_json_put_hex(root, "signature", x->signature, LEDGER_SIGNATURE);
+	store_json_write(root, out);
 }
 
 /* ---- reading ---- */
@@ -157,162 +157,163 @@ NAME_FN(accountant)
 NAME_FN(adjacency)
 NAME_FN(sampled)
 
-static void read_terms(struct json_reader *r, struct ledger_entry *e)
+static void read_terms(struct store_json_reader *r, struct ledger_entry *e)
 {
 	struct ledger_mechanism *m = &e->mechanism;
 
-	m->noise = (enum ledger_noise)json_get_word(r, "noise", noise_word, LEDGER_LAST_NOISE);
-	m->accountant = (enum ledger_accountant)json_get_word(r, "accountant", accountant_word,
-							      LEDGER_LAST_ACCOUNTANT);
-	m->adjacency = (enum ledger_adjacency)json_get_word(r, "adjacency", adjacency_word,
-							    LEDGER_LAST_ADJACENCY);
-	m->teachers = (uint32_t)json_get_count(r, "teachers", UINT32_MAX);
-	m->batch = (uint32_t)json_get_count(r, "batch", UINT32_MAX);
-	m->dim = (uint32_t)json_get_count(r, "dim", UINT32_MAX);
-	m->param = json_get_real(r, "param");
-	m->delta = json_get_real(r, "delta");
-	e->count = json_get_count(r, "count", LEDGER_COUNT_MAX);
-	e->total_pair = json_get_count(r, "total_pair", LEDGER_COUNT_MAX);
-	e->total_lineage = json_get_count(r, "total_lineage", LEDGER_COUNT_MAX);
-	e->caps.pair = json_get_count(r, "cap_pair", LEDGER_COUNT_MAX);
-	e->caps.lineage = json_get_count(r, "cap_lineage", LEDGER_COUNT_MAX);
-	e->caps.epsilon_pair = json_get_real(r, "epsilon_pair");
-	e->caps.epsilon_lineage = json_get_real(r, "epsilon_lineage");
+	m->noise =
+		(enum ledger_noise)store_json_get_word(r, "noise", noise_word, LEDGER_LAST_NOISE);
+	m->accountant = (enum ledger_accountant)store_json_get_word(
+		r, "accountant", accountant_word, LEDGER_LAST_ACCOUNTANT);
+	m->adjacency = (enum ledger_adjacency)store_json_get_word(r, "adjacency", adjacency_word,
+								  LEDGER_LAST_ADJACENCY);
+	m->teachers = (uint32_t)store_json_get_count(r, "teachers", UINT32_MAX);
+	m->batch = (uint32_t)store_json_get_count(r, "batch", UINT32_MAX);
+	m->dim = (uint32_t)store_json_get_count(r, "dim", UINT32_MAX);
+	m->param = store_json_get_real(r, "param");
+	m->delta = store_json_get_real(r, "delta");
+	e->count = store_json_get_count(r, "count", LEDGER_COUNT_MAX);
+	e->total_pair = store_json_get_count(r, "total_pair", LEDGER_COUNT_MAX);
+	e->total_lineage = store_json_get_count(r, "total_lineage", LEDGER_COUNT_MAX);
+	e->caps.pair = store_json_get_count(r, "cap_pair", LEDGER_COUNT_MAX);
+	e->caps.lineage = store_json_get_count(r, "cap_lineage", LEDGER_COUNT_MAX);
+	e->caps.epsilon_pair = store_json_get_real(r, "epsilon_pair");
+	e->caps.epsilon_lineage = store_json_get_real(r, "epsilon_lineage");
 }
 
 /* Returns whether it is not null. */
-static bool get_hex_or_null(struct json_reader *r, const char *key, uint8_t *out, size_t n)
+static bool get_hex_or_null(struct store_json_reader *r, const char *key, uint8_t *out, size_t n)
 {
 	if (json_is_null(json_object_get(r->object, key)))
-		json_get(r, key);
+		store_json_get(r, key);
 	else
-		json_get_hex(r, key, out, n);
+		store_json_get_hex(r, key, out, n);
 	return !json_is_null(json_object_get(r->object, key));
 }
 
-static void read_entry(struct json_reader *r, struct ledger_signed *s)
+static void read_entry(struct store_json_reader *r, struct ledger_signed *s)
 {
 	struct ledger_entry *e = &s->entry;
 
-	e->sequence = json_get_count(r, "sequence", LEDGER_COUNT_MAX);
-	e->kind = (enum ledger_kind)json_get_word(r, "kind", kind_word, LEDGER_CLOSE);
-	e->translator = (enum ledger_translator)json_get_word(r, "translator", translator_word,
-							      LEDGER_LAST_TRANSLATOR);
-	json_get_hex(r, "host", e->host, LEDGER_KEY);
-	json_get_hex(r, "client", e->client, LEDGER_KEY);
-	json_get_hex(r, "lineage", e->lineage, sizeof(e->lineage));
-	json_get_hex(r, "session", e->session, sizeof(e->session));
-	e->time_ms = (int64_t)json_get_count(r, "time", LEDGER_COUNT_MAX);
+	e->sequence = store_json_get_count(r, "sequence", LEDGER_COUNT_MAX);
+	e->kind = (enum ledger_kind)store_json_get_word(r, "kind", kind_word, LEDGER_CLOSE);
+	e->translator = (enum ledger_translator)store_json_get_word(
+		r, "translator", translator_word, LEDGER_LAST_TRANSLATOR);
+	store_json_get_hex(r, "host", e->host, LEDGER_KEY);
+	store_json_get_hex(r, "client", e->client, LEDGER_KEY);
+	store_json_get_hex(r, "lineage", e->lineage, sizeof(e->lineage));
+	store_json_get_hex(r, "session", e->session, sizeof(e->session));
+	e->time_ms = (int64_t)store_json_get_count(r, "time", LEDGER_COUNT_MAX);
 	read_terms(r, e);
-	e->rows = json_get_count(r, "rows", LEDGER_COUNT_MAX);
-	e->floats = json_get_count(r, "floats", LEDGER_COUNT_MAX);
-	json_get_hex(r, "transcript", e->transcript, sizeof(e->transcript));
-	json_get_hex(r, "previous", e->previous, LEDGER_HASH);
-	json_get_hex(r, "hash", s->hash, LEDGER_HASH);
-	json_get_hex(r, "signature", s->signature, LEDGER_SIGNATURE);
+	e->rows = store_json_get_count(r, "rows", LEDGER_COUNT_MAX);
+	e->floats = store_json_get_count(r, "floats", LEDGER_COUNT_MAX);
+	store_json_get_hex(r, "transcript", e->transcript, sizeof(e->transcript));
+	store_json_get_hex(r, "previous", e->previous, LEDGER_HASH);
+	store_json_get_hex(r, "hash", s->hash, LEDGER_HASH);
+	store_json_get_hex(r, "signature", s->signature, LEDGER_SIGNATURE);
 	s->countersigned =
 		get_hex_or_null(r, "countersignature", s->countersignature, LEDGER_SIGNATURE);
-	json_close(r);
+	store_json_close(r);
 }
 
-static void read_statement(struct json_reader *r, struct ledger_stated *x)
+static void read_statement(struct store_json_reader *r, struct ledger_stated *x)
 {
 	struct ledger_statement *s = &x->statement;
 
-	s->sequence = json_get_count(r, "sequence", LEDGER_COUNT_MAX);
-	s->sampled = (enum ledger_sampled)json_get_word(r, "sampled", sampled_word,
-							LEDGER_SAMPLED_DISCRETE);
-	s->adjacency = (enum ledger_adjacency)json_get_word(r, "adjacency", adjacency_word,
-							    LEDGER_LAST_ADJACENCY);
-	json_get_hex(r, "agent", s->agent, LEDGER_KEY);
-	json_get_hex(r, "lineage", s->lineage, sizeof(s->lineage));
-	s->time_ms = (int64_t)json_get_count(r, "time", LEDGER_COUNT_MAX);
-	s->steps = json_get_count(r, "steps", LEDGER_COUNT_MAX);
-	s->records = json_get_count(r, "records", LEDGER_COUNT_MAX);
-	s->rate = json_get_real(r, "rate");
-	s->noise = json_get_real(r, "noise");
-	s->clip = json_get_real(r, "clip");
-	s->delta = json_get_real(r, "delta");
-	s->epsilon = json_get_real(r, "epsilon");
-	s->total = json_get_count(r, "total", LEDGER_COUNT_MAX);
-	json_get_hex(r, "previous", s->previous, LEDGER_HASH);
-	json_get_hex(r, "hash", x->hash, LEDGER_HASH);
-	json_get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
-	json_close(r);
+	s->sequence = store_json_get_count(r, "sequence", LEDGER_COUNT_MAX);
+	s->sampled = (enum ledger_sampled)store_json_get_word(r, "sampled", sampled_word,
+							      LEDGER_SAMPLED_DISCRETE);
+	s->adjacency = (enum ledger_adjacency)store_json_get_word(r, "adjacency", adjacency_word,
+								  LEDGER_LAST_ADJACENCY);
+	store_json_get_hex(r, "agent", s->agent, LEDGER_KEY);
+	store_json_get_hex(r, "lineage", s->lineage, sizeof(s->lineage));
+	s->time_ms = (int64_t)store_json_get_count(r, "time", LEDGER_COUNT_MAX);
+	s->steps = store_json_get_count(r, "steps", LEDGER_COUNT_MAX);
+	s->records = store_json_get_count(r, "records", LEDGER_COUNT_MAX);
+	s->rate = store_json_get_real(r, "rate");
+	s->noise = store_json_get_real(r, "noise");
+	s->clip = store_json_get_real(r, "clip");
+	s->delta = store_json_get_real(r, "delta");
+	s->epsilon = store_json_get_real(r, "epsilon");
+	s->total = store_json_get_count(r, "total", LEDGER_COUNT_MAX);
+	store_json_get_hex(r, "previous", s->previous, LEDGER_HASH);
+	store_json_get_hex(r, "hash", x->hash, LEDGER_HASH);
+	store_json_get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
+	store_json_close(r);
 }
 
-static void read_party(struct json_reader *r, struct ledger_party *p)
+static void read_party(struct store_json_reader *r, struct ledger_party *p)
 {
-	json_get_hex(r, "key", p->key, LEDGER_KEY);
-	json_get_hex(r, "sign_key", p->sign_key, LEDGER_KEY);
-	json_get_text(r, "name", p->name, sizeof(p->name));
-	json_close(r);
+	store_json_get_hex(r, "key", p->key, LEDGER_KEY);
+	store_json_get_hex(r, "sign_key", p->sign_key, LEDGER_KEY);
+	store_json_get_text(r, "name", p->name, sizeof(p->name));
+	store_json_close(r);
 }
 
-static void read_length(struct json_reader *r, struct ledger_length *l)
+static void read_length(struct store_json_reader *r, struct ledger_length *l)
 {
-	json_get_hex(r, "partner", l->partner, LEDGER_KEY);
-	l->entries = json_get_count(r, "entries", LEDGER_COUNT_MAX);
-	json_get_hex(r, "head", l->head, LEDGER_HASH);
-	json_close(r);
+	store_json_get_hex(r, "partner", l->partner, LEDGER_KEY);
+	l->entries = store_json_get_count(r, "entries", LEDGER_COUNT_MAX);
+	store_json_get_hex(r, "head", l->head, LEDGER_HASH);
+	store_json_close(r);
 }
 
 /* ---- lists of the root ---- */
 
 /* Each element of a list, by a function that puts it behind the others. */
-typedef void (*element_fn)(struct json_reader *r, struct ledger_export *x);
+typedef void (*element_fn)(struct store_json_reader *r, struct ledger_export *x);
 
-static void take_party(struct json_reader *r, struct ledger_export *x)
+static void take_party(struct store_json_reader *r, struct ledger_export *x)
 {
 	read_party(r, &x->parties[x->n_parties++]);
 }
 
-static void take_length(struct json_reader *r, struct ledger_export *x)
+static void take_length(struct store_json_reader *r, struct ledger_export *x)
 {
 	read_length(r, &x->chains[x->n_chains++]);
 }
 
-static void take_entry(struct json_reader *r, struct ledger_export *x)
+static void take_entry(struct store_json_reader *r, struct ledger_export *x)
 {
 	read_entry(r, &x->at[x->n++]);
 }
 
-static void take_statement(struct json_reader *r, struct ledger_export *x)
+static void take_statement(struct store_json_reader *r, struct ledger_export *x)
 {
 	read_statement(r, &x->stated[x->n_stated++]);
 }
 
 /* The list under this key; NULL, and the reader has its error, where there is none. */
-static const json_t *get_list(struct json_reader *r, const char *key)
+static const json_t *get_list(struct store_json_reader *r, const char *key)
 {
-	const json_t *list = json_get(r, key);
+	const json_t *list = store_json_get(r, key);
 
 	if (json_is_array(list) && json_array_size(list) <= ENTRIES_MAX)
 		return list;
-	json_wrong(r, key, "a list of at most 1048576");
+	store_json_wrong(r, key, "a list of at most 1048576");
 	return NULL;
 }
 
-static void read_each(struct json_reader *root, const char *what, const json_t *list,
+static void read_each(struct store_json_reader *root, const char *what, const json_t *list,
 		      element_fn take, struct ledger_export *x)
 {
 	for (size_t k = 0; k < json_array_size(list) && root->rc == 0; k++) {
-		struct json_reader r = { .what = what,
-					 .object = json_array_get(list, k),
-					 .index = k,
-					 .err = root->err };
+		struct store_json_reader r = { .what = what,
+					       .object = json_array_get(list, k),
+					       .index = k,
+					       .err = root->err };
 
 		take(&r, x);
 		root->rc = r.rc;
 	}
 }
 
-static void read_lists(struct json_reader *r, struct ledger_export *x)
+static void read_lists(struct store_json_reader *r, struct ledger_export *x)
 {
 	const json_t *parties = get_list(r, "parties"), *chains = get_list(r, "chains");
 	const json_t *entries = get_list(r, "entries"), *stated = get_list(r, "statements");
 
-	json_close(r);
+	store_json_close(r);
 	if (r->rc != 0)
 		return;
 	x->parties = mem_array(json_array_size(parties) + 1, sizeof(*x->parties));
@@ -327,27 +328,27 @@ static void read_lists(struct json_reader *r, struct ledger_export *x)
 
 /* ---- the root ---- */
 
-static void read_training(struct json_reader *root, struct ledger_export *x)
+static void read_training(struct store_json_reader *root, struct ledger_export *x)
 {
-	struct json_reader r = { .what = "ledger export, training",
-				 .object = json_get(root, "training"),
-				 .root = true,
-				 .err = root->err };
+	struct store_json_reader r = { .what = "ledger export, training",
+				       .object = store_json_get(root, "training"),
+				       .root = true,
+				       .err = root->err };
 
 	if (root->rc != 0)
 		return;
-	x->statements = json_get_count(&r, "statements", LEDGER_COUNT_MAX);
-	json_get_hex(&r, "head", x->statements_head, LEDGER_HASH);
-	json_close(&r);
+	x->statements = store_json_get_count(&r, "statements", LEDGER_COUNT_MAX);
+	store_json_get_hex(&r, "head", x->statements_head, LEDGER_HASH);
+	store_json_close(&r);
 	root->rc = r.rc;
 }
 
-static void read_owner(struct json_reader *root, struct ledger_export *x)
+static void read_owner(struct store_json_reader *root, struct ledger_export *x)
 {
-	struct json_reader r = { .what = "ledger export, owner",
-				 .object = json_get(root, "owner"),
-				 .root = true,
-				 .err = root->err };
+	struct store_json_reader r = { .what = "ledger export, owner",
+				       .object = store_json_get(root, "owner"),
+				       .root = true,
+				       .err = root->err };
 
 	if (root->rc != 0)
 		return;
@@ -355,18 +356,18 @@ static void read_owner(struct json_reader *root, struct ledger_export *x)
 	root->rc = r.rc;
 }
 
-static void read_root(struct json_reader *r, struct ledger_export *x)
+static void read_root(struct store_json_reader *r, struct ledger_export *x)
 {
-	json_get(r, "fkge_ledger");
+	store_json_get(r, "fkge_ledger");
 	read_owner(r, x);
 	x->whole = !get_hex_or_null(r, "peer", x->peer, LEDGER_KEY);
-	x->time_ms = (int64_t)json_get_count(r, "time", LEDGER_COUNT_MAX);
+	x->time_ms = (int64_t)store_json_get_count(r, "time", LEDGER_COUNT_MAX);
 	if (json_is_null(json_object_get(r->object, "nonce")))
-		json_get(r, "nonce");
+		store_json_get(r, "nonce");
 	else
-		json_get_text(r, "nonce", x->nonce, sizeof(x->nonce));
+		store_json_get_text(r, "nonce", x->nonce, sizeof(x->nonce));
 	read_training(r, x);
-	json_get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
+	store_json_get_hex(r, "signature", x->signature, LEDGER_SIGNATURE);
 	read_lists(r, x);
 }
 
@@ -387,13 +388,13 @@ static int check_version(const json_t *root, struct err *e)
 					     v, EXPORT_VERSION);
 }
 
-int ledger_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e)
+int store_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e)
 {
-	struct json_reader r = { .what = "ledger export", .root = true, .err = e };
+	struct store_json_reader r = { .what = "ledger export", .root = true, .err = e };
 	json_t *root;
 
 	memset(x, 0, sizeof(*x));
-	r.rc = json_read(r.what, json, n, &root, e);
+	r.rc = store_json_read(r.what, json, n, &root, e);
 	r.object = root;
 	if (r.rc == 0)
 		r.rc = check_version(root, e);

@@ -1,7 +1,7 @@
 /* store/fold.c - rounds whose records are too many: the oldest become sums.
  *
- * What travelled in all, and between us and each peer, is then as true as before; which
- * round it was in is gone. */
+ * The counts of all that travelled, and of that between us and each peer, are then as true as
+ * before; the round of each is gone. */
 #include <stdlib.h>
 #include <string.h>
 

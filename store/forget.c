@@ -1,9 +1,11 @@
 /* store/forget.c - taking triples back, so that their bytes are in no file of the store. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "store/db_internal.h"
 
@@ -131,6 +133,8 @@ static int forget(struct store *s, void *ctx, struct err *e)
 
 int store_forget(struct store *s, const struct store_kept *k, struct err *e)
 {
+	assert(k->kept != NULL && (k->ent != NULL || k->n_ent == 0));
+	assert(k->rel != NULL || k->n_rel == 0);
 	/* what is deleted from now on is overwritten */
 	int rc = db_do(s, e, "PRAGMA secure_delete = ON", "");
 
@@ -172,15 +176,22 @@ static int empty_log(struct store *s, struct err *e)
 /* Copies of the store before a migration hold what is forgotten now. */
 static int remove_copies(struct store *s, struct err *e)
 {
+	bool removed = false;
+	struct err why = { 0 };
 	int rc = 0;
 
 	for (int version = 1; version < db_version && rc == 0; version++) {
 		char *name = mem_printf("%s.v%d.bak", s->path, version);
 
-		if (unlink(name) != 0 && errno != ENOENT)
+		if (unlink(name) == 0)
+			removed = true;
+		else if (errno != ENOENT)
 			rc = err_set(e, ERR_STORE, "%s: %s", name, strerror(errno));
 		free(name);
 	}
+	/* or else a power cut could bring them back after the flag is gone */
+	if (rc == 0 && removed && file_sync_parent(s->path, &why) != 0)
+		rc = err_set(e, ERR_STORE, "%s", why.text);
 	return rc;
 }
 

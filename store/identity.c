@@ -1,5 +1,6 @@
 #include "store/identity.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -23,9 +24,9 @@ enum {
 	SECRET_BYTES = crypto_scalarmult_SCALARBYTES + crypto_sign_SECRETKEYBYTES,
 };
 
-static struct identity *from_secrets(const uint8_t x25519[SEED], const uint8_t ed25519[SEED])
+static struct store_identity *from_secrets(const uint8_t x25519[SEED], const uint8_t ed25519[SEED])
 {
-	struct identity *id = mem_array(1, sizeof(*id));
+	struct store_identity *id = mem_array(1, sizeof(*id));
 	uint8_t *secret = sodium_malloc(SECRET_BYTES);
 
 	if (secret == NULL)
@@ -39,10 +40,10 @@ static struct identity *from_secrets(const uint8_t x25519[SEED], const uint8_t e
 	return id;
 }
 
-struct identity *identity_from_seed(const uint8_t seed[32])
+struct store_identity *store_identity_from_seed(const uint8_t seed[32])
 {
 	uint8_t both[2 * SEED];
-	struct identity *id;
+	struct store_identity *id;
 
 	if (sodium_init() < 0)
 		abort();
@@ -52,20 +53,20 @@ struct identity *identity_from_seed(const uint8_t seed[32])
 	return id;
 }
 
-struct identity *identity_new(void)
+struct store_identity *store_identity_new(void)
 {
 	uint8_t seed[SEED];
-	struct identity *id;
+	struct store_identity *id;
 
 	if (sodium_init() < 0)
 		abort();
 	secret_draw(NULL, seed, sizeof(seed));
-	id = identity_from_seed(seed);
+	id = store_identity_from_seed(seed);
 	sodium_memzero(seed, sizeof(seed));
 	return id;
 }
 
-void identity_free(struct identity *id)
+void store_identity_free(struct store_identity *id)
 {
 	if (id == NULL)
 		return;
@@ -73,12 +74,13 @@ void identity_free(struct identity *id)
 	free(id);
 }
 
-int identity_save(const struct identity *id, const char *path, struct err *e)
+int store_identity_save(const struct store_identity *id, const char *path, struct err *e)
 {
 	char text[FILE_BYTES + 1];
 	uint8_t seed[SEED];
 	int rc;
 
+	assert(id->secret != NULL && id->sign_secret != NULL);
 	if (file_exists(path))
 		return err_set(e, ERR_EXISTS,
 			       "%s exists: an identity is never overwritten; move it away first",
@@ -140,10 +142,10 @@ static bool parse_seed(const char *hex, uint8_t out[SEED])
 	       hex[HEX] == '\n';
 }
 
-static struct identity *parse_file(const char *text)
+static struct store_identity *parse_file(const char *text)
 {
 	uint8_t seeds[2][SEED];
-	struct identity *id = NULL;
+	struct store_identity *id = NULL;
 
 	if (memcmp(text, head, HEAD) == 0 && parse_seed(text + HEAD, seeds[0]) &&
 	    parse_seed(text + HEAD + HEX + 1, seeds[1]))
@@ -152,10 +154,11 @@ static struct identity *parse_file(const char *text)
 	return id;
 }
 
-int identity_load(struct identity **id, const char *path, struct err *e)
+int store_identity_load(struct store_identity **id, const char *path, struct err *e)
 {
 	char text[FILE_BYTES + 1] = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	ssize_t n;
 
 	*id = NULL;
 	if (fd < 0)
@@ -164,7 +167,10 @@ int identity_load(struct identity **id, const char *path, struct err *e)
 	if (sodium_init() < 0)
 		abort();
 	rc = check_mode(fd, path, e);
-	if (rc == 0 && read_some(fd, text, sizeof(text)) == FILE_BYTES)
+	n = rc == 0 ? read_some(fd, text, sizeof(text)) : 0;
+	if (n < 0)
+		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	if (n == FILE_BYTES)
 		*id = parse_file(text);
 	close(fd);
 	sodium_memzero(text, sizeof(text));

@@ -13,7 +13,7 @@
 
 enum { IDENTITY_KEY = 32 };
 
-struct identity {
+struct store_identity {
 	uint8_t key[IDENTITY_KEY];	/* X25519, public */
 	uint8_t sign_key[IDENTITY_KEY]; /* Ed25519, public */
 	const uint8_t *secret;		/* X25519, 32 bytes */
@@ -21,15 +21,16 @@ struct identity {
 };
 
 /* Fresh keys from libsodium. */
-struct identity *identity_new(void);
+struct store_identity *store_identity_new(void);
 /* Keys that follow from a seed: for simulations and tests. */
-struct identity *identity_from_seed(const uint8_t seed[32]);
-void identity_free(struct identity *id); /* wipes; NULL is fine */
+struct store_identity *store_identity_from_seed(const uint8_t seed[32]);
+void store_identity_free(struct store_identity *id); /* wipes; NULL is fine */
 
 /* A new file of mode 0600; ERR_EXISTS rather than overwrite one. */
-int identity_save(const struct identity *id, const char *path, struct err *e);
+MUST_CHECK int store_identity_save(const struct store_identity *id, const char *path,
+				   struct err *e);
 /* ERR_IDENTITY when group or others may read the file (the text has the chmod
  * to type) or when it belongs to somebody else; ERR_INPUT when it is damaged. */
-int identity_load(struct identity **id, const char *path, struct err *e);
+MUST_CHECK int store_identity_load(struct store_identity **id, const char *path, struct err *e);
 
 #endif

@@ -12,7 +12,7 @@ enum { HEX_MAX = 2 * 64 + 1 };
 
 /* ---- writing ---- */
 
-void json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n)
+void store_json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n)
 {
 	char hex[HEX_MAX];
 
@@ -20,17 +20,17 @@ void json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n)
 	json_object_set_new(o, key, json_string(hex));
 }
 
-void json_put_count(json_t *o, const char *key, uint64_t v)
+void store_json_put_count(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-void json_put_real(json_t *o, const char *key, double v)
+void store_json_put_real(json_t *o, const char *key, double v)
 {
 	json_object_set_new(o, key, json_real(v));
 }
 
-void json_put_word(json_t *o, const char *key, const char *word)
+void store_json_put_word(json_t *o, const char *key, const char *word)
 {
 	json_t *text = json_string(word);
 
@@ -43,7 +43,7 @@ static int to_buf(const char *text, size_t n, void *ctx)
 	return 0;
 }
 
-void json_write(json_t *root, struct buf *out)
+void store_json_write(json_t *root, struct buf *out)
 {
 	json_dump_callback(root, to_buf, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	buf_add(out, "\n", 1);
@@ -52,7 +52,7 @@ void json_write(json_t *root, struct buf *out)
 
 /* ---- reading ---- */
 
-static void wrong(struct json_reader *r, int code, const char *key, const char *what)
+static void wrong(struct store_json_reader *r, int code, const char *key, const char *what)
 {
 	if (r->rc != 0)
 		return;
@@ -63,7 +63,7 @@ static void wrong(struct json_reader *r, int code, const char *key, const char *
 				r->index + 1, key, what);
 }
 
-void json_wrong(struct json_reader *r, const char *key, const char *want)
+void store_json_wrong(struct store_json_reader *r, const char *key, const char *want)
 {
 	char text[120];
 
@@ -71,7 +71,7 @@ void json_wrong(struct json_reader *r, const char *key, const char *want)
 	wrong(r, ERR_INPUT, key, text);
 }
 
-const json_t *json_get(struct json_reader *r, const char *key)
+const json_t *store_json_get(struct store_json_reader *r, const char *key)
 {
 	const json_t *v = json_object_get(r->object, key);
 
@@ -91,47 +91,47 @@ static bool is_hex(const json_t *v, uint8_t *out, size_t n)
 	       got == n;
 }
 
-void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n)
+void store_json_get_hex(struct store_json_reader *r, const char *key, uint8_t *out, size_t n)
 {
-	if (!is_hex(json_get(r, key), out, n))
-		json_wrong(r, key, "hexadecimal of its length");
+	if (!is_hex(store_json_get(r, key), out, n))
+		store_json_wrong(r, key, "hexadecimal of its length");
 }
 
-uint64_t json_get_count(struct json_reader *r, const char *key, uint64_t max)
+uint64_t store_json_get_count(struct store_json_reader *r, const char *key, uint64_t max)
 {
-	const json_t *v = json_get(r, key);
+	const json_t *v = store_json_get(r, key);
 
 	if (json_is_integer(v) && json_integer_value(v) >= 0 &&
 	    (uint64_t)json_integer_value(v) <= max)
 		return (uint64_t)json_integer_value(v);
-	json_wrong(r, key, "a whole number in its range");
+	store_json_wrong(r, key, "a whole number in its range");
 	return 0;
 }
 
-double json_get_real(struct json_reader *r, const char *key)
+double store_json_get_real(struct store_json_reader *r, const char *key)
 {
-	const json_t *v = json_get(r, key);
+	const json_t *v = store_json_get(r, key);
 
 	if (!json_is_number(v))
-		json_wrong(r, key, "a number");
+		store_json_wrong(r, key, "a number");
 	return json_number_value(v);
 }
 
-unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),
-		       unsigned last)
+unsigned store_json_get_word(struct store_json_reader *r, const char *key,
+			     const char *(*name)(unsigned), unsigned last)
 {
-	const json_t *v = json_get(r, key);
+	const json_t *v = store_json_get(r, key);
 
 	for (unsigned k = 0; json_is_string(v) && k <= last; k++)
 		if (strcmp(json_string_value(v), name(k)) == 0)
 			return k;
-	json_wrong(r, key, "a word that this fkge knows");
+	store_json_wrong(r, key, "a word that this fkge knows");
 	return 0;
 }
 
-void json_get_text(struct json_reader *r, const char *key, char *out, size_t max)
+void store_json_get_text(struct store_json_reader *r, const char *key, char *out, size_t max)
 {
-	const json_t *v = json_get(r, key);
+	const json_t *v = store_json_get(r, key);
 	size_t n = json_string_length(v);
 	const char *text = json_string_value(v);
 	bool plain = json_is_string(v) && n < max && text_printable(text, n);
@@ -140,10 +140,10 @@ void json_get_text(struct json_reader *r, const char *key, char *out, size_t max
 	if (plain)
 		snprintf(out, max, "%s", text);
 	else
-		json_wrong(r, key, "a text of its length, of one line");
+		store_json_wrong(r, key, "a text of its length, of one line");
 }
 
-static bool is_known(const struct json_reader *r, const char *key)
+static bool is_known(const struct store_json_reader *r, const char *key)
 {
 	for (size_t k = 0; k < r->n_known; k++)
 		if (strcmp(r->known[k], key) == 0)
@@ -151,7 +151,7 @@ static bool is_known(const struct json_reader *r, const char *key)
 	return false;
 }
 
-void json_close(struct json_reader *r)
+void store_json_close(struct store_json_reader *r)
 {
 	const char *key;
 	json_t *o = (json_t *)(uintptr_t)r->object, *v; /* jansson walks what it may change */
@@ -171,7 +171,7 @@ void json_close(struct json_reader *r)
 	}
 }
 
-int json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e)
+int store_json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e)
 {
 	json_error_t why;
 
@@ -185,7 +185,7 @@ int json_read(const char *what, const void *text, size_t n, json_t **root, struc
 
 /* ---- values ---- */
 
-json_t *json_of_text(const char *text)
+json_t *store_json_of_text(const char *text)
 {
 	json_t *j = json_string(text);
 
@@ -203,12 +203,12 @@ json_t *json_of_text(const char *text)
 	return j;
 }
 
-json_t *json_of_number(double x)
+json_t *store_json_of_number(double x)
 {
 	return isfinite(x) ? json_real(x) : json_null();
 }
 
-json_t *json_of_hex(const uint8_t *bytes, size_t n)
+json_t *store_json_of_hex(const uint8_t *bytes, size_t n)
 {
 	char hex[2 * 64 + 1] = "";
 

@@ -1,5 +1,5 @@
 /* store/json.h - fields of what auditors read, to and from JSON: the ledger's export and the
- * rounds' (agent/accounts.h).
+ * rounds' (audit/accounts.h).
  *
  * Reading is strict: every key that is there must be asked for, since what nobody signs has no
  * place among what is signed.  The first thing that is wrong is kept. */
@@ -16,18 +16,18 @@
 
 /* ---- writing ---- */
 
-void json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n); /* n <= 64 */
-void json_put_count(json_t *o, const char *key, uint64_t v);
-void json_put_real(json_t *o, const char *key, double v);
-void json_put_word(json_t *o, const char *key, const char *word); /* UTF-8, or null */
+void store_json_put_hex(json_t *o, const char *key, const uint8_t *bytes, size_t n); /* n <= 64 */
+void store_json_put_count(json_t *o, const char *key, uint64_t v);
+void store_json_put_real(json_t *o, const char *key, double v);
+void store_json_put_word(json_t *o, const char *key, const char *word); /* UTF-8, or null */
 /* The whole file, behind out; releases root. */
-void json_write(json_t *root, struct buf *out);
+void store_json_write(json_t *root, struct buf *out);
 
 /* ---- reading ---- */
 
 enum { JSON_KEYS_MAX = 40 };
 
-struct json_reader {
+struct store_json_reader {
 	const char *what; /* "ledger export, entry": for messages */
 	const json_t *object;
 	size_t index;			  /* of the file, from 0 */
@@ -38,26 +38,29 @@ struct json_reader {
 	int rc; /* 0, or ERR_INPUT with *err; of a key that is missing or unknown, ERR_LEDGER */
 };
 
-void json_wrong(struct json_reader *r, const char *key, const char *want);
-const json_t *json_get(struct json_reader *r, const char *key); /* NULL: it is not there */
+void store_json_wrong(struct store_json_reader *r, const char *key, const char *want);
+const json_t *store_json_get(struct store_json_reader *r,
+			     const char *key); /* NULL: it is not there */
 /* The value is a text of 2 n hexadecimal digits. */
-void json_get_hex(struct json_reader *r, const char *key, uint8_t *out, size_t n);
-uint64_t json_get_count(struct json_reader *r, const char *key, uint64_t max);
-double json_get_real(struct json_reader *r, const char *key);
+void store_json_get_hex(struct store_json_reader *r, const char *key, uint8_t *out, size_t n);
+uint64_t store_json_get_count(struct store_json_reader *r, const char *key, uint64_t max);
+double store_json_get_real(struct store_json_reader *r, const char *key);
 /* The number of a word among the names 0..last. */
-unsigned json_get_word(struct json_reader *r, const char *key, const char *(*name)(unsigned),
-		       unsigned last);
+unsigned store_json_get_word(struct store_json_reader *r, const char *key,
+			     const char *(*name)(unsigned), unsigned last);
 /* At most max - 1 bytes, of which none is a control character. */
-void json_get_text(struct json_reader *r, const char *key, char *out, size_t max);
-void json_close(struct json_reader *r); /* no other keys are there; the first one is named */
+void store_json_get_text(struct store_json_reader *r, const char *key, char *out, size_t max);
+void store_json_close(
+	struct store_json_reader *r); /* no other keys are there; the first one is named */
 /* A whole file.  ERR_INPUT; ERR_LEDGER for a key that stands twice in one object. */
-int json_read(const char *what, const void *text, size_t n, json_t **root, struct err *e);
+MUST_CHECK int store_json_read(const char *what, const void *text, size_t n, json_t **root,
+			       struct err *e);
 
 /* ---- values ---- */
 
 /* Names are bytes and need not be UTF-8: a program gets them with marks. */
-json_t *json_of_text(const char *text);
-json_t *json_of_number(double x);		     /* null where it is not finite */
-json_t *json_of_hex(const uint8_t *bytes, size_t n); /* n <= 64 */
+json_t *store_json_of_text(const char *text);
+json_t *store_json_of_number(double x);			   /* null where it is not finite */
+json_t *store_json_of_hex(const uint8_t *bytes, size_t n); /* n <= 64 */
 
 #endif

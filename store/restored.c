@@ -53,7 +53,7 @@ void store_batch_restored(struct store_batch *b, const struct store_restored *r)
 		bytes[2 + k] = (uint8_t)((uint64_t)r->time_ms >> (8 * k));
 	if (r->n_waits > 0)
 		memcpy(bytes + HEADER, r->waits, r->n_waits * STORE_KEY);
-	store_batch_meta_taken(b, STORE_META_RESTORED, bytes, n);
+	store_batch_meta_owned(b, STORE_META_RESTORED, bytes, n);
 }
 
 static size_t place_of(const struct store_restored *r, const uint8_t key[STORE_KEY])

@@ -1,9 +1,9 @@
 /* store/restored.h - what a store that was put back from a backup has to learn first.
  *
- * What was spent after the backup is not in it.  Partners hold the entries that both have signed
- * and hand them back (agent/core/handback.c); until each of them has been asked, nothing more may
- * be spent: the totals toward all partners would be wrong.  Statements of private training nobody
- * else holds.  The store says so under STORE_META_RESTORED:
+ * The spending after the backup is not in the store.  Partners hold the entries that both have
+ * signed and hand them back (agent/core/handback.c); until each of them has been asked, nothing
+ * more may be spent: the totals toward all partners would be wrong.  Nobody else holds statements
+ * of private training.  The store says so under STORE_META_RESTORED:
  *
  *   offset size
  *        0    1  version, 1
@@ -32,7 +32,8 @@ struct store_restored {
 
 void store_restored_release(struct store_restored *r); /* zero afterwards */
 /* n 0: never put back.  ERR_STORE: damaged. */
-int store_restored_read(struct store_restored *r, const uint8_t *bytes, size_t n, struct err *e);
+MUST_CHECK int store_restored_read(struct store_restored *r, const uint8_t *bytes, size_t n,
+				   struct err *e);
 /* Adds the value to the batch. */
 void store_batch_restored(struct store_batch *b, const struct store_restored *r);
 bool store_restored_waits(const struct store_restored *r, const uint8_t key[STORE_KEY]);

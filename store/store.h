@@ -41,21 +41,22 @@ struct store_options {
 
 /* path may be ":memory:".  Before an older store is migrated, a copy of it is left
  * beside it as PATH.v<version>.bak. */
-int store_open(struct store **s, const char *path, const struct store_options *o, struct err *e);
+MUST_CHECK int store_open(struct store **s, const char *path, const struct store_options *o,
+			  struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* A copy of all that is on disk now, in a new file of mode 0600 that is synced and has no log
  * beside it.  Its owner may go on writing meanwhile.  ERR_EXISTS: the file is there. */
-int store_copy(struct store *s, const char *path, struct err *e);
+MUST_CHECK int store_copy(struct store *s, const char *path, struct err *e);
 
 /* The slow look: pages, foreign keys, the sum of each table, the graph's digest, every signature
  * and every checkpoint's digest. */
-int store_check(struct store *s, struct err *e);
+MUST_CHECK int store_check(struct store *s, struct err *e);
 
 /* Everything in the batch in one transaction, or nothing.  Refused as a whole:
  * a best checkpoint that is not better (ERR_REFUSED), an entry that breaks a
  * rule of store/ledger/entry.h (ERR_LEDGER) or passes a cap (ERR_BUDGET). */
-int store_apply(struct store *s, const struct store_batch *b, struct err *e);
+MUST_CHECK int store_apply(struct store *s, const struct store_batch *b, struct err *e);
 
 /* ---- what a restarting core needs ---- */
 
@@ -99,20 +100,21 @@ struct store_core {
 	size_t n_late;		  /* ... STORE_ROUNDS_LATE */
 };
 
-int store_load_core(struct store *s, struct store_core *out, struct err *e);
+MUST_CHECK int store_load_core(struct store *s, struct store_core *out, struct err *e);
 void store_core_release(struct store_core *c);
 
 /* Sessions, the newest first, at most limit; *out to be freed with free(). */
-int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
-		   struct err *e);
+MUST_CHECK int store_sessions(struct store *s, size_t limit, struct store_session **out, size_t *n,
+			      struct err *e);
 /* Intersections with this peer, the newest first; *out to be freed with free(). */
-int store_intersections(struct store *s, const uint8_t peer[STORE_KEY],
-			struct store_intersection **out, size_t *n, struct err *e);
+MUST_CHECK int store_intersections(struct store *s, const uint8_t peer[STORE_KEY],
+				   struct store_intersection **out, size_t *n, struct err *e);
 /* Rounds that are over, the newest first, at most limit. */
-int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n, struct err *e);
+MUST_CHECK int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n,
+			    struct err *e);
 void store_rounds_release(struct store_round *rounds, size_t n);
 
-/* What the rounds came to, in all, that were older than the newest STORE_ROUNDS_MAX. */
+/* The sums over the rounds that were older than the newest STORE_ROUNDS_MAX. */
 struct store_folded_member {
 	uint64_t rounds, took_part;    /* it was in the roster; to the end */
 	struct store_round_member sum; /* its fate means nothing */
@@ -125,27 +127,25 @@ struct store_folded {
 	size_t n_members;
 };
 /* All zero if none were. */
-int store_folded(struct store *s, struct store_folded *out, struct err *e);
+MUST_CHECK int store_folded(struct store *s, struct store_folded *out, struct err *e);
 void store_folded_release(struct store_folded *f);
 
 /* Appends the value; ERR_NOTFOUND. */
-int store_meta(struct store *s, const char *key, struct buf *out, struct err *e);
+MUST_CHECK int store_meta(struct store *s, const char *key, struct buf *out, struct err *e);
 
 /* ---- the graph ---- */
 
 /* Replace the graph.  Alias tables, alignments and the best score are about the
  * old names: aliases, alignments and the tables of the last round are dropped, the
  * best checkpoint becomes a manual one, unless all names keep their ids. */
-int store_put_graph(struct store *s, const struct graph *g, struct err *e);
+MUST_CHECK int store_put_graph(struct store *s, const struct graph *g, struct err *e);
 /* The same names under the same ids and the triples in the same order. ERR_NOTFOUND: none yet. */
-int store_load_graph(struct store *s, struct graph **g, struct err *e);
+MUST_CHECK int store_load_graph(struct store *s, struct graph **g, struct err *e);
 /* BLAKE2b-256 over names and triples of all splits, as stored and as loaded. */
 void store_graph_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
-/* Over the names alone, in the order of their ids: which rows mean what. */
-void store_names_digest(const struct graph *g, uint8_t out[STORE_DIGEST]);
 
-/* What an owner takes back: `kept` takes the graph's place, and nothing else of the old one stays
- * in the file, nor in its log, nor in the copies that store_open() left before migrations.
+/* An owner takes triples back: `kept` takes the graph's place, and nothing else of the old one
+ * stays in the file, nor in its log, nor in the copies that store_open() left before migrations.
  *
  *   - entity k of the old graph is ent[k] of the new one, or GRAPH_NONE if it is gone; so are
  * relations
@@ -165,10 +165,10 @@ struct store_kept {
 	const struct store_batch *anew;
 	const char *keep_meta[3]; /* NULL: none */
 };
-int store_forget(struct store *s, const struct store_kept *k, struct err *e);
+MUST_CHECK int store_forget(struct store *s, const struct store_kept *k, struct err *e);
 /* Rewrite the file without what was deleted from it, empty its log, remove the copies left by
  * migrations.  Takes as much memory as the store.  ERR_STORE while others read. */
-int store_scrub(struct store *s, struct err *e);
+MUST_CHECK int store_scrub(struct store *s, struct err *e);
 
 struct store_alias {
 	char tag; /* 'e' or 'r' */
@@ -178,8 +178,8 @@ struct store_alias {
 };
 
 /* Replace the alias table toward one peer, or (NULL) toward everybody. */
-int store_put_aliases(struct store *s, const uint8_t *peer, const struct store_alias *at, size_t n,
-		      struct err *e);
+MUST_CHECK int store_put_aliases(struct store *s, const uint8_t *peer, const struct store_alias *at,
+				 size_t n, struct err *e);
 
 /* Canonical names toward one peer: its alias, else everybody's, else our own name.
  * Borrows from the graph. */
@@ -191,8 +191,8 @@ struct store_names {
 	char *text;
 };
 
-int store_load_names(struct store *s, const struct graph *g, const uint8_t *peer,
-		     struct store_names *out, struct err *e);
+MUST_CHECK int store_load_names(struct store *s, const struct graph *g, const uint8_t *peer,
+				struct store_names *out, struct err *e);
 void store_names_release(struct store_names *n);
 
 /* ---- checkpoints ---- */
@@ -200,38 +200,43 @@ void store_names_release(struct store_names *n);
 enum { STORE_BLOCK_ROWS = 2048 }; /* rows in one deduplicated block */
 
 /* Newest first; *out to be freed with free(). */
-int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n, struct err *e);
+MUST_CHECK int store_checkpoints(struct store *s, struct store_checkpoint **out, size_t *n,
+				 struct err *e);
 /* id 0: the best one.  Bit for bit as it was put, checked against its digest
  * (ERR_STORE if not).  *emb is new, to be freed with kge_emb_free(). */
-int store_restore(struct store *s, uint64_t id, struct kge_emb **emb, struct store_checkpoint *info,
-		  struct err *e);
+MUST_CHECK int store_restore(struct store *s, uint64_t id, struct kge_emb **emb,
+			     struct store_checkpoint *info, struct err *e);
 /* The same of the one of a kind of which there is one; ERR_NOTFOUND: there is none. */
-int store_restore_kind(struct store *s, enum store_checkpoint_kind kind, struct kge_emb **emb,
-		       struct store_checkpoint *info, struct err *e);
+MUST_CHECK int store_restore_kind(struct store *s, enum store_checkpoint_kind kind,
+				  struct kge_emb **emb, struct store_checkpoint *info,
+				  struct err *e);
 /* The one of kind STORE_LATEST. */
-int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
-		 struct err *e);
+MUST_CHECK int store_latest(struct store *s, struct kge_emb **emb, struct store_checkpoint *info,
+			    struct err *e);
 /* ERR_REFUSED for the best one. */
-int store_remove_checkpoint(struct store *s, uint64_t id, struct err *e);
+MUST_CHECK int store_remove_checkpoint(struct store *s, uint64_t id, struct err *e);
 /* The best becomes a manual checkpoint, the tables of the last round go: another protocol or
  * split begins. */
-int store_demote_best(struct store *s, struct err *e);
+MUST_CHECK int store_demote_best(struct store *s, struct err *e);
 
 /* ---- the ledger ---- */
 
 /* All entries in the order in which they were written here, or (peer not NULL,
  * its Ed25519 key) those of one chain; and the statements. */
-int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out, struct err *e);
+MUST_CHECK int store_ledger(struct store *s, const uint8_t *peer, struct ledger_export *out,
+			    struct err *e);
 /* Of the chain with this partner, entries number `first` and what follows, at most max, in their
  * order; *out to be freed with free(). */
-int store_chain_entries(struct store *s, const uint8_t peer[LEDGER_KEY], uint64_t first, size_t max,
-			struct ledger_signed **out, size_t *n, struct err *e);
-/* What has to be learned after a backup was put back; release it. */
-int store_restored(struct store *s, struct store_restored *out, struct err *e);
-/* What we have stated of our own training, oldest first, each checked against the one
- * before and its signature; *out to be freed with free().  ERR_LEDGER. */
-int store_statements(struct store *s, struct ledger_stated **out, size_t *n, struct err *e);
-/* What they come to. */
-int store_training(struct store *s, struct ledger_training *out, struct err *e);
+MUST_CHECK int store_chain_entries(struct store *s, const uint8_t peer[LEDGER_KEY], uint64_t first,
+				   size_t max, struct ledger_signed **out, size_t *n,
+				   struct err *e);
+/* The facts to be learned after a backup was put back; release them. */
+MUST_CHECK int store_restored(struct store *s, struct store_restored *out, struct err *e);
+/* Our statements of our own training, oldest first, each checked against the one before and its
+ * signature; *out to be freed with free().  ERR_LEDGER. */
+MUST_CHECK int store_statements(struct store *s, struct ledger_stated **out, size_t *n,
+				struct err *e);
+/* The sum of these statements. */
+MUST_CHECK int store_training(struct store *s, struct ledger_training *out, struct err *e);
 
 #endif

@@ -3,8 +3,8 @@
  * Beside the tables stands, for each, the sum (exclusive or) of the hashes of its rows and how many
  * there are.  Triggers keep it, in the transaction that changes the table, so no write can forget
  * it; one flipped bit in any value, a row too many or too few, and the sum is another one.  This
- * finds disks and programs that spoil a store.  It is no seal: whoever can write the file can write
- * the sum as well.
+ * finds disks and programs that spoil a store.  The sum is no seal: a program that can write the
+ * file can write the sum as well.
  *
  * Not covered, since they have digests of their own: the ledger (signatures), rows of embeddings
  * (their blocks' hashes), names and triples (the graph's digest). */

@@ -29,8 +29,11 @@ LIMITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shape-limits.
 BESIDE = ("tests", "bench", "examples", "docs")
 # libc calls or reads these.
 LIBC = ("main", "argp_program_version")
-# base/ is a set of small modules: there the prefix is the name of the file, elsewhere of the folder.
-PREFIX_OF_FILE = ("base",)
+# Folders that no other program links, or sets of small modules: a module's name is a prefix there too. A module is
+# a file, or the files whose names begin with its name: rounds_ in rounds.c and rounds_align.c, peer_ in peers.c.
+MODULES = ("base", "fed/methods", "agent", "agent/core", "audit", "lab", "cli")
+# Other prefixes that ARCHITECTURE.md names.
+OTHER_PREFIXES = {"store": ("db",), "config": ("yaml_file",), "cli": ("cmd",)}
 
 # The figures, in the order in which they are printed: name, whether less is better, meaning.
 FIGURES = (
@@ -283,12 +286,19 @@ def exports_of(source):
         if source.path.endswith(".c") else []
 
 
+def modules_of(path):
+    """Names of the module of a file: rounds_align and rounds for rounds_align.c; peers and peer for peers.c."""
+    parts = os.path.basename(path)[:-2].split("_")
+    names = ["_".join(parts[:n]) for n in range(1, len(parts) + 1)]
+    return names + [n[:-1] for n in names if n.endswith("s")]
+
+
 def prefixed(name, path):
     folder = os.path.dirname(path)
     parts = folder.split("/")
-    starts = parts + ["_".join(parts), "".join(parts)]
-    if parts[0] in PREFIX_OF_FILE:
-        starts.append(os.path.basename(path)[:-2])
+    starts = parts + ["_".join(parts), "".join(parts)] + list(OTHER_PREFIXES.get(folder, ()))
+    if folder in MODULES:
+        starts += modules_of(path)
     return any(name.startswith(s + "_") or name == s for s in starts) or name in LIBC
 
 

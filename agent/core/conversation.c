@@ -5,21 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/mem.h"
 #include "dp/useful.h"
 #include "net/psi.h"
 #include "ppat/virtual.h"
 
-enum {
-	VIRTUAL_PER_SLOT = 4,
-	/* A slow core and a slow link: */
-	POINT_US = 200,	     /* for one point of the intersection, doubled and blinded */
-	FLOPS_MS = 100000,   /* multiplications and additions a millisecond */
-	LINK_BYTES_MS = 512, /* bytes a millisecond */
-	WORK_MAX_MS = 1 << 30,
-	PSI_BYTES = 2 * NET_PSI_POINT, /* of one point that travels twice */
-};
+enum { VIRTUAL_PER_SLOT = 4 };
 
 /* ---- intersection ---- */
 
@@ -34,6 +30,7 @@ void conversation_psi(struct session *s)
 	};
 	struct err e = { 0 };
 	size_t n;
+	int rc;
 	struct agent_name *own = agent_names_toward(c->names, peer_names_key(c, s->peer->info.key),
 						    peer_shares(c, 'e'), peer_shares(c, 'r'), &n);
 	struct net_psi_name *names = mem_array(n + 1, sizeof(*names));
@@ -42,10 +39,10 @@ void conversation_psi(struct session *s)
 		names[i] = (struct net_psi_name){ own[i].tag, own[i].id, own[i].text, own[i].len };
 	s->conv_number = CONV_PSI;
 	config.limit_theirs = intersect_names_max(c, n);
-	net_psi_new(&config, names, n, &s->conv, &e);
+	rc = net_psi_new(&config, names, n, &s->conv, &e);
 	free(names);
 	free(own);
-	if (e.code != 0)
+	if (rc != 0)
 		session_abort(s, true, e.code, "%s", e.text);
 	else
 		conversation_drive(s);
@@ -55,8 +52,7 @@ static void alignment_on_disk(struct session *s)
 {
 	session_ready(s);
 	session_goto(s, PHASE_ALIGNED);
-	session_aligned(s);
-	session_drain(s);
+	session_then(s, SESSION_ALIGNED);
 }
 
 static void psi_over(struct session *s)
@@ -82,7 +78,7 @@ static void psi_over(struct session *s)
 	s->conv = NULL;
 	free(slots);
 	session_wait(s);
-	session_commit(s, &b, alignment_on_disk);
+	core_commit_session(s, &b, alignment_on_disk);
 }
 
 /* ---- terms of a translation ---- */
@@ -114,12 +110,14 @@ static void terms_procrustes(const struct session *s, struct ppat_config *t)
 {
 	const struct agent_core *c = s->core;
 
-	if (c->config.center_rows && s->their_noise == 0)
+	if (c->config->federation.center_rows && s->their_noise == 0)
 		t->center = 1;
-	if (c->config.unit_rows)
+	if (c->config->federation.unit_rows)
 		t->scale = PPAT_SCALE_UNIT;
 	t->multiplier = s->their_noise;
 	t->clip = s->their_noise > 0 ? s->their_clip : t->clip;
+	t->unrotated = latest_frame_common(c) && s->their_common && s->their_noise == 0 &&
+		       t->client_dim == t->host_dim;
 }
 
 /* ---- is it worth its price? ---- */
@@ -132,7 +130,7 @@ static int useless(struct err *e, const char *what)
 		       what);
 }
 
-/* What depends on counts and sizes alone, so both sides may know of it. */
+/* A check of counts and sizes alone, so both sides may know its result. */
 static int check_labels_worth(const struct agent_core *c, const struct ledger_mechanism *m,
 			      uint64_t labels, struct err *e)
 {
@@ -141,7 +139,7 @@ static int check_labels_worth(const struct agent_core *c, const struct ledger_me
 	struct dp_useful u;
 	char what[120];
 
-	if (c->config.spend_useless)
+	if (c->config->privacy.useless_sessions == CONFIG_SPEND_USELESS)
 		return 0;
 	dp_useful(&vote, labels, m->dim, &u);
 	snprintf(what, sizeof(what),
@@ -156,7 +154,7 @@ static int check_map_worth(const struct agent_core *c, const struct ledger_mecha
 	double need = dp_useful_map_rows(m->param, m->dim);
 	char what[120];
 
-	if (c->config.spend_useless || rows >= need)
+	if (c->config->privacy.useless_sessions == CONFIG_SPEND_USELESS || rows >= need)
 		return 0;
 	snprintf(what, sizeof(what), "a map of %u shared rows, which with its noise needs %.0f",
 		 rows, need);
@@ -172,7 +170,7 @@ static int terms_map(struct session *s, struct ppat_config *t, uint32_t rows, st
 		return err_set(e, ERR_BUDGET,
 			       "privacy budget exhausted: no release of a map is left");
 	t->multiplier = m.param;
-	t->clip = c->config.release_clip;
+	t->clip = c->config->privacy.release_clip;
 	return check_map_worth(c, &m, rows, e);
 }
 
@@ -196,29 +194,17 @@ static int terms_ppat(struct session *s, struct ppat_config *t, uint32_t rows, s
 	t->batch = m.batch;
 	t->mechanism = m.noise == LEDGER_GAUSSIAN ? PPAT_GAUSSIAN : PPAT_LAPLACE;
 	t->noise = m.param;
-	t->student = c->config.ppat_student_host ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
-	t->teacher_hidden = t->student_hidden = c->config.ppat_hidden;
-	t->steps = c->config.ppat_steps;
-	if (c->config.ppat_mode == PPAT_MODE_BUDGET)
-		ppat_config_budget(t, c->config.ppat_pool, c->config.ppat_teacher_steps,
-				   c->config.ppat_student_steps, c->config.ppat_generator_steps);
-	t->lr = c->config.ppat_lr;
-	t->momentum = c->config.ppat_momentum;
-	t->beta = c->config.ppat_beta;
+	config_ppat_terms(c->config, t);
 	most = (uint64_t)t->steps * t->batch;
 	t->max_labels = (uint32_t)(left < most ? left : most);
-	t->reserve_labels =
-		c->config.reserve_labels > t->batch ? c->config.reserve_labels : t->batch;
-	if (c->config.unit_rows)
-		t->scale = PPAT_SCALE_UNIT;
 	return check_labels_worth(c, &m, t->max_labels, e);
 }
 
-static enum ppat_translator translator_of(enum agent_translator t)
+static enum ppat_translator translator_of(enum config_translator t)
 {
-	static const enum ppat_translator translators[] = { [AGENT_PROCRUSTES] = PPAT_PROCRUSTES,
-							    [AGENT_PPAT] = PPAT_PPAT,
-							    [AGENT_MAP] = PPAT_MAP };
+	static const enum ppat_translator translators[] = { [CONFIG_PROCRUSTES] = PPAT_PROCRUSTES,
+							    [CONFIG_PPAT] = PPAT_PPAT,
+							    [CONFIG_MAP] = PPAT_MAP };
 
 	return translators[t];
 }
@@ -234,13 +220,13 @@ int conversation_terms(struct session *s, struct err *e)
 		return err_set(e, ERR_NOTFOUND, "nothing is shared");
 	rows += what & PPAT_ENTITIES ? p->n_ent : 0;
 	rows += what & PPAT_RELATIONS ? p->n_rel : 0;
-	ppat_config_defaults(t, translator_of(c->config.translator), p->n_slots,
+	ppat_config_defaults(t, translator_of(c->config->federation.translator), p->n_slots,
 			     s->their_ent_floats, (uint32_t)c->best->ent_floats);
 	t->what = what;
-	t->share = c->config.aligned_share;
+	t->aligned_share = c->config->federation.aligned_share;
 	t->student_seed = core_random(c);
 	t->select_seed = core_random(c);
-	if (c->config.virtual_neighbours && s->their_virtual)
+	if (c->config->federation.neighbours && s->their_virtual)
 		t->max_virtual = VIRTUAL_PER_SLOT * p->n_slots < PPAT_VIRTUAL_MAX
 					 ? VIRTUAL_PER_SLOT * p->n_slots
 					 : PPAT_VIRTUAL_MAX;
@@ -259,9 +245,9 @@ int conversation_check_terms(struct session *s, const struct ppat_config *t, str
 	static const uint32_t proposed[] = { [LEDGER_PPAT] = PPAT_PPAT,
 					     [LEDGER_PROCRUSTES] = PPAT_PROCRUSTES,
 					     [LEDGER_MAP] = PPAT_MAP };
-	double noise = c->config.noisy_rows ? c->config.release_noise : 0;
+	double noise = c->config->privacy.noisy_rows ? agent_terms_noise(&c->terms, c->config) : 0;
 
-	if (c->config.roles == AGENT_HOST_ONLY)
+	if (c->config->federation.roles == CONFIG_HOST_ONLY)
 		return err_set(e, ERR_REFUSED, "federation.roles: we send none of our rows");
 	if (t->translator != proposed[s->record.translator])
 		return err_set(e, ERR_PROTO, "another translator than was proposed");
@@ -271,9 +257,12 @@ int conversation_check_terms(struct session *s, const struct ppat_config *t, str
 	if ((t->what & ~what_fits(s)) != 0)
 		return err_set(e, ERR_REFUSED, "terms ask for rows that we do not share");
 	if (t->translator == PPAT_PROCRUSTES &&
-	    (t->multiplier != noise || (noise > 0 && t->clip != c->config.release_clip)))
+	    (t->multiplier != noise || (noise > 0 && t->clip != c->config->privacy.release_clip)))
 		return err_set(e, ERR_REFUSED, "terms of another noise on our rows than we said");
-	if (t->max_virtual > 0 && !c->config.virtual_neighbours)
+	if (t->unrotated && !(latest_frame_common(c) && s->their_common))
+		return err_set(e, ERR_REFUSED,
+			       "terms ask for our rows unrotated (federation.frame)");
+	if (t->max_virtual > 0 && !c->config->federation.neighbours)
 		return err_set(e, ERR_REFUSED, "we do not send virtual neighbours");
 	return 0;
 }
@@ -311,7 +300,8 @@ static struct ppat_virtual *gather_neighbours(const struct session *s)
 	if (s->role != AGENT_CLIENT || s->terms.max_virtual == 0)
 		return NULL;
 	peer_slot_ids(p->slots, p->n_slots, &ent, &rel);
-	v = ppat_virtual_gather(c->graph, c->best, ent, rel, p->n_slots, s->terms.max_virtual);
+	v = ppat_virtual_gather(c->graph, latest_served(c), ent, rel, p->n_slots,
+				s->terms.max_virtual);
 	free(ent);
 	free(rel);
 	return v;
@@ -320,7 +310,7 @@ static struct ppat_virtual *gather_neighbours(const struct session *s)
 int conversation_open(struct session *s, struct err *e)
 {
 	struct agent_core *c = s->core;
-	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : c->best;
+	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : latest_served(c);
 	size_t n = s->peer->n_slots, dim = tables->ent_floats;
 	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx } };
 	float *rows = mem_array(n * dim + 1, sizeof(*rows));
@@ -328,10 +318,11 @@ int conversation_open(struct session *s, struct err *e)
 	uint64_t *ids = mem_array(n + 1, sizeof(*ids));
 	struct ppat_rows in = { rows, tags, ids, n, dim };
 
-	assert(s->role == AGENT_HOST || c->config.roles != AGENT_HOST_ONLY);
+	assert(s->role == AGENT_HOST || c->config->federation.roles != CONFIG_HOST_ONLY);
 	gather_rows(c, tables, s->peer, rows, tags, ids);
 	s->neighbours = gather_neighbours(s);
 	env.neighbours = s->neighbours;
+	env.same_frame = s->role == AGENT_HOST && frame_is_theirs(s);
 	s->conv_number = CONV_TRANSLATE;
 	s->conv =
 		ppat_open(s->role == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT, &s->terms, &in, &env, e);
@@ -341,27 +332,6 @@ int conversation_open(struct session *s, struct err *e)
 	if (s->conv)
 		return 0;
 	return e->code ? e->code : err_set(e, ERR_FAIL, "the translator did not open");
-}
-
-/* What the client has sent of its rows: the aligned ones at the end, those of virtual
- * neighbours, and each batch of PPAT's training, or what a map is made of. */
-void conversation_disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
-{
-	const struct ppat_virtual *v = s->neighbours;
-	struct ppat_result r;
-	uint64_t shown = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
-
-	ppat_result(s->conv, &r);
-	if (s->role == AGENT_HOST)
-		v = r.neighbours;
-	if (s->terms.translator == PPAT_PPAT)
-		shown = r.generated;
-	if (s->terms.translator != PPAT_PROCRUSTES)
-		width = s->terms.host_dim;
-	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
-	*floats = (*rows + shown) * width;
-	if (s->terms.translator == PPAT_MAP) /* Z before, as wide as it was */
-		*floats += r.n * s->terms.client_dim;
 }
 
 /* ---- granting wishes ---- */
@@ -376,15 +346,16 @@ static int run_conv(struct agent_job *job)
 static void conversation_send(struct session *s)
 {
 	struct conv_message m = s->conv->ops->outgoing(s->conv);
+	struct net_conv b = { .conversation = s->conv_number,
+			      .has_part = true,
+			      .part = { m.kind, { m.base, m.len } } };
 	struct buf out = { 0 };
 	struct net_writer w;
 
 	if (s->conv_number == CONV_PSI && m.kind == NET_PSI_BLINDED)
 		intersect_begun(s);
 	session_begin_message(s, &w, &out, NET_MSG_CONV);
-	net_put_uint(&w, "c", s->conv_number);
-	net_put_uint(&w, "k", m.kind);
-	net_put_bin(&w, "b", m.base, m.len);
+	net_conv_put(&w, &b);
 	session_send(s, &w, &out);
 	s->conv->ops->done(s->conv, 0);
 }
@@ -409,43 +380,6 @@ static void conversation_over(struct session *s)
 	/* the client waits for the settle entry */
 }
 
-/* Operations of one step of PPAT, of all its networks (methods 3.3). */
-static double step_flops(const struct ppat_config *t)
-{
-	double row = 6.0 * t->host_dim * t->teacher_hidden;
-	double student = 12.0 * t->host_dim * t->student_hidden;
-	double generator = 6.0 * t->client_dim * t->host_dim + student;
-	double pool = ppat_config_pool(t);
-
-	return row * t->batch * t->teachers * (t->teacher_steps + 1.0) +
-	       student * pool * (t->student_steps + 1.0) +
-	       generator * pool * (t->generator_steps + 1.0);
-}
-
-static double translation_ms(const struct ppat_config *t)
-{
-	double wide = t->client_dim > t->host_dim ? t->client_dim : t->host_dim;
-	double rows = (double)t->slots + t->max_virtual, steps = ppat_config_steps(t);
-	double flops = 8 * wide * wide * rows + 30 * wide * wide * wide;
-	double bytes = 2 * rows * wide * sizeof(float);
-
-	if (t->translator == PPAT_PPAT) {
-		flops += steps * step_flops(t);
-		bytes += steps * ppat_config_pool(t) * t->host_dim * 2 * sizeof(float);
-	}
-	return flops / FLOPS_MS + bytes / LINK_BYTES_MS;
-}
-
-uint64_t conversation_work_ms(const struct session *s)
-{
-	double points = (double)s->psi_points;
-	double ms = points * POINT_US / 1000 + points * PSI_BYTES / LINK_BYTES_MS;
-
-	if (s->terms.slots > 0)
-		ms += translation_ms(&s->terms);
-	return ms < WORK_MAX_MS ? (uint64_t)ms : WORK_MAX_MS;
-}
-
 static bool conversing(const struct session *s)
 {
 	return !s->over && s->conv && !s->waiting && (s->entry != ENTRY_SENT || s->entry_beside) &&
@@ -465,7 +399,6 @@ void conversation_drive(struct session *s)
 			return;
 		switch (conv_want(s->conv)) {
 		case CONV_RECV:
-			session_drain(s);
 			return;
 		case CONV_SEND:
 			if (s->peer->outbox.first)
@@ -478,7 +411,7 @@ void conversation_drive(struct session *s)
 			break;
 		case CONV_WORK:
 			session_wait(s);
-			session_start_job(s, run_conv, s->conv);
+			core_start_session_job(s, run_conv, s->conv);
 			return;
 		case CONV_OVER:
 			conversation_over(s);
@@ -494,27 +427,25 @@ void conversation_job_done(struct session *s, struct agent_job *job)
 	s->work_failed = job->status != 0;
 	s->conv->ops->done(s->conv, job->status);
 	conversation_drive(s);
-	session_drain(s);
 }
 
-void conversation_received(struct session *s, const struct net_msg *m)
+void conversation_received(struct session *s, const struct net_message *m)
 {
-	struct err e = { 0 };
-	uint64_t number = net_get_uint(&m->body, "c", 0, CONV_TRANSLATE, &e), kind;
-	struct net_bytes b;
+	const struct net_conv_part *b = &m->conv.part;
+	struct err e = m->wrong;
 
-	if (e.code == 0 && number == CONV_STILL_WORKING)
+	if (e.code == 0 && m->conv.conversation == CONV_STILL_WORKING)
 		return;
-	kind = net_get_uint(&m->body, "k", 0, 255, &e);
-	b = net_get_bin(&m->body, "b", 0, NET_CONV_PART_MAX + 1024, &e);
-	if (e.code == 0 &&
-	    (!conversing(s) || number != s->conv_number || conv_want(s->conv) != CONV_RECV))
+	if (e.code == 0 && !m->conv.has_part)
+		err_set(&e, ERR_PROTO, "key 'k' is missing");
+	if (e.code == 0 && (!conversing(s) || m->conv.conversation != s->conv_number ||
+			    conv_want(s->conv) != CONV_RECV))
 		err_set(&e, ERR_PROTO, "a message of a conversation that does not wait for one");
 	if (e.code != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
-	s->conv->ops->received(s->conv, (uint8_t)kind, b.base, b.len);
+	s->conv->ops->received(s->conv, (uint8_t)b->kind, b->body.base, b->body.len);
 	if (s->conv_number == CONV_PSI)
 		s->psi_points = net_psi_points(s->conv);
 	if (s->phase == PHASE_TRANSLATE &&

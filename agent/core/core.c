@@ -5,83 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/mem.h"
+#include "graph/graph.h"
 #include "ppat/virtual.h"
 
-/* ---- small parts that the rest is made of ---- */
-
-uint64_t core_random(struct agent_core *c)
-{
-	uint64_t r;
-
-	c->io.draw(c->io.ctx, &r, sizeof(r));
-	return r;
-}
-
-uint64_t core_jitter(struct agent_core *c, uint64_t ms)
-{
-	return ms + core_random(c) % (ms / 2 + 1);
-}
-
-static void notice(struct agent_core *c, const struct agent_notice *like, const char *fmt,
-		   va_list ap)
-{
-	char text[AGENT_TEXT_MAX + 64];
-	struct agent_notice n = *like;
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	n.text = text;
-	c->io.notify(c->io.ctx, &n);
-}
-
-void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
-		 const char *fmt, ...)
-{
-	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", fmt };
-	va_list ap;
-
-	va_start(ap, fmt);
-	notice(c, &n, fmt, ap);
-	va_end(ap);
-}
-
-void core_notice_of(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p,
-		    int code, const char *cause, const char *fmt, ...)
-{
-	struct agent_notice n = { kind, p ? p->info.key : NULL, code, "", cause };
-	va_list ap;
-
-	va_start(ap, fmt);
-	notice(c, &n, fmt, ap);
-	va_end(ap);
-}
-
 /* ---- commits ---- */
-
-static void commit(struct agent_core *c, struct store_batch *b, struct waiting_commit w)
-{
-	if (c->failed_store || b->n == 0) { /* nothing can be kept any more, or nothing to keep */
-		assert(c->failed_store || (w.then == NULL && w.session_then == NULL));
-		store_batch_release(b);
-		return;
-	}
-	w.ticket = ++c->next_ticket;
-	c->commits = mem_resize(c->commits, c->n_commits + 1, sizeof(*c->commits));
-	c->commits[c->n_commits++] = w;
-	c->io.commit(c->io.ctx, b, w.ticket);
-	store_batch_release(b);
-}
-
-void core_commit(struct agent_core *c, struct store_batch *b, void (*then)(struct agent_core *c))
-{
-	commit(c, b, (struct waiting_commit){ .then = then });
-}
-
-void session_commit(struct session *s, struct store_batch *b, void (*then)(struct session *s))
-{
-	commit(s->core, b, (struct waiting_commit){ .session = s->serial, .session_then = then });
-}
 
 /* NULL: it is over. */
 static struct session *by_serial(const struct agent_core *c, uint64_t serial)
@@ -129,42 +65,13 @@ static void committed(struct agent_core *c, uint64_t ticket, int status)
 
 /* ---- jobs ---- */
 
-static struct agent_job *new_job(struct agent_core *c, enum agent_job_kind kind,
-				 int (*run)(struct agent_job *job), void *subject)
-{
-	struct agent_job *job = mem_array(1, sizeof(*job));
-
-	job->kind = kind;
-	job->id = ++c->next_job;
-	job->run = run;
-	job->core = c;
-	job->subject = subject;
-	return job;
-}
-
-void core_start_job(struct agent_core *c, enum agent_job_kind kind,
-		    int (*run)(struct agent_job *job), void *subject)
-{
-	assert(c->job == NULL);
-	c->job = new_job(c, kind, run, subject);
-	c->job_since_ms = c->now_ms;
-	c->io.start_job(c->io.ctx, c->job);
-}
-
-void session_start_job(struct session *s, int (*run)(struct agent_job *job), void *subject)
-{
-	assert(s->job == NULL);
-	s->job = new_job(s->core, AGENT_JOB_CONV, run, subject);
-	s->core->io.start_job(s->core->io.ctx, s->job);
-}
-
 static void own_job_done(struct agent_core *c, struct agent_job *job)
 {
 	c->job = NULL;
 	if (c->fed.now != NULL)
 		rounds_job_done(c, job);
 	else if (c->doing == DOING_VALIDATE)
-		validation_done(c, job);
+		rounds_validate_done(c, job);
 	else
 		learn_job_done(c, job);
 }
@@ -189,7 +96,7 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 	} else { /* its session is over; the conversation waited for this */
 		conv_free(job->subject);
 		ppat_virtual_free(job->beside);
-		c->orphans--;
+		c->detached_jobs--;
 	}
 	free(job);
 }
@@ -201,8 +108,9 @@ static void set_asleep(struct agent_core *c, bool asleep)
 	if (c->asleep == asleep)
 		return;
 	c->asleep = asleep;
-	if (asleep && c->config.wake_ms)
-		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE, c->config.wake_ms);
+	if (asleep && config_ms(c->config->federation.sleep_s))
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_WAKE,
+				config_ms(c->config->federation.sleep_s));
 	if (!asleep)
 		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_WAKE);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "%s", asleep ? "asleep" : "awake");
@@ -210,7 +118,7 @@ static void set_asleep(struct agent_core *c, bool asleep)
 
 static void stop_if_quiet(struct agent_core *c)
 {
-	if (c->job || c->orphans || c->n_commits || c->n_open)
+	if (c->job || c->detached_jobs || c->n_commits || c->n_open)
 		return;
 	c->stopped = true;
 	for (int t = 0; t < AGENT_TIMERS; t++)
@@ -254,15 +162,15 @@ static void propose(struct agent_core *c, struct peer *p)
 static void tell(struct agent_core *c)
 {
 	if (c->must_signal)
-		signal_all(c);
+		peers_signal_all(c);
 	if (session_can_serve(c))
-		signal_owed(c);
+		peers_signal_pending(c);
 }
 
 /* May a partner that this round has not heard yet still come? */
 static bool gathering(const struct agent_core *c)
 {
-	if (c->config.rounds == AGENT_EACH_ALONE || c->now_ms >= c->gather_until_ms)
+	if (c->config->federation.queue == CONFIG_QUEUE_EACH || c->now_ms >= c->gather_until_ms)
 		return false;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
@@ -317,9 +225,9 @@ static void next_of_rounds(struct agent_core *c)
 static void next_of_pairs(struct agent_core *c)
 {
 	uint64_t wait_ms;
-	struct peer *p = queue_next(c, &wait_ms);
+	struct peer *p = peer_queue_next(c, &wait_ms);
 
-	if (c->in_round && c->config.rounds == AGENT_EACH_ALONE)
+	if (c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH)
 		p = NULL;
 	if (!c->trained)
 		begin(c, learn_first);
@@ -335,8 +243,8 @@ static void next_of_pairs(struct agent_core *c)
 		nothing_queued(c, wait_ms);
 }
 
-/* What was decided is on disk.  What a session under way writes is about its pair alone, with
- * which there is no other. */
+/* All decisions are on disk.  A commit of a session under way is about its pair alone, and that
+ * pair has no other session. */
 static bool is_settled(const struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_commits; i++)
@@ -351,69 +259,23 @@ static void what_next(struct agent_core *c)
 	if (!c->started || c->stopped)
 		return;
 	drop_overflown(c);
-	conduct_carry_out(c);
+	peers_links_rest(c);
 	if (c->stopping) {
 		stop_if_quiet(c);
 		return;
 	}
 	/* Jobs of sessions that are over take their places until they are back. */
-	if (c->doing == DOING_NOTHING && is_settled(c) && c->orphans < session_limit(c)) {
+	if (c->doing == DOING_NOTHING && is_settled(c) && c->detached_jobs < session_limit(c)) {
 		if (in_rounds(c) && c->trained)
 			next_of_rounds(c);
 		else
 			next_of_pairs(c);
 	}
 	if (session_beside_all(c) && session_can_serve(c))
-		signal_owed(c);
+		peers_signal_pending(c);
 }
 
 /* ---- events ---- */
-
-static void dispatch(struct agent_core *c, struct peer *p, const struct net_msg *m,
-		     const uint8_t *bytes, size_t n)
-{
-	if (m->type == NET_MSG_HELLO)
-		peer_hello(c, p, m);
-	else if (m->type == NET_MSG_SIGNAL)
-		peer_signal(c, p, m);
-	else if (m->type == NET_MSG_MEMBERS)
-		peer_members(c, p, m);
-	else if (m->type == NET_MSG_LEDGER_PULL)
-		handback_pull(c, p, m);
-	else if (m->type == NET_MSG_LEDGER_BACK)
-		handback_back(c, p, m);
-	else if (m->type == NET_MSG_ROUND)
-		rounds_message(c, p, m, bytes, n);
-	else
-		session_message(c, p, m);
-}
-
-static void unreadable(struct agent_core *c, struct peer *p, const struct err *e)
-{
-	conduct_breach(c, p, e->code, "sent a message that can't be read: %.150s", e->text);
-}
-
-/* Its head first: the body of one that nobody waits for is not looked at. */
-static void message(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n)
-{
-	struct net_msg_head h;
-	struct net_msg m;
-	struct err e = { 0 };
-
-	p->bytes_in += n;
-	if (net_msg_head(&h, bytes, n, &e) != 0) {
-		unreadable(c, p, &e);
-		return;
-	}
-	if (!conduct_expects(c, p, &h) || session_keeps(c, p, &h, bytes, n))
-		return;
-	if (net_msg_decode(&m, bytes, n, &e) != 0) {
-		unreadable(c, p, &e);
-		return;
-	}
-	dispatch(c, p, &m, bytes, n);
-	net_msg_release(&m);
-}
 
 static void stranger(struct agent_core *c, const struct agent_event *e)
 {
@@ -455,7 +317,7 @@ static void link_event(struct agent_core *c, const struct agent_event *e)
 	else if (e->kind == AGENT_EVENT_WRITABLE)
 		peer_writable(c, p);
 	else
-		message(c, p, e->bytes, e->n);
+		receive_message(c, p, e->bytes, e->n);
 }
 
 static void timer(struct agent_core *c, enum agent_timer t)
@@ -477,10 +339,15 @@ static void start(struct agent_core *c)
 	c->started = true;
 	handback_start(c);
 	intersect_start(c);
+	if (latest_frame_wanted(c) && !latest_frame_common(c))
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, 0,
+			    "federation.frame common is for transe and transe_l2: rows of %s go "
+			    "rotated, with a map for each session",
+			    c->best->model->name);
 	if (c->at_start.n)
 		core_commit(c, &c->at_start, NULL);
-	for (size_t i = 0; i < c->n_peers && c->config.roles == AGENT_CLIENT_ONLY; i++)
-		queue_drop(c, c->peers[i]); /* of a time when it was host, too */
+	for (size_t i = 0; i < c->n_peers && !peer_queue_hosts(c); i++)
+		peer_queue_drop(c, c->peers[i]); /* of a time when it took rows in */
 	for (size_t i = 0; i < c->n_peers; i++)
 		if (peer_listed(c->peers[i]))
 			c->io.connect(c->io.ctx, c->peers[i]->info.key, c->peers[i]->info.address);
@@ -488,16 +355,9 @@ static void start(struct agent_core *c)
 
 static void say_bye(struct agent_core *c)
 {
-	for (size_t i = 0; i < c->n_peers; i++) {
-		struct buf out = { 0 };
-		struct net_writer w;
-
-		if (!c->peers[i]->linked)
-			continue;
-		net_write_begin(&w, &out, NET_MSG_BYE, NULL);
-		net_write_end(&w, NULL);
-		peer_send(c, c->peers[i], &out);
-	}
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->linked)
+			peer_say(c, c->peers[i], NET_MSG_BYE, NULL, NET_BODY_none, NULL);
 }
 
 static void stop(struct agent_core *c)
@@ -561,15 +421,16 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 		stop(c);
 		break;
 	}
+	session_step(c);
 	what_next(c);
 	session_free_ended(c);
-	assert(c->signatures.n == 0);
+	core_assert_invariants(c);
 }
 
 /* ---- birth and end ---- */
 
-/* Strangers and whom the owner turned away are nothing to the core.  Who was a partner may have a
- * chain, and proposals that must not be joined again. */
+/* Strangers, and peers that the owner turned away, are nothing to the core.  A former partner may
+ * have a chain, and proposals that must not be joined again. */
 static int load_peers(struct agent_core *c, const struct store_core *saved, struct err *e)
 {
 	for (size_t i = 0; i < saved->n_peers; i++)
@@ -622,7 +483,7 @@ static void load_closing(struct agent_core *c, const struct store_meta *m)
 				c->peers[i]->closing = true;
 }
 
-/* What the owner has asked for while we were down is carried out once. */
+/* A resume that the owner asked for while we were down is carried out once. */
 static void load_resume(struct agent_core *c)
 {
 	c->fed.resumed = true;
@@ -648,11 +509,11 @@ static void load_queue(struct agent_core *c, const struct store_core *saved)
 		if (p == NULL || !peer_listed(p) || p->queued)
 			continue;
 		p->queued = true;
-		p->place = ++c->next_place;
+		p->queue_position = ++c->next_queue_position;
 	}
 }
 
-/* What `status` counts goes on from what the store has. */
+/* The counts of `status` go on from those in the store. */
 static void load_session_counts(struct agent_core *c, const struct store_core *saved)
 {
 	for (size_t i = 0; i < saved->n_ended; i++) {
@@ -694,11 +555,14 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 			load_resume(c);
 	if (status)
 		return status;
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->conduct.breaches > 0)
+			conduct_load(c->peers[i]);
 	status = history_load(c, saved, e);
 	if (status)
 		return status;
 	load_chains(c, saved);
-	c->dp_spent = saved->training;
+	c->dp.spent = saved->training;
 	load_alignments(c, saved);
 	load_queue(c, saved);
 	load_session_counts(c, saved);
@@ -719,23 +583,38 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	/* The owner trained or went back by hand: tables that no partner has seen. */
 	if (c->has_best && memcmp(c->kept_digest, c->best_digest, 32) != 0) {
 		c->trained = true;
-		c->best_serial++;
+		c->served_serial++;
 		c->history.by_hand = c->history.has_before;
 		core_record_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
-	c->signal_serial = c->trained ? c->best_serial : 0;
+	c->signal_serial = c->trained ? c->served_serial : 0;
 	return 0;
+}
+
+static void take_settings(struct agent_core *c, const struct agent_parts *parts)
+{
+	struct agent_terms *t = &c->terms;
+
+	c->config = parts->config;
+	config_fed_settings(c->config, &c->fed.settings);
+	if (parts->rounds_host != NULL)
+		memcpy(c->fed.settings.host, parts->rounds_host, FED_KEY);
+	agent_terms_init(t, c->config, parts->graph->split[GRAPH_TRAIN].n);
+	memcpy(t->statement.agent, parts->sign_public, sizeof(t->statement.agent));
+	memcpy(t->statement.lineage, parts->lineage, sizeof(t->statement.lineage));
+	t->retry_min_ms = parts->retry_min_ms > 0 ? parts->retry_min_ms : AGENT_RETRY_MIN_MS;
+	t->retry_max_ms = parts->retry_max_ms > 0 ? parts->retry_max_ms : AGENT_RETRY_MAX_MS;
 }
 
 int agent_core_new(struct agent_core **out, const struct agent_parts *parts, struct err *e)
 {
 	struct agent_core *c;
-	int status = agent_config_check(parts->config, e);
+	int status = config_check(parts->config, "settings", e);
 
 	if (status)
 		return status;
 	c = mem_array(1, sizeof(*c));
-	c->config = *parts->config;
+	take_settings(c, parts);
 	c->io = *parts->io;
 	c->learner = parts->learner;
 	c->graph = parts->graph;
@@ -747,13 +626,15 @@ int agent_core_new(struct agent_core **out, const struct agent_parts *parts, str
 	crypto_generichash(c->names_secret, 32, (const uint8_t *)"fkge names version 1", 20,
 			   c->sign_secret, 32);
 	c->best = parts->best;
-	c->fed.latest = parts->latest;
+	c->latest = parts->latest;
 	c->work = kge_emb_copy(c->best);
-	c->taken = mem_array((size_t)c->best->n_ent + c->best->n_rel, sizeof(*c->taken));
+	c->imported = mem_array((size_t)c->best->n_ent + c->best->n_rel, sizeof(*c->imported));
 	kge_emb_digest(c->best, c->best_digest);
-	c->local_left = c->config.local_rounds;
+	c->local_left = c->config->federation.local_rounds;
 	c->rest_due_ms = UINT64_MAX;
 	status = load(c, parts->saved, e);
+	if (status == 0)
+		latest_load(c);
 	if (status == 0)
 		status = rounds_load(c, parts, e);
 	if (status) {
@@ -781,9 +662,11 @@ void agent_core_free(struct agent_core *c)
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);
+	latest_release(c);
 	kge_emb_free(c->best);
+	kge_emb_free(c->latest);
 	kge_emb_free(c->work);
-	free(c->taken);
+	free(c->imported);
 	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));
 	free(c);

@@ -33,9 +33,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/core/frame.h"
 #include "base/err.h"
 #include "base/secret.h"
-#include "config/config.h"
+#include "config/settings.h"
 #include "fed/method.h"
 #include "store/batch.h"
 #include "store/ledger/entry.h"
@@ -50,118 +51,18 @@ enum {
 	AGENT_SESSION = STORE_SESSION,
 	AGENT_NAME_MAX = STORE_NAME_MAX, /* bytes, with the NUL */
 	AGENT_TEXT_MAX = STORE_REASON_MAX,
-	AGENT_PEERS_MAX = 256,			  /* listed peers of one agent */
-	AGENT_SESSIONS_MAX = CONFIG_SESSIONS_MAX, /* sessions of one agent at a time */
-	AGENT_MESSAGE_MAX = 1 << 20,		  /* bytes of one whole message */
+	AGENT_PEERS_MAX = 256,	     /* listed peers of one agent */
+	AGENT_MESSAGE_MAX = 1 << 20, /* bytes of one whole message */
 };
+
+/* Between attempts with a partner, longer after each failure. */
+enum { AGENT_RETRY_MIN_MS = 500, AGENT_RETRY_MAX_MS = 60000 };
 
 /* Clocks that differ by more are told to the owner: auditors read both. */
 #define AGENT_CLOCK_OFF_MS (INT64_C(5) * 60 * 1000)
 
 enum agent_state { AGENT_BUSY, AGENT_READY, AGENT_SLEEP, AGENT_STOPPED };
 enum agent_role { AGENT_HOST, AGENT_CLIENT };
-/* In sessions of two: which sides it may be.  The host takes rows in, the client sends its own. */
-enum agent_roles { AGENT_BOTH_ROLES, AGENT_HOST_ONLY, AGENT_CLIENT_ONLY };
-enum agent_translator { AGENT_PROCRUSTES, AGENT_PPAT, AGENT_MAP };
-enum agent_mode {
-	AGENT_PAIRS,  /* translations between two agents (methods 3) */
-	AGENT_ROUNDS, /* rows, in rounds of many (methods 4, fed/) */
-};
-enum agent_share { AGENT_SHARE_ENTITIES, AGENT_SHARE_RELATIONS, AGENT_SHARE_BOTH };
-enum agent_aggregate { AGENT_AVERAGE, AGENT_REPLACE, AGENT_WEIGHTED, AGENT_MEAN };
-enum agent_rounds {
-	AGENT_TOGETHER,
-	AGENT_EACH_ALONE
-}; /* one training run for all queued, or each */
-
-/* ---- settings: read-only, copied by agent_core_new() ---- */
-
-/* Of mode AGENT_ROUNDS. */
-struct agent_rounds_config {
-	struct fed_settings settings; /* number and widths of rows: 0, the core fills them in */
-	uint32_t epochs;	      /* of local training, a round */
-	uint32_t first_epochs;	      /* alone, before the first round; 0: none */
-	uint32_t eval_every;	      /* rounds between looks at valid */
-	uint32_t patience;	      /* looks without a better score, then it proposes no more */
-	uint32_t max;	      /* rounds, missed ones too; then it is in no more; 0: no limit */
-	uint32_t min_members; /* itself among them: with fewer it is in no round */
-	uint64_t every_ms;    /* between the end of a round and the next */
-	bool equal_start;     /* shared rows begin as fed_first_row() has them */
-	uint64_t start_seed;  /* with this seed */
-	bool propose;	      /* else it only joins */
-	/* rounds_compare.c */
-	uint32_t stop_when_worse; /* looks that have hurt, of twice as many; 0: never; at most 16 */
-	uint32_t compare_rounds;  /* looks of the first comparison with training alone; 0: only
-				   * when there is a reason */
-	uint32_t compare_limit;	  /* valid triples; 0: all that a look takes */
-};
-
-struct agent_config {
-	char name[AGENT_NAME_MAX];
-	char address[STORE_ADDRESS_MAX]; /* advertised, for our member record; "": none */
-	bool introduce;			 /* tell partners of each other */
-	enum agent_mode mode;
-	enum agent_roles roles;		/* of mode AGENT_PAIRS */
-	struct agent_rounds_config fed; /* mode AGENT_ROUNDS; what follows on sessions is not its */
-	/* what is learned from others (methods 3.1, 3.2, 3.6) */
-	enum agent_translator translator;
-	enum agent_share share;
-	/* Intersections: names that a partner may put in (0: by the number of ours), and the least
-	 * time between two with it (0: none). */
-	uint64_t names_max, names_every_ms;
-	double aligned_share; /* part of the aligned rows used, 0..1]; default 1 */
-	enum agent_aggregate aggregate;
-	enum agent_rounds rounds;
-	bool virtual_neighbours;
-	/* training */
-	char protocol[STORE_WORD_MAX]; /* name of the validation score, for the checkpoint */
-	uint64_t seed;		       /* of training, for the checkpoint */
-	uint32_t first_epochs;	       /* before the first session, at most */
-	uint32_t eval_every;	       /* epochs between looks at valid in the first training */
-	uint32_t patience;	       /* looks without a better score before it ends; 0: never */
-	uint32_t round_epochs;	       /* after aggregating, and in a local round */
-	bool reset_optimizer;	       /* forget the moments at each round, as the papers do */
-	uint32_t local_rounds;	       /* rounds without partners, tried before going to sleep */
-	uint32_t max_rounds;	       /* as host; then only serves as client.  0: no limit */
-	/* private training (kge/dp_train.h); dp.epsilon 0: plain.  Then nothing is judged by valid:
-	 * the score of tables is the number of steps behind them */
-	struct ledger_statement dp; /* what statements say, but for their number and steps */
-	uint32_t dp_epoch_steps;
-	/* privacy: caps become whole numbers of labels when a contract is made */
-	enum ledger_accountant accountant;
-	enum ledger_noise noise;
-	double noise_param; /* lambda of Laplace, sigma of Gaussian (0: ppat_config_sigma()) */
-	uint32_t teachers;  /* 0: min(250, aligned rows / 50), at least 4 */
-	double delta, epsilon_per_peer, epsilon_total;
-	/* Releases: our map as host (AGENT_MAP), our own rows as client (noisy_rows). */
-	bool noisy_rows;
-	double release_noise;	 /* deviation over L2 sensitivity */
-	double release_clip;	 /* length that rows are clipped to */
-	bool spend_useless;	 /* host sessions that buy nothing useful, too (dp/useful.h) */
-	uint32_t reserve_labels; /* reserved at once, at least; the rest is settled back */
-	/* the translator's arithmetic */
-	uint32_t ppat_steps, ppat_batch, ppat_hidden;
-	uint32_t ppat_mode; /* enum ppat_mode; what follows is of mode BUDGET */
-	uint32_t ppat_pool, ppat_teacher_steps, ppat_student_steps, ppat_generator_steps;
-	double ppat_lr, ppat_momentum, ppat_beta;
-	bool ppat_student_host;	     /* the paper's placement; default: at the client */
-	bool center_rows, unit_rows; /* before they meet: mean removed (procrustes), length 1 */
-	/* Sessions at a time, 1..AGENT_SESSIONS_MAX: one of them as host.  1: none beside anything
-	 * else.  Mode AGENT_ROUNDS has one whatever this says. */
-	uint32_t sessions;
-	/* patience */
-	uint64_t lease_ms;	   /* a session ends when the peer is silent for so long */
-	uint64_t session_limit_ms; /* ... and at the latest after this */
-	uint64_t retry_min_ms, retry_max_ms;
-	uint64_t wake_ms; /* sleep at most so long; 0: until a signal */
-	/* After the first translation of a round, wait so long for partners that are busy or
-	 * have nothing new yet, before training (AGENT_TOGETHER); meanwhile we serve others. */
-	uint64_t gather_ms;
-};
-
-void agent_config_defaults(struct agent_config *c);
-/* ERR_USAGE with the key and what is allowed. */
-int agent_config_check(const struct agent_config *c, struct err *e);
 
 /* ---- jobs: what a worker runs ---- */
 
@@ -315,9 +216,9 @@ struct agent_event {
 
 struct agent_core;
 
-#define AGENT_META	"agent" /* the store meta keys that the core writes: its state, */
-#define AGENT_META_PART "fed"	/* its part in the method of its rounds, */
-#define AGENT_META_LOOK "look"	/* and a look at valid that was interrupted (rounds_validate.c) */
+#define AGENT_META	      "agent" /* the store meta keys that the core writes: its state, */
+#define AGENT_META_PART	      "fed"   /* its part in the method of its rounds, */
+#define AGENT_META_VALIDATION "look"  /* an interrupted validation (rounds_validate.c) */
 /* Written by the owner beside a stopped agent: a byte, 1: AGENT_EVENT_RESUME at its start. */
 #define AGENT_META_RESUME "resume"
 
@@ -326,20 +227,21 @@ struct agent_core;
  * round.  false: it says nothing of that. */
 bool agent_meta_beside(const uint8_t *bytes, size_t n, uint8_t digest[32]);
 
-/* This one the owner writes too: a byte, 1, and the Ed25519 keys (32 bytes each) of partners whose
- * contracts he has closed.  The next session with labels makes a new one.  It is no entry: what one
- * side puts on the chain outside of a session could stand where the other has put something. */
+/* The owner writes this value too: a byte, 1, and the Ed25519 keys (32 bytes each) of partners
+ * whose contracts the owner has closed.  The next session with labels makes a new one.  It is no
+ * entry: what one side puts on the chain outside of a session could stand where the other has put
+ * something. */
 #define AGENT_META_CLOSE "close"
 
-/* What the core borrows until it is freed, besides its own copy of the settings. */
+/* The parts that the core borrows until it is freed. */
 struct agent_parts {
-	const struct agent_config *config;
+	const struct config *config; /* good by config_check() */
 	const struct agent_io *io;
 	const struct agent_learner *learner;
 	const struct graph *graph;
 	const struct agent_names *names;
-	/* What was on disk: read during agent_core_new() only.  The chains' contents are
-	 * moved out: each is left as an empty chain of the same pair. */
+	/* The state from disk: read during agent_core_new() only.  The chains' contents are moved
+	 * out: each is left as an empty chain of the same pair. */
 	struct store_core *saved;
 	const uint8_t *key;	    /* own X25519 public key, 32 bytes */
 	const uint8_t *sign_public; /* Ed25519, 32 bytes */
@@ -347,13 +249,17 @@ struct agent_parts {
 	const uint8_t *lineage;	    /* id of our data, 32 bytes (store/ledger/entry.h) */
 	struct kge_emb *best; /* the best checkpoint's tables if there is one, else fresh ones;
 			       * becomes the core's */
-	/* Mode AGENT_ROUNDS: what the last round left on disk. */
-	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none */
+	/* Mode CONFIG_ROUNDS: what the last round left on disk. */
+	struct kge_emb *latest; /* its tables (STORE_LATEST), which become the core's; NULL: none.
+				 * Pairs under after: keep have them, too */
 	const struct store_meta *part; /* meta AGENT_META_PART, of any size; NULL: none */
-	const struct store_meta *look; /* meta AGENT_META_LOOK, of any size; NULL: none */
+	const struct store_meta
+		*validation;	    /* meta AGENT_META_VALIDATION, of any size; NULL: none */
+	const uint8_t *rounds_host; /* topology hosted: whose key rounds.host is; else NULL */
+	uint64_t retry_min_ms, retry_max_ms; /* between attempts; 0: AGENT_RETRY_... */
 };
 
-/* ERR_STORE or ERR_LEDGER when what was saved contradicts itself. */
+/* ERR_STORE or ERR_LEDGER when what was saved contradicts itself; ERR_USAGE: the settings do. */
 int agent_core_new(struct agent_core **c, const struct agent_parts *parts, struct err *e);
 /* Only when no job is under way. */
 void agent_core_free(struct agent_core *c);
@@ -362,6 +268,11 @@ void agent_core_free(struct agent_core *c);
 void agent_core_event(struct agent_core *c, const struct agent_event *event);
 
 /* ---- status ---- */
+
+/* Of our rows, by the ledger; none of rounds. */
+struct agent_rows_sent {
+	uint64_t bare, unrotated, noisy; /* as they are; of those, not even rotated; with noise */
+};
 
 struct agent_peer_status {
 	uint8_t key[AGENT_KEY];
@@ -375,18 +286,17 @@ struct agent_peer_status {
 	char trouble[AGENT_TEXT_MAX]; /* why nothing more happens with this peer; or "" */
 	bool aligned;		      /* alignment known and current on our side */
 	uint32_t shared_entities, shared_relations;
-	enum agent_roles roles;	 /* as it says of itself */
+	enum config_roles roles; /* as it says of itself */
 	uint64_t names_compared; /* intersections on record; of the last one: */
 	struct store_intersection names;
 	char names_warning[AGENT_TEXT_MAX]; /* what is odd about it; "": nothing */
 	uint64_t sessions, failed;	    /* ever: restarts keep them */
 	uint64_t bytes_in, bytes_out;	    /* of messages, since start */
-	/* our rows that it has got, by the ledger: as they are, and with noise */
-	uint64_t rows_sent, noisy_rows_sent;
+	struct agent_rows_sent sent;	    /* to it */
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */
-	/* mode AGENT_ROUNDS: its part in the last round that it was asked for, as we have seen it
+	/* mode CONFIG_ROUNDS: its part in the last round that it was asked for, as we have seen it
 	 */
 	int round_fate;		    /* enum fed_fate (fed/round.h); -1: it has been in none */
 	uint64_t round_fate_number; /* of that round */
@@ -394,19 +304,19 @@ struct agent_peer_status {
 	char round_account[STORE_REFUSED_MAX]; /* what is wrong with its last account; "": nothing
 						*/
 	bool round_over; /* it says that it takes part in no more: it is not asked */
-	/* Its rows in the last round, against the others': distance over their length (negative:
-	 * not known), cosine; far out, or not. */
+	/* The partner's rows in the last round, against the others': distance over their length
+	 * (negative: not known), cosine; far out, or not. */
 	double round_distance, round_cosine;
 	bool round_far;
 };
 
-/* Mode AGENT_ROUNDS. */
+/* Mode CONFIG_ROUNDS. */
 struct agent_round_status {
-	bool under_way;	 /* also a look at valid that is owed of the last one */
+	bool under_way;	 /* also a validation that is due of the last one */
 	uint64_t number; /* of the round under way, else of the next one */
 	uint64_t done;	 /* that we took part in */
 	uint64_t missed; /* since the first: count toward rounds.max, too */
-	uint32_t worse;	 /* looks since the best score */
+	uint32_t worse;	 /* validations since the best score */
 	bool proposes;	 /* we may propose, now or later */
 	bool over;	 /* we take part in no more: rounds.max, or ... */
 	bool stopped;	 /* ... rounds hurt: until the owner says otherwise */
@@ -426,8 +336,10 @@ struct agent_status {
 	const char *doing;   /* static text: "training", "session", "idle" ... */
 	size_t sessions_now; /* under way; with whom: peer[].in_session */
 	bool has_best;
-	double best_score; /* on valid */
-	uint64_t best_serial;
+	double best_score;	/* on valid */
+	uint64_t served_serial; /* of the tables that partners get */
+	uint32_t worse;		/* evaluations of rounds since the best */
+	bool rests;		/* federation.patience is over: it takes no more rows in */
 	uint32_t job_done, job_total;
 	uint64_t rounds, lone_rounds; /* tried: after sessions as host; local ones */
 	uint64_t improved, sessions;
@@ -439,9 +351,10 @@ struct agent_status {
 	size_t queued;
 	uint64_t labels_spent, labels_cap; /* of this data lineage, all partners */
 	double epsilon;
-	enum agent_roles roles;
-	uint64_t rows_sent, noisy_rows_sent; /* by the ledger, all partners; none of rounds */
-	uint64_t private_steps;		     /* of training, charged so far */
+	enum config_roles roles;
+	struct agent_rows_sent sent; /* to all partners */
+	struct frame frame;	/* of what partners get; joined 0: not federation.frame: common */
+	uint64_t private_steps; /* of training, charged so far */
 	double private_epsilon;
 	struct agent_round_status round;
 	size_t n_peers;

@@ -5,10 +5,12 @@
  *   t  the first training is over     b  digest of the best tables
  *   n  number of the next round of many       o  those we took part in
  *   i  those since then that we missed         q  serial of our last proposal
- *   w  its looks without a better score       e  epochs since the best
+ *   w  validations of rounds without a better score e  epochs since the best
  *   h  rounds have stopped, and why (absent: they have not)
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
- *                                             (n, o, i, q, w, e, u, x: mode AGENT_ROUNDS)
+ *                                             (n, o, i, q, u: mode CONFIG_ROUNDS; w, e, x: also
+ *                                             pairs that go on from their latest tables)
+ *   fn, fj, fa, fm  frame of the latest tables: name, joined, age, moves (frame.c)
  *   g  times that the best got better
  *   p  list of maps, one a peer:
  *        k  key   d  serial served    a  version of its names at the alignment
@@ -19,7 +21,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
 
 enum { KEEP_VERSION = 1 };
 
@@ -29,10 +33,7 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "o", c->fed.done);
 	net_put_uint(w, "i", c->fed.missed);
 	net_put_uint(w, "q", c->fed.serial);
-	net_put_uint(w, "w", c->fed.worse);
-	net_put_uint(w, "e", c->tried_epochs);
 	net_put_bool(w, "u", c->fed.untrained);
-	net_put_bin(w, "x", c->fed.beside, 32);
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
 }
@@ -47,13 +48,44 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 		c->fed.missed = net_get_uint(m, "i", 0, UINT64_MAX, e);
 	if (net_has(m, "q"))
 		c->fed.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
-	c->fed.worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
 	c->fed.untrained = net_get_bool(m, "u", e);
-	net_get_fixed(m, "x", c->fed.beside, 32, e);
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)
 		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);
-	if (in_rounds(c))
+}
+
+/* Of what goes on from the tables of the last round. */
+static void put_latest(const struct agent_core *c, struct net_writer *w)
+{
+	net_put_uint(w, "w", c->worse);
+	net_put_uint(w, "e", c->tried_epochs);
+	net_put_bin(w, "x", c->frames.beside, 32);
+	if (c->frames.latest.joined == 0)
+		return;
+	net_put_bin(w, "fn", c->frames.latest.name, sizeof(c->frames.latest.name));
+	net_put_uint(w, "fj", c->frames.latest.joined);
+	net_put_uint(w, "fa", c->frames.latest.age);
+	net_put_uint(w, "fm", c->frames.latest.moves);
+}
+
+static void get_frame(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "fn")) /* older ones have none */
+		return;
+	net_get_fixed(m, "fn", c->frames.latest.name, sizeof(c->frames.latest.name), e);
+	c->frames.latest.joined = net_get_uint(m, "fj", 1, NET_JOINED_MAX, e);
+	c->frames.latest.age = (uint32_t)net_get_uint(m, "fa", 0, UINT32_MAX, e);
+	c->frames.latest.moves = (uint32_t)net_get_uint(m, "fm", 0, UINT32_MAX, e);
+}
+
+static void get_latest(struct agent_core *c, const struct net_map *m, struct err *e)
+{
+	if (!net_has(m, "x"))
+		return;
+	c->worse = (uint32_t)net_get_uint(m, "w", 0, UINT32_MAX, e);
+	net_get_fixed(m, "x", c->frames.beside, 32, e);
+	get_frame(c, m, e);
+	if (in_rounds(c) || latest_keeps(c))
 		c->tried_epochs = net_get_uint(m, "e", 0, UINT64_MAX, e);
 }
 
@@ -71,14 +103,13 @@ static void get_conduct(struct peer *p, const struct net_map *m, struct err *e)
 		return;
 	p->conduct.breaches = (uint32_t)net_get_uint(m, "y", 0, UINT32_MAX, e);
 	net_get_text(m, "z", p->conduct.why, sizeof(p->conduct.why), e);
-	conduct_load(p);
 }
 
 static void put_peer(const struct peer *p, struct net_writer *w)
 {
 	net_put_map(w, NULL);
 	net_put_bin(w, "k", p->info.key, 32);
-	net_put_uint(w, "d", p->served);
+	net_put_uint(w, "d", p->used_serial);
 	net_put_bin(w, "a", p->aligned_theirs, 32);
 	if (p->fed.joined > 0)
 		net_put_uint(w, "j", p->fed.joined);
@@ -111,12 +142,14 @@ void core_record_add(struct agent_core *c, struct store_batch *b)
 	net_put_uint(&w, "r", c->rounds);
 	net_put_uint(&w, "l", c->lone_rounds);
 	net_put_uint(&w, "g", c->improved);
-	net_put_uint(&w, "s", c->best_serial);
+	net_put_uint(&w, "s", c->served_serial);
 	net_put_uint(&w, "f", c->first_done);
 	net_put_bool(&w, "t", c->trained);
 	net_put_bin(&w, "b", c->best_digest, 32);
 	if (in_rounds(c) || c->fed.number > 0)
 		put_rounds(c, &w);
+	if (c->latest != NULL || c->fed.number > 0)
+		put_latest(c, &w);
 	net_put_list(&w, "p");
 	put_peers(c, &w);
 	net_put_end(&w);
@@ -139,7 +172,7 @@ static void load_peer(struct agent_core *c, const struct net_map *m, struct err 
 	p = peer_find(c, key);
 	if (p == NULL)
 		return;
-	p->served = served;
+	p->used_serial = served;
 	p->fed.joined = joined;
 	memcpy(p->aligned_theirs, theirs, 32);
 	get_conduct(p, m, e);
@@ -159,11 +192,12 @@ int core_record_load(struct agent_core *c, const uint8_t *bytes, size_t n, struc
 	c->lone_rounds = net_get_uint(&body.map, "l", 0, UINT64_MAX, &bad);
 	if (net_has(&body.map, "g")) /* older ones lack it */
 		c->improved = net_get_uint(&body.map, "g", 0, UINT64_MAX, &bad);
-	c->best_serial = net_get_uint(&body.map, "s", 0, UINT64_MAX, &bad);
+	c->served_serial = net_get_uint(&body.map, "s", 0, UINT64_MAX, &bad);
 	c->first_done = (uint32_t)net_get_uint(&body.map, "f", 0, UINT32_MAX, &bad);
 	c->trained = net_get_bool(&body.map, "t", &bad);
 	net_get_fixed(&body.map, "b", c->kept_digest, 32, &bad);
 	get_rounds(c, &body.map, &bad);
+	get_latest(c, &body.map, &bad);
 	peers = net_get_list(&body.map, "p", (size_t)2 * AGENT_PEERS_MAX, &bad);
 	for (size_t i = 0; bad.code == 0 && i < peers.n; i++) {
 		struct net_map m = net_list_map(&peers, i, &bad);

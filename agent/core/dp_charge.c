@@ -2,54 +2,53 @@
  *
  *   TRAIN wanted -> a signed statement of its steps -> on disk -> the job starts
  *
- * so a crash has charged steps that were never run, and never the other way round.  What is
- * charged at once is what one job trains: looks of the first training, or a round. */
+ * so a crash has charged steps that were never run, and never the other way round.  One charge
+ * covers the steps that one job trains: up to a validation of the first training, or a round. */
 #include <assert.h>
 #include <string.h>
 
 #include "agent/core/core_internal.h"
-
-bool dp_charge_needed(const struct agent_core *c)
-{
-	return c->config.dp.epsilon > 0;
-}
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/learn_internal.h"
+#include "kge/dp_train.h"
 
 static void nothing_left(struct agent_core *c)
 {
-	const struct ledger_statement *dp = &c->config.dp;
+	const struct ledger_statement *dp = &c->terms.statement;
 
-	if (!c->dp_over && handback_blocks_training(c))
+	if (!c->dp.over && handback_blocks_training(c))
 		core_notice(
 			c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
 			"restored from a backup: what was trained privately after it is on no "
 			"ledger any more, so the tables stay as they are until you say how to go "
 			"on (fkge restore --help)");
-	else if (!c->dp_over)
+	else if (!c->dp.over)
 		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_BUDGET,
 			    "private training has spent epsilon %.4f of %.4f: the tables stay as "
 			    "they are from now on (train.dp.epsilon)",
-			    ledger_training_epsilon(&c->dp_spent, dp->delta), dp->epsilon);
-	c->dp_over = true;
+			    ledger_training_epsilon(&c->dp.spent, dp->delta), dp->epsilon);
+	c->dp.over = true;
 }
 
 /* The account is what is on disk: it changes when the statement is there. */
 static void charged(struct agent_core *c)
 {
-	ledger_training_force(&c->dp_spent, &c->dp_stated);
-	c->dp_then(c);
+	ledger_training_force(&c->dp.spent, &c->dp.stated);
+	c->dp.then(c);
 }
 
 static void charge_steps(struct agent_core *c, uint64_t steps)
 {
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
-	int status = ledger_training_next(&c->dp_stated.statement, &c->dp_spent, &c->config.dp,
-					  steps, c->wall_ms, &e);
+	int status = ledger_training_next(&c->dp.stated.statement, &c->dp.spent,
+					  &c->terms.statement, steps, c->wall_ms, &e);
 
 	assert(status == 0);
 	(void)status;
-	ledger_statement_sign(&c->dp_stated, c->sign_secret);
-	store_batch_statement(&b, &c->dp_stated);
+	ledger_statement_sign(&c->dp.stated, c->sign_secret);
+	store_batch_statement(&b, &c->dp.stated);
 	core_commit(c, &b, charged);
 }
 
@@ -57,8 +56,8 @@ void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c)
 {
 	uint64_t epochs = handback_blocks_training(c)
 				  ? 0
-				  : ledger_training_left(&c->dp_spent, &c->config.dp) /
-					    c->config.dp_epoch_steps;
+				  : ledger_training_left(&c->dp.spent, &c->terms.statement) /
+					    kge_dp_epoch_steps(&c->config->train.kge.dp);
 
 	if (epochs < c->job_epochs)
 		c->job_epochs = (uint32_t)epochs;
@@ -67,6 +66,6 @@ void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c)
 		then(c);
 		return;
 	}
-	c->dp_then = then;
-	charge_steps(c, (uint64_t)c->job_epochs * c->config.dp_epoch_steps);
+	c->dp.then = then;
+	charge_steps(c, (uint64_t)c->job_epochs * kge_dp_epoch_steps(&c->config->train.kge.dp));
 }

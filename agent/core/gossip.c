@@ -1,19 +1,21 @@
-/* agent/core/gossip.c - members pass on the signed records of members they know.  What an
- * owner does with them (`fkge peer list`, `accept`) is the owner's affair: a record
- * lists nobody. */
+/* agent/core/gossip.c - members pass on the signed records of members they know.  The owner decides
+ * what to do with the records (`fkge peer list`, `accept`): a record lists nobody. */
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
 #include "agent/core/member.h"
 #include "base/mem.h"
 
-static struct known *find_member(struct agent_core *c, const uint8_t key[32])
+static struct member_record *find_member(struct agent_core *c, const uint8_t key[32])
 {
-	for (size_t i = 0; i < c->n_known; i++)
-		if (memcmp(c->known[i].member.key, key, 32) == 0)
-			return &c->known[i];
+	for (size_t i = 0; i < c->n_member_records; i++)
+		if (memcmp(c->member_records[i].member.key, key, 32) == 0)
+			return &c->member_records[i];
 	return NULL;
 }
 
@@ -25,18 +27,19 @@ static bool contradicts(const struct peer *p, const struct agent_member *m)
 }
 
 /* Room for one more; when all is full, only for a partner's, in place of a stranger's. */
-static struct known *room_for(struct agent_core *c, const struct peer *p)
+static struct member_record *room_for(struct agent_core *c, const struct peer *p)
 {
-	if (c->n_known < MEMBERS_MAX) {
-		c->known = mem_resize(c->known, c->n_known + 1, sizeof(*c->known));
-		c->known[c->n_known] = (struct known){ 0 };
-		return &c->known[c->n_known++];
+	if (c->n_member_records < MEMBERS_MAX) {
+		c->member_records = mem_resize(c->member_records, c->n_member_records + 1,
+					       sizeof(*c->member_records));
+		c->member_records[c->n_member_records] = (struct member_record){ 0 };
+		return &c->member_records[c->n_member_records++];
 	}
-	for (size_t i = 0; p && peer_listed(p) && i < c->n_known; i++) {
-		const struct peer *other = peer_find(c, c->known[i].member.key);
+	for (size_t i = 0; p && peer_listed(p) && i < c->n_member_records; i++) {
+		const struct peer *other = peer_find(c, c->member_records[i].member.key);
 
 		if (other == NULL || !peer_listed(other))
-			return &c->known[i];
+			return &c->member_records[i];
 	}
 	return NULL;
 }
@@ -45,7 +48,7 @@ static struct known *room_for(struct agent_core *c, const struct peer *p)
 static bool remember(struct agent_core *c, const struct agent_member *m, const uint8_t *record,
 		     size_t n)
 {
-	struct known *k = find_member(c, m->key);
+	struct member_record *k = find_member(c, m->key);
 	const struct peer *p = peer_find(c, m->key);
 
 	if (memcmp(m->key, c->key, 32) == 0 || contradicts(p, m))
@@ -78,9 +81,9 @@ void gossip_load(struct agent_core *c, const struct store_core *saved)
 
 void gossip_release(struct agent_core *c)
 {
-	for (size_t i = 0; i < c->n_known; i++)
-		buf_release(&c->known[i].record);
-	free(c->known);
+	for (size_t i = 0; i < c->n_member_records; i++)
+		buf_release(&c->member_records[i].record);
+	free(c->member_records);
 }
 
 static void own_record(struct agent_core *c, struct buf *out)
@@ -89,48 +92,47 @@ static void own_record(struct agent_core *c, struct buf *out)
 
 	memcpy(m.key, c->key, 32);
 	memcpy(m.sign_key, c->sign_public, 32);
-	memcpy(m.name, c->config.name, sizeof(m.name));
-	memcpy(m.address, c->config.address, sizeof(m.address));
+	snprintf(m.name, sizeof(m.name), "%s", c->config->name);
+	snprintf(m.address, sizeof(m.address), "%s", c->config->advertise);
 	agent_member_sign(&m, c->sign_secret, out);
 }
 
 /* Our own record, and, if the owner says so, those of partners: not of whom we only heard. */
 void gossip_send(struct agent_core *c, struct peer *p)
 {
-	struct buf out = { 0 }, own = { 0 };
-	struct net_writer w;
+	struct net_members b = { .n_record = 1 };
+	struct buf own = { 0 };
+	size_t bytes;
 
 	own_record(c, &own);
-	net_write_begin(&w, &out, NET_MSG_MEMBERS, NULL);
-	net_put_list(&w, "m");
-	net_put_bin(&w, NULL, own.base, own.len);
-	for (size_t i = 0; c->config.introduce && i < c->n_known; i++) {
-		struct peer *other = peer_find(c, c->known[i].member.key);
+	b.record[0] = (struct net_bytes){ own.base, own.len };
+	bytes = own.len;
+	for (size_t i = 0; c->config->federation.introduce && i < c->n_member_records; i++) {
+		const struct buf *record = &c->member_records[i].record;
+		struct peer *other = peer_find(c, c->member_records[i].member.key);
 
-		if (other && other != p && peer_listed(other) && out.len < GOSSIP_BYTES)
-			net_put_bin(&w, NULL, c->known[i].record.base, c->known[i].record.len);
+		if (other == NULL || other == p || !peer_listed(other) || bytes >= GOSSIP_BYTES)
+			continue;
+		b.record[b.n_record++] = (struct net_bytes){ record->base, record->len };
+		bytes += record->len;
 	}
-	net_put_end(&w);
-	net_write_end(&w, NULL);
+	peer_say(c, p, NET_MSG_MEMBERS, NULL, NET_BODY_members, &b);
 	buf_release(&own);
-	peer_send(c, p, &out);
 }
 
-void peer_members(struct agent_core *c, struct peer *p, const struct net_msg *m)
+void gossip_members(struct agent_core *c, struct peer *p, const struct net_message *m)
 {
-	struct err e = { 0 };
-	struct net_list l;
+	struct err e = m->wrong;
 	struct store_batch b = { 0 };
 
 	if (c->now_ms < p->members_ms) /* each record costs a signature and a write */
 		return;
 	p->members_ms = c->now_ms + TELL_EVERY_MS;
-	l = net_get_list(&m->body, "m", MEMBERS_MAX + 1, &e);
-	for (size_t i = 0; e.code == 0 && i < l.n; i++) {
-		struct net_bytes r = net_list_bin(&l, i, 1, STORE_RECORD_MAX, &e);
+	for (size_t i = 0; e.code == 0 && i < m->members.n_record; i++) {
+		const struct net_bytes r = m->members.record[i];
 		struct agent_member member;
 
-		if (e.code != 0 || agent_member_check(&member, r.base, r.len, &e) != 0 ||
+		if (agent_member_check(&member, r.base, r.len, &e) != 0 ||
 		    !remember(c, &member, r.base, r.len))
 			continue;
 		store_batch_member(&b, member.key, r.base, r.len);

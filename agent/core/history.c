@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "net/msg.h"
 
 enum { HISTORY_VERSION = 1 };
 
@@ -118,13 +121,13 @@ int history_load(struct agent_core *c, const struct store_core *saved, struct er
 	return 0;
 }
 
-/* What is best now nobody else had a part in. */
+/* Adds the best tables to the batch, once, while no partner has had a part in them. */
 void history_begin(struct agent_core *c, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_BEFORE,
 					 .valid_score = c->has_best ? c->best_score : 0,
 					 .epochs = c->epochs,
-					 .seed = c->config.seed,
+					 .seed = c->config->train.kge.seed,
 					 .created_ms = c->wall_ms };
 
 	if (c->history.has_before || c->rounds > 0 || c->fed.done > 1 || dp_charge_needed(c))
@@ -132,7 +135,7 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 	c->history.has_before = true;
 	c->history.drawn = !c->has_best;
 	c->history.before = info.valid_score;
-	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->terms.score_name);
 	store_batch_tables(b, &info, kge_emb_copy(c->best), c->best_digest);
 }
 
@@ -168,5 +171,5 @@ void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)
 	if (!c->history.has_before && c->history.n == 0)
 		return;
 	agent_history_write(&c->history, &out);
-	store_batch_meta_taken(b, AGENT_META_HISTORY, out.base, out.len);
+	store_batch_meta_owned(b, AGENT_META_HISTORY, out.base, out.len);
 }

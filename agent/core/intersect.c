@@ -1,13 +1,16 @@
 /* agent/core/intersect.c - names that partners put into intersections: how many, how often, and
  * what looks like guessing.
  *
- * Whoever puts a name into an intersection learns whether we have it, so a partner can guess
+ * A partner that puts a name into an intersection learns whether we have it, so it can guess
  * (docs/THREAT-MODEL.md, names).  No protocol prevents that; here it is bounded, in number
  * (federation.names_max) and in time (federation.names_every_s), and shown. */
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
 #include "net/psi.h"
 
 enum {
@@ -21,8 +24,8 @@ size_t intersect_names_max(const struct agent_core *c, size_t ours)
 {
 	size_t most = (size_t)TIMES_OURS * ours;
 
-	if (c->config.names_max > 0)
-		return c->config.names_max;
+	if (c->config->federation.names_max > 0)
+		return c->config->federation.names_max;
 	if (most < NAMES_LEAST)
 		most = NAMES_LEAST;
 	return most < NET_PSI_LIMIT ? most : NET_PSI_LIMIT;
@@ -36,7 +39,7 @@ uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p)
 /* The clock on the wall serves across a restart alone: it says how long ago that was. */
 void intersect_start(struct agent_core *c)
 {
-	uint64_t every = c->config.names_every_ms;
+	uint64_t every = config_ms(c->config->federation.names_every_s);
 
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer_names *n = &c->peers[i]->names;
@@ -80,7 +83,7 @@ void intersect_begun(struct session *s)
 					       .theirs = theirs };
 	memcpy(n->last.peer, s->peer->info.key, STORE_KEY);
 	n->compared++;
-	n->due_ms = c->now_ms + c->config.names_every_ms;
+	n->due_ms = c->now_ms + config_ms(c->config->federation.names_every_s);
 	store_batch_intersection(&b, &n->last);
 	core_commit(c, &b, NULL);
 }

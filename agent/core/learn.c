@@ -4,25 +4,26 @@
  *   round            AGGREGATE per partner, TRAIN round_epochs, EVALUATE
  *   local round      TRAIN round_epochs, EVALUATE
  *
- * `best` changes in learn_accept() alone, and only for a better score on valid.
- * What was tried and is not better is dropped: `work` becomes `best` bit for bit. */
+ * `best` changes in learn_accept() (learn_best.c) alone, and only for a better score on valid.
+ * Under federation.after: back what was tried and is not better is dropped: `work` becomes `best`
+ * bit for bit.  Under keep it is what the next round begins with (latest.c). */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
 #include "ppat/aggregate.h"
 #include "ppat/virtual.h"
-
-bool learn_hosts(const struct agent_core *c)
-{
-	return c->config.roles != AGENT_CLIENT_ONLY &&
-	       (c->config.max_rounds == 0 || c->rounds < c->config.max_rounds);
-}
+#include "ppat/session.h"
 
 /* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
 static int extend(const struct agent_core *c, const struct neighbours *n, struct graph **g,
@@ -63,23 +64,34 @@ static int train_extended(struct agent_core *c, struct agent_job *job)
 static int run_train(struct agent_job *job)
 {
 	struct agent_core *c = job->core;
+	int status = 0;
 
-	if (c->job_epochs == 0) /* nothing left to spend on it */
-		return 0;
+	if (c->training != TRAINING_FIRST && latest_keeps(c))
+		status = latest_score_merged(c, job);
+	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
+		return status;
 	if (c->training == TRAINING_ROUND && c->n_neighbours > 0)
 		return train_extended(c, job);
 	return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset, job);
 }
 
-static int run_evaluate(struct agent_job *job)
+static int evaluate_work(struct agent_core *c, struct agent_job *job)
 {
-	struct agent_core *c = job->core;
-
 	if (dp_charge_needed(c)) { /* valid is data too: whatever was trained is taken */
-		job->score = c->job_epochs > 0 ? (double)c->dp_spent.steps : -1.0;
+		job->score = c->job_epochs > 0 ? (double)c->dp.spent.steps : -1.0;
 		return 0;
 	}
 	return c->learner->evaluate(c->learner->ctx, c->work, job, &job->score);
+}
+
+static int run_evaluate(struct agent_job *job)
+{
+	struct agent_core *c = job->core;
+	int status = evaluate_work(c, job);
+
+	if (status == 0 && c->training != TRAINING_FIRST && latest_keeps(c))
+		latest_make(c, job);
+	return status;
 }
 
 static void start_training(struct agent_core *c)
@@ -106,27 +118,35 @@ static void train(struct agent_core *c, enum training training, uint32_t epochs,
 
 static uint32_t first_epochs(const struct agent_core *c)
 {
-	return in_rounds(c) ? c->config.fed.first_epochs : c->config.first_epochs;
+	return in_rounds(c) ? c->config->rounds.first_epochs : c->config->train.epochs;
 }
 
 void learn_first(struct agent_core *c)
 {
 	uint32_t all = first_epochs(c), left = all > c->first_done ? all - c->first_done : 0;
 
-	train(c, TRAINING_FIRST, left < c->config.eval_every ? left : c->config.eval_every, false);
+	train(c, TRAINING_FIRST,
+	      left < c->config->train.eval_every ? left : c->config->train.eval_every, false);
 }
 
 void learn_round(struct agent_core *c)
 {
-	train(c, TRAINING_ROUND, c->config.round_epochs, c->config.reset_optimizer);
+	bool moved =
+		c->frames.work.moves != c->frames.latest.moves; /* moments stay on the old axes */
+
+	train(c, TRAINING_ROUND, c->config->federation.epochs_per_round,
+	      c->config->federation.reset_optimizer || moved);
 }
 
 void learn_local(struct agent_core *c)
 {
+	if (c->train_now) /* the owner wants more of it */
+		c->worse = in_rounds(c) ? c->worse : 0;
 	c->train_now = false;
 	if (c->local_left > 0)
 		c->local_left--;
-	train(c, TRAINING_LOCAL, c->config.round_epochs, c->config.reset_optimizer);
+	train(c, TRAINING_LOCAL, c->config->federation.epochs_per_round,
+	      c->config->federation.reset_optimizer);
 }
 
 /* ---- aggregating ---- */
@@ -137,19 +157,17 @@ struct aggregation {
 	/* As they were: we may be its client meanwhile, and names be compared again. */
 	struct store_slot *slots;
 	uint32_t n_slots;
+	bool moves; /* work does, to ... */
+	struct frame to;
 };
 
 static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
 			  size_t dim, float agreement)
 {
-	static const enum ppat_combine how[] = { [AGENT_AVERAGE] = PPAT_AVERAGE,
-						 [AGENT_REPLACE] = PPAT_REPLACE,
-						 [AGENT_WEIGHTED] = PPAT_WEIGHTED,
-						 [AGENT_MEAN] = PPAT_MEAN };
 	float *y = slot->tag == 'e' ? kge_ent(c->work, slot->id) : kge_rel(c->work, slot->id);
-	uint16_t *taken = &c->taken[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
+	uint16_t *taken = &c->imported[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
 
-	ppat_combine_row(y, x, dim, how[c->config.aggregate], agreement, *taken);
+	ppat_combine_row(y, x, dim, c->config->federation.aggregate, agreement, *taken);
 	if (*taken < UINT16_MAX)
 		++*taken;
 }
@@ -162,18 +180,25 @@ static int run_aggregate(struct agent_job *job)
 
 	ppat_result(a->conv, &r);
 	if (c->in_round == 0)
-		memset(c->taken, 0, ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->taken));
+		memset(c->imported, 0,
+		       ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported));
 	for (size_t i = 0; i < r.n; i++)
 		aggregate_row(c, &a->slots[r.slots[i]], r.rows + i * r.dim, r.dim,
 			      r.agreement ? r.agreement[i] : 0.0F);
+	if (a->moves)
+		frame_rotate(c->work, r.map);
 	return 0;
 }
 
-void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv)
+void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv,
+		     const struct frame *to)
 {
 	struct aggregation *a = mem_array(1, sizeof(*a));
 
 	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots };
+	assert(to == NULL || latest_frame_common(c));
+	a->moves = to != NULL;
+	a->to = to != NULL ? *to : c->frames.work;
 	a->slots = mem_array((size_t)p->n_slots + 1, sizeof(*a->slots));
 	if (p->n_slots > 0)
 		memcpy(a->slots, p->slots, p->n_slots * sizeof(*a->slots));
@@ -216,60 +241,34 @@ static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
 	return true;
 }
 
+static void move_to(struct agent_core *c, const struct peer *p, const struct frame *theirs)
+{
+	char from[FRAME_SHORT], to[FRAME_SHORT];
+
+	frame_short(&c->frames.work, from);
+	frame_short(theirs, to);
+	c->frames.work = frame_moved(&c->frames.work, theirs);
+	core_notice(c, AGENT_NOTICE_SESSION, p, 0,
+		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
+		    to, p->info.name, (unsigned long long)c->frames.work.joined);
+}
+
 static void aggregated(struct agent_core *c, struct agent_job *job)
 {
 	struct aggregation *a = job->subject;
 
+	if (a->moves)
+		move_to(c, a->peer, &a->to);
 	if (!keep_neighbours(c, a))
 		conv_free(a->conv);
 	free(a->slots);
 	free(a);
 	if (c->in_round++ == 0)
-		c->gather_until_ms = c->now_ms + c->config.gather_ms;
+		c->gather_until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
 	c->doing = DOING_NOTHING;
 }
 
 /* ---- backtracking ---- */
-
-/* best and its digest are the new ones; disk is a copy, which is taken over. */
-static void accepted(struct agent_core *c, struct kge_emb *disk, double score,
-		     struct store_batch *b)
-{
-	struct store_checkpoint info = { .kind = STORE_BEST,
-					 .valid_score = score,
-					 .seed = c->config.seed,
-					 .created_ms = c->wall_ms };
-
-	assert(!c->has_best || score > c->best_score);
-	assert(c->doing != DOING_SESSION); /* as host it goes on from tables that are the best */
-	c->has_best = true;
-	c->best_score = score;
-	c->best_serial++;
-	c->improved++;
-	c->epochs += c->tried_epochs;
-	c->tried_epochs = 0;
-	info.epochs = c->epochs;
-	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
-	store_batch_tables(b, &info, disk, c->best_digest);
-}
-
-void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
-		  struct store_batch *b)
-{
-	kge_emb_assign(c->best, tables);
-	kge_emb_digest(c->best, c->best_digest);
-	accepted(c, kge_emb_copy(c->best), score, b);
-}
-
-void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
-		       struct store_batch *b)
-{
-	kge_emb_free(c->best);
-	c->best = made->tables;
-	memcpy(c->best_digest, made->digest, sizeof(c->best_digest));
-	accepted(c, made->disk, score, b);
-	*made = (struct tables_made){ 0 };
-}
 
 static void restore_best(struct agent_core *c)
 {
@@ -281,21 +280,32 @@ static void restore_best(struct agent_core *c)
 	assert(memcmp(digest, c->best_digest, 32) == 0);
 }
 
+/* An agent that takes no more rows in needs no signals. */
+static void close_local(struct agent_core *c, struct store_batch *b)
+{
+	c->lone_rounds++;
+	for (size_t i = 0; i < c->n_peers && !peer_queue_hosts(c); i++) {
+		if (c->peers[i]->queued)
+			store_batch_unsignal(b, c->peers[i]->info.key);
+		c->peers[i]->queued = false;
+	}
+}
+
 /* The signals that this round has served leave the queue with its result. */
 static void close_round(struct agent_core *c, struct store_batch *b)
 {
 	learn_release(c);
 	c->rounds++;
 	c->in_round = 0;
-	c->local_left = c->config.local_rounds;
+	c->local_left = c->config->federation.local_rounds;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
-		bool served = p->in_round && p->signalled <= p->served_now;
+		bool served = p->in_round && p->signalled <= p->using_serial;
 
 		if (p->in_round)
-			p->served = p->served_now;
+			p->used_serial = p->using_serial;
 		p->in_round = false;
-		if (p->queued && (served || !learn_hosts(c))) {
+		if (p->queued && (served || !peer_queue_hosts(c))) {
 			p->queued = false;
 			store_batch_unsignal(b, p->info.key);
 		}
@@ -306,12 +316,13 @@ static void close_first(struct agent_core *c, bool better)
 {
 	c->first_done += c->job_epochs;
 	c->first_worse = better ? 0 : c->first_worse + 1;
-	if (c->first_done < first_epochs(c) && !c->dp_over &&
-	    (c->config.patience == 0 || c->first_worse < c->config.patience))
+	if (c->first_done < first_epochs(c) && !c->dp.over &&
+	    (c->config->train.patience == 0 || c->first_worse < c->config->train.patience))
 		return;
 	c->trained = true;
 	c->must_signal = true;
 	restore_best(c);
+	latest_restart(c);
 	if (in_rounds(c))
 		rounds_restart(c);
 }
@@ -327,9 +338,9 @@ static void saved_better(struct agent_core *c)
 	if (dp_charge_needed(c))
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0,
 			    "tables of %llu private steps are kept: epsilon %.4f of %.4f is spent",
-			    (unsigned long long)c->dp_spent.steps,
-			    ledger_training_epsilon(&c->dp_spent, c->config.dp.delta),
-			    c->config.dp.epsilon);
+			    (unsigned long long)c->dp.spent.steps,
+			    ledger_training_epsilon(&c->dp.spent, c->terms.statement.delta),
+			    c->terms.statement.epsilon);
 	else
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
 			    c->best_score);
@@ -348,7 +359,9 @@ static void accept_or_restore(struct agent_core *c, double score)
 		history_begin(c, &b);
 		history_gain(c, score, better);
 	}
-	if (better)
+	if (c->training != TRAINING_FIRST && latest_keeps(c))
+		latest_keep(c, score, better, &b);
+	else if (better)
 		learn_accept(c, c->work, score, &b);
 	else if (c->training != TRAINING_FIRST)
 		restore_best(c);
@@ -359,22 +372,11 @@ static void accept_or_restore(struct agent_core *c, double score)
 	if (c->training == TRAINING_ROUND)
 		close_round(c, &b);
 	else if (c->training == TRAINING_LOCAL)
-		c->lone_rounds++;
+		close_local(c, &b);
 	history_count(c, c->job_epochs, &b);
 	core_record_add(c, &b);
 	c->doing = DOING_SAVE;
 	core_commit(c, &b, better ? saved_better : saved);
-}
-
-void learn_failed(struct agent_core *c, int status, const char *why)
-{
-	c->doing = DOING_NOTHING;
-	if (c->stopping || status == ERR_CANCELED)
-		return;
-	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, status, "training failed (%s): the agent stops",
-		    why);
-	c->stopping = true;
-	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
 }
 
 void learn_job_done(struct agent_core *c, struct agent_job *job)
@@ -386,7 +388,7 @@ void learn_job_done(struct agent_core *c, struct agent_job *job)
 	} else if (job->kind == AGENT_JOB_TRAIN) {
 		c->tried_epochs += c->job_epochs;
 		if (in_rounds(c) && c->job_epochs > 0)
-			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config.fed.epochs /
+			rounds_trained(c, (c->now_ms - c->job_since_ms) * c->config->rounds.epochs /
 						  c->job_epochs);
 		c->doing = DOING_EVALUATE;
 		core_start_job(c, AGENT_JOB_EVALUATE, run_evaluate, NULL);

@@ -43,7 +43,7 @@ static int learner_train(void *ctx, struct kge_emb *work, uint32_t epochs, bool 
 {
 	struct kge_trainer *t = trainer_of(ctx, work);
 
-	if (reset && !kge_trainer_is_amid(t))
+	if (reset && !kge_trainer_is_resuming(t))
 		kge_trainer_reset_optimizer(t);
 	return run_epochs(t, epochs, job);
 }
@@ -84,7 +84,7 @@ static int learner_train_part(void *ctx, struct fed_part *part, uint32_t epochs,
 	return status;
 }
 
-/* Its moments are forgotten at each round, as those of rounds are. */
+/* The moments of this training are forgotten at each round, as those of rounds are. */
 static int learner_train_alone(void *ctx, const struct fed_part *part, struct kge_emb *tables,
 			       uint32_t epochs, struct agent_job *job)
 {

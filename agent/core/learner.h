@@ -20,14 +20,14 @@ void agent_learner_free(struct agent_learner_kge *l);
 /* All of the last evaluation, by the same protocol. */
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l);
 
-/* What training of these tables needs to go on with the same bits, besides the tables
+/* The state that training of these tables needs to go on with the same bits, besides the tables
  * (kge_trainer_save_to(), kge_trainer_load()). */
 void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,
 			   void (*put)(void *ctx, const void *bytes, size_t n), void *ctx);
 int agent_learner_load(struct agent_learner_kge *l, struct kge_emb *tables, const uint8_t *bytes,
 		       size_t n, struct err *e);
 
-/* What the core wants; good until l is freed. */
+/* The learner's functions for the core; good until l is freed. */
 const struct agent_learner *agent_learner_ops(struct agent_learner_kge *l);
 
 #endif

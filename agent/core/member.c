@@ -24,7 +24,7 @@ void agent_member_sign(const struct agent_member *m, const uint8_t secret[64], s
 	net_put_str(&w, "n", m->name);
 	net_put_str(&w, "a", m->address);
 	net_put_int(&w, "t", m->time_ms);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	signed_part(&text, body.base, body.len);
 	crypto_sign_detached(buf_extend(out, crypto_sign_BYTES), NULL, text.base, text.len, secret);
 	buf_add(out, body.base, body.len);

@@ -1,4 +1,4 @@
-/* agent/core/rounds.c - rounds of many, one after the other (mode AGENT_ROUNDS; methods 4.4).
+/* agent/core/rounds.c - rounds of many, one after the other (mode CONFIG_ROUNDS; methods 4.4).
  *
  *        proposal came, or our turn
  *   (free) ------> JOINING --START--> TRAINING -> EXCHANGE -> SCORING -> SAVING --> (free)
@@ -9,12 +9,12 @@
  *
  * fed/round.h decides what a round does, and this file grants what it wants: training and
  * exchange are jobs, its deadline is a timer, its messages are pulled as links take them.
- * What a round leaves is on disk in one transaction before anything else begins.
+ * The results of a round are on disk in one transaction before anything else begins.
  *
  * A round that is over goes on hearing and telling accounts (fed/round_account.c) while those
  * after it run: ROUNDS_PAST of them are kept for that, and come back from the store after a
- * restart. What we sign is on disk before it is sent: the machine holds an account back until the
- * record with its figures is (fed_round_recorded()).
+ * restart. An account that we sign is on disk before it is sent: the machine holds it back until
+ * the record with its figures is on disk (fed_round_recorded()).
  *
  * Nobody stalls us: a machine ends by its own deadlines; a proposer whose rounds come to
  * nothing is not joined for a while, a member that did not answer or was late is not asked
@@ -26,45 +26,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 
 /* ---- birth and end of one ---- */
-
-static void drop_tables(struct round *r)
-{
-	for (size_t i = 0; i < r->setup.n_peers; i++) {
-		free((void *)(uintptr_t)r->peers[i].slots);
-		r->peers[i].slots = NULL;
-	}
-	validation_release(&r->look);
-	kge_emb_free(r->latest.disk);
-	r->latest.disk = NULL;
-	buf_release(&r->part);
-	buf_release(&r->owed);
-}
-
-/* It sends no more rows, and takes little room from here on. */
-static void round_close(struct round *r)
-{
-	if (r == NULL || r->closed)
-		return;
-	r->closed = true;
-	fed_round_close(r->machine);
-	drop_tables(r);
-}
-
-void round_free(struct round *r)
-{
-	if (r == NULL)
-		return;
-	fed_round_free(r->machine);
-	drop_tables(r);
-	free(r->peers);
-	free(r->kept);
-	sodium_memzero(r, sizeof(*r));
-	free(r);
-}
 
 static bool is_named(const struct fed_proposal *o, const struct peer *p)
 {
@@ -94,14 +64,7 @@ static bool takes_part(const struct agent_core *c, const struct peer *p,
 {
 	if (of != NULL)
 		return rounds_ready(c, p) && is_named(of, p);
-	return rounds_asked(c, p) && p->fed.absent_ms <= c->now_ms;
-}
-
-void rounds_who_we_are(const struct agent_core *c, struct fed_setup *s)
-{
-	memcpy(s->key, c->key, FED_KEY);
-	memcpy(s->sign_public, c->sign_public, FED_SIGN);
-	memcpy(s->sign_secret, c->sign_secret, FED_SIGN_SECRET);
+	return rounds_is_candidate(c, p) && p->fed.absent_ms <= c->now_ms;
 }
 
 /* of: what we join; NULL: our own. */
@@ -115,8 +78,8 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->due_ms = UINT64_MAX;
 	r->started_ms = c->now_ms;
 	r->started_wall_ms = c->wall_ms;
-	r->look.due = (c->fed.done + 1) % c->config.fed.eval_every == 0 ||
-		      c->fed.done + c->fed.missed + 1 == c->config.fed.max;
+	r->validation.due = (c->fed.done + 1) % c->config->rounds.eval_every == 0 ||
+			    c->fed.done + c->fed.missed + 1 == c->config->rounds.max;
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
 	for (size_t i = 0; i < c->n_peers && s->n_peers + 1 < FED_MEMBERS_MAX; i++)
 		if (takes_part(c, c->peers[i], of))
@@ -127,9 +90,9 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	s->label_ctx = c;
 	s->part = c->fed.part;
 	s->draw = (struct nn_draw){ c->io.draw, c->io.ctx };
-	s->min_holders = c->config.fed.settings.min_holders;
-	s->min_members = c->config.fed.min_members;
-	s->secret_only = c->config.fed.settings.secret_bits != 0;
+	s->min_holders = c->fed.settings.min_holders;
+	s->min_members = config_min_members(c->config);
+	s->secret_only = c->fed.settings.secret_bits != 0;
 	s->on_record = true;
 	return r;
 }
@@ -245,7 +208,7 @@ static uint64_t owes_until_ms(const struct agent_core *c)
 /* Twice as long each time; and who has cost us time rests in proportion to it. */
 static void rest(struct agent_core *c, uint64_t cost_ms, uint64_t *until_ms, uint32_t *times)
 {
-	uint64_t ms = backoff_ms(c, *times), cost = cost_ms << (*times < 3 ? *times : 3);
+	uint64_t ms = peer_backoff_ms(c, *times), cost = cost_ms << (*times < 3 ? *times : 3);
 
 	*until_ms = c->now_ms + (cost > ms ? cost : ms);
 	++*times;
@@ -289,8 +252,8 @@ static void note_members(struct agent_core *c)
 	struct fed_report *report = &c->fed.report;
 
 	fed_round_report(m, report);
-	compare_members(c, m, report->members);
-	for (unsigned i = 0; i < report->seats; i++) {
+	rounds_compare_members(c, m, report->members);
+	for (unsigned i = 0; i < report->participants; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 		struct peer *p = peer_find(c, a->key);
 
@@ -329,7 +292,7 @@ static void leave(struct agent_core *c)
 	record_changes(c); /* what came while it was being saved */
 }
 
-static void blame(struct agent_core *c, const struct round *r, const struct err *e)
+static void penalise(struct agent_core *c, const struct round *r, const struct err *e)
 {
 	if (r->yielded || c->stopping)
 		return;
@@ -354,8 +317,8 @@ static void failed(struct agent_core *c, const struct err *e)
 		core_record_add(c, &b);
 		commit_records(c, &b, NULL);
 	}
-	blame(c, r, e);
-	compare_undo(c, r);
+	penalise(c, r, e);
+	rounds_compare_undo(c, r);
 	rounds_restore(c);
 	leave(c);
 }
@@ -363,13 +326,13 @@ static void failed(struct agent_core *c, const struct err *e)
 static void saved(struct agent_core *c)
 {
 	const struct round *r = c->fed.now;
-	bool stops = r->look.stops;
+	bool stops = r->validation.stops;
 
 	core_notice(c, AGENT_NOTICE_SESSION, r->proposer, 0,
 		    "round %llu done: %u members, %zu of %zu shared rows answered",
 		    (unsigned long long)fed_round_settings(r->machine)->number,
 		    c->fed.report.members, c->fed.report.answered, c->fed.report.items);
-	if (r->look.better)
+	if (r->validation.better)
 		core_notice(c, AGENT_NOTICE_IMPROVED, NULL, 0, "best score on valid is now %.4f",
 			    c->best_score);
 	c->fed.ended_ms = c->now_ms;
@@ -387,7 +350,7 @@ static void save(struct agent_core *c, struct store_batch *b)
 	r->stage = ROUND_SAVING;
 	rounds_keep(c, r, b);
 	rounds_record(c, r, b);
-	history_count(c, c->config.fed.epochs, b);
+	history_count(c, c->config->rounds.epochs, b);
 	core_record_add(c, b);
 	commit_records(c, b, saved);
 }
@@ -398,13 +361,13 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 	struct store_batch b = { 0 };
 
 	if (r->latest.disk == NULL) { /* cancelled before it ran */
-		r->look.owed = r->look.due;
+		r->validation.interrupted = r->validation.due;
 		rounds_make(c, r);
 	}
 	history_begin(c, &b);
-	if (r->look.looked) {
-		validation_judge(c, &r->look, &b);
-		compare_judge(c, &r->look, &b);
+	if (r->validation.validated) {
+		rounds_validate_decide(c, &r->validation, &b);
+		rounds_compare_decide(c, &r->validation, &b);
 	} else if (job->status != 0 && !c->stopping && job->status != ERR_CANCELED) {
 		learn_failed(c, job->status, err_text(job->status)); /* the round itself is kept */
 	}
@@ -416,10 +379,12 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 static int run_finish(struct agent_job *job)
 {
 	struct round *r = job->subject;
-	int status = r->look.due && !r->look.owed ? validation_score(job->core, &r->look, job) : 0;
+	int status = r->validation.due && !r->validation.interrupted
+			     ? rounds_validate_score(job->core, &r->validation, job)
+			     : 0;
 
 	if (status == 0)
-		compare_score(job->core, &r->look, job); /* cut off, it is left out */
+		rounds_compare_score(job->core, &r->validation, job); /* cut off, it is left out */
 	rounds_make(job->core, r);
 	return status;
 }
@@ -442,9 +407,9 @@ static void done(struct agent_core *c)
 	c->fed.trouble[0] = '\0';
 	if (r->proposer != NULL)
 		r->proposer->fed.passed = false;
-	c->tried_epochs += c->config.fed.epochs;
-	r->look.owed = r->look.due && c->stopping;
-	r->stage = r->look.due && !r->look.owed ? ROUND_SCORING : ROUND_SAVING;
+	c->tried_epochs += c->config->rounds.epochs;
+	r->validation.interrupted = r->validation.due && c->stopping;
+	r->stage = r->validation.due && !r->validation.interrupted ? ROUND_SCORING : ROUND_SAVING;
 	core_start_job(c, AGENT_JOB_EVALUATE, run_finish, r);
 	if (r->stage == ROUND_SCORING)
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "round: scoring");
@@ -470,13 +435,13 @@ static int run_train(struct agent_job *job)
 	struct agent_core *c = job->core;
 	struct round *r = job->subject;
 	const struct agent_learner *l = c->learner;
-	uint32_t epochs = c->config.fed.epochs;
+	uint32_t epochs = c->config->rounds.epochs;
 	int status = l->train_part != NULL ? l->train_part(l->ctx, c->fed.part, epochs, job)
 					   : l->train(l->ctx, c->work, epochs, true, job);
 
-	if (status == 0 && r->look.due && c->fed.part->method->scored == FED_SCORED_OWN)
-		r->look.own = kge_emb_copy(c->work);
-	return status == 0 ? compare_train(c, r, job) : status;
+	if (status == 0 && r->validation.due && c->fed.part->method->scored == FED_SCORED_OWN)
+		r->validation.own = kge_emb_copy(c->work);
+	return status == 0 ? rounds_compare_train(c, r, job) : status;
 }
 
 static int run_exchange(struct agent_job *job)
@@ -494,7 +459,7 @@ static void start_work(struct agent_core *c, struct round *r, enum fed_want want
 		fed_round_report(r->machine, &c->fed.report);
 	r->work_ms = c->now_ms;
 	if (want == FED_TRAIN) {
-		compare_begin(c, r);
+		rounds_compare_begin(c, r);
 		core_start_job(c, AGENT_JOB_TRAIN, run_train, r);
 	} else {
 		core_start_job(c, AGENT_JOB_EXCHANGE, run_exchange, r);
@@ -574,7 +539,8 @@ void rounds_timer(struct agent_core *c)
 
 static void forget_invitation(struct agent_core *c)
 {
-	message_queue_release(&c->fed.invitation);
+	free(c->fed.invitation);
+	c->fed.invitation = NULL;
 	c->fed.inviter = NULL;
 }
 
@@ -629,20 +595,7 @@ static void decline(struct agent_core *c, struct peer *p, const uint8_t id[FED_I
 	peer_send(c, p, &out);
 }
 
-static bool joined_before(const struct agent_core *c, const uint8_t id[FED_ID])
-{
-	for (size_t i = 0; i < c->fed.n_seen && i < STORE_ROUNDS_MAX; i++)
-		if (memcmp(c->fed.seen[i], id, FED_ID) == 0)
-			return true;
-	return false;
-}
-
-void rounds_remember(struct agent_core *c, const uint8_t id[FED_ID])
-{
-	memcpy(c->fed.seen[c->fed.n_seen++ % STORE_ROUNDS_MAX], id, FED_ID);
-}
-
-/* Who proposes the round that is being made, or whose proposal waits: NULL for nobody. */
+/* The proposer of the round under way, else of the proposal that waits; NULL: none. */
 static const uint8_t *proposer_now(const struct agent_core *c)
 {
 	const struct round *r = c->fed.now;
@@ -663,11 +616,10 @@ static bool stands(const struct agent_core *c, const struct peer *p)
 /* Another proposal than the one that waits stands: its proposer need not wait for us. */
 static void turn_down(struct agent_core *c, const struct peer *p)
 {
-	const struct queued_message *m = c->fed.invitation.first;
-	struct fed_proposal o;
+	const struct fed_proposal *o = c->fed.invitation;
 
-	if (m != NULL && c->fed.inviter != p && fed_proposal_read(&o, m->bytes, m->n, NULL) == 0)
-		decline(c, c->fed.inviter, o.id, a_lower_key);
+	if (o != NULL && c->fed.inviter != p)
+		decline(c, c->fed.inviter, o->id, a_lower_key);
 	forget_invitation(c);
 }
 
@@ -684,8 +636,7 @@ static void give_way(struct agent_core *c, const struct peer *p)
 	drive(c);
 }
 
-static void proposed(struct agent_core *c, struct peer *p, const struct fed_proposal *o,
-		     const uint8_t *bytes, size_t n)
+static void proposed(struct agent_core *c, struct peer *p, const struct fed_proposal *o)
 {
 	struct err e = { 0 };
 
@@ -705,7 +656,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 	p->fed.differs = p->fed.over = false;
 	if (rounds_enough(c, &o->settings, &e) != 0)
 		decline(c, p, o->id, e.text); /* it learns, and will have more time */
-	else if (o->n_members < c->config.fed.min_members)
+	else if (o->n_members < config_min_members(c->config))
 		decline(c, p, o->id, "it asks fewer than rounds.min_members here");
 	else if (rounds_stopped(c))
 		decline(c, p, o->id, "rounds have stopped here, since they lowered its score");
@@ -719,7 +670,7 @@ static void proposed(struct agent_core *c, struct peer *p, const struct fed_prop
 		decline(c, p, o->id, a_lower_key);
 	else {
 		give_way(c, p);
-		message_queue_add(&c->fed.invitation, bytes, n);
+		c->fed.invitation = fed_proposal_copy(o);
 		c->fed.inviter = p;
 		c->fed.invited_ms = c->now_ms;
 		c->fed.invitation_ends_ms = c->now_ms + o->settings.join_ms;
@@ -748,24 +699,23 @@ bool rounds_know(const struct agent_core *c, const struct net_msg_head *h)
 bool rounds_expect(const struct agent_core *c, const struct peer *p, const struct net_msg_head *h)
 {
 	return h->has_session && !p->other_mode &&
-	       (rounds_know(c, h) || !joined_before(c, h->session));
+	       (rounds_know(c, h) || !rounds_joined(c, h->session));
 }
 
-void rounds_message(struct agent_core *c, struct peer *p, const struct net_msg *m,
-		    const uint8_t *bytes, size_t n)
+void rounds_message(struct agent_core *c, struct peer *p, const struct net_message *m)
 {
 	const struct round *r = c->fed.now;
 	struct round *before = over_of(c, m->session);
 	struct fed_proposal o;
 
 	if (r != NULL && memcmp(fed_round_id(r->machine), m->session, FED_ID) == 0) {
-		fed_round_received(r->machine, p->info.key, bytes, n, c->now_ms);
+		fed_round_received(r->machine, p->info.key, m, c->now_ms);
 		drive(c);
 	} else if (before != NULL) {
-		fed_round_received(before->machine, p->info.key, bytes, n, c->now_ms);
+		fed_round_received(before->machine, p->info.key, m, c->now_ms);
 		rounds_record_again(c, before);
-	} else if (!joined_before(c, m->session) && fed_proposal_read(&o, bytes, n, NULL) == 0) {
-		proposed(c, p, &o, bytes, n);
+	} else if (!rounds_joined(c, m->session) && fed_proposal_read(&o, m, NULL) == 0) {
+		proposed(c, p, &o);
 	} /* else of a round that is over */
 }
 
@@ -782,7 +732,8 @@ static void begin(struct agent_core *c, struct round *r)
 	drive(c);
 }
 
-/* Whoever shares nothing with any other member has no part in what it does; but the host has. */
+/* A member that shares nothing with any other has no part in what the round does; but the host
+ * has. */
 static bool moves_rows(const struct agent_core *c, const struct round *r)
 {
 	for (size_t i = 0; i < r->setup.n_peers; i++)
@@ -793,29 +744,25 @@ static bool moves_rows(const struct agent_core *c, const struct round *r)
 
 static void join(struct agent_core *c)
 {
-	struct queued_message *m = message_queue_take(&c->fed.invitation);
+	struct fed_proposal *o = c->fed.invitation;
 	struct peer *p = c->fed.inviter;
-	struct fed_proposal o;
-	struct round *r;
+	struct round *r = round_new(c, p, o);
 	struct err e = { 0 };
 
+	c->fed.invitation = NULL;
 	c->fed.inviter = NULL;
-	if (fed_proposal_read(&o, m->bytes, m->n, &e) == 0) {
-		r = round_new(c, p, &o);
-		rounds_begin_equal(c);
-		if (!moves_rows(c, r))
-			err_set(&e, ERR_REFUSED, "we share no name with anybody who is in it");
-		if (e.code == 0 &&
-		    fed_round_join(&r->machine, &r->setup, m->bytes, m->n, c->now_ms, &e) == 0) {
-			p->fed.joined = o.serial;
-			begin(c, r);
-		} else {
-			round_free(r);
-			decline(c, p, o.id, e.text);
-			rest(c, 0, &p->fed.rest_ms, &p->fed.failed); /* we gave way to it */
-		}
+	rounds_begin_equal(c);
+	if (!moves_rows(c, r))
+		err_set(&e, ERR_REFUSED, "we share no name with anybody who is in it");
+	if (e.code == 0 && fed_round_join(&r->machine, &r->setup, o, c->now_ms, &e) == 0) {
+		p->fed.joined = o->serial;
+		begin(c, r);
+	} else {
+		round_free(r);
+		decline(c, p, o->id, e.text);
+		rest(c, 0, &p->fed.rest_ms, &p->fed.failed); /* we gave way to it */
 	}
-	free(m);
+	free(o);
 }
 
 static uint64_t next_number(const struct agent_core *c)
@@ -843,7 +790,7 @@ static void keep_now(struct agent_core *c)
 
 static void propose(struct agent_core *c)
 {
-	struct fed_settings s = c->config.fed.settings;
+	struct fed_settings s = c->fed.settings;
 	struct round *r = round_new(c, NULL, NULL);
 	struct err e = { 0 };
 
@@ -866,7 +813,7 @@ static void propose(struct agent_core *c)
 
 /* ---- what is next ---- */
 
-static void look_again(const struct agent_core *c, uint64_t at_ms, uint64_t *wait_ms)
+static void wake_for(const struct agent_core *c, uint64_t at_ms, uint64_t *wait_ms)
 {
 	uint64_t ms = at_ms > c->now_ms ? at_ms - c->now_ms : 0;
 
@@ -878,19 +825,19 @@ static void look_again(const struct agent_core *c, uint64_t at_ms, uint64_t *wai
 static uint64_t answer_ms(const struct agent_core *c)
 {
 	uint64_t half = c->fed.invited_ms + (c->fed.invitation_ends_ms - c->fed.invited_ms) / 2;
-	uint64_t hope = rounds_hope_ms(c), owes = owes_until_ms(c);
+	uint64_t await_ms = rounds_await_ms(c), owes = owes_until_ms(c);
 
-	if (hope > half)
-		hope = half;
-	return hope > owes ? hope : owes;
+	if (await_ms > half)
+		await_ms = half;
+	return await_ms > owes ? await_ms : owes;
 }
 
 static uint64_t propose_ms(const struct agent_core *c)
 {
-	uint64_t at = rounds_turn_ms(c), hope = rounds_hope_ms(c), owes = owes_until_ms(c);
+	uint64_t at = rounds_turn_ms(c), await_ms = rounds_await_ms(c), owes = owes_until_ms(c);
 
-	if (hope > at)
-		at = hope;
+	if (await_ms > at)
+		at = await_ms;
 	return owes > at ? owes : at;
 }
 
@@ -902,29 +849,29 @@ void rounds_next(struct agent_core *c, struct peer **align, uint64_t *wait_ms)
 	if (c->fed.ended_ms == 0)
 		c->fed.ended_ms = c->fed.free_ms = c->now_ms;
 	if (c->signal_serial == 0)
-		c->signal_serial = c->best_serial;
+		c->signal_serial = c->served_serial;
 	if (owes_until_ms(c) <= c->now_ms)
 		round_close(c->fed.last);
 	if (rounds_count_missed(c))
 		keep_now(c);
-	rounds_tell(c);
-	if (c->fed.look.due) {
-		validation_start(c);
+	peer_say_changes(c);
+	if (c->fed.validation.due) {
+		rounds_validate_start(c);
 		return;
 	}
 	*align = rounds_align_next(c, wait_ms);
 	if (*align != NULL)
 		return;
-	signal_owed(c);
+	peers_signal_pending(c);
 	if (c->fed.inviter != NULL && c->now_ms >= c->fed.invitation_ends_ms)
 		forget_invitation(c); /* its round has begun without us */
 	at = c->fed.inviter != NULL ? answer_ms(c) : propose_ms(c);
 	if (at > c->now_ms) {
-		look_again(c, at, wait_ms);
+		wake_for(c, at, wait_ms);
 		commit_records(c, &b, NULL);
 		return;
 	}
-	rounds_despair(c);
+	rounds_give_up(c);
 	if (c->fed.inviter != NULL)
 		join(c);
 	else

@@ -1,18 +1,22 @@
 /* agent/core/rounds_align.c - who can be in a round with us, and whose turn it is to propose one.
  *
  * Of a pair the lower key runs the intersection when either's alignment is not current;
- * HELLO says which one each holds.  It is a session (session.c) of nothing else, and
- * comes before rounds: who has just become free waits a little for those that are not
- * aligned yet.  The lowest key that is ready proposes; the next one when that one's turn
- * has passed without a round, the one after it when both have. */
+ * HELLO says which one each holds.  It is a session (session.c) of nothing else, and comes before
+ * rounds: an agent that has just become free waits a little for those that are not aligned yet.
+ * The lowest key that is ready proposes; the next one when that one's turn has passed without a
+ * round, the one after it when both have. */
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 
 enum {
-	HOPES_EASY = 4,	 /* pauses that one peer's missing alignment may cost, one a round, */
-	HOPES_MAX = 12,	 /* and then one in 2, 4 ... 256 rounds */
+	AWAITS_EASY = 4, /* pauses that one peer's missing alignment may cost, one a round, */
+	AWAITS_MAX = 12, /* and then one in 2, 4 ... 256 rounds */
 	TIMES_OURS = 10, /* a proposal's times are at most so many of ours */
 };
 
@@ -24,7 +28,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 /* From a proposal to its end, at most. */
 static uint64_t whole_round_ms(const struct agent_core *c)
 {
-	const struct fed_settings *s = &c->config.fed.settings;
+	const struct fed_settings *s = &c->fed.settings;
 	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
 
 	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
@@ -37,10 +41,10 @@ static uint64_t turn_ms(const struct agent_core *c, const struct peer *p)
 	const struct round *last = c->fed.last;
 	bool busy = last != NULL && p->fed.number < c->fed.number && p->fed.seen &&
 		    p->fed.fate == FED_TOOK_PART;
-	uint64_t ms = (uint64_t)2 * c->config.fed.settings.join_ms, most = whole_round_ms(c);
+	uint64_t ms = (uint64_t)2 * c->fed.settings.join_ms, most = whole_round_ms(c);
 
 	ms += busy ? last->ended_ms - last->started_ms : 0;
-	return (ms < most ? ms : most) + c->config.fed.every_ms;
+	return (ms < most ? ms : most) + config_ms(c->config->rounds.every_s);
 }
 
 /* ---- who can be in a round with us ---- */
@@ -70,7 +74,7 @@ bool rounds_shares(const struct peer *p)
 
 bool rounds_is_host(const struct agent_core *c)
 {
-	const struct fed_settings *s = &c->config.fed.settings;
+	const struct fed_settings *s = &c->fed.settings;
 
 	return s->topology == FED_HOSTED && memcmp(s->host, c->key, FED_KEY) == 0;
 }
@@ -91,45 +95,50 @@ static bool shares_with_nobody(const struct agent_core *c)
 }
 
 /* Nobody is to wait for the turn of one whose rounds would move nothing of its own. */
-static bool will_propose(const struct agent_core *c)
+bool rounds_will_propose(const struct agent_core *c)
 {
 	return rounds_proposes(c) && !shares_with_nobody(c);
 }
 
-/* What a HELLO to p says of the alignment now. */
-static struct rounds_said said_now(const struct agent_core *c, const struct peer *p)
+/* The part of a HELLO to p about the alignment, as of now. */
+static struct rounds_hello hello_now(const struct agent_core *c, const struct peer *p)
 {
-	struct rounds_said s = { .heard = rounds_ready(c, p) };
+	struct rounds_hello s = { .heard = rounds_ready(c, p) };
 
 	if (peer_aligned(p))
 		memcpy(s.digest, p->digest, 32);
 	return s;
 }
 
-static bool said_otherwise(const struct agent_core *c, const struct peer *p)
+bool rounds_hello_changed(const struct agent_core *c, const struct peer *p)
 {
-	struct rounds_said now = said_now(c, p);
+	struct rounds_hello now = hello_now(c, p);
 
-	return now.heard != p->fed.said.heard || memcmp(now.digest, p->fed.said.digest, 32) != 0;
+	return now.heard != p->fed.hello_sent.heard ||
+	       memcmp(now.digest, p->fed.hello_sent.digest, 32) != 0;
 }
 
-void rounds_put_hello(struct agent_core *c, struct peer *p, struct net_writer *w)
+void rounds_say_hello(struct agent_core *c, struct peer *p, struct net_hello *h)
 {
-	if (!in_rounds(c))
+	h->has_rounds = in_rounds(c);
+	if (!h->has_rounds)
 		return;
-	net_put_uint(w, "m", AGENT_ROUNDS);
-	net_put_uint(w, "r", c->fed.number);
-	net_put_bool(w, "w", will_propose(c));
-	net_put_bool(w, "o", !rounds_joins(c));
-	p->fed.said = said_now(c, p);
-	net_put_bin(w, "d", p->fed.said.digest, peer_aligned(p) ? 32 : 0);
-	net_put_bool(w, "h", p->fed.said.heard);
-	net_put_uint(w, "j", p->fed.joined);
-	if (c->fed.train_ms > 0)
-		net_put_uint(w, "t", c->fed.train_ms);
+	p->fed.hello_sent = hello_now(c, p);
+	h->rounds = (struct net_hello_rounds){
+		.mode = CONFIG_ROUNDS,
+		.number = c->fed.number,
+		.proposes = rounds_will_propose(c),
+		.has_over = true,
+		.over = !rounds_joins(c),
+		.digest = { p->fed.hello_sent.digest, peer_aligned(p) ? 32 : 0 },
+		.heard = p->fed.hello_sent.heard,
+		.joined = p->fed.joined,
+		.has_train_ms = c->fed.train_ms > 0,
+		.train_ms = c->fed.train_ms,
+	};
 }
 
-static void other_mode(struct agent_core *c, struct peer *p)
+void rounds_check_mode(struct agent_core *c, struct peer *p)
 {
 	if (p->other_mode)
 		peer_trouble(c, p, ERR_REFUSED,
@@ -138,7 +147,7 @@ static void other_mode(struct agent_core *c, struct peer *p)
 			     in_rounds(c) ? "pairs" : "rounds", in_rounds(c) ? "rounds" : "pairs");
 }
 
-static void said_over(struct agent_core *c, struct peer *p, bool over)
+static void note_over(struct agent_core *c, struct peer *p, bool over)
 {
 	if (over && !p->fed.over)
 		core_notice(
@@ -149,10 +158,10 @@ static void said_over(struct agent_core *c, struct peer *p, bool over)
 	p->fed.over = over;
 }
 
-/* Who has lost count of its proposals, with an older copy of its store, is told by those who
- * joined them.  A lie takes the count on: to half of what there is at most, and from there by steps
- * that nobody can take to the end.  So the others are heard after a lie, too. */
-static void heard_serial(struct agent_core *c, const struct peer *p, uint64_t joined)
+/* A member that has lost count of its proposals (an older copy of its store) hears it from those
+ * who joined them.  A lie takes the count on: to half of what there is at most, and from there by
+ * steps that nobody can take to the end.  So the others are heard after a lie, too. */
+static void note_joined_serial(struct agent_core *c, const struct peer *p, uint64_t joined)
 {
 	uint64_t half = FED_SERIAL_MAX / 2;
 	uint64_t most = c->fed.serial < half ? half : c->fed.serial + SERIAL_STEP_MAX;
@@ -168,90 +177,60 @@ static void set_number(const struct agent_core *c, struct peer *p, uint64_t numb
 	p->fed.number = number;
 }
 
-void rounds_read_hello(const struct agent_core *c, const struct net_map *m, struct rounds_hello *h,
-		       struct err *e)
+static bool does_rounds(const struct net_hello *h)
 {
-	struct net_bytes digest;
+	return h->has_rounds && h->rounds.mode == CONFIG_ROUNDS;
+}
 
-	*h = (struct rounds_hello){ 0 };
-	h->rounds = net_has(m, "m") && net_get_uint(m, "m", 0, AGENT_ROUNDS, e) == AGENT_ROUNDS;
-	if (e->code != 0 || !h->rounds || !in_rounds(c))
-		return;
-	h->number = net_get_uint(m, "r", 0, UINT64_MAX, e);
-	h->proposes = net_get_bool(m, "w", e);
-	h->over = net_has(m, "o") && net_get_bool(m, "o", e);
-	h->deaf = !net_get_bool(m, "h", e);
-	h->joined = net_get_uint(m, "j", 0, UINT64_MAX, e);
-	h->has_train = net_has(m, "t");
-	if (h->has_train)
-		h->train_ms = net_get_uint(m, "t", 0, FED_TIME_MAX_MS, e);
-	digest = net_get_bin(m, "d", 0, 32, e);
-	if (e->code == 0 && digest.len != 0 && digest.len != 32)
-		err_set(e, ERR_PROTO, "'d' has %zu bytes: must be none or 32", digest.len);
-	h->has_digest = e->code == 0 && digest.len == 32;
-	if (h->has_digest)
-		memcpy(h->digest, digest.base, 32);
+int rounds_check_hello(const struct agent_core *c, const struct net_hello *h, struct err *e)
+{
+	size_t n = h->rounds.digest.len;
+
+	if (!does_rounds(h) || !in_rounds(c) || n == 0 || n == 32)
+		return 0;
+	return err_set(e, ERR_PROTO, "'d' has %zu bytes: must be none or 32", n);
 }
 
 static void greeted_anew(const struct agent_core *c, struct peer *p)
 {
 	p->fed.greeted_ms = c->now_ms;
-	p->fed.hopes = p->fed.aligns = 0;
-	p->fed.hope_from = 0;
+	p->fed.awaits = p->fed.aligns = 0;
+	p->fed.await_from = 0;
 	if (p->fed.differs) /* its owner may have changed them: it will be heard again */
 		p->trouble[0] = '\0';
 	p->fed.differs = p->fed.passed = false;
 }
 
-void rounds_take_hello(struct agent_core *c, struct peer *p, const struct rounds_hello *h)
+void rounds_take_hello(struct agent_core *c, struct peer *p, const struct net_hello *hello)
 {
-	if (p->other_mode && h->rounds == in_rounds(c))
+	const struct net_hello_rounds *h = &hello->rounds;
+	bool rounds = does_rounds(hello);
+
+	if (p->other_mode && rounds == in_rounds(c))
 		p->trouble[0] = '\0';
-	p->other_mode = h->rounds != in_rounds(c);
+	p->other_mode = rounds != in_rounds(c);
 	if (p->other_mode || !in_rounds(c))
 		return;
 	p->fed.was_ready = rounds_ready(c, p);
 	set_number(c, p, h->number);
 	p->fed.proposes = h->proposes;
-	said_over(c, p, h->over);
-	p->fed.deaf = h->deaf;
-	heard_serial(c, p, h->joined);
-	if (h->has_train)
+	note_over(c, p, h->has_over && h->over);
+	p->fed.ack_pending = !h->heard;
+	note_joined_serial(c, p, h->joined);
+	if (h->has_train_ms)
 		p->fed.train_ms = h->train_ms;
-	p->fed.has_digest = h->has_digest;
-	if (h->has_digest)
-		memcpy(p->fed.digest, h->digest, 32);
+	p->fed.has_digest = h->digest.len == 32;
+	if (p->fed.has_digest)
+		memcpy(p->fed.digest, h->digest.base, 32);
 	if (!p->greeted)
 		greeted_anew(c, p);
 }
 
-/* It has heard an old one of ours, or none since we know its names; or we have heard an old one
- * of its, and it shall know that and answer. */
-void rounds_greeted(struct agent_core *c, struct peer *p)
+/* The partner has heard an old HELLO of ours, or none since we know its names; or we have heard an
+ * old one of the partner's, and it shall know that and answer. */
+bool rounds_greets_again(const struct agent_core *c, const struct peer *p)
 {
-	bool ready = rounds_ready(c, p);
-
-	other_mode(c, p);
-	rounds_here(c, p);
-	if (in_rounds(c) && (ready ? p->fed.deaf : p->fed.was_ready))
-		peer_say_hello(c, p);
-}
-
-void rounds_tell(struct agent_core *c)
-{
-	bool proposes = will_propose(c), over = !rounds_joins(c);
-	bool all = c->fed.told_number != c->fed.number || c->fed.told_proposes != proposes ||
-		   c->fed.told_over != over;
-
-	c->fed.told_number = c->fed.number;
-	c->fed.told_proposes = proposes;
-	c->fed.told_over = over;
-	for (size_t i = 0; i < c->n_peers; i++) {
-		struct peer *p = c->peers[i];
-
-		if (p->linked && (all || (p->greeted && said_otherwise(c, p))))
-			peer_say_hello(c, p);
-	}
+	return in_rounds(c) && (rounds_ready(c, p) ? p->fed.ack_pending : p->fed.was_ready);
 }
 
 /* ---- alignments ---- */
@@ -275,41 +254,41 @@ struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms)
 	return next;
 }
 
-static bool hoped_for(const struct agent_core *c, const struct peer *p)
+static bool is_awaited(const struct agent_core *c, const struct peer *p)
 {
-	return wanted(c, p) && c->fed.done >= p->fed.hope_from;
+	return wanted(c, p) && c->fed.done >= p->fed.await_from;
 }
 
 /* Longer each time, up to a whole round: two who are always busy with others do meet. */
-static uint64_t hope_ms(const struct agent_core *c, const struct peer *p)
+static uint64_t await_ms(const struct agent_core *c, const struct peer *p)
 {
-	uint64_t ms = (uint64_t)c->config.fed.settings.join_ms / 2 << p->fed.hopes;
+	uint64_t ms = (uint64_t)c->fed.settings.join_ms / 2 << p->fed.awaits;
 	uint64_t from = later(p->fed.greeted_ms, c->fed.free_ms), most = whole_round_ms(c);
 
 	return from + (ms < most ? ms : most);
 }
 
-uint64_t rounds_hope_ms(const struct agent_core *c)
+uint64_t rounds_await_ms(const struct agent_core *c)
 {
 	uint64_t until = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (hoped_for(c, c->peers[i]))
-			until = later(until, hope_ms(c, c->peers[i]));
+		if (is_awaited(c, c->peers[i]))
+			until = later(until, await_ms(c, c->peers[i]));
 	return until;
 }
 
-void rounds_despair(struct agent_core *c)
+void rounds_give_up(struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 
-		if (!hoped_for(c, p))
+		if (!is_awaited(c, p))
 			continue;
-		p->fed.hopes += p->fed.hopes < HOPES_MAX;
-		if (p->fed.hopes > HOPES_EASY)
-			p->fed.hope_from =
-				c->fed.done + (UINT64_C(1) << (p->fed.hopes - HOPES_EASY));
+		p->fed.awaits += p->fed.awaits < AWAITS_MAX;
+		if (p->fed.awaits > AWAITS_EASY)
+			p->fed.await_from =
+				c->fed.done + (UINT64_C(1) << (p->fed.awaits - AWAITS_EASY));
 	}
 }
 
@@ -318,12 +297,12 @@ void rounds_despair(struct agent_core *c)
 bool rounds_joins(const struct agent_core *c)
 {
 	return !rounds_stopped(c) &&
-	       (c->config.fed.max == 0 || c->fed.done + c->fed.missed < c->config.fed.max);
+	       (c->config->rounds.max == 0 || c->fed.done + c->fed.missed < c->config->rounds.max);
 }
 
 /* The next round's number as partners know it: as two of them do, where two are here, so that
  * none of many ends our rounds by a number of its own. */
-static uint64_t number_said(const struct agent_core *c)
+static uint64_t announced_number(const struct agent_core *c)
 {
 	uint64_t most = 0, second = 0;
 	size_t n = 0;
@@ -342,12 +321,12 @@ static uint64_t number_said(const struct agent_core *c)
 
 bool rounds_count_missed(struct agent_core *c)
 {
-	uint64_t said = number_said(c), left;
+	uint64_t said = announced_number(c), left;
 
-	if (c->fed.done == 0 || !rounds_joins(c) || c->config.fed.max == 0 ||
+	if (c->fed.done == 0 || !rounds_joins(c) || c->config->rounds.max == 0 ||
 	    said <= c->fed.number || said - c->fed.number > ROUND_AHEAD_MAX)
 		return false;
-	left = c->config.fed.max - c->fed.done - c->fed.missed;
+	left = c->config->rounds.max - c->fed.done - c->fed.missed;
 	c->fed.missed += said - c->fed.number < left ? said - c->fed.number : left;
 	c->fed.number = said;
 	return true;
@@ -355,10 +334,10 @@ bool rounds_count_missed(struct agent_core *c)
 
 bool rounds_proposes(const struct agent_core *c)
 {
-	const struct agent_rounds_config *f = &c->config.fed;
+	uint32_t patience = c->config->rounds.patience;
 
-	return c->trained && f->propose && rounds_joins(c) &&
-	       (f->patience == 0 || c->fed.worse < f->patience);
+	return c->trained && c->config->rounds.propose && rounds_joins(c) &&
+	       (patience == 0 || c->worse < patience);
 }
 
 static bool is_before_us(const struct agent_core *c, const struct peer *p)
@@ -379,7 +358,7 @@ static uint64_t turns_over_ms(const struct agent_core *c)
 		if (!is_before_us(c, p))
 			continue;
 		at += turn_ms(c, p);
-		most += whole_round_ms(c) + c->config.fed.every_ms;
+		most += whole_round_ms(c) + config_ms(c->config->rounds.every_s);
 		free_ms = later(free_ms, p->fed.number_ms + turn_ms(c, p));
 	}
 	at = later(at, free_ms);
@@ -393,7 +372,7 @@ void rounds_pass_over(struct agent_core *c)
 			c->peers[i]->fed.passed = true;
 }
 
-bool rounds_asked(const struct agent_core *c, const struct peer *p)
+bool rounds_is_candidate(const struct agent_core *c, const struct peer *p)
 {
 	return rounds_ready(c, p) && !p->fed.differs && !p->fed.over;
 }
@@ -401,14 +380,14 @@ bool rounds_asked(const struct agent_core *c, const struct peer *p)
 /* When the host can be asked; UINT64_MAX: it is not here. */
 static uint64_t host_ms(const struct agent_core *c)
 {
-	const struct fed_settings *s = &c->config.fed.settings;
+	const struct fed_settings *s = &c->fed.settings;
 
 	if (s->topology != FED_HOSTED || rounds_is_host(c))
 		return 0;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_asked(c, p))
+		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_is_candidate(c, p))
 			return p->fed.absent_ms;
 	}
 	return UINT64_MAX;
@@ -425,7 +404,7 @@ static uint64_t shared_ms(const struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (rounds_asked(c, p) && rounds_shares(p) && p->fed.absent_ms < soonest)
+		if (rounds_is_candidate(c, p) && rounds_shares(p) && p->fed.absent_ms < soonest)
 			soonest = p->fed.absent_ms;
 	}
 	return soonest;
@@ -440,14 +419,14 @@ static uint64_t enough_ms(const struct agent_core *c)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (!rounds_asked(c, p))
+		if (!rounds_is_candidate(c, p))
 			continue;
 		if (p->fed.absent_ms <= c->now_ms)
 			n++;
 		else if (p->fed.absent_ms < soonest)
 			soonest = p->fed.absent_ms;
 	}
-	return n >= c->config.fed.min_members ? 0 : soonest;
+	return n >= config_min_members(c->config) ? 0 : soonest;
 }
 
 uint64_t rounds_turn_ms(const struct agent_core *c)
@@ -462,24 +441,24 @@ uint64_t rounds_turn_ms(const struct agent_core *c)
 	at = later(at, c->fed.rest_ms);
 	at = later(at, turns_over_ms(c));
 	if (c->fed.done > 0)
-		at = later(at, c->fed.ended_ms + c->config.fed.every_ms);
+		at = later(at, c->fed.ended_ms + config_ms(c->config->rounds.every_s));
 	return at;
 }
 
 /* Members of a round that we proposed now, ourselves among them. */
-static uint32_t count_asked(const struct agent_core *c)
+static uint32_t count_candidates(const struct agent_core *c)
 {
 	uint32_t n = 1;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		n += rounds_asked(c, c->peers[i]);
+		n += rounds_is_candidate(c, c->peers[i]);
 	return n;
 }
 
 static bool somebody_proposes(const struct agent_core *c)
 {
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_asked(c, c->peers[i]) && c->peers[i]->fed.proposes)
+		if (rounds_is_candidate(c, c->peers[i]) && c->peers[i]->fed.proposes)
 			return true;
 	return rounds_proposes(c);
 }
@@ -500,7 +479,7 @@ static const struct peer *lowest_before_us(const struct agent_core *c)
 
 void rounds_waits(const struct agent_core *c, char *out, size_t n)
 {
-	uint32_t asked = count_asked(c), least = c->config.fed.min_members;
+	uint32_t asked = count_candidates(c), least = config_min_members(c->config);
 	const struct peer *first = lowest_before_us(c);
 
 	out[0] = '\0';
@@ -593,7 +572,7 @@ static int check_time(const char *key, uint64_t theirs_ms, uint64_t ours_ms, str
 int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
 		  struct err *e)
 {
-	const struct fed_settings *u = &c->config.fed.settings;
+	const struct fed_settings *u = &c->fed.settings;
 
 	if (memcmp(o->proposer, p->info.key, FED_KEY) != 0)
 		return err_set(e, ERR_REFUSED, "a proposal that another one made");

@@ -1,44 +1,50 @@
-/* agent/core/rounds_compare.c - do rounds help?  What the owner sees of it, and when they stop.
+/* agent/core/rounds_compare.c - do rounds help?  The scores for the owner, and when rounds stop.
  *
- * A member can send any rows (docs/THREAT-MODEL.md, poisoning).  After a round with a look at
- * valid three tables are scored on the same triples (rounds.compare_limit):
+ * A member can send any rows (docs/THREAT-MODEL.md, poisoning).  After a round with a
+ * validation three tables are scored on the same triples (rounds.compare_limit):
  *
  *   own      our table after local training, before its shared rows became the means
  *   merged   the table after that
  *   alone    a copy that trains the same epochs without partners, while there is one: from our
- *            own table of the first round on, for rounds.compare_rounds looks, and again from a
- *            round on that lowers the score (by a FELL of it) or when the best score has not
- *            risen for rounds.stop_when_worse looks
+ *            own table of the first round on, for rounds.compare_rounds comparisons, and
+ *            again from a round on that lowers the score (by a FELL of it) or when the best
+ *            score has not risen for rounds.stop_when_worse comparisons
  *
- * A look has hurt when alone is far ahead of the better of own and merged (far_behind); or clearly
- * (behind) when averaging also lowered the score by a tenth (fell_share); or, when a member's rows
- * were far from all others', by a tenth, or at all where averaging lowered the score.  That
- * averaging lowers the score is not enough: rounds that help in the end do, too, when graphs
- * differ; nor is any of it where the merged table is still a tenth better than at the look before
- * and nobody's rows are far: tables that have just begun are behind alone, and catch up.  After
- * rounds.stop_when_worse such looks among the last twice as many rounds stop here:
- * work goes back to the best tables bit for bit, and we propose and join nothing until the owner
- * says so.
+ * A comparison shows harm when alone is far ahead of the better of own and merged (far_behind); or
+ * clearly (behind) when averaging also lowered the score by a tenth (fell_share); or, when a
+ * member's rows were far from all others', by a tenth, or at all where averaging lowered the score.
+ * That averaging lowers the score is not enough: rounds that help in the end do, too, when graphs
+ * differ; nor is any of it where the merged table is still a tenth better than at the comparison
+ * before and nobody's rows are far: tables that have just begun are behind alone, and catch up.
+ * After rounds.stop_when_worse such comparisons among the last twice as many rounds stop here: work
+ * goes back to the best tables bit for bit, and we propose and join nothing until the owner says
+ * so.
  *
- * What is best is kept meanwhile: where averaging lowered the score the table of before it, too,
- * and where alone is ahead by a twentieth (keep_share) that one, is scored on all of valid and may
- * become the best.  So what is kept is not below what the same epochs alone have made since the
- * comparison began by more than that, whatever members send. */
+ * The best tables are kept meanwhile.  Two others are scored on all of valid and may become the
+ * best: the table of before averaging, where averaging lowered the score, and alone, where it is
+ * ahead by a twentieth (keep_share).  So the tables kept are not below those that the same epochs
+ * alone have made since the comparison began by more than that, whatever members send. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 
-enum { LOOKS_MAX = 32 }; /* bits of what is remembered */
+static void rounds_compare_forget(struct agent_core *c);
+
+enum { COMPARISONS_MAX = 32 }; /* bits of what is remembered */
 
 static const double fell_share = .1;  /* of our own score, by averaging */
 static const double far_behind = 1.5; /* alone is so many times as good */
 static const double behind = 1.25;
 static const double ahead_share = 1.1;
 static const double keep_share = 1.05;
-static const double rise_share = .1;	/* of the merged score at the last look */
+static const double rise_share = .1;	/* of the merged score at the last comparison */
 static const double outlier_times = 3;	/* the median distance of the others */
 static const double outlier_least = .5; /* of the length of the others' rows */
 static const double outlier_of_two = 3; /* ... where there are none to compare it with */
@@ -57,7 +63,7 @@ static double median(double *at, size_t n)
 	return n % 2 == 1 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
 }
 
-bool compare_is_far(const double *distance, size_t n, size_t which)
+bool rounds_compare_is_far(const double *distance, size_t n, size_t which)
 {
 	double other[FED_MEMBERS_MAX];
 	size_t others = 0;
@@ -87,7 +93,7 @@ static void note_distance(struct agent_core *c, struct peer *p, const struct fed
 			    p->info.name, p->fed.distance, p->fed.cosine);
 }
 
-void compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)
+void rounds_compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)
 {
 	double distance[FED_MEMBERS_MAX];
 
@@ -99,7 +105,7 @@ void compare_members(struct agent_core *c, const struct fed_round *m, unsigned m
 	for (unsigned i = 0; i < members; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 		struct peer *p = peer_find(c, a->key);
-		bool far = compare_is_far(distance, members, i);
+		bool far = rounds_compare_is_far(distance, members, i);
 
 		if (p == NULL)
 			continue;
@@ -112,15 +118,15 @@ void compare_members(struct agent_core *c, const struct fed_round *m, unsigned m
 
 static bool compares(const struct agent_core *c)
 {
-	return c->config.fed.compare_rounds > 0 || c->config.fed.stop_when_worse > 0;
+	return c->config->rounds.compare_rounds > 0 || c->config->rounds.stop_when_worse > 0;
 }
 
 /* Before the training job of a round: does it train the copy, too? */
-void compare_begin(struct agent_core *c, struct round *r)
+void rounds_compare_begin(struct agent_core *c, struct round *r)
 {
 	struct compare *o = &c->fed.compare;
 
-	r->look.compared = r->look.due && compares(c);
+	r->validation.compared = r->validation.due && compares(c);
 	r->alone_begins = o->alone == NULL && o->begins;
 	r->alone_trains = o->alone != NULL && o->ahead == 0;
 	if (o->alone != NULL && o->ahead > 0)
@@ -128,13 +134,13 @@ void compare_begin(struct agent_core *c, struct round *r)
 }
 
 /* On the worker, after our own training. */
-int compare_train(struct agent_core *c, struct round *r, struct agent_job *job)
+int rounds_compare_train(struct agent_core *c, struct round *r, struct agent_job *job)
 {
 	const struct agent_learner *l = c->learner;
-	uint32_t epochs = c->config.fed.epochs;
+	uint32_t epochs = c->config->rounds.epochs;
 
-	if (r->look.compared && r->look.own == NULL)
-		r->look.trained = kge_emb_copy(c->work);
+	if (r->validation.compared && r->validation.own == NULL)
+		r->validation.trained = kge_emb_copy(c->work);
 	if (r->alone_begins)
 		c->fed.compare.alone = kge_emb_copy(c->work);
 	if (!r->alone_trains)
@@ -145,7 +151,7 @@ int compare_train(struct agent_core *c, struct round *r, struct agent_job *job)
 }
 
 /* The round came to nothing and is undone: the copy waits, or begins another time. */
-void compare_undo(struct agent_core *c, struct round *r)
+void rounds_compare_undo(struct agent_core *c, struct round *r)
 {
 	struct compare *o = &c->fed.compare;
 
@@ -164,7 +170,7 @@ static int score(const struct agent_core *c, const struct kge_emb *m, struct age
 {
 	const struct agent_learner *l = c->learner;
 	int rc = l->evaluate_some != NULL
-			 ? l->evaluate_some(l->ctx, m, c->config.fed.compare_limit, job, out)
+			 ? l->evaluate_some(l->ctx, m, c->config->rounds.compare_limit, job, out)
 			 : l->evaluate(l->ctx, m, job, out);
 
 	if (!isfinite(*out))
@@ -181,7 +187,7 @@ static uint32_t count_bits(uint32_t bits)
 	return n;
 }
 
-bool compare_hurts(double own, double merged, double alone, bool far)
+bool rounds_compare_hurts(double own, double merged, double alone, bool far)
 {
 	double better = own > merged ? own : merged;
 	bool lower = merged < (1 - fell_share) * own;
@@ -193,24 +199,26 @@ bool compare_hurts(double own, double merged, double alone, bool far)
 /* Tables that have just begun are behind a copy that nobody averages, and catch up. */
 static bool still_rises(const struct compare *o, const struct validation *l)
 {
-	return o->known && !o->far && l->merged_score > o->merged + rise_share * fabs(o->merged);
+	return o->has_scores && !o->far &&
+	       l->merged_score > o->merged + rise_share * fabs(o->merged);
 }
 
-/* What `hurt` is after this look, the newest first. */
+/* The bits of `hurt` after this look, bit 0 for the newest. */
 static uint32_t hurt_with(const struct agent_core *c, const struct validation *l)
 {
-	uint32_t window = 2 * c->config.fed.stop_when_worse;
-	uint32_t all = window >= LOOKS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
+	uint32_t window = 2 * c->config->rounds.stop_when_worse;
+	uint32_t all = window >= COMPARISONS_MAX ? UINT32_MAX : (UINT32_C(1) << window) - 1;
 
-	return (c->fed.compare.hurt << 1 | (l->has_alone && !still_rises(&c->fed.compare, l) &&
-					    compare_hurts(l->own_score, l->merged_score,
-							  l->alone_score, c->fed.compare.far))) &
+	return (c->fed.compare.hurt << 1 |
+		(l->has_alone && !still_rises(&c->fed.compare, l) &&
+		 rounds_compare_hurts(l->own_score, l->merged_score, l->alone_score,
+				      c->fed.compare.far))) &
 	       all;
 }
 
 static bool stops(const struct agent_core *c, const struct validation *l)
 {
-	uint32_t n = c->config.fed.stop_when_worse;
+	uint32_t n = c->config->rounds.stop_when_worse;
 
 	return n > 0 && count_bits(hurt_with(c, l)) >= n;
 }
@@ -236,7 +244,8 @@ static int try_one(const struct agent_core *c, struct validation *l, const struc
 	return 0;
 }
 
-/* What averaging has spoilt, or is behind training alone, is not all that may be kept. */
+/* Other tables may be kept, too: those of before averaging where it lowered the score by
+ * fell_share, and those of training alone where they are ahead by keep_share. */
 static int try_others(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	double better = l->own_score > l->merged_score ? l->own_score : l->merged_score;
@@ -253,13 +262,13 @@ static int try_others(const struct agent_core *c, struct validation *l, struct a
 	return rc;
 }
 
-/* After validation_score(), on the worker. */
-int compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job)
+/* After rounds_validate_score(), on the worker. */
+int rounds_compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job)
 {
 	const struct kge_emb *own = l->own != NULL ? l->own : l->trained;
 	int rc;
 
-	if (!l->compared || !l->looked || own == NULL)
+	if (!l->compared || !l->validated || own == NULL)
 		return 0;
 	rc = score(c, own, job, &l->own_score);
 	if (rc == 0)
@@ -272,7 +281,7 @@ int compare_score(const struct agent_core *c, struct validation *l, struct agent
 	return rc == 0 ? try_others(c, l, job) : rc;
 }
 
-const struct kge_emb *compare_back_to(const struct agent_core *c, const struct validation *l)
+const struct kge_emb *rounds_compare_back_to(const struct agent_core *c, const struct validation *l)
 {
 	if (l->other.tables != NULL)
 		return l->other.tables;
@@ -287,7 +296,7 @@ static void drop_alone(struct compare *o)
 {
 	kge_emb_free(o->alone);
 	o->alone = NULL;
-	o->ahead = o->looks = 0;
+	o->ahead = o->comparisons = 0;
 }
 
 static void say_fall(struct agent_core *c, const struct validation *l)
@@ -311,7 +320,7 @@ static void add_far(const struct agent_core *c, char *out, size_t n)
 			 p->fed.distance);
 		at = strlen(out);
 	}
-	if (c->config.fed.settings.secret_bits > 0 && at < n)
+	if (c->fed.settings.secret_bits > 0 && at < n)
 		snprintf(out + at, n - at, "; rows are masked: whose they were nobody can see");
 }
 
@@ -320,7 +329,8 @@ static void stop_rounds(struct agent_core *c, const struct validation *l)
 	struct compare *o = &c->fed.compare;
 
 	snprintf(o->why, sizeof(o->why),
-		 "in %u of the last looks rounds hurt: valid %.4f before averaging, %.4f after, "
+		 "in %u of the last comparisons rounds hurt: valid %.4f before averaging, %.4f "
+		 "after, "
 		 "%.4f trained alone",
 		 count_bits(o->hurt), l->own_score, l->merged_score, l->alone_score);
 	add_far(c, o->why, sizeof(o->why));
@@ -336,11 +346,9 @@ static void stop_rounds(struct agent_core *c, const struct validation *l)
 /* Is there a reason to compare from the next round on? */
 static bool suspects(const struct agent_core *c, const struct validation *l)
 {
-	const struct agent_rounds_config *f = &c->config.fed;
+	uint32_t stop = c->config->rounds.stop_when_worse;
 
-	if (f->stop_when_worse == 0)
-		return false;
-	return fell(l) || c->fed.worse >= f->stop_when_worse;
+	return stop != 0 && (fell(l) || c->worse >= stop);
 }
 
 static void go_on(struct agent_core *c, struct validation *l)
@@ -352,9 +360,9 @@ static void go_on(struct agent_core *c, struct validation *l)
 	if (o->alone == NULL && suspect) {
 		o->alone = l->own != NULL ? kge_emb_copy(l->own) : l->trained;
 		l->trained = l->own != NULL ? l->trained : NULL;
-		o->looks = 0;
+		o->comparisons = 0;
 	}
-	if (o->alone != NULL && ++o->looks > c->config.fed.compare_rounds && !suspect &&
+	if (o->alone != NULL && ++o->comparisons > c->config->rounds.compare_rounds && !suspect &&
 	    o->hurt == 0)
 		drop_alone(o);
 }
@@ -369,15 +377,15 @@ static bool is_alone(const struct agent_core *c, const struct validation *l)
 	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
 }
 
-/* On the loop, after validation_judge(). */
-void compare_judge(struct agent_core *c, struct validation *l, struct store_batch *b)
+/* On the loop, after rounds_validate_decide(). */
+void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
 	struct compare *o = &c->fed.compare;
 
 	if (!l->scored)
 		return;
-	o->hurt = hurt_with(c, l); /* beside the last look's scores */
-	o->known = true;
+	o->hurt = hurt_with(c, l); /* beside the scores of the last comparison */
+	o->has_scores = true;
 	o->own = l->own_score;
 	o->merged = l->merged_score;
 	o->has_alone = l->has_alone;
@@ -387,8 +395,8 @@ void compare_judge(struct agent_core *c, struct validation *l, struct store_batc
 		if (is_alone(c, l))
 			memcpy(c->history.lone, l->other.digest, sizeof(c->history.lone));
 		learn_accept_made(c, &l->other, l->other_score, b);
-		l->better =
-			true; /* for the owner; of what is judged validation_judge() has counted */
+		/* For the owner; the scored table is counted by rounds_validate_decide(). */
+		l->better = true;
 	}
 	if (!l->stops) {
 		go_on(c, l);
@@ -405,24 +413,25 @@ bool rounds_stopped(const struct agent_core *c)
 	return c->fed.compare.stopped;
 }
 
-void compare_load(struct agent_core *c)
+void rounds_compare_load(struct agent_core *c)
 {
 	struct compare *o = &c->fed.compare;
 
-	o->begins = c->fed.done == 0 && c->config.fed.compare_rounds > 0;
+	o->begins = c->fed.done == 0 && c->config->rounds.compare_rounds > 0;
 	if (c->fed.resumed)
-		compare_forget(c);
+		rounds_compare_forget(c);
 }
 
-void compare_forget(struct agent_core *c)
+/* all of it, that rounds are stopped, too */
+static void rounds_compare_forget(struct agent_core *c)
 {
 	struct compare *o = &c->fed.compare;
 
 	drop_alone(o);
-	*o = (struct compare){ .begins = c->config.fed.compare_rounds > 0 };
+	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 };
 }
 
-void compare_release(struct agent_core *c)
+void rounds_compare_release(struct agent_core *c)
 {
 	drop_alone(&c->fed.compare);
 }
@@ -434,7 +443,7 @@ void rounds_resume(struct agent_core *c)
 
 	if (!in_rounds(c) || !c->fed.compare.stopped)
 		return;
-	compare_forget(c);
+	rounds_compare_forget(c);
 	core_record_add(c, &b);
 	core_commit(c, &b, NULL);
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0, "rounds go on: the owner said so");

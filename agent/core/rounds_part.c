@@ -9,9 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
+
+static void rounds_recall(struct agent_core *c, const struct store_core *saved);
 
 /* ---- names ---- */
 
@@ -20,7 +26,7 @@ static const char *own_name(const struct graph *g, char tag, uint32_t id, size_t
 	return graph_vocab_name(tag == 'e' ? g->entities : g->relations, id, len);
 }
 
-/* One name for all partners.  What has none of its own is in no alignment. */
+/* One name for all partners.  An item without such a name is in no alignment. */
 static void make_labels(struct agent_core *c)
 {
 	uint32_t n_ent = c->best->n_ent, n_rel = c->best->n_rel;
@@ -54,7 +60,8 @@ static int new_part(struct agent_core *c, struct err *e)
 
 	memcpy(&seed, c->key, sizeof(seed)); /* each agent draws its own */
 	fed_part_free(c->fed.part);
-	rc = fed_part_new(&c->fed.part, &c->config.fed.settings, c->work, c->config.seed ^ seed, e);
+	rc = fed_part_new(&c->fed.part, &c->fed.settings, c->work, c->config->train.kge.seed ^ seed,
+			  e);
 	if (rc == 0)
 		c->fed.part->before = c->first_done;
 	if (rc == 0 && c->fed.saved.len > 0)
@@ -72,13 +79,13 @@ static void renew_part(struct agent_core *c)
 
 void rounds_restore(struct agent_core *c)
 {
-	kge_emb_assign(c->work, c->fed.latest);
+	kge_emb_assign(c->work, c->latest);
 	renew_part(c);
 }
 
 void rounds_restart(struct agent_core *c)
 {
-	kge_emb_assign(c->fed.latest, c->best);
+	kge_emb_assign(c->latest, c->best);
 	buf_clear(&c->fed.saved);
 	c->fed.untrained = c->fed.untrained && c->first_done == 0;
 	c->tried_epochs = 0;
@@ -86,28 +93,6 @@ void rounds_restart(struct agent_core *c)
 }
 
 /* ---- the start ---- */
-
-static bool alike(const struct kge_emb *a, const struct kge_emb *b)
-{
-	return a->model == b->model && a->n_ent == b->n_ent && a->n_rel == b->n_rel &&
-	       a->ent_floats == b->ent_floats && a->rel_floats == b->rel_floats;
-}
-
-static bool is_best(const struct kge_emb *m, const struct agent_core *c)
-{
-	uint8_t digest[32];
-
-	kge_emb_digest(m, digest);
-	return memcmp(digest, c->best_digest, 32) == 0;
-}
-
-/* What the last round left is of use if the owner has not put other tables in the best's
- * place since then, or has put them in its place too (fkge unlearn). */
-static bool goes_on(const struct agent_core *c)
-{
-	return c->fed.latest != NULL && c->trained && alike(c->fed.latest, c->best) &&
-	       (memcmp(c->fed.beside, c->best_digest, 32) == 0 || is_best(c->fed.latest, c));
-}
 
 static int load_part(struct agent_core *c, const struct store_meta *saved, struct err *e)
 {
@@ -133,36 +118,36 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (!in_rounds(c))
 		return 0;
 	if (c->learner->train_part == NULL &&
-	    fed_method_find(c->config.fed.settings.method)->train != NULL)
+	    fed_method_find(c->fed.settings.method)->train != NULL)
 		return err_set(e, ERR_USAGE, "this learner cannot train for the rounds' method");
 	make_labels(c);
 	for (size_t k = 0; k < parts->saved->n_rounds; k++)
 		rounds_remember(c, parts->saved->rounds[k]);
 	rounds_recall(c, parts->saved);
-	on = goes_on(c);
-	if (c->fed.latest == NULL || !on) {
-		kge_emb_free(c->fed.latest);
-		c->fed.latest = kge_emb_copy(c->best);
+	on = latest_goes_on(c);
+	if (c->latest == NULL || !on) {
+		kge_emb_free(c->latest);
+		c->latest = kge_emb_copy(c->best);
 	}
 	if (!c->has_best)
 		c->fed.untrained = true;
 	else if (memcmp(c->kept_digest, c->best_digest, 32) != 0)
 		c->fed.untrained = false;
-	if (!on || memcmp(c->fed.beside, c->best_digest, 32) != 0)
+	if (!on || memcmp(c->frames.beside, c->best_digest, 32) != 0)
 		c->tried_epochs = 0;
-	kge_emb_assign(c->work, c->fed.latest);
+	kge_emb_assign(c->work, c->latest);
 	rc = load_part(c, on ? parts->part : NULL, e);
 	if (rc != 0)
 		return rc;
-	memcpy(c->config.fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
-	validation_load(c, parts->look, on);
-	compare_load(c);
-	c->config.fed.settings.gamma = c->fed.part->settings.gamma;
-	c->config.fed.settings.ent_floats = c->fed.part->floats[0];
-	c->config.fed.settings.rel_floats = c->fed.part->floats[1];
-	c->config.fed.settings.equal_start = c->config.fed.equal_start;
-	c->config.fed.settings.start_seed = c->config.fed.start_seed;
-	c->fed.told_number = UINT64_MAX;
+	memcpy(c->fed.settings.model, c->fed.part->settings.model, FED_MODEL_MAX);
+	rounds_validate_load(c, parts->validation, on);
+	rounds_compare_load(c);
+	c->fed.settings.gamma = c->fed.part->settings.gamma;
+	c->fed.settings.ent_floats = c->fed.part->floats[0];
+	c->fed.settings.rel_floats = c->fed.part->floats[1];
+	c->fed.settings.equal_start = c->config->rounds.equal_start;
+	c->fed.settings.start_seed = c->config->rounds.start_seed;
+	c->fed.hello_number = UINT64_MAX;
 	return 0;
 }
 
@@ -173,11 +158,10 @@ void rounds_release(struct agent_core *c)
 	for (size_t i = 0; i < ROUNDS_PAST; i++)
 		round_free(c->fed.past[i]);
 	fed_part_free(c->fed.part);
-	kge_emb_free(c->fed.latest);
 	buf_release(&c->fed.saved);
-	validation_release(&c->fed.look);
-	compare_release(c);
-	message_queue_release(&c->fed.invitation);
+	rounds_validate_release(&c->fed.validation);
+	rounds_compare_release(c);
+	free(c->fed.invitation);
 	store_batch_release(&c->fed.changed);
 	free(c->fed.label);
 }
@@ -193,15 +177,15 @@ static void begin_row(struct agent_core *c, const struct store_slot *s)
 	if (s->id >= (s->tag == 'e' ? c->work->n_ent : c->work->n_rel))
 		return;
 	name = rounds_label(c, s->tag, s->id, &len);
-	fed_first_row(c->work, s->tag, s->id, name, len, c->config.fed.start_seed);
+	fed_first_row(c->work, s->tag, s->id, name, len, c->config->rounds.start_seed);
 	if (shared != c->work)
-		fed_first_row(shared, s->tag, s->id, name, len, c->config.fed.start_seed);
+		fed_first_row(shared, s->tag, s->id, name, len, c->config->rounds.start_seed);
 }
 
 /* Rows of what is shared, as if a server had drawn them; in tables that nobody has trained. */
 void rounds_begin_equal(struct agent_core *c)
 {
-	if (!c->config.fed.equal_start || !c->fed.untrained)
+	if (!c->config->rounds.equal_start || !c->fed.untrained)
 		return;
 	for (size_t i = 0; i < c->n_peers; i++)
 		for (uint32_t k = 0; peer_aligned(c->peers[i]) && k < c->peers[i]->n_slots; k++)
@@ -212,20 +196,20 @@ void rounds_begin_equal(struct agent_core *c)
 
 static void record_signed(struct store_round_member *m, const struct fed_signed *x)
 {
-	m->has_said = x != NULL;
+	m->has_account = x != NULL;
 	if (x == NULL)
 		return;
-	m->said_rows_out = x->t.rows_out;
-	m->said_rows_in = x->t.rows_in;
-	m->said_floats_out = x->t.floats_out;
-	m->said_floats_in = x->t.floats_in;
+	m->their_rows_out = x->t.rows_out;
+	m->their_rows_in = x->t.rows_in;
+	m->their_floats_out = x->t.floats_out;
+	m->their_floats_in = x->t.floats_in;
 	memcpy(m->signature, x->signature, sizeof(m->signature));
 	snprintf(m->refused, sizeof(m->refused), "%s", x->refused);
 }
 
-static struct store_round_member record_member(const struct fed_round *m, unsigned seat)
+static struct store_round_member record_member(const struct fed_round *m, unsigned participant)
 {
-	const struct fed_account *a = fed_round_account(m, seat);
+	const struct fed_account *a = fed_round_account(m, participant);
 	struct store_round_member v = { .fate = (int)a->fate,
 					.rows_out = a->rows_out,
 					.rows_in = a->rows_in,
@@ -238,7 +222,7 @@ static struct store_round_member record_member(const struct fed_round *m, unsign
 					.cosine = fed_distance_cosine(&a->distance) };
 
 	memcpy(v.key, a->key, STORE_KEY);
-	record_signed(&v, fed_round_theirs(m, seat));
+	record_signed(&v, fed_round_theirs(m, participant));
 	return v;
 }
 
@@ -254,30 +238,30 @@ static struct store_round_member *record_members(const struct fed_round *m, unsi
 _Static_assert((int)STORE_REFUSED_MAX == (int)FED_REFUSED_MAX,
 	       "one text, at a round and on record");
 
-/* What is wrong with what it has signed, for the owner; "": nothing, or it was late or lost, and
- * less came. */
-static void judge_account(const struct round *r, const struct store_round_member *m,
+/* The fault of the account that the member has signed, for the owner; "": none, or the member was
+ * late or lost, and less came. */
+static void check_account(const struct round *r, const struct store_round_member *m,
 			  char why[STORE_REFUSED_MAX])
 {
 	const struct fed_traffic ours = { m->rows_out, m->rows_in, m->floats_out, m->floats_in };
-	const struct fed_traffic theirs = { m->said_rows_out, m->said_rows_in, m->said_floats_out,
-					    m->said_floats_in };
+	const struct fed_traffic theirs = { m->their_rows_out, m->their_rows_in,
+					    m->their_floats_out, m->their_floats_in };
 	bool all_came = fed_round_status(r->machine, NULL) == 0 && m->fate == FED_TOOK_PART &&
 			fed_round_settings(r->machine)->secret_bits == 0;
 
 	snprintf(why, STORE_REFUSED_MAX, "%s", m->refused);
-	if (why[0] == '\0' && m->has_said)
+	if (why[0] == '\0' && m->has_account)
 		fed_account_clashes(&ours, &theirs, all_came, why);
 }
 
-static void heard_account(struct agent_core *c, const struct round *r,
-			  const struct store_round_member *m)
+static void note_account(struct agent_core *c, const struct round *r,
+			 const struct store_round_member *m)
 {
 	struct peer *p = peer_find(c, m->key);
 
-	if (p == NULL || !m->has_said)
+	if (p == NULL || !m->has_account)
 		return;
-	judge_account(r, m, p->fed.account);
+	check_account(r, m, p->fed.account);
 	if (p->fed.account[0] != '\0')
 		peer_trouble(c, p, m->refused[0] != '\0' ? ERR_IDENTITY : ERR_PROTO,
 			     "its account of round %llu %s: %.100s",
@@ -306,16 +290,16 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 		.params_down = o->params_down,
 		.clipped = o->clipped,
 		.spoiled = o->spoiled,
-		.scored = r->look.looked,
-		.score = r->look.score,
-		.compared = r->look.scored,
-		.own_score = r->look.own_score,
-		.merged_score = r->look.merged_score,
-		.has_alone = r->look.scored && r->look.has_alone,
-		.alone_score = r->look.alone_score,
+		.scored = r->validation.validated,
+		.score = r->validation.score,
+		.compared = r->validation.scored,
+		.own_score = r->validation.own_score,
+		.merged_score = r->validation.merged_score,
+		.has_alone = r->validation.scored && r->validation.has_alone,
+		.alone_score = r->validation.alone_score,
 		.n_members = o->members,
-		.n_seats = o->seats,
-		.members = record_members(r->machine, o->seats),
+		.n_participants = o->participants,
+		.members = record_members(r->machine, o->participants),
 	};
 
 	memcpy(x.id, fed_round_id(r->machine), STORE_ROUND);
@@ -325,10 +309,10 @@ void rounds_record(struct agent_core *c, struct round *r, struct store_batch *b)
 	store_batch_round(b, &x);
 	free(r->kept);
 	r->kept = x.members;
-	r->n_kept = x.n_seats;
+	r->n_kept = x.n_participants;
 	r->news = true;
 	for (uint32_t i = 0; i < r->n_kept; i++)
-		heard_account(c, r, &r->kept[i]);
+		note_account(c, r, &r->kept[i]);
 }
 
 void rounds_record_again(struct agent_core *c, struct round *r)
@@ -336,13 +320,13 @@ void rounds_record_again(struct agent_core *c, struct round *r)
 	for (uint32_t i = 0; r != NULL && i < r->n_kept; i++) {
 		struct store_round_member *was = &r->kept[i], is = record_member(r->machine, i);
 
-		if (is.has_said == was->has_said && is.bytes_out == was->bytes_out)
+		if (is.has_account == was->has_account && is.bytes_out == was->bytes_out)
 			continue; /* with rows there are bytes; none come in any more */
 		is.fate = was->fate;
 		r->news =
 			r->news || is.rows_out != was->rows_out || is.floats_out != was->floats_out;
-		if (!was->has_said)
-			heard_account(c, r, &is);
+		if (!was->has_account)
+			note_account(c, r, &is);
 		*was = is;
 		store_batch_round_member(&c->fed.changed, fed_round_id(r->machine), &is);
 	}
@@ -370,9 +354,9 @@ static struct fed_recalled recall_member(const struct store_round_member *m)
 					       .floats_in = m->floats_in,
 					       .bytes_out = m->bytes_out,
 					       .bytes_in = m->bytes_in },
-				  .has_said = m->has_said,
-				  .theirs = { .t = { m->said_rows_out, m->said_rows_in,
-						     m->said_floats_out, m->said_floats_in } } };
+				  .has_account = m->has_account,
+				  .theirs = { .t = { m->their_rows_out, m->their_rows_in,
+						     m->their_floats_out, m->their_floats_in } } };
 
 	memcpy(v.account.key, m->key, FED_KEY);
 	memcpy(v.theirs.signature, m->signature, sizeof(m->signature));
@@ -386,17 +370,18 @@ static struct fed_round *recall_machine(const struct fed_setup *s, const struct 
 				      .method = x->method,
 				      .hosted = x->hosted,
 				      .secret_bits = x->secret_bits };
-	struct fed_recalled *seats = mem_array((size_t)x->n_seats + 1, sizeof(*seats));
+	struct fed_recalled *participants =
+		mem_array((size_t)x->n_participants + 1, sizeof(*participants));
 	struct fed_round *machine;
 	struct err e = { 0 };
 
 	memcpy(h.id, x->id, FED_ID);
 	if (x->outcome != 0)
 		err_set(&e, x->outcome, "%s", x->reason);
-	for (uint32_t i = 0; i < x->n_seats; i++)
-		seats[i] = recall_member(&x->members[i]);
-	machine = fed_round_recall(s, &h, &e, seats, x->n_members, x->n_seats);
-	free(seats);
+	for (uint32_t i = 0; i < x->n_participants; i++)
+		participants[i] = recall_member(&x->members[i]);
+	machine = fed_round_recall(s, &h, &e, participants, x->n_members, x->n_participants);
+	free(participants);
 	return machine;
 }
 
@@ -416,15 +401,16 @@ static struct round *recall(const struct agent_core *c, const struct store_round
 	}
 	r->machine = recall_machine(&r->setup, x);
 	r->closed = true;
-	r->n_kept = x->n_seats;
-	r->kept = mem_copy(x->members, x->n_seats * sizeof(*r->kept));
+	r->n_kept = x->n_participants;
+	r->kept = mem_copy(x->members, x->n_participants * sizeof(*r->kept));
 	if (r->machine != NULL)
 		return r;
 	round_free(r);
 	return NULL;
 }
 
-void rounds_recall(struct agent_core *c, const struct store_core *saved)
+/* The newest ones on record, which hear and tell accounts again. */
+static void rounds_recall(struct agent_core *c, const struct store_core *saved)
 {
 	size_t n = 0;
 
@@ -440,40 +426,44 @@ void rounds_recall(struct agent_core *c, const struct store_core *saved)
 
 void rounds_make(struct agent_core *c, struct round *r)
 {
-	const struct kge_emb *left = r->look.stops ? compare_back_to(c, &r->look) : c->work;
+	const struct kge_emb *left =
+		r->validation.stops ? rounds_compare_back_to(c, &r->validation) : c->work;
 
-	kge_emb_assign(c->fed.latest, left);
+	kge_emb_assign(c->latest, left);
 	r->latest.disk = kge_emb_copy(left);
 	kge_emb_digest(left, r->latest.digest);
 	buf_clear(&c->fed.saved);
-	if (!r->look.stops)
+	if (!r->validation.stops)
 		fed_part_save(c->fed.part, &c->fed.saved);
 	if (c->fed.saved.len > 0)
 		buf_add(&r->part, c->fed.saved.base, c->fed.saved.len);
-	validation_make(c, &r->look);
-	if (r->look.owed)
-		validation_save(&r->look, fed_round_id(r->machine), r->latest.digest, &r->owed);
+	rounds_validate_make(c, &r->validation);
+	if (r->validation.interrupted)
+		rounds_validate_save(&r->validation, fed_round_id(r->machine), r->latest.digest,
+				     &r->interrupted);
 }
 
 void rounds_keep(struct agent_core *c, struct round *r, struct store_batch *b)
 {
 	struct store_checkpoint info = { .kind = STORE_LATEST,
 					 .valid_score = rounds_stopped(c) ? c->best_score
-							: r->look.looked  ? r->look.score
-									  : 0,
+							: r->validation.validated
+								? r->validation.score
+								: 0,
 					 .epochs = c->epochs + c->tried_epochs,
-					 .seed = c->config.seed,
+					 .seed = c->config->train.kge.seed,
 					 .created_ms = c->wall_ms };
 
-	snprintf(info.protocol, sizeof(info.protocol), "%s", c->config.protocol);
-	memcpy(c->fed.beside, c->best_digest, 32);
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->terms.score_name);
+	memcpy(c->frames.beside, c->best_digest, 32);
 	store_batch_tables(b, &info, r->latest.disk, r->latest.digest);
 	r->latest = (struct tables_made){ 0 };
-	store_batch_meta_taken(b, AGENT_META_PART, r->part.base, r->part.len);
+	store_batch_meta_owned(b, AGENT_META_PART, r->part.base, r->part.len);
 	r->part = (struct buf){ 0 };
-	validation_clear(c, b);
-	if (r->look.owed)
-		store_batch_meta_taken(b, AGENT_META_LOOK, r->owed.base, r->owed.len);
-	r->owed = (struct buf){ 0 };
+	rounds_validate_clear(c, b);
+	if (r->validation.interrupted)
+		store_batch_meta_owned(b, AGENT_META_VALIDATION, r->interrupted.base,
+				       r->interrupted.len);
+	r->interrupted = (struct buf){ 0 };
 	c->fed.untrained = false;
 }

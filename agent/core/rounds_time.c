@@ -1,12 +1,14 @@
 /* agent/core/rounds_time.c - how long the steps of a round may take.
  *
  * The owner's rounds.train_s and stage_s are upper limits alone: one silent member would stop all
- * others for that long.  What is proposed follows from what training took: our own last one, which
- * is measured, and those of the members, which they say in HELLO.  Nobody is believed without end:
- * what a member says counts up to SAID_TIMES of ours, and twice as much after each round of ours in
- * which it was late, since it may be as slow as it says; for what it costs to be wrong it is left
- * out longer each time (rest() in rounds.c). */
+ * others for that long.  The times that we propose follow from those that training took: our own
+ * last one, which is measured, and those of the members, which they say in HELLO.  No member is
+ * believed without end: the time that it says counts up to SAID_TIMES of ours, and twice as much
+ * after each round of ours in which it was late, since it may be as slow as it says; for what it
+ * costs to be wrong it is left out longer each time (rest() in rounds.c). */
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 
 enum {
 	TRAIN_TIMES = 3, /* of the longest training: machines are busy now and then */
@@ -35,12 +37,12 @@ static uint64_t need_ms(const struct agent_core *c, const struct peer *p)
 
 uint32_t rounds_train_ms(const struct agent_core *c)
 {
-	uint64_t longest = c->fed.train_ms, most = c->config.fed.settings.train_ms;
+	uint64_t longest = c->fed.train_ms, most = c->fed.settings.train_ms;
 
 	if (c->fed.train_ms == 0) /* nothing is known yet */
 		return (uint32_t)most;
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_asked(c, c->peers[i]) && need_ms(c, c->peers[i]) > longest)
+		if (rounds_is_candidate(c, c->peers[i]) && need_ms(c, c->peers[i]) > longest)
 			longest = need_ms(c, c->peers[i]);
 	return (uint32_t)min_of(FLOOR_MS + TRAIN_TIMES * longest, most);
 }
@@ -48,7 +50,7 @@ uint32_t rounds_train_ms(const struct agent_core *c)
 /* Bytes of rows between us and all others, one way. */
 static uint64_t row_bytes(const struct agent_core *c)
 {
-	const struct fed_settings *s = &c->config.fed.settings;
+	const struct fed_settings *s = &c->fed.settings;
 	uint64_t floats = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
@@ -64,9 +66,9 @@ uint32_t rounds_stage_ms(const struct agent_core *c)
 	uint32_t slow = 0;
 
 	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_asked(c, c->peers[i]) && c->peers[i]->fed.slow > slow)
+		if (rounds_is_candidate(c, c->peers[i]) && c->peers[i]->fed.slow > slow)
 			slow = c->peers[i]->fed.slow;
-	return (uint32_t)min_of(doubled(ms, slow), c->config.fed.settings.stage_ms);
+	return (uint32_t)min_of(doubled(ms, slow), c->fed.settings.stage_ms);
 }
 
 /* Time enough for our own rows?  0, or ERR_REFUSED with both values. */
@@ -74,11 +76,11 @@ int rounds_enough(const struct agent_core *c, const struct fed_settings *s, stru
 {
 	uint64_t rows_ms = row_bytes(c) / LINK_BEST_MS;
 
-	if (s->train_ms < min_of(c->fed.train_ms, c->config.fed.settings.train_ms))
+	if (s->train_ms < min_of(c->fed.train_ms, c->fed.settings.train_ms))
 		return err_set(e, ERR_REFUSED,
 			       "it gives %g s for training, and ours takes %g s: it will give more",
 			       (double)s->train_ms / 1000, (double)c->fed.train_ms / 1000);
-	if (s->stage_ms < min_of(rows_ms, c->config.fed.settings.stage_ms))
+	if (s->stage_ms < min_of(rows_ms, c->fed.settings.stage_ms))
 		return err_set(e, ERR_REFUSED,
 			       "it gives %g s for rows to travel, and ours take %g s on any link",
 			       (double)s->stage_ms / 1000, (double)rows_ms / 1000);

@@ -15,37 +15,40 @@
  *
  * Labels are reserved ahead (session_ledger_ahead()): contract and first reserve while the teachers
  * make up their minds about the first batch; the next reserve when half of one is drawn.
- * The conversation goes on beside that, on both sides, as far as it can: what waits for a
- * charge is the draw.  So disks and network are waited for at the end, and else where
- * there is nothing to do meanwhile.
+ * The conversation goes on beside that, on both sides, as far as it can: only the draw waits for a
+ * charge.  So disks and network are waited for at the end, and else where there is nothing to do
+ * meanwhile.
  *
  * The writer is the host, for labels, a released map, and what the client disclosed; and
  * the client, for the noise on its own rows: contract and reserve before they leave, settle
  * after DONE.  A release counts as a label.
  *
- * Who writes after the other must know that the other has the countersignature on disk, or
- * a cut would leave entries of both without one: the client's rows say it to the host,
- * which opens with its reserve of 0 only then, and DONE says it to the client; and no session
- * of a pair begins before all of the one before is on disk: what_next() lets nothing be proposed
- * while a commit of a session that is over is under way, and ACCEPT leaves behind all that was
- * asked to be written before it (accept()).
+ * The side that writes after the other must know that the other has the countersignature on disk,
+ * or a cut would leave entries of both without one: the client's rows say it to the host, which
+ * opens with its reserve of 0 only then, and DONE says it to the client; and no session of a pair
+ * begins before all of the one before is on disk: what_next() lets nothing be proposed while a
+ * commit of a session that is over is under way, and ACCEPT leaves behind all that was asked to be
+ * written before it (accept()).
  *
  * Several sessions.  A pair has a chain of its own and one session at a time, so all of the above
- * is about that one, whatever else runs.  What waits for "the next commit" (c->signatures) is
- * asked to be written before the event is over, and an event is of one session: no pair's
- * countersignature rides with, or waits for, an entry of another.  Caps are about all chains
- * together: in the event in which it is looked at what is left, an entry is signed and put into
- * its chain.  So of two reserves the later one sees the other, though neither is on disk, and the
- * disk has them in that order, as auditors add them up.
+ * is about that one, whatever else runs.  Countersignatures that wait for "the next commit"
+ * (c->signatures) are asked to be written before the event is over, and an event is of one session:
+ * no pair's countersignature rides with, or waits for, an entry of another.  Caps are about all
+ * chains together: the event that looks at what is left also signs an entry and puts it into its
+ * chain.  So of two reserves the later one sees the other, though neither is on disk, and the disk
+ * has them in that order, as auditors add them up.
  *
- * One entry at a time.  What a lost link leaves without a countersignature is the
- * chain's tail; the next session begins with it (PHASE_SYNC_*). */
+ * One entry at a time.  An entry that a lost link leaves without a countersignature is the chain's
+ * tail; the next session begins with it (PHASE_SYNC_*). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/mem.h"
+#include "ppat/virtual.h"
 
 /* ---- what is left ---- */
 
@@ -82,44 +85,23 @@ static bool has_contract(const struct agent_core *c, const struct peer *p,
 	       memcmp(a->lineage, c->lineage, 32) == 0;
 }
 
-static uint32_t teachers_for(const struct agent_core *c, uint32_t rows)
-{
-	uint32_t t = c->config.teachers ? c->config.teachers : rows / 50;
-
-	return c->config.teachers ? t : t < 4 ? 4 : t > 250 ? 250 : t;
-}
-
 struct ledger_mechanism session_ledger_votes(struct agent_core *c, const struct peer *p,
 					     uint32_t rows)
 {
 	const struct ledger_account *a = session_ledger_account(c, p);
 	const struct ledger_mechanism *votes = ledger_account_votes(a);
-	struct ledger_mechanism m = { .noise = c->config.noise,
-				      .accountant = c->config.accountant,
-				      .adjacency = LEDGER_ROW_REPLACED,
-				      .teachers = teachers_for(c, rows),
-				      .batch = c->config.ppat_batch,
-				      .dim = (uint32_t)c->best->ent_floats,
-				      .param = c->config.noise_param,
-				      .delta = c->config.delta };
 
-	if (m.noise == LEDGER_GAUSSIAN && m.param == 0)
-		m.param = ppat_config_sigma(m.teachers);
 	if (votes != NULL)
 		return *votes;
-	return stands(p, a) && !ledger_is_release(a->mechanism.noise) ? a->mechanism : m;
+	if (stands(p, a) && !ledger_is_release(a->mechanism.noise))
+		return a->mechanism;
+	return agent_votes(c->config, rows, (uint32_t)c->best->ent_floats);
 }
 
 struct ledger_mechanism session_ledger_release(const struct agent_core *c)
 {
-	return (struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
-					  .accountant =
-						  ledger_release_accountant(c->config.accountant),
-					  .adjacency = LEDGER_ROW_REPLACED,
-					  .batch = 1,
-					  .dim = (uint32_t)c->best->ent_floats,
-					  .param = c->config.release_noise,
-					  .delta = c->config.delta };
+	return agent_release(c->config, agent_terms_noise(&c->terms, c->config),
+			     (uint32_t)c->best->ent_floats);
 }
 
 static uint32_t rows_of(const struct session *s)
@@ -128,7 +110,7 @@ static uint32_t rows_of(const struct session *s)
 	       (s->terms.what & PPAT_RELATIONS ? s->peer->n_rel : 0);
 }
 
-/* What this side draws in this session, as its terms say. */
+/* The mechanism of this side's draws in this session, as its terms say. */
 static struct ledger_mechanism session_mechanism(struct session *s)
 {
 	struct agent_core *c = s->core;
@@ -137,10 +119,11 @@ static struct ledger_mechanism session_mechanism(struct session *s)
 					       : session_ledger_votes(c, s->peer, rows_of(s));
 }
 
-int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
-			struct ledger_caps *caps, struct err *e)
+static int session_ledger_caps(struct agent_core *c, const struct ledger_mechanism *m,
+			       struct ledger_caps *caps, struct err *e)
 {
-	return ledger_caps_from(m, c->config.epsilon_per_peer, c->config.epsilon_total, caps, e);
+	return ledger_caps_from(m, c->config->privacy.epsilon_per_peer,
+				c->config->privacy.epsilon_total, caps, e);
 }
 
 /* The contract's caps, or lower ones that the owner has set since: a contract stands for
@@ -214,15 +197,15 @@ uint64_t session_ledger_left(struct agent_core *c, struct peer *p, const struct 
 
 static void send_entry(struct session *s, const struct ledger_signed *entry)
 {
-	uint8_t wire[LEDGER_WIRE];
+	struct net_ledger_entry b;
 	struct buf out = { 0 };
 	struct net_writer w;
 
 	memcpy(s->entry_hash, entry->hash, 32);
 	s->entry = ENTRY_SENT;
-	ledger_wire_encode(entry, wire);
+	ledger_wire_encode(entry, b.entry);
 	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ENTRY);
-	net_put_bin(&w, "e", wire, sizeof(wire));
+	net_ledger_entry_put(&w, &b);
 	session_send(s, &w, &out);
 }
 
@@ -232,7 +215,6 @@ static void entry_on_disk(struct session *s)
 
 	session_ready(s);
 	send_entry(s, &chain->tail[0]);
-	session_drain(s);
 }
 
 /* A job may be under way: the conversation is not touched. */
@@ -261,7 +243,7 @@ static void hold_over(struct session *s)
 	s->held = false;
 }
 
-/* It decides nothing, but the partner and every auditor will see it. */
+/* The entry's time decides nothing, but the partner and every auditor will see it. */
 static void notice_clock(struct session *s, const struct ledger_entry *entry)
 {
 	struct agent_core *c = s->core;
@@ -297,7 +279,7 @@ static void add_entry(struct session *s, const struct ledger_entry *entry, bool 
 	store_batch_move(&b, &c->signatures); /* of the entries before */
 	store_batch_entry(&b, &signed_entry);
 	(beside ? session_beside : session_wait)(s);
-	session_commit(s, &b, beside ? entry_on_disk_beside : entry_on_disk);
+	core_commit_session(s, &b, beside ? entry_on_disk_beside : entry_on_disk);
 }
 
 static void write_entry(struct session *s, const struct ledger_entry *entry,
@@ -324,7 +306,6 @@ static void ack_on_disk(struct session *s)
 {
 	session_ready(s);
 	entry_over(s);
-	session_drain(s);
 }
 
 /* Does the session go on before a countersignature is on disk?  See the top. */
@@ -334,47 +315,34 @@ static bool goes_on(const struct session *s)
 	       !ppat_spends(&s->terms, PPAT_CLIENT);
 }
 
-/* What comes next may take the countersignature along. */
-static void acked_and_on(struct session *s)
-{
-	struct agent_core *c = s->core;
-
-	entry_over(s); /* may end the session */
-	core_commit(c, &c->signatures, NULL);
-}
-
-void session_ledger_ack(struct session *s, const struct net_msg *m)
+void session_ledger_ack(struct session *s, const struct net_message *m)
 {
 	struct agent_core *c = s->core;
 	struct ledger_chain *chain = &s->peer->chain;
+	const uint8_t *hash = m->ledger_ack.hash, *sig = m->ledger_ack.countersignature;
 	struct store_batch b = { 0 };
-	struct err e = { 0 };
-	uint8_t hash[32], sig[LEDGER_SIGNATURE];
+	struct err e = m->wrong;
 
-	net_get_fixed(&m->body, "h", hash, 32, &e);
-	net_get_fixed(&m->body, "s", sig, sizeof(sig), &e);
 	if (e.code == 0 && (s->entry != ENTRY_SENT || memcmp(hash, s->entry_hash, 32) != 0))
 		err_set(&e, ERR_PROTO, "an ACK for no entry of ours");
-	if (e.code == 0) {
+	if (e.code == 0)
 		s->receipt = chain->tail[0];
-		ledger_chain_countersign(chain, hash, sig, &e);
-	}
-	if (e.code != 0) {
+	if (e.code != 0 || ledger_chain_countersign(chain, hash, sig, &e) != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
 	s->receipt.countersigned = true;
-	memcpy(s->receipt.countersignature, sig, sizeof(sig));
+	memcpy(s->receipt.countersignature, sig, LEDGER_SIGNATURE);
 	if (goes_on(s)) {
 		store_batch_countersign(&c->signatures, hash, sig);
-		acked_and_on(s);
+		entry_over(s); /* what comes next may take the countersignature along */
 		return;
 	}
 	store_batch_countersign(&b, hash, sig);
 	if (s->phase == PHASE_SETTLE && s->receipt.entry.kind == LEDGER_SETTLE)
 		session_record_done(s, &b);
 	session_wait(s);
-	session_commit(s, &b, ack_on_disk);
+	core_commit_session(s, &b, ack_on_disk);
 }
 
 /* ---- in step: the tails of both ---- */
@@ -391,7 +359,7 @@ void session_ledger_sync(struct session *s)
 		session_goto(s, PHASE_SYNC_CLIENT);
 		session_ledger_sync(s);
 	} else if (s->phase == PHASE_SYNC_CLIENT && (ours == s->phase || s->their_tail == 0)) {
-		session_synced(s);
+		session_then(s, SESSION_SYNCED);
 	}
 	/* else: theirs are coming */
 }
@@ -490,16 +458,21 @@ uint32_t session_ledger_entries_first(struct session *s)
 	return ppat_spends(&s->terms, PPAT_CLIENT) ? 0 : 1;
 }
 
+static void entries_are_made(struct session *s)
+{
+	session_then(s, SESSION_OPENED);
+}
+
 void session_ledger_opening(struct session *s)
 {
 	struct ledger_mechanism m = session_mechanism(s);
 
 	if (session_ledger_entries_first(s) == 0)
-		session_open_translator(s);
+		entries_are_made(s);
 	else if (ppat_spends(&s->terms, PPAT_HOST))
-		contract(s, &m, false, session_open_translator);
+		contract(s, &m, false, entries_are_made);
 	else
-		open_with_reserve(s, session_open_translator);
+		open_with_reserve(s, entries_are_made);
 }
 
 /* From what is reserved, if that is enough. */
@@ -518,13 +491,13 @@ static void reserved(struct session *s)
 {
 	s->reserved += s->asking;
 	s->ahead += s->asking;
-	conversation_drive(s);
+	session_then(s, SESSION_DRIVE);
 }
 
 static void refused(struct session *s)
 {
 	s->conv->ops->done(s->conv, ERR_BUDGET);
-	conversation_drive(s);
+	session_then(s, SESSION_DRIVE);
 }
 
 static void refuse(struct session *s, uint32_t labels)
@@ -534,12 +507,13 @@ static void refuse(struct session *s, uint32_t labels)
 	struct ledger_draft d;
 	struct ledger_entry entry;
 	struct err e = { 0 };
+	int rc;
 
 	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
-	ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
+	rc = ledger_refuse(&entry, &s->peer->chain, &d, labels, &e);
 	ledger_lineage_release(&l);
-	if (e.code != 0)
+	if (rc != 0)
 		session_abort(s, true, e.code, "%s", e.text);
 	else
 		write_entry(s, &entry, refused);
@@ -619,7 +593,7 @@ static bool reserve_beside(struct session *s)
 static void contracted(struct session *s)
 {
 	if (!reserve_beside(s))
-		conversation_drive(s);
+		session_then(s, SESSION_DRIVE);
 }
 
 void session_ledger_ahead(struct session *s)
@@ -641,10 +615,31 @@ void session_ledger_ahead(struct session *s)
 static void settled(struct session *s)
 {
 	session_goto(s, PHASE_DONE);
-	session_done(s);
+	session_then(s, SESSION_SETTLED);
 }
 
-/* What the settle of this role has to say: labels that left, and (the host's) what the
+/* Counts the rows that the client has sent: the aligned ones at the end, those of virtual
+ * neighbours, and each batch of PPAT's training, or those that a map is made of. */
+static void disclosed(const struct session *s, uint64_t *rows, uint64_t *floats)
+{
+	const struct ppat_virtual *v = s->neighbours;
+	struct ppat_result r;
+	uint64_t shown = 0, width = s->terms.client_dim; /* a rotation keeps it, PPAT's W not */
+
+	ppat_result(s->conv, &r);
+	if (s->role == AGENT_HOST)
+		v = r.neighbours;
+	if (s->terms.translator == PPAT_PPAT)
+		shown = r.generated;
+	if (s->terms.translator != PPAT_PROCRUSTES)
+		width = s->terms.host_dim;
+	*rows = r.n + (v ? v->n_ent + v->n_rel : 0);
+	*floats = (*rows + shown) * width;
+	if (s->terms.translator == PPAT_MAP) /* Z before, as wide as it was */
+		*floats += r.n * s->terms.client_dim;
+}
+
+/* The figures of this role's settle: labels that left, and (the host's) rows and floats that the
  * client disclosed. */
 static void to_settle(const struct session *s, enum agent_role writer, struct ppat_result *r,
 		      uint64_t *rows, uint64_t *floats)
@@ -654,7 +649,7 @@ static void to_settle(const struct session *s, enum agent_role writer, struct pp
 		r->labels_drawn = 0;
 	*rows = *floats = 0;
 	if (writer == AGENT_HOST)
-		conversation_disclosed(s, rows, floats);
+		disclosed(s, rows, floats);
 }
 
 static void settle(struct session *s, void (*then)(struct session *s))
@@ -666,13 +661,15 @@ static void settle(struct session *s, void (*then)(struct session *s))
 	struct ppat_result r;
 	uint64_t rows, floats;
 	struct err e = { 0 };
+	int rc;
 
 	to_settle(s, s->role, &r, &rows, &floats);
 	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
-	ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript, &e);
+	rc = ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript,
+			   &e);
 	ledger_lineage_release(&l);
-	if (e.code != 0)
+	if (rc != 0)
 		session_abort(s, true, e.code, "%s", e.text);
 	else
 		write_entry(s, &entry, then);
@@ -683,9 +680,14 @@ static void settle_now(struct session *s)
 	settle(s, settled);
 }
 
+static void own_settled(struct session *s)
+{
+	session_then(s, SESSION_SERVED);
+}
+
 void session_ledger_settle_own(struct session *s)
 {
-	settle(s, session_served);
+	settle(s, own_settled);
 }
 
 /* The conversation is over: settle what was reserved to what left. */
@@ -704,12 +706,14 @@ void session_ledger_settle(struct session *s)
 
 static void send_ack(struct session *s, const struct ledger_signed *entry)
 {
+	struct net_ledger_ack b;
 	struct buf out = { 0 };
 	struct net_writer w;
 
+	memcpy(b.hash, entry->hash, sizeof(b.hash));
+	memcpy(b.countersignature, entry->countersignature, sizeof(b.countersignature));
 	session_begin_message(s, &w, &out, NET_MSG_LEDGER_ACK);
-	net_put_bin(&w, "h", entry->hash, 32);
-	net_put_bin(&w, "s", entry->countersignature, LEDGER_SIGNATURE);
+	net_ledger_ack_put(&w, &b);
 	session_send(s, &w, &out);
 }
 
@@ -718,7 +722,7 @@ static bool syncing(const struct session *s)
 	return s->phase == (s->role == AGENT_CLIENT ? PHASE_SYNC_HOST : PHASE_SYNC_CLIENT);
 }
 
-/* What we have signed, or what has come of it on this side. */
+/* Sends the ACK that we have signed, and goes on from the entry on this side. */
 static void acked(struct session *s)
 {
 	send_ack(s, &s->receipt);
@@ -728,9 +732,9 @@ static void acked(struct session *s)
 	} else if (s->phase == PHASE_OPENING) {
 		if (--s->entries_first == 0)
 			session_goto(s, PHASE_TRANSLATE);
-		conversation_drive(s);
+		session_then(s, SESSION_DRIVE);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE && s->role == AGENT_HOST) {
-		session_finish(s);
+		session_then(s, SESSION_FINISHED);
 	} else if (s->receipt.entry.kind == LEDGER_SETTLE) {
 		session_goto(s, PHASE_SETTLE);
 		session_goto(s, PHASE_DONE);
@@ -741,7 +745,6 @@ static void countersign_on_disk(struct session *s)
 {
 	session_ready(s);
 	acked(s);
-	session_drain(s);
 }
 
 /* A job may be under way: the conversation is not touched. */
@@ -888,19 +891,17 @@ static bool has_already(const struct session *s, const struct ledger_signed *ent
 	       memcmp(entry->hash, s->peer->chain.head, 32) == 0;
 }
 
-void session_ledger_entry(struct session *s, const struct net_msg *m)
+void session_ledger_entry(struct session *s, const struct net_message *m)
 {
 	struct agent_core *c = s->core;
 	struct store_batch b = { 0 };
-	struct err e = { 0 };
-	struct net_bytes wire = net_get_bin(&m->body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
+	struct err e = m->wrong;
 	bool beside;
 
 	if (e.code == 0 && s->beside)
 		err_set(&e, ERR_PROTO, "an entry before the one before it was countersigned");
-	if (e.code == 0)
-		ledger_wire_decode(&s->receipt, wire.base, wire.len, &e);
-	if (e.code == 0)
+	if (e.code == 0 &&
+	    ledger_wire_decode(&s->receipt, m->ledger_entry.entry, LEDGER_WIRE, &e) == 0)
 		check_entry(s, &s->receipt.entry, &e);
 	if (e.code == 0)
 		ledger_countersign(&s->receipt, c->sign_secret);
@@ -908,9 +909,7 @@ void session_ledger_entry(struct session *s, const struct net_msg *m)
 		acked(s);
 		return;
 	}
-	if (e.code == 0)
-		ledger_chain_add(&s->peer->chain, &s->receipt, &e);
-	if (e.code != 0) {
+	if (e.code != 0 || ledger_chain_add(&s->peer->chain, &s->receipt, &e) != 0) {
 		session_abort(s, true, e.code, "%s", e.text);
 		return;
 	}
@@ -920,5 +919,5 @@ void session_ledger_entry(struct session *s, const struct net_msg *m)
 		session_record_done(s, &b);
 	beside = comes_beside(s, &s->receipt.entry);
 	(beside ? session_beside : session_wait)(s);
-	session_commit(s, &b, beside ? countersign_on_disk_beside : countersign_on_disk);
+	core_commit_session(s, &b, beside ? countersign_on_disk_beside : countersign_on_disk);
 }

@@ -3,14 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/mem.h"
 
 static enum agent_state state_of(const struct agent_core *c)
 {
 	if (c->stopped)
 		return AGENT_STOPPED;
-	if (c->doing != DOING_NOTHING || c->n_open > 0 || c->orphans > 0 || !c->trained)
+	if (c->doing != DOING_NOTHING || c->n_open > 0 || c->detached_jobs > 0 || !c->trained)
 		return AGENT_BUSY;
 	return c->asleep ? AGENT_SLEEP : AGENT_READY;
 }
@@ -34,6 +38,8 @@ static const char *doing_text(const struct agent_core *c)
 
 	if (c->doing == DOING_NOTHING && c->n_open > 0)
 		return text[DOING_SESSION];
+	if (c->doing == DOING_NOTHING && latest_rests(c))
+		return "resting: no better score in federation.patience rounds";
 	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
@@ -49,8 +55,9 @@ static double epsilon_of(const struct ledger_account *a)
 /* Neither of us would send. */
 static bool nobody_sends(const struct agent_core *c, const struct peer *p)
 {
-	return (c->config.roles == AGENT_HOST_ONLY && p->roles == AGENT_HOST_ONLY) ||
-	       (c->config.roles == AGENT_CLIENT_ONLY && p->roles == AGENT_CLIENT_ONLY);
+	return (c->config->federation.roles == CONFIG_HOST_ONLY && p->roles == CONFIG_HOST_ONLY) ||
+	       (c->config->federation.roles == CONFIG_CLIENT_ONLY &&
+		p->roles == CONFIG_CLIENT_ONLY);
 }
 
 /* Of ours, by the ledger: what the peer counts as host. */
@@ -59,14 +66,15 @@ static void rows_sent(const struct agent_core *c, const struct peer *p, struct a
 	int us = ledger_chain_side(&p->chain, c->sign_public) == 1;
 	const struct ledger_account *theirs = &p->chain.account[!us];
 
-	o->noisy_rows_sent = theirs->noisy_rows;
-	o->rows_sent = theirs->rows - theirs->noisy_rows;
+	o->sent.noisy = theirs->noisy_rows;
+	o->sent.bare = theirs->rows - theirs->noisy_rows;
+	o->sent.unrotated = theirs->unrotated_rows;
 }
 
 /* Not where one of the two is there to be the host, whatever it holds. */
 static bool shares_nothing(const struct agent_core *c, const struct peer *p)
 {
-	const struct fed_settings *s = &c->config.fed.settings;
+	const struct fed_settings *s = &c->fed.settings;
 	bool hosts = s->topology == FED_HOSTED &&
 		     (rounds_is_host(c) || memcmp(s->host, p->info.key, FED_KEY) == 0);
 
@@ -87,7 +95,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->queued = p->queued;
 	o->in_session = s != NULL;
 	o->role = o->in_session ? s->role : AGENT_HOST;
-	o->phase = o->in_session ? phase_name(s->phase) : "";
+	o->phase = o->in_session ? session_phase_name(s->phase) : "";
 	memcpy(o->trouble, p->trouble, sizeof(o->trouble));
 	if (o->trouble[0] == '\0' && shares_nothing(c, p))
 		snprintf(
@@ -97,7 +105,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	if (o->trouble[0] == '\0' && nobody_sends(c, p))
 		snprintf(o->trouble, sizeof(o->trouble),
 			 "federation.roles: %s on both sides, so no rows move between us",
-			 p->roles == AGENT_HOST_ONLY ? "host" : "client");
+			 p->roles == CONFIG_HOST_ONLY ? "host" : "client");
 	o->roles = p->roles;
 	rows_sent(c, p, o);
 	o->aligned = p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0;
@@ -128,19 +136,19 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 	const struct rounds *f = &c->fed;
 
 	*o = (struct agent_round_status){
-		.under_way = f->now != NULL || f->look.due,
+		.under_way = f->now != NULL || f->validation.due,
 		.number = f->now ? fed_round_settings(f->now->machine)->number : f->number,
 		.done = f->done,
 		.missed = f->missed,
-		.worse = f->worse,
+		.worse = c->worse,
 		.proposes = rounds_proposes(c),
 		.over = !rounds_joins(c),
 		.members = f->report.members,
 		.items = f->report.items,
 		.answered = f->report.answered,
 		.stopped = f->compare.stopped,
-		.masked = c->config.fed.settings.secret_bits > 0,
-		.compared = f->compare.known,
+		.masked = c->fed.settings.secret_bits > 0,
+		.compared = f->compare.has_scores,
 		.has_alone = f->compare.has_alone,
 		.own_score = f->compare.own,
 		.merged_score = f->compare.merged,
@@ -183,13 +191,15 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 				    .doing = doing_text(c),
 				    .has_best = c->has_best,
 				    .best_score = c->best_score,
-				    .best_serial = c->best_serial,
+				    .served_serial = c->served_serial,
+				    .worse = c->worse,
+				    .rests = latest_rests(c),
 				    .rounds = c->rounds,
 				    .lone_rounds = c->lone_rounds,
 				    .improved = c->improved,
 				    .sessions = c->sessions,
 				    .sessions_now = c->n_open,
-				    .roles = c->config.roles,
+				    .roles = c->config->federation.roles,
 				    .has_before = c->history.has_before,
 				    .before_score = c->history.before,
 				    .epochs_since = c->history.epochs,
@@ -204,15 +214,19 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 	for (size_t i = 0; i < c->n_peers; i++) {
 		peer_status(c, c->peers[i], &o->peer[i]);
 		o->queued += c->peers[i]->queued;
-		o->rows_sent += o->peer[i].rows_sent;
-		o->noisy_rows_sent += o->peer[i].noisy_rows_sent;
+		o->sent.bare += o->peer[i].sent.bare;
+		o->sent.noisy += o->peer[i].sent.noisy;
+		o->sent.unrotated += o->peer[i].sent.unrotated;
 	}
+	if (latest_frame_common(c))
+		o->frame = c->frames.latest;
 	lineage_status(c, o);
 	if (in_rounds(c))
 		round_status(c, &o->round);
-	o->private_steps = c->dp_spent.steps;
+	o->private_steps = c->dp.spent.steps;
 	if (dp_charge_needed(c))
-		o->private_epsilon = ledger_training_epsilon(&c->dp_spent, c->config.dp.delta);
+		o->private_epsilon =
+			ledger_training_epsilon(&c->dp.spent, c->terms.statement.delta);
 }
 
 bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],

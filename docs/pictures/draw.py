@@ -10,6 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LINE, CHAR, PAD = 17, 6.8, 10
 INK, PALE, SOFT = "#222222", "#f4f6f8", "#8899aa"
 FILLS = {"plain": "#ffffff", "pure": "#e8f1fb", "io": "#fdeeda", "open": "#fbe3e3", "safe": "#e6f4e6"}
+# Who cannot tell the colours apart sees the lines: dashed, thick.
+STROKES = {"io": f'stroke="{SOFT}" stroke-dasharray="6 3"', "open": 'stroke="#b03030" stroke-width="2.5"'}
 
 
 def escape(text):
@@ -17,6 +19,8 @@ def escape(text):
 
 
 class Picture:
+    stroke = f'stroke="{SOFT}"'
+
     def __init__(self, width, height, title):
         self.width, self.height, self.boxes = width, height, []
         self.parts = [
@@ -31,9 +35,14 @@ class Picture:
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(f'<text x="{x}" y="{y}" fill="{INK}" text-anchor="{anchor}"{weight}>{escape(words)}</text>')
 
-    def box(self, x, y, width, title, lines=(), fill="plain"):
-        """A box whose first line is bold; returns its height."""
-        height = 2 * PAD + LINE * (1 + len(lines)) - 4
+    def label(self, x, y, words, width):
+        """Bold words that end before x + width."""
+        assert len(words) * CHAR * 1.12 <= width, f"'{words}' is longer than its column"
+        self.text(x, y, words, bold=True)
+
+    def box(self, x, y, width, title, lines=(), fill="plain", height=0):
+        """A box whose first line is bold, of at least that height; returns its height."""
+        height = max(height, 2 * PAD + LINE * (1 + len(lines)) - 4)
         longest = max(len(w) for w in [title, *lines])
         assert longest * CHAR <= width - 2 * PAD + 1, f"'{title}': its longest line has {longest} letters"
         assert x + width <= self.width and y + height <= self.height, f"'{title}' is cut off"
@@ -41,16 +50,15 @@ class Picture:
             assert x >= a + c or a >= x + width or y >= b + d or b >= y + height, f"'{title}' is over another box"
         self.boxes.append((x, y, width, height))
         self.parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" fill="{FILLS[fill]}" '
-                          f'stroke="{SOFT}"/>')
+                          f'{STROKES.get(fill, self.stroke)}/>')
         for i, line in enumerate([title, *lines]):
-            self.text(x + PAD, y + PAD + 11 + i * LINE, line, bold=i == 0)
+            indent = 7 * (len(line) - len(line.lstrip()))
+            self.text(x + PAD + indent, y + PAD + 11 + i * LINE, line.lstrip(), bold=i == 0)
         return height
 
-    def arrow(self, x1, y1, x2, y2, words=""):
-        self.parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{SOFT}" stroke-width="1.5" '
-                          'marker-end="url(#head)"/>')
-        if words:
-            self.text((x1 + x2) / 2, (y1 + y2) / 2 - 6, words, anchor="middle")
+    def line(self, x1, y1, x2, y2, head=True):
+        end = ' marker-end="url(#head)"' if head else ""
+        self.parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{SOFT}" stroke-width="1.5"{end}/>')
 
     def svg(self):
         return "\n".join([*self.parts, "</svg>"]) + "\n"
@@ -58,27 +66,32 @@ class Picture:
 
 # Layers, the top first: each may use those below.
 LAYERS = [
-    ("what an owner types", [("cli/", "the command fkge", "io"), ("lab/", "experiments, tuning, demo", "io")]),
-    ("an agent", [("agent/", "the process: libuv, workers", "io"), ("agent: the core", "what to do next, no I/O", "pure")]),
-    ("what decides", [("audit/", "does it what it says", "pure"), ("config/", "agent.yaml", "pure"),
+    ("commands", [("cli/", "the command fkge", "io"), ("lab/", "experiments, tuning, demo", "io")]),
+    ("an agent", [("agent/", "the process: libuv, workers", "io"), ("agent/core/", "what to do next, no I/O", "pure")]),
+    ("decisions", [("audit/", "does it what it says", "pure"), ("config/", "agent.yaml", "pure"),
                       ("fed/", "rounds of many", "pure"), ("ppat/", "translators of pairs", "pure")]),
-    ("what travels and stays", [("net/", "Noise, messages, PSI", "pure"), ("net/uv/", "links over libuv", "io"),
+    ("messages, disk", [("net/", "Noise, messages, PSI", "pure"), ("net/uv/", "links over libuv", "io"),
                                 ("store/ledger/", "what was spent", "pure"), ("store/", "SQLite", "io")]),
     ("arithmetic", [("kge/", "models, training", "pure"), ("nn/", "small networks", "pure"),
                     ("dp/", "noise and its price", "pure"), ("graph/", "names and triples", "pure")]),
-    ("below all", [("base/", "errors, memory, text, files, threads, random numbers", "io")]),
+    ("for all of them", [("base/", "errors, memory, text, files, threads, random numbers", "io")]),
 ]
 
 
 def architecture():
-    p = Picture(800, 490, "The layers of fkge")
-    p.text(20, 28, "A folder may use rows below; ARCHITECTURE.md says which. Blue: pure, without I/O. Orange: does I/O.")
-    for i, (name, folders) in enumerate(LAYERS):
-        y, width = 48 + i * 72, (620 - 10 * (len(folders) - 1)) // len(folders)
-        p.text(20, y + 30, name, bold=True)
-        for j, (folder, what, fill) in enumerate(folders):
-            lines = [what] if len(what) * CHAR <= width - 2 * PAD else two(what)
-            p.box(170 + j * (width + 10), y, width, folder, lines, fill)
+    p = Picture(800, 512, "The layers of fkge")
+    p.text(20, 28, "A folder may use those below; ARCHITECTURE.md says which. Blue: pure, without I/O. "
+           "Orange, dashed: does I/O.")
+    y = 48
+    for name, folders in LAYERS:
+        width = (620 - 10 * (len(folders) - 1)) // len(folders)
+        boxes = [(folder, [what] if len(what) * CHAR <= width - 2 * PAD else two(what), fill)
+                 for folder, what, fill in folders]
+        height = 2 * PAD + LINE * (1 + max(len(lines) for _, lines, _ in boxes)) - 4
+        p.label(20, y + height / 2 + 5, name, 145)
+        for j, (folder, lines, fill) in enumerate(boxes):
+            p.box(170 + j * (width + 10), y, width, folder, lines, fill, height)
+        y += height + 16
     return p.svg()
 
 
@@ -88,37 +101,40 @@ def two(words):
     return [words[:half], words[half + 1:]]
 
 
-# Who sees what, in the default settings and with what may be set.
+# Who sees what, in the default settings and with what may be set: rows of two boxes.
 SEES = [
-    ("Partner as host", 40, 60, "open", ["our rows of shared names, under a rotation",
-                                         "  (private training, noisy_rows: with noise)",
-                                         "which names both have, how many we have", "when we improve"]),
-    ("Partner as client", 430, 60, "safe", ["which names both have, how many we have",
-                                            "procrustes: nothing of our rows",
-                                            "ppat, map: noisy votes or a map, charged", "when we improve"]),
-    ("Home of a row (rounds)", 40, 320, "open", ["our row of the name, each round; uncharged",
-                                                 "  secret_bits: the sum of the others' rows",
-                                                 "roles: both, no noise"]),
-    ("Auditor", 430, 320, "safe", ["counts, mechanisms, keys, times, signatures", "no names, rows or votes",
-                                   "only what an owner exports"]),
-    ("Stranger, on the network", 40, 430, "safe", ["that fkge is here, its version",
-                                                   "listening in: lengths and times of messages"]),
-    ("Other members", 430, 430, "safe", ["rounds: the mean over a name's holders",
-                                         "with introduce: names, keys, addresses"]),
+    (("Partner as host", "open", ["our rows of shared names, under a rotation",
+                                  "  (private training, noisy_rows: with noise)",
+                                  "which names both have, how many we have", "when we improve"]),
+     ("Partner as client", "safe", ["which names both have, how many we have",
+                                    "procrustes: nothing of our rows",
+                                    "ppat, map: noisy votes or a map, charged", "when we improve"])),
+    (("Home of a row (rounds)", "open", ["our row of the name, each round; uncharged",
+                                         "  secret_bits: the sum of the others' rows",
+                                         "  roles: both, no noise"]),
+     ("Other members", "safe", ["rounds: the mean over a name's holders",
+                                "with introduce: names, keys, addresses"])),
+    (("Stranger, on the network", "safe", ["that fkge is here, its version",
+                                           "listening in: lengths and times of messages"]),
+     ("Auditor", "safe", ["counts, mechanisms, keys, times, signatures", "no names, rows or votes",
+                          "only what an owner exports"])),
 ]
 
 
 def who_sees_what():
-    p = Picture(800, 530, "Who sees what of an agent")
-    p.text(20, 28, "Who sees what of an agent. Red: rows as they are by default. Green: nothing of a bare row.")
-    p.box(215, 195, 370, "The agent, at its owner's", ["triples, own names, tables, keys: stay here",
-                                                       "scores and votes: stay here"], "plain")
-    for name, x, y, fill, lines in SEES:
-        p.box(x, y, 340, name, lines, fill)
-    p.arrow(300, 195, 240, 168)
-    p.arrow(500, 195, 560, 168)
-    p.arrow(300, 265, 240, 318)
-    p.arrow(500, 265, 560, 318)
+    p = Picture(800, 475, "Who sees what of an agent")
+    p.text(20, 28, "Who sees what of an agent. Red, thick: rows as they are by default. Green: nothing of a bare row.")
+    below = 48 + p.box(215, 48, 370, "The agent, at its owner's", ["triples, own names, tables, keys: stay here",
+                                                                   "scores and votes: stay here"])
+    y, middle = below + 30, 400
+    for boxes in SEES:
+        height = 0
+        for (name, fill, lines), x in zip(boxes, (20, 440)):
+            height = max(height, p.box(x, y, 340, name, lines, fill, height))
+        p.line(middle, below, middle, y + height / 2, head=False)
+        p.line(middle, y + height / 2, 364, y + height / 2)
+        p.line(middle, y + height / 2, 436, y + height / 2)
+        below, y = y + height / 2, y + height + 20
     return p.svg()
 
 

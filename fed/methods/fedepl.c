@@ -1,5 +1,5 @@
 /* FedEPL (FedS, VI-C): FedEP in as many dimensions as cost what FedS costs in `dim` (methods 4.2).
- * All that it does is to look after the dimension of the tables. */
+ * This file only checks the dimension of the tables. */
 #include "fed/method.h"
 #include "fed/methods/feds.h"
 

@@ -1,9 +1,9 @@
 /* FedLU, learning (Zhu et al. 2023), methods 4.1: two tables teach each other.  The local one stays
  * here and is what the agent uses; the global avatar is what travels, and aggregation overwrites
  * it.  Relations belong to both.  Teaching begins after `warm_up` rounds, in either direction that
- * has a weight.  The paper's code turns each direction on by what valid says of both tables; who
- * runs rounds may do so by raising its weight from 0 then (the experiment's `stall`).  That code
- * also keeps the local table's moments from round to round: `keep_moments`. */
+ * has a weight.  The paper's code turns each direction on by what valid says of both tables; an
+ * owner of rounds may do so by raising its weight from 0 then (the experiment's `stall`).  That
+ * code also keeps the local table's moments from round to round: `keep_moments`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -160,8 +160,8 @@ static void note_home(struct fed_part *base, unsigned stage, unsigned to, float 
 		note[m] = (float)p->pairs[m];
 }
 
-/* How many entities a member has it says itself where it is home to something of ours; what other
- * homes have heard of it counts only where it does not. */
+/* A member says itself how many entities it has where it is home to an item of ours; the number
+ * that other homes have heard from it counts only where it does not. */
 static void note_down(struct fed_part *base, unsigned stage, unsigned from, const float *note)
 {
 	struct pfedeg *p = (struct pfedeg *)base;

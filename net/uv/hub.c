@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "net/uv/link_internal.h"
+#include "net/uv/must.h"
 
 enum {
 	RX_SIZE = 65536,
@@ -28,8 +29,8 @@ struct peer {
 	uint8_t ticket[NET_TICKET_BYTES]; /* to show; zeros: none */
 	char *host;			  /* NULL: waits to be dialled */
 	uint16_t port;
-	struct link *up;   /* the one link */
-	struct link *dial; /* ours, not up yet */
+	struct net_link *up;   /* the one link */
+	struct net_link *dial; /* ours, not up yet */
 	size_t address_index;
 	unsigned failures;
 	uint64_t retry_at;
@@ -46,7 +47,7 @@ struct secrets { /* in guarded memory */
 
 struct net_hub {
 	struct net_hub_config config;
-	struct link_config links_config;
+	struct net_link_config links_config;
 	struct secrets *secrets;
 	uint8_t public[NET_KEY_BYTES];
 	uint8_t rx[RX_SIZE];
@@ -56,9 +57,9 @@ struct net_hub {
 	uint64_t tick_ms, shared_at;
 	size_t slowed; /* links that are not read from, as of the last look */
 	struct peer *peers;
-	struct link *links; /* all that have handles, in any state */
-	size_t pending, up; /* incoming in a greeting; links up */
-	struct gate gate;
+	struct net_link *links; /* all that have handles, in any state */
+	size_t pending, up;	/* incoming in a greeting; links up */
+	struct net_gate gate;
 	uint64_t rejected_at;
 	bool closing;
 	size_t handles; /* listener and timer, while closing */
@@ -88,7 +89,7 @@ static struct peer *peer_need(struct net_hub *h, const uint8_t *key)
 	return p;
 }
 
-static bool allowed(const struct net_hub *h, const struct link *l)
+static bool allowed(const struct net_hub *h, const struct net_link *l)
 {
 	static const uint8_t none[NET_TICKET_BYTES];
 	const uint8_t *key = l->key;
@@ -111,11 +112,12 @@ static void on_tick(uv_timer_t *t);
 static void soon(struct net_hub *h)
 {
 	if (!h->closing)
-		uv_timer_start(&h->timer, on_tick, 0, h->slowed > 0 ? SHARE_MS : h->tick_ms);
+		uv_must(uv_timer_start(&h->timer, on_tick, 0,
+				       h->slowed > 0 ? SHARE_MS : h->tick_ms));
 }
 
-/* What a link counted goes to its peer, once it is anybody's. */
-static void bytes_settle(struct link *l)
+/* The bytes that a link counted go to its peer, once the link has one. */
+static void bytes_settle(struct net_link *l)
 {
 	struct peer *p = l->peer;
 
@@ -144,7 +146,8 @@ static uint64_t retry_plan(struct net_hub *h, struct peer *p)
 
 static void dial(struct net_hub *h, struct peer *p)
 {
-	struct link *l = link_dial(&h->links_config, p->key, p->host, p->port, p->address_index);
+	struct net_link *l =
+		net_link_dial(&h->links_config, p->key, p->host, p->port, p->address_index);
 
 	memcpy(l->ticket, p->ticket, sizeof(l->ticket));
 	l->hub = h;
@@ -156,9 +159,10 @@ static void dial(struct net_hub *h, struct peer *p)
 
 /* ---- what links report ---- */
 
-static void report_stranger(struct net_hub *h, const struct link *l)
+static void report_stranger(struct net_hub *h, const struct net_link *l)
 {
-	if (gate_tells(&h->gate, l->key, l->source, now_of(h) + 1) && h->config.on.stranger != NULL)
+	if (net_gate_tells(&h->gate, l->key, l->source, now_of(h) + 1) &&
+	    h->config.on.stranger != NULL)
 		h->config.on.stranger(h->config.ctx, l->key, l->address);
 }
 
@@ -174,7 +178,7 @@ static bool comes_too_often(const struct net_hub *h, struct peer *p)
 	return p->ups >= UPS_MAX;
 }
 
-static enum greet_status on_judge(struct link *l)
+static enum net_greet_status on_admit(struct net_link *l)
 {
 	struct net_hub *h = l->hub;
 	struct peer *p;
@@ -207,7 +211,8 @@ static void emit_down(struct net_hub *h, const struct peer *p, int code, const c
 
 /* Of two young links in opposite directions the lower key's dial stays; else
  * the newer one.  Both sides judge alike, whatever order they see them in. */
-static bool newer_stays(const struct net_hub *h, const struct link *old, const struct link *l)
+static bool newer_stays(const struct net_hub *h, const struct net_link *old,
+			const struct net_link *l)
 {
 	bool young = now_of(h) - old->up_at < 2 * h->config.handshake_ms;
 	bool theirs_lower = memcmp(l->key, h->public, NET_KEY_BYTES) < 0;
@@ -217,27 +222,27 @@ static bool newer_stays(const struct net_hub *h, const struct link *old, const s
 
 static void dial_drop(struct peer *p)
 {
-	struct link *l = p->dial;
+	struct net_link *l = p->dial;
 
 	p->dial = NULL;
 	if (l == NULL)
 		return;
 	bytes_settle(l);
 	l->peer = NULL;
-	link_drop(l);
+	net_link_drop(l);
 }
 
 static void up_replace(struct net_hub *h, struct peer *p)
 {
-	struct link *old = p->up;
+	struct net_link *old = p->up;
 
 	bytes_settle(old);
 	old->peer = NULL;
 	up_forget(h, p);
-	link_leave(old, "another link between us has taken its place");
+	net_link_leave(old, "another link between us has taken its place");
 }
 
-static void up_adopt(struct net_hub *h, struct peer *p, struct link *l)
+static void up_adopt(struct net_hub *h, struct peer *p, struct net_link *l)
 {
 	if (p->dial == l)
 		p->dial = NULL;
@@ -251,7 +256,7 @@ static void up_adopt(struct net_hub *h, struct peer *p, struct link *l)
 }
 
 /* A name with several addresses is tried at each before the wait grows. */
-static void dial_failed(struct net_hub *h, struct peer *p, const struct link *l, int code,
+static void dial_failed(struct net_hub *h, struct peer *p, const struct net_link *l, int code,
 			const char *why)
 {
 	uint64_t wait;
@@ -270,17 +275,17 @@ static void dial_failed(struct net_hub *h, struct peer *p, const struct link *l,
 }
 
 /* Proven, but our owner does not want it (any more). */
-static void up_refuse(struct net_hub *h, struct link *l)
+static void up_refuse(struct net_hub *h, struct net_link *l)
 {
 	struct peer *p = l->peer;
 
 	l->peer = NULL;
-	link_leave(l, "not a partner");
+	net_link_leave(l, "not a partner");
 	if (p != NULL)
 		dial_failed(h, p, l, ERR_REFUSED, "this key is not on our own list");
 }
 
-static void on_up(struct link *l)
+static void on_up(struct net_link *l)
 {
 	struct net_hub *h = l->hub;
 	struct peer *p;
@@ -299,7 +304,7 @@ static void on_up(struct link *l)
 		if (p->dial == l)
 			p->dial = NULL;
 		l->peer = NULL;
-		link_leave(l, "a link between us stands already");
+		net_link_leave(l, "a link between us stands already");
 		return;
 	}
 	if (replaces)
@@ -311,7 +316,7 @@ static void on_up(struct link *l)
 		h->config.on.up(h->config.ctx, p->key);
 }
 
-static void on_message(struct link *l, const uint8_t *bytes, size_t len)
+static void on_message(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	struct net_hub *h = l->hub;
 	struct peer *p = l->peer;
@@ -335,42 +340,43 @@ static void tell_slowed(struct net_hub *h, struct peer *p)
 		h->config.on.slowed(h->config.ctx, p->key);
 }
 
-static void on_used(struct link *l, uint64_t us)
+static void on_used(struct net_link *l, uint64_t us)
 {
 	struct net_hub *h = l->hub;
 
 	l->owes_us += us;
 	if (l->owes_us < AHEAD_US || l->slowed || l->peer == NULL)
 		return;
-	link_slow(l, true);
+	net_link_slow(l, true);
 	if (h->slowed++ == 0) {
 		h->shared_at = now_of(h);
-		uv_timer_start(&h->timer, on_tick, SHARE_MS, SHARE_MS);
+		uv_must(uv_timer_start(&h->timer, on_tick, SHARE_MS, SHARE_MS));
 	}
 	tell_slowed(h, l->peer);
 }
 
-/* Who is slowed has its part of what there is for all of those; any other all of it. */
+/* A slowed peer has its part of the time that there is for all slowed ones, any other peer all of
+ * it. */
 static void give_back(struct net_hub *h, uint64_t now)
 {
 	uint64_t us = (now - h->shared_at) * 1000 / SHARE_OF;
 	size_t slowed = 0;
 
-	for (struct link *l = h->links; l != NULL; l = l->next) {
+	for (struct net_link *l = h->links; l != NULL; l = l->next) {
 		uint64_t back = l->slowed && h->slowed > 1 ? us / h->slowed : us;
 
 		l->owes_us -= back < l->owes_us ? back : l->owes_us;
 		if (l->slowed && l->owes_us < AHEAD_US / 2)
-			link_slow(l, false);
+			net_link_slow(l, false);
 		slowed += l->slowed && l->state == LINK_UP;
 	}
 	h->shared_at = now;
 	if (h->slowed > 0 && slowed == 0)
-		uv_timer_start(&h->timer, on_tick, h->tick_ms, h->tick_ms);
+		uv_must(uv_timer_start(&h->timer, on_tick, h->tick_ms, h->tick_ms));
 	h->slowed = slowed;
 }
 
-static void on_drained(struct link *l)
+static void on_drained(struct net_link *l)
 {
 	struct net_hub *h = l->hub;
 	struct peer *p = l->peer;
@@ -382,7 +388,7 @@ static void on_drained(struct link *l)
 		h->config.on.writable(h->config.ctx, p->key);
 }
 
-static void up_lost(struct net_hub *h, struct peer *p, const struct link *l, int code,
+static void up_lost(struct net_hub *h, struct peer *p, const struct net_link *l, int code,
 		    const char *why)
 {
 	up_forget(h, p);
@@ -392,7 +398,7 @@ static void up_lost(struct net_hub *h, struct peer *p, const struct link *l, int
 	emit_down(h, p, code, why);
 }
 
-static void report_rejected(struct net_hub *h, const struct link *l, int code, const char *why)
+static void report_rejected(struct net_hub *h, const struct net_link *l, int code, const char *why)
 {
 	uint64_t now = now_of(h) + 1;
 
@@ -403,15 +409,15 @@ static void report_rejected(struct net_hub *h, const struct link *l, int code, c
 		h->config.on.rejected(h->config.ctx, l->address, code, why);
 }
 
-/* What has cost us a handshake is counted against where it came from. */
-static void rejected(struct net_hub *h, const struct link *l, int code, const char *why)
+/* A refusal that has cost us a handshake is counted against the source of the link. */
+static void rejected(struct net_hub *h, const struct net_link *l, int code, const char *why)
 {
 	if (code == ERR_REFUSED || code == ERR_IDENTITY)
-		gate_refused(&h->gate, l->source, now_of(h) + 1);
+		net_gate_refused(&h->gate, l->source, now_of(h) + 1);
 	report_rejected(h, l, code, why);
 }
 
-static void on_over(struct link *l, int code, const char *why)
+static void on_over(struct net_link *l, int code, const char *why)
 {
 	struct net_hub *h = l->hub;
 	struct peer *p = l->peer;
@@ -430,10 +436,10 @@ static void on_over(struct link *l, int code, const char *why)
 
 static void maybe_closed(struct net_hub *h);
 
-static void on_gone(struct link *l)
+static void on_gone(struct net_link *l)
 {
 	struct net_hub *h = l->hub;
-	struct link **at = &h->links;
+	struct net_link **at = &h->links;
 
 	while (*at != l)
 		at = &(*at)->next;
@@ -461,8 +467,8 @@ static void on_tick(uv_timer_t *t)
 
 	give_back(h, now);
 	/* links go only from their own close callback, so none can vanish here */
-	for (struct link *l = h->links; l != NULL; l = l->next) {
-		link_tick(l, now);
+	for (struct net_link *l = h->links; l != NULL; l = l->next) {
+		net_link_tick(l, now);
 		bytes_settle(l);
 	}
 	if (!h->closing)
@@ -538,28 +544,28 @@ int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config, struct net
 	h = mem_array(1, sizeof(*h));
 	h->config = c;
 	secrets_take(h, config);
-	h->links_config = (struct link_config){
+	h->links_config = (struct net_link_config){
 		.loop = loop,
 		.keys = { h->config.secret, h->config.psk, c.version },
 		.handshake_ms = c.handshake_ms,
 		.keepalive_ms = c.keepalive_ms,
 		.dead_ms = c.dead_ms,
 		.rekey_every = c.rekey_every,
-		.on = { on_judge, on_up, on_message, on_drained, on_used, on_over, on_gone },
+		.on = { on_admit, on_up, on_message, on_drained, on_used, on_over, on_gone },
 		.rx = h->rx,
 		.rx_size = sizeof(h->rx),
 	};
 	h->tick_ms = tick_of(&c);
-	uv_timer_init(loop, &h->timer);
+	uv_must(uv_timer_init(loop, &h->timer));
 	h->timer.data = h;
-	uv_timer_start(&h->timer, on_tick, 0, h->tick_ms);
+	uv_must(uv_timer_start(&h->timer, on_tick, 0, h->tick_ms));
 	*out = h;
 	return 0;
 }
 
 /* ---- connections that are nobody's yet ---- */
 
-static bool is_pending(const struct link *l)
+static bool is_pending(const struct net_link *l)
 {
 	return l->incoming && !l->was_up && l->state != LINK_CLOSED;
 }
@@ -568,20 +574,20 @@ static size_t pending_of(const struct net_hub *h, const char *source)
 {
 	size_t n = 0;
 
-	for (const struct link *l = h->links; l != NULL; l = l->next)
+	for (const struct net_link *l = h->links; l != NULL; l = l->next)
 		n += is_pending(l) && strcmp(l->source, source) == 0;
 	return n;
 }
 
-/* Who holds a slot without a word loses it first; a greeting takes one round trip,
+/* A link that holds a slot without a word loses it first; a greeting takes one round trip,
  * so an honest one is through before a flood has turned all slots over.  The source that
  * has most of them pays, so that a flood from one place turns over its own. */
 static void pending_drop_oldest(struct net_hub *h)
 {
-	struct link *oldest = NULL;
+	struct net_link *oldest = NULL;
 	size_t most = 0;
 
-	for (struct link *l = h->links; l != NULL; l = l->next) {
+	for (struct net_link *l = h->links; l != NULL; l = l->next) {
 		size_t n = is_pending(l) ? pending_of(h, l->source) : 0;
 
 		if (n == 0 || n < most)
@@ -590,18 +596,18 @@ static void pending_drop_oldest(struct net_hub *h)
 		most = n;
 	}
 	if (oldest != NULL)
-		link_drop(oldest);
+		net_link_drop(oldest);
 }
 
 static void pending_drop_of(struct net_hub *h, const char *source)
 {
-	struct link *oldest = NULL;
+	struct net_link *oldest = NULL;
 
-	for (struct link *l = h->links; l != NULL; l = l->next)
+	for (struct net_link *l = h->links; l != NULL; l = l->next)
 		if (is_pending(l) && strcmp(l->source, source) == 0)
 			oldest = l;
 	if (oldest != NULL)
-		link_drop(oldest);
+		net_link_drop(oldest);
 }
 
 static bool partner_there(const struct net_hub *h, const char *source)
@@ -613,10 +619,10 @@ static bool partner_there(const struct net_hub *h, const char *source)
 }
 
 /* Room for this one: in all, and among those from where it comes. */
-static void pending_admit(struct net_hub *h, struct link *l)
+static void pending_admit(struct net_hub *h, struct net_link *l)
 {
-	if (!gate_open(&h->gate, l->source, now_of(h) + 1) && !partner_there(h, l->source))
-		link_drop(l);
+	if (!net_gate_open(&h->gate, l->source, now_of(h) + 1) && !partner_there(h, l->source))
+		net_link_drop(l);
 	else if (pending_of(h, l->source) > h->config.pending_source_max)
 		pending_drop_of(h, l->source);
 	else if (h->pending > h->config.pending_max)
@@ -626,11 +632,11 @@ static void pending_admit(struct net_hub *h, struct link *l)
 static void on_connection(uv_stream_t *server, int status)
 {
 	struct net_hub *h = server->data;
-	struct link *l;
+	struct net_link *l;
 
 	if (status != 0 || h->closing)
 		return;
-	l = link_accept(&h->links_config, server);
+	l = net_link_accept(&h->links_config, server);
 	l->hub = h;
 	l->next = h->links;
 	h->links = l;
@@ -642,7 +648,7 @@ static int listen_at(struct net_hub *h, const struct sockaddr *sa)
 {
 	int rc;
 
-	uv_tcp_init(h->links_config.loop, &h->listener);
+	uv_must(uv_tcp_init(h->links_config.loop, &h->listener));
 	h->listener.data = h;
 	h->listening = true;
 	rc = uv_tcp_bind(&h->listener, sa, 0);
@@ -737,7 +743,7 @@ void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why)
 {
 	struct peer *p = peer_find(h, key);
-	struct link *l;
+	struct net_link *l;
 
 	if (p == NULL)
 		return;
@@ -751,7 +757,7 @@ void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const c
 	bytes_settle(l);
 	l->peer = NULL;
 	up_forget(h, p);
-	link_leave(l, why);
+	net_link_leave(l, why);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -798,10 +804,10 @@ void net_hub_close(struct net_hub *h, void (*closed)(void *ctx))
 	h->handles = 1 + h->listening;
 	if (h->listening && !uv_is_closing((uv_handle_t *)&h->listener))
 		uv_close((uv_handle_t *)&h->listener, on_listener_closed);
-	for (struct link *l = h->links; l != NULL; l = l->next) {
+	for (struct net_link *l = h->links; l != NULL; l = l->next) {
 		bytes_settle(l);
 		l->peer = NULL;
-		link_leave(l, "shutting down");
+		net_link_leave(l, "shutting down");
 	}
 	maybe_closed(h);
 }
@@ -824,11 +830,11 @@ int net_hub_send(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const void
 		return ERR_TOOBIG;
 	if (p == NULL || p->up == NULL)
 		return ERR_UNREACHABLE;
-	if (p->up->queued > 0 && p->up->queued + frame_size(len) > h->config.queue_max) {
+	if (p->up->queued > 0 && p->up->queued + net_frame_size(len) > h->config.queue_max) {
 		p->blocked = true;
 		return ERR_BUSY;
 	}
-	rc = link_send(p->up, bytes, len);
+	rc = net_link_send(p->up, bytes, len);
 	if (rc == 0)
 		p->stats.messages_out++;
 	else
@@ -843,7 +849,7 @@ void net_hub_pause(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], bool pau
 
 	if (p == NULL || p->up == NULL)
 		return;
-	link_pause(p->up, paused);
+	net_link_pause(p->up, paused);
 	if (!paused)
 		soon(h);
 }

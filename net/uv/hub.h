@@ -21,7 +21,7 @@
  *     of refusals; when it is empty, its connections are closed unread, unless
  *     a partner's link comes from there.
  *
- *   - Reading is metered in time of the loop: who takes more than
+ *   - Reading is metered in time of the loop: a peer that takes more than
  *     100 ms of it beyond the share is not read from until that is given back.
  *     All those together have half of the time, so others and our own work go on.
  *   - A key whose links come and go may have 8 of them in advance, and one
@@ -73,8 +73,8 @@ struct net_hub_events { /* all but message may be NULL; ctx is the config's */
 	/* An incoming connection failed before it was anybody's: another version,
 	 * a wrong secret, no handshake.  At most once a second. */
 	void (*rejected)(void *ctx, const char *address, int code, const char *why);
-	/* Its messages take more than its share of the loop's time: it is read from more
-	 * slowly.  Told when it begins, at most once a minute. */
+	/* A peer's messages take more than its share of the loop's time: it is read from more
+	 * slowly.  Told when that begins, at most once a minute. */
 	void (*slowed)(void *ctx, const uint8_t key[NET_KEY_BYTES]);
 };
 
@@ -98,19 +98,19 @@ struct net_hub_config {	       /* zero or NULL: the default in brackets */
 };
 
 /* ERR_USAGE for a bad config. */
-int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config, struct net_hub **out,
-		struct err *e);
+MUST_CHECK int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config,
+			   struct net_hub **out, struct err *e);
 
 /* Listen on host (a numeric address or name; "0.0.0.0", "::") and port (0: any
  * that is free).  May be left out: an agent that only dials.  ERR_IO, ERR_USAGE. */
-int net_hub_listen(struct net_hub *h, const char *host, uint16_t port, struct err *e);
+MUST_CHECK int net_hub_listen(struct net_hub *h, const char *host, uint16_t port, struct err *e);
 uint16_t net_hub_port(const struct net_hub *h); /* 0 if not listening */
 
 /* Keep a link to this peer, now and until net_hub_forget().  host NULL or port
  * 0: wait for it to dial us.  Again for a known peer: a new address to try at
  * once.  ERR_USAGE for our own key. */
-int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
-		 uint16_t port, struct err *e);
+MUST_CHECK int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *host,
+			    uint16_t port, struct err *e);
 /* Show this ticket to the peer from the next dial on. */
 void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		  const uint8_t ticket[NET_TICKET_BYTES]);
@@ -124,8 +124,8 @@ bool net_hub_is_up(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES]);
 
 /* Queue one message, 1..NET_MESSAGE_MAX bytes, copied.  ERR_UNREACHABLE without
  * a link, ERR_TOOBIG, ERR_BUSY when the queue is full: writable() will follow. */
-int net_hub_send(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const void *bytes,
-		 size_t len);
+MUST_CHECK int net_hub_send(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const void *bytes,
+			    size_t len);
 
 /* Stop or resume reading from this peer; its own queue fills and it waits.  At
  * most one message more may come after pausing.  Keepalive counts a paused

@@ -1,5 +1,7 @@
 #include "net/uv/link_internal.h"
 
+#include "net/uv/must.h"
+
 #include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -15,59 +17,59 @@ enum {
 	ADDRESSES_MAX = 8,
 };
 
-static bool ending(const struct link *l)
+static bool ending(const struct net_link *l)
 {
 	return l->state >= LINK_LEAVING;
 }
 
-static uint64_t now_of(const struct link *l)
+static uint64_t now_of(const struct net_link *l)
 {
 	return uv_now(l->config->loop);
 }
 
 /* ---- the end ---- */
 
-static void maybe_gone(struct link *l)
+static void maybe_gone(struct net_link *l)
 {
 	if (!l->tcp_closed || l->resolving)
 		return;
 	if (l->reader != NULL) {
-		frame_reader_release(l->reader);
-		frame_writer_release(&l->writer);
+		net_frame_reader_release(l->reader);
+		net_frame_writer_release(&l->writer);
 		free(l->reader);
 	}
-	noise_release(&l->hs);
+	net_noise_release(&l->hs);
 	buf_release(&l->held);
 	l->config->on.gone(l); /* frees */
 }
 
 static void on_closed(uv_handle_t *h)
 {
-	struct link *l = h->data;
+	struct net_link *l = h->data;
 
 	l->tcp_closed = true;
 	maybe_gone(l);
 }
 
-void link_drop(struct link *l)
+void net_link_drop(struct net_link *l)
 {
 	if (l->state == LINK_CLOSED)
 		return;
 	l->state = LINK_CLOSED;
 	if (l->resolving)
-		uv_cancel((uv_req_t *)&l->resolve);
+		(void)uv_cancel((uv_req_t *)&l->resolve); /* begun: on_resolved() waits for it */
 	uv_close((uv_handle_t *)&l->tcp, on_closed);
 }
 
-static void over(struct link *l, int code, const char *why)
+static void over(struct net_link *l, int code, const char *why)
 {
 	if (ending(l))
 		return;
-	link_drop(l);
+	net_link_drop(l);
 	l->config->on.over(l, code, why);
 }
 
-static void over_uv(struct link *l, int uv_code, const char *what)
+static void over_uv(struct net_link *l, int uv_code, const char *what)
 {
 	char why[160];
 
@@ -86,7 +88,7 @@ struct write {
 static void on_written(uv_write_t *req, int status)
 {
 	struct write *w = (struct write *)req;
-	struct link *l = req->handle->data;
+	struct net_link *l = req->handle->data;
 
 	l->queued -= w->bytes.len;
 	buf_release(&w->bytes);
@@ -97,13 +99,14 @@ static void on_written(uv_write_t *req, int status)
 		l->config->on.drained(l);
 }
 
-/* Takes the bytes over.  What fails here is reported by the next tick. */
-static void write_buf(struct link *l, struct buf *bytes)
+/* Takes the bytes over.  A failure here is reported by the next tick. */
+static void write_buf(struct net_link *l, struct buf *bytes)
 {
 	struct write *w = mem_array(1, sizeof(*w));
 	uv_buf_t b = uv_buf_init((char *)bytes->base, (unsigned)bytes->len);
 	int rc;
 
+	assert(bytes->len > 0);
 	w->bytes = *bytes;
 	buf_init(bytes);
 	rc = uv_write(&w->req, (uv_stream_t *)&l->tcp, &b, 1, on_written);
@@ -117,7 +120,7 @@ static void write_buf(struct link *l, struct buf *bytes)
 	free(w);
 }
 
-static void write_bytes(struct link *l, const void *bytes, size_t n)
+static void write_bytes(struct net_link *l, const void *bytes, size_t n)
 {
 	struct buf b = { 0 };
 
@@ -125,25 +128,25 @@ static void write_bytes(struct link *l, const void *bytes, size_t n)
 	write_buf(l, &b);
 }
 
-static void write_control(struct link *l, enum frame_kind kind, const char *text)
+static void write_control(struct net_link *l, enum net_frame_kind kind, const char *text)
 {
 	struct buf b = { 0 };
 
-	if (frame_write_control(&l->writer, kind, text, &b) == 0)
+	if (net_frame_write_control(&l->writer, kind, text, &b) == 0)
 		write_buf(l, &b);
 	else
 		l->broken = ERR_TOOBIG;
 	buf_release(&b);
 }
 
-int link_send(struct link *l, const void *bytes, size_t len)
+int net_link_send(struct net_link *l, const void *bytes, size_t len)
 {
 	struct buf b = { 0 };
 	int rc;
 
 	if (l->state != LINK_UP || l->broken != 0)
 		return ERR_UNREACHABLE;
-	rc = frame_write_message(&l->writer, bytes, len, &b);
+	rc = net_frame_write_message(&l->writer, bytes, len, &b);
 	if (rc == 0)
 		write_buf(l, &b);
 	else
@@ -159,7 +162,7 @@ static void on_shut(uv_shutdown_t *req, int status)
 	free(req);
 }
 
-static void linger(struct link *l)
+static void linger(struct net_link *l)
 {
 	uv_shutdown_t *req = mem_array(1, sizeof(*req));
 
@@ -167,37 +170,37 @@ static void linger(struct link *l)
 	l->deadline = now_of(l) + LINGER_MS;
 	if (uv_shutdown(req, (uv_stream_t *)&l->tcp, on_shut) != 0) {
 		free(req);
-		link_drop(l);
+		net_link_drop(l);
 	}
 }
 
-void link_leave(struct link *l, const char *why)
+void net_link_leave(struct net_link *l, const char *why)
 {
 	if (ending(l))
 		return;
 	if (l->state != LINK_UP) {
-		link_drop(l);
+		net_link_drop(l);
 		return;
 	}
 	write_control(l, FRAME_BYE, why);
-	link_slow(l, false);
-	link_pause(l, false); /* to see the other's end */
+	net_link_slow(l, false);
+	net_link_pause(l, false); /* to see the other's end */
 	linger(l);
 }
 
 /* ---- the greeting ---- */
 
-static void split(struct link *l)
+static void split(struct net_link *l)
 {
-	struct noise_cipher tx, rx;
+	struct net_noise_cipher tx, rx;
 
-	noise_split(&l->hs, &tx, &rx, NULL);
+	net_noise_split(&l->hs, &tx, &rx, NULL);
 	l->reader = mem_array(1, sizeof(*l->reader));
-	frame_writer_init(&l->writer, &tx, l->config->rekey_every);
-	frame_reader_init(l->reader, &rx, l->config->rekey_every);
+	net_frame_writer_init(&l->writer, &tx, l->config->rekey_every);
+	net_frame_reader_init(l->reader, &rx, l->config->rekey_every);
 }
 
-static void up(struct link *l)
+static void up(struct net_link *l)
 {
 	l->state = LINK_UP;
 	l->was_up = true;
@@ -205,7 +208,7 @@ static void up(struct link *l)
 	l->config->on.up(l);
 }
 
-static void over_version(struct link *l, uint16_t theirs)
+static void over_version(struct net_link *l, uint16_t theirs)
 {
 	char why[96];
 
@@ -215,17 +218,17 @@ static void over_version(struct link *l, uint16_t theirs)
 }
 
 /* Tell the dialler why, then end.  over() is for our own owner. */
-static void refuse(struct link *l, enum greet_status status, int code, const char *why)
+static void refuse(struct net_link *l, enum net_greet_status status, int code, const char *why)
 {
 	uint8_t head[GREET_HEAD];
 
-	greet_refuse(status, l->config->keys.version, head);
+	net_greet_refuse(status, l->config->keys.version, head);
 	write_bytes(l, head, sizeof(head));
 	linger(l);
 	l->config->on.over(l, code, why);
 }
 
-static void refuse_version(struct link *l, uint16_t theirs)
+static void refuse_version(struct net_link *l, uint16_t theirs)
 {
 	char why[96];
 
@@ -235,18 +238,18 @@ static void refuse_version(struct link *l, uint16_t theirs)
 }
 
 /* Message 1 is complete.  Nothing may change for it but this link. */
-static void hear(struct link *l)
+static void hear(struct net_link *l)
 {
 	uint8_t out[GREET_ANSWER];
-	enum greet_status status;
+	enum net_greet_status status;
 
-	if (greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD, l->ticket) != 0) {
+	if (net_greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD, l->ticket) != 0) {
 		refuse(l, GREET_UNOPENED, ERR_IDENTITY,
 		       "a handshake meant for another key or federation");
 		return;
 	}
-	memcpy(l->key, noise_remote(&l->hs), NET_KEY_BYTES);
-	status = l->config->on.judge(l);
+	memcpy(l->key, net_noise_remote(&l->hs), NET_KEY_BYTES);
+	status = l->config->on.admit(l);
 	if (ending(l))
 		return;
 	if (status != GREET_OK) {
@@ -254,7 +257,7 @@ static void hear(struct link *l)
 		       status == GREET_BUSY ? "too many links" : "a key that is not on our list");
 		return;
 	}
-	if (greet_answer(&l->hs, l->config->keys.version, out) != 0) {
+	if (net_greet_answer(&l->hs, l->config->keys.version, out) != 0) {
 		over(l, ERR_PROTO, "a handshake with a degenerate key");
 		return;
 	}
@@ -263,7 +266,7 @@ static void hear(struct link *l)
 	write_bytes(l, out, sizeof(out));
 }
 
-static void refused(struct link *l, uint8_t status)
+static void refused(struct net_link *l, uint8_t status)
 {
 	switch (status) {
 	case GREET_REFUSED:
@@ -282,9 +285,9 @@ static void refused(struct link *l, uint8_t status)
 	}
 }
 
-static void finish_greeting(struct link *l)
+static void finish_greeting(struct net_link *l)
 {
-	if (greet_finish(&l->hs, l->in + GREET_HEAD) != 0) {
+	if (net_greet_finish(&l->hs, l->in + GREET_HEAD) != 0) {
 		over(l, ERR_IDENTITY, "the peer has another federation secret or another key");
 		return;
 	}
@@ -294,11 +297,11 @@ static void finish_greeting(struct link *l)
 }
 
 /* The plain head is there: a version or a refusal is told apart at once. */
-static void head_take(struct link *l)
+static void head_take(struct net_link *l)
 {
 	uint16_t version;
 	uint8_t status;
-	int rc = greet_head(l->in, l->config->keys.version, &version, &status);
+	int rc = net_greet_head(l->in, l->config->keys.version, &version, &status);
 
 	if (rc == ERR_PROTO)
 		over(l, ERR_PROTO, "the other side does not speak fkge");
@@ -311,7 +314,7 @@ static void head_take(struct link *l)
 }
 
 /* Takes up to the end of the head, then up to the end of the greeting. */
-static size_t greeting_take(struct link *l, const uint8_t *bytes, size_t len)
+static size_t greeting_take(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	size_t full = l->incoming ? GREET_ASK : GREET_ANSWER;
 	size_t want = (l->n_in < GREET_HEAD ? (size_t)GREET_HEAD : full) - l->n_in;
@@ -330,7 +333,7 @@ static size_t greeting_take(struct link *l, const uint8_t *bytes, size_t len)
 
 /* ---- reading ---- */
 
-static void left(struct link *l)
+static void left(struct net_link *l)
 {
 	char why[NET_REASON_MAX + 1];
 	size_t n = l->reader->message.len;
@@ -340,7 +343,7 @@ static void left(struct link *l)
 	over(l, ERR_CANCELED, n > 0 ? why : "the peer said goodbye");
 }
 
-static void event(struct link *l, int ev)
+static void event(struct net_link *l, int ev)
 {
 	/* the dialler proves itself with a ping before anything else counts */
 	if (l->state == LINK_ANSWERED) {
@@ -358,10 +361,10 @@ static void event(struct link *l, int ev)
 		left(l);
 }
 
-static size_t frames_take(struct link *l, const uint8_t *bytes, size_t len)
+static size_t frames_take(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	size_t rest = len;
-	int ev = frame_read(l->reader, &bytes, &rest);
+	int ev = net_frame_read(l->reader, &bytes, &rest);
 
 	if (ev < 0)
 		over(l, ev,
@@ -374,7 +377,7 @@ static size_t frames_take(struct link *l, const uint8_t *bytes, size_t len)
 }
 
 /* Returns how many bytes were not taken: the link was paused or has ended. */
-static size_t consume(struct link *l, const uint8_t *bytes, size_t len)
+static size_t consume(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	while (len > 0 && !l->paused && !ending(l)) {
 		size_t n = l->state < LINK_ANSWERED ? greeting_take(l, bytes, len)
@@ -386,7 +389,7 @@ static size_t consume(struct link *l, const uint8_t *bytes, size_t len)
 	return len;
 }
 
-static void held_take(struct link *l)
+static void held_take(struct net_link *l)
 {
 	struct buf h = l->held;
 	size_t rest;
@@ -398,7 +401,7 @@ static void held_take(struct link *l)
 	buf_release(&h);
 }
 
-static void input(struct link *l, const uint8_t *bytes, size_t len)
+static void input(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	size_t rest;
 
@@ -416,14 +419,14 @@ static void input(struct link *l, const uint8_t *bytes, size_t len)
 
 static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *out)
 {
-	struct link *l = h->data;
+	struct net_link *l = h->data;
 
 	(void)suggested;
 	*out = uv_buf_init((char *)l->config->rx, (unsigned)l->config->rx_size);
 }
 
 /* As the clock shows it: on a busy machine the thread gets less of it, and so does each link. */
-static void metered_input(struct link *l, const uint8_t *bytes, size_t len)
+static void metered_input(struct net_link *l, const uint8_t *bytes, size_t len)
 {
 	uint64_t before = uv_hrtime();
 
@@ -434,12 +437,12 @@ static void metered_input(struct link *l, const uint8_t *bytes, size_t len)
 
 static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 {
-	struct link *l = s->data;
+	struct net_link *l = s->data;
 
 	if (n == 0)
 		return;
 	if (n < 0 && l->state == LINK_LEAVING)
-		link_drop(l);
+		net_link_drop(l);
 	else if (n < 0 && l->state == LINK_ANSWERED)
 		over(l, ERR_IDENTITY,
 		     "the dialler left before it proved its key (another federation secret?)");
@@ -449,7 +452,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b)
 		metered_input(l, (const uint8_t *)b->base, (size_t)n);
 }
 
-static void read_on(struct link *l)
+static void read_on(struct net_link *l)
 {
 	if (l->paused || l->slowed)
 		return;
@@ -458,12 +461,12 @@ static void read_on(struct link *l)
 		l->broken = ERR_UNREACHABLE;
 }
 
-static void read_no_more(struct link *l)
+static void read_no_more(struct net_link *l)
 {
-	uv_read_stop((uv_stream_t *)&l->tcp);
+	uv_must(uv_read_stop((uv_stream_t *)&l->tcp));
 }
 
-void link_pause(struct link *l, bool paused)
+void net_link_pause(struct net_link *l, bool paused)
 {
 	if (l->state != LINK_UP || l->paused == paused)
 		return;
@@ -474,7 +477,7 @@ void link_pause(struct link *l, bool paused)
 		read_on(l);
 }
 
-void link_slow(struct link *l, bool slowed)
+void net_link_slow(struct net_link *l, bool slowed)
 {
 	if (l->state != LINK_UP || l->slowed == slowed)
 		return;
@@ -487,37 +490,38 @@ void link_slow(struct link *l, bool slowed)
 
 /* ---- beginning ---- */
 
-static struct link *link_new(const struct link_config *c, bool incoming)
+static struct net_link *link_new(const struct net_link_config *c, bool incoming)
 {
-	struct link *l = mem_array(1, sizeof(*l));
+	struct net_link *l = mem_array(1, sizeof(*l));
 
 	l->config = c;
 	l->incoming = incoming;
 	l->state = incoming ? LINK_LISTENING : LINK_RESOLVING;
 	l->deadline = uv_now(c->loop) + c->handshake_ms;
 	l->hs.turn = NOISE_DEAD;
-	uv_tcp_init(c->loop, &l->tcp);
+	uv_must(uv_tcp_init(c->loop, &l->tcp));
 	l->tcp.data = l;
 	return l;
 }
 
-static void address_set(struct link *l, const struct sockaddr *sa)
+static void address_set(struct net_link *l, const struct sockaddr *sa)
 {
-	char ip[64] = "?";
+	char ip[64];
 	unsigned port = 0;
 
-	uv_ip_name(sa, ip, sizeof(ip));
+	if (uv_ip_name(sa, ip, sizeof(ip)) != 0)
+		snprintf(ip, sizeof(ip), "?");
 	if (sa->sa_family == AF_INET)
 		port = ntohs(((const struct sockaddr_in *)(const void *)sa)->sin_port);
 	else if (sa->sa_family == AF_INET6)
 		port = ntohs(((const struct sockaddr_in6 *)(const void *)sa)->sin6_port);
 	snprintf(l->address, sizeof(l->address), "%s %u", ip, port);
-	gate_source_of(ip, l->source);
+	net_gate_source_of(ip, l->source);
 }
 
 static void on_connected(uv_connect_t *req, int status)
 {
-	struct link *l = req->handle->data;
+	struct net_link *l = req->handle->data;
 	uint8_t ask[GREET_ASK];
 
 	if (ending(l))
@@ -528,8 +532,8 @@ static void on_connected(uv_connect_t *req, int status)
 		over_uv(l, status, "cannot connect");
 		return;
 	}
-	uv_tcp_nodelay(&l->tcp, 1);
-	if (greet_ask(&l->hs, &l->config->keys, l->key, l->ticket, ask) != 0) {
+	(void)uv_tcp_nodelay(&l->tcp, 1); /* without it we are slower */
+	if (net_greet_ask(&l->hs, &l->config->keys, l->key, l->ticket, ask) != 0) {
 		over(l, ERR_IDENTITY, "the peer's key is no key");
 		return;
 	}
@@ -537,7 +541,7 @@ static void on_connected(uv_connect_t *req, int status)
 	write_bytes(l, ask, sizeof(ask));
 }
 
-static void connect_to(struct link *l, const struct addrinfo *list)
+static void connect_to(struct net_link *l, const struct addrinfo *list)
 {
 	const struct addrinfo *a = list, *chosen = list;
 	int rc;
@@ -555,7 +559,7 @@ static void connect_to(struct link *l, const struct addrinfo *list)
 
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list)
 {
-	struct link *l = req->data;
+	struct net_link *l = req->data;
 
 	l->resolving = false;
 	if (l->state == LINK_CLOSED)
@@ -567,11 +571,11 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
 	uv_freeaddrinfo(list);
 }
 
-struct link *link_dial(const struct link_config *c, const uint8_t key[NET_KEY_BYTES],
-		       const char *host, uint16_t port, size_t index)
+struct net_link *net_link_dial(const struct net_link_config *c, const uint8_t key[NET_KEY_BYTES],
+			       const char *host, uint16_t port, size_t index)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
-	struct link *l = link_new(c, false);
+	struct net_link *l = link_new(c, false);
 	char service[8];
 
 	memcpy(l->key, key, NET_KEY_BYTES);
@@ -585,18 +589,19 @@ struct link *link_dial(const struct link_config *c, const uint8_t key[NET_KEY_BY
 	return l;
 }
 
-struct link *link_accept(const struct link_config *c, uv_stream_t *server)
+struct net_link *net_link_accept(const struct net_link_config *c, uv_stream_t *server)
 {
-	struct link *l = link_new(c, true);
+	struct net_link *l = link_new(c, true);
 	struct sockaddr_storage sa;
 	int len = sizeof(sa);
 
+	assert(server != NULL);
 	if (uv_accept(server, (uv_stream_t *)&l->tcp) != 0 ||
 	    uv_read_start((uv_stream_t *)&l->tcp, on_alloc, on_read) != 0) {
 		l->broken = ERR_UNREACHABLE;
 		return l;
 	}
-	uv_tcp_nodelay(&l->tcp, 1);
+	(void)uv_tcp_nodelay(&l->tcp, 1); /* without it we are slower */
 	if (uv_tcp_getpeername(&l->tcp, (struct sockaddr *)&sa, &len) == 0)
 		address_set(l, (struct sockaddr *)&sa);
 	return l;
@@ -604,7 +609,7 @@ struct link *link_accept(const struct link_config *c, uv_stream_t *server)
 
 /* ---- time ---- */
 
-static void keepalive(struct link *l, uint64_t now)
+static void keepalive(struct net_link *l, uint64_t now)
 {
 	uint64_t heard = l->paused || l->slowed ? now : l->last_in;
 	uint64_t asked = l->last_in > l->last_ping ? l->last_in : l->last_ping;
@@ -619,7 +624,7 @@ static void keepalive(struct link *l, uint64_t now)
 	}
 }
 
-void link_tick(struct link *l, uint64_t now)
+void net_link_tick(struct net_link *l, uint64_t now)
 {
 	if (l->state == LINK_CLOSED)
 		return;
@@ -629,7 +634,7 @@ void link_tick(struct link *l, uint64_t now)
 	else if (l->state == LINK_UP)
 		keepalive(l, now);
 	else if (now >= l->deadline && l->state == LINK_LEAVING)
-		link_drop(l);
+		net_link_drop(l);
 	else if (now >= l->deadline)
 		over(l, ERR_TIMEOUT, "no answer in time");
 	if (l->state == LINK_UP && !l->paused && l->held.len > 0)

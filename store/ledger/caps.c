@@ -13,7 +13,7 @@
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* What an accountant of dp/ is asked: about votes, or about releases. */
+/* The price that an accountant of dp/ is asked about: of votes, or of releases. */
 struct price {
 	bool release;
 	enum dp_accountant accountant;
@@ -310,7 +310,7 @@ int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 		return err_set(e, ERR_NOTFOUND, "there is no contract for labels with this peer");
 	ledger_account_sum(&pair, a);
 	after = with_more(lineage, &a->mechanism, labels);
-	out->asked = labels;
+	out->labels = labels;
 	out->pair_spent = a->spent;
 	out->pair_cap = a->caps.pair;
 	out->lineage_spent = ledger_lineage_count(lineage, &a->mechanism);
@@ -333,7 +333,7 @@ int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 
 /* ---- the lineage's rule, and the pair's where prices differ ---- */
 
-/* What e adds to the lineage's labels, and what it takes away. */
+/* The number of labels that e adds to the lineage's, and the number that it takes away. */
 static void change_of(const struct ledger_chain *c, const struct ledger_entry *e, uint64_t *plus,
 		      uint64_t *minus)
 {
@@ -510,12 +510,12 @@ int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
 }
 
 int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
-		  const struct ledger_draft *d, uint64_t asked, struct err *err)
+		  const struct ledger_draft *d, uint64_t labels, struct err *err)
 {
 	const struct ledger_account *a = own_account(c, d);
 
 	draft(e, c, d, LEDGER_REFUSE, &a->mechanism, &a->caps);
-	e->count = asked;
+	e->count = labels;
 	return round_caps(e, c, d, err);
 }
 

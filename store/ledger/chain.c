@@ -15,50 +15,50 @@
  * A chain may be long and its writer hostile.  The trees of tsearch() are balanced, so that no
  * choice of keys makes them slow. */
 
-struct place {
+struct slot {
 	uint8_t key[33];
 	size_t at;
 };
 
 static int by_key(const void *a, const void *b)
 {
-	return memcmp(((const struct place *)a)->key, ((const struct place *)b)->key,
-		      sizeof(((const struct place *)a)->key));
+	return memcmp(((const struct slot *)a)->key, ((const struct slot *)b)->key,
+		      sizeof(((const struct slot *)a)->key));
 }
 
-static struct place *find_place(void *root, const struct place *like)
+static struct slot *find_slot(void *root, const struct slot *like)
 {
-	struct place **found = tfind(like, &root, by_key);
+	struct slot **found = tfind(like, &root, by_key);
 
 	return found != NULL ? *found : NULL;
 }
 
-static void put_place(void **root, const struct place *p)
+static void put_slot(void **root, const struct slot *p)
 {
 	if (tsearch(mem_copy(p, sizeof(*p)), root, by_key) == NULL)
 		abort(); /* no memory: as base/mem.h */
 }
 
-static void drop_place(void **root, const struct place *like)
+static void drop_slot(void **root, const struct slot *like)
 {
-	struct place *p = find_place(*root, like);
+	struct slot *p = find_slot(*root, like);
 
 	if (p != NULL)
 		tdelete(p, root, by_key);
 	free(p);
 }
 
-static struct place of_session(size_t side, const uint8_t session[16], size_t at)
+static struct slot of_session(size_t side, const uint8_t session[16], size_t at)
 {
-	struct place p = { .key = { (uint8_t)side }, .at = at };
+	struct slot p = { .key = { (uint8_t)side }, .at = at };
 
 	memcpy(p.key + 1, session, 16);
 	return p;
 }
 
-static struct place of_lineage(const uint8_t id[32], size_t at)
+static struct slot of_lineage(const uint8_t id[32], size_t at)
 {
-	struct place p = { .at = at };
+	struct slot p = { .at = at };
 
 	memcpy(p.key, id, 32);
 	return p;
@@ -119,7 +119,7 @@ static void *grow(void *at, size_t n, size_t size)
 /* The first of a lineage in lineages[], NULL if there is none; and the next one. */
 static struct ledger_lineage_spent *first_of(const struct ledger_account *a, const uint8_t id[32])
 {
-	struct place like = of_lineage(id, 0), *p = find_place(a->by_lineage, &like);
+	struct slot like = of_lineage(id, 0), *p = find_slot(a->by_lineage, &like);
 
 	return p != NULL ? &a->lineages[p->at] : NULL;
 }
@@ -136,10 +136,10 @@ static void copy_account(struct ledger_account *to, const struct ledger_account 
 	to->lineages = copy_array(from->lineages, from->n_lineages, sizeof(*from->lineages));
 	to->by_lineage = NULL;
 	for (size_t k = 0; k < to->n_lineages; k++) {
-		struct place p = of_lineage(from->lineages[k].id, k);
+		struct slot p = of_lineage(from->lineages[k].id, k);
 
 		if (first_of(from, p.key) == &from->lineages[k])
-			put_place(&to->by_lineage, &p);
+			put_slot(&to->by_lineage, &p);
 	}
 }
 
@@ -150,9 +150,9 @@ void ledger_chain_copy(struct ledger_chain *to, const struct ledger_chain *from)
 	to->tail = copy_array(from->tail, from->n_tail, sizeof(*from->tail));
 	to->by_session = NULL;
 	for (size_t k = 0; k < to->n_open; k++) {
-		struct place p = of_session(to->open[k].host, to->open[k].session, k);
+		struct slot p = of_session(to->open[k].host, to->open[k].session, k);
 
-		put_place(&to->by_session, &p);
+		put_slot(&to->by_session, &p);
 	}
 	for (int k = 0; k < 2; k++)
 		copy_account(&to->account[k], &from->account[k]);
@@ -194,8 +194,8 @@ struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_
 				      const uint8_t session[16])
 {
 	int side = ledger_chain_side(c, host);
-	struct place like = of_session((size_t)side, session, 0);
-	struct place *p = side >= 0 ? find_place(c->by_session, &like) : NULL;
+	struct slot like = of_session((size_t)side, session, 0);
+	struct slot *p = side >= 0 ? find_slot(c->by_session, &like) : NULL;
 
 	return p != NULL ? &c->open[p->at] : NULL;
 }
@@ -280,7 +280,7 @@ static int check_totals(const struct ledger_account *a, const struct ledger_entr
 	return 0;
 }
 
-/* What the fields of votes and of releases must be; what they cost is dp's to judge. */
+/* Checks the fields of votes and of releases; dp judges what they cost. */
 static bool valid_mechanism(const struct ledger_mechanism *m)
 {
 	bool votes = !ledger_is_release(m->noise);
@@ -326,7 +326,7 @@ static int check_caps(const struct ledger_entry *e, struct err *err)
 	return 0;
 }
 
-/* May one more price come?  What was settled to nothing leaves its place. */
+/* May one more price come?  A price that was settled to nothing leaves its place. */
 static bool price_fits(const struct ledger_account *a, const struct ledger_mechanism *m)
 {
 	size_t live = 0;
@@ -456,7 +456,7 @@ static struct ledger_lineage_spent *the_spent(struct ledger_account *a, const ui
 					      const struct ledger_mechanism *m)
 {
 	struct ledger_lineage_spent *first = first_of(a, id), *empty = NULL, *l;
-	struct place p = of_lineage(id, a->n_lineages);
+	struct slot p = of_lineage(id, a->n_lineages);
 	size_t behind = first != NULL ? (size_t)(first - a->lineages) : 0;
 
 	for (l = first; l != NULL; l = next_of(a, l)) {
@@ -470,7 +470,7 @@ static struct ledger_lineage_spent *the_spent(struct ledger_account *a, const ui
 		*empty = (struct ledger_lineage_spent){ .labels = 0 };
 		memcpy(empty->id, id, 32);
 		if (first == NULL) {
-			put_place(&a->by_lineage, &p);
+			put_slot(&a->by_lineage, &p);
 		} else { /* behind the first one, which stays where it is known */
 			empty->next = a->lineages[behind].next;
 			a->lineages[behind].next = a->n_lineages;
@@ -529,7 +529,7 @@ static struct ledger_open *open_session(struct ledger_chain *c, const struct led
 {
 	struct ledger_open *o;
 
-	struct place p;
+	struct slot p;
 
 	c->open = grow(c->open, c->n_open, sizeof(*c->open));
 	o = &c->open[c->n_open];
@@ -539,7 +539,7 @@ static struct ledger_open *open_session(struct ledger_chain *c, const struct led
 	o->host = (uint8_t)ledger_chain_side(c, e->host);
 	o->translator = (uint8_t)e->translator;
 	p = of_session(o->host, o->session, c->n_open++);
-	put_place(&c->by_session, &p);
+	put_slot(&c->by_session, &p);
 	return o;
 }
 
@@ -547,11 +547,11 @@ static struct ledger_open *open_session(struct ledger_chain *c, const struct led
 static void close_session(struct ledger_chain *c, struct ledger_open *o)
 {
 	struct ledger_open *last = &c->open[c->n_open - 1];
-	struct place gone = of_session(o->host, o->session, 0);
-	struct place moved = of_session(last->host, last->session, 0);
+	struct slot gone = of_session(o->host, o->session, 0);
+	struct slot moved = of_session(last->host, last->session, 0);
 
-	find_place(c->by_session, &moved)->at = (size_t)(o - c->open);
-	drop_place(&c->by_session, &gone);
+	find_slot(c->by_session, &moved)->at = (size_t)(o - c->open);
+	drop_slot(&c->by_session, &gone);
 	*o = *last;
 	c->n_open--;
 }
@@ -585,6 +585,8 @@ static void take_settle(struct ledger_chain *c, struct ledger_account *a,
 	/* the client has charged its rows in this session: they went with noise */
 	if (own != NULL && own->labels > 0 && ledger_is_release(own->mechanism.noise))
 		a->noisy_rows += e->rows;
+	if (e->translator == LEDGER_UNROTATED)
+		a->unrotated_rows += e->rows;
 	if (o == NULL)
 		return; /* ledger_chain_force() alone, which may also say what cannot be */
 	unsent = o->labels > e->count ? o->labels - e->count : 0;

@@ -4,15 +4,15 @@
 
 #include "store/ledger/entry.h"
 
-/* What this side has reserved in this session and not settled; NULL: nothing. */
+/* The labels that this side has reserved in this session and not settled; NULL: none. */
 struct ledger_open *ledger_chain_open(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
 				      const uint8_t session[16]);
 
 /* Are they counted in one total?  All zero, of sessions without labels, stands for votes. */
 bool ledger_counts_with(const struct ledger_mechanism *a, const struct ledger_mechanism *b);
 /* A reserve of e under an account that has spent at several prices: ERR_BUDGET. */
-int ledger_pair_check(const struct ledger_account *a, const struct ledger_entry *e,
-		      struct err *err);
+MUST_CHECK int ledger_pair_check(const struct ledger_account *a, const struct ledger_entry *e,
+				 struct err *err);
 
 /* Add to l what an entry that ledger_lineage_check() has passed changes; c as it is before e. */
 void ledger_lineage_take(struct ledger_lineage *l, const struct ledger_chain *c,

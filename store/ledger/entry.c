@@ -11,7 +11,7 @@ static const char entry_domain[] = "fkge ledger entry 1";
 static const char countersign_domain[] = "fkge ledger countersign 1";
 
 static const char *const kinds[] = { "?", "contract", "reserve", "settle", "refuse", "close" };
-static const char *const translators[] = { "none", "ppat", "procrustes", "map" };
+static const char *const translators[] = { "none", "ppat", "procrustes", "map", "unrotated" };
 static const char *const noises[] = { "none", "laplace", "gaussian", "release",
 				      "discrete_release" };
 static const char *const accountants[] = { "none", "exact", "paper", "gnmax", "pld" };

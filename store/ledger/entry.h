@@ -38,7 +38,7 @@
  * toward everybody).  A batch that would pass one is refused whole, and the
  * decision depends on public counts alone.  Totals add up what may be counted
  * together: all votes with one another, releases with those of the same noise.
- * What may not is held against the epsilons themselves, by summed Renyi curves.
+ * Counts that may not be added up are held against the epsilons themselves, by summed Renyi curves.
  *
  * Pure: no disk, no clock, no randomness.
  *
@@ -48,6 +48,7 @@
  *        0    8  "fkgeLDG1"
  *        8    1  kind             1 contract 2 reserve 3 settle 4 refuse 5 close
  *        9    1  translator       0 none 1 ppat 2 procrustes 3 map
+ *                                 4 procrustes of unrotated rows
  *       10    1  noise            0 none 1 laplace 2 gaussian (of votes)
  *                                 3 release 4 discrete_release
  *       11    1  accountant       0 none 1 exact 2 paper 3 gnmax 4 pld
@@ -109,7 +110,13 @@ enum ledger_kind {
 	LEDGER_REFUSE,
 	LEDGER_CLOSE,
 };
-enum ledger_translator { LEDGER_NO_TRANSLATOR, LEDGER_PPAT, LEDGER_PROCRUSTES, LEDGER_MAP };
+enum ledger_translator {
+	LEDGER_NO_TRANSLATOR,
+	LEDGER_PPAT,
+	LEDGER_PROCRUSTES,
+	LEDGER_MAP,
+	LEDGER_UNROTATED, /* Procrustes of rows that the client sent as they are */
+};
 enum ledger_noise {
 	LEDGER_NO_NOISE,
 	LEDGER_LAPLACE,
@@ -127,7 +134,7 @@ enum ledger_accountant {
 enum ledger_adjacency { LEDGER_NO_ADJACENCY, LEDGER_ROW_REPLACED, LEDGER_TRIPLE };
 /* The last ones, for decoders and readers. */
 enum {
-	LEDGER_LAST_TRANSLATOR = LEDGER_MAP,
+	LEDGER_LAST_TRANSLATOR = LEDGER_UNROTATED,
 	LEDGER_LAST_NOISE = LEDGER_DISCRETE_RELEASE,
 	LEDGER_LAST_ACCOUNTANT = LEDGER_PLD,
 	LEDGER_LAST_ADJACENCY = LEDGER_TRIPLE,
@@ -142,8 +149,8 @@ bool ledger_is_release(enum ledger_noise n); /* of vectors and matrices; else on
 /* By whom releases are judged where votes are judged by this one, who may judge votes alone. */
 enum ledger_accountant ledger_release_accountant(enum ledger_accountant of_votes);
 
-/* What one label costs: everything that an accountant needs besides the count.  What is
- * said of labels holds for releases (one count: one noisy vector or matrix) as well. */
+/* The price of one label: everything that an accountant needs besides the count.  All said of
+ * labels holds for releases (one count: one noisy vector or matrix) as well. */
 struct ledger_mechanism {
 	enum ledger_noise noise;
 	enum ledger_accountant accountant;
@@ -191,22 +198,24 @@ struct ledger_signed {
 void ledger_encode(const struct ledger_entry *e, uint8_t out[LEDGER_ENTRY_BYTES]);
 /* Strict: exactly LEDGER_ENTRY_BYTES bytes, known values, zeros where zeros belong,
  * finite non-negative numbers.  ERR_LEDGER says which field. */
-int ledger_decode(struct ledger_entry *e, const uint8_t *bytes, size_t n, struct err *err);
+MUST_CHECK int ledger_decode(struct ledger_entry *e, const uint8_t *bytes, size_t n,
+			     struct err *err);
 void ledger_hash(const struct ledger_entry *e, uint8_t out[LEDGER_HASH]);
 
 /* Fill hash and signature of s->entry; not countersigned.  key is the host's. */
 void ledger_sign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET]);
 /* Hash and host's signature; ERR_LEDGER. */
-int ledger_check_signature(const struct ledger_signed *s, struct err *err);
+MUST_CHECK int ledger_check_signature(const struct ledger_signed *s, struct err *err);
 /* Sign over hash with the client's key; sets countersigned. */
 void ledger_countersign(struct ledger_signed *s, const uint8_t key[LEDGER_SECRET]);
 /* Is this the client's countersignature of s?  ERR_LEDGER. */
-int ledger_check_countersign(const struct ledger_signed *s,
-			     const uint8_t signature[LEDGER_SIGNATURE], struct err *err);
+MUST_CHECK int ledger_check_countersign(const struct ledger_signed *s,
+					const uint8_t signature[LEDGER_SIGNATURE], struct err *err);
 
 /* An entry on the wire: the encoding, then the host's signature.  Decoding checks both. */
 void ledger_wire_encode(const struct ledger_signed *s, uint8_t out[LEDGER_WIRE]);
-int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n, struct err *err);
+MUST_CHECK int ledger_wire_decode(struct ledger_signed *s, const uint8_t *bytes, size_t n,
+				  struct err *err);
 
 /* ---- one pair's chain: its state after some entries ---- */
 
@@ -237,9 +246,10 @@ struct ledger_account {
 	size_t n_prices;
 	struct ledger_lineage_spent *lineages; /* ... and by lineage and price */
 	size_t n_lineages;
-	void *by_lineage;      /* private to chain.c: where in lineages[] */
-	uint64_t rows, floats; /* disclosed by the client, all sessions ... */
-	uint64_t noisy_rows;   /* ... and those of them that it sent with noise */
+	void *by_lineage;	 /* private to chain.c: where in lineages[] */
+	uint64_t rows, floats;	 /* disclosed by the client, all sessions ... */
+	uint64_t noisy_rows;	 /* ... and those of them that it sent with noise ... */
+	uint64_t unrotated_rows; /* ... or as they are, without a secret rotation either */
 	uint64_t maps;	 /* releases that were maps; the other ones are noisy rows of its own */
 	int64_t time_ms; /* of the host's last entry; 0: none yet */
 };
@@ -287,16 +297,19 @@ int ledger_chain_side(const struct ledger_chain *c, const uint8_t host[LEDGER_KE
 
 /* May e be the next entry?  0; ERR_LEDGER with the rule that it breaks; ERR_BUDGET
  * when a total would pass its cap. */
-int ledger_chain_check(const struct ledger_chain *c, const struct ledger_entry *e, struct err *err);
+MUST_CHECK int ledger_chain_check(const struct ledger_chain *c, const struct ledger_entry *e,
+				  struct err *err);
 /* Check rules and signatures (the countersignature too, if it has one), then
  * take it; on failure the chain is as it was. */
-int ledger_chain_add(struct ledger_chain *c, const struct ledger_signed *s, struct err *err);
+MUST_CHECK int ledger_chain_add(struct ledger_chain *c, const struct ledger_signed *s,
+				struct err *err);
 /* The same without looking at signatures: for entries that were checked when they came. */
-int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s, struct err *err);
+MUST_CHECK int ledger_chain_replay(struct ledger_chain *c, const struct ledger_signed *s,
+				   struct err *err);
 /* The oldest entry that waits for it is countersigned now.  ERR_LEDGER if hash
  * is not that entry's or the signature not the client's. */
-int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_HASH],
-			     const uint8_t signature[LEDGER_SIGNATURE], struct err *err);
+MUST_CHECK int ledger_chain_countersign(struct ledger_chain *c, const uint8_t hash[LEDGER_HASH],
+					const uint8_t signature[LEDGER_SIGNATURE], struct err *err);
 
 /* ---- heads: are both sides' chains the same? ---- */
 
@@ -308,7 +321,7 @@ enum ledger_heads {
 	LEDGER_DIVERGED,    /* another entry under the same number: stop */
 };
 
-/* What their head (sequence 0 and zeros: an empty chain) says against our chain.
+/* Compares their head (sequence 0 and zeros: an empty chain) with our chain.
  * LEDGER_WE_LACK is provisional: their entries must pass ledger_chain_add(); if
  * they show one that bears our signature, it is us who were rolled back
  * (ledger_signed_by()). */
@@ -320,7 +333,7 @@ bool ledger_signed_by(const struct ledger_signed *s, const uint8_t key[LEDGER_KE
 
 /* ---- caps ---- */
 
-/* What a lineage has spent toward everybody, or an account in all, by price. */
+/* The spending of a lineage toward everybody, or of an account in all, by price. */
 struct ledger_lineage {
 	uint8_t id[32];
 	struct ledger_spend *at;
@@ -345,23 +358,25 @@ const struct ledger_mechanism *ledger_account_votes(const struct ledger_account 
  * all its chains (before this entry) says?  ERR_LEDGER.  With labels of more than
  * one price, whole numbers no longer add up, so a reserve is held against
  * epsilon_lineage itself: ERR_BUDGET. */
-int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_chain *c,
-			 const struct ledger_entry *e, struct err *err);
+MUST_CHECK int ledger_lineage_check(const struct ledger_lineage *l, const struct ledger_chain *c,
+				    const struct ledger_entry *e, struct err *err);
 
 /* The public epsilon of these spends together, at the smallest delta among them: of one
  * mechanism by its own accountant, of several by the sum of their exact Renyi curves
  * (methods 3.3), or ledger_epsilon_pld() if all of them name it.  ERR_USAGE for a mechanism that
  * dp/ does not know. */
-int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err);
+MUST_CHECK int ledger_epsilon(const struct ledger_spend *at, size_t n, double *epsilon,
+			      struct err *err);
 /* The same by their privacy loss (dp/pld.h) whatever accountants they name, or by the sum of
  * their curves where that is less: the smallest that can be shown, and a bound as the others. */
-int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon, struct err *err);
+MUST_CHECK int ledger_epsilon_pld(const struct ledger_spend *at, size_t n, double *epsilon,
+				  struct err *err);
 /* Of all that one account has spent, and so many labels of its contract more. */
-int ledger_account_epsilon(const struct ledger_account *a, uint64_t more, double *epsilon,
-			   struct err *err);
+MUST_CHECK int ledger_account_epsilon(const struct ledger_account *a, uint64_t more,
+				      double *epsilon, struct err *err);
 /* The whole numbers of labels that stay within these epsilons. */
-int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair, double epsilon_lineage,
-		     struct ledger_caps *out, struct err *err);
+MUST_CHECK int ledger_caps_from(const struct ledger_mechanism *m, double epsilon_pair,
+				double epsilon_lineage, struct ledger_caps *out, struct err *err);
 /* Each of the four lowered to that of the other where it is less. */
 void ledger_caps_lower(struct ledger_caps *c, const struct ledger_caps *other);
 
@@ -376,18 +391,18 @@ struct ledger_draft {		/* what all of them need */
 };
 
 /* 0; ERR_BUDGET (reserve: a cap would be passed; the words say which); ERR_LEDGER. */
-int ledger_contract(struct ledger_entry *e, const struct ledger_chain *c,
-		    const struct ledger_draft *d, const struct ledger_mechanism *m,
-		    const struct ledger_caps *caps, struct err *err);
-int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
-		   const struct ledger_draft *d, uint64_t labels, struct err *err);
+MUST_CHECK int ledger_contract(struct ledger_entry *e, const struct ledger_chain *c,
+			       const struct ledger_draft *d, const struct ledger_mechanism *m,
+			       const struct ledger_caps *caps, struct err *err);
+MUST_CHECK int ledger_reserve(struct ledger_entry *e, const struct ledger_chain *c,
+			      const struct ledger_draft *d, uint64_t labels, struct err *err);
 /* released: labels that left this host in the session. */
-int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
-		  const struct ledger_draft *d, uint64_t released, uint64_t rows, uint64_t floats,
-		  const uint8_t transcript[32], struct err *err);
-int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
-		  const struct ledger_draft *d, uint64_t asked, struct err *err);
-int ledger_close(struct ledger_entry *e, const struct ledger_chain *c, const struct ledger_draft *d,
-		 struct err *err);
+MUST_CHECK int ledger_settle(struct ledger_entry *e, const struct ledger_chain *c,
+			     const struct ledger_draft *d, uint64_t released, uint64_t rows,
+			     uint64_t floats, const uint8_t transcript[32], struct err *err);
+MUST_CHECK int ledger_refuse(struct ledger_entry *e, const struct ledger_chain *c,
+			     const struct ledger_draft *d, uint64_t labels, struct err *err);
+MUST_CHECK int ledger_close(struct ledger_entry *e, const struct ledger_chain *c,
+			    const struct ledger_draft *d, struct err *err);
 
 #endif

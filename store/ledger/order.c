@@ -1,7 +1,8 @@
 /* store/ledger/order.c - the order of the entries of a store that was restored.
  *
  * Entries that partners have handed back stand behind those that were in the backup, chain after
- * chain. What an entry says of our labels toward everybody tells where it stood. */
+ * chain. An entry's total of our labels toward everybody tells where the entry stood. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ static struct strand *next_strand(struct strands *all)
 
 static void take_next(struct strands *all, struct strand *s, struct ledger_signed *out)
 {
+	assert(s != NULL && s->next < s->n);
 	*out = all->x->at[s->at[s->next++]];
 	if (is_ours(all, &out->entry))
 		ledger_lineage_take(lineage_of(all, out->entry.lineage), &s->chain, &out->entry);

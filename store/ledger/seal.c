@@ -174,18 +174,18 @@ void ledger_export_seal(struct ledger_export *x, int64_t time_ms, const char *no
 
 /* ---- does it hold ---- */
 
-struct look { /* at one export */
+struct check { /* at one export */
 	const struct ledger_export *x;
 	struct ledger_report *report;
 	struct ledger_chain own; /* findings about the export as a whole stand under its owner */
 };
 
-static struct ledger_name owner_of(const struct look *l)
+static struct ledger_name owner_of(const struct check *l)
 {
 	return ledger_name_of(l->report, l->x->owner.sign_key);
 }
 
-static void check_length(const struct look *l, const struct ledger_length *said,
+static void check_length(const struct check *l, const struct ledger_length *said,
 			 const struct ledger_length *here)
 {
 	struct ledger_name partner = ledger_name_of(l->report, said->partner);
@@ -208,7 +208,7 @@ static void check_length(const struct look *l, const struct ledger_length *said,
 }
 
 /* Both lists ascend; the stated one may be any stranger's. */
-static void check_chains(const struct look *l)
+static void check_chains(const struct check *l)
 {
 	const struct ledger_export *x = l->x;
 	struct ledger_length *here;
@@ -227,7 +227,7 @@ static void check_chains(const struct look *l)
 	free(here);
 }
 
-static void check_statements(const struct look *l)
+static void check_statements(const struct check *l)
 {
 	const struct ledger_export *x = l->x;
 
@@ -245,7 +245,7 @@ static void check_statements(const struct look *l)
 }
 
 /* The first one of many is enough. */
-static void check_foreign(const struct look *l)
+static void check_foreign(const struct check *l)
 {
 	const struct ledger_export *x = l->x;
 
@@ -271,7 +271,7 @@ static void check_foreign(const struct look *l)
 	}
 }
 
-static void check_signature(const struct look *l)
+static void check_signature(const struct check *l)
 {
 	uint8_t hash[LEDGER_HASH];
 
@@ -284,7 +284,7 @@ static void check_signature(const struct look *l)
 		     owner_of(l).text);
 }
 
-static void note(const struct look *l, const char *what)
+static void note(const struct check *l, const char *what)
 {
 	FIND(l->report, &l->own, LEDGER_NOT_CHECKED, 0, true, "not checked: %s", what);
 }
@@ -303,7 +303,7 @@ static int by_key(const void *a, const void *b)
 		      (*(const struct ledger_party *const *)b)->key, LEDGER_KEY);
 }
 
-static void check_once(const struct look *l, const struct ledger_party **at, size_t n,
+static void check_once(const struct check *l, const struct ledger_party **at, size_t n,
 		       int (*by)(const void *, const void *))
 {
 	qsort(at, n, sizeof(*at), by);
@@ -314,7 +314,7 @@ static void check_once(const struct look *l, const struct ledger_party **at, siz
 			     owner_of(l).text, ledger_name_of(l->report, at[k]->sign_key).text);
 }
 
-static void check_parties(const struct look *l)
+static void check_parties(const struct check *l)
 {
 	const struct ledger_export *x = l->x;
 	const struct ledger_party **at = mem_array(x->n_parties + 1, sizeof(*at));
@@ -327,8 +327,8 @@ static void check_parties(const struct look *l)
 	free(at);
 }
 
-/* What one says of the other's keys, the other says too. */
-static void check_partner_key(const struct look *l, const struct ledger_party *other)
+/* The keys that one export states for the other's owner must be those that the other states. */
+static void check_partner_key(const struct check *l, const struct ledger_party *other)
 {
 	for (size_t k = 0; k < l->x->n_parties; k++) {
 		const struct ledger_party *p = &l->x->parties[k];
@@ -343,30 +343,30 @@ static void check_partner_key(const struct look *l, const struct ledger_party *o
 
 /* ---- what the auditor asked for ---- */
 
-static void check_asked(const struct look *l, const struct ledger_asked *asked)
+static void check_request(const struct check *l, const struct ledger_request *request)
 {
 	const struct ledger_export *x = l->x;
 
-	if (asked->nonce != NULL && x->nonce[0] == '\0')
+	if (request->nonce != NULL && x->nonce[0] == '\0')
 		FIND(l->report, &l->own, LEDGER_NONCE, 0, false,
 		     "the export of %s was made without a nonce, not with '%.60s'",
-		     owner_of(l).text, asked->nonce);
-	else if (asked->nonce != NULL && strcmp(x->nonce, asked->nonce) != 0)
+		     owner_of(l).text, request->nonce);
+	else if (request->nonce != NULL && strcmp(x->nonce, request->nonce) != 0)
 		FIND(l->report, &l->own, LEDGER_NONCE, 0, false,
 		     "the export of %s was made for another audit: with the nonce '%.60s', not "
 		     "'%.60s'",
-		     owner_of(l).text, x->nonce, asked->nonce);
-	if (x->time_ms < asked->since_ms)
+		     owner_of(l).text, x->nonce, request->nonce);
+	if (x->time_ms < request->since_ms)
 		FIND(l->report, &l->own, LEDGER_NONCE, 0, false,
 		     "the export of %s is old: it was made %llu s before the time that is asked "
 		     "for",
-		     owner_of(l).text, ULL((asked->since_ms - x->time_ms) / 1000));
+		     owner_of(l).text, ULL((request->since_ms - x->time_ms) / 1000));
 }
 
 /* ---- what was not checked ---- */
 
 /* Partners whose own exports are not here: only those would show the end cut off. */
-static void note_alone(const struct look *l, const struct ledger_export *other)
+static void note_alone(const struct check *l, const struct ledger_export *other)
 {
 	enum { NAMED = 3 };
 	struct buf names = { 0 };
@@ -391,8 +391,8 @@ static void note_alone(const struct look *l, const struct ledger_export *other)
 	buf_release(&names);
 }
 
-static void note_unchecked(const struct look *l, const struct ledger_export *other,
-			   const struct ledger_asked *asked)
+static void note_unchecked(const struct check *l, const struct ledger_export *other,
+			   const struct ledger_request *request)
 {
 	struct ledger_name owner = owner_of(l);
 	char text[ERR_TEXT_MAX / 2];
@@ -405,7 +405,7 @@ static void note_unchecked(const struct look *l, const struct ledger_export *oth
 			 owner.text);
 		note(l, text);
 	}
-	if (asked->nonce == NULL && asked->since_ms == 0) {
+	if (request->nonce == NULL && request->since_ms == 0) {
 		snprintf(text, sizeof(text),
 			 "that the export of %s is not an old one: no nonce and no time was asked "
 			 "for (--nonce, --since)",
@@ -421,43 +421,43 @@ static void note_unchecked(const struct look *l, const struct ledger_export *oth
 
 /* ---- all of it ---- */
 
-static void look_init(struct look *l, const struct ledger_export *x, struct ledger_report *r)
+static void check_init(struct check *l, const struct ledger_export *x, struct ledger_report *r)
 {
 	l->x = x;
 	l->report = r;
 	ledger_chain_init(&l->own, x->owner.sign_key, x->owner.sign_key);
 }
 
-static void check_whole(const struct look *l, const struct ledger_asked *asked)
+static void check_whole(const struct check *l, const struct ledger_request *request)
 {
 	check_chains(l);
 	check_statements(l);
 	check_foreign(l);
 	check_parties(l);
 	check_signature(l);
-	check_asked(l, asked);
+	check_request(l, request);
 }
 
-int ledger_audit(const struct ledger_export *x, size_t n, const struct ledger_asked *asked,
+int ledger_audit(const struct ledger_export *x, size_t n, const struct ledger_request *request,
 		 struct ledger_report *r)
 {
-	struct look look[2];
+	struct check check[2];
 
 	assert(n == 1 || n == 2);
 	for (size_t i = 0; i < n; i++) {
-		look_init(&look[i], &x[i], r);
-		check_whole(&look[i], asked);
+		check_init(&check[i], &x[i], r);
+		check_whole(&check[i], request);
 	}
 	if (n == 2) {
-		ledger_verify_pair(&x[0], &x[1], r);
-		check_partner_key(&look[0], &x[1].owner);
-		check_partner_key(&look[1], &x[0].owner);
+		err_ignore(ledger_verify_pair(&x[0], &x[1], r)); /* r counts them all */
+		check_partner_key(&check[0], &x[1].owner);
+		check_partner_key(&check[1], &x[0].owner);
 	} else {
-		ledger_verify(&x[0], r);
+		err_ignore(ledger_verify(&x[0], r));
 	}
-	note(&look[0], "whose keys these are: compare the fingerprints with what each company's "
-		       "`fkge id --fingerprint` shows");
+	note(&check[0], "whose keys these are: compare the fingerprints with what each company's "
+			"`fkge id --fingerprint` shows");
 	for (size_t i = 0; i < n; i++)
-		note_unchecked(&look[i], n == 2 ? &x[1 - i] : NULL, asked);
+		note_unchecked(&check[i], n == 2 ? &x[1 - i] : NULL, request);
 	return r->faults > 0 ? ERR_LEDGER : 0;
 }

@@ -77,14 +77,14 @@ struct ledger_stated {
 
 void ledger_statement_encode(const struct ledger_statement *s, uint8_t out[LEDGER_STATEMENT_BYTES]);
 /* Strict, as ledger_decode().  ERR_LEDGER. */
-int ledger_statement_decode(struct ledger_statement *s, const uint8_t *bytes, size_t n,
-			    struct err *err);
+MUST_CHECK int ledger_statement_decode(struct ledger_statement *s, const uint8_t *bytes, size_t n,
+				       struct err *err);
 
 /* Fill hash and signature; the statement is the caller's. */
 void ledger_statement_sign(struct ledger_stated *s, const uint8_t key[LEDGER_SECRET]);
 void ledger_statement_hash(const struct ledger_statement *s, uint8_t out[LEDGER_HASH]);
 /* Hash and signature; ERR_LEDGER. */
-int ledger_statement_check_signature(const struct ledger_stated *s, struct err *err);
+MUST_CHECK int ledger_statement_check_signature(const struct ledger_stated *s, struct err *err);
 
 /* ---- the account: after some statements; all zero is the one before the first ---- */
 
@@ -97,7 +97,7 @@ struct ledger_training {
 	double step[DP_ORDERS];	      /* ... and one step of it, which others often are */
 };
 
-/* What all steps have cost at this delta; 0 for none. */
+/* The cost of all steps at this delta; 0 for none. */
 double ledger_training_epsilon(const struct ledger_training *t, double delta);
 /* Of all these statements by their privacy loss (dp/pld_steps.h), or by their curves where that
  * is less: the smallest that can be shown.  Rule (3) is by the curves. */
@@ -107,14 +107,15 @@ uint64_t ledger_training_left(const struct ledger_training *t, const struct ledg
 /* The next statement, ready to be signed: `like` with number, chain, steps, total and time
  * filled in.  ERR_USAGE: figures that have no price; ERR_BUDGET, with what is left in words,
  * when so many steps would pass the cap. */
-int ledger_training_next(struct ledger_statement *s, const struct ledger_training *t,
-			 const struct ledger_statement *like, uint64_t steps, int64_t time_ms,
-			 struct err *err);
+MUST_CHECK int ledger_training_next(struct ledger_statement *s, const struct ledger_training *t,
+				    const struct ledger_statement *like, uint64_t steps,
+				    int64_t time_ms, struct err *err);
 /* May s be the next one?  ERR_LEDGER with the rule that it breaks; ERR_BUDGET for rule 3. */
-int ledger_training_check(const struct ledger_training *t, const struct ledger_statement *s,
-			  struct err *err);
+MUST_CHECK int ledger_training_check(const struct ledger_training *t,
+				     const struct ledger_statement *s, struct err *err);
 /* Check rules, hash and signature, then take it; on failure the account is as it was. */
-int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s, struct err *err);
+MUST_CHECK int ledger_training_add(struct ledger_training *t, const struct ledger_stated *s,
+				   struct err *err);
 /* For who goes on behind a fault, or has checked already: take it, whatever it says. */
 void ledger_training_force(struct ledger_training *t, const struct ledger_stated *s);
 

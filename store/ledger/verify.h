@@ -45,7 +45,7 @@ struct ledger_export {
 	size_t n;
 	struct ledger_stated *stated; /* about the owner's own training; hashes as stated */
 	size_t n_stated;
-	/* What ledger_export_seal() adds. */
+	/* Fields that ledger_export_seal() adds. */
 	int64_t time_ms;	      /* when it was made, by its owner's clock */
 	char nonce[LEDGER_NONCE_MAX]; /* the auditor's; empty: none */
 	struct ledger_length *chains; /* by partner, ascending */
@@ -122,40 +122,40 @@ struct ledger_report {
 
 void ledger_report_release(struct ledger_report *r);
 
-/* What the auditor demands of exports beside that they hold. */
-struct ledger_asked {
+/* The auditor's demands on exports, beside that they hold. */
+struct ledger_request {
 	const char *nonce; /* NULL: nothing was asked */
 	int64_t since_ms;  /* made then or later; 0: nothing was asked */
 };
 
 /* One export, or two of partners, as a whole and entry by entry, and what was not checked.
  * Returns 0, or ERR_LEDGER when there is a fault.  *r is zeroed but for name and name_ctx. */
-int ledger_audit(const struct ledger_export *x, size_t n, const struct ledger_asked *asked,
-		 struct ledger_report *r);
+MUST_CHECK int ledger_audit(const struct ledger_export *x, size_t n,
+			    const struct ledger_request *request, struct ledger_report *r);
 
 /* The entries and statements alone: whether the export is signed is not looked at.
  * Returns 0, or ERR_LEDGER when there is a fault.  *r must be zeroed or released. */
-int ledger_verify(const struct ledger_export *x, struct ledger_report *r);
+MUST_CHECK int ledger_verify(const struct ledger_export *x, struct ledger_report *r);
 /* Each alone (ledger_verify() findings first), then against each other.  They are of two owners;
  * the chain compared is the one between the two. */
-int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export *b,
-		       struct ledger_report *r);
+MUST_CHECK int ledger_verify_pair(const struct ledger_export *a, const struct ledger_export *b,
+				  struct ledger_report *r);
 
 /* The chains that an intact export contains, each to be released and freed; *out by
  * free().  ERR_LEDGER at the first fault. */
-int ledger_export_chains(const struct ledger_export *x, struct ledger_chain ***out, size_t *n,
-			 struct err *e);
+MUST_CHECK int ledger_export_chains(const struct ledger_export *x, struct ledger_chain ***out,
+				    size_t *n, struct err *e);
 
-/* What a session would spend of what is left. */
+/* The spending of a session, against what is left. */
 struct ledger_quote {
-	uint64_t asked, pair_spent, pair_cap, lineage_spent, lineage_cap;
+	uint64_t labels, pair_spent, pair_cap, lineage_spent, lineage_cap;
 	double pair_epsilon, lineage_epsilon;		  /* now */
 	double pair_epsilon_after, lineage_epsilon_after; /* with the labels asked for */
 	bool fits;
 };
-int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
-		 const struct ledger_lineage *lineage, uint64_t labels, struct ledger_quote *out,
-		 struct err *e);
+MUST_CHECK int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
+			    const struct ledger_lineage *lineage, uint64_t labels,
+			    struct ledger_quote *out, struct err *e);
 
 /* ---- JSON (store/export.c, in store_lib) ----
  *
@@ -169,9 +169,10 @@ int ledger_quote(const struct ledger_chain *c, const uint8_t host[LEDGER_KEY],
  * Fields are named as in store/ledger/entry.h and store/ledger/statement.h and re-encoded when
  * read, so that what is shown is what is signed.  Every key must be there, once, and no other. */
 
-void ledger_export_write(const struct ledger_export *x, struct buf *out);
+void store_export_write(const struct ledger_export *x, struct buf *out);
 /* ERR_INPUT: no such file; ERR_VERSION: of a later fkge; ERR_LEDGER: keys are missing, unknown or
  * repeated, or an export of version 1, which nobody signed as a whole. */
-int ledger_export_read(struct ledger_export *x, const void *json, size_t n, struct err *e);
+MUST_CHECK int store_export_read(struct ledger_export *x, const void *json, size_t n,
+				 struct err *e);
 
 #endif

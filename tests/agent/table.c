@@ -18,7 +18,7 @@ static void later(struct table *t, struct happens h)
 	t->queue[t->tail++] = h;
 }
 
-static void post(struct seat *s, struct agent_event *e)
+static void post(struct table_agent *s, struct agent_event *e)
 {
 	if (s->core == NULL)
 		return;
@@ -27,18 +27,39 @@ static void post(struct seat *s, struct agent_event *e)
 	agent_core_event(s->core, e);
 }
 
-static size_t seat_by_key(const struct table *t, const uint8_t key[32])
+/* FNV-1a over what the core asks for: two runs that differ in it have behaved differently. */
+static void trace(struct table_agent *s, const void *bytes, size_t n)
+{
+	for (const uint8_t *at = bytes; n > 0; n--, at++)
+		s->trace = (s->trace ^ *at) * UINT64_C(0x100000001b3);
+}
+
+static void trace_number(struct table_agent *s, uint64_t number)
+{
+	trace(s, &number, sizeof(number));
+}
+
+/* Private tables are drawn anew each time (libsodium). */
+static void trace_tables(struct table_agent *s, const struct store_checkpoint *info)
+{
+	if (!(s->config.train.kge.dp.epsilon > 0))
+		trace(s, info->digest, STORE_DIGEST);
+	trace(s, &info->valid_score, sizeof(info->valid_score));
+	trace(s, info->protocol, strlen(info->protocol));
+}
+
+static size_t agent_by_key(const struct table *t, const uint8_t key[32])
 {
 	size_t i = 0;
 
-	while (i < SEATS && memcmp(t->seat[i].key, key, 32) != 0)
+	while (i < AGENTS && memcmp(t->agent[i].key, key, 32) != 0)
 		i++;
 	return i;
 }
 
 /* ---- effects ---- */
 
-static void count_sent(struct seat *s, const struct buf *b)
+static void count_sent(struct table_agent *s, const struct buf *b)
 {
 	struct net_msg m;
 	struct err e = { 0 };
@@ -54,7 +75,7 @@ static void count_sent(struct seat *s, const struct buf *b)
 void table_inject(struct table *t, size_t from, size_t to, struct buf *b)
 {
 	later(t, (struct happens){ .what = AT_MESSAGE,
-				   .seat = to,
+				   .agent = to,
 				   .from = from,
 				   .bytes = mem_copy(b->base, b->len),
 				   .n = b->len });
@@ -63,13 +84,16 @@ void table_inject(struct table *t, size_t from, size_t to, struct buf *b)
 
 static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size_t n)
 {
-	struct seat *s = ctx;
-	size_t to = seat_by_key(s->table, peer);
+	struct table_agent *s = ctx;
+	size_t to = agent_by_key(s->table, peer);
 	struct buf b = { 0 };
 
-	if (to == SEATS || !s->table->up[s->at][to])
+	if (s->muted)
+		return ERR_UNREACHABLE;
+	if (to == AGENTS || !s->table->up[s->at][to])
 		return ERR_UNREACHABLE;
 	buf_add(&b, bytes, n);
+	trace(s, bytes, n);
 	count_sent(s, &b);
 	if (s->table->tamper)
 		s->table->tamper(s->table->ctx, s->table, s->at, to, &b);
@@ -79,31 +103,41 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 	return 0;
 }
 
-static void note_said(struct seat *s, const struct store_round_member *m)
+static void note_said(struct table_agent *s, const struct store_round_member *m)
 {
-	s->said += m->has_said;
-	s->said_refused += m->refused[0] != '\0';
-	s->said_otherwise +=
-		m->has_said &&
-		(m->said_rows_out != m->rows_in || m->said_rows_in != m->rows_out ||
-		 m->said_floats_out != m->floats_in || m->said_floats_in != m->floats_out);
+	s->accounts += m->has_account;
+	s->accounts_refused += m->refused[0] != '\0';
+	s->accounts_differ +=
+		m->has_account &&
+		(m->their_rows_out != m->rows_in || m->their_rows_in != m->rows_out ||
+		 m->their_floats_out != m->floats_in || m->their_floats_in != m->floats_out);
 }
 
-static void note_round(struct seat *s, const struct store_round *r)
+static void note_round(struct table_agent *s, const struct store_round *r)
 {
 	memcpy(s->last_proposer, r->proposer, 32);
-	for (uint32_t i = 0; i < r->n_seats; i++)
+	for (uint32_t i = 0; i < r->n_participants; i++)
 		note_said(s, &r->members[i]);
 }
 
 static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 
 	struct err e = { 0 };
 
+	if (s->muted) {
+		store_batch_release(batch);
+		return;
+	}
 	for (size_t i = 0; i < batch->n; i++) {
 		s->writes[batch->at[i].kind]++;
+		trace_number(s, batch->at[i].kind);
+		if (batch->at[i].kind == STORE_PUT_CHECKPOINT)
+			trace_tables(s, &batch->at[i].u.checkpoint.info);
+		if (batch->at[i].kind == STORE_ADD_STATEMENT)
+			trace(s, batch->at[i].u.statement.signature,
+			      sizeof(batch->at[i].u.statement.signature));
 		if (batch->at[i].kind == STORE_PUT_ROUND)
 			note_round(s, &batch->at[i].u.round);
 		if (batch->at[i].kind == STORE_CHANGE_ROUND)
@@ -113,26 +147,29 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	if (disk_apply(&s->disk, batch, &e) != 0)
 		abort();
 	store_batch_release(batch);
-	later(s->table, (struct happens){ .what = AT_COMMIT, .seat = s->at, .ticket = ticket });
+	later(s->table, (struct happens){ .what = AT_COMMIT, .agent = s->at, .ticket = ticket });
 }
 
 static void io_read_entries(void *ctx, const uint8_t sign_key[32], uint64_t first, size_t max,
 			    uint64_t ticket)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 	struct happens h = {
-		.what = AT_ENTRIES, .seat = s->at, .ticket = ticket, .first = first, .max = max
+		.what = AT_ENTRIES, .agent = s->at, .ticket = ticket, .first = first, .max = max
 	};
 
+	if (s->muted)
+		return;
 	memcpy(h.key, sign_key, 32);
 	later(s->table, h);
 }
 
 static void io_start_job(void *ctx, struct agent_job *job)
 {
-	struct seat *s = ctx;
-	struct happens h = { .what = AT_JOB, .seat = s->at, .job = job };
+	struct table_agent *s = ctx;
+	struct happens h = { .what = AT_JOB, .agent = s->at, .job = job };
 
+	trace_number(s, job->kind);
 	if (!s->table->held && !(s->table->holds && s->table->holds(s->table, s->at, job))) {
 		later(s->table, h);
 		return;
@@ -158,14 +195,16 @@ void table_let_jobs_end(struct table *t)
 
 static void io_set_timer(void *ctx, enum agent_timer which, uint64_t delay_ms)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 
+	trace_number(s, which);
+	trace_number(s, delay_ms);
 	s->due[which] = s->table->now_ms + delay_ms;
 }
 
 static void io_cancel_timer(void *ctx, enum agent_timer which)
 {
-	((struct seat *)ctx)->due[which] = UINT64_MAX;
+	((struct table_agent *)ctx)->due[which] = UINT64_MAX;
 }
 
 static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
@@ -175,21 +214,24 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 
 static void io_disconnect(void *ctx, const uint8_t peer[32])
 {
-	struct seat *s = ctx;
-	size_t to = seat_by_key(s->table, peer);
+	struct table_agent *s = ctx;
+	size_t to = agent_by_key(s->table, peer);
 
-	if (to == SEATS)
+	if (s->muted)
+		return;
+	if (to == AGENTS)
 		return;
 	s->table->up[s->at][to] = false;
-	later(s->table, (struct happens){ .what = AT_DOWN, .seat = to, .from = s->at });
+	later(s->table, (struct happens){ .what = AT_DOWN, .agent = to, .from = s->at });
 }
 
 static void io_notify(void *ctx, const struct agent_notice *n)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 
 	s->notices[n->kind]++;
 	s->cause[n->kind] = n->cause;
+	trace(s, n->text, strlen(n->text));
 	snprintf(s->last, sizeof(s->last), "%s", n->text);
 	if (getenv("TABLE_VERBOSE"))
 		fprintf(stderr, "%llu: %zu: %s\n", (unsigned long long)s->table->now_ms, s->at,
@@ -198,7 +240,7 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 
 static void io_draw(void *ctx, void *out, size_t n)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 
 	for (uint8_t *at = out; n > 0; n--)
 		*at++ = (uint8_t)(rng_u64(&s->draw) >> 33);
@@ -223,7 +265,7 @@ static int train_on(void *ctx, const struct graph *g, struct kge_emb *tables, ui
 
 static int evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
 {
-	struct seat *s = ctx;
+	struct table_agent *s = ctx;
 
 	(void)work, (void)job;
 	if (s->improvements > 0) {
@@ -236,7 +278,7 @@ static int evaluate(void *ctx, const struct kge_emb *work, struct agent_job *job
 
 /* ---- birth ---- */
 
-static void make_graph(struct seat *s)
+static void make_graph(struct table_agent *s)
 {
 	char name[16];
 
@@ -255,29 +297,39 @@ static void make_graph(struct seat *s)
 	s->names = agent_names_new(s->graph);
 }
 
-static void make_config(struct seat *s)
+/* What ships, but small and quick, and nothing that goes by the clock of an owner. */
+static void make_config(struct table_agent *s)
 {
-	agent_config_defaults(&s->config);
-	s->config.spend_useless = true; /* graphs of a test are small */
-	snprintf(s->config.name, sizeof(s->config.name), "seat-%zu", s->at);
-	s->config.first_epochs = s->config.eval_every = s->config.round_epochs = 1;
-	s->config.ppat_steps = 3;
-	s->config.ppat_batch = 4;
-	s->config.ppat_hidden = 4;
-	s->config.teachers = 2;
-	s->config.reserve_labels = 8;
-	s->config.lease_ms = 5000;
-	s->config.session_limit_ms = 60000;
-	s->config.retry_min_ms = 50;
-	s->config.retry_max_ms = 3000;
+	struct config *c = &s->config;
+
+	config_init(c);
+	free(c->name);
+	c->name = mem_printf("agent-%zu", s->at);
+	c->model.dim = 4;
+	c->model.gamma = 4;
+	c->privacy.useless_sessions = CONFIG_SPEND_USELESS; /* graphs of a test are small */
+	c->federation.share = CONFIG_SHARE_BOTH;
+	c->train.epochs = c->train.eval_every = c->federation.epochs_per_round = 1;
+	c->federation.local_rounds = c->federation.max_rounds = 0;
+	c->federation.names_every_s = c->federation.gather_s = c->federation.sleep_s = 0;
+	c->ppat.steps = 3;
+	c->ppat.batch = 4;
+	c->ppat.pool = 6;
+	c->ppat.hidden = 4;
+	c->ppat.teachers = 2;
+	c->ppat.teacher_steps = c->ppat.student_steps = 2;
+	c->privacy.reserve_labels = 8;
+	c->federation.lease_s = 5;
+	c->federation.session_s = 60;
+	c->rounds.compare_rounds = c->rounds.stop_when_worse = 0;
 	s->improvements = 1;
 }
 
 void table_init(struct table *t, uint64_t seed)
 {
 	*t = (struct table){ .now_ms = 1000, .job_ms = 1 };
-	for (size_t i = 0; i < SEATS; i++) {
-		struct seat *s = &t->seat[i];
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &t->agent[i];
 		uint8_t from[32] = { (uint8_t)(i + 1) };
 
 		s->table = t;
@@ -307,18 +359,24 @@ void table_init(struct table *t, uint64_t seed)
 	}
 }
 
-static void list_peers(struct seat *s)
+void table_goes_back(struct table *t)
+{
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.after = CONFIG_AFTER_BACK;
+}
+
+static void list_peers(struct table_agent *s)
 {
 	struct store_batch b = { 0 };
 	struct err e = { 0 };
 
-	for (size_t i = 0; i < SEATS - 1; i++) {
-		const struct seat *o = &s->table->seat[i < s->at ? i : i + 1];
+	for (size_t i = 0; i < AGENTS - 1; i++) {
+		const struct table_agent *o = &s->table->agent[i < s->at ? i : i + 1];
 		struct store_peer p = { .status = STORE_LISTED };
 
 		memcpy(p.key, o->key, 32);
 		memcpy(p.sign_key, o->sign_public, 32);
-		snprintf(p.name, sizeof(p.name), "seat-%zu", o->at);
+		snprintf(p.name, sizeof(p.name), "agent-%zu", o->at);
 		store_batch_peer(&b, &p);
 	}
 	if (disk_apply(&s->disk, &b, &e) != 0)
@@ -334,7 +392,21 @@ static const struct store_meta *find_meta(const struct store_core *saved, const 
 	return NULL;
 }
 
-static void start(struct seat *s)
+static struct kge_emb *first_tables(const struct table_agent *s)
+{
+	uint32_t n_ent = graph_vocab_count(s->graph->entities);
+	uint32_t n_rel = graph_vocab_count(s->graph->relations);
+	struct rng r;
+
+	if (s->by_settings) { /* as agent/start.c has them */
+		rng_seed(&r, s->config.train.kge.seed);
+		return config_tables(&s->config, n_ent, n_rel, &r);
+	}
+	rng_seed(&r, 7 + s->at);
+	return kge_emb_new(kge_model_find("transe"), 4, 4.0F, n_ent, n_rel, &r);
+}
+
+static void start(struct table_agent *s)
 {
 	struct store_core saved;
 	struct agent_parts parts = { .config = &s->config,
@@ -346,19 +418,17 @@ static void start(struct seat *s)
 				     .key = s->key,
 				     .sign_public = s->sign_public,
 				     .sign_secret = s->sign_secret,
-				     .lineage = s->lineage };
+				     .lineage = s->lineage,
+				     .rounds_host = s->rounds_host,
+				     .retry_min_ms = 50,
+				     .retry_max_ms = 3000 };
 	struct err e = { 0 };
-	struct rng r;
 
 	disk_load(&s->disk, s->sign_public, &saved);
-	rng_seed(&r, 7 + s->at);
-	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables)
-				      : kge_emb_new(kge_model_find("transe"), 4, 4.0F,
-						    graph_vocab_count(s->graph->entities),
-						    graph_vocab_count(s->graph->relations), &r);
+	parts.best = s->disk.has_best ? kge_emb_copy(s->disk.tables) : first_tables(s);
 	parts.latest = s->disk.has_latest ? kge_emb_copy(s->disk.latest_tables) : NULL;
 	parts.part = find_meta(&saved, AGENT_META_PART);
-	parts.look = find_meta(&saved, AGENT_META_LOOK);
+	parts.validation = find_meta(&saved, AGENT_META_VALIDATION);
 	if (agent_core_new(&s->core, &parts, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		abort();
@@ -369,52 +439,79 @@ static void start(struct seat *s)
 
 void table_start(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		list_peers(&t->seat[i]);
-		start(&t->seat[i]);
+	for (size_t i = 0; i < AGENTS; i++) {
+		list_peers(&t->agent[i]);
+		start(&t->agent[i]);
 	}
+	if (t->started != NULL)
+		t->started(t);
 }
 
 static bool of_dead(const struct happens *h, size_t at)
 {
-	return h->seat == at && h->what != AT_UP && h->what != AT_DOWN;
+	return h->agent == at && h->what != AT_UP && h->what != AT_DOWN;
+}
+
+/* A worker ends before the core goes: nothing of either gets out. */
+static void end_job(struct table *t, size_t at, struct agent_job *job)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_JOB_DONE, .job = job };
+
+	job->status = ERR_CANCELED;
+	post(&t->agent[at], &e);
 }
 
 void table_kill(struct table *t, size_t at)
 {
-	size_t kept = t->head;
+	size_t kept = t->head, end;
 
-	for (size_t i = t->head; i < t->tail; i++) {
+	t->agent[at].muted = true;
+	post(&t->agent[at], &(struct agent_event){ .kind = AGENT_EVENT_STOP });
+	end = t->tail;
+
+	for (size_t i = t->head; i < end; i++) {
 		struct happens h = t->queue[i];
 
 		if (!of_dead(&h, at)) {
 			t->queue[kept++] = h;
 			continue;
 		}
-		if (h.what == AT_JOB) /* its worker ends before the core goes */
-			free(h.job);
+		if (h.what == AT_JOB)
+			end_job(t, at, h.job);
 		free(h.bytes);
 	}
+	assert(t->tail == end); /* muted: nothing new */
 	t->tail = kept;
-	for (size_t to = 0; to < SEATS; to++)
+	for (size_t to = 0; to < AGENTS; to++)
 		if (to != at && t->up[to][at])
 			table_link(t, to, at, false);
-	agent_core_free(t->seat[at].core);
-	t->seat[at].core = NULL;
+	agent_core_free(t->agent[at].core);
+	t->agent[at].core = NULL;
+	t->agent[at].muted = false;
 	for (int k = 0; k < AGENT_TIMERS; k++)
-		t->seat[at].due[k] = UINT64_MAX;
+		t->agent[at].due[k] = UINT64_MAX;
 }
 
 void table_restart(struct table *t, size_t at)
 {
-	start(&t->seat[at]);
+	start(&t->agent[at]);
+}
+
+void table_host(struct table *t, size_t at, size_t host)
+{
+	struct table_agent *s = &t->agent[at];
+
+	s->config.rounds.topology = FED_HOSTED;
+	free(s->config.rounds.host);
+	s->config.rounds.host = mem_printf("agent-%zu", host);
+	memcpy(s->rounds_host, t->agent[host].key, FED_KEY);
 }
 
 void table_link(struct table *t, size_t a, size_t b, bool up)
 {
 	for (int k = 0; k < 2; k++, a ^= b, b ^= a, a ^= b) {
 		t->up[a][b] = up;
-		later(t, (struct happens){ .what = up ? AT_UP : AT_DOWN, .seat = a, .from = b });
+		later(t, (struct happens){ .what = up ? AT_UP : AT_DOWN, .agent = a, .from = b });
 	}
 }
 
@@ -422,11 +519,11 @@ void table_link(struct table *t, size_t a, size_t b, bool up)
 
 static void happen(struct table *t, struct happens h)
 {
-	struct seat *s = &t->seat[h.seat];
+	struct table_agent *s = &t->agent[h.agent];
 	struct agent_event e = { .ticket = h.ticket, .job = h.job, .bytes = h.bytes, .n = h.n };
 	struct ledger_signed *at = NULL;
 
-	memcpy(e.peer, t->seat[h.from].key, 32);
+	memcpy(e.peer, t->agent[h.from].key, 32);
 	e.kind = h.what == AT_COMMIT	? AGENT_EVENT_COMMITTED
 		 : h.what == AT_JOB	? AGENT_EVENT_JOB_DONE
 		 : h.what == AT_UP	? AGENT_EVENT_LINK_UP
@@ -436,6 +533,7 @@ static void happen(struct table *t, struct happens h)
 	if (h.what == AT_JOB) {
 		t->now_ms += t->job_ms;
 		h.job->status = h.job->run(h.job); /* also when nobody waits any more */
+		trace(s, &h.job->score, sizeof(h.job->score));
 	}
 	if (h.what == AT_ENTRIES) {
 		at = mem_array(h.max + 1, sizeof(*at));
@@ -450,7 +548,7 @@ static void happen(struct table *t, struct happens h)
 void table_deliver(struct table *t, size_t from, size_t to, struct buf *b)
 {
 	struct happens h = { .what = AT_MESSAGE,
-			     .seat = to,
+			     .agent = to,
 			     .from = from,
 			     .bytes = mem_copy(b->base, b->len),
 			     .n = b->len };
@@ -461,9 +559,9 @@ void table_deliver(struct table *t, size_t from, size_t to, struct buf *b)
 
 static void timers_until(struct table *t, uint64_t ms)
 {
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		for (int k = 0; k < AGENT_TIMERS; k++) {
-			struct seat *s = &t->seat[i];
+			struct table_agent *s = &t->agent[i];
 			struct agent_event e = { .kind = AGENT_EVENT_TIMER,
 						 .timer = (enum agent_timer)k };
 
@@ -490,10 +588,10 @@ static uint64_t next_due(const struct table *t)
 {
 	uint64_t at = UINT64_MAX;
 
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		for (int k = 0; k < AGENT_TIMERS; k++)
-			if (t->seat[i].due[k] < at)
-				at = t->seat[i].due[k];
+			if (t->agent[i].due[k] < at)
+				at = t->agent[i].due[k];
 	return at;
 }
 
@@ -516,22 +614,23 @@ void table_run(struct table *t, uint64_t until_ms, size_t steps)
 
 struct peer *table_peer(struct table *t, size_t at, size_t other)
 {
-	return peer_find(t->seat[at].core, t->seat[other].key);
+	return peer_find(t->agent[at].core, t->agent[other].key);
 }
 
 void table_release(struct table *t)
 {
 	t->tamper = NULL;
-	for (size_t i = 0; i < SEATS; i++)
-		post(&t->seat[i], &(struct agent_event){ .kind = AGENT_EVENT_STOP });
+	for (size_t i = 0; i < AGENTS; i++)
+		post(&t->agent[i], &(struct agent_event){ .kind = AGENT_EVENT_STOP });
 	table_let_jobs_end(t);
 	while (table_step(t))
 		;
-	for (size_t i = 0; i < SEATS; i++) {
-		agent_core_free(t->seat[i].core);
-		disk_release(&t->seat[i].disk);
-		agent_names_free(t->seat[i].names);
-		graph_free(t->seat[i].graph);
+	for (size_t i = 0; i < AGENTS; i++) {
+		agent_core_free(t->agent[i].core);
+		disk_release(&t->agent[i].disk);
+		agent_names_free(t->agent[i].names);
+		graph_free(t->agent[i].graph);
+		config_release(&t->agent[i].config);
 	}
 	free(t->queue);
 }

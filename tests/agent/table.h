@@ -2,24 +2,28 @@
  *
  * Messages, commits and jobs happen in the order in which they were asked for;
  * timers when nothing else is left to do.  A test may read, change, drop and
- * add messages between the seats: what a hostile partner could send. */
+ * add messages between the agents: what a hostile partner could send. */
 #ifndef TESTS_AGENT_TABLE_H
 #define TESTS_AGENT_TABLE_H
 
 #include "agent/core/core.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
+#include "agent/core/session_internal.h"
 #include "agent/core/names.h"
 #include "base/rng.h"
 #include "graph/graph.h"
+#include "net/bodies.h"
 #include "tests/sim/disk.h"
 
-enum { SEATS = 3 };
+enum { AGENTS = 3 };
 
 enum happening { AT_MESSAGE, AT_UP, AT_DOWN, AT_COMMIT, AT_JOB, AT_ENTRIES };
 
 struct happens {
 	enum happening what;
-	size_t seat, from;
+	size_t agent, from;
 	uint8_t *bytes;
 	size_t n;
 	uint64_t ticket, first, max;
@@ -29,11 +33,12 @@ struct happens {
 
 struct table;
 
-struct seat {
+struct table_agent {
 	struct table *table;
 	size_t at;
 	struct agent_core *core;
-	struct agent_config config;
+	struct config config;
+	uint8_t rounds_host[32]; /* table_host() */
 	struct agent_io io;
 	struct agent_learner learner;
 	struct graph *graph;
@@ -41,39 +46,48 @@ struct seat {
 	struct disk disk;
 	struct rng draw;
 	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
+	bool muted;		    /* its process is ending: what it asks for does not happen */
 	uint64_t due[AGENT_TIMERS]; /* UINT64_MAX: not set */
+	uint64_t trace;		    /* a hash of all that the core has asked for */
+	bool by_settings;	    /* its first tables are those of config */
 	uint32_t improvements;	    /* training gets better so often */
 	double score;
 	/* counted */
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
 	uint64_t writes[STORE_SCORE_ROUND + 1], commits;
-	uint8_t last_proposer[32];     /* of a round on disk */
-	unsigned said, said_otherwise; /* accounts of members on record: all, those that differ, */
-	unsigned said_refused;	       /* that are not theirs */
+	uint8_t last_proposer[32]; /* of a round on disk */
+	unsigned accounts,
+		accounts_differ;   /* accounts of members on record: all, those that differ, */
+	unsigned accounts_refused; /* that are not theirs */
 	uint64_t sent[NET_MSG_LEDGER_BACK + 1], working; /* CONV that says "still working" */
 	char last[AGENT_TEXT_MAX + 64];			 /* text of the last notice */
 	const char *cause[AGENT_NOTICE_STOPPED + 1];	 /* of the last one of a kind, or NULL */
 };
 
 struct table {
-	struct seat seat[SEATS];
-	bool up[SEATS][SEATS]; /* [a][b]: a believes in its link to b */
+	struct table_agent agent[AGENTS];
+	bool up[AGENTS][AGENTS]; /* [a][b]: a believes in its link to b */
 	struct happens *queue;
 	size_t head, tail, room;
 	uint64_t now_ms, job_ms; /* how long a job takes */
 	bool held;		 /* jobs stay under way: all, or those that ... */
-	bool (*holds)(const struct table *t, size_t seat, const struct agent_job *job);
+	bool (*holds)(const struct table *t, size_t agent, const struct agent_job *job);
 	struct happens job[8];
 	size_t n_jobs;
 	/* Sees each message before it is under way; may change it, or clear it. */
 	void (*tamper)(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes);
 	void *ctx;
+	void (*started)(struct table *t); /* at the end of table_start() */
 };
 
-/* Seats that list each other, all names equal; change seat[].config before table_start(). */
+/* Agents that list each other, all names equal; change agent[].config before table_start(). */
 void table_init(struct table *t, uint64_t seed);
+/* federation.after: back, where the rounds of a story end by themselves; before table_start(). */
+void table_goes_back(struct table *t);
 void table_start(struct table *t);
 void table_release(struct table *t);
+/* Rounds of `at` are hosted by `host`. */
+void table_host(struct table *t, size_t at, size_t host);
 void table_link(struct table *t, size_t a, size_t b, bool up);
 /* Until nothing is under way and no timer is due before `until_ms`; at most `steps`. */
 void table_run(struct table *t, uint64_t until_ms, size_t steps);

@@ -19,6 +19,7 @@
 
 struct shell {
 	struct agent_core *core;
+	struct config config; /* what ships, with one epoch */
 	struct graph *graph;
 	struct agent_names *names;
 	uint8_t sign_public[32], sign_secret[64];
@@ -165,12 +166,12 @@ static const struct agent_learner *learner(struct shell *s)
 	return &l;
 }
 
-static void start_with(struct shell *s, struct agent_config *c, struct store_core *saved)
+static void start_with(struct shell *s, struct store_core *saved)
 {
 	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
 	struct agent_io io = { s,	   on_send,	  on_commit, on_job, on_timer, on_cancel,
 			       on_connect, on_disconnect, on_notify, NULL,   on_draw };
-	struct agent_parts parts = { .config = c,
+	struct agent_parts parts = { .config = &s->config,
 				     .io = &io,
 				     .learner = learner(s),
 				     .graph = s->graph,
@@ -198,12 +199,12 @@ static struct store_peer partner(const struct shell *s)
 	return peer;
 }
 
-static void start(struct shell *s, struct agent_config *c)
+static void start(struct shell *s)
 {
 	struct store_peer peer = partner(s);
 	struct store_core saved = { .peers = &peer, .n_peers = 1, .training = s->on_disk };
 
-	start_with(s, c, &saved);
+	start_with(s, &saved);
 }
 
 static int setup(void **state)
@@ -221,6 +222,10 @@ static int setup(void **state)
 	add_name(s->graph->relations, "treats");
 	s->names = agent_names_new(s->graph);
 	s->score = 0.5;
+	config_init(&s->config);
+	s->config.model.dim = 4;
+	s->config.train.epochs = s->config.train.eval_every = 1;
+	s->config.federation.local_rounds = 0;
 	*state = s;
 	return 0;
 }
@@ -233,17 +238,9 @@ static int teardown(void **state)
 	agent_names_free(s->names);
 	graph_free(s->graph);
 	buf_release(&s->last);
+	config_release(&s->config);
 	free(s);
 	return 0;
-}
-
-static struct agent_config quick(void)
-{
-	struct agent_config c;
-
-	agent_config_defaults(&c);
-	c.first_epochs = c.eval_every = 1;
-	return c;
 }
 
 /* ---- messages of the peer ---- */
@@ -284,7 +281,7 @@ static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], 
 	net_put_bin(&w, "a", names, 32);
 	if (wall_ms > 0)
 		net_put_int(&w, "z", wall_ms);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	say(s, s->peer, &m);
 }
 
@@ -302,7 +299,7 @@ static void propose(struct shell *s, uint8_t id_byte, uint64_t ef, uint64_t sequ
 	id[0] = id_byte;
 	head[0] = sequence > 0;
 	net_write_begin(&w, &m, NET_MSG_PROPOSE, id);
-	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "t", CONFIG_PROCRUSTES);
 	net_put_uint(&w, "ef", ef);
 	net_put_uint(&w, "rf", 4);
 	net_put_bin(&w, "a", zero, 32);
@@ -311,7 +308,7 @@ static void propose(struct shell *s, uint8_t id_byte, uint64_t ef, uint64_t sequ
 	net_put_uint(&w, "w", 0);
 	net_put_bool(&w, "vn", false);
 	net_put_bin(&w, "d", zero, 0);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	say(s, s->peer, &m);
 }
 
@@ -333,10 +330,9 @@ static enum net_msg_type last_sent(const struct shell *s, int64_t *code)
 static void trains_first_and_sleeps(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct agent_status st;
 
-	start(s, &c);
+	start(s);
 	agent_core_status(s->core, &st);
 	assert_int_equal(st.state, AGENT_BUSY);
 	agent_status_release(&st);
@@ -345,17 +341,16 @@ static void trains_first_and_sleeps(void **state)
 	assert_int_equal(st.state, AGENT_SLEEP);
 	assert_true(st.has_best);
 	assert_near(st.best_score, 0.5, 0, 0);
-	assert_int_equal(st.best_serial, 1);
+	assert_int_equal(st.served_serial, 1);
 	agent_status_release(&st);
 }
 
 static void what_is_not_better_is_dropped(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	uint8_t before[32], after[32];
 
-	start(s, &c);
+	start(s);
 	settle(s);
 	agent_core_best_digest(s->core, before);
 	s->score = 0.5; /* equal is not better */
@@ -378,25 +373,19 @@ static void what_is_not_better_is_dropped(void **state)
 /* ---- private training ---- */
 
 /* An epoch is two steps; the cap allows `steps`. */
-static struct agent_config private(struct shell *s, uint64_t steps)
+static void set_private(struct shell *s, uint64_t steps)
 {
 	const struct dp_subsampled m = { 0.5, 2 };
-	struct agent_config c = quick();
+	struct config *c = &s->config;
 
-	c.first_epochs = 6;
-	c.eval_every = c.round_epochs = 2;
-	c.dp = (struct ledger_statement){ .sampled = LEDGER_SAMPLED_DISCRETE,
-					  .adjacency = LEDGER_TRIPLE,
-					  .lineage = { 7 },
-					  .records = 100,
-					  .rate = m.rate,
-					  .noise = m.noise,
-					  .clip = 1,
-					  .delta = 1e-5,
-					  .epsilon = dp_subsampled_epsilon(&m, steps, 1e-5) };
-	memcpy(c.dp.agent, s->sign_public, 32);
-	c.dp_epoch_steps = 2;
-	return c;
+	c->train.epochs = 6;
+	c->train.eval_every = c->federation.epochs_per_round = 2;
+	c->train.kge.filtered = false;
+	c->train.kge.shared_chunk = 0;
+	c->train.kge.dp.rate = m.rate;
+	c->train.dp_noise = m.noise;
+	c->train.kge.dp.triples = 100;
+	c->train.kge.dp.epsilon = dp_subsampled_epsilon(&m, steps, c->train.kge.dp.delta);
 }
 
 /* The first thing that waits to be written is. */
@@ -412,11 +401,11 @@ static void commit_one(struct shell *s)
 static void private_steps_are_charged_before_they_run(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = private(s, 100);
 	struct ledger_training account = { 0 };
 	struct agent_status st;
 
-	start(s, &c);
+	set_private(s, 100);
+	start(s);
 	assert_int_equal(s->n_stated, 1);
 	assert_null(s->job);
 	commit_one(s);
@@ -441,11 +430,11 @@ static void private_steps_are_charged_before_they_run(void **state)
 static void private_training_ends_at_its_cap(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = private(s, 7); /* three epochs, and not a fourth */
 	uint8_t before[32], after[32];
 	unsigned said;
 
-	start(s, &c);
+	set_private(s, 7); /* three epochs, and not a fourth */
+	start(s);
 	settle(s);
 	assert_int_equal(s->n_stated, 2);
 	assert_int_equal(s->stated[0].statement.steps, 4);
@@ -465,13 +454,13 @@ static void private_training_ends_at_its_cap(void **state)
 static void a_crash_after_the_charge_over_counts(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = private(s, 7);
 
-	start(s, &c);
+	set_private(s, 7);
+	start(s);
 	assert_int_equal(ledger_training_add(&s->on_disk, &s->stated[0], NULL), 0);
 	agent_core_free(s->core); /* it is on disk, and nobody was told */
 	s->n_tickets = s->n_stated = 0;
-	start(s, &c);
+	start(s);
 	settle(s);
 	assert_int_equal(s->n_stated, 1);
 	assert_int_equal(s->stated[0].statement.sequence, 2);
@@ -481,10 +470,10 @@ static void a_crash_after_the_charge_over_counts(void **state)
 static void stopped_while_it_is_charged_it_does_not_train(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = private(s, 100);
 	float before;
 
-	start(s, &c);
+	set_private(s, 100);
+	start(s);
 	before = agent_core_best(s->core)->ent[0];
 	event(s, (struct agent_event){ .kind = AGENT_EVENT_STOP });
 	assert_null(s->job);
@@ -498,19 +487,18 @@ static void a_stranger_changes_nothing(void **state)
 {
 	static const uint8_t stranger[32] = { 0x77 };
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct buf m = { 0 };
 	struct net_writer w;
 	unsigned sent, commits;
 
-	start(s, &c);
+	start(s);
 	settle(s);
 	sent = s->sent;
 	commits = s->commits;
 	link_up(s, stranger);
 	net_write_begin(&w, &m, NET_MSG_SIGNAL, NULL);
 	net_put_uint(&w, "s", 5);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	say(s, stranger, &m);
 	assert_int_equal(s->sent, sent);
 	assert_int_equal(s->commits, commits);
@@ -520,10 +508,9 @@ static void a_stranger_changes_nothing(void **state)
 static void nothing_counts_before_hello(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	unsigned sent;
 
-	start(s, &c);
+	start(s);
 	settle(s);
 	link_up(s, s->peer);
 	sent = s->sent;
@@ -535,10 +522,9 @@ static void nothing_counts_before_hello(void **state)
 static void hello_of_another_version_or_key(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	unsigned sent;
 
-	start(s, &c);
+	start(s);
 	settle(s);
 	link_up(s, s->peer);
 	sent = s->sent;
@@ -555,10 +541,9 @@ static void hello_of_another_version_or_key(void **state)
 static void a_signal_is_followed_once(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	int64_t code;
 
-	start(s, &c);
+	start(s);
 	settle(s);
 	link_up(s, s->peer);
 	hello(s, PROTOCOL, s->peer_sign, 3);
@@ -569,10 +554,9 @@ static void a_signal_is_followed_once(void **state)
 static void busy_defers(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	int64_t code;
 
-	start(s, &c); /* the first training is under way */
+	start(s); /* the first training is under way */
 	link_up(s, s->peer);
 	hello(s, PROTOCOL, s->peer_sign, 0);
 	propose(s, 1, 4, 0);
@@ -586,11 +570,10 @@ static void busy_defers(void **state)
 static void wrong_proposals_are_refused(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct agent_status st;
 	int64_t code;
 
-	start(s, &c);
+	start(s);
 	link_up(s, s->peer);
 	hello(s, PROTOCOL, s->peer_sign, 0);
 	settle(s);
@@ -605,10 +588,9 @@ static void wrong_proposals_are_refused(void **state)
 static void the_lower_key_stands(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	int64_t code;
 
-	start(s, &c);
+	start(s);
 	link_up(s, s->peer);
 	settle(s);
 	hello(s, PROTOCOL, s->peer_sign, 3);
@@ -621,10 +603,9 @@ static void the_lower_key_stands(void **state)
 static void stops_in_the_middle(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct agent_status st;
 
-	start(s, &c);
+	start(s);
 	assert_non_null(s->job);
 	event(s, (struct agent_event){ .kind = AGENT_EVENT_STOP });
 	assert_true(atomic_load(&s->job->cancel));
@@ -638,10 +619,9 @@ static void stops_in_the_middle(void **state)
 static void a_failed_disk_stops_it(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct agent_status st;
 
-	start(s, &c);
+	start(s);
 	while (s->n_tickets == 0) {
 		struct agent_job *job = s->job;
 
@@ -660,31 +640,42 @@ static void a_failed_disk_stops_it(void **state)
 	assert_non_null(strstr(s->trouble, "store"));
 }
 
+static int check(struct shell *s, struct err *e)
+{
+	*e = (struct err){ 0 };
+	return config_check(&s->config, "settings", e);
+}
+
 static void settings_are_checked(void **state)
 {
-	struct agent_config c = quick();
+	struct shell *s = *state;
+	struct config *c = &s->config;
 	struct err e;
 
-	(void)state;
-	assert_int_equal(agent_config_check(&c, &e), 0);
-	c.delta = 1.0;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
-	assert_non_null(strstr(e.text, "delta"));
-	c = quick();
-	c.aligned_share = 0;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
-	c = quick();
-	c.session_limit_ms = c.lease_ms - 1;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
-	c = quick();
-	c.sessions = 0;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	assert_int_equal(check(s, &e), 0);
+	c->privacy.delta = 1.0;
+	assert_int_equal(check(s, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "privacy.delta"));
+	c->privacy.delta = 1e-5;
+	c->federation.aligned_share = 0;
+	assert_int_equal(check(s, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "federation.aligned_share"));
+	c->federation.aligned_share = 1;
+	c->federation.session_s = c->federation.lease_s - 1;
+	assert_int_equal(check(s, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "federation.session_s"));
+	c->federation.session_s = 3600;
+	c->federation.sessions = 0;
+	assert_int_equal(check(s, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "federation.sessions"));
-	c.sessions = AGENT_SESSIONS_MAX + 1;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
-	c = quick();
-	c.noise_param = NAN;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	c->federation.sessions = CONFIG_SESSIONS_MAX + 1;
+	assert_int_equal(check(s, &e), ERR_USAGE);
+	c->federation.sessions = 1;
+	c->ppat.lambda = (double)NAN;
+	assert_int_equal(check(s, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "ppat.lambda"));
+	c->ppat.lambda = 1;
+	assert_int_equal(check(s, &e), 0);
 }
 
 /* ---- names ---- */
@@ -793,11 +784,10 @@ static void a_clock_that_is_off_is_told(void **state)
 {
 	const int64_t now = INT64_C(1700000000000), day = INT64_C(86400000);
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct agent_status status;
 
 	s->wall_ms = now;
-	start(s, &c);
+	start(s);
 	settle(s);
 	link_up(s, s->peer);
 	hello_at(s, PROTOCOL, s->peer_sign, 1, now + AGENT_CLOCK_OFF_MS / 2);
@@ -819,7 +809,6 @@ static void a_clock_that_is_off_is_told(void **state)
 static void only_partners_count_as_peers(void **state)
 {
 	struct shell *s = *state;
-	struct agent_config c = quick();
 	struct store_peer *peers = mem_array(701, sizeof(*peers));
 	struct store_core saved = { .peers = peers, .n_peers = 701, .training = s->on_disk };
 	struct agent_status status;
@@ -831,7 +820,7 @@ static void only_partners_count_as_peers(void **state)
 		peers[i].key[0] = (uint8_t)i;
 		peers[i].key[1] = (uint8_t)(1 + i / 256);
 	}
-	start_with(s, &c, &saved);
+	start_with(s, &saved);
 	agent_core_status(s->core, &status);
 	assert_int_equal(status.n_peers, 1 + 233); /* the revoked: they may be on the ledger */
 	agent_status_release(&status);

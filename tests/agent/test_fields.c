@@ -2,7 +2,7 @@
  * session, the terms of its translation, HELLO.  Each is refused for its reason, and nothing comes
  * of it: no session goes on, no entry, no row, no label.
  *
- * The victim is seat 0, the partner that lies seat 2; only one of them proposes. */
+ * The victim is agent 0, the partner that lies agent 2; only one of them proposes. */
 #include "tests/test.h"
 
 #include "dp/lattice.h"
@@ -38,7 +38,7 @@ struct spoil {
 
 static struct agent_core *victim(struct table *t)
 {
-	return t->seat[VICTIM].core;
+	return t->agent[VICTIM].core;
 }
 
 static bool is_aim(enum aim aim, const struct net_msg *m)
@@ -129,8 +129,8 @@ static void tamper(void *ctx, struct table *t, size_t from, size_t to, struct bu
 static void play(struct table *t, struct spoil *s)
 {
 	table_init(t, 1);
-	for (size_t i = 0; i < SEATS; i++)
-		t->seat[i].config.translator = AGENT_PROCRUSTES;
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.translator = CONFIG_PROCRUSTES;
 	if (s->row->setup != NULL)
 		s->row->setup(t);
 	t->tamper = tamper;
@@ -175,65 +175,79 @@ static void table_of_rows(enum aim aim, const struct row *rows, size_t n)
 
 static void noisy(struct table *t)
 {
-	t->seat[VICTIM].config.noisy_rows = true;
-	t->seat[VICTIM].config.release_noise = 20;
+	t->agent[VICTIM].config.privacy.noisy_rows = true;
+	t->agent[VICTIM].config.privacy.release_noise = 20;
 }
 
 static void both_noisy(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		t->seat[i].config.noisy_rows = true;
-		t->seat[i].config.release_noise = 20;
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.privacy.noisy_rows = true;
+		t->agent[i].config.privacy.release_noise = 20;
 	}
 }
 
 /* Its owner restarts it so. */
 static void rows_stay_here(struct table *t)
 {
-	victim(t)->config.roles = AGENT_HOST_ONLY;
+	t->agent[VICTIM].config.federation.roles = CONFIG_HOST_ONLY;
 }
 
+static void spent(struct table *t)
+{
+	t->agent[VICTIM].config.privacy.epsilon_per_peer = 1e-4;
+}
+
+/* No agent starts so; with other partners it comes to that. */
 static void noisy_and_spent(struct table *t)
 {
 	noisy(t);
-	t->seat[VICTIM].config.epsilon_per_peer = 1e-4;
+	t->started = spent;
 }
 
 static void map(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		t->seat[i].config.translator = AGENT_MAP;
-		t->seat[i].config.release_noise = 20;
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.translator = CONFIG_MAP;
+		t->agent[i].config.privacy.release_noise = 20;
 	}
 }
 
 static void noisy_and_map(struct table *t)
 {
 	noisy(t);
-	t->seat[HOSTILE].config.translator = AGENT_MAP;
-	t->seat[HOSTILE].config.release_noise = 20;
+	t->agent[HOSTILE].config.federation.translator = CONFIG_MAP;
+	t->agent[HOSTILE].config.privacy.release_noise = 20;
 }
 
 static void noisy_and_ppat(struct table *t)
 {
 	noisy(t);
-	t->seat[HOSTILE].config.translator = AGENT_PPAT;
+	t->agent[HOSTILE].config.federation.translator = CONFIG_PPAT;
 }
 
 static void ppat(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++)
-		t->seat[i].config.translator = AGENT_PPAT;
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.translator = CONFIG_PPAT;
+}
+
+static void common(struct table *t)
+{
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.after = CONFIG_AFTER_KEEP;
+		t->agent[i].config.federation.frame = CONFIG_FRAME_COMMON;
+	}
 }
 
 static void entities(struct table *t)
 {
-	t->seat[VICTIM].config.share = AGENT_SHARE_ENTITIES;
+	t->agent[VICTIM].config.federation.share = CONFIG_SHARE_ENTITIES;
 }
 
 static void relations(struct table *t)
 {
-	t->seat[VICTIM].config.share = AGENT_SHARE_RELATIONS;
+	t->agent[VICTIM].config.federation.share = CONFIG_SHARE_RELATIONS;
 }
 
 /* ---- PROPOSE and ACCEPT: what each side says of itself ---- */
@@ -322,6 +336,16 @@ static void relations(struct table *t)
 		  .setup = both_noisy,                                                             \
 		  .code = ERR_PROTO,                                                               \
 		  .says = "rc" },                                                                  \
+		{ .what = "a frame of a model without a name",                                     \
+		  .edit = LENGTH("fm", 0),                                                         \
+		  .setup = common,                                                                 \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "fm" },                                                                  \
+		{ .what = "a frame of a model by number",                                          \
+		  .edit = NUMBER("fm", 1),                                                         \
+		  .setup = common,                                                                 \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "fm" },                                                                  \
 	{                                                                                          \
 		.what = "noise without a clip", .edit = REAL("rn", 1), .code = ERR_PROTO,          \
 		.says = "rc"                                                                       \
@@ -459,8 +483,8 @@ SET(bad_lr, c->lr = 11)
 SET(nan_lr, c->lr = NAN)
 SET(bad_momentum, c->momentum = 1)
 SET(bad_beta, c->beta = 0.6)
-SET(no_share, c->share = 0)
-SET(big_share, c->share = 1.5)
+SET(no_share, c->aligned_share = 0)
+SET(big_share, c->aligned_share = 1.5)
 SET(no_clip, c->clip = 0)
 SET(big_clip, c->clip = 101)
 SET(nan_clip, c->clip = NAN)
@@ -484,6 +508,35 @@ SET(centred_neighbours, (c->center = 1, c->what = PPAT_ENTITIES, c->max_virtual 
 SET(ppat_centred, c->center = 1)
 SET(ppat_rms, c->scale = PPAT_SCALE_RMS)
 SET(ppat_released, c->multiplier = 20)
+SET(unrotated, c->unrotated = true)
+SET(rotated, c->unrotated = false)
+SET(unrotated_unit, c->scale = PPAT_SCALE_UNIT)
+
+#define FRAME_ROWS                                                                                 \
+	{ .what = "no frame of unrotated rows",                                                    \
+	  .edit = NOT_THERE("fn"),                                                                 \
+	  .setup = common,                                                                         \
+	  .code = ERR_PROTO,                                                                       \
+	  .says = "'fn'" },                                                                        \
+		{ .what = "a frame's name too short",                                              \
+		  .edit = LENGTH("fn", 31),                                                        \
+		  .setup = common,                                                                 \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "'fn'" },                                                                \
+		{ .what = "a frame that nobody joined",                                            \
+		  .edit = NUMBER("fj", 0),                                                         \
+		  .setup = common,                                                                 \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "'fj'" },                                                                \
+		{ .what = "a frame that too many joined",                                          \
+		  .edit = NUMBER("fj", NET_JOINED_MAX + 1),                                        \
+		  .setup = common,                                                                 \
+		  .code = ERR_PROTO,                                                               \
+		  .says = "'fj'" },                                                                \
+	{                                                                                          \
+		.what = "a frame of no age", .edit = NOT_THERE("fa"), .setup = common,             \
+		.code = ERR_PROTO, .says = "'fa'"                                                  \
+	}
 
 static void test_terms(void **state)
 {
@@ -574,6 +627,11 @@ static void test_terms(void **state)
 		T(ppat_centred, ppat, ERR_USAGE, "reach every teacher"),
 		T(ppat_rms, ppat, ERR_USAGE, "reach every teacher"),
 		T(ppat_released, ppat, ERR_USAGE, "PPAT sends labels"),
+		T(unrotated, NULL, ERR_REFUSED, "federation.frame"),
+		T(unrotated, noisy, ERR_USAGE, "procrustes without noise"),
+		T(unrotated_unit, common, ERR_USAGE, "rows as they are"),
+		T(rotated, common, ERR_PROTO, "rows that are rotated"),
+		FRAME_ROWS,
 		{ .what = "of one whose rows stay where they are",
 		  .code = ERR_REFUSED,
 		  .says = "federation.roles",
@@ -613,6 +671,7 @@ static void test_terms_accepted(void **state)
 		  .code = ERR_PROTO,
 		  .says = "other terms were accepted" },
 		{ .what = "no terms", .edit = LENGTH("c", 31), .code = ERR_PROTO, .says = "'c'" },
+		FRAME_ROWS,
 		{ .what = "other terms, before labels",
 		  .edit = FLIPPED("c"),
 		  .setup = ppat,
@@ -639,8 +698,8 @@ static void test_nothing_spoiled(void **state)
 		struct table t;
 
 		table_init(&t, 1);
-		for (size_t k = 0; k < SEATS; k++)
-			t.seat[k].config.translator = AGENT_PROCRUSTES;
+		for (size_t k = 0; k < AGENTS; k++)
+			t.agent[k].config.federation.translator = CONFIG_PROCRUSTES;
 		if (setups[i] != NULL)
 			setups[i](&t);
 		table_start(&t);
@@ -655,8 +714,8 @@ static void test_nothing_spoiled(void **state)
 
 static void rounds(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++)
-		t->seat[i].config.mode = AGENT_ROUNDS;
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.mode = CONFIG_ROUNDS;
 }
 
 /* A HELLO on its way is kept instead of sent. */
@@ -673,7 +732,7 @@ struct heard {
 	uint8_t version[32];
 	struct peer_rounds fed;
 	struct peer_handback back;
-	enum agent_roles roles;
+	enum config_roles roles;
 	uint64_t serial;
 	char name[sizeof(((struct store_peer *)0)->name)];
 	bool queued, greeted, other_mode;
@@ -717,12 +776,13 @@ static void hello_row(const struct row *row, bool first)
 		table_peer(&t, VICTIM, HOSTILE)->greeted = false;
 	p = table_peer(&t, HOSTILE, VICTIM);
 	p->version[0] ^= 1;
-	t.seat[HOSTILE].core->signal_serial += 5;
-	t.seat[HOSTILE].core->fed.number += 7;
+	t.agent[HOSTILE].core->served_serial += 5;
+	t.agent[HOSTILE].core->signal_serial += 5;
+	t.agent[HOSTILE].core->fed.number += 7;
 	p->fed.joined += 9;
 	t.tamper = take_hello;
 	t.ctx = &b;
-	peer_say_hello(t.seat[HOSTILE].core, p);
+	peer_say_hello(t.agent[HOSTILE].core, p);
 	t.tamper = NULL;
 	spoil(&s, &t, NULL, &b);
 	before = heard(&t);
@@ -786,13 +846,13 @@ static void test_hello(void **state)
 		  .setup = when,                                                                   \
 		  .says = "'lc'" },                                                                \
 		{ .what = "roles that are none",                                                   \
-		  .edit = NUMBER("ro", AGENT_CLIENT_ONLY + 1),                                     \
+		  .edit = NUMBER("ro", CONFIG_CLIENT_ONLY + 1),                                    \
 		  .setup = when,                                                                   \
 		  .says = "'ro'" }
 		PAIRS_AND_ROUNDS(NULL),
 		PAIRS_AND_ROUNDS(rounds),
 		{ .what = "a mode that is none",
-		  .edit = NUMBER("m", AGENT_ROUNDS + 1),
+		  .edit = NUMBER("m", CONFIG_ROUNDS + 1),
 		  .setup = rounds,
 		  .says = "'m'" },
 		{ .what = "no number of a round",
@@ -860,10 +920,10 @@ static void test_hello_unspoiled(void **state)
 			table_step(&t);
 		table_peer(&t, HOSTILE, VICTIM)->version[0] ^= 1;
 		table_peer(&t, HOSTILE, VICTIM)->chain.countersigned += 3;
-		t.seat[HOSTILE].core->fed.number += 7;
+		t.agent[HOSTILE].core->fed.number += 7;
 		t.tamper = take_hello;
 		t.ctx = &b;
-		peer_say_hello(t.seat[HOSTILE].core, table_peer(&t, HOSTILE, VICTIM));
+		peer_say_hello(t.agent[HOSTILE].core, table_peer(&t, HOSTILE, VICTIM));
 		t.tamper = NULL;
 		before = heard(&t);
 		table_deliver(&t, HOSTILE, VICTIM, &b);

@@ -35,7 +35,7 @@ static void keep(struct chaos *x, const struct buf *b)
 /* An old message, perhaps under the id of the victim's session of now. */
 static void say_again(struct chaos *x)
 {
-	const struct session *s = session_first(x->table->seat[VICTIM].core);
+	const struct session *s = session_first(x->table->agent[VICTIM].core);
 	struct buf b = { 0 };
 	const struct buf *o;
 
@@ -85,7 +85,7 @@ static void invent(struct chaos *x)
 	static const char *const keys[] = { "v",  "n",	 "g",	 "s", "a", "t", "ef", "rf", "q",
 					    "h",  "w",	 "vn",	 "d", "c", "k", "b",  "e",  "o",
 					    "ms", "why", "code", "r", "p", "m", "rn", "rc" };
-	const struct session *s = session_first(x->table->seat[VICTIM].core);
+	const struct session *s = session_first(x->table->agent[VICTIM].core);
 	enum net_msg_type type = (enum net_msg_type)(1 + rng_below(&x->r, NET_MSG_BYE));
 	struct buf b = { 0 };
 	struct net_writer w;
@@ -152,12 +152,12 @@ static void treat(void *ctx, struct table *t, size_t from, size_t to, struct buf
 
 static void check_bounds(struct table *t)
 {
-	const struct agent_core *c = t->seat[VICTIM].core;
+	const struct agent_core *c = t->agent[VICTIM].core;
 
-	assert_true(c->n_known <= MEMBERS_MAX);
+	assert_true(c->n_member_records <= MEMBERS_MAX);
 	assert_true(c->n_commits <= 8);
-	assert_true(c->orphans <= 1);
-	assert_int_equal(c->n_peers, SEATS - 1);
+	assert_true(c->detached_jobs <= 1);
+	assert_int_equal(c->n_peers, AGENTS - 1);
 	assert_false(c->stopping);
 	if (session_first(c))
 		assert_true(session_first(c)->inbox.bytes <= INBOX_MAX);
@@ -167,17 +167,17 @@ static void check_bounds(struct table *t)
 
 static void settings(struct table *t, uint64_t seed)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		struct agent_config *c = &t->seat[i].config;
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &t->agent[i].config;
 
-		c->translator = (enum agent_translator)((seed + i) % 3);
-		c->noisy_rows = (seed + 2 * i) % 4 == 0;
-		c->release_noise = 20;
-		c->ppat_student_host = seed % 3 == 0;
-		c->ppat_mode = seed % 5 < 2 ? PPAT_MODE_BUDGET : PPAT_MODE_PAPER;
-		c->ppat_generator_steps = c->ppat_mode == PPAT_MODE_BUDGET ? 2 : 1;
-		c->virtual_neighbours = seed % 4 < 2;
-		t->seat[i].improvements = 6;
+		c->federation.translator = (enum config_translator)((seed + i) % 3);
+		c->privacy.noisy_rows = (seed + 2 * i) % 4 == 0;
+		c->privacy.release_noise = 20;
+		c->federation.student = seed % 3 == 0 ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
+		c->ppat.mode = seed % 5 < 2 ? PPAT_MODE_BUDGET : PPAT_MODE_PAPER;
+		c->ppat.generator_steps = c->ppat.mode == PPAT_MODE_BUDGET ? 2 : 1;
+		c->federation.neighbours = seed % 4 < 2;
+		t->agent[i].improvements = 6;
 	}
 }
 
@@ -186,7 +186,7 @@ static void forgive(struct table *t, struct chaos *x)
 {
 	struct peer *p = table_peer(t, VICTIM, HOSTILE);
 
-	if (!p->conduct.said)
+	if (!p->conduct.announced)
 		return;
 	x->shut_out++;
 	conduct_clear(p);
@@ -200,11 +200,11 @@ static void stir(struct table *t, struct chaos *x)
 {
 	forgive(t, x);
 	if (one_in(x, 40))
-		t->seat[VICTIM].core->train_now = true;
+		t->agent[VICTIM].core->train_now = true;
 	if (one_in(x, 40))
-		t->seat[HOSTILE].core->train_now = true;
+		t->agent[HOSTILE].core->train_now = true;
 	if (one_in(x, 60))
-		t->seat[one_in(x, 2) ? VICTIM : HOSTILE].improvements++;
+		t->agent[one_in(x, 2) ? VICTIM : HOSTILE].improvements++;
 	if (one_in(x, 30))
 		invent(x);
 	if (one_in(x, 30))
@@ -217,18 +217,18 @@ static void stir(struct table *t, struct chaos *x)
 
 static void then_an_honest_session(struct table *t)
 {
-	uint64_t before = t->seat[HONEST].core->sessions;
+	uint64_t before = t->agent[HONEST].core->sessions;
 	struct agent_status s;
 
 	t->tamper = NULL;
 	table_link(t, VICTIM, HOSTILE, false);
 	table_run(t, t->now_ms + 120000, 100000);
 	table_link(t, VICTIM, HONEST, true);
-	t->seat[VICTIM].improvements += 2;
-	t->seat[VICTIM].core->train_now = true;
+	t->agent[VICTIM].improvements += 2;
+	t->agent[VICTIM].core->train_now = true;
 	table_run(t, t->now_ms + 120000, 100000);
-	assert_true(t->seat[HONEST].core->sessions > before);
-	agent_core_status(t->seat[VICTIM].core, &s);
+	assert_true(t->agent[HONEST].core->sessions > before);
+	agent_core_status(t->agent[VICTIM].core, &s);
 	assert_true(s.state == AGENT_SLEEP || s.state == AGENT_READY);
 	agent_status_release(&s);
 }
@@ -253,11 +253,11 @@ static uint64_t fuzz_once(uint64_t seed, uint64_t phases[PHASES], uint64_t *shut
 		table_run(&t, t.now_ms + 20000, 1);
 		stir(&t, &x);
 		check_bounds(&t);
-		s = session_first(t.seat[VICTIM].core);
+		s = session_first(t.agent[VICTIM].core);
 		if (s)
 			phases[s->phase]++;
 	}
-	sessions = t.seat[VICTIM].core->sessions;
+	sessions = t.agent[VICTIM].core->sessions;
 	*shut_out += x.shut_out;
 	then_an_honest_session(&t);
 	for (size_t i = 0; i < OLD; i++)

@@ -1,11 +1,12 @@
 /* An agent that was put back from a backup, and the partner who is to hand back what it has lost:
- * the restored one is seat 0, the partner that may lie seat 2, an honest one seat 1.  What is taken
- * is a beginning of the true ledger, whatever is sent, and nothing of ours is spent before it is
- * whole. */
+ * the restored one is agent 0, the partner that may lie agent 2, an honest one agent 1.  What is
+ * taken is a beginning of the true ledger, whatever is sent, and nothing of ours is spent before it
+ * is whole. */
 #include "tests/test.h"
 
 #include <sodium.h>
 
+#include "agent/core/handback_internal.h"
 #include "tests/agent/table.h"
 
 enum { RESTORED, HONEST, PARTNER };
@@ -16,22 +17,23 @@ static size_t n_true;
 
 static struct agent_core *core_of(struct table *t, size_t at)
 {
-	return t->seat[at].core;
+	return t->agent[at].core;
 }
 
 static size_t entries_with(struct table *t, size_t at, size_t other, struct ledger_signed *out)
 {
-	return disk_entries(&t->seat[at].disk, t->seat[at].sign_public, t->seat[other].sign_public,
-			    1, TRUE_MAX, out);
+	return disk_entries(&t->agent[at].disk, t->agent[at].sign_public,
+			    t->agent[other].sign_public, 1, TRUE_MAX, out);
 }
 
 /* Both sessions each way with labels, and everything at rest. */
 static void some_sessions(struct table *t)
 {
 	table_init(t, 5);
-	for (size_t i = 0; i < SEATS; i++) {
-		t->seat[i].config.translator = AGENT_PPAT;
-		t->seat[i].improvements = 3;
+	table_goes_back(t);
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.translator = CONFIG_PPAT;
+		t->agent[i].improvements = 3;
 	}
 	table_start(t);
 	table_link(t, RESTORED, PARTNER, true);
@@ -49,12 +51,12 @@ static void put_back(struct table *t, size_t keep, bool marked)
 	struct store_batch b = { 0 };
 
 	table_kill(t, RESTORED);
-	t->seat[RESTORED].disk.n_entries = keep;
-	for (size_t i = 0; i < t->seat[RESTORED].disk.n_peers; i++)
-		store_restored_add(&r, t->seat[RESTORED].disk.peers[i].key);
+	t->agent[RESTORED].disk.n_entries = keep;
+	for (size_t i = 0; i < t->agent[RESTORED].disk.n_peers; i++)
+		store_restored_add(&r, t->agent[RESTORED].disk.peers[i].key);
 	if (marked)
 		store_batch_restored(&b, &r);
-	assert_int_equal(disk_apply(&t->seat[RESTORED].disk, &b, NULL), 0);
+	assert_int_equal(disk_apply(&t->agent[RESTORED].disk, &b, NULL), 0);
 	store_batch_release(&b);
 	store_restored_release(&r);
 	table_restart(t, RESTORED);
@@ -125,20 +127,20 @@ static void test_nothing_is_spent_meanwhile(void **state)
 	(void)state;
 	some_sessions(&t);
 	put_back(&t, 0, true);
-	t.seat[RESTORED].improvements += 2;
-	t.seat[HONEST].improvements += 2;
+	t.agent[RESTORED].improvements += 2;
+	t.agent[HONEST].improvements += 2;
 	table_link(&t, RESTORED, HONEST, true);
 	table_run(&t, t.now_ms + RUN_MS, STEPS);
 	n = entries_with(&t, RESTORED, HONEST, is);
 	for (size_t k = 0; k < n; k++)
-		assert_memory_not_equal(is[k].entry.host, t.seat[RESTORED].sign_public, 32);
+		assert_memory_not_equal(is[k].entry.host, t.agent[RESTORED].sign_public, 32);
 	assert_true(n > 0); /* it was a client */
 	table_link(&t, RESTORED, PARTNER, true);
 	table_run(&t, t.now_ms + RUN_MS, STEPS);
 	assert_true(is_whole(&t));
 	n = entries_with(&t, RESTORED, HONEST, is);
 	for (size_t k = 0; k < n; k++)
-		if (memcmp(is[k].entry.host, t.seat[RESTORED].sign_public, 32) == 0)
+		if (memcmp(is[k].entry.host, t.agent[RESTORED].sign_public, 32) == 0)
 			n = 0;
 	assert_int_equal(n, 0); /* now it is host, too */
 	table_release(&t);
@@ -152,9 +154,9 @@ static void test_serials_are_raised(void **state)
 
 	(void)state;
 	some_sessions(&t);
-	best = core_of(&t, RESTORED)->best_serial;
+	best = core_of(&t, RESTORED)->served_serial;
 	put_back(&t, 0, true);
-	assert_true(core_of(&t, RESTORED)->best_serial >= best + 100000);
+	assert_true(core_of(&t, RESTORED)->served_serial >= best + 100000);
 	assert_true(core_of(&t, RESTORED)->fed.serial >= 100000);
 	for (size_t i = 0; i < core_of(&t, RESTORED)->n_peers; i++)
 		assert_true(core_of(&t, RESTORED)->peers[i]->fed.joined >= 100000);
@@ -272,13 +274,14 @@ static void test_lies(void **state)
 		assert_true(handback_blocks(core_of(&t, RESTORED)));
 		assert_true(table_peer(&t, RESTORED, PARTNER)->trouble[0] != '\0');
 		assert_true(table_peer(&t, RESTORED, PARTNER)->back.failed || lie == CUTS_ONE);
-		t.seat[HONEST].improvements += 2;
+		t.agent[HONEST].improvements += 2;
 		table_link(&t, RESTORED, HONEST, true);
 		table_run(&t, t.now_ms + RUN_MS, STEPS);
 		n = entries_with(&t, RESTORED, HONEST, is);
 		assert_true(n > 0);	       /* it is served meanwhile, */
 		for (size_t k = 0; k < n; k++) /* and not charged for */
-			assert_memory_not_equal(is[k].entry.host, t.seat[RESTORED].sign_public, 32);
+			assert_memory_not_equal(is[k].entry.host, t.agent[RESTORED].sign_public,
+						32);
 		t.tamper = NULL; /* it thinks better of it */
 		table_link(&t, RESTORED, PARTNER, false);
 		table_link(&t, RESTORED, PARTNER, true);
@@ -310,7 +313,7 @@ static void test_too_many_questions(void **state)
 
 	(void)state;
 	some_sessions(&t);
-	before = t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK];
+	before = t.agent[RESTORED].sent[NET_MSG_LEDGER_BACK];
 	for (size_t k = 0; k < 1000; k++) {
 		struct buf b = { 0 };
 
@@ -318,8 +321,8 @@ static void test_too_many_questions(void **state)
 		table_deliver(&t, PARTNER, RESTORED, &b);
 		table_run(&t, t.now_ms + 20, 100);
 	}
-	assert_true(t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK] > before);
-	assert_true(t.seat[RESTORED].sent[NET_MSG_LEDGER_BACK] - before <= 100);
+	assert_true(t.agent[RESTORED].sent[NET_MSG_LEDGER_BACK] > before);
+	assert_true(t.agent[RESTORED].sent[NET_MSG_LEDGER_BACK] - before <= 100);
 	check_beginning(&t);
 	table_release(&t);
 }
@@ -328,7 +331,7 @@ static void test_too_many_questions(void **state)
 
 static void train_by_hand(struct table *t, size_t at)
 {
-	struct disk *d = &t->seat[at].disk;
+	struct disk *d = &t->agent[at].disk;
 
 	table_kill(t, at);
 	d->tables->ent[0] += .125f;
@@ -346,10 +349,10 @@ static void test_trained_by_hand_twice(void **state)
 	(void)state;
 	some_sessions(&t);
 	for (int times = 0; times < 3; times++) {
-		serial = core_of(&t, RESTORED)->best_serial;
+		serial = core_of(&t, RESTORED)->served_serial;
 		rounds = core_of(&t, PARTNER)->rounds;
 		train_by_hand(&t, RESTORED);
-		assert_true(core_of(&t, RESTORED)->best_serial > serial);
+		assert_true(core_of(&t, RESTORED)->served_serial > serial);
 		table_link(&t, RESTORED, PARTNER, true);
 		table_run(&t, t.now_ms + RUN_MS, STEPS);
 		assert_true(core_of(&t, PARTNER)->rounds > rounds);

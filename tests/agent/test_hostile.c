@@ -1,5 +1,5 @@
-/* A listed partner that sends what it likes, when it likes: the victim is seat 0, the
- * hostile one seat 2, and seat 1 is honest.  Nothing may crash, grow without bound,
+/* A listed partner that sends what it likes, when it likes: the victim is agent 0, the
+ * hostile one agent 2, and agent 1 is honest.  Nothing may crash, grow without bound,
  * or keep the victim from its own work and from others. */
 #include "tests/test.h"
 
@@ -12,7 +12,7 @@ enum { VICTIM, HONEST, HOSTILE };
 
 static struct agent_core *victim(struct table *t)
 {
-	return t->seat[VICTIM].core;
+	return t->agent[VICTIM].core;
 }
 
 static void start_linked(struct table *t)
@@ -29,7 +29,7 @@ static void put_proposal(struct table *t, struct buf *b, const uint8_t id[16])
 	struct net_writer w;
 
 	net_write_begin(&w, b, NET_MSG_PROPOSE, id);
-	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "t", CONFIG_PROCRUSTES);
 	net_put_uint(&w, "ef", 4);
 	net_put_uint(&w, "rf", 4);
 	net_put_bin(&w, "a", p->version, 32);
@@ -83,7 +83,7 @@ static void hold_job(struct table *t, int role, enum phase phase)
 		const struct session *s = session_first(c);
 
 		t->held = true;
-		if (t->n_jobs > 0 && t->job[0].seat == VICTIM && s &&
+		if (t->n_jobs > 0 && t->job[0].agent == VICTIM && s &&
 		    (role < 0 || (int)s->role == role) && s->phase == phase)
 			return;
 		table_let_jobs_end(t);
@@ -96,19 +96,19 @@ static void hold_job(struct table *t, int role, enum phase phase)
 static void finish_with_honest(struct table *t)
 {
 	struct agent_status s;
-	uint64_t served = t->seat[HONEST].core->sessions;
+	uint64_t served = t->agent[HONEST].core->sessions;
 
 	t->tamper = NULL;
 	table_link(t, VICTIM, HOSTILE, false);
 	table_link(t, VICTIM, HONEST, true);
-	t->seat[VICTIM].improvements += 2;
-	t->seat[HONEST].improvements += 2;
-	victim(t)->train_now = t->seat[HONEST].core->train_now = true;
+	t->agent[VICTIM].improvements += 2;
+	t->agent[HONEST].improvements += 2;
+	victim(t)->train_now = t->agent[HONEST].core->train_now = true;
 	table_run(t, t->now_ms + 300000, 200000);
 	agent_core_status(victim(t), &s);
 	assert_true(s.state != AGENT_STOPPED && s.state != AGENT_BUSY);
 	agent_status_release(&s);
-	assert_true(t->seat[HONEST].core->sessions > served);
+	assert_true(t->agent[HONEST].core->sessions > served);
 }
 
 /* ---- nothing hostile: the table works ---- */
@@ -120,10 +120,11 @@ static void test_honest(void **state)
 	(void)state;
 	for (int kind = 0; kind < 4; kind++) { /* the last: Procrustes of noisy rows */
 		table_init(&t, 1);
-		for (size_t i = 0; i < SEATS; i++) {
-			t.seat[i].config.translator = (enum agent_translator)(kind % 3);
-			t.seat[i].config.noisy_rows = kind == 3;
-			t.seat[i].config.release_noise = 20;
+		for (size_t i = 0; i < AGENTS; i++) {
+			t.agent[i].config.federation.translator =
+				(enum config_translator)(kind % 3);
+			t.agent[i].config.privacy.noisy_rows = kind == 3;
+			t.agent[i].config.privacy.release_noise = 20;
 		}
 		start_linked(&t);
 		table_run(&t, 60000, 100000);
@@ -137,8 +138,8 @@ static void test_honest(void **state)
 
 static void with_neighbours(struct table *t)
 {
-	for (size_t i = 0; i < SEATS; i++)
-		t->seat[i].config.virtual_neighbours = true;
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.neighbours = true;
 }
 
 /* The session ends while a worker still packs the neighbours (seen by ASan). */
@@ -149,13 +150,13 @@ static void test_abort_while_packing(void **state)
 	(void)state;
 	table_init(&t, 2);
 	with_neighbours(&t);
-	t.seat[VICTIM].improvements = 3;
+	t.agent[VICTIM].improvements = 3;
 	start_linked(&t);
 	hold_job(&t, AGENT_CLIENT, PHASE_TRANSLATE);
 	assert_non_null(session_first(victim(&t))->neighbours);
 	send_abort(&t);
 	assert_null(session_first(victim(&t)));
-	assert_int_equal(victim(&t)->orphans, 1);
+	assert_int_equal(victim(&t)->detached_jobs, 1);
 	table_let_jobs_end(&t);
 	finish_with_honest(&t);
 	table_release(&t);
@@ -171,7 +172,7 @@ static void test_cause_is_no_word_of_a_peer(void **state)
 
 	(void)state;
 	table_init(&t, 2);
-	t.seat[VICTIM].improvements = t.seat[HOSTILE].improvements = 9;
+	t.agent[VICTIM].improvements = t.agent[HOSTILE].improvements = 9;
 	start_linked(&t);
 	for (int k = 0; k < 2; k++) {
 		struct buf b = { 0 };
@@ -179,8 +180,8 @@ static void test_cause_is_no_word_of_a_peer(void **state)
 		hold_job(&t, -1, PHASE_TRANSLATE);
 		put_abort_with(&b, session_first(victim(&t))->id, ERR_BUSY - k, words[k]);
 		table_deliver(&t, HOSTILE, VICTIM, &b);
-		assert_non_null(strstr(t.seat[VICTIM].last, words[k]));
-		cause[k] = t.seat[VICTIM].cause[AGENT_NOTICE_SESSION];
+		assert_non_null(strstr(t.agent[VICTIM].last, words[k]));
+		cause[k] = t.agent[VICTIM].cause[AGENT_NOTICE_SESSION];
 		table_let_jobs_end(&t);
 	}
 	assert_string_equal(cause[0], cause[1]);
@@ -191,7 +192,7 @@ static void test_cause_is_no_word_of_a_peer(void **state)
  * the training goes on. */
 static bool spoil_neighbours(struct table *t)
 {
-	struct session *s = session_first(t->seat[HOSTILE].core);
+	struct session *s = session_first(t->agent[HOSTILE].core);
 	const struct peer *p = table_peer(t, HOSTILE, VICTIM);
 	uint32_t slot = 0;
 
@@ -210,6 +211,7 @@ static void test_crooked_neighbours(void **state)
 
 	(void)state;
 	table_init(&t, 3);
+	table_goes_back(&t);
 	with_neighbours(&t);
 	start_linked(&t);
 	for (size_t i = 0; i < 50000 && !spoilt; i++) {
@@ -246,7 +248,7 @@ static void test_proposal_storm(void **state)
 	(void)state;
 	table_init(&t, 4);
 	settle(&t);
-	rows = t.seat[VICTIM].writes[STORE_PUT_SESSION];
+	rows = t.agent[VICTIM].writes[STORE_PUT_SESSION];
 	first = victim(&t)->next_job;
 	e.now_ms = t.now_ms;
 	for (uint8_t k = 0; k < 250; k++) {
@@ -263,9 +265,57 @@ static void test_proposal_storm(void **state)
 			table_step(&t);
 		e.now_ms = t.now_ms;
 	}
-	assert_true(t.seat[VICTIM].writes[STORE_PUT_SESSION] - rows < 20);
+	assert_true(t.agent[VICTIM].writes[STORE_PUT_SESSION] - rows < 20);
 	assert_true(victim(&t)->next_job > first);
 	finish_with_honest(&t);
+	table_release(&t);
+}
+
+/* Of the last proposal that the hostile one made in earnest. */
+static void keep_proposal(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg_head head;
+
+	(void)t;
+	if (from == HOSTILE && to == VICTIM &&
+	    net_msg_head(&head, bytes->base, bytes->len, NULL) == 0 && head.type == NET_MSG_PROPOSE)
+		memcpy(ctx, head.session, NET_SESSION_BYTES);
+}
+
+/* Proposed under this id: how many answers come, and is there a session? */
+static uint64_t propose(struct table *t, const uint8_t id[16], bool *session)
+{
+	const uint64_t *sent = t->agent[VICTIM].sent;
+	uint64_t before = sent[NET_MSG_ACCEPT] + sent[NET_MSG_DEFER] + sent[NET_MSG_REFUSE];
+	struct buf b = { 0 };
+
+	put_proposal(t, &b, id);
+	table_deliver(t, HOSTILE, VICTIM, &b);
+	*session = session_first(victim(t)) != NULL;
+	for (size_t i = 0; i < 4; i++)
+		table_step(t);
+	return sent[NET_MSG_ACCEPT] + sent[NET_MSG_DEFER] + sent[NET_MSG_REFUSE] - before;
+}
+
+/* A proposal that was accepted comes again when its session is over: an old message, which begins
+ * nothing and has no answer.  Under a new id the same one is accepted. */
+static void test_proposal_twice(void **state)
+{
+	uint8_t id[NET_SESSION_BYTES] = { 0 };
+	bool session;
+	struct table t;
+
+	(void)state;
+	table_init(&t, 4);
+	t.tamper = keep_proposal;
+	t.ctx = id;
+	settle(&t);
+	assert_false(sodium_is_zero(id, sizeof(id)));
+	assert_int_equal(propose(&t, id, &session), 0);
+	assert_false(session);
+	id[0] ^= 1;
+	assert_int_equal(propose(&t, id, &session), 1);
+	assert_true(session);
 	table_release(&t);
 }
 
@@ -332,7 +382,7 @@ static void defers(void *ctx, struct table *t, size_t from, size_t to, struct bu
 
 		net_write_begin(&w, &b, NET_MSG_DEFER, m.session);
 		net_put_uint(&w, "ms", 0);
-		net_write_end(&w, NULL);
+		net_write_close(&w);
 		table_inject(t, HOSTILE, VICTIM, &b);
 		put_signal(&b, ++*serial);
 		table_inject(t, HOSTILE, VICTIM, &b);
@@ -349,14 +399,15 @@ static void test_signal_storm(void **state)
 
 	(void)state;
 	table_init(&t, 5);
+	table_goes_back(&t);
 	settle(&t);
 	t.tamper = defers;
 	t.ctx = &serial;
-	asked = t.seat[VICTIM].sent[NET_MSG_PROPOSE];
+	asked = t.agent[VICTIM].sent[NET_MSG_PROPOSE];
 	put_signal(&b, serial);
 	table_deliver(&t, HOSTILE, VICTIM, &b);
 	table_run(&t, t.now_ms + 10000, 100000);
-	asked = t.seat[VICTIM].sent[NET_MSG_PROPOSE] - asked;
+	asked = t.agent[VICTIM].sent[NET_MSG_PROPOSE] - asked;
 	assert_in_range(asked, 2, 150);
 	finish_with_honest(&t);
 	table_release(&t);
@@ -372,6 +423,7 @@ static void test_signal_of_the_future(void **state)
 
 	(void)state;
 	table_init(&t, 6);
+	table_goes_back(&t);
 	settle(&t);
 	rounds = victim(&t)->rounds;
 	put_signal(&b, UINT64_MAX);
@@ -397,7 +449,7 @@ static void test_working_is_told(void **state)
 	start_linked(&t);
 	hold_job(&t, -1, PHASE_PSI);
 	c = victim(&t);
-	due = &t.seat[VICTIM].due[AGENT_TIMER_WORKING];
+	due = &t.agent[VICTIM].due[AGENT_TIMER_WORKING];
 	for (int k = 0; k < 20; k++) { /* ten seconds, twice the lease */
 		struct agent_event e = { .kind = AGENT_EVENT_TIMER, .timer = AGENT_TIMER_WORKING };
 
@@ -408,7 +460,7 @@ static void test_working_is_told(void **state)
 		if (*due <= t.now_ms)
 			agent_core_event(c, &e);
 	}
-	assert_in_range(t.seat[VICTIM].working, 4, 10);
+	assert_in_range(t.agent[VICTIM].working, 4, 10);
 	table_release(&t);
 }
 
@@ -432,7 +484,7 @@ static void put_members(struct buf *b, const struct agent_member *m, size_t n,
 	assert_int_equal(net_write_end(&w, NULL), 0);
 }
 
-static struct agent_member forged(const struct seat *as, const uint8_t sign[32])
+static struct agent_member forged(const struct table_agent *as, const uint8_t sign[32])
 {
 	struct agent_member m = { .time_ms = INT64_C(4000000000000) };
 
@@ -455,14 +507,15 @@ static void test_forged_member(void **state)
 	for (size_t i = 0; i < 20; i++)
 		table_step(&t);
 	table_link(&t, VICTIM, HOSTILE, true);
-	t.seat[HOSTILE].improvements = 0;
+	t.agent[HOSTILE].improvements = 0;
 	table_run(&t, t.now_ms + 20000, 100000);
 	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0; /* as after a while */
-	m = forged(&t.seat[HONEST], t.seat[HOSTILE].sign_public);
-	put_members(&b, &m, 1, t.seat[HOSTILE].sign_secret);
+	m = forged(&t.agent[HONEST], t.agent[HOSTILE].sign_public);
+	put_members(&b, &m, 1, t.agent[HOSTILE].sign_secret);
 	table_deliver(&t, HOSTILE, VICTIM, &b);
-	for (size_t i = 0; i < victim(&t)->n_known; i++)
-		assert_memory_not_equal(victim(&t)->known[i].member.key, t.seat[HONEST].key, 32);
+	for (size_t i = 0; i < victim(&t)->n_member_records; i++)
+		assert_memory_not_equal(victim(&t)->member_records[i].member.key,
+					t.agent[HONEST].key, 32);
 	finish_with_honest(&t);
 	table_release(&t);
 }
@@ -492,9 +545,9 @@ static size_t introduced(bool wanted)
 	size_t most = 0;
 
 	table_init(&t, 8);
-	t.seat[VICTIM].config.introduce = wanted;
+	t.agent[VICTIM].config.federation.introduce = wanted;
 	settle(&t);
-	assert_int_equal(victim(&t)->n_known, 1);
+	assert_int_equal(victim(&t)->n_member_records, 1);
 	t.tamper = count_records;
 	t.ctx = &most;
 	table_link(&t, VICTIM, HONEST, true);
@@ -521,17 +574,17 @@ static void test_member_flood(void **state)
 	(void)state;
 	table_init(&t, 9);
 	settle(&t);
-	m = forged(&t.seat[HOSTILE], t.seat[HOSTILE].sign_public);
-	writes = t.seat[VICTIM].writes[STORE_PUT_MEMBER];
+	m = forged(&t.agent[HOSTILE], t.agent[HOSTILE].sign_public);
+	writes = t.agent[VICTIM].writes[STORE_PUT_MEMBER];
 	for (int k = 0; k < 200; k++) {
 		struct buf b = { 0 };
 
 		m.time_ms++;
-		put_members(&b, &m, 1, t.seat[HOSTILE].sign_secret);
+		put_members(&b, &m, 1, t.agent[HOSTILE].sign_secret);
 		table_deliver(&t, HOSTILE, VICTIM, &b);
 		table_step(&t);
 	}
-	assert_in_range(t.seat[VICTIM].writes[STORE_PUT_MEMBER] - writes, 0, 2);
+	assert_in_range(t.agent[VICTIM].writes[STORE_PUT_MEMBER] - writes, 0, 2);
 	assert_true(victim(&t)->n_commits < 4);
 	table_release(&t);
 }
@@ -548,18 +601,19 @@ static void test_members_fill_up(void **state)
 	table_init(&t, 10);
 	settle(&t);
 	for (size_t i = 0; i < MEMBERS_MAX; i++) {
-		m[i] = forged(&t.seat[HOSTILE], t.seat[HOSTILE].sign_public);
+		m[i] = forged(&t.agent[HOSTILE], t.agent[HOSTILE].sign_public);
 		memset(m[i].key, (int)i + 1, 32);
 	}
 	table_peer(&t, VICTIM, HOSTILE)->members_ms = 0;
-	put_members(&b, m, MEMBERS_MAX, t.seat[HOSTILE].sign_secret);
+	put_members(&b, m, MEMBERS_MAX, t.agent[HOSTILE].sign_secret);
 	table_deliver(&t, HOSTILE, VICTIM, &b);
-	assert_int_equal(victim(&t)->n_known, MEMBERS_MAX);
+	assert_int_equal(victim(&t)->n_member_records, MEMBERS_MAX);
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, t.now_ms + 60000, 100000);
-	assert_int_equal(victim(&t)->n_known, MEMBERS_MAX);
+	assert_int_equal(victim(&t)->n_member_records, MEMBERS_MAX);
 	for (size_t i = 0; i < MEMBERS_MAX; i++)
-		found |= memcmp(victim(&t)->known[i].member.key, t.seat[HONEST].key, 32) == 0;
+		found |= memcmp(victim(&t)->member_records[i].member.key, t.agent[HONEST].key,
+				32) == 0;
 	assert_true(found);
 	table_release(&t);
 }
@@ -577,14 +631,14 @@ static double spent(struct table *t, uint64_t more)
 	return epsilon;
 }
 
-static void host_again(struct table *t, enum agent_translator translator)
+static void host_again(struct table *t, enum config_translator translator)
 {
 	uint64_t rounds = victim(t)->rounds;
 
-	victim(t)->config.translator = translator;
-	t->seat[VICTIM].improvements += 2;
-	t->seat[HONEST].improvements += 2;
-	victim(t)->train_now = t->seat[HONEST].core->train_now = true;
+	t->agent[VICTIM].config.federation.translator = translator;
+	t->agent[VICTIM].improvements += 2;
+	t->agent[HONEST].improvements += 2;
+	victim(t)->train_now = t->agent[HONEST].core->train_now = true;
 	table_link(t, VICTIM, HONEST, false);
 	table_link(t, VICTIM, HONEST, true);
 	table_run(t, t->now_ms + 300000, 200000);
@@ -596,11 +650,12 @@ static void none_beyond_the_contract(struct table *t)
 {
 	struct peer *p = table_peer(t, VICTIM, HONEST);
 	struct ledger_account *a =
-		&p->chain.account[ledger_chain_side(&p->chain, t->seat[VICTIM].sign_public)];
+		&p->chain.account[ledger_chain_side(&p->chain, t->agent[VICTIM].sign_public)];
 	struct ledger_mechanism votes = *ledger_account_votes(a);
 
 	a->caps.epsilon_pair = spent(t, 0);
-	victim(t)->config.epsilon_per_peer = victim(t)->config.epsilon_total = 100;
+	t->agent[VICTIM].config.privacy.epsilon_per_peer =
+		t->agent[VICTIM].config.privacy.epsilon_total = 100;
 	assert_int_equal(session_ledger_left(victim(t), p, &votes), 0);
 	a->caps.epsilon_pair = 50;
 	assert_true(session_ledger_left(victim(t), p, &votes) > 0);
@@ -608,16 +663,16 @@ static void none_beyond_the_contract(struct table *t)
 
 /* What buys nothing useful is not paid for, and both sides are told why, until the owner says that
  * it shall be. */
-static void refuses_what_is_useless(enum agent_translator translator)
+static void refuses_what_is_useless(enum config_translator translator)
 {
 	struct table t;
 	const struct peer *p;
 
 	table_init(&t, 16);
-	for (size_t i = 0; i < SEATS; i++) {
-		t.seat[i].config.translator = translator;
-		t.seat[i].config.release_noise = 8;
-		t.seat[i].config.spend_useless = false;
+	for (size_t i = 0; i < AGENTS; i++) {
+		t.agent[i].config.federation.translator = translator;
+		t.agent[i].config.privacy.release_noise = 8;
+		t.agent[i].config.privacy.useless_sessions = CONFIG_REFUSE_USELESS;
 	}
 	table_start(&t);
 	table_link(&t, VICTIM, HONEST, true);
@@ -627,7 +682,7 @@ static void refuses_what_is_useless(enum agent_translator translator)
 	assert_non_null(strstr(p->trouble, "nothing useful, so nothing is spent"));
 	assert_int_equal(p->chain.sequence, 0);
 	assert_true(spent(&t, 0) == 0);
-	victim(&t)->config.spend_useless = true;
+	t.agent[VICTIM].config.privacy.useless_sessions = CONFIG_SPEND_USELESS;
 	host_again(&t, translator);
 	assert_true(spent(&t, 0) > 0);
 	table_release(&t);
@@ -636,8 +691,8 @@ static void refuses_what_is_useless(enum agent_translator translator)
 static void test_useless_sessions(void **state)
 {
 	(void)state;
-	refuses_what_is_useless(AGENT_PPAT);
-	refuses_what_is_useless(AGENT_MAP);
+	refuses_what_is_useless(CONFIG_PPAT);
+	refuses_what_is_useless(CONFIG_MAP);
 }
 
 /* A map was released, then labels under a contract; now the owner lowers the cap to where a batch
@@ -649,24 +704,25 @@ static void test_lowered_budget(void **state)
 
 	(void)state;
 	table_init(&t, 14);
-	for (size_t i = 0; i < SEATS; i++) {
-		t.seat[i].config.translator = AGENT_MAP;
-		t.seat[i].config.release_noise = 8;
-		t.seat[i].config.epsilon_per_peer = t.seat[i].config.epsilon_total = 50;
+	for (size_t i = 0; i < AGENTS; i++) {
+		t.agent[i].config.federation.translator = CONFIG_MAP;
+		t.agent[i].config.privacy.release_noise = 8;
+		t.agent[i].config.privacy.epsilon_per_peer =
+			t.agent[i].config.privacy.epsilon_total = 50;
 	}
 	table_start(&t);
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, 60000, 100000);
 	before = spent(&t, 0);
 	assert_true(before > 0);
-	host_again(&t, AGENT_PPAT);
+	host_again(&t, CONFIG_PPAT);
 	assert_true(spent(&t, 0) > before);
 	before = spent(&t, 0);
-	victim(&t)->config.epsilon_per_peer = victim(&t)->config.epsilon_total =
-		(spent(&t, 4) + spent(&t, 8)) / 2;
-	host_again(&t, AGENT_PPAT);
+	t.agent[VICTIM].config.privacy.epsilon_per_peer =
+		t.agent[VICTIM].config.privacy.epsilon_total = (spent(&t, 4) + spent(&t, 8)) / 2;
+	host_again(&t, CONFIG_PPAT);
 	assert_true(spent(&t, 0) >= before);
-	assert_true(spent(&t, 0) <= victim(&t)->config.epsilon_per_peer);
+	assert_true(spent(&t, 0) <= t.agent[VICTIM].config.privacy.epsilon_per_peer);
 	none_beyond_the_contract(&t);
 	table_release(&t);
 }
@@ -678,11 +734,11 @@ static void deliver_entry(struct table *t, struct ledger_signed *s)
 	struct buf b = { 0 };
 	struct net_writer w;
 
-	ledger_sign(s, t->seat[HOSTILE].sign_secret);
+	ledger_sign(s, t->agent[HOSTILE].sign_secret);
 	ledger_wire_encode(s, wire);
 	net_write_begin(&w, &b, NET_MSG_LEDGER_ENTRY, session_first(victim(t))->id);
 	net_put_bin(&w, "e", wire, sizeof(wire));
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	table_deliver(t, HOSTILE, VICTIM, &b);
 }
 
@@ -690,7 +746,7 @@ static void deliver_entry(struct table *t, struct ledger_signed *s)
 static int one_more_entry(struct table *t)
 {
 	struct agent_core *c = victim(t);
-	const struct seat *h = &t->seat[HOSTILE];
+	const struct table_agent *h = &t->agent[HOSTILE];
 	struct ledger_lineage l = { 0 };
 	struct ledger_draft d = {
 		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PROCRUSTES, .time_ms = 1
@@ -761,9 +817,10 @@ static void reserve_under_way(struct table *t, enum agent_role role)
 
 static void entry_under_way(struct table *t, enum agent_role role)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		t->seat[i].config.translator = AGENT_PPAT;
-		t->seat[i].config.epsilon_per_peer = t->seat[i].config.epsilon_total = 50;
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.translator = CONFIG_PPAT;
+		t->agent[i].config.privacy.epsilon_per_peer =
+			t->agent[i].config.privacy.epsilon_total = 50;
 	}
 	start_linked(t);
 	reserve_under_way(t, role);
@@ -783,11 +840,11 @@ static void test_ack_before_the_entry(void **state)
 	entry_under_way(&t, AGENT_HOST);
 	assert_int_equal(session_first(victim(&t))->peer->chain.n_tail, 1);
 	entry = session_first(victim(&t))->peer->chain.tail[0];
-	ledger_countersign(&entry, t.seat[HOSTILE].sign_secret);
+	ledger_countersign(&entry, t.agent[HOSTILE].sign_secret);
 	net_write_begin(&w, &b, NET_MSG_LEDGER_ACK, session_first(victim(&t))->id);
 	net_put_bin(&w, "h", entry.hash, 32);
 	net_put_bin(&w, "s", entry.countersignature, LEDGER_SIGNATURE);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	table_deliver(&t, HOSTILE, VICTIM, &b);
 	assert_null(session_first(victim(&t)));
 	table_let_jobs_end(&t);
@@ -799,7 +856,7 @@ static void test_ack_before_the_entry(void **state)
 static void test_entry_upon_entry(void **state)
 {
 	struct table t;
-	const struct seat *h = &t.seat[HOSTILE];
+	const struct table_agent *h = &t.agent[HOSTILE];
 	struct ledger_lineage l;
 	struct ledger_draft d = {
 		.host = h->sign_public, .lineage = &l, .translator = LEDGER_PPAT, .time_ms = 1
@@ -828,17 +885,17 @@ static void wish_close(struct table *t, size_t at, size_t other)
 	struct store_batch b = { 0 };
 	uint8_t keys[33] = { 1 };
 
-	memcpy(keys + 1, t->seat[other].sign_public, 32);
+	memcpy(keys + 1, t->agent[other].sign_public, 32);
 	store_batch_meta(&b, AGENT_META_CLOSE, keys, sizeof(keys));
-	assert_int_equal(disk_apply(&t->seat[at].disk, &b, NULL), 0);
+	assert_int_equal(disk_apply(&t->agent[at].disk, &b, NULL), 0);
 	store_batch_release(&b);
 }
 
 static void learn_again(struct table *t)
 {
-	t->seat[VICTIM].improvements += 2;
-	t->seat[HOSTILE].improvements += 2;
-	victim(t)->train_now = t->seat[HOSTILE].core->train_now = true;
+	t->agent[VICTIM].improvements += 2;
+	t->agent[HOSTILE].improvements += 2;
+	victim(t)->train_now = t->agent[HOSTILE].core->train_now = true;
 	table_link(t, VICTIM, HOSTILE, false);
 	table_link(t, VICTIM, HOSTILE, true);
 }
@@ -865,7 +922,7 @@ static void test_both_close(void **state)
 	table_run(&t, 60000, 100000);
 	learn_again(&t);
 	reserve_under_way(&t, AGENT_HOST);
-	assert_int_equal(contracts_on(&t.seat[VICTIM].disk), 2);
+	assert_int_equal(contracts_on(&t.agent[VICTIM].disk), 2);
 	table_kill(&t, VICTIM);
 	table_kill(&t, HOSTILE);
 	wish_close(&t, VICTIM, HOSTILE);
@@ -882,8 +939,8 @@ static void test_both_close(void **state)
 		assert_int_equal(a->n_tail + b->n_tail, 0);
 		assert_memory_equal(a->head, b->head, 32);
 		assert_true(victim(&t)->sessions >= 2);
-		assert_int_equal(contracts_on(&t.seat[VICTIM].disk), 4);
-		assert_int_equal(contracts_on(&t.seat[HOSTILE].disk), 4);
+		assert_int_equal(contracts_on(&t.agent[VICTIM].disk), 4);
+		assert_int_equal(contracts_on(&t.agent[HOSTILE].disk), 4);
 		table_kill(&t, VICTIM);
 		table_restart(&t, VICTIM);
 	}
@@ -906,7 +963,7 @@ static void test_inbox_is_bounded(void **state)
 	start_linked(&t);
 	hold_job(&t, -1, PHASE_PSI);
 	net_write_begin(&w, &b, NET_MSG_CONV, session_first(victim(&t))->id);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	for (; n < 3000000 && session_first(victim(&t)); n++) {
 		buf_add(&copy, b.base, b.len);
 		table_deliver(&t, HOSTILE, VICTIM, &copy);
@@ -937,7 +994,7 @@ static bool held_by_hostile(struct table *t)
 {
 	const struct session *s = session_first(victim(t));
 
-	return s != NULL && memcmp(s->peer->info.key, t->seat[HOSTILE].key, 32) == 0;
+	return s != NULL && memcmp(s->peer->info.key, t->agent[HOSTILE].key, 32) == 0;
 }
 
 static void say_still_working(struct table *t)
@@ -978,7 +1035,7 @@ static void test_held_in_vain(void **state)
 	start_linked(&t);
 	table_link(&t, VICTIM, HONEST, true);
 	table_run(&t, 30000, 100000);
-	before = t.seat[HONEST].core->sessions;
+	before = t.agent[HONEST].core->sessions;
 	for (uint64_t k = 1; k * STEP_MS <= HOUR_MS; k++) {
 		bool held = held_by_hostile(&t);
 
@@ -989,15 +1046,16 @@ static void test_held_in_vain(void **state)
 			say_still_working(&t);
 		else
 			tempt(&t, 1000 + k);
-		t.seat[VICTIM].improvements = t.seat[HONEST].improvements = 1;
+		t.agent[VICTIM].improvements = t.agent[HONEST].improvements = 1;
 		if (k % 60 == 0)
-			victim(&t)->train_now = t.seat[HONEST].core->train_now = true;
+			victim(&t)->train_now = t.agent[HONEST].core->train_now = true;
 		table_run(&t, t.now_ms + STEP_MS, 100000);
 	}
 	assert_true(held_ms > 0);
-	assert_true(longest_ms <= 2 * (uint64_t)victim(&t)->config.lease_ms);
+	assert_true(longest_ms <=
+		    2 * (uint64_t)config_ms(t.agent[VICTIM].config.federation.lease_s));
 	assert_true(held_ms < HOUR_MS / 20);
-	assert_true(t.seat[HONEST].core->sessions - before > 30);
+	assert_true(t.agent[HONEST].core->sessions - before > 30);
 	assert_true(table_peer(&t, VICTIM, HOSTILE)->cost_ms > 0);
 	assert_int_equal(table_peer(&t, VICTIM, HONEST)->cost_ms, 0);
 	table_release(&t);
@@ -1041,7 +1099,7 @@ static void test_breaches(void **state)
 		table_link(&t, VICTIM, HOSTILE, true);
 	}
 	assert_int_equal(p->info.status, STORE_REVOKED);
-	assert_int_equal(t.seat[VICTIM].notices[AGENT_NOTICE_OUT], 1);
+	assert_int_equal(t.agent[VICTIM].notices[AGENT_NOTICE_OUT], 1);
 	table_run(&t, t.now_ms + 1000, 1000);
 	table_kill(&t, VICTIM);
 	table_restart(&t, VICTIM);
@@ -1069,7 +1127,7 @@ static void test_strays(void **state)
 	table_init(&t, 23);
 	start_linked(&t);
 	table_run(&t, 5000, 10000);
-	aborts = t.seat[VICTIM].sent[NET_MSG_ABORT];
+	aborts = t.agent[VICTIM].sent[NET_MSG_ABORT];
 	net_write_begin(&w, &m, NET_MSG_CONV, id);
 	net_put_uint(&w, "c", CONV_PSI);
 	assert_int_equal(net_write_end(&w, NULL), 0);
@@ -1078,7 +1136,7 @@ static void test_strays(void **state)
 		table_deliver(&t, HOSTILE, VICTIM, &b);
 	}
 	assert_in_range(k, 1000, 20000);
-	assert_in_range(t.seat[VICTIM].sent[NET_MSG_ABORT] - aborts, 1, 2);
+	assert_in_range(t.agent[VICTIM].sent[NET_MSG_ABORT] - aborts, 1, 2);
 	buf_release(&m);
 	finish_with_honest(&t);
 	table_release(&t);
@@ -1093,7 +1151,7 @@ static void test_trouble_is_told_now_and_then(void **state)
 	(void)state;
 	table_init(&t, 13);
 	settle(&t);
-	told = t.seat[VICTIM].notices[AGENT_NOTICE_TROUBLE];
+	told = t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE];
 	for (int k = 0; k < 500; k++) {
 		struct buf b = { 0 };
 
@@ -1101,7 +1159,7 @@ static void test_trouble_is_told_now_and_then(void **state)
 		t.now_ms++;
 		table_deliver(&t, HOSTILE, VICTIM, &b);
 	}
-	told = t.seat[VICTIM].notices[AGENT_NOTICE_TROUBLE] - told;
+	told = t.agent[VICTIM].notices[AGENT_NOTICE_TROUBLE] - told;
 	assert_in_range(told, 1, 6);
 	assert_non_null(strstr(table_peer(&t, VICTIM, HOSTILE)->trouble, "can't be read"));
 	table_release(&t);
@@ -1115,6 +1173,7 @@ int main(void)
 		cmocka_unit_test(test_cause_is_no_word_of_a_peer),
 		cmocka_unit_test(test_crooked_neighbours),
 		cmocka_unit_test(test_proposal_storm),
+		cmocka_unit_test(test_proposal_twice),
 		cmocka_unit_test(test_refusal_is_not_the_owners_text),
 		cmocka_unit_test(test_signal_storm),
 		cmocka_unit_test(test_signal_of_the_future),

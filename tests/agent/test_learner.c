@@ -126,7 +126,7 @@ static void test_a_part_says_why_not(void **state)
 	kge_train_defaults(&c);
 	c.threads = 1;
 	c.optimizer = KGE_SGD;
-	c.update = KGE_UPDATE_RACING;
+	c.update = KGE_UPDATE_HOGWILD;
 	c.shared_chunk = 0;
 	fed_settings_init(&s, fed_method_find("fedprox"));
 	assert_int_equal(fed_part_new(&p, &s, emb, 9, NULL), 0);

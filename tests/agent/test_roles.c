@@ -9,13 +9,13 @@
 enum { OWN, OTHER };
 
 struct seen { /* of messages of translations, by the part of who sends them */
-	uint64_t as_host[SEATS], as_client[SEATS];
+	uint64_t as_host[AGENTS], as_client[AGENTS];
 };
 
 /* What a translation's client sends is its rows, or made of them. */
 static void watch(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
 {
-	const struct session *s = session_first(t->seat[from].core);
+	const struct session *s = session_first(t->agent[from].core);
 	struct seen *seen = ctx;
 	struct net_msg m;
 	struct err e = { 0 };
@@ -28,13 +28,14 @@ static void watch(void *ctx, struct table *t, size_t from, size_t to, struct buf
 	net_msg_release(&m);
 }
 
-static void begin(struct table *t, struct seen *seen, enum agent_roles own, enum agent_roles other)
+static void begin(struct table *t, struct seen *seen, enum config_roles own,
+		  enum config_roles other)
 {
 	memset(seen, 0, sizeof(*seen));
 	table_init(t, 3);
-	t->seat[OWN].config.roles = own;
-	t->seat[OTHER].config.roles = other;
-	t->seat[OWN].improvements = t->seat[OTHER].improvements = 4;
+	t->agent[OWN].config.federation.roles = own;
+	t->agent[OTHER].config.federation.roles = other;
+	t->agent[OWN].improvements = t->agent[OTHER].improvements = 4;
 	t->tamper = watch;
 	t->ctx = seen;
 	table_start(t);
@@ -49,18 +50,18 @@ static void run(struct table *t)
 static void both_get_better(struct table *t)
 {
 	for (size_t k = 0; k < 2; k++) {
-		t->seat[k].improvements += 2;
-		t->seat[k].core->train_now = true;
+		t->agent[k].improvements += 2;
+		t->agent[k].core->train_now = true;
 	}
 	run(t);
 }
 
-/* Rows of this seat that the other has got, as the chain of `at` says. */
-static uint64_t rows_sent(struct table *t, size_t at, size_t seat)
+/* Rows of this agent that the other has got, as the chain of `at` says. */
+static uint64_t rows_sent(struct table *t, size_t at, size_t agent)
 {
 	const struct ledger_chain *c = &table_peer(t, at, 1 - at)->chain;
 
-	return c->account[ledger_chain_side(c, t->seat[1 - seat].sign_public)].rows;
+	return c->account[ledger_chain_side(c, t->agent[1 - agent].sign_public)].rows;
 }
 
 static void a_host_never_sends_rows(void **state)
@@ -71,24 +72,25 @@ static void a_host_never_sends_rows(void **state)
 		struct seen seen;
 		struct table t;
 
-		begin(&t, &seen, AGENT_HOST_ONLY, AGENT_BOTH_ROLES);
+		begin(&t, &seen, CONFIG_HOST_ONLY, CONFIG_BOTH_ROLES);
 		for (size_t k = 0; k < 2; k++)
-			t.seat[k].core->config.translator = (enum agent_translator)kind;
+			t.agent[k].config.federation.translator = (enum config_translator)kind,
+			t.agent[k].config.privacy.release_noise = 4;
 		run(&t);
 		both_get_better(&t);
-		assert_true(t.seat[OWN].core->sessions > 0);
+		assert_true(t.agent[OWN].core->sessions > 0);
 		assert_int_equal(seen.as_client[OWN], 0);
 		assert_true(seen.as_client[OTHER] > 0);
 		assert_int_equal(rows_sent(&t, OWN, OWN), 0);
 		assert_true(rows_sent(&t, OWN, OTHER) > 0);
-		assert_int_equal(t.seat[OTHER].sent[NET_MSG_PROPOSE], 0); /* it was told */
-		agent_core_status(t.seat[OWN].core, &s);
-		assert_int_equal(s.roles, AGENT_HOST_ONLY);
-		assert_int_equal(s.rows_sent, 0);
+		assert_int_equal(t.agent[OTHER].sent[NET_MSG_PROPOSE], 0); /* it was told */
+		agent_core_status(t.agent[OWN].core, &s);
+		assert_int_equal(s.roles, CONFIG_HOST_ONLY);
+		assert_int_equal(s.sent.bare, 0);
 		agent_status_release(&s);
-		agent_core_status(t.seat[OTHER].core, &s);
-		assert_int_equal(s.peer[0].roles, AGENT_HOST_ONLY);
-		assert_int_equal(s.rows_sent, rows_sent(&t, OWN, OTHER));
+		agent_core_status(t.agent[OTHER].core, &s);
+		assert_int_equal(s.peer[0].roles, CONFIG_HOST_ONLY);
+		assert_int_equal(s.sent.bare, rows_sent(&t, OWN, OTHER));
 		agent_status_release(&s);
 		table_release(&t);
 	}
@@ -100,14 +102,14 @@ static void a_client_never_takes_rows_in(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t, &seen, AGENT_CLIENT_ONLY, AGENT_BOTH_ROLES);
+	begin(&t, &seen, CONFIG_CLIENT_ONLY, CONFIG_BOTH_ROLES);
 	run(&t);
 	both_get_better(&t);
-	assert_int_equal(t.seat[OWN].sent[NET_MSG_PROPOSE], 0);
+	assert_int_equal(t.agent[OWN].sent[NET_MSG_PROPOSE], 0);
 	assert_int_equal(seen.as_host[OWN], 0);
 	assert_int_equal(rows_sent(&t, OWN, OTHER), 0);
 	assert_true(rows_sent(&t, OWN, OWN) > 0);
-	assert_int_equal(t.seat[OWN].core->rounds, 0);
+	assert_int_equal(t.agent[OWN].core->rounds, 0);
 	table_release(&t);
 }
 
@@ -115,17 +117,17 @@ static void a_client_never_takes_rows_in(void **state)
 static void two_of_one_kind_leave_each_other_alone(void **state)
 {
 	(void)state;
-	for (int kind = AGENT_HOST_ONLY; kind <= AGENT_CLIENT_ONLY; kind++) {
+	for (int kind = CONFIG_HOST_ONLY; kind <= CONFIG_CLIENT_ONLY; kind++) {
 		struct agent_status s;
 		struct seen seen;
 		struct table t;
 
-		begin(&t, &seen, (enum agent_roles)kind, (enum agent_roles)kind);
+		begin(&t, &seen, (enum config_roles)kind, (enum config_roles)kind);
 		run(&t);
 		both_get_better(&t);
 		for (size_t k = 0; k < 2; k++) {
-			assert_int_equal(t.seat[k].sent[NET_MSG_PROPOSE], 0);
-			agent_core_status(t.seat[k].core, &s);
+			assert_int_equal(t.agent[k].sent[NET_MSG_PROPOSE], 0);
+			agent_core_status(t.agent[k].core, &s);
 			assert_int_equal(s.queued, 0);
 			assert_non_null(strstr(s.peer[0].trouble, "on both sides"));
 			assert_int_not_equal(s.state, AGENT_BUSY);
@@ -145,7 +147,7 @@ static void put_proposal(struct table *t, struct buf *b, uint8_t id_byte)
 
 	memset(id, id_byte, sizeof(id));
 	net_write_begin(&w, b, NET_MSG_PROPOSE, id);
-	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "t", CONFIG_PROCRUSTES);
 	net_put_uint(&w, "ef", 4);
 	net_put_uint(&w, "rf", 4);
 	net_put_bin(&w, "a", p->version, 32);
@@ -164,17 +166,17 @@ static void whoever_proposes_all_the_same_is_refused(void **state)
 	uint64_t refused;
 
 	(void)state;
-	begin(&t, &seen, AGENT_HOST_ONLY, AGENT_BOTH_ROLES);
+	begin(&t, &seen, CONFIG_HOST_ONLY, CONFIG_BOTH_ROLES);
 	run(&t);
-	refused = t.seat[OWN].sent[NET_MSG_REFUSE];
+	refused = t.agent[OWN].sent[NET_MSG_REFUSE];
 	for (uint8_t k = 1; k <= 20; k++) {
 		struct buf b = { 0 };
 
 		put_proposal(&t, &b, k);
 		table_deliver(&t, OTHER, OWN, &b);
-		assert_null(session_first(t.seat[OWN].core));
+		assert_null(session_first(t.agent[OWN].core));
 	}
-	assert_int_equal(t.seat[OWN].sent[NET_MSG_REFUSE], refused + 20);
+	assert_int_equal(t.agent[OWN].sent[NET_MSG_REFUSE], refused + 20);
 	run(&t);
 	assert_int_equal(seen.as_client[OWN], 0);
 	table_release(&t);
@@ -191,17 +193,17 @@ static void a_refusal_is_final(void **state)
 	struct net_writer w;
 
 	(void)state;
-	begin(&t, &seen, AGENT_HOST_ONLY, AGENT_BOTH_ROLES);
+	begin(&t, &seen, CONFIG_HOST_ONLY, CONFIG_BOTH_ROLES);
 	run(&t);
-	table_peer(&t, OTHER, OWN)->roles = AGENT_BOTH_ROLES;
+	table_peer(&t, OTHER, OWN)->roles = CONFIG_BOTH_ROLES;
 	net_write_begin(&w, &b, NET_MSG_SIGNAL, NULL);
 	net_put_uint(&w, "s", 99);
 	assert_int_equal(net_write_end(&w, NULL), 0);
 	table_deliver(&t, OWN, OTHER, &b);
 	run(&t);
 	run(&t);
-	assert_int_equal(t.seat[OTHER].sent[NET_MSG_PROPOSE], 1);
-	agent_core_status(t.seat[OTHER].core, &s);
+	assert_int_equal(t.agent[OTHER].sent[NET_MSG_PROPOSE], 1);
+	agent_core_status(t.agent[OTHER].core, &s);
 	assert_int_equal(s.queued, 0);
 	assert_non_null(strstr(s.peer[0].trouble, "federation.roles: we take rows in"));
 	agent_status_release(&s);
@@ -215,7 +217,7 @@ static void a_refusal_is_final(void **state)
 static void until_client(struct table *t, enum phase phase)
 {
 	for (size_t i = 0; i < 20000; i++) {
-		const struct session *s = session_first(t->seat[OWN].core);
+		const struct session *s = session_first(t->agent[OWN].core);
 
 		if (s != NULL && s->role == AGENT_CLIENT && s->phase == phase)
 			return;
@@ -234,13 +236,13 @@ static void a_session_under_way_sends_no_rows(void **state)
 		struct seen seen;
 		struct table t;
 
-		begin(&t, &seen, AGENT_BOTH_ROLES, AGENT_BOTH_ROLES);
+		begin(&t, &seen, CONFIG_BOTH_ROLES, CONFIG_BOTH_ROLES);
 		until_client(&t, phases[k]);
 		memset(&seen, 0, sizeof(seen));
-		t.seat[OWN].core->config.roles = AGENT_HOST_ONLY;
+		t.agent[OWN].config.federation.roles = CONFIG_HOST_ONLY;
 		run(&t);
 		assert_int_equal(seen.as_client[OWN], 0);
-		assert_null(session_first(t.seat[OWN].core));
+		assert_null(session_first(t.agent[OWN].core));
 		table_release(&t);
 	}
 }
@@ -252,10 +254,10 @@ static void a_restarted_host_sends_no_rows(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t, &seen, AGENT_BOTH_ROLES, AGENT_BOTH_ROLES);
+	begin(&t, &seen, CONFIG_BOTH_ROLES, CONFIG_BOTH_ROLES);
 	until_client(&t, PHASE_TRANSLATE);
 	table_kill(&t, OWN);
-	t.seat[OWN].config.roles = AGENT_HOST_ONLY;
+	t.agent[OWN].config.federation.roles = CONFIG_HOST_ONLY;
 	memset(&seen, 0, sizeof(seen));
 	table_restart(&t, OWN);
 	table_link(&t, OWN, OTHER, true);
@@ -273,20 +275,20 @@ static void a_restarted_client_has_no_queue(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t, &seen, AGENT_BOTH_ROLES, AGENT_BOTH_ROLES);
-	for (size_t i = 0; i < 20000 && t.seat[OWN].disk.n_queue == 0; i++)
+	begin(&t, &seen, CONFIG_BOTH_ROLES, CONFIG_BOTH_ROLES);
+	for (size_t i = 0; i < 20000 && t.agent[OWN].disk.n_queue == 0; i++)
 		table_run(&t, t.now_ms + 60000, 1);
-	assert_true(t.seat[OWN].disk.n_queue > 0);
+	assert_true(t.agent[OWN].disk.n_queue > 0);
 	table_kill(&t, OWN);
-	t.seat[OWN].config.roles = AGENT_CLIENT_ONLY;
+	t.agent[OWN].config.federation.roles = CONFIG_CLIENT_ONLY;
 	memset(&seen, 0, sizeof(seen));
-	t.seat[OWN].sent[NET_MSG_PROPOSE] = 0;
+	t.agent[OWN].sent[NET_MSG_PROPOSE] = 0;
 	table_restart(&t, OWN);
 	table_link(&t, OWN, OTHER, true);
 	run(&t);
-	assert_int_equal(t.seat[OWN].sent[NET_MSG_PROPOSE], 0);
-	assert_int_equal(t.seat[OWN].disk.n_queue, 0);
-	agent_core_status(t.seat[OWN].core, &s);
+	assert_int_equal(t.agent[OWN].sent[NET_MSG_PROPOSE], 0);
+	assert_int_equal(t.agent[OWN].disk.n_queue, 0);
+	agent_core_status(t.agent[OWN].core, &s);
 	assert_int_equal(s.queued, 0);
 	agent_status_release(&s);
 	table_release(&t);
@@ -299,37 +301,37 @@ static void what_waits_for_a_host_is_dropped(void **state)
 	struct table t;
 
 	(void)state;
-	begin(&t, &seen, AGENT_BOTH_ROLES, AGENT_BOTH_ROLES);
-	for (size_t i = 0; i < 20000 && t.seat[OTHER].disk.n_queue == 0; i++)
+	begin(&t, &seen, CONFIG_BOTH_ROLES, CONFIG_BOTH_ROLES);
+	for (size_t i = 0; i < 20000 && t.agent[OTHER].disk.n_queue == 0; i++)
 		table_run(&t, t.now_ms + 60000, 1);
-	assert_true(t.seat[OTHER].disk.n_queue > 0);
+	assert_true(t.agent[OTHER].disk.n_queue > 0);
 	table_kill(&t, OWN);
-	t.seat[OWN].config.roles = AGENT_HOST_ONLY;
+	t.agent[OWN].config.federation.roles = CONFIG_HOST_ONLY;
 	while (table_step(&t)) /* the link's end is heard */
 		;
-	assert_true(t.seat[OTHER].disk.n_queue > 0);
+	assert_true(t.agent[OTHER].disk.n_queue > 0);
 	table_restart(&t, OWN);
-	t.seat[OTHER].sent[NET_MSG_PROPOSE] = 0;
+	t.agent[OTHER].sent[NET_MSG_PROPOSE] = 0;
 	table_link(&t, OWN, OTHER, true);
 	run(&t);
-	assert_int_equal(t.seat[OTHER].disk.n_queue, 0);
-	assert_int_equal(t.seat[OTHER].sent[NET_MSG_PROPOSE], 0);
+	assert_int_equal(t.agent[OTHER].disk.n_queue, 0);
+	assert_int_equal(t.agent[OTHER].sent[NET_MSG_PROPOSE], 0);
 	table_release(&t);
 }
 
 /* In rounds everybody does both. */
 static void rounds_know_no_roles(void **state)
 {
-	struct agent_config c;
+	struct config c;
 	struct err e = { 0 };
 
 	(void)state;
-	agent_config_defaults(&c);
-	snprintf(c.name, sizeof(c.name), "acme");
-	c.mode = AGENT_ROUNDS;
-	c.roles = AGENT_HOST_ONLY;
-	assert_int_equal(agent_config_check(&c, &e), ERR_USAGE);
+	config_init(&c);
+	c.federation.mode = CONFIG_ROUNDS;
+	c.federation.roles = CONFIG_HOST_ONLY;
+	assert_int_equal(config_check(&c, "settings", &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "federation.roles"));
+	config_release(&c);
 }
 
 int main(void)

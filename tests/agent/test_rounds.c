@@ -8,37 +8,43 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "kge/eval.h"
+#include "tests/fed/as_bytes.h"
 #include "tests/agent/table.h"
 
 enum { SHARED = 9, FLOATS = 4 };
 
 struct world {
 	struct table t;
-	struct agent_learner_kge *learner[SEATS];
+	struct agent_learner_kge *learner[AGENTS];
 };
 
 static struct agent_core *core(struct world *w, size_t at)
 {
-	return w->t.seat[at].core;
+	return w->t.agent[at].core;
+}
+
+static void set_constant(struct config *c, const char *key, const char *value)
+{
+	assert_int_equal(config_set(c, "rounds", key, value, NULL), 0);
 }
 
 static void set_method(struct world *w, const char *method)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &w->t.agent[i].config;
 
-		fed_settings_init(&f->settings, fed_method_find(method));
+		set_constant(c, "method", method);
 		if (strcmp(method, "fedepl") == 0)
-			fed_settings_set(&f->settings, "dim", 5, NULL); /* gives 4 */
+			set_constant(c, "dim", "5"); /* gives 4 */
 		if (strcmp(method, "fedkd") == 0)
-			fed_settings_set(&f->settings, "dim", 2, NULL);
+			set_constant(c, "dim", "2");
 		if (strncmp(method, "fedsvd", 6) == 0) {
-			fed_settings_set(&f->settings, "n", 2, NULL);
-			fed_settings_set(&f->settings, "rank", 1, NULL);
+			set_constant(c, "n", "2");
+			set_constant(c, "rank", "1");
 		}
-		f->settings.join_ms = 400;
-		f->settings.train_ms = 2000;
-		f->settings.stage_ms = 1000;
+		c->rounds.join_s = .4;
+		c->rounds.train_s = 2;
+		c->rounds.stage_s = 1;
 	}
 }
 
@@ -54,16 +60,16 @@ static int setup(void **state)
 	train.lr = .05F;
 	table_init(&w->t, 3);
 	set_method(w, "fede");
-	for (size_t i = 0; i < SEATS; i++) {
-		struct seat *s = &w->t.seat[i];
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
 
 		w->learner[i] =
 			agent_learner_new(&train, s->graph, kge_protocol_find("standard"), 0);
 		s->learner = *agent_learner_ops(w->learner[i]);
-		s->config.mode = AGENT_ROUNDS;
-		s->config.fed.epochs = 1;
-		s->config.fed.max = 3;
-		s->config.fed.min_members = SEATS;
+		s->config.federation.mode = CONFIG_ROUNDS;
+		s->config.rounds.epochs = 1;
+		s->config.rounds.max = 3;
+		s->config.rounds.min_members = AGENTS;
 	}
 	*state = w;
 	return 0;
@@ -74,7 +80,7 @@ static int teardown(void **state)
 	struct world *w = *state;
 
 	table_release(&w->t);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		agent_learner_free(w->learner[i]);
 	free(w);
 	return 0;
@@ -82,8 +88,8 @@ static int teardown(void **state)
 
 static void link_all(struct world *w)
 {
-	for (size_t a = 0; a < SEATS; a++)
-		for (size_t b = a + 1; b < SEATS; b++)
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = a + 1; b < AGENTS; b++)
 			table_link(&w->t, a, b, true);
 }
 
@@ -105,8 +111,7 @@ static bool same_row(const void *a, const void *b)
 static bool rows_equal(struct world *w, size_t a, size_t b)
 {
 	for (uint32_t id = 0; id < SHARED; id++)
-		if (!same_row(kge_ent(core(w, a)->fed.latest, id),
-			      kge_ent(core(w, b)->fed.latest, id)))
+		if (!same_row(kge_ent(core(w, a)->latest, id), kge_ent(core(w, b)->latest, id)))
 			return false;
 	return true;
 }
@@ -114,7 +119,7 @@ static bool rows_equal(struct world *w, size_t a, size_t b)
 /* Whether this one proposed the last round that is on its disk. */
 static bool proposed_last(struct world *w, size_t at)
 {
-	return memcmp(w->t.seat[at].last_proposer, w->t.seat[at].key, 32) == 0;
+	return memcmp(w->t.agent[at].last_proposer, w->t.agent[at].key, 32) == 0;
 }
 
 /* ---- calm ---- */
@@ -126,17 +131,17 @@ static void test_calm(void **state)
 	table_start(&w->t);
 	link_all(w);
 	run(w, 60000);
-	for (size_t i = 0; i < SEATS; i++) {
+	for (size_t i = 0; i < AGENTS; i++) {
 		struct agent_status s;
 
 		assert_int_equal(done(w, i), 3);
 		assert_int_equal(core(w, i)->fed.number, 3);
-		assert_int_equal(w->t.seat[i].writes[STORE_PUT_ROUND], 3);
-		assert_int_equal(w->t.seat[i].said, 3 * (SEATS - 1)); /* and signed */
-		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+		assert_int_equal(w->t.agent[i].writes[STORE_PUT_ROUND], 3);
+		assert_int_equal(w->t.agent[i].accounts, 3 * (AGENTS - 1)); /* and signed */
+		assert_int_equal(w->t.agent[i].accounts_differ, 0);
 		agent_core_status(core(w, i), &s);
 		assert_int_equal(s.state, AGENT_SLEEP);
-		assert_int_equal(s.round.members, SEATS);
+		assert_int_equal(s.round.members, AGENTS);
 		assert_int_equal(s.round.items, SHARED);
 		assert_int_equal(s.round.answered, SHARED);
 		assert_int_equal(s.peer[0].round_fate, FED_TOOK_PART);
@@ -176,7 +181,7 @@ static void test_methods(void **state)
 		}
 		reset(w, fed_methods[i]->name);
 		run(w, 60000);
-		for (size_t a = 0; a < SEATS; a++) {
+		for (size_t a = 0; a < AGENTS; a++) {
 			assert_int_equal(done(w, a), 3);
 			assert_true(core(w, a)->fed.report.answered > 0);
 		}
@@ -190,8 +195,8 @@ static void test_hosted_and_masked(void **state)
 	struct world *w = *state;
 	static const struct {
 		uint32_t bits, holders;
-		size_t host; /* SEATS: sharded */
-	} kinds[] = { { 32, 2, SEATS }, { 64, 3, SEATS }, { 0, 2, 1 }, { 32, 3, 0 } };
+		size_t host; /* AGENTS: sharded */
+	} kinds[] = { { 32, 2, AGENTS }, { 64, 3, AGENTS }, { 0, 2, 1 }, { 32, 3, 0 } };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (i > 0) {
@@ -199,20 +204,18 @@ static void test_hosted_and_masked(void **state)
 			setup(state);
 			w = *state;
 		}
-		for (size_t a = 0; a < SEATS; a++) {
-			struct fed_settings *s = &w->t.seat[a].config.fed.settings;
+		for (size_t a = 0; a < AGENTS; a++) {
+			struct config *c = &w->t.agent[a].config;
 
-			s->secret_bits = kinds[i].bits;
-			s->min_holders = kinds[i].holders;
-			if (kinds[i].host < SEATS) {
-				s->topology = FED_HOSTED;
-				memcpy(s->host, w->t.seat[kinds[i].host].key, 32);
-			}
+			c->rounds.secret = (int)kinds[i].bits / 32;
+			c->rounds.min_holders = kinds[i].holders;
+			if (kinds[i].host < AGENTS)
+				table_host(&w->t, a, kinds[i].host);
 		}
 		table_start(&w->t);
 		link_all(w);
 		run(w, 60000);
-		for (size_t a = 0; a < SEATS; a++)
+		for (size_t a = 0; a < AGENTS; a++)
 			assert_int_equal(done(w, a), 3);
 		assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
 	}
@@ -232,7 +235,7 @@ static void run_rounds(struct world *w, uint64_t rounds)
 	for (size_t i = 0; i < 200000; i++) {
 		bool quiet = w->t.head == w->t.tail;
 
-		for (size_t a = 0; a < SEATS; a++)
+		for (size_t a = 0; a < AGENTS; a++)
 			quiet = quiet && done(w, a) >= rounds && core(w, a)->fed.now == NULL;
 		if (quiet)
 			return;
@@ -243,9 +246,9 @@ static void run_rounds(struct world *w, uint64_t rounds)
 
 static void restart_all(struct world *w)
 {
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		table_kill(&w->t, a);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		table_restart(&w->t, a);
 	link_all(w);
 }
@@ -253,11 +256,11 @@ static void restart_all(struct world *w)
 /* Tables and what the method remembers are those of the last round. */
 static void check_kept(struct world *w, size_t at, uint64_t rounds)
 {
-	const struct seat *s = &w->t.seat[at];
+	const struct table_agent *s = &w->t.agent[at];
 	struct buf part = { 0 };
 
 	assert_true(same(s->core->work, s->disk.latest_tables));
-	assert_true(same(s->core->fed.latest, s->disk.latest_tables));
+	assert_true(same(s->core->latest, s->disk.latest_tables));
 	fed_part_save(s->core->fed.part, &part);
 	assert_int_equal(part.len, s->core->fed.saved.len);
 	assert_memory_equal(part.base, s->core->fed.saved.base, part.len);
@@ -277,13 +280,13 @@ static void test_restart(void **state)
 		teardown(state);
 		setup(state);
 		w = *state;
-		for (size_t a = 0; a < SEATS; a++)
-			w->t.seat[a].config.fed.every_ms = 3000;
+		for (size_t a = 0; a < AGENTS; a++)
+			w->t.agent[a].config.rounds.every_s = 3;
 		reset(w, methods[i]);
 		for (uint64_t k = 1; k <= 3; k++) {
 			run_rounds(w, k);
 			restart_all(w);
-			for (size_t a = 0; a < SEATS; a++)
+			for (size_t a = 0; a < AGENTS; a++)
 				check_kept(w, a, k);
 		}
 	}
@@ -296,12 +299,12 @@ static void test_restart_with_another_method(void **state)
 
 	reset(w, "fedec");
 	run_rounds(w, 1);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		table_kill(&w->t, a);
 	set_method(w, "fedlu");
-	for (size_t a = 0; a < SEATS; a++) {
+	for (size_t a = 0; a < AGENTS; a++) {
 		table_restart(&w->t, a);
-		assert_true(same(core(w, a)->work, w->t.seat[a].disk.latest_tables));
+		assert_true(same(core(w, a)->work, w->t.agent[a].disk.latest_tables));
 		assert_int_equal(core(w, a)->fed.saved.len, 0);
 	}
 	link_all(w);
@@ -314,7 +317,7 @@ static void keep_record(struct world *w, size_t at)
 	struct store_batch b = { 0 };
 
 	core_record_add(core(w, at), &b);
-	assert_int_equal(disk_apply(&w->t.seat[at].disk, &b, NULL), 0);
+	assert_int_equal(disk_apply(&w->t.agent[at].disk, &b, NULL), 0);
 	store_batch_release(&b);
 }
 
@@ -323,10 +326,10 @@ static void keep_record(struct world *w, size_t at)
 static void test_restart_with_other_tables(void **state)
 {
 	struct world *w = *state;
-	struct seat *s = &w->t.seat[0];
+	struct table_agent *s = &w->t.agent[0];
 
-	for (size_t a = 0; a < SEATS; a++)
-		w->t.seat[a].config.fed.every_ms = 3000;
+	for (size_t a = 0; a < AGENTS; a++)
+		w->t.agent[a].config.rounds.every_s = 3;
 	reset(w, "fedec");
 	run_rounds(w, 1);
 	table_kill(&w->t, 0);
@@ -352,12 +355,12 @@ static void test_restart_with_other_tables(void **state)
 static void test_restart_after_unlearning(void **state)
 {
 	struct world *w = *state;
-	struct seat *s = &w->t.seat[0];
+	struct table_agent *s = &w->t.agent[0];
 	struct kge_emb *avatar;
 	size_t size;
 
-	for (size_t a = 0; a < SEATS; a++)
-		w->t.seat[a].config.fed.every_ms = 3000;
+	for (size_t a = 0; a < AGENTS; a++)
+		w->t.agent[a].config.rounds.every_s = 3;
 	reset(w, "fedlu");
 	run_rounds(w, 1);
 	avatar = kge_emb_copy(fed_global_table(s->core->fed.part));
@@ -382,23 +385,23 @@ static void test_restart_after_unlearning(void **state)
 
 /* ---- members that are lost, late, dead ---- */
 
-/* The seat whose key is number k of all, lowest first. */
+/* The agent whose key is number k of all, lowest first. */
 static size_t ranked(const struct world *w, size_t k)
 {
-	for (size_t i = 0; i < SEATS; i++) {
+	for (size_t i = 0; i < AGENTS; i++) {
 		size_t lower = 0;
 
-		for (size_t o = 0; o < SEATS; o++)
-			lower += memcmp(w->t.seat[o].key, w->t.seat[i].key, 32) < 0;
+		for (size_t o = 0; o < AGENTS; o++)
+			lower += memcmp(w->t.agent[o].key, w->t.agent[i].key, 32) < 0;
 		if (lower == k)
 			return i;
 	}
-	return SEATS;
+	return AGENTS;
 }
 
-static void unlink_seat(struct world *w, size_t at)
+static void unlink_agent(struct world *w, size_t at)
 {
-	for (size_t o = 0; o < SEATS; o++)
+	for (size_t o = 0; o < AGENTS; o++)
 		if (o != at && w->t.up[o][at])
 			table_link(&w->t, o, at, false);
 }
@@ -410,7 +413,7 @@ static void hold_at(struct world *w, enum round_stage stage)
 		bool all = true;
 
 		w->t.held = true;
-		for (size_t a = 0; a < SEATS; a++)
+		for (size_t a = 0; a < AGENTS; a++)
 			all = all && core(w, a)->fed.now != NULL &&
 			      core(w, a)->fed.now->stage == stage && core(w, a)->job != NULL;
 		if (all)
@@ -443,7 +446,7 @@ static struct agent_peer_status peer_status(struct world *w, size_t at, size_t o
 
 	agent_core_status(core(w, at), &s);
 	for (size_t i = 0; i < s.n_peers; i++)
-		if (memcmp(s.peer[i].key, w->t.seat[other].key, 32) == 0)
+		if (memcmp(s.peer[i].key, w->t.agent[other].key, 32) == 0)
 			peer = s.peer[i];
 	agent_status_release(&s);
 	return peer;
@@ -457,8 +460,8 @@ static int fate_of(struct world *w, size_t at, size_t other)
 /* Of a round that two of the three may end. */
 static void hold_in_training(struct world *w)
 {
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
 	reset(w, "fede");
 	hold_at(w, ROUND_TRAINING);
 }
@@ -469,7 +472,7 @@ static void test_lost_in_training(void **state)
 	size_t lost = ranked(w, 1), a = ranked(w, 0), b = ranked(w, 2);
 
 	hold_in_training(w);
-	unlink_seat(w, lost);
+	unlink_agent(w, lost);
 	table_let_jobs_end(&w->t);
 	run(w, 1000);
 	assert_int_equal(fate_of(w, a, lost), FED_LOST);
@@ -489,8 +492,8 @@ static void test_dead_proposer(void **state)
 	struct world *w = *state;
 	size_t dead = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
 	reset(w, "fede");
 	run_rounds(w, 1);
 	table_kill(&w->t, dead);
@@ -522,22 +525,22 @@ static void join_and_be_silent(void *ctx, struct table *t, size_t from, size_t t
 
 static void silent_for_an_hour(struct world *w, struct silence *is, size_t a, size_t b)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &w->t.agent[i].config;
 
-		f->settings.join_ms = 60000;
-		f->settings.train_ms = 3600000;
-		f->settings.stage_ms = 300000;
-		f->first_epochs = 1;
-		f->min_members = 2;
-		f->every_ms = 1000;
-		f->max = 0;
+		c->rounds.join_s = 60;
+		c->rounds.train_s = 3600;
+		c->rounds.stage_s = 300;
+		c->rounds.first_epochs = 1;
+		c->rounds.min_members = 2;
+		c->rounds.every_s = 1;
+		c->rounds.max = 0;
 	}
 	w->t.job_ms = 100;
 	w->t.tamper = join_and_be_silent;
 	w->t.ctx = is;
 	table_start(&w->t);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		table_peer(&w->t, i, is->who == i ? a : is->who)->fed.train_ms = 3600000;
 	link_all(w);
 	run(w, 3600000);
@@ -550,7 +553,7 @@ static void silent_for_an_hour(struct world *w, struct silence *is, size_t a, si
  * the others no hour, and is left out longer each time; also the one whose turn comes first. */
 static void test_silent_member(void **state)
 {
-	for (size_t rank = 0; rank < SEATS; rank++) {
+	for (size_t rank = 0; rank < AGENTS; rank++) {
 		struct silence is = { .last = rank == 0 ? 5 : 3 };
 		struct world *w;
 		size_t a, b;
@@ -574,18 +577,18 @@ static void test_slow_member(void **state)
 	size_t slow = ranked(w, 2), a = ranked(w, 0);
 	uint64_t before;
 
-	for (size_t i = 0; i < SEATS; i++) {
-		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct config *c = &w->t.agent[i].config;
 
-		f->settings.train_ms = 3600000;
-		f->settings.stage_ms = 300000;
-		f->min_members = 2;
-		f->every_ms = 1000;
-		f->max = 0;
+		c->rounds.train_s = 3600;
+		c->rounds.stage_s = 300;
+		c->rounds.min_members = 2;
+		c->rounds.every_s = 1;
+		c->rounds.max = 0;
 	}
 	w->t.job_ms = 1000;
 	table_start(&w->t);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		core(w, i)->fed.train_ms = i == slow ? 400000 : 1000;
 	link_all(w);
 	run(w, 1200000);
@@ -600,7 +603,7 @@ static void drop_proposals(void *ctx, struct table *t, size_t from, size_t to, s
 	struct fed_proposal p;
 
 	(void)t, (void)to;
-	if (from == *(size_t *)ctx && fed_proposal_read(&p, b->base, b->len, NULL) == 0)
+	if (from == *(size_t *)ctx && proposal_of_bytes(&p, b->base, b->len, NULL) == 0)
 		buf_clear(b);
 }
 
@@ -625,9 +628,9 @@ static void test_proposer_that_does_not(void **state)
 	struct world *w = *state;
 	size_t first = ranked(w, 0), a = ranked(w, 1);
 
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.every_ms = 1000;
-		w->t.seat[i].config.fed.settings.train_ms = 3600000;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.every_s = 1;
+		w->t.agent[i].config.rounds.train_s = 3600;
 	}
 	table_start(&w->t);
 	link_all(w);
@@ -636,7 +639,7 @@ static void test_proposer_that_does_not(void **state)
 	assert_true(proposed_last(w, first));
 	core(w, first)->fed.rest_ms = UINT64_MAX;
 	run(w, 10000);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), 3);
 	assert_true(proposed_last(w, a));
 }
@@ -646,10 +649,10 @@ static void test_one_that_only_joins(void **state)
 	struct world *w = *state;
 	size_t first = ranked(w, 0), a = ranked(w, 1);
 
-	w->t.seat[first].config.fed.propose = false;
+	w->t.agent[first].config.rounds.propose = false;
 	reset(w, "fede");
 	run(w, 5000); /* nobody waits for its turn */
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), 3);
 	assert_true(proposed_last(w, a));
 }
@@ -659,17 +662,17 @@ static void test_one_that_only_joins(void **state)
 static void test_failed_round_is_undone(void **state)
 {
 	struct world *w = *state;
-	struct kge_emb *before[SEATS];
+	struct kge_emb *before[AGENTS];
 	size_t a = ranked(w, 1);
 
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.every_ms = 1000;
-		w->t.seat[i].config.fed.max = 4;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.every_s = 1;
+		w->t.agent[i].config.rounds.max = 4;
 	}
 	reset(w, "fedkd");
 	run_rounds(w, 1);
-	for (size_t i = 0; i < SEATS; i++)
-		before[i] = kge_emb_copy(core(w, i)->fed.latest);
+	for (size_t i = 0; i < AGENTS; i++)
+		before[i] = kge_emb_copy(core(w, i)->latest);
 	hold_at(w, ROUND_EXCHANGE);
 	assert_false(same(core(w, a)->work, before[a])); /* trained */
 	fed_round_stop(core(w, a)->fed.now->machine, ERR_FAIL, "for a test", w->t.now_ms);
@@ -678,7 +681,7 @@ static void test_failed_round_is_undone(void **state)
 		assert_true(table_step(&w->t));
 	check_kept(w, a, 1);
 	assert_true(same(core(w, a)->work, before[a]));
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		kge_emb_free(before[i]);
 	run_rounds(w, 3); /* and they go on, with it */
 	assert_int_equal(fate_of(w, ranked(w, 0), a), FED_TOOK_PART);
@@ -688,10 +691,10 @@ static void test_failed_round_is_undone(void **state)
 static void lose_round(struct world *w)
 {
 	hold_at(w, ROUND_EXCHANGE);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		fed_round_stop(core(w, a)->fed.now->machine, ERR_FAIL, "for a test", w->t.now_ms);
 	table_let_jobs_end(&w->t);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		while (core(w, a)->fed.now != NULL)
 			assert_true(table_step(&w->t));
 }
@@ -702,7 +705,7 @@ static void test_orders_go_on(void **state)
 {
 	static const char *const methods[] = { "fede", "fedlu" };
 	enum { CALM, RESTARTS, LOSSES, WAYS };
-	uint8_t latest[WAYS][SEATS][32];
+	uint8_t latest[WAYS][AGENTS][32];
 
 	for (size_t k = 0; k < WAYS * 2; k++) {
 		struct world *w;
@@ -711,9 +714,9 @@ static void test_orders_go_on(void **state)
 		teardown(state);
 		setup(state);
 		w = *state;
-		for (size_t a = 0; a < SEATS; a++) {
-			w->t.seat[a].config.fed.every_ms = 3000;
-			w->t.seat[a].config.fed.first_epochs = 5;
+		for (size_t a = 0; a < AGENTS; a++) {
+			w->t.agent[a].config.rounds.every_s = 3;
+			w->t.agent[a].config.rounds.first_epochs = 5;
 		}
 		reset(w, methods[k / WAYS]);
 		for (uint64_t n = 1; n <= 3; n++) {
@@ -724,8 +727,8 @@ static void test_orders_go_on(void **state)
 				restart_all(w);
 		}
 		assert_int_equal(core(w, 0)->fed.part->before, 5);
-		for (size_t a = 0; a < SEATS; a++)
-			memcpy(latest[way][a], w->t.seat[a].disk.latest.digest, 32);
+		for (size_t a = 0; a < AGENTS; a++)
+			memcpy(latest[way][a], w->t.agent[a].disk.latest.digest, 32);
 		if (way != CALM)
 			assert_memory_equal(latest[way], latest[CALM], sizeof(latest[CALM]));
 	}
@@ -752,8 +755,8 @@ static void test_stop(void **state)
 		setup(state);
 		w = *state;
 		reset(w, "fede");
-		for (size_t a = 0; a < SEATS; a++)
-			core(w, a)->config.fed.min_members = 2;
+		for (size_t a = 0; a < AGENTS; a++)
+			w->t.agent[a].config.rounds.min_members = 2;
 		hold_at(w, stages[i]);
 		stop(w, 0);
 		table_let_jobs_end(&w->t);
@@ -762,7 +765,7 @@ static void test_stop(void **state)
 		assert_int_equal(s.state, AGENT_STOPPED);
 		agent_status_release(&s);
 		assert_int_equal(done(w, 0), stages[i] == ROUND_SCORING);
-		assert_true(w->t.seat[0].disk.has_latest == (stages[i] == ROUND_SCORING));
+		assert_true(w->t.agent[0].disk.has_latest == (stages[i] == ROUND_SCORING));
 		assert_int_equal(done(w, 1), 3);
 		assert_int_equal(done(w, 2), 3);
 	}
@@ -777,8 +780,8 @@ static void begin_with(void **state, const char *method)
 	teardown(state);
 	setup(state);
 	w = *state;
-	for (size_t a = 0; a < SEATS; a++)
-		w->t.seat[a].config.fed.every_ms = 3000;
+	for (size_t a = 0; a < AGENTS; a++)
+		w->t.agent[a].config.rounds.every_s = 3;
 	reset(w, method);
 }
 
@@ -792,9 +795,9 @@ struct looks {
 static struct looks looks_of(struct world *w, size_t at)
 {
 	const struct agent_core *c = core(w, at);
-	const struct disk *d = &w->t.seat[at].disk;
+	const struct disk *d = &w->t.agent[at].disk;
 	struct looks l = { .score = c->best_score,
-			   .worse = c->fed.worse,
+			   .worse = c->worse,
 			   .number = c->fed.number,
 			   .epochs = c->epochs + c->tried_epochs };
 
@@ -807,7 +810,7 @@ static struct looks looks_of(struct world *w, size_t at)
 static void stop_all_in(struct world *w, enum round_stage stage)
 {
 	hold_at(w, stage);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		stop(w, a);
 	table_let_jobs_end(&w->t);
 	run(w, 10000);
@@ -816,8 +819,9 @@ static void stop_all_in(struct world *w, enum round_stage stage)
 /* The round is over, and it has not been looked at. */
 static void check_owed(struct world *w, uint64_t rounds)
 {
-	for (size_t a = 0; a < SEATS; a++) {
-		const struct store_meta *look = disk_meta(&w->t.seat[a].disk, AGENT_META_LOOK);
+	for (size_t a = 0; a < AGENTS; a++) {
+		const struct store_meta *look =
+			disk_meta(&w->t.agent[a].disk, AGENT_META_VALIDATION);
 
 		assert_int_equal(done(w, a), rounds);
 		assert_true(look != NULL && look->len > 0);
@@ -830,12 +834,12 @@ static void test_look_goes_on(void **state)
 	static const char *const methods[] = { "fede", "fedep", "fedlu" };
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		struct looks calm[SEATS], l;
+		struct looks calm[AGENTS], l;
 		struct world *w;
 
 		begin_with(state, methods[i]);
 		run_rounds(*state, 3);
-		for (size_t a = 0; a < SEATS; a++)
+		for (size_t a = 0; a < AGENTS; a++)
 			calm[a] = looks_of(*state, a);
 		begin_with(state, methods[i]);
 		w = *state;
@@ -850,17 +854,17 @@ static void test_look_goes_on(void **state)
 		stop(w, 0);
 		table_let_jobs_end(&w->t);
 		run(w, 10000);
-		assert_true(disk_meta(&w->t.seat[0].disk, AGENT_META_LOOK)->len > 0);
+		assert_true(disk_meta(&w->t.agent[0].disk, AGENT_META_VALIDATION)->len > 0);
 		table_kill(&w->t, 0);
 		table_restart(&w->t, 0);
 		run(w, 10000);
-		for (size_t a = 0; a < SEATS; a++) {
-			const struct seat *s = &w->t.seat[a];
+		for (size_t a = 0; a < AGENTS; a++) {
+			const struct table_agent *s = &w->t.agent[a];
 
 			l = looks_of(w, a);
 			assert_memory_equal(&l, &calm[a], sizeof(l));
 			assert_int_equal(s->writes[STORE_SCORE_ROUND], 3);
-			assert_int_equal(disk_meta(&s->disk, AGENT_META_LOOK)->len, 0);
+			assert_int_equal(disk_meta(&s->disk, AGENT_META_VALIDATION)->len, 0);
 			check_kept(w, a, 3);
 		}
 	}
@@ -881,7 +885,7 @@ static void test_look_shows(void **state)
 	stop_all_in(w, ROUND_SCORING);
 	restart_all(w);
 	assert_true(is_under_way(w, 0));
-	while (w->t.seat[0].writes[STORE_SCORE_ROUND] == 0) {
+	while (w->t.agent[0].writes[STORE_SCORE_ROUND] == 0) {
 		assert_true(is_under_way(w, 0));
 		assert_true(table_step(&w->t));
 	}
@@ -894,31 +898,31 @@ static void test_look_shows(void **state)
 static void test_look_of_no_more_use(void **state)
 {
 	struct world *w;
-	struct seat *s;
+	struct table_agent *s;
 
 	begin_with(state, "fedep");
 	w = *state;
-	s = &w->t.seat[0];
+	s = &w->t.agent[0];
 	stop_all_in(w, ROUND_SCORING);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		table_kill(&w->t, a);
 	s->disk.tables->ent[0] += 1;
 	kge_emb_digest(s->disk.tables, s->disk.best.digest);
-	for (size_t a = 0; a < SEATS; a++)
+	for (size_t a = 0; a < AGENTS; a++)
 		table_restart(&w->t, a);
 	assert_false(is_under_way(w, 0));
 	assert_true(is_under_way(w, 1));
 	link_all(w);
 	run_rounds(w, 3);
 	assert_int_equal(s->writes[STORE_SCORE_ROUND], 0);
-	assert_int_equal(disk_meta(&s->disk, AGENT_META_LOOK)->len, 0);
+	assert_int_equal(disk_meta(&s->disk, AGENT_META_VALIDATION)->len, 0);
 }
 
 static void revoke(struct world *w, size_t at, size_t other)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_PEER_REVOKED, .now_ms = w->t.now_ms };
 
-	memcpy(e.peer, w->t.seat[other].key, 32);
+	memcpy(e.peer, w->t.agent[other].key, 32);
 	agent_core_event(core(w, at), &e);
 }
 
@@ -962,7 +966,7 @@ static void propose_to(struct world *w, size_t from, size_t to, struct buf *out)
 	memcpy(s.key, c->key, FED_KEY);
 	memcpy(s.sign_public, c->sign_public, FED_SIGN);
 	memcpy(s.sign_secret, c->sign_secret, FED_SIGN_SECRET);
-	assert_int_equal(fed_round_propose(&r, &s, &c->config.fed.settings, w->t.now_ms, NULL), 0);
+	assert_int_equal(fed_round_propose(&r, &s, &c->fed.settings, w->t.now_ms, NULL), 0);
 	assert_true(fed_round_pull(r, p->info.key, out));
 	fed_round_free(r);
 }
@@ -972,12 +976,12 @@ static size_t set_hostile(struct world *w)
 {
 	size_t hostile = ranked(w, 0);
 
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.min_members = 2;
-		w->t.seat[i].config.fed.max = 0;
-		w->t.seat[i].config.fed.every_ms = 50;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		w->t.agent[i].config.rounds.max = 0;
+		w->t.agent[i].config.rounds.every_s = 0.05;
 	}
-	w->t.seat[hostile].config.fed.propose = false;
+	w->t.agent[hostile].config.rounds.propose = false;
 	reset(w, "fede");
 	run(w, 1000);
 	return hostile;
@@ -1012,7 +1016,7 @@ static void tape(void *ctx, struct table *t, size_t from, size_t to, struct buf 
 
 	(void)t;
 	if (from == x->from && to == x->to && x->proposal.len == 0 &&
-	    fed_proposal_read(&o, b->base, b->len, NULL) == 0)
+	    proposal_of_bytes(&o, b->base, b->len, NULL) == 0)
 		buf_add(&x->proposal, b->base, b->len);
 }
 
@@ -1023,8 +1027,8 @@ static void test_old_proposal_again(void **state)
 	struct world *w = *state;
 	struct taped x = { .from = ranked(w, 0), .to = ranked(w, 1) };
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 10000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 10;
 	w->t.tamper = tape;
 	w->t.ctx = &x;
 	reset(w, "fede");
@@ -1054,16 +1058,16 @@ static void test_very_old_proposal_again(void **state)
 		setup(state);
 		w = *state;
 		x.from = ranked(w, 0), x.to = ranked(w, 1);
-		for (size_t i = 0; i < SEATS; i++)
-			w->t.seat[i].config.fed.every_ms = 10000;
+		for (size_t i = 0; i < AGENTS; i++)
+			w->t.agent[i].config.rounds.every_s = 10;
 		w->t.tamper = tape;
 		w->t.ctx = &x;
 		reset(w, "fede");
 		run_rounds(w, 1);
 		assert_true(x.proposal.len > 0);
-		store_rounds_release(w->t.seat[x.to].disk.rounds, w->t.seat[x.to].disk.n_rounds);
-		w->t.seat[x.to].disk.rounds = NULL;
-		w->t.seat[x.to].disk.n_rounds = 0;
+		store_rounds_release(w->t.agent[x.to].disk.rounds, w->t.agent[x.to].disk.n_rounds);
+		w->t.agent[x.to].disk.rounds = NULL;
+		w->t.agent[x.to].disk.n_rounds = 0;
 		if (restarts) {
 			table_kill(&w->t, x.to);
 			table_restart(&w->t, x.to);
@@ -1086,8 +1090,8 @@ static void test_very_old_proposal_again(void **state)
 /* All links anew, and with them each HELLO. */
 static void greet_anew(struct world *w)
 {
-	for (size_t a = 0; a < SEATS; a++)
-		for (size_t b = a + 1; b < SEATS; b++)
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = a + 1; b < AGENTS; b++)
 			table_link(&w->t, a, b, false);
 	run(w, 10);
 	link_all(w);
@@ -1100,8 +1104,8 @@ static void test_proposer_that_lost_count(void **state)
 	struct world *w = *state;
 	size_t low = ranked(w, 0), a = ranked(w, 1);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 10000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 10;
 	reset(w, "fede");
 	run_rounds(w, 1);
 	table_peer(&w->t, a, low)->fed.joined = 1000;
@@ -1129,9 +1133,9 @@ static void test_number_that_was_a_lie(void **state)
 	size_t low = ranked(w, 0), liar = ranked(w, 1), third = ranked(w, 2);
 	uint64_t first;
 
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.every_ms = 10000;
-		w->t.seat[i].config.fed.propose = i == low;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.every_s = 10;
+		w->t.agent[i].config.rounds.propose = i == low;
 	}
 	reset(w, "fede");
 	run_rounds(w, 1);
@@ -1165,25 +1169,25 @@ static void test_proposal_given_up_for_another(void **state)
 	struct peer *p;
 	uint64_t said;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 10000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 10;
 	reset(w, "fede");
 	run_rounds(w, 1);
 	p = table_peer(&w->t, a, low);
 	p->fed.has_digest = false; /* may come to an alignment yet: who proposes waits for that */
 	p->fed.greeted_ms = w->t.now_ms;
-	core(w, a)->config.fed.min_members = 2;
+	w->t.agent[a].config.rounds.min_members = 2;
 	propose_to(w, high, a, &first);
 	table_deliver(&w->t, high, a, &first);
 	assert_ptr_equal(core(w, a)->fed.inviter, table_peer(&w->t, a, high));
-	said = w->t.seat[a].sent[NET_MSG_ROUND];
+	said = w->t.agent[a].sent[NET_MSG_ROUND];
 	propose_to(w, low, a, &second);
 	table_deliver(&w->t, low, a, &second);
 	assert_ptr_equal(core(w, a)->fed.inviter, p);
-	assert_int_equal(w->t.seat[a].sent[NET_MSG_ROUND], said + 1);
+	assert_int_equal(w->t.agent[a].sent[NET_MSG_ROUND], said + 1);
 	propose_to(w, low, a, &first); /* its own newer one: no word about the older */
 	table_deliver(&w->t, low, a, &first);
-	assert_int_equal(w->t.seat[a].sent[NET_MSG_ROUND], said + 1);
+	assert_int_equal(w->t.agent[a].sent[NET_MSG_ROUND], said + 1);
 }
 
 /* What cannot be joined is no reason to leave our own round for it again and again. */
@@ -1213,7 +1217,7 @@ static void test_numbers_far_apart(void **state)
 	core(w, far)->fed.number = 5000000;
 	link_all(w);
 	run(w, 60000);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), 3);
 	assert_int_equal(core(w, far)->fed.number, 5000003);
 	assert_int_equal(core(w, ranked(w, 1))->fed.number, 3);
@@ -1235,7 +1239,7 @@ static void test_other_settings_are_declined(void **state)
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
-		struct fed_settings *s;
+		struct config *s;
 		const struct peer *p;
 		size_t a, b;
 
@@ -1243,30 +1247,30 @@ static void test_other_settings_are_declined(void **state)
 		setup(state);
 		w = *state;
 		a = ranked(w, 0), b = ranked(w, 2);
-		for (size_t k = 0; k < SEATS; k++)
-			w->t.seat[k].config.fed.min_members = 2;
+		for (size_t k = 0; k < AGENTS; k++)
+			w->t.agent[k].config.rounds.min_members = 2;
 		if (i == 4)
 			set_method(w, "fedprox");
-		s = &w->t.seat[b].config.fed.settings;
+		s = &w->t.agent[b].config;
 		if (i == 0)
-			memcpy(s->method, "fedep", 6);
+			set_constant(s, "method", "fedep");
 		else if (i == 1)
-			s->min_holders = 3;
+			s->rounds.min_holders = 3;
 		else if (i == 2)
-			s->train_ms = 100;
+			s->rounds.train_s = .1;
 		else if (i == 3)
-			s->secret_bits = 32;
+			s->rounds.secret = 1;
 		else if (i == 4)
-			s->value[0] = .5;
-		for (size_t k = 0; i == 6 && k < SEATS; k++) {
-			w->t.seat[k].config.fed.equal_start = true;
-			w->t.seat[k].config.fed.start_seed = k == b ? 7 : 99999999999;
+			set_constant(s, "mu", "0.5");
+		for (size_t k = 0; i == 6 && k < AGENTS; k++) {
+			w->t.agent[k].config.rounds.equal_start = true;
+			w->t.agent[k].config.rounds.start_seed = k == b ? 7 : 99999999999;
 		}
 		table_start(&w->t);
 		if (i == 5)
-			memcpy(core(w, b)->config.fed.settings.model, "distmult", 9);
+			memcpy(core(w, b)->fed.settings.model, "distmult", 9);
 		else if (i == 7)
-			core(w, b)->config.fed.settings.gamma = 9.5;
+			core(w, b)->fed.settings.gamma = 9.5;
 		link_all(w);
 		run(w, 60000);
 		p = table_peer(&w->t, b, a);
@@ -1283,18 +1287,18 @@ static void test_settings_put_right(void **state)
 	struct world *w = *state;
 	size_t first = ranked(w, 0), last = ranked(w, 2);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
-	w->t.seat[last].config.fed.settings.train_ms = 60000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
+	w->t.agent[last].config.rounds.train_s = 60;
 	table_start(&w->t);
-	core(w, first)->config.fed.propose = false;
+	w->t.agent[first].config.rounds.propose = false;
 	table_link(&w->t, first, last, true);
 	run(w, 10000);
 	assert_non_null(strstr(table_peer(&w->t, first, last)->trouble, "rounds.train_s is 60"));
 	table_link(&w->t, first, last, false);
-	core(w, last)->config.fed.settings.train_ms = 2000;
-	core(w, last)->config.fed.propose = false;
-	core(w, first)->config.fed.propose = true;
+	core(w, last)->fed.settings.train_ms = 2000;
+	w->t.agent[last].config.rounds.propose = false;
+	w->t.agent[first].config.rounds.propose = true;
 	table_link(&w->t, first, last, true);
 	run(w, 100000);
 	assert_int_equal(done(w, first), 3);
@@ -1305,14 +1309,14 @@ static void test_first_epochs(void **state)
 {
 	struct world *w = *state;
 
-	w->t.seat[0].config.fed.first_epochs = 4;
-	w->t.seat[0].config.eval_every = 2;
-	w->t.seat[0].config.patience = 0;
+	w->t.agent[0].config.rounds.first_epochs = 4;
+	w->t.agent[0].config.train.eval_every = 2;
+	w->t.agent[0].config.train.patience = 0;
 	reset(w, "fede");
 	run(w, 60000);
 	assert_int_equal(core(w, 0)->first_done, 4);
 	assert_int_equal(core(w, 1)->first_done, 0);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), 3);
 	assert_true(rows_equal(w, 0, 1) && rows_equal(w, 1, 2));
 }
@@ -1328,8 +1332,8 @@ static void test_equal_start(void **state)
 		setup(state);
 		w = *state;
 		a = ranked(w, 0), b = ranked(w, 1);
-		w->t.seat[b].config.fed.first_epochs = (uint32_t)trained;
-		w->t.seat[b].config.eval_every = 1;
+		w->t.agent[b].config.rounds.first_epochs = (uint32_t)trained;
+		w->t.agent[b].config.train.eval_every = 1;
 		reset(w, "fede");
 		hold_at(w, ROUND_TRAINING); /* which has not begun: jobs run at their end */
 		for (uint32_t id = 0; id < SHARED; id++) {
@@ -1367,7 +1371,7 @@ static void test_min_members(void **state)
 	table_link(&w->t, 0, 2, true);
 	table_link(&w->t, 1, 2, true);
 	run(w, 20000);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), 3);
 	assert_waits(w, 0, "");
 }
@@ -1376,12 +1380,12 @@ static void test_nobody_proposes(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.propose = false;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.propose = false;
 	reset(w, "fede");
 	run(w, 20000);
 	assert_int_equal(done(w, 0), 0);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_waits(w, i, "nobody who is here proposes any");
 }
 
@@ -1406,9 +1410,9 @@ static void test_nothing_shared(void **state)
 	run(w, 60000);
 	assert_false(is_told(w, 0, "nothing shared"));
 	p = core(w, 0)->peers[0];
-	p->n_slots = 0;
+	p->n_slots = p->n_ent = p->n_rel = 0;
 	assert_true(is_told(w, 0, "nothing shared"));
-	s = &core(w, 0)->config.fed.settings;
+	s = &core(w, 0)->fed.settings;
 	s->topology = FED_HOSTED;
 	memcpy(s->host, p->info.key, FED_KEY);
 	assert_false(is_told(w, 0, "nothing shared"));
@@ -1418,8 +1422,8 @@ static void test_whose_turn(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 3000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 3;
 	reset(w, "fede");
 	run_rounds(w, 1);
 	assert_waits(w, ranked(w, 0), "");
@@ -1431,12 +1435,9 @@ static void test_host_is_missing(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++) {
-		struct agent_rounds_config *f = &w->t.seat[i].config.fed;
-
-		f->min_members = 2;
-		f->settings.topology = FED_HOSTED;
-		memcpy(f->settings.host, w->t.seat[2].key, 32);
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		table_host(&w->t, i, 2);
 	}
 	table_start(&w->t);
 	table_link(&w->t, 0, 1, true);
@@ -1452,7 +1453,7 @@ static void test_rounds_of_too_few(void **state)
 	size_t hostile = set_hostile(w), a = ranked(w, 1);
 	uint64_t before;
 
-	core(w, a)->config.fed.min_members = 3;
+	w->t.agent[a].config.rounds.min_members = 3;
 	run(w, 1000);
 	before = done(w, a);
 	for (size_t i = 0; i < 30; i++) {
@@ -1479,22 +1480,22 @@ static void test_partners_that_are_done(void **state)
 	size_t late = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
 	uint64_t said;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
-	w->t.seat[late].config.fed.max = 0;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
+	w->t.agent[late].config.rounds.max = 0;
 	table_start(&w->t);
 	table_link(&w->t, a, b, true);
 	run(w, 60000);
 	assert_int_equal(done(w, a), 3);
 	link_all(w);
 	run(w, 60000);
-	said = w->t.seat[late].sent[NET_MSG_ROUND];
+	said = w->t.agent[late].sent[NET_MSG_ROUND];
 	assert_true(over_for(w, late, a) && over_for(w, late, b) && !over_for(w, a, late));
 	run(w, 600000);
-	assert_int_equal(w->t.seat[late].sent[NET_MSG_ROUND], said);
+	assert_int_equal(w->t.agent[late].sent[NET_MSG_ROUND], said);
 	assert_int_equal(done(w, late), 0);
 	table_kill(&w->t, a);
-	w->t.seat[a].config.fed.max = 5;
+	w->t.agent[a].config.rounds.max = 5;
 	table_restart(&w->t, a);
 	table_link(&w->t, a, late, true);
 	table_link(&w->t, a, b, true);
@@ -1517,14 +1518,14 @@ static void test_missed_rounds_count(void **state)
 	size_t lost = ranked(w, 1), a = ranked(w, 0);
 	uint64_t had;
 
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.min_members = 2;
-		w->t.seat[i].config.fed.every_ms = 3000;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		w->t.agent[i].config.rounds.every_s = 3;
 	}
 	reset(w, "fede");
 	run_rounds(w, 1);
 	hold_at(w, ROUND_TRAINING);
-	unlink_seat(w, lost);
+	unlink_agent(w, lost);
 	table_let_jobs_end(&w->t);
 	run(w, 60000);
 	assert_int_equal(done(w, a), 3);
@@ -1540,9 +1541,9 @@ static void test_missed_rounds_count(void **state)
 	table_restart(&w->t, lost);
 	run(w, 1000);
 	assert_true(is_over(w, lost));
-	for (size_t i = 0; i < SEATS; i++) {
+	for (size_t i = 0; i < AGENTS; i++) {
 		table_kill(&w->t, i);
-		w->t.seat[i].config.fed.max = 5;
+		w->t.agent[i].config.rounds.max = 5;
 		table_restart(&w->t, i);
 	}
 	link_all(w);
@@ -1558,8 +1559,8 @@ static void test_number_of_one(void **state)
 	struct world *w = *state;
 	size_t liar = ranked(w, 2), a = ranked(w, 0), b = ranked(w, 1);
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 3000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 3;
 	reset(w, "fede");
 	run_rounds(w, 1);
 	core(w, liar)->fed.number = 500;
@@ -1577,7 +1578,7 @@ static void test_number_of_one(void **state)
 /* Its entities are called as nobody else's. */
 static void name_apart(struct world *w, size_t at)
 {
-	const struct seat *s = &w->t.seat[at];
+	const struct table_agent *s = &w->t.agent[at];
 
 	for (uint32_t i = 0; i < graph_vocab_count(s->graph->entities); i++) {
 		char name[32];
@@ -1594,12 +1595,12 @@ static void test_no_rounds_about_nothing(void **state)
 
 	name_apart(w, 0);
 	name_apart(w, 1);
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
 	reset(w, "fede");
 	run(w, 60000);
-	for (size_t i = 0; i < SEATS; i++) {
-		assert_int_equal(w->t.seat[i].sent[NET_MSG_ROUND], 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		assert_int_equal(w->t.agent[i].sent[NET_MSG_ROUND], 0);
 		assert_int_equal(done(w, i), 0);
 		assert_waits(w, i, "nobody who is here has a name in common with this agent");
 	}
@@ -1613,9 +1614,9 @@ static void test_rounds_beside_one_apart(void **state)
 	size_t apart = ranked(w, 0), a = ranked(w, 1), b = ranked(w, 2);
 
 	name_apart(w, apart);
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.min_members = 2;
-		w->t.seat[i].config.fed.every_ms = 3000;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.min_members = 2;
+		w->t.agent[i].config.rounds.every_s = 3;
 	}
 	reset(w, "fede");
 	run(w, 2000);
@@ -1633,7 +1634,7 @@ static void test_rounds_beside_one_apart(void **state)
 /* ... but where it is the host of the others' rows. */
 static void test_host_apart(void **state)
 {
-	for (size_t rank = 0; rank < SEATS; rank++) { /* 0: it proposes */
+	for (size_t rank = 0; rank < AGENTS; rank++) { /* 0: it proposes */
 		struct world *w;
 		size_t host;
 
@@ -1642,18 +1643,15 @@ static void test_host_apart(void **state)
 		w = *state;
 		host = ranked(w, rank);
 		name_apart(w, host);
-		for (size_t i = 0; i < SEATS; i++) {
-			struct fed_settings *s = &w->t.seat[i].config.fed.settings;
-
-			s->topology = FED_HOSTED;
-			memcpy(s->host, w->t.seat[host].key, FED_KEY);
+		for (size_t i = 0; i < AGENTS; i++) {
+			table_host(&w->t, i, host);
 		}
 		table_start(&w->t);
 		link_all(w);
 		run(w, 2000);
 		assert_int_equal(proposed_last(w, host), rank == 0);
 		run(w, 60000);
-		for (size_t i = 0; i < SEATS; i++)
+		for (size_t i = 0; i < AGENTS; i++)
 			assert_int_equal(done(w, i), 3);
 		assert_true(rows_equal(w, ranked(w, rank == 0), ranked(w, rank == 2 ? 1 : 2)));
 	}
@@ -1661,7 +1659,7 @@ static void test_host_apart(void **state)
 
 /* The first HELLO of each to each. */
 struct first_hellos {
-	struct buf of[SEATS][SEATS];
+	struct buf of[AGENTS][AGENTS];
 };
 
 static void keep_first_hello(void *ctx, struct table *t, size_t from, size_t to, struct buf *b)
@@ -1685,25 +1683,25 @@ static void test_old_hello(void **state)
 	struct first_hellos h = { 0 };
 	uint64_t before;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.every_ms = 5000;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.every_s = 5;
 	w->t.tamper = keep_first_hello;
 	w->t.ctx = &h;
 	reset(w, "fede");
 	run(w, 2000);
 	assert_true(done(w, 0) > 0);
-	for (size_t a = 0; a < SEATS; a++)
-		for (size_t b = 0; b < SEATS; b++) {
-			if (memcmp(w->t.seat[a].key, w->t.seat[b].key, 32) <= 0)
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = 0; b < AGENTS; b++) {
+			if (memcmp(w->t.agent[a].key, w->t.agent[b].key, 32) <= 0)
 				continue; /* the lower one runs an intersection anew */
-			table_peer(&w->t, a, b)->fed.said.heard = false;
+			table_peer(&w->t, a, b)->fed.hello_sent.heard = false;
 			table_deliver(&w->t, b, a, &h.of[b][a]);
 		}
 	before = done(w, 0);
 	run(w, 20000);
 	assert_true(done(w, 0) > before);
-	for (size_t a = 0; a < SEATS; a++)
-		for (size_t b = 0; b < SEATS; b++)
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = 0; b < AGENTS; b++)
 			buf_release(&h.of[a][b]);
 }
 
@@ -1711,10 +1709,10 @@ static void test_modes_do_not_mix(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.min_members = 2;
-	w->t.seat[0].config.mode = AGENT_PAIRS;
-	w->t.seat[0].config.local_rounds = 0;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.min_members = 2;
+	w->t.agent[0].config.federation.mode = CONFIG_PAIRS;
+	w->t.agent[0].config.federation.local_rounds = 0;
 	reset(w, "fede");
 	run(w, 60000);
 	assert_non_null(strstr(table_peer(&w->t, 0, 1)->trouble, "federation.mode"));
@@ -1753,16 +1751,16 @@ static void test_best_only_rises(void **state)
 	/* the first training, then rounds: worse, better, worse, no number, equal, better */
 	struct judge j = { { 5, 4, 6, 5.5, NAN, 6, 7 }, 7, 0 };
 	const double best[] = { 5, 6, 6, 6, 6, 7 };
-	struct seat *s = &w->t.seat[0];
+	struct table_agent *s = &w->t.agent[0];
 
 	s->learner = (struct agent_learner){ .ctx = &j,
 					     .evaluate = by_the_book,
 					     .train_part = train_little };
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].config.fed.max = 6;
-		w->t.seat[i].config.fed.every_ms = 1000;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.rounds.max = 6;
+		w->t.agent[i].config.rounds.every_s = 1;
 	}
-	s->config.fed.patience = 4;
+	s->config.rounds.patience = 4;
 	reset(w, "fede");
 	for (uint64_t k = 1; k <= 6; k++) {
 		run_rounds(w, k);
@@ -1780,16 +1778,16 @@ static void test_patience(void **state)
 	struct judge j = { { 5, 4 }, 2, 0 };
 	size_t first = ranked(w, 0), a = ranked(w, 1);
 
-	w->t.seat[first].learner = (struct agent_learner){ .ctx = &j,
-							   .evaluate = by_the_book,
-							   .train_part = train_little };
-	w->t.seat[first].config.fed.patience = 2;
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.max = 4, w->t.seat[i].config.fed.every_ms = 1000;
+	w->t.agent[first].learner = (struct agent_learner){ .ctx = &j,
+							    .evaluate = by_the_book,
+							    .train_part = train_little };
+	w->t.agent[first].config.rounds.patience = 2;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.max = 4, w->t.agent[i].config.rounds.every_s = 1;
 	reset(w, "fede");
 	for (uint64_t k = 1; k <= 4; k++) {
 		run_rounds(w, k);
-		assert_int_equal(core(w, first)->fed.worse, k);
+		assert_int_equal(core(w, first)->worse, k);
 		assert_int_equal(proposed_last(w, k <= 2 ? first : a), true);
 		assert_int_equal(round_status(w, first).proposes, k < 2);
 	}
@@ -1800,14 +1798,14 @@ static void test_a_seed_of_nobody(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t k = 0; k < SEATS; k++) {
-		w->t.seat[k].config.fed.equal_start = k != 1;
-		w->t.seat[k].config.fed.start_seed = k == 1 ? 7 : 5;
+	for (size_t k = 0; k < AGENTS; k++) {
+		w->t.agent[k].config.rounds.equal_start = k != 1;
+		w->t.agent[k].config.rounds.start_seed = k == 1 ? 7 : 5;
 	}
 	table_start(&w->t);
 	link_all(w);
 	run(w, 60000);
-	for (size_t k = 0; k < SEATS; k++)
+	for (size_t k = 0; k < AGENTS; k++)
 		assert_int_equal(done(w, k), 3);
 }
 
@@ -1851,21 +1849,21 @@ static int train_copy(void *ctx, const struct fed_part *part, struct kge_emb *ta
 	return 0;
 }
 
-/* Seat 0 learns by itself what averaging with the others takes from it each time. */
+/* Agent 0 learns by itself what averaging with the others takes from it each time. */
 static void set_harm(struct world *w, uint32_t stop_when_worse)
 {
-	for (size_t i = 0; i < SEATS; i++) {
-		struct seat *s = &w->t.seat[i];
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
 
 		s->learner =
 			(struct agent_learner){ .evaluate = read_score,
 						.train_part = i == 0 ? train_honest : train_poison,
 						.train_alone = train_copy };
-		s->config.fed.max = 0;
-		s->config.fed.min_members = 2;
-		s->config.fed.every_ms = 1000;
-		s->config.fed.stop_when_worse = i == 0 ? stop_when_worse : 0;
-		s->config.fed.compare_rounds = i == 0 ? 20 : 0;
+		s->config.rounds.max = 0;
+		s->config.rounds.min_members = 2;
+		s->config.rounds.every_s = 1;
+		s->config.rounds.stop_when_worse = i == 0 ? stop_when_worse : 0;
+		s->config.rounds.compare_rounds = i == 0 ? 20 : 0;
 	}
 	reset(w, "fede");
 }
@@ -1877,20 +1875,22 @@ static void test_harm_rule(void **state)
 
 	(void)state;
 	/* averaging lowers the score, and training alone is no better: C3's first rounds */
-	assert_false(compare_hurts(.068, .057, .077, false));
-	assert_false(compare_hurts(.1, .02, .1, true));
-	assert_true(compare_hurts(.031, .029, .047, false)); /* half as good again alone */
-	assert_true(compare_hurts(.04, .03, .051, false));
-	assert_false(compare_hurts(.04, .039, .051, false)); /* slower, but nothing is lost */
-	assert_true(compare_hurts(.04, .03, .041, true));    /* and rows that are far out */
-	assert_false(compare_hurts(.04, .039, .043, true));
+	assert_false(rounds_compare_hurts(.068, .057, .077, false));
+	assert_false(rounds_compare_hurts(.1, .02, .1, true));
+	assert_true(rounds_compare_hurts(.031, .029, .047, false)); /* half as good again alone */
+	assert_true(rounds_compare_hurts(.04, .03, .051, false));
+	assert_false(
+		rounds_compare_hurts(.04, .039, .051, false));	 /* slower, but nothing is lost */
+	assert_true(rounds_compare_hurts(.04, .03, .041, true)); /* and rows that are far out */
+	assert_false(rounds_compare_hurts(.04, .039, .043, true));
 	for (size_t i = 0; i < 3; i++) {
-		assert_false(compare_is_far(close, 3, i));
-		assert_false(compare_is_far(apart, 3, i)); /* all alike, trained apart before */
-		assert_int_equal(compare_is_far(one, 3, i), i == 2);
+		assert_false(rounds_compare_is_far(close, 3, i));
+		assert_false(
+			rounds_compare_is_far(apart, 3, i)); /* all alike, trained apart before */
+		assert_int_equal(rounds_compare_is_far(one, 3, i), i == 2);
 	}
-	assert_false(compare_is_far(two, 2, 1)); /* of two nobody can say who */
-	assert_true(compare_is_far(huge, 2, 1));
+	assert_false(rounds_compare_is_far(two, 2, 1)); /* of two nobody can say who */
+	assert_true(rounds_compare_is_far(huge, 2, 1));
 }
 
 static void test_harm_stops(void **state)
@@ -1906,9 +1906,9 @@ static void test_harm_stops(void **state)
 	assert_true(rounds_stopped(c));
 	assert_int_equal(done(w, 0), 3); /* nothing to see in the first, two that hurt */
 	assert_true(c->best_score == 3); /* as trained alone, three rounds */
-	assert_true(same(c->work, c->best) && same(c->fed.latest, c->best));
-	assert_memory_equal(w->t.seat[0].disk.best.digest, c->best_digest, 32);
-	assert_true(same(w->t.seat[0].disk.tables, w->t.seat[0].disk.latest_tables));
+	assert_true(same(c->work, c->best) && same(c->latest, c->best));
+	assert_memory_equal(w->t.agent[0].disk.best.digest, c->best_digest, 32);
+	assert_true(same(w->t.agent[0].disk.tables, w->t.agent[0].disk.latest_tables));
 	agent_core_status(c, &s);
 	assert_true(s.round.stopped && s.round.over && !s.round.proposes);
 	assert_non_null(strstr(s.round.stopped_why, "trained alone"));
@@ -1943,7 +1943,7 @@ static void test_harm_persists(void **state)
 	assert_true(rounds_stopped(core(w, 0))); /* it is as it was */
 	table_kill(&w->t, 0);
 	store_batch_meta(&b, AGENT_META_RESUME, "\1", 1); /* the owner, beside a stopped one */
-	assert_int_equal(disk_apply(&w->t.seat[0].disk, &b, NULL), 0);
+	assert_int_equal(disk_apply(&w->t.agent[0].disk, &b, NULL), 0);
 	store_batch_release(&b);
 	table_restart(&w->t, 0);
 	assert_false(rounds_stopped(core(w, 0)));
@@ -1964,7 +1964,7 @@ static void test_cut_name_persists(void **state)
 		 "Groß\xc3\xbc");
 	assert_false(text_printable(c->fed.compare.why, strlen(c->fed.compare.why)));
 	core_record_add(c, &b);
-	assert_int_equal(disk_apply(&w->t.seat[0].disk, &b, NULL), 0);
+	assert_int_equal(disk_apply(&w->t.agent[0].disk, &b, NULL), 0);
 	store_batch_release(&b);
 	table_kill(&w->t, 0);
 	table_restart(&w->t, 0);
@@ -1993,9 +1993,9 @@ static void test_what_rises_goes_on(void **state)
 	struct world *w = *state;
 
 	set_harm(w, 2);
-	for (size_t i = 0; i < SEATS; i++) {
-		w->t.seat[i].learner.train_part = train_rising;
-		w->t.seat[i].learner.train_alone = train_ahead;
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].learner.train_part = train_rising;
+		w->t.agent[i].learner.train_alone = train_ahead;
 	}
 	run(w, 60000);
 	assert_true(done(w, 0) > 6);
@@ -2021,15 +2021,15 @@ static void test_rows_far_out(void **state)
 {
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++) {
-		struct seat *s = &w->t.seat[i];
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &w->t.agent[i];
 
 		s->learner =
 			(struct agent_learner){ .evaluate = read_score,
 						.train_part = i == 2 ? train_scaled : train_little,
 						.train_alone = train_copy };
-		s->config.fed.start_seed = 3;
-		s->config.fed.compare_rounds = 2;
+		s->config.rounds.start_seed = 3;
+		s->config.rounds.compare_rounds = 2;
 	}
 	reset(w, "fede");
 	run(w, 60000);
@@ -2086,7 +2086,8 @@ static void lie(void *ctx, struct table *t, size_t from, size_t to, struct buf *
 		x.floats_out = net_get_uint(&m.body, "fo", 0, UINT64_MAX, &e);
 		x.floats_in = net_get_uint(&m.body, "fi", 0, UINT64_MAX, &e);
 		if (l->signs)
-			sign_account(t->seat[from].core, t->seat[to].key, m.session, &x, signature);
+			sign_account(t->agent[from].core, t->agent[to].key, m.session, &x,
+				     signature);
 		kind = net_get_uint(&m.body, "k", 0, 255, &e);
 		buf_clear(b);
 		net_write_begin(&w, b, NET_MSG_ROUND, m.session);
@@ -2118,30 +2119,30 @@ static void test_false_accounts(void **state)
 		struct liar l = { .who = 2, .signs = signs };
 		struct agent_status status;
 		struct world *w;
-		struct seat *s;
+		struct table_agent *s;
 
 		teardown(state);
 		setup(state);
 		w = *state;
-		s = &w->t.seat[0];
-		for (size_t i = 0; i < SEATS; i++)
-			w->t.seat[i].config.fed.max = 1;
+		s = &w->t.agent[0];
+		for (size_t i = 0; i < AGENTS; i++)
+			w->t.agent[i].config.rounds.max = 1;
 		w->t.tamper = lie;
 		w->t.ctx = &l;
 		reset(w, "fede");
 		run(w, 60000);
 		assert_int_equal(done(w, 0), 1);
 		agent_core_status(core(w, 0), &status);
-		assert_string_equal(status_of(&status, w->t.seat[1].key)->round_account, "");
-		assert_non_null(strstr(status_of(&status, w->t.seat[2].key)->round_account,
+		assert_string_equal(status_of(&status, w->t.agent[1].key)->round_account, "");
+		assert_non_null(strstr(status_of(&status, w->t.agent[2].key)->round_account,
 				       signs ? "rows and it says that it got 10"
 					     : "the signature is not the member's"));
-		assert_non_null(strstr(status_of(&status, w->t.seat[2].key)->trouble,
+		assert_non_null(strstr(status_of(&status, w->t.agent[2].key)->trouble,
 				       signs ? "its account of round 0 contradicts ours: we sent "
 					     : "its account of round 0 is refused: the signature"));
 		assert_true(s->notices[AGENT_NOTICE_TROUBLE] > 0);
-		assert_int_equal(s->said, 2);
-		assert_int_equal(s->said_refused, signs ? 0 : 1);
+		assert_int_equal(s->accounts, 2);
+		assert_int_equal(s->accounts_refused, signs ? 0 : 1);
 		agent_status_release(&status);
 	}
 }
@@ -2149,7 +2150,7 @@ static void test_false_accounts(void **state)
 /* ---- late accounts ---- */
 
 struct post {	    /* takes accounts away, of one or of all, on their way to all */
-	size_t who; /* SEATS: everybody's */
+	size_t who; /* AGENTS: everybody's */
 	bool taken;
 	struct late {
 		size_t from, to;
@@ -2175,7 +2176,7 @@ static void hold_back(void *ctx, struct table *t, size_t from, size_t to, struct
 	struct post *p = ctx;
 
 	(void)t;
-	if (!p->taken || (p->who < SEATS && from != p->who) || !is_account(b))
+	if (!p->taken || (p->who < AGENTS && from != p->who) || !is_account(b))
 		return;
 	assert_true(p->n < sizeof(p->at) / sizeof(p->at[0]));
 	p->at[p->n].from = from;
@@ -2202,14 +2203,14 @@ static void deliver(struct world *w, struct post *p)
 
 static void many_rounds(struct world *w, struct post *p, uint32_t n)
 {
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.max = n;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.max = n;
 	p->taken = true;
 	w->t.tamper = hold_back;
 	w->t.ctx = p;
 	reset(w, "fede");
 	run(w, 60000);
-	for (size_t i = 0; i < SEATS; i++)
+	for (size_t i = 0; i < AGENTS; i++)
 		assert_int_equal(done(w, i), n);
 }
 
@@ -2220,13 +2221,13 @@ static void test_accounts_come_late(void **state)
 	struct world *w = *state;
 
 	many_rounds(w, &p, 4);
-	assert_int_equal(w->t.seat[0].said, 4);
-	assert_int_equal(w->t.seat[1].said, 4);
+	assert_int_equal(w->t.agent[0].accounts, 4);
+	assert_int_equal(w->t.agent[1].accounts, 4);
 	deliver(w, &p);
 	run(w, 5000);
-	for (size_t i = 0; i < SEATS; i++) {
-		assert_int_equal(w->t.seat[i].said, 4 * (SEATS - 1));
-		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		assert_int_equal(w->t.agent[i].accounts, 4 * (AGENTS - 1));
+		assert_int_equal(w->t.agent[i].accounts_differ, 0);
 	}
 }
 
@@ -2239,29 +2240,29 @@ static void test_accounts_come_too_late(void **state)
 	many_rounds(w, &p, ROUNDS_PAST + 4);
 	deliver(w, &p);
 	run(w, 5000);
-	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST + 4 + ROUNDS_PAST + 1);
+	assert_int_equal(w->t.agent[0].accounts, ROUNDS_PAST + 4 + ROUNDS_PAST + 1);
 }
 
 /* What was under way when a link was lost is said again when it is there again; also to who is in
  * no round any more. */
 static void test_accounts_after_a_cut(void **state)
 {
-	struct post p = { .who = SEATS };
+	struct post p = { .who = AGENTS };
 	struct world *w = *state;
 
 	many_rounds(w, &p, 4);
-	for (size_t i = 0; i < SEATS; i++)
-		assert_int_equal(w->t.seat[i].said, 0);
+	for (size_t i = 0; i < AGENTS; i++)
+		assert_int_equal(w->t.agent[i].accounts, 0);
 	p.taken = false;
-	for (size_t a = 0; a < SEATS; a++)
-		for (size_t b = a + 1; b < SEATS; b++)
+	for (size_t a = 0; a < AGENTS; a++)
+		for (size_t b = a + 1; b < AGENTS; b++)
 			table_link(&w->t, a, b, false);
 	run(w, 1000);
 	link_all(w);
 	run(w, 5000);
-	for (size_t i = 0; i < SEATS; i++) {
-		assert_int_equal(w->t.seat[i].said, 4 * (SEATS - 1));
-		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	for (size_t i = 0; i < AGENTS; i++) {
+		assert_int_equal(w->t.agent[i].accounts, 4 * (AGENTS - 1));
+		assert_int_equal(w->t.agent[i].accounts_differ, 0);
 	}
 	for (size_t i = 0; i < p.n; i++)
 		buf_release(&p.at[i].bytes);
@@ -2270,7 +2271,7 @@ static void test_accounts_after_a_cut(void **state)
 /* Nor is it forgotten when processes end: rounds on record hear accounts and tell them. */
 static void test_accounts_after_a_restart(void **state)
 {
-	struct post p = { .who = SEATS };
+	struct post p = { .who = AGENTS };
 	struct world *w = *state;
 
 	many_rounds(w, &p, ROUNDS_PAST + 2);
@@ -2281,18 +2282,18 @@ static void test_accounts_after_a_restart(void **state)
 	table_link(&w->t, 0, 2, true);
 	run(w, 5000);
 	/* of the newest rounds: its word for both others, and theirs for it */
-	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST * (SEATS - 1));
-	for (size_t i = 1; i < SEATS; i++)
-		assert_int_equal(w->t.seat[i].said, ROUNDS_PAST);
-	for (size_t i = 0; i < SEATS; i++)
-		assert_int_equal(w->t.seat[i].said_otherwise, 0);
+	assert_int_equal(w->t.agent[0].accounts, ROUNDS_PAST * (AGENTS - 1));
+	for (size_t i = 1; i < AGENTS; i++)
+		assert_int_equal(w->t.agent[i].accounts, ROUNDS_PAST);
+	for (size_t i = 0; i < AGENTS; i++)
+		assert_int_equal(w->t.agent[i].accounts_differ, 0);
 	/* what is on record by now is not written a second time */
 	table_kill(&w->t, 0);
 	table_restart(&w->t, 0);
 	table_link(&w->t, 0, 1, true);
 	table_link(&w->t, 0, 2, true);
 	run(w, 5000);
-	assert_int_equal(w->t.seat[0].said, ROUNDS_PAST * (SEATS - 1));
+	assert_int_equal(w->t.agent[0].accounts, ROUNDS_PAST * (AGENTS - 1));
 	for (size_t i = 0; i < p.n; i++)
 		buf_release(&p.at[i].bytes);
 }
@@ -2303,19 +2304,19 @@ static void test_accounts_wait_for_the_disk(void **state)
 	struct post p = { .who = 0 };
 	struct world *w = *state;
 
-	for (size_t i = 0; i < SEATS; i++)
-		w->t.seat[i].config.fed.max = 1;
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.rounds.max = 1;
 	p.taken = true;
 	w->t.tamper = hold_back;
 	w->t.ctx = &p;
 	reset(w, "fede");
-	for (size_t k = 0; w->t.seat[0].disk.n_rounds == 0; k++) {
+	for (size_t k = 0; w->t.agent[0].disk.n_rounds == 0; k++) {
 		assert_int_equal(p.n, 0);
 		assert_true(k < 100000);
 		run(w, 1);
 	}
 	run(w, 5000);
-	assert_int_equal(p.n, SEATS - 1);
+	assert_int_equal(p.n, AGENTS - 1);
 	for (size_t i = 0; i < p.n; i++)
 		buf_release(&p.at[i].bytes);
 }
@@ -2342,7 +2343,7 @@ static void repeat_and_spoil(void *ctx, struct table *t, size_t from, size_t to,
 		return;
 	round = m.type == NET_MSG_ROUND;
 	net_msg_release(&m);
-	for (size_t i = 0; round && i < SEATS; i++)
+	for (size_t i = 0; round && i < AGENTS; i++)
 		for (int k = 0; i != h->who && k < 3; k++) {
 			struct buf copy = { 0 };
 
@@ -2357,7 +2358,7 @@ static void repeat_and_spoil(void *ctx, struct table *t, size_t from, size_t to,
 
 static void test_hostile_messages(void **state)
 {
-	for (size_t rank = 0; rank < SEATS; rank++) {
+	for (size_t rank = 0; rank < AGENTS; rank++) {
 		struct hostile h = { .said = 0 };
 		struct world *w;
 		size_t a, b;
@@ -2368,8 +2369,8 @@ static void test_hostile_messages(void **state)
 		h.who = ranked(w, rank);
 		a = ranked(w, rank == 0), b = ranked(w, rank == 2 ? 1 : 2);
 		rng_seed(&h.rng, rank);
-		for (size_t i = 0; i < SEATS; i++)
-			w->t.seat[i].config.fed.min_members = 2;
+		for (size_t i = 0; i < AGENTS; i++)
+			w->t.agent[i].config.rounds.min_members = 2;
 		w->t.tamper = repeat_and_spoil;
 		w->t.ctx = &h;
 		reset(w, "fede");

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "base/log.h"
+#include "agent/core/terms.h"
 #include "tests/agent/table.h"
 
 /* SERVER is who has several; the other two come to it. */
@@ -12,7 +13,7 @@ enum { SERVER, FIRST, SECOND };
 
 static struct agent_core *server(struct table *t)
 {
-	return t->seat[SERVER].core;
+	return t->agent[SERVER].core;
 }
 
 static struct session *with(struct table *t, size_t other)
@@ -20,37 +21,38 @@ static struct session *with(struct table *t, size_t other)
 	return session_with(server(t), table_peer(t, SERVER, other));
 }
 
-static bool holds_server(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_server(const struct table *t, size_t agent, const struct agent_job *job)
 {
 	(void)t, (void)job;
-	return seat == SERVER;
+	return agent == SERVER;
 }
 
-static bool holds_conv(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_conv(const struct table *t, size_t agent, const struct agent_job *job)
 {
 	(void)t;
-	return seat == SERVER && job->kind == AGENT_JOB_CONV;
+	return agent == SERVER && job->kind == AGENT_JOB_CONV;
 }
 
-static bool holds_translation(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_translation(const struct table *t, size_t agent, const struct agent_job *job)
 {
-	return holds_conv(t, seat, job) &&
-	       session_first(t->seat[SERVER].core)->phase == PHASE_TRANSLATE;
+	return holds_conv(t, agent, job) &&
+	       session_first(t->agent[SERVER].core)->phase == PHASE_TRANSLATE;
 }
 
-static bool holds_own(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_own(const struct table *t, size_t agent, const struct agent_job *job)
 {
 	(void)t;
-	return seat == SERVER && job->kind != AGENT_JOB_CONV;
+	return agent == SERVER && job->kind != AGENT_JOB_CONV;
 }
 
 /* The others have trained, are at rest, and have a link to the server alone. */
 static void begin(struct table *t, uint64_t seed, uint32_t sessions)
 {
 	table_init(t, seed);
-	t->seat[SERVER].config.sessions = sessions;
-	t->seat[SERVER].config.roles = AGENT_CLIENT_ONLY;
-	t->seat[FIRST].config.roles = t->seat[SECOND].config.roles = AGENT_HOST_ONLY;
+	t->agent[SERVER].config.federation.sessions = sessions;
+	t->agent[SERVER].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t->agent[FIRST].config.federation.roles = t->agent[SECOND].config.federation.roles =
+		CONFIG_HOST_ONLY;
 }
 
 static void meet(struct table *t)
@@ -73,8 +75,8 @@ static bool wait_until(struct table *t, bool (*done)(struct table *t), uint64_t 
 
 static void train(struct table *t, size_t at)
 {
-	t->seat[at].core->train_now = true;
-	t->seat[at].improvements = 1;
+	t->agent[at].core->train_now = true;
+	t->agent[at].improvements = 1;
 }
 
 static bool trains(struct table *t)
@@ -95,12 +97,12 @@ static bool both_work(struct table *t)
 
 static bool first_served(struct table *t)
 {
-	return t->seat[FIRST].core->sessions > 0;
+	return t->agent[FIRST].core->sessions > 0;
 }
 
 static bool second_served(struct table *t)
 {
-	return t->seat[SECOND].core->sessions > 0;
+	return t->agent[SECOND].core->sessions > 0;
 }
 
 static bool both_served(struct table *t)
@@ -195,7 +197,7 @@ static bool translates(struct table *t)
 
 static bool better(struct table *t)
 {
-	return server(t)->best_serial == 2 && server(t)->doing == DOING_NOTHING;
+	return server(t)->served_serial == 2 && server(t)->doing == DOING_NOTHING;
 }
 
 /* What goes out is what was best when the rows were gathered, as a whole; what has got better
@@ -226,7 +228,7 @@ static void test_best_changes_meanwhile(void **state)
 	assert_true(rows.sent_old && !rows.sent_new);
 	table_run(&t, t.now_ms + 20000, 100000);
 	assert_true(rows.sent_new);
-	assert_int_equal(table_peer(&t, FIRST, SERVER)->served, 2);
+	assert_int_equal(table_peer(&t, FIRST, SERVER)->used_serial, 2);
 	table_release(&t);
 }
 
@@ -273,7 +275,7 @@ static void test_no_room(void **state)
 	t.holds = holds_conv;
 	table_run(&t, t.now_ms + 1500, 10000);
 	assert_int_equal(server(&t)->n_open, 1);
-	assert_true(t.seat[SERVER].sent[NET_MSG_DEFER] > 0);
+	assert_true(t.agent[SERVER].sent[NET_MSG_DEFER] > 0);
 	table_let_jobs_end(&t);
 	assert_true(wait_until(&t, both_served, 20000));
 	table_release(&t);
@@ -286,7 +288,7 @@ static void put_proposal(struct table *t, size_t from, struct buf *b, uint8_t na
 	struct net_writer w;
 
 	net_write_begin(&w, b, NET_MSG_PROPOSE, id);
-	net_put_uint(&w, "t", AGENT_PROCRUSTES);
+	net_put_uint(&w, "t", CONFIG_PROCRUSTES);
 	net_put_uint(&w, "ef", 4);
 	net_put_uint(&w, "rf", 4);
 	net_put_bin(&w, "a", p->version, 32);
@@ -310,10 +312,10 @@ static void test_one_with_each(void **state)
 	meet(&t);
 	t.holds = holds_conv;
 	assert_true(wait_until(&t, both_work, 5000));
-	deferred = t.seat[SERVER].sent[NET_MSG_DEFER];
+	deferred = t.agent[SERVER].sent[NET_MSG_DEFER];
 	put_proposal(&t, FIRST, &b, 7);
 	table_deliver(&t, FIRST, SERVER, &b);
-	assert_int_equal(t.seat[SERVER].sent[NET_MSG_DEFER], deferred + 1);
+	assert_int_equal(t.agent[SERVER].sent[NET_MSG_DEFER], deferred + 1);
 	assert_int_equal(server(&t)->n_open, 2);
 	table_let_jobs_end(&t);
 	assert_true(wait_until(&t, both_served, 5000));
@@ -351,7 +353,8 @@ static void a_stalling_partner(uint32_t sessions, bool others_wait)
 	table_link(&t, SERVER, SECOND, true);
 	assert_true(wait_until(&t, second_served, 60000));
 	assert_int_equal(first_holds(&t), !others_wait);
-	assert_int_equal(t.now_ms - since > server(&t)->config.lease_ms, others_wait);
+	assert_int_equal(t.now_ms - since > config_ms(t.agent[SERVER].config.federation.lease_s),
+			 others_wait);
 	table_run(&t, t.now_ms + 10000, 100000); /* its own lease ends it, and nothing else */
 	assert_true(table_peer(&t, SERVER, FIRST)->failed > 0);
 	assert_int_equal(table_peer(&t, SERVER, SECOND)->failed, 0);
@@ -365,12 +368,12 @@ static void test_stalling_partner(void **state)
 	a_stalling_partner(2, false);
 }
 
-static bool holds_second(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_second(const struct table *t, size_t agent, const struct agent_job *job)
 {
 	const struct session *s = session_with(
-		t->seat[SERVER].core, peer_find(t->seat[SERVER].core, t->seat[SECOND].key));
+		t->agent[SERVER].core, peer_find(t->agent[SERVER].core, t->agent[SECOND].key));
 
-	return seat == SERVER && s != NULL && job->subject == s->conv;
+	return agent == SERVER && s != NULL && job->subject == s->conv;
 }
 
 static bool second_works(struct table *t)
@@ -385,7 +388,7 @@ static void due_first(bool first_comes_first)
 	struct table t;
 
 	begin(&t, 13, 2);
-	t.seat[SECOND].config.lease_ms = 30000; /* it waits */
+	t.agent[SECOND].config.federation.lease_s = 30; /* it waits */
 	t.tamper = stall_first;
 	table_start(&t);
 	table_run(&t, 3000, 10000);
@@ -395,9 +398,10 @@ static void due_first(bool first_comes_first)
 	table_link(&t, SERVER, other, true);
 	assert_true(wait_until(&t, one == FIRST ? second_works : first_holds, 2000));
 	assert_ptr_equal(server(&t)->open[0], with(&t, one));
-	table_run(&t, t.now_ms + server(&t)->config.lease_ms - 1500, 100000);
+	table_run(&t, t.now_ms + config_ms(t.agent[SERVER].config.federation.lease_s) - 1500,
+		  100000);
 	assert_true(both_open(&t));
-	assert_true(t.seat[SERVER].working >= 2); /* to the second: it works on its behalf */
+	assert_true(t.agent[SERVER].working >= 2); /* to the second: it works on its behalf */
 	table_run(&t, t.now_ms + 1600, 100000);
 	assert_null(with(&t, FIRST));
 	assert_true(second_works(&t));
@@ -435,7 +439,7 @@ static void test_both_links_cut(void **state)
 	while (t.head < t.tail)
 		table_step(&t);
 	assert_int_equal(server(&t)->n_open, 0);
-	assert_int_equal(server(&t)->orphans, 2);
+	assert_int_equal(server(&t)->detached_jobs, 2);
 	table_link(&t, SERVER, FIRST, true);
 	table_run(&t, t.now_ms + 2000, 1000);
 	assert_int_equal(server(&t)->n_open, 0);
@@ -444,7 +448,7 @@ static void test_both_links_cut(void **state)
 	assert_int_equal(server(&t)->n_open, 0);
 	table_let_jobs_end(&t);
 	assert_true(wait_until(&t, first_served, 60000));
-	assert_int_equal(server(&t)->orphans, 0);
+	assert_int_equal(server(&t)->detached_jobs, 0);
 	table_release(&t);
 }
 
@@ -475,13 +479,13 @@ static void test_revoked_and_stopped(void **state)
 
 	(void)state;
 	open_both(&t, 9);
-	memcpy(revoke.peer, t.seat[FIRST].key, 32);
+	memcpy(revoke.peer, t.agent[FIRST].key, 32);
 	event(&t, revoke);
 	assert_null(with(&t, FIRST));
 	assert_non_null(with(&t, SECOND));
 	event(&t, (struct agent_event){ .kind = AGENT_EVENT_STOP });
 	assert_int_equal(server(&t)->n_open, 0);
-	assert_int_equal(server(&t)->orphans, 2);
+	assert_int_equal(server(&t)->detached_jobs, 2);
 	assert_false(server(&t)->stopped);
 	table_let_jobs_end(&t);
 	table_run(&t, t.now_ms + 1000, 1000);
@@ -509,10 +513,10 @@ static void test_store_fails(void **state)
 
 /* ---- names are compared again while a result is taken over ---- */
 
-static bool holds_aggregate(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_aggregate(const struct table *t, size_t agent, const struct agent_job *job)
 {
 	(void)t;
-	return seat == SERVER && job->kind == AGENT_JOB_AGGREGATE;
+	return agent == SERVER && job->kind == AGENT_JOB_AGGREGATE;
 }
 
 static bool aggregates(struct table *t)
@@ -522,7 +526,7 @@ static bool aggregates(struct table *t)
 
 static bool hosted_twice(struct table *t)
 {
-	return t->seat[FIRST].core->rounds > 1;
+	return t->agent[FIRST].core->rounds > 1;
 }
 
 /* The worker has slots of its own (ASan sees it otherwise). */
@@ -539,7 +543,7 @@ static void test_aligned_while_aggregating(void **state)
 	table_link(&t, SERVER, FIRST, true);
 	assert_true(wait_until(&t, aggregates, 20000));
 	table_peer(&t, SERVER, FIRST)->aligned = false; /* as if names had changed */
-	assert_int_equal(t.seat[FIRST].core->rounds, 1);
+	assert_int_equal(t.agent[FIRST].core->rounds, 1);
 	net_write_begin(&w, &signal, NET_MSG_SIGNAL, NULL); /* so that it hosts once more */
 	net_put_uint(&w, "s", 2);
 	assert_int_equal(net_write_end(&w, NULL), 0);
@@ -568,21 +572,17 @@ static uint64_t releases(struct table *t)
 	return n;
 }
 
+static const double release_noise = 4;
+
 static double epsilon_of(double noise, uint64_t n)
 {
 	struct ledger_spend s = { .labels = n };
-	struct agent_config c;
+	struct config c;
 	double epsilon = 0;
 
-	agent_config_defaults(&c);
-	s.mechanism =
-		(struct ledger_mechanism){ .noise = LEDGER_DISCRETE_RELEASE,
-					   .accountant = ledger_release_accountant(c.accountant),
-					   .adjacency = LEDGER_ROW_REPLACED,
-					   .batch = 1,
-					   .dim = 4,
-					   .param = noise,
-					   .delta = c.delta };
+	config_init(&c);
+	s.mechanism = agent_release(&c, noise, 4);
+	config_release(&c);
 	assert_int_equal(ledger_epsilon(&s, 1, &epsilon, NULL), 0);
 	return epsilon;
 }
@@ -599,11 +599,11 @@ static bool none_open(struct table *t)
 }
 
 /* What comes after a reserve: it stays open. */
-static bool holds_release(const struct table *t, size_t seat, const struct agent_job *job)
+static bool holds_release(const struct table *t, size_t agent, const struct agent_job *job)
 {
-	const struct agent_core *c = t->seat[SERVER].core;
+	const struct agent_core *c = t->agent[SERVER].core;
 
-	if (seat == SERVER)
+	if (agent == SERVER)
 		for (size_t i = 0; i < c->n_open; i++)
 			if (c->open[i]->conv == job->subject && c->open[i]->opened)
 				return true;
@@ -622,15 +622,14 @@ static bool both_decided(struct table *t)
  * is reserved for the one is not there for the other, long before it is settled. */
 static void two_releases(uint64_t room)
 {
-	double noise;
+	double cap = (epsilon_of(release_noise, room) + epsilon_of(release_noise, room + 1)) / 2;
 	struct table t;
 
 	begin(&t, 12, 2);
-	t.seat[SERVER].config.noisy_rows = true;
-	noise = t.seat[SERVER].config.release_noise;
-	t.seat[SERVER].config.epsilon_per_peer = 50;
-	t.seat[SERVER].config.epsilon_total =
-		(epsilon_of(noise, room) + epsilon_of(noise, room + 1)) / 2;
+	t.agent[SERVER].config.privacy.noisy_rows = true;
+	t.agent[SERVER].config.privacy.release_noise = release_noise;
+	t.agent[SERVER].config.privacy.epsilon_per_peer =
+		t.agent[SERVER].config.privacy.epsilon_total = cap;
 	t.holds = holds_release;
 	meet(&t);
 	assert_true(wait_until(&t, both_aligned, 5000)); /* both have passed the first look */
@@ -683,13 +682,14 @@ static double labels_and_release(double cap, uint64_t *labels, uint64_t *release
 	struct table t;
 
 	begin(&t, 14, 2);
-	t.seat[SERVER].config.roles = AGENT_BOTH_ROLES;
-	t.seat[FIRST].config.roles = AGENT_CLIENT_ONLY;
-	t.seat[SERVER].config.translator = AGENT_PPAT;
-	t.seat[SERVER].config.noisy_rows = true;
-	t.seat[SERVER].config.max_rounds = 1;
-	t.seat[SERVER].config.epsilon_per_peer = 50;
-	t.seat[SERVER].config.epsilon_total = cap;
+	t.agent[SERVER].config.federation.roles = CONFIG_BOTH_ROLES;
+	t.agent[FIRST].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t.agent[SERVER].config.federation.translator = CONFIG_PPAT;
+	t.agent[SERVER].config.privacy.noisy_rows = true;
+	t.agent[SERVER].config.federation.max_rounds = 1;
+	t.agent[SERVER].config.privacy.release_noise = release_noise;
+	t.agent[SERVER].config.privacy.epsilon_per_peer =
+		t.agent[SERVER].config.privacy.epsilon_total = cap;
 	t.holds = holds_release;
 	meet(&t);
 	assert_true(wait_until(&t, host_and_client, 5000));
@@ -710,18 +710,16 @@ static double labels_and_release(double cap, uint64_t *labels, uint64_t *release
 static void test_labels_and_a_release_one_cap(void **state)
 {
 	uint64_t labels, released, fewer;
-	struct agent_config c;
 	double both;
 
 	(void)state;
-	agent_config_defaults(&c);
 	both = labels_and_release(100, &labels, &released);
 	assert_int_equal(released, 1);
 	assert_true(labels > 0);
 	labels_and_release(both * .99, &fewer, &released); /* not the last batch, with both */
 	assert_int_equal(released, 1);
 	assert_true(fewer > 0 && fewer < labels);
-	labels_and_release(epsilon_of(c.release_noise, 1) * 1.0001, &labels, &released);
+	labels_and_release(epsilon_of(release_noise, 1) * 1.0001, &labels, &released);
 	assert_int_equal((released == 1) + (labels > 0), 1); /* the other was refused */
 }
 

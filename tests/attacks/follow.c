@@ -55,7 +55,7 @@ static void undo(float *rows, const float *w, size_t n, size_t d)
 }
 
 /* The client's step (methods 3.2, step 5), by its partner. */
-static void follow_step(const struct log *l, struct ppat_student *pupil, struct nn_sgd *sgd,
+static void follow_step(const struct log *l, struct ppat_student *student, struct nn_sgd *sgd,
 			float *w, size_t step)
 {
 	size_t n = l->cfg->batch, d = l->cfg->host_dim;
@@ -63,8 +63,8 @@ static void follow_step(const struct log *l, struct ppat_student *pupil, struct 
 	float *x = mem_copy(z, n * d * sizeof(float)), *g = mem_array(n * d, sizeof(float)),
 	      *gw = mem_array(d * d, sizeof(float));
 	undo(x, w, n, d);
-	ppat_student_train(pupil, z, l->label + step * n, n);
-	ppat_student_gradient(pupil, z, n, g);
+	ppat_student_train(student, z, l->label + step * n, n);
+	ppat_student_gradient(student, z, n, g);
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)d, (int)d, (int)n, 1.0f, g,
 		    (int)d, x, (int)d, 0.0f, gw, (int)d);
 	nn_sgd_step(sgd, w, gw);
@@ -94,14 +94,14 @@ static void host_follows_w(void **state)
 	assert_int_equal(l.answers, l.steps);
 
 	float w[D * D] = { 0 };
-	struct ppat_student pupil;
+	struct ppat_student student;
 	struct nn_sgd sgd;
 	for (size_t i = 0; i < D; i++)
 		w[i * D + i] = 1.0f;
-	ppat_student_init(&pupil, &p.cfg);
+	ppat_student_init(&student, &p.cfg);
 	nn_sgd_init(&sgd, (size_t)D * D, (float)p.cfg.lr, (float)p.cfg.momentum);
 	for (size_t s = 0; s < l.steps; s++)
-		follow_step(&l, &pupil, &sgd, w, s);
+		follow_step(&l, &student, &sgd, w, s);
 	assert_true(wire_error(w, p.c.map, (size_t)D * D) < 1e-3);
 
 	struct ppat_scaling scaling;
@@ -113,7 +113,7 @@ static void host_follows_w(void **state)
 
 	ppat_scaling_release(&scaling);
 	nn_sgd_release(&sgd);
-	ppat_student_release(&pupil);
+	ppat_student_release(&student);
 	free(l.label);
 	free(batches.rows);
 	free(rows.rows);

@@ -5,21 +5,21 @@
 
 enum { VICTIM, OTHER, HOSTILE };
 
-/* The hostile seat guesses all that we have, and so many other names. */
+/* The hostile agent guesses all that we have, and so many other names. */
 static void guess(struct table *t, unsigned n)
 {
-	const struct graph_vocab *ours = t->seat[VICTIM].graph->entities;
+	const struct graph_vocab *ours = t->agent[VICTIM].graph->entities;
 	char name[32];
 	size_t len;
 
 	for (uint32_t id = 0; id < graph_vocab_count(ours); id++) {
 		const char *known = graph_vocab_name(ours, id, &len);
 
-		graph_vocab_add(t->seat[HOSTILE].graph->entities, known, len);
+		graph_vocab_add(t->agent[HOSTILE].graph->entities, known, len);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "guess %u", i);
-		graph_vocab_add(t->seat[HOSTILE].graph->entities, name, strlen(name));
+		graph_vocab_add(t->agent[HOSTILE].graph->entities, name, strlen(name));
 	}
 }
 
@@ -36,7 +36,7 @@ static struct agent_peer_status seen(struct table *t, const struct agent_core *c
 
 	agent_core_status(c, &s);
 	for (size_t i = 0; i < s.n_peers; i++)
-		if (memcmp(s.peer[i].key, t->seat[HOSTILE].key, 32) == 0)
+		if (memcmp(s.peer[i].key, t->agent[HOSTILE].key, 32) == 0)
 			found = s.peer[i];
 	agent_status_release(&s);
 	return found;
@@ -53,7 +53,7 @@ static void guesses_within_the_limit_work_and_show(void **state)
 	guess(&t, 5000);
 	table_start(&t);
 	run(&t);
-	s = seen(&t, t.seat[VICTIM].core);
+	s = seen(&t, t.agent[VICTIM].core);
 	assert_int_equal(s.names_compared, 1);
 	assert_true(s.names.done);
 	assert_true(s.names.theirs >= 5000);
@@ -73,7 +73,7 @@ static void too_many_guesses_get_nothing(void **state)
 	guess(&t, 30000);
 	table_start(&t);
 	run(&t);
-	s = seen(&t, t.seat[VICTIM].core);
+	s = seen(&t, t.agent[VICTIM].core);
 	assert_int_equal(s.names_compared, 0);
 	assert_non_null(strstr(s.trouble, "names_max"));
 	assert_false(table_peer(&t, HOSTILE, VICTIM)->aligned);
@@ -83,7 +83,7 @@ static void too_many_guesses_get_nothing(void **state)
 /* Messages of intersections with our points in them. */
 struct points {
 	unsigned from_victim;
-	bool deaf; /* the hostile one breaks off when it has them */
+	bool ack_pending; /* the hostile one breaks off when it has them */
 };
 
 static void count_points(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
@@ -97,7 +97,7 @@ static void count_points(void *ctx, struct table *t, size_t from, size_t to, str
 	if (m.type == NET_MSG_CONV && net_get_uint(&m.body, "c", 0, 9, &e) == CONV_PSI &&
 	    from == VICTIM && to == HOSTILE && net_get_uint(&m.body, "k", 0, 9, &e) == 2) {
 		p->from_victim++;
-		if (p->deaf) {
+		if (p->ack_pending) {
 			table_link(t, VICTIM, HOSTILE, false);
 			buf_clear(bytes);
 		}
@@ -109,22 +109,22 @@ static void count_points(void *ctx, struct table *t, size_t from, size_t to, str
 static void the_next_guesses_wait(void **state)
 {
 	struct table t;
-	struct points p = { .deaf = true };
+	struct points p = { .ack_pending = true };
 	const uint64_t every = 600000;
 	uint64_t first;
 
 	(void)state;
 	table_init(&t, 23);
-	t.seat[VICTIM].config.names_every_ms = every;
+	t.agent[VICTIM].config.federation.names_every_s = (double)every / 1000;
 	table_start(&t);
 	t.tamper = count_points;
 	t.ctx = &p;
 	run(&t);
 	assert_int_equal(p.from_victim, 1);
 	first = t.now_ms;
-	assert_int_equal(seen(&t, t.seat[VICTIM].core).names_compared, 1);
-	assert_false(seen(&t, t.seat[VICTIM].core).names.done);
-	p.deaf = false;
+	assert_int_equal(seen(&t, t.agent[VICTIM].core).names_compared, 1);
+	assert_false(seen(&t, t.agent[VICTIM].core).names.done);
+	p.ack_pending = false;
 	table_link(&t, VICTIM, HOSTILE, true);
 	table_run(&t, first + every / 2, 400000);
 	assert_int_equal(p.from_victim, 1);
@@ -135,7 +135,7 @@ static void the_next_guesses_wait(void **state)
 	assert_int_equal(p.from_victim, 1);
 	table_run(&t, first + 3 * every, 4000000);
 	assert_int_equal(p.from_victim, 2);
-	assert_true(seen(&t, t.seat[VICTIM].core).names.done);
+	assert_true(seen(&t, t.agent[VICTIM].core).names.done);
 	table_release(&t);
 }
 

@@ -16,7 +16,7 @@ static void seal(void *ctx, uint8_t kind, const uint8_t *body, size_t len)
 	(void)kind;
 	(void)body;
 	assert_true(l->n < 64);
-	l->at[l->n++] = frame_size(len);
+	l->at[l->n++] = net_frame_size(len);
 }
 
 static struct lengths observe(const struct buf *received)

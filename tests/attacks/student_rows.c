@@ -60,10 +60,10 @@ static void attack(const struct ppat_config *c, const float *z, const float *g, 
 		   double out[D])
 {
 	struct span *known = mem_array(1, sizeof(*known));
-	struct ppat_student pupil;
-	ppat_student_init(&pupil, c);
+	struct ppat_student student;
+	ppat_student_init(&student, c);
 	for (size_t k = 0; k < HIDDEN; k++)
-		span_add(known, pupil.net.param + k * D);
+		span_add(known, student.net.param + k * D);
 	for (size_t i = 0; i < BATCH; i++)
 		span_add(known, z + i * D);
 	*share = 0;
@@ -78,7 +78,7 @@ static void attack(const struct ppat_config *c, const float *z, const float *g, 
 			memcpy(out, v, sizeof(v));
 		}
 	}
-	ppat_student_release(&pupil);
+	ppat_student_release(&student);
 	free(known);
 }
 

@@ -43,7 +43,7 @@ ok 'three agents, each with its test' check fede-seed1.json \
 ok 'the mean is over queries' check fede-seed1.json 'abs(r["test"]["mrr"] - sum(
 	a["test"]["mrr"] * a["test"]["queries"] for a in r["agents"]) / r["test"]["queries"]) < 1e-9'
 ok 'a look every two rounds' check fede-seed1.json '[c["round"] for c in r["curve"]] == [2, 4]'
-ok 'the best look is kept' check fede-seed1.json \
+ok 'the best validation is kept' check fede-seed1.json \
 	'r["best_valid_mrr"] == max(c["valid_mrr"] for c in r["curve"])'
 ok 'rounds send rows' check fede-seed1.json 'r["params"] > 0 and r["bytes"] > 0'
 ok 'the control arm sends nothing' check single-seed1.json 'r["params"] == 0 and r["bytes"] == 0'
@@ -192,7 +192,7 @@ for v in single slow fede; do
 	[ "$best" -eq 12 ] || early=$((early + 1))
 	sed "s/rounds: 12/rounds: $best/" "$work/b.yaml" >"$work/bb.yaml"
 	run -q experiment "$work/bb.yaml" -o "$work/bb" --only "$v"
-	ok "$v: the tables kept are of the best look" python3 - "$work/b/runs/$v-seed1.json" \
+	ok "$v: the tables kept are of the best validation" python3 - "$work/b/runs/$v-seed1.json" \
 		"$work/bb/runs/$v-seed1.json" <<'PY'
 import json, sys
 a, b = (json.load(open(f)) for f in sys.argv[1:3])
@@ -322,7 +322,7 @@ run -q experiment "$work/t.yaml" -o "$work/t"
 ok 'it begins at stalls, one table at a time' python3 - "$work/t/runs" <<'PY'
 import json, sys
 r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("never", "four", "avatar", "soon", "late", "tired")}
-def rule(curve, warm_up, stall): # the looks from which on each is taught; looks in which neither gained
+def rule(curve, warm_up, stall): # the validations from which on each is taught; looks in which neither gained
     best, shared, local, avatar, worse = -1, -1, 0, 0, []
     for c in curve:
         a, b = c["valid_mrr"] - best, c["valid_shared_mrr"] - shared
@@ -390,7 +390,7 @@ sed 's/threads: 1/update: racing, shared_chunk: 0/; s/reference: fede, //; /fedl
 sed 's/paper.csv/none.csv/' "$work/x.yaml" >"$work/nopaper.yaml"
 sed 's/data: data/data: nowhere/' "$work/x.yaml" >"$work/nodata.yaml"
 ok 'no data' says 4 'no such folder' experiment -o "$work/none" "$work/nodata.yaml"
-ok 'twice' wrong "'single' is given twice" 'collective:' 'single:'
+ok 'twice' wrong 'single is given twice' 'collective:' 'single:'
 ok 'no such reference' wrong "reference: no variant is called 'fedx'" 'reference: fede' 'reference: fedx'
 sed 's/published: FedE}/published: FedX}/' "$work/x.yaml" >"$work/misspelt.yaml"
 ok 'no figures of that name' says 0 "has no figures of 'FedX' (variant fede) for dataset D3" experiment "$work/misspelt.yaml" -o "$work/x" --show

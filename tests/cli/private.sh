@@ -157,6 +157,7 @@ yaml=$work/b/agent.yaml
 set_to 'name: a' 'name: b'
 set_to 'epochs: 20, eval_every: 10' 'epochs: 6, eval_every: 3'
 set_to 'epsilon: 100, noise: 50' 'epsilon: 12, noise: 4'
+sed -i "s/^federation: {/federation: {local_rounds: 1, /" "$yaml"
 ok 'an agent trains privately' exits 0 -d "$work/b" serve --until-quiet 1
 ok 'and says what it cost' grep -q 'private steps are kept: epsilon' "$err"
 "$fkge" -d "$work/b" --json ledger show >"$work/show"

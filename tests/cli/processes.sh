@@ -66,7 +66,7 @@ ok 'says how far it is' grep -q '^| \*\*tcp\*\* (over TCP) .*| under way, round 
 home=$work/y/runs/tcp-seed1.agents
 ok 'its agents have been in four rounds' prints '| fede' -d "$home/2" rounds list
 ok 'and no more' test "$(grep -c '| fede' "$out")" -eq 4
-# owed RUN: as an interruption of the last look leaves its agents (its best tables stay: they are not better again)
+# owed RUN: as an interruption of the last validation leaves its agents (its best tables stay: they are not better again)
 owed() { python3 - "$work/y/runs/$1.agents"/*/store.db <<'PY'
 import storedb, sys
 for path in sys.argv[1:]:

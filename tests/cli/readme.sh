@@ -39,7 +39,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             kind = None
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
-         "fkge experiment": "experiments", "backup": "backup"}
+         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -50,7 +50,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -144,6 +144,17 @@ grep -v "^$resume" "$work/alone.block" >"$work/one.block"
 ok 'alone, as written' literally alone one
 ok 'rows for other programs' [ -s "$work/alone/vectors/entities.npy" ]
 ok 'resume is there' exist alone
+
+# ---- names of several graphs, with files of the names that the block gives ----
+mkdir -p "$work/aligned/EN_FR_15K_V1"
+printf 'ένα\tone\nδύο\ttwo\n' | gzip >"$work/aligned/el-en.tsv.gz"
+printf 'one\tun\ntwo\tdeux\n' | tee "$work/aligned/EN_FR_15K_V1/ent_links" | gzip >"$work/aligned/en-fr.tsv.gz"
+printf 'δύο\tdeux\nτρία\ttrois\n' | gzip >"$work/aligned/el-fr.tsv.gz"
+printf 'ένα\tr\tδύο\nδύο\tr\tτρία\nτρία\tr\tένα\n' >"$work/el.tsv"
+run -q -d "$work/aligned/el" init --name el --listen off
+run -q -d "$work/aligned/el" import "$work/el.tsv"
+ok 'shared names, as written' literally aligned aligned
+ok 'of three graphs' [ "$(cat "$work/aligned/names"/*.tsv | wc -l)" -eq 8 ]
 
 # ---- experiments ----
 # The last wants a file of an experiment, which cli/experiment has; the control arm an agent.

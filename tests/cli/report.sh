@@ -64,6 +64,7 @@ ok 'bit for bit' cmp "$out" "$work/report"
 kept() { run -d "$work/$1" checkpoint list --json; python3 -c 'import json, sys; print([c["digest"] for c in json.load(open(sys.argv[1]))["checkpoints"] if c["kind"] == sys.argv[2]])' "$out" "$2"; }
 before=$(kept a before)
 # b had no arm while it served: it is made now, with the same epochs
+# key federation.control : the arm of a, above, was trained beside it
 ok 'without control there is none' prints 'report --control' -d "$work/b" report
 ok 'it is made afterwards' prints 'with partners less alone' -d "$work/b" report --control
 run -d "$work/b" report --json

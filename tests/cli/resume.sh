@@ -124,7 +124,7 @@ ok 'and what to do is said' grep -q "valid was not looked at yet, so there is no
 ok 'and in the result' [ "$(member "$out" ended)" = interrupted ]
 ok 'and done' exits 0 -q -d "$work/b" train --resume --json
 ok 'nothing was lost' [ "$(member "$out" epochs_trained)" -eq 800 ]
-looked() { [ -s "$state" ]; } # it is written after a look that was better
+looked() { [ -s "$state" ]; } # it is written after a validation that was better
 ok 'interrupted after a look' interrupted 1 looked
 ok 'the best is kept' grep -q 'best state so far is kept' "$err"
 run -d "$work/b" train --epochs 4
@@ -134,7 +134,7 @@ ok 'training without --resume begins anew, and says so' grep -q 'this one begins
 ok 'a report' exits 0 -d "$work/a" train --fresh --epochs 20 --report "$work/report" --json
 ok 'an epoch a line' [ "$(wc -l <"$work/report/curves.tsv")" -eq 21 ]
 looks() { awk -F '\t' 'NR > 1 && $5 != "" { n++ } END { exit n != 5 }' "$work/report/curves.tsv"; }
-ok 'valid at each look' looks
+ok 'valid at each validation' looks
 agrees() {
 	python3 - "$out" "$work/report/curves.tsv" <<'PY'
 import csv, json, sys

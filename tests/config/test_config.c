@@ -78,7 +78,7 @@ static void test_optimizers_in_order(void **state)
 	assert_int_equal(c.train.kge.corrupt, KGE_CORRUPT_TAIL);
 	config_release(&c);
 	assert_int_equal(parse(&c, "train: {update: racing, shared_chunk: 0}", &e), 0);
-	assert_int_equal(c.train.kge.update, KGE_UPDATE_RACING);
+	assert_int_equal(c.train.kge.update, KGE_UPDATE_HOGWILD);
 	config_release(&c);
 	assert_int_equal(parse(&c, "train: {update: racing}", &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.shared_chunk"));
@@ -115,7 +115,7 @@ static void test_printed_defaults_read_back(void **state)
 	assert_string_equal(c.name, "a \"name\" with \\ and #");
 	assert_string_equal(c.listen, "127.0.0.1:0");
 	assert_int_equal(c.model.dim, 128);
-	assert_int_equal(c.federation.max_rounds, 10);
+	assert_int_equal(c.federation.epochs_per_round, 3);
 	assert_near(c.privacy.delta, 1e-5, 0, 0);
 	buf_release(&out);
 	config_release(&c);
@@ -127,23 +127,23 @@ static void test_keys_are_set(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(
-		parse(&c,
-		      "name: x\nfederation:\n  translator: ppat\n  share: both\n"
-		      "  rows_share: 0.5\n  unit_rows: yes\ntrain: {seed: 18446744073709551615}\n"
-		      "ppat: {noise: laplace, lambda: 0.1}\n",
-		      &e),
-		0);
+	assert_int_equal(parse(&c,
+			       "name: x\nfederation:\n  translator: ppat\n  share: both\n"
+			       "  aligned_share: 0.5\n  unit_rows: yes\ntrain: {seed: "
+			       "18446744073709551615}\n"
+			       "ppat: {noise: laplace, lambda: 0.1}\n",
+			       &e),
+			 0);
 	assert_int_equal(c.federation.translator, CONFIG_PPAT);
 	assert_int_equal(c.federation.share, CONFIG_SHARE_BOTH);
-	assert_near(c.federation.rows_share, 0.5, 0, 0);
+	assert_near(c.federation.aligned_share, 0.5, 0, 0);
 	assert_true(c.federation.unit_rows);
 	assert_true(c.train.kge.seed == UINT64_MAX);
-	assert_int_equal(c.ppat.noise, CONFIG_LAPLACE);
+	assert_int_equal(c.ppat.noise, PPAT_LAPLACE);
 	assert_near(c.ppat.lambda, 0.1, 0, 0);
 	config_release(&c);
 	assert_int_equal(parse(&c, "ppat: {mode: budget, teachers: 9, pool: 100}\n", &e), 0);
-	assert_int_equal(c.ppat.mode, CONFIG_PPAT_BUDGET);
+	assert_int_equal(c.ppat.mode, PPAT_MODE_BUDGET);
 	assert_int_equal(c.ppat.teachers, 9);
 	assert_int_equal(c.ppat.pool, 100);
 	assert_near(c.ppat.sigma, 0, 0, 0);
@@ -206,7 +206,7 @@ static void test_paper_is_as_published(void **state)
 	assert_int_equal(parse(&c, "ppat: {mode: paper, teachers: 9, batch: 7, pool: 100}\n", &e),
 			 0);
 	assert_int_equal(c.ppat.teachers, 4);
-	assert_int_equal(c.ppat.noise, CONFIG_LAPLACE);
+	assert_int_equal(c.ppat.noise, PPAT_LAPLACE);
 	assert_near(c.ppat.lambda, 0.05, 0, 0);
 	assert_int_equal(c.ppat.batch, 32);
 	assert_int_equal(c.ppat.pool, 0);
@@ -278,11 +278,11 @@ static void test_errors_say_where_and_what(void **state)
 		{ "rounds: {secret_bits: 16}\n", "0 | 32 | 64" },
 		{ "rounds: {min_holders: 1}\n", "a whole number from 2 to 64" },
 		{ "federation: {mode: rounds}\nrounds: {method: feds, secret_bits: 32}\n",
-		  "agent.yaml: rounds: method feds: its homes" },
+		  "agent.yaml:2: rounds.method feds: its homes" },
 		{ "federation: {mode: rounds}\nrounds: {secret_bits: 32, secret_clip: 1000000}\n",
 		  "clip at less" },
 		{ "federation: {mode: rounds}\nrounds: {method: fedepl}\n",
-		  "agent.yaml: rounds: method fedepl: in place of 256 dimensions the tables must "
+		  "agent.yaml:2: rounds.method fedepl: in place of 256 dimensions the tables must "
 		  "have 135, not 128: change model.dim" },
 		{ "federation: {mode: rounds}\nrounds: {method: fedkd}\n",
 		  "must have as many or more, not 128: change model.dim" },
@@ -671,6 +671,33 @@ static void test_private_training(void **state)
 	assert_non_null(strstr(e.text, "train.dp.noise: must be 0.3"));
 }
 
+/* Each rule of config/check.c about a common frame: refused, and both keys are named. */
+static void test_common_frame_refuses(void **state)
+{
+	static const struct {
+		const char *with, *named;
+	} rules[] = {
+		{ "federation: {frame: common, after: back}\n", "federation.after" },
+		{ "federation: {frame: common, translator: ppat}\n", "federation.translator" },
+		{ "federation: {frame: common, roles: host}\n", "federation.roles" },
+		{ "federation: {frame: common, unit_rows: true}\n", "federation.unit_rows" },
+		{ "federation: {frame: common, neighbours: true}\n", "federation.neighbours" },
+		{ "federation: {frame: common}\nprivacy: {noisy_rows: true}\n",
+		  "privacy.noisy_rows" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct config c;
+		struct err e = { 0 };
+
+		assert_int_equal(config_parse(&c, rules[i].with, strlen(rules[i].with), "x", &e),
+				 ERR_USAGE);
+		assert_non_null(strstr(e.text, "federation.frame"));
+		assert_non_null(strstr(e.text, rules[i].named));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -678,6 +705,7 @@ int main(void)
 		cmocka_unit_test(test_every_word_is_known_below),
 		cmocka_unit_test(test_optimizers_in_order),
 		cmocka_unit_test(test_printed_defaults_read_back),
+		cmocka_unit_test(test_common_frame_refuses),
 		cmocka_unit_test(test_keys_are_set),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_paper_is_as_published),

@@ -2,8 +2,9 @@
  * delays, repeats and reorders: rounds end, and what is nobody else's stays right. */
 #include "fed/round_internal.h"
 #include "tests/fed/world.h"
+#include "tests/fed/as_bytes.h"
 
-enum { AGENTS = 4, THINGS = 24, DIM = 3, ROUND_MS = 100 };
+enum { AGENTS = 4, ITEMS = 24, DIM = 3, ROUND_MS = 100 };
 
 struct trouble {
 	size_t who;	/* agent that the trouble is about */
@@ -11,7 +12,7 @@ struct trouble {
 	uint64_t most;	/* out: steps or works that there were */
 	struct rng rng; /* of tampering */
 	size_t tampered;
-	enum fed_message kind; /* of a message that is to be lost */
+	enum net_round_kind kind; /* of a message that is to be lost */
 };
 
 static bool alive_until(void *ctx, size_t agent, uint64_t step)
@@ -74,12 +75,12 @@ static bool row_is(const struct world *w, size_t i, uint32_t k, struct kge_emb *
 	return true;
 }
 
-/* Things of others than `who` have the mean; those of `who` too, or the mean without it, or what
+/* Items of others than `who` have the mean; those of `who` too, or the mean without it, or what
  * the holder had itself. */
 static void check_damage(const struct world *w, struct kge_emb *const before[WORLD_MAX], size_t who,
 			 bool started)
 {
-	for (uint32_t k = 0; k < w->things; k++) {
+	for (uint32_t k = 0; k < w->items; k++) {
 		uint64_t set = world_holders(w, k), without = set & ~(UINT64_C(1) << who);
 
 		for (size_t i = 0; i < w->n; i++) {
@@ -105,7 +106,7 @@ static void suffer(struct trouble *t, const char *method, bool late, bool hosted
 	struct err e = { 0 };
 	bool started;
 
-	world_init(&w, AGENTS, THINGS, "transe", DIM, method, false);
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, method, false);
 	set_times(&w);
 	if (hosted)
 		world_host(&w, 1);
@@ -169,7 +170,7 @@ static void a_host_that_is_lost_stalls_nobody(void **state)
 
 static void check_hull(const struct world *w, struct kge_emb *const before[WORLD_MAX])
 {
-	for (uint32_t k = 0; k < w->things; k++) {
+	for (uint32_t k = 0; k < w->items; k++) {
 		uint64_t set = world_holders(w, k);
 
 		for (size_t i = 0; i < w->n; i++)
@@ -195,7 +196,7 @@ static void run_network(size_t n, uint64_t seed, double lose, bool hosted, uint8
 	struct kge_emb *before[WORLD_MAX];
 	struct err e = { 0 };
 
-	world_init(&w, n, THINGS, "transe", DIM, "fede", false);
+	world_init(&w, n, ITEMS, "transe", DIM, "fede", false);
 	set_times(&w);
 	w.config.seed = seed;
 	w.config.faults = (struct fed_local_faults){ .lose = lose,
@@ -210,7 +211,7 @@ static void run_network(size_t n, uint64_t seed, double lose, bool hosted, uint8
 			assert_true(lose > 0);
 		everybody_is_over(&w);
 		check_hull(&w, before);
-		for (uint32_t k = 0; k < w.things && lose == 0; k++)
+		for (uint32_t k = 0; k < w.items && lose == 0; k++)
 			for (size_t i = 0; i < n; i++)
 				if ((world_holders(&w, k) >> i & 1) != 0)
 					assert_true(row_is(&w, i, k, before, world_holders(&w, k)));
@@ -247,7 +248,7 @@ static void losses_stall_nobody(void **state)
 	run_network(30, 99, 0.05, false, digest);
 }
 
-/* ---- lanes of several messages ---- */
+/* ---- routes of several messages ---- */
 
 /* Of the rows that agent 1 sends up, or down, the second message is lost. */
 static bool lose_second(void *ctx, size_t from, size_t to, struct buf *b)
@@ -266,7 +267,7 @@ static bool lose_second(void *ctx, size_t from, size_t to, struct buf *b)
 
 static void lose_nothing(const struct world *w, struct kge_emb *const before[WORLD_MAX])
 {
-	for (uint32_t k = 0; k < w->things; k++)
+	for (uint32_t k = 0; k < w->items; k++)
 		for (size_t i = 0; i < w->n; i++)
 			if ((world_holders(w, k) >> i & 1) != 0)
 				assert_true(row_is(w, i, k, before, world_holders(w, k)));
@@ -274,9 +275,9 @@ static void lose_nothing(const struct world *w, struct kge_emb *const before[WOR
 
 /* What has not come whole is as if it had not been sent.  Of rows up: items whose home is agent 0
  * stay as they are, all of them; those of agent 1 have their mean.  Of rows down: the other way. */
-static void half_a_lane_is_none(void **state)
+static void half_a_route_is_none(void **state)
 {
-	static const enum fed_message kind[] = { 0, FED_MSG_UP, FED_MSG_DOWN };
+	static const enum net_round_kind kind[] = { 0, NET_ROUND_UP, NET_ROUND_DOWN };
 	struct world w;
 	struct kge_emb *before[WORLD_MAX];
 
@@ -297,7 +298,7 @@ static void half_a_lane_is_none(void **state)
 		if (lose == 0)
 			lose_nothing(&w, before);
 		fed_round_report(fed_local_last(w.local, 0), &r);
-		for (uint32_t k = 0; k < w.things; k++)
+		for (uint32_t k = 0; k < w.items; k++)
 			stayed += world_holders(&w, k) == 3 && row_is(&w, 0, k, before, 1);
 		assert_true(r.homed > 8 && r.items > r.homed + 8); /* several messages each way */
 		lost = lose == 1 ? r.homed : r.items - r.homed;
@@ -336,9 +337,9 @@ static bool tamper(void *ctx, size_t from, size_t to, struct buf *b)
 	return true;
 }
 
-/* Hosted, the first member that is not the host draws the key of the names: without it things
+/* Hosted, the first member that is not the host draws the key of the names: without it items
  * that the host does not hold stay where they are. */
-static bool is_steward(const struct world *w, size_t who, size_t host)
+static bool is_name_key_maker(const struct world *w, size_t who, size_t host)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (i != host &&
@@ -359,7 +360,7 @@ static void a_hostile_member_harms_its_own_items_alone(void **state)
 
 		rng_seed(&t.rng, seed);
 		t.at = seed % 7; /* so many of its messages are as they should be */
-		world_init(&w, AGENTS, THINGS, "transe", DIM, seed % 3 == 0 ? "feds" : "fede",
+		world_init(&w, AGENTS, ITEMS, "transe", DIM, seed % 3 == 0 ? "feds" : "fede",
 			   false);
 		set_times(&w);
 		if (hosted)
@@ -370,10 +371,10 @@ static void a_hostile_member_harms_its_own_items_alone(void **state)
 		world_save(&w, before);
 		fed_local_round(w.local, 0, NULL);
 		everybody_is_over(&w);
-		for (uint32_t k = 0; k < w.things; k++) {
+		for (uint32_t k = 0; k < w.items; k++) {
 			uint64_t set = world_holders(&w, k);
 
-			if (hosted && (set >> 1 & 1) == 0 && is_steward(&w, t.who, 1))
+			if (hosted && (set >> 1 & 1) == 0 && is_name_key_maker(&w, t.who, 1))
 				continue;
 			for (size_t i = 0; (set >> t.who & 1) == 0 && i < w.n; i++)
 				if ((set >> i & 1) != 0)
@@ -394,7 +395,7 @@ static void forge_answer(const struct fed_round *r, struct buf *out)
 	for (size_t m = 0; m < AGENTS; m++)
 		note[m] = FED_VALUE_MAX;
 	net_write_begin(&w, out, NET_MSG_ROUND, fed_round_id(r));
-	net_put_uint(&w, "k", FED_MSG_DOWN);
+	net_put_uint(&w, "k", NET_ROUND_DOWN);
 	net_put_uint(&w, "g", 0);
 	net_put_uint(&w, "o", 0);
 	net_put_uint(&w, "n", 0);
@@ -414,8 +415,8 @@ static bool answer_unasked(void *ctx, size_t agent, uint64_t step)
 	if (agent != 0 || r == NULL)
 		return true;
 	forge_answer(r, &b);
-	fed_round_received((struct fed_round *)(uintptr_t)r, fed_local_key(w->local, AGENTS - 1),
-			   b.base, b.len, fed_local_now_ms(w->local));
+	receive_bytes((struct fed_round *)(uintptr_t)r, fed_local_key(w->local, AGENTS - 1), b.base,
+		      b.len, fed_local_now_ms(w->local));
 	buf_release(&b);
 	return true;
 }
@@ -430,13 +431,13 @@ static void who_is_home_to_nothing_says_nothing(void **state)
 		struct fed_report report;
 		uint32_t strange = 0;
 
-		world_init(&w, AGENTS, THINGS, "transe", DIM, "pfedeg_plus", true);
+		world_init(&w, AGENTS, ITEMS, "transe", DIM, "pfedeg_plus", true);
 		w.config.alive = forged != 0 ? answer_unasked : NULL;
 		w.config.ctx = &w;
 		world_open(&w);
 		world_round(&w);
 		fed_round_report(fed_local_last(w.local, 0), &report);
-		for (unsigned s = 0; s < report.seats; s++)
+		for (unsigned s = 0; s < report.participants; s++)
 			strange += fed_round_account(fed_local_last(w.local, 0), s)->strange;
 		assert_int_equal(strange > 0, forged);
 		kge_emb_digest(w.emb[0], digest[forged]);
@@ -445,7 +446,7 @@ static void who_is_home_to_nothing_says_nothing(void **state)
 	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
 }
 
-/* The last value of a row becomes no number: rows are the last thing in these messages. */
+/* The last value of a row becomes no number: rows are last in these messages. */
 static bool spoil_rows(void *ctx, size_t from, size_t to, struct buf *b)
 {
 	static const uint8_t nan_bytes[4] = { 0, 0, 0xc0, 0x7f };
@@ -466,7 +467,7 @@ static void no_numbers_are_refused(void **state)
 	size_t broke = 0;
 
 	(void)state;
-	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
 	set_times(&w);
 	w.config.tamper = spoil_rows;
 	w.config.ctx = &t;
@@ -474,7 +475,7 @@ static void no_numbers_are_refused(void **state)
 	fed_local_round(w.local, 0, NULL);
 	for (size_t i = 0; i < AGENTS; i++) {
 		fed_round_report(fed_local_last(w.local, i), &r);
-		for (unsigned s = 0; s < r.seats; s++) {
+		for (unsigned s = 0; s < r.participants; s++) {
 			const struct fed_account *a =
 				fed_round_account(fed_local_last(w.local, i), s);
 
@@ -497,7 +498,7 @@ static void own_no_numbers_stay_here(void **state)
 	uint32_t k = 4; /* everybody's */
 
 	(void)state;
-	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
 	set_times(&w);
 	kge_ent(w.emb[2], world_id(&w, 2, k))[1] = NAN;
 	world_open(&w);
@@ -507,7 +508,7 @@ static void own_no_numbers_stay_here(void **state)
 		assert_true(row_is(&w, i, k, before, world_holders(&w, k) & ~UINT64_C(4)));
 		assert_true(row_is(&w, i, 0, before, world_holders(&w, 0)));
 		fed_round_report(fed_local_last(w.local, i), &r);
-		for (unsigned s = 0; s < r.seats; s++)
+		for (unsigned s = 0; s < r.participants; s++)
 			assert_int_equal(fed_round_account(fed_local_last(w.local, i), s)->fate,
 					 FED_TOOK_PART);
 	}
@@ -515,7 +516,7 @@ static void own_no_numbers_stay_here(void **state)
 	world_release(&w);
 }
 
-/* The rows that agent 1 sends up become none, and the names of t->at things that the host does
+/* The rows that agent 1 sends up become none, and the names of t->at items that the host does
  * not hold. */
 static bool say_names(void *ctx, size_t from, size_t to, struct buf *b)
 {
@@ -535,7 +536,7 @@ static bool say_names(void *ctx, size_t from, size_t to, struct buf *b)
 		return true;
 	buf_clear(b);
 	net_write_begin(&w, b, NET_MSG_ROUND, id);
-	net_put_uint(&w, "k", FED_MSG_UP);
+	net_put_uint(&w, "k", NET_ROUND_UP);
 	net_put_uint(&w, "g", 0);
 	net_put_uint(&w, "o", 0);
 	net_put_uint(&w, "n", 0);
@@ -558,7 +559,7 @@ static void names_are_limited(void **state)
 		struct fed_report r;
 		struct world w;
 
-		world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", true);
+		world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", true);
 		set_times(&w);
 		world_host(&w, AGENTS - 1);
 		w.config.tamper = say_names;
@@ -568,7 +569,7 @@ static void names_are_limited(void **state)
 		host = fed_local_last(w.local, AGENTS - 1);
 		fed_round_report(host, &r);
 		assert_int_equal(t.tampered, 1);
-		for (unsigned s = 0; s < r.seats; s++)
+		for (unsigned s = 0; s < r.participants; s++)
 			if (fed_local_who(w.local, fed_round_account(host, s)->key) == 1)
 				assert_int_equal(fed_round_account(host, s)->fate,
 						 over != 0 ? FED_BROKE : FED_LATE);
@@ -595,7 +596,7 @@ static void a_forged_joining_is_left_out(void **state)
 	size_t broke = 0;
 
 	(void)state;
-	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
 	set_times(&w);
 	w.config.tamper = spoil_joining;
 	w.config.ctx = &t;
@@ -603,7 +604,7 @@ static void a_forged_joining_is_left_out(void **state)
 	fed_local_round(w.local, 0, NULL);
 	fed_round_report(fed_local_last(w.local, 0), &r);
 	assert_int_equal(r.members, AGENTS - 1);
-	for (unsigned s = 0; s < r.seats; s++) {
+	for (unsigned s = 0; s < r.participants; s++) {
 		const struct fed_account *a = fed_round_account(fed_local_last(w.local, 0), s);
 
 		broke += a->fate == FED_BROKE && a->trouble.code == ERR_IDENTITY &&
@@ -613,7 +614,7 @@ static void a_forged_joining_is_left_out(void **state)
 	world_release(&w);
 }
 
-/* START is the second message to each, its signature the last thing in it. */
+/* START is the second message to each, its signature last in it. */
 static bool spoil_start(void *ctx, size_t from, size_t to, struct buf *b)
 {
 	struct trouble *t = ctx;
@@ -632,7 +633,7 @@ static void a_forged_roster_is_refused(void **state)
 	size_t refused = 0;
 
 	(void)state;
-	world_init(&w, AGENTS, THINGS, "transe", DIM, "fede", false);
+	world_init(&w, AGENTS, ITEMS, "transe", DIM, "fede", false);
 	set_times(&w);
 	w.config.tamper = spoil_start;
 	w.config.ctx = &t;
@@ -654,7 +655,7 @@ int main(void)
 		cmocka_unit_test(a_host_that_is_lost_stalls_nobody),
 		cmocka_unit_test(delays_and_repeats_change_nothing),
 		cmocka_unit_test(losses_stall_nobody),
-		cmocka_unit_test(half_a_lane_is_none),
+		cmocka_unit_test(half_a_route_is_none),
 		cmocka_unit_test(a_hostile_member_harms_its_own_items_alone),
 		cmocka_unit_test(who_is_home_to_nothing_says_nothing),
 		cmocka_unit_test(no_numbers_are_refused),

@@ -8,14 +8,15 @@
 
 #include "fed/round.h"
 #include "net/msg.h"
+#include "tests/fed/as_bytes.h"
 #include "tests/edit.h"
 
-enum { MEMBERS = 3, THINGS = 4, DIM = 2, SIGNATURE = 64 };
+enum { MEMBERS = 3, ITEMS = 4, DIM = 2, SIGNATURE = 64 };
 
 struct table {
 	struct fed_setup setup[MEMBERS];
 	struct fed_peer peer[MEMBERS][MEMBERS - 1];
-	struct net_psi_slot slot[THINGS];
+	struct net_psi_slot slot[ITEMS];
 	struct kge_emb *emb[MEMBERS];
 	struct fed_settings settings;
 	struct fed_round *round[MEMBERS];
@@ -45,7 +46,7 @@ static void meet(struct table *t, size_t a, size_t b)
 	memcpy(p->sign_public, t->setup[b].sign_public, FED_SIGN);
 	p->digest[0] = (uint8_t)(a + b);
 	p->slots = t->slot;
-	p->n_slots = THINGS;
+	p->n_slots = ITEMS;
 }
 
 static void init(struct table *t)
@@ -55,7 +56,7 @@ static void init(struct table *t)
 	*t = (struct table){ 0 };
 	rng_seed(&t->rng, 6);
 	fed_settings_init(&t->settings, fed_method_find("fede"));
-	for (uint32_t k = 0; k < THINGS; k++)
+	for (uint32_t k = 0; k < ITEMS; k++)
 		t->slot[k] = (struct net_psi_slot){ .id = k, .tag = 'e' };
 	for (size_t i = 0; i < MEMBERS; i++) {
 		struct fed_setup *s = &t->setup[i];
@@ -63,7 +64,7 @@ static void init(struct table *t)
 		memset(s->key, (int)(10 * (i + 1)), FED_KEY);
 		crypto_sign_keypair(s->sign_public, s->sign_secret);
 		rng_seed(&r, i);
-		t->emb[i] = kge_emb_new(kge_model_find("transe"), DIM, 8, THINGS, 1, &r);
+		t->emb[i] = kge_emb_new(kge_model_find("transe"), DIM, 8, ITEMS, 1, &r);
 		assert_int_equal(fed_part_new(&s->part, &t->settings, t->emb[i], i, NULL), 0);
 		s->label = label;
 		s->draw = (struct nn_draw){ draw, &t->rng };
@@ -218,7 +219,7 @@ static void proposal_row(const struct row *row)
 		row->setup(&t);
 	assert_int_equal(fed_round_propose(&t.round[0], &t.setup[0], &t.settings, 1000, NULL), 0);
 	spoil_proposal(&t, row, &b);
-	rc = fed_round_join(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e);
+	rc = join_bytes(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e);
 	as_expected(row, rc, e.text);
 	if (rc != 0)
 		assert_null(t.round[1]);
@@ -317,8 +318,7 @@ static void another_type(void **state)
 	spoil_proposal(&t, &none, &b);
 	assert_int_equal(b.base[1], NET_MSG_ROUND);
 	b.base[1] = NET_MSG_CONV;
-	as_expected(&none, fed_round_join(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e),
-		    e.text);
+	as_expected(&none, join_bytes(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e), e.text);
 	buf_release(&b);
 	release(&t);
 }
@@ -338,8 +338,7 @@ static void another_id(void **state)
 	assert_int_equal(fed_round_propose(&t.round[0], &t.setup[0], &t.settings, 1000, NULL), 0);
 	spoil_proposal(&t, &none, &b);
 	edit_session(&b, id, FED_ID);
-	as_expected(&none, fed_round_join(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e),
-		    e.text);
+	as_expected(&none, join_bytes(&t.round[1], &t.setup[1], b.base, b.len, 1000, &e), e.text);
 	buf_release(&b);
 	release(&t);
 }
@@ -356,8 +355,7 @@ static void joins(struct table *t, size_t who, struct buf *joining)
 	struct buf b = { 0 };
 
 	assert_true(fed_round_pull(t->round[0], t->setup[who].key, &b));
-	assert_int_equal(fed_round_join(&t->round[who], &t->setup[who], b.base, b.len, 1000, NULL),
-			 0);
+	assert_int_equal(join_bytes(&t->round[who], &t->setup[who], b.base, b.len, 1000, NULL), 0);
 	buf_clear(joining);
 	assert_true(fed_round_pull(t->round[who], t->setup[0].key, joining));
 	buf_release(&b);
@@ -384,7 +382,7 @@ static const struct fed_account *account_of(const struct table *t, size_t at, si
 	struct fed_report r;
 
 	fed_round_report(t->round[at], &r);
-	for (unsigned i = 0; i < r.seats; i++)
+	for (unsigned i = 0; i < r.participants; i++)
 		if (memcmp(fed_round_account(t->round[at], i)->key, t->setup[who].key, FED_KEY) ==
 		    0)
 			return fed_round_account(t->round[at], i);
@@ -404,9 +402,9 @@ static void joining_row(const struct row *row)
 	assert_int_equal(fed_round_propose(&t.round[0], &t.setup[0], &t.settings, 1000, NULL), 0);
 	joins(&t, 1, &b);
 	spoil_joining(&t, row, &b);
-	fed_round_received(t.round[0], t.setup[1].key, b.base, b.len, 1000);
+	receive_bytes(t.round[0], t.setup[1].key, b.base, b.len, 1000);
 	joins(&t, 2, &b);
-	fed_round_received(t.round[0], t.setup[2].key, b.base, b.len, 1000);
+	receive_bytes(t.round[0], t.setup[2].key, b.base, b.len, 1000);
 	fed_round_report(t.round[0], &r);
 	assert_int_equal(r.members, row->code == 0 ? MEMBERS : MEMBERS - 1);
 	as_expected(row, account_of(&t, 0, 1)->trouble.code, account_of(&t, 0, 1)->trouble.text);
@@ -645,7 +643,7 @@ static bool makes_start(struct table *t, struct buf *b)
 {
 	for (size_t who = 1; who < MEMBERS; who++) {
 		joins(t, who, b);
-		fed_round_received(t->round[0], t->setup[who].key, b->base, b->len, 1000);
+		receive_bytes(t->round[0], t->setup[who].key, b->base, b->len, 1000);
 	}
 	buf_clear(b);
 	return fed_round_pull(t->round[0], t->setup[1].key, b);
@@ -679,7 +677,7 @@ static void roster_row(const struct roster_row *row)
 	read_start(&t, &b, &r);
 	row->change(&t, &r);
 	write_start(&r, id, &b);
-	fed_round_received(t.round[1], t.setup[0].key, b.base, b.len, 1000);
+	receive_bytes(t.round[1], t.setup[0].key, b.base, b.len, 1000);
 	fed_round_report(t.round[1], &report);
 	as_expected(&expected, fed_round_status(t.round[1], &e), e.text);
 	if (row->code != 0) {
@@ -739,10 +737,10 @@ static void only_its_proposer_starts(void **state)
 	assert_int_equal(fed_round_propose(&t.round[0], &t.setup[0], &t.settings, 1000, NULL), 0);
 	assert_true(makes_start(&t, &b));
 	session_of(&b, id);
-	fed_round_received(t.round[1], t.setup[2].key, b.base, b.len, 1000);
+	receive_bytes(t.round[1], t.setup[2].key, b.base, b.len, 1000);
 	assert_int_equal(fed_round_want(t.round[1]), FED_WAIT);
 	assert_int_equal(account_of(&t, 1, 2)->strange, 1);
-	fed_round_received(t.round[1], t.setup[0].key, b.base, b.len, 1000);
+	receive_bytes(t.round[1], t.setup[0].key, b.base, b.len, 1000);
 	assert_int_not_equal(fed_round_want(t.round[1]), FED_OVER);
 	(void)r;
 	buf_release(&b);

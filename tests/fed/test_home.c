@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "fed/home.h"
 
-enum { MEMBERS = 30, THINGS = 20000 };
+enum { MEMBERS = 30, ITEMS = 20000 };
 
 static void draw_keys(uint8_t key[MEMBERS][FED_KEY], uint8_t seed[FED_SEED])
 {
@@ -20,24 +20,24 @@ static void draw_keys(uint8_t key[MEMBERS][FED_KEY], uint8_t seed[FED_SEED])
 		seed[k] = (uint8_t)rng_u64(&r);
 }
 
-static uint64_t weight(const uint8_t seed[FED_SEED], const uint8_t key[FED_KEY], unsigned thing)
+static uint64_t weight(const uint8_t seed[FED_SEED], const uint8_t key[FED_KEY], unsigned item)
 {
 	char label[16];
-	int n = snprintf(label, sizeof(label), "thing %u", thing);
+	int n = snprintf(label, sizeof(label), "thing %u", item);
 
 	return fed_home_weight(seed, key, 'e', label, (size_t)n);
 }
 
 static unsigned home(const uint8_t seed[FED_SEED], uint8_t key[MEMBERS][FED_KEY], uint64_t holders,
-		     unsigned thing)
+		     unsigned item)
 {
 	char label[16];
-	int n = snprintf(label, sizeof(label), "thing %u", thing);
+	int n = snprintf(label, sizeof(label), "thing %u", item);
 
 	return fed_home_of(seed, (const uint8_t(*)[FED_KEY])key, holders, 'e', label, (size_t)n);
 }
 
-/* A thing's holders are any set; the home is one of them and depends on no other member. */
+/* An item's holders are any set; the home is one of them and depends on no other member. */
 static void homes_are_holders(void **state)
 {
 	uint8_t key[MEMBERS][FED_KEY], seed[FED_SEED], other[FED_SEED];
@@ -73,10 +73,10 @@ static void homes_are_balanced(void **state)
 
 	(void)state;
 	draw_keys(key, seed);
-	for (unsigned i = 0; i < THINGS; i++)
+	for (unsigned i = 0; i < ITEMS; i++)
 		count[home(seed, key, (UINT64_C(1) << MEMBERS) - 1, i)]++;
 	for (size_t m = 0; m < MEMBERS; m++)
-		assert_near((double)count[m], THINGS / (double)MEMBERS, 0, 5 * 25.4);
+		assert_near((double)count[m], ITEMS / (double)MEMBERS, 0, 5 * 25.4);
 }
 
 /* BLAKE2b-128 of key | tag | label under the seed, most significant byte first: a fixed value,

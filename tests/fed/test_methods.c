@@ -70,7 +70,7 @@ static size_t count_shared(const struct world *w, size_t i)
 {
 	size_t n = 0;
 
-	for (uint32_t k = 0; k < w->things; k++)
+	for (uint32_t k = 0; k < w->items; k++)
 		n += shared(w, i, k);
 	return n;
 }
@@ -116,7 +116,7 @@ static void fedep_and_fedr(void **state)
 	world_save(&w, before);
 	move_copies(&w, before, 0);
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k += 4) /* everybody's */
+	for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
 		for (size_t x = 0; x < DIM; x++) {
 			double sum = 0;
 
@@ -134,9 +134,9 @@ static void fedep_and_fedr(void **state)
 static void naive_top(const struct world *w, size_t i, struct kge_emb *const now[WORLD_MAX],
 		      struct kge_emb *const sent[WORLD_MAX], size_t most, bool *top)
 {
-	double *change = calloc(w->things, sizeof(*change));
+	double *change = calloc(w->items, sizeof(*change));
 
-	for (uint32_t k = 0; k < w->things; k++)
+	for (uint32_t k = 0; k < w->items; k++)
 		if (shared(w, i, k)) {
 			double ab = 0, aa = 0, bb = 0;
 
@@ -153,7 +153,7 @@ static void naive_top(const struct world *w, size_t i, struct kge_emb *const now
 	for (size_t n = 0; n < most; n++) {
 		uint32_t best = UINT32_MAX;
 
-		for (uint32_t k = 0; k < w->things; k++)
+		for (uint32_t k = 0; k < w->items; k++)
 			if (shared(w, i, k) && !top[k] &&
 			    (best == UINT32_MAX || change[k] > change[best]))
 				best = k;
@@ -189,7 +189,7 @@ static void check_sparse(const struct world *w, struct kge_emb *const now[WORLD_
 		size_t most = (size_t)ceil(share * (double)count_shared(w, i)), n = 0, offered = 0;
 		size_t least_taken = SIZE_MAX, most_left = 0, p;
 
-		for (uint32_t k = 0; k < w->things; k++) {
+		for (uint32_t k = 0; k < w->items; k++) {
 			bool taken;
 
 			if (!holds(world_holders(w, k), i))
@@ -249,7 +249,7 @@ static void run_feds(bool hosted, uint8_t digest[WORLD_MAX][32])
 		for (size_t i = 0; round > 0 && i < w.n; i++) {
 			naive_top(&w, i, now, sent,
 				  (size_t)ceil(share * (double)count_shared(&w, i)), top[i]);
-			for (uint32_t k = 0; k < w.things; k++)
+			for (uint32_t k = 0; k < w.items; k++)
 				if (top[i][k])
 					memcpy(kge_ent(sent[i], world_id(&w, i, k)),
 					       row_of(now, &w, i, k), DIM * sizeof(float));
@@ -260,7 +260,7 @@ static void run_feds(bool hosted, uint8_t digest[WORLD_MAX][32])
 		world_free(now, w.n);
 	}
 	world_round(&w); /* full again: all holders agree */
-	for (uint32_t k = 0; k < w.things; k += 4)
+	for (uint32_t k = 0; k < w.items; k += 4)
 		assert_memory_equal(world_row(&w, 0, k), world_row(&w, 3, k), DIM * sizeof(float));
 	for (size_t i = 0; i < w.n; i++)
 		kge_emb_digest(w.emb[i], digest[i]);
@@ -360,7 +360,7 @@ static void naive_weights(const struct world *w, struct kge_emb *const now[WORLD
 		for (size_t j = 0; j < w->n; j++) {
 			double both = 0, like = 0;
 
-			for (uint32_t k = 0; k < w->things; k++)
+			for (uint32_t k = 0; k < w->items; k++)
 				if (holds(world_holders(w, k), i) &&
 				    holds(world_holders(w, k), j)) {
 					both++;
@@ -393,7 +393,7 @@ static void run_pfedeg(const char *method, bool plus, bool hosted)
 	move_copies(&w, now, 0);
 	naive_weights(&w, now, plus, weight);
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k++)
+	for (uint32_t k = 0; k < w.items; k++)
 		for (size_t i = 0; i < w.n; i++)
 			for (size_t x = 0; shared(&w, i, k) && x < DIM; x++) {
 				double sum = 0, by = 0, own = (double)row_of(now, &w, i, k)[x];
@@ -487,7 +487,7 @@ static void run_fedsvd(double rank, bool exact)
 	world_save(&w, now);
 	world_restore(&w, begin_at);
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k += 4)
+	for (uint32_t k = 0; k < w.items; k += 4)
 		for (size_t x = 0; x < DIM; x++) {
 			double sum = 0;
 
@@ -738,7 +738,7 @@ static void only_shared_tables_change(const char *method, size_t shared_dim)
 	for (size_t i = 0; i < w.n; i++)
 		before[i] = kge_emb_copy(fed_shared_table(fed_local_part(w.local, i)));
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k += 4) /* everybody's */
+	for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
 		for (size_t x = 0; x < shared_dim; x++) {
 			double sum = 0;
 

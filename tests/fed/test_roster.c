@@ -6,13 +6,14 @@
 #include <sodium.h>
 
 #include "fed/round.h"
+#include "tests/fed/as_bytes.h"
 
-enum { MEMBERS = 3, THINGS = 6, DIM = 2 };
+enum { MEMBERS = 3, ITEMS = 6, DIM = 2 };
 
 struct table {
 	struct fed_setup setup[MEMBERS];
 	struct fed_peer peer[MEMBERS][MEMBERS - 1];
-	struct net_psi_slot slot[THINGS];
+	struct net_psi_slot slot[ITEMS];
 	struct kge_emb *emb[MEMBERS];
 	struct fed_settings settings;
 	struct fed_round *round[MEMBERS];
@@ -37,14 +38,14 @@ static void draw(void *ctx, void *out, size_t n)
 		((uint8_t *)out)[i] = (uint8_t)rng_u64(ctx);
 }
 
-/* Everybody has the same things. */
+/* Everybody has the same items. */
 static void meet(struct table *t, size_t a, size_t b, struct fed_peer *p)
 {
 	memcpy(p->key, t->setup[b].key, FED_KEY);
 	memcpy(p->sign_public, t->setup[b].sign_public, FED_SIGN);
 	p->digest[0] = (uint8_t)(a + b); /* the same for both */
 	p->slots = t->slot;
-	p->n_slots = THINGS;
+	p->n_slots = ITEMS;
 }
 
 static void init_method(struct table *t, const char *method)
@@ -54,7 +55,7 @@ static void init_method(struct table *t, const char *method)
 	*t = (struct table){ .now_ms = 1000 };
 	rng_seed(&t->rng, 6);
 	fed_settings_init(&t->settings, fed_method_find(method));
-	for (uint32_t k = 0; k < THINGS; k++)
+	for (uint32_t k = 0; k < ITEMS; k++)
 		t->slot[k] = (struct net_psi_slot){ .id = k, .tag = 'e' };
 	for (size_t i = 0; i < MEMBERS; i++) {
 		struct fed_setup *s = &t->setup[i];
@@ -62,7 +63,7 @@ static void init_method(struct table *t, const char *method)
 		memset(s->key, (int)(10 * (i + 1)), FED_KEY);
 		crypto_sign_keypair(s->sign_public, s->sign_secret);
 		rng_seed(&r, i);
-		t->emb[i] = kge_emb_new(kge_model_find("transe"), DIM, 8, THINGS, 1, &r);
+		t->emb[i] = kge_emb_new(kge_model_find("transe"), DIM, 8, ITEMS, 1, &r);
 		assert_int_equal(fed_part_new(&s->part, &t->settings, t->emb[i], i, NULL), 0);
 		s->label = label;
 		s->draw = (struct nn_draw){ draw, &t->rng };
@@ -96,14 +97,14 @@ static void deliver(struct table *t, size_t from, size_t to, const struct buf *b
 	struct buf no = { 0 };
 
 	if (t->round[to] != NULL) {
-		fed_round_received(t->round[to], t->setup[from].key, b->base, b->len, t->now_ms);
+		receive_bytes(t->round[to], t->setup[from].key, b->base, b->len, t->now_ms);
 		return;
 	}
-	if (fed_round_join(&t->round[to], &t->setup[to], b->base, b->len, t->now_ms, e) == 0)
+	if (join_bytes(&t->round[to], &t->setup[to], b->base, b->len, t->now_ms, e) == 0)
 		return;
-	assert_int_equal(fed_proposal_read(&p, b->base, b->len, NULL), 0);
+	assert_int_equal(proposal_of_bytes(&p, b->base, b->len, NULL), 0);
 	fed_decline(p.id, e->text, &no);
-	fed_round_received(t->round[from], t->setup[to].key, no.base, no.len, t->now_ms);
+	receive_bytes(t->round[from], t->setup[to].key, no.base, no.len, t->now_ms);
 	buf_release(&no);
 }
 
@@ -188,7 +189,7 @@ static void all_come(void **state)
 		assert_int_equal(fed_round_want(t.round[i]), FED_OVER);
 		assert_int_equal(fed_round_status(t.round[i], &e), 0);
 		assert_int_equal(members(t.round[i]), MEMBERS);
-		assert_memory_equal(t.emb[i]->ent, t.emb[0]->ent, THINGS * DIM * sizeof(float));
+		assert_memory_equal(t.emb[i]->ent, t.emb[0]->ent, ITEMS * DIM * sizeof(float));
 	}
 	release(&t);
 }
@@ -317,7 +318,7 @@ static void a_member_leaves(void **state)
 	a = fed_round_account(t.round[0], 2);
 	assert_int_equal(a->fate, FED_LOST);
 	assert_non_null(strstr(a->trouble.text, "the owner said so"));
-	for (uint32_t k = 0; k < THINGS; k++) /* it may have been home to some */
+	for (uint32_t k = 0; k < ITEMS; k++) /* it may have been home to some */
 		for (size_t x = 0; x < DIM; x++) {
 			double a0 = (double)kge_ent(before[0], k)[x];
 			double a1 = (double)kge_ent(before[1], k)[x];
@@ -356,7 +357,7 @@ static void who_is_gone_is_left_out(void **state)
 	run(&t, &e);
 	assert_int_equal(members(t.round[0]), 2);
 	assert_int_equal(fed_round_status(t.round[1], &e), 0);
-	assert_memory_equal(t.emb[0]->ent, t.emb[1]->ent, THINGS * DIM * sizeof(float));
+	assert_memory_equal(t.emb[0]->ent, t.emb[1]->ent, ITEMS * DIM * sizeof(float));
 	release(&t);
 }
 

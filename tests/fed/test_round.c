@@ -9,7 +9,7 @@
 /* The mean over the holders, in double; SIZE_MAX of holders below two: the row itself. */
 static void check_fede(const struct world *w, struct kge_emb *before[WORLD_MAX])
 {
-	for (uint32_t k = 0; k < w->things; k++) {
+	for (uint32_t k = 0; k < w->items; k++) {
 		uint64_t set = world_holders(w, k);
 		int holders = __builtin_popcountll(set);
 
@@ -73,7 +73,7 @@ static uint64_t rows_wanted(const struct world *w, size_t host)
 {
 	uint64_t rows = 0;
 
-	for (uint32_t k = 0; k < w->things; k++) {
+	for (uint32_t k = 0; k < w->items; k++) {
 		uint64_t set = world_holders(w, k), holders = (uint64_t)__builtin_popcountll(set);
 		bool served = host < w->n && (set >> host & 1) == 0;
 
@@ -92,7 +92,7 @@ static void add_traffic(const struct world *w, size_t i, struct traffic *t, uint
 
 	fed_round_report(r, &report);
 	assert_int_equal(report.members, w->n);
-	for (unsigned s = 0; s < report.seats; s++) {
+	for (unsigned s = 0; s < report.participants; s++) {
 		const struct fed_account *a = fed_round_account(r, s);
 
 		assert_int_equal(a->fate, FED_TOOK_PART);
@@ -167,7 +167,7 @@ static void local_training_is_in_it(void **state)
 		kge_emb_digest(w.emb[i], is);
 		assert_memory_not_equal(was, is, 32);
 	}
-	for (uint32_t k = 0; k < w.things; k += 4) /* everybody's */
+	for (uint32_t k = 0; k < w.items; k += 4) /* everybody's */
 		for (size_t i = 1; i < w.n; i++)
 			assert_memory_equal(world_row(&w, i, k), world_row(&w, 0, k),
 					    w.emb[0]->ent_floats * sizeof(float));
@@ -177,11 +177,11 @@ static void local_training_is_in_it(void **state)
 
 /* ---- accounts ---- */
 
-static void check_account(const struct world *w, size_t i, unsigned seat)
+static void check_account(const struct world *w, size_t i, unsigned participant)
 {
 	const struct fed_round *r = fed_local_last(w->local, i);
-	const struct fed_account *a = fed_round_account(r, seat);
-	const struct fed_signed *x = fed_round_theirs(r, seat);
+	const struct fed_account *a = fed_round_account(r, participant);
+	const struct fed_signed *x = fed_round_theirs(r, participant);
 
 	assert_non_null(x);
 	assert_string_equal(x->refused, "");
@@ -232,7 +232,7 @@ static bool say_more(void *ctx, size_t from, size_t to, struct buf *b)
 	(void)ctx;
 	(void)to;
 	assert_int_equal(net_msg_decode(&m, b->base, b->len, &e), 0);
-	if (from == 1 && net_get_uint(&m.body, "k", 0, 255, &e) == FED_MSG_ACCOUNT) {
+	if (from == 1 && net_get_uint(&m.body, "k", 0, 255, &e) == NET_ROUND_ACCOUNT) {
 		assert_non_null(at);
 		at[2 + (at[2] > 0x7f)] ^= 1; /* msgpack: small numbers are their own byte */
 	}
@@ -332,7 +332,7 @@ static void few_holders_keep_their_rows(void **state)
 	world_open(&w);
 	world_save(&w, before);
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k++) {
+	for (uint32_t k = 0; k < w.items; k++) {
 		uint64_t set = world_holders(&w, k), holders = (uint64_t)__builtin_popcountll(set);
 
 		want += holders >= 3 ? 2 * (holders - 1) : 0;

@@ -8,7 +8,7 @@
 
 /* ---- what a round may have made of a row ---- */
 
-/* The mean of these agents' rows of thing k, before the round. */
+/* The mean of these agents' rows of item k, before the round. */
 static double mean_of(const struct world *w, struct kge_emb *before[], uint64_t set, uint32_t k,
 		      size_t column)
 {
@@ -51,7 +51,7 @@ static void one_round(size_t n, uint32_t bits, size_t host, bool bare, uint8_t d
 	world_open(&w);
 	world_save(&w, before);
 	world_round(&w);
-	for (uint32_t k = 0; k < w.things; k++) {
+	for (uint32_t k = 0; k < w.items; k++) {
 		uint64_t set = world_holders(&w, k);
 
 		for (size_t i = 0; i < n; i++)
@@ -95,7 +95,7 @@ static void means_are_means(void **state)
 
 /* ---- somebody is lost ---- */
 
-enum { LOST_THINGS = 24, LOST_FLOATS = 8 };
+enum { LOST_ITEMS = 24, LOST_FLOATS = 8 };
 
 struct loss {
 	size_t victim;
@@ -124,7 +124,7 @@ static void count_row(const struct world *w, struct kge_emb *before[], size_t i,
 
 	if (__builtin_popcountll(set) < (int)w->config.settings.min_holders) {
 		assert_true(is_unchanged(w, before, i, k));
-	} else if ((set >> victim & 1) == 0) { /* nothing but its own things is its loss */
+	} else if ((set >> victim & 1) == 0) { /* nothing but its own items is its loss */
 		assert_true(is_mean(w, before, i, k, set) ||
 			    (hosted_by_victim && is_unchanged(w, before, i, k)));
 	} else if (is_unchanged(w, before, i, k)) {
@@ -146,7 +146,7 @@ static bool lose_one(size_t n, size_t host, uint32_t min_holders, struct loss *l
 	struct fed_report report;
 	struct outcome unasked = { 0 };
 
-	world_init(&w, n, LOST_THINGS, "transe", LOST_FLOATS, "fede", false);
+	world_init(&w, n, LOST_ITEMS, "transe", LOST_FLOATS, "fede", false);
 	w.config.settings.secret_bits = 32;
 	w.config.settings.min_holders = min_holders;
 	w.config.alive = still_alive;
@@ -160,7 +160,7 @@ static bool lose_one(size_t n, size_t host, uint32_t min_holders, struct loss *l
 	fed_round_report(fed_local_last(w.local, 0), &report);
 	if (report.members < n)
 		o = &unasked; /* the roster is without the victim: so are all means */
-	for (uint32_t k = 0; k < w.things; k++)
+	for (uint32_t k = 0; k < w.items; k++)
 		for (size_t i = 0; i < n; i++)
 			if (i != l->victim && world_has(&w, i, k))
 				count_row(&w, before, i, k, l->victim,
@@ -225,7 +225,7 @@ static void one_bad_round(size_t n, uint64_t seed, bool hosted)
 	world_open(&w);
 	world_save(&w, before);
 	fed_local_round(w.local, 0, NULL);
-	for (uint32_t k = 0; k < w.things; k++)
+	for (uint32_t k = 0; k < w.items; k++)
 		for (size_t i = 0; i < n; i++)
 			if (world_has(&w, i, k))
 				assert_true(is_some_mean(&w, before, i, k));
@@ -259,7 +259,7 @@ struct said { /* a message */
 	size_t rows, len; /* of "p", in it */
 };
 
-enum { SAID_MAX = 512, VIEW_THINGS = 60, VIEW_FLOATS = 8 };
+enum { SAID_MAX = 512, VIEW_ITEMS = 60, VIEW_FLOATS = 8 };
 
 struct heard {
 	struct said at[SAID_MAX];
@@ -280,7 +280,7 @@ static void read_said(struct said *s)
 	s->kind = (unsigned)net_get_uint(&m.body, "k", 0, 255, &e);
 	s->attempt = (unsigned)net_get_uint(&m.body, "a", 0, 255, &none);
 	p = net_get_bin(&m.body, "p", 0, NET_MESSAGE_MAX, &e);
-	if (s->kind == FED_MSG_UP || s->kind == FED_MSG_DOWN) {
+	if (s->kind == NET_ROUND_UP || s->kind == NET_ROUND_DOWN) {
 		s->rows = (size_t)(p.base - s->bytes.base);
 		s->len = p.len;
 	}
@@ -301,7 +301,7 @@ static void forge_again(struct buf *message)
 	net_msg_release(&m);
 	buf_clear(message);
 	net_write_begin(&w, message, NET_MSG_ROUND, id);
-	net_put_uint(&w, "k", FED_MSG_AGAIN);
+	net_put_uint(&w, "k", NET_ROUND_AGAIN);
 	net_put_uint(&w, "g", 0);
 	net_put_uint(&w, "a", 1);
 	net_put_bin(&w, "l", lost, sizeof(lost));
@@ -319,9 +319,9 @@ static bool listen(void *ctx, size_t from, size_t to, struct buf *message)
 	read_said(s);
 	if (h->lie != 0 && s->kind == h->lie && from == 0)
 		forge_again(message);
-	if (h->silent != 0 && s->kind == FED_MSG_SHOWN && from == h->silent && to == 0)
+	if (h->silent != 0 && s->kind == NET_ROUND_SHOWN && from == h->silent && to == 0)
 		return false;
-	if (s->kind == FED_MSG_UP && s->attempt == 0 && from == h->drop_from && to == h->drop_to)
+	if (s->kind == NET_ROUND_UP && s->attempt == 0 && from == h->drop_from && to == h->drop_to)
 		return false;
 	return true;
 }
@@ -336,7 +336,7 @@ static void heard_release(struct heard *h)
 /* Exchange the rows of all that agents a and b both have. */
 static void exchange_rows(struct world *w, size_t a, size_t b)
 {
-	for (uint32_t k = 0; k < w->things; k++)
+	for (uint32_t k = 0; k < w->items; k++)
 		for (size_t c = 0;
 		     world_has(w, a, k) && world_has(w, b, k) && c < w->emb[a]->ent_floats; c++) {
 			float *x = kge_ent(w->emb[a], world_id(w, a, k)) + c;
@@ -353,7 +353,7 @@ static void listen_to_round(struct heard *h, size_t n, uint32_t bits, size_t hos
 {
 	struct world w;
 
-	world_init(&w, n, VIEW_THINGS, "transe", VIEW_FLOATS, "fede", false);
+	world_init(&w, n, VIEW_ITEMS, "transe", VIEW_FLOATS, "fede", false);
 	w.config.settings.secret_bits = bits;
 	w.config.tamper = listen;
 	w.config.ctx = h;
@@ -408,7 +408,7 @@ static size_t list_moves(const struct said *was, const struct said *is, uint8_t 
 static void check_exchange(size_t n, size_t host)
 {
 	static struct heard was, is;
-	static uint8_t moves[2][VIEW_THINGS * VIEW_FLOATS * 4];
+	static uint8_t moves[2][VIEW_ITEMS * VIEW_FLOATS * 4];
 	size_t moved[2] = { 0, 0 };
 
 	was = is = (struct heard){ .drop_from = SIZE_MAX };
@@ -422,7 +422,7 @@ static void check_exchange(size_t n, size_t host)
 			continue;
 		assert_int_equal(a->from, b->from);
 		assert_int_equal(a->bytes.len, b->bytes.len);
-		if (a->kind == FED_MSG_UP && (a->from == 1 || a->from == 2)) {
+		if (a->kind == NET_ROUND_UP && (a->from == 1 || a->from == 2)) {
 			assert_int_equal(moved[a->from - 1], 0);
 			moved[a->from - 1] = list_moves(a, b, moves[a->from - 1]);
 			memcpy(b->bytes.base + b->rows, a->bytes.base + a->rows, a->len);
@@ -457,7 +457,7 @@ static size_t count_readable(uint32_t bits)
 	listen_to_round(&h, 3, bits, 0, false, &rows);
 	for (size_t i = 0; i < h.n; i++)
 		for (uint32_t id = 0; id < rows->n_ent; id++)
-			n += h.at[i].kind == FED_MSG_UP && h.at[i].from == 1 && h.at[i].to == 0 &&
+			n += h.at[i].kind == NET_ROUND_UP && h.at[i].from == 1 && h.at[i].to == 0 &&
 			     memmem(h.at[i].bytes.base, h.at[i].bytes.len, kge_ent(rows, id),
 				    row_bytes) != NULL;
 	kge_emb_free(rows);
@@ -483,32 +483,33 @@ static const struct said *find_said(const struct heard *h, size_t from, size_t t
 }
 
 /* Agent 1's masks of its own, as it has shown them to agent 0. */
-static struct mask_stream shown_masks(const struct heard *h)
+static struct fed_mask_stream shown_masks(const struct heard *h)
 {
-	const struct said *s = find_said(h, 1, 0, FED_MSG_SHOWN);
-	struct mask_stream own = { .sign = MASK_MINUS };
+	const struct said *s = find_said(h, 1, 0, NET_ROUND_SHOWN);
+	struct fed_mask_stream own = { .sign = FED_MASK_MINUS };
 	struct err e = { 0 };
 	struct net_msg m;
 
 	assert_int_equal(net_msg_decode(&m, s->bytes.base, s->bytes.len, &e), 0);
-	net_get_fixed(&m.body, "y", own.key, MASK_KEY, &e);
+	net_get_fixed(&m.body, "y", own.key, FED_MASK_KEY, &e);
 	assert_int_equal(e.code, 0);
 	net_msg_release(&m);
 	return own;
 }
 
 /* A row as agent 0 has it in the end: without the masks that it was shown the key of. */
-static bool opens(const struct world *w, const struct fed_round *r, const struct mask_stream *own,
-		  const struct fed_item *it, const uint8_t *words, float *row)
+static bool opens(const struct world *w, const struct fed_round *r,
+		  const struct fed_mask_stream *own, const struct fed_item *it,
+		  const uint8_t *words, float *row)
 {
-	uint8_t copy[VIEW_FLOATS * 4], nonce[MASK_NONCE];
+	uint8_t copy[VIEW_FLOATS * 4], nonce[FED_MASK_NONCE];
 	size_t len;
 	const char *name = graph_vocab_name(w->graph[0]->entities, it->id, &len);
 
 	memcpy(copy, words, sizeof(copy));
-	mask_nonce(r->plan->seed, it->tag, name, len, nonce);
-	mask_stream_add(own, &r->secret->ring, nonce, copy, VIEW_FLOATS);
-	return mask_decode(&r->secret->ring, copy, VIEW_FLOATS, 1, 1, row, NULL) == 0;
+	fed_mask_nonce(r->plan->seed, it->tag, name, len, nonce);
+	fed_mask_stream_add(own, &r->secret->ring, nonce, copy, VIEW_FLOATS);
+	return fed_mask_decode(&r->secret->ring, copy, VIEW_FLOATS, 1, 1, row, NULL) == 0;
 }
 
 static unsigned member_of(const struct world *w, const struct fed_round *r, size_t agent)
@@ -527,8 +528,8 @@ static void home_reads_only_pairs(void **state)
 	struct world w;
 	struct kge_emb *before[WORLD_MAX];
 	const struct fed_round *r;
-	const struct fed_lane *lane;
-	struct mask_stream own;
+	const struct fed_route *route;
+	struct fed_mask_stream own;
 	size_t pairs = 0, others = 0;
 
 	(void)state;
@@ -542,10 +543,10 @@ static void home_reads_only_pairs(void **state)
 	world_round(&w);
 	r = fed_local_last(w.local, 0);
 	own = shown_masks(&h);
-	lane = &r->plan->in[member_of(&w, r, 1)];
-	for (size_t i = 0; i < lane->n; i++) {
-		const struct said *up = find_said(&h, 1, 0, FED_MSG_UP);
-		const struct fed_item *it = &r->plan->items[lane->item[i]];
+	route = &r->plan->in[member_of(&w, r, 1)];
+	for (size_t i = 0; i < route->n; i++) {
+		const struct said *up = find_said(&h, 1, 0, NET_ROUND_UP);
+		const struct fed_item *it = &r->plan->items[route->item[i]];
 		bool pair = __builtin_popcountll(it->holders) == 2;
 		float row[VIEW_FLOATS];
 		bool open = opens(&w, r, &own, it, up->bytes.base + up->rows + i * row_bytes, row);
@@ -569,7 +570,7 @@ static void host_knows_no_sum(void **state)
 {
 	static struct heard h;
 	struct world w;
-	struct mask_ring ring;
+	struct fed_mask_ring ring;
 	const struct said *down;
 
 	(void)state;
@@ -581,18 +582,18 @@ static void host_knows_no_sum(void **state)
 	world_host(&w, 3);
 	world_open(&w);
 	world_round(&w);
-	assert_int_equal(mask_ring_init(&ring, 32, w.config.settings.secret_clip, 4, NULL), 0);
-	down = find_said(&h, 3, 0, FED_MSG_DOWN);
+	assert_int_equal(fed_mask_ring_init(&ring, 32, w.config.settings.secret_clip, 4, NULL), 0);
+	down = find_said(&h, 3, 0, NET_ROUND_DOWN);
 	assert_true(down->len > 10 * row_bytes);
 	for (size_t i = 0; i < down->len; i += row_bytes) {
 		float row[VIEW_FLOATS];
 
-		assert_int_equal(mask_decode(&ring, down->bytes.base + down->rows + i, VIEW_FLOATS,
-					     3, 3, row, NULL),
+		assert_int_equal(fed_mask_decode(&ring, down->bytes.base + down->rows + i,
+						 VIEW_FLOATS, 3, 3, row, NULL),
 				 ERR_PROTO);
 	}
 	for (size_t i = 0; i < h.n; i++) /* and it is not told the key */
-		assert_false(h.at[i].to == 3 && h.at[i].kind == FED_MSG_KEY);
+		assert_false(h.at[i].to == 3 && h.at[i].kind == NET_ROUND_KEY);
 	world_release(&w);
 	heard_release(&h);
 }
@@ -617,10 +618,10 @@ static void late_rows_stay_closed(void **state)
 	(void)state;
 	h = (struct heard){ .drop_from = 3, .drop_to = 0 };
 	listen_to_round(&h, 4, 32, SIZE_MAX, false, NULL);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 0), 3);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 1), 2);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 0), 0);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 1), 2);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_UP, 0), 3);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_UP, 1), 2);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_SHOWN, 0), 0);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_SHOWN, 1), 2);
 	heard_release(&h);
 }
 
@@ -630,11 +631,11 @@ static void second_sum_is_refused(void **state)
 	static struct heard h;
 
 	(void)state;
-	h = (struct heard){ .drop_from = SIZE_MAX, .lie = FED_MSG_DOWN };
+	h = (struct heard){ .drop_from = SIZE_MAX, .lie = NET_ROUND_DOWN };
 	listen_to_round(&h, 4, 32, SIZE_MAX, false, NULL);
-	assert_true(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 0) == 3);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_UP, 1), 0);
-	assert_int_equal(count_said(&h, SIZE_MAX, 0, FED_MSG_SHOWN, 1), 0);
+	assert_true(count_said(&h, SIZE_MAX, 0, NET_ROUND_SHOWN, 0) == 3);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_UP, 1), 0);
+	assert_int_equal(count_said(&h, SIZE_MAX, 0, NET_ROUND_SHOWN, 1), 0);
 	heard_release(&h);
 }
 
@@ -647,7 +648,7 @@ static void no_sum_of_fewer_than_asked(void **state)
 	size_t last = 0, sent = 0, want = 0, fewer = 0;
 
 	(void)state;
-	h = (struct heard){ .drop_from = SIZE_MAX, .lie = FED_MSG_SHOW };
+	h = (struct heard){ .drop_from = SIZE_MAX, .lie = NET_ROUND_SHOW };
 	world_init(&w, 5, 60, "transe", VIEW_FLOATS, "fede", false);
 	w.config.settings.secret_bits = 32;
 	w.config.settings.min_holders = 3;
@@ -659,9 +660,9 @@ static void no_sum_of_fewer_than_asked(void **state)
 	while (member_of(&w, fed_local_last(w.local, 0), last) != 3)
 		last++;
 	for (size_t i = 0; i < h.n; i++)
-		if (h.at[i].kind == FED_MSG_UP && h.at[i].attempt == 1 && h.at[i].from != last)
+		if (h.at[i].kind == NET_ROUND_UP && h.at[i].attempt == 1 && h.at[i].from != last)
 			sent += h.at[i].len / row_bytes;
-	for (uint32_t k = 0; k < w.things; k++) {
+	for (uint32_t k = 0; k < w.items; k++) {
 		uint64_t set = world_holders(&w, k), left = set & ~(UINT64_C(1) << last);
 
 		if (__builtin_popcountll(left) >= 3)
@@ -686,7 +687,7 @@ static void who_shows_no_key_is_late(void **state)
 
 	(void)state;
 	h = (struct heard){ .drop_from = SIZE_MAX, .silent = 3 };
-	world_init(&w, 4, VIEW_THINGS, "transe", VIEW_FLOATS, "fede", false);
+	world_init(&w, 4, VIEW_ITEMS, "transe", VIEW_FLOATS, "fede", false);
 	w.config.settings.secret_bits = 32;
 	w.config.tamper = listen;
 	w.config.ctx = &h;
@@ -699,7 +700,7 @@ static void who_shows_no_key_is_late(void **state)
 					   member_of(&w, fed_local_last(w.local, 0), 3))
 				 ->fate,
 			 FED_LATE);
-	for (uint32_t k = 0; k < w.things; k++)
+	for (uint32_t k = 0; k < w.items; k++)
 		for (size_t i = 0; i < w.n; i++) {
 			uint64_t set = world_holders(&w, k);
 			bool mean;
@@ -750,7 +751,7 @@ static struct sums account(uint32_t bits)
 	return sum;
 }
 
-/* The same rows and floats, and the words' bytes: 32 bits cost keys and letters, 64 bits as much
+/* The same rows and floats, and the words' bytes: 32 bits cost keys and messages, 64 bits as much
  * again for what goes up. */
 static void accounts_are_true(void **state)
 {

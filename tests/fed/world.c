@@ -46,7 +46,7 @@ static uint32_t name(struct graph_vocab *v, char c, uint32_t k)
 	return graph_vocab_add(v, text, (size_t)snprintf(text, sizeof(text), "%c%u", c, k));
 }
 
-/* Things in another order at each agent, and a relation of each one's own beside the shared. */
+/* Items in another order at each agent, and a relation of each one's own beside the shared. */
 static struct graph *graph_of(const struct world *w, size_t i, bool bare)
 {
 	struct graph *g = graph_new();
@@ -55,8 +55,8 @@ static struct graph *graph_of(const struct world *w, size_t i, bool bare)
 	name(g->relations, 'r', 0);
 	name(g->relations, 'o', (uint32_t)i);
 	name(g->entities, 'z', (uint32_t)i); /* nobody else's */
-	for (uint32_t j = 0; j < w->things && !bare; j++) {
-		uint32_t k = (uint32_t)((j * 7 + i * 3) % w->things), id;
+	for (uint32_t j = 0; j < w->items && !bare; j++) {
+		uint32_t k = (uint32_t)((j * 7 + i * 3) % w->items), id;
 
 		if (!world_has(w, i, k))
 			continue;
@@ -68,13 +68,13 @@ static struct graph *graph_of(const struct world *w, size_t i, bool bare)
 	return g;
 }
 
-void world_init(struct world *w, size_t n, uint32_t things, const char *model, size_t dim,
+void world_init(struct world *w, size_t n, uint32_t items, const char *model, size_t dim,
 		const char *method, bool bare)
 {
 	assert_true(sodium_init() >= 0);
-	*w = (struct world){ .n = n, .things = things };
-	while (things > 7 && things % 7 == 0) /* 7 j visits all of them */
-		w->things = things = things + 1;
+	*w = (struct world){ .n = n, .items = items };
+	while (items > 7 && items % 7 == 0) /* 7 j visits all of them */
+		w->items = items = items + 1;
 	for (size_t i = 0; i < n; i++) {
 		bool empty = bare && i == n - 1;
 		struct rng r;

@@ -13,12 +13,12 @@ struct world {
 	struct kge_emb *emb[WORLD_MAX];
 	struct fed_local_agent agent[WORLD_MAX];
 	size_t n;
-	uint32_t things; /* there are things e0, e1, ...; see world_has() */
+	uint32_t items; /* there are items e0, e1, ...; see world_has() */
 	struct fed_local_config config;
 	struct fed_local *local;
 };
 
-/* Agent i has thing k: some things are everybody's, some nobody else's. */
+/* Agent i has item k: some items are everybody's, some nobody else's. */
 bool world_has(const struct world *w, size_t i, uint32_t k);
 /* Its id at the agent, or GRAPH_NONE. */
 uint32_t world_id(const struct world *w, size_t i, uint32_t k);
@@ -26,9 +26,9 @@ const float *world_row(const struct world *w, size_t i, uint32_t k);
 /* The sum of k's holders as a set of agents (not of members). */
 uint64_t world_holders(const struct world *w, uint32_t k);
 
-/* n agents, sharing some of `things`, tables of `model` and dim; bare: the last agent has a
+/* n agents, sharing some of `items`, tables of `model` and dim; bare: the last agent has a
  * graph of its own that nobody shares (a host that is no holder). */
-void world_init(struct world *w, size_t n, uint32_t things, const char *model, size_t dim,
+void world_init(struct world *w, size_t n, uint32_t items, const char *model, size_t dim,
 		const char *method, bool bare);
 /* After changes to w->config: makes w->local. */
 void world_open(struct world *w);

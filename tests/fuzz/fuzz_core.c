@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 /* type; bit 0: in the session of now; the body's length in words; the body. */
 static size_t say(struct table *t, const uint8_t *at, size_t left)
 {
-	const struct session *s = session_first(t->seat[VICTIM].core);
+	const struct session *s = session_first(t->agent[VICTIM].core);
 	const uint8_t head[] = { 0x93, at[0], 0xc4, 16 };
 	uint8_t id[16] = { 7 };
 	struct buf b = { 0 };

@@ -14,7 +14,7 @@ static void poke_entry(const uint8_t *bytes, size_t n)
 	uint8_t again[LEDGER_ENTRY_BYTES];
 	struct ledger_chain c;
 
-	ledger_wire_decode(&s, bytes, n, NULL);
+	(void)ledger_wire_decode(&s, bytes, n, NULL);
 	if (n < LEDGER_ENTRY_BYTES || ledger_decode(&s.entry, bytes, LEDGER_ENTRY_BYTES, NULL) != 0)
 		return;
 	ledger_encode(&s.entry, again);
@@ -22,19 +22,19 @@ static void poke_entry(const uint8_t *bytes, size_t n)
 		abort(); /* one entry, one encoding */
 	ledger_chain_init(&c, s.entry.host, s.entry.client);
 	ledger_hash(&s.entry, s.hash);
-	ledger_chain_replay(&c, &s, NULL);
+	(void)ledger_chain_replay(&c, &s, NULL);
 	ledger_chain_release(&c);
 }
 
 static void poke_export(const uint8_t *bytes, size_t n)
 {
 	struct ledger_export x = { 0 };
-	const struct ledger_asked asked = { .nonce = "fuzz" };
+	const struct ledger_request request = { .nonce = "fuzz" };
 	struct ledger_report r = { 0 };
 
-	if (ledger_export_read(&x, bytes, n, NULL) != 0)
+	if (store_export_read(&x, bytes, n, NULL) != 0)
 		return;
-	ledger_audit(&x, 1, &asked, &r);
+	(void)ledger_audit(&x, 1, &request, &r);
 	ledger_report_release(&r);
 	ledger_export_release(&x);
 }

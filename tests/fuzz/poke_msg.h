@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "net/msg.h"
+#include "net/bodies.h"
 
 static inline void poke_map(const struct net_map *m)
 {
@@ -37,6 +37,41 @@ static inline void poke_map(const struct net_map *m)
 	(void)sink;
 }
 
+/* Every body that the map could be, and what is read of it put elsewhere and written again. */
+static inline void poke_bodies(const uint8_t *bytes, size_t n, const struct net_map *m)
+{
+	struct net_message room; /* as large as the largest of them */
+	uint8_t *copy = mem_copy(bytes, n);
+
+	for (int kind = NET_BODY_none + 1; kind < NET_BODIES; kind++) {
+		struct err e = { 0 };
+		struct buf out = { 0 };
+		struct net_writer w;
+
+		net_body_get(m, (enum net_body_kind)kind, &room, &e);
+		if (e.code != 0)
+			continue;
+		net_body_move((enum net_body_kind)kind, &room, bytes, copy);
+		net_write_body(&w, &out);
+		net_body_put(&w, (enum net_body_kind)kind, &room);
+		if (net_write_end(&w, &e) != 0 && e.code != ERR_TOOBIG)
+			abort();
+		buf_release(&out);
+	}
+	free(copy);
+}
+
+static inline void poke_whole(const uint8_t *bytes, size_t n)
+{
+	struct net_message m, *copy;
+	size_t memory;
+
+	if (net_message_decode(&m, bytes, n, NULL) != 0)
+		return;
+	copy = net_message_copy(&m, &memory);
+	free(copy);
+}
+
 /* 1 if the bytes were a message. */
 static inline size_t poke_msg(const uint8_t *bytes, size_t n)
 {
@@ -46,11 +81,13 @@ static inline size_t poke_msg(const uint8_t *bytes, size_t n)
 
 	if (net_body_decode(&o, bytes, n, &e) == 0) {
 		poke_map(&o.map);
+		poke_bodies(bytes, n, &o.map);
 		net_body_release(&o);
 	}
 	if (net_msg_decode(&m, bytes, n, &e) != 0)
 		return 0;
 	poke_map(&m.body);
+	poke_whole(bytes, n);
 	net_msg_release(&m);
 	return 1;
 }

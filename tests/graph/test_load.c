@@ -656,7 +656,9 @@ static void aliases_link_names(void **state)
 
 	(void)state;
 	put("al.tsv", TEXT("a\tA\nb\tB B\na\tA\nnobody\tN\nd\tB B\nc\tc\n"));
-	assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false, &r, NULL), 0);
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, false, GRAPH_MATCH_FIRST, &r, NULL),
+		0);
 	assert_int_equal(r.lines, 6);
 	assert_int_equal(r.linked, 3);
 	assert_int_equal(r.strangers, 1);
@@ -674,9 +676,106 @@ static void aliases_link_names(void **state)
 	assert_int_equal(graph_alias_find(NULL, "A", 1), GRAPH_NONE);
 	graph_aliases_free(a);
 	put("al.tsv", TEXT("A\ta\nB B\tb\n"));
-	assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, true, &r, NULL), 0);
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, true, GRAPH_MATCH_REFUSE, &r, NULL),
+		0);
 	assert_int_equal(r.linked, 2);
 	assert_string_equal(graph_alias_of(a, 1, NULL), "B B");
+	graph_aliases_free(a);
+	graph_vocab_free(v);
+}
+
+/* Which ids have which alias under the rule: "A-cB", '-' for none. */
+static void aliases_are(enum graph_match match, const char *text, const char *want, size_t clashes)
+{
+	struct graph_vocab *v = letters();
+	struct graph_alias_report r;
+	struct graph_aliases *a;
+	char got[5] = "----";
+
+	put("al.tsv", text, strlen(text));
+	assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false, match, &r, NULL), 0);
+	for (uint32_t id = 0; id < 4; id++) {
+		const char *name = graph_alias_of(a, id, NULL);
+
+		if (name == NULL)
+			continue;
+		got[id] = name[0];
+		assert_int_equal(graph_alias_find(a, name, 1), id);
+	}
+	assert_string_equal(got, want);
+	assert_int_equal(graph_alias_find(a, "?", 1), GRAPH_NONE);
+	assert_int_equal(r.clashes, clashes);
+	assert_int_equal(r.linked + r.clashes + r.duplicates + r.strangers, r.lines);
+	graph_alias_report_release(&r);
+	graph_aliases_free(a);
+	graph_vocab_free(v);
+}
+
+static void rules_decide_between_aliases(void **state)
+{
+	(void)state;
+	aliases_are(GRAPH_MATCH_FIRST, "a\tA\na\tB\nc\tB\nb\tA\na\tA\n", "A-B-", 2);
+	/* what is left out frees no name: A and B are both disputed, C is not */
+	aliases_are(GRAPH_MATCH_UNIQUE, "a\tA\na\tB\nc\tB\nd\tC\nd\tC\n", "---C", 3);
+	aliases_are(GRAPH_MATCH_UNIQUE, "a\tA\nb\tA\nnobody\tA\nc\tC\n", "--C-", 2);
+	aliases_are(GRAPH_MATCH_UNIQUE, "nobody\tA\nb\tA\nnobody\tB\n", "-A--", 0);
+	aliases_are(GRAPH_MATCH_BEST, "a\tA\t.5\na\tB\t.9\nb\tB\t.8\nb\tA\t.1\n", "BA--", 2);
+	/* the best pair counts, not the best sum; of equal ones the lesser names */
+	aliases_are(GRAPH_MATCH_BEST, "a\tB\t9\na\tA\t10\nb\tA\t9\n", "A---", 2);
+	aliases_are(GRAPH_MATCH_BEST, "b\tA\t1\na\tB\t1\na\tA\t1\n", "A---", 2);
+	aliases_are(GRAPH_MATCH_BEST, "a\tB\t-2\na\tA\t-1e1\na\tA\t3\n", "A---", 1);
+}
+
+static void all_conflicting_aliases_are_told(void **state)
+{
+	static const char text[] = "a\tA\na\tB\nc\tB\nx\tA\nd\tD\nb\tA\n";
+	struct graph_vocab *v = letters();
+	struct graph_alias_report r;
+	struct graph_aliases *a;
+	struct err e = { 0 };
+	char *want = mem_printf("%s:2: 'a' is 'B' here and 'A' in line 1\n"
+				"%s:3: 'B' is of 'c' here and of 'a' in line 2\n"
+				"%s:6: 'A' is of 'b' here and of 'a' in line 1\n",
+				path_of("al.tsv"), path_of("al.tsv"), path_of("al.tsv"));
+	struct buf many = { 0 };
+
+	(void)state;
+	put("al.tsv", text, sizeof text - 1);
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, false, GRAPH_MATCH_REFUSE, &r, &e),
+		ERR_INPUT);
+	assert_null(a);
+	assert_int_equal(r.conflicts.n, 3);
+	assert_string_equal((const char *)r.conflicts.text.base, want);
+	graph_alias_report_release(&r);
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&many, "a\tA%d\n", i);
+	put("al.tsv", many.base, many.len);
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, false, GRAPH_MATCH_REFUSE, &r, &e),
+		ERR_INPUT);
+	assert_int_equal(r.conflicts.n, 999);
+	assert_true(r.conflicts.text.len < GRAPH_CONFLICTS_SHOWN * 200);
+	graph_alias_report_release(&r);
+	buf_release(&many);
+	free(want);
+	graph_vocab_free(v);
+}
+
+/* b is an own name and a's alias: whoever is asked for b could mean either. */
+static void own_names_that_are_aliases_are_counted(void **state)
+{
+	struct graph_vocab *v = letters();
+	struct graph_alias_report r;
+	struct graph_aliases *a;
+
+	(void)state;
+	put("al.tsv", TEXT("a\tb\nc\td\nd\tx\n"));
+	assert_int_equal(
+		graph_aliases_load(&a, path_of("al.tsv"), v, false, GRAPH_MATCH_REFUSE, &r, NULL),
+		0);
+	assert_int_equal(r.shadowed, 1);
 	graph_aliases_free(a);
 	graph_vocab_free(v);
 }
@@ -688,23 +787,42 @@ static void broken_aliases_are_refused_by_line(void **state)
 		size_t n;
 		const char *says;
 	} bad[] = {
-		{ TEXT("a\tA\na\tX\n"), "al.tsv:2: 'a' has the shared name 'A' already" },
-		{ TEXT("a\tA\nd\tA\nb\tB\nd\tD\nd\tE\n"), "al.tsv:5: 'd' has the shared name 'D'" },
+		{ TEXT("a\tA\na\tX\n"), "al.tsv:2: 'a' is 'X' here and 'A' in line 1" },
+		{ TEXT("a\tA\nd\tA\nb\tB\nd\tD\nd\tE\n"),
+		  "3 lines pair a name that an earlier line" },
 		{ TEXT("a\n"), "al.tsv:1: 1 column where 2" },
 		{ TEXT("a\tA\tx\n"), "al.tsv:1: 3 columns where 2" },
 		{ TEXT("a\tA\nb\t\n"), "al.tsv:2: column 2 (shared name) is empty" },
 		{ TEXT("\tA\n"), "al.tsv:1: column 1 (own name) is empty" },
 		{ TEXT("a\tA\r\n"), "al.tsv:1: ends in CR LF" },
 	};
+	static const struct {
+		const char *text, *says;
+	} unscored[] = {
+		{ "a\tA\t1\nb\tB\n", "al.tsv:2: no third column: best wants a score" },
+		{ "a\tA\t1\t2\n", "al.tsv:1: 4 columns where 3" },
+		{ "nobody\tA\tx\n", "al.tsv:1: column 3 (score) is 'x'" },
+	};
 	struct graph_vocab *v = letters();
 
 	(void)state;
+	for (size_t i = 0; i < sizeof unscored / sizeof *unscored; i++) {
+		struct graph_aliases *a;
+		struct err e = { 0 };
+
+		put("al.tsv", unscored[i].text, strlen(unscored[i].text));
+		assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false,
+						    GRAPH_MATCH_BEST, NULL, &e),
+				 ERR_INPUT);
+		assert_non_null(strstr(e.text, unscored[i].says));
+	}
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct graph_aliases *a;
 		struct err e = { 0 };
 
 		put("al.tsv", bad[i].bytes, bad[i].n);
-		assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false, NULL, &e),
+		assert_int_equal(graph_aliases_load(&a, path_of("al.tsv"), v, false,
+						    GRAPH_MATCH_REFUSE, NULL, &e),
 				 ERR_INPUT);
 		assert_null(a);
 		if (strstr(e.text, bad[i].says) == NULL)
@@ -742,11 +860,11 @@ static void check_found(const struct graph *g, const char *name)
 		fail_msg("%s", e.text);
 	assert_int_equal(f.triples.n, 2);
 	assert_int_equal(f.n[GRAPH_TRAIN], 2);
-	assert_int_equal(f.places[GRAPH_TRAIN][0], 1);
-	assert_int_equal(f.places[GRAPH_TRAIN][1], 2);
+	assert_int_equal(f.positions[GRAPH_TRAIN][0], 1);
+	assert_int_equal(f.positions[GRAPH_TRAIN][1], 2);
 	assert_int_equal(f.n[GRAPH_VALID], 0);
 	assert_int_equal(f.n[GRAPH_TEST], 1);
-	assert_int_equal(f.places[GRAPH_TEST][0], 0);
+	assert_int_equal(f.positions[GRAPH_TEST][0], 0);
 	graph_found_release(&f);
 }
 
@@ -833,6 +951,9 @@ int main(void)
 		cmocka_unit_test(a_split_never_takes_a_last_mention),
 		cmocka_unit_test(senseless_shares_are_refused),
 		cmocka_unit_test(aliases_link_names),
+		cmocka_unit_test(rules_decide_between_aliases),
+		cmocka_unit_test(all_conflicting_aliases_are_told),
+		cmocka_unit_test(own_names_that_are_aliases_are_counted),
 		cmocka_unit_test(broken_aliases_are_refused_by_line),
 		cmocka_unit_test(triples_are_found_by_name),
 		cmocka_unit_test(unknown_triples_are_refused_by_line),

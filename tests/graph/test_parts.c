@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "graph/parts.h"
 
-static void name_things(struct graph_vocab *v, char letter, uint32_t n)
+static void name_entities(struct graph_vocab *v, char letter, uint32_t n)
 {
 	char name[16];
 
@@ -16,8 +16,8 @@ static struct graph *empty_graph(uint32_t n_ent, uint32_t n_rel)
 {
 	struct graph *g = graph_new();
 
-	name_things(g->entities, 'e', n_ent);
-	name_things(g->relations, 'r', n_rel);
+	name_entities(g->entities, 'e', n_ent);
+	name_entities(g->relations, 'r', n_rel);
 	return g;
 }
 
@@ -48,7 +48,7 @@ static struct graph *random_graph(uint64_t seed, uint32_t n_ent, uint32_t n_rel,
 	return g;
 }
 
-static void relations_are_dealt_evenly(void **state)
+static void relations_are_partitioned_evenly(void **state)
 {
 	struct graph *g = random_graph(1, 30, 11, 200);
 	uint32_t part[11], again[11], other[11], size[4] = { 0 };
@@ -83,11 +83,11 @@ static struct graph_triple renamed(const struct graph *g, const struct graph *pa
 	return t;
 }
 
-static void every_triple_is_dealt_once(void **state)
+static void every_triple_is_partitioned_once(void **state)
 {
 	struct graph *g = random_graph(2, 12, 5, 400); /* so dense that splits overlap */
 	struct graph_triples all = graph_all_triples(g);
-	size_t in_splits = 0, dealt = 0;
+	size_t in_splits = 0, partitioned = 0;
 	struct err e = { 0 };
 	uint32_t part[5];
 
@@ -104,7 +104,7 @@ static void every_triple_is_dealt_once(void **state)
 	for (uint32_t p = 0; p < 3; p++) {
 		struct graph *one = graph_part_graph(g, &all, part, p);
 
-		dealt += one->split[GRAPH_TRAIN].n;
+		partitioned += one->split[GRAPH_TRAIN].n;
 		for (size_t i = 0; i < one->split[GRAPH_TRAIN].n; i++) {
 			struct graph_triple t = renamed(g, one, one->split[GRAPH_TRAIN].at[i]);
 
@@ -113,7 +113,7 @@ static void every_triple_is_dealt_once(void **state)
 		}
 		graph_free(one);
 	}
-	assert_int_equal(dealt, all.n);
+	assert_int_equal(partitioned, all.n);
 	free(all.at);
 	graph_free(g);
 }
@@ -280,8 +280,8 @@ static void impossible_parts_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(relations_are_dealt_evenly),
-		cmocka_unit_test(every_triple_is_dealt_once),
+		cmocka_unit_test(relations_are_partitioned_evenly),
+		cmocka_unit_test(every_triple_is_partitioned_once),
 		cmocka_unit_test(overlaps_are_counted),
 		cmocka_unit_test(planted_communities_are_found),
 		cmocka_unit_test(loners_go_where_least_is),

@@ -23,8 +23,8 @@ PY
 }
 about_b() { peer_is a "$(id_of b)" "$@"; }
 
-agent a 1 'local_rounds: 0'
-agent b 2 'local_rounds: 0'
+agent a 1 'local_rounds: 0, after: back'
+agent b 2 'local_rounds: 0, after: back'
 sed -i 's/names_every_s: 0, //' "$work/a/agent.yaml" # as it is by default: ten minutes
 sed -i 's/epochs: 20/epochs: 1/; s/epochs_per_round: 5/epochs_per_round: 1/' "$work/b/agent.yaml"
 for who in a b; do sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"; done

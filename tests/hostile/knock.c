@@ -51,30 +51,31 @@ static int connect_from(const struct target *t, uint32_t from)
 	return fd;
 }
 
-static void say_ping(int fd, struct noise *hs)
+static void say_ping(int fd, struct net_noise *hs)
 {
-	struct noise_cipher tx, rx;
-	struct frame_writer w;
+	struct net_noise_cipher tx, rx;
+	struct net_frame_writer w;
 	struct buf out = { 0 };
 
-	noise_split(hs, &tx, &rx, NULL);
-	frame_writer_init(&w, &tx, 0);
-	frame_write_control(&w, FRAME_PING, NULL, &out);
+	net_noise_split(hs, &tx, &rx, NULL);
+	net_frame_writer_init(&w, &tx, 0);
+	if (net_frame_write_control(&w, FRAME_PING, NULL, &out) != 0)
+		abort();
 	if (send(fd, out.base, out.len, MSG_NOSIGNAL) < 0)
 		perror("send");
 	buf_release(&out);
-	frame_writer_release(&w);
+	net_frame_writer_release(&w);
 }
 
 /* The rest of the handshake; in, when the agent goes on talking to us. */
-static enum outcome finish(int fd, struct noise *hs)
+static enum outcome finish(int fd, struct net_noise *hs)
 {
 	uint8_t act[GREET_ACT2], more[64];
 	struct timeval patience = { .tv_sec = 20 };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (recv(fd, act, sizeof(act), MSG_WAITALL) != (ssize_t)sizeof(act) ||
-	    greet_finish(hs, act) != 0)
+	    net_greet_finish(hs, act) != 0)
 		return CLOSED;
 	say_ping(fd, hs);
 	return recv(fd, more, sizeof(more), 0) > 0 ? ANSWERED : CLOSED;
@@ -83,18 +84,18 @@ static enum outcome finish(int fd, struct noise *hs)
 static enum outcome greet(int fd, const struct target *t, uint8_t public[NET_KEY_BYTES])
 {
 	uint8_t secret[NET_KEY_BYTES], ask[GREET_ASK], head[GREET_HEAD];
-	struct greet_keys keys = { secret, t->has_psk ? t->psk : NULL, NET_VERSION };
-	struct noise hs;
+	struct net_greet_keys keys = { secret, t->has_psk ? t->psk : NULL, NET_VERSION };
+	struct net_noise hs;
 	uint16_t version;
 	uint8_t status;
 
 	randombytes_buf(secret, sizeof(secret));
 	crypto_scalarmult_base(public, secret);
-	if (greet_ask(&hs, &keys, t->key, t->ticket, ask) != 0)
+	if (net_greet_ask(&hs, &keys, t->key, t->ticket, ask) != 0)
 		exit(1);
 	if (send(fd, ask, sizeof(ask), MSG_NOSIGNAL) != (ssize_t)sizeof(ask) ||
 	    recv(fd, head, sizeof(head), MSG_WAITALL) != (ssize_t)sizeof(head) ||
-	    greet_head(head, NET_VERSION, &version, &status) != 0)
+	    net_greet_head(head, NET_VERSION, &version, &status) != 0)
 		return CLOSED;
 	return status == GREET_REFUSED ? REFUSED : status == GREET_OK ? finish(fd, &hs) : CLOSED;
 }

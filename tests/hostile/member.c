@@ -46,7 +46,7 @@ static bool is_work(const void *bytes, size_t len)
 	if (net_msg_decode(&m, bytes, len, NULL) != 0)
 		return false;
 	work = m.type == NET_MSG_ROUND &&
-	       net_get_uint(&m.body, "k", 0, FED_MSG_ACCOUNT, &e) > FED_MSG_OUT;
+	       net_get_uint(&m.body, "k", 0, NET_ROUND_ACCOUNT, &e) > NET_ROUND_OUT;
 	net_msg_release(&m);
 	return work;
 }

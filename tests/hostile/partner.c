@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/session_internal.h"
 #include "net/ident.h"
 #include "net/uv/hub.h"
 #include "store/identity.h"
@@ -22,7 +23,7 @@
 enum { WORKING_MS = 300, FLOOD = 64 };
 
 struct partner {
-	struct identity *self;
+	struct store_identity *self;
 	uint8_t key[NET_KEY_BYTES], sign[NET_SIGN_BYTES];
 	bool heard; /* its HELLO, with its signing key */
 	const char *mode;
@@ -66,7 +67,7 @@ static void send_hello(struct partner *p)
 	net_put_bin(&w, "g", p->self->sign_key, 32);
 	net_put_uint(&w, "s", ++p->serial);
 	net_put_bin(&w, "a", version, 32);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	send_message(p, &b);
 }
 
@@ -77,7 +78,7 @@ static void send_signal(struct partner *p)
 
 	net_write_begin(&w, &b, NET_MSG_SIGNAL, NULL);
 	net_put_uint(&w, "s", ++p->serial);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	send_message(p, &b);
 }
 
@@ -100,7 +101,7 @@ static void send_accept(struct partner *p)
 	net_put_bool(&w, "vn", false);
 	net_put_bool(&w, "p", true);
 	net_put_uint(&w, "s", p->serial);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	send_message(p, &b);
 	ledger_chain_release(&chain);
 }
@@ -112,7 +113,7 @@ static void send_working(struct partner *p)
 
 	net_write_begin(&w, &b, NET_MSG_CONV, p->session);
 	net_put_uint(&w, "c", CONV_STILL_WORKING);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 	send_message(p, &b);
 }
 
@@ -160,7 +161,8 @@ static void on_up(void *ctx, const uint8_t *key)
 		flood(p);
 	if (is_mode(p, "flap")) {
 		net_hub_forget(p->hub, p->key, "again");
-		net_hub_peer(p->hub, p->key, "127.0.0.1", p->port, NULL);
+		if (net_hub_peer(p->hub, p->key, "127.0.0.1", p->port, NULL) != 0)
+			abort();
 	}
 }
 
@@ -232,7 +234,7 @@ int main(int argc, char **argv)
 	};
 	struct err e = { 0 };
 
-	if (argc != 5 || sodium_init() < 0 || identity_load(&p.self, argv[1], &e) != 0 ||
+	if (argc != 5 || sodium_init() < 0 || store_identity_load(&p.self, argv[1], &e) != 0 ||
 	    net_key_parse(argv[3], p.key, &e) != 0) {
 		fprintf(stderr, "usage: partner IDENTITY PORT KEY keys|hold|flap (%s)\n", e.text);
 		return 2;

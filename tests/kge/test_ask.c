@@ -77,7 +77,7 @@ static bool seen(const struct graph *g, uint32_t rel, uint32_t head, uint32_t ta
 static bool allowed(const struct world *w, const struct kge_ask_options *o, struct graph_triple q,
 		    struct graph_triple t)
 {
-	if (!o->with_known && holds(w->g, t))
+	if (!o->with_true && holds(w->g, t))
 		return false;
 	if (!o->typed)
 		return true;
@@ -98,8 +98,8 @@ static struct graph_triple filled(struct graph_triple q, uint32_t id)
 
 static float score_of(const struct kge_emb *e, struct graph_triple q, struct graph_triple t)
 {
-	return kge_score_asked(e, t.head, t.rel, t.tail,
-			       q.head == GRAPH_NONE ? GRAPH_HEAD : GRAPH_TAIL);
+	return kge_score_side(e, t.head, t.rel, t.tail,
+			      q.head == GRAPH_NONE ? GRAPH_HEAD : GRAPH_TAIL);
 }
 
 /* Every answer is allowed and scored as defined, they descend, and nobody left out is better. */
@@ -114,7 +114,7 @@ static void check_answers(struct world *w, struct graph_triple q, const struct k
 		struct graph_triple t = filled(q, out[i].id);
 
 		assert_true(allowed(w, o, q, t));
-		assert_int_equal(out[i].known, holds(w->g, t));
+		assert_int_equal(out[i].is_true, holds(w->g, t));
 		assert_near((double)out[i].score, (double)score_of(w->emb, q, t), 1e-5, 1e-5);
 		assert_true(i == 0 || out[i - 1].score >= out[i].score);
 		assert_false(taken[out[i].id]);
@@ -139,7 +139,7 @@ static void test_answers(void **state)
 
 		for (unsigned k = 0; k < 4 * 12; k++) {
 			struct kge_ask_options o = { .top = k % 12 == 0 ? ENT : k % 12,
-						     .with_known = k & 1,
+						     .with_true = k & 1,
 						     .typed = k & 2 };
 			uint32_t rel = k % REL;
 
@@ -158,7 +158,7 @@ static void test_known(void **state)
 {
 	struct world w = world_of(kge_model_find("distmult"), 4);
 	struct graph_triple t = w.g->split[GRAPH_TEST].at[0];
-	struct kge_ask_options o = { .top = ENT, .with_known = true };
+	struct kge_ask_options o = { .top = ENT, .with_true = true };
 	struct kge_answer out[ENT];
 	size_t n, with = 0;
 
@@ -166,9 +166,9 @@ static void test_known(void **state)
 	n = kge_ask(w.asker, (struct graph_triple){ t.head, t.rel, GRAPH_NONE }, &o, out);
 	assert_int_equal(n, ENT);
 	for (size_t i = 0; i < n; i++)
-		with += out[i].known;
+		with += out[i].is_true;
 	assert_true(with > 0);
-	o.with_known = false;
+	o.with_true = false;
 	assert_int_equal(
 		kge_ask(w.asker, (struct graph_triple){ t.head, t.rel, GRAPH_NONE }, &o, out),
 		n - with);
@@ -178,7 +178,7 @@ static void test_known(void **state)
 static void test_ties_and_nan(void **state)
 {
 	struct world w = world_of(kge_model_find("transe"), 3);
-	struct kge_ask_options o = { .top = 6, .with_known = true };
+	struct kge_ask_options o = { .top = 6, .with_true = true };
 	struct kge_answer out[ENT];
 
 	(void)state;

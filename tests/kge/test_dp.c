@@ -256,8 +256,8 @@ static double softplus(double x)
 
 static double score_of(const struct one *o, enum graph_side s, uint32_t candidate)
 {
-	return (double)kge_score_asked(o->emb, s == GRAPH_TAIL ? o->x.head : candidate, o->x.rel,
-				       s == GRAPH_TAIL ? candidate : o->x.tail, s);
+	return (double)kge_score_side(o->emb, s == GRAPH_TAIL ? o->x.head : candidate, o->x.rel,
+				      s == GRAPH_TAIL ? candidate : o->x.tail, s);
 }
 
 /* Weights of the negatives, which have no gradient: from the tables as they are first. */
@@ -781,7 +781,7 @@ static void test_what_depends_on_other_triples_is_refused(void **state)
 	x.negatives = 0;
 	check_refused(&x, "negatives must not be 0");
 	x = c;
-	x.update = KGE_UPDATE_RACING;
+	x.update = KGE_UPDATE_HOGWILD;
 	check_refused(&x, "update must be exact");
 	x = c;
 	x.reg = KGE_REG_L2;

@@ -31,7 +31,7 @@ static double loss_of(const struct probe *p)
 	return sum;
 }
 
-static void check_difference(const struct probe *p, float *x, float slope)
+static void check_difference(const struct probe *p, float *x, float dscore)
 {
 	float keep = *x, h = 1e-3f;
 	double up, down;
@@ -41,7 +41,7 @@ static void check_difference(const struct probe *p, float *x, float slope)
 	*x = keep - h;
 	down = loss_of(p);
 	*x = keep;
-	assert_near(slope, (up - down) / (2 * (double)h), 2e-3, 2e-3);
+	assert_near(dscore, (up - down) / (2 * (double)h), 2e-3, 2e-3);
 }
 
 static float *random_row(size_t n, struct rng *r)

@@ -10,7 +10,7 @@ enum { HOUSES = 24, DIM = 6, NEGATIVES = 7 };
 
 struct world {
 	struct graph *g;
-	struct kge_emb *pupil, *teacher;
+	struct kge_emb *student, *teacher;
 	struct kge_train_config c;
 	struct kge_terms terms;
 };
@@ -22,8 +22,8 @@ static struct world open_world(const char *model, size_t teacher_dim, uint32_t c
 	struct rng r;
 
 	rng_seed(&r, 3);
-	w.pupil = emb_of(model, DIM, w.g, 2);
-	w.teacher = kge_emb_new(w.pupil->model, teacher_dim, 3, HOUSES, 3, &r);
+	w.student = emb_of(model, DIM, w.g, 2);
+	w.teacher = kge_emb_new(w.student->model, teacher_dim, 3, HOUSES, 3, &r);
 	kge_train_defaults(&w.c);
 	w.c.threads = 1;
 	w.c.loss = KGE_LOSS_LOGISTIC;
@@ -41,13 +41,13 @@ static struct world open_world(const char *model, size_t teacher_dim, uint32_t c
 static void close_world(struct world *w)
 {
 	graph_free(w->g);
-	kge_emb_free(w->pupil);
+	kge_emb_free(w->student);
 	kge_emb_free(w->teacher);
 }
 
 static double epoch_from(const struct world *w, struct kge_emb *after)
 {
-	struct kge_emb *copy = kge_emb_copy(w->pupil);
+	struct kge_emb *copy = kge_emb_copy(w->student);
 	struct kge_trainer *t = kge_trainer_new(&w->c, w->g, copy);
 	double loss;
 
@@ -125,7 +125,7 @@ static double query_by_hand(const struct world *w, struct graph_triple t, const 
 	const struct kge_terms *x = &w->terms;
 	double s[NEGATIVES + 1], taught[NEGATIVES + 1], loss, weight = (double)x->distill;
 
-	score_line(w->pupil, t, negatives, s);
+	score_line(w->student, t, negatives, s);
 	score_line(w->teacher, t, negatives, taught);
 	loss = x->interfere != NULL ? interfere_by_hand(x->interfere, s) : predict_by_hand(s);
 	if (x->adaptive)
@@ -146,7 +146,7 @@ static double loss_by_hand(const struct world *w)
 	draws = rng_stream(&root, 1);
 	for (uint32_t i = 0; i < train->n; i++)
 		order[i] = i;
-	if (w->pupil->model->project == NULL) /* or else by relation, as street() has them */
+	if (w->student->model->project == NULL) /* or else by relation, as street() has them */
 		rng_shuffle(&shuffle, order, train->n, sizeof(*order));
 	for (size_t i = 0; i < train->n; i++) {
 		r = rng_stream(&draws, 2 * (i / chunk * chunk));
@@ -203,13 +203,13 @@ static void test_teaching_of_three(void **state)
 {
 	const float scores[] = { 2, 0, 1 }, taught[] = { 1, 1, 0 };
 	const double want[] = { .6652410 - .4223188, .0900306 - .4223188, .2447285 - .1553624 };
-	float slope[3] = { 0 }, work[6];
+	float dscore[3] = { 0 }, work[6];
 
 	(void)state;
-	assert_near(kge_distill_of(&kge_kernels_scalar, scores, taught, slope, 2, 2, work),
+	assert_near(kge_distill_of(&kge_kernels_scalar, scores, taught, dscore, 2, 2, work),
 		    .3902488, 1e-5, 1e-5);
 	for (size_t i = 0; i < 3; i++)
-		assert_near(slope[i], 2 * want[i], 1e-5, 1e-5);
+		assert_near(dscore[i], 2 * want[i], 1e-5, 1e-5);
 }
 
 /* ---- gradients ---- */
@@ -223,14 +223,14 @@ static void check_table(struct world *w, float *x, const float *after, size_t n,
 {
 	size_t checked, off = slopes_off(loss_here, w, x, after, n, 60, &checked);
 
-	if (off * (w->pupil->model->metric == KGE_L1 ? 4 : 12) > checked)
-		fail_msg("%s, %s: %zu of %zu slopes are off", w->pupil->model->name, what, off,
+	if (off * (w->student->model->metric == KGE_L1 ? 4 : 12) > checked)
+		fail_msg("%s, %s: %zu of %zu slopes are off", w->student->model->name, what, off,
 			 checked);
 }
 
 static void check_slopes(struct world *w, const char *what)
 {
-	struct kge_emb *e = w->pupil, *after = kge_emb_copy(e);
+	struct kge_emb *e = w->student, *after = kge_emb_copy(e);
 
 	epoch_from(w, after);
 	check_table(w, e->ent, after->ent, (size_t)e->n_ent * e->ent_floats, what);
@@ -268,14 +268,14 @@ static void test_gradients(void **state)
 
 /* ---- whose rows, whose triples ---- */
 
-/* A pupil that knows what its teacher knows has nothing to learn from it: not a bit. */
+/* A student that knows what its teacher knows has nothing to learn from it: not a bit. */
 static void check_own_teacher(uint32_t chunk)
 {
 	struct world w = open_world("rotate", DIM, chunk);
-	struct kge_emb *plain = kge_emb_copy(w.pupil), *taught = kge_emb_copy(w.pupil);
+	struct kge_emb *plain = kge_emb_copy(w.student), *taught = kge_emb_copy(w.student);
 
 	w.c.filtered = true;
-	kge_emb_assign(w.teacher, w.pupil);
+	kge_emb_assign(w.teacher, w.student);
 	epoch_from(&w, plain);
 	w.terms.distill = 2;
 	epoch_from(&w, taught);
@@ -295,17 +295,17 @@ static void test_own_teacher(void **state)
 static void check_frozen(uint32_t chunk, enum kge_optimizer o)
 {
 	struct world w = open_world("transe", DIM, chunk);
-	struct kge_emb *after = kge_emb_copy(w.pupil);
-	size_t bytes = 3 * w.pupil->rel_floats * sizeof(float);
+	struct kge_emb *after = kge_emb_copy(w.student);
+	size_t bytes = 3 * w.student->rel_floats * sizeof(float);
 
 	w.c.optimizer = o;
 	w.terms.freeze_relations = true;
 	epoch_from(&w, after);
-	assert_memory_equal(after->rel, w.pupil->rel, bytes);
-	assert_same(after, w.pupil, false);
+	assert_memory_equal(after->rel, w.student->rel, bytes);
+	assert_same(after, w.student, false);
 	w.terms.freeze_relations = false;
 	epoch_from(&w, after);
-	assert_memory_not_equal(after->rel, w.pupil->rel, bytes);
+	assert_memory_not_equal(after->rel, w.student->rel, bytes);
 	kge_emb_free(after);
 	close_world(&w);
 }
@@ -321,24 +321,24 @@ static void test_frozen_relations(void **state)
 static void test_only_some(void **state)
 {
 	struct world w = open_world("transe", DIM, 0);
-	struct kge_emb *copy = kge_emb_copy(w.pupil);
+	struct kge_emb *copy = kge_emb_copy(w.student);
 	struct kge_trainer *t = kge_trainer_new(&w.c, w.g, copy);
-	const uint32_t places[3] = { 40, 25, 30 };
+	const uint32_t positions[3] = { 40, 25, 30 };
 	double some, all, by_all = epoch_from(&w, NULL);
 
 	(void)state;
 	kge_trainer_free(t);
 	w.c.lr = 1e-6f;
 	t = kge_trainer_new(&w.c, w.g, copy);
-	kge_trainer_only(t, places, 3);
+	kge_trainer_only(t, positions, 3);
 	train_on(t, 1, &some);
 	assert_true(fabs(some - by_all) > 1e-3);
 	/* relation 1 alone is in them */
-	assert_memory_equal(kge_rel(copy, 0), kge_rel(w.pupil, 0), DIM * sizeof(float));
-	assert_memory_not_equal(kge_rel(copy, 1), kge_rel(w.pupil, 1), DIM * sizeof(float));
+	assert_memory_equal(kge_rel(copy, 0), kge_rel(w.student, 0), DIM * sizeof(float));
+	assert_memory_not_equal(kge_rel(copy, 1), kge_rel(w.student, 1), DIM * sizeof(float));
 	kge_trainer_only(t, NULL, 0);
 	train_on(t, 1, &all);
-	assert_memory_not_equal(kge_rel(copy, 0), kge_rel(w.pupil, 0), DIM * sizeof(float));
+	assert_memory_not_equal(kge_rel(copy, 0), kge_rel(w.student, 0), DIM * sizeof(float));
 	kge_trainer_free(t);
 	kge_emb_free(copy);
 	close_world(&w);
@@ -350,7 +350,7 @@ static void test_only_some(void **state)
 static void test_turns(void **state)
 {
 	struct world w = open_world("rotate", DIM, 12);
-	struct kge_emb *local = kge_emb_copy(w.pupil), *global = kge_emb_copy(w.teacher);
+	struct kge_emb *local = kge_emb_copy(w.student), *global = kge_emb_copy(w.teacher);
 	struct kge_mutual *m;
 
 	(void)state;
@@ -358,21 +358,21 @@ static void test_turns(void **state)
 	m = kge_mutual_new(&w.c, w.g, local, global, false);
 	w.terms.distill = 2;
 	kge_mutual_set_terms(m, &w.terms, &w.terms);
-	memcpy(w.teacher->rel, w.pupil->rel, 3 * local->rel_floats * sizeof(float));
+	memcpy(w.teacher->rel, w.student->rel, 3 * local->rel_floats * sizeof(float));
 	assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
-	epoch_from(&w, w.pupil); /* taught by the avatar as it was */
-	assert_same(local, w.pupil, true);
+	epoch_from(&w, w.student); /* taught by the avatar as it was */
+	assert_same(local, w.student, true);
 	for (int i = 0; i < 2; i++) { /* the avatar by the local table as it is now */
-		struct kge_emb *swap = w.pupil;
+		struct kge_emb *swap = w.student;
 
-		w.pupil = w.teacher;
+		w.student = w.teacher;
 		w.teacher = swap;
 		w.terms.teacher = w.teacher;
 		if (i > 0)
 			break;
-		memcpy(w.pupil->rel, w.teacher->rel, 3 * local->rel_floats * sizeof(float));
+		memcpy(w.student->rel, w.teacher->rel, 3 * local->rel_floats * sizeof(float));
 		w.terms.freeze_relations = true;
-		epoch_from(&w, w.pupil);
+		epoch_from(&w, w.student);
 	}
 	assert_same(global, w.teacher, true);
 	kge_mutual_free(m);
@@ -385,7 +385,7 @@ static void test_turns(void **state)
 static void test_warm_up(void **state)
 {
 	struct world w = open_world("transe", DIM, 0);
-	struct kge_emb *local = kge_emb_copy(w.pupil), *alone = kge_emb_copy(w.pupil);
+	struct kge_emb *local = kge_emb_copy(w.student), *alone = kge_emb_copy(w.student);
 	struct kge_mutual *m = kge_mutual_new(&w.c, w.g, local, w.teacher, false);
 	struct kge_mutual *one = kge_mutual_new(&w.c, w.g, alone, NULL, false);
 	double loss[2];
@@ -437,14 +437,14 @@ static void test_two_widths(void **state)
 		w.c.optimizer = KGE_ADAM_SPARSE;
 		w.c.lr = .02f;
 		w.c.batch = 32;
-		m = kge_mutual_new(&w.c, w.g, w.pupil, w.teacher, true);
+		m = kge_mutual_new(&w.c, w.g, w.student, w.teacher, true);
 		w.terms.distill = 1;
 		w.terms.adaptive = true;
 		kge_mutual_set_terms(m, taught ? &w.terms : NULL, taught ? &w.terms : NULL);
 		for (int i = 0; i < 60; i++)
 			assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
-		apart[taught] = mean_kl(&w, w.pupil, w.teacher);
-		assert_true(train_mrr(w.g, w.pupil) > .5 && train_mrr(w.g, w.teacher) > .5);
+		apart[taught] = mean_kl(&w, w.student, w.teacher);
+		assert_true(train_mrr(w.g, w.student) > .5 && train_mrr(w.g, w.teacher) > .5);
 		kge_mutual_free(m);
 		close_world(&w);
 	}
@@ -464,13 +464,13 @@ static void test_threads_agree(void **state)
 		w[i].c.batch = 20;
 		w[i].c.threads = 1 + 2 * i;
 		w[i].c.optimizer = KGE_ADAM_SPARSE;
-		m = kge_mutual_new(&w[i].c, w[i].g, w[i].pupil, w[i].teacher, false);
+		m = kge_mutual_new(&w[i].c, w[i].g, w[i].student, w[i].teacher, false);
 		w[i].terms.distill = 2;
 		kge_mutual_set_terms(m, &w[i].terms, &w[i].terms);
 		assert_int_equal(kge_mutual_epoch(m, NULL, NULL), 0);
 		kge_mutual_free(m);
 	}
-	assert_same(w[0].pupil, w[1].pupil, true);
+	assert_same(w[0].student, w[1].student, true);
 	assert_same(w[0].teacher, w[1].teacher, true);
 	close_world(&w[0]);
 	close_world(&w[1]);

@@ -5,7 +5,7 @@
 #include "kge/negatives.h"
 #include "kge/order.h"
 
-/* Each of n places once. */
+/* Each of n positions once. */
 static void assert_whole(const struct kge_order *o, size_t n)
 {
 	bool *seen = mem_array(n + 1, sizeof(*seen));
@@ -23,7 +23,7 @@ static void assert_whole(const struct kge_order *o, size_t n)
 	free(seen);
 }
 
-static void test_each_place_once(void **state)
+static void test_each_position_once(void **state)
 {
 	static const size_t sizes[] = { 1,
 					2,
@@ -197,7 +197,7 @@ static void test_answers_without_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_place_once),
+		cmocka_unit_test(test_each_position_once),
 		cmocka_unit_test(test_stand_for_others),
 		cmocka_unit_test(test_orders_without_a_list_are_even),
 		cmocka_unit_test(test_one_order_is_even),

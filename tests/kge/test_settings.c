@@ -46,7 +46,7 @@ static struct kge_train_config some_config(struct rng *r)
 	c.loss = (enum kge_loss)rng_below(r, KGE_LOSS_SOFTMAX + 1);
 	c.optimizer = (enum kge_optimizer)rng_below(r, KGE_MOMENTUM + 1);
 	c.corrupt = (enum kge_corrupt)rng_below(r, KGE_CORRUPT_BOTH + 1);
-	c.update = half(r) ? KGE_UPDATE_EXACT : KGE_UPDATE_RACING;
+	c.update = half(r) ? KGE_UPDATE_EXACT : KGE_UPDATE_HOGWILD;
 	c.sampling = (enum kge_sampling)rng_below(r, KGE_SAMPLING_TYPED + 1);
 	c.draws = rng_below(r, 4) == 0 ? KGE_DRAWS_ONCE : KGE_DRAWS_ANEW;
 	c.reg = half(r) ? KGE_REG_NONE : (enum kge_reg)rng_below(r, KGE_REG_L3 + 1);

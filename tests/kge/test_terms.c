@@ -172,7 +172,7 @@ static void test_norm_by_hand(void **state)
 	kge_pull_free(p);
 }
 
-/* Training begins at K, where the norm has no slope. */
+/* Training begins at K, where the norm has no dscore. */
 static void test_norm_at_zero(void **state)
 {
 	const float x[4] = { 3, 0, 0, 4 };
@@ -322,7 +322,7 @@ static void test_check(void **state)
 	(void)state;
 	kge_train_defaults(&c);
 	assert_int_equal(kge_terms_check(&t, &c, &e), 0);
-	c.update = KGE_UPDATE_RACING;
+	c.update = KGE_UPDATE_HOGWILD;
 	assert_int_equal(kge_terms_check(&t, &c, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "racing"));
 	t.proximal = 0;

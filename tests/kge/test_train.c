@@ -10,7 +10,7 @@
 
 /* ---- a small world ----
  *
- * Entities stand in a ring of N; relation k moves k + 1 places on. */
+ * Entities stand in a ring of N; relation k moves k + 1 positions on. */
 enum { N = 40, STEPS = 3 };
 
 static struct graph *ring(void)
@@ -88,8 +88,9 @@ static void check_table(const struct kge_train_config *c, const struct graph *g,
 	struct probe at = { c, g, emb };
 	size_t off = slopes_off(loss_here, &at, x, after, n, probes, &checked);
 
-	/* |x| and max(0, x) bend: a difference across a bend is off by a little.  A slope sums
-	 * hundreds of |x| in L1, so this meets one in some places; a wrong gradient, everywhere. */
+	/* |x| and max(0, x) bend: a difference across a bend is off by a little.  A dscore sums
+	 * hundreds of |x| in L1, so this meets one in some positions; a wrong gradient, everywhere.
+	 */
 	if (off * (emb->model->metric == KGE_L1 ? 4 : 12) > checked)
 		fail_msg("%s: %zu of %zu slopes are off", emb->model->name, off, checked);
 }
@@ -286,19 +287,19 @@ static void test_losses_by_hand(void **state)
 	static const float s[] = { 1.0f, 0.5f, -1e30f, 2.0f };
 	double e1 = exp(0.7 * 0.5), e3 = exp(0.7 * 2.0), p1 = e1 / (e1 + e3), p3 = e3 / (e1 + e3);
 	struct kge_train_config c = config();
-	float slope[4], slope2[4], work[9];
+	float dscore[4], slope2[4], work[9];
 	double loss;
 
 	(void)state;
 	c.temperature = 0.7f;
-	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, dscore, 3, 2, work);
 	assert_near(loss, .5 * (softplus(-1) + p1 * softplus(.5) + p3 * softplus(2)), 1e-5, 0);
-	assert_near(slope[0], -.5 / (1 + exp(1)), 1e-5, 0);
-	assert_near(slope[1], .5 * p1 / (1 + exp(-.5)), 1e-5, 0);
-	assert_near(slope[3], .5 * p3 / (1 + exp(-2)), 1e-5, 0);
-	assert_near(slope[2], 0, 0, 1e-20);
+	assert_near(dscore[0], -.5 / (1 + exp(1)), 1e-5, 0);
+	assert_near(dscore[1], .5 * p1 / (1 + exp(-.5)), 1e-5, 0);
+	assert_near(dscore[3], .5 * p3 / (1 + exp(-2)), 1e-5, 0);
+	assert_near(dscore[2], 0, 0, 1e-20);
 	c.loss = KGE_LOSS_LOGISTIC;
-	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, dscore, 3, 2, work);
 	assert_near(loss, .5 * (softplus(-1) + .5 * softplus(.5) + .5 * softplus(2)), 1e-5, 0);
 	c.loss = KGE_LOSS_SELF_ADVERSARIAL;
 	c.temperature = 0; /* the same */
@@ -306,7 +307,7 @@ static void test_losses_by_hand(void **state)
 	c.loss = KGE_LOSS_LOGISTIC;
 	c.loss = KGE_LOSS_MARGIN;
 	c.margin = 0.25f;
-	loss = kge_loss_of(&c, kge_kernels_pick(), s, slope, 3, 2, work);
+	loss = kge_loss_of(&c, kge_kernels_pick(), s, dscore, 3, 2, work);
 	assert_near(loss, .5 * 1.25, 1e-6, 0);
 	c.loss = KGE_LOSS_SOFTMAX;
 	e1 = exp(1) + exp(.5) + exp(2);
@@ -315,7 +316,7 @@ static void test_losses_by_hand(void **state)
 	assert_near(slope2[0], exp(1) / e1 - 1, 1e-5, 0);
 	assert_near(slope2[3], exp(2) / e1, 1e-5, 0);
 	assert_near(slope2[2], 0, 0, 1e-20);
-	assert_true(slope[0] == -.5f && slope[1] == 0 && slope[2] == 0 && slope[3] == .5f);
+	assert_true(dscore[0] == -.5f && dscore[1] == 0 && dscore[2] == 0 && dscore[3] == .5f);
 }
 
 static void test_regularizer_by_hand(void **state)
@@ -351,11 +352,10 @@ static double loss_against_all(const struct graph *g, const struct kge_emb *emb)
 
 		for (uint32_t e = 0; e < N; e++) {
 			tails += exp((double)kge_score(emb, x.head, x.rel, e));
-			heads += exp((double)kge_score_asked(emb, e, x.rel, x.tail, GRAPH_HEAD));
+			heads += exp((double)kge_score_side(emb, e, x.rel, x.tail, GRAPH_HEAD));
 		}
 		loss += log(tails) - (double)kge_score(emb, x.head, x.rel, x.tail);
-		loss += log(heads) -
-			(double)kge_score_asked(emb, x.head, x.rel, x.tail, GRAPH_HEAD);
+		loss += log(heads) - (double)kge_score_side(emb, x.head, x.rel, x.tail, GRAPH_HEAD);
 	}
 	return loss / (2 * (double)n);
 }
@@ -478,7 +478,7 @@ static void test_filtered_draws(void **state)
 	assert_in_range(seen[0], 2800, 3200);
 	assert_in_range(seen[2], 2800, 3200);
 	memcpy(out, (const uint32_t[]){ 4, 5, 9, 1, 0 }, 20);
-	kge_mask_known(out, 5, &known);
+	kge_mask_answers(out, 5, &known);
 	assert_true(out[0] == GRAPH_NONE && out[1] == 5 && out[2] == GRAPH_NONE && out[3] == 1 &&
 		    out[4] == GRAPH_NONE);
 }
@@ -995,10 +995,10 @@ static bool epoch_in_two(const struct kge_train_config *c, const struct graph *g
 	kge_trainer_free(*t);
 	*t = stopped_trainer(c, g, emb, stop);
 	assert_int_equal(kge_trainer_load(*t, saved.base, saved.len, NULL), 0);
-	assert_true(kge_trainer_is_amid(*t));
+	assert_true(kge_trainer_is_resuming(*t));
 	atomic_store(&stop->cancel, false);
 	assert_int_equal(kge_trainer_epoch(*t, loss, &stop->cancel), 0);
-	assert_false(kge_trainer_is_amid(*t));
+	assert_false(kge_trainer_is_resuming(*t));
 	buf_release(&saved);
 	return true;
 }
@@ -1079,9 +1079,9 @@ static void test_load_refuses(void **state)
 	c.seed--;
 	other = kge_trainer_new(&c, g, emb);
 	assert_int_equal(kge_trainer_load(other, saved.base, saved.len - 1, &e), ERR_INPUT);
-	saved.base[saved.len - sizeof(double) * PARALLEL_MAX - 1] ^= 1; /* of the place */
+	saved.base[saved.len - sizeof(double) * PARALLEL_MAX - 1] ^= 1; /* of the position */
 	assert_int_equal(kge_trainer_load(other, saved.base, saved.len, &e), ERR_INPUT);
-	assert_non_null(strstr(e.text, "cut"));
+	assert_non_null(strstr(e.text, "interrupted"));
 	buf_release(&saved);
 	kge_trainer_free(t);
 	kge_trainer_free(other);
@@ -1394,7 +1394,7 @@ static void test_check(void **state)
 		c = config();
 		c.draws = KGE_DRAWS_ONCE;
 		assert_int_equal(kge_train_check(&c, &e), 0);
-		c.update = k == 0 ? KGE_UPDATE_RACING : KGE_UPDATE_EXACT;
+		c.update = k == 0 ? KGE_UPDATE_HOGWILD : KGE_UPDATE_EXACT;
 		c.negatives = k == 1 ? 0 : 4;
 		c.loss = k == 1 ? KGE_LOSS_SOFTMAX : KGE_LOSS_LOGISTIC;
 		c.sampling = k == 2 ? KGE_SAMPLING_BERNOULLI : KGE_SAMPLING_UNIFORM;

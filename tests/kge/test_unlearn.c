@@ -215,7 +215,7 @@ static void test_settings(void **state)
 	assert_true(u.train.negatives > 0 && u.train.batch == 256);
 	assert_int_equal(u.train.corrupt, KGE_CORRUPT_BOTH);
 	kge_train_defaults(&c);
-	c.update = KGE_UPDATE_RACING;
+	c.update = KGE_UPDATE_HOGWILD;
 	c.shared_chunk = 0;
 	c.sampling = KGE_SAMPLING_BERNOULLI;
 	kge_unlearn_defaults(&u, &c, KGE_UNLEARN_CODE);

@@ -53,7 +53,7 @@ static void test_figures(void **state)
 	for (uint32_t i = 2; i < 12; i++)
 		add(g, GRAPH_VALID, 0, i);
 	count(g, &counts);
-	assert_int_equal(counts.asked, 1);
+	assert_int_equal(counts.queries, 1);
 	assert_int_equal(counts.held_out, 10);
 	assert_int_equal(counts.by_relation, 1);
 	u = kge_unseen_new(g, forget, 1, NULL, NULL, kge_protocol_find("tail"), 1);
@@ -89,7 +89,7 @@ static void test_too_few_of_a_relation(void **state)
 	graph_free(g);
 }
 
-/* Tables trained anew take the held-out ones' place; names that go are not asked for. */
+/* Tables trained anew take the held-out ones' position; names that go are not asked for. */
 static void test_retrained_and_gone(void **state)
 {
 	struct graph *g = names(6, 2);
@@ -105,7 +105,7 @@ static void test_retrained_and_gone(void **state)
 	add(g, GRAPH_TRAIN, 0, 2);
 	u = kge_unseen_new(g, forget, 2, ent, NULL, kge_protocol_find("tail"), 1);
 	kge_unseen_count(u, &counts);
-	assert_int_equal(counts.asked, 1);
+	assert_int_equal(counts.queries, 1);
 	assert_int_equal(counts.held_out, 0);
 	anew->ent[1] = 3.5F; /* behind 0 and 3, and 2 is set aside */
 	assert_int_equal(kge_unseen_set_retrained(u, anew, 1, NULL), 0);

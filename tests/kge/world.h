@@ -56,7 +56,7 @@ static inline size_t slopes_off(double (*loss)(void *ctx), void *ctx, float *x, 
 
 	*checked = 0;
 	for (size_t i = 0; i < n; i += 1 + n / probes) {
-		float keep = x[i], slope = keep - after[i];
+		float keep = x[i], dscore = keep - after[i];
 		double up, down, want;
 
 		x[i] = keep + h;
@@ -65,7 +65,7 @@ static inline size_t slopes_off(double (*loss)(void *ctx), void *ctx, float *x, 
 		down = loss(ctx);
 		x[i] = keep;
 		want = (up - down) / (2 * (double)h);
-		off += fabs((double)slope - want) > 2e-2 * fabs(want) + 5e-4;
+		off += fabs((double)dscore - want) > 2e-2 * fabs(want) + 5e-4;
 		++*checked;
 	}
 	return off;

@@ -110,8 +110,8 @@ static void what_cannot_be_is_refused(void **state)
 	check_refused("  fedprox: {nu: 1}\n", "method fedprox has no constant nu");
 	check_refused("  fede: {published: [FedE]}\n", "published: write a word");
 	check_refused("  fede: {rounds: 3, epochs: 1,\n    rounds: 4}\n",
-		      "x.yaml:6: 'rounds' is given twice");
-	check_refused("  fede:\nmodel: {dim: 9}\n", "x.yaml:6: 'model' is given twice");
+		      "x.yaml:6: rounds is given twice");
+	check_refused("  fede:\nmodel: {dim: 9}\n", "x.yaml:6: model is given twice");
 	check_refused("  fede:\n---\nvariants:\n", "x.yaml:7: a second document");
 }
 

@@ -73,7 +73,7 @@ static void same_seed_same_world(void **state)
 
 /* ---- no answer is given away ---- */
 
-/* Does b relate these two things, which stand under their public names, in any split? */
+/* Does b relate these two entities, which stand under their public names, in any split? */
 static bool relates(const struct world_agent *b, const struct graph_index *x, uint32_t p,
 		    uint32_t q)
 {
@@ -157,7 +157,7 @@ static size_t shared(const struct world_agent *a, const struct world_agent *b)
 	size_t n = 0;
 	for (uint32_t i = 0; i < entities(a); i++) {
 		bool both = known_as(names, a, i) != GRAPH_NONE;
-		assert_false(both && a->thing[i].is_private);
+		assert_false(both && a->entity[i].is_private);
 		n += both;
 	}
 	graph_vocab_free(names);
@@ -171,7 +171,7 @@ static void everybody_shares_and_keeps_something(void **state)
 	for (uint32_t i = 0; i < w->n; i++) {
 		size_t own = 0;
 		for (uint32_t k = 0; k < entities(&w->agent[i]); k++)
-			own += w->agent[i].thing[k].is_private;
+			own += w->agent[i].entity[k].is_private;
 		assert_true(own >= 100);
 		for (uint32_t j = 0; j < w->n; j++)
 			if (i != j)
@@ -209,7 +209,7 @@ static void codes_are_foreign(void **state)
 
 /* ---- the hidden structure ---- */
 
-static bool meet(const struct world_thing *a, const struct world_thing *b)
+static bool meet(const struct world_entity *a, const struct world_entity *b)
 {
 	for (uint32_t i = 0; i < a->n_pathways; i++)
 		for (uint32_t j = 0; j < b->n_pathways; j++)
@@ -218,7 +218,7 @@ static bool meet(const struct world_thing *a, const struct world_thing *b)
 	return false;
 }
 
-/* Facts follow pathways, the asked ones as much as those of train; two things drawn
+/* Facts follow pathways, the asked ones as much as those of train; two entities drawn
  * blindly hardly ever meet. */
 static void facts_follow_pathways(void **state)
 {
@@ -232,9 +232,9 @@ static void facts_follow_pathways(void **state)
 			size_t n = a->graph->split[s].n, along = 0, blind = 0;
 			for (size_t i = 0; i < n; i++) {
 				struct graph_triple t = a->graph->split[s].at[i];
-				along += meet(&a->thing[t.head], &a->thing[t.tail]);
-				blind += meet(&a->thing[rng_below(&r, entities(a))],
-					      &a->thing[t.tail]);
+				along += meet(&a->entity[t.head], &a->entity[t.tail]);
+				blind += meet(&a->entity[rng_below(&r, entities(a))],
+					      &a->entity[t.tail]);
 			}
 			assert_true((double)along > 0.85 * (double)n);
 			assert_true((double)along < 0.99 * (double)n); /* and some are noise */

@@ -255,7 +255,7 @@ static void pair_start(struct node *a, struct node *b)
 	node_start(a);
 	node_start(b);
 	node_listen(a, 0);
-	net_hub_peer(a->hub, b->key, NULL, 0, NULL);
+	assert_int_equal(net_hub_peer(a->hub, b->key, NULL, 0, NULL), 0);
 	node_dial(b, a, net_hub_port(a->hub));
 }
 
@@ -728,8 +728,8 @@ struct raw {
 	uv_connect_t connect;
 	bool connected, ended, closed;
 	struct buf in;
-	struct noise hs;
-	struct noise_cipher tx, rx;
+	struct net_noise hs;
+	struct net_noise_cipher tx, rx;
 	uint8_t ask[GREET_ASK];
 	char room[65536];
 };
@@ -796,9 +796,9 @@ static void raw_close(struct raw *r)
 
 static void raw_ask(struct raw *r, const struct node *me, const struct node *to)
 {
-	struct greet_keys keys = { me->secret, NULL, NET_VERSION };
+	struct net_greet_keys keys = { me->secret, NULL, NET_VERSION };
 
-	assert_int_equal(greet_ask(&r->hs, &keys, to->key, no_ticket, r->ask), 0);
+	assert_int_equal(net_greet_ask(&r->hs, &keys, to->key, no_ticket, r->ask), 0);
 	raw_send(r, r->ask, GREET_ASK);
 }
 
@@ -807,7 +807,7 @@ static size_t raw_seal(struct raw *r, const void *text, size_t n, uint8_t *out)
 {
 	out[0] = (uint8_t)((n + NOISE_TAG) >> 8);
 	out[1] = (uint8_t)(n + NOISE_TAG);
-	assert_int_equal(noise_seal(&r->tx, NULL, 0, text, n, out + 2), 0);
+	assert_int_equal(net_noise_seal(&r->tx, NULL, 0, text, n, out + 2), 0);
 	return 2 + n + NOISE_TAG;
 }
 
@@ -817,8 +817,8 @@ static void raw_shake(struct raw *r, const struct node *me, const struct node *t
 	raw_ask(r, me, to);
 	TURN_UNTIL(r->in.len >= GREET_ANSWER);
 	assert_int_equal(r->in.base[6], GREET_OK);
-	assert_int_equal(greet_finish(&r->hs, r->in.base + GREET_HEAD), 0);
-	noise_split(&r->hs, &r->tx, &r->rx, NULL);
+	assert_int_equal(net_greet_finish(&r->hs, r->in.base + GREET_HEAD), 0);
+	net_noise_split(&r->hs, &r->tx, &r->rx, NULL);
 	assert_int_equal(raw_seal(r, "\x02", 1, proof), 19);
 }
 

@@ -12,8 +12,8 @@
 enum { TEXT_MAX = 8192 };
 
 struct side {
-	struct noise hs;
-	struct noise_cipher tx, rx;
+	struct net_noise hs;
+	struct net_noise_cipher tx, rx;
 	uint8_t hash[NOISE_HASH];
 	uint8_t ephemeral[NOISE_DH];
 };
@@ -45,20 +45,20 @@ static void draw_fixed(void *ctx, void *out, size_t n)
 	memcpy(out, ctx, n);
 }
 
-static void side_init(struct side *s, const json_t *v, const char *who, enum noise_role role)
+static void side_init(struct side *s, const json_t *v, const char *who, enum net_noise_role role)
 {
 	static uint8_t prologue[TEXT_MAX];
 	uint8_t secret[32], remote[32], psks[NOISE_PSK_MAX][NOISE_PSK];
 	char key[16];
 	const json_t *list;
 	struct err e = { 0 };
-	struct noise_config c = { .protocol =
-					  json_string_value(json_object_get(v, "protocol_name")),
-				  .role = role,
-				  .prologue = prologue,
-				  .draw = draw_fixed,
-				  .draw_ctx = s->ephemeral,
-				  .psks = (const uint8_t(*)[NOISE_PSK])psks };
+	struct net_noise_config c = { .protocol = json_string_value(
+					      json_object_get(v, "protocol_name")),
+				      .role = role,
+				      .prologue = prologue,
+				      .draw = draw_fixed,
+				      .draw_ctx = s->ephemeral,
+				      .psks = (const uint8_t(*)[NOISE_PSK])psks };
 
 	memset(s, 0, sizeof(*s));
 	c.prologue_len = unhex(field(v, who, "prologue"), prologue, sizeof(prologue));
@@ -73,14 +73,14 @@ static void side_init(struct side *s, const json_t *v, const char *who, enum noi
 		assert_int_equal(
 			unhex(json_string_value(json_array_get(list, i)), psks[i], NOISE_PSK),
 			NOISE_PSK);
-	if (noise_init(&s->hs, &c, &e) != 0)
+	if (net_noise_init(&s->hs, &c, &e) != 0)
 		fail_msg("%s: %s", c.protocol, e.text);
 }
 
 static void split(struct side *s)
 {
 	if (s->hs.turn == NOISE_SPLIT)
-		noise_split(&s->hs, &s->tx, &s->rx, s->hash);
+		net_noise_split(&s->hs, &s->tx, &s->rx, s->hash);
 }
 
 /* One message from a to b; what was written must be what the vector says. */
@@ -93,13 +93,13 @@ static void message(struct side *a, struct side *b, const json_t *m, const char 
 	ptrdiff_t n, got;
 
 	if (a->hs.turn == NOISE_WRITE) {
-		n = noise_write(&a->hs, payload, len, wire, TEXT_MAX);
-		got = noise_read(&b->hs, want, want_len, back, TEXT_MAX);
+		n = net_noise_write(&a->hs, payload, len, wire, TEXT_MAX);
+		got = net_noise_read(&b->hs, want, want_len, back, TEXT_MAX);
 	} else {
 		assert_true(a->tx.keyed && len + NOISE_TAG <= TEXT_MAX && want_len >= NOISE_TAG);
-		assert_int_equal(noise_seal(&a->tx, NULL, 0, payload, len, wire), 0);
+		assert_int_equal(net_noise_seal(&a->tx, NULL, 0, payload, len, wire), 0);
 		n = (ptrdiff_t)(len + NOISE_TAG);
-		assert_int_equal(noise_open(&b->rx, NULL, 0, want, want_len, back), 0);
+		assert_int_equal(net_noise_open(&b->rx, NULL, 0, want, want_len, back), 0);
 		got = (ptrdiff_t)(want_len - NOISE_TAG);
 	}
 	if (n != (ptrdiff_t)want_len || memcmp(wire, want, want_len) != 0)

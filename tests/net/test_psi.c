@@ -292,7 +292,7 @@ static void size_is(struct buf *body, uint64_t n)
 	buf_clear(body);
 	net_write_body(&w, body);
 	net_put_uint(&w, "n", n);
-	net_write_end(&w, NULL);
+	net_write_close(&w);
 }
 
 static void no_point(uint8_t *kind, struct buf *body)

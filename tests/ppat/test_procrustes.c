@@ -124,6 +124,78 @@ static void test_rotation_is_secret_and_fresh(void **state)
 	pair_release(&p[1]);
 }
 
+/* ---- unrotated (methods 3.8) ---- */
+
+static void no_draw(void *ctx, void *out, size_t n)
+{
+	(void)ctx, (void)out, (void)n;
+	fail_msg("a client that rotates nothing draws nothing");
+}
+
+/* Y is R X; or X with noise, in one frame. */
+static void start_unrotated(struct pair *p, uint32_t n, uint32_t d, double noise)
+{
+	struct rng r;
+	start(p, n, d, d);
+	p->cfg.unrotated = true;
+	p->client_env.draw.fn = no_draw;
+	if (noise < 0)
+		return;
+	rng_seed(&r, 5);
+	for (size_t i = 0; i < (size_t)n * d; i++)
+		p->y[i] = p->x[i] + (float)(noise * rng_normal(&r));
+}
+
+static void test_unrotated_rows_travel_as_they_are(void **state)
+{
+	struct pair p;
+	(void)state;
+	start_unrotated(&p, 200, 8, -1);
+	pair_run(&p);
+	check_recovered(&p);
+	assert_false(p.h.as_received);
+	assert_non_null(memmem(p.d.received[0].base, p.d.received[0].len, p.x,
+			       (size_t)200 * 8 * sizeof(float)));
+	pair_release(&p);
+}
+
+static void test_one_frame_needs_no_map(void **state)
+{
+	struct pair p;
+	(void)state;
+	start_unrotated(&p, 200, 8, 0.5);
+	p.host_env.same_frame = true;
+	pair_run(&p);
+	assert_true(p.d.both_over && p.h.as_received);
+	assert_memory_equal(p.h.rows, p.x, (size_t)200 * 8 * sizeof(float));
+	pair_release(&p);
+}
+
+/* As few rows as floats: a map fits them whatever they are, and that must not count. */
+static void test_few_rows_of_one_frame(void **state)
+{
+	struct pair p;
+	(void)state;
+	start_unrotated(&p, 20, 16, 1.5);
+	p.host_env.same_frame = true;
+	pair_run(&p);
+	assert_true(p.d.both_over && p.h.as_received);
+	pair_release(&p);
+}
+
+/* Whatever the sides say: rows that are not where one frame has them go through a map. */
+static void test_one_frame_by_name_alone(void **state)
+{
+	struct pair p;
+	(void)state;
+	start_unrotated(&p, 200, 8, -1);
+	p.host_env.same_frame = true;
+	pair_run(&p);
+	check_recovered(&p);
+	assert_false(p.h.as_received);
+	pair_release(&p);
+}
+
 /* Rows that have nothing to do with each other agree little: their weight in
  * `weighted` is small. */
 static void test_agreement_tells_strangers(void **state)
@@ -197,6 +269,10 @@ int main(void)
 		cmocka_unit_test(test_scale_and_center),
 		cmocka_unit_test(test_unit_rows),
 		cmocka_unit_test(test_rotation_is_secret_and_fresh),
+		cmocka_unit_test(test_unrotated_rows_travel_as_they_are),
+		cmocka_unit_test(test_one_frame_needs_no_map),
+		cmocka_unit_test(test_few_rows_of_one_frame),
+		cmocka_unit_test(test_one_frame_by_name_alone),
 		cmocka_unit_test(test_agreement_tells_strangers),
 		cmocka_unit_test(test_virtual_rows_are_mapped),
 		cmocka_unit_test(test_no_virtual_rows_to_give),

@@ -416,7 +416,7 @@ static void test_share_of_rows(void **state)
 	(void)state;
 	struct pair p;
 	start(&p, PPAT_PROCRUSTES, PPAT_STUDENT_CLIENT);
-	p.cfg.share = 0.3;
+	p.cfg.aligned_share = 0.3;
 	pair_run(&p);
 	assert_int_equal(p.h.n, 24);
 	assert_int_equal(p.c.n, 24);

@@ -77,7 +77,7 @@ static void budget_client(struct pair *p)
 	p->cfg.noise = 2;
 	p->tags = tags;
 	p->ids = ids;
-	p->cfg.share = 0.6;
+	p->cfg.aligned_share = 0.6;
 	p->cfg.what = PPAT_ENTITIES;
 }
 
@@ -141,6 +141,19 @@ static void procrustes_noisy_clipped(struct pair *p)
 	p->cfg.scale = PPAT_SCALE_NONE;
 }
 
+static void procrustes_unrotated(struct pair *p)
+{
+	p->cfg.client_dim = 8;
+	p->cfg.unrotated = true;
+	give_neighbours(p);
+}
+
+static void procrustes_one_frame(struct pair *p)
+{
+	procrustes_unrotated(p);
+	p->host_env.same_frame = true;
+}
+
 static void procrustes_refused(struct pair *p)
 {
 	p->cfg.multiplier = 1;
@@ -166,7 +179,7 @@ static void map_clipped(struct pair *p)
 	p->cfg.clip = 2;
 	p->cfg.multiplier = 0.3;
 	p->tags = tags;
-	p->cfg.share = 0.5;
+	p->cfg.aligned_share = 0.5;
 }
 
 static void map_refused(struct pair *p)
@@ -223,6 +236,10 @@ static const struct setting {
 	  "674a3ac0ef5dfcf909ad31f380777aea" },
 	{ "Procrustes, in parts", PPAT_PROCRUSTES, false, procrustes_in_parts,
 	  "8b022887a2facc597d2e834a2b96f618" },
+	{ "Procrustes, unrotated", PPAT_PROCRUSTES, true, procrustes_unrotated,
+	  "58306cbc00cd8d0f7afafd74b923a499" },
+	{ "Procrustes, one frame", PPAT_PROCRUSTES, true, procrustes_one_frame,
+	  "f12dae435d92b392995b47abee7d528e" },
 	{ "map", PPAT_MAP, true, as_it_is, "166e3d1d77d3c0fd47a6189471bd7a02" },
 	{ "map, neighbours", PPAT_MAP, true, map_neighbours, "3073b8d6893223dab7960d47caa7f1dd" },
 	{ "map, clip, some rows", PPAT_MAP, false, map_clipped,

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
+#include "agent/core/session_internal.h"
 #include "base/mem.h"
 #include "net/msg.h"
 #include "net/psi.h"
@@ -64,12 +66,12 @@ static uint64_t kind_of(const struct net_map *m)
  * it is put; maps and noisy rows here are small enough for one message. */
 static uint64_t spent_in(const struct sim *s, size_t from, const struct net_map *m)
 {
-	const struct agent_config *c = &s->node[from].config;
+	const struct config *c = &s->node[from].config;
 	uint64_t k = kind_of(m);
 
 	if (k == PPAT_MSG_LABELS || k == PPAT_MSG_GRAD)
-		return c->ppat_batch;
-	return k == PPAT_MSG_MAP || (k == PPAT_MSG_ROWS && c->noisy_rows);
+		return c->ppat.batch;
+	return k == PPAT_MSG_MAP || (k == PPAT_MSG_ROWS && c->privacy.noisy_rows);
 }
 
 /* An intersection begins with the initiator's SIZE, and has two of them. */
@@ -135,7 +137,8 @@ static void check_roles(struct sim *s, size_t from, const struct net_msg *m)
 		return;
 	client = now->role == AGENT_CLIENT;
 	s->report->from_clients += client;
-	if (s->node[from].config.roles == (client ? AGENT_HOST_ONLY : AGENT_CLIENT_ONLY))
+	if (s->node[from].config.federation.roles ==
+	    (client ? CONFIG_HOST_ONLY : CONFIG_CLIENT_ONLY))
 		sim_fail(s, "agent %zu %s, which its owner does not want", from,
 			 client ? "sends its rows" : "takes rows in");
 }
@@ -338,7 +341,8 @@ static void check_disclosed(struct sim *s, const struct ledger_entry *e)
 
 	while (client < s->n && memcmp(s->node[client].sign_public, e->client, 32) != 0)
 		client++;
-	if (e->kind == LEDGER_SETTLE && e->translator == LEDGER_PROCRUSTES && client < s->n &&
+	if (e->kind == LEDGER_SETTLE && client < s->n &&
+	    (e->translator == LEDGER_PROCRUSTES || e->translator == LEDGER_UNROTATED) &&
 	    e->floats != e->rows * s->node[client].start->ent_floats)
 		sim_fail(s, "%llu numbers on the ledger for %llu rows of agent %zu",
 			 (unsigned long long)e->floats, (unsigned long long)e->rows, client);
@@ -387,15 +391,28 @@ static void check_best(struct sim *s, struct node *n)
 		if (memcmp(said, is, 32) != 0)
 			sim_fail(s, "agent %zu: best in memory is not best on disk", n->at);
 	}
-	if (!s->o.fed && n->core->trained && n->core->doing == DOING_NOTHING &&
-	    n->core->in_round == 0) {
-		kge_emb_digest(n->core->work, is);
-		if (memcmp(said, is, 32) != 0)
-			sim_fail(s,
-				 "agent %zu: backtracking was lost, what is tried next does not "
-				 "begin with the best",
-				 n->at);
-	}
+}
+
+/* What is tried next begins with the best, or with what the last round has left: on disk, too. */
+static void check_begins_with(struct sim *s, struct node *n)
+{
+	const struct agent_core *c = n->core;
+	uint8_t work[32], should[32];
+
+	if (s->o.fed || !c->trained || c->doing != DOING_NOTHING || c->in_round != 0)
+		return;
+	kge_emb_digest(c->work, work);
+	kge_emb_digest(latest_served(c), should);
+	if (memcmp(work, should, 32) != 0)
+		sim_fail(s,
+			 "agent %zu: backtracking was lost, what is tried next does not begin "
+			 "with the %s tables",
+			 n->at, latest_keeps(c) ? "latest" : "best");
+	if (!latest_keeps(c) || c->n_commits > 0 || c->rounds + c->lone_rounds == 0)
+		return;
+	kge_emb_digest(n->disk.latest_tables, should);
+	if (memcmp(work, should, 32) != 0)
+		sim_fail(s, "agent %zu: the latest tables are not those on disk", n->at);
 }
 
 /* Each with another peer, one as host at most, and no more than the owner allows. */
@@ -411,8 +428,9 @@ static void check_open(struct sim *s, struct node *n)
 			if (c->open[i]->peer == c->open[k]->peer)
 				sim_fail(s, "agent %zu: two sessions with one peer", n->at);
 	}
-	if (c->n_open + c->orphans > (s->o.fed ? 1 : n->config.sessions))
-		sim_fail(s, "agent %zu: %zu sessions at a time", n->at, c->n_open + c->orphans);
+	if (c->n_open + c->detached_jobs > (s->o.fed ? 1 : n->config.federation.sessions))
+		sim_fail(s, "agent %zu: %zu sessions at a time", n->at,
+			 c->n_open + c->detached_jobs);
 	if (hosts > 1 || in_turn != (c->doing == DOING_SESSION))
 		sim_fail(s, "agent %zu: host of %zu sessions, %zu of them what it does", n->at,
 			 hosts, in_turn);
@@ -426,7 +444,7 @@ static uint64_t since_ms(const struct sim *s, struct node *n, uint64_t serial)
 {
 	struct sim_seen *free_one = NULL;
 
-	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < CONFIG_SESSIONS_MAX; i++) {
 		if (n->seen[i].serial == serial)
 			return n->seen[i].since_ms;
 		if (n->seen[i].serial == 0)
@@ -441,7 +459,7 @@ static void forget_ended(struct node *n)
 {
 	const struct agent_core *c = n->core;
 
-	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++) {
+	for (size_t i = 0; i < CONFIG_SESSIONS_MAX; i++) {
 		bool open = false;
 
 		for (size_t k = 0; k < c->n_open; k++)
@@ -454,9 +472,9 @@ static void forget_ended(struct node *n)
 static void check_busy(struct sim *s, struct node *n)
 {
 	const struct agent_core *c = n->core;
-	bool idle = c->job == NULL && c->orphans == 0 && c->n_commits == 0 && c->n_open == 0 &&
-		    c->fed.now == NULL;
-	size_t jobs = (c->job != NULL) + c->orphans;
+	bool idle = c->job == NULL && c->detached_jobs == 0 && c->n_commits == 0 &&
+		    c->n_open == 0 && c->fed.now == NULL;
+	size_t jobs = (c->job != NULL) + c->detached_jobs;
 
 	if (idle && c->doing != DOING_NOTHING && n->started && !c->stopped)
 		sim_fail(s, "agent %zu: busy with nothing", n->at);
@@ -466,10 +484,11 @@ static void check_busy(struct sim *s, struct node *n)
 		const struct session *o = c->open[i];
 
 		jobs += o->job != NULL;
-		if (s->now_ms - since_ms(s, n, o->serial) > n->config.session_limit_ms &&
+		if (s->now_ms - since_ms(s, n, o->serial) >
+			    config_ms(n->config.federation.session_s) &&
 		    !sim_frozen(n))
 			sim_fail(s, "agent %zu: busy beyond its lease, in phase '%s'", n->at,
-				 phase_name(o->phase));
+				 session_phase_name(o->phase));
 	}
 	if (jobs != n->n_jobs)
 		sim_fail(s, "agent %zu: lost count of its jobs", n->at);
@@ -502,7 +521,8 @@ static void check_behind(struct sim *s, struct node *n)
 		    n->core->restored.n_waits > 0)
 			sim_fail(s, "agent %zu hosts a session before all partners were asked",
 				 n->at);
-	store_restored_read(&r, m->base, m->len, NULL);
+	if (store_restored_read(&r, m->base, m->len, NULL) != 0)
+		sim_fail(s, "agent %zu: meta restored does not read", n->at);
 	n->behind = r.n_waits > 0;
 	store_restored_release(&r);
 }
@@ -515,6 +535,8 @@ void check_node(struct node *n)
 		return;
 	check_behind(s, n);
 	check_best(s, n);
+	check_begins_with(s, n);
+	sim_frames_check_node(n);
 	if (s->o.fed)
 		sim_rounds_check_node(n);
 	check_busy(s, n);
@@ -553,6 +575,8 @@ void check_restart(struct node *n)
 		sim_fail(n->sim, "agent %zu: restarted with another queue", n->at);
 	agent_status_release(&st);
 	check_best(n->sim, n);
+	check_begins_with(n->sim, n);
+	sim_frames_check_restart(n);
 	if (n->sim->o.fed)
 		sim_rounds_check_restart(n);
 }
@@ -587,4 +611,6 @@ void check_quiet(struct sim *s)
 		s->report->sessions += st.sessions;
 		agent_status_release(&st);
 	}
+	if (s->o.frames)
+		sim_frames_check_quiet(s);
 }

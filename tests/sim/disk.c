@@ -30,8 +30,8 @@ static struct store_round copy_round(const struct store_round *r)
 {
 	struct store_round x = *r;
 
-	x.members = mem_array((size_t)r->n_seats + 1, sizeof(*x.members));
-	memcpy(x.members, r->members, r->n_seats * sizeof(*x.members));
+	x.members = mem_array((size_t)r->n_participants + 1, sizeof(*x.members));
+	memcpy(x.members, r->members, r->n_participants * sizeof(*x.members));
 	return x;
 }
 
@@ -181,7 +181,8 @@ disk_round_member(const struct disk *d, const uint8_t id[STORE_ROUND], const uin
 	for (size_t i = d->n_rounds; i > 0; i--) {
 		const struct store_round *r = &d->rounds[i - 1];
 
-		for (uint32_t k = 0; memcmp(r->id, id, STORE_ROUND) == 0 && k < r->n_seats; k++)
+		for (uint32_t k = 0; memcmp(r->id, id, STORE_ROUND) == 0 && k < r->n_participants;
+		     k++)
 			if (memcmp(r->members[k].key, key, 32) == 0)
 				return &r->members[k];
 	}

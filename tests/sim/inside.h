@@ -4,6 +4,7 @@
  *   links.c   the network        shell.c   the effects of one agent
  *   world.c   graphs, names, and how a score comes about
  *   check.c   what must hold after every event
+ *   frames.c  agents whose rows come into one frame
  *   rounds.c  agents that run rounds: settings, training, what must hold */
 #ifndef SIM_INSIDE_H
 #define SIM_INSIDE_H
@@ -58,7 +59,7 @@ struct event {
 struct link {				     /* of a pair a < b; side 0 is a */
 	bool up, dialling, apart, silent[2]; /* silent: what this side sends is lost */
 	uint64_t epoch;
-	bool told[2];	     /* the core of this side believes it is up */
+	bool announced[2];   /* the core of this side believes it is up */
 	uint64_t last_ms[2]; /* of what this side has sent: order is kept */
 	bool busy[2];
 	struct {
@@ -78,6 +79,11 @@ struct sim_seen { /* a session; serial 0: none */
 	uint64_t serial, since_ms;
 };
 
+struct sim_framed { /* tables that an agent has had to serve, and their frame */
+	uint8_t digest[32];
+	struct frame frame;
+};
+
 struct node {
 	struct sim *sim;
 	size_t at;
@@ -85,7 +91,9 @@ struct node {
 	uint64_t life;
 	uint64_t frozen_until_ms; /* stopped by a signal: what happens to it waits till then */
 	uint8_t key[32], sign_public[32], sign_secret[64], lineage[32];
-	struct agent_config config;
+	struct config config;
+	struct config planted; /* what the core reads; not config with SIM_FORGETS_ROLE alone */
+	uint8_t rounds_host[32];
 	struct agent_io io;
 	struct agent_learner synthetic;
 	struct agent_learner_kge *real;
@@ -111,10 +119,14 @@ struct node {
 	uint64_t effects_before; /* the event that is under way */
 	/* for the checks */
 	double best_seen;
-	struct sim_seen seen[AGENT_SESSIONS_MAX]; /* sessions under way */
+	struct frame frame_seen; /* of this life */
+	uint32_t moves_seen;
+	struct sim_framed *framed; /* of all lives */
+	size_t n_framed;
+	struct sim_seen seen[CONFIG_SESSIONS_MAX]; /* sessions under way */
 	/* rounds */
 	struct kge_trainer *trainer;	   /* of a method's own training; of this life's tables */
-	uint32_t thing[2][ENTITIES];	   /* entities, relations: their numbers in the world */
+	uint32_t item[2][ENTITIES];	   /* entities, relations: their numbers in the world */
 	uint8_t latest[32], part_kept[32]; /* digests of what was said to be on disk */
 	bool has_latest, has_part;
 	bool in_fed;
@@ -146,9 +158,10 @@ struct sim {
 	uint64_t odd_replays; /* what no link like TCP's does: may break a session */
 	size_t current;	      /* node whose event is under way */
 	/* rounds */
+	struct fed_settings terms; /* as the owners have set them */
 	struct sim_round **round;
 	size_t n_rounds;
-	struct graph_vocab *things; /* names in the world, by number */
+	struct graph_vocab *items; /* names in the world, by number */
 	uint32_t holders[SIM_AGENTS_MAX * (ENTITIES + RELATIONS)]; /* who has them: bits */
 	uint32_t sharing; /* who can have rounds: has something in common with somebody: bits */
 	uint64_t full_since_heal;
@@ -167,8 +180,8 @@ size_t node_by_key(const struct sim *s, const uint8_t key[32]); /* SIM_AGENTS_MA
 /* links.c */
 struct link *link_of(struct sim *s, size_t a, size_t b);
 int link_side(size_t self, size_t other);
-int link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n);
-void link_dial(struct sim *s, size_t a, size_t b);
+int net_link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n);
+void net_link_dial(struct sim *s, size_t a, size_t b);
 void link_cut(struct sim *s, size_t a, size_t b, bool silently_at_a);
 void link_event(struct sim *s, struct event *e);
 void links_release(struct sim *s);
@@ -192,9 +205,18 @@ void check_node(struct node *n);
 void check_restart(struct node *n);
 void check_quiet(struct sim *s);
 
+/* frames.c */
+void sim_frames_settings(struct sim *s, const struct node *n, struct config *c);
+void sim_frames_target(struct sim *s, struct node *n);
+struct kge_emb *sim_frames_target_of(const struct node *n, const struct kge_emb *work);
+void sim_frames_asked(struct node *n);
+void sim_frames_check_node(struct node *n);
+void sim_frames_check_restart(struct node *n);
+void sim_frames_check_quiet(struct sim *s);
+
 /* rounds.c */
 void sim_rounds_settings(struct sim *s, struct node *n);
-void sim_rounds_name_things(struct sim *s);
+void sim_rounds_name_items(struct sim *s);
 int sim_rounds_train_part(void *ctx, struct fed_part *part, uint32_t epochs, struct agent_job *job);
 void sim_rounds_before_job(struct node *n);
 void sim_rounds_asked(struct node *n, const struct store_batch *b); /* to be written */

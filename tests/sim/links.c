@@ -38,7 +38,7 @@ static bool wanted(const struct sim *s, size_t a, size_t b)
 	return na->alive && nb->alive && na->wants[b] && nb->wants[a];
 }
 
-void link_dial(struct sim *s, size_t a, size_t b)
+void net_link_dial(struct sim *s, size_t a, size_t b)
 {
 	struct link *l = link_of(s, a, b);
 
@@ -56,9 +56,9 @@ static void dialled(struct sim *s, size_t a, size_t b)
 	l->dialling = false;
 	if (!wanted(s, a, b) || l->up)
 		return;
-	if (l->apart || l->told[0] || l->told[1] || sim_frozen(&s->node[a]) ||
+	if (l->apart || l->announced[0] || l->announced[1] || sim_frozen(&s->node[a]) ||
 	    sim_frozen(&s->node[b])) { /* not yet */
-		link_dial(s, a, b);
+		net_link_dial(s, a, b);
 		return;
 	}
 	l->up = true;
@@ -164,8 +164,8 @@ static bool forge(struct sim *s, size_t from, const uint8_t *bytes, size_t n, st
 		return false;
 	if (m.type == NET_MSG_LEDGER_ENTRY) {
 		b = net_get_bin(&m.body, "e", LEDGER_WIRE, LEDGER_WIRE, &e);
-		ledger_wire_decode(&entry, b.base, b.len, &e);
-		lies = lie(s->o.plant, &entry.entry);
+		lies = ledger_wire_decode(&entry, b.base, b.len, &e) == 0 &&
+		       lie(s->o.plant, &entry.entry);
 	}
 	if (lies) {
 		s->report->lies++;
@@ -173,19 +173,19 @@ static bool forge(struct sim *s, size_t from, const uint8_t *bytes, size_t n, st
 		ledger_wire_encode(&entry, wire);
 		net_write_begin(&w, out, NET_MSG_LEDGER_ENTRY, m.session);
 		net_put_bin(&w, "e", wire, sizeof(wire));
-		net_write_end(&w, NULL);
+		net_write_close(&w);
 	}
 	net_msg_release(&m);
 	return lies;
 }
 
-int link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n)
+int net_link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_t n)
 {
 	struct link *l = link_of(s, from, to);
 	int side = link_side(from, to);
 	struct buf forged = { 0 };
 
-	if (!l->told[side])
+	if (!l->announced[side])
 		return ERR_UNREACHABLE;
 	if (!l->up || l->silent[side])
 		return 0; /* lost: nobody knows yet */
@@ -212,7 +212,7 @@ int link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, size_
 /* Each side hears of it later, in its own time; a side that cuts by itself knows. */
 static void tell_of_the_end(struct sim *s, size_t self, size_t other)
 {
-	if (link_of(s, self, other)->told[link_side(self, other)])
+	if (link_of(s, self, other)->announced[link_side(self, other)])
 		sim_at(s, 1 + rng_below(&s->rng, 300),
 		       (struct event){ .what = EV_LINK_DOWN,
 				       .node = self,
@@ -225,7 +225,7 @@ void link_cut(struct sim *s, size_t a, size_t b, bool silently_at_a)
 	struct link *l = link_of(s, a, b);
 
 	if (silently_at_a)
-		l->told[link_side(a, b)] = false;
+		l->announced[link_side(a, b)] = false;
 	if (l->up) {
 		s->report->cuts++;
 		l->up = false;
@@ -233,7 +233,7 @@ void link_cut(struct sim *s, size_t a, size_t b, bool silently_at_a)
 		tell_of_the_end(s, a, b);
 		tell_of_the_end(s, b, a);
 	}
-	link_dial(s, a, b);
+	net_link_dial(s, a, b);
 }
 
 static void to_core(struct node *n, struct event *e, enum agent_event_kind kind)
@@ -254,14 +254,14 @@ void link_event(struct sim *s, struct event *e)
 	if (e->what == EV_DIAL) {
 		dialled(s, e->node, e->from);
 	} else if (e->what == EV_LINK_UP && current) {
-		l->told[side] = true;
+		l->announced[side] = true;
 		to_core(n, e, AGENT_EVENT_LINK_UP);
 		replay(s, l, e->from, e->node);
-	} else if (e->what == EV_LINK_DOWN && l->told[side]) {
-		l->told[side] = false;
+	} else if (e->what == EV_LINK_DOWN && l->announced[side]) {
+		l->announced[side] = false;
 		to_core(n, e, AGENT_EVENT_LINK_DOWN);
-		link_dial(s, e->node, e->from);
-	} else if (e->what == EV_MESSAGE && (current || e->late) && l->told[side]) {
+		net_link_dial(s, e->node, e->from);
+	} else if (e->what == EV_MESSAGE && (current || e->late) && l->announced[side]) {
 		to_core(n, e, AGENT_EVENT_MESSAGE);
 		if (current)
 			replay(s, l, e->from, e->node);

@@ -15,7 +15,7 @@ static void usage(void)
 	       "    [--map] [--noisy] [--roles] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
 	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n"
-	       "    [--sessions N]\n",
+	       "    [--sessions N] [--frames]\n",
 	       SIM_SHUTS_OUT);
 	exit(2);
 }
@@ -110,6 +110,8 @@ int main(int argc, char **argv)
 			o.map = true;
 		else if (strcmp(argv[i], "--noisy") == 0)
 			o.noisy = true;
+		else if (strcmp(argv[i], "--frames") == 0)
+			o.frames = true;
 		else if (strcmp(argv[i], "--roles") == 0)
 			o.roles = true;
 		else if (strcmp(argv[i], "--store") == 0)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "fed/round.h"
 #include "net/msg.h"
@@ -38,58 +40,71 @@ static const struct fed_method *method_of(const struct sim *s)
 	return s->o.method != NULL ? fed_method_find(s->o.method) : fed_methods[s->o.seed % n];
 }
 
-/* Constants that tables of four dimensions can bear. */
-static void set_constants(struct fed_settings *f)
+static void set_constant(struct config *c, const char *key, const char *value)
 {
-	if (strncmp(f->method, "fedsvd", 6) == 0)
-		fed_settings_set(f, "n", 2, NULL);
-	if (strcmp(f->method, "fedkd") == 0)
-		fed_settings_set(f, "dim", 2, NULL);
-	if (strcmp(f->method, "fedepl") == 0)
-		fed_settings_set(f, "dim", 5, NULL);
-	if (strcmp(f->method, "feds") == 0)
-		fed_settings_set(f, "s", 2, NULL);
-	if (strcmp(f->method, "fedlu") == 0)
-		fed_settings_set(f, "warm_up", 1, NULL);
+	int rc = config_set(c, "rounds", key, value, NULL);
+
+	assert(rc == 0);
+	(void)rc;
 }
 
-static void set_terms(struct sim *s, struct fed_settings *f, const struct fed_method *m)
+/* A method, with constants that tables of four dimensions can bear. */
+static void set_method(struct config *c, const struct fed_method *m)
 {
-	static const uint32_t bits[] = { 0, 0, 32, 64 };
+	set_constant(c, "method", m->name);
+	if (strncmp(m->name, "fedsvd", 6) == 0)
+		set_constant(c, "n", "2");
+	if (strcmp(m->name, "fedkd") == 0)
+		set_constant(c, "dim", "2");
+	if (strcmp(m->name, "fedepl") == 0)
+		set_constant(c, "dim", "5");
+	if (strcmp(m->name, "feds") == 0)
+		set_constant(c, "s", "2");
+	if (strcmp(m->name, "fedlu") == 0)
+		set_constant(c, "warm_up", "1");
+}
+
+static void set_terms(struct sim *s, struct node *n, const struct fed_method *m)
+{
+	static const int words[] = { 0, 0, 1, 2 }; /* of 32 bits, in a masked number */
+	struct config *c = &n->config;
 	uint64_t lot = s->o.seed / 16;
 
 	if (lot % 3 == 2 || s->o.hosted) {
-		f->topology = FED_HOSTED;
-		memcpy(f->host, s->node[lot % s->n].key, FED_KEY);
+		c->rounds.topology = FED_HOSTED;
+		free(c->rounds.host);
+		c->rounds.host = mem_printf("agent-%zu", (size_t)(lot % s->n));
+		memcpy(n->rounds_host, s->node[lot % s->n].key, FED_KEY);
 	}
-	f->min_holders = lot % 4 == 1 ? 3 : 2;
-	f->secret_bits = m->home != NULL ? 0 : s->o.secret ? 32 : bits[lot % 4];
-	f->join_ms = 1500;
-	f->train_ms = 2500;
-	f->stage_ms = 1500;
+	c->rounds.min_holders = lot % 4 == 1 ? 3 : 2;
+	c->rounds.secret = m->home != NULL ? 0 : s->o.secret ? 1 : words[lot % 4];
+	c->rounds.join_s = 1.5;
+	c->rounds.train_s = 2.5;
+	c->rounds.stage_s = 1.5;
 }
 
 void sim_rounds_settings(struct sim *s, struct node *n)
 {
-	struct agent_rounds_config *r = &n->config.fed;
+	struct config *c = &n->config;
 	const struct fed_method *m = method_of(s);
 
-	n->config.mode = AGENT_ROUNDS;
-	n->config.noisy_rows = false;
-	n->config.share = AGENT_SHARE_BOTH;
-	fed_settings_init(&r->settings, m);
-	set_constants(&r->settings);
-	set_terms(s, &r->settings, m);
-	r->epochs = 1;
-	r->first_epochs = s->o.seed % 3 == 0 ? 2 : 0;
-	r->eval_every = 1 + s->o.seed % 2;
-	r->every_ms = s->o.seed % 2 ? 0 : 700;
-	r->equal_start = s->o.seed % 4 != 0;
-	r->propose = (s->o.seed + n->at) % 5 != 0;
-	r->patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
-	r->stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
-	r->compare_rounds = (uint32_t)(s->o.seed % 3);
-	r->min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
+	c->federation.mode = CONFIG_ROUNDS;
+	c->federation.roles = CONFIG_BOTH_ROLES;
+	c->privacy.noisy_rows = false;
+	c->federation.share = CONFIG_SHARE_BOTH;
+	c->model.dim = 4;
+	set_method(c, m);
+	set_terms(s, n, m);
+	c->rounds.epochs = 1;
+	c->rounds.first_epochs = s->o.seed % 3 == 0 ? 2 : 0;
+	c->rounds.eval_every = 1 + s->o.seed % 2;
+	c->rounds.every_s = s->o.seed % 2 ? 0 : .7;
+	c->rounds.equal_start = s->o.seed % 4 != 0;
+	c->rounds.propose = (s->o.seed + n->at) % 5 != 0;
+	c->rounds.patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
+	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
+	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
+	c->rounds.min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
 
 /* ---- training ---- */
@@ -177,9 +192,11 @@ void sim_rounds_release(struct sim *s)
 
 static void find_sharing(struct sim *s);
 
-/* Things, by number, and who has them. */
-void sim_rounds_name_things(struct sim *s)
+/* Items, by number, and who has them. */
+void sim_rounds_name_items(struct sim *s)
 {
+	config_fed_settings(&s->node[0].config, &s->terms);
+	memcpy(s->terms.host, s->node[0].rounds_host, FED_KEY);
 	for (size_t a = 0; a < s->n; a++) {
 		size_t count;
 		struct agent_name *v =
@@ -189,24 +206,24 @@ void sim_rounds_name_things(struct sim *s)
 			char name[80];
 			int len = snprintf(name, sizeof(name), "%c %.*s", v[i].tag, (int)v[i].len,
 					   v[i].text);
-			uint32_t thing = graph_vocab_add(s->things, name, (size_t)len);
+			uint32_t item = graph_vocab_add(s->items, name, (size_t)len);
 
-			s->node[a].thing[v[i].tag == 'r'][v[i].id] = thing;
-			s->holders[thing] |= UINT32_C(1) << a;
+			s->node[a].item[v[i].tag == 'r'][v[i].id] = item;
+			s->holders[item] |= UINT32_C(1) << a;
 		}
 		free(v);
 	}
 	find_sharing(s);
 }
 
-static bool holds(const struct sim *s, size_t who, uint32_t thing)
+static bool holds(const struct sim *s, size_t who, uint32_t item)
 {
-	return (s->holders[thing] >> who & 1) != 0;
+	return (s->holders[item] >> who & 1) != 0;
 }
 
 static const struct fed_settings *settings_of(const struct sim *s)
 {
-	return &s->node[0].config.fed.settings;
+	return &s->terms;
 }
 
 static size_t host_of(const struct sim *s)
@@ -226,7 +243,7 @@ static bool shares(const struct sim *s, size_t who)
 						  strchr(tags, 'r') != NULL, &count);
 
 	for (size_t i = 0; i < count; i++)
-		held += (s->holders[n->thing[v[i].tag == 'r'][v[i].id]] & ~(UINT32_C(1) << who)) !=
+		held += (s->holders[n->item[v[i].tag == 'r'][v[i].id]] & ~(UINT32_C(1) << who)) !=
 			0;
 	free(v);
 	return held > 0;
@@ -236,26 +253,30 @@ static bool shares(const struct sim *s, size_t who)
  * be. */
 static void let_them_meet(struct sim *s)
 {
-	struct agent_rounds_config *first = NULL;
+	struct config *first = NULL;
 	uint32_t n = 0;
 	bool willing = false;
 
 	for (size_t a = 0; a < s->n; a++) {
-		struct agent_rounds_config *r = &s->node[a].config.fed;
+		struct config *c = &s->node[a].config;
 
 		if ((s->sharing >> a & 1) == 0)
 			continue;
 		n++;
-		first = first != NULL ? first : r;
-		willing = willing || (r->propose && r->patience == 0);
+		first = first != NULL ? first : c;
+		willing = willing || (c->rounds.propose && c->rounds.patience == 0);
 	}
 	if (first != NULL && !willing) {
-		first->propose = true;
-		first->patience = 0;
+		first->rounds.propose = true;
+		first->rounds.patience = 0;
 	}
-	for (size_t a = 0; a < s->n; a++)
-		if (n >= 2 && s->node[a].config.fed.min_members > n)
-			s->node[a].config.fed.min_members = n;
+	for (size_t a = 0; n >= 2 && a < s->n; a++) {
+		struct config_rounds *r = &s->node[a].config.rounds;
+
+		r->min_members = r->min_members < n ? r->min_members : n;
+		r->min_holders = r->min_holders < n ? r->min_holders : n;
+	}
+	s->terms.min_holders = s->node[0].config.rounds.min_holders;
 }
 
 /* A host takes part, whatever it holds. */
@@ -295,13 +316,13 @@ static const float *row_in(const struct kge_emb *emb, bool rel, uint32_t id)
 	return rel ? kge_rel(emb, id) : kge_ent(emb, id);
 }
 
-/* ---- on the wire: rows of a thing go to those who hold it, and to the host ---- */
+/* ---- on the wire: rows of an item go to those who hold it, and to the host ---- */
 
-static bool may_have(const struct sim *s, size_t from, size_t to, uint32_t thing)
+static bool may_have(const struct sim *s, size_t from, size_t to, uint32_t item)
 {
-	uint32_t others = s->holders[thing] & ~(UINT32_C(1) << from);
+	uint32_t others = s->holders[item] & ~(UINT32_C(1) << from);
 
-	return to == host_of(s) ? others != 0 : holds(s, to, thing);
+	return to == host_of(s) ? others != 0 : holds(s, to, item);
 }
 
 static size_t shared_by(const struct sim *s, size_t from, size_t to, bool rel)
@@ -310,24 +331,24 @@ static size_t shared_by(const struct sim *s, size_t from, size_t to, bool rel)
 	size_t count = 0;
 
 	for (uint32_t id = 0; id < rows_in(n->start, rel); id++)
-		count += may_have(s, from, to, n->thing[rel][id]);
+		count += may_have(s, from, to, n->item[rel][id]);
 	return count;
 }
 
 /* Whose row is this, of those that `from` has trained; GRAPH_NONE: nobody's. */
-static uint32_t thing_of_row(const struct node *from, const struct kge_emb *t, bool rel,
-			     const uint8_t *row, size_t to)
+static uint32_t item_of_row(const struct node *from, const struct kge_emb *t, bool rel,
+			    const uint8_t *row, size_t to)
 {
 	uint32_t found = GRAPH_NONE;
 
 	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
-		uint32_t thing = from->thing[rel][id];
+		uint32_t item = from->item[rel][id];
 
 		if (memcmp(row_in(t, rel, id), row, floats_in(t, rel) * sizeof(float)) != 0)
 			continue;
-		if (may_have(from->sim, from->at, to, thing))
-			return thing;
-		found = thing;
+		if (may_have(from->sim, from->at, to, item))
+			return item;
+		found = item;
 	}
 	return found;
 }
@@ -339,13 +360,13 @@ static void check_rows_up(struct sim *s, size_t from, size_t to, const struct kg
 	size_t step = floats_in(t, rel) * sizeof(float);
 
 	for (size_t at = 0; at + step <= rows->len; at += step) {
-		uint32_t thing = thing_of_row(&s->node[from], t, rel, rows->base + at, to);
+		uint32_t item = item_of_row(&s->node[from], t, rel, rows->base + at, to);
 
 		if (settings_of(s)->secret_bits != 0) {
-			if (thing != GRAPH_NONE)
+			if (item != GRAPH_NONE)
 				sim_fail(s, "agent %zu sends agent %zu a row that no mask hides",
 					 from, to);
-		} else if (thing == GRAPH_NONE || !may_have(s, from, to, thing)) {
+		} else if (item == GRAPH_NONE || !may_have(s, from, to, item)) {
 			sim_fail(s, "agent %zu sends agent %zu a row of what it does not hold",
 				 from, to);
 		}
@@ -416,9 +437,9 @@ static bool took_part(const struct sim_round *x, size_t a, size_t b)
 	return a == b || ((x->roster[a] >> b & 1) != 0 && x->fate[a][b] == FED_TOOK_PART);
 }
 
-static uint32_t holders_in(const struct sim *s, const struct sim_round *x, size_t a, uint32_t thing)
+static uint32_t holders_in(const struct sim *s, const struct sim_round *x, size_t a, uint32_t item)
 {
-	return s->holders[thing] & x->roster[a];
+	return s->holders[item] & x->roster[a];
 }
 
 /* All of these have ended the round well, and each says so of each. */
@@ -436,25 +457,25 @@ static bool all_well(const struct sim *s, const struct sim_round *x, uint32_t se
 	return true;
 }
 
-static uint32_t id_of(const struct sim *s, size_t who, bool rel, uint32_t thing)
+static uint32_t id_of(const struct sim *s, size_t who, bool rel, uint32_t item)
 {
 	const struct node *n = &s->node[who];
 
 	for (uint32_t id = 0; id < rows_in(n->start, rel); id++)
-		if (n->thing[rel][id] == thing)
+		if (n->item[rel][id] == item)
 			return id;
 	return GRAPH_NONE;
 }
 
 static const float *row_of(const struct sim *s, struct kge_emb *const v[], size_t who, bool rel,
-			   uint32_t thing)
+			   uint32_t item)
 {
-	return v[who] != NULL ? row_in(v[who], rel, id_of(s, who, rel, thing)) : NULL;
+	return v[who] != NULL ? row_in(v[who], rel, id_of(s, who, rel, item)) : NULL;
 }
 
 /* Is this the mean over what these had? */
 static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
-		    uint32_t thing, const float *row, size_t floats)
+		    uint32_t item, const float *row, size_t floats)
 {
 	for (size_t i = 0; i < floats; i++) {
 		double sum = 0;
@@ -464,7 +485,7 @@ static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set
 			const float *r = NULL;
 
 			if ((set >> a & 1) != 0)
-				r = row_of(s, x->trained, a, rel, thing);
+				r = row_of(s, x->trained, a, rel, item);
 			if ((set >> a & 1) != 0 && r == NULL)
 				return false;
 			sum += r != NULL ? (double)r[i] : 0;
@@ -478,7 +499,7 @@ static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set
 
 /* Neither more nor less than what these had: of many, whose subsets are too many to try. */
 static bool in_hull(const struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
-		    uint32_t thing, const float *row, size_t floats)
+		    uint32_t item, const float *row, size_t floats)
 {
 	for (size_t i = 0; i < floats; i++) {
 		double low = INFINITY, high = -INFINITY;
@@ -487,7 +508,7 @@ static bool in_hull(const struct sim *s, const struct sim_round *x, uint32_t set
 			const float *r = NULL;
 
 			if ((set >> a & 1) != 0)
-				r = row_of(s, x->trained, a, rel, thing);
+				r = row_of(s, x->trained, a, rel, item);
 			low = r != NULL ? fmin(low, (double)r[i]) : low;
 			high = r != NULL ? fmax(high, (double)r[i]) : high;
 		}
@@ -499,17 +520,17 @@ static bool in_hull(const struct sim *s, const struct sim_round *x, uint32_t set
 
 /* The mean over some of the holders, the agent among them. */
 static bool is_some_mean(const struct sim *s, const struct sim_round *x, uint32_t set, size_t me,
-			 bool rel, uint32_t thing, const float *row, size_t floats)
+			 bool rel, uint32_t item, const float *row, size_t floats)
 {
 	if (__builtin_popcount(set) > 8)
-		return in_hull(s, x, set, rel, thing, row, floats);
+		return in_hull(s, x, set, rel, item, row, floats);
 	for (uint32_t some = set; some != 0; some = (some - 1) & set)
-		if ((some >> me & 1) != 0 && is_mean(s, x, some, rel, thing, row, floats))
+		if ((some >> me & 1) != 0 && is_mean(s, x, some, rel, item, row, floats))
 			return true;
 	return false;
 }
 
-/* Whoever may answer for a thing is heard by all: the home is a holder, or the host. */
+/* Whoever may answer for an item is heard by all: the home is a holder, or the host. */
 static uint32_t those_who_count(const struct sim *s, uint32_t set)
 {
 	size_t host = host_of(s);
@@ -520,17 +541,17 @@ static uint32_t those_who_count(const struct sim *s, uint32_t set)
 /* All holders have taken part: they have one row, the mean of theirs, bit for bit the same.  What
  * the host does not hold needs a key besides, which may be late. */
 static void check_exact(struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
-			uint32_t thing, size_t me, size_t floats)
+			uint32_t item, size_t me, size_t floats)
 {
 	size_t host = host_of(s);
-	const float *row = row_of(s, x->after, me, rel, thing);
+	const float *row = row_of(s, x->after, me, rel, item);
 
 	if (host < s->n && (set >> host & 1) == 0 && !s->o.calm)
 		return;
-	if (!is_mean(s, x, set, rel, thing, row, floats))
+	if (!is_mean(s, x, set, rel, item, row, floats))
 		sim_fail(s, "agent %zu: a row is not the mean of all that hold it", me);
 	for (size_t b = 0; b < s->n; b++) {
-		const float *other = (set >> b & 1) != 0 ? row_of(s, x->after, b, rel, thing) : row;
+		const float *other = (set >> b & 1) != 0 ? row_of(s, x->after, b, rel, item) : row;
 
 		if (memcmp(other, row, floats * sizeof(float)) != 0)
 			sim_fail(s, "agents %zu and %zu: rows of one thing differ after a round",
@@ -541,8 +562,8 @@ static void check_exact(struct sim *s, const struct sim_round *x, uint32_t set, 
 static void check_row(struct sim *s, const struct sim_round *x, size_t me, bool rel, uint32_t id)
 {
 	const struct fed_method *m = method_of(s);
-	uint32_t thing = s->node[me].thing[rel][id];
-	uint32_t set = holders_in(s, x, me, thing), all = those_who_count(s, set);
+	uint32_t item = s->node[me].item[rel][id];
+	uint32_t set = holders_in(s, x, me, item), all = those_who_count(s, set);
 	size_t floats = floats_in(x->after[me], rel);
 	const float *before = row_in(x->trained[me], rel, id), *row = row_in(x->after[me], rel, id);
 	bool same = memcmp(before, row, floats * sizeof(float)) == 0;
@@ -554,8 +575,8 @@ static void check_row(struct sim *s, const struct sim_round *x, size_t me, bool 
 	} else if (!means_of_rows(m)) {
 		return;
 	} else if (all_well(s, x, all)) {
-		check_exact(s, x, set, rel, thing, me, floats);
-	} else if (!same && !is_some_mean(s, x, set, me, rel, thing, row, floats)) {
+		check_exact(s, x, set, rel, item, me, floats);
+	} else if (!same && !is_some_mean(s, x, set, me, rel, item, row, floats)) {
 		sim_fail(s, "agent %zu: a row is no mean of those that hold it", me);
 	}
 }
@@ -574,7 +595,7 @@ static void count_rows(struct sim *s, const struct sim_round *x, size_t me)
 
 	for (uint32_t id = 0; means_of_rows(method_of(s)) && id < rows_in(x->after[me], rel);
 	     id++) {
-		uint32_t set = holders_in(s, x, me, s->node[me].thing[rel][id]);
+		uint32_t set = holders_in(s, x, me, s->node[me].item[rel][id]);
 
 		if ((uint32_t)__builtin_popcount(set) < settings_of(s)->min_holders)
 			continue;
@@ -603,7 +624,7 @@ static void count_full(struct sim *s, struct sim_round *x)
 
 static void note_fates(struct sim *s, struct sim_round *x, size_t me, const struct store_round *r)
 {
-	for (size_t i = 0; i < r->n_seats; i++) {
+	for (size_t i = 0; i < r->n_participants; i++) {
 		size_t who = node_by_key(s, r->members[i].key);
 
 		if (who >= s->n)
@@ -650,21 +671,22 @@ static bool nobody_missing(const struct sim_round *x, size_t me)
 	return x->outcome[me] == 0;
 }
 
-/* What auditors rely on (agent/accounts.h) holds of all honest accounts. */
+/* What auditors rely on (audit/accounts.h) holds of all honest accounts. */
 static void check_account(const struct node *n, const struct sim_round *x,
 			  const struct store_round_member *m)
 {
 	bool all = nobody_missing(x, n->at);
 
-	if (m->said_rows_in > m->rows_out || m->said_floats_in > m->floats_out ||
-	    m->said_rows_out < m->rows_in || m->said_floats_out < m->floats_in ||
-	    (all && (m->said_rows_out != m->rows_in || m->said_floats_out != m->floats_in)))
+	if (m->their_rows_in > m->rows_out || m->their_floats_in > m->floats_out ||
+	    m->their_rows_out < m->rows_in || m->their_floats_out < m->floats_in ||
+	    (all && (m->their_rows_out != m->rows_in || m->their_floats_out != m->floats_in)))
 		sim_fail(
 			n->sim,
 			"agent %zu: honest accounts contradict each other: rows %llu out, %llu in; "
 			"it says %llu out, %llu in",
 			n->at, (unsigned long long)m->rows_out, (unsigned long long)m->rows_in,
-			(unsigned long long)m->said_rows_out, (unsigned long long)m->said_rows_in);
+			(unsigned long long)m->their_rows_out,
+			(unsigned long long)m->their_rows_in);
 	n->sim->report->accounts_exact += all;
 }
 
@@ -674,7 +696,7 @@ static void note_account(const struct node *n, const uint8_t id[16],
 	size_t who = node_by_key(n->sim, m->key);
 	struct sim_round *x = round_of(n->sim, id);
 
-	if (who >= n->sim->n || !m->has_said)
+	if (who >= n->sim->n || !m->has_account)
 		return;
 	x->held[n->at] |= UINT32_C(1) << who;
 	check_account(n, x, m);
@@ -683,7 +705,7 @@ static void note_account(const struct node *n, const uint8_t id[16],
 static void round_put(struct node *n, const struct store_round *r)
 {
 	round_over(n, r);
-	for (uint32_t i = 0; i < r->n_seats; i++)
+	for (uint32_t i = 0; i < r->n_participants; i++)
 		note_account(n, r->id, &r->members[i]);
 }
 
@@ -765,7 +787,7 @@ static void reload_accounts(struct node *n)
 			const struct store_round_member *m =
 				disk_round_member(&n->disk, x->id, s->node[b].key);
 
-			if (m != NULL && m->has_said)
+			if (m != NULL && m->has_account)
 				x->held[n->at] |= UINT32_C(1) << b;
 		}
 	}
@@ -896,7 +918,7 @@ void sim_rounds_tell(struct sim *s)
 				p->fed.differs, (long long)p->not_before_ms - (long long)s->now_ms,
 				(long long)p->rest_ms - (long long)s->now_ms,
 				(long long)p->fed.absent_ms - (long long)s->now_ms, p->fed.over,
-				p->fed.deaf, p->trouble);
+				p->fed.ack_pending, p->trouble);
 		}
 	}
 }
@@ -923,7 +945,7 @@ static bool put_foreign(struct node *n, const struct sim_round *x, size_t to, ui
 	for (uint32_t id = 0; id < rows_in(t, rel); id++) {
 		size_t bytes = floats_in(t, rel) * sizeof(float);
 
-		if (may_have(n->sim, n->at, to, n->thing[rel][id]) || len < bytes)
+		if (may_have(n->sim, n->at, to, n->item[rel][id]) || len < bytes)
 			continue;
 		memcpy(rows, row_in(t, rel, id), bytes);
 		return true;

@@ -55,7 +55,7 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 		bytes = forged.base;
 		len = forged.len;
 	}
-	status = link_send(n->sim, n->at, to, bytes, len);
+	status = net_link_send(n->sim, n->at, to, bytes, len);
 	if (status == 0)
 		check_send(n->sim, n->at, to, bytes, len);
 	buf_release(&forged);
@@ -72,6 +72,7 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 
 	if (!happens(n))
 		return;
+	sim_frames_asked(n);
 	if (s->o.fed)
 		sim_rounds_asked(n, batch);
 	if (n->effects <= SIM_EFFECTS_NOTED)
@@ -140,7 +141,7 @@ static bool has_round(const struct store_batch *b)
 }
 
 /* Of what partners are told: entries of the ledger, rounds. */
-static bool is_told(const struct store_batch *b)
+static bool is_announced(const struct store_batch *b)
 {
 	return has_round(b) || (b->n > 0 && (b->at[0].kind == STORE_ADD_ENTRY ||
 					     b->at[0].kind == STORE_ADD_COUNTERSIGN));
@@ -162,7 +163,7 @@ void shell_commit_due(struct node *n)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_COMMITTED, .ticket = n->commits[0].ticket };
 
-	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_told(&n->commits[0].batch)) {
+	if (n->sim->o.plant == SIM_EARLY_COMMIT && is_announced(&n->commits[0].batch)) {
 		put_off(n);
 		node_event(n, &e);
 		return;
@@ -247,7 +248,7 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	if (!happens(n) || to == SIM_AGENTS_MAX)
 		return;
 	n->wants[to] = true;
-	link_dial(n->sim, n->at, to);
+	net_link_dial(n->sim, n->at, to);
 }
 
 static void io_disconnect(void *ctx, const uint8_t peer[32])

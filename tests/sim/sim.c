@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "tests/sim/inside.h"
 
@@ -187,8 +189,7 @@ static void birth(struct node *n)
 	struct store_meta torn = { 0 };
 	struct store_core saved;
 	struct err e = { 0 };
-	struct agent_config config = n->config;
-	struct agent_parts parts = { .config = &config,
+	struct agent_parts parts = { .config = &n->planted,
 				     .io = &n->io,
 				     .learner =
 					     n->real ? agent_learner_ops(n->real) : &n->synthetic,
@@ -198,17 +199,21 @@ static void birth(struct node *n)
 				     .key = n->key,
 				     .sign_public = n->sign_public,
 				     .sign_secret = n->sign_secret,
-				     .lineage = n->lineage };
+				     .lineage = n->lineage,
+				     .rounds_host = n->rounds_host,
+				     .retry_min_ms = 50,
+				     .retry_max_ms = 3000 };
 	struct agent_event start = { .kind = AGENT_EVENT_START };
 
 	n->life++;
+	n->planted = n->config;
 	lists_from_disk(n);
 	rng_seed(&n->draw, n->sim->o.seed * 1000003 + n->at * 1009 + n->life);
 	disk_load(&n->disk, n->sign_public, &saved);
 	parts.best = kge_emb_copy(n->disk.has_best ? n->disk.tables : n->start);
 	parts.latest = n->disk.has_latest ? kge_emb_copy(n->disk.latest_tables) : NULL;
 	parts.part = disk_meta(&n->disk, AGENT_META_PART);
-	parts.look = disk_meta(&n->disk, AGENT_META_LOOK);
+	parts.validation = disk_meta(&n->disk, AGENT_META_VALIDATION);
 	if (n->sim->o.plant == SIM_TORN_PART && parts.part != NULL)
 		parts.part = tear(&torn, parts.part);
 	if (n->sim->o.plant == SIM_TORN_DISK && n->disk.has_best)
@@ -216,7 +221,7 @@ static void birth(struct node *n)
 	if (n->sim->o.plant == SIM_TORN_LATEST && parts.latest != NULL)
 		parts.latest->ent[1] += 1e-6F;
 	if (n->sim->o.plant == SIM_FORGETS_ROLE)
-		config.roles = AGENT_BOTH_ROLES; /* the checks read the node's */
+		n->planted.federation.roles = CONFIG_BOTH_ROLES; /* the checks read the node's */
 	if (agent_core_new(&n->core, &parts, &e) != 0) {
 		sim_fail(n->sim, "agent %zu does not start: %s", n->at, e.text);
 		disk_unload(&n->disk, &saved);
@@ -249,7 +254,7 @@ static void partition(struct sim *s, bool apart)
 			l->apart = apart && ((group >> a) & 1) != ((group >> b) & 1);
 			if (l->apart && l->up)
 				link_cut(s, a, b, false);
-			link_dial(s, a, b);
+			net_link_dial(s, a, b);
 		}
 	}
 	sim_log(s, "partition %s", apart ? "begins" : "ends");
@@ -328,7 +333,7 @@ static void stop_for_a_while(struct sim *s, struct node *n)
 	ms = ms < most ? ms : most;
 	n->frozen_until_ms = s->now_ms + ms;
 	n->fed_since_ms += ms; /* its deadlines pass, and it cannot know */
-	for (size_t i = 0; i < AGENT_SESSIONS_MAX; i++)
+	for (size_t i = 0; i < CONFIG_SESSIONS_MAX; i++)
 		n->seen[i].since_ms += ms;
 	s->report->freezes++;
 	sim_log(s, "%zu: FROZEN for %.1f s", n->at, (double)ms / 1000.0);
@@ -665,7 +670,7 @@ static void release(struct sim *s)
 	free(s->heap);
 	free(s->released);
 	sim_rounds_release(s);
-	graph_vocab_free(s->things);
+	graph_vocab_free(s->items);
 }
 
 void sim_run(const struct sim_options *o, struct sim_report *r)

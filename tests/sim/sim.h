@@ -78,6 +78,7 @@ struct sim_options {
 	bool procrustes;    /* ... with Procrustes */
 	bool map;	    /* ... with a released map */
 	bool noisy;	    /* every agent sends its rows with noise */
+	bool frames;	    /* every agent under federation.frame: common (tests/sim/frames.c) */
 	bool roles;	    /* the first agent only hosts, the last one is only a client */
 	double multiplier;  /* of a release; 0: one of which two or three fit the caps */
 	bool real_store;    /* SQLite in memory beside the plain disk */
@@ -118,6 +119,7 @@ struct sim_report {
 	uint64_t beside;	     /* events with a session beside what the agent did */
 	uint64_t from_clients;	     /* messages of translations that clients sent */
 	uint64_t sizes_sent;	     /* two for each intersection */
+	uint64_t moves, unrotated;   /* to another frame; events with a session of unrotated rows */
 	uint64_t extended;	     /* trainings with virtual neighbours */
 	/* rounds */
 	uint64_t fed_rounds, fed_failed; /* by agents: that ended well, or early */

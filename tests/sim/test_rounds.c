@@ -137,7 +137,7 @@ static void a_seed_replays(void **state)
 	assert_true(a.crashes > 0 && a.cuts > 0 && a.replays > 0);
 }
 
-/* Nothing goes wrong, so all who hold a thing have one row of it after each round. */
+/* Nothing goes wrong, so all who hold an item have one row of it after each round. */
 static void calm_rounds_are_full_and_exact(void **state)
 {
 	static const char *const methods[] = { "fede", "fedr", "fedlu", "fedkd", "fedec" };

@@ -69,7 +69,7 @@ static void sweep(struct sim_options o, struct sum *sum)
 
 	sim_run(&o, &calm);
 	assert_false(calm.failed);
-	assert_true(calm.labels_seen + calm.releases_seen > 0 && calm.sessions >= 2);
+	assert_true(calm.labels_seen + calm.releases_seen + calm.moves > 0 && calm.sessions >= 2);
 	for (c->agent = 0; c->agent < 2; c->agent++)
 		for (c->effect = 1; c->effect <= calm.agent[c->agent].effects; c->effect++)
 			for (unsigned how = 0; how < 4; how++) {
@@ -117,6 +117,18 @@ static void nor_noisy_rows(void **state)
 	(void)state;
 	o.ppat = false;
 	o.procrustes = o.noisy = true;
+	many_ends(o);
+}
+
+/* Name and tables of a frame go to disk together. */
+static void nor_a_frame(void **state)
+{
+	struct sim_options o = story(9);
+
+	(void)state;
+	o.ppat = false;
+	o.frames = true;
+	o.rounds = 3;
 	many_ends(o);
 }
 
@@ -244,6 +256,7 @@ int main(void)
 		cmocka_unit_test(no_crash_loses_a_label_or_passes_a_cap),
 		cmocka_unit_test(nor_a_map),
 		cmocka_unit_test(nor_noisy_rows),
+		cmocka_unit_test(nor_a_frame),
 		cmocka_unit_test(handed_back_whatever_dies),
 		cmocka_unit_test(a_disk_that_lies_is_caught),
 		cmocka_unit_test(no_crash_stops_rounds),

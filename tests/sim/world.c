@@ -31,6 +31,9 @@ static int synthetic_train(void *ctx, struct kge_emb *work, uint32_t epochs, boo
 			   struct agent_job *job)
 {
 	struct node *n = ctx;
+	bool frames = n->sim->o.frames;
+	struct kge_emb *to = frames ? sim_frames_target_of(n, work) : n->target;
+	float back = frames ? -.1F : -.3F;
 	uint8_t digest[32];
 	uint64_t seed;
 	struct rng r;
@@ -40,8 +43,10 @@ static int synthetic_train(void *ctx, struct kge_emb *work, uint32_t epochs, boo
 	kge_emb_digest(work, digest);
 	memcpy(&seed, digest, sizeof(seed));
 	rng_seed(&r, seed + epochs);
-	step(work->ent, n->target->ent, work->n_ent * work->ent_floats, rng_range(&r, -.3F, .5F));
-	step(work->rel, n->target->rel, work->n_rel * work->rel_floats, rng_range(&r, -.3F, .5F));
+	step(work->ent, to->ent, work->n_ent * work->ent_floats, rng_range(&r, back, .5F));
+	step(work->rel, to->rel, work->n_rel * work->rel_floats, rng_range(&r, back, .5F));
+	if (frames)
+		kge_emb_free(to);
 	n->scribble = work;
 	return 0;
 }
@@ -66,8 +71,12 @@ static int synthetic_evaluate(void *ctx, const struct kge_emb *work, struct agen
 {
 	struct node *n = ctx;
 
+	struct kge_emb *to = n->sim->o.frames ? sim_frames_target_of(n, work) : n->target;
+
 	(void)job;
-	*score = floor(200.0 / (1.0 + 4.0 * distance(work, n->target))) / 200.0;
+	*score = floor(200.0 / (1.0 + 4.0 * distance(work, to))) / 200.0;
+	if (n->sim->o.frames)
+		kge_emb_free(to);
 	return 0;
 }
 
@@ -83,7 +92,7 @@ static void add_name(struct graph_vocab *v, const char *prefix, size_t owner, un
 	graph_vocab_add(v, name, (size_t)len);
 }
 
-/* A common thing has a name without an owner in it. */
+/* A common item has a name without an owner in it. */
 static void add_names(struct sim *s, struct node *n)
 {
 	unsigned chance = s->o.world == SIM_MIXED ? 30 + rng_below(&s->rng, 60) : 100;
@@ -132,9 +141,15 @@ static void make_tables(struct sim *s, struct node *n)
 	size_t dim = s->o.fed || s->o.seed % 2 ? 4 : n->at % 2 ? 4 : 6;
 	struct rng r;
 
+	if (s->o.frames) {
+		m = kge_model_find(models[0]);
+		dim = 4;
+	}
 	rng_seed(&r, s->o.seed * 100 + n->at);
 	n->start = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
 	n->target = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
+	if (s->o.frames)
+		sim_frames_target(s, n);
 	for (uint32_t i = 0; s->o.plant == SIM_BAD_ROWS && n->at == 0 && i < ENTITIES; i++)
 		kge_ent(n->start, i)[0] = kge_ent(n->target, i)[0] = 3e6F;
 }
@@ -146,63 +161,96 @@ static bool drawn(const struct sim *s)
 	return !s->o.ppat && !s->o.procrustes && !s->o.map;
 }
 
-static enum agent_translator translator_of(struct sim *s, size_t at)
+static enum config_translator translator_of(struct sim *s, size_t at)
 {
 	if (s->o.ppat || s->o.procrustes || s->o.map)
-		return s->o.map ? AGENT_MAP : s->o.ppat ? AGENT_PPAT : AGENT_PROCRUSTES;
+		return s->o.map ? CONFIG_MAP : s->o.ppat ? CONFIG_PPAT : CONFIG_PROCRUSTES;
 	if (!s->o.noisy && (s->o.seed + at) % 5 == 0)
-		return AGENT_MAP;
-	return (enum agent_translator)rng_below(&s->rng, 2);
+		return CONFIG_MAP;
+	return (enum config_translator)rng_below(&s->rng, 2);
 }
 
+/* Few steps with small networks. */
+static void set_ppat(struct sim *s, struct config *c)
+{
+	c->ppat.steps = 3;
+	c->ppat.batch = 4;
+	c->ppat.hidden = 4;
+	c->federation.student = rng_below(&s->rng, 2) ? PPAT_STUDENT_HOST : PPAT_STUDENT_CLIENT;
+	c->ppat.teachers = 2;
+	c->ppat.pool = 6;
+	c->ppat.teacher_steps = c->ppat.student_steps = 2;
+	c->ppat.generator_steps = 3;
+	if (s->o.seed % 4 == 1) { /* as published, but for the sizes */
+		c->ppat.mode = PPAT_MODE_PAPER;
+		c->ppat.noise = PPAT_LAPLACE;
+		c->ppat.pool = 0;
+		c->ppat.teacher_steps = c->ppat.student_steps = c->ppat.generator_steps = 1;
+	}
+	c->privacy.reserve_labels = 4 + rng_below(&s->rng, 8);
+}
+
+/* Caps small enough to be met. */
+static void set_caps(struct sim *s, struct config *c)
+{
+	c->privacy.epsilon_per_peer = 0.7 + 0.3 * rng_double(&s->rng);
+	c->privacy.epsilon_total = 0.9 + 0.4 * rng_double(&s->rng);
+	if (c->privacy.epsilon_total < c->privacy.epsilon_per_peer)
+		c->privacy.epsilon_total = c->privacy.epsilon_per_peer;
+}
+
+/* Little patience. */
+static void set_times(struct sim *s, struct config *c)
+{
+	c->federation.names_every_s = 0;
+	c->federation.lease_s = 5;
+	c->federation.session_s = 20;
+	c->federation.sleep_s = 0;
+	if (s->o.sessions != 0)
+		c->federation.sessions = s->o.sessions;
+	c->federation.gather_s = s->o.seed % 2 ? 0 : 2;
+}
+
+static void set_role(struct sim *s, const struct node *n, struct config *c)
+{
+	if (s->o.roles && n->at == 0)
+		c->federation.roles = CONFIG_HOST_ONLY;
+	else if (s->o.roles && n->at == s->n - 1)
+		c->federation.roles = CONFIG_CLIENT_ONLY;
+}
+
+/* What ships, but for what is named here. */
 static void settings(struct sim *s, struct node *n)
 {
-	struct agent_config *c = &n->config;
+	struct config *c = &n->config;
 
-	agent_config_defaults(c);
-	c->spend_useless = true; /* graphs are small */
-	snprintf(c->name, sizeof(c->name), "agent-%zu", n->at);
-	c->first_epochs = 4;
-	c->eval_every = 2;
-	c->round_epochs = 1 + rng_below(&s->rng, 2);
-	c->local_rounds = rng_below(&s->rng, 3);
-	c->max_rounds = 2 + rng_below(&s->rng, 3);
+	config_init(c);
+	free(c->name);
+	c->name = mem_printf("agent-%zu", n->at);
+	c->privacy.useless_sessions = CONFIG_SPEND_USELESS; /* graphs are small */
+	c->train.epochs = 4;
+	c->train.eval_every = 2;
+	c->federation.epochs_per_round = 1 + rng_below(&s->rng, 2);
+	c->federation.local_rounds = rng_below(&s->rng, 3);
+	c->federation.max_rounds = 2 + rng_below(&s->rng, 3);
 	if (s->o.rounds != 0)
-		c->max_rounds = s->o.rounds;
-	c->translator = translator_of(s, n->at);
-	c->noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
-	c->release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
-	c->aggregate = (enum agent_aggregate)rng_below(&s->rng, 4);
-	c->rounds = (enum agent_rounds)rng_below(&s->rng, 2);
-	c->share = rng_below(&s->rng, 3) ? AGENT_SHARE_BOTH : AGENT_SHARE_ENTITIES;
-	if (s->o.roles && n->at == 0)
-		c->roles = AGENT_HOST_ONLY;
-	else if (s->o.roles && n->at == s->n - 1)
-		c->roles = AGENT_CLIENT_ONLY;
-	c->virtual_neighbours = s->o.seed % 3 == 0;
-	c->ppat_steps = 3;
-	c->ppat_batch = 4;
-	c->ppat_hidden = 4;
-	c->ppat_student_host = rng_below(&s->rng, 2);
-	c->teachers = 2;
-	if (s->o.seed % 2 == 0) {
-		c->ppat_mode = PPAT_MODE_BUDGET;
-		c->ppat_pool = 6;
-		c->ppat_teacher_steps = c->ppat_student_steps = 2;
-		c->ppat_generator_steps = 3;
-	}
-	c->reserve_labels = 4 + rng_below(&s->rng, 8);
-	/* caps small enough to be met */
-	c->epsilon_per_peer = 0.7 + 0.3 * rng_double(&s->rng);
-	c->epsilon_total = 0.9 + 0.4 * rng_double(&s->rng);
-	c->lease_ms = 5000;
-	c->session_limit_ms = 20000;
-	c->retry_min_ms = 50;
-	c->retry_max_ms = 3000;
-	c->wake_ms = 0;
-	if (s->o.sessions != 0)
-		c->sessions = s->o.sessions;
-	c->gather_ms = s->o.seed % 2 ? 0 : 2000;
+		c->federation.max_rounds = s->o.rounds;
+	c->federation.after =
+		(s->o.seed / 2 + n->at) % 3 != 0 ? CONFIG_AFTER_KEEP : CONFIG_AFTER_BACK;
+	c->federation.patience = s->o.seed % 3 != 0 ? 2 : 0;
+	c->federation.translator = translator_of(s, n->at);
+	c->privacy.noisy_rows = s->o.noisy || (drawn(s) && (s->o.seed + n->at) % 7 == 0);
+	c->privacy.release_noise = s->o.multiplier > 0 ? s->o.multiplier : 8;
+	c->federation.aggregate = (enum ppat_combine)rng_below(&s->rng, 4);
+	c->federation.queue = (enum config_queue)rng_below(&s->rng, 2);
+	c->federation.share = rng_below(&s->rng, 3) ? CONFIG_SHARE_BOTH : CONFIG_SHARE_ENTITIES;
+	set_role(s, n, c);
+	c->federation.neighbours = s->o.seed % 3 == 0;
+	set_ppat(s, c);
+	set_caps(s, c);
+	set_times(s, c);
+	if (s->o.frames)
+		sim_frames_settings(s, n, c);
 	if (s->o.fed)
 		sim_rounds_settings(s, n);
 }
@@ -278,19 +326,19 @@ void world_make(struct sim *s)
 		if (s->o.real_store) {
 			struct store_options o = { .mode = STORE_OWN, .owner = n->sign_public };
 
-			if (store_open(&n->disk.real, ":memory:", &o, NULL) != 0)
+			if (store_open(&n->disk.real, ":memory:", &o, NULL) != 0 ||
+			    store_put_graph(n->disk.real, n->graph, NULL) != 0)
 				sim_fail(s, "the store does not open");
-			else
-				store_put_graph(n->disk.real, n->graph, NULL);
 		}
 	}
 	list_each_other(s);
-	s->things = graph_vocab_new();
-	sim_rounds_name_things(s);
+	s->items = graph_vocab_new();
+	sim_rounds_name_items(s);
 }
 
 void world_release(struct node *n)
 {
+	config_release(&n->config);
 	disk_release(&n->disk);
 	disk_release(&n->backup);
 	kge_trainer_free(n->trainer);
@@ -299,4 +347,5 @@ void world_release(struct node *n)
 	graph_free(n->graph);
 	kge_emb_free(n->start);
 	kge_emb_free(n->target);
+	free(n->framed);
 }

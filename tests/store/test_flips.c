@@ -50,10 +50,10 @@ static void add_graph(struct store *s)
 
 static void add_rounds(struct store_batch *b)
 {
-	struct store_round_member m[2] = { { .key = { 1 }, .rows_in = 3, .has_said = true },
+	struct store_round_member m[2] = { { .key = { 1 }, .rows_in = 3, .has_account = true },
 					   { .key = { 2 }, .rows_out = 4, .refused = "no" } };
 	struct store_round r = {
-		.method = "fede", .reason = "why", .n_members = 2, .n_seats = 2, .members = m
+		.method = "fede", .reason = "why", .n_members = 2, .n_participants = 2, .members = m
 	};
 
 	for (uint8_t k = 1; k <= 3; k++) { /* the first ones are folded */

@@ -47,6 +47,41 @@ static void the_encoding_is_the_table_in_the_header(void **state)
 	assert_string_equal(sodium_bin2hex(hex, sizeof(hex), hash, 32), want);
 }
 
+static void add_unrotated(struct world *w, enum ledger_kind kind, uint8_t session)
+{
+	struct ledger_chain *c = world_chain(w, 0, 1);
+	struct ledger_entry e;
+	struct err err = { 0 };
+
+	assert_int_equal(world_draft(w, &e, kind, 0, 1, session, 0, &err), 0);
+	e.translator = LEDGER_UNROTATED;
+	assert_int_equal(ledger_chain_add(c, world_append(w, &e, 0, 1), &err), 0);
+}
+
+/* Which rows of a session went unrotated both have signed, in its settle. */
+static void unrotated_rows_are_counted(void **state)
+{
+	const struct ledger_account *a;
+	struct world w;
+	int host;
+
+	(void)state;
+	world_init(&w);
+	host = ledger_chain_side(world_chain(&w, 0, 1), world_key(&w, 0));
+	a = &world_chain(&w, 0, 1)->account[host];
+	world_add(&w, LEDGER_RESERVE, 0, 1, 7, 0);
+	world_add(&w, LEDGER_SETTLE, 0, 1, 7, 0);
+	assert_int_equal(a->rows, 10);
+	assert_int_equal(a->unrotated_rows, 0);
+	add_unrotated(&w, LEDGER_RESERVE, 8);
+	assert_int_equal(a->unrotated_rows, 0);
+	add_unrotated(&w, LEDGER_SETTLE, 8);
+	assert_int_equal(a->rows, 20);
+	assert_int_equal(a->unrotated_rows, 10);
+	assert_int_equal(a->noisy_rows, 0);
+	world_release(&w);
+}
+
 /* Whatever decodes encodes to the same bytes, so one entry has one hash. */
 static void decoding_is_strict(void **state)
 {
@@ -55,7 +90,7 @@ static void decoding_is_strict(void **state)
 		uint8_t byte;
 		const char *field;
 	} bad[] = {
-		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 4, "translator" },
+		{ 8, 0, "kind" },	{ 8, 6, "kind" },	 { 9, 5, "translator" },
 		{ 10, 5, "noise" },	{ 11, 5, "accountant" }, { 12, 3, "adjacency" },
 		{ 13, 1, "padding" },	{ 15, 9, "padding" },	 { 119, 0xff, "sequence" },
 		{ 159, 0x80, "time" },	{ 188, 1, "padding" },	 { 199, 0x80, "param" },
@@ -644,6 +679,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_encoding_is_the_table_in_the_header),
+		cmocka_unit_test(unrotated_rows_are_counted),
 		cmocka_unit_test(decoding_is_strict),
 		cmocka_unit_test(signatures_bind_writer_partner_and_every_byte),
 		cmocka_unit_test(a_reserve_is_spent_until_settled),

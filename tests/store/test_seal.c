@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "tests/store/world.h"
 
-static const struct ledger_asked nothing = { NULL, 0 };
+static const struct ledger_request nothing = { NULL, 0 };
 
 /* Agent 0 hosts for 1 and 2 and is a client of 1; it has trained with noise twice. */
 static void some_history(struct world *w)
@@ -54,7 +54,7 @@ static json_t *file_of(const struct ledger_export *x)
 	struct buf text = { 0 };
 	json_t *root;
 
-	ledger_export_write(x, &text);
+	store_export_write(x, &text);
 	root = json_loadb((const char *)text.base, text.len, 0, NULL);
 	buf_release(&text);
 	assert_non_null(root);
@@ -75,12 +75,12 @@ static json_t *whole_file(struct world *w)
 }
 
 /* As `fkge ledger verify FILE` sees this text; words: what was found, one behind the other. */
-static int look(const char *text, size_t n, struct buf *words)
+static int check(const char *text, size_t n, struct buf *words)
 {
 	struct ledger_report r = { 0 };
 	struct ledger_export x;
 	struct err e = { 0 };
-	int rc = ledger_export_read(&x, text, n, &e);
+	int rc = store_export_read(&x, text, n, &e);
 
 	if (rc != 0) {
 		buf_printf(words, "%s", e.text);
@@ -107,7 +107,7 @@ static bool is_status(int rc, const char *words)
 static void refused_text(const char *text, size_t n, const char *what, const char *word)
 {
 	struct buf words = { 0 };
-	int rc = look(text, n, &words);
+	int rc = check(text, n, &words);
 
 	buf_add(&words, "", 1);
 	if (!is_status(rc, (const char *)words.base))
@@ -135,7 +135,7 @@ static void an_untouched_export_holds(void **state)
 
 	(void)state;
 	assert_non_null(text);
-	if (look(text, strlen(text), &words) != 0)
+	if (check(text, strlen(text), &words) != 0)
 		fail_msg("%.*s", (int)words.len, (const char *)words.base);
 	free(text);
 	buf_release(&words);
@@ -289,11 +289,11 @@ static void every_list_is_whole_and_in_order(void **state)
 /* ---- what somebody may be after ---- */
 
 /* Audit of one or two; exactly these words, in a fault or (note) not. */
-static void found(const struct ledger_export *x, size_t n, const struct ledger_asked *asked,
+static void found(const struct ledger_export *x, size_t n, const struct ledger_request *request,
 		  enum ledger_fault fault, bool note, const char *words)
 {
 	struct ledger_report r = { 0 };
-	int rc = ledger_audit(x, n, asked, &r);
+	int rc = ledger_audit(x, n, request, &r);
 
 	assert_int_equal(rc, r.faults > 0 ? ERR_LEDGER : 0);
 	for (size_t k = 0; k < r.n; k++)
@@ -421,16 +421,17 @@ static void an_old_export_is_told_by_nonce_and_time(void **state)
 	x = world_sealed(&w, 0, -1, "spring");
 	bare = world_sealed(&w, 0, -1, NULL);
 	found(&x, 1, &nothing, LEDGER_NOT_CHECKED, true, "is not an old one");
-	found(&x, 1, &(struct ledger_asked){ .nonce = "summer" }, LEDGER_NONCE, false,
+	found(&x, 1, &(struct ledger_request){ .nonce = "summer" }, LEDGER_NONCE, false,
 	      "with the nonce 'spring', not 'summer'");
-	found(&bare, 1, &(struct ledger_asked){ .nonce = "summer" }, LEDGER_NONCE, false,
+	found(&bare, 1, &(struct ledger_request){ .nonce = "summer" }, LEDGER_NONCE, false,
 	      "without a nonce");
-	found(&x, 1, &(struct ledger_asked){ .since_ms = w.time_ms + 5000 }, LEDGER_NONCE, false,
+	found(&x, 1, &(struct ledger_request){ .since_ms = w.time_ms + 5000 }, LEDGER_NONCE, false,
 	      "is old: it was made 5 s before");
-	found(&x, 1, &(struct ledger_asked){ .nonce = "spring", .since_ms = w.time_ms },
+	found(&x, 1, &(struct ledger_request){ .nonce = "spring", .since_ms = w.time_ms },
 	      LEDGER_NOT_CHECKED, true, "since it was made");
 	snprintf(x.nonce, sizeof(x.nonce), "summer");
-	found(&x, 1, &(struct ledger_asked){ .nonce = "summer" }, LEDGER_SEAL, false, "signed it");
+	found(&x, 1, &(struct ledger_request){ .nonce = "summer" }, LEDGER_SEAL, false,
+	      "signed it");
 	ledger_export_release(&x);
 	ledger_export_release(&bare);
 	world_release(&w);
@@ -468,7 +469,7 @@ static void what_two_exports_leave_unchecked_is_said(void **state)
 	some_history(&w);
 	x[0] = world_sealed(&w, 0, -1, "now");
 	x[1] = world_sealed(&w, 1, -1, "now");
-	assert_int_equal(ledger_audit(x, 2, &(struct ledger_asked){ .nonce = "now" }, &r), 0);
+	assert_int_equal(ledger_audit(x, 2, &(struct ledger_request){ .nonce = "now" }, &r), 0);
 	for (size_t k = 0; k < r.n; k++)
 		unchecked += r.at[k].fault == LEDGER_NOT_CHECKED;
 	assert_int_equal(unchecked, 4); /* agent 0 with agent 2; what each did since; keys */

@@ -342,8 +342,8 @@ static void an_export_comes_back_and_verifies(void **unused)
 
 	(void)unused;
 	some_training(&w, &x);
-	ledger_export_write(&x, &text);
-	if (ledger_export_read(&back, text.base, text.len, &e) != 0)
+	store_export_write(&x, &text);
+	if (store_export_read(&back, text.base, text.len, &e) != 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(back.n_stated, SOME);
 	assert_memory_equal(back.stated, x.stated, SOME * sizeof(*x.stated));

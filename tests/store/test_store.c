@@ -375,7 +375,7 @@ static struct store_round some_round(struct store_round_member *m, uint8_t id, u
 				 .scored = true,
 				 .score = 0.25,
 				 .n_members = 1,
-				 .n_seats = 2,
+				 .n_participants = 2,
 				 .members = m };
 
 	m[0] = (struct store_round_member){ .key = { 1 },
@@ -415,7 +415,7 @@ static void rounds_come_back(void **state)
 	assert_int_equal(store_rounds(s, 1, &back, &n, &e), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(back[0].number, 6);
-	assert_int_equal(back[0].n_seats, 2);
+	assert_int_equal(back[0].n_participants, 2);
 	assert_int_equal(back[0].members[1].rows_in, 99);
 	store_rounds_release(back, n);
 	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
@@ -439,7 +439,7 @@ static void rounds_come_back(void **state)
 	assert_near(back[1].score, 0.25, 0, 0);
 	back[1].members = NULL;
 	store_rounds_release(back, n);
-	store_rounds(s, 1, &back, &n, &e);
+	assert_int_equal(store_rounds(s, 1, &back, &n, &e), 0);
 	assert_int_equal(back[0].members[0].fate, 0);
 	assert_int_equal(back[0].members[1].fate, 1);
 	assert_int_equal(back[0].members[0].bytes_in, 6);
@@ -626,11 +626,11 @@ static void members_sign_later(void **state)
 					    .fate = 4,
 					    .rows_out = 70,
 					    .bytes_in = 120,
-					    .has_said = true,
-					    .said_rows_out = 80,
-					    .said_rows_in = 71,
-					    .said_floats_out = 90,
-					    .said_floats_in = 91,
+					    .has_account = true,
+					    .their_rows_out = 80,
+					    .their_rows_in = 71,
+					    .their_floats_out = 90,
+					    .their_floats_in = 91,
 					    .signature = { [63] = 5 },
 					    .refused = "nor this" };
 	store_batch_round_member(&b, first.id, &m[1]);
@@ -638,18 +638,18 @@ static void members_sign_later(void **state)
 	must_apply(s, &b);
 	assert_int_equal(store_rounds(s, SIZE_MAX, &back, &n, &e), 0);
 	assert_int_equal(n, 2);
-	assert_false(back[0].members[0].has_said || back[0].members[1].has_said);
+	assert_false(back[0].members[0].has_account || back[0].members[1].has_account);
 	assert_int_equal(back[0].members[1].rows_out, 7);
-	assert_false(back[1].members[0].has_said);
+	assert_false(back[1].members[0].has_account);
 	assert_int_equal(back[1].members[0].rows_out, 1);
 	assert_int_equal(back[1].members[1].fate, 1); /* as it was judged */
 	assert_int_equal(back[1].members[1].rows_out, m[1].rows_out);
 	assert_int_equal(back[1].members[1].bytes_in, m[1].bytes_in);
-	assert_true(back[1].members[1].has_said);
-	assert_int_equal(back[1].members[1].said_rows_out, m[1].said_rows_out);
-	assert_int_equal(back[1].members[1].said_rows_in, m[1].said_rows_in);
-	assert_int_equal(back[1].members[1].said_floats_out, m[1].said_floats_out);
-	assert_int_equal(back[1].members[1].said_floats_in, m[1].said_floats_in);
+	assert_true(back[1].members[1].has_account);
+	assert_int_equal(back[1].members[1].their_rows_out, m[1].their_rows_out);
+	assert_int_equal(back[1].members[1].their_rows_in, m[1].their_rows_in);
+	assert_int_equal(back[1].members[1].their_floats_out, m[1].their_floats_out);
+	assert_int_equal(back[1].members[1].their_floats_in, m[1].their_floats_in);
 	assert_memory_equal(back[1].members[1].signature, m[1].signature, sizeof(m[1].signature));
 	assert_string_equal(back[1].members[1].refused, m[1].refused);
 	store_rounds_release(back, n);
@@ -685,7 +685,7 @@ static void a_round_is_scored_later(void **state)
 	assert_memory_equal(core.rounds[1], second.id, STORE_ROUND);
 	assert_int_equal(core.n_late, 2);
 	assert_memory_equal(core.late[0].id, second.id, STORE_ROUND);
-	assert_int_equal(core.late[1].n_seats, first.n_seats);
+	assert_int_equal(core.late[1].n_participants, first.n_participants);
 	store_core_release(&core);
 	store_close(s);
 }
@@ -906,7 +906,7 @@ static void the_stored_ledger_exports_and_verifies(void **state)
 static int die_in_here(struct store *s, void *ctx, struct err *e)
 {
 	(void)e;
-	db_do(s, NULL, "INSERT INTO meta VALUES ('half', x'00')", "");
+	assert_int_equal(db_do(s, NULL, "INSERT INTO meta VALUES ('half', x'00')", ""), 0);
 	assert_int_equal(db_add_entry(s, ctx, NULL), 0);
 	kill(getpid(), SIGKILL);
 	return 0;
@@ -927,7 +927,8 @@ static void child_writes_and_dies(const char *path, int tell, struct world *w)
 		if (write(tell, &k, 1) != 1)
 			_exit(1);
 	}
-	db_transaction(s, die_in_here, world_add(w, LEDGER_RESERVE, 0, 1, 99, 2), NULL);
+	assert_int_equal(
+		db_transaction(s, die_in_here, world_add(w, LEDGER_RESERVE, 0, 1, 99, 2), NULL), 0);
 	_exit(1);
 }
 

@@ -295,8 +295,8 @@ static void releases_verify_and_their_faults_are_named(void **state)
 	x = world_export(&w, 0);
 	assert_int_equal(ledger_verify(&x, &r), 0);
 	ledger_report_release(&r);
-	ledger_export_write(&x, &text);
-	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), 0);
+	store_export_write(&x, &text);
+	assert_int_equal(store_export_read(&y, text.base, text.len, NULL), 0);
 	assert_memory_equal(&y.at[y.n - 1], &x.at[x.n - 1], sizeof(*x.at));
 	ledger_export_release(&x);
 	ledger_export_release(&y);
@@ -551,13 +551,13 @@ static void exports_are_read_back_byte_for_byte(void **state)
 	w.countersign = false;
 	world_add(&w, LEDGER_RESERVE, 0, 1, 6, 4);
 	x = world_export(&w, 0);
-	ledger_export_write(&x, &text);
-	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), 0);
+	store_export_write(&x, &text);
+	assert_int_equal(store_export_read(&y, text.base, text.len, NULL), 0);
 	assert_int_equal(y.n, x.n);
 	assert_int_equal(ledger_verify(&y, &r), 0);
 	for (size_t k = 0; k < x.n; k++)
 		assert_memory_equal(y.at[k].signature, x.at[k].signature, LEDGER_SIGNATURE);
-	ledger_export_write(&y, &again);
+	store_export_write(&y, &again);
 	assert_int_equal(again.len, text.len);
 	assert_memory_equal(again.base, text.base, text.len);
 	buf_release(&text);
@@ -591,19 +591,19 @@ static void damaged_exports_are_refused_with_a_reason(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
-		assert_int_equal(ledger_export_read(&x, bad[k].json, strlen(bad[k].json), &err),
+		assert_int_equal(store_export_read(&x, bad[k].json, strlen(bad[k].json), &err),
 				 bad[k].code);
 		if (strstr(err.text, bad[k].words) == NULL)
 			fail_msg("%s: %s", bad[k].json, err.text);
 	}
 	some_history(&w);
 	x = world_export(&w, 0);
-	ledger_export_write(&x, &text);
+	store_export_write(&x, &text);
 	for (size_t n = 0; n < text.len; n += 97) /* cut anywhere: an error, never a crash */
 		if (n < text.len - 1)
-			assert_int_equal(ledger_export_read(&y, text.base, n, NULL), ERR_INPUT);
+			assert_int_equal(store_export_read(&y, text.base, n, NULL), ERR_INPUT);
 	((char *)memmem(text.base, text.len, "\"rows\"", 6))[0] = ' ';
-	assert_int_equal(ledger_export_read(&y, text.base, text.len, NULL), ERR_INPUT);
+	assert_int_equal(store_export_read(&y, text.base, text.len, NULL), ERR_INPUT);
 	buf_release(&text);
 	ledger_export_release(&x);
 	world_release(&w);
@@ -619,10 +619,10 @@ static void texts_of_exports_move_no_cursor(void **state)
 		const bool good = i == sizeof(bad) / sizeof(bad[0]);
 		json_t *o = json_pack("{s:s}", "name", good ? "b\xc3\xa9z" : bad[i]);
 		struct err e = { 0 };
-		struct json_reader r = { .what = "export", .object = o, .err = &e };
+		struct store_json_reader r = { .what = "export", .object = o, .err = &e };
 
 		assert_non_null(o);
-		json_get_text(&r, "name", out, sizeof(out));
+		store_json_get_text(&r, "name", out, sizeof(out));
 		assert_int_equal(r.rc, good ? 0 : ERR_INPUT);
 		assert_string_equal(out, good ? "b\xc3\xa9z" : "");
 		json_decref(o);

@@ -11,7 +11,7 @@ void world_init(struct world *w)
 	for (int k = 0; k < WORLD_AGENTS; k++) {
 		uint8_t seed[32] = { (uint8_t)(k + 1) };
 
-		w->id[k] = identity_from_seed(seed);
+		w->id[k] = store_identity_from_seed(seed);
 	}
 	for (int k = 0; k < WORLD_AGENTS; k++)
 		ledger_chain_init(&w->chain[k], w->id[k]->sign_key, w->id[(k + 1) % 3]->sign_key);
@@ -31,7 +31,7 @@ void world_init(struct world *w)
 void world_release(struct world *w)
 {
 	for (int k = 0; k < WORLD_AGENTS; k++) {
-		identity_free(w->id[k]);
+		store_identity_free(w->id[k]);
 		ledger_chain_release(&w->chain[k]);
 	}
 }

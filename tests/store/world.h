@@ -8,7 +8,7 @@
 enum { WORLD_AGENTS = 3, WORLD_ENTRIES = 64 };
 
 struct world {
-	struct identity *id[WORLD_AGENTS];
+	struct store_identity *id[WORLD_AGENTS];
 	struct ledger_chain chain[WORLD_AGENTS];   /* [k]: between agent k and agent (k + 1) % 3 */
 	struct ledger_signed entry[WORLD_ENTRIES]; /* all that were added, in order */
 	size_t n;

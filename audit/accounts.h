@@ -1,4 +1,4 @@
-/* agent/accounts.h - does what members of rounds say of each other hold?  For auditors, who have
+/* audit/accounts.h - does what members of rounds say of each other hold?  For auditors, who have
  * nothing but exports.
  *
  * An export is what one agent has on record of its rounds (store/batch.h): of each round the
@@ -9,9 +9,9 @@
  *
  * accounts_verify() looks at exports of any number of members, each alone and each against each
  * other.  It looks at everything and reports each thing that is wrong, in words; of a record that
- * was edited nothing is held against anybody.  What one says it got is never more than what the
- * other says it sent.  Less may be honest, when one was late or lost; when the receiver says
- * that all came, both figures must be equal.
+ * was edited nothing is held against anybody.  A member never says that it got more than the other
+ * says it sent.  Less may be honest, when one was late or lost; when the receiver says that all
+ * came, both figures must be equal.
  *
  * Signed is, with Ed25519, BLAKE2b-256 over a tag, NUL and lines of text:
  *   a round    "fkge round record 1", as record_text() has it
@@ -21,9 +21,9 @@
  * that may still come or that the member's own export makes up for, rows lost on the way, rounds
  * later than all of an export, which may have been made before them, and rounds that an export
  * lacks and its owner has signed nothing of for the other: it may have been stopped before it
- * could write them down.  What nothing that was given can show is noted as not checked. */
-#ifndef AGENT_ACCOUNTS_H
-#define AGENT_ACCOUNTS_H
+ * could write them down.  A claim that nothing given can show is noted as not checked. */
+#ifndef AUDIT_ACCOUNTS_H
+#define AUDIT_ACCOUNTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +43,8 @@ struct accounts_party {
 };
 
 struct accounts_round {
-	struct store_round round; /* no seats but those of the roster; no figures of its own work */
+	/* No participants but those of the roster; no figures of its own work. */
+	struct store_round round;
 	uint8_t hash[ACCOUNTS_HASH], signature[FED_SIGNATURE];
 	uint8_t previous[ACCOUNTS_HASH]; /* hash of the one before; zeros at the first */
 };
@@ -105,7 +106,7 @@ void accounts_report_release(struct accounts_report *r);
 /* Returns 0, or ERR_LEDGER when there is a fault.  *r must be zeroed or released. */
 int accounts_verify(const struct accounts_export *x, size_t n, struct accounts_report *r);
 
-/* What the auditor knows of keys from elsewhere: nothing in an export says whose they are. */
+/* The auditor's knowledge of keys from elsewhere: nothing in an export says who owns a key. */
 struct accounts_pin {
 	const char *name;	 /* as exports call the member */
 	const char *fingerprint; /* accounts_fingerprint() */
@@ -118,16 +119,16 @@ bool accounts_is_pinned(const struct accounts_party *p, const struct accounts_pi
 int accounts_check_pins(const struct accounts_export *x, size_t n, const struct accounts_pin *pins,
 			size_t n_pins, struct accounts_report *r);
 
-/* What the auditor demands of exports beside that they hold. */
-struct accounts_asked {
+/* The auditor's demands on exports, beside that the exports hold. */
+struct accounts_request {
 	const char *nonce; /* NULL: nothing was asked */
 	int64_t since_ms;  /* made then or later; 0: nothing was asked */
 };
 
 /* As accounts_verify(), which comes before it: a fault where an export is not the one that was
  * asked for; and notes of what was not checked. */
-int accounts_check_asked(const struct accounts_export *x, size_t n,
-			 const struct accounts_asked *asked, struct accounts_report *r);
+int accounts_check_request(const struct accounts_export *x, size_t n,
+			   const struct accounts_request *request, struct accounts_report *r);
 
 /* ---- JSON (accounts_json.c) ----
  *
@@ -139,8 +140,8 @@ int accounts_check_asked(const struct accounts_export *x, size_t n,
  * "hash": hex, "signature": hex}], "signature": hex} */
 
 void accounts_write(const struct accounts_export *x, struct buf *out);
-/* ERR_INPUT, ERR_VERSION; ERR_LEDGER: keys are missing, unknown or repeated.  What was read is
- * released then. */
+/* ERR_INPUT, ERR_VERSION; ERR_LEDGER: keys are missing, unknown or repeated.  On an error, the part
+ * that was read is released. */
 int accounts_read(struct accounts_export *x, const void *json, size_t n, struct err *e);
 
 #endif

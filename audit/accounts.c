@@ -1,11 +1,11 @@
-/* agent/accounts.c - exports of rounds: what their owner signs. */
-#include "agent/accounts.h"
+/* audit/accounts.c - exports of rounds: what their owner signs. */
+#include "audit/accounts.h"
 
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts_internal.h"
+#include "audit/accounts_internal.h"
 
 void accounts_release(struct accounts_export *x)
 {
@@ -38,15 +38,15 @@ static void add_traffic(struct buf *out, const struct fed_traffic *t)
 
 static void add_member(struct buf *out, const struct store_round_member *m)
 {
-	const struct fed_traffic said = accounts_said(m), counted = accounts_counted(m);
+	const struct fed_traffic signed_part = accounts_signed(m), counted = accounts_counted(m);
 
 	buf_printf(out, "member %s %s", hex(m->key, STORE_KEY).text, fed_fate_name(m->fate));
 	add_traffic(out, &counted);
 	buf_printf(out, "\n");
-	if (!m->has_said)
+	if (!m->has_account)
 		return;
 	buf_printf(out, "it signed");
-	add_traffic(out, &said);
+	add_traffic(out, &signed_part);
 	buf_printf(out, " %s\n", hex(m->signature, FED_SIGNATURE).text);
 	if (m->refused[0] != '\0')
 		buf_printf(out, "refused %s\n", m->refused);

@@ -1,10 +1,10 @@
-/* agent/accounts_verify.c - exports of rounds held against themselves and each other. */
+/* audit/accounts_verify.c - exports of rounds held against themselves and each other. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/accounts_internal.h"
+#include "audit/accounts_internal.h"
 #include "base/mem.h"
 #include "net/ident.h"
 
@@ -236,7 +236,7 @@ static void check_chain(struct audit *a, const struct side *s, size_t k)
 		     title_of(r).text, title_of(r - 1).text, owner_name(a, s).text);
 }
 
-/* Honest where an agent was away, so it is for who reads it to say. */
+/* A gap is honest where an agent was away, so the reader of the note has to judge it. */
 static void note_gap(struct audit *a, const struct side *s, size_t k)
 {
 	const struct accounts_round *r = &s->x->at[k];
@@ -258,16 +258,17 @@ static void check_twice(struct audit *a, const struct side *s)
 			     owner_name(a, s).text);
 }
 
-static bool is_listed_before(const struct store_round *r, uint32_t seat)
+static bool is_listed_before(const struct store_round *r, uint32_t participant)
 {
-	for (uint32_t i = 0; i < seat; i++)
-		if (memcmp(r->members[i].key, r->members[seat].key, STORE_KEY) == 0)
+	for (uint32_t i = 0; i < participant; i++)
+		if (memcmp(r->members[i].key, r->members[participant].key, STORE_KEY) == 0)
 			return true;
 	return false;
 }
 
 /* Or figures of the second could stand beside those that were looked at. */
-static void check_seats(struct audit *a, const struct side *s, const struct accounts_round *r)
+static void check_participants(struct audit *a, const struct side *s,
+			       const struct accounts_round *r)
 {
 	for (uint32_t i = 1; i < r->round.n_members; i++)
 		if (is_listed_before(&r->round, i))
@@ -283,7 +284,7 @@ static void check_side(struct audit *a, struct side *s)
 	for (size_t k = 0; k < s->x->n; k++) {
 		s->intact[k] = check_record(a, s, &s->x->at[k]);
 		if (s->intact[k])
-			check_seats(a, s, &s->x->at[k]);
+			check_participants(a, s, &s->x->at[k]);
 		check_chain(a, s, k);
 		note_gap(a, s, k);
 	}
@@ -348,7 +349,7 @@ static void check_keys(struct audit *a)
 
 /* ---- figures ---- */
 
-/* What one sent and the other got. */
+/* Rows or numbers that one member sent and the other got. */
 struct flow {
 	const char *what;
 	uint64_t sent, got;
@@ -412,7 +413,7 @@ static bool fits(const struct side *s, const struct store_round *r,
 				      .method = r->method,
 				      .hosted = r->hosted,
 				      .secret_bits = r->secret_bits };
-	const struct fed_traffic t = accounts_said(m);
+	const struct fed_traffic t = accounts_signed(m);
 	char text[FED_ACCOUNT_MAX];
 
 	memcpy(h.id, r->id, sizeof(h.id));
@@ -480,8 +481,8 @@ static const char *lacks_since(const struct side *t, const struct accounts_round
 	return NULL;
 }
 
-/* What nothing but the word of s says is no fault of t's: a member signs when its record is on its
- * disk, and who ends before that has neither. */
+/* A round that t's export lacks is no fault of t's where only the word of s says that t was in it:
+ * a member signs when its record is on its disk, and a member that ends before that has neither. */
 static void check_lacks(struct audit *a, const struct side *s, const struct side *t,
 			const struct accounts_round *r, const struct store_round_member *m,
 			bool has_signed)
@@ -548,7 +549,7 @@ static void check_two_words(struct audit *a, const struct side *s, const struct 
 {
 	const struct store_round_member *us = member_of(&q->round, s->x->owner.key);
 
-	if (us != NULL && !same_traffic(accounts_said(m), accounts_counted(us)))
+	if (us != NULL && !same_traffic(accounts_signed(m), accounts_counted(us)))
 		FIND(a, ACCOUNTS_TWO_WORDS, false, r, m->key,
 		     "%s: %s signed other figures for %s than its own export has (edited, or "
 		     "put back from an older copy)",
@@ -562,9 +563,9 @@ static void check_member(struct audit *a, const struct side *s, const struct acc
 {
 	const struct side *t = side_of(a, m->key);
 	const struct accounts_round *q = t != NULL ? round_of(t, r->round.id) : NULL;
-	bool has_signed = m->has_said && check_signed(a, s, t, r, m);
+	bool has_signed = m->has_account && check_signed(a, s, t, r, m);
 
-	if (!m->has_said && (t == NULL || q != NULL))
+	if (!m->has_account && (t == NULL || q != NULL))
 		check_silent(a, s, r, m, q);
 	if (t != NULL && q == NULL)
 		check_lacks(a, s, t, r, m, has_signed);
@@ -574,7 +575,7 @@ static void check_member(struct audit *a, const struct side *s, const struct acc
 		if (has_signed)
 			check_two_words(a, s, r, m, q);
 	} else if (has_signed) {
-		check_flows(a, s, r, m->key, accounts_counted(m), accounts_said(m),
+		check_flows(a, s, r, m->key, accounts_counted(m), accounts_signed(m),
 			    all_came(&r->round, m), false);
 	}
 }
@@ -717,28 +718,29 @@ int accounts_check_pins(const struct accounts_export *x, size_t n, const struct 
 
 /* ---- what the auditor asked for, and what nothing here can show ---- */
 
-static void check_asked(struct audit *a, const struct side *s, const struct accounts_asked *asked)
+static void check_asked(struct audit *a, const struct side *s,
+			const struct accounts_request *request)
 {
 	const struct accounts_export *x = s->x;
 
-	if (asked->nonce != NULL && x->nonce[0] == '\0')
+	if (request->nonce != NULL && x->nonce[0] == '\0')
 		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
 		     "the export of %s was made without a nonce, not with '%.60s'",
-		     owner_name(a, s).text, asked->nonce);
-	else if (asked->nonce != NULL && strcmp(x->nonce, asked->nonce) != 0)
+		     owner_name(a, s).text, request->nonce);
+	else if (request->nonce != NULL && strcmp(x->nonce, request->nonce) != 0)
 		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
 		     "the export of %s was made for another audit: with the nonce '%.60s', not "
 		     "'%.60s'",
-		     owner_name(a, s).text, x->nonce, asked->nonce);
-	if (x->time_ms < asked->since_ms)
+		     owner_name(a, s).text, x->nonce, request->nonce);
+	if (x->time_ms < request->since_ms)
 		FIND(a, ACCOUNTS_NONCE, false, NULL, x->owner.key,
 		     "the export of %s is old: it was made %llu s before the time that is asked "
 		     "for",
-		     owner_name(a, s).text, ULL((asked->since_ms - x->time_ms) / 1000));
+		     owner_name(a, s).text, ULL((request->since_ms - x->time_ms) / 1000));
 }
 
 static void note_unchecked(struct audit *a, const struct side *s,
-			   const struct accounts_asked *asked)
+			   const struct accounts_request *request)
 {
 	const struct accounts_export *x = s->x;
 	size_t alone = 0;
@@ -754,23 +756,23 @@ static void note_unchecked(struct audit *a, const struct side *s,
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: %llu older rounds of %s, of which only sums are left",
 		     ULL(x->older), owner_name(a, s).text);
-	if (asked->nonce == NULL && asked->since_ms == 0)
+	if (request->nonce == NULL && request->since_ms == 0)
 		FIND(a, ACCOUNTS_NOT_CHECKED, true, NULL, x->owner.key,
 		     "not checked: that the export of %s is not an old one: no nonce and no time "
 		     "was asked for (--nonce, --since)",
 		     owner_name(a, s).text);
 }
 
-int accounts_check_asked(const struct accounts_export *x, size_t n,
-			 const struct accounts_asked *asked, struct accounts_report *r)
+int accounts_check_request(const struct accounts_export *x, size_t n,
+			   const struct accounts_request *request, struct accounts_report *r)
 {
 	struct audit a = { mem_array(n + 1, sizeof(*a.at)), n, r };
 
 	for (size_t i = 0; i < n; i++)
 		side_init(&a.at[i], &x[i]);
 	for (size_t i = 0; i < n; i++) {
-		check_asked(&a, &a.at[i], asked);
-		note_unchecked(&a, &a.at[i], asked);
+		check_asked(&a, &a.at[i], request);
+		note_unchecked(&a, &a.at[i], request);
 	}
 	for (size_t i = 0; i < n; i++)
 		side_release(&a.at[i]);

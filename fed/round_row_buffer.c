@@ -5,21 +5,21 @@
 #include "base/mem.h"
 #include "fed/round_internal.h"
 
-struct cargo *cargo_new(unsigned stage, size_t n, bool receiving)
+struct fed_row_buffer *fed_row_buffer_new(unsigned stage, size_t n, bool receiving)
 {
-	struct cargo *c = mem_array(1, sizeof(*c));
+	struct fed_row_buffer *c = mem_array(1, sizeof(*c));
 
 	c->stage = stage;
 	c->n = n;
 	c->at = mem_array(n, sizeof(*c->at));
 	for (size_t i = 0; i < n; i++)
-		c->at[i] = CARGO_NONE;
+		c->at[i] = ROW_NONE;
 	if (receiving)
 		c->seen = mem_array(n, 1);
 	return c;
 }
 
-void cargo_free(struct cargo *c)
+void fed_row_buffer_free(struct fed_row_buffer *c)
 {
 	if (c == NULL)
 		return;
@@ -30,23 +30,24 @@ void cargo_free(struct cargo *c)
 	free(c);
 }
 
-float *cargo_add(struct cargo *c, size_t place, size_t floats)
+float *fed_row_buffer_add(struct fed_row_buffer *c, size_t position, size_t floats)
 {
-	assert(place < c->n && c->at[place] == CARGO_NONE);
+	assert(position < c->n && c->at[position] == ROW_NONE);
 	if (c->rows == NULL || c->floats + floats > c->cap) {
 		c->cap = 2 * (c->floats + floats) + 16;
 		c->rows = mem_resize(c->rows, c->cap, sizeof(*c->rows));
 	}
-	c->at[place] = c->floats;
+	c->at[position] = c->floats;
 	c->floats += floats;
-	return c->rows + c->at[place];
+	return c->rows + c->at[position];
 }
 
-const float *cargo_row(const struct cargo *c, size_t place)
+const float *fed_row_buffer_row(const struct fed_row_buffer *c, size_t position)
 {
 	static const float empty = 0; /* of a row without floats: presence alone */
 
-	if (c->at[place] == CARGO_NONE)
+	assert(position < c->n);
+	if (c->at[position] == ROW_NONE)
 		return NULL;
-	return c->rows != NULL ? c->rows + c->at[place] : &empty;
+	return c->rows != NULL ? c->rows + c->at[position] : &empty;
 }

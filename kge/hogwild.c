@@ -1,4 +1,4 @@
-#include "kge/race_internal.h"
+#include "kge/hogwild_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@ enum {
 	ADAM_SETTLES = 1 << 15, /* steps after which Adam's constants are what they become */
 };
 
-struct kge_racer {
-	_Alignas(64) double loss; /* and no two racers on one line of the cache */
+struct kge_hogwild_worker {
+	_Alignas(64) double loss; /* and no two workers on one line of the cache */
 	uint32_t triples[TAKE];	  /* those at hand */
 	struct kge_query queries[2 * TAKE];
 	uint32_t *ids; /* 2 TAKE x width */
 	struct line {
-		float *q, *scores, *slope;
+		float *q, *scores, *dscore;
 	} line[2]; /* of the queries of one positive */
 	float *dq, *dknown, *drel, *drow, *work;
 	float *seen, *dseen; /* projecting models: a row as the relation sees it; else NULL */
@@ -69,7 +69,7 @@ static inline void race_off(void)
 
 /* ---- memory ---- */
 
-static void racer_init(struct kge_racer *r, const struct kge_batch *b)
+static void worker_init(struct kge_hogwild_worker *r, const struct kge_batch *b)
 {
 	r->ids = mem_array((size_t)2 * TAKE * b->width, sizeof(*r->ids));
 	r->dq = mem_aligned(7 * b->stride, sizeof(*r->dq));
@@ -83,27 +83,27 @@ static void racer_init(struct kge_racer *r, const struct kge_batch *b)
 	for (size_t half = 0; half < 2; half++) {
 		r->line[half].q = r->dq + (4 + half) * b->stride;
 		r->line[half].scores = r->work + (3 + 2 * half) * b->width;
-		r->line[half].slope = r->work + (4 + 2 * half) * b->width;
+		r->line[half].dscore = r->work + (4 + 2 * half) * b->width;
 	}
 }
 
-void kge_race_init(struct kge_race *r, const struct kge_batch *b)
+void kge_hogwild_init(struct kge_hogwild *r, const struct kge_batch *b)
 {
 	r->b = b;
-	r->racers = mem_aligned(b->c->threads, sizeof(*r->racers));
+	r->workers = mem_aligned(b->c->threads, sizeof(*r->workers));
 	for (size_t k = 0; k < b->c->threads; k++)
-		racer_init(&r->racers[k], b);
+		worker_init(&r->workers[k], b);
 }
 
-void kge_race_release(struct kge_race *r)
+void kge_hogwild_release(struct kge_hogwild *r)
 {
-	for (size_t k = 0; r->racers != NULL && k < r->b->c->threads; k++) {
-		free(r->racers[k].ids);
-		free(r->racers[k].dq);
-		free(r->racers[k].drel);
-		free(r->racers[k].work);
+	for (size_t k = 0; r->workers != NULL && k < r->b->c->threads; k++) {
+		free(r->workers[k].ids);
+		free(r->workers[k].dq);
+		free(r->workers[k].drel);
+		free(r->workers[k].work);
 	}
-	free(r->racers);
+	free(r->workers);
 }
 
 /* ---- draw ---- */
@@ -113,18 +113,18 @@ static size_t sides_of(const struct kge_batch *b)
 	return b->c->corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
 }
 
-/* Of the i-th positive at hand, which is at that place in the epoch, its query number `half`. */
-static enum graph_side side_of(const struct kge_racer *r, const struct kge_batch *b, size_t i,
-			       size_t place, size_t half)
+/* Of the i-th positive at hand, which is at that position in the epoch, its query number `half`. */
+static enum graph_side side_of(const struct kge_hogwild_worker *r, const struct kge_batch *b,
+			       size_t i, size_t position, size_t half)
 {
 	if (b->c->corrupt == KGE_CORRUPT_ALTERNATE && b->c->sampling != KGE_SAMPLING_BERNOULLI)
-		return (r->turns + place) % 2 == 0 ? GRAPH_TAIL : GRAPH_HEAD;
-	return kge_batch_side(b, r->triples[i], place, half);
+		return (r->turns + position) % 2 == 0 ? GRAPH_TAIL : GRAPH_HEAD;
+	return kge_batch_side(b, r->triples[i], position, half);
 }
 
 /* Triples, then their answers, lie anywhere in memory: ask for all before the first is needed. */
-static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *b, size_t first,
-			     size_t n)
+static void prefetch_triples(const struct kge_hogwild_worker *r, const struct kge_batch *b,
+			     size_t first, size_t n)
 {
 	size_t sides = sides_of(b);
 
@@ -144,12 +144,13 @@ static void prefetch_triples(const struct kge_racer *r, const struct kge_batch *
 	}
 }
 
-/* The queries of n positives from place `first`. */
-static void draw_negatives(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
+/* The queries of n positives from position `first`. */
+static void draw_negatives(struct kge_hogwild_worker *r, const struct kge_batch *b, size_t first,
+			   size_t n)
 {
 	size_t sides = sides_of(b);
 
-	kge_order_take(b->places, first, n, r->triples);
+	kge_order_take(b->epoch_order, first, n, r->triples);
 	prefetch_triples(r, b, first, n);
 	for (size_t q = 0; q < n * sides; q++) {
 		size_t i = q / sides;
@@ -180,7 +181,7 @@ static void prefetch_query(const struct kge_batch *b, const struct kge_query *x,
 }
 
 /* A candidate's row as it meets the query. */
-static const float *candidate_row(struct kge_racer *r, const struct kge_batch *b,
+static const float *candidate_row(struct kge_hogwild_worker *r, const struct kge_batch *b,
 				  const struct kge_query *x, uint32_t id)
 {
 	const struct kge_emb *e = b->emb;
@@ -192,7 +193,7 @@ static const float *candidate_row(struct kge_racer *r, const struct kge_batch *b
 }
 
 /* Raw scores of a query's line. */
-static void score(struct kge_racer *r, struct line *l, const struct kge_batch *b,
+static void score(struct kge_hogwild_worker *r, struct line *l, const struct kge_batch *b,
 		  const struct kge_query *x, const uint32_t *ids)
 {
 	const struct kge_emb *e = b->emb;
@@ -208,7 +209,7 @@ static void score(struct kge_racer *r, struct line *l, const struct kge_batch *b
 
 /* ---- step ---- */
 
-static void step_entity(struct kge_racer *r, const struct kge_batch *b, uint32_t id,
+static void step_entity(struct kge_hogwild_worker *r, const struct kge_batch *b, uint32_t id,
 			const float *gradient)
 {
 	float *row = kge_ent(b->emb, id);
@@ -218,7 +219,8 @@ static void step_entity(struct kge_racer *r, const struct kge_batch *b, uint32_t
 		kge_ent_into_unit_ball(b->emb, id);
 }
 
-static void step_known(struct kge_racer *r, const struct kge_batch *b, const struct kge_query *x)
+static void step_known(struct kge_hogwild_worker *r, const struct kge_batch *b,
+		       const struct kge_query *x)
 {
 	const struct kge_emb *e = b->emb;
 
@@ -230,7 +232,7 @@ static void step_known(struct kge_racer *r, const struct kge_batch *b, const str
 			  r->drel);
 }
 
-static void step(struct kge_racer *r, const struct line *l, const struct kge_batch *b,
+static void step(struct kge_hogwild_worker *r, const struct line *l, const struct kge_batch *b,
 		 const struct kge_query *x, const uint32_t *ids)
 {
 	kge_grad_fn *fn = b->k->grad_pairs[b->emb->model->metric];
@@ -241,9 +243,9 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 	memset(r->dq, 0, b->stride * sizeof(*r->dq));
 	memset(r->drel, 0, e->rel_floats * sizeof(*r->drel));
 	for (pair = 0; pair < b->width; pair++) {
-		if (ids[pair] == GRAPH_NONE || l->slope[pair] == 0)
+		if (ids[pair] == GRAPH_NONE || l->dscore[pair] == 0)
 			continue;
-		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->slope,
+		fn(r->seen == NULL ? r->drow : r->dseen, r->dq, l->dscore,
 		   candidate_row(r, b, x, ids[pair]), &p);
 		if (r->seen != NULL) {
 			memset(r->drow, 0, b->stride * sizeof(*r->drow));
@@ -256,8 +258,8 @@ static void step(struct kge_racer *r, const struct line *l, const struct kge_bat
 }
 
 /* Adam's constants go by the number of steps, and settle.  A thread may have slept since it
- * last looked, so what counts is whether those it has are settled. */
-static void set_constants(struct kge_racer *r, const struct kge_batch *b, size_t i)
+ * last looked, so the test is whether the constants that it has are settled. */
+static void set_constants(struct kge_hogwild_worker *r, const struct kge_batch *b, size_t i)
 {
 	uint64_t number = r->steps + i + 1;
 
@@ -276,8 +278,8 @@ static bool any(const float *x, size_t n)
 	return false;
 }
 
-/* The loss and its slopes, from the rows as they are. */
-static void loss_of_scores(struct kge_racer *r, struct line *l, const struct kge_batch *b,
+/* The loss and its derivatives, from the rows as they are. */
+static void loss_of_scores(struct kge_hogwild_worker *r, struct line *l, const struct kge_batch *b,
 			   const struct kge_query *x, const uint32_t *ids)
 {
 	size_t there;
@@ -286,17 +288,17 @@ static void loss_of_scores(struct kge_racer *r, struct line *l, const struct kge
 	score(r, l, b, x, ids);
 	race_off();
 	there = kge_batch_scores(b, ids, l->scores);
-	r->loss += kge_loss_of(b->c, b->k, l->scores, l->slope, b->width - 1, there, r->work);
-	kge_batch_weights(b, 1.0 / (double)sides_of(b), l->scores, l->slope);
+	r->loss += kge_loss_of(b->c, b->k, l->scores, l->dscore, b->width - 1, there, r->work);
+	kge_batch_weights(b, 1.0 / (double)sides_of(b), l->scores, l->dscore);
 }
 
-static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t q)
+static void run_positive(struct kge_hogwild_worker *r, const struct kge_batch *b, size_t q)
 {
 	for (size_t half = 0; half < sides_of(b); half++)
 		loss_of_scores(r, &r->line[half], b, &r->queries[q + half],
 			       r->ids + (q + half) * b->width);
 	for (size_t half = 0; half < sides_of(b); half++) {
-		if (!any(r->line[half].slope, b->width))
+		if (!any(r->line[half].dscore, b->width))
 			continue;
 		race_on();
 		step(r, &r->line[half], b, &r->queries[q + half], r->ids + (q + half) * b->width);
@@ -306,19 +308,20 @@ static void run_positive(struct kge_racer *r, const struct kge_batch *b, size_t 
 
 /* ---- an epoch ---- */
 
-void kge_race_begin(struct kge_race *r, size_t from, uint64_t turns, uint64_t steps)
+void kge_hogwild_begin(struct kge_hogwild *r, size_t from, uint64_t turns, uint64_t steps)
 {
 	atomic_store(&r->next, from);
 	atomic_store(&r->canceled, false);
 	for (size_t k = 0; k < r->b->c->threads; k++) {
-		r->racers[k].loss = 0;
-		r->racers[k].step_number = 0;
-		r->racers[k].turns = turns;
-		r->racers[k].steps = steps;
+		r->workers[k].loss = 0;
+		r->workers[k].step_number = 0;
+		r->workers[k].turns = turns;
+		r->workers[k].steps = steps;
 	}
 }
 
-static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t first, size_t n)
+static void run_some(struct kge_hogwild_worker *r, const struct kge_batch *b, size_t first,
+		     size_t n)
 {
 	size_t sides = sides_of(b), queries = n * sides;
 
@@ -331,46 +334,46 @@ static void run_some(struct kge_racer *r, const struct kge_batch *b, size_t firs
 	}
 }
 
-static bool is_canceled(struct kge_race *r, const atomic_bool *cancel)
+static bool is_canceled(struct kge_hogwild *r, const atomic_bool *cancel)
 {
 	if (cancel != NULL && atomic_load(cancel))
 		atomic_store(&r->canceled, true);
 	return atomic_load(&r->canceled);
 }
 
-/* Whoever takes some also does them. */
-void kge_race_run(struct kge_race *r, size_t k, const atomic_bool *cancel)
+/* A thread that takes positives also does their steps. */
+void kge_hogwild_run(struct kge_hogwild *r, size_t k, const atomic_bool *cancel)
 {
-	size_t n = r->b->places->n, first;
+	size_t n = r->b->epoch_order->n, first;
 
 	while (!is_canceled(r, cancel) && (first = atomic_fetch_add(&r->next, TAKE)) < n)
-		run_some(&r->racers[k], r->b, first, n - first < TAKE ? n - first : TAKE);
+		run_some(&r->workers[k], r->b, first, n - first < TAKE ? n - first : TAKE);
 }
 
-size_t kge_race_at(const struct kge_race *r)
+size_t kge_hogwild_at(const struct kge_hogwild *r)
 {
-	size_t n = r->b->places->n, next = atomic_load(&r->next);
+	size_t n = r->b->epoch_order->n, next = atomic_load(&r->next);
 
 	return next < n ? next : n;
 }
 
-void kge_race_losses(const struct kge_race *r, double *loss)
+void kge_hogwild_losses(const struct kge_hogwild *r, double *loss)
 {
 	for (size_t k = 0; k < r->b->c->threads; k++)
-		loss[k] = r->racers[k].loss;
+		loss[k] = r->workers[k].loss;
 }
 
-void kge_race_set_losses(struct kge_race *r, const double *loss)
+void kge_hogwild_set_losses(struct kge_hogwild *r, const double *loss)
 {
 	for (size_t k = 0; k < r->b->c->threads; k++)
-		r->racers[k].loss = loss[k];
+		r->workers[k].loss = loss[k];
 }
 
-double kge_race_loss_sum(const struct kge_race *r)
+double kge_hogwild_loss_sum(const struct kge_hogwild *r)
 {
 	double sum = 0;
 
 	for (size_t k = 0; k < r->b->c->threads; k++)
-		sum += r->racers[k].loss;
+		sum += r->workers[k].loss;
 	return sum;
 }

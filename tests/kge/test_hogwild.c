@@ -22,7 +22,7 @@ static struct kge_train_config config(void)
 	struct kge_train_config c;
 
 	kge_train_defaults(&c);
-	c.update = KGE_UPDATE_RACING;
+	c.update = KGE_UPDATE_HOGWILD;
 	c.threads = 1;
 	c.shared_chunk = 0;
 	c.negatives = 5;
@@ -49,7 +49,7 @@ static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer
 	struct kge_emb *start = emb_of(model, 9, g, 2), *raced = kge_emb_copy(start);
 	struct kge_emb *exact = kge_emb_copy(start);
 	struct kge_train_config c = config();
-	double race_loss;
+	double hogwild_loss;
 
 	c.loss = loss;
 	c.optimizer = o;
@@ -58,10 +58,10 @@ static void check_step(const char *model, enum kge_loss loss, enum kge_optimizer
 	/* where both queries of a positive step a row, the second finds it moved: O(lr^2) */
 	c.lr = corrupt == KGE_CORRUPT_BOTH ? 1e-4f : 1e-3f;
 	c.normalize = corrupt == KGE_CORRUPT_TAIL;
-	race_loss = run(&c, g, raced, 2);
+	hogwild_loss = run(&c, g, raced, 2);
 	c.update = KGE_UPDATE_EXACT;
 	c.batch = 1;
-	assert_near(run(&c, g, exact, 2), race_loss, 1e-4, 0);
+	assert_near(run(&c, g, exact, 2), hogwild_loss, 1e-4, 0);
 	assert_near_rows(raced->ent, exact->ent, start->ent, raced->n_ent * raced->ent_floats);
 	assert_near_rows(raced->rel, exact->rel, start->rel, raced->n_rel * raced->rel_floats);
 	kge_emb_free(start);
@@ -175,7 +175,7 @@ static void test_cut(void **state)
 		kge_trainer_free(x.t);
 		x.t = kge_trainer_new(&c, g, emb);
 		assert_int_equal(kge_trainer_load(x.t, saved.base, saved.len, NULL), 0);
-		assert_int_equal(kge_trainer_is_amid(x.t), x.status != 0);
+		assert_int_equal(kge_trainer_is_resuming(x.t), x.status != 0);
 		if (x.status != 0)
 			assert_int_equal(kge_trainer_epoch(x.t, &x.loss, NULL), 0);
 		assert_true(x.loss == want);

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <sodium.h>
 
-#include "agent/accounts.h"
+#include "audit/accounts.h"
 #include "base/mem.h"
 
 enum { AGENTS = 3, ROUNDS = 4 };
@@ -54,11 +54,11 @@ static void say(struct world *w, struct store_round *r, size_t from, size_t to,
 	crypto_generichash(digest, sizeof(digest), (uint8_t *)whole,
 			   (size_t)(text - whole) + strlen(text), NULL, 0);
 	crypto_sign_detached(m->signature, NULL, digest, sizeof(digest), w->secret[from]);
-	m->has_said = true;
-	m->said_rows_out = t.rows_out;
-	m->said_rows_in = t.rows_in;
-	m->said_floats_out = t.floats_out;
-	m->said_floats_in = t.floats_in;
+	m->has_account = true;
+	m->their_rows_out = t.rows_out;
+	m->their_rows_in = t.rows_in;
+	m->their_floats_out = t.floats_out;
+	m->their_floats_in = t.floats_in;
 }
 
 static void add_round(struct world *w, size_t owner, size_t number)
@@ -72,7 +72,7 @@ static void add_round(struct world *w, size_t owner, size_t number)
 	r->started_ms = 1000 * (int64_t)number;
 	r->finished_ms = r->started_ms + 900;
 	memcpy(r->proposer, w->who[0].key, STORE_KEY);
-	r->n_members = r->n_seats = AGENTS;
+	r->n_members = r->n_participants = AGENTS;
 	r->members = mem_array(AGENTS, sizeof(*r->members));
 	for (size_t i = 0; i < AGENTS; i++) {
 		memcpy(r->members[i].key, w->who[i].key, STORE_KEY);
@@ -184,7 +184,7 @@ static void a_file_holds_what_was_signed(void **state)
 
 	(void)state;
 	world_init(&w);
-	member(&w, 0, 4, 2)->has_said = false;
+	member(&w, 0, 4, 2)->has_account = false;
 	member(&w, 0, 4, 2)->fate = FED_LATE;
 	w.x[0].at[2].round.outcome = ERR_TIMEOUT;
 	snprintf(member(&w, 0, 1, 2)->refused, STORE_REFUSED_MAX, "why");
@@ -323,7 +323,7 @@ static void a_forged_account_is_found(void **state)
 
 	(void)state;
 	world_init(&w);
-	member(&w, 0, 2, 1)->said_rows_in -= 5; /* in genebank's name */
+	member(&w, 0, 2, 1)->their_rows_in -= 5; /* in genebank's name */
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_FORGED, false, 2, "the account of genebank");
 	expect(&w, 2, ACCOUNTS_FORGED, false, 2, "is forged: genebank");
@@ -421,18 +421,18 @@ static void a_silent_member_is_found(void **state)
 
 	(void)state;
 	world_init(&w);
-	member(&w, 0, 2, 1)->has_said = false;
+	member(&w, 0, 2, 1)->has_account = false;
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_MISSING, false, 2, "round 2 (a2a2a2a2): no account of genebank");
 	expect(&w, 2, ACCOUNTS_MISSING, true, 2, "its own export has the round");
 	world_release(&w);
 	world_init(&w);
-	member(&w, 0, ROUNDS, 1)->has_said = false;
+	member(&w, 0, ROUNDS, 1)->has_account = false;
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_MISSING, true, ROUNDS, "it may still come");
 	world_release(&w);
 	world_init(&w);
-	member(&w, 0, 2, 1)->has_said = false;
+	member(&w, 0, 2, 1)->has_account = false;
 	member(&w, 0, 2, 1)->fate = FED_LOST;
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_MISSING, true, 2, "no account of genebank");
@@ -498,7 +498,7 @@ static void stages_done_again_are_noted(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		w.x[i].at[1].round.secret_bits = 32;
 		member(&w, i, 2, 2)->fate = FED_LOST;
-		member(&w, i, 2, 2)->has_said = false;
+		member(&w, i, 2, 2)->has_account = false;
 	}
 	member(&w, 0, 2, 1)->rows_in -= 3;
 	say(&w, &w.x[0].at[1].round, 1, 0, traffic(2, 1, 0));
@@ -575,7 +575,7 @@ static void stop_before_writing(struct world *w)
 	remove_round(&w->x[1], 3);
 	sign(w, 1);
 	for (size_t i = 0; i < AGENTS; i += 2) {
-		member(w, i, 3, 1)->has_said = false;
+		member(w, i, 3, 1)->has_account = false;
 		sign(w, i);
 	}
 }
@@ -667,7 +667,7 @@ static void a_member_left_out_is_found(void **state)
 		world_init(&w);
 		q = &w.x[i].at[1].round;
 		q->members[1 - i] = q->members[2];
-		q->n_members = q->n_seats = 2;
+		q->n_members = q->n_participants = 2;
 		sign(&w, i);
 		expect(&w, 2, ACCOUNTS_CONTRADICT, false, 2,
 		       "contradict each other: other members");
@@ -726,7 +726,7 @@ static void a_member_twice_is_found(void **state)
 	r = &w.x[0].at[1].round;
 	r->members = mem_resize(r->members, AGENTS + 1, sizeof(*r->members));
 	r->members[AGENTS] = r->members[1];
-	r->n_members = r->n_seats = AGENTS + 1;
+	r->n_members = r->n_participants = AGENTS + 1;
 	sign(&w, 0);
 	expect(&w, 1, ACCOUNTS_REPEATED, false, 2,
 	       "genebank (eirceirce) is twice among its members in the export of acme (ceirceirc)");

@@ -1,0 +1,72 @@
+/* agent/core/best_internal.h - the best tables, and the latest.  For agent/core/ and its tests
+ * alone. */
+#ifndef AGENT_CORE_BEST_INTERNAL_H
+#define AGENT_CORE_BEST_INTERNAL_H
+
+#include "agent/core/core.h"
+#include "agent/core/frame.h"
+#include "store/store.h"
+
+struct agent_core;
+struct peer;
+struct session;
+
+/* Copies of tables, made on a worker, where they take no time of the loop's. */
+struct tables_made {
+	struct kge_emb *tables; /* for the core; NULL: it has them */
+	struct kge_emb *disk;	/* for the batch */
+	uint8_t digest[32];
+};
+
+/* Results of a round of pairs that goes on (latest.c): made by its worker. */
+struct round_tables {
+	double merged_score; /* before training; has_merged */
+	bool has_merged;
+	bool is_merged;		 /* best: it is the merged ones */
+	struct tables_made best; /* when better than what there was */
+	double best_score;	 /* of these */
+	struct tables_made latest;
+	double latest_score; /* of these: trained, whether better or not */
+};
+
+/* The axes that these tables are on (frame.h). */
+struct frames {
+	struct frame latest, work; /* the same between rounds */
+	uint8_t beside[32];	   /* digest of the best when latest was last kept */
+};
+
+/* ---- learn_best.c ---- */
+
+/* These tables are the best from now on; adds to the batch.  Sessions as client may be under way:
+ * conversation_open() has copied what they send, within one event, and nothing else of them looks
+ * at rows of the best tables. */
+void learn_accept(struct agent_core *c, const struct kge_emb *tables, double score,
+		  struct store_batch *b);
+/* ... by who has made the copies already; they are taken over. */
+void learn_accept_made(struct agent_core *c, struct tables_made *made, double score,
+		       struct store_batch *b);
+void learn_failed(struct agent_core *c, int status, const char *why); /* the agent stops */
+
+/* ---- latest.c ---- */
+
+/* Pairs under federation.after: keep. */
+bool latest_keeps(const struct agent_core *c);
+/* No better score in federation.patience rounds: this agent takes no more rows in. */
+bool latest_rests(const struct agent_core *c);
+/* Of use, as they were on disk: they go on from the best there is, or from those beside it. */
+bool latest_goes_on(const struct agent_core *c);
+bool latest_frame_wanted(const struct agent_core *c); /* federation.frame: common ... */
+bool latest_frame_common(const struct agent_core *c); /* ... and the model is one for it */
+/* The tables that partners get.  They change between events alone, never under a session's copy. */
+const struct kge_emb *latest_served(const struct agent_core *c);
+void latest_load(struct agent_core *c);
+void latest_restart(struct agent_core *c); /* from the best: the first training is over */
+/* On the worker: scores what was merged, before it is trained; ... */
+int latest_score_merged(struct agent_core *c, struct agent_job *job);
+/* ... and makes what the round leaves, once job->score is that of work. */
+void latest_make(struct agent_core *c, struct agent_job *job);
+/* On the loop: what the round leaves is the latest from now on; adds to the batch. */
+void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b);
+void latest_release(struct agent_core *c);
+
+#endif

@@ -1,0 +1,235 @@
+/* agent/core/latest.c - pairs that go on from what a round has come to (federation.after: keep;
+ * methods 3.8).
+ *
+ *   best    had the highest score on valid: what the owner uses; partners never get it
+ *   latest  as the last round left them, whatever their score: what partners get, and what the
+ *           next round begins with
+ *   work    latest, into which the round under way merges rows, and which it trains
+ *
+ * A merge disturbs relations and unshared rows for some rounds.  An agent that goes back to the
+ * best after each round that is no better throws that work away; an agent that goes on gets past
+ * the disturbance.  Both tables of a round are scored for the best: the merged and the trained
+ * ones.
+ *
+ * Every round is told to partners, so a signal says nothing of valid.  An agent that has had no
+ * better score in federation.patience rounds rests: it takes no more rows in, and serves latest. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/best_internal.h"
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+
+bool latest_keeps(const struct agent_core *c)
+{
+	return !in_rounds(c) && c->config->federation.after == CONFIG_AFTER_KEEP;
+}
+
+bool latest_frame_wanted(const struct agent_core *c)
+{
+	return latest_keeps(c) && c->config->federation.frame == CONFIG_FRAME_COMMON;
+}
+
+bool latest_frame_common(const struct agent_core *c)
+{
+	return latest_frame_wanted(c) && frame_rotates(c->best);
+}
+
+bool latest_rests(const struct agent_core *c)
+{
+	return latest_keeps(c) && c->config->federation.patience > 0 &&
+	       c->worse >= c->config->federation.patience;
+}
+
+const struct kge_emb *latest_served(const struct agent_core *c)
+{
+	assert(!latest_keeps(c) || c->latest != NULL);
+	return latest_keeps(c) ? c->latest : c->best;
+}
+
+/* ---- the start ---- */
+
+static bool alike(const struct kge_emb *a, const struct kge_emb *b)
+{
+	return a->model == b->model && a->n_ent == b->n_ent && a->n_rel == b->n_rel &&
+	       a->ent_floats == b->ent_floats && a->rel_floats == b->rel_floats;
+}
+
+static bool is_best(const struct kge_emb *m, const struct agent_core *c)
+{
+	uint8_t digest[32];
+
+	kge_emb_digest(m, digest);
+	return memcmp(digest, c->best_digest, 32) == 0;
+}
+
+/* The tables that the last round left are of use if the owner has not put others in the best's
+ * place since then, or has put those in the place of latest too (fkge unlearn). */
+bool latest_goes_on(const struct agent_core *c)
+{
+	return c->latest != NULL && c->trained && alike(c->latest, c->best) &&
+	       (memcmp(c->frames.beside, c->best_digest, 32) == 0 || is_best(c->latest, c));
+}
+
+/* Nobody else's tables are on the axes of these. */
+static void found_frame(struct agent_core *c)
+{
+	c->frames.latest = (struct frame){ .joined = 1 };
+	memcpy(c->frames.latest.name, c->key, sizeof(c->key));
+	c->frames.work = c->frames.latest;
+}
+
+void latest_load(struct agent_core *c)
+{
+	bool goes_on = latest_keeps(c) && latest_goes_on(c);
+
+	if (in_rounds(c)) { /* rounds_load() */
+		c->frames.latest = (struct frame){ 0 };
+		return;
+	}
+	/* The frame on record is that of latest.  The best may be in an earlier one. */
+	if (!goes_on || memcmp(c->frames.beside, c->best_digest, 32) != 0 ||
+	    c->frames.latest.joined == 0)
+		found_frame(c);
+	c->frames.work = c->frames.latest;
+	if (!goes_on) {
+		kge_emb_free(c->latest);
+		c->latest = latest_keeps(c) ? kge_emb_copy(c->best) : NULL;
+		c->tried_epochs = 0;
+		c->worse = 0;
+		return;
+	}
+	kge_emb_assign(c->work, c->latest);
+}
+
+void latest_restart(struct agent_core *c)
+{
+	if (!latest_keeps(c))
+		return;
+	kge_emb_assign(c->latest, c->best);
+	found_frame(c);
+	c->tried_epochs = 0;
+	c->worse = 0;
+}
+
+/* ---- a round, on its worker ---- */
+
+static struct kge_emb *copy_to(struct tables_made *m, const struct kge_emb *from)
+{
+	kge_emb_free(m->tables);
+	m->tables = kge_emb_copy(from);
+	return m->tables;
+}
+
+static void finish(struct tables_made *m)
+{
+	m->disk = kge_emb_copy(m->tables);
+	kge_emb_digest(m->tables, m->digest);
+}
+
+/* No partner's rows, nothing to compare; and under private training valid is data, too. */
+static bool scores_merged(const struct agent_core *c)
+{
+	return c->training == TRAINING_ROUND && !dp_charge_needed(c);
+}
+
+int latest_score_merged(struct agent_core *c, struct agent_job *job)
+{
+	struct round_tables *r = &c->made;
+	int status;
+
+	if (!scores_merged(c))
+		return 0;
+	status = c->learner->evaluate(c->learner->ctx, c->work, job, &r->merged_score);
+	if (status != 0)
+		return status;
+	r->has_merged = isfinite(r->merged_score);
+	if (!r->has_merged || (c->has_best && r->merged_score <= c->best_score))
+		return 0;
+	copy_to(&r->best, c->work);
+	r->best_score = r->merged_score;
+	r->is_merged = true;
+	return 0;
+}
+
+void latest_make(struct agent_core *c, struct agent_job *job)
+{
+	struct round_tables *r = &c->made;
+	double least = r->is_merged ? r->best_score : c->best_score;
+
+	copy_to(&r->latest, c->work);
+	finish(&r->latest);
+	r->latest_score = isfinite(job->score) ? job->score : -1.0;
+	if (isfinite(job->score) && (job->score > least || (!r->is_merged && !c->has_best))) {
+		copy_to(&r->best, c->work);
+		r->best_score = job->score;
+		r->is_merged = false;
+	}
+	if (r->best.tables == NULL)
+		return;
+	finish(&r->best);
+	job->score = r->best_score;
+}
+
+/* ---- ... and on the loop ---- */
+
+static void accept_best(struct agent_core *c, double score, struct store_batch *b)
+{
+	uint64_t trained_since = c->made.is_merged ? c->job_epochs : 0;
+
+	assert(c->made.best.tables != NULL && score == c->made.best_score);
+	c->tried_epochs -= trained_since; /* these are not in the best tables */
+	learn_accept_made(c, &c->made.best, score, b);
+	c->tried_epochs = trained_since;
+}
+
+static void keep_tables(struct agent_core *c, struct store_batch *b)
+{
+	struct store_checkpoint info = { .kind = STORE_LATEST,
+					 .valid_score = c->made.latest_score,
+					 .epochs = c->epochs + c->tried_epochs,
+					 .seed = c->config->train.kge.seed,
+					 .created_ms = c->wall_ms };
+
+	snprintf(info.protocol, sizeof(info.protocol), "%s", c->terms.score_name);
+	kge_emb_free(c->latest);
+	c->latest = c->made.latest.tables;
+	memcpy(c->frames.beside, c->best_digest, sizeof(c->frames.beside));
+	store_batch_tables(b, &info, c->made.latest.disk, c->made.latest.digest);
+	c->made.latest = (struct tables_made){ 0 };
+}
+
+void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b)
+{
+	if (better)
+		accept_best(c, score, b);
+	else
+		c->served_serial++;
+	c->worse = better ? 0 : c->worse + 1;
+	c->must_signal = true;
+	keep_tables(c, b);
+	assert(c->frames.work.joined > 0);
+	c->frames.work.age += c->frames.work.age < UINT32_MAX;
+	c->frames.latest = c->frames.work;
+	latest_release(c);
+	if (!better && latest_rests(c))
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "%u rounds without a better score (federation.patience): this agent "
+			    "takes no more rows in, and goes on serving partners",
+			    c->worse);
+}
+
+static void release_made(struct tables_made *m)
+{
+	kge_emb_free(m->tables);
+	kge_emb_free(m->disk);
+}
+
+void latest_release(struct agent_core *c)
+{
+	release_made(&c->made.best);
+	release_made(&c->made.latest);
+	c->made = (struct round_tables){ 0 };
+}

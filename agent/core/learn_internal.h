@@ -1,0 +1,51 @@
+/* agent/core/learn_internal.h - training, its charge, its history.  For agent/core/ and its tests
+ * alone. */
+#ifndef AGENT_CORE_LEARN_INTERNAL_H
+#define AGENT_CORE_LEARN_INTERNAL_H
+
+#include "agent/core/core.h"
+#include "base/conv.h"
+#include "store/store.h"
+
+struct agent_core;
+struct peer;
+struct session;
+
+/* Virtual neighbours that came with a translation: kept until the round is trained. */
+struct neighbours {
+	struct conv *conv; /* owns `v` */
+	const struct ppat_virtual *v;
+	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or GRAPH_NONE */
+};
+
+/* ---- learn.c ---- */
+
+void learn_first(struct agent_core *c);
+void learn_round(struct agent_core *c); /* over what is aggregated in work */
+void learn_local(struct agent_core *c);
+void learn_job_done(struct agent_core *c, struct agent_job *job);
+/* The session is over with a translation: aggregate it into work, which then moves to this frame;
+ * NULL: it stays. */
+void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv,
+		     const struct frame *to);
+
+void learn_release(struct agent_core *c);
+
+/* ---- history.c ---- */
+
+int history_load(struct agent_core *c, const struct store_core *saved, struct err *e);
+/* A partner has a part in what is about to be judged: the first time, the best tables are kept as
+ * they are.  Before learn_accept(). */
+void history_begin(struct agent_core *c, struct store_batch *b);
+/* Of a session's training; before learn_accept(), after history_begin(). */
+void history_gain(struct agent_core *c, double after, bool kept);
+/* Epochs that were trained; adds to the batch what has changed. */
+void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b);
+
+/* ---- dp_charge.c ---- */
+
+/* Charge what the training under way will take, or as many epochs of it as fit; then(c) once that
+ * is on disk.  With none that fits, job_epochs is 0 and dp_over set. */
+void dp_charge_training(struct agent_core *c, void (*then)(struct agent_core *c));
+
+#endif

@@ -1,0 +1,287 @@
+/* agent/core/peers_internal.h - partners: what is known of them, links, signals.  For agent/core/
+ * and its tests alone. */
+#ifndef AGENT_CORE_PEERS_INTERNAL_H
+#define AGENT_CORE_PEERS_INTERNAL_H
+
+#include "agent/core/core.h"
+#include "agent/core/member.h"
+#include "base/buf.h"
+#include "base/message_queue.h"
+#include "fed/round.h"
+#include "net/bodies.h"
+#include "store/store.h"
+
+struct agent_core;
+struct session;
+
+enum {
+	OUTBOX_MAX = 4 << 20, /* bytes that wait for a link with a full queue */
+	MEMBERS_MAX = 128,    /* records of members that we keep */
+	GOSSIP_BYTES = 200000,
+	TELL_EVERY_MS = 1000, /* a peer's troubles and records of members: no more often */
+	BREACHES_MAX = 5,     /* of the protocol, by a partner: then it is one no more */
+	CONDUCT_WHY_MAX = 96, /* NUL included */
+	COST_TIMES = 2,	      /* who has held a session in vain rests so many times as long ... */
+	COST_LIMITS = 8,      /* ... and at most for so many limits of a session */
+};
+
+/* The part of a HELLO about the alignment. */
+struct rounds_hello {
+	uint8_t digest[32]; /* zeros: none that is current */
+	bool heard;	    /* the peer has said the same */
+};
+
+/* Of a peer, in mode CONFIG_ROUNDS. */
+struct peer_rounds {
+	bool proposes; /* it says that it may propose rounds */
+	bool over; /* it says that it takes part in none any more: not asked until it says else */
+	uint64_t number;    /* of the next round, as it says ... */
+	uint64_t number_ms; /* ... since then, or since it greeted */
+	uint8_t digest[32];
+	bool has_digest;  /* it says that this is its alignment with us, and current */
+	bool ack_pending; /* it has not heard yet that ours is the same */
+	bool was_ready;	  /* before its last HELLO */
+	struct rounds_hello hello_sent; /* our last HELLO to it */
+	uint64_t greeted_ms;		/* on this link */
+	uint32_t aligns;		/* since then */
+	uint32_t awaits;		/* waited for its alignment, in vain; not again ... */
+	uint64_t await_from;		/* ... before so many rounds are done */
+	bool differs;	    /* its settings are not ours: no rounds of either are joined */
+	bool passed;	    /* its turn has passed without a proposal: nobody waits for it */
+	uint64_t absent_ms; /* not asked before: it did not answer, declined or was late ... */
+	uint32_t absent;    /* ... so often in a row */
+	uint64_t train_ms;  /* that it says its last training took; 0: it does not say */
+	uint32_t slow;	    /* rounds of ours that it needed more time for */
+	uint64_t rest_ms;   /* its proposals are not joined before: they came to nothing ... */
+	uint32_t failed;    /* ... so often in a row */
+	uint64_t joined; /* the highest serial of its proposals that we have joined; on disk for all
+			  * rounds on record */
+	/* in the last round that it was asked for, for the owner */
+	bool seen;
+	uint64_t fate_number; /* which that was */
+	enum fed_fate fate;
+	char why[AGENT_TEXT_MAX];
+	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */
+	double distance,
+		cosine; /* of its rows from the others', in the last round; -1: not known */
+	bool far;
+};
+
+/* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */
+struct peer_handback {
+	bool answers;	 /* it says how many entries both have signed: it can be asked ... */
+	uint64_t claims; /* ... and so many they are */
+	bool asking;	 /* our question is under way; nothing else is done with it meanwhile */
+	bool failed;	 /* on this link it had no answer that holds: no session, no question */
+	char why[AGENT_TEXT_MAX];	 /* ... for this reason, which it is told, too */
+	uint8_t question[AGENT_SESSION]; /* random: an answer repeats it */
+	size_t returned;		 /* entries that have come, on this link */
+	/* Where two ledgers that differ part: equal at `same`, not equal at `differs`; 0: not
+	 * looked for. */
+	uint64_t same, differs, from; /* from: what our question is about */
+	/* its question, while the store is read; and ours, for a hash of our own */
+	uint64_t ticket, own_ticket; /* 0: none */
+	uint8_t their_question[AGENT_SESSION], their_hash[32];
+	uint64_t their_from;
+	uint32_t their_max;
+	uint64_t n_questions; /* on this link */
+};
+
+/* Of a peer: names it put into intersections (intersect.c). */
+struct peer_names {
+	uint64_t compared;		/* so often, as far as the store remembers */
+	struct store_intersection last; /* when compared > 0 */
+	uint64_t due_ms;		/* no other one before */
+	char warning[AGENT_TEXT_MAX];	/* what is odd about the last one; "": nothing */
+};
+
+struct allowance { /* so many at once, so many a second: conduct.c */
+	uint64_t at_ms;
+	uint32_t used;
+};
+
+/* How a partner keeps to the protocol. */
+struct conduct {
+	uint32_t breaches; /* on disk; none in a day: forgotten */
+	uint64_t breach_ms;
+	bool shut;	   /* no link to it ... */
+	uint64_t until_ms; /* ... before */
+	bool announced;	   /* the link is closed, the owner told */
+	int code;
+	char why[CONDUCT_WHY_MAX]; /* of the last breach; on disk */
+	struct allowance plain, stray;
+};
+
+struct peer {
+	struct store_peer info;
+	bool linked;
+	bool overflow; /* does not take what we send: the link must go */
+	bool greeted;  /* its HELLO came on this link */
+	struct message_queue outbox;
+	struct ledger_chain chain;
+	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
+	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
+	uint64_t seen_labels;		     /* ... and how many came */
+	/* alignment: current when the versions are those of now */
+	uint8_t version[32]; /* of our names toward it */
+	bool aligned;
+	uint8_t aligned_ours[32], aligned_theirs[32], digest[32];
+	struct store_slot *slots;
+	uint32_t n_slots, n_ent, n_rel;
+	bool unusable;		    /* nothing of it can be translated */
+	uint8_t version_theirs[32]; /* as last heard */
+	/* its signal in our queue */
+	bool queued, in_round;
+	bool signal_pending;	    /* we deferred it: tell it when we are free ... */
+	uint64_t signal_pending_ms; /* ... since then */
+	uint64_t queue_position;    /* in the queue: lower goes first */
+	uint64_t not_before_ms;
+	uint32_t failures;     /* in a row, deferrals included: for the backoff */
+	uint32_t failed_row;   /* sessions that failed in a row */
+	uint64_t signalled;    /* serial of its best that it last told us of */
+	uint64_t used_serial;  /* serial of its best that we last made use of */
+	uint64_t using_serial; /* ... in the round under way */
+	/* what it may not do before: a partner may be broken or hostile */
+	uint64_t hurry_ms;	 /* make us forget the backoff by a signal */
+	uint64_t rest_ms;	 /* have a session, after one that came to nothing */
+	uint64_t serve_ms;	 /* have our tables again */
+	uint64_t members_ms;	 /* tell us of members */
+	uint64_t notice_ms;	 /* be told of to the owner, but for a few in advance */
+	uint64_t sent_serial;	 /* serial of our best that it last had ... */
+	uint32_t sent_again;	 /* ... and how often again */
+	int64_t clock_off_ms;	 /* of its clock, less ours, by its last HELLO */
+	bool other_mode;	 /* pairs where we do rounds, or the other way round */
+	enum config_roles roles; /* as it says of itself */
+	struct peer_rounds fed;
+	/* Time that its sessions have taken from others and come to nothing: halved by one that
+	 * did not.  It rests for so long, and others go first. */
+	uint64_t cost_ms;
+	struct conduct conduct;
+	uint8_t over_session[AGENT_SESSION]; /* the last session that it was told is over */
+	struct peer_handback back;
+	struct peer_names names;
+	/* for the owner */
+	char trouble[AGENT_TEXT_MAX];
+	uint64_t sessions, failed, bytes_in, bytes_out;
+};
+
+struct member_record {
+	struct agent_member member;
+	struct buf record; /* as it was signed */
+};
+
+/* ---- peers_queue.c ---- */
+
+bool peer_queue_hosts(const struct agent_core *c); /* false: max_rounds reached, client only */
+
+/* ---- peers.c ---- */
+
+bool peer_shares(const struct agent_core *c, char tag); /* names of this kind, with anybody */
+/* Key of the alias tables used toward a peer: its own, or nobody's where one name must do for
+ * all. */
+const uint8_t *peer_names_key(const struct agent_core *c, const uint8_t key[AGENT_KEY]);
+uint64_t
+peer_offered(const struct agent_core *c); /* serial of what a partner may come for; 0: nothing */
+void peer_names_version(const struct agent_core *c, struct peer *p); /* of ours toward it, anew */
+/* ms that something waits which has come to nothing so often in a row. */
+uint64_t peer_backoff_ms(const struct agent_core *c, uint32_t times);
+/* Local ids by slot, GRAPH_NONE where the slot is of the other kind; free() both. */
+void peer_slot_ids(const struct store_slot *slots, uint32_t n, uint32_t **ent, uint32_t **rel);
+struct peer *peer_find(struct agent_core *c, const uint8_t key[AGENT_KEY]);
+size_t peers_listed(const struct agent_core *c);
+struct peer *peer_new(struct agent_core *c, const struct store_peer *info);
+void peer_free(struct peer *p);
+static inline bool peer_listed(const struct peer *p)
+{
+	return p->info.status == STORE_LISTED;
+}
+void peer_send(struct agent_core *c, struct peer *p, struct buf *message); /* releases it */
+bool peer_send_waiting(struct agent_core *c, struct peer *p); /* true: nothing waits any more */
+/* One message with this body; session: 16 bytes or NULL. */
+void peer_say(struct agent_core *c, struct peer *p, enum net_msg_type type, const uint8_t *session,
+	      enum net_body_kind kind, const void *body);
+void peer_link_up(struct agent_core *c, struct peer *p);
+void peer_link_down(struct agent_core *c, struct peer *p);
+void peer_writable(struct agent_core *c, struct peer *p);
+void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *m);
+void peer_signal(struct agent_core *c, struct peer *p, const struct net_message *m);
+void peer_added(struct agent_core *c, const struct agent_event *e);
+void peer_revoked(struct agent_core *c, const struct agent_event *e);
+void peer_trouble(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Alignment known and, as far as we have heard, current. */
+bool peer_aligned(const struct peer *p);
+bool peer_sends(const struct peer *p); /* its rows, as it says */
+bool peer_nothing_shared(const struct peer *p);
+/* Put the alignment in place; slots are copied. */
+void peer_align(struct peer *p, const uint8_t ours[32], const uint8_t theirs[32],
+		const uint8_t digest[32], const struct store_slot *slots, uint32_t n);
+/* When we may propose a session to it. */
+uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p);
+/* The peer whose signal is next, NULL if none can be served now; *wait_ms is when
+ * another look pays (UINT64_MAX: not before something happens). */
+struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms);
+void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial);
+void peer_queue_drop(struct agent_core *c, struct peer *p); /* commits */
+void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms);
+/* A session came to nothing in which we waited for it for so many ms: others and our own work
+ * first, for longer each time. */
+void peer_rest(struct agent_core *c, struct peer *p, uint64_t theirs_ms);
+/* Somebody who has cost others less waits for us to be free. */
+bool peer_yields(const struct agent_core *c, const struct peer *p);
+/* The partner has had our tables of this serial: again at once when they are better, else ever
+ * later. */
+void peer_note_sent(struct agent_core *c, struct peer *p, uint64_t serial);
+/* How long it has to wait before it may be our host; 0: not at all. */
+uint64_t peer_must_wait(const struct agent_core *c, const struct peer *p);
+void peers_signal_all(struct agent_core *c);
+/* Those that we deferred hear that we are free, so that they need not guess when. */
+void peers_signal_pending(struct agent_core *c);
+
+/* ---- peers_hello.c ---- */
+
+void peer_say_hello(struct agent_core *c, struct peer *p);
+void peer_say_changes(struct agent_core *c); /* who is linked hears what has changed of our HELLO */
+
+/* ---- receive.c ---- */
+
+void receive_message(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n);
+
+/* ---- conduct.c ---- */
+
+/* The one place where messages are decoded; false: it can't be read, which is held against p. */
+bool conduct_decode(struct agent_core *c, struct peer *p, const uint8_t *bytes, size_t n,
+		    struct net_message *m);
+void conduct_unreadable(struct agent_core *c, struct peer *p, const struct err *e);
+void conduct_say_rest(struct agent_core *c, struct peer *p); /* for the owner: its link rests ... */
+void conduct_say_out(struct peer *p);			     /* ... or it is revoked */
+
+/* The partner has done what no honest agent does: its link goes before anything else is heard of
+ * it. */
+void conduct_breach(struct agent_core *c, struct peer *p, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Close the links of those that broke the protocol, open those that have rested. */
+void peers_links_rest(struct agent_core *c);
+void conduct_clear(struct peer *p); /* the owner wants it */
+void conduct_load(struct peer *p);  /* its count is as it is on disk */
+
+/* ---- gossip.c ---- */
+
+void gossip_load(struct agent_core *c, const struct store_core *saved);
+void gossip_release(struct agent_core *c);
+void gossip_send(struct agent_core *c, struct peer *p);
+void gossip_members(struct agent_core *c, struct peer *p, const struct net_message *m);
+
+/* ---- intersect.c ---- */
+
+/* Of a partner in one intersection, when we put in `ours`. */
+size_t intersect_names_max(const struct agent_core *c, size_t ours);
+/* How long no intersection with p may begin; 0: one may now. */
+uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p);
+void intersect_load(struct agent_core *c, const struct store_core *saved);
+void intersect_start(struct agent_core *c); /* the event START: the time is known */
+void intersect_begun(struct session *s);    /* our points are about to leave; commits */
+/* The intersection is over, so many names are shared: adds to the batch, tells the owner. */
+void intersect_done(struct session *s, struct store_batch *b, uint64_t shared);
+
+#endif

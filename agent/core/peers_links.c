@@ -1,0 +1,302 @@
+/* agent/core/peers_links.c - links to the others come and go: greetings, the owner's list, and the
+ * links of those that broke the protocol. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/best_internal.h"
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
+#include "agent/core/session_internal.h"
+
+/* ---- up and down ---- */
+
+void peer_writable(struct agent_core *c, struct peer *p)
+{
+	struct session *s = session_with(c, p);
+
+	if (!peer_send_waiting(c, p))
+		return;
+	if (s != NULL) {
+		conversation_drive(s);
+	}
+	rounds_writable(c, p);
+}
+
+void peer_link_up(struct agent_core *c, struct peer *p)
+{
+	if (p->linked)
+		peer_link_down(c, p);
+	handback_link_down(p); /* also where its owner revoked it meanwhile */
+	p->linked = true;
+	p->greeted = false;
+	peer_say_hello(c, p);
+}
+
+void peer_link_down(struct agent_core *c, struct peer *p)
+{
+	p->linked = p->greeted = false;
+	message_queue_release(&p->outbox);
+	handback_link_down(p);
+	session_link_down(c, p);
+	rounds_lost(c, p);
+}
+
+/* ---- HELLO ---- */
+
+static void commit_peer(struct agent_core *c, const struct peer *p)
+{
+	struct store_batch b = { 0 };
+
+	store_batch_peer(&b, &p->info);
+	core_commit(c, &b, NULL);
+}
+
+/* Nobody's key so far, ours included. */
+static bool may_sign_with(const struct agent_core *c, const uint8_t sign[32])
+{
+	if (memcmp(sign, c->sign_public, 32) == 0 || sodium_is_zero(sign, 32))
+		return false;
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (memcmp(c->peers[i]->info.sign_key, sign, 32) == 0)
+			return false;
+	return true;
+}
+
+/* A peer that was listed by its X25519 key alone says itself with which key it signs;
+ * the link proves that it is the peer who says so.  From now on it is that key. */
+static void learn_sign_key(struct agent_core *c, struct peer *p, const uint8_t sign[32],
+			   const char *name)
+{
+	memcpy(p->info.sign_key, sign, 32);
+	if (p->info.name[0] == '\0')
+		snprintf(p->info.name, sizeof(p->info.name), "%s", name);
+	ledger_chain_release(&p->chain);
+	ledger_chain_init(&p->chain, c->sign_public, sign);
+	commit_peer(c, p);
+}
+
+static bool clock_differs(int64_t off_ms)
+{
+	return off_ms > AGENT_CLOCK_OFF_MS || off_ms < -AGENT_CLOCK_OFF_MS;
+}
+
+/* No clock decides anything here, but the entries of the ledger bear its time. */
+static void hear_clock(struct agent_core *c, struct peer *p, int64_t theirs_ms)
+{
+	int64_t off_ms = theirs_ms - c->wall_ms;
+
+	if (clock_differs(off_ms) && (!p->greeted || !clock_differs(p->clock_off_ms)))
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, 0,
+			    "the clock of %.60s is %lld minutes %s ours: one of the two is wrong, "
+			    "and auditors read both",
+			    p->info.name, llabs((long long)off_ms) / 60000,
+			    off_ms > 0 ? "ahead of" : "behind");
+	p->clock_off_ms = off_ms;
+}
+
+/* The partner speaks our version, and all that its HELLO says can be; else its owner or ours hears
+ * why. */
+static bool hello_holds(struct agent_core *c, struct peer *p, const struct net_message *m)
+{
+	const struct net_hello *h = &m->hello;
+	struct err e = m->wrong;
+
+	if ((e.code == 0 || h->version != 0) && h->version != AGENT_PROTOCOL) {
+		peer_trouble(c, p, ERR_VERSION,
+			     "speaks protocol %llu and we speak %d: update the older one",
+			     (unsigned long long)h->version, AGENT_PROTOCOL);
+		return false;
+	}
+	if (e.code == 0)
+		rounds_check_hello(c, h, &e);
+	if (e.code != 0)
+		conduct_breach(c, p, e.code, "sent a wrong HELLO: %.150s", e.text);
+	return e.code == 0;
+}
+
+static bool signs_as_listed(struct agent_core *c, struct peer *p, const struct net_hello *h)
+{
+	if (sodium_is_zero(p->info.sign_key, 32) && may_sign_with(c, h->sign_key))
+		learn_sign_key(c, p, h->sign_key, h->name);
+	if (memcmp(h->sign_key, p->info.sign_key, 32) == 0)
+		return true;
+	peer_trouble(c, p, ERR_IDENTITY,
+		     "signs with another key than it was listed with: revoke it, or ask "
+		     "its owner for a new invitation");
+	return false;
+}
+
+static void hear_serial(struct agent_core *c, struct peer *p, uint64_t serial)
+{
+	if (in_rounds(c) || p->other_mode)
+		return;
+	if (!peer_sends(p)) {
+		peer_queue_drop(c, p);
+		return;
+	}
+	if (serial < p->used_serial) /* it started over with older tables */
+		p->used_serial = 0;
+	if (serial > p->used_serial)
+		peer_queue_put(c, p, serial);
+}
+
+/* A message that was repeated or comes late does no harm: what HELLO says is
+ * only what the peer offers at most.  Nothing of it is taken that is wrong in any part. */
+void peer_hello(struct agent_core *c, struct peer *p, const struct net_message *m)
+{
+	const struct net_hello *h = &m->hello;
+
+	if (!hello_holds(c, p, m) || !signs_as_listed(c, p, h))
+		return;
+	handback_take_hello(p, h);
+	rounds_take_hello(c, p, h);
+	if (p->info.name[0] == '\0')
+		snprintf(p->info.name, sizeof(p->info.name), "%s", h->name);
+	if (h->has_clock_ms) /* agents before it say none */
+		hear_clock(c, p, h->clock_ms);
+	if (!p->greeted)
+		gossip_send(c, p);
+	p->greeted = true;
+	p->roles = h->has_roles ? (enum config_roles)h->roles : CONFIG_BOTH_ROLES;
+	memcpy(p->version_theirs, h->names, 32);
+	handback_greeted(c, p);
+	rounds_check_mode(c, p);
+	rounds_here(c, p);
+	if (rounds_greets_again(c, p))
+		peer_say_hello(c, p);
+	hear_serial(c, p, h->serial);
+}
+
+/* ---- the owner's commands ---- */
+
+void peer_added(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+	struct store_peer info = { .status = STORE_LISTED };
+	bool full = (p == NULL || !peer_listed(p)) && peers_listed(c) >= AGENT_PEERS_MAX;
+
+	if (memcmp(e->peer, c->key, AGENT_KEY) == 0 || full) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+			    "this peer can't be listed: %s",
+			    full ? "there are as many partners as can be: fkge peer revoke"
+				 : "it is us");
+		return;
+	}
+	memcpy(info.key, e->peer, 32);
+	memcpy(info.sign_key, e->sign, 32);
+	snprintf(info.name, sizeof(info.name), "%s", e->name ? e->name : "");
+	snprintf(info.address, sizeof(info.address), "%s", e->address ? e->address : "");
+	if (p && sodium_is_zero(e->sign, 32)) /* accepted again by its key alone */
+		memcpy(info.sign_key, p->info.sign_key, 32);
+	if (p && sodium_is_zero(p->info.sign_key, 32) && !sodium_is_zero(e->sign, 32)) {
+		ledger_chain_release(&p->chain);
+		ledger_chain_init(&p->chain, c->sign_public, e->sign);
+	} else if (p && memcmp(p->info.sign_key, info.sign_key, 32) != 0) {
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_IDENTITY,
+			    "%s is known with another signing key", p->info.name);
+		return;
+	}
+	if (p == NULL)
+		p = peer_new(c, &info);
+	else /* its aliases may have been read only now */
+		peer_names_version(c, p);
+	p->info = info;
+	p->trouble[0] = '\0';
+	conduct_clear(p);
+	p->cost_ms = 0;
+	if (latest_keeps(c)) /* it may bring what the others have not: an agent at rest wakes */
+		c->worse = 0;
+	commit_peer(c, p);
+	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+}
+
+/* The peer is no partner any more: everything under way with it ends. */
+static void peer_end(struct agent_core *c, struct peer *p)
+{
+	rounds_lost(c, p);
+	peer_queue_drop(c, p);
+	p->info.status = STORE_REVOKED;
+	p->linked = p->greeted = false;
+	message_queue_release(&p->outbox);
+	commit_peer(c, p);
+}
+
+void peer_revoked(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+
+	if (p == NULL || !peer_listed(p))
+		return;
+	if (session_with(c, p) != NULL)
+		session_abort(session_with(c, p), true, ERR_REFUSED, "revoked by the owner");
+	peer_end(c, p);
+	c->io.disconnect(c->io.ctx, p->info.key);
+}
+
+/* ---- links of those that broke the protocol ---- */
+
+static void put_out(struct agent_core *c, struct peer *p)
+{
+	conduct_say_out(p);
+	core_notice(c, AGENT_NOTICE_OUT, p, p->conduct.code, "%.60s: %s",
+		    p->info.name[0] != '\0' ? p->info.name : "a peer", p->trouble);
+	peer_end(c, p);
+}
+
+static void keep_conduct(struct agent_core *c)
+{
+	struct store_batch b = { 0 };
+
+	core_record_add(c, &b);
+	core_commit(c, &b, NULL);
+}
+
+static void shut(struct agent_core *c, struct peer *p)
+{
+	c->io.disconnect(c->io.ctx, p->info.key);
+	peer_link_down(c, p);
+	p->conduct.announced = true;
+	if (p->conduct.breaches >= BREACHES_MAX)
+		put_out(c, p);
+	else
+		conduct_say_rest(c, p);
+	keep_conduct(c);
+}
+
+static void open_again(struct agent_core *c, struct peer *p)
+{
+	p->conduct.shut = p->conduct.announced = false;
+	if (peer_listed(p))
+		c->io.connect(c->io.ctx, p->info.key, p->info.address);
+}
+
+void peers_links_rest(struct agent_core *c)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (!p->conduct.shut)
+			continue;
+		if (!p->conduct.announced)
+			shut(c, p);
+		if (c->now_ms >= p->conduct.until_ms)
+			open_again(c, p);
+		else if (p->conduct.until_ms < next)
+			next = p->conduct.until_ms;
+	}
+	if (next == c->rest_due_ms)
+		return;
+	c->rest_due_ms = next;
+	if (next == UINT64_MAX)
+		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_REST);
+	else
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_REST, next - c->now_ms);
+}

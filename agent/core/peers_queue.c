@@ -1,0 +1,142 @@
+/* agent/core/peers_queue.c - signals: "my best has improved", and the queue of those that came,
+ * from which what_next() takes the next host's session. */
+#include <string.h>
+
+#include "agent/core/best_internal.h"
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
+
+bool peer_queue_hosts(const struct agent_core *c)
+{
+	return c->config->federation.roles != CONFIG_CLIENT_ONLY && !latest_rests(c) &&
+	       (c->config->federation.max_rounds == 0 ||
+		c->rounds < c->config->federation.max_rounds);
+}
+
+/* ---- ours ---- */
+
+static void signal_one(struct agent_core *c, struct peer *p)
+{
+	struct net_signal b = { .serial = c->signal_serial };
+
+	p->signal_pending = false;
+	if (!p->linked || peer_offered(c) == 0 || p->roles == CONFIG_CLIENT_ONLY ||
+	    peer_nothing_shared(p))
+		return;
+	peer_say(c, p, NET_MSG_SIGNAL, NULL, NET_BODY_signal, &b);
+}
+
+void peers_signal_all(struct agent_core *c)
+{
+	c->must_signal = false;
+	c->signal_serial = c->served_serial;
+	for (size_t i = 0; i < c->n_peers; i++)
+		signal_one(c, c->peers[i]);
+}
+
+void peers_signal_pending(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->signal_pending && session_with(c, c->peers[i]) == NULL)
+			signal_one(c, c->peers[i]);
+}
+
+/* ---- theirs: one entry a peer, oldest first, on disk ---- */
+
+/* The partner is there and has something: no more waiting, unless it says so all the time. */
+static void hurry(struct agent_core *c, struct peer *p)
+{
+	if (c->now_ms < p->hurry_ms)
+		return;
+	p->hurry_ms = c->now_ms + (in_rounds(c) ? 1 : 8) * c->terms.retry_min_ms;
+	p->not_before_ms = c->now_ms;
+	p->failures = 0;
+}
+
+void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
+{
+	struct store_batch b = { 0 };
+
+	if (!peer_queue_hosts(c) || peer_nothing_shared(p))
+		return;
+	if (serial > p->signalled)
+		p->signalled = serial;
+	hurry(c, p);
+	if (p->queued)
+		return;
+	p->queued = true;
+	p->queue_position = ++c->next_queue_position;
+	store_batch_signal(&b, p->info.key, c->wall_ms);
+	core_commit(c, &b, NULL);
+}
+
+void peer_queue_drop(struct agent_core *c, struct peer *p)
+{
+	struct store_batch b = { 0 };
+
+	if (!p->queued)
+		return;
+	p->queued = false;
+	store_batch_unsignal(&b, p->info.key);
+	core_commit(c, &b, NULL);
+}
+
+void peer_queue_later(struct agent_core *c, struct peer *p, uint64_t at_least_ms)
+{
+	uint64_t ms = peer_backoff_ms(c, p->failures);
+
+	if (at_least_ms > c->terms.retry_max_ms)
+		at_least_ms = c->terms.retry_max_ms;
+	p->failures++;
+	p->not_before_ms = c->now_ms + core_jitter(c, ms > at_least_ms ? ms : at_least_ms);
+}
+
+void peer_signal(struct agent_core *c, struct peer *p, const struct net_message *m)
+{
+	uint64_t serial = m->signal.serial;
+
+	if (m->wrong.code != 0)
+		return;
+	if (in_rounds(c))
+		hurry(c, p); /* it is free */
+	else if (serial > p->used_serial && !p->other_mode && peer_sends(p))
+		peer_queue_put(c, p, serial);
+}
+
+/* Names that are not as they were compared need another intersection first. */
+uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t from = p->not_before_ms > p->rest_ms ? p->not_before_ms : p->rest_ms;
+	uint64_t names = c->now_ms + intersect_wait_ms(c, p);
+
+	return !peer_aligned(p) && names > from ? names : from;
+}
+
+struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms)
+{
+	struct peer *next = NULL;
+
+	*wait_ms = UINT64_MAX;
+	if (!peer_queue_hosts(c) || handback_blocks(c))
+		return NULL;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+		uint64_t from = peer_proposed_from(c, p);
+
+		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) ||
+		    handback_waits(c, p) || session_with(c, p) != NULL)
+			continue;
+		if (from > c->now_ms) {
+			if (from - c->now_ms < *wait_ms)
+				*wait_ms = from - c->now_ms;
+		} else if (next == NULL || p->cost_ms < next->cost_ms ||
+			   (p->cost_ms == next->cost_ms &&
+			    p->queue_position < next->queue_position)) {
+			next = p;
+		}
+	}
+	return next;
+}

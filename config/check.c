@@ -1,0 +1,366 @@
+/* config/check.c - limits of single keys, and the rules that concern more than one. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/table_internal.h"
+#include "dp/lattice.h"
+#include "dp/pld.h"
+#include "dp/release.h"
+#include "dp/subsampled.h"
+
+struct check {
+	const struct config *c;
+	const char *where; /* what stands for a file where there is none */
+	struct err *e;
+};
+
+/* ---- errors name the key, and where it stands ---- */
+
+/* Of the key, or of the first key of the section, that this word names; 0: it names none that the
+ * file has. */
+static uint32_t line_of_word(const struct config_source *s, const char *word)
+{
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+		size_t n = k->section != NULL ? strlen(k->section) : 0;
+
+		if (s->line[i] == 0 || strncmp(word, k->section != NULL ? k->section : "", n) != 0)
+			continue;
+		if ((n == 0 && strcmp(word, k->name) == 0) ||
+		    (n > 0 && word[n] == '.' && strcmp(word + n + 1, k->name) == 0) ||
+		    (n > 0 && word[n] == '\0' && strchr(word, '.') != NULL))
+			return s->line[i];
+	}
+	return 0;
+}
+
+/* Of the first key in this text that the file has; 0: it has none of them. */
+static uint32_t line_of_text(const struct config_source *s, const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_.";
+
+	while (s != NULL && *text != '\0') {
+		size_t n = strspn(text, letters);
+		uint32_t line;
+		char word[64];
+
+		if (n == 0) {
+			text++;
+			continue;
+		}
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		line = line_of_word(s, word);
+		if (line != 0)
+			return line;
+		text += n;
+	}
+	return 0;
+}
+
+static int refuse(const struct check *k, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The keys by their whole names: that of the first one which the file has is the line. */
+static int refuse(const struct check *k, const char *fmt, ...)
+{
+	const struct config_source *s = k->c->source;
+	char text[ERR_TEXT_MAX];
+	uint32_t line;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	line = line_of_text(s, text);
+	if (line != 0)
+		return err_set(k->e, ERR_USAGE, "%s:%u: %s", s->where, line, text);
+	return err_set(k->e, ERR_USAGE, "%s: %s", k->where, text);
+}
+
+/* ---- limits ---- */
+
+static int check_limits(const struct check *k)
+{
+	for (size_t i = 0; i < CONFIG_KEYS; i++) {
+		const struct config_key *key = &config_keys[i];
+		struct buf allowed = { 0 };
+
+		if (config_key_within(k->c, key))
+			continue;
+		config_key_allowed(&allowed, key);
+		refuse(k, "%s%s%s: its value is not allowed; allowed: %s",
+		       key->section != NULL ? key->section : "", key->section != NULL ? "." : "",
+		       key->name, (const char *)allowed.base);
+		buf_release(&allowed);
+		return ERR_USAGE;
+	}
+	return 0;
+}
+
+/* ---- model and training ---- */
+
+static int check_model(const struct check *k)
+{
+	const struct config *c = k->c;
+	struct err why = { 0 };
+
+	if (c->model.rel_dim != 0 && c->model.rel_dim != c->model.dim &&
+	    !config_model(c)->own_rel_dim)
+		return refuse(k,
+			      "model.rel_dim (%u): relations of %s are in the space of the "
+			      "entities (model.dim %u); leave it out",
+			      c->model.rel_dim, c->model.kind, c->model.dim);
+	if (kge_train_check(&c->train.kge, &why) != 0)
+		return refuse(k, "%s", why.text);
+	return 0;
+}
+
+/* Private training is worth what the least private thing is that leaves the agent. */
+static int check_private(const struct check *k)
+{
+	const struct config *c = k->c;
+	struct dp_subsampled m = { c->train.kge.dp.rate, config_dp_noise(c) };
+	struct err why = { 0 };
+
+	if (!(c->train.kge.dp.epsilon > 0))
+		return 0;
+	if (c->federation.neighbours)
+		return refuse(k, "federation.neighbours sends edges of the graph as they are, "
+				 "which train.dp is there to hide: turn one of them off");
+	if (c->federation.control)
+		return refuse(k, "federation.control trains without noise, and train.dp promises "
+				 "that nothing does; take one of them out");
+	if (isinf(m.noise))
+		return refuse(k,
+			      "train.dp: no noise is enough for %u epochs within epsilon %g at "
+			      "delta %g: lower train.epochs or train.dp.rate",
+			      c->train.epochs, c->train.kge.dp.epsilon, c->train.kge.dp.delta);
+	if (dp_subsampled_check(&m, &why) != 0)
+		return refuse(k, "train.dp.%s", why.text);
+	return 0;
+}
+
+/* ---- sessions ---- */
+
+/* As agent/core/conversation.c decides it. */
+static bool relations_travel(const struct config *c)
+{
+	const struct kge_model *m = config_model(c);
+
+	return m->relation_floats(c->model.dim,
+				  c->model.rel_dim ? c->model.rel_dim : c->model.dim) ==
+	       m->entity_floats(c->model.dim);
+}
+
+static int check_sessions(const struct check *k)
+{
+	const struct config *c = k->c;
+
+	if (c->federation.session_s < c->federation.lease_s)
+		return refuse(k,
+			      "federation.session_s (%g) is below federation.lease_s (%g): a "
+			      "session would be over before its peer can be called silent; raise "
+			      "the first or lower the second",
+			      c->federation.session_s, c->federation.lease_s);
+	if (c->federation.psk_file[0] == '\0' && c->federation.accept == CONFIG_ACCEPT_INVITED)
+		return refuse(k, "federation.accept invited needs federation.psk_file: the secret "
+				 "is what shows that somebody was invited");
+	if (c->federation.share == CONFIG_SHARE_RELATIONS && !relations_travel(c))
+		return refuse(k,
+			      "federation.share relations: relation rows of %s (model.kind) are "
+			      "not like entity rows, so they cannot be translated; say entities",
+			      c->model.kind);
+	return 0;
+}
+
+/* Settings that a session would refuse. */
+static int check_ppat(const struct check *k)
+{
+	const struct config *c = k->c;
+	struct err why = { 0 };
+	struct ppat_config t;
+	uint32_t teachers = config_teachers(c, 0), dim;
+
+	if (c->ppat.sigma > 0 && c->ppat.sigma < PPAT_SIGMA_MIN)
+		return refuse(k, "ppat.sigma (%g): 0, or %g and more", c->ppat.sigma,
+			      PPAT_SIGMA_MIN);
+	if (c->federation.translator != CONFIG_PPAT)
+		return 0;
+	dim = (uint32_t)config_model(c)->entity_floats(c->model.dim);
+	ppat_config_defaults(&t, PPAT_PPAT, 1, dim, dim);
+	t.teachers = teachers;
+	t.batch = c->ppat.batch;
+	t.mechanism = c->ppat.noise;
+	t.noise = config_votes_noise(c, teachers);
+	config_ppat_terms(c, &t);
+	if (ppat_config_check(&t, &why) != 0)
+		return refuse(k,
+			      "ppat.batch (%u), ppat.teachers (%u), ppat.hidden (%u) and model.dim "
+			      "(%u) do not go together: %s",
+			      c->ppat.batch, teachers, c->ppat.hidden, c->model.dim, why.text);
+	return 0;
+}
+
+/* ---- privacy ---- */
+
+static double one_release(const struct config *c, double z)
+{
+	double curve = dp_release_epsilon(DP_RELEASE_DISCRETE, z, 1, c->privacy.delta);
+
+	if (c->privacy.accountant != CONFIG_PLD)
+		return curve;
+	return fmin(curve, dp_pld_epsilon(NULL, 0, dp_pld_releases(DP_RELEASE_DISCRETE, z, 1),
+					  c->privacy.delta));
+}
+
+static int check_releases(const struct check *k)
+{
+	const struct config *c = k->c;
+	double z, one;
+
+	if (c->federation.translator != CONFIG_MAP && !c->privacy.noisy_rows)
+		return 0;
+	z = config_release_noise(c);
+	if (!(z >= DP_MULTIPLIER_MIN && z <= DP_MULTIPLIER_MAX))
+		return refuse(k,
+			      "privacy.release_epsilon (%g) at privacy.delta %g, or "
+			      "privacy.release_noise (%g), means noise of %g times the "
+			      "sensitivity; allowed are %g to %g",
+			      c->privacy.release_epsilon, c->privacy.delta,
+			      c->privacy.release_noise, z, DP_MULTIPLIER_MIN, DP_MULTIPLIER_MAX);
+	if (z * c->privacy.release_clip > PPAT_SIZE_MAX)
+		return refuse(k,
+			      "privacy.release_clip (%g) times the noise of %g "
+			      "(privacy.release_noise, privacy.release_epsilon) is above %g",
+			      c->privacy.release_clip, z, PPAT_SIZE_MAX);
+	one = one_release(c, z);
+	if (!(one <= c->privacy.epsilon_per_peer))
+		return refuse(k,
+			      "privacy.release_epsilon (%g), privacy.release_noise (%g): one "
+			      "release costs epsilon %.3g, and privacy.epsilon_per_peer is %g: no "
+			      "session could be; raise it, or lower release_epsilon",
+			      c->privacy.release_epsilon, c->privacy.release_noise, one,
+			      c->privacy.epsilon_per_peer);
+	return 0;
+}
+
+static int check_privacy(const struct check *k)
+{
+	const struct config *c = k->c;
+
+	if (c->privacy.epsilon_total < c->privacy.epsilon_per_peer)
+		return refuse(k,
+			      "privacy.epsilon_total (%g) is below privacy.epsilon_per_peer (%g): "
+			      "raise the first or lower the second",
+			      c->privacy.epsilon_total, c->privacy.epsilon_per_peer);
+	if (c->privacy.accountant == CONFIG_GNMAX && c->ppat.noise != PPAT_GAUSSIAN)
+		return refuse(k, "privacy.accountant gnmax needs ppat.noise gaussian (not with "
+				 "ppat.mode paper)");
+	return check_releases(k);
+}
+
+/* A frame is of the tables that rounds go on from, and of rows that nothing has changed. */
+static int check_frame(const struct check *k)
+{
+	const struct config *c = k->c;
+
+	if (c->federation.frame != CONFIG_FRAME_COMMON || c->federation.mode == CONFIG_ROUNDS)
+		return 0;
+	if (c->federation.after != CONFIG_AFTER_KEEP)
+		return refuse(k, "federation.frame common needs federation.after keep: tables that "
+				 "are restored after a round stay in the frame of before");
+	if (c->federation.translator != CONFIG_PROCRUSTES)
+		return refuse(k, "federation.frame common needs federation.translator procrustes");
+	if (c->privacy.noisy_rows)
+		return refuse(k, "federation.frame common does not go with privacy.noisy_rows: it "
+				 "is for rows as they are; take one of them out");
+	if (c->federation.unit_rows || c->federation.center_rows)
+		return refuse(k, "federation.frame common does not go with federation.unit_rows "
+				 "and center_rows: it is for rows as they are");
+	if (c->federation.roles == CONFIG_HOST_ONLY)
+		return refuse(k, "federation.frame common does not go with federation.roles host: "
+				 "the frame that a host names says whether its rows agreed with a "
+				 "partner's; take one of them out");
+	if (c->federation.neighbours)
+		return refuse(k, "federation.frame common does not go with federation.neighbours: "
+				 "they have no frame; take one of them out");
+	return 0;
+}
+
+/* ---- rounds ---- */
+
+int config_check_method(const struct config *c, const struct fed_settings *settings, struct err *e)
+{
+	struct fed_settings s = *settings;
+	struct kge_emb *one;
+	struct fed_part *part;
+	struct rng rng;
+	struct err why = { 0 };
+	int rc;
+
+	s.ent_floats = s.rel_floats = 1; /* known when there are tables */
+	if (fed_settings_check(&s, e) != 0)
+		return e->code;
+	rng_seed(&rng, 1);
+	one = config_tables(c, 1, 1, &rng);
+	rc = fed_part_new(&part, &s, one, 1, &why);
+	fed_part_free(part);
+	kge_emb_free(one);
+	if (rc == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s: change model.dim, or the method's constants", why.text);
+}
+
+/* Rows leave as they are, or in sums; nothing of that is on the ledger. */
+static int check_uncharged(const struct check *k)
+{
+	const struct config *c = k->c;
+
+	if (c->train.kge.dp.epsilon > 0)
+		return refuse(k, "federation.mode rounds does not go with train.dp: rows leave in "
+				 "rounds, and nothing charges for that; take one of them out");
+	if (c->federation.roles != CONFIG_BOTH_ROLES)
+		return refuse(k, "federation.mode rounds does not go with federation.roles: in "
+				 "rounds everybody sends rows and takes rows in; say both, or "
+				 "pairs");
+	if (c->privacy.noisy_rows)
+		return refuse(k, "federation.mode rounds does not go with privacy.noisy_rows: "
+				 "rows leave in rounds without noise, and nothing charges for "
+				 "that; take one of them out");
+	return 0;
+}
+
+static int check_rounds(const struct check *k)
+{
+	static const char masks[] = "rounds.secret_bits, rounds.secret_clip: ";
+	const struct config *c = k->c;
+	struct fed_settings s;
+	struct err why = { 0 };
+
+	if (c->federation.mode != CONFIG_ROUNDS)
+		return 0;
+	config_fed_settings(c, &s);
+	if (config_check_method(c, &s, &why) != 0) /* "method NAME: ...", or of masks */
+		return refuse(k, "%s%s", strncmp(why.text, "method ", 7) == 0 ? "rounds." : masks,
+			      why.text);
+	if (s.topology == FED_HOSTED && c->rounds.host[0] == '\0')
+		return refuse(k, "rounds.topology hosted needs rounds.host: the id or name of a "
+				 "peer, or own");
+	return check_uncharged(k);
+}
+
+int config_check(const struct config *c, const char *where, struct err *e)
+{
+	static int (*const checks[])(const struct check *k) = { check_limits,  check_model,
+								check_privacy, check_sessions,
+								check_ppat,    check_frame,
+								check_rounds,  check_private };
+	const struct check k = { c, where, e };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && rc == 0; i++)
+		rc = checks[i](&k);
+	return rc;
+}

@@ -1,0 +1,213 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "config/settings.h"
+#include "dp/pld.h"
+#include "dp/release.h"
+#include "dp/subsampled.h"
+#include "kge/dp_train.h"
+
+/* ---- time ---- */
+
+uint64_t config_ms(double seconds)
+{
+	return (uint64_t)(seconds * 1000.0 + 0.5);
+}
+
+/* ---- votes and releases ---- */
+
+uint32_t config_teachers(const struct config *c, uint64_t rows)
+{
+	uint64_t t = rows / 50;
+
+	return c->ppat.teachers > 0 ? c->ppat.teachers : t < 4 ? 4 : t > 250 ? 250 : (uint32_t)t;
+}
+
+double config_votes_noise(const struct config *c, uint32_t teachers)
+{
+	if (c->ppat.noise == PPAT_LAPLACE)
+		return c->ppat.lambda;
+	return c->ppat.sigma > 0 ? c->ppat.sigma : ppat_config_sigma(teachers);
+}
+
+double config_release_noise(const struct config *c)
+{
+	if (c->privacy.release_noise > 0)
+		return c->privacy.release_noise;
+	if (c->privacy.accountant == CONFIG_PLD)
+		return dp_pld_release_multiplier(DP_RELEASE_DISCRETE, c->privacy.release_epsilon,
+						 c->privacy.delta);
+	return dp_release_multiplier(DP_RELEASE_DISCRETE, c->privacy.release_epsilon,
+				     c->privacy.delta);
+}
+
+/* ---- rounds ---- */
+
+uint32_t config_min_members(const struct config *c)
+{
+	return c->rounds.min_members > c->rounds.min_holders ? c->rounds.min_members
+							     : c->rounds.min_holders;
+}
+
+void config_fed_settings(const struct config *c, struct fed_settings *out)
+{
+	fed_settings_init(out, fed_method_find(c->rounds.method));
+	memcpy(out->value, c->rounds.value, sizeof(out->value));
+	out->topology = c->rounds.topology;
+	out->min_holders = c->rounds.min_holders;
+	out->join_ms = (uint32_t)config_ms(c->rounds.join_s);
+	out->train_ms = (uint32_t)config_ms(c->rounds.train_s);
+	out->stage_ms = (uint32_t)config_ms(c->rounds.stage_s);
+	out->secret_bits = (uint32_t)c->rounds.secret * 32;
+	out->secret_clip = c->rounds.secret_clip;
+}
+
+/* ---- ppat ---- */
+
+void config_ppat_terms(const struct config *c, struct ppat_config *t)
+{
+	t->student = c->federation.student;
+	t->teacher_hidden = t->student_hidden = c->ppat.hidden;
+	t->steps = c->ppat.steps;
+	if (c->ppat.mode == PPAT_MODE_BUDGET)
+		ppat_config_budget(t, c->ppat.pool, c->ppat.teacher_steps, c->ppat.student_steps,
+				   c->ppat.generator_steps);
+	t->lr = c->ppat.lr;
+	t->momentum = c->ppat.momentum;
+	t->beta = c->ppat.beta;
+	t->reserve_labels =
+		c->privacy.reserve_labels > t->batch ? c->privacy.reserve_labels : t->batch;
+	if (c->federation.unit_rows)
+		t->scale = PPAT_SCALE_UNIT;
+}
+
+void config_fix_paper(struct config *c)
+{
+	if (c->ppat.mode != PPAT_MODE_PAPER)
+		return;
+	c->ppat.teachers = 4;
+	c->ppat.noise = PPAT_LAPLACE;
+	c->ppat.lambda = 0.05;
+	c->ppat.batch = 32;
+	c->ppat.pool = 0;
+	c->ppat.teacher_steps = c->ppat.student_steps = c->ppat.generator_steps = 1;
+}
+
+/* ---- model, training, scores ---- */
+
+const struct kge_model *config_model(const struct config *c)
+{
+	return kge_model_find(c->model.kind);
+}
+
+/* At 10, which suits L1, models with the L2 distance hardly learn. */
+double config_gamma(const struct config *c)
+{
+	if (c->model.gamma > 0)
+		return c->model.gamma;
+	return config_model(c)->metric == KGE_L2 ? 1 : 10;
+}
+
+int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
+{
+	struct kge_emb shape = kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+					     (float)config_gamma(c), n_ent, n_rel);
+	double bytes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
+	const char *lower = shape.model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
+	const double gib = 1 << 30;
+
+	if (bytes > most)
+		return err_set(e, ERR_USAGE,
+			       "model.dim: %s has %zu numbers for each of %u entities and %zu for "
+			       "each of %u relations here; training them takes %.1f GiB of memory, "
+			       "and there are %.1f: lower %s",
+			       shape.model->name, shape.ent_floats, n_ent, shape.rel_floats, n_rel,
+			       bytes / gib, most / gib, lower);
+	return kge_train_check_size(&c->train.kge, n_ent, e);
+}
+
+struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct rng *r)
+{
+	struct kge_emb *tables = kge_emb_new_dims(config_model(c), c->model.dim, c->model.rel_dim,
+						  (float)config_gamma(c), n_ent, n_rel, r);
+
+	if (c->train.kge.dp.epsilon > 0)
+		kge_dp_first_rows(tables, NULL, NULL);
+	return tables;
+}
+
+bool config_fits(const struct config *c, const struct kge_emb *tables)
+{
+	uint32_t rel_dim = c->model.rel_dim > 0 ? c->model.rel_dim : c->model.dim;
+
+	return strcmp(tables->model->name, c->model.kind) == 0 && tables->dim == c->model.dim &&
+	       tables->rel_dim == rel_dim;
+}
+
+const struct kge_protocol *config_protocol(const struct config *c)
+{
+	return kge_protocol_find(c->eval.protocol);
+}
+
+double config_dp_noise(const struct config *c)
+{
+	const struct kge_dp_config *dp = &c->train.kge.dp;
+
+	if (!(dp->epsilon > 0) || c->train.dp_noise > 0)
+		return c->train.dp_noise;
+	return dp_subsampled_noise(dp->rate, (uint64_t)c->train.epochs * kge_dp_epoch_steps(dp),
+				   dp->epsilon, dp->delta);
+}
+
+struct kge_train_config config_training(const struct config *c)
+{
+	struct kge_train_config train = c->train.kge;
+
+	train.dp.noise = config_dp_noise(c);
+	return train;
+}
+
+void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME])
+{
+	if (c->train.kge.dp.epsilon > 0)
+		snprintf(out, CONFIG_SCORE_NAME, CONFIG_SCORE_PRIVATE);
+	else if (c->eval.valid_limit == 0)
+		snprintf(out, CONFIG_SCORE_NAME, "%s", c->eval.protocol);
+	else
+		snprintf(out, CONFIG_SCORE_NAME, "%s/%u", c->eval.protocol, c->eval.valid_limit);
+}
+
+bool config_score_is_private(const char *name)
+{
+	return strcmp(name, CONFIG_SCORE_PRIVATE) == 0 || strcmp(name, CONFIG_SCORE_ORDERED) == 0;
+}
+
+int config_address(const char *text, char host[256], uint16_t *port, struct err *e)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+	const char *begin = text;
+	char *end;
+	long p;
+
+	if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
+		begin++;
+		n -= 2;
+	} else if (n > 0 && memchr(text, ':', n) != NULL) {
+		n = 0; /* an IPv6 address needs its brackets */
+	}
+	if (n == 0 || n > 255 || colon[1] < '0' || colon[1] > '9' || !text_printable(begin, n) ||
+	    memchr(begin, ' ', n) != NULL)
+		return err_set(e, ERR_USAGE, "'%.300s' is no address: write host:port", text);
+	p = strtol(colon + 1, &end, 10);
+	if (*end != '\0' || p > 65535)
+		return err_set(e, ERR_USAGE, "'%.300s': a port is a number from 0 to 65535", text);
+	memcpy(host, begin, n);
+	host[n] = '\0';
+	*port = (uint16_t)p;
+	return 0;
+}

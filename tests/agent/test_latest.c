@@ -1,0 +1,271 @@
+/* Pairs that go on from what a round has come to (agent/core/latest.c). */
+#include "tests/test.h"
+
+#include <math.h>
+#include <sodium.h>
+
+#include "base/log.h"
+#include "tests/agent/table.h"
+
+enum { CLIENT, HOST, AWAY, DIM = 4 };
+
+static struct agent_core *core(struct table *t, size_t at)
+{
+	return t->agent[at].core;
+}
+
+static bool same(const struct kge_emb *a, const struct kge_emb *b)
+{
+	uint8_t x[32], y[32];
+
+	kge_emb_digest(a, x);
+	kge_emb_digest(b, y);
+	return memcmp(x, y, 32) == 0;
+}
+
+static double length(const struct kge_emb *m, uint32_t id)
+{
+	double sum = 0;
+
+	for (size_t j = 0; j < DIM; j++)
+		sum += (double)kge_ent(m, id)[j] * (double)kge_ent(m, id)[j];
+	return sqrt(sum);
+}
+
+/* Every row gets longer, so that it can be told which tables a row is of. */
+static int grow(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset, struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	for (size_t i = 0; i < work->n_ent * work->ent_floats; i++)
+		work->ent[i] *= 1.25F;
+	return 0;
+}
+
+static void begin(struct table *t, enum config_after after)
+{
+	table_init(t, 1);
+	for (size_t i = 0; i < AGENTS; i++) {
+		t->agent[i].config.federation.after = after;
+		t->agent[i].config.federation.local_rounds = 0;
+		t->agent[i].config.federation.patience = 0;
+		t->agent[i].config.federation.max_rounds = 4; /* each round is news to the other */
+	}
+	table_start(t);
+}
+
+static void meet(struct table *t)
+{
+	table_link(t, CLIENT, HOST, true);
+	table_run(t, t->now_ms + 60000, 100000);
+}
+
+/* The owner of the client trains; partners hear of it. */
+static void client_trains(struct table *t)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_TRAIN, .now_ms = t->now_ms };
+
+	agent_core_event(core(t, CLIENT), &e);
+	table_run(t, t->now_ms + 60000, 100000);
+}
+
+/* A round that is no better is what the next one begins with, and on disk; the best stays. */
+static void goes_on_from_what_is_no_better(void **state)
+{
+	struct table t;
+	uint64_t serial, signals;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	table_run(&t, t.now_ms + 60000, 100000); /* the first training */
+	serial = core(&t, HOST)->served_serial;
+	signals = t.agent[HOST].sent[NET_MSG_SIGNAL];
+	meet(&t);
+	assert_true(core(&t, HOST)->rounds >= 1);
+	assert_int_equal(core(&t, HOST)->served_serial, serial + core(&t, HOST)->rounds);
+	assert_true(t.agent[HOST].sent[NET_MSG_SIGNAL] >= signals + core(&t, HOST)->rounds);
+	assert_true(same(core(&t, HOST)->work, core(&t, HOST)->latest));
+	assert_false(same(core(&t, HOST)->latest, core(&t, HOST)->best));
+	assert_true(same(core(&t, HOST)->latest, t.agent[HOST].disk.latest_tables));
+	assert_true(same(core(&t, HOST)->best, t.agent[HOST].disk.tables));
+	table_release(&t);
+}
+
+static void goes_back_under_the_paper_s_rule(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_BACK);
+	meet(&t);
+	client_trains(&t);
+	assert_true(core(&t, HOST)->rounds >= 1);
+	assert_null(core(&t, HOST)->latest);
+	assert_true(same(core(&t, HOST)->work, core(&t, HOST)->best));
+	table_release(&t);
+}
+
+static void a_restart_changes_nothing(void **state)
+{
+	struct table t;
+	struct kge_emb *latest;
+	uint64_t serial;
+	uint32_t worse;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	meet(&t);
+	client_trains(&t);
+	latest = kge_emb_copy(core(&t, HOST)->latest);
+	serial = core(&t, HOST)->served_serial;
+	worse = core(&t, HOST)->worse;
+	assert_true(worse > 0);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	assert_true(same(core(&t, HOST)->latest, latest));
+	assert_true(same(core(&t, HOST)->work, latest));
+	assert_int_equal(core(&t, HOST)->served_serial, serial);
+	assert_int_equal(core(&t, HOST)->worse, worse);
+	kge_emb_free(latest);
+	table_release(&t);
+}
+
+/* Other tables in the best's place, put there by the owner: the old latest is of no more use. */
+static void the_owner_s_tables_replace_it(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	meet(&t);
+	client_trains(&t);
+	table_kill(&t, HOST);
+	t.agent[HOST].disk.tables->ent[5] += 1;
+	kge_emb_digest(t.agent[HOST].disk.tables, t.agent[HOST].disk.best.digest);
+	table_restart(&t, HOST);
+	assert_true(same(core(&t, HOST)->latest, t.agent[HOST].disk.tables));
+	assert_true(same(core(&t, HOST)->work, core(&t, HOST)->best));
+	table_release(&t);
+}
+
+/* Length of a shared row as the host has it after a session with a client whose training makes it
+ * longer and brings no better score. */
+static double length_served(enum config_after after, double *best)
+{
+	struct table t;
+	double is;
+
+	begin(&t, after);
+	t.agent[HOST].config.federation.aggregate = PPAT_REPLACE;
+	t.agent[HOST].config.federation.max_rounds = 1;
+	t.agent[CLIENT].config.federation.roles = CONFIG_CLIENT_ONLY;
+	for (size_t i = 0; i < 2; i++) {
+		table_kill(&t, i);
+		table_restart(&t, i);
+	}
+	table_run(&t, t.now_ms + 60000, 100000);
+	t.agent[CLIENT].learner.train = grow;
+	client_trains(&t); /* the client alone, and no better */
+	meet(&t);
+	assert_true(core(&t, HOST)->rounds >= 1);
+	is = length(core(&t, HOST)->latest ? core(&t, HOST)->latest : core(&t, HOST)->work, 3);
+	*best = length(core(&t, CLIENT)->best, 3);
+	table_release(&t);
+	return is;
+}
+
+/* ... of the latest tables, not of the best. */
+static void partners_get_the_latest(void **state)
+{
+	double best, is = length_served(CONFIG_AFTER_KEEP, &best);
+
+	(void)state;
+	assert_near(is / best, 1.25, 1e-4, 0);
+}
+
+static void rests_and_wakes(void **state)
+{
+	struct table t;
+	struct agent_status st;
+	uint64_t rounds;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	for (size_t i = 0; i < AGENTS; i++) {
+		table_kill(&t, i);
+		t.agent[i].config.federation.patience = 3;
+		t.agent[i].config.federation.max_rounds = 0;
+		table_restart(&t, i);
+	}
+	meet(&t); /* without patience it would go on for ever */
+	agent_core_status(core(&t, HOST), &st);
+	assert_true(st.rests);
+	assert_non_null(strstr(st.doing, "federation.patience"));
+	assert_int_equal(st.worse, 3);
+	assert_int_equal(st.queued, 0);
+	agent_status_release(&st);
+	rounds = core(&t, HOST)->rounds;
+	t.agent[HOST].improvements = 1;
+	agent_core_event(core(&t, HOST),
+			 &(struct agent_event){ .kind = AGENT_EVENT_TRAIN, .now_ms = t.now_ms });
+	table_run(&t, t.now_ms + 60000, 100000);
+	agent_core_status(core(&t, HOST), &st);
+	assert_true(core(&t, HOST)->rounds + core(&t, HOST)->lone_rounds > rounds);
+	assert_near(st.best_score, t.agent[HOST].score, 0, 0);
+	agent_status_release(&st);
+	table_release(&t);
+}
+
+/* Each score is below the one before. */
+static int falls(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	struct table_agent *s = ctx;
+
+	(void)work, (void)job;
+	*score = s->score;
+	s->score -= 0.25;
+	return 0;
+}
+
+/* The merged tables are scored before they are trained, and may be the best. */
+static void merged_tables_may_be_the_best(void **state)
+{
+	struct table t;
+	const struct agent_core *c;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	table_run(&t, t.now_ms + 60000, 100000);
+	t.agent[HOST].score = 5; /* of the merged tables */
+	t.agent[HOST].learner.evaluate = falls;
+	t.agent[HOST].learner.train = grow;
+	t.agent[HOST].config.federation.max_rounds = 1;
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	meet(&t);
+	c = core(&t, HOST);
+	assert_int_equal(c->rounds, 1);
+	assert_near(c->best_score, 5, 0, 0);
+	assert_near(t.agent[HOST].disk.latest.valid_score, 4.75, 0, 0);
+	/* trained: longer by a quarter than what was merged */
+	assert_near(length(c->latest, 3) / length(c->best, 3), 1.25, 1e-4, 0);
+	assert_int_equal(c->tried_epochs, t.agent[HOST].config.federation.epochs_per_round);
+	table_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(goes_on_from_what_is_no_better),
+		cmocka_unit_test(goes_back_under_the_paper_s_rule),
+		cmocka_unit_test(a_restart_changes_nothing),
+		cmocka_unit_test(the_owner_s_tables_replace_it),
+		cmocka_unit_test(partners_get_the_latest),
+		cmocka_unit_test(rests_and_wakes),
+		cmocka_unit_test(merged_tables_may_be_the_best),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Keys of agent.yaml that a process reads, not its core: each changes what the process does
+# (tests/config/test_keys.c has all others and looks here for these).  And what one command refuses,
+# all refuse, in the same words.
+. "$(dirname "$0")/lib.sh"
+
+a=$work/a
+base='model: {dim: 4}
+train: {epochs: 1, batch: 64, negatives: 4, threads: 1}'
+# write YAML...: agent.yaml, each argument a line
+write() {
+	printf 'name: acme\n%s\n' "$base" >"$a/agent.yaml"
+	printf '%s\n' "$@" >>"$a/agent.yaml"
+}
+# key NAME COMMAND...: what is seen of this key
+key() {
+	seen=$1
+	shift
+	ok "$seen" "$@"
+}
+# serves STATUS TEXT: a short run says this
+serves() { says "$1" "$2" -d "$a" serve --until-quiet 0.1; }
+silent() { ! grep -qF -- "$1" "$err"; }
+
+graph "$work/g.tsv" 1
+ok 'init' exits 0 -d "$a" init --name acme --listen 127.0.0.1:0
+write 'listen: 127.0.0.1:0'
+ok 'import' exits 0 -d "$a" import "$work/g.tsv"
+ok 'train' exits 0 -d "$a" train
+
+# ---- keys of the process ----
+ok 'it listens' serves 0 'listening on 127.0.0.1:0'
+write 'listen: "off"'
+key listen serves 0 'calling others only'
+write 'listen: "off"' 'federation: {accept: invited}'
+key federation.accept serves 0 'federation.key'
+write 'listen: "off"' 'federation: {accept: invited, psk_file: other.key}'
+key federation.psk_file serves 0 'other.key'
+printf '%064d\n' 7 >"$a/other.key"
+chmod 600 "$a/other.key"
+ok 'that secret is there' serves 0 started
+ok 'and found' silent other.key
+write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: own}'
+ok 'hosted by itself' serves 0 hosted
+write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: nobody}'
+key rounds.host serves 1 "rounds.host: no peer 'nobody' is known"
+
+# ---- all commands refuse the same ----
+write 'listen: "off"' 'federation:' '  session_s: 1'
+why="agent.yaml:6: federation.session_s (1) is below federation.lease_s (60)"
+for command in serve train eval doctor id 'ledger show' 'peer list'; do
+	# shellcheck disable=SC2086
+	run -d "$a" $command
+	ok "$command refuses it, with file, line and key" grep -qF -- "$why" "$err" "$out"
+done
+write 'listen: "off"' 'federation:' '  session_s: 1' '  lease_s: 1'
+ok 'both together are well' exits 0 -d "$a" id
+
+# ---- old names ----
+write 'federation:' '  rows_share: 0.5'
+ok 'an old name is read, and told' says 0 \
+	'agent.yaml:5: federation.rows_share is called federation.aligned_share now' -d "$a" id
+write 'federation:' '  rows_share: 0.5' '  aligned_share: 0.5'
+ok 'not beside the new one' says 2 'agent.yaml:6: aligned_share is given twice, as rows_share, too' -d "$a" id
+finish
