@@ -9,6 +9,16 @@
 
 /* ---- common to both ---- */
 
+static bool has_reg_only(const struct fed_part *base)
+{
+	return base->settings.value[PFEDEG_REG_ONLY] > 0;
+}
+
+static size_t anchor_bytes(const struct fed_part *base)
+{
+	return (size_t)base->emb->n_ent * base->emb->ent_floats * sizeof(float);
+}
+
 int pfedeg_init(struct fed_part *base, struct err *e)
 {
 	struct pfedeg *p = (struct pfedeg *)base;
@@ -19,6 +29,10 @@ int pfedeg_init(struct fed_part *base, struct err *e)
 	p->pairs = mem_array((size_t)FED_MEMBERS_MAX * FED_MEMBERS_MAX, sizeof(*p->pairs));
 	p->weight = mem_array(FED_MEMBERS_MAX, sizeof(*p->weight));
 	p->begin = mem_array((size_t)base->emb->n_ent * base->emb->ent_floats, sizeof(*p->begin));
+	if (has_reg_only(base)) {
+		p->k = mem_array((size_t)base->emb->n_ent * base->emb->ent_floats, sizeof(*p->k));
+		p->has_k = mem_array(base->emb->n_ent, sizeof(*p->has_k));
+	}
 	return 0;
 }
 
@@ -31,15 +45,56 @@ void pfedeg_release(struct fed_part *base)
 	free(p->pairs);
 	free(p->weight);
 	free(p->begin);
+	free(p->k);
+	free(p->has_k);
+}
+
+void pfedeg_save(const struct fed_part *base, struct buf *out)
+{
+	const struct pfedeg *p = (const struct pfedeg *)base;
+
+	if (!has_reg_only(base))
+		return;
+	buf_add(out, p->k, anchor_bytes(base));
+	for (uint32_t id = 0; id < base->emb->n_ent; id++)
+		buf_add(out, p->has_k[id] ? "\1" : "\0", 1);
+}
+
+int pfedeg_load(struct fed_part *base, const uint8_t *bytes, size_t n, struct err *e)
+{
+	struct pfedeg *p = (struct pfedeg *)base;
+	size_t table = anchor_bytes(base), want = has_reg_only(base) ? table + base->emb->n_ent : 0;
+
+	if (n != want)
+		return err_set(e, ERR_INPUT, "saved part of pfedeg: %zu bytes, where %zu belong", n,
+			       want);
+	if (n == 0)
+		return 0;
+	memcpy(p->k, bytes, table);
+	for (uint32_t id = 0; id < base->emb->n_ent; id++)
+		p->has_k[id] = bytes[table + id] != 0;
+	return 0;
+}
+
+/* |E - K| of a row without K is drawn to what it was, so the row is as free as with K = E. */
+static void place_anchors(struct pfedeg *p)
+{
+	const struct kge_emb *emb = p->base.emb;
+	size_t floats = emb->ent_floats;
+
+	memcpy(p->begin, emb->ent, anchor_bytes(&p->base));
+	for (uint32_t id = 0; p->has_k != NULL && id < emb->n_ent; id++)
+		if (p->has_k[id])
+			memcpy(p->begin + id * floats, p->k + id * floats, floats * sizeof(float));
 }
 
 int pfedeg_train(struct fed_part *base, struct fed_training *t)
 {
 	struct pfedeg *p = (struct pfedeg *)base;
-	const struct kge_emb *emb = base->emb;
-	struct kge_terms terms = { .norm = (float)base->settings.value[1], .anchor = p->begin };
+	struct kge_terms terms = { .norm = (float)base->settings.value[PFEDEG_BETA],
+				   .anchor = p->begin }; /* beta |E - K|, methods 4.3 */
 
-	memcpy(p->begin, emb->ent, (size_t)emb->n_ent * emb->ent_floats * sizeof(float));
+	place_anchors(p);
 	return fed_train_with(base, t, &terms);
 }
 
@@ -69,6 +124,8 @@ void pfedeg_choose(struct fed_part *base, unsigned stage, struct fed_items items
 
 	if (stage > 0)
 		return;
+	if (p->has_k != NULL)
+		memset(p->has_k, 0, base->emb->n_ent * sizeof(*p->has_k));
 	memset(p->affinity, 0, FED_MEMBERS_MAX * sizeof(*p->affinity));
 	memset(p->shared, 0, FED_MEMBERS_MAX * sizeof(*p->shared));
 	memset(p->weight, 0, FED_MEMBERS_MAX * sizeof(*p->weight));
@@ -121,11 +178,18 @@ bool pfedeg_answer(const struct fed_part *base, const struct fed_upload *u, unsi
 
 void pfedeg_down(struct fed_part *base, unsigned stage, const struct fed_item *it, const float *row)
 {
-	double keep = base->settings.value[0];
-	float *own = kge_ent(base->emb, it->id);
+	struct pfedeg *p = (struct pfedeg *)base;
+	double keep = base->settings.value[PFEDEG_P];
+	const float *own = kge_ent(base->emb, it->id);
+	float *k = p->k != NULL ? p->k + (size_t)it->id * base->emb->ent_floats
+				: kge_ent(base->emb, it->id);
 
-	for (size_t i = 0; stage == 1 && i < base->emb->ent_floats; i++)
-		own[i] = (float)(keep * (double)row[i] + (1 - keep) * (double)own[i]);
+	if (stage != 1)
+		return;
+	for (size_t i = 0; i < base->emb->ent_floats; i++) /* K <- p K + (1 - p) E, methods 4.3 */
+		k[i] = (float)(keep * (double)row[i] + (1 - keep) * (double)own[i]);
+	if (p->has_k != NULL)
+		p->has_k[it->id] = true;
 }
 
 void pfedeg_weigh(struct pfedeg *p, const double *w, double own)

@@ -8,7 +8,9 @@
  * the row of W home  to c: sum over holders of W_cj E^j[e], divided by the sum of these W_cj down
  * E <- p times that + (1 - p) E = K
  *
- * Training begins at K and adds beta |E - K|, the Frobenius norm over the whole table. */
+ * Training begins at K and adds beta |E - K|, the Frobenius norm over the whole table.  Of the
+ * paper's ablations (4.4), beta 0 is PFedEG_Init, and reg_only 1 is PFedEG_Reg: rows stay as they
+ * were trained, and K is what the next training is drawn to, and nothing else. */
 #ifndef FED_METHODS_PFEDEG_H
 #define FED_METHODS_PFEDEG_H
 
@@ -20,20 +22,30 @@ struct pfedeg {
 	double *shared;	  /* [FED_MEMBERS_MAX] items that we share with it */
 	double *pairs;	  /* home: [members x members] sums of stage 0, or numbers of entities */
 	double *weight;	  /* [FED_MEMBERS_MAX] our row of W */
-	float *begin;	  /* K: the table as training began */
+	float *begin;	  /* K: the table as training began, but for reg_only */
+	/* reg_only: */
+	float *k;    /* [n_ent x ent_floats] K, of the rows that the last round answered */
+	bool *has_k; /* [n_ent] which ones these are */
 };
+
+enum pfedeg_constants { PFEDEG_P, PFEDEG_BETA, PFEDEG_REG_ONLY };
 
 /* All of a method but its name, its title and what is between stage 0 and 1. */
 #define PFEDEG_COMMON                                                                              \
 	.tags = "e", .scored = FED_SCORED_OWN,                                                     \
 	.constant = { { "p", 0.7, 0, 1, "part of the others' knowledge in K" },                    \
-		      { "beta", 3e-3, 0, 1000, "weight of |E - K|" } },                            \
+		      { "beta", 3e-3, 0, 1000, "weight of |E - K|" },                              \
+		      { "reg_only", 0, 0, 1,                                                       \
+			"1: training does not begin at K, and is only drawn to it" } },            \
 	.part_size = sizeof(struct pfedeg), .init = pfedeg_init, .release = pfedeg_release,        \
-	.train = pfedeg_train, .stages = pfedeg_stages, .shape = pfedeg_shape,                     \
-	.choose = pfedeg_choose, .up = pfedeg_up, .note_up = pfedeg_note_up, .down = pfedeg_down
+	.save = pfedeg_save, .load = pfedeg_load, .train = pfedeg_train, .stages = pfedeg_stages,  \
+	.shape = pfedeg_shape, .choose = pfedeg_choose, .up = pfedeg_up,                           \
+	.note_up = pfedeg_note_up, .down = pfedeg_down
 
 int pfedeg_init(struct fed_part *base, struct err *e);
 void pfedeg_release(struct fed_part *base);
+void pfedeg_save(const struct fed_part *base, struct buf *out);
+int pfedeg_load(struct fed_part *base, const uint8_t *bytes, size_t n, struct err *e);
 int pfedeg_train(struct fed_part *base, struct fed_training *t);
 unsigned pfedeg_stages(const struct fed_settings *s);
 void pfedeg_shape(const struct fed_settings *s, unsigned members, unsigned stage,

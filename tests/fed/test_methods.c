@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "fed/methods/feds.h"
 #include "fed/methods/fedsvd.h"
+#include "fed/methods/pfedeg.h"
 #include "kge/mutual.h"
 
 enum { DIM = 16 };
@@ -380,7 +381,18 @@ static void naive_weights(const struct world *w, struct kge_emb *const now[WORLD
 	}
 }
 
-static void run_pfedeg(const char *method, bool plus, bool hosted)
+/* K of a row that a part with reg_only has kept. */
+static const float *kept_row(const struct world *w, size_t i, uint32_t k)
+{
+	const struct pfedeg *p = (const struct pfedeg *)fed_local_part(w->local, i);
+	uint32_t id = world_id(w, i, k);
+
+	assert_true(p->has_k[id]);
+	return p->k + (size_t)id * DIM;
+}
+
+/* reg_only: K is kept beside rows that stay as they were trained. */
+static void run_pfedeg(const char *method, bool plus, bool hosted, bool reg_only)
 {
 	struct world w;
 	struct kge_emb *now[WORLD_MAX];
@@ -388,6 +400,7 @@ static void run_pfedeg(const char *method, bool plus, bool hosted)
 
 	begin(&w, method, hosted);
 	assert_int_equal(fed_settings_set(&w.config.settings, "p", 0.6, NULL), 0);
+	assert_int_equal(fed_settings_set(&w.config.settings, "reg_only", reg_only, NULL), 0);
 	world_open(&w);
 	world_save(&w, now);
 	move_copies(&w, now, 0);
@@ -404,9 +417,13 @@ static void run_pfedeg(const char *method, bool plus, bool hosted)
 						       (double)row_of(now, &w, j, k)[x];
 						by += weight[i][j];
 					}
-				assert_near((double)world_row(&w, i, k)[x],
+				assert_near((double)(reg_only ? kept_row(&w, i, k)
+							      : world_row(&w, i, k))[x],
 					    0.6 * sum / by + 0.4 * own, 1e-4, 1e-6);
 			}
+	for (size_t i = 0; reg_only && i < w.n; i++)
+		assert_memory_equal(w.emb[i]->ent, now[i]->ent,
+				    (size_t)w.emb[i]->n_ent * DIM * sizeof(float));
 	world_free(now, w.n);
 	world_release(&w);
 }
@@ -449,9 +466,11 @@ static void pfedeg_is_its_definition(void **state)
 {
 	(void)state;
 	for (int hosted = 0; hosted < 2; hosted++) {
-		run_pfedeg("pfedeg", false, hosted != 0);
-		run_pfedeg("pfedeg_plus", true, hosted != 0);
+		run_pfedeg("pfedeg", false, hosted != 0, false);
+		run_pfedeg("pfedeg_plus", true, hosted != 0, false);
 	}
+	run_pfedeg("pfedeg", false, false, true);
+	run_pfedeg("pfedeg_plus", true, false, true);
 }
 
 /* ---- FedE-SVD ---- */
@@ -643,9 +662,27 @@ static void keep_trained(void *ctx, size_t agent, double loss)
 		kge_emb_assign(x->trained, x->w.emb[1]);
 }
 
+/* PFedEG_Reg: where the first round has answered, K is what the second training is drawn to. */
+static void overlay_k(struct kge_emb *begin, const struct pfedeg *p)
+{
+	size_t floats = begin->ent_floats, n = 0;
+
+	for (uint32_t id = 0; id < begin->n_ent; id++) {
+		if (!p->has_k[id])
+			continue;
+		assert_memory_not_equal(kge_ent(begin, id), p->k + id * floats,
+					floats * sizeof(float));
+		memcpy(kge_ent(begin, id), p->k + id * floats, floats * sizeof(float));
+		n++;
+	}
+	assert_true(n > 0 && n < begin->n_ent);
+}
+
 /* The second training of agent 1 is that of kge/train.h with these terms: anchored at the tables
- * that the round begins with, away from those of the first training. */
-static void trains_alone_with(const char *method, struct kge_terms terms)
+ * that the round begins with, or at K, away from those of the first training.  key NULL: the
+ * method's own constants. */
+static void trains_alone_with(const char *method, const char *key, double value,
+			      struct kge_terms terms)
 {
 	struct watched x;
 	struct kge_emb *begin, *previous, *again;
@@ -655,12 +692,16 @@ static void trains_alone_with(const char *method, struct kge_terms terms)
 	x.w.config.epochs = 2;
 	x.w.config.trained = keep_trained;
 	x.w.config.ctx = &x;
+	if (key != NULL)
+		assert_int_equal(fed_settings_set(&x.w.config.settings, key, value, NULL), 0);
 	world_open(&x.w);
 	x.trained = kge_emb_copy(x.w.emb[1]);
 	world_round(&x.w);
 	previous = kge_emb_copy(x.trained);
 	begin = kge_emb_copy(x.w.emb[1]);
 	again = kge_emb_copy(begin);
+	if (key != NULL && strcmp(key, "reg_only") == 0)
+		overlay_k(begin, (const struct pfedeg *)fed_local_part(x.w.local, 1));
 	world_round(&x.w);
 	terms.anchor = begin->ent;
 	terms.previous = previous->ent;
@@ -684,12 +725,16 @@ static void trains_alone_with(const char *method, struct kge_terms terms)
 static void one_table_trains_as_the_papers_say(void **state)
 {
 	(void)state;
-	trains_alone_with("fede", (struct kge_terms){ 0 });
-	trains_alone_with("feds", (struct kge_terms){ 0 });
-	trains_alone_with("fedprox", (struct kge_terms){ .proximal = 0.1f });
-	trains_alone_with("fedec", (struct kge_terms){ .contrast = 0.3f, .temperature = 0.2f });
-	trains_alone_with("pfedeg", (struct kge_terms){ .norm = 3e-3f });
-	trains_alone_with("pfedeg_plus", (struct kge_terms){ .norm = 3e-3f });
+	trains_alone_with("fede", NULL, 0, (struct kge_terms){ 0 });
+	trains_alone_with("feds", NULL, 0, (struct kge_terms){ 0 });
+	trains_alone_with("fedprox", NULL, 0, (struct kge_terms){ .norm = 0.05f });
+	trains_alone_with("fedprox", "norm", 0, (struct kge_terms){ .proximal = 0.1f });
+	trains_alone_with("fedec", NULL, 0,
+			  (struct kge_terms){ .contrast = 0.3f, .temperature = 0.2f });
+	trains_alone_with("pfedeg", NULL, 0, (struct kge_terms){ .norm = 3e-3f });
+	trains_alone_with("pfedeg_plus", NULL, 0, (struct kge_terms){ .norm = 3e-3f });
+	trains_alone_with("pfedeg_plus", "beta", 0, (struct kge_terms){ 0 }); /* PFedEG_Init */
+	trains_alone_with("pfedeg_plus", "reg_only", 1, (struct kge_terms){ .norm = 3e-3f });
 }
 
 /* What FedEC draws away from in the next round is the table that it has trained in this one. */
@@ -873,10 +918,12 @@ static void parts_are_saved(void **state)
 		world_init(&w, 3, 40, "transe", 8, m->name, false);
 		if (strcmp(m->name, "fedkd") == 0)
 			assert_int_equal(fed_settings_set(&w.config.settings, "dim", 6, NULL), 0);
-		if (strcmp(m->name, "fedlu") == 0) {
+		if (strcmp(m->name, "fedlu") == 0)
 			assert_int_equal(
 				fed_settings_set(&w.config.settings, "keep_moments", 1, NULL), 0);
-		}
+		if (strncmp(m->name, "pfedeg", 6) == 0)
+			assert_int_equal(fed_settings_set(&w.config.settings, "reg_only", 1, NULL),
+					 0);
 		w.config.epochs = 1;
 		world_open(&w);
 		world_round(&w);
@@ -907,6 +954,8 @@ static void open_threaded(struct world *w, const char *method, uint32_t threads)
 	}
 	if (strcmp(method, "fedepl") == 0)
 		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 12, NULL), 0);
+	if (strcmp(method, "pfedeg_plus") == 0)
+		assert_int_equal(fed_settings_set(&w->config.settings, "reg_only", 1, NULL), 0);
 	w->config.epochs = 2;
 	w->config.start = FED_START_EQUAL;
 	for (size_t i = 0; i < w->n; i++) {
