@@ -386,8 +386,9 @@ static const char experiment_doc[] =
 	"                        that is to be forgotten\n"
 	"\n"
 	"A variant `unlearned: {unlearn: NAME}` takes the tables of the variant NAME and "
-	"unlearns (FedLU): `weights: paper` or code (the default).  Test and forgotten triples "
-	"are then ranked by raw, retained and unlearned tables.\n"
+	"unlearns (FedLU): `weights: paper` or code (the default), `confusion: hard`, soft or "
+	"both (the default).  Test and forgotten triples are then ranked by raw, retained and "
+	"unlearned tables.\n"
 	"\n"
 	"Example:\n"
 	"  fkge experiment r3.yaml --only single --only fede";

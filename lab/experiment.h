@@ -40,6 +40,8 @@ enum exp_kind {
 /* Which look at valid the tables are of: for all agents the one that was best by the mean; or each
  * agent's own best one, as agents do that nobody leads (and FedLU's code). */
 enum exp_keep { EXP_TOGETHER, EXP_EACH };
+/* What unlearning adds to the teaching of the other table: FedLU's ablations leave one out. */
+enum exp_confusion { EXP_CONFUSION_BOTH, EXP_CONFUSION_HARD, EXP_CONFUSION_SOFT };
 enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
 
 struct exp_variant {
@@ -62,6 +64,7 @@ struct exp_variant {
 	bool retained; /* trained without what is to be forgotten */
 	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
 	enum kge_unlearn_variant weights;
+	enum exp_confusion confusion;
 };
 
 struct experiment {

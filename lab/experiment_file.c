@@ -264,25 +264,39 @@ static int read_dotted(struct reader *r, struct exp_variant *v, const yaml_node_
 	return 0;
 }
 
+/* 0: taken; 1: no such key. */
+static int read_forgetting(struct reader *r, struct exp_variant *v, const char *name,
+			   const yaml_node_t *n)
+{
+	static const char *const weights[] = { "paper", "code", NULL };
+	static const char *const confusions[] = { "both", "hard", "soft", NULL };
+	int word = 0, rc = 1;
+
+	if (strcmp(name, "weights") == 0) {
+		rc = read_word(r, n, name, weights, &word);
+		v->weights = (enum kge_unlearn_variant)word;
+	} else if (strcmp(name, "confusion") == 0) {
+		rc = read_word(r, n, name, confusions, &word);
+		v->confusion = (enum exp_confusion)word;
+	}
+	return rc;
+}
+
 static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			    const yaml_node_t *value)
 {
 	struct reader *r = (struct reader *)f;
 	struct exp_variant *v = ctx;
-	static const char *const weights[] = { "paper", "code", NULL };
 	const char *key = yaml_file_text(name), *text = yaml_file_text(value);
 	struct err why = { 0 };
 	char *end;
 	double x;
-	int rc, word = 0;
+	int rc;
 
 	if (strcmp(key, "method") == 0 || strcmp(key, "unlearn") == 0)
 		return 0; /* was read first */
-	if (strcmp(key, "weights") == 0 && v->kind == EXP_UNLEARN) {
-		rc = read_word(r, value, key, weights, &word);
-		v->weights = (enum kge_unlearn_variant)word;
+	if (v->kind == EXP_UNLEARN && (rc = read_forgetting(r, v, key, value)) != 1)
 		return rc;
-	}
 	if (strcmp(key, "published") == 0)
 		return read_text(r, value, key, &v->published);
 	if (strcmp(key, "published_shared") == 0)

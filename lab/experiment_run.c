@@ -643,9 +643,12 @@ static void put_method(json_t *j, const struct exp_variant *v)
 static void put_unlearning(json_t *j, const struct experiment *x, const struct exp_variant *v)
 {
 	static const char *const weights[] = { "paper", "code" };
+	static const char *const confusions[] = { "both", "hard", "soft" };
 
 	json_object_set_new(j, "method", json_string("unlearn"));
 	json_object_set_new(j, "weights", json_string(weights[v->weights]));
+	if (v->confusion != EXP_CONFUSION_BOTH) /* older records have none */
+		json_object_set_new(j, "confusion", json_string(confusions[v->confusion]));
 	json_object_set_new(j, "unlearn", json_string(v->unlearn));
 	json_object_set_new(j, "learnt",
 			    experiment_settings_json(x, experiment_find(x, v->unlearn)));

@@ -14,6 +14,15 @@ static json_t *report_json(const struct kge_unlearn_report *p)
 			 store_json_of_number(p->valid_after));
 }
 
+/* L_hard + mu_soft L_soft, without the one or the other (methods 4.1). */
+static void confuse_by(struct kge_interference *x, enum exp_confusion by)
+{
+	if (by == EXP_CONFUSION_SOFT)
+		x->forgotten = x->negatives = 0;
+	if (by == EXP_CONFUSION_HARD)
+		x->soft = 0;
+}
+
 static int forget(struct run *r, struct err *e)
 {
 	int rc = 0;
@@ -24,6 +33,7 @@ static int forget(struct run *r, struct err *e)
 		struct forget f;
 
 		forget_init(&f, &r->v->config, &trained, r->v->weights);
+		confuse_by(&f.config.interference, r->v->confusion);
 		rc = forget_triples(&f, &c->blind, c->forget, c->n_forget, c->emb,
 				    fed_global_table(fed_local_part(r->local, i)), r->cancel, e);
 		if (rc == 0)

@@ -244,6 +244,8 @@ variants:
   kept: {method: fedlu, warm_up: 5, retained: true}
   alone: {method: single, retained: true, rounds: 10}
   unlearned: {unlearn: raw}
+  by_hard: {unlearn: raw, confusion: hard}
+  by_soft: {unlearn: raw, confusion: soft}
 YAML
 cat >"$work/forgotten.csv" <<'CSV'
 paper,table,dataset,clients,kge_model,method,metric,value,unit,setting_note
@@ -268,6 +270,13 @@ sys.exit(not (lost and all(x == share for x in n.values()) and
 	      r["unlearned"]["raw_exchanged"]["forgotten"] == r["raw"]["forgotten"] and
 	      r["unlearned"]["bytes"] > 0 and "forgotten_shared" not in r["alone"] and
 	      all(a["unlearning"]["decay_epochs"] > 0 for a in r["unlearned"]["agents"])))
+PY
+ok 'each confusion alone does something else' python3 - "$work/u/runs" <<'PY'
+import json, sys
+r = {v: json.load(open(f"{sys.argv[1]}/{v}-seed1.json")) for v in ("raw", "unlearned", "by_hard", "by_soft")}
+sys.exit(not (len({x["forgotten"]["mrr"] for x in r.values()}) == 4 and
+	      r["by_soft"]["settings"]["confusion"] == "soft" and "confusion" not in r["unlearned"]["settings"] and
+	      all(r[v]["forgotten"]["mrr"] < r["raw"]["forgotten"]["mrr"] for v in ("by_hard", "by_soft"))))
 PY
 # where the table that travels is the agent's own, the exchange that is only to compare with is undone
 cat >"$work/rows.yaml" <<'YAML'

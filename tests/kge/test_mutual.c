@@ -171,6 +171,8 @@ static void check_loss(const char *model, size_t teacher_dim, struct kge_terms t
 }
 
 static const struct kge_interference paper = { 1, 1, .1f, false }, code = { 5, .5f, .1f, true };
+static const struct kge_interference soft_alone = { 0, 0, .1f, true };
+static const struct kge_interference hard_alone = { 5, .5f, 0, true };
 
 static void test_losses_by_hand(void **state)
 {
@@ -252,6 +254,10 @@ static void check_terms(const char *model, uint32_t chunk)
 	check_slopes(&w, "interfere, code");
 	w.terms.interfere = &paper;
 	check_slopes(&w, "interfere, paper");
+	w.terms.interfere = &soft_alone;
+	check_slopes(&w, "interfere, soft alone");
+	w.terms.interfere = &hard_alone;
+	check_slopes(&w, "interfere, hard alone");
 	close_world(&w);
 }
 

@@ -59,6 +59,7 @@ static void unlearning_is_read(void **state)
 				   "  raw: {method: fedlu, warm_up: 7, train.batch: 32, "
 				   "published: P}\n"
 				   "  un: {unlearn: raw, train.lr: 0.25, weights: paper}\n"
+				   "  un_hard: {unlearn: raw, confusion: hard}\n"
 				   "  kept: {method: single, retained: true}\n  fede:\n",
 				   &e),
 			 0);
@@ -66,6 +67,8 @@ static void unlearning_is_read(void **state)
 	un = experiment_find(&x, "un");
 	assert_int_equal(un->kind, EXP_UNLEARN);
 	assert_int_equal(un->weights, KGE_UNLEARN_PAPER);
+	assert_int_equal(un->confusion, EXP_CONFUSION_BOTH);
+	assert_int_equal(experiment_find(&x, "un_hard")->confusion, EXP_CONFUSION_HARD);
 	assert_int_equal(un->config.train.kge.batch, 32);
 	assert_near((double)un->config.train.kge.lr, 0.25, 0, 0);
 	assert_near((double)raw->config.train.kge.lr, 0.5, 0, 0);
@@ -101,7 +104,10 @@ static void what_cannot_be_is_refused(void **state)
 		      "leave out retained");
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, weights: lead}\n",
 		      "weights: 'lead' is not one of");
+	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw, confusion: little}\n",
+		      "confusion: 'little' is not one of both, hard, soft");
 	check_refused("  raw: {method: fedlu, weights: code}\n", "no constant weights");
+	check_refused("  raw: {method: fedlu, confusion: hard}\n", "no constant confusion");
 	check_refused("  raw: {method: fedlu}\n  un: {unlearn: raw,\n    method: fede}\n",
 		      "x.yaml:7: un: what unlearns has the method of 'raw'");
 	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
