@@ -79,6 +79,7 @@ void config_ppat_terms(const struct config *c, struct ppat_config *t)
 	t->lr = c->ppat.lr;
 	t->momentum = c->ppat.momentum;
 	t->beta = c->ppat.beta;
+	t->loss = c->ppat.loss; /* methods 3.2, step 4 */
 	t->reserve_labels =
 		c->privacy.reserve_labels > t->batch ? c->privacy.reserve_labels : t->batch;
 	if (c->federation.unit_rows)

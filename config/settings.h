@@ -125,6 +125,7 @@ struct config_ppat {
 	uint32_t pool, teacher_steps, student_steps, generator_steps;
 	uint32_t steps, batch, hidden;
 	double lr, momentum, beta;
+	enum ppat_loss loss; /* of the generator */
 };
 
 struct config_privacy {

@@ -271,6 +271,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "of the translation" },
 	{ "ppat", "beta", KEY_NUMBER, AT(ppat.beta), "0.01", 0, 0.5, NULL,
 	  "pull of the translation towards an orthogonal map" },
+	{ "ppat", "loss", KEY_WORD, AT(ppat.loss), "saturating", 0, 0,
+	  WORDS("saturating", "non_saturating"),
+	  "of the translation, mean log(1 - S) or -mean log S for the student's S; the first is "
+	  "the paper's" },
 	{ "privacy", "delta", KEY_NUMBER, AT(privacy.delta), "1e-5", 1e-15, 0.1, NULL,
 	  "the delta of every epsilon" },
 	{ "privacy", "epsilon_per_peer", KEY_NUMBER, AT(privacy.epsilon_per_peer), "2.0", 1e-6,

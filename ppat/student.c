@@ -101,7 +101,7 @@ void ppat_student_gradient(struct ppat_student *s, const float *z, size_t n, flo
 	const float *logit = nn_forward(&s->net, &s->tape, z, n);
 	if (s->loss == PPAT_SATURATING)
 		nn_loss_saturating(logit, n, 1.0f / (float)n, s->dlogit);
-	else
+	else /* the usual one, a setting there */
 		nn_loss_non_saturating(logit, n, 1.0f / (float)n, s->dlogit);
 	nn_backward(&s->net, &s->tape, z, s->dlogit, NULL, g);
 }

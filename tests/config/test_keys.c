@@ -387,6 +387,7 @@ static const struct row rows[] = {
 	{ "ppat.lr", "0.5", PAIR, LABELS },
 	{ "ppat.momentum", "0.5", PAIR, LABELS },
 	{ "ppat.beta", "0.1", PAIR, LABELS },
+	{ "ppat.loss", "non_saturating", PAIR, LABELS },
 	{ "privacy.delta", "1e-6", PAIR, LABELS },
 	{ "privacy.epsilon_per_peer", "1", PAIR, LABELS },
 	{ "privacy.epsilon_total", "2.5", PAIR, LABELS },
