@@ -4,7 +4,6 @@
 
 #include "query/tree.h"
 
-/* Nodes in post-order: e an anchor, p a step, i AND of two, I of three, u OR of two, n NOT. */
 static const struct {
 	const char *name, *shape;
 } patterns[QUERY_PATTERNS] = {
@@ -23,12 +22,17 @@ const char *const query_pattern_words[] = {
 	"up", "2in", "3in", "inp", "pin", "pni", "other", NULL
 };
 
+const char *query_pattern_shape(enum query_pattern p)
+{
+	assert(p < QUERY_PATTERNS);
+	return patterns[p].shape;
+}
+
 static uint32_t count_letters(enum query_pattern p, char letter)
 {
 	uint32_t n = 0;
 
-	assert(p < QUERY_PATTERNS);
-	for (const char *s = patterns[p].shape; *s != '\0'; s++)
+	for (const char *s = query_pattern_shape(p); *s != '\0'; s++)
 		n += *s == letter;
 	return n;
 }
@@ -62,9 +66,8 @@ static struct query_node node_of(char letter)
 void query_pattern_build(struct query_tree *t, enum query_pattern p, const uint32_t *anchors,
 			 const struct query_step *steps)
 {
-	assert(p < QUERY_PATTERNS);
 	t->n = 0;
-	for (const char *s = patterns[p].shape; *s != '\0'; s++) {
+	for (const char *s = query_pattern_shape(p); *s != '\0'; s++) {
 		struct query_node node = node_of(*s);
 		int rc;
 

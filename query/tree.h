@@ -99,6 +99,8 @@ struct query_step {
 	bool inverse;
 };
 
+/* Its nodes in post-order: e an anchor, p a step, i AND of two, I of three, u OR of two, n NOT. */
+const char *query_pattern_shape(enum query_pattern p);
 /* How many anchors and steps a pattern has. */
 uint32_t query_pattern_anchors(enum query_pattern p);
 uint32_t query_pattern_steps(enum query_pattern p);

@@ -1,0 +1,54 @@
+/* query/records.h - queries with their answers as lines of JSON, the form of published benchmarks
+ * (Query2Box's, as one object a line):
+ *
+ *   {"type":"ip","anchors":["a","b"],"relations":[["r1"],["^r2"]],"last":"r3","hard":["x"]}
+ *
+ * Branch i begins at anchors[i] and follows relations[i] in order; ^r is r walked from tail to
+ * head. The branches meet in AND, those of 2u and up in OR; `last` is followed from there (ip, up,
+ * inp). Of types with negation the branch that query_pattern_build() negates is negated.  Names are
+ * the graph's, byte for byte: a relation whose own name begins with ^ cannot be walked forwards
+ * here.
+ *
+ * `hard` are the answers that are asked for.  Two keys more may be there and are written where they
+ * are known: `easy`, other answers, and `missing`, for each hard one how many edges that are not
+ * known it needs.  Keys of other names are passed over. */
+#ifndef QUERY_RECORDS_H
+#define QUERY_RECORDS_H
+
+#include <stdio.h>
+
+#include "graph/graph.h"
+#include "query/set.h"
+#include "query/tree.h"
+
+enum { QUERY_LINE_MAX = 16 * 1024 * 1024 }; /* bytes */
+
+struct query_record {
+	enum query_pattern pattern; /* never QUERY_OTHER */
+	struct query_tree tree;	    /* as query_pattern_build() makes it */
+	struct query_set hard;	    /* ascending; its costs: `missing`, 0 where nobody says */
+	struct query_set easy;	    /* ascending; costs 0 */
+	bool has_missing, has_easy; /* the keys are there */
+};
+/* Zero is a record without memory. */
+void query_record_release(struct query_record *r);
+
+/* Reads a file line by line; plain, gzip or zstd.  Memory follows the longest line. */
+struct query_reader;
+
+/* The graph is borrowed, for names.  ERR_NOFILE, ERR_IO, ERR_INPUT. */
+MUST_CHECK int query_reader_open(struct query_reader **r, const char *path, const struct graph *g,
+				 struct err *e);
+void query_reader_close(struct query_reader *r);
+/* 1 and the next query in *out, whose sets are filled anew; 0 at the end; or ERR_INPUT, which names
+ * file and line, ERR_IO.  An answer that is both hard and easy is refused, as are names that the
+ * graph does not have. */
+MUST_CHECK int query_reader_next(struct query_reader *r, struct query_record *out, struct err *e);
+/* The line that was given last. */
+size_t query_reader_line(const struct query_reader *r);
+
+/* One line.  ERR_IO. */
+MUST_CHECK int query_record_write(FILE *f, const struct query_record *r, const struct graph *g,
+				  struct err *e);
+
+#endif
