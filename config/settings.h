@@ -91,6 +91,7 @@ struct config_federation {
 	double gather_s;	     /* waits for further partners before a round trains */
 	double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
 	uint32_t sessions;	     /* at a time */
+	uint32_t partners;	     /* whose rows a round takes in, at most; 0: all with news */
 	double lease_s;		     /* a session in which the peer is silent is over */
 	double session_s;	     /* ... and in any case after this */
 	char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */

@@ -167,16 +167,24 @@ static void tell(struct agent_core *c)
 		peers_signal_pending(c);
 }
 
+/* It has news, or had some since our last round but one: who rests, or is slower than we are, is
+ * not waited for. */
+static bool brings_news(const struct agent_core *c, const struct peer *p)
+{
+	return p->queued || c->rounds - p->heard_round <= 1;
+}
+
 /* May a partner that this round has not heard yet still come? */
 static bool gathering(const struct agent_core *c)
 {
-	if (c->config->federation.queue == CONFIG_QUEUE_EACH || c->now_ms >= c->gather_until_ms)
+	if (c->config->federation.queue == CONFIG_QUEUE_EACH || c->now_ms >= c->gather.until_ms ||
+	    peers_round_full(c))
 		return false;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
 		if (p->greeted && peer_listed(p) && !p->in_round && p->failed_row == 0 &&
-		    peer_sends(p) && !peer_nothing_shared(p))
+		    peer_sends(p) && !peer_nothing_shared(p) && brings_news(c, p))
 			return true;
 	}
 	return false;
@@ -184,7 +192,7 @@ static bool gathering(const struct agent_core *c)
 
 static void gather(struct agent_core *c, uint64_t wait_ms)
 {
-	uint64_t left = c->gather_until_ms - c->now_ms;
+	uint64_t left = c->gather.until_ms - c->now_ms;
 
 	tell(c);
 	poll_again(c, wait_ms < left ? wait_ms : left);

@@ -12,6 +12,7 @@
  *   gossip, intersect    records of members; names put into intersections
  *   core_record    the core's own small record on disk
  *   handback       entries that one of two partners has lost: who is asked
+ *   peers_choice   of many partners with news, whose rows a round takes in
  *   peers_queue    signals and their queue
  *   dp_charge, history   what private training charges; what partners brought
  *   rounds_validate, rounds_compare, rounds_state, rounds_part, rounds_align, rounds_time
@@ -85,6 +86,12 @@ struct core_dp {
 	bool over; /* the cap forbade an epoch */
 };
 
+/* Of the round under way in pairs, since it has one partner's rows. */
+struct gathered {
+	uint64_t until_ms; /* it waits for others until then */
+	uint32_t in_vain;  /* sessions that came to nothing */
+};
+
 struct agent_core {
 	const struct config *config;
 	struct agent_terms terms; /* what follows from it */
@@ -123,7 +130,7 @@ struct agent_core {
 	struct neighbours *neighbours; /* of the round under way */
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
-	uint64_t gather_until_ms;
+	struct gathered gather;
 	uint16_t *imported; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */

@@ -114,11 +114,14 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 
 int history_load(struct agent_core *c, const struct store_core *saved, struct err *e)
 {
-	for (size_t i = 0; i < saved->n_meta; i++)
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < saved->n_meta; i++)
 		if (strcmp(saved->meta[i].key, AGENT_META_HISTORY) == 0)
-			return agent_history_read(&c->history, saved->meta[i].base,
-						  saved->meta[i].len, e);
-	return 0;
+			status = agent_history_read(&c->history, saved->meta[i].base,
+						    saved->meta[i].len, e);
+	peer_choice_count(c);
+	return status;
 }
 
 /* Adds the best tables to the batch, once, while no partner has had a part in them. */
@@ -160,6 +163,7 @@ void history_gain(struct agent_core *c, double after, bool kept)
 	if (h->n == AGENT_GAINS_MAX)
 		memmove(h->gain, h->gain + 1, --h->n * sizeof(*h->gain));
 	h->gain[h->n++] = g;
+	peer_choice_count(c);
 }
 
 void history_count(struct agent_core *c, uint32_t epochs, struct store_batch *b)

@@ -264,7 +264,7 @@ static void aggregated(struct agent_core *c, struct agent_job *job)
 	free(a->slots);
 	free(a);
 	if (c->in_round++ == 0)
-		c->gather_until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
+		c->gather.until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
 	c->doing = DOING_NOTHING;
 }
 
@@ -296,7 +296,7 @@ static void close_round(struct agent_core *c, struct store_batch *b)
 {
 	learn_release(c);
 	c->rounds++;
-	c->in_round = 0;
+	c->in_round = c->gather.in_vain = 0;
 	c->local_left = c->config->federation.local_rounds;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];

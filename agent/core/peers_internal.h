@@ -141,6 +141,9 @@ struct peer {
 	uint64_t signalled;    /* serial of its best that it last told us of */
 	uint64_t used_serial;  /* serial of its best that we last made use of */
 	uint64_t using_serial; /* ... in the round under way */
+	uint64_t heard_round;  /* of ours, when its last news came */
+	/* rounds in the history with its rows in them, and those that were better for it or not */
+	uint32_t rounds_had, rounds_better;
 	/* what it may not do before: a partner may be broken or hostile */
 	uint64_t hurry_ms;	 /* make us forget the backoff by a signal */
 	uint64_t rest_ms;	 /* have a session, after one that came to nothing */
@@ -173,6 +176,17 @@ struct member_record {
 /* ---- peers_queue.c ---- */
 
 bool peer_queue_hosts(const struct agent_core *c); /* false: max_rounds reached, client only */
+
+/* ---- peers_choice.c ---- */
+
+/* What partners have brought, from the history as it is now. */
+void peer_choice_count(struct agent_core *c);
+/* One of these, by what they have brought, or a new one.  They are put in another order. */
+struct peer *peer_choose(struct agent_core *c, struct peer **of, size_t n);
+/* The same where they are more than a round has (federation.partners); else NULL. */
+struct peer *peer_choose_next(struct agent_core *c, struct peer **of, size_t n);
+bool peers_round_full(const struct agent_core *c); /* the round under way has all that it may */
+void peer_choice_in_vain(struct agent_core *c);	   /* a session as host has come to nothing */
 
 /* ---- peers.c ---- */
 

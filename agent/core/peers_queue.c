@@ -1,5 +1,6 @@
 /* agent/core/peers_queue.c - signals: "my best has improved", and the queue of those that came,
  * from which what_next() takes the next host's session. */
+#include <assert.h>
 #include <string.h>
 
 #include "agent/core/best_internal.h"
@@ -62,8 +63,10 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 
 	if (!peer_queue_hosts(c) || peer_nothing_shared(p))
 		return;
-	if (serial > p->signalled)
+	if (serial > p->signalled) {
 		p->signalled = serial;
+		p->heard_round = c->rounds;
+	}
 	hurry(c, p);
 	if (p->queued)
 		return;
@@ -115,28 +118,39 @@ uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
 	return !peer_aligned(p) && names > from ? names : from;
 }
 
+/* May be proposed to now; else *wait_ms is when, if that is earlier. */
+static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64_t *wait_ms)
+{
+	uint64_t from = peer_proposed_from(c, p);
+
+	if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
+	    session_with(c, p) != NULL)
+		return false;
+	if (from > c->now_ms && from - c->now_ms < *wait_ms)
+		*wait_ms = from - c->now_ms;
+	return from <= c->now_ms;
+}
+
 struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms)
 {
-	struct peer *next = NULL;
+	struct peer *due[AGENT_PEERS_MAX], *next = NULL, *chosen;
+	size_t n = 0;
 
 	*wait_ms = UINT64_MAX;
-	if (!peer_queue_hosts(c) || handback_blocks(c))
+	if (!peer_queue_hosts(c) || handback_blocks(c) || peers_round_full(c))
 		return NULL;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
-		uint64_t from = peer_proposed_from(c, p);
 
-		if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) ||
-		    handback_waits(c, p) || session_with(c, p) != NULL)
+		if (!may_be_next(c, p, wait_ms) || (next != NULL && p->cost_ms > next->cost_ms))
 			continue;
-		if (from > c->now_ms) {
-			if (from - c->now_ms < *wait_ms)
-				*wait_ms = from - c->now_ms;
-		} else if (next == NULL || p->cost_ms < next->cost_ms ||
-			   (p->cost_ms == next->cost_ms &&
-			    p->queue_position < next->queue_position)) {
+		if (next != NULL && p->cost_ms < next->cost_ms)
+			n = 0;
+		if (n == 0 || p->queue_position < next->queue_position)
 			next = p;
-		}
+		assert(n < AGENT_PEERS_MAX);
+		due[n++] = p;
 	}
-	return next;
+	chosen = peer_choose_next(c, due, n);
+	return chosen != NULL ? chosen : next;
 }

@@ -385,6 +385,8 @@ static void over_with_nothing(struct session *s)
 	struct peer *p = s->peer;
 
 	p->unusable = true;
+	if (s->role == AGENT_HOST)
+		peer_choice_in_vain(c);
 	session_record_end(s, STORE_DONE, ERR_NOTFOUND, "nothing shared");
 	session_commit_record(s, NULL);
 	snprintf(p->trouble, sizeof(p->trouble),

@@ -477,6 +477,8 @@ static void session_close(struct session *s, int code, const char *cause, const 
 	core_notice_of(c, AGENT_NOTICE_SESSION, p, code, cause, "session with %.60s ended: %s",
 		       p->info.name, why);
 	theirs_ms = session_theirs_ms(s);
+	if (!done && s->recorded && s->role == AGENT_HOST)
+		peer_choice_in_vain(c);
 	session_end(s);
 	if (done)
 		return;

@@ -45,6 +45,11 @@ static bool holds_own(const struct table *t, size_t agent, const struct agent_jo
 	return agent == SERVER && job->kind != AGENT_JOB_CONV;
 }
 
+static bool holds_scoring(const struct table *t, size_t agent, const struct agent_job *job)
+{
+	return holds_own(t, agent, job) && job->kind == AGENT_JOB_EVALUATE;
+}
+
 /* The others have trained, are at rest, and have a link to the server alone. */
 static void begin(struct table *t, uint64_t seed, uint32_t sessions)
 {
@@ -84,6 +89,11 @@ static bool trains(struct table *t)
 	return server(t)->doing == DOING_TRAIN && server(t)->job != NULL;
 }
 
+static bool scores(struct table *t)
+{
+	return server(t)->doing == DOING_EVALUATE && server(t)->job != NULL;
+}
+
 static bool both_open(struct table *t)
 {
 	return server(t)->n_open == 2;
@@ -110,9 +120,12 @@ static bool both_served(struct table *t)
 	return first_served(t) && second_served(t);
 }
 
-/* ---- beside training ---- */
+/* ---- beside training and scoring ---- */
 
-static void serves_while_it_trains(uint32_t sessions, bool served)
+static void serves_while(bool (*works)(struct table *t),
+			 bool (*holds)(const struct table *t, size_t agent,
+				       const struct agent_job *job),
+			 uint32_t sessions, bool served)
 {
 	struct table t;
 
@@ -120,12 +133,12 @@ static void serves_while_it_trains(uint32_t sessions, bool served)
 	t.holds = NULL;
 	table_start(&t);
 	table_run(&t, 3000, 10000);
-	t.holds = holds_own;
+	t.holds = holds;
 	train(&t, SERVER);
 	table_link(&t, SERVER, FIRST, true);
-	assert_true(wait_until(&t, trains, 4000));
+	assert_true(wait_until(&t, works, 4000));
 	assert_int_equal(wait_until(&t, first_served, 20000), served);
-	assert_true(trains(&t)); /* all the while */
+	assert_true(works(&t)); /* all the while */
 	table_let_jobs_end(&t);
 	assert_true(wait_until(&t, first_served, 20000));
 	table_release(&t);
@@ -134,8 +147,14 @@ static void serves_while_it_trains(uint32_t sessions, bool served)
 static void test_beside_training(void **state)
 {
 	(void)state;
-	serves_while_it_trains(2, true);
-	serves_while_it_trains(1, false); /* what one at a time means */
+	serves_while(trains, holds_own, 2, true);
+	serves_while(trains, holds_own, 1, false); /* what one at a time means */
+}
+
+static void test_beside_scoring(void **state)
+{
+	(void)state;
+	serves_while(scores, holds_scoring, 2, true);
 }
 
 struct rows { /* of the server's first entity: seen on the wire before and after it is better */
@@ -729,6 +748,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SESSIONS(test_beside_training),
+		SESSIONS(test_beside_scoring),
 		SESSIONS(test_best_changes_meanwhile),
 		SESSIONS(test_two_clients_at_once),
 		SESSIONS(test_no_room),

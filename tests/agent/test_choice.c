@@ -1,0 +1,213 @@
+/* Of many partners with news, whose rows a round takes in, and whom it waits for. */
+#include "tests/test.h"
+
+#include <sodium.h>
+
+#include "agent/core/learn_internal.h"
+#include "base/log.h"
+#include "tests/agent/table.h"
+
+/* HOST takes rows in, the other two send theirs. */
+enum { HOST, FIRST, SECOND };
+
+static struct agent_core *host(struct table *t)
+{
+	return t->agent[HOST].core;
+}
+
+static void begin(struct table *t, uint64_t seed, uint32_t partners)
+{
+	table_init(t, seed);
+	for (size_t i = 0; i < AGENTS; i++)
+		t->agent[i].config.federation.roles =
+			i == HOST ? CONFIG_HOST_ONLY : CONFIG_CLIENT_ONLY;
+	t->agent[HOST].config.federation.partners = partners;
+	t->agent[HOST].config.federation.gather_s = 3;
+	table_start(t);
+	table_run(t, 3000, 10000); /* trained, each alone */
+}
+
+static void meet(struct table *t)
+{
+	table_link(t, HOST, FIRST, true);
+	table_link(t, HOST, SECOND, true);
+}
+
+/* It has news: partners hear of each training under after: keep. */
+static void train(struct table *t, size_t at)
+{
+	struct agent_event e = { .kind = AGENT_EVENT_TRAIN, .now_ms = t->now_ms };
+
+	agent_core_event(t->agent[at].core, &e);
+}
+
+/* Runs until the host has closed so many rounds; returns how long that took, in ms. */
+static uint64_t until_round(struct table *t, uint64_t rounds)
+{
+	uint64_t since = t->now_ms;
+
+	while (host(t)->rounds < rounds && t->now_ms < since + 60000)
+		table_run(t, since + 60000, 1);
+	assert_int_equal(host(t)->rounds, rounds);
+	return t->now_ms - since;
+}
+
+/* ---- how many ---- */
+
+static void test_so_many_a_round(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 1, 1);
+	meet(&t);
+	assert_true(until_round(&t, 1) < 1000); /* full: it waits for nobody else */
+	assert_int_equal(host(&t)->history.gain[0].n_peers, 1);
+	until_round(&t, 2); /* the other's news is not lost */
+	assert_int_equal(host(&t)->history.gain[1].n_peers, 1);
+	assert_memory_not_equal(host(&t)->history.gain[0].peer[0],
+				host(&t)->history.gain[1].peer[0], STORE_KEY);
+	table_release(&t);
+}
+
+static void test_all(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 1, 0);
+	meet(&t);
+	until_round(&t, 1);
+	assert_int_equal(host(&t)->history.gain[0].n_peers, 2);
+	table_release(&t);
+}
+
+/* ---- whom ---- */
+
+static void note_gains(struct table *t, size_t with, uint32_t n, bool kept)
+{
+	struct agent_history *h = &host(t)->history;
+
+	for (; n > 0; n--) {
+		struct agent_gain g = { .kept = kept, .n_peers = 1 };
+
+		memcpy(g.peer[0], t->agent[with].key, STORE_KEY);
+		h->gain[h->n++] = g;
+	}
+	peer_choice_count(host(t));
+}
+
+/* Of 3000 choices, those of FIRST. */
+static int chosen(struct table *t)
+{
+	int n = 0;
+
+	for (int k = 0; k < 3000; k++) {
+		struct peer *of[] = { table_peer(t, HOST, FIRST), table_peer(t, HOST, SECOND) };
+
+		n += peer_choose(host(t), of, 2) == table_peer(t, HOST, FIRST);
+	}
+	return n;
+}
+
+static void assert_about(int is, int should)
+{
+	if (abs(is - should) > 110) /* 4 deviations of 3000 throws of a coin */
+		fail_msg("%d of 3000, about %d should be", is, should);
+}
+
+static void test_by_what_they_brought(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 2, 1);
+	assert_about(chosen(&t), 1500); /* both are new */
+	note_gains(&t, FIRST, 4, true);
+	assert_about(chosen(&t), 2250); /* one in four for who is new */
+	note_gains(&t, SECOND, 4, false);
+	assert_about(chosen(&t), 2500); /* 5 of 5 against 1 of 5 */
+	table_peer(&t, HOST, SECOND)->n_slots = 4;
+	assert_about(chosen(&t), 1500); /* which has five times the rows */
+	table_peer(&t, HOST, SECOND)->n_slots = 0;
+	table_release(&t);
+}
+
+/* What is known of them is in the history, which is on disk. */
+static void test_after_a_restart(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 3, 1);
+	meet(&t);
+	until_round(&t, 2);
+	table_run(&t, t.now_ms + 5000, 10000);
+	for (size_t at = FIRST; at <= SECOND; at++)
+		assert_int_equal(table_peer(&t, HOST, at)->rounds_had, 1);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	for (size_t at = FIRST; at <= SECOND; at++)
+		assert_int_equal(table_peer(&t, HOST, at)->rounds_had, 1);
+	table_release(&t);
+}
+
+/* Valid is data: nothing is kept of it, so all stay new. */
+static void test_private_training(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t, 4, 1);
+	table_peer(&t, HOST, FIRST)->in_round = true;
+	host(&t)->terms.statement.epsilon = 1;
+	history_gain(host(&t), 9, true);
+	assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, 0);
+	host(&t)->terms.statement.epsilon = 0;
+	history_gain(host(&t), 9, true);
+	assert_int_equal(table_peer(&t, HOST, FIRST)->rounds_had, 1);
+	table_peer(&t, HOST, FIRST)->in_round = false;
+	table_release(&t);
+}
+
+/* ---- who is waited for ---- */
+
+static void test_nobody_without_news(void **state)
+{
+	struct table t;
+	uint64_t ms;
+
+	(void)state;
+	begin(&t, 5, 0);
+	meet(&t);
+	until_round(&t, 1);
+	train(&t, FIRST); /* and SECOND rests from here on */
+	ms = until_round(&t, 2);
+	assert_true(ms >= 3000); /* it had news for the last round */
+	train(&t, FIRST);
+	ms = until_round(&t, 3);
+	assert_true(ms < 1000);
+	train(&t, SECOND); /* it is back */
+	until_round(&t, 4);
+	train(&t, FIRST);
+	ms = until_round(&t, 5);
+	assert_true(ms >= 3000);
+	table_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_so_many_a_round),
+		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_by_what_they_brought),
+		cmocka_unit_test(test_after_a_restart),
+		cmocka_unit_test(test_private_training),
+		cmocka_unit_test(test_nobody_without_news),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
