@@ -206,8 +206,9 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 	else if (record != NULL)
 		rc = finish_run(cli, x, v, seed, out, record, e);
 	else
-		lab_note(&cli->notes, "%s, seed %llu: stopped by --until; without it, it goes on\n",
-			 v->name, (unsigned long long)seed);
+		lab_note(&cli->notes, "%s, seed %llu: stopped by --until; without it, it %s\n",
+			 v->name, (unsigned long long)seed,
+			 v->kind == EXP_PAIRS ? "begins again" : "goes on");
 	json_decref(record);
 	return rc;
 }
@@ -342,6 +343,7 @@ static const char experiment_doc[] =
 	"    collective:                # all graphs in one\n"
 	"    fede:\n"
 	"    hosted: {method: fede, topology: hosted}\n"
+	"    pairs: {federation.frame: common}\n"
 	"\n"
 	"The folder `data` holds one folder an agent, with train.tsv, valid.tsv and test.tsv.  "
 	"In a variant stand a method's constants (--methods), settings of agent.yaml as "
@@ -371,6 +373,12 @@ static const char experiment_doc[] =
 	"                        and proposes rounds, and an interrupted one goes on\n"
 	"                        from their stores; not with stall, retained, unlearn\n"
 	"  retained: false       true: trained without what is to be forgotten\n"
+	"  slow: {AGENT: 10}     what it computes takes so many times as long\n"
+	"  away: {AGENT: 60}     seconds that it is there, then away, in turn\n"
+	"\n"
+	"`method: pairs`: agents meet two at a time, with settings of agent.yaml in sections "
+	"federation, ppat and privacy, too (lab/README.md).  `own: {AGENT: {model.kind: "
+	"distmult}}` is for one of them.  A run of pairs that is interrupted begins again.\n"
 	"\n"
 	"Keys of experiment alone:\n"
 	"\n"

@@ -3,12 +3,12 @@
  *   FILE.yaml -> variants x seeds -> runs (experiment_run.c), one JSON file each
  *             -> results.csv, report.md, curves.svg (experiment_show.c)
  *
- * A run plays all agents in one process over fed/local.h, in virtual time, so it is a
- * function of the file and its seed; or (agents: processes) each is a `fkge serve` of its own, over
- * TCP on loopback.  A finished run is not made again, and an interrupted one goes on: from its last
- * saved validation with the same bits, or from the agents' stores.  Early stopping and what is kept
- * go by valid alone; test is ranked once, at the end, and looks at valid know nothing of it
- * (lab/work.h). */
+ * A run plays all agents in one process in virtual time, rounds over fed/local.h and pairs over
+ * lab/virtual.h, so it is a function of the file and its seed; or (agents: processes) each is a
+ * `fkge serve` of its own, over TCP on loopback.  A finished run is not made again, and an
+ * interrupted one goes on: from its last saved validation with the same bits, or from the agents'
+ * stores.  Early stopping and what is kept go by valid alone; test is ranked once, at the end, and
+ * looks at valid know nothing of it (lab/work.h). */
 #ifndef LAB_EXPERIMENT_H
 #define LAB_EXPERIMENT_H
 
@@ -29,12 +29,14 @@ enum {
 	EXPERIMENT_SEEDS_MAX = 16,
 	EXPERIMENT_FILE_MAX = 1 << 20,
 	EXPERIMENT_DIGEST = 32, /* hexadecimal digits */
+	EXPERIMENT_PACES_MAX = 16,
 };
 
 enum exp_kind {
 	EXP_SINGLE,	/* each agent alone: the control arm, with equal training */
 	EXP_COLLECTIVE, /* one table over the union of all graphs: what nobody would share */
 	EXP_ROUNDS,	/* a method of fed/ */
+	EXP_PAIRS,	/* agents that meet two at a time (agent/core/), in lab/virtual.h */
 	EXP_UNLEARN,	/* what another variant has learnt is partly forgotten (FedLU) */
 };
 /* Which look at valid the tables are of: for all agents the one that was best by the mean; or each
@@ -43,6 +45,18 @@ enum exp_keep { EXP_TOGETHER, EXP_EACH };
 /* What unlearning adds to the teaching of the other table: FedLU's ablations leave one out. */
 enum exp_confusion { EXP_CONFUSION_BOTH, EXP_CONFUSION_HARD, EXP_CONFUSION_SOFT };
 enum exp_average { EXP_QUERIES, EXP_TRIPLES, EXP_PLAIN }; /* weights of the mean over agents */
+
+/* Of one agent, by its name: what it computes takes so many times as long, or it is away for as
+ * many seconds as it is there (lab/pace.h). */
+struct exp_pace {
+	char agent[64];
+	double slow, away_s;
+};
+
+/* A setting that one agent has for itself. */
+struct exp_own {
+	char *agent, *section, *key, *value;
+};
 
 struct exp_variant {
 	char *name;
@@ -62,6 +76,10 @@ struct exp_variant {
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
 	enum fed_start start;
 	bool retained; /* trained without what is to be forgotten */
+	struct exp_pace pace[EXPERIMENT_PACES_MAX];
+	size_t n_pace;
+	struct exp_own *own; /* EXP_PAIRS */
+	size_t n_own;
 	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
 	enum kge_unlearn_variant weights;
 	enum exp_confusion confusion;
@@ -87,6 +105,9 @@ struct experiment {
 int experiment_read(struct experiment *x, const char *path, struct err *e);
 void experiment_release(struct experiment *x);
 
+/* The settings of one agent of pairs; release them.  ERR_USAGE. */
+int experiment_own_settings(const struct exp_variant *v, const char *agent, struct config *out,
+			    struct err *e);
 const struct exp_variant *experiment_find(const struct experiment *x, const char *variant);
 /* The variant's tables are unlearned by another one, so they are kept. */
 bool experiment_is_unlearned(const struct experiment *x, const struct exp_variant *v);

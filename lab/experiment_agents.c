@@ -144,6 +144,33 @@ static int check_holders(const struct experiment *x, size_t agents, struct err *
 	return 0;
 }
 
+static bool has_agent(char *const *names, size_t n, const char *agent)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], agent) == 0)
+			return true;
+	return false;
+}
+
+/* What a variant says of one agent is of one that is there. */
+static int check_named(const struct experiment *x, char *const *names, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		const struct exp_variant *v = &x->at[i];
+		const char *lost = NULL;
+
+		for (size_t k = 0; k < v->n_pace; k++)
+			lost = has_agent(names, n, v->pace[k].agent) ? lost : v->pace[k].agent;
+		for (size_t k = 0; k < v->n_own; k++)
+			lost = has_agent(names, n, v->own[k].agent) ? lost : v->own[k].agent;
+		if (lost != NULL)
+			return err_set(e, ERR_USAGE,
+				       "variant %s: slow, away or own: %s has no agent '%s'",
+				       v->name, x->data, lost);
+	}
+	return 0;
+}
+
 int experiment_digest(struct experiment *x, struct err *e)
 {
 	uint8_t digest[EXPERIMENT_DIGEST / 2];
@@ -154,6 +181,8 @@ int experiment_digest(struct experiment *x, struct err *e)
 
 	if (rc == 0)
 		rc = check_holders(x, n, e);
+	if (rc == 0)
+		rc = check_named(x, names, n, e);
 	crypto_generichash_init(&h, NULL, 0, sizeof(digest));
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = add_agent(&h, x, names[i], e);

@@ -1,4 +1,5 @@
 /* lab/experiment_file.c - what an experiment is, from its file. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,56 @@ static int read_word(struct reader *r, const yaml_node_t *n, const char *name,
 			      words[2] != NULL ? words[2] : "");
 }
 
+/* ---- who is slow, and who is away ---- */
+
+static struct exp_pace *pace_of(struct exp_variant *v, const char *agent)
+{
+	struct exp_pace *p = v->pace, *end = v->pace + v->n_pace;
+
+	while (p < end && strcmp(p->agent, agent) != 0)
+		p++;
+	if (p < end || v->n_pace == EXPERIMENT_PACES_MAX || strlen(agent) >= sizeof(p->agent))
+		return p < end ? p : NULL;
+	*p = (struct exp_pace){ .slow = 1 };
+	memcpy(p->agent, agent, strlen(agent));
+	v->n_pace++;
+	return p;
+}
+
+static int read_pace(struct yaml_file *f, struct exp_variant *v, bool away, const yaml_node_t *name,
+		     const yaml_node_t *value)
+{
+	struct exp_pace *p = pace_of(v, yaml_file_text(name));
+	const char *text = yaml_file_text(value);
+	double x;
+	char *end;
+
+	if (p == NULL)
+		return yaml_file_fail(f, name, "slow, away: at most %d agents, by their names",
+				      EXPERIMENT_PACES_MAX);
+	x = strtod(text, &end);
+	if (text[0] == '\0' || *end != '\0' || !(x >= (away ? 0 : 0.01) && x <= 1e6))
+		return yaml_file_fail(f, value,
+				      away ? "away: '%s' is no number of seconds, from 0 to a "
+					     "million"
+					   : "slow: '%s' is no factor from 0.01 to a million",
+				      text);
+	*(away ? &p->away_s : &p->slow) = x;
+	return 0;
+}
+
+static int read_slow(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+		     const yaml_node_t *value)
+{
+	return read_pace(f, ctx, false, name, value);
+}
+
+static int read_away(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+		     const yaml_node_t *value)
+{
+	return read_pace(f, ctx, true, name, value);
+}
+
 /* ---- what a variant may say, and `experiment` for all of them ---- */
 
 /* 0: taken; 1: no such key. */
@@ -67,6 +118,8 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		v->keep = (enum exp_keep)word;
 		return rc;
 	}
+	if (strcmp(name, "slow") == 0 || strcmp(name, "away") == 0)
+		return yaml_file_each(&r->f, n, name, name[0] == 's' ? read_slow : read_away, v);
 	if (strcmp(name, "agents") == 0) {
 		rc = read_word(r, n, name, agents, &word);
 		v->processes = word == 1;
@@ -183,6 +236,45 @@ static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *na
 	return rc == 1 ? yaml_file_fail(&r->f, name, "unknown key '%s' in experiment", key) : rc;
 }
 
+/* ---- settings of agent.yaml ---- */
+
+enum { SECTIONS = 6, SECTIONS_OF_ALL = 3 };
+
+static const char *const sections[SECTIONS] = { "model",      "train", "eval",
+						"federation", "ppat",  "privacy" };
+
+static bool is_section(enum exp_kind kind, const char *name)
+{
+	for (size_t i = 0; i < (kind == EXP_PAIRS ? SECTIONS : SECTIONS_OF_ALL); i++)
+		if (strcmp(sections[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Of a process and its owner, not of an experiment. */
+static bool is_of_process(const char *section, const char *key)
+{
+	static const char *const keys[] = { "mode",    "accept",  "introduce",
+					    "control", "sleep_s", "psk_file" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(section, "federation") == 0 && strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+static int set_setting(struct reader *r, struct config *c, const char *section, const char *key,
+		       const yaml_node_t *at, const char *value)
+{
+	struct err why = { 0 };
+
+	if (is_of_process(section, key))
+		return yaml_file_fail(&r->f, at, "%s.%s: not in an experiment", section, key);
+	if (config_set(c, section, key, value, &why) != 0)
+		return yaml_file_fail(&r->f, at, "%s", why.text);
+	return 0;
+}
+
 struct settings {
 	struct config *config;
 	const char *section;
@@ -191,27 +283,22 @@ struct settings {
 static int read_setting(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			const yaml_node_t *value)
 {
-	struct reader *r = (struct reader *)f;
 	struct settings *s = ctx;
-	struct err why = { 0 };
 
-	if (config_set(s->config, s->section, yaml_file_text(name), yaml_file_text(value), &why) !=
-	    0)
-		return yaml_file_fail(&r->f, name, "%s", why.text);
-	return 0;
+	return set_setting((struct reader *)f, s->config, s->section, yaml_file_text(name), name,
+			   yaml_file_text(value));
 }
 
-/* The settings that the file has for all variants. */
-static int read_settings(struct reader *r, struct config *c)
+/* The settings that the file has for all variants of this kind. */
+static int read_settings(struct reader *r, enum exp_kind kind, struct config *c)
 {
-	static const char *const sections[] = { "model", "train", "eval" };
 	int rc = 0;
 
-	for (size_t i = 0; i < 3 && rc == 0; i++) {
+	for (size_t i = 0; i < SECTIONS && rc == 0; i++) {
 		struct settings s = { c, sections[i] };
 		const yaml_node_t *at = yaml_file_find(&r->f, yaml_file_root(&r->f), sections[i]);
 
-		if (at != NULL)
+		if (at != NULL && is_section(kind, sections[i]))
 			rc = yaml_file_each(&r->f, at, sections[i], read_setting, &s);
 	}
 	return rc;
@@ -219,22 +306,28 @@ static int read_settings(struct reader *r, struct config *c)
 
 /* ---- variants ---- */
 
+static enum exp_kind kind_of_method(const char *method)
+{
+	return strcmp(method, "single") == 0	   ? EXP_SINGLE
+	       : strcmp(method, "collective") == 0 ? EXP_COLLECTIVE
+	       : strcmp(method, "pairs") == 0	   ? EXP_PAIRS
+						   : EXP_ROUNDS;
+}
+
 static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_t *at,
 		       const char *name)
 {
 	const struct fed_settings base = r->base.settings;
 	const struct fed_method *m = fed_method_find(name);
 
-	v->kind = strcmp(name, "single") == 0	    ? EXP_SINGLE
-		  : strcmp(name, "collective") == 0 ? EXP_COLLECTIVE
-						    : EXP_ROUNDS;
+	v->kind = kind_of_method(name);
 	v->processes = v->processes && v->kind == EXP_ROUNDS;
 	if (v->kind != EXP_ROUNDS)
 		return 0;
 	if (m == NULL)
 		return yaml_file_fail(&r->f, at,
-				      "no method is called '%s': single, collective, or what "
-				      "`fkge experiment --methods` lists",
+				      "no method is called '%s': single, collective, pairs, or "
+				      "what `fkge experiment --methods` lists",
 				      name);
 	fed_settings_init(&v->settings, m);
 	v->settings.topology = base.topology;
@@ -243,24 +336,143 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 	return 0;
 }
 
-/* train.lr and the like, of agent.yaml. */
+/* train.lr and the like, of agent.yaml: its section and the rest of it. */
+static int split_dotted(struct reader *r, enum exp_kind kind, const yaml_node_t *name,
+			char section[32], const char **key)
+{
+	const char *text = yaml_file_text(name), *dot = strchr(text, '.');
+	size_t n = dot != NULL ? (size_t)(dot - text) : 0;
+
+	if (dot == NULL || n >= 32)
+		return yaml_file_fail(&r->f, name, "unknown key '%s'", text);
+	memcpy(section, text, n);
+	section[n] = '\0';
+	*key = dot + 1;
+	if (is_section(kind, section))
+		return 0;
+	return yaml_file_fail(&r->f, name, "'%s': of agent.yaml, model, train and eval may vary%s",
+			      text, kind == EXP_PAIRS ? ", and federation, ppat and privacy" : "");
+}
+
 static int read_dotted(struct reader *r, struct exp_variant *v, const yaml_node_t *name,
 		       const char *value)
 {
-	const char *key = yaml_file_text(name), *dot = strchr(key, '.');
-	char section[32];
+	char section[32] = "";
+	const char *key = "";
+	int rc = split_dotted(r, v->kind, name, section, &key);
+
+	return rc == 0 ? set_setting(r, &v->config, section, key, name, value) : rc;
+}
+
+/* ---- pairs ---- */
+
+struct owner {
+	struct exp_variant *v;
+	const char *agent;
+};
+
+static int read_own_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			const yaml_node_t *value)
+{
+	struct reader *r = (struct reader *)f;
+	struct owner *o = ctx;
+	struct config any;
+	char section[32] = "";
+	const char *key = "";
+	int rc = split_dotted(r, EXP_PAIRS, name, section, &key);
+
+	if (rc != 0)
+		return rc;
+	if (strcmp(section, "eval") == 0)
+		return yaml_file_fail(f, name, "own: all agents are ranked alike");
+	config_init(&any);
+	rc = set_setting(r, &any, section, key, name, yaml_file_text(value));
+	config_release(&any);
+	if (rc != 0)
+		return rc;
+	o->v->own = mem_resize(o->v->own, o->v->n_own + 1, sizeof(*o->v->own));
+	o->v->own[o->v->n_own++] =
+		(struct exp_own){ mem_strdup(o->agent), mem_strdup(section), mem_strdup(key),
+				  mem_strdup(yaml_file_text(value)) };
+	return 0;
+}
+
+static int read_own(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+		    const yaml_node_t *value)
+{
+	struct owner o = { ctx, yaml_file_text(name) };
+
+	return yaml_file_each(f, value, o.agent, read_own_key, &o);
+}
+
+int experiment_own_settings(const struct exp_variant *v, const char *agent, struct config *out,
+			    struct err *e)
+{
+	struct buf text = { 0 };
+	int rc;
+
+	config_print(&v->config, &text);
+	rc = config_parse(out, (const char *)text.base, text.len, v->name, e);
+	buf_release(&text);
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < v->n_own && rc == 0; i++)
+		if (strcmp(v->own[i].agent, agent) == 0)
+			rc = config_set(out, v->own[i].section, v->own[i].key, v->own[i].value, e);
+	if (rc == 0)
+		rc = config_check(out, agent, e);
+	if (rc != 0)
+		config_release(out);
+	return rc;
+}
+
+/* No file can say these. */
+enum { UNSAID = UINT32_MAX - 1 };
+
+static void unsay_lengths(struct config *c)
+{
+	c->train.epochs = c->federation.epochs_per_round = UNSAID;
+	c->federation.max_rounds = c->federation.patience = UNSAID;
+}
+
+static void say_length(uint32_t *at, uint32_t value)
+{
+	if (*at == UNSAID)
+		*at = value;
+}
+
+/* What `rounds`, `epochs` and `patience` mean for pairs, unless settings of agent.yaml say it. */
+static void settle_lengths(struct exp_variant *v)
+{
+	assert(v->kind == EXP_PAIRS);
+	say_length(&v->config.train.epochs, v->epochs);
+	say_length(&v->config.federation.epochs_per_round, v->epochs);
+	say_length(&v->config.federation.max_rounds, v->rounds);
+	say_length(&v->config.federation.patience, v->patience * v->eval_every);
+	v->config.federation.sleep_s = 0; /* no signal is lost */
+	v->keep = EXP_EACH;
+}
+
+#define PAIRS_END "%s: federation.max_rounds: pairs need an end"
+
+static int check_pairs(struct reader *r, const struct exp_variant *v, const yaml_node_t *at)
+{
 	struct err why = { 0 };
 
-	if ((size_t)(dot - key) >= sizeof(section))
-		return yaml_file_fail(&r->f, name, "unknown key '%s'", key);
-	memcpy(section, key, (size_t)(dot - key));
-	section[dot - key] = '\0';
-	if (strcmp(section, "model") != 0 && strcmp(section, "train") != 0 &&
-	    strcmp(section, "eval") != 0)
-		return yaml_file_fail(&r->f, name,
-				      "'%s': of agent.yaml, model, train and eval may vary", key);
-	if (config_set(&v->config, section, dot + 1, value, &why) != 0)
-		return yaml_file_fail(&r->f, name, "%s", why.text);
+	if (v->config.federation.max_rounds == 0)
+		return yaml_file_fail(&r->f, at, PAIRS_END, v->name);
+	for (size_t i = 0; i < v->n_own; i++) {
+		struct config c;
+
+		bool endless;
+
+		if (experiment_own_settings(v, v->own[i].agent, &c, &why) != 0)
+			return yaml_file_fail(&r->f, at, "%s: own: %s", v->name, why.text);
+		endless = c.federation.max_rounds == 0;
+		config_release(&c);
+		if (endless)
+			return yaml_file_fail(&r->f, at, PAIRS_END, v->name);
+	}
 	return 0;
 }
 
@@ -303,6 +515,13 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 		return read_text(r, value, key, &v->published_shared);
 	if (strcmp(key, "stall") == 0)
 		return read_stall(r, v, value);
+	if (strcmp(key, "own") == 0 && v->kind == EXP_PAIRS)
+		return yaml_file_each(f, value, key, read_own, v);
+	if (is_section(v->kind, key)) {
+		struct settings s = { &v->config, key };
+
+		return yaml_file_each(f, value, key, read_setting, &s);
+	}
 	if (strchr(key, '.') != NULL)
 		return read_dotted(r, v, name, text);
 	rc = read_rounds(r, v, key, value);
@@ -371,6 +590,7 @@ static int check_forgetting(struct reader *r, const struct exp_variant *v, const
 static int check_processes(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
 {
 	const char *why = v->kind != EXP_ROUNDS ? "it has no rounds"
+			  : v->n_pace > 0	? "its time is real (slow, away)"
 			  : v->retained		? "agents train on all that they have (retained)"
 			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
 					 : NULL;
@@ -392,56 +612,84 @@ static bool good_name(const char *name)
 		       strlen(name);
 }
 
+static struct exp_variant *add_variant(struct reader *r, const char *name, enum exp_kind kind)
+{
+	struct experiment *x = r->x;
+	struct exp_variant *v;
+
+	x->at = mem_resize(x->at, x->n + 1, sizeof(*x->at));
+	v = &x->at[x->n++];
+	*v = r->base;
+	v->name = mem_strdup(name);
+	v->published = mem_strdup("");
+	v->published_shared = mem_strdup("");
+	v->unlearn = mem_strdup("");
+	v->kind = kind;
+	config_init(&v->config);
+	if (kind == EXP_PAIRS)
+		unsay_lengths(&v->config);
+	return v;
+}
+
+static int read_keys(struct reader *r, struct exp_variant *v, const yaml_node_t *value)
+{
+	if (value->type == YAML_MAPPING_NODE)
+		return yaml_file_each(&r->f, value, v->name, read_variant_key, v);
+	if (yaml_file_text(value)[0] != '\0')
+		return yaml_file_fail(&r->f, value, "%s: write {key: value}, or nothing", v->name);
+	return 0;
+}
+
+static int check_variant(struct reader *r, struct exp_variant *v, const yaml_node_t *name)
+{
+	struct err why = { 0 };
+	int rc = check_forgetting(r, v, name);
+
+	if (rc == 0)
+		rc = check_processes(r, v, name);
+	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
+		rc = yaml_file_fail(&r->f, name, "%s", why.text);
+	if (rc == 0 && v->kind == EXP_PAIRS)
+		rc = check_pairs(r, v, name);
+	if (rc == 0 && v->kind == EXP_ROUNDS &&
+	    config_check_method(&v->config, &v->settings, &why) != 0)
+		rc = yaml_file_fail(&r->f, name, "%s: %s", v->name, why.text);
+	return rc;
+}
+
 static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			const yaml_node_t *value)
 {
 	struct reader *r = (struct reader *)f;
-	struct experiment *x = r->x;
 	struct exp_variant *v;
 	const yaml_node_t *method = NULL, *unlearn = NULL;
-	struct err why = { 0 };
+	const char *way = yaml_file_text(name);
 	int rc;
 
 	(void)ctx;
-	if (!good_name(yaml_file_text(name)))
+	if (!good_name(way))
 		return yaml_file_fail(&r->f, name,
 				      "a variant's name is made of letters, digits and _.+-");
 	if (value->type == YAML_MAPPING_NODE) {
 		method = yaml_file_find(&r->f, value, "method");
 		unlearn = yaml_file_find(&r->f, value, "unlearn");
 	}
-	x->at = mem_resize(x->at, x->n + 1, sizeof(*x->at));
-	v = &x->at[x->n++];
-	*v = r->base;
-	v->name = mem_strdup(yaml_file_text(name));
-	v->published = mem_strdup("");
-	v->published_shared = mem_strdup("");
-	v->unlearn = mem_strdup("");
-	config_init(&v->config);
-	rc = read_settings(r, &v->config);
+	way = method != NULL ? yaml_file_text(method) : way;
+	v = add_variant(r, yaml_file_text(name),
+			unlearn != NULL ? EXP_UNLEARN : kind_of_method(way));
+	rc = read_settings(r, v->kind, &v->config);
 	if (rc == 0 && unlearn != NULL && method != NULL)
 		rc = yaml_file_fail(&r->f, method,
 				    "%s: what unlearns has the method of '%s': leave out method",
 				    v->name, yaml_file_text(unlearn));
 	if (rc == 0)
-		rc = unlearn != NULL
-			     ? read_unlearning(r, v, unlearn)
-			     : read_method(r, v, name,
-					   method != NULL ? yaml_file_text(method) : v->name);
-	if (rc == 0 && value->type == YAML_MAPPING_NODE)
-		rc = yaml_file_each(&r->f, value, v->name, read_variant_key, v);
-	else if (rc == 0 && yaml_file_text(value)[0] != '\0')
-		rc = yaml_file_fail(&r->f, value, "%s: write {key: value}, or nothing", v->name);
+		rc = unlearn != NULL ? read_unlearning(r, v, unlearn)
+				     : read_method(r, v, name, way);
 	if (rc == 0)
-		rc = check_forgetting(r, v, name);
-	if (rc == 0)
-		rc = check_processes(r, v, name);
-	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
-		rc = yaml_file_fail(&r->f, name, "%s", why.text);
-	if (rc == 0 && v->kind == EXP_ROUNDS &&
-	    config_check_method(&v->config, &v->settings, &why) != 0)
-		rc = yaml_file_fail(&r->f, name, "%s: %s", v->name, why.text);
-	return rc;
+		rc = read_keys(r, v, value);
+	if (v->kind == EXP_PAIRS)
+		settle_lengths(v);
+	return rc == 0 ? check_variant(r, v, name) : rc;
 }
 
 /* ---- the file ---- */
@@ -449,17 +697,17 @@ static int read_variant(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 static int known_section(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 			 const yaml_node_t *value)
 {
-	struct reader *r = (struct reader *)f;
-	static const char *const known[] = { "experiment", "model", "train", "eval", "variants" };
+	const char *text = yaml_file_text(name);
 
 	(void)ctx;
 	(void)value;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(yaml_file_text(name), known[i]) == 0)
-			return 0;
-	return yaml_file_fail(&r->f, name,
-			      "unknown section '%s': experiment, model, train, eval, variants",
-			      yaml_file_text(name));
+	if (is_section(EXP_PAIRS, text) || strcmp(text, "experiment") == 0 ||
+	    strcmp(text, "variants") == 0)
+		return 0;
+	return yaml_file_fail(f, name,
+			      "unknown section '%s': experiment, model, train, eval, variants; of "
+			      "pairs federation, ppat, privacy",
+			      text);
 }
 
 const struct exp_variant *experiment_find(const struct experiment *x, const char *variant)
@@ -583,6 +831,13 @@ void experiment_release(struct experiment *x)
 		free(x->at[i].published);
 		free(x->at[i].published_shared);
 		free(x->at[i].unlearn);
+		for (size_t k = 0; k < x->at[i].n_own; k++) {
+			free(x->at[i].own[k].agent);
+			free(x->at[i].own[k].section);
+			free(x->at[i].own[k].key);
+			free(x->at[i].own[k].value);
+		}
+		free(x->at[i].own);
 		config_release(&x->at[i].config);
 	}
 	free(x->at);

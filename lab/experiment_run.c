@@ -42,6 +42,7 @@ static void pool_release(struct pool *p, size_t n)
 static void run_release(struct run *r)
 {
 	fed_local_free(r->local);
+	virtual_free(r->pairs);
 	pool_release(&r->pool, r->n);
 	for (size_t i = 0; i < r->n; i++) {
 		struct client *c = &r->at[i];
@@ -57,6 +58,9 @@ static void run_release(struct run *r)
 			kge_kept_release(&c->blind);
 		if (c->graph != NULL)
 			graph_free(c->graph);
+		if (c->own != NULL)
+			config_release(c->own);
+		free(c->own);
 		free(c->forget);
 		free(c->name);
 	}
@@ -82,13 +86,38 @@ struct kge_train_config experiment_training_of(const struct run *r, size_t agent
 	return c;
 }
 
+static const struct config *settings_of_agent(const struct run *r, size_t i)
+{
+	return r->at[i].own != NULL ? r->at[i].own : &r->v->config;
+}
+
+static int make_settings(struct run *r, size_t i, struct err *e)
+{
+	struct client *c = &r->at[i];
+	struct config own;
+	int rc;
+
+	c->pace.slow = 1;
+	for (size_t k = 0; k < r->v->n_pace; k++)
+		if (strcmp(r->v->pace[k].agent, c->name) == 0)
+			c->pace = (struct pace){ r->v->pace[k].slow, r->v->pace[k].away_s };
+	if (r->v->kind != EXP_PAIRS)
+		return 0;
+	rc = experiment_own_settings(r->v, c->name, &own, e);
+	if (rc != 0)
+		return rc;
+	own.train.kge.seed = experiment_seed_of(r, i);
+	c->own = mem_copy(&own, sizeof(own));
+	return 0;
+}
+
 static void make_tables(struct run *r, size_t i)
 {
 	struct client *c = &r->at[i];
 	struct rng g;
 
 	rng_seed(&g, experiment_seed_of(r, i));
-	c->emb = config_tables(&r->v->config, graph_vocab_count(c->graph->entities),
+	c->emb = config_tables(settings_of_agent(r, i), graph_vocab_count(c->graph->entities),
 			       graph_vocab_count(c->graph->relations), &g);
 	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
@@ -100,68 +129,6 @@ static void make_tables(struct run *r, size_t i)
 bool experiment_canceled(const struct run *r)
 {
 	return r->cancel != NULL && atomic_load(r->cancel);
-}
-
-static void rank_split(const struct run *r, const struct kge_emb *emb, const struct graph *g,
-		       enum graph_split split, struct kge_metrics *out)
-{
-	const struct config *c = &r->v->config;
-	struct kge_protocol p =
-		split == GRAPH_VALID ? lab_work_valid_protocol(c) : *config_protocol(c);
-	struct kge_eval_options o = { .threads = c->train.kge.threads,
-				      .limit = split == GRAPH_VALID ? c->eval.valid_limit : 0,
-				      .seed = r->seed };
-
-	kge_evaluate(emb, g, split, &p, &o, out);
-}
-
-void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)
-{
-	struct client *c = &r->at[agent];
-
-	kge_emb_assign(c->validated, emb);
-	if (c->shared != NULL)
-		kge_emb_assign(c->shared_validated, c->shared);
-	rank_split(r, emb, &c->blind, GRAPH_VALID, &c->m[OF_VALID]);
-	if (c->shared != NULL && r->v->stall > 0)
-		rank_split(r, c->shared, &c->blind, GRAPH_VALID, &c->m[OF_SHARED_VALID]);
-}
-
-/* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
-static double weight_of(const struct run *r, size_t i, enum exp_figures of)
-{
-	const struct graph_triples *split = r->at[i].graph->split;
-
-	if (r->x->average == EXP_PLAIN)
-		return 1;
-	if (r->x->average == EXP_TRIPLES)
-		return (double)split[GRAPH_TRAIN].n;
-	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[GRAPH_VALID].n
-	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
-								 : (double)split[GRAPH_TEST].n;
-}
-
-void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
-{
-	struct kge_metrics m[FED_MEMBERS_MAX];
-	double w[FED_MEMBERS_MAX];
-
-	for (size_t i = 0; i < r->n; i++) {
-		m[i] = r->at[i].m[of];
-		w[i] = weight_of(r, i, of);
-	}
-	kge_metrics_average(m, w, r->n, out);
-}
-
-void experiment_hold(struct run *r, size_t agent)
-{
-	struct client *c = &r->at[agent];
-
-	kge_emb_assign(c->best, c->validated);
-	if (c->shared != NULL)
-		kge_emb_assign(c->shared_best, c->shared_validated);
-	c->best_mrr = c->m[OF_VALID].mrr;
-	c->best_round = r->round;
 }
 
 static bool has_valid(const struct run *r, size_t i)
@@ -545,8 +512,8 @@ void experiment_rank(struct run *r, size_t agent, const struct kge_emb *emb,
 	const struct kge_emb *tables[] = { emb, shared };
 
 	for (size_t k = 0; k < 2 && tables[k] != NULL; k++) {
-		rank_split(r, tables[k], c->graph, GRAPH_TEST,
-			   &c->m[k == 0 ? OF_TEST : OF_SHARED_TEST]);
+		experiment_rank_split(r, tables[k], c->graph, GRAPH_TEST,
+				      &c->m[k == 0 ? OF_TEST : OF_SHARED_TEST]);
 		if (c->forget != NULL)
 			kge_evaluate_forgotten(tables[k], c->graph, c->forget, c->n_forget, p, &o,
 					       &c->m[k == 0 ? OF_FORGOTTEN : OF_SHARED_FORGOTTEN]);
@@ -601,6 +568,8 @@ static json_t *agent_json(struct run *r, size_t i)
 		      store_json_of_number(c->best_mrr));
 	kge_emb_digest(c->best, digest);
 	json_object_set_new(j, "tables", store_json_of_hex(digest, sizeof(digest)));
+	if (r->v->kind == EXP_PAIRS)
+		experiment_put_met(r, i, j);
 	if (r->v->processes) {
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
@@ -654,6 +623,43 @@ static void put_unlearning(json_t *j, const struct experiment *x, const struct e
 			    experiment_settings_json(x, experiment_find(x, v->unlearn)));
 }
 
+static void put_paces(json_t *j, const struct exp_variant *v)
+{
+	json_t *slow = json_object(), *away = json_object();
+
+	for (size_t i = 0; i < v->n_pace; i++) {
+		if (v->pace[i].slow < 1 || v->pace[i].slow > 1)
+			json_object_set_new(slow, v->pace[i].agent, json_real(v->pace[i].slow));
+		if (v->pace[i].away_s > 0)
+			json_object_set_new(away, v->pace[i].agent, json_real(v->pace[i].away_s));
+	}
+	if (json_object_size(slow) > 0)
+		json_object_set(j, "slow", slow);
+	if (json_object_size(away) > 0)
+		json_object_set(j, "away", away);
+	json_decref(slow);
+	json_decref(away);
+}
+
+static void put_own(json_t *j, const struct exp_variant *v)
+{
+	json_t *own = json_object();
+
+	for (size_t i = 0; i < v->n_own; i++) {
+		const struct exp_own *o = &v->own[i];
+		json_t *agent = json_object_get(own, o->agent);
+		char *key = mem_printf("%s.%s", o->section, o->key);
+
+		if (agent == NULL) {
+			agent = json_object();
+			json_object_set_new(own, o->agent, agent);
+		}
+		json_object_set_new(agent, key, json_string(o->value));
+		free(key);
+	}
+	json_object_set_new(j, "own", own);
+}
+
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v)
 {
 	static const char *const averages[] = { "queries", "triples", "plain" };
@@ -668,7 +674,13 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 		put_unlearning(j, x, v);
 	else
 		json_object_set_new(j, "method",
-				    json_string(v->kind == EXP_SINGLE ? "single" : "collective"));
+				    json_string(v->kind == EXP_SINGLE  ? "single"
+						: v->kind == EXP_PAIRS ? "pairs"
+								       : "collective"));
+	if (v->kind == EXP_ROUNDS || v->kind == EXP_PAIRS)
+		put_paces(j, v);
+	if (v->n_own > 0)
+		put_own(j, v);
 	if (v->kind == EXP_ROUNDS && v->stall > 0)
 		json_object_set_new(j, "stall", store_json_of_number(v->stall));
 	if (v->processes)
@@ -682,6 +694,11 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 	config_print_section(&v->config, "model", &text);
 	config_print_section(&v->config, "train", &text);
 	config_print_section(&v->config, "eval", &text);
+	if (v->kind == EXP_PAIRS) {
+		config_print_section(&v->config, "federation", &text);
+		config_print_section(&v->config, "ppat", &text);
+		config_print_section(&v->config, "privacy", &text);
+	}
 	json_object_set_new(j, "settings", json_stringn((const char *)text.base, text.len));
 	buf_release(&text);
 	return j;
@@ -732,7 +749,7 @@ static double kept_mrr(const struct run *r)
 	double sum = 0, weight = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
-		double w = has_valid(r, i) ? weight_of(r, i, OF_VALID) : 0;
+		double w = has_valid(r, i) ? experiment_weight_of(r, i, OF_VALID) : 0;
 
 		sum += w * r->at[i].best_mrr;
 		weight += w;
@@ -769,6 +786,11 @@ static json_t *record_of(struct run *r)
 		"seconds", store_json_of_number(experiment_seconds(r, false)), "cpu_seconds",
 		store_json_of_number(experiment_seconds(r, true)));
 	put_figures(r, r->n, record);
+	if (r->v->kind == EXP_PAIRS)
+		experiment_put_all_met(r, record);
+	if (r->virtual_ms > 0)
+		json_object_set_new(record, "virtual_s",
+				    store_json_of_number((double)r->virtual_ms / 1000));
 	if (r->v->processes)
 		json_object_set_new(record, "wire_bytes", json_integer((json_int_t)wire_bytes(r)));
 	if (r->v->keep == EXP_EACH)
@@ -787,17 +809,19 @@ static json_t *record_of(struct run *r)
 static int run_all_rounds(struct run *r, struct err *e)
 {
 	static int (*const ways[])(struct run * r, struct err * e) = {
-		[EXP_SINGLE] = run_single,
-		[EXP_COLLECTIVE] = run_collective,
-		[EXP_ROUNDS] = run_rounds,
+		[EXP_SINGLE] = run_single,	    [EXP_COLLECTIVE] = run_collective,
+		[EXP_ROUNDS] = run_rounds,	    [EXP_PAIRS] = experiment_pairs,
 		[EXP_UNLEARN] = experiment_unlearn,
 	};
 
 	int rc = 0;
 
 	for (size_t i = 0; i < r->n && rc == 0; i++) {
-		rc = config_check_size(&r->v->config, graph_vocab_count(r->at[i].graph->entities),
-				       graph_vocab_count(r->at[i].graph->relations), e);
+		rc = make_settings(r, i, e);
+		if (rc == 0)
+			rc = config_check_size(settings_of_agent(r, i),
+					       graph_vocab_count(r->at[i].graph->entities),
+					       graph_vocab_count(r->at[i].graph->relations), e);
 		if (rc == 0)
 			make_tables(r, i);
 	}

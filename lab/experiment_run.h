@@ -1,9 +1,11 @@
 /* lab/experiment_run.h - inside one run of an experiment: all agents of one variant with one seed.
  *
- * experiment_run.c      looks at valid, what is kept, rounds of training, the record
+ * experiment_run.c      rounds of training, the record
+ * experiment_look.c     scores of one agent and of all
  * experiment_agents.c   graphs and names, which triples are to be forgotten
  * experiment_state.c    what an interrupted run, and one that is to be unlearned, leave on disk
  * experiment_unlearn.c  FedLU's unlearning of a run that is over
+ * experiment_pairs.c    agents that meet in pairs
  * experiment_processes.c, experiment_folders.c  agents that are processes
  *
  * Only these include it. */
@@ -14,6 +16,7 @@
 #include "graph/alias.h"
 #include "kge/eval.h"
 #include "lab/experiment.h"
+#include "lab/virtual.h"
 
 enum exp_figures {
 	OF_VALID,
@@ -49,6 +52,10 @@ struct client {
 	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
 	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */
 	struct kge_trainer *trainer; /* of the control arm */
+	struct pace pace;
+	struct config *own;	    /* EXP_PAIRS: its settings; else NULL: the variant's */
+	struct virtual_figures met; /* EXP_PAIRS */
+	uint64_t best_ms;	    /* EXP_PAIRS: virtual time of `best` */
 };
 
 /* All graphs in one. */
@@ -70,6 +77,8 @@ struct run {
 	size_t n;
 	struct pool pool;	 /* EXP_COLLECTIVE */
 	struct fed_local *local; /* EXP_ROUNDS, EXP_UNLEARN */
+	struct virtual *pairs;	 /* EXP_PAIRS */
+	uint64_t virtual_ms;	 /* so far */
 	struct progress bar;
 	bool validating; /* this round ends with a validation */
 	double loss;	 /* mean over the agents, of the last local epoch */
@@ -102,19 +111,30 @@ int experiment_load_agents(struct run *r, struct err *e);
 /* Those triples are what the figures are about; the tables may have learnt them or not. */
 bool experiment_has_forgotten(const struct run *r);
 
+/* ---- experiment_look.c ---- */
+
+/* What each agent's score on valid is, in their order. */
+json_t *experiment_scores_json(const struct run *r);
+/* A validation of one agent's table: it is ranked on valid. */
+void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb);
+void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
+/* The tables of the last validation are this agent's best now. */
+void experiment_hold(struct run *r, size_t agent);
+/* By its protocol; on valid without test, and as many triples as eval.valid_limit says. */
+void experiment_rank_split(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+			   enum graph_split split, struct kge_metrics *out);
+/* Of an agent in the mean: each triple of a split is as many queries, also of those that a sample
+ * of valid leaves out. */
+double experiment_weight_of(const struct run *r, size_t i, enum exp_figures of);
+
 /* ---- experiment_run.c ---- */
 
 uint64_t experiment_seed_of(const struct run *r, size_t agent);
 struct kge_train_config experiment_training_of(const struct run *r, size_t agent);
 bool experiment_canceled(const struct run *r);
-/* A validation of one agent's table: it is ranked on valid. */
-void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb);
-void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);
 /* Test and forgotten triples, by these tables; shared may be NULL. */
 void experiment_rank(struct run *r, size_t agent, const struct kge_emb *emb,
 		     const struct kge_emb *shared);
-/* The tables of the last validation are this agent's best now. */
-void experiment_hold(struct run *r, size_t agent);
 /* The figures of the last ranking, of one agent, or of all of them (r->n): test, test_shared,
  * forgotten, forgotten_shared, where there are such. */
 json_t *experiment_figures_json(const struct run *r, size_t agent);
@@ -161,6 +181,13 @@ char *experiment_folders_path(const struct folders *f, const struct run *r, size
 /* ---- experiment_processes.c ---- */
 
 int experiment_processes(struct run *r, struct err *e);
+
+/* ---- experiment_pairs.c ---- */
+
+int experiment_pairs(struct run *r, struct err *e);
+/* What meeting has taken: of one agent, of all. */
+void experiment_put_met(const struct run *r, size_t agent, json_t *into);
+void experiment_put_all_met(const struct run *r, json_t *into);
 
 /* ---- experiment_unlearn.c ---- */
 

@@ -1,0 +1,75 @@
+/* lab/experiment_look.c - scores of an experiment's agents: of one, the mean of all, what is held.
+ */
+#include "lab/experiment_run.h"
+#include "lab/work.h"
+
+void experiment_rank_split(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+			   enum graph_split split, struct kge_metrics *out)
+{
+	const struct config *c = &r->v->config;
+	struct kge_protocol p =
+		split == GRAPH_VALID ? lab_work_valid_protocol(c) : *config_protocol(c);
+	struct kge_eval_options o = { .threads = c->train.kge.threads,
+				      .limit = split == GRAPH_VALID ? c->eval.valid_limit : 0,
+				      .seed = r->seed };
+
+	kge_evaluate(emb, g, split, &p, &o, out);
+}
+
+void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)
+{
+	struct client *c = &r->at[agent];
+
+	kge_emb_assign(c->validated, emb);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_validated, c->shared);
+	experiment_rank_split(r, emb, &c->blind, GRAPH_VALID, &c->m[OF_VALID]);
+	if (c->shared != NULL && r->v->stall > 0)
+		experiment_rank_split(r, c->shared, &c->blind, GRAPH_VALID, &c->m[OF_SHARED_VALID]);
+}
+
+/* Each triple of a split is as many queries, also of those that a sample of valid leaves out. */
+double experiment_weight_of(const struct run *r, size_t i, enum exp_figures of)
+{
+	const struct graph_triples *split = r->at[i].graph->split;
+
+	if (r->x->average == EXP_PLAIN)
+		return 1;
+	if (r->x->average == EXP_TRIPLES)
+		return (double)split[GRAPH_TRAIN].n;
+	return of == OF_VALID || of == OF_SHARED_VALID		 ? (double)split[GRAPH_VALID].n
+	       : of == OF_FORGOTTEN || of == OF_SHARED_FORGOTTEN ? (double)r->at[i].n_forget
+								 : (double)split[GRAPH_TEST].n;
+}
+
+void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out)
+{
+	struct kge_metrics m[FED_MEMBERS_MAX];
+	double w[FED_MEMBERS_MAX];
+
+	for (size_t i = 0; i < r->n; i++) {
+		m[i] = r->at[i].m[of];
+		w[i] = experiment_weight_of(r, i, of);
+	}
+	kge_metrics_average(m, w, r->n, out);
+}
+
+void experiment_hold(struct run *r, size_t agent)
+{
+	struct client *c = &r->at[agent];
+
+	kge_emb_assign(c->best, c->validated);
+	if (c->shared != NULL)
+		kge_emb_assign(c->shared_best, c->shared_validated);
+	c->best_mrr = c->m[OF_VALID].mrr;
+	c->best_round = r->round;
+}
+
+json_t *experiment_scores_json(const struct run *r)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < r->n; i++)
+		json_array_append_new(all, store_json_of_number(r->at[i].m[OF_VALID].mrr));
+	return all;
+}

@@ -1,0 +1,97 @@
+#!/bin/sh
+# experiment: agents that meet in pairs, in virtual time: the same figures for the same file and seed.
+. "$(dirname "$0")/lib.sh"
+
+run -q synth -e 200 -t 1200 -r 6 --agents 3 --overlap 0.5 --ratios 8:1:1 -o "$work/data"
+cat >"$work/p.yaml" <<'YAML'
+experiment: {name: small, data: data, seeds: [1], rounds: 12, epochs: 2, eval_every: 2, patience: 0}
+model: {kind: transe, dim: 16}
+train: {lr: 0.02, negatives: 8, batch: 64, threads: 1}
+eval: {protocol: standard}
+federation: {gather_s: 1}
+variants:
+  fede:
+  pairs:
+  back: {method: pairs, federation: {after: back}}
+  rests: {method: pairs, federation.patience: 2, federation.local_rounds: 1}
+  frame: {method: pairs, federation.frame: common}
+  slow: {method: pairs, slow: {"0": 100}}
+  away: {method: pairs, away: {"1": 2}}
+  ppat: {method: pairs, federation.translator: ppat, privacy.useless_sessions: spend,
+    ppat: {steps: 20, batch: 8, hidden: 16, teachers: 4}}
+  map: {method: pairs, federation.translator: map, privacy: {useless_sessions: spend}}
+  short: {method: pairs, rounds: 3, epochs: 1, train.epochs: 4}
+  mixed: {method: pairs, own: {"1": {model.kind: distmult, train.loss: logistic}, "2": {model.dim: 24}},
+    federation: {share: both, neighbours: true, aligned_share: 0.5}}
+YAML
+fact() { # Python over the records r["VARIANT"]
+	python3 - "$work/p/runs" "$1" <<'PY'
+import glob, json, os, sys
+r = {os.path.basename(f)[: -len("-seed1.json")]: json.load(open(f)) for f in glob.glob(sys.argv[1] + "/*.json")}
+sys.exit(not eval("(" + sys.argv[2] + ")"))
+PY
+}
+same() { # FILE FILE: records but for what they took
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+for r in a, b:
+    del r["seconds"], r["cpu_seconds"]
+sys.exit(a != b)
+PY
+}
+
+ok 'pairs beside rounds' exits 0 -q experiment "$work/p.yaml" -o "$work/p"
+ok 'each agent has its test' fact 'all(0 < a["test"]["mrr"] <= 1 for x in r.values() for a in x["agents"])'
+ok 'they meet' fact 'all(x["sessions"] > 6 and x["bytes"] > 0 for v, x in r.items() if v != "fede")'
+ok 'with every translator' fact 'r["ppat"]["agents"][0]["epsilon"] > 0 and r["map"]["agents"][0]["epsilon"] > 0 and
+	r["pairs"]["agents"][0]["epsilon"] == 0'
+ok 'keeping goes further than going back' fact 'r["pairs"]["best_valid_mrr"] > r["back"]["best_valid_mrr"]'
+ok 'in one frame otherwise' fact 'r["frame"]["agents"][0]["tables"] != r["pairs"]["agents"][0]["tables"]'
+ok 'each keeps its own best' fact 'all(abs(sum(x["curve"][-1]["agents"]) / 3 - x["kept_valid_mrr"]) < 1e-9 and
+	x["curve"][-1]["agents"] == [a["best_valid_mrr"] for a in x["agents"]] for v, x in r.items() if v != "fede")'
+ok 'which only rises, in time' fact 'all(a["virtual_s"] <= b["virtual_s"] and a["valid_mrr"] < b["valid_mrr"]
+	for v, x in r.items() if v != "fede" for a, b in zip(x["curve"], x["curve"][1:]))'
+ok 'no more training than rounds have' fact 'all(a["rounds"] <= 12 and a["epochs"] <= 2 + 2 * a["rounds"]
+	for v, x in r.items() if v not in ("fede", "short", "rests") for a in x["agents"])'
+ok 'their number and length are settings' fact '[(a["rounds"], a["epochs"]) for a in r["short"]["agents"]] == [(3, 7)] * 3'
+ok 'a slow agent takes longer' fact 'r["slow"]["virtual_s"] > 3 * r["pairs"]["virtual_s"]'
+ok 'the others do not wait for it' fact 'all(a["best_virtual_s"] < r["slow"]["virtual_s"] / 2 for a in r["slow"]["agents"][1:])'
+ok 'one that is away half of the time does, too' fact 'r["away"]["virtual_s"] > r["pairs"]["virtual_s"]'
+ok 'who finds nothing better rests' fact 'max(a["rounds"] for a in r["rests"]["agents"]) < 12'
+ok 'once more' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only pairs --only away --only ppat
+for v in pairs away ppat; do
+	ok "$v: the same figures again" same "$work/p/runs/$v-seed1.json" "$work/q/runs/$v-seed1.json"
+done
+ok 'and nothing is run twice' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only pairs
+
+# killed in the middle, and run again
+rm "$work"/q/runs/*
+"$fkge" -q experiment "$work/p.yaml" -o "$work/q" --only fede --only mixed >"$out" 2>"$err" &
+pids=$!
+wait_for 'the first run' test -s "$work/q/runs/fede-seed1.json"
+kill -9 "$pids"
+wait "$pids" 2>"$err"
+ok 'after a kill' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only fede --only mixed
+ok 'the same figures' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
+rm "$work/q/runs/mixed-seed1.json"
+ok 'stopped early' says 0 'mixed, seed 1: stopped by --until; without it, it begins again' \
+	experiment "$work/p.yaml" -o "$work/q" --only mixed --until 3
+ok 'is no record' test ! -e "$work/q/runs/mixed-seed1.json"
+ok 'until it has been run' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only mixed
+ok 'as if uninterrupted' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
+
+# what is wrong is said with its line
+refused() { # TEXT FROM TO: the file with FROM replaced is refused with the text
+	sed "s|$2|$3|" "$work/p.yaml" >"$work/wrong.yaml"
+	says 2 "$1" experiment "$work/wrong.yaml" -o "$work/none"
+}
+ok 'what is of a process' refused 'wrong.yaml:5: federation.sleep_s: not in an experiment' gather_s sleep_s
+ok 'no end' refused 'back: federation.max_rounds: pairs need an end' 'after: back' 'max_rounds: 0'
+ok 'a setting that is none' refused "wrong.yaml:9: federation.after: 'moon'" 'after: back' 'after: moon'
+ok 'of rounds' refused "'federation.after': of agent.yaml, model, train and eval may vary" '  fede:' '  fede: {federation.after: back}'
+ok 'no such agent' refused "has no agent '7'" 'slow: {"0"' 'slow: {"7"'
+ok 'no factor' refused "wrong.yaml:12: slow: 'x' is no factor" '100}' 'x}'
+ok 'all are ranked alike' refused 'own: all agents are ranked alike' model.dim eval.protocol
+ok 'a model that there is' refused "'transx'" distmult transx
+finish
