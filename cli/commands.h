@@ -32,6 +32,8 @@ COMMAND(report);
 /* predict.c */
 COMMAND(predict);
 COMMAND(similar);
+/* queries.c */
+COMMAND(queries_sample);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

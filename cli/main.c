@@ -53,6 +53,11 @@ static const struct command rounds_commands[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct command queries_commands[] = {
+	{ "sample", "draw queries from graphs, for measuring", cmd_queries_sample, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct command commands[] = {
 	{ "init", "make an agent in a folder: keys, store, agent.yaml", cmd_init, NULL },
 	{ "id", "show this agent's id and keys", cmd_id, NULL },
@@ -66,6 +71,7 @@ static const struct command commands[] = {
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
+	{ "queries", "questions over several steps: sample", NULL, queries_commands },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },

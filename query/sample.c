@@ -1,0 +1,360 @@
+/* query/sample.c - queries drawn backwards from their answers. */
+#include "query/sample.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/exact.h"
+
+/* An edge into an entity: walked by `step` from `from`. */
+struct into {
+	uint32_t step; /* relation << 1 | inverse */
+	uint32_t from;
+};
+
+struct query_sampler {
+	const struct graph *g;
+	struct query_sample_options o;
+	struct rng rng[QUERY_PATTERNS];
+	struct graph_index *all, *known;
+	struct query_exact *exact;
+	uint32_t entities;
+	struct into *edges;  /* by entity, then by step */
+	size_t *first;	     /* by entity: its edges; entities + 1 */
+	size_t *groups;	     /* first edges of groups with one step, in the order of edges */
+	size_t *first_group; /* by entity; entities + 1 */
+	uint32_t *reachable, n_reachable; /* entities with an edge */
+	uint64_t *seen;			  /* hashes of queries, open addressing; 0: free */
+	size_t n_seen, mask;
+	struct query_set beside; /* what a negated branch is drawn among */
+};
+
+/* ---- edges by their ends ---- */
+
+static int compare_into(const void *a, const void *b)
+{
+	const struct into *x = a, *y = b;
+
+	if (x->step != y->step)
+		return x->step < y->step ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void count_ends(struct query_sampler *s)
+{
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		for (size_t i = 0; s->o.all & 1u << k && i < s->g->split[k].n; i++) {
+			s->first[s->g->split[k].at[i].tail + 1]++;
+			s->first[s->g->split[k].at[i].head + 1]++;
+		}
+	for (uint32_t v = 0; v < s->entities; v++)
+		s->first[v + 1] += s->first[v];
+}
+
+static void put_edges(struct query_sampler *s)
+{
+	size_t *at = mem_array((size_t)s->entities + 1, sizeof *at);
+
+	memcpy(at, s->first, s->entities * sizeof *at);
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		for (size_t i = 0; s->o.all & 1u << k && i < s->g->split[k].n; i++) {
+			struct graph_triple t = s->g->split[k].at[i];
+
+			s->edges[at[t.tail]++] = (struct into){ t.rel << 1, t.head };
+			s->edges[at[t.head]++] = (struct into){ t.rel << 1 | 1, t.tail };
+		}
+	free(at);
+}
+
+/* Sorts each entity's edges and notes where its groups begin; an entity without any is no answer.
+ */
+static void group_edges(struct query_sampler *s)
+{
+	size_t n = 0;
+
+	for (uint32_t v = 0; v < s->entities; v++) {
+		size_t from = s->first[v], to = s->first[v + 1];
+
+		qsort(s->edges + from, to - from, sizeof *s->edges, compare_into);
+		s->first_group[v] = n;
+		for (size_t i = from; i < to; i++)
+			if (i == from || s->edges[i].step != s->edges[i - 1].step)
+				s->groups[n++] = i;
+		if (to > from)
+			s->reachable[s->n_reachable++] = v;
+	}
+	s->first_group[s->entities] = n;
+}
+
+struct query_sampler *query_sampler_new(const struct graph *g, const struct query_sample_options *o)
+{
+	struct query_sampler *s = mem_array(1, sizeof *s);
+	struct rng seeded;
+	size_t n;
+
+	s->g = g;
+	s->o = *o;
+	s->entities = graph_vocab_count(g->entities);
+	rng_seed(&seeded, o->seed);
+	for (int p = 0; p < QUERY_PATTERNS; p++)
+		s->rng[p] = rng_stream(&seeded, (uint64_t)p);
+	s->all = graph_index_new(g, o->all);
+	s->known = graph_index_new(g, o->known);
+	s->exact = query_exact_new(s->all, s->known, s->entities);
+	s->first = mem_array((size_t)s->entities + 2, sizeof *s->first);
+	count_ends(s);
+	n = s->first[s->entities];
+	s->edges = mem_array(n + 1, sizeof *s->edges);
+	s->groups = mem_array(n + 1, sizeof *s->groups);
+	s->first_group = mem_array((size_t)s->entities + 1, sizeof *s->first_group);
+	s->reachable = mem_array((size_t)s->entities + 1, sizeof *s->reachable);
+	s->mask = 1023;
+	s->seen = mem_array(s->mask + 1, sizeof *s->seen);
+	put_edges(s);
+	group_edges(s);
+	return s;
+}
+
+void query_sampler_free(struct query_sampler *s)
+{
+	if (s == NULL)
+		return;
+	query_exact_free(s->exact);
+	graph_index_free(s->all);
+	graph_index_free(s->known);
+	query_set_release(&s->beside);
+	free(s->edges);
+	free(s->first);
+	free(s->groups);
+	free(s->first_group);
+	free(s->reachable);
+	free(s->seen);
+	free(s);
+}
+
+/* ---- filling a pattern ---- */
+
+static void copy_subtree(const struct query_tree *t, uint32_t i, struct query_tree *to)
+{
+	uint32_t size = t->at[i].size;
+
+	memcpy(&to->at[to->n], &t->at[i + 1U - size], size * sizeof t->at[0]);
+	to->n += size;
+}
+
+/* What the branches of AND node i that are not negated have in common, the entity itself aside. */
+static void answers_beside(struct query_sampler *s, const struct query_tree *t, uint32_t i,
+			   uint32_t entity)
+{
+	struct query_tree beside = { 0 };
+	uint16_t n = 0;
+	size_t at;
+
+	for (uint32_t k = 0; k < t->at[i].children; k++) {
+		uint32_t c = query_tree_child(t, i, k);
+
+		if (t->at[c].kind != QUERY_NOT) {
+			copy_subtree(t, c, &beside);
+			n++;
+		}
+	}
+	if (n > 1) {
+		int rc = query_tree_push(
+			&beside, (struct query_node){ .kind = QUERY_AND, .children = n }, NULL);
+
+		assert(rc == 0);
+		(void)rc;
+	}
+	query_exact_answers(s->exact, &beside, &s->beside);
+	at = query_set_find(&s->beside, entity);
+	if (at < s->beside.n) {
+		s->beside.n--;
+		memmove(s->beside.at + at, s->beside.at + at + 1,
+			(s->beside.n - at) * sizeof *s->beside.at);
+	}
+}
+
+/* Fills the subtree of node i so that it leads to the entity; false: nothing does.  Depth is that
+ * of a pattern. */
+static bool fill_node(struct query_sampler *s, struct rng *r, struct query_tree *t, uint32_t i,
+		      uint32_t entity)
+{
+	struct query_node *node = &t->at[i];
+	size_t group, groups, from, to;
+
+	if (node->kind == QUERY_ANCHOR)
+		node->id = entity;
+	if (node->kind == QUERY_STEP) {
+		groups = s->first_group[entity + 1] - s->first_group[entity];
+		assert(groups > 0); /* whatever is reached has the edge by which it was */
+		group = s->first_group[entity] + rng_below(r, (uint32_t)groups);
+		from = s->groups[group];
+		to = group + 1 < s->first_group[entity + 1] ? s->groups[group + 1]
+							    : s->first[entity + 1];
+		from += rng_below(r, (uint32_t)(to - from));
+		node->id = s->edges[from].step >> 1;
+		node->inverse = s->edges[from].step & 1;
+		return fill_node(s, r, t, i - 1, s->edges[from].from);
+	}
+	for (int negated = 0; negated < 2; negated++)
+		for (uint32_t k = 0; k < node->children; k++) {
+			uint32_t c = query_tree_child(t, i, k), goal = entity;
+
+			if ((t->at[c].kind == QUERY_NOT) != (negated == 1))
+				continue;
+			if (negated) {
+				answers_beside(s, t, i, entity);
+				if (s->beside.n == 0)
+					return false;
+				goal = s->beside.at[rng_below(r, (uint32_t)s->beside.n)];
+				c--;
+			}
+			if (!fill_node(s, r, t, c, goal))
+				return false;
+		}
+	return true;
+}
+
+/* ---- what is refused ---- */
+
+static bool walks_back(const struct query_node *a, const struct query_node *b)
+{
+	return a->kind == QUERY_STEP && b->kind == QUERY_STEP && a->id == b->id &&
+	       a->inverse != b->inverse;
+}
+
+static bool subtrees_equal(const struct query_tree *t, uint32_t a, uint32_t b)
+{
+	struct query_tree x = { 0 }, y = { 0 };
+
+	copy_subtree(t, a, &x);
+	copy_subtree(t, b, &y);
+	return query_tree_compare(&x, &y) == 0;
+}
+
+/* t is sorted, so equal branches stand side by side. */
+static bool is_degenerate(const struct query_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct query_node *node = &t->at[i];
+
+		for (uint32_t k = 0; k < node->children; k++) {
+			uint32_t c = query_tree_child(t, i, k);
+
+			if (k > 0 && subtrees_equal(t, c, query_tree_child(t, i, k - 1)))
+				return true;
+			if (walks_back(node, &t->at[c]))
+				return true;
+			for (uint32_t j = 0; t->at[c].kind != QUERY_STEP && j < t->at[c].children;
+			     j++)
+				if (walks_back(node, &t->at[query_tree_child(t, c, j)]))
+					return true;
+		}
+	}
+	return false;
+}
+
+static bool one_holds_all(const struct query_sampler *s, const struct query_tree *t)
+{
+	uint64_t holders = UINT64_MAX;
+
+	if (s->o.holders == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->at[i].kind == QUERY_STEP)
+			holders &= s->o.holders[t->at[i].id];
+	return holders != 0;
+}
+
+/* FNV-1a of the nodes, never 0.  Two queries of one hash: the second one is lost, no harm. */
+static uint64_t hash_tree(const struct query_tree *t)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct query_node *node = &t->at[i];
+		const uint32_t words[] = { (uint32_t)node->kind, node->id, node->inverse,
+					   node->children };
+
+		for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+			h = (h ^ words[k]) * UINT64_C(0x100000001b3);
+	}
+	h ^= h >> 29; /* low bits choose the slot */
+	return h != 0 ? h : 1;
+}
+
+static size_t seen_place(const struct query_sampler *s, uint64_t hash)
+{
+	size_t at = hash & s->mask;
+
+	while (s->seen[at] != 0 && s->seen[at] != hash)
+		at = (at + 1) & s->mask;
+	return at;
+}
+
+static void note_seen(struct query_sampler *s, uint64_t hash)
+{
+	uint64_t *old = s->seen;
+	size_t n = s->mask + 1;
+
+	if (2 * s->n_seen >= n) {
+		s->mask = 2 * n - 1;
+		s->seen = mem_array(2 * n, sizeof *s->seen);
+		for (size_t i = 0; i < n; i++)
+			if (old[i] != 0)
+				s->seen[seen_place(s, old[i])] = old[i];
+		free(old);
+	}
+	s->n_seen++;
+	s->seen[seen_place(s, hash)] = hash;
+}
+
+/* ---- a query ---- */
+
+/* The drawn entity is an answer unless a negated branch leads to it, too. */
+static bool answers_serve(struct query_sampler *s, struct query_record *out, uint32_t drawn)
+{
+	query_exact_answers(s->exact, &out->tree, &out->hard);
+	if (s->o.answers_max > 0 && out->hard.n > s->o.answers_max)
+		return false;
+	if (query_set_find(&out->hard, drawn) == out->hard.n)
+		return false;
+	query_exact_part(&out->hard, &out->easy);
+	return out->hard.n > 0;
+}
+
+static bool draw_query(struct query_sampler *s, enum query_pattern p, struct query_record *out)
+{
+	static const uint32_t anchors[QUERY_ANCHORS_MAX];
+	static const struct query_step steps[QUERY_STEPS_MAX];
+	struct rng *r = &s->rng[p];
+	uint32_t drawn = s->reachable[rng_below(r, s->n_reachable)];
+	struct query_tree sorted;
+	uint64_t hash;
+
+	query_pattern_build(&out->tree, p, anchors, steps);
+	if (!fill_node(s, r, &out->tree, out->tree.n - 1, drawn) || one_holds_all(s, &out->tree))
+		return false;
+	sorted = out->tree;
+	query_tree_sort(&sorted);
+	hash = hash_tree(&sorted);
+	if (is_degenerate(&sorted) || s->seen[seen_place(s, hash)] != 0 ||
+	    !answers_serve(s, out, drawn))
+		return false;
+	note_seen(s, hash);
+	return true;
+}
+
+int query_sampler_next(struct query_sampler *s, enum query_pattern p, size_t tries,
+		       struct query_record *out)
+{
+	assert(p < QUERY_PATTERNS);
+	out->pattern = p;
+	out->has_easy = out->has_missing = true;
+	for (size_t i = 0; s->n_reachable > 0 && i < tries; i++)
+		if (draw_query(s, p, out))
+			return 1;
+	return 0;
+}
