@@ -65,8 +65,10 @@ struct process {
 	uint64_t trimmed_ms; /* when the roster was last looked through */
 	struct log_limit log;
 	bool changed, stopping, closing;
-	bool again;	   /* with agent.yaml read anew, when this run has ended */
-	struct err failed; /* why the agent stops by itself */
+	bool again;	     /* with agent.yaml read anew, when this run has ended */
+	struct err failed;   /* why the agent stops by itself */
+	char *floor_warning; /* while the best score is below counting; NULL: it is not */
+	bool floor_told;
 	/* The arm without partners (agent/alone.h), with federation.control. */
 	struct arm {
 		uv_work_t req;
@@ -628,7 +630,11 @@ static json_t *status_of(const struct process *p)
 					    .control = p->folder.config.federation.control,
 					    .alone = p->arm.alone != NULL,
 					    .alone_epochs = p->arm.epochs,
-					    .alone_score = p->arm.score };
+					    .alone_score = p->arm.score,
+					    .floor = agent_learner_floor(p->start.learner),
+					    .floor_warning = p->floor_warning != NULL
+								     ? p->floor_warning
+								     : "" };
 
 	return report_json(&parts);
 }
@@ -961,6 +967,23 @@ static void learn_name(struct process *p, const struct agent_peer_status *s)
 	p->changed = true;
 }
 
+/* Says once in a run that the tables, now that they have been trained, do worse than counting. */
+static void look_at_floor(struct process *p, const struct agent_status *s)
+{
+	double floor = agent_learner_floor(p->start.learner);
+	struct buf why = { 0 };
+
+	free(p->floor_warning);
+	p->floor_warning = NULL;
+	if (agent_core_has_settled(p->core) &&
+	    config_below_floor(&p->folder.config, s->best_score, floor, &why))
+		p->floor_warning = mem_strdup((const char *)why.base);
+	buf_release(&why);
+	if (p->floor_warning != NULL && !p->floor_told)
+		log_warn("%s", p->floor_warning);
+	p->floor_told |= p->floor_warning != NULL;
+}
+
 static bool is_quiet(struct process *p)
 {
 	struct agent_status s;
@@ -968,6 +991,7 @@ static bool is_quiet(struct process *p)
 
 	agent_core_status(p->core, &s);
 	look_at_arm(p, &s);
+	look_at_floor(p, &s);
 	quiet = s.state != AGENT_BUSY && p->jobs == 0 && !arm_behind(p);
 	for (size_t i = 0; i < s.n_peers; i++) /* the signal of one who has left can wait */
 		quiet = quiet && !(s.peer[i].queued && s.peer[i].linked);
@@ -1303,6 +1327,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	roster_release(&p.roster);
 	invites_release(&p.invites);
 	free(p.shown);
+	free(p.floor_warning);
 	sodium_memzero(p.psk, sizeof(p.psk));
 	x->again = p.again && rc == 0;
 	if (x->again)

@@ -52,6 +52,8 @@ static json_t *best_json(const struct report_parts *p, const struct agent_status
 	j = json_object();
 	agent_core_best_digest(p->core, digest);
 	put_number(j, "valid_score", s->best_score);
+	put_number(j, "valid_floor", p->floor);
+	put_text(j, "floor_warning", p->floor_warning);
 	put_count(j, "serial", s->served_serial);
 	if (s->private_steps == 0) /* it is over rows in the order of ids, which triples make */
 		put_text(j, "digest", sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest)));

@@ -20,6 +20,8 @@ struct report_parts {
 	bool alone;	    /* ... that has begun, with so many epochs done */
 	uint64_t alone_epochs;
 	double alone_score;
+	double floor;		   /* on valid, of counting; NAN: not known */
+	const char *floor_warning; /* the best score is below it, and what helps; "": it is not */
 };
 
 json_t *report_json(const struct report_parts *p); /* a new reference */

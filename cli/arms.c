@@ -232,6 +232,21 @@ static void show_difference(const struct reporting *r, json_t *j, double *const 
 			     : ", no difference that these triples can show");
 }
 
+/* Beside the arms, what counting reaches without learning. */
+static int show_floor(const struct reporting *r, json_t *j, enum graph_split split,
+		      const struct kge_protocol *p)
+{
+	const struct kge_eval_options o = { .threads = r->work.folder.config.train.kge.threads };
+	struct kge_metrics m;
+	int rc = kge_evaluate_frequency(r->work.graph, split, p, &o, &m);
+
+	if (rc != 0)
+		return rc;
+	json_object_set_new(j, "floor", store_json_of_number(m.mrr));
+	cli_say(r->cli, "  %-14s MRR %.4f, what is learnt should be above it\n", "counting", m.mrr);
+	return 0;
+}
+
 static int show_split(const struct reporting *r, enum graph_split split, struct err *e)
 {
 	const struct config *c = &r->work.folder.config;
@@ -255,6 +270,8 @@ static int show_split(const struct reporting *r, enum graph_split split, struct 
 	for (int arm = 0; arm < ARMS && rc == 0; arm++)
 		if (value[arm] != NULL)
 			show_arm(r, j, (enum arm)arm, value[arm], n);
+	if (rc == 0)
+		rc = show_floor(r, j, split, &p);
 	for (int arm = 0; arm < ARM_WITH && rc == 0; arm++)
 		show_difference(r, j, value, (enum arm)arm, n);
 	for (int arm = 0; arm < ARMS; arm++)

@@ -135,6 +135,34 @@ static void check_identity(struct doctor *d)
 		report(d, OK, "identity", "%s", d->f.identity_path);
 }
 
+/* Is what was learnt better than counting?  Not asked of scores by another protocol, nor in private
+ * training, which does not look at valid. */
+static void check_floor(struct doctor *d, const struct graph *g,
+			const struct store_checkpoint *best)
+{
+	const struct config *c = &d->f.config;
+	char name[CONFIG_SCORE_NAME];
+	struct agent_learner_kge *l;
+	struct buf why = { 0 };
+	double floor;
+
+	if (!d->f.has_config || c->train.kge.dp.epsilon > 0)
+		return;
+	config_score_name(c, name);
+	if (strcmp(name, best->protocol) != 0)
+		return;
+	l = agent_learner_new(&c->train.kge, g, config_protocol(c), c->eval.valid_limit);
+	err_ignore(agent_learner_find_floor(l, NULL)); /* nobody cancels it */
+	floor = agent_learner_floor(l);
+	agent_learner_free(l);
+	if (config_below_floor(c, best->valid_score, floor, &why))
+		report(d, WARN, "floor", "%s", (const char *)why.base);
+	else
+		report(d, OK, "floor", "valid score %.4f, by counting %.4f", best->valid_score,
+		       floor);
+	buf_release(&why);
+}
+
 static void check_contents(struct doctor *d)
 {
 	struct store_checkpoint info;
@@ -150,13 +178,16 @@ static void check_contents(struct doctor *d)
 	       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n,
 	       g->split[GRAPH_VALID].n > 0 ? ""
 					   : ": without valid, better cannot be told from worse");
-	graph_free(g);
 	if (store_restore(d->f.store, 0, &emb, &info, &e) != 0) {
 		report(d, WARN, "best", "%s; fkge train or fkge serve make one", e.text);
+		graph_free(g);
 		return;
 	}
 	report(d, OK, "best", "valid score %.4f after %llu epochs", info.valid_score,
 	       (unsigned long long)info.epochs);
+	if (g->split[GRAPH_VALID].n > 0)
+		check_floor(d, g, &info);
+	graph_free(g);
 	kge_emb_free(emb);
 }
 

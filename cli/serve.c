@@ -254,6 +254,12 @@ static void say_frame(const struct cli *cli, const json_t *f)
 			text_of(f, "name"), count_of(f, "joined"), count_of(f, "age"));
 }
 
+static void say_floor(const struct cli *cli, const json_t *best)
+{
+	if (text_of(best, "floor_warning")[0] != '\0')
+		cli_say_wrapped(cli, 2, "! %s", text_of(best, "floor_warning"));
+}
+
 static void say_work(const struct cli *cli, const json_t *j)
 {
 	const json_t *best = json_object_get(j, "best"), *round = json_object_get(j, "round");
@@ -264,12 +270,14 @@ static void say_work(const struct cli *cli, const json_t *j)
 		json_number_value(json_object_get(best, "valid_score")));
 	if (round != NULL) {
 		cli_say(cli, "in rounds\n");
+		say_floor(cli, best);
 		say_round(cli, round);
 		return;
 	}
 	cli_say(cli, "%lld rounds, %lld improved, %lld sessions, %lld queued\n",
 		count_of(j, "rounds"), count_of(j, "improved"), count_of(j, "sessions"),
 		count_of(j, "queued"));
+	say_floor(cli, best);
 	say_frame(cli, json_object_get(j, "frame"));
 	cli_say_wrapped(
 		cli, 0,

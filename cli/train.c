@@ -704,6 +704,18 @@ static void put_private(struct training *t, const char *ending)
 		x->delta);
 }
 
+/* Not of private training, which does not look at valid. */
+static void tell_floor(struct training *t)
+{
+	double floor = agent_learner_floor(t->learner);
+	struct buf why = { 0 };
+
+	cli_put_number(t->cli, "valid_floor", floor);
+	if (t->has_best && config_below_floor(&t->work.folder.config, t->score, floor, &why))
+		lab_note(&t->cli->notes, "Warning: %s\n", (const char *)why.base);
+	buf_release(&why);
+}
+
 static void put_training(struct training *t, const char *ending)
 {
 	bool repeats = kge_train_repeats(&t->work.folder.config.train.kge);
@@ -726,6 +738,7 @@ static void put_training(struct training *t, const char *ending)
 	else if (t->has_best)
 		cli_say(t->cli, "valid MRR %.4f after %llu epochs; trained %zu: %s\n", t->score,
 			(unsigned long long)t->epochs_best, t->curve.n, ending);
+	tell_floor(t);
 	if (!repeats && !t->private)
 		cli_say(t->cli, "threads raced (train.update): another run will differ\n");
 }
@@ -741,7 +754,8 @@ static int write_report(struct training *t, const char *folder, const char *endi
 				  .digest = t->digest,
 				  .graph_digest = t->graph_digest,
 				  .n_test = t->n_test,
-				  .ending = ending };
+				  .ending = ending,
+				  .floor = agent_learner_floor(t->learner) };
 
 	return report_write(&t->cli->notes, folder, &r, e);
 }

@@ -229,6 +229,10 @@ struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n
 bool config_fits(const struct config *c, const struct kge_emb *tables);
 const struct kge_protocol *config_protocol(const struct config *c);
 
+/* Whether a score on valid is below what counting reaches there (agent_learner_floor()), as it may
+ * be known, or NAN: then appends why that is said and what helps, for the owner. */
+bool config_below_floor(const struct config *c, double score, double floor, struct buf *why);
+
 /* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.
  * ERR_USAGE without a port, or with one that is no number in 0..65535. */
 MUST_CHECK int config_address(const char *text, char host[256], uint16_t *port, struct err *e);

@@ -369,6 +369,11 @@ static void rank_block(struct worker *w, const struct query *q, size_t n_queries
 	close_block(w, q, n_queries, list, n);
 }
 
+static bool same_scores(const struct kge_scorer *s, const struct query *a, const struct query *b)
+{
+	return same_row(a, b) || (s->by_relation && a->side == b->side && a->rel == b->rel);
+}
+
 /* Scores from a callback: one row at a time, all entities at once. */
 static void rank_called(struct worker *w, const struct query *q, size_t n_queries)
 {
@@ -381,7 +386,7 @@ static void rank_called(struct worker *w, const struct query *q, size_t n_querie
 		size_t m = list_minus(w, &q[i], list, n);
 		float gold;
 
-		if (i == 0 || !same_row(&q[i - 1], &q[i]))
+		if (i == 0 || !same_scores(j->scorer, &q[i - 1], &q[i]))
 			j->scorer->score(j->scorer->ctx, q[i].side, q[i].known, q[i].rel,
 					 w->scores);
 		gold = w->scores[q[i].gold];
@@ -587,7 +592,7 @@ int kge_evaluate_frequency(const struct graph *g, enum graph_split split,
 			   struct kge_metrics *out)
 {
 	struct frequency f;
-	struct kge_scorer scorer = { frequency_score, &f };
+	struct kge_scorer scorer = { frequency_score, &f, true };
 	struct kge_ranked *ranked;
 	size_t n;
 	int rc;

@@ -104,6 +104,7 @@ struct kge_scorer {
 	void (*score)(const void *ctx, enum graph_side side, uint32_t known, uint32_t rel,
 		      float *out);
 	const void *ctx;
+	bool by_relation; /* the same scores, whatever is known: called once for many queries */
 };
 int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum graph_split split,
 			const struct kge_protocol *p, const struct kge_eval_options *o,

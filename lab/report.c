@@ -164,6 +164,9 @@ static void add_result(struct table *t, const struct report *r)
 	if (!r->has_best)
 		return;
 	row(t, "best MRR on valid", "%.4f", r->score);
+	if (!isnan(r->floor))
+		row(t, "MRR on valid by counting", "%.4f%s", r->floor,
+		    r->score < r->floor ? ", which is better" : "");
 	row(t, "best epoch", "%llu", (unsigned long long)r->epochs_best);
 	row(t, "improved", "%u times", r->improved);
 	row(t, "digest of the tables", "%s", sodium_bin2hex(digest, sizeof(digest), r->digest, 32));

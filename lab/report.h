@@ -16,6 +16,7 @@ struct report {
 	const struct curve *curve;
 	bool has_best;
 	double score;	      /* of the best, on valid */
+	double floor;	      /* of counting, on valid; NAN: not known */
 	uint64_t epochs_best; /* behind it */
 	uint32_t improved;
 	const uint8_t *digest; /* of its tables */

@@ -367,6 +367,9 @@ bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_
 bool agent_core_shuts_out(const struct agent_core *c, const uint8_t peer[AGENT_KEY],
 			  const char **why);
 
+/* Is the first training over?  In rounds, which may begin with tables as they were drawn: was the
+ * last score no better than the best? */
+bool agent_core_has_settled(const struct agent_core *c);
 void agent_core_status(const struct agent_core *c, struct agent_status *out);
 void agent_status_release(struct agent_status *s);
 

@@ -20,6 +20,12 @@ void agent_learner_free(struct agent_learner_kge *l);
 /* All of the last evaluation, by the same protocol. */
 const struct kge_metrics *agent_learner_metrics(const struct agent_learner_kge *l);
 
+/* The MRR that counting reaches on the same triples by the same protocol, without learning
+ * (kge_evaluate_frequency()): found beside the first evaluation, on its thread, or when it is
+ * asked for.  NAN: not found yet.  ERR_CANCELED. */
+double agent_learner_floor(const struct agent_learner_kge *l);
+int agent_learner_find_floor(struct agent_learner_kge *l, const atomic_bool *cancel);
+
 /* The state that training of these tables needs to go on with the same bits, besides the tables
  * (kge_trainer_save_to(), kge_trainer_load()). */
 void agent_learner_save_to(struct agent_learner_kge *l, struct kge_emb *tables,

@@ -185,6 +185,11 @@ bool agent_core_has_ledger(const struct agent_core *c, const uint8_t peer[AGENT_
 	return false;
 }
 
+bool agent_core_has_settled(const struct agent_core *c)
+{
+	return c->trained && c->has_best && (!in_rounds(c) || c->worse > 0 || !rounds_joins(c));
+}
+
 void agent_core_status(const struct agent_core *c, struct agent_status *o)
 {
 	*o = (struct agent_status){ .state = state_of(c),

@@ -1,6 +1,8 @@
 /* The production learner: what it may read, and what decides its score. */
 #include "tests/test.h"
 
+#include <math.h>
+
 #include "agent/core/learner.h"
 
 enum { ENTITIES = 40, RELATIONS = 3, TRIPLES = 400 };
@@ -141,6 +143,36 @@ static void test_a_part_says_why_not(void **state)
 	graph_free(g);
 }
 
+/* The floor is that of the triples that are looked at, and is there from the first look on. */
+static void test_finds_the_floor(void **state)
+{
+	const struct kge_protocol *p = kge_protocol_find("standard");
+	const struct kge_eval_options o = { .threads = 1, .limit = 50, .seed = 3 };
+	struct graph *g = graph_with_test(300), *blind = graph_with_test(0);
+	struct kge_train_config c;
+	struct agent_learner_kge *l;
+	struct kge_emb *emb = tables();
+	struct agent_job job = { 0 };
+	struct kge_metrics m;
+	double mrr;
+
+	(void)state;
+	kge_train_defaults(&c);
+	c.threads = 1;
+	c.seed = o.seed;
+	l = agent_learner_new(&c, g, p, o.limit);
+	assert_true(isnan(agent_learner_floor(l)));
+	assert_int_equal(agent_learner_ops(l)->evaluate(agent_learner_ops(l)->ctx, emb, &job, &mrr),
+			 0);
+	assert_int_equal(kge_evaluate_frequency(blind, GRAPH_VALID, p, &o, &m), 0);
+	assert_true(agent_learner_floor(l) == m.mrr);
+	assert_true(m.mrr > 0 && m.mrr < 1);
+	agent_learner_free(l);
+	kge_emb_free(emb);
+	graph_free(g);
+	graph_free(blind);
+}
+
 static struct fed_part *part_of(struct kge_emb *emb)
 {
 	struct fed_settings s;
@@ -194,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_score_knows_the_test_split),
+		cmocka_unit_test(test_finds_the_floor),
 		cmocka_unit_test(test_trains_a_part),
 		cmocka_unit_test(test_a_part_says_why_not),
 		cmocka_unit_test(test_goes_on_after_a_restart),

@@ -398,7 +398,7 @@ static void check_run(const json_t *run, const struct graph *g, const struct kge
 		      const json_t *scores)
 {
 	struct kge_protocol p = read_protocol(run);
-	struct kge_scorer scorer = { table_score, scores };
+	struct kge_scorer scorer = { .score = table_score, .ctx = scores };
 	const json_t *queries = need(run, "queries");
 
 	ONLY_KEYS(run, "sides", "filter", "candidates", "queries", "metrics");

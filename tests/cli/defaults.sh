@@ -1,0 +1,68 @@
+#!/bin/sh
+# What an owner gets who changes nothing: a word where tables do worse than counting.
+. "$(dirname "$0")/lib.sh"
+
+# A catalogue: items of a few kinds, each with values of 6 attributes, a value being of many items.
+# catalogue FOLDER [reversed]
+catalogue() {
+	mkdir "$1" && python3 - "$1" "${2:-}" <<'PY'
+import random, sys
+random.seed(3)
+lines = []
+for i in range(120):
+    kind = random.randrange(4)
+    for a in range(6):
+        v = (kind * (a + 2)) % 5 if random.random() < 0.8 else random.randrange(8)
+        t = (f"item{i}", f"a{a}", f"v{a}.{v}")
+        lines.append("\t".join(t if not sys.argv[2] else (t[2], t[1], t[0])) + "\n")
+random.shuffle(lines)
+for name, part in (("train", lines[:540]), ("valid", lines[540:630]), ("test", lines[630:])):
+    open(f"{sys.argv[1]}/{name}.tsv", "w").writelines(part)
+PY
+}
+
+# seller NAME 'more of train' 'more of the file'
+seller() {
+	"$fkge" -q -d "$work/$1" init --name "$1" --listen 127.0.0.1:0 >/dev/null || return
+	cat >"$work/$1/agent.yaml" <<YAML
+name: $1
+listen: 127.0.0.1:0
+model: {dim: 16}
+train: {eval_every: 5, threads: 1, batch: 64, negatives: 8, $2}
+${3:-}
+YAML
+	"$fkge" -q -d "$work/$1" import "$work/catalogue" >/dev/null
+}
+
+# ---- the floor ----
+catalogue "$work/catalogue"
+seller low 'epochs: 5, lr: 1e-6'
+seller high 'epochs: 60, lr: 0.02, corrupt: tail'
+ok 'tables below counting are trained, with a word' says 0 'is below counting' -d "$work/low" train
+ok 'and how to help it' says 0 'train.corrupt tail where relations are many-to-one' \
+	-d "$work/low" train --fresh --report "$work/report"
+ok 'the report of the training has it' grep -q 'by counting.*which is better' "$work/report/report.md"
+floor() { run -d "$work/$1" eval --split valid --floor --json && member "$out" floor mrr; }
+floor low >"$work/floor"
+run -d "$work/low" train --fresh --json
+# valid alone: --split valid filters by test, too, training does not
+near() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not abs(a - b) < 0.02 * b)' "$1" "$2"; }
+ok 'the floor is that of eval' near "$(member "$out" valid_floor)" "$(cat "$work/floor")"
+ok 'better tables get none' exits 0 -d "$work/high" train
+ok '... not a word' sh -c '! grep -q counting "$1"' sh "$err"
+ok 'doctor says it, too' prints 'is below counting' -d "$work/low" doctor
+ok 'and where all is well' prints 'by counting' -d "$work/high" doctor
+
+# ---- an agent that runs ----
+seller serving 'epochs: 5, lr: 1e-6' 'federation: {local_rounds: 2, epochs_per_round: 1, sleep_s: 0}'
+ok 'it serves' start serving
+asleep() { [ "$(value serving state)" = sleep ]; }
+ok 'it has trained' wait_for 'sleep' asleep
+ok 'its status has the floor' sh -c 'case $1 in 0.*) ;; *) exit 1 ;; esac' sh \
+	"$(member "$work/serving.json" best valid_floor)"
+ok 'and the warning' sh -c 'case $1 in *"is below counting"*) ;; *) exit 1 ;; esac' sh \
+	"$(member "$work/serving.json" best floor_warning)"
+ok 'also for people' prints 'is below counting' -d "$work/serving" status
+ok 'it ends' exits 0 -d "$work/serving" stop
+ok 'the log has it once' [ "$(grep -c 'is below counting' "$work/serving.log")" = 1 ]
+finish
