@@ -404,7 +404,7 @@ static void io_disconnect(void *ctx, const uint8_t peer[AGENT_KEY])
 	if (agent_core_shuts_out(p->core, peer, &why))
 		net_hub_forget(p->hub, peer, "it broke the protocol");
 	else
-		net_hub_forget(p->hub, peer, partner ? "too slow" : "not a partner any more");
+		net_hub_forget(p->hub, peer, partner ? "not for now" : "not a partner any more");
 }
 
 /* Somebody who shows the federation's secret and a ticket that is good is in, if the owner says so.

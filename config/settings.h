@@ -65,6 +65,12 @@ struct config_eval {
 	uint32_t valid_limit; /* valid triples looked at by backtracking; 0: all */
 };
 
+/* Of many partners, a few: 0, all of them. */
+struct config_few {
+	uint32_t links;	   /* that it dials and keeps, at most */
+	uint32_t partners; /* whose rows a round takes in, at most */
+};
+
 struct config_federation {
 	enum config_mode mode;
 	enum config_roles roles;
@@ -91,7 +97,7 @@ struct config_federation {
 	double gather_s;	     /* waits for further partners before a round trains */
 	double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
 	uint32_t sessions;	     /* at a time */
-	uint32_t partners;	     /* whose rows a round takes in, at most; 0: all with news */
+	struct config_few few;	     /* of many partners */
 	double lease_s;		     /* a session in which the peer is silent is over */
 	double session_s;	     /* ... and in any case after this */
 	char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */

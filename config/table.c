@@ -171,9 +171,12 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "train the same epochs without partners, when idle (fkge report); doubles the training" },
 	{ "federation", "gather_s", KEY_NUMBER, AT(federation.gather_s), "5", 0, 86400, NULL,
 	  "seconds that a round waits for further partners, after the first, before it trains" },
-	{ "federation", "partners", KEY_COUNT, AT(federation.partners), "4", 0, 256, NULL,
+	{ "federation", "partners", KEY_COUNT, AT(federation.few.partners), "4", 0, 256, NULL,
 	  "whose rows a round takes in, at most: of more with news some at random, by what they "
 	  "have brought before; 0: all" },
+	{ "federation", "links", KEY_COUNT, AT(federation.few.links), "16", 0, 256, NULL,
+	  "pairs: to partners, that this agent dials and keeps, at most; of more it chooses as for "
+	  "partners, and exchanges one after each round and each sleep; 0: to all" },
 	{ "federation", "sleep_s", KEY_NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
 	{ "federation", "sessions", KEY_COUNT, AT(federation.sessions), "2", 1, CONFIG_SESSIONS_MAX,

@@ -141,9 +141,7 @@ static void drop_overflown(struct agent_core *c)
 		if (!p->overflow)
 			continue;
 		p->overflow = false;
-		c->io.disconnect(c->io.ctx, p->info.key);
-		peer_link_down(c, p);
-		c->io.connect(c->io.ctx, p->info.key, p->info.address);
+		peer_link_anew(c, p);
 	}
 }
 
@@ -272,6 +270,10 @@ static void what_next(struct agent_core *c)
 		stop_if_quiet(c);
 		return;
 	}
+	if (c->gather.links_round != c->rounds && c->doing == DOING_NOTHING) {
+		c->gather.links_round = c->rounds;
+		peers_links_turn(c);
+	}
 	/* Jobs of sessions that are over take their places until they are back. */
 	if (c->doing == DOING_NOTHING && is_settled(c) && c->detached_jobs < session_limit(c)) {
 		if (in_rounds(c) && c->trained)
@@ -338,6 +340,7 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		rounds_timer(c);
 	else if (t == AGENT_TIMER_WAKE && c->asleep) {
 		set_asleep(c, false);
+		peers_links_turn(c);
 		c->must_signal = c->trained; /* in case that somebody missed it */
 	}
 }
@@ -356,9 +359,7 @@ static void start(struct agent_core *c)
 		core_commit(c, &c->at_start, NULL);
 	for (size_t i = 0; i < c->n_peers && !peer_queue_hosts(c); i++)
 		peer_queue_drop(c, c->peers[i]); /* of a time when it took rows in */
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (peer_listed(c->peers[i]))
-			c->io.connect(c->io.ctx, c->peers[i]->info.key, c->peers[i]->info.address);
+	peers_links_start(c);
 }
 
 static void say_bye(struct agent_core *c)
@@ -596,6 +597,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		core_record_add(c, &c->at_start); /* the next one by hand gets another serial */
 	}
 	c->signal_serial = c->trained ? c->served_serial : 0;
+	c->gather.links_round = c->rounds;
 	return 0;
 }
 

@@ -86,10 +86,12 @@ struct core_dp {
 	bool over; /* the cap forbade an epoch */
 };
 
-/* Of the round under way in pairs, since it has one partner's rows. */
+/* Of rounds in pairs. */
 struct gathered {
-	uint64_t until_ms; /* it waits for others until then */
-	uint32_t in_vain;  /* sessions that came to nothing */
+	/* of the one under way, since it has one partner's rows: */
+	uint64_t until_ms;    /* it waits for others until then */
+	uint32_t in_vain;     /* sessions that came to nothing */
+	uint64_t links_round; /* how many were over when links were last exchanged */
 };
 
 struct agent_core {

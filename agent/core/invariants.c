@@ -40,6 +40,7 @@ static void check_sessions(const struct agent_core *c)
 static void check_peer(const struct peer *p)
 {
 	assert(p->linked || !p->greeted);
+	assert(peer_listed(p) || !p->kept);
 	assert(p->n_ent + p->n_rel == p->n_slots);
 	assert(p->queued ? p->queue_position > 0 : true);
 }

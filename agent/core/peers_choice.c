@@ -99,14 +99,14 @@ void peer_choice_in_vain(struct agent_core *c)
 
 bool peers_round_full(const struct agent_core *c)
 {
-	uint32_t most = c->config->federation.partners;
+	uint32_t most = c->config->federation.few.partners;
 
 	return most > 0 && c->in_round > 0 && sessions_used(c) >= most;
 }
 
 struct peer *peer_choose_next(struct agent_core *c, struct peer **of, size_t n)
 {
-	uint32_t most = c->config->federation.partners;
+	uint32_t most = c->config->federation.few.partners;
 
 	return most == 0 || n + sessions_used(c) <= most ? NULL : peer_choose(c, of, n);
 }

@@ -114,6 +114,7 @@ struct conduct {
 
 struct peer {
 	struct store_peer info;
+	bool kept; /* we dial it, or wait for it to dial; else it may come, all the same */
 	bool linked;
 	bool overflow; /* does not take what we send: the link must go */
 	bool greeted;  /* its HELLO came on this link */
@@ -187,6 +188,14 @@ struct peer *peer_choose(struct agent_core *c, struct peer **of, size_t n);
 struct peer *peer_choose_next(struct agent_core *c, struct peer **of, size_t n);
 bool peers_round_full(const struct agent_core *c); /* the round under way has all that it may */
 void peer_choice_in_vain(struct agent_core *c);	   /* a session as host has come to nothing */
+
+/* ---- peers_links.c ---- */
+
+/* Links at the start: to all partners, or to as many as federation.links. */
+void peers_links_start(struct agent_core *c);
+/* Where there are more partners than that: one link goes, another partner has its turn. */
+void peers_links_turn(struct agent_core *c);
+void peer_link_anew(struct agent_core *c, struct peer *p); /* it goes, and comes again if kept */
 
 /* ---- peers.c ---- */
 

@@ -47,6 +47,129 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 	rounds_lost(c, p);
 }
 
+/* ---- of many partners, links to a few ---- */
+
+static void keep_link(struct agent_core *c, struct peer *p)
+{
+	p->kept = true;
+	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+}
+
+static void let_link_go(struct agent_core *c, struct peer *p)
+{
+	p->kept = false;
+	c->io.disconnect(c->io.ctx, p->info.key);
+	peer_link_down(c, p);
+}
+
+void peer_link_anew(struct agent_core *c, struct peer *p)
+{
+	bool kept = p->kept;
+
+	let_link_go(c, p);
+	if (kept)
+		keep_link(c, p);
+}
+
+/* Rounds need all of their members, and a restored store the word of all partners. */
+static size_t links_most(const struct agent_core *c)
+{
+	uint32_t most = c->config->federation.few.links;
+
+	return in_rounds(c) || most == 0 || handback_blocks(c) ? SIZE_MAX : most;
+}
+
+/* Waiting for one that cannot be dialled costs nothing. */
+static bool is_dialled(const struct peer *p)
+{
+	return peer_listed(p) && p->info.address[0] != '\0';
+}
+
+static bool known_useless(const struct peer *p)
+{
+	return p->aligned && (p->n_slots == 0 || p->unusable);
+}
+
+/* Those that no link is kept to; those with which nothing is shared only where there are no
+ * others. */
+static size_t not_kept(const struct agent_core *c, struct peer *out[AGENT_PEERS_MAX])
+{
+	size_t n = 0;
+
+	for (int useless = 0; useless < 2 && n == 0; useless++)
+		for (size_t i = 0; i < c->n_peers; i++) {
+			struct peer *p = c->peers[i];
+
+			if (is_dialled(p) && !p->kept && known_useless(p) == useless)
+				out[n++] = p;
+		}
+	return n;
+}
+
+/* Those whose link may go now: where there are such, those that are not there, or of no use. */
+static size_t links_idle(const struct agent_core *c, struct peer *out[AGENT_PEERS_MAX])
+{
+	size_t n = 0;
+
+	for (int of_use = 0; of_use < 2 && n == 0; of_use++)
+		for (size_t i = 0; i < c->n_peers; i++) {
+			struct peer *p = c->peers[i];
+
+			if (is_dialled(p) && p->kept && !p->in_round &&
+			    session_with(c, p) == NULL &&
+			    (p->linked && !known_useless(p)) == of_use)
+				out[n++] = p;
+		}
+	return n;
+}
+
+static size_t count_kept(const struct agent_core *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_peers; i++)
+		n += c->peers[i]->kept && is_dialled(c->peers[i]);
+	return n;
+}
+
+static void keep_more(struct agent_core *c)
+{
+	struct peer *of[AGENT_PEERS_MAX];
+	size_t most = links_most(c), n;
+
+	for (size_t kept = count_kept(c); kept < most; kept++) {
+		n = not_kept(c, of);
+		if (n == 0)
+			return;
+		keep_link(c, most == SIZE_MAX ? of[0] : peer_choose(c, of, n));
+	}
+}
+
+void peers_links_start(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (peer_listed(c->peers[i]) && !is_dialled(c->peers[i]))
+			keep_link(c, c->peers[i]);
+	keep_more(c);
+}
+
+void peers_links_turn(struct agent_core *c)
+{
+	struct peer *of[AGENT_PEERS_MAX];
+	size_t most = links_most(c), n = not_kept(c, of);
+	struct peer *next = peer_choose(c, of, n); /* before: another one than those that go */
+
+	for (size_t kept = count_kept(c) + (next != NULL); kept > most; kept--) {
+		n = links_idle(c, of);
+		if (n == 0)
+			return;
+		let_link_go(c, of[core_random(c) % n]);
+	}
+	if (next != NULL)
+		keep_link(c, next);
+	keep_more(c);
+}
+
 /* ---- HELLO ---- */
 
 static void commit_peer(struct agent_core *c, const struct peer *p)
@@ -213,7 +336,7 @@ void peer_added(struct agent_core *c, const struct agent_event *e)
 	if (latest_keeps(c)) /* it may bring what the others have not: an agent at rest wakes */
 		c->worse = 0;
 	commit_peer(c, p);
-	c->io.connect(c->io.ctx, p->info.key, p->info.address);
+	keep_link(c, p);
 }
 
 /* The peer is no partner any more: everything under way with it ends. */
@@ -222,7 +345,7 @@ static void peer_end(struct agent_core *c, struct peer *p)
 	rounds_lost(c, p);
 	peer_queue_drop(c, p);
 	p->info.status = STORE_REVOKED;
-	p->linked = p->greeted = false;
+	p->kept = p->linked = p->greeted = false;
 	message_queue_release(&p->outbox);
 	commit_peer(c, p);
 }
@@ -272,8 +395,8 @@ static void shut(struct agent_core *c, struct peer *p)
 static void open_again(struct agent_core *c, struct peer *p)
 {
 	p->conduct.shut = p->conduct.announced = false;
-	if (peer_listed(p))
-		c->io.connect(c->io.ctx, p->info.key, p->info.address);
+	if (peer_listed(p) && p->kept)
+		keep_link(c, p);
 }
 
 void peers_links_rest(struct agent_core *c)

@@ -209,7 +209,13 @@ static void io_cancel_timer(void *ctx, enum agent_timer which)
 
 static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 {
-	(void)ctx, (void)peer, (void)address; /* table_link() is who connects */
+	struct table_agent *s = ctx; /* table_link() is who connects */
+	size_t to = agent_by_key(s->table, peer);
+
+	trace(s, peer, 32);
+	(void)address;
+	if (to < AGENTS)
+		s->keeps[to] = true;
 }
 
 static void io_disconnect(void *ctx, const uint8_t peer[32])
@@ -221,7 +227,7 @@ static void io_disconnect(void *ctx, const uint8_t peer[32])
 		return;
 	if (to == AGENTS)
 		return;
-	s->table->up[s->at][to] = false;
+	s->keeps[to] = s->table->up[s->at][to] = false;
 	later(s->table, (struct happens){ .what = AT_DOWN, .agent = to, .from = s->at });
 }
 
@@ -377,6 +383,7 @@ static void list_peers(struct table_agent *s)
 		memcpy(p.key, o->key, 32);
 		memcpy(p.sign_key, o->sign_public, 32);
 		snprintf(p.name, sizeof(p.name), "agent-%zu", o->at);
+		snprintf(p.address, sizeof(p.address), "table:%zu", o->at + 1);
 		store_batch_peer(&b, &p);
 	}
 	if (disk_apply(&s->disk, &b, &e) != 0)

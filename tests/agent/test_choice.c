@@ -21,7 +21,7 @@ static void begin(struct table *t, uint64_t seed, uint32_t partners)
 	for (size_t i = 0; i < AGENTS; i++)
 		t->agent[i].config.federation.roles =
 			i == HOST ? CONFIG_HOST_ONLY : CONFIG_CLIENT_ONLY;
-	t->agent[HOST].config.federation.partners = partners;
+	t->agent[HOST].config.federation.few.partners = partners;
 	t->agent[HOST].config.federation.gather_s = 3;
 	table_start(t);
 	table_run(t, 3000, 10000); /* trained, each alone */
@@ -195,6 +195,127 @@ static void test_nobody_without_news(void **state)
 	table_release(&t);
 }
 
+/* ---- to whom a link is kept ---- */
+
+static size_t kept(const struct table *t)
+{
+	return (size_t)t->agent[HOST].keeps[FIRST] + t->agent[HOST].keeps[SECOND];
+}
+
+static void begin_with_links(struct table *t, uint64_t seed, uint32_t links)
+{
+	table_init(t, seed);
+	t->agent[HOST].config.federation.roles = CONFIG_HOST_ONLY;
+	t->agent[HOST].config.federation.few.links = links;
+	t->agent[FIRST].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t->agent[SECOND].config.federation.roles = CONFIG_CLIENT_ONLY;
+}
+
+static void test_links(void **state)
+{
+	struct table t;
+
+	(void)state;
+	for (uint32_t links = 0; links <= 2; links++) {
+		begin_with_links(&t, 6, links);
+		table_start(&t);
+		assert_int_equal(kept(&t), links == 1 ? 1 : 2);
+		table_release(&t);
+	}
+	begin_with_links(&t, 6, 1);
+	t.agent[HOST].config.federation.mode = CONFIG_ROUNDS; /* where all are needed */
+	t.agent[HOST].config.federation.roles = CONFIG_BOTH_ROLES;
+	table_start(&t);
+	assert_int_equal(kept(&t), 2);
+	table_release(&t);
+}
+
+static void test_who_comes_is_heard(void **state)
+{
+	struct table t;
+	size_t other;
+
+	(void)state;
+	begin_with_links(&t, 7, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	other = t.agent[HOST].keeps[FIRST] ? SECOND : FIRST;
+	table_link(&t, HOST, other, true); /* it has dialled */
+	until_round(&t, 1);
+	assert_memory_equal(host(&t)->history.gain[0].peer[0], t.agent[other].key, STORE_KEY);
+	table_release(&t);
+}
+
+/* After each round another one has its turn; who is not there goes first. */
+static void test_links_turn(void **state)
+{
+	size_t had[AGENTS] = { 0 };
+	struct table t;
+
+	(void)state;
+	begin_with_links(&t, 8, 1);
+	t.agent[HOST].config.federation.gather_s = 0;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	for (uint64_t round = 1; round <= 6; round++) {
+		size_t with = t.agent[HOST].keeps[FIRST] ? FIRST : SECOND;
+
+		had[with]++;
+		table_link(&t, HOST, with, true);
+		train(&t, with);
+		until_round(&t, round);
+		table_run(&t, t.now_ms + 100, 10000);
+		assert_int_equal(kept(&t), 1);
+		assert_false(t.agent[HOST].keeps[with]);
+		assert_false(table_peer(&t, HOST, with)->linked);
+	}
+	assert_true(had[FIRST] == 3 && had[SECOND] == 3);
+	table_release(&t);
+}
+
+/* Asleep, since the only partner with a link is not there. */
+static void test_links_turn_when_it_wakes(void **state)
+{
+	struct table t;
+	size_t with;
+
+	(void)state;
+	begin_with_links(&t, 9, 1);
+	t.agent[HOST].config.federation.sleep_s = 60;
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	with = t.agent[HOST].keeps[FIRST] ? FIRST : SECOND;
+	table_run(&t, t.now_ms + 61000, 10000);
+	assert_int_equal(kept(&t), 1);
+	assert_false(t.agent[HOST].keeps[with]);
+	table_release(&t);
+}
+
+/* An owner who adds a partner wants it tried. */
+static void test_links_that_must_be(void **state)
+{
+	struct agent_event revoke = { .kind = AGENT_EVENT_PEER_REVOKED },
+			   add = { .kind = AGENT_EVENT_PEER_ADDED, .address = "table:9" };
+	struct table t;
+	size_t with;
+
+	(void)state;
+	begin_with_links(&t, 10, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	with = t.agent[HOST].keeps[FIRST] ? SECOND : FIRST;
+	revoke.now_ms = add.now_ms = t.now_ms;
+	memcpy(revoke.peer, t.agent[with].key, 32);
+	memcpy(add.peer, t.agent[with].key, 32);
+	agent_core_event(host(&t), &revoke);
+	assert_int_equal(kept(&t), 1);
+	agent_core_event(host(&t), &add);
+	assert_int_equal(kept(&t), 2);
+	peers_links_turn(host(&t)); /* nobody is left to have a turn, but there are too many */
+	assert_int_equal(kept(&t), 1);
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +325,11 @@ int main(void)
 		cmocka_unit_test(test_after_a_restart),
 		cmocka_unit_test(test_private_training),
 		cmocka_unit_test(test_nobody_without_news),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_who_comes_is_heard),
+		cmocka_unit_test(test_links_turn),
+		cmocka_unit_test(test_links_turn_when_it_wakes),
+		cmocka_unit_test(test_links_that_must_be),
 	};
 
 	if (sodium_init() < 0)

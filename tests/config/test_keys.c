@@ -347,6 +347,7 @@ static const struct row rows[] = {
 	{ "federation.gather_s", "3", THREE, "" },
 	{ "federation.sleep_s", "60", ALONE, "" },
 	{ "federation.sessions", "1", THREE, "" },
+	{ "federation.links", "1", THREE, "" },
 	{ "federation.partners", "1", THREE, "federation.gather_s=3" },
 	{ "federation.lease_s", "6", PAIR, "" },
 	{ "federation.session_s", "5", PAIR, "" },

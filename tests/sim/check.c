@@ -175,7 +175,7 @@ void check_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, siz
 		sim_rounds_check_send(s, from, to, &m);
 	if (m.type == NET_MSG_ABORT)
 		check_words(s, from, &m);
-	if (!s->node[from].wants[to])
+	if (!s->node[from].lists[to])
 		sim_fail(s, "agent %zu sends to agent %zu, which its owner has revoked", from, to);
 	net_msg_release(&m);
 }

@@ -113,10 +113,10 @@ struct node {
 	uint64_t commit_ms;	 /* when the last one is due */
 	struct agent_job *jobs[JOBS_MAX];
 	size_t n_jobs;
-	uint64_t timer[AGENT_TIMERS]; /* epoch */
-	bool wants[SIM_AGENTS_MAX], lists[SIM_AGENTS_MAX];
-	uint64_t effects;	 /* that strangers must not cause */
-	uint64_t effects_before; /* the event that is under way */
+	uint64_t timer[AGENT_TIMERS];			   /* epoch */
+	bool keeps[SIM_AGENTS_MAX], lists[SIM_AGENTS_MAX]; /* links; what its owner has said */
+	uint64_t effects;				   /* that strangers must not cause */
+	uint64_t effects_before;			   /* the event that is under way */
 	/* for the checks */
 	double best_seen;
 	struct frame frame_seen; /* of this life */

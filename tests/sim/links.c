@@ -31,11 +31,21 @@ static uint64_t in_order(struct sim *s, struct link *l, int side)
 	return at - s->now_ms;
 }
 
+/* One of the two dials. */
 static bool wanted(const struct sim *s, size_t a, size_t b)
 {
 	const struct node *na = &s->node[a], *nb = &s->node[b];
 
-	return na->alive && nb->alive && na->wants[b] && nb->wants[a];
+	return na->alive && nb->alive && na->lists[b] && nb->lists[a] &&
+	       (na->keeps[b] || nb->keeps[a]);
+}
+
+/* As its process answers who knocks. */
+static bool lets_in(const struct sim *s, size_t a, size_t b)
+{
+	const char *why;
+
+	return !agent_core_shuts_out(s->node[a].core, s->node[b].key, &why);
 }
 
 void net_link_dial(struct sim *s, size_t a, size_t b)
@@ -57,7 +67,7 @@ static void dialled(struct sim *s, size_t a, size_t b)
 	if (!wanted(s, a, b) || l->up)
 		return;
 	if (l->apart || l->announced[0] || l->announced[1] || sim_frozen(&s->node[a]) ||
-	    sim_frozen(&s->node[b])) { /* not yet */
+	    sim_frozen(&s->node[b]) || !lets_in(s, a, b) || !lets_in(s, b, a)) { /* not yet */
 		net_link_dial(s, a, b);
 		return;
 	}

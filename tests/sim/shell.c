@@ -247,7 +247,7 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	(void)address;
 	if (!happens(n) || to == SIM_AGENTS_MAX)
 		return;
-	n->wants[to] = true;
+	n->keeps[to] = true;
 	net_link_dial(n->sim, n->at, to);
 }
 
@@ -258,7 +258,7 @@ static void io_disconnect(void *ctx, const uint8_t peer[32])
 
 	if (n->doomed || n->muted || to == SIM_AGENTS_MAX)
 		return;
-	n->wants[to] = false;
+	n->keeps[to] = false;
 	link_cut(n->sim, n->at, to, true);
 }
 

@@ -141,7 +141,7 @@ static void crash(struct node *n)
 	if (s->o.plant == SIM_FORGETS_ENTRY && n->disk.n_entries > 0)
 		n->disk.n_entries--;
 	for (size_t other = 0; other < s->n; other++) {
-		n->wants[other] = false;
+		n->keeps[other] = false;
 		if (other != n->at)
 			link_cut(s, n->at, other, true);
 	}
@@ -296,17 +296,19 @@ static void stranger(struct sim *s, struct node *n)
 static void revoke_or_add(struct sim *s, size_t a, size_t b)
 {
 	struct node *n = &s->node[a], *peer = &s->node[b];
-	struct agent_event e = { .kind = n->lists[b] ? AGENT_EVENT_PEER_REVOKED
-						     : AGENT_EVENT_PEER_ADDED,
-				 .name = "again" };
+	bool added = !n->lists[b];
+	struct agent_event e = { .kind = added ? AGENT_EVENT_PEER_ADDED : AGENT_EVENT_PEER_REVOKED,
+				 .name = "again",
+				 .address = "sim" };
 
 	if (!n->alive || sim_frozen(n))
 		return;
-	n->lists[b] = !n->lists[b];
+	n->lists[b] = true; /* until it has said so to its partner */
 	memcpy(e.peer, peer->key, 32);
 	memcpy(e.sign, peer->sign_public, 32);
-	sim_log(s, "%zu: owner %s %zu", a, n->lists[b] ? "adds" : "revokes", b);
+	sim_log(s, "%zu: owner %s %zu", a, added ? "adds" : "revokes", b);
 	node_event(n, &e);
+	n->lists[b] = added;
 }
 
 static void garbage(struct sim *s, struct node *n)

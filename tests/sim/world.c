@@ -279,6 +279,7 @@ static void list_each_other(struct sim *s)
 			memcpy(p.key, s->node[other].key, 32);
 			memcpy(p.sign_key, s->node[other].sign_public, 32);
 			snprintf(p.name, sizeof(p.name), "agent-%zu", other);
+			snprintf(p.address, sizeof(p.address), "sim");
 			store_batch_peer(&b, &p);
 			s->node[a].lists[other] = true;
 		}
