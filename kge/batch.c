@@ -311,7 +311,8 @@ enum graph_side kge_batch_side(const struct kge_batch *b, uint32_t triple, size_
 /* Chunks of queries on one side, so many to each thread. */
 static void draw_negatives(struct kge_batch *b, size_t k)
 {
-	size_t chunk = b->c->shared_chunk > 1 ? b->c->shared_chunk : 1;
+	bool own = b->c->shared_chunk <= 1 || kge_sampler_has_sides(b->sampler);
+	size_t chunk = own ? 1 : b->c->shared_chunk;
 	size_t chunks = (b->n + chunk - 1) / chunk, begin, end;
 
 	parallel_part(chunks * (b->n_queries / b->n), k, b->lanes, &begin, &end);

@@ -95,6 +95,7 @@ struct kge_batch {
 	 * all.c: queries, each named by the first triple that asks it, triple << 1 | side */
 	const uint32_t *order;
 	size_t first, n;
+	size_t n_tails; /* shared, with sides by relation: that ask for the tail; they are first */
 	size_t n_answers; /* of the batch, over which its loss is a mean */
 	bool sgemm;	  /* all.c: dot products by matrix products */
 	uint64_t number;  /* batches so far, from 1 */

@@ -77,10 +77,21 @@ static size_t units_of(const struct kge_shared *s, size_t n)
 	return n / s->chunk * parts(s->chunk, s->unit) + parts(n % s->chunk, s->unit);
 }
 
-/* Units in a batch of n positives. */
-static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s, size_t n)
+/* Units in the largest batch.  Where each positive asks one side or the other, both sides end with
+ * a chunk that is not full. */
+static size_t most_units(const struct kge_train_config *c, const struct kge_shared *s)
 {
-	return units_of(s, n) * sides(b->c);
+	bool split = c->sampling == KGE_SAMPLING_BERNOULLI;
+
+	return units_of(s, c->batch) * sides(c) + (split ? parts(s->chunk, s->unit) : 0);
+}
+
+/* Units of the batch at hand. */
+static size_t batch_units(const struct kge_batch *b, const struct kge_shared *s)
+{
+	if (kge_sampler_has_sides(b->sampler))
+		return units_of(s, b->n_tails) + units_of(s, b->n - b->n_tails);
+	return units_of(s, b->n) * sides(b->c);
 }
 
 static void workspace_init(struct workspace *d, const struct kge_batch *b,
@@ -139,7 +150,7 @@ bool kge_shared_fits(const struct kge_train_config *c, const struct kge_emb *emb
 	if (c->negatives == 0 || s.chunk <= 1 || emb->model->project != NULL)
 		return false;
 	s.unit = unit_of(s.chunk);
-	rows = sides(c) * (units_of(&s, c->batch) * c->negatives + 2 * (size_t)c->batch);
+	rows = most_units(c, &s) * c->negatives + 2 * sides(c) * (size_t)c->batch;
 	return rows * odd_stride(floats) <= GRADIENTS_MAX;
 }
 
@@ -151,7 +162,7 @@ struct kge_shared *kge_shared_new(const struct kge_batch *b)
 	s->chunk = chunk_of(b->c);
 	s->unit = unit_of(s->chunk);
 	s->stride = odd_stride(b->stride);
-	units = batch_units(b, s, b->c->batch);
+	units = most_units(b->c, s);
 	entries = units * b->c->negatives + 2 * nq;
 	s->ids = mem_array(entries, sizeof(*s->ids));
 	s->gradients = mem_aligned(entries, s->stride * sizeof(float));
@@ -208,7 +219,7 @@ static size_t negatives_at(const struct kge_batch *b, const struct unit *u)
 
 static size_t answers_at(const struct kge_batch *b)
 {
-	return batch_units(b, b->shared, b->n) * b->c->negatives;
+	return batch_units(b, b->shared) * b->c->negatives;
 }
 
 static size_t known_at(const struct kge_batch *b)
@@ -228,17 +239,36 @@ static float *gradient_of(const struct kge_shared *s, size_t entry)
 
 /* ---- learn ---- */
 
+/* The positives of side `half`: all of them, or with sides by relation those that ask it. */
+static size_t begin_of(const struct kge_batch *b, size_t half)
+{
+	return kge_sampler_has_sides(b->sampler) && half == 1 ? b->n_tails : 0;
+}
+
+static size_t end_of(const struct kge_batch *b, size_t half)
+{
+	return kge_sampler_has_sides(b->sampler) && half == 0 ? b->n_tails : b->n;
+}
+
+static enum graph_side side_of(const struct kge_batch *b, size_t half)
+{
+	if (kge_sampler_has_sides(b->sampler))
+		return half == 0 ? GRAPH_TAIL : GRAPH_HEAD;
+	return kge_batch_side(b, b->order[0], b->first, half);
+}
+
 static struct unit unit_at(const struct kge_batch *b, size_t number)
 {
 	const struct kge_shared *s = b->shared;
-	size_t a_chunk = parts(s->chunk, s->unit), a_side = units_of(s, b->n);
-	size_t half = number / a_side, at = number % a_side, end;
-	struct unit u = { .number = number, .block = at / a_chunk * s->chunk };
+	size_t a_chunk = parts(s->chunk, s->unit);
+	size_t a_side = units_of(s, end_of(b, 0) - begin_of(b, 0));
+	size_t half = number >= a_side, at = half ? number - a_side : number, end = end_of(b, half);
+	struct unit u = { .number = number, .side = side_of(b, half) };
 
-	u.side = kge_batch_side(b, b->order[0], b->first, half);
+	u.block = begin_of(b, half) + at / a_chunk * s->chunk;
 	u.position = u.block + at % a_chunk * s->unit;
-	u.q = half * b->n + u.position;
-	end = u.block + s->chunk < b->n ? u.block + s->chunk : b->n;
+	u.q = (b->n_queries > b->n ? half * b->n : 0) + u.position;
+	end = u.block + s->chunk < end ? u.block + s->chunk : end;
 	u.n = end - u.position < s->unit ? end - u.position : s->unit;
 	return u;
 }
@@ -495,7 +525,7 @@ static void learn(const struct kge_batch *b, size_t k)
 {
 	struct kge_shared *s = b->shared;
 	const struct workspace *d = &s->workspace[k];
-	size_t number, units = batch_units(b, s, b->n);
+	size_t number, units = batch_units(b, s);
 
 	while ((number = atomic_fetch_add(&s->next, 1)) < units) {
 		struct unit u = unit_at(b, number);
@@ -625,7 +655,7 @@ static void move(struct kge_batch *b, size_t k)
 static void close_learning(struct kge_batch *b)
 {
 	atomic_store(&b->shared->next, 0);
-	for (size_t u = 0; u < batch_units(b, b->shared, b->n); u++)
+	for (size_t u = 0; u < batch_units(b, b->shared); u++)
 		b->lane[0].loss += b->shared->losses[u];
 }
 

@@ -31,6 +31,7 @@ struct kge_trainer {
 	struct kge_optimizer_table ent, rel;
 	struct kge_order order; /* of this epoch: triples, or queries against all entities */
 	uint32_t *at_hand;	/* those of the batch; b->order */
+	uint32_t *heads;	/* room for part_sides(); NULL: nothing is parted */
 	uint32_t *queries;	/* 1-vs-all: each once, named as in kge_batch.order */
 	uint32_t *only;		/* the triples that are asked for; NULL: all */
 	size_t n_answers;	/* in an epoch, over which its loss is a mean */
@@ -101,9 +102,9 @@ static int check_sampling(const struct kge_train_config *c, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "train.%s: not with train.negatives 0, where nothing is drawn",
 			       plain ? "subsampling" : "sampling");
-	if (!plain && c->shared_chunk > 1)
+	if (c->sampling == KGE_SAMPLING_TYPED && c->shared_chunk > 1)
 		return err_set(e, ERR_USAGE,
-			       "train.sampling: bernoulli and typed draw for each true triple; set "
+			       "train.sampling typed draws for each true triple; set "
 			       "train.shared_chunk to 0, not %u",
 			       c->shared_chunk);
 	if (c->sampling == KGE_SAMPLING_BERNOULLI && c->corrupt != KGE_CORRUPT_ALTERNATE)
@@ -285,6 +286,8 @@ struct kge_trainer *kge_trainer_new(const struct kge_train_config *c, const stru
 		t->dp = kge_dp_new(b);
 	} else if (c->update == KGE_UPDATE_EXACT) {
 		kge_batch_init(b, c->threads);
+		if (b->shared != NULL && kge_sampler_has_sides(b->sampler))
+			t->heads = mem_array(t->c.batch, sizeof(*t->heads));
 	} else {
 		kge_batch_measure(b);
 		kge_hogwild_init(&t->hogwild, b);
@@ -306,6 +309,7 @@ void kge_trainer_free(struct kge_trainer *t)
 	free(t->weights);
 	kge_order_release(&t->order);
 	free(t->at_hand);
+	free(t->heads);
 	free(t->queries);
 	free(t->only);
 	free(t);
@@ -413,6 +417,25 @@ static int by_relation(const void *a, const void *b, void *trainer)
 	return r != s ? (r > s) - (r < s) : (x > y) - (x < y);
 }
 
+/* Chunks that share their negatives ask one side: of the positives at hand, those whose relation
+ * drew the tail go before those of the head, in their order. */
+static void part_sides(struct kge_trainer *t)
+{
+	struct kge_batch *b = &t->batch;
+	size_t heads = 0;
+
+	b->n_tails = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		uint32_t triple = t->at_hand[i];
+
+		if (kge_batch_side(b, triple, b->first + i, 0) == GRAPH_TAIL)
+			t->at_hand[b->n_tails++] = triple;
+		else
+			t->heads[heads++] = triple;
+	}
+	memcpy(t->at_hand + b->n_tails, t->heads, heads * sizeof(*t->heads));
+}
+
 /* Make `first` the start of the batch at hand. */
 static void begin_batch(struct kge_trainer *t, size_t first)
 {
@@ -423,6 +446,8 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->first = first;
 	b->n = rest < t->c.batch ? rest : t->c.batch;
 	kge_order_take(&t->order, first, b->n, t->at_hand);
+	if (t->heads != NULL)
+		part_sides(t);
 	b->n_queries = t->queries != NULL ? b->n : b->n * sides;
 	b->n_answers = t->queries != NULL ? 0 : b->n_queries;
 	for (size_t i = 0; i < b->n && t->queries != NULL; i++)

@@ -264,6 +264,9 @@ static void test_gradients_of_draws(void **state)
 		c.sampling = KGE_SAMPLING_BERNOULLI;
 		c.shared_chunk = 0;
 		check_config(kge_models[i]->name, 9, c);
+		c.shared_chunk = 4;
+		check_config(kge_models[i]->name, 9, c);
+		c.shared_chunk = 0;
 		c.sampling = KGE_SAMPLING_TYPED;
 		check_config(kge_models[i]->name, 5, c);
 		c.sampling = KGE_SAMPLING_UNIFORM;
@@ -753,6 +756,40 @@ static void test_shared_negatives_are_false(void **state)
 	graph_free(g);
 }
 
+/* All entities but 0 have one row, and 0 answers or is known everywhere, so that the loss says who
+ * was asked for which side, and nothing of what was drawn: the same, however many share it. */
+static void test_shared_sides_are_those_of_relations(void **state)
+{
+	struct graph *g = names(N, STEPS);
+	struct kge_train_config c = config();
+	struct kge_emb *emb;
+	double want, tails;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		for (uint32_t r = 0; r < 3; r++) /* many-to-one, one-to-many, both */
+			graph_add(g, GRAPH_TRAIN,
+				  r == 0 || (r == 2 && i % 2 == 0)
+					  ? (struct graph_triple){ i, r, 0 }
+					  : (struct graph_triple){ 0, r, i });
+	emb = emb_of("distmult", 7, g, 2);
+	for (uint32_t e = 2; e < N; e++)
+		memcpy(kge_ent(emb, e), kge_ent(emb, 1), 7 * sizeof(float));
+	c.loss = KGE_LOSS_LOGISTIC;
+	c.negatives = 100; /* so that not all of a block are answers */
+	c.batch = 25;
+	c.corrupt = KGE_CORRUPT_TAIL;
+	tails = loss_at(&c, g, emb, NULL);
+	c.corrupt = KGE_CORRUPT_ALTERNATE;
+	c.sampling = KGE_SAMPLING_BERNOULLI;
+	want = loss_at(&c, g, emb, NULL);
+	assert_true(fabs(want - tails) > 1e-3);
+	for (c.shared_chunk = 2; c.shared_chunk < 40; c.shared_chunk += 3)
+		assert_near(loss_at(&c, g, emb, NULL), want, 1e-5, 0);
+	kge_emb_free(emb);
+	graph_free(g);
+}
+
 static void test_empty_graph(void **state)
 {
 	struct graph *g = graph_new();
@@ -868,6 +905,10 @@ static void test_threads_agree_on_shared(void **state)
 		c.normalize = i == 2;
 		c.batch = i == 1 ? 33 : 150;
 		check_same_bits(c);
+		c.sampling = KGE_SAMPLING_BERNOULLI;
+		c.corrupt = KGE_CORRUPT_ALTERNATE;
+		check_same_bits(c);
+		c.sampling = KGE_SAMPLING_UNIFORM;
 	}
 }
 
@@ -941,6 +982,9 @@ static void test_resume(void **state)
 	c.shared_chunk = 0;
 	c.sampling = KGE_SAMPLING_BERNOULLI;
 	check_resume(c);
+	c.shared_chunk = 9;
+	check_resume(c);
+	c.shared_chunk = 0;
 	c.sampling = KGE_SAMPLING_TYPED;
 	check_resume(c);
 	c.sampling = KGE_SAMPLING_UNIFORM;
@@ -1442,6 +1486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_everything_true),
 		cmocka_unit_test(test_shared_negatives_are_false),
+		cmocka_unit_test(test_shared_sides_are_those_of_relations),
 		cmocka_unit_test(test_empty_graph),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_threads_agree),
