@@ -357,6 +357,7 @@ static const char experiment_doc[] =
 	"                        every agent its own best one\n"
 	"  topology: sharded     or hosted\n"
 	"  min_holders: 2        what fewer agents hold does not travel\n"
+	"  fraction: 1           of the agents that are in a round, others in the next\n"
 	"  equal_start: true     shared rows begin the same everywhere; moved: only\n"
 	"                        those that the method moves, as processes do, which\n"
 	"                        know of no others\n"

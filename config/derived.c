@@ -59,6 +59,7 @@ void config_fed_settings(const struct config *c, struct fed_settings *out)
 	memcpy(out->value, c->rounds.value, sizeof(out->value));
 	out->topology = c->rounds.topology;
 	out->min_holders = c->rounds.min_holders;
+	out->fraction = c->rounds.fraction;
 	out->join_ms = (uint32_t)config_ms(c->rounds.join_s);
 	out->train_ms = (uint32_t)config_ms(c->rounds.train_s);
 	out->stage_ms = (uint32_t)config_ms(c->rounds.stage_s);

@@ -111,7 +111,8 @@ struct config_rounds {		       /* federation.mode rounds */
 	uint32_t patience;	       /* looks without a better score; 0: never stops */
 	uint32_t max;		       /* rounds that it takes part in; 0: no limit */
 	uint32_t min_members;
-	double every_s; /* of rest after a round */
+	double fraction; /* of the members that are in a round, (0, 1] */
+	double every_s;	 /* of rest after a round */
 	enum fed_topology topology;
 	char *host; /* id or name of a peer, or "own" */
 	uint32_t min_holders;

@@ -206,6 +206,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "rounds", "min_members", KEY_COUNT, AT(rounds.min_members), "2", 2, FED_MEMBERS_MAX, NULL,
 	  "agents, this one among them, without which it proposes no round and is in none of "
 	  "others; never fewer than min_holders" },
+	{ "rounds", "fraction", KEY_NUMBER, AT(rounds.fraction), "1", 0.001, 1, NULL,
+	  "of the members that are in a round, others in the next; all agents say the same" },
 	{ "rounds", "propose", KEY_SWITCH, AT(rounds.propose), "true", 0, 0, NULL,
 	  "may propose rounds; else only joins" },
 	{ "rounds", "stop_when_worse", KEY_COUNT, AT(rounds.stop_when_worse), "3", 0, 16, NULL,

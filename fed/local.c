@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "fed/draw.h"
 #include "fed/local_net.h"
 #include "net/bodies.h"
 
@@ -267,7 +268,7 @@ void fed_local_free(struct fed_local *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct local_agent *s = &l->agents[i];
 
-		for (size_t k = 0; k < s->setup.n_peers; k++)
+		for (size_t k = 0; s->peers != NULL && k < l->n - 1; k++)
 			free((void *)(uintptr_t)s->peers[k].slots);
 		free(s->peers);
 		fed_round_free(s->round);
@@ -334,10 +335,13 @@ static int train(struct fed_local *l, size_t i)
 				  .epochs = l->c.epochs };
 	int rc;
 
-	if (l->c.epochs > 0 && s->trainer == NULL) {
+	bool first = s->trainer == NULL;
+
+	if (l->c.epochs > 0 && first)
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
+	if (l->c.epochs > 0 &&
+	    (first || l->c.settings.fraction < 1)) /* rounds went by without it */
 		kge_trainer_seek(s->trainer, s->part->settings.number * l->c.epochs);
-	}
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);
 	if (t.why.code != 0)
@@ -465,17 +469,79 @@ static void begin(struct fed_local *l)
 	}
 }
 
+/* ---- a share of the agents ---- */
+
+static bool hosts_all(const struct fed_local *l, size_t i)
+{
+	const struct local_agent *a = &l->agents[i];
+	const struct fed_settings *s = &a->part->settings;
+
+	return s->topology == FED_HOSTED && memcmp(s->host, a->setup.key, FED_KEY) == 0;
+}
+
+/* Of the living that are not in it yet, the first in the order of this round; SIZE_MAX: none. */
+static size_t next_drawn(const struct fed_local *l, uint64_t number, const bool *in)
+{
+	size_t first = SIZE_MAX;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->agents[i].dead && !in[i] &&
+		    (first == SIZE_MAX ||
+		     fed_draw_place(number, l->agents[i].setup.key) <
+			     fed_draw_place(number, l->agents[first].setup.key)))
+			first = i;
+	return first;
+}
+
+/* Peers that are drawn come first, and the round knows of no others. */
+static void meet_drawn(struct fed_local *l, size_t i, const bool *in)
+{
+	struct local_agent *s = &l->agents[i];
+
+	s->setup.n_peers = 0;
+	for (size_t k = 0; k < l->n - 1; k++) {
+		struct fed_peer p = s->peers[k];
+
+		if (!in[fed_local_who(l, p.key)])
+			continue;
+		s->peers[k] = s->peers[s->setup.n_peers];
+		s->peers[s->setup.n_peers++] = p;
+	}
+}
+
+/* The first of those drawn, who proposes the round. */
+static size_t meet_for(struct fed_local *l, uint64_t number)
+{
+	const struct fed_settings *s = &l->c.settings;
+	bool in[FED_MEMBERS_MAX] = { false };
+	size_t living = 0, drawn, first = next_drawn(l, number, in);
+
+	for (size_t i = 0; i < l->n; i++)
+		living += !l->agents[i].dead;
+	drawn = fed_draw_count(s->fraction, living, s->min_holders);
+	for (size_t i = 0; i < drawn; i++)
+		in[next_drawn(l, number, in)] = true;
+	for (size_t i = 0; i < l->n; i++)
+		in[i] = in[i] || hosts_all(l, i);
+	for (size_t i = 0; i < l->n; i++)
+		meet_drawn(l, i, in);
+	return first;
+}
+
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
-	struct local_agent *p = &l->agents[proposer];
+	uint64_t number = l->c.settings.number++;
+	bool all = !(l->c.settings.fraction < 1);
+	struct local_agent *p = &l->agents[all ? proposer : meet_for(l, number)];
 	struct fed_settings s = p->part->settings;
 	struct fed_event ev;
 	int rc;
 
-	s.number = l->c.settings.number++;
+	s.number = number;
+	proposer = (size_t)(p - l->agents);
 	begin(l);
 	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
-		if (l->agents[i].dead)
+		if (l->agents[i].dead && all)
 			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms,
 								       .kind = FED_EVENT_LOST,
 								       .to = proposer,

@@ -72,7 +72,8 @@ int fed_local_new(struct fed_local **out, const struct fed_local_config *c,
 void fed_local_free(struct fed_local *l);
 
 /* One round, proposed by agent `proposer`, to the end of all its machines; the settings'
- * number goes up by one.  The first error of any living agent's round, or 0. */
+ * number goes up by one.  With a fraction below 1 the first of those drawn proposes, and the others
+ * are in none (fed_local_last() is NULL).  The first error of any living agent's round, or 0. */
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e);
 /* Between two rounds: everything that the next ones need but the agents' tables; so a federation
  * made anew with the same arguments and these tables, that has loaded it, goes on with the same

@@ -40,6 +40,7 @@ void fed_settings_init(struct fed_settings *s, const struct fed_method *m)
 	*s = (struct fed_settings){
 		.topology = FED_SHARDED,
 		.min_holders = 2,
+		.fraction = 1,
 		.join_ms = 30000,
 		.train_ms = 3600000,
 		.stage_ms = 300000,
@@ -133,6 +134,9 @@ int fed_settings_check(const struct fed_settings *s, struct err *e)
 	if (rc == 0 && (s->min_holders < 2 || s->min_holders > FED_MEMBERS_MAX))
 		rc = err_set(e, ERR_USAGE, "round, min_holders: must be 2 to %d, not %u",
 			     FED_MEMBERS_MAX, s->min_holders);
+	if (rc == 0 && !(s->fraction > 0 && s->fraction <= 1))
+		rc = err_set(e, ERR_USAGE, "round, fraction: must be above 0 and at most 1, not %g",
+			     s->fraction);
 	if (rc == 0)
 		rc = check_floats("an entity", s->ent_floats, e);
 	if (rc == 0)

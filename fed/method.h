@@ -66,11 +66,12 @@ struct fed_settings {
 	double gamma;			 /* of its scores and first rows; 0: not said */
 	uint32_t ent_floats, rel_floats; /* in a row of the tables that are shared */
 	uint32_t min_holders;		 /* items with fewer holders stay at home; 2 or more */
-	uint32_t join_ms;		 /* for answers to a proposal */
-	uint32_t train_ms;		 /* for local training */
-	uint32_t stage_ms;		 /* for each way of each stage */
-	uint32_t secret_bits;		 /* of a masked word: 32 or 64; 0: rows are plain */
-	double secret_clip;		 /* masked values are cut at +-this (fed/mask.h) */
+	double fraction;      /* of the members that are in a round (fed/draw.h), (0, 1] */
+	uint32_t join_ms;     /* for answers to a proposal */
+	uint32_t train_ms;    /* for local training */
+	uint32_t stage_ms;    /* for each way of each stage */
+	uint32_t secret_bits; /* of a masked word: 32 or 64; 0: rows are plain */
+	double secret_clip;   /* masked values are cut at +-this (fed/mask.h) */
 	/* Shared rows of tables that nobody has trained begin as fed_first_row() has them, with
 	 * this seed.  For members to compare: the machine does not look at it. */
 	bool equal_start;
@@ -198,7 +199,7 @@ extern const struct fed_method *const fed_methods[]; /* NULL at the end */
 extern const char *const fed_method_names[];	     /* of the same, in the same order */
 const struct fed_method *fed_method_find(const char *name);
 
-/* Settings with this method's constants as in its paper, sharded, min_holders 2. */
+/* Settings with this method's constants as in its paper, sharded, min_holders 2, fraction 1. */
 void fed_settings_init(struct fed_settings *s, const struct fed_method *m);
 /* By the key of the constant; ERR_USAGE says what there is and what is allowed. */
 int fed_settings_set(struct fed_settings *s, const char *key, double value, struct err *e);

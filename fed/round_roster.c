@@ -129,7 +129,9 @@ static struct net_round_settings settings_out(const struct fed_settings *s)
 					.secret_bits = s->secret_bits,
 					.secret_clip = s->secret_clip,
 					.has_start_seed = s->equal_start,
-					.start_seed = s->start_seed };
+					.start_seed = s->start_seed,
+					.has_fraction = s->fraction < 1,
+					.fraction = s->fraction };
 
 	memcpy(o.method, s->method, sizeof(o.method));
 	memcpy(o.value, s->value, sizeof(o.value));
@@ -153,7 +155,8 @@ static struct fed_settings settings_in(const struct net_round_settings *o)
 				  .secret_bits = (uint32_t)o->secret_bits,
 				  .secret_clip = o->secret_clip,
 				  .equal_start = o->has_start_seed,
-				  .start_seed = o->start_seed };
+				  .start_seed = o->start_seed,
+				  .fraction = o->has_fraction ? o->fraction : 1 };
 
 	memcpy(s.method, o->method, sizeof(o->method));
 	memcpy(s.value, o->value, sizeof(o->value));

@@ -85,7 +85,39 @@ static int read_away(struct yaml_file *f, void *ctx, const yaml_node_t *name,
 	return read_pace(f, ctx, true, name, value);
 }
 
+static int read_fraction(const struct reader *r, const yaml_node_t *n, double *out)
+{
+	const char *text = yaml_file_text(n);
+	char *end;
+
+	*out = strtod(text, &end);
+	if (text[0] == '\0' || *end != '\0' || !(*out > 0 && *out <= 1))
+		return yaml_file_fail(&r->f, n, "fraction: '%s' is not above 0 and at most 1",
+				      text);
+	return 0;
+}
+
 /* ---- what a variant may say, and `experiment` for all of them ---- */
+
+/* 0: taken; 1: no such key. */
+static int read_counts(struct reader *r, struct exp_variant *v, const char *name,
+		       const yaml_node_t *n)
+{
+	const struct {
+		const char *name;
+		uint64_t min, max;
+		uint32_t *at;
+	} counts[] = { { "rounds", 1, 1000000, &v->rounds },
+		       { "epochs", 1, 100000, &v->epochs },
+		       { "eval_every", 1, 100000, &v->eval_every },
+		       { "patience", 0, 100000, &v->patience },
+		       { "min_holders", 2, FED_MEMBERS_MAX, &v->settings.min_holders } };
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (strcmp(name, counts[i].name) == 0)
+			return read_count32(r, n, name, counts[i].min, counts[i].max, counts[i].at);
+	return 1;
+}
 
 /* 0: taken; 1: no such key. */
 static int read_rounds(struct reader *r, struct exp_variant *v, const char *name,
@@ -98,16 +130,10 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	static const char *const switches[] = { "false", "true", NULL };
 	int word = 0, rc;
 
-	if (strcmp(name, "rounds") == 0)
-		return read_count32(r, n, name, 1, 1000000, &v->rounds);
-	if (strcmp(name, "epochs") == 0)
-		return read_count32(r, n, name, 1, 100000, &v->epochs);
-	if (strcmp(name, "eval_every") == 0)
-		return read_count32(r, n, name, 1, 100000, &v->eval_every);
-	if (strcmp(name, "patience") == 0)
-		return read_count32(r, n, name, 0, 100000, &v->patience);
-	if (strcmp(name, "min_holders") == 0)
-		return read_count32(r, n, name, 2, FED_MEMBERS_MAX, &v->settings.min_holders);
+	if ((rc = read_counts(r, v, name, n)) != 1)
+		return rc;
+	if (strcmp(name, "fraction") == 0)
+		return read_fraction(r, n, &v->settings.fraction);
 	if (strcmp(name, "topology") == 0) {
 		rc = read_word(r, n, name, topologies, &word);
 		v->settings.topology = word == 1 ? FED_HOSTED : FED_SHARDED;
@@ -332,6 +358,7 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 	fed_settings_init(&v->settings, m);
 	v->settings.topology = base.topology;
 	v->settings.min_holders = base.min_holders;
+	v->settings.fraction = base.fraction;
 	v->settings.secret_bits = base.secret_bits;
 	return 0;
 }
@@ -593,7 +620,9 @@ static int check_processes(struct reader *r, struct exp_variant *v, const yaml_n
 			  : v->n_pace > 0	? "its time is real (slow, away)"
 			  : v->retained		? "agents train on all that they have (retained)"
 			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
-					 : NULL;
+			  : v->settings.fraction < 1
+				  ? "who was in which round is not on their curves (fraction)"
+				  : NULL;
 
 	if (!v->processes)
 		return 0;
@@ -803,12 +832,14 @@ int experiment_read(struct experiment *x, const char *path, struct err *e)
 				  .reference = mem_strdup(""),
 				  .seeds = { 1 },
 				  .n_seeds = 1 };
-	r.base = (struct exp_variant){ .rounds = 100,
-				       .epochs = 3,
-				       .eval_every = 5,
-				       .patience = 3,
-				       .start = FED_START_EQUAL,
-				       .settings = { .topology = FED_SHARDED, .min_holders = 2 } };
+	r.base = (struct exp_variant){
+		.rounds = 100,
+		.epochs = 3,
+		.eval_every = 5,
+		.patience = 3,
+		.start = FED_START_EQUAL,
+		.settings = { .topology = FED_SHARDED, .min_holders = 2, .fraction = 1 }
+	};
 	rc = file_read(path, EXPERIMENT_FILE_MAX, &text, e);
 	if (rc == 0) {
 		rc = yaml_file_open(&r.f, text.base, text.len, path, e);

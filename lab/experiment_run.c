@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "fed/draw.h"
 #include "kge/unlearn.h"
 #include "lab/experiment_run.h"
 #include "lab/report.h"
@@ -378,7 +379,8 @@ static void trained(void *ctx, size_t agent, double loss)
 {
 	struct run *r = ctx;
 
-	r->loss += loss / (double)r->n;
+	r->loss += loss / (double)fed_draw_count(r->v->settings.fraction, r->n,
+						 r->v->settings.min_holders);
 	if (r->validating && scores_own(r))
 		experiment_evaluate(r, agent, r->at[agent].emb);
 }
@@ -409,8 +411,9 @@ static int federated_round(struct run *r, struct err *e)
 	if (rc != 0)
 		return rc;
 	experiment_count_traffic(r);
-	for (size_t i = 0; i < r->n && r->validating && !scores_own(r); i++)
-		experiment_evaluate(r, i, r->at[i].emb);
+	for (size_t i = 0; i < r->n && r->validating; i++)
+		if (!scores_own(r) || fed_local_last(r->local, i) == NULL)
+			experiment_evaluate(r, i, r->at[i].emb);
 	return 0;
 }
 
@@ -599,6 +602,8 @@ static void put_method(json_t *j, const struct exp_variant *v)
 	json_object_set_new(j, "topology",
 			    json_string(v->settings.topology == FED_HOSTED ? "hosted" : "sharded"));
 	json_object_set_new(j, "min_holders", json_integer(v->settings.min_holders));
+	if (v->settings.fraction < 1) /* older records have none */
+		json_object_set_new(j, "fraction", store_json_of_number(v->settings.fraction));
 	json_object_set_new(j, "equal_start",
 			    v->start == FED_START_MOVED
 				    ? json_string("moved")

@@ -64,7 +64,7 @@ static bool takes_part(const struct agent_core *c, const struct peer *p,
 {
 	if (of != NULL)
 		return rounds_ready(c, p) && is_named(of, p);
-	return rounds_is_candidate(c, p) && p->fed.absent_ms <= c->now_ms;
+	return rounds_is_drawn(c, p);
 }
 
 /* of: what we join; NULL: our own. */
@@ -765,20 +765,6 @@ static void join(struct agent_core *c)
 	free(o);
 }
 
-static uint64_t next_number(const struct agent_core *c)
-{
-	uint64_t n = c->fed.number;
-
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (rounds_ready(c, p) && p->fed.number > n &&
-		    p->fed.number - c->fed.number <= ROUND_AHEAD_MAX)
-			n = p->fed.number;
-	}
-	return n;
-}
-
 /* Goes to disk beside what is next. */
 static void keep_now(struct agent_core *c)
 {
@@ -796,7 +782,7 @@ static void propose(struct agent_core *c)
 
 	c->train_now = false;
 	rounds_pass_over(c);
-	s.number = next_number(c);
+	s.number = rounds_next_number(c);
 	s.train_ms = rounds_train_ms(c);
 	s.stage_ms = rounds_stage_ms(c);
 	r->setup.serial = ++c->fed.serial;

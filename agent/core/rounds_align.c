@@ -1,10 +1,8 @@
-/* agent/core/rounds_align.c - who can be in a round with us, and whose turn it is to propose one.
+/* agent/core/rounds_align.c - who can be in a round with us.
  *
  * Of a pair the lower key runs the intersection when either's alignment is not current;
  * HELLO says which one each holds.  It is a session (session.c) of nothing else, and comes before
- * rounds: an agent that has just become free waits a little for those that are not aligned yet.
- * The lowest key that is ready proposes; the next one when that one's turn has passed without a
- * round, the one after it when both have. */
+ * rounds: an agent that has just become free waits a little for those that are not aligned yet. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,26 +23,12 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* From a proposal to its end, at most. */
-static uint64_t whole_round_ms(const struct agent_core *c)
+uint64_t rounds_whole_ms(const struct agent_core *c)
 {
 	const struct fed_settings *s = &c->fed.settings;
 	uint64_t ways = s->secret_bits != 0 ? 4 : 2; /* methods 4.5: up, up again, keys, down */
 
 	return (uint64_t)2 * s->join_ms + s->train_ms + ways * fed_stages(s) * s->stage_ms;
-}
-
-/* How long p may take to propose.  It can as soon as the last round is on its disk, and then says
- * the next one's number; till then it looks at valid, say: not for longer than that round took. */
-static uint64_t turn_ms(const struct agent_core *c, const struct peer *p)
-{
-	const struct round *last = c->fed.last;
-	bool busy = last != NULL && p->fed.number < c->fed.number && p->fed.seen &&
-		    p->fed.fate == FED_TOOK_PART;
-	uint64_t ms = (uint64_t)2 * c->fed.settings.join_ms, most = whole_round_ms(c);
-
-	ms += busy ? last->ended_ms - last->started_ms : 0;
-	return (ms < most ? ms : most) + config_ms(c->config->rounds.every_s);
 }
 
 /* ---- who can be in a round with us ---- */
@@ -263,7 +247,7 @@ static bool is_awaited(const struct agent_core *c, const struct peer *p)
 static uint64_t await_ms(const struct agent_core *c, const struct peer *p)
 {
 	uint64_t ms = (uint64_t)c->fed.settings.join_ms / 2 << p->fed.awaits;
-	uint64_t from = later(p->fed.greeted_ms, c->fed.free_ms), most = whole_round_ms(c);
+	uint64_t from = later(p->fed.greeted_ms, c->fed.free_ms), most = rounds_whole_ms(c);
 
 	return from + (ms < most ? ms : most);
 }
@@ -292,7 +276,7 @@ void rounds_give_up(struct agent_core *c)
 	}
 }
 
-/* ---- whose turn it is ---- */
+/* ---- those of before, and those to come ---- */
 
 bool rounds_joins(const struct agent_core *c)
 {
@@ -340,169 +324,9 @@ bool rounds_proposes(const struct agent_core *c)
 	       (patience == 0 || c->worse < patience);
 }
 
-static bool is_before_us(const struct agent_core *c, const struct peer *p)
-{
-	return rounds_ready(c, p) && p->fed.proposes && !p->fed.differs && !p->fed.passed &&
-	       p->fed.rest_ms <= c->now_ms && memcmp(p->info.key, c->key, AGENT_KEY) < 0;
-}
-
-/* When the turns of all before us have passed.  Numbers that go on rising keep nobody waiting for
- * longer than rounds may last. */
-static uint64_t turns_over_ms(const struct agent_core *c)
-{
-	uint64_t at = c->fed.ended_ms, most = at, free_ms = 0;
-
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (!is_before_us(c, p))
-			continue;
-		at += turn_ms(c, p);
-		most += whole_round_ms(c) + config_ms(c->config->rounds.every_s);
-		free_ms = later(free_ms, p->fed.number_ms + turn_ms(c, p));
-	}
-	at = later(at, free_ms);
-	return at < most ? at : most;
-}
-
-void rounds_pass_over(struct agent_core *c)
-{
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (is_before_us(c, c->peers[i]))
-			c->peers[i]->fed.passed = true;
-}
-
 bool rounds_is_candidate(const struct agent_core *c, const struct peer *p)
 {
 	return rounds_ready(c, p) && !p->fed.differs && !p->fed.over;
-}
-
-/* When the host can be asked; UINT64_MAX: it is not here. */
-static uint64_t host_ms(const struct agent_core *c)
-{
-	const struct fed_settings *s = &c->fed.settings;
-
-	if (s->topology != FED_HOSTED || rounds_is_host(c))
-		return 0;
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (memcmp(p->info.key, s->host, FED_KEY) == 0 && rounds_is_candidate(c, p))
-			return p->fed.absent_ms;
-	}
-	return UINT64_MAX;
-}
-
-/* When one can be asked with whom rows would move; UINT64_MAX: no such partner is here.  A host is
- * of use to others, whatever it holds itself. */
-static uint64_t shared_ms(const struct agent_core *c)
-{
-	uint64_t soonest = UINT64_MAX;
-
-	if (rounds_is_host(c))
-		return 0;
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (rounds_is_candidate(c, p) && rounds_shares(p) && p->fed.absent_ms < soonest)
-			soonest = p->fed.absent_ms;
-	}
-	return soonest;
-}
-
-/* When there are enough to be asked; UINT64_MAX: others must come first. */
-static uint64_t enough_ms(const struct agent_core *c)
-{
-	uint32_t n = 1;
-	uint64_t soonest = UINT64_MAX;
-
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (!rounds_is_candidate(c, p))
-			continue;
-		if (p->fed.absent_ms <= c->now_ms)
-			n++;
-		else if (p->fed.absent_ms < soonest)
-			soonest = p->fed.absent_ms;
-	}
-	return n >= config_min_members(c->config) ? 0 : soonest;
-}
-
-uint64_t rounds_turn_ms(const struct agent_core *c)
-{
-	uint64_t at;
-
-	if (!rounds_proposes(c))
-		return UINT64_MAX;
-	at = later(later(enough_ms(c), host_ms(c)), shared_ms(c));
-	if (at == UINT64_MAX || c->train_now)
-		return at; /* nobody to ask; or the owner wants it now */
-	at = later(at, c->fed.rest_ms);
-	at = later(at, turns_over_ms(c));
-	if (c->fed.done > 0)
-		at = later(at, c->fed.ended_ms + config_ms(c->config->rounds.every_s));
-	return at;
-}
-
-/* Members of a round that we proposed now, ourselves among them. */
-static uint32_t count_candidates(const struct agent_core *c)
-{
-	uint32_t n = 1;
-
-	for (size_t i = 0; i < c->n_peers; i++)
-		n += rounds_is_candidate(c, c->peers[i]);
-	return n;
-}
-
-static bool somebody_proposes(const struct agent_core *c)
-{
-	for (size_t i = 0; i < c->n_peers; i++)
-		if (rounds_is_candidate(c, c->peers[i]) && c->peers[i]->fed.proposes)
-			return true;
-	return rounds_proposes(c);
-}
-
-static const struct peer *lowest_before_us(const struct agent_core *c)
-{
-	const struct peer *lowest = NULL;
-
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct peer *p = c->peers[i];
-
-		if (is_before_us(c, p) &&
-		    (lowest == NULL || memcmp(p->info.key, lowest->info.key, AGENT_KEY) < 0))
-			lowest = p;
-	}
-	return lowest;
-}
-
-void rounds_waits(const struct agent_core *c, char *out, size_t n)
-{
-	uint32_t asked = count_candidates(c), least = config_min_members(c->config);
-	const struct peer *first = lowest_before_us(c);
-
-	out[0] = '\0';
-	if (c->fed.now != NULL || !c->trained || !rounds_joins(c))
-		return;
-	if (asked < least)
-		snprintf(
-			out, n,
-			"it takes %u members (rounds.min_members, min_holders), and %u would be in "
-			"one, this agent among them",
-			least, asked);
-	else if (host_ms(c) == UINT64_MAX)
-		snprintf(out, n, "the host (rounds.host) is not here, or takes part in none");
-	else if (shared_ms(c) == UINT64_MAX)
-		snprintf(out, n,
-			 "nobody who is here has a name in common with this agent, so no row "
-			 "would move; are they written alike? (fkge import --alias)");
-	else if (!somebody_proposes(c))
-		snprintf(out, n,
-			 "nobody who is here proposes any (rounds.propose, rounds.patience)");
-	else if (first != NULL)
-		snprintf(out, n, "it is the turn of %s to propose the next; of others after %llu s",
-			 first->info.name, (unsigned long long)turn_ms(c, first) / 1000);
 }
 
 /* ---- what our owner wants ---- */
@@ -549,6 +373,8 @@ static int check_terms(const struct fed_settings *o, const struct fed_settings *
 		return err_set(e, ERR_REFUSED, "rounds.host is another one there than here");
 	if (o->min_holders < u->min_holders)
 		return differ(e, "min_holders", o->min_holders, u->min_holders);
+	if (o->fraction != u->fraction)
+		return differ(e, "fraction", o->fraction, u->fraction);
 	if (o->secret_bits != u->secret_bits)
 		return differ(e, "secret_bits", o->secret_bits, u->secret_bits);
 	if (o->secret_bits != 0 && o->secret_clip != u->secret_clip)

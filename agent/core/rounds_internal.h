@@ -91,6 +91,8 @@ bool rounds_hello_changed(const struct agent_core *c, const struct peer *p);
 bool rounds_ready(const struct agent_core *c, const struct peer *p);
 /* ... and a round of ours would ask it, when it has rested. */
 bool rounds_is_candidate(const struct agent_core *c, const struct peer *p);
+/* From a proposal to its end, at most. */
+uint64_t rounds_whole_ms(const struct agent_core *c);
 bool rounds_shares(const struct peer *p);	 /* a name: rows can move between us */
 bool rounds_is_host(const struct agent_core *c); /* of a hosted round */
 struct peer *rounds_align_next(struct agent_core *c, uint64_t *wait_ms);
@@ -101,14 +103,21 @@ bool rounds_joins(const struct agent_core *c); /* false: rounds.max is reached *
 /* Partners have had rounds since our last one: they count.  True: our record has changed. */
 bool rounds_count_missed(struct agent_core *c);
 bool rounds_proposes(const struct agent_core *c); /* we may propose, now or later */
+/* ERR_REFUSED with the key and both values: a round that our owner does not want. */
+int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
+		  struct err *e);
+
+/* ---- rounds_turn.c ---- */
+
+/* The highest that we or partners know. */
+uint64_t rounds_next_number(const struct agent_core *c);
+/* One that can be asked now, and is in a round that we proposed now (rounds.fraction). */
+bool rounds_is_drawn(const struct agent_core *c, const struct peer *p);
 /* When we may propose; UINT64_MAX: not before something happens. */
 uint64_t rounds_turn_ms(const struct agent_core *c);
 /* The reason why nobody may propose, for the owner; "": none. */
 void rounds_waits(const struct agent_core *c, char *out, size_t n);
 void rounds_pass_over(struct agent_core *c); /* it is our turn since others let theirs pass */
-/* ERR_REFUSED with the key and both values: a round that our owner does not want. */
-int rounds_policy(const struct agent_core *c, const struct peer *p, const struct fed_proposal *o,
-		  struct err *e);
 
 /* ---- rounds_time.c ---- */
 

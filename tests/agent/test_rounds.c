@@ -221,6 +221,42 @@ static void test_hosted_and_masked(void **state)
 	}
 }
 
+/* Two of three are in each round, each in about as many, and the third waits for as long as a round
+ * may last: nobody proposes another beside it. */
+static void test_a_share_of_the_members(void **state)
+{
+	struct world *w = *state;
+	uint64_t in = 0, number = 0, proposed = 0;
+
+	for (size_t a = 0; a < AGENTS; a++) {
+		struct config *c = &w->t.agent[a].config;
+
+		c->rounds.fraction = 0.6;
+		c->rounds.min_members = 2;
+		c->rounds.max = 40;
+		c->rounds.join_s = 0.2;
+		c->rounds.train_s = 3600;
+		c->rounds.stage_s = 300;
+	}
+	table_start(&w->t);
+	link_all(w);
+	while (done(w, 0) == 0 || done(w, 1) == 0 || done(w, 2) == 0)
+		table_run(&w->t, w->t.now_ms + 1000, 1);
+	w->t.job_ms = 1000; /* several times as long as a turn */
+	run(w, 3000000);
+	for (size_t a = 0; a < AGENTS; a++) {
+		assert_int_equal(core(w, a)->fed.report.members, 2);
+		assert_true(done(w, a) >= 20 && done(w, a) < 40);
+		assert_true(done(w, a) + core(w, a)->fed.missed >= 38); /* two must say so */
+		in += done(w, a);
+		proposed += core(w, a)->fed.serial;
+		number = core(w, a)->fed.number > number ? core(w, a)->fed.number : number;
+	}
+	assert_int_equal(in, 2 * number);
+	assert_true(proposed <
+		    number + number / 2); /* some give way: the turn is another's by now */
+}
+
 /* ---- what is kept ---- */
 
 static bool same(const struct kge_emb *a, const struct kge_emb *b)
@@ -1235,7 +1271,8 @@ static void test_other_settings_are_declined(void **state)
 					     "rounds.mu is",
 					     "model.kind is transe there and distmult here",
 					     "rounds.start_seed is 99999999999 there and 7 here",
-					     "model.gamma is 4 there and 9.5 here" };
+					     "model.gamma is 4 there and 9.5 here",
+					     "rounds.fraction is 1 there and 0.7 here" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		struct world *w;
@@ -1262,6 +1299,8 @@ static void test_other_settings_are_declined(void **state)
 			s->rounds.secret = 1;
 		else if (i == 4)
 			set_constant(s, "mu", "0.5");
+		else if (i == 8)
+			s->rounds.fraction = 0.7;
 		for (size_t k = 0; i == 6 && k < AGENTS; k++) {
 			w->t.agent[k].config.rounds.equal_start = true;
 			w->t.agent[k].config.rounds.start_seed = k == b ? 7 : 99999999999;
@@ -2418,6 +2457,7 @@ int main(void)
 		with_world(test_proposal_given_up_for_another),
 		with_world(test_proposal_that_cannot_be_joined),
 		with_world(test_numbers_far_apart),
+		with_world(test_a_share_of_the_members),
 		with_world(test_other_settings_are_declined),
 		with_world(test_settings_put_right),
 		with_world(test_first_epochs),

@@ -359,6 +359,7 @@ static const struct row rows[] = {
 	{ "rounds.patience", "1", MEMBER, IN_ROUNDS " train.lr=3 rounds.max=9" },
 	{ "rounds.max", "2", MEMBER, IN_ROUNDS },
 	{ "rounds.min_members", "3", PAIR, IN_ROUNDS },
+	{ "rounds.fraction", "0.5", MEMBER, IN_ROUNDS },
 	{ "rounds.propose", "false", MEMBER, IN_ROUNDS },
 	{ "rounds.stop_when_worse", "1", MEMBER, IN_ROUNDS " train.lr=3" },
 	{ "rounds.compare_rounds", "9", MEMBER, IN_ROUNDS " rounds.stop_when_worse=3" },

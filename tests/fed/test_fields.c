@@ -289,6 +289,8 @@ static void proposals(void **state)
 		{ "a secret clip below 0", REAL("sc", -1), NONE, NULL, ERR_PROTO, "'sc'" },
 		{ "another method than ours", NONE, NONE, does_another, ERR_REFUSED,
 		  "we do other" },
+		{ "a fraction above 1", REAL("cf", 1.5), NONE, NULL, ERR_PROTO, "'cf'" },
+		{ "a fraction of nobody", REAL("cf", 0), NONE, NULL, ERR_USAGE, "fraction" },
 		{ "a seed that is none", TEXT("ss"), NONE, NULL, ERR_PROTO, "'ss'" },
 		{ "the signature", NONE, FLIPPED("s"), NULL, ERR_IDENTITY,
 		  "not signed by its proposer" },

@@ -954,8 +954,10 @@ static void open_threaded(struct world *w, const char *method, uint32_t threads)
 	}
 	if (strcmp(method, "fedepl") == 0)
 		assert_int_equal(fed_settings_set(&w->config.settings, "dim", 12, NULL), 0);
-	if (strcmp(method, "pfedeg_plus") == 0)
+	if (strcmp(method, "pfedeg_plus") == 0) {
 		assert_int_equal(fed_settings_set(&w->config.settings, "reg_only", 1, NULL), 0);
+		w->config.settings.fraction = 0.6; /* two of three */
+	}
 	w->config.epochs = 2;
 	w->config.start = FED_START_EQUAL;
 	for (size_t i = 0; i < w->n; i++) {

@@ -113,6 +113,8 @@ static void what_cannot_be_is_refused(void **state)
 	check_refused("  kd: {method: fedkd}\n", "x.yaml:5: kd: method fedkd: the table that");
 	check_refused("  feds: {secret_aggregation: true}\n", "x.yaml:5: feds: method feds: its");
 	check_refused("  fedprox: {mu: much}\n", "x.yaml:5: mu: 'much' is no number");
+	check_refused("  fedep: {fraction: 0}\n", "x.yaml:5: fraction: '0' is not above 0");
+	check_refused("  fedep: {fraction: 0.5, agents: processes}\n", "(fraction)");
 	check_refused("  fedprox: {nu: 1}\n", "method fedprox has no constant nu");
 	check_refused("  fede: {published: [FedE]}\n", "published: write a word");
 	check_refused("  fede: {rounds: 3, epochs: 1,\n    rounds: 4}\n",
