@@ -20,6 +20,7 @@ struct local_agent {
 	struct rng draws;
 	bool dead, busy;
 	uint64_t step, works, tick_ms;
+	uint64_t line_ms; /* until when its uplink is taken */
 };
 
 struct fed_local {
@@ -290,9 +291,13 @@ static bool happens(struct fed_local *l, double chance)
 static void carry(struct fed_local *l, size_t from, size_t to, const struct buf *b)
 {
 	uint32_t spread = l->c.faults.delay_max_ms;
+	uint64_t *line_ms = &l->agents[from].line_ms;
 
+	*line_ms = *line_ms > l->now_ms ? *line_ms : l->now_ms;
+	*line_ms += l->c.bytes_a_ms > 0 ? b->len / l->c.bytes_a_ms : 0;
 	fed_events_add(&l->events,
-		       (struct fed_event){ .at_ms = l->now_ms + 1 +
+		       (struct fed_event){ .at_ms = *line_ms +
+						    (l->c.latency_ms > 0 ? l->c.latency_ms : 1) +
 						    (spread > 0 ? rng_below(&l->rng, spread) : 0),
 					   .kind = FED_EVENT_MESSAGE,
 					   .to = to,
@@ -528,6 +533,15 @@ static size_t meet_for(struct fed_local *l, uint64_t number)
 	return first;
 }
 
+/* A deadline of a round that is over for this agent, or of nobody: no time has to pass for it. */
+static bool is_idle_tick(const struct fed_local *l, const struct fed_event *ev)
+{
+	const struct local_agent *s = &l->agents[ev->to];
+
+	return ev->kind == FED_EVENT_TICK &&
+	       (s->dead || s->round == NULL || fed_round_want(s->round) == FED_OVER);
+}
+
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
 	uint64_t number = l->c.settings.number++;
@@ -551,6 +565,8 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 		return rc;
 	serve(l, proposer);
 	while (fed_events_take(&l->events, &ev)) {
+		if (is_idle_tick(l, &ev))
+			continue;
 		l->now_ms = ev.at_ms > l->now_ms ? ev.at_ms : l->now_ms;
 		step(l, &ev);
 		free(ev.bytes);
@@ -670,7 +686,21 @@ bool fed_local_alive(const struct fed_local *l, size_t agent)
 	return !l->agents[agent].dead;
 }
 
+void fed_local_set_alive(struct fed_local *l, size_t agent, bool alive)
+{
+	struct local_agent *s = &l->agents[agent];
+
+	s->dead = !alive;
+	s->busy = false; /* what it was at when it went is lost */
+}
+
 uint64_t fed_local_now_ms(const struct fed_local *l)
 {
 	return l->now_ms;
+}
+
+void fed_local_wait_until(struct fed_local *l, uint64_t ms)
+{
+	if (ms > l->now_ms)
+		l->now_ms = ms;
 }

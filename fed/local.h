@@ -47,6 +47,9 @@ struct fed_local_config {
 	struct fed_settings settings; /* number: of the first round */
 	uint32_t epochs;	      /* local, a round; 0: none */
 	uint32_t work_ms;	      /* virtual time that any work takes */
+	/* Of a message, beside the faults' delay; 0: one ms.  bytes_a_ms: of an agent's uplink,
+	 * which its messages share in their order; 0: they take none. */
+	uint32_t latency_ms, bytes_a_ms;
 	uint64_t seed;
 	struct fed_local_faults faults;
 	enum fed_start start;
@@ -88,6 +91,12 @@ const uint8_t *fed_local_key(const struct fed_local *l, size_t agent);
 /* The agent that has this key, or SIZE_MAX. */
 size_t fed_local_who(const struct fed_local *l, const uint8_t key[FED_KEY]);
 bool fed_local_alive(const struct fed_local *l, size_t agent);
+/* Between two rounds: an agent that goes, whom all others know to be gone, or comes back. */
+void fed_local_set_alive(struct fed_local *l, size_t agent, bool alive);
+/* When the last round was over for the last of its members; waits that nobody was in any more do
+ * not count. */
 uint64_t fed_local_now_ms(const struct fed_local *l);
+/* Between two rounds: nothing happens until then. */
+void fed_local_wait_until(struct fed_local *l, uint64_t ms);
 
 #endif

@@ -1,5 +1,6 @@
 /* lab/experiment_run.c - one variant with one seed: all agents, in this process (but those that are
  * processes of their own: experiment_processes.c). */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,22 @@ static bool decide_teaching(struct run *r, double gain)
 	return shared > 0;
 }
 
+static void add_point(struct run *r, const struct kge_metrics *mean)
+{
+	json_t *j =
+		json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round", (json_int_t)r->round,
+			  "valid_mrr", store_json_of_number(mean->mrr), "valid_hits10",
+			  store_json_of_number(mean->hits10), "loss", store_json_of_number(r->loss),
+			  "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes);
+
+	if (r->local != NULL) {
+		json_object_set_new(j, "virtual_s",
+				    store_json_of_number((double)r->virtual_ms / 1000));
+		json_object_set_new(j, "agents", experiment_scores_json(r));
+	}
+	json_array_append_new(r->curve, j);
+}
+
 /* All have been looked at.  False: it is time to stop. */
 static bool record_round(struct run *r)
 {
@@ -176,12 +193,7 @@ static bool record_round(struct run *r)
 	bool others = false;
 
 	experiment_mean_of(r, OF_VALID, &m);
-	json_array_append_new(
-		r->curve,
-		json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "round", (json_int_t)r->round,
-			  "valid_mrr", store_json_of_number(m.mrr), "valid_hits10",
-			  store_json_of_number(m.hits10), "loss", store_json_of_number(r->loss),
-			  "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes));
+	add_point(r, &m);
 	if (r->v->stall > 0)
 		others = decide_teaching(r, m.mrr - r->best);
 	hold_best(r, m.mrr > r->best);
@@ -404,12 +416,92 @@ void experiment_count_traffic(struct run *r)
 	}
 }
 
+static bool any_goes(const struct run *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->at[i].pace.away_s > 0)
+			return true;
+	return false;
+}
+
+/* Of an agent's work in a round the first is its training, and a look at valid if there is one. */
+static uint32_t round_takes_ms(void *ctx, size_t agent, uint64_t work)
+{
+	const struct run *r = ctx;
+	const struct client *c = &r->at[agent];
+	const struct config *s = &r->v->config;
+	size_t valid = c->graph->split[GRAPH_VALID].n, limit = s->eval.valid_limit;
+	double ms = PACE_STEP_MS;
+
+	if (work == 0)
+		ms = r->v->epochs *
+		     pace_epoch_ms(&s->train.kge, c->blind.split[GRAPH_TRAIN].n, c->emb);
+	if (work == 0 && r->validating)
+		ms += pace_ranking_ms(config_protocol(s),
+				      limit > 0 && limit < valid ? limit : valid, c->emb);
+	ms = (double)pace_takes_ms(&c->pace, ms);
+	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
+/* An agent that goes in the middle is lost to this round. */
+static bool is_with_us(void *ctx, size_t agent, uint64_t step)
+{
+	const struct run *r = ctx;
+
+	(void)step;
+	return !pace_is_away(&r->at[agent].pace, fed_local_now_ms(r->local));
+}
+
+/* Would a row move? */
+static bool can_meet(const struct run *r, uint64_t now_ms)
+{
+	bool hosted = r->v->settings.topology == FED_HOSTED;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += !pace_is_away(&r->at[i].pace, now_ms);
+	return n >= r->v->settings.min_holders &&
+	       (!hosted || !pace_is_away(&r->at[0].pace, now_ms));
+}
+
+/* Of members that have gone: the round has come to nothing. */
+static bool is_nobodys_fault(const struct run *r, int rc)
+{
+	return any_goes(r) && (rc == ERR_UNREACHABLE || rc == ERR_TIMEOUT);
+}
+
+/* Rounds go on without those that are away.  Returns who proposes. */
+static size_t gather_members(struct run *r)
+{
+	size_t proposer = (r->round - 1) % r->n;
+	uint64_t now_ms = fed_local_now_ms(r->local);
+
+	while (!can_meet(r, now_ms)) {
+		uint64_t turns_ms = UINT64_MAX;
+
+		for (size_t i = 0; i < r->n; i++) {
+			uint64_t at = pace_turns_ms(&r->at[i].pace, now_ms);
+
+			turns_ms = at < turns_ms ? at : turns_ms;
+		}
+		assert(turns_ms > now_ms && turns_ms < UINT64_MAX);
+		now_ms = turns_ms;
+	}
+	fed_local_wait_until(r->local, now_ms);
+	for (size_t i = 0; i < r->n; i++)
+		fed_local_set_alive(r->local, i, is_with_us(r, i, 0));
+	while (!is_with_us(r, proposer, 0))
+		proposer = (proposer + 1) % r->n;
+	return proposer;
+}
+
 static int federated_round(struct run *r, struct err *e)
 {
-	int rc = fed_local_round(r->local, (r->round - 1) % r->n, e);
+	int rc = fed_local_round(r->local, gather_members(r), e);
 
-	if (rc != 0)
+	if (rc != 0 && !is_nobodys_fault(r, rc))
 		return rc;
+	r->virtual_ms = fed_local_now_ms(r->local);
 	experiment_count_traffic(r);
 	for (size_t i = 0; i < r->n && r->validating; i++)
 		if (!scores_own(r) || fed_local_last(r->local, i) == NULL)
@@ -461,9 +553,12 @@ int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start,
 	struct fed_local_agent *agents = mem_array(r->n, sizeof(*agents));
 	struct fed_local_config c = { .settings = r->v->settings,
 				      .epochs = epochs,
-				      .work_ms = 1,
+				      .latency_ms = PACE_LATENCY_MS,
+				      .bytes_a_ms = PACE_BYTES_A_MS,
 				      .seed = r->seed,
 				      .start = start,
+				      .takes_ms = round_takes_ms,
+				      .alive = any_goes(r) ? is_with_us : NULL,
 				      .trained = trained,
 				      .ctx = r };
 	int rc;

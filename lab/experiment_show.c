@@ -614,6 +614,141 @@ static void print_costs(const struct show *s, struct buf *out)
 	table_release(&t);
 }
 
+/* ---- virtual time ---- */
+
+enum { GOAL_PERCENT = 95 };
+
+/* Slow, or away, in any variant: by their places among the agents of the records. */
+static uint64_t unlike_others(const struct show *s)
+{
+	const json_t *agent;
+	uint64_t places = 0;
+	size_t i;
+
+	json_array_foreach(agents_of_any(s), i, agent)
+	{
+		const char *name = json_string_value(json_object_get(agent, "agent"));
+
+		for (size_t v = 0; v < s->x->n; v++)
+			for (size_t k = 0; k < s->x->at[v].n_pace; k++)
+				if (strcmp(s->x->at[v].pace[k].agent, name) == 0)
+					places |= UINT64_C(1) << i;
+	}
+	return places;
+}
+
+/* Of a point of a curve: of all agents, or the plain mean without some. */
+static double mean_without(const json_t *point, uint64_t some)
+{
+	const json_t *scores = json_object_get(point, "agents"), *score;
+	double sum = 0;
+	size_t i, n = 0;
+
+	if (some == 0)
+		return number_of(point, "valid_mrr", NULL);
+	json_array_foreach(scores, i, score)
+	{
+		if (some >> i & 1)
+			continue;
+		sum += json_number_value(score);
+		n++;
+	}
+	return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static double best_without(const json_t *record, uint64_t some)
+{
+	const json_t *point;
+	double best = -INFINITY;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "curve"), i, point) best =
+		fmax(best, mean_without(point, some));
+	return best;
+}
+
+/* Virtual seconds until the mean on valid is at the goal; NAN: it never is. */
+static double seconds_until(const json_t *record, uint64_t some, double goal)
+{
+	const json_t *point;
+	size_t i;
+
+	json_array_foreach(json_object_get(record, "curve"), i,
+			   point) if (mean_without(point, some) >=
+				      goal) return number_of(point, "virtual_s", NULL);
+	return (double)NAN;
+}
+
+/* Mean over the seeds that both have. */
+static void add_until(struct table *t, const struct show *s, size_t v, uint64_t some)
+{
+	double sum = 0;
+	size_t n = 0, reference = reference_of(s);
+
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		const json_t *a = record_of(s, v, k), *b = record_of(s, reference, k);
+
+		if (a == NULL || b == NULL)
+			continue;
+		sum += seconds_until(a, some, GOAL_PERCENT / 100.0 * best_without(b, some));
+		n++;
+	}
+	if (n == 0)
+		table_add(t, "-");
+	else
+		table_add(t, isnan(sum) ? "not reached" : "%.1f", sum / (double)n);
+}
+
+static bool has_virtual_time(const struct exp_variant *v)
+{
+	return v->kind == EXP_PAIRS || (v->kind == EXP_ROUNDS && !v->processes);
+}
+
+static void add_durations(struct table *t, const struct show *s, size_t v, uint64_t some)
+{
+	struct spread p = spread_of(s, v, "virtual_s", NULL);
+
+	table_add(t, "%s", s->x->at[v].name);
+	add_spread(t, &p, 1);
+	p = spread_of(s, v, "sessions", NULL);
+	table_add(t, p.n > 0 && s->x->at[v].kind == EXP_PAIRS ? "%.0f" : "-", p.mean);
+	if (reference_of(s) == s->x->n)
+		return;
+	add_until(t, s, v, 0);
+	if (some != 0)
+		add_until(t, s, v, some);
+}
+
+static void print_times(const struct show *s, struct buf *out)
+{
+	uint64_t some = unlike_others(s);
+	bool reference = reference_of(s) < s->x->n, any = false;
+	struct table t;
+
+	for (size_t v = 0; v < s->x->n; v++)
+		any = any || s->x->at[v].kind == EXP_PAIRS || s->x->at[v].n_pace > 0;
+	if (!any)
+		return;
+	buf_printf(out, "\n## Virtual time, mean over the seeds\n\n");
+	table_init(&t, 3u + reference + (reference && some != 0));
+	table_add(&t, "method");
+	table_add(&t, "virtual s");
+	table_add(&t, "sessions");
+	if (reference)
+		table_add(&t, "s until %d %% of %s's best", GOAL_PERCENT, s->x->reference);
+	if (reference && some != 0)
+		table_add(&t, "the same, of the others");
+	for (size_t v = 0; v < s->x->n; v++)
+		if (has_virtual_time(&s->x->at[v]))
+			add_durations(&t, s, v, some);
+	table_print(&t, out);
+	table_release(&t);
+	buf_printf(out,
+		   "\nThe mean on valid of all agents; *of the others*: the plain mean without "
+		   "those that are slow or away in any variant.  Of pairs the mean is of what "
+		   "each keeps, of rounds of what it has.\n");
+}
+
 static bool any_keeps_each(const struct show *s)
 {
 	for (size_t v = 0; v < s->x->n; v++)
@@ -712,8 +847,10 @@ static void print_took(struct buf *out, const struct show *s, const json_t *r, c
 		       const json_t *of)
 {
 	static const char *const keys[] = {
-		"rounds", "best_round", "best_valid_mrr",	  "kept_valid_mrr", "params",
-		"bytes",  "wire_bytes", "most_bytes_through_one", "cpu_seconds",
+		"rounds",      "best_round", "best_valid_mrr", "kept_valid_mrr",
+		"params",      "bytes",	     "wire_bytes",     "most_bytes_through_one",
+		"cpu_seconds", "virtual_s",  "epochs",	       "sessions",
+		"messages",
 	};
 
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
@@ -876,6 +1013,7 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	print_agents(s, &text);
 	print_forgotten(s, &text);
 	print_costs(s, &text);
+	print_times(s, &text);
 	print_settings(s, &text);
 	if (rc == 0)
 		rc = write_file(out, "report.md", &text, e);

@@ -4,8 +4,8 @@
 #include <math.h>
 
 /* Of one number of a row that is scored, and of one that is scored, differentiated and moved. */
-#define SCORE_NS 0.25
-#define LEARN_NS 1.0
+#define SCORE_NS 0.1
+#define LEARN_NS 0.5
 
 double pace_epoch_ms(const struct kge_train_config *t, size_t triples, const struct kge_emb *like)
 {

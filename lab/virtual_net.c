@@ -83,7 +83,7 @@ static struct virtual_link *link_between(struct virtual *v, size_t a, size_t b)
 	return a < b ? &v->link[a * v->n + b] : &v->link[b * v->n + a];
 }
 
-static int end_of_link(size_t self, size_t other)
+static int which_end(size_t self, size_t other)
 {
 	return self > other;
 }
@@ -94,7 +94,7 @@ int virtual_send(struct virtual *v, size_t from, size_t to, const uint8_t *bytes
 	struct virtual_node *s = &v->at[from];
 	const struct virtual_link *l = link_between(v, from, to);
 
-	if (!l->told[end_of_link(from, to)])
+	if (!l->told[which_end(from, to)])
 		return ERR_UNREACHABLE;
 	if (!l->up)
 		return 0; /* lost: its core will hear of it */
@@ -176,14 +176,14 @@ static void cut_link(struct virtual *v, size_t a, size_t b)
 
 void virtual_hang_up(struct virtual *v, size_t self, size_t other)
 {
-	link_between(v, self, other)->told[end_of_link(self, other)] = false;
+	link_between(v, self, other)->told[which_end(self, other)] = false;
 	cut_link(v, self, other);
 }
 
 bool virtual_link_event(struct virtual *v, const struct virtual_event *e)
 {
 	struct virtual_link *l = link_between(v, e->to, e->from);
-	bool *told = &l->told[end_of_link(e->to, e->from)], is_now = l->up && e->epoch == l->epoch;
+	bool *told = &l->told[which_end(e->to, e->from)], is_now = l->up && e->epoch == l->epoch;
 
 	switch (e->what) {
 	case VIRTUAL_DIALLED:

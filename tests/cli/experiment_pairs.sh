@@ -4,13 +4,15 @@
 
 run -q synth -e 200 -t 1200 -r 6 --agents 3 --overlap 0.5 --ratios 8:1:1 -o "$work/data"
 cat >"$work/p.yaml" <<'YAML'
-experiment: {name: small, data: data, seeds: [1], rounds: 12, epochs: 2, eval_every: 2, patience: 0}
+experiment: {name: small, data: data, seeds: [1], rounds: 12, epochs: 2, eval_every: 2, patience: 0, reference: fede}
 model: {kind: transe, dim: 16}
 train: {lr: 0.02, negatives: 8, batch: 64, threads: 1}
 eval: {protocol: standard}
 federation: {gather_s: 1}
 variants:
   fede:
+  fede_slow: {method: fede, slow: {"0": 100}}
+  fede_away: {method: fede, away: {"1": 0.2}}
   pairs:
   back: {method: pairs, federation: {after: back}}
   rests: {method: pairs, federation.patience: 2, federation.local_rounds: 1}
@@ -43,22 +45,40 @@ PY
 
 ok 'pairs beside rounds' exits 0 -q experiment "$work/p.yaml" -o "$work/p"
 ok 'each agent has its test' fact 'all(0 < a["test"]["mrr"] <= 1 for x in r.values() for a in x["agents"])'
-ok 'they meet' fact 'all(x["sessions"] > 6 and x["bytes"] > 0 for v, x in r.items() if v != "fede")'
+ok 'they meet' fact 'all(x["sessions"] > 6 and x["bytes"] > 0 for v, x in r.items() if "fede" not in v)'
 ok 'with every translator' fact 'r["ppat"]["agents"][0]["epsilon"] > 0 and r["map"]["agents"][0]["epsilon"] > 0 and
 	r["pairs"]["agents"][0]["epsilon"] == 0'
 ok 'keeping goes further than going back' fact 'r["pairs"]["best_valid_mrr"] > r["back"]["best_valid_mrr"]'
 ok 'in one frame otherwise' fact 'r["frame"]["agents"][0]["tables"] != r["pairs"]["agents"][0]["tables"]'
 ok 'each keeps its own best' fact 'all(abs(sum(x["curve"][-1]["agents"]) / 3 - x["kept_valid_mrr"]) < 1e-9 and
-	x["curve"][-1]["agents"] == [a["best_valid_mrr"] for a in x["agents"]] for v, x in r.items() if v != "fede")'
+	x["curve"][-1]["agents"] == [a["best_valid_mrr"] for a in x["agents"]] for v, x in r.items() if "fede" not in v)'
 ok 'which only rises, in time' fact 'all(a["virtual_s"] <= b["virtual_s"] and a["valid_mrr"] < b["valid_mrr"]
-	for v, x in r.items() if v != "fede" for a, b in zip(x["curve"], x["curve"][1:]))'
+	for v, x in r.items() if "fede" not in v for a, b in zip(x["curve"], x["curve"][1:]))'
 ok 'no more training than rounds have' fact 'all(a["rounds"] <= 12 and a["epochs"] <= 2 + 2 * a["rounds"]
-	for v, x in r.items() if v not in ("fede", "short", "rests") for a in x["agents"])'
+	for v, x in r.items() if v not in ("short", "rests") and "fede" not in v for a in x["agents"])'
 ok 'their number and length are settings' fact '[(a["rounds"], a["epochs"]) for a in r["short"]["agents"]] == [(3, 7)] * 3'
 ok 'a slow agent takes longer' fact 'r["slow"]["virtual_s"] > 3 * r["pairs"]["virtual_s"]'
-ok 'the others do not wait for it' fact 'all(a["best_virtual_s"] < r["slow"]["virtual_s"] / 2 for a in r["slow"]["agents"][1:])'
+ok 'rounds wait for a slow member' fact 'r["fede_slow"]["virtual_s"] > 3 * r["fede"]["virtual_s"] and
+	[a["tables"] for a in r["fede_slow"]["agents"]] == [a["tables"] for a in r["fede"]["agents"]]'
+ok 'not for one that is away' fact 'r["fede_away"]["virtual_s"] < 2 * r["fede"]["virtual_s"] and
+	r["fede_away"]["bytes"] < r["fede"]["bytes"]'
+ok 'a curve of rounds has its time' fact 'all(a["virtual_s"] < b["virtual_s"] and len(a["agents"]) == 3
+	for a, b in zip(r["fede"]["curve"], r["fede"]["curve"][1:]))'
 ok 'one that is away half of the time does, too' fact 'r["away"]["virtual_s"] > r["pairs"]["virtual_s"]'
 ok 'who finds nothing better rests' fact 'max(a["rounds"] for a in r["rests"]["agents"]) < 12'
+cells_of() { # of all, of the others, as the report has it: of $1
+	sed -n '/^## Virtual time/,/^## Settings/s/^| '"$1"' *|//p' "$work/p/report.md"
+}
+ok 'the report says how long it took' python3 - "$(cells_of fede_slow)" "$work/p/runs" <<'PY'
+import json, sys
+of = lambda v: json.load(open(f"{sys.argv[2]}/{v}-seed1.json"))
+at, goal = of("fede_slow"), 0.95 * max(c["valid_mrr"] for c in of("fede")["curve"])
+others = 0.95 * max(sum(c["agents"][2:]) for c in of("fede")["curve"])
+times = [next(c["virtual_s"] for c in at["curve"] if is_there(c))
+	 for is_there in (lambda c: c["valid_mrr"] >= goal, lambda c: sum(c["agents"][2:]) >= others)]
+cells = [x.strip() for x in sys.argv[1].split("|")]
+sys.exit(cells[:4] != ["%.1f" % at["virtual_s"], "-"] + ["%.1f" % t for t in times])
+PY
 ok 'once more' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only pairs --only away --only ppat
 for v in pairs away ppat; do
 	ok "$v: the same figures again" same "$work/p/runs/$v-seed1.json" "$work/q/runs/$v-seed1.json"
@@ -88,10 +108,10 @@ refused() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 }
 ok 'what is of a process' refused 'wrong.yaml:5: federation.sleep_s: not in an experiment' gather_s sleep_s
 ok 'no end' refused 'back: federation.max_rounds: pairs need an end' 'after: back' 'max_rounds: 0'
-ok 'a setting that is none' refused "wrong.yaml:9: federation.after: 'moon'" 'after: back' 'after: moon'
+ok 'a setting that is none' refused "wrong.yaml:11: federation.after: 'moon'" 'after: back' 'after: moon'
 ok 'of rounds' refused "'federation.after': of agent.yaml, model, train and eval may vary" '  fede:' '  fede: {federation.after: back}'
 ok 'no such agent' refused "has no agent '7'" 'slow: {"0"' 'slow: {"7"'
-ok 'no factor' refused "wrong.yaml:12: slow: 'x' is no factor" '100}' 'x}'
+ok 'no factor' refused "wrong.yaml:8: slow: 'x' is no factor" '100}' 'x}'
 ok 'all are ranked alike' refused 'own: all agents are ranked alike' model.dim eval.protocol
 ok 'a model that there is' refused "'transx'" distmult transx
 finish
