@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/votes.h"
 #include "agent/folder.h"
 #include "agent/start.h"
+#include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/peers.h"
 #include "cli/who.h"
@@ -329,10 +331,40 @@ static json_t *unsettled_json(const struct cli *cli, const struct ledger_chain *
 	return list;
 }
 
+/* ---- for the owner's eyes ---- */
+
+/* In no JSON, so that nothing that collects those passes it on. */
+static void say_votes(const struct cli *cli, const struct agent_votes_list *votes,
+		      const struct ledger_account *a, const uint8_t partner[LEDGER_KEY])
+{
+	struct dp_account by;
+
+	if (agent_votes_account(votes, a, partner, &by) != 0 || by.voted == 0)
+		return;
+	cli_say_wrapped(cli, 4,
+			"for your eyes alone, by how the votes on %llu of the %llu labels fell "
+			"(%s): epsilon %.4f, where the same accountant has %.4f for any votes. It "
+			"tells of your rows: pass it on to nobody",
+			ULL(by.voted), ULL(by.labels),
+			by.accountant == DP_PAPER ? "moments, FKGE's equations 8 to 10"
+						  : "gnmax, PATE 2018",
+			dp_account_epsilon_private(&by), dp_account_epsilon_public(&by));
+}
+
+static int read_votes(struct agent_votes_list *votes, const struct store_core *core, struct err *e)
+{
+	votes->n = 0;
+	for (size_t i = 0; i < core->n_meta; i++)
+		if (strcmp(core->meta[i].key, AGENT_META_VOTES) == 0)
+			return agent_votes_read(votes, core->meta[i].base, core->meta[i].len, e);
+	return 0;
+}
+
 /* ---- one pair ---- */
 
 static json_t *show_chain(const struct cli *cli, const struct roster *r,
-			  const uint8_t own[LEDGER_KEY], const struct ledger_chain *c)
+			  const uint8_t own[LEDGER_KEY], const struct ledger_chain *c,
+			  const struct agent_votes_list *votes)
 {
 	int us = ledger_chain_side(c, own) == 1;
 	char partner[WHO_TEXT], who[WHO_TEXT];
@@ -358,6 +390,7 @@ static json_t *show_chain(const struct cli *cli, const struct roster *r,
 	json_object_set_new(j, "as_host", account_json(&c->account[us], &host));
 	json_object_set_new(j, "as_client", account_json(&c->account[!us], &client));
 	say_account(cli, &c->account[us], &host);
+	say_votes(cli, votes, &c->account[us], c->key[!us]);
 	say_account(cli, &c->account[!us], &client);
 	return j;
 }
@@ -596,6 +629,7 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
 	struct folder f;
+	struct agent_votes_list *votes = mem_array(1, sizeof(*votes));
 	json_t *chains = json_array();
 	int rc;
 
@@ -613,21 +647,26 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 		&w, argc, argv);
 	cli_put(cli, "chains", chains);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
-	if (rc != 0)
+	if (rc != 0) {
+		free(votes);
 		return rc;
+	}
 	rc = store_load_core(f.store, &core, e);
+	if (rc == 0)
+		rc = read_votes(votes, &core, e);
 	start_close(&core, f.identity);
 	for (size_t i = 0; i < core.n_peers; i++)
 		roster_put(&roster, &core.peers[i]);
 	for (size_t i = 0; i < core.n_chains; i++)
-		json_array_append_new(
-			chains, show_chain(cli, &roster, f.identity->sign_key, core.chains[i]));
+		json_array_append_new(chains, show_chain(cli, &roster, f.identity->sign_key,
+							 core.chains[i], votes));
 	if (rc == 0 && core.n_chains == 0 && core.training.sequence == 0)
 		lab_note(&cli->notes, "Nothing is on the ledger yet.\n");
 	else if (rc == 0)
 		rc = show_total(cli, &f, &core, e);
 	if (rc == 0)
 		rc = show_stated(cli, &f, e);
+	free(votes);
 	roster_release(&roster);
 	store_core_release(&core);
 	folder_close(&f);

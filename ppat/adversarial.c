@@ -73,6 +73,8 @@ static void adversarial_report(const struct ppat_side *s, struct ppat_result *ou
 {
 	out->steps = ppat_const_training_of(s)->steps;
 	out->generated = ppat_const_training_of(s)->generated;
+	out->votes = ppat_const_training_of(s)->voting.fallen;
+	out->n_votes = out->votes != NULL ? s->cfg.teachers + (size_t)1 : 0;
 }
 
 static void adversarial_release(struct ppat_side *s)
@@ -83,6 +85,10 @@ static void adversarial_release(struct ppat_side *s)
 	if (a->voting.has_teachers)
 		ppat_teachers_release(&a->voting.teachers);
 	free(a->voting.ones);
+	if (a->voting.fallen != NULL)
+		sodium_memzero(a->voting.fallen,
+			       (s->cfg.teachers + (size_t)1) * sizeof(*a->voting.fallen));
+	free(a->voting.fallen);
 	free(a->generator.walk);
 	free(a->generator.x_batch);
 	free(a->generator.gradient);

@@ -63,6 +63,7 @@ static void draw_labels(struct ppat_training *a)
 	ppat_account_draw(&a->side, c->batch);
 	for (size_t i = 0; i < c->batch; i++) {
 		assert(a->voting.ones[i] <= c->teachers);
+		a->voting.fallen[a->voting.ones[i]].repeat++;
 		a->label[i] =
 			(float)l->label(l->ctx, a->voting.ones[i], c->teachers - a->voting.ones[i]);
 	}
@@ -284,5 +285,8 @@ unsigned ppat_adversarial_begin_host(struct ppat_training *a, const struct ppat_
 	a->voting.labeller =
 		env->labeller != NULL ? *env->labeller : (struct ppat_labeller){ sampled_label, a };
 	a->voting.ones = mem_array(c->batch, sizeof(*a->voting.ones));
+	a->voting.fallen = mem_array((size_t)c->teachers + 1, sizeof(*a->voting.fallen));
+	for (uint32_t i = 0; i <= c->teachers; i++)
+		a->voting.fallen[i].ones = i;
 	return H_BATCH;
 }

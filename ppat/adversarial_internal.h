@@ -2,6 +2,7 @@
 #ifndef PPAT_ADVERSARIAL_INTERNAL_H
 #define PPAT_ADVERSARIAL_INTERNAL_H
 
+#include "dp/accountant.h"
 #include "ppat/machine_internal.h"
 #include "ppat/student.h"
 #include "ppat/teachers.h"
@@ -10,8 +11,9 @@
 struct ppat_voting {
 	bool has_teachers;
 	struct ppat_teachers teachers;
-	uint32_t *ones; /* [batch] votes for "real": secret */
-	bool labelled;	/* labels of the batch in hand are drawn */
+	uint32_t *ones;		 /* [batch] votes for "real": secret */
+	struct dp_votes *fallen; /* [teachers + 1] how often so many said so: secret */
+	bool labelled;		 /* labels of the batch in hand are drawn */
 	struct dp_mechanism mechanism;
 	struct ppat_labeller labeller;
 };

@@ -17,8 +17,9 @@
  * refused release ends its session with ERR_BUDGET, and nothing is sent; refused labels end the
  * training, and the rows follow.
  *
- * The host's votes, partition key and seeds never leave this folder: not in a message, not in
- * an error text.  Stopping depends on the step limit and on the ledger's refusal alone (C5). */
+ * The host's partition key and seeds never leave this folder: not in a message, not in an error
+ * text.  Its votes do as counts, for the host's own account of them (agent/core/votes.h).  Stopping
+ * depends on the step limit and on the ledger's refusal alone (C5). */
 #ifndef PPAT_SESSION_H
 #define PPAT_SESSION_H
 
@@ -52,6 +53,7 @@ struct ppat_labeller {
 };
 
 struct ppat_virtual; /* ppat/virtual.h */
+struct dp_votes;     /* dp/accountant.h */
 
 /* draw.fn is called from ppat_open() and from work(), so on a worker. */
 struct ppat_env {
@@ -110,9 +112,12 @@ struct ppat_result {
 	const float *agreement; /* host: cosine of X-hat with Y, row by row [n]; never to be sent */
 	const struct ppat_virtual *neighbours; /* host: what was received; NULL if none */
 	/* Labels, or releases (1 at most), which count as labels here and on the ledger. */
-	uint32_t labels_drawn;		     /* drawn by the side that spends, come at the other */
-	uint32_t labels_charged;	     /* of the side that spends; the rest may be settled */
-	bool refused;			     /* the ledger ended the training early */
+	uint32_t labels_drawn;	 /* drawn by the side that spends, come at the other */
+	uint32_t labels_charged; /* of the side that spends; the rest may be settled */
+	bool refused;		 /* the ledger ended the training early */
+	/* Host of PPAT: how the votes on these labels fell, for dp_account_note() alone; secret. */
+	const struct dp_votes *votes;
+	size_t n_votes;
 	uint32_t steps;			     /* done: batches of labels */
 	uint64_t generated;		     /* generated rows that training has sent */
 	uint64_t bytes_sent, bytes_received; /* of message bodies */

@@ -13,6 +13,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/votes_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
 #include "ppat/virtual.h"
@@ -568,6 +569,8 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 		if (c->peers[i]->conduct.breaches > 0)
 			conduct_load(c->peers[i]);
 	status = history_load(c, saved, e);
+	if (status == 0)
+		status = votes_load(c, saved, e);
 	if (status)
 		return status;
 	load_chains(c, saved);
@@ -677,6 +680,7 @@ void agent_core_free(struct agent_core *c)
 	kge_emb_free(c->latest);
 	kge_emb_free(c->work);
 	free(c->imported);
+	votes_release(c);
 	store_restored_release(&c->restored);
 	sodium_memzero(c, sizeof(*c));
 	free(c);

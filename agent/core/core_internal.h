@@ -34,6 +34,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core.h"
 #include "agent/core/history.h"
+#include "agent/core/votes.h"
 #include "agent/core/names.h"
 #include "agent/core/rounds_types_internal.h"
 #include "agent/core/terms.h"
@@ -83,7 +84,8 @@ struct core_dp {
 	struct ledger_training spent;
 	struct ledger_stated stated;
 	void (*then)(struct agent_core *c);
-	bool over; /* the cap forbade an epoch */
+	bool over;			/* the cap forbade an epoch */
+	struct agent_votes_list *votes; /* secret: agent/core/votes.h */
 };
 
 /* Of rounds in pairs. */

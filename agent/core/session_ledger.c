@@ -47,6 +47,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/votes_internal.h"
 #include "base/mem.h"
 #include "ppat/virtual.h"
 
@@ -664,6 +665,7 @@ static void settle(struct session *s, void (*then)(struct session *s))
 	int rc;
 
 	to_settle(s, s->role, &r, &rows, &floats);
+	votes_note(c, s->peer->info.sign_key, session_ledger_account(c, s->peer), &r);
 	session_ledger_lineage(c, &l);
 	d = draft(s, &l);
 	rc = ledger_settle(&entry, &s->peer->chain, &d, r.labels_drawn, rows, floats, r.transcript,

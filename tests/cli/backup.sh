@@ -56,6 +56,19 @@ stop a b
 ok 'a backup of a, which is stopped' prints '1 partners' -d "$work/a" backup "$work/later"
 exported a before.led
 
+# ---- how votes fell is for the owner's eyes ----
+run -d "$work/a" ledger show
+by_votes=$(tr -s ' \n' ' ' <"$out" | sed -n 's/.*for your eyes alone, by how the votes on 32 of the 32 labels fell ([^)]*): epsilon \([0-9.]*\), .*/\1/p')
+ok 'ledger show has it' test -n "$by_votes"
+unsaid() { # COMMAND: no word of it; the figure may be the public one
+	run -d "$work/a" "$@"
+	[ "$status" -eq 0 ] && ! grep -qF -e 'eyes' -e 'votes' "$out"
+}
+ok 'its JSON has not' unsaid --json ledger show
+ok 'nor has report' unsaid --json report
+ok 'nor has what verifies' unsaid ledger verify "$work/before.led"
+ok 'nor has an export' sh -c "! grep -qaF votes '$work/before.led'"
+
 # ---- damage ----
 damaged() { # FILE: one byte of it is another
 	rm -rf "$work/bad"

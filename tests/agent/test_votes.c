@@ -1,0 +1,262 @@
+/* tests/agent/test_votes.c - how votes fell is noted at the host, goes on over restarts, and has no
+ * part in anything that leaves (agent/core/votes.h). */
+#include "tests/test.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
+#include "agent/core/votes.h"
+#include "base/mem.h"
+#include "tests/agent/table.h"
+
+enum { HOST, CLIENT };
+
+/* ---- two of them ---- */
+
+/* All that has gone over any link. */
+struct wire {
+	struct buf bytes;
+};
+
+static void listen(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct wire *w = ctx;
+
+	(void)t, (void)from, (void)to;
+	buf_add(&w->bytes, bytes->base, bytes->len);
+}
+
+static void begin(struct table *t, struct wire *w, enum ppat_mechanism noise)
+{
+	table_init(t, 21);
+	for (size_t i = 0; i < 2; i++) {
+		struct config *c = &t->agent[i].config;
+
+		c->federation.translator = CONFIG_PPAT;
+		c->federation.max_rounds = 2;
+		c->ppat.noise = noise;
+		c->ppat.steps = 3;
+		c->ppat.batch = 4;
+		c->ppat.pool = 6;
+		c->ppat.hidden = 8;
+		c->ppat.teachers = 4;
+		c->privacy.reserve_labels = 8;
+		c->privacy.epsilon_per_peer = c->privacy.epsilon_total = 100;
+	}
+	t->agent[HOST].config.federation.roles = CONFIG_HOST_ONLY;
+	t->agent[CLIENT].config.federation.roles = CONFIG_CLIENT_ONLY;
+	t->tamper = listen;
+	t->ctx = w;
+	table_start(t);
+}
+
+static struct agent_core *host(struct table *t)
+{
+	return t->agent[HOST].core;
+}
+
+static const struct ledger_account *spent(struct table *t)
+{
+	return session_ledger_account(host(t), table_peer(t, HOST, CLIENT));
+}
+
+/* The client's tables are better, as it says. */
+static void say_news(struct table *t, uint64_t serial)
+{
+	struct buf signal = { 0 };
+	struct net_writer w;
+
+	net_write_begin(&w, &signal, NET_MSG_SIGNAL, NULL);
+	net_put_uint(&w, "s", serial);
+	assert_int_equal(net_write_end(&w, NULL), 0);
+	table_deliver(t, CLIENT, HOST, &signal);
+}
+
+/* One more session, from a link that is made anew. */
+static void meet_again(struct table *t, uint64_t serial)
+{
+	uint64_t before = ledger_account_count(spent(t), NULL);
+
+	table_link(t, HOST, CLIENT, true);
+	table_run(t, t->now_ms + 100, 200);
+	say_news(t, serial);
+	for (int i = 0; i < 2000 && (ledger_account_count(spent(t), NULL) == before ||
+				     host(t)->n_open > 0 || host(t)->job != NULL);
+	     i++)
+		table_run(t, t->now_ms + 50, 200);
+	table_run(t, t->now_ms + 500, 2000);
+	assert_true(ledger_account_count(spent(t), NULL) > before);
+}
+
+static void restart_both(struct table *t)
+{
+	for (size_t i = 0; i < 2; i++)
+		table_kill(t, i);
+	for (size_t i = 0; i < 2; i++) {
+		t->agent[i].config.federation.max_rounds++;
+		table_restart(t, i);
+	}
+}
+
+/* ---- what is noted ---- */
+
+static void account_of(struct table *t, struct dp_account *a)
+{
+	assert_int_equal(
+		agent_votes_account(host(t)->dp.votes, spent(t), t->agent[CLIENT].sign_public, a),
+		0);
+}
+
+static bool has(const struct buf *wire, const void *what, size_t n)
+{
+	for (size_t i = 0; i + n <= wire->len; i++)
+		if (memcmp(wire->base + i, what, n) == 0)
+			return true;
+	return false;
+}
+
+static bool has_number(const struct buf *wire, double x)
+{
+	uint8_t le[8], be[8];
+
+	memcpy(le, &x, sizeof(le));
+	for (size_t i = 0; i < 8; i++)
+		be[i] = le[7 - i];
+	return has(wire, le, 8) || has(wire, be, 8);
+}
+
+/* The sums, and what follows of them: in no message, and entries go in messages. */
+static void check_unsaid(const struct wire *w, const struct dp_account *a)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%.4f", dp_account_epsilon_private(a));
+
+	assert_true(w->bytes.len > 1000);
+	for (size_t i = 0; i < DP_ACCOUNT_ORDERS; i++)
+		assert_true(a->noted[i] == 0 || !has_number(&w->bytes, a->noted[i]));
+	assert_false(has_number(&w->bytes, dp_account_epsilon_private(a)));
+	assert_false(has(&w->bytes, text, (size_t)n));
+}
+
+static void note_with(enum ppat_mechanism noise, enum dp_accountant by)
+{
+	struct wire w = { { 0 } };
+	struct dp_account first, again, second;
+	struct table t;
+
+	begin(&t, &w, noise);
+	meet_again(&t, 1);
+	account_of(&t, &first);
+	assert_int_equal(first.accountant, by);
+	assert_int_equal(first.voted, ledger_account_count(spent(&t), NULL));
+	assert_int_equal(first.labels, first.voted);
+	assert_true(first.noted[0] > 0);
+	assert_true(dp_account_epsilon_private(&first) <= dp_account_epsilon_public(&first));
+	assert_int_equal(t.agent[CLIENT].core->dp.votes->n, 0);
+	restart_both(&t);
+	account_of(&t, &again);
+	assert_memory_equal(again.noted, first.noted, sizeof(first.noted));
+	assert_int_equal(again.voted, first.voted);
+	meet_again(&t, 2);
+	account_of(&t, &second);
+	assert_int_equal(second.voted, ledger_account_count(spent(&t), NULL));
+	assert_true(second.voted > first.voted && second.noted[0] > first.noted[0]);
+	check_unsaid(&w, &first);
+	check_unsaid(&w, &second);
+	table_release(&t);
+	buf_release(&w.bytes);
+}
+
+static void votes_are_noted(void **state)
+{
+	(void)state;
+	note_with(PPAT_LAPLACE, DP_PAPER);
+	note_with(PPAT_GAUSSIAN, DP_GNMAX);
+}
+
+/* ---- and what is not said ---- */
+
+/* Two sessions, with other votes noted of the first in between. */
+static void two_sessions(bool others, struct wire *w)
+{
+	struct table t;
+
+	begin(&t, w, PPAT_LAPLACE);
+	meet_again(&t, 1);
+	restart_both(&t);
+	if (others) {
+		struct agent_votes *v = &host(&t)->dp.votes->at[0];
+
+		assert_int_equal(host(&t)->dp.votes->n, 1);
+		v->voted /= 2;
+		for (size_t i = 0; i < DP_ACCOUNT_ORDERS; i++)
+			v->noted[i] *= 0.25;
+	}
+	buf_clear(&w->bytes);
+	meet_again(&t, 2);
+	table_release(&t);
+}
+
+static void votes_have_no_influence(void **state)
+{
+	struct wire one = { { 0 } }, other = { { 0 } };
+
+	(void)state;
+	two_sessions(false, &one);
+	two_sessions(true, &other);
+	assert_int_equal(one.bytes.len, other.bytes.len);
+	assert_memory_equal(one.bytes.base, other.bytes.base, one.bytes.len);
+	buf_release(&one.bytes);
+	buf_release(&other.bytes);
+}
+
+/* ---- damaged ---- */
+
+static void damaged_ones_are_refused(void **state)
+{
+	struct agent_votes_list *v = mem_array(1, sizeof(*v));
+	struct wire w = { { 0 } };
+	struct dp_account a;
+	struct table t;
+	struct store_meta m;
+	uint8_t *bad;
+
+	(void)state;
+	begin(&t, &w, PPAT_LAPLACE);
+	meet_again(&t, 1);
+	m = *disk_meta(&t.agent[HOST].disk, AGENT_META_VOTES);
+	bad = mem_copy(m.base, m.len);
+	assert_int_equal(agent_votes_read(v, bad, m.len, NULL), 0);
+	assert_int_equal(v->n, 1);
+	assert_int_equal(agent_votes_read(v, bad, m.len - 1, NULL), ERR_STORE);
+	assert_int_equal(v->n, 0);
+	memset(bad + m.len - 8, 0xff, 8); /* not a number */
+	assert_int_equal(agent_votes_read(v, bad, m.len, NULL), ERR_STORE);
+	bad[0] = 9;
+	assert_int_equal(agent_votes_read(v, bad, m.len, NULL), ERR_STORE);
+	assert_int_equal(agent_votes_read(v, m.base, m.len, NULL), 0);
+	v->at[0].voted = DP_LABELS_MAX; /* more than were ever charged */
+	assert_int_equal(agent_votes_account(v, spent(&t), t.agent[CLIENT].sign_public, &a),
+			 ERR_STORE);
+	assert_int_equal(a.voted, 0);
+	assert_true(a.labels > 0);
+	free(bad);
+	free(v);
+	table_release(&t);
+	buf_release(&w.bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(votes_are_noted),
+		cmocka_unit_test(votes_have_no_influence),
+		cmocka_unit_test(damaged_ones_are_refused),
+	};
+
+	return sodium_init() < 0 ? 1
+				 : cmocka_run_group_tests_name("agent/votes", tests, NULL, NULL);
+}
