@@ -1315,6 +1315,8 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		return rc;
 	log_set_name(p.folder.config.name);
 	rc = start_load(&p.start, &p.folder, e);
+	if (rc == 0 && p.folder.config.suited != NULL)
+		log_info("%s", p.folder.config.suited);
 	if (rc == 0 && uv_loop_init(&p.loop) != 0)
 		rc = err_set(e, ERR_FAIL, "no event loop on this machine");
 	if (rc == 0) {

@@ -267,6 +267,7 @@ json_t *report_json(const struct report_parts *p)
 	put_count(j, "port", p->port);
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
 	add_work(j, &s);
+	put_text(j, "suited", p->folder->config.suited != NULL ? p->folder->config.suited : "");
 	json_object_set_new(j, "best", best_json(p, &s));
 	json_object_set_new(j, "arms", arms_json(p, &s));
 	if (p->folder->config.federation.mode == CONFIG_ROUNDS)

@@ -271,6 +271,8 @@ int start_load(struct start *s, struct folder *f, struct err *e)
 	s->config = &f->config;
 	rc = load_graph(s, f, e);
 	if (rc == 0)
+		config_suit(&f->config, s->graph);
+	if (rc == 0)
 		rc = store_load_core(f->store, &s->saved, e);
 	if (rc == 0)
 		rc = find_host(s, f, e);

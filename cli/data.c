@@ -227,6 +227,13 @@ static void report_oddities(const struct cli *cli, const struct graph_load_repor
 			 r->spaced, r->spaced > 1 ? "s" : "");
 }
 
+static void report_suited(struct cli *cli, const struct config *c)
+{
+	cli_put_text(cli, "suited", c->suited != NULL ? c->suited : "");
+	if (c->suited != NULL)
+		cli_say_wrapped(cli, 0, "%s", c->suited);
+}
+
 static int import_graph(struct cli *cli, struct folder *f, const struct import_options *o,
 			struct err *e)
 {
@@ -245,7 +252,11 @@ static int import_graph(struct cli *cli, struct folder *f, const struct import_o
 		rc = store_put_graph(f->store, g, e);
 	lab_waiting_end(wait);
 	if (rc == 0)
+		config_suit(&f->config, g);
+	if (rc == 0)
 		report_graph(cli, g, &report);
+	if (rc == 0)
+		report_suited(cli, &f->config);
 	if (rc == 0)
 		report_oddities(cli, &report, o->load.trim);
 	graph_free(g);

@@ -242,6 +242,8 @@ static void check_start(struct doctor *d)
 		agent_core_free(core);
 		start_release(&s);
 	}
+	if (rc == 0 && d->f.config.suited != NULL)
+		report(d, OK, "training", "%s", d->f.config.suited);
 	if (rc == 0)
 		report(d, OK, "start", "fkge serve can load all of it");
 	else

@@ -847,6 +847,8 @@ static int run_training(struct training *t, const struct train_options *o, struc
 	if (rc != 0)
 		return rc;
 	note_idle(t);
+	if (t->work.folder.config.suited != NULL)
+		lab_note(&t->cli->notes, "%s\n", t->work.folder.config.suited);
 	t->bar = lab_progress_begin(&t->cli->notes, "training");
 	lab_work_watch_interrupts(&t->job.cancel);
 	rc = run_plan(t, e);

@@ -82,6 +82,7 @@ static int name_search(struct tune *u, const struct buf *space, struct err *e)
 	if (rc != 0)
 		return rc;
 	rc = tune_set_values(u, &u->trials[0], &c, e);
+	config_suit(&c, u->work.graph);
 	config_print_section(&c, "model", &text);
 	config_print_section(&c, "train", &text);
 	config_print_section(&c, "eval", &text);

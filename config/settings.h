@@ -54,6 +54,9 @@ struct config_model {
 
 struct config_train {
 	struct kge_train_config kge;
+	/* The graph decides, and has not been asked (config_suit()): until then the value in kge is
+	 * the one that suits any graph. */
+	bool corrupt_auto, sampling_auto;
 	uint32_t epochs;     /* of the first local training, at most */
 	uint32_t eval_every; /* epochs between looks at valid */
 	double dp_noise;     /* of train.dp, as the file has it; kge.dp.noise stays 0 */
@@ -156,6 +159,7 @@ struct config {
 	struct config_rounds rounds;
 	struct config_ppat ppat;
 	struct config_privacy privacy;
+	char *suited; /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;
 };
@@ -235,6 +239,15 @@ struct kge_emb *config_tables(const struct config *c, uint32_t n_ent, uint32_t n
 /* Are tables of the model and the dimensions that the config names? */
 bool config_fits(const struct config *c, const struct kge_emb *tables);
 const struct kge_protocol *config_protocol(const struct config *c);
+
+/* ---- what the graph decides ---- */
+
+/* Replaces what the file leaves to the graph (auto) by what suits it, and says so in c->suited.
+ * Of train alone, and how scores ask (eval.protocol); nothing that partners must agree on.  With
+ * train.dp the graph is not looked at, for the choice would tell of it. */
+void config_suit(struct config *c, const struct graph *g);
+/* Replaces it by what suits any graph, for who compares several by equal settings. */
+void config_suit_any(struct config *c);
 
 /* Whether a score on valid is below what counting reaches there (agent_learner_floor()), as it may
  * be known, or NAN: then appends why that is said and what helps, for the owner. */

@@ -62,9 +62,12 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "regularizer over the rows of true triples (l3: N3 of Lacroix et al.)" },
 	{ "train", "reg_weight", KEY_NUMBER32, AT(train.kge.reg_weight), "0", 0, 1000, NULL,
 	  "of the regularizer; 0: none" },
-	{ "train", "corrupt", KEY_WORD, AT(train.kge.corrupt), "alternate", 0, 0,
-	  WORDS("alternate", "tail", "both"), "the side at which negatives are drawn" },
-	{ "train", "sampling", KEY_WORD, AT(train.kge.sampling), "uniform", 0, 0,
+	{ "train", "corrupt", KEY_WORD, AT(train.kge.corrupt), "auto", 0, 0,
+	  WORDS("alternate", "tail", "both"),
+	  "the side at which negatives are drawn; auto, here and in sampling: by the graph's "
+	  "relations and eval.protocol (fkge import says how); train.dp, experiment: alternate, "
+	  "uniform" },
+	{ "train", "sampling", KEY_WORD, AT(train.kge.sampling), "auto", 0, 0,
 	  WORDS("uniform", "bernoulli", "typed"),
 	  "bernoulli draws the side by its relation; typed: entities that train has there" },
 	{ "train", "draws", KEY_WORD, AT(train.kge.draws), "anew", 0, 0, WORDS("anew", "once"),
@@ -318,6 +321,19 @@ static const struct config_old_key old_keys[] = {
 };
 
 enum { OLD_KEYS = sizeof(old_keys) / sizeof(old_keys[0]) };
+
+static const struct config_auto autos[] = {
+	{ AT(train.kge.corrupt), AT(train.corrupt_auto), "alternate" },
+	{ AT(train.kge.sampling), AT(train.sampling_auto), "uniform" },
+};
+
+const struct config_auto *config_key_auto(const struct config_key *k)
+{
+	for (size_t i = 0; i < sizeof(autos) / sizeof(autos[0]); i++)
+		if (autos[i].key == k->offset)
+			return &autos[i];
+	return NULL;
+}
 
 /* ---- constants of the method of rounds ---- */
 

@@ -41,6 +41,14 @@ const struct config_old_key *config_old_key(const char *section, const char *old
 /* The old name of a key, or NULL. */
 const char *config_old_name(const char *section, const char *name);
 
+/* A key that may say auto: it holds `until` until the graph has decided (config/suit.c). */
+struct config_auto {
+	size_t key, flag; /* offsets: of the key's value, of the bool that says auto */
+	const char *until;
+};
+/* NULL: it may not. */
+const struct config_auto *config_key_auto(const struct config_key *k);
+
 /* Of which file the values are, and on which lines of it. */
 struct config_source {
 	char *where;

@@ -145,7 +145,12 @@ static int set_scalar(struct config *c, const struct config_key *k, const char *
 /* Another method, and its constants are as in its paper. */
 int config_key_set(struct config *c, const struct config_key *k, const char *v)
 {
-	int rc = set_scalar(c, k, v);
+	const struct config_auto *a = config_key_auto(k);
+	bool is_auto = a != NULL && strcmp(v, "auto") == 0;
+	int rc = set_scalar(c, k, is_auto ? a->until : v);
+
+	if (rc == 0 && a != NULL)
+		memcpy((char *)c + a->flag, &is_auto, sizeof(is_auto));
 
 	if (rc == 0 && k->offset == offsetof(struct config, rounds.method)) {
 		struct fed_settings s;
@@ -160,6 +165,8 @@ int config_key_set(struct config *c, const struct config_key *k, const char *v)
 
 void config_key_allowed(struct buf *out, const struct config_key *k)
 {
+	if (config_key_auto(k) != NULL)
+		buf_printf(out, "auto | ");
 	switch (k->kind) {
 	case KEY_TEXT:
 		buf_printf(out, "text of up to %d bytes", CONFIG_TEXT_MAX);
@@ -232,10 +239,21 @@ static const void *const_field_of(const struct config *c, const struct config_ke
 	return (const char *)c + k->offset;
 }
 
+static bool says_auto(const struct config *c, const struct config_key *k)
+{
+	const struct config_auto *a = config_key_auto(k);
+
+	return a != NULL && *(const bool *)((const char *)c + a->flag);
+}
+
 void config_key_print(struct buf *out, const struct config *c, const struct config_key *k)
 {
 	const void *at = const_field_of(c, k);
 
+	if (says_auto(c, k)) {
+		buf_printf(out, "auto");
+		return;
+	}
 	switch (k->kind) {
 	case KEY_TEXT:
 	case KEY_AGENT_NAME:
@@ -338,6 +356,7 @@ void config_release(struct config *c)
 	for (size_t i = 0; i < CONFIG_KEYS; i++)
 		if (config_key_holds_text(&config_keys[i]))
 			free(*(char **)field_of(c, &config_keys[i]));
+	free(c->suited);
 	if (c->source != NULL)
 		free(c->source->where);
 	free(c->source);

@@ -674,6 +674,7 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 	struct err why = { 0 };
 	int rc = check_forgetting(r, v, name);
 
+	config_suit_any(&v->config); /* agents and variants are compared by equal settings */
 	if (rc == 0)
 		rc = check_processes(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)

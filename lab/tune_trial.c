@@ -35,6 +35,8 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 		return rc;
 	rc = tune_set_values(u, t, c, e);
 	if (rc == 0)
+		config_suit(c, u->work.graph);
+	if (rc == 0)
 		rc = config_check(c, "together", e);
 	if (rc == 0 && c->train.kge.dp.epsilon > 0)
 		rc = err_set(

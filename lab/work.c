@@ -19,6 +19,8 @@ int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *
 			path);
 	if (rc != 0)
 		lab_work_close(w);
+	else
+		config_suit(&w->folder.config, w->graph);
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What an owner gets who changes nothing: a word where tables do worse than counting.
+# What an owner gets who changes nothing: settings by the graph, and a word where tables do worse
+# than counting.
 . "$(dirname "$0")/lib.sh"
 
 # A catalogue: items of a few kinds, each with values of 6 attributes, a value being of many items.
@@ -65,4 +66,34 @@ ok 'and the warning' sh -c 'case $1 in *"is below counting"*) ;; *) exit 1 ;; es
 ok 'also for people' prints 'is below counting' -d "$work/serving" status
 ok 'it ends' exits 0 -d "$work/serving" stop
 ok 'the log has it once' [ "$(grep -c 'is below counting' "$work/serving.log")" = 1 ]
+
+# ---- what the graph decides ----
+many='6 of 6 relations are many-to-one'
+run -d "$work/auto" init --name auto --listen off
+ok 'what init writes leaves it to the graph' grep -Eq '^  corrupt: auto ' "$work/auto/agent.yaml"
+ok 'import says what the graph decides' prints "sampling bernoulli, by the graph: each relation" \
+	-d "$work/auto" import "$work/catalogue"
+ok '... and why' flat_has "$many"
+ok 'train says it' says 0 "$many" -d "$work/auto" train --epochs 1
+run -d "$work/auto" train --epochs 1 --json
+ok 'and its record has what was in effect' sh -c 'case $1 in
+	*"corrupt: alternate"*"sampling: bernoulli"*) ;; *) exit 1 ;; esac' sh "$(member "$out" settings)"
+ok 'doctor, too' prints "$many" -d "$work/auto" doctor
+sed -i 's/protocol: standard/protocol: tail/' "$work/auto/agent.yaml"
+ok 'scores of tails: tails' says 0 'train.corrupt tail, sampling uniform' -d "$work/auto" train --fresh --epochs 1
+catalogue "$work/reversed" reversed
+ok 'one-to-many, and the same scores' prints '0 of 6 relations are many-to-one, 6 one-to-many' \
+	-d "$work/auto" import --replace "$work/reversed"
+ok '... not tails' flat_has 'train.corrupt alternate, sampling bernoulli'
+sed -i 's/corrupt: auto /corrupt: both /' "$work/auto/agent.yaml"
+ok 'what the owner says stays' exits 0 -d "$work/auto" train --fresh --epochs 1 --json
+ok '... as it was' sh -c 'case $1 in
+	*"corrupt: both"*"sampling: uniform"*) ;; *) exit 1 ;; esac' sh "$(member "$out" settings)"
+ok 'and nothing is said' sh -c '! grep -q "by the graph" "$1"' sh "$err"
+sed -i 's/corrupt: both /corrupt: auto /; s/filtered: true/filtered: false/
+	s/shared_chunk: 16/shared_chunk: 0/; s/epsilon: 0 /epsilon: 8 /' "$work/auto/agent.yaml"
+run -d "$work/auto" import --replace "$work/catalogue"
+ok 'private training: the graph is not looked at' sh -c '! grep -q "by the graph" "$1" "$2"' sh "$out" "$err"
+ok 'a running agent says it once in its log' [ "$(grep -c "$many" "$work/serving.log")" = 1 ]
+ok 'and in its status' sh -c 'case $1 in *"$2"*) ;; *) exit 1 ;; esac' sh "$(member "$work/serving.json" suited)" "$many"
 finish

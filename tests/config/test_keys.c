@@ -165,6 +165,7 @@ static void read_settings(struct table_agent *s, const struct file *f)
 	config_release(&s->config);
 	if (config_parse(&s->config, (const char *)text.base, text.len, "agent.yaml", &e) != 0)
 		fail_msg("%s\n%s", e.text, (const char *)text.base);
+	config_suit(&s->config, s->graph);
 	if (s->config.rounds.topology == FED_HOSTED)
 		memcpy(s->rounds_host, s->table->agent[who_changes(s->table, MEMBER)].key, FED_KEY);
 	buf_release(&text);
@@ -303,7 +304,7 @@ static const struct row rows[] = {
 	{ "train.reg", "l2", ALONE, "train.reg_weight=0.5" },
 	{ "train.reg_weight", "0.5", ALONE, "train.reg=l2" },
 	{ "train.corrupt", "tail", ALONE, "" },
-	{ "train.sampling", "bernoulli", ALONE, "train.shared_chunk=0" },
+	{ "train.sampling", "uniform", ALONE, "" },
 	{ "train.draws", "once", ALONE, "" },
 	{ "train.subsampling", "true", ALONE, "" },
 	{ "train.filtered", "false", ALONE, "" },

@@ -1,0 +1,182 @@
+/* What auto in agent.yaml becomes, by the relations of a graph. */
+#include "tests/test.h"
+
+#include "config/config.h"
+#include "kge/suit.h"
+
+enum { ITEMS = 30, VALUES = 4 };
+
+/* The first relations are many-to-one, then come as many one-to-many ones as are said, and one that
+ * is one-to-one. */
+static struct graph *catalogue(uint32_t many_to_one, uint32_t one_to_many)
+{
+	struct graph *g = graph_new();
+	char name[16];
+
+	for (uint32_t i = 0; i < ITEMS; i++)
+		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "e%u", i));
+	for (uint32_t r = 0; r <= many_to_one + one_to_many; r++) {
+		graph_vocab_add(g->relations, name, (size_t)snprintf(name, sizeof(name), "r%u", r));
+		for (uint32_t i = 0; i < ITEMS; i++) {
+			struct graph_triple t = { i, r, i % VALUES };
+
+			if (r >= many_to_one)
+				t = (struct graph_triple){ i % VALUES, r, i };
+			if (r == many_to_one + one_to_many)
+				t.head = i;
+			graph_add(g, GRAPH_TRAIN, t);
+		}
+	}
+	graph_add(g, GRAPH_VALID, (struct graph_triple){ 0, 0, ITEMS - 1 });
+	return g;
+}
+
+static void suited(struct config *c, const char *yaml, const struct graph *g)
+{
+	struct err e = { 0 };
+
+	if (config_parse(c, yaml, strlen(yaml), "agent.yaml", &e) != 0)
+		fail_msg("%s", e.text);
+	config_suit(c, g);
+	assert_int_equal(kge_train_check(&c->train.kge, &e), 0);
+}
+
+static void test_relations_are_counted(void **state)
+{
+	struct graph *g = catalogue(3, 2), *empty = graph_new();
+	struct kge_relations x;
+
+	(void)state;
+	kge_relations_of(g, &x);
+	assert_int_equal(x.n, 6);
+	assert_int_equal(x.many_to_one, 3);
+	assert_int_equal(x.one_to_many, 2);
+	assert_int_equal(x.triples, 6 * ITEMS);
+	assert_int_equal(x.to_tail, 3 * ITEMS);
+	assert_int_equal(x.to_head, 2 * ITEMS);
+	graph_vocab_add(empty->relations, "r", 1); /* of no triple */
+	kge_relations_of(empty, &x);
+	assert_int_equal(x.n + x.triples, 0);
+	graph_free(g);
+	graph_free(empty);
+}
+
+struct choice {
+	const char *yaml;
+	uint32_t many_to_one, one_to_many;
+	enum kge_corrupt corrupt;
+	enum kge_sampling sampling;
+	bool said;
+};
+
+static const struct choice choices[] = {
+	{ "", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
+	{ "", 0, 21, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
+	{ "eval: {protocol: tail}", 21, 2, KGE_CORRUPT_TAIL, KGE_SAMPLING_UNIFORM, true },
+	{ "eval: {protocol: fede}", 2, 2, KGE_CORRUPT_TAIL, KGE_SAMPLING_UNIFORM, true },
+	{ "eval: {protocol: tail}", 2, 21, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
+	/* what the owner says stays, and the rest goes with it */
+	{ "train: {corrupt: alternate}", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_UNIFORM,
+	  false },
+	{ "train: {corrupt: both, sampling: auto}", 21, 0, KGE_CORRUPT_BOTH, KGE_SAMPLING_UNIFORM,
+	  false },
+	{ "train: {sampling: uniform}", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_UNIFORM, false },
+	{ "eval: {protocol: tail}\ntrain: {sampling: bernoulli}", 21, 0, KGE_CORRUPT_ALTERNATE,
+	  KGE_SAMPLING_BERNOULLI, true },
+	{ "eval: {protocol: tail}\ntrain: {sampling: typed, shared_chunk: 0}", 21, 0,
+	  KGE_CORRUPT_TAIL, KGE_SAMPLING_TYPED, true },
+	/* all entities are candidates: nothing is drawn */
+	{ "train: {loss: softmax, negatives: 0}", 21, 0, KGE_CORRUPT_ALTERNATE,
+	  KGE_SAMPLING_UNIFORM, false },
+	{ "train: {draws: once}", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_UNIFORM, false },
+};
+
+static void test_choices(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		const struct choice *x = &choices[i];
+		struct graph *g = catalogue(x->many_to_one, x->one_to_many);
+		struct config c;
+		struct buf word = { 0 };
+
+		suited(&c, x->yaml, g);
+		if (c.train.kge.corrupt != x->corrupt || c.train.kge.sampling != x->sampling ||
+		    (c.suited != NULL) != x->said)
+			fail_msg("%s: corrupt %d, sampling %d: %s", x->yaml, c.train.kge.corrupt,
+				 c.train.kge.sampling, c.suited);
+		assert_int_equal(config_get(&c, "train", "corrupt", &word, NULL), 0);
+		assert_string_not_equal((const char *)word.base, "auto"); /* what is in effect */
+		buf_release(&word);
+		config_release(&c);
+		graph_free(g);
+	}
+}
+
+static void test_says_why(void **state)
+{
+	struct graph *g = catalogue(20, 0);
+	struct config c;
+
+	(void)state;
+	suited(&c, "eval: {protocol: tail}", g);
+	assert_string_equal(
+		c.suited,
+		"train.corrupt tail, sampling uniform, by the graph: eval.protocol asks "
+		"for tails alone (20 of 21 relations are many-to-one, 0 one-to-many; 95 % "
+		"of the triples lean to the tail, 0 % to the head)");
+	config_release(&c);
+	graph_free(g);
+}
+
+/* The choice would tell of the triples, and nothing would charge for it. */
+static void test_private_training_does_not_look(void **state)
+{
+	static const char private[] =
+		"train: {filtered: false, shared_chunk: 0, dp: {epsilon: 8}}\n";
+	struct config c;
+
+	(void)state;
+	suited(&c, private, NULL);
+	assert_null(c.suited);
+	assert_int_equal(c.train.kge.corrupt, KGE_CORRUPT_ALTERNATE);
+	assert_int_equal(c.train.kge.sampling, KGE_SAMPLING_UNIFORM);
+	config_release(&c);
+}
+
+/* Until a graph has been asked, a file that is printed says auto, and reads back so. */
+static void test_auto_reads_back(void **state)
+{
+	struct config c, again;
+	struct buf text = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(config_parse(&c, "", 0, "agent.yaml", &e), 0);
+	config_print_section(&c, "train", &text);
+	assert_non_null(strstr((const char *)text.base, "\n  corrupt: auto\n"));
+	assert_int_equal(config_parse(&again, (const char *)text.base, text.len, "agent.yaml", &e),
+			 0);
+	assert_true(again.train.corrupt_auto && again.train.sampling_auto);
+	assert_int_equal(config_set(&again, "train", "corrupt", "tail", &e), 0);
+	assert_false(again.train.corrupt_auto);
+	config_suit_any(&c);
+	assert_int_equal(c.train.kge.corrupt, KGE_CORRUPT_ALTERNATE);
+	assert_null(c.suited);
+	buf_release(&text);
+	config_release(&c);
+	config_release(&again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_relations_are_counted),
+		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_says_why),
+		cmocka_unit_test(test_private_training_does_not_look),
+		cmocka_unit_test(test_auto_reads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
