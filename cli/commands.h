@@ -32,6 +32,8 @@ COMMAND(report);
 /* predict.c */
 COMMAND(predict);
 COMMAND(similar);
+/* query.c */
+COMMAND(query);
 /* queries.c */
 COMMAND(queries_sample);
 /* serve.c */

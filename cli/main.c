@@ -71,6 +71,7 @@ static const struct command commands[] = {
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
+	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "queries", "questions over several steps: sample", NULL, queries_commands },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },

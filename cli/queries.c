@@ -273,7 +273,7 @@ int cmd_queries_sample(struct cli *cli, int argc, char **argv, struct err *e)
 		.parse = parse_sample,
 		.args = "GRAPH...",
 		.doc = "Draw queries from the triples of GRAPH (a file or folder that `import` "
-		       "reads), backwards from an answer, for `query --batch`. With several graphs "
+		       "reads), backwards from an answer, for benchmarks. With several graphs "
 		       "the queries are those of all of them together that no one's relations "
 		       "answer alone; equal names are one thing.\v"
 		       "Each line has the query, its hard answers and for each how many triples it "

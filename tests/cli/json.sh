@@ -63,6 +63,7 @@ printf 'e1\tnext\t?\nnobody\tnext\t?\n' >"$work/questions"
 run -d "$work/c" predict --batch "$work/questions" --json
 cp "$out" "$work/json/199.predict"
 on c similar e1 -k 1
+on c query 'SELECT ?x { ?x <next> ?y . ?y <next> <e5> }'
 has queries queries sample "$work/graph.tsv" -n 3 --types 1p,2i -o "$work/queries.jsonl"
 on c checkpoint save one
 on c checkpoint list

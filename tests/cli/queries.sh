@@ -1,5 +1,5 @@
 #!/bin/sh
-# Questions over several steps: drawn from graphs.
+# Questions over several steps: asked, and drawn from graphs.
 . "$(dirname "$0")/lib.sh"
 
 ok 'help of queries sample has an example' prints Example queries sample --help
@@ -58,4 +58,47 @@ for line in open(sys.argv[2]):
 PY
 ok 'checked by their relations' python3 "$work/cross.py" "$work/r3" "$work/q"
 ok 'a folder that cannot be written' exits 1 queries sample "$work/g" -n 1 -o "$work/none/q"
+
+# ---- query ----
+ok 'help of query has an example' prints Example query --help
+cat >"$work/drugs.tsv" <<'TSV'
+aspirin	treats	headache
+aspirin	treats	fever
+ibuprofen	treats	fever
+placebo	treats	headache
+gene7	causes	fever
+gene7	causes	headache
+gene8	causes	fever
+ibuprofen	harms	Max Mustermann
+TSV
+"$fkge" -q -d "$work/a" init --name a --listen off >/dev/null
+ok 'without a graph it says what to do' says 1 'import GRAPH' -d "$work/a" query 'SELECT ?x { ?x <treats> <fever> }'
+"$fkge" -q -d "$work/a" import "$work/drugs.tsv" >/dev/null
+answers() { # QUERY ARGS...: names of the answers, in one line
+	run -d "$work/a" query "$@" --json
+	[ "$status" -eq 0 ] && python3 -c 'import json, sys; print(*[a["name"] for a in json.load(open(sys.argv[1]))["answers"]])' "$out"
+}
+ok 'an edge' [ "$(answers 'SELECT ?x { ?x <treats> <fever> }')" = 'aspirin ibuprofen' ]
+ok 'two steps' [ "$(answers 'SELECT ?x { <gene8> <causes> ?i . ?x <treats> ?i }')" = 'aspirin ibuprofen' ]
+ok 'as a path' [ "$(answers 'SELECT ?x { <gene8> <causes>/^<treats> ?x }')" = 'aspirin ibuprofen' ]
+ok 'AND' [ "$(answers 'SELECT ?x { ?x <treats> <fever>, <headache> }')" = aspirin ]
+ok 'OR' [ "$(answers 'SELECT ?x { { ?x <treats> <fever> } UNION { ?x <treats> <headache> } }')" = 'aspirin ibuprofen placebo' ]
+ok 'NOT, and a name with a blank' [ "$(answers 'SELECT ?x { ?x <treats> <fever> FILTER NOT EXISTS { ?x <harms> "Max Mustermann" } }')" = aspirin ]
+ok 'its type is a known one' [ "$(member "$out" type) $(member "$out" variable) $(member "$out" found)" = '2in x 1' ]
+ok 'LIMIT' [ "$(answers 'SELECT ?x { ?x <treats> ?y . <gene7> <causes> ?y } LIMIT 2')" = 'aspirin ibuprofen' ]
+ok 'of three' [ "$(member "$out" found)" = 3 ]
+ok '--top goes before it' [ "$(answers 'SELECT ?x { ?x <treats> <fever> } LIMIT 2' --top 1)" = aspirin ]
+ok 'nothing is known of nothing' [ -z "$(answers 'SELECT ?x { ?x <treats> <fever> }' --known none)" ]
+ok 'for people' prints '?x fever <-treats-' -d "$work/a" query 'SELECT ?x { ?x <treats> <fever> }'
+ok 'how many more there are' says 0 '1 of 2 answers' -d "$work/a" query -k 1 'SELECT ?x { ?x <treats> <fever> }'
+ok 'that there are none' says 0 'no answer' -d "$work/a" query 'SELECT ?x { <fever> <treats> ?x }'
+printf 'SELECT ?x {\n  ?x <treats> <fever>\n}\n' >"$work/q.rq"
+ok 'from a file' [ "$(answers -f "$work/q.rq")" = 'aspirin ibuprofen' ]
+printf 'SELECT ?x {\n  OPTIONAL { ?x <treats> <fever> }\n}\n' >"$work/q.rq"
+ok 'a wrong file: file, line, column' says 4 "$work/q.rq: line 2, column 3: OPTIONAL" -d "$work/a" query -f "$work/q.rq"
+ok 'a file that is not there' says 4 "$work/none" -d "$work/a" query -f "$work/none"
+ok 'a wrong query: line, column' says 2 'line 1, column 8: ' -d "$work/a" query 'SELECT * { ?x <treats> <fever> }'
+ok 'a name that the graph does not have' says 1 "column 25: the graph has no entity 'cough'" -d "$work/a" query 'SELECT ?x { ?x <treats> <cough> }'
+ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
+ok 'and one alone' says 2 'a query is wanted' -d "$work/a" query -f "$work/q.rq" 'SELECT ?x { ?x <treats> <fever> }'
 finish

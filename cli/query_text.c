@@ -1,0 +1,92 @@
+/* cli/query_text.c - query: one query in SPARQL, and its answers from known triples. */
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/query.h"
+#include "query/exact.h"
+
+enum { TOP = 10 };
+
+/* ---- the query ---- */
+
+static int read_query_file(const struct work *w, const char *path, struct query_sparql *out,
+			   struct err *e)
+{
+	struct buf text = { 0 };
+	bool standard = strcmp(path, "-") == 0;
+	int rc = file_read(standard ? "/dev/stdin" : path, QUERY_TEXT_MAX, &text, e);
+
+	if (rc == 0) {
+		rc = query_sparql_read((const char *)text.base, text.len, w->graph, out, e);
+		if (rc == ERR_USAGE && e != NULL)
+			rc = e->code = ERR_INPUT;
+		if (rc != 0)
+			err_prefix(e, "%s", standard ? "standard input" : path);
+	}
+	buf_release(&text);
+	return rc;
+}
+
+int query_text_read(const struct work *w, const struct query_command *o, struct query_sparql *out,
+		    struct err *e)
+{
+	if (o->text == NULL)
+		return read_query_file(w, o->file, out, e);
+	return query_sparql_read(o->text, strlen(o->text), w->graph, out, e);
+}
+
+void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q)
+{
+	struct buf words = { 0 };
+
+	query_tree_print(&q->tree, w->graph, &words);
+	cli_put_text(cli, "variable", q->variable);
+	cli_put_text(cli, "tree", (const char *)words.base);
+	cli_put_text(cli, "type", query_pattern_words[query_pattern_of(&q->tree)]);
+	cli_say(cli, "?%s  %s\n", q->variable, (const char *)words.base);
+	buf_release(&words);
+}
+
+/* ---- answers ---- */
+
+static void show_answers(struct cli *cli, const struct work *w, const struct query_set *s,
+			 size_t shown)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < shown; i++) {
+		const char *name = graph_vocab_name(w->graph->entities, s->at[i], NULL);
+		json_t *answer = json_object();
+
+		json_object_set_new(answer, "rank", json_integer((json_int_t)i + 1));
+		json_object_set_new(answer, "name", store_json_of_text(name));
+		json_object_set_new(answer, "known", json_true());
+		json_array_append_new(list, answer);
+		cli_say(cli, "%5zu  %s\n", i + 1, name);
+	}
+	cli_put(cli, "answers", list);
+}
+
+void query_exact_show(struct cli *cli, const struct work *w, const struct query_command *o,
+		      const struct query_sparql *q)
+{
+	unsigned splits = lab_work_filter_bits[o->known >= 0 ? o->known : 3];
+	struct graph_index *known = graph_index_new(w->graph, splits);
+	struct query_exact *x =
+		query_exact_new(known, known, graph_vocab_count(w->graph->entities));
+	struct query_set s = { 0 };
+	uint64_t top = o->top > 0 ? o->top : q->limit > 0 ? q->limit : TOP;
+	size_t shown;
+
+	query_exact_answers(x, &q->tree, &s);
+	shown = s.n < top ? s.n : (size_t)top;
+	show_answers(cli, w, &s, shown);
+	cli_put_count(cli, "found", s.n);
+	if (s.n == 0)
+		lab_note(&cli->notes, "The graph knows no answer\n");
+	else if (shown < s.n)
+		lab_note(&cli->notes, "%zu of %zu answers; --top shows more\n", shown, s.n);
+	query_set_release(&s);
+	query_exact_free(x);
+	graph_index_free(known);
+}
