@@ -36,6 +36,8 @@ COMMAND(similar);
 COMMAND(query);
 /* queries.c */
 COMMAND(queries_sample);
+/* query.c */
+COMMAND(query);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

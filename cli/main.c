@@ -70,6 +70,7 @@ static const struct command commands[] = {
 	{ "tune", "search for settings that suit the own graph", cmd_tune, NULL },
 	{ "eval", "link prediction and triple classification", cmd_eval, NULL },
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
+	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
 	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "queries", "questions over several steps: sample", NULL, queries_commands },

@@ -1,17 +1,90 @@
 /* cli/query.c - query: questions over several steps. */
 #include "cli/query.h"
 
+#include "base/parallel.h"
 #include "cli/commands.h"
 
-enum { KEY_KNOWN = 0x2000 };
+enum {
+	KEY_BATCH = 0x2000,
+	KEY_EVALUATE,
+	KEY_SPLIT,
+	KEY_KNOWN,
+	KEY_TRUTH,
+	KEY_NORM,
+	KEY_BEAM,
+	KEY_CACHE,
+	KEY_THREADS,
+	KEY_LIMIT,
+	KEY_EXPLAIN,
+	KEY_EXACT,
+};
+
+static const char *const split_words[] = { "valid", "test", NULL };
 
 static const struct argp_option query_options[] = {
 	{ "file", 'f', "FILE", 0, "the query from a file; - is standard input", 0 },
+	{ "exact", KEY_EXACT, NULL, 0, "answers that the triples give, nothing predicted", 0 },
+	{ "batch", KEY_BATCH, "FILE", 0, "queries from a file, one JSON object a line", 0 },
+	{ "evaluate", KEY_EVALUATE, NULL, 0, "with --batch: rank the hard answers of the file", 0 },
+	{ "split", KEY_SPLIT, "WORD", 0,
+	  "with --evaluate: test (the default) or valid, whose triples the hard answers need", 0 },
+	{ "explain", KEY_EXPLAIN, NULL, 0, "for each answer, the best way to it, edge by edge", 0 },
 	{ "top", 'k', "N", 0, "so many answers (default 10, or the query's LIMIT)", 0 },
+	{ "beam", KEY_BEAM, "N", 0,
+	  "entities of a variable that edges are predicted from (default 64; 0: all)", 0 },
+	{ "norm", KEY_NORM, "WORD", 0, "what AND makes of two truths: product (default) or min",
+	  0 },
 	{ "known", KEY_KNOWN, "WORD", 0,
-	  "triples that count as true: all (the default), train+valid, train or none", 0 },
+	  "triples that count as true: all (the default), train+valid, train (the default with "
+	  "--evaluate) or none",
+	  0 },
+	{ "truth", KEY_TRUTH, "WORD", 0, "from scores to truths: softmax (default) or sigmoid", 0 },
+	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
+	{ "cache", KEY_CACHE, "MIB", 0, "memory for truths that were looked up (default 256)", 0 },
+	{ "limit", KEY_LIMIT, "N", 0, "at most so many queries of each type, the first ones", 0 },
+	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
 	{ 0 },
 };
+
+static error_t parse_number(struct query_command *o, int key, const char *arg,
+			    const struct argp_state *state)
+{
+	switch (key) {
+	case 'k':
+		o->top = cli_count(state, arg, "--top", 1, 1000000);
+		return 0;
+	case KEY_BEAM:
+		o->beam = cli_count(state, arg, "--beam", 0, UINT32_MAX);
+		return 0;
+	case KEY_THREADS:
+		o->threads = cli_count(state, arg, "--threads", 1, PARALLEL_MAX);
+		return 0;
+	case KEY_CACHE:
+		o->cache_mb = cli_count(state, arg, "--cache", 0, 1 << 20);
+		return 0;
+	case KEY_LIMIT:
+		o->limit = cli_count(state, arg, "--limit", 1, UINT32_MAX);
+		return 0;
+	case 'c':
+		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_end(const struct query_command *o, const struct argp_state *state)
+{
+	if ((o->text != NULL) + (o->file != NULL) + (o->batch != NULL) != 1)
+		argp_error(state, "a query is wanted, or -f and its file, or --batch");
+	if (o->evaluate && o->batch == NULL)
+		argp_error(state, "--evaluate goes with --batch");
+	if (o->evaluate && o->explain)
+		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
+	if (o->exact && (o->batch != NULL || o->explain))
+		argp_error(state, "--exact goes with one query, and needs no --explain");
+	return 0;
+}
 
 static error_t parse_query(int key, char *arg, struct argp_state *state)
 {
@@ -21,11 +94,31 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->file = arg;
 		return 0;
-	case 'k':
-		o->top = cli_count(state, arg, "--top", 1, 1000000);
+	case KEY_BATCH:
+		o->batch = arg;
+		return 0;
+	case KEY_EXACT:
+		o->exact = true;
+		return 0;
+	case KEY_EVALUATE:
+		o->evaluate = true;
+		return 0;
+	case KEY_EXPLAIN:
+		o->explain = true;
+		return 0;
+	case KEY_SPLIT:
+		o->split = (enum graph_split)(GRAPH_VALID +
+					      cli_word(state, arg, "--split", split_words));
 		return 0;
 	case KEY_KNOWN:
 		o->known = cli_word(state, arg, "--known", lab_work_filter_words);
+		return 0;
+	case KEY_TRUTH:
+		o->truth =
+			(enum query_truth_kind)cli_word(state, arg, "--truth", query_truth_words);
+		return 0;
+	case KEY_NORM:
+		o->norm = (enum query_norm)cli_word(state, arg, "--norm", query_norm_words);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->text != NULL)
@@ -33,34 +126,75 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		o->text = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if ((o->text == NULL) == (o->file == NULL))
-			argp_error(state, "a query is wanted, or -f and its file");
-		return 0;
+		return parse_end(o, state);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_number(o, key, arg, state);
 	}
+}
+
+static const char *const query_doc =
+	"Answer questions over several steps, by the triples and by what the embeddings predict. "
+	"QUERY is SPARQL: SELECT of one variable, edges without a cycle that end in names, paths "
+	"with ^ and /, UNION, FILTER NOT EXISTS, PREFIX, LIMIT.\v"
+	"<name> is a name as the graph has it; \"text\" one with blanks in it. What is not "
+	"answered "
+	"is refused with line and column.\n\n"
+	"An answer's truth is that of the best way to it: 1 for a triple that is known, else what "
+	"the tables say, by a scale fitted on valid.  Without tables, known triples alone "
+	"answer.\n\n"
+	"A line of --batch is a query of a type that the literature knows (1p 2p 3p 2i 3i ip pi 2u "
+	"up, and 2in 3in inp pin pni with negation):\n\n"
+	"  {\"type\":\"2p\",\"anchors\":[\"gene7\"],\"relations\":[[\"causes\",\"^treats\"]],"
+	"\"hard\":[\"aspirin\"]}\n\n"
+	"Examples:\n"
+	"  fkge query 'SELECT ?drug { ?drug <treats> ?illness . <gene7> <causes> "
+	"?illness }'\n"
+	"  fkge query 'SELECT ?d { <gene7> <causes>/^<treats> ?d }' --explain\n"
+	"  fkge query -f question.rq --json\n"
+	"  fkge query --batch queries-test.jsonl --evaluate --threads 2";
+
+/* Tables where they are wanted: without any, a query goes by the triples. */
+static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
+{
+	int rc = o->exact ? 0 : lab_work_load(w, o->checkpoint, e);
+
+	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain) {
+		lab_note(&cli->notes, "Nothing is trained yet: known triples alone answer\n");
+		o->exact = true;
+		rc = 0;
+	}
+	if (o->threads == 0)
+		o->threads = w->folder.config.train.kge.threads;
+	return rc;
+}
+
+static int answer_text(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
+{
+	struct query_sparql q;
+	int rc = query_text_read(w, o, &q, e);
+
+	if (rc == 0)
+		rc = load_tables(cli, w, o, e);
+	if (rc != 0)
+		return rc;
+	query_text_put(cli, w, &q);
+	if (o->exact)
+		query_exact_show(cli, w, o, &q);
+	else
+		query_search_show(cli, w, o, &q);
+	return 0;
 }
 
 int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct query_command o = { .known = -1 };
+	struct query_command o = { .split = GRAPH_TEST, .known = -1, .beam = 64, .cache_mb = 256 };
 	const struct cli_syntax s = {
 		.options = query_options,
 		.parse = parse_query,
 		.args = "[QUERY]",
-		.doc = "Answer a question over several steps from what the graph holds. QUERY is "
-		       "SPARQL: SELECT of one variable, edges without a cycle that end in names, "
-		       "paths with ^ and /, UNION, FILTER NOT EXISTS, PREFIX, LIMIT.\v"
-		       "<name> is a name as the graph has it; \"text\" one with blanks in it. What "
-		       "is not answered is refused with line and column.\n\n"
-		       "Examples:\n"
-		       "  fkge query 'SELECT ?drug { ?drug <treats> ?illness . <gene7> <causes> "
-		       "?illness }'\n"
-		       "  fkge query 'SELECT ?d { <gene7> <causes>/^<treats> ?d }'\n"
-		       "  fkge query -f question.rq --json",
+		.doc = query_doc,
 		.input = &o,
 	};
-	struct query_sparql q;
 	struct work w;
 	int rc;
 
@@ -68,10 +202,12 @@ int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	rc = query_text_read(&w, &o, &q, e);
-	if (rc == 0) {
-		query_text_put(cli, &w, &q);
-		query_exact_show(cli, &w, &o, &q);
+	if (o.batch == NULL) {
+		rc = answer_text(cli, &w, &o, e);
+	} else {
+		rc = load_tables(cli, &w, &o, e);
+		if (rc == 0)
+			rc = query_batch(cli, &w, &o, e);
 	}
 	lab_work_close(&w);
 	return rc;

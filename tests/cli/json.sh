@@ -63,8 +63,14 @@ printf 'e1\tnext\t?\nnobody\tnext\t?\n' >"$work/questions"
 run -d "$work/c" predict --batch "$work/questions" --json
 cp "$out" "$work/json/199.predict"
 on c similar e1 -k 1
-on c query 'SELECT ?x { ?x <next> ?y . ?y <next> <e5> }'
+on c query 'SELECT ?x { ?x <next> ?y . ?y <next> <e5> }' --exact
+on c query 'SELECT ?x { ?x <next> ?y . ?y <next> <e5> . FILTER NOT EXISTS { <e1> <next> ?x } }' --explain
 has queries queries sample "$work/graph.tsv" -n 3 --types 1p,2i -o "$work/queries.jsonl"
+printf '%s\n' '{"type":"2in","anchors":["e1","e2"],"relations":[["next"],["next"]],"hard":["e3"]}' \
+	>>"$work/queries.jsonl"
+on c query --batch "$work/queries.jsonl" --evaluate --limit 2
+run -d "$work/c" query --batch "$work/queries.jsonl" -k 2 --explain --json
+cp "$out" "$work/json/197.query"
 on c checkpoint save one
 on c checkpoint list
 on c checkpoint restore one

@@ -1,0 +1,223 @@
+/* cli/query_answer.c - the answers to one question over several steps, and why. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/query.h"
+#include "kge/kernel.h"
+#include "query/exact.h"
+
+enum { FIT_SEED = 1, TOP = 10 };
+
+/* ---- truths ---- */
+
+static int filter_word(const char *const *words, const char *word)
+{
+	int k = 0;
+
+	while (words[k] != NULL && strcmp(words[k], word) != 0)
+		k++;
+	return k;
+}
+
+void query_session_begin(struct query_session *s, struct cli *cli, const struct work *w,
+			 const struct query_command *o, const char *known)
+{
+	*s = (struct query_session){ .cli = cli, .w = w, .o = o };
+	s->known = o->known >= 0 ? o->known : filter_word(lab_work_filter_words, known);
+	query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
+	if (s->fit.rows == 0)
+		lab_note(&cli->notes,
+			 "Truths are not calibrated: the graph has no valid triples\n");
+	s->truths = query_truths_new(w->emb, w->graph, &s->scale, lab_work_filter_bits[s->known]);
+}
+
+void query_session_end(struct query_session *s)
+{
+	query_truths_free(s->truths);
+}
+
+static json_t *truth_json(const struct query_session *s)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "kind", json_string(query_truth_words[s->scale.kind]));
+	json_object_set_new(j, "slope", json_real((double)s->scale.slope));
+	json_object_set_new(j, "offset", json_real((double)s->scale.offset));
+	json_object_set_new(j, "rows", json_integer((json_int_t)s->fit.rows));
+	json_object_set_new(j, "likelihood_before", store_json_of_number(s->fit.before));
+	json_object_set_new(j, "likelihood_after", store_json_of_number(s->fit.after));
+	return j;
+}
+
+void query_session_put(const struct query_session *s)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "known", json_string(lab_work_filter_words[s->known]));
+	json_object_set_new(j, "beam", json_integer((json_int_t)s->o->beam));
+	json_object_set_new(j, "norm", json_string(query_norm_words[s->o->norm]));
+	json_object_set_new(j, "truth", truth_json(s));
+	cli_put(s->cli, "search", j);
+	cli_put_count(s->cli, "threads", s->o->threads);
+	cli_put_text(s->cli, "arithmetic", kge_kernels_pick()->isa);
+	cli_put(s->cli, "checkpoint", lab_work_checkpoint_json(&s->w->info));
+}
+
+/* ---- answers ---- */
+
+struct query_answerer {
+	const struct query_session *s;
+	struct query_search *search;
+	struct query_exact *exact;
+	struct query_set known; /* answers that the known triples give */
+	float *truth;
+	uint32_t *ids; /* of answers */
+};
+
+struct query_answerer *query_answerer_new(const struct query_session *s)
+{
+	struct query_answerer *a = mem_array(1, sizeof(*a));
+	const struct query_search_options how = { .beam = s->o->beam,
+						  .norm = s->o->norm,
+						  .cache_bytes = s->o->cache_mb << 20,
+						  .threads = (uint32_t)s->o->threads };
+
+	a->s = s;
+	a->search = query_search_new(s->truths, &how);
+	a->exact = query_exact_new(s->truths->index, s->truths->index, s->truths->n);
+	a->truth = mem_aligned(s->truths->n, sizeof(*a->truth));
+	a->ids = mem_array((size_t)s->truths->n + 1, sizeof(*a->ids));
+	return a;
+}
+
+void query_answerer_free(struct query_answerer *a)
+{
+	query_search_free(a->search);
+	query_exact_free(a->exact);
+	query_set_release(&a->known);
+	free(a->truth);
+	free(a->ids);
+	free(a);
+}
+
+static int compare_truths(const void *x, const void *y, void *ctx)
+{
+	const float *truth = ctx;
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	if (truth[a] != truth[b])
+		return truth[a] > truth[b] ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+static const char *node_name(const struct graph_vocab *v, uint32_t id)
+{
+	return graph_vocab_name(v, id, NULL);
+}
+
+/* The nodes below a NOT. */
+static void mark_negated(const struct query_tree *t, bool negated[QUERY_NODES_MAX])
+{
+	for (uint32_t i = t->n; i-- > 0;)
+		for (uint32_t k = 0; k < t->at[i].children; k++)
+			negated[query_tree_child(t, i, k)] =
+				negated[i] != (t->at[i].kind == QUERY_NOT);
+}
+
+static json_t *edge_json(const struct graph *g, const struct query_node *node, uint32_t from,
+			 uint32_t to, float truth, bool known, bool negated)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "head",
+			    store_json_of_text(node_name(g->entities, node->inverse ? to : from)));
+	json_object_set_new(j, "relation", store_json_of_text(node_name(g->relations, node->id)));
+	json_object_set_new(j, "tail",
+			    store_json_of_text(node_name(g->entities, node->inverse ? from : to)));
+	json_object_set_new(j, "truth", json_real((double)truth));
+	json_object_set_new(j, "known", json_boolean(known));
+	if (negated)
+		json_object_set_new(j, "negated", json_true());
+	return j;
+}
+
+/* The edges of the best way to an answer, each said. */
+static json_t *say_explanation(struct query_answerer *a, const struct query_tree *t,
+			       uint32_t answer)
+{
+	const struct graph *g = a->s->w->graph;
+	bool negated[QUERY_NODES_MAX] = { false };
+	struct query_explanation x;
+	json_t *edges = json_array();
+
+	query_search_explain(a->search, t, answer, &x);
+	mark_negated(t, negated);
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t from, to = x.at[i].entity;
+
+		if (t->at[i].kind != QUERY_STEP)
+			continue;
+		from = x.at[query_tree_child(t, i, 0)].entity;
+		if (from == GRAPH_NONE || to == GRAPH_NONE)
+			continue;
+		cli_say(a->s->cli, "       %s%s  %s  %s  %.4f  %s\n",
+			negated[i] ? "against it: " : "",
+			node_name(g->entities, t->at[i].inverse ? to : from),
+			node_name(g->relations, t->at[i].id),
+			node_name(g->entities, t->at[i].inverse ? from : to), (double)x.at[i].edge,
+			x.at[i].known ? "known" : "predicted");
+		json_array_append_new(edges, edge_json(g, &t->at[i], from, to, x.at[i].edge,
+						       x.at[i].known, negated[i]));
+	}
+	return edges;
+}
+
+static json_t *answer_json(struct query_answerer *a, const struct query_tree *t, uint32_t id,
+			   size_t rank)
+{
+	const char *name = node_name(a->s->w->graph->entities, id);
+	bool known = query_set_find(&a->known, id) < a->known.n;
+	json_t *j = json_object();
+
+	cli_say(a->s->cli, "%5zu  %.4f  %s%s\n", rank, (double)a->truth[id], name,
+		known ? "  (known)" : "");
+	json_object_set_new(j, "rank", json_integer((json_int_t)rank));
+	json_object_set_new(j, "name", store_json_of_text(name));
+	json_object_set_new(j, "truth", json_real((double)a->truth[id]));
+	json_object_set_new(j, "known", json_boolean(known));
+	if (a->s->o->explain)
+		json_object_set_new(j, "edges", say_explanation(a, t, id));
+	return j;
+}
+
+json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint64_t top)
+{
+	json_t *list = json_array();
+	size_t n = 0;
+
+	query_search_run(a->search, t, a->truth);
+	query_exact_answers(a->exact, t, &a->known);
+	for (uint32_t id = 0; id < a->s->truths->n; id++)
+		if (a->truth[id] > 0)
+			a->ids[n++] = id;
+	qsort_r(a->ids, n, sizeof(*a->ids), compare_truths, a->truth);
+	top = top > 0 ? top : TOP;
+	for (size_t k = 0; k < n && k < top; k++)
+		json_array_append_new(list, answer_json(a, t, a->ids[k], k + 1));
+	return list;
+}
+
+void query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,
+		       const struct query_sparql *q)
+{
+	struct query_session s;
+	struct query_answerer *a;
+
+	query_session_begin(&s, cli, w, o, "all");
+	a = query_answerer_new(&s);
+	cli_put(cli, "answers", query_answer(a, &q->tree, o->top > 0 ? o->top : q->limit));
+	query_session_put(&s);
+	query_answerer_free(a);
+	query_session_end(&s);
+}

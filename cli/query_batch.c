@@ -1,0 +1,294 @@
+/* cli/query_batch.c - query --batch: the queries of a file, answered or evaluated. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/query.h"
+#include "query/evaluate.h"
+
+enum { AT_ONCE = 512 }; /* queries in memory */
+
+struct batch {
+	struct cli *cli;
+	const struct query_command *o;
+	struct query_reader *reader;
+	struct query_record at[AT_ONCE];
+	size_t line[AT_ONCE];
+	size_t n;
+	size_t taken[QUERY_PATTERNS];
+	size_t without; /* queries without a hard answer, which nobody can rank */
+};
+
+static void batch_release(struct batch *b)
+{
+	query_reader_close(b->reader);
+	for (size_t i = 0; i < AT_ONCE; i++)
+		query_record_release(&b->at[i]);
+	free(b);
+}
+
+static bool is_wanted(struct batch *b, const struct query_record *r)
+{
+	if (b->o->evaluate && r->hard.n == 0) {
+		b->without++;
+		return false;
+	}
+	if (b->o->limit > 0 && b->taken[r->pattern] == b->o->limit)
+		return false;
+	b->taken[r->pattern]++;
+	return true;
+}
+
+/* The next AT_ONCE queries that are wanted, or fewer at the end; 0, or the reader's error. */
+static int read_some(struct batch *b, struct err *e)
+{
+	int rc = 1;
+
+	b->n = 0;
+	while (b->n < AT_ONCE && (rc = query_reader_next(b->reader, &b->at[b->n], e)) > 0) {
+		b->line[b->n] = query_reader_line(b->reader);
+		b->n += is_wanted(b, &b->at[b->n]);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- answers ---- */
+
+static int answer_all(struct batch *b, const struct query_session *s, struct err *e)
+{
+	struct query_answerer *a = query_answerer_new(s);
+	struct buf text = { 0 };
+	size_t n = 0;
+	int rc;
+
+	while ((rc = read_some(b, e)) == 0 && b->n > 0)
+		for (size_t i = 0; i < b->n; i++) {
+			json_t *j = json_object();
+
+			buf_clear(&text);
+			query_tree_print(&b->at[i].tree, s->w->graph, &text);
+			cli_say(b->cli, "%s\n", (const char *)text.base);
+			json_object_set_new(j, "line", json_integer((json_int_t)b->line[i]));
+			json_object_set_new(j, "type",
+					    json_string(query_pattern_words[b->at[i].pattern]));
+			json_object_set_new(j, "answers",
+					    query_answer(a, &b->at[i].tree, b->o->top));
+			cli_line(b->cli, j);
+			n++;
+		}
+	cli_put_count(b->cli, "queries", n);
+	buf_release(&text);
+	query_answerer_free(a);
+	return rc;
+}
+
+/* ---- evaluation ---- */
+
+struct outcomes {
+	struct query_outcome *at;
+	size_t n, room;
+};
+
+static int evaluate_all(struct batch *b, struct query_evaluator *v, struct outcomes *out,
+			struct err *e)
+{
+	struct waiting *wait = lab_waiting_begin(&b->cli->notes, "evaluating");
+	int rc;
+
+	while ((rc = read_some(b, e)) == 0 && b->n > 0) {
+		if (out->n + b->n > out->room) {
+			out->room = 2 * out->room + AT_ONCE;
+			out->at = mem_resize(out->at, out->room, sizeof(*out->at));
+		}
+		query_evaluate(v, b->at, b->n, out->at + out->n);
+		out->n += b->n;
+	}
+	lab_waiting_end(wait);
+	if (rc == 0 && out->n == 0)
+		return err_set(e, ERR_INPUT, "%.400s: no query with hard answers", b->o->batch);
+	return rc;
+}
+
+static json_t *figures_json(const struct query_figures *f)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "mrr", json_real(f->mrr));
+	json_object_set_new(j, "hits1", json_real(f->hits1));
+	json_object_set_new(j, "hits3", json_real(f->hits3));
+	json_object_set_new(j, "hits10", json_real(f->hits10));
+	return j;
+}
+
+static json_t *type_json(const struct query_summary *s, const char *type)
+{
+	json_t *j = figures_json(&s->by[0]), *missing = json_array();
+
+	json_object_set_new(j, "type", json_string(type));
+	json_object_set_new(j, "queries", json_integer((json_int_t)s->queries[0]));
+	json_object_set_new(j, "hard", json_integer((json_int_t)s->answers[0]));
+	for (int k = 1; k <= QUERY_MISSING; k++) {
+		json_t *m = figures_json(&s->by[k]);
+
+		json_object_set_new(m, "edges", json_integer(k));
+		json_object_set_new(m, "queries", json_integer((json_int_t)s->queries[k]));
+		json_object_set_new(m, "hard", json_integer((json_int_t)s->answers[k]));
+		json_array_append_new(missing, m);
+	}
+	json_object_set_new(j, "missing", missing);
+	json_object_set_new(j, "median_ms", json_real(s->median_ms));
+	json_object_set_new(j, "p99_ms", json_real(s->p99_ms));
+	return j;
+}
+
+static void say_type(const struct cli *cli, const char *type, const struct query_summary *s)
+{
+	cli_say(cli, "%-6s  %.4f  %.4f  %.4f  %.4f ", type, s->by[0].mrr, s->by[0].hits1,
+		s->by[0].hits3, s->by[0].hits10);
+	for (int k = 1; k <= QUERY_MISSING; k++)
+		if (s->queries[k] > 0)
+			cli_say(cli, " %.3f", s->by[k].mrr);
+		else
+			cli_say(cli, "     -");
+	cli_say(cli, " %7zu %7.2f %7.2f\n", s->queries[0], s->median_ms, s->p99_ms);
+}
+
+/* Figures of types, added up. */
+struct mean {
+	struct query_figures sum;
+	int types;
+};
+
+static void mean_add(struct mean *m, const struct query_figures *f)
+{
+	m->sum.mrr += f->mrr;
+	m->sum.hits1 += f->hits1;
+	m->sum.hits3 += f->hits3;
+	m->sum.hits10 += f->hits10;
+	m->types++;
+}
+
+static void put_mean(struct cli *cli, const char *key, const char *words, struct mean *m)
+{
+	double n = m->types;
+	struct query_figures f = { m->sum.mrr / n, m->sum.hits1 / n, m->sum.hits3 / n,
+				   m->sum.hits10 / n };
+	json_t *j;
+
+	if (m->types == 0)
+		return;
+	j = figures_json(&f);
+	json_object_set_new(j, "types", json_integer(m->types));
+	cli_put(cli, key, j);
+	cli_say(cli, "%-6s  %.4f  %.4f  %.4f  %.4f   mean of %d types\n", words, f.mrr, f.hits1,
+		f.hits3, f.hits10, m->types);
+}
+
+static void put_types(struct cli *cli, const struct outcomes *out)
+{
+	json_t *types = json_array();
+	struct mean all = { 0 }, after = { 0 }, negated = { 0 };
+
+	cli_say(cli, "type    MRR     Hits@1  Hits@3  Hits@10  MRR of 1, 2, 3+ missing "
+		     "queries  median ms p99\n");
+	for (int p = 0; p < QUERY_PATTERNS; p++) {
+		struct query_summary s;
+
+		query_summarise(out->at, out->n, (enum query_pattern)p, &s);
+		if (s.queries[0] == 0)
+			continue;
+		json_array_append_new(types, type_json(&s, query_pattern_words[p]));
+		say_type(cli, query_pattern_words[p], &s);
+		mean_add(p < QUERY_2IN ? &all : &negated, &s.by[0]);
+		if (p > QUERY_1P && p < QUERY_2IN)
+			mean_add(&after, &s.by[0]);
+	}
+	cli_put(cli, "types", types);
+	put_mean(cli, "mean", "mean", &all);
+	put_mean(cli, "mean_after_1p", "but 1p", &after);
+	put_mean(cli, "mean_negated", "NOT", &negated);
+}
+
+static void put_protocol(struct cli *cli, const struct query_command *o)
+{
+	const char *split = lab_work_split_words[o->split];
+	json_t *j = json_object(), *filter = json_array();
+
+	for (int s = GRAPH_TRAIN; s <= (int)o->split; s++)
+		json_array_append_new(filter, json_string(lab_work_split_words[s]));
+	json_object_set_new(j, "split", json_string(split));
+	json_object_set_new(j, "answers", json_string("hard"));
+	json_object_set_new(j, "filter", filter);
+	json_object_set_new(j, "candidates", json_string("all"));
+	json_object_set_new(j, "ties", json_string("realistic"));
+	json_object_set_new(j, "mean", json_string("answers, queries, types"));
+	cli_put(cli, "protocol", j);
+	cli_say(cli,
+		"protocol  hard answers of %s among all entities that are no answer on train to "
+		"%s;\n          ties count half; mean over answers, then queries, then types\n",
+		split, split);
+}
+
+static void say_search(const struct query_session *s)
+{
+	cli_say(s->cli, "search    beam %llu, norm %s, known %s, %s with slope %.4g, offset %.4g\n",
+		(unsigned long long)s->o->beam, query_norm_words[s->o->norm],
+		lab_work_filter_words[s->known], query_truth_words[s->scale.kind],
+		(double)s->scale.slope, (double)s->scale.offset);
+}
+
+static int evaluate_batch(struct batch *b, const struct query_session *s, struct err *e)
+{
+	unsigned before = b->o->split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID
+						    : 1u << GRAPH_TRAIN;
+	struct graph_index *known = graph_index_new(s->w->graph, before),
+			   *all = graph_index_new(s->w->graph, before | 1u << b->o->split);
+	const struct query_evaluation_options how = {
+		.search = { .beam = b->o->beam,
+			    .norm = b->o->norm,
+			    .cache_bytes = b->o->cache_mb << 20 },
+		.threads = (uint32_t)b->o->threads,
+		.all = all,
+		.known = known,
+	};
+	struct query_evaluator *v = query_evaluator_new(s->truths, &how);
+	struct outcomes out = { 0 };
+	int rc = evaluate_all(b, v, &out, e);
+
+	if (rc == 0) {
+		struct query_rows_count rows = query_evaluator_counted(v);
+
+		put_protocol(b->cli, b->o);
+		say_search(s);
+		put_types(b->cli, &out);
+		cli_put_count(b->cli, "queries", out.n);
+		cli_put_count(b->cli, "without_hard", b->without);
+		cli_put_count(b->cli, "rows_asked", rows.asked);
+		cli_put_count(b->cli, "rows_made", rows.made);
+		cli_put_count(b->cli, "limit", b->o->limit);
+	}
+	free(out.at);
+	query_evaluator_free(v);
+	graph_index_free(known);
+	graph_index_free(all);
+	return rc;
+}
+
+int query_batch(struct cli *cli, const struct work *w, const struct query_command *o, struct err *e)
+{
+	struct batch *b = mem_array(1, sizeof(*b));
+	struct query_session s;
+	int rc;
+
+	b->cli = cli;
+	b->o = o;
+	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
+	if (rc == 0) {
+		query_session_begin(&s, cli, w, o, o->evaluate ? "train" : "all");
+		rc = o->evaluate ? evaluate_batch(b, &s, e) : answer_all(b, &s, e);
+		query_session_put(&s);
+		query_session_end(&s);
+	}
+	batch_release(b);
+	return rc;
+}

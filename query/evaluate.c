@@ -1,0 +1,289 @@
+#include "query/evaluate.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/parallel.h"
+
+/* ---- ranks ---- */
+
+/* Truths are not negative, so their order is that of their bits. */
+static uint32_t bits_of(float truth)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &truth, sizeof(bits));
+	return bits;
+}
+
+/* Ascending; spare: room for n. */
+static void sort_bits(uint32_t *at, uint32_t *spare, size_t n)
+{
+	for (unsigned shift = 0; shift < 32; shift += 8) {
+		size_t start[257] = { 0 };
+
+		for (size_t i = 0; i < n; i++)
+			start[(at[i] >> shift & 0xff) + 1]++;
+		for (size_t k = 0; k < 256; k++)
+			start[k + 1] += start[k];
+		for (size_t i = 0; i < n; i++)
+			spare[start[at[i] >> shift & 0xff]++] = at[i];
+		memcpy(at, spare, n * sizeof(*at));
+	}
+}
+
+/* How many are below x. */
+static size_t count_below(const uint32_t *sorted, size_t n, uint32_t x)
+{
+	size_t begin = 0;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (sorted[begin + half] < x) {
+			begin += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return begin;
+}
+
+static double rank_among(const uint32_t *sorted, size_t n, float truth)
+{
+	size_t below = count_below(sorted, n, bits_of(truth)),
+	       equal = count_below(sorted, n, bits_of(truth) + 1) - below;
+
+	return 1.0 + (double)(n - below - equal) + (double)equal / 2;
+}
+
+/* ---- one query ---- */
+
+/* What one thread works with. */
+struct lane {
+	struct query_search *search;
+	struct query_exact *exact;
+	struct query_set answers;
+	float *truth;
+	bool *answer;		  /* by entity; all false between queries */
+	uint32_t *others, *spare; /* bits of the truths of what is no answer */
+};
+
+struct query_evaluator {
+	const struct query_truths *m;
+	struct query_evaluation_options how;
+	struct lane lane[PARALLEL_MAX];
+	/* of the call under way */
+	const struct query_record *records;
+	struct query_outcome *out;
+	size_t n;
+	atomic_size_t next;
+};
+
+static double thread_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void mark_answers(struct lane *l, const struct query_set *ids, bool value)
+{
+	for (size_t i = 0; i < ids->n; i++)
+		l->answer[ids->at[i]] = value;
+}
+
+/* Sorts the truths of what is no answer, by the graph or by the record; returns how many. */
+static size_t others_of(const struct query_evaluator *v, struct lane *l,
+			const struct query_record *r)
+{
+	const struct query_set *const sets[] = { &l->answers, &r->hard, &r->easy };
+	size_t n = 0;
+
+	query_exact_answers(l->exact, &r->tree, &l->answers);
+	for (int k = 0; k < 3; k++)
+		mark_answers(l, sets[k], true);
+	for (uint32_t id = 0; id < v->m->n; id++)
+		if (!l->answer[id])
+			l->others[n++] = bits_of(l->truth[id]);
+	for (int k = 0; k < 3; k++)
+		mark_answers(l, sets[k], false);
+	sort_bits(l->others, l->spare, n);
+	return n;
+}
+
+static void add_rank(struct query_outcome *o, int k, double rank)
+{
+	struct query_figures *f = &o->by[k];
+
+	o->answers[k]++;
+	f->mrr += 1 / rank;
+	f->hits1 += rank <= 1;
+	f->hits3 += rank <= 3;
+	f->hits10 += rank <= 10;
+}
+
+static void scale_figures(struct query_figures *f, double by)
+{
+	f->mrr *= by;
+	f->hits1 *= by;
+	f->hits3 *= by;
+	f->hits10 *= by;
+}
+
+/* Edges that the answer lacks, as the walk over the graph counts them; 0: it is none there. */
+static int missing_of(const struct lane *l, uint32_t answer)
+{
+	size_t at = query_set_find(&l->answers, answer);
+	int cost = at < l->answers.n ? l->answers.cost[at] : 0;
+
+	return cost < QUERY_MISSING ? cost : QUERY_MISSING;
+}
+
+static void evaluate_one(const struct query_evaluator *v, struct lane *l,
+			 const struct query_record *r, struct query_outcome *o)
+{
+	double begun = thread_ms();
+	size_t n;
+
+	*o = (struct query_outcome){ .pattern = r->pattern };
+	query_search_run(l->search, &r->tree, l->truth);
+	o->ms = thread_ms() - begun;
+	n = others_of(v, l, r);
+	for (size_t i = 0; i < r->hard.n; i++) {
+		uint32_t answer = r->hard.at[i];
+		double rank = rank_among(l->others, n, l->truth[answer]);
+		int missing = missing_of(l, answer);
+
+		add_rank(o, 0, rank);
+		if (missing > 0)
+			add_rank(o, missing, rank);
+	}
+	for (int k = 0; k <= QUERY_MISSING; k++)
+		if (o->answers[k] > 0)
+			scale_figures(&o->by[k], 1.0 / o->answers[k]);
+}
+
+/* ---- many ---- */
+
+struct query_evaluator *query_evaluator_new(const struct query_truths *m,
+					    const struct query_evaluation_options *o)
+{
+	struct query_evaluator *v = mem_array(1, sizeof(*v));
+	struct query_search_options each = o->search;
+
+	assert(o->threads >= 1 && o->threads <= PARALLEL_MAX);
+	v->m = m;
+	v->how = *o;
+	each.cache_bytes /= o->threads;
+	each.threads = 1;
+	for (uint32_t k = 0; k < o->threads; k++) {
+		struct lane *l = &v->lane[k];
+
+		l->search = query_search_new(m, &each);
+		l->exact = query_exact_new(o->all, o->known, m->n);
+		l->truth = mem_aligned(m->n, sizeof(float));
+		l->answer = mem_array(m->n, sizeof(*l->answer));
+		l->others = mem_array(m->n, sizeof(*l->others));
+		l->spare = mem_array(m->n, sizeof(*l->spare));
+	}
+	return v;
+}
+
+void query_evaluator_free(struct query_evaluator *v)
+{
+	if (v == NULL)
+		return;
+	for (uint32_t k = 0; k < v->how.threads; k++) {
+		struct lane *l = &v->lane[k];
+
+		query_search_free(l->search);
+		query_exact_free(l->exact);
+		query_set_release(&l->answers);
+		free(l->truth);
+		free(l->answer);
+		free(l->others);
+		free(l->spare);
+	}
+	free(v);
+}
+
+static void run_lane(void *ctx, size_t k, size_t threads)
+{
+	struct query_evaluator *v = ctx;
+	size_t i;
+
+	(void)threads;
+	while ((i = atomic_fetch_add(&v->next, 1)) < v->n)
+		evaluate_one(v, &v->lane[k], &v->records[i], &v->out[i]);
+}
+
+void query_evaluate(struct query_evaluator *v, const struct query_record *records, size_t n,
+		    struct query_outcome *out)
+{
+	v->records = records;
+	v->out = out;
+	v->n = n;
+	atomic_store(&v->next, 0);
+	parallel_run(v->how.threads, run_lane, v);
+}
+
+struct query_rows_count query_evaluator_counted(const struct query_evaluator *v)
+{
+	struct query_rows_count sum = { 0 };
+
+	for (uint32_t k = 0; k < v->how.threads; k++) {
+		struct query_rows_count one = query_search_counted(v->lane[k].search);
+
+		sum.asked += one.asked;
+		sum.made += one.made;
+	}
+	return sum;
+}
+
+static int compare_ms(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_figures(struct query_figures *sum, const struct query_figures *f)
+{
+	sum->mrr += f->mrr;
+	sum->hits1 += f->hits1;
+	sum->hits3 += f->hits3;
+	sum->hits10 += f->hits10;
+}
+
+void query_summarise(const struct query_outcome *o, size_t n, enum query_pattern p,
+		     struct query_summary *out)
+{
+	double *ms = mem_array(n + 1, sizeof(*ms));
+	size_t count = 0;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < n; i++) {
+		if (o[i].pattern != p)
+			continue;
+		ms[count++] = o[i].ms;
+		for (int k = 0; k <= QUERY_MISSING; k++) {
+			out->queries[k] += o[i].answers[k] > 0;
+			out->answers[k] += o[i].answers[k];
+			add_figures(&out->by[k], &o[i].by[k]);
+		}
+	}
+	for (int k = 0; k <= QUERY_MISSING; k++)
+		if (out->queries[k] > 0)
+			scale_figures(&out->by[k], 1.0 / (double)out->queries[k]);
+	qsort(ms, count, sizeof(*ms), compare_ms);
+	out->median_ms = count > 0 ? ms[count / 2] : 0;
+	out->p99_ms = count > 0 ? ms[(count - 1) * 99 / 100] : 0;
+	free(ms);
+}

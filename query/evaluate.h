@@ -1,0 +1,60 @@
+/* query/evaluate.h - how well a search ranks hard answers (methods 5.1; Ren and others 2020,
+ * BetaE).
+ *
+ * Each hard answer is ranked among all entities that are no answer on the whole graph; ties count
+ * half.  Figures are means over the hard answers of a query, then over queries of a type, then over
+ * types.  By the number of missing edges: the same with the answers that need so many. */
+#ifndef QUERY_EVALUATE_H
+#define QUERY_EVALUATE_H
+
+#include "query/exact.h"
+#include "query/records.h"
+#include "query/search.h"
+
+/* Answers that lack 1, 2, 3 or more edges. */
+enum { QUERY_MISSING = 3 };
+
+/* Means over some answers. */
+struct query_figures {
+	double mrr, hits1, hits3, hits10;
+};
+
+/* One query. */
+struct query_outcome {
+	enum query_pattern pattern;
+	uint32_t answers[1 + QUERY_MISSING]; /* hard ones: all; that lack 1, 2, .. edges */
+	struct query_figures by[1 + QUERY_MISSING];
+	double ms; /* of the search, processor time of its threads */
+};
+
+struct query_evaluation_options {
+	struct query_search_options search; /* cache_bytes: of all threads together */
+	uint32_t threads;		    /* that each take a query; search.threads is 1 */
+	const struct graph_index *all;	    /* the whole graph: no answer on it competes */
+	const struct graph_index *known;    /* what hard answers lack edges of */
+};
+
+/* Threads with what they search with, for call after call. */
+struct query_evaluator;
+struct query_evaluator *query_evaluator_new(const struct query_truths *m,
+					    const struct query_evaluation_options *o);
+void query_evaluator_free(struct query_evaluator *v);
+/* out[i] of records[i], which have hard answers, the same with any number of threads but for ms. */
+void query_evaluate(struct query_evaluator *v, const struct query_record *records, size_t n,
+		    struct query_outcome *out);
+
+/* Of all threads (query/rows.h). */
+struct query_rows_count query_evaluator_counted(const struct query_evaluator *v);
+
+/* ---- many queries ---- */
+
+struct query_summary {
+	size_t queries[1 + QUERY_MISSING], answers[1 + QUERY_MISSING]; /* that have such answers */
+	struct query_figures by[1 + QUERY_MISSING];
+	double median_ms, p99_ms;
+};
+/* Of those of one pattern. */
+void query_summarise(const struct query_outcome *o, size_t n, enum query_pattern p,
+		     struct query_summary *out);
+
+#endif

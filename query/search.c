@@ -1,0 +1,338 @@
+/* query/search.c - one pass over the tree; a vector of truths a level of it. */
+#include "query/search.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const query_norm_words[] = { "product", "min", NULL };
+
+/* An entity of a variable, from which edges are predicted. */
+struct pick {
+	float truth, factor; /* factor: query_truths_factor() */
+	uint32_t id;
+};
+
+struct query_search {
+	const struct query_truths *m;
+	struct query_search_options how;
+	struct query_rows *rows;
+	float *level[QUERY_DEPTH_MAX]; /* made when first needed */
+	struct pick *picks;
+	uint32_t *from; /* their ids */
+	size_t n_picks, most_picks;
+};
+
+struct query_search *query_search_new(const struct query_truths *m,
+				      const struct query_search_options *o)
+{
+	struct query_search *s = mem_array(1, sizeof(*s));
+
+	s->m = m;
+	s->how = *o;
+	s->most_picks = o->beam == 0 || o->beam > m->n ? m->n : o->beam;
+	s->rows = query_rows_new(m, o->cache_bytes, o->threads);
+	s->picks = mem_array(s->most_picks + 1, sizeof(*s->picks));
+	s->from = mem_array(s->most_picks + 1, sizeof(*s->from));
+	return s;
+}
+
+void query_search_free(struct query_search *s)
+{
+	if (s == NULL)
+		return;
+	query_rows_free(s->rows);
+	for (size_t i = 0; i < QUERY_DEPTH_MAX; i++)
+		free(s->level[i]);
+	free(s->picks);
+	free(s->from);
+	free(s);
+}
+
+struct query_rows_count query_search_counted(const struct query_search *s)
+{
+	return query_rows_counted(s->rows);
+}
+
+/* ---- which entities edges are predicted from: a heap with the last of them at its root ---- */
+
+static bool goes_before(const struct pick *a, const struct pick *b)
+{
+	if (a->truth != b->truth)
+		return a->truth > b->truth;
+	if (a->factor != b->factor)
+		return a->factor > b->factor;
+	return a->id < b->id;
+}
+
+static void sink_pick(struct pick *at, size_t n, size_t i)
+{
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		struct pick was = at[i];
+
+		if (child + 1 < n && goes_before(&at[child], &at[child + 1]))
+			child++;
+		if (!goes_before(&at[i], &at[child]))
+			return;
+		at[i] = at[child];
+		at[child] = was;
+	}
+}
+
+static void offer_pick(struct query_search *s, struct query_step step, uint32_t id, float truth)
+{
+	struct pick p = { .truth = truth, .id = id };
+
+	if (s->n_picks == s->most_picks && truth < s->picks[0].truth)
+		return;
+	p.factor = query_truths_factor(s->m, step, id);
+	if (s->n_picks < s->most_picks) {
+		s->picks[s->n_picks++] = p;
+		if (s->n_picks == s->most_picks)
+			for (size_t i = s->n_picks / 2; i-- > 0;)
+				sink_pick(s->picks, s->n_picks, i);
+	} else if (goes_before(&p, &s->picks[0])) {
+		s->picks[0] = p;
+		sink_pick(s->picks, s->n_picks, 0);
+	}
+}
+
+static void choose_picks(struct query_search *s, struct query_step step, const float *truth)
+{
+	s->n_picks = 0;
+	for (uint32_t id = 0; id < s->m->n; id++)
+		if (truth[id] > 0)
+			offer_pick(s, step, id, truth[id]);
+	for (size_t i = 0; i < s->n_picks; i++)
+		s->from[i] = s->picks[i].id;
+}
+
+/* ---- a step ---- */
+
+static inline float truth_and(enum query_norm n, float a, float b)
+{
+	return n == QUERY_PRODUCT ? a * b : a < b ? a : b;
+}
+
+struct step {
+	struct query_search *s;
+	float *out;
+};
+
+static void walk_product(float *restrict out, const float *restrict share, const struct pick *p,
+			 uint32_t n)
+{
+	for (uint32_t t = 0; t < n; t++) {
+		float x = p->truth * query_truth_of(share[t], p->factor);
+
+		out[t] = x > out[t] ? x : out[t];
+	}
+}
+
+static void walk_min(float *restrict out, const float *restrict share, const struct pick *p,
+		     uint32_t n)
+{
+	for (uint32_t t = 0; t < n; t++) {
+		float x = query_truth_of(share[t], p->factor);
+
+		x = x < p->truth ? x : p->truth;
+		out[t] = x > out[t] ? x : out[t];
+	}
+}
+
+static void walk_predicted(void *ctx, size_t i, const float *share)
+{
+	const struct step *w = ctx;
+	const struct query_search *s = w->s;
+
+	if (s->how.norm == QUERY_PRODUCT)
+		walk_product(w->out, share, &s->picks[i], s->m->n);
+	else
+		walk_min(w->out, share, &s->picks[i], s->m->n);
+}
+
+static struct query_step step_at(const struct query_node *node)
+{
+	assert(node->kind == QUERY_STEP);
+	return (struct query_step){ .rel = node->id, .inverse = node->inverse };
+}
+
+static void walk_step(struct query_search *s, struct query_step step, const float *from, float *out)
+{
+	const struct query_truths *m = s->m;
+	struct step w = { .s = s, .out = out };
+
+	memset(out, 0, m->n * sizeof(*out));
+	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
+		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
+		uint32_t b = step.inverse ? m->edges[i].head : m->edges[i].tail;
+
+		out[b] = from[a] > out[b] ? from[a] : out[b];
+	}
+	choose_picks(s, step, from);
+	query_rows_each(s->rows, step, s->from, s->n_picks, walk_predicted, &w);
+}
+
+/* ---- a tree ---- */
+
+static float *level_vector(struct query_search *s, size_t depth)
+{
+	assert(depth < QUERY_DEPTH_MAX);
+	if (s->level[depth] == NULL)
+		s->level[depth] = mem_aligned(s->m->n, sizeof(float));
+	return s->level[depth];
+}
+
+/* AND, OR of two truths. */
+static inline float meet_two(enum query_norm n, enum query_kind kind, float a, float b)
+{
+	if (kind == QUERY_AND)
+		return truth_and(n, a, b);
+	return n == QUERY_PRODUCT ? a + b * (1.0f - a) : a > b ? a : b;
+}
+
+static void meet_child(const struct query_search *s, enum query_kind kind, float *restrict out,
+		       const float *restrict other)
+{
+	for (uint32_t t = 0; t < s->m->n; t++)
+		out[t] = meet_two(s->how.norm, kind, out[t], other[t]);
+}
+
+/* Truths of node i, which stands `depth` below the root: levels from `depth` on are free.  The
+ * tree's limits bound the recursion. */
+static void find_truths(struct query_search *s, const struct query_tree *t, uint32_t i,
+			size_t depth, float *out)
+{
+	const struct query_node *node = &t->at[i];
+
+	if (node->kind == QUERY_ANCHOR) {
+		memset(out, 0, s->m->n * sizeof(*out));
+		out[node->id] = 1.0f;
+		return;
+	}
+	if (node->kind == QUERY_STEP) {
+		find_truths(s, t, query_tree_child(t, i, 0), depth + 1, level_vector(s, depth));
+		walk_step(s, step_at(node), level_vector(s, depth), out);
+		return;
+	}
+	find_truths(s, t, query_tree_child(t, i, 0), depth, out);
+	for (uint32_t k = 1; k < node->children; k++) {
+		find_truths(s, t, query_tree_child(t, i, k), depth + 1, level_vector(s, depth));
+		meet_child(s, node->kind, out, level_vector(s, depth));
+	}
+	for (uint32_t e = 0; e < s->m->n && node->kind == QUERY_NOT; e++)
+		out[e] = 1.0f - out[e];
+}
+
+void query_search_run(struct query_search *s, const struct query_tree *t, float *truth)
+{
+	assert(t->n > 0);
+	find_truths(s, t, t->n - 1, 0, truth);
+}
+
+/* ---- explanations ---- */
+
+/* The best edge into one entity. */
+struct entry {
+	struct query_search *s;
+	uint32_t to, from;
+	float truth, edge; /* of `to` by this way; of the edge */
+	bool known;
+};
+
+static void enter_predicted(void *ctx, size_t i, const float *share)
+{
+	struct entry *b = ctx;
+	const struct query_search *s = b->s;
+	const struct pick *p = &s->picks[i];
+	float edge = query_truth_of(share[b->to], p->factor);
+	float truth = truth_and(s->how.norm, p->truth, edge);
+
+	if (truth < b->truth || (truth == b->truth && (b->known || p->id > b->from)))
+		return;
+	b->from = p->id;
+	b->truth = truth;
+	b->edge = edge;
+	b->known = false;
+}
+
+static void enter_known(struct entry *b, struct query_step step, const float *truth)
+{
+	size_t n;
+	const uint32_t *from = step.inverse
+				       ? graph_index_tails(b->s->m->index, b->to, step.rel, &n)
+				       : graph_index_heads(b->s->m->index, step.rel, b->to, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (truth[from[i]] > b->truth) {
+			b->from = from[i];
+			b->truth = truth[from[i]];
+			b->edge = 1.0f;
+			b->known = true;
+		}
+}
+
+static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i,
+			 uint32_t entity, struct query_explanation *out);
+
+static void explain_step(struct query_search *s, const struct query_tree *t, uint32_t i,
+			 uint32_t entity, struct query_explanation *out)
+{
+	struct query_step step = step_at(&t->at[i]);
+	struct entry best = { .s = s, .to = entity, .from = GRAPH_NONE };
+	uint32_t child = query_tree_child(t, i, 0);
+
+	if (entity != GRAPH_NONE) {
+		find_truths(s, t, child, 1, level_vector(s, 0));
+		enter_known(&best, step, level_vector(s, 0));
+		choose_picks(s, step, level_vector(s, 0));
+		query_rows_each(s->rows, step, s->from, s->n_picks, enter_predicted, &best);
+	}
+	if (best.truth == 0)
+		best.from = GRAPH_NONE;
+	out->at[i].truth = best.truth;
+	out->at[i].edge = best.edge;
+	out->at[i].known = best.known;
+	explain_node(s, t, child, best.from, out);
+}
+
+static void explain_meeting(struct query_search *s, const struct query_tree *t, uint32_t i,
+			    uint32_t entity, struct query_explanation *out)
+{
+	const struct query_node *node = &t->at[i];
+	float truth = 0;
+
+	for (uint32_t k = 0; k < node->children; k++) {
+		uint32_t child = query_tree_child(t, i, k);
+		float other;
+
+		explain_node(s, t, child, entity, out);
+		other = out->at[child].truth;
+		truth = k == 0 ? other : meet_two(s->how.norm, node->kind, truth, other);
+	}
+	out->at[i].truth = node->kind == QUERY_NOT ? 1.0f - truth : truth;
+}
+
+static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i,
+			 uint32_t entity, struct query_explanation *out)
+{
+	const struct query_node *node = &t->at[i];
+
+	out->at[i].entity = entity;
+	if (node->kind == QUERY_STEP)
+		explain_step(s, t, i, entity, out);
+	else if (node->kind == QUERY_ANCHOR)
+		out->at[i].truth = node->id == entity ? 1.0f : 0.0f;
+	else
+		explain_meeting(s, t, i, entity, out);
+}
+
+void query_search_explain(struct query_search *s, const struct query_tree *t, uint32_t answer,
+			  struct query_explanation *out)
+{
+	assert(t->n > 0 && answer < s->m->n);
+	memset(out, 0, sizeof(*out));
+	explain_node(s, t, t->n - 1, answer, out);
+}

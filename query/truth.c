@@ -1,0 +1,146 @@
+#include "query/truth.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kge/kernel.h"
+
+/* Candidate rows scored at once: their scores, and their rows where they are projected. */
+enum { PIECE_ROWS = 512, QUERIES_AT_ONCE = 64 };
+
+const char *const query_truth_words[] = { "softmax", "sigmoid", NULL };
+
+/* ---- known edges ---- */
+
+static void sort_edges(struct query_truths *m)
+{
+	uint32_t relations = graph_vocab_count(m->g->relations);
+	size_t *at = mem_array((size_t)relations + 2, sizeof(*at));
+
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; m->known >> s & 1 && i < m->g->split[s].n; i++)
+			at[m->g->split[s].at[i].rel + 1]++;
+	for (uint32_t r = 0; r < relations; r++)
+		at[r + 1] += at[r];
+	m->edges = mem_array(at[relations] + 1, sizeof(*m->edges));
+	m->first = mem_copy(at, ((size_t)relations + 1) * sizeof(*at));
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; m->known >> s & 1 && i < m->g->split[s].n; i++)
+			m->edges[at[m->g->split[s].at[i].rel]++] = m->g->split[s].at[i];
+	free(at);
+}
+
+struct query_truths *query_truths_new(const struct kge_emb *emb, const struct graph *g,
+				      const struct query_scale *scale, unsigned known)
+{
+	struct query_truths *m = mem_array(1, sizeof(*m));
+
+	assert(emb->n_ent >= graph_vocab_count(g->entities));
+	assert(emb->n_rel >= graph_vocab_count(g->relations));
+	assert(known < 1u << GRAPH_SPLITS);
+	m->emb = emb;
+	m->g = g;
+	m->scale = *scale;
+	m->weight = scale->kind == QUERY_SOFTMAX ? expf(scale->offset) : 1.0f;
+	m->n = graph_vocab_count(g->entities);
+	m->known = known;
+	m->index = graph_index_new(g, known);
+	sort_edges(m);
+	return m;
+}
+
+void query_truths_free(struct query_truths *m)
+{
+	if (m == NULL)
+		return;
+	graph_index_free(m->index);
+	free(m->edges);
+	free(m->first);
+	free(m);
+}
+
+float query_truths_factor(const struct query_truths *m, struct query_step step, uint32_t from)
+{
+	size_t n = 0;
+
+	if (m->scale.kind != QUERY_SOFTMAX || m->known == 0)
+		return m->weight;
+	if (step.inverse)
+		graph_index_heads(m->index, step.rel, from, &n);
+	else
+		graph_index_tails(m->index, from, step.rel, &n);
+	return n > 1 ? m->weight * (float)n : m->weight;
+}
+
+/* ---- scores ---- */
+
+size_t query_truths_work(const struct query_truths *m)
+{
+	size_t rows = QUERIES_AT_ONCE * m->emb->query_floats;
+	size_t piece = m->emb->model->project != NULL ? PIECE_ROWS * m->emb->query_floats : 0;
+
+	return rows + piece > m->n ? rows + piece : m->n;
+}
+
+/* Candidates first..first + n - 1 as the relation sees them. */
+static const float *seen_candidates(const struct kge_emb *e, uint32_t rel, uint32_t first, size_t n,
+				    float *piece)
+{
+	if (e->model->project == NULL)
+		return kge_ent(e, first);
+	for (uint32_t i = 0; i < n; i++)
+		e->model->project(piece + i * e->query_floats, kge_ent(e, first + i),
+				  kge_rel(e, rel), e);
+	return piece;
+}
+
+static void score_block(const struct query_truths *m, struct query_step step, const uint32_t *from,
+			size_t n_from, float *out, float *work)
+{
+	const struct kge_emb *e = m->emb;
+	enum kge_metric metric = e->model->metric;
+	enum graph_side side = step.inverse ? GRAPH_HEAD : GRAPH_TAIL;
+	struct kge_tile t = { .q = work,
+			      .nq = n_from,
+			      .q_stride = e->query_floats,
+			      .c_stride = e->query_floats,
+			      .floats = e->query_floats };
+	float *piece = work + QUERIES_AT_ONCE * e->query_floats;
+
+	for (size_t i = 0; i < n_from; i++)
+		e->model->query(work + i * e->query_floats, kge_ent(e, from[i]),
+				kge_rel(e, step.rel), e, side);
+	for (uint32_t first = 0; first < m->n; first += PIECE_ROWS) {
+		t.nc = m->n - first < PIECE_ROWS ? m->n - first : PIECE_ROWS;
+		t.c = seen_candidates(e, step.rel, first, t.nc, piece);
+		e->kernels->score_tile[metric](out + first, m->n, &t);
+	}
+	for (size_t i = 0; i < n_from * m->n && metric != KGE_DOT; i++)
+		out[i] = e->gamma - out[i];
+}
+
+void query_truths_scores(const struct query_truths *m, struct query_step step, const uint32_t *from,
+			 size_t n_from, float *out, float *work)
+{
+	for (size_t i = 0; i < n_from; i += QUERIES_AT_ONCE)
+		score_block(m, step, from + i,
+			    n_from - i < QUERIES_AT_ONCE ? n_from - i : QUERIES_AT_ONCE,
+			    out + i * m->n, work);
+}
+
+void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work)
+{
+	const struct kge_kernels *k = m->emb->kernels;
+	float slope = m->scale.slope;
+
+	if (m->scale.kind == QUERY_SIGMOID) {
+		for (uint32_t t = 0; t < m->n; t++)
+			score[t] = slope * score[t] + m->scale.offset;
+		k->logistic(work, share, score, m->n);
+	} else if (!isfinite(k->softmax(share, score, slope, m->n))) {
+		memset(share, 0, m->n * sizeof(*share)); /* the tables have diverged */
+	}
+}

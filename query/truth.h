@@ -1,0 +1,68 @@
+/* query/truth.h - how true a triple is, between 0 and 1: the rows of M (methods 5.3; Bai and others
+ * 2023, QTO; Arakelyan and others 2021, CQD).
+ *
+ *   score of (h, r, t)  --scale-->  share  --degree, cap-->  truth
+ *
+ *   SOFTMAX  share: the part of e^(slope score) in its sum over all t; truth: share x e^offset x
+ *            max(1, degree), since the softmax deals 1 to all answers of (h, r, ?) together
+ *   SIGMOID  share: 1 / (1 + e^-(slope score + offset)); truth: the share
+ *
+ * degree is the number of known answers of (h, r, ?).  A truth is at most QUERY_CAP, and 0 where
+ * the score is NaN.  A known edge has truth 1, which is the search's to add. */
+#ifndef QUERY_TRUTH_H
+#define QUERY_TRUTH_H
+
+#include "graph/graph.h"
+#include "kge/model.h"
+#include "query/tree.h"
+
+#define QUERY_CAP 0.9999f
+
+enum query_truth_kind { QUERY_SOFTMAX, QUERY_SIGMOID };
+extern const char *const query_truth_words[]; /* by enum query_truth_kind; NULL at the end */
+
+/* From scores to shares; query/scale.h fits it on valid.  { QUERY_SOFTMAX, 1, 0 } is QTO's. */
+struct query_scale {
+	enum query_truth_kind kind;
+	float slope, offset;
+};
+
+/* What truths are made of; read only, so threads share it.  Borrows tables and graph. */
+struct query_truths {
+	const struct kge_emb *emb;
+	const struct graph *g;
+	struct query_scale scale;
+	float weight;	/* SOFTMAX: e^offset; else 1 */
+	uint32_t n;	/* entities: the graph's */
+	unsigned known; /* splits whose edges are known, 1u << GRAPH_TRAIN ...; 0: none */
+	struct graph_index *index;  /* of the known edges */
+	struct graph_triple *edges; /* known, by relation */
+	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
+};
+
+/* emb has a row for each name of the graph.  known: see above. */
+struct query_truths *query_truths_new(const struct kge_emb *emb, const struct graph *g,
+				      const struct query_scale *scale, unsigned known);
+void query_truths_free(struct query_truths *m);
+
+/* Floats that query_truths_scores() and query_truths_shares() need to work with. */
+size_t query_truths_work(const struct query_truths *m);
+/* out[i * n + t]: score of t as the answer of (from[i], step, ?), higher is better.  A score has
+ * the same bits whatever it is asked together with. */
+void query_truths_scores(const struct query_truths *m, struct query_step step, const uint32_t *from,
+			 size_t n_from, float *out, float *work);
+/* share[t] from score[t], t < n; score may be overwritten. */
+void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work);
+
+/* What a share of (from, step, ?) is multiplied with. */
+float query_truths_factor(const struct query_truths *m, struct query_step step, uint32_t from);
+
+static inline float query_truth_of(float share, float factor)
+{
+	float x = share * factor;
+
+	x = x > QUERY_CAP ? QUERY_CAP : x;
+	return x > 0 ? x : 0.0f; /* NaN: 0 */
+}
+
+#endif

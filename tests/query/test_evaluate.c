@@ -1,0 +1,198 @@
+/* Ranks of hard answers against plain counting, the means, and threads. */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "query/evaluate.h"
+
+enum { ENT = 50, REL = 4, QUERIES = 40, TRAIN = 1u << GRAPH_TRAIN, VALID = 1u << GRAPH_VALID };
+
+struct world {
+	struct graph *g;
+	struct kge_emb *emb;
+	struct query_truths *truths;
+	struct graph_index *known, *all;
+	struct query_record at[QUERIES];
+};
+
+static struct graph_triple any_triple(struct rng *r)
+{
+	return (struct graph_triple){ rng_below(r, ENT), rng_below(r, REL), rng_below(r, ENT) };
+}
+
+/* A query of any pattern with its hard answers by the graph; returns whether it has some. */
+static bool any_record(struct rng *r, struct query_exact *exact, struct query_record *out)
+{
+	uint32_t anchors[QUERY_ANCHORS_MAX];
+	struct query_step steps[QUERY_STEPS_MAX];
+
+	for (int i = 0; i < QUERY_ANCHORS_MAX; i++)
+		anchors[i] = rng_below(r, ENT);
+	for (int i = 0; i < QUERY_STEPS_MAX; i++)
+		steps[i] = (struct query_step){ rng_below(r, REL), rng_below(r, 2) == 1 };
+	out->pattern = (enum query_pattern)rng_below(r, QUERY_PATTERNS);
+	query_pattern_build(&out->tree, out->pattern, anchors, steps);
+	query_exact_answers(exact, &out->tree, &out->hard);
+	query_exact_part(&out->hard, &out->easy);
+	return out->hard.n > 0;
+}
+
+static void world_init(struct world *w)
+{
+	const struct query_scale scale = { QUERY_SOFTMAX, 0.7f, 0 };
+	struct query_exact *exact;
+	struct rng r;
+
+	rng_seed(&r, 12);
+	*w = (struct world){ .g = names(ENT, REL) };
+	for (int i = 0; i < 200; i++)
+		graph_add(w->g, i < 160 ? GRAPH_TRAIN : GRAPH_VALID, any_triple(&r));
+	w->emb = kge_emb_new(kge_model_find("complex"), 6, 9, ENT, REL, &r);
+	w->truths = query_truths_new(w->emb, w->g, &scale, TRAIN);
+	w->known = graph_index_new(w->g, TRAIN);
+	w->all = graph_index_new(w->g, TRAIN | VALID);
+	exact = query_exact_new(w->all, w->known, ENT);
+	for (int i = 0; i < QUERIES;)
+		i += any_record(&r, exact, &w->at[i]);
+	query_exact_free(exact);
+}
+
+static void world_release(struct world *w)
+{
+	for (int i = 0; i < QUERIES; i++)
+		query_record_release(&w->at[i]);
+	graph_index_free(w->known);
+	graph_index_free(w->all);
+	query_truths_free(w->truths);
+	kge_emb_free(w->emb);
+	graph_free(w->g);
+}
+
+static void evaluate(const struct world *w, uint32_t threads, struct query_outcome out[QUERIES])
+{
+	const struct query_evaluation_options o = { .search = { .beam = 8, .cache_bytes = 1 << 14 },
+						    .threads = threads,
+						    .all = w->all,
+						    .known = w->known };
+	struct query_evaluator *v = query_evaluator_new(w->truths, &o);
+
+	query_evaluate(v, w->at, QUERIES / 2, out);
+	query_evaluate(v, w->at + QUERIES / 2, QUERIES - QUERIES / 2, out + QUERIES / 2);
+	assert_true(query_evaluator_counted(v).asked > 0);
+	query_evaluator_free(v);
+}
+
+/* ---- the definition (methods 5.1) ---- */
+
+static double plain_rank(const struct query_record *q, const float truth[ENT], uint32_t answer)
+{
+	double greater = 0, equal = 0;
+
+	for (uint32_t e = 0; e < ENT; e++) {
+		if (query_set_find(&q->hard, e) < q->hard.n ||
+		    query_set_find(&q->easy, e) < q->easy.n)
+			continue;
+		greater += truth[e] > truth[answer];
+		equal += truth[e] == truth[answer];
+	}
+	return 1 + greater + equal / 2;
+}
+
+static struct query_figures plain_figures(const struct query_record *q, const float truth[ENT],
+					  unsigned cost)
+{
+	struct query_figures f = { 0 };
+	double n = 0;
+
+	for (size_t i = 0; i < q->hard.n; i++) {
+		double rank = plain_rank(q, truth, q->hard.at[i]);
+		unsigned missing =
+			q->hard.cost[i] < QUERY_MISSING ? q->hard.cost[i] : QUERY_MISSING;
+
+		if (cost > 0 && missing != cost)
+			continue;
+		f.mrr += 1 / rank;
+		f.hits3 += rank <= 3;
+		n++;
+	}
+	f.mrr /= n > 0 ? n : 1;
+	f.hits3 /= n > 0 ? n : 1;
+	return f;
+}
+
+static void test_ranks_are_as_defined(void **state)
+{
+	struct query_search_options o = { .beam = 8, .threads = 1 };
+	struct query_outcome got[QUERIES];
+	struct query_search *s;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	evaluate(&w, 1, got);
+	s = query_search_new(w.truths, &o);
+	for (int i = 0; i < QUERIES; i++) {
+		float truth[ENT];
+
+		query_search_run(s, &w.at[i].tree, truth);
+		assert_int_equal(got[i].answers[0], w.at[i].hard.n);
+		assert_int_equal(got[i].pattern, w.at[i].pattern);
+		for (unsigned k = 0; k <= QUERY_MISSING; k++) {
+			struct query_figures want = plain_figures(&w.at[i], truth, k);
+
+			assert_near(got[i].by[k].mrr, want.mrr, 1e-12, 0);
+			assert_near(got[i].by[k].hits3, want.hits3, 1e-12, 0);
+		}
+	}
+	query_search_free(s);
+	world_release(&w);
+}
+
+static void test_threads_change_no_figure(void **state)
+{
+	struct query_outcome one[QUERIES], three[QUERIES];
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	evaluate(&w, 1, one);
+	evaluate(&w, 3, three);
+	for (int i = 0; i < QUERIES; i++) {
+		one[i].ms = three[i].ms = 0;
+		assert_memory_equal(&one[i].by, &three[i].by, sizeof(one[i].by));
+		assert_memory_equal(&one[i].answers, &three[i].answers, sizeof(one[i].answers));
+	}
+	world_release(&w);
+}
+
+/* Means over the queries of a type, each counting as much. */
+static void test_a_summary_is_the_mean_of_its_type(void **state)
+{
+	const struct query_outcome o[] = {
+		{ .pattern = QUERY_2P, .answers = { 9, 9 }, .by = { { .mrr = 1 }, { .mrr = 1 } } },
+		{ .pattern = QUERY_2I, .answers = { 1 }, .by = { { .mrr = 0.25 } } },
+		{ .pattern = QUERY_2P, .answers = { 1, 0, 1 }, .by = { { .mrr = 0.5 } }, .ms = 3 },
+	};
+	struct query_summary s;
+
+	(void)state;
+	query_summarise(o, 3, QUERY_2P, &s);
+	assert_near(s.by[0].mrr, 0.75, 1e-12, 0);
+	assert_near(s.by[1].mrr, 1, 1e-12, 0);
+	assert_int_equal(s.queries[0], 2);
+	assert_int_equal(s.queries[1], 1);
+	assert_int_equal(s.answers[0], 10);
+	assert_near(s.median_ms, 3, 0, 0);
+	query_summarise(o, 3, QUERY_PIN, &s);
+	assert_int_equal(s.queries[0], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranks_are_as_defined),
+		cmocka_unit_test(test_threads_change_no_figure),
+		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+/* Search over the tables against the definition in plain loops: every truth of M in memory, no
+ * beam, no cache, no tile. */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "query/search.h"
+
+enum { ENT = 41, REL = 4, DIM = 6, TRAIN = 1u << GRAPH_TRAIN };
+
+struct world {
+	struct graph *g;
+	struct kge_emb *emb;
+};
+
+static struct graph_triple any_triple(struct rng *r)
+{
+	return (struct graph_triple){ rng_below(r, ENT), rng_below(r, REL), rng_below(r, ENT) };
+}
+
+static struct world world_of(const char *model, uint64_t seed)
+{
+	struct world w = { .g = names(ENT, REL) };
+	struct rng r;
+
+	rng_seed(&r, seed);
+	for (int i = 0; i < 150; i++)
+		graph_add(w.g, GRAPH_TRAIN, any_triple(&r));
+	for (int i = 0; i < 20; i++)
+		graph_add(w.g, GRAPH_VALID, any_triple(&r));
+	w.emb = kge_emb_new(kge_model_find(model), DIM, 3, ENT, REL, &r);
+	return w;
+}
+
+static void world_release(struct world *w)
+{
+	kge_emb_free(w->emb);
+	graph_free(w->g);
+}
+
+/* ---- the definition (methods 5.3) ---- */
+
+struct plain {
+	double m[2][REL][ENT][ENT]; /* truth of the edge, by direction, relation, from, to */
+	enum query_norm norm;
+};
+
+static double score(const struct world *w, bool inverse, uint32_t rel, uint32_t a, uint32_t b)
+{
+	return inverse ? (double)kge_score_side(w->emb, b, rel, a, GRAPH_HEAD)
+		       : (double)kge_score_side(w->emb, a, rel, b, GRAPH_TAIL);
+}
+
+static bool holds(const struct graph *g, unsigned splits, struct graph_triple t)
+{
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; splits >> s & 1 && i < g->split[s].n; i++)
+			if (memcmp(&g->split[s].at[i], &t, sizeof(t)) == 0)
+				return true;
+	return false;
+}
+
+static bool edge(const struct world *w, unsigned known, bool inverse, uint32_t rel, uint32_t a,
+		 uint32_t b)
+{
+	return holds(w->g, known,
+		     inverse ? (struct graph_triple){ b, rel, a }
+			     : (struct graph_triple){ a, rel, b });
+}
+
+static void fill_row(const struct world *w, const struct query_scale *scale, unsigned known,
+		     bool inverse, uint32_t rel, uint32_t a, double *row)
+{
+	double sum = 0, degree = 0;
+
+	for (uint32_t b = 0; b < ENT; b++) {
+		double s = (double)scale->slope * score(w, inverse, rel, a, b);
+
+		row[b] = scale->kind == QUERY_SOFTMAX ? exp(s)
+						      : 1 / (1 + exp(-s - (double)scale->offset));
+		sum += row[b];
+		degree += edge(w, known, inverse, rel, a, b);
+	}
+	for (uint32_t b = 0; b < ENT; b++) {
+		if (scale->kind == QUERY_SOFTMAX)
+			row[b] *= exp((double)scale->offset) * (degree > 1 ? degree : 1) / sum;
+		row[b] = row[b] > (double)QUERY_CAP ? (double)QUERY_CAP : row[b];
+		row[b] = edge(w, known, inverse, rel, a, b) ? 1 : row[b];
+	}
+}
+
+static struct plain *plain_new(const struct world *w, const struct query_scale *scale,
+			       unsigned known, enum query_norm norm)
+{
+	struct plain *p = mem_array(1, sizeof(*p));
+
+	p->norm = norm;
+	for (int inverse = 0; inverse < 2; inverse++)
+		for (uint32_t rel = 0; rel < REL; rel++)
+			for (uint32_t a = 0; a < ENT; a++)
+				fill_row(w, scale, known, inverse, rel, a, p->m[inverse][rel][a]);
+	return p;
+}
+
+static double plain_and(const struct plain *p, double a, double b)
+{
+	return p->norm == QUERY_PRODUCT ? a * b : fmin(a, b);
+}
+
+static double plain_or(const struct plain *p, double a, double b)
+{
+	return p->norm == QUERY_PRODUCT ? 1 - (1 - a) * (1 - b) : fmax(a, b);
+}
+
+static double plain_truth(const struct plain *p, const struct query_tree *t, uint32_t i,
+			  uint32_t entity)
+{
+	const struct query_node *node = &t->at[i];
+	double x = 0;
+
+	if (node->kind == QUERY_ANCHOR)
+		return node->id == entity;
+	if (node->kind == QUERY_STEP) {
+		for (uint32_t a = 0; a < ENT; a++)
+			x = fmax(x, plain_and(p, plain_truth(p, t, query_tree_child(t, i, 0), a),
+					      p->m[node->inverse][node->id][a][entity]));
+		return x;
+	}
+	x = plain_truth(p, t, query_tree_child(t, i, 0), entity);
+	for (uint32_t k = 1; k < node->children; k++) {
+		double y = plain_truth(p, t, query_tree_child(t, i, k), entity);
+
+		x = node->kind == QUERY_AND ? plain_and(p, x, y) : plain_or(p, x, y);
+	}
+	return node->kind == QUERY_NOT ? 1 - x : x;
+}
+
+/* ---- trees ---- */
+
+static struct query_tree any_tree(struct rng *r, enum query_pattern p)
+{
+	uint32_t anchors[QUERY_ANCHORS_MAX];
+	struct query_step steps[QUERY_STEPS_MAX];
+	struct query_tree t;
+
+	for (int i = 0; i < QUERY_ANCHORS_MAX; i++)
+		anchors[i] = rng_below(r, ENT);
+	for (int i = 0; i < QUERY_STEPS_MAX; i++)
+		steps[i] = (struct query_step){ rng_below(r, REL), rng_below(r, 2) == 1 };
+	query_pattern_build(&t, p, anchors, steps);
+	return t;
+}
+
+static const struct query_search_options exact = { .threads = 1 };
+
+static void run_one(const struct query_truths *m, const struct query_search_options *o,
+		    const struct query_tree *t, float out[ENT])
+{
+	struct query_search *s = query_search_new(m, o);
+
+	query_search_run(s, t, out);
+	query_search_free(s);
+}
+
+/* ---- against the definition ---- */
+
+static void check_world(const struct world *w, const struct query_scale *scale, unsigned known,
+			enum query_norm norm)
+{
+	struct plain *p = plain_new(w, scale, known, norm);
+	struct query_truths *m = query_truths_new(w->emb, w->g, scale, known);
+	struct query_search_options o = exact;
+	struct rng r;
+
+	o.norm = norm;
+	rng_seed(&r, 3);
+	for (int pattern = 0; pattern < QUERY_PATTERNS; pattern++) {
+		/* three steps of 41 entities each in plain loops: 70,000 paths an entity */
+		if (pattern == QUERY_3P && w->emb->model != kge_model_find("complex"))
+			continue;
+		struct query_tree t = any_tree(&r, (enum query_pattern)pattern);
+		float got[ENT];
+
+		run_one(m, &o, &t, got);
+		for (uint32_t e = 0; e < ENT; e += pattern == QUERY_3P ? 7 : 1)
+			assert_near((double)got[e], plain_truth(p, &t, t.n - 1, e), 1e-4, 1e-9);
+	}
+	query_truths_free(m);
+	free(p);
+}
+
+static void test_every_model_and_pattern_is_as_defined(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 0.8f, -0.5f };
+	const struct query_scale sigmoid = { QUERY_SIGMOID, 0.7f, -1.5f };
+
+	(void)state;
+	for (int i = 0; kge_models[i] != NULL; i++) {
+		struct world w = world_of(kge_models[i]->name, 20 + (uint64_t)i);
+
+		check_world(&w, &softmax, TRAIN, QUERY_PRODUCT);
+		check_world(&w, &sigmoid, TRAIN, QUERY_PRODUCT);
+		world_release(&w);
+	}
+}
+
+static void test_norms_and_known_edges(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("complex", 7);
+
+	(void)state;
+	check_world(&w, &softmax, TRAIN, QUERY_MIN);
+	check_world(&w, &softmax, 0, QUERY_PRODUCT);
+	check_world(&w, &softmax, TRAIN | 1u << GRAPH_VALID, QUERY_MIN);
+	world_release(&w);
+}
+
+/* ---- beam, cache, threads ---- */
+
+static void test_a_beam_of_all_is_exact_and_a_small_one_no_truer(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("complex", 8);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	struct query_search_options all = { .beam = ENT, .threads = 1 },
+				    few = { .beam = 2, .threads = 1 };
+	bool less = false;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 4);
+	for (int pattern = 0; pattern < QUERY_2IN; pattern++) {
+		struct query_tree t = any_tree(&r, (enum query_pattern)pattern);
+		float want[ENT], same[ENT], got[ENT];
+
+		run_one(m, &exact, &t, want);
+		run_one(m, &all, &t, same);
+		run_one(m, &few, &t, got);
+		assert_memory_equal(want, same, sizeof(want));
+		for (int e = 0; e < ENT; e++) {
+			assert_true(got[e] <= want[e]);
+			less |= got[e] < want[e];
+		}
+	}
+	assert_true(less);
+	query_truths_free(m);
+	world_release(&w);
+}
+
+static void test_threads_and_cache_change_no_bit(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 1, 0 };
+	struct world w = world_of("rotate", 9);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	struct query_search_options small = { .beam = 20, .threads = 1 },
+				    large = { .beam = 20, .threads = 3, .cache_bytes = 1 << 20 };
+	struct query_search *a = query_search_new(m, &small), *b = query_search_new(m, &large);
+	struct query_rows_count made[2];
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 5);
+	for (int i = 0; i < 4 * QUERY_PATTERNS; i++) {
+		struct query_tree t = any_tree(&r, (enum query_pattern)(i % QUERY_PATTERNS));
+		float x[ENT], y[ENT];
+
+		query_search_run(a, &t, x);
+		query_search_run(b, &t, y);
+		assert_memory_equal(x, y, sizeof(x));
+	}
+	made[0] = query_search_counted(a);
+	made[1] = query_search_counted(b);
+	assert_int_equal(made[0].asked, made[1].asked);
+	assert_true(made[1].made <= (uint64_t)ENT * REL * 2); /* each row once */
+	assert_true(made[0].made > made[1].made);
+	query_search_free(a);
+	query_search_free(b);
+	query_truths_free(m);
+	world_release(&w);
+}
+
+static void test_tables_that_diverged_have_no_truths(void **state)
+{
+	const struct query_scale scales[] = { { QUERY_SOFTMAX, 1, 0 }, { QUERY_SIGMOID, 1, 0 } };
+	struct world w = world_of("distmult", 10);
+	struct query_tree t;
+	float got[ENT];
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 6);
+	t = any_tree(&r, QUERY_2P);
+	for (size_t i = 0; i < (size_t)ENT * w.emb->ent_floats; i++)
+		w.emb->ent[i] = NAN;
+	for (int k = 0; k < 2; k++) {
+		struct query_truths *m = query_truths_new(w.emb, w.g, &scales[k], 0);
+
+		run_one(m, &exact, &t, got);
+		for (int e = 0; e < ENT; e++)
+			assert_true(got[e] == 0);
+		query_truths_free(m);
+	}
+	world_release(&w);
+}
+
+/* ---- explanations ---- */
+
+/* What the explanation says, put together anew. */
+static float explained(const struct world *w, const struct query_tree *t,
+		       const struct query_explanation *x, uint32_t i, enum query_norm norm)
+{
+	const struct query_node *node = &t->at[i];
+	uint32_t child = node->children > 0 ? query_tree_child(t, i, 0) : 0;
+	float truth;
+
+	if (x->at[i].entity == GRAPH_NONE)
+		return 0;
+	if (node->kind == QUERY_ANCHOR)
+		return x->at[i].entity == node->id ? 1.0f : 0.0f;
+	truth = explained(w, t, x, child, norm);
+	if (node->kind == QUERY_NOT)
+		return 1.0f - truth;
+	if (node->kind == QUERY_STEP) {
+		float e = x->at[i].edge;
+
+		assert_int_equal(x->at[i].known && truth > 0,
+				 truth > 0 && edge(w, TRAIN, node->inverse, node->id,
+						   x->at[child].entity, x->at[i].entity));
+		assert_true(e == 1 || !x->at[i].known);
+		return norm == QUERY_PRODUCT ? truth * e : truth < e ? truth : e;
+	}
+	for (uint32_t k = 1; k < node->children; k++) {
+		float other = explained(w, t, x, query_tree_child(t, i, k), norm);
+
+		if (node->kind == QUERY_AND)
+			truth = norm == QUERY_PRODUCT ? truth * other
+						      : (other < truth ? other : truth);
+		else
+			truth = norm == QUERY_PRODUCT ? truth + other * (1.0f - truth)
+						      : (other > truth ? other : truth);
+	}
+	return truth;
+}
+
+static void test_an_explanation_has_the_answers_truth(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("complex", 11);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 7);
+	for (int i = 0; i < 4 * QUERY_PATTERNS; i++) {
+		struct query_search_options o = { .beam = 10, .threads = 1, .norm = i % 2 };
+		struct query_tree t = any_tree(&r, (enum query_pattern)(i % QUERY_PATTERNS));
+		struct query_search *s = query_search_new(m, &o);
+		struct query_explanation x;
+		float truth[ENT];
+
+		query_search_run(s, &t, truth);
+		for (uint32_t e = 0; e < ENT; e += 5) {
+			query_search_explain(s, &t, e, &x);
+			assert_true(x.at[t.n - 1].truth == truth[e]);
+			assert_true(x.at[t.n - 1].entity == e);
+			assert_true(explained(&w, &t, &x, t.n - 1, o.norm) == truth[e]);
+		}
+		query_search_free(s);
+	}
+	query_truths_free(m);
+	world_release(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_model_and_pattern_is_as_defined),
+		cmocka_unit_test(test_norms_and_known_edges),
+		cmocka_unit_test(test_a_beam_of_all_is_exact_and_a_small_one_no_truer),
+		cmocka_unit_test(test_threads_and_cache_change_no_bit),
+		cmocka_unit_test(test_tables_that_diverged_have_no_truths),
+		cmocka_unit_test(test_an_explanation_has_the_answers_truth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
