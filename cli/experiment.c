@@ -15,7 +15,7 @@ struct experiment_options {
 	const char *file, *out, *only[ONLY_MAX];
 	size_t n_only;
 	uint64_t seed; /* 0: all */
-	uint32_t until;
+	uint32_t until, rounds;
 	bool methods, show;
 };
 
@@ -29,6 +29,10 @@ static const struct argp_option experiment_options[] = {
 	{ "show", 'w', NULL, 0, "run nothing; write the tables from what is there", 0 },
 	{ "until", 'u', "ROUND", 0,
 	  "stop each run at its first validation from this round on; without it, it goes on", 0 },
+	{ "rounds", 'r', "N", 0,
+	  "so many rounds, whatever the file says; a run that has had fewer goes on, and a later "
+	  "command with a larger N goes on from there",
+	  0 },
 	{ "methods", 'm', NULL, 0, "list the methods and their constants", 0 },
 	{ 0 },
 };
@@ -51,6 +55,9 @@ static error_t parse_experiment(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'u':
 		o->until = (uint32_t)cli_count(state, arg, "--until", 1, 1000000);
+		return 0;
+	case 'r':
+		o->rounds = (uint32_t)cli_count(state, arg, "--rounds", 1, 1000000);
 		return 0;
 	case 'w':
 		o->show = true;
@@ -158,7 +165,7 @@ static void drop_state(const struct experiment *x, const struct exp_variant *v, 
 {
 	char *path = experiment_state_path(out, v, seed);
 
-	if (!experiment_is_unlearned(x, v))
+	if (!experiment_keeps_state(x, v))
 		unlink(path);
 	free(path);
 }
@@ -312,6 +319,8 @@ static int experiment(struct cli *cli, const struct experiment_options *o, struc
 	if (rc == 0 && !o->show)
 		rc = experiment_digest(&x, e);
 	x.until = o->until;
+	if (rc == 0 && o->rounds > 0)
+		experiment_set_rounds(&x, o->rounds);
 	if (rc == 0 && !o->show)
 		rc = run_all(cli, o, &x, out, e);
 	if (rc == 0)

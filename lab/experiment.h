@@ -99,6 +99,9 @@ struct experiment {
 	size_t n;
 	char digest[EXPERIMENT_DIGEST + 1]; /* of the data, by experiment_digest(), or "" */
 	uint32_t until; /* stop at the first validation from this round on; 0: no */
+	/* What a run has come to by its number of rounds is kept, so that a larger number goes on
+	 */
+	bool keeps_states;
 };
 
 /* ERR_USAGE names file and line.  Release in any case. */
@@ -126,6 +129,15 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record);
 
+/* The record is of a run with the settings of now but for the number of rounds, and has not come
+ * further than that is now, nor to where the other number made it look at valid. */
+bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
+			     const json_t *record);
+/* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too. */
+void experiment_set_rounds(struct experiment *x, uint32_t rounds);
+/* Its state stays when it is over. */
+bool experiment_keeps_state(const struct experiment *x, const struct exp_variant *v);
+
 /* One run; *record is what is kept of it, NULL when it was stopped by `until`.  A run that was
  * interrupted goes on from what it has left in OUT.  ERR_CANCELED when *cancel was set. */
 int experiment_run(const struct lab_out *notes, const struct experiment *x,
@@ -135,10 +147,10 @@ int experiment_run(const struct lab_out *notes, const struct experiment *x,
 /* OUT/runs/VARIANT-seedN.json, or .state: the tables, while they are needed; free() it. */
 char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed);
 char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed);
-/* Whether a run, with the settings of now, has begun and is not over; *round: the last that its
- * state on disk has, 0: none yet, or not known. */
-bool experiment_is_under_way(const struct experiment *x, const struct exp_variant *v,
-			     const char *out, uint64_t seed, uint32_t *round);
+/* How far a run is, with the settings of now, that has begun and is not over: `done` rounds,
+ * `best`, `best_round`, `curve`; NULL: there is none.  json_decref() it. */
+json_t *experiment_under_way(const struct experiment *x, const struct exp_variant *v,
+			     const char *out, uint64_t seed);
 /* OUT/runs/VARIANT-seedN.agents: the folders of agents that are processes; free() it. */
 char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed);
 void experiment_remove_agents(const char *out, const struct exp_variant *v, uint64_t seed);

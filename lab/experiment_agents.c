@@ -195,15 +195,32 @@ int experiment_digest(struct experiment *x, struct err *e)
 
 /* ---- graphs ---- */
 
-static int load_names(struct client *c, const struct experiment *x, struct err *e)
+/* What of a file of names says nothing, or takes a name away. */
+static json_t *said_of_names(const struct client *c, const struct graph_alias_report *report)
 {
-	char *path = experiment_names_path(x, c->name);
+	size_t own = graph_vocab_count(c->graph->entities) - report->linked;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "lines", (json_int_t)report->lines, "shared",
+			 (json_int_t)report->linked, "own", (json_int_t)own, "strangers",
+			 (json_int_t)report->strangers, "shadowed", (json_int_t)report->shadowed);
+}
+
+static int load_names(const struct run *r, struct client *c, struct err *e)
+{
+	char *path = experiment_names_path(r->x, c->name);
+	struct graph_alias_report report = { 0 };
 	int rc;
 
 	if (path == NULL)
 		return 0;
 	rc = graph_aliases_load(&c->names, path, c->graph->entities, false, GRAPH_MATCH_REFUSE,
-				NULL, e);
+				&report, e);
+	if (rc == 0)
+		c->named = said_of_names(c, &report);
+	else if (report.conflicts.n > 0)
+		lab_note(r->notes, "%s: %zu in conflict:\n%.*s", path, report.conflicts.n,
+			 (int)report.conflicts.text.len, (const char *)report.conflicts.text.base);
+	graph_alias_report_release(&report);
 	free(path);
 	return rc;
 }
@@ -244,7 +261,7 @@ static int load_agent(const struct run *r, struct client *c, struct err *e)
 	if (c->blind.split[GRAPH_VALID].n == 0)
 		return err_set(e, ERR_INPUT, "%s/%s: no valid triples, so nothing can be chosen",
 			       r->x->data, c->name);
-	rc = load_names(c, r->x, e);
+	rc = load_names(r, c, e);
 	return rc == 0 ? choose_forgotten(r, c, e) : rc;
 }
 

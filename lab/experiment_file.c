@@ -818,6 +818,17 @@ static void place_path(const struct experiment *x, char **path)
 	*path = joined;
 }
 
+void experiment_set_rounds(struct experiment *x, uint32_t rounds)
+{
+	assert(rounds > 0);
+	x->keeps_states = true;
+	for (size_t i = 0; i < x->n; i++) {
+		x->at[i].rounds = rounds;
+		if (x->at[i].kind == EXP_PAIRS)
+			x->at[i].config.federation.max_rounds = rounds;
+	}
+}
+
 int experiment_read(struct experiment *x, const char *path, struct err *e)
 {
 	struct reader r = { .x = x };

@@ -56,6 +56,7 @@ static void run_release(struct run *r)
 		kge_emb_free(c->shared_validated);
 		kge_emb_free(c->shared_best);
 		graph_aliases_free(c->names);
+		json_decref(c->named);
 		if (c->lacks)
 			kge_kept_release(&c->blind);
 		if (c->graph != NULL)
@@ -227,7 +228,7 @@ static int end_round(struct run *r, struct err *e)
 {
 	r->done = r->round;
 	r->over = !record_round(r) || r->done == r->v->rounds;
-	if (r->over && !experiment_is_unlearned(r->x, r->v))
+	if (r->over && !experiment_keeps_state(r->x, r->v))
 		return 0;
 	return experiment_keep(r, r->over || is_enough(r), e);
 }
@@ -666,6 +667,8 @@ static json_t *agent_json(struct run *r, size_t i)
 		      store_json_of_number(c->best_mrr));
 	kge_emb_digest(c->best, digest);
 	json_object_set_new(j, "tables", store_json_of_hex(digest, sizeof(digest)));
+	if (c->named != NULL)
+		json_object_set(j, "names", c->named);
 	if (r->v->kind == EXP_PAIRS)
 		experiment_put_met(r, i, j);
 	if (r->v->processes) {
@@ -805,8 +808,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 }
 
 /* Records of before digests were kept have the places of the data here. */
-bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
-			  const json_t *record)
+static bool has_settings(const struct experiment *x, const struct exp_variant *v,
+			 const json_t *record, bool any_rounds)
 {
 	json_t *now = experiment_settings_json(x, v);
 	json_t *then = json_copy(json_object_get(record, "settings"));
@@ -814,10 +817,35 @@ bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *
 
 	json_object_del(then, "data");
 	json_object_del(then, "names");
+	if (any_rounds) {
+		json_object_del(then, "rounds");
+		json_object_del(now, "rounds");
+	}
 	equal = json_equal(now, then);
 	json_decref(now);
 	json_decref(then);
 	return equal;
+}
+
+bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
+			  const json_t *record)
+{
+	return has_settings(x, v, record, false);
+}
+
+bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
+			     const json_t *record)
+{
+	json_int_t done = json_integer_value(json_object_get(record, "done"));
+
+	return has_settings(x, v, record, true) && done <= v->rounds &&
+	       (done % v->eval_every == 0 || has_settings(x, v, record, false));
+}
+
+bool experiment_keeps_state(const struct experiment *x, const struct exp_variant *v)
+{
+	return experiment_is_unlearned(x, v) ||
+	       (x->keeps_states && v->kind != EXP_PAIRS && v->kind != EXP_UNLEARN && !v->processes);
 }
 
 static double seconds_of(const struct timeval *t)
@@ -949,6 +977,7 @@ int experiment_run(const struct lab_out *notes, const struct experiment *x,
 	*record = NULL;
 	snprintf(title, sizeof(title), "%s, seed %llu", v->name, (unsigned long long)seed);
 	r.bar = lab_progress_begin(notes, title);
+	r.bar.lines = true;
 	if (rc == 0)
 		rc = run_all_rounds(&r, e);
 	lab_progress_end(&r.bar);

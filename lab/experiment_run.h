@@ -37,6 +37,7 @@ struct client {
 	struct graph blind; /* what training and looks at valid see: no test, maybe not all of
 			     * train */
 	struct graph_aliases *names; /* of entities; relations go by their own */
+	json_t *named;		     /* what became of their file; NULL: there is none */
 	uint32_t *forget;	     /* [n_forget] ascending places in train; NULL: none */
 	size_t n_forget;
 	bool lacks;			  /* blind is without them */

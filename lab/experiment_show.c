@@ -223,22 +223,24 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 /* Of n runs that are over. */
 static void add_runs(struct table *t, const struct show *s, size_t v, size_t n)
 {
-	uint32_t round, most = 0;
-	bool begun = false;
+	json_int_t most = -1;
 
 	if (n > 0) {
 		table_add(t, "%zu", n);
 		return;
 	}
-	for (size_t k = 0; k < s->x->n_seeds; k++)
-		if (experiment_is_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k], &round)) {
-			begun = true;
-			most = round > most ? round : most;
-		}
+	for (size_t k = 0; k < s->x->n_seeds; k++) {
+		json_t *head = experiment_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k]);
+		json_int_t done =
+			head == NULL ? -1 : json_integer_value(json_object_get(head, "done"));
+
+		most = done > most ? done : most;
+		json_decref(head);
+	}
 	if (most > 0)
-		table_add(t, "under way, round %u", most);
+		table_add(t, "under way, round %lld", (long long)most);
 	else
-		table_add(t, begun ? "under way" : "not run");
+		table_add(t, most == 0 ? "under way" : "not run");
 }
 
 static void add_quality(struct table *t, const struct show *s, size_t v, const char *of,
@@ -611,6 +613,106 @@ static void print_costs(const struct show *s, struct buf *out)
 			add_ratio(&t, s, v, i == 0 ? 0 : i == 1 ? 0.98 : 0.99);
 	}
 	table_print(&t, out);
+	table_release(&t);
+}
+
+/* ---- names ---- */
+
+static void add_named(struct table *t, const char *agent, const json_t *names)
+{
+	static const char *const keys[] = { "shared", "own", "strangers", "shadowed" };
+
+	table_add(t, "%s", agent);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		table_add(t, "%.0f", number_of(names, keys[i], NULL));
+}
+
+/* Of the first record that has agents; a note where something is lost. */
+static void print_named(const struct lab_out *notes, const struct show *s, struct buf *out)
+{
+	const json_t *agent, *all = agents_of_any(s);
+	struct table t;
+	size_t i;
+
+	if (json_object_get(json_array_get(all, 0), "names") == NULL)
+		return;
+	table_init(&t, 5);
+	table_add(&t, "agent");
+	table_add(&t, "shared names");
+	table_add(&t, "own name");
+	table_add(&t, "lines of no entity");
+	table_add(&t, "names of another");
+	json_array_foreach(all, i, agent)
+	{
+		const json_t *names = json_object_get(agent, "names");
+		const char *name = json_string_value(json_object_get(agent, "agent"));
+		double strangers = number_of(names, "strangers", NULL);
+		double shadowed = number_of(names, "shadowed", NULL);
+
+		add_named(&t, name, names);
+		if (strangers > 0)
+			lab_note(notes,
+				 "%s: %.0f of %.0f lines of names are of nothing in its "
+				 "graph, and are dropped\n",
+				 name, strangers, number_of(names, "lines", NULL));
+		if (shadowed > 0)
+			lab_note(
+				notes,
+				"%s: %.0f shared names are also another entity's own, which so has "
+				"none\n",
+				name, shadowed);
+	}
+	buf_printf(out, "\n## Names of entities\n\n");
+	table_print(&t, out);
+	table_release(&t);
+}
+
+/* ---- runs that are not over ---- */
+
+static void add_unfinished(struct table *t, const struct exp_variant *v, uint64_t seed,
+			   const json_t *head)
+{
+	const json_t *curve = json_object_get(head, "curve");
+	const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
+	double seconds = number_of(last, "virtual_s", NULL);
+
+	table_add(t, "%s", v->name);
+	table_add(t, "%llu", (unsigned long long)seed);
+	table_add(t, "%.0f of %u", number_of(head, "done", NULL), v->rounds);
+	table_add(t, "%.0f", number_of(head, "best_round", NULL));
+	table_add(t, "%.4f", number_of(head, "best", NULL));
+	table_add(t, "%.4f", number_of(last, "valid_mrr", NULL));
+	table_add(t, isnan(seconds) ? "-" : "%.1f", seconds);
+}
+
+/* Test is ranked at the end alone; valid is there before. */
+static void print_unfinished(const struct show *s, struct buf *out)
+{
+	static const char *const columns[] = { "method",     "seed",	   "round",    "best round",
+					       "best valid", "last valid", "virtual s" };
+	size_t rows = 0;
+	struct table t;
+
+	table_init(&t, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		table_add(&t, "%s", columns[i]);
+	for (size_t i = 0; i < s->x->n * s->x->n_seeds; i++) {
+		const struct exp_variant *v = &s->x->at[i / s->x->n_seeds];
+		uint64_t seed = s->x->seeds[i % s->x->n_seeds];
+		json_t *head = s->record[i] != NULL || v->processes
+				       ? NULL
+				       : experiment_under_way(s->x, v, s->out, seed);
+
+		if (head != NULL && json_array_size(json_object_get(head, "curve")) > 0) {
+			add_unfinished(&t, v, seed, head);
+			rows++;
+		}
+		json_decref(head);
+	}
+	if (rows > 0) {
+		buf_printf(out, "\n## Under way: MRR on valid so far\n\n");
+		table_print(&t, out);
+	}
 	table_release(&t);
 }
 
@@ -1010,10 +1112,12 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	print_quality(s, &text);
 	if (drawn)
 		buf_printf(&text, "\n![valid MRR by round, first seed](curves.svg)\n");
+	print_unfinished(s, &text);
 	print_agents(s, &text);
 	print_forgotten(s, &text);
 	print_costs(s, &text);
 	print_times(s, &text);
+	print_named(notes, s, &text);
 	print_settings(s, &text);
 	if (rc == 0)
 		rc = write_file(out, "report.md", &text, e);

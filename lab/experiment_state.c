@@ -232,10 +232,10 @@ static void take_heads_of_agents(struct run *r, const json_t *all)
 static void take_head(struct run *r, const json_t *head)
 {
 	r->done = (uint32_t)count_of(head, "done");
-	r->over = json_is_true(json_object_get(head, "over"));
 	r->best = json_number_value(json_object_get(head, "best"));
 	r->best_round = (uint32_t)count_of(head, "best_round");
 	r->worse = (uint32_t)count_of(head, "worse");
+	r->over = r->done == r->v->rounds || (r->v->patience > 0 && r->worse >= r->v->patience);
 	r->best_shared = json_number_value(json_object_get(head, "best_shared"));
 	for (size_t k = 0; k < TAUGHT; k++)
 		r->teaching[k] = (uint32_t)json_integer_value(
@@ -251,17 +251,22 @@ static void take_head(struct run *r, const json_t *head)
 	r->before_cpu_s = json_number_value(json_object_get(head, "cpu_seconds"));
 }
 
-bool experiment_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head)
+static bool is_of_data_and_seed(const struct run *r, const json_t *head)
 {
 	const char *data = json_string_value(json_object_get(head, "data_digest"));
 
 	return data != NULL && strcmp(data, r->x->digest) == 0 &&
-	       count_of(head, "seed") == (json_int_t)r->seed && experiment_is_of_now(r->x, v, head);
+	       count_of(head, "seed") == (json_int_t)r->seed;
+}
+
+bool experiment_is_head_of(const struct run *r, const struct exp_variant *v, const json_t *head)
+{
+	return is_of_data_and_seed(r, head) && experiment_is_of_now(r->x, v, head);
 }
 
 static bool is_ours(const struct run *r, const struct exp_variant *v, const json_t *head)
 {
-	return experiment_is_head_of(r, v, head) &&
+	return is_of_data_and_seed(r, head) && experiment_goes_on_from(r->x, v, head) &&
 	       json_array_size(json_object_get(head, "agents")) == r->n &&
 	       json_is_array(json_object_get(head, "curve"));
 }
@@ -306,16 +311,16 @@ static json_t *head_on_disk(const struct exp_variant *v, const char *out, uint64
 	return head;
 }
 
-bool experiment_is_under_way(const struct experiment *x, const struct exp_variant *v,
-			     const char *out, uint64_t seed, uint32_t *round)
+json_t *experiment_under_way(const struct experiment *x, const struct exp_variant *v,
+			     const char *out, uint64_t seed)
 {
 	json_t *head = head_on_disk(v, out, seed);
-	bool is = head != NULL && count_of(head, "seed") == (json_int_t)seed &&
-		  experiment_is_of_now(x, v, head);
 
-	*round = is ? (uint32_t)count_of(head, "done") : 0;
+	if (head != NULL && count_of(head, "seed") == (json_int_t)seed &&
+	    (v->processes ? experiment_is_of_now(x, v, head) : experiment_goes_on_from(x, v, head)))
+		return head;
 	json_decref(head);
-	return is;
+	return NULL;
 }
 
 int experiment_take_up(struct run *r, struct err *e)
@@ -348,7 +353,8 @@ int experiment_take_best(struct run *r, const struct exp_variant *from, struct e
 	bool found;
 
 	(void)open_state(r, from, &s, &found);
-	if (!found || !json_is_true(json_object_get(s.head, "over"))) {
+	if (!found || !json_is_true(json_object_get(s.head, "over")) ||
+	    !experiment_is_of_now(r->x, from, s.head)) {
 		if (found)
 			saved_close(&s);
 		return err_set(e, ERR_NOTFOUND,

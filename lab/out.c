@@ -24,7 +24,7 @@ void lab_note(const struct lab_out *notes, const char *fmt, ...)
 
 /* ---- progress ---- */
 
-enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR = 30 };
+enum { PATIENCE_MS = 1000, REDRAW_MS = 100, LINE_MS = 30000, BAR = 30 };
 
 static uint64_t now_ms(void)
 {
@@ -52,22 +52,39 @@ static void draw_bar(const char *label, double part, uint64_t since_ms)
 		fprintf(stderr, " %.0fs left", left_s);
 }
 
+/* On a terminal; else as a line of its own. */
+static bool is_worth_drawing(const struct progress *p, uint64_t now, bool terminal)
+{
+	uint64_t last_ms = p->drawn_ms > 0 ? p->drawn_ms : p->begun_ms;
+
+	if (p->notes->quiet)
+		return false;
+	if (!terminal)
+		return p->lines && now - last_ms >= LINE_MS;
+	return now - p->begun_ms >= PATIENCE_MS && now - p->drawn_ms >= REDRAW_MS;
+}
+
 void lab_progress_at(struct progress *p, double part, const char *fmt, ...)
 {
+	bool terminal = isatty(STDERR_FILENO);
 	uint64_t now = now_ms();
 	va_list ap;
 
-	if (p->notes->quiet || now - p->begun_ms < PATIENCE_MS || now - p->drawn_ms < REDRAW_MS ||
-	    !isatty(STDERR_FILENO))
+	if (!is_worth_drawing(p, now, terminal))
 		return;
 	part = part < 0 ? 0 : part > 1 ? 1 : part;
 	p->drawn_ms = now;
-	p->shown = true;
-	draw_bar(p->label, part, now - p->begun_ms);
-	fputs("  ", stderr);
+	p->shown = terminal;
+	if (terminal)
+		draw_bar(p->label, part, now - p->begun_ms);
+	else
+		fprintf(stderr, "%s: %.0f %%, %.0f s", p->label, 100 * part,
+			(double)(now - p->begun_ms) / 1000);
+	fputs(terminal ? "  " : ", ", stderr);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
+	fputs(terminal ? "" : "\n", stderr);
 	fflush(stderr);
 }
 

@@ -17,9 +17,11 @@ struct progress {
 	const char *label;
 	uint64_t begun_ms, drawn_ms;
 	bool shown;
+	bool lines; /* set by who begins it: where stderr is no terminal, a line now and then */
 };
 
-/* Nothing is drawn during the first second, nor when stderr is no terminal. */
+/* Nothing is drawn during the first second.  When stderr is no terminal nothing is, or a line each
+ * half a minute (lines). */
 struct progress lab_progress_begin(const struct lab_out *notes, const char *label);
 void lab_progress_at(struct progress *p, double part, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -121,6 +121,15 @@ ok 'they go on' says 0 'fedlu, seed 1: goes on after round 2' experiment "$work/
 ok 'a report of what has begun' exits 0 -q experiment "$work/moved.yaml" -o "$work/part" --show
 ok 'says how far it is' grep -q '^| \*\*fedlu\*\* .*| under way, round 4 |' "$work/part/report.md"
 ok 'each that has begun' test "$(grep -c '^| \*\*.* under way, round [24] |' "$work/part/report.md")" -ge 6
+ok 'and how good' python3 - "$work/part/report.md" "$work/whole/runs" <<'PY'
+import json, sys
+at = [l.split("|")[1:-1] for l in open(sys.argv[1]).read().split("## Under way")[1].split("\n## ")[0].splitlines() if l[:1] == "|"]
+rows = {r[0].strip(): [x.strip() for x in r[1:]] for r in at[2:]}
+curve = json.load(open(sys.argv[2] + "/fede-seed1.json"))["curve"][:2]
+best = max(c["valid_mrr"] for c in curve)
+sys.exit(len(rows) < 6 or rows["fede"][:2] != ["1", "4 of 6"] or
+	 rows["fede"][3:5] != ["%.4f" % best, "%.4f" % curve[-1]["valid_mrr"]])
+PY
 ok 'to the end' says 0 'fedlu, seed 1: goes on after round 4' experiment "$work/moved.yaml" -o "$work/part" --seed 1
 for v in single collective fede hosted masked fedlu; do
 	ok "$v: as if uninterrupted" same "$work/whole/runs/$v-seed1.json" "$work/part/runs/$v-seed1.json"
@@ -231,6 +240,37 @@ single, fedep, fede = ([a["tables"] for a in json.load(open(f"{sys.argv[1]}/{v}-
 		       for v in ("single", "fedep", "fede"))
 sys.exit(fedep != single or any(a == b for a, b in zip(fede, single)))
 PY
+
+# ---- another number of rounds ----
+run -q experiment "$work/x.yaml" -o "$work/more" --only fede --only collective --seed 1 --rounds 2
+ok 'fewer rounds' python3 - "$work/more/runs/fede-seed1.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+sys.exit([c["round"] for c in r["curve"]] != [2] or r["settings"]["rounds"] != 2)
+PY
+ok 'more go on from there' says 0 'fede, seed 1: goes on after round 2' experiment "$work/x.yaml" -o "$work/more" \
+	--only fede --only collective --seed 1 --rounds 6
+run -q experiment "$work/x.yaml" -o "$work/direct" --only fede --only collective --seed 1 --rounds 6
+for v in fede collective; do
+	ok "$v: as if there had been so many from the start" same "$work/direct/runs/$v-seed1.json" "$work/more/runs/$v-seed1.json"
+done
+ok 'the file decides without it' says 0 'begins anew' experiment "$work/x.yaml" -o "$work/more" --only fede --seed 1
+ok 'and then nothing is kept' test ! -e "$work/more/runs/fede-seed1.state"
+
+# ---- names ----
+mkdir "$work/names"
+for a in 0 1 2; do
+	cut -f 1 "$work/data/$a/train.tsv" | sort -u | head -20 | sed 's/.*/&\tshared-&/' >"$work/names/$a.tsv"
+done
+printf 'nothing\tshared-nothing\n' >>"$work/names/1.tsv"
+cut -f 1 "$work/data/2/train.tsv" | sort -u | sed -n '40p;41p' | paste - - >>"$work/names/2.tsv"
+sed 's/data: data/data: data, names: names/' "$work/x.yaml" >"$work/named.yaml"
+ok 'names that are lost are told' says 0 '1: 1 of 21 lines of names are of nothing in its graph' \
+	experiment "$work/named.yaml" -o "$work/named" --only fede --seed 1
+ok 'of two things with one name, too' grep -q "2: 1 shared names are also another entity's own" "$err"
+ok 'and in the report' grep -Eq '^\| +1 +\| +20 \| +[0-9]+ \| +1 \| +0 \|' "$work/named/report.md"
+sed -n 1p "$work/data/0/train.tsv" | awk '{print $1 "\tx"; print $3 "\tx"}' >"$work/names/0.tsv"
+ok 'all conflicts are told' says 4 "names/0.tsv: 1 in conflict" experiment "$work/named.yaml" -o "$work/named2" --only fede --seed 1
 
 # ---- forgetting ----
 cat >"$work/u.yaml" <<'YAML'
