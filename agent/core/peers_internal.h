@@ -193,8 +193,11 @@ void peer_choice_in_vain(struct agent_core *c);	   /* a session as host has come
 
 /* Links at the start: to all partners, or to as many as federation.links. */
 void peers_links_start(struct agent_core *c);
-/* Where there are more partners than that: one link goes, another partner has its turn. */
+/* Where there are more partners than that: links to those with which nothing is shared go, else one
+ * does, and others have their turn. */
 void peers_links_turn(struct agent_core *c);
+/* The same where all that are there are of no use; false: some are, or there is nobody else. */
+bool peers_links_search(struct agent_core *c);
 void peer_link_anew(struct agent_core *c, struct peer *p); /* it goes, and comes again if kept */
 
 /* ---- peers.c ---- */

@@ -153,12 +153,24 @@ void peers_links_start(struct agent_core *c)
 	keep_more(c);
 }
 
+static void let_useless_go(struct agent_core *c)
+{
+	struct peer *of[AGENT_PEERS_MAX];
+	size_t n = links_idle(c, of);
+
+	for (size_t i = 0; i < n; i++)
+		if (known_useless(of[i]))
+			let_link_go(c, of[i]);
+}
+
 void peers_links_turn(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX];
 	size_t most = links_most(c), n = not_kept(c, of);
 	struct peer *next = peer_choose(c, of, n); /* before: another one than those that go */
 
+	if (next != NULL && !known_useless(next))
+		let_useless_go(c);
 	for (size_t kept = count_kept(c) + (next != NULL); kept > most; kept--) {
 		n = links_idle(c, of);
 		if (n == 0)
@@ -168,6 +180,22 @@ void peers_links_turn(struct agent_core *c)
 	if (next != NULL)
 		keep_link(c, next);
 	keep_more(c);
+}
+
+bool peers_links_search(struct agent_core *c)
+{
+	struct peer *of[AGENT_PEERS_MAX];
+
+	if (not_kept(c, of) == 0 || known_useless(of[0]))
+		return false;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct peer *p = c->peers[i];
+
+		if (p->linked ? !known_useless(p) : p->kept && is_dialled(p))
+			return false;
+	}
+	peers_links_turn(c);
+	return true;
 }
 
 /* ---- HELLO ---- */

@@ -291,6 +291,35 @@ static void test_links_turn_when_it_wakes(void **state)
 	table_release(&t);
 }
 
+/* Nothing is shared with the only one that has a link: the other is looked for before it sleeps. */
+static void test_links_of_no_use(void **state)
+{
+	struct table t;
+	size_t with;
+
+	(void)state;
+	begin_with_links(&t, 11, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	with = t.agent[HOST].keeps[FIRST] ? FIRST : SECOND;
+	t.agent[with].config.federation.share = CONFIG_SHARE_RELATIONS;
+	t.agent[HOST].config.federation.share = CONFIG_SHARE_ENTITIES;
+	for (size_t i = 0; i < 2; i++)
+		peer_names_version(t.agent[i == 0 ? HOST : with].core,
+				   table_peer(&t, i == 0 ? HOST : with, i == 0 ? with : HOST));
+	table_link(&t, HOST, with, true);
+	table_run(&t, t.now_ms + 3000, 10000);
+	assert_true(table_peer(&t, HOST, with)->aligned);
+	assert_int_equal(table_peer(&t, HOST, with)->n_slots, 0);
+	assert_int_equal(kept(&t), 1);
+	assert_false(t.agent[HOST].keeps[with]);
+	/* ... and if that is no better, it rests */
+	table_peer(&t, HOST, FIRST)->unusable = table_peer(&t, HOST, SECOND)->unusable = true;
+	table_peer(&t, HOST, FIRST)->aligned = table_peer(&t, HOST, SECOND)->aligned = true;
+	assert_false(peers_links_search(host(&t)));
+	table_release(&t);
+}
+
 /* An owner who adds a partner wants it tried. */
 static void test_links_that_must_be(void **state)
 {
@@ -329,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_who_comes_is_heard),
 		cmocka_unit_test(test_links_turn),
 		cmocka_unit_test(test_links_turn_when_it_wakes),
+		cmocka_unit_test(test_links_of_no_use),
 		cmocka_unit_test(test_links_that_must_be),
 	};
 

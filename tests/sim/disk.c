@@ -10,6 +10,10 @@ void disk_release(struct disk *d)
 {
 	for (size_t i = 0; i < d->n_alignments; i++)
 		free(d->alignments[i].slots);
+	free(d->peers);
+	free(d->queue);
+	free(d->alignments);
+	free(d->intersections);
 	free(d->sessions);
 	free(d->entries);
 	for (size_t i = 0; i < d->n_meta; i++)
@@ -40,6 +44,11 @@ void disk_copy(struct disk *to, const struct disk *from)
 	disk_release(to);
 	*to = *from;
 	to->real = NULL;
+	to->peers = copy(from->peers, from->n_peers * sizeof(*from->peers));
+	to->queue = copy(from->queue, from->n_queue * sizeof(*from->queue));
+	to->alignments = copy(from->alignments, from->n_alignments * sizeof(*from->alignments));
+	to->intersections =
+		copy(from->intersections, from->n_intersections * sizeof(*from->intersections));
 	to->sessions = copy(from->sessions, from->n_sessions * sizeof(*from->sessions));
 	to->entries = copy(from->entries, from->n_entries * sizeof(*from->entries));
 	for (size_t i = 0; i < from->n_alignments; i++)
@@ -60,7 +69,7 @@ static void put_signal(struct disk *d, const struct store_signal *s)
 	for (size_t i = 0; i < d->n_queue; i++)
 		if (memcmp(d->queue[i].peer, s->peer, 32) == 0)
 			return;
-	assert(d->n_queue < DISK_PEERS);
+	d->queue = mem_resize(d->queue, d->n_queue + 1, sizeof(*d->queue));
 	d->queue[d->n_queue++] = *s;
 }
 
@@ -81,8 +90,8 @@ static void put_peer(struct disk *d, const struct store_peer *p)
 
 	while (i < d->n_peers && memcmp(d->peers[i].key, p->key, 32) != 0)
 		i++;
-	assert(i < DISK_PEERS);
-	d->n_peers += i == d->n_peers;
+	if (i == d->n_peers)
+		d->peers = mem_resize(d->peers, ++d->n_peers, sizeof(*d->peers));
 	d->peers[i] = *p;
 }
 
@@ -111,9 +120,9 @@ static void put_alignment(struct disk *d, const struct store_alignment *a)
 
 	while (i < d->n_alignments && memcmp(d->alignments[i].peer, a->peer, 32) != 0)
 		i++;
-	assert(i < DISK_PEERS);
 	if (i == d->n_alignments)
-		d->n_alignments++;
+		d->alignments =
+			mem_resize(d->alignments, ++d->n_alignments, sizeof(*d->alignments));
 	else
 		free(d->alignments[i].slots);
 	d->alignments[i] = *a;
@@ -210,8 +219,9 @@ static void put_intersection(struct disk *d, const struct store_intersection *x)
 
 	while (i < d->n_intersections && memcmp(d->intersections[i].peer, x->peer, 32) != 0)
 		i++;
-	assert(i < DISK_PEERS);
-	d->n_intersections += i == d->n_intersections;
+	if (i == d->n_intersections)
+		d->intersections = mem_resize(d->intersections, ++d->n_intersections,
+					      sizeof(*d->intersections));
 	d->intersections[i] = *x;
 }
 

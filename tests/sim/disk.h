@@ -6,18 +6,16 @@
 #include "graph/graph.h"
 #include "store/store.h"
 
-enum { DISK_PEERS = 32 };
-
 struct disk {
-	struct store_peer peers[DISK_PEERS];
+	struct store_peer *peers;
 	size_t n_peers;
-	struct store_signal queue[DISK_PEERS];
+	struct store_signal *queue;
 	size_t n_queue;
 	struct store_session *sessions;
 	size_t n_sessions;
-	struct store_alignment alignments[DISK_PEERS];
+	struct store_alignment *alignments;
 	size_t n_alignments;
-	struct store_intersection intersections[DISK_PEERS];
+	struct store_intersection *intersections;
 	size_t n_intersections;
 	struct ledger_signed *entries; /* of all pairs, as written */
 	size_t n_entries;

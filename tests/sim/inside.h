@@ -19,6 +19,7 @@
 #include "tests/sim/disk.h"
 #include "tests/sim/sim.h"
 
+enum { SIM_NOBODY = SIM_CROWD_MAX, KEYS_MAX = 4096 };
 enum { ARCHIVE = 12, JOBS_MAX = 16, COMMITS_MAX = 256, ENTITIES = 12, RELATIONS = 3 };
 
 enum what {
@@ -113,13 +114,14 @@ struct node {
 	uint64_t commit_ms;	 /* when the last one is due */
 	struct agent_job *jobs[JOBS_MAX];
 	size_t n_jobs;
-	uint64_t timer[AGENT_TIMERS];			   /* epoch */
-	bool keeps[SIM_AGENTS_MAX], lists[SIM_AGENTS_MAX]; /* links; what its owner has said */
-	uint64_t effects;				   /* that strangers must not cause */
-	uint64_t effects_before;			   /* the event that is under way */
+	uint64_t timer[AGENT_TIMERS]; /* epoch */
+	bool *keeps, *lists;	      /* [n] others: links; what its owner has said */
+	uint64_t effects;	      /* that strangers must not cause */
+	uint64_t effects_before;      /* the event that is under way */
 	/* for the checks */
 	double best_seen;
-	struct frame frame_seen; /* of this life */
+	size_t checked_entries, checked_sessions; /* of a crowd */
+	struct frame frame_seen;		  /* of this life */
 	uint32_t moves_seen;
 	struct sim_framed *framed; /* of all lives */
 	size_t n_framed;
@@ -150,9 +152,10 @@ struct sim {
 	bool faults;
 	struct event *heap;
 	size_t n_heap, cap_heap;
-	struct node node[SIM_AGENTS_MAX];
+	struct node *node;
 	size_t n;
-	struct link link[SIM_AGENTS_MAX][SIM_AGENTS_MAX];
+	uint16_t by_key[KEYS_MAX], by_sign[KEYS_MAX]; /* hashed: a node, and 1; 0: none */
+	struct link **link;			      /* [n * n], made where they are asked for */
 	struct released *released;
 	size_t n_released;
 	uint64_t odd_replays; /* what no link like TCP's does: may break a session */
@@ -170,12 +173,15 @@ struct sim {
 
 /* sim.c */
 void sim_at(struct sim *s, uint64_t delay_ms, struct event e);
+double sim_cpu_s(const struct sim *s); /* of this process; 0 where it is not asked for */
 bool sim_frozen(const struct node *n);
 void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool sim_chance(struct sim *s, uint32_t in_10000); /* false when faults are off */
 void node_event(struct node *n, struct agent_event *e);
-size_t node_by_key(const struct sim *s, const uint8_t key[32]); /* SIM_AGENTS_MAX: nobody */
+void sim_know_keys(struct sim *s);				  /* of all nodes, for these: */
+size_t node_by_key(const struct sim *s, const uint8_t key[32]);	  /* SIM_NOBODY */
+size_t node_by_sign(const struct sim *s, const uint8_t sign[32]); /* the same, by Ed25519 key */
 
 /* links.c */
 struct link *link_of(struct sim *s, size_t a, size_t b);
@@ -195,6 +201,7 @@ void shell_drop(struct node *n, bool some_reach_disk); /* at a crash */
 
 /* world.c */
 void world_make(struct sim *s);
+bool world_lists(const struct sim *s, size_t a, size_t b); /* as their owners want it */
 void world_release(struct node *n);
 
 /* check.c */
@@ -204,6 +211,7 @@ void check_all(struct sim *s);
 void check_node(struct node *n);
 void check_restart(struct node *n);
 void check_quiet(struct sim *s);
+bool sim_crowd(const struct sim *s); /* too many to look at all after each event */
 
 /* frames.c */
 void sim_frames_settings(struct sim *s, const struct node *n, struct config *c);

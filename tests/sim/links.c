@@ -7,7 +7,11 @@
 
 struct link *link_of(struct sim *s, size_t a, size_t b)
 {
-	return a < b ? &s->link[a][b] : &s->link[b][a];
+	struct link **l = &s->link[a < b ? a * s->n + b : b * s->n + a];
+
+	if (*l == NULL)
+		*l = mem_array(1, sizeof(**l));
+	return *l;
 }
 
 int link_side(size_t self, size_t other)
@@ -72,6 +76,7 @@ static void dialled(struct sim *s, size_t a, size_t b)
 		return;
 	}
 	l->up = true;
+	s->report->links_up++;
 	l->epoch++;
 	l->silent[0] = l->silent[1] = l->busy[0] = l->busy[1] = false;
 	for (int side = 0; side < 2; side++) {
@@ -201,6 +206,8 @@ int net_link_send(struct sim *s, size_t from, size_t to, const uint8_t *bytes, s
 		return 0; /* lost: nobody knows yet */
 	if (full(s, l, side, from, to))
 		return ERR_BUSY;
+	s->report->messages++;
+	s->report->bytes += n;
 	if (sim_chance(s, 1500))
 		keep_old(s, l, side, to, bytes, n);
 	if (forge(s, from, bytes, n, &forged)) {
@@ -281,11 +288,17 @@ void link_event(struct sim *s, struct event *e)
 	}
 }
 
+static void link_free(struct link *l)
+{
+	for (int side = 0; l != NULL && side < 2; side++)
+		for (size_t k = 0; k < l->n_old[side]; k++)
+			free(l->old[side][k].bytes);
+	free(l);
+}
+
 void links_release(struct sim *s)
 {
-	for (size_t a = 0; a < s->n; a++)
-		for (size_t b = a + 1; b < s->n; b++)
-			for (int side = 0; side < 2; side++)
-				for (size_t k = 0; k < s->link[a][b].n_old[side]; k++)
-					free(s->link[a][b].old[side][k].bytes);
+	for (size_t i = 0; i < s->n * s->n; i++)
+		link_free(s->link[i]);
+	free(s->link);
 }

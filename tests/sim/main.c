@@ -12,11 +12,13 @@ static void usage(void)
 	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--restores]\n"
 	       "    [--backup MS --put-back MS] [--ppat] "
 	       "[--procrustes]\n"
-	       "    [--map] [--noisy] [--roles] [--world 0..4] [--plant 0..%d] [--store] [--learn] "
+	       "    [--map] [--noisy] [--roles] [--world 0..5] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
 	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n"
-	       "    [--sessions N] [--frames]\n",
-	       SIM_SHUTS_OUT);
+	       "    [--sessions N] [--frames]\n"
+	       "    [--partners N --links N] [--lists N] [--timed]\n"
+	       "more than %d agents, at most %d: --calm, and not --rounds-mode\n",
+	       SIM_SHUTS_OUT, SIM_AGENTS_MAX, SIM_CROWD_MAX);
 	exit(2);
 }
 
@@ -48,6 +50,17 @@ static void tell_of_rounds(const struct sim_report *r)
 	       (unsigned long long)r->replays, (unsigned long long)r->freezes);
 }
 
+static void tell_of_work(const struct sim_report *r, size_t agents)
+{
+	double n = (double)agents;
+
+	printf("an agent: %.0f messages, %.0f bytes, %.1f links, %.1f sessions, %.1f "
+	       "intersections, %.1f rounds, %.4f s of processor time, score %.4f\n",
+	       (double)r->messages / n, (double)r->bytes / n, (double)r->links_up * 2 / n,
+	       (double)r->sessions / n, (double)r->intersections / n, (double)r->rounds / n,
+	       r->cpu_s / n, r->score);
+}
+
 static int run(struct sim_options *o, uint64_t seeds)
 {
 	int failed = 0;
@@ -73,6 +86,8 @@ static int run(struct sim_options *o, uint64_t seeds)
 			       (unsigned long long)r.cuts, (unsigned long long)r.replays,
 			       (unsigned long long)r.extended, r.most_sessions,
 			       (unsigned long long)r.beside);
+		if (!r.failed && !o->fed && seeds == 1)
+			tell_of_work(&r, o->agents);
 	}
 	printf("%d of %llu seeds failed\n", failed, (unsigned long long)seeds);
 	return failed ? 1 : 0;
@@ -130,12 +145,22 @@ int main(int argc, char **argv)
 			o.rounds = (uint32_t)number(&i, argc, argv);
 		else if (strcmp(argv[i], "--sessions") == 0)
 			o.sessions = (uint32_t)number(&i, argc, argv);
+		else if (strcmp(argv[i], "--lists") == 0)
+			o.lists = number(&i, argc, argv);
+		else if (strcmp(argv[i], "--partners") == 0)
+			o.partners = (uint32_t)number(&i, argc, argv), o.few = true;
+		else if (strcmp(argv[i], "--links") == 0)
+			o.links = (uint32_t)number(&i, argc, argv), o.few = true;
+		else if (strcmp(argv[i], "--timed") == 0)
+			o.timed = true;
 		else if (strcmp(argv[i], "--verbose") == 0)
 			o.verbose = true;
 		else
 			usage();
 	}
-	if (o.agents < 2 || o.agents > SIM_AGENTS_MAX || sodium_init() < 0)
+	if (o.agents < 2 || o.agents > SIM_CROWD_MAX || sodium_init() < 0)
+		usage();
+	if (o.agents > SIM_AGENTS_MAX && (!o.calm || o.fed || o.plant != SIM_HONEST))
 		usage();
 	log_set_level(LOG_ERROR);
 	return run(&o, seeds);

@@ -230,7 +230,7 @@ static size_t host_of(const struct sim *s)
 {
 	const struct fed_settings *f = settings_of(s);
 
-	return f->topology == FED_HOSTED ? node_by_key(s, f->host) : SIM_AGENTS_MAX;
+	return f->topology == FED_HOSTED ? node_by_key(s, f->host) : SIM_NOBODY;
 }
 
 /* Of what the method moves, by name: what has none of its own is in no alignment. */

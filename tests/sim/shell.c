@@ -16,10 +16,11 @@ static bool here(const struct node *n)
 
 static void note(struct node *n)
 {
-	struct sim_agent_report *r = &n->sim->report->agent[n->at];
+	struct sim_agent_report *r = n->sim->report->agent;
 
-	if (n->effects > SIM_EFFECTS_NOTED)
+	if (n->effects > SIM_EFFECTS_NOTED || n->at >= SIM_AGENTS_MAX)
 		return;
+	r += n->at;
 	r->first[n->effects - 1] = n->effects == n->effects_before + 1;
 	r->before[n->effects - 1] = r->behind[n->effects - 1] = n->n_commits > 0;
 }
@@ -49,7 +50,7 @@ static int io_send(void *ctx, const uint8_t peer[32], const uint8_t *bytes, size
 	struct buf forged = { 0 };
 	int status;
 
-	if (!happens(n) || to == SIM_AGENTS_MAX)
+	if (!happens(n) || to == SIM_NOBODY)
 		return 0;
 	if (n->sim->o.fed && sim_rounds_forge(n, to, bytes, len, &forged)) {
 		bytes = forged.base;
@@ -75,7 +76,7 @@ static void io_commit(void *ctx, struct store_batch *batch, uint64_t ticket)
 	sim_frames_asked(n);
 	if (s->o.fed)
 		sim_rounds_asked(n, batch);
-	if (n->effects <= SIM_EFFECTS_NOTED)
+	if (n->effects <= SIM_EFFECTS_NOTED && n->at < SIM_AGENTS_MAX)
 		s->report->agent[n->at].behind[n->effects - 1] = true;
 	assert(n->n_commits < COMMITS_MAX);
 	n->commits[n->n_commits] = (struct commit){ .ticket = ticket };
@@ -201,11 +202,14 @@ static void forget_job(struct node *n, const struct agent_job *job)
 void shell_job_due(struct node *n, struct agent_job *job)
 {
 	struct agent_event e = { .kind = AGENT_EVENT_JOB_DONE, .job = job };
+	double before_s;
 
 	forget_job(n, job);
 	if (n->sim->o.fed)
 		sim_rounds_before_job(n);
+	before_s = sim_cpu_s(n->sim);
 	job->status = atomic_load(&job->cancel) ? ERR_CANCELED : job->run(job);
+	n->sim->report->cpu_s += sim_cpu_s(n->sim) - before_s;
 	node_event(n, &e);
 	if (n->sim->o.plant == SIM_LOST_BACKTRACK && n->scribble && n->alive && !n->n_jobs)
 		n->scribble->ent[0] += 1.0F;
@@ -245,7 +249,7 @@ static void io_connect(void *ctx, const uint8_t peer[32], const char *address)
 	size_t to = node_by_key(n->sim, peer);
 
 	(void)address;
-	if (!happens(n) || to == SIM_AGENTS_MAX)
+	if (!happens(n) || to == SIM_NOBODY)
 		return;
 	n->keeps[to] = true;
 	net_link_dial(n->sim, n->at, to);
@@ -256,7 +260,7 @@ static void io_disconnect(void *ctx, const uint8_t peer[32])
 	struct node *n = ctx;
 	size_t to = node_by_key(n->sim, peer);
 
-	if (n->doomed || n->muted || to == SIM_AGENTS_MAX)
+	if (n->doomed || n->muted || to == SIM_NOBODY)
 		return;
 	n->keeps[to] = false;
 	link_cut(n->sim, n->at, to, true);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/core/core_internal.h"
 #include "agent/core/peers_internal.h"
@@ -118,13 +119,43 @@ bool sim_frozen(const struct node *n)
 	return n->alive && n->sim->now_ms < n->frozen_until_ms;
 }
 
+/* Keys are hashes, or like them. */
+static size_t place_of(const uint8_t key[32])
+{
+	return ((size_t)key[0] | (size_t)key[1] << 8) % KEYS_MAX;
+}
+
 size_t node_by_key(const struct sim *s, const uint8_t key[32])
 {
-	size_t i = 0;
+	for (size_t i = place_of(key); s->by_key[i] != 0; i = (i + 1) % KEYS_MAX)
+		if (memcmp(s->node[s->by_key[i] - 1].key, key, 32) == 0)
+			return s->by_key[i] - 1U;
+	return SIM_NOBODY;
+}
 
-	while (i < s->n && memcmp(s->node[i].key, key, 32) != 0)
-		i++;
-	return i < s->n ? i : SIM_AGENTS_MAX;
+size_t node_by_sign(const struct sim *s, const uint8_t sign[32])
+{
+	for (size_t i = place_of(sign); s->by_sign[i] != 0; i = (i + 1) % KEYS_MAX)
+		if (memcmp(s->node[s->by_sign[i] - 1].sign_public, sign, 32) == 0)
+			return s->by_sign[i] - 1U;
+	return SIM_NOBODY;
+}
+
+static void put_key(uint16_t table[KEYS_MAX], const uint8_t key[32], size_t at)
+{
+	size_t i = place_of(key);
+
+	while (table[i] != 0)
+		i = (i + 1) % KEYS_MAX;
+	table[i] = (uint16_t)(at + 1);
+}
+
+void sim_know_keys(struct sim *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		put_key(s->by_key, s->node[i].key, i);
+		put_key(s->by_sign, s->node[i].sign_public, i);
+	}
 }
 
 static void crash(struct node *n)
@@ -149,15 +180,29 @@ static void crash(struct node *n)
 	       (struct event){ .what = EV_RESTART, .node = n->at });
 }
 
+double sim_cpu_s(const struct sim *s)
+{
+	struct timespec t;
+
+	if (!s->o.timed)
+		return 0;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 void node_event(struct node *n, struct agent_event *e)
 {
+	double before_s;
+
 	if (!n->alive || sim_frozen(n))
 		return;
 	e->now_ms = n->sim->now_ms;
 	e->wall_ms = (int64_t)(1700000000000 + n->sim->now_ms);
 	n->sim->current = n->at;
 	n->effects_before = n->effects;
+	before_s = sim_cpu_s(n->sim);
 	agent_core_event(n->core, e);
+	n->sim->report->cpu_s += sim_cpu_s(n->sim) - before_s;
 	n->started = true;
 	if (n->doomed)
 		crash(n);
@@ -249,7 +294,7 @@ static void partition(struct sim *s, bool apart)
 
 	for (size_t a = 0; a < s->n; a++) {
 		for (size_t b = a + 1; b < s->n; b++) {
-			struct link *l = &s->link[a][b];
+			struct link *l = link_of(s, a, b);
 
 			l->apart = apart && ((group >> a) & 1) != ((group >> b) & 1);
 			if (l->apart && l->up)
@@ -418,11 +463,11 @@ static void heal(struct sim *s)
 	partition(s, false);
 	for (size_t a = 0; a < s->n; a++)
 		for (size_t b = 0; b < s->n; b++)
-			if (a != b && !s->node[a].lists[b] && s->node[a].alive)
+			if (world_lists(s, a, b) && !s->node[a].lists[b] && s->node[a].alive)
 				revoke_or_add(s, a, b);
 	for (size_t a = 0; a < s->n; a++) {
 		for (size_t b = a + 1; b < s->n; b++) {
-			struct link *l = &s->link[a][b];
+			struct link *l = link_of(s, a, b);
 
 			if (l->silent[0] || l->silent[1]) /* keepalive has noticed */
 				link_cut(s, a, b, false);
@@ -529,7 +574,7 @@ static void restart(struct sim *s, struct node *n)
 {
 	birth(n);
 	for (size_t b = 0; !s->faults && b < s->n; b++)
-		if (b != n->at && !n->lists[b])
+		if (world_lists(s, n->at, b) && !n->lists[b])
 			revoke_or_add(s, n->at, b);
 }
 
@@ -622,10 +667,21 @@ static bool step_once(struct sim *s)
 		owner_resumes(s, &s->node[e.node]);
 	free(e.bytes);
 	check_all(s);
-	if (s->now_ms > s->faults_end_ms + PATIENCE_MS || s->report->events > EVENTS_MAX)
+	if (s->now_ms > s->faults_end_ms + PATIENCE_MS ||
+	    s->report->events > EVENTS_MAX * (1 + s->n / SIM_AGENTS_MAX))
 		sim_fail(s, "not quiet after %.0f s without faults",
 			 (double)(s->now_ms - s->faults_end_ms) / 1000.0);
 	return true;
+}
+
+static void report_sums(struct sim *s, const struct node *n)
+{
+	s->report->score += n->disk.best.valid_score / (double)s->n;
+	if (!n->alive)
+		return;
+	s->report->rounds += n->core->rounds;
+	for (size_t i = 0; i < n->core->n_peers; i++)
+		s->report->intersections += n->core->peers[i]->names.compared;
 }
 
 static void report(struct sim *s)
@@ -634,7 +690,9 @@ static void report(struct sim *s)
 	sim_rounds_count(s);
 	if (s->report->failed && s->o.fed)
 		sim_rounds_tell(s);
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++)
+		report_sums(s, &s->node[i]);
+	for (size_t i = 0; i < s->n && i < SIM_AGENTS_MAX; i++) {
 		struct sim_agent_report *r = &s->report->agent[i];
 		struct agent_status st;
 
@@ -669,6 +727,7 @@ static void release(struct sim *s)
 	while (s->n_heap > 0)
 		free(s->heap[--s->n_heap].bytes);
 	links_release(s);
+	free(s->node);
 	free(s->heap);
 	free(s->released);
 	sim_rounds_release(s);
@@ -683,6 +742,8 @@ void sim_run(const struct sim_options *o, struct sim_report *r)
 	s->o = *o;
 	s->report = r;
 	s->n = o->agents;
+	s->node = mem_array(s->n, sizeof(*s->node));
+	s->link = mem_array(s->n * s->n, sizeof(struct link *));
 	s->faults_end_ms = o->calm ? 0 : FAULTS_MS;
 	rng_seed(&s->rng, o->seed);
 	world_make(s);

@@ -16,7 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_AGENTS_MAX = 30, SIM_WHY_MAX = 600, SIM_EFFECTS_NOTED = 1024 };
+enum {
+	SIM_AGENTS_MAX = 30,  /* with faults, or in rounds */
+	SIM_CROWD_MAX = 1000, /* calm, in pairs */
+	SIM_WHY_MAX = 600,
+	SIM_EFFECTS_NOTED = 1024
+};
 
 enum sim_world {
 	SIM_MIXED, /* random overlaps */
@@ -24,6 +29,7 @@ enum sim_world {
 	SIM_ALIAS, /* all names different, equal through alias tables */
 	SIM_NONE,  /* nothing in common */
 	SIM_ONE,   /* one entity in common */
+	SIM_SMALL, /* a small world: each shares with its neighbours, a few with others far off */
 };
 
 /* Faults planted in the simulated shell, to see that the checks can fail. */
@@ -84,9 +90,14 @@ struct sim_options {
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
+	bool timed;	   /* processor time is measured: no two runs are alike */
 	uint32_t rounds;   /* each agent hosts so many; 0: drawn by seed.  fed: full rounds that the
 			    * story lasts once there are no faults; 0: two */
 	uint32_t sessions; /* that an agent may have at a time; 0: the default */
+	size_t lists;	   /* each lists so many others, the nearest first; 0: all, 255 at most */
+	/* federation.partners, federation.links, where `few` says so */
+	bool few;
+	uint32_t partners, links;
 	struct sim_crash once; /* one crash, here and nowhere else */
 };
 
@@ -133,7 +144,13 @@ struct sim_report {
 		accounts_exact,	    /* of rounds that nobody missed: equal to the number */
 		rows_cut;	    /* after rounds: shared, with all of their holders, or some */
 	double seconds;		    /* virtual */
-	struct sim_agent_report agent[SIM_AGENTS_MAX];
+	/* what all agents have had to do */
+	uint64_t messages, bytes, links_up; /* sent; links that came up */
+	uint64_t rounds;		    /* as hosts, and trained */
+	uint64_t intersections;
+	double cpu_s; /* processor time of their cores and jobs; where o.timed */
+	double score; /* mean of the best scores on valid */
+	struct sim_agent_report agent[SIM_AGENTS_MAX]; /* of the first ones */
 };
 
 /* Runs the whole story: faults for a while, then none until all is quiet. */

@@ -85,11 +85,29 @@ static int synthetic_evaluate(void *ctx, const struct kge_emb *work, struct agen
 static void add_name(struct graph_vocab *v, const char *prefix, size_t owner, unsigned k)
 {
 	char name[64];
-	int len = owner == SIM_AGENTS_MAX
-			  ? snprintf(name, sizeof(name), "%s-%u", prefix, k)
-			  : snprintf(name, sizeof(name), "%s-%zu-%u", prefix, owner, k);
+	int len = owner == SIM_NOBODY ? snprintf(name, sizeof(name), "%s-%u", prefix, k)
+				      : snprintf(name, sizeof(name), "%s-%zu-%u", prefix, owner, k);
 
 	graph_vocab_add(v, name, (size_t)len);
+}
+
+/* Of a ring of things, as far as it goes round: neighbours share three in four of theirs with the
+ * next, one in four with the third next; one in ten is anywhere on the ring. */
+static void add_ring_names(struct sim *s, struct node *n)
+{
+	enum { APART = ENTITIES / 4, FAR_ONE_IN = 10 };
+	uint32_t ring = (uint32_t)s->n * APART;
+
+	while (graph_vocab_count(n->graph->entities) < ENTITIES) {
+		uint32_t k = graph_vocab_count(n->graph->entities);
+		uint32_t at = rng_below(&s->rng, FAR_ONE_IN) == 0
+				      ? rng_below(&s->rng, ring)
+				      : ((uint32_t)n->at * APART + k) % ring;
+
+		add_name(n->graph->entities, "thing", SIM_NOBODY, at);
+	}
+	for (unsigned k = 0; k < RELATIONS; k++)
+		add_name(n->graph->relations, "rel", n->at, k);
 }
 
 /* A common item has a name without an owner in it. */
@@ -97,17 +115,21 @@ static void add_names(struct sim *s, struct node *n)
 {
 	unsigned chance = s->o.world == SIM_MIXED ? 30 + rng_below(&s->rng, 60) : 100;
 
+	if (s->o.world == SIM_SMALL) {
+		add_ring_names(s, n);
+		return;
+	}
 	for (unsigned k = 0; k < ENTITIES; k++) {
 		bool common = s->o.world == SIM_EQUAL || (s->o.world == SIM_ONE && k == 0) ||
 			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 100) < chance);
 
-		add_name(n->graph->entities, "thing", common ? SIM_AGENTS_MAX : n->at, k);
+		add_name(n->graph->entities, "thing", common ? SIM_NOBODY : n->at, k);
 	}
 	for (unsigned k = 0; k < RELATIONS; k++) {
 		bool common = s->o.world == SIM_EQUAL ||
 			      (s->o.world == SIM_MIXED && rng_below(&s->rng, 2));
 
-		add_name(n->graph->relations, "rel", common ? SIM_AGENTS_MAX : n->at, k);
+		add_name(n->graph->relations, "rel", common ? SIM_NOBODY : n->at, k);
 	}
 }
 
@@ -209,6 +231,10 @@ static void set_times(struct sim *s, struct config *c)
 	if (s->o.sessions != 0)
 		c->federation.sessions = s->o.sessions;
 	c->federation.gather_s = s->o.seed % 2 ? 0 : 2;
+	if (s->o.few) {
+		c->federation.few.partners = s->o.partners;
+		c->federation.few.links = s->o.links;
+	}
 }
 
 static void set_role(struct sim *s, const struct node *n, struct config *c)
@@ -261,9 +287,20 @@ static void keys(struct node *n)
 
 	memcpy(seed, &n->sim->o.seed, 8);
 	seed[31] = (uint8_t)n->at;
+	seed[30] = (uint8_t)(n->at >> 8);
 	crypto_sign_seed_keypair(n->sign_public, n->sign_secret, seed);
 	crypto_generichash(n->key, 32, seed, 32, NULL, 0);
 	crypto_generichash(n->lineage, 32, n->key, 32, NULL, 0);
+}
+
+bool world_lists(const struct sim *s, size_t a, size_t b)
+{
+	size_t apart = a < b ? b - a : a - b, most = s->o.lists;
+
+	if (most == 0 && s->n > AGENT_PEERS_MAX)
+		most = AGENT_PEERS_MAX - 1;
+	apart = apart < s->n - apart ? apart : s->n - apart;
+	return a != b && (most == 0 || apart <= most / 2);
 }
 
 static void list_each_other(struct sim *s)
@@ -274,7 +311,7 @@ static void list_each_other(struct sim *s)
 		for (size_t other = 0; other < s->n; other++) {
 			struct store_peer p = { .status = STORE_LISTED };
 
-			if (other == a)
+			if (!world_lists(s, a, other))
 				continue;
 			memcpy(p.key, s->node[other].key, 32);
 			memcpy(p.sign_key, s->node[other].sign_public, 32);
@@ -309,8 +346,11 @@ void world_make(struct sim *s)
 	for (size_t i = 0; i < s->n; i++) {
 		s->node[i].sim = s;
 		s->node[i].at = i;
+		s->node[i].keeps = mem_array(s->n, sizeof(bool));
+		s->node[i].lists = mem_array(s->n, sizeof(bool));
 		keys(&s->node[i]);
 	}
+	sim_know_keys(s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct node *n = &s->node[i];
 
@@ -334,7 +374,8 @@ void world_make(struct sim *s)
 	}
 	list_each_other(s);
 	s->items = graph_vocab_new();
-	sim_rounds_name_items(s);
+	if (!sim_crowd(s))
+		sim_rounds_name_items(s);
 }
 
 void world_release(struct node *n)
@@ -349,4 +390,6 @@ void world_release(struct node *n)
 	kge_emb_free(n->start);
 	kge_emb_free(n->target);
 	free(n->framed);
+	free(n->keeps);
+	free(n->lists);
 }
