@@ -39,7 +39,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             kind = None
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
-         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned"}
+         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "queries sample": "drawn"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -50,7 +50,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -142,6 +142,12 @@ PY
 ok 'they have won by their partners' gain
 all_rounds() { for i in 0 1 2; do "$fkge" -d "$work/rounds/try/a$i" rounds list -n 0 --json >"$out" && [ "$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["rounds"]))' "$out")" -ge 10 ] || return; done; }
 ok 'they had their rounds' all_rounds
+
+# ---- questions over several steps ----
+ok 'questions, as written' literally ward ward
+ok 'they are answered' grep -q '"name": "headache"\|"name": "fever"' "$out"
+ok 'questions are drawn, as written' literally drawn drawn
+ok 'of one graph and across three' [ "$(wc -l <"$work/drawn/questions.jsonl") $(wc -l <"$work/drawn/cross.jsonl")" = '200 100' ]
 
 # ---- alone, with files of the names that the block gives ----
 mkdir "$work/alone"
