@@ -218,6 +218,8 @@ static json_t *round_json(const struct report_parts *p, const struct agent_statu
 	}
 	if (r->compared && r->has_alone)
 		put_number(j, "valid_alone", r->alone_score);
+	if (r->weighed)
+		put_number(j, "weight", r->weight);
 	put_count(j, "members", r->members);
 	put_count(j, "items", r->items);
 	put_count(j, "answered", r->answered);

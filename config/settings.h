@@ -35,6 +35,8 @@ enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_
 /* The tables that a round of pairs without a better score leaves: those it has come to
  * (agent/core/latest.c), or the best as they were before (methods 3.1). */
 enum config_after { CONFIG_AFTER_KEEP, CONFIG_AFTER_BACK };
+/* How much of what partners bring is taken in (fed/weight.h). */
+enum config_weight { CONFIG_WEIGHT_VALID, CONFIG_WEIGHT_ALL };
 enum config_frame { CONFIG_FRAME_SESSION, CONFIG_FRAME_COMMON };
 /* One training for all partners that wait, or one after each. */
 enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
@@ -84,6 +86,7 @@ struct config_federation {
 	enum config_queue queue;
 	enum ppat_placement student;
 	enum config_after after;
+	enum config_weight weight;
 	enum config_frame frame;     /* axes on which rows travel */
 	uint32_t patience;	     /* keep: rounds without a better score; 0: never rests */
 	double aligned_share;	     /* part of the aligned rows that is used, (0, 1] */

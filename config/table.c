@@ -157,6 +157,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  WORDS("keep", "back"),
 	  "after a round of pairs without a better score; keep: go on from what it has come to, "
 	  "and serve that; back: restore the best tables and serve those, as the paper does" },
+	{ "federation", "weight", KEY_WORD, AT(federation.weight), "valid", 0, 0,
+	  WORDS("valid", "all"),
+	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
+	  "scores best; all: all of it, as the papers do; under train.dp always all" },
 	{ "federation", "frame", KEY_WORD, AT(federation.frame), "session", 0, 0,
 	  WORDS("session", "common"),
 	  "keep, procrustes, TransE: axes on which rows travel; session: rotated in secret, and "

@@ -75,6 +75,7 @@ struct exp_variant {
 	enum exp_keep keep;
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
 	enum fed_start start;
+	bool weigh; /* EXP_ROUNDS: each agent takes in as much as its valid says (fed/weight.h) */
 	bool retained; /* trained without what is to be forgotten */
 	struct exp_pace pace[EXPERIMENT_PACES_MAX];
 	size_t n_pace;

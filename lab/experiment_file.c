@@ -128,6 +128,7 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	static const char *const agents[] = { "simulated", "processes", NULL };
 	static const char *const starts[] = { "false", "true", "moved", NULL };
 	static const char *const switches[] = { "false", "true", NULL };
+	static const char *const weights[] = { "all", "valid", NULL };
 	int word = 0, rc;
 
 	if ((rc = read_counts(r, v, name, n)) != 1)
@@ -159,6 +160,11 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	if (strcmp(name, "retained") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->retained = word == 1;
+		return rc;
+	}
+	if (strcmp(name, "weight") == 0) {
+		rc = read_word(r, n, name, weights, &word);
+		v->weigh = word == 1;
 		return rc;
 	}
 	if (strcmp(name, "equal_start") == 0) {

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "fed/draw.h"
+#include "fed/weight.h"
 #include "kge/unlearn.h"
 #include "lab/experiment_run.h"
 #include "lab/report.h"
@@ -53,6 +54,7 @@ static void run_release(struct run *r)
 		kge_emb_free(c->emb);
 		kge_emb_free(c->validated);
 		kge_emb_free(c->best);
+		kge_emb_free(c->trained);
 		kge_emb_free(c->shared_validated);
 		kge_emb_free(c->shared_best);
 		graph_aliases_free(c->names);
@@ -125,6 +127,8 @@ static void make_tables(struct run *r, size_t i)
 	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
+	c->weight = 1;
+	c->trained = r->v->kind == EXP_ROUNDS && r->v->weigh ? kge_emb_copy(c->emb) : NULL;
 }
 
 /* ---- validation ---- */
@@ -394,6 +398,9 @@ static void trained(void *ctx, size_t agent, double loss)
 
 	r->loss += loss / (double)fed_draw_count(r->v->settings.fraction, r->n,
 						 r->v->settings.min_holders);
+	r->at[agent].has_trained = r->at[agent].trained != NULL;
+	if (r->at[agent].has_trained)
+		kge_emb_assign(r->at[agent].trained, r->at[agent].emb);
 	if (r->validating && scores_own(r))
 		experiment_evaluate(r, agent, r->at[agent].emb);
 }
@@ -496,6 +503,40 @@ static size_t gather_members(struct run *r)
 	return proposer;
 }
 
+struct weighing {
+	const struct run *run;
+	const struct graph *graph;
+};
+
+/* As an agent does (rounds.compare_limit). */
+static int score_weighed(void *ctx, const struct kge_emb *m, double *score)
+{
+	const struct weighing *w = ctx;
+	struct kge_metrics metrics;
+
+	experiment_rank_some(w->run, m, w->graph, w->run->v->config.rounds.compare_limit, &metrics);
+	*score = metrics.mrr;
+	return experiment_canceled(w->run) ? ERR_CANCELED : 0;
+}
+
+static int weigh(struct run *r, size_t agent)
+{
+	struct client *c = &r->at[agent];
+	struct weighing w = { r, &c->blind };
+	struct fed_weighed chosen;
+	int rc = 0;
+
+	if (!c->has_trained) /* it was not in this round, or nobody weighs */
+		return 0;
+	c->has_trained = false;
+	if (r->validating) {
+		rc = fed_weight_choose(c->emb, c->trained, score_weighed, &w, &chosen);
+		c->weight = rc == 0 ? chosen.weight : c->weight;
+	}
+	fed_weight_mix(c->emb, c->trained, c->weight);
+	return rc;
+}
+
 static int federated_round(struct run *r, struct err *e)
 {
 	int rc = fed_local_round(r->local, gather_members(r), e);
@@ -504,10 +545,12 @@ static int federated_round(struct run *r, struct err *e)
 		return rc;
 	r->virtual_ms = fed_local_now_ms(r->local);
 	experiment_count_traffic(r);
+	for (size_t i = 0; i < r->n && rc == 0; i++)
+		rc = weigh(r, i);
 	for (size_t i = 0; i < r->n && r->validating; i++)
 		if (!scores_own(r) || fed_local_last(r->local, i) == NULL)
 			experiment_evaluate(r, i, r->at[i].emb);
-	return 0;
+	return rc;
 }
 
 /* Hosted, the first agent is home to all. */
@@ -675,6 +718,8 @@ static json_t *agent_json(struct run *r, size_t i)
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
 	}
+	if (c->trained != NULL)
+		json_object_set_new(j, "weight", store_json_of_number(c->weight));
 	put_figures(r, i, j);
 	if (experiment_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));
@@ -707,6 +752,8 @@ static void put_method(json_t *j, const struct exp_variant *v)
 				    ? json_string("moved")
 				    : json_boolean(v->start == FED_START_EQUAL));
 	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
+	if (v->weigh)
+		json_object_set_new(j, "weight", json_string("valid"));
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 		json_object_set_new(j, m->constant[i].key,
 				    store_json_of_number(v->settings.value[i]));

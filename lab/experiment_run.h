@@ -48,7 +48,9 @@ struct client {
 	const struct kge_emb *shared;
 	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
-	double best_mrr; /* of `best` on valid */
+	struct kge_emb *trained; /* before this round's averaging; NULL without v->weigh */
+	double weight;		 /* of what a round brings (fed/weight.h) */
+	double best_mrr;	 /* of `best` on valid */
 	uint32_t best_round;
 	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
 	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */
@@ -116,6 +118,9 @@ bool experiment_has_forgotten(const struct run *r);
 
 /* What each agent's score on valid is, in their order. */
 json_t *experiment_scores_json(const struct run *r);
+/* At most `limit` of the valid triples that experiment_evaluate() takes; 0: all of them. */
+void experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+			  uint32_t limit, struct kge_metrics *out);
 /* A validation of one agent's table: it is ranked on valid. */
 void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb);
 void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);

@@ -609,6 +609,7 @@ static void take_settings(struct agent_core *c, const struct agent_parts *parts)
 	struct agent_terms *t = &c->terms;
 
 	c->config = parts->config;
+	c->fed.weight = 1;
 	config_fed_settings(c->config, &c->fed.settings);
 	if (parts->rounds_host != NULL)
 		memcpy(c->fed.settings.host, parts->rounds_host, FED_KEY);

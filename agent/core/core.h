@@ -325,8 +325,10 @@ struct agent_round_status {
 	bool compared; /* these are known: valid before averaging, after it, trained alone */
 	bool has_alone;
 	double own_score, merged_score, alone_score;
-	unsigned members;	      /* of this round, or of the last one; 0: not known yet */
-	size_t items, answered;	      /* shared with them; of these, in the last stage */
+	bool weighed;		/* federation.weight: it takes in as much as valid says, now ... */
+	double weight;		/* ... this part */
+	unsigned members;	/* of this round, or of the last one; 0: not known yet */
+	size_t items, answered; /* shared with them; of these, in the last stage */
 	char trouble[AGENT_TEXT_MAX]; /* why the last round came to nothing; "": it did not */
 	char waits[AGENT_TEXT_MAX];   /* who or what must come before there is one; "": nothing */
 };

@@ -8,8 +8,9 @@
  *   w  validations of rounds without a better score e  epochs since the best
  *   h  rounds have stopped, and why (absent: they have not)
  *   u  its tables are as they were drawn      x  digest of the best, as a round was last kept
- *                                             (n, o, i, q, u: mode CONFIG_ROUNDS; w, e, x: also
+ *                                             (n, o, i, q, u, m: mode CONFIG_ROUNDS; w, e, x: also
  *                                             pairs that go on from their latest tables)
+ *   m  weight of what a round brings, in quarters
  *   fn, fj, fa, fm  frame of the latest tables: name, joined, age, moves (frame.c)
  *   g  times that the best got better
  *   p  list of maps, one a peer:
@@ -34,6 +35,7 @@ static void put_rounds(const struct agent_core *c, struct net_writer *w)
 	net_put_uint(w, "i", c->fed.missed);
 	net_put_uint(w, "q", c->fed.serial);
 	net_put_bool(w, "u", c->fed.untrained);
+	net_put_uint(w, "m", (uint64_t)(c->fed.weight * (FED_WEIGHTS - 1)));
 	if (c->fed.compare.stopped)
 		net_put_str(w, "h", c->fed.compare.why);
 }
@@ -49,6 +51,9 @@ static void get_rounds(struct agent_core *c, const struct net_map *m, struct err
 	if (net_has(m, "q"))
 		c->fed.serial = net_get_uint(m, "q", 0, FED_SERIAL_MAX, e);
 	c->fed.untrained = net_get_bool(m, "u", e);
+	if (net_has(m, "m")) /* older ones took all in */
+		c->fed.weight =
+			(double)net_get_uint(m, "m", 0, FED_WEIGHTS - 1, e) / (FED_WEIGHTS - 1);
 	c->fed.compare.stopped = net_has(m, "h");
 	if (c->fed.compare.stopped)
 		net_get_text(m, "h", c->fed.compare.why, sizeof(c->fed.compare.why), e);

@@ -362,9 +362,11 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 
 	if (r->latest.disk == NULL) { /* cancelled before it ran */
 		r->validation.interrupted = r->validation.due;
+		(void)rounds_weigh(c, r, NULL);
 		rounds_make(c, r);
 	}
 	history_begin(c, &b);
+	rounds_weigh_decide(c, r);
 	if (r->validation.validated) {
 		rounds_validate_decide(c, &r->validation, &b);
 		rounds_compare_decide(c, &r->validation, &b);
@@ -379,10 +381,12 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 static int run_finish(struct agent_job *job)
 {
 	struct round *r = job->subject;
-	int status = r->validation.due && !r->validation.interrupted
-			     ? rounds_validate_score(job->core, &r->validation, job)
-			     : 0;
+	int status = rounds_weigh(job->core, r, job);
 
+	if (status == 0 && r->validation.due && !r->validation.interrupted)
+		status = rounds_validate_score(job->core, &r->validation, job);
+	else if (status == ERR_CANCELED)
+		r->validation.interrupted = r->validation.due;
 	if (status == 0)
 		rounds_compare_score(job->core, &r->validation, job); /* cut off, it is left out */
 	rounds_make(job->core, r);
@@ -441,7 +445,10 @@ static int run_train(struct agent_job *job)
 
 	if (status == 0 && r->validation.due && c->fed.part->method->scored == FED_SCORED_OWN)
 		r->validation.own = kge_emb_copy(c->work);
-	return status == 0 ? rounds_compare_train(c, r, job) : status;
+	status = status == 0 ? rounds_compare_train(c, r, job) : status;
+	if (status == 0)
+		rounds_weigh_begin(c, r);
+	return status;
 }
 
 static int run_exchange(struct agent_job *job)

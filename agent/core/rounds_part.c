@@ -88,6 +88,7 @@ void rounds_restart(struct agent_core *c)
 	kge_emb_assign(c->latest, c->best);
 	buf_clear(&c->fed.saved);
 	c->fed.untrained = c->fed.untrained && c->first_done == 0;
+	c->fed.weight = 1;
 	c->tried_epochs = 0;
 	rounds_restore(c);
 }
@@ -128,6 +129,7 @@ int rounds_load(struct agent_core *c, const struct agent_parts *parts, struct er
 	if (c->latest == NULL || !on) {
 		kge_emb_free(c->latest);
 		c->latest = kge_emb_copy(c->best);
+		c->fed.weight = 1;
 	}
 	if (!c->has_best)
 		c->fed.untrained = true;

@@ -7,6 +7,7 @@
 #include "agent/core/core.h"
 #include "agent/core/names.h"
 #include "fed/round.h"
+#include "fed/weight.h"
 #include "store/store.h"
 
 struct agent_core;
@@ -66,6 +67,8 @@ struct round {
 	struct peer *proposer;	/* NULL: we are */
 	enum round_stage stage;
 	struct validation validation;
+	struct fed_weighed weighed; /* what it takes in; scores with has_weighed */
+	bool has_weighed;
 	bool alone_begins, alone_trains; /* in its training job */
 	bool yielded;			 /* left for another: nobody's fault */
 	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */
@@ -100,6 +103,7 @@ struct rounds {
 	uint8_t validation_round[FED_ID]; /* ... this round */
 	bool validation_saved;		  /* there is one on disk, maybe of no more use */
 	struct compare compare;
+	double weight;	     /* of what a round brings, until the next look */
 	bool resumed;	     /* the owner has said so while we were down */
 	bool untrained;	     /* the tables are as they were drawn */
 	bool hello_proposes; /* what the last HELLO said ... */

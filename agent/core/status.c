@@ -153,6 +153,8 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.own_score = f->compare.own,
 		.merged_score = f->compare.merged,
 		.alone_score = f->compare.alone_score,
+		.weighed = rounds_weighs(c),
+		.weight = f->weight,
 	};
 	memcpy(o->stopped_why, f->compare.why, sizeof(o->stopped_why));
 	memcpy(o->trouble, f->trouble, sizeof(o->trouble));

@@ -2055,6 +2055,52 @@ static void test_harm_is_seen(void **state)
 	assert_true(core(w, 0)->fed.compare.merged < core(w, 0)->fed.compare.own);
 }
 
+/* federation.weight: who loses by all of it takes nothing in, and goes on; who gains takes all. */
+static void test_weight(void **state)
+{
+	struct world *w = *state;
+	struct agent_status s;
+	uint64_t before;
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+	set_harm(w, 0);
+	run(w, 60000);
+	assert_false(rounds_stopped(core(w, 0)));
+	assert_true(done(w, 0) > 6);
+	assert_true(core(w, 0)->fed.weight == 0 && core(w, 0)->latest->ent[0] == 1);
+	assert_true(core(w, 1)->fed.weight == 1 && core(w, 1)->latest->ent[0] > -5);
+	agent_core_status(core(w, 0), &s);
+	assert_true(s.round.weighed && s.round.weight == 0);
+	agent_status_release(&s);
+	before = done(w, 0);
+	table_kill(&w->t, 0);
+	table_restart(&w->t, 0);
+	assert_true(core(w, 0)->fed.weight == 0);
+	link_all(w);
+	run(w, 60000);
+	assert_true(done(w, 0) > before && core(w, 0)->latest->ent[0] == 1);
+}
+
+/* Between two looks as much is taken in as the last one said. */
+static void test_weight_between_looks(void **state)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+		w->t.agent[i].config.rounds.eval_every = 2;
+	}
+	set_harm(w, 0);
+	w->t.agent[0].config.rounds.compare_rounds = 0;
+	run_rounds(w, 1); /* before the first look: all */
+	assert_true(core(w, 0)->latest->ent[0] < 0);
+	for (uint64_t k = 2; k <= 5; k++) {
+		run_rounds(w, k);
+		assert_true(core(w, 0)->latest->ent[0] == 1);
+	}
+}
+
 /* Whoever's rows are far from the others' is named, as long as they are plain. */
 static void test_rows_far_out(void **state)
 {
@@ -2484,6 +2530,8 @@ int main(void)
 		with_world(test_harm_persists),
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
+		with_world(test_weight),
+		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),
 		with_world(test_a_seed_of_nobody),
 		with_world(test_false_accounts),

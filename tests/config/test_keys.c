@@ -227,7 +227,8 @@ static uint64_t trace_status(const struct agent_core *c)
 	uint64_t hash[2];
 	struct {
 		double own, merged, alone;
-		uint64_t compared, has_alone, stopped;
+		double weight;
+		uint64_t compared, has_alone, stopped, weighed;
 	} is;
 
 	agent_core_status(c, &st);
@@ -238,6 +239,8 @@ static uint64_t trace_status(const struct agent_core *c)
 	is.compared = r->compared;
 	is.has_alone = r->has_alone;
 	is.stopped = r->stopped;
+	is.weight = r->weight;
+	is.weighed = r->weighed;
 	agent_status_release(&st);
 	crypto_generichash((uint8_t *)hash, sizeof(hash), (const uint8_t *)&is, sizeof(is), NULL,
 			   0);
@@ -353,6 +356,7 @@ static const struct row rows[] = {
 	{ "federation.lease_s", "6", PAIR, "" },
 	{ "federation.session_s", "5", PAIR, "" },
 	{ "federation.psk_file", "other.key", SCRIPT, "keys.sh" },
+	{ "federation.weight", "all", MEMBER, IN_ROUNDS },
 	{ "rounds.method", "fedep", MEMBER, IN_ROUNDS },
 	{ "rounds.epochs", "2", MEMBER, IN_ROUNDS },
 	{ "rounds.first_epochs", "2", MEMBER, IN_ROUNDS },

@@ -104,6 +104,7 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.patience = n->at % 3 == 2 ? 2 : 0; /* others go on proposing */
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
+	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
 	c->rounds.min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
 
@@ -152,6 +153,7 @@ struct sim_round {
 	uint8_t id[16];
 	/* by agent: the table that travels as local training left it, and at the end */
 	struct kge_emb *trained[SIM_AGENTS_MAX], *after[SIM_AGENTS_MAX];
+	double weight[SIM_AGENTS_MAX]; /* of what came, in that table (federation.weight) */
 	bool over[SIM_AGENTS_MAX];
 	int outcome[SIM_AGENTS_MAX];
 	uint32_t roster[SIM_AGENTS_MAX];	      /* as it says: bits */
@@ -473,10 +475,12 @@ static const float *row_of(const struct sim *s, struct kge_emb *const v[], size_
 	return v[who] != NULL ? row_in(v[who], rel, id_of(s, who, rel, item)) : NULL;
 }
 
-/* Is this the mean over what these had? */
-static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
-		    uint32_t item, const float *row, size_t floats)
+/* Is this the mean over what these had, or as much of it as this agent took in? */
+static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set, size_t me,
+		    bool rel, uint32_t item, const float *row, size_t floats)
 {
+	const float *own = row_of(s, x->trained, me, rel, item);
+
 	for (size_t i = 0; i < floats; i++) {
 		double sum = 0;
 		size_t n = 0;
@@ -491,7 +495,8 @@ static bool is_mean(const struct sim *s, const struct sim_round *x, uint32_t set
 			sum += r != NULL ? (double)r[i] : 0;
 			n += r != NULL;
 		}
-		if (!(fabs(sum / (double)n - (double)row[i]) <= near_enough))
+		if (!(fabs((1 - x->weight[me]) * (double)own[i] + x->weight[me] * sum / (double)n -
+			   (double)row[i]) <= near_enough))
 			return false;
 	}
 	return true;
@@ -525,7 +530,7 @@ static bool is_some_mean(const struct sim *s, const struct sim_round *x, uint32_
 	if (__builtin_popcount(set) > 8)
 		return in_hull(s, x, set, rel, item, row, floats);
 	for (uint32_t some = set; some != 0; some = (some - 1) & set)
-		if ((some >> me & 1) != 0 && is_mean(s, x, some, rel, item, row, floats))
+		if ((some >> me & 1) != 0 && is_mean(s, x, some, me, rel, item, row, floats))
 			return true;
 	return false;
 }
@@ -538,7 +543,8 @@ static uint32_t those_who_count(const struct sim *s, uint32_t set)
 	return host < s->n ? set | UINT32_C(1) << host : set;
 }
 
-/* All holders have taken part: they have one row, the mean of theirs, bit for bit the same.  What
+/* All holders have taken part: they have one row, the mean of theirs, bit for bit the same where
+ * all of it is taken in.  What
  * the host does not hold needs a key besides, which may be late. */
 static void check_exact(struct sim *s, const struct sim_round *x, uint32_t set, bool rel,
 			uint32_t item, size_t me, size_t floats)
@@ -548,12 +554,13 @@ static void check_exact(struct sim *s, const struct sim_round *x, uint32_t set, 
 
 	if (host < s->n && (set >> host & 1) == 0 && !s->o.calm)
 		return;
-	if (!is_mean(s, x, set, rel, item, row, floats))
+	if (!is_mean(s, x, set, me, rel, item, row, floats))
 		sim_fail(s, "agent %zu: a row is not the mean of all that hold it", me);
 	for (size_t b = 0; b < s->n; b++) {
 		const float *other = (set >> b & 1) != 0 ? row_of(s, x->after, b, rel, item) : row;
 
-		if (memcmp(other, row, floats * sizeof(float)) != 0)
+		if (x->weight[me] == 1 && x->weight[b] == 1 &&
+		    memcmp(other, row, floats * sizeof(float)) != 0)
 			sim_fail(s, "agents %zu and %zu: rows of one thing differ after a round",
 				 me, b);
 	}
@@ -655,6 +662,8 @@ static void round_over(struct node *n, const struct store_round *r)
 	if (r->outcome != 0)
 		return;
 	x->after[n->at] = kge_emb_copy(fed_shared_table(n->core->fed.part));
+	x->weight[n->at] =
+		fed_shared_table(n->core->fed.part) == n->core->work ? n->core->fed.weight : 1;
 	if (x->trained[n->at] == NULL)
 		sim_fail(s, "agent %zu: a round without training", n->at);
 	else

@@ -1,0 +1,80 @@
+/* agent/core/rounds_weigh.c - how much of what a round brought is taken in (federation.weight).
+ *
+ * At each look five tables between our own of before averaging and the averaged one are scored on
+ * the same few triples of valid (rounds.compare_limit), and the best one is what the round leaves;
+ * rounds until the next look take in as much (fed/weight.h).  A look that the agent's end cuts off
+ * leaves the weight as it was. */
+#include <assert.h>
+#include <math.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/rounds_internal.h"
+
+/* Rows that leave later depend on the weight; under private training valid may not. */
+bool rounds_weighs(const struct agent_core *c)
+{
+	return c->config->federation.weight == CONFIG_WEIGHT_VALID && !dp_charge_needed(c);
+}
+
+static const struct kge_emb *own_table(const struct validation *l)
+{
+	return l->own != NULL ? l->own : l->trained;
+}
+
+/* On the worker, between training and exchange. */
+void rounds_weigh_begin(const struct agent_core *c, struct round *r)
+{
+	if (rounds_weighs(c) && own_table(&r->validation) == NULL &&
+	    (r->validation.due || c->fed.weight < 1))
+		r->validation.trained = kge_emb_copy(c->work);
+}
+
+struct scoring {
+	const struct agent_core *core;
+	struct agent_job *job;
+};
+
+static int score(void *ctx, const struct kge_emb *m, double *out)
+{
+	const struct scoring *s = ctx;
+
+	return rounds_compare_score_one(s->core, m, s->job, out);
+}
+
+/* Once all rows have come: on the worker; or on the loop where the look is cut off and nothing is
+ * scored. */
+int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
+{
+	struct scoring s = { c, job };
+	const struct kge_emb *own = own_table(&r->validation);
+	int rc = 0;
+
+	r->weighed = (struct fed_weighed){ .weight = c->fed.weight };
+	if (!rounds_weighs(c) || own == NULL)
+		return 0;
+	if (r->validation.due && !r->validation.interrupted) {
+		rc = fed_weight_choose(c->work, own, score, &s, &r->weighed);
+		r->has_weighed = rc == 0;
+	}
+	if (rc != 0)
+		r->weighed.weight = c->fed.weight;
+	fed_weight_mix(c->work, own, r->weighed.weight);
+	return rc;
+}
+
+/* On the loop. */
+void rounds_weigh_decide(struct agent_core *c, const struct round *r)
+{
+	double was = c->fed.weight;
+
+	if (!r->has_weighed)
+		return;
+	c->fed.weight = r->weighed.weight;
+	if (c->fed.weight == was)
+		return;
+	core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+		    "takes in %.0f %% of what partners bring (federation.weight): valid %.4f "
+		    "without it, %.4f with all of it",
+		    100 * c->fed.weight, r->weighed.score[0], r->weighed.score[FED_WEIGHTS - 1]);
+}

@@ -1,0 +1,31 @@
+/* fed/weight.h - how much of what partners brought a member takes in: so much as its valid says.
+ *
+ *   table = own + w (merged - own)    own: before averaging, merged: after it; w in 0, 1/4 ... 1
+ *
+ * A mean over graphs that have little to do with each other costs both (FB15k-237-C3); where they
+ * have much, w is 1 and this is the method as it is.  The best of five tables on valid, for each
+ * member by itself and again at each look, is above both everything and nothing
+ * (docs/results/joining.md).  The papers have no such weight; nothing of it is sent. */
+#ifndef FED_WEIGHT_H
+#define FED_WEIGHT_H
+
+#include "kge/model.h"
+
+enum { FED_WEIGHTS = 5 };
+
+struct fed_weighed {
+	double score[FED_WEIGHTS]; /* of the weights 0, 1/4 ... 1 */
+	double weight;		   /* of the best score; of equal ones the highest */
+};
+
+/* *score of these tables; 0, or what ends the choice. */
+typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double *score);
+
+/* Tables of one shape.  Weight 1 leaves merged as it is, 0 makes it own, bit for bit. */
+void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
+/* Scores five tables between the two, which stay as they are.  A score that is no number is the
+ * lowest. */
+int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
+		      fed_weight_score score, void *ctx, struct fed_weighed *out);
+
+#endif
