@@ -1,9 +1,11 @@
 #!/bin/sh
 # Attack: one of three members of rounds sends rows that are none: random ones in range, or -10 times its own. The
-# others must end no worse than by as many epochs alone, leave the rounds, and their owners must read why.
+# others must end no worse than by as many epochs alone. Where all that comes is taken in (federation.weight: all), they
+# leave the rounds, and their owners must read why; where valid says how much, most of it stays out, and a member may leave.
 # $2: tests/hostile/member.
 . "$(dirname "$0")/../cli/lib.sh"
 member=$2
+weight=all max=20
 patience=240
 "$fkge" -q synth --agents 3 --entities 300 --seed 1 -o "$work/world" >/dev/null
 
@@ -14,8 +16,8 @@ name: $1
 listen: 127.0.0.1:$(free_port)
 model: {dim: 32}
 train: {threads: 1}
-federation: {mode: rounds}
-rounds: {max: 20, min_members: 3, join_s: 60$3}
+federation: {mode: rounds, weight: $weight}
+rounds: {max: $max, min_members: 3, join_s: 60$3}
 YAML
 	"$fkge" -q -d "$work/$1" import "$work/world/$2" >/dev/null && cp -r "$work/$1" "$work/$1-alone"
 }
@@ -89,4 +91,16 @@ ok 'after a restart: as before' prints 'rounds have stopped' -d "$work/$left" st
 ok 'the owner wants rounds again' exits 0 -d "$work/$left" rounds resume
 ok 'and it takes part' wait_for 'it to go on' is_value_of_round "$left" stopped False
 ok 'it stops' exits 0 -d "$work/$left" stop
+
+title=weighed
+weight=valid max=6
+over() { any_stopped || { [ "$(round good over)" = True ] && [ "$(round other over)" = True ]; }; }
+ok "$title: they begin" federation scaled ''
+ok "$title: to the last round, or one leaves" wait_for 'the last round' over
+for who in good other; do
+	ok "$title: $who does not take all in" [ "$(round $who stopped)$(round $who weight)" != False1.0 ]
+	ok "$title: $who rests" wait_for 'the round to end' idle $who
+	ok "$title: $who is no worse than alone" no_worse $who
+done
+ok "$title: they stop" end_all
 finish
