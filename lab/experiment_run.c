@@ -545,6 +545,7 @@ static int federated_round(struct run *r, struct err *e)
 		return rc;
 	r->virtual_ms = fed_local_now_ms(r->local);
 	experiment_count_traffic(r);
+	rc = 0;
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = weigh(r, i);
 	for (size_t i = 0; i < r->n && r->validating; i++)

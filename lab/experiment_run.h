@@ -49,6 +49,7 @@ struct client {
 	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
 	struct kge_emb *trained; /* before this round's averaging; NULL without v->weigh */
+	bool has_trained;	 /* trained is of this round */
 	double weight;		 /* of what a round brings (fed/weight.h) */
 	double best_mrr;	 /* of `best` on valid */
 	uint32_t best_round;
