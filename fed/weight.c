@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static void mix(float *merged, const float *own, size_t n, double weight)
+static void mix_floats(float *merged, const float *own, size_t n, double weight)
 {
 	float w = (float)weight;
 
@@ -26,8 +26,8 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
 		kge_emb_assign(merged, own);
 		return;
 	}
-	mix(merged->ent, own->ent, ent, weight);
-	mix(merged->rel, own->rel, rel, weight);
+	mix_floats(merged->ent, own->ent, ent, weight);
+	mix_floats(merged->rel, own->rel, rel, weight);
 }
 
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,

@@ -54,7 +54,7 @@ static void run_release(struct run *r)
 		kge_emb_free(c->emb);
 		kge_emb_free(c->validated);
 		kge_emb_free(c->best);
-		kge_emb_free(c->trained);
+		kge_emb_free(c->taken.trained);
 		kge_emb_free(c->shared_validated);
 		kge_emb_free(c->shared_best);
 		graph_aliases_free(c->names);
@@ -127,8 +127,8 @@ static void make_tables(struct run *r, size_t i)
 	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
-	c->weight = 1;
-	c->trained = r->v->kind == EXP_ROUNDS && r->v->weigh ? kge_emb_copy(c->emb) : NULL;
+	c->taken.weight = 1;
+	c->taken.trained = r->v->kind == EXP_ROUNDS && r->v->weigh ? kge_emb_copy(c->emb) : NULL;
 }
 
 /* ---- validation ---- */
@@ -398,9 +398,9 @@ static void trained(void *ctx, size_t agent, double loss)
 
 	r->loss += loss / (double)fed_draw_count(r->v->settings.fraction, r->n,
 						 r->v->settings.min_holders);
-	r->at[agent].has_trained = r->at[agent].trained != NULL;
-	if (r->at[agent].has_trained)
-		kge_emb_assign(r->at[agent].trained, r->at[agent].emb);
+	r->at[agent].taken.is_trained = r->at[agent].taken.trained != NULL;
+	if (r->at[agent].taken.is_trained)
+		kge_emb_assign(r->at[agent].taken.trained, r->at[agent].emb);
 	if (r->validating && scores_own(r))
 		experiment_evaluate(r, agent, r->at[agent].emb);
 }
@@ -519,21 +519,21 @@ static int score_weighed(void *ctx, const struct kge_emb *m, double *score)
 	return experiment_canceled(w->run) ? ERR_CANCELED : 0;
 }
 
-static int weigh(struct run *r, size_t agent)
+static int weigh_agent(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
 	struct weighing w = { r, &c->blind };
 	struct fed_weighed chosen;
 	int rc = 0;
 
-	if (!c->has_trained) /* it was not in this round, or nobody weighs */
+	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
-	c->has_trained = false;
+	c->taken.is_trained = false;
 	if (r->validating) {
-		rc = fed_weight_choose(c->emb, c->trained, score_weighed, &w, &chosen);
-		c->weight = rc == 0 ? chosen.weight : c->weight;
+		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
+		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
 	}
-	fed_weight_mix(c->emb, c->trained, c->weight);
+	fed_weight_mix(c->emb, c->taken.trained, c->taken.weight);
 	return rc;
 }
 
@@ -547,7 +547,7 @@ static int federated_round(struct run *r, struct err *e)
 	experiment_count_traffic(r);
 	rc = 0;
 	for (size_t i = 0; i < r->n && rc == 0; i++)
-		rc = weigh(r, i);
+		rc = weigh_agent(r, i);
 	for (size_t i = 0; i < r->n && r->validating; i++)
 		if (!scores_own(r) || fed_local_last(r->local, i) == NULL)
 			experiment_evaluate(r, i, r->at[i].emb);
@@ -719,8 +719,8 @@ static json_t *agent_json(struct run *r, size_t i)
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
 	}
-	if (c->trained != NULL)
-		json_object_set_new(j, "weight", store_json_of_number(c->weight));
+	if (c->taken.trained != NULL)
+		json_object_set_new(j, "weight", store_json_of_number(c->taken.weight));
 	put_figures(r, i, j);
 	if (experiment_has_forgotten(r))
 		json_object_set_new(j, "forgotten_triples", json_integer((json_int_t)c->n_forget));

@@ -31,6 +31,13 @@ enum exp_figures {
 /* FedLU's two tables. */
 enum { LOCAL, AVATAR, TAUGHT };
 
+/* What an agent takes in of a round (fed/weight.h). */
+struct taken {
+	struct kge_emb *trained; /* before this round's averaging; NULL without v->weigh */
+	bool is_trained;	 /* it is of this round */
+	double weight;
+};
+
 struct client {
 	char *name;
 	struct graph *graph;
@@ -48,10 +55,8 @@ struct client {
 	const struct kge_emb *shared;
 	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
-	struct kge_emb *trained; /* before this round's averaging; NULL without v->weigh */
-	bool has_trained;	 /* trained is of this round */
-	double weight;		 /* of what a round brings (fed/weight.h) */
-	double best_mrr;	 /* of `best` on valid */
+	struct taken taken;
+	double best_mrr; /* of `best` on valid */
 	uint32_t best_round;
 	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
 	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */

@@ -35,7 +35,7 @@ struct scoring {
 	struct agent_job *job;
 };
 
-static int score(void *ctx, const struct kge_emb *m, double *out)
+static int score_mixed(void *ctx, const struct kge_emb *m, double *out)
 {
 	const struct scoring *s = ctx;
 
@@ -54,7 +54,7 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	if (!rounds_weighs(c) || own == NULL)
 		return 0;
 	if (r->validation.due && !r->validation.interrupted) {
-		rc = fed_weight_choose(c->work, own, score, &s, &r->weighed);
+		rc = fed_weight_choose(c->work, own, score_mixed, &s, &r->weighed);
 		r->has_weighed = rc == 0;
 	}
 	if (rc != 0)
