@@ -76,6 +76,11 @@ struct config_few {
 	uint32_t partners; /* whose rows a round takes in, at most */
 };
 
+struct config_names {
+	uint32_t max;	/* of a partner in an intersection; 0: by ours */
+	double every_s; /* between intersections with a partner */
+};
+
 struct config_federation {
 	enum config_mode mode;
 	enum config_roles roles;
@@ -91,8 +96,7 @@ struct config_federation {
 	uint32_t patience;	     /* keep: rounds without a better score; 0: never rests */
 	double aligned_share;	     /* part of the aligned rows that is used, (0, 1] */
 	bool unit_rows, center_rows; /* before they meet: length 1; mean removed */
-	uint32_t names_max;	     /* of a partner in an intersection; 0: by ours */
-	double names_every_s;	     /* between intersections with a partner */
+	struct config_names names;   /* in intersections */
 	bool introduce;		     /* partners hear of each other */
 	bool neighbours;	     /* virtual neighbours, methods 3.4 */
 	bool reset_optimizer;	     /* forget Adam's moments at each round */

@@ -129,10 +129,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "key and 30 days unless it says else" },
 	{ "federation", "introduce", KEY_SWITCH, AT(federation.introduce), "false", 0, 0, NULL,
 	  "tell each partner the names, keys and addresses of the others" },
-	{ "federation", "names_max", KEY_COUNT, AT(federation.names_max), "0", 0, 4000000, NULL,
+	{ "federation", "names_max", KEY_COUNT, AT(federation.names.max), "0", 0, 4000000, NULL,
 	  "names that a partner may put into an intersection, each of which may be a guess; 0: 20 "
 	  "times as many as ours, 10000 at least" },
-	{ "federation", "names_every_s", KEY_NUMBER, AT(federation.names_every_s), "600", 0,
+	{ "federation", "names_every_s", KEY_NUMBER, AT(federation.names.every_s), "600", 0,
 	  86400 * 30, NULL, "seconds between two intersections with the same partner, at least" },
 	{ "federation", "share", KEY_WORD, AT(federation.share), "entities", 0, 0,
 	  WORDS("entities", "relations", "both"), "rows that are translated" },

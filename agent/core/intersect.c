@@ -24,8 +24,8 @@ size_t intersect_names_max(const struct agent_core *c, size_t ours)
 {
 	size_t most = (size_t)TIMES_OURS * ours;
 
-	if (c->config->federation.names_max > 0)
-		return c->config->federation.names_max;
+	if (c->config->federation.names.max > 0)
+		return c->config->federation.names.max;
 	if (most < NAMES_LEAST)
 		most = NAMES_LEAST;
 	return most < NET_PSI_LIMIT ? most : NET_PSI_LIMIT;
@@ -39,7 +39,7 @@ uint64_t intersect_wait_ms(const struct agent_core *c, const struct peer *p)
 /* The clock on the wall serves across a restart alone: it says how long ago that was. */
 void intersect_start(struct agent_core *c)
 {
-	uint64_t every = config_ms(c->config->federation.names_every_s);
+	uint64_t every = config_ms(c->config->federation.names.every_s);
 
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer_names *n = &c->peers[i]->names;
@@ -83,7 +83,7 @@ void intersect_begun(struct session *s)
 					       .theirs = theirs };
 	memcpy(n->last.peer, s->peer->info.key, STORE_KEY);
 	n->compared++;
-	n->due_ms = c->now_ms + config_ms(c->config->federation.names_every_s);
+	n->due_ms = c->now_ms + config_ms(c->config->federation.names.every_s);
 	store_batch_intersection(&b, &n->last);
 	core_commit(c, &b, NULL);
 }

@@ -317,7 +317,7 @@ static void make_config(struct table_agent *s)
 	c->federation.share = CONFIG_SHARE_BOTH;
 	c->train.epochs = c->train.eval_every = c->federation.epochs_per_round = 1;
 	c->federation.local_rounds = c->federation.max_rounds = 0;
-	c->federation.names_every_s = c->federation.gather_s = c->federation.sleep_s = 0;
+	c->federation.names.every_s = c->federation.gather_s = c->federation.sleep_s = 0;
 	c->ppat.steps = 3;
 	c->ppat.batch = 4;
 	c->ppat.pool = 6;

@@ -115,7 +115,7 @@ static void the_next_guesses_wait(void **state)
 
 	(void)state;
 	table_init(&t, 23);
-	t.agent[VICTIM].config.federation.names_every_s = (double)every / 1000;
+	t.agent[VICTIM].config.federation.names.every_s = (double)every / 1000;
 	table_start(&t);
 	t.tamper = count_points;
 	t.ctx = &p;

@@ -224,7 +224,7 @@ static void set_caps(struct sim *s, struct config *c)
 /* Little patience. */
 static void set_times(struct sim *s, struct config *c)
 {
-	c->federation.names_every_s = 0;
+	c->federation.names.every_s = 0;
 	c->federation.lease_s = 5;
 	c->federation.session_s = 20;
 	c->federation.sleep_s = 0;
