@@ -28,15 +28,23 @@
 #include "cli/commands.h"
 #include "cli/tune_show.h"
 
+enum { KEY_QUICK = 0x7000, KEY_SECONDS, QUICK_S = 180 };
+
 struct tune_options {
 	const char *space, *folder;
-	bool fresh, apply;
+	bool fresh, apply, quick;
+	double seconds; /* 0: not said */
 };
 
 static const struct argp_option tune_options[] = {
 	{ "out", 'o', "DIR", 0, "where the search is kept (default: tune in the agent's folder)",
 	  0 },
 	{ "fresh", 'f', NULL, 0, "forget what is kept there and begin again", 0 },
+	{ "quick", KEY_QUICK, NULL, 0,
+	  "without a SPACE.yaml: a few settings of training that decide most, for some minutes",
+	  0 },
+	{ "seconds", KEY_SECONDS, "N", 0, "of --quick: begin nothing after so long (default 180)",
+	  0 },
 	{ "apply", 'a', NULL, 0, "write the best settings into agent.yaml", 0 },
 	{ 0 },
 };
@@ -55,14 +63,23 @@ static error_t parse_tune(int key, char *arg, struct argp_state *state)
 	case 'a':
 		o->apply = true;
 		return 0;
+	case KEY_QUICK:
+		o->quick = true;
+		return 0;
+	case KEY_SECONDS:
+		o->seconds = cli_number(state, arg, "--seconds", 0.001, 1e6);
+		return 0;
 	case ARGP_KEY_ARG:
 		if (o->space != NULL)
 			return ARGP_ERR_UNKNOWN;
 		o->space = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->space == NULL)
-			argp_usage(state);
+		if ((o->space == NULL) != o->quick)
+			argp_error(state, "give a SPACE.yaml or --quick, one of the two");
+		if (o->seconds > 0 && !o->quick)
+			argp_error(state, "--seconds goes with --quick; in a SPACE.yaml it is "
+					  "search: {budget: EPOCHS}");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -114,9 +131,14 @@ static int run_rung(struct tune *u, const bool *in, uint32_t goal, struct err *e
 		if (!in[k] || u->trials[k].epochs >= goal)
 			continue;
 		u->out_of_budget = !within_budget(u, k, goal);
-		if (u->out_of_budget)
+		u->out_of_time = tune_is_late(u);
+		if (u->out_of_budget || u->out_of_time)
 			return 0;
 		rc = tune_run_trial(u, k, goal, e);
+		if (rc == ERR_TIMEOUT) {
+			u->out_of_time = true;
+			return 0;
+		}
 	}
 	return rc;
 }
@@ -132,6 +154,10 @@ static size_t next_rung(struct tune *u, bool *in, uint32_t goal)
 	for (size_t k = 0; k < u->n; k++)
 		scores[k] = u->trials[k].epochs > goal ? (double)INFINITY : u->trials[k].score;
 	n = search_keep(&u->search, scores, in, u->n);
+	if (u->quick && !in[0] && u->trials[0].refused[0] == '\0') { /* to compare with */
+		in[0] = true;
+		n++;
+	}
 	for (size_t k = 0; k < u->n; k++)
 		if (!in[k])
 			tune_remove_state(u, k);
@@ -150,6 +176,12 @@ static size_t first_rung(struct tune *u, bool *in)
 	return n;
 }
 
+/* A quick search ends on its third rung: with one trial, or with trial 1 beside it. */
+static bool is_last_rung(const struct tune *u, uint32_t rung, size_t n)
+{
+	return n == 1 || u->search.method == SEARCH_RANDOM || (u->quick && rung == 2);
+}
+
 static void plan_epochs(struct tune *u, size_t n)
 {
 	uint32_t had = 0;
@@ -159,9 +191,9 @@ static void plan_epochs(struct tune *u, size_t n)
 
 		u->planned += (double)n * (goal - had);
 		had = goal;
-		if (n == 1 || u->search.method == SEARCH_RANDOM)
+		if (is_last_rung(u, rung, n))
 			break;
-		n = n / u->search.eta > 0 ? n / u->search.eta : 1;
+		n = (n / u->search.eta > 0 ? n / u->search.eta : 1) + u->quick;
 	}
 	if (u->search.budget > 0 && u->planned > (double)u->search.budget)
 		u->planned = (double)u->search.budget;
@@ -178,12 +210,12 @@ static int run_search(struct tune *u, struct err *e)
 		uint32_t goal = search_rung_epochs(&u->search, rung);
 
 		rc = run_rung(u, in, goal, e);
-		if (rc != 0 || u->out_of_budget || n == 1 || u->search.method == SEARCH_RANDOM)
+		if (rc != 0 || u->out_of_budget || u->out_of_time || is_last_rung(u, rung, n))
 			break;
 		n = next_rung(u, in, goal);
 	}
-	for (size_t k = 0; k < u->n && rc == 0; k++)
-		tune_remove_state(u, k);
+	for (size_t k = 0; k < u->n && rc == 0 && !u->out_of_time; k++)
+		tune_remove_state(u, k); /* with more time, the same command goes on */
 	free(in);
 	return rc;
 }
@@ -216,15 +248,31 @@ static void refuse_trials(struct tune *u)
 	}
 }
 
-static int read_space(struct tune *u, struct err *e)
+static int get_space(const struct tune *u, const struct tune_options *o, struct buf *text,
+		     struct err *e)
+{
+	char *own;
+
+	if (!u->quick)
+		return file_read(u->space_path, TUNE_FILE_MAX, text, e);
+	own = tune_quick_space(u, o->seconds);
+	buf_printf(text, "%s", own);
+	free(own);
+	return 0;
+}
+
+static int read_space(struct tune *u, const struct tune_options *o, struct err *e)
 {
 	struct buf text = { 0 };
-	int rc = file_read(u->space_path, TUNE_FILE_MAX, &text, e);
+	int rc = get_space(u, o, &text, e);
 
 	if (rc == 0)
 		rc = search_parse(&u->search, (const char *)text.base, text.len, u->space_path, e);
-	if (rc == 0) {
+	if (rc == 0)
 		make_trials(u);
+	if (rc == 0 && u->quick)
+		rc = tune_quick_begin(u, e);
+	if (rc == 0) {
 		refuse_trials(u);
 		rc = name_search(u, &text, e);
 	}
@@ -269,8 +317,10 @@ static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, s
 			       "judged; import one with valid triples");
 	u->folder =
 		o->folder != NULL ? mem_strdup(o->folder) : file_join(u->work.folder.path, "tune");
-	u->space_path = mem_strdup(o->space);
-	rc = read_space(u, e);
+	u->space_path = mem_strdup(o->quick ? "--quick" : o->space);
+	u->quick = o->quick;
+	u->floor = (double)NAN;
+	rc = read_space(u, o, e);
 	if (rc == 0)
 		rc = lock_folder(u, e);
 	if (rc == 0 && o->fresh)
@@ -279,6 +329,7 @@ static int tune(struct cli *cli, struct tune *u, const struct tune_options *o, s
 		rc = tune_read_record(u, e);
 	if (rc != 0)
 		return rc;
+	u->deadline_s = u->quick ? lab_work_now_s() + o->seconds : 0;
 	u->bar = lab_progress_begin(u->notes, "tuning");
 	lab_work_watch_interrupts(&u->job.cancel);
 	rc = run_search(u, e);
@@ -297,7 +348,7 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 	const struct cli_syntax s = {
 		.options = tune_options,
 		.parse = parse_tune,
-		.args = "SPACE.yaml",
+		.args = "[SPACE.yaml]",
 		.doc = "Search for settings that suit the own graph, judged on valid alone.\v"
 		       "The file says what is varied, below the sections of agent.yaml, and how "
 		       "it is searched.  Killed at any moment, the same command goes on.  "
@@ -309,12 +360,18 @@ int cmd_tune(struct cli *cli, int argc, char **argv, struct err *e)
 		       "halving: each trial trains for `epochs`, the best 1/eta of them on to "
 		       "eta times as many, until one is left.  random: each trains for "
 		       "`epochs`.  No more than `budget` epochs in all.\n\n"
-		       "Example:\n  fkge -d acme tune space.yaml --apply",
+		       "--quick is halving over sides, rate, loss, negatives and the unit ball, "
+		       "nothing that partners must agree on, on 1000 triples of valid at most. "
+		       "Trial 1 is agent.yaml as it is.  With the same --seconds, the same "
+		       "command goes on where the time was up.\n\n"
+		       "Examples:\n  fkge -d acme tune --quick --apply\n"
+		       "  fkge -d acme tune space.yaml --apply",
 		.input = &o,
 	};
 	int rc;
 
 	cli_parse(cli, &s, argc, argv);
+	o.seconds = o.seconds > 0 ? o.seconds : QUICK_S;
 	rc = lab_work_open(&u.work, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;

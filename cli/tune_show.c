@@ -104,8 +104,10 @@ static void put_plan(struct cli *cli, struct tune *u)
 	cli_put_count(cli, "seed", c->train.kge.seed);
 	cli_put_count(cli, "spent_epochs", u->spent);
 	cli_put(cli, "out_of_budget", json_boolean(u->out_of_budget));
+	cli_put(cli, "out_of_time", json_boolean(u->out_of_time));
+	cli_put_number(cli, "valid_floor", u->floor);
 	cli_put(cli, "protocol", lab_work_protocol_json(&p));
-	cli_put_count(cli, "valid_limit", c->eval.valid_limit);
+	cli_put_count(cli, "valid_limit", tune_valid_limit(u, c));
 	cli_put_text(cli, "arithmetic", kge_kernels_pick()->isa);
 	cli_put(cli, "trials", tune_trials_json(u));
 }
@@ -122,6 +124,15 @@ int tune_say(struct cli *cli, struct tune *u, struct err *e)
 			       u->n > 0 ? u->trials[0].refused : "");
 	print_fragment(u, best, &text);
 	say_table(cli, u);
+	if (u->out_of_time)
+		cli_say(cli, "The time is up; the same command goes on.\n\n");
+	if (u->quick && best == u->trials)
+		cli_say(cli, "Nothing was better than agent.yaml as it is (trial 1).\n\n");
+	if (!isnan(u->floor))
+		cli_say(cli, "Counting, which learns nothing, has %.4f%s.\n\n", u->floor,
+			best->score < u->floor
+				? ": more than any of these (model.kind is what else may help)"
+				: "");
 	if (u->out_of_budget)
 		cli_say(cli, "The budget of %llu epochs is spent.\n\n",
 			(unsigned long long)u->search.budget);

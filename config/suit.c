@@ -3,7 +3,7 @@
  * What an agent of its own is asked for most, and what its relations make easy, is what training
  * should ask (docs/results/defaults.md has the measurements):
  *
- *   scores ask tails alone, and more triples lean to the tail than to the head: tails alone
+ *   scores ask tails alone, and LEAN times as many triples lean to the tail as to the head: tails
  *   else: each relation draws its side (Wang et al. 2014, section 3.2): bernoulli
  *
  * The choice is of single keys and never a third one's: what does not go with the rest of the file
@@ -12,6 +12,8 @@
 
 #include "config/table_internal.h"
 #include "kge/suit.h"
+
+enum { LEAN = 4 };
 
 void config_suit_any(struct config *c)
 {
@@ -71,7 +73,7 @@ void config_suit(struct config *c, const struct graph *g)
 
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
 		kge_relations_of(g, &r);
-		if (asks_tails(c) && r.to_tail >= r.to_head &&
+		if (asks_tails(c) && r.to_tail >= LEAN * r.to_head &&
 		    choose_if_allowed(c, KGE_CORRUPT_TAIL, c->train.kge.sampling))
 			say_choice(c, &r, "eval.protocol asks for tails alone");
 		else if (choose_if_allowed(c, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI))
@@ -93,6 +95,6 @@ bool config_below_floor(const struct config *c, double score, double floor, stru
 		score, floor);
 	if (c->train.kge.corrupt != KGE_CORRUPT_TAIL)
 		buf_printf(why, "train.corrupt tail where relations are many-to-one, or ");
-	buf_printf(why, "fkge tune looks for them");
+	buf_printf(why, "fkge tune --quick looks for them");
 	return true;
 }

@@ -2,6 +2,7 @@
  *
  *   cli/tune.c        the command; rungs, and which trials go on
  *   lab/tune_trial.c  one trial's settings, its training, its place on disk
+ *   lab/tune_quick.c  the space of a search that its owner has not written
  *   cli/tune_show.c   the table, the best settings, agent.yaml
  */
 #ifndef LAB_TUNE_H
@@ -12,7 +13,7 @@
 #include "lab/search.h"
 #include "lab/work.h"
 
-enum { TUNE_DIGEST = 32, TUNE_FILE_MAX = 1 << 20 };
+enum { TUNE_DIGEST = 32, TUNE_FILE_MAX = 1 << 20, TUNE_QUICK_VALID = 1000 };
 
 struct tune_trial {
 	char **values; /* one a key of the search */
@@ -35,6 +36,10 @@ struct tune {
 	size_t n;
 	uint64_t spent; /* epochs */
 	bool out_of_budget;
+	bool quick;	   /* at most TUNE_QUICK_VALID triples of valid are looked at */
+	double deadline_s; /* lab_work_now_s(), when no more is trained; 0: none */
+	bool out_of_time;
+	double floor; /* of counting, on what trials look at; NAN: not known */
 	struct agent_job job;
 	struct progress bar;
 	double planned; /* epochs, for the bar */
@@ -47,12 +52,22 @@ int tune_set_values(const struct tune *u, const struct tune_trial *t, struct con
 		    struct err *e);
 int tune_config_of(const struct tune *u, const struct tune_trial *t, struct config *c,
 		   struct err *e);
+uint32_t tune_valid_limit(const struct tune *u, const struct config *c);
 json_t *tune_trial_json(const struct tune *u, size_t k);
 json_t *tune_trials_json(const struct tune *u);
 /* Reads tune.json, if it is there; ERR_USAGE if it is of another search. */
 int tune_read_record(struct tune *u, struct err *e);
 /* Trial k from where it was left up to `goal` epochs, and onto the record. */
 int tune_run_trial(struct tune *u, size_t k, uint32_t goal, struct err *e);
+/* Is the time over, and has a trial a score?  Without one it goes on until there is. */
+bool tune_is_late(const struct tune *u);
 void tune_remove_state(const struct tune *u, size_t k);
+
+/* ---- tune_quick.c ---- */
+
+/* The space as a file would have it, for about so many seconds; free() it. */
+char *tune_quick_space(const struct tune *u, double seconds);
+/* Makes the first trial that of agent.yaml as it is. */
+int tune_quick_begin(struct tune *u, struct err *e);
 
 #endif

@@ -25,6 +25,13 @@ int tune_set_values(const struct tune *u, const struct tune_trial *t, struct con
 	return rc;
 }
 
+uint32_t tune_valid_limit(const struct tune *u, const struct config *c)
+{
+	uint32_t own = c->eval.valid_limit;
+
+	return u->quick && (own == 0 || own > TUNE_QUICK_VALID) ? TUNE_QUICK_VALID : own;
+}
+
 /* agent.yaml with the trial's values over it. */
 int tune_config_of(const struct tune *u, const struct tune_trial *t, struct config *c,
 		   struct err *e)
@@ -34,6 +41,7 @@ int tune_config_of(const struct tune *u, const struct tune_trial *t, struct conf
 	if (rc != 0)
 		return rc;
 	rc = tune_set_values(u, t, c, e);
+	c->eval.valid_limit = tune_valid_limit(u, c);
 	if (rc == 0)
 		config_suit(c, u->work.graph);
 	if (rc == 0)
@@ -99,8 +107,10 @@ json_t *tune_trials_json(const struct tune *u)
 
 static int write_record(const struct tune *u, struct err *e)
 {
-	json_t *j = json_pack("{s:o, s:I, s:o}", "search", store_json_of_hex(u->name, TUNE_DIGEST),
-			      "spent", (json_int_t)u->spent, "trials", tune_trials_json(u));
+	json_t *j = json_pack("{s:o, s:b, s:o, s:I, s:o}", "search",
+			      store_json_of_hex(u->name, TUNE_DIGEST), "quick", (int)u->quick,
+			      "floor", store_json_of_number(u->floor), "spent",
+			      (json_int_t)u->spent, "trials", tune_trials_json(u));
 	struct sink s;
 	int rc = sink_open(&s, u->folder, "tune.json", SINK_PRIVATE, e);
 
@@ -140,15 +150,26 @@ static bool same_name(const struct tune *u, const json_t *j)
 	return same;
 }
 
+/* Its settings are in agent.yaml, or the graph is another one: there is nothing to go on with. */
+static int forget_quick(const struct tune *u, size_t trials)
+{
+	for (size_t k = 0; k < trials; k++)
+		tune_remove_state(u, k);
+	return ERR_NOFILE;
+}
+
 static int use_record(struct tune *u, const json_t *j, const char *path, struct err *e)
 {
 	const json_t *trials = json_object_get(j, "trials");
 
+	if (!same_name(u, j) && u->quick && json_is_true(json_object_get(j, "quick")))
+		return forget_quick(u, json_array_size(trials));
 	if (!same_name(u, j))
 		return err_set(e, ERR_USAGE,
 			       "%s is of another search: %s, agent.yaml or the graph has changed. "
 			       "--fresh forgets it, -o DIR begins another beside it",
 			       path, u->space_path);
+	u->floor = score_of(j, "floor");
 	u->spent = (uint64_t)json_integer_value(json_object_get(j, "spent"));
 	for (size_t k = 0; k < u->n; k++)
 		if (!read_trial(&u->trials[k], json_array_get(trials, k)))
@@ -290,6 +311,15 @@ static int next_epoch(struct running *r, uint32_t goal)
 	return 0;
 }
 
+bool tune_is_late(const struct tune *u)
+{
+	bool scored = false;
+
+	for (size_t k = 0; k < u->n; k++)
+		scored |= !isnan(u->trials[k].score);
+	return scored && u->deadline_s > 0 && lab_work_now_s() >= u->deadline_s;
+}
+
 static int train_on(struct running *r, uint32_t goal, struct err *e)
 {
 	struct tune *u = r->u;
@@ -306,6 +336,8 @@ static int train_on(struct running *r, uint32_t goal, struct err *e)
 		r->now.seconds += lab_work_now_s() - begun_s;
 		lab_progress_at(&u->bar, (double)(u->spent + r->now.epochs - had) / u->planned,
 				"trial %zu of %zu, valid MRR %.4f", r->k + 1, u->n, r->now.score);
+		if (rc == 0 && r->now.epochs < goal && tune_is_late(u))
+			return save_trial(r, e) == 0 ? ERR_TIMEOUT : e->code;
 		if (rc == 0 &&
 		    (r->now.epochs == goal || lab_work_now_s() - r->saved_at_s >= SAVE_EVERY_S))
 			rc = save_trial(r, e);
@@ -335,6 +367,8 @@ int tune_run_trial(struct tune *u, size_t k, uint32_t goal, struct err *e)
 	rc = begin_trial(&r, e);
 	if (rc == 0)
 		rc = train_on(&r, goal, e);
+	if (rc == 0)
+		u->floor = agent_learner_floor(r.learner);
 	if (rc == 0) {
 		u->spent += goal - t->epochs;
 		t->epochs = r.now.epochs;

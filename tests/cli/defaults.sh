@@ -51,7 +51,7 @@ near() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not a
 ok 'the floor is that of eval' near "$(member "$out" valid_floor)" "$(cat "$work/floor")"
 ok 'better tables get none' exits 0 -d "$work/high" train
 ok '... not a word' sh -c '! grep -q counting "$1"' sh "$err"
-ok 'doctor says it, too' prints 'is below counting' -d "$work/low" doctor
+ok 'doctor says it, too' prints 'fkge tune --quick looks for them' -d "$work/low" doctor
 ok 'and where all is well' prints 'by counting' -d "$work/high" doctor
 
 # ---- an agent that runs ----

@@ -138,6 +138,36 @@ sys.exit(not tests <= {n.strip() for n in names("one")})' "$work"
 ok 'test names nobody new' entities
 ok 'another test split, the same search' same "$work/test-one.json" "$work/test-two.json"
 
+# ---- quick ----
+agent q 1
+"$fkge" -q -d "$work/q" import --replace "$work/none" >/dev/null
+ok 'a quick search' exits 0 -d "$work/q" tune --quick --seconds 100 --json
+ok 'of twelve trials' check 'len(t) == 12 and j["method"] == "halving" and not j["out_of_time"]'
+ok 'the first is agent.yaml as it is' \
+	check 't[0]["settings"]["train.lr"] == 0.02 and t[0]["settings"]["train.corrupt"] == "auto"'
+ok 'it trains as long as any' check 't[0]["epochs"] == max(x["epochs"] for x in t) == 18'
+ok 'nothing that partners must agree on' check 'all(k.startswith("train.") for k in t[1]["settings"])'
+ok 'the best is no worse' check 'j["best"]["valid_mrr"] >= t[0]["valid_mrr"] and 0 < j["valid_floor"] < 1'
+ok 'on a sample of valid' check 'j["valid_limit"] == 1000'
+cp "$work/q/agent.yaml" "$work/as-it-was"
+member "$out" best settings train.loss >"$work/best"
+ok 'again, and applied' prints 'Counting, which learns nothing, has' -d "$work/q" tune --quick --seconds 100 --apply
+ok 'is in agent.yaml' grep -q "loss: $(cat "$work/best")" "$work/q/agent.yaml"
+ok 'which is still good' exits 0 -d "$work/q" train --epochs 1
+sed -i 's/eval_every: 10/eval_every: 5/' "$work/as-it-was"
+cp "$work/as-it-was" "$work/q/agent.yaml"
+ok 'a quick search of other settings begins anew' exits 0 -d "$work/q" tune --quick --seconds 100 --json
+cp "$out" "$work/quick.json"
+run -d "$work/q" tune --quick --seconds 0.001 --json
+ok 'with no time, one trial comes to its end' check 'j["out_of_time"] and sum(x["epochs"] > 0 for x in t) == 1'
+ok 'and says so' prints 'The time is up' -d "$work/q" tune --quick --seconds 0.001
+ok 'with time again, the same as at once' exits 0 -d "$work/q" tune --quick --seconds 100 --json
+ok '... trial by trial' same "$out" "$work/quick.json"
+ok 'a space and --quick' exits 2 -d "$work/q" tune "$work/space.yaml" --quick
+ok 'seconds of a space' exits 2 -d "$work/q" tune "$work/space.yaml" --seconds 5
+sed -i 's/patience: 0/patience: 0, filtered: false, shared_chunk: 0, dp: {epsilon: 8}/' "$work/q/agent.yaml"
+ok 'not in private training' says 2 'train.dp.epsilon: a search trains again' -d "$work/q" tune --quick
+
 # ---- budget, mistakes, --apply ----
 printf 'search: {method: random, trials: 5, epochs: 4, budget: 10}\ntrain: {lr: {from: 0.01, to: 0.1}}\n' >"$work/budget.yaml"
 ok 'a budget' exits 0 -d "$work/a" tune "$work/budget.yaml" -o "$work/budget" --json

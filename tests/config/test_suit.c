@@ -73,7 +73,8 @@ static const struct choice choices[] = {
 	{ "", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
 	{ "", 0, 21, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
 	{ "eval: {protocol: tail}", 21, 2, KGE_CORRUPT_TAIL, KGE_SAMPLING_UNIFORM, true },
-	{ "eval: {protocol: fede}", 2, 2, KGE_CORRUPT_TAIL, KGE_SAMPLING_UNIFORM, true },
+	{ "eval: {protocol: fede}", 8, 2, KGE_CORRUPT_TAIL, KGE_SAMPLING_UNIFORM, true },
+	{ "eval: {protocol: fede}", 7, 2, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
 	{ "eval: {protocol: tail}", 2, 21, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI, true },
 	/* what the owner says stays, and the rest goes with it */
 	{ "train: {corrupt: alternate}", 21, 0, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_UNIFORM,
