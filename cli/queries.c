@@ -10,7 +10,7 @@
 #include "query/pool.h"
 #include "query/sample.h"
 
-enum { TRIES = 20000, COUNT_MAX = 10000000, MISSING_SHOWN = QUERY_STEPS_MAX };
+enum { TRIES = 100000, COUNT_MAX = 10000000, MISSING_SHOWN = QUERY_STEPS_MAX };
 
 struct sample_options {
 	const char **paths; /* of the command line */
@@ -138,6 +138,9 @@ static int load_graphs(struct sampling *s, struct err *e)
 		query_pool_add(&s->pool, g);
 		graph_free(g);
 	}
+	if (rc == 0 && s->pool.g->split[s->o->split].n == 0)
+		rc = err_set(e, ERR_INPUT, "%s: no triple of %s, so no query of it", s->o->paths[0],
+			     lab_work_split_words[s->o->split]);
 	return rc;
 }
 
@@ -275,7 +278,8 @@ int cmd_queries_sample(struct cli *cli, int argc, char **argv, struct err *e)
 		.doc = "Draw queries from the triples of GRAPH (a file or folder that `import` "
 		       "reads), backwards from an answer, for benchmarks. With several graphs "
 		       "the queries are those of all of them together that no one's relations "
-		       "answer alone; equal names are one thing.\v"
+		       "answer alone; equal names are one thing. A file is split as `import` "
+		       "splits it.\v"
 		       "Each line has the query, its hard answers and for each how many triples it "
 		       "needs that are not known (`missing`). No query comes twice; where the "
 		       "graph "

@@ -347,13 +347,24 @@ static bool draw_query(struct query_sampler *s, enum query_pattern p, struct que
 	return true;
 }
 
+/* Some triple may be missing. */
+static bool has_unknown(const struct query_sampler *s)
+{
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		if ((s->o.all & ~s->o.known & 1u << k) != 0 && s->g->split[k].n > 0)
+			return true;
+	return false;
+}
+
 int query_sampler_next(struct query_sampler *s, enum query_pattern p, size_t tries,
 		       struct query_record *out)
 {
 	assert(p < QUERY_PATTERNS);
 	out->pattern = p;
 	out->has_easy = out->has_missing = true;
-	for (size_t i = 0; s->n_reachable > 0 && i < tries; i++)
+	if (!has_unknown(s))
+		return 0;
+	for (size_t i = 0; i < tries; i++)
 		if (draw_query(s, p, out))
 			return 1;
 	return 0;

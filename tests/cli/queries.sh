@@ -46,6 +46,8 @@ PY
 ok 'answers are right' python3 "$work/check.py" "$work/g" "$work/q"
 ok 'for training all answers are hard' exits 0 queries sample "$work/g" -n 5 --types 2i --split train --answers 9 -o "$work/q" --json
 ok 'so there are no easy ones' [ "$(member "$out" types 0 easy)" = 0 ]
+mkdir "$work/trained" && cp "$work/g/train.tsv" "$work/trained"
+ok 'without test there is none of test' says 4 'no triple of test' queries sample "$work/trained" -o "$work/none.jsonl"
 "$fkge" -q split "$work/g" -k 3 --by relations -o "$work/r3" >/dev/null
 ok 'of three graphs' exits 0 queries sample "$work/r3/0" "$work/r3/1" "$work/r3/2" -n 9 --types 1p,2p,pi -o "$work/q" --json
 ok 'no graph holds a whole one' [ "$(member "$out" types 0 queries) $(member "$out" types 1 queries)" = '0 9' ]
