@@ -37,6 +37,7 @@ enum config_share { CONFIG_SHARE_ENTITIES, CONFIG_SHARE_RELATIONS, CONFIG_SHARE_
 enum config_after { CONFIG_AFTER_KEEP, CONFIG_AFTER_BACK };
 /* How much of what partners bring is taken in (fed/weight.h). */
 enum config_weight { CONFIG_WEIGHT_VALID, CONFIG_WEIGHT_ALL };
+enum config_draw { CONFIG_DRAW_PAIR, CONFIG_DRAW_SESSION }; /* of aligned_share */
 enum config_frame { CONFIG_FRAME_SESSION, CONFIG_FRAME_COMMON };
 /* One training for all partners that wait, or one after each. */
 enum config_queue { CONFIG_QUEUE_TOGETHER, CONFIG_QUEUE_EACH };
@@ -81,6 +82,11 @@ struct config_names {
 	double every_s; /* between intersections with a partner */
 };
 
+struct config_aligned {
+	double share; /* part of them, (0, 1] */
+	enum config_draw draw;
+};
+
 struct config_federation {
 	enum config_mode mode;
 	enum config_roles roles;
@@ -92,25 +98,25 @@ struct config_federation {
 	enum ppat_placement student;
 	enum config_after after;
 	enum config_weight weight;
-	enum config_frame frame;     /* axes on which rows travel */
-	uint32_t patience;	     /* keep: rounds without a better score; 0: never rests */
-	double aligned_share;	     /* part of the aligned rows that is used, (0, 1] */
-	bool unit_rows, center_rows; /* before they meet: length 1; mean removed */
-	struct config_names names;   /* in intersections */
-	bool introduce;		     /* partners hear of each other */
-	bool neighbours;	     /* virtual neighbours, methods 3.4 */
-	bool reset_optimizer;	     /* forget Adam's moments at each round */
-	uint32_t epochs_per_round;   /* of training after an aggregation */
-	uint32_t max_rounds;	     /* rounds as host, then only client; 0: no limit */
-	uint32_t local_rounds;	     /* own rounds without a partner before sleeping */
-	bool control;		     /* trains the same epochs alone, beside it */
-	double gather_s;	     /* waits for further partners before a round trains */
-	double sleep_s;		     /* of sleep before it looks again; 0: until a signal */
-	uint32_t sessions;	     /* at a time */
-	struct config_few few;	     /* of many partners */
-	double lease_s;		     /* a session in which the peer is silent is over */
-	double session_s;	     /* ... and in any case after this */
-	char *psk_file;		     /* holds 64 hex digits, if it is there; "": none */
+	enum config_frame frame;       /* axes on which rows travel */
+	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
+	struct config_aligned aligned; /* rows: those that are used */
+	bool unit_rows, center_rows;   /* before they meet: length 1; mean removed */
+	struct config_names names;     /* in intersections */
+	bool introduce;		       /* partners hear of each other */
+	bool neighbours;	       /* virtual neighbours, methods 3.4 */
+	bool reset_optimizer;	       /* forget Adam's moments at each round */
+	uint32_t epochs_per_round;     /* of training after an aggregation */
+	uint32_t max_rounds;	       /* rounds as host, then only client; 0: no limit */
+	uint32_t local_rounds;	       /* own rounds without a partner before sleeping */
+	bool control;		       /* trains the same epochs alone, beside it */
+	double gather_s;	       /* waits for further partners before a round trains */
+	double sleep_s;		       /* of sleep before it looks again; 0: until a signal */
+	uint32_t sessions;	       /* at a time */
+	struct config_few few;	       /* of many partners */
+	double lease_s;		       /* a session in which the peer is silent is over */
+	double session_s;	       /* ... and in any case after this */
+	char *psk_file;		       /* holds 64 hex digits, if it is there; "": none */
 };
 
 struct config_rounds {		       /* federation.mode rounds */

@@ -136,8 +136,13 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  86400 * 30, NULL, "seconds between two intersections with the same partner, at least" },
 	{ "federation", "share", KEY_WORD, AT(federation.share), "entities", 0, 0,
 	  WORDS("entities", "relations", "both"), "rows that are translated" },
-	{ "federation", "aligned_share", KEY_NUMBER, AT(federation.aligned_share), "1", 0.001, 1,
+	{ "federation", "aligned_share", KEY_NUMBER, AT(federation.aligned.share), "1", 0.001, 1,
 	  NULL, "part of the aligned rows that is used" },
+	{ "federation", "aligned_draw", KEY_WORD, AT(federation.aligned.draw), "pair", 0, 0,
+	  WORDS("pair", "session"),
+	  "which rows that part is; pair: the same in all sessions with a partner, as in the "
+	  "paper; "
+	  "session: others in each, so that in the end all have been used" },
 	{ "federation", "aggregate", KEY_WORD, AT(federation.aggregate), "mean", 0, 0,
 	  WORDS("average", "replace", "weighted", "mean"),
 	  "what becomes of an aligned row; mean: own and partners' rows weigh the same" },

@@ -8,8 +8,9 @@
 
 #include "dp/lattice.h"
 
-/* The same fields; a version of its own says that the client's rows travel unrotated. */
-enum { CONFIG_VERSION = 3, CONFIG_UNROTATED = 4 };
+/* The same fields; versions of their own say that the client's rows travel unrotated, and that a
+ * share of the rows is lasting. */
+enum { CONFIG_VERSION = 3, CONFIG_UNROTATED = 1, CONFIG_LASTING = 2, CONFIG_LAST = 6 };
 
 /* Order on the wire; append only, with a new version. */
 #define U32_FIELDS(X)                                                                              \
@@ -333,7 +334,10 @@ static double double_of(uint64_t u)
 
 void ppat_config_encode(const struct ppat_config *c, struct buf *out)
 {
-	put_le(out, c->unrotated ? CONFIG_UNROTATED : CONFIG_VERSION, 4);
+	uint32_t version = CONFIG_VERSION;
+	version += c->unrotated ? CONFIG_UNROTATED : 0;
+	version += c->lasting ? CONFIG_LASTING : 0;
+	put_le(out, version, 4);
 #define PUT32(name)  put_le(out, c->name, 4);
 #define PUTF64(name) put_le(out, bits_of(c->name), 8);
 #define PUT64(name)  put_le(out, c->name, 8);
@@ -348,13 +352,15 @@ int ppat_config_decode(struct ppat_config *c, const uint8_t *bytes, size_t n, st
 		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
 			       (int)ENCODED);
 	uint64_t version = get_le(&bytes, 4);
-	if (version != CONFIG_VERSION && version != CONFIG_UNROTATED)
+	if (version < CONFIG_VERSION || version > CONFIG_LAST)
 		return err_set(e, ERR_VERSION, "translation settings have version %llu, ours is %d",
-			       (unsigned long long)version, (int)CONFIG_UNROTATED);
+			       (unsigned long long)version, (int)CONFIG_LAST);
 	if (n != ENCODED)
 		return err_set(e, ERR_PROTO, "translation settings have %zu bytes, want %d", n,
 			       (int)ENCODED);
-	*c = (struct ppat_config){ .unrotated = version == CONFIG_UNROTATED };
+	version -= CONFIG_VERSION;
+	*c = (struct ppat_config){ .unrotated = (version & CONFIG_UNROTATED) != 0,
+				   .lasting = (version & CONFIG_LASTING) != 0 };
 #define GET32(name)  c->name = (uint32_t)get_le(&bytes, 4);
 #define GETF64(name) c->name = double_of(get_le(&bytes, 8));
 #define GET64(name)  c->name = get_le(&bytes, 8);

@@ -86,6 +86,9 @@ struct ppat_config {
 	/* PPAT_PROCRUSTES: the client draws no rotation, and its rows travel on their own axes,
 	 * for sides that may be in one frame (methods 3.8): rows of one width, as they are. */
 	bool unrotated;
+	/* Which rows the aligned share is goes by their places (struct ppat_rows), so it is the
+	 * same rows in each session; else by select_seed and slot, other ones in each. */
+	bool lasting;
 };
 
 /* The paper's settings: 4 teachers, Laplace 0.05, batch 32, SGD .02/.9, beta

@@ -29,7 +29,7 @@ int ppat_rows_gather(struct ppat_side *s, const struct ppat_rows *in, struct err
 	own->slots = mem_array(in->n, sizeof(*own->slots));
 	own->ids = mem_array(in->n, sizeof(*own->ids));
 	own->dim = in->dim;
-	own->n = ppat_select(&s->cfg, in->tags, own->slots);
+	own->n = ppat_select(&s->cfg, in->tags, in->places, own->slots);
 	if (own->n == 0)
 		return err_set(e, ERR_USAGE,
 			       "none of the %zu aligned rows is of the kind to be "

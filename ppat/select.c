@@ -46,13 +46,15 @@ static bool is_chosen_kind(const struct ppat_config *c, const uint8_t *tags, uin
 	return (c->what & (relation ? PPAT_RELATIONS : PPAT_ENTITIES)) != 0;
 }
 
-size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, uint32_t *out)
+size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, const uint64_t *places,
+		   uint32_t *out)
 {
 	struct ranked_slot *t = mem_array(c->slots, sizeof(*t));
 	size_t n = 0;
 	for (uint32_t i = 0; i < c->slots; i++)
 		if (is_chosen_kind(c, tags, i))
-			t[n++] = rank_slot(c->select_seed, i);
+			t[n++] = c->lasting ? (struct ranked_slot){ places[i], i }
+					    : rank_slot(c->select_seed, i);
 	size_t keep = (size_t)ceil(c->aligned_share * (double)n);
 	keep = keep > n ? n : keep;
 	if (keep < n)

@@ -18,6 +18,10 @@ static int check_size(enum ppat_role role, const struct ppat_config *c, const st
 		return err_set(e, ERR_USAGE,
 			       "have %zu aligned rows of %zu floats, agreed are %u of %zu", in->n,
 			       in->dim, c->slots, dim);
+	if (c->lasting && in->places == NULL)
+		return err_set(e, ERR_USAGE,
+			       "a lasting share of the aligned rows goes by their places, and none "
+			       "are given");
 	return 0;
 }
 

@@ -37,12 +37,14 @@ enum ppat_role { PPAT_HOST, PPAT_CLIENT };
 
 /* The aligned rows of this side, in slot order.  Copied. */
 struct ppat_rows {
-	const float *rows;   /* [n x dim] */
-	const uint8_t *tags; /* [n] 'e' or 'r', equal on both sides; NULL: all 'e' */
-	const uint64_t *ids; /* [n] host only: lasting local identity of the slot (its tag and
-				id), by which rows go to teachers; NULL: the slot number */
-	size_t n;	     /* == config.slots */
-	size_t dim;	     /* == config.host_dim or client_dim */
+	const float *rows;	/* [n x dim] */
+	const uint8_t *tags;	/* [n] 'e' or 'r', equal on both sides; NULL: all 'e' */
+	const uint64_t *ids;	/* [n] host only: lasting local identity of the slot (its tag and
+				   id), by which rows go to teachers; NULL: the slot number */
+	size_t n;		/* == config.slots */
+	size_t dim;		/* == config.host_dim or client_dim */
+	const uint64_t *places; /* [n] config.lasting: of what is shared, equal on both sides and in
+				   every session of the two; else not looked at */
 };
 
 /* One noisy label of one row: 1 (real) or 0.  The agent's is dp/mechanism.h over
@@ -82,9 +84,10 @@ typedef void ppat_noise_fn(int64_t *x, size_t n, uint64_t sigma2, secret_draw_fn
 void ppat_plant_noise(struct conv *c, ppat_noise_fn *noise);
 
 /* Which slots take part: those whose tag is in `what`, then ceil(share * that
- * many) of them, chosen by a hash of select_seed and slot number.  Ascending;
- * out holds n.  Both sides compute the same. */
-size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, uint32_t *out);
+ * many) of them: the lowest places, or, where the share is not lasting, those of the lowest hash of
+ * select_seed and slot number.  Ascending; out holds n.  Both sides compute the same. */
+size_t ppat_select(const struct ppat_config *c, const uint8_t *tags, const uint64_t *places,
+		   uint32_t *out);
 
 /* The teacher (0..teachers-1) of a row: keyed BLAKE2b of its identity (C1). */
 uint32_t ppat_teacher_of(const uint8_t key[32], uint64_t id, uint32_t teachers);

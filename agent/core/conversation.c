@@ -1,6 +1,7 @@
 /* agent/core/conversation.c - the conversations inside a session: which names do we share, and the
  * translation of the client's rows.  Grants what a conversation wants (base/conv.h). */
 #include <assert.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,7 +224,8 @@ int conversation_terms(struct session *s, struct err *e)
 	ppat_config_defaults(t, translator_of(c->config->federation.translator), p->n_slots,
 			     s->their_ent_floats, (uint32_t)c->best->ent_floats);
 	t->what = what;
-	t->aligned_share = c->config->federation.aligned_share;
+	t->aligned_share = c->config->federation.aligned.share;
+	t->lasting = t->aligned_share < 1 && c->config->federation.aligned.draw == CONFIG_DRAW_PAIR;
 	t->student_seed = core_random(c);
 	t->select_seed = core_random(c);
 	if (c->config->federation.neighbours && s->their_virtual)
@@ -290,6 +292,51 @@ static void gather_rows(const struct agent_core *c, const struct kge_emb *tables
 	}
 }
 
+/* BLAKE2b of both keys, ascending, and the name that both have for it: the same whoever hosts. */
+static uint64_t place_of_name(const struct session *s, const struct agent_name *name)
+{
+	const uint8_t *ours = s->core->key, *theirs = s->peer->info.key;
+	bool first = memcmp(ours, theirs, AGENT_KEY) < 0;
+	crypto_generichash_state h;
+	uint8_t tag = (uint8_t)name->tag, out[16];
+	uint64_t place = 0;
+
+	crypto_generichash_init(&h, NULL, 0, sizeof(out));
+	crypto_generichash_update(&h, first ? ours : theirs, AGENT_KEY);
+	crypto_generichash_update(&h, first ? theirs : ours, AGENT_KEY);
+	crypto_generichash_update(&h, &tag, 1);
+	crypto_generichash_update(&h, (const uint8_t *)name->text, name->len);
+	crypto_generichash_final(&h, out, sizeof(out));
+	for (size_t i = 0; i < 8; i++)
+		place = place << 8 | out[i];
+	return place;
+}
+
+/* Of each slot, where a share is lasting; NULL: it is not. */
+static uint64_t *gather_places(const struct session *s)
+{
+	const struct agent_core *c = s->core;
+	const struct peer *p = s->peer;
+	uint32_t n_ent = graph_vocab_count(c->graph->entities);
+	uint64_t *of = NULL, *places = NULL;
+	struct agent_name *own;
+	size_t n;
+
+	if (!s->terms.lasting)
+		return NULL;
+	of = mem_array((size_t)n_ent + graph_vocab_count(c->graph->relations) + 1, sizeof(*of));
+	places = mem_array((size_t)p->n_slots + 1, sizeof(*places));
+	own = agent_names_toward(c->names, peer_names_key(c, p->info.key), peer_shares(c, 'e'),
+				 peer_shares(c, 'r'), &n);
+	for (size_t i = 0; i < n; i++)
+		of[own[i].id + (own[i].tag == 'r' ? n_ent : 0)] = place_of_name(s, &own[i]);
+	for (uint32_t i = 0; i < p->n_slots; i++)
+		places[i] = of[p->slots[i].id + (p->slots[i].tag == 'r' ? n_ent : 0)];
+	free(of);
+	free(own);
+	return places;
+}
+
 static struct ppat_virtual *gather_neighbours(const struct session *s)
 {
 	const struct agent_core *c = s->core;
@@ -316,7 +363,8 @@ int conversation_open(struct session *s, struct err *e)
 	float *rows = mem_array(n * dim + 1, sizeof(*rows));
 	uint8_t *tags = mem_array(n + 1, 1);
 	uint64_t *ids = mem_array(n + 1, sizeof(*ids));
-	struct ppat_rows in = { rows, tags, ids, n, dim };
+	uint64_t *places = gather_places(s);
+	struct ppat_rows in = { rows, tags, ids, n, dim, places };
 
 	assert(s->role == AGENT_HOST || c->config->federation.roles != CONFIG_HOST_ONLY);
 	gather_rows(c, tables, s->peer, rows, tags, ids);
@@ -329,6 +377,7 @@ int conversation_open(struct session *s, struct err *e)
 	free(rows);
 	free(tags);
 	free(ids);
+	free(places);
 	if (s->conv)
 		return 0;
 	return e->code ? e->code : err_set(e, ERR_FAIL, "the translator did not open");

@@ -657,10 +657,10 @@ static void settings_are_checked(void **state)
 	assert_int_equal(check(s, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "privacy.delta"));
 	c->privacy.delta = 1e-5;
-	c->federation.aligned_share = 0;
+	c->federation.aligned.share = 0;
 	assert_int_equal(check(s, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "federation.aligned_share"));
-	c->federation.aligned_share = 1;
+	c->federation.aligned.share = 1;
 	c->federation.session_s = c->federation.lease_s - 1;
 	assert_int_equal(check(s, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "federation.session_s"));

@@ -136,7 +136,7 @@ static void test_keys_are_set(void **state)
 			 0);
 	assert_int_equal(c.federation.translator, CONFIG_PPAT);
 	assert_int_equal(c.federation.share, CONFIG_SHARE_BOTH);
-	assert_near(c.federation.aligned_share, 0.5, 0, 0);
+	assert_near(c.federation.aligned.share, 0.5, 0, 0);
 	assert_true(c.federation.unit_rows);
 	assert_true(c.train.kge.seed == UINT64_MAX);
 	assert_int_equal(c.ppat.noise, PPAT_LAPLACE);

@@ -334,6 +334,7 @@ static const struct row rows[] = {
 	{ "federation.names_every_s", "600", NAMES, "federation.after=back" },
 	{ "federation.share", "entities", PAIR, "" },
 	{ "federation.aligned_share", "0.5", PAIR, "" },
+	{ "federation.aligned_draw", "session", PAIR, "federation.aligned_share=0.5" },
 	{ "federation.aggregate", "replace", PAIR, "" },
 	{ "federation.queue", "each", THREE, "federation.gather_s=3" },
 	{ "federation.student", "host", PAIR, LABELS },

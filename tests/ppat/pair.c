@@ -63,8 +63,8 @@ void pair_pin_labels(struct pair *p, uint64_t seed)
 
 void pair_run(struct pair *p)
 {
-	struct ppat_rows hr = { p->y, p->tags, p->ids, p->cfg.slots, p->cfg.host_dim };
-	struct ppat_rows cr = { p->x, p->tags, NULL, p->cfg.slots, p->cfg.client_dim };
+	struct ppat_rows hr = { p->y, p->tags, p->ids, p->cfg.slots, p->cfg.host_dim, NULL };
+	struct ppat_rows cr = { p->x, p->tags, NULL, p->cfg.slots, p->cfg.client_dim, NULL };
 	p->host = ppat_open(PPAT_HOST, &p->cfg, &hr, &p->host_env, NULL);
 	p->client = ppat_open(PPAT_CLIENT, &p->cfg, &cr, &p->client_env, NULL);
 	assert(p->host != NULL && p->client != NULL);

@@ -34,7 +34,8 @@ static void test_config_round_trip(void **state)
 	buf_release(&b);
 }
 
-/* Who knows of no unrotated rows refuses such terms by their version; other terms are as ever. */
+/* Who knows of no unrotated rows, or of no lasting share, refuses such terms by their version;
+ * other terms are as ever. */
 static void test_unrotated_has_its_version(void **state)
 {
 	struct ppat_config c, d;
@@ -53,7 +54,22 @@ static void test_unrotated_has_its_version(void **state)
 	assert_int_equal(ppat_config_decode(&d, a.base, a.len, NULL), 0);
 	assert_false(d.unrotated);
 	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
-	assert_true(d.unrotated);
+	assert_true(d.unrotated && !d.lasting);
+	buf_clear(&b);
+	c.unrotated = false;
+	c.lasting = true;
+	ppat_config_encode(&c, &b);
+	assert_int_equal(b.base[0], 5);
+	assert_memory_equal(a.base + 1, b.base + 1, a.len - 1);
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
+	assert_true(d.lasting && !d.unrotated);
+	b.base[0] = 6;
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), 0);
+	assert_true(d.lasting && d.unrotated);
+	b.base[0] = 7;
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), ERR_VERSION);
+	b.base[0] = 2;
+	assert_int_equal(ppat_config_decode(&d, b.base, b.len, NULL), ERR_VERSION);
 	buf_release(&a);
 	buf_release(&b);
 }
@@ -196,24 +212,59 @@ static void test_select(void **state)
 	static uint32_t a[1000], b[1000];
 	static uint8_t tags[1000];
 	c.what = PPAT_BOTH;
-	assert_int_equal(ppat_select(&c, NULL, a), 500);
+	assert_int_equal(ppat_select(&c, NULL, NULL, a), 500);
 	for (size_t i = 1; i < 500; i++)
 		assert_true(a[i - 1] < a[i]);
 	assert_true(a[499] < 1000);
 	c.select_seed++;
-	assert_int_equal(ppat_select(&c, NULL, b), 500);
+	assert_int_equal(ppat_select(&c, NULL, NULL, b), 500);
 	assert_memory_not_equal(a, b, sizeof(*a) * 500);
 	for (size_t i = 0; i < 1000; i++)
 		tags[i] = i < 100 ? 'r' : 'e';
 	c.what = PPAT_RELATIONS;
 	c.aligned_share = 1;
-	assert_int_equal(ppat_select(&c, tags, a), 100);
+	assert_int_equal(ppat_select(&c, tags, NULL, a), 100);
 	assert_int_equal(a[99], 99);
 	c.what = PPAT_ENTITIES;
-	assert_int_equal(ppat_select(&c, tags, a), 900);
+	assert_int_equal(ppat_select(&c, tags, NULL, a), 900);
 	assert_int_equal(a[0], 100);
 	c.aligned_share = 1e-9;
-	assert_int_equal(ppat_select(&c, tags, a), 1);
+	assert_int_equal(ppat_select(&c, tags, NULL, a), 1);
+}
+
+/* A lasting share is the same things in each session, in whatever slots they are, and when there
+ * are more of them nearly so. */
+static void test_select_lasting(void **state)
+{
+	enum { N = 1000, LATER = 1100 };
+	static uint64_t places[LATER], shuffled[LATER];
+	static uint32_t a[LATER], b[LATER];
+	static bool was[LATER];
+	struct ppat_config c = sample();
+	size_t n, kept = 0;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 2);
+	for (size_t i = 0; i < LATER; i++)
+		places[i] = rng_u64(&r);
+	for (size_t i = 0; i < LATER; i++) /* thing i is in slot 7 i */
+		shuffled[i * 7 % LATER] = places[i];
+	c.lasting = true;
+	c.aligned_share = 0.2;
+	assert_int_equal(ppat_select(&c, NULL, places, a), 200);
+	c.select_seed++;
+	assert_int_equal(ppat_select(&c, NULL, places, b), 200);
+	assert_memory_equal(a, b, 200 * sizeof(*a));
+	for (size_t i = 0; i < 200; i++)
+		was[a[i]] = true;
+	c.slots = LATER;
+	n = ppat_select(&c, NULL, shuffled, b);
+	assert_int_equal(n, 220);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < LATER; k++)
+			kept += k * 7 % LATER == b[i] && was[k];
+	assert_true(kept >= 180);
 }
 
 static void test_aggregate(void **state)
@@ -253,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_config_budget),
 		cmocka_unit_test(test_config_large),
 		cmocka_unit_test(test_select),
+		cmocka_unit_test(test_select_lasting),
 		cmocka_unit_test(test_aggregate),
 		cmocka_unit_test(test_aggregate_mean),
 	};
