@@ -6,7 +6,7 @@
 #include "cli/query.h"
 #include "query/evaluate.h"
 
-enum { AT_ONCE = 512 }; /* queries in memory */
+enum { AT_ONCE = 8192 }; /* queries in memory */
 
 struct batch {
 	struct cli *cli;

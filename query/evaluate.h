@@ -24,7 +24,7 @@ struct query_outcome {
 	enum query_pattern pattern;
 	uint32_t answers[1 + QUERY_MISSING]; /* hard ones: all; that lack 1, 2, .. edges */
 	struct query_figures by[1 + QUERY_MISSING];
-	double ms; /* of the search, processor time of its threads */
+	double ms; /* of the search, processor time, with its part of rows made for several */
 };
 
 struct query_evaluation_options {

@@ -75,10 +75,10 @@ struct query_rows_count query_rows_counted(const struct query_rows *c)
 
 /* ---- slots ---- */
 
-static uint64_t key_of(struct query_step step, uint32_t entity)
+static uint64_t key_of(const struct query_ask *a)
 {
-	assert(step.rel < UINT32_MAX / 2);
-	return ((uint64_t)entity << 32 | step.rel << 1 | (step.inverse ? 1u : 0u)) + 1;
+	assert(a->step.rel < UINT32_MAX / 2);
+	return ((uint64_t)a->from << 32 | a->step.rel << 1 | (a->step.inverse ? 1u : 0u)) + 1;
 }
 
 static int32_t *chain_of(const struct query_rows *c, uint64_t key)
@@ -135,8 +135,7 @@ static float *row_of(const struct query_rows *c, int32_t slot)
 
 struct making {
 	struct query_rows *c;
-	struct query_step step;
-	uint32_t from[MADE_AT_ONCE];
+	struct query_ask ask[MADE_AT_ONCE];
 	size_t i[MADE_AT_ONCE]; /* the caller's number */
 	int32_t slot[MADE_AT_ONCE];
 	size_t n;
@@ -150,8 +149,7 @@ static void make_part(void *ctx, size_t k, size_t threads)
 	size_t begin, end;
 
 	parallel_part(w->n, k, threads, &begin, &end);
-	query_truths_scores(c->m, w->step, w->from + begin, end - begin,
-			    c->scores + begin * c->m->n, work);
+	query_truths_scores(c->m, w->ask + begin, end - begin, c->scores + begin * c->m->n, work);
 	for (size_t i = begin; i < end; i++)
 		query_truths_shares(c->m, row_of(c, w->slot[i]), c->scores + i * c->m->n, work);
 }
@@ -164,30 +162,33 @@ static void make_all(struct making *w, query_rows_visit *visit, void *ctx)
 	if (w->n == 0)
 		return;
 	for (size_t i = 0; i < w->n; i++)
-		w->slot[i] = take_slot(c, key_of(w->step, w->from[i]));
+		w->slot[i] = take_slot(c, key_of(&w->ask[i]));
 	parallel_run(threads, make_part, w);
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->n && visit != NULL; i++)
 		visit(ctx, w->i[i], row_of(c, w->slot[i]));
 	c->count.made += w->n;
 	w->n = 0;
 }
 
-void query_rows_each(struct query_rows *c, struct query_step step, const uint32_t *from,
-		     size_t n_from, query_rows_visit *visit, void *ctx)
+void query_rows_each(struct query_rows *c, const struct query_ask *asks, size_t n_asks,
+		     query_rows_visit *visit, void *ctx)
 {
-	struct making w = { .c = c, .step = step };
+	struct making w = { .c = c };
 
-	c->count.asked += n_from;
-	for (size_t i = 0; i < n_from; i++) {
-		int32_t at = find_slot(c, key_of(step, from[i]));
+	if (visit == NULL && n_asks > c->slots / 2)
+		n_asks = c->slots / 2;
+	for (size_t i = 0; i < n_asks; i++) {
+		int32_t at = find_slot(c, key_of(&asks[i]));
 
-		assert(from[i] < c->m->n);
+		assert(asks[i].from < c->m->n);
+		c->count.asked += visit != NULL;
 		if (at != NO_SLOT) {
 			c->slot[at].asked = true;
-			visit(ctx, i, row_of(c, at));
+			if (visit != NULL)
+				visit(ctx, i, row_of(c, at));
 			continue;
 		}
-		w.from[w.n] = from[i];
+		w.ask[w.n] = asks[i];
 		w.i[w.n++] = i;
 		if (w.n == c->made_at_once)
 			make_all(&w, visit, ctx);

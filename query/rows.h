@@ -16,11 +16,12 @@ struct query_rows;
 struct query_rows *query_rows_new(const struct query_truths *m, size_t bytes, uint32_t threads);
 void query_rows_free(struct query_rows *c);
 
-/* Row i is that of (from[i], step, ?): n floats, the cache's until visit() returns. */
+/* share: n floats, the cache's until visit() returns. */
 typedef void query_rows_visit(void *ctx, size_t i, const float *share);
-/* visit() once for each i < n_from, on this thread, in some order. */
-void query_rows_each(struct query_rows *c, struct query_step step, const uint32_t *from,
-		     size_t n_from, query_rows_visit *visit, void *ctx);
+/* visit() once for each row of asks[0..n_asks-1], which differ, on this thread, in some order.
+ * visit NULL: rows are made and kept for what comes next, as far as there is room. */
+void query_rows_each(struct query_rows *c, const struct query_ask *asks, size_t n_asks,
+		     query_rows_visit *visit, void *ctx);
 
 /* Rows asked for and rows made, since the beginning. */
 struct query_rows_count {

@@ -28,7 +28,7 @@ static void add_row(struct sample *x, const struct graph_index *valid, struct qu
 {
 	size_t at = x->rows * x->m->n, ones = 0;
 
-	query_truths_scores(x->m, step, &from, 1, x->scores + at, x->work);
+	query_truths_scores(x->m, &(struct query_ask){ from, step }, 1, x->scores + at, x->work);
 	x->degree[x->rows] = query_truths_factor(x->m, step, from);
 	for (uint32_t t = 0; t < x->m->n; t++) {
 		struct graph_triple triple = step.inverse

@@ -21,7 +21,7 @@ struct query_search {
 	struct query_rows *rows;
 	float *level[QUERY_DEPTH_MAX]; /* made when first needed */
 	struct pick *picks;
-	uint32_t *from; /* their ids */
+	struct query_ask *asks; /* theirs */
 	size_t n_picks, most_picks;
 };
 
@@ -35,7 +35,7 @@ struct query_search *query_search_new(const struct query_truths *m,
 	s->most_picks = o->beam == 0 || o->beam > m->n ? m->n : o->beam;
 	s->rows = query_rows_new(m, o->cache_bytes, o->threads);
 	s->picks = mem_array(s->most_picks + 1, sizeof(*s->picks));
-	s->from = mem_array(s->most_picks + 1, sizeof(*s->from));
+	s->asks = mem_array(s->most_picks + 1, sizeof(*s->asks));
 	return s;
 }
 
@@ -47,7 +47,7 @@ void query_search_free(struct query_search *s)
 	for (size_t i = 0; i < QUERY_DEPTH_MAX; i++)
 		free(s->level[i]);
 	free(s->picks);
-	free(s->from);
+	free(s->asks);
 	free(s);
 }
 
@@ -106,7 +106,7 @@ static void choose_picks(struct query_search *s, struct query_step step, const f
 		if (truth[id] > 0)
 			offer_pick(s, step, id, truth[id]);
 	for (size_t i = 0; i < s->n_picks; i++)
-		s->from[i] = s->picks[i].id;
+		s->asks[i] = (struct query_ask){ s->picks[i].id, step };
 }
 
 /* ---- a step ---- */
@@ -172,7 +172,7 @@ static void walk_step(struct query_search *s, struct query_step step, const floa
 		out[b] = from[a] > out[b] ? from[a] : out[b];
 	}
 	choose_picks(s, step, from);
-	query_rows_each(s->rows, step, s->from, s->n_picks, walk_predicted, &w);
+	query_rows_each(s->rows, s->asks, s->n_picks, walk_predicted, &w);
 }
 
 /* ---- a tree ---- */
@@ -232,6 +232,49 @@ void query_search_run(struct query_search *s, const struct query_tree *t, float 
 	find_truths(s, t, t->n - 1, 0, truth);
 }
 
+/* ---- many trees ---- */
+
+static int compare_asks(const void *a, const void *b)
+{
+	const struct query_ask *x = a, *y = b;
+
+	if (x->step.rel != y->step.rel)
+		return x->step.rel < y->step.rel ? -1 : 1;
+	if (x->step.inverse != y->step.inverse)
+		return x->step.inverse ? 1 : -1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* The rows of steps from anchors, behind out. */
+static void add_first_asks(const struct query_tree *t, struct buf *out)
+{
+	for (uint32_t i = 1; i < t->n; i++)
+		if (t->at[i].kind == QUERY_STEP && t->at[i - 1].kind == QUERY_ANCHOR) {
+			struct query_ask ask = { t->at[i - 1].id, step_at(&t->at[i]) };
+
+			buf_add(out, &ask, sizeof(ask));
+		}
+}
+
+void query_search_begin(struct query_search *s, const struct query_tree *const *trees, size_t n)
+{
+	struct buf all = { 0 };
+	struct query_ask *asks;
+	size_t n_asks, kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		add_first_asks(trees[i], &all);
+	asks = (struct query_ask *)(void *)all.base;
+	n_asks = all.len / sizeof(*asks);
+	if (n_asks > 0)
+		qsort(asks, n_asks, sizeof(*asks), compare_asks);
+	for (size_t i = 0; i < n_asks; i++)
+		if (i == 0 || compare_asks(&asks[i], &asks[kept - 1]) != 0)
+			asks[kept++] = asks[i];
+	query_rows_each(s->rows, asks, kept, NULL, NULL);
+	buf_release(&all);
+}
+
 /* ---- explanations ---- */
 
 /* The best edge into one entity. */
@@ -288,7 +331,7 @@ static void explain_step(struct query_search *s, const struct query_tree *t, uin
 		find_truths(s, t, child, 1, level_vector(s, 0));
 		enter_known(&best, step, level_vector(s, 0));
 		choose_picks(s, step, level_vector(s, 0));
-		query_rows_each(s->rows, step, s->from, s->n_picks, enter_predicted, &best);
+		query_rows_each(s->rows, s->asks, s->n_picks, enter_predicted, &best);
 	}
 	if (best.truth == 0)
 		best.from = GRAPH_NONE;

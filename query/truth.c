@@ -97,38 +97,50 @@ static const float *seen_candidates(const struct kge_emb *e, uint32_t rel, uint3
 	return piece;
 }
 
-static void score_block(const struct query_truths *m, struct query_step step, const uint32_t *from,
-			size_t n_from, float *out, float *work)
+static void score_block(const struct query_truths *m, const struct query_ask *asks, size_t n_asks,
+			float *out, float *work)
 {
 	const struct kge_emb *e = m->emb;
 	enum kge_metric metric = e->model->metric;
-	enum graph_side side = step.inverse ? GRAPH_HEAD : GRAPH_TAIL;
 	struct kge_tile t = { .q = work,
-			      .nq = n_from,
+			      .nq = n_asks,
 			      .q_stride = e->query_floats,
 			      .c_stride = e->query_floats,
 			      .floats = e->query_floats };
 	float *piece = work + QUERIES_AT_ONCE * e->query_floats;
 
-	for (size_t i = 0; i < n_from; i++)
-		e->model->query(work + i * e->query_floats, kge_ent(e, from[i]),
-				kge_rel(e, step.rel), e, side);
+	for (size_t i = 0; i < n_asks; i++)
+		e->model->query(work + i * e->query_floats, kge_ent(e, asks[i].from),
+				kge_rel(e, asks[i].step.rel), e,
+				asks[i].step.inverse ? GRAPH_HEAD : GRAPH_TAIL);
 	for (uint32_t first = 0; first < m->n; first += PIECE_ROWS) {
 		t.nc = m->n - first < PIECE_ROWS ? m->n - first : PIECE_ROWS;
-		t.c = seen_candidates(e, step.rel, first, t.nc, piece);
+		t.c = seen_candidates(e, asks[0].step.rel, first, t.nc, piece);
 		e->kernels->score_tile[metric](out + first, m->n, &t);
 	}
-	for (size_t i = 0; i < n_from * m->n && metric != KGE_DOT; i++)
+	for (size_t i = 0; i < n_asks * m->n && metric != KGE_DOT; i++)
 		out[i] = e->gamma - out[i];
 }
 
-void query_truths_scores(const struct query_truths *m, struct query_step step, const uint32_t *from,
-			 size_t n_from, float *out, float *work)
+/* How many asks from the first on may share a block: of one relation where it moves candidates. */
+static size_t block_of(const struct query_truths *m, const struct query_ask *asks, size_t n)
 {
-	for (size_t i = 0; i < n_from; i += QUERIES_AT_ONCE)
-		score_block(m, step, from + i,
-			    n_from - i < QUERIES_AT_ONCE ? n_from - i : QUERIES_AT_ONCE,
-			    out + i * m->n, work);
+	size_t most = n < QUERIES_AT_ONCE ? n : QUERIES_AT_ONCE, k = 1;
+
+	if (m->emb->model->project == NULL)
+		return most;
+	while (k < most && asks[k].step.rel == asks[0].step.rel)
+		k++;
+	return k;
+}
+
+void query_truths_scores(const struct query_truths *m, const struct query_ask *asks, size_t n_asks,
+			 float *out, float *work)
+{
+	for (size_t i = 0, n; i < n_asks; i += n) {
+		n = block_of(m, asks + i, n_asks - i);
+		score_block(m, asks + i, n, out + i * m->n, work);
+	}
 }
 
 void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work)

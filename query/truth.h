@@ -47,10 +47,15 @@ void query_truths_free(struct query_truths *m);
 
 /* Floats that query_truths_scores() and query_truths_shares() need to work with. */
 size_t query_truths_work(const struct query_truths *m);
-/* out[i * n + t]: score of t as the answer of (from[i], step, ?), higher is better.  A score has
- * the same bits whatever it is asked together with. */
-void query_truths_scores(const struct query_truths *m, struct query_step step, const uint32_t *from,
-			 size_t n_from, float *out, float *work);
+/* The row (from, step, ?). */
+struct query_ask {
+	uint32_t from;
+	struct query_step step;
+};
+/* out[i * n + t]: score of t as the answer of ask i, higher is better.  A score has the same bits
+ * whatever it is asked together with. */
+void query_truths_scores(const struct query_truths *m, const struct query_ask *asks, size_t n_asks,
+			 float *out, float *work);
 /* share[t] from score[t], t < n; score may be overwritten. */
 void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work);
 
