@@ -2,12 +2,31 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/near.h"
 #include "cli/query.h"
 #include "query/exact.h"
 
 enum { TOP = 10 };
 
 /* ---- the query ---- */
+
+/* As query_sparql_read(), with names that are like the one that the graph does not have. */
+static int read_or_guess(const struct work *w, const char *text, size_t n, struct query_sparql *out,
+			 struct err *e)
+{
+	const struct query_unknown *u = &out->unknown;
+	const struct graph *g = w->graph;
+	int rc = query_sparql_read(text, n, g, out, e);
+	struct err like = { 0 };
+	uint32_t id;
+
+	/* a name that was cut may be another one's */
+	if (rc != ERR_NOTFOUND ||
+	    near_find(u->relation ? g->relations : g->entities, u->relation ? "relation" : "entity",
+		      u->name, &id, &like) == 0)
+		return rc;
+	return err_set(e, rc, "line %u, column %u: %s", u->line, u->column, like.text);
+}
 
 static int read_query_file(const struct work *w, const char *path, struct query_sparql *out,
 			   struct err *e)
@@ -17,7 +36,7 @@ static int read_query_file(const struct work *w, const char *path, struct query_
 	int rc = file_read(standard ? "/dev/stdin" : path, QUERY_TEXT_MAX, &text, e);
 
 	if (rc == 0) {
-		rc = query_sparql_read((const char *)text.base, text.len, w->graph, out, e);
+		rc = read_or_guess(w, (const char *)text.base, text.len, out, e);
 		if (rc == ERR_USAGE && e != NULL)
 			rc = e->code = ERR_INPUT;
 		if (rc != 0)
@@ -32,7 +51,7 @@ int query_text_read(const struct work *w, const struct query_command *o, struct 
 {
 	if (o->text == NULL)
 		return read_query_file(w, o->file, out, e);
-	return query_sparql_read(o->text, strlen(o->text), w->graph, out, e);
+	return read_or_guess(w, o->text, strlen(o->text), out, e);
 }
 
 void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q)

@@ -87,9 +87,25 @@ static int count_nesting(struct sparql_query *q, struct err *e)
 
 /* ---- names ---- */
 
-static int unknown_name(const struct sparql_query *q, const struct sparql_token *t,
-			const char *what, struct err *e)
+/* Text from outside, cut to its room. */
+static void copy_text(char *to, size_t room, const char *text, size_t n)
 {
+	n = n < room ? n : room - 1;
+	memcpy(to, text, n);
+	to[n] = '\0';
+	text_mark(to);
+}
+
+static int unknown_name(struct sparql_query *q, const struct sparql_token *t, const char *what,
+			struct err *e)
+{
+	struct query_unknown *u = &q->out->unknown;
+
+	u->relation = strcmp(what, "relation") == 0;
+	u->line = t->line;
+	u->column = t->column;
+	if (q->name.len > 0)
+		copy_text(u->name, sizeof u->name, (const char *)q->name.base, q->name.len);
 	return query_sparql_bad(t, ERR_NOTFOUND, e, "the graph has no %s '%.*s'", what,
 				q->name.len < 200 ? (int)q->name.len : 200,
 				(const char *)q->name.base);
@@ -566,12 +582,8 @@ static int read_query(struct sparql_query *q, struct query_sparql *out, struct e
 		rc = query_sparql_tree(q, variable, &out->tree, e);
 	if (rc == 0) {
 		const struct sparql_token *v = &q->variables[variable];
-		size_t n = v->len - 1;
 
-		n = n < sizeof out->variable ? n : sizeof out->variable - 1;
-		memcpy(out->variable, v->text + 1, n);
-		out->variable[n] = '\0';
-		text_mark(out->variable);
+		copy_text(out->variable, sizeof out->variable, v->text + 1, v->len - 1);
 	}
 	return rc;
 }
@@ -609,6 +621,7 @@ int query_sparql_read(const char *text, size_t n, const struct graph *g, struct 
 	*out = (struct query_sparql){ 0 };
 	q = mem_array(1, sizeof *q);
 	q->g = g;
+	q->out = out;
 	query_sparql_begin(&q->text, text, n);
 	rc = read_query(q, out, e);
 	buf_release(&q->name);

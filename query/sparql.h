@@ -27,10 +27,18 @@ enum {
 	QUERY_NESTING_MAX = 32, /* braces, and brackets of a path */
 };
 
+/* A name of the query that the graph does not have, and where it stands. */
+struct query_unknown {
+	bool relation;	/* else an entity */
+	char name[256]; /* cut where it is longer */
+	uint32_t line, column;
+};
+
 struct query_sparql {
 	struct query_tree tree;
-	uint64_t limit;	   /* of LIMIT; 0: none */
-	char variable[64]; /* that is asked for, without its ?, cut where it is longer */
+	uint64_t limit;		      /* of LIMIT; 0: none */
+	char variable[64];	      /* that is asked for, without its ?, cut where it is longer */
+	struct query_unknown unknown; /* after ERR_NOTFOUND */
 };
 
 /* ERR_USAGE: not SPARQL, or outside of the part above; ERR_NOTFOUND: a name that the graph does not

@@ -101,6 +101,7 @@ ok 'a wrong file: file, line, column' says 4 "$work/q.rq: line 2, column 3: OPTI
 ok 'a file that is not there' says 4 "$work/none" -d "$work/a" query -f "$work/none"
 ok 'a wrong query: line, column' says 2 'line 1, column 8: ' -d "$work/a" query 'SELECT * { ?x <treats> <fever> }'
 ok 'a name that the graph does not have' says 1 "column 25: the graph has no entity 'cough'" -d "$work/a" query 'SELECT ?x { ?x <treats> <cough> }'
+ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$work/a" query 'SELECT ?x { ?x <treat> <fever> }'
 ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
 ok 'and one alone' says 2 'a query is wanted' -d "$work/a" query -f "$work/q.rq" 'SELECT ?x { ?x <treats> <fever> }'
 finish

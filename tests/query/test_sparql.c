@@ -234,6 +234,34 @@ static void test_unknown_names(void **state)
 	EACH(texts, ERR_NOTFOUND);
 }
 
+/* Which name it was is told apart from the words, cut to its room. */
+static void test_unknown(void **state)
+{
+	struct graph *g = some_graph();
+	struct query_sparql q;
+	struct buf text = { 0 };
+
+	(void)state;
+	buf_printf(&text, "SELECT ?x {\n ?x <r> <");
+	for (int i = 0; i < 200; i++)
+		buf_printf(&text, "\xc3\xa9");
+	buf_printf(&text, "> }");
+	assert_int_equal(query_sparql_read((const char *)text.base, text.len, g, &q, NULL),
+			 ERR_NOTFOUND);
+	assert_false(q.unknown.relation);
+	assert_int_equal(q.unknown.line, 2);
+	assert_int_equal(q.unknown.column, 9);
+	assert_int_equal(strlen(q.unknown.name), sizeof q.unknown.name - 1);
+	assert_int_equal(q.unknown.name[253], (char)0xa9);
+	assert_int_equal(q.unknown.name[254], '?');
+	assert_int_equal(query_sparql_read("SELECT ?x { ?x <R> <g> }", 24, g, &q, NULL),
+			 ERR_NOTFOUND);
+	assert_true(q.unknown.relation);
+	assert_string_equal(q.unknown.name, "R");
+	buf_release(&text);
+	graph_free(g);
+}
+
 /* Every limit, met and passed by one. */
 static void repeated(const char *head, const char *part, size_t n, const char *tail, int want)
 {
@@ -307,7 +335,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),	cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_refuses), cmocka_unit_test(test_unknown_names),
-		cmocka_unit_test(test_limits),	cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
