@@ -150,7 +150,7 @@ static bool same_name(const struct tune *u, const json_t *j)
 	return same;
 }
 
-/* Its settings are in agent.yaml, or the graph is another one: there is nothing to go on with. */
+/* A quick search is soon made again: another one takes its place. */
 static int forget_quick(const struct tune *u, size_t trials)
 {
 	for (size_t k = 0; k < trials; k++)
@@ -162,7 +162,7 @@ static int use_record(struct tune *u, const json_t *j, const char *path, struct 
 {
 	const json_t *trials = json_object_get(j, "trials");
 
-	if (!same_name(u, j) && u->quick && json_is_true(json_object_get(j, "quick")))
+	if (!same_name(u, j) && json_is_true(json_object_get(j, "quick")))
 		return forget_quick(u, json_array_size(trials));
 	if (!same_name(u, j))
 		return err_set(e, ERR_USAGE,

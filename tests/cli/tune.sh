@@ -163,10 +163,12 @@ ok 'with no time, one trial comes to its end' check 'j["out_of_time"] and sum(x[
 ok 'and says so' prints 'The time is up' -d "$work/q" tune --quick --seconds 0.001
 ok 'with time again, the same as at once' exits 0 -d "$work/q" tune --quick --seconds 100 --json
 ok '... trial by trial' same "$out" "$work/quick.json"
+ok 'a space takes the place of a quick search' exits 0 -d "$work/q" tune "$work/space.yaml"
+ok '... not the other way' says 2 'is of another search' -d "$work/q" tune --quick
 ok 'a space and --quick' exits 2 -d "$work/q" tune "$work/space.yaml" --quick
 ok 'seconds of a space' exits 2 -d "$work/q" tune "$work/space.yaml" --seconds 5
 sed -i 's/patience: 0/patience: 0, filtered: false, shared_chunk: 0, dp: {epsilon: 8}/' "$work/q/agent.yaml"
-ok 'not in private training' says 2 'train.dp.epsilon: a search trains again' -d "$work/q" tune --quick
+ok 'not in private training' says 2 'train.dp.epsilon: a search trains again' -d "$work/q" tune --quick --fresh
 
 # ---- budget, mistakes, --apply ----
 printf 'search: {method: random, trials: 5, epochs: 4, budget: 10}\ntrain: {lr: {from: 0.01, to: 0.1}}\n' >"$work/budget.yaml"
