@@ -8,7 +8,7 @@
  *   easy      cost 0: an answer on the known graph, too; the others are hard
  *
  * Memory is one byte an entity and the sets of the nodes that wait for their parent, each at most
- * 5 bytes an entity.  One thread at a time. */
+ * 10 bytes an entity.  One thread at a time. */
 #ifndef QUERY_EXACT_H
 #define QUERY_EXACT_H
 

@@ -137,7 +137,8 @@ static int expand_prefixed(struct sparql_query *q, const struct sparql_token *t,
 		}
 		return rc;
 	}
-	return query_sparql_bad(t, ERR_USAGE, e, "no PREFIX says what %.*s: is",
+	return query_sparql_bad(t, ERR_USAGE, e,
+				"no PREFIX says what %.*s: is; a name with : in it stands in < >",
 				n < SHOWN_MAX ? (int)n : SHOWN_MAX, t->text);
 }
 

@@ -39,7 +39,8 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             kind = None
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
-         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "queries sample": "drawn"}
+         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "queries sample": "drawn",
+         '"anchors"': "line"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -50,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn line; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -148,6 +149,15 @@ ok 'questions, as written' literally ward ward
 ok 'they are answered' grep -q '"name": "headache"\|"name": "fever"' "$out"
 ok 'questions are drawn, as written' literally drawn drawn
 ok 'of one graph and across three' [ "$(wc -l <"$work/drawn/questions.jsonl") $(wc -l <"$work/drawn/cross.jsonl")" = '200 100' ]
+
+# The line that formats.md shows is one that --batch reads.
+asked() {
+	graph "$work/line.tsv" 1
+	printf 'a\tr1\tx\nz\tr2\tx\nb\tr3\ty\n' >>"$work/line.tsv"
+	"$fkge" -q -d "$work/line" init --listen off >"$out" && "$fkge" -q -d "$work/line" import "$work/line.tsv" >"$out" &&
+		"$fkge" -q -d "$work/line" train --epochs 1 >"$out" 2>"$err" && run -d "$work/line" query --batch "$work/line.block" && [ "$status" -eq 0 ]
+}
+ok 'a line of questions, as written' asked
 
 # ---- alone, with files of the names that the block gives ----
 mkdir "$work/alone"
