@@ -215,7 +215,7 @@ static int run_one(struct cli *cli, const struct experiment *x, const struct exp
 	else
 		lab_note(&cli->notes, "%s, seed %llu: stopped by --until; without it, it %s\n",
 			 v->name, (unsigned long long)seed,
-			 v->kind == EXP_PAIRS ? "begins again" : "goes on");
+			 v->kind == EXP_PAIRS && !v->processes ? "begins again" : "goes on");
 	json_decref(record);
 	return rc;
 }

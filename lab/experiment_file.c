@@ -353,7 +353,7 @@ static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_
 	const struct fed_method *m = fed_method_find(name);
 
 	v->kind = kind_of_method(name);
-	v->processes = v->processes && v->kind == EXP_ROUNDS;
+	v->processes = v->processes && (v->kind == EXP_ROUNDS || v->kind == EXP_PAIRS);
 	if (v->kind != EXP_ROUNDS)
 		return 0;
 	if (m == NULL)
@@ -622,10 +622,11 @@ static int check_forgetting(struct reader *r, const struct exp_variant *v, const
  * tables. */
 static int check_processes(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
 {
-	const char *why = v->kind != EXP_ROUNDS ? "it has no rounds"
-			  : v->n_pace > 0	? "its time is real (slow, away)"
-			  : v->retained		? "agents train on all that they have (retained)"
-			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
+	bool meets = v->kind == EXP_ROUNDS || v->kind == EXP_PAIRS;
+	const char *why = !meets	  ? "it has no rounds"
+			  : v->n_pace > 0 ? "its time is real (slow, away)"
+			  : v->retained	  ? "agents train on all that they have (retained)"
+			  : v->stall > 0  ? "agents do not wait for a common validation (stall)"
 			  : v->settings.fraction < 1
 				  ? "who was in which round is not on their curves (fraction)"
 				  : NULL;

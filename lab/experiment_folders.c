@@ -119,6 +119,19 @@ static const char *text_of(const json_t *j, const char *key)
 	return text != NULL ? text : "";
 }
 
+static struct config config_of_pairs(const struct folders *f, const struct run *r, size_t i,
+				     uint32_t max)
+{
+	struct config c = *r->at[i].own;
+
+	c.name = r->at[i].name;
+	c.listen = (char *)(uintptr_t)text_of(agent_of(f, i), "listen");
+	c.federation.lease_s = LEASE_S;
+	if (c.federation.max_rounds > max)
+		c.federation.max_rounds = max;
+	return c;
+}
+
 /* The variant's settings as one agent has them.  Borrows all its texts. */
 static struct config config_of(const struct folders *f, const struct run *r, size_t i, uint32_t max)
 {
@@ -157,7 +170,8 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 static int write_settings(const struct folders *f, const struct run *r, size_t i, uint32_t max,
 			  struct err *e)
 {
-	struct config c = config_of(f, r, i, max);
+	struct config c =
+		r->v->kind == EXP_PAIRS ? config_of_pairs(f, r, i, max) : config_of(f, r, i, max);
 	char *path = experiment_folders_path(f, r, i, "/agent.yaml");
 	struct buf text = { 0 };
 	int rc = config_check(&c, path, e);

@@ -6,10 +6,13 @@
  *                                 further one can come; we ask each what it does
  *   collect                       their stores have what they kept and what each round moved
  *
- * Differences from a run in one process: each agent looks at its own valid and keeps its own best
- * tables; one whose validations are no better any more proposes no rounds and joins those of
- * others, so that it ends when all are so; the lowest key proposes.  All agents are in every round,
- * or it does not take place (rounds.min_members).
+ * Agents that meet in pairs end when all have been asleep for some seconds; what each says of
+ * itself meanwhile makes the curve.
+ *
+ * Differences of rounds from a run in one process: each agent looks at its own valid and keeps its
+ * own best tables; one whose validations are no better any more proposes no rounds and joins those
+ * of others, so that it ends when all are so; the lowest key proposes.  All agents are in every
+ * round, or it does not take place (rounds.min_members).
  *
  * No agent outlives us: it ends with its parent (lab/child.h), and the next run looks for agents
  * that are left. */
@@ -26,7 +29,7 @@
 #include "lab/experiment_run.h"
 #include "lab/work.h"
 
-enum { POLL_MS = 50, SAVE_S = 5, STOP_MS = 60000 };
+enum { POLL_MS = 50, SAVE_S = 5, STILL_S = 3, STOP_MS = 60000 };
 
 struct process {
 	struct child child;
@@ -37,11 +40,11 @@ struct process {
 struct watch {
 	struct run *r;
 	struct folders f;
-	struct process *at; /* [n] */
-	uint32_t goal;	    /* rounds of each */
-	uint64_t over_at;   /* rounds of all, when it seemed to be over */
-	bool tired;	    /* nobody proposes any more */
-	double saved_s;
+	struct process *at;	 /* [n] */
+	uint32_t goal;		 /* rounds of each */
+	uint64_t over_at;	 /* rounds of all, when it seemed to be over */
+	bool tired;		 /* nobody proposes any more */
+	double saved_s, still_s; /* still_s: pairs: since when nothing has happened */
 };
 
 /* ---- start and end ---- */
@@ -104,6 +107,11 @@ static uint64_t count_of(const json_t *j, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(j, key));
 }
 
+static bool in_pairs(const struct watch *w)
+{
+	return w->r->v->kind == EXP_PAIRS;
+}
+
 static const json_t *round_of(const struct watch *w, size_t i)
 {
 	return json_object_get(w->at[i].status, "round");
@@ -111,7 +119,7 @@ static const json_t *round_of(const struct watch *w, size_t i)
 
 static uint64_t done_of(const struct watch *w, size_t i)
 {
-	return count_of(round_of(w, i), "done");
+	return in_pairs(w) ? count_of(w->at[i].status, "rounds") : count_of(round_of(w, i), "done");
 }
 
 static void count_wire(struct process *p)
@@ -172,12 +180,77 @@ static bool is_over(struct watch *w)
 	return ready == n || sum == before;
 }
 
+/* Pairs: all sleep, and have done nothing for so long that no signal is on its way. */
+static bool all_sleep(struct watch *w)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < w->r->n; i++) {
+		const char *state = json_string_value(json_object_get(w->at[i].status, "state"));
+
+		if (state == NULL || strcmp(state, "sleep") != 0) {
+			w->over_at = UINT64_MAX;
+			return false;
+		}
+		sum += done_of(w, i) + count_of(w->at[i].status, "sessions");
+	}
+	if (sum != w->over_at) {
+		w->over_at = sum;
+		w->still_s = lab_work_now_s();
+	}
+	return lab_work_now_s() - w->still_s >= STILL_S;
+}
+
+/* What an agent of pairs says of itself.  Returns whether its best tables are others. */
+static bool hear_agent(struct watch *w, size_t i)
+{
+	struct client *c = &w->r->at[i];
+	const json_t *status = w->at[i].status, *best = json_object_get(status, "best");
+	double score = json_number_value(json_object_get(best, "valid_score"));
+
+	if (status == NULL)
+		return false;
+	c->rounds = (uint32_t)count_of(status, "rounds");
+	c->met.sessions = count_of(status, "sessions");
+	if (!json_is_object(best) || !(score > c->best_mrr))
+		return false;
+	c->best_mrr = score;
+	c->m[OF_VALID] = (struct kge_metrics){ .mrr = score };
+	c->best_round = c->rounds;
+	return true;
+}
+
+static void hear_all(struct watch *w)
+{
+	struct run *r = w->r;
+	struct kge_metrics mean;
+	bool better = false, all = true;
+	double rounds = 0;
+
+	r->bytes = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		better |= hear_agent(w, i);
+		all = all && r->at[i].best_mrr >= 0;
+		rounds += r->at[i].rounds;
+		r->bytes += w->at[i].bytes;
+	}
+	if (!better || !all)
+		return;
+	experiment_mean_of(r, OF_VALID, &mean);
+	r->best = mean.mrr;
+	json_array_append_new(r->curve,
+			      json_pack("{s:f, s:f, s:o, s:I, s:o}", "round", rounds / (double)r->n,
+					"seconds", experiment_seconds(r, false), "valid_mrr",
+					store_json_of_number(mean.mrr), "bytes",
+					(json_int_t)r->bytes, "agents", experiment_scores_json(r)));
+}
+
 static uint64_t least_done(const struct watch *w)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < w->r->n; i++)
-		if (round_of(w, i) == NULL)
+		if (w->at[i].status == NULL || (!in_pairs(w) && round_of(w, i) == NULL))
 			return 0;
 		else if (done_of(w, i) < least)
 			least = done_of(w, i);
@@ -217,6 +290,8 @@ static int save(struct watch *w, struct err *e)
 	for (size_t i = 0; i < w->r->n; i++)
 		json_array_append_new(wire, json_integer((json_int_t)w->at[i].bytes));
 	json_object_set_new(w->f.head, "wire", wire);
+	if (in_pairs(w))
+		json_object_set(w->f.head, "curve", w->r->curve);
 	json_object_set_new(w->f.head, "done", json_integer((json_int_t)least_done(w)));
 	json_object_set_new(w->f.head, "seconds", json_real(experiment_seconds(w->r, false)));
 	json_object_set_new(w->f.head, "cpu_seconds",
@@ -232,6 +307,10 @@ static void load(struct watch *w)
 	for (size_t i = 0; i < w->r->n; i++)
 		w->at[i].bytes_before = w->at[i].bytes =
 			(uint64_t)json_integer_value(json_array_get(wire, i));
+	if (in_pairs(w) && json_is_array(json_object_get(head, "curve"))) {
+		json_decref(w->r->curve);
+		w->r->curve = json_incref(json_object_get(head, "curve"));
+	}
 	w->r->before_s = json_number_value(json_object_get(head, "seconds"));
 	w->r->before_cpu_s = json_number_value(json_object_get(head, "cpu_seconds"));
 	if (wire != NULL)
@@ -247,7 +326,9 @@ static int poll_agents(struct watch *w, bool *over, struct err *e)
 
 	for (size_t i = 0; i < w->r->n && rc == 0; i++)
 		rc = experiment_canceled(w->r) ? ERR_CANCELED : ask_status(w, i, e);
-	*over = rc == 0 && is_over(w);
+	if (in_pairs(w))
+		hear_all(w);
+	*over = rc == 0 && (in_pairs(w) ? all_sleep(w) : is_over(w));
 	show(w);
 	if (rc == 0 && lab_work_now_s() - w->saved_s >= SAVE_S)
 		rc = save(w, e);
@@ -348,7 +429,8 @@ static int collect_agent(const struct watch *w, size_t i, struct kept *k, struct
 	if (rc == 0)
 		rc = take_tables(c, f.store, k, e);
 	folder_close(&f);
-	c->rounds = (uint32_t)(k->older.rounds - k->older.failed);
+	if (!in_pairs(w))
+		c->rounds = (uint32_t)(k->older.rounds - k->older.failed);
 	for (size_t x = 0; x < k->n && rc == 0; x++) {
 		c->rounds += k->rounds[x].outcome == 0;
 		if (k->rounds[x].scored && k->rounds[x].score == k->score)
@@ -409,7 +491,7 @@ static int collect(struct watch *w, struct err *e)
 
 	for (size_t i = 0; i < r->n && rc == 0; i++)
 		rc = collect_agent(w, i, &all[i], e);
-	if (rc == 0)
+	if (rc == 0 && !in_pairs(w))
 		draw_curve(r, all);
 	r->done = UINT32_MAX;
 	for (size_t i = 0; i < r->n; i++) {

@@ -635,6 +635,11 @@ static int run_rounds(struct run *r, struct err *e)
 	return rc == 0 ? play(r, federated_round, e) : rc;
 }
 
+static int run_pairs(struct run *r, struct err *e)
+{
+	return r->v->processes ? experiment_processes(r, e) : experiment_pairs(r, e);
+}
+
 /* ---- the record ---- */
 
 static json_t *metrics_json(const struct kge_metrics *m)
@@ -713,8 +718,11 @@ static json_t *agent_json(struct run *r, size_t i)
 	json_object_set_new(j, "tables", store_json_of_hex(digest, sizeof(digest)));
 	if (c->named != NULL)
 		json_object_set(j, "names", c->named);
-	if (r->v->kind == EXP_PAIRS)
+	if (r->v->kind == EXP_PAIRS && !r->v->processes)
 		experiment_put_met(r, i, j);
+	if (r->v->kind == EXP_PAIRS && r->v->processes)
+		json_object_set_new(j, "sessions_either_side",
+				    json_integer((json_int_t)c->met.sessions));
 	if (r->v->processes) {
 		json_object_set_new(j, "rounds", json_integer(c->rounds));
 		json_object_set_new(j, "wire_bytes", json_integer((json_int_t)c->wire_bytes));
@@ -962,7 +970,7 @@ static json_t *record_of(struct run *r)
 		"seconds", store_json_of_number(experiment_seconds(r, false)), "cpu_seconds",
 		store_json_of_number(experiment_seconds(r, true)));
 	put_figures(r, r->n, record);
-	if (r->v->kind == EXP_PAIRS)
+	if (r->v->kind == EXP_PAIRS && !r->v->processes)
 		experiment_put_all_met(r, record);
 	if (r->virtual_ms > 0)
 		json_object_set_new(record, "virtual_s",
@@ -986,7 +994,7 @@ static int run_all_rounds(struct run *r, struct err *e)
 {
 	static int (*const ways[])(struct run * r, struct err * e) = {
 		[EXP_SINGLE] = run_single,	    [EXP_COLLECTIVE] = run_collective,
-		[EXP_ROUNDS] = run_rounds,	    [EXP_PAIRS] = experiment_pairs,
+		[EXP_ROUNDS] = run_rounds,	    [EXP_PAIRS] = run_pairs,
 		[EXP_UNLEARN] = experiment_unlearn,
 	};
 

@@ -803,7 +803,7 @@ static void add_until(struct table *t, const struct show *s, size_t v, uint64_t 
 
 static bool has_virtual_time(const struct exp_variant *v)
 {
-	return v->kind == EXP_PAIRS || (v->kind == EXP_ROUNDS && !v->processes);
+	return (v->kind == EXP_PAIRS || v->kind == EXP_ROUNDS) && !v->processes;
 }
 
 static void add_durations(struct table *t, const struct show *s, size_t v, uint64_t some)

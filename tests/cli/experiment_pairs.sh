@@ -101,6 +101,25 @@ ok 'is no record' test ! -e "$work/q/runs/mixed-seed1.json"
 ok 'until it has been run' exits 0 -q experiment "$work/p.yaml" -o "$work/q" --only mixed
 ok 'as if uninterrupted' same "$work/p/runs/mixed-seed1.json" "$work/q/runs/mixed-seed1.json"
 
+# as processes over TCP
+sed 's/^  pairs:$/  pairs: {agents: processes, rounds: 3, federation.gather_s: 0.2}/' "$work/p.yaml" >"$work/tcp.yaml"
+"$fkge" -q experiment "$work/tcp.yaml" -o "$work/tcp" --only pairs >"$work/tcp.log" 2>&1 &
+pids=$!
+serves() { [ -S "$1/control.sock" ]; }
+ok 'agents over TCP' wait_for 'the last of them' serves "$work/tcp/runs/pairs-seed1.agents/2"
+kill -INT "$pids"
+wait "$pids" 2>"$err"
+pids=
+ok 'go on from their stores' says 0 'pairs, seed 1: its agents go on from their stores' \
+	experiment "$work/tcp.yaml" -o "$work/tcp" --only pairs
+ok 'and have their rounds' python3 - "$work/tcp/runs/pairs-seed1.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+sys.exit(not (all(a["rounds"] == 3 and a["sessions_either_side"] > 2 and a["wire_bytes"] > 0 and 0 < a["test"]["mrr"] <= 1
+		  for a in r["agents"]) and r["settings"]["agents"] == "processes" and
+	      abs(r["curve"][-1]["valid_mrr"] - r["kept_valid_mrr"]) < 1e-6))
+PY
+
 # what is wrong is said with its line
 refused() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 	sed "s|$2|$3|" "$work/p.yaml" >"$work/wrong.yaml"
@@ -111,6 +130,8 @@ ok 'no end' refused 'back: federation.max_rounds: pairs need an end' 'after: bac
 ok 'a setting that is none' refused "wrong.yaml:11: federation.after: 'moon'" 'after: back' 'after: moon'
 ok 'of rounds' refused "'federation.after': of agent.yaml, model, train and eval may vary" '  fede:' '  fede: {federation.after: back}'
 ok 'no such agent' refused "has no agent '7'" 'slow: {"0"' 'slow: {"7"'
+ok 'time that is real' refused 'slow: agents: processes is not for this: its time is real' \
+	'{method: pairs, slow:' '{method: pairs, agents: processes, slow:'
 ok 'no factor' refused "wrong.yaml:8: slow: 'x' is no factor" '100}' 'x}'
 ok 'all are ranked alike' refused 'own: all agents are ranked alike' model.dim eval.protocol
 ok 'a model that there is' refused "'transx'" distmult transx
