@@ -85,6 +85,17 @@ static void put_names(json_t *j, const struct agent_peer_status *s)
 	put_text(j, "names_warning", s->names_warning);
 }
 
+/* Of its rows in the last session that this agent hosted; nothing, where there was none. */
+static void put_agreement(json_t *j, const struct agent_agreement *a)
+{
+	if (a->rows == 0)
+		return;
+	put_count(j, "agreement_rows", a->rows);
+	put_number(j, "agreement_cosine", a->cosine);
+	put_number(j, "agreement_csls", a->csls);
+	put_number(j, "agreement_nearest", a->nearest);
+}
+
 /* Adds the core's knowledge of a partner, over that of the roster. */
 static void add_partner(json_t *j, const struct agent_peer_status *s)
 {
@@ -100,6 +111,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_names(j, s);
 	put_count(j, "sessions", s->sessions);
 	put_count(j, "failed", s->failed);
+	put_agreement(j, &s->agreement);
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);

@@ -103,7 +103,7 @@ static double run(const struct plan *p, size_t k, const struct ppat_config *c, u
 	struct rng r;
 	struct err e = { 0 };
 	rng_seed(&r, w->seed + 100);
-	struct ppat_env env = { .draw = nn_draw_seeded(&r), .paper = true, .start = p->start[k] };
+	struct ppat_env env = { .draw = nn_draw_seeded(&r), .measure = 2000, .start = p->start[k] };
 	struct conv *host = ppat_open(PPAT_HOST, c, &hr, &env, &e);
 	struct conv *client = ppat_open(PPAT_CLIENT, c, &cr, &env, &e);
 	if (host == NULL || client == NULL) {

@@ -29,7 +29,7 @@ static void measure(const char *name, const struct ppat_config *c, const struct 
 {
 	struct ppat_rows hr = { .rows = w->y, .n = w->n, .dim = w->dim };
 	struct ppat_rows cr = { .rows = w->x, .n = w->n, .dim = w->dim };
-	struct ppat_env env = { .draw = nn_draw_secure, .paper = true };
+	struct ppat_env env = { .draw = nn_draw_secure, .measure = 2000 };
 	struct err e = { 0 };
 	struct conv *host = ppat_open(PPAT_HOST, c, &hr, &env, &e);
 	struct conv *client = ppat_open(PPAT_CLIENT, c, &cr, &env, &e);

@@ -325,7 +325,7 @@ static json_t *peer_json(const struct reporting *r, const uint8_t key[STORE_KEY]
 
 static void show_gain(const struct reporting *r, const struct agent_gain *g, json_t *list)
 {
-	json_t *peers = json_array();
+	json_t *peers = json_array(), *cosine = json_array(), *nearest = json_array();
 	char hex[17];
 
 	cli_say(r->cli, "  valid %.4f -> %.4f, %s; from", g->before, g->after,
@@ -333,13 +333,18 @@ static void show_gain(const struct reporting *r, const struct agent_gain *g, jso
 	for (uint32_t i = 0; i < g->n_peers; i++) {
 		json_array_append_new(peers, peer_json(r, g->peer[i]));
 		cli_say(r->cli, " %s", name_of(r, g->peer[i], hex));
+		json_array_append_new(cosine, store_json_of_number((double)g->cosine[i]));
+		json_array_append_new(nearest, store_json_of_number((double)g->nearest[i]));
+		if (!isnan(g->cosine[i]))
+			cli_say(r->cli, " (cosine %.3f, nearest %.3f)", (double)g->cosine[i],
+				(double)g->nearest[i]);
 	}
 	cli_say(r->cli, "\n");
-	json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:b, s:o}", "time_ms",
-					      (json_int_t)g->time_ms, "before",
-					      store_json_of_number(g->before), "after",
-					      store_json_of_number(g->after), "kept", (int)g->kept,
-					      "partners", peers));
+	json_array_append_new(
+		list, json_pack("{s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "time_ms",
+				(json_int_t)g->time_ms, "before", store_json_of_number(g->before),
+				"after", store_json_of_number(g->after), "kept", (int)g->kept,
+				"partners", peers, "cosine", cosine, "nearest", nearest));
 }
 
 /* Sessions in which it had a part, and what was kept of them; with others in it, theirs too. */

@@ -261,30 +261,58 @@ static double top_mean(float *c, size_t n, size_t k)
 	return sum / (double)k;
 }
 
-/* Sum over rows of u of the mean cosine to the k nearest rows of v. */
-static double neighbour_sum(const float *u, const float *v, size_t n, size_t d, size_t k)
+/* out[i] = mean cosine of row i of u to the k nearest rows of v. */
+static void neighbour_means(const float *u, const float *v, size_t n, size_t d, size_t k,
+			    double *out)
 {
-	double sum = 0;
 	float *c = mem_array(n, sizeof(float));
 	for (size_t i = 0; i < n; i++) {
 		cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)d, 1.0f, v, (int)d, u + i * d,
 			    1, 0.0f, c, 1);
-		sum += top_mean(c, n, k);
+		out[i] = top_mean(c, n, k);
 	}
 	free(c);
-	return sum;
 }
 
-double nn_mean_csls(const float *a, const float *b, size_t n, size_t d, size_t k)
+/* How many rows of u have no row of v nearer than their own; near_v: neighbour means of v. */
+static size_t count_nearest(const float *u, const float *v, size_t n, size_t d,
+			    const double *near_v)
 {
+	size_t count = 0;
+	float *c = mem_array(n, sizeof(float));
+	for (size_t i = 0; i < n; i++) {
+		bool nearest = true;
+		cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)d, 1.0f, v, (int)d, u + i * d,
+			    1, 0.0f, c, 1);
+		for (size_t j = 0; nearest && j < n; j++)
+			nearest = 2.0 * (double)c[j] - near_v[j] <= 2.0 * (double)c[i] - near_v[i];
+		count += nearest;
+	}
+	free(c);
+	return count;
+}
+
+struct nn_csls nn_csls(const float *a, const float *b, size_t n, size_t d, size_t k)
+{
+	struct nn_csls out = { 0, 0 };
 	if (n == 0)
-		return 0;
+		return out;
 	nn_blas_single();
 	k = k > n ? n : k;
 	float *ua = unit_rows(a, n, d), *ub = unit_rows(b, n, d);
-	double near = neighbour_sum(ua, ub, n, d, k) + neighbour_sum(ub, ua, n, d, k);
-	double mean = 2.0 * nn_mean_cosine(ua, ub, n, d) - near / (double)n;
+	double *near_a = mem_array(n, sizeof(double)), *near_b = mem_array(n, sizeof(double));
+	double sum_a = 0, sum_b = 0;
+	neighbour_means(ua, ub, n, d, k, near_a);
+	neighbour_means(ub, ua, n, d, k, near_b);
+	for (size_t i = 0; i < n; i++) {
+		sum_a += near_a[i];
+		sum_b += near_b[i];
+	}
+	out.mean = 2.0 * nn_mean_cosine(ua, ub, n, d) - (sum_a + sum_b) / (double)n;
+	out.nearest = (double)count_nearest(ua, ub, n, d, near_b) / (double)n;
 	free(ua);
 	free(ub);
-	return mean;
+	free(near_a);
+	free(near_b);
+	return out;
 }

@@ -57,9 +57,13 @@ void nn_apply(float *out, const float *x, const float *w, size_t n, size_t rows_
 void nn_cosines(float *out, const float *a, const float *b, size_t n, size_t d);
 double nn_mean_cosine(const float *a, const float *b, size_t n, size_t d);
 
-/* Mean over i of CSLS(a_i, b_i) = 2 cos(a_i, b_i) - r_b(a_i) - r_a(b_i), r = mean
- * cosine to the k nearest rows of the other side (k <= n).  O(n^2 d): give it a
- * sample of a few thousand rows. */
-double nn_mean_csls(const float *a, const float *b, size_t n, size_t d, size_t k);
+/* CSLS(a_i, b_j) = 2 cos(a_i, b_j) - r_b(a_i) - r_a(b_j), r = mean cosine to the k nearest rows of
+ * the other side (k <= n), as in MUSE (Conneau et al. 2018; methods 3.2). */
+struct nn_csls {
+	double mean;	/* over i of CSLS(a_i, b_i) */
+	double nearest; /* share of the rows a_i to which no b_j is nearer than b_i, by CSLS */
+};
+/* O(n^2 d): give it a sample of a few thousand rows.  n 0: zeros. */
+struct nn_csls nn_csls(const float *a, const float *b, size_t n, size_t d, size_t k);
 
 #endif

@@ -98,7 +98,7 @@ struct ppat_translated {
 	float *rows;	  /* [own.n x host_dim] */
 	float *agreement; /* [own.n] */
 	bool as_received; /* no map was needed */
-	double mean_cosine, mean_csls;
+	double mean_cosine, mean_csls, csls_nearest;
 };
 
 /* The message that goes out, and the hash of all that went either way. */
@@ -119,7 +119,8 @@ struct ppat_side {
 	struct ppat_config cfg;
 	struct nn_draw draw;
 	ppat_noise_fn *noise; /* of a release */
-	bool paper, same_frame;
+	bool same_frame;
+	uint32_t measure;
 	struct ppat_account account;
 	struct ppat_own own;
 	struct ppat_wire wire;

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-enum { VIRTUAL_BYTES_MAX = 256 << 20, CSLS_SAMPLE = 2000, CSLS_NEAREST = 10 };
+enum { VIRTUAL_BYTES_MAX = 256 << 20, CSLS_NEAREST = 10 };
 
 /* ---- own rows ---- */
 
@@ -271,9 +271,11 @@ static void measure_translated(struct ppat_side *s)
 {
 	struct ppat_translated *t = &s->translated;
 	const struct ppat_own *own = &s->own;
-	size_t sample = own->n < CSLS_SAMPLE ? own->n : CSLS_SAMPLE;
+	size_t sample = own->n < s->measure ? own->n : s->measure;
+	struct nn_csls csls = nn_csls(t->rows, own->rows, sample, own->dim, CSLS_NEAREST);
 	t->mean_cosine = nn_mean_cosine(t->rows, own->rows, own->n, own->dim);
-	t->mean_csls = nn_mean_csls(t->rows, own->rows, sample, own->dim, CSLS_NEAREST);
+	t->mean_csls = csls.mean;
+	t->csls_nearest = csls.nearest;
 }
 
 /* Huge finite rows can overflow in the map: X-hat must be as finite as Y. */
@@ -293,7 +295,7 @@ int ppat_rows_finish(struct ppat_side *s)
 	assert(s->own.dim == d);
 	t->agreement = mem_array(n, sizeof(float));
 	nn_cosines(t->agreement, t->rows, s->own.rows, n, d);
-	if (s->paper)
+	if (s->measure > 0)
 		measure_translated(s);
 	ppat_scaling_undo(&s->own.scaling, t->rows, n);
 	if (v != NULL) {

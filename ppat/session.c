@@ -56,10 +56,10 @@ static struct ppat_side *new_side(enum ppat_role role, const struct ppat_config 
 	s->cfg = *c;
 	s->draw = env->draw;
 	s->noise = dp_lattice_noise;
-	s->paper = env->paper;
+	s->measure = env->measure;
 	s->same_frame = env->same_frame;
 	s->neighbours.own = env->neighbours;
-	s->translated.mean_cosine = s->translated.mean_csls = NAN;
+	s->translated.mean_cosine = s->translated.mean_csls = s->translated.csls_nearest = NAN;
 	return s;
 }
 
@@ -116,6 +116,7 @@ void ppat_result(const struct conv *c, struct ppat_result *out)
 		.as_received = s->translated.as_received,
 		.mean_cosine = s->translated.mean_cosine,
 		.mean_csls = s->translated.mean_csls,
+		.csls_nearest = s->translated.csls_nearest,
 	};
 	if (s->machine->report != NULL)
 		s->machine->report(s, out);

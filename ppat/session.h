@@ -66,7 +66,8 @@ struct ppat_env {
 			       what is public; NULL: the identity.  Borrowed by ppat_open() */
 	bool same_frame;    /* host, with unrotated rows: both sides say that theirs are in one
 			       frame; X-hat is what came, unless the rows themselves differ */
-	bool paper;	    /* host: also compute statistics outside the guarantee */
+	uint32_t measure; /* host: of so many rows CSLS, and the mean cosine of all, for its owner's
+			     eyes (outside the guarantee); 0: neither */
 };
 
 /* Does this side draw labels or a release, and charge its own ledger for them? */
@@ -129,8 +130,9 @@ struct ppat_result {
 	 * where the rows were as_received. */
 	const float *map;
 	bool as_received; /* host of Procrustes, same_frame: the rows agreed without a map */
-	/* Outside the guarantee: host, env.paper only, else NAN.  Never sent. */
-	double mean_cosine, mean_csls;
+	/* Outside the guarantee, of X-hat and Y: host, env.measure alone, else NAN.  Never sent,
+	 * and nothing is decided by them. */
+	double mean_cosine, mean_csls, csls_nearest;
 };
 
 void ppat_result(const struct conv *c, struct ppat_result *out);

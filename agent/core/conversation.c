@@ -16,7 +16,10 @@
 #include "net/psi.h"
 #include "ppat/virtual.h"
 
-enum { VIRTUAL_PER_SLOT = 4 };
+enum {
+	VIRTUAL_PER_SLOT = 4,
+	MEASURED_ROWS = 500, /* CSLS is quadratic: some 20 ms at 128 floats */
+};
 
 /* ---- intersection ---- */
 
@@ -359,7 +362,7 @@ int conversation_open(struct session *s, struct err *e)
 	struct agent_core *c = s->core;
 	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : latest_served(c);
 	size_t n = s->peer->n_slots, dim = tables->ent_floats;
-	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx } };
+	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx }, .measure = MEASURED_ROWS };
 	float *rows = mem_array(n * dim + 1, sizeof(*rows));
 	uint8_t *tags = mem_array(n + 1, 1);
 	uint64_t *ids = mem_array(n + 1, sizeof(*ids));

@@ -274,6 +274,15 @@ struct agent_rows_sent {
 	uint64_t bare, unrotated, noisy; /* as they are; of those, not even rotated; with noise */
 };
 
+/* How a partner's rows, translated, agreed with ours in the last session that we hosted: a function
+ * of both, for our owner alone (methods 3.2, 3.5). */
+struct agent_agreement {
+	uint32_t rows;	/* that took part; 0: no such session since the start */
+	double cosine;	/* the mean */
+	double csls;	/* the mean */
+	double nearest; /* share of them whose nearest of ours, by CSLS, is the right one */
+};
+
 struct agent_peer_status {
 	uint8_t key[AGENT_KEY];
 	char name[AGENT_NAME_MAX];
@@ -293,6 +302,7 @@ struct agent_peer_status {
 	uint64_t sessions, failed;	    /* ever: restarts keep them */
 	uint64_t bytes_in, bytes_out;	    /* of messages, since start */
 	struct agent_rows_sent sent;	    /* to it */
+	struct agent_agreement agreement;
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */

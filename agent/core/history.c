@@ -3,7 +3,8 @@
  *   v  version      b  has before     s  its score     d  as drawn
  *   h  by hand      e  epochs since   g  list of maps:
  *   l  digest of the best that trained without partners beside rounds; may be missing
- *                                        t time  a score before  z after  k kept  p keys */
+ *                                        t time  a score before  z after  k kept  p keys
+ *                                        c cosines, n nearest: of their rows; may be missing */
 #include "agent/core/history.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ static void write_gain(struct net_writer *w, const struct agent_gain *g)
 	net_put_double(w, "z", g->after);
 	net_put_bool(w, "k", g->kept);
 	net_put_bin(w, "p", g->peer, (size_t)g->n_peers * STORE_KEY);
+	net_put_bin(w, "c", g->cosine, (size_t)g->n_peers * sizeof(float));
+	net_put_bin(w, "n", g->nearest, (size_t)g->n_peers * sizeof(float));
 	net_put_end(w);
 }
 
@@ -58,6 +61,20 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 		buf_clear(out);
 }
 
+/* One for each partner; older records have none. */
+static void read_figures(float out[AGENT_GAIN_PEERS], const char *key, uint32_t n,
+			 const struct net_map *m, struct err *e)
+{
+	struct net_bytes b = { 0 };
+
+	for (size_t i = 0; i < AGENT_GAIN_PEERS; i++)
+		out[i] = NAN;
+	if (net_has(m, key))
+		b = net_get_bin(m, key, n * sizeof(float), n * sizeof(float), e);
+	if (e->code == 0 && b.len > 0)
+		memcpy(out, b.base, b.len);
+}
+
 static void read_gain(struct agent_gain *g, const struct net_map *m, struct err *e)
 {
 	struct net_bytes peers;
@@ -72,6 +89,8 @@ static void read_gain(struct agent_gain *g, const struct net_map *m, struct err 
 	g->n_peers = (uint32_t)(peers.len / STORE_KEY);
 	if (g->n_peers > 0)
 		memcpy(g->peer, peers.base, (size_t)g->n_peers * STORE_KEY);
+	read_figures(g->cosine, "c", g->n_peers, m, e);
+	read_figures(g->nearest, "n", g->n_peers, m, e);
 }
 
 static void read_gains(struct agent_history *h, const struct net_map *map, struct err *e)
@@ -145,8 +164,11 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 static void add_peers(const struct agent_core *c, struct agent_gain *g)
 {
 	for (size_t i = 0; i < c->n_peers && g->n_peers < AGENT_GAIN_PEERS; i++)
-		if (c->peers[i]->in_round)
+		if (c->peers[i]->in_round) {
+			g->cosine[g->n_peers] = (float)c->peers[i]->agreement.cosine;
+			g->nearest[g->n_peers] = (float)c->peers[i]->agreement.nearest;
 			memcpy(g->peer[g->n_peers++], c->peers[i]->info.key, STORE_KEY);
+		}
 }
 
 void history_gain(struct agent_core *c, double after, bool kept)

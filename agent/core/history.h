@@ -27,6 +27,9 @@ struct agent_gain {
 	bool kept;	      /* it was better; else the best came back */
 	uint32_t n_peers;     /* whose rows were in it, the first few by key */
 	uint8_t peer[AGENT_GAIN_PEERS][STORE_KEY];
+	/* of each one's rows with ours before: mean cosine, share that is nearest (core.h, struct
+	 * agent_agreement); of records from before there were any, NAN */
+	float cosine[AGENT_GAIN_PEERS], nearest[AGENT_GAIN_PEERS];
 };
 
 struct agent_history {

@@ -426,6 +426,8 @@ void session_finish(struct session *s)
 	ppat_result(conv, &r);
 	moves = frame_decide(s, &r);
 	note_session(s);
+	p->agreement = (struct agent_agreement){ (uint32_t)r.n, r.mean_cosine, r.mean_csls,
+						 r.csls_nearest };
 	p->using_serial = s->their_serial;
 	p->in_round = true;
 	p->failures = p->failed_row = 0;

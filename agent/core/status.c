@@ -115,6 +115,7 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	memcpy(o->names_warning, p->names.warning, sizeof(o->names_warning));
 	o->shared_relations = p->n_rel;
 	o->sessions = p->sessions;
+	o->agreement = p->agreement;
 	o->failed = p->failed;
 	o->bytes_in = p->bytes_in;
 	o->bytes_out = p->bytes_out;

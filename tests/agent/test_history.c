@@ -19,6 +19,10 @@ static struct agent_history filled(size_t n)
 					     .kept = i % 2 == 0,
 					     .n_peers = (uint32_t)(i % (AGENT_GAIN_PEERS + 1)) };
 		memset(h.gain[i].peer, (int)i + 1, (size_t)h.gain[i].n_peers * STORE_KEY);
+		for (uint32_t k = 0; k < h.gain[i].n_peers; k++) {
+			h.gain[i].cosine[k] = 0.01F * (float)i + 0.1F * (float)k;
+			h.gain[i].nearest[k] = 1 - 0.1F * (float)k;
+		}
 	}
 	return h;
 }
@@ -40,6 +44,9 @@ static void test_read_back(void **state)
 		assert_int_equal(got.gain[i].kept, h.gain[i].kept);
 		assert_int_equal(got.gain[i].n_peers, h.gain[i].n_peers);
 		assert_memory_equal(got.gain[i].peer, h.gain[i].peer, sizeof(h.gain[i].peer));
+		for (uint32_t k = 0; k < got.gain[i].n_peers; k++)
+			assert_true(got.gain[i].cosine[k] == h.gain[i].cosine[k] &&
+				    got.gain[i].nearest[k] == h.gain[i].nearest[k]);
 	}
 	buf_release(&b);
 }

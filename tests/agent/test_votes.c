@@ -141,6 +141,25 @@ static void check_unsaid(const struct wire *w, const struct dp_account *a)
 	assert_false(has(&w->bytes, text, (size_t)n));
 }
 
+/* How rows agreed: the host's owner is told, and nobody else. */
+static void check_agreement(struct table *t, const struct wire *w)
+{
+	struct agent_status host_says, client_says;
+	const struct agent_agreement *a;
+	const struct agent_gain *g = &host(t)->history.gain[host(t)->history.n - 1];
+
+	agent_core_status(host(t), &host_says);
+	agent_core_status(t->agent[CLIENT].core, &client_says);
+	a = &host_says.peer[0].agreement;
+	assert_true(a->rows > 8 && fabs(a->cosine) <= 1 && a->nearest >= 0 && a->nearest <= 1);
+	assert_int_equal(client_says.peer[0].agreement.rows, 0);
+	assert_int_equal(g->n_peers, 1);
+	assert_true(g->cosine[0] == (float)a->cosine && g->nearest[0] == (float)a->nearest);
+	assert_false(has_number(&w->bytes, a->cosine) || has_number(&w->bytes, a->csls));
+	agent_status_release(&host_says);
+	agent_status_release(&client_says);
+}
+
 static void note_with(enum ppat_mechanism noise, enum dp_accountant by)
 {
 	struct wire w = { { 0 } };
@@ -166,6 +185,7 @@ static void note_with(enum ppat_mechanism noise, enum dp_accountant by)
 	assert_true(second.voted > first.voted && second.noted[0] > first.noted[0]);
 	check_unsaid(&w, &first);
 	check_unsaid(&w, &second);
+	check_agreement(&t, &w);
 	table_release(&t);
 	buf_release(&w.bytes);
 }

@@ -246,10 +246,22 @@ static void test_csls(void **state)
 {
 	(void)state;
 	const float a[4] = { 1, 0, 0, 5 }, b[4] = { 2, 0, 0, 1 };
-	assert_near(nn_mean_csls(a, b, 2, 2, 1), 0, 0, 1e-6);
-	assert_near(nn_mean_csls(a, b, 2, 2, 2), 1, 1e-6, 0);
+	assert_near(nn_csls(a, b, 2, 2, 1).mean, 0, 0, 1e-6);
+	assert_near(nn_csls(a, b, 2, 2, 2).mean, 1, 1e-6, 0);
 	const float swapped[4] = { 0, 1, 2, 0 };
-	assert_near(nn_mean_csls(a, swapped, 2, 2, 1), -2, 1e-6, 0);
+	assert_near(nn_csls(a, swapped, 2, 2, 1).mean, -2, 1e-6, 0);
+	assert_true(nn_csls(a, b, 2, 2, 1).nearest == 1);
+	assert_true(nn_csls(a, swapped, 2, 2, 1).nearest == 0);
+	assert_true(nn_csls(a, b, 0, 2, 1).nearest == 0);
+	/* By the cosine y0 is nearest to both.  It is near to everything, and CSLS says so: for x1
+	 * y1 has 2 (.82) - .82, y0 2 (.9) - 1; with .75 for .82 it stays y0's. */
+	const float x[8] = { 1, 0, 0, 0, .9F, .43588989F, 0, 0 };
+	float y[8] = { 1, 0, 0, 0, .738F, .35742971F, .57236352F, 0 };
+	assert_true(nn_csls(x, y, 2, 4, 1).nearest == 1);
+	y[4] = .675F;
+	y[5] = .32691742F;
+	y[6] = .66143783F;
+	assert_true(nn_csls(x, y, 2, 4, 1).nearest == 0.5);
 }
 
 int main(void)

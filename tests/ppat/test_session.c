@@ -354,15 +354,38 @@ static void test_noise_is_applied(void **state)
 	assert_true(coin > 0.3 && coin < 0.62);
 }
 
+/* Whether the host measures or not, the same messages go. */
+static void test_measuring_is_not_seen(void **state)
+{
+	static const enum ppat_translator t[] = { PPAT_PPAT, PPAT_PROCRUSTES, PPAT_MAP };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		uint8_t transcript[2][32];
+
+		for (uint32_t k = 0; k < 2; k++) {
+			struct pair p;
+			start(&p, t[i], PPAT_STUDENT_CLIENT);
+			p.host_env.measure = k * 2000;
+			pair_run(&p);
+			assert_int_equal(isnan(p.h.csls_nearest), k == 0);
+			memcpy(transcript[k], p.h.transcript, 32);
+			pair_release(&p);
+		}
+		assert_memory_equal(transcript[0], transcript[1], 32);
+	}
+}
+
 static void test_paper_statistics_on_request(void **state)
 {
 	(void)state;
 	struct pair p;
 	start(&p, PPAT_PPAT, PPAT_STUDENT_CLIENT);
-	p.host_env.paper = true;
+	p.host_env.measure = 2000;
 	pair_run(&p);
 	assert_true(p.h.mean_cosine >= -1 && p.h.mean_cosine <= 1);
 	assert_true(p.h.mean_csls >= -4 && p.h.mean_csls <= 4);
+	assert_true(p.h.csls_nearest >= 0 && p.h.csls_nearest <= 1);
 	assert_true(isnan(p.c.mean_cosine));
 	pair_release(&p);
 }
@@ -391,7 +414,7 @@ static double turned(double noise, uint64_t seed)
 		p.y[2 * i] = -p.x[2 * i + 1];
 		p.y[2 * i + 1] = p.x[2 * i];
 	}
-	p.host_env.paper = true;
+	p.host_env.measure = 2000;
 	pair_run(&p);
 	double cosine = p.h.mean_cosine;
 	pair_release(&p);
@@ -440,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_teachers_learn),
 		cmocka_unit_test(test_noise_is_applied),
 		cmocka_unit_test(test_paper_statistics_on_request),
+		cmocka_unit_test(test_measuring_is_not_seen),
 		cmocka_unit_test(test_generator_learns),
 		cmocka_unit_test(test_share_of_rows),
 	};

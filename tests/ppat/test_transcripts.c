@@ -50,7 +50,7 @@ static void give_neighbours(struct pair *p)
 
 static void paper_client(struct pair *p)
 {
-	p->host_env.paper = true;
+	p->host_env.measure = 2000;
 }
 
 static void paper_host(struct pair *p)
@@ -110,7 +110,7 @@ static void procrustes_centred(struct pair *p)
 	p->cfg.center = 1;
 	p->cfg.what = PPAT_ENTITIES;
 	p->tags = tags;
-	p->host_env.paper = true;
+	p->host_env.measure = 2000;
 }
 
 static void procrustes_neighbours(struct pair *p)
@@ -131,7 +131,7 @@ static void procrustes_noisy(struct pair *p)
 {
 	p->cfg.multiplier = 0.5;
 	p->cfg.scale = PPAT_SCALE_UNIT;
-	p->host_env.paper = true;
+	p->host_env.measure = 2000;
 }
 
 static void procrustes_noisy_clipped(struct pair *p)
@@ -169,7 +169,7 @@ static void procrustes_in_parts(struct pair *p)
 
 static void map_neighbours(struct pair *p)
 {
-	p->host_env.paper = true;
+	p->host_env.measure = 2000;
 	give_neighbours(p);
 }
 
