@@ -163,11 +163,11 @@ static void let_useless_go(struct agent_core *c)
 			let_link_go(c, of[i]);
 }
 
-void peers_links_turn(struct agent_core *c)
+/* This one has its turn, or, NULL, nobody has and there are only too many. */
+static void give_turn(struct agent_core *c, struct peer *next)
 {
 	struct peer *of[AGENT_PEERS_MAX];
-	size_t most = links_most(c), n = not_kept(c, of);
-	struct peer *next = peer_choose(c, of, n); /* before: another one than those that go */
+	size_t most = links_most(c), n;
 
 	if (next != NULL && !known_useless(next))
 		let_useless_go(c);
@@ -182,18 +182,47 @@ void peers_links_turn(struct agent_core *c)
 	keep_more(c);
 }
 
-bool peers_links_search(struct agent_core *c)
+void peers_links_turn(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX];
+	size_t n = not_kept(c, of);
 
-	if (not_kept(c, of) == 0 || known_useless(of[0]))
-		return false;
+	give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
+}
+
+/* Its news came over a link that is no more. */
+static struct peer *queued_without_link(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (p->queued && is_dialled(p) && !p->kept && !p->linked)
+			return p;
+	}
+	return NULL;
+}
+
+static bool some_are_of_use(const struct agent_core *c)
+{
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
 
 		if (p->linked ? !known_useless(p) : p->kept && is_dialled(p))
-			return false;
+			return true;
 	}
+	return false;
+}
+
+bool peers_links_search(struct agent_core *c)
+{
+	struct peer *of[AGENT_PEERS_MAX], *queued = queued_without_link(c);
+
+	if (queued != NULL) {
+		give_turn(c, queued);
+		return queued->kept;
+	}
+	if (not_kept(c, of) == 0 || known_useless(of[0]) || some_are_of_use(c))
+		return false;
 	peers_links_turn(c);
 	return true;
 }

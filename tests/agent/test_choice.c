@@ -320,6 +320,24 @@ static void test_links_of_no_use(void **state)
 	table_release(&t);
 }
 
+/* It had news and was not heard: it is dialled before the agent sleeps. */
+static void test_links_to_who_waits(void **state)
+{
+	struct table t;
+	size_t with;
+
+	(void)state;
+	begin_with_links(&t, 12, 1);
+	table_start(&t);
+	table_run(&t, 3000, 10000);
+	with = t.agent[HOST].keeps[FIRST] ? SECOND : FIRST;
+	peer_queue_put(host(&t), table_peer(&t, HOST, with), 9);
+	table_run(&t, t.now_ms + 3000, 10000);
+	assert_true(t.agent[HOST].keeps[with]);
+	assert_int_equal(kept(&t), 1);
+	table_release(&t);
+}
+
 /* An owner who adds a partner wants it tried. */
 static void test_links_that_must_be(void **state)
 {
@@ -359,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_links_turn),
 		cmocka_unit_test(test_links_turn_when_it_wakes),
 		cmocka_unit_test(test_links_of_no_use),
+		cmocka_unit_test(test_links_to_who_waits),
 		cmocka_unit_test(test_links_that_must_be),
 	};
 

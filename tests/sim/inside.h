@@ -5,6 +5,7 @@
  *   world.c   graphs, names, and how a score comes about
  *   check.c   what must hold after every event
  *   frames.c  agents whose rows come into one frame
+ *   learning.c  a world of facts that can be learned
  *   rounds.c  agents that run rounds: settings, training, what must hold */
 #ifndef SIM_INSIDE_H
 #define SIM_INSIDE_H
@@ -221,6 +222,17 @@ void sim_frames_asked(struct node *n);
 void sim_frames_check_node(struct node *n);
 void sim_frames_check_restart(struct node *n);
 void sim_frames_check_quiet(struct sim *s);
+
+/* learning.c */
+static inline bool sim_learning(const struct sim *s)
+{
+	return s->o.world == SIM_FACTS;
+}
+void sim_learning_settings(const struct sim *s, struct config *c);
+void sim_learning_train(struct kge_train_config *t);
+void sim_learning_graph(struct sim *s, struct node *n);
+struct kge_emb *sim_learning_tables(const struct node *n);
+double sim_learning_mrr(const struct node *n);
 
 /* rounds.c */
 void sim_rounds_settings(struct sim *s, struct node *n);

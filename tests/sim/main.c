@@ -12,11 +12,11 @@ static void usage(void)
 	printf("sim --seed N [--seeds COUNT] [--agents K] [--calm] [--restores]\n"
 	       "    [--backup MS --put-back MS] [--ppat] "
 	       "[--procrustes]\n"
-	       "    [--map] [--noisy] [--roles] [--world 0..5] [--plant 0..%d] [--store] [--learn] "
+	       "    [--map] [--noisy] [--roles] [--world 0..6] [--plant 0..%d] [--store] [--learn] "
 	       "[--verbose]\n"
 	       "    [--rounds-mode [--method NAME] [--hosted] [--secret]] [--rounds N]\n"
 	       "    [--sessions N] [--frames]\n"
-	       "    [--partners N --links N] [--lists N] [--timed]\n"
+	       "    [--partners N --links N] [--lists N] [--alone] [--timed]\n"
 	       "more than %d agents, at most %d: --calm, and not --rounds-mode\n",
 	       SIM_SHUTS_OUT, SIM_AGENTS_MAX, SIM_CROWD_MAX);
 	exit(2);
@@ -59,6 +59,8 @@ static void tell_of_work(const struct sim_report *r, size_t agents)
 	       (double)r->messages / n, (double)r->bytes / n, (double)r->links_up * 2 / n,
 	       (double)r->sessions / n, (double)r->intersections / n, (double)r->rounds / n,
 	       r->cpu_s / n, r->score);
+	if (r->mrr > 0)
+		printf("test MRR, mean over agents: %.4f\n", r->mrr);
 }
 
 static int run(struct sim_options *o, uint64_t seeds)
@@ -151,6 +153,8 @@ int main(int argc, char **argv)
 			o.partners = (uint32_t)number(&i, argc, argv), o.few = true;
 		else if (strcmp(argv[i], "--links") == 0)
 			o.links = (uint32_t)number(&i, argc, argv), o.few = true;
+		else if (strcmp(argv[i], "--alone") == 0)
+			o.alone = true;
 		else if (strcmp(argv[i], "--timed") == 0)
 			o.timed = true;
 		else if (strcmp(argv[i], "--verbose") == 0)

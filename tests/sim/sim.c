@@ -677,9 +677,11 @@ static bool step_once(struct sim *s)
 static void report_sums(struct sim *s, const struct node *n)
 {
 	s->report->score += n->disk.best.valid_score / (double)s->n;
+	if (sim_learning(s))
+		s->report->mrr += sim_learning_mrr(n) / (double)s->n;
 	if (!n->alive)
 		return;
-	s->report->rounds += n->core->rounds;
+	s->report->rounds += n->core->rounds + n->core->lone_rounds;
 	for (size_t i = 0; i < n->core->n_peers; i++)
 		s->report->intersections += n->core->peers[i]->names.compared;
 }

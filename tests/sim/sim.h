@@ -30,6 +30,7 @@ enum sim_world {
 	SIM_NONE,  /* nothing in common */
 	SIM_ONE,   /* one entity in common */
 	SIM_SMALL, /* a small world: each shares with its neighbours, a few with others far off */
+	SIM_FACTS, /* all names equal, of facts that can be learned (tests/sim/learning.c) */
 };
 
 /* Faults planted in the simulated shell, to see that the checks can fail. */
@@ -90,6 +91,7 @@ struct sim_options {
 	bool real_store;    /* SQLite in memory beside the plain disk */
 	bool real_learning; /* kge/ trains and scores */
 	bool verbose;
+	bool alone;	   /* nobody lists anybody: each trains its rounds by itself */
 	bool timed;	   /* processor time is measured: no two runs are alike */
 	uint32_t rounds;   /* each agent hosts so many; 0: drawn by seed.  fed: full rounds that the
 			    * story lasts once there are no faults; 0: two */
@@ -150,6 +152,7 @@ struct sim_report {
 	uint64_t intersections;
 	double cpu_s; /* processor time of their cores and jobs; where o.timed */
 	double score; /* mean of the best scores on valid */
+	double mrr;   /* SIM_FACTS: mean over agents, of test, of the best tables on disk */
 	struct sim_agent_report agent[SIM_AGENTS_MAX]; /* of the first ones */
 };
 

@@ -167,6 +167,11 @@ static void make_tables(struct sim *s, struct node *n)
 		m = kge_model_find(models[0]);
 		dim = 4;
 	}
+	if (sim_learning(s)) {
+		n->start = sim_learning_tables(n);
+		n->target = kge_emb_copy(n->start);
+		return;
+	}
 	rng_seed(&r, s->o.seed * 100 + n->at);
 	n->start = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
 	n->target = kge_emb_new(m, dim, 4.0F, ENTITIES, RELATIONS, &r);
@@ -275,6 +280,8 @@ static void settings(struct sim *s, struct node *n)
 	set_ppat(s, c);
 	set_caps(s, c);
 	set_times(s, c);
+	if (sim_learning(s))
+		sim_learning_settings(s, c);
 	if (s->o.frames)
 		sim_frames_settings(s, n, c);
 	if (s->o.fed)
@@ -300,7 +307,7 @@ bool world_lists(const struct sim *s, size_t a, size_t b)
 	if (most == 0 && s->n > AGENT_PEERS_MAX)
 		most = AGENT_PEERS_MAX - 1;
 	apart = apart < s->n - apart ? apart : s->n - apart;
-	return a != b && (most == 0 || apart <= most / 2);
+	return a != b && !s->o.alone && (most == 0 || apart <= most / 2);
 }
 
 static void list_each_other(struct sim *s)
@@ -336,7 +343,9 @@ static void learning(struct node *n)
 	n->train.threads = 1;
 	n->train.negatives = 2;
 	n->train.batch = 8;
-	if (!n->sim->o.real_learning)
+	if (sim_learning(n->sim))
+		sim_learning_train(&n->train);
+	else if (!n->sim->o.real_learning)
 		return;
 	n->real = agent_learner_new(&n->train, n->graph, kge_protocol_find("standard"), 0);
 }
@@ -357,8 +366,12 @@ void world_make(struct sim *s)
 		settings(s, n);
 		shell_init(n);
 		n->graph = graph_new();
-		add_names(s, n);
-		add_triples(s, n);
+		if (sim_learning(s)) {
+			sim_learning_graph(s, n);
+		} else {
+			add_names(s, n);
+			add_triples(s, n);
+		}
 		n->names = agent_names_new(n->graph);
 		add_aliases(s, n);
 		make_tables(s, n);
@@ -374,7 +387,7 @@ void world_make(struct sim *s)
 	}
 	list_each_other(s);
 	s->items = graph_vocab_new();
-	if (!sim_crowd(s))
+	if (s->o.fed)
 		sim_rounds_name_items(s);
 }
 
