@@ -40,7 +40,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "queries sample": "drawn",
-         '"anchors"': "line"}
+         '"anchors"': "line", "-d bench": "bench"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -51,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn line; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn line bench; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -158,6 +158,13 @@ asked() {
 		"$fkge" -q -d "$work/line" train --epochs 1 >"$out" 2>"$err" && run -d "$work/line" query --batch "$work/line.block" && [ "$status" -eq 0 ]
 }
 ok 'a line of questions, as written' asked
+
+# ---- a benchmark, with a small graph in place of its files ----
+mkdir "$work/bench"
+"$fkge" -q synth -e 300 -o "$work/bench/q2b" >/dev/null
+"$fkge" -q queries sample "$work/bench/q2b" --types 1p,2i,up -n 5 -o "$work/bench/q2b/queries-test.jsonl" >/dev/null
+ok 'a benchmark, as written' literally bench bench
+ok 'with its figures' grep -q '^mean .* mean of 3 types' "$out"
 
 # ---- alone, with files of the names that the block gives ----
 mkdir "$work/alone"
