@@ -291,7 +291,7 @@ static void test_threads_and_cache_change_no_bit(void **state)
 {
 	(void)state;
 	check_bits("rotate");
-	check_bits("transr");
+	check_bits("transd");
 }
 
 static void test_tables_that_diverged_have_no_truths(void **state)
