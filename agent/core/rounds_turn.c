@@ -67,12 +67,15 @@ static size_t count_drawn(const struct agent_core *c)
 			      config_min_members(c->config));
 }
 
+/* The order of a number is the same again and again: where a round of ours has come to nothing, as
+ * of some who share nothing, all are asked. */
 bool rounds_is_drawn(const struct agent_core *c, const struct peer *p)
 {
 	const struct fed_settings *s = &c->fed.settings;
 
 	return can_be_asked(c, p) &&
-	       (!(s->fraction < 1) || count_before(c, p->info.key) + 1 < count_drawn(c) ||
+	       (!(s->fraction < 1) || c->fed.failures > 0 ||
+		count_before(c, p->info.key) + 1 < count_drawn(c) ||
 		(s->topology == FED_HOSTED && memcmp(s->host, p->info.key, FED_KEY) == 0));
 }
 

@@ -13,6 +13,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "base/mem.h"
+#include "fed/draw.h"
 #include "fed/round.h"
 #include "net/msg.h"
 #include "tests/sim/inside.h"
@@ -105,6 +106,7 @@ void sim_rounds_settings(struct sim *s, struct node *n)
 	c->rounds.stop_when_worse = s->o.seed % 5 == 4 ? 2 : 0;
 	c->rounds.compare_rounds = (uint32_t)(s->o.seed % 3);
 	c->federation.weight = s->o.seed % 4 == 1 ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+	c->rounds.fraction = s->o.seed % 5 == 3 ? .5 : 1; /* in the next round others */
 	c->rounds.min_members = s->o.seed % 7 == 6 ? (uint32_t)s->n : 2;
 }
 
@@ -619,10 +621,25 @@ void sim_rounds_count(struct sim *s)
 				count_rows(s, s->round[i], a);
 }
 
-/* All agents that share something, and none missed another. */
+/* Of those that share something all, or with a fraction those who are in it, if they are enough. */
+static bool is_full(const struct sim *s, const struct sim_round *x)
+{
+	double fraction = s->node[0].config.rounds.fraction;
+	int sharing = __builtin_popcount(s->sharing);
+	uint32_t in = 0;
+
+	if (!(fraction < 1))
+		return all_well(s, x, s->sharing);
+	for (size_t a = 0; a < s->n; a++)
+		in |= (uint32_t)(x->after[a] != NULL) << a;
+	return (size_t)__builtin_popcount(in) >= fed_draw_count(fraction, (size_t)sharing, 2) &&
+	       all_well(s, x, in);
+}
+
+/* Full, and none missed another. */
 static void count_full(struct sim *s, struct sim_round *x)
 {
-	if (x->counted || !all_well(s, x, s->sharing))
+	if (x->counted || !is_full(s, x))
 		return;
 	x->counted = true;
 	s->report->full_rounds++;

@@ -116,6 +116,15 @@ static void an_old_hello_parts_nobody(void **state)
 	run_seeds((struct sim_options){ .seed = 1084, .agents = 3 }, 1);
 }
 
+/* Of a share of the members (rounds.fraction) that cannot have a round with each other, others are
+ * asked, too: the order of that number would draw the same again. */
+static void a_share_that_cannot_is_not_asked_for_ever(void **state)
+{
+	(void)state;
+	run_seeds((struct sim_options){ .seed = 243, .agents = 3 }, 1);
+	run_seeds((struct sim_options){ .seed = 293, .agents = 3 }, 1);
+}
+
 /* A home that is stopped for longer than the attempts of its stage under masks take: when it goes
  * on, all of their deadlines have passed at once. */
 static void a_frozen_home_ends_its_round(void **state)
@@ -247,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calm_rounds_are_full_and_exact),
 		cmocka_unit_test(an_old_hello_parts_nobody),
+		cmocka_unit_test(a_share_that_cannot_is_not_asked_for_ever),
 		cmocka_unit_test(a_frozen_home_ends_its_round),
 		cmocka_unit_test(a_seed_replays),
 		cmocka_unit_test(three_agents),
