@@ -160,15 +160,9 @@ static int values_of(const struct reporting *r, const struct kge_emb *emb, enum 
 {
 	struct kge_eval_options o = { .threads = r->work.folder.config.train.kge.threads,
 				      .seed = r->work.folder.config.train.kge.seed };
-	size_t n, sides = p->sides == KGE_SIDES_BOTH ? 2 : 1;
-	struct kge_ranked *ranked;
-	int rc = kge_rank_split(emb, r->work.graph, split, p, &o, &ranked, &n);
+	size_t n;
 
-	*value = mem_array(n + 1, sizeof(**value));
-	for (size_t i = 0; i < n && rc == 0; i++)
-		(*value)[i / sides] += 1 / kge_rank(&ranked[i], p->ties) / (double)sides;
-	free(ranked);
-	return rc;
+	return kge_reciprocal_ranks(emb, r->work.graph, split, p, &o, value, &n);
 }
 
 static void interval(const struct reporting *r, const double *a, const double *less, size_t n,

@@ -2,7 +2,8 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 static void mix_floats(float *merged, const float *own, size_t n, double weight)
 {
@@ -30,27 +31,65 @@ void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double we
 	mix_floats(merged->rel, own->rel, rel, weight);
 }
 
+struct scores {
+	double *each;
+	size_t n;
+};
+
+static double mean_of(const struct scores *s)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sum += s->each[i];
+	return s->n > 0 ? sum / (double)s->n : 0;
+}
+
+/* Is `a` above `b` by more than the standard error of the mean difference?  One that is no number
+ * is not. */
+static bool is_above(const struct scores *a, const struct scores *b)
+{
+	double mean = mean_of(a) - mean_of(b), squares = 0;
+
+	if (a->n != b->n || a->n == 0)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		squares += (a->each[i] - b->each[i] - mean) * (a->each[i] - b->each[i] - mean);
+	return a->n == 1 ? mean > 0 : mean > sqrt(squares / (double)(a->n - 1) / (double)a->n);
+}
+
+static double choose_weight(const struct scores *s, struct fed_weighed *out)
+{
+	double weight = 0, best = -INFINITY;
+
+	for (int k = 0; k < FED_WEIGHTS; k++)
+		out->score[k] = mean_of(&s[k]);
+	for (int k = 1; k < FED_WEIGHTS; k++) {
+		if (!is_above(&s[k], &s[0]) || !(out->score[k] >= best))
+			continue;
+		best = out->score[k];
+		weight = (double)k / (FED_WEIGHTS - 1);
+	}
+	return s[0].n > 0 ? weight : 1;
+}
+
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out)
 {
+	struct scores s[FED_WEIGHTS] = { { 0 } };
 	struct kge_emb *m = kge_emb_copy(merged);
-	double best = -INFINITY;
 	int rc = 0;
 
 	*out = (struct fed_weighed){ .weight = 1 };
 	for (int k = 0; k < FED_WEIGHTS && rc == 0; k++) {
-		double weight = (double)k / (FED_WEIGHTS - 1);
-
 		kge_emb_assign(m, merged);
-		fed_weight_mix(m, own, weight);
-		rc = score(ctx, m, &out->score[k]);
-		if (!isfinite(out->score[k]))
-			out->score[k] = -INFINITY;
-		if (out->score[k] >= best) {
-			best = out->score[k];
-			out->weight = weight;
-		}
+		fed_weight_mix(m, own, (double)k / (FED_WEIGHTS - 1));
+		rc = score(ctx, m, &s[k].each, &s[k].n);
 	}
+	if (rc == 0)
+		out->weight = choose_weight(s, out);
+	for (int k = 0; k < FED_WEIGHTS; k++)
+		free(s[k].each);
 	kge_emb_free(m);
 	return rc;
 }

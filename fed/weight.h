@@ -14,17 +14,20 @@
 enum { FED_WEIGHTS = 5 };
 
 struct fed_weighed {
-	double score[FED_WEIGHTS]; /* of the weights 0, 1/4 ... 1 */
-	double weight;		   /* of the best score; of equal ones the highest */
+	double score[FED_WEIGHTS]; /* means, of the weights 0, 1/4 ... 1 */
+	double weight;
 };
 
-/* *score of these tables; 0, or what ends the choice. */
-typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double *score);
+/* What these tables make of each of some units (reciprocal ranks of valid triples), the same ones
+ * every time: *each has *n values and is freed by who asked.  0, or what ends the choice. */
+typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double **each, size_t *n);
 
 /* Tables of one shape.  Weight 1 leaves merged as it is, 0 makes it own, bit for bit. */
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
-/* Scores five tables between the two, which stay as they are.  A score that is no number is the
- * lowest. */
+/* Scores five tables between the two, which stay as they are.  The weight is that of the best mean
+ * among those that are above nothing at all (0) by more than the standard error of the difference,
+ * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1; of
+ * a single one the difference has no error.  Of equal means the highest weight. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out);
 

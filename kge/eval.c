@@ -541,6 +541,26 @@ int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_sp
 	return rc;
 }
 
+int kge_reciprocal_ranks(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
+			 const struct kge_protocol *p, const struct kge_eval_options *o,
+			 double **out, size_t *n)
+{
+	size_t queries, sides = p->sides == KGE_SIDES_BOTH ? 2 : 1;
+	struct kge_ranked *ranked;
+	int rc = kge_rank_split(emb, g, split, p, o, &ranked, &queries);
+
+	*out = NULL;
+	*n = 0;
+	if (rc != 0)
+		return rc;
+	*n = queries / sides;
+	*out = mem_array(*n + 1, sizeof(**out));
+	for (size_t i = 0; i < queries; i++)
+		(*out)[i / sides] += 1 / kge_rank(&ranked[i], p->ties) / (double)sides;
+	free(ranked);
+	return 0;
+}
+
 /* ---- the floor ---- */
 
 struct frequency {

@@ -115,6 +115,12 @@ int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_sp
 		 const struct kge_protocol *p, const struct kge_eval_options *o,
 		 struct kge_metrics *out);
 
+/* Of each triple that kge_rank_split() ranks, in its order: the mean over the sides asked of
+ * 1 / rank.  free() *out, [*n]; ERR_CANCELED leaves NULL. */
+int kge_reciprocal_ranks(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
+			 const struct kge_protocol *p, const struct kge_eval_options *o,
+			 double **out, size_t *n);
+
 /* The floor: rank candidates by how often they stood on that side of the
  * relation in train.  No learning, no use of the known entity.  o may be NULL;
  * with the same o, kge_evaluate() ranks the same triples. */

@@ -58,6 +58,10 @@ struct exp_own {
 	char *agent, *section, *key, *value;
 };
 
+/* EXP_ROUNDS: how much of a round an agent takes in; as its valid says (fed/weight.h); nothing: the
+ * control arm whose optimizer begins anew in each round, as that of rounds does. */
+enum exp_weight { EXP_WEIGHT_ALL, EXP_WEIGHT_VALID, EXP_WEIGHT_NONE };
+
 struct exp_variant {
 	char *name;
 	char *published, *published_shared; /* what the paper's table calls it, and the table
@@ -75,7 +79,7 @@ struct exp_variant {
 	enum exp_keep keep;
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
 	enum fed_start start;
-	bool weigh; /* EXP_ROUNDS: each agent takes in as much as its valid says (fed/weight.h) */
+	enum exp_weight weight;
 	bool retained; /* trained without what is to be forgotten */
 	struct exp_pace pace[EXPERIMENT_PACES_MAX];
 	size_t n_pace;

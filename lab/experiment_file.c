@@ -128,7 +128,7 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	static const char *const agents[] = { "simulated", "processes", NULL };
 	static const char *const starts[] = { "false", "true", "moved", NULL };
 	static const char *const switches[] = { "false", "true", NULL };
-	static const char *const weights[] = { "all", "valid", NULL };
+	static const char *const weights[] = { "all", "valid", "none", NULL };
 	int word = 0, rc;
 
 	if ((rc = read_counts(r, v, name, n)) != 1)
@@ -164,7 +164,7 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	}
 	if (strcmp(name, "weight") == 0) {
 		rc = read_word(r, n, name, weights, &word);
-		v->weigh = word == 1;
+		v->weight = (enum exp_weight)word;
 		return rc;
 	}
 	if (strcmp(name, "equal_start") == 0) {
@@ -626,7 +626,9 @@ static int check_processes(struct reader *r, struct exp_variant *v, const yaml_n
 	const char *why = !meets	  ? "it has no rounds"
 			  : v->n_pace > 0 ? "its time is real (slow, away)"
 			  : v->retained	  ? "agents train on all that they have (retained)"
-			  : v->stall > 0  ? "agents do not wait for a common validation (stall)"
+			  : v->weight == EXP_WEIGHT_NONE
+				  ? "agents take all in, or as valid says (weight)"
+			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
 			  : v->settings.fraction < 1
 				  ? "who was in which round is not on their curves (fraction)"
 				  : NULL;

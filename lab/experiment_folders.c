@@ -142,7 +142,8 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.listen = (char *)(uintptr_t)text_of(agent_of(f, i), "listen");
 	c.train.kge.seed = experiment_seed_of(r, i);
 	c.federation.mode = CONFIG_ROUNDS;
-	c.federation.weight = v->weigh ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+	c.federation.weight =
+		v->weight == EXP_WEIGHT_VALID ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
 	c.federation.lease_s = LEASE_S;
 	c.rounds.method = (char *)(uintptr_t)v->settings.method;
 	memcpy(c.rounds.value, v->settings.value, sizeof(c.rounds.value));

@@ -16,17 +16,18 @@ void experiment_rank_split(const struct run *r, const struct kge_emb *emb, const
 	kge_evaluate(emb, g, split, &p, &o, out);
 }
 
-void experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,
-			  uint32_t limit, struct kge_metrics *out)
+int experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+			 uint32_t limit, double **each, size_t *n)
 {
 	const struct config *c = &r->v->config;
 	const struct kge_protocol p = lab_work_valid_protocol(c);
 	uint32_t all = c->eval.valid_limit;
 	struct kge_eval_options o = { .threads = c->train.kge.threads,
 				      .limit = limit > 0 && (all == 0 || limit < all) ? limit : all,
-				      .seed = r->seed };
+				      .seed = r->seed,
+				      .cancel = r->cancel };
 
-	kge_evaluate(emb, g, GRAPH_VALID, &p, &o, out);
+	return kge_reciprocal_ranks(emb, g, GRAPH_VALID, &p, &o, each, n);
 }
 
 void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb)

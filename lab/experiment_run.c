@@ -127,8 +127,10 @@ static void make_tables(struct run *r, size_t i)
 	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
-	c->taken.weight = 1;
-	c->taken.trained = r->v->kind == EXP_ROUNDS && r->v->weigh ? kge_emb_copy(c->emb) : NULL;
+	c->taken.weight = r->v->weight == EXP_WEIGHT_NONE ? 0 : 1;
+	c->taken.trained = r->v->kind == EXP_ROUNDS && r->v->weight != EXP_WEIGHT_ALL
+				   ? kge_emb_copy(c->emb)
+				   : NULL;
 }
 
 /* ---- validation ---- */
@@ -509,14 +511,12 @@ struct weighing {
 };
 
 /* As an agent does (rounds.compare_limit). */
-static int score_weighed(void *ctx, const struct kge_emb *m, double *score)
+static int score_weighed(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	const struct weighing *w = ctx;
-	struct kge_metrics metrics;
 
-	experiment_rank_some(w->run, m, w->graph, w->run->v->config.rounds.compare_limit, &metrics);
-	*score = metrics.mrr;
-	return experiment_canceled(w->run) ? ERR_CANCELED : 0;
+	return experiment_rank_some(w->run, m, w->graph, w->run->v->config.rounds.compare_limit,
+				    each, n);
 }
 
 static int weigh_agent(struct run *r, size_t agent)
@@ -529,7 +529,7 @@ static int weigh_agent(struct run *r, size_t agent)
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
 	c->taken.is_trained = false;
-	if (r->validating) {
+	if (r->validating && r->v->weight == EXP_WEIGHT_VALID) {
 		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
 		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
 	}
@@ -761,8 +761,9 @@ static void put_method(json_t *j, const struct exp_variant *v)
 				    ? json_string("moved")
 				    : json_boolean(v->start == FED_START_EQUAL));
 	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
-	if (v->weigh)
-		json_object_set_new(j, "weight", json_string("valid"));
+	if (v->weight != EXP_WEIGHT_ALL)
+		json_object_set_new(j, "weight",
+				    json_string(v->weight == EXP_WEIGHT_VALID ? "valid" : "none"));
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 		json_object_set_new(j, m->constant[i].key,
 				    store_json_of_number(v->settings.value[i]));

@@ -33,7 +33,7 @@ enum { LOCAL, AVATAR, TAUGHT };
 
 /* What an agent takes in of a round (fed/weight.h). */
 struct taken {
-	struct kge_emb *trained; /* before this round's averaging; NULL without v->weigh */
+	struct kge_emb *trained; /* before this round's averaging; NULL: all is taken in */
 	bool is_trained;	 /* it is of this round */
 	double weight;
 };
@@ -124,9 +124,10 @@ bool experiment_has_forgotten(const struct run *r);
 
 /* What each agent's score on valid is, in their order. */
 json_t *experiment_scores_json(const struct run *r);
-/* At most `limit` of the valid triples that experiment_evaluate() takes; 0: all of them. */
-void experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,
-			  uint32_t limit, struct kge_metrics *out);
+/* Of at most `limit` of the valid triples that experiment_evaluate() takes (0: all of them): as
+ * kge_reciprocal_ranks(). */
+int experiment_rank_some(const struct run *r, const struct kge_emb *emb, const struct graph *g,
+			 uint32_t limit, double **each, size_t *n);
 /* A validation of one agent's table: it is ranked on valid. */
 void experiment_evaluate(struct run *r, size_t agent, const struct kge_emb *emb);
 void experiment_mean_of(const struct run *r, enum exp_figures of, struct kge_metrics *out);

@@ -5,6 +5,7 @@
 
 #include "agent/core/core.h"
 #include "agent/core/frame.h"
+#include "fed/weight.h"
 #include "store/store.h"
 
 struct agent_core;
@@ -22,6 +23,8 @@ struct tables_made {
 struct round_tables {
 	double merged_score; /* before training; has_merged */
 	bool has_merged;
+	struct fed_weighed weighed; /* of what partners brought; with has_weighed */
+	bool has_weighed;
 	bool is_merged;		 /* best: it is the merged ones */
 	struct tables_made best; /* when better than what there was */
 	double best_score;	 /* of these */

@@ -114,6 +114,10 @@ struct agent_learner {
 	 * May be NULL: evaluate(). */
 	int (*evaluate_some)(void *ctx, const struct kge_emb *work, uint32_t triples,
 			     struct agent_job *job, double *score);
+	/* As evaluate_some(), triple by triple: the score is the mean of each[*n], which the caller
+	 * frees.  May be NULL: evaluate_some(). */
+	int (*evaluate_each)(void *ctx, const struct kge_emb *work, uint32_t triples,
+			     struct agent_job *job, double **each, size_t *n);
 };
 
 /* ---- what an owner may be told ---- */

@@ -21,6 +21,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
+#include "agent/core/rounds_internal.h"
 
 bool latest_keeps(const struct agent_core *c)
 {
@@ -135,6 +136,21 @@ static bool scores_merged(const struct agent_core *c)
 	return c->training == TRAINING_ROUND && !dp_charge_needed(c);
 }
 
+/* As much of what partners brought as valid says; work that has moved to another frame is not on
+ * the axes of latest. */
+static int weigh_merged(struct agent_core *c, struct agent_job *job)
+{
+	int status;
+
+	if (!rounds_weighs(c) || c->frames.work.moves != c->frames.latest.moves)
+		return 0;
+	status = rounds_weigh_tables(c, c->work, c->latest, job, &c->made.weighed);
+	if (status == 0)
+		fed_weight_mix(c->work, c->latest, c->made.weighed.weight);
+	c->made.has_weighed = status == 0;
+	return status;
+}
+
 int latest_score_merged(struct agent_core *c, struct agent_job *job)
 {
 	struct round_tables *r = &c->made;
@@ -142,6 +158,9 @@ int latest_score_merged(struct agent_core *c, struct agent_job *job)
 
 	if (!scores_merged(c))
 		return 0;
+	status = weigh_merged(c, job);
+	if (status != 0)
+		return status;
 	status = c->learner->evaluate(c->learner->ctx, c->work, job, &r->merged_score);
 	if (status != 0)
 		return status;

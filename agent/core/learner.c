@@ -141,19 +141,36 @@ static int learner_evaluate(void *ctx, const struct kge_emb *work, struct agent_
 	return status;
 }
 
+static struct kge_eval_options options_for(const struct agent_learner_kge *l, uint32_t triples,
+					   struct agent_job *job)
+{
+	bool fewer = triples > 0 && (l->limit == 0 || triples < l->limit);
+
+	return (struct kge_eval_options){ .threads = l->config.threads,
+					  .limit = fewer ? triples : l->limit,
+					  .seed = l->config.seed,
+					  .cancel = &job->cancel };
+}
+
 static int learner_evaluate_some(void *ctx, const struct kge_emb *work, uint32_t triples,
 				 struct agent_job *job, double *score)
 {
 	struct agent_learner_kge *l = ctx;
-	bool fewer = triples > 0 && (l->limit == 0 || triples < l->limit);
-	struct kge_eval_options o = options_of(l, &job->cancel);
+	struct kge_eval_options o = options_for(l, triples, job);
 	struct kge_metrics m;
-	int status;
+	int status = kge_evaluate(work, &l->graph, GRAPH_VALID, l->protocol, &o, &m);
 
-	o.limit = fewer ? triples : l->limit;
-	status = kge_evaluate(work, &l->graph, GRAPH_VALID, l->protocol, &o, &m);
 	*score = status == 0 ? m.mrr : 0.0;
 	return status;
+}
+
+static int learner_evaluate_each(void *ctx, const struct kge_emb *work, uint32_t triples,
+				 struct agent_job *job, double **each, size_t *n)
+{
+	struct agent_learner_kge *l = ctx;
+	struct kge_eval_options o = options_for(l, triples, job);
+
+	return kge_reciprocal_ranks(work, &l->graph, GRAPH_VALID, l->protocol, &o, each, n);
 }
 
 struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train,
@@ -162,13 +179,14 @@ struct agent_learner_kge *agent_learner_new(const struct kge_train_config *train
 {
 	struct agent_learner_kge *l = mem_array(1, sizeof(*l));
 
-	*l = (struct agent_learner_kge){ .ops = { l, learner_train, learner_train_on,
-						  learner_evaluate, learner_train_part,
-						  learner_train_alone, learner_evaluate_some },
-					 .config = *train,
-					 .graph = *g,
-					 .protocol = protocol,
-					 .limit = limit };
+	*l = (struct agent_learner_kge){
+		.ops = { l, learner_train, learner_train_on, learner_evaluate, learner_train_part,
+			 learner_train_alone, learner_evaluate_some, learner_evaluate_each },
+		.config = *train,
+		.graph = *g,
+		.protocol = protocol,
+		.limit = limit
+	};
 	if (train->dp.epsilon > 0) /* neighbours' edges are not ours to charge */
 		l->ops.train_on = NULL;
 	l->graph.split[GRAPH_TEST] = (struct graph_triples){ 0 };

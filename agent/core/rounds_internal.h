@@ -53,6 +53,9 @@ void rounds_validate_clear(struct agent_core *c, struct store_batch *b); /* none
 /* ---- rounds_weigh.c ---- */
 
 bool rounds_weighs(const struct agent_core *c);
+/* On a worker; pairs too (latest.c). */
+int rounds_weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
+			const struct kge_emb *own, struct agent_job *job, struct fed_weighed *out);
 void rounds_weigh_begin(const struct agent_core *c, struct round *r);
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_weigh_decide(struct agent_core *c, const struct round *r);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/rng.h"
 #include "fed/weight.h"
 
@@ -45,21 +46,28 @@ static void test_mix(void **state)
 }
 
 struct judge {
-	float best;   /* of the first number */
-	bool blind;   /* all are alike */
-	bool broken;  /* no number but for everything */
+	float best;   /* where the first number should be, on the way from own to merged */
+	size_t units; /* scores of one table */
+	float spread; /* of the units of all but own, in turn up and down */
+	bool broken;  /* no number but for own and everything */
 	int stops_at; /* -1: never */
 	int asked;
 };
 
-static int judge(void *ctx, const struct kge_emb *m, double *score)
+static int judge(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	struct judge *j = ctx;
 	int k = j->asked++;
 
-	*score = j->blind			    ? .5
-		 : j->broken && k < FED_WEIGHTS - 1 ? (double)NAN
-						    : -fabs((double)(m->ent[0] - j->best));
+	*n = j->units;
+	*each = mem_array(j->units + 1, sizeof(**each));
+	for (size_t i = 0; i < j->units; i++)
+		(*each)[i] = j->broken && k > 0 && k < FED_WEIGHTS - 1
+				     ? (double)NAN
+				     : -fabs((double)(m->ent[0] - j->best)) +
+					       (k == 0	     ? 0
+						: i % 2 == 0 ? (double)j->spread
+							     : -(double)j->spread);
 	return k == j->stops_at ? ERR_CANCELED : 0;
 }
 
@@ -70,6 +78,7 @@ static double choice(struct judge j)
 	float a = own->ent[0], b = merged->ent[0];
 
 	j.best = a + j.best * (b - a);
+	j.spread *= fabsf(b - a);
 	j.stops_at = -1;
 	assert_int_equal(fed_weight_choose(merged, own, judge, &j, &w), 0);
 	assert_int_equal(j.asked, FED_WEIGHTS);
@@ -83,19 +92,37 @@ static double choice(struct judge j)
 static void test_choose(void **state)
 {
 	(void)state;
-	assert_true(choice((struct judge){ .best = 0 }) == 0);
-	assert_true(choice((struct judge){ .best = .3F }) == .25);
-	assert_true(choice((struct judge){ .best = .8F }) == .75);
-	assert_true(choice((struct judge){ .best = 2 }) == 1);
+	for (size_t units = 1; units <= 9; units += 4) {
+		assert_true(choice((struct judge){ .best = -1, .units = units }) == 0);
+		assert_true(choice((struct judge){ .best = .3F, .units = units }) == .25);
+		assert_true(choice((struct judge){ .best = .8F, .units = units }) == .75);
+		assert_true(choice((struct judge){ .best = 2, .units = units }) == 1);
+		assert_true(choice((struct judge){ .best = 2, .units = units, .broken = true }) ==
+			    1);
+	}
 	/* nothing to tell them apart by: all of it, as without a weight */
-	assert_true(choice((struct judge){ .blind = true }) == 1);
-	assert_true(choice((struct judge){ .broken = true }) == 1);
+	assert_true(choice((struct judge){ .best = 0 }) == 1);
+}
+
+/* What few triples say for it may be chance; what many say is not. */
+static void test_choose_by_error(void **state)
+{
+	const struct judge j = { .best = 1, .spread = 4 };
+
+	(void)state;
+	for (size_t units = 2; units <= 200; units += 18) {
+		struct judge k = j;
+		double error = 4 * sqrt((double)units / (double)(units - 1) / (double)units);
+
+		k.units = units;
+		assert_true(choice(k) == (error < 1 ? 1 : 0));
+	}
 }
 
 static void test_canceled(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = drawn(2);
-	struct judge j = { .stops_at = 2 };
+	struct judge j = { .units = 3, .stops_at = 2 };
 	struct fed_weighed w;
 
 	(void)state;
@@ -110,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mix),
 		cmocka_unit_test(test_choose),
+		cmocka_unit_test(test_choose_by_error),
 		cmocka_unit_test(test_canceled),
 	};
 
