@@ -21,7 +21,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
-#include "agent/core/rounds_internal.h"
+#include "agent/core/weigh_internal.h"
 
 bool latest_keeps(const struct agent_core *c)
 {
@@ -142,9 +142,9 @@ static int weigh_merged(struct agent_core *c, struct agent_job *job)
 {
 	int status;
 
-	if (!rounds_weighs(c) || c->frames.work.moves != c->frames.latest.moves)
+	if (!weigh_by_valid(c) || c->frames.work.moves != c->frames.latest.moves)
 		return 0;
-	status = rounds_weigh_tables(c, c->work, c->latest, job, &c->made.weighed);
+	status = weigh_tables(c, c->work, c->latest, job, &c->made.weighed);
 	if (status == 0)
 		fed_weight_mix(c->work, c->latest, c->made.weighed.weight);
 	c->made.has_weighed = status == 0;

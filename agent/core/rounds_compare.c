@@ -165,8 +165,8 @@ void rounds_compare_undo(struct agent_core *c, struct round *r)
 
 /* ---- scores ---- */
 
-int rounds_compare_score_one(const struct agent_core *c, const struct kge_emb *m,
-			     struct agent_job *job, double *out)
+static int score_one(const struct agent_core *c, const struct kge_emb *m, struct agent_job *job,
+		     double *out)
 {
 	const struct agent_learner *l = c->learner;
 	int rc = l->evaluate_some != NULL
@@ -270,12 +270,12 @@ int rounds_compare_score(const struct agent_core *c, struct validation *l, struc
 
 	if (!l->compared || !l->validated || own == NULL)
 		return 0;
-	rc = rounds_compare_score_one(c, own, job, &l->own_score);
+	rc = score_one(c, own, job, &l->own_score);
 	if (rc == 0)
-		rc = rounds_compare_score_one(c, c->work, job, &l->merged_score);
+		rc = score_one(c, c->work, job, &l->merged_score);
 	l->has_alone = c->fed.compare.alone != NULL;
 	if (rc == 0 && l->has_alone)
-		rc = rounds_compare_score_one(c, c->fed.compare.alone, job, &l->alone_score);
+		rc = score_one(c, c->fed.compare.alone, job, &l->alone_score);
 	l->scored = rc == 0;
 	l->stops = l->scored && stops(c, l);
 	return rc == 0 ? try_others(c, l, job) : rc;

@@ -52,10 +52,6 @@ void rounds_validate_clear(struct agent_core *c, struct store_batch *b); /* none
 
 /* ---- rounds_weigh.c ---- */
 
-bool rounds_weighs(const struct agent_core *c);
-/* On a worker; pairs too (latest.c). */
-int rounds_weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
-			const struct kge_emb *own, struct agent_job *job, struct fed_weighed *out);
 void rounds_weigh_begin(const struct agent_core *c, struct round *r);
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_weigh_decide(struct agent_core *c, const struct round *r);
@@ -77,9 +73,6 @@ void rounds_compare_undo(struct agent_core *c, struct round *r);
 const struct kge_emb *rounds_compare_back_to(const struct agent_core *c,
 					     const struct validation *l);
 /* After rounds_validate_score() on its worker; after rounds_validate_decide() on the loop. */
-/* On the triples on which tables are compared (rounds.compare_limit). */
-int rounds_compare_score_one(const struct agent_core *c, const struct kge_emb *m,
-			     struct agent_job *job, double *out);
 int rounds_compare_score(const struct agent_core *c, struct validation *l, struct agent_job *job);
 void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b);
 void rounds_compare_load(struct agent_core *c);

@@ -10,43 +10,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/rounds_internal.h"
-#include "base/mem.h"
-
-/* Rows that leave later depend on the weight; under private training valid may not. */
-bool rounds_weighs(const struct agent_core *c)
-{
-	return c->config->federation.weight == CONFIG_WEIGHT_VALID && !dp_charge_needed(c);
-}
-
-/* ---- between any two tables ---- */
-
-struct scoring {
-	const struct agent_core *core;
-	struct agent_job *job;
-};
-
-static int score_mixed(void *ctx, const struct kge_emb *m, double **each, size_t *n)
-{
-	const struct scoring *s = ctx;
-	const struct agent_learner *l = s->core->learner;
-
-	if (l->evaluate_each != NULL)
-		return l->evaluate_each(l->ctx, m, s->core->config->rounds.compare_limit, s->job,
-					each, n);
-	*n = 1;
-	*each = mem_array(1, sizeof(**each));
-	return rounds_compare_score_one(s->core, m, s->job, *each);
-}
-
-int rounds_weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
-			const struct kge_emb *own, struct agent_job *job, struct fed_weighed *out)
-{
-	struct scoring s = { c, job };
-
-	return fed_weight_choose(merged, own, score_mixed, &s, out);
-}
-
-/* ---- a round of many ---- */
+#include "agent/core/weigh_internal.h"
 
 static const struct kge_emb *own_table(const struct validation *l)
 {
@@ -56,7 +20,7 @@ static const struct kge_emb *own_table(const struct validation *l)
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
-	if (rounds_weighs(c) && own_table(&r->validation) == NULL &&
+	if (weigh_by_valid(c) && own_table(&r->validation) == NULL &&
 	    (r->validation.due || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
 }
@@ -69,10 +33,10 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	int rc = 0;
 
 	r->weighed = (struct fed_weighed){ .weight = c->fed.weight };
-	if (!rounds_weighs(c) || own == NULL)
+	if (!weigh_by_valid(c) || own == NULL)
 		return 0;
 	if (r->validation.due && !r->validation.interrupted) {
-		rc = rounds_weigh_tables(c, c->work, own, job, &r->weighed);
+		rc = weigh_tables(c, c->work, own, job, &r->weighed);
 		r->has_weighed = rc == 0;
 	}
 	if (rc != 0)
