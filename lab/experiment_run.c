@@ -529,7 +529,7 @@ static int weigh_agent(struct run *r, size_t agent)
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
 	c->taken.is_trained = false;
-	if (r->validating && r->v->weight == EXP_WEIGHT_VALID) {
+	if ((r->validating || r->round == 1) && r->v->weight == EXP_WEIGHT_VALID) {
 		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
 		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
 	}

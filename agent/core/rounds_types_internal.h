@@ -68,7 +68,7 @@ struct round {
 	enum round_stage stage;
 	struct validation validation;
 	struct fed_weighed weighed; /* what it takes in; scores with has_weighed */
-	bool has_weighed;
+	bool weighs, has_weighed;
 	bool alone_begins, alone_trains; /* in its training job */
 	bool yielded;			 /* left for another: nobody's fault */
 	uint64_t due_ms;		 /* as the timer is set; UINT64_MAX: it is not */

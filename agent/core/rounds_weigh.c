@@ -1,6 +1,6 @@
 /* agent/core/rounds_weigh.c - how much of what a round brought is taken in (federation.weight).
  *
- * At each look five tables between our own of before averaging and the averaged one are scored on
+ * At each look, and in the first round, five tables between our own of before averaging and the averaged one are scored on
  * the same few triples of valid (rounds.compare_limit), and the best one is what the round leaves;
  * rounds until the next look take in as much (fed/weight.h).  A look that the agent's end cuts off
  * leaves the weight as it was. */
@@ -20,8 +20,9 @@ static const struct kge_emb *own_table(const struct validation *l)
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
+	r->weighs = r->validation.due || c->fed.done == 0;
 	if (weigh_by_valid(c) && own_table(&r->validation) == NULL &&
-	    (r->validation.due || c->fed.weight < 1))
+	    (r->weighs || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
 }
 
@@ -35,7 +36,7 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	r->weighed = (struct fed_weighed){ .weight = c->fed.weight };
 	if (!weigh_by_valid(c) || own == NULL)
 		return 0;
-	if (r->validation.due && !r->validation.interrupted) {
+	if (r->weighs) {
 		rc = weigh_tables(c, c->work, own, job, &r->weighed);
 		r->has_weighed = rc == 0;
 	}

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "tests/agent/table.h"
 
 enum { CLIENT, HOST, AWAY, DIM = 4 };
@@ -252,6 +253,57 @@ static void merged_tables_may_be_the_best(void **state)
 	table_release(&t);
 }
 
+/* Of the five tables between one's own and the merged one: the first scores so, the others .5. */
+static int scores_own(void *ctx, const struct kge_emb *work, uint32_t triples,
+		      struct agent_job *job, double **each, size_t *n)
+{
+	struct table_agent *s = ctx;
+
+	(void)work, (void)triples, (void)job;
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	**each = s->score;
+	s->score = 0.5;
+	return 0;
+}
+
+static int is_level(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	(void)ctx, (void)work, (void)job;
+	*score = 0.5;
+	return 0;
+}
+
+/* Of what partners brought as much is taken in as valid says (federation.weight). */
+static void valid_weighs(void **state)
+{
+	(void)state;
+	for (int own_is_better = 0; own_is_better < 2; own_is_better++) {
+		struct table t;
+		struct kge_emb *before;
+		double grown;
+
+		begin(&t, CONFIG_AFTER_KEEP);
+		table_run(&t, t.now_ms + 60000, 100000);
+		t.agent[HOST].learner = (struct agent_learner){ .ctx = &t.agent[HOST],
+								.evaluate = is_level,
+								.evaluate_each = scores_own,
+								.train = grow };
+		t.agent[HOST].score = own_is_better ? 0.6 : 0.4;
+		t.agent[HOST].config.federation.max_rounds = 1;
+		t.agent[HOST].config.federation.weight = CONFIG_WEIGHT_VALID;
+		table_kill(&t, HOST);
+		table_restart(&t, HOST);
+		before = kge_emb_copy(core(&t, HOST)->latest);
+		meet(&t);
+		assert_int_equal(core(&t, HOST)->rounds, 1);
+		grown = length(core(&t, HOST)->latest, 3) / length(before, 3);
+		assert_int_equal(fabs(grown - 1.25) < 1e-4, own_is_better);
+		kge_emb_free(before);
+		table_release(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +314,7 @@ int main(void)
 		cmocka_unit_test(partners_get_the_latest),
 		cmocka_unit_test(rests_and_wakes),
 		cmocka_unit_test(merged_tables_may_be_the_best),
+		cmocka_unit_test(valid_weighs),
 	};
 
 	if (sodium_init() < 0)
