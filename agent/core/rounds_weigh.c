@@ -1,9 +1,9 @@
 /* agent/core/rounds_weigh.c - how much of what a round brought is taken in (federation.weight).
  *
- * At each look, and in the first round, five tables between our own of before averaging and the averaged one are scored on
- * the same few triples of valid (rounds.compare_limit), and the best one is what the round leaves;
- * rounds until the next look take in as much (fed/weight.h).  A look that the agent's end cuts off
- * leaves the weight as it was. */
+ * At each look, and in the first round, five tables between our own of before averaging and the
+ * averaged one are scored on the same few triples of valid (rounds.compare_limit), and the best one
+ * is what the round leaves; rounds until the next look take in as much (fed/weight.h).  A look that
+ * the agent's end cuts off leaves the weight as it was. */
 #include <assert.h>
 #include <math.h>
 
