@@ -357,7 +357,7 @@ static const struct row rows[] = {
 	{ "federation.lease_s", "6", PAIR, "" },
 	{ "federation.session_s", "5", PAIR, "" },
 	{ "federation.psk_file", "other.key", SCRIPT, "keys.sh" },
-	{ "federation.weight", "all", MEMBER, IN_ROUNDS },
+	{ "federation.weight", "valid", MEMBER, IN_ROUNDS },
 	{ "rounds.method", "fedep", MEMBER, IN_ROUNDS },
 	{ "rounds.epochs", "2", MEMBER, IN_ROUNDS },
 	{ "rounds.first_epochs", "2", MEMBER, IN_ROUNDS },
