@@ -190,9 +190,13 @@ void peers_links_turn(struct agent_core *c)
 	give_turn(c, peer_choose(c, of, n)); /* another one than those that go */
 }
 
-/* Its news came over a link that is no more. */
+/* Its news came over a link that is no more.  One at a time: NULL while another one is waited for,
+ * or they would take turns before either is heard. */
 static struct peer *queued_without_link(const struct agent_core *c)
 {
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i]->queued && c->peers[i]->kept && is_dialled(c->peers[i]))
+			return NULL;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		struct peer *p = c->peers[i];
 

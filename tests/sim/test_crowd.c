@@ -81,12 +81,31 @@ static void checks_can_fail(void **state)
 	}
 }
 
+/* With faults and one link each: two whose news waits do not take turns before either is heard. */
+static void few_links_come_to_rest(void **state)
+{
+	static const uint64_t seeds[] = { 19, 39 };
+	struct sim_report r;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct sim_options o = {
+			.seed = seeds[i], .agents = 4, .few = true, .partners = 1, .links = 1
+		};
+
+		sim_run(&o, &r);
+		if (r.failed)
+			fail_msg("%s", r.why);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_does_not_grow),
 		cmocka_unit_test(without_a_choice_it_does),
 		cmocka_unit_test(checks_can_fail),
+		cmocka_unit_test(few_links_come_to_rest),
 	};
 
 	if (sodium_init() < 0)
