@@ -460,17 +460,17 @@ int experiment_own_settings(const struct exp_variant *v, const char *agent, stru
 }
 
 /* No file can say these. */
-enum { UNSAID = UINT32_MAX - 1 };
+static const uint32_t unsaid_length = UINT32_MAX - 1;
 
 static void unsay_lengths(struct config *c)
 {
-	c->train.epochs = c->federation.epochs_per_round = UNSAID;
-	c->federation.max_rounds = c->federation.patience = UNSAID;
+	c->train.epochs = c->federation.epochs_per_round = unsaid_length;
+	c->federation.max_rounds = c->federation.patience = unsaid_length;
 }
 
 static void say_length(uint32_t *at, uint32_t value)
 {
-	if (*at == UNSAID)
+	if (*at == unsaid_length)
 		*at = value;
 }
 
