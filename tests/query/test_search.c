@@ -367,7 +367,9 @@ static void test_an_explanation_has_the_answers_truth(void **state)
 	(void)state;
 	rng_seed(&r, 7);
 	for (int i = 0; i < 4 * QUERY_PATTERNS; i++) {
-		struct query_search_options o = { .beam = 10, .threads = 1, .norm = i % 2 };
+		struct query_search_options o = { .beam = 10,
+						  .threads = 1,
+						  .norm = i % 2 == 0 ? QUERY_PRODUCT : QUERY_MIN };
 		struct query_tree t = any_tree(&r, (enum query_pattern)(i % QUERY_PATTERNS));
 		struct query_search *s = query_search_new(m, &o);
 		struct query_explanation x;
