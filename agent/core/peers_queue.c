@@ -146,7 +146,7 @@ struct peer *peer_queue_next(struct agent_core *c, uint64_t *wait_ms)
 			continue;
 		if (next != NULL && p->cost_ms < next->cost_ms)
 			n = 0;
-		if (n == 0 || p->queue_position < next->queue_position)
+		if (next == NULL || n == 0 || p->queue_position < next->queue_position)
 			next = p;
 		assert(n < AGENT_PEERS_MAX);
 		due[n++] = p;
