@@ -83,6 +83,9 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
 	if (o->exact && (o->batch != NULL || o->explain))
 		argp_error(state, "--exact goes with one query, and needs no --explain");
+	if (o->evaluate && o->known >= 0 && (lab_work_filter_bits[o->known] & 1u << o->split) != 0)
+		argp_error(state, "--known %s has the triples of %s, which --evaluate asks for",
+			   lab_work_filter_words[o->known], lab_work_split_words[o->split]);
 	return 0;
 }
 

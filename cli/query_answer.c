@@ -28,7 +28,7 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 	query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
 	if (s->fit.rows == 0)
 		lab_note(&cli->notes,
-			 "Truths are not calibrated: the graph has no valid triples\n");
+			 "Truths are not calibrated: nothing of valid could be used\n");
 	s->truths = query_truths_new(w->emb, w->graph, &s->scale, lab_work_filter_bits[s->known]);
 }
 

@@ -87,7 +87,25 @@ static int answer_all(struct batch *b, const struct query_session *s, struct err
 struct outcomes {
 	struct query_outcome *at;
 	size_t n, room;
+	size_t ranked;	 /* queries with a hard answer */
+	size_t not_hard; /* answers that follow from what is known */
 };
+
+static void leave_known_out(struct batch *b, struct outcomes *out)
+{
+	for (size_t i = 0; i < out->n; i++) {
+		out->not_hard += out->at[i].not_hard;
+		out->ranked += out->at[i].answers[0] > 0;
+	}
+	b->without += out->n - out->ranked;
+	if (out->not_hard > 0)
+		lab_note(&b->cli->notes,
+			 "%zu answers of the file follow from the known triples: not ranked\n",
+			 out->not_hard);
+	if (b->without > 0)
+		lab_note(&b->cli->notes, "%zu queries without a hard answer are left out\n",
+			 b->without);
+}
 
 static int evaluate_all(struct batch *b, struct query_evaluator *v, struct outcomes *out,
 			struct err *e)
@@ -104,7 +122,9 @@ static int evaluate_all(struct batch *b, struct query_evaluator *v, struct outco
 		out->n += b->n;
 	}
 	lab_waiting_end(wait);
-	if (rc == 0 && out->n == 0)
+	if (rc == 0)
+		leave_known_out(b, out);
+	if (rc == 0 && out->ranked == 0)
 		return err_set(e, ERR_INPUT, "%.400s: no query with hard answers", b->o->batch);
 	return rc;
 }
@@ -261,8 +281,9 @@ static int evaluate_batch(struct batch *b, const struct query_session *s, struct
 		put_protocol(b->cli, b->o);
 		say_search(s);
 		put_types(b->cli, &out);
-		cli_put_count(b->cli, "queries", out.n);
+		cli_put_count(b->cli, "queries", out.ranked);
 		cli_put_count(b->cli, "without_hard", b->without);
+		cli_put_count(b->cli, "not_hard", out.not_hard);
 		cli_put_count(b->cli, "rows_asked", rows.asked);
 		cli_put_count(b->cli, "rows_made", rows.made);
 		cli_put_count(b->cli, "limit", b->o->limit);

@@ -149,6 +149,15 @@ static int missing_of(const struct lane *l, uint32_t answer)
 	return cost < QUERY_MISSING ? cost : QUERY_MISSING;
 }
 
+/* It follows from the known triples, so nothing is predicted.  An answer that the walk over the
+ * graph does not find is another's: the graph may be one part of those that it follows from. */
+static bool needs_no_prediction(const struct lane *l, uint32_t answer)
+{
+	size_t at = query_set_find(&l->answers, answer);
+
+	return at < l->answers.n && l->answers.cost[at] == 0;
+}
+
 static void evaluate_one(const struct query_evaluator *v, struct lane *l,
 			 const struct query_record *r, struct query_outcome *o)
 {
@@ -164,6 +173,10 @@ static void evaluate_one(const struct query_evaluator *v, struct lane *l,
 		double rank = rank_among(l->others, n, l->truth[answer]);
 		int missing = missing_of(l, answer);
 
+		if (needs_no_prediction(l, answer)) {
+			o->not_hard++;
+			continue;
+		}
 		add_rank(o, 0, rank);
 		if (missing > 0)
 			add_rank(o, missing, rank);
@@ -320,7 +333,7 @@ void query_summarise(const struct query_outcome *o, size_t n, enum query_pattern
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < n; i++) {
-		if (o[i].pattern != p)
+		if (o[i].pattern != p || o[i].answers[0] == 0)
 			continue;
 		ms[count++] = o[i].ms;
 		for (int k = 0; k <= QUERY_MISSING; k++) {

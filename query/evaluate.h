@@ -24,6 +24,7 @@ struct query_outcome {
 	enum query_pattern pattern;
 	uint32_t answers[1 + QUERY_MISSING]; /* hard ones: all; that lack 1, 2, .. edges */
 	struct query_figures by[1 + QUERY_MISSING];
+	uint32_t not_hard; /* said to be hard, but follow from `known`: not ranked */
 	double ms; /* of the search, processor time, with its part of rows made for several */
 };
 
@@ -39,7 +40,7 @@ struct query_evaluator;
 struct query_evaluator *query_evaluator_new(const struct query_truths *m,
 					    const struct query_evaluation_options *o);
 void query_evaluator_free(struct query_evaluator *v);
-/* out[i] of records[i], which have hard answers, the same with any number of threads but for ms. */
+/* out[i] of records[i], the same with any number of threads but for ms. */
 void query_evaluate(struct query_evaluator *v, const struct query_record *records, size_t n,
 		    struct query_outcome *out);
 
@@ -53,7 +54,7 @@ struct query_summary {
 	struct query_figures by[1 + QUERY_MISSING];
 	double median_ms, p99_ms;
 };
-/* Of those of one pattern. */
+/* Of those of one pattern that have hard answers. */
 void query_summarise(const struct query_outcome *o, size_t n, enum query_pattern p,
 		     struct query_summary *out);
 

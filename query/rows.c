@@ -30,18 +30,27 @@ struct query_rows {
 	struct query_rows_count count;
 };
 
+/* Rows in so many bytes, but not more than there are. */
+static size_t slots_for(const struct query_truths *m, size_t stride, size_t bytes)
+{
+	size_t slots = bytes / (stride * sizeof(float) + sizeof(struct slot) + 4 * sizeof(int32_t));
+	uint64_t rows = (uint64_t)m->n * 2 * graph_vocab_count(m->g->relations);
+
+	slots = slots < rows ? slots : (size_t)rows;
+	slots = slots > QUERY_ROWS_MIN ? slots : QUERY_ROWS_MIN;
+	return slots < INT32_MAX ? slots : INT32_MAX;
+}
+
 struct query_rows *query_rows_new(const struct query_truths *m, size_t bytes, uint32_t threads)
 {
 	struct query_rows *c = mem_array(1, sizeof(*c));
-	size_t slots, chains = 16;
+	size_t chains = 16;
 
 	assert(threads >= 1 && threads <= PARALLEL_MAX);
 	c->m = m;
 	c->threads = threads;
 	c->stride = ((size_t)m->n + 15) / 16 * 16;
-	slots = bytes / ((c->stride + 1) * sizeof(float));
-	slots = slots > QUERY_ROWS_MIN ? slots : QUERY_ROWS_MIN;
-	c->slots = slots < INT32_MAX ? slots : INT32_MAX;
+	c->slots = slots_for(m, c->stride, bytes);
 	c->made_at_once = c->slots < MADE_AT_ONCE ? c->slots : MADE_AT_ONCE;
 	while (chains < 2 * c->slots)
 		chains *= 2;

@@ -12,7 +12,8 @@ enum { QUERY_ROWS_MIN = 8 }; /* kept, and as many being made */
 
 struct query_rows;
 
-/* bytes: of rows that are kept, and as much again, at most, of rows that are being made. */
+/* bytes: of rows that are kept, with what finds them, and as much again, at most, of rows that are
+ * being made. */
 struct query_rows *query_rows_new(const struct query_truths *m, size_t bytes, uint32_t threads);
 void query_rows_free(struct query_rows *c);
 

@@ -228,8 +228,10 @@ void query_scale_fit(struct query_scale *scale, enum query_truth_kind kind,
 			fit_softmax(&x, scale, &own);
 		else if (x.ones > 0)
 			fit_sigmoid(&x, scale, &own);
-		if (!isfinite(own.after) || !isfinite(scale->slope) || !isfinite(scale->offset))
+		if (!isfinite(own.after) || !isfinite(scale->slope) || !isfinite(scale->offset)) {
 			*scale = (struct query_scale){ kind, 1, 0 };
+			own = (struct query_fit){ 0 };
+		}
 		sample_release(&x);
 	}
 	if (fit != NULL)

@@ -510,6 +510,26 @@ static int take_group(struct sparql_query *q, uint32_t item, struct err *e)
 
 /* ---- the whole ---- */
 
+static bool token_matches(const struct sparql_token *a, const struct sparql_token *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+/* A prefix has one meaning. */
+static int keep_query_prefix(struct sparql_query *q, const struct sparql_token *name, struct err *e)
+{
+	const struct sparql_token *iri = peek_token(q);
+
+	for (uint32_t i = 0; i < q->n_prefixes; i++)
+		if (token_matches(&q->prefixes[i].name, name) &&
+		    !token_matches(&q->prefixes[i].iri, iri))
+			return query_sparql_bad(name, ERR_USAGE, e, "%.*s has another IRI already",
+						(int)name->len, name->text);
+	q->prefixes[q->n_prefixes].name = *name;
+	q->prefixes[q->n_prefixes++].iri = *iri;
+	return take_token(q, e);
+}
+
 static int take_prefix(struct sparql_query *q, struct err *e)
 {
 	struct sparql_token name;
@@ -525,11 +545,7 @@ static int take_prefix(struct sparql_query *q, struct err *e)
 		rc = take_token(q, e);
 	if (rc == 0 && peek_token(q)->kind != SPARQL_IRI)
 		return bad_token(q, "an IRI in < >", e);
-	if (rc != 0)
-		return rc;
-	q->prefixes[q->n_prefixes].name = name;
-	q->prefixes[q->n_prefixes++].iri = *peek_token(q);
-	return take_token(q, e);
+	return rc == 0 ? keep_query_prefix(q, &name, e) : rc;
 }
 
 static int take_select(struct sparql_query *q, uint32_t *variable, struct err *e)
@@ -556,10 +572,11 @@ static int take_limit(struct sparql_query *q, uint64_t *limit, struct err *e)
 		return rc;
 	t = peek_token(q);
 	*limit = 0;
-	for (size_t i = 0; i < t->len && t->kind == SPARQL_WORD && *limit < UINT32_MAX; i++) {
+	for (size_t i = 0; i < t->len && t->kind == SPARQL_WORD; i++) {
 		if (t->text[i] < '0' || t->text[i] > '9')
 			return bad_token(q, "a number", e);
 		*limit = *limit * 10 + (uint64_t)(t->text[i] - '0');
+		*limit = *limit < UINT32_MAX ? *limit : UINT32_MAX;
 	}
 	return *limit > 0 ? take_token(q, e) : bad_token(q, "a number above 0", e);
 }

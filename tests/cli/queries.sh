@@ -103,5 +103,6 @@ ok 'a wrong query: line, column' says 2 'line 1, column 8: ' -d "$work/a" query 
 ok 'a name that the graph does not have' says 1 "column 25: the graph has no entity 'cough'" -d "$work/a" query 'SELECT ?x { ?x <treats> <cough> }'
 ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$work/a" query 'SELECT ?x { ?x <treat> <fever> }'
 ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
+ok 'what is evaluated is not known' says 2 'all has the triples of test' -d "$work/a" query --batch "$work/q" --evaluate --known all
 ok 'and one alone' says 2 'a query is wanted' -d "$work/a" query -f "$work/q.rq" 'SELECT ?x { ?x <treats> <fever> }'
 finish

@@ -164,6 +164,36 @@ static void test_threads_change_no_figure(void **state)
 	world_release(&w);
 }
 
+/* Answers that follow from the known triples are not ranked, whatever the file says. */
+static void test_known_answers_are_not_hard(void **state)
+{
+	struct query_outcome as_drawn[QUERIES], all_hard[QUERIES];
+	size_t known = 0;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	evaluate(&w, 1, as_drawn);
+	for (int i = 0; i < QUERIES; i++) {
+		struct query_record *q = &w.at[i];
+
+		known += q->easy.n;
+		for (size_t k = 0; k < q->easy.n; k++)
+			query_set_add(&q->hard, q->easy.at[k], 0);
+		query_set_sort(&q->hard);
+	}
+	evaluate(&w, 1, all_hard);
+	for (int i = 0; i < QUERIES; i++) {
+		assert_int_equal(as_drawn[i].not_hard, 0);
+		assert_int_equal(all_hard[i].not_hard, w.at[i].easy.n);
+		assert_memory_equal(&as_drawn[i].by, &all_hard[i].by, sizeof(as_drawn[i].by));
+		assert_memory_equal(&as_drawn[i].answers, &all_hard[i].answers,
+				    sizeof(as_drawn[i].answers));
+	}
+	assert_true(known > 0);
+	world_release(&w);
+}
+
 /* Means over the queries of a type, each counting as much. */
 static void test_a_summary_is_the_mean_of_its_type(void **state)
 {
@@ -171,18 +201,19 @@ static void test_a_summary_is_the_mean_of_its_type(void **state)
 		{ .pattern = QUERY_2P, .answers = { 9, 9 }, .by = { { .mrr = 1 }, { .mrr = 1 } } },
 		{ .pattern = QUERY_2I, .answers = { 1 }, .by = { { .mrr = 0.25 } } },
 		{ .pattern = QUERY_2P, .answers = { 1, 0, 1 }, .by = { { .mrr = 0.5 } }, .ms = 3 },
+		{ .pattern = QUERY_2P, .not_hard = 1, .ms = 99 },
 	};
 	struct query_summary s;
 
 	(void)state;
-	query_summarise(o, 3, QUERY_2P, &s);
+	query_summarise(o, 4, QUERY_2P, &s);
 	assert_near(s.by[0].mrr, 0.75, 1e-12, 0);
 	assert_near(s.by[1].mrr, 1, 1e-12, 0);
 	assert_int_equal(s.queries[0], 2);
 	assert_int_equal(s.queries[1], 1);
 	assert_int_equal(s.answers[0], 10);
 	assert_near(s.median_ms, 3, 0, 0);
-	query_summarise(o, 3, QUERY_PIN, &s);
+	query_summarise(o, 4, QUERY_PIN, &s);
 	assert_int_equal(s.queries[0], 0);
 }
 
@@ -191,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranks_are_as_defined),
 		cmocka_unit_test(test_threads_change_no_figure),
+		cmocka_unit_test(test_known_answers_are_not_hard),
 		cmocka_unit_test(test_a_summary_is_the_mean_of_its_type),
 	};
 

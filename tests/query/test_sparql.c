@@ -112,6 +112,8 @@ static void test_trees(void **state)
 		  "(g <-r- & d <-t- <-s-)" },
 		{ "PREFIX x: <http://x/> PREFIX : </m/> SELECT ?x { ?x x:rel x:e ; <r> :0\\.a }",
 		  "(http://x/e <-http://x/rel- & /m/0.a <-r-)" },
+		{ "PREFIX x: <http://x/> PREFIX x: <http://x/> SELECT ?x { ?x <r> x:e }",
+		  "http://x/e <-r-" },
 		{ "PREFIX x: <http://x/> SELECT ?x { ?x <r> x:e. ?x <s> <g>. }",
 		  "(http://x/e <-r- & g <-s-)" },
 		{ "SELECT ?x { ?x a <g> }",
@@ -140,6 +142,9 @@ static void test_limit(void **state)
 	(void)state;
 	assert_int_equal(say("SELECT ?x { ?x <r> <g> } LIMIT 12", &words, &limit), 0);
 	assert_int_equal(limit, 12);
+	assert_int_equal(
+		say("SELECT ?x { ?x <r> <g> } LIMIT 99999999999999999999999", &words, &limit), 0);
+	assert_int_equal(limit, UINT32_MAX);
 	assert_int_equal(say("SELECT ?x { ?x <r> <g> }", &words, &limit), 0);
 	assert_int_equal(limit, 0);
 	buf_release(&words);
@@ -159,6 +164,7 @@ static void test_refuses(void **state)
 		{ "SELECT ?x { ?x <r> <g> } ORDER BY ?x", "column 26: ORDER is outside" },
 		{ "SELECT ?x { ?x <r> <g> } LIMIT 0", "column 32: '0' stands" },
 		{ "SELECT ?x { ?x <r> <g> } LIMIT 1e", "a number" },
+		{ "SELECT ?x { ?x <r> <g> } LIMIT 4294967296e", "a number" },
 		{ "SELECT ?x { ?x <r> <g> } LIMIT", "ends where a number" },
 		{ "SELECT ?x { ?x <r> <g> } LIMIT 2 OFFSET 3", "OFFSET is outside" },
 		{ "SELECT ?x { ?x <r> <g> } }", "column 26: '}' stands where the end" },
@@ -186,6 +192,8 @@ static void test_refuses(void **state)
 		{ "SELECT ?x { ?x <r> <g>\x01 }", "column 23: a control character" },
 		{ "SELECT ?x { ?x <r> <g>\xff }", "column 23: a byte that is not UTF-8" },
 		{ "PREFIX x <g> SELECT ?x { }", "column 8: 'x' stands where a prefix" },
+		{ "PREFIX x: <a>\nPREFIX x: <b> SELECT ?x { }",
+		  "line 2, column 8: x: has another" },
 		{ "PREFIX x: y: SELECT ?x { }", "where an IRI" },
 		/* no tree */
 		{ "SELECT ?x { }", "column 8: ?x" },
