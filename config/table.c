@@ -165,7 +165,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "federation", "weight", KEY_WORD, AT(federation.weight), "valid", 0, 0,
 	  WORDS("valid", "all"),
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
-	  "scores best; all: all of it, as the papers do; under train.dp always all" },
+	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
+	  "with fedsvd, or when a partner's frame is joined" },
 	{ "federation", "frame", KEY_WORD, AT(federation.frame), "session", 0, 0,
 	  WORDS("session", "common"),
 	  "keep, procrustes, TransE: axes on which rows travel; session: rotated in secret, and "

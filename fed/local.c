@@ -340,12 +340,9 @@ static int train(struct fed_local *l, size_t i)
 				  .epochs = l->c.epochs };
 	int rc;
 
-	bool first = s->trainer == NULL;
-
-	if (l->c.epochs > 0 && first)
+	if (l->c.epochs > 0 && s->trainer == NULL)
 		s->trainer = kge_trainer_new(&s->who.train, s->who.graph, s->who.emb);
-	if (l->c.epochs > 0 &&
-	    (first || l->c.settings.fraction < 1)) /* rounds went by without it */
+	if (l->c.epochs > 0) /* rounds may have gone by without it */
 		kge_trainer_seek(s->trainer, s->part->settings.number * l->c.epochs);
 	t.trainer = s->trainer;
 	rc = fed_train(s->part, &t);

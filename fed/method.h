@@ -166,6 +166,9 @@ struct fed_method {
 	/* The shared table is the agent's over again, with the same relations: it learns and
 	 * forgets with that one. */
 	bool avatar;
+	/* What travels are changes of rows since the round began: who takes a part of them in has
+	 * other rows than the others from then on.  No fed/weight.h. */
+	bool changes;
 
 	int (*train)(struct fed_part *p, struct fed_training *t); /* 0, ERR_CANCELED */
 

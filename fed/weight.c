@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void mix_floats(float *merged, const float *own, size_t n, double weight)
 {
@@ -73,14 +74,23 @@ static double choose_weight(const struct scores *s, struct fed_weighed *out)
 	return s[0].n > 0 ? weight : 1;
 }
 
+static bool are_equal(const struct kge_emb *a, const struct kge_emb *b)
+{
+	return memcmp(a->ent, b->ent, (size_t)a->n_ent * a->ent_floats * sizeof(float)) == 0 &&
+	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
+}
+
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out)
 {
 	struct scores s[FED_WEIGHTS] = { { 0 } };
-	struct kge_emb *m = kge_emb_copy(merged);
+	struct kge_emb *m;
 	int rc = 0;
 
 	*out = (struct fed_weighed){ .weight = 1 };
+	if (are_equal(merged, own))
+		return 0;
+	m = kge_emb_copy(merged);
 	for (int k = 0; k < FED_WEIGHTS && rc == 0; k++) {
 		kge_emb_assign(m, merged);
 		fed_weight_mix(m, own, (double)k / (FED_WEIGHTS - 1));

@@ -26,8 +26,9 @@ typedef int (*fed_weight_score)(void *ctx, const struct kge_emb *m, double **eac
 void fed_weight_mix(struct kge_emb *merged, const struct kge_emb *own, double weight);
 /* Scores five tables between the two, which stay as they are.  The weight is that of the best mean
  * among those that are above nothing at all (0) by more than the standard error of the difference,
- * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1; of
- * a single one the difference has no error.  Of equal means the highest weight. */
+ * so that few triples do not decide by chance; 0 where there is none.  Without any unit it is 1,
+ * and where the two are equal, which are not scored then; of a single unit the difference has no
+ * error.  Of equal means the highest weight. */
 int fed_weight_choose(const struct kge_emb *merged, const struct kge_emb *own,
 		      fed_weight_score score, void *ctx, struct fed_weighed *out);
 

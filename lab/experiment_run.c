@@ -116,6 +116,12 @@ static int make_settings(struct run *r, size_t i, struct err *e)
 	return 0;
 }
 
+static bool weighs(const struct exp_variant *v)
+{
+	return v->weight == EXP_WEIGHT_NONE ||
+	       (v->weight == EXP_WEIGHT_VALID && !fed_method_find(v->settings.method)->changes);
+}
+
 static void make_tables(struct run *r, size_t i)
 {
 	struct client *c = &r->at[i];
@@ -128,9 +134,7 @@ static void make_tables(struct run *r, size_t i)
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
 	c->taken.weight = r->v->weight == EXP_WEIGHT_NONE ? 0 : 1;
-	c->taken.trained = r->v->kind == EXP_ROUNDS && r->v->weight != EXP_WEIGHT_ALL
-				   ? kge_emb_copy(c->emb)
-				   : NULL;
+	c->taken.trained = r->v->kind == EXP_ROUNDS && weighs(r->v) ? kge_emb_copy(c->emb) : NULL;
 }
 
 /* ---- validation ---- */

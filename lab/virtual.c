@@ -217,6 +217,17 @@ static int count_evaluate(void *ctx, const struct kge_emb *work, struct agent_jo
 	return rc;
 }
 
+static int count_evaluate_each(void *ctx, const struct kge_emb *work, uint32_t triples,
+			       struct agent_job *job, double **each, size_t *n)
+{
+	struct virtual_node *node = ctx;
+	const struct agent_learner *l = agent_learner_ops(node->real);
+	int rc = l->evaluate_each(l->ctx, work, triples, job, each, n);
+
+	node->work_ms += pace_ranking_ms(config_protocol(node->config), *n, work);
+	return rc;
+}
+
 static void shell_start_job(void *ctx, struct agent_job *job)
 {
 	struct virtual_node *n = ctx;
@@ -373,7 +384,8 @@ static void init_node(struct virtual *v, size_t i, const struct virtual_agent *a
 	n->learner = (struct agent_learner){ .ctx = n,
 					     .train = count_train,
 					     .train_on = count_train_on,
-					     .evaluate = count_evaluate };
+					     .evaluate = count_evaluate,
+					     .evaluate_each = count_evaluate_each };
 }
 
 static uint64_t patience_of(const struct virtual_agent *a)

@@ -206,8 +206,10 @@ static void nothing_queued(struct agent_core *c, uint64_t wait_ms)
 		return;
 	}
 	poll_again(c, wait_ms);
-	if (wait_ms == UINT64_MAX && c->n_open == 0 && !peers_links_search(c))
-		set_asleep(c, true);
+	if (wait_ms == UINT64_MAX && c->n_open == 0) {
+		peers_links_search(c);
+		set_asleep(c, true); /* nobody may come of whom it dials now */
+	}
 }
 
 /* Between rounds: alignments first, then the next one. */

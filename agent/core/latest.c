@@ -220,6 +220,17 @@ static void keep_tables(struct agent_core *c, struct store_batch *b)
 	c->made.latest = (struct tables_made){ 0 };
 }
 
+static void say_weight(struct agent_core *c)
+{
+	const struct fed_weighed *w = &c->made.weighed;
+
+	if (c->made.has_weighed && w->weight < 1)
+		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,
+			    "took in %.0f %% of what partners brought (federation.weight): valid "
+			    "%.4f without it, %.4f with all of it",
+			    100 * w->weight, w->score[0], w->score[FED_WEIGHTS - 1]);
+}
+
 void latest_keep(struct agent_core *c, double score, bool better, struct store_batch *b)
 {
 	if (better)
@@ -232,6 +243,7 @@ void latest_keep(struct agent_core *c, double score, bool better, struct store_b
 	assert(c->frames.work.joined > 0);
 	c->frames.work.age += c->frames.work.age < UINT32_MAX;
 	c->frames.latest = c->frames.work;
+	say_weight(c);
 	latest_release(c);
 	if (!better && latest_rests(c))
 		core_notice(c, AGENT_NOTICE_STATE, NULL, 0,

@@ -197,9 +197,8 @@ void peers_links_start(struct agent_core *c);
 /* Where there are more partners than that: links to those with which nothing is shared go, else one
  * does, and others have their turn. */
 void peers_links_turn(struct agent_core *c);
-/* Before it sleeps: to one whose news waits, or where all that are there are of no use; false:
- * there is nobody to look for. */
-bool peers_links_search(struct agent_core *c);
+/* Before it sleeps: to one whose news waits, or where all that are there are of no use. */
+void peers_links_search(struct agent_core *c);
 void peer_link_anew(struct agent_core *c, struct peer *p); /* it goes, and comes again if kept */
 
 /* ---- peers.c ---- */

@@ -85,9 +85,12 @@ static bool is_dialled(const struct peer *p)
 	return peer_listed(p) && p->info.address[0] != '\0';
 }
 
+/* By its names and ours as we know them; of one that is not here they may have changed. */
 static bool known_useless(const struct peer *p)
 {
-	return p->aligned && (p->n_slots == 0 || p->unusable);
+	return p->aligned && memcmp(p->aligned_ours, p->version, 32) == 0 &&
+	       (!p->greeted || memcmp(p->aligned_theirs, p->version_theirs, 32) == 0) &&
+	       (p->n_slots == 0 || p->unusable);
 }
 
 /* Those that no link is kept to; those with which nothing is shared only where there are no
@@ -217,18 +220,14 @@ static bool some_are_of_use(const struct agent_core *c)
 	return false;
 }
 
-bool peers_links_search(struct agent_core *c)
+void peers_links_search(struct agent_core *c)
 {
 	struct peer *of[AGENT_PEERS_MAX], *queued = queued_without_link(c);
 
-	if (queued != NULL) {
+	if (queued != NULL)
 		give_turn(c, queued);
-		return queued->kept;
-	}
-	if (not_kept(c, of) == 0 || known_useless(of[0]) || some_are_of_use(c))
-		return false;
-	peers_links_turn(c);
-	return true;
+	else if (not_kept(c, of) > 0 && !known_useless(of[0]) && !some_are_of_use(c))
+		peers_links_turn(c);
 }
 
 /* ---- HELLO ---- */

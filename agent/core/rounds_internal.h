@@ -52,6 +52,8 @@ void rounds_validate_clear(struct agent_core *c, struct store_batch *b); /* none
 
 /* ---- rounds_weigh.c ---- */
 
+/* Not under private training, nor where changes travel (fed/method.h). */
+bool rounds_weigh_applies(const struct agent_core *c);
 void rounds_weigh_begin(const struct agent_core *c, struct round *r);
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_weigh_decide(struct agent_core *c, const struct round *r);

@@ -17,11 +17,16 @@ static const struct kge_emb *own_table(const struct validation *l)
 	return l->own != NULL ? l->own : l->trained;
 }
 
+bool rounds_weigh_applies(const struct agent_core *c)
+{
+	return weigh_by_valid(c) && !c->fed.part->method->changes;
+}
+
 /* On the worker, between training and exchange. */
 void rounds_weigh_begin(const struct agent_core *c, struct round *r)
 {
 	r->weighs = r->validation.due || c->fed.done == 0;
-	if (weigh_by_valid(c) && own_table(&r->validation) == NULL &&
+	if (rounds_weigh_applies(c) && own_table(&r->validation) == NULL &&
 	    (r->weighs || c->fed.weight < 1))
 		r->validation.trained = kge_emb_copy(c->work);
 }
@@ -34,7 +39,7 @@ int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job)
 	int rc = 0;
 
 	r->weighed = (struct fed_weighed){ .weight = c->fed.weight };
-	if (!weigh_by_valid(c) || own == NULL)
+	if (!rounds_weigh_applies(c) || own == NULL)
 		return 0;
 	if (r->weighs) {
 		rc = weigh_tables(c, c->work, own, job, &r->weighed);

@@ -8,7 +8,6 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
-#include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 
 static enum agent_state state_of(const struct agent_core *c)
@@ -155,7 +154,7 @@ static void round_status(const struct agent_core *c, struct agent_round_status *
 		.own_score = f->compare.own,
 		.merged_score = f->compare.merged,
 		.alone_score = f->compare.alone_score,
-		.weighed = weigh_by_valid(c),
+		.weighed = rounds_weigh_applies(c),
 		.weight = f->weight,
 	};
 	memcpy(o->stopped_why, f->compare.why, sizeof(o->stopped_why));

@@ -6,15 +6,15 @@ not here have the defaults of `fkge init`.
 
 SELF_ADVERSARIAL = {
     "optimizer": "adam", "loss": "self_adversarial", "temperature": 1, "negatives": 256,
-    "shared_chunk": 16, "batch": 512, "corrupt": "alternate", "filtered": "true",
+    "shared_chunk": 16, "batch": 512, "corrupt": "alternate", "sampling": "uniform", "filtered": "true",
 }
 # 1-vs-all: every query once an epoch, against all entities, with all of its answers.
 SOFTMAX = {"optimizer": "adagrad", "loss": "softmax", "negatives": 0, "batch": 512,
-           "corrupt": "both", "lr": 0.1}
+           "corrupt": "both", "sampling": "uniform", "lr": 0.1}
 # OpenKE's settings, as FKGE's base has them: hyperparameters.md, column FKGE.
 OPENKE = {
     "optimizer": "sgd", "loss": "margin", "margin": 1, "negatives": 1, "shared_chunk": 0,
-    "corrupt": "alternate", "filtered": "true", "normalize": "true", "epochs": 1000,
+    "corrupt": "alternate", "sampling": "uniform", "filtered": "true", "normalize": "true", "epochs": 1000,
     "eval_every": 50, "patience": 0,
 }
 # FedLU's Independent rows: hyperparameters.md, column FedLU, as far as this program has them.

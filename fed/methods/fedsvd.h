@@ -19,8 +19,8 @@ struct fedsvd_sizes {
 		"rank", 5, 1, 4096, "singular values that travel"                                  \
 	}
 #define FEDSVD_COMMON                                                                              \
-	.tags = "e", .scored = FED_SCORED_SHARED, .shape = fedsvd_shape, .up = fedsvd_up,          \
-	.home = fedsvd_home, .down = fedsvd_down
+	.tags = "e", .changes = true, .scored = FED_SCORED_SHARED, .shape = fedsvd_shape,          \
+	.up = fedsvd_up, .home = fedsvd_home, .down = fedsvd_down
 
 struct fedsvd_sizes fedsvd_sizes_of(const struct fed_settings *s, size_t floats);
 int fedsvd_init(struct fed_part *base, struct err *e);

@@ -296,6 +296,7 @@ static void test_links_of_no_use(void **state)
 {
 	struct table t;
 	size_t with;
+	bool first;
 
 	(void)state;
 	begin_with_links(&t, 11, 1);
@@ -314,9 +315,23 @@ static void test_links_of_no_use(void **state)
 	assert_int_equal(kept(&t), 1);
 	assert_false(t.agent[HOST].keeps[with]);
 	/* ... and if that is no better, it rests */
-	table_peer(&t, HOST, FIRST)->unusable = table_peer(&t, HOST, SECOND)->unusable = true;
-	table_peer(&t, HOST, FIRST)->aligned = table_peer(&t, HOST, SECOND)->aligned = true;
-	assert_false(peers_links_search(host(&t)));
+	for (size_t i = FIRST; i <= SECOND; i++) {
+		struct peer *p = table_peer(&t, HOST, i);
+
+		p->unusable = p->aligned = true;
+		memcpy(p->aligned_ours, p->version, sizeof(p->version));
+		memcpy(p->aligned_theirs, p->version_theirs, sizeof(p->version_theirs));
+	}
+	first = t.agent[HOST].keeps[FIRST];
+	peers_links_search(host(&t));
+	assert_int_equal(kept(&t), 1);
+	assert_int_equal(t.agent[HOST].keeps[FIRST], first);
+	/* names of ours have changed since: it is worth another look */
+	for (size_t i = FIRST; i <= SECOND; i++)
+		table_peer(&t, HOST, i)->aligned_ours[0] ^= 1;
+	peers_links_turn(host(&t));
+	assert_int_equal(kept(&t), 1);
+	assert_int_equal(t.agent[HOST].keeps[FIRST], !first);
 	table_release(&t);
 }
 

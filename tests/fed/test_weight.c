@@ -119,6 +119,20 @@ static void test_choose_by_error(void **state)
 	}
 }
 
+/* A method whose rows go into another table leaves this one as it is. */
+static void test_equal(void **state)
+{
+	struct kge_emb *own = drawn(1), *merged = kge_emb_copy(own);
+	struct judge j = { .units = 3, .stops_at = 0 };
+	struct fed_weighed w;
+
+	(void)state;
+	assert_int_equal(fed_weight_choose(merged, own, judge, &j, &w), 0);
+	assert_true(w.weight == 1 && j.asked == 0);
+	kge_emb_free(own);
+	kge_emb_free(merged);
+}
+
 static void test_canceled(void **state)
 {
 	struct kge_emb *own = drawn(1), *merged = drawn(2);
@@ -138,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_mix),
 		cmocka_unit_test(test_choose),
 		cmocka_unit_test(test_choose_by_error),
+		cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_canceled),
 	};
 

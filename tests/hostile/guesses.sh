@@ -27,7 +27,8 @@ agent a 1 'local_rounds: 0, after: back'
 agent b 2 'local_rounds: 0, after: back'
 sed -i 's/names_every_s: 0, //' "$work/a/agent.yaml" # as it is by default: ten minutes
 sed -i 's/epochs: 20/epochs: 1/; s/epochs_per_round: 5/epochs_per_round: 1/' "$work/b/agent.yaml"
-for who in a b; do sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"; done
+# How many rounds the first names are good for must not matter below.
+for who in a b; do sed -i "s/max_rounds: [0-9]*/max_rounds: 99/; s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/$who/agent.yaml"; done
 befriend a b
 guesses 0 12000
 "$fkge" -q -d "$work/a" train >/dev/null

@@ -630,7 +630,7 @@ static bool is_full(const struct sim *s, const struct sim_round *x)
 
 	if (!(fraction < 1))
 		return all_well(s, x, s->sharing);
-	for (size_t a = 0; a < s->n; a++)
+	for (size_t a = 0; a < s->n && a < SIM_AGENTS_MAX; a++)
 		in |= (uint32_t)(x->after[a] != NULL) << a;
 	return (size_t)__builtin_popcount(in) >= fed_draw_count(fraction, (size_t)sharing, 2) &&
 	       all_well(s, x, in);
@@ -888,7 +888,8 @@ static bool part_is_kept(const struct node *n)
 	if (part->method->save == NULL || kept->len == 0) /* as it begins: rounds had stopped */
 		return true;
 	part->method->save(part, &b); /* what goes before it is the core's own */
-	same = kept->len >= b.len && memcmp(kept->base + kept->len - b.len, b.base, b.len) == 0;
+	same = kept->len >= b.len &&
+	       (b.len == 0 || memcmp(kept->base + kept->len - b.len, b.base, b.len) == 0);
 	buf_release(&b);
 	return same;
 }
