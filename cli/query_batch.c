@@ -257,6 +257,16 @@ static void say_search(const struct query_session *s)
 		(double)s->scale.slope, (double)s->scale.offset);
 }
 
+/* What the figures are about. */
+static void put_material(const struct batch *b, const struct work *w)
+{
+	uint8_t digest[32];
+
+	store_graph_digest(w->graph, digest);
+	cli_put(b->cli, "graph", store_json_of_hex(digest, sizeof(digest)));
+	cli_put_text(b->cli, "file", b->o->batch);
+}
+
 static int evaluate_batch(struct batch *b, const struct query_session *s, struct err *e)
 {
 	unsigned before = b->o->split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID
@@ -280,6 +290,7 @@ static int evaluate_batch(struct batch *b, const struct query_session *s, struct
 
 		put_protocol(b->cli, b->o);
 		say_search(s);
+		put_material(b, s->w);
 		put_types(b->cli, &out);
 		cli_put_count(b->cli, "queries", out.ranked);
 		cli_put_count(b->cli, "without_hard", b->without);

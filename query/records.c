@@ -312,11 +312,32 @@ static void put_sets(json_t *root, const struct query_record *r, const struct gr
 		json_object_set_new(root, "easy", names_json(g, &r->easy));
 }
 
+/* Read again, such a step would be another relation's, backwards. */
+static int check_steps(const struct query_tree *t, const struct graph *g, struct err *e)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const char *name = t->at[i].kind == QUERY_STEP && !t->at[i].inverse
+					   ? graph_vocab_name(g->relations, t->at[i].id, NULL)
+					   : "";
+
+		if (name[0] == '^')
+			return err_set(e, ERR_INPUT,
+				       "relation '%.200s': a name that begins with ^ cannot be "
+				       "written as a step, where ^ means backwards; give it "
+				       "another name",
+				       name);
+	}
+	return 0;
+}
+
 int query_record_write(FILE *f, const struct query_record *r, const struct graph *g, struct err *e)
 {
-	json_t *root = json_object();
-	int rc;
+	json_t *root;
+	int rc = check_steps(&r->tree, g, e);
 
+	if (rc != 0)
+		return rc;
+	root = json_object();
 	assert(r->pattern < QUERY_PATTERNS && strlen(query_pattern_shape(r->pattern)) == r->tree.n);
 	json_object_set_new(root, "type", json_string(query_pattern_words[r->pattern]));
 	put_tree(root, r, g);

@@ -7,6 +7,7 @@
 #include "agent/core/core.h"
 #include "agent/core/member.h"
 #include "agent/core/names.h"
+#include "agent/core/weigh_internal.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -396,6 +397,26 @@ static void commit_one(struct shell *s)
 	assert_true(s->n_tickets > 0);
 	memmove(s->tickets, s->tickets + 1, --s->n_tickets * sizeof(ticket));
 	event(s, (struct agent_event){ .kind = AGENT_EVENT_COMMITTED, .ticket = ticket });
+}
+
+/* Rows that leave would say what valid prefers (federation.weight). */
+static void private_training_weighs_nothing(void **state)
+{
+	struct shell *s = *state;
+
+	s->config.federation.weight = CONFIG_WEIGHT_VALID;
+	set_private(s, 100);
+	start(s);
+	assert_false(weigh_by_valid(s->core));
+}
+
+static void other_training_weighs(void **state)
+{
+	struct shell *s = *state;
+
+	s->config.federation.weight = CONFIG_WEIGHT_VALID;
+	start(s);
+	assert_true(weigh_by_valid(s->core));
 }
 
 static void private_steps_are_charged_before_they_run(void **state)
@@ -837,6 +858,8 @@ int main(void)
 		with_shell(a_clock_that_is_off_is_told),
 		with_shell(trains_first_and_sleeps),
 		with_shell(what_is_not_better_is_dropped),
+		with_shell(private_training_weighs_nothing),
+		with_shell(other_training_weighs),
 		with_shell(private_steps_are_charged_before_they_run),
 		with_shell(private_training_ends_at_its_cap),
 		with_shell(a_crash_after_the_charge_over_counts),

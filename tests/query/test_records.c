@@ -172,6 +172,26 @@ static void test_round_trip(void **state)
 	graph_free(g);
 }
 
+/* ^ means backwards: a name that begins so is refused rather than written as another's. */
+static void test_caret(void **state)
+{
+	struct query_record q = { .pattern = QUERY_1P };
+	struct graph *g = small_graph();
+	uint32_t odd = graph_vocab_add(g->relations, "^r", 2);
+	FILE *f = fopen("/dev/null", "w");
+	struct err e = { 0 };
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		query_pattern_build(&q.tree, QUERY_1P, (const uint32_t[]){ 0 },
+				    (const struct query_step[]){ { odd, k == 1 } });
+		assert_int_equal(query_record_write(f, &q, g, &e), k == 1 ? 0 : ERR_INPUT);
+	}
+	assert_non_null(strstr(e.text, "'^r'"));
+	fclose(f);
+	graph_free(g);
+}
+
 /* A full disk is told. */
 static void test_full(void **state)
 {
@@ -202,7 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads),	   cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_full),
-		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_caret),	   cmocka_unit_test(test_no_file),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
