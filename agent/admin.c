@@ -34,8 +34,13 @@ static int list_peers(struct admin *a, const json_t *request, json_t *reply, str
 
 	(void)request;
 	(void)e;
-	for (size_t i = 0; i < a->roster->n; i++)
-		json_array_append_new(list, admin_peer_json(&a->roster->at[i]));
+	for (size_t i = 0; i < a->roster->n; i++) {
+		json_t *peer = admin_peer_json(&a->roster->at[i]);
+
+		json_object_set_new(peer, "pair_secret",
+				    json_boolean(invites_proven(a->invites, a->roster->at[i].key)));
+		json_array_append_new(list, peer);
+	}
 	json_object_set_new(reply, "peers", list);
 	return 0;
 }
@@ -131,6 +136,7 @@ static int forget_peer(struct admin *a, const json_t *request, json_t *reply, st
 		return rc;
 	json_object_set_new(reply, "peer", admin_peer_json(&p));
 	roster_remove(a->roster, p.key);
+	invites_unpair(a->invites, p.key);
 	return 0;
 }
 
@@ -254,6 +260,20 @@ static int add_ticket(struct admin *a, const json_t *request, struct net_invite 
 	return a->keep(a->ctx, &b, e);
 }
 
+/* For the secret of the pair that joins by this line. */
+static int add_seed(struct admin *a, struct net_invite *v, struct err *e)
+{
+	struct store_batch b = { 0 };
+	struct store_seed seed;
+
+	invites_seed(a->invites, a->now_ms, &seed);
+	v->has_seed = true;
+	memcpy(v->seed, seed.seed, sizeof(v->seed));
+	store_batch_seed(&b, &seed);
+	sodium_memzero(&seed, sizeof(seed));
+	return a->keep(a->ctx, &b, e);
+}
+
 static bool holder_is_let_in(const struct admin *a, const struct net_invite *v)
 {
 	return a->folder->config.federation.accept == CONFIG_ACCEPT_INVITED && v->has_psk &&
@@ -274,6 +294,8 @@ static int invite(struct admin *a, const json_t *request, json_t *reply, struct 
 		rc = accept_guest(a, guest, &v, e);
 	if (rc == 0 && holder_is_let_in(a, &v))
 		rc = add_ticket(a, request, &v, reply, e);
+	if (rc == 0)
+		rc = add_seed(a, &v, e);
 	if (rc == 0)
 		rc = net_invite_format(&v, line, e);
 	if (rc == 0) {
@@ -397,6 +419,19 @@ static int hold_ticket(struct admin *a, const struct net_invite *v, struct err *
 	return a->keep(a->ctx, &b, e);
 }
 
+static int hold_secret(struct admin *a, const struct net_invite *v, struct err *e)
+{
+	struct store_pair pair;
+	struct store_batch b = { 0 };
+
+	if (!v->has_seed)
+		return 0;
+	invites_join(a->invites, a->folder->identity->key, v->from.noise, v->seed, &pair);
+	store_batch_pair(&b, &pair);
+	sodium_memzero(&pair, sizeof(pair));
+	return a->keep(a->ctx, &b, e);
+}
+
 static int join(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	const char *line = text_of(request, "line");
@@ -417,6 +452,8 @@ static int join(struct admin *a, const json_t *request, json_t *reply, struct er
 	keep_known(a, &p);
 	if (rc == 0)
 		rc = hold_ticket(a, &v, e);
+	if (rc == 0)
+		rc = hold_secret(a, &v, e);
 	if (rc == 0)
 		rc = keep(a, &p, reply, e);
 	net_key_format(a->folder->identity->key, own);

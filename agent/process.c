@@ -429,20 +429,52 @@ static bool hub_allow(void *ctx, const uint8_t key[NET_KEY_BYTES],
 	       invites_good(&p->invites, ticket, wall_ms()) != NULL;
 }
 
+static enum net_pair hub_pair(void *ctx, const uint8_t key[NET_KEY_BYTES],
+			      const struct net_greet_card *card, uint8_t pair[NET_PAIR_SECRET])
+{
+	const struct process *p = ctx;
+	const struct invites *v = &p->invites;
+	const uint8_t *known = invites_dial(v, key);
+
+	if (card == NULL && known == NULL)
+		return NET_PAIR_NONE;
+	if (card == NULL) {
+		memcpy(pair, known, NET_PAIR_SECRET);
+		return NET_PAIR_THIS;
+	}
+	if (sodium_is_zero(card->pair_id, NET_PAIR_ID))
+		return invites_proven(v, key) ? NET_PAIR_OTHER : NET_PAIR_NONE;
+	return invites_named(v, p->folder.identity->key, key, card->pair_id, pair) ? NET_PAIR_THIS
+										   : NET_PAIR_OTHER;
+}
+
+/* From now on no link of this pair goes without its secret. */
+static void prove_pair(struct process *p, const uint8_t key[NET_KEY_BYTES],
+		       const struct net_greet_card *card)
+{
+	struct store_pair pair;
+	struct store_batch b = { 0 };
+
+	if (invites_prove(&p->invites, p->folder.identity->key, key, card->pair_id, &pair)) {
+		store_batch_pair(&b, &pair);
+		put_chore(p, &b, NULL, NULL);
+	}
+	sodium_memzero(&pair, sizeof(pair));
+}
+
 /* In with a secret and not listed so far: he is now. */
-static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES])
+static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES],
+		    const struct net_greet_card *card)
 {
 	struct store_peer peer = { .status = STORE_LISTED, .seen_ms = wall_ms() };
 	const struct store_peer *r = roster_find(&p->roster, key);
 	struct store_invitation *i;
 	struct store_batch b = { 0 };
-	uint8_t ticket[NET_TICKET_BYTES];
 	char id[NET_KEY_TEXT], name[INVITES_ID_TEXT];
 
 	if (r != NULL && r->status == STORE_LISTED)
 		return;
-	net_hub_shown(p->hub, key, ticket);
-	i = invites_good(&p->invites, ticket, wall_ms());
+	i = invites_good(&p->invites, card->ticket, wall_ms());
 	if (i == NULL) /* hub_allow() has seen it in this turn of the loop */
 		return;
 	i->used++;
@@ -458,7 +490,12 @@ static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES])
 
 static void hub_up(void *ctx, const uint8_t key[NET_KEY_BYTES])
 {
-	welcome(ctx, key);
+	struct process *p = ctx;
+	struct net_greet_card card;
+
+	net_hub_shown(p->hub, key, &card);
+	prove_pair(p, key, &card);
+	welcome(p, key, &card);
 	post_link(ctx, AGENT_EVENT_LINK_UP, key);
 }
 
@@ -1124,6 +1161,7 @@ static int open_hub(struct process *p, struct err *e)
 		.secret = p->folder.identity->secret,
 		.psk = p->has_psk ? p->psk : NULL,
 		.on = { .allow = hub_allow,
+			.pair = hub_pair,
 			.up = hub_up,
 			.down = hub_down,
 			.message = hub_message,

@@ -200,6 +200,8 @@ static void invite_put(const struct net_invite *in, struct buf *b)
 		net_put_bin(&w, "psk", in->psk, NET_PSK_BYTES);
 	if (in->has_ticket)
 		net_put_bin(&w, "tk", in->ticket, NET_TICKET_BYTES);
+	if (in->has_seed)
+		net_put_bin(&w, "sd", in->seed, NET_PAIR_SECRET);
 	if (in->bound)
 		net_put_bin(&w, "to", in->to, NET_KEY_BYTES);
 	net_write_close(&w);
@@ -251,6 +253,9 @@ static int invite_get(const struct net_map *m, struct net_invite *out, struct er
 	out->has_ticket = net_has(m, "tk");
 	if (out->has_ticket)
 		net_get_fixed(m, "tk", out->ticket, NET_TICKET_BYTES, e);
+	out->has_seed = net_has(m, "sd");
+	if (out->has_seed)
+		net_get_fixed(m, "sd", out->seed, NET_PAIR_SECRET, e);
 	out->bound = net_has(m, "to");
 	if (out->bound)
 		net_get_fixed(m, "to", out->to, NET_KEY_BYTES, e);

@@ -51,12 +51,14 @@ struct net_invite {
 	uint8_t psk[NET_PSK_BYTES];
 	bool has_ticket; /* lets its holder in, if the inviter has it so */
 	uint8_t ticket[NET_TICKET_BYTES];
+	bool has_seed; /* of the pair's secret (agent/invites.h) */
+	uint8_t seed[NET_PAIR_SECRET];
 	bool bound; /* made for one key alone, which need not be accepted again */
 	uint8_t to[NET_KEY_BYTES];
 };
 
 /* "fkge1:<base32 of a msgpack map and a check>".  ERR_USAGE for a host without a
- * port or the reverse.  A line with a psk is a secret: keep it out of logs. */
+ * port or the reverse.  A line with a psk or a seed is a secret: keep it out of logs. */
 MUST_CHECK int net_invite_format(const struct net_invite *in, char out[NET_INVITE_TEXT],
 				 struct err *e);
 /* Spaces and line ends around it are allowed.  ERR_INPUT, ERR_VERSION. */

@@ -472,6 +472,12 @@ static int keys_take(struct net_noise *hs, const struct net_noise_config *c, str
 	return 0;
 }
 
+void net_noise_psk(struct net_noise *hs, size_t index, const uint8_t psk[NOISE_PSK])
+{
+	assert(index < hs->n_psks && index >= hs->psks_used);
+	memcpy(hs->psks[index], psk, NOISE_PSK);
+}
+
 static void hash_begin(struct net_noise *hs, const struct net_noise_config *c)
 {
 	size_t len = strlen(c->protocol);

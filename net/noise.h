@@ -75,6 +75,9 @@ MUST_CHECK int net_noise_init(struct net_noise *hs, const struct net_noise_confi
 /* Wipes; also after errors and the split harmless. */
 void net_noise_release(struct net_noise *hs);
 
+/* Another shared secret in the index-th's place, which must not have been used yet. */
+void net_noise_psk(struct net_noise *hs, size_t index, const uint8_t psk[NOISE_PSK]);
+
 /* Next handshake message.  Asserts turn == NOISE_WRITE.  Returns its length in
  * out[size], or ERR_TOOBIG (size), ERR_PROTO (a key of the peer is degenerate). */
 ptrdiff_t net_noise_write(struct net_noise *hs, const void *payload, size_t len, uint8_t *out,

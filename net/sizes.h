@@ -5,9 +5,11 @@
 #include <stdint.h>
 
 enum {
-	NET_VERSION = 2,	     /* of everything on the wire; in preamble and prologue */
+	NET_VERSION = 3,	     /* of everything on the wire; in preamble and prologue */
 	NET_KEY_BYTES = 32,	     /* an agent's X25519 static public key: how a peer is known */
 	NET_TICKET_BYTES = 16,	     /* an invitation's, shown in a greeting */
+	NET_PAIR_SECRET = 32,	     /* what two agents alone know (net/greet.h) */
+	NET_PAIR_ID = 8,	     /* which secret of a pair is meant */
 	NET_SESSION_BYTES = 16,	     /* a session's random id */
 	NET_MESSAGE_MAX = 1 << 20,   /* one message, encoded */
 	NET_CONV_PART_MAX = 1 << 18, /* payload of one part of a conversation (256 KiB) */

@@ -36,6 +36,7 @@ static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err
 		"DELETE FROM signal WHERE peer = ?",
 		"DELETE FROM intersection WHERE peer = ?",
 		"DELETE FROM ticket WHERE peer = ?",
+		"DELETE FROM pair_secret WHERE peer = ?",
 	};
 	int rc = db_do(s, e, sql[0], "b", (const void *)key, (size_t)STORE_KEY);
 
@@ -74,6 +75,29 @@ static int put_ticket(struct store *s, const struct store_ticket *t, struct err 
 	return db_do(s, e, "INSERT OR REPLACE INTO ticket VALUES (?, ?)", "bb",
 		     (const void *)t->peer, sizeof(t->peer), (const void *)t->ticket,
 		     sizeof(t->ticket));
+}
+
+static int put_pair_seed(struct store *s, const struct store_seed *x, struct err *e)
+{
+	int rc = db_do(s, e, "INSERT OR REPLACE INTO pair_seed VALUES (?, ?)", "bi",
+		       (const void *)x->seed, sizeof(x->seed), x->made_ms);
+
+	return rc != 0 ? rc
+		       : db_do(s, e,
+			       "DELETE FROM pair_seed WHERE seed NOT IN (SELECT seed FROM pair_seed"
+			       " ORDER BY made_ms DESC, seed DESC LIMIT ?)",
+			       "i", (int64_t)STORE_SEEDS);
+}
+
+static int put_pair_secret(struct store *s, const struct store_pair *x, struct err *e)
+{
+	int rc = db_do(s, e, "DELETE FROM pair_secret WHERE peer = ? AND proven <= ?", "bi",
+		       (const void *)x->peer, sizeof(x->peer), (int64_t)x->proven);
+
+	return rc != 0 ? rc
+		       : db_do(s, e, "INSERT INTO pair_secret VALUES (?, ?, ?)", "bib",
+			       (const void *)x->peer, sizeof(x->peer), (int64_t)x->proven,
+			       (const void *)x->secret, sizeof(x->secret));
 }
 
 static int put_intersection(struct store *s, const struct store_intersection *i, struct err *e)
@@ -226,6 +250,10 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_invitation(s, &w->u.invitation, e);
 	case STORE_PUT_TICKET:
 		return put_ticket(s, &w->u.ticket, e);
+	case STORE_PUT_SEED:
+		return put_pair_seed(s, &w->u.seed, e);
+	case STORE_PUT_PAIR:
+		return put_pair_secret(s, &w->u.pair, e);
 	case STORE_PUT_META:
 		return put_meta(s, &w->u.meta, e);
 	case STORE_PUT_ROUND:

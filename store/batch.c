@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,16 @@ void store_batch_invitation(struct store_batch *b, const struct store_invitation
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t)
 {
 	add(b, STORE_PUT_TICKET)->u.ticket = *t;
+}
+
+void store_batch_seed(struct store_batch *b, const struct store_seed *x)
+{
+	add(b, STORE_PUT_SEED)->u.seed = *x;
+}
+
+void store_batch_pair(struct store_batch *b, const struct store_pair *x)
+{
+	add(b, STORE_PUT_PAIR)->u.pair = *x;
 }
 
 void store_batch_intersection(struct store_batch *b, const struct store_intersection *i)
@@ -215,6 +226,13 @@ void store_rounds_release(struct store_round *rounds, size_t n)
 	free(rounds);
 }
 
+static void free_secrets(void *secrets, size_t n)
+{
+	if (n > 0)
+		sodium_memzero(secrets, n);
+	free(secrets);
+}
+
 void store_core_release(struct store_core *c)
 {
 	for (size_t k = 0; k < c->n_members; k++)
@@ -236,6 +254,8 @@ void store_core_release(struct store_core *c)
 	free(c->intersections);
 	free(c->invitations);
 	free(c->tickets);
+	free_secrets(c->secrets.seeds, c->secrets.n_seeds * sizeof(*c->secrets.seeds));
+	free_secrets(c->secrets.pairs, c->secrets.n_pairs * sizeof(*c->secrets.pairs));
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);

@@ -26,6 +26,8 @@ enum {
 	STORE_SESSION = 16,	  /* bytes of a session id */
 	STORE_DIGEST = 32,	  /* BLAKE2b-256 */
 	STORE_TICKET = 16,	  /* bytes of an invitation's ticket */
+	STORE_PAIR = 32,	  /* of a pair's secret, and of an invitation's seed of it */
+	STORE_SEEDS = 256,	  /* kept: the newest */
 	STORE_NAME_MAX = 128,	  /* bytes with the NUL: an agent's name */
 	STORE_ADDRESS_MAX = 272,  /* host:port with the NUL */
 	STORE_SOURCE_MAX = 48,	  /* what a stranger knocked from, with the NUL */
@@ -106,6 +108,18 @@ struct store_invitation {
 	int64_t made_ms, until_ms;
 	uint32_t uses, used; /* keys that it is good for; that have used it */
 	bool revoked;
+};
+
+/* A pair's secret is made of what an invitation carries (agent/invites.h). */
+struct store_seed {
+	uint8_t seed[STORE_PAIR];
+	int64_t made_ms;
+};
+
+struct store_pair {
+	uint8_t peer[STORE_KEY];
+	uint8_t secret[STORE_PAIR];
+	bool proven; /* a link was opened with it: it alone is good from then on */
 };
 
 /* Of an invitation that we have joined by: shown to who made it. */
@@ -208,6 +222,8 @@ enum store_write_kind {
 	STORE_PUT_INTERSECTION, /* new, or the same peer and time; the newest of a peer stay */
 	STORE_PUT_INVITATION,	/* new or changed */
 	STORE_PUT_TICKET,	/* replaces that peer's */
+	STORE_PUT_SEED,		/* the oldest go, beyond STORE_SEEDS */
+	STORE_PUT_PAIR,		/* replaces that peer's; a proven one the other as well */
 	STORE_PUT_META,
 	STORE_PUT_ROUND,    /* new or changed */
 	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
@@ -243,6 +259,8 @@ struct store_write {
 		struct store_intersection intersection;
 		struct store_invitation invitation; /* put, remove */
 		struct store_ticket ticket;
+		struct store_seed seed;
+		struct store_pair pair;
 		struct store_meta meta;
 		struct store_round round;
 		struct {
@@ -291,6 +309,8 @@ void store_batch_tables(struct store_batch *b, const struct store_checkpoint *in
 void store_batch_alignment(struct store_batch *b, const struct store_alignment *a);
 void store_batch_invitation(struct store_batch *b, const struct store_invitation *i);
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t);
+void store_batch_seed(struct store_batch *b, const struct store_seed *x);
+void store_batch_pair(struct store_batch *b, const struct store_pair *x);
 void store_batch_intersection(struct store_batch *b, const struct store_intersection *i);
 /* Copies len bytes; key is at most STORE_WORD_MAX - 1 bytes. */
 void store_batch_meta(struct store_batch *b, const char *key, const void *bytes, size_t len);

@@ -159,6 +159,23 @@ static int read_ticket(sqlite3_stmt *st, void *record)
 		      db_bytes(st, 1, t->ticket, sizeof(t->ticket)));
 }
 
+static int read_pair_seed(sqlite3_stmt *st, void *record)
+{
+	struct store_seed *x = record;
+
+	x->made_ms = sqlite3_column_int64(st, 1);
+	return ROW_OK(db_bytes(st, 0, x->seed, sizeof(x->seed)));
+}
+
+static int read_pair_secret(sqlite3_stmt *st, void *record)
+{
+	struct store_pair *x = record;
+
+	x->proven = sqlite3_column_int64(st, 1) != 0;
+	return ROW_OK(db_bytes(st, 0, x->peer, sizeof(x->peer)) &&
+		      db_bytes(st, 2, x->secret, sizeof(x->secret)));
+}
+
 static int read_meta(sqlite3_stmt *st, void *record)
 {
 	struct store_meta *m = record;
@@ -197,6 +214,10 @@ static const struct table invitations = { "SELECT * FROM invitation ORDER BY mad
 					  sizeof(struct store_invitation), read_invitation };
 static const struct table tickets = { "SELECT * FROM ticket ORDER BY peer LIMIT ?",
 				      sizeof(struct store_ticket), read_ticket };
+static const struct table seeds = { "SELECT * FROM pair_seed ORDER BY made_ms, seed LIMIT ?",
+				    sizeof(struct store_seed), read_pair_seed };
+static const struct table pairs = { "SELECT * FROM pair_secret ORDER BY peer, proven LIMIT ?",
+				    sizeof(struct store_pair), read_pair_secret };
 static const struct table small_meta = {
 	"SELECT key, value FROM meta WHERE length(value) <= ? AND NOT EXISTS"
 	" (SELECT 1 FROM meta_piece p WHERE p.key = meta.key) ORDER BY key",
@@ -251,6 +272,8 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &ended_sessions, -1, &out->ended, &out->n_ended },
 		{ &invitations, -1, &out->invitations, &out->n_invitations },
 		{ &tickets, -1, &out->tickets, &out->n_tickets },
+		{ &seeds, -1, &out->secrets.seeds, &out->secrets.n_seeds },
+		{ &pairs, -1, &out->secrets.pairs, &out->secrets.n_pairs },
 		{ &intersections, -1, &out->intersections, &out->n_intersections },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
 		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },

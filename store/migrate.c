@@ -171,6 +171,13 @@ static const struct migration migrations[] = {
 	  " used INTEGER NOT NULL, revoked INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
 	  "CREATE TABLE ticket (peer BLOB PRIMARY KEY CHECK (length(peer) = 32),"
 	  " ticket BLOB NOT NULL CHECK (length(ticket) = 16)) STRICT, WITHOUT ROWID;" },
+	{ "secrets of pairs, and what invitations made here carry for them",
+	  "CREATE TABLE pair_seed (seed BLOB PRIMARY KEY CHECK (length(seed) = 32),"
+	  " made_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	  "CREATE TABLE pair_secret (peer BLOB NOT NULL CHECK (length(peer) = 32),"
+	  " proven INTEGER NOT NULL CHECK (proven IN (0, 1)),"
+	  " secret BLOB NOT NULL CHECK (length(secret) = 32),"
+	  " PRIMARY KEY (peer, proven)) STRICT, WITHOUT ROWID;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

@@ -68,6 +68,13 @@ struct store_session_count {
 	uint64_t done, aborted;
 };
 
+struct store_secrets {		  /* of pairs (agent/invites.h) */
+	struct store_seed *seeds; /* oldest first */
+	size_t n_seeds;
+	struct store_pair *pairs;
+	size_t n_pairs;
+};
+
 struct store_core {
 	struct store_peer *peers;
 	size_t n_peers;
@@ -87,6 +94,7 @@ struct store_core {
 	size_t n_invitations;
 	struct store_ticket *tickets;
 	size_t n_tickets;
+	struct store_secrets secrets;
 	struct ledger_chain **chains;
 	size_t n_chains;
 	struct ledger_training training; /* the account of our own training */

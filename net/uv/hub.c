@@ -96,7 +96,8 @@ static bool allowed(const struct net_hub *h, const struct net_link *l)
 	const struct peer *p;
 
 	if (h->config.on.allow != NULL)
-		return h->config.on.allow(h->config.ctx, key, l->incoming ? l->ticket : none);
+		return h->config.on.allow(h->config.ctx, key,
+					  l->incoming ? l->shown.card.ticket : none);
 	p = peer_find(h, key);
 	return p != NULL && p->wanted;
 }
@@ -144,12 +145,24 @@ static uint64_t retry_plan(struct net_hub *h, struct peer *p)
 	return wait;
 }
 
+static enum net_pair ask_pair(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
+			      const struct net_greet_card *card, uint8_t pair[NET_PAIR_SECRET])
+{
+	if (h->config.on.pair != NULL)
+		return h->config.on.pair(h->config.ctx, key, card, pair);
+	return card == NULL || sodium_is_zero(card->pair_id, NET_PAIR_ID) ? NET_PAIR_NONE
+									  : NET_PAIR_OTHER;
+}
+
 static void dial(struct net_hub *h, struct peer *p)
 {
 	struct net_link *l =
 		net_link_dial(&h->links_config, p->key, p->host, p->port, p->address_index);
 
-	memcpy(l->ticket, p->ticket, sizeof(l->ticket));
+	memcpy(l->shown.card.ticket, p->ticket, sizeof(l->shown.card.ticket));
+	l->shown.has_pair = ask_pair(h, p->key, NULL, l->shown.pair) == NET_PAIR_THIS;
+	if (l->shown.has_pair)
+		net_greet_pair_id(l->shown.pair, l->shown.card.pair_id);
 	l->hub = h;
 	l->peer = p;
 	l->next = h->links;
@@ -181,6 +194,7 @@ static bool comes_too_often(const struct net_hub *h, struct peer *p)
 static enum net_greet_status on_admit(struct net_link *l)
 {
 	struct net_hub *h = l->hub;
+	enum net_pair pair;
 	struct peer *p;
 
 	if (memcmp(l->key, h->public, NET_KEY_BYTES) == 0)
@@ -192,7 +206,11 @@ static enum net_greet_status on_admit(struct net_link *l)
 	p = peer_find(h, l->key);
 	if (h->up >= h->config.links_max && (p == NULL || p->up == NULL))
 		return GREET_BUSY;
-	return p != NULL && comes_too_often(h, p) ? GREET_BUSY : GREET_OK;
+	if (p != NULL && comes_too_often(h, p))
+		return GREET_BUSY;
+	pair = ask_pair(h, l->key, &l->shown.card, l->shown.pair);
+	l->shown.has_pair = pair == NET_PAIR_THIS;
+	return pair == NET_PAIR_OTHER ? GREET_PAIR : GREET_OK;
 }
 
 static void up_forget(struct net_hub *h, struct peer *p)
@@ -731,13 +749,16 @@ void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 }
 
 void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
-		   uint8_t ticket[NET_TICKET_BYTES])
+		   struct net_greet_card *card)
 {
 	const struct peer *p = peer_find(h, key);
 
-	memset(ticket, 0, NET_TICKET_BYTES);
-	if (p != NULL && p->up != NULL && p->up->incoming)
-		memcpy(ticket, p->up->ticket, NET_TICKET_BYTES);
+	memset(card, 0, sizeof(*card));
+	if (p == NULL || p->up == NULL)
+		return;
+	*card = p->up->shown.card;
+	if (!p->up->incoming)
+		memset(card->ticket, 0, sizeof(card->ticket));
 }
 
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why)

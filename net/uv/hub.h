@@ -3,7 +3,8 @@
  * A hub listens, dials, runs the Noise handshake, and keeps one TCP link per
  * pair.  A peer is its X25519 key; addresses are only where to try.
  *
- *   - IK, or IKpsk2 when a federation secret is set.  Before it, 8 plain bytes
+ *   - IKpsk2, with the federation's secret and the pair's (net/greet.h), where
+ *     there are such.  Before it, 8 plain bytes
  *     each way (magic, version, status) so that another version, a refusal or a
  *     wrong secret is told apart.
  *   - The dialling side is up after message 2, the accepting side only after
@@ -42,15 +43,26 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "net/card.h"
 #include "net/sizes.h"
 
 struct net_hub;
+
+enum net_pair {
+	NET_PAIR_NONE,	/* the two have no secret */
+	NET_PAIR_THIS,	/* this one */
+	NET_PAIR_OTHER, /* the one that is shown is not known here, or one is missing */
+};
 
 struct net_hub_events { /* all but message may be NULL; ctx is the config's */
 	/* Is this key a partner?  Asked for both directions at the handshake.  ticket: what a
 	 * dialler has shown, zeros for none, or of a link that we dialled. */
 	bool (*allow)(void *ctx, const uint8_t key[NET_KEY_BYTES],
 		      const uint8_t ticket[NET_TICKET_BYTES]);
+	/* The pair's secret for a link: card is what a partner that dials has shown, NULL for a
+	 * link that we dial.  OTHER refuses the link.  NULL here: nobody has one. */
+	enum net_pair (*pair)(void *ctx, const uint8_t key[NET_KEY_BYTES],
+			      const struct net_greet_card *card, uint8_t pair[NET_PAIR_SECRET]);
 	void (*up)(void *ctx, const uint8_t key[NET_KEY_BYTES]);
 	/* The link is gone.  code: ERR_UNREACHABLE (lost), ERR_TIMEOUT (silent),
 	 * ERR_PROTO, ERR_TOOBIG, ERR_IDENTITY (bad seal), ERR_CANCELED (the peer
@@ -114,9 +126,10 @@ MUST_CHECK int net_hub_peer(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 /* Show this ticket to the peer from the next dial on. */
 void net_hub_show(struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
 		  const uint8_t ticket[NET_TICKET_BYTES]);
-/* The ticket that the peer has shown on the link that is up; zeros: none. */
+/* Of the link that is up: the ticket that the peer has shown, and which secret of the pair is in
+ * use; zeros: none. */
 void net_hub_shown(const struct net_hub *h, const uint8_t key[NET_KEY_BYTES],
-		   uint8_t ticket[NET_TICKET_BYTES]);
+		   struct net_greet_card *card);
 /* Close the link, if any, and dial no more; why is told to the peer.  No down(). */
 void net_hub_forget(struct net_hub *h, const uint8_t key[NET_KEY_BYTES], const char *why);
 

@@ -39,6 +39,7 @@ static void maybe_gone(struct net_link *l)
 		free(l->reader);
 	}
 	net_noise_release(&l->hs);
+	sodium_memzero(l->shown.pair, sizeof(l->shown.pair));
 	buf_release(&l->held);
 	l->config->on.gone(l); /* frees */
 }
@@ -195,6 +196,7 @@ static void split(struct net_link *l)
 	struct net_noise_cipher tx, rx;
 
 	net_noise_split(&l->hs, &tx, &rx, NULL);
+	sodium_memzero(l->shown.pair, sizeof(l->shown.pair));
 	l->reader = mem_array(1, sizeof(*l->reader));
 	net_frame_writer_init(&l->writer, &tx, l->config->rekey_every);
 	net_frame_reader_init(l->reader, &rx, l->config->rekey_every);
@@ -237,13 +239,29 @@ static void refuse_version(struct net_link *l, uint16_t theirs)
 	refuse(l, GREET_VERSION, ERR_VERSION, why);
 }
 
+static void refuse_for(struct net_link *l, enum net_greet_status status)
+{
+	switch (status) {
+	case GREET_BUSY:
+		refuse(l, status, ERR_BUSY, "too many links");
+		break;
+	case GREET_PAIR:
+		refuse(l, status, ERR_IDENTITY,
+		       "a partner without the secret that we share with it: invite it anew");
+		break;
+	default:
+		refuse(l, status, ERR_REFUSED, "a key that is not on our list");
+		break;
+	}
+}
+
 /* Message 1 is complete.  Nothing may change for it but this link. */
 static void hear(struct net_link *l)
 {
 	uint8_t out[GREET_ANSWER];
 	enum net_greet_status status;
 
-	if (net_greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD, l->ticket) != 0) {
+	if (net_greet_hear(&l->hs, &l->config->keys, l->in + GREET_HEAD, &l->shown.card) != 0) {
 		refuse(l, GREET_UNOPENED, ERR_IDENTITY,
 		       "a handshake meant for another key or federation");
 		return;
@@ -253,11 +271,11 @@ static void hear(struct net_link *l)
 	if (ending(l))
 		return;
 	if (status != GREET_OK) {
-		refuse(l, status, status == GREET_BUSY ? ERR_BUSY : ERR_REFUSED,
-		       status == GREET_BUSY ? "too many links" : "a key that is not on our list");
+		refuse_for(l, status);
 		return;
 	}
-	if (net_greet_answer(&l->hs, l->config->keys.version, out) != 0) {
+	if (net_greet_answer(&l->hs, &l->config->keys, l->shown.has_pair ? l->shown.pair : NULL,
+			     out) != 0) {
 		over(l, ERR_PROTO, "a handshake with a degenerate key");
 		return;
 	}
@@ -278,6 +296,11 @@ static void refused(struct net_link *l, uint8_t status)
 		break;
 	case GREET_BUSY:
 		over(l, ERR_BUSY, "the peer has too many links");
+		break;
+	case GREET_PAIR:
+		over(l, ERR_IDENTITY,
+		     "the peer does not know the secret that we share with it: join it by a new "
+		     "invitation");
 		break;
 	default:
 		over(l, ERR_PROTO, "the peer refused for a reason we do not know");
@@ -533,7 +556,8 @@ static void on_connected(uv_connect_t *req, int status)
 		return;
 	}
 	(void)uv_tcp_nodelay(&l->tcp, 1); /* without it we are slower */
-	if (net_greet_ask(&l->hs, &l->config->keys, l->key, l->ticket, ask) != 0) {
+	if (net_greet_ask(&l->hs, &l->config->keys, l->key, l->shown.card.ticket,
+			  l->shown.has_pair ? l->shown.pair : NULL, ask) != 0) {
 		over(l, ERR_IDENTITY, "the peer's key is no key");
 		return;
 	}

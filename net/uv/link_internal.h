@@ -24,7 +24,8 @@
 struct net_link;
 
 struct net_link_events {
-	/* Acceptor, message 1 has opened: may this key come in?  Changes nothing. */
+	/* Acceptor, message 1 has opened: may this key come in?  Changes nothing but the link's
+	 * pair and has_pair, by its card. */
 	enum net_greet_status (*admit)(struct net_link *l);
 	void (*up)(struct net_link *l);
 	void (*message)(struct net_link *l, const uint8_t *bytes, size_t len);
@@ -55,6 +56,13 @@ enum net_link_state {
 	LINK_CLOSED,
 };
 
+/* What the dialler shows, and what it means to us. */
+struct net_link_shown {
+	struct net_greet_card card;
+	bool has_pair; /* the pair's secret, set by the link's owner; wiped once it is up or over */
+	uint8_t pair[NET_PAIR_SECRET];
+};
+
 struct net_link {
 	/* the owner's */
 	void *hub, *peer;
@@ -63,12 +71,12 @@ struct net_link {
 	enum net_link_state state;
 	bool incoming;
 	bool was_up;
-	uint8_t key[NET_KEY_BYTES];	  /* proven once UP */
-	uint8_t ticket[NET_TICKET_BYTES]; /* shown by the dialler; zeros: none */
-	char address[80];		  /* "host port" */
-	char source[NET_SOURCE_TEXT];	  /* of it: net/gate.h */
-	size_t n_addresses;		  /* that the name had; known after RESOLVING */
-	size_t queued;			  /* bytes not yet with the system */
+	uint8_t key[NET_KEY_BYTES]; /* proven once UP */
+	struct net_link_shown shown;
+	char address[80];	      /* "host port" */
+	char source[NET_SOURCE_TEXT]; /* of it: net/gate.h */
+	size_t n_addresses;	      /* that the name had; known after RESOLVING */
+	size_t queued;		      /* bytes not yet with the system */
 	uint64_t up_at;
 	uint64_t bytes_in, bytes_out;
 	uint64_t owes_us; /* the owner's: time of the loop beyond its share, see hub.c */

@@ -54,5 +54,35 @@ ok 'no session is left open' [ "$(member "$work/show.json" chains 0 unsettled)" 
 "$fkge" -q -d "$work/a" ledger export "$work/a.led" >/dev/null
 "$fkge" -q -d "$work/b" ledger export "$work/b.led" >/dev/null
 ok 'both ledgers agree' prints 'the ledger holds' ledger verify "$work/a.led" "$work/b.led"
+
+# ---- the secret of the pair, which the invitation has brought ----
+# pair_secret FOLDER: the one that is proven, in hexadecimal
+pair_secret() {
+	python3 -c "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1] + '/store.db')
+print(*(r[0].hex() for r in db.execute('SELECT secret FROM pair_secret WHERE proven = 1')))" "$1"
+}
+ok 'both know one secret that nobody else knows' [ -n "$(pair_secret "$work/a")" ]
+ok 'the same' [ "$(pair_secret "$work/a")" = "$(pair_secret "$work/b")" ]
+python3 -c "
+import storedb, sys
+db = storedb.connect(sys.argv[1] + '/store.db')
+db.execute('DELETE FROM pair_secret')
+db.commit()" "$work/b"
+port=$(sed -n 's/.*started: listening on [^,]*, port \([0-9]*\),.*/\1/p' "$work/a.log" | head -1)
+sed -i "s/^listen: .*/listen: 127.0.0.1:$port/" "$work/a/agent.yaml"
+ok 'a starts again, where it was' start a
+ok 'b starts, and has lost it' start b
+ok 'b is not let in without it' wait_for refusal grep -q 'join it by a new invitation' "$work/b.log"
+ok 'the owner of a sees why' wait_for reason grep -q 'without the secret that we share' "$work/a.log"
+"$fkge" -q -d "$work/a" invite -o "$work/line2"
+ok 'b joins by a new line' exits 0 -d "$work/b" join "$work/line2"
+ok 'b is in again' wait_for link peer_is a "$b_id" linked True
+"$fkge" -q -d "$work/b" stop
+"$fkge" -q -d "$work/a" stop
+ok 'a ended' wait "$pid_a"
+ok 'b ended' wait "$pid_b"
+ok 'the secret is another, and the same again' [ "$(pair_secret "$work/a")" = "$(pair_secret "$work/b")" ]
 ok 'a quote beyond the cap says so' prints 'does not fit' -d "$work/a" ledger quote b --labels 1000000
 finish

@@ -91,7 +91,7 @@ static enum outcome greet(int fd, const struct target *t, uint8_t public[NET_KEY
 
 	randombytes_buf(secret, sizeof(secret));
 	crypto_scalarmult_base(public, secret);
-	if (net_greet_ask(&hs, &keys, t->key, t->ticket, ask) != 0)
+	if (net_greet_ask(&hs, &keys, t->key, t->ticket, NULL, ask) != 0)
 		exit(1);
 	if (send(fd, ask, sizeof(ask), MSG_NOSIGNAL) != (ssize_t)sizeof(ask) ||
 	    recv(fd, head, sizeof(head), MSG_WAITALL) != (ssize_t)sizeof(head) ||

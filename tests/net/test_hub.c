@@ -33,7 +33,9 @@ struct node {
 	uint64_t burn_ms; /* each message */
 	unsigned slowed;
 	const uint8_t *peer;
-	bool has_ticket; /* who shows this one is let in */
+	const uint8_t *dials_with, *knows; /* secrets of the pair; NULL: none */
+	bool proven;			   /* no link goes without it */
+	bool has_ticket;		   /* who shows this one is let in */
 	uint8_t ticket[NET_TICKET_BYTES];
 };
 
@@ -49,6 +51,25 @@ static bool on_allow(void *ctx, const uint8_t *key, const uint8_t *ticket)
 		if (memcmp(n->allow[i], key, 32) == 0)
 			return true;
 	return false;
+}
+
+static enum net_pair on_pair(void *ctx, const uint8_t *key, const struct net_greet_card *card,
+			     uint8_t pair[NET_PAIR_SECRET])
+{
+	const struct node *n = ctx;
+	const uint8_t *secret = card == NULL ? n->dials_with : n->knows;
+	uint8_t id[NET_PAIR_ID] = { 0 };
+
+	(void)key;
+	if (secret != NULL) {
+		memcpy(pair, secret, NET_PAIR_SECRET);
+		net_greet_pair_id(secret, id);
+	}
+	if (card == NULL)
+		return secret != NULL ? NET_PAIR_THIS : NET_PAIR_NONE;
+	if (sodium_is_zero(card->pair_id, NET_PAIR_ID))
+		return n->proven ? NET_PAIR_OTHER : NET_PAIR_NONE;
+	return memcmp(id, card->pair_id, sizeof(id)) == 0 ? NET_PAIR_THIS : NET_PAIR_OTHER;
 }
 
 static void on_up(void *ctx, const uint8_t *key)
@@ -153,8 +174,8 @@ static void node_init(struct node *n)
 	crypto_box_keypair(n->key, n->secret);
 	n->config = (struct net_hub_config){
 		.secret = n->secret,
-		.on = { on_allow, on_up, on_down, on_message, on_writable, on_failed, on_stranger,
-			on_rejected, on_slowed },
+		.on = { on_allow, on_pair, on_up, on_down, on_message, on_writable, on_failed,
+			on_stranger, on_rejected, on_slowed },
 		.ctx = n,
 		.retry_min_ms = 8,
 		.retry_max_ms = 200,
@@ -361,7 +382,7 @@ static void test_unlisted_key(void **state)
 static void test_ticket(void **state)
 {
 	static const uint8_t good[NET_TICKET_BYTES] = { 7 }, bad[NET_TICKET_BYTES] = { 8 };
-	uint8_t shown[NET_TICKET_BYTES];
+	struct net_greet_card shown;
 	struct node a, b;
 
 	(void)state;
@@ -375,12 +396,82 @@ static void test_ticket(void **state)
 	assert_int_equal(a.ups, 0);
 	net_hub_show(b.hub, a.key, good);
 	TURN_UNTIL(a.ups == 1 && b.ups == 1);
-	net_hub_shown(a.hub, b.key, shown);
-	assert_memory_equal(shown, good, sizeof(good));
-	net_hub_shown(b.hub, a.key, shown); /* who dialled was shown none */
-	assert_memory_equal(shown, no_ticket, sizeof(shown));
+	net_hub_shown(a.hub, b.key, &shown);
+	assert_memory_equal(shown.ticket, good, sizeof(good));
+	net_hub_shown(b.hub, a.key, &shown); /* who dialled was shown none */
+	assert_memory_equal(shown.ticket, no_ticket, sizeof(shown.ticket));
 	node_stop(&a);
 	node_stop(&b);
+}
+
+/* The secret of two agents goes into the keys of their link; which one is meant is on the card. */
+static void test_pair_secret(void **state)
+{
+	static const uint8_t first[NET_PAIR_SECRET] = { 1 }, second[NET_PAIR_SECRET] = { 2 };
+	struct net_greet_card a_card, b_card;
+	struct node a, b;
+
+	(void)state;
+	pair_init(&a, &b);
+	a.knows = first;
+	a.proven = true;
+	pair_start(&a, &b);
+	TURN_UNTIL(b.fails >= 1); /* without one */
+	b.dials_with = second;
+	TURN_UNTIL(b.fails >= 4); /* with another */
+	assert_int_equal(a.ups, 0);
+	assert_int_equal(b.fail_code, ERR_IDENTITY);
+	assert_non_null(strstr(b.why, "new invitation"));
+	b.dials_with = first;
+	TURN_UNTIL(a.ups == 1 && b.ups == 1);
+	net_hub_shown(a.hub, b.key, &a_card);
+	net_hub_shown(b.hub, a.key, &b_card);
+	assert_false(sodium_is_zero(a_card.pair_id, NET_PAIR_ID));
+	assert_memory_equal(a_card.pair_id, b_card.pair_id, NET_PAIR_ID);
+	node_stop(&a);
+	node_stop(&b);
+}
+
+/* Who knows the keys and what the card says, but not the secret, opens nothing. */
+static void test_pair_secret_is_in_the_keys(void **state)
+{
+	static const struct net_greet_card blank;
+	uint8_t secret[2][NET_PAIR_SECRET], out[GREET_ANSWER], ask[GREET_ASK],
+		federation[32] = { 3 };
+	struct net_noise dialler, acceptor;
+	struct net_greet_card card = blank;
+	struct node a, b;
+
+	(void)state;
+	node_init(&a);
+	node_init(&b);
+	randombytes_buf(secret, sizeof(secret));
+	for (int with = 0; with < 2; with++) {
+		struct net_greet_keys theirs = { b.secret, with ? federation : NULL, NET_VERSION };
+		struct net_greet_keys ours = { a.secret, with ? federation : NULL, NET_VERSION };
+
+		for (int said = -1; said < 2; said++) { /* -1: none */
+			const uint8_t *pair = said < 0 ? NULL : secret[said];
+
+			assert_int_equal(
+				net_greet_ask(&dialler, &theirs, a.key, no_ticket, secret[0], ask),
+				0);
+			assert_int_equal(net_greet_hear(&acceptor, &ours, ask + GREET_HEAD, &card),
+					 0);
+			assert_int_equal(net_greet_answer(&acceptor, &ours, pair, out), 0);
+			assert_int_equal(net_greet_finish(&dialler, out + GREET_HEAD),
+					 said == 0 ? 0 : ERR_IDENTITY);
+			net_noise_release(&dialler);
+			net_noise_release(&acceptor);
+		}
+		/* another federation is told at the first message */
+		ours.psk = with ? NULL : federation;
+		assert_int_equal(net_greet_ask(&dialler, &theirs, a.key, no_ticket, NULL, ask), 0);
+		assert_int_equal(net_greet_hear(&acceptor, &ours, ask + GREET_HEAD, &card),
+				 ERR_IDENTITY);
+		net_noise_release(&dialler);
+		net_noise_release(&acceptor);
+	}
 }
 
 /* The dialler asks its own list as well. */
@@ -456,17 +547,19 @@ static void test_wrong_key(void **state)
 
 static void test_other_version(void **state)
 {
+	char ours[32];
 	struct node a, b;
 
 	(void)state;
+	snprintf(ours, sizeof(ours), "version %d", NET_VERSION);
 	pair_init(&a, &b);
-	b.config.version = 9;
+	b.config.version = 99;
 	pair_start(&a, &b);
 	TURN_UNTIL(b.fails >= 1 && a.rejects >= 1);
 	assert_int_equal(b.fail_code, ERR_VERSION);
 	assert_int_equal(a.reject_code, ERR_VERSION);
-	assert_non_null(strstr(a.why, "version 9"));
-	assert_non_null(strstr(b.why, "version 2"));
+	assert_non_null(strstr(a.why, "version 99"));
+	assert_non_null(strstr(b.why, ours));
 	node_stop(&a);
 	node_stop(&b);
 }
@@ -798,7 +891,7 @@ static void raw_ask(struct raw *r, const struct node *me, const struct node *to)
 {
 	struct net_greet_keys keys = { me->secret, NULL, NET_VERSION };
 
-	assert_int_equal(net_greet_ask(&r->hs, &keys, to->key, no_ticket, r->ask), 0);
+	assert_int_equal(net_greet_ask(&r->hs, &keys, to->key, no_ticket, NULL, r->ask), 0);
 	raw_send(r, r->ask, GREET_ASK);
 }
 
@@ -1092,6 +1185,8 @@ int main(void)
 		T(test_send_refuses),
 		T(test_unlisted_key),
 		T(test_ticket),
+		T(test_pair_secret),
+		T(test_pair_secret_is_in_the_keys),
 		T(test_not_on_the_diallers_list),
 		T(test_wrong_secret),
 		T(test_wrong_key),

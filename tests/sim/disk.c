@@ -278,6 +278,8 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		break;
 	case STORE_PUT_INVITATION:
 	case STORE_PUT_TICKET:
+	case STORE_PUT_SEED:
+	case STORE_PUT_PAIR:
 		break; /* the process's, not the core's */
 	case STORE_PUT_INTERSECTION:
 		put_intersection(d, &w->u.intersection);

@@ -106,10 +106,14 @@ static void add_peers(struct store_batch *b)
 	struct store_intersection i = { .peer = { 1 }, .time_ms = 5, .ours = 2, .theirs = 3 };
 	struct store_invitation invitation = { .hash = { 3 }, .until_ms = 9, .uses = 2 };
 	struct store_ticket ticket = { { 1 }, { 7 } };
+	struct store_seed seed = { { 8 }, 5 };
+	struct store_pair pair = { { 1 }, { 9 }, true };
 	struct store_session x = { .peer = { 1 }, .seconds = .1, .reason = "so far" };
 
 	store_batch_invitation(b, &invitation);
 	store_batch_ticket(b, &ticket);
+	store_batch_seed(b, &seed);
+	store_batch_pair(b, &pair);
 	store_batch_peer(b, &peer);
 	store_batch_signal(b, peer.key, 100);
 	store_batch_alignment(b, &a);
