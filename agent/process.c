@@ -20,6 +20,7 @@
 #include "agent/signals.h"
 #include "agent/start.h"
 #include "agent/store_thread.h"
+#include "agent/supervisor.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -141,6 +142,10 @@ static void stop(struct process *p)
 	p->stopping = true;
 	atomic_store(&p->arm.job.cancel, true);
 	log_info("stopping");
+	if (p->again)
+		supervisor_reloading();
+	else
+		supervisor_stopping();
 	post_plain(p, AGENT_EVENT_STOP);
 }
 
@@ -148,6 +153,8 @@ static void stop(struct process *p)
 static void end(struct process *p)
 {
 	p->again = false;
+	if (p->stopping)
+		supervisor_stopping();
 	stop(p);
 }
 
@@ -1055,6 +1062,7 @@ static void on_tick(uv_timer_t *h)
 {
 	struct process *p = h->data;
 
+	supervisor_feed(uv_now(&p->loop));
 	look_if_quiet(p);
 	log_limit_tick(&p->log, uv_now(&p->loop));
 	if (p->changed || p->jobs > 0 || status_is_old(p))
@@ -1175,8 +1183,12 @@ static int open_hub(struct process *p, struct err *e)
 	};
 	char host[256];
 	uint16_t port;
-	int rc = net_hub_new(&p->loop, &config, &p->hub, e);
+	int rc = net_hub_new(&p->loop, &config, &p->hub, e), fd;
 
+	if (rc == 0)
+		rc = supervisor_socket(&fd, e);
+	if (rc == 0 && fd >= 0)
+		return net_hub_adopt(p->hub, fd, e);
 	if (rc != 0 || strcmp(p->folder.config.listen, "off") == 0)
 		return rc;
 	rc = config_address(p->folder.config.listen, host, &port, e);
@@ -1304,6 +1316,7 @@ static void go(struct process *p)
 	else
 		log_info("started: calling others only, %zu peers", p->roster.n);
 	say_mode(p);
+	supervisor_ready(p->folder.config.name);
 	take_signals(p);
 }
 

@@ -8,12 +8,13 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/describe.h"
 
 enum { KEY_JSON = 0x1000, KEY_USAGE };
 
 const char *argp_program_version = "fkge " FKGE_VERSION;
 
-static const struct argp_option global_options[] = {
+const struct argp_option cli_global_options[] = {
 	{ "dir", 'd', "DIR", 0, "the agent's folder (default: $FKGE_DIR, or here)", -2 },
 	{ "json", KEY_JSON, NULL, 0, "one JSON object on standard output", -2 },
 	{ "quiet", 'q', NULL, 0, "only errors on standard error", -2 },
@@ -45,7 +46,7 @@ static error_t parse_global(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp global_argp = { .options = global_options, .parser = parse_global };
+static const struct argp global_argp = { .options = cli_global_options, .parser = parse_global };
 
 /* ---- wrong usage, for programs ---- */
 
@@ -208,6 +209,10 @@ void cli_parse(struct cli *cli, const struct cli_syntax *s, int argc, char **arg
 	};
 	struct both b = { cli, s->input };
 
+	if (describe_asked(argc, argv)) {
+		describe_syntax(s, argv[0]);
+		exit(0);
+	}
 	parse(&argp, argc, argv, 0, &b);
 }
 

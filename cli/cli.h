@@ -52,6 +52,8 @@ struct cli_syntax {
 	void *input;
 };
 
+extern const struct argp_option cli_global_options[];
+
 /* The options before the command; returns the command's place in argv. */
 int cli_parse_global(struct cli *cli, int argc, char **argv);
 /* Ends the process with status 2 on wrong usage, 0 after --help, as argp does. */

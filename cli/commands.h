@@ -36,8 +36,6 @@ COMMAND(similar);
 COMMAND(query);
 /* queries.c */
 COMMAND(queries_sample);
-/* query.c */
-COMMAND(query);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/near.h"
 
 static const struct command peer_commands[] = {
@@ -72,7 +73,6 @@ static const struct command commands[] = {
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
-	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "queries", "questions over several steps: sample", NULL, queries_commands },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
@@ -119,6 +119,11 @@ static const struct command *find_command(const struct command *table, const cha
 	return NULL;
 }
 
+static const char exits[] =
+	"0 done, 1 failed, 2 wrong usage or configuration, 3 timed out,\n"
+	"4 bad or missing input file, 5 peer unreachable, 6 identity refused, 7 version mismatch,\n"
+	"8 privacy budget exhausted, 9 store damaged or locked.\n";
+
 static void print_table(FILE *to, const struct command *table, const char *path)
 {
 	fprintf(to, "Usage: %s COMMAND [OPTION...]\n\nCommands:\n", path);
@@ -131,13 +136,7 @@ static void print_help(FILE *to, const struct command *table, const char *path)
 {
 	print_table(to, table, path);
 	if (table == commands)
-		fputs("\nExit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 timed "
-		      "out,\n"
-		      "4 bad or missing input file, 5 peer unreachable, 6 identity refused, 7 "
-		      "version "
-		      "mismatch,\n"
-		      "8 privacy budget exhausted, 9 store damaged or locked.\n",
-		      to);
+		fprintf(to, "\nExit status: %s", exits);
 }
 
 /* ---- running it ---- */
@@ -251,6 +250,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "fkge: no source of randomness on this machine\n");
 		return 1;
 	}
+	if (describe_asked(argc, argv))
+		return describe_commands(commands, cli_global_options, exits), 0;
 	first = cli_parse_global(&cli, argc, argv);
 	cli.result = json_object();
 	return print_result(

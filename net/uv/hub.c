@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "net/uv/link_internal.h"
@@ -662,13 +663,18 @@ static void on_connection(uv_stream_t *server, int status)
 	pending_admit(h, l);
 }
 
+static void open_listener(struct net_hub *h)
+{
+	uv_must(uv_tcp_init(h->links_config.loop, &h->listener));
+	h->listener.data = h;
+	h->listening = true;
+}
+
 static int listen_at(struct net_hub *h, const struct sockaddr *sa)
 {
 	int rc;
 
-	uv_must(uv_tcp_init(h->links_config.loop, &h->listener));
-	h->listener.data = h;
-	h->listening = true;
+	open_listener(h);
 	rc = uv_tcp_bind(&h->listener, sa, 0);
 	return rc != 0 ? rc : uv_listen((uv_stream_t *)&h->listener, BACKLOG, on_connection);
 }
@@ -707,6 +713,24 @@ int net_hub_listen(struct net_hub *h, const char *host, uint16_t port, struct er
 		       "cannot listen on %s port %u: %s (is another program using it, or the "
 		       "address not of this machine?)",
 		       host, port, uv_strerror(rc));
+}
+
+int net_hub_adopt(struct net_hub *h, int fd, struct err *e)
+{
+	int rc;
+
+	assert(!h->closing && !h->listening);
+	open_listener(h);
+	rc = uv_tcp_open(&h->listener, fd);
+	if (rc != 0)
+		close(fd);
+	else
+		rc = uv_listen((uv_stream_t *)&h->listener, BACKLOG, on_connection);
+	if (rc == 0)
+		return 0;
+	uv_close((uv_handle_t *)&h->listener, on_listener_closed);
+	return err_set(e, ERR_IO, "cannot listen on the socket that was handed over: %s",
+		       uv_strerror(rc));
 }
 
 uint16_t net_hub_port(const struct net_hub *h)

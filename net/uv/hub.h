@@ -116,6 +116,8 @@ MUST_CHECK int net_hub_new(uv_loop_t *loop, const struct net_hub_config *config,
 /* Listen on host (a numeric address or name; "0.0.0.0", "::") and port (0: any
  * that is free).  May be left out: an agent that only dials.  ERR_IO, ERR_USAGE. */
 MUST_CHECK int net_hub_listen(struct net_hub *h, const char *host, uint16_t port, struct err *e);
+/* Listen on a TCP socket that is bound already; the hub closes fd, also after an error.  ERR_IO. */
+MUST_CHECK int net_hub_adopt(struct net_hub *h, int fd, struct err *e);
 uint16_t net_hub_port(const struct net_hub *h); /* 0 if not listening */
 
 /* Keep a link to this peer, now and until net_hub_forget().  host NULL or port

@@ -39,7 +39,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             kind = None
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
-         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "queries sample": "drawn",
+         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn",
          '"anchors"': "line", "-d bench": "bench"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b]
@@ -51,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn line bench; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn line bench service; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -178,6 +178,12 @@ grep -v "^$resume" "$work/alone.block" >"$work/one.block"
 ok 'alone, as written' literally alone one
 ok 'rows for other programs' [ -s "$work/alone/vectors/entities.npy" ]
 ok 'resume is there' exist alone
+
+# ---- as a service: the same commands, without the user and the manager that this machine may not have ----
+mkdir -p "$work/service" && graph "$work/service/graph.tsv" 1
+{ echo 'sudo() { [ "$1" != -u ] || shift 2; [ "$1" = systemctl ] || "$@"; }'; sed "s#/var/lib/fkge#$work/service#" "$work/service.block"; } >"$work/served.block"
+ok 'the commands before a service starts, as written' literally service served
+ok 'make an agent' test -s "$work/service/acme/agent.yaml"
 
 # ---- names of several graphs, with files of the names that the block gives ----
 mkdir -p "$work/aligned/EN_FR_15K_V1"

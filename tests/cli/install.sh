@@ -1,0 +1,90 @@
+#!/bin/sh
+# What `meson install` installs: manual pages without a fault, completions that complete, a unit that
+# systemd takes.  What this machine lacks a tool for is skipped, and said.
+# Usage: install.sh FKGE BUILD_FOLDER
+. "$(dirname "$0")/lib.sh"
+fkge=$(realpath "$fkge")
+build=$(realpath "$2")
+have() { command -v "$1" >/dev/null 2>&1; }
+# ok_if TOOL "name" COMMAND...
+ok_if() {
+	tool=$1
+	shift
+	if have "$tool"; then ok "$@"; else count=$((count + 1)) && echo "ok $count - $1 # SKIP no $tool here"; fi
+}
+
+installs() { DESTDIR=$work/root meson install -C "$build" --no-rebuild --quiet >"$out" 2>"$err" &&
+	mv "$work/root$(sed -n 's/^prefix=//p' "$work/prefix")" "$work/usr"; }
+python3 - "$build" >"$work/prefix" <<'PY'
+import json, subprocess, sys
+for o in json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", sys.argv[1]])):
+    if o["name"] == "prefix":
+        print("prefix=" + o["value"])
+PY
+ok 'it is installed' installs
+usr=$work/usr
+
+# ---- manual pages ----
+for c in $("$fkge" --help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
+	[ -s "$usr/share/man/man1/fkge-$c.1" ] || echo "$c" >>"$work/without"
+done
+ok 'every command has a page' test ! -e "$work/without"
+lint() { mandoc -Tlint -W warning "$usr"/share/man/man1/*.1 "$usr"/share/man/man5/*.5 >"$out"; }
+ok_if mandoc 'no page has a fault' lint
+page_says() { mandoc -Tutf8 "$usr/share/man/$1" | sed 's/.\x08//g' | grep -qF -- "$2"; }
+ok_if mandoc 'a page has the options of its command' page_says man1/fkge-train.1 '--epochs=N'
+ok_if mandoc 'the page of a group has its commands' page_says man1/fkge-peer.1 'fkge peer accept [OPTION...] PEER'
+ok_if mandoc 'the page of settings has each' page_says man5/fkge-agent.yaml.5 'names_every_s: 600'
+
+# ---- completions ----
+completes() { # WANTED WORD...: what bash offers for the last word
+	want=$1
+	shift
+	bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fkge; echo "${COMPREPLY[*]}"' \
+		"$usr/share/bash-completion/completions/fkge" "$@" >"$out" 2>"$err"
+	[ "$(cat "$out")" = "$want" ]
+}
+cd "$work" && mkdir -p here/folder && : >here/file && cd here || exit 1
+ok 'bash: a command' completes 'train' fkge tr
+ok 'bash: after the folder of the agent' completes 'accept' fkge -d acme peer acc
+ok 'bash: the commands of a group' completes 'list save restore' fkge checkpoint ''
+ok 'bash: an option' completes '--epochs' fkge train --ep
+ok 'bash: an option of all commands' completes '--json' fkge ledger show --js
+ok 'bash: a file' completes 'file folder' fkge import f
+ok 'bash: a folder alone, where one is wanted' completes 'folder' fkge -d f
+ok 'bash: nothing for a number' completes '' fkge serve --until-quiet f
+fish_completes() { fish --no-config -c "source $usr/share/fish/vendor_completions.d/fkge.fish; complete -C '$2'" >"$out" 2>"$err" &&
+	[ "$(cut -f 1 "$out" | sort | tr '\n' ' ')" = "$1 " ]; }
+ok_if fish 'fish: a command' fish_completes 'train' 'fkge tr'
+ok_if fish 'fish: the commands of a group' fish_completes 'accept add' 'fkge -d acme peer a'
+ok_if fish 'fish: an option' fish_completes '--epochs' 'fkge train --ep'
+zsh_takes() { zsh -fc "fpath=($usr/share/zsh/site-functions \$fpath); autoload -U compinit; compinit -u -D
+	[[ \$_comps[fkge] == _fkge ]] && zsh -n $usr/share/zsh/site-functions/_fkge" >"$out" 2>"$err"; }
+ok_if zsh 'zsh takes its file' zsh_takes
+zsh_completes() { # WANTED WORDS: through a terminal, since zsh completes nowhere else
+	cat >"$work/type.zsh" <<-ZSH
+		zmodload zsh/zpty
+		zpty z zsh -fi
+		zpty -w z "PS1=; fpath=($usr/share/zsh/site-functions \\\$fpath); autoload -U compinit; compinit -u -D; print BE''GIN"
+		zpty -r -m z shown '*BEGIN*'
+		zpty -w -n z "$2"\$'\t'
+		zpty -r -m z shown '*$1*'
+	ZSH
+	timeout 20 zsh -f "$work/type.zsh" >"$out" 2>"$err"
+}
+ok_if zsh 'zsh: a command' zsh_completes 'fkge train' 'fkge tr'
+ok_if zsh 'zsh: a command of a group' zsh_completes 'ledger show' 'fkge -d acme ledger sh'
+
+# ---- the unit ----
+unit=$usr/lib/systemd/system/fkge@.service
+ok 'the unit names the program where it is' grep -q "^ExecStart=$(sed -n 's/^prefix=//p' "$work/prefix")/bin/fkge -d" "$unit"
+# systemd looks for the program and the pages: here they are elsewhere
+verifies() {
+	mkdir -p "$work/units" && cp "$usr"/lib/systemd/system/fkge@.socket "$work/units/" &&
+		sed "s#^ExecStart=[^ ]*#ExecStart=$fkge#; /^Documentation=/d" "$unit" >"$work/units/fkge@.service" &&
+		systemd-analyze verify "$work/units/fkge@acme.service" "$work/units/fkge@acme.socket" >"$out" 2>&1
+}
+ok_if systemd-analyze 'systemd finds no fault in the units' verifies
+exposure() { systemd-analyze security --offline=true --threshold=20 "$work/units/fkge@.service" >"$out" 2>"$err"; }
+ok_if systemd-analyze 'the exposure of the unit is 2.0 at most' exposure
+finish
