@@ -112,7 +112,8 @@ static int check_model(const struct check *k)
 			      "model.rel_dim (%u): relations of %s are in the space of the "
 			      "entities (model.dim %u); leave it out",
 			      c->model.rel_dim, c->model.kind, c->model.dim);
-	if (kge_train_check(&c->train.kge, &why) != 0)
+	if (kge_train_check(&c->train.kge, &why) != 0 ||
+	    kge_train_check_model(&c->train.kge, config_model(c), &why) != 0)
 		return refuse(k, "%s", why.text);
 	return 0;
 }

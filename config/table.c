@@ -58,10 +58,16 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "of the margin loss (not gamma, which is in the score)" },
 	{ "train", "temperature", KEY_NUMBER32, AT(train.kge.temperature), "1", 0, 100, NULL,
 	  "of the self-adversarial weights" },
-	{ "train", "reg", KEY_WORD, AT(train.kge.reg), "none", 0, 0, WORDS("none", "l2", "l3"),
-	  "regularizer over the rows of true triples (l3: N3 of Lacroix et al.)" },
+	{ "train", "reg", KEY_WORD, AT(train.kge.reg), "none", 0, 0,
+	  WORDS("none", "l2", "l3", "dura"),
+	  "regularizer over the rows of true triples (l3: N3 of Lacroix et al.; dura: with "
+	  "negatives "
+	  "0)" },
 	{ "train", "reg_weight", KEY_NUMBER32, AT(train.kge.reg_weight), "0", 0, 1000, NULL,
 	  "of the regularizer; 0: none" },
+	{ "train", "relation_weight", KEY_NUMBER32, AT(train.kge.relation_weight), "0", 0, 1000,
+	  NULL,
+	  "of guessing the relation from both entities, beside the softmax over all entities" },
 	{ "train", "corrupt", KEY_WORD, AT(train.kge.corrupt), "auto", 0, 0,
 	  WORDS("alternate", "tail", "both"),
 	  "the side at which negatives are drawn; auto, here and in sampling: by the graph's "

@@ -16,6 +16,7 @@
 
 #include "base/parallel.h"
 #include "kge/batch_internal.h"
+#include "kge/each.h"
 
 /* ---- the lines of a lane: queries x its entities ---- */
 
@@ -251,10 +252,14 @@ void kge_all_backward_rows(struct kge_batch *b, size_t k)
 	for (size_t q = 0; q < b->n_queries; q++)
 		line_to_weights(b, l, q);
 	begin_gradients(b, l);
+	if (b->each != NULL)
+		kge_each_begin(b, k);
 	for (size_t i = 0; i < n; i += KGE_ALL_BLOCK) {
 		size_t rows = n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK;
 
 		block_gradients(b, l, i, rows);
+		if (b->each != NULL)
+			kge_each_rows(b, k, l->ent_begin + (uint32_t)i, rows, l->row);
 		for (size_t j = 0; j < rows; j++)
 			step_or_wait(b, l, l->ent_begin + (uint32_t)(i + j),
 				     l->row + j * b->emb->ent_floats);

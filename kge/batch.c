@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/blas.h"
+#include "kge/each.h"
 #include "kge/loss.h"
 #include "kge/terms.h"
 
@@ -153,6 +154,7 @@ double kge_batch_floats(const struct kge_train_config *c, const struct kge_emb *
 		return 0;
 	kge_batch_measure(&b);
 	floats = queries * (double)b.stride * (2.0 + c->threads);
+	floats += kge_each_floats(c, shape, b.stride);
 	if (projects(&b))
 		floats += c->threads * fmin(queries, tables.n_rel) * (double)tables.rel_floats;
 	return floats;
@@ -189,6 +191,7 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 		b->shared = kge_shared_new(b);
 	else
 		init_pairs(b, nq);
+	b->each = kge_each_new(b);
 	for (size_t k = 0; k < lanes; k++)
 		lane_init(&b->lane[k], b, k);
 }
@@ -224,6 +227,7 @@ void kge_batch_release(struct kge_batch *b)
 	free(b->positives);
 	kge_pull_free(b->pull);
 	kge_shared_free(b->shared);
+	kge_each_free(b->each);
 	for (size_t k = 0; k < b->lanes; k++)
 		lane_release(&b->lane[k]);
 }
@@ -791,6 +795,8 @@ static void backward_query(struct kge_batch *b, size_t k)
 			memset(drel, 0, e->rel_floats * sizeof(*drel));
 		e->model->query_grad(dknown, drel, sum, kge_ent(e, x->known), kge_rel(e, x->rel), e,
 				     x->side);
+		if (b->each != NULL)
+			kge_each_known(b, q, dknown);
 	}
 }
 
@@ -844,12 +850,27 @@ static float *sum_lanes(struct kge_batch *b, uint32_t r)
 	return g;
 }
 
+/* Relations that no query asks, where the gradient is of what each positive adds alone. */
+static void apply_unasked(struct kge_batch *b, struct kge_lane *l)
+{
+	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
+		if (b->first_rel[r] == GRAPH_NONE) {
+			memset(l->row, 0, b->emb->rel_floats * sizeof(*l->row));
+			kge_each_relation(b, r, l->row);
+			kge_batch_step_relation(b, l, r, l->row);
+		}
+}
+
 static void apply_relations(struct kge_batch *b, struct kge_lane *l)
 {
+	if (kge_each_moves_all(b->each))
+		apply_unasked(b, l);
 	for (size_t i = 0; i < l->n_touched_rel; i++) {
 		uint32_t r = l->touched_rel[i];
 		float *g = projects(b) ? sum_lanes(b, r) : sum_queries(b, r);
 
+		if (b->each != NULL)
+			kge_each_relation(b, r, g);
 		kge_batch_step_relation(b, l, r, g);
 		b->first_rel[r] = GRAPH_NONE;
 	}
@@ -862,7 +883,7 @@ static void apply_untouched(struct kge_batch *b, struct kge_lane *l)
 	for (uint32_t e = l->ent_begin; e < l->ent_end && b->c->negatives > 0; e++)
 		if (b->count[e] == 0 && b->first_known[e] == GRAPH_NONE)
 			kge_batch_step_entity(b, l, e, l->row);
-	for (uint32_t r = l->rel_begin; r < l->rel_end; r++)
+	for (uint32_t r = l->rel_begin; r < l->rel_end && !kge_each_moves_all(b->each); r++)
 		if (b->first_rel[r] == GRAPH_NONE)
 			kge_batch_step_relation(b, l, r, l->row);
 }

@@ -72,6 +72,7 @@ struct kge_lane {
 };
 
 struct kge_shared;
+struct kge_each; /* kge/each.h */
 
 struct kge_batch {
 	const struct kge_train_config *c;
@@ -118,6 +119,7 @@ struct kge_batch {
 	uint32_t *positives; /* by entity: how often it is known or an answer; NULL: no reg */
 	uint64_t lane_scale;
 	struct kge_shared *shared; /* NULL: negatives are not shared, or in few chunks */
+	struct kge_each *each;	   /* all.c: what each positive adds; NULL: nothing */
 	struct kge_lane lane[64];
 	size_t lanes;
 };

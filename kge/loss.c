@@ -190,6 +190,7 @@ double kge_reg_of(enum kge_reg reg, float *restrict g, const float *restrict row
 {
 	switch (reg) {
 	case KGE_REG_NONE:
+	case KGE_REG_DURA: /* goes by pairs of rows: kge/each.c */
 		break;
 	case KGE_REG_L2:
 		return reg_squares(g, row, floats, by);

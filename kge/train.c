@@ -114,6 +114,28 @@ static int check_sampling(const struct kge_train_config *c, struct err *e)
 	return 0;
 }
 
+/* What kge/each.c does. */
+static int check_each(const struct kge_train_config *c, struct err *e)
+{
+	if (c->negatives == 0 || (!(c->relation_weight > 0) && c->reg != KGE_REG_DURA))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "train.%s: goes with train.loss softmax and train.negatives 0 (all "
+		       "entities) alone",
+		       c->relation_weight > 0 ? "relation_weight" : "reg dura");
+}
+
+int kge_train_check_model(const struct kge_train_config *c, const struct kge_model *m,
+			  struct err *e)
+{
+	if (m->metric == KGE_DOT || (!(c->relation_weight > 0) && c->reg != KGE_REG_DURA))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "train.%s: goes with a bilinear model.kind (distmult, complex and their "
+		       "reciprocal ones), not with %s",
+		       c->relation_weight > 0 ? "relation_weight" : "reg dura", m->name);
+}
+
 static int check_draws(const struct kge_train_config *c, struct err *e)
 {
 	const char *not_with = c->negatives == 0 ? "negatives 0, where nothing is drawn"
@@ -162,6 +184,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 	if (rc == 0)
 		rc = check_float("train.reg_weight", c->reg_weight, true, e);
 	if (rc == 0)
+		rc = check_float("train.relation_weight", c->relation_weight, true, e);
+	if (rc == 0)
 		rc = check_float("train.momentum", c->momentum, true, e);
 	if (rc == 0 && c->momentum >= 1)
 		rc = err_set(e, ERR_USAGE, "train.momentum: must be below 1, not %g",
@@ -180,6 +204,8 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 			     PAIRS_MAX, c->batch, c->negatives);
 	if (rc == 0)
 		rc = check_sampling(c, e);
+	if (rc == 0)
+		rc = check_each(c, e);
 	if (rc == 0)
 		rc = check_draws(c, e);
 	if (rc == 0 && c->update == KGE_UPDATE_HOGWILD)

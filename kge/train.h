@@ -31,8 +31,10 @@ enum kge_loss {
 };
 /* Added to a query's loss: reg_weight times the sum of |x|^2 or |x|^3 over the known, the
  * relation's and the answer's row, |x| being the modulus where numbers are complex (N3 of Lacroix
- * et al. 2018).  RotatE's phases have none, nor has the projecting part of a relation's row. */
-enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3 };
+ * et al. 2018).  RotatE's phases have none, nor has the projecting part of a relation's row.
+ * DURA (Zhang et al., NeurIPS 2020), for bilinear models against all entities:
+ * reg_weight * (|k|^2 + |a|^2 + 3 |k o r|^2 + 3 |a o r|^2) / 2, their code's weights. */
+enum kge_reg { KGE_REG_NONE, KGE_REG_L2, KGE_REG_L3, KGE_REG_DURA };
 enum kge_optimizer { KGE_SGD, KGE_ADAGRAD, KGE_ADAM_DENSE, KGE_ADAM_SPARSE, KGE_MOMENTUM };
 /* The learning rate over schedule_epochs: constant; a tenth of it from the middle on (RotatE's
  * code); down to a hundredth, evenly or by half a cosine.  After these epochs the rate stays as it
@@ -82,6 +84,7 @@ struct kge_train_config {
 	enum kge_draws draws;
 	enum kge_reg reg;
 	float reg_weight;
+	float relation_weight; /* of relation prediction, bilinear models against all entities */
 	enum kge_schedule schedule;
 	uint32_t schedule_epochs; /* 1..1000000 */
 	float lr;		  /* of a step: with hogwild workers, that of one positive */
@@ -113,6 +116,11 @@ void kge_train_defaults(struct kge_train_config *c);
 int kge_train_check(const struct kge_train_config *c, struct err *e);
 /* Whether two runs give the same bits: not when several threads race, nor with private noise. */
 bool kge_train_repeats(const struct kge_train_config *c);
+
+/* ERR_USAGE where the model has no part in what is asked (a trainer made all the same leaves it
+ * out): relation prediction and DURA are of bilinear models. */
+int kge_train_check_model(const struct kge_train_config *c, const struct kge_model *m,
+			  struct err *e);
 
 /* ERR_USAGE when a batch against all of n_ent entities would take too much memory (a trainer
  * made all the same takes fewer queries in a batch). */

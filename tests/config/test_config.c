@@ -95,6 +95,22 @@ static void test_optimizers_in_order(void **state)
 	assert_int_equal(c.train.kge.schedule_epochs, 30);
 	config_release(&c);
 	assert_int_equal(
+		parse(&c,
+		      "model: {kind: complex_reciprocal}\n"
+		      "train: {loss: softmax, negatives: 0, reg: dura, relation_weight: 4}",
+		      &e),
+		0);
+	assert_int_equal(c.train.kge.reg, KGE_REG_DURA);
+	assert_near((double)c.train.kge.relation_weight, 4, 0, 0);
+	config_release(&c);
+	assert_int_equal(parse(&c, "train: {loss: softmax, negatives: 0, relation_weight: 4}", &e),
+			 ERR_USAGE);
+	assert_non_null(strstr(e.text, "bilinear model.kind"));
+	config_release(&c);
+	assert_int_equal(parse(&c, "model: {kind: complex}\ntrain: {reg: dura}", &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.negatives 0"));
+	config_release(&c);
+	assert_int_equal(
 		parse(&c, "train: {sampling: typed, subsampling: true, shared_chunk: 0}", &e), 0);
 	assert_int_equal(c.train.kge.sampling, KGE_SAMPLING_TYPED);
 	assert_true(c.train.kge.subsampling);

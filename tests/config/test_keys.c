@@ -307,6 +307,8 @@ static const struct row rows[] = {
 	{ "train.temperature", "3", ALONE, "" },
 	{ "train.reg", "l2", ALONE, "train.reg_weight=0.5" },
 	{ "train.reg_weight", "0.5", ALONE, "train.reg=l2" },
+	{ "train.relation_weight", "1", ALONE,
+	  "model.kind=complex train.loss=softmax train.negatives=0" },
 	{ "train.corrupt", "tail", ALONE, "" },
 	{ "train.sampling", "uniform", ALONE, "" },
 	{ "train.draws", "once", ALONE, "" },

@@ -190,7 +190,8 @@ static void use_kernels(const char *isa)
 		unsetenv("FKGE_ISA");
 }
 
-/* The web, with strangers at its end: more entities than a block of all.c. */
+/* The web, with strangers at its end: more entities than a block of all.c; and a relation that no
+ * triple has. */
 static struct graph *crowd(void)
 {
 	struct graph *g = web();
@@ -198,6 +199,7 @@ static struct graph *crowd(void)
 
 	for (uint32_t i = 0; i < 260; i++)
 		graph_vocab_add(g->entities, name, (size_t)snprintf(name, sizeof(name), "x%u", i));
+	graph_vocab_add(g->relations, "unasked", 7);
 	for (uint32_t i = N; i < N + 260; i += 9)
 		graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, i % 3, N + 260 - 1 - i % 7 });
 	return g;
@@ -251,6 +253,38 @@ static void test_gradients_of_the_regularizer(void **state)
 			check_config(kge_models[i]->name, 5, c);
 			c.shared_chunk = 0;
 		}
+}
+
+static bool is_bilinear(const char *model)
+{
+	return kge_model_find(model)->metric == KGE_DOT;
+}
+
+/* Relation prediction and DURA, by the scalar kernels and by matrix products. */
+static void test_gradients_of_each_positive(void **state)
+{
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.reg_weight = 0.3f;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		const char *m = kge_models[i]->name;
+
+		if (!is_bilinear(m))
+			continue;
+		for (uint32_t k = 0; k < 4; k++) {
+			c.relation_weight = k % 3 == 0 ? 0 : 1.7f;
+			c.reg = k % 3 == 1 ? KGE_REG_L3 : KGE_REG_DURA;
+			c.corrupt = k < 2 ? KGE_CORRUPT_BOTH : KGE_CORRUPT_TAIL;
+			c.threads = 1 + k % 2;
+			use_kernels(k % 2 == 0 ? "scalar" : NULL);
+			check_config(m, 5 + 12 * (k % 2), c);
+			check_on(crowd(), m, 3, c);
+		}
+	}
+	use_kernels(NULL);
 }
 
 static void test_gradients_of_draws(void **state)
@@ -361,6 +395,102 @@ static double loss_against_all(const struct graph *g, const struct kge_emb *emb)
 		loss += log(heads) - (double)kge_score_side(emb, x.head, x.rel, x.tail, GRAPH_HEAD);
 	}
 	return loss / (2 * (double)n);
+}
+
+/* -log softmax of each triple's relation among all of them, or among the rows of all sides. */
+static double loss_of_relations(const struct graph *g, const struct kge_emb *emb)
+{
+	const struct graph_triples *t = &g->split[GRAPH_TRAIN];
+	bool sides = emb->rel_floats == 2 * emb->ent_floats;
+	size_t n = t->n - 1; /* web()'s last triple is there twice */
+	double loss = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (int head = 0; head < 2; head++) {
+			struct graph_triple x = t->at[i];
+			double all = 0, mine = 0;
+
+			for (uint32_t r = 0; r < emb->n_rel; r++)
+				for (int half = 0; half <= (int)sides; half++) {
+					/* a row of the other side, as it meets this side's rows */
+					uint32_t a = head == half || !sides ? x.head : x.tail;
+					uint32_t b = head == half || !sides ? x.tail : x.head;
+					double s = (double)kge_score_side(
+						emb, a, r, b, half ? GRAPH_HEAD : GRAPH_TAIL);
+
+					all += exp(s);
+					if (r == x.rel && (half == head || !sides))
+						mine = s;
+				}
+			loss += log(all) - mine;
+		}
+	return loss / (2 * (double)n);
+}
+
+static double dura_of(const float *k, const float *r, const float *a, size_t dim, bool complex)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < dim; i++) {
+		double kk = (double)(k[i] * k[i]), rr = (double)(r[i] * r[i]);
+		double aa = (double)(a[i] * a[i]);
+
+		if (complex) {
+			kk += (double)(k[dim + i] * k[dim + i]);
+			rr += (double)(r[dim + i] * r[dim + i]);
+			aa += (double)(a[dim + i] * a[dim + i]);
+		}
+		sum += (kk + aa) / 2 + 1.5 * (kk + aa) * rr;
+	}
+	return sum;
+}
+
+static double loss_of_dura(const struct graph *g, const struct kge_emb *emb)
+{
+	const struct graph_triples *t = &g->split[GRAPH_TRAIN];
+	size_t sides = emb->rel_floats / emb->ent_floats, n = t->n - 1;
+	double loss = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t half = 0; half < 2; half++) {
+			struct graph_triple x = t->at[i];
+			const float *r = kge_rel(emb, x.rel) + half % sides * emb->ent_floats;
+
+			loss += dura_of(kge_ent(emb, x.head), r, kge_ent(emb, x.tail), emb->dim,
+					emb->ent_floats == 2 * emb->dim);
+		}
+	return loss / (2 * (double)n);
+}
+
+/* What relation prediction and DURA add to the loss, by their formulas. */
+static void test_loss_of_each_positive(void **state)
+{
+	struct graph *g = web();
+	struct kge_train_config c = config();
+
+	(void)state;
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.negatives = 0;
+	c.corrupt = KGE_CORRUPT_BOTH;
+	c.batch = 400; /* all of web() */
+	for (size_t i = 0; kge_models[i] != NULL; i++)
+		for (c.threads = 1; c.threads < 4 && is_bilinear(kge_models[i]->name);
+		     c.threads++) {
+			struct kge_emb *emb = emb_of(kge_models[i]->name, 7, g, 2);
+			double plain = loss_against_all(g, emb);
+
+			c.relation_weight = 0.5f;
+			assert_near(loss_at(&c, g, emb, NULL),
+				    plain + 0.5 * loss_of_relations(g, emb), 1e-5, 0);
+			c.relation_weight = 0;
+			c.reg = KGE_REG_DURA;
+			c.reg_weight = 0.25f;
+			assert_near(loss_at(&c, g, emb, NULL), plain + 0.25 * loss_of_dura(g, emb),
+				    1e-5, 0);
+			c.reg = KGE_REG_NONE;
+			kge_emb_free(emb);
+		}
+	graph_free(g);
 }
 
 static void test_threads_agree_against_all(void **state)
@@ -1477,6 +1607,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_threads_agree_against_all),
 		cmocka_unit_test(test_reg_loss),
 		cmocka_unit_test(test_gradients_of_draws),
+		cmocka_unit_test(test_gradients_of_each_positive),
+		cmocka_unit_test(test_loss_of_each_positive),
 		cmocka_unit_test(test_filtered_draws),
 		cmocka_unit_test(test_draws_from_a_list),
 		cmocka_unit_test(test_bernoulli_sides),
