@@ -6,7 +6,9 @@
 #include "cli/query.h"
 #include "query/evaluate.h"
 
-enum { AT_ONCE = 8192 }; /* queries in memory */
+/* In memory: queries, and their answers (but for the last query's, which a line bounds); of a query
+ * that had more, the memory is not kept for the next. */
+enum { AT_ONCE = 8192, ANSWERS_AT_ONCE = 1 << 21, ANSWERS_KEPT = 512 };
 
 struct batch {
 	struct cli *cli;
@@ -39,15 +41,29 @@ static bool is_wanted(struct batch *b, const struct query_record *r)
 	return true;
 }
 
-/* The next AT_ONCE queries that are wanted, or fewer at the end; 0, or the reader's error. */
+static size_t answers_in(const struct query_record *r)
+{
+	return r->hard.n + r->easy.n;
+}
+
+/* The next queries that are wanted, as many as there is room for; none at the end.  0, or the
+ * reader's error. */
 static int read_some(struct batch *b, struct err *e)
 {
+	size_t answers = 0;
 	int rc = 1;
 
+	for (size_t i = 0; i < b->n; i++)
+		if (answers_in(&b->at[i]) > ANSWERS_KEPT)
+			query_record_release(&b->at[i]);
 	b->n = 0;
-	while (b->n < AT_ONCE && (rc = query_reader_next(b->reader, &b->at[b->n], e)) > 0) {
+	while (b->n < AT_ONCE && answers < ANSWERS_AT_ONCE &&
+	       (rc = query_reader_next(b->reader, &b->at[b->n], e)) > 0) {
+		if (!is_wanted(b, &b->at[b->n]))
+			continue;
+		answers += answers_in(&b->at[b->n]);
 		b->line[b->n] = query_reader_line(b->reader);
-		b->n += is_wanted(b, &b->at[b->n]);
+		b->n++;
 	}
 	return rc < 0 ? rc : 0;
 }
