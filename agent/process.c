@@ -1352,6 +1352,18 @@ struct between {
 	bool again; /* there is a next one */
 };
 
+/* The command line goes before agent.yaml. */
+static void set_log(const struct process_options *o, const struct config *c)
+{
+	log_set_name(c->name);
+	if (!o->keeps_level)
+		log_set_level(c->log.level);
+	log_set_format(o->log == PROCESS_LOG_SET    ? c->log.format
+		       : o->log == PROCESS_LOG_JSON ? LOG_JSON
+						    : LOG_TEXT);
+	log_set_journal(o->log == PROCESS_LOG_JOURNAL || log_to_journal());
+}
+
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
 {
 	struct process p = { .options = o, .signals = &x->signals };
@@ -1364,7 +1376,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 	x->again = false;
 	if (rc != 0)
 		return rc;
-	log_set_name(p.folder.config.name);
+	set_log(o, &p.folder.config);
 	rc = start_load(&p.start, &p.folder, e);
 	if (rc == 0 && p.folder.config.suited != NULL)
 		log_info("%s", p.folder.config.suited);
@@ -1375,6 +1387,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 		uv_must(uv_loop_close(&p.loop));
 	}
 	log_limit_flush(&p.log);
+	log_flush();
 	alone_free(p.arm.alone);
 	start_release(&p.start);
 	roster_release(&p.roster);

@@ -17,6 +17,7 @@
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -26,6 +27,14 @@ struct process_options {
 	/* Written atomically at each change and every ten seconds, with `written_at` and `pid`: an
 	 * older one is of an agent that has ended without a word.  NULL: none. */
 	const char *status_file;
+	/* Of the log, from the command line; else as agent.yaml has it. */
+	enum process_log {
+		PROCESS_LOG_SET,
+		PROCESS_LOG_TEXT,
+		PROCESS_LOG_JSON,
+		PROCESS_LOG_JOURNAL
+	} log;
+	bool keeps_level;     /* of the log: the command line has set it */
 	double until_quiet_s; /* stop after so long without work; 0: go on for ever */
 };
 

@@ -13,7 +13,10 @@
 
 /* ---- serve ---- */
 
-enum { KEY_QUIET = 0x4000, KEY_STATUS };
+enum { KEY_QUIET = 0x4000, KEY_STATUS, KEY_FORMAT };
+
+/* By the numbers of enum process_log less one: the first is agent.yaml's. */
+static const char *const log_formats[] = { "text", "json", "journal", NULL };
 
 static const struct argp_option serve_options[] = {
 	{ "until-quiet", KEY_QUIET, "SECONDS", 0, "end when there was no work for so long", 0 },
@@ -21,6 +24,8 @@ static const struct argp_option serve_options[] = {
 	  "keep the status there, as JSON, with the time of writing: one older than 30 seconds is "
 	  "of an agent that has ended",
 	  0 },
+	{ "log-format", KEY_FORMAT, "FORMAT", 0,
+	  "of the log: text, json or journal, whatever agent.yaml says (log.format)", 0 },
 	{ 0 },
 };
 
@@ -34,6 +39,9 @@ static error_t parse_serve(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_STATUS:
 		o->status_file = arg;
+		return 0;
+	case KEY_FORMAT:
+		o->log = (enum process_log)(1 + cli_word(state, arg, "--log-format", log_formats));
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -61,6 +69,7 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 
 	cli_parse(cli, &s, argc, argv);
 	o.folder = cli->folder;
+	o.keeps_level = cli->notes.quiet || cli->verbose > 0;
 	return process_run(&o, e);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "fed/method.h"
 #include "kge/eval.h"
 #include "kge/model.h"
@@ -161,6 +162,11 @@ struct config_privacy {
 	double release_epsilon, release_noise, release_clip; /* of a map, or of rows */
 };
 
+struct config_log { /* of a running agent */
+	enum log_level level;
+	enum log_format format;
+};
+
 struct config {
 	char *name;	 /* shown to partners; not an identity */
 	char *listen;	 /* host:port to listen on; "off": outbound only */
@@ -172,6 +178,7 @@ struct config {
 	struct config_rounds rounds;
 	struct config_ppat ppat;
 	struct config_privacy privacy;
+	struct config_log log;
 	char *suited; /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;

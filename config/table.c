@@ -329,6 +329,13 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "noise of a release over its sensitivity; 0: as release_epsilon wants" },
 	{ "privacy", "release_clip", KEY_NUMBER, AT(privacy.release_clip), "1", 0.001, 100, NULL,
 	  "length that rows are clipped to before a release; map, unit_rows: of rows of length 1" },
+
+	{ "log", "level", KEY_WORD, AT(log.level), "info", 0, 0,
+	  WORDS("error", "warn", "info", "debug"),
+	  "lines of a running agent's log from this level on; -q and -v go before it" },
+	{ "log", "format", KEY_WORD, AT(log.format), "text", 0, 0, WORDS("text", "json"),
+	  "of these lines; json: one object a line; systemd's journal gets a priority before "
+	  "each" },
 };
 
 /* The old name of a key is read, with a warning (config/read.c). */

@@ -20,6 +20,7 @@ key() {
 }
 # serves STATUS TEXT: a short run says this
 serves() { says "$1" "$2" -d "$a" serve --until-quiet 0.1; }
+serves_loudly() { run -v -d "$a" serve --until-quiet 0.1 && grep -q 'info  acme: started' "$err"; }
 silent() { ! grep -qF -- "$1" "$err"; }
 
 graph "$work/g.tsv" 1
@@ -44,6 +45,27 @@ write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, h
 ok 'hosted by itself' serves 0 hosted
 write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: nobody}'
 key rounds.host serves 1 "rounds.host: no peer 'nobody' is known"
+
+write 'listen: "off"' 'log: {level: error}'
+ok 'it logs errors alone' exits 0 -d "$a" serve --until-quiet 0.1
+key log.level test ! -s "$err"
+ok 'but with -v' serves_loudly
+write 'listen: "off"' 'log: {format: json}'
+each_is_json() { run -d "$a" serve --until-quiet 0.1 && python3 -c '
+import json, sys
+for line in open(sys.argv[1]):
+    assert list(json.loads(line)) == ["time", "level", "agent", "text"]' "$err" && grep -q '"text": "started' "$err"; }
+key log.format each_is_json
+journal() { run -d "$a" serve --until-quiet 0.1 --log-format journal; grep -q '^<6>acme: started' "$err"; }
+ok '--log-format goes before it' journal
+stream() { # as under systemd: standard error is what JOURNAL_STREAM says
+	python3 -c '
+import os, sys
+st = os.fstat(2)
+os.environ["JOURNAL_STREAM"] = f"{st.st_dev}:{st.st_ino}"
+os.execv(sys.argv[1], sys.argv[1:])' "$fkge" -d "$a" serve --until-quiet 0.1 2>"$err" && grep -q '^<6>{"time".*"text": "started' "$err"
+}
+ok 'lines for the journal have priorities' stream
 
 # ---- all commands refuse the same ----
 write 'listen: "off"' 'federation:' '  session_s: 1'

@@ -410,6 +410,8 @@ static const struct row rows[] = {
 	{ "privacy.release_epsilon", "0.5", PAIR, "privacy.noisy_rows=true" },
 	{ "privacy.release_noise", "9", PAIR, "privacy.noisy_rows=true" },
 	{ "privacy.release_clip", "0.5", PAIR, "privacy.noisy_rows=true" },
+	{ "log.level", "error", SCRIPT, "keys.sh" },
+	{ "log.format", "json", SCRIPT, "keys.sh" },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
