@@ -34,8 +34,9 @@ COMMAND(predict);
 COMMAND(similar);
 /* query.c */
 COMMAND(query);
-/* queries.c */
+/* queries.c, queries_train.c */
 COMMAND(queries_sample);
+COMMAND(queries_train);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

@@ -17,6 +17,7 @@ enum {
 	KEY_LIMIT,
 	KEY_EXPLAIN,
 	KEY_EXACT,
+	KEY_ENCODER,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -26,6 +27,8 @@ static const struct argp_option query_options[] = {
 	{ "exact", KEY_EXACT, NULL, 0, "answers that the triples give, nothing predicted", 0 },
 	{ "batch", KEY_BATCH, "FILE", 0, "queries from a file, one JSON object a line", 0 },
 	{ "evaluate", KEY_EVALUATE, NULL, 0, "with --batch: rank the hard answers of the file", 0 },
+	{ "encoder", KEY_ENCODER, "FILE", 0,
+	  "with --evaluate: rank by an encoder of `queries train`, not by search", 0 },
 	{ "split", KEY_SPLIT, "WORD", 0,
 	  "with --evaluate: test (the default) or valid, whose triples the hard answers need", 0 },
 	{ "explain", KEY_EXPLAIN, NULL, 0, "for each answer, the best way to it, edge by edge", 0 },
@@ -79,6 +82,8 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "a query is wanted, or -f and its file, or --batch");
 	if (o->evaluate && o->batch == NULL)
 		argp_error(state, "--evaluate goes with --batch");
+	if (o->encoder != NULL && !o->evaluate)
+		argp_error(state, "--encoder goes with --evaluate");
 	if (o->evaluate && o->explain)
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
 	if (o->exact && (o->batch != NULL || o->explain))
@@ -99,6 +104,9 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BATCH:
 		o->batch = arg;
+		return 0;
+	case KEY_ENCODER:
+		o->encoder = arg;
 		return 0;
 	case KEY_EXACT:
 		o->exact = true;
@@ -159,7 +167,7 @@ static const char *const query_doc =
 /* Tables where they are wanted: without any, a query goes by the triples. */
 static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
 {
-	int rc = o->exact ? 0 : lab_work_load(w, o->checkpoint, e);
+	int rc = o->exact || o->encoder != NULL ? 0 : lab_work_load(w, o->checkpoint, e);
 
 	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain) {
 		lab_note(&cli->notes, "Nothing is trained yet: known triples alone answer\n");

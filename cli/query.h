@@ -9,10 +9,11 @@
 #include "query/sparql.h"
 
 struct query_command {
-	const char *text;  /* in SPARQL; NULL: it is in a file */
-	const char *file;  /* of SPARQL */
-	const char *batch; /* a file of queries */
-	bool exact;	   /* by the triples alone */
+	const char *text;    /* in SPARQL; NULL: it is in a file */
+	const char *file;    /* of SPARQL */
+	const char *batch;   /* a file of queries */
+	const char *encoder; /* with evaluate: a file of `queries train`; NULL: search */
+	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
 	enum graph_split split; /* whose queries these are: valid's or test's */
 	int known;		/* of lab_work_filter_words; -1: not given */

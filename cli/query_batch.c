@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "cli/query.h"
+#include "encode/rank.h"
+#include "lab/encoders.h"
 #include "query/evaluate.h"
 
 /* In memory: queries, and their answers (but for the last query's, which a line bounds); of a query
@@ -19,6 +21,7 @@ struct batch {
 	size_t n;
 	size_t taken[QUERY_PATTERNS];
 	size_t without; /* queries without a hard answer, which nobody can rank */
+	size_t unknown; /* of types that the encoder does not know */
 };
 
 static void batch_release(struct batch *b)
@@ -33,6 +36,10 @@ static bool is_wanted(struct batch *b, const struct query_record *r)
 {
 	if (b->o->evaluate && r->hard.n == 0) {
 		b->without++;
+		return false;
+	}
+	if (b->o->encoder != NULL && !encode_knows(r->pattern)) {
+		b->unknown++;
 		return false;
 	}
 	if (b->o->limit > 0 && b->taken[r->pattern] == b->o->limit)
@@ -283,12 +290,50 @@ static void put_material(const struct batch *b, const struct work *w)
 	cli_put_text(b->cli, "file", b->o->batch);
 }
 
-static int evaluate_batch(struct batch *b, const struct query_session *s, struct err *e)
+static void put_counts(const struct batch *b, const struct outcomes *out)
+{
+	cli_put_count(b->cli, "queries", out->ranked);
+	cli_put_count(b->cli, "without_hard", b->without);
+	cli_put_count(b->cli, "not_hard", out->not_hard);
+	cli_put_count(b->cli, "limit", b->o->limit);
+}
+
+static void put_search(const struct batch *b, const struct query_session *s,
+		       const struct query_evaluator *v)
+{
+	struct query_rows_count rows = query_evaluator_counted(v);
+
+	say_search(s);
+	cli_put_count(b->cli, "rows_asked", rows.asked);
+	cli_put_count(b->cli, "rows_made", rows.made);
+}
+
+static void put_encoder(const struct batch *b, const json_t *head)
+{
+	json_t *j = json_object();
+	static const char *const keys[] = { "encoder", "dim", "queries", "best_step", "valid" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		json_object_set(j, keys[i], json_object_get(head, keys[i]));
+	cli_put(b->cli, "ranked_by", j);
+	cli_put_count(b->cli, "not_encoded", b->unknown);
+	cli_say(b->cli, "encoder   %s of %s, step %lld\n",
+		json_string_value(json_object_get(head, "encoder")), b->o->encoder,
+		(long long)json_integer_value(json_object_get(head, "best_step")));
+	if (b->unknown > 0)
+		lab_note(&b->cli->notes,
+			 "%zu queries with negation are left out: encoders have none\n",
+			 b->unknown);
+}
+
+/* s: search; NULL: m and its head. */
+static int evaluate_batch(struct batch *b, const struct work *w, const struct query_session *s,
+			  const struct encode_model *m, const json_t *head, struct err *e)
 {
 	unsigned before = b->o->split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID
 						    : 1u << GRAPH_TRAIN;
-	struct graph_index *known = graph_index_new(s->w->graph, before),
-			   *all = graph_index_new(s->w->graph, before | 1u << b->o->split);
+	struct graph_index *known = graph_index_new(w->graph, before),
+			   *all = graph_index_new(w->graph, before | 1u << b->o->split);
 	const struct query_evaluation_options how = {
 		.search = { .beam = b->o->beam,
 			    .norm = b->o->norm,
@@ -297,46 +342,68 @@ static int evaluate_batch(struct batch *b, const struct query_session *s, struct
 		.all = all,
 		.known = known,
 	};
-	struct query_evaluator *v = query_evaluator_new(s->truths, &how);
+	struct encode_ranker *ranker = s == NULL ? encode_ranker_new(m, how.threads) : NULL;
+	struct query_judge judge =
+		s == NULL ? encode_ranker_judge(ranker) : (struct query_judge){ 0 };
+	struct query_evaluator *v = s == NULL ? query_evaluator_new_by(&judge, &how)
+					      : query_evaluator_new(s->truths, &how);
 	struct outcomes out = { 0 };
 	int rc = evaluate_all(b, v, &out, e);
 
 	if (rc == 0) {
-		struct query_rows_count rows = query_evaluator_counted(v);
-
 		put_protocol(b->cli, b->o);
-		say_search(s);
-		put_material(b, s->w);
+		if (s == NULL)
+			put_encoder(b, head);
+		else
+			put_search(b, s, v);
+		put_material(b, w);
 		put_types(b->cli, &out);
-		cli_put_count(b->cli, "queries", out.ranked);
-		cli_put_count(b->cli, "without_hard", b->without);
-		cli_put_count(b->cli, "not_hard", out.not_hard);
-		cli_put_count(b->cli, "rows_asked", rows.asked);
-		cli_put_count(b->cli, "rows_made", rows.made);
-		cli_put_count(b->cli, "limit", b->o->limit);
+		put_counts(b, &out);
 	}
 	free(out.at);
 	query_evaluator_free(v);
+	encode_ranker_free(ranker);
 	graph_index_free(known);
 	graph_index_free(all);
+	return rc;
+}
+
+static int evaluate_by_encoder(struct batch *b, const struct work *w, struct err *e)
+{
+	struct encode_model *m;
+	json_t *head;
+	int rc = encoders_read(b->o->encoder, w->graph, &m, &head, e);
+
+	if (rc != 0)
+		return rc;
+	rc = evaluate_batch(b, w, NULL, m, head, e);
+	json_decref(head);
+	encode_model_free(m);
+	return rc;
+}
+
+static int search_batch(struct batch *b, const struct work *w, struct err *e)
+{
+	struct query_session s;
+	int rc;
+
+	query_session_begin(&s, b->cli, w, b->o, b->o->evaluate ? "train" : "all");
+	rc = b->o->evaluate ? evaluate_batch(b, w, &s, NULL, NULL, e) : answer_all(b, &s, e);
+	query_session_put(&s);
+	query_session_end(&s);
 	return rc;
 }
 
 int query_batch(struct cli *cli, const struct work *w, const struct query_command *o, struct err *e)
 {
 	struct batch *b = mem_array(1, sizeof(*b));
-	struct query_session s;
 	int rc;
 
 	b->cli = cli;
 	b->o = o;
 	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
-	if (rc == 0) {
-		query_session_begin(&s, cli, w, o, o->evaluate ? "train" : "all");
-		rc = o->evaluate ? evaluate_batch(b, &s, e) : answer_all(b, &s, e);
-		query_session_put(&s);
-		query_session_end(&s);
-	}
+	if (rc == 0)
+		rc = o->encoder != NULL ? evaluate_by_encoder(b, w, e) : search_batch(b, w, e);
 	batch_release(b);
 	return rc;
 }

@@ -11,13 +11,15 @@
 
 /* ---- ranks ---- */
 
-/* Truths are not negative, so their order is that of their bits. */
-static uint32_t bits_of(float truth)
+/* Whole numbers in the order of scores, equal where they are (-0 and 0, too). */
+static uint32_t bits_of(float score)
 {
+	const uint32_t sign = UINT32_C(1) << 31;
 	uint32_t bits;
 
-	memcpy(&bits, &truth, sizeof(bits));
-	return bits;
+	score += 0.0f;
+	memcpy(&bits, &score, sizeof(bits));
+	return (bits & sign) != 0 ? ~bits : bits | sign;
 }
 
 /* Ascending; spare: room for n. */
@@ -66,7 +68,8 @@ static double rank_among(const uint32_t *sorted, size_t n, float truth)
 
 /* What one thread works with. */
 struct lane {
-	struct query_search *search;
+	struct query_search *search; /* NULL: another judges */
+	const struct query_record *const *begun;
 	struct query_exact *exact;
 	struct query_set answers;
 	float *truth;
@@ -75,7 +78,7 @@ struct lane {
 };
 
 struct query_evaluator {
-	const struct query_truths *m;
+	struct query_judge judge;
 	struct query_evaluation_options how;
 	struct lane lane[PARALLEL_MAX];
 	/* of the call under way */
@@ -112,7 +115,7 @@ static size_t others_of(const struct query_evaluator *v, struct lane *l,
 	query_exact_answers(l->exact, &r->tree, &l->answers);
 	for (int k = 0; k < 3; k++)
 		mark_answers(l, sets[k], true);
-	for (uint32_t id = 0; id < v->m->n; id++)
+	for (uint32_t id = 0; id < v->judge.entities; id++)
 		if (!l->answer[id])
 			l->others[n++] = bits_of(l->truth[id]);
 	for (int k = 0; k < 3; k++)
@@ -158,18 +161,20 @@ static bool needs_no_prediction(const struct lane *l, uint32_t answer)
 	return at < l->answers.n && l->answers.cost[at] == 0;
 }
 
-static void evaluate_one(const struct query_evaluator *v, struct lane *l,
+/* The i-th of the queries that its lane has begun. */
+static void evaluate_one(struct query_evaluator *v, size_t lane, size_t i,
 			 const struct query_record *r, struct query_outcome *o)
 {
+	struct lane *l = &v->lane[lane];
 	double begun = thread_ms();
 	size_t n;
 
 	*o = (struct query_outcome){ .pattern = r->pattern };
-	query_search_run(l->search, &r->tree, l->truth);
+	v->judge.score(v->judge.ctx, lane, i, l->truth);
 	o->ms = thread_ms() - begun;
 	n = others_of(v, l, r);
-	for (size_t i = 0; i < r->hard.n; i++) {
-		uint32_t answer = r->hard.at[i];
+	for (size_t h = 0; h < r->hard.n; h++) {
+		uint32_t answer = r->hard.at[h];
 		double rank = rank_among(l->others, n, l->truth[answer]);
 		int missing = missing_of(l, answer);
 
@@ -186,29 +191,63 @@ static void evaluate_one(const struct query_evaluator *v, struct lane *l,
 			scale_figures(&o->by[k], 1.0 / o->answers[k]);
 }
 
+/* ---- search as a judge ---- */
+
+static void search_begins(void *ctx, size_t lane, const struct query_record *const *records,
+			  size_t n)
+{
+	struct query_evaluator *v = ctx;
+	const struct query_tree *trees[AT_ONCE];
+
+	assert(n <= AT_ONCE);
+	for (size_t i = 0; i < n; i++)
+		trees[i] = &records[i]->tree;
+	v->lane[lane].begun = records;
+	query_search_begin(v->lane[lane].search, trees, n);
+}
+
+static void search_scores(void *ctx, size_t lane, size_t i, float *score)
+{
+	struct query_evaluator *v = ctx;
+
+	query_search_run(v->lane[lane].search, &v->lane[lane].begun[i]->tree, score);
+}
+
 /* ---- many ---- */
+
+struct query_evaluator *query_evaluator_new_by(const struct query_judge *judge,
+					       const struct query_evaluation_options *o)
+{
+	struct query_evaluator *v = mem_array(1, sizeof(*v));
+	size_t n = judge->entities;
+
+	assert(o->threads >= 1 && o->threads <= PARALLEL_MAX);
+	v->judge = *judge;
+	v->how = *o;
+	for (uint32_t k = 0; k < o->threads; k++) {
+		struct lane *l = &v->lane[k];
+
+		l->exact = query_exact_new(o->all, o->known, judge->entities);
+		l->truth = mem_aligned(n, sizeof(float));
+		l->answer = mem_array(n, sizeof(*l->answer));
+		l->others = mem_array(n, sizeof(*l->others));
+		l->spare = mem_array(n, sizeof(*l->spare));
+	}
+	return v;
+}
 
 struct query_evaluator *query_evaluator_new(const struct query_truths *m,
 					    const struct query_evaluation_options *o)
 {
-	struct query_evaluator *v = mem_array(1, sizeof(*v));
+	const struct query_judge search = { NULL, m->n, search_begins, search_scores };
+	struct query_evaluator *v = query_evaluator_new_by(&search, o);
 	struct query_search_options each = o->search;
 
-	assert(o->threads >= 1 && o->threads <= PARALLEL_MAX);
-	v->m = m;
-	v->how = *o;
+	v->judge.ctx = v;
 	each.cache_bytes /= o->threads;
 	each.threads = 1;
-	for (uint32_t k = 0; k < o->threads; k++) {
-		struct lane *l = &v->lane[k];
-
-		l->search = query_search_new(m, &each);
-		l->exact = query_exact_new(o->all, o->known, m->n);
-		l->truth = mem_aligned(m->n, sizeof(float));
-		l->answer = mem_array(m->n, sizeof(*l->answer));
-		l->others = mem_array(m->n, sizeof(*l->others));
-		l->spare = mem_array(m->n, sizeof(*l->spare));
-	}
+	for (uint32_t k = 0; k < o->threads; k++)
+		v->lane[k].search = query_search_new(m, &each);
 	return v;
 }
 
@@ -256,17 +295,17 @@ static int compare_queries(const void *a, const void *b, void *records)
 }
 
 /* A thread's next queries: their first rows together, then one by one. */
-static void run_some(struct query_evaluator *v, struct lane *l, const size_t *order, size_t n)
+static void run_some(struct query_evaluator *v, size_t lane, const size_t *order, size_t n)
 {
-	const struct query_tree *trees[AT_ONCE];
+	const struct query_record *records[AT_ONCE];
 	double begun = thread_ms(), each;
 
 	for (size_t i = 0; i < n; i++)
-		trees[i] = &v->records[order[i]].tree;
-	query_search_begin(l->search, trees, n);
+		records[i] = &v->records[order[i]];
+	v->judge.begin(v->judge.ctx, lane, records, n);
 	each = (thread_ms() - begun) / (double)n;
 	for (size_t i = 0; i < n; i++) {
-		evaluate_one(v, l, &v->records[order[i]], &v->out[order[i]]);
+		evaluate_one(v, lane, i, records[i], &v->out[order[i]]);
 		v->out[order[i]].ms += each;
 	}
 }
@@ -278,7 +317,7 @@ static void run_lane(void *ctx, size_t k, size_t threads)
 
 	(void)threads;
 	while ((i = atomic_fetch_add(&v->next, AT_ONCE)) < v->n)
-		run_some(v, &v->lane[k], v->order + i, v->n - i < AT_ONCE ? v->n - i : AT_ONCE);
+		run_some(v, k, v->order + i, v->n - i < AT_ONCE ? v->n - i : AT_ONCE);
 }
 
 void query_evaluate(struct query_evaluator *v, const struct query_record *records, size_t n,
@@ -301,7 +340,7 @@ struct query_rows_count query_evaluator_counted(const struct query_evaluator *v)
 {
 	struct query_rows_count sum = { 0 };
 
-	for (uint32_t k = 0; k < v->how.threads; k++) {
+	for (uint32_t k = 0; k < v->how.threads && v->lane[k].search != NULL; k++) {
 		struct query_rows_count one = query_search_counted(v->lane[k].search);
 
 		sum.asked += one.asked;

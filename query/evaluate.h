@@ -1,5 +1,5 @@
-/* query/evaluate.h - how well a search ranks hard answers (methods 5.1; Ren and others 2020,
- * BetaE).
+/* query/evaluate.h - how well a search, or another judge, ranks hard answers (methods 5.1; Ren and
+ * others 2020, BetaE).
  *
  * Each hard answer is ranked among all entities that are no answer on the whole graph; ties count
  * half.  Figures are means over the hard answers of a query, then over queries of a type, then over
@@ -35,16 +35,29 @@ struct query_evaluation_options {
 	const struct graph_index *known;    /* what hard answers lack edges of */
 };
 
+/* Who says how good each entity is as an answer; a thread calls it with its number as `lane`. */
+struct query_judge {
+	void *ctx;
+	uint32_t entities;
+	/* n records come next, */
+	void (*begin)(void *ctx, size_t lane, const struct query_record *const *records, size_t n);
+	/* and of the i-th of them score[v] is wanted of each entity, higher is better. */
+	void (*score)(void *ctx, size_t lane, size_t i, float *score);
+};
+
 /* Threads with what they search with, for call after call. */
 struct query_evaluator;
 struct query_evaluator *query_evaluator_new(const struct query_truths *m,
 					    const struct query_evaluation_options *o);
+/* By another judge than search: o->search is not used.  The judge's ctx is borrowed. */
+struct query_evaluator *query_evaluator_new_by(const struct query_judge *judge,
+					       const struct query_evaluation_options *o);
 void query_evaluator_free(struct query_evaluator *v);
 /* out[i] of records[i], the same with any number of threads but for ms. */
 void query_evaluate(struct query_evaluator *v, const struct query_record *records, size_t n,
 		    struct query_outcome *out);
 
-/* Of all threads (query/rows.h). */
+/* Of all threads (query/rows.h); by another judge nothing. */
 struct query_rows_count query_evaluator_counted(const struct query_evaluator *v);
 
 /* ---- many queries ---- */

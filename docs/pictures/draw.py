@@ -72,7 +72,7 @@ LAYERS = [
                       ("fed/", "rounds of many", "pure"), ("ppat/", "translators of pairs", "pure")]),
     ("messages, disk", [("net/", "Noise, messages, PSI", "pure"), ("net/uv/", "links over libuv", "io"),
                                 ("store/ledger/", "what was spent", "pure"), ("store/", "SQLite", "io")]),
-    ("arithmetic", [("query/", "several steps", "pure"), ("kge/", "models, training", "pure"),
+    ("arithmetic", [("encode/", "trained encoders", "pure"), ("query/", "several steps", "pure"), ("kge/", "models, training", "pure"),
                     ("nn/", "small networks", "pure"),
                     ("dp/", "noise and its price", "pure"), ("graph/", "names and triples", "pure")]),
     ("for all of them", [("base/", "errors, memory, text, files, threads, random numbers", "io")]),

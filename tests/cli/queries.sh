@@ -102,6 +102,37 @@ ok 'a file that is not there' says 4 "$work/none" -d "$work/a" query -f "$work/n
 ok 'a wrong query: line, column' says 2 'line 1, column 8: ' -d "$work/a" query 'SELECT * { ?x <treats> <fever> }'
 ok 'a name that the graph does not have' says 1 "column 25: the graph has no entity 'cough'" -d "$work/a" query 'SELECT ?x { ?x <treats> <cough> }'
 ok 'but one like it' says 1 "no relation 'treat'; did you mean 'treats'?" -d "$work/a" query 'SELECT ?x { ?x <treat> <fever> }'
+ok 'an encoder ranks what is evaluated' says 2 'goes with --evaluate' -d "$work/a" query --batch "$work/q" --encoder "$work/e"
+
+# ---- queries train ----
+ok 'help of queries train has an example' prints Example queries train --help
+"$fkge" -q -d "$work/t" init --name t --listen off >/dev/null
+"$fkge" -q -d "$work/t" import "$work/g" >/dev/null
+train_to() { # STEPS FILE ARGS...
+	steps=$1
+	encoder=$2
+	shift 2
+	run -d "$work/t" queries train --dim 8 --count 40 --valid-count 4 --batch 64 --lr 0.02 --eval-every 5 --threads 2 \
+		--steps "$steps" -o "$work/$encoder" --json "$@"
+	[ "$status" -eq 0 ]
+}
+for kind in gqe q2p tree-lstm; do
+	ok "$kind trains" train_to 15 "$kind" -e $kind
+	"$fkge" -q queries sample "$work/g" -n 5 --types all -o "$work/all" >/dev/null
+	ok "$kind ranks" exits 0 -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/$kind" --json
+	ok "$kind says what it left out" [ "$(member "$out" queries) $(member "$out" not_encoded)" = '45 25' ]
+done
+ok 'a part of it' train_to 10 part -e q2p
+ok 'and the rest' train_to 15 part -e q2p
+ok 'has the same bits' cmp "$work/part" "$work/q2p"
+ok 'and so has what it goes on from' cmp "$work/part.state" "$work/q2p.state"
+ok 'other settings do not go on' says 2 'begun with other settings' -d "$work/t" queries train -e q2p --dim 8 -o "$work/part"
+ok 'the same queries from a file' exits 0 queries sample "$work/g" -n 40 --types benchmark --split train -o "$work/train.jsonl"
+ok 'train from files' train_to 5 files --queries "$work/train.jsonl" --valid "$work/train.jsonl"
+ok 'of another graph it says so' says 4 'another graph' -d "$work/a" query --batch "$work/all" --evaluate --encoder "$work/gqe"
+printf x >>"$work/gqe"
+ok 'a damaged one is refused' says 4 'damaged' -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
+
 ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
 ok 'what is evaluated is not known' says 2 'all has the triples of test' -d "$work/a" query --batch "$work/q" --evaluate --known all
 ok 'and one alone' says 2 'a query is wanted' -d "$work/a" query -f "$work/q.rq" 'SELECT ?x { ?x <treats> <fever> }'

@@ -1,0 +1,451 @@
+/* cli/queries_train.c - queries train: an encoder of queries, trained on this agent's graph. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "cli/commands.h"
+#include "lab/encoders.h"
+#include "lab/saved.h"
+#include "lab/work.h"
+
+struct train_command {
+	const char *output, *queries, *valid;
+	struct encode_settings is;
+	struct encode_train_options how;
+	uint64_t count, valid_count, answers, steps, eval_every, patience;
+	bool fresh;
+};
+
+enum {
+	KEY_QUERIES = 0x5000,
+	KEY_COUNT,
+	KEY_VALID,
+	KEY_VALID_COUNT,
+	KEY_ANSWERS,
+	KEY_DIM,
+	KEY_PARTICLES,
+	KEY_BATCH,
+	KEY_RATE,
+	KEY_DECAY,
+	KEY_SMOOTHING,
+	KEY_DROPOUT,
+	KEY_STEPS,
+	KEY_EVAL_EVERY,
+	KEY_PATIENCE,
+	KEY_THREADS,
+	KEY_SEED,
+	KEY_FRESH,
+};
+
+static const struct argp_option train_options[] = {
+	{ "encoder", 'e', "WORD", 0, "gqe (default), q2p or tree-lstm", 0 },
+	{ "output", 'o', "FILE", 0, "(default: encoder in the agent's folder)", 0 },
+	{ "queries", KEY_QUERIES, "FILE", 0, "train queries (default: drawn from train)", 0 },
+	{ "count", KEY_COUNT, "N", 0, "draw so many of each type (default 10000)", 0 },
+	{ "answers", KEY_ANSWERS, "N", 0, "draw no query with more answers (default 1000)", 0 },
+	{ "valid", KEY_VALID, "FILE", 0, "valid queries (default: drawn from valid)", 0 },
+	{ "valid-count", KEY_VALID_COUNT, "N", 0, "draw so many of each type (default 100)", 0 },
+	{ "dim", KEY_DIM, "N", 0, "numbers of a vector (default 400)", 0 },
+	{ "particles", KEY_PARTICLES, "N", 0, "q2p: vectors of a query (default 2)", 0 },
+	{ "batch", KEY_BATCH, "N", 0, "queries a step (default 512)", 0 },
+	{ "lr", KEY_RATE, "X", 0, "learning rate of AdamW (default 0.001)", 0 },
+	{ "decay", KEY_DECAY, "X", 0, "weight decay (default 0.01)", 0 },
+	{ "smoothing", KEY_SMOOTHING, "X", 0, "of labels (default 0.1)", 0 },
+	{ "dropout", KEY_DROPOUT, "X", 0, "(default 0.1)", 0 },
+	{ "steps", KEY_STEPS, "N", 0, "at most (default 10000)", 0 },
+	{ "eval-every", KEY_EVAL_EVERY, "N", 0, "steps to a look at valid (default 500)", 0 },
+	{ "patience", KEY_PATIENCE, "N", 0, "looks without a better one (default 5; 0: any)", 0 },
+	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
+	{ "seed", KEY_SEED, "N", 0, "of all draws (default 1)", 0 },
+	{ "fresh", KEY_FRESH, NULL, 0, "begin anew instead of going on", 0 },
+	{ 0 },
+};
+
+static error_t parse_shape(struct train_command *o, int key, char *arg,
+			   const struct argp_state *state)
+{
+	switch (key) {
+	case 'e':
+		o->is.kind = (enum encode_kind)cli_word(state, arg, "--encoder", encode_kind_words);
+		return 0;
+	case KEY_DIM:
+		o->is.dim = (uint32_t)cli_count(state, arg, "--dim", 2, ENCODE_DIM_MAX);
+		if (o->is.dim % 2 != 0)
+			argp_error(state, "--dim: an even number is wanted");
+		return 0;
+	case KEY_PARTICLES:
+		o->is.particles =
+			(uint32_t)cli_count(state, arg, "--particles", 1, ENCODE_PARTICLES_MAX);
+		return 0;
+	case KEY_BATCH:
+		o->how.batch = (uint32_t)cli_count(state, arg, "--batch", 1, 1 << 16);
+		return 0;
+	case KEY_RATE:
+		o->how.lr = (float)cli_number(state, arg, "--lr", 1e-8, 1);
+		return 0;
+	case KEY_DECAY:
+		o->how.decay = (float)cli_number(state, arg, "--decay", 0, 1);
+		return 0;
+	case KEY_SMOOTHING:
+		o->how.smoothing = (float)cli_number(state, arg, "--smoothing", 0, 0.99);
+		return 0;
+	case KEY_DROPOUT:
+		o->how.dropout = (float)cli_number(state, arg, "--dropout", 0, 0.99);
+		return 0;
+	case KEY_THREADS:
+		o->how.threads = (uint32_t)cli_count(state, arg, "--threads", 1, PARALLEL_MAX);
+		return 0;
+	case KEY_SEED:
+		o->how.seed = cli_count(state, arg, "--seed", 0, INT64_MAX);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse_encoder(int key, char *arg, struct argp_state *state)
+{
+	struct train_command *o = state->input;
+
+	switch (key) {
+	case 'o':
+		o->output = arg;
+		return 0;
+	case KEY_QUERIES:
+		o->queries = arg;
+		return 0;
+	case KEY_VALID:
+		o->valid = arg;
+		return 0;
+	case KEY_COUNT:
+		o->count = cli_count(state, arg, "--count", 1, 10000000);
+		return 0;
+	case KEY_VALID_COUNT:
+		o->valid_count = cli_count(state, arg, "--valid-count", 1, 1000000);
+		return 0;
+	case KEY_ANSWERS:
+		o->answers = cli_count(state, arg, "--answers", 1, UINT32_MAX);
+		return 0;
+	case KEY_STEPS:
+		o->steps = cli_count(state, arg, "--steps", 1, INT64_MAX);
+		return 0;
+	case KEY_EVAL_EVERY:
+		o->eval_every = cli_count(state, arg, "--eval-every", 1, UINT32_MAX);
+		return 0;
+	case KEY_PATIENCE:
+		o->patience = cli_count(state, arg, "--patience", 0, UINT32_MAX);
+		return 0;
+	case KEY_FRESH:
+		o->fresh = true;
+		return 0;
+	default:
+		return parse_shape(o, key, arg, state);
+	}
+}
+
+/* ---- one training ---- */
+
+struct training {
+	struct cli *cli;
+	const struct train_command *o;
+	struct work *w;
+	char *path, *state_path;
+	struct encode_corpus corpus;
+	struct encoders_look look;
+	struct encode_model *m;
+	struct encode_trainer *t;
+	json_t *settings, *types; /* types: of the best look */
+	double best, loss;	  /* MRR on valid, -1: none yet */
+	struct query_figures figures;
+	uint64_t best_step, worse; /* looks in a row */
+	bool over;
+};
+
+/* All that the bits of a training depend on, but how long it is. */
+static json_t *encoder_settings(const struct train_command *o)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "encoder", json_string(encode_kind_words[o->is.kind]));
+	json_object_set_new(j, "dim", json_integer(o->is.dim));
+	json_object_set_new(j, "particles", json_integer(o->is.particles));
+	json_object_set_new(j, "batch", json_integer(o->how.batch));
+	json_object_set_new(j, "lr", json_real((double)o->how.lr));
+	json_object_set_new(j, "decay", json_real((double)o->how.decay));
+	json_object_set_new(j, "smoothing", json_real((double)o->how.smoothing));
+	json_object_set_new(j, "dropout", json_real((double)o->how.dropout));
+	json_object_set_new(j, "threads", json_integer(o->how.threads));
+	json_object_set_new(j, "seed", json_integer((json_int_t)o->how.seed));
+	json_object_set_new(j, "eval_every", json_integer((json_int_t)o->eval_every));
+	if (o->queries == NULL) {
+		json_object_set_new(j, "count", json_integer((json_int_t)o->count));
+		json_object_set_new(j, "answers", json_integer((json_int_t)o->answers));
+	}
+	if (o->valid == NULL)
+		json_object_set_new(j, "valid_count", json_integer((json_int_t)o->valid_count));
+	return j;
+}
+
+static int load_queries(struct training *x, struct err *e)
+{
+	const struct train_command *o = x->o;
+	const struct graph *g = x->w->graph;
+	int rc = 0;
+
+	encoders_look_open(&x->look, g, GRAPH_VALID, o->how.threads);
+	if (o->queries != NULL)
+		rc = encoders_corpus_read(&x->corpus, o->queries, g, e);
+	else
+		encoders_corpus_sample(&x->corpus, g, o->count, o->answers, o->how.seed);
+	if (rc == 0 && x->corpus.n == 0)
+		rc = err_set(e, ERR_INPUT, "%s: train gives no query; import a larger graph",
+			     x->cli->folder);
+	if (rc == 0 && o->valid != NULL)
+		rc = encoders_look_read(&x->look, o->valid, g, e);
+	else if (rc == 0)
+		encoders_look_sample(&x->look, g, GRAPH_VALID, o->valid_count, o->answers,
+				     o->how.seed);
+	if (rc == 0 && x->look.n == 0)
+		rc = err_set(e, ERR_INPUT,
+			     "%s: valid gives no query to stop by; import a graph "
+			     "with valid triples",
+			     x->cli->folder);
+	return rc;
+}
+
+static json_t *head_json(const struct training *x)
+{
+	json_t *j = json_object();
+
+	json_object_set(j, "settings", x->settings);
+	json_object_set_new(j, "queries", json_integer((json_int_t)x->corpus.n));
+	json_object_set_new(j, "valid_queries", json_integer((json_int_t)x->look.n));
+	json_object_set_new(j, "best_step", json_integer((json_int_t)x->best_step));
+	json_object_set_new(j, "valid", encoders_figures_json(&x->figures));
+	json_object_set(j, "types", x->types);
+	return j;
+}
+
+static void put_steps(void *ctx, void (*put)(void *to, const void *bytes, size_t n), void *to)
+{
+	encode_trainer_save(ctx, put, to);
+}
+
+static int write_state(const struct training *x, struct err *e)
+{
+	json_t *head = head_json(x);
+	int rc;
+
+	json_object_set_new(head, "worse", json_integer((json_int_t)x->worse));
+	rc = saved_write_body(".", x->state_path, head, put_steps, x->t, e);
+	json_decref(head);
+	return rc;
+}
+
+static int write_best(const struct training *x, struct err *e)
+{
+	json_t *head = head_json(x);
+	int rc = encoders_write(x->path, x->m, x->w->graph, head, e);
+
+	json_decref(head);
+	return rc;
+}
+
+static uint64_t count_in(const json_t *head, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(head, key));
+}
+
+static double figure_in(const json_t *head, const char *key)
+{
+	return json_number_value(json_object_get(json_object_get(head, "valid"), key));
+}
+
+static int take_up(struct training *x, const struct saved *s, struct err *e)
+{
+	size_t n;
+	const uint8_t *at = saved_body(s, &n);
+
+	if (!json_equal(json_object_get(s->head, "settings"), x->settings) ||
+	    count_in(s->head, "queries") != x->corpus.n ||
+	    count_in(s->head, "valid_queries") != x->look.n)
+		return err_set(e, ERR_USAGE,
+			       "%s: begun with other settings or queries; say the same, or --fresh",
+			       x->state_path);
+	if (encode_trainer_load(x->t, at, n, e) != 0)
+		return err_prefix(e, "%s", x->state_path);
+	x->worse = count_in(s->head, "worse");
+	x->best_step = count_in(s->head, "best_step");
+	x->figures =
+		(struct query_figures){ figure_in(s->head, "mrr"), figure_in(s->head, "hits1"),
+					figure_in(s->head, "hits3"), figure_in(s->head, "hits10") };
+	x->best = x->figures.mrr;
+	x->types = json_deep_copy(json_object_get(s->head, "types"));
+	lab_note(&x->cli->notes, "Going on from step %llu\n",
+		 (unsigned long long)encode_trainer_done(x->t));
+	return 0;
+}
+
+static int begin_encoder(struct training *x, struct err *e)
+{
+	const struct graph *g = x->w->graph;
+	struct saved s;
+	struct rng r;
+	int rc;
+
+	rng_seed(&r, x->o->how.seed);
+	x->m = encode_model_new(&x->o->is, graph_vocab_count(g->entities),
+				graph_vocab_count(g->relations), &r);
+	x->t = encode_trainer_new(x->m, &x->corpus, &x->o->how);
+	x->best = -1;
+	if (x->o->fresh || !file_exists(x->state_path))
+		return 0;
+	rc = saved_open(&s, x->state_path, e);
+	if (rc == 0) {
+		rc = take_up(x, &s, e);
+		saved_close(&s);
+	}
+	return rc;
+}
+
+static int look_at_valid(struct training *x, struct err *e)
+{
+	json_t *types;
+	struct query_figures f = encoders_look_run(&x->look, x->m, &types);
+	int rc = 0;
+
+	cli_say(x->cli, "%8llu  %8.4f  %.4f  %.4f  %.4f  %.4f%s\n",
+		(unsigned long long)encode_trainer_done(x->t), x->loss, f.mrr, f.hits1, f.hits3,
+		f.hits10, f.mrr > x->best ? "  best" : "");
+	if (f.mrr > x->best) {
+		x->best = f.mrr;
+		x->best_step = encode_trainer_done(x->t);
+		x->worse = 0;
+		x->figures = f;
+		json_decref(x->types);
+		x->types = json_incref(types);
+		rc = write_best(x, e);
+	} else {
+		x->worse++;
+	}
+	json_decref(types);
+	return rc == 0 ? write_state(x, e) : rc;
+}
+
+static bool is_patient(const struct training *x)
+{
+	return x->o->patience == 0 || x->worse < x->o->patience;
+}
+
+static int run_steps(struct training *x, struct err *e)
+{
+	int rc = 0;
+
+	cli_say(x->cli, "    step      loss  MRR     Hits@1  Hits@3  Hits@10  on valid\n");
+	while (rc == 0 && encode_trainer_done(x->t) < x->o->steps && is_patient(x)) {
+		uint64_t left = x->o->steps - encode_trainer_done(x->t),
+			 n = left < x->o->eval_every ? left : x->o->eval_every;
+
+		x->loss = encode_trainer_run(x->t, n);
+		if (!isfinite(x->loss))
+			return err_set(e, ERR_FAIL,
+				       "training diverged before step %llu; lower --lr",
+				       (unsigned long long)encode_trainer_done(x->t));
+		rc = look_at_valid(x, e);
+	}
+	return rc;
+}
+
+static void put_encoder_best(const struct training *x)
+{
+	struct cli *cli = x->cli;
+
+	cli_put(cli, "settings", json_incref(x->settings));
+	cli_put_text(cli, "file", x->path);
+	cli_put_count(cli, "queries", x->corpus.n);
+	cli_put_count(cli, "valid_queries", x->look.n);
+	cli_put_count(cli, "steps", encode_trainer_done(x->t));
+	cli_put_count(cli, "best_step", x->best_step);
+	cli_put(cli, "valid", encoders_figures_json(&x->figures));
+	cli_put(cli, "types", json_incref(x->types));
+	cli_put(cli, "protocol",
+		json_pack("{s:s, s:s, s:[s,s], s:s, s:s, s:s}", "split", "valid", "answers", "hard",
+			  "filter", "train", "valid", "candidates", "all", "ties", "realistic",
+			  "mean", "answers, queries, types"));
+	cli_say(cli, "The best, of step %llu, is in %s: valid MRR %.4f\n",
+		(unsigned long long)x->best_step, x->path, x->figures.mrr);
+}
+
+static void encoder_release(struct training *x)
+{
+	encode_trainer_free(x->t);
+	encode_model_free(x->m);
+	encode_corpus_release(&x->corpus);
+	encoders_look_release(&x->look);
+	json_decref(x->settings);
+	json_decref(x->types);
+	free(x->path);
+	free(x->state_path);
+}
+
+static int train_encoder(struct cli *cli, struct work *w, const struct train_command *o,
+			 struct err *e)
+{
+	struct training x = { .cli = cli, .o = o, .w = w, .settings = encoder_settings(o) };
+	int rc;
+
+	x.path = o->output != NULL ? mem_strdup(o->output) : file_join(cli->folder, "encoder");
+	x.state_path = mem_printf("%s.state", x.path);
+	rc = load_queries(&x, e);
+	if (rc == 0)
+		rc = begin_encoder(&x, e);
+	if (rc == 0)
+		rc = run_steps(&x, e);
+	if (rc == 0)
+		put_encoder_best(&x);
+	encoder_release(&x);
+	return rc;
+}
+
+int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct train_command o = {
+		.is = { ENCODE_GQE, 400, 2 },
+		.how = { 512, 0.001f, 0.01f, 0.1f, 0.1f, 0, 1 },
+		.count = 10000,
+		.valid_count = 100,
+		.answers = 1000,
+		.steps = 10000,
+		.eval_every = 500,
+		.patience = 5,
+	};
+	const struct cli_syntax s = {
+		.options = train_options,
+		.parse = parse_encoder,
+		.doc = "Train an encoder of queries on this agent's graph: GQE, Query2Particles or "
+		       "a tree-LSTM, for `query --batch FILE --evaluate --encoder`. Queries are "
+		       "those of the nine types without negation.\v"
+		       "The state best on valid is kept in FILE; FILE.state is what the same "
+		       "command goes on from, with the same bits, after an interruption or with "
+		       "more --steps.\n\n"
+		       "Examples:\n  fkge queries train -e q2p\n"
+		       "  fkge queries train -e gqe --dim 100 --queries train.jsonl --valid "
+		       "valid.jsonl -o gqe.encoder",
+		.input = &o,
+	};
+	struct work w;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
+	if (rc != 0)
+		return rc;
+	if (o.how.threads == 0)
+		o.how.threads = w.folder.config.train.kge.threads;
+	rc = train_encoder(cli, &w, &o, e);
+	lab_work_close(&w);
+	return rc;
+}

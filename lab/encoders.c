@@ -1,0 +1,282 @@
+#include "lab/encoders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "encode/rank.h"
+#include "lab/saved.h"
+#include "query/sample.h"
+#include "store/json.h"
+#include "store/store.h"
+
+enum { TRIES = 20000, PATTERNS = QUERY_UP + 1 };
+
+/* ---- files ---- */
+
+static json_t *graph_mark(const struct graph *g)
+{
+	uint8_t digest[32];
+
+	store_graph_digest(g, digest);
+	return store_json_of_hex(digest, sizeof digest);
+}
+
+static void put_model(void *ctx, void (*put)(void *to, const void *bytes, size_t n), void *to)
+{
+	const struct encode_model *m = ctx;
+
+	put(to, m->ent, encode_ent_floats(m) * sizeof(float));
+	put(to, m->rel, encode_rel_floats(m) * sizeof(float));
+	put(to, m->op, m->op_floats * sizeof(float));
+}
+
+int encoders_write(const char *path, const struct encode_model *m, const struct graph *g,
+		   json_t *head, struct err *e)
+{
+	json_object_set_new(head, "encoder", json_string(encode_kind_words[m->is.kind]));
+	json_object_set_new(head, "dim", json_integer(m->is.dim));
+	json_object_set_new(head, "particles", json_integer(m->is.particles));
+	json_object_set_new(head, "graph", graph_mark(g));
+	return saved_write_body(".", path, head, put_model, (void *)(uintptr_t)m, e);
+}
+
+/* What the head says the encoder is; false: nothing that can be. */
+static bool shape_in_head(const json_t *head, struct encode_settings *s)
+{
+	const char *word = json_string_value(json_object_get(head, "encoder"));
+	json_int_t dim = json_integer_value(json_object_get(head, "dim")),
+		   particles = json_integer_value(json_object_get(head, "particles"));
+
+	for (int k = 0; word != NULL && k < ENCODE_KINDS; k++)
+		if (strcmp(word, encode_kind_words[k]) == 0) {
+			*s = (struct encode_settings){ (enum encode_kind)k, (uint32_t)dim,
+						       (uint32_t)particles };
+			return dim >= 2 && dim <= ENCODE_DIM_MAX && dim % 2 == 0 &&
+			       particles >= 1 && particles <= ENCODE_PARTICLES_MAX;
+		}
+	return false;
+}
+
+static int read_model(const struct saved *s, const char *path, const struct graph *g,
+		      struct encode_model **m, struct err *e)
+{
+	json_t *mark = graph_mark(g);
+	bool same = json_equal(mark, json_object_get(s->head, "graph"));
+	struct encode_settings is;
+	struct rng r;
+	size_t n, want;
+	const uint8_t *at = saved_body(s, &n);
+
+	json_decref(mark);
+	if (!shape_in_head(s->head, &is))
+		return err_set(e, ERR_INPUT, "%s: not an encoder of `fkge queries train`", path);
+	if (!same)
+		return err_set(e, ERR_INPUT,
+			       "%s: trained on another graph; train one on this graph", path);
+	rng_seed(&r, 0);
+	*m = encode_model_new(&is, graph_vocab_count(g->entities), graph_vocab_count(g->relations),
+			      &r);
+	want = (encode_ent_floats(*m) + encode_rel_floats(*m) + (*m)->op_floats) * sizeof(float);
+	if (n != want) {
+		encode_model_free(*m);
+		*m = NULL;
+		return err_set(e, ERR_INPUT, "%s: %zu bytes of tables, not %zu", path, n, want);
+	}
+	memcpy((*m)->ent, at, encode_ent_floats(*m) * sizeof(float));
+	at += encode_ent_floats(*m) * sizeof(float);
+	memcpy((*m)->rel, at, encode_rel_floats(*m) * sizeof(float));
+	at += encode_rel_floats(*m) * sizeof(float);
+	memcpy((*m)->op, at, (*m)->op_floats * sizeof(float));
+	return 0;
+}
+
+int encoders_read(const char *path, const struct graph *g, struct encode_model **m, json_t **head,
+		  struct err *e)
+{
+	struct saved s;
+	int rc = saved_open(&s, path, e);
+
+	if (rc != 0)
+		return rc;
+	rc = read_model(&s, path, g, m, e);
+	if (rc == 0)
+		*head = json_incref(s.head);
+	saved_close(&s);
+	return rc;
+}
+
+/* ---- queries ---- */
+
+/* take() each query of a file that encoders know and that has hard answers. */
+static int each_record(const char *path, const struct graph *g,
+		       void (*take)(void *to, struct query_record *r), void *to, struct err *e)
+{
+	struct query_record r = { 0 };
+	struct query_reader *reader;
+	int rc = query_reader_open(&reader, path, g, e);
+
+	if (rc != 0)
+		return rc;
+	while ((rc = query_reader_next(reader, &r, e)) > 0)
+		if (encode_knows(r.pattern) && r.hard.n > 0)
+			take(to, &r);
+	query_record_release(&r);
+	query_reader_close(reader);
+	return rc;
+}
+
+static void sample_records(const struct graph *g, const struct query_sample_options *how,
+			   size_t count, void (*take)(void *to, struct query_record *r), void *to)
+{
+	struct query_sampler *s = query_sampler_new(g, how);
+	struct query_record r = { 0 };
+
+	for (int p = 0; p < PATTERNS; p++)
+		for (size_t i = 0; i < count; i++) {
+			if (query_sampler_next(s, (enum query_pattern)p, TRIES, &r) != 1)
+				break;
+			take(to, &r);
+		}
+	query_record_release(&r);
+	query_sampler_free(s);
+}
+
+static void take_question(void *to, struct query_record *r)
+{
+	(void)encode_corpus_add(to, r);
+}
+
+int encoders_corpus_read(struct encode_corpus *c, const char *path, const struct graph *g,
+			 struct err *e)
+{
+	int rc = each_record(path, g, take_question, c, e);
+
+	if (rc == 0 && c->n == 0)
+		rc = err_set(e, ERR_INPUT, "%s: no query with answers that encoders know", path);
+	return rc;
+}
+
+void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g, size_t count,
+			    size_t answers_max, uint64_t seed)
+{
+	const struct query_sample_options how = { .all = 1u << GRAPH_TRAIN,
+						  .seed = seed,
+						  .answers_max = answers_max };
+
+	sample_records(g, &how, count, take_question, c);
+}
+
+/* ---- looks ---- */
+
+void encoders_look_open(struct encoders_look *l, const struct graph *g, enum graph_split split,
+			uint32_t threads)
+{
+	unsigned before =
+		split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID : 1u << GRAPH_TRAIN;
+
+	*l = (struct encoders_look){ .threads = threads };
+	l->known = graph_index_new(g, before);
+	l->all = graph_index_new(g, before | 1u << split);
+}
+
+void encoders_look_release(struct encoders_look *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		query_record_release(&l->at[i]);
+	free(l->at);
+	graph_index_free(l->known);
+	graph_index_free(l->all);
+	*l = (struct encoders_look){ 0 };
+}
+
+static void take_record(void *to, struct query_record *r)
+{
+	struct encoders_look *l = to;
+
+	if (l->n == l->room) {
+		l->room = 2 * l->room + 256;
+		l->at = mem_resize(l->at, l->room, sizeof *l->at);
+	}
+	l->at[l->n++] = *r;
+	*r = (struct query_record){ 0 };
+}
+
+int encoders_look_read(struct encoders_look *l, const char *path, const struct graph *g,
+		       struct err *e)
+{
+	int rc = each_record(path, g, take_record, l, e);
+
+	if (rc == 0 && l->n == 0)
+		rc = err_set(e, ERR_INPUT, "%s: no query with hard answers that encoders know",
+			     path);
+	return rc;
+}
+
+void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
+			  size_t count, size_t answers_max, uint64_t seed)
+{
+	unsigned before =
+		split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID : 1u << GRAPH_TRAIN;
+	const struct query_sample_options how = { .all = before | 1u << split,
+						  .known = before,
+						  .seed = seed,
+						  .answers_max = answers_max };
+
+	sample_records(g, &how, count, take_record, l);
+}
+
+json_t *encoders_figures_json(const struct query_figures *f)
+{
+	return json_pack("{s:f, s:f, s:f, s:f}", "mrr", f->mrr, "hits1", f->hits1, "hits3",
+			 f->hits3, "hits10", f->hits10);
+}
+
+static struct query_figures mean_of_types(const struct query_outcome *out, size_t n, json_t *types)
+{
+	struct query_figures sum = { 0 };
+	struct query_summary s;
+	double of = 0;
+
+	for (int p = 0; p < PATTERNS; p++) {
+		query_summarise(out, n, (enum query_pattern)p, &s);
+		if (s.queries[0] == 0)
+			continue;
+		of++;
+		sum.mrr += s.by[0].mrr;
+		sum.hits1 += s.by[0].hits1;
+		sum.hits3 += s.by[0].hits3;
+		sum.hits10 += s.by[0].hits10;
+		if (types != NULL) {
+			json_t *one = encoders_figures_json(&s.by[0]);
+
+			json_object_set_new(one, "type", json_string(query_pattern_words[p]));
+			json_array_append_new(types, one);
+		}
+	}
+	of = of > 0 ? of : 1;
+	return (struct query_figures){ sum.mrr / of, sum.hits1 / of, sum.hits3 / of,
+				       sum.hits10 / of };
+}
+
+struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
+				       json_t **types)
+{
+	const struct query_evaluation_options how = { .threads = l->threads,
+						      .all = l->all,
+						      .known = l->known };
+	struct encode_ranker *r = encode_ranker_new(m, l->threads);
+	const struct query_judge judge = encode_ranker_judge(r);
+	struct query_evaluator *v = query_evaluator_new_by(&judge, &how);
+	struct query_outcome *out = mem_array(l->n + 1, sizeof *out);
+	struct query_figures mean;
+
+	query_evaluate(v, l->at, l->n, out);
+	if (types != NULL)
+		*types = json_array();
+	mean = mean_of_types(out, l->n, types != NULL ? *types : NULL);
+	free(out);
+	query_evaluator_free(v);
+	encode_ranker_free(r);
+	return mean;
+}

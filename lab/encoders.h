@@ -1,0 +1,52 @@
+/* lab/encoders.h - trained encoders on disk, the queries they learn from, and how well they rank.
+ */
+#ifndef LAB_ENCODERS_H
+#define LAB_ENCODERS_H
+
+#include <jansson.h>
+
+#include "encode/train.h"
+#include "graph/graph.h"
+#include "query/evaluate.h"
+
+/* ---- files ---- */
+
+/* The model with a head, whose keys the caller chose; encoder, dim, particles and the graph's
+ * digest are added.  ERR_IO. */
+MUST_CHECK int encoders_write(const char *path, const struct encode_model *m, const struct graph *g,
+			      json_t *head, struct err *e);
+/* ERR_NOTFOUND; ERR_INPUT: damaged, or of another graph.  Free *m and json_decref() *head. */
+MUST_CHECK int encoders_read(const char *path, const struct graph *g, struct encode_model **m,
+			     json_t **head, struct err *e);
+
+/* ---- queries to learn from ---- */
+
+/* Those of a file that encoders know.  ERR_NOFILE, ERR_INPUT, ERR_IO. */
+MUST_CHECK int encoders_corpus_read(struct encode_corpus *c, const char *path,
+				    const struct graph *g, struct err *e);
+/* At most `count` of each type that encoders know, drawn from train; answers_max: of each. */
+void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g, size_t count,
+			    size_t answers_max, uint64_t seed);
+
+/* ---- queries to be ranked by ---- */
+
+struct encoders_look {
+	struct query_record *at;
+	size_t n, room;
+	struct graph_index *all, *known;
+	uint32_t threads;
+};
+/* Of queries whose hard answers need triples of `split`.  Borrows the graph. */
+void encoders_look_open(struct encoders_look *l, const struct graph *g, enum graph_split split,
+			uint32_t threads);
+void encoders_look_release(struct encoders_look *l);
+MUST_CHECK int encoders_look_read(struct encoders_look *l, const char *path, const struct graph *g,
+				  struct err *e);
+void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
+			  size_t count, size_t answers_max, uint64_t seed);
+/* Means over the types; *types, if not NULL, is a new array of each type's figures. */
+struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
+				       json_t **types);
+json_t *encoders_figures_json(const struct query_figures *f);
+
+#endif
