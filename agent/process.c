@@ -13,6 +13,7 @@
 #include "agent/alone.h"
 #include "agent/control.h"
 #include "agent/core/core.h"
+#include "agent/figures.h"
 #include "agent/folder.h"
 #include "agent/invites.h"
 #include "agent/log_limit.h"
@@ -32,7 +33,7 @@
 #include "net/uv/must.h"
 
 enum { TICK_MS = 200, RETRY_MAX_MS = 15000, TRIM_EVERY_MS = 3600000, STRANGER_MS = 5000 };
-enum { STATUS_REFRESH_MS = 10000 };
+enum { STATUS_REFRESH_MS = 10000, GUEST_REFRESH_MS = 1000 };
 
 struct process {
 	const struct process_options *options;
@@ -65,6 +66,9 @@ struct process {
 	size_t strangers_untold;
 	uint64_t trimmed_ms; /* when the roster was last looked through */
 	struct log_limit log;
+	struct figures figures;
+	char where[PROCESS_WHERE_MAX]; /* of the guest; "": it is shown nothing */
+	uint64_t guest_ms;	       /* loop time when it was last shown something */
 	bool changed, stopping, closing;
 	bool again;	     /* with agent.yaml read anew, when this run has ended */
 	struct err failed;   /* why the agent stops by itself */
@@ -583,10 +587,12 @@ static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char
 	const char *why;
 
 	if (agent_core_shuts_out(p->core, key, &why)) {
+		figures_refuse(&p->figures, FIGURES_SHUT_OUT);
 		log_limit_line(&p->log, key, NET_KEY_BYTES, "shut out", LOG_WARN, uv_now(&p->loop),
 			       "%s was refused, from %s: it %s", name_of(p, key, id), address, why);
 		return;
 	}
+	figures_refuse(&p->figures, FIGURES_NOT_LISTED);
 	net_gate_source_of(address, source);
 	how = roster_knock(&p->roster, key, source, wall_ms());
 	if (how != KNOCK_AGAIN)
@@ -615,6 +621,7 @@ static void hub_rejected(void *ctx, const char *address, int code, const char *w
 	struct process *p = ctx;
 
 	(void)code;
+	figures_refuse(&p->figures, FIGURES_GREETING);
 	log_limit_line(&p->log, address, strcspn(address, " "), "rejected", LOG_WARN,
 		       uv_now(&p->loop), "a connection from %s was refused: %s", address, why);
 }
@@ -648,6 +655,8 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 							       : LOG_INFO;
 
 	p->changed = true;
+	if (n->kind == AGENT_NOTICE_SESSION)
+		figures_session(&p->figures, n->code);
 	if (n->kind == AGENT_NOTICE_OUT)
 		put_out(p, n->peer);
 	if (n->kind == AGENT_NOTICE_MEMBER) /* its text is a name alone */
@@ -670,6 +679,7 @@ static json_t *status_of(const struct process *p)
 					    .roster = &p->roster,
 					    .hub = p->hub,
 					    .port = net_hub_port(p->hub),
+					    .http = p->where,
 					    .started_ms = p->started_ms,
 					    .control = p->folder.config.federation.control,
 					    .alone = p->arm.alone != NULL,
@@ -983,15 +993,37 @@ static bool status_is_old(const struct process *p)
 	return uv_now(&p->loop) - p->shown_ms >= STATUS_REFRESH_MS;
 }
 
+/* Texts, so that its threads share nothing with the loop. */
+static void show_guest(struct process *p, const json_t *status)
+{
+	json_t *figures = figures_tell(&p->figures);
+
+	p->options->guest->show(p->options->guest->ctx, json_dumps(status, JSON_COMPACT),
+				json_dumps(figures, JSON_COMPACT));
+	json_decref(figures);
+	p->guest_ms = uv_now(&p->loop);
+}
+
+static bool guest_waits(const struct process *p)
+{
+	return p->where[0] != '\0' && uv_now(&p->loop) - p->guest_ms >= GUEST_REFRESH_MS;
+}
+
 static void show_status(struct process *p)
 {
 	json_t *j;
 	char *text;
 
-	if (p->options->status_file == NULL)
+	if (p->options->status_file == NULL && p->where[0] == '\0')
 		return;
 	j = status_of(p);
 	json_object_set_new(j, "running", json_boolean(!p->closing));
+	if (p->where[0] != '\0')
+		show_guest(p, j);
+	if (p->options->status_file == NULL) {
+		json_decref(j);
+		return;
+	}
 	text = json_dumps(j, JSON_INDENT(1));
 	if (p->shown == NULL || strcmp(p->shown, text) != 0 || status_is_old(p))
 		write_status_file(p, j);
@@ -1065,7 +1097,7 @@ static void on_tick(uv_timer_t *h)
 	supervisor_feed(uv_now(&p->loop));
 	look_if_quiet(p);
 	log_limit_tick(&p->log, uv_now(&p->loop));
-	if (p->changed || p->jobs > 0 || status_is_old(p))
+	if (p->changed || p->jobs > 0 || status_is_old(p) || guest_waits(p))
 		show_status(p);
 	p->changed = false;
 	if (uv_now(&p->loop) - p->trimmed_ms >= TRIM_EVERY_MS)
@@ -1156,6 +1188,7 @@ static void begin_closing(struct process *p)
 	uv_close((uv_handle_t *)&p->hangup, NULL);
 	for (int i = 0; i < AGENT_TIMERS; i++)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
+	figures_end(&p->figures);
 	control_close(p->control, nothing, NULL);
 	net_hub_close(p->hub, nothing);
 	store_thread_close(p->store_thread, nothing, NULL);
@@ -1248,6 +1281,20 @@ static void size_pool(const struct process *p)
 	setenv("UV_THREADPOOL_SIZE", n, 0);
 }
 
+/* The last one: it is to be closed if this has gone well. */
+static int open_guest(struct process *p, struct err *e)
+{
+	const struct process_guest *g = p->options->guest;
+
+	return g != NULL ? g->open(g->ctx, &p->folder, p->where, e) : 0;
+}
+
+static void close_guest(struct process *p)
+{
+	if (p->options->guest != NULL)
+		p->options->guest->close(p->options->guest->ctx);
+}
+
 /* Everything that can fail, before anything is said to have started. */
 static int open_all(struct process *p, struct err *e)
 {
@@ -1257,6 +1304,7 @@ static int open_all(struct process *p, struct err *e)
 		roster_put(&p->roster, &p->start.saved.peers[i]);
 	invites_load(&p->invites, &p->start.saved);
 	open_timers(p);
+	figures_begin(&p->figures, &p->loop);
 	rc = folder_psk(&p->folder, &p->has_psk, p->psk, e);
 	if (rc == 0 && !p->has_psk && p->folder.config.federation.accept == CONFIG_ACCEPT_INVITED)
 		log_warn("federation.accept is invited, but there is no secret in %s (fkge init "
@@ -1270,6 +1318,8 @@ static int open_all(struct process *p, struct err *e)
 		rc = open_hub(p, e);
 	if (rc == 0)
 		rc = control_new(&p->control, &p->loop, p->folder.socket_path, on_request, p, e);
+	if (rc == 0)
+		rc = open_guest(p, e);
 	return rc;
 }
 
@@ -1282,8 +1332,11 @@ static void close_some(struct process *p)
 	uv_close((uv_handle_t *)&p->hangup, NULL);
 	for (int i = 0; i < AGENT_TIMERS; i++)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
+	figures_end(&p->figures);
 	if (p->hub != NULL)
 		net_hub_close(p->hub, nothing);
+	if (p->control != NULL)
+		control_close(p->control, nothing, NULL);
 }
 
 /* An owner who runs rounds shall know what that means. */
@@ -1315,6 +1368,8 @@ static void go(struct process *p)
 			 net_hub_port(p->hub), p->roster.n);
 	else
 		log_info("started: calling others only, %zu peers", p->roster.n);
+	if (p->where[0] != '\0')
+		log_info("HTTP: %s", p->where);
 	say_mode(p);
 	supervisor_ready(p->folder.config.name);
 	take_signals(p);
@@ -1332,6 +1387,8 @@ static int run(struct process *p, struct err *e)
 	else
 		close_some(p);
 	uv_must(uv_run(&p->loop, UV_RUN_DEFAULT)); /* until no handle is left */
+	if (rc == 0)
+		close_guest(p);
 	if (rc == 0 && p->failed.code != 0)
 		rc = err_set(e, p->failed.code, "%s", p->failed.text);
 	if (p->core != NULL)

@@ -20,10 +20,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/folder.h"
 #include "base/err.h"
+
+enum { PROCESS_WHERE_MAX = 320 };
+
+/* Something beside the agent that shows it to others, on threads of its own (http/server.h).  All
+ * calls are the loop's; none may take long. */
+struct process_guest {
+	void *ctx;
+	/* Before anything is said to have started.  where: for the status, where it can be found;
+	 * left "": it wants to be shown nothing. */
+	int (*open)(void *ctx, const struct folder *f, char where[PROCESS_WHERE_MAX],
+		    struct err *e);
+	/* What the status is now, and agent/figures.h's: JSON, taken over.  At each change, and at
+	 * least once a second while the loop turns. */
+	void (*show)(void *ctx, char *status, char *figures);
+	/* After open(), when the loop has ended. */
+	void (*close)(void *ctx);
+};
 
 struct process_options {
 	const char *folder;
+	const struct process_guest *guest; /* NULL: none */
 	/* Written atomically at each change and every ten seconds, with `written_at` and `pid`: an
 	 * older one is of an agent that has ended without a word.  NULL: none. */
 	const char *status_file;

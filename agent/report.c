@@ -97,7 +97,7 @@ static void put_agreement(json_t *j, const struct agent_agreement *a)
 }
 
 /* Adds the core's knowledge of a partner, over that of the roster. */
-static void add_partner(json_t *j, const struct agent_peer_status *s)
+static void add_partner(json_t *j, const struct report_parts *p, const struct agent_peer_status *s)
 {
 	json_object_set_new(j, "linked", json_boolean(s->linked));
 	json_object_set_new(j, "clock_off_s", json_integer(s->clock_off_ms / 1000));
@@ -115,6 +115,7 @@ static void add_partner(json_t *j, const struct agent_peer_status *s)
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_number(j, "epsilon_cap", p->folder->config.privacy.epsilon_per_peer);
 	put_count(j, "rows_sent", s->sent.bare);
 	put_count(j, "noisy_rows_sent", s->sent.noisy);
 	put_count(j, "unrotated_rows_sent", s->sent.unrotated);
@@ -139,6 +140,7 @@ static void add_link(json_t *j, const struct report_parts *p, const uint8_t key[
 	put_count(j, "bytes_in", stats.bytes_in);
 	put_count(j, "bytes_out", stats.bytes_out);
 	put_count(j, "links", stats.links);
+	json_object_set_new(j, "link_ms", json_integer(stats.link_ms));
 	put_count(j, "slowed", stats.slowed);
 }
 
@@ -152,20 +154,21 @@ static json_t *peers_json(const struct report_parts *p, const struct agent_statu
 
 		for (size_t k = 0; k < s->n_peers; k++)
 			if (memcmp(s->peer[k].key, r->key, STORE_KEY) == 0)
-				add_partner(j, &s->peer[k]);
+				add_partner(j, p, &s->peer[k]);
 		add_link(j, p, r->key);
 		json_array_append_new(list, j);
 	}
 	return list;
 }
 
-static json_t *privacy_json(const struct agent_status *s)
+static json_t *privacy_json(const struct report_parts *p, const struct agent_status *s)
 {
 	json_t *j = json_object();
 
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);
+	put_number(j, "epsilon_cap", p->folder->config.privacy.epsilon_total);
 	put_text(j, "roles", roles_word(s->roles));
 	put_count(j, "rows_sent", s->sent.bare);
 	put_count(j, "noisy_rows_sent", s->sent.noisy);
@@ -191,7 +194,7 @@ static json_t *frame_json(const struct agent_status *s)
 	return j;
 }
 
-static void add_work(json_t *j, const struct agent_status *s)
+static void add_work(json_t *j, const struct report_parts *p, const struct agent_status *s)
 {
 	put_text(j, "state", state_name(s->state));
 	put_text(j, "doing", s->doing != NULL ? s->doing : "");
@@ -204,7 +207,7 @@ static void add_work(json_t *j, const struct agent_status *s)
 	put_count(j, "sessions", s->sessions);
 	put_count(j, "sessions_now", s->sessions_now);
 	put_count(j, "queued", s->queued);
-	json_object_set_new(j, "privacy", privacy_json(s));
+	json_object_set_new(j, "privacy", privacy_json(p, s));
 	json_object_set_new(j, "frame", frame_json(s));
 }
 
@@ -279,8 +282,9 @@ json_t *report_json(const struct report_parts *p)
 	put_text(j, "id", id);
 	put_text(j, "listen", p->folder->config.listen);
 	put_count(j, "port", p->port);
+	put_text(j, "http", p->http);
 	json_object_set_new(j, "started_ms", json_integer(p->started_ms));
-	add_work(j, &s);
+	add_work(j, p, &s);
 	put_text(j, "suited", p->folder->config.suited != NULL ? p->folder->config.suited : "");
 	json_object_set_new(j, "best", best_json(p, &s));
 	json_object_set_new(j, "arms", arms_json(p, &s));

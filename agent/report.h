@@ -15,6 +15,7 @@ struct report_parts {
 	const struct roster *roster;
 	const struct net_hub *hub;
 	uint16_t port;
+	const char *http;   /* where HTTP is answered; "": nowhere */
 	int64_t started_ms; /* Unix time */
 	bool control;	    /* federation.control: there is an arm without partners ... */
 	bool alone;	    /* ... that has begun, with so many epochs done */

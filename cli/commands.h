@@ -46,6 +46,8 @@ COMMAND(unlearn);
 /* backup.c */
 COMMAND(backup);
 COMMAND(restore);
+/* http.c */
+COMMAND(http_key);
 /* doctor.c */
 COMMAND(doctor);
 /* audit.c */

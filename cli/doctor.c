@@ -61,7 +61,8 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 /* Files that an agent may also have, and nobody else shall read. */
 static void check_modes_of_rest(struct doctor *d)
 {
-	static const char *const names[] = { "federation.key", "training.state", "tune" };
+	static const char *const names[] = { "federation.key", "http.key", "metrics.key",
+					     "training.state", "tune" };
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

@@ -54,6 +54,11 @@ static const struct command rounds_commands[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct command http_commands[] = {
+	{ "key", "the key that opens HTTP on this machine", cmd_http_key, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct command queries_commands[] = {
 	{ "sample", "draw queries from graphs, for measuring", cmd_queries_sample, NULL },
 	{ "train", "an encoder of queries, on this graph", cmd_queries_train, NULL },
@@ -94,6 +99,7 @@ static const struct command commands[] = {
 	  NULL, rounds_commands },
 	{ "audit", "does this program do what its ledger says", cmd_audit, NULL },
 	{ "checkpoint", "saved states: list, save, restore", NULL, checkpoint_commands },
+	{ "http", "HTTP on this machine (agent.yaml: http.listen): key", NULL, http_commands },
 	{ "experiment", "methods beside each other on one data set", cmd_experiment, NULL },
 	{ "demo", "companies of an invented world improve each other", cmd_demo, NULL },
 	{ "version", "show the version", cmd_version, NULL },

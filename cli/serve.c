@@ -10,6 +10,7 @@
 #include "agent/process.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "http/server.h"
 
 /* ---- serve ---- */
 
@@ -63,14 +64,24 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 		       "the host), and the mean goes to all of these. With secret_bits homes see "
 		       "sums alone; of two holders each then still knows the other's row, so say "
 		       "min_holders 3. fed/README.md has who learns what.\n\n"
+		       "With http.listen in agent.yaml, programs and browsers of this machine may "
+		       "ask (fkge http key --help).\n\n"
 		       "Example:\n  fkge -d acme serve --status-file /run/acme.json",
 		.input = &o,
 	};
+	struct http_server *http;
+	struct process_guest guest;
+	int rc;
 
 	cli_parse(cli, &s, argc, argv);
 	o.folder = cli->folder;
 	o.keeps_level = cli->notes.quiet || cli->verbose > 0;
-	return process_run(&o, e);
+	http = http_server_new();
+	guest = http_server_guest(http);
+	o.guest = &guest;
+	rc = process_run(&o, e);
+	http_server_free(http);
+	return rc;
 }
 
 /* ---- status ---- */

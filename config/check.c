@@ -352,12 +352,24 @@ static int check_rounds(const struct check *k)
 	return check_uncharged(k);
 }
 
+/* ---- HTTP ---- */
+
+static int check_http(const struct check *k)
+{
+	struct config_http_place place;
+	struct err why = { 0 };
+
+	if (config_http_place(k->c->http.listen, &place, &why) != 0)
+		return refuse(k, "http.listen: %s", why.text);
+	return 0;
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
-	static int (*const checks[])(const struct check *k) = { check_limits,  check_model,
-								check_privacy, check_sessions,
-								check_ppat,    check_frame,
-								check_rounds,  check_private };
+	static int (*const checks[])(const struct check *k) = {
+		check_limits, check_model,  check_privacy, check_sessions, check_ppat,
+		check_frame,  check_rounds, check_private, check_http
+	};
 	const struct check k = { c, where, e };
 	int rc = 0;
 

@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,43 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME])
 bool config_score_is_private(const char *name)
 {
 	return strcmp(name, CONFIG_SCORE_PRIVATE) == 0 || strcmp(name, CONFIG_SCORE_ORDERED) == 0;
+}
+
+/* Names but localhost are not looked up: what they stand for may change. */
+static bool is_loopback(const char *host)
+{
+	struct in_addr four;
+	struct in6_addr six;
+
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return ntohl(four.s_addr) >> 24 == 127;
+	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+int config_http_place(const char *text, struct config_http_place *out, struct err *e)
+{
+	*out = (struct config_http_place){ .path = text };
+	if (strcmp(text, "off") == 0)
+		return 0;
+	if (strchr(text, '/') != NULL) {
+		out->kind = CONFIG_HTTP_SOCKET;
+		return 0;
+	}
+	out->kind = CONFIG_HTTP_LOOPBACK;
+	if (config_address(text, out->host, &out->port, NULL) != 0)
+		return err_set(e, ERR_USAGE,
+			       "'%.200s' is neither host:port nor a path; write 127.0.0.1:7448, a "
+			       "path with a /, or off",
+			       text);
+	if (strcmp(out->host, "localhost") == 0)
+		strcpy(out->host, "127.0.0.1");
+	if (!is_loopback(out->host))
+		return err_set(e, ERR_USAGE,
+			       "other machines may reach '%.200s', and HTTP is for this one alone; "
+			       "write 127.0.0.1, [::1] or localhost, or the path of a Unix socket, "
+			       "and let others in by a tunnel",
+			       text);
+	return 0;
 }
 
 int config_address(const char *text, char host[256], uint16_t *port, struct err *e)

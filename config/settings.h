@@ -167,6 +167,10 @@ struct config_log { /* of a running agent */
 	enum log_format format;
 };
 
+struct config_http {
+	char *listen; /* as config_http_place() reads it */
+};
+
 struct config {
 	char *name;	 /* shown to partners; not an identity */
 	char *listen;	 /* host:port to listen on; "off": outbound only */
@@ -179,6 +183,7 @@ struct config {
 	struct config_ppat ppat;
 	struct config_privacy privacy;
 	struct config_log log;
+	struct config_http http;
 	char *suited; /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;
@@ -276,5 +281,16 @@ bool config_below_floor(const struct config *c, double score, double floor, stru
 /* "host:port" or "[v6]:port" into its parts; host has room for 256 bytes.
  * ERR_USAGE without a port, or with one that is no number in 0..65535. */
 MUST_CHECK int config_address(const char *text, char host[256], uint16_t *port, struct err *e);
+
+/* What http.listen says: nowhere, an address of this machine alone, or the path of a socket. */
+enum config_http_kind { CONFIG_HTTP_OFF, CONFIG_HTTP_LOOPBACK, CONFIG_HTTP_SOCKET };
+struct config_http_place {
+	enum config_http_kind kind;
+	char host[256]; /* LOOPBACK: 127.x.y.z or ::1 */
+	uint16_t port;
+	const char *path; /* SOCKET: the text itself; relative to the agent's folder */
+};
+/* ERR_USAGE: an address that other machines reach, a name that is not localhost, or neither. */
+MUST_CHECK int config_http_place(const char *text, struct config_http_place *out, struct err *e);
 
 #endif

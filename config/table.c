@@ -336,6 +336,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "log", "format", KEY_WORD, AT(log.format), "text", 0, 0, WORDS("text", "json"),
 	  "of these lines; json: one object a line; systemd's journal gets a priority before "
 	  "each" },
+
+	{ "http", "listen", KEY_TEXT, AT(http.listen), "off", 0, 0, NULL,
+	  "where programs and browsers of this machine may ask: 127.0.0.1:7448, [::1]:7448, or the "
+	  "path of a Unix socket; nothing that other machines reach; off: nowhere" },
 };
 
 /* The old name of a key is read, with a warning (config/read.c). */

@@ -66,7 +66,8 @@ class Picture:
 
 # Layers, the top first: each may use those below.
 LAYERS = [
-    ("commands", [("cli/", "the command fkge", "io"), ("lab/", "experiments, tuning, demo", "io")]),
+    ("commands", [("cli/", "the command fkge", "io"), ("http/", "metrics, JSON, dashboard", "io"),
+                  ("lab/", "experiments, tuning, demo", "io")]),
     ("an agent", [("agent/", "the process: libuv, workers", "io"), ("agent/core/", "what to do next, no I/O", "pure")]),
     ("decisions", [("audit/", "does it what it says", "pure"), ("config/", "agent.yaml", "pure"),
                       ("fed/", "rounds of many", "pure"), ("ppat/", "translators of pairs", "pure")]),

@@ -214,11 +214,21 @@ static enum net_greet_status on_admit(struct net_link *l)
 	return pair == NET_PAIR_OTHER ? GREET_PAIR : GREET_OK;
 }
 
+/* By the clock on the wall, for who asks when a peer was last there. */
+static void note_link(struct peer *p, bool up)
+{
+	uv_timeval64_t t;
+
+	uv_must(uv_gettimeofday(&t));
+	p->stats.link_ms = t.tv_sec * 1000 + t.tv_usec / 1000;
+	p->stats.up = up;
+}
+
 static void up_forget(struct net_hub *h, struct peer *p)
 {
 	p->up = NULL;
 	p->blocked = false;
-	p->stats.up = false;
+	note_link(p, false);
 	h->up--;
 }
 
@@ -268,7 +278,7 @@ static void up_adopt(struct net_hub *h, struct peer *p, struct net_link *l)
 	dial_drop(p);
 	l->peer = p;
 	p->up = l;
-	p->stats.up = true;
+	note_link(p, true);
 	p->stats.links++;
 	h->up++;
 	bytes_settle(l);

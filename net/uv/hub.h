@@ -153,6 +153,7 @@ struct net_hub_stats {		      /* of this peer since net_hub_new(), all links */
 	uint64_t links;	 /* how often a link came up */
 	uint64_t slowed; /* how often it was read from more slowly */
 	size_t queued;	 /* bytes waiting to go out now */
+	int64_t link_ms; /* Unix time when a link last came up or went down; 0: none has */
 	bool up;
 };
 

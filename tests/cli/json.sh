@@ -78,6 +78,7 @@ on c checkpoint list
 on c checkpoint restore one
 on c doctor
 on c secret
+on c http key
 on c backup "$work/copy"
 has restore -d "$work/back" restore "$work/copy"
 cat >"$work/space.yaml" <<'YAML'

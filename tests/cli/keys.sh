@@ -45,6 +45,10 @@ write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, h
 ok 'hosted by itself' serves 0 hosted
 write 'listen: "off"' 'federation: {mode: rounds}' 'rounds: {topology: hosted, host: nobody}'
 key rounds.host serves 1 "rounds.host: no peer 'nobody' is known"
+write 'listen: "off"' 'http: {listen: "127.0.0.1:0"}'
+key http.listen serves 0 'HTTP: http://127.0.0.1:'
+write 'listen: "off"' 'http: {listen: ./http.sock}'
+key http.listen serves 0 'HTTP: unix:'
 
 write 'listen: "off"' 'log: {level: error}'
 ok 'it logs errors alone' exits 0 -d "$a" serve --until-quiet 0.1

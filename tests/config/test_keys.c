@@ -289,6 +289,7 @@ static const struct row rows[] = {
 	{ "name", "somebody", PAIR, "" },
 	{ "listen", "'off'", SCRIPT, "keys.sh" },
 	{ "advertise", "'a.example:7447'", PAIR, "" },
+	{ "http.listen", "'[::1]:0'", SCRIPT, "keys.sh" },
 	{ "model.kind", "distmult", ALONE, "" },
 	{ "model.dim", "6", ALONE, "" },
 	{ "model.rel_dim", "3", ALONE, "model.kind=transr" },

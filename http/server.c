@@ -1,0 +1,413 @@
+#include "http/server.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/board.h"
+#include "http/deadlines.h"
+#include "http/listen.h"
+#include "http/metrics.h"
+#include "http/route.h"
+
+enum { STALLED_MS = 5000 };
+
+struct http_server {
+	char *folder, *store_path;
+	struct http_board *board;
+	struct http_deadlines *deadlines;
+	struct http_listen listen;
+	struct MHD_Daemon *daemon; /* NULL: it listens nowhere */
+	_Atomic uint64_t answers[HTTP_METRICS_STATUS];
+};
+
+/* A request, from its head to its answer. */
+struct request {
+	const struct http_route *route;
+	struct buf body;
+};
+
+/* The answer to be sent: text is taken over. */
+struct answer {
+	unsigned status;
+	const char *type;
+	char *text;
+	size_t n;
+};
+
+static const char type_json[] = "application/json";
+static const char type_text[] = "text/plain; charset=utf-8";
+
+/* ---- answers ---- */
+
+static struct answer plain_answer(unsigned status, const char *type, char *text)
+{
+	return (struct answer){ status, type, text, strlen(text) };
+}
+
+static struct answer answer_error(unsigned status, const char *why)
+{
+	json_t *j = json_pack("{s:s}", "error", why);
+	char *text = json_dumps(j, JSON_COMPACT);
+
+	json_decref(j);
+	return plain_answer(status, type_json, text);
+}
+
+static void add_headers(struct MHD_Response *r, const struct answer *a, const char *allow)
+{
+	static const char *const fixed[][2] = {
+		{ "Cache-Control", "no-store" },
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'" },
+	};
+
+	MHD_add_response_header(r, "Content-Type", a->type);
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		MHD_add_response_header(r, fixed[i][0], fixed[i][1]);
+	if (allow != NULL)
+		MHD_add_response_header(r, "Allow", allow);
+	if (a->status == 401)
+		MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"fkge\"");
+}
+
+static enum MHD_Result send_answer(struct http_server *s, struct MHD_Connection *c,
+				   const struct answer *a, const char *allow)
+{
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(a->n, a->text, MHD_RESPMEM_MUST_FREE);
+	enum MHD_Result rc;
+
+	if (r == NULL) {
+		free(a->text);
+		return MHD_NO;
+	}
+	assert(a->status >= 100 && a->status < 100 + HTTP_METRICS_STATUS);
+	atomic_fetch_add(&s->answers[a->status - 100], 1);
+	add_headers(r, a, allow);
+	rc = MHD_queue_response(c, a->status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+/* ---- what is told ---- */
+
+typedef struct answer answer_fn(struct http_server *s, const struct http_sheet *sheet,
+				const struct request *q);
+
+/* A loop that turns puts a sheet up each second. */
+static bool is_alive(const struct http_sheet *sheet)
+{
+	return http_board_now_ms() - sheet->at_ms < STALLED_MS;
+}
+
+static struct answer tell_health(struct http_server *s, const struct http_sheet *sheet,
+				 const struct request *q)
+{
+	(void)s;
+	(void)q;
+	if (is_alive(sheet))
+		return plain_answer(200, type_text, mem_strdup("ok\n"));
+	return plain_answer(
+		503, type_text,
+		mem_printf("the event loop has not turned for %llu s\n",
+			   (unsigned long long)(http_board_now_ms() - sheet->at_ms) / 1000));
+}
+
+static struct answer tell_readiness(struct http_server *s, const struct http_sheet *sheet,
+				    const struct request *q)
+{
+	json_t *status = json_loads(sheet->status, 0, NULL);
+	const char *state = json_string_value(json_object_get(status, "state"));
+	bool stopped = state == NULL || strcmp(state, "stopped") == 0;
+	bool has_tables = json_is_object(json_object_get(status, "best"));
+
+	json_decref(status);
+	if (!is_alive(sheet))
+		return tell_health(s, sheet, q);
+	if (stopped)
+		return plain_answer(503, type_text, mem_strdup("the agent is stopping\n"));
+	if (!has_tables)
+		return plain_answer(503, type_text,
+				    mem_strdup("there are no tables yet: the first training is "
+					       "under way\n"));
+	return plain_answer(200, type_text, mem_strdup("ready\n"));
+}
+
+static struct answer tell_metrics(struct http_server *s, const struct http_sheet *sheet,
+				  const struct request *q)
+{
+	uint64_t answers[HTTP_METRICS_STATUS];
+	struct http_metrics_more more = { .figures = sheet->figures, .answers = answers };
+	struct buf out = { 0 };
+
+	(void)q;
+	for (size_t i = 0; i < HTTP_METRICS_STATUS; i++)
+		answers[i] = atomic_load(&s->answers[i]);
+	http_metrics_look(&more, s->store_path);
+	http_metrics_write(sheet->status, &more, &out);
+	return (struct answer){ 200, HTTP_METRICS_TYPE, (char *)out.base, out.len };
+}
+
+static struct answer tell_status(struct http_server *s, const struct http_sheet *sheet,
+				 const struct request *q)
+{
+	(void)s;
+	(void)q;
+	return plain_answer(200, type_json, mem_strdup(sheet->status));
+}
+
+static answer_fn *const tellers[HTTP_WHATS] = {
+	[HTTP_HEALTHZ] = tell_health,
+	[HTTP_READYZ] = tell_readiness,
+	[HTTP_METRICS] = tell_metrics,
+	[HTTP_STATUS] = tell_status,
+};
+
+static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connection *c,
+				      const struct request *q)
+{
+	struct http_sheet *sheet = http_board_read(s->board);
+	struct answer a;
+
+	if (sheet == NULL || http_board_has_ended(s->board))
+		a = answer_error(503, "the agent is starting or stopping");
+	else
+		a = tellers[q->route->what](s, sheet, q);
+	http_board_drop(s->board, sheet);
+	return send_answer(s, c, &a, NULL);
+}
+
+/* ---- requests ---- */
+
+static const char *request_header(struct MHD_Connection *c, const char *name)
+{
+	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+static struct http_deadline *deadline_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info->socket_context;
+}
+
+/* 401: no key, or a wrong one; 500: the key on disk cannot be used. */
+static enum MHD_Result check_key(struct http_server *s, struct MHD_Connection *c,
+				 const struct http_route *r, bool *open)
+{
+	const char *shown = http_route_bearer(request_header(c, "Authorization"));
+	struct err e = { 0 };
+	struct answer a;
+	int rc = 0;
+
+	if (r->key != HTTP_KEY_NONE)
+		rc = http_keys_open(s->folder, r->key, shown, &e);
+	*open = rc == 0;
+	if (rc == 0)
+		return MHD_YES;
+	if (rc != ERR_REFUSED && rc != ERR_NOTFOUND)
+		log_warn("%s", e.text);
+	a = answer_error(rc == ERR_REFUSED || rc == ERR_NOTFOUND ? 401 : 500,
+			 rc == ERR_REFUSED ? e.text
+			 : rc == ERR_NOTFOUND
+				 ? "there is no key yet: fkge http key makes one"
+				 : "the key on disk cannot be used: the agent's log says why");
+	return send_answer(s, c, &a, NULL);
+}
+
+/* The head is whole.  What is refused here is answered before a body has come. */
+static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connection *c,
+				     const char *path, const char *method, void **slot)
+{
+	const struct http_head head = { .method = method,
+					.path = path,
+					.host = request_header(c, "Host"),
+					.origin = request_header(c, "Origin"),
+					.site = request_header(c, "Sec-Fetch-Site"),
+					.type = request_header(c, "Content-Type"),
+					.length = request_header(c, "Content-Length") };
+	struct http_refusal no;
+	const struct http_route *r = http_route_of(&head, &no);
+	struct request *q;
+	enum MHD_Result rc;
+	bool open;
+
+	if (r == NULL) {
+		struct answer a = answer_error(no.status, no.why);
+
+		return send_answer(s, c, &a, no.allow);
+	}
+	rc = check_key(s, c, r, &open);
+	if (!open)
+		return rc;
+	q = mem_array(1, sizeof(*q));
+	q->route = r;
+	*slot = q;
+	return MHD_YES;
+}
+
+static enum MHD_Result collect_body(struct http_server *s, struct MHD_Connection *c,
+				    struct request *q, const char *bytes, size_t *n)
+{
+	if (q->body.len + *n > HTTP_BODY_MAX) { /* it came without its length */
+		struct answer a = answer_error(413, "the body is longer than 65536 bytes");
+
+		return send_answer(s, c, &a, NULL);
+	}
+	buf_add(&q->body, bytes, *n);
+	*n = 0;
+	return MHD_YES;
+}
+
+static enum MHD_Result on_http(void *ctx, struct MHD_Connection *c, const char *url,
+			       const char *method, const char *version, const char *upload,
+			       size_t *upload_n, void **slot)
+{
+	struct http_server *s = ctx;
+
+	(void)version;
+	if (*slot == NULL)
+		return begin_request(s, c, url, method, slot);
+	if (*upload_n > 0)
+		return collect_body(s, c, *slot, upload, upload_n);
+	http_deadlines_set(s->deadlines, deadline_of(c), HTTP_ANSWER_MS);
+	return answer_request(s, c, *slot);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *c, void **slot,
+			 enum MHD_RequestTerminationCode how)
+{
+	struct http_server *s = ctx;
+	struct request *q = *slot;
+
+	(void)how;
+	if (deadline_of(c) != NULL)
+		http_deadlines_set(s->deadlines, deadline_of(c), HTTP_REQUEST_MS);
+	if (q == NULL)
+		return;
+	buf_release(&q->body);
+	free(q);
+	*slot = NULL;
+}
+
+static void on_http_connection(void *ctx, struct MHD_Connection *c, void **slot,
+			       enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = ctx;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		*slot = http_deadlines_add(s->deadlines, info->connect_fd, HTTP_REQUEST_MS);
+	} else if (*slot != NULL) {
+		http_deadlines_remove(s->deadlines, *slot);
+		*slot = NULL;
+	}
+}
+
+/* ---- the beginning and the end ---- */
+
+struct http_server *http_server_new(void)
+{
+	struct http_server *s = mem_array(1, sizeof(*s));
+
+	s->listen.fd = -1;
+	return s;
+}
+
+void http_server_free(struct http_server *s)
+{
+	assert(s->daemon == NULL);
+	free(s);
+}
+
+static int start_daemon(struct http_server *s, struct err *e)
+{
+	s->daemon =
+		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+					 MHD_USE_POLL | MHD_USE_ITC,
+				 0, NULL, NULL, on_http, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
+				 MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+				 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
+				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(HTTP_ANSWER_MS / 1000),
+				 MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP,
+				 1, MHD_OPTION_NOTIFY_CONNECTION, on_http_connection, s,
+				 MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+	if (s->daemon != NULL)
+		return 0;
+	close(s->listen.fd);
+	return err_set(e, ERR_IO, "http.listen: no server could be started");
+}
+
+static void let_server_go(struct http_server *s)
+{
+	http_listen_release(&s->listen);
+	http_deadlines_free(s->deadlines);
+	http_board_free(s->board);
+	free(s->folder);
+	free(s->store_path);
+	s->deadlines = NULL;
+	s->board = NULL;
+	s->folder = s->store_path = NULL;
+}
+
+static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHERE_MAX],
+		       struct err *e)
+{
+	struct http_server *s = ctx;
+	struct config_http_place place;
+	int rc = config_http_place(f->config.http.listen, &place, e);
+
+	if (rc != 0 || place.kind == CONFIG_HTTP_OFF)
+		return rc;
+	s->board = http_board_new();
+	s->folder = mem_strdup(f->path);
+	s->store_path = mem_strdup(f->store_path);
+	rc = http_listen_open(&s->listen, &place, f->path, where, PROCESS_WHERE_MAX, e);
+	if (rc == 0) {
+		s->deadlines = http_deadlines_new();
+		rc = s->deadlines != NULL ? start_daemon(s, e)
+					  : err_set(e, ERR_FAIL, "http.listen: no thread");
+	}
+	if (rc != 0) {
+		where[0] = '\0';
+		let_server_go(s);
+	}
+	return rc;
+}
+
+static void show_server(void *ctx, char *status, char *figures)
+{
+	http_board_put(((struct http_server *)ctx)->board, status, figures);
+}
+
+static void close_server(void *ctx)
+{
+	struct http_server *s = ctx;
+
+	if (s->daemon == NULL)
+		return;
+	http_board_end(s->board);
+	MHD_stop_daemon(s->daemon); /* closes the socket */
+	s->daemon = NULL;
+	let_server_go(s);
+}
+
+struct process_guest http_server_guest(struct http_server *s)
+{
+	return (struct process_guest){
+		.ctx = s, .open = open_server, .show = show_server, .close = close_server
+	};
+}

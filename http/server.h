@@ -1,0 +1,27 @@
+/* http/server.h - HTTP on loopback, for programs and browsers of the owner's machine.
+ *
+ * libmicrohttpd runs a thread for each connection, at most HTTP_CONNECTIONS_MAX.  They read what
+ * the loop has put on the board (http/board.h), so the loop never waits for them.  Heads, bodies
+ * and times are bounded: a client that is slow, or many, costs its connections and nothing else.
+ *
+ * No answer says anything that the command line does not say to the owner. */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include "agent/process.h"
+
+enum {
+	HTTP_CONNECTIONS_MAX = 64,
+	HTTP_HEAD_MAX = 16384,	 /* bytes of a request's head */
+	HTTP_REQUEST_MS = 10000, /* for a whole request, and to be idle before it */
+	HTTP_ANSWER_MS = 60000,	 /* for the answer to be taken */
+};
+
+struct http_server;
+
+struct http_server *http_server_new(void);
+void http_server_free(struct http_server *s);
+/* For process_run(): it listens where the folder's http.listen says, or not at all. */
+struct process_guest http_server_guest(struct http_server *s);
+
+#endif

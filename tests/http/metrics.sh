@@ -1,0 +1,157 @@
+#!/bin/sh
+# A running agent's HTTP on loopback: who is answered and who is not, limits, and metrics that say what the status
+# says.
+. "$(dirname "$0")/../cli/lib.sh"
+here=$(dirname "$0")
+
+# ask METHOD PATH [http.py's words]: $answer is the status, the body in $out
+ask() { answer=$(python3 "$here/http.py" "$where" "$@" -o "$out"); }
+answers() { # STATUS METHOD PATH ...
+	want=$1
+	shift
+	ask "$@"
+	[ "$answer" = "$want" ] || { echo "# $answer"; false; }
+}
+with() { "$fkge" -d "$work/a" http key "$@"; }
+has() { grep -qF -- "$1" "$out"; }
+head_has() { grep -qi -- "$1" "$out.head"; }
+
+# ---- only this machine ----
+agent a 1
+agent b 1
+sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/" "$work/a/agent.yaml"
+befriend a b >/dev/null 2>&1
+for place in 0.0.0.0:0 '[::]:0' 192.0.2.1:80 example.org:80; do
+	sed -i '/^http:/d' "$work/a/agent.yaml"
+	echo "http: {listen: '$place'}" >>"$work/a/agent.yaml"
+	ok "it does not listen on $place" says 2 'http.listen: other machines may reach' -d "$work/a" serve
+done
+sed -i "s/^http:.*/http: {listen: 7448}/" "$work/a/agent.yaml"
+ok 'nor on what is no address' says 2 'agent.yaml:6: http.listen' -d "$work/a" serve
+port=$(free_port)
+sed -i "s/^http:.*/http: {listen: 'localhost:$port'}/" "$work/a/agent.yaml"
+ok 'a starts' start a
+ok 'it says where it listens' is_value a http "http://127.0.0.1:$port"
+where=http://127.0.0.1:$port
+echo "http: {listen: '127.0.0.1:$port'}" >>"$work/b/agent.yaml"
+ok 'a second agent on that port says so' says 1 'another agent or program answers there' -d "$work/b" serve
+sed -i "s/^http:.*/http: {listen: .\/http.sock}/" "$work/b/agent.yaml"
+ok 'b starts on a socket' start b
+ok 'and says so' is_value b http "unix:$work/b/./http.sock"
+ok 'which is its owner`s alone' [ "$(stat -c %a "$work/b/http.sock")" = 600 ]
+ok 'it answers' [ "$(python3 "$here/http.py" "unix:$work/b/http.sock" GET /healthz)" = 200 ]
+
+# ---- without a key ----
+ok 'healthz' answers 200 GET /healthz
+ok 'HEAD, too' answers 200 HEAD /healthz
+ready() { answers 200 GET /readyz; }
+ok 'readyz, once there are tables' wait_for 'tables' ready
+ok 'metrics without a key' answers 401 GET /metrics
+ok 'there is none yet' has 'fkge http key makes one'
+key=$(with) token=$(with --metrics)
+ok 'keys are 64 digits' [ ${#key}-${#token} = 64-64 ]
+ok 'in files of the owner alone' [ "$(stat -c %a "$work/a/http.key" "$work/a/metrics.key" | tr '\n' ' ')" = '600 600 ' ]
+ok 'asked again, it is the same' [ "$(with)" = "$key" ]
+ok 'now it needs one' answers 401 GET /metrics
+ok 'and says how' has 'Authorization: Bearer'
+ok 'metrics with the token' answers 200 GET /metrics "Authorization: Bearer $token"
+ok 'and with the key' answers 200 GET /metrics "Authorization: Bearer $key"
+ok 'not with another' answers 401 GET /metrics "Authorization: Bearer ${token%?}x"
+ok 'nor with part of it' answers 401 GET /metrics "Authorization: Bearer ${token%?}"
+ok 'the token opens metrics alone' answers 401 GET /api/v1/status "Authorization: Bearer $token"
+ok 'the key opens the rest' answers 200 GET /api/v1/status "Authorization: Bearer $key"
+old=$key key=$(with --new)
+ok 'a new key holds at once' answers 200 GET /api/v1/status "Authorization: Bearer $key"
+ok 'and the old one no more' answers 401 GET /api/v1/status "Authorization: Bearer $old"
+chmod 644 "$work/a/http.key"
+ok 'a key that others may read opens nothing' answers 500 GET /api/v1/status "Authorization: Bearer $key"
+ok 'the log says why' logged a 'may be read by others'
+chmod 600 "$work/a/http.key"
+
+# ---- who asks ----
+for host in '' evil.example 127.0.0.1.evil.example 127.1 localhost.evil.example:80 '127.0.0.1:80:80' 0x7f.0.0.1; do
+	want=403
+	[ -n "$host" ] || want=400
+	ok "Host: $host" answers $want GET /healthz "Host: $host"
+done
+for host in localhost LOCALHOST:1 127.0.0.1 '[::1]:9' 127.255.0.1:65535; do
+	ok "Host: $host" answers 200 GET /healthz "Host: $host"
+done
+ok 'another origin' answers 403 GET /healthz 'Origin: http://evil.example'
+ok 'a null origin' answers 403 GET /healthz 'Origin: null'
+ok 'another site' answers 403 GET /healthz 'Sec-Fetch-Site: cross-site'
+ok 'the own one' answers 200 GET /healthz 'Origin: http://localhost:9' 'Sec-Fetch-Site: same-origin'
+nobody_else() { ! head_has '^access-control'; }
+ok 'nobody else is let in' nobody_else
+ok 'nothing is kept' head_has '^cache-control: no-store'
+ok 'no preflight' answers 405 OPTIONS /metrics
+ok 'what is taken' head_has '^allow: GET'
+ok 'no such path' answers 404 GET /nothing
+ok 'nothing is deleted' answers 405 DELETE /api/v1/status "Authorization: Bearer $key"
+
+# ---- limits ----
+long=$(head -c 40000 /dev/zero | tr '\0' x)
+ok 'a huge head' answers 431 GET /healthz "X-Long: $long"
+ok 'a huge path' answers 414 GET "/$long"
+ok 'it still answers' answers 200 GET /healthz
+ok 'a client that is slow is cut' answers cut GET /healthz --slow
+ok 'many that say nothing' python3 - "$port" "$work/out" <<'PY'
+import socket, sys, time
+port = int(sys.argv[1])
+held = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+end = time.monotonic() + 60
+while time.monotonic() < end:  # those over the limit are closed at once, the others as they are late
+    for s in held[:]:
+        s.setblocking(False)
+        try:
+            if s.recv(1) == b"":
+                held.remove(s)
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            held.remove(s)
+    if not held:
+        break
+    time.sleep(.1)
+sys.exit(len(held) > 0)
+PY
+ok 'it still answers' answers 200 GET /healthz
+
+# ---- metrics ----
+ok 'a session or two' wait_for 'rounds of a' at_least a rounds 1
+ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
+# between two looks at the status nothing has changed but what pings weigh: then the metrics are of that status
+look() { "$fkge" -d "$work/a" status --json | grep -v '"bytes_'; }
+same_status() {
+	look >"$work/before" && ask GET /metrics "Authorization: Bearer $token" &&
+		[ "$answer" = 200 ] && look >"$work/after" && cmp "$work/before" "$work/after" &&
+		python3 "$here/openmetrics.py" "$out" "$work/after" >"$work/compared" 2>&1
+}
+ok 'a is quiet, and the metrics are those of its status' wait_for 'equal figures' same_status
+sed 's/^/# /' "$work/compared"
+ok 'their type' head_has 'application/openmetrics-text; version=1.0.0'
+nothing_else() { python3 - "$work/after" "$out" <<'PY'
+import json, sys
+a, b = (json.load(open(p)) for p in sys.argv[1:])
+a.pop("exit")
+for p in b["peers"]:
+    del p["bytes_in"], p["bytes_out"]
+sys.exit(a != b)
+PY
+}
+ask GET /api/v1/status "Authorization: Bearer $key"
+ok 'the API`s status is the same' nothing_else
+
+# ---- again, and the end ----
+sed -i "s/^http:.*/http: {listen: '[::1]:0'}/" "$work/a/agent.yaml"
+kill -HUP "$pid_a"
+again() { value a http | grep -q '^http://\[::1\]:[1-9]'; }
+ok 'after SIGHUP it listens elsewhere' wait_for 'the new place' again
+where=$(value a http)
+ok 'and answers there' answers 200 GET /healthz
+ok 'stop' exits 0 -d "$work/a" stop
+ok 'a ends' wait_for 'the end of a' ended "$pid_a"
+ok 'b stops' exits 0 -d "$work/b" stop
+ok 'b ends' wait_for 'the end of b' ended "$pid_b"
+ok 'its socket is gone' [ ! -e "$work/b/http.sock" ]
+finish
