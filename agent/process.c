@@ -1,6 +1,7 @@
 #include "agent/process.h"
 
 #include <sodium.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,13 @@
 #include "agent/admin.h"
 #include "agent/alone.h"
 #include "agent/control.h"
+#include "agent/events.h"
 #include "agent/core/core.h"
 #include "agent/figures.h"
 #include "agent/folder.h"
 #include "agent/invites.h"
 #include "agent/log_limit.h"
+#include "agent/reload.h"
 #include "agent/report.h"
 #include "agent/signals.h"
 #include "agent/start.h"
@@ -38,6 +41,7 @@ enum { STATUS_REFRESH_MS = 10000, GUEST_REFRESH_MS = 1000 };
 struct process {
 	const struct process_options *options;
 	struct signals *signals; /* between this run and the next */
+	struct events *events;	 /* likewise */
 	struct folder folder;
 	struct start start;
 	struct roster roster;
@@ -96,6 +100,25 @@ static int64_t wall_ms(void)
 	return t.tv_sec * 1000 + t.tv_usec / 1000;
 }
 
+/* ---- what the owner hears ---- */
+
+/* A line of the log, and an event of this kind (agent/events.h). */
+static void say_event(struct process *p, const char *kind, enum log_level level, const char *fmt,
+		      ...) __attribute__((format(printf, 4, 5)));
+
+static void say_event(struct process *p, const char *kind, enum log_level level, const char *fmt,
+		      ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log_at(level, "%s", text);
+	events_add(p->events, wall_ms(), kind, text);
+}
+
 /* ---- events in ---- */
 
 static void post(struct process *p, struct agent_event *event)
@@ -145,7 +168,7 @@ static void stop(struct process *p)
 		return;
 	p->stopping = true;
 	atomic_store(&p->arm.job.cancel, true);
-	log_info("stopping");
+	say_event(p, "stop", LOG_INFO, "stopping");
 	if (p->again)
 		supervisor_reloading();
 	else
@@ -166,7 +189,7 @@ static void fail(struct process *p, int code, const char *text)
 {
 	if (p->failed.code == 0)
 		err_set(&p->failed, code, "%s", text);
-	log_error("%s", text);
+	say_event(p, "trouble", LOG_ERROR, "%s", text);
 }
 
 /* ---- the store ---- */
@@ -493,21 +516,11 @@ static void welcome(struct process *p, const uint8_t key[NET_KEY_BYTES],
 	put_chore(p, &b, NULL, NULL);
 	net_key_format(key, id);
 	invites_id(i, name);
-	log_info("%s is a partner by invitation %s, which is good for %u more", id, name,
-		 i->uses - i->used);
+	say_event(p, "peer", LOG_INFO,
+		  "%s is a partner by invitation %s, which is good for %u more", id, name,
+		  i->uses - i->used);
 	memcpy(peer.key, key, STORE_KEY);
 	post_added(p, roster_put(&p->roster, &peer));
-}
-
-static void hub_up(void *ctx, const uint8_t key[NET_KEY_BYTES])
-{
-	struct process *p = ctx;
-	struct net_greet_card card;
-
-	net_hub_shown(p->hub, key, &card);
-	prove_pair(p, key, &card);
-	welcome(p, key, &card);
-	post_link(ctx, AGENT_EVENT_LINK_UP, key);
 }
 
 static const char *name_of(const struct process *p, const uint8_t key[NET_KEY_BYTES],
@@ -517,6 +530,20 @@ static const char *name_of(const struct process *p, const uint8_t key[NET_KEY_BY
 
 	net_key_format(key, id);
 	return r != NULL && r->name[0] != '\0' ? r->name : id;
+}
+
+static void hub_up(void *ctx, const uint8_t key[NET_KEY_BYTES])
+{
+	struct process *p = ctx;
+	struct net_greet_card card;
+	char id[NET_KEY_TEXT];
+
+	net_hub_shown(p->hub, key, &card);
+	prove_pair(p, key, &card);
+	welcome(p, key, &card);
+	log_limit_line(&p->log, key, NET_KEY_BYTES, "up", LOG_INFO, uv_now(&p->loop),
+		       "link to %s is up", name_of(p, key, id));
+	post_link(ctx, AGENT_EVENT_LINK_UP, key);
 }
 
 static void hub_down(void *ctx, const uint8_t key[NET_KEY_BYTES], int code, const char *why)
@@ -573,8 +600,8 @@ static void log_stranger(struct process *p, const uint8_t key[NET_KEY_BYTES], co
 		snprintf(more, sizeof(more), " (and %zu more before it)", p->strangers_untold);
 	p->strangers_untold = 0;
 	net_key_format(key, id);
-	log_warn("a key that is not listed was refused, from %s: %s%s%s", address, id,
-		 waits ? "; to let it in: fkge peer accept" : "", more);
+	say_event(p, "stranger", LOG_WARN, "a key that is not listed was refused, from %s: %s%s%s",
+		  address, id, waits ? "; to let it in: fkge peer accept" : "", more);
 }
 
 static void hub_stranger(void *ctx, const uint8_t key[NET_KEY_BYTES], const char *address)
@@ -649,6 +676,12 @@ static void log_trouble(struct process *p, const struct agent_notice *n)
 /* The text names the peer itself. */
 static void io_notify(void *ctx, const struct agent_notice *n)
 {
+	static const char *const kinds[] = {
+		[AGENT_NOTICE_STATE] = "state",	    [AGENT_NOTICE_IMPROVED] = "improved",
+		[AGENT_NOTICE_SESSION] = "session", [AGENT_NOTICE_STRANGER] = "stranger",
+		[AGENT_NOTICE_MEMBER] = "member",   [AGENT_NOTICE_TROUBLE] = "trouble",
+		[AGENT_NOTICE_OUT] = "revoked",	    [AGENT_NOTICE_STOPPED] = "stop",
+	};
 	struct process *p = ctx;
 	enum log_level level = n->kind == AGENT_NOTICE_OUT     ? LOG_WARN
 			       : n->kind == AGENT_NOTICE_STATE ? LOG_DEBUG
@@ -660,12 +693,15 @@ static void io_notify(void *ctx, const struct agent_notice *n)
 	if (n->kind == AGENT_NOTICE_OUT)
 		put_out(p, n->peer);
 	if (n->kind == AGENT_NOTICE_MEMBER) /* its text is a name alone */
-		log_info("a partner knows %s, who is not listed here", n->text);
+		say_event(p, "member", LOG_INFO, "a partner knows %s, who is not listed here",
+			  n->text);
 	else if (n->kind == AGENT_NOTICE_TROUBLE ||
 		 (n->kind == AGENT_NOTICE_SESSION && n->code != 0))
 		log_trouble(p, n);
-	else
+	else if (n->kind == AGENT_NOTICE_STATE)
 		log_at(level, "%s", n->text);
+	else
+		say_event(p, kinds[n->kind], level, "%s", n->text);
 	if (n->kind == AGENT_NOTICE_STOPPED)
 		p->closing = true; /* from the loop, not from inside the core: see on_tick */
 }
@@ -807,6 +843,22 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 	put_chore(p, &b, call, reply);
 }
 
+/* What the owner has decided, but for questions; an invitation's line holds secrets. */
+static void say_decision(struct process *p, const json_t *request)
+{
+	static const char *const said[] = { "accept", "reject", "revoke", "forget", "add" };
+	const char *what = json_string_value(json_object_get(request, "do"));
+	const char *peer = json_string_value(json_object_get(request, "peer"));
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (strcmp(what, said[i]) == 0)
+			say_event(p, "owner", LOG_INFO, "the owner said: %s %.80s", what,
+				  peer != NULL ? peer : "");
+	if (strcmp(what, "invite") == 0 || strcmp(what, "uninvite") == 0 ||
+	    strcmp(what, "join") == 0)
+		say_event(p, "owner", LOG_INFO, "the owner said: %s", what);
+}
+
 static void answer_admin(struct process *p, struct control_call *call, const json_t *request)
 {
 	struct change change = { .of = p };
@@ -828,12 +880,25 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 	int rc = admin_run(&a, request, reply, &e);
 
 	p->changed = true;
+	if (rc == 0)
+		say_decision(p, request);
 	if (rc != 0) {
 		store_batch_release(&change.batch);
 		control_reply(call, reply, rc, e.text);
 	} else {
 		carry_out(p, &change, call, reply); /* answered once it is on disk */
 	}
+}
+
+static int read_again(struct process *p, bool restart, json_t *reply, struct err *e);
+
+static void answer_reload(struct process *p, struct control_call *call, bool restart)
+{
+	json_t *reply = json_object();
+	struct err e = { 0 };
+	int rc = read_again(p, restart, reply, &e);
+
+	control_reply(call, reply, rc, e.text);
 }
 
 static void on_request(void *ctx, struct control_call *call, const json_t *request)
@@ -844,6 +909,10 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 	if (what != NULL && strcmp(what, "stop") == 0) {
 		control_reply(call, json_object(), 0, NULL);
 		end(p);
+	} else if (what != NULL && strcmp(what, "events") == 0) {
+		events_ask(p->events, call,
+			   (uint64_t)json_integer_value(json_object_get(request, "after")),
+			   json_is_true(json_object_get(request, "wait")), uv_now(&p->loop));
 	} else if (what == NULL || p->stopping) {
 		control_reply(call, json_object(), what == NULL ? ERR_PROTO : ERR_BUSY,
 			      what == NULL ? "a request has a member do" : "the agent is stopping");
@@ -851,6 +920,8 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		answer_admin(p, call, request);
 	} else if (strcmp(what, "status") == 0) {
 		control_reply(call, status_of(p), 0, NULL);
+	} else if (strcmp(what, "reload") == 0) {
+		answer_reload(p, call, json_is_true(json_object_get(request, "restart")));
 	} else if (strcmp(what, "train") == 0) {
 		post_plain(p, AGENT_EVENT_TRAIN);
 		control_reply(call, json_object(), 0, NULL);
@@ -1056,7 +1127,7 @@ static void look_at_floor(struct process *p, const struct agent_status *s)
 		p->floor_warning = mem_strdup((const char *)why.base);
 	buf_release(&why);
 	if (p->floor_warning != NULL && !p->floor_told)
-		log_warn("%s", p->floor_warning);
+		say_event(p, "trouble", LOG_WARN, "%s", p->floor_warning);
 	p->floor_told |= p->floor_warning != NULL;
 }
 
@@ -1085,7 +1156,7 @@ static void look_if_quiet(struct process *p)
 		p->busy_ms = now;
 	if (p->options->until_quiet_s > 0 && !p->stopping &&
 	    (double)(now - p->busy_ms) >= p->options->until_quiet_s * 1000) {
-		log_info("quiet for %g s", p->options->until_quiet_s);
+		say_event(p, "stop", LOG_INFO, "quiet for %g s", p->options->until_quiet_s);
 		stop(p);
 	}
 }
@@ -1097,6 +1168,7 @@ static void on_tick(uv_timer_t *h)
 	supervisor_feed(uv_now(&p->loop));
 	look_if_quiet(p);
 	log_limit_tick(&p->log, uv_now(&p->loop));
+	events_tick(p->events, uv_now(&p->loop));
 	if (p->changed || p->jobs > 0 || status_is_old(p) || guest_waits(p))
 		show_status(p);
 	p->changed = false;
@@ -1116,41 +1188,83 @@ static void on_signal(uv_signal_t *h, int number)
 	end(p);
 }
 
-/* Would an agent with these tables start by what stands in agent.yaml now? */
-static int check_fresh_config(const struct process *p, struct err *e)
+/* The command line goes before agent.yaml. */
+static void set_log(const struct process_options *o, const struct config *c)
 {
-	const struct config *old = &p->folder.config;
-	struct config fresh = { 0 };
-	int rc = config_load(&fresh, p->folder.config_path, e);
+	log_set_name(c->name);
+	if (!o->keeps_level)
+		log_set_level(c->log.level);
+	log_set_format(o->log == PROCESS_LOG_SET    ? c->log.format
+		       : o->log == PROCESS_LOG_JSON ? LOG_JSON
+						    : LOG_TEXT);
+	log_set_journal(o->log == PROCESS_LOG_JOURNAL || log_to_journal());
+}
 
-	if (rc == 0 &&
-	    (strcmp(fresh.model.kind, old->model.kind) != 0 || fresh.model.dim != old->model.dim))
-		rc = err_set(
-			e, ERR_USAGE,
-			"%s: model.kind and model.dim are those of the tables; to change them: "
-			"fkge stop, fkge train --fresh",
-			p->folder.config_path);
-	config_release(&fresh);
+/* Of keys, in words: for the log. */
+static void say_keys(struct process *p, const json_t *keys, const char *what)
+{
+	const json_t *d;
+	size_t i;
+
+	json_array_foreach(keys, i, d)
+	{
+		say_event(p, "settings", LOG_INFO, "%s is %s%s, was %s",
+			  json_string_value(json_object_get(d, "key")),
+			  json_string_value(json_object_get(d, "is")), what,
+			  json_string_value(json_object_get(d, "was")));
+	}
+}
+
+/* This agent ends cleanly and starts anew in the same process, by the settings as they are now. */
+static void start_anew(struct process *p)
+{
+	if (signals_listen(p->signals) != 0)
+		log_warn("SIGHUP: one more before the agent has started anew ends it");
+	say_event(p, "settings", LOG_INFO, "%s is read again: the agent starts anew",
+		  p->folder.config_path);
+	p->again = true;
+	stop(p);
+}
+
+/* The settings in agent.yaml now are taken whole or not at all.  restart: where live keys alone
+ * have changed nothing starts anew; else, or where nothing has (a file that agent.yaml names may
+ * have), the agent does. */
+static int read_again(struct process *p, bool restart, json_t *reply, struct err *e)
+{
+	struct config *c = &p->folder.config;
+	struct reload r;
+	int rc = reload_read(&r, c, p->start.graph, p->folder.config_path, e);
+	bool anew;
+
+	if (rc != 0)
+		return rc;
+	anew = restart && (json_array_size(r.waits) > 0 || json_array_size(r.changed) == 0);
+	if (anew) {
+		start_anew(p);
+	} else {
+		rc = reload_take(&r, c, p->folder.config_path, e);
+		if (rc == 0) {
+			set_log(p->options, c);
+			say_keys(p, r.changed, " now");
+			say_keys(p, r.waits, " from the next start on");
+		}
+	}
+	json_object_set(reply, "changed", r.changed);
+	json_object_set(reply, "waits", r.waits);
+	json_object_set_new(reply, "anew", json_boolean(anew));
+	reload_release(&r);
 	return rc;
 }
 
-/* The settings in agent.yaml now are taken whole or not at all: each is read when an agent starts,
- * so this agent ends cleanly and starts anew in the same process. */
-static void read_again(struct process *p)
+static void hear_hangup(struct process *p)
 {
+	json_t *unread = json_object();
 	struct err e = { 0 };
 
-	if (p->stopping)
-		return;
-	if (check_fresh_config(p, &e) != 0) {
-		log_error("SIGHUP: the agent goes on with the settings that it has: %s", e.text);
-		return;
-	}
-	if (signals_listen(p->signals) != 0)
-		log_warn("SIGHUP: one more before the agent has started anew ends it");
-	log_info("SIGHUP: %s is read again", p->folder.config_path);
-	p->again = true;
-	stop(p);
+	if (!p->stopping && read_again(p, true, unread, &e) != 0)
+		say_event(p, "trouble", LOG_ERROR,
+			  "SIGHUP: the agent goes on with the settings that it has: %s", e.text);
+	json_decref(unread);
 }
 
 static void on_hangup(uv_signal_t *h, int number)
@@ -1158,7 +1272,7 @@ static void on_hangup(uv_signal_t *h, int number)
 	struct process *p = h->data;
 
 	signals_seen(p->signals, number);
-	read_again(p);
+	hear_hangup(p);
 }
 
 /* While there was no loop. */
@@ -1170,7 +1284,7 @@ static void take_signals(struct process *p)
 	if (ending)
 		end(p);
 	else if (hangup)
-		read_again(p);
+		hear_hangup(p);
 }
 
 /* ---- closing ---- */
@@ -1189,6 +1303,7 @@ static void begin_closing(struct process *p)
 	for (int i = 0; i < AGENT_TIMERS; i++)
 		uv_close((uv_handle_t *)&p->timers[i].handle, NULL);
 	figures_end(&p->figures);
+	events_end(p->events);
 	control_close(p->control, nothing, NULL);
 	net_hub_close(p->hub, nothing);
 	store_thread_close(p->store_thread, nothing, NULL);
@@ -1364,10 +1479,11 @@ static void go(struct process *p)
 	post_plain(p, AGENT_EVENT_START);
 	trim_roster(p);
 	if (p->control != NULL && net_hub_port(p->hub) != 0)
-		log_info("started: listening on %s, port %u, %zu peers", p->folder.config.listen,
-			 net_hub_port(p->hub), p->roster.n);
+		say_event(p, "start", LOG_INFO, "started: listening on %s, port %u, %zu peers",
+			  p->folder.config.listen, net_hub_port(p->hub), p->roster.n);
 	else
-		log_info("started: calling others only, %zu peers", p->roster.n);
+		say_event(p, "start", LOG_INFO, "started: calling others only, %zu peers",
+			  p->roster.n);
 	if (p->where[0] != '\0')
 		log_info("HTTP: %s", p->where);
 	say_mode(p);
@@ -1398,35 +1514,24 @@ static int run(struct process *p, struct err *e)
 
 static void print_line(void *ctx, enum log_level level, const char *text)
 {
-	(void)ctx;
-	log_at(level, "%s", text);
+	say_event(ctx, "peer", level, "%s", text);
 }
 
 /* From one run to the next. */
 struct between {
 	struct signals signals;
+	struct events *events;
 	int lock;   /* of the folder, so that nobody else takes it meanwhile, or -1 */
 	bool again; /* there is a next one */
 };
 
-/* The command line goes before agent.yaml. */
-static void set_log(const struct process_options *o, const struct config *c)
-{
-	log_set_name(c->name);
-	if (!o->keeps_level)
-		log_set_level(c->log.level);
-	log_set_format(o->log == PROCESS_LOG_SET    ? c->log.format
-		       : o->log == PROCESS_LOG_JSON ? LOG_JSON
-						    : LOG_TEXT);
-	log_set_journal(o->log == PROCESS_LOG_JOURNAL || log_to_journal());
-}
-
 static int run_once(const struct process_options *o, struct between *x, struct err *e)
 {
-	struct process p = { .options = o, .signals = &x->signals };
+	struct process p = { .options = o, .signals = &x->signals, .events = x->events };
 	int rc;
 
 	p.log.print = print_line;
+	p.log.ctx = &p;
 	rc = folder_open_locked(&p.folder, o->folder,
 				FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_WRITE, x->lock, e);
 	x->lock = -1;
@@ -1462,7 +1567,7 @@ static int run_once(const struct process_options *o, struct between *x, struct e
 
 int process_run(const struct process_options *o, struct err *e)
 {
-	struct between x = { .lock = -1 };
+	struct between x = { .lock = -1, .events = events_new() };
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -1470,5 +1575,6 @@ int process_run(const struct process_options *o, struct err *e)
 		rc = run_once(o, &x, e);
 	while (x.again);
 	signals_close(&x.signals);
+	events_free(x.events);
 	return rc;
 }

@@ -41,6 +41,14 @@ COMMAND(queries_train);
 COMMAND(serve);
 COMMAND(status);
 COMMAND(stop);
+/* config.c */
+COMMAND(config_get);
+COMMAND(config_set);
+COMMAND(config_check);
+COMMAND(config_diff);
+COMMAND(reload);
+/* events.c */
+COMMAND(events);
 /* unlearn.c */
 COMMAND(unlearn);
 /* backup.c */

@@ -65,6 +65,14 @@ static const struct command queries_commands[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct command config_commands[] = {
+	{ "get", "one setting, or all", cmd_config_get, NULL },
+	{ "set", "change one value in agent.yaml", cmd_config_set, NULL },
+	{ "check", "is agent.yaml, or another file, right", cmd_config_check, NULL },
+	{ "diff", "what is not as by default, or as in another file", cmd_config_diff, NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct command commands[] = {
 	{ "init", "make an agent in a folder: keys, store, agent.yaml", cmd_init, NULL },
 	{ "id", "show this agent's id and keys", cmd_id, NULL },
@@ -83,6 +91,9 @@ static const struct command commands[] = {
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },
+	{ "events", "what the running agent has done, and does", cmd_events, NULL },
+	{ "config", "settings: get, set, check, diff", NULL, config_commands },
+	{ "reload", "let the running agent take changed settings", cmd_reload, NULL },
 	{ "report", "what partners brought: before, alone, with them", cmd_report, NULL },
 	{ "unlearn", "forget triples, and sign for it", cmd_unlearn, NULL },
 	{ "backup", "copy the agent into a folder, while it runs or not", cmd_backup, NULL },

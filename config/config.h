@@ -27,8 +27,27 @@ void config_print_section(const struct config *c, const char *section, struct bu
 /* Change one value in the text of an agent.yaml, or add it where it is missing; comments and
  * all other bytes stay.  The text must be good before, and is afterwards, or ERR_USAGE
  * (config/edit.c). */
+/* section: NULL for the top level, "train.dp" for a section within another. */
 MUST_CHECK int config_edit(struct buf *text, const char *section, const char *name,
 			   const char *value, const char *where, struct err *e);
+
+/* ---- two settings beside each other ---- */
+
+/* A key as "section.name" with both values as they would stand in the file. */
+struct config_difference {
+	const char *key, *was, *is;
+	uint32_t line; /* of the file of `is`; 0: not in it */
+	bool live;     /* config_take_live() takes it */
+};
+typedef void config_differ_fn(void *ctx, const struct config_difference *d);
+
+/* Calls fn for each key that differs, in the order of the file; good during the call.  was NULL:
+ * for each key. */
+void config_differ(const struct config *was, const struct config *is, config_differ_fn *fn,
+		   void *ctx);
+/* Takes the values of the keys that a running agent need not start anew for: limits, times,
+ * budgets, the log.  What comes of it may go against a rule: config_check(). */
+void config_take_live(struct config *c, const struct config *fresh);
 
 /* All of it, as a file. */
 void config_print(const struct config *c, struct buf *out);

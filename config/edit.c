@@ -100,29 +100,81 @@ static void add_to_map(struct buf *text, struct yaml_file *f, const yaml_node_t 
 		    first->start_mark.column, name, value);
 }
 
-static int edit(struct buf *text, struct yaml_file *f, const char *section, const char *name,
-		const char *value)
+static int set_in_map(struct buf *text, struct yaml_file *f, const yaml_node_t *map,
+		      const char *section, const char *name, const char *value)
 {
-	const yaml_node_t *root = yaml_file_root(f), *map, *old;
-	const yaml_node_pair_t *p;
+	const yaml_node_pair_t *p = find_pair(f, map, name, config_old_name(section, name));
+	const yaml_node_t *old;
 
-	if (root == NULL)
-		return append_section(text, section, name, value), 0;
-	if (root->type != YAML_MAPPING_NODE || root->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
-		return yaml_file_fail(f, root, "write the sections on lines of their own");
-	p = find_pair(f, root, section, NULL);
-	if (p == NULL)
-		return append_section(text, section, name, value), 0;
-	map = yaml_file_node(f, p->value);
-	if (map->type != YAML_MAPPING_NODE)
-		return fill_section(text, yaml_file_node(f, p->key), name, value), 0;
-	p = find_pair(f, map, name, config_old_name(section, name));
 	if (p == NULL)
 		return add_to_map(text, f, map, name, value), 0;
 	old = yaml_file_node(f, p->value);
 	splice(text, offset_of(text, &old->start_mark),
 	       offset_of(text, &old->end_mark) - offset_of(text, &old->start_mark), value);
 	return 0;
+}
+
+/* The map of the section; NULL: there was none, and the key has been written with it. */
+static const yaml_node_t *map_of_section(struct buf *text, struct yaml_file *f,
+					 const yaml_node_t *outer, const char *section,
+					 const char *name, const char *value)
+{
+	const yaml_node_pair_t *p = find_pair(f, outer, section, NULL);
+	const yaml_node_t *map;
+	char *flow;
+
+	if (p == NULL && outer == yaml_file_root(f))
+		return append_section(text, section, name, value), NULL;
+	if (p == NULL) {
+		flow = mem_printf("{%s: %s}", name, value);
+		add_to_map(text, f, outer, section, flow);
+		free(flow);
+		return NULL;
+	}
+	map = yaml_file_node(f, p->value);
+	if (map->type == YAML_MAPPING_NODE)
+		return map;
+	fill_section(text, yaml_file_node(f, p->key), name, value);
+	return NULL;
+}
+
+/* section: "train.dp". */
+static int edit_inner(struct buf *text, struct yaml_file *f, const char *section, const char *name,
+		      const char *value)
+{
+	const char *inner = strchr(section, '.') + 1;
+	char *outer = mem_printf("%.*s", (int)(inner - section - 1), section);
+	char *flow = mem_printf("{%s: %s}", name, value);
+	const yaml_node_t *map = map_of_section(text, f, yaml_file_root(f), outer, inner, flow);
+
+	free(outer);
+	free(flow);
+	if (map != NULL)
+		map = map_of_section(text, f, map, inner, name, value);
+	return map != NULL ? set_in_map(text, f, map, section, name, value) : 0;
+}
+
+static int edit(struct buf *text, struct yaml_file *f, const char *section, const char *name,
+		const char *value)
+{
+	const yaml_node_t *root = yaml_file_root(f), *map;
+
+	if (root == NULL && section == NULL)
+		return end_line(text), buf_printf(text, "%s: %s\n", name, value), 0;
+	if (root == NULL && strchr(section, '.') == NULL)
+		return append_section(text, section, name, value), 0;
+	if (root == NULL)
+		return buf_printf(text, "%.*s:\n  %s:\n    %s: %s\n", (int)strcspn(section, "."),
+				  section, strchr(section, '.') + 1, name, value),
+		       0;
+	if (root->type != YAML_MAPPING_NODE || root->data.mapping.style == YAML_FLOW_MAPPING_STYLE)
+		return yaml_file_fail(f, root, "write the sections on lines of their own");
+	if (section == NULL)
+		return set_in_map(text, f, root, NULL, name, value);
+	if (strchr(section, '.') != NULL)
+		return edit_inner(text, f, section, name, value);
+	map = map_of_section(text, f, root, section, name, value);
+	return map != NULL ? set_in_map(text, f, map, section, name, value) : 0;
 }
 
 int config_edit(struct buf *text, const char *section, const char *name, const char *value,

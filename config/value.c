@@ -376,11 +376,12 @@ static const struct config_key *known_key(const struct config *c, const char *se
 
 	if (k != NULL)
 		return k;
-	if (strcmp(section, "rounds") == 0 && config_key_find_constant(c, name, constant))
+	if (section != NULL && strcmp(section, "rounds") == 0 &&
+	    config_key_find_constant(c, name, constant))
 		return constant;
 	config_key_known(&known, c, section);
-	err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name, section,
-		(const char *)known.base);
+	err_set(e, ERR_USAGE, "unknown key '%.100s' in %s; known are: %s", name,
+		section != NULL ? section : "the top level", (const char *)known.base);
 	buf_release(&known);
 	return NULL;
 }
@@ -400,8 +401,9 @@ int config_set(struct config *c, const char *section, const char *name, const ch
 		return 0;
 	}
 	config_key_allowed(&allowed, k);
-	err_set(e, ERR_USAGE, "%s.%s: '%.100s' is not allowed here; allowed: %s", section, name,
-		value, (const char *)allowed.base);
+	err_set(e, ERR_USAGE, "%s%s%s: '%.100s' is not allowed here; allowed: %s",
+		section != NULL ? section : "", section != NULL ? "." : "", name, value,
+		(const char *)allowed.base);
 	buf_release(&allowed);
 	return ERR_USAGE;
 }

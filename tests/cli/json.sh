@@ -30,6 +30,10 @@ has synth synth -e 60 -t 300 --agents 2 -o "$work/g"
 has split split "$work/graph.tsv" --parts 2 --by relations -o "$work/parts"
 has version version
 has init -d "$work/c" init --name c --listen off
+on c config get
+on c config get model.dim
+on c config check
+on c config diff
 has init init --reference
 on c id
 on c id --fingerprint
@@ -119,6 +123,10 @@ ok 'b starts' start b
 ok 'a has hosted' wait_for 'rounds of a' at_least a rounds 1
 ok 'b has hosted' wait_for 'rounds of b' at_least b rounds 1
 on a status
+on a events
+on a config set log.level warn
+on a config set train.lr 0.03
+on a reload
 on a peer list
 on a peer show b
 on a peer pending

@@ -13,7 +13,8 @@ import sys
 
 # Words in backticks that are no keys: subcommands, and other pages' or objects' names.
 NO_KEYS = {"add", "accept", "reject", "revoke", "forget", "list", "show", "save", "restore", "pending", "quote",
-           "export", "verify", "sample", "train", "close", "resume", "status", "unique"}
+           "export", "verify", "sample", "train", "close", "resume", "status", "unique", "get", "set",
+           "check", "diff"}
 # What tests/cli/json.sh does not reach, by command: keys, or all of them.
 NOT_REACHED = {
     "experiment": {"kept_valid_mrr"},  # of `agents: processes`: tests/cli/processes.sh

@@ -557,6 +557,24 @@ static void test_edits(void **state)
 		{ "name: x", "name: x\n\ntrain:\n  lr: 0.5\n" },
 		{ "", "\ntrain:\n  lr: 0.5\n" },
 	};
+	static const struct {
+		const char *section, *name, *was, *is;
+	} others[] = {
+		{ NULL, "name", "# mine\nname: x # y\nmodel: {dim: 3}\n",
+		  "# mine\nname: 1 # y\nmodel: {dim: 3}\n" },
+		{ NULL, "name", "# mine\nmodel: {dim: 3}\n", "# mine\nname: 1\nmodel: {dim: 3}\n" },
+		{ NULL, "name", "", "name: 1\n" },
+		{ "train.dp", "rate", "train:\n  lr: 3\n  dp:\n    rate: 0.5 # here\n",
+		  "train:\n  lr: 3\n  dp:\n    rate: 1 # here\n" },
+		{ "train.dp", "rate", "train:\n  dp:\n    clip: 3\n",
+		  "train:\n  dp:\n    rate: 1\n    clip: 3\n" },
+		{ "train.dp", "rate", "train:\n  lr: 3\n", "train:\n  dp: {rate: 1}\n  lr: 3\n" },
+		{ "train.dp", "rate", "train:\n  dp:\n  lr: 3\n",
+		  "train:\n  dp:\n    rate: 1\n  lr: 3\n" },
+		{ "train.dp", "rate", "train:\n", "train:\n  dp: {rate: 1}\n" },
+		{ "train.dp", "rate", "name: x\n", "name: x\n\ntrain:\n  dp: {rate: 1}\n" },
+		{ "train.dp", "rate", "", "train:\n  dp:\n    rate: 1\n" },
+	};
 	struct buf b = { 0 };
 	struct err e = { 0 };
 
@@ -565,6 +583,12 @@ static void test_edits(void **state)
 		char *text = edited(cases[i].was, "train", "lr", "0.5");
 
 		assert_string_equal(text, cases[i].is);
+		free(text);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		char *text = edited(others[i].was, others[i].section, others[i].name, "1");
+
+		assert_string_equal(text, others[i].is);
 		free(text);
 	}
 	buf_printf(&b, "train: {lr: 7}\n");

@@ -1,0 +1,348 @@
+/* cli/config.c - agent.yaml by single keys: config get, set, check, diff; and reload, by which a
+ * running agent takes it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/ask.h"
+#include "agent/folder.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/control.h"
+#include "config/config.h"
+
+enum { YAML_MAX = 1 << 20 };
+
+/* "train.dp.epsilon" is key epsilon of section train.dp; "name" one of the top level. */
+struct key_name {
+	char *section; /* NULL: the top level */
+	const char *name;
+};
+
+static struct key_name split_key(const char *text)
+{
+	const char *dot = strrchr(text, '.');
+	struct key_name k = { NULL, dot != NULL ? dot + 1 : text };
+
+	if (dot != NULL)
+		k.section = mem_printf("%.*s", (int)(dot - text), text);
+	return k;
+}
+
+static char *path_of_config(const struct cli *cli)
+{
+	struct folder f;
+	char *path;
+
+	folder_paths(&f, cli->folder);
+	path = mem_strdup(f.config_path);
+	folder_close(&f);
+	return path;
+}
+
+/* ---- get ---- */
+
+static void list_key(void *ctx, const struct config_difference *d)
+{
+	struct cli *cli = ctx;
+	json_t *all = json_object_get(cli->result, "settings");
+
+	cli_say(cli, "%s: %s\n", d->key, d->is);
+	json_array_append_new(all, json_pack("{s:s, s:s}", "key", d->key, "value", d->is));
+}
+
+static int get_key(struct cli *cli, const struct config *c, const char *text, struct err *e)
+{
+	struct key_name k = split_key(text);
+	struct buf value = { 0 };
+	int rc = config_get(c, k.section, k.name, &value, e);
+
+	if (rc == 0) {
+		cli_say(cli, "%s\n", (const char *)value.base);
+		cli_put_text(cli, "key", text);
+		cli_put_text(cli, "value", (const char *)value.base);
+	}
+	buf_release(&value);
+	free(k.section);
+	return rc;
+}
+
+int cmd_config_get(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 1 };
+	char *path = NULL;
+	struct config c;
+	int rc;
+
+	cli_parse_words(
+		cli, "[KEY]",
+		"Show a setting as it would stand in agent.yaml, its default where the file "
+		"does not have it; without KEY all of them.\v"
+		"Examples:\n  fkge -d acme config get train.lr\n  fkge -d acme config get",
+		&w, argc, argv);
+	path = path_of_config(cli);
+	rc = config_load(&c, path, e);
+	free(path);
+	if (rc != 0)
+		return rc;
+	if (w.n > 0) {
+		rc = get_key(cli, &c, w.at[0], e);
+	} else {
+		cli_put(cli, "settings", json_array());
+		config_differ(NULL, &c, list_key, cli);
+	}
+	config_release(&c);
+	return rc;
+}
+
+/* ---- set ---- */
+
+/* What the change means for a running agent. */
+struct setting_change {
+	struct cli *cli;
+	bool any, live;
+};
+
+static void tell_setting(void *ctx, const struct config_difference *d)
+{
+	struct setting_change *s = ctx;
+
+	s->live = d->live && (s->live || !s->any);
+	s->any = true;
+	cli_say(s->cli, "%s: %s, was %s\n", d->key, d->is, d->was);
+	cli_put_text(s->cli, "was", d->was);
+}
+
+static int write_setting(struct cli *cli, const char *path, const struct config *was,
+			 const struct buf *text, struct err *e)
+{
+	struct setting_change s = { .cli = cli };
+	struct config is;
+	int rc = config_parse(&is, (const char *)text->base, text->len, path, e);
+
+	if (rc != 0)
+		return rc;
+	cli_put(cli, "was", json_null());
+	config_differ(was, &is, tell_setting, &s);
+	config_release(&is);
+	rc = file_write_atomic(path, text->base, text->len, 0600, e);
+	if (rc == 0 && !s.any)
+		lab_note(&cli->notes, "it has that value already\n");
+	else if (rc == 0)
+		lab_note(&cli->notes, "a running agent takes it by: fkge reload%s\n",
+			 s.live ? "" : " --restart");
+	cli_put(cli, "live", json_boolean(s.live));
+	return rc;
+}
+
+/* The value as it would stand in the file, quoted where that is needed. */
+static int change_setting(struct cli *cli, const char *path, const char *key, const char *value,
+			  struct err *e)
+{
+	struct key_name k = split_key(key);
+	struct buf text = { 0 }, typed = { 0 };
+	struct config was, is;
+	int rc = config_load(&was, path, e);
+
+	if (rc != 0)
+		return free(k.section), rc;
+	config_init(&is);
+	rc = config_set(&is, "rounds", "method", was.rounds.method, e); /* it has constants */
+	if (rc == 0)
+		rc = config_set(&is, k.section, k.name, value, e);
+	if (rc == 0)
+		rc = config_get(&is, k.section, k.name, &typed, e);
+	if (rc == 0)
+		rc = file_read(path, YAML_MAX, &text, e);
+	if (rc == 0)
+		rc = config_edit(&text, k.section, k.name, (const char *)typed.base, path, e);
+	if (rc == 0)
+		rc = write_setting(cli, path, &was, &text, e);
+	if (rc == 0) {
+		cli_put_text(cli, "key", key);
+		cli_put_text(cli, "value", (const char *)typed.base);
+	}
+	buf_release(&text);
+	buf_release(&typed);
+	config_release(&is);
+	config_release(&was);
+	free(k.section);
+	return rc;
+}
+
+int cmd_config_set(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 2, .max = 2 };
+	char *path;
+	int rc;
+
+	cli_parse_words(cli, "KEY VALUE",
+			"Change one value in agent.yaml, or add it: comments, order and all other "
+			"bytes stay. A value that is not allowed, alone or beside the others, "
+			"changes nothing.\v"
+			"Example:\n  fkge -d acme config set privacy.epsilon_total 6",
+			&w, argc, argv);
+	path = path_of_config(cli);
+	rc = change_setting(cli, path, w.at[0], w.at[1], e);
+	free(path);
+	return rc;
+}
+
+/* ---- check, diff ---- */
+
+static void count_key(void *ctx, const struct config_difference *d)
+{
+	(void)d;
+	++*(size_t *)ctx;
+}
+
+int cmd_config_check(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 1 };
+	char *path;
+	struct config c, defaults;
+	size_t n = 0;
+	int rc;
+
+	cli_parse_words(cli, "[FILE]",
+			"Check agent.yaml, or FILE as one: every key and value, and those that do "
+			"not go together. An error names file, line and key; status 2.\v"
+			"Example:\n  fkge -d acme config check new.yaml",
+			&w, argc, argv);
+	path = w.n > 0 ? mem_strdup(w.at[0]) : path_of_config(cli);
+	rc = config_load(&c, path, e);
+	if (rc == 0) {
+		config_init(&defaults);
+		config_differ(&defaults, &c, count_key, &n);
+		cli_put_text(cli, "file", path);
+		cli_put_count(cli, "differ", n);
+		cli_say(cli, "%s is good; %zu keys are not as by default\n", path, n);
+		config_release(&defaults);
+		config_release(&c);
+	}
+	free(path);
+	return rc;
+}
+
+struct listing {
+	struct cli *cli;
+	const char *path;
+	json_t *all;
+};
+
+static void list_difference(void *ctx, const struct config_difference *d)
+{
+	struct listing *l = ctx;
+	char line[32] = "";
+
+	if (d->line > 0)
+		snprintf(line, sizeof(line), "line %u", d->line);
+	cli_say(l->cli, "%-32s %s, not %s%s%s\n", d->key, d->is, d->was,
+		*line != '\0' ? "  # " : "", line);
+	json_array_append_new(l->all,
+			      json_pack("{s:s, s:s, s:s, s:i, s:b}", "key", d->key, "was", d->was,
+					"is", d->is, "line", (int)d->line, "live", d->live));
+}
+
+int cmd_config_diff(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 1 };
+	struct config base, c;
+	struct listing l = { .cli = cli };
+	char *path;
+	int rc;
+
+	cli_parse_words(cli, "[FILE]",
+			"Show which settings are not as by default; with FILE, not as in that "
+			"agent.yaml.\v"
+			"Examples:\n  fkge -d acme config diff\n"
+			"  fkge -d acme config diff /safe/acme-2026-11-22/agent.yaml",
+			&w, argc, argv);
+	path = path_of_config(cli);
+	rc = config_load(&c, path, e);
+	free(path);
+	if (rc != 0)
+		return rc;
+	if (w.n > 0)
+		rc = config_load(&base, w.at[0], e);
+	else
+		config_init(&base);
+	if (rc == 0) {
+		l.all = json_array();
+		config_differ(&base, &c, list_difference, &l);
+		cli_put(cli, "differences", l.all);
+		config_release(&base);
+	}
+	config_release(&c);
+	return rc;
+}
+
+/* ---- reload ---- */
+
+static void say_reloaded(const struct cli *cli, const json_t *keys, const char *what)
+{
+	const json_t *d;
+	size_t i;
+
+	json_array_foreach(keys, i, d)
+	{
+		cli_say(cli, "%s: %s%s, was %s\n", json_string_value(json_object_get(d, "key")),
+			json_string_value(json_object_get(d, "is")), what,
+			json_string_value(json_object_get(d, "was")));
+	}
+}
+
+static error_t parse_reload(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != 'r')
+		return ARGP_ERR_UNKNOWN;
+	*(bool *)state->input = true;
+	return 0;
+}
+
+int cmd_reload(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	static const struct argp_option options[] = {
+		{ "restart", 'r', NULL, 0,
+		  "start anew, in the same process, where a changed key wants that", 0 },
+		{ 0 },
+	};
+	bool restart = false;
+	const struct cli_syntax s = {
+		.options = options,
+		.parse = parse_reload,
+		.doc = "Let the running agent read agent.yaml again, whole or not at all.\v"
+		       "Limits, times, budgets and the log count at once (the guide, operation, "
+		       "has "
+		       "the list); of other keys this says that they wait. With --restart the "
+		       "agent "
+		       "ends its work in order and begins anew with all of them, if there are any; "
+		       "its partners link again. SIGHUP does the same as --restart. Partners are "
+		       "not in agent.yaml: fkge peer changes them at once.\n\n"
+		       "Example:\n  fkge -d acme config set log.level debug && fkge -d acme reload",
+		.input = &restart,
+	};
+	json_t *request, *reply;
+	bool anew;
+	int rc;
+
+	cli_parse(cli, &s, argc, argv);
+	request = json_pack("{s:s, s:b}", "do", "reload", "restart", restart);
+	rc = agent_ask(cli->folder, request, &reply, e);
+	json_decref(request);
+	if (rc != 0)
+		return rc;
+	anew = json_is_true(json_object_get(reply, "anew"));
+	say_reloaded(cli, json_object_get(reply, "changed"), " now");
+	say_reloaded(cli, json_object_get(reply, "waits"),
+		     anew ? " now" : " from the next start on (fkge reload --restart)");
+	if (anew)
+		cli_say(cli, "the agent starts anew\n");
+	else if (json_array_size(json_object_get(reply, "changed")) == 0 &&
+		 json_array_size(json_object_get(reply, "waits")) == 0)
+		cli_say(cli, "nothing has changed\n");
+	control_put(cli, reply);
+	return 0;
+}

@@ -1,0 +1,116 @@
+#!/bin/sh
+# agent.yaml by single keys, a running agent that takes them, and what it says of itself.
+# Usage: settings.sh FKGE
+. "$(dirname "$0")/lib.sh"
+a=$work/a
+agent a 1
+cat >"$a/agent.yaml" <<'YAML'
+# the owner's words
+name: a   # mine
+listen: 127.0.0.1:0
+
+train: {epochs: 1, threads: 1, batch: 64, negatives: 4}
+model: {dim: 4}
+federation:
+  sleep_s: 1     # short
+  lease_s: 60
+YAML
+cp "$a/agent.yaml" "$work/before.yaml"
+changed_lines() { diff "$work/before.yaml" "$a/agent.yaml" | grep -c '^>'; }
+
+# ---- get, set, check, diff ----
+ok 'a value of the file' prints '4' -d "$a" config get model.dim
+ok 'a default' prints 'transe' -d "$a" config get model.kind
+ok 'of the top level' prints '"a"' -d "$a" config get name
+ok 'of a section within a section' prints '1e-05' -d "$a" config get train.dp.delta
+ok 'all' prints 'log.level: info' -d "$a" config get
+ok 'an unknown key is refused, with those that are known' says 2 "unknown key 'dimm' in model; known are: kind, dim" -d "$a" config get model.dimm
+ok 'nor is one of the top level known' says 2 "unknown key 'nam' in the top level" -d "$a" config get nam
+ok 'one is set' prints 'federation.sleep_s: 2, was 1' -d "$a" config set federation.sleep_s 2
+ok 'its comment stays' grep -qx '  sleep_s: 2     # short' "$a/agent.yaml"
+ok 'all else, too' [ "$(changed_lines)" = 1 ]
+ok 'its mode stays that of a secret' [ "$(stat -c %a "$a/agent.yaml")" = 600 ]
+ok 'a text is quoted' exits 0 -d "$a" config set name 'x: "y" # z'
+ok 'and reads back' prints '"x: \"y\" # z"' -d "$a" config get name
+ok 'a section that is not there is added' exits 0 -d "$a" config set privacy.epsilon_total 6
+ok 'with its key' prints 6 -d "$a" config get privacy.epsilon_total
+cp "$a/agent.yaml" "$work/good.yaml"
+ok 'a wrong value is refused' says 2 'model.dim: '"'-3'"' is not allowed here' -d "$a" config set model.dim -- -3
+ok 'and one that does not go with another, by line' says 2 'agent.yaml:8: federation.session_s' -d "$a" config set federation.session_s 5
+ok 'which changes nothing' cmp -s "$work/good.yaml" "$a/agent.yaml"
+ok 'it is good' prints 'agent.yaml is good; ' -d "$a" config check
+echo 'nonsense: 1' >"$work/bad.yaml"
+ok 'another is not, by line' says 2 "bad.yaml:1: unknown key 'nonsense'" -d "$a" config check "$work/bad.yaml"
+ok 'what is not as by default' prints 'model.dim                        4, not 128' -d "$a" config diff
+ok 'where it stands' grep -q 'sleep_s.*  # line 8$' "$out"
+ok 'what is not as in another file' prints 'privacy.epsilon_total            6, not 8' -d "$a" config diff "$work/before.yaml"
+ok 'and that alone' [ "$(wc -l <"$out")" = 3 ]
+
+# ---- a running agent takes them ----
+cp "$work/before.yaml" "$a/agent.yaml"
+run -d "$a" config set log.level info
+"$fkge" -q -d "$a" train >"$out" 2>&1
+start a
+"$fkge" -d "$a" events --follow --json >"$work/events" 2>"$work/follow.log" &
+follower=$!
+pids="$pids $follower"
+ok 'nothing to take' prints 'nothing has changed' -d "$a" reload
+run -d "$a" config set log.level debug
+run -d "$a" config set federation.names_max 77
+run -d "$a" config set train.lr 0.5
+ok 'what counts at once is said' prints 'log.level: debug now, was info' -d "$a" reload
+has_line() { grep -qF -- "$1" "$out"; }
+ok 'each key of that' has_line 'federation.names_max: 77 now, was 0'
+ok 'what waits, too' has_line 'train.lr: 0.5 from the next start on (fkge reload --restart), was 0.001'
+ok 'the log says it' logged a 'federation.names_max is 77 now, was 0'
+ok 'again, and only what waits is left' prints 'train.lr: 0.5 from' -d "$a" reload
+ok 'and no more' [ "$(wc -l <"$out")" = 1 ]
+kept() { [ "$(grep -c 'started: ' "$work/a.log")" = 1 ]; }
+ok 'it has not started anew' kept
+run -d "$a" config set federation.lease_s 1
+run -d "$a" config set federation.session_s 2
+"$fkge" -d "$a" reload >"$out"
+ok 'two that go together' has_line 'federation.session_s: 2 now'
+cp "$a/agent.yaml" "$work/good.yaml"
+echo 'nonsense: 1' >>"$a/agent.yaml"
+ok 'a wrong file is refused whole, by line' says 2 "unknown key 'nonsense'" -d "$a" reload
+cp "$work/good.yaml" "$a/agent.yaml"
+sed -i 's/dim: 4/dim: 5/' "$a/agent.yaml"
+ok "another tables' model is refused" says 2 'model.kind and model.dim are those of the tables' -d "$a" reload
+cp "$work/good.yaml" "$a/agent.yaml"
+ok 'with --restart it starts anew' prints 'train.lr: 0.5 now' -d "$a" reload --restart
+anew() { [ "$(grep -c 'started: ' "$work/a.log")" = 2 ] && run -d "$a" status; }
+ok 'in the same process' wait_for 'the second start' anew
+ok 'which has them all' wait_for 'an answer' prints 'nothing has changed' -d "$a" reload
+run -d "$a" config set log.level warn
+kill -HUP "$pid_a"
+hushed() { run -d "$a" config set log.level error && prints 'log.level: error now, was warn' -d "$a" reload; }
+ok 'SIGHUP takes what counts at once' wait_for 'the level' hushed
+ok 'without a new start' anew
+
+# ---- events ----
+ok 'what has happened' prints 'started: listening on' -d "$a" events
+ok 'settings, too, whatever the level of the log' has_line 'settings  log.level is error now, was warn'
+ok 'the newest alone' prints 'log.level is error now' -d "$a" events -n 1
+ok 'one line' [ "$(wc -l <"$out")" = 1 ]
+ok "the owner's decisions" exits 1 -d "$a" peer accept nobody
+run -q -d "$a" invite --address 127.0.0.1:1 -o "$work/line"
+told_owner() { run -d "$a" events && grep -q 'owner     the owner said: invite$' "$out" && ! grep -q nobody "$out"; }
+ok 'those that counted, without the line' told_owner
+run -d "$a" stop
+ok 'who follows hears the end' wait_for 'its end' ended "$follower"
+whole() { # numbers without a gap over both runs, from the start to the stop
+	python3 - "$work/events" <<'PY'
+import json, sys
+at = [json.loads(line) for line in open(sys.argv[1])]
+events, last = at[:-1], at[-1]
+assert [e["seq"] for e in events] == list(range(1, len(events) + 1)), at
+assert set(events[0]) == {"seq", "time_ms", "kind", "text"} and last["exit"] == 0
+kinds = [e["kind"] for e in events]
+assert kinds.count("start") == 2 and "settings" in kinds and kinds[-1] == "stop", kinds
+PY
+}
+ok 'and has heard all of both runs' whole
+ok 'nobody is there any more' exits 5 -d "$a" events
+ok 'nor to reload' exits 5 -d "$a" reload
+finish
