@@ -5,7 +5,8 @@
  * sparse, 4 momentum), momentum, update (1 racing), lr, schedule (0 constant, 1 step, 2 linear,
  * 3 cosine, over `epochs`), negatives, batch, chunk, corrupt (0 alternate, 1 tail, 2 both),
  * sampling (0 uniform, 1 Bernoulli, 2 typed), filtered, subsampling, margin, alpha, normalize, reg
- * (0 none, 1 l2, 2 l3, 3 dura), reg_weight, relation_weight, threads, seed. */
+ * (0 none, 1 l2, 2 l3, 3 dura), reg_weight, relation_weight, precision (1 bfloat16),
+ * threads, seed. */
 #ifndef BENCH_WORDS_H
 #define BENCH_WORDS_H
 
@@ -50,6 +51,7 @@ static inline struct kge_train_config config(void)
 	c.momentum = (float)number("momentum", (double)c.momentum);
 	c.reg_weight = (float)number("reg_weight", (double)c.reg_weight);
 	c.relation_weight = (float)number("relation_weight", 0);
+	c.precision = (enum kge_precision)number("precision", 0);
 	c.update = (enum kge_update)number("update", c.update);
 	c.margin = (float)number("margin", (double)c.margin);
 	c.normalize = number("normalize", c.normalize) > 0;

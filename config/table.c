@@ -68,6 +68,9 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	{ "train", "relation_weight", KEY_NUMBER32, AT(train.kge.relation_weight), "0", 0, 1000,
 	  NULL,
 	  "of guessing the relation from both entities, beside the softmax over all entities" },
+	{ "train", "precision", KEY_WORD, AT(train.kge.precision), "float32", 0, 0,
+	  WORDS("float32", "bfloat16"),
+	  "of products against all entities; bfloat16 is faster on processors with AVX-512 BF16" },
 	{ "train", "corrupt", KEY_WORD, AT(train.kge.corrupt), "auto", 0, 0,
 	  WORDS("alternate", "tail", "both"),
 	  "the side at which negatives are drawn; auto, here and in sampling: by the graph's "

@@ -7,8 +7,8 @@
  * which is the sum of what its answers would give one by one.  A lane scores all queries of the
  * batch against the entities it owns, turns its part of each line into probabilities among
  * its own, and learns in `kge_all_loss()` how much of all that is.  Dot products are three matrix
- * products; the other metrics go by tiles (kge/kernel.h).  The phases are those of
- * kge/batch_internal.h. */
+ * products, in floats or in bfloat16; the other metrics go by tiles (kge/kernel.h).  The phases are
+ * those of kge/batch_internal.h. */
 #include <assert.h>
 #include <cblas.h>
 #include <math.h>
@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "kge/batch_internal.h"
 #include "kge/each.h"
+#include "kge/product.h"
 
 /* ---- the lines of a lane: queries x its entities ---- */
 
@@ -59,6 +60,24 @@ static void projected_scores(const struct kge_batch *b, struct kge_lane *l)
 		kge_batch_score_row(b, l, l->scores + i, kge_ent(b->emb, l->ent_begin + i), &p);
 }
 
+/* c = x y, by sgemm or in bfloat16 (kge/product.h). */
+static void dot_products(const struct kge_batch *b, const struct kge_lane *l, float *c,
+			 size_t stride, const struct kge_matrix *x, const struct kge_matrix *y,
+			 size_t rows, size_t columns, size_t inner)
+{
+	bool x_turned = x->row < inner, y_turned = y->row < columns; /* rows of a column: 1 apart */
+
+	if (l->product != NULL) {
+		kge_product(c, stride, x, y, rows, columns, inner, l->product);
+		return;
+	}
+	assert(b->sgemm);
+	cblas_sgemm(CblasRowMajor, x_turned ? CblasTrans : CblasNoTrans,
+		    y_turned ? CblasTrans : CblasNoTrans, (int)rows, (int)columns, (int)inner, 1,
+		    x->at, (int)(x_turned ? x->column : x->row), y->at,
+		    (int)(y_turned ? y->column : y->row), 0, c, (int)stride);
+}
+
 static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 {
 	size_t n = lane_rows(l);
@@ -69,9 +88,8 @@ static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 		return;
 	}
 	if (b->sgemm)
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t.nq, (int)n,
-			    (int)t.floats, 1, t.q, (int)t.q_stride, t.c, (int)t.c_stride, 0,
-			    l->scores, (int)n);
+		dot_products(b, l, l->scores, n, &(struct kge_matrix){ t.q, t.q_stride, 1 },
+			     &(struct kge_matrix){ t.c, 1, t.c_stride }, t.nq, n, t.floats);
 	for (size_t i = 0; i < n && !b->sgemm; i += KGE_ALL_BLOCK) {
 		t = tile_of(b, l, i, n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK);
 		b->k->score_tile[b->emb->model->metric](l->scores + i, n, &t);
@@ -210,9 +228,8 @@ static void begin_gradients(const struct kge_batch *b, struct kge_lane *l)
 
 	memset(l->dq, 0, b->n_queries * b->stride * sizeof(*l->dq));
 	if (b->sgemm && n > 0)
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)t.nq, (int)t.floats,
-			    (int)n, 1, l->scores, (int)n, t.c, (int)t.c_stride, 0, l->dq,
-			    (int)t.q_stride);
+		dot_products(b, l, l->dq, t.q_stride, &(struct kge_matrix){ l->scores, n, 1 },
+			     &(struct kge_matrix){ t.c, t.c_stride, 1 }, t.nq, t.floats, n);
 }
 
 static void projected_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i,
@@ -235,9 +252,9 @@ static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_
 		return;
 	}
 	if (b->sgemm) {
-		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)rows, (int)t.floats,
-			    (int)t.nq, 1, l->scores + i, (int)lane_rows(l), t.q, (int)t.q_stride, 0,
-			    l->row, (int)t.floats);
+		dot_products(b, l, l->row, t.floats,
+			     &(struct kge_matrix){ l->scores + i, 1, lane_rows(l) },
+			     &(struct kge_matrix){ t.q, t.q_stride, 1 }, rows, t.floats, t.nq);
 		return;
 	}
 	memset(l->row, 0, rows * t.floats * sizeof(*l->row));

@@ -10,6 +10,7 @@
 #include "kge/blas.h"
 #include "kge/each.h"
 #include "kge/loss.h"
+#include "kge/product.h"
 #include "kge/terms.h"
 
 /* ---- memory ---- */
@@ -84,6 +85,8 @@ static void lane_init(struct kge_lane *l, struct kge_batch *b, size_t k)
 			     sizeof(float));
 	l->work = mem_aligned(all ? rows : 4 * b->width, sizeof(float));
 	l->part = mem_aligned(all ? nq : 0, sizeof(float));
+	if (all && b->sgemm && b->c->precision == KGE_BFLOAT16)
+		l->product = mem_aligned(1, kge_product_room());
 	if (projects(b))
 		lane_init_projection(l, b);
 }
@@ -119,6 +122,7 @@ static void lane_release(struct kge_lane *l)
 	free(l->row);
 	free(l->work);
 	free(l->part);
+	free(l->product);
 	free(l->seen);
 	free(l->dseen);
 	free(l->drel);
@@ -178,8 +182,9 @@ void kge_batch_init(struct kge_batch *b, size_t lanes)
 	size_t nq = queries_max(b->c);
 
 	kge_batch_measure(b);
-	b->sgemm = b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
-		   kge_sgemm_is_fast();
+	b->sgemm =
+		b->emb->model->metric == KGE_DOT && b->k != &kge_kernels_scalar &&
+		(kge_sgemm_is_fast() || (b->c->precision == KGE_BFLOAT16 && kge_product_is_fast()));
 	b->queries = mem_array(nq, sizeof(*b->queries));
 	b->first_rel = all_none(b->emb->n_rel);
 	b->next_rel = mem_array(nq, sizeof(*b->next_rel));

@@ -58,7 +58,8 @@ struct kge_lane {
 	float *scores; /* queries x width, only its pairs filled in; all.c: queries x its rows */
 	float *dq;     /* queries x stride */
 	float *row, *work;
-	float *part; /* all.c, by query: this lane's part of a softmax */
+	float *part;   /* all.c, by query: this lane's part of a softmax */
+	void *product; /* all.c: room for products in bfloat16; NULL: they are by sgemm */
 	double loss;
 
 	/* with a teacher, but in shared.c; else NULL */

@@ -114,26 +114,38 @@ static int check_sampling(const struct kge_train_config *c, struct err *e)
 	return 0;
 }
 
-/* What kge/each.c does. */
-static int check_each(const struct kge_train_config *c, struct err *e)
+/* A setting that bilinear models have, against all entities: kge/each.h, kge/product.h; or NULL. */
+static const char *bilinear_setting(const struct kge_train_config *c)
 {
-	if (c->negatives == 0 || (!(c->relation_weight > 0) && c->reg != KGE_REG_DURA))
+	return c->relation_weight > 0	      ? "relation_weight"
+	       : c->reg == KGE_REG_DURA	      ? "reg dura"
+	       : c->precision == KGE_BFLOAT16 ? "precision bfloat16"
+					      : NULL;
+}
+
+static int check_against_all(const struct kge_train_config *c, struct err *e)
+{
+	const char *setting = bilinear_setting(c);
+
+	if (c->negatives == 0 || setting == NULL)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "train.%s: goes with train.loss softmax and train.negatives 0 (all "
 		       "entities) alone",
-		       c->relation_weight > 0 ? "relation_weight" : "reg dura");
+		       setting);
 }
 
 int kge_train_check_model(const struct kge_train_config *c, const struct kge_model *m,
 			  struct err *e)
 {
-	if (m->metric == KGE_DOT || (!(c->relation_weight > 0) && c->reg != KGE_REG_DURA))
+	const char *setting = bilinear_setting(c);
+
+	if (m->metric == KGE_DOT || setting == NULL)
 		return 0;
 	return err_set(e, ERR_USAGE,
 		       "train.%s: goes with a bilinear model.kind (distmult, complex and their "
 		       "reciprocal ones), not with %s",
-		       c->relation_weight > 0 ? "relation_weight" : "reg dura", m->name);
+		       setting, m->name);
 }
 
 static int check_draws(const struct kge_train_config *c, struct err *e)
@@ -205,7 +217,7 @@ int kge_train_check(const struct kge_train_config *c, struct err *e)
 	if (rc == 0)
 		rc = check_sampling(c, e);
 	if (rc == 0)
-		rc = check_each(c, e);
+		rc = check_against_all(c, e);
 	if (rc == 0)
 		rc = check_draws(c, e);
 	if (rc == 0 && c->update == KGE_UPDATE_HOGWILD)

@@ -65,6 +65,10 @@ enum { KGE_TYPED_LEAST = 10 };
  * who is asked for the tail in one epoch is asked for the head in the next. */
 enum kge_draws { KGE_DRAWS_ANEW, KGE_DRAWS_ONCE };
 
+/* Of the products of a bilinear model against all entities (kge/product.h); rows, gradients and
+ * sums are floats always. */
+enum kge_precision { KGE_FLOAT32, KGE_BFLOAT16 };
+
 /* Private training (kge/dp_train.h).  Epsilon and delta are the caller's, who keeps the account. */
 struct kge_dp_config {
 	double epsilon; /* above 0: training is private */
@@ -82,6 +86,7 @@ struct kge_train_config {
 	enum kge_update update;
 	enum kge_sampling sampling;
 	enum kge_draws draws;
+	enum kge_precision precision;
 	enum kge_reg reg;
 	float reg_weight;
 	float relation_weight; /* of relation prediction, bilinear models against all entities */
@@ -118,7 +123,7 @@ int kge_train_check(const struct kge_train_config *c, struct err *e);
 bool kge_train_repeats(const struct kge_train_config *c);
 
 /* ERR_USAGE where the model has no part in what is asked (a trainer made all the same leaves it
- * out): relation prediction and DURA are of bilinear models. */
+ * out): relation prediction, DURA and bfloat16 are of bilinear models. */
 int kge_train_check_model(const struct kge_train_config *c, const struct kge_model *m,
 			  struct err *e);
 

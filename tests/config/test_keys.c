@@ -310,6 +310,8 @@ static const struct row rows[] = {
 	{ "train.reg_weight", "0.5", ALONE, "train.reg=l2" },
 	{ "train.relation_weight", "1", ALONE,
 	  "model.kind=complex train.loss=softmax train.negatives=0" },
+	{ "train.precision", "bfloat16", ALONE,
+	  "model.kind=complex train.loss=softmax train.negatives=0" },
 	{ "train.corrupt", "tail", ALONE, "" },
 	{ "train.sampling", "uniform", ALONE, "" },
 	{ "train.draws", "once", ALONE, "" },

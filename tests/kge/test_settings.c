@@ -49,13 +49,17 @@ static struct kge_train_config some_config(struct rng *r)
 	c.update = half(r) ? KGE_UPDATE_EXACT : KGE_UPDATE_HOGWILD;
 	c.sampling = (enum kge_sampling)rng_below(r, KGE_SAMPLING_TYPED + 1);
 	c.draws = rng_below(r, 4) == 0 ? KGE_DRAWS_ONCE : KGE_DRAWS_ANEW;
-	c.reg = half(r) ? KGE_REG_NONE : (enum kge_reg)rng_below(r, KGE_REG_DURA + 1);
+	c.reg = half(r) ? KGE_REG_NONE : (enum kge_reg)rng_below(r, KGE_REG_L3 + 1);
 	c.reg_weight = 0.01f;
-	c.relation_weight = rng_below(r, 4) == 0 ? 0.5f : 0;
 	c.schedule = (enum kge_schedule)rng_below(r, KGE_SCHEDULE_COSINE + 1);
 	c.schedule_epochs = 1 + rng_below(r, 6);
 	c.temperature = (float)rng_below(r, 3);
 	c.negatives = rng_below(r, 9) * rng_below(r, 2);
+	if (c.negatives == 0 || rng_below(r, 20) == 0) { /* where they are not refused, mostly */
+		c.reg = rng_below(r, 3) == 0 ? KGE_REG_DURA : c.reg;
+		c.relation_weight = rng_below(r, 3) == 0 ? 0.5f : 0;
+		c.precision = half(r) ? KGE_BFLOAT16 : KGE_FLOAT32;
+	}
 	c.batch = 1 + rng_below(r, 50);
 	c.shared_chunk = rng_below(r, 12) * rng_below(r, 2);
 	c.filtered = half(r);
@@ -70,13 +74,14 @@ static struct kge_train_config some_config(struct rng *r)
 static void print_settings(const struct kge_emb *e, const struct kge_train_config *c)
 {
 	print_error("%s dim %zu rel_dim %zu: loss %d optimizer %d corrupt %d update %d sampling %d "
-		    "draws %d reg %d relation_weight %g schedule %d of %u negatives %u batch %u "
+		    "draws %d reg %d relation_weight %g precision %d schedule %d of %u negatives "
+		    "%u batch %u "
 		    "chunk %u filtered %d "
 		    "subsampling %d normalize %d threads %u\n",
 		    e->model->name, e->dim, e->rel_dim, c->loss, c->optimizer, c->corrupt,
 		    c->update, c->sampling, c->draws, c->reg, (double)c->relation_weight,
-		    c->schedule, c->schedule_epochs, c->negatives, c->batch, c->shared_chunk,
-		    c->filtered, c->subsampling, c->normalize, c->threads);
+		    c->precision, c->schedule, c->schedule_epochs, c->negatives, c->batch,
+		    c->shared_chunk, c->filtered, c->subsampling, c->normalize, c->threads);
 }
 
 static bool all_finite(const float *x, size_t n)

@@ -1,0 +1,176 @@
+/* kge/product_bf16.c - c = a b in panels that stay in the caches (Goto and van de Geijn 2008).
+ *
+ * A panel is WIDE columns of b, or HIGH rows of a, whose entries stand in pairs along the inner
+ * dimension, as VDPBF16PS takes them.  One of each is in the first cache, HIGH x WIDE sums are in
+ * registers. */
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kge/product.h"
+
+enum {
+	LANES = 16,
+	VECTORS = 3,
+	HIGH = 8,
+	WIDE = VECTORS * LANES,
+	PAIRS = KGE_PRODUCT_INNER / 2,
+};
+
+/* Sixteen entries of two rows, in pairs; past `n` zeros, and in place of a second row that is not
+ * there. */
+static __m512i pairs_across(const float *x, const float *next, __mmask16 there)
+{
+	__m512 second = next != NULL ? _mm512_maskz_loadu_ps(there, next) : _mm512_setzero_ps();
+	__m256i low = (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(there, x));
+	__m256i high = (__m256i)_mm512_cvtneps_pbh(second);
+
+	return _mm512_or_si512(_mm512_cvtepu16_epi32(low),
+			       _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
+}
+
+/* A panel of `wide` lanes (n of them there) x inner entries, where lanes are neighbours. */
+static void pack_across(uint32_t *out, const float *x, size_t step, size_t wide, size_t n,
+			size_t inner)
+{
+	for (size_t k = 0; k < inner; k += 2)
+		for (size_t i = 0; i < wide; i += LANES) {
+			size_t rest = n > i ? n - i : 0;
+			__mmask16 there = (__mmask16)(rest < LANES ? (1u << rest) - 1 : 0xffff);
+			const float *at = x + k * step + i;
+			__m512i pairs = pairs_across(at, k + 1 < inner ? at + step : NULL, there);
+			__mmask16 all = (__mmask16)(wide < LANES ? (1u << wide) - 1 : 0xffff);
+
+			_mm512_mask_storeu_epi32(out + k / 2 * wide + i, all, pairs);
+		}
+}
+
+/* The same where a lane's entries are neighbours, lanes `step` apart. */
+static void pack_along(uint32_t *out, const float *x, size_t step, size_t wide, size_t n,
+		       size_t inner)
+{
+	uint32_t pairs[LANES];
+
+	if (n < wide)
+		memset(out, 0, (inner + 1) / 2 * wide * sizeof(*out));
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < inner; k += 2 * LANES) {
+			size_t rest = inner - k;
+			uint32_t mask = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
+			const float *at = x + i * step + k;
+			__m512 low = _mm512_maskz_loadu_ps((__mmask16)mask, at);
+			__m512 high = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), at + LANES);
+			uint32_t *to = out + k / 2 * wide + i;
+
+			_mm512_storeu_si512(pairs, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+			for (size_t p = 0; p < LANES && 2 * p < rest; p++)
+				to[p * wide] = pairs[p];
+		}
+}
+
+/* `count` lanes from the first on, in panels of `wide`; step: from one lane to the next, from one
+ * entry of the inner dimension to the next. */
+static void pack_lanes(uint32_t *out, const float *x, size_t lane_step, size_t inner_step,
+		       size_t wide, size_t count, size_t inner)
+{
+	size_t size = (inner + 1) / 2 * wide;
+
+	for (size_t i = 0; i < count; i += wide, out += size) {
+		size_t n = count - i < wide ? count - i : wide;
+
+		if (inner_step == 1)
+			pack_along(out, x + i * lane_step, lane_step, wide, n, inner);
+		else
+			pack_across(out, x + i, inner_step, wide, n, inner);
+	}
+}
+
+static __m512bh as_bfloat(__m512i x)
+{
+	return (__m512bh)x;
+}
+
+/* sums (HIGH x WIDE) = a panel of a by one of b. */
+static void panel_product(__m512 sums[HIGH][VECTORS], const uint32_t *restrict a,
+			  const uint32_t *restrict b, size_t pairs)
+{
+	__m512 s[HIGH][VECTORS];
+
+	for (int i = 0; i < HIGH; i++)
+		for (int v = 0; v < VECTORS; v++)
+			s[i][v] = _mm512_setzero_ps();
+	for (size_t p = 0; p < pairs; p++, a += HIGH, b += WIDE) {
+		__m512bh at[VECTORS];
+
+		for (int v = 0; v < VECTORS; v++)
+			at[v] = as_bfloat(_mm512_loadu_si512(b + v * LANES));
+		for (int i = 0; i < HIGH; i++) {
+			__m512bh x = as_bfloat(_mm512_set1_epi32((int32_t)a[i]));
+
+			for (int v = 0; v < VECTORS; v++)
+				s[i][v] = _mm512_dpbf16_ps(s[i][v], x, at[v]);
+		}
+	}
+	memcpy(sums, s, sizeof(s));
+}
+
+/* A block of c, rows x columns of it, from sums; added to what is there unless it is the first. */
+static void store_panel(float *c, size_t stride, __m512 sums[HIGH][VECTORS], size_t rows,
+			size_t columns, bool first)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t v = 0; v * LANES < columns; v++) {
+			size_t rest = columns - v * LANES;
+			__mmask16 there = (__mmask16)(rest < LANES ? (1u << rest) - 1 : 0xffff);
+			float *to = c + i * stride + v * LANES;
+			__m512 x = sums[i][v];
+
+			if (!first)
+				x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, to));
+			_mm512_mask_storeu_ps(to, there, x);
+		}
+}
+
+static size_t fits_in(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The packed blocks: rows x inner of a, inner x columns of b. */
+static void block_product(float *c, size_t stride, const uint32_t *a, const uint32_t *b,
+			  size_t rows, size_t columns, size_t inner, bool first)
+{
+	size_t pairs = (inner + 1) / 2;
+	__m512 sums[HIGH][VECTORS];
+
+	for (size_t j = 0; j < columns; j += WIDE)
+		for (size_t i = 0; i < rows; i += HIGH) {
+			panel_product(sums, a + i * pairs, b + j * pairs, pairs);
+			store_panel(c + i * stride + j, stride, sums, fits_in(HIGH, rows - i),
+				    fits_in(WIDE, columns - j), first);
+		}
+}
+
+void kge_product_bf16(float *c, size_t stride, const struct kge_matrix *a,
+		      const struct kge_matrix *b, size_t rows, size_t columns, size_t inner,
+		      void *room)
+{
+	uint32_t *packed_a = room, *packed_b = packed_a + PAIRS * KGE_PRODUCT_ROWS;
+
+	for (size_t j = 0; j < columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < inner; k += KGE_PRODUCT_INNER) {
+			size_t nj = fits_in(KGE_PRODUCT_COLUMNS, columns - j),
+			       nk = fits_in(KGE_PRODUCT_INNER, inner - k);
+
+			pack_lanes(packed_b, b->at + k * b->row + j * b->column, b->column, b->row,
+				   WIDE, nj, nk);
+			for (size_t i = 0; i < rows; i += KGE_PRODUCT_ROWS) {
+				size_t ni = fits_in(KGE_PRODUCT_ROWS, rows - i);
+
+				pack_lanes(packed_a, a->at + i * a->row + k * a->column, a->row,
+					   a->column, HIGH, ni, nk);
+				block_product(c + i * stride + j, stride, packed_a, packed_b, ni,
+					      nj, nk, k == 0);
+			}
+		}
+}

@@ -1,0 +1,157 @@
+/* Products in bfloat16: rounded as they should be, of any shape, and what training makes of them.
+ */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "kge/blas.h"
+#include "kge/product.h"
+
+/* To the nearest number of eight bits of mantissa, by arithmetic. */
+static double rounded(float x)
+{
+	int power;
+	double part = frexp((double)x, &power);
+
+	return ldexp(nearbyint(ldexp(part, 8)), power - 8);
+}
+
+static float *random_floats(struct rng *r, size_t n)
+{
+	float *x = mem_array(n + 1, sizeof(*x));
+
+	for (size_t i = 0; i < n; i++)
+		x[i] = (float)(rng_below(r, 20001)) / 3000 - 3.3f;
+	return x;
+}
+
+static void check_product(kge_product_fn *product, const struct kge_matrix *a,
+			  const struct kge_matrix *b, size_t rows, size_t columns, size_t inner)
+{
+	void *room = mem_aligned(1, kge_product_room());
+	size_t stride = columns + 3;
+	float *c = mem_array(rows * stride, sizeof(*c));
+
+	for (size_t i = 0; i < rows * stride; i++)
+		c[i] = NAN;
+	product(c, stride, a, b, rows, columns, inner, room);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < stride; j++) {
+			double sum = 0, size = 1;
+
+			for (size_t k = 0; k < inner && j < columns; k++) {
+				double x = rounded(a->at[i * a->row + k * a->column]) *
+					   rounded(b->at[k * b->row + j * b->column]);
+
+				sum += x;
+				size += fabs(x);
+			}
+			if (j < columns && !(fabs((double)c[i * stride + j] - sum) < 1e-6 * size))
+				fail_msg("%zu x %zu x %zu: entry %zu, %zu is %g, not %g", rows,
+					 inner, columns, i, j, (double)c[i * stride + j], sum);
+			if (j >= columns)
+				assert_true(isnan(c[i * stride + j]));
+		}
+	free(c);
+	free(room);
+}
+
+/* By rows or by columns, of a shape. */
+static void check_shape(struct rng *r, size_t rows, size_t columns, size_t inner, uint32_t turned)
+{
+	float *x = random_floats(r, rows * inner), *y = random_floats(r, inner * columns);
+	struct kge_matrix a = { x, inner, 1 }, b = { y, columns, 1 };
+
+	if (turned & 1)
+		a = (struct kge_matrix){ x, 1, rows };
+	if (turned & 2)
+		b = (struct kge_matrix){ y, 1, inner };
+	check_product(kge_product_plain, &a, &b, rows, columns, inner);
+	check_product(kge_product, &a, &b, rows, columns, inner);
+	free(x);
+	free(y);
+}
+
+static void test_shapes(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	for (uint32_t i = 0; i < 60; i++)
+		check_shape(&r, 1 + rng_below(&r, 20), 1 + rng_below(&r, 70), 1 + rng_below(&r, 80),
+			    i);
+	/* more than a block of each */
+	check_shape(&r, KGE_PRODUCT_ROWS + 9, 50, 31, 0);
+	check_shape(&r, 9, KGE_PRODUCT_COLUMNS + 17, 6, 1);
+	check_shape(&r, 17, 49, 2 * KGE_PRODUCT_INNER + 33, 2);
+}
+
+static struct graph *circle_of(uint32_t n)
+{
+	struct graph *g = names(n, 3);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			graph_add(g, GRAPH_TRAIN, (struct graph_triple){ i, k, (i + k + 1) % n });
+	return g;
+}
+
+/* Differences of two tables, as a part of what moved. */
+static double part_off(const float *start, const float *x, const float *y, size_t n)
+{
+	double off = 0, moved = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		off += (double)(x[i] - y[i]) * (double)(x[i] - y[i]);
+		moved += (double)(x[i] - start[i]) * (double)(x[i] - start[i]);
+	}
+	return sqrt(off / moved);
+}
+
+/* A step of SGD moves rows by their gradient, which is nearly that of floats, and not the same. */
+static void test_training(void **state)
+{
+	struct graph *g = circle_of(300);
+	struct kge_train_config c;
+
+	(void)state;
+	if (!kge_sgemm_is_fast() && !kge_product_is_fast())
+		skip(); /* floats, by our own kernels */
+	kge_train_defaults(&c);
+	c.loss = KGE_LOSS_SOFTMAX;
+	c.optimizer = KGE_SGD;
+	c.negatives = 0;
+	c.batch = 100;
+	c.lr = 1;
+	for (size_t i = 0; kge_models[i] != NULL; i++) {
+		struct kge_emb *start, *floats, *halves;
+		double off;
+
+		if (kge_models[i]->metric != KGE_DOT)
+			continue;
+		start = emb_of(kge_models[i]->name, 33, g, 2);
+		floats = kge_emb_copy(start);
+		halves = kge_emb_copy(start);
+		c.precision = KGE_FLOAT32;
+		run(&c, g, floats, 1);
+		c.precision = KGE_BFLOAT16;
+		run(&c, g, halves, 1);
+		off = part_off(start->ent, floats->ent, halves->ent, 300 * start->ent_floats);
+		if (!(off > 0 && off < 0.01))
+			fail_msg("%s: %g of the gradients is off", kge_models[i]->name, off);
+		kge_emb_free(start);
+		kge_emb_free(floats);
+		kge_emb_free(halves);
+	}
+	graph_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_training),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
