@@ -201,6 +201,7 @@ static void add_work(json_t *j, const struct report_parts *p, const struct agent
 	json_object_set_new(j, "job",
 			    json_pack("{s:I, s:I}", "done", (json_int_t)s->job_done, "total",
 				      (json_int_t)s->job_total));
+	json_object_set_new(j, "gains_nothing", json_boolean(s->looks.vain));
 	put_count(j, "rounds", s->rounds);
 	put_count(j, "local_rounds", s->lone_rounds);
 	put_count(j, "improved", s->improved);

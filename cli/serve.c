@@ -212,7 +212,7 @@ static void say_round(const struct cli *cli, const json_t *r)
 			 count_of(r, "members"), count_of(r, "answered"), count_of(r, "items"));
 	cli_say_wrapped(cli, 0, "round %lld of %s, %lld done%s%s%s", count_of(r, "number"),
 			text_of(r, "method"), count_of(r, "done"), missed, members,
-			json_is_true(json_object_get(r, "stopped")) ? "; stopped, since rounds hurt"
+			json_is_true(json_object_get(r, "stopped")) ? "; stopped"
 			: json_is_true(json_object_get(r, "over"))
 				? "; takes part in no more (rounds.max)"
 			: json_is_true(json_object_get(r, "proposes")) ? ""
@@ -343,6 +343,10 @@ static void say_status(const struct cli *cli, const json_t *j)
 	cli_say_wrapped(cli, 0, "%s is running (process %lld, port %lld): %s, %s%s",
 			text_of(j, "name"), count_of(j, "pid"), count_of(j, "port"),
 			text_of(j, "state"), text_of(j, "doing"), done);
+	if (json_is_true(json_object_get(j, "gains_nothing")))
+		cli_say_wrapped(cli, 2,
+				"! this agent gains nothing: its last looks at valid took in none "
+				"of what partners brought (federation.weight)");
 	say_work(cli, j);
 	say_arms(cli, json_object_get(j, "arms"));
 	json_array_foreach(json_object_get(j, "peers"), i, p)

@@ -347,6 +347,12 @@ struct agent_round_status {
 	char waits[AGENT_TEXT_MAX];   /* who or what must come before there is one; "": nothing */
 };
 
+/* What looks at valid have come to. */
+struct agent_looks {
+	uint32_t worse; /* evaluations of rounds since the best */
+	bool vain;	/* the last ones took in nothing of what partners brought (weigh.c) */
+};
+
 struct agent_status {
 	enum agent_state state;
 	const char *doing;   /* static text: "training", "session", "idle" ... */
@@ -354,8 +360,8 @@ struct agent_status {
 	bool has_best;
 	double best_score;	/* on valid */
 	uint64_t served_serial; /* of the tables that partners get */
-	uint32_t worse;		/* evaluations of rounds since the best */
-	bool rests;		/* federation.patience is over: it takes no more rows in */
+	struct agent_looks looks;
+	bool rests; /* federation.patience is over: it takes no more rows in */
 	uint32_t job_done, job_total;
 	uint64_t rounds, lone_rounds; /* tried: after sessions as host; local ones */
 	uint64_t improved, sessions;

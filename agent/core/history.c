@@ -2,6 +2,7 @@
  *
  *   v  version      b  has before     s  its score     d  as drawn
  *   h  by hand      e  epochs since   g  list of maps:
+ *   n  looks in a row that took nothing in; may be missing
  *   l  digest of the best that trained without partners beside rounds; may be missing
  *                                        t time  a score before  z after  k kept  p keys
  *                                        c cosines, n nearest: of their rows; may be missing */
@@ -52,6 +53,7 @@ void agent_history_write(const struct agent_history *h, struct buf *out)
 	net_put_bool(&w, "d", h->drawn);
 	net_put_bool(&w, "h", h->by_hand);
 	net_put_uint(&w, "e", h->epochs);
+	net_put_uint(&w, "n", h->vain);
 	net_put_bin(&w, "l", h->lone, sizeof(h->lone));
 	net_put_list(&w, "g");
 	for (size_t i = 0; i < h->n; i++)
@@ -120,7 +122,9 @@ int agent_history_read(struct agent_history *h, const uint8_t *bytes, size_t n, 
 	h->drawn = net_get_bool(&body.map, "d", &bad);
 	h->by_hand = net_get_bool(&body.map, "h", &bad);
 	h->epochs = net_get_uint(&body.map, "e", 0, INT64_MAX, &bad);
-	if (net_has(&body.map, "l")) /* older ones have none */
+	if (net_has(&body.map, "n")) /* older ones have none, nor the next */
+		h->vain = (uint32_t)net_get_uint(&body.map, "n", 0, UINT32_MAX, &bad);
+	if (net_has(&body.map, "l"))
 		net_get_fixed(&body.map, "l", h->lone, sizeof(h->lone), &bad);
 	read_gains(h, &body.map, &bad);
 	net_body_release(&body);

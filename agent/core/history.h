@@ -38,6 +38,7 @@ struct agent_history {
 	bool by_hand;	 /* the owner has trained or restored since: epochs are not all counted */
 	double before;	 /* score on valid */
 	uint64_t epochs; /* trained since, kept or not */
+	uint32_t vain;	 /* looks in a row that took nothing of what partners brought (weigh.c) */
 	uint8_t lone[STORE_DIGEST]; /* of the newest best tables that are not what rounds brought:
 				     * those of the copy that trains beside them; 0: none yet */
 	size_t n;

@@ -243,6 +243,8 @@ void latest_keep(struct agent_core *c, double score, bool better, struct store_b
 	assert(c->frames.work.joined > 0);
 	c->frames.work.age += c->frames.work.age < UINT32_MAX;
 	c->frames.latest = c->frames.work;
+	if (c->made.has_weighed)
+		weigh_count(c, &c->made.weighed);
 	say_weight(c);
 	latest_release(c);
 	if (!better && latest_rests(c))

@@ -20,6 +20,9 @@
  * goes back to the best tables bit for bit, and we propose and join nothing until the owner says
  * so.
  *
+ * A member that takes nothing in for WEIGH_VAIN_LOOKS looks, of which none was better, leaves, too:
+ * nothing is lost by that.
+ *
  * The best tables are kept meanwhile.  Two others are scored on all of valid and may become the
  * best: the table of before averaging, where averaging lowered the score, and alone, where it is
  * ahead by a twentieth (keep_share).  So the tables kept are not below those that the same epochs
@@ -34,6 +37,7 @@
 #include "agent/core/effects_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
+#include "agent/core/weigh_internal.h"
 
 static void rounds_compare_forget(struct agent_core *c);
 
@@ -377,6 +381,22 @@ static bool is_alone(const struct agent_core *c, const struct validation *l)
 	       memcmp(a->rel, b->rel, (size_t)a->n_rel * a->rel_floats * sizeof(float)) == 0;
 }
 
+/* It takes nothing in, and its own training comes to nothing more: the tables stay as they are. */
+static void leave_rounds(struct agent_core *c)
+{
+	struct compare *o = &c->fed.compare;
+
+	snprintf(o->why, sizeof(o->why),
+		 "nothing of what members brought was taken in at the last %u looks, and none of "
+		 "them was better",
+		 c->history.vain);
+	o->stopped = true;
+	core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_REFUSED,
+		    "this agent leaves the rounds (rounds.stop_when_worse): %s; go on with: fkge "
+		    "rounds resume",
+		    o->why);
+}
+
 /* On the loop, after rounds_validate_decide(). */
 void rounds_compare_decide(struct agent_core *c, struct validation *l, struct store_batch *b)
 {
@@ -398,11 +418,14 @@ void rounds_compare_decide(struct agent_core *c, struct validation *l, struct st
 		/* For the owner; the scored table is counted by rounds_validate_decide(). */
 		l->better = true;
 	}
-	if (!l->stops) {
+	if (l->stops) {
+		stop_rounds(c, l);
+	} else if (c->config->rounds.stop_when_worse > 0 && weigh_leaves(c)) {
+		leave_rounds(c);
+	} else {
 		go_on(c, l);
 		return;
 	}
-	stop_rounds(c, l);
 	drop_alone(o);
 }
 
@@ -428,6 +451,7 @@ static void rounds_compare_forget(struct agent_core *c)
 	struct compare *o = &c->fed.compare;
 
 	drop_alone(o);
+	c->history.vain = 0;
 	*o = (struct compare){ .begins = c->config->rounds.compare_rounds > 0 };
 }
 

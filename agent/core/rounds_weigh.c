@@ -59,6 +59,7 @@ void rounds_weigh_decide(struct agent_core *c, const struct round *r)
 	if (!r->has_weighed)
 		return;
 	c->fed.weight = r->weighed.weight;
+	weigh_count(c, &r->weighed);
 	if (c->fed.weight == was)
 		return;
 	core_notice(c, AGENT_NOTICE_STATE, NULL, 0,

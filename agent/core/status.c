@@ -8,6 +8,7 @@
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
+#include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 
 static enum agent_state state_of(const struct agent_core *c)
@@ -39,7 +40,8 @@ static const char *doing_text(const struct agent_core *c)
 	if (c->doing == DOING_NOTHING && c->n_open > 0)
 		return text[DOING_SESSION];
 	if (c->doing == DOING_NOTHING && latest_rests(c))
-		return "resting: no better score in federation.patience rounds";
+		return weigh_in_vain(c) ? "resting: nothing of what partners bring raises valid"
+					: "resting: no better score in federation.patience rounds";
 	return c->fed.now != NULL ? stage[c->fed.now->stage] : text[c->doing];
 }
 
@@ -200,7 +202,7 @@ void agent_core_status(const struct agent_core *c, struct agent_status *o)
 				    .has_best = c->has_best,
 				    .best_score = c->best_score,
 				    .served_serial = c->served_serial,
-				    .worse = c->worse,
+				    .looks = { c->worse, weigh_in_vain(c) },
 				    .rests = latest_rests(c),
 				    .rounds = c->rounds,
 				    .lone_rounds = c->lone_rounds,

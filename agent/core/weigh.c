@@ -1,6 +1,7 @@
 #include "agent/core/weigh_internal.h"
 
 #include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
 #include "base/mem.h"
 
 bool weigh_by_valid(const struct agent_core *c)
@@ -34,4 +35,31 @@ int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
 	struct scoring s = { c, job };
 
 	return fed_weight_choose(merged, own, score_mixed, &s, out);
+}
+
+void weigh_count(struct agent_core *c, const struct fed_weighed *w)
+{
+	uint32_t *vain = &c->history.vain;
+
+	if (w->weight > 0)
+		*vain = 0;
+	else if (*vain < UINT32_MAX)
+		++*vain;
+	if (*vain == WEIGH_VAIN_LOOKS)
+		core_notice(c, AGENT_NOTICE_TROUBLE, NULL, ERR_INPUT,
+			    "this agent gains nothing: %u looks in a row took in none of what "
+			    "partners brought (federation.weight): valid %.4f without it, %.4f "
+			    "with all of it; list partners that know of the same things, or train "
+			    "alone",
+			    *vain, w->score[0], w->score[FED_WEIGHTS - 1]);
+}
+
+bool weigh_in_vain(const struct agent_core *c)
+{
+	return weigh_by_valid(c) && c->history.vain >= WEIGH_VAIN_LOOKS;
+}
+
+bool weigh_leaves(const struct agent_core *c)
+{
+	return weigh_in_vain(c) && c->worse >= WEIGH_VAIN_LOOKS;
 }

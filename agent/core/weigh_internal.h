@@ -14,4 +14,14 @@ bool weigh_by_valid(const struct agent_core *c);
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
 		 const struct kge_emb *own, struct agent_job *job, struct fed_weighed *out);
 
+/* On the loop, after each look: one that took nothing in is counted, and the owner told when
+ * WEIGH_VAIN_LOOKS in a row are full. */
+enum { WEIGH_VAIN_LOOKS = 10 };
+
+void weigh_count(struct agent_core *c, const struct fed_weighed *w);
+/* The last WEIGH_VAIN_LOOKS took nothing in: what partners bring is of no use here. */
+bool weigh_in_vain(const struct agent_core *c);
+/* ... and none of them had a better score, so training beside partners is of no use, either. */
+bool weigh_leaves(const struct agent_core *c);
+
 #endif

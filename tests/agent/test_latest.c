@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sodium.h>
 
+#include "agent/core/weigh_internal.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "tests/agent/table.h"
@@ -201,7 +202,7 @@ static void rests_and_wakes(void **state)
 	agent_core_status(core(&t, HOST), &st);
 	assert_true(st.rests);
 	assert_non_null(strstr(st.doing, "federation.patience"));
-	assert_int_equal(st.worse, 3);
+	assert_int_equal(st.looks.worse, 3);
 	assert_int_equal(st.queued, 0);
 	agent_status_release(&st);
 	rounds = core(&t, HOST)->rounds;
@@ -304,6 +305,65 @@ static void valid_weighs(void **state)
 	}
 }
 
+/* Of five tables at each look the first, one's own, is better. */
+static int own_is_better(void *ctx, const struct kge_emb *work, uint32_t triples,
+			 struct agent_job *job, double **each, size_t *n)
+{
+	struct table_agent *s = ctx;
+
+	(void)work, (void)triples, (void)job;
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	**each = s->improvements++ % FED_WEIGHTS == 0 ? 0.6 : 0.5;
+	return 0;
+}
+
+static void assert_in_vain(struct table *t, bool vain)
+{
+	struct agent_status st;
+
+	agent_core_status(core(t, HOST), &st);
+	assert_int_equal(st.looks.vain, vain);
+	assert_int_equal(st.rests, vain);
+	assert_int_equal(strstr(st.doing, "partners bring") != NULL, vain);
+	agent_status_release(&st);
+}
+
+/* An agent that takes nothing in says so, and rests; still so after a restart. */
+static void says_that_it_gains_nothing(void **state)
+{
+	struct table t;
+	uint64_t told;
+
+	(void)state;
+	begin(&t, CONFIG_AFTER_KEEP);
+	table_run(&t, t.now_ms + 60000, 100000);
+	told = t.agent[HOST].notices[AGENT_NOTICE_TROUBLE];
+	for (size_t i = CLIENT; i <= HOST; i++) {
+		table_kill(&t, i);
+		t.agent[i].config.federation.patience = WEIGH_VAIN_LOOKS;
+		t.agent[i].config.federation.max_rounds = 0;
+		if (i == HOST)
+			t.agent[i].learner = (struct agent_learner){ .ctx = &t.agent[i],
+								     .evaluate = is_level,
+								     .evaluate_each = own_is_better,
+								     .train = grow };
+		t.agent[i].config.federation.weight =
+			i == HOST ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+		t.agent[i].improvements = 0;
+		table_restart(&t, i);
+	}
+	assert_in_vain(&t, false);
+	meet(&t);
+	assert_true(core(&t, HOST)->history.vain >= WEIGH_VAIN_LOOKS);
+	assert_int_equal(t.agent[HOST].notices[AGENT_NOTICE_TROUBLE], told + 1);
+	assert_in_vain(&t, true);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	assert_in_vain(&t, true);
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +375,7 @@ int main(void)
 		cmocka_unit_test(rests_and_wakes),
 		cmocka_unit_test(merged_tables_may_be_the_best),
 		cmocka_unit_test(valid_weighs),
+		cmocka_unit_test(says_that_it_gains_nothing),
 	};
 
 	if (sodium_init() < 0)

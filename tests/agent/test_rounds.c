@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "agent/core/learner.h"
+#include "agent/core/weigh_internal.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "kge/eval.h"
@@ -1888,6 +1889,13 @@ static int train_copy(void *ctx, const struct fed_part *part, struct kge_emb *ta
 	return 0;
 }
 
+static int train_still(void *ctx, const struct fed_part *part, struct kge_emb *tables,
+		       uint32_t epochs, struct agent_job *job)
+{
+	(void)ctx, (void)part, (void)tables, (void)epochs, (void)job;
+	return 0;
+}
+
 /* Agent 0 learns by itself what averaging with the others takes from it each time. */
 static void set_harm(struct world *w, uint32_t stop_when_worse)
 {
@@ -2080,6 +2088,30 @@ static void test_weight(void **state)
 	link_all(w);
 	run(w, 60000);
 	assert_true(done(w, 0) > before && core(w, 0)->latest->ent[0] == 1);
+}
+
+/* ... until WEIGH_VAIN_LOOKS in a row have had no better score: then it leaves, and says why; it
+ * comes back when the owner says so. */
+static void test_leaves_what_brings_nothing(void **state)
+{
+	struct world *w = *state;
+	struct agent_status s;
+	uint64_t left_at;
+
+	for (size_t i = 0; i < AGENTS; i++)
+		w->t.agent[i].config.federation.weight = CONFIG_WEIGHT_VALID;
+	set_harm(w, 3);
+	w->t.agent[0].learner.train_alone = train_still;
+	run(w, 60000);
+	assert_true(rounds_stopped(core(w, 0)));
+	assert_true(core(w, 0)->history.vain >= WEIGH_VAIN_LOOKS);
+	assert_non_null(strstr(core(w, 0)->fed.compare.why, "nothing of what members brought"));
+	left_at = done(w, 0);
+	agent_core_status(core(w, 0), &s);
+	assert_true(s.looks.vain && s.round.stopped);
+	agent_status_release(&s);
+	run(w, 60000);
+	assert_int_equal(done(w, 0), left_at);
 }
 
 /* Between two looks as much is taken in as the last one said; before them, as in the first round.
@@ -2530,6 +2562,7 @@ int main(void)
 		with_world(test_cut_name_persists),
 		with_world(test_harm_is_seen),
 		with_world(test_weight),
+		with_world(test_leaves_what_brings_nothing),
 		with_world(test_weight_between_looks),
 		with_world(test_rows_far_out),
 		with_world(test_a_seed_of_nobody),
