@@ -45,26 +45,61 @@ static void pack_across(uint32_t *out, const float *x, size_t step, size_t wide,
 		}
 }
 
+/* Rows become columns. */
+static void turn_block(__m512i r[LANES])
+{
+	__m512i a[LANES], b[LANES];
+
+	for (int i = 0; i < LANES; i += 2) {
+		a[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+		a[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+	}
+	for (int i = 0; i < LANES; i += 4) {
+		b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
+		b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
+		b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
+		b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
+	}
+	for (int j = 0; j < 4;
+	     j++) { /* b[4 i + j]: of rows 4 i.., columns j, 4 + j, 8 + j, 12 + j */
+		__m512i even = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
+		__m512i even_low = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);
+		__m512i odd = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xdd);
+		__m512i odd_low = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xdd);
+
+		r[j] = _mm512_shuffle_i32x4(even, even_low, 0x88);
+		r[4 + j] = _mm512_shuffle_i32x4(odd, odd_low, 0x88);
+		r[8 + j] = _mm512_shuffle_i32x4(even, even_low, 0xdd);
+		r[12 + j] = _mm512_shuffle_i32x4(odd, odd_low, 0xdd);
+	}
+}
+
+/* Entries from x on, `there` of them, as pairs. */
+static __m512i pairs_along(const float *x, uint32_t there)
+{
+	__m512 low = _mm512_maskz_loadu_ps((__mmask16)there, x);
+	__m512 high = _mm512_maskz_loadu_ps((__mmask16)(there >> 16), x + LANES);
+
+	return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
 /* The same where a lane's entries are neighbours, lanes `step` apart. */
 static void pack_along(uint32_t *out, const float *x, size_t step, size_t wide, size_t n,
 		       size_t inner)
 {
-	uint32_t pairs[LANES];
-
-	if (n < wide)
-		memset(out, 0, (inner + 1) / 2 * wide * sizeof(*out));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < wide; i += LANES)
 		for (size_t k = 0; k < inner; k += 2 * LANES) {
-			size_t rest = inner - k;
-			uint32_t mask = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
-			const float *at = x + i * step + k;
-			__m512 low = _mm512_maskz_loadu_ps((__mmask16)mask, at);
-			__m512 high = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), at + LANES);
-			uint32_t *to = out + k / 2 * wide + i;
+			size_t rest = inner - k, pairs = rest < 32 ? (rest + 1) / 2 : LANES;
+			uint32_t there = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
+			__mmask16 all = (__mmask16)(wide < LANES ? (1u << wide) - 1 : 0xffff);
+			__m512i r[LANES];
 
-			_mm512_storeu_si512(pairs, (__m512i)_mm512_cvtne2ps_pbh(high, low));
-			for (size_t p = 0; p < LANES && 2 * p < rest; p++)
-				to[p * wide] = pairs[p];
+			for (size_t l = 0; l < LANES; l++)
+				r[l] = i + l < n ? pairs_along(x + (i + l) * step + k, there)
+						 : _mm512_setzero_si512();
+			turn_block(r);
+			for (size_t p = 0; p < pairs; p++)
+				_mm512_mask_storeu_epi32(out + (k / 2 + p) * wide + i, all, r[p]);
 		}
 }
 
