@@ -34,9 +34,10 @@ COMMAND(predict);
 COMMAND(similar);
 /* query.c */
 COMMAND(query);
-/* queries.c, queries_train.c */
+/* queries.c, queries_train.c, queries_federate.c */
 COMMAND(queries_sample);
 COMMAND(queries_train);
+COMMAND(queries_federate);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

@@ -62,6 +62,7 @@ static const struct command http_commands[] = {
 static const struct command queries_commands[] = {
 	{ "sample", "draw queries from graphs, for measuring", cmd_queries_sample, NULL },
 	{ "train", "an encoder of queries, on this graph", cmd_queries_train, NULL },
+	{ "federate", "encoders of several owners, in one process", cmd_queries_federate, NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -87,7 +88,8 @@ static const struct command commands[] = {
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
-	{ "queries", "questions over several steps: sample, train", NULL, queries_commands },
+	{ "queries", "questions over several steps: sample, train, federate", NULL,
+	  queries_commands },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },
 	{ "stop", "stop the running agent cleanly", cmd_stop, NULL },

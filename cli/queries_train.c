@@ -5,16 +5,15 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/parallel.h"
 #include "cli/commands.h"
+#include "cli/encoder_options.h"
 #include "lab/encoders.h"
 #include "lab/saved.h"
 #include "lab/work.h"
 
 struct train_command {
 	const char *output, *queries, *valid;
-	struct encode_settings is;
-	struct encode_train_options how;
+	struct encoder_options e;
 	uint64_t count, valid_count, answers, steps, eval_every, patience;
 	bool fresh;
 };
@@ -25,86 +24,25 @@ enum {
 	KEY_VALID,
 	KEY_VALID_COUNT,
 	KEY_ANSWERS,
-	KEY_DIM,
-	KEY_PARTICLES,
-	KEY_BATCH,
-	KEY_RATE,
-	KEY_DECAY,
-	KEY_SMOOTHING,
-	KEY_DROPOUT,
 	KEY_STEPS,
 	KEY_EVAL_EVERY,
 	KEY_PATIENCE,
-	KEY_THREADS,
-	KEY_SEED,
 	KEY_FRESH,
 };
 
 static const struct argp_option train_options[] = {
-	{ "encoder", 'e', "WORD", 0, "gqe (default), q2p or tree-lstm", 0 },
-	{ "output", 'o', "FILE", 0, "(default: encoder in the agent's folder)", 0 },
+	ENCODER_OPTIONS{ "output", 'o', "FILE", 0, "(default: encoder in the agent's folder)", 0 },
 	{ "queries", KEY_QUERIES, "FILE", 0, "train queries (default: drawn from train)", 0 },
 	{ "count", KEY_COUNT, "N", 0, "draw so many of each type (default 10000)", 0 },
 	{ "answers", KEY_ANSWERS, "N", 0, "draw no query with more answers (default 1000)", 0 },
 	{ "valid", KEY_VALID, "FILE", 0, "valid queries (default: drawn from valid)", 0 },
 	{ "valid-count", KEY_VALID_COUNT, "N", 0, "draw so many of each type (default 100)", 0 },
-	{ "dim", KEY_DIM, "N", 0, "numbers of a vector (default 400)", 0 },
-	{ "particles", KEY_PARTICLES, "N", 0, "q2p: vectors of a query (default 2)", 0 },
-	{ "batch", KEY_BATCH, "N", 0, "queries a step (default 512)", 0 },
-	{ "lr", KEY_RATE, "X", 0, "learning rate of AdamW (default 0.001)", 0 },
-	{ "decay", KEY_DECAY, "X", 0, "weight decay (default 0.01)", 0 },
-	{ "smoothing", KEY_SMOOTHING, "X", 0, "of labels (default 0.1)", 0 },
-	{ "dropout", KEY_DROPOUT, "X", 0, "(default 0.1)", 0 },
 	{ "steps", KEY_STEPS, "N", 0, "at most (default 10000)", 0 },
 	{ "eval-every", KEY_EVAL_EVERY, "N", 0, "steps to a look at valid (default 500)", 0 },
 	{ "patience", KEY_PATIENCE, "N", 0, "looks without a better one (default 5; 0: any)", 0 },
-	{ "threads", KEY_THREADS, "N", 0, "(default: train.threads)", 0 },
-	{ "seed", KEY_SEED, "N", 0, "of all draws (default 1)", 0 },
 	{ "fresh", KEY_FRESH, NULL, 0, "begin anew instead of going on", 0 },
 	{ 0 },
 };
-
-static error_t parse_shape(struct train_command *o, int key, char *arg,
-			   const struct argp_state *state)
-{
-	switch (key) {
-	case 'e':
-		o->is.kind = (enum encode_kind)cli_word(state, arg, "--encoder", encode_kind_words);
-		return 0;
-	case KEY_DIM:
-		o->is.dim = (uint32_t)cli_count(state, arg, "--dim", 2, ENCODE_DIM_MAX);
-		if (o->is.dim % 2 != 0)
-			argp_error(state, "--dim: an even number is wanted");
-		return 0;
-	case KEY_PARTICLES:
-		o->is.particles =
-			(uint32_t)cli_count(state, arg, "--particles", 1, ENCODE_PARTICLES_MAX);
-		return 0;
-	case KEY_BATCH:
-		o->how.batch = (uint32_t)cli_count(state, arg, "--batch", 1, 1 << 16);
-		return 0;
-	case KEY_RATE:
-		o->how.lr = (float)cli_number(state, arg, "--lr", 1e-8, 1);
-		return 0;
-	case KEY_DECAY:
-		o->how.decay = (float)cli_number(state, arg, "--decay", 0, 1);
-		return 0;
-	case KEY_SMOOTHING:
-		o->how.smoothing = (float)cli_number(state, arg, "--smoothing", 0, 0.99);
-		return 0;
-	case KEY_DROPOUT:
-		o->how.dropout = (float)cli_number(state, arg, "--dropout", 0, 0.99);
-		return 0;
-	case KEY_THREADS:
-		o->how.threads = (uint32_t)cli_count(state, arg, "--threads", 1, PARALLEL_MAX);
-		return 0;
-	case KEY_SEED:
-		o->how.seed = cli_count(state, arg, "--seed", 0, INT64_MAX);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static error_t parse_encoder(int key, char *arg, struct argp_state *state)
 {
@@ -142,7 +80,7 @@ static error_t parse_encoder(int key, char *arg, struct argp_state *state)
 		o->fresh = true;
 		return 0;
 	default:
-		return parse_shape(o, key, arg, state);
+		return encoder_options_parse(&o->e, key, arg, state);
 	}
 }
 
@@ -169,16 +107,16 @@ static json_t *encoder_settings(const struct train_command *o)
 {
 	json_t *j = json_object();
 
-	json_object_set_new(j, "encoder", json_string(encode_kind_words[o->is.kind]));
-	json_object_set_new(j, "dim", json_integer(o->is.dim));
-	json_object_set_new(j, "particles", json_integer(o->is.particles));
-	json_object_set_new(j, "batch", json_integer(o->how.batch));
-	json_object_set_new(j, "lr", json_real((double)o->how.lr));
-	json_object_set_new(j, "decay", json_real((double)o->how.decay));
-	json_object_set_new(j, "smoothing", json_real((double)o->how.smoothing));
-	json_object_set_new(j, "dropout", json_real((double)o->how.dropout));
-	json_object_set_new(j, "threads", json_integer(o->how.threads));
-	json_object_set_new(j, "seed", json_integer((json_int_t)o->how.seed));
+	json_object_set_new(j, "encoder", json_string(encode_kind_words[o->e.is.kind]));
+	json_object_set_new(j, "dim", json_integer(o->e.is.dim));
+	json_object_set_new(j, "particles", json_integer(o->e.is.particles));
+	json_object_set_new(j, "batch", json_integer(o->e.how.batch));
+	json_object_set_new(j, "lr", json_real((double)o->e.how.lr));
+	json_object_set_new(j, "decay", json_real((double)o->e.how.decay));
+	json_object_set_new(j, "smoothing", json_real((double)o->e.how.smoothing));
+	json_object_set_new(j, "dropout", json_real((double)o->e.how.dropout));
+	json_object_set_new(j, "threads", json_integer(o->e.how.threads));
+	json_object_set_new(j, "seed", json_integer((json_int_t)o->e.how.seed));
 	json_object_set_new(j, "eval_every", json_integer((json_int_t)o->eval_every));
 	if (o->queries == NULL) {
 		json_object_set_new(j, "count", json_integer((json_int_t)o->count));
@@ -193,21 +131,24 @@ static int load_queries(struct training *x, struct err *e)
 {
 	const struct train_command *o = x->o;
 	const struct graph *g = x->w->graph;
+	const struct encoders_draw train = { ENCODERS_ALL, o->count, o->answers, o->e.how.seed,
+					     NULL },
+				   valid = { ENCODERS_ALL, o->valid_count, o->answers,
+					     o->e.how.seed, NULL };
 	int rc = 0;
 
-	encoders_look_open(&x->look, g, GRAPH_VALID, o->how.threads);
+	encoders_look_open(&x->look, g, GRAPH_VALID, o->e.how.threads);
 	if (o->queries != NULL)
 		rc = encoders_corpus_read(&x->corpus, o->queries, g, e);
 	else
-		encoders_corpus_sample(&x->corpus, g, o->count, o->answers, o->how.seed);
+		encoders_corpus_sample(&x->corpus, g, &train);
 	if (rc == 0 && x->corpus.n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: train gives no query; import a larger graph",
 			     x->cli->folder);
 	if (rc == 0 && o->valid != NULL)
 		rc = encoders_look_read(&x->look, o->valid, g, e);
 	else if (rc == 0)
-		encoders_look_sample(&x->look, g, GRAPH_VALID, o->valid_count, o->answers,
-				     o->how.seed);
+		encoders_look_sample(&x->look, g, GRAPH_VALID, &valid);
 	if (rc == 0 && x->look.n == 0)
 		rc = err_set(e, ERR_INPUT,
 			     "%s: valid gives no query to stop by; import a graph "
@@ -296,10 +237,10 @@ static int begin_encoder(struct training *x, struct err *e)
 	struct rng r;
 	int rc;
 
-	rng_seed(&r, x->o->how.seed);
-	x->m = encode_model_new(&x->o->is, graph_vocab_count(g->entities),
+	rng_seed(&r, x->o->e.how.seed);
+	x->m = encode_model_new(&x->o->e.is, graph_vocab_count(g->entities),
 				graph_vocab_count(g->relations), &r);
-	x->t = encode_trainer_new(x->m, &x->corpus, &x->o->how);
+	x->t = encode_trainer_new(x->m, &x->corpus, &x->o->e.how);
 	x->best = -1;
 	if (x->o->fresh || !file_exists(x->state_path))
 		return 0;
@@ -413,8 +354,7 @@ static int train_encoder(struct cli *cli, struct work *w, const struct train_com
 int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct train_command o = {
-		.is = { ENCODE_GQE, 400, 2 },
-		.how = { 512, 0.001f, 0.01f, 0.1f, 0.1f, 0, 1 },
+		.e = encoder_options_default,
 		.count = 10000,
 		.valid_count = 100,
 		.answers = 1000,
@@ -443,8 +383,8 @@ int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)
 		return rc;
-	if (o.how.threads == 0)
-		o.how.threads = w.folder.config.train.kge.threads;
+	if (o.e.how.threads == 0)
+		o.e.how.threads = w.folder.config.train.kge.threads;
 	rc = train_encoder(cli, &w, &o, e);
 	lab_work_close(&w);
 	return rc;

@@ -157,6 +157,22 @@ void encode_scores(const struct encode_asked *in, const float *ent, size_t entit
 	free(lines);
 }
 
+static double line_sum(const float *line, size_t n)
+{
+	enum { LANES = 8 };
+	double lane[LANES] = { 0 }, sum = 0;
+	size_t v = 0;
+
+	for (; v + LANES <= n; v += LANES)
+		for (size_t k = 0; k < LANES; k++)
+			lane[k] += (double)line[v + k];
+	for (; v < n; v++)
+		lane[0] += (double)line[v];
+	for (size_t k = 0; k < LANES; k++)
+		sum += lane[k];
+	return sum;
+}
+
 static void score_part(void *ctx, size_t thread, size_t threads)
 {
 	struct encode_loss *l = ctx;
@@ -178,8 +194,7 @@ static void score_part(void *ctx, size_t thread, size_t threads)
 
 		take_largest(line, first[i + 1] - first[i], n, p->which + (i - l->from) * n);
 		if (l->o.smoothing > 0)
-			for (size_t v = 0; v < n; v++)
-				total += (double)line[v];
+			total = line_sum(line, n);
 		p->loss -= (double)l->o.smoothing / (double)l->o.entities * total;
 		if (answer < n)
 			p->loss -= (1 - (double)l->o.smoothing) * (double)line[answer];

@@ -127,13 +127,14 @@ static int each_record(const char *path, const struct graph *g,
 }
 
 static void sample_records(const struct graph *g, const struct query_sample_options *how,
-			   size_t count, void (*take)(void *to, struct query_record *r), void *to)
+			   const struct encoders_draw *d,
+			   void (*take)(void *to, struct query_record *r), void *to)
 {
 	struct query_sampler *s = query_sampler_new(g, how);
 	struct query_record r = { 0 };
 
 	for (int p = 0; p < PATTERNS; p++)
-		for (size_t i = 0; i < count; i++) {
+		for (size_t i = 0; (d->types & 1u << p) != 0 && i < d->count; i++) {
 			if (query_sampler_next(s, (enum query_pattern)p, TRIES, &r) != 1)
 				break;
 			take(to, &r);
@@ -157,14 +158,15 @@ int encoders_corpus_read(struct encode_corpus *c, const char *path, const struct
 	return rc;
 }
 
-void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g, size_t count,
-			    size_t answers_max, uint64_t seed)
+void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
+			    const struct encoders_draw *d)
 {
 	const struct query_sample_options how = { .all = 1u << GRAPH_TRAIN,
-						  .seed = seed,
-						  .answers_max = answers_max };
+						  .seed = d->seed,
+						  .answers_max = d->answers_max,
+						  .holders = d->holders };
 
-	sample_records(g, &how, count, take_question, c);
+	sample_records(g, &how, d, take_question, c);
 }
 
 /* ---- looks ---- */
@@ -214,16 +216,17 @@ int encoders_look_read(struct encoders_look *l, const char *path, const struct g
 }
 
 void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			  size_t count, size_t answers_max, uint64_t seed)
+			  const struct encoders_draw *d)
 {
 	unsigned before =
 		split == GRAPH_TEST ? 1u << GRAPH_TRAIN | 1u << GRAPH_VALID : 1u << GRAPH_TRAIN;
 	const struct query_sample_options how = { .all = before | 1u << split,
 						  .known = before,
-						  .seed = seed,
-						  .answers_max = answers_max };
+						  .seed = d->seed,
+						  .answers_max = d->answers_max,
+						  .holders = d->holders };
 
-	sample_records(g, &how, count, take_record, l);
+	sample_records(g, &how, d, take_record, l);
 }
 
 json_t *encoders_figures_json(const struct query_figures *f)

@@ -24,9 +24,17 @@ MUST_CHECK int encoders_read(const char *path, const struct graph *g, struct enc
 /* Those of a file that encoders know.  ERR_NOFILE, ERR_INPUT, ERR_IO. */
 MUST_CHECK int encoders_corpus_read(struct encode_corpus *c, const char *path,
 				    const struct graph *g, struct err *e);
-/* At most `count` of each type that encoders know, drawn from train; answers_max: of each. */
-void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g, size_t count,
-			    size_t answers_max, uint64_t seed);
+/* What is drawn: at most `count` of each type. */
+struct encoders_draw {
+	unsigned types; /* bit p: enum query_pattern p; ENCODERS_ALL: those that encoders know */
+	size_t count, answers_max; /* answers_max: of each query */
+	uint64_t seed;
+	const uint64_t *holders; /* query/sample.h; NULL: one graph */
+};
+enum { ENCODERS_ALL = (1 << (QUERY_UP + 1)) - 1 };
+/* Drawn from train. */
+void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
+			    const struct encoders_draw *d);
 
 /* ---- queries to be ranked by ---- */
 
@@ -43,7 +51,7 @@ void encoders_look_release(struct encoders_look *l);
 MUST_CHECK int encoders_look_read(struct encoders_look *l, const char *path, const struct graph *g,
 				  struct err *e);
 void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
-			  size_t count, size_t answers_max, uint64_t seed);
+			  const struct encoders_draw *d);
 /* Means over the types; *types, if not NULL, is a new array of each type's figures. */
 struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
 				       json_t **types);

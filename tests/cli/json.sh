@@ -73,6 +73,8 @@ has queries queries sample "$work/graph.tsv" -n 3 --types 1p,2i -o "$work/querie
 printf '%s\n' '{"type":"2in","anchors":["e1","e2"],"relations":[["next"],["next"]],"hard":["e3"]}' \
 	>>"$work/queries.jsonl"
 on c query --batch "$work/queries.jsonl" --evaluate --limit 2
+has queries queries federate "$work/parts/0" "$work/parts/1" --arm fedcqa --dim 4 --rounds 1 --round-steps 1 --count 5 \
+	--valid-count 2 --test-count 2 --cross-count 2
 on c queries train --dim 4 --count 9 --valid-count 3 --steps 2 --eval-every 1
 on c query --batch "$work/queries.jsonl" --evaluate --encoder "$work/c/encoder"
 run -d "$work/c" query --batch "$work/queries.jsonl" -k 2 --explain --json

@@ -133,6 +133,35 @@ ok 'of another graph it says so' says 4 'another graph' -d "$work/a" query --bat
 printf x >>"$work/gqe"
 ok 'a damaged one is refused' says 4 'damaged' -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
 
+# ---- queries federate ----
+ok 'help of queries federate has an example' prints Example queries federate --help
+ok 'one graph is no federation' says 2 'two graphs' queries federate "$work/g"
+federate() { # ARM ARGS...: figures without what differs between arms into $work/ARM
+	arm=$1
+	shift
+	run queries federate "$work/r3/0" "$work/r3/1" "$work/r3/2" --arm "$arm" --dim 8 --lr 0.02 --batch 64 --rounds 4 \
+		--round-steps 5 --look-every 2 --count 20 --valid-count 3 --test-count 3 --cross-count 3 --json "$@"
+	cp "$out" "$work/$arm"
+	[ "$status" -eq 0 ]
+}
+for arm in local central fede fedr fedcqa; do ok "owners: $arm" federate $arm; done
+cp "$work/fedcqa" "$work/before"
+ok 'the same again' federate fedcqa -e gqe
+ok 'the same figures' cmp "$work/fedcqa" "$work/before"
+cat >"$work/arms.py" <<'PY'
+import json, sys
+r = {a: json.load(open(f"{sys.argv[1]}/{a}")) for a in ("local", "central", "fede", "fedr", "fedcqa")}
+for a, x in r.items():
+    assert ("cross_graph" in x) == (a in ("central", "fede", "fedcqa")), a
+    assert (x["bytes"] > 0) == (a.startswith("fed")), a
+    assert len(x["members"]) == 3 and x["rounds"] == 4 and 0 < x["in_graph"]["mrr"] < 1, a
+# masks cancel: FedCQA's rows are FedE's, but for the rounding of 2^-18
+assert abs(r["fede"]["in_graph"]["mrr"] - r["fedcqa"]["in_graph"]["mrr"]) < 0.01
+assert abs(r["fede"]["cross_graph"]["mrr"] - r["fedcqa"]["cross_graph"]["mrr"]) < 0.01
+assert r["local"]["in_graph"]["mrr"] != r["fede"]["in_graph"]["mrr"]
+PY
+ok 'masks change nothing, and who is alone cannot ask across' python3 "$work/arms.py" "$work"
+
 ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
 ok 'what is evaluated is not known' says 2 'all has the triples of test' -d "$work/a" query --batch "$work/q" --evaluate --known all
 ok 'and one alone' says 2 'a query is wanted' -d "$work/a" query -f "$work/q.rq" 'SELECT ?x { ?x <treats> <fever> }'
