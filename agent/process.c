@@ -1064,13 +1064,11 @@ static bool status_is_old(const struct process *p)
 	return uv_now(&p->loop) - p->shown_ms >= STATUS_REFRESH_MS;
 }
 
-/* Texts, so that its threads share nothing with the loop. */
 static void show_guest(struct process *p, const json_t *status)
 {
 	json_t *figures = figures_tell(&p->figures);
 
-	p->options->guest->show(p->options->guest->ctx, json_dumps(status, JSON_COMPACT),
-				json_dumps(figures, JSON_COMPACT));
+	p->options->guest->show(p->options->guest->ctx, status, figures);
 	json_decref(figures);
 	p->guest_ms = uv_now(&p->loop);
 }

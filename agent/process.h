@@ -18,6 +18,7 @@
 #define AGENT_PROCESS_H
 
 #include <stdbool.h>
+#include <jansson.h>
 #include <stdint.h>
 
 #include "agent/folder.h"
@@ -33,9 +34,9 @@ struct process_guest {
 	 * left "": it wants to be shown nothing. */
 	int (*open)(void *ctx, const struct folder *f, char where[PROCESS_WHERE_MAX],
 		    struct err *e);
-	/* What the status is now, and agent/figures.h's: JSON, taken over.  At each change, and at
-	 * least once a second while the loop turns. */
-	void (*show)(void *ctx, char *status, char *figures);
+	/* What the status is now, and agent/figures.h's: borrowed, so it takes copies.  At each
+	 * change, and at least once a second while the loop turns. */
+	void (*show)(void *ctx, const json_t *status, const json_t *figures);
 	/* After open(), when the loop has ended. */
 	void (*close)(void *ctx);
 };

@@ -447,6 +447,24 @@ static int show_history(struct reporting *r, struct err *e)
 	return rc;
 }
 
+int arms_tell(struct cli *cli, struct err *e)
+{
+	struct reporting r = { .cli = cli };
+	int rc = folder_open(&r.work.folder, cli->folder,
+			     FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	rc = load_history(&r, e);
+	r.score[ARM_BEFORE] = r.history.has_before ? r.history.before : NAN;
+	if (rc == 0)
+		rc = show_history(&r, e);
+	cli_put_number(cli, "before", r.score[ARM_BEFORE]);
+	cli_put_count(cli, "epochs", r.history.epochs);
+	folder_close(&r.work.folder);
+	return rc;
+}
+
 /* ---- the command ---- */
 
 static int report(struct reporting *r, struct err *e)

@@ -104,6 +104,12 @@ json_t *ledger_pair_json(const struct cli *cli, const struct ledger_chain *c,
  * trained with noise. */
 json_t *ledger_total_json(const struct cli *cli, const char *who, const uint8_t *sign_key,
 			  const struct ledger_chain *const *chains, size_t n, bool trained);
+/* What `rounds list`, `ledger show` and `report` tell of what is on disk, into cli->result, as they
+ * say it to people.  limit: the newest so many. */
+int rounds_tell(struct cli *cli, size_t limit, struct err *e);
+int ledger_tell(struct cli *cli, struct err *e);
+int arms_tell(struct cli *cli, struct err *e);
+
 /* The statements of an agent on its own training; who: "this agent" or its key.  Says nothing when
  * there are none. */
 struct ledger_stated;

@@ -623,9 +623,8 @@ static int show_total(struct cli *cli, const struct folder *f, const struct stor
 	return rc;
 }
 
-int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
+int ledger_tell(struct cli *cli, struct err *e)
 {
-	struct cli_words w = { .max = 0 };
 	struct store_core core = { 0 };
 	struct roster roster = { 0 };
 	struct folder f;
@@ -633,18 +632,6 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 	json_t *chains = json_array();
 	int rc;
 
-	cli_parse_words(
-		cli, "",
-		"Show what has been spent toward whom and in training, what was disclosed, and "
-		"what "
-		"is protected.\v"
-		"Epsilon of a pair protects one aligned row, against the other of the two: of the "
-		"host that drew labels or released a map, of the client whose rows went with "
-		"noise; no triple or entity.  Epsilon of training protects one training triple, "
-		"against everybody.  Labels that were reserved "
-		"by a session that never finished count as spent.\n\n"
-		"Example:\n  fkge -d acme ledger show",
-		&w, argc, argv);
 	cli_put(cli, "chains", chains);
 	rc = folder_open(&f, cli->folder, FOLDER_CONFIG | FOLDER_IDENTITY | FOLDER_READ, e);
 	if (rc != 0) {
@@ -671,4 +658,23 @@ int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
 	store_core_release(&core);
 	folder_close(&f);
 	return rc;
+}
+
+int cmd_ledger_show(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+
+	cli_parse_words(
+		cli, "",
+		"Show what has been spent toward whom and in training, what was disclosed, and "
+		"what "
+		"is protected.\v"
+		"Epsilon of a pair protects one aligned row, against the other of the two: of the "
+		"host that drew labels or released a map, of the client whose rows went with "
+		"noise; no triple or entity.  Epsilon of training protects one training triple, "
+		"against everybody.  Labels that were reserved "
+		"by a session that never finished count as spent.\n\n"
+		"Example:\n  fkge -d acme ledger show",
+		&w, argc, argv);
+	return ledger_tell(cli, e);
 }

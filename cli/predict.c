@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/near.h"
+#include "cli/predict.h"
 #include "graph/lines.h"
 #include "kge/ask.h"
 #include "lab/work.h"
@@ -156,6 +157,32 @@ static int predict_one(struct predictor *p, const char *const at[3], struct err 
 		lab_note(&p->cli->notes, "Nothing is left to answer with%s\n",
 			 p->how.with_true ? "" : "; --known shows what the graph holds");
 	cli_put(p->cli, "answers", answers_json(p, &q, n));
+	return 0;
+}
+
+int predict_tell(const struct predict_tables *t, const char *const triple[3],
+		 const struct kge_ask_options *how, json_t *reply, struct err *e)
+{
+	struct predictor p = {
+		.w = { .graph = t->graph }, .asker = t->asker, .missing = "", .how = *how
+	};
+	const char *at[3];
+	struct graph_triple q;
+	size_t n;
+	int rc;
+
+	for (int k = 0; k < 3; k++)
+		at[k] = triple[k] != NULL ? triple[k] : p.missing;
+	rc = read_question(&p, at, &q, e);
+	if (rc != 0)
+		return rc;
+	p.answers = mem_array(how->top, sizeof(*p.answers));
+	n = kge_ask(t->asker, q, how, p.answers);
+	json_object_set_new(reply, "answers", answers_json(&p, &q, n));
+	json_object_set_new(reply, "filtered", json_boolean(!how->with_true));
+	json_object_set_new(reply, "typed", json_boolean(how->typed));
+	json_object_set_new(reply, "checkpoint", lab_work_checkpoint_json(t->info));
+	free(p.answers);
 	return 0;
 }
 
@@ -357,8 +384,8 @@ static error_t parse_similar(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void put_similar(struct cli *cli, const struct graph_vocab *names,
-			const struct kge_answer *a, size_t n)
+static json_t *similar_json(const struct cli *cli, const struct graph_vocab *names,
+			    const struct kge_answer *a, size_t n)
 {
 	json_t *list = json_array();
 
@@ -370,9 +397,41 @@ static void put_similar(struct cli *cli, const struct graph_vocab *names,
 		json_object_set_new(j, "name", store_json_of_text(name));
 		json_object_set_new(j, "score", store_json_of_number((double)a[k].score));
 		json_array_append_new(list, j);
-		cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
+		if (cli != NULL)
+			cli_say(cli, "%5zu  %10.4f  %s\n", k + 1, (double)a[k].score, name);
 	}
-	cli_put(cli, "similar", list);
+	return list;
+}
+
+static int find_similar(const struct graph *g, const char *name, bool relations, uint32_t *id,
+			struct err *e)
+{
+	const struct graph_vocab *names = relations ? g->relations : g->entities;
+	int rc = near_find(names, relations ? "relation" : "entity", name, id, e);
+
+	if (rc != 0 && !relations &&
+	    graph_vocab_find(g->relations, name, strlen(name)) != GRAPH_NONE)
+		return err_set(e, rc, "'%.150s' is a relation: ask with --relations", name);
+	return rc;
+}
+
+int predict_tell_similar(const struct predict_tables *t, const char *name,
+			 const struct kge_near_options *how, json_t *reply, struct err *e)
+{
+	const struct graph_vocab *names = how->relations ? t->graph->relations : t->graph->entities;
+	struct kge_answer *out;
+	uint32_t id;
+	int rc = find_similar(t->graph, name, how->relations, &id, e);
+
+	if (rc != 0)
+		return rc;
+	out = mem_array(how->top, sizeof(*out));
+	json_object_set_new(reply, "similar",
+			    similar_json(NULL, names, out, kge_near(t->asker, id, how, out)));
+	json_object_set_new(reply, "by", json_string(by_words[how->by]));
+	json_object_set_new(reply, "checkpoint", lab_work_checkpoint_json(t->info));
+	free(out);
+	return 0;
 }
 
 static int similar(struct cli *cli, const struct work *w, const struct similar_options *o,
@@ -384,17 +443,14 @@ static int similar(struct cli *cli, const struct work *w, const struct similar_o
 	struct kge_asker *asker;
 	struct kge_answer *out;
 	uint32_t id;
-	int rc = near_find(names, o->how.relations ? "relation" : "entity", o->name, &id, e);
+	int rc = find_similar(w->graph, o->name, o->how.relations, &id, e);
 
-	if (rc != 0 && !o->how.relations &&
-	    graph_vocab_find(w->graph->relations, o->name, strlen(o->name)) != GRAPH_NONE)
-		return err_set(e, rc, "'%.150s' is a relation: ask with --relations", o->name);
 	if (rc != 0)
 		return rc;
 	how.top = how.top < graph_vocab_count(names) ? how.top : graph_vocab_count(names);
 	out = mem_array(how.top, sizeof(*out));
 	asker = kge_asker_new(w->emb, w->graph);
-	put_similar(cli, names, out, kge_near(asker, id, &how, out));
+	cli_put(cli, "similar", similar_json(cli, names, out, kge_near(asker, id, &how, out)));
 	cli_put_text(cli, "by", by_words[how.by]);
 	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
 	kge_asker_free(asker);

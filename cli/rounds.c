@@ -524,24 +524,12 @@ static error_t parse_list(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
+int rounds_tell(struct cli *cli, size_t limit, struct err *e)
 {
-	struct list_options o = { LIST_DEFAULT };
-	const struct cli_syntax s = {
-		.options = list_options,
-		.parse = parse_list,
-		.doc = "List the rounds that this agent took part in, the newest first.\v"
-		       "Also those that came to nothing, with the reason. The store keeps the "
-		       "newest 4096; older ones are in sums, which stand at the end.\n\n"
-		       "Example:\n  fkge -d acme rounds list -n 5",
-		.input = &o,
-	};
 	struct rounds all;
 	json_t *list;
-	int rc;
+	int rc = rounds_read(&all, cli, limit, e);
 
-	cli_parse(cli, &s, argc, argv);
-	rc = rounds_read(&all, cli, o.limit > 0 ? o.limit : SIZE_MAX, e);
 	if (rc != 0)
 		return rc;
 	list = json_array();
@@ -556,6 +544,23 @@ int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
 		lab_note(&cli->notes, "%s", none);
 	rounds_release(&all);
 	return 0;
+}
+
+int cmd_rounds_list(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct list_options o = { LIST_DEFAULT };
+	const struct cli_syntax s = {
+		.options = list_options,
+		.parse = parse_list,
+		.doc = "List the rounds that this agent took part in, the newest first.\v"
+		       "Also those that came to nothing, with the reason. The store keeps the "
+		       "newest 4096; older ones are in sums, which stand at the end.\n\n"
+		       "Example:\n  fkge -d acme rounds list -n 5",
+		.input = &o,
+	};
+
+	cli_parse(cli, &s, argc, argv);
+	return rounds_tell(cli, o.limit > 0 ? o.limit : SIZE_MAX, e);
 }
 
 /* By its number, the newest of that number; or by the first digits of its id. */

@@ -8,6 +8,7 @@
 #include "agent/core/core.h"
 #include "agent/folder.h"
 #include "agent/process.h"
+#include "cli/api.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "http/server.h"
@@ -69,6 +70,7 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 		       "Example:\n  fkge -d acme serve --status-file /run/acme.json",
 		.input = &o,
 	};
+	struct http_source source;
 	struct http_server *http;
 	struct process_guest guest;
 	int rc;
@@ -76,11 +78,13 @@ int cmd_serve(struct cli *cli, int argc, char **argv, struct err *e)
 	cli_parse(cli, &s, argc, argv);
 	o.folder = cli->folder;
 	o.keeps_level = cli->notes.quiet || cli->verbose > 0;
-	http = http_server_new();
+	source = api_source_new();
+	http = http_server_new(&source);
 	guest = http_server_guest(http);
 	o.guest = &guest;
 	rc = process_run(&o, e);
 	http_server_free(http);
+	api_source_free(&source);
 	return rc;
 }
 

@@ -63,13 +63,15 @@ void http_board_free(struct http_board *b)
 	free(b);
 }
 
-void http_board_put(struct http_board *b, char *status, char *figures)
+void http_board_put(struct http_board *b, char *status, char *figures, struct http_best best)
 {
 	struct http_sheet *s = mem_array(1, sizeof(*s));
 
-	*s = (struct http_sheet){
-		.at_ms = http_board_now_ms(), .status = status, .figures = figures, .readers = 1
-	};
+	*s = (struct http_sheet){ .at_ms = http_board_now_ms(),
+				  .status = status,
+				  .figures = figures,
+				  .best = best,
+				  .readers = 1 };
 	pthread_mutex_lock(&b->lock);
 	if (b->newest != NULL)
 		let_go(b->newest);

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http/source.h"
+
 struct http_board;
 
 struct http_sheet {
@@ -15,6 +17,7 @@ struct http_sheet {
 	uint64_t at_ms;	 /* when it was put up, by http_board_now_ms() */
 	char *status;	 /* what `fkge status --json` shows, but for `exit` */
 	char *figures;	 /* agent/figures.h */
+	struct http_best best;
 	unsigned readers;
 };
 
@@ -22,7 +25,7 @@ struct http_board *http_board_new(void);
 /* After http_board_end() and the end of all readers. */
 void http_board_free(struct http_board *b);
 /* Takes both texts over. */
-void http_board_put(struct http_board *b, char *status, char *figures);
+void http_board_put(struct http_board *b, char *status, char *figures, struct http_best best);
 /* Nothing comes any more. */
 void http_board_end(struct http_board *b);
 

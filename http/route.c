@@ -9,6 +9,12 @@ static const struct http_route routes[] = {
 	{ "/readyz", "GET", HTTP_KEY_NONE, HTTP_READYZ },
 	{ "/metrics", "GET", HTTP_KEY_METRICS, HTTP_METRICS },
 	{ "/api/v1/status", "GET", HTTP_KEY_API, HTTP_STATUS },
+	{ "/api/v1/peers", "GET", HTTP_KEY_API, HTTP_PEERS },
+	{ "/api/v1/ledger", "GET", HTTP_KEY_API, HTTP_LEDGER },
+	{ "/api/v1/rounds", "GET", HTTP_KEY_API, HTTP_ROUNDS },
+	{ "/api/v1/history", "GET", HTTP_KEY_API, HTTP_HISTORY },
+	{ "/api/v1/predict", "POST", HTTP_KEY_API, HTTP_PREDICT },
+	{ "/api/v1/similar", "POST", HTTP_KEY_API, HTTP_SIMILAR },
 };
 
 /* ---- whose page asks ---- */

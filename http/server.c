@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <jansson.h>
+#include <math.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,11 +16,13 @@
 #include "http/deadlines.h"
 #include "http/listen.h"
 #include "http/metrics.h"
+#include "http/question.h"
 #include "http/route.h"
 
 enum { STALLED_MS = 5000 };
 
 struct http_server {
+	const struct http_source *source;
 	char *folder, *store_path;
 	struct http_board *board;
 	struct http_deadlines *deadlines;
@@ -32,6 +35,8 @@ struct http_server {
 struct request {
 	const struct http_route *route;
 	struct buf body;
+	struct http_question question;
+	bool is_too_long; /* the body, which came without its length */
 };
 
 /* The answer to be sent: text is taken over. */
@@ -166,20 +171,84 @@ static struct answer tell_status(struct http_server *s, const struct http_sheet 
 	return plain_answer(200, type_json, mem_strdup(sheet->status));
 }
 
-static answer_fn *const tellers[HTTP_WHATS] = {
-	[HTTP_HEALTHZ] = tell_health,
-	[HTTP_READYZ] = tell_readiness,
-	[HTTP_METRICS] = tell_metrics,
-	[HTTP_STATUS] = tell_status,
-};
-
-static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connection *c,
-				      const struct request *q)
+static struct answer tell_peers(struct http_server *s, const struct http_sheet *sheet,
+				const struct request *q)
 {
-	struct http_sheet *sheet = http_board_read(s->board);
+	json_t *status = json_loads(sheet->status, 0, NULL);
+	json_t *peers = json_pack("{s:O}", "peers", json_object_get(status, "peers"));
+	struct answer a = plain_answer(200, type_json, json_dumps(peers, JSON_COMPACT));
+
+	(void)s;
+	(void)q;
+	json_decref(peers);
+	json_decref(status);
+	return a;
+}
+
+static unsigned status_for(int code)
+{
+	switch (code) {
+	case ERR_USAGE:
+	case ERR_INPUT:
+		return 400;
+	case ERR_NOTFOUND:
+		return 404;
+	case ERR_BUSY:
+	case ERR_TIMEOUT:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+/* As the command line says it. */
+static struct answer tell_asked(struct http_server *s, const struct http_sheet *sheet,
+				const struct request *q)
+{
+	json_t *reply = json_object();
+	struct err e = { 0 };
+	int rc = s->source->tell(s->source->ctx, &q->question, &sheet->best, reply, &e);
 	struct answer a;
 
-	if (sheet == NULL || http_board_has_ended(s->board))
+	if (rc == 0)
+		a = plain_answer(200, type_json,
+				 json_dumps(reply, JSON_COMPACT | JSON_PRESERVE_ORDER));
+	else
+		a = answer_error(status_for(rc), e.text);
+	json_decref(reply);
+	return a;
+}
+
+static answer_fn *const tellers[HTTP_WHATS] = {
+	[HTTP_HEALTHZ] = tell_health, [HTTP_READYZ] = tell_readiness, [HTTP_METRICS] = tell_metrics,
+	[HTTP_STATUS] = tell_status,  [HTTP_PEERS] = tell_peers,      [HTTP_LEDGER] = tell_asked,
+	[HTTP_ROUNDS] = tell_asked,   [HTTP_HISTORY] = tell_asked,    [HTTP_PREDICT] = tell_asked,
+	[HTTP_SIMILAR] = tell_asked,
+};
+
+/* What the bytes say, before anybody is asked. */
+static int parse_asked(struct request *q, struct MHD_Connection *c, struct err *e)
+{
+	q->question.what = q->route->what;
+	if (strcmp(q->route->method, "POST") == 0)
+		return http_question_read(&q->question, q->route->what, q->body.base, q->body.len,
+					  e);
+	return http_question_limit(
+		&q->question, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "limit"), e);
+}
+
+static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connection *c,
+				      struct request *q)
+{
+	struct http_sheet *sheet = http_board_read(s->board);
+	struct err e = { 0 };
+	struct answer a;
+
+	if (q->is_too_long)
+		a = answer_error(413, "the body is longer than 65536 bytes");
+	else if (parse_asked(q, c, &e) != 0)
+		a = answer_error(400, e.text);
+	else if (sheet == NULL || http_board_has_ended(s->board))
 		a = answer_error(503, "the agent is starting or stopping");
 	else
 		a = tellers[q->route->what](s, sheet, q);
@@ -257,17 +326,14 @@ static enum MHD_Result begin_request(struct http_server *s, struct MHD_Connectio
 	return MHD_YES;
 }
 
-static enum MHD_Result collect_body(struct http_server *s, struct MHD_Connection *c,
-				    struct request *q, const char *bytes, size_t *n)
+/* An answer can only be given before a body or behind it: what is too long goes, until its time is
+ * over. */
+static void collect_body(struct request *q, const char *bytes, size_t *n)
 {
-	if (q->body.len + *n > HTTP_BODY_MAX) { /* it came without its length */
-		struct answer a = answer_error(413, "the body is longer than 65536 bytes");
-
-		return send_answer(s, c, &a, NULL);
-	}
-	buf_add(&q->body, bytes, *n);
+	q->is_too_long |= q->body.len + *n > HTTP_BODY_MAX;
+	if (!q->is_too_long)
+		buf_add(&q->body, bytes, *n);
 	*n = 0;
-	return MHD_YES;
 }
 
 static enum MHD_Result on_http(void *ctx, struct MHD_Connection *c, const char *url,
@@ -279,8 +345,10 @@ static enum MHD_Result on_http(void *ctx, struct MHD_Connection *c, const char *
 	(void)version;
 	if (*slot == NULL)
 		return begin_request(s, c, url, method, slot);
-	if (*upload_n > 0)
-		return collect_body(s, c, *slot, upload, upload_n);
+	if (*upload_n > 0) {
+		collect_body(*slot, upload, upload_n);
+		return MHD_YES;
+	}
 	http_deadlines_set(s->deadlines, deadline_of(c), HTTP_ANSWER_MS);
 	return answer_request(s, c, *slot);
 }
@@ -296,6 +364,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **slot,
 		http_deadlines_set(s->deadlines, deadline_of(c), HTTP_REQUEST_MS);
 	if (q == NULL)
 		return;
+	http_question_release(&q->question);
 	buf_release(&q->body);
 	free(q);
 	*slot = NULL;
@@ -319,10 +388,11 @@ static void on_http_connection(void *ctx, struct MHD_Connection *c, void **slot,
 
 /* ---- the beginning and the end ---- */
 
-struct http_server *http_server_new(void)
+struct http_server *http_server_new(const struct http_source *source)
 {
 	struct http_server *s = mem_array(1, sizeof(*s));
 
+	s->source = source;
 	s->listen.fd = -1;
 	return s;
 }
@@ -375,12 +445,19 @@ static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHE
 	s->board = http_board_new();
 	s->folder = mem_strdup(f->path);
 	s->store_path = mem_strdup(f->store_path);
+	rc = s->source->open(s->source->ctx, f->path, e);
+	if (rc != 0) {
+		let_server_go(s);
+		return rc;
+	}
 	rc = http_listen_open(&s->listen, &place, f->path, where, PROCESS_WHERE_MAX, e);
 	if (rc == 0) {
 		s->deadlines = http_deadlines_new();
 		rc = s->deadlines != NULL ? start_daemon(s, e)
 					  : err_set(e, ERR_FAIL, "http.listen: no thread");
 	}
+	if (rc != 0)
+		s->source->close(s->source->ctx);
 	if (rc != 0) {
 		where[0] = '\0';
 		let_server_go(s);
@@ -388,9 +465,16 @@ static int open_server(void *ctx, const struct folder *f, char where[PROCESS_WHE
 	return rc;
 }
 
-static void show_server(void *ctx, char *status, char *figures)
+/* Texts, so that threads share nothing with the loop. */
+static void show_server(void *ctx, const json_t *status, const json_t *figures)
 {
-	http_board_put(((struct http_server *)ctx)->board, status, figures);
+	const json_t *score = json_object_get(json_object_get(status, "best"), "valid_score");
+	const struct http_best best = { (uint64_t)json_integer_value(
+						json_object_get(status, "improved")),
+					json_is_number(score) ? json_number_value(score) : NAN };
+
+	http_board_put(((struct http_server *)ctx)->board, json_dumps(status, JSON_COMPACT),
+		       json_dumps(figures, JSON_COMPACT), best);
 }
 
 static void close_server(void *ctx)
@@ -402,6 +486,7 @@ static void close_server(void *ctx)
 	http_board_end(s->board);
 	MHD_stop_daemon(s->daemon); /* closes the socket */
 	s->daemon = NULL;
+	s->source->close(s->source->ctx);
 	let_server_go(s);
 }
 

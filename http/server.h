@@ -9,6 +9,7 @@
 #define HTTP_SERVER_H
 
 #include "agent/process.h"
+#include "http/source.h"
 
 enum {
 	HTTP_CONNECTIONS_MAX = 64,
@@ -19,7 +20,8 @@ enum {
 
 struct http_server;
 
-struct http_server *http_server_new(void);
+/* source is borrowed. */
+struct http_server *http_server_new(const struct http_source *source);
 void http_server_free(struct http_server *s);
 /* For process_run(): it listens where the folder's http.listen says, or not at all. */
 struct process_guest http_server_guest(struct http_server *s);

@@ -142,6 +142,67 @@ PY
 ask GET /api/v1/status "Authorization: Bearer $key"
 ok 'the API`s status is the same' nothing_else
 
+# ---- the API: what the command line says ----
+bearer="Authorization: Bearer $key"
+post() { # STATUS PATH BODY ...
+	want=$1 path=$2 body=$3
+	shift 3
+	answers "$want" POST "/api/v1/$path" "$bearer" 'Content-Type: application/json' "body=$body" "$@"
+}
+# as ARGS...: what came is what this command prints with --json, but for exit
+as() {
+	"$fkge" -d "$work/a" "$@" --json >"$work/said" && python3 - "$work/said" "$out" <<'PY'
+import json, sys
+said, got = (json.load(open(p)) for p in sys.argv[1:])
+said.pop("exit")
+if "sessions" in got:  # report evaluates, too
+    said = {k: v for k, v in said.items() if k in got}
+    assert [got.pop(k) for k in ("before", "epochs")]
+if said != got:
+    print("#", said, "\n#", got)
+sys.exit(said != got or not got)
+PY
+}
+ok 'predict' post 200 predict '{"head": "e1", "relation": "next", "top": 3}'
+ok 'as the command line' as predict e1 next '?' -k 3
+ok 'heads, typed, with what is known' post 200 predict '{"relation":"jump","tail":"e9","typed":true,"known":true}'
+ok 'as the command line' as predict '?' jump e9 --typed --known
+ok 'similar' post 200 similar '{"name": "e1", "by": "distance"}'
+ok 'as the command line' as similar e1 --by distance
+ok 'a relation' post 200 similar '{"name": "next", "relations": true}'
+ok 'as the command line' as similar next --relations
+ok 'a name that is not there' post 404 predict '{"head": "e1x", "relation": "next"}'
+ok 'what was meant' has "did you mean 'e1'"
+for body in '' '{' '[]' '{}' '{"head":"e1"}' '{"head":"e1","relation":"next","tail":"e2"}' '{"head":1,"relation":"next"}' \
+	'{"head":"e1","relation":"next","top":0}' '{"head":"e1","relation":"next","top":1001}' \
+	'{"head":"e1","relation":"next","x":1}' '{"head":"e1","head":"e1","relation":"next"}' \
+	'{"head":"","relation":"next"}' '{"head":"e1\u0000","relation":"next"}'; do
+	ok "a body $body" post 400 predict "$body"
+done
+ok 'no JSON by its type' answers 415 POST /api/v1/predict "$bearer" 'body={}'
+ok 'nor as a form' answers 415 POST /api/v1/predict "$bearer" 'Content-Type: text/plain' 'body={}'
+ok 'without the key' answers 401 POST /api/v1/predict 'Content-Type: application/json' 'body={}'
+ok 'with the token' answers 401 POST /api/v1/similar "Authorization: Bearer $token" 'Content-Type: application/json'
+ok 'not by GET' answers 405 GET /api/v1/predict "$bearer"
+head -c 70000 /dev/zero | tr '\0' x >"$work/long"
+ok 'a huge body' post 413 predict "@$work/long"
+ok 'without its length' post 413 predict "@$work/long" 'Transfer-Encoding: chunked'
+ok 'ledger' answers 200 GET /api/v1/ledger "$bearer"
+ok 'as the command line' as ledger show
+ok 'history' answers 200 GET /api/v1/history "$bearer"
+ok 'as the command line' as report
+ok 'rounds' answers 200 GET '/api/v1/rounds?limit=5' "$bearer"
+ok 'as the command line' as rounds list -n 5
+for limit in 0 -1 4097 x 1e3; do
+	ok "limit $limit" answers 400 GET "/api/v1/rounds?limit=$limit" "$bearer"
+done
+ok 'peers' answers 200 GET /api/v1/peers "$bearer"
+ok 'are those of the status' sh -c "python3 -c '
+import json, sys
+got, s = (json.load(open(p)) for p in sys.argv[1:])
+sys.exit([p[\"id\"] for p in got[\"peers\"]] != [p[\"id\"] for p in s[\"peers\"]])' $out $work/after"
+ok 'the ledger without a key' answers 401 GET /api/v1/ledger
+
 # ---- again, and the end ----
 sed -i "s/^http:.*/http: {listen: '[::1]:0'}/" "$work/a/agent.yaml"
 kill -HUP "$pid_a"

@@ -1,0 +1,102 @@
+/* cli/api.c - HTTP's answers, by the functions of the commands. */
+#include "cli/api.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+enum { ROUNDS_DEFAULT = 20 };
+
+struct api {
+	char *folder;
+	struct api_tables *tables;
+	pthread_mutex_t reading; /* what reads the store does so one at a time */
+};
+
+static int open_api(void *ctx, const char *folder, struct err *e)
+{
+	struct api *a = ctx;
+
+	a->folder = mem_strdup(folder);
+	return api_tables_new(&a->tables, folder, e);
+}
+
+static void close_api(void *ctx)
+{
+	struct api *a = ctx;
+
+	api_tables_free(a->tables);
+	free(a->folder);
+	a->tables = NULL;
+	a->folder = NULL;
+}
+
+/* The command, quietly, with what it would print in reply. */
+static int tell_command(struct api *a, const struct http_question *q, json_t *reply, struct err *e)
+{
+	struct cli cli = {
+		.folder = a->folder, .json = true, .notes = { .quiet = true }, .result = reply
+	};
+	int rc;
+
+	pthread_mutex_lock(&a->reading);
+	if (q->what == HTTP_LEDGER)
+		rc = ledger_tell(&cli, e);
+	else if (q->what == HTTP_ROUNDS)
+		rc = rounds_tell(&cli, q->limit > 0 ? q->limit : ROUNDS_DEFAULT, e);
+	else
+		rc = arms_tell(&cli, e);
+	pthread_mutex_unlock(&a->reading);
+	return rc;
+}
+
+static int tell_names(struct api *a, const struct http_question *q, const struct http_best *best,
+		      json_t *reply, struct err *e)
+{
+	const struct kge_ask_options how = { q->top, q->known, q->typed };
+	const struct kge_near_options near = { q->top, q->far ? KGE_DISTANCE : KGE_COSINE,
+					       q->relations, q->typed };
+	struct predict_tables t;
+	int rc = api_tables_take(a->tables, best, &t, e);
+
+	if (rc != 0)
+		return rc;
+	if (q->what == HTTP_PREDICT)
+		rc = predict_tell(&t, q->triple, &how, reply, e);
+	else
+		rc = predict_tell_similar(&t, q->name, &near, reply, e);
+	api_tables_give_back(a->tables);
+	return rc;
+}
+
+static int tell_api(void *ctx, const struct http_question *q, const struct http_best *best,
+		    json_t *reply, struct err *e)
+{
+	struct api *a = ctx;
+
+	if (q->what == HTTP_PREDICT || q->what == HTTP_SIMILAR)
+		return tell_names(a, q, best, reply, e);
+	return tell_command(a, q, reply, e);
+}
+
+struct http_source api_source_new(void)
+{
+	struct api *a = mem_array(1, sizeof(*a));
+
+	pthread_mutex_init(&a->reading, NULL);
+	return (struct http_source){
+		.ctx = a, .open = open_api, .close = close_api, .tell = tell_api
+	};
+}
+
+void api_source_free(struct http_source *s)
+{
+	struct api *a = s->ctx;
+
+	pthread_mutex_destroy(&a->reading);
+	free(a);
+	s->ctx = NULL;
+}

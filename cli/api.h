@@ -1,0 +1,26 @@
+/* cli/api.h - what HTTP tells beside the status (http/source.h): what commands print with --json.
+ */
+#ifndef CLI_API_H
+#define CLI_API_H
+
+#include "cli/predict.h"
+#include "http/source.h"
+
+struct http_source api_source_new(void);
+void api_source_free(struct http_source *s);
+
+/* ---- api_tables.c: the best tables, for many questions while the agent trains ---- */
+
+struct api_tables;
+
+/* Nothing is loaded before the first question; then a thread of its own reads the best tables from
+ * the store whenever they have changed, and questions are answered by those before until it has. */
+int api_tables_new(struct api_tables **out, const char *folder, struct err *e);
+void api_tables_free(struct api_tables *t);
+/* The tables that are there, locked for the caller alone until api_tables_give_back().
+ * ERR_NOTFOUND: none yet; ERR_BUSY: they are still being read. */
+int api_tables_take(struct api_tables *t, const struct http_best *best, struct predict_tables *out,
+		    struct err *e);
+void api_tables_give_back(struct api_tables *t);
+
+#endif
