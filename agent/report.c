@@ -129,6 +129,7 @@ static void add_partner(json_t *j, const struct report_parts *p, const struct ag
 		put_number(j, "round_distance", s->round_distance);
 		put_number(j, "round_cosine", s->round_cosine);
 		json_object_set_new(j, "round_far", json_boolean(s->round_far));
+		json_object_set_new(j, "round_kept_out", json_boolean(s->round_kept_out));
 	}
 }
 

@@ -264,11 +264,13 @@ static void say_member(const struct cli *cli, const json_t *p, long long newest)
 		why[0] != '\0' ? ": " : "", why, since,
 		over ? "; takes part in no more rounds (its rounds.max, or they hurt it)" : "");
 	if (json_is_number(json_object_get(p, "round_distance")))
-		cli_say_wrapped(cli, 4, "%sits rows: distance %.2f from the others', cosine %.2f%s",
-				json_is_true(json_object_get(p, "round_far")) ? "! " : "",
-				json_number_value(json_object_get(p, "round_distance")),
-				json_number_value(json_object_get(p, "round_cosine")),
-				json_is_true(json_object_get(p, "round_far")) ? ": far out" : "");
+		cli_say_wrapped(
+			cli, 4, "%sits rows: distance %.2f from the others', cosine %.2f%s%s",
+			json_is_true(json_object_get(p, "round_far")) ? "! " : "",
+			json_number_value(json_object_get(p, "round_distance")),
+			json_number_value(json_object_get(p, "round_cosine")),
+			json_is_true(json_object_get(p, "round_far")) ? ": far out" : "",
+			json_is_true(json_object_get(p, "round_kept_out")) ? "; kept out" : "");
 	if (account[0] != '\0')
 		cli_say_wrapped(cli, 4, "! its last account of a round: %s", account);
 	say_trouble(cli, p);

@@ -137,7 +137,7 @@ struct config_rounds {		       /* federation.mode rounds */
 	double secret_clip;
 	double join_s, train_s, stage_s;
 	uint32_t stop_when_worse, compare_rounds, compare_limit;
-	bool equal_start, propose;
+	bool equal_start, propose, bound_rows;
 	uint64_t start_seed; /* of equal_start */
 };
 

@@ -215,6 +215,7 @@ static void agent_init(struct fed_local *l, size_t i, const struct fed_local_age
 	s->setup.draw = (struct nn_draw){ draw_bytes, &s->draws };
 	s->setup.min_holders = who->min_holders;
 	s->setup.secret_only = who->secret_only;
+	s->setup.bound = who->bound;
 }
 
 static int make_parts(struct fed_local *l, struct err *e)

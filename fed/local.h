@@ -27,6 +27,7 @@ struct fed_local_agent {
 	void *label_ctx;
 	uint32_t min_holders; /* its owner's terms (fed/round.h) */
 	bool secret_only;
+	bool bound; /* fed/round.h */
 };
 
 /* The network's faults, by chance; all zero: none. */

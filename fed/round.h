@@ -85,6 +85,7 @@ struct fed_setup {
 	uint32_t min_holders; /* 0: any */
 	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
 	bool secret_only;     /* rows leave under masks or not at all */
+	bool bound;	      /* rows that are far from the others' are kept out (round_bound.c) */
 	/* The figures signed are on the owner's disk first: no account leaves before
 	 * fed_round_recorded() says so. */
 	bool on_record;
@@ -187,6 +188,10 @@ struct fed_distance {
 /* |x - y| / |y| and the cosine of x and y; -1 and 0 where there is nothing to compare. */
 double fed_distance_apart(const struct fed_distance *d);
 double fed_distance_cosine(const struct fed_distance *d);
+/* Are the rows of this member far from the others'?  By distances, negative: not known.  Three
+ * times the median of the others', and half of their length at the least; of two members nobody can
+ * say who is, so that it takes three lengths. */
+bool fed_distance_is_far(const double *distance, size_t n, size_t which);
 
 /* One member, as we have seen it. */
 struct fed_account {
@@ -198,6 +203,8 @@ struct fed_account {
 	uint64_t floats_out, floats_in; /* in them, and in notes */
 	uint32_t strange;		/* messages that were repeated or not expected: ignored */
 	struct fed_distance distance;	/* its rows, where we were home; ours, too */
+	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
+	bool not_taken; /* its own answers, as a home: the same */
 };
 
 struct fed_report {

@@ -9,7 +9,7 @@
 
 #include "fed/round_internal.h"
 
-static void add(struct fed_distance *d, const float *row, const float *from, size_t floats)
+void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats)
 {
 	d->rows++;
 	for (size_t k = 0; k < floats; k++) {
@@ -22,8 +22,7 @@ static void add(struct fed_distance *d, const float *row, const float *from, siz
 	}
 }
 
-/* Of few numbers: the middle one, or the mean of the middle two. */
-static float median(float *at, unsigned n)
+float fed_distance_median(float *at, unsigned n)
 {
 	for (unsigned i = 1; i < n; i++)
 		for (unsigned k = i; k > 0 && at[k] < at[k - 1]; k--) {
@@ -35,8 +34,7 @@ static float median(float *at, unsigned n)
 	return n % 2 == 1 ? at[n / 2] : at[n / 2 - 1] / 2 + at[n / 2] / 2;
 }
 
-/* out[floats]; returns how many rows there are. */
-static unsigned medians(const struct fed_upload *u, size_t floats, float *out)
+unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *out)
 {
 	const float *row[FED_MEMBERS_MAX];
 	float column[FED_MEMBERS_MAX];
@@ -48,7 +46,7 @@ static unsigned medians(const struct fed_upload *u, size_t floats, float *out)
 	for (size_t k = 0; n > 2 && k < floats; k++) {
 		for (unsigned i = 0; i < n; i++)
 			column[i] = row[i][k];
-		out[k] = median(column, n);
+		out[k] = fed_distance_median(column, n);
 	}
 	return n;
 }
@@ -61,14 +59,16 @@ void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t fl
 	assert(r->secret == NULL);
 	if (u->stage != 0)
 		return;
-	n = medians(u, floats, scratch);
+	n = fed_distance_medians(u, floats, scratch);
 	for (unsigned m = 0; m < u->members; m++) {
 		if (u->row[m] == NULL)
 			continue;
 		if (n > 2)
-			add(&r->participants[m].account.distance, u->row[m], scratch, floats);
+			fed_distance_row(&r->participants[m].account.distance, u->row[m], scratch,
+					 floats);
 		else if (n == 2 && m != r->me && u->row[r->me] != NULL)
-			add(&r->participants[m].account.distance, u->row[m], u->row[r->me], floats);
+			fed_distance_row(&r->participants[m].account.distance, u->row[m],
+					 u->row[r->me], floats);
 	}
 }
 
@@ -80,4 +80,24 @@ double fed_distance_apart(const struct fed_distance *d)
 double fed_distance_cosine(const struct fed_distance *d)
 {
 	return d->from2 > 0 && d->row2 > 0 ? d->dot / sqrt(d->from2 * d->row2) : 0.0;
+}
+
+static const double outlier_times = 3;	/* the median distance of the others */
+static const double outlier_least = .5; /* of the length of the others' rows */
+static const double outlier_of_two = 3; /* ... where there are none to compare it with */
+
+bool fed_distance_is_far(const double *distance, size_t n, size_t which)
+{
+	float other[FED_MEMBERS_MAX];
+	unsigned others = 0;
+
+	assert(n <= FED_MEMBERS_MAX && which < n);
+	for (size_t i = 0; i < n; i++)
+		if (i != which && distance[i] >= 0)
+			other[others++] = (float)distance[i];
+	if (distance[which] < outlier_least)
+		return false;
+	if (others < 2)
+		return distance[which] > outlier_of_two;
+	return distance[which] > outlier_times * (double)fed_distance_median(other, others);
 }

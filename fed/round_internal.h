@@ -143,6 +143,8 @@ struct fed_round {
 		*answer[FED_MEMBERS_MAX];
 
 	struct secret *secret; /* NULL: rows are plain */
+	uint64_t left_out;     /* members: their rows, where we are home */
+	uint64_t not_taken;    /* homes: their answers */
 
 	/* what the work under way has counted, and all together */
 	size_t answered, homed, items;
@@ -247,10 +249,32 @@ bool fed_secret_take_shown(struct fed_round *r, unsigned member, const struct ne
 
 /* ---- round_distance.c ---- */
 
+/* Adds a row to what is known of its member, beside the one that it should be like. */
+void fed_distance_row(struct fed_distance *d, const float *row, const float *from, size_t floats);
 /* Adds the rows that came of an item that we are home to, each of `floats`; scratch has room for
  * one. */
 void fed_distance_add(struct fed_round *r, const struct fed_upload *u, size_t floats,
 		      float *scratch);
+
+/* Of few numbers: the middle one, or the mean of the middle two.  Sorts them. */
+float fed_distance_median(float *at, unsigned n);
+/* The middle of an item's rows, number by number, if there are more than two: out[floats].
+ * Returns how many rows there are. */
+unsigned fed_distance_medians(const struct fed_upload *u, size_t floats, float *out);
+
+/* ---- round_bound.c ---- */
+
+/* Whose rows of this round are left out where we are home: their distances are known. */
+void fed_bound_members(struct fed_round *r);
+/* Are the rows of an item bounded? */
+bool fed_bound_has(const struct fed_round *r);
+/* Of one item, [members], NULL: none; those that are cut are put into scratch instead: room for
+ * members + 1 rows. */
+void fed_bound_rows(const struct fed_round *r, const float **row, size_t floats, float *scratch);
+/* Are answers looked at before they are taken? */
+bool fed_bound_looks_at_answers(const struct fed_round *r);
+/* Whose answers are not taken: [members] of how far they are from our rows. */
+void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
 
 /* ---- round_work.c ---- */
 

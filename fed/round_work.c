@@ -252,8 +252,35 @@ static uint64_t collect(const struct fed_round *r, const struct gathered *g, siz
 	return present;
 }
 
+/* Before anything is answered: what is to be said of members by all of their rows. */
+static void look_at_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
+			 float *scratch)
+{
+	struct rows rows;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct fed_upload u = { .item = &r->plan->items[g->homed[i]],
+					.row = rows.row,
+					.members = r->members,
+					.stage = r->home_stage };
+
+		u.present = collect(r, g, i, &rows);
+		fed_distance_add(r, &u, up_floats(s, u.item->tag), scratch);
+	}
+	if (r->home_stage == 0)
+		fed_bound_members(r);
+}
+
+static void keep_out(const struct fed_round *r, struct rows *rows)
+{
+	for (unsigned m = 0; m < r->members; m++)
+		if ((r->left_out & bit(m)) != 0)
+			rows->row[m] = rows->first[m] = NULL;
+}
+
+/* scratch has room for two rows of the widest, and where rows are bounded for members + 1. */
 static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
-			const struct fed_shape *s, float *scratch)
+			const struct fed_shape *s, size_t widest, float *scratch)
 {
 	const struct fed_item *it = &r->plan->items[g->homed[i]];
 	struct rows rows;
@@ -266,8 +293,9 @@ static void answer_item(struct fed_round *r, const struct gathered *g, size_t i,
 				.present = collect(r, g, i, &rows) };
 	int same = -1;
 
-	if (r->secret == NULL)
-		fed_distance_add(r, &u, up_floats(s, it->tag), scratch);
+	keep_out(r, &rows);
+	if (fed_bound_has(r))
+		fed_bound_rows(r, rows.row, up_floats(s, it->tag), scratch + 2 * widest);
 	for (unsigned m = 0; m < r->members; m++) {
 		size_t units;
 
@@ -352,11 +380,15 @@ static int work_home(struct fed_round *r)
 	widest = s.down_ent > s.down_rel ? s.down_ent : s.down_rel;
 	widest = s.up_ent > widest ? s.up_ent : widest;
 	widest = s.up_rel > widest ? s.up_rel : widest;
-	scratch = mem_array(2 * widest, sizeof(*scratch)); /* words may have 64 bits */
+	/* words may have 64 bits; rows that are cut, and their middle */
+	scratch = mem_array((2 + (fed_bound_has(r) ? (size_t)r->members + 1 : 0)) * widest,
+			    sizeof(*scratch));
 	gather(r, &g);
+	if (r->secret == NULL)
+		look_at_rows(r, &g, &s, scratch);
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
-		answer_item(r, &g, i, &s, scratch);
+		answer_item(r, &g, i, &s, widest, scratch);
 	end_answers(r, &s);
 	r->homed = g.n;
 	gathered_release(&g);
@@ -367,8 +399,28 @@ static int work_home(struct fed_round *r)
 
 /* ---- down ---- */
 
+struct down { /* what has come */
+	size_t rows;
+	uint64_t floats;
+	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours */
+};
+
+static void take_row(struct fed_round *r, const struct fed_item *it, const float *row,
+		     struct down *d)
+{
+	size_t floats;
+
+	if (d->apart != NULL) {
+		const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
+
+		fed_distance_row(d->apart, row, own, floats);
+		return;
+	}
+	fed_down(r->setup->part, r->stage, it, row);
+}
+
 static void unload_route(struct fed_round *r, unsigned home, const struct fed_shape *s,
-			 size_t *rows, uint64_t *floats)
+			 struct down *d)
 {
 	const struct fed_route *l = &r->plan->out[home];
 	const struct fed_row_buffer *c = r->back[home];
@@ -388,37 +440,58 @@ static void unload_route(struct fed_round *r, unsigned home, const struct fed_sh
 		if (row == NULL ||
 		    (r->secret != NULL && !fed_secret_open(r, home, &masks, i, row, width, open)))
 			continue;
-		fed_down(r->setup->part, r->stage, it, r->secret != NULL ? open : row);
-		*rows += 1;
-		*floats += width;
+		take_row(r, it, r->secret != NULL ? open : row, d);
+		d->rows++;
+		d->floats += width;
 	}
 	if (r->secret != NULL)
 		fed_secret_route_end(&masks);
 	free(open);
 }
 
+static bool has_come(const struct fed_round *r, unsigned home)
+{
+	return r->back[home] != NULL && r->back[home]->whole;
+}
+
+static void look_at_answers(struct fed_round *r, const struct fed_shape *s)
+{
+	struct fed_distance apart[FED_MEMBERS_MAX];
+
+	size_t spoiled = r->secret != NULL ? r->secret->spoiled : 0;
+
+	memset(apart, 0, r->members * sizeof(apart[0]));
+	for (unsigned m = 0; m < r->members; m++)
+		if (has_come(r, m))
+			unload_route(r, m, s, &(struct down){ .apart = &apart[m] });
+	if (r->secret != NULL) /* counted when they are taken */
+		r->secret->spoiled = spoiled;
+	fed_bound_homes(r, apart);
+}
+
 static int work_down(struct fed_round *r)
 {
 	struct fed_part *part = r->setup->part;
 	struct fed_shape s;
-	size_t rows = 0;
-	uint64_t floats = 0;
+	struct down d = { .rows = 0 };
 
 	fed_shape(&r->settings, r->members, r->stage, &s);
 	for (unsigned m = 0; m < r->members; m++)
-		if (r->back[m] != NULL && r->back[m]->whole && s.note_down > 0)
+		if (has_come(r, m) && s.note_down > 0)
 			part->method->note_down(part, r->stage, m, r->back[m]->note);
+	if (fed_bound_looks_at_answers(r))
+		look_at_answers(r, &s);
 	for (unsigned m = 0; m < r->members; m++)
-		if (r->back[m] != NULL && r->back[m]->whole)
-			unload_route(r, m, &s, &rows, &floats);
+		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
+			unload_route(r, m, &s, &d);
 	for (unsigned m = 0; m < r->members; m++) {
 		fed_row_buffer_free(r->back[m]);
 		r->back[m] = NULL;
 	}
 	if (part->method->end != NULL)
 		part->method->end(part, r->stage);
-	r->items = rows;
-	r->work_down = fed_count(&r->settings, r->stage, false, r->plan->n_own, rows, floats);
+	r->items = d.rows;
+	r->work_down = fed_count(&r->settings, r->stage, false, r->plan->n_own, d.rows, d.floats);
 	return 0;
 }
 

@@ -62,6 +62,12 @@ struct exp_own {
  * control arm whose optimizer begins anew in each round, as that of rounds does. */
 enum exp_weight { EXP_WEIGHT_ALL, EXP_WEIGHT_VALID, EXP_WEIGHT_NONE };
 
+/* What an agent takes in. */
+struct exp_taken {
+	enum exp_weight weight;
+	bool bound; /* rows far from the others' are kept out (fed/round_bound.c) */
+};
+
 struct exp_variant {
 	char *name;
 	char *published, *published_shared; /* what the paper's table calls it, and the table
@@ -79,8 +85,8 @@ struct exp_variant {
 	enum exp_keep keep;
 	bool processes; /* EXP_ROUNDS: agents are processes over TCP; then keep is EXP_EACH */
 	enum fed_start start;
-	enum exp_weight weight;
-	bool retained; /* trained without what is to be forgotten */
+	struct exp_taken taken; /* EXP_ROUNDS */
+	bool retained;		/* trained without what is to be forgotten */
 	struct exp_pace pace[EXPERIMENT_PACES_MAX];
 	size_t n_pace;
 	struct exp_own *own; /* EXP_PAIRS */

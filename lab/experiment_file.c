@@ -120,6 +120,26 @@ static int read_counts(struct reader *r, struct exp_variant *v, const char *name
 }
 
 /* 0: taken; 1: no such key. */
+static int read_switches(struct reader *r, struct exp_variant *v, const char *name,
+			 const yaml_node_t *n)
+{
+	static const char *const switches[] = { "false", "true", NULL };
+	int word = 0, rc = 1;
+
+	if (strcmp(name, "bound_rows") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->taken.bound = word == 1;
+	} else if (strcmp(name, "secret_aggregation") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->settings.secret_bits = word == 1 ? 32 : 0;
+	} else if (strcmp(name, "retained") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->retained = word == 1;
+	}
+	return rc;
+}
+
+/* 0: taken; 1: no such key. */
 static int read_rounds(struct reader *r, struct exp_variant *v, const char *name,
 		       const yaml_node_t *n)
 {
@@ -127,11 +147,10 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 	static const char *const keeps[] = { "together", "each", NULL };
 	static const char *const agents[] = { "simulated", "processes", NULL };
 	static const char *const starts[] = { "false", "true", "moved", NULL };
-	static const char *const switches[] = { "false", "true", NULL };
 	static const char *const weights[] = { "all", "valid", "none", NULL };
 	int word = 0, rc;
 
-	if ((rc = read_counts(r, v, name, n)) != 1)
+	if ((rc = read_counts(r, v, name, n)) != 1 || (rc = read_switches(r, v, name, n)) != 1)
 		return rc;
 	if (strcmp(name, "fraction") == 0)
 		return read_fraction(r, n, &v->settings.fraction);
@@ -152,19 +171,9 @@ static int read_rounds(struct reader *r, struct exp_variant *v, const char *name
 		v->processes = word == 1;
 		return rc;
 	}
-	if (strcmp(name, "secret_aggregation") == 0) {
-		rc = read_word(r, n, name, switches, &word);
-		v->settings.secret_bits = word == 1 ? 32 : 0;
-		return rc;
-	}
-	if (strcmp(name, "retained") == 0) {
-		rc = read_word(r, n, name, switches, &word);
-		v->retained = word == 1;
-		return rc;
-	}
 	if (strcmp(name, "weight") == 0) {
 		rc = read_word(r, n, name, weights, &word);
-		v->weight = (enum exp_weight)word;
+		v->taken.weight = (enum exp_weight)word;
 		return rc;
 	}
 	if (strcmp(name, "equal_start") == 0) {
@@ -626,7 +635,7 @@ static int check_processes(struct reader *r, struct exp_variant *v, const yaml_n
 	const char *why = !meets	  ? "it has no rounds"
 			  : v->n_pace > 0 ? "its time is real (slow, away)"
 			  : v->retained	  ? "agents train on all that they have (retained)"
-			  : v->weight == EXP_WEIGHT_NONE
+			  : v->taken.weight == EXP_WEIGHT_NONE
 				  ? "agents take all in, or as valid says (weight)"
 			  : v->stall > 0 ? "agents do not wait for a common validation (stall)"
 			  : v->settings.fraction < 1

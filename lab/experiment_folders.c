@@ -143,7 +143,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.train.kge.seed = experiment_seed_of(r, i);
 	c.federation.mode = CONFIG_ROUNDS;
 	c.federation.weight =
-		v->weight == EXP_WEIGHT_VALID ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
+		v->taken.weight == EXP_WEIGHT_VALID ? CONFIG_WEIGHT_VALID : CONFIG_WEIGHT_ALL;
 	c.federation.lease_s = LEASE_S;
 	c.rounds.method = (char *)(uintptr_t)v->settings.method;
 	memcpy(c.rounds.value, v->settings.value, sizeof(c.rounds.value));
@@ -152,6 +152,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.eval_every = v->eval_every;
 	c.rounds.stop_when_worse = c.rounds.compare_rounds = 0; /* as the papers have it */
 	c.rounds.patience = v->patience;
+	c.rounds.bound_rows = v->taken.bound;
 	c.rounds.max = max;
 	c.rounds.min_members = (uint32_t)r->n;
 	c.rounds.topology = v->settings.topology;

@@ -118,8 +118,9 @@ static int make_settings(struct run *r, size_t i, struct err *e)
 
 static bool weighs(const struct exp_variant *v)
 {
-	return v->weight == EXP_WEIGHT_NONE ||
-	       (v->weight == EXP_WEIGHT_VALID && !fed_method_find(v->settings.method)->changes);
+	return v->taken.weight == EXP_WEIGHT_NONE ||
+	       (v->taken.weight == EXP_WEIGHT_VALID &&
+		!fed_method_find(v->settings.method)->changes);
 }
 
 static void make_tables(struct run *r, size_t i)
@@ -133,7 +134,7 @@ static void make_tables(struct run *r, size_t i)
 	c->validated = kge_emb_copy(c->emb);
 	c->best = kge_emb_copy(c->emb);
 	c->best_mrr = -1;
-	c->taken.weight = r->v->weight == EXP_WEIGHT_NONE ? 0 : 1;
+	c->taken.weight = r->v->taken.weight == EXP_WEIGHT_NONE ? 0 : 1;
 	c->taken.trained = r->v->kind == EXP_ROUNDS && weighs(r->v) ? kge_emb_copy(c->emb) : NULL;
 }
 
@@ -533,7 +534,7 @@ static int weigh_agent(struct run *r, size_t agent)
 	if (!c->taken.is_trained) /* it was not in this round, or nobody weighs */
 		return 0;
 	c->taken.is_trained = false;
-	if ((r->validating || r->round == 1) && r->v->weight == EXP_WEIGHT_VALID) {
+	if ((r->validating || r->round == 1) && r->v->taken.weight == EXP_WEIGHT_VALID) {
 		rc = fed_weight_choose(c->emb, c->taken.trained, score_weighed, &w, &chosen);
 		c->taken.weight = rc == 0 ? chosen.weight : c->taken.weight;
 	}
@@ -617,7 +618,8 @@ int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start,
 						      .emb = r->at[i].emb,
 						      .train = experiment_training_of(r, i),
 						      .label = label,
-						      .label_ctx = &r->at[i] };
+						      .label_ctx = &r->at[i],
+						      .bound = r->v->taken.bound };
 	rc = fed_local_new(&r->local, &c, agents, r->n, e);
 	if (rc == 0) {
 		choose_host(r);
@@ -765,9 +767,12 @@ static void put_method(json_t *j, const struct exp_variant *v)
 				    ? json_string("moved")
 				    : json_boolean(v->start == FED_START_EQUAL));
 	json_object_set_new(j, "secret_bits", json_integer(v->settings.secret_bits));
-	if (v->weight != EXP_WEIGHT_ALL)
-		json_object_set_new(j, "weight",
-				    json_string(v->weight == EXP_WEIGHT_VALID ? "valid" : "none"));
+	if (v->taken.weight != EXP_WEIGHT_ALL)
+		json_object_set_new(
+			j, "weight",
+			json_string(v->taken.weight == EXP_WEIGHT_VALID ? "valid" : "none"));
+	if (v->taken.bound)
+		json_object_set_new(j, "bound_rows", json_true());
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)
 		json_object_set_new(j, m->constant[i].key,
 				    store_json_of_number(v->settings.value[i]));

@@ -321,7 +321,7 @@ struct agent_peer_status {
 	/* The partner's rows in the last round, against the others': distance over their length
 	 * (negative: not known), cosine; far out, or not. */
 	double round_distance, round_cosine;
-	bool round_far;
+	bool round_far, round_kept_out; /* kept out: what it sent was not used */
 };
 
 /* Mode CONFIG_ROUNDS. */

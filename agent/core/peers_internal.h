@@ -31,6 +31,9 @@ struct rounds_hello {
 	bool heard;	    /* the peer has said the same */
 };
 
+/* Of the last round: far from the others' rows; what it sent was not used (fed/round_bound.c). */
+enum peer_rows { PEER_ROWS_NEAR, PEER_ROWS_FAR, PEER_ROWS_KEPT_OUT };
+
 /* Of a peer, in mode CONFIG_ROUNDS. */
 struct peer_rounds {
 	bool proposes; /* it says that it may propose rounds */
@@ -64,7 +67,7 @@ struct peer_rounds {
 	char account[STORE_REFUSED_MAX]; /* what is wrong with the last one it has signed */
 	double distance,
 		cosine; /* of its rows from the others', in the last round; -1: not known */
-	bool far;
+	enum peer_rows rows;
 };
 
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */

@@ -93,6 +93,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	s->min_holders = c->fed.settings.min_holders;
 	s->min_members = config_min_members(c->config);
 	s->secret_only = c->fed.settings.secret_bits != 0;
+	s->bound = c->config->rounds.bound_rows;
 	s->on_record = true;
 	return r;
 }

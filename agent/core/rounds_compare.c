@@ -48,53 +48,31 @@ static const double far_behind = 1.5; /* alone is so many times as good */
 static const double behind = 1.25;
 static const double ahead_share = 1.1;
 static const double keep_share = 1.05;
-static const double rise_share = .1;	/* of the merged score at the last comparison */
-static const double outlier_times = 3;	/* the median distance of the others */
-static const double outlier_least = .5; /* of the length of the others' rows */
-static const double outlier_of_two = 3; /* ... where there are none to compare it with */
+static const double rise_share = .1; /* of the merged score at the last comparison */
 
 /* ---- rows of members ---- */
 
-static double median(double *at, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		for (size_t k = i; k > 0 && at[k] < at[k - 1]; k--) {
-			double swap = at[k];
-
-			at[k] = at[k - 1];
-			at[k - 1] = swap;
-		}
-	return n % 2 == 1 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
-}
-
-bool rounds_compare_is_far(const double *distance, size_t n, size_t which)
-{
-	double other[FED_MEMBERS_MAX];
-	size_t others = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (i != which && distance[i] >= 0)
-			other[others++] = distance[i];
-	if (distance[which] < outlier_least)
-		return false;
-	if (others < 2)
-		return distance[which] > outlier_of_two;
-	return distance[which] > outlier_times * median(other, others);
-}
-
-static void note_distance(struct agent_core *c, struct peer *p, const struct fed_distance *d,
+static void note_distance(struct agent_core *c, struct peer *p, const struct fed_account *a,
 			  bool far)
 {
-	bool was = p->fed.far;
+	bool was = p->fed.rows != PEER_ROWS_NEAR;
 
-	p->fed.distance = fed_distance_apart(d);
-	p->fed.cosine = fed_distance_cosine(d);
-	p->fed.far = far;
+	p->fed.distance = fed_distance_apart(&a->distance);
+	p->fed.cosine = fed_distance_cosine(&a->distance);
+	p->fed.rows = a->left_out || a->not_taken ? PEER_ROWS_KEPT_OUT
+		      : far			  ? PEER_ROWS_FAR
+						  : PEER_ROWS_NEAR;
 	if (far && !was)
 		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
 			    "rows of %.60s are far from those of the others: at %.2f of their "
-			    "length, cosine %.2f (fkge rounds show)",
-			    p->info.name, p->fed.distance, p->fed.cosine);
+			    "length, cosine %.2f%s (fkge rounds show)",
+			    p->info.name, p->fed.distance, p->fed.cosine,
+			    a->left_out ? "; left out of our answers" : "");
+	else if (a->not_taken && !was)
+		core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_INPUT,
+			    "answers of %.60s are far from our rows, those of others are not: not "
+			    "taken",
+			    p->info.name);
 }
 
 void rounds_compare_members(struct agent_core *c, const struct fed_round *m, unsigned members)
@@ -109,11 +87,11 @@ void rounds_compare_members(struct agent_core *c, const struct fed_round *m, uns
 	for (unsigned i = 0; i < members; i++) {
 		const struct fed_account *a = fed_round_account(m, i);
 		struct peer *p = peer_find(c, a->key);
-		bool far = rounds_compare_is_far(distance, members, i);
+		bool far = fed_distance_is_far(distance, members, i);
 
 		if (p == NULL)
 			continue;
-		note_distance(c, p, &a->distance, far);
+		note_distance(c, p, a, far);
 		c->fed.compare.far |= far;
 	}
 }
@@ -318,7 +296,7 @@ static void add_far(const struct agent_core *c, char *out, size_t n)
 	for (size_t i = 0; i < c->n_peers && at < n; i++) {
 		const struct peer *p = c->peers[i];
 
-		if (!p->fed.far)
+		if (p->fed.rows == PEER_ROWS_NEAR)
 			continue;
 		snprintf(out + at, n - at, "; rows of %.30s are far out (%.2f)", p->info.name,
 			 p->fed.distance);

@@ -60,8 +60,6 @@ void rounds_weigh_decide(struct agent_core *c, const struct round *r);
 
 /* ---- rounds_compare.c ---- */
 
-/* Are the rows of this member far from the others'?  By distances, negative: not known. */
-bool rounds_compare_is_far(const double *distance, size_t n, size_t which);
 /* Has a round with these scores hurt?  far: a member's rows were far out. */
 bool rounds_compare_hurts(double own, double merged, double alone, bool far);
 /* Takes from a round that is over how far its members' rows are apart. */

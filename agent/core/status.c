@@ -131,7 +131,8 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->round_over = p->fed.over;
 	o->round_distance = p->fed.seen ? p->fed.distance : -1;
 	o->round_cosine = p->fed.cosine;
-	o->round_far = p->fed.far;
+	o->round_far = p->fed.rows != PEER_ROWS_NEAR;
+	o->round_kept_out = p->fed.rows == PEER_ROWS_KEPT_OUT;
 }
 
 static void round_status(const struct agent_core *c, struct agent_round_status *o)

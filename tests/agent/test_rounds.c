@@ -1931,13 +1931,13 @@ static void test_harm_rule(void **state)
 	assert_true(rounds_compare_hurts(.04, .03, .041, true)); /* and rows that are far out */
 	assert_false(rounds_compare_hurts(.04, .039, .043, true));
 	for (size_t i = 0; i < 3; i++) {
-		assert_false(rounds_compare_is_far(close, 3, i));
+		assert_false(fed_distance_is_far(close, 3, i));
 		assert_false(
-			rounds_compare_is_far(apart, 3, i)); /* all alike, trained apart before */
-		assert_int_equal(rounds_compare_is_far(one, 3, i), i == 2);
+			fed_distance_is_far(apart, 3, i)); /* all alike, trained apart before */
+		assert_int_equal(fed_distance_is_far(one, 3, i), i == 2);
 	}
-	assert_false(rounds_compare_is_far(two, 2, 1)); /* of two nobody can say who */
-	assert_true(rounds_compare_is_far(huge, 2, 1));
+	assert_false(fed_distance_is_far(two, 2, 1)); /* of two nobody can say who */
+	assert_true(fed_distance_is_far(huge, 2, 1));
 }
 
 static void test_harm_stops(void **state)
@@ -2155,10 +2155,12 @@ static void test_rows_far_out(void **state)
 
 		if (evil->fed.distance < 0)
 			continue; /* home to nothing of what these two hold */
-		assert_true(evil->fed.far && evil->fed.distance > 5 && evil->fed.cosine < 0);
-		assert_false(good->fed.far);
+		assert_true(evil->fed.rows == PEER_ROWS_FAR && evil->fed.distance > 5 &&
+			    evil->fed.cosine < 0);
+		assert_false(good->fed.rows != PEER_ROWS_NEAR);
 	}
-	assert_true(table_peer(&w->t, 0, 2)->fed.far || table_peer(&w->t, 1, 2)->fed.far);
+	assert_true(table_peer(&w->t, 0, 2)->fed.rows == PEER_ROWS_FAR ||
+		    table_peer(&w->t, 1, 2)->fed.rows == PEER_ROWS_FAR);
 }
 
 /* ---- false accounts ---- */

@@ -376,6 +376,7 @@ static const struct row rows[] = {
 	{ "rounds.stop_when_worse", "1", MEMBER, IN_ROUNDS " train.lr=3" },
 	{ "rounds.compare_rounds", "9", MEMBER, IN_ROUNDS " rounds.stop_when_worse=3" },
 	{ "rounds.compare_limit", "1", MEMBER, IN_ROUNDS " rounds.compare_rounds=9" },
+	{ "rounds.bound_rows", "false", SCRIPT, "../hostile/poison.sh" },
 	{ "rounds.every_s", "2", MEMBER, IN_ROUNDS },
 	{ "rounds.equal_start", "false", MEMBER, IN_ROUNDS },
 	{ "rounds.start_seed", "9", MEMBER, IN_ROUNDS },

@@ -2,10 +2,11 @@
 # Attack: one of three members of rounds sends rows that are none: random ones in range, or -10 times its own. The
 # others must end no worse than by as many epochs alone. Where all that comes is taken in (federation.weight: all), they
 # leave the rounds, and their owners must read why; where valid says how much, most of it stays out, and a member may leave.
+# Where far rows are kept out (key rounds.bound_rows of agent.yaml), nobody has to leave.
 # $2: tests/hostile/member.
 . "$(dirname "$0")/../cli/lib.sh"
 member=$2
-weight=all max=20
+weight=all max=20 bound=false
 patience=240
 "$fkge" -q synth --agents 3 --entities 300 --seed 1 -o "$work/world" >/dev/null
 
@@ -17,7 +18,7 @@ listen: 127.0.0.1:$(free_port)
 model: {dim: 32}
 train: {threads: 1}
 federation: {mode: rounds, weight: $weight}
-rounds: {max: $max, min_members: 3, join_s: 60$3}
+rounds: {max: $max, min_members: 3, join_s: 60, bound_rows: $bound$3}
 YAML
 	"$fkge" -q -d "$work/$1" import "$work/world/$2" >/dev/null && cp -r "$work/$1" "$work/$1-alone"
 }
@@ -100,6 +101,19 @@ ok "$title: to the last round, or one leaves" wait_for 'the last round' over
 for who in good other; do
 	ok "$title: $who does not take all in" [ "$(round $who stopped)$(round $who weight)" != False1.0 ]
 	ok "$title: $who rests" wait_for 'the round to end' idle $who
+	ok "$title: $who is no worse than alone" no_worse $who
+done
+ok "$title: they stop" end_all
+
+title=bound
+weight=all max=8 bound=true
+all_over() { [ "$(round good over)" = True ] && [ "$(round other over)" = True ]; }
+ok "$title: they begin" federation scaled ''
+ok "$title: to the last round" wait_for 'the last round' all_over
+for who in good other; do
+	ok "$title: $who has not left" [ "$(round $who stopped)" = False ]
+	ok "$title: $who reads whose rows are kept out" logged $who 'left out of our answers'
+	ok "$title: and in status" prints 'kept out' -d "$work/$who" status
 	ok "$title: $who is no worse than alone" no_worse $who
 done
 ok "$title: they stop" end_all

@@ -1,0 +1,228 @@
+/* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c).
+ *
+ * Rows of all agents are alike but for a twentieth; one agent sends others.  The linker puts
+ * __wrap_X() in the place of X() (meson.build): what is tested is the round as it ships. */
+#include <math.h>
+
+#include "tests/fed/world.h"
+
+enum { AGENTS = 5, ITEMS = 60, DIM = 16, EVIL = AGENTS - 1 };
+
+static struct {
+	const struct fed_part *evil; /* NULL: nobody is */
+	uint32_t every; /* rows that it falsifies: those of ids 0, every, 2 every ... */
+	bool homes;	/* its answers instead */
+	float factor;	/* what they are multiplied with */
+} attack;
+
+bool __real_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
+bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row);
+bool __real_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
+bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer);
+
+static void falsify(const struct fed_part *p, const struct fed_item *it, float *row)
+{
+	size_t floats;
+
+	fed_row(p->emb, it, &floats);
+	for (size_t k = 0; k < floats; k++)
+		row[k] *= attack.factor;
+}
+
+bool __wrap_fed_up(struct fed_part *p, unsigned stage, const struct fed_item *it, float *row)
+{
+	bool sent = __real_fed_up(p, stage, it, row);
+
+	if (sent && p == attack.evil && !attack.homes && it->id % attack.every == 0)
+		falsify(p, it, row);
+	return sent;
+}
+
+bool __wrap_fed_answer(struct fed_part *p, const struct fed_upload *u, unsigned to, float *answer)
+{
+	bool there = __real_fed_answer(p, u, to, answer);
+
+	if (there && p == attack.evil && attack.homes)
+		falsify(p, u->item, answer);
+	return there;
+}
+
+/* ---- the world ---- */
+
+static float base_of(uint32_t item, size_t k)
+{
+	return sinf((float)item * 7.3F + (float)k * 1.7F);
+}
+
+static void begin_world(struct world *w, bool bound)
+{
+	struct rng r;
+
+	rng_seed(&r, 5);
+	world_init(w, AGENTS, ITEMS, "transe", DIM, "fede", false);
+	for (size_t i = 0; i < AGENTS; i++) {
+		w->agent[i].bound = bound;
+		for (uint32_t k = 0; k < w->items; k++)
+			for (size_t x = 0; world_has(w, i, k) && x < DIM; x++)
+				kge_ent(w->emb[i], world_id(w, i, k))[x] =
+					base_of(k, x) + .05F * (float)rng_normal(&r);
+	}
+}
+
+static void play_round(struct world *w, uint32_t every, float factor, bool homes)
+{
+	world_open(w);
+	attack.evil = every > 0 || homes ? fed_local_part(w->local, EVIL) : NULL;
+	attack.every = every > 0 ? every : 1;
+	attack.homes = homes;
+	attack.factor = factor;
+	world_round(w);
+	attack.evil = NULL;
+}
+
+/* Of the honest agents' rows: how far the worst is from where all began, in its lengths. */
+static double worst_row(const struct world *w)
+{
+	double worst = 0;
+
+	for (size_t i = 0; i < EVIL; i++)
+		for (uint32_t k = 0; k < w->items; k++) {
+			double apart = 0, length = 0;
+
+			for (size_t x = 0; world_has(w, i, k) && x < DIM; x++) {
+				double b = (double)base_of(k, x);
+				double d = (double)world_row(w, i, k)[x] - b;
+
+				apart += d * d;
+				length += b * b;
+			}
+			worst = length > 0 && apart / length > worst ? apart / length : worst;
+		}
+	return sqrt(worst);
+}
+
+/* How many honest agents have marked whom. */
+struct marks {
+	unsigned evil_left_out, evil_not_taken, honest;
+};
+
+static struct marks marks_of(const struct world *w)
+{
+	struct marks m = { 0 };
+
+	for (size_t i = 0; i < EVIL; i++) {
+		const struct fed_round *r = fed_local_last(w->local, i);
+		struct fed_report report;
+
+		fed_round_report(r, &report);
+		for (unsigned s = 0; s < report.participants; s++) {
+			const struct fed_account *a = fed_round_account(r, s);
+
+			if (memcmp(a->key, fed_local_key(w->local, EVIL), FED_KEY) == 0) {
+				m.evil_left_out += a->left_out;
+				m.evil_not_taken += a->not_taken;
+			} else {
+				m.honest += a->left_out || a->not_taken;
+			}
+		}
+	}
+	return m;
+}
+
+/* ---- tests ---- */
+
+static void a_member_that_is_far_is_left_out(void **state)
+{
+	(void)state;
+	for (int bound = 0; bound < 2; bound++) {
+		struct world w;
+		struct marks m;
+
+		begin_world(&w, bound == 1);
+		play_round(&w, 1, -10, false);
+		m = marks_of(&w);
+		assert_int_equal(m.evil_left_out, bound == 1 ? EVIL : 0);
+		assert_int_equal(m.honest, 0);
+		if (bound == 1)
+			assert_true(worst_row(&w) < .2);
+		else
+			assert_true(worst_row(&w) > 1);
+		world_release(&w);
+	}
+}
+
+/* Too few rows to show in all of them: of each item they are cut. */
+static void a_row_that_is_far_is_cut(void **state)
+{
+	(void)state;
+	for (int bound = 0; bound < 2; bound++) {
+		struct world w;
+
+		begin_world(&w, bound == 1);
+		w.config.settings.min_holders = 3;
+		play_round(&w, 20, 0, false);
+		assert_int_equal(marks_of(&w).evil_left_out, 0);
+		if (bound == 1)
+			assert_true(worst_row(&w) < .15);
+		else
+			assert_true(worst_row(&w) > .18);
+		world_release(&w);
+	}
+}
+
+static void answers_that_are_far_are_not_taken(void **state)
+{
+	(void)state;
+	for (int bound = 0; bound < 2; bound++) {
+		struct world w;
+		struct marks m;
+
+		begin_world(&w, bound == 1);
+		play_round(&w, 0, -10, true);
+		m = marks_of(&w);
+		assert_int_equal(m.evil_not_taken, bound == 1 ? EVIL : 0);
+		assert_int_equal(m.honest, 0);
+		if (bound == 1)
+			assert_true(worst_row(&w) < .2);
+		else
+			assert_true(worst_row(&w) > 1);
+		world_release(&w);
+	}
+}
+
+/* Nobody attacks: nobody is marked, and under masks nothing is another. */
+static void honest_members_lose_nothing(void **state)
+{
+	uint8_t digest[2][AGENTS][32];
+
+	(void)state;
+	for (int bound = 0; bound < 2; bound++) {
+		struct world w;
+
+		begin_world(&w, bound == 1);
+		play_round(&w, 0, 1, false);
+		assert_int_equal(marks_of(&w).honest, 0);
+		assert_int_equal(marks_of(&w).evil_left_out + marks_of(&w).evil_not_taken, 0);
+		assert_true(worst_row(&w) < .2);
+		world_release(&w);
+		begin_world(&w, bound == 1);
+		w.config.settings.secret_bits = 32;
+		w.config.settings.min_holders = 3;
+		play_round(&w, 0, 1, false);
+		for (size_t i = 0; i < AGENTS; i++)
+			kge_emb_digest(w.emb[i], digest[bound][i]);
+		world_release(&w);
+	}
+	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_member_that_is_far_is_left_out),
+		cmocka_unit_test(a_row_that_is_far_is_cut),
+		cmocka_unit_test(answers_that_are_far_are_not_taken),
+		cmocka_unit_test(honest_members_lose_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
