@@ -10,7 +10,6 @@
  * products, in floats or in bfloat16; the other metrics go by tiles (kge/kernel.h).  The phases are
  * those of kge/batch_internal.h. */
 #include <assert.h>
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,24 +59,6 @@ static void projected_scores(const struct kge_batch *b, struct kge_lane *l)
 		kge_batch_score_row(b, l, l->scores + i, kge_ent(b->emb, l->ent_begin + i), &p);
 }
 
-/* c = x y, by sgemm or in bfloat16 (kge/product.h). */
-static void dot_products(const struct kge_batch *b, const struct kge_lane *l, float *c,
-			 size_t stride, const struct kge_matrix *x, const struct kge_matrix *y,
-			 size_t rows, size_t columns, size_t inner)
-{
-	bool x_turned = x->row < inner, y_turned = y->row < columns; /* rows of a column: 1 apart */
-
-	if (l->product != NULL) {
-		kge_product(c, stride, x, y, rows, columns, inner, l->product);
-		return;
-	}
-	assert(b->sgemm);
-	cblas_sgemm(CblasRowMajor, x_turned ? CblasTrans : CblasNoTrans,
-		    y_turned ? CblasTrans : CblasNoTrans, (int)rows, (int)columns, (int)inner, 1,
-		    x->at, (int)(x_turned ? x->column : x->row), y->at,
-		    (int)(y_turned ? y->column : y->row), 0, c, (int)stride);
-}
-
 static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 {
 	size_t n = lane_rows(l);
@@ -88,8 +69,14 @@ static void raw_scores(const struct kge_batch *b, struct kge_lane *l)
 		return;
 	}
 	if (b->sgemm)
-		dot_products(b, l, l->scores, n, &(struct kge_matrix){ t.q, t.q_stride, 1 },
-			     &(struct kge_matrix){ t.c, 1, t.c_stride }, t.nq, n, t.floats);
+		kge_product(&(struct kge_product){ .a = { t.q, t.q_stride, 1 },
+						   .b = { t.c, 1, t.c_stride },
+						   .rows = t.nq,
+						   .columns = n,
+						   .inner = t.floats,
+						   .c = l->scores,
+						   .stride = n },
+			    l->product);
 	for (size_t i = 0; i < n && !b->sgemm; i += KGE_ALL_BLOCK) {
 		t = tile_of(b, l, i, n - i < KGE_ALL_BLOCK ? n - i : KGE_ALL_BLOCK);
 		b->k->score_tile[b->emb->model->metric](l->scores + i, n, &t);
@@ -228,8 +215,14 @@ static void begin_gradients(const struct kge_batch *b, struct kge_lane *l)
 
 	memset(l->dq, 0, b->n_queries * b->stride * sizeof(*l->dq));
 	if (b->sgemm && n > 0)
-		dot_products(b, l, l->dq, t.q_stride, &(struct kge_matrix){ l->scores, n, 1 },
-			     &(struct kge_matrix){ t.c, t.c_stride, 1 }, t.nq, t.floats, n);
+		kge_product(&(struct kge_product){ .a = { l->scores, n, 1 },
+						   .b = { t.c, t.c_stride, 1 },
+						   .rows = t.nq,
+						   .columns = t.floats,
+						   .inner = n,
+						   .c = l->dq,
+						   .stride = t.q_stride },
+			    l->product);
 }
 
 static void projected_gradients(const struct kge_batch *b, struct kge_lane *l, size_t i,
@@ -252,9 +245,14 @@ static void block_gradients(const struct kge_batch *b, struct kge_lane *l, size_
 		return;
 	}
 	if (b->sgemm) {
-		dot_products(b, l, l->row, t.floats,
-			     &(struct kge_matrix){ l->scores + i, 1, lane_rows(l) },
-			     &(struct kge_matrix){ t.q, t.q_stride, 1 }, rows, t.floats, t.nq);
+		kge_product(&(struct kge_product){ .a = { l->scores + i, 1, lane_rows(l) },
+						   .b = { t.q, t.q_stride, 1 },
+						   .rows = rows,
+						   .columns = t.floats,
+						   .inner = t.nq,
+						   .c = l->row,
+						   .stride = t.floats },
+			    l->product);
 		return;
 	}
 	memset(l->row, 0, rows * t.floats * sizeof(*l->row));

@@ -59,7 +59,7 @@ struct kge_lane {
 	float *dq;     /* queries x stride */
 	float *row, *work;
 	float *part;   /* all.c, by query: this lane's part of a softmax */
-	void *product; /* all.c: room for products in bfloat16; NULL: they are by sgemm */
+	void *product; /* all.c: kge_product()'s room; NULL: products in floats */
 	double loss;
 
 	/* with a teacher, but in shared.c; else NULL */

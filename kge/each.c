@@ -1,13 +1,13 @@
 #include "kge/each.h"
 
 #include <assert.h>
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "kge/loss.h"
+#include "kge/product.h"
 
 struct each_lane {
 	uint64_t *pairs; /* entity << 32 | query, ascending: the positives of the batch */
@@ -181,32 +181,45 @@ static struct positive positive_of(const struct kge_batch *b, struct each_lane *
 
 /* ---- relation prediction ---- */
 
-/* c = a b', or a b, or a' b: by matrix products, or as they are written. */
-static void times_transposed(const struct kge_batch *b, float *c, const float *x, const float *y,
-			     size_t n, size_t rows, size_t floats)
-{
-	if (b->sgemm)
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)rows, (int)floats,
-			    1, x, (int)floats, y, (int)floats, 0, c, (int)rows);
-	for (size_t i = 0; i < n && !b->sgemm; i++)
-		b->k->score[KGE_DOT](c + i * rows, x + i * floats, y, rows, floats);
-}
-
 static void add_scaled(float *restrict to, const float *restrict x, float by, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		to[i] += by * x[i];
 }
 
+/* Scores of n positives, v R', by a product or as they are written. */
+static void score_relations(const struct kge_batch *b, struct each_lane *l, size_t n, void *room)
+{
+	size_t rows = b->each->rows, floats = b->each->floats;
+
+	if (b->sgemm)
+		kge_product(&(struct kge_product){ .a = { l->v, floats, 1 },
+						   .b = { b->emb->rel, 1, floats },
+						   .rows = n,
+						   .columns = rows,
+						   .inner = floats,
+						   .c = l->scores,
+						   .stride = rows },
+			    room);
+	for (size_t i = 0; i < n && !b->sgemm; i++)
+		b->k->score[KGE_DOT](l->scores + i * rows, l->v + i * floats, b->emb->rel, rows,
+				     floats);
+}
+
 /* mean = c R */
-static void mean_relations(const struct kge_batch *b, struct each_lane *l, size_t n)
+static void mean_relations(const struct kge_batch *b, struct each_lane *l, size_t n, void *room)
 {
 	size_t rows = b->each->rows, floats = b->each->floats;
 
 	if (b->sgemm) {
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)floats,
-			    (int)rows, 1, l->scores, (int)rows, b->emb->rel, (int)floats, 0,
-			    l->mean, (int)floats);
+		kge_product(&(struct kge_product){ .a = { l->scores, rows, 1 },
+						   .b = { b->emb->rel, floats, 1 },
+						   .rows = n,
+						   .columns = floats,
+						   .inner = rows,
+						   .c = l->mean,
+						   .stride = floats },
+			    room);
 		return;
 	}
 	memset(l->mean, 0, n * floats * sizeof(*l->mean));
@@ -217,13 +230,20 @@ static void mean_relations(const struct kge_batch *b, struct each_lane *l, size_
 }
 
 /* drel += c' v */
-static void add_to_relations(const struct kge_batch *b, struct each_lane *l, size_t n)
+static void add_to_relations(const struct kge_batch *b, struct each_lane *l, size_t n, void *room)
 {
 	size_t rows = b->each->rows, floats = b->each->floats;
 
 	if (b->sgemm)
-		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)rows, (int)floats, (int)n,
-			    1, l->scores, (int)rows, l->v, (int)floats, 1, l->drel, (int)floats);
+		kge_product(&(struct kge_product){ .a = { l->scores, 1, rows },
+						   .b = { l->v, floats, 1 },
+						   .rows = rows,
+						   .columns = floats,
+						   .inner = n,
+						   .c = l->drel,
+						   .stride = floats,
+						   .add = true },
+			    room);
 	for (size_t i = 0; i < n && !b->sgemm; i++)
 		for (size_t r = 0; r < rows; r++)
 			add_scaled(l->drel + r * floats, l->v + i * floats, l->scores[i * rows + r],
@@ -245,7 +265,7 @@ static double line_to_softmax(const struct kge_batch *b, float *line, size_t tar
 }
 
 /* n positives from l->begin on; l->v becomes what is added to their answers. */
-static void predict_relations(struct kge_batch *b, struct each_lane *l, double *loss)
+static void predict_relations(struct kge_batch *b, struct each_lane *l, struct kge_lane *owner)
 {
 	const struct kge_each *each = b->each;
 	const struct kge_model *m = b->emb->model;
@@ -256,14 +276,14 @@ static void predict_relations(struct kge_batch *b, struct each_lane *l, double *
 
 		m->query_grad(l->drop, l->v + i * floats, p.answer, p.known, p.rel, p.emb, p.side);
 	}
-	times_transposed(b, l->scores, l->v, b->emb->rel, n, each->rows, floats);
+	score_relations(b, l, n, owner->product);
 	for (size_t i = 0; i < n; i++) {
 		struct positive p = positive_of(b, l, l->pairs[l->begin + i]);
 
-		*loss += line_to_softmax(b, l->scores + i * each->rows, p.target, l->work);
+		owner->loss += line_to_softmax(b, l->scores + i * each->rows, p.target, l->work);
 	}
-	mean_relations(b, l, n);
-	add_to_relations(b, l, n);
+	mean_relations(b, l, n, owner->product);
+	add_to_relations(b, l, n, owner->product);
 	for (size_t i = 0; i < n; i++) {
 		struct positive p = positive_of(b, l, l->pairs[l->begin + i]);
 		const float *mean = l->mean + i * floats;
@@ -322,7 +342,7 @@ static void fetch_pairs(struct kge_batch *b, size_t k)
 	l->end += rest < KGE_EACH_PAIRS ? rest : KGE_EACH_PAIRS;
 	memset(l->v, 0, (l->end - l->begin) * floats * sizeof(*l->v));
 	if (b->each->predict > 0)
-		predict_relations(b, l, &b->lane[k].loss);
+		predict_relations(b, l, &b->lane[k]);
 	for (size_t i = l->begin; i < l->end && b->each->dura > 0; i++) {
 		struct positive p = positive_of(b, l, l->pairs[i]);
 

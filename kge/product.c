@@ -1,4 +1,4 @@
-/* kge/product.c - which product, and the plain one. */
+/* kge/product.c - which product; by sgemm, and the plain one in bfloat16. */
 #include "kge/product.h"
 
 #include <cblas.h>
@@ -20,16 +20,31 @@ bool kge_product_is_fast(void)
 #endif
 }
 
-void kge_product(float *c, size_t stride, const struct kge_matrix *a, const struct kge_matrix *b,
-		 size_t rows, size_t columns, size_t inner, void *room)
+/* Where one stride is 1 and the other is not, the matrix is as it is or turned; where both are, it
+ * is a row or a column, and stands as what its neighbours' distance allows. */
+static void by_sgemm(const struct kge_product *p)
 {
+	bool a_turned = p->a.row < p->inner, b_turned = p->b.row < p->columns;
+
+	cblas_sgemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans,
+		    b_turned ? CblasTrans : CblasNoTrans, (int)p->rows, (int)p->columns,
+		    (int)p->inner, 1, p->a.at, (int)(a_turned ? p->a.column : p->a.row), p->b.at,
+		    (int)(b_turned ? p->b.column : p->b.row), p->add ? 1 : 0, p->c, (int)p->stride);
+}
+
+void kge_product(const struct kge_product *p, void *room)
+{
+	if (room == NULL) {
+		by_sgemm(p);
+		return;
+	}
 #ifdef KGE_X86
 	if (kge_product_is_fast()) {
-		kge_product_bf16(c, stride, a, b, rows, columns, inner, room);
+		kge_product_bf16(p, room);
 		return;
 	}
 #endif
-	kge_product_plain(c, stride, a, b, rows, columns, inner, room);
+	kge_product_plain(p, room);
 }
 
 /* To the nearest, of two as near the even one; what is no number stays none. */
@@ -60,25 +75,31 @@ static size_t part_of(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-void kge_product_plain(float *c, size_t stride, const struct kge_matrix *a,
-		       const struct kge_matrix *b, size_t rows, size_t columns, size_t inner,
-		       void *room)
+void kge_product_plain(const struct kge_product *p, void *room)
 {
 	float *some_a = room, *some_b = some_a + KGE_PRODUCT_INNER * KGE_PRODUCT_ROWS;
 
-	for (size_t j = 0; j < columns; j += KGE_PRODUCT_COLUMNS)
-		for (size_t k = 0; k < inner; k += KGE_PRODUCT_INNER) {
-			size_t nj = part_of(KGE_PRODUCT_COLUMNS, columns - j);
-			size_t nk = part_of(KGE_PRODUCT_INNER, inner - k);
+	for (size_t j = 0; j < p->columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < p->inner; k += KGE_PRODUCT_INNER) {
+			size_t nj = part_of(KGE_PRODUCT_COLUMNS, p->columns - j);
+			size_t nk = part_of(KGE_PRODUCT_INNER, p->inner - k);
 
-			round_block(some_b, b, k, j, nk, nj);
-			for (size_t i = 0; i < rows; i += KGE_PRODUCT_ROWS) {
-				size_t ni = part_of(KGE_PRODUCT_ROWS, rows - i);
+			round_block(some_b, &p->b, k, j, nk, nj);
+			for (size_t i = 0; i < p->rows; i += KGE_PRODUCT_ROWS) {
+				size_t ni = part_of(KGE_PRODUCT_ROWS, p->rows - i);
+				struct kge_product block = {
+					.a = { some_a, nk, 1 },
+					.b = { some_b, nj, 1 },
+					.rows = ni,
+					.columns = nj,
+					.inner = nk,
+					.c = p->c + i * p->stride + j,
+					.stride = p->stride,
+					.add = k > 0 || p->add,
+				};
 
-				round_block(some_a, a, i, k, ni, nk);
-				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)ni,
-					    (int)nj, (int)nk, 1, some_a, (int)nk, some_b, (int)nj,
-					    k == 0 ? 0 : 1, c + i * stride + j, (int)stride);
+				round_block(some_a, &p->a, i, k, ni, nk);
+				by_sgemm(&block);
 			}
 		}
 }

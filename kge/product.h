@@ -1,9 +1,9 @@
-/* kge/product.h - matrix products with operands rounded to bfloat16.
+/* kge/product.h - matrix products, in floats or with operands rounded to bfloat16.
  *
- * Both operands are rounded to the nearest number of eight bits of mantissa; products are summed in
- * floats.  So an entry is off by at most 2^-8 of the sum of |x y|, and usually by far less, since
- * roundings are as often up as down.  With AVX-512 BF16 that is some 1.6 times as fast as sgemm; on
- * other processors the same is made with sgemm, and a little slower than it. */
+ * In bfloat16 both operands are rounded to the nearest number of eight bits of mantissa; products
+ * are summed in floats.  So an entry is off by at most 2^-8 of the sum of |x y|, and usually by far
+ * less, since roundings are as often up as down.  With AVX-512 BF16 that is some 1.6 times as fast
+ * as sgemm; on other processors the same is made with sgemm, and a little slower than it. */
 #ifndef KGE_PRODUCT_H
 #define KGE_PRODUCT_H
 
@@ -16,15 +16,21 @@ struct kge_matrix {
 	size_t row, column;
 };
 
-/* c = a b, where a is rows x inner, b inner x columns, and a row of c stands `stride` floats behind
- * the one before.  room: kge_product_room() bytes on a 64-byte boundary, for this product alone. */
-typedef void kge_product_fn(float *c, size_t stride, const struct kge_matrix *a,
-			    const struct kge_matrix *b, size_t rows, size_t columns, size_t inner,
-			    void *room);
+struct kge_product {
+	struct kge_matrix a, b; /* rows x inner, inner x columns */
+	size_t rows, columns, inner;
+	float *c;      /* rows x columns: a b, */
+	size_t stride; /* a row behind the one before it */
+	bool add;      /* to what is there */
+};
+
+/* room: kge_product_room() bytes on a 64-byte boundary, for this product alone. */
+typedef void kge_product_fn(const struct kge_product *p, void *room);
 
 /* Whether this processor has instructions for it. */
 bool kge_product_is_fast(void);
-/* By those instructions where they are there, else as the plain version. */
+/* By those instructions where they are there, else as the plain version; room NULL: by sgemm,
+ * nothing rounded. */
 kge_product_fn kge_product;
 kge_product_fn kge_product_plain;
 size_t kge_product_room(void);

@@ -186,26 +186,29 @@ static void block_product(float *c, size_t stride, const uint32_t *a, const uint
 		}
 }
 
-void kge_product_bf16(float *c, size_t stride, const struct kge_matrix *a,
-		      const struct kge_matrix *b, size_t rows, size_t columns, size_t inner,
-		      void *room)
+static const float *entry_at(const struct kge_matrix *m, size_t i, size_t j)
+{
+	return m->at + i * m->row + j * m->column;
+}
+
+void kge_product_bf16(const struct kge_product *p, void *room)
 {
 	uint32_t *packed_a = room, *packed_b = packed_a + PAIRS * KGE_PRODUCT_ROWS;
 
-	for (size_t j = 0; j < columns; j += KGE_PRODUCT_COLUMNS)
-		for (size_t k = 0; k < inner; k += KGE_PRODUCT_INNER) {
-			size_t nj = fits_in(KGE_PRODUCT_COLUMNS, columns - j),
-			       nk = fits_in(KGE_PRODUCT_INNER, inner - k);
+	for (size_t j = 0; j < p->columns; j += KGE_PRODUCT_COLUMNS)
+		for (size_t k = 0; k < p->inner; k += KGE_PRODUCT_INNER) {
+			size_t nj = fits_in(KGE_PRODUCT_COLUMNS, p->columns - j);
+			size_t nk = fits_in(KGE_PRODUCT_INNER, p->inner - k);
 
-			pack_lanes(packed_b, b->at + k * b->row + j * b->column, b->column, b->row,
-				   WIDE, nj, nk);
-			for (size_t i = 0; i < rows; i += KGE_PRODUCT_ROWS) {
-				size_t ni = fits_in(KGE_PRODUCT_ROWS, rows - i);
+			pack_lanes(packed_b, entry_at(&p->b, k, j), p->b.column, p->b.row, WIDE, nj,
+				   nk);
+			for (size_t i = 0; i < p->rows; i += KGE_PRODUCT_ROWS) {
+				size_t ni = fits_in(KGE_PRODUCT_ROWS, p->rows - i);
 
-				pack_lanes(packed_a, a->at + i * a->row + k * a->column, a->row,
-					   a->column, HIGH, ni, nk);
-				block_product(c + i * stride + j, stride, packed_a, packed_b, ni,
-					      nj, nk, k == 0);
+				pack_lanes(packed_a, entry_at(&p->a, i, k), p->a.row, p->a.column,
+					   HIGH, ni, nk);
+				block_product(p->c + i * p->stride + j, p->stride, packed_a,
+					      packed_b, ni, nj, nk, k == 0 && !p->add);
 			}
 		}
 }

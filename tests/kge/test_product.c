@@ -1,4 +1,5 @@
-/* Products in bfloat16: rounded as they should be, of any shape, and what training makes of them.
+/* Products, in bfloat16 above all: rounded as they should be, of any shape, and what training makes
+ * of them.
  */
 #include "tests/kge/world.h"
 
@@ -24,23 +25,26 @@ static float *random_floats(struct rng *r, size_t n)
 	return x;
 }
 
-static void check_product(kge_product_fn *product, const struct kge_matrix *a,
-			  const struct kge_matrix *b, size_t rows, size_t columns, size_t inner)
+static void check_product(kge_product_fn *product, bool halves, bool add,
+			  const struct kge_matrix *a, const struct kge_matrix *b, size_t rows,
+			  size_t columns, size_t inner)
 {
-	void *room = mem_aligned(1, kge_product_room());
+	void *room = halves ? mem_aligned(1, kge_product_room()) : NULL;
 	size_t stride = columns + 3;
 	float *c = mem_array(rows * stride, sizeof(*c));
 
 	for (size_t i = 0; i < rows * stride; i++)
-		c[i] = NAN;
-	product(c, stride, a, b, rows, columns, inner, room);
+		c[i] = add && i % stride < columns ? 5 : NAN;
+	product(&(struct kge_product){ *a, *b, rows, columns, inner, c, stride, add }, room);
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < stride; j++) {
-			double sum = 0, size = 1;
+			double sum = add ? 5 : 0, size = 1;
 
 			for (size_t k = 0; k < inner && j < columns; k++) {
-				double x = rounded(a->at[i * a->row + k * a->column]) *
-					   rounded(b->at[k * b->row + j * b->column]);
+				float at = a->at[i * a->row + k * a->column];
+				float by = b->at[k * b->row + j * b->column];
+				double x = halves ? rounded(at) * rounded(by)
+						  : (double)at * (double)by;
 
 				sum += x;
 				size += fabs(x);
@@ -65,8 +69,9 @@ static void check_shape(struct rng *r, size_t rows, size_t columns, size_t inner
 		a = (struct kge_matrix){ x, 1, rows };
 	if (turned & 2)
 		b = (struct kge_matrix){ y, 1, inner };
-	check_product(kge_product_plain, &a, &b, rows, columns, inner);
-	check_product(kge_product, &a, &b, rows, columns, inner);
+	check_product(kge_product_plain, true, turned % 3 == 0, &a, &b, rows, columns, inner);
+	check_product(kge_product, true, turned % 5 == 0, &a, &b, rows, columns, inner);
+	check_product(kge_product, false, turned % 7 == 0, &a, &b, rows, columns, inner);
 	free(x);
 	free(y);
 }
@@ -123,6 +128,7 @@ static void test_training(void **state)
 	c.negatives = 0;
 	c.batch = 100;
 	c.lr = 1;
+	c.relation_weight = 2;
 	for (size_t i = 0; kge_models[i] != NULL; i++) {
 		struct kge_emb *start, *floats, *halves;
 		double off;
