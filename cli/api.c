@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "agent/ask.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -32,6 +33,27 @@ static void close_api(void *ctx)
 	free(a->folder);
 	a->tables = NULL;
 	a->folder = NULL;
+}
+
+/* Through the agent's own socket, as the commands ask: the loop answers when it comes to it. */
+static int ask_running(struct api *a, const struct http_question *q, json_t *reply, struct err *e)
+{
+	json_t *request, *got = NULL;
+	int rc;
+
+	if (q->what == HTTP_EVENTS)
+		request = json_pack("{s:s, s:I}", "do", "events", "after", (json_int_t)q->after);
+	else
+		request = json_pack("{s:s, s:s}", "do",
+				    q->what == HTTP_ACCEPT ? "accept" : "reject", "peer", q->name);
+	pthread_mutex_lock(&a->reading);
+	rc = agent_ask(a->folder, request, &got, e);
+	pthread_mutex_unlock(&a->reading);
+	json_decref(request);
+	if (rc == 0)
+		json_object_update(reply, got);
+	json_decref(got);
+	return rc;
 }
 
 /* The command, quietly, with what it would print in reply. */
@@ -79,6 +101,8 @@ static int tell_api(void *ctx, const struct http_question *q, const struct http_
 
 	if (q->what == HTTP_PREDICT || q->what == HTTP_SIMILAR)
 		return tell_names(a, q, best, reply, e);
+	if (q->what == HTTP_EVENTS || q->what == HTTP_ACCEPT || q->what == HTTP_REJECT)
+		return ask_running(a, q, reply, e);
 	return tell_command(a, q, reply, e);
 }
 

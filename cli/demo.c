@@ -16,7 +16,7 @@ struct demo_options {
 	const char *folder;
 };
 
-enum { KEY_KILL = 0x4100, KEY_LIMIT, KEY_ROUND_EPOCHS, KEY_SIZE };
+enum { KEY_DASHBOARD = 0x4180, KEY_KILL = 0x4100, KEY_LIMIT, KEY_ROUND_EPOCHS, KEY_SIZE };
 
 static const struct argp_option demo_options[] = {
 	{ "out", 'o', "DIR", 0, "folder to work in, must not exist (default: a new one in /tmp)",
@@ -27,6 +27,8 @@ static const struct argp_option demo_options[] = {
 	{ "epochs", 'e', "N", 0, "of training alone (default 200)", 0 },
 	{ "rounds", 'r', "N", 0, "with partners, at most, of each company (default 12)", 0 },
 	{ "round-epochs", KEY_ROUND_EPOCHS, "N", 0, "of training in a round (default 10)", 0 },
+	{ "dashboard", KEY_DASHBOARD, NULL, 0,
+	  "one federation, with a dashboard of each company on loopback, until Ctrl-C", 0 },
 	{ "kill", KEY_KILL, NULL, 0, "kill -9 one agent in the middle and start it again", 0 },
 	{ "limit", KEY_LIMIT, "SECONDS", 0, "patience with one federation (default 300)", 0 },
 	{ 0 },
@@ -59,6 +61,9 @@ static error_t parse_demo(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_ROUND_EPOCHS:
 		d->round_epochs = (uint32_t)cli_count(state, arg, "--round-epochs", 1, 100000);
+		return 0;
+	case KEY_DASHBOARD:
+		d->dashboard = true;
 		return 0;
 	case KEY_KILL:
 		d->kill = true;
@@ -126,7 +131,7 @@ int cmd_demo(struct cli *cli, int argc, char **argv, struct err *e)
 	sigaction(SIGTERM, &act, NULL);
 	lab_note(&cli->notes, "Working in %s\n", o.demo.folder);
 	rc = demo_play(&o.demo, &text, e);
-	if (rc == 0) {
+	if (rc == 0 && !o.demo.dashboard) {
 		cli_say(cli, "%s", (const char *)text.base);
 		json_object_update(cli->result, o.demo.report);
 	}

@@ -111,6 +111,30 @@ struct http_sheet *http_board_read(struct http_board *b)
 	return s;
 }
 
+struct http_sheet *http_board_next(struct http_board *b, uint64_t number, unsigned wait_ms)
+{
+	struct http_sheet *s = NULL;
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&b->lock);
+	while (rc == 0 && !b->ended && b->n <= number)
+		rc = pthread_cond_timedwait(&b->news, &b->lock, &until);
+	if (!b->ended && b->n > number) {
+		s = b->newest;
+		s->readers++;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return s;
+}
+
 void http_board_drop(struct http_board *b, struct http_sheet *sheet)
 {
 	if (sheet == NULL)

@@ -26,11 +26,13 @@ struct http_board *http_board_new(void);
 void http_board_free(struct http_board *b);
 /* Takes both texts over. */
 void http_board_put(struct http_board *b, char *status, char *figures, struct http_best best);
-/* Nothing comes any more. */
+/* Nothing comes any more: who waits in http_board_next() comes back. */
 void http_board_end(struct http_board *b);
 
 /* The newest one, or NULL before the first.  To be dropped. */
 struct http_sheet *http_board_read(struct http_board *b);
+/* One that is newer than `number`, as soon as there is one; NULL after so long, and at the end. */
+struct http_sheet *http_board_next(struct http_board *b, uint64_t number, unsigned wait_ms);
 bool http_board_has_ended(struct http_board *b);
 void http_board_drop(struct http_board *b, struct http_sheet *sheet); /* NULL is fine */
 

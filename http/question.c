@@ -27,9 +27,13 @@ static const struct member similar_members[] = {
 	{ "relations", 's', IN(relations) }, { "by", 'b', IN(far) },  { NULL, 0, 0 },
 };
 
+static const struct member peer_members[] = { { "peer", 't', IN(name) }, { NULL, 0, 0 } };
+
 static const struct member *members_for(enum http_what what)
 {
-	return what == HTTP_PREDICT ? predict_members : similar_members;
+	return what == HTTP_PREDICT   ? predict_members
+	       : what == HTTP_SIMILAR ? similar_members
+				      : peer_members;
 }
 
 static const struct member *known_member(const struct member *m, const char *name)
@@ -88,8 +92,9 @@ static int needs_more(const struct http_question *q, struct err *e)
 {
 	int open = 0;
 
-	if (q->what == HTTP_SIMILAR && q->name == NULL)
-		return err_set(e, ERR_USAGE, "similar needs a name");
+	if (q->what != HTTP_PREDICT && q->name == NULL)
+		return err_set(e, ERR_USAGE, "which one? the body lacks the member %s",
+			       q->what == HTTP_SIMILAR ? "name" : "peer");
 	if (q->what == HTTP_SIMILAR && q->relations && q->typed)
 		return err_set(e, ERR_USAGE, "typed is about entities; leave it out");
 	for (int k = 0; k < 3; k++)
@@ -118,6 +123,16 @@ int http_question_read(struct http_question *q, enum http_what what, const void 
 	if (rc != 0)
 		http_question_release(q);
 	return rc;
+}
+
+int http_question_after(struct http_question *q, const char *text, struct err *e)
+{
+	if (text == NULL)
+		return 0;
+	if (*text == '\0' || strlen(text) > 15 || strspn(text, "0123456789") != strlen(text))
+		return err_set(e, ERR_USAGE, "after is the number of an event");
+	q->after = strtoull(text, NULL, 10);
+	return 0;
 }
 
 int http_question_limit(struct http_question *q, const char *text, struct err *e)

@@ -15,6 +15,13 @@ static const struct http_route routes[] = {
 	{ "/api/v1/history", "GET", HTTP_KEY_API, HTTP_HISTORY },
 	{ "/api/v1/predict", "POST", HTTP_KEY_API, HTTP_PREDICT },
 	{ "/api/v1/similar", "POST", HTTP_KEY_API, HTTP_SIMILAR },
+	{ "/api/v1/events", "GET", HTTP_KEY_API, HTTP_EVENTS },
+	{ "/api/v1/stream", "GET", HTTP_KEY_API, HTTP_STREAM },
+	{ "/api/v1/peers/accept", "POST", HTTP_KEY_API, HTTP_ACCEPT },
+	{ "/api/v1/peers/reject", "POST", HTTP_KEY_API, HTTP_REJECT },
+	{ "/", "GET", HTTP_KEY_NONE, HTTP_PAGE },
+	{ "/page.css", "GET", HTTP_KEY_NONE, HTTP_STYLE },
+	{ "/page.js", "GET", HTTP_KEY_NONE, HTTP_SCRIPT },
 };
 
 /* ---- whose page asks ---- */
@@ -104,7 +111,8 @@ const struct http_route *http_route_of(const struct http_head *h, struct http_re
 		return refuse_head(no, 403,
 				   "the header Host must name this machine: 127.0.0.1, "
 				   "[::1] or localhost");
-	if ((h->origin != NULL && !is_own_origin(h->origin)) || !is_own_site(h->site))
+	if (strcmp(h->path, "/") != 0 && /* a page of another site may have a link to ours */
+	    ((h->origin != NULL && !is_own_origin(h->origin)) || !is_own_site(h->site)))
 		return refuse_head(no, 403, "pages of other sites are not answered");
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		if (strcmp(routes[i].path, h->path) != 0)

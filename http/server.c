@@ -17,9 +17,11 @@
 #include "http/listen.h"
 #include "http/metrics.h"
 #include "http/question.h"
+#include "http/page.h"
 #include "http/route.h"
+#include "http/stream.h"
 
-enum { STALLED_MS = 5000 };
+enum { STALLED_MS = 5000, STREAM_BLOCK = 16384 };
 
 struct http_server {
 	const struct http_source *source;
@@ -28,6 +30,7 @@ struct http_server {
 	struct http_deadlines *deadlines;
 	struct http_listen listen;
 	struct MHD_Daemon *daemon; /* NULL: it listens nowhere */
+	atomic_uint streams;
 	_Atomic uint64_t answers[HTTP_METRICS_STATUS];
 };
 
@@ -68,12 +71,19 @@ static struct answer answer_error(unsigned status, const char *why)
 
 static void add_headers(struct MHD_Response *r, const struct answer *a, const char *allow)
 {
+	/* the page runs its own script alone, and asks this place alone */
 	static const char *const fixed[][2] = {
 		{ "Cache-Control", "no-store" },
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "Cross-Origin-Resource-Policy", "same-origin" },
 		{ "Referrer-Policy", "no-referrer" },
-		{ "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'" },
+		{ "Content-Security-Policy",
+		  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+		  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+		  "require-trusted-types-for 'script'" },
+		{ "X-Frame-Options", "DENY" },
+		{ "Cross-Origin-Opener-Policy", "same-origin" },
+		{ "Permissions-Policy", "camera=(), microphone=(), geolocation=()" },
 	};
 
 	MHD_add_response_header(r, "Content-Type", a->type);
@@ -185,6 +195,26 @@ static struct answer tell_peers(struct http_server *s, const struct http_sheet *
 	return a;
 }
 
+static struct answer tell_page(struct http_server *s, const struct http_sheet *sheet,
+			       const struct request *q)
+{
+	enum http_what what = q->route->what;
+	const char *text = what == HTTP_PAGE	? http_page_index_html
+			   : what == HTTP_STYLE ? http_page_page_css
+						: http_page_page_js;
+	size_t n = what == HTTP_PAGE	? http_page_index_html_n
+		   : what == HTTP_STYLE ? http_page_page_css_n
+					: http_page_page_js_n;
+
+	(void)s;
+	(void)sheet;
+	return (struct answer){ 200,
+				what == HTTP_PAGE    ? "text/html; charset=utf-8"
+				: what == HTTP_STYLE ? "text/css; charset=utf-8"
+						     : "text/javascript; charset=utf-8",
+				mem_copy(text, n), n };
+}
+
 static unsigned status_for(int code)
 {
 	switch (code) {
@@ -223,7 +253,9 @@ static answer_fn *const tellers[HTTP_WHATS] = {
 	[HTTP_HEALTHZ] = tell_health, [HTTP_READYZ] = tell_readiness, [HTTP_METRICS] = tell_metrics,
 	[HTTP_STATUS] = tell_status,  [HTTP_PEERS] = tell_peers,      [HTTP_LEDGER] = tell_asked,
 	[HTTP_ROUNDS] = tell_asked,   [HTTP_HISTORY] = tell_asked,    [HTTP_PREDICT] = tell_asked,
-	[HTTP_SIMILAR] = tell_asked,
+	[HTTP_SIMILAR] = tell_asked,  [HTTP_EVENTS] = tell_asked,     [HTTP_ACCEPT] = tell_asked,
+	[HTTP_REJECT] = tell_asked,   [HTTP_PAGE] = tell_page,	      [HTTP_STYLE] = tell_page,
+	[HTTP_SCRIPT] = tell_page,
 };
 
 /* What the bytes say, before anybody is asked. */
@@ -233,9 +265,64 @@ static int parse_asked(struct request *q, struct MHD_Connection *c, struct err *
 	if (strcmp(q->route->method, "POST") == 0)
 		return http_question_read(&q->question, q->route->what, q->body.base, q->body.len,
 					  e);
+	if (q->route->what == HTTP_EVENTS)
+		return http_question_after(
+			&q->question,
+			MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "after"), e);
 	return http_question_limit(
 		&q->question, MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "limit"), e);
 }
+
+/* ---- the stream ---- */
+
+static ssize_t on_stream(void *ctx, uint64_t at, char *out, size_t max)
+{
+	size_t n = http_stream_read(ctx, out, max);
+
+	(void)at;
+	return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void on_stream_end(void *ctx)
+{
+	http_stream_free(ctx);
+}
+
+static struct http_deadline *deadline_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info->socket_context;
+}
+
+static enum MHD_Result answer_stream(struct http_server *s, struct MHD_Connection *c)
+{
+	const struct answer head = { .status = 200, .type = "text/event-stream" };
+	struct http_stream *stream =
+		http_stream_new(s->board, s->deadlines, deadline_of(c), &s->streams);
+	struct MHD_Response *r;
+	enum MHD_Result rc;
+
+	if (stream == NULL) {
+		struct answer a = answer_error(503, "too many streams are open");
+
+		return send_answer(s, c, &a, NULL);
+	}
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream, stream,
+					      on_stream_end);
+	if (r == NULL) {
+		http_stream_free(stream);
+		return MHD_NO;
+	}
+	atomic_fetch_add(&s->answers[head.status - 100], 1);
+	add_headers(r, &head, NULL);
+	rc = MHD_queue_response(c, head.status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+/* ---- requests ---- */
 
 static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connection *c,
 				      struct request *q)
@@ -244,6 +331,10 @@ static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connecti
 	struct err e = { 0 };
 	struct answer a;
 
+	if (q->route->what == HTTP_STREAM) {
+		http_board_drop(s->board, sheet);
+		return answer_stream(s, c);
+	}
 	if (q->is_too_long)
 		a = answer_error(413, "the body is longer than 65536 bytes");
 	else if (parse_asked(q, c, &e) != 0)
@@ -256,19 +347,9 @@ static enum MHD_Result answer_request(struct http_server *s, struct MHD_Connecti
 	return send_answer(s, c, &a, NULL);
 }
 
-/* ---- requests ---- */
-
 static const char *request_header(struct MHD_Connection *c, const char *name)
 {
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
-}
-
-static struct http_deadline *deadline_of(struct MHD_Connection *c)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info->socket_context;
 }
 
 /* 401: no key, or a wrong one; 500: the key on disk cannot be used. */

@@ -25,6 +25,7 @@ struct demo {
 	char *folder;
 	uint32_t epochs, rounds, round_epochs;
 	double limit_s; /* of one federation */
+	bool dashboard; /* serve HTTP, one federation alone, until it is interrupted */
 	bool kill;	/* kill -9 one agent in the middle, and start it again */
 	json_t *report; /* what report.json will hold: from demo_play() on the caller's */
 };

@@ -37,6 +37,7 @@ struct watch {
 	bool live; /* a table that is drawn over itself */
 	uint32_t drawn;
 	bool stopping;
+	bool told; /* where dashboards are */
 	bool killed;
 	char digest[65]; /* of the killed agent's best state */
 	long long serial;
@@ -281,10 +282,18 @@ static bool anything_waits(const struct watch *w)
 	return false;
 }
 
+/* With dashboards, until somebody has seen enough of them. */
+static bool may_end(const struct watch *w)
+{
+	if (w->demo->dashboard)
+		return atomic_load(&demo_interrupted);
+	return now_s() - w->last_work_s >= (anything_waits(w) ? waiting_s : quiet_s);
+}
+
 /* All are asked to end at once, so that nobody leaves while others still want him. */
 static void stop_when_quiet(struct watch *w)
 {
-	if (w->stopping || now_s() - w->last_work_s < (anything_waits(w) ? waiting_s : quiet_s))
+	if (w->stopping || !may_end(w))
 		return;
 	w->stopping = true;
 	for (uint32_t i = 0; i < w->n; i++)
@@ -301,6 +310,8 @@ static bool all_over(const struct watch *w)
 
 static int check_patience(const struct watch *w, struct err *e)
 {
+	if (w->demo->dashboard)
+		return 0;
 	if (atomic_load(&demo_interrupted))
 		return err_set(e, ERR_CANCELED, "interrupted; the folders are in %s",
 			       w->demo->folder);
@@ -311,14 +322,42 @@ static int check_patience(const struct watch *w, struct err *e)
 	return 0;
 }
 
+/* Once all have started. */
+static int tell_dashboards(struct watch *w, struct err *e)
+{
+	static const char *const words[] = { "http", "key", NULL };
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->at[i].status == NULL)
+			return 0;
+	w->told = true;
+	for (uint32_t i = 0; i < w->n && rc == 0; i++) {
+		json_t *j;
+
+		rc = child_run(w->at[i].folder, words, w->at[i].log, &j, e);
+		if (rc != 0)
+			return rc;
+		lab_note(w->demo->notes, "%-11s %s/  key %s\n", name_of(w, i),
+			 text_of(w->at[i].status, "http"), text_of(j, "key"));
+		json_decref(j);
+	}
+	lab_note(w->demo->notes, "Open them in a browser of this machine; Ctrl-C ends all.\n");
+	return rc;
+}
+
 static int step(struct watch *w, json_t *report, struct err *e)
 {
 	int rc = check_patience(w, e);
 
+	if (w->demo->dashboard)
+		stop_when_quiet(w); /* before those who were interrupted, too, have ended */
 	for (uint32_t i = 0; i < w->n && rc == 0; i++) {
 		read_status(w, i);
 		rc = check_ended(w, i, e);
 	}
+	if (rc == 0 && w->demo->dashboard && !w->told)
+		rc = tell_dashboards(w, e);
 	compare_best(w, report);
 	draw_table(w);
 	stop_when_quiet(w);

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/../cli/lib.sh"
 here=$(dirname "$0")
 
-# ask METHOD PATH [http.py's words]: $answer is the status, the body in $out
-ask() { answer=$(python3 "$here/http.py" "$where" "$@" -o "$out"); }
+# ask METHOD PATH [request.py's words]: $answer is the status, the body in $out
+ask() { answer=$(python3 "$here/request.py" "$where" "$@" -o "$out"); }
 answers() { # STATUS METHOD PATH ...
 	want=$1
 	shift
@@ -39,7 +39,7 @@ sed -i "s/^http:.*/http: {listen: .\/http.sock}/" "$work/b/agent.yaml"
 ok 'b starts on a socket' start b
 ok 'and says so' is_value b http "unix:$work/b/./http.sock"
 ok 'which is its owner`s alone' [ "$(stat -c %a "$work/b/http.sock")" = 600 ]
-ok 'it answers' [ "$(python3 "$here/http.py" "unix:$work/b/http.sock" GET /healthz)" = 200 ]
+ok 'it answers' [ "$(python3 "$here/request.py" "unix:$work/b/http.sock" GET /healthz)" = 200 ]
 
 # ---- without a key ----
 ok 'healthz' answers 200 GET /healthz
@@ -202,6 +202,51 @@ import json, sys
 got, s = (json.load(open(p)) for p in sys.argv[1:])
 sys.exit([p[\"id\"] for p in got[\"peers\"]] != [p[\"id\"] for p in s[\"peers\"]])' $out $work/after"
 ok 'the ledger without a key' answers 401 GET /api/v1/ledger
+
+ok 'events' answers 200 GET '/api/v1/events?after=0' "$bearer"
+ok 'have a number' has '"last":'
+ok 'after what is no number' answers 400 GET '/api/v1/events?after=x' "$bearer"
+
+# ---- decisions ----
+ok 'no decision without the key' answers 401 POST /api/v1/peers/reject 'Content-Type: application/json' "body={}"
+ok 'nor with the token' answers 401 POST /api/v1/peers/accept "Authorization: Bearer $token" \
+	'Content-Type: application/json' 'body={"peer":"b"}'
+ok 'nor by GET' answers 405 GET /api/v1/peers/accept "$bearer"
+ok 'nor about nobody' post 400 peers/accept '{}'
+ok 'who is not known' post 404 peers/reject '{"peer": "nobody"}'
+ok 'a whole id' post 200 peers/accept "{\"peer\": \"$("$fkge" -d "$work/b" id)\"}"
+ok 'is a partner' has '"standing":"partner"'
+
+# ---- the page and its stream ----
+for path in / /page.css /page.js; do
+	ok "the page's $path" answers 200 GET $path
+	ok 'with a strict policy' head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
+done
+ok 'a link from elsewhere leads to the page' answers 200 GET / 'Sec-Fetch-Site: cross-site'
+ok 'and to nothing else' answers 403 GET /page.js 'Sec-Fetch-Site: cross-site'
+ok 'no stream without the key' answers 401 GET /api/v1/stream
+ok 'streams: the status as it is, sixteen of them, and their places come back' python3 - "$where" "$key" <<'PY'
+import http.client, json, sys, time
+where, key = sys.argv[1:]
+def stream():
+    c = http.client.HTTPConnection(where[len("http://"):], timeout=60)
+    c.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {key}"})
+    return c, c.getresponse()
+def first(r):
+    assert r.getheader("Content-Type") == "text/event-stream"
+    assert r.readline() == b"event: status\n"
+    return json.loads(r.readline()[len("data: "):])
+open_ones = [stream() for _ in range(16)]
+assert all(r.status == 200 and first(r)["name"] == "a" for _, r in open_ones)
+assert stream()[1].status == 503
+for c, r in open_ones:
+    r.close()
+    c.close()
+end = time.monotonic() + 60
+while stream()[1].status != 200:
+    assert time.monotonic() < end
+    time.sleep(.2)
+PY
 
 # ---- again, and the end ----
 sed -i "s/^http:.*/http: {listen: '[::1]:0'}/" "$work/a/agent.yaml"

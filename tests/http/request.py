@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One request, byte for byte: what a browser or curl would not send, too.
 
-usage: http.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow]
+usage: request.py WHERE METHOD PATH [Name: value]... [body=TEXT | body=@FILE] [-o FILE] [--slow]
 
 WHERE is the status's `http`: http://HOST:PORT or unix:PATH.  Prints the status; the body goes to FILE, the head to
 FILE.head.  Host is 127.0.0.1 unless it is given (`Host:` alone: none).  --slow sends a byte a second, and prints
