@@ -23,6 +23,7 @@
 #include "agent/report.h"
 #include "agent/signals.h"
 #include "agent/start.h"
+#include "agent/steps.h"
 #include "agent/store_thread.h"
 #include "agent/supervisor.h"
 #include "base/file.h"
@@ -901,6 +902,29 @@ static void answer_reload(struct process *p, struct control_call *call, bool res
 	control_reply(call, reply, rc, e.text);
 }
 
+/* ---- steps of queries ---- */
+
+static void answer_step_request(struct process *p, struct control_call *call, const json_t *request)
+{
+	struct agent_ask ask;
+	struct err e = { 0 };
+	int rc = steps_read(&ask, request, graph_vocab_count(p->start.graph->entities), &e);
+
+	if (rc != 0) {
+		control_reply(call, json_object(), rc, e.text);
+		return;
+	}
+	ask.ticket = (uint64_t)(uintptr_t)call; /* it waits for io_answered() */
+	post(p, &(struct agent_event){ .kind = AGENT_EVENT_ASK, .ask = &ask });
+	steps_release(&ask);
+}
+
+static void io_answered(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n)
+{
+	(void)ctx;
+	control_reply((struct control_call *)(uintptr_t)ticket, steps_json(answers, n), 0, NULL);
+}
+
 static void on_request(void *ctx, struct control_call *call, const json_t *request)
 {
 	struct process *p = ctx;
@@ -922,6 +946,8 @@ static void on_request(void *ctx, struct control_call *call, const json_t *reque
 		control_reply(call, status_of(p), 0, NULL);
 	} else if (strcmp(what, "reload") == 0) {
 		answer_reload(p, call, json_is_true(json_object_get(request, "restart")));
+	} else if (strcmp(what, "step") == 0) {
+		answer_step_request(p, call, request);
 	} else if (strcmp(what, "train") == 0) {
 		post_plain(p, AGENT_EVENT_TRAIN);
 		control_reply(call, json_object(), 0, NULL);
@@ -1380,17 +1406,19 @@ static int open_core(struct process *p, struct err *e)
 				   .connect = io_connect,
 				   .disconnect = io_disconnect,
 				   .notify = io_notify,
-				   .draw = secret_draw };
+				   .draw = secret_draw,
+				   .answered = io_answered };
 	return start_core(&p->start, p->folder.identity, &p->io, &p->core, e);
 }
 
-/* A worker for each session's conversation, for our own job, for training alone beside it, and one
- * that is free for names to be looked up.  The environment may say another number. */
+/* A worker for each session's conversation, for our own job, for training alone beside it, for a
+ * partner's query, and one that is free for names to be looked up.  The environment may say another
+ * number. */
 static void size_pool(const struct process *p)
 {
 	char n[16];
 
-	snprintf(n, sizeof(n), "%u", p->folder.config.federation.sessions + 3);
+	snprintf(n, sizeof(n), "%u", p->folder.config.federation.sessions + 4);
 	setenv("UV_THREADPOOL_SIZE", n, 0);
 }
 

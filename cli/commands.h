@@ -38,6 +38,11 @@ COMMAND(query);
 COMMAND(queries_sample);
 COMMAND(queries_train);
 COMMAND(queries_federate);
+/* steps.c, steps_verify.c */
+COMMAND(queries_list);
+COMMAND(queries_show);
+COMMAND(queries_export);
+COMMAND(queries_verify);
 /* serve.c */
 COMMAND(serve);
 COMMAND(status);

@@ -63,6 +63,11 @@ static const struct command queries_commands[] = {
 	{ "sample", "draw queries from graphs, for measuring", cmd_queries_sample, NULL },
 	{ "train", "an encoder of queries, on this graph", cmd_queries_train, NULL },
 	{ "federate", "encoders of several owners, in one process", cmd_queries_federate, NULL },
+	{ "list", "steps of queries that went between partners and us", cmd_queries_list, NULL },
+	{ "show", "one of them, with both signatures", cmd_queries_show, NULL },
+	{ "export", "write them to a file for an auditor", cmd_queries_export, NULL },
+	{ "verify", "check exports of them, alone and against each other", cmd_queries_verify,
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -88,7 +93,7 @@ static const struct command commands[] = {
 	{ "predict", "the likeliest heads, relations or tails", cmd_predict, NULL },
 	{ "query", "answers to questions over several steps", cmd_query, NULL },
 	{ "similar", "the names whose rows are nearest to one", cmd_similar, NULL },
-	{ "queries", "questions over several steps: sample, train, federate", NULL,
+	{ "queries", "questions over several steps: samples, encoders, records", NULL,
 	  queries_commands },
 	{ "serve", "run the agent", cmd_serve, NULL },
 	{ "status", "what the running agent does", cmd_status, NULL },

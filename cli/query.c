@@ -1,6 +1,7 @@
 /* cli/query.c - query: questions over several steps. */
 #include "cli/query.h"
 
+#include "agent/core/core.h"
 #include "base/parallel.h"
 #include "cli/commands.h"
 
@@ -18,6 +19,9 @@ enum {
 	KEY_EXPLAIN,
 	KEY_EXACT,
 	KEY_ENCODER,
+	KEY_FEDERATED,
+	KEY_PATIENCE,
+	KEY_WANT,
 };
 
 static const char *const split_words[] = { "valid", "test", NULL };
@@ -32,6 +36,13 @@ static const struct argp_option query_options[] = {
 	{ "split", KEY_SPLIT, "WORD", 0,
 	  "with --evaluate: test (the default) or valid, whose triples the hard answers need", 0 },
 	{ "explain", KEY_EXPLAIN, NULL, 0, "for each answer, the best way to it, edge by edge", 0 },
+	{ "federated", KEY_FEDERATED, NULL, 0,
+	  "partners take steps over their relations, as far as they answer: the agent must run",
+	  0 },
+	{ "want", KEY_WANT, "N", 0,
+	  "with --federated: so many answers of each partner to a step (default 64)", 0 },
+	{ "patience", KEY_PATIENCE, "SECONDS", 0,
+	  "with --federated: so long for an answer (default 10)", 0 },
 	{ "top", 'k', "N", 0, "so many answers (default 10, or the query's LIMIT)", 0 },
 	{ "beam", KEY_BEAM, "N", 0,
 	  "entities of a variable that edges are predicted from (default 64; 0: all)", 0 },
@@ -65,6 +76,12 @@ static error_t parse_number(struct query_command *o, int key, const char *arg,
 	case KEY_CACHE:
 		o->cache_mb = cli_count(state, arg, "--cache", 0, 1 << 20);
 		return 0;
+	case KEY_WANT:
+		o->want = cli_count(state, arg, "--want", 1, AGENT_POINTS_MAX);
+		return 0;
+	case KEY_PATIENCE:
+		o->patience_s = cli_number(state, arg, "--patience", 0.1, 50);
+		return 0;
 	case KEY_LIMIT:
 		o->limit = cli_count(state, arg, "--limit", 1, UINT32_MAX);
 		return 0;
@@ -86,6 +103,8 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--encoder goes with --evaluate");
 	if (o->evaluate && o->explain)
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
+	if (o->federated && (o->exact || o->batch != NULL))
+		argp_error(state, "--federated goes with one query, and not with --exact");
 	if (o->exact && (o->batch != NULL || o->explain))
 		argp_error(state, "--exact goes with one query, and needs no --explain");
 	if (o->evaluate && o->known >= 0 && (lab_work_filter_bits[o->known] & 1u << o->split) != 0)
@@ -110,6 +129,9 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_EXACT:
 		o->exact = true;
+		return 0;
+	case KEY_FEDERATED:
+		o->federated = true;
 		return 0;
 	case KEY_EVALUATE:
 		o->evaluate = true;
@@ -162,6 +184,7 @@ static const char *const query_doc =
 	"?illness }'\n"
 	"  fkge query 'SELECT ?d { <gene7> <causes>/^<treats> ?d }' --explain\n"
 	"  fkge query -f question.rq --json\n"
+	"  fkge query --federated --explain 'SELECT ?d { <gene7> <causes>/^<treats> ?d }'\n"
 	"  fkge query --batch queries-test.jsonl --evaluate --threads 2";
 
 /* Tables where they are wanted: without any, a query goes by the triples. */
@@ -169,36 +192,42 @@ static int load_tables(struct cli *cli, struct work *w, struct query_command *o,
 {
 	int rc = o->exact || o->encoder != NULL ? 0 : lab_work_load(w, o->checkpoint, e);
 
-	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain) {
+	if (rc == ERR_NOTFOUND && o->checkpoint == 0 && o->batch == NULL && !o->explain &&
+	    !o->federated) {
 		lab_note(&cli->notes, "Nothing is trained yet: known triples alone answer\n");
 		o->exact = true;
 		rc = 0;
 	}
 	if (o->threads == 0)
 		o->threads = w->folder.config.train.kge.threads;
+	o->own_name = w->folder.config.name;
 	return rc;
 }
 
 static int answer_text(struct cli *cli, struct work *w, struct query_command *o, struct err *e)
 {
 	struct query_sparql q;
-	int rc = query_text_read(w, o, &q, e);
+	int rc = load_tables(cli, w, o, e); /* before relations of partners come to ours */
 
 	if (rc == 0)
-		rc = load_tables(cli, w, o, e);
+		rc = query_text_read(w, o, &q, e);
 	if (rc != 0)
 		return rc;
 	query_text_put(cli, w, &q);
-	if (o->exact)
-		query_exact_show(cli, w, o, &q);
-	else
-		query_search_show(cli, w, o, &q);
+	if (!o->exact)
+		return query_search_show(cli, w, o, &q, e);
+	query_exact_show(cli, w, o, &q);
 	return 0;
 }
 
 int cmd_query(struct cli *cli, int argc, char **argv, struct err *e)
 {
-	struct query_command o = { .split = GRAPH_TEST, .known = -1, .beam = 64, .cache_mb = 256 };
+	struct query_command o = { .split = GRAPH_TEST,
+				   .known = -1,
+				   .beam = 64,
+				   .cache_mb = 256,
+				   .want = 64,
+				   .patience_s = 10 };
 	const struct cli_syntax s = {
 		.options = query_options,
 		.parse = parse_query,

@@ -15,6 +15,10 @@ struct query_command {
 	const char *encoder; /* with evaluate: a file of `queries train`; NULL: search */
 	bool exact;	     /* by the triples alone */
 	bool evaluate, explain;
+	bool federated;		/* partners take steps, too */
+	double patience_s;	/* for an answer of a partner */
+	uint64_t want;		/* answers of each partner to a step */
+	const char *own_name;	/* of this agent, as partners see it */
 	enum graph_split split; /* whose queries these are: valid's or test's */
 	int known;		/* of lab_work_filter_words; -1: not given */
 	enum query_truth_kind truth;
@@ -32,14 +36,16 @@ struct query_session {
 	struct query_scale scale;
 	struct query_fit fit;
 	struct query_truths *truths;
-	int known; /* of lab_work_filter_words */
+	struct query_across *across; /* NULL: this agent alone */
+	int known;		     /* of lab_work_filter_words */
 };
 
 /* ---- query_text.c ---- */
 
-/* The query in SPARQL, as a tree of the agent's graph.  ERR_USAGE, ERR_INPUT,
+/* The query in SPARQL, as a tree of the agent's graph; o->federated: relations that only partners
+ * have come into the graph's vocabulary, behind its own.  ERR_USAGE, ERR_INPUT,
  * ERR_NOTFOUND, ERR_TOOBIG with line and column, and the file where it is in one. */
-MUST_CHECK int query_text_read(const struct work *w, const struct query_command *o,
+MUST_CHECK int query_text_read(struct work *w, const struct query_command *o,
 			       struct query_sparql *out, struct err *e);
 /* The query into the result: what it was taken for. */
 void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q);
@@ -65,8 +71,23 @@ void query_answerer_free(struct query_answerer *a);
 json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint64_t top);
 
 /* Say and put the answers to one query, and what their truths depend on. */
-void query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,
-		       const struct query_sparql *q);
+MUST_CHECK int query_search_show(struct cli *cli, const struct work *w,
+				 const struct query_command *o, const struct query_sparql *q,
+				 struct err *e);
+
+/* ---- query_across.c ---- */
+
+/* The running agent of the folder asks its partners.  Borrows all. */
+struct query_across *query_across_new(const struct cli *cli, const struct work *w,
+				      const struct query_command *o);
+void query_across_free(struct query_across *a);
+const struct query_elsewhere *query_across_elsewhere(const struct query_across *a);
+/* Who said an edge (struct query_way). */
+const char *query_across_name(const struct query_across *a, uint32_t by);
+/* Says and puts who was asked, and whose answers are missing.  own_relations: those that this
+ * agent's tables have rows for.  What went wrong with the running agent. */
+MUST_CHECK int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relations,
+				struct err *e);
 
 /* ---- query_batch.c ---- */
 

@@ -78,10 +78,13 @@ struct query_answerer {
 struct query_answerer *query_answerer_new(const struct query_session *s)
 {
 	struct query_answerer *a = mem_array(1, sizeof(*a));
-	const struct query_search_options how = { .beam = s->o->beam,
-						  .norm = s->o->norm,
-						  .cache_bytes = s->o->cache_mb << 20,
-						  .threads = (uint32_t)s->o->threads };
+	const struct query_search_options how = {
+		.beam = s->o->beam,
+		.norm = s->o->norm,
+		.cache_bytes = s->o->cache_mb << 20,
+		.threads = (uint32_t)s->o->threads,
+		.elsewhere = s->across != NULL ? query_across_elsewhere(s->across) : NULL
+	};
 
 	a->s = s;
 	a->search = query_search_new(s->truths, &how);
@@ -126,7 +129,7 @@ static void mark_negated(const struct query_tree *t, bool negated[QUERY_NODES_MA
 }
 
 static json_t *edge_json(const struct graph *g, const struct query_node *node, uint32_t from,
-			 uint32_t to, float truth, bool known, bool negated)
+			 uint32_t to, float truth, bool known, bool negated, const char *by)
 {
 	json_t *j = json_object();
 
@@ -139,6 +142,8 @@ static json_t *edge_json(const struct graph *g, const struct query_node *node, u
 	json_object_set_new(j, "known", json_boolean(known));
 	if (negated)
 		json_object_set_new(j, "negated", json_true());
+	if (by != NULL)
+		json_object_set_new(j, "agent", store_json_of_text(by));
 	return j;
 }
 
@@ -155,20 +160,23 @@ static json_t *say_explanation(struct query_answerer *a, const struct query_tree
 	mark_negated(t, negated);
 	for (uint32_t i = 0; i < t->n; i++) {
 		uint32_t from, to = x.at[i].entity;
+		const char *by =
+			a->s->across != NULL ? query_across_name(a->s->across, x.at[i].by) : NULL;
 
 		if (t->at[i].kind != QUERY_STEP)
 			continue;
 		from = x.at[query_tree_child(t, i, 0)].entity;
 		if (from == GRAPH_NONE || to == GRAPH_NONE)
 			continue;
-		cli_say(a->s->cli, "       %s%s  %s  %s  %.4f  %s\n",
+		cli_say(a->s->cli, "       %s%s  %s  %s  %.4f  %s%s%s\n",
 			negated[i] ? "against it: " : "",
 			node_name(g->entities, t->at[i].inverse ? to : from),
 			node_name(g->relations, t->at[i].id),
 			node_name(g->entities, t->at[i].inverse ? from : to), (double)x.at[i].edge,
-			x.at[i].known ? "known" : "predicted");
+			x.at[i].known ? "known" : "predicted", by != NULL ? "  by " : "",
+			by != NULL ? by : "");
 		json_array_append_new(edges, edge_json(g, &t->at[i], from, to, x.at[i].edge,
-						       x.at[i].known, negated[i]));
+						       x.at[i].known, negated[i], by));
 	}
 	return edges;
 }
@@ -208,16 +216,24 @@ json_t *query_answer(struct query_answerer *a, const struct query_tree *t, uint6
 	return list;
 }
 
-void query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,
-		       const struct query_sparql *q)
+int query_search_show(struct cli *cli, const struct work *w, const struct query_command *o,
+		      const struct query_sparql *q, struct err *e)
 {
 	struct query_session s;
 	struct query_answerer *a;
+	json_t *answers;
+	int rc = 0;
 
 	query_session_begin(&s, cli, w, o, "all");
+	s.across = o->federated ? query_across_new(cli, w, o) : NULL;
 	a = query_answerer_new(&s);
-	cli_put(cli, "answers", query_answer(a, &q->tree, o->top > 0 ? o->top : q->limit));
+	answers = query_answer(a, &q->tree, o->top > 0 ? o->top : q->limit);
+	cli_put(cli, "answers", answers);
 	query_session_put(&s);
+	if (s.across != NULL)
+		rc = query_across_put(s.across, cli, s.truths->relations, e);
 	query_answerer_free(a);
+	query_across_free(s.across);
 	query_session_end(&s);
+	return rc;
 }

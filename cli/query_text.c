@@ -11,12 +11,28 @@ enum { TOP = 10 };
 /* ---- the query ---- */
 
 /* As query_sparql_read(), with names that are like the one that the graph does not have. */
-static int read_or_guess(const struct work *w, const char *text, size_t n, struct query_sparql *out,
-			 struct err *e)
+/* Relations that the graph does not have may be partners'. */
+static int read_with_theirs(struct work *w, bool federated, const char *text, size_t n,
+			    struct query_sparql *out, struct err *e)
+{
+	struct graph_vocab *v = w->graph->relations;
+	int rc = query_sparql_read(text, n, w->graph, out, e);
+
+	while (rc == ERR_NOTFOUND && federated && out->unknown.relation &&
+	       graph_vocab_find(v, out->unknown.name, strlen(out->unknown.name)) == GRAPH_NONE) {
+		graph_vocab_add(v, out->unknown.name, strlen(out->unknown.name));
+		*e = (struct err){ 0 };
+		rc = query_sparql_read(text, n, w->graph, out, e);
+	}
+	return rc;
+}
+
+static int read_or_guess(struct work *w, const struct query_command *o, const char *text, size_t n,
+			 struct query_sparql *out, struct err *e)
 {
 	const struct query_unknown *u = &out->unknown;
 	const struct graph *g = w->graph;
-	int rc = query_sparql_read(text, n, g, out, e);
+	int rc = read_with_theirs(w, o->federated, text, n, out, e);
 	struct err like = { 0 };
 	uint32_t id;
 
@@ -28,15 +44,15 @@ static int read_or_guess(const struct work *w, const char *text, size_t n, struc
 	return err_set(e, rc, "line %u, column %u: %s", u->line, u->column, like.text);
 }
 
-static int read_query_file(const struct work *w, const char *path, struct query_sparql *out,
-			   struct err *e)
+static int read_query_file(struct work *w, const struct query_command *o, const char *path,
+			   struct query_sparql *out, struct err *e)
 {
 	struct buf text = { 0 };
 	bool standard = strcmp(path, "-") == 0;
 	int rc = file_read(standard ? "/dev/stdin" : path, QUERY_TEXT_MAX, &text, e);
 
 	if (rc == 0) {
-		rc = read_or_guess(w, (const char *)text.base, text.len, out, e);
+		rc = read_or_guess(w, o, (const char *)text.base, text.len, out, e);
 		if (rc == ERR_USAGE && e != NULL)
 			rc = e->code = ERR_INPUT;
 		if (rc != 0)
@@ -46,12 +62,12 @@ static int read_query_file(const struct work *w, const char *path, struct query_
 	return rc;
 }
 
-int query_text_read(const struct work *w, const struct query_command *o, struct query_sparql *out,
+int query_text_read(struct work *w, const struct query_command *o, struct query_sparql *out,
 		    struct err *e)
 {
 	if (o->text == NULL)
-		return read_query_file(w, o->file, out, e);
-	return read_or_guess(w, o->text, strlen(o->text), out, e);
+		return read_query_file(w, o, o->file, out, e);
+	return read_or_guess(w, o, o->text, strlen(o->text), out, e);
 }
 
 void query_text_put(struct cli *cli, const struct work *w, const struct query_sparql *q)

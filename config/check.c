@@ -364,11 +364,38 @@ static int check_http(const struct check *k)
 	return 0;
 }
 
+/* What answers say of the triples is charged by nothing but train.dp, and that charges for tables.
+ */
+static int check_query(const struct check *k)
+{
+	const struct config *c = k->c;
+	enum config_answer most = config_answer_most(c);
+	struct err why = { 0 };
+
+	if (config_rules_check(c->query.rules, &why) != 0)
+		return refuse(k, "query.rules: %s", why.text);
+	if (most == CONFIG_ANSWER_FACTS && c->train.kge.dp.epsilon > 0)
+		return refuse(k, "query.answer facts does not go with train.dp: edges of the graph "
+				 "would leave, and nothing charges for that; say soft");
+	if (most == CONFIG_ANSWER_NOTHING || c->train.kge.dp.epsilon > 0)
+		return 0;
+	if (c->privacy.noisy_rows)
+		return refuse(k, "query.answer soft and facts do not go with privacy.noisy_rows: "
+				 "answers leave without noise, and nothing charges for that; say "
+				 "nothing, or train with train.dp");
+	if (c->federation.roles == CONFIG_HOST_ONLY &&
+	    c->federation.translator != CONFIG_PROCRUSTES)
+		return refuse(k, "query.answer soft and facts do not go with federation.roles host "
+				 "and translator ppat or map: all else that leaves is charged, and "
+				 "answers are not; say nothing, or train with train.dp");
+	return 0;
+}
+
 int config_check(const struct config *c, const char *where, struct err *e)
 {
 	static int (*const checks[])(const struct check *k) = {
 		check_limits, check_model,  check_privacy, check_sessions, check_ppat,
-		check_frame,  check_rounds, check_private, check_http
+		check_frame,  check_rounds, check_private, check_http,	   check_query
 	};
 	const struct check k = { c, where, e };
 	int rc = 0;

@@ -153,6 +153,16 @@ struct config_ppat {
 	enum ppat_loss loss; /* of the generator */
 };
 
+/* How partners are answered that ask over our relations (methods 5.4). */
+enum config_answer { CONFIG_ANSWER_NOTHING, CONFIG_ANSWER_SOFT, CONFIG_ANSWER_FACTS };
+
+struct config_query {
+	enum config_answer answer;	      /* where no rule fits */
+	char *rules;			      /* config_answer_to() */
+	uint32_t steps_per_day, rows_per_day; /* to a partner */
+	bool ways; /* an answer says where each of its entities comes from */
+};
+
 struct config_privacy {
 	double delta, epsilon_per_peer, epsilon_total;
 	enum config_accountant accountant;
@@ -184,6 +194,7 @@ struct config {
 	struct config_privacy privacy;
 	struct config_log log;
 	struct config_http http;
+	struct config_query query;
 	char *suited; /* what the graph has decided and why, for the owner; NULL: nothing */
 	/* Where the values came from: for errors.  NULL: not from a file. */
 	struct config_source *source;
@@ -250,6 +261,12 @@ void config_score_name(const struct config *c, char out[CONFIG_SCORE_NAME]);
 /* Noise multiplier of a release (dp/release.h); +infinity where no noise brings it to
  * release_epsilon. */
 double config_release_noise(const struct config *c);
+
+/* How the partner with this id (`fkge id`) is answered that asks over this relation, named as we
+ * call it. */
+enum config_answer config_answer_to(const struct config *c, const char *id, const char *relation);
+/* The most that anybody is answered over any relation. */
+enum config_answer config_answer_most(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
 /* ERR_USAGE, with the keys to change, when training a graph of so many names takes more memory than

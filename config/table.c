@@ -309,6 +309,20 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  WORDS("saturating", "non_saturating"),
 	  "of the translation, mean log(1 - S) or -mean log S for the student's S; the first is "
 	  "the paper's" },
+	{ "query", "answer", KEY_WORD, AT(query.answer), "nothing", 0, 0,
+	  WORDS("nothing", "soft", "facts"),
+	  "what partners that ask over our relations are answered: nothing; soft: how true our "
+	  "tables find an edge; facts: our edges as true, the others so" },
+	{ "query", "rules", KEY_TEXT, AT(query.rules), "", 0, 0, NULL,
+	  "for some relations and partners otherwise: ANSWER PARTNER RELATION; ...  PARTNER: a "
+	  "whole id, or *; RELATION: as we call it, or *; the first that fits holds" },
+	{ "query", "steps_per_day", KEY_COUNT, AT(query.steps_per_day), "200", 0, 1e6, NULL,
+	  "steps answered to a partner in a day (UTC)" },
+	{ "query", "rows_per_day", KEY_COUNT, AT(query.rows_per_day), "2000", 0, 1e9, NULL,
+	  "entities that answers to a partner name in a day" },
+	{ "query", "ways", KEY_SWITCH, AT(query.ways), "true", 0, 0, NULL,
+	  "an answer says from which of the entities asked about each of its own comes" },
+
 	{ "privacy", "delta", KEY_NUMBER, AT(privacy.delta), "1e-5", 1e-15, 0.1, NULL,
 	  "the delta of every epsilon" },
 	{ "privacy", "epsilon_per_peer", KEY_NUMBER, AT(privacy.epsilon_per_peer), "2.0", 1e-6,

@@ -4,7 +4,7 @@
 
 #include "config/settings.h"
 
-enum { CONFIG_KEYS = 128, CONFIG_TEXT_MAX = 1024 };
+enum { CONFIG_KEYS = 133, CONFIG_TEXT_MAX = 1024 };
 
 enum config_key_kind {
 	KEY_TEXT,
@@ -68,6 +68,11 @@ bool config_key_constant(const struct config *c, size_t i, struct config_key *ou
 bool config_key_find_constant(const struct config *c, const char *name, struct config_key *out);
 /* Appends keys of a section, and sections within it, in the order of the table; constants. */
 void config_key_known(struct buf *out, const struct config *c, const char *section);
+
+/* ---- rules.c ---- */
+
+/* ERR_USAGE says what is wrong with query.rules. */
+int config_rules_check(const char *rules, struct err *e);
 
 /* ---- value.c ---- */
 

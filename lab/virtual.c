@@ -369,7 +369,8 @@ static void init_node(struct virtual *v, size_t i, const struct virtual_agent *a
 				   shell_disconnect,
 				   shell_notify,
 				   shell_read_entries,
-				   shell_draw };
+				   shell_draw,
+				   NULL };
 	rng_seed(&all, v->c.seed);
 	n->draws = rng_stream(&all, 5000 + i);
 	make_identity(n);

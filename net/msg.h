@@ -50,7 +50,9 @@
 	X(BYE, 13, 4096, 32)                                                                       \
 	X(ROUND, 14, NET_MESSAGE_MAX, 1024)                                                        \
 	X(LEDGER_PULL, 15, 4096, 32)                                                               \
-	X(LEDGER_BACK, 16, 65536, 32)
+	X(LEDGER_BACK, 16, 65536, 32)                                                              \
+	X(ASK, 17, 16384, 32)                                                                      \
+	X(ANSWER, 18, 32768, 32)
 
 enum net_msg_type {
 #define X(name, number, limit, values) NET_MSG_##name = number,

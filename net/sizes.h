@@ -45,6 +45,11 @@ enum {
 	NET_ROW_FLOATS_MAX = 8192,
 	NET_ROW_VALUE_MAX = 1000000,
 	NET_TIME_MAX_MS = 86400000, /* a day */
+	/* steps of queries */
+	NET_RELATION_MAX = 512, /* bytes of a relation's name */
+	NET_POINTS_MAX = 1024,	/* entities asked from; rows of an answer */
+	NET_POINT_BYTES = 8,	/* one of them: a slot, a truth */
+	NET_PATIENCE_MAX_MS = 600000,
 	/* conversations */
 	NET_POINTS_BYTES = 1 << 18, /* of blinded names in one message */
 	NET_SLOTS_MAX = 16 << 20,   /* rows of a tensor */

@@ -20,6 +20,7 @@ struct query_search {
 	struct query_search_options how;
 	struct query_rows *rows;
 	float *level[QUERY_DEPTH_MAX]; /* made when first needed */
+	float *other;		       /* truths by who takes steps elsewhere; likewise */
 	struct pick *picks;
 	struct query_ask *asks; /* theirs */
 	size_t n_picks, most_picks;
@@ -46,6 +47,7 @@ void query_search_free(struct query_search *s)
 	query_rows_free(s->rows);
 	for (size_t i = 0; i < QUERY_DEPTH_MAX; i++)
 		free(s->level[i]);
+	free(s->other);
 	free(s->picks);
 	free(s->asks);
 	free(s);
@@ -159,12 +161,15 @@ static struct query_step step_at(const struct query_node *node)
 	return (struct query_step){ .rel = node->id, .inverse = node->inverse };
 }
 
-static void walk_step(struct query_search *s, struct query_step step, const float *from, float *out)
+/* By these tables. */
+static void walk_own(struct query_search *s, struct query_step step, const float *from, float *out)
 {
 	const struct query_truths *m = s->m;
 	struct step w = { .s = s, .out = out };
 
 	memset(out, 0, m->n * sizeof(*out));
+	if (step.rel >= m->relations)
+		return;
 	for (size_t i = m->first[step.rel]; i < m->first[step.rel + 1]; i++) {
 		uint32_t a = step.inverse ? m->edges[i].tail : m->edges[i].head;
 		uint32_t b = step.inverse ? m->edges[i].head : m->edges[i].tail;
@@ -176,14 +181,6 @@ static void walk_step(struct query_search *s, struct query_step step, const floa
 }
 
 /* ---- a tree ---- */
-
-static float *level_vector(struct query_search *s, size_t depth)
-{
-	assert(depth < QUERY_DEPTH_MAX);
-	if (s->level[depth] == NULL)
-		s->level[depth] = mem_aligned(s->m->n, sizeof(float));
-	return s->level[depth];
-}
 
 /* AND, OR of two truths. */
 static inline float meet_two(enum query_norm n, enum query_kind kind, float a, float b)
@@ -198,6 +195,31 @@ static void meet_child(const struct query_search *s, enum query_kind kind, float
 {
 	for (uint32_t t = 0; t < s->m->n; t++)
 		out[t] = meet_two(s->how.norm, kind, out[t], other[t]);
+}
+
+/* s->other, by who takes the step elsewhere. */
+static void walk_elsewhere(struct query_search *s, struct query_step step, const float *from)
+{
+	if (s->other == NULL)
+		s->other = mem_aligned(s->m->n, sizeof(float));
+	s->how.elsewhere->step(s->how.elsewhere->ctx, step, from, s->other);
+}
+
+static void walk_step(struct query_search *s, struct query_step step, const float *from, float *out)
+{
+	walk_own(s, step, from, out);
+	if (s->how.elsewhere == NULL)
+		return;
+	walk_elsewhere(s, step, from);
+	meet_child(s, QUERY_OR, out, s->other);
+}
+
+static float *level_vector(struct query_search *s, size_t depth)
+{
+	assert(depth < QUERY_DEPTH_MAX);
+	if (s->level[depth] == NULL)
+		s->level[depth] = mem_aligned(s->m->n, sizeof(float));
+	return s->level[depth];
 }
 
 /* Truths of node i, which stands `depth` below the root: levels from `depth` on are free.  The
@@ -246,10 +268,11 @@ static int compare_asks(const void *a, const void *b)
 }
 
 /* The rows of steps from anchors, behind out. */
-static void add_first_asks(const struct query_tree *t, struct buf *out)
+static void add_first_asks(const struct query_tree *t, uint32_t relations, struct buf *out)
 {
 	for (uint32_t i = 1; i < t->n; i++)
-		if (t->at[i].kind == QUERY_STEP && t->at[i - 1].kind == QUERY_ANCHOR) {
+		if (t->at[i].kind == QUERY_STEP && t->at[i - 1].kind == QUERY_ANCHOR &&
+		    t->at[i].id < relations) {
 			struct query_ask ask = { t->at[i - 1].id, step_at(&t->at[i]) };
 
 			buf_add(out, &ask, sizeof(ask));
@@ -263,7 +286,7 @@ void query_search_begin(struct query_search *s, const struct query_tree *const *
 	size_t n_asks, kept = 0;
 
 	for (size_t i = 0; i < n; i++)
-		add_first_asks(trees[i], &all);
+		add_first_asks(trees[i], s->m->relations, &all);
 	asks = (struct query_ask *)(void *)all.base;
 	n_asks = all.len / sizeof(*asks);
 	if (n_asks > 0)
@@ -277,28 +300,30 @@ void query_search_begin(struct query_search *s, const struct query_tree *const *
 
 /* ---- explanations ---- */
 
-/* The best edge into one entity. */
+/* The best edge into one entity, by these tables. */
 struct entry {
 	struct query_search *s;
-	uint32_t to, from;
-	float truth, edge; /* of `to` by this way; of the edge */
-	bool known;
+	uint32_t to;
+	struct query_way way;
 };
+
+static bool way_is_known(const struct query_way *w)
+{
+	return w->edge > QUERY_CAP;
+}
 
 static void enter_predicted(void *ctx, size_t i, const float *share)
 {
 	struct entry *b = ctx;
 	const struct query_search *s = b->s;
 	const struct pick *p = &s->picks[i];
+	struct query_way *w = &b->way;
 	float edge = query_truth_of(share[b->to], p->factor);
 	float truth = truth_and(s->how.norm, p->truth, edge);
 
-	if (truth < b->truth || (truth == b->truth && (b->known || p->id > b->from)))
+	if (truth < w->truth || (truth == w->truth && (way_is_known(w) || p->id > w->from)))
 		return;
-	b->from = p->id;
-	b->truth = truth;
-	b->edge = edge;
-	b->known = false;
+	*w = (struct query_way){ .from = p->id, .truth = truth, .edge = edge };
 }
 
 static void enter_known(struct entry *b, struct query_step step, const float *truth)
@@ -309,12 +334,43 @@ static void enter_known(struct entry *b, struct query_step step, const float *tr
 				       : graph_index_heads(b->s->m->index, step.rel, b->to, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (truth[from[i]] > b->truth) {
-			b->from = from[i];
-			b->truth = truth[from[i]];
-			b->edge = 1.0f;
-			b->known = true;
-		}
+		if (truth[from[i]] > b->way.truth)
+			b->way = (struct query_way){ .from = from[i],
+						     .truth = truth[from[i]],
+						     .edge = 1.0f };
+}
+
+static struct entry no_entry(struct query_search *s, uint32_t to)
+{
+	return (struct entry){ .s = s, .to = to, .way = { .from = GRAPH_NONE } };
+}
+
+static struct query_way way_here(struct query_search *s, struct query_step step, const float *from,
+				 uint32_t to)
+{
+	struct entry best = no_entry(s, to);
+
+	if (step.rel >= s->m->relations)
+		return best.way;
+	enter_known(&best, step, from);
+	choose_picks(s, step, from);
+	query_rows_each(s->rows, s->asks, s->n_picks, enter_predicted, &best);
+	return best.way;
+}
+
+/* *truth: of the entity, by all ways together. */
+static struct query_way best_way(struct query_search *s, struct query_step step, const float *from,
+				 uint32_t to, float *truth)
+{
+	const struct query_elsewhere *o = s->how.elsewhere;
+	struct query_way own = way_here(s, step, from, to), w = { .from = GRAPH_NONE };
+
+	*truth = own.truth;
+	if (o == NULL)
+		return own;
+	walk_elsewhere(s, step, from);
+	*truth = meet_two(s->how.norm, QUERY_OR, own.truth, s->other[to]);
+	return o->way(o->ctx, step, from, to, &w) && w.truth > own.truth ? w : own;
 }
 
 static void explain_node(struct query_search *s, const struct query_tree *t, uint32_t i,
@@ -323,21 +379,19 @@ static void explain_node(struct query_search *s, const struct query_tree *t, uin
 static void explain_step(struct query_search *s, const struct query_tree *t, uint32_t i,
 			 uint32_t entity, struct query_explanation *out)
 {
-	struct query_step step = step_at(&t->at[i]);
-	struct entry best = { .s = s, .to = entity, .from = GRAPH_NONE };
 	uint32_t child = query_tree_child(t, i, 0);
+	struct query_way best = { .from = GRAPH_NONE };
 
 	if (entity != GRAPH_NONE) {
 		find_truths(s, t, child, 1, level_vector(s, 0));
-		enter_known(&best, step, level_vector(s, 0));
-		choose_picks(s, step, level_vector(s, 0));
-		query_rows_each(s->rows, s->asks, s->n_picks, enter_predicted, &best);
+		best = best_way(s, step_at(&t->at[i]), level_vector(s, 0), entity,
+				&out->at[i].truth);
 	}
 	if (best.truth == 0)
 		best.from = GRAPH_NONE;
-	out->at[i].truth = best.truth;
 	out->at[i].edge = best.edge;
-	out->at[i].known = best.known;
+	out->at[i].known = way_is_known(&best);
+	out->at[i].by = best.by;
 	explain_node(s, t, child, best.from, out);
 }
 
@@ -378,4 +432,113 @@ void query_search_explain(struct query_search *s, const struct query_tree *t, ui
 	assert(t->n > 0 && answer < s->m->n);
 	memset(out, 0, sizeof(*out));
 	explain_node(s, t, t->n - 1, answer, out);
+}
+
+/* ---- a step by itself ---- */
+
+static bool reached_before(const struct query_reached *a, const struct query_reached *b,
+			   const uint32_t *order)
+{
+	if (a->to.truth != b->to.truth)
+		return a->to.truth > b->to.truth;
+	return order[a->to.id] < order[b->to.id];
+}
+
+static int compare_reached(const void *a, const void *b, void *order)
+{
+	return reached_before(a, b, order) ? -1 : 1;
+}
+
+/* The truest of all, as a heap with the last of them at its root. */
+static void sink_reached(struct query_reached *at, size_t n, const uint32_t *order)
+{
+	for (size_t i = 0, child; (child = 2 * i + 1) < n; i = child) {
+		struct query_reached was = at[i];
+
+		if (child + 1 < n && reached_before(&at[child], &at[child + 1], order))
+			child++;
+		if (!reached_before(&at[i], &at[child], order))
+			return;
+		at[i] = at[child];
+		at[child] = was;
+	}
+}
+
+static size_t choose_reached(const struct query_search *s, const float *truth,
+			     const uint32_t *order, struct query_reached *out, size_t most)
+{
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < s->m->n && most > 0; id++) {
+		struct query_reached r = { .to = { id, truth[id] } };
+
+		if (!(truth[id] > 0) || order[id] == GRAPH_NONE)
+			continue;
+		if (n < most) {
+			out[n++] = r;
+			if (n == most) /* the last in front is a heap */
+				qsort_r(out, n, sizeof(*out), compare_reached,
+					(void *)(uintptr_t)order);
+			for (size_t i = 0; n == most && i < n / 2; i++) {
+				struct query_reached was = out[i];
+
+				out[i] = out[n - 1 - i];
+				out[n - 1 - i] = was;
+			}
+		} else if (reached_before(&r, &out[0], order)) {
+			out[0] = r;
+			sink_reached(out, n, order);
+		}
+	}
+	if (n > 0)
+		qsort_r(out, n, sizeof(*out), compare_reached, (void *)(uintptr_t)order);
+	return n;
+}
+
+struct entries {
+	struct entry *at;
+	size_t n;
+};
+
+static void enter_all(void *ctx, size_t i, const float *share)
+{
+	struct entries *all = ctx;
+
+	for (size_t k = 0; k < all->n; k++)
+		enter_predicted(&all->at[k], i, share);
+}
+
+/* The picks are still those of the step. */
+static void find_ways(struct query_search *s, struct query_step step, const float *from,
+		      struct query_reached *out, size_t n)
+{
+	struct entries all = { .at = mem_array(n + 1, sizeof(*all.at)), .n = n };
+
+	for (size_t k = 0; k < n; k++) {
+		all.at[k] = no_entry(s, out[k].to.id);
+		enter_known(&all.at[k], step, from);
+	}
+	query_rows_each(s->rows, s->asks, s->n_picks, enter_all, &all);
+	for (size_t k = 0; k < n; k++)
+		out[k].way = all.at[k].way;
+	free(all.at);
+}
+
+size_t query_search_step(struct query_search *s, struct query_step step,
+			 const struct query_point *from, size_t n, const uint32_t *order,
+			 struct query_reached *out, size_t most)
+{
+	float *points = level_vector(s, 0), *truth = level_vector(s, 1);
+	size_t reached;
+
+	assert(step.rel < s->m->relations);
+	memset(points, 0, s->m->n * sizeof(*points));
+	for (size_t i = 0; i < n; i++) {
+		assert(from[i].id < s->m->n);
+		points[from[i].id] = from[i].truth;
+	}
+	walk_own(s, step, points, truth);
+	reached = choose_reached(s, truth, order, out, most);
+	find_ways(s, step, points, out, reached);
+	return reached;
 }

@@ -20,11 +20,31 @@
 enum query_norm { QUERY_PRODUCT, QUERY_MIN };
 extern const char *const query_norm_words[]; /* by enum query_norm; NULL at the end */
 
+/* The best edge into one entity. */
+struct query_way {
+	uint32_t from; /* GRAPH_NONE: nothing leads there */
+	float truth;   /* of the entity, by this way */
+	float edge;    /* of the edge; 1: it is known */
+	uint32_t by;   /* whose edge: 0 these tables', else a number of who takes steps elsewhere */
+};
+
+/* Who takes steps beside these tables (methods 5.4).  What both say is joined as by OR.  A step may
+ * be asked for again with the same truths: explanations do. */
+struct query_elsewhere {
+	void *ctx;
+	/* truth[t], n of them: of the step from the truths from[0..n-1] */
+	void (*step)(void *ctx, struct query_step step, const float *from, float *truth);
+	/* the best way to one entity; false: none is known, though truth[to] may be above 0 */
+	bool (*way)(void *ctx, struct query_step step, const float *from, uint32_t to,
+		    struct query_way *out);
+};
+
 struct query_search_options {
 	size_t beam; /* 0: all entities */
 	enum query_norm norm;
 	size_t cache_bytes; /* query/rows.h */
 	uint32_t threads;
+	const struct query_elsewhere *elsewhere; /* NULL: nobody; borrowed */
 };
 
 /* Used by one thread at a time; borrows the truths. */
@@ -48,12 +68,30 @@ struct query_explanation {
 		float truth;	 /* of the node's subtree */
 		float edge;	 /* STEP: truth of the edge from the child's entity */
 		bool known;	 /* STEP: the edge is known */
+		uint32_t by;	 /* STEP: struct query_way */
 	} at[QUERY_NODES_MAX];
 };
 /* AND, OR and NOT have the entity of their children; a STEP's child has the one that the step's
  * truth comes from.  The root's truth is the answer's, with the bits of query_search_run(). */
 void query_search_explain(struct query_search *s, const struct query_tree *t, uint32_t answer,
 			  struct query_explanation *out);
+
+/* ---- a step by itself, for who asks from elsewhere ---- */
+
+struct query_point {
+	uint32_t id;
+	float truth; /* (0, 1] */
+};
+struct query_reached {
+	struct query_point to;
+	struct query_way way; /* by: 0 */
+};
+/* The truest entities that one step from these points leads to, at most `most` of them, the truest
+ * first; returns how many.  order[id]: GRAPH_NONE leaves the entity out, and of equal truths the
+ * lower goes first.  Truths have the bits that query_search_run() gives with the same points. */
+size_t query_search_step(struct query_search *s, struct query_step step,
+			 const struct query_point *from, size_t n, const uint32_t *order,
+			 struct query_reached *out, size_t most);
 
 struct query_rows_count query_search_counted(const struct query_search *s);
 

@@ -39,13 +39,14 @@ struct query_truths *query_truths_new(const struct kge_emb *emb, const struct gr
 	struct query_truths *m = mem_array(1, sizeof(*m));
 
 	assert(emb->n_ent >= graph_vocab_count(g->entities));
-	assert(emb->n_rel >= graph_vocab_count(g->relations));
 	assert(known < 1u << GRAPH_SPLITS);
 	m->emb = emb;
 	m->g = g;
 	m->scale = *scale;
 	m->weight = scale->kind == QUERY_SOFTMAX ? expf(scale->offset) : 1.0f;
 	m->n = graph_vocab_count(g->entities);
+	m->relations = graph_vocab_count(g->relations);
+	m->relations = m->relations < emb->n_rel ? m->relations : emb->n_rel;
 	m->known = known;
 	m->index = graph_index_new(g, known);
 	sort_edges(m);

@@ -32,15 +32,17 @@ struct query_truths {
 	const struct kge_emb *emb;
 	const struct graph *g;
 	struct query_scale scale;
-	float weight;	/* SOFTMAX: e^offset; else 1 */
-	uint32_t n;	/* entities: the graph's */
-	unsigned known; /* splits whose edges are known, 1u << GRAPH_TRAIN ...; 0: none */
+	float weight;	    /* SOFTMAX: e^offset; else 1 */
+	uint32_t n;	    /* entities: the graph's */
+	uint32_t relations; /* that the tables have rows for; steps by later ones lead nowhere */
+	unsigned known;	    /* splits whose edges are known, 1u << GRAPH_TRAIN ...; 0: none */
 	struct graph_index *index;  /* of the known edges */
 	struct graph_triple *edges; /* known, by relation */
 	size_t *first;		    /* of relation r: edges first[r] up to first[r + 1] */
 };
 
-/* emb has a row for each name of the graph.  known: see above. */
+/* emb has a row for each entity of the graph; of relations the first ones, as many as it has rows
+ * for, are its own.  known: see above. */
 struct query_truths *query_truths_new(const struct kge_emb *emb, const struct graph *g,
 				      const struct query_scale *scale, unsigned known);
 void query_truths_free(struct query_truths *m);

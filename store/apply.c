@@ -100,6 +100,39 @@ static int put_pair_secret(struct store *s, const struct store_pair *x, struct e
 			       (const void *)x->secret, sizeof(x->secret));
 }
 
+static int add_step(struct store *s, const struct store_step *x, struct err *e)
+{
+	const struct ledger_step *p = &x->step;
+	int rc = db_do(
+		s, e,
+		"INSERT INTO step (peer, ours, id, asker, owner, relation, inverse, norm, points,"
+		" want, asked_ms, answered_ms, alignment, frontier, answer, policy, rows, ways,"
+		" asker_signature, owner_signature)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"bibbbbiiiiiibbbiiibb", (const void *)x->peer, sizeof(x->peer), (int64_t)x->ours,
+		(const void *)p->id, sizeof(p->id), (const void *)p->asker, sizeof(p->asker),
+		(const void *)p->owner, sizeof(p->owner), (const void *)p->relation,
+		strlen(p->relation), (int64_t)p->inverse, (int64_t)p->norm, (int64_t)p->points,
+		(int64_t)p->want, p->asked_ms, p->answered_ms, (const void *)p->alignment,
+		sizeof(p->alignment), (const void *)p->frontier, sizeof(p->frontier),
+		(const void *)p->answer, sizeof(p->answer), (int64_t)p->policy, (int64_t)p->rows,
+		(int64_t)p->ways, (const void *)p->asker_signature, sizeof(p->asker_signature),
+		(const void *)p->owner_signature, sizeof(p->owner_signature));
+
+	if (rc != 0)
+		return rc;
+	return db_do(s, e,
+		     "DELETE FROM step WHERE position <= (SELECT max(position) FROM step) - ?", "i",
+		     (int64_t)STORE_STEPS_MAX);
+}
+
+static int put_step_day(struct store *s, const struct store_step_day *d, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO step_day VALUES (?, ?, ?, ?)", "biii",
+		     (const void *)d->peer, sizeof(d->peer), d->day, (int64_t)d->steps,
+		     (int64_t)d->rows);
+}
+
 static int put_intersection(struct store *s, const struct store_intersection *i, struct err *e)
 {
 	int rc = db_do(s, e, "INSERT OR REPLACE INTO intersection VALUES (?, ?, ?, ?, ?, ?)",
@@ -260,6 +293,12 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return put_round(s, &w->u.round, e);
 	case STORE_SCORE_ROUND:
 		return score_round(s, w->u.scored.id, w->u.scored.score, e);
+	case STORE_ADD_STEP:
+		return add_step(s, &w->u.step, e);
+	case STORE_PUT_STEP_DAY:
+		return put_step_day(s, &w->u.step_day, e);
+	case STORE_WRITE_KINDS:
+		break;
 	case STORE_CHANGE_ROUND:
 		return change_member_of(s, w->u.change.id, &w->u.change.member, e);
 	}

@@ -72,6 +72,16 @@ void store_batch_invitation(struct store_batch *b, const struct store_invitation
 	add(b, STORE_PUT_INVITATION)->u.invitation = *i;
 }
 
+void store_batch_step(struct store_batch *b, const struct store_step *s)
+{
+	add(b, STORE_ADD_STEP)->u.step = *s;
+}
+
+void store_batch_step_day(struct store_batch *b, const struct store_step_day *d)
+{
+	add(b, STORE_PUT_STEP_DAY)->u.step_day = *d;
+}
+
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t)
 {
 	add(b, STORE_PUT_TICKET)->u.ticket = *t;
@@ -249,13 +259,15 @@ void store_core_release(struct store_core *c)
 	free(c->members);
 	free(c->queue);
 	free(c->open);
-	free(c->ended);
+	free(c->ended.at);
 	free(c->alignments);
 	free(c->intersections);
 	free(c->invitations);
 	free(c->tickets);
 	free_secrets(c->secrets.seeds, c->secrets.n_seeds * sizeof(*c->secrets.seeds));
 	free_secrets(c->secrets.pairs, c->secrets.n_pairs * sizeof(*c->secrets.pairs));
+	free(c->steps.ids);
+	free(c->steps.days);
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);

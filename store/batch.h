@@ -20,6 +20,7 @@
 #include "kge/model.h"
 #include "store/ledger/entry.h"
 #include "store/ledger/statement.h"
+#include "store/ledger/step.h"
 
 enum {
 	STORE_KEY = 32,		  /* bytes of a public key, X25519 or Ed25519 */
@@ -39,6 +40,8 @@ enum {
 	STORE_ROUNDS_MAX = 4096,  /* records of rounds; older ones are folded into sums */
 	STORE_RECORD_MAX = 4096,  /* one signed member record */
 	STORE_INTERSECTIONS = 32, /* of one peer that are remembered */
+	STORE_STEPS_MAX = 65536,  /* records of steps; the oldest go */
+	STORE_STEPS_LATE = 1024,  /* ids of those answered that a core is given */
 };
 
 #define STORE_META_MAX (UINT64_C(1) << 40) /* bytes in one meta value */
@@ -137,6 +140,20 @@ struct store_intersection {
 	bool done; /* else it was broken off: the peer may have its result all the same */
 };
 
+/* A step of a query, answered by us or by the peer: both signatures are there. */
+struct store_step {
+	uint8_t peer[STORE_KEY];
+	bool ours; /* we asked */
+	struct ledger_step step;
+};
+
+/* What we have answered this peer on one day. */
+struct store_step_day {
+	uint8_t peer[STORE_KEY];
+	int64_t day; /* since 1970, of 24 hours, by our clock */
+	uint64_t steps, rows;
+};
+
 enum store_checkpoint_kind {
 	STORE_BEST,   /* one: by the score on valid */
 	STORE_MANUAL, /* the owner's */
@@ -228,6 +245,9 @@ enum store_write_kind {
 	STORE_PUT_ROUND,    /* new or changed */
 	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
 	STORE_SCORE_ROUND,  /* valid was looked at, later than the round was put */
+	STORE_ADD_STEP,	    /* of a query; the newest STORE_STEPS_MAX stay */
+	STORE_PUT_STEP_DAY, /* replaces that peer's */
+	STORE_WRITE_KINDS
 };
 
 struct store_countersign {
@@ -271,6 +291,8 @@ struct store_write {
 			uint8_t id[STORE_ROUND];
 			double score;
 		} scored;
+		struct store_step step;
+		struct store_step_day step_day;
 	} u;
 };
 
@@ -320,6 +342,8 @@ void store_batch_meta_owned(struct store_batch *b, const char *key, uint8_t *byt
 void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUND],
 			      const struct store_round_member *m);
 void store_batch_round_score(struct store_batch *b, const uint8_t id[STORE_ROUND], double score);
+void store_batch_step(struct store_batch *b, const struct store_step *s);
+void store_batch_step_day(struct store_batch *b, const struct store_step_day *d);
 /* Copies the members. */
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 

@@ -208,6 +208,68 @@ static const struct table ended_sessions = {
 };
 static const struct table alignments = { "SELECT * FROM alignment ORDER BY rowid LIMIT ?",
 					 sizeof(struct store_alignment), read_alignment };
+static int read_step_id(sqlite3_stmt *st, void *record)
+{
+	return ROW_OK(db_bytes(st, 0, record, LEDGER_STEP_ID));
+}
+
+static int read_step_day(sqlite3_stmt *st, void *record)
+{
+	struct store_step_day *d = record;
+
+	d->day = sqlite3_column_int64(st, 1);
+	d->steps = (uint64_t)sqlite3_column_int64(st, 2);
+	d->rows = (uint64_t)sqlite3_column_int64(st, 3);
+	return ROW_OK(db_bytes(st, 0, d->peer, sizeof(d->peer)));
+}
+
+static bool relation_of_step(sqlite3_stmt *st, int column, char out[LEDGER_RELATION_MAX + 1])
+{
+	const void *bytes = sqlite3_column_blob(st, column);
+	int n = sqlite3_column_bytes(st, column);
+
+	if (n < 1 || n > LEDGER_RELATION_MAX)
+		return false;
+	memcpy(out, bytes, (size_t)n);
+	out[n] = '\0';
+	return true;
+}
+
+static int read_whole_step(sqlite3_stmt *st, void *record)
+{
+	struct store_step *x = record;
+	struct ledger_step *p = &x->step;
+
+	x->ours = sqlite3_column_int64(st, 2) != 0;
+	p->inverse = sqlite3_column_int64(st, 7) != 0;
+	p->norm = (uint32_t)sqlite3_column_int64(st, 8);
+	p->points = (uint32_t)sqlite3_column_int64(st, 9);
+	p->want = (uint32_t)sqlite3_column_int64(st, 10);
+	p->asked_ms = sqlite3_column_int64(st, 11);
+	p->answered_ms = sqlite3_column_int64(st, 12);
+	p->policy = (enum ledger_policy)sqlite3_column_int64(st, 16);
+	p->rows = (uint32_t)sqlite3_column_int64(st, 17);
+	p->ways = sqlite3_column_int64(st, 18) != 0;
+	return ROW_OK(db_bytes(st, 1, x->peer, sizeof(x->peer)) &&
+		      db_bytes(st, 3, p->id, sizeof(p->id)) &&
+		      db_bytes(st, 4, p->asker, sizeof(p->asker)) &&
+		      db_bytes(st, 5, p->owner, sizeof(p->owner)) &&
+		      relation_of_step(st, 6, p->relation) &&
+		      db_bytes(st, 13, p->alignment, sizeof(p->alignment)) &&
+		      db_bytes(st, 14, p->frontier, sizeof(p->frontier)) &&
+		      db_bytes(st, 15, p->answer, sizeof(p->answer)) && p->policy <= LEDGER_FACTS &&
+		      db_bytes(st, 19, p->asker_signature, sizeof(p->asker_signature)) &&
+		      db_bytes(st, 20, p->owner_signature, sizeof(p->owner_signature)));
+}
+
+static const struct table step_ids = {
+	"SELECT id FROM step WHERE ours = 0 ORDER BY position DESC LIMIT ?", LEDGER_STEP_ID,
+	read_step_id
+};
+static const struct table step_days = { "SELECT * FROM step_day LIMIT ?",
+					sizeof(struct store_step_day), read_step_day };
+static const struct table whole_steps = { "SELECT * FROM step ORDER BY position DESC LIMIT ?",
+					  sizeof(struct store_step), read_whole_step };
 static const struct table intersections = { "SELECT * FROM intersection ORDER BY time_ms LIMIT ?",
 					    sizeof(struct store_intersection), read_intersection };
 static const struct table invitations = { "SELECT * FROM invitation ORDER BY made_ms, hash LIMIT ?",
@@ -269,12 +331,14 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &members, -1, &out->members, &out->n_members },
 		{ &queue, -1, &out->queue, &out->n_queue },
 		{ &open_sessions, -1, &out->open, &out->n_open },
-		{ &ended_sessions, -1, &out->ended, &out->n_ended },
+		{ &ended_sessions, -1, &out->ended.at, &out->ended.n },
 		{ &invitations, -1, &out->invitations, &out->n_invitations },
 		{ &tickets, -1, &out->tickets, &out->n_tickets },
 		{ &seeds, -1, &out->secrets.seeds, &out->secrets.n_seeds },
 		{ &pairs, -1, &out->secrets.pairs, &out->secrets.n_pairs },
 		{ &intersections, -1, &out->intersections, &out->n_intersections },
+		{ &step_ids, STORE_STEPS_LATE, &out->steps.ids, &out->steps.n_ids },
+		{ &step_days, -1, &out->steps.days, &out->steps.n_days },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
 		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
 		{ &round_ids, -1, &out->rounds, &out->n_rounds },
@@ -314,6 +378,22 @@ int store_load_core(struct store *s, struct store_core *out, struct err *e)
 	err_ignore(db_do(s, NULL, "COMMIT", "")); /* nothing was written */
 	if (rc != 0)
 		store_core_release(out);
+	return rc;
+}
+
+int store_steps(struct store *s, size_t limit, struct store_step **out, size_t *n, struct err *e)
+{
+	void *array = NULL;
+	int rc;
+
+	*n = 0;
+	rc = load_table(s, &whole_steps, limit < INT64_MAX ? (int64_t)limit : -1, &array, n, e);
+	if (rc != 0) {
+		free(array);
+		array = NULL;
+		*n = 0;
+	}
+	*out = array;
 	return rc;
 }
 

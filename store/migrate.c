@@ -178,6 +178,23 @@ static const struct migration migrations[] = {
 	  " proven INTEGER NOT NULL CHECK (proven IN (0, 1)),"
 	  " secret BLOB NOT NULL CHECK (length(secret) = 32),"
 	  " PRIMARY KEY (peer, proven)) STRICT, WITHOUT ROWID;" },
+	{ "steps of queries that an owner has answered, and what a peer had of us on its last day",
+	  "CREATE TABLE step (position INTEGER PRIMARY KEY AUTOINCREMENT,"
+	  " peer BLOB NOT NULL CHECK (length(peer) = 32), ours INTEGER NOT NULL,"
+	  " id BLOB NOT NULL CHECK (length(id) = 16),"
+	  " asker BLOB NOT NULL CHECK (length(asker) = 32),"
+	  " owner BLOB NOT NULL CHECK (length(owner) = 32), relation BLOB NOT NULL,"
+	  " inverse INTEGER NOT NULL, norm INTEGER NOT NULL, points INTEGER NOT NULL,"
+	  " want INTEGER NOT NULL, asked_ms INTEGER NOT NULL, answered_ms INTEGER NOT NULL,"
+	  " alignment BLOB NOT NULL CHECK (length(alignment) = 32),"
+	  " frontier BLOB NOT NULL CHECK (length(frontier) = 32),"
+	  " answer BLOB NOT NULL CHECK (length(answer) = 32), policy INTEGER NOT NULL,"
+	  " rows INTEGER NOT NULL, ways INTEGER NOT NULL,"
+	  " asker_signature BLOB NOT NULL CHECK (length(asker_signature) = 64),"
+	  " owner_signature BLOB NOT NULL CHECK (length(owner_signature) = 64)) STRICT;"
+	  "CREATE TABLE step_day (peer BLOB PRIMARY KEY CHECK (length(peer) = 32),"
+	  " day INTEGER NOT NULL, steps INTEGER NOT NULL, rows INTEGER NOT NULL)"
+	  " STRICT, WITHOUT ROWID;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

@@ -68,11 +68,24 @@ struct store_session_count {
 	uint64_t done, aborted;
 };
 
+struct store_session_counts {
+	struct store_session_count *at;
+	size_t n;
+};
+
 struct store_secrets {		  /* of pairs (agent/invites.h) */
 	struct store_seed *seeds; /* oldest first */
 	size_t n_seeds;
 	struct store_pair *pairs;
 	size_t n_pairs;
+};
+
+/* Of queries: what we answered. */
+struct store_steps_kept {
+	uint8_t (*ids)[LEDGER_STEP_ID]; /* the newest first */
+	size_t n_ids;
+	struct store_step_day *days;
+	size_t n_days;
 };
 
 struct store_core {
@@ -84,8 +97,7 @@ struct store_core {
 	size_t n_queue;
 	struct store_session *open; /* unfinished sessions */
 	size_t n_open;
-	struct store_session_count *ended;
-	size_t n_ended;
+	struct store_session_counts ended;
 	struct store_alignment *alignments;
 	size_t n_alignments;
 	struct store_intersection *intersections; /* oldest first */
@@ -95,6 +107,7 @@ struct store_core {
 	struct store_ticket *tickets;
 	size_t n_tickets;
 	struct store_secrets secrets;
+	struct store_steps_kept steps;
 	struct ledger_chain **chains;
 	size_t n_chains;
 	struct ledger_training training; /* the account of our own training */
@@ -117,6 +130,9 @@ MUST_CHECK int store_sessions(struct store *s, size_t limit, struct store_sessio
 /* Intersections with this peer, the newest first; *out to be freed with free(). */
 MUST_CHECK int store_intersections(struct store *s, const uint8_t peer[STORE_KEY],
 				   struct store_intersection **out, size_t *n, struct err *e);
+/* Steps of queries on record, the newest first, at most limit; *out to be freed with free(). */
+MUST_CHECK int store_steps(struct store *s, size_t limit, struct store_step **out, size_t *n,
+			   struct err *e);
 /* Rounds that are over, the newest first, at most limit. */
 MUST_CHECK int store_rounds(struct store *s, size_t limit, struct store_round **out, size_t *n,
 			    struct err *e);

@@ -39,6 +39,7 @@ static void store_failed(struct agent_core *c, int status)
 	c->n_commits = 0;
 	session_abort_all(c, ERR_STORE, "store failed");
 	rounds_stop(c, "its store failed");
+	asks_stop(c, ERR_STORE, "our store failed");
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
 }
@@ -89,7 +90,9 @@ static void job_done(struct agent_core *c, struct agent_job *job)
 {
 	struct session *s = by_job(c, job);
 
-	if (job == c->job) {
+	if (answers_job_done(c, job)) {
+		answers_next(c);
+	} else if (job == c->job) {
 		own_job_done(c, job);
 	} else if (s != NULL) {
 		s->job = NULL;
@@ -119,7 +122,7 @@ static void set_asleep(struct agent_core *c, bool asleep)
 
 static void stop_if_quiet(struct agent_core *c)
 {
-	if (c->job || c->detached_jobs || c->n_commits || c->n_open)
+	if (c->job || answers_busy(c) || c->detached_jobs || c->n_commits || c->n_open)
 		return;
 	c->stopped = true;
 	for (int t = 0; t < AGENT_TIMERS; t++)
@@ -339,6 +342,8 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		session_lease(c);
 	else if (t == AGENT_TIMER_WORKING)
 		session_working(c);
+	else if (t == AGENT_TIMER_ASKED)
+		asks_timer(c);
 	else if (t == AGENT_TIMER_ROUND)
 		rounds_timer(c);
 	else if (t == AGENT_TIMER_WAKE && c->asleep) {
@@ -379,9 +384,27 @@ static void stop(struct agent_core *c)
 	c->stopping = true;
 	session_abort_all(c, ERR_CANCELED, "the agent is being stopped");
 	rounds_stop(c, "the agent is being stopped");
+	asks_stop(c, ERR_CANCELED, "this agent is being stopped");
+	answers_stop(c);
 	if (c->job)
 		atomic_store(&c->job->cancel, true);
 	say_bye(c);
+}
+
+static void owner_commands(struct agent_core *c, const struct agent_event *e)
+{
+	if (e->kind == AGENT_EVENT_PEER_ADDED)
+		peer_added(c, e);
+	else if (e->kind == AGENT_EVENT_PEER_REVOKED)
+		peer_revoked(c, e);
+	else if (e->kind == AGENT_EVENT_TRAIN)
+		c->train_now = true;
+	else if (e->kind == AGENT_EVENT_RESUME)
+		rounds_resume(c);
+	else if (e->kind == AGENT_EVENT_ASK)
+		asks_begin(c, e->ask);
+	else if (e->kind == AGENT_EVENT_STOP)
+		stop(c);
 }
 
 void agent_core_event(struct agent_core *c, const struct agent_event *e)
@@ -417,20 +440,8 @@ void agent_core_event(struct agent_core *c, const struct agent_event *e)
 	case AGENT_EVENT_ENTRIES:
 		handback_entries(c, e);
 		break;
-	case AGENT_EVENT_PEER_ADDED:
-		peer_added(c, e);
-		break;
-	case AGENT_EVENT_PEER_REVOKED:
-		peer_revoked(c, e);
-		break;
-	case AGENT_EVENT_TRAIN:
-		c->train_now = true;
-		break;
-	case AGENT_EVENT_RESUME:
-		rounds_resume(c);
-		break;
-	case AGENT_EVENT_STOP:
-		stop(c);
+	default:
+		owner_commands(c, e);
 		break;
 	}
 	session_step(c);
@@ -528,8 +539,8 @@ static void load_queue(struct agent_core *c, const struct store_core *saved)
 /* The counts of `status` go on from those in the store. */
 static void load_session_counts(struct agent_core *c, const struct store_core *saved)
 {
-	for (size_t i = 0; i < saved->n_ended; i++) {
-		const struct store_session_count *n = &saved->ended[i];
+	for (size_t i = 0; i < saved->ended.n; i++) {
+		const struct store_session_count *n = &saved->ended.at[i];
 		struct peer *p = peer_find(c, n->peer);
 
 		c->sessions += n->done;
@@ -581,6 +592,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	load_queue(c, saved);
 	load_session_counts(c, saved);
 	intersect_load(c, saved);
+	answers_load(c, saved);
 	gossip_load(c, saved);
 	status = handback_load(c, saved, e);
 	if (status)
@@ -674,6 +686,8 @@ void agent_core_free(struct agent_core *c)
 	free(c->peers);
 	free(c->commits);
 	gossip_release(c);
+	asks_release(c);
+	answers_release(c);
 	learn_release(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);

@@ -72,6 +72,7 @@ enum agent_job_kind {
 	AGENT_JOB_CONV,
 	AGENT_JOB_AGGREGATE,
 	AGENT_JOB_EXCHANGE, /* rows of a round */
+	AGENT_JOB_STEP,	    /* of a partner's query */
 };
 
 struct agent_job {
@@ -141,6 +142,45 @@ struct agent_notice {
 	const char *cause; /* the format that text was made by: ours alone, never a peer's words */
 };
 
+/* ---- steps of queries (methods 5.4) ---- */
+
+enum { AGENT_POINTS_MAX = 1024, AGENT_ASKS_MAX = 16 /* of the owner's, under way */ };
+
+struct agent_point {
+	uint32_t entity; /* ours */
+	float truth;	 /* (0, 1] */
+};
+
+/* What our owner wants to know of partners. */
+struct agent_ask {
+	uint64_t ticket;      /* of the answer */
+	const char *relation; /* as we call it, or as partners do */
+	bool inverse;
+	uint32_t norm;		    /* enum query_norm */
+	struct agent_point *points; /* none: who would answer? */
+	size_t n;
+	uint32_t want; /* answers of each */
+	uint64_t patience_ms;
+	uint8_t (*partners)[AGENT_KEY]; /* none: all with whom names are shared */
+	size_t n_partners;
+};
+
+struct agent_answer_row {
+	struct agent_point to,
+		from; /* from: its truth is the edge's; entity GRAPH_NONE: not said */
+};
+
+/* Of one partner. */
+struct agent_answer {
+	uint8_t peer[AGENT_KEY];
+	char name[AGENT_NAME_MAX];
+	int code; /* 0, or why there is none */
+	char why[AGENT_TEXT_MAX];
+	bool facts;
+	struct agent_answer_row *rows;
+	size_t n;
+};
+
 /* ---- effects ---- */
 
 enum agent_timer {
@@ -150,6 +190,7 @@ enum agent_timer {
 	AGENT_TIMER_WAKE,
 	AGENT_TIMER_ROUND,
 	AGENT_TIMER_REST,
+	AGENT_TIMER_ASKED,
 	AGENT_TIMERS
 };
 
@@ -175,6 +216,9 @@ struct agent_io {
 			     size_t max, uint64_t ticket);
 	/* Random bytes: libsodium's in production. */
 	secret_draw_fn *draw;
+	/* What partners said to AGENT_EVENT_ASK, once it is on disk; good during the call.  May be
+	 * NULL where nobody asks. */
+	void (*answered)(void *ctx, uint64_t ticket, const struct agent_answer *answers, size_t n);
 };
 
 /* ---- events ---- */
@@ -194,6 +238,7 @@ enum agent_event_kind {
 	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
 	AGENT_EVENT_TRAIN,	  /* one local round now */
 	AGENT_EVENT_RESUME,	  /* rounds go on that had stopped since they hurt */
+	AGENT_EVENT_ASK,	  /* partners, for one step of a query */
 	AGENT_EVENT_STOP,	  /* finish quickly; AGENT_NOTICE_STOPPED follows */
 };
 
@@ -214,6 +259,7 @@ struct agent_event {
 		     * ERR_TOOBIG when the peer sent a message beyond all limits; else anything */
 	const struct ledger_signed *entries; /* ENTRIES: good during the call */
 	size_t n_entries;
+	const struct agent_ask *ask; /* ASK: good during the call */
 };
 
 /* ---- the core ---- */

@@ -12,6 +12,7 @@
  *   gossip, intersect    records of members; names put into intersections
  *   core_record    the core's own small record on disk
  *   handback       entries that one of two partners has lost: who is asked
+ *   asks, answers  steps of queries: ours to partners, theirs to us
  *   peers_choice   of many partners with news, whose rows a round takes in
  *   peers_queue    signals and their queue
  *   dp_charge, history   what private training charges; what partners brought
@@ -37,6 +38,7 @@
 #include "agent/core/votes.h"
 #include "agent/core/names.h"
 #include "agent/core/rounds_types_internal.h"
+#include "agent/core/steps_internal.h"
 #include "agent/core/terms.h"
 #include "kge/model.h"
 #include "store/store.h"
@@ -49,8 +51,8 @@ enum {
 	 * from a peer with another.  2: rounds; PPAT's contract is written while it translates.
 	 * 3: members of a round sign accounts of it.  4: a proposal says rounds.start_seed.
 	 * 5: it has a serial number, and the round's id is its digest.  6: a proposal
-	 * says model.gamma. */
-	AGENT_PROTOCOL = 6,
+	 * says model.gamma.  7: steps of queries are asked and answered. */
+	AGENT_PROTOCOL = 7,
 	SEEN_MAX = 64,
 	ROUND_AHEAD_MAX = 1000000, /* a round's number moves ours by so much at most */
 	SERIAL_STEP_MAX =
@@ -77,6 +79,11 @@ struct waiting_commit {
 	uint64_t ticket, session; /* serial of the session, 0: of none */
 	void (*then)(struct agent_core *c);
 	void (*session_then)(struct session *s);
+};
+
+/* That are given out, the last of each. */
+struct core_numbers {
+	uint64_t ticket, job, reading;
 };
 
 /* Private training: what is on disk, and the statement on its way there. */
@@ -158,7 +165,7 @@ struct agent_core {
 	size_t n_commits;
 	struct store_batch signatures; /* of partners, and what else is for the next commit alone;
 					* empty between events */
-	uint64_t next_ticket, next_job, next_reading;
+	struct core_numbers next;
 	uint64_t job_since_ms;
 	struct agent_job *job; /* of learning; a session has its own */
 	size_t detached_jobs;  /* jobs of sessions that are over */
@@ -169,6 +176,8 @@ struct agent_core {
 	struct store_batch at_start;	/* what START commits */
 	struct store_restored restored; /* who has to hand back what, before anything is spent */
 	struct agent_history history;
+	struct asks asks;
+	struct answers answers;
 };
 
 static inline bool in_rounds(const struct agent_core *c)

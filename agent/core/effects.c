@@ -65,7 +65,7 @@ static void commit(struct agent_core *c, struct store_batch *b, struct waiting_c
 		store_batch_release(b);
 		return;
 	}
-	w.ticket = ++c->next_ticket;
+	w.ticket = ++c->next.ticket;
 	c->commits = mem_resize(c->commits, c->n_commits + 1, sizeof(*c->commits));
 	c->commits[c->n_commits++] = w;
 	c->io.commit(c->io.ctx, b, w.ticket);
@@ -90,7 +90,7 @@ static struct agent_job *new_job(struct agent_core *c, enum agent_job_kind kind,
 	struct agent_job *job = mem_array(1, sizeof(*job));
 
 	job->kind = kind;
-	job->id = ++c->next_job;
+	job->id = ++c->next.job;
 	job->run = run;
 	job->core = c;
 	job->subject = subject;
@@ -104,6 +104,15 @@ void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 	c->job = new_job(c, kind, run, subject);
 	c->job_since_ms = c->now_ms;
 	c->io.start_job(c->io.ctx, c->job);
+}
+
+struct agent_job *core_start_step_job(struct agent_core *c, int (*run)(struct agent_job *job),
+				      void *subject)
+{
+	struct agent_job *job = new_job(c, AGENT_JOB_STEP, run, subject);
+
+	c->io.start_job(c->io.ctx, job);
+	return job;
 }
 
 void core_start_session_job(struct session *s, int (*run)(struct agent_job *job), void *subject)

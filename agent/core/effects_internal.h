@@ -18,6 +18,9 @@ void core_start_job(struct agent_core *c, enum agent_job_kind kind,
 		    int (*run)(struct agent_job *job), void *subject);
 /* The same of a session: its conversation is the worker's until the job is done. */
 void core_start_session_job(struct session *s, int (*run)(struct agent_job *job), void *subject);
+/* The same beside all else: one at a time, the caller's to wait for. */
+struct agent_job *core_start_step_job(struct agent_core *c, int (*run)(struct agent_job *job),
+				      void *subject);
 void core_notice(struct agent_core *c, enum agent_notice_kind kind, const struct peer *p, int code,
 		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Of a cause that is more than the format says: the format of what is put into it. */

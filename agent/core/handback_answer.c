@@ -57,7 +57,7 @@ static void search_split(struct agent_core *c, struct peer *p)
 		parted(c, p, p->back.differs);
 		return;
 	}
-	p->back.own_ticket = ++c->next_reading;
+	p->back.own_ticket = ++c->next.reading;
 	c->io.read_entries(c->io.ctx, p->info.sign_key,
 			   p->back.same + (p->back.differs - p->back.same) / 2, 1,
 			   p->back.own_ticket);
@@ -269,7 +269,7 @@ void handback_pull(struct agent_core *c, struct peer *p, const struct net_messag
 	}
 	p->back.their_from = from;
 	p->back.their_max = (uint32_t)most;
-	p->back.ticket = ++c->next_reading;
+	p->back.ticket = ++c->next.reading;
 	c->io.read_entries(c->io.ctx, p->info.sign_key, from > 0 ? from : 1, most + (from > 0),
 			   p->back.ticket);
 }

@@ -8,7 +8,7 @@ static void check_commits(const struct agent_core *c)
 {
 	assert(c->signatures.n == 0);
 	for (size_t i = 0; i < c->n_commits; i++) {
-		assert(c->commits[i].ticket <= c->next_ticket);
+		assert(c->commits[i].ticket <= c->next.ticket);
 		assert(i == 0 || c->commits[i - 1].ticket < c->commits[i].ticket);
 	}
 }

@@ -155,6 +155,50 @@ struct agent_name *agent_names_toward(const struct agent_names *names, const uin
 	return out;
 }
 
+static struct agent_name *relations_toward(const struct agent_names *names, const uint8_t peer[32],
+					   size_t *n)
+{
+	uint32_t n_rel = graph_vocab_count(names->graph->relations);
+	struct agent_name *out = mem_array((size_t)n_rel + 1, sizeof(*out));
+
+	own_names(names->graph->relations, 'r', out);
+	lay_aliases(names, peer, true, NULL, 0, out, n_rel);
+	lay_aliases(names, peer, false, NULL, 0, out, n_rel);
+	*n = drop_repeats(names->graph->relations, out, n_rel);
+	return out;
+}
+
+bool agent_names_relation(const struct agent_names *names, const uint8_t peer[32], uint32_t id,
+			  char *out, size_t size)
+{
+	size_t n;
+	struct agent_name *all = relations_toward(names, peer, &n);
+	bool found = false;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].id == id && all[i].len < size) {
+			memcpy(out, all[i].text, all[i].len);
+			out[all[i].len] = '\0';
+			found = true;
+		}
+	free(all);
+	return found;
+}
+
+uint32_t agent_names_find_relation(const struct agent_names *names, const uint8_t peer[32],
+				   const char *text)
+{
+	size_t n, len = strlen(text);
+	struct agent_name *all = relations_toward(names, peer, &n);
+	uint32_t id = GRAPH_NONE;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].len == len && memcmp(all[i].text, text, len) == 0)
+			id = all[i].id;
+	free(all);
+	return id;
+}
+
 /* The set has no order, so the digests of its members are hashed in theirs. */
 static int by_digest(const void *a, const void *b)
 {

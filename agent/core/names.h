@@ -7,6 +7,7 @@
 #ifndef AGENT_CORE_NAMES_H
 #define AGENT_CORE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,13 @@ struct agent_name {
  * array is new, to be freed by the caller; *n of them. */
 struct agent_name *agent_names_toward(const struct agent_names *names, const uint8_t peer[32],
 				      int entities, int relations, size_t *n);
+
+/* A relation's canonical name toward a peer, with a NUL; false: it has none, or a longer one. */
+bool agent_names_relation(const struct agent_names *names, const uint8_t peer[32], uint32_t id,
+			  char *out, size_t size);
+/* The relation of this canonical name toward a peer; GRAPH_NONE: none has it. */
+uint32_t agent_names_find_relation(const struct agent_names *names, const uint8_t peer[32],
+				   const char *text);
 
 /* Changes if and only if the set above changes.  Keyed with a secret of ours, so that
  * it tells a peer nothing but "changed" (methods 6: a plain hash of names would be

@@ -5,6 +5,7 @@
 
 #include "agent/core/core.h"
 #include "agent/core/member.h"
+#include "agent/core/steps_internal.h"
 #include "base/buf.h"
 #include "base/message_queue.h"
 #include "fed/round.h"
@@ -168,6 +169,7 @@ struct peer {
 	uint8_t over_session[AGENT_SESSION]; /* the last session that it was told is over */
 	struct peer_handback back;
 	struct peer_names names;
+	struct peer_steps steps;
 	/* for the owner */
 	char trouble[AGENT_TEXT_MAX];
 	uint64_t sessions, failed, bytes_in, bytes_out;

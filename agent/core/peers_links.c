@@ -44,6 +44,7 @@ void peer_link_down(struct agent_core *c, struct peer *p)
 	message_queue_release(&p->outbox);
 	handback_link_down(p);
 	session_link_down(c, p);
+	asks_link_down(c, p);
 	rounds_lost(c, p);
 }
 

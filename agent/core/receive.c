@@ -74,6 +74,10 @@ static bool is_expected(struct agent_core *c, struct peer *p, const struct net_m
 		if (!p->greeted || !in_rounds(c) || !rounds_expect(c, p, h))
 			return stray(c, p, h);
 		return rounds_know(c, h) || plain(c, p, h);
+	case NET_MSG_ASK:
+		return p->greeted && h->has_session ? plain(c, p, h) : stray(c, p, h);
+	case NET_MSG_ANSWER:
+		return p->greeted && asks_expect(c, p, h) ? plain(c, p, h) : stray(c, p, h);
 	case NET_MSG_LEDGER_PULL:
 		return p->greeted && h->has_session ? plain(c, p, h) : stray(c, p, h);
 	case NET_MSG_LEDGER_BACK:
@@ -94,6 +98,10 @@ static_assert((int)NET_ENTRY_BYTES == (int)LEDGER_WIRE &&
 		      (int)NET_HELLO_NAME_MAX == AGENT_NAME_MAX - 1 &&
 		      (int)NET_RECORD_MAX == (int)STORE_RECORD_MAX &&
 		      (int)NET_RECORDS_MAX == MEMBERS_MAX + 1 &&
+		      (int)NET_RELATION_MAX == (int)LEDGER_RELATION_MAX &&
+		      (int)NET_POINTS_MAX == (int)AGENT_POINTS_MAX &&
+		      (int)NET_SESSION_BYTES == (int)LEDGER_STEP_ID &&
+		      (int)CONFIG_ANSWER_FACTS == (int)LEDGER_FACTS &&
 		      (int)NET_TRANSLATORS == AGENT_ALIGN + 1 && CONFIG_CLIENT_ONLY == 2 &&
 		      CONFIG_ROUNDS == 1,
 	      "limits of net/bodies.def");
@@ -114,6 +122,10 @@ static void dispatch(struct agent_core *c, struct peer *p, const struct net_mess
 		handback_pull(c, p, m);
 	else if (m->type == NET_MSG_LEDGER_BACK)
 		handback_back(c, p, m);
+	else if (m->type == NET_MSG_ASK)
+		answers_take(c, p, m);
+	else if (m->type == NET_MSG_ANSWER)
+		asks_take(c, p, m);
 	else if (m->type == NET_MSG_ROUND)
 		rounds_message(c, p, m);
 	else

@@ -132,17 +132,17 @@ static struct round *round_at(const struct agent_core *c, size_t i)
 static void commit_records(struct agent_core *c, struct store_batch *b,
 			   void (*then)(struct agent_core *c))
 {
-	uint64_t before = c->next_ticket;
+	uint64_t before = c->next.ticket;
 
 	store_batch_move(b, &c->fed.changed);
 	core_commit(c, b, then);
-	for (size_t i = 0; c->next_ticket != before && i < ROUNDS_PAST + 2; i++) {
+	for (size_t i = 0; c->next.ticket != before && i < ROUNDS_PAST + 2; i++) {
 		struct round *r = round_at(c, i);
 
 		if (r == NULL || !r->news)
 			continue;
 		r->news = false;
-		r->ticket = c->next_ticket;
+		r->ticket = c->next.ticket;
 	}
 }
 

@@ -363,7 +363,8 @@ void table_init(struct table *t, uint64_t seed)
 					   io_disconnect,
 					   io_notify,
 					   io_read_entries,
-					   io_draw };
+					   io_draw,
+					   NULL };
 	}
 }
 

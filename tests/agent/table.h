@@ -55,14 +55,14 @@ struct table_agent {
 	double score;
 	/* counted */
 	uint64_t notices[AGENT_NOTICE_STOPPED + 1];
-	uint64_t writes[STORE_SCORE_ROUND + 1], commits;
+	uint64_t writes[STORE_WRITE_KINDS], commits;
 	uint8_t last_proposer[32]; /* of a round on disk */
 	unsigned accounts,
 		accounts_differ;   /* accounts of members on record: all, those that differ, */
 	unsigned accounts_refused; /* that are not theirs */
-	uint64_t sent[NET_MSG_LEDGER_BACK + 1], working; /* CONV that says "still working" */
-	char last[AGENT_TEXT_MAX + 64];			 /* text of the last notice */
-	const char *cause[AGENT_NOTICE_STOPPED + 1];	 /* of the last one of a kind, or NULL */
+	uint64_t sent[NET_MSG_ANSWER + 1], working;  /* CONV that says "still working" */
+	char last[AGENT_TEXT_MAX + 64];		     /* text of the last notice */
+	const char *cause[AGENT_NOTICE_STOPPED + 1]; /* of the last one of a kind, or NULL */
 };
 
 struct table {

@@ -171,7 +171,7 @@ static void start_with(struct shell *s, struct store_core *saved)
 {
 	static const uint8_t own[32] = { 9 }, lineage[32] = { 7 };
 	struct agent_io io = { s,	   on_send,	  on_commit, on_job, on_timer, on_cancel,
-			       on_connect, on_disconnect, on_notify, NULL,   on_draw };
+			       on_connect, on_disconnect, on_notify, NULL,   on_draw,  NULL };
 	struct agent_parts parts = { .config = &s->config,
 				     .io = &io,
 				     .learner = learner(s),

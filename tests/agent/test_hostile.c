@@ -249,7 +249,7 @@ static void test_proposal_storm(void **state)
 	table_init(&t, 4);
 	settle(&t);
 	rows = t.agent[VICTIM].writes[STORE_PUT_SESSION];
-	first = victim(&t)->next_job;
+	first = victim(&t)->next.job;
 	e.now_ms = t.now_ms;
 	for (uint8_t k = 0; k < 250; k++) {
 		uint8_t id[16] = { k, 1 };
@@ -266,7 +266,7 @@ static void test_proposal_storm(void **state)
 		e.now_ms = t.now_ms;
 	}
 	assert_true(t.agent[VICTIM].writes[STORE_PUT_SESSION] - rows < 20);
-	assert_true(victim(&t)->next_job > first);
+	assert_true(victim(&t)->next.job > first);
 	finish_with_honest(&t);
 	table_release(&t);
 }

@@ -113,7 +113,7 @@ on c ledger show
 for who in a b; do
 	agent $who 1 'local_rounds: 0, translator: ppat, control: true'
 	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/; s/max_rounds: 2/max_rounds: 1/" "$work/$who/agent.yaml"
-	printf 'ppat: {steps: 4, batch: 8}\nprivacy: {useless_sessions: spend}\n' >>"$work/$who/agent.yaml"
+	printf 'ppat: {steps: 4, batch: 8}\nprivacy: {useless_sessions: spend}\nquery: {answer: soft}\n' >>"$work/$who/agent.yaml"
 	"$fkge" -q -d "$work/$who" train --epochs 4 >/dev/null
 done
 on a invite --for "$(id_of b)"
@@ -132,10 +132,18 @@ on a reload
 on a peer list
 on a peer show b
 on a peer pending
-on a stop
+question='SELECT ?x { <e1> <next>/<next> ?x }'
+on a query --federated --explain "$question"
+on a queries list
+on a queries show "$(member "$work/json/$((number)).queries" steps 0 id)"
 on b stop
+ok 'b has ended' wait_for 'the end of b' ended "$pid_b"
+on a query --federated "$question"
+on a stop
 ok 'a ends' wait_for 'the end of a' ended "$pid_a"
-ok 'b ends' wait_for 'the end of b' ended "$pid_b"
+on a queries export -o "$work/a.q"
+on b queries export -o "$work/b.q"
+has queries queries verify "$work/a.q" "$work/b.q"
 on a report --control
 on a ledger show
 on a ledger quote b --labels 10
@@ -150,7 +158,7 @@ on c peer forget b
 
 sed -i 's/translator: ppat/translator: map/' "$work/a/agent.yaml"
 on a ledger quote b --rows 100
-sed -i 's/translator: map/translator: procrustes/; s/useless_sessions: spend/useless_sessions: spend, noisy_rows: true/' \
+sed -i 's/translator: map/translator: procrustes/; s/useless_sessions: spend/useless_sessions: spend, noisy_rows: true/; s/answer: soft/answer: nothing/' \
 	"$work/a/agent.yaml"
 on a ledger quote b --rows 100
 

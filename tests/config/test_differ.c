@@ -84,15 +84,22 @@ static void live_keys_are_taken(void **state)
 		   "federation: {names_max: 7, names_every_s: 1, patience: 1, max_rounds: 1, "
 		   "epochs_per_round: 1, gather_s: 1, partners: 1, links: 1, sleep_s: 1, "
 		   "lease_s: 1, session_s: 9, share: both}\n"
-		   "rounds: {patience: 1, max: 1, every_s: 1, epochs: 9}\n");
+		   "rounds: {patience: 1, max: 1, every_s: 1, epochs: 9}\n"
+		   "query: {answer: soft, rules: 'facts * a \"b\"; nothing * c', steps_per_day: 1, "
+		   "rows_per_day: 1, ways: false}\n");
 	config_differ(&c, &fresh, note_differing, &before);
-	assert_int_equal(before.live, 18);
+	assert_int_equal(before.live, 23);
 	config_take_live(&c, &fresh);
 	config_differ(&c, &fresh, note_differing, &after);
 	assert_int_equal(after.live, 0);
 	assert_int_equal(after.n, before.n - before.live);
 	assert_int_equal(c.federation.names.max, 7);
 	assert_int_equal(c.log.level, LOG_DEBUG);
+	assert_string_equal(c.query.rules, "facts * a \"b\"; nothing * c");
+	assert_int_equal(config_answer_to(&c, "x", "a \"b\""), CONFIG_ANSWER_FACTS);
+	assert_int_equal(config_answer_to(&c, "x", "c"), CONFIG_ANSWER_NOTHING);
+	assert_int_equal(config_answer_to(&c, "x", "d"), CONFIG_ANSWER_SOFT);
+	assert_int_equal(config_answer_most(&c), CONFIG_ANSWER_FACTS);
 	config_release(&fresh);
 	config_release(&c);
 }

@@ -28,6 +28,7 @@ enum story {
 	NAMES,	/* ... and again, when one of them has other names */
 	THREE,	/* three that meet */
 	MEMBER, /* three in rounds */
+	ASKED,	/* two, of which the other then asks for steps of queries */
 	SCRIPT, /* by processes: this script in tests/cli names the key */
 };
 
@@ -109,7 +110,7 @@ static void print_section(const struct file *f, const char *section, int indent,
 static void print_file(const struct file *f, struct buf *out)
 {
 	static const char *const sections[] = { "model",  "train",   "eval", "federation",
-						"rounds", "privacy", "ppat" };
+						"rounds", "privacy", "ppat", "query" };
 
 	print_section(f, "", 0, out);
 	for (size_t k = 0; k < sizeof(sections) / sizeof(sections[0]); k++) {
@@ -220,6 +221,24 @@ static void rename_and_meet(struct table *t, struct agent_learner_kge **learner)
 	}
 }
 
+static void ask_twice(struct table *t)
+{
+	struct agent_point points[] = { { 0, 1 }, { 1, .5f } };
+	struct agent_ask ask = {
+		.relation = "likes", .points = points, .n = 2, .want = 5, .patience_ms = 1000
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct agent_event e = { .kind = AGENT_EVENT_ASK,
+					 .now_ms = t->now_ms,
+					 .wall_ms = (int64_t)t->now_ms + 1700000000000,
+					 .ask = &ask };
+
+		agent_core_event(t->agent[OTHER].core, &e);
+		table_run(t, t->now_ms + 3000, 60000);
+	}
+}
+
 /* What its owner sees of rounds: what was compared asks for nothing. */
 static uint64_t trace_status(const struct agent_core *c)
 {
@@ -269,6 +288,8 @@ static uint64_t tell(enum story story, const struct file *changed, const struct 
 	table_run(&t, t.now_ms + 2000, 20000);
 	if (story != ALONE)
 		meet(&t, story);
+	if (story == ASKED)
+		ask_twice(&t);
 	if (story == NAMES)
 		rename_and_meet(&t, &learner[OTHER]);
 	for (size_t i = 0; i < AGENTS; i++)
@@ -416,6 +437,11 @@ static const struct row rows[] = {
 	{ "privacy.release_clip", "0.5", PAIR, "privacy.noisy_rows=true" },
 	{ "log.level", "error", SCRIPT, "keys.sh" },
 	{ "log.format", "json", SCRIPT, "keys.sh" },
+	{ "query.answer", "facts", ASKED, "query.answer=soft" },
+	{ "query.rules", "'nothing * likes'", ASKED, "query.answer=soft" },
+	{ "query.steps_per_day", "1", ASKED, "query.answer=soft" },
+	{ "query.rows_per_day", "7", ASKED, "query.answer=soft" },
+	{ "query.ways", "false", ASKED, "query.answer=soft" },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -517,10 +543,10 @@ static void change_all(enum story from, enum story to)
 /* The same files, the same story: what differs is the key. */
 static void stories_repeat(void **state)
 {
-	static const char *const with[] = { "", "", "", "", IN_ROUNDS };
+	static const char *const with[] = { "", "", "", "", IN_ROUNDS, "query.answer=soft" };
 
 	(void)state;
-	for (int s = ALONE; s <= MEMBER; s++) {
+	for (int s = ALONE; s <= ASKED; s++) {
 		struct file f = { 0 };
 
 		set_all(&f, base);
@@ -638,6 +664,12 @@ static void keys_of_pairs(void **state)
 	change_all(PAIR, THREE);
 }
 
+static void keys_of_queries(void **state)
+{
+	(void)state;
+	change_all(ASKED, ASKED);
+}
+
 static void keys_of_rounds(void **state)
 {
 	(void)state;
@@ -667,6 +699,7 @@ int main(void)
 		cmocka_unit_test(keys_of_training),
 		cmocka_unit_test(keys_of_pairs),
 		cmocka_unit_test(keys_of_rounds),
+		cmocka_unit_test(keys_of_queries),
 		cmocka_unit_test(constants_of_methods),
 	};
 

@@ -388,6 +388,188 @@ static void test_an_explanation_has_the_answers_truth(void **state)
 	world_release(&w);
 }
 
+/* ---- steps that others take (methods 5.4) ---- */
+
+/* An owner of the relations `first`, `first + 2` ...: its own graph and rows, the entities'. */
+static struct world owner_of(const struct world *all, uint32_t first)
+{
+	struct world w = { .g = names(ENT, REL / 2) };
+	struct rng r;
+
+	rng_seed(&r, 1);
+	w.emb = kge_emb_new(all->emb->model, DIM, 3, ENT, REL / 2, &r);
+	memcpy(w.emb->ent, all->emb->ent, ENT * w.emb->ent_floats * sizeof(float));
+	for (uint32_t k = 0; k < REL / 2; k++)
+		memcpy(w.emb->rel + k * w.emb->rel_floats,
+		       all->emb->rel + (first + 2 * k) * w.emb->rel_floats,
+		       w.emb->rel_floats * sizeof(float));
+	for (int s = 0; s < GRAPH_SPLITS; s++)
+		for (size_t i = 0; i < all->g->split[s].n; i++) {
+			struct graph_triple t = all->g->split[s].at[i];
+
+			if (t.rel % 2 != first)
+				continue;
+			t.rel /= 2;
+			graph_add(w.g, (enum graph_split)s, t);
+		}
+	return w;
+}
+
+struct owners {
+	struct query_search *of[2]; /* of even relations, of odd ones; NULL: it is the asker */
+	uint64_t steps;
+};
+
+static size_t ask_owner(struct owners *o, struct query_step step, const float *from,
+			struct query_reached *out)
+{
+	uint32_t order[ENT];
+	struct query_point points[ENT];
+	size_t n = 0;
+
+	for (uint32_t e = 0; e < ENT; e++) {
+		order[e] = ENT - e;
+		if (from[e] > 0)
+			points[n++] = (struct query_point){ e, from[e] };
+	}
+	o->steps++;
+	return query_search_step(o->of[step.rel % 2],
+				 (struct query_step){ step.rel / 2, step.inverse }, points, n,
+				 order, out, ENT);
+}
+
+static void owner_step(void *ctx, struct query_step step, const float *from, float *truth)
+{
+	struct query_reached got[ENT];
+	struct owners *o = ctx;
+	size_t n;
+
+	memset(truth, 0, ENT * sizeof(*truth));
+	n = o->of[step.rel % 2] != NULL ? ask_owner(o, step, from, got) : 0;
+	for (size_t i = 0; i < n; i++) {
+		assert_true(i == 0 || got[i].to.truth <= got[i - 1].to.truth);
+		truth[got[i].to.id] = got[i].to.truth;
+	}
+}
+
+static bool owner_way(void *ctx, struct query_step step, const float *from, uint32_t to,
+		      struct query_way *out)
+{
+	struct query_reached got[ENT];
+	struct owners *o = ctx;
+	size_t n = o->of[step.rel % 2] != NULL ? ask_owner(o, step, from, got) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (got[i].to.id == to) {
+			*out = got[i].way;
+			out->by = 1 + step.rel % 2;
+			return true;
+		}
+	return false;
+}
+
+/* The asker has names alone. */
+static void check_split(const char *model, enum query_norm norm)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world all = world_of(model, 12), even = owner_of(&all, 0), odd = owner_of(&all, 1);
+	struct world none = { .g = names(ENT, REL), .emb = kge_emb_copy(all.emb) };
+	struct query_truths *m = query_truths_new(all.emb, all.g, &softmax, TRAIN),
+			    *m0 = query_truths_new(even.emb, even.g, &softmax, TRAIN),
+			    *m1 = query_truths_new(odd.emb, odd.g, &softmax, TRAIN), *asker;
+	struct query_search_options whole = { .threads = 1, .norm = norm }, split = whole;
+	struct owners o = { .of = { query_search_new(m0, &whole), query_search_new(m1, &whole) } };
+	struct query_elsewhere elsewhere = { &o, owner_step, owner_way };
+	struct query_search *a, *b;
+	struct rng r;
+
+	none.emb->n_rel = 0; /* no relation is its own */
+	asker = query_truths_new(none.emb, none.g, &softmax, TRAIN);
+	split.elsewhere = &elsewhere;
+	a = query_search_new(m, &whole);
+	b = query_search_new(asker, &split);
+	rng_seed(&r, 8);
+	for (int pattern = 0; pattern < QUERY_PATTERNS; pattern++) {
+		struct query_tree t = any_tree(&r, (enum query_pattern)pattern);
+		struct query_explanation x, y;
+		float want[ENT], got[ENT];
+
+		query_search_run(a, &t, want);
+		query_search_run(b, &t, got);
+		assert_memory_equal(want, got, sizeof(want));
+		query_search_explain(a, &t, 5, &x);
+		query_search_explain(b, &t, 5, &y);
+		for (uint32_t i = 0; i < t.n; i++) {
+			assert_int_equal(x.at[i].entity, y.at[i].entity);
+			assert_true(x.at[i].truth == y.at[i].truth);
+			assert_true(x.at[i].edge == y.at[i].edge);
+			assert_int_equal(x.at[i].known, y.at[i].known);
+			if (t.at[i].kind == QUERY_STEP && x.at[i].truth > 0)
+				assert_int_equal(y.at[i].by, 1 + t.at[i].id % 2);
+		}
+	}
+	assert_true(o.steps > 0);
+	query_search_free(a);
+	query_search_free(b);
+	query_search_free(o.of[0]);
+	query_search_free(o.of[1]);
+	query_truths_free(m);
+	query_truths_free(m0);
+	query_truths_free(m1);
+	query_truths_free(asker);
+	none.emb->n_rel = REL;
+	world_release(&none);
+	world_release(&odd);
+	world_release(&even);
+	world_release(&all);
+}
+
+static void test_steps_of_owners_are_those_of_one_that_has_all(void **state)
+{
+	(void)state;
+	check_split("complex", QUERY_PRODUCT);
+	check_split("transe", QUERY_MIN);
+	check_split("rotate", QUERY_PRODUCT);
+}
+
+/* As many as are wanted, of those that may be named, in the order of truth, then the given one. */
+static void test_a_step_gives_the_truest(void **state)
+{
+	const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+	struct world w = world_of("distmult", 13);
+	struct query_truths *m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	struct query_search *s = query_search_new(m, &exact);
+	struct query_point from[] = { { 3, 1 }, { 4, .5f }, { 9, .25f } };
+	struct query_reached all[ENT], few[ENT];
+	uint32_t order[ENT];
+	size_t n, k = 0;
+
+	(void)state;
+	for (uint32_t e = 0; e < ENT; e++)
+		order[e] = e % 3 == 0 ? GRAPH_NONE : ENT - e;
+	n = query_search_step(s, (struct query_step){ 1, false }, from, 3, order, all, ENT);
+	assert_int_equal(n, ENT - (ENT + 2) / 3);
+	for (size_t i = 0; i < n; i++) {
+		const struct query_way *way = &all[i].way;
+
+		assert_true(all[i].to.id % 3 != 0 && way->truth == all[i].to.truth);
+		assert_true(way->from == 3 || way->from == 4 || way->from == 9);
+		assert_true(way->edge >= way->truth);
+		if (i > 0 && all[i].to.truth == all[i - 1].to.truth)
+			assert_true(order[all[i].to.id] > order[all[i - 1].to.id]);
+	}
+	for (size_t most = 0; most < n; most++) {
+		k = query_search_step(s, (struct query_step){ 1, false }, from, 3, order, few,
+				      most);
+		assert_int_equal(k, most);
+		for (size_t i = 0; i < k; i++)
+			assert_int_equal(few[i].to.id, all[i].to.id);
+	}
+	query_search_free(s);
+	query_truths_free(m);
+	world_release(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +579,8 @@ int main(void)
 		cmocka_unit_test(test_threads_and_cache_change_no_bit),
 		cmocka_unit_test(test_tables_that_diverged_have_no_truths),
 		cmocka_unit_test(test_an_explanation_has_the_answers_truth),
+		cmocka_unit_test(test_steps_of_owners_are_those_of_one_that_has_all),
+		cmocka_unit_test(test_a_step_gives_the_truest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,8 @@ void disk_release(struct disk *d)
 	free(d->intersections);
 	free(d->sessions);
 	free(d->entries);
+	free(d->steps);
+	free(d->step_days);
 	for (size_t i = 0; i < d->n_meta; i++)
 		free(d->meta[i].base);
 	store_rounds_release(d->rounds, d->n_rounds);
@@ -51,6 +53,8 @@ void disk_copy(struct disk *to, const struct disk *from)
 		copy(from->intersections, from->n_intersections * sizeof(*from->intersections));
 	to->sessions = copy(from->sessions, from->n_sessions * sizeof(*from->sessions));
 	to->entries = copy(from->entries, from->n_entries * sizeof(*from->entries));
+	to->steps = copy(from->steps, from->n_steps * sizeof(*from->steps));
+	to->step_days = copy(from->step_days, from->n_step_days * sizeof(*from->step_days));
 	for (size_t i = 0; i < from->n_alignments; i++)
 		to->alignments[i].slots =
 			mem_copy(from->alignments[i].slots,
@@ -225,6 +229,36 @@ static void put_intersection(struct disk *d, const struct store_intersection *x)
 	d->intersections[i] = *x;
 }
 
+static void add_step_to(struct disk *d, const struct store_step *x)
+{
+	d->steps = mem_resize(d->steps, d->n_steps + 1, sizeof(*d->steps));
+	d->steps[d->n_steps++] = *x;
+}
+
+static void put_step_day_to(struct disk *d, const struct store_step_day *x)
+{
+	size_t i = 0;
+
+	while (i < d->n_step_days && memcmp(d->step_days[i].peer, x->peer, 32) != 0)
+		i++;
+	if (i == d->n_step_days)
+		d->step_days = mem_resize(d->step_days, ++d->n_step_days, sizeof(*d->step_days));
+	d->step_days[i] = *x;
+}
+
+static void load_steps(const struct disk *d, struct store_core *out)
+{
+	out->steps.days = mem_array(d->n_step_days + 1, sizeof(*out->steps.days));
+	out->steps.n_days = d->n_step_days;
+	for (size_t i = 0; i < d->n_step_days; i++)
+		out->steps.days[i] = d->step_days[i];
+	out->steps.ids = mem_array(STORE_STEPS_LATE, sizeof(*out->steps.ids));
+	for (size_t i = d->n_steps; i-- > 0 && out->steps.n_ids < STORE_STEPS_LATE;)
+		if (!d->steps[i].ours)
+			memcpy(out->steps.ids[out->steps.n_ids++], d->steps[i].step.id,
+			       LEDGER_STEP_ID);
+}
+
 static void put_meta(struct disk *d, const struct store_meta *m)
 {
 	size_t i = 0;
@@ -294,7 +328,14 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		change_round(d, w->u.change.id, &w->u.change.member);
 		break;
 	case STORE_SCORE_ROUND:
+	case STORE_WRITE_KINDS:
 		break; /* for the owner alone */
+	case STORE_ADD_STEP:
+		add_step_to(d, &w->u.step);
+		break;
+	case STORE_PUT_STEP_DAY:
+		put_step_day_to(d, &w->u.step_day);
+		break;
 	}
 }
 
@@ -408,6 +449,7 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->meta = copy(d->meta, d->n_meta * sizeof(*d->meta));
 	out->n_meta = d->n_meta;
 	load_rounds(d, out);
+	load_steps(d, out);
 }
 
 void disk_unload(const struct disk *d, struct store_core *core)
@@ -424,10 +466,12 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->peers);
 	free(core->queue);
 	free(core->open);
-	free(core->ended);
+	free(core->ended.at);
 	free(core->alignments); /* slots and meta are the disk's */
 	free(core->intersections);
 	free(core->meta);
 	free(core->rounds);
+	free(core->steps.ids);
+	free(core->steps.days);
 	store_rounds_release(core->late, core->n_late);
 }

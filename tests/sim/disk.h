@@ -19,6 +19,10 @@ struct disk {
 	size_t n_intersections;
 	struct ledger_signed *entries; /* of all pairs, as written */
 	size_t n_entries;
+	struct store_step *steps; /* the oldest first */
+	size_t n_steps;
+	struct store_step_day *step_days;
+	size_t n_step_days;
 	struct ledger_training training; /* what the statements come to */
 	bool has_best, has_latest;
 	bool keeps_first; /* planted: it keeps the first of the latest tables */

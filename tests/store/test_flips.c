@@ -115,6 +115,11 @@ static void add_peers(struct store_batch *b)
 	store_batch_seed(b, &seed);
 	store_batch_pair(b, &pair);
 	store_batch_peer(b, &peer);
+	store_batch_step(
+		b, &(struct store_step){
+			   .peer = { 1 },
+			   .step = { .relation = "treats", .policy = LEDGER_SOFT, .rows = 3 } });
+	store_batch_step_day(b, &(struct store_step_day){ .peer = { 1 }, .day = 7, .rows = 3 });
 	store_batch_signal(b, peer.key, 100);
 	store_batch_alignment(b, &a);
 	store_batch_intersection(b, &i);

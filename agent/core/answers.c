@@ -1,0 +1,511 @@
+/* agent/core/answers.c - a partner asks for a step of a query over one of our relations. */
+#include <assert.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/handback_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/steps_internal.h"
+#include "base/mem.h"
+#include "net/ident.h"
+
+enum {
+	ASKS_EVERY_MS = 25, /* of a peer, but for ... */
+	ASKS_AHEAD = 64,
+	BEAM = 256, /* entities that edges are predicted from, at most */
+	ROWS_CACHE_BYTES = 16 << 20,
+	FIT_SEED = 1, /* as fkge query has it */
+};
+
+/* ---- the tables ---- */
+
+static void tables_free(struct step_tables *t)
+{
+	if (t == NULL)
+		return;
+	for (int policy = 0; policy < 2; policy++) {
+		for (int norm = 0; norm < 2; norm++)
+			query_search_free(t->search[policy][norm]);
+		query_truths_free(t->truths[policy]);
+	}
+	kge_emb_free(t->emb);
+	free(t);
+}
+
+/* As they are now: the best may change while a worker reads these. */
+static struct step_tables *tables_now(struct agent_core *c)
+{
+	struct step_tables *t = c->answers.tables;
+
+	if (t != NULL && memcmp(t->digest, c->best_digest, sizeof(t->digest)) == 0)
+		return t;
+	tables_free(t);
+	t = mem_array(1, sizeof(*t));
+	memcpy(t->digest, c->best_digest, sizeof(t->digest));
+	t->emb = kge_emb_copy(c->best);
+	t->graph = c->graph;
+	t->private_training = dp_charge_needed(c);
+	c->answers.tables = t;
+	return t;
+}
+
+/* By a worker.  Under private training the scale must not depend on valid. */
+static struct query_search *search_of(struct step_tables *t, enum ledger_policy policy,
+				      uint32_t norm)
+{
+	int k = policy == LEDGER_FACTS;
+	const struct query_search_options how = { .beam = BEAM,
+						  .norm = (enum query_norm)norm,
+						  .cache_bytes = ROWS_CACHE_BYTES,
+						  .threads = 1 };
+
+	if (!t->fitted && !t->private_training)
+		query_scale_fit(&t->scale, QUERY_SOFTMAX, t->emb, t->graph, FIT_SEED, NULL);
+	else if (!t->fitted)
+		t->scale = (struct query_scale){ QUERY_SOFTMAX, 1, 0 };
+	t->fitted = true;
+	if (t->truths[k] == NULL)
+		t->truths[k] = query_truths_new(t->emb, t->graph, &t->scale,
+						k ? (1u << GRAPH_SPLITS) - 1 : 0);
+	if (t->search[k][norm] == NULL)
+		t->search[k][norm] = query_search_new(t->truths[k], &how);
+	return t->search[k][norm];
+}
+
+static int run_step(struct agent_job *job)
+{
+	struct answering *a = job->subject;
+	const struct ledger_step *s = &a->record.step;
+
+	a->n_reached = query_search_step(search_of(a->tables, s->policy, s->norm), a->step,
+					 a->points, s->points, a->order, a->reached, a->want);
+	return 0;
+}
+
+/* ---- the day's budget ---- */
+
+static void note_day(const struct agent_core *c, struct peer_steps *s)
+{
+	int64_t day = c->wall_ms / DAY_MS;
+
+	if (day <= s->day) /* a clock that goes back gives nothing back */
+		return;
+	s->day = day;
+	s->steps = s->rows = 0;
+}
+
+static uint64_t left_today(uint64_t most, uint64_t spent, uint64_t held)
+{
+	return most > spent + held ? most - spent - held : 0;
+}
+
+static void hold_budget(struct answering *a)
+{
+	a->counted = true;
+	a->peer->steps.held++;
+	a->peer->steps.rows_held += a->want;
+}
+
+static void drop_answering(struct answering *a)
+{
+	if (a->counted) {
+		a->peer->steps.held--;
+		a->peer->steps.rows_held -= a->want;
+	}
+	free(a->points);
+	free(a->order);
+	free(a->reached);
+	buf_release(&a->rows);
+	buf_release(&a->ways);
+	free(a);
+}
+
+/* ---- refusals ---- */
+
+static void refuse_step(struct agent_core *c, struct peer *p, const uint8_t id[LEDGER_STEP_ID],
+			int code, const char *why)
+{
+	struct net_reason b = { .code = code };
+
+	snprintf(b.why, sizeof(b.why), "%.*s", NET_REASON_MAX, why);
+	peer_say(c, p, NET_MSG_ANSWER, id, NET_BODY_reason, &b);
+}
+
+static void refuse_dropped(struct agent_core *c, struct answering *a, int code, const char *why)
+{
+	refuse_step(c, a->peer, a->record.step.id, code, why);
+	drop_answering(a);
+}
+
+/* ---- a worker walks the step ---- */
+
+void answers_next(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+	struct answering *a;
+
+	if (w->job != NULL || w->n_waiting == 0 || c->stopping)
+		return;
+	a = w->waiting[0];
+	w->n_waiting--;
+	memmove(w->waiting, w->waiting + 1, w->n_waiting * sizeof(struct answering *));
+	a->tables = tables_now(c);
+	w->now = a;
+	w->job = core_start_step_job(c, run_step, a);
+}
+
+/* Nothing leaves before what is said of it is on disk. */
+static void send_saved(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+	struct answering *a = w->saving[0];
+	const struct ledger_step *s = &a->record.step;
+	struct net_answer b = { .policy = s->policy,
+				.rows = { a->rows.base, a->rows.len },
+				.has_ways = s->ways,
+				.ways = { a->ways.base, a->ways.len },
+				.answered_ms = s->answered_ms };
+
+	w->n_saving--;
+	memmove(w->saving, w->saving + 1, w->n_saving * sizeof(struct answering *));
+	memcpy(b.signature, s->owner_signature, sizeof(b.signature));
+	if (peer_listed(a->peer) && a->peer->greeted)
+		peer_say(c, a->peer, NET_MSG_ANSWER, s->id, NET_BODY_answer, &b);
+	core_notice(c, AGENT_NOTICE_SESSION, a->peer, 0,
+		    "a step over %.80s answered to %.60s: %u of %u rows, %s", s->relation,
+		    a->peer->info.name, s->rows, s->want, ledger_policy_name(s->policy));
+	drop_answering(a);
+}
+
+static void spend_budget(struct agent_core *c, struct answering *a, struct store_batch *b)
+{
+	struct peer_steps *s = &a->peer->steps;
+	struct store_step_day d;
+
+	a->counted = false;
+	s->held--;
+	s->rows_held -= a->want;
+	note_day(c, s);
+	s->steps++;
+	s->rows += a->n_reached;
+	d = (struct store_step_day){ .day = s->day, .steps = s->steps, .rows = s->rows };
+	memcpy(d.peer, a->peer->info.key, STORE_KEY);
+	store_batch_step_day(b, &d);
+}
+
+static void save_answer(struct agent_core *c, struct answering *a)
+{
+	struct ledger_step *s = &a->record.step;
+	struct answers *w = &c->answers;
+	struct store_batch b = { 0 };
+
+	for (size_t i = 0; i < a->n_reached; i++) {
+		const struct query_reached *r = &a->reached[i];
+
+		asks_put_point(&a->rows, a->order[r->to.id], r->to.truth);
+		if (s->ways)
+			asks_put_point(&a->ways, a->order[r->way.from], r->way.edge);
+	}
+	s->rows = (uint32_t)a->n_reached;
+	s->answered_ms = c->wall_ms > 0 ? c->wall_ms : 0;
+	ledger_step_hash(s->answer, a->rows.base, a->rows.len, a->ways.base, a->ways.len);
+	ledger_step_answer(s, c->sign_secret);
+	store_batch_step(&b, &a->record);
+	spend_budget(c, a, &b);
+	w->saving = mem_resize(w->saving, w->n_saving + 1, sizeof(struct answering *));
+	w->saving[w->n_saving++] = a;
+	core_commit(c, &b, send_saved);
+}
+
+bool answers_job_done(struct agent_core *c, const struct agent_job *job)
+{
+	struct answering *a = c->answers.now;
+
+	if (job != c->answers.job)
+		return false;
+	c->answers.job = NULL;
+	c->answers.now = NULL;
+	if (c->stopping || !peer_listed(a->peer) || !a->peer->greeted)
+		drop_answering(a);
+	else if (c->now_ms > a->until_ms)
+		refuse_dropped(c, a, ERR_TIMEOUT, "too busy to answer in time");
+	else
+		save_answer(c, a);
+	return true;
+}
+
+/* ---- what is asked ---- */
+
+static bool was_seen(struct agent_core *c, const uint8_t id[LEDGER_STEP_ID])
+{
+	struct answers *w = &c->answers;
+
+	for (size_t i = 0; i < w->n_seen && i < STORE_STEPS_LATE; i++)
+		if (memcmp(w->seen[i], id, LEDGER_STEP_ID) == 0)
+			return true;
+	memcpy(w->seen[w->n_seen++ % STORE_STEPS_LATE], id, LEDGER_STEP_ID);
+	return false;
+}
+
+/* As both sides sign it. */
+static void note_asked(const struct agent_core *c, const struct peer *p,
+		       const struct net_message *m, struct ledger_step *s)
+{
+	const struct net_ask *b = &m->ask;
+
+	memcpy(s->id, m->session, sizeof(s->id));
+	memcpy(s->asker, p->info.sign_key, sizeof(s->asker));
+	memcpy(s->owner, c->sign_public, sizeof(s->owner));
+	memcpy(s->relation, b->relation.base, b->relation.len);
+	s->relation[b->relation.len] = '\0';
+	s->inverse = b->inverse;
+	s->norm = (uint32_t)b->norm;
+	s->points = (uint32_t)(b->points.len / NET_POINT_BYTES);
+	s->want = (uint32_t)b->want;
+	s->asked_ms = b->asked_ms;
+	memcpy(s->alignment, b->alignment, sizeof(s->alignment));
+	ledger_step_hash(s->frontier, b->points.base, b->points.len, NULL, 0);
+	memcpy(s->asker_signature, b->signature, sizeof(s->asker_signature));
+}
+
+/* Slots by entity. */
+static uint32_t *order_by_slot(const struct agent_core *c, const struct peer *p)
+{
+	uint32_t n = graph_vocab_count(c->graph->entities);
+	uint32_t *order = mem_array((size_t)n + 1, sizeof(*order));
+
+	memset(order, 0xff, (size_t)n * sizeof(*order));
+	for (uint32_t k = 0; k < p->n_slots; k++)
+		if (p->slots[k].tag == 'e' && p->slots[k].id < n)
+			order[p->slots[k].id] = k;
+	return order;
+}
+
+/* What no honest agent asks from. */
+static int read_points(const struct agent_core *c, struct answering *a,
+		       const struct net_bytes *from, struct err *e)
+{
+	const struct peer *p = a->peer;
+	uint32_t n = graph_vocab_count(c->graph->entities);
+	bool *taken = mem_array((size_t)n + 1, sizeof(*taken));
+	int rc = 0;
+
+	a->points = mem_array(from->len / NET_POINT_BYTES + 1, sizeof(*a->points));
+	for (size_t i = 0; i < from->len / NET_POINT_BYTES && rc == 0; i++) {
+		struct query_point *at = &a->points[i];
+		uint32_t slot;
+
+		asks_get_point(from, i, &slot, &at->truth);
+		if (slot >= p->n_slots || p->slots[slot].tag != 'e' || p->slots[slot].id >= n)
+			rc = err_set(e, ERR_PROTO, "asks from slot %u, which is no entity", slot);
+		else if (!step_truth_holds(at->truth))
+			rc = err_set(e, ERR_PROTO, "asks from a truth that is not in (0, 1]");
+		else if (taken[p->slots[slot].id])
+			rc = err_set(e, ERR_PROTO, "asks from slot %u twice", slot);
+		if (rc != 0)
+			break;
+		at->id = p->slots[slot].id;
+		taken[at->id] = true;
+	}
+	free(taken);
+	return rc;
+}
+
+/* Of one who keeps to the protocol. */
+static int check_step_asked(const struct net_message *m, const struct ledger_step *s, struct err *e)
+{
+	const struct net_ask *b = &m->ask;
+
+	if (memchr(b->relation.base, '\0', b->relation.len) != NULL)
+		return err_set(e, ERR_PROTO, "asks over a relation with a NUL in its name");
+	if (b->points.len % NET_POINT_BYTES != 0)
+		return err_set(e, ERR_PROTO, "asks from points of a wrong size");
+	if (!ledger_step_is_asked(s))
+		return err_set(e, ERR_IDENTITY, "has not signed what it asks");
+	return 0;
+}
+
+/* Under which of our names is it asked, and what does our owner say?  Whether there is none, or it
+ * is not answered, is told to nobody. */
+static int look_up(struct agent_core *c, struct answering *a, struct err *e)
+{
+	const struct peer *p = a->peer;
+	struct ledger_step *s = &a->record.step;
+	char id[NET_KEY_TEXT];
+
+	a->step.rel =
+		agent_names_find_relation(c->names, peer_names_key(c, p->info.key), s->relation);
+	a->step.inverse = s->inverse;
+	net_key_format(p->info.key, id);
+	if (a->step.rel != GRAPH_NONE && a->step.rel < c->best->n_rel)
+		s->policy = (enum ledger_policy)config_answer_to(
+			c->config, id, graph_vocab_name(c->graph->relations, a->step.rel, NULL));
+	s->ways = c->config->query.ways;
+	return s->policy != LEDGER_NOTHING
+		       ? 0
+		       : err_set(e, ERR_REFUSED, "it answers nothing over this relation");
+}
+
+static int check_step_clock(const struct agent_core *c, const struct ledger_step *s, struct err *e)
+{
+	int64_t off = s->asked_ms - c->wall_ms;
+
+	return off > -DAY_MS && off < DAY_MS
+		       ? 0
+		       : err_set(e, ERR_REFUSED, "the clocks of both differ by more than a day");
+}
+
+static int check_room(struct agent_core *c, struct answering *a, struct err *e)
+{
+	const struct config_query *q = &c->config->query;
+	struct peer_steps *s = &a->peer->steps;
+	uint64_t rows;
+
+	note_day(c, s);
+	rows = left_today(q->rows_per_day, s->rows, s->rows_held);
+	a->want = a->record.step.points == 0 ? 0 : a->record.step.want;
+	a->want = a->want < rows ? a->want : (uint32_t)rows;
+	if (left_today(q->steps_per_day, s->steps, s->held) == 0 ||
+	    (a->want == 0 && a->record.step.points > 0))
+		return err_set(e, ERR_BUDGET,
+			       "what it answers us in a day is used up (query.steps_per_day, "
+			       "query.rows_per_day there)");
+	if (s->held >= ANSWERS_OF_PEER_MAX || c->answers.n_waiting == ANSWERS_WAITING_MAX)
+		return err_set(e, ERR_BUSY, "it has other steps to answer: ask again later");
+	return 0;
+}
+
+static int check_state(struct agent_core *c, const struct answering *a, struct err *e)
+{
+	const struct peer *p = a->peer;
+
+	if (c->stopping)
+		return err_set(e, ERR_BUSY, "it is being stopped");
+	if (handback_blocks(c))
+		return err_set(e, ERR_BUSY, "it was restored from a backup, and asks its partners");
+	if (!c->has_best)
+		return err_set(e, ERR_BUSY, "it has no tables yet");
+	if (!peer_aligned(p) || memcmp(p->digest, a->record.step.alignment, LEDGER_HASH) != 0)
+		return err_set(e, ERR_BUSY, "names are to be compared anew first");
+	return 0;
+}
+
+/* 0; ERR_PROTO, ERR_IDENTITY: a breach; else what it is told. */
+static int accept_step(struct agent_core *c, struct answering *a, const struct net_message *m,
+		       struct err *e)
+{
+	int rc = check_step_asked(m, &a->record.step, e);
+
+	if (rc == 0)
+		rc = check_state(c, a, e);
+	if (rc == 0)
+		rc = read_points(c, a, &m->ask.points, e);
+	if (rc == 0)
+		rc = check_step_clock(c, &a->record.step, e);
+	if (rc == 0)
+		rc = look_up(c, a, e);
+	return rc == 0 ? check_room(c, a, e) : rc;
+}
+
+static bool asks_too_fast(const struct agent_core *c, struct peer_steps *s)
+{
+	if (s->due_ms < c->now_ms)
+		s->due_ms = c->now_ms;
+	if (s->due_ms > c->now_ms + (uint64_t)ASKS_AHEAD * ASKS_EVERY_MS)
+		return true;
+	s->due_ms += ASKS_EVERY_MS;
+	return false;
+}
+
+/* Only whether it would be answered: a step without rows. */
+static void take_accepted(struct agent_core *c, struct answering *a, const struct net_message *m)
+{
+	hold_budget(a);
+	a->until_ms = c->now_ms + m->ask.patience_ms;
+	if (a->record.step.points == 0) {
+		save_answer(c, a);
+		return;
+	}
+	a->order = order_by_slot(c, a->peer);
+	a->reached = mem_array((size_t)a->want + 1, sizeof(*a->reached));
+	c->answers.waiting[c->answers.n_waiting++] = a;
+	answers_next(c);
+}
+
+void answers_take(struct agent_core *c, struct peer *p, const struct net_message *m)
+{
+	struct answering *a;
+	struct err e = m->wrong;
+	int rc = e.code;
+
+	if (rc == 0 && asks_too_fast(c, &p->steps)) {
+		refuse_step(c, p, m->session, ERR_BUSY, "asked too often: ask again later");
+		return;
+	}
+	if (rc == 0 && was_seen(c, m->session))
+		return; /* answered before, or refused */
+	a = mem_array(1, sizeof(*a));
+	a->peer = p;
+	memcpy(a->record.peer, p->info.key, STORE_KEY);
+	if (rc == 0) {
+		note_asked(c, p, m, &a->record.step);
+		rc = accept_step(c, a, m, &e);
+	}
+	if (rc == 0) {
+		take_accepted(c, a, m);
+		return;
+	}
+	drop_answering(a);
+	if (rc == ERR_PROTO || rc == ERR_IDENTITY || m->wrong.code != 0)
+		conduct_breach(c, p, rc, "%.200s", e.text);
+	else
+		refuse_step(c, p, m->session, rc, e.text);
+}
+
+/* ---- the beginning, the end ---- */
+
+void answers_load(struct agent_core *c, const struct store_core *saved)
+{
+	struct answers *w = &c->answers;
+
+	w->seen = mem_array(STORE_STEPS_LATE, sizeof(*w->seen));
+	for (size_t i = saved->steps.n_ids; i-- > 0;)
+		memcpy(w->seen[w->n_seen++ % STORE_STEPS_LATE], saved->steps.ids[i],
+		       LEDGER_STEP_ID);
+	for (size_t i = 0; i < saved->steps.n_days; i++) {
+		const struct store_step_day *d = &saved->steps.days[i];
+		struct peer *p = peer_find(c, d->peer);
+
+		if (p != NULL)
+			p->steps = (struct peer_steps){ .day = d->day,
+							.steps = d->steps,
+							.rows = d->rows };
+	}
+}
+
+void answers_stop(struct agent_core *c)
+{
+	while (c->answers.n_waiting > 0)
+		drop_answering(c->answers.waiting[--c->answers.n_waiting]);
+}
+
+bool answers_busy(const struct agent_core *c)
+{
+	return c->answers.job != NULL;
+}
+
+void answers_release(struct agent_core *c)
+{
+	struct answers *w = &c->answers;
+
+	answers_stop(c);
+	for (size_t i = 0; i < w->n_saving; i++)
+		drop_answering(w->saving[i]);
+	free(w->saving);
+	free(w->seen);
+	tables_free(w->tables);
+}

@@ -1,0 +1,491 @@
+/* agent/core/asks.c - our owner asks partners for a step of a query; nothing that they answer is
+ * taken for more than it can be. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/steps_internal.h"
+#include "base/mem.h"
+
+/* ---- points ---- */
+
+void asks_put_point(struct buf *out, uint32_t slot, float truth)
+{
+	uint8_t *at = buf_extend(out, NET_POINT_BYTES);
+	uint32_t bits;
+
+	memcpy(&bits, &truth, sizeof(bits));
+	for (int k = 0; k < 4; k++) {
+		at[k] = (uint8_t)(slot >> (8 * k));
+		at[4 + k] = (uint8_t)(bits >> (8 * k));
+	}
+}
+
+void asks_get_point(const struct net_bytes *from, size_t i, uint32_t *slot, float *truth)
+{
+	const uint8_t *at = from->base + i * NET_POINT_BYTES;
+	uint32_t bits = 0;
+
+	assert((i + 1) * NET_POINT_BYTES <= from->len);
+	*slot = 0;
+	for (int k = 0; k < 4; k++) {
+		*slot |= (uint32_t)at[k] << (8 * k);
+		bits |= (uint32_t)at[4 + k] << (8 * k);
+	}
+	memcpy(truth, &bits, sizeof(*truth));
+}
+
+/* ---- the end of one ---- */
+
+static void release_asking(struct asking *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		free(g->of[i].slots);
+		free(g->of[i].truths);
+		free(g->of[i].answer.rows);
+	}
+	free(g->of);
+	free(g);
+}
+
+static bool asking_is_over(const struct asking *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->of[i].phase != ASKED_OVER)
+			return false;
+	return true;
+}
+
+static void tell_answers(struct agent_core *c, const struct asking *g)
+{
+	struct agent_answer *all = mem_array(g->n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < g->n; i++)
+		all[i] = g->of[i].answer;
+	if (c->io.answered != NULL)
+		c->io.answered(c->io.ctx, g->ticket, all, g->n);
+	free(all);
+}
+
+/* What is over is told; the timer is for the first of the others. */
+static void settle_asks(struct agent_core *c)
+{
+	struct asks *a = &c->asks;
+	uint64_t due_ms = UINT64_MAX;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct asking *g = a->at[i];
+
+		if (!asking_is_over(g)) {
+			due_ms = g->due_ms < due_ms ? g->due_ms : due_ms;
+			a->at[kept++] = g;
+			continue;
+		}
+		tell_answers(c, g);
+		release_asking(g);
+	}
+	a->n = kept;
+	if (due_ms == UINT64_MAX)
+		c->io.cancel_timer(c->io.ctx, AGENT_TIMER_ASKED);
+	else
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_ASKED,
+				due_ms > c->now_ms ? due_ms - c->now_ms : 0);
+}
+
+static void fail_asked(struct asked *x, int code, const char *why)
+{
+	x->phase = ASKED_OVER;
+	x->answer.code = code;
+	snprintf(x->answer.why, sizeof(x->answer.why), "%.*s", AGENT_TEXT_MAX - 1, why);
+}
+
+/* ---- asking ---- */
+
+static int compare_points(const void *a, const void *b)
+{
+	const struct query_point *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The points as slots of this partner, ascending; those that are not shared are left out. */
+static void place_points(const struct agent_core *c, struct asked *x, const struct agent_ask *ask,
+			 struct buf *out)
+{
+	uint32_t n = graph_vocab_count(c->graph->entities);
+	float *truth = mem_array((size_t)n + 1, sizeof(*truth));
+	struct query_point *at = mem_array(ask->n + 1, sizeof(*at));
+	const struct peer *p = x->peer;
+	uint32_t k = 0;
+
+	for (size_t i = 0; i < ask->n; i++)
+		if (ask->points[i].entity < n)
+			truth[ask->points[i].entity] = ask->points[i].truth;
+	for (uint32_t slot = 0; slot < p->n_slots && k < ask->n; slot++)
+		if (p->slots[slot].tag == 'e' && p->slots[slot].id < n &&
+		    step_truth_holds(truth[p->slots[slot].id]))
+			at[k++] = (struct query_point){ slot, truth[p->slots[slot].id] };
+	qsort(at, k, sizeof(*at), compare_points);
+	x->slots = mem_array((size_t)k + 1, sizeof(*x->slots));
+	x->truths = mem_array((size_t)k + 1, sizeof(*x->truths));
+	x->record.step.points = k;
+	for (uint32_t i = 0; i < k; i++) {
+		x->slots[i] = at[i].id;
+		x->truths[i] = at[i].truth;
+		asks_put_point(out, at[i].id, at[i].truth);
+	}
+	free(truth);
+	free(at);
+}
+
+/* As the partner calls it; a name that we do not have is taken as it is. */
+static bool name_relation(const struct agent_core *c, const struct peer *p, const char *own,
+			  char out[LEDGER_RELATION_MAX + 1])
+{
+	uint32_t id = graph_vocab_find(c->graph->relations, own, strlen(own));
+
+	if (id != GRAPH_NONE)
+		return agent_names_relation(c->names, peer_names_key(c, p->info.key), id, out,
+					    LEDGER_RELATION_MAX + 1);
+	return snprintf(out, LEDGER_RELATION_MAX + 1, "%s", own) <= LEDGER_RELATION_MAX;
+}
+
+static void send_ask(struct agent_core *c, struct asked *x, const struct agent_ask *ask,
+		     const struct buf *points)
+{
+	struct ledger_step *s = &x->record.step;
+	struct net_ask b = { .relation = { (const uint8_t *)s->relation, strlen(s->relation) },
+			     .inverse = s->inverse,
+			     .norm = s->norm,
+			     .points = { points->base, points->len },
+			     .want = s->want,
+			     .patience_ms = ask->patience_ms,
+			     .asked_ms = s->asked_ms };
+
+	memcpy(b.alignment, s->alignment, sizeof(b.alignment));
+	memcpy(b.signature, s->asker_signature, sizeof(b.signature));
+	peer_say(c, x->peer, NET_MSG_ASK, s->id, NET_BODY_ask, &b);
+}
+
+static void ask_one(struct agent_core *c, struct asked *x, const struct agent_ask *ask)
+{
+	struct ledger_step *s = &x->record.step;
+	struct peer *p = x->peer;
+	struct buf points = { 0 };
+
+	c->io.draw(c->io.ctx, s->id, sizeof(s->id));
+	memcpy(s->asker, c->sign_public, sizeof(s->asker));
+	memcpy(s->owner, p->info.sign_key, sizeof(s->owner));
+	s->inverse = ask->inverse;
+	s->norm = ask->norm;
+	s->want = ask->want;
+	s->asked_ms = c->wall_ms > 0 ? c->wall_ms : 0;
+	memcpy(s->alignment, p->digest, sizeof(s->alignment));
+	place_points(c, x, ask, &points);
+	ledger_step_hash(s->frontier, points.base, points.len, NULL, 0);
+	if (ask->n > 0 && points.len == 0) {
+		fail_asked(x, 0, ""); /* none of them is shared: nothing follows */
+	} else {
+		ledger_step_ask(s, c->sign_secret);
+		send_ask(c, x, ask, &points);
+	}
+	buf_release(&points);
+}
+
+static void begin_one(struct agent_core *c, struct asked *x, struct peer *p,
+		      const struct agent_ask *ask)
+{
+	x->peer = p;
+	memcpy(x->answer.peer, p->info.key, AGENT_KEY);
+	snprintf(x->answer.name, sizeof(x->answer.name), "%s", p->info.name);
+	memcpy(x->record.peer, p->info.key, STORE_KEY);
+	x->record.ours = true;
+	if (!p->greeted)
+		fail_asked(x, ERR_UNREACHABLE, "there is no link to it");
+	else if (!peer_aligned(p))
+		fail_asked(x, ERR_BUSY, "names are not compared with it yet");
+	else if (!name_relation(c, p, ask->relation, x->record.step.relation))
+		fail_asked(x, ERR_REFUSED, "the relation has no name toward it");
+	else
+		ask_one(c, x, ask);
+}
+
+/* A question that finds no room: nothing was sent. */
+static void refuse_ask(struct agent_core *c, struct asking *g)
+{
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct asked *x = &g->of[g->n];
+
+		if (!peer_listed(c->peers[i]))
+			continue;
+		memcpy(x->answer.peer, c->peers[i]->info.key, AGENT_KEY);
+		fail_asked(x, ERR_BUSY, "too many questions of ours are under way");
+		g->n++;
+	}
+	tell_answers(c, g);
+	release_asking(g);
+}
+
+static bool is_meant(const struct agent_ask *ask, const struct peer *p)
+{
+	for (size_t i = 0; i < ask->n_partners; i++)
+		if (memcmp(ask->partners[i], p->info.key, AGENT_KEY) == 0)
+			return true;
+	return ask->n_partners == 0;
+}
+
+void asks_begin(struct agent_core *c, const struct agent_ask *ask)
+{
+	struct asking *g = mem_array(1, sizeof(*g));
+
+	assert(ask->n <= AGENT_POINTS_MAX && ask->want >= 1 && ask->want <= AGENT_POINTS_MAX);
+	assert(ask->patience_ms >= 1 && ask->patience_ms <= NET_PATIENCE_MAX_MS);
+	g->ticket = ask->ticket;
+	g->due_ms = c->now_ms + ask->patience_ms;
+	g->of = mem_array(c->n_peers + 1, sizeof(*g->of));
+	if (c->stopping || c->asks.n == AGENT_ASKS_MAX) {
+		refuse_ask(c, g);
+		return;
+	}
+	for (size_t i = 0; i < c->n_peers; i++)
+		if (peer_listed(c->peers[i]) && is_meant(ask, c->peers[i]))
+			begin_one(c, &g->of[g->n++], c->peers[i], ask);
+	c->asks.at[c->asks.n++] = g;
+	settle_asks(c);
+}
+
+/* ---- answers ---- */
+
+static struct asked *find_asked(const struct agent_core *c, const struct peer *p,
+				const uint8_t id[LEDGER_STEP_ID])
+{
+	for (size_t i = 0; i < c->asks.n; i++)
+		for (size_t k = 0; k < c->asks.at[i]->n; k++) {
+			struct asked *x = &c->asks.at[i]->of[k];
+
+			if (x->peer == p && x->phase == ASKED_WAITS &&
+			    memcmp(x->record.step.id, id, LEDGER_STEP_ID) == 0)
+				return x;
+		}
+	return NULL;
+}
+
+bool asks_expect(const struct agent_core *c, const struct peer *p, const struct net_msg_head *h)
+{
+	return h->has_session && find_asked(c, p, h->session) != NULL;
+}
+
+static int place_of_slot(const struct asked *x, uint32_t slot)
+{
+	size_t low = 0, high = x->record.step.points;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (x->slots[middle] < slot)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < x->record.step.points && x->slots[low] == slot ? (int)low : -1;
+}
+
+static int read_answer_row(const struct asked *x, uint32_t slot, float truth, float before,
+			   struct agent_point *out, struct err *e)
+{
+	const struct peer *p = x->peer;
+
+	if (slot >= p->n_slots || p->slots[slot].tag != 'e')
+		return err_set(e, ERR_PROTO, "answers slot %u, which is no entity", slot);
+	if (!step_truth_holds(truth))
+		return err_set(e, ERR_PROTO, "answers a truth that is not in (0, 1]");
+	if (truth > before)
+		return err_set(e, ERR_PROTO, "answers a truth above what it can be");
+	*out = (struct agent_point){ p->slots[slot].id, truth };
+	return 0;
+}
+
+/* An edge of the tables is never as true as a known one. */
+static int read_way(const struct asked *x, bool facts, uint32_t slot, float edge, float truth,
+		    struct agent_point *out, struct err *e)
+{
+	int at = place_of_slot(x, slot);
+
+	if (at < 0)
+		return err_set(e, ERR_PROTO, "answers by slot %u, which was not asked from", slot);
+	if (!step_truth_holds(edge) || (!facts && edge > QUERY_CAP))
+		return err_set(e, ERR_PROTO, "answers by an edge of a truth that it cannot have");
+	if (truth > x->truths[at] || truth > edge)
+		return err_set(e, ERR_PROTO, "answers a truth above its edge's");
+	*out = (struct agent_point){ x->peer->slots[slot].id, edge };
+	return 0;
+}
+
+static int check_answer(const struct asked *x, const struct net_answer *b, struct err *e)
+{
+	const struct ledger_step *s = &x->record.step;
+	size_t n = b->rows.len / NET_POINT_BYTES;
+
+	if (b->rows.len % NET_POINT_BYTES != 0)
+		return err_set(e, ERR_PROTO, "answers rows of a wrong size");
+	if (n > s->want || (s->points == 0 && n > 0))
+		return err_set(e, ERR_PROTO, "answers %zu rows to a step for %u", n,
+			       s->points == 0 ? 0 : s->want);
+	if (b->has_ways && b->ways.len != b->rows.len)
+		return err_set(e, ERR_PROTO, "answers %zu ways to %zu rows",
+			       b->ways.len / NET_POINT_BYTES, n);
+	return 0;
+}
+
+static int read_answer(struct asked *x, const struct net_answer *b, struct err *e)
+{
+	size_t n = b->rows.len / NET_POINT_BYTES;
+	bool *taken = mem_array((size_t)x->peer->n_slots + 1, sizeof(*taken));
+	float most = 0, truth, edge;
+	uint32_t slot, from;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < x->record.step.points; i++)
+		most = x->truths[i] > most ? x->truths[i] : most;
+	x->answer.rows = mem_array(n + 1, sizeof(*x->answer.rows));
+	for (size_t i = 0; i < n && rc == 0; i++, most = truth) {
+		struct agent_answer_row *row = &x->answer.rows[i];
+
+		row->from.entity = GRAPH_NONE;
+		asks_get_point(&b->rows, i, &slot, &truth);
+		rc = read_answer_row(x, slot, truth, most, &row->to, e);
+		if (rc == 0 && taken[slot])
+			rc = err_set(e, ERR_PROTO, "answers slot %u twice", slot);
+		if (rc == 0)
+			taken[slot] = true;
+		if (rc == 0 && b->has_ways) {
+			asks_get_point(&b->ways, i, &from, &edge);
+			rc = read_way(x, b->policy == LEDGER_FACTS, from, edge, truth, &row->from,
+				      e);
+		}
+	}
+	free(taken);
+	x->answer.n = rc == 0 ? n : 0;
+	return rc;
+}
+
+/* Did it sign what came? */
+static int check_step_signed(struct asked *x, const struct net_answer *b, struct err *e)
+{
+	struct ledger_step *s = &x->record.step;
+
+	s->policy = (enum ledger_policy)b->policy;
+	s->rows = (uint32_t)(b->rows.len / NET_POINT_BYTES);
+	s->ways = b->has_ways;
+	s->answered_ms = b->answered_ms;
+	ledger_step_hash(s->answer, b->rows.base, b->rows.len, b->ways.base, b->ways.len);
+	memcpy(s->owner_signature, b->signature, sizeof(s->owner_signature));
+	return ledger_step_is_answered(s)
+		       ? 0
+		       : err_set(e, ERR_IDENTITY, "has not signed what it answers");
+}
+
+static void answer_saved(struct agent_core *c)
+{
+	struct asks *a = &c->asks;
+
+	a->saving[0]->phase = ASKED_OVER;
+	a->n_saving--;
+	memmove(a->saving, a->saving + 1, a->n_saving * sizeof(struct asked *));
+	settle_asks(c);
+}
+
+static void keep_answer(struct agent_core *c, struct asked *x)
+{
+	struct asks *a = &c->asks;
+	struct store_batch b = { 0 };
+
+	x->phase = ASKED_SAVES;
+	x->answer.facts = x->record.step.policy == LEDGER_FACTS;
+	store_batch_step(&b, &x->record);
+	a->saving = mem_resize(a->saving, a->n_saving + 1, sizeof(struct asked *));
+	a->saving[a->n_saving++] = x;
+	core_commit(c, &b, answer_saved);
+}
+
+static bool is_stale(const struct asked *x)
+{
+	return !peer_aligned(x->peer) ||
+	       memcmp(x->peer->digest, x->record.step.alignment, LEDGER_HASH) != 0;
+}
+
+void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m)
+{
+	struct asked *x = find_asked(c, p, m->session);
+	struct err e = m->wrong;
+	int rc = e.code;
+
+	if (x == NULL)
+		return;
+	if (rc == 0 && m->kind == NET_BODY_reason) {
+		fail_asked(x, (int)m->reason.code, m->reason.why);
+		settle_asks(c);
+		return;
+	}
+	if (rc == 0 && is_stale(x)) {
+		fail_asked(x, ERR_BUSY, "names were compared anew meanwhile");
+		settle_asks(c);
+		return;
+	}
+	if (rc == 0)
+		rc = check_answer(x, &m->answer, &e);
+	if (rc == 0)
+		rc = check_step_signed(x, &m->answer, &e);
+	if (rc == 0)
+		rc = read_answer(x, &m->answer, &e);
+	if (rc == 0) {
+		keep_answer(c, x);
+		return;
+	}
+	fail_asked(x, rc, e.text);
+	conduct_breach(c, p, rc, "%.200s", e.text);
+	settle_asks(c);
+}
+
+/* ---- time, links, the end ---- */
+
+static void fail_some(struct agent_core *c, const struct peer *p, uint64_t due_ms, int code,
+		      const char *why)
+{
+	for (size_t i = 0; i < c->asks.n; i++) {
+		struct asking *g = c->asks.at[i];
+
+		for (size_t k = 0; k < g->n && g->due_ms <= due_ms; k++)
+			if (g->of[k].phase == ASKED_WAITS && (p == NULL || g->of[k].peer == p))
+				fail_asked(&g->of[k], code, why);
+	}
+	if (c->asks.n > 0)
+		settle_asks(c);
+}
+
+void asks_timer(struct agent_core *c)
+{
+	fail_some(c, NULL, c->now_ms, ERR_TIMEOUT, "it has not answered in time");
+}
+
+void asks_link_down(struct agent_core *c, const struct peer *p)
+{
+	fail_some(c, p, UINT64_MAX, ERR_UNREACHABLE, "the link to it broke");
+}
+
+void asks_stop(struct agent_core *c, int code, const char *why)
+{
+	fail_some(c, NULL, UINT64_MAX, code, why);
+}
+
+void asks_release(struct agent_core *c)
+{
+	while (c->asks.n > 0)
+		release_asking(c->asks.at[--c->asks.n]);
+	free(c->asks.saving);
+}

@@ -1,0 +1,132 @@
+/* agent/core/steps_internal.h - steps of queries between partners (methods 5.4).  For agent/core/
+ * and its tests alone.
+ *
+ *   asker (asks.c)                               owner (answers.c)
+ *   owner's command ASK
+ *   ASK: relation, entities as slots, truths -->  by its settings, budget, room?  no: ANSWER, why
+ *                                                 a worker walks the step (query/search.h)
+ *                                                 signs what it answers; record, day's sum: COMMIT
+ *           <-------------------------------------  ANSWER: slots, truths
+ *   each number checked; record: COMMIT; answered()
+ *
+ * What is answered has left for good, so its record and what it takes from the day's budget are on
+ * disk before. */
+#ifndef AGENT_CORE_STEPS_INTERNAL_H
+#define AGENT_CORE_STEPS_INTERNAL_H
+
+#include "agent/core/core.h"
+#include "net/bodies.h"
+#include "query/scale.h"
+#include "query/search.h"
+#include "store/store.h"
+
+struct agent_core;
+struct peer;
+
+enum {
+	ANSWERS_WAITING_MAX = 16, /* steps that wait for a worker */
+	ANSWERS_OF_PEER_MAX = 4,
+	DAY_MS = 24 * 3600 * 1000,
+};
+
+/* Of a peer, as owner toward it. */
+struct peer_steps {
+	int64_t day;		  /* of what follows: since 1970, UTC */
+	uint64_t steps, rows;	  /* answered on that day, as on disk */
+	uint64_t held, rows_held; /* of those under way */
+	uint64_t due_ms;	  /* it may ask again from then, but for some in advance */
+};
+
+/* A copy of the best tables, and what a search by them needs: made by workers, one at a time. */
+struct step_tables {
+	uint8_t digest[32]; /* of the tables */
+	struct kge_emb *emb;
+	const struct graph *graph;
+	bool private_training; /* valid is not looked at */
+	bool fitted;
+	struct query_scale scale;
+	struct query_truths *truths[2];	   /* soft, facts; NULL: not needed so far */
+	struct query_search *search[2][2]; /* ... by norm */
+};
+
+/* A step that a partner asks of us. */
+struct answering {
+	struct peer *peer;
+	struct store_step record;
+	struct query_step step;
+	struct query_point *points; /* record.step.points of them */
+	uint32_t *order;	    /* slot by entity; GRAPH_NONE: none */
+	uint32_t want;		    /* what is left of the budget, too */
+	uint64_t until_ms;
+	struct step_tables *tables;
+	struct query_reached *reached; /* [want] */
+	size_t n_reached;
+	struct buf rows, ways; /* as they travel */
+	bool counted;	       /* among the peer's that are under way */
+};
+
+struct answers {
+	struct answering *waiting[ANSWERS_WAITING_MAX]; /* the oldest first */
+	size_t n_waiting;
+	struct answering *now; /* the worker's */
+	struct agent_job *job;
+	struct answering **saving; /* the oldest first: its record is on its way to disk */
+	size_t n_saving;
+	struct step_tables *tables;
+	uint8_t (*seen)[LEDGER_STEP_ID]; /* [STORE_STEPS_LATE] a ring: none twice */
+	size_t n_seen;
+};
+
+/* A step that we ask of a partner. */
+struct asked {
+	struct peer *peer;
+	enum { ASKED_WAITS, ASKED_SAVES, ASKED_OVER } phase;
+	struct store_step record;
+	uint32_t *slots; /* ascending: what it was asked from ... */
+	float *truths;	 /* ... and how true */
+	struct agent_answer answer;
+};
+
+/* What our owner asked for: of all partners. */
+struct asking {
+	uint64_t ticket, due_ms;
+	struct asked *of;
+	size_t n;
+};
+
+struct asks {
+	struct asking *at[AGENT_ASKS_MAX];
+	size_t n;
+	struct asked **saving; /* the oldest first */
+	size_t n_saving;
+};
+
+/* A point as it travels: slot and truth, little-endian. */
+void asks_put_point(struct buf *out, uint32_t slot, float truth);
+void asks_get_point(const struct net_bytes *from, size_t i, uint32_t *slot, float *truth);
+static inline bool step_truth_holds(float truth) /* false for NaN, too */
+{
+	return truth > 0.0f && truth <= 1.0f;
+}
+
+/* ---- answers.c ---- */
+
+void answers_load(struct agent_core *c, const struct store_core *saved);
+void answers_take(struct agent_core *c, struct peer *p, const struct net_message *m);
+bool answers_job_done(struct agent_core *c, const struct agent_job *job); /* it was one of these */
+void answers_next(struct agent_core *c);
+void answers_stop(struct agent_core *c);
+bool answers_busy(const struct agent_core *c);
+void answers_release(struct agent_core *c);
+
+/* ---- asks.c ---- */
+
+void asks_begin(struct agent_core *c, const struct agent_ask *ask);
+bool asks_expect(const struct agent_core *c, const struct peer *p, const struct net_msg_head *h);
+void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m);
+void asks_timer(struct agent_core *c);
+void asks_link_down(struct agent_core *c, const struct peer *p);
+void asks_stop(struct agent_core *c, int code, const char *why); /* those that wait */
+void asks_release(struct agent_core *c);
+
+#endif

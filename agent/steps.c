@@ -1,0 +1,148 @@
+#include "agent/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graph/graph.h"
+#include "net/ident.h"
+#include "net/sizes.h"
+#include "store/json.h"
+
+static int64_t whole_at(const json_t *o, const char *key)
+{
+	const json_t *j = json_object_get(o, key);
+
+	return json_is_integer(j) ? json_integer_value(j) : -1;
+}
+
+static int read_one_point(struct agent_point *out, const json_t *pair, uint32_t entities,
+			  struct err *e)
+{
+	int64_t id = json_integer_value(json_array_get(pair, 0));
+	double truth = json_number_value(json_array_get(pair, 1));
+
+	if (json_array_size(pair) != 2 || id < 0 || id >= entities || !(truth > 0 && truth <= 1))
+		return err_set(e, ERR_PROTO,
+			       "a step's points are pairs of an entity and a truth in (0, 1]");
+	*out = (struct agent_point){ (uint32_t)id, (float)truth };
+	return 0;
+}
+
+static int read_all_points(struct agent_ask *out, const json_t *list, uint32_t entities,
+			   struct err *e)
+{
+	int rc = 0;
+
+	if (json_array_size(list) > AGENT_POINTS_MAX)
+		return err_set(e, ERR_USAGE, "a step is asked from %d entities at most",
+			       AGENT_POINTS_MAX);
+	out->points = mem_array(json_array_size(list) + 1, sizeof(*out->points));
+	while (rc == 0 && out->n < json_array_size(list)) {
+		rc = read_one_point(&out->points[out->n], json_array_get(list, out->n), entities,
+				    e);
+		out->n++;
+	}
+	return rc;
+}
+
+static int read_partners(struct agent_ask *out, const json_t *list, struct err *e)
+{
+	size_t n = json_array_size(list);
+	int rc = 0;
+
+	if (n > AGENT_PEERS_MAX)
+		return err_set(e, ERR_USAGE, "there are %d partners at most", AGENT_PEERS_MAX);
+	out->partners = mem_array(n + 1, sizeof(*out->partners));
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		const char *id = json_string_value(json_array_get(list, i));
+
+		rc = net_key_parse(id != NULL ? id : "", out->partners[i], e);
+	}
+	out->n_partners = n;
+	return rc;
+}
+
+static int read_numbers(struct agent_ask *out, const json_t *request, uint32_t entities,
+			struct err *e)
+{
+	int64_t norm = whole_at(request, "norm"), want = whole_at(request, "want"),
+		patience = whole_at(request, "patience_ms");
+
+	if (whole_at(request, "entities") != entities)
+		return err_set(e, ERR_USAGE, "the running agent has another graph: restart it");
+	if (norm < 0 || norm > 1 || want < 1 || want > AGENT_POINTS_MAX || patience < 1 ||
+	    patience > NET_PATIENCE_MAX_MS)
+		return err_set(e, ERR_PROTO,
+			       "norm, want or patience_ms is missing, or out of range");
+	out->norm = (uint32_t)norm;
+	out->want = (uint32_t)want;
+	out->patience_ms = (uint64_t)patience;
+	out->inverse = json_is_true(json_object_get(request, "inverse"));
+	return 0;
+}
+
+int steps_read(struct agent_ask *out, const json_t *request, uint32_t entities, struct err *e)
+{
+	int rc;
+
+	*out = (struct agent_ask){ .relation = json_string_value(
+					   json_object_get(request, "relation")) };
+	if (out->relation == NULL || *out->relation == '\0')
+		return err_set(e, ERR_PROTO, "a step has a relation");
+	rc = read_numbers(out, request, entities, e);
+	if (rc == 0)
+		rc = read_all_points(out, json_object_get(request, "points"), entities, e);
+	if (rc == 0)
+		rc = read_partners(out, json_object_get(request, "partners"), e);
+	if (rc != 0)
+		steps_release(out);
+	return rc;
+}
+
+void steps_release(struct agent_ask *ask)
+{
+	free(ask->points);
+	free(ask->partners);
+	memset(ask, 0, sizeof(*ask));
+}
+
+static json_t *row_json(const struct agent_answer_row *r)
+{
+	bool said = r->from.entity != GRAPH_NONE;
+
+	return json_pack("[I, f, o, f]", (json_int_t)r->to.entity, (double)r->to.truth,
+			 said ? json_integer((json_int_t)r->from.entity) : json_null(),
+			 (double)r->from.truth);
+}
+
+static json_t *answer_json_of(const struct agent_answer *a)
+{
+	char id[NET_KEY_TEXT];
+	json_t *j = json_object(), *rows = json_array();
+
+	net_key_format(a->peer, id);
+	json_object_set_new(j, "id", json_string(id));
+	json_object_set_new(j, "name", store_json_of_text(a->name));
+	if (a->code != 0) {
+		json_decref(rows);
+		json_object_set_new(j, "code", json_integer(a->code));
+		json_object_set_new(j, "why", store_json_of_text(a->why));
+		return j;
+	}
+	for (size_t i = 0; i < a->n; i++)
+		json_array_append_new(rows, row_json(&a->rows[i]));
+	json_object_set_new(j, "facts", json_boolean(a->facts));
+	json_object_set_new(j, "rows", rows);
+	return j;
+}
+
+json_t *steps_json(const struct agent_answer *answers, size_t n)
+{
+	json_t *given = json_array(), *missing = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(answers[i].code == 0 ? given : missing,
+				      answer_json_of(&answers[i]));
+	return json_pack("{s:o, s:o}", "answers", given, "missing", missing);
+}

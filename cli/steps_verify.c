@@ -1,0 +1,297 @@
+/* cli/steps_verify.c - queries verify: exports of steps, each alone and two against each other. */
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/steps.h"
+
+static const char domain[] = "fkge queries export 1\n";
+
+struct steps_export {
+	const char *path;
+	char name[64];
+	uint8_t sign_key[LEDGER_KEY];
+	struct ledger_step *at; /* the oldest first */
+	size_t n;
+};
+
+/* ---- the signature of the whole ---- */
+
+static struct buf whole_text(const json_t *export)
+{
+	json_t *rest = json_copy((json_t *)(uintptr_t) export);
+	struct buf text = { 0 };
+	char *body;
+
+	json_object_del(rest, "signature");
+	body = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+	buf_add(&text, domain, sizeof(domain) - 1);
+	if (body != NULL)
+		buf_add(&text, body, strlen(body));
+	free(body);
+	json_decref(rest);
+	return text;
+}
+
+void steps_sign(json_t *export, const uint8_t secret[64])
+{
+	uint8_t signature[LEDGER_SIGNATURE];
+	struct buf text = whole_text(export);
+
+	crypto_sign_detached(signature, NULL, text.base, text.len, secret);
+	store_json_put_hex(export, "signature", signature, sizeof(signature));
+	buf_release(&text);
+}
+
+/* ---- reading ---- */
+
+static bool flag_of(struct store_json_reader *r, const char *key)
+{
+	const json_t *j = store_json_get(r, key);
+
+	if (j != NULL && !json_is_boolean(j))
+		store_json_wrong(r, key, "true or false");
+	return json_is_true(j);
+}
+
+static const char *norm_word(unsigned norm)
+{
+	return norm == 0 ? "product" : "min";
+}
+
+static int read_record(const json_t *j, size_t index, struct ledger_step *s, struct err *e)
+{
+	struct store_json_reader r = {
+		.what = "queries export, step", .object = j, .index = index, .err = e
+	};
+
+	store_json_get_hex(&r, "id", s->id, sizeof(s->id));
+	store_json_get_hex(&r, "asker", s->asker, sizeof(s->asker));
+	store_json_get_hex(&r, "owner", s->owner, sizeof(s->owner));
+	store_json_get_text(&r, "relation", s->relation, sizeof(s->relation));
+	s->inverse = flag_of(&r, "inverse");
+	s->norm = store_json_get_word(&r, "norm", norm_word, 1);
+	s->points = (uint32_t)store_json_get_count(&r, "points", UINT32_MAX);
+	s->want = (uint32_t)store_json_get_count(&r, "want", UINT32_MAX);
+	s->asked_ms = (int64_t)store_json_get_count(&r, "asked_ms", INT64_MAX);
+	s->answered_ms = (int64_t)store_json_get_count(&r, "answered_ms", INT64_MAX);
+	store_json_get_hex(&r, "alignment", s->alignment, sizeof(s->alignment));
+	store_json_get_hex(&r, "frontier", s->frontier, sizeof(s->frontier));
+	store_json_get_hex(&r, "answer", s->answer, sizeof(s->answer));
+	s->policy = (enum ledger_policy)store_json_get_word(&r, "policy", ledger_policy_name,
+							    LEDGER_FACTS);
+	s->rows = (uint32_t)store_json_get_count(&r, "rows", UINT32_MAX);
+	s->ways = flag_of(&r, "ways");
+	store_json_get_hex(&r, "asker_signature", s->asker_signature, LEDGER_SIGNATURE);
+	store_json_get_hex(&r, "owner_signature", s->owner_signature, LEDGER_SIGNATURE);
+	store_json_close(&r);
+	return r.rc;
+}
+
+static int read_whole(const json_t *root, struct steps_export *x, struct err *e)
+{
+	struct store_json_reader r = {
+		.what = "queries export", .object = root, .root = true, .err = e
+	};
+	uint8_t signature[LEDGER_SIGNATURE];
+	const json_t *list;
+	struct buf text;
+	bool holds;
+
+	store_json_get_count(&r, "fkge_queries", STEPS_EXPORT);
+	store_json_get_text(&r, "name", x->name, sizeof(x->name));
+	store_json_get_hex(&r, "sign_key", x->sign_key, sizeof(x->sign_key));
+	store_json_get_hex(&r, "signature", signature, sizeof(signature));
+	list = store_json_get(&r, "steps");
+	store_json_close(&r);
+	if (r.rc == 0 && !json_is_array(list))
+		store_json_wrong(&r, "steps", "a list");
+	x->at = mem_array(json_array_size(list) + 1, sizeof(*x->at));
+	while (r.rc == 0 && x->n < json_array_size(list)) {
+		r.rc = read_record(json_array_get(list, x->n), x->n, &x->at[x->n], e);
+		x->n++;
+	}
+	if (r.rc != 0)
+		return r.rc;
+	text = whole_text(root);
+	holds = crypto_sign_verify_detached(signature, text.base, text.len, x->sign_key) == 0;
+	buf_release(&text);
+	return holds ? 0
+		     : err_set(e, ERR_LEDGER,
+			       "the export was changed: its signature is not of the key that it "
+			       "names");
+}
+
+static int read_steps_file(const char *path, struct steps_export *x, struct err *e)
+{
+	struct buf text = { 0 };
+	json_t *root = NULL;
+	int rc = file_read(path, STEPS_EXPORT_MAX, &text, e);
+
+	x->path = path;
+	if (rc == 0) {
+		rc = store_json_read("queries export", text.base, text.len, &root, e);
+		if (rc == 0)
+			rc = read_whole(root, x, e);
+		if (rc != 0)
+			err_prefix(e, "%s", path);
+	}
+	json_decref(root);
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- what must hold ---- */
+
+struct step_check {
+	struct cli *cli;
+	json_t *faults, *notes;
+};
+
+static void find_fault(struct step_check *k, json_t *to, const struct ledger_step *s,
+		       const char *what, const char *name)
+{
+	char id[2 * LEDGER_STEP_ID + 1], *text;
+
+	sodium_bin2hex(id, sizeof(id), s->id, sizeof(s->id));
+	text = mem_printf("step %.8s over %s, in %s: %s", id, s->relation, name, what);
+	cli_say(k->cli, "%s: %s\n", to == k->faults ? "FAULT" : "note", text);
+	json_array_append_new(to, store_json_of_text(text));
+	free(text);
+}
+
+static bool is_party(const struct ledger_step *s, const uint8_t key[LEDGER_KEY])
+{
+	return memcmp(s->asker, key, LEDGER_KEY) == 0 || memcmp(s->owner, key, LEDGER_KEY) == 0;
+}
+
+static int compare_step_ids(const void *a, const void *b)
+{
+	return memcmp(((const struct ledger_step *)a)->id, ((const struct ledger_step *)b)->id,
+		      LEDGER_STEP_ID);
+}
+
+static void check_record_of(struct step_check *k, const struct steps_export *x,
+			    const struct ledger_step *s)
+{
+	if (!is_party(s, x->sign_key) || memcmp(s->asker, s->owner, LEDGER_KEY) == 0)
+		find_fault(k, k->faults, s, "it is not of this agent and a partner", x->path);
+	if (!ledger_step_is_asked(s))
+		find_fault(k, k->faults, s, "its asker has not signed it", x->path);
+	if (!ledger_step_is_answered(s))
+		find_fault(k, k->faults, s, "its owner has not signed it", x->path);
+	if (s->rows > s->want || s->policy == LEDGER_NOTHING || (s->points == 0 && s->rows > 0))
+		find_fault(k, k->faults, s, "no such answer can be", x->path);
+}
+
+/* Sorts them by id. */
+static void check_alone(struct step_check *k, struct steps_export *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		check_record_of(k, x, &x->at[i]);
+	qsort(x->at, x->n, sizeof(*x->at), compare_step_ids);
+	for (size_t i = 1; i < x->n; i++)
+		if (compare_step_ids(&x->at[i - 1], &x->at[i]) == 0)
+			find_fault(k, k->faults, &x->at[i], "it stands there twice", x->path);
+}
+
+static int64_t oldest_of(const struct steps_export *x)
+{
+	int64_t oldest = INT64_MAX;
+
+	for (size_t i = 0; i < x->n; i++)
+		oldest = x->at[i].answered_ms < oldest ? x->at[i].answered_ms : oldest;
+	return oldest;
+}
+
+/* What `has` has and `other` should have.  An owner has its record before it answers; an asker may
+ * have died before it wrote what came. */
+static void check_other(struct step_check *k, const struct steps_export *has,
+			const struct steps_export *other)
+{
+	for (size_t i = 0; i < has->n; i++) {
+		const struct ledger_step *s = &has->at[i], *t;
+
+		if (!is_party(s, has->sign_key) || !is_party(s, other->sign_key))
+			continue;
+		t = bsearch(s, other->at, other->n, sizeof(*s), compare_step_ids);
+		if (t != NULL &&
+		    memcmp(s->owner_signature, t->owner_signature, LEDGER_SIGNATURE) != 0)
+			find_fault(k, k->faults, s, "the two say different things of it",
+				   has->path);
+		else if (t == NULL && memcmp(s->owner, other->sign_key, LEDGER_KEY) == 0 &&
+			 s->answered_ms >= oldest_of(other))
+			find_fault(k, k->faults, s, "its owner keeps it back, and signed it",
+				   has->path);
+		else if (t == NULL)
+			find_fault(k, k->notes, s, "the other side has no record of it", has->path);
+	}
+}
+
+static void say_sums(struct step_check *k, const struct steps_export *x)
+{
+	uint64_t asked = 0, answered = 0, in = 0, out = 0;
+
+	for (size_t i = 0; i < x->n; i++) {
+		bool ours = memcmp(x->at[i].asker, x->sign_key, LEDGER_KEY) == 0;
+
+		*(ours ? &asked : &answered) += 1;
+		*(ours ? &in : &out) += x->at[i].rows;
+	}
+	cli_say(k->cli,
+		"%s: asked %llu steps, %llu rows came; answered %llu steps, %llu rows left\n",
+		x->name, (unsigned long long)asked, (unsigned long long)in,
+		(unsigned long long)answered, (unsigned long long)out);
+}
+
+static int verify_step_files(struct step_check *k, struct steps_export *x, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		int rc = read_steps_file(x[i].path, &x[i], e);
+
+		if (rc != 0)
+			return rc;
+		say_sums(k, &x[i]);
+		check_alone(k, &x[i]);
+	}
+	if (n == 2) {
+		check_other(k, &x[0], &x[1]);
+		check_other(k, &x[1], &x[0]);
+	}
+	if (json_array_size(k->faults) > 0)
+		return err_set(e, ERR_LEDGER, "%zu faults in records of queries",
+			       json_array_size(k->faults));
+	cli_say(k->cli, "The records hold.\n");
+	return 0;
+}
+
+int cmd_queries_verify(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .min = 1, .max = 2 };
+	struct steps_export x[2] = { 0 };
+	struct step_check k = { cli, json_array(), json_array() };
+	int rc;
+
+	cli_parse_words(
+		cli, "FILE [FILE]",
+		"Check an agent's export of the steps of queries, or two partners' against "
+		"each other.\vEach step bears its asker's signature and its owner's. Of two "
+		"exports, what one has of both the other must have too: an owner writes its "
+		"record before it answers. A step that only its owner has is noted: the asker "
+		"may have ended before it wrote.\n\nExample:\n  fkge queries verify "
+		"acme-queries.json university-queries.json",
+		&w, argc, argv);
+	for (int i = 0; i < w.n; i++)
+		x[i].path = w.at[i];
+	rc = verify_step_files(&k, x, (size_t)w.n, e);
+	cli_put(cli, "faults", k.faults);
+	cli_put(cli, "notes", k.notes);
+	cli_put_count(cli, "steps", x[0].n + x[1].n);
+	free(x[0].at);
+	free(x[1].at);
+	return rc;
+}
