@@ -264,7 +264,7 @@ static void link_up(struct shell *s, const uint8_t from[32])
 }
 
 enum {
-	PROTOCOL = 6
+	PROTOCOL = 7
 }; /* AGENT_PROTOCOL (agent/core/core_internal.h): peers of other versions are refused */
 
 static void hello_at(struct shell *s, uint64_t version, const uint8_t sign[32], uint64_t serial,
@@ -550,7 +550,7 @@ static void hello_of_another_version_or_key(void **state)
 	link_up(s, s->peer);
 	sent = s->sent;
 	hello(s, PROTOCOL - 1, s->peer_sign, 1); /* another order of a session's entries */
-	assert_non_null(strstr(s->trouble, "speaks protocol 5 and we speak 6: update the older"));
+	assert_non_null(strstr(s->trouble, "speaks protocol 6 and we speak 7: update the older"));
 	hello(s, 99, s->peer_sign, 1);
 	assert_non_null(strstr(s->trouble, "protocol 99"));
 	hello(s, PROTOCOL, s->sign_public, 1);
