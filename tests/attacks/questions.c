@@ -1,0 +1,189 @@
+/* How much of an owner's graph a partner gets by asking (docs/THREAT-MODEL.md, questions): steps
+ * from one entity at a time over the owner's relations, as `fkge query --federated` asks them,
+ * under each policy and budget of a day.  What is answered is query_search_step() over the owner's
+ * tables (tests/agent/test_steps.c: truths_are_those_of_the_owners_tables); what a budget leaves of
+ * it is counted here as agent/core/answers.c counts it. */
+#include "tests/attacks/town.h"
+#include "tests/attacks/wire.h"
+
+#include "query/scale.h"
+#include "query/search.h"
+
+enum { PEOPLE = TOWN_PEOPLE, RELATIONS = TOWN_RELATIONS, TRAIN_BIT = 1, ALL_BITS = 7 };
+
+struct owner {
+	struct graph *g;
+	struct kge_emb *emb;
+	struct query_truths *truths;
+	struct query_search *search;
+	uint32_t order[PEOPLE];
+};
+
+struct day {
+	uint64_t steps, rows; /* the budget */
+	uint32_t want;
+	/* what came of it */
+	uint64_t asked, came, claimed, in_train, in_graph;
+};
+
+static struct owner owner_new(bool facts, uint32_t epochs)
+{
+	const struct query_search_options how = { .threads = 1 };
+	struct kge_train_config c = town_settings();
+	struct owner o = { .g = town() };
+	struct query_scale scale = { QUERY_SOFTMAX, 1, 0 };
+
+	o.emb = emb_of("transe_l2", TOWN_DIM, o.g, 4);
+	run(&c, o.g, o.emb, (int)epochs);
+	o.truths = query_truths_new(o.emb, o.g, &scale, facts ? ALL_BITS : 0);
+	o.search = query_search_new(o.truths, &how);
+	for (uint32_t id = 0; id < PEOPLE; id++)
+		o.order[id] = id;
+	return o;
+}
+
+static void owner_release(struct owner *o)
+{
+	query_search_free(o->search);
+	query_truths_free(o->truths);
+	kge_emb_free(o->emb);
+	graph_free(o->g);
+}
+
+static size_t ask_one(struct owner *o, uint32_t head, uint32_t rel, struct query_reached *out,
+		      size_t want)
+{
+	const struct query_point from = { head, 1 };
+
+	return query_search_step(o->search, (struct query_step){ rel, false }, &from, 1, o->order,
+				 out, want);
+}
+
+/* Facts are told apart by their truth; softly, all that is answered is taken for an edge. */
+static void harvest(struct owner *o, bool facts, struct day *d)
+{
+	struct graph_index *train = graph_index_new(o->g, TRAIN_BIT),
+			   *all = graph_index_new(o->g, ALL_BITS);
+	struct query_reached got[PEOPLE];
+
+	for (uint32_t i = 0; i < PEOPLE * RELATIONS && d->asked < d->steps; i++) {
+		uint32_t head = i % PEOPLE, rel = i / PEOPLE;
+		uint64_t left = d->rows - d->came;
+		size_t n = ask_one(o, head, rel, got, left < d->want ? (size_t)left : d->want);
+
+		d->asked++;
+		d->came += n;
+		for (size_t k = 0; k < n; k++) {
+			struct graph_triple t = { head, rel, got[k].to.id };
+
+			if (facts && got[k].way.edge < 1)
+				continue;
+			d->claimed++;
+			d->in_train += graph_index_has(train, t);
+			d->in_graph += graph_index_has(all, t);
+		}
+		if (d->came == d->rows)
+			break;
+	}
+	graph_index_free(train);
+	graph_index_free(all);
+}
+
+static size_t triples_of(const struct graph *g)
+{
+	return g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
+}
+
+static struct day play(struct owner *o, bool facts, uint64_t steps, uint64_t rows, uint32_t want)
+{
+	struct day d = { .steps = steps, .rows = rows, .want = want };
+
+	harvest(o, facts, &d);
+	print_message("# %s, %llu steps and %llu rows a day, %u rows a step: %llu triples claimed, "
+		      "%llu of the graph's %zu, %llu of train's %zu\n",
+		      facts ? "facts" : "soft", (unsigned long long)steps, (unsigned long long)rows,
+		      want, (unsigned long long)d.claimed, (unsigned long long)d.in_graph,
+		      triples_of(o->g), (unsigned long long)d.in_train, o->g->split[GRAPH_TRAIN].n);
+	return d;
+}
+
+/* ATTACK: facts are facts, and a budget is all that bounds them. */
+static void facts_are_harvested_up_to_the_budget(void **state)
+{
+	struct owner o = owner_new(true, 1);
+	struct day d;
+
+	(void)state;
+	d = play(&o, true, 200, 2000, 64);
+	assert_true(d.in_graph == d.claimed && d.claimed < 300); /* rows go for what is no fact */
+	d = play(&o, true, 200, 2000, 8);
+	assert_true(d.in_graph == d.claimed && d.claimed > 1500);
+	d = play(&o, true, 20, 2000, 8);
+	assert_true(d.in_graph == d.claimed && d.claimed <= 160);
+	d = play(&o, true, 200, 100, 8);
+	assert_true(d.in_graph == d.claimed && d.claimed <= 100);
+	d = play(&o, true, UINT64_MAX, UINT64_MAX, PEOPLE); /* no budget: all of it */
+	assert_true(d.in_graph == triples_of(o.g) && d.claimed == d.in_graph);
+	owner_release(&o);
+}
+
+/* How true the owner finds triples of a split. */
+static double *truths_of(struct owner *o, const struct graph_triples *of)
+{
+	double *out = mem_array(of->n + 1, sizeof(*out));
+	struct query_reached got[PEOPLE];
+
+	for (size_t i = 0; i < of->n; i++) {
+		size_t n = ask_one(o, of->at[i].head, of->at[i].rel, got, PEOPLE);
+
+		for (size_t k = 0; k < n; k++)
+			if (got[k].to.id == of->at[i].tail)
+				out[i] = (double)got[k].to.truth;
+	}
+	return out;
+}
+
+static double auc_of_answers(struct owner *o)
+{
+	const struct graph_triples *yes = &o->g->split[GRAPH_TRAIN], *no = &o->g->split[GRAPH_TEST];
+	double *in = truths_of(o, yes), *out = truths_of(o, no), auc;
+
+	auc = wire_auc(in, yes->n, out, no->n);
+	free(in);
+	free(out);
+	return auc;
+}
+
+/* ATTACK: soft answers have no known edge in them, and rank what was trained first. */
+static void soft_answers_tell_of_training(void **state)
+{
+	struct owner fresh = owner_new(false, 1), o = owner_new(false, 200);
+	double before = auc_of_answers(&fresh), after = auc_of_answers(&o);
+	struct query_reached got[PEOPLE];
+	struct day d;
+
+	(void)state;
+	print_message("# AUC of train against as likely triples: %.3f after one epoch, %.3f after "
+		      "200\n",
+		      before, after);
+	assert_true(after > before + 0.1);
+	for (uint32_t id = 0; id < PEOPLE; id++) {
+		assert_true(ask_one(&o, id, 0, got, 1) == 1);
+		assert_true(got[0].way.edge <= QUERY_CAP);
+	}
+	for (uint32_t want = 4; want <= 16; want *= 2) {
+		d = play(&o, false, 200, 2000, want);
+		assert_true(d.in_train * 10 > d.claimed); /* by chance one row in 30 is */
+	}
+	owner_release(&fresh);
+	owner_release(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(facts_are_harvested_up_to_the_budget),
+		cmocka_unit_test(soft_answers_tell_of_training),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
