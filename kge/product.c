@@ -77,7 +77,7 @@ static size_t part_of(size_t a, size_t b)
 
 void kge_product_plain(const struct kge_product *p, void *room)
 {
-	float *some_a = room, *some_b = some_a + KGE_PRODUCT_INNER * KGE_PRODUCT_ROWS;
+	float *some_a = room, *some_b = some_a + (size_t)KGE_PRODUCT_INNER * KGE_PRODUCT_ROWS;
 
 	for (size_t j = 0; j < p->columns; j += KGE_PRODUCT_COLUMNS)
 		for (size_t k = 0; k < p->inner; k += KGE_PRODUCT_INNER) {

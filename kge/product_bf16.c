@@ -88,7 +88,7 @@ static void pack_along(uint32_t *out, const float *x, size_t step, size_t wide, 
 		       size_t inner)
 {
 	for (size_t i = 0; i < wide; i += LANES)
-		for (size_t k = 0; k < inner; k += 2 * LANES) {
+		for (size_t k = 0; k < inner; k += (size_t)2 * LANES) {
 			size_t rest = inner - k, pairs = rest < 32 ? (rest + 1) / 2 : LANES;
 			uint32_t there = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
 			__mmask16 all = (__mmask16)(wide < LANES ? (1u << wide) - 1 : 0xffff);
@@ -138,7 +138,7 @@ static void panel_product(__m512 sums[HIGH][VECTORS], const uint32_t *restrict a
 		__m512bh at[VECTORS];
 
 		for (int v = 0; v < VECTORS; v++)
-			at[v] = as_bfloat(_mm512_loadu_si512(b + v * LANES));
+			at[v] = as_bfloat(_mm512_loadu_si512(b + (size_t)v * LANES));
 		for (int i = 0; i < HIGH; i++) {
 			__m512bh x = as_bfloat(_mm512_set1_epi32((int32_t)a[i]));
 
@@ -193,7 +193,7 @@ static const float *entry_at(const struct kge_matrix *m, size_t i, size_t j)
 
 void kge_product_bf16(const struct kge_product *p, void *room)
 {
-	uint32_t *packed_a = room, *packed_b = packed_a + PAIRS * KGE_PRODUCT_ROWS;
+	uint32_t *packed_a = room, *packed_b = packed_a + (size_t)PAIRS * KGE_PRODUCT_ROWS;
 
 	for (size_t j = 0; j < p->columns; j += KGE_PRODUCT_COLUMNS)
 		for (size_t k = 0; k < p->inner; k += KGE_PRODUCT_INNER) {
