@@ -286,6 +286,26 @@ static void test_the_record_comes_before_the_answer(void **state)
 	assert_true(answered > 0 && never > 0);
 }
 
+/* It waits for the disk to say so. */
+static void test_the_answer_waits_for_the_disk(void **state)
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	(void)state;
+	sit_down(&t, CONFIG_ANSWER_FACTS);
+	begin(&t, &ask);
+	while (disk_of(&t, OWNER)->n_steps == 0)
+		assert_true(table_step(&t));
+	assert_int_equal(t.agent[OWNER].sent[NET_MSG_ANSWER], 0);
+	while (disk_of(&t, ASKER)->n_steps == 0)
+		assert_true(table_step(&t));
+	assert_int_equal(told.times, 0);
+	table_run(&t, t.now_ms + RUN_MS, STEPS);
+	assert_int_equal(told.times, 1);
+	table_release(&t);
+}
+
 /* ---- who is not there ---- */
 
 static void test_a_silent_owner_is_named(void **state)
@@ -718,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_shared_does_not_leave),
 		cmocka_unit_test(test_the_budget_holds_over_restarts),
 		cmocka_unit_test(test_the_record_comes_before_the_answer),
+		cmocka_unit_test(test_the_answer_waits_for_the_disk),
 		cmocka_unit_test(test_a_silent_owner_is_named),
 		cmocka_unit_test(test_many_questions_at_once),
 		cmocka_unit_test(test_what_nobody_asks),
