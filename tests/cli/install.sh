@@ -75,6 +75,22 @@ zsh_completes() { # WANTED WORDS: through a terminal, since zsh completes nowher
 ok_if zsh 'zsh: a command' zsh_completes 'fkge train' 'fkge tr'
 ok_if zsh 'zsh: a command of a group' zsh_completes 'ledger show' 'fkge -d acme ledger sh'
 
+# ---- the parts of which it is made ----
+sbom=$(cd "$(dirname "$0")/../.." && pwd)/packaging/sbom.py
+lists() { python3 "$sbom" "$fkge" >"$work/fkge.cdx.json" 2>"$err" && python3 "$sbom" --check "$work/fkge.cdx.json" "$fkge" 2>"$err"; }
+ok_if readelf 'the bill of materials is one, with every library' lists
+lacks() { # without one library, and of another program
+	python3 - "$work" <<'PY'
+import json, sys
+b = json.load(open(sys.argv[1] + "/fkge.cdx.json"))
+b["components"] = [c for c in b["components"] if not c["name"].startswith("libsodium")]
+json.dump(b, open(sys.argv[1] + "/less.json", "w"))
+PY
+	! python3 "$sbom" --check "$work/less.json" "$fkge" 2>"$err" && grep -q 'libsodium.*which the program names, is no part' "$err" &&
+		! python3 "$sbom" --check "$work/fkge.cdx.json" "$sbom" 2>"$err" && grep -q 'of another program' "$err"
+}
+ok_if readelf 'one that lacks a library is none' lacks
+
 # ---- the unit ----
 unit=$usr/lib/systemd/system/fkge@.service
 ok 'the unit names the program where it is' grep -q "^ExecStart=$(sed -n 's/^prefix=//p' "$work/prefix")/bin/fkge -d" "$unit"

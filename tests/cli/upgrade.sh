@@ -1,0 +1,60 @@
+#!/bin/sh
+# Agents that an earlier program has made (tests/cli/upgrade/) are opened: migrated, with a copy beside
+# them, everything as it was; they work on; and a program that is older than a store says so and leaves
+# it alone.  Usage: upgrade.sh FKGE
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)/upgrade
+version() { python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("PRAGMA user_version").fetchone()[0])' "$1"; }
+# same NAME AGENT: ledger and best tables are what the earlier program said
+same() {
+	"$fkge" -d "$work/$2" ledger show --json >"$work/ledger" 2>"$err" &&
+		"$fkge" -d "$work/$2" checkpoint list --json >"$work/states" 2>"$err" || return
+	python3 - "$here/$1.json" "$2" "$work" <<'PY'
+import json, sys
+name, who, work = sys.argv[1:]
+ledger, states = (json.load(open(f"{work}/{n}")) for n in ("ledger", "states"))
+chain, best = ledger["chains"][0], [c for c in states["checkpoints"] if c["kind"] == "best"][0]
+now = {"entries": chain["entries"], "head": chain["head"], "labels": ledger["total_labels"],
+       "epsilon": ledger["total_epsilon"], "digest": best["digest"], "valid_score": best["valid_score"]}
+assert now == json.load(open(name))[who], now
+PY
+}
+for archive in "$here"/*.tar.xz; do
+	was=$(basename "$archive" .tar.xz)
+	rm -rf "$work/acme" "$work/globex"
+	tar -xJf "$archive" -C "$work"
+	old=$(version "$work/acme/store.db")
+	for who in acme globex; do
+		ok "$was: $who is opened" exits 0 -d "$work/$who" peer list
+		run -d "$work/$who" config check
+		ok "$was: its settings are good" test "$status" -eq 0
+	done
+	# the first command that writes migrates
+	port=$(free_port)
+	sed -i "s/^listen: 127.*/listen: 127.0.0.1:$port/; s/max_rounds: 1/max_rounds: 2/" "$work/acme/agent.yaml" "$work/globex/agent.yaml"
+	for who in acme globex; do
+		ok "$was: $who keeps a state" exits 0 -d "$work/$who" checkpoint save before
+		ok "$was: its store is of this version" test "$(version "$work/$who/store.db")" -ge "$old"
+		[ "$(version "$work/$who/store.db")" -eq "$old" ] ||
+			ok "$was: a copy of the old one is beside it" test "$(version "$work/$who/store.db.v$old.bak")" -eq "$old"
+		ok "$was: ledger and tables of $who are as they were" same "$was" $who
+	done
+	ok "$was: what was exported then still verifies" exits 0 ledger verify "$work/acme.led"
+	acme=$("$fkge" -q -d "$work/acme" id)
+	befriend acme globex >"$out" 2>&1 # at another port
+	ok "$was: both work on" together acme globex
+	session() { "$fkge" -d "$work/$1" ledger show --json >"$out" && [ "$(member "$out" chains 0 entries)" -gt 6 ]; }
+	ok "$was: they have had one more session" session acme
+	"$fkge" -q -d "$work/acme" ledger export "$work/now.led" >/dev/null
+	ok "$was: whose ledger goes on from the old one" starts_with "$work/now.led" "$work/acme.led"
+done
+
+# ---- back ----
+python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute("PRAGMA user_version = 1000"); d.commit()' "$work/acme/store.db"
+cp "$work/acme/store.db" "$work/store.before"
+for command in 'ledger show' 'checkpoint list' train serve; do
+	# shellcheck disable=SC2086
+	ok "a newer store: $command says so" says 9 'this fkge knows version' -d "$work/acme" $command
+done
+ok 'and leaves it alone' cmp -s "$work/store.before" "$work/acme/store.db"
+finish
