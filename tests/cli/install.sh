@@ -97,7 +97,7 @@ ok 'the unit names the program where it is' grep -q "^ExecStart=$(sed -n 's/^pre
 # systemd looks for the program and the pages: here they are elsewhere
 verifies() {
 	mkdir -p "$work/units" && cp "$usr"/lib/systemd/system/fkge@.socket "$work/units/" &&
-		sed "s#^ExecStart=[^ ]*#ExecStart=$fkge#; /^Documentation=/d" "$unit" >"$work/units/fkge@.service" &&
+		sed "s#^Exec\(Start\|Reload\)=[^ ]*#Exec\1=$fkge#; /^Documentation=/d" "$unit" >"$work/units/fkge@.service" &&
 		systemd-analyze verify "$work/units/fkge@acme.service" "$work/units/fkge@acme.socket" >"$out" 2>&1
 }
 ok_if systemd-analyze 'systemd finds no fault in the units' verifies
