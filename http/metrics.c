@@ -406,6 +406,7 @@ static void write_process(struct buf *out, const struct http_metrics_more *more)
 			write_labelled(out, "http_answers_total", "code", code,
 				       (double)more->answers[i]);
 	}
+	write_known(out, "round_seconds", "How long the last round took.", more->round_seconds);
 	write_known(out, "store_bytes", "Size of the store and its log.", more->store_bytes);
 	write_known(out, "resident_bytes", "Memory of the process.", more->resident_bytes);
 	write_known(out, "descriptors", "Open descriptors of the process.", more->descriptors);

@@ -158,6 +158,27 @@ static struct answer tell_readiness(struct http_server *s, const struct http_she
 	return plain_answer(200, type_text, mem_strdup("ready\n"));
 }
 
+/* Of the last round that is on disk; below 0: there is none. */
+static double last_round_s(struct http_server *s, const struct http_sheet *sheet)
+{
+	const struct http_question q = { .what = HTTP_ROUNDS, .limit = 1 };
+	json_t *reply = json_object();
+	double took_s = -1;
+	struct err e;
+
+	if (strstr(sheet->status, "\"round\":{") != NULL && /* a name has its quotes escaped */
+	    s->source->tell(s->source->ctx, &q, &sheet->best, reply, &e) == 0) {
+		const json_t *r = json_array_get(json_object_get(reply, "rounds"), 0);
+
+		if (r != NULL)
+			took_s = (json_number_value(json_object_get(r, "finished_ms")) -
+				  json_number_value(json_object_get(r, "started_ms"))) /
+				 1000;
+	}
+	json_decref(reply);
+	return took_s;
+}
+
 static struct answer tell_metrics(struct http_server *s, const struct http_sheet *sheet,
 				  const struct request *q)
 {
@@ -168,6 +189,7 @@ static struct answer tell_metrics(struct http_server *s, const struct http_sheet
 	(void)q;
 	for (size_t i = 0; i < HTTP_METRICS_STATUS; i++)
 		answers[i] = atomic_load(&s->answers[i]);
+	more.round_seconds = last_round_s(s, sheet);
 	http_metrics_look(&more, s->store_path);
 	http_metrics_write(sheet->status, &more, &out);
 	return (struct answer){ 200, HTTP_METRICS_TYPE, (char *)out.base, out.len };

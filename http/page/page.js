@@ -244,7 +244,7 @@ function showRounds(r) {
   byId("rounds").replaceChildren(...(r.rounds || []).map((x) => cells(make("tr"),
     count.format(x.number), shown.time(x.started_ms), ((x.finished_ms - x.started_ms) / 1000).toFixed(1),
     count.format(x.members.length), Number.isFinite(x.valid_score) ? shown.score(x.valid_score) : "–",
-    x.reason || (x.outcome === "done" ? "done" : String(x.outcome)))));
+    x.reason || (x.outcome === 0 ? "done" : "came to nothing"))));
 }
 
 async function readEvents() {

@@ -1,0 +1,106 @@
+/* libFuzzer entry for requests over HTTP: a head by lines, then a body.  No head leads to a path
+ * that decides anything but with the API's key and a body of JSON, or past a Host of another place;
+ * no body comes through that is not whole.  As fuzz_msg.c. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "http/question.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+enum { LINES = 9, METHOD = 0, PATH, HOST, ORIGIN, SITE, TYPE, LENGTH, KEY, PARAMETER };
+
+static void must_hold(bool good)
+{
+	if (!good)
+		abort();
+}
+
+/* The lines before the body, as strings; one that is "-" is a header that is not there. */
+static size_t cut_lines(char *text, size_t n, char *line[LINES])
+{
+	size_t at = 0;
+
+	for (int i = 0; i < LINES; i++) {
+		char *end = memchr(text + at, '\n', n - at);
+
+		line[i] = NULL;
+		if (end == NULL)
+			return n;
+		*end = '\0';
+		if (strcmp(text + at, "-") != 0)
+			line[i] = text + at;
+		at = (size_t)(end - text) + 1;
+	}
+	return at;
+}
+
+static void check_route(const struct http_head *h, const struct http_route *r,
+			const struct http_refusal *no)
+{
+	if (r == NULL) {
+		must_hold(no->status >= 400 && no->status < 500 && no->why != NULL);
+		return;
+	}
+	must_hold(strcmp(r->path, h->path) == 0);
+	must_hold(strncmp(h->host, "127.", 4) == 0 || strncasecmp(h->host, "localhost", 9) == 0 ||
+		  strncmp(h->host, "[::1]", 5) == 0);
+	must_hold(strcmp(h->method, "POST") != 0 || (r->key == HTTP_KEY_API && h->type != NULL));
+	must_hold(r->key == HTTP_KEY_API || strncmp(r->path, "/api/", 5) != 0);
+	must_hold(r->what == HTTP_PAGE || h->site == NULL || strcmp(h->site, "cross-site") != 0);
+}
+
+static void check_body(const struct http_question *q)
+{
+	int open = 0;
+
+	for (int k = 0; k < 3; k++)
+		open += q->triple[k] == NULL || q->triple[k][0] == '\0';
+	must_hold(q->what != HTTP_PREDICT || open == 1);
+	must_hold(q->what == HTTP_PREDICT || (q->name != NULL && q->name[0] != '\0'));
+	must_hold(q->top >= 1 && q->top <= HTTP_TOP_MAX);
+}
+
+static void ask_all(enum http_what what, const char *body, size_t n, const char *parameter)
+{
+	struct http_question q;
+	struct err e = { 0 };
+
+	if (http_question_read(&q, what, body, n, &e) == 0) {
+		check_body(&q);
+		http_question_release(&q);
+	} else {
+		must_hold(e.text[0] != '\0' && q.body == NULL);
+	}
+	q = (struct http_question){ .what = what };
+	if (http_question_limit(&q, parameter, &e) == 0)
+		must_hold(q.limit <= HTTP_LIMIT_MAX);
+	err_ignore(http_question_after(&q, parameter, &e)); /* any number will do */
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	char *text = mem_array(n + 1, 1), *line[LINES] = { NULL };
+	struct http_refusal no;
+	size_t at;
+
+	memcpy(text, bytes, n);
+	at = cut_lines(text, n, line);
+	if (line[METHOD] != NULL && line[PATH] != NULL) {
+		const struct http_head h = { line[METHOD], line[PATH], line[HOST],  line[ORIGIN],
+					     line[SITE],   line[TYPE], line[LENGTH] };
+		const struct http_route *r = http_route_of(&h, &no);
+
+		check_route(&h, r, &no);
+		if (r != NULL && strcmp(r->method, "POST") == 0)
+			ask_all(r->what, text + at, n - at, line[PARAMETER]);
+	}
+	(void)http_route_bearer(line[KEY]);
+	ask_all(HTTP_PREDICT, text + at, n - at, line[PARAMETER]);
+	ask_all(HTTP_SIMILAR, text + at, n - at, line[PARAMETER]);
+	ask_all(HTTP_ACCEPT, text + at, n - at, line[PARAMETER]);
+	free(text);
+	return 0;
+}
