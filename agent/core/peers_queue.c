@@ -47,12 +47,27 @@ void peers_signal_pending(struct agent_core *c)
 
 /* ---- theirs: one entry a peer, oldest first, on disk ---- */
 
+/* Who is busy defers and says so when it is free, several times in a round of pairs: a partner that
+ * could not make us forget the backoff each time would be missed by the round, or waited for in
+ * vain.  One with which no session has come about for so many times is not so welcome. */
+enum { HURRIES = 8, HURRIED = 4, HURRY_LESS = 8 };
+
+static uint64_t next_hurry_ms(const struct agent_core *c, const struct peer *p)
+{
+	uint64_t ms = c->terms.retry_min_ms;
+
+	if (in_rounds(c))
+		return ms;
+	return p->hurries < HURRIES ? ms / HURRIED : ms * HURRY_LESS;
+}
+
 /* The partner is there and has something: no more waiting, unless it says so all the time. */
 static void hurry(struct agent_core *c, struct peer *p)
 {
 	if (c->now_ms < p->hurry_ms)
 		return;
-	p->hurry_ms = c->now_ms + (in_rounds(c) ? 1 : 8) * c->terms.retry_min_ms;
+	p->hurry_ms = c->now_ms + next_hurry_ms(c, p);
+	p->hurries += p->hurries < HURRIES;
 	p->not_before_ms = c->now_ms;
 	p->failures = 0;
 }

@@ -430,7 +430,7 @@ void session_finish(struct session *s)
 						 r.csls_nearest };
 	p->using_serial = s->their_serial;
 	p->in_round = true;
-	p->failures = p->failed_row = 0;
+	p->failures = p->failed_row = p->hurries = 0;
 	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	p->sessions++;

@@ -744,6 +744,34 @@ static void test_labels_and_a_release_one_cap(void **state)
 
 #define SESSIONS(test) cmocka_unit_test(test)
 
+/* A partner that was busy says so again and again: each time its news counts at once, but no more
+ * often than four times in the least time between two attempts. */
+static void a_signal_ends_the_wait(void **state)
+{
+	struct table t;
+	struct agent_core *c;
+	struct peer *p;
+	uint64_t far;
+
+	(void)state;
+	table_init(&t, 1);
+	table_start(&t);
+	table_run(&t, 60000, 100000); /* the first training */
+	c = server(&t);
+	p = table_peer(&t, SERVER, FIRST);
+	far = c->now_ms + 60000;
+	for (int k = 0; k < 3; k++) {
+		p->not_before_ms = far;
+		peer_queue_put(c, p, 1);
+		assert_int_equal(p->not_before_ms, c->now_ms);
+		p->not_before_ms = far;
+		peer_queue_put(c, p, 1); /* at once again: it waits */
+		assert_int_equal(p->not_before_ms, far);
+		c->now_ms += c->terms.retry_min_ms / 4;
+	}
+	table_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -755,6 +783,7 @@ int main(void)
 		SESSIONS(test_one_with_each),
 		SESSIONS(test_stalling_partner),
 		SESSIONS(test_due_first),
+		SESSIONS(a_signal_ends_the_wait),
 		SESSIONS(test_both_links_cut),
 		SESSIONS(test_one_link_cut),
 		SESSIONS(test_revoked_and_stopped),
