@@ -40,9 +40,9 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners",
-         '"anchors"': "line", "-d bench": "bench"}
+         '"anchors"': "line", "-d bench": "bench", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted"}
 for i, b in enumerate(blocks):
-    found = [n for w, n in names.items() if w in b]
+    found = [n for w, n in names.items() if w in b and not (n == "acme" and "systemctl" in b)]
     name = found[0] if len(found) == 1 else f"unknown{i}"
     assert name not in open(work + "/names", "a+").read().split(), name
     open(f"{work}/names", "a").write(name + "\n")
@@ -51,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners line bench service; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners line bench service listen asked predicted; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -167,6 +167,14 @@ mkdir "$work/bench"
 "$fkge" -q queries sample "$work/bench/q2b" --types 1p,2i,up -n 5 -o "$work/bench/q2b/queries-test.jsonl" >/dev/null
 ok 'a benchmark, as written' literally bench bench
 ok 'with its figures' grep -q '^mean .* mean of 3 types' "$out"
+
+# ---- HTTP: its settings and keys; what curl asks, tests/http/metrics.sh asks ----
+mkdir "$work/http"
+"$fkge" -q -d "$work/http/acme" init --name acme --listen off >/dev/null
+sed -i '/^http:/,$d' "$work/http/acme/agent.yaml"
+cat "$work/listen.block" >>"$work/http/acme/agent.yaml"
+{ echo 'curl() { [ $# -ge 1 ]; }'; cat "$work/asked.block" "$work/predicted.block"; } >"$work/curled.block"
+ok 'HTTP, its settings and keys' literally http curled
 
 # ---- alone, with files of the names that the block gives ----
 mkdir "$work/alone"
