@@ -417,6 +417,7 @@ static void other_training_weighs(void **state)
 	s->config.federation.weight = CONFIG_WEIGHT_VALID;
 	start(s);
 	assert_true(weigh_by_valid(s->core));
+	settle(s);
 }
 
 static void private_steps_are_charged_before_they_run(void **state)
