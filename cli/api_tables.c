@@ -127,10 +127,10 @@ static void *run_tables(void *arg)
 			pthread_cond_wait(&t->wake, &t->lock);
 			continue;
 		}
+		t->wanted = false; /* who asks from here on is heard */
 		pthread_mutex_unlock(&t->lock);
 		read_anew(t, best);
 		pthread_mutex_lock(&t->lock);
-		t->wanted = false;
 		pause_reading(t);
 	}
 	pthread_mutex_unlock(&t->lock);

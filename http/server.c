@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "http/board.h"
 #include "http/deadlines.h"
 #include "http/listen.h"
@@ -60,12 +61,17 @@ static struct answer plain_answer(unsigned status, const char *type, char *text)
 	return (struct answer){ status, type, text, strlen(text) };
 }
 
+/* A word of the request that was cut short may end within a character. */
 static struct answer answer_error(unsigned status, const char *why)
 {
-	json_t *j = json_pack("{s:s}", "error", why);
-	char *text = json_dumps(j, JSON_COMPACT);
+	char *marked = mem_strdup(why), *text;
+	json_t *j;
 
+	text_mark(marked);
+	j = json_pack("{s:s}", "error", marked);
+	text = json_dumps(j, JSON_COMPACT);
 	json_decref(j);
+	free(marked);
 	return plain_answer(status, type_json, text);
 }
 

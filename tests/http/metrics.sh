@@ -179,6 +179,8 @@ for body in '' '{' '[]' '{}' '{"head":"e1"}' '{"head":"e1","relation":"next","ta
 	'{"head":"","relation":"next"}' '{"head":"e1\u0000","relation":"next"}'; do
 	ok "a body $body" post 400 predict "$body"
 done
+# its complaint has 60 bytes of the key, which end within the last letter
+ok 'a key that is cut within a letter' post 400 predict "{\"$(printf '%059d' 0)é\": 1}"
 ok 'no JSON by its type' answers 415 POST /api/v1/predict "$bearer" 'body={}'
 ok 'nor as a form' answers 415 POST /api/v1/predict "$bearer" 'Content-Type: text/plain' 'body={}'
 ok 'without the key' answers 401 POST /api/v1/predict 'Content-Type: application/json' 'body={}'
