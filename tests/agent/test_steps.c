@@ -106,6 +106,40 @@ static void test_nothing_is_answered_by_default(void **state)
 	table_release(&t);
 }
 
+/* The truths of a soft answer of an owner whose graph has some triples more than its tables know.
+ */
+static size_t soft_truths(bool private, bool more, float out[AGENT_POINTS_MAX])
+{
+	struct agent_ask ask = likes();
+	struct table t;
+
+	sit_down(&t, CONFIG_ANSWER_SOFT);
+	for (uint32_t k = 1; more && k < 9; k++) {
+		graph_add(t.agent[OWNER].graph, GRAPH_VALID, (struct graph_triple){ 0, 0, k });
+		graph_add(t.agent[OWNER].graph, GRAPH_TRAIN, (struct graph_triple){ k, 0, 3 });
+	}
+	t.agent[OWNER].core->terms.statement.epsilon = private ? 4 : 0; /* dp_charge_needed() */
+	assert_int_equal(ask_now(&t, &ask)->code, 0);
+	for (size_t i = 0; i < told.answer[0].n; i++)
+		out[i] = told.rows[i].to.truth;
+	table_release(&t);
+	return told.answer[0].n;
+}
+
+/* What leaves follows from the tables alone: no scale of valid, no degree of train. */
+static void test_private_tables_alone_are_told(void **state)
+{
+	for (int private = 0; private < 2; private ++) {
+		float with[AGENT_POINTS_MAX], without[AGENT_POINTS_MAX];
+		size_t n = soft_truths(private == 1, true, with);
+		bool same = n == soft_truths(private == 1, false, without) && n > 0 &&
+			    memcmp(with, without, n * sizeof(with[0])) == 0;
+
+		assert_int_equal(same, private);
+	}
+	(void)state;
+}
+
 static void check_record(const struct table *t, size_t at, bool ours)
 {
 	const struct disk *d = disk_of(t, at);
@@ -732,6 +766,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_answered_by_default),
+		cmocka_unit_test(test_private_tables_alone_are_told),
 		cmocka_unit_test(test_both_have_the_same_record),
 		cmocka_unit_test(test_truths_are_those_of_the_owners_tables),
 		cmocka_unit_test(test_without_points_only_whether),
