@@ -131,63 +131,60 @@ static struct marks marks_of(const struct world *w)
 
 /* ---- tests ---- */
 
+struct outcome {
+	struct marks marks;
+	double worst;
+};
+
+static struct outcome poisoned_round(bool bound, uint32_t min_holders, uint32_t every, float factor,
+				     bool homes)
+{
+	struct outcome o;
+	struct world w;
+
+	begin_world(&w, bound);
+	w.config.settings.min_holders = min_holders;
+	play_round(&w, every, factor, homes);
+	o = (struct outcome){ marks_of(&w), worst_row(&w) };
+	assert_int_equal(o.marks.honest, 0);
+	world_release(&w);
+	return o;
+}
+
 static void a_member_that_is_far_is_left_out(void **state)
 {
-	(void)state;
-	for (int bound = 0; bound < 2; bound++) {
-		struct world w;
-		struct marks m;
+	struct outcome without = poisoned_round(false, 2, 1, -10, false);
+	struct outcome with = poisoned_round(true, 2, 1, -10, false);
 
-		begin_world(&w, bound == 1);
-		play_round(&w, 1, -10, false);
-		m = marks_of(&w);
-		assert_int_equal(m.evil_left_out, bound == 1 ? EVIL : 0);
-		assert_int_equal(m.honest, 0);
-		if (bound == 1)
-			assert_true(worst_row(&w) < .2);
-		else
-			assert_true(worst_row(&w) > 1);
-		world_release(&w);
-	}
+	(void)state;
+	assert_int_equal(without.marks.evil_left_out, 0);
+	assert_true(without.worst > 1);
+	assert_int_equal(with.marks.evil_left_out, EVIL);
+	assert_true(with.worst < .2);
 }
 
 /* Too few rows to show in all of them: of each item they are cut. */
 static void a_row_that_is_far_is_cut(void **state)
 {
-	(void)state;
-	for (int bound = 0; bound < 2; bound++) {
-		struct world w;
+	struct outcome without = poisoned_round(false, 3, 20, 0, false);
+	struct outcome with = poisoned_round(true, 3, 20, 0, false);
 
-		begin_world(&w, bound == 1);
-		w.config.settings.min_holders = 3;
-		play_round(&w, 20, 0, false);
-		assert_int_equal(marks_of(&w).evil_left_out, 0);
-		if (bound == 1)
-			assert_true(worst_row(&w) < .15);
-		else
-			assert_true(worst_row(&w) > .18);
-		world_release(&w);
-	}
+	(void)state;
+	assert_true(without.worst > .18);
+	assert_int_equal(with.marks.evil_left_out, 0);
+	assert_true(with.worst < .15);
 }
 
 static void answers_that_are_far_are_not_taken(void **state)
 {
-	(void)state;
-	for (int bound = 0; bound < 2; bound++) {
-		struct world w;
-		struct marks m;
+	struct outcome without = poisoned_round(false, 2, 0, -10, true);
+	struct outcome with = poisoned_round(true, 2, 0, -10, true);
 
-		begin_world(&w, bound == 1);
-		play_round(&w, 0, -10, true);
-		m = marks_of(&w);
-		assert_int_equal(m.evil_not_taken, bound == 1 ? EVIL : 0);
-		assert_int_equal(m.honest, 0);
-		if (bound == 1)
-			assert_true(worst_row(&w) < .2);
-		else
-			assert_true(worst_row(&w) > 1);
-		world_release(&w);
-	}
+	(void)state;
+	assert_int_equal(without.marks.evil_not_taken, 0);
+	assert_true(without.worst > 1);
+	assert_int_equal(with.marks.evil_not_taken, EVIL);
+	assert_true(with.worst < .2);
 }
 
 /* Nobody attacks: nobody is marked, and under masks nothing is another. */
