@@ -5,7 +5,29 @@
 const struct encoder_options encoder_options_default = {
 	.is = { ENCODE_GQE, 400, 2 },
 	.how = { 512, 0.001f, 0.01f, 0.1f, 0.1f, 0, 1 },
+	.answers = 1000,
 };
+
+static error_t parse_draws(struct encoder_options *o, int key, const char *arg,
+			   const struct argp_state *state)
+{
+	switch (key) {
+	case KEY_COUNT:
+		o->count = cli_count(state, arg, "--count", 1, 10000000);
+		return 0;
+	case KEY_VALID_COUNT:
+		o->valid_count = cli_count(state, arg, "--valid-count", 1, 1000000);
+		return 0;
+	case KEY_ANSWERS:
+		o->answers = cli_count(state, arg, "--answers", 1, UINT32_MAX);
+		return 0;
+	case KEY_PATIENCE:
+		o->patience = cli_count(state, arg, "--patience", 0, UINT32_MAX);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
 
 error_t encoder_options_parse(struct encoder_options *o, int key, char *arg,
 			      const struct argp_state *state)
@@ -45,6 +67,6 @@ error_t encoder_options_parse(struct encoder_options *o, int key, char *arg,
 		o->how.seed = cli_count(state, arg, "--seed", 0, INT64_MAX);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_draws(o, key, arg, state);
 	}
 }

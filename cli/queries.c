@@ -190,6 +190,17 @@ static void put_sums(struct sampling *s, enum query_pattern p, const struct type
 					"missing", missing));
 }
 
+/* Those of one step are all listed; of others there may be some that no draw has found. */
+static void say_fewer(const struct sampling *s, enum query_pattern p, uint64_t queries)
+{
+	if (p == QUERY_1P)
+		lab_note(&s->cli->notes, "1p: there are %llu, no more\n",
+			 (unsigned long long)queries);
+	else
+		lab_note(&s->cli->notes, "%s: %d draws in a row gave no further one\n",
+			 query_pattern_words[p], TRIES);
+}
+
 static int sample_type(struct sampling *s, enum query_pattern p, struct err *e)
 {
 	struct progress bar = lab_progress_begin(&s->cli->notes, query_pattern_words[p]);
@@ -206,8 +217,7 @@ static int sample_type(struct sampling *s, enum query_pattern p, struct err *e)
 	}
 	lab_progress_end(&bar);
 	if (rc == 0 && sums.queries < s->o->count)
-		lab_note(&s->cli->notes, "%s: %d draws in a row gave no further one\n",
-			 query_pattern_words[p], TRIES);
+		say_fewer(s, p, sums.queries);
 	put_sums(s, p, &sums);
 	return rc;
 }

@@ -11,7 +11,7 @@
 
 struct federate_command {
 	struct encoder_options e;
-	struct cqa_options o; /* but .is and .how */
+	struct cqa_options o; /* but for what e says */
 	const char **paths;
 	size_t n;
 };
@@ -20,27 +20,19 @@ enum {
 	KEY_ROUNDS = 0x5000,
 	KEY_ROUND_STEPS,
 	KEY_LOOK_EVERY,
-	KEY_PATIENCE,
-	KEY_COUNT,
-	KEY_VALID_COUNT,
 	KEY_TEST_COUNT,
 	KEY_CROSS_COUNT,
-	KEY_ANSWERS,
 	KEY_TEST_SEED,
 };
 
 static const struct argp_option federate_options[] = {
-	ENCODER_OPTIONS{ "arm", 'a', "WORD", 0, "local (default), central, fede, fedr or fedcqa",
-			 0 },
+	ENCODER_OPTIONS("4000", "50", "3"){ "arm", 'a', "WORD", 0,
+					    "local (default), central, fede, fedr or fedcqa", 0 },
 	{ "rounds", KEY_ROUNDS, "N", 0, "at most (default 50)", 0 },
 	{ "round-steps", KEY_ROUND_STEPS, "N", 0, "steps of each owner a round (default 50)", 0 },
 	{ "look-every", KEY_LOOK_EVERY, "N", 0, "rounds to a look at valid (default 5)", 0 },
-	{ "patience", KEY_PATIENCE, "N", 0, "looks without a better one (default 3; 0: any)", 0 },
-	{ "count", KEY_COUNT, "N", 0, "train queries of a type and owner (default 4000)", 0 },
-	{ "valid-count", KEY_VALID_COUNT, "N", 0, "valid queries of them (default 50)", 0 },
 	{ "test-count", KEY_TEST_COUNT, "N", 0, "test queries of them (default 100)", 0 },
 	{ "cross-count", KEY_CROSS_COUNT, "N", 0, "of a type, across graphs (default 150)", 0 },
-	{ "answers", KEY_ANSWERS, "N", 0, "draw no query with more answers (default 1000)", 0 },
 	{ "test-seed", KEY_TEST_SEED, "N", 0, "of the test queries (default 2)", 0 },
 	{ 0 },
 };
@@ -49,20 +41,11 @@ static error_t parse_counts(struct cqa_options *o, int key, char *arg,
 			    const struct argp_state *state)
 {
 	switch (key) {
-	case KEY_COUNT:
-		o->count = cli_count(state, arg, "--count", 1, 10000000);
-		return 0;
-	case KEY_VALID_COUNT:
-		o->valid_count = cli_count(state, arg, "--valid-count", 1, 1000000);
-		return 0;
 	case KEY_TEST_COUNT:
 		o->test_count = cli_count(state, arg, "--test-count", 1, 1000000);
 		return 0;
 	case KEY_CROSS_COUNT:
 		o->cross_count = cli_count(state, arg, "--cross-count", 0, 1000000);
-		return 0;
-	case KEY_ANSWERS:
-		o->answers_max = cli_count(state, arg, "--answers", 1, UINT32_MAX);
 		return 0;
 	case KEY_TEST_SEED:
 		o->test_seed = cli_count(state, arg, "--test-seed", 0, INT64_MAX);
@@ -89,9 +72,6 @@ static error_t parse_federate(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_LOOK_EVERY:
 		c->o.look_every = cli_count(state, arg, "--look-every", 1, 1000000);
-		return 0;
-	case KEY_PATIENCE:
-		c->o.patience = cli_count(state, arg, "--patience", 0, 1000000);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->n == QUERY_OWNERS_MAX)
@@ -133,6 +113,17 @@ static void say_record(const struct cli *cli, const json_t *record)
 				figure_of(record, parts[i], "hits10"));
 }
 
+static void take_options(struct federate_command *c)
+{
+	c->o.is = c->e.is;
+	c->o.how = c->e.how;
+	c->o.how.threads = c->o.how.threads > 0 ? c->o.how.threads : 1;
+	c->o.count = c->e.count;
+	c->o.valid_count = c->e.valid_count;
+	c->o.answers_max = c->e.answers;
+	c->o.patience = c->e.patience;
+}
+
 int cmd_queries_federate(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct federate_command c = {
@@ -140,12 +131,8 @@ int cmd_queries_federate(struct cli *cli, int argc, char **argv, struct err *e)
 		.o = { .rounds = 50,
 		       .round_steps = 50,
 		       .look_every = 5,
-		       .patience = 3,
-		       .count = 4000,
-		       .valid_count = 50,
 		       .test_count = 100,
 		       .cross_count = 150,
-		       .answers_max = 1000,
 		       .test_seed = 2 },
 	};
 	const struct cli_syntax s = {
@@ -165,10 +152,11 @@ int cmd_queries_federate(struct cli *cli, int argc, char **argv, struct err *e)
 	int rc;
 
 	c.paths = mem_array(QUERY_OWNERS_MAX, sizeof *c.paths);
+	c.e.count = 4000;
+	c.e.valid_count = 50;
+	c.e.patience = 3;
 	cli_parse(cli, &s, argc, argv);
-	c.o.is = c.e.is;
-	c.o.how = c.e.how;
-	c.o.how.threads = c.o.how.threads > 0 ? c.o.how.threads : 1;
+	take_options(&c);
 	rc = cqa_run(&cli->notes, c.paths, c.n, &c.o, &record, e);
 	if (rc == 0) {
 		json_object_update(cli->result, record);

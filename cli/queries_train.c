@@ -14,32 +14,25 @@
 struct train_command {
 	const char *output, *queries, *valid;
 	struct encoder_options e;
-	uint64_t count, valid_count, answers, steps, eval_every, patience;
+	uint64_t steps, eval_every;
 	bool fresh;
 };
 
 enum {
 	KEY_QUERIES = 0x5000,
-	KEY_COUNT,
 	KEY_VALID,
-	KEY_VALID_COUNT,
-	KEY_ANSWERS,
 	KEY_STEPS,
 	KEY_EVAL_EVERY,
-	KEY_PATIENCE,
 	KEY_FRESH,
 };
 
 static const struct argp_option train_options[] = {
-	ENCODER_OPTIONS{ "output", 'o', "FILE", 0, "(default: encoder in the agent's folder)", 0 },
+	ENCODER_OPTIONS("10000", "100", "5"){ "output", 'o', "FILE", 0,
+					      "(default: encoder in the agent's folder)", 0 },
 	{ "queries", KEY_QUERIES, "FILE", 0, "train queries (default: drawn from train)", 0 },
-	{ "count", KEY_COUNT, "N", 0, "draw so many of each type (default 10000)", 0 },
-	{ "answers", KEY_ANSWERS, "N", 0, "draw no query with more answers (default 1000)", 0 },
 	{ "valid", KEY_VALID, "FILE", 0, "valid queries (default: drawn from valid)", 0 },
-	{ "valid-count", KEY_VALID_COUNT, "N", 0, "draw so many of each type (default 100)", 0 },
 	{ "steps", KEY_STEPS, "N", 0, "at most (default 10000)", 0 },
 	{ "eval-every", KEY_EVAL_EVERY, "N", 0, "steps to a look at valid (default 500)", 0 },
-	{ "patience", KEY_PATIENCE, "N", 0, "looks without a better one (default 5; 0: any)", 0 },
 	{ "fresh", KEY_FRESH, NULL, 0, "begin anew instead of going on", 0 },
 	{ 0 },
 };
@@ -58,23 +51,11 @@ static error_t parse_encoder(int key, char *arg, struct argp_state *state)
 	case KEY_VALID:
 		o->valid = arg;
 		return 0;
-	case KEY_COUNT:
-		o->count = cli_count(state, arg, "--count", 1, 10000000);
-		return 0;
-	case KEY_VALID_COUNT:
-		o->valid_count = cli_count(state, arg, "--valid-count", 1, 1000000);
-		return 0;
-	case KEY_ANSWERS:
-		o->answers = cli_count(state, arg, "--answers", 1, UINT32_MAX);
-		return 0;
 	case KEY_STEPS:
 		o->steps = cli_count(state, arg, "--steps", 1, INT64_MAX);
 		return 0;
 	case KEY_EVAL_EVERY:
 		o->eval_every = cli_count(state, arg, "--eval-every", 1, UINT32_MAX);
-		return 0;
-	case KEY_PATIENCE:
-		o->patience = cli_count(state, arg, "--patience", 0, UINT32_MAX);
 		return 0;
 	case KEY_FRESH:
 		o->fresh = true;
@@ -97,33 +78,29 @@ struct training {
 	struct encode_trainer *t;
 	json_t *settings, *types; /* types: of the best look */
 	double best, loss;	  /* MRR on valid, -1: none yet */
+	double grid_best;	  /* of looks at multiples of eval_every, by which it stops */
 	struct query_figures figures;
 	uint64_t best_step, worse; /* looks in a row */
-	bool over;
 };
 
 /* All that the bits of a training depend on, but how long it is. */
-static json_t *encoder_settings(const struct train_command *o)
+static json_t *encoder_settings(const struct training *x)
 {
-	json_t *j = json_object();
+	const struct train_command *o = x->o;
+	json_t *j = encoders_settings_json(&o->e.is, &o->e.how);
+	uint8_t graph[STORE_DIGEST];
 
-	json_object_set_new(j, "encoder", json_string(encode_kind_words[o->e.is.kind]));
-	json_object_set_new(j, "dim", json_integer(o->e.is.dim));
-	json_object_set_new(j, "particles", json_integer(o->e.is.particles));
-	json_object_set_new(j, "batch", json_integer(o->e.how.batch));
-	json_object_set_new(j, "lr", json_real((double)o->e.how.lr));
-	json_object_set_new(j, "decay", json_real((double)o->e.how.decay));
-	json_object_set_new(j, "smoothing", json_real((double)o->e.how.smoothing));
-	json_object_set_new(j, "dropout", json_real((double)o->e.how.dropout));
-	json_object_set_new(j, "threads", json_integer(o->e.how.threads));
-	json_object_set_new(j, "seed", json_integer((json_int_t)o->e.how.seed));
 	json_object_set_new(j, "eval_every", json_integer((json_int_t)o->eval_every));
 	if (o->queries == NULL) {
-		json_object_set_new(j, "count", json_integer((json_int_t)o->count));
-		json_object_set_new(j, "answers", json_integer((json_int_t)o->answers));
+		json_object_set_new(j, "count", json_integer((json_int_t)o->e.count));
+		json_object_set_new(j, "answers", json_integer((json_int_t)o->e.answers));
 	}
 	if (o->valid == NULL)
-		json_object_set_new(j, "valid_count", json_integer((json_int_t)o->valid_count));
+		json_object_set_new(j, "valid_count", json_integer((json_int_t)o->e.valid_count));
+	store_graph_digest(x->w->graph, graph);
+	json_object_set_new(j, "graph_digest", store_json_of_hex(graph, sizeof graph));
+	json_object_set_new(j, "queries_digest", encoders_corpus_digest(&x->corpus));
+	json_object_set_new(j, "valid_digest", encoders_look_digest(&x->look));
 	return j;
 }
 
@@ -131,9 +108,9 @@ static int load_queries(struct training *x, struct err *e)
 {
 	const struct train_command *o = x->o;
 	const struct graph *g = x->w->graph;
-	const struct encoders_draw train = { ENCODERS_ALL, o->count, o->answers, o->e.how.seed,
+	const struct encoders_draw train = { ENCODERS_ALL, o->e.count, o->e.answers, o->e.how.seed,
 					     NULL },
-				   valid = { ENCODERS_ALL, o->valid_count, o->answers,
+				   valid = { ENCODERS_ALL, o->e.valid_count, o->e.answers,
 					     o->e.how.seed, NULL };
 	int rc = 0;
 
@@ -181,6 +158,7 @@ static int write_state(const struct training *x, struct err *e)
 	int rc;
 
 	json_object_set_new(head, "worse", json_integer((json_int_t)x->worse));
+	json_object_set_new(head, "grid_best", json_real(x->grid_best));
 	rc = saved_write_body(".", x->state_path, head, put_steps, x->t, e);
 	json_decref(head);
 	return rc;
@@ -210,15 +188,14 @@ static int take_up(struct training *x, const struct saved *s, struct err *e)
 	size_t n;
 	const uint8_t *at = saved_body(s, &n);
 
-	if (!json_equal(json_object_get(s->head, "settings"), x->settings) ||
-	    count_in(s->head, "queries") != x->corpus.n ||
-	    count_in(s->head, "valid_queries") != x->look.n)
+	if (!json_equal(json_object_get(s->head, "settings"), x->settings))
 		return err_set(e, ERR_USAGE,
 			       "%s: begun with other settings or queries; say the same, or --fresh",
 			       x->state_path);
 	if (encode_trainer_load(x->t, at, n, e) != 0)
 		return err_prefix(e, "%s", x->state_path);
 	x->worse = count_in(s->head, "worse");
+	x->grid_best = json_number_value(json_object_get(s->head, "grid_best"));
 	x->best_step = count_in(s->head, "best_step");
 	x->figures =
 		(struct query_figures){ figure_in(s->head, "mrr"), figure_in(s->head, "hits1"),
@@ -241,7 +218,7 @@ static int begin_encoder(struct training *x, struct err *e)
 	x->m = encode_model_new(&x->o->e.is, graph_vocab_count(g->entities),
 				graph_vocab_count(g->relations), &r);
 	x->t = encode_trainer_new(x->m, &x->corpus, &x->o->e.how);
-	x->best = -1;
+	x->best = x->grid_best = -1;
 	if (x->o->fresh || !file_exists(x->state_path))
 		return 0;
 	rc = saved_open(&s, x->state_path, e);
@@ -250,6 +227,17 @@ static int begin_encoder(struct training *x, struct err *e)
 		saved_close(&s);
 	}
 	return rc;
+}
+
+/* The last look of a training may be between two multiples of eval_every: it may find the best, but
+ * whoever goes on with more steps stops as one who had them from the beginning. */
+static void count_look(struct training *x, double mrr)
+{
+	if (encode_trainer_done(x->t) % x->o->eval_every != 0)
+		return;
+	x->worse = mrr > x->grid_best ? 0 : x->worse + 1;
+	if (mrr > x->grid_best)
+		x->grid_best = mrr;
 }
 
 static int look_at_valid(struct training *x, struct err *e)
@@ -261,16 +249,14 @@ static int look_at_valid(struct training *x, struct err *e)
 	cli_say(x->cli, "%8llu  %8.4f  %.4f  %.4f  %.4f  %.4f%s\n",
 		(unsigned long long)encode_trainer_done(x->t), x->loss, f.mrr, f.hits1, f.hits3,
 		f.hits10, f.mrr > x->best ? "  best" : "");
+	count_look(x, f.mrr);
 	if (f.mrr > x->best) {
 		x->best = f.mrr;
 		x->best_step = encode_trainer_done(x->t);
-		x->worse = 0;
 		x->figures = f;
 		json_decref(x->types);
 		x->types = json_incref(types);
 		rc = write_best(x, e);
-	} else {
-		x->worse++;
 	}
 	json_decref(types);
 	return rc == 0 ? write_state(x, e) : rc;
@@ -278,7 +264,7 @@ static int look_at_valid(struct training *x, struct err *e)
 
 static bool is_patient(const struct training *x)
 {
-	return x->o->patience == 0 || x->worse < x->o->patience;
+	return x->o->e.patience == 0 || x->worse < x->o->e.patience;
 }
 
 static int run_steps(struct training *x, struct err *e)
@@ -287,9 +273,10 @@ static int run_steps(struct training *x, struct err *e)
 
 	cli_say(x->cli, "    step      loss  MRR     Hits@1  Hits@3  Hits@10  on valid\n");
 	while (rc == 0 && encode_trainer_done(x->t) < x->o->steps && is_patient(x)) {
-		uint64_t left = x->o->steps - encode_trainer_done(x->t),
-			 n = left < x->o->eval_every ? left : x->o->eval_every;
+		uint64_t done = encode_trainer_done(x->t), left = x->o->steps - done,
+			 n = x->o->eval_every - done % x->o->eval_every;
 
+		n = n < left ? n : left;
 		x->loss = encode_trainer_run(x->t, n);
 		if (!isfinite(x->loss))
 			return err_set(e, ERR_FAIL,
@@ -335,14 +322,16 @@ static void encoder_release(struct training *x)
 static int train_encoder(struct cli *cli, struct work *w, const struct train_command *o,
 			 struct err *e)
 {
-	struct training x = { .cli = cli, .o = o, .w = w, .settings = encoder_settings(o) };
+	struct training x = { .cli = cli, .o = o, .w = w };
 	int rc;
 
 	x.path = o->output != NULL ? mem_strdup(o->output) : file_join(cli->folder, "encoder");
 	x.state_path = mem_printf("%s.state", x.path);
 	rc = load_queries(&x, e);
-	if (rc == 0)
+	if (rc == 0) {
+		x.settings = encoder_settings(&x);
 		rc = begin_encoder(&x, e);
+	}
 	if (rc == 0)
 		rc = run_steps(&x, e);
 	if (rc == 0)
@@ -355,12 +344,8 @@ int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct train_command o = {
 		.e = encoder_options_default,
-		.count = 10000,
-		.valid_count = 100,
-		.answers = 1000,
 		.steps = 10000,
 		.eval_every = 500,
-		.patience = 5,
 	};
 	const struct cli_syntax s = {
 		.options = train_options,
@@ -379,6 +364,9 @@ int cmd_queries_train(struct cli *cli, int argc, char **argv, struct err *e)
 	struct work w;
 	int rc;
 
+	o.e.count = 10000;
+	o.e.valid_count = 100;
+	o.e.patience = 5;
 	cli_parse(cli, &s, argc, argv);
 	rc = lab_work_open(&w, cli->folder, FOLDER_READ, e);
 	if (rc != 0)

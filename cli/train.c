@@ -237,6 +237,39 @@ static bool read_head(struct training *t, json_t *head)
 	return bytes_of(head, "run", t->run) && bytes_of(head, "digest", t->digest);
 }
 
+/* The number in a line of train.epochs; 0: another line. */
+static uint32_t epochs_in(const char *line)
+{
+	static const char key[] = "  epochs: ";
+
+	return strncmp(line, key, sizeof(key) - 1) == 0
+		       ? (uint32_t)strtoul(line + sizeof(key) - 1, NULL, 10)
+		       : 0;
+}
+
+/* More epochs go on with the same bits as if they had been wanted from the beginning; but for
+ * private training, whose noise may follow from their number. */
+static bool raises_epochs(const struct training *t, const char *then, const char *now)
+{
+	return epochs_in(then) > 0 && epochs_in(now) > epochs_in(then) &&
+	       !(t->work.folder.config.train.kge.dp.epsilon > 0);
+}
+
+/* Where the number of epochs was agent.yaml's, it is what that says now. */
+static void take_raised(struct training *t, const json_t *head)
+{
+	const char *line = json_string_value(json_object_get(head, "settings"));
+	uint32_t then = 0;
+
+	while (line != NULL && then == 0) {
+		then = epochs_in(line);
+		line = strchr(line, '\n');
+		line = line != NULL ? line + 1 : NULL;
+	}
+	if (!t->plan.backtrack && t->plan.total == then)
+		t->plan.total = t->work.folder.config.train.epochs;
+}
+
 /* Names the first setting that is another one now. */
 static int check_settings(const struct training *t, const json_t *head, struct err *e)
 {
@@ -249,7 +282,7 @@ static int check_settings(const struct training *t, const json_t *head, struct e
 	while (then != NULL && *then != '\0' && rc == 0) {
 		size_t n = strcspn(then, "\n"), m = strcspn(now, "\n");
 
-		if (n != m || memcmp(then, now, n) != 0)
+		if ((n != m || memcmp(then, now, n) != 0) && !raises_epochs(t, then, now))
 			rc = err_set(e, ERR_USAGE,
 				     "the interrupted training had '%.*s', agent.yaml says "
 				     "'%.*s': put it back, or begin anew without --resume",
@@ -627,6 +660,7 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 	begin_fresh(t);
 	if (!read_head(t, s->head))
 		return err_set(e, ERR_INPUT, "%s: its head lacks something", s->path);
+	take_raised(t, s->head);
 	rc = saved_read(s, t->work.emb, t->learner, e);
 	t->saved = rc == 0;
 	return rc == 0 ? check_best(t, e) : rc;
@@ -880,7 +914,8 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		       "With its number of threads a run repeats bit for bit, unless train.update "
 		       "is racing and train.threads above 1.\n\n"
 		       "Interrupted, by whatever, it goes on with --resume as if nothing had "
-		       "happened: Ctrl-C (SIGTERM, a closed terminal) saves all there is (a "
+		       "happened, also with more train.epochs in agent.yaml: Ctrl-C (SIGTERM, a "
+		       "closed terminal) saves all there is (a "
 		       "private "
 		       "run pays again for the epochs up to its next validation); kill -9 "
 		       "or a power cut loses a minute, or a few per cent of the time where "

@@ -96,6 +96,16 @@ static size_t size_in(const struct encode_settings *s, enum size size)
 	return sizes[size];
 }
 
+size_t encode_model_floats(const struct encode_settings *s, uint32_t entities, uint32_t relations)
+{
+	size_t n = ((size_t)entities + 2 * (size_t)relations) * s->dim;
+
+	for (size_t i = 0; i < parts_of[s->kind].n; i++)
+		n += size_in(s, parts_of[s->kind].at[i].rows) *
+		     size_in(s, parts_of[s->kind].at[i].cols);
+	return n;
+}
+
 static void place_parts(struct encode_model *m)
 {
 	m->n_parts = parts_of[m->is.kind].n;

@@ -48,6 +48,8 @@ struct encode_model {
 struct encode_model *encode_model_new(const struct encode_settings *s, uint32_t entities,
 				      uint32_t relations, struct rng *r);
 void encode_model_free(struct encode_model *m);
+/* Floats of such a model, all arrays together. */
+size_t encode_model_floats(const struct encode_settings *s, uint32_t entities, uint32_t relations);
 
 static inline size_t encode_ent_floats(const struct encode_model *m)
 {

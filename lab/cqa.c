@@ -129,7 +129,7 @@ static void begin_member(struct cqa *x, struct cqa_member *a, uint64_t number)
 		a->t = encode_trainer_new(a->m, &a->corpus, &how);
 }
 
-static void begin_whole(struct cqa *x)
+static int begin_whole(struct cqa *x, struct err *e)
 {
 	const struct cqa_options *o = x->o;
 	const struct graph *all = x->pool.g;
@@ -142,9 +142,15 @@ static void begin_whole(struct cqa *x)
 	x->whole = encode_model_new(&o->is, graph_vocab_count(all->entities),
 				    graph_vocab_count(all->relations), &r);
 	if (o->arm != CQA_CENTRAL)
-		return;
+		return 0;
 	encoders_corpus_sample(&x->corpus, x->pool.g, &d);
+	if (x->corpus.n == 0)
+		return err_set(e, ERR_INPUT,
+			       "%s and the others together give no queries of at most %zu answers "
+			       "to train on; larger graphs are wanted, or more --answers",
+			       x->at[0].path, o->answers_max);
 	x->t = encode_trainer_new(x->whole, &x->corpus, &o->how);
+	return 0;
 }
 
 /* ---- rounds ---- */
@@ -342,7 +348,8 @@ static json_t *cqa_owner(const struct cqa_member *a, struct query_figures *sum)
 	json_object_set_new(j, "graph", json_string(a->path));
 	json_object_set_new(j, "entities", json_integer(a->m->entities));
 	json_object_set_new(j, "relations", json_integer(a->m->relations));
-	json_object_set_new(j, "train_queries", json_integer((json_int_t)a->corpus.n));
+	if (a->corpus.n > 0)
+		json_object_set_new(j, "train_queries", json_integer((json_int_t)a->corpus.n));
 	json_object_set_new(j, "valid_queries", json_integer((json_int_t)a->valid.n));
 	json_object_set_new(j, "test_queries", json_integer((json_int_t)a->test.n));
 	json_object_set_new(j, "test", encoders_figures_json(&f));
@@ -376,34 +383,31 @@ static void put_cross_graph(struct cqa *x, json_t *record)
 		return;
 	encoders_look_open(&look, x->pool.g, GRAPH_TEST, x->o->how.threads);
 	encoders_look_sample(&look, x->pool.g, GRAPH_TEST, &d);
-	compose_whole(x);
-	f = encoders_look_run(&look, x->whole, &types);
-	j = encoders_figures_json(&f);
-	json_object_set_new(j, "queries", json_integer((json_int_t)look.n));
-	json_object_set_new(j, "types", types);
-	json_object_set_new(record, "cross_graph", j);
+	if (look.n > 0) {
+		compose_whole(x);
+		f = encoders_look_run(&look, x->whole, &types);
+		j = encoders_figures_json(&f);
+		json_object_set_new(j, "queries", json_integer((json_int_t)look.n));
+		json_object_set_new(j, "types", types);
+		json_object_set_new(record, "cross_graph", j);
+	} else {
+		lab_note(x->notes, "No query across the graphs, so no figures of any\n");
+	}
 	encoders_look_release(&look);
 }
 
 static json_t *settings_record(const struct cqa_options *o)
 {
-	json_t *j = json_object();
+	json_t *j = encoders_settings_json(&o->is, &o->how);
 
-	json_object_set_new(j, "encoder", json_string(encode_kind_words[o->is.kind]));
-	json_object_set_new(j, "dim", json_integer(o->is.dim));
-	json_object_set_new(j, "particles", json_integer(o->is.particles));
-	json_object_set_new(j, "batch", json_integer(o->how.batch));
-	json_object_set_new(j, "lr", json_real((double)o->how.lr));
-	json_object_set_new(j, "decay", json_real((double)o->how.decay));
-	json_object_set_new(j, "smoothing", json_real((double)o->how.smoothing));
-	json_object_set_new(j, "dropout", json_real((double)o->how.dropout));
-	json_object_set_new(j, "threads", json_integer(o->how.threads));
-	json_object_set_new(j, "seed", json_integer((json_int_t)o->how.seed));
 	json_object_set_new(j, "rounds", json_integer((json_int_t)o->rounds));
 	json_object_set_new(j, "round_steps", json_integer((json_int_t)o->round_steps));
 	json_object_set_new(j, "look_every", json_integer((json_int_t)o->look_every));
 	json_object_set_new(j, "patience", json_integer((json_int_t)o->patience));
 	json_object_set_new(j, "count", json_integer((json_int_t)o->count));
+	json_object_set_new(j, "valid_count", json_integer((json_int_t)o->valid_count));
+	json_object_set_new(j, "test_count", json_integer((json_int_t)o->test_count));
+	json_object_set_new(j, "cross_count", json_integer((json_int_t)o->cross_count));
 	json_object_set_new(j, "answers", json_integer((json_int_t)o->answers_max));
 	json_object_set_new(j, "test_seed", json_integer((json_int_t)o->test_seed));
 	return j;
@@ -424,6 +428,8 @@ static json_t *make_record(struct cqa *x)
 	json_object_set_new(j, "best_round", json_integer((json_int_t)x->best_round));
 	json_object_set_new(j, "valid_mrr", json_real(x->best));
 	json_object_set_new(j, "bytes", json_integer((json_int_t)x->bytes));
+	if (x->corpus.n > 0) /* of nobody's graph alone */
+		json_object_set_new(j, "train_queries", json_integer((json_int_t)x->corpus.n));
 	put_in_graph(x, j);
 	put_cross_graph(x, j);
 	return j;
@@ -464,7 +470,7 @@ int cqa_run(const struct lab_out *notes, const char *const *paths, size_t n,
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = draw_member(&x, &x.at[i], e);
 	if (rc == 0)
-		begin_whole(&x);
+		rc = begin_whole(&x, e);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		begin_member(&x, &x.at[i], i);
 	if (rc == 0)

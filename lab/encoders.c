@@ -1,5 +1,6 @@
 #include "lab/encoders.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,26 @@
 #include "store/store.h"
 
 enum { TRIES = 20000, PATTERNS = QUERY_UP + 1 };
+
+/* ---- settings ---- */
+
+json_t *encoders_settings_json(const struct encode_settings *is,
+			       const struct encode_train_options *how)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "encoder", json_string(encode_kind_words[is->kind]));
+	json_object_set_new(j, "dim", json_integer(is->dim));
+	json_object_set_new(j, "particles", json_integer(is->particles));
+	json_object_set_new(j, "batch", json_integer(how->batch));
+	json_object_set_new(j, "lr", json_real((double)how->lr));
+	json_object_set_new(j, "decay", json_real((double)how->decay));
+	json_object_set_new(j, "smoothing", json_real((double)how->smoothing));
+	json_object_set_new(j, "dropout", json_real((double)how->dropout));
+	json_object_set_new(j, "threads", json_integer(how->threads));
+	json_object_set_new(j, "seed", json_integer((json_int_t)how->seed));
+	return j;
+}
 
 /* ---- files ---- */
 
@@ -65,6 +86,8 @@ static int read_model(const struct saved *s, const char *path, const struct grap
 	bool same = json_equal(mark, json_object_get(s->head, "graph"));
 	struct encode_settings is;
 	struct rng r;
+	uint32_t entities = graph_vocab_count(g->entities),
+		 relations = graph_vocab_count(g->relations);
 	size_t n, want;
 	const uint8_t *at = saved_body(s, &n);
 
@@ -74,15 +97,11 @@ static int read_model(const struct saved *s, const char *path, const struct grap
 	if (!same)
 		return err_set(e, ERR_INPUT,
 			       "%s: trained on another graph; train one on this graph", path);
-	rng_seed(&r, 0);
-	*m = encode_model_new(&is, graph_vocab_count(g->entities), graph_vocab_count(g->relations),
-			      &r);
-	want = (encode_ent_floats(*m) + encode_rel_floats(*m) + (*m)->op_floats) * sizeof(float);
-	if (n != want) {
-		encode_model_free(*m);
-		*m = NULL;
+	want = encode_model_floats(&is, entities, relations) * sizeof(float);
+	if (n != want) /* before anything is allocated by what the head says */
 		return err_set(e, ERR_INPUT, "%s: %zu bytes of tables, not %zu", path, n, want);
-	}
+	rng_seed(&r, 0);
+	*m = encode_model_new(&is, entities, relations, &r);
 	memcpy((*m)->ent, at, encode_ent_floats(*m) * sizeof(float));
 	at += encode_ent_floats(*m) * sizeof(float);
 	memcpy((*m)->rel, at, encode_rel_floats(*m) * sizeof(float));
@@ -169,6 +188,44 @@ void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
 	sample_records(g, &how, d, take_question, c);
 }
 
+static void hash_question(crypto_generichash_state *h, const struct encode_question *q)
+{
+	const uint32_t pattern = (uint32_t)q->pattern;
+
+	crypto_generichash_update(h, (const uint8_t *)&pattern, sizeof pattern);
+	crypto_generichash_update(h, (const uint8_t *)q->anchor, sizeof q->anchor);
+	crypto_generichash_update(h, (const uint8_t *)q->step, sizeof q->step);
+}
+
+static void hash_ids(crypto_generichash_state *h, const uint32_t *ids, size_t n)
+{
+	const uint64_t count = n;
+
+	crypto_generichash_update(h, (const uint8_t *)&count, sizeof count);
+	if (n > 0)
+		crypto_generichash_update(h, (const uint8_t *)ids, n * sizeof *ids);
+}
+
+static json_t *hash_end(crypto_generichash_state *h)
+{
+	uint8_t digest[32];
+
+	crypto_generichash_final(h, digest, sizeof digest);
+	return store_json_of_hex(digest, sizeof digest);
+}
+
+json_t *encoders_corpus_digest(const struct encode_corpus *c)
+{
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	for (size_t i = 0; i < c->n; i++) {
+		hash_question(&h, &c->at[i]);
+		hash_ids(&h, c->answer + c->first[i], c->first[i + 1] - c->first[i]);
+	}
+	return hash_end(&h);
+}
+
 /* ---- looks ---- */
 
 void encoders_look_open(struct encoders_look *l, const struct graph *g, enum graph_split split,
@@ -227,6 +284,21 @@ void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum g
 						  .holders = d->holders };
 
 	sample_records(g, &how, d, take_record, l);
+}
+
+json_t *encoders_look_digest(const struct encoders_look *l)
+{
+	crypto_generichash_state h;
+
+	crypto_generichash_init(&h, NULL, 0, 32);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct encode_question q = encode_question_of(&l->at[i]);
+
+		hash_question(&h, &q);
+		hash_ids(&h, l->at[i].hard.at, l->at[i].hard.n);
+		hash_ids(&h, l->at[i].easy.at, l->at[i].easy.n);
+	}
+	return hash_end(&h);
 }
 
 json_t *encoders_figures_json(const struct query_figures *f)

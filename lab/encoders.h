@@ -9,6 +9,10 @@
 #include "graph/graph.h"
 #include "query/evaluate.h"
 
+/* All that the bits of a training depend on, but its queries. */
+json_t *encoders_settings_json(const struct encode_settings *is,
+			       const struct encode_train_options *how);
+
 /* ---- files ---- */
 
 /* The model with a head, whose keys the caller chose; encoder, dim, particles and the graph's
@@ -36,6 +40,9 @@ enum { ENCODERS_ALL = (1 << (QUERY_UP + 1)) - 1 };
 void encoders_corpus_sample(struct encode_corpus *c, const struct graph *g,
 			    const struct encoders_draw *d);
 
+/* Of all questions and answers, in their order, as hex. */
+json_t *encoders_corpus_digest(const struct encode_corpus *c);
+
 /* ---- queries to be ranked by ---- */
 
 struct encoders_look {
@@ -52,6 +59,7 @@ MUST_CHECK int encoders_look_read(struct encoders_look *l, const char *path, con
 				  struct err *e);
 void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
 			  const struct encoders_draw *d);
+json_t *encoders_look_digest(const struct encoders_look *l);
 /* Means over the types; *types, if not NULL, is a new array of each type's figures. */
 struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
 				       json_t **types);

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "query/exact.h"
 
+enum { SINGLE_TRIES = 1000 }; /* after which those of one step are listed */
+
 /* An edge into an entity: walked by `step` from `from`. */
 struct into {
 	uint32_t step; /* relation << 1 | inverse */
@@ -29,6 +31,10 @@ struct query_sampler {
 	uint64_t *seen;			  /* hashes of queries, open addressing; 0: free */
 	size_t n_seen, mask;
 	struct query_set beside; /* what a negated branch is drawn among */
+	/* 1p alone: all that have a hard answer, once draws find no further one */
+	struct into *singles;
+	size_t n_singles, next_single;
+	bool has_singles;
 };
 
 /* ---- edges by their ends ---- */
@@ -131,6 +137,7 @@ void query_sampler_free(struct query_sampler *s)
 	free(s->first_group);
 	free(s->reachable);
 	free(s->seen);
+	free(s->singles);
 	free(s);
 }
 
@@ -313,16 +320,20 @@ static void note_seen(struct query_sampler *s, uint64_t hash)
 
 /* ---- a query ---- */
 
-/* The drawn entity is an answer unless a negated branch leads to it, too. */
-static bool answers_serve(struct query_sampler *s, struct query_record *out, uint32_t drawn)
+static bool answers_are_wanted(struct query_sampler *s, struct query_record *out)
 {
 	query_exact_answers(s->exact, &out->tree, &out->hard);
 	if (s->o.answers_max > 0 && out->hard.n > s->o.answers_max)
 		return false;
-	if (query_set_find(&out->hard, drawn) == out->hard.n)
-		return false;
 	query_exact_part(&out->hard, &out->easy);
 	return out->hard.n > 0;
+}
+
+/* The drawn entity is an answer unless a negated branch leads to it, too. */
+static bool answers_serve(struct query_sampler *s, struct query_record *out, uint32_t drawn)
+{
+	return answers_are_wanted(s, out) && (query_set_find(&out->hard, drawn) < out->hard.n ||
+					      query_set_find(&out->easy, drawn) < out->easy.n);
 }
 
 static bool draw_query(struct query_sampler *s, enum query_pattern p, struct query_record *out)
@@ -347,6 +358,59 @@ static bool draw_query(struct query_sampler *s, enum query_pattern p, struct que
 	return true;
 }
 
+/* ---- queries of one step: so few that a file may want all of them ---- */
+
+static void list_singles(struct query_sampler *s)
+{
+	size_t n = 0, kept = 0;
+
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		n += s->g->split[k].n;
+	s->singles = mem_array(2 * n + 1, sizeof *s->singles);
+	n = 0;
+	for (int k = 0; k < GRAPH_SPLITS; k++)
+		for (size_t i = 0; (s->o.all & ~s->o.known & 1u << k) != 0 && i < s->g->split[k].n;
+		     i++) {
+			struct graph_triple t = s->g->split[k].at[i];
+
+			s->singles[n++] = (struct into){ t.rel << 1, t.head };
+			s->singles[n++] = (struct into){ t.rel << 1 | 1, t.tail };
+		}
+	qsort(s->singles, n, sizeof *s->singles, compare_into);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || compare_into(&s->singles[i], &s->singles[i - 1]) != 0)
+			s->singles[kept++] = s->singles[i];
+	s->n_singles = kept;
+	s->has_singles = true;
+}
+
+/* One that was not drawn yet, at random; false: there is none. */
+static bool take_single(struct query_sampler *s, struct query_record *out)
+{
+	if (!s->has_singles)
+		list_singles(s);
+	while (s->next_single < s->n_singles) {
+		size_t left = s->n_singles - s->next_single,
+		       at = s->next_single + rng_below(&s->rng[QUERY_1P], (uint32_t)left);
+		struct into one = s->singles[at];
+		const struct query_step step = { one.step >> 1, one.step & 1 };
+		uint64_t hash;
+
+		s->singles[at] = s->singles[s->next_single];
+		s->singles[s->next_single++] = one;
+		query_pattern_build(&out->tree, QUERY_1P, &one.from, &step);
+		hash = hash_tree(&out->tree);
+		if (s->seen[seen_place(s, hash)] != 0 || one_holds_all(s, &out->tree) ||
+		    !answers_are_wanted(s, out))
+			continue;
+		note_seen(s, hash);
+		return true;
+	}
+	return false;
+}
+
+/* ---- draws ---- */
+
 /* Some triple may be missing. */
 static bool has_unknown(const struct query_sampler *s)
 {
@@ -364,8 +428,10 @@ int query_sampler_next(struct query_sampler *s, enum query_pattern p, size_t tri
 	out->has_easy = out->has_missing = true;
 	if (!has_unknown(s))
 		return 0;
+	if (p == QUERY_1P && tries > SINGLE_TRIES)
+		tries = s->has_singles ? 0 : SINGLE_TRIES;
 	for (size_t i = 0; i < tries; i++)
 		if (draw_query(s, p, out))
 			return 1;
-	return 0;
+	return p == QUERY_1P && take_single(s, out) ? 1 : 0;
 }

@@ -36,7 +36,8 @@ struct query_sampler *query_sampler_new(const struct graph *g,
 void query_sampler_free(struct query_sampler *s);
 
 /* 1 and the next query of the pattern, with hard and easy answers and missing edges; 0 where none
- * was found in `tries` draws: the graph has few or no more of them. */
+ * was found in `tries` draws: the graph has few or no more of them.  Of 1p the graph has no more.
+ */
 int query_sampler_next(struct query_sampler *s, enum query_pattern p, size_t tries,
 		       struct query_record *out);
 

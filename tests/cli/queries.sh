@@ -44,6 +44,19 @@ for line in open(sys.argv[2]):
 sys.exit(n != 40)
 PY
 ok 'answers are right' python3 "$work/check.py" "$work/g" "$work/q"
+ok 'more 1p than there are: all of them, and so it says' says 0 '1p: there are ' queries sample "$work/g" -n 1000000 --types 1p \
+	-o "$work/q"
+every_1p() { # each triple of test that is not known already, both ways, once
+	python3 - "$work/g" "$work/q" <<'PY'
+import json, sys
+read = lambda f: {tuple(l.rstrip("\n").split("\t")) for l in open(sys.argv[1] + "/" + f + ".tsv")}
+new = read("test") - read("train") - read("valid")
+want = {(h, r) for h, r, t in new} | {(t, "^" + r) for h, r, t in new}
+got = [(q["anchors"][0], q["relations"][0][0]) for q in map(json.loads, open(sys.argv[2]))]
+sys.exit(len(got) != len(set(got)) or set(got) != want)
+PY
+}
+ok 'no more and no fewer' every_1p
 ok 'for training all answers are hard' exits 0 queries sample "$work/g" -n 5 --types 2i --split train --answers 9 -o "$work/q" --json
 ok 'so there are no easy ones' [ "$(member "$out" types 0 easy)" = 0 ]
 mkdir "$work/trained" && cp "$work/g/train.tsv" "$work/trained"
@@ -126,9 +139,35 @@ ok 'a part of it' train_to 10 part -e q2p
 ok 'and the rest' train_to 15 part -e q2p
 ok 'has the same bits' cmp "$work/part" "$work/q2p"
 ok 'and so has what it goes on from' cmp "$work/part.state" "$work/q2p.state"
+ok 'a part that ends between two looks' train_to 7 odd -e q2p
+ok 'and the rest, looked at as in one run' train_to 15 odd -e q2p
+ok 'has the same bits, too' cmp "$work/odd" "$work/q2p"
+ok 'and goes on from the same' cmp "$work/odd.state" "$work/q2p.state"
 ok 'other settings do not go on' says 2 'begun with other settings' -d "$work/t" queries train -e q2p --dim 8 -o "$work/part"
 ok 'the same queries from a file' exits 0 queries sample "$work/g" -n 40 --types benchmark --split train -o "$work/train.jsonl"
 ok 'train from files' train_to 5 files --queries "$work/train.jsonl" --valid "$work/train.jsonl"
+sort -r "$work/train.jsonl" >"$work/other.jsonl"
+ok 'nor do other queries, as many as before' says 2 'other settings or queries' -d "$work/t" queries train --dim 8 --batch 64 \
+	--lr 0.02 --eval-every 5 --threads 2 --steps 10 --queries "$work/other.jsonl" --valid "$work/train.jsonl" -o "$work/files"
+ok 'these do' train_to 10 files --queries "$work/train.jsonl" --valid "$work/train.jsonl"
+# a head that says a gigabyte over a small body: refused before anything is allocated
+cat >"$work/swollen.py" <<'PY'
+import hashlib, json, resource, subprocess, sys
+fkge, folder, questions, path = sys.argv[1:]
+b = open(path, "rb").read()
+n = int.from_bytes(b[8:16], sys.byteorder)
+head = json.loads(b[16:16 + n])
+head["dim"] = 4096
+text = json.dumps(head).encode()
+b = b[:8] + len(text).to_bytes(8, sys.byteorder) + text + b[16 + n:-32]
+open(path + ".swollen", "wb").write(b + hashlib.blake2b(b, digest_size=32).digest())
+r = subprocess.run([fkge, "-d", folder, "query", "--batch", questions, "--evaluate", "--encoder", path + ".swollen"],
+                   capture_output=True, text=True)
+print(r.stderr)
+assert r.returncode == 4 and "bytes of tables" in r.stderr, r
+assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 600000, "memory"
+PY
+ok 'nor a head that promises more than there is' python3 "$work/swollen.py" "$fkge" "$work/t" "$work/all" "$work/q2p"
 ok 'of another graph it says so' says 4 'another graph' -d "$work/a" query --batch "$work/all" --evaluate --encoder "$work/gqe"
 printf x >>"$work/gqe"
 ok 'a damaged one is refused' says 4 'damaged' -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
@@ -159,8 +198,24 @@ for a, x in r.items():
 assert abs(r["fede"]["in_graph"]["mrr"] - r["fedcqa"]["in_graph"]["mrr"]) < 0.01
 assert abs(r["fede"]["cross_graph"]["mrr"] - r["fedcqa"]["cross_graph"]["mrr"]) < 0.01
 assert r["local"]["in_graph"]["mrr"] != r["fede"]["in_graph"]["mrr"]
+c = r["central"]
+assert c["train_queries"] > 0 and not any("train_queries" in m for m in c["members"])
+assert all(m["train_queries"] > 0 for m in r["local"]["members"])
+assert [c["settings"][k] for k in ("count", "valid_count", "test_count", "cross_count")] == [20, 3, 3, 3]
 PY
 ok 'masks change nothing, and who is alone cannot ask across' python3 "$work/arms.py" "$work"
+
+ok 'no query across: no figures of any' federate central --cross-count 0
+ok 'and none are said' [ "$(python3 -c 'import json, sys; print("cross_graph" in json.load(open(sys.argv[1])))' "$out")" = False ]
+# walks over train have two answers each, those of valid and test one
+for k in 0 1; do
+	mkdir "$work/two$k"
+	for h in a b; do for t in x y; do printf '%s\tp%s\t%s\n' $h $k $t; done; done >"$work/two$k/train.tsv"
+	printf 'a\tq%s\tx\nb\tq%s\ty\n' $k $k >"$work/two$k/valid.tsv"
+	printf 'a\ts%s\tx\nb\ts%s\ty\n' $k $k >"$work/two$k/test.tsv"
+done
+ok 'nothing to train on together is said' says 4 'give no queries' queries federate "$work/two0" "$work/two1" --arm central \
+	--answers 1 --dim 8
 
 ok 'a query is wanted' says 2 'a query is wanted' -d "$work/a" query
 ok 'what is evaluated is not known' says 2 'all has the triples of test' -d "$work/a" query --batch "$work/q" --evaluate --known all

@@ -60,6 +60,9 @@ ok '--resume goes on as it began' says 2 'leave out' -d "$work/b" train --resume
 sed -i 's/lr: 0.02/lr: 0.03/' "$work/b/agent.yaml"
 ok 'not with other settings' says 2 "had '  lr: 0.02', agent.yaml says '  lr: 0.03'" -d "$work/b" train --resume
 sed -i 's/lr: 0.03/lr: 0.02/' "$work/b/agent.yaml"
+sed -i 's/epochs: 800/epochs: 799/' "$work/b/agent.yaml"
+ok 'nor with fewer epochs' says 2 "had '  epochs: 800', agent.yaml says '  epochs: 799'" -d "$work/b" train --resume
+sed -i 's/epochs: 799/epochs: 800/' "$work/b/agent.yaml"
 printf x | dd of="$state" bs=1 seek=3000 conv=notrunc 2>/dev/null
 ok 'not with a damaged state' says 4 'damaged' -d "$work/b" train --resume
 printf x >"$state"
@@ -124,6 +127,16 @@ ok 'and what to do is said' grep -q "valid was not looked at yet, so there is no
 ok 'and in the result' [ "$(member "$out" ended)" = interrupted ]
 ok 'and done' exits 0 -q -d "$work/b" train --resume --json
 ok 'nothing was lost' [ "$(member "$out" epochs_trained)" -eq 800 ]
+ok 'interrupted again' interrupted 800
+sed -i 's/epochs: 800/epochs: 810/' "$work/b/agent.yaml"
+ok 'more epochs go on' exits 0 -q -d "$work/b" train --resume --json
+cp "$out" "$work/b.json"
+fresh a
+sed -i 's/epochs: 800, eval_every: 4/epochs: 810, eval_every: 800/' "$work/a/agent.yaml"
+"$fkge" -q -d "$work/a" train --json >"$work/a.json"
+ok 'as if they had been wanted from the beginning' same "$work/a.json" "$work/b.json"
+ok 'all of them' [ "$(member "$work/b.json" epochs_trained)" -eq 810 ]
+fresh a
 looked() { [ -s "$state" ]; } # it is written after a validation that was better
 ok 'interrupted after a look' interrupted 1 looked
 ok 'the best is kept' grep -q 'best state so far is kept' "$err"
