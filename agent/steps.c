@@ -124,6 +124,7 @@ static json_t *answer_json_of(const struct agent_answer *a)
 	net_key_format(a->peer, id);
 	json_object_set_new(j, "id", json_string(id));
 	json_object_set_new(j, "name", store_json_of_text(a->name));
+	json_object_set_new(j, "bytes", json_integer((json_int_t)a->bytes));
 	if (a->code != 0) {
 		json_decref(rows);
 		json_object_set_new(j, "code", json_integer(a->code));

@@ -11,8 +11,8 @@
  * *out has memory of its own: steps_release(). */
 int steps_read(struct agent_ask *out, const json_t *request, uint32_t entities, struct err *e);
 void steps_release(struct agent_ask *ask);
-/* { answers: [{ id, name, facts, rows: [[id, truth, from, edge]] }], missing: [{ id, name, code,
- * why }] }; from is null where it was not said. */
+/* { answers: [{ id, name, bytes, facts, rows: [[id, truth, from, edge]] }], missing: [{ id, name,
+ * bytes, code, why }] }; from is null where it was not said. */
 json_t *steps_json(const struct agent_answer *answers, size_t n);
 
 #endif

@@ -103,8 +103,8 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--encoder goes with --evaluate");
 	if (o->evaluate && o->explain)
 		argp_error(state, "--evaluate shows figures, not answers: leave out --explain");
-	if (o->federated && (o->exact || o->batch != NULL))
-		argp_error(state, "--federated goes with one query, and not with --exact");
+	if (o->federated && (o->exact || o->encoder != NULL))
+		argp_error(state, "--federated is a search: leave out --exact, --encoder");
 	if (o->exact && (o->batch != NULL || o->explain))
 		argp_error(state, "--exact goes with one query, and needs no --explain");
 	if (o->evaluate && o->known >= 0 && (lab_work_filter_bits[o->known] & 1u << o->split) != 0)
@@ -185,7 +185,8 @@ static const char *const query_doc =
 	"  fkge query 'SELECT ?d { <gene7> <causes>/^<treats> ?d }' --explain\n"
 	"  fkge query -f question.rq --json\n"
 	"  fkge query --federated --explain 'SELECT ?d { <gene7> <causes>/^<treats> ?d }'\n"
-	"  fkge query --batch queries-test.jsonl --evaluate --threads 2";
+	"  fkge query --batch queries-test.jsonl --evaluate --threads 2\n"
+	"  fkge query --federated --batch cross.jsonl --evaluate --json";
 
 /* Tables where they are wanted: without any, a query goes by the triples. */
 static int load_tables(struct cli *cli, struct work *w, struct query_command *o, struct err *e)

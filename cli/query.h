@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "lab/work.h"
+#include "query/evaluate.h"
 #include "query/scale.h"
 #include "query/search.h"
 #include "query/sparql.h"
@@ -82,6 +83,14 @@ struct query_across *query_across_new(const struct cli *cli, const struct work *
 				      const struct query_command *o);
 void query_across_free(struct query_across *a);
 const struct query_elsewhere *query_across_elsewhere(const struct query_across *a);
+/* What was asked since the beginning; lacking: somebody is missing for the question at hand. */
+struct query_across_sums {
+	uint64_t steps, bytes;
+	bool lacking;
+};
+struct query_across_sums query_across_counted(const struct query_across *a);
+/* Another question comes.  What went wrong with the running agent. */
+MUST_CHECK int query_across_next(struct query_across *a, struct err *e);
 /* Who said an edge (struct query_way). */
 const char *query_across_name(const struct query_across *a, uint32_t by);
 /* Says and puts who was asked, and whose answers are missing.  own_relations: those that this
@@ -91,8 +100,30 @@ MUST_CHECK int query_across_put(struct query_across *a, struct cli *cli, uint32_
 
 /* ---- query_batch.c ---- */
 
-/* Answer or evaluate the queries of o->batch.  ERR_NOFILE, ERR_INPUT, ERR_IO. */
-MUST_CHECK int query_batch(struct cli *cli, const struct work *w, const struct query_command *o,
+/* Answer or evaluate the queries of o->batch; o->federated: relations that only partners have come
+ * into the graph's vocabulary.  ERR_NOFILE, ERR_INPUT, ERR_IO. */
+MUST_CHECK int query_batch(struct cli *cli, struct work *w, const struct query_command *o,
 			   struct err *e);
+
+/* ---- query_judge.c ---- */
+
+/* A search whose steps partners take, too, as a judge of a file's queries (query/evaluate.h): one
+ * at a time.  Borrows all. */
+struct query_judging;
+struct query_judging *query_judging_new(const struct query_session *s);
+void query_judging_free(struct query_judging *j);
+struct query_judge query_judging_judge(struct query_judging *j);
+
+/* What a query came to. */
+struct query_cost {
+	double ms; /* by the clock, with all waiting */
+	uint64_t bytes, steps;
+	bool lacking; /* somebody was missing */
+};
+/* costs[i] of records[i], which are evaluated next. */
+void query_judging_note(struct query_judging *j, const struct query_record *records,
+			struct query_cost *costs);
+/* What went wrong with the running agent: nothing is asked after that. */
+MUST_CHECK int query_judging_failed(const struct query_judging *j, struct err *e);
 
 #endif

@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/ask.h"
 #include "agent/core/core.h"
@@ -26,9 +27,12 @@ struct query_across {
 	struct across_step *steps;
 	size_t n_steps;
 	json_t *owners;	 /* by relation: ids of those who answer */
-	json_t *agents;	 /* [{ id, name }]: by number, from 1 */
-	json_t *asked;	 /* what was asked and answered, for the result */
+	json_t *agents;	 /* [{ id, name, steps, rows, bytes }]: by number, from 1 */
+	json_t *asked;	 /* what was asked and answered, for the result: of one question */
 	json_t *missing; /* who should have answered */
+	json_t *unsure;	 /* relations where somebody was missing: to be asked for again */
+	struct query_across_sums sums;
+	double due_s; /* a partner answers a step from then on, but for some in advance */
 	struct err err;
 };
 
@@ -54,8 +58,16 @@ static void know_agent(struct query_across *a, const json_t *answer)
 	json_t *id = json_object_get(answer, "id");
 
 	if (agent_number(a, json_string_value(id)) == 0)
-		json_array_append_new(a->agents, json_pack("{s:O, s:O}", "id", id, "name",
-							   json_object_get(answer, "name")));
+		json_array_append_new(a->agents, json_pack("{s:O, s:O, s:i, s:i, s:i}", "id", id,
+							   "name", json_object_get(answer, "name"),
+							   "steps", 0, "rows", 0, "bytes", 0));
+}
+
+static void add_to(json_t *sums, const char *key, json_int_t more)
+{
+	json_t *j = json_object_get(sums, key);
+
+	json_integer_set(j, json_integer_value(j) + more);
 }
 
 static json_t *missing_json(const char *relation, const json_t *m)
@@ -75,6 +87,8 @@ static void note_missing(struct query_across *a, const char *relation, const jso
 
 		if (there)
 			continue;
+		a->sums.lacking = true;
+		json_array_append_new(a->unsure, json_string(relation));
 		j = missing_json(relation, m);
 		for (size_t k = 0; k < json_array_size(a->missing) && !there; k++)
 			there = json_equal(json_array_get(a->missing, k), j);
@@ -94,6 +108,37 @@ static json_t *request_of(const struct query_across *a, struct query_step step)
 			 "patience_ms", (json_int_t)(a->o->patience_s * 1000));
 }
 
+/* One question after another may ask faster than a partner answers; all partners are asked at most
+ * as often as one of them would answer. */
+static void wait_turn(struct query_across *a)
+{
+	const double every_s = AGENT_ASK_EVERY_MS / 1000.0,
+		     ahead_s = AGENT_ASKS_AHEAD / 2 * every_s;
+	double now_s = lab_work_now_s(), wait_s;
+
+	a->due_s = a->due_s > now_s ? a->due_s : now_s;
+	wait_s = a->due_s - now_s - ahead_s;
+	if (wait_s > 0) {
+		const struct timespec t = { .tv_nsec = (long)(wait_s * 1e9) };
+
+		nanosleep(&t, NULL);
+	}
+	a->due_s += every_s;
+}
+
+static void count_step_bytes(struct query_across *a, const json_t *reply)
+{
+	static const char *const lists[] = { "answers", "missing" };
+
+	for (size_t k = 0; k < 2; k++) {
+		const json_t *list = json_object_get(reply, lists[k]);
+
+		for (size_t i = 0; i < json_array_size(list); i++)
+			a->sums.bytes += (uint64_t)json_integer_value(
+				json_object_get(json_array_get(list, i), "bytes"));
+	}
+}
+
 /* *reply: of the running agent; NULL where there is none, with a->err. */
 static void ask_running(struct query_across *a, json_t *request, const char *relation,
 			json_t **reply)
@@ -104,8 +149,12 @@ static void ask_running(struct query_across *a, json_t *request, const char *rel
 	if (json_is_null(json_object_get(request, "relation")) ||
 	    json_object_get(request, "relation") == NULL)
 		err_set(&e, ERR_USAGE, "a relation whose name is not UTF-8 cannot be asked for");
-	else if (agent_ask(a->folder, request, reply, &e) == 0)
+	else
+		wait_turn(a);
+	if (e.code == 0 && agent_ask(a->folder, request, reply, &e) == 0) {
 		note_missing(a, relation, json_object_get(*reply, "missing"));
+		count_step_bytes(a, *reply);
+	}
 	keep_first(&a->err, &e);
 	json_decref(request);
 }
@@ -187,14 +236,24 @@ static void join_rows(const struct query_across *a, const json_t *rows, float *t
 static void note_asked_step(struct query_across *a, const char *relation, struct query_step step,
 			    size_t points, const json_t *answer)
 {
+	json_t *agent = json_array_get(
+		a->agents, agent_number(a, json_string_value(json_object_get(answer, "id"))) - 1);
+
+	add_to(agent, "steps", 1);
+	add_to(agent, "rows", (json_int_t)json_array_size(json_object_get(answer, "rows")));
+	add_to(agent, "bytes", json_integer_value(json_object_get(answer, "bytes")));
+	a->sums.steps++;
+	if (a->o->batch != NULL)
+		return;
 	json_array_append_new(
 		a->asked,
-		json_pack("{s:o, s:b, s:O, s:O, s:I, s:I, s:O}", "relation",
+		json_pack("{s:o, s:b, s:O, s:O, s:I, s:I, s:O, s:O}", "relation",
 			  store_json_of_text(relation), "inverse", step.inverse, "id",
 			  json_object_get(answer, "id"), "name", json_object_get(answer, "name"),
 			  "points", (json_int_t)points, "rows",
 			  (json_int_t)json_array_size(json_object_get(answer, "rows")), "facts",
-			  json_object_get(answer, "facts")));
+			  json_object_get(answer, "facts"), "bytes",
+			  json_object_get(answer, "bytes")));
 }
 
 static void ask_owners(struct query_across *a, struct query_step step, const float *from,
@@ -308,18 +367,41 @@ struct query_across *query_across_new(const struct cli *cli, const struct work *
 	a->agents = json_array();
 	a->asked = json_array();
 	a->missing = json_array();
+	a->unsure = json_array();
 	return a;
+}
+
+static void forget_steps(struct query_across *a)
+{
+	for (size_t i = 0; i < a->n_steps; i++) {
+		free(a->steps[i].truth);
+		json_decref(a->steps[i].answers);
+	}
+	a->n_steps = 0;
+}
+
+int query_across_next(struct query_across *a, struct err *e)
+{
+	forget_steps(a);
+	for (size_t i = 0; i < json_array_size(a->unsure); i++)
+		json_object_del(a->owners, json_string_value(json_array_get(a->unsure, i)));
+	json_array_clear(a->unsure);
+	a->sums.lacking = false;
+	return a->err.code != 0 ? err_set(e, a->err.code, "%s", a->err.text) : 0;
+}
+
+struct query_across_sums query_across_counted(const struct query_across *a)
+{
+	return a->sums;
 }
 
 void query_across_free(struct query_across *a)
 {
 	if (a == NULL)
 		return;
-	for (size_t i = 0; i < a->n_steps; i++) {
-		free(a->steps[i].truth);
-		json_decref(a->steps[i].answers);
-	}
+	forget_steps(a);
 	free(a->steps);
+	json_decref(a->unsure);
 	json_decref(a->owners);
 	json_decref(a->agents);
 	json_decref(a->asked);
@@ -367,7 +449,10 @@ int query_across_put(struct query_across *a, struct cli *cli, uint32_t own_relat
 			json_string_value(json_object_get(m, "relation")),
 			json_string_value(json_object_get(m, "why")));
 	}
-	cli_put(cli, "asked", json_incref(a->asked));
+	if (a->o->batch != NULL)
+		cli_put(cli, "partners", json_incref(a->agents));
+	else
+		cli_put(cli, "asked", json_incref(a->asked));
 	cli_put(cli, "missing", json_incref(a->missing));
 	return a->err.code != 0 ? err_set(e, a->err.code, "%s", a->err.text) : 0;
 }

@@ -22,6 +22,7 @@ struct batch {
 	size_t taken[QUERY_PATTERNS];
 	size_t without; /* queries without a hard answer, which nobody can rank */
 	size_t unknown; /* of types that the encoder does not know */
+	size_t strange; /* with entities that this graph does not have (--federated) */
 };
 
 static void batch_release(struct batch *b)
@@ -34,6 +35,10 @@ static void batch_release(struct batch *b)
 
 static bool is_wanted(struct batch *b, const struct query_record *r)
 {
+	if (r->strange) {
+		b->strange++;
+		return false;
+	}
 	if (b->o->evaluate && r->hard.n == 0) {
 		b->without++;
 		return false;
@@ -77,30 +82,38 @@ static int read_some(struct batch *b, struct err *e)
 
 /* ---- answers ---- */
 
+static int answer_one(struct batch *b, const struct query_session *s, struct query_answerer *a,
+		      size_t i, struct err *e)
+{
+	json_t *j = json_object();
+	struct buf text = { 0 };
+	int rc = 0;
+
+	query_tree_print(&b->at[i].tree, s->w->graph, &text);
+	cli_say(b->cli, "%s\n", (const char *)text.base);
+	json_object_set_new(j, "line", json_integer((json_int_t)b->line[i]));
+	json_object_set_new(j, "type", json_string(query_pattern_words[b->at[i].pattern]));
+	json_object_set_new(j, "answers", query_answer(a, &b->at[i].tree, b->o->top));
+	if (s->across != NULL) {
+		json_object_set_new(j, "lacking",
+				    json_boolean(query_across_counted(s->across).lacking));
+		rc = query_across_next(s->across, e);
+	}
+	cli_line(b->cli, j);
+	buf_release(&text);
+	return rc;
+}
+
 static int answer_all(struct batch *b, const struct query_session *s, struct err *e)
 {
 	struct query_answerer *a = query_answerer_new(s);
-	struct buf text = { 0 };
 	size_t n = 0;
 	int rc;
 
 	while ((rc = read_some(b, e)) == 0 && b->n > 0)
-		for (size_t i = 0; i < b->n; i++) {
-			json_t *j = json_object();
-
-			buf_clear(&text);
-			query_tree_print(&b->at[i].tree, s->w->graph, &text);
-			cli_say(b->cli, "%s\n", (const char *)text.base);
-			json_object_set_new(j, "line", json_integer((json_int_t)b->line[i]));
-			json_object_set_new(j, "type",
-					    json_string(query_pattern_words[b->at[i].pattern]));
-			json_object_set_new(j, "answers",
-					    query_answer(a, &b->at[i].tree, b->o->top));
-			cli_line(b->cli, j);
-			n++;
-		}
+		for (size_t i = 0; i < b->n && rc == 0; i++, n++)
+			rc = answer_one(b, s, a, i, e);
 	cli_put_count(b->cli, "queries", n);
-	buf_release(&text);
 	query_answerer_free(a);
 	return rc;
 }
@@ -109,6 +122,7 @@ static int answer_all(struct batch *b, const struct query_session *s, struct err
 
 struct outcomes {
 	struct query_outcome *at;
+	struct query_cost *cost; /* across agents; else NULL */
 	size_t n, room;
 	size_t ranked;	 /* queries with a hard answer */
 	size_t not_hard; /* answers that follow from what is known */
@@ -130,19 +144,34 @@ static void leave_known_out(struct batch *b, struct outcomes *out)
 			 b->without);
 }
 
-static int evaluate_all(struct batch *b, struct query_evaluator *v, struct outcomes *out,
-			struct err *e)
+static void room_for_outcomes(struct outcomes *out, size_t more, bool costs)
+{
+	if (out->n + more <= out->room)
+		return;
+	out->room = 2 * out->room + AT_ONCE;
+	out->at = mem_resize(out->at, out->room, sizeof(*out->at));
+	if (costs)
+		out->cost = mem_resize(out->cost, out->room, sizeof(*out->cost));
+}
+
+/* judging: across agents; else NULL. */
+static int evaluate_all(struct batch *b, struct query_evaluator *v, struct query_judging *judging,
+			struct outcomes *out, struct err *e)
 {
 	struct waiting *wait = lab_waiting_begin(&b->cli->notes, "evaluating");
 	int rc;
 
 	while ((rc = read_some(b, e)) == 0 && b->n > 0) {
-		if (out->n + b->n > out->room) {
-			out->room = 2 * out->room + AT_ONCE;
-			out->at = mem_resize(out->at, out->room, sizeof(*out->at));
-		}
+		room_for_outcomes(out, b->n, judging != NULL);
+		if (judging != NULL)
+			query_judging_note(judging, b->at, out->cost + out->n);
 		query_evaluate(v, b->at, b->n, out->at + out->n);
+		for (size_t i = out->n; judging != NULL && i < out->n + b->n; i++)
+			out->at[i].ms = out->cost[i].ms;
 		out->n += b->n;
+		rc = judging != NULL ? query_judging_failed(judging, e) : 0;
+		if (rc != 0)
+			break;
 	}
 	lab_waiting_end(wait);
 	if (rc == 0)
@@ -161,6 +190,49 @@ static json_t *figures_json(const struct query_figures *f)
 	json_object_set_new(j, "hits3", json_real(f->hits3));
 	json_object_set_new(j, "hits10", json_real(f->hits10));
 	return j;
+}
+
+/* Means over the queries of a type, or of all (QUERY_PATTERNS). */
+static void put_costs(json_t *j, const struct outcomes *out, int pattern)
+{
+	double bytes = 0, steps = 0, ms = 0;
+	size_t n = 0, lacking = 0;
+
+	for (size_t i = 0; i < out->n; i++) {
+		if (out->at[i].answers[0] == 0 ||
+		    (pattern != QUERY_PATTERNS && (int)out->at[i].pattern != pattern))
+			continue;
+		n++;
+		bytes += (double)out->cost[i].bytes;
+		steps += (double)out->cost[i].steps;
+		ms += out->cost[i].ms;
+		lacking += out->cost[i].lacking;
+	}
+	json_object_set_new(j, "bytes", json_real(bytes / (double)n));
+	json_object_set_new(j, "steps", json_real(steps / (double)n));
+	json_object_set_new(j, "ms", json_real(ms / (double)n));
+	json_object_set_new(j, "lacking", json_integer((json_int_t)lacking));
+}
+
+static void put_across(const struct batch *b, const struct outcomes *out)
+{
+	json_t *j = json_object();
+
+	put_costs(j, out, QUERY_PATTERNS);
+	cli_say(b->cli,
+		"across    %.1f steps of partners, %.0f bytes and %.1f ms by the clock a query; "
+		"%lld "
+		"queries lack an answer of somebody\n",
+		json_real_value(json_object_get(j, "steps")),
+		json_real_value(json_object_get(j, "bytes")),
+		json_real_value(json_object_get(j, "ms")),
+		(long long)json_integer_value(json_object_get(j, "lacking")));
+	cli_put(b->cli, "across", j);
+	cli_put_count(b->cli, "strange", b->strange);
+	if (b->strange > 0)
+		lab_note(&b->cli->notes,
+			 "%zu queries with entities that this graph does not have are left out\n",
+			 b->strange);
 }
 
 static json_t *type_json(const struct query_summary *s, const char *type)
@@ -236,11 +308,15 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 		     "queries  median ms p99\n");
 	for (int p = 0; p < QUERY_PATTERNS; p++) {
 		struct query_summary s;
+		json_t *one;
 
 		query_summarise(out->at, out->n, (enum query_pattern)p, &s);
 		if (s.queries[0] == 0)
 			continue;
-		json_array_append_new(types, type_json(&s, query_pattern_words[p]));
+		one = type_json(&s, query_pattern_words[p]);
+		if (out->cost != NULL)
+			put_costs(one, out, p);
+		json_array_append_new(types, one);
 		say_type(cli, query_pattern_words[p], &s);
 		mean_add(p < QUERY_2IN ? &all : &negated, &s.by[0]);
 		if (p > QUERY_1P && p < QUERY_2IN)
@@ -259,6 +335,8 @@ static void put_protocol(struct cli *cli, const struct query_command *o)
 
 	for (int s = GRAPH_TRAIN; s <= (int)o->split; s++)
 		json_array_append_new(filter, json_string(lab_work_split_words[s]));
+	if (o->federated)
+		json_array_append_new(filter, json_string("file"));
 	json_object_set_new(j, "split", json_string(split));
 	json_object_set_new(j, "answers", json_string("hard"));
 	json_object_set_new(j, "filter", filter);
@@ -268,8 +346,8 @@ static void put_protocol(struct cli *cli, const struct query_command *o)
 	cli_put(cli, "protocol", j);
 	cli_say(cli,
 		"protocol  hard answers of %s among all entities that are no answer on train to "
-		"%s;\n          ties count half; mean over answers, then queries, then types\n",
-		split, split);
+		"%s%s;\n          ties count half; mean over answers, then queries, then types\n",
+		split, split, o->federated ? " here, nor in the file" : "");
 }
 
 static void say_search(const struct query_session *s)
@@ -326,6 +404,54 @@ static void put_encoder(const struct batch *b, const json_t *head)
 			 b->unknown);
 }
 
+/* Who ranks: search, alone or across agents, or an encoder. */
+struct ranking {
+	const struct query_session *s; /* NULL: an encoder */
+	struct encode_ranker *ranker;
+	struct query_judging *judging; /* across agents */
+	struct query_evaluator *v;
+};
+
+static void ranking_begin(struct ranking *r, const struct query_session *s,
+			  const struct encode_model *m, struct query_evaluation_options *how)
+{
+	struct query_judge judge = { 0 };
+
+	*r = (struct ranking){ .s = s };
+	if (s == NULL) {
+		r->ranker = encode_ranker_new(m, how->threads);
+		judge = encode_ranker_judge(r->ranker);
+	} else if (s->across != NULL) {
+		r->judging = query_judging_new(s);
+		judge = query_judging_judge(r->judging);
+		how->threads = 1;
+	}
+	r->v = judge.score != NULL ? query_evaluator_new_by(&judge, how)
+				   : query_evaluator_new(s->truths, how);
+}
+
+static void ranking_end(struct ranking *r)
+{
+	query_evaluator_free(r->v);
+	query_judging_free(r->judging);
+	encode_ranker_free(r->ranker);
+}
+
+static void put_ranking(struct batch *b, const struct work *w, const struct ranking *r,
+			const json_t *head, const struct outcomes *out)
+{
+	put_protocol(b->cli, b->o);
+	if (r->s == NULL)
+		put_encoder(b, head);
+	else
+		put_search(b, r->s, r->v);
+	put_material(b, w);
+	put_types(b->cli, out);
+	put_counts(b, out);
+	if (out->cost != NULL)
+		put_across(b, out);
+}
+
 /* s: search; NULL: m and its head. */
 static int evaluate_batch(struct batch *b, const struct work *w, const struct query_session *s,
 			  const struct encode_model *m, const json_t *head, struct err *e)
@@ -334,7 +460,7 @@ static int evaluate_batch(struct batch *b, const struct work *w, const struct qu
 						    : 1u << GRAPH_TRAIN;
 	struct graph_index *known = graph_index_new(w->graph, before),
 			   *all = graph_index_new(w->graph, before | 1u << b->o->split);
-	const struct query_evaluation_options how = {
+	struct query_evaluation_options how = {
 		.search = { .beam = b->o->beam,
 			    .norm = b->o->norm,
 			    .cache_bytes = b->o->cache_mb << 20 },
@@ -342,27 +468,17 @@ static int evaluate_batch(struct batch *b, const struct work *w, const struct qu
 		.all = all,
 		.known = known,
 	};
-	struct encode_ranker *ranker = s == NULL ? encode_ranker_new(m, how.threads) : NULL;
-	struct query_judge judge =
-		s == NULL ? encode_ranker_judge(ranker) : (struct query_judge){ 0 };
-	struct query_evaluator *v = s == NULL ? query_evaluator_new_by(&judge, &how)
-					      : query_evaluator_new(s->truths, &how);
+	struct ranking r;
 	struct outcomes out = { 0 };
-	int rc = evaluate_all(b, v, &out, e);
+	int rc;
 
-	if (rc == 0) {
-		put_protocol(b->cli, b->o);
-		if (s == NULL)
-			put_encoder(b, head);
-		else
-			put_search(b, s, v);
-		put_material(b, w);
-		put_types(b->cli, &out);
-		put_counts(b, &out);
-	}
+	ranking_begin(&r, s, m, &how);
+	rc = evaluate_all(b, r.v, r.judging, &out, e);
+	if (rc == 0)
+		put_ranking(b, w, &r, head, &out);
 	free(out.at);
-	query_evaluator_free(v);
-	encode_ranker_free(ranker);
+	free(out.cost);
+	ranking_end(&r);
 	graph_index_free(known);
 	graph_index_free(all);
 	return rc;
@@ -388,13 +504,34 @@ static int search_batch(struct batch *b, const struct work *w, struct err *e)
 	int rc;
 
 	query_session_begin(&s, b->cli, w, b->o, b->o->evaluate ? "train" : "all");
+	s.across = b->o->federated ? query_across_new(b->cli, w, b->o) : NULL;
 	rc = b->o->evaluate ? evaluate_batch(b, w, &s, NULL, NULL, e) : answer_all(b, &s, e);
 	query_session_put(&s);
+	if (s.across != NULL && rc == 0)
+		rc = query_across_put(s.across, b->cli, s.truths->relations, e);
+	query_across_free(s.across);
 	query_session_end(&s);
 	return rc;
 }
 
-int query_batch(struct cli *cli, const struct work *w, const struct query_command *o, struct err *e)
+/* Relations of the file that only partners have come into the vocabulary before anything is made
+ * that goes by its size. */
+static int learn_relations(struct batch *b, struct work *w, struct err *e)
+{
+	struct query_reader *r;
+	int rc = query_reader_open(&r, b->o->batch, w->graph, e);
+
+	if (rc != 0)
+		return rc;
+	query_reader_widen(r, w->graph->relations);
+	while ((rc = query_reader_next(r, &b->at[0], e)) > 0)
+		;
+	query_reader_close(r);
+	query_reader_widen(b->reader, w->graph->relations);
+	return rc;
+}
+
+int query_batch(struct cli *cli, struct work *w, const struct query_command *o, struct err *e)
 {
 	struct batch *b = mem_array(1, sizeof(*b));
 	int rc;
@@ -402,6 +539,8 @@ int query_batch(struct cli *cli, const struct work *w, const struct query_comman
 	b->cli = cli;
 	b->o = o;
 	rc = query_reader_open(&b->reader, o->batch, w->graph, e);
+	if (rc == 0 && o->federated)
+		rc = learn_relations(b, w, e);
 	if (rc == 0)
 		rc = o->encoder != NULL ? evaluate_by_encoder(b, w, e) : search_batch(b, w, e);
 	batch_release(b);

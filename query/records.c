@@ -15,6 +15,7 @@ struct query_reader {
 	struct graph_lines *lines;
 	struct buf line;
 	size_t number;
+	struct graph_vocab *relations; /* where those that are not there come to; NULL: nowhere */
 };
 
 void query_record_release(struct query_record *r)
@@ -45,6 +46,11 @@ void query_reader_close(struct query_reader *r)
 	graph_lines_close(r->lines);
 	buf_release(&r->line);
 	free(r);
+}
+
+void query_reader_widen(struct query_reader *r, struct graph_vocab *relations)
+{
+	r->relations = relations;
 }
 
 size_t query_reader_line(const struct query_reader *r)
@@ -79,11 +85,18 @@ static int record_name(const struct reading *in, const struct graph_vocab *v, co
 			       name);
 }
 
+/* *id: GRAPH_NONE where a wide reader does not find it. */
 static int record_entity(const struct reading *in, const char *key, const json_t *value,
 			 uint32_t *id)
 {
 	if (!json_is_string(value))
 		return record_bad(in, key, "a name is wanted");
+	*id = graph_vocab_find(in->r->g->entities, json_string_value(value),
+			       json_string_length(value));
+	if (*id == GRAPH_NONE && in->r->relations != NULL) {
+		in->out->strange = true;
+		return 0;
+	}
 	return record_name(in, in->r->g->entities, key, "entity", json_string_value(value),
 			   json_string_length(value), id);
 }
@@ -97,6 +110,11 @@ static int record_step(struct reading *in, const char *key, const json_t *value)
 	if (name == NULL)
 		return record_bad(in, key, "a name is wanted");
 	s->inverse = name[0] == '^';
+	if (in->r->relations != NULL && name[s->inverse] != '\0') {
+		s->rel = graph_vocab_add(in->r->relations, name + s->inverse,
+					 json_string_length(value) - s->inverse);
+		return 0;
+	}
 	return record_name(in, in->r->g->relations, key, "relation", name + s->inverse,
 			   json_string_length(value) - s->inverse, &s->rel);
 }
@@ -122,6 +140,8 @@ static int record_branch(struct reading *in, const json_t *root, size_t b, size_
 	int rc = record_entity(in, "anchors", json_array_get(json_object_get(root, "anchors"), b),
 			       &in->anchors[b]);
 
+	if (in->anchors[b] == GRAPH_NONE)
+		in->anchors[b] = 0;
 	if (rc == 0 && json_array_size(relations) != steps)
 		rc = record_bad(in, "relations", "as many steps are wanted as the type has");
 	for (size_t k = 0; k < steps && rc == 0; k++)
@@ -165,7 +185,7 @@ static int record_tree(struct reading *in, const json_t *root)
 static int record_answers(const struct reading *in, const char *key, const json_t *list,
 			  const json_t *missing, struct query_set *out)
 {
-	size_t n = json_array_size(list);
+	size_t n = json_array_size(list), named = 0;
 
 	if (!json_is_array(list))
 		return record_bad(in, key, "a list of names is wanted");
@@ -182,10 +202,13 @@ static int record_answers(const struct reading *in, const char *key, const json_
 					json_integer_value(cost) > QUERY_STEPS_MAX))
 			return record_bad(in, "missing",
 					  "not more edges than the type has are wanted");
+		if (id == GRAPH_NONE)
+			continue;
 		query_set_add(out, id, (uint8_t)json_integer_value(cost));
+		named++;
 	}
 	query_set_sort(out);
-	return out->n == n ? 0 : record_bad(in, key, "a name stands there twice");
+	return out->n == named ? 0 : record_bad(in, key, "a name stands there twice");
 }
 
 static int record_sets(const struct reading *in, const json_t *root)
@@ -241,6 +264,7 @@ int query_reader_next(struct query_reader *r, struct query_record *out, struct e
 		return graph_lines_bad(r->lines, e, "not a JSON object: %.200s",
 				       root == NULL ? why.text : "another value");
 	}
+	out->strange = false;
 	rc = record_type(&in, root);
 	if (rc == 0)
 		rc = record_tree(&in, root);

@@ -29,6 +29,7 @@ struct query_record {
 	struct query_set hard;	    /* ascending; its costs: `missing`, 0 where nobody says */
 	struct query_set easy;	    /* ascending; costs 0 */
 	bool has_missing, has_easy; /* the keys are there */
+	bool strange; /* it names an entity that the graph does not have: query_reader_widen() */
 };
 /* Zero is a record without memory. */
 void query_record_release(struct query_record *r);
@@ -40,6 +41,9 @@ struct query_reader;
 MUST_CHECK int query_reader_open(struct query_reader **r, const char *path, const struct graph *g,
 				 struct err *e);
 void query_reader_close(struct query_reader *r);
+/* Names that the graph does not have are no errors from now on: relations come into `relations`,
+ * the graph's own vocabulary; records with such an entity are strange, and without it.  */
+void query_reader_widen(struct query_reader *r, struct graph_vocab *relations);
 /* 1 and the next query in *out, whose sets are filled anew; 0 at the end; or ERR_INPUT, which names
  * file and line, ERR_IO.  An answer that is both hard and easy is refused, as are names that the
  * graph does not have. */

@@ -14,8 +14,6 @@
 #include "net/ident.h"
 
 enum {
-	ASKS_EVERY_MS = 25, /* of a peer, but for ... */
-	ASKS_AHEAD = 64,
 	BEAM = 256, /* entities that edges are predicted from, at most */
 	ROWS_CACHE_BYTES = 16 << 20,
 	FIT_SEED = 1, /* as fkge query has it */
@@ -415,9 +413,9 @@ static bool asks_too_fast(const struct agent_core *c, struct peer_steps *s)
 {
 	if (s->due_ms < c->now_ms)
 		s->due_ms = c->now_ms;
-	if (s->due_ms > c->now_ms + (uint64_t)ASKS_AHEAD * ASKS_EVERY_MS)
+	if (s->due_ms > c->now_ms + (uint64_t)AGENT_ASKS_AHEAD * AGENT_ASK_EVERY_MS)
 		return true;
-	s->due_ms += ASKS_EVERY_MS;
+	s->due_ms += AGENT_ASK_EVERY_MS;
 	return false;
 }
 

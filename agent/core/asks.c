@@ -167,9 +167,12 @@ static void send_ask(struct agent_core *c, struct asked *x, const struct agent_a
 			     .patience_ms = ask->patience_ms,
 			     .asked_ms = s->asked_ms };
 
+	uint64_t before = x->peer->bytes_out + x->peer->outbox.bytes; /* sent, or to be sent */
+
 	memcpy(b.alignment, s->alignment, sizeof(b.alignment));
 	memcpy(b.signature, s->asker_signature, sizeof(b.signature));
 	peer_say(c, x->peer, NET_MSG_ASK, s->id, NET_BODY_ask, &b);
+	x->answer.bytes += x->peer->bytes_out + x->peer->outbox.bytes - before;
 }
 
 static void ask_one(struct agent_core *c, struct asked *x, const struct agent_ask *ask)
@@ -427,6 +430,7 @@ void asks_take(struct agent_core *c, struct peer *p, const struct net_message *m
 
 	if (x == NULL)
 		return;
+	x->answer.bytes += m->n;
 	if (rc == 0 && m->kind == NET_BODY_reason) {
 		fail_asked(x, (int)m->reason.code, m->reason.why);
 		settle_asks(c);

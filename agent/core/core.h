@@ -145,6 +145,8 @@ struct agent_notice {
 /* ---- steps of queries (methods 5.4) ---- */
 
 enum { AGENT_POINTS_MAX = 1024, AGENT_ASKS_MAX = 16 /* of the owner's, under way */ };
+/* A partner answers a step each so many milliseconds, but for some in advance. */
+enum { AGENT_ASK_EVERY_MS = 25, AGENT_ASKS_AHEAD = 64 };
 
 struct agent_point {
 	uint32_t entity; /* ours */
@@ -179,6 +181,7 @@ struct agent_answer {
 	bool facts;
 	struct agent_answer_row *rows;
 	size_t n;
+	uint64_t bytes; /* of question and answer, as they travel */
 };
 
 /* ---- effects ---- */
