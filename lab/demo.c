@@ -97,6 +97,8 @@ static int write_config(const struct demo *d, const char *arm, uint32_t agent, c
 		   "epochs_per_round: %u, max_rounds: %u, local_rounds: 1, sleep_s: 0}\n",
 		   strcmp(arm, "ppat") == 0 ? "ppat" : "procrustes", d->round_epochs, d->rounds);
 	buf_printf(&yaml, "ppat: {mode: paper}\n");
+	if (agent == 0)
+		buf_printf(&yaml, "query: {rules: \"facts * targets\"}\n");
 	buf_printf(&yaml, "privacy: {delta: 1e-5, epsilon_per_peer: 2.73, epsilon_total: 20, "
 			  "accountant: exact, useless_sessions: spend}\n");
 	if (d->dashboard)
@@ -546,6 +548,7 @@ int demo_play(struct demo *d, struct buf *text, struct err *e)
 	rc = before(d, e);
 	if (rc == 0)
 		rc = federation(d, "procrustes", e);
+	d->asks = true;
 	if (rc == 0 && !d->dashboard)
 		rc = federation(d, "ppat", e);
 	if (rc == 0 && !d->dashboard)

@@ -2,6 +2,7 @@
  *
  *   demo.c         the play: folders, training alone, control arm, federations
  *   demo_watch.c   a federation's processes while they run: table, patience, kill -9
+ *   demo_question.c a question for two of them, while they run
  *   demo_report.c  the closing report, from the figures that are in the result
  *
  * Everything that an owner would type is run as a process of its own (lab/child.h). */
@@ -26,6 +27,7 @@ struct demo {
 	uint32_t epochs, rounds, round_epochs;
 	double limit_s; /* of one federation */
 	bool dashboard; /* serve HTTP, one federation alone, until it is interrupted */
+	bool asks;	/* this federation ends with the question */
 	bool kill;	/* kill -9 one agent in the middle, and start it again */
 	json_t *report; /* what report.json will hold: from demo_play() on the caller's */
 };
@@ -43,6 +45,14 @@ extern atomic_bool demo_interrupted;
  */
 int demo_serve(struct demo *d, const char *arm, json_t *arm_report, struct err *e);
 
+/* Where an agent runs, and what it says is added to. */
+struct demo_place {
+	const char *folder, *log;
+};
+/* A question that neither of the first two companies can answer alone, asked while they run; into
+ * d->report.  Nothing where the world has none. */
+int demo_ask(struct demo *d, const struct demo_place place[2], struct err *e);
+
 /* ---- the report (methods 2, 3.6) ----
  *
  * { seed, percent, rounds, epochs, round_epochs, protocol, model,
@@ -50,7 +60,9 @@ int demo_serve(struct demo *d, const char *arm, json_t *arm_report, struct err *
  *              control-procrustes, control-ppat }]   each: { mrr, hits1, hits10, valid, rounds }
  *   pairs:  [{ translator, host, client, shared, sessions, labels, noise, param, teachers,
  *              delta, rows, floats, bytes, seconds }]
- *   arms:   [{ translator, seconds, ledgers, killed }] } */
+ *   arms:   [{ translator, seconds, ledgers, killed }]
+ *   question: { text, asker, alone: [{ name, answers, says }], answers, missing } }  as `fkge query
+ *           --federated --explain` has them */
 void demo_report_print(const json_t *report, struct buf *out); /* Markdown */
 
 #endif

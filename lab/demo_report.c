@@ -274,6 +274,46 @@ static void print_opening(const json_t *r, struct buf *out)
 		   count_of(r, "round_epochs"));
 }
 
+/* ---- the question ---- */
+
+/* An answer and its edges, on one line. */
+static void print_answer(const json_t *answer, struct buf *out)
+{
+	const json_t *edge;
+	size_t i;
+
+	buf_printf(out, "%lld. **%s**", count_of(answer, "rank"), text_of(answer, "name"));
+	json_array_foreach(json_object_get(answer, "edges"), i, edge)
+		buf_printf(out, "%s %s %s %s (%s %s)", i == 0 ? ":" : ",", text_of(edge, "head"),
+			   text_of(edge, "relation"), text_of(edge, "tail"), text_of(edge, "agent"),
+			   json_is_true(json_object_get(edge, "known")) ? "knows" : "predicts");
+	buf_printf(out, "\n");
+}
+
+static void print_question(const json_t *q, struct buf *out)
+{
+	const json_t *one;
+	size_t i;
+
+	if (!json_is_object(q))
+		return;
+	buf_printf(out, "\n## A question that no company answers alone\n\n    %s\n\n",
+		   text_of(q, "text"));
+	json_array_foreach(json_object_get(q, "alone"), i,
+			   one) if (json_is_string(json_object_get(one, "says")))
+		buf_printf(out, "- %s alone: %s\n", text_of(one, "name"), text_of(one, "says"));
+	else buf_printf(out, "- %s alone: %lld answers\n", text_of(one, "name"),
+			count_of(one, "answers"));
+	buf_printf(out,
+		   "\nTogether, asked by %s, whose partner lets it have facts of this one "
+		   "relation:\n\n",
+		   text_of(q, "asker"));
+	json_array_foreach(json_object_get(q, "answers"), i, one) print_answer(one, out);
+	json_array_foreach(json_object_get(q, "missing"), i, one)
+		buf_printf(out, "Missing: %s over %s: %s\n", text_of(one, "name"),
+			   text_of(one, "relation"), text_of(one, "why"));
+}
+
 void demo_report_print(const json_t *r, struct buf *out)
 {
 	print_opening(r, out);
@@ -296,4 +336,5 @@ void demo_report_print(const json_t *r, struct buf *out)
 		   "protects no triple, no entity, and no row of the client. Procrustes releases "
 		   "nothing computed from the host's rows.\n\n## Runs\n\n");
 	print_arms(r, out);
+	print_question(json_object_get(r, "question"), out);
 }

@@ -291,13 +291,20 @@ static bool may_end(const struct watch *w)
 }
 
 /* All are asked to end at once, so that nobody leaves while others still want him. */
-static void stop_when_quiet(struct watch *w)
+static int stop_when_quiet(struct watch *w, struct err *e)
 {
+	const struct demo_place place[2] = { { w->at[0].folder, w->at[0].log },
+					     { w->at[1].folder, w->at[1].log } };
+	int rc = 0;
+
 	if (w->stopping || !may_end(w))
-		return;
+		return 0;
+	if (w->demo->asks)
+		rc = demo_ask(w->demo, place, e);
 	w->stopping = true;
 	for (uint32_t i = 0; i < w->n; i++)
 		child_kill(&w->at[i].child, SIGTERM);
+	return rc;
 }
 
 static bool all_over(const struct watch *w)
@@ -350,8 +357,8 @@ static int step(struct watch *w, json_t *report, struct err *e)
 {
 	int rc = check_patience(w, e);
 
-	if (w->demo->dashboard)
-		stop_when_quiet(w); /* before those who were interrupted, too, have ended */
+	if (w->demo->dashboard && rc == 0)
+		rc = stop_when_quiet(w, e); /* before those who were interrupted, too, have ended */
 	for (uint32_t i = 0; i < w->n && rc == 0; i++) {
 		read_status(w, i);
 		rc = check_ended(w, i, e);
@@ -360,7 +367,8 @@ static int step(struct watch *w, json_t *report, struct err *e)
 		rc = tell_dashboards(w, e);
 	compare_best(w, report);
 	draw_table(w);
-	stop_when_quiet(w);
+	if (rc == 0)
+		rc = stop_when_quiet(w, e);
 	return rc != 0 ? rc : kill_one(w, e);
 }
 

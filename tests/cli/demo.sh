@@ -24,7 +24,7 @@ PY
 }
 says() { grep -qF -- "$1" "$work/demo/report.md"; }
 
-echo 1..15
+echo 1..18
 "$fkge" demo --out "$work/demo" --size 25 --epochs 30 --rounds 3 --round-epochs 5 --kill \
 	--limit 120 >"$work/out" 2>"$work/err"
 ok 'the demo runs, with kill -9 in the middle' test $? = 0
@@ -41,6 +41,9 @@ ok 'PPAT drew some, within the cap' report 'any(p.get("labels", 0) > 0 for p in 
 ok 'every session cost bytes' report 'all(p["bytes"] > 0 for p in r["pairs"] if p["sessions"])'
 ok 'the ledgers agree' report 'len(r["arms"]) == 2 and all(a["ledgers"] for a in r["arms"])'
 ok 'the killed one came back bit for bit' report 'all(a["killed"]["same"] and len(a["killed"]["after"]) == 64 for a in r["arms"])'
+ok 'neither of two answers the question alone' report 'all(a["says"] and "no relation" in a["says"] and not a["answers"] for a in r["question"]["alone"])'
+ok 'together they do, each with an edge that it knows' report 'r["question"]["answers"] and all([e["agent"] for e in a["edges"]] == ["genebank", "maker"] and all(e["known"] for e in a["edges"]) for a in r["question"]["answers"])'
+ok 'which the report explains' says 'maker knows)'
 ok 'the Markdown says so' says 'bit for bit'
 ok 'a folder that is there is refused' test "$("$fkge" demo --out "$work/demo" 2>&1 | grep -c 'there already')" = 1
 exit $failed
