@@ -113,7 +113,7 @@ static json_t *request_of(const struct query_across *a, struct query_step step)
 static void wait_turn(struct query_across *a)
 {
 	const double every_s = AGENT_ASK_EVERY_MS / 1000.0,
-		     ahead_s = AGENT_ASKS_AHEAD / 2 * every_s;
+		     ahead_s = AGENT_ASKS_AHEAD * every_s / 2;
 	double now_s = lab_work_now_s(), wait_s;
 
 	a->due_s = a->due_s > now_s ? a->due_s : now_s;

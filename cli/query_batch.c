@@ -415,19 +415,22 @@ struct ranking {
 static void ranking_begin(struct ranking *r, const struct query_session *s,
 			  const struct encode_model *m, struct query_evaluation_options *how)
 {
-	struct query_judge judge = { 0 };
+	struct query_judge judge;
 
 	*r = (struct ranking){ .s = s };
-	if (s == NULL) {
-		r->ranker = encode_ranker_new(m, how->threads);
-		judge = encode_ranker_judge(r->ranker);
-	} else if (s->across != NULL) {
+	if (s != NULL && s->across == NULL) {
+		r->v = query_evaluator_new(s->truths, how);
+		return;
+	}
+	if (s != NULL) {
 		r->judging = query_judging_new(s);
 		judge = query_judging_judge(r->judging);
 		how->threads = 1;
+	} else {
+		r->ranker = encode_ranker_new(m, how->threads);
+		judge = encode_ranker_judge(r->ranker);
 	}
-	r->v = judge.score != NULL ? query_evaluator_new_by(&judge, how)
-				   : query_evaluator_new(s->truths, how);
+	r->v = query_evaluator_new_by(&judge, how);
 }
 
 static void ranking_end(struct ranking *r)

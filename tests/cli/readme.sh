@@ -40,7 +40,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners",
-         '"anchors"': "line", "-d bench": "bench", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted"}
+         '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b and not (n == "acme" and "systemctl" in b)]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -51,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners line bench service listen asked predicted; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners line bench fb15k service listen asked predicted; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -162,11 +162,13 @@ asked() {
 ok 'a line of questions, as written' asked
 
 # ---- a benchmark, with a small graph in place of its files ----
-mkdir "$work/bench"
-"$fkge" -q synth -e 300 -o "$work/bench/q2b" >/dev/null
-"$fkge" -q queries sample "$work/bench/q2b" --types 1p,2i,up -n 5 -o "$work/bench/q2b/queries-test.jsonl" >/dev/null
-ok 'a benchmark, as written' literally bench bench
-ok 'with its figures' grep -q '^mean .* mean of 3 types' "$out"
+for b in bench/heldout fb15k/q2b; do
+	mkdir "$work/${b%/*}"
+	"$fkge" -q synth -e 300 -o "$work/$b" >/dev/null
+	"$fkge" -q queries sample "$work/$b" --types 1p,2i,up -n 5 -o "$work/$b/queries-test.jsonl" >/dev/null
+	ok "a benchmark, as written: ${b%/*}" literally "${b%/*}" "${b%/*}"
+	ok 'with its figures' grep -q '^mean .* mean of 3 types' "$out"
+done
 
 # ---- HTTP: its settings and keys; what curl asks, tests/http/metrics.sh asks ----
 mkdir "$work/http"
