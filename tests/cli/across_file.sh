@@ -31,7 +31,7 @@ ok 'names are compared' wait_for names peer_is asker "$(id_of owner)" shared_ent
 
 ok 'the owner alone' exits 0 -d "$work/owner" query --batch "$work/questions" --evaluate --beam 0 --known none --json
 cp "$out" "$work/alone"
-ask_file() { run -d "$work/asker" query --federated --batch "$work/questions" --beam 0 --want 1024 --json "$@"; }
+ask_file() { run -d "$work/asker" query --federated --batch "$work/questions" --beam 0 --want 1024 --patience 50 --json "$@"; }
 across_file() { ask_file --evaluate && [ "$status" -eq 0 ]; }
 ok 'across agents' across_file
 cp "$out" "$work/across"
