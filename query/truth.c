@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,16 +145,31 @@ void query_truths_scores(const struct query_truths *m, const struct query_ask *a
 	}
 }
 
+/* What kernels make of a score that is no number differs from set to set: so it is looked for before. */
+static bool all_finite(const float *x, size_t n)
+{
+	const uint32_t exponent = 0x7f800000;
+	uint32_t broken = 0, bits;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&bits, x + i, sizeof(bits));
+		broken |= (bits & exponent) == exponent;
+	}
+	return broken == 0;
+}
+
 void query_truths_shares(const struct query_truths *m, float *share, float *score, float *work)
 {
 	const struct kge_kernels *k = m->emb->kernels;
 	float slope = m->scale.slope;
 
-	if (m->scale.kind == QUERY_SIGMOID) {
+	if (!all_finite(score, m->n)) {
+		memset(share, 0, m->n * sizeof(*share)); /* the tables have diverged */
+	} else if (m->scale.kind == QUERY_SIGMOID) {
 		for (uint32_t t = 0; t < m->n; t++)
 			score[t] = slope * score[t] + m->scale.offset;
 		k->logistic(work, share, score, m->n);
-	} else if (!isfinite(k->softmax(share, score, slope, m->n))) {
-		memset(share, 0, m->n * sizeof(*share)); /* the tables have diverged */
+	} else {
+		k->softmax(share, score, slope, m->n);
 	}
 }
