@@ -23,4 +23,23 @@ int api_tables_take(struct api_tables *t, const struct http_best *best, struct p
 		    struct err *e);
 void api_tables_give_back(struct api_tables *t);
 
+struct api_search;
+/* Questions over several steps by those tables, locked for the caller alone until
+ * api_tables_end_search(): predict and similar are answered meanwhile.  ERR_NOTFOUND, ERR_BUSY as
+ * above, ERR_BUSY also where other questions take longer than a few seconds. */
+int api_tables_begin_search(struct api_tables *t, const struct http_best *best,
+			    struct api_search **out, struct err *e);
+void api_tables_end_search(struct api_tables *t);
+
+/* ---- api_search.c: questions over several steps ---- */
+
+/* Borrows graph, emb and info; fits the scale on valid. */
+struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
+				  const struct store_checkpoint *info);
+void api_search_free(struct api_search *s);
+/* What `fkge query --json` prints, into reply; top 0: the query's LIMIT.  ERR_USAGE, ERR_NOTFOUND,
+ * ERR_TOOBIG with line and column. */
+MUST_CHECK int api_search_tell(struct api_search *s, const char *text, size_t top, bool explain,
+			       json_t *reply, struct err *e);
+
 #endif

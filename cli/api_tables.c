@@ -9,13 +9,15 @@
 #include "cli/api.h"
 #include "lab/work.h"
 
-enum { FIRST_WAIT_S = 20, PAUSE_S = 1 };
+enum { FIRST_WAIT_S = 20, PAUSE_S = 1, SEARCH_WAIT_S = 5 };
 
 /* One state of the tables, with what questions share. */
 struct loaded {
 	struct kge_emb *emb;
 	struct store_checkpoint info;
 	struct kge_asker *asker;
+	struct api_search *search; /* NULL: nobody has asked yet; under `searching` */
+	unsigned users;		   /* under `lock`; the last one frees it */
 };
 
 struct api_tables {
@@ -29,6 +31,9 @@ struct api_tables {
 	struct loaded *now;	/* NULL: nothing yet */
 	struct err why;		/* the last reading failed */
 	pthread_mutex_t asking; /* of now->asker; taken before `lock` */
+	/* Of searched->search; taken before `lock`, never together with `asking`. */
+	pthread_mutex_t searching;
+	struct loaded *searched; /* while `searching` is held */
 	/* the thread's alone */
 	struct work work; /* its graph stays: nothing changes it while an agent runs */
 	bool opened;
@@ -36,11 +41,23 @@ struct api_tables {
 
 static void free_loaded(struct loaded *l)
 {
-	if (l == NULL)
-		return;
+	api_search_free(l->search);
 	kge_asker_free(l->asker);
 	kge_emb_free(l->emb);
 	free(l);
+}
+
+static void leave_loaded(struct api_tables *t, struct loaded *l)
+{
+	bool last;
+
+	if (l == NULL)
+		return;
+	pthread_mutex_lock(&t->lock);
+	last = --l->users == 0;
+	pthread_mutex_unlock(&t->lock);
+	if (last)
+		free_loaded(l);
 }
 
 /* ---- the thread ---- */
@@ -56,6 +73,7 @@ static int read_best(struct api_tables *t, struct loaded **out, struct err *e)
 	if (rc != 0)
 		return rc;
 	l = mem_array(1, sizeof(*l));
+	l->users = 1;
 	l->emb = t->work.emb;
 	l->info = t->work.info;
 	t->work.emb = NULL;
@@ -76,7 +94,7 @@ static void take_over(struct api_tables *t, struct loaded *l, struct http_best b
 	t->have = best;
 	pthread_mutex_unlock(&t->lock);
 	pthread_mutex_unlock(&t->asking);
-	free_loaded(old);
+	leave_loaded(t, old);
 }
 
 static void read_anew(struct api_tables *t, struct http_best best)
@@ -195,6 +213,47 @@ void api_tables_give_back(struct api_tables *t)
 	pthread_mutex_unlock(&t->asking);
 }
 
+/* ---- questions over several steps ---- */
+
+/* The newest tables stay while they are searched, whatever comes meanwhile. */
+static struct loaded *hold_newest(struct api_tables *t)
+{
+	struct loaded *l;
+
+	pthread_mutex_lock(&t->lock);
+	l = t->now;
+	l->users++;
+	pthread_mutex_unlock(&t->lock);
+	return l;
+}
+
+int api_tables_begin_search(struct api_tables *t, const struct http_best *best,
+			    struct api_search **out, struct err *e)
+{
+	const struct timespec until = time_in(SEARCH_WAIT_S);
+	struct predict_tables there;
+	int rc = api_tables_take(t, best, &there, e);
+
+	if (rc != 0)
+		return rc;
+	api_tables_give_back(t);
+	if (pthread_mutex_clocklock(&t->searching, CLOCK_MONOTONIC, &until) != 0)
+		return err_set(e, ERR_BUSY, "other queries are being answered");
+	t->searched = hold_newest(t);
+	if (t->searched->search == NULL)
+		t->searched->search =
+			api_search_new(t->work.graph, t->searched->emb, &t->searched->info);
+	*out = t->searched->search;
+	return 0;
+}
+
+void api_tables_end_search(struct api_tables *t)
+{
+	leave_loaded(t, t->searched);
+	t->searched = NULL;
+	pthread_mutex_unlock(&t->searching);
+}
+
 /* ---- the beginning and the end ---- */
 
 int api_tables_new(struct api_tables **out, const char *folder, struct err *e)
@@ -205,6 +264,7 @@ int api_tables_new(struct api_tables **out, const char *folder, struct err *e)
 	t->folder = mem_strdup(folder);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->asking, NULL);
+	pthread_mutex_init(&t->searching, NULL);
 	pthread_condattr_init(&how);
 	pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->wake, &how);
@@ -226,13 +286,14 @@ void api_tables_free(struct api_tables *t)
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->lock);
 	pthread_join(t->thread, NULL);
-	free_loaded(t->now);
+	leave_loaded(t, t->now);
 	if (t->opened)
 		lab_work_close(&t->work);
 	pthread_cond_destroy(&t->wake);
 	pthread_cond_destroy(&t->done);
 	pthread_mutex_destroy(&t->lock);
 	pthread_mutex_destroy(&t->asking);
+	pthread_mutex_destroy(&t->searching);
 	free(t->folder);
 	free(t);
 }

@@ -27,12 +27,20 @@ static const struct member similar_members[] = {
 	{ "relations", 's', IN(relations) }, { "by", 'b', IN(far) },  { NULL, 0, 0 },
 };
 
+static const struct member query_members[] = {
+	{ "query", 't', IN(name) },
+	{ "top", 'c', IN(top) },
+	{ "explain", 's', IN(explain) },
+	{ NULL, 0, 0 },
+};
+
 static const struct member peer_members[] = { { "peer", 't', IN(name) }, { NULL, 0, 0 } };
 
 static const struct member *members_for(enum http_what what)
 {
 	return what == HTTP_PREDICT   ? predict_members
 	       : what == HTTP_SIMILAR ? similar_members
+	       : what == HTTP_QUERY   ? query_members
 				      : peer_members;
 }
 
@@ -80,7 +88,7 @@ static int take_members(struct http_question *q, struct err *e)
 		if (!take_value(q, one, v))
 			return err_set(e, ERR_USAGE, "the member %s is not what it must be: %s",
 				       name,
-				       one->kind == 't'	  ? "a name"
+				       one->kind == 't'	  ? "a text"
 				       : one->kind == 's' ? "true or false"
 				       : one->kind == 'b' ? "cosine or distance"
 							  : "a number from 1 to 1000");
@@ -94,7 +102,9 @@ static int needs_more(const struct http_question *q, struct err *e)
 
 	if (q->what != HTTP_PREDICT && q->name == NULL)
 		return err_set(e, ERR_USAGE, "which one? the body lacks the member %s",
-			       q->what == HTTP_SIMILAR ? "name" : "peer");
+			       q->what == HTTP_SIMILAR ? "name"
+			       : q->what == HTTP_QUERY ? "query"
+						       : "peer");
 	if (q->what == HTTP_SIMILAR && q->relations && q->typed)
 		return err_set(e, ERR_USAGE, "typed is about entities; leave it out");
 	for (int k = 0; k < 3; k++)
@@ -110,7 +120,8 @@ int http_question_read(struct http_question *q, enum http_what what, const void 
 	json_error_t why;
 	int rc;
 
-	*q = (struct http_question){ .what = what, .top = HTTP_TOP_DEFAULT };
+	*q = (struct http_question){ .what = what,
+				     .top = what == HTTP_QUERY ? 0 : HTTP_TOP_DEFAULT };
 	q->body = json_loadb(bytes != NULL ? bytes : "", n, JSON_REJECT_DUPLICATES, &why);
 	if (!json_is_object(q->body)) {
 		rc = err_set(e, ERR_USAGE, "the body is no JSON object: %.100s",

@@ -2,6 +2,7 @@
  *
  *   predict   { head, relation, tail: two of the three; top, typed, known }
  *   similar   { name; top, typed, relations, by: "cosine" or "distance" }
+ *   query     { query, in SPARQL; top, explain }
  *   accept    { peer }, reject likewise
  *
  * A member that is not known, or has another type, is refused. */
@@ -21,10 +22,11 @@ enum { HTTP_TOP_MAX = 1000, HTTP_TOP_DEFAULT = 10, HTTP_LIMIT_MAX = 4096 };
 struct http_question {
 	enum http_what what;
 	const char *triple[3]; /* predict: head, relation, tail; NULL: asked for */
-	const char *name;      /* similar; accept, reject: the peer */
-	size_t top;	       /* answers at most */
+	const char *name;      /* similar; accept, reject: the peer; query: its text */
+	size_t top;	       /* answers at most; query: 0 where it is not said */
 	bool typed, known;     /* predict, similar; predict */
 	bool relations, far;   /* similar: the name is a relation's; by distance */
+	bool explain;	       /* query: the best way to each answer */
 	size_t limit;	       /* rounds: the newest so many; 0: not said */
 	uint64_t after;	       /* events: those with a higher number */
 	json_t *body;	       /* that the names above are in; NULL: none */

@@ -15,6 +15,7 @@ static const struct http_route routes[] = {
 	{ "/api/v1/history", "GET", HTTP_KEY_API, HTTP_HISTORY },
 	{ "/api/v1/predict", "POST", HTTP_KEY_API, HTTP_PREDICT },
 	{ "/api/v1/similar", "POST", HTTP_KEY_API, HTTP_SIMILAR },
+	{ "/api/v1/query", "POST", HTTP_KEY_API, HTTP_QUERY },
 	{ "/api/v1/events", "GET", HTTP_KEY_API, HTTP_EVENTS },
 	{ "/api/v1/stream", "GET", HTTP_KEY_API, HTTP_STREAM },
 	{ "/api/v1/peers/accept", "POST", HTTP_KEY_API, HTTP_ACCEPT },

@@ -248,6 +248,7 @@ static unsigned status_for(int code)
 	switch (code) {
 	case ERR_USAGE:
 	case ERR_INPUT:
+	case ERR_TOOBIG:
 		return 400;
 	case ERR_NOTFOUND:
 		return 404;
@@ -281,9 +282,9 @@ static answer_fn *const tellers[HTTP_WHATS] = {
 	[HTTP_HEALTHZ] = tell_health, [HTTP_READYZ] = tell_readiness, [HTTP_METRICS] = tell_metrics,
 	[HTTP_STATUS] = tell_status,  [HTTP_PEERS] = tell_peers,      [HTTP_LEDGER] = tell_asked,
 	[HTTP_ROUNDS] = tell_asked,   [HTTP_HISTORY] = tell_asked,    [HTTP_PREDICT] = tell_asked,
-	[HTTP_SIMILAR] = tell_asked,  [HTTP_EVENTS] = tell_asked,     [HTTP_ACCEPT] = tell_asked,
-	[HTTP_REJECT] = tell_asked,   [HTTP_PAGE] = tell_page,	      [HTTP_STYLE] = tell_page,
-	[HTTP_SCRIPT] = tell_page,
+	[HTTP_SIMILAR] = tell_asked,  [HTTP_QUERY] = tell_asked,      [HTTP_EVENTS] = tell_asked,
+	[HTTP_ACCEPT] = tell_asked,   [HTTP_REJECT] = tell_asked,     [HTTP_PAGE] = tell_page,
+	[HTTP_STYLE] = tell_page,     [HTTP_SCRIPT] = tell_page,
 };
 
 /* What the bytes say, before anybody is asked. */

@@ -100,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	(void)http_route_bearer(line[KEY]);
 	ask_all(HTTP_PREDICT, text + at, n - at, line[PARAMETER]);
 	ask_all(HTTP_SIMILAR, text + at, n - at, line[PARAMETER]);
+	ask_all(HTTP_QUERY, text + at, n - at, line[PARAMETER]);
 	ask_all(HTTP_ACCEPT, text + at, n - at, line[PARAMETER]);
 	free(text);
 	return 0;

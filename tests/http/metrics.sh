@@ -171,6 +171,16 @@ ok 'similar' post 200 similar '{"name": "e1", "by": "distance"}'
 ok 'as the command line' as similar e1 --by distance
 ok 'a relation' post 200 similar '{"name": "next", "relations": true}'
 ok 'as the command line' as similar next --relations
+ok 'a query' post 200 query '{"query": "SELECT ?x { <e1> <next>/<jump> ?x }", "explain": true, "top": 10}'
+ok 'as the command line' as query 'SELECT ?x { <e1> <next>/<jump> ?x }' --explain --threads 1
+ok 'once more, by the tables that are there' post 200 query '{"query": "SELECT ?x { ?x <next> <e1> } LIMIT 3"}'
+ok 'as the command line' as query 'SELECT ?x { ?x <next> <e1> } LIMIT 3' --threads 1
+ok 'a query that is not understood' post 400 query '{"query": "SELECT ?x { ?x <next> }"}'
+ok 'where' has 'line 1, column'
+ok 'a query for a name that is not there' post 404 query '{"query": "SELECT ?x { ?x <next> <e1x> }"}'
+for body in '{}' '{"query":""}' '{"query":1}' '{"query":"SELECT ?x { ?x <next> <e1> }","beam":3}'; do
+	ok "a body $body" post 400 query "$body"
+done
 ok 'a name that is not there' post 404 predict '{"head": "e1x", "relation": "next"}'
 ok 'what was meant' has "did you mean 'e1'"
 for body in '' '{' '[]' '{}' '{"head":"e1"}' '{"head":"e1","relation":"next","tail":"e2"}' '{"head":1,"relation":"next"}' \

@@ -1,0 +1,60 @@
+/* cli/api_search.c - questions over several steps by tables that stay for many of them. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cli/api.h"
+#include "cli/query.h"
+
+enum { BEAM = 64, CACHE_MIB = 64 };
+
+struct api_search {
+	struct cli cli; /* its result is the reply of the question at hand */
+	struct work work;
+	struct query_command how;
+	struct query_session session;
+	struct query_answerer *answerer;
+};
+
+struct api_search *api_search_new(struct graph *graph, struct kge_emb *emb,
+				  const struct store_checkpoint *info)
+{
+	struct api_search *s = mem_array(1, sizeof(*s));
+
+	s->cli = (struct cli){ .json = true, .notes = { .quiet = true } };
+	s->work = (struct work){ .graph = graph, .emb = emb, .info = *info };
+	/* one thread: the others are for training */
+	s->how = (struct query_command){
+		.known = -1, .beam = BEAM, .cache_mb = CACHE_MIB, .threads = 1
+	};
+	query_session_begin(&s->session, &s->cli, &s->work, &s->how, "all");
+	s->answerer = query_answerer_new(&s->session);
+	return s;
+}
+
+void api_search_free(struct api_search *s)
+{
+	if (s == NULL)
+		return;
+	query_answerer_free(s->answerer);
+	query_session_end(&s->session);
+	free(s);
+}
+
+int api_search_tell(struct api_search *s, const char *text, size_t top, bool explain, json_t *reply,
+		    struct err *e)
+{
+	struct query_sparql q;
+	int rc;
+
+	s->how.text = text;
+	s->how.explain = explain;
+	rc = query_text_read(&s->work, &s->how, &q, e);
+	if (rc != 0)
+		return rc;
+	s->cli.result = reply;
+	query_text_put(&s->cli, &s->work, &q);
+	cli_put(&s->cli, "answers", query_answer(s->answerer, &q.tree, top > 0 ? top : q.limit));
+	query_session_put(&s->session);
+	s->cli.result = NULL;
+	return 0;
+}
