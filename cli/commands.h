@@ -71,6 +71,7 @@ COMMAND(peer_list);
 COMMAND(peer_show);
 COMMAND(peer_pending);
 COMMAND(peer_add);
+COMMAND(peer_introduced);
 COMMAND(peer_accept);
 COMMAND(peer_reject);
 COMMAND(peer_revoke);

@@ -486,16 +486,27 @@ int cmd_join(struct cli *cli, int argc, char **argv, struct err *e)
 int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct cli_words w = { .min = 1, .max = 1 };
+	char line[NET_INVITE_TEXT];
 	json_t *reply = NULL;
-	int rc;
+	int rc = 0;
 
-	cli_parse_words(cli, "LINE",
-			"Make an agent a partner by the line that its owner shows with fkge id "
-			"--line. The line has keys and no address: the agent that calls the other "
-			"has joined by its invitation.\v"
-			"Example:\n  fkge -d acme peer add fkge1:AQD...",
-			&w, argc, argv);
-	rc = join_line(cli, w.at[0], &reply, e);
+	cli_parse_words(
+		cli, "LINE|ID",
+		"Make an agent a partner by the line that its owner shows with fkge id "
+		"--line. The line has keys and no address: the agent that calls the other "
+		"has joined by its invitation.\v"
+		"ID is one of fkge peer introduced, or how it begins: what a partner told of "
+		"that agent, signed by itself, takes the place of a line. Its owner must add "
+		"you, too.\n\n"
+		"Examples:\n  fkge -d acme peer add fkge1:AQD...\n"
+		"  fkge -d acme peer add q73z7wiq",
+		&w, argc, argv);
+	if (strncmp(w.at[0], "fkge1:", strlen("fkge1:")) == 0)
+		snprintf(line, sizeof(line), "%s", w.at[0]);
+	else
+		rc = cli_introduced_line(cli, w.at[0], line, e);
+	if (rc == 0)
+		rc = join_line(cli, line, &reply, e);
 	if (rc != 0)
 		return rc;
 	if (text_of(json_object_get(reply, "peer"), "address")[0] == '\0')

@@ -344,6 +344,8 @@ static void timer(struct agent_core *c, enum agent_timer t)
 		session_working(c);
 	else if (t == AGENT_TIMER_ASKED)
 		asks_timer(c);
+	else if (t == AGENT_TIMER_MEMBERS)
+		gossip_turn(c);
 	else if (t == AGENT_TIMER_ROUND)
 		rounds_timer(c);
 	else if (t == AGENT_TIMER_WAKE && c->asleep) {

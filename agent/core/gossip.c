@@ -1,5 +1,5 @@
 /* agent/core/gossip.c - members pass on the signed records of members they know.  The owner decides
- * what to do with the records (`fkge peer list`, `accept`): a record lists nobody. */
+ * what to do with the records (`fkge peer introduced`, `add`): a record lists nobody. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,9 @@ static struct member_record *find_member(struct agent_core *c, const uint8_t key
 			return &c->member_records[i];
 	return NULL;
 }
+
+/* A partner is told of further ones so often at most: each time it reads all our records. */
+enum { TELL_AGAIN_MS = 5000 };
 
 /* A listed peer's signing key is known from its owner, not from hearsay. */
 static bool contradicts(const struct peer *p, const struct agent_member *m)
@@ -63,6 +66,8 @@ static bool remember(struct agent_core *c, const struct agent_member *m, const u
 		k = room_for(c, p);
 	if (k == NULL)
 		return false;
+	if (strcmp(k->member.name, m->name) != 0 || strcmp(k->member.address, m->address) != 0)
+		k->told = false;
 	k->member = *m;
 	buf_clear(&k->record);
 	buf_add(&k->record, record, n);
@@ -118,6 +123,39 @@ void gossip_send(struct agent_core *c, struct peer *p)
 	}
 	peer_say(c, p, NET_MSG_MEMBERS, NULL, NET_BODY_members, &b);
 	buf_release(&own);
+	p->tell_members = false;
+	p->told_ms = c->now_ms + TELL_AGAIN_MS;
+}
+
+void gossip_turn(struct agent_core *c)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < c->n_peers; i++) {
+		struct peer *p = c->peers[i];
+
+		if (!p->tell_members || !p->linked || !p->greeted)
+			continue; /* its next link begins with all */
+		if (c->now_ms >= p->told_ms)
+			gossip_send(c, p);
+		else if (p->told_ms < next)
+			next = p->told_ms;
+	}
+	if (next != UINT64_MAX)
+		c->io.set_timer(c->io.ctx, AGENT_TIMER_MEMBERS, next - c->now_ms);
+}
+
+/* A partner that the others have not been told of, or that has moved. */
+static void gossip_news(struct agent_core *c, const struct peer *partner)
+{
+	struct member_record *k = find_member(c, partner->info.key);
+
+	if (!c->config->federation.introduce || k == NULL || k->told)
+		return;
+	k->told = true;
+	for (size_t i = 0; i < c->n_peers; i++)
+		c->peers[i]->tell_members |= c->peers[i] != partner && peer_listed(c->peers[i]);
+	gossip_turn(c);
 }
 
 void gossip_members(struct agent_core *c, struct peer *p, const struct net_message *m)
@@ -146,4 +184,5 @@ void gossip_members(struct agent_core *c, struct peer *p, const struct net_messa
 	if (e.code != 0)
 		peer_trouble(c, p, e.code, "sent wrong member records: %.150s", e.text);
 	core_commit(c, &b, NULL);
+	gossip_news(c, p);
 }

@@ -156,6 +156,8 @@ struct peer {
 	uint64_t rest_ms;	 /* have a session, after one that came to nothing */
 	uint64_t serve_ms;	 /* have our tables again */
 	uint64_t members_ms;	 /* tell us of members */
+	uint64_t told_ms;	 /* be told of members again, if there is news of one */
+	bool tell_members;	 /* there is */
 	uint64_t notice_ms;	 /* be told of to the owner, but for a few in advance */
 	uint64_t sent_serial;	 /* serial of our best that it last had ... */
 	uint32_t sent_again;	 /* ... and how often again */
@@ -179,6 +181,7 @@ struct peer {
 struct member_record {
 	struct agent_member member;
 	struct buf record; /* as it was signed */
+	bool told;	   /* partners have been told of it since it said this name and address */
 };
 
 /* ---- peers_queue.c ---- */
@@ -303,6 +306,8 @@ void conduct_load(struct peer *p);  /* its count is as it is on disk */
 void gossip_load(struct agent_core *c, const struct store_core *saved);
 void gossip_release(struct agent_core *c);
 void gossip_send(struct agent_core *c, struct peer *p);
+/* Tells whoever has not been told of a new partner, as far as it is time. */
+void gossip_turn(struct agent_core *c);
 void gossip_members(struct agent_core *c, struct peer *p, const struct net_message *m);
 
 /* ---- intersect.c ---- */

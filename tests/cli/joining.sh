@@ -1,7 +1,8 @@
 #!/bin/sh
 # Joining on networks as companies have them, each host a network namespace: behind NAT (outbound
 # only), over IPv6, a partner that has moved (its name leads elsewhere now), one that has lost its key,
-# one that is thrown out.  Usage: joining.sh FKGE
+# another secret of the federation, a member that another one introduces, one that is thrown out.
+# Usage: joining.sh FKGE
 . "$(dirname "$0")/lib.sh"
 skip() {
 	echo "ok 1 - joining on networks # SKIP $1"
@@ -11,11 +12,12 @@ skip() {
 fkge=$(realpath "$fkge")
 [ "$(id -u)" = 0 ] || skip 'needs root for network namespaces'
 command -v ip >/dev/null 2>&1 || skip 'needs iproute2'
-hosts="acme router globex"
+hosts="acme router globex initech"
 ns() { echo "fkge-$1-$$"; }
 ip netns add "$(ns acme)" 2>/dev/null || skip 'cannot make network namespaces here'
 ip netns add "$(ns router)"
 ip netns add "$(ns globex)"
+ip netns add "$(ns initech)"
 end_all() {
 	for h in $hosts; do
 		ip netns del "$(ns "$h")" 2>/dev/null
@@ -43,8 +45,9 @@ put_on() { # HOST LINK NET NUMBER
 }
 wire acme 77
 wire globex 78
+wire initech 79
 for h in $hosts; do ip -n "$(ns "$h")" link set lo up; done
-for pair in 'acme 77' 'globex 78'; do
+for pair in 'acme 77' 'globex 78' 'initech 79'; do
 	# shellcheck disable=SC2086
 	set -- $pair
 	ip -n "$(ns "$1")" route add default via "10.$2.0.2"
@@ -69,11 +72,12 @@ unlinked() { ! peer_is "$1" "$2" linked True; }
 both_linked() { linked acme "$globex" && linked globex "$acme"; }
 listens() { sed -i "s/^listen: .*/listen: '$2'/" "$work/$1/agent.yaml"; }
 made() { # NAME SEED: an agent that needs no training to link
-	agent "$1" "$2" 'local_rounds: 0' && sed -i 's/epochs: 20/epochs: 1/' "$work/$1/agent.yaml"
+	agent "$1" "$2" 'local_rounds: 0, introduce: true' && sed -i 's/epochs: 20/epochs: 1/' "$work/$1/agent.yaml"
 }
-joined() { # ADDRESS: acme invites globex to it
-	"$fkge" -q -d "$work/acme" invite --address "$1" --for "$globex" -o "$work/line" >/dev/null &&
-		"$fkge" -q -d "$work/globex" join "$work/line" >/dev/null && rm "$work/line"
+joined() { # ADDRESS [HOST]: acme invites that one to it, globex unless another is said
+	"$fkge" -q -d "$work/acme" invite --address "$1" --for "$("$fkge" -q -d "$work/${2:-globex}" id)" \
+		-o "$work/line" >/dev/null &&
+		"$fkge" -q -d "$work/${2:-globex}" join "$work/line" >/dev/null && rm "$work/line"
 }
 revokes() { at acme "$fkge" -q -d "$work/acme" peer revoke "$1" >"$out"; }
 made acme 1
@@ -149,6 +153,39 @@ ok 'a lost key: the new one is linked' wait_for 'the link' both_linked
 kept_ledger() { at acme "$fkge" -d "$work/acme" --json ledger show | grep -q "$(hex_of_old)"; }
 hex_of_old() { cat "$work/old-sign"; }
 ok 'a lost key: what went to the old one stays on the ledger' kept_ledger
+
+# ---- another secret of the federation: whoever has not been given it stays outside ----
+finish_off globex
+finish_off acme
+ok 'another secret: acme draws one' exits 0 -d "$work/acme" secret
+begin acme
+begin globex
+ok 'another secret: globex is told what it lacks' wait_for 'the reason' logged globex 'secret'
+ok 'another secret: and has no link' unlinked acme "$globex"
+finish_off globex
+ok 'another secret: it comes with a new line' joined '[fd77::1]:7447'
+begin globex
+ok 'another secret: both are linked' wait_for 'the link' both_linked
+
+# ---- a member that another one introduces: initech knows acme, and so hears of globex ----
+made initech 3
+listens initech '[fd79::1]:7447'
+echo "advertise: '[fd79::1]:7447'" >>"$work/initech/agent.yaml"
+initech=$("$fkge" -q -d "$work/initech" id)
+ok 'introduced: acme invites initech' joined '[fd77::1]:7447' initech
+begin initech
+ok 'introduced: initech is linked to acme' wait_for 'the link' linked initech "$acme"
+knows() { at "$1" "$fkge" -d "$work/$1" peer introduced >"$out" 2>"$err" && grep -q "^$2 " "$out"; }
+ok 'introduced: globex hears of it, though it was there before' wait_for 'initech' knows globex "$initech"
+ok 'introduced: with its name and address' grep -q "initech  *\[fd79::1\]:7447" "$out"
+ok 'introduced: initech hears of globex' wait_for 'globex' knows initech "$globex"
+ok 'introduced: nobody is linked before' unlinked globex "$initech"
+adds() { at "$1" "$fkge" -q -d "$work/$1" peer add "$(echo "$2" | cut -c1-10)" >"$out" 2>"$err"; }
+ok 'introduced: initech adds globex' adds initech "$globex"
+ok 'introduced: globex adds initech' adds globex "$initech"
+ok 'introduced: they are linked' wait_for 'the link' linked globex "$initech"
+ok 'introduced: and no more among the introduced' eval '! knows globex "$initech"'
+finish_off initech
 
 # ---- thrown out ----
 ok 'thrown out: acme revokes' revokes "$globex"

@@ -132,6 +132,7 @@ on a reload
 on a peer list
 on a peer show b
 on a peer pending
+on a peer introduced
 question='SELECT ?x { <e1> <next>/<next> ?x }'
 on a query --federated --explain "$question"
 printf '{"type":"1p","anchors":["e1"],"relations":[["next"]],"hard":["e50"]}\n' >"$work/across.jsonl"

@@ -1,0 +1,135 @@
+/* cli/peer_introduced.c - agents that partners know: peer introduced, and their lines for peer add.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/member.h"
+#include "agent/folder.h"
+#include "agent/roster.h"
+#include "cli/commands.h"
+#include "cli/peers.h"
+#include "config/config.h"
+#include "net/ident.h"
+
+enum { INTRODUCED_ID_MIN = 6 }; /* characters of an id that say which one */
+
+static json_t *introduced_json(const struct agent_member *m)
+{
+	char id[NET_KEY_TEXT];
+	json_t *j = json_object();
+
+	net_key_format(m->key, id);
+	json_object_set_new(j, "id", json_string(id));
+	json_object_set_new(j, "name", store_json_of_text(m->name));
+	json_object_set_new(j, "address", store_json_of_text(m->address));
+	json_object_set_new(j, "time_ms", json_integer((json_int_t)m->time_ms));
+	return j;
+}
+
+/* take() for each record whose agent is no peer of ours so far; it says when it has seen enough. */
+static int each_introduced(struct cli *cli, bool (*take)(void *ctx, const struct agent_member *m),
+			   void *ctx, struct err *e)
+{
+	struct store_core core = { 0 };
+	struct roster r = { 0 };
+	struct agent_member m;
+	struct folder f;
+	int rc = folder_open(&f, cli->folder, FOLDER_READ, e);
+
+	if (rc != 0)
+		return rc;
+	rc = folder_load_roster(f.store, &r, e);
+	if (rc == 0)
+		rc = store_load_core(f.store, &core, e);
+	for (size_t i = 0; rc == 0 && i < core.n_members; i++)
+		if (agent_member_check(&m, core.members[i].record, core.members[i].len, NULL) ==
+			    0 &&
+		    roster_find(&r, m.key) == NULL && !take(ctx, &m))
+			break;
+	store_core_release(&core);
+	roster_release(&r);
+	folder_close(&f);
+	return rc;
+}
+
+struct introduced_list {
+	const struct cli *cli;
+	json_t *list;
+};
+
+static bool show_introduced(void *ctx, const struct agent_member *m)
+{
+	struct introduced_list *l = ctx;
+	json_t *j = introduced_json(m);
+
+	json_array_append_new(l->list, j);
+	cli_say(l->cli, "%s  %-20s  %s\n", json_string_value(json_object_get(j, "id")),
+		m->name[0] != '\0' ? m->name : "-", m->address[0] != '\0' ? m->address : "-");
+	return true;
+}
+
+int cmd_peer_introduced(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	struct cli_words w = { .max = 0 };
+	struct introduced_list l = { cli, NULL };
+	int rc;
+
+	cli_parse_words(
+		cli, "",
+		"List the agents that partners know and that are no peers here: whole id, name, "
+		"address, as each signed it.\v"
+		"Partners with federation.introduce: true tell of their own partners. Compare "
+		"the id with what its owner tells you, then: fkge peer add ID.\n\n"
+		"Example:\n  fkge -d acme peer introduced",
+		&w, argc, argv);
+	l.list = json_array();
+	rc = each_introduced(cli, show_introduced, &l, e);
+	if (rc == 0 && json_array_size(l.list) == 0)
+		lab_note(&cli->notes, "Nobody was introduced.\n");
+	cli_put(cli, "introduced", l.list);
+	return rc;
+}
+
+struct introduced_choice {
+	const char *who;
+	struct agent_member found;
+	unsigned n; /* of those that are meant */
+};
+
+static bool match_introduced(void *ctx, const struct agent_member *m)
+{
+	struct introduced_choice *x = ctx;
+	char id[NET_KEY_TEXT];
+
+	net_key_format(m->key, id);
+	if (strncmp(id, x->who, strlen(x->who)) != 0)
+		return true;
+	x->found = *m;
+	x->n++;
+	return true;
+}
+
+int cli_introduced_line(struct cli *cli, const char *who, char line[NET_INVITE_TEXT], struct err *e)
+{
+	struct introduced_choice x = { .who = who };
+	struct net_invite v = { 0 };
+	int rc = each_introduced(cli, match_introduced, &x, e);
+
+	if (rc != 0)
+		return rc;
+	if (x.n == 0 || strlen(who) < INTRODUCED_ID_MIN)
+		return err_set(
+			e, ERR_NOTFOUND,
+			"'%.60s' is no line of an agent, nor the first %d or more characters of "
+			"an id of fkge peer introduced",
+			who, INTRODUCED_ID_MIN);
+	if (x.n > 1)
+		return err_set(e, ERR_USAGE, "'%.60s' begins several ids: give more of it", who);
+	memcpy(v.from.noise, x.found.key, NET_KEY_BYTES);
+	memcpy(v.from.sign, x.found.sign_key, NET_SIGN_BYTES);
+	if (strlen(x.found.name) < sizeof(v.name)) /* a longer one is said at the first link */
+		memcpy(v.name, x.found.name, strlen(x.found.name));
+	if (x.found.address[0] != '\0' && config_address(x.found.address, v.host, &v.port, e) != 0)
+		return ERR_INPUT;
+	return net_invite_format(&v, line, e);
+}
