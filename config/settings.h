@@ -48,7 +48,7 @@ enum config_useless { CONFIG_REFUSE_USELESS, CONFIG_SPEND_USELESS };
 struct config_source;
 
 /* Sections, as in the file. */
-enum { CONFIG_SESSIONS_MAX = 8 }; /* federation.sessions */
+enum { CONFIG_SESSIONS_MAX = 16 }; /* federation.sessions */
 
 struct config_model {
 	char *kind;	       /* of kge_models */

@@ -201,7 +201,7 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "partners, and exchanges one after each round and each sleep; 0: to all" },
 	{ "federation", "sleep_s", KEY_NUMBER, AT(federation.sleep_s), "60", 0, 86400 * 30, NULL,
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
-	{ "federation", "sessions", KEY_COUNT, AT(federation.sessions), "2", 1, CONFIG_SESSIONS_MAX,
+	{ "federation", "sessions", KEY_COUNT, AT(federation.sessions), "8", 1, CONFIG_SESSIONS_MAX,
 	  NULL,
 	  "at a time: one as host, others as client, also while it trains; 1: one, and nothing "
 	  "beside it" },

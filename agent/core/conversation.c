@@ -360,7 +360,8 @@ static struct ppat_virtual *gather_neighbours(const struct session *s)
 int conversation_open(struct session *s, struct err *e)
 {
 	struct agent_core *c = s->core;
-	const struct kge_emb *tables = s->role == AGENT_HOST ? c->work : latest_served(c);
+	bool of_work = s->role == AGENT_HOST && !latest_keeps(c); /* what it has merged so far */
+	const struct kge_emb *tables = of_work ? c->work : latest_served(c);
 	size_t n = s->peer->n_slots, dim = tables->ent_floats;
 	struct ppat_env env = { .draw = { c->io.draw, c->io.ctx }, .measure = MEASURED_ROWS };
 	float *rows = mem_array(n * dim + 1, sizeof(*rows));
@@ -375,8 +376,13 @@ int conversation_open(struct session *s, struct err *e)
 	env.neighbours = s->neighbours;
 	env.same_frame = s->role == AGENT_HOST && frame_is_theirs(s);
 	s->conv_number = CONV_TRANSLATE;
+	s->moves = c->frames.latest.moves;
 	s->conv =
 		ppat_open(s->role == AGENT_HOST ? PPAT_HOST : PPAT_CLIENT, &s->terms, &in, &env, e);
+	if (s->role == AGENT_HOST && !s->in_turn) {
+		s->own = rows;
+		rows = NULL;
+	}
 	free(rows);
 	free(tags);
 	free(ids);

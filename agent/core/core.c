@@ -169,18 +169,22 @@ static void tell(struct agent_core *c)
 		peers_signal_pending(c);
 }
 
-/* It has news, or had some since our last round but one: who rests, or is slower than we are, is
- * not waited for. */
+/* It has news, or had some since our last round but one, and may have others in time: who rests, or
+ * is slower than we are, is not waited for. */
 static bool brings_news(const struct agent_core *c, const struct peer *p)
 {
-	return p->queued || c->rounds - p->heard_round <= 1;
+	return p->queued || (c->rounds - p->heard_round <= 1 &&
+			     p->heard_ms + p->every_ms <= c->gather.until_ms);
 }
 
 /* May a partner that this round has not heard yet still come? */
 static bool gathering(const struct agent_core *c)
 {
-	if (c->config->federation.queue == CONFIG_QUEUE_EACH || c->now_ms >= c->gather.until_ms ||
-	    peers_round_full(c))
+	if (c->config->federation.queue == CONFIG_QUEUE_EACH || c->now_ms >= c->gather.until_ms)
+		return false;
+	if (session_hosts(c) > 0)
+		return true;
+	if (peers_round_full(c))
 		return false;
 	for (size_t i = 0; i < c->n_peers; i++) {
 		const struct peer *p = c->peers[i];
@@ -194,8 +198,10 @@ static bool gathering(const struct agent_core *c)
 
 static void gather(struct agent_core *c, uint64_t wait_ms)
 {
-	uint64_t left = c->gather.until_ms - c->now_ms;
+	uint64_t until = c->gather.until_ms, left = UINT64_MAX;
 
+	if (c->in_round > 0)
+		left = until > c->now_ms ? until - c->now_ms : 0;
 	tell(c);
 	poll_again(c, wait_ms < left ? wait_ms : left);
 }
@@ -233,26 +239,76 @@ static void next_of_rounds(struct agent_core *c)
 	}
 }
 
+/* Sessions as host that may begin now: all, or, in their turn, one. */
+static struct peer *host(struct agent_core *c, uint64_t *wait_ms)
+{
+	struct peer *p = peer_queue_next(c, wait_ms);
+
+	while (p != NULL && session_may_host(c)) {
+		propose(c, p);
+		p = peer_queue_next(c, wait_ms);
+	}
+	return p;
+}
+
+static bool merges_next(struct agent_core *c)
+{
+	if (!peer_queue_hosts(c))
+		merge_drop(c, NULL);
+	return !(c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH) && merge_waits(c);
+}
+
 /* The loop of methods 3.1: starts at most one thing. */
 static void next_of_pairs(struct agent_core *c)
 {
-	uint64_t wait_ms;
-	struct peer *p = peer_queue_next(c, &wait_ms);
+	bool each = c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH;
+	uint64_t wait_ms = UINT64_MAX;
+	struct peer *p;
 
-	if (c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH)
-		p = NULL;
-	if (!c->trained)
+	if (!c->trained) {
 		begin(c, learn_first);
-	else if (p && session_has_room(c))
-		propose(c, p);
+		return;
+	}
+	if (session_beside_all(c))
+		tell(c);
+	if (merges_next(c)) {
+		begin(c, merge_next);
+		return;
+	}
+	p = each ? NULL : host(c, &wait_ms);
+	if (c->doing != DOING_NOTHING)
+		; /* in its turn */
 	else if (c->in_round && gathering(c))
 		gather(c, wait_ms);
 	else if (c->in_round)
 		learn_round(c);
-	else if (p)
-		tell(c); /* when one of those that we serve is done */
+	else if (p || session_hosts(c) > 0)
+		gather(c, wait_ms); /* when one of the sessions under way is done */
 	else
 		nothing_queued(c, wait_ms);
+}
+
+/* So long until the training under way, if it takes as long as the last one, is over but for the
+ * time that a round waits: rows that come before are older than need be. */
+static uint64_t hosts_in_ms(const struct agent_core *c)
+{
+	uint64_t done = c->now_ms - c->gather.since_ms;
+	uint64_t ahead = done + config_ms(c->config->federation.gather_s);
+
+	return core_trains(c) && ahead < c->gather.takes_ms ? c->gather.takes_ms - ahead : 0;
+}
+
+/* What the next round may take in comes while this one is trained. */
+static void host_beside(struct agent_core *c)
+{
+	uint64_t wait_ms = hosts_in_ms(c);
+
+	if (c->doing == DOING_NOTHING || !c->trained || !session_hosts_beside(c) ||
+	    c->frames.work.moves != c->frames.latest.moves)
+		return;
+	if (wait_ms == 0)
+		host(c, &wait_ms);
+	poll_again(c, wait_ms);
 }
 
 /* All decisions are on disk.  A commit of a session under way is about its pair alone, and that
@@ -287,6 +343,7 @@ static void what_next(struct agent_core *c)
 		else
 			next_of_pairs(c);
 	}
+	host_beside(c);
 	if (session_beside_all(c) && session_can_serve(c))
 		peers_signal_pending(c);
 }
@@ -690,7 +747,7 @@ void agent_core_free(struct agent_core *c)
 	gossip_release(c);
 	asks_release(c);
 	answers_release(c);
-	learn_release(c);
+	merge_release(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);

@@ -18,6 +18,7 @@
  *   dp_charge, history   what private training charges; what partners brought
  *   rounds_validate, rounds_compare, rounds_state, rounds_part, rounds_align, rounds_time
  *   peers_hello    what we say in HELLO
+ *   learn_merge    rows of partners, until work has them
  *   learn          training, validation, backtracking
  *   rounds         rounds of many: proposing, joining, driving one, its end
  *   session_state  a session's phases, time, waiting, messages out and end
@@ -101,6 +102,19 @@ struct gathered {
 	uint64_t until_ms;    /* it waits for others until then */
 	uint32_t in_vain;     /* sessions that came to nothing */
 	uint64_t links_round; /* how many were over when links were last exchanged */
+	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
+				      * long */
+};
+
+struct aggregation;
+
+/* Rows that wait to be merged, and where work moves to once they are. */
+struct merging {
+	struct aggregation *first;
+	size_t n;
+	float *map; /* NULL: it stays where it is */
+	struct frame to;
+	const struct peer *whose;
 };
 
 struct agent_core {
@@ -142,6 +156,7 @@ struct agent_core {
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
 	struct gathered gather;
+	struct merging merge;
 	uint16_t *imported; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */
@@ -183,6 +198,12 @@ struct agent_core {
 static inline bool in_rounds(const struct agent_core *c)
 {
 	return c->config->federation.mode == CONFIG_ROUNDS;
+}
+
+/* The rows of the round under way are merged: what comes now is for the next one. */
+static inline bool core_trains(const struct agent_core *c)
+{
+	return c->doing == DOING_TRAIN || c->doing == DOING_EVALUATE || c->doing == DOING_SAVE;
 }
 
 static inline bool dp_charge_needed(const struct agent_core *c) /* training is private */

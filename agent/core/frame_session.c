@@ -9,7 +9,7 @@
 void frame_say(const struct session *s, bool *has, struct net_frame *out)
 {
 	const struct agent_core *c = s->core;
-	const struct frame *f = s->role == AGENT_HOST ? &c->frames.work : &c->frames.latest;
+	const struct frame *f = &c->frames.latest;
 
 	assert(!s->terms.unrotated || f->joined > 0);
 	*has = s->terms.unrotated;
@@ -41,14 +41,5 @@ void frame_hear(struct session *s, bool has, const struct net_frame *said, struc
 
 bool frame_is_theirs(const struct session *s)
 {
-	return s->terms.unrotated && frame_same(&s->core->frames.work, &s->their_frame);
-}
-
-bool frame_decide(const struct session *s, const struct ppat_result *r)
-{
-	const struct agent_core *c = s->core;
-	bool lower = memcmp(c->key, s->peer->info.key, sizeof(c->key)) < 0;
-
-	return s->terms.unrotated && !r->as_received && r->rows != NULL && r->n >= r->dim &&
-	       frame_moves(&c->frames.work, &s->their_frame, lower);
+	return s->terms.unrotated && frame_same(&s->core->frames.latest, &s->their_frame);
 }

@@ -24,17 +24,16 @@ static void check_session(const struct agent_core *c, const struct session *s)
 
 static void check_sessions(const struct agent_core *c)
 {
-	size_t hosts = 0, in_turn = 0;
+	size_t in_turn = 0;
 
 	assert(c->n_open <= CONFIG_SESSIONS_MAX);
 	for (size_t i = 0; i < c->n_open; i++) {
 		check_session(c, c->open[i]);
-		hosts += c->open[i]->role == AGENT_HOST;
 		in_turn += c->open[i]->in_turn;
 	}
-	assert(hosts <= 1 && in_turn <= 1);
-	assert((in_turn == 1) == (c->doing == DOING_SESSION));
-	(void)hosts, (void)in_turn;
+	assert(session_hosts(c) <= (session_hosts_beside(c) ? session_limit(c) / 2 : 1));
+	assert(in_turn <= 1 && (in_turn == 1) == (c->doing == DOING_SESSION));
+	(void)in_turn;
 }
 
 static void check_peer(const struct peer *p)

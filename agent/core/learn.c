@@ -21,9 +21,7 @@
 #include "agent/core/rounds_internal.h"
 #include "base/mem.h"
 #include "graph/graph.h"
-#include "ppat/aggregate.h"
 #include "ppat/virtual.h"
-#include "ppat/session.h"
 
 /* One partner's neighbours laid on what there is so far; *g and *t are replaced. */
 static int extend(const struct agent_core *c, const struct neighbours *n, struct graph **g,
@@ -66,6 +64,7 @@ static int run_train(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = 0;
 
+	merge_rotate(c);
 	if (c->training != TRAINING_FIRST && latest_keeps(c))
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
@@ -107,6 +106,7 @@ static void start_training(struct agent_core *c)
 static void train(struct agent_core *c, enum training training, uint32_t epochs, bool reset)
 {
 	c->doing = DOING_TRAIN;
+	c->gather.since_ms = c->now_ms;
 	c->training = training;
 	c->job_epochs = epochs;
 	c->job_reset = reset;
@@ -131,8 +131,7 @@ void learn_first(struct agent_core *c)
 
 void learn_round(struct agent_core *c)
 {
-	bool moved =
-		c->frames.work.moves != c->frames.latest.moves; /* moments stay on the old axes */
+	bool moved = merge_move(c); /* moments stay on the old axes */
 
 	train(c, TRAINING_ROUND, c->config->federation.epochs_per_round,
 	      c->config->federation.reset_optimizer || moved);
@@ -147,125 +146,6 @@ void learn_local(struct agent_core *c)
 		c->local_left--;
 	train(c, TRAINING_LOCAL, c->config->federation.epochs_per_round,
 	      c->config->federation.reset_optimizer);
-}
-
-/* ---- aggregating ---- */
-
-struct aggregation {
-	struct conv *conv;
-	struct peer *peer;
-	/* As they were: we may be its client meanwhile, and names be compared again. */
-	struct store_slot *slots;
-	uint32_t n_slots;
-	bool moves; /* work does, to ... */
-	struct frame to;
-};
-
-static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
-			  size_t dim, float agreement)
-{
-	float *y = slot->tag == 'e' ? kge_ent(c->work, slot->id) : kge_rel(c->work, slot->id);
-	uint16_t *taken = &c->imported[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
-
-	ppat_combine_row(y, x, dim, c->config->federation.aggregate, agreement, *taken);
-	if (*taken < UINT16_MAX)
-		++*taken;
-}
-
-static int run_aggregate(struct agent_job *job)
-{
-	struct agent_core *c = job->core;
-	struct aggregation *a = job->subject;
-	struct ppat_result r;
-
-	ppat_result(a->conv, &r);
-	if (c->in_round == 0)
-		memset(c->imported, 0,
-		       ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported));
-	for (size_t i = 0; i < r.n; i++)
-		aggregate_row(c, &a->slots[r.slots[i]], r.rows + i * r.dim, r.dim,
-			      r.agreement ? r.agreement[i] : 0.0F);
-	if (a->moves)
-		frame_rotate(c->work, r.map);
-	return 0;
-}
-
-void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv,
-		     const struct frame *to)
-{
-	struct aggregation *a = mem_array(1, sizeof(*a));
-
-	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots };
-	assert(to == NULL || latest_frame_common(c));
-	a->moves = to != NULL;
-	a->to = to != NULL ? *to : c->frames.work;
-	a->slots = mem_array((size_t)p->n_slots + 1, sizeof(*a->slots));
-	if (p->n_slots > 0)
-		memcpy(a->slots, p->slots, p->n_slots * sizeof(*a->slots));
-	c->doing = DOING_AGGREGATE;
-	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
-}
-
-void learn_release(struct agent_core *c)
-{
-	for (size_t i = 0; i < c->n_neighbours; i++) {
-		conv_free(c->neighbours[i].conv);
-		free(c->neighbours[i].slot_ent);
-		free(c->neighbours[i].slot_rel);
-	}
-	free(c->neighbours);
-	c->neighbours = NULL;
-	c->n_neighbours = 0;
-}
-
-static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
-{
-	struct neighbours kept;
-	struct ppat_result r;
-	struct err e = { 0 };
-
-	ppat_result(a->conv, &r);
-	if (r.neighbours == NULL || r.neighbours->n_triples == 0 || c->learner->train_on == NULL)
-		return false;
-	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours };
-	peer_slot_ids(a->slots, a->n_slots, &kept.slot_ent, &kept.slot_rel);
-	if (ppat_virtual_check(c->best, kept.v, kept.slot_ent, kept.slot_rel, &e) != 0) {
-		peer_trouble(c, a->peer, e.code,
-			     "sent virtual neighbours that are left out: %.150s", e.text);
-		free(kept.slot_ent);
-		free(kept.slot_rel);
-		return false;
-	}
-	c->neighbours = mem_resize(c->neighbours, c->n_neighbours + 1, sizeof(kept));
-	c->neighbours[c->n_neighbours++] = kept;
-	return true;
-}
-
-static void move_to(struct agent_core *c, const struct peer *p, const struct frame *theirs)
-{
-	char from[FRAME_SHORT], to[FRAME_SHORT];
-
-	frame_short(&c->frames.work, from);
-	frame_short(theirs, to);
-	c->frames.work = frame_moved(&c->frames.work, theirs);
-	core_notice(c, AGENT_NOTICE_SESSION, p, 0,
-		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
-		    to, p->info.name, (unsigned long long)c->frames.work.joined);
-}
-
-static void aggregated(struct agent_core *c, struct agent_job *job)
-{
-	struct aggregation *a = job->subject;
-
-	if (a->moves)
-		move_to(c, a->peer, &a->to);
-	if (!keep_neighbours(c, a))
-		conv_free(a->conv);
-	free(a->slots);
-	free(a);
-	if (c->in_round++ == 0)
-		c->gather.until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
-	c->doing = DOING_NOTHING;
 }
 
 /* ---- backtracking ---- */
@@ -294,7 +174,7 @@ static void close_local(struct agent_core *c, struct store_batch *b)
 /* The signals that this round has served leave the queue with its result. */
 static void close_round(struct agent_core *c, struct store_batch *b)
 {
-	learn_release(c);
+	merge_over(c);
 	c->rounds++;
 	c->in_round = c->gather.in_vain = 0;
 	c->local_left = c->config->federation.local_rounds;
@@ -355,6 +235,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 	if (!isfinite(score))
 		score = -1.0; /* below every score that there is */
 	better = !c->has_best || score > c->best_score;
+	c->gather.takes_ms = c->now_ms - c->gather.since_ms;
 	if (c->training == TRAINING_ROUND) {
 		history_begin(c, &b);
 		history_gain(c, score, better);
@@ -382,7 +263,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 void learn_job_done(struct agent_core *c, struct agent_job *job)
 {
 	if (job->kind == AGENT_JOB_AGGREGATE) {
-		aggregated(c, job);
+		merge_done(c, job);
 	} else if (job->status != 0 || c->stopping) {
 		learn_failed(c, job->status, err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {

@@ -24,12 +24,30 @@ void learn_first(struct agent_core *c);
 void learn_round(struct agent_core *c); /* over what is aggregated in work */
 void learn_local(struct agent_core *c);
 void learn_job_done(struct agent_core *c, struct agent_job *job);
-/* The session is over with a translation: aggregate it into work, which then moves to this frame;
- * NULL: it stays. */
-void learn_aggregate(struct agent_core *c, struct peer *p, struct conv *conv,
-		     const struct frame *to);
 
-void learn_release(struct agent_core *c);
+/* ---- learn_merge.c ---- */
+
+/* Of rows that a session has brought. */
+struct merge_from {
+	uint64_t serial;    /* of the client's tables */
+	bool unrotated;	    /* in a common frame: ... */
+	struct frame frame; /* ... the client's */
+	uint32_t moves;	    /* of this agent's tables, whose axes the rows are on */
+	float *own; /* [slots x dim] what they were compared with: taken over; NULL: what is now */
+};
+
+/* Rows of a partner that wait to be merged, one session's of each. */
+void merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
+	       const struct merge_from *from);
+void merge_drop(struct agent_core *c, const struct peer *p); /* NULL: of all */
+bool merge_waits(struct agent_core *c); /* rows that the round under way may take in ... */
+void merge_next(struct agent_core *c);	/* ... a job, for those of one partner */
+void merge_done(struct agent_core *c, struct agent_job *job);
+/* All are merged: does work move to another frame?  merge_rotate() does so, on the worker. */
+bool merge_move(struct agent_core *c);
+void merge_rotate(struct agent_core *c);
+void merge_over(struct agent_core *c); /* the round is over */
+void merge_release(struct agent_core *c);
 
 /* ---- history.c ---- */
 

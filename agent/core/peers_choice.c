@@ -13,6 +13,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/peers_internal.h"
+#include "agent/core/session_internal.h"
 
 enum { NEW_ONE_IN = 4 }; /* such a part of the choices is among those that no round has had */
 
@@ -85,10 +86,14 @@ struct peer *peer_choose(struct agent_core *c, struct peer **of, size_t n)
 
 /* ---- a round's ---- */
 
-/* Sessions of this round: with rows, or begun since then and in vain. */
+/* Sessions of this round: with rows, or begun since then and in vain; and those whose rows are to
+ * come, or wait. */
 static size_t sessions_used(const struct agent_core *c)
 {
-	return (size_t)c->in_round + c->gather.in_vain;
+	size_t of_this = core_trains(c) ? 0 : (size_t)c->in_round + c->gather.in_vain;
+	bool merges = c->doing == DOING_AGGREGATE;
+
+	return of_this + merges + c->merge.n + session_hosts(c);
 }
 
 void peer_choice_in_vain(struct agent_core *c)
@@ -101,7 +106,7 @@ bool peers_round_full(const struct agent_core *c)
 {
 	uint32_t most = c->config->federation.few.partners;
 
-	return most > 0 && c->in_round > 0 && sessions_used(c) >= most;
+	return most > 0 && sessions_used(c) >= most;
 }
 
 struct peer *peer_choose_next(struct agent_core *c, struct peer **of, size_t n)

@@ -138,6 +138,7 @@ struct peer {
 	uint8_t version_theirs[32]; /* as last heard */
 	/* its signal in our queue */
 	bool queued, in_round;
+	bool has_rows;		    /* that a session has brought and no round has taken in yet */
 	bool signal_pending;	    /* we deferred it: tell it when we are free ... */
 	uint64_t signal_pending_ms; /* ... since then */
 	uint64_t queue_position;    /* in the queue: lower goes first */
@@ -147,7 +148,8 @@ struct peer {
 	uint64_t signalled;    /* serial of its best that it last told us of */
 	uint64_t used_serial;  /* serial of its best that we last made use of */
 	uint64_t using_serial; /* ... in the round under way */
-	uint64_t heard_round;  /* of ours, when its last news came */
+	uint64_t heard_round;  /* of ours, when its last news came ... */
+	uint64_t heard_ms, every_ms; /* ... then, and so long after those before; 0: not known */
 	/* rounds in the history with its rows in them, and those that were better for it or not */
 	uint32_t rounds_had, rounds_better;
 	/* what it may not do before: a partner may be broken or hostile */

@@ -10,6 +10,7 @@
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
 #include "agent/core/handback_internal.h"
+#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/rounds_internal.h"
 #include "agent/core/session_internal.h"
@@ -405,6 +406,7 @@ static void peer_end(struct agent_core *c, struct peer *p)
 {
 	rounds_lost(c, p);
 	peer_queue_drop(c, p);
+	merge_drop(c, p);
 	p->info.status = STORE_REVOKED;
 	p->kept = p->linked = p->greeted = false;
 	message_queue_release(&p->outbox);

@@ -81,6 +81,8 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 	if (serial > p->signalled) {
 		p->signalled = serial;
 		p->heard_round = c->rounds;
+		p->every_ms = p->heard_ms > 0 ? c->now_ms - p->heard_ms : 0;
+		p->heard_ms = c->now_ms;
 	}
 	hurry(c, p);
 	if (p->queued)
@@ -133,12 +135,20 @@ uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
 	return !peer_aligned(p) && names > from ? names : from;
 }
 
+/* Rows that the next round may take in: while one is trained, also of a partner that is in it and
+ * has newer ones. */
+static bool is_wanted(const struct agent_core *c, const struct peer *p)
+{
+	return p->queued && !p->has_rows &&
+	       (!p->in_round || (core_trains(c) && p->signalled > p->using_serial));
+}
+
 /* May be proposed to now; else *wait_ms is when, if that is earlier. */
 static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64_t *wait_ms)
 {
 	uint64_t from = peer_proposed_from(c, p);
 
-	if (!p->queued || p->in_round || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
+	if (!is_wanted(c, p) || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
 	    session_with(c, p) != NULL)
 		return false;
 	if (from > c->now_ms && from - c->now_ms < *wait_ms)

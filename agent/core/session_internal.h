@@ -51,8 +51,8 @@ enum session_step {
 struct session {
 	struct agent_core *core;
 	enum session_step step;
-	bool in_turn; /* the core does nothing else meanwhile (DOING_SESSION): as host, and where no
-		       * session runs beside anything */
+	bool in_turn; /* the core does nothing else meanwhile (DOING_SESSION): where no session runs
+		       * beside anything, and as host where none does as such */
 	struct agent_job *job;		       /* of its conversation */
 	uint64_t lease_due_ms, working_due_ms; /* of the two timers; UINT64_MAX: not */
 	uint64_t our_serial;		       /* client: of our best, as we said */
@@ -84,6 +84,8 @@ struct session {
 	bool their_common;		/* under federation.frame: common, with our model */
 	struct frame their_frame;	/* with terms.unrotated */
 	uint64_t their_serial;		/* host: of the client's best */
+	uint32_t moves;			/* host: of our tables, as it was opened with them ... */
+	float *own;			/* ... and their rows, where they may change meanwhile */
 	/* conversations */
 	struct conv *conv;
 	uint8_t conv_number;
@@ -143,6 +145,10 @@ static inline struct session *session_first(const struct agent_core *c) /* NULL:
 bool session_beside_all(const struct agent_core *c);
 uint32_t session_limit(const struct agent_core *c); /* at a time */
 bool session_has_room(const struct agent_core *c);  /* for one more */
+/* ... as host: beside all else, or in its turn. */
+bool session_may_host(const struct agent_core *c);
+bool session_hosts_beside(const struct agent_core *c);
+size_t session_hosts(const struct agent_core *c); /* so many are under way as host */
 bool session_can_serve(const struct agent_core *c);
 struct session *session_new(struct agent_core *c, struct peer *p, enum agent_role role,
 			    const uint8_t id[AGENT_SESSION]);
@@ -190,8 +196,6 @@ void session_working(struct agent_core *c);
 void frame_say(const struct session *s, bool *has, struct net_frame *out);
 void frame_hear(struct session *s, bool has, const struct net_frame *said, struct err *e);
 bool frame_is_theirs(const struct session *s);
-/* Host: does work move to the client's frame, now that rows were compared? */
-bool frame_decide(const struct session *s, const struct ppat_result *r);
 
 /* ---- conversation.c ---- */
 

@@ -227,6 +227,31 @@ bool session_has_room(const struct agent_core *c)
 	return c->n_open + c->detached_jobs < session_limit(c);
 }
 
+/* A label of ours is reserved by one session at a time, as a step of the loop; and what goes back
+ * to its best has no tables that are the same during a session. */
+bool session_hosts_beside(const struct agent_core *c)
+{
+	return session_beside_all(c) && latest_keeps(c) &&
+	       c->config->federation.translator == CONFIG_PROCRUSTES;
+}
+
+size_t session_hosts(const struct agent_core *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		n += c->open[i]->role == AGENT_HOST;
+	return n;
+}
+
+/* Room is left for as many as client, or all would wait for each other. */
+bool session_may_host(const struct agent_core *c)
+{
+	if (!session_hosts_beside(c))
+		return c->doing == DOING_NOTHING && session_has_room(c);
+	return session_has_room(c) && session_hosts(c) < session_limit(c) / 2;
+}
+
 bool session_can_serve(const struct agent_core *c)
 {
 	return (c->doing == DOING_NOTHING || session_beside_all(c)) && session_has_room(c) &&
@@ -254,7 +279,7 @@ struct session *session_new(struct agent_core *c, struct peer *p, enum agent_rol
 	s->serial = ++c->session_serial;
 	s->peer = p;
 	s->role = role;
-	s->in_turn = role == AGENT_HOST || !session_beside_all(c);
+	s->in_turn = !(role == AGENT_HOST ? session_hosts_beside(c) : session_beside_all(c));
 	s->our_serial = c->served_serial;
 	s->lease_due_ms = s->working_due_ms = UINT64_MAX;
 	s->phase = role == AGENT_HOST ? PHASE_PROPOSED : PHASE_SYNC_HOST;
@@ -277,6 +302,7 @@ void session_free(struct session *s)
 	if (s == NULL)
 		return;
 	conv_free(s->conv);
+	free(s->own);
 	ppat_virtual_free(s->neighbours);
 	message_queue_release(&s->inbox);
 	free(s);
@@ -419,25 +445,19 @@ void session_finish(struct session *s)
 	struct agent_core *c = s->core;
 	struct peer *p = s->peer;
 	struct conv *conv = s->conv;
-	struct frame to = s->their_frame;
-	struct ppat_result r;
-	bool moves;
+	struct merge_from from = { s->their_serial, s->terms.unrotated, s->their_frame, s->moves,
+				   s->own };
 
-	ppat_result(conv, &r);
-	moves = frame_decide(s, &r);
 	note_session(s);
-	p->agreement = (struct agent_agreement){ (uint32_t)r.n, r.mean_cosine, r.mean_csls,
-						 r.csls_nearest };
-	p->using_serial = s->their_serial;
-	p->in_round = true;
 	p->failures = p->failed_row = p->hurries = 0;
 	p->cost_ms /= 2;
 	p->trouble[0] = '\0';
 	p->sessions++;
 	c->sessions++;
 	s->conv = NULL;
+	s->own = NULL;
 	session_end(s);
-	learn_aggregate(c, p, conv, moves ? &to : NULL);
+	merge_add(c, p, conv, &from);
 }
 
 void session_end_served(struct session *s)

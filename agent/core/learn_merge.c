@@ -1,0 +1,275 @@
+/* agent/core/learn_merge.c - rows that partners have sent, from the end of a session until work has
+ * them (methods 3.1).
+ *
+ *   session over -> merge_add(): they wait, one partner's of each -> merge_next() AGGREGATE, once
+ *   the core does nothing else and the round under way has none of that partner -> training
+ *
+ * Sessions run beside training, so rows may come while it goes on: they are for the next round.
+ * They are lost with the process, and the partner's signal is on disk until a round has had them.
+ *
+ * Until they are merged our own rows may have been trained further.  What is averaged in is then how
+ * far the partner's were from ours at that time: with the rows themselves, four of five of which may
+ * be one round old, all would lose nearly half of what each round learns.
+ *
+ * A session may say that this agent is to move to its client's frame (frame.h).  It does so once in
+ * a round, when all rows are merged, since these were translated to the axes of before. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/best_internal.h"
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "base/mem.h"
+#include "ppat/aggregate.h"
+#include "ppat/session.h"
+#include "ppat/virtual.h"
+
+struct aggregation {
+	struct conv *conv;
+	struct peer *peer;
+	/* As they were: names may be compared again meanwhile. */
+	struct store_slot *slots;
+	uint32_t n_slots;
+	struct merge_from from;
+	struct aggregation *next; /* of those that wait */
+};
+
+static void free_rows(struct aggregation *a)
+{
+	conv_free(a->conv);
+	free(a->from.own);
+	free(a->slots);
+	free(a);
+}
+
+/* ---- they wait ---- */
+
+void merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
+	       const struct merge_from *from)
+{
+	struct aggregation *a = mem_array(1, sizeof(*a)), **last = &c->merge.first;
+
+	assert(!p->has_rows);
+	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots, .from = *from };
+	a->slots = mem_array((size_t)p->n_slots + 1, sizeof(*a->slots));
+	if (p->n_slots > 0)
+		memcpy(a->slots, p->slots, p->n_slots * sizeof(*a->slots));
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = a;
+	p->has_rows = true;
+	c->merge.n++;
+}
+
+static struct aggregation *take(struct agent_core *c, struct aggregation **at)
+{
+	struct aggregation *a = *at;
+
+	*at = a->next;
+	a->peer->has_rows = false;
+	c->merge.n--;
+	return a;
+}
+
+void merge_drop(struct agent_core *c, const struct peer *p)
+{
+	struct aggregation **at = &c->merge.first;
+
+	while (*at != NULL)
+		if (p == NULL || (*at)->peer == p)
+			free_rows(take(c, at));
+		else
+			at = &(*at)->next;
+}
+
+/* The first whose partner has no part in this round; rows on other axes are of no use: its partner
+ * is asked again. */
+static struct aggregation **first_due(struct agent_core *c)
+{
+	struct aggregation **at = &c->merge.first;
+
+	while (*at != NULL && ((*at)->peer->in_round || (*at)->from.moves != c->frames.work.moves))
+		if ((*at)->from.moves != c->frames.work.moves)
+			free_rows(take(c, at));
+		else
+			at = &(*at)->next;
+	return *at != NULL ? at : NULL;
+}
+
+bool merge_waits(struct agent_core *c)
+{
+	return first_due(c) != NULL;
+}
+
+/* ---- into work, on a worker ---- */
+
+static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
+			  size_t dim, float agreement)
+{
+	float *y = slot->tag == 'e' ? kge_ent(c->work, slot->id) : kge_rel(c->work, slot->id);
+	uint16_t *taken = &c->imported[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
+
+	ppat_combine_row(y, x, dim, c->config->federation.aggregate, agreement, *taken);
+	if (*taken < UINT16_MAX)
+		++*taken;
+}
+
+/* Moved as far as ours have been since then. */
+static void move_along(const struct agent_core *c, const struct store_slot *slot, const float *then,
+		       float *x, size_t dim)
+{
+	const float *now = slot->tag == 'e' ? kge_ent(c->latest, slot->id) :
+					      kge_rel(c->latest, slot->id);
+
+	for (size_t k = 0; k < dim; k++)
+		x[k] += now[k] - then[k];
+}
+
+static int run_aggregate(struct agent_job *job)
+{
+	struct agent_core *c = job->core;
+	struct aggregation *a = job->subject;
+	struct ppat_result r;
+	float *x;
+
+	ppat_result(a->conv, &r);
+	x = mem_array(r.dim + 1, sizeof(*x));
+	if (c->in_round == 0)
+		memset(c->imported, 0,
+		       ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported));
+	for (size_t i = 0; i < r.n; i++) {
+		const struct store_slot *slot = &a->slots[r.slots[i]];
+
+		memcpy(x, r.rows + i * r.dim, r.dim * sizeof(*x));
+		if (a->from.own != NULL)
+			move_along(c, slot, a->from.own + (size_t)r.slots[i] * r.dim, x, r.dim);
+		aggregate_row(c, slot, x, r.dim, r.agreement ? r.agreement[i] : 0.0F);
+	}
+	free(x);
+	return 0;
+}
+
+void merge_next(struct agent_core *c)
+{
+	struct aggregation *a = take(c, first_due(c));
+	struct ppat_result r;
+
+	ppat_result(a->conv, &r);
+	a->peer->agreement = (struct agent_agreement){ (uint32_t)r.n, r.mean_cosine, r.mean_csls,
+						       r.csls_nearest };
+	a->peer->using_serial = a->from.serial;
+	a->peer->in_round = true;
+	c->doing = DOING_AGGREGATE;
+	core_start_job(c, AGENT_JOB_AGGREGATE, run_aggregate, a);
+}
+
+/* ---- neighbours ---- */
+
+static void release_neighbours(struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_neighbours; i++) {
+		conv_free(c->neighbours[i].conv);
+		free(c->neighbours[i].slot_ent);
+		free(c->neighbours[i].slot_rel);
+	}
+	free(c->neighbours);
+	c->neighbours = NULL;
+	c->n_neighbours = 0;
+}
+
+static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
+{
+	struct neighbours kept;
+	struct ppat_result r;
+	struct err e = { 0 };
+
+	ppat_result(a->conv, &r);
+	if (r.neighbours == NULL || r.neighbours->n_triples == 0 || c->learner->train_on == NULL)
+		return false;
+	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours };
+	peer_slot_ids(a->slots, a->n_slots, &kept.slot_ent, &kept.slot_rel);
+	if (ppat_virtual_check(c->best, kept.v, kept.slot_ent, kept.slot_rel, &e) != 0) {
+		peer_trouble(c, a->peer, e.code,
+			     "sent virtual neighbours that are left out: %.150s", e.text);
+		free(kept.slot_ent);
+		free(kept.slot_rel);
+		return false;
+	}
+	c->neighbours = mem_resize(c->neighbours, c->n_neighbours + 1, sizeof(kept));
+	c->neighbours[c->n_neighbours++] = kept;
+	return true;
+}
+
+/* ---- a move to another frame ---- */
+
+/* May work move there?  Of several partners the one in the greatest frame decides. */
+static void note_move(struct agent_core *c, const struct aggregation *a)
+{
+	bool lower = memcmp(c->key, a->peer->info.key, sizeof(c->key)) < 0;
+	struct ppat_result r;
+
+	ppat_result(a->conv, &r);
+	if (!a->from.unrotated || r.as_received || r.rows == NULL || r.n < r.dim ||
+	    !frame_moves(&c->frames.work, &a->from.frame, lower))
+		return;
+	if (c->merge.map != NULL && !frame_moves(&c->merge.to, &a->from.frame, false))
+		return;
+	assert(latest_frame_common(c));
+	free(c->merge.map);
+	c->merge.map = mem_copy(r.map, r.dim * r.dim * sizeof(*r.map));
+	c->merge.to = a->from.frame;
+	c->merge.whose = a->peer;
+}
+
+bool merge_move(struct agent_core *c)
+{
+	char from[FRAME_SHORT], to[FRAME_SHORT];
+
+	if (c->merge.map == NULL)
+		return false;
+	frame_short(&c->frames.work, from);
+	frame_short(&c->merge.to, to);
+	c->frames.work = frame_moved(&c->frames.work, &c->merge.to);
+	core_notice(c, AGENT_NOTICE_SESSION, c->merge.whose, 0,
+		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
+		    to, c->merge.whose->info.name, (unsigned long long)c->frames.work.joined);
+	return true;
+}
+
+void merge_rotate(struct agent_core *c)
+{
+	if (c->training == TRAINING_ROUND && c->merge.map != NULL)
+		frame_rotate(c->work, c->merge.map);
+}
+
+/* ---- merged, trained ---- */
+
+void merge_done(struct agent_core *c, struct agent_job *job)
+{
+	struct aggregation *a = job->subject;
+
+	note_move(c, a);
+	if (keep_neighbours(c, a))
+		a->conv = NULL;
+	free_rows(a);
+	if (c->in_round++ == 0)
+		c->gather.until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
+	c->doing = DOING_NOTHING;
+}
+
+void merge_over(struct agent_core *c)
+{
+	free(c->merge.map);
+	c->merge.map = NULL;
+	c->merge.whose = NULL;
+	release_neighbours(c);
+}
+
+void merge_release(struct agent_core *c)
+{
+	merge_over(c);
+	merge_drop(c, NULL);
+}
