@@ -91,12 +91,17 @@ static struct aggregation **first_due(struct agent_core *c)
 {
 	struct aggregation **at = &c->merge.first;
 
-	while (*at != NULL && ((*at)->peer->in_round || (*at)->from.moves != c->frames.work.moves))
-		if ((*at)->from.moves != c->frames.work.moves)
+	while (*at != NULL) {
+		const struct aggregation *a = *at;
+
+		if (a->from.moves != c->frames.work.moves)
 			free_rows(take(c, at));
-		else
+		else if (a->peer->in_round)
 			at = &(*at)->next;
-	return *at != NULL ? at : NULL;
+		else
+			return at;
+	}
+	return NULL;
 }
 
 bool merge_waits(struct agent_core *c)

@@ -195,6 +195,32 @@ static void test_nobody_without_news(void **state)
 	table_release(&t);
 }
 
+/* Nor for who may have news, but not in the time that the round waits. */
+static void test_nobody_too_late(void **state)
+{
+	struct table t;
+	uint64_t ms;
+
+	(void)state;
+	begin(&t, 5, 0);
+	meet(&t);
+	until_round(&t, 1);
+	table_run(&t, t.now_ms + 20000, 10000);
+	train(&t, SECOND); /* 20 s after its last news, so there may be more in 20 s */
+	until_round(&t, 2);
+	train(&t, FIRST);
+	ms = until_round(&t, 3);
+	assert_true(ms < 1000);
+	for (uint64_t round = 4; round <= 5; round++) {
+		train(&t, SECOND); /* now it is known to be quicker */
+		until_round(&t, round);
+	}
+	train(&t, FIRST);
+	ms = until_round(&t, 6);
+	assert_true(ms >= 3000);
+	table_release(&t);
+}
+
 /* ---- to whom a link is kept ---- */
 
 static size_t kept(const struct table *t)
@@ -387,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_after_a_restart),
 		cmocka_unit_test(test_private_training),
 		cmocka_unit_test(test_nobody_without_news),
+		cmocka_unit_test(test_nobody_too_late),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_who_comes_is_heard),
 		cmocka_unit_test(test_links_turn),
