@@ -203,7 +203,8 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "seconds of sleep before it tells partners again what it has; 0: until a signal" },
 	{ "federation", "sessions", KEY_COUNT, AT(federation.sessions), "8", 1, CONFIG_SESSIONS_MAX,
 	  NULL,
-	  "at a time, also while it trains: under after: keep with procrustes half of them as host, "
+	  "at a time, also while it trains: under after: keep with procrustes half of them as "
+	  "host, "
 	  "else one; 1: one, and nothing beside it" },
 	{ "federation", "lease_s", KEY_NUMBER, AT(federation.lease_s), "60", 0.05, 86400, NULL,
 	  "a session in which the peer is silent for so long is over" },

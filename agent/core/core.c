@@ -240,7 +240,7 @@ static void next_of_rounds(struct agent_core *c)
 }
 
 /* Sessions as host that may begin now: all, or, in their turn, one. */
-static struct peer *host(struct agent_core *c, uint64_t *wait_ms)
+static struct peer *host_due(struct agent_core *c, uint64_t *wait_ms)
 {
 	struct peer *p = peer_queue_next(c, wait_ms);
 
@@ -254,8 +254,8 @@ static struct peer *host(struct agent_core *c, uint64_t *wait_ms)
 static bool merges_next(struct agent_core *c)
 {
 	if (!peer_queue_hosts(c))
-		merge_drop(c, NULL);
-	return !(c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH) && merge_waits(c);
+		learn_merge_drop(c, NULL);
+	return !(c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH) && learn_merge_waits(c);
 }
 
 /* The loop of methods 3.1: starts at most one thing. */
@@ -272,10 +272,10 @@ static void next_of_pairs(struct agent_core *c)
 	if (session_beside_all(c))
 		tell(c);
 	if (merges_next(c)) {
-		begin(c, merge_next);
+		begin(c, learn_merge_next);
 		return;
 	}
-	p = each ? NULL : host(c, &wait_ms);
+	p = each ? NULL : host_due(c, &wait_ms);
 	if (c->doing != DOING_NOTHING)
 		; /* in its turn */
 	else if (c->in_round && gathering(c))
@@ -307,7 +307,7 @@ static void host_beside(struct agent_core *c)
 	    c->frames.work.moves != c->frames.latest.moves)
 		return;
 	if (wait_ms == 0)
-		host(c, &wait_ms);
+		host_due(c, &wait_ms);
 	poll_again(c, wait_ms);
 }
 
@@ -747,7 +747,7 @@ void agent_core_free(struct agent_core *c)
 	gossip_release(c);
 	asks_release(c);
 	answers_release(c);
-	merge_release(c);
+	learn_merge_release(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);

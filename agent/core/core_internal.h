@@ -96,16 +96,6 @@ struct core_dp {
 	struct agent_votes_list *votes; /* secret: agent/core/votes.h */
 };
 
-/* Of rounds in pairs. */
-struct gathered {
-	/* of the one under way, since it has one partner's rows: */
-	uint64_t until_ms;    /* it waits for others until then */
-	uint32_t in_vain;     /* sessions that came to nothing */
-	uint64_t links_round; /* how many were over when links were last exchanged */
-	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
-				      * long */
-};
-
 struct aggregation;
 
 /* Rows that wait to be merged, and where work moves to once they are. */
@@ -115,6 +105,17 @@ struct merging {
 	float *map; /* NULL: it stays where it is */
 	struct frame to;
 	const struct peer *whose;
+};
+
+/* Of rounds in pairs. */
+struct gathered {
+	struct merging rows;
+	/* of the one under way, since it has one partner's rows: */
+	uint64_t until_ms;    /* it waits for others until then */
+	uint32_t in_vain;     /* sessions that came to nothing */
+	uint64_t links_round; /* how many were over when links were last exchanged */
+	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
+				      * long */
 };
 
 struct agent_core {
@@ -156,7 +157,6 @@ struct agent_core {
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
 	struct gathered gather;
-	struct merging merge;
 	uint16_t *imported; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */

@@ -64,7 +64,7 @@ static int run_train(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = 0;
 
-	merge_rotate(c);
+	learn_merge_rotate(c);
 	if (c->training != TRAINING_FIRST && latest_keeps(c))
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
@@ -131,7 +131,7 @@ void learn_first(struct agent_core *c)
 
 void learn_round(struct agent_core *c)
 {
-	bool moved = merge_move(c); /* moments stay on the old axes */
+	bool moved = learn_merge_move(c); /* moments stay on the old axes */
 
 	train(c, TRAINING_ROUND, c->config->federation.epochs_per_round,
 	      c->config->federation.reset_optimizer || moved);
@@ -174,7 +174,7 @@ static void close_local(struct agent_core *c, struct store_batch *b)
 /* The signals that this round has served leave the queue with its result. */
 static void close_round(struct agent_core *c, struct store_batch *b)
 {
-	merge_over(c);
+	learn_merge_over(c);
 	c->rounds++;
 	c->in_round = c->gather.in_vain = 0;
 	c->local_left = c->config->federation.local_rounds;
@@ -263,7 +263,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 void learn_job_done(struct agent_core *c, struct agent_job *job)
 {
 	if (job->kind == AGENT_JOB_AGGREGATE) {
-		merge_done(c, job);
+		learn_merge_done(c, job);
 	} else if (job->status != 0 || c->stopping) {
 		learn_failed(c, job->status, err_text(job->status));
 	} else if (job->kind == AGENT_JOB_TRAIN) {

@@ -37,17 +37,17 @@ struct merge_from {
 };
 
 /* Rows of a partner that wait to be merged, one session's of each. */
-void merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
+void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
 	       const struct merge_from *from);
-void merge_drop(struct agent_core *c, const struct peer *p); /* NULL: of all */
-bool merge_waits(struct agent_core *c); /* rows that the round under way may take in ... */
-void merge_next(struct agent_core *c);	/* ... a job, for those of one partner */
-void merge_done(struct agent_core *c, struct agent_job *job);
-/* All are merged: does work move to another frame?  merge_rotate() does so, on the worker. */
-bool merge_move(struct agent_core *c);
-void merge_rotate(struct agent_core *c);
-void merge_over(struct agent_core *c); /* the round is over */
-void merge_release(struct agent_core *c);
+void learn_merge_drop(struct agent_core *c, const struct peer *p); /* NULL: of all */
+bool learn_merge_waits(struct agent_core *c); /* rows that the round under way may take in ... */
+void learn_merge_next(struct agent_core *c);	/* ... a job, for those of one partner */
+void learn_merge_done(struct agent_core *c, struct agent_job *job);
+/* All are merged: does work move to another frame?  learn_merge_rotate() does so, on the worker. */
+bool learn_merge_move(struct agent_core *c);
+void learn_merge_rotate(struct agent_core *c);
+void learn_merge_over(struct agent_core *c); /* the round is over */
+void learn_merge_release(struct agent_core *c);
 
 /* ---- history.c ---- */
 

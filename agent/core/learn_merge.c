@@ -1,7 +1,7 @@
 /* agent/core/learn_merge.c - rows that partners have sent, from the end of a session until work has
  * them (methods 3.1).
  *
- *   session over -> merge_add(): they wait, one partner's of each -> merge_next() AGGREGATE, once
+ *   session over -> learn_merge_add(): they wait, one partner's of each -> learn_merge_next() AGGREGATE, once
  *   the core does nothing else and the round under way has none of that partner -> training
  *
  * Sessions run beside training, so rows may come while it goes on: they are for the next round.
@@ -37,7 +37,7 @@ struct aggregation {
 	struct aggregation *next; /* of those that wait */
 };
 
-static void free_rows(struct aggregation *a)
+static void free_brought(struct aggregation *a)
 {
 	conv_free(a->conv);
 	free(a->from.own);
@@ -47,10 +47,10 @@ static void free_rows(struct aggregation *a)
 
 /* ---- they wait ---- */
 
-void merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
+void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
 	       const struct merge_from *from)
 {
-	struct aggregation *a = mem_array(1, sizeof(*a)), **last = &c->merge.first;
+	struct aggregation *a = mem_array(1, sizeof(*a)), **last = &c->gather.rows.first;
 
 	assert(!p->has_rows);
 	*a = (struct aggregation){ .conv = conv, .peer = p, .n_slots = p->n_slots, .from = *from };
@@ -61,26 +61,26 @@ void merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
 		last = &(*last)->next;
 	*last = a;
 	p->has_rows = true;
-	c->merge.n++;
+	c->gather.rows.n++;
 }
 
-static struct aggregation *take(struct agent_core *c, struct aggregation **at)
+static struct aggregation *take_waiting(struct agent_core *c, struct aggregation **at)
 {
 	struct aggregation *a = *at;
 
 	*at = a->next;
 	a->peer->has_rows = false;
-	c->merge.n--;
+	c->gather.rows.n--;
 	return a;
 }
 
-void merge_drop(struct agent_core *c, const struct peer *p)
+void learn_merge_drop(struct agent_core *c, const struct peer *p)
 {
-	struct aggregation **at = &c->merge.first;
+	struct aggregation **at = &c->gather.rows.first;
 
 	while (*at != NULL)
 		if (p == NULL || (*at)->peer == p)
-			free_rows(take(c, at));
+			free_brought(take_waiting(c, at));
 		else
 			at = &(*at)->next;
 }
@@ -89,13 +89,13 @@ void merge_drop(struct agent_core *c, const struct peer *p)
  * is asked again. */
 static struct aggregation **first_due(struct agent_core *c)
 {
-	struct aggregation **at = &c->merge.first;
+	struct aggregation **at = &c->gather.rows.first;
 
 	while (*at != NULL) {
 		const struct aggregation *a = *at;
 
 		if (a->from.moves != c->frames.work.moves)
-			free_rows(take(c, at));
+			free_brought(take_waiting(c, at));
 		else if (a->peer->in_round)
 			at = &(*at)->next;
 		else
@@ -104,7 +104,7 @@ static struct aggregation **first_due(struct agent_core *c)
 	return NULL;
 }
 
-bool merge_waits(struct agent_core *c)
+bool learn_merge_waits(struct agent_core *c)
 {
 	return first_due(c) != NULL;
 }
@@ -157,9 +157,9 @@ static int run_aggregate(struct agent_job *job)
 	return 0;
 }
 
-void merge_next(struct agent_core *c)
+void learn_merge_next(struct agent_core *c)
 {
-	struct aggregation *a = take(c, first_due(c));
+	struct aggregation *a = take_waiting(c, first_due(c));
 	struct ppat_result r;
 
 	ppat_result(a->conv, &r);
@@ -220,61 +220,61 @@ static void note_move(struct agent_core *c, const struct aggregation *a)
 	if (!a->from.unrotated || r.as_received || r.rows == NULL || r.n < r.dim ||
 	    !frame_moves(&c->frames.work, &a->from.frame, lower))
 		return;
-	if (c->merge.map != NULL && !frame_moves(&c->merge.to, &a->from.frame, false))
+	if (c->gather.rows.map != NULL && !frame_moves(&c->gather.rows.to, &a->from.frame, false))
 		return;
 	assert(latest_frame_common(c));
-	free(c->merge.map);
-	c->merge.map = mem_copy(r.map, r.dim * r.dim * sizeof(*r.map));
-	c->merge.to = a->from.frame;
-	c->merge.whose = a->peer;
+	free(c->gather.rows.map);
+	c->gather.rows.map = mem_copy(r.map, r.dim * r.dim * sizeof(*r.map));
+	c->gather.rows.to = a->from.frame;
+	c->gather.rows.whose = a->peer;
 }
 
-bool merge_move(struct agent_core *c)
+bool learn_merge_move(struct agent_core *c)
 {
 	char from[FRAME_SHORT], to[FRAME_SHORT];
 
-	if (c->merge.map == NULL)
+	if (c->gather.rows.map == NULL)
 		return false;
 	frame_short(&c->frames.work, from);
-	frame_short(&c->merge.to, to);
-	c->frames.work = frame_moved(&c->frames.work, &c->merge.to);
-	core_notice(c, AGENT_NOTICE_SESSION, c->merge.whose, 0,
+	frame_short(&c->gather.rows.to, to);
+	c->frames.work = frame_moved(&c->frames.work, &c->gather.rows.to);
+	core_notice(c, AGENT_NOTICE_SESSION, c->gather.rows.whose, 0,
 		    "moved from frame %s to frame %s, where %.60s is: %llu have joined it", from,
-		    to, c->merge.whose->info.name, (unsigned long long)c->frames.work.joined);
+		    to, c->gather.rows.whose->info.name, (unsigned long long)c->frames.work.joined);
 	return true;
 }
 
-void merge_rotate(struct agent_core *c)
+void learn_merge_rotate(struct agent_core *c)
 {
-	if (c->training == TRAINING_ROUND && c->merge.map != NULL)
-		frame_rotate(c->work, c->merge.map);
+	if (c->training == TRAINING_ROUND && c->gather.rows.map != NULL)
+		frame_rotate(c->work, c->gather.rows.map);
 }
 
 /* ---- merged, trained ---- */
 
-void merge_done(struct agent_core *c, struct agent_job *job)
+void learn_merge_done(struct agent_core *c, struct agent_job *job)
 {
 	struct aggregation *a = job->subject;
 
 	note_move(c, a);
 	if (keep_neighbours(c, a))
 		a->conv = NULL;
-	free_rows(a);
+	free_brought(a);
 	if (c->in_round++ == 0)
 		c->gather.until_ms = c->now_ms + config_ms(c->config->federation.gather_s);
 	c->doing = DOING_NOTHING;
 }
 
-void merge_over(struct agent_core *c)
+void learn_merge_over(struct agent_core *c)
 {
-	free(c->merge.map);
-	c->merge.map = NULL;
-	c->merge.whose = NULL;
+	free(c->gather.rows.map);
+	c->gather.rows.map = NULL;
+	c->gather.rows.whose = NULL;
 	release_neighbours(c);
 }
 
-void merge_release(struct agent_core *c)
+void learn_merge_release(struct agent_core *c)
 {
-	merge_over(c);
-	merge_drop(c, NULL);
+	learn_merge_over(c);
+	learn_merge_drop(c, NULL);
 }

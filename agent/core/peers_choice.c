@@ -93,7 +93,7 @@ static size_t sessions_used(const struct agent_core *c)
 	size_t of_this = core_trains(c) ? 0 : (size_t)c->in_round + c->gather.in_vain;
 	bool merges = c->doing == DOING_AGGREGATE;
 
-	return of_this + merges + c->merge.n + session_hosts(c);
+	return of_this + merges + c->gather.rows.n + session_hosts(c);
 }
 
 void peer_choice_in_vain(struct agent_core *c)

@@ -406,7 +406,7 @@ static void peer_end(struct agent_core *c, struct peer *p)
 {
 	rounds_lost(c, p);
 	peer_queue_drop(c, p);
-	merge_drop(c, p);
+	learn_merge_drop(c, p);
 	p->info.status = STORE_REVOKED;
 	p->kept = p->linked = p->greeted = false;
 	message_queue_release(&p->outbox);

@@ -137,7 +137,7 @@ uint64_t peer_proposed_from(const struct agent_core *c, const struct peer *p)
 
 /* Rows that the next round may take in: while one is trained, also of a partner that is in it and
  * has newer ones. */
-static bool is_wanted(const struct agent_core *c, const struct peer *p)
+static bool may_be_had(const struct agent_core *c, const struct peer *p)
 {
 	return p->queued && !p->has_rows &&
 	       (!p->in_round || (core_trains(c) && p->signalled > p->using_serial));
@@ -148,7 +148,7 @@ static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64
 {
 	uint64_t from = peer_proposed_from(c, p);
 
-	if (!is_wanted(c, p) || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
+	if (!may_be_had(c, p) || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
 	    session_with(c, p) != NULL)
 		return false;
 	if (from > c->now_ms && from - c->now_ms < *wait_ms)

@@ -144,11 +144,17 @@ static inline struct session *session_first(const struct agent_core *c) /* NULL:
 /* Sessions run beside training and beside each other. */
 bool session_beside_all(const struct agent_core *c);
 uint32_t session_limit(const struct agent_core *c); /* at a time */
-bool session_has_room(const struct agent_core *c);  /* for one more */
-/* ... as host: beside all else, or in its turn. */
+bool session_hosts_beside(const struct agent_core *c); /* as host: beside all else, or in turn */
+/* There is room for one more, as host. */
 bool session_may_host(const struct agent_core *c);
-bool session_hosts_beside(const struct agent_core *c);
-size_t session_hosts(const struct agent_core *c); /* so many are under way as host */
+static inline size_t session_hosts(const struct agent_core *c) /* so many are under way as host */
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_open; i++)
+		n += c->open[i]->role == AGENT_HOST;
+	return n;
+}
 bool session_can_serve(const struct agent_core *c);
 struct session *session_new(struct agent_core *c, struct peer *p, enum agent_role role,
 			    const uint8_t id[AGENT_SESSION]);

@@ -222,7 +222,7 @@ uint32_t session_limit(const struct agent_core *c)
 	return in_rounds(c) ? 1 : c->config->federation.sessions;
 }
 
-bool session_has_room(const struct agent_core *c)
+static bool has_room(const struct agent_core *c)
 {
 	return c->n_open + c->detached_jobs < session_limit(c);
 }
@@ -235,26 +235,17 @@ bool session_hosts_beside(const struct agent_core *c)
 	       c->config->federation.translator == CONFIG_PROCRUSTES;
 }
 
-size_t session_hosts(const struct agent_core *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n_open; i++)
-		n += c->open[i]->role == AGENT_HOST;
-	return n;
-}
-
 /* Room is left for as many as client, or all would wait for each other. */
 bool session_may_host(const struct agent_core *c)
 {
 	if (!session_hosts_beside(c))
-		return c->doing == DOING_NOTHING && session_has_room(c);
-	return session_has_room(c) && session_hosts(c) < session_limit(c) / 2;
+		return c->doing == DOING_NOTHING && has_room(c);
+	return has_room(c) && session_hosts(c) < session_limit(c) / 2;
 }
 
 bool session_can_serve(const struct agent_core *c)
 {
-	return (c->doing == DOING_NOTHING || session_beside_all(c)) && session_has_room(c) &&
+	return (c->doing == DOING_NOTHING || session_beside_all(c)) && has_room(c) &&
 	       c->trained && !c->stopping;
 }
 
@@ -271,7 +262,7 @@ struct session *session_new(struct agent_core *c, struct peer *p, enum agent_rol
 {
 	struct session *s = mem_array(1, sizeof(*s));
 
-	assert(session_has_room(c) && session_with(c, p) == NULL);
+	assert(has_room(c) && session_with(c, p) == NULL);
 	assert(c->config->federation.roles !=
 	       (role == AGENT_HOST ? CONFIG_CLIENT_ONLY : CONFIG_HOST_ONLY));
 	memcpy(s->id, id, AGENT_SESSION);
@@ -457,7 +448,7 @@ void session_finish(struct session *s)
 	s->conv = NULL;
 	s->own = NULL;
 	session_end(s);
-	merge_add(c, p, conv, &from);
+	learn_merge_add(c, p, conv, &from);
 }
 
 void session_end_served(struct session *s)

@@ -69,7 +69,7 @@ static bool has_rows(struct table *t)
 	return first(t)->has_rows;
 }
 
-static bool round_over(struct table *t)
+static bool first_round_over(struct table *t)
 {
 	return host(t)->rounds == 1 && host(t)->doing == DOING_NOTHING;
 }
@@ -117,7 +117,7 @@ static void test_rows_wait(void **state)
 	assert_true(farthest(host(&t)->latest, then) > .009F);
 	assert_true(farthest(host(&t)->latest, host(&t)->work) < 1e-4F);
 	table_let_jobs_end(&t);
-	assert_true(wait_until(&t, round_over));
+	assert_true(wait_until(&t, first_round_over));
 	assert_int_equal(first(&t)->used_serial, 1);
 	assert_false(first(&t)->queued);
 	kge_emb_free(then);
@@ -136,7 +136,7 @@ static void test_one_at_a_time(void **state)
 	assert_false(has_rows(&t));
 	assert_int_equal(host(&t)->n_open, 0);
 	table_let_jobs_end(&t);
-	assert_true(wait_until(&t, round_over));
+	assert_true(wait_until(&t, first_round_over));
 	table_release(&t);
 }
 
@@ -151,12 +151,12 @@ static void test_rows_of_no_use(void **state)
 	begin(&t, 3, 8);
 	train_and_link(&t);
 	assert_true(wait_until(&t, has_rows));
-	assert_true(merge_waits(host(&t)));
+	assert_true(learn_merge_waits(host(&t)));
 	host(&t)->frames.work.moves++;
-	assert_false(merge_waits(host(&t)));
+	assert_false(learn_merge_waits(host(&t)));
 	assert_false(has_rows(&t));
 	host(&t)->frames.work.moves--;
-	assert_true(first(&t)->queued); /* asked again */
+	assert_true(first(&t)->queued);		   /* asked again */
 	table_peer(&t, FIRST, HOST)->serve_ms = 0; /* or it would not serve the same so soon */
 	more.now_ms = t.now_ms;
 	agent_core_event(host(&t), &more);
@@ -187,7 +187,7 @@ static size_t hosts_of(uint32_t sessions)
 	n = session_hosts(host(&t));
 	assert_int_equal(n, t.n_jobs);
 	table_let_jobs_end(&t);
-	assert_true(wait_until(&t, round_over));
+	assert_true(wait_until(&t, first_round_over));
 	table_release(&t);
 	return n;
 }
