@@ -173,8 +173,8 @@ static void tell(struct agent_core *c)
  * is slower than we are, is not waited for. */
 static bool brings_news(const struct agent_core *c, const struct peer *p)
 {
-	return p->queued || (c->rounds - p->heard_round <= 1 &&
-			     p->heard_ms + p->every_ms <= c->gather.until_ms);
+	return p->queued ||
+	       (c->rounds - p->heard_round <= 1 && p->heard_ms + p->every_ms <= c->gather.until_ms);
 }
 
 /* May a partner that this round has not heard yet still come? */
@@ -255,7 +255,8 @@ static bool merges_next(struct agent_core *c)
 {
 	if (!peer_queue_hosts(c))
 		learn_merge_drop(c, NULL);
-	return !(c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH) && learn_merge_waits(c);
+	return !(c->in_round && c->config->federation.queue == CONFIG_QUEUE_EACH) &&
+	       learn_merge_waits(c);
 }
 
 /* The loop of methods 3.1: starts at most one thing. */
@@ -288,6 +289,26 @@ static void next_of_pairs(struct agent_core *c)
 		nothing_queued(c, wait_ms);
 }
 
+/* What sessions that are over have asked for is on disk: the next one with that partner sends the
+ * entries of theirs that it has not countersigned. */
+static bool sessions_settled(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_commits; i++)
+		if (c->commits[i].session != 0 && by_serial(c, c->commits[i].session) == NULL)
+			return false;
+	return true;
+}
+
+/* All decisions are on disk.  A commit of a session under way is about its pair alone, and that
+ * pair has no other session. */
+static bool is_settled(const struct agent_core *c)
+{
+	for (size_t i = 0; i < c->n_commits; i++)
+		if (c->commits[i].session == 0)
+			return false;
+	return sessions_settled(c);
+}
+
 /* So long until the training under way, if it takes as long as the last one, is over but for the
  * time that a round waits: rows that come before are older than need be. */
 static uint64_t hosts_in_ms(const struct agent_core *c)
@@ -304,21 +325,11 @@ static void host_beside(struct agent_core *c)
 	uint64_t wait_ms = hosts_in_ms(c);
 
 	if (c->doing == DOING_NOTHING || !c->trained || !session_hosts_beside(c) ||
-	    c->frames.work.moves != c->frames.latest.moves)
+	    !sessions_settled(c) || c->frames.work.moves != c->frames.latest.moves)
 		return;
 	if (wait_ms == 0)
 		host_due(c, &wait_ms);
 	poll_again(c, wait_ms);
-}
-
-/* All decisions are on disk.  A commit of a session under way is about its pair alone, and that
- * pair has no other session. */
-static bool is_settled(const struct agent_core *c)
-{
-	for (size_t i = 0; i < c->n_commits; i++)
-		if (c->commits[i].session == 0 || by_serial(c, c->commits[i].session) == NULL)
-			return false;
-	return true;
 }
 
 /* Called after every event. */
