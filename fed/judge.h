@@ -1,0 +1,60 @@
+/* fed/judge.h - who of several brings rows that hurt: one after another is left out, and our own
+ * valid says (methods 4.6, acceptance by valid).
+ *
+ *   out  <- none
+ *   again: of those that are in, the one without whom the score rises most goes out, if by more
+ *          than the standard error of the difference; until there is none
+ *   left:  where even then nothing at all would be clearly better, each by itself: out is who is
+ *          clearly below both nothing and the best of the others
+ *
+ * The last step is for several attackers of whom each alone leaves nothing to be seen of the
+ * others.  It costs one score for each contributor that hurts nobody, and one more; at most
+ * FED_JUDGE_SCORES.  Nothing of it is sent. */
+#ifndef FED_JUDGE_H
+#define FED_JUDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	FED_JUDGE_ALL = 64, /* contributors, a bit each */
+	FED_JUDGE_MAX = 12, /* of them that are judged */
+	FED_JUDGE_SCORES = FED_JUDGE_MAX * (FED_JUDGE_MAX + 1) / 2 + FED_JUDGE_MAX + 3,
+};
+
+/* In standard errors of the mean difference: left out from, and held against it from. */
+#define FED_JUDGE_OUT	1.0
+#define FED_JUDGE_CLEAR 2.0
+
+struct fed_judge {
+	uint64_t in;	 /* contributors */
+	uint64_t judged; /* of them; the others stay in.  At most FED_JUDGE_MAX */
+	/* What tables with the rows of these make of each of some units (reciprocal ranks of valid
+	 * triples), the same ones every time: *each has *n values and is freed by who asked.  0,
+	 * or what ends it. */
+	int (*score)(void *ctx, uint64_t with, double **each, size_t *n);
+	void *ctx;
+};
+
+struct fed_verdict {
+	uint64_t out;		      /* left out */
+	uint64_t hurts;		      /* of them, clearly */
+	double errors[FED_JUDGE_ALL]; /* by so many standard errors it is better without; 0: not
+				       * judged */
+	double with, without;	      /* mean scores: with all; without those that are out */
+	size_t units;		      /* that were scored */
+};
+
+/* Of fewer than two units nothing is said: nobody is out. */
+int fed_judge_run(const struct fed_judge *j, struct fed_verdict *out);
+/* By how many standard errors the mean of a is above that of b, unit by unit; 0 where that is no
+ * number, HUGE_VAL where all differences are the same. */
+double fed_judge_errors(const double *a, const double *b, size_t n);
+
+/* A reputation, 0 to 1: moves a quarter of the way with each verdict, so that k in a row that hurt
+ * take it from 1 to 3/4^k, and one that did not lifts it by a quarter of what is missing. */
+double fed_reputation_after(double was, int hurt);
+/* Is it as low as k verdicts in a row make it?  0: never. */
+int fed_reputation_is_lost(double reputation, uint32_t k);
+
+#endif
