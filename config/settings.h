@@ -99,8 +99,10 @@ struct config_federation {
 	enum ppat_placement student;
 	enum config_after after;
 	enum config_weight weight;
-	enum config_frame frame;       /* axes on which rows travel */
-	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
+	bool judge;		 /* partners whose rows hurt are left out ... */
+	uint32_t quarantine;	 /* ... after so many rounds of it in a row for good; 0: never */
+	enum config_frame frame; /* axes on which rows travel */
+	uint32_t patience;	 /* keep: rounds without a better score; 0: never rests */
 	struct config_aligned aligned; /* rows: those that are used */
 	bool unit_rows, center_rows;   /* before they meet: length 1; mean removed */
 	struct config_names names;     /* in intersections */

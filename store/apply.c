@@ -35,6 +35,7 @@ static int remove_peer(struct store *s, const uint8_t key[STORE_KEY], struct err
 		"DELETE FROM alignment WHERE peer = ?",
 		"DELETE FROM signal WHERE peer = ?",
 		"DELETE FROM intersection WHERE peer = ?",
+		"DELETE FROM judgement WHERE peer = ?",
 		"DELETE FROM ticket WHERE peer = ?",
 		"DELETE FROM pair_secret WHERE peer = ?",
 	};
@@ -131,6 +132,13 @@ static int put_step_day(struct store *s, const struct store_step_day *d, struct 
 	return db_do(s, e, "INSERT OR REPLACE INTO step_day VALUES (?, ?, ?, ?)", "biii",
 		     (const void *)d->peer, sizeof(d->peer), d->day, (int64_t)d->steps,
 		     (int64_t)d->rows);
+}
+
+static int put_judgement(struct store *s, const struct store_judgement *j, struct err *e)
+{
+	return db_do(s, e, "INSERT OR REPLACE INTO judgement VALUES (?, ?, ?, ?, ?, ?, ?)",
+		     "biifiit", (const void *)j->peer, sizeof(j->peer), (int64_t)j->judged,
+		     (int64_t)j->hurt, j->reputation, (int64_t)j->quarantined, j->since_ms, j->why);
 }
 
 static int put_intersection(struct store *s, const struct store_intersection *i, struct err *e)
@@ -297,6 +305,8 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return add_step(s, &w->u.step, e);
 	case STORE_PUT_STEP_DAY:
 		return put_step_day(s, &w->u.step_day, e);
+	case STORE_PUT_JUDGEMENT:
+		return put_judgement(s, &w->u.judgement, e);
 	case STORE_WRITE_KINDS:
 		break;
 	case STORE_CHANGE_ROUND:

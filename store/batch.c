@@ -82,6 +82,11 @@ void store_batch_step_day(struct store_batch *b, const struct store_step_day *d)
 	add(b, STORE_PUT_STEP_DAY)->u.step_day = *d;
 }
 
+void store_batch_judgement(struct store_batch *b, const struct store_judgement *j)
+{
+	add(b, STORE_PUT_JUDGEMENT)->u.judgement = *j;
+}
+
 void store_batch_ticket(struct store_batch *b, const struct store_ticket *t)
 {
 	add(b, STORE_PUT_TICKET)->u.ticket = *t;
@@ -268,6 +273,7 @@ void store_core_release(struct store_core *c)
 	free_secrets(c->secrets.pairs, c->secrets.n_pairs * sizeof(*c->secrets.pairs));
 	free(c->steps.ids);
 	free(c->steps.days);
+	free(c->judgements);
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);

@@ -154,6 +154,16 @@ struct store_step_day {
 	uint64_t steps, rows;
 };
 
+/* What a partner's rows have come to on our valid (agent/core/judge.c). */
+struct store_judgement {
+	uint8_t peer[STORE_KEY];
+	uint64_t judged, hurt; /* rounds with its rows; those that were clearly worse for them */
+	double reputation;     /* 0 to 1 (fed/judge.h) */
+	bool quarantined;      /* nothing of it is taken in, until the owner says otherwise ... */
+	int64_t since_ms;      /* ... since then ... */
+	char why[STORE_REASON_MAX];
+};
+
 enum store_checkpoint_kind {
 	STORE_BEST,   /* one: by the score on valid */
 	STORE_MANUAL, /* the owner's */
@@ -242,11 +252,12 @@ enum store_write_kind {
 	STORE_PUT_SEED,		/* the oldest go, beyond STORE_SEEDS */
 	STORE_PUT_PAIR,		/* replaces that peer's; a proven one the other as well */
 	STORE_PUT_META,
-	STORE_PUT_ROUND,    /* new or changed */
-	STORE_CHANGE_ROUND, /* what one of its members sent, got and said; not the fate */
-	STORE_SCORE_ROUND,  /* valid was looked at, later than the round was put */
-	STORE_ADD_STEP,	    /* of a query; the newest STORE_STEPS_MAX stay */
-	STORE_PUT_STEP_DAY, /* replaces that peer's */
+	STORE_PUT_ROUND,     /* new or changed */
+	STORE_CHANGE_ROUND,  /* what one of its members sent, got and said; not the fate */
+	STORE_SCORE_ROUND,   /* valid was looked at, later than the round was put */
+	STORE_ADD_STEP,	     /* of a query; the newest STORE_STEPS_MAX stay */
+	STORE_PUT_STEP_DAY,  /* replaces that peer's */
+	STORE_PUT_JUDGEMENT, /* replaces that peer's */
 	STORE_WRITE_KINDS
 };
 
@@ -293,6 +304,7 @@ struct store_write {
 		} scored;
 		struct store_step step;
 		struct store_step_day step_day;
+		struct store_judgement judgement;
 	} u;
 };
 
@@ -344,6 +356,7 @@ void store_batch_round_member(struct store_batch *b, const uint8_t id[STORE_ROUN
 void store_batch_round_score(struct store_batch *b, const uint8_t id[STORE_ROUND], double score);
 void store_batch_step(struct store_batch *b, const struct store_step *s);
 void store_batch_step_day(struct store_batch *b, const struct store_step_day *d);
+void store_batch_judgement(struct store_batch *b, const struct store_judgement *j);
 /* Copies the members. */
 void store_batch_round(struct store_batch *b, const struct store_round *r);
 

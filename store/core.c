@@ -223,6 +223,20 @@ static int read_step_day(sqlite3_stmt *st, void *record)
 	return ROW_OK(db_bytes(st, 0, d->peer, sizeof(d->peer)));
 }
 
+static int read_judgement(sqlite3_stmt *st, void *record)
+{
+	struct store_judgement *j = record;
+
+	j->judged = (uint64_t)sqlite3_column_int64(st, 1);
+	j->hurt = (uint64_t)sqlite3_column_int64(st, 2);
+	j->reputation = sqlite3_column_double(st, 3);
+	j->quarantined = sqlite3_column_int64(st, 4) != 0;
+	j->since_ms = sqlite3_column_int64(st, 5);
+	return ROW_OK(db_bytes(st, 0, j->peer, sizeof(j->peer)) &&
+		      db_text(st, 6, j->why, sizeof(j->why)) && j->reputation >= 0 &&
+		      j->reputation <= 1);
+}
+
 static bool relation_of_step(sqlite3_stmt *st, int column, char out[LEDGER_RELATION_MAX + 1])
 {
 	const void *bytes = sqlite3_column_blob(st, column);
@@ -268,6 +282,8 @@ static const struct table step_ids = {
 };
 static const struct table step_days = { "SELECT * FROM step_day LIMIT ?",
 					sizeof(struct store_step_day), read_step_day };
+static const struct table judgements = { "SELECT * FROM judgement LIMIT ?",
+					 sizeof(struct store_judgement), read_judgement };
 static const struct table whole_steps = { "SELECT * FROM step ORDER BY position DESC LIMIT ?",
 					  sizeof(struct store_step), read_whole_step };
 static const struct table intersections = { "SELECT * FROM intersection ORDER BY time_ms LIMIT ?",
@@ -339,6 +355,7 @@ static int load_all(struct store *s, struct store_core *out, struct err *e)
 		{ &intersections, -1, &out->intersections, &out->n_intersections },
 		{ &step_ids, STORE_STEPS_LATE, &out->steps.ids, &out->steps.n_ids },
 		{ &step_days, -1, &out->steps.days, &out->steps.n_days },
+		{ &judgements, -1, &out->judgements, &out->n_judgements },
 		{ &alignments, -1, &out->alignments, &out->n_alignments },
 		{ &small_meta, META_SMALL, &out->meta, &out->n_meta },
 		{ &round_ids, -1, &out->rounds, &out->n_rounds },

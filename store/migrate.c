@@ -195,6 +195,11 @@ static const struct migration migrations[] = {
 	  "CREATE TABLE step_day (peer BLOB PRIMARY KEY CHECK (length(peer) = 32),"
 	  " day INTEGER NOT NULL, steps INTEGER NOT NULL, rows INTEGER NOT NULL)"
 	  " STRICT, WITHOUT ROWID;" },
+	{ "what partners' rows have come to on our valid, and who is in quarantine",
+	  "CREATE TABLE judgement (peer BLOB PRIMARY KEY CHECK (length(peer) = 32),"
+	  " judged INTEGER NOT NULL, hurt INTEGER NOT NULL, reputation REAL NOT NULL,"
+	  " quarantined INTEGER NOT NULL CHECK (quarantined IN (0, 1)),"
+	  " since_ms INTEGER NOT NULL, why TEXT NOT NULL) STRICT, WITHOUT ROWID;" },
 };
 
 const int db_version = sizeof(migrations) / sizeof(migrations[0]);

@@ -108,6 +108,8 @@ struct store_core {
 	size_t n_tickets;
 	struct store_secrets secrets;
 	struct store_steps_kept steps;
+	struct store_judgement *judgements;
+	size_t n_judgements;
 	struct ledger_chain **chains;
 	size_t n_chains;
 	struct ledger_training training; /* the account of our own training */

@@ -190,7 +190,8 @@ static bool gathering(const struct agent_core *c)
 		const struct peer *p = c->peers[i];
 
 		if (p->greeted && peer_listed(p) && !p->in_round && p->failed_row == 0 &&
-		    peer_sends(p) && !peer_nothing_shared(p) && brings_news(c, p))
+		    peer_sends(p) && !peer_nothing_shared(p) && !judge_is_out(p) &&
+		    brings_news(c, p))
 			return true;
 	}
 	return false;
@@ -461,6 +462,14 @@ static void stop(struct agent_core *c)
 	say_bye(c);
 }
 
+static void peer_trusted(struct agent_core *c, const struct agent_event *e)
+{
+	struct peer *p = peer_find(c, e->peer);
+
+	if (p != NULL)
+		judge_trust(c, p);
+}
+
 static void owner_commands(struct agent_core *c, const struct agent_event *e)
 {
 	if (e->kind == AGENT_EVENT_PEER_ADDED)
@@ -471,6 +480,8 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 		c->train_now = true;
 	else if (e->kind == AGENT_EVENT_RESUME)
 		rounds_resume(c);
+	else if (e->kind == AGENT_EVENT_PEER_TRUSTED)
+		peer_trusted(c, e);
 	else if (e->kind == AGENT_EVENT_ASK)
 		asks_begin(c, e->ask);
 	else if (e->kind == AGENT_EVENT_STOP)
@@ -662,6 +673,7 @@ static int load(struct agent_core *c, struct store_core *saved, struct err *e)
 	load_queue(c, saved);
 	load_session_counts(c, saved);
 	intersect_load(c, saved);
+	judge_load(c, saved);
 	answers_load(c, saved);
 	gossip_load(c, saved);
 	status = handback_load(c, saved, e);
@@ -762,6 +774,7 @@ void agent_core_free(struct agent_core *c)
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);
+	judge_release(c);
 	latest_release(c);
 	kge_emb_free(c->best);
 	kge_emb_free(c->latest);

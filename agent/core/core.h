@@ -240,6 +240,7 @@ enum agent_event_kind {
 	/* the owner's commands */
 	AGENT_EVENT_PEER_ADDED,	  /* joined, invited or accepted: listed from now on */
 	AGENT_EVENT_PEER_REVOKED, /* sessions aborted, link closed, signals dropped */
+	AGENT_EVENT_PEER_TRUSTED, /* out of quarantine, with a reputation as at first */
 	AGENT_EVENT_TRAIN,	  /* one local round now */
 	AGENT_EVENT_RESUME,	  /* rounds go on that had stopped since they hurt */
 	AGENT_EVENT_ASK,	  /* partners, for one step of a query */
@@ -357,6 +358,7 @@ struct agent_peer_status {
 	uint64_t bytes_in, bytes_out;	    /* of messages, since start */
 	struct agent_rows_sent sent;	    /* to it */
 	struct agent_agreement agreement;
+	struct store_judgement judgement; /* of its rows, on valid */
 	/* as host toward this peer, by the ledger */
 	uint64_t labels_spent, labels_cap;
 	double epsilon; /* public: from counts alone */

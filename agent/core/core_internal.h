@@ -9,6 +9,7 @@
  *   peers          partners: records, alignments, what is sent to them; conduct: breaches
  *   frame          the axes that tables are on, and who moves to whose
  *   learn_best     the best tables change; latest: rounds of pairs that go on
+ *   weigh, judge   how much of what partners brought is taken in; whose rows hurt
  *   gossip, intersect    records of members; names put into intersections
  *   core_record    the core's own small record on disk
  *   handback       entries that one of two partners has lost: who is asked
@@ -36,6 +37,7 @@
 #include "agent/core/best_internal.h"
 #include "agent/core/core.h"
 #include "agent/core/history.h"
+#include "agent/core/judge_internal.h"
 #include "agent/core/votes.h"
 #include "agent/core/names.h"
 #include "agent/core/rounds_types_internal.h"
@@ -157,6 +159,7 @@ struct agent_core {
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
 	struct gathered gather;
+	struct judging judging;
 	uint16_t *imported; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */

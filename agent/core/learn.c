@@ -49,7 +49,11 @@ static int train_extended(struct agent_core *c, struct agent_job *job)
 	int status = 0;
 
 	for (size_t i = 0; i < c->n_neighbours && status == 0; i++)
-		status = extend(c, &c->neighbours[i], &g, &t);
+		if (!judge_left_out(c, c->neighbours[i].from))
+			status = extend(c, &c->neighbours[i], &g, &t);
+	if (status == 0 && t == NULL) /* none is left */
+		return c->learner->train(c->learner->ctx, c->work, c->job_epochs, c->job_reset,
+					 job);
 	if (status == 0)
 		status = c->learner->train_on(c->learner->ctx, g, t, c->job_epochs, job);
 	if (status == 0)
@@ -64,8 +68,11 @@ static int run_train(struct agent_job *job)
 	struct agent_core *c = job->core;
 	int status = 0;
 
-	learn_merge_rotate(c);
-	if (c->training != TRAINING_FIRST && latest_keeps(c))
+	if (c->training == TRAINING_ROUND)
+		status = judge_round(c, job);
+	if (status == 0)
+		learn_merge_rotate(c);
+	if (status == 0 && c->training != TRAINING_FIRST && latest_keeps(c))
 		status = latest_score_merged(c, job);
 	if (status != 0 || c->job_epochs == 0) /* nothing left to spend on it */
 		return status;
@@ -239,6 +246,7 @@ static void accept_or_restore(struct agent_core *c, double score)
 	if (c->training == TRAINING_ROUND) {
 		history_begin(c, &b);
 		history_gain(c, score, better);
+		judge_close(c, &b);
 	}
 	if (c->training != TRAINING_FIRST && latest_keeps(c))
 		latest_keep(c, score, better, &b);

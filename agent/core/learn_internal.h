@@ -15,6 +15,7 @@ struct session;
 struct neighbours {
 	struct conv *conv; /* owns `v` */
 	const struct ppat_virtual *v;
+	const struct peer *from;
 	uint32_t *slot_ent, *slot_rel; /* local id of each slot, or GRAPH_NONE */
 };
 
@@ -38,10 +39,10 @@ struct merge_from {
 
 /* Rows of a partner that wait to be merged, one session's of each. */
 void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
-	       const struct merge_from *from);
+		     const struct merge_from *from);
 void learn_merge_drop(struct agent_core *c, const struct peer *p); /* NULL: of all */
 bool learn_merge_waits(struct agent_core *c); /* rows that the round under way may take in ... */
-void learn_merge_next(struct agent_core *c);	/* ... a job, for those of one partner */
+void learn_merge_next(struct agent_core *c);  /* ... a job, for those of one partner */
 void learn_merge_done(struct agent_core *c, struct agent_job *job);
 /* All are merged: does work move to another frame?  learn_merge_rotate() does so, on the worker. */
 bool learn_merge_move(struct agent_core *c);

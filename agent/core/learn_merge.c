@@ -1,15 +1,16 @@
 /* agent/core/learn_merge.c - rows that partners have sent, from the end of a session until work has
  * them (methods 3.1).
  *
- *   session over -> learn_merge_add(): they wait, one partner's of each -> learn_merge_next() AGGREGATE, once
- *   the core does nothing else and the round under way has none of that partner -> training
+ *   session over -> learn_merge_add(): they wait, one partner's of each -> learn_merge_next()
+ * AGGREGATE, once the core does nothing else and the round under way has none of that partner ->
+ * training
  *
  * Sessions run beside training, so rows may come while it goes on: they are for the next round.
  * They are lost with the process, and the partner's signal is on disk until a round has had them.
  *
- * Until they are merged our own rows may have been trained further.  What is averaged in is then how
- * far the partner's were from ours at that time: with the rows themselves, four of five of which may
- * be one round old, all would lose nearly half of what each round learns.
+ * Until they are merged our own rows may have been trained further.  What is averaged in is then
+ * how far the partner's were from ours at that time: with the rows themselves, four of five of
+ * which may be one round old, all would lose nearly half of what each round learns.
  *
  * A session may say that this agent is to move to its client's frame (frame.h).  It does so once in
  * a round, when all rows are merged, since these were translated to the axes of before. */
@@ -23,7 +24,6 @@
 #include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "base/mem.h"
-#include "ppat/aggregate.h"
 #include "ppat/session.h"
 #include "ppat/virtual.h"
 
@@ -48,7 +48,7 @@ static void free_brought(struct aggregation *a)
 /* ---- they wait ---- */
 
 void learn_merge_add(struct agent_core *c, struct peer *p, struct conv *conv,
-	       const struct merge_from *from)
+		     const struct merge_from *from)
 {
 	struct aggregation *a = mem_array(1, sizeof(*a)), **last = &c->gather.rows.first;
 
@@ -111,23 +111,12 @@ bool learn_merge_waits(struct agent_core *c)
 
 /* ---- into work, on a worker ---- */
 
-static void aggregate_row(struct agent_core *c, const struct store_slot *slot, const float *x,
-			  size_t dim, float agreement)
-{
-	float *y = slot->tag == 'e' ? kge_ent(c->work, slot->id) : kge_rel(c->work, slot->id);
-	uint16_t *taken = &c->imported[slot->tag == 'e' ? slot->id : c->work->n_ent + slot->id];
-
-	ppat_combine_row(y, x, dim, c->config->federation.aggregate, agreement, *taken);
-	if (*taken < UINT16_MAX)
-		++*taken;
-}
-
 /* Moved as far as ours have been since then. */
 static void move_along(const struct agent_core *c, const struct store_slot *slot, const float *then,
 		       float *x, size_t dim)
 {
-	const float *now = slot->tag == 'e' ? kge_ent(c->latest, slot->id) :
-					      kge_rel(c->latest, slot->id);
+	const float *now =
+		slot->tag == 'e' ? kge_ent(c->latest, slot->id) : kge_rel(c->latest, slot->id);
 
 	for (size_t k = 0; k < dim; k++)
 		x[k] += now[k] - then[k];
@@ -138,22 +127,16 @@ static int run_aggregate(struct agent_job *job)
 	struct agent_core *c = job->core;
 	struct aggregation *a = job->subject;
 	struct ppat_result r;
-	float *x;
+	float *rows;
 
 	ppat_result(a->conv, &r);
-	x = mem_array(r.dim + 1, sizeof(*x));
+	rows = mem_copy(r.rows, r.n * r.dim * sizeof(*rows));
+	for (size_t i = 0; i < r.n && a->from.own != NULL; i++)
+		move_along(c, &a->slots[r.slots[i]], a->from.own + (size_t)r.slots[i] * r.dim,
+			   rows + i * r.dim, r.dim);
 	if (c->in_round == 0)
-		memset(c->imported, 0,
-		       ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported));
-	for (size_t i = 0; i < r.n; i++) {
-		const struct store_slot *slot = &a->slots[r.slots[i]];
-
-		memcpy(x, r.rows + i * r.dim, r.dim * sizeof(*x));
-		if (a->from.own != NULL)
-			move_along(c, slot, a->from.own + (size_t)r.slots[i] * r.dim, x, r.dim);
-		aggregate_row(c, slot, x, r.dim, r.agreement ? r.agreement[i] : 0.0F);
-	}
-	free(x);
+		judge_begin(c);
+	judge_merge(c, a->peer, a->slots, &r, rows);
 	return 0;
 }
 
@@ -194,7 +177,7 @@ static bool keep_neighbours(struct agent_core *c, const struct aggregation *a)
 	ppat_result(a->conv, &r);
 	if (r.neighbours == NULL || r.neighbours->n_triples == 0 || c->learner->train_on == NULL)
 		return false;
-	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours };
+	kept = (struct neighbours){ .conv = a->conv, .v = r.neighbours, .from = a->peer };
 	peer_slot_ids(a->slots, a->n_slots, &kept.slot_ent, &kept.slot_rel);
 	if (ppat_virtual_check(c->best, kept.v, kept.slot_ent, kept.slot_rel, &e) != 0) {
 		peer_trouble(c, a->peer, e.code,

@@ -126,6 +126,7 @@ struct peer {
 	struct ledger_chain chain;
 	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
+	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
 	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
 	uint64_t seen_labels;		     /* ... and how many came */
 	/* alignment: current when the versions are those of now */

@@ -76,7 +76,7 @@ void peer_queue_put(struct agent_core *c, struct peer *p, uint64_t serial)
 {
 	struct store_batch b = { 0 };
 
-	if (!peer_queue_hosts(c) || peer_nothing_shared(p))
+	if (!peer_queue_hosts(c) || peer_nothing_shared(p) || judge_is_out(p))
 		return;
 	if (serial > p->signalled) {
 		p->signalled = serial;
@@ -148,8 +148,8 @@ static bool may_be_next(const struct agent_core *c, const struct peer *p, uint64
 {
 	uint64_t from = peer_proposed_from(c, p);
 
-	if (!may_be_had(c, p) || !p->greeted || !peer_listed(p) || handback_waits(c, p) ||
-	    session_with(c, p) != NULL)
+	if (!may_be_had(c, p) || !p->greeted || !peer_listed(p) || judge_is_out(p) ||
+	    handback_waits(c, p) || session_with(c, p) != NULL)
 		return false;
 	if (from > c->now_ms && from - c->now_ms < *wait_ms)
 		*wait_ms = from - c->now_ms;

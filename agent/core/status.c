@@ -118,6 +118,9 @@ static void peer_status(const struct agent_core *c, const struct peer *p,
 	o->shared_relations = p->n_rel;
 	o->sessions = p->sessions;
 	o->agreement = p->agreement;
+	o->judgement = p->judgement;
+	if (o->trouble[0] == '\0' && p->judgement.quarantined)
+		snprintf(o->trouble, sizeof(o->trouble), "in quarantine: %.220s", p->judgement.why);
 	o->failed = p->failed;
 	o->bytes_in = p->bytes_in;
 	o->bytes_out = p->bytes_out;

@@ -9,24 +9,30 @@ bool weigh_by_valid(const struct agent_core *c)
 	return c->config->federation.weight == CONFIG_WEIGHT_VALID && !dp_charge_needed(c);
 }
 
+int weigh_score(const struct agent_core *c, const struct kge_emb *m, struct agent_job *job,
+		double **each, size_t *n)
+{
+	const struct agent_learner *l = c->learner;
+	uint32_t limit = c->config->rounds.compare_limit;
+
+	if (l->evaluate_each != NULL)
+		return l->evaluate_each(l->ctx, m, limit, job, each, n);
+	*n = 1;
+	*each = mem_array(1, sizeof(**each));
+	return l->evaluate_some != NULL ? l->evaluate_some(l->ctx, m, limit, job, *each)
+					: l->evaluate(l->ctx, m, job, *each);
+}
+
 struct scoring {
 	const struct agent_core *core;
 	struct agent_job *job;
 };
 
-/* A learner that scores no single triples has one score. */
 static int score_mixed(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	const struct scoring *s = ctx;
-	const struct agent_learner *l = s->core->learner;
-	uint32_t limit = s->core->config->rounds.compare_limit;
 
-	if (l->evaluate_each != NULL)
-		return l->evaluate_each(l->ctx, m, limit, s->job, each, n);
-	*n = 1;
-	*each = mem_array(1, sizeof(**each));
-	return l->evaluate_some != NULL ? l->evaluate_some(l->ctx, m, limit, s->job, *each)
-					: l->evaluate(l->ctx, m, s->job, *each);
+	return weigh_score(s->core, m, s->job, each, n);
 }
 
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,

@@ -18,6 +18,7 @@ void disk_release(struct disk *d)
 	free(d->entries);
 	free(d->steps);
 	free(d->step_days);
+	free(d->judgements);
 	for (size_t i = 0; i < d->n_meta; i++)
 		free(d->meta[i].base);
 	store_rounds_release(d->rounds, d->n_rounds);
@@ -55,6 +56,7 @@ void disk_copy(struct disk *to, const struct disk *from)
 	to->entries = copy(from->entries, from->n_entries * sizeof(*from->entries));
 	to->steps = copy(from->steps, from->n_steps * sizeof(*from->steps));
 	to->step_days = copy(from->step_days, from->n_step_days * sizeof(*from->step_days));
+	to->judgements = copy(from->judgements, from->n_judgements * sizeof(*from->judgements));
 	for (size_t i = 0; i < from->n_alignments; i++)
 		to->alignments[i].slots =
 			mem_copy(from->alignments[i].slots,
@@ -246,6 +248,26 @@ static void put_step_day_to(struct disk *d, const struct store_step_day *x)
 	d->step_days[i] = *x;
 }
 
+static void put_judgement_to(struct disk *d, const struct store_judgement *x)
+{
+	size_t i = 0;
+
+	while (i < d->n_judgements && memcmp(d->judgements[i].peer, x->peer, 32) != 0)
+		i++;
+	if (i == d->n_judgements)
+		d->judgements =
+			mem_resize(d->judgements, ++d->n_judgements, sizeof(*d->judgements));
+	d->judgements[i] = *x;
+}
+
+static void load_judgements(const struct disk *d, struct store_core *out)
+{
+	out->judgements = mem_array(d->n_judgements + 1, sizeof(*out->judgements));
+	out->n_judgements = d->n_judgements;
+	for (size_t i = 0; i < d->n_judgements; i++)
+		out->judgements[i] = d->judgements[i];
+}
+
 static void load_steps(const struct disk *d, struct store_core *out)
 {
 	out->steps.days = mem_array(d->n_step_days + 1, sizeof(*out->steps.days));
@@ -335,6 +357,9 @@ static void apply_write(struct disk *d, const struct store_write *w)
 		break;
 	case STORE_PUT_STEP_DAY:
 		put_step_day_to(d, &w->u.step_day);
+		break;
+	case STORE_PUT_JUDGEMENT:
+		put_judgement_to(d, &w->u.judgement);
 		break;
 	}
 }
@@ -450,6 +475,7 @@ void disk_load(const struct disk *d, const uint8_t sign_public[32], struct store
 	out->n_meta = d->n_meta;
 	load_rounds(d, out);
 	load_steps(d, out);
+	load_judgements(d, out);
 }
 
 void disk_unload(const struct disk *d, struct store_core *core)
@@ -473,5 +499,6 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->rounds);
 	free(core->steps.ids);
 	free(core->steps.days);
+	free(core->judgements);
 	store_rounds_release(core->late, core->n_late);
 }

@@ -23,6 +23,8 @@ struct disk {
 	size_t n_steps;
 	struct store_step_day *step_days;
 	size_t n_step_days;
+	struct store_judgement *judgements;
+	size_t n_judgements;
 	struct ledger_training training; /* what the statements come to */
 	bool has_best, has_latest;
 	bool keeps_first; /* planted: it keeps the first of the latest tables */

@@ -120,6 +120,8 @@ static void add_peers(struct store_batch *b)
 			   .peer = { 1 },
 			   .step = { .relation = "treats", .policy = LEDGER_SOFT, .rows = 3 } });
 	store_batch_step_day(b, &(struct store_step_day){ .peer = { 1 }, .day = 7, .rows = 3 });
+	store_batch_judgement(
+		b, &(struct store_judgement){ .peer = { 1 }, .reputation = .5, .why = "hurts" });
 	store_batch_signal(b, peer.key, 100);
 	store_batch_alignment(b, &a);
 	store_batch_intersection(b, &i);

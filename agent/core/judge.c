@@ -1,0 +1,276 @@
+/* agent/core/judge.c - partners whose rows hurt are left out (federation.judge; fed/judge.h).
+ *
+ * A round of pairs keeps each partner's translated rows beside the tables that it began with, until
+ * it is about to train.  Then the merge is done again without one after another, each time scored
+ * on the same few valid triples (rounds.compare_limit), and what is trained is the merge without
+ * those that hurt: one bad partner does not take along what the good ones bring.
+ *
+ * Each verdict moves a partner's reputation, which is on disk.  Whose is lost
+ * (federation.quarantine) is in quarantine: no session is proposed to it and nothing of it is taken
+ * in, until its owner says otherwise.  It may still have our rows: whom we send to is the owner's
+ * choice alone. */
+#include "agent/core/judge_internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/learn_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/weigh_internal.h"
+#include "base/mem.h"
+#include "ppat/aggregate.h"
+
+bool judge_applies(const struct agent_core *c)
+{
+	return c->config->federation.judge && c->learner->evaluate_each != NULL &&
+	       !dp_charge_needed(c);
+}
+
+bool judge_is_out(const struct peer *p)
+{
+	return p->judgement.quarantined;
+}
+
+/* ---- rows ---- */
+
+static void release_rows(struct judge_rows *r)
+{
+	free(r->slot);
+	free(r->row);
+	free(r->agreement);
+}
+
+void judge_release(struct agent_core *c)
+{
+	struct judging *g = &c->judging;
+
+	for (size_t i = 0; i < g->n; i++)
+		release_rows(&g->of[i]);
+	free(g->of);
+	kge_emb_free(g->base);
+	*g = (struct judging){ 0 };
+}
+
+static size_t imported_bytes(const struct agent_core *c)
+{
+	return ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported);
+}
+
+void judge_begin(struct agent_core *c)
+{
+	judge_release(c);
+	memset(c->imported, 0, imported_bytes(c));
+	if (judge_applies(c))
+		c->judging.base = kge_emb_copy(c->work);
+}
+
+static void merge(const struct agent_core *c, struct kge_emb *to, uint16_t *imported,
+		  const struct judge_rows *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct store_slot *s = &r->slot[i];
+		bool is_ent = s->tag == 'e';
+		uint16_t *taken = &imported[is_ent ? s->id : to->n_ent + s->id];
+
+		ppat_combine_row(is_ent ? kge_ent(to, s->id) : kge_rel(to, s->id),
+				 r->row + i * r->dim, r->dim, c->config->federation.aggregate,
+				 r->agreement != NULL ? r->agreement[i] : 0.0F, *taken);
+		if (*taken < UINT16_MAX)
+			++*taken;
+	}
+}
+
+static void rows_of(struct judge_rows *out, struct peer *p, const struct store_slot *slots,
+		    const struct ppat_result *r, float *rows)
+{
+	*out = (struct judge_rows){ .peer = p, .n = r->n, .dim = r->dim, .row = rows };
+	out->slot = mem_array(r->n + 1, sizeof(*out->slot));
+	for (size_t i = 0; i < r->n; i++)
+		out->slot[i] = slots[r->slots[i]];
+	if (r->agreement != NULL)
+		out->agreement = mem_copy(r->agreement, r->n * sizeof(float));
+}
+
+void judge_merge(struct agent_core *c, struct peer *p, const struct store_slot *slots,
+		 const struct ppat_result *r, float *rows)
+{
+	struct judging *g = &c->judging;
+	struct judge_rows kept;
+
+	rows_of(&kept, p, slots, r, rows);
+	merge(c, c->work, c->imported, &kept);
+	if (g->base == NULL || g->n == FED_JUDGE_ALL) { /* more than can be told apart */
+		release_rows(&kept);
+		judge_release(c);
+		return;
+	}
+	g->of = mem_resize(g->of, g->n + 1, sizeof(*g->of));
+	g->of[g->n++] = kept;
+}
+
+/* The merge of these alone, on the axes of before: a move to another frame comes after it. */
+static void merge_of(const struct agent_core *c, uint64_t with, struct kge_emb *to,
+		     uint16_t *imported)
+{
+	const struct judging *g = &c->judging;
+
+	kge_emb_assign(to, g->base);
+	memset(imported, 0, imported_bytes(c));
+	for (size_t i = 0; i < g->n; i++)
+		if ((with >> i & 1) != 0)
+			merge(c, to, imported, &g->of[i]);
+}
+
+/* ---- the verdict, on the worker ---- */
+
+struct scoring {
+	const struct agent_core *core;
+	struct agent_job *job;
+	struct kge_emb *tables;
+	uint16_t *imported;
+};
+
+static int score_with(void *ctx, uint64_t with, double **each, size_t *n)
+{
+	struct scoring *s = ctx;
+
+	merge_of(s->core, with, s->tables, s->imported);
+	return weigh_score(s->core, s->tables, s->job, each, n);
+}
+
+static uint64_t first_bits(size_t n)
+{
+	return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
+/* All, or so many, others in each round. */
+static uint64_t whom_to_judge(const struct agent_core *c, size_t n)
+{
+	uint64_t of = 0;
+
+	if (n <= FED_JUDGE_MAX)
+		return first_bits(n);
+	for (size_t i = 0; i < FED_JUDGE_MAX; i++)
+		of |= UINT64_C(1) << (c->rounds * FED_JUDGE_MAX + i) % n;
+	return of;
+}
+
+int judge_round(struct agent_core *c, struct agent_job *job)
+{
+	struct judging *g = &c->judging;
+	struct scoring s = { c, job, NULL, NULL };
+	struct fed_judge j = { first_bits(g->n), whom_to_judge(c, g->n), score_with, &s };
+	int rc;
+
+	if (g->base == NULL || g->n == 0)
+		return 0;
+	s.tables = kge_emb_copy(g->base);
+	s.imported = mem_array(imported_bytes(c) / sizeof(*s.imported) + 1, sizeof(*s.imported));
+	rc = fed_judge_run(&j, &g->verdict);
+	if (rc == 0 && g->verdict.units > 1)
+		g->judged = j.judged;
+	if (rc == 0 && g->verdict.out != 0)
+		merge_of(c, j.in & ~g->verdict.out, c->work, c->imported);
+	kge_emb_free(s.tables);
+	free(s.imported);
+	return rc;
+}
+
+bool judge_left_out(const struct agent_core *c, const struct peer *p)
+{
+	const struct judging *g = &c->judging;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (g->of[i].peer == p)
+			return (g->verdict.out >> i & 1) != 0;
+	return false;
+}
+
+/* ---- reputations, on the loop ---- */
+
+static void put_out(struct agent_core *c, struct peer *p, double with, double without,
+		    struct store_batch *b)
+{
+	struct store_judgement *j = &p->judgement;
+
+	if (p->queued)
+		store_batch_unsignal(b, p->info.key);
+	p->queued = false;
+	learn_merge_drop(c, p);
+	j->quarantined = true;
+	j->since_ms = c->wall_ms;
+	snprintf(j->why, sizeof(j->why),
+		 "its rows hurt in %llu of %llu rounds; in the last one valid was %.4f with them "
+		 "and %.4f without",
+		 (unsigned long long)j->hurt, (unsigned long long)j->judged, with, without);
+	core_notice(c, AGENT_NOTICE_TROUBLE, p, ERR_REFUSED,
+		    "%.60s is in quarantine (federation.quarantine): %s; nothing of it is taken in "
+		    "until you say so: fkge peer trust, or end it: fkge peer revoke",
+		    p->info.name, j->why);
+}
+
+void judge_note(struct agent_core *c, struct peer *p, bool hurts, double with, double without,
+		struct store_batch *b)
+{
+	struct store_judgement *j = &p->judgement;
+
+	if (j->judged == 0)
+		j->reputation = 1;
+	j->judged++;
+	j->hurt += hurts;
+	j->reputation = fed_reputation_after(j->reputation, hurts);
+	if (!j->quarantined &&
+	    fed_reputation_is_lost(j->reputation, c->config->federation.quarantine))
+		put_out(c, p, with, without, b);
+	memcpy(j->peer, p->info.key, sizeof(j->peer));
+	store_batch_judgement(b, j);
+}
+
+static void say_left_out(struct agent_core *c, const struct judging *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if ((g->verdict.out >> i & 1) != 0)
+			core_notice(c, AGENT_NOTICE_STATE, g->of[i].peer, 0,
+				    "left out of this round (federation.judge): rows of %.60s; "
+				    "valid %.4f with all, %.4f without those that hurt",
+				    g->of[i].peer->info.name, g->verdict.with, g->verdict.without);
+}
+
+void judge_close(struct agent_core *c, struct store_batch *b)
+{
+	struct judging *g = &c->judging;
+
+	say_left_out(c, g);
+	for (size_t i = 0; i < g->n; i++)
+		if ((g->judged >> i & 1) != 0 && peer_listed(g->of[i].peer))
+			judge_note(c, g->of[i].peer, (g->verdict.hurts >> i & 1) != 0,
+				   g->verdict.with, g->verdict.without, b);
+	judge_release(c);
+}
+
+void judge_load(struct agent_core *c, const struct store_core *saved)
+{
+	for (size_t i = 0; i < saved->n_judgements; i++) {
+		struct peer *p = peer_find(c, saved->judgements[i].peer);
+
+		if (p != NULL)
+			p->judgement = saved->judgements[i];
+	}
+}
+
+/* It begins anew, as one that was never judged. */
+void judge_trust(struct agent_core *c, struct peer *p)
+{
+	struct store_batch b = { 0 };
+
+	p->judgement = (struct store_judgement){ .reputation = 1 };
+	memcpy(p->judgement.peer, p->info.key, sizeof(p->judgement.peer));
+	store_batch_judgement(&b, &p->judgement);
+	core_commit(c, &b, NULL);
+	core_notice(c, AGENT_NOTICE_STATE, p, 0, "%.60s is trusted again: the owner said so",
+		    p->info.name);
+}
