@@ -28,6 +28,28 @@ json_t *admin_peer_json(const struct store_peer *p)
 	return j;
 }
 
+static const struct store_judgement *judgement_of(const struct admin *a,
+						  const uint8_t key[STORE_KEY])
+{
+	for (size_t i = 0; i < a->n_judgements; i++)
+		if (memcmp(a->judgements[i].peer, key, STORE_KEY) == 0)
+			return &a->judgements[i];
+	return NULL;
+}
+
+void admin_put_judgement(json_t *peer, const struct store_judgement *j)
+{
+	if (j->judged == 0)
+		return;
+	json_object_set_new(peer, "rounds_judged", json_integer((json_int_t)j->judged));
+	json_object_set_new(peer, "rounds_hurt", json_integer((json_int_t)j->hurt));
+	json_object_set_new(peer, "reputation", json_real(j->reputation));
+	if (!j->quarantined)
+		return;
+	json_object_set_new(peer, "quarantine", json_string(j->why));
+	json_object_set_new(peer, "quarantine_ms", json_integer(j->since_ms));
+}
+
 static int list_peers(struct admin *a, const json_t *request, json_t *reply, struct err *e)
 {
 	json_t *list = json_array();
@@ -35,10 +57,14 @@ static int list_peers(struct admin *a, const json_t *request, json_t *reply, str
 	(void)request;
 	(void)e;
 	for (size_t i = 0; i < a->roster->n; i++) {
+		const uint8_t *key = a->roster->at[i].key;
+		const struct store_judgement *judgement = judgement_of(a, key);
 		json_t *peer = admin_peer_json(&a->roster->at[i]);
 
 		json_object_set_new(peer, "pair_secret",
-				    json_boolean(invites_proven(a->invites, a->roster->at[i].key)));
+				    json_boolean(invites_proven(a->invites, key)));
+		if (judgement != NULL)
+			admin_put_judgement(peer, judgement);
 		json_array_append_new(list, peer);
 	}
 	json_object_set_new(reply, "peers", list);
@@ -138,6 +164,25 @@ static int forget_peer(struct admin *a, const json_t *request, json_t *reply, st
 	roster_remove(a->roster, p.key);
 	invites_unpair(a->invites, p.key);
 	return 0;
+}
+
+/* Out of quarantine, and judged anew from now on. */
+static int trust_peer(struct admin *a, const json_t *request, json_t *reply, struct err *e)
+{
+	struct store_judgement fresh = { .reputation = 1 };
+	const struct store_judgement *j;
+	struct store_peer p;
+	int rc = named_peer(a, request, &p, e);
+
+	j = rc == 0 ? judgement_of(a, p.key) : NULL;
+	if (rc == 0 && (j == NULL || !j->quarantined))
+		rc = err_set(e, ERR_USAGE, "this peer is not in quarantine (fkge peer list)");
+	memcpy(fresh.peer, p.key, STORE_KEY);
+	if (rc == 0)
+		rc = a->trusted(a->ctx, &fresh, e);
+	if (rc == 0)
+		json_object_set_new(reply, "peer", admin_peer_json(&p));
+	return rc;
 }
 
 /* ---- invitations ---- */
@@ -469,9 +514,10 @@ static const struct {
 	const char *name;
 	admin_fn *run;
 } requests[] = {
-	{ "peers", list_peers },   { "accept", accept_peer },		{ "reject", reject_peer },
-	{ "revoke", revoke_peer }, { "forget", forget_peer },		{ "invite", invite },
-	{ "join", join },	   { "invitations", list_invitations }, { "uninvite", uninvite },
+	{ "peers", list_peers },   { "accept", accept_peer }, { "reject", reject_peer },
+	{ "revoke", revoke_peer }, { "forget", forget_peer }, { "invite", invite },
+	{ "trust", trust_peer },   { "join", join },	      { "invitations", list_invitations },
+	{ "uninvite", uninvite },
 };
 
 static admin_fn *find_request(const json_t *request)

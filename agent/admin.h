@@ -8,6 +8,7 @@
  *   accept   peer                   make it a partner; a whole id may be unknown so far
  *   reject   peer
  *   revoke   peer
+ *   trust    peer                   out of quarantine
  *   forget   peer                   nothing of it is kept; no partner, nobody on the ledger
  *   invite   [address] [guest] [uses] [days]   one line for `fkge join`
  *   invitations  -                  those that let their holder in, and what has become of them
@@ -30,6 +31,9 @@ struct admin {
 	const struct folder *folder; /* with config and identity */
 	struct roster *roster;
 	struct invites *invites;
+	/* What partners' rows have come to, as it is on disk. */
+	const struct store_judgement *judgements;
+	size_t n_judgements;
 	int64_t now_ms; /* since 1970 */
 	uint16_t port;	/* that a running agent listens on; 0: not running */
 	bool running;
@@ -40,6 +44,8 @@ struct admin {
 	int (*changed)(void *ctx, const struct store_peer *p, struct err *e);
 	/* *p is to leave the roster: the same. */
 	int (*forgotten)(void *ctx, const struct store_peer *p, struct err *e);
+	/* *j, a partner's, is as at first from now on: the same. */
+	int (*trusted)(void *ctx, const struct store_judgement *j, struct err *e);
 	/* The batch is to be written: taken over.  Its contents stand in invites already. */
 	int (*keep)(void *ctx, struct store_batch *b, struct err *e);
 	void (*ticket_held)(void *ctx, const struct store_ticket *t); /* may be NULL */
@@ -53,6 +59,8 @@ int admin_run(struct admin *a, const json_t *request, json_t *reply, struct err 
 /* The public data of this agent: keys and name, into a zeroed *v. */
 void admin_card(const struct folder *f, struct net_invite *v);
 
+/* What of it there is to say. */
+void admin_put_judgement(json_t *peer, const struct store_judgement *j);
 json_t *admin_peer_json(const struct store_peer *p);
 
 #endif

@@ -781,7 +781,8 @@ static void put_admission(struct process *p, const struct store_peer *peer,
 struct change {
 	struct process *of;
 	struct store_batch batch; /* beside the peer */
-	bool any, forgotten;
+	bool any, forgotten, trusts;
+	uint8_t trusted[STORE_KEY]; /* with trusts */
 	struct store_peer peer;
 };
 
@@ -799,6 +800,16 @@ static int peer_forgotten(void *ctx, const struct store_peer *peer, struct err *
 {
 	((struct change *)ctx)->forgotten = true;
 	return peer_changed(ctx, peer, e);
+}
+
+static int peer_trusted(void *ctx, const struct store_judgement *j, struct err *e)
+{
+	struct change *c = ctx;
+
+	(void)e;
+	c->trusts = true;
+	memcpy(c->trusted, j->peer, sizeof(c->trusted));
+	return 0;
 }
 
 static int keep_beside(void *ctx, struct store_batch *b, struct err *e)
@@ -834,6 +845,8 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 		return;
 	}
 	store_batch_move(&b, &c->batch);
+	if (c->trusts) /* the core commits it: before this batch */
+		post_link(p, AGENT_EVENT_PEER_TRUSTED, c->trusted);
 	if (c->forgotten)
 		store_batch_unpeer(&b, c->peer.key);
 	else if (c->any && c->peer.status == STORE_REVOKED)
@@ -847,7 +860,9 @@ static void carry_out(struct process *p, struct change *c, struct control_call *
 /* What the owner has decided, but for questions; an invitation's line holds secrets. */
 static void say_decision(struct process *p, const json_t *request)
 {
-	static const char *const said[] = { "accept", "reject", "revoke", "forget", "add" };
+	static const char *const said[] = {
+		"accept", "reject", "revoke", "forget", "add", "trust"
+	};
 	const char *what = json_string_value(json_object_get(request, "do"));
 	const char *peer = json_string_value(json_object_get(request, "peer"));
 
@@ -858,6 +873,20 @@ static void say_decision(struct process *p, const json_t *request)
 	if (strcmp(what, "invite") == 0 || strcmp(what, "uninvite") == 0 ||
 	    strcmp(what, "join") == 0)
 		say_event(p, "owner", LOG_INFO, "the owner said: %s", what);
+}
+
+static struct store_judgement *judgements_of(const struct process *p, size_t *n)
+{
+	struct store_judgement *all;
+	struct agent_status s;
+
+	agent_core_status(p->core, &s);
+	all = mem_array(s.n_peers + 1, sizeof(*all));
+	for (size_t i = 0; i < s.n_peers; i++)
+		if (s.peer[i].judgement.judged > 0)
+			all[(*n)++] = s.peer[i].judgement;
+	agent_status_release(&s);
+	return all;
 }
 
 static void answer_admin(struct process *p, struct control_call *call, const json_t *request)
@@ -874,12 +903,16 @@ static void answer_admin(struct process *p, struct control_call *call, const jso
 			   .ctx = &change,
 			   .changed = peer_changed,
 			   .forgotten = peer_forgotten,
+			   .trusted = peer_trusted,
 			   .keep = keep_beside,
 			   .ticket_held = ticket_held };
 	json_t *reply = json_object();
 	struct err e = { 0 };
-	int rc = admin_run(&a, request, reply, &e);
+	int rc;
 
+	a.judgements = judgements_of(p, &a.n_judgements);
+	rc = admin_run(&a, request, reply, &e);
+	free((void *)(uintptr_t)a.judgements);
 	p->changed = true;
 	if (rc == 0)
 		say_decision(p, request);

@@ -112,6 +112,7 @@ static void add_partner(json_t *j, const struct report_parts *p, const struct ag
 	put_count(j, "sessions", s->sessions);
 	put_count(j, "failed", s->failed);
 	put_agreement(j, &s->agreement);
+	admin_put_judgement(j, &s->judgement);
 	put_count(j, "labels_spent", s->labels_spent);
 	put_count(j, "labels_cap", s->labels_cap);
 	put_number(j, "epsilon", s->epsilon);

@@ -75,6 +75,7 @@ COMMAND(peer_introduced);
 COMMAND(peer_accept);
 COMMAND(peer_reject);
 COMMAND(peer_revoke);
+COMMAND(peer_trust);
 COMMAND(peer_forget);
 COMMAND(invite);
 COMMAND(secret);

@@ -34,6 +34,17 @@ static int remove_peer(void *ctx, const struct store_peer *p, struct err *e)
 	return rc;
 }
 
+static int write_trust(void *ctx, const struct store_judgement *j, struct err *e)
+{
+	struct store_batch b = { 0 };
+	int rc;
+
+	store_batch_judgement(&b, j);
+	rc = store_apply(((struct folder *)ctx)->store, &b, e);
+	store_batch_release(&b);
+	return rc;
+}
+
 static int write_batch(void *ctx, struct store_batch *b, struct err *e)
 {
 	int rc = store_apply(((struct folder *)ctx)->store, b, e);
@@ -60,6 +71,7 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 			   .ctx = f,
 			   .changed = write_peer,
 			   .forgotten = remove_peer,
+			   .trusted = write_trust,
 			   .keep = write_batch,
 			   .invites = &invites,
 			   .now_ms = now_ms() };
@@ -69,8 +81,10 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 		for (size_t i = 0; i < core.n_peers; i++)
 			roster_put(&roster, &core.peers[i]);
 		invites_load(&invites, &core);
-		store_core_release(&core);
+		a.judgements = core.judgements;
+		a.n_judgements = core.n_judgements;
 		rc = admin_run(&a, request, reply, e);
+		store_core_release(&core);
 	}
 	invites_release(&invites);
 	roster_release(&roster);

@@ -22,6 +22,7 @@ static const struct command peer_commands[] = {
 	{ "accept", "make a key a partner", cmd_peer_accept, NULL },
 	{ "reject", "turn a waiting key away", cmd_peer_reject, NULL },
 	{ "revoke", "end a partnership, now", cmd_peer_revoke, NULL },
+	{ "trust", "take a partner out of quarantine", cmd_peer_trust, NULL },
 	{ "forget", "keep nothing of a key that is no partner", cmd_peer_forget, NULL },
 	{ NULL, NULL, NULL, NULL },
 };

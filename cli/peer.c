@@ -1,5 +1,5 @@
-/* cli/peer.c - who is a partner: peer list, show, pending, accept, reject, revoke, forget; invite;
- * join.
+/* cli/peer.c - who is a partner: peer list, show, pending, accept, reject, revoke, trust, forget;
+ * invite; join.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -67,6 +67,9 @@ static int list_peers(struct cli *cli, const char *standing, const char *none, s
 			continue;
 		json_array_append(kept, p);
 		standing != NULL ? say_peer(cli, p) : say_peer_short(cli, p);
+		if (text_of(p, "quarantine")[0] != '\0')
+			cli_say_wrapped(cli, 4, "! in quarantine (fkge peer trust): %s",
+					text_of(p, "quarantine"));
 	}
 	if (json_array_size(kept) == 0)
 		lab_note(&cli->notes, "%s\n", none);
@@ -223,6 +226,17 @@ int cmd_peer_revoke(struct cli *cli, int argc, char **argv, struct err *e)
 	return decide(cli, "revoke",
 		      "End a partnership now: sessions are aborted, the link is closed, the ledger "
 		      "stays.\vExample:\n  fkge -d acme peer revoke genebank",
+		      argc, argv, e);
+}
+
+int cmd_peer_trust(struct cli *cli, int argc, char **argv, struct err *e)
+{
+	return decide(cli, "trust",
+		      "Take a partner out of quarantine.\v"
+		      "A partner whose rows lower the score on valid round after round "
+		      "(federation.judge, federation.quarantine) is asked for no more of them; "
+		      "peer list says why. After this command it is judged anew.\n\n"
+		      "Example:\n  fkge -d acme peer trust genebank",
 		      argc, argv, e);
 }
 

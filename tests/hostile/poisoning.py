@@ -13,11 +13,11 @@ import os
 import subprocess
 import sys
 
-ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "wrong-means"]
+ATTACKS = ["none", "added-noise", "noise", "flip", "flip-10", "unlike", "alike", "target", "wrong-means"]
 
 FILE = """experiment: {{name: poisoning, data: {data}, seeds: [{seeds}], rounds: {rounds}, epochs: 2, eval_every: 5,
   patience: 0, average: queries}}
-model: {{kind: transe, dim: 64, gamma: 9}}
+model: {{kind: transe, dim: {dim}, gamma: 9}}
 train: {{optimizer: adam, lr: 5e-3, loss: self_adversarial, negatives: 32, shared_chunk: 64, batch: 256,
   corrupt: alternate, filtered: true, threads: 1}}
 eval: {{protocol: standard, valid_limit: 500}}
@@ -25,8 +25,19 @@ variants:
 """
 
 
-def variants(methods):
+PAIRS = "federation.max_rounds: {rounds}, federation.patience: 0, federation.gather_s: 1"
+
+
+def variants(methods, rounds):
+    """Of each method: without any defence, with parts of it, and with all (the default of an agent)."""
     for m in methods:
+        if m == "pairs":
+            end = PAIRS.format(rounds=rounds)
+            yield f"{m}", f"{{method: {m}, federation.weight: all, federation.judge: false, {end}}}"
+            yield f"{m}_valid", f"{{method: {m}, federation.weight: valid, federation.judge: false, {end}}}"
+            yield f"{m}_judge", f"{{method: {m}, federation.weight: all, {end}}}"
+            yield f"{m}_both", f"{{method: {m}, federation.weight: valid, {end}}}"
+            continue
         yield f"{m}", f"{{method: {m}, keep: each}}"
         yield f"{m}_bound", f"{{method: {m}, keep: each, bound_rows: true}}"
         yield f"{m}_valid", f"{{method: {m}, keep: each, weight: valid}}"
@@ -35,8 +46,8 @@ def variants(methods):
 
 def write_file(o, data, path):
     with open(path, "w") as f:
-        f.write(FILE.format(data=data, seeds=", ".join(o.seeds), rounds=o.rounds))
-        for name, text in variants(o.methods):
+        f.write(FILE.format(data=data, seeds=", ".join(o.seeds), rounds=o.rounds, dim=o.dim))
+        for name, text in variants(o.methods, o.rounds):
             f.write(f"  {name}: {text}\n")
 
 
@@ -71,6 +82,13 @@ def mean_of(record, names):
     return sum(found[n] for n in names) / len(names)
 
 
+def hits_of(record):
+    """Of the targets of honest members, the share among the first ten of their best tables."""
+    found = [t for t in record["targets"] if t["targets"] > 0]
+    n = sum(t["targets"] for t in found)
+    return sum(t["hits"] for t in found) / n if n > 0 else 0.0
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("poisoned")
@@ -82,6 +100,7 @@ def main():
     p.add_argument("--attacks", default=",".join(ATTACKS))
     p.add_argument("--only", default="", help="variants, by commas")
     p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--dim", type=int, default=64)
     o = p.parse_args()
     o.seeds, o.methods = o.seeds.split(","), o.methods.split(",")
     members = sorted(os.listdir(o.data))
@@ -91,16 +110,18 @@ def main():
     whole, alone = os.path.join(o.out, "all.yaml"), os.path.join(o.out, "honest.yaml")
     write_file(o, os.path.abspath(o.data), whole)
     write_file(o, os.path.abspath(without(o, honest)), alone)
-    print("| variant | seed | attack | honest members' MRR | without the attackers | lost |")
-    print("|---|---|---|---|---|---|")
+    print("| variant | seed | attack | honest members' MRR | without the attackers | lost | targets hit |")
+    print("|---|---|---|---|---|---|---|")
     for seed in o.seeds:
-        for variant, _ in variants(o.methods):
+        for variant, _ in variants(o.methods, o.rounds):
             if o.only and variant not in o.only.split(","):
                 continue
             control = mean_of(run(o, alone, variant.split("_")[0], seed, "none", []), honest)
             for attack in o.attacks.split(","):
-                got = mean_of(run(o, whole, variant, seed, attack, attackers if attack != "none" else []), honest)
-                print(f"| {variant} | {seed} | {attack} | {got:.4f} | {control:.4f} | {control - got:+.4f} |", flush=True)
+                record = run(o, whole, variant, seed, attack, attackers)
+                got = mean_of(record, honest)
+                print(f"| {variant} | {seed} | {attack} | {got:.4f} | {control:.4f} | {control - got:+.4f} |"
+                      f" {100 * hits_of(record):.0f} % |", flush=True)
     return 0
 
 

@@ -1,0 +1,287 @@
+/* Partners whose rows hurt (agent/core/judge.c): one of two partners of the host poisons its rows.
+ * key federation.quarantine is looked at here, for test_keys. */
+#include "tests/test.h"
+
+#include <math.h>
+#include <sodium.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "tests/agent/table.h"
+
+enum { GOOD, HOST, BAD, DIM = 4, ROUNDS = 3 /* of hurting before quarantine */ };
+
+static struct kge_emb *truth;  /* what all would learn */
+static unsigned asked[AGENTS]; /* proposals of the host */
+
+static struct agent_core *core(struct table *t, size_t at)
+{
+	return t->agent[at].core;
+}
+
+static int learn_truth(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		       struct agent_job *job)
+{
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	kge_emb_assign(work, truth);
+	return 0;
+}
+
+/* The host begins with less of it than partners can bring, and learns nothing more by itself. */
+static int learn_less(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		      struct agent_job *job)
+{
+	struct table_agent *s = ctx;
+
+	(void)epochs, (void)reset, (void)job;
+	if (s->improvements == 0)
+		return 0;
+	s->improvements = 0;
+	kge_emb_assign(work, truth);
+	for (size_t i = 0; i < (size_t)work->n_ent * work->ent_floats; i++)
+		work->ent[i] *= .6F;
+	return 0;
+}
+
+static int learn_noise(void *ctx, struct kge_emb *work, uint32_t epochs, bool reset,
+		       struct agent_job *job)
+{
+	struct rng r;
+
+	(void)ctx, (void)epochs, (void)reset, (void)job;
+	rng_seed(&r, 5);
+	for (size_t i = 0; i < (size_t)work->n_ent * work->ent_floats; i++)
+		work->ent[i] = 2 * (float)rng_normal(&r);
+	return 0;
+}
+
+static int is_level(void *ctx, const struct kge_emb *work, struct agent_job *job, double *score)
+{
+	(void)ctx, (void)work, (void)job;
+	*score = .5;
+	return 0;
+}
+
+/* How near each entity is to the truth. */
+static int near_truth(void *ctx, const struct kge_emb *work, uint32_t triples,
+		      struct agent_job *job, double **each, size_t *n)
+{
+	(void)ctx, (void)triples, (void)job;
+	*n = work->n_ent;
+	*each = mem_array(*n, sizeof(**each));
+	for (uint32_t i = 0; i < work->n_ent; i++) {
+		double apart = 0;
+
+		for (size_t k = 0; k < DIM; k++)
+			apart += pow((double)kge_ent(work, i)[k] - (double)kge_ent(truth, i)[k], 2);
+		(*each)[i] = 1 / (1 + sqrt(apart));
+	}
+	return 0;
+}
+
+static void count_asked(void *ctx, struct table *t, size_t from, size_t to, struct buf *bytes)
+{
+	struct net_msg m;
+
+	(void)ctx, (void)t;
+	if (from != HOST || net_msg_decode(&m, bytes->base, bytes->len, NULL) != 0)
+		return;
+	asked[to] += m.type == NET_MSG_PROPOSE;
+	net_msg_release(&m);
+}
+
+static void begin(struct table *t)
+{
+	struct rng r;
+
+	memset(asked, 0, sizeof(asked));
+	table_init(t, 1);
+	for (size_t i = 0; i < AGENTS; i++) {
+		struct table_agent *s = &t->agent[i];
+
+		s->config.federation.patience = 0;
+		s->config.federation.gather_s = 2;
+		s->config.federation.judge = i == HOST;
+		s->config.federation.quarantine = ROUNDS;
+		s->learner = (struct agent_learner){ .ctx = s,
+						     .train = i == GOOD	  ? learn_truth
+							      : i == HOST ? learn_less
+									  : learn_noise,
+						     .evaluate = is_level,
+						     .evaluate_each = near_truth };
+	}
+	rng_seed(&r, 3);
+	truth = kge_emb_new(kge_model_find("transe"), DIM, 4.0F,
+			    graph_vocab_count(t->agent[HOST].graph->entities),
+			    graph_vocab_count(t->agent[HOST].graph->relations), &r);
+	t->tamper = count_asked;
+}
+
+static void end(struct table *t)
+{
+	table_release(t);
+	kge_emb_free(truth);
+}
+
+static void meet(struct table *t)
+{
+	table_link(t, GOOD, HOST, true);
+	table_link(t, BAD, HOST, true);
+}
+
+static const struct store_judgement *judged(struct table *t, size_t partner)
+{
+	return &table_peer(t, HOST, partner)->judgement;
+}
+
+/* Until the bad one is in quarantine, or the host has had so many rounds. */
+static void run_rounds(struct table *t, uint64_t rounds)
+{
+	for (int k = 0; k < 4000 && core(t, HOST)->rounds < rounds && !judged(t, BAD)->quarantined;
+	     k++)
+		table_run(t, t->now_ms + 500, 200);
+}
+
+static bool says_quarantine(struct table *t, size_t partner)
+{
+	struct agent_status st;
+	bool says = false;
+
+	agent_core_status(core(t, HOST), &st);
+	for (size_t i = 0; i < st.n_peers; i++)
+		if (memcmp(st.peer[i].key, t->agent[partner].key, AGENT_KEY) == 0)
+			says = strstr(st.peer[i].trouble, "in quarantine: its rows hurt") != NULL;
+	agent_status_release(&st);
+	return says;
+}
+
+/* The host's tables have come to the truth, by the good one's rows alone. */
+static bool has_learnt(struct table *t)
+{
+	double *each, sum = 0;
+	size_t n;
+
+	near_truth(NULL, core(t, HOST)->work, 0, NULL, &each, &n);
+	for (size_t i = 0; i < n; i++)
+		sum += each[i];
+	free(each);
+	return sum > .9 * (double)n;
+}
+
+/* The bad one is left out of each round, and after ROUNDS of them in quarantine; the good one is
+ * in all of them. */
+static void the_bad_one_is_left_out(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	run_rounds(&t, 40);
+	assert_true(judged(&t, BAD)->quarantined);
+	assert_int_equal(judged(&t, BAD)->hurt, ROUNDS);
+	assert_true(fed_reputation_is_lost(judged(&t, BAD)->reputation, ROUNDS));
+	assert_false(judged(&t, GOOD)->quarantined);
+	assert_int_equal(judged(&t, GOOD)->hurt, 0);
+	assert_true(judged(&t, GOOD)->judged > 0);
+	assert_float_equal((float)judged(&t, GOOD)->reputation, 1, 0);
+	assert_true(says_quarantine(&t, BAD));
+	assert_false(says_quarantine(&t, GOOD));
+	table_run(&t, t.now_ms + 20000, 20000);
+	assert_true(has_learnt(&t));
+	end(&t);
+}
+
+/* No session is proposed to it any more, while the good one goes on; after a restart neither;
+ * until the owner trusts it. */
+static void quarantine_lasts_until_it_is_lifted(void **state)
+{
+	struct table t;
+	struct agent_event e = { .kind = AGENT_EVENT_PEER_TRUSTED };
+	unsigned was[AGENTS];
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	table_run(&t, t.now_ms + 10000, 20000);
+	meet(&t);
+	run_rounds(&t, 40);
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	assert_true(judged(&t, BAD)->quarantined);
+	assert_int_equal(judged(&t, BAD)->hurt, ROUNDS);
+	assert_non_null(strstr(judged(&t, BAD)->why, "its rows hurt in 3 of "));
+	memcpy(was, asked, sizeof(was));
+	meet(&t);
+	table_run(&t, t.now_ms + 20000, 20000);
+	assert_int_equal(asked[BAD], was[BAD]);
+	assert_true(asked[GOOD] > was[GOOD]);
+	assert_true(says_quarantine(&t, BAD));
+	e.now_ms = t.now_ms;
+	memcpy(e.peer, t.agent[BAD].key, AGENT_KEY);
+	agent_core_event(core(&t, HOST), &e);
+	table_run(&t, t.now_ms + 10, 1000);
+	assert_false(says_quarantine(&t, BAD));
+	table_kill(&t, HOST);
+	table_restart(&t, HOST);
+	assert_false(judged(&t, BAD)->quarantined);
+	meet(&t);
+	table_run(&t, t.now_ms + 20000, 20000);
+	assert_true(asked[BAD] > was[BAD]);
+	end(&t);
+}
+
+/* 0: never in quarantine; judge off: nobody is looked at. */
+static void by_the_settings(void **state)
+{
+	(void)state;
+	for (int judges = 0; judges < 2; judges++) {
+		struct table t;
+
+		begin(&t);
+		t.agent[HOST].config.federation.quarantine = 0;
+		t.agent[HOST].config.federation.judge = judges;
+		table_start(&t);
+		table_run(&t, t.now_ms + 10000, 20000);
+		meet(&t);
+		run_rounds(&t, 10);
+		assert_true(core(&t, HOST)->rounds >= 10);
+		assert_false(judged(&t, BAD)->quarantined);
+		assert_int_equal(judged(&t, BAD)->hurt > ROUNDS, judges);
+		assert_int_equal(has_learnt(&t), judges);
+		assert_int_equal(t.agent[HOST].writes[STORE_PUT_JUDGEMENT] > 0, judges);
+		end(&t);
+	}
+}
+
+/* Valid is data, too: under private training nobody is judged. */
+static void not_under_private_training(void **state)
+{
+	struct table t;
+
+	(void)state;
+	begin(&t);
+	table_start(&t);
+	assert_true(judge_applies(core(&t, HOST)));
+	core(&t, HOST)->terms.statement.epsilon = 1;
+	assert_false(judge_applies(core(&t, HOST)));
+	core(&t, HOST)->terms.statement.epsilon = 0;
+	end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_bad_one_is_left_out),
+		cmocka_unit_test(quarantine_lasts_until_it_is_lifted),
+		cmocka_unit_test(by_the_settings),
+		cmocka_unit_test(not_under_private_training),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
