@@ -30,6 +30,7 @@ struct fed_local {
 	struct fed_events events;
 	struct rng rng;
 	uint64_t now_ms;
+	bool judges;
 	struct err trouble; /* of local training, code 0: none; no round knows why */
 };
 
@@ -540,6 +541,42 @@ static bool is_idle_tick(const struct fed_local *l, const struct fed_event *ev)
 	       (s->dead || s->round == NULL || fed_round_want(s->round) == FED_OVER);
 }
 
+void fed_local_judge(struct fed_local *l, bool judges)
+{
+	l->judges = judges;
+}
+
+/* Whoever is judged has another chance. */
+static void begin_judging(struct fed_local *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct local_agent *s = &l->agents[i];
+
+		s->setup.judge = l->judges ? s->who.judge : NULL;
+		s->setup.judge_ctx = s->who.judge_ctx;
+		for (size_t k = 0; k + 1 < l->n && s->setup.judge != NULL; k++)
+			s->peers[k].left_out = false;
+	}
+}
+
+static void note_verdicts(struct fed_local *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct local_agent *s = &l->agents[i];
+		struct fed_report r = { 0 };
+
+		if (s->setup.judge != NULL && s->round != NULL)
+			fed_round_report(s->round, &r);
+		for (unsigned m = 0; m < r.members; m++) {
+			const struct fed_account *a = fed_round_account(s->round, m);
+
+			for (size_t k = 0; k + 1 < l->n; k++)
+				if (memcmp(s->peers[k].key, a->key, FED_KEY) == 0)
+					s->peers[k].left_out = a->judged_out;
+		}
+	}
+}
+
 int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 {
 	uint64_t number = l->c.settings.number++;
@@ -552,6 +589,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 	s.number = number;
 	proposer = (size_t)(p - l->agents);
 	begin(l);
+	begin_judging(l);
 	for (size_t i = 0; i < l->n; i++) /* those that are dead are known to be */
 		if (l->agents[i].dead && all)
 			fed_events_add(&l->events, (struct fed_event){ .at_ms = l->now_ms,
@@ -569,6 +607,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e)
 		step(l, &ev);
 		free(ev.bytes);
 	}
+	note_verdicts(l);
 	for (size_t i = 0; rc == 0 && i < l->n; i++)
 		if (!l->agents[i].dead && l->agents[i].round != NULL)
 			rc = fed_round_status(l->agents[i].round, e);
@@ -586,7 +625,8 @@ struct saved_federation {
 
 struct saved_agent {
 	struct rng draws, part;
-	uint64_t n; /* bytes of the method's own, which follow */
+	uint64_t left_out; /* of its peers */
+	uint64_t n;	   /* bytes of the method's own, which follow */
 };
 
 void fed_local_save(const struct fed_local *l, struct buf *out)
@@ -599,6 +639,9 @@ void fed_local_save(const struct fed_local *l, struct buf *out)
 		struct saved_agent a = { .draws = l->agents[i].draws, .part = p->rng };
 		struct buf own = { 0 };
 
+		for (size_t k = 0; k + 1 < l->n; k++)
+			a.left_out |= (uint64_t)l->agents[i].peers[k].left_out
+				      << fed_local_who(l, l->agents[i].peers[k].key);
 		if (p->method->save != NULL)
 			p->method->save(p, &own);
 		a.n = own.len;
@@ -613,8 +656,10 @@ static int damaged_generator(struct err *e)
 	return err_set(e, ERR_INPUT, "saved federation: a generator is damaged");
 }
 
-static int load_agent(struct local_agent *s, const uint8_t **at, const uint8_t *end, struct err *e)
+static int load_agent(struct fed_local *l, size_t which, const uint8_t **at, const uint8_t *end,
+		      struct err *e)
 {
+	struct local_agent *s = &l->agents[which];
 	const struct fed_method *m = s->part->method;
 	struct saved_agent a;
 	int rc = 0;
@@ -625,6 +670,8 @@ static int load_agent(struct local_agent *s, const uint8_t **at, const uint8_t *
 	*at += sizeof(a);
 	if (a.n > (size_t)(end - *at) || (a.n > 0 && m->load == NULL))
 		return err_set(e, ERR_INPUT, "saved federation: not of method %s", m->name);
+	for (size_t k = 0; k + 1 < l->n; k++)
+		s->peers[k].left_out = (a.left_out >> fed_local_who(l, s->peers[k].key) & 1) != 0;
 	if (!rng_load(&s->draws, &a.draws) || !rng_load(&s->part->rng, &a.part))
 		return damaged_generator(e);
 	if (m->load != NULL)
@@ -650,7 +697,7 @@ int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct e
 	l->c.settings.number = h.number;
 	l->now_ms = h.now_ms;
 	for (size_t i = 0; i < l->n && rc == 0; i++)
-		rc = load_agent(&l->agents[i], &at, end, e);
+		rc = load_agent(l, i, &at, end, e);
 	if (rc == 0 && at != end)
 		rc = err_set(e, ERR_INPUT, "saved federation: bytes are left over");
 	return rc;

@@ -28,6 +28,10 @@ struct fed_local_agent {
 	uint32_t min_holders; /* its owner's terms (fed/round.h) */
 	bool secret_only;
 	bool bound; /* fed/round.h */
+	/* fed/round.h; in rounds for which fed_local_judge() says so.  Whom it leaves out stays so
+	 * until the next of them. */
+	int (*judge)(void *ctx, const struct kge_emb *m, double **each, size_t *n);
+	void *judge_ctx;
 };
 
 /* The network's faults, by chance; all zero: none. */
@@ -85,6 +89,7 @@ int fed_local_round(struct fed_local *l, size_t proposer, struct err *e);
  * then. */
 void fed_local_save(const struct fed_local *l, struct buf *out);
 int fed_local_load(struct fed_local *l, const uint8_t *bytes, size_t n, struct err *e);
+void fed_local_judge(struct fed_local *l, bool judges); /* members are judged in the next round */
 /* An agent's view of the last round, until the next; NULL: it was in none. */
 const struct fed_round *fed_local_last(const struct fed_local *l, size_t agent);
 struct fed_part *fed_local_part(const struct fed_local *l, size_t agent);

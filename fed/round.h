@@ -69,6 +69,7 @@ struct fed_peer {
 	uint8_t digest[NET_PSI_DIGEST]; /* of the alignment; equal on both sides */
 	const struct net_psi_slot *slots;
 	size_t n_slots;
+	bool left_out; /* neither its rows nor its answers are used, where they can be told apart */
 };
 
 /* This agent in this round.  Everything is borrowed until the round is freed. */
@@ -86,6 +87,10 @@ struct fed_setup {
 	uint32_t min_members; /* of the roster, ourselves among them; 0: any */
 	bool secret_only;     /* rows leave under masks or not at all */
 	bool bound;	      /* rows that are far from the others' are kept out (round_bound.c) */
+	/* NULL: members are not judged in this round.  Else, on a worker: what these tables make of
+	 * each of some valid triples; *each is freed by who asks.  0, or what ends it. */
+	int (*judge)(void *ctx, const struct kge_emb *m, double **each, size_t *n);
+	void *judge_ctx;
 	/* The figures signed are on the owner's disk first: no account leaves before
 	 * fed_round_recorded() says so. */
 	bool on_record;
@@ -205,6 +210,10 @@ struct fed_account {
 	struct fed_distance distance;	/* its rows, where we were home; ours, too */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
+	/* By our valid (round_judge.c): its rows or answers were tried; left out; clearly hurt ...
+	 */
+	bool judged, judged_out, hurts;
+	double with, without; /* ... mean scores with all, and without those that hurt */
 };
 
 struct fed_report {

@@ -276,6 +276,22 @@ bool fed_bound_looks_at_answers(const struct fed_round *r);
 /* Whose answers are not taken: [members] of how far they are from our rows. */
 void fed_bound_homes(struct fed_round *r, const struct fed_distance *answers);
 
+/* ---- round_judge.c ---- */
+
+/* Rows of a table that go by who is heard. */
+struct fed_trial_rows {
+	size_t n;
+	const struct fed_item *(*item)(void *ctx, size_t i);
+	/* What it is with those that are heard; false: our own. */
+	bool (*row)(void *ctx, size_t i, uint64_t with, float *out);
+	void *ctx;
+};
+
+bool fed_judge_means(const struct fed_round *r); /* answers are means of rows of a table */
+uint64_t fed_judge_before(const struct fed_round *r);
+/* Of these members, without ourselves, who hurts; into their accounts, too. */
+uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_trial_rows *rows);
+
 /* ---- round_work.c ---- */
 
 int fed_work_run(struct fed_round *r);

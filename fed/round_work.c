@@ -367,6 +367,56 @@ static void put_away(struct fed_round *r)
 	}
 }
 
+/* ---- whose rows hurt, at the home ---- */
+
+struct home_trial {
+	const struct fed_round *r;
+	const struct gathered *g;
+	const struct fed_shape *shape;
+	float *cut; /* room for what is bounded */
+};
+
+static const struct fed_item *homed_item(void *ctx, size_t i)
+{
+	const struct home_trial *t = ctx;
+
+	return &t->r->plan->items[t->g->homed[i]];
+}
+
+static bool homed_row(void *ctx, size_t i, uint64_t with, float *out)
+{
+	const struct home_trial *t = ctx;
+	const struct fed_round *r = t->r;
+	struct rows rows;
+	struct fed_upload u = { .item = homed_item(ctx, i),
+				.row = rows.row,
+				.first = rows.first,
+				.note = t->g->note,
+				.members = r->members };
+
+	u.present = collect(r, t->g, i, &rows);
+	for (unsigned m = 0; m < r->members; m++)
+		if (m != r->me && (with & bit(m)) == 0)
+			rows.row[m] = NULL;
+	if (fed_bound_has(r))
+		fed_bound_rows(r, rows.row, up_floats(t->shape, u.item->tag), t->cut);
+	return fed_answer(r->setup->part, &u, r->me, out);
+}
+
+/* After what is far out is left out. */
+static void judge_rows(struct fed_round *r, const struct gathered *g, const struct fed_shape *s,
+		       float *cut)
+{
+	struct home_trial t = { r, g, s, cut };
+	const struct fed_trial_rows rows = { g->n, homed_item, homed_row, &t };
+
+	if (r->home_stage != 0)
+		return;
+	r->left_out |= fed_judge_before(r);
+	if (r->setup->judge != NULL && fed_judge_means(r))
+		r->left_out |= fed_judge_members(r, g->now & ~r->left_out & ~bit(r->me), &rows);
+}
+
 static int work_home(struct fed_round *r)
 {
 	struct gathered g;
@@ -384,8 +434,10 @@ static int work_home(struct fed_round *r)
 	scratch = mem_array((2 + (fed_bound_has(r) ? (size_t)r->members + 1 : 0)) * widest,
 			    sizeof(*scratch));
 	gather(r, &g);
-	if (r->secret == NULL)
+	if (r->secret == NULL) {
 		look_at_rows(r, &g, &s, scratch);
+		judge_rows(r, &g, &s, scratch + 2 * widest);
+	}
 	begin_answers(r);
 	for (size_t i = 0; i < g.n; i++)
 		answer_item(r, &g, i, &s, widest, scratch);
@@ -403,13 +455,49 @@ struct down { /* what has come */
 	size_t rows;
 	uint64_t floats;
 	struct fed_distance *apart; /* not NULL: nothing is taken, rows are held against ours */
+	struct heard *heard;	    /* not NULL: nothing is taken, rows are kept */
+	unsigned home;		    /* with heard */
 };
+
+/* Answers of homes. */
+struct heard {
+	size_t n, cap, floats, floats_cap;
+	struct {
+		struct fed_item item;
+		size_t at; /* of its floats */
+		unsigned home;
+	} * of;
+	float *rows;
+};
+
+static void hear(struct heard *h, unsigned home, const struct fed_item *it, const float *row,
+		 size_t floats)
+{
+	if (h->n == h->cap) {
+		h->cap = 2 * h->cap + 256;
+		h->of = mem_resize(h->of, h->cap, sizeof(*h->of));
+	}
+	if (h->floats + floats > h->floats_cap) {
+		h->floats_cap = 2 * h->floats_cap + 256 * floats;
+		h->rows = mem_resize(h->rows, h->floats_cap, sizeof(*h->rows));
+	}
+	h->of[h->n].item = *it;
+	h->of[h->n].at = h->floats;
+	h->of[h->n++].home = home;
+	memcpy(h->rows + h->floats, row, floats * sizeof(*row));
+	h->floats += floats;
+}
 
 static void take_row(struct fed_round *r, const struct fed_item *it, const float *row,
 		     struct down *d)
 {
 	size_t floats;
 
+	if (d->heard != NULL) {
+		fed_row(fed_shared_table(r->setup->part), it, &floats);
+		hear(d->heard, d->home, it, row, floats);
+		return;
+	}
 	if (d->apart != NULL) {
 		const float *own = fed_row(fed_shared_table(r->setup->part), it, &floats);
 
@@ -469,6 +557,56 @@ static void look_at_answers(struct fed_round *r, const struct fed_shape *s)
 	fed_bound_homes(r, apart);
 }
 
+static const struct fed_item *heard_item(void *ctx, size_t i)
+{
+	return &((const struct heard *)ctx)->of[i].item;
+}
+
+struct down_trial {
+	struct heard heard; /* first: heard_item() */
+	const struct fed_round *r;
+};
+
+static bool heard_row(void *ctx, size_t i, uint64_t with, float *out)
+{
+	const struct down_trial *t = ctx;
+	const struct kge_emb *own = fed_shared_table(t->r->setup->part);
+	unsigned home = t->heard.of[i].home;
+	size_t floats;
+
+	if (home != t->r->me && (with & bit(home)) == 0)
+		return false;
+	fed_row(own, &t->heard.of[i].item, &floats);
+	memcpy(out, t->heard.rows + t->heard.of[i].at, floats * sizeof(*out));
+	return true;
+}
+
+/* Whose answers hurt; after those that are far out. */
+static void judge_answers(struct fed_round *r, const struct fed_shape *s)
+{
+	struct down_trial t = { .r = r };
+	struct fed_trial_rows rows = { .item = heard_item, .row = heard_row, .ctx = &t };
+	size_t spoiled = r->secret != NULL ? r->secret->spoiled : 0;
+	uint64_t in = 0;
+
+	if (r->stage != 0)
+		return;
+	r->not_taken |= fed_judge_before(r);
+	if (r->setup->judge == NULL || !fed_judge_means(r))
+		return;
+	for (unsigned m = 0; m < r->members; m++)
+		if (has_come(r, m) && (r->not_taken & bit(m)) == 0) {
+			in |= bit(m);
+			unload_route(r, m, s, &(struct down){ .heard = &t.heard, .home = m });
+		}
+	rows.n = t.heard.n;
+	r->not_taken |= fed_judge_members(r, in & ~bit(r->me), &rows);
+	if (r->secret != NULL)
+		r->secret->spoiled = spoiled;
+	free(t.heard.of);
+	free(t.heard.rows);
+}
+
 static int work_down(struct fed_round *r)
 {
 	struct fed_part *part = r->setup->part;
@@ -481,6 +619,7 @@ static int work_down(struct fed_round *r)
 			part->method->note_down(part, r->stage, m, r->back[m]->note);
 	if (fed_bound_looks_at_answers(r))
 		look_at_answers(r, &s);
+	judge_answers(r, &s);
 	for (unsigned m = 0; m < r->members; m++)
 		if (has_come(r, m) && (r->not_taken & bit(m)) == 0)
 			unload_route(r, m, &s, &d);

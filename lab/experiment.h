@@ -65,6 +65,7 @@ enum exp_weight { EXP_WEIGHT_ALL, EXP_WEIGHT_VALID, EXP_WEIGHT_NONE };
 /* What an agent takes in. */
 struct exp_taken {
 	enum exp_weight weight;
+	bool judge; /* whose rows hurt on valid is left out (fed/round_judge.c) */
 	bool bound; /* rows far from the others' are kept out (fed/round_bound.c) */
 };
 

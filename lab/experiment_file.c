@@ -129,6 +129,9 @@ static int read_switches(struct reader *r, struct exp_variant *v, const char *na
 	if (strcmp(name, "bound_rows") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->taken.bound = word == 1;
+	} else if (strcmp(name, "judge") == 0) {
+		rc = read_word(r, n, name, switches, &word);
+		v->taken.judge = word == 1;
 	} else if (strcmp(name, "secret_aggregation") == 0) {
 		rc = read_word(r, n, name, switches, &word);
 		v->settings.secret_bits = word == 1 ? 32 : 0;

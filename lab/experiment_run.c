@@ -524,6 +524,14 @@ static int score_weighed(void *ctx, const struct kge_emb *m, double **each, size
 				    each, n);
 }
 
+static int judge_tables(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+{
+	const struct client *c = ctx;
+
+	return experiment_rank_some(c->of, m, &c->blind, c->of->v->config.rounds.compare_limit,
+				    each, n);
+}
+
 static int weigh_agent(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
@@ -544,7 +552,10 @@ static int weigh_agent(struct run *r, size_t agent)
 
 static int federated_round(struct run *r, struct err *e)
 {
-	int rc = fed_local_round(r->local, gather_members(r), e);
+	int rc;
+
+	fed_local_judge(r->local, r->validating || r->round == 1);
+	rc = fed_local_round(r->local, gather_members(r), e);
 
 	if (rc != 0 && !is_nobodys_fault(r, rc))
 		return rc;
@@ -614,12 +625,17 @@ int experiment_open_rounds(struct run *r, uint32_t epochs, enum fed_start start,
 	int rc;
 
 	for (size_t i = 0; i < r->n; i++)
-		agents[i] = (struct fed_local_agent){ .graph = &r->at[i].blind,
-						      .emb = r->at[i].emb,
-						      .train = experiment_training_of(r, i),
-						      .label = label,
-						      .label_ctx = &r->at[i],
-						      .bound = r->v->taken.bound };
+		agents[i] =
+			(struct fed_local_agent){ .graph = &r->at[i].blind,
+						  .emb = r->at[i].emb,
+						  .train = experiment_training_of(r, i),
+						  .label = label,
+						  .label_ctx = &r->at[i],
+						  .bound = r->v->taken.bound,
+						  .judge = r->v->taken.judge ? judge_tables : NULL,
+						  .judge_ctx = &r->at[i] };
+	for (size_t i = 0; i < r->n; i++)
+		r->at[i].of = r;
 	rc = fed_local_new(&r->local, &c, agents, r->n, e);
 	if (rc == 0) {
 		choose_host(r);
@@ -771,6 +787,8 @@ static void put_method(json_t *j, const struct exp_variant *v)
 		json_object_set_new(
 			j, "weight",
 			json_string(v->taken.weight == EXP_WEIGHT_VALID ? "valid" : "none"));
+	if (v->taken.judge)
+		json_object_set_new(j, "judge", json_true());
 	if (v->taken.bound)
 		json_object_set_new(j, "bound_rows", json_true());
 	for (size_t i = 0; i < FED_VALUES_MAX && m->constant[i].key != NULL; i++)

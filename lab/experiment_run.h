@@ -56,7 +56,8 @@ struct client {
 	struct kge_emb *shared_validated, *shared_best;
 	struct kge_metrics m[EXP_FIGURES];
 	struct taken taken;
-	double best_mrr; /* of `best` on valid */
+	const struct run *of; /* the run that it is in */
+	double best_mrr;      /* of `best` on valid */
 	uint32_t best_round;
 	uint32_t rounds;     /* of an agent that is a process: in which it took part, */
 	uint64_t wire_bytes; /* and what it has sent on its links, all that goes over them */
