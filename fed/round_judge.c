@@ -5,8 +5,9 @@
  * hurt out of its answers.  A holder has the answers of each home: it tries its table without those
  * of one home after another, where its own rows stay, and takes none of those that hurt.
  *
- * Masked rows are seen by nobody, but answers are, so of these the second alone is left.  Whoever
- * is left out stays so until the owner of this round says otherwise (fed_peer.left_out). */
+ * Masked rows are seen by nobody, but answers are, so of these the second alone is left.  A home
+ * cannot help what is in masked sums, so they are not taken, and not held against it.  Whoever is
+ * left out stays so until the owner of this round says otherwise (fed_peer.left_out). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void note(struct fed_round *r, const struct fed_judge *j, const struct fe
 		if ((v->out & bit(m)) == 0)
 			continue;
 		a->judged_out = true;
-		a->hurts |= (v->hurts & bit(m)) != 0;
+		a->hurts |= r->secret == NULL && (v->hurts & bit(m)) != 0;
 		a->with = v->with;
 		a->without = v->without;
 	}

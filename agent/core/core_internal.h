@@ -17,7 +17,8 @@
  *   peers_choice   of many partners with news, whose rows a round takes in
  *   peers_queue    signals and their queue
  *   dp_charge, history   what private training charges; what partners brought
- *   rounds_validate, rounds_compare, rounds_state, rounds_part, rounds_align, rounds_time
+ *   rounds_validate, rounds_compare, rounds_judge, rounds_state, rounds_part, rounds_align,
+ *   rounds_time
  *   peers_hello    what we say in HELLO
  *   learn_merge    rows of partners, until work has them
  *   learn          training, validation, backtracking

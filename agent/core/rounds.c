@@ -57,6 +57,7 @@ static void add_peer(struct round *r, const struct peer *p)
 	memcpy(o->digest, p->digest, NET_PSI_DIGEST);
 	o->slots = slots;
 	o->n_slots = p->n_slots;
+	o->left_out = rounds_judge_leaves_out(r, p);
 }
 
 static bool takes_part(const struct agent_core *c, const struct peer *p,
@@ -80,6 +81,7 @@ static struct round *round_new(struct agent_core *c, struct peer *proposer,
 	r->started_wall_ms = c->wall_ms;
 	r->validation.due = (c->fed.done + 1) % c->config->rounds.eval_every == 0 ||
 			    c->fed.done + c->fed.missed + 1 == c->config->rounds.max;
+	rounds_judge_begin(c, r);
 	r->peers = mem_array(c->n_peers + 1, sizeof(*r->peers));
 	for (size_t i = 0; i < c->n_peers && s->n_peers + 1 < FED_MEMBERS_MAX; i++)
 		if (takes_part(c, c->peers[i], of))
@@ -369,6 +371,7 @@ static void finished(struct agent_core *c, const struct agent_job *job)
 	}
 	history_begin(c, &b);
 	rounds_weigh_decide(c, r);
+	rounds_judge_decide(c, r, &b);
 	if (r->validation.validated) {
 		rounds_validate_decide(c, &r->validation, &b);
 		rounds_compare_decide(c, &r->validation, &b);
@@ -456,7 +459,10 @@ static int run_train(struct agent_job *job)
 
 static int run_exchange(struct agent_job *job)
 {
-	return fed_round_run(((struct round *)job->subject)->machine);
+	struct round *r = job->subject;
+
+	r->judging = job;
+	return fed_round_run(r->machine);
 }
 
 static void start_work(struct agent_core *c, struct round *r, enum fed_want want)

@@ -58,6 +58,13 @@ void rounds_weigh_begin(const struct agent_core *c, struct round *r);
 int rounds_weigh(struct agent_core *c, struct round *r, struct agent_job *job);
 void rounds_weigh_decide(struct agent_core *c, const struct round *r);
 
+/* ---- rounds_judge.c ---- */
+
+/* Before peers are added to a new round: are members judged in it? */
+void rounds_judge_begin(const struct agent_core *c, struct round *r);
+bool rounds_judge_leaves_out(const struct round *r, const struct peer *p);
+void rounds_judge_decide(struct agent_core *c, const struct round *r, struct store_batch *b);
+
 /* ---- rounds_compare.c ---- */
 
 /* Has a round with these scores hurt?  far: a member's rows were far out. */

@@ -1,12 +1,13 @@
-/* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c).
+/* tests/fed/test_bound.c - rows that are none are kept out (fed/round_bound.c, fed/round_judge.c).
  *
  * Rows of all agents are alike but for a twentieth; one agent sends others.  The linker puts
  * __wrap_X() in the place of X() (meson.build): what is tested is the round as it ships. */
 #include <math.h>
 
+#include "base/mem.h"
 #include "tests/fed/world.h"
 
-enum { AGENTS = 5, ITEMS = 60, DIM = 16, EVIL = AGENTS - 1 };
+enum { AGENTS = 5, ITEMS = 200, DIM = 16, EVIL = AGENTS - 1 };
 
 static struct {
 	const struct fed_part *evil; /* NULL: nobody is */
@@ -69,15 +70,47 @@ static void begin_world(struct world *w, bool bound)
 	}
 }
 
-static void play_round(struct world *w, uint32_t every, float factor, bool homes)
+/* What an agent makes of tables where valid is known: how near each of its items is to where all
+ * began. */
+struct knows {
+	const struct world *w;
+	size_t agent;
+};
+
+static int near_base(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
-	world_open(w);
+	const struct knows *j = ctx;
+
+	*each = mem_array(j->w->items, sizeof(**each));
+	*n = 0;
+	for (uint32_t k = 0; k < j->w->items; k++) {
+		double apart = 0;
+
+		if (!world_has(j->w, j->agent, k))
+			continue;
+		for (size_t x = 0; x < DIM; x++)
+			apart += pow((double)kge_ent(m, world_id(j->w, j->agent, k))[x] -
+					     (double)base_of(k, x),
+				     2);
+		(*each)[(*n)++] = 1 / (1 + sqrt(apart));
+	}
+	return 0;
+}
+
+static void play_open(struct world *w, uint32_t every, float factor, bool homes)
+{
 	attack.evil = every > 0 || homes ? fed_local_part(w->local, EVIL) : NULL;
 	attack.every = every > 0 ? every : 1;
 	attack.homes = homes;
 	attack.factor = factor;
 	world_round(w);
 	attack.evil = NULL;
+}
+
+static void play_round(struct world *w, uint32_t every, float factor, bool homes)
+{
+	world_open(w);
+	play_open(w, every, factor, homes);
 }
 
 /* Of the honest agents' rows: how far the worst is from where all began, in its lengths. */
@@ -104,6 +137,7 @@ static double worst_row(const struct world *w)
 /* How many honest agents have marked whom. */
 struct marks {
 	unsigned evil_left_out, evil_not_taken, honest;
+	unsigned evil_out, evil_hurts, honest_hurts; /* by valid */
 };
 
 static struct marks marks_of(const struct world *w)
@@ -121,7 +155,10 @@ static struct marks marks_of(const struct world *w)
 			if (memcmp(a->key, fed_local_key(w->local, EVIL), FED_KEY) == 0) {
 				m.evil_left_out += a->left_out;
 				m.evil_not_taken += a->not_taken;
+				m.evil_out += a->judged_out;
+				m.evil_hurts += a->hurts;
 			} else {
+				m.honest_hurts += a->hurts;
 				m.honest += a->left_out || a->not_taken;
 			}
 		}
@@ -213,6 +250,61 @@ static void honest_members_lose_nothing(void **state)
 	assert_memory_equal(digest[0], digest[1], sizeof(digest[0]));
 }
 
+/* One round in which members are judged, and one in which they are not. */
+static void judge_members(bool homes, bool masked, struct marks marks[2], double worst[2])
+{
+	struct knows knows[AGENTS];
+	struct world w;
+
+	begin_world(&w, false);
+	for (size_t i = 0; i < AGENTS; i++) {
+		knows[i] = (struct knows){ &w, i };
+		w.agent[i].judge = near_base;
+		w.agent[i].judge_ctx = &knows[i];
+	}
+	w.config.settings.secret_bits = masked ? 32 : 0;
+	w.config.settings.min_holders = 3;
+	world_open(&w);
+	for (int k = 0; k < 2; k++) {
+		fed_local_judge(w.local, k == 0);
+		play_open(&w, homes ? 0 : 1, -1, homes);
+		marks[k] = marks_of(&w);
+		worst[k] = worst_row(&w);
+	}
+	world_release(&w);
+}
+
+/* Valid sees whose rows hurt, or whose answers.  In the round after it nobody is judged, and who
+ * was left out still is. */
+static void who_hurts_is_left_out(void **state)
+{
+	(void)state;
+	for (int homes = 0; homes < 2; homes++) {
+		struct marks m[2];
+		double worst[2];
+
+		judge_members(homes == 1, false, m, worst);
+		assert_int_equal(m[0].evil_out, EVIL);
+		assert_int_equal(m[0].evil_hurts, EVIL);
+		assert_int_equal(m[0].honest_hurts, 0);
+		assert_int_equal(m[1].evil_out + m[1].evil_hurts, 0);
+		assert_true(worst[0] < .2 && worst[1] < .2);
+	}
+}
+
+/* Nobody sees masked rows: means with bad ones in them hurt, whoever is home.  They are not taken,
+ * and held against nobody. */
+static void means_under_masks_are_judged(void **state)
+{
+	struct marks m[2];
+	double worst[2];
+
+	(void)state;
+	judge_members(false, true, m, worst);
+	assert_int_equal(m[0].evil_out, EVIL);
+	assert_int_equal(m[0].evil_hurts + m[0].honest_hurts, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +312,8 @@ int main(void)
 		cmocka_unit_test(a_row_that_is_far_is_cut),
 		cmocka_unit_test(answers_that_are_far_are_not_taken),
 		cmocka_unit_test(honest_members_lose_nothing),
+		cmocka_unit_test(who_hurts_is_left_out),
+		cmocka_unit_test(means_under_masks_are_judged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

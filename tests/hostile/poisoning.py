@@ -41,7 +41,8 @@ def variants(methods, rounds):
         yield f"{m}", f"{{method: {m}, keep: each}}"
         yield f"{m}_bound", f"{{method: {m}, keep: each, bound_rows: true}}"
         yield f"{m}_valid", f"{{method: {m}, keep: each, weight: valid}}"
-        yield f"{m}_both", f"{{method: {m}, keep: each, weight: valid, bound_rows: true}}"
+        yield f"{m}_judge", f"{{method: {m}, keep: each, bound_rows: true, judge: true}}"
+        yield f"{m}_both", f"{{method: {m}, keep: each, weight: valid, bound_rows: true, judge: true}}"
 
 
 def write_file(o, data, path):

@@ -1,0 +1,64 @@
+/* agent/core/rounds_judge.c - members of rounds whose rows hurt (federation.judge;
+ * fed/round_judge.c).
+ *
+ * At each look, and in the first round, members are judged: where we are home by their rows, as
+ * homes by their answers.  Who hurts is left out of this round and of those until the next look,
+ * which gives it another chance.  Reputation and quarantine are those of pairs (judge.c); one in
+ * quarantine is left out of all rounds, but not of the roster: whom a proposer asks is its own
+ * choice, and the others may think better of it. */
+#include <string.h>
+
+#include "agent/core/core_internal.h"
+#include "agent/core/effects_internal.h"
+#include "agent/core/peers_internal.h"
+#include "agent/core/rounds_internal.h"
+#include "agent/core/weigh_internal.h"
+
+static int score(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+{
+	const struct round *r = ctx;
+
+	return weigh_score(r->judging->core, m, r->judging, each, n);
+}
+
+void rounds_judge_begin(const struct agent_core *c, struct round *r)
+{
+	bool judges = judge_applies(c) && (r->validation.due || c->fed.done == 0);
+
+	r->setup.judge = judges ? score : NULL;
+	r->setup.judge_ctx = r;
+}
+
+bool rounds_judge_leaves_out(const struct round *r, const struct peer *p)
+{
+	return judge_is_out(p) || (p->fed.doubted && r->setup.judge == NULL);
+}
+
+static void say_doubted(struct agent_core *c, struct peer *p, const struct fed_account *a)
+{
+	if (a->judged_out == p->fed.doubted)
+		return;
+	if (a->judged_out)
+		core_notice(c, AGENT_NOTICE_STATE, p, 0,
+			    "left out until the next look (federation.judge): rows of %.60s; valid "
+			    "%.4f with all, %.4f without those that hurt",
+			    p->info.name, a->with, a->without);
+	else
+		core_notice(c, AGENT_NOTICE_STATE, p, 0,
+			    "rows of %.60s are taken in again (federation.judge)", p->info.name);
+}
+
+/* On the loop, once the round is scored. */
+void rounds_judge_decide(struct agent_core *c, const struct round *r, struct store_batch *b)
+{
+	for (unsigned m = 0; r->setup.judge != NULL && m < c->fed.report.members; m++) {
+		const struct fed_account *a = fed_round_account(r->machine, m);
+		struct peer *p = peer_find(c, a->key);
+
+		if (p == NULL || !a->judged)
+			continue;
+		say_doubted(c, p, a);
+		p->fed.doubted = a->judged_out;
+		judge_note(c, p, a->hurts, a->with, a->without, b);
+	}
+}
