@@ -15,13 +15,13 @@ void invites_load(struct invites *v, const struct store_core *saved)
 {
 	memset(v, 0, sizeof(*v));
 	v->n_made = saved->n_invitations;
-	v->n_held = saved->n_tickets;
+	v->n_held = saved->tickets.n;
 	v->made = mem_array(v->n_made + 1, sizeof(*v->made));
 	v->held = mem_array(v->n_held + 1, sizeof(*v->held));
 	if (v->n_made > 0)
 		memcpy(v->made, saved->invitations, v->n_made * sizeof(*v->made));
 	if (v->n_held > 0)
-		memcpy(v->held, saved->tickets, v->n_held * sizeof(*v->held));
+		memcpy(v->held, saved->tickets.at, v->n_held * sizeof(*v->held));
 	v->n_seeds = saved->secrets.n_seeds;
 	v->n_pairs = saved->secrets.n_pairs;
 	v->seeds = mem_array(v->n_seeds + 1, sizeof(*v->seeds));

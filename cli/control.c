@@ -81,8 +81,8 @@ static int admin_here(struct folder *f, const json_t *request, json_t *reply, st
 		for (size_t i = 0; i < core.n_peers; i++)
 			roster_put(&roster, &core.peers[i]);
 		invites_load(&invites, &core);
-		a.judgements = core.judgements;
-		a.n_judgements = core.n_judgements;
+		a.judgements = core.judgements.at;
+		a.n_judgements = core.judgements.n;
 		rc = admin_run(&a, request, reply, e);
 		store_core_release(&core);
 	}

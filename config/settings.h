@@ -72,10 +72,12 @@ struct config_eval {
 	uint32_t valid_limit; /* valid triples looked at by backtracking; 0: all */
 };
 
-/* Of many partners, a few: 0, all of them. */
+/* Of many partners, a few. */
 struct config_few {
-	uint32_t links;	   /* that it dials and keeps, at most */
-	uint32_t partners; /* whose rows a round takes in, at most */
+	uint32_t links;	     /* that it dials and keeps, at most; 0: all */
+	uint32_t partners;   /* whose rows a round takes in, at most; 0: of all */
+	bool judge;	     /* of these those whose rows hurt are left out ... */
+	uint32_t quarantine; /* ... after so many rounds of it in a row for good; 0: never */
 };
 
 struct config_names {
@@ -99,10 +101,8 @@ struct config_federation {
 	enum ppat_placement student;
 	enum config_after after;
 	enum config_weight weight;
-	bool judge;		 /* partners whose rows hurt are left out ... */
-	uint32_t quarantine;	 /* ... after so many rounds of it in a row for good; 0: never */
-	enum config_frame frame; /* axes on which rows travel */
-	uint32_t patience;	 /* keep: rounds without a better score; 0: never rests */
+	enum config_frame frame;       /* axes on which rows travel */
+	uint32_t patience;	       /* keep: rounds without a better score; 0: never rests */
 	struct config_aligned aligned; /* rows: those that are used */
 	bool unit_rows, center_rows;   /* before they meet: length 1; mean removed */
 	struct config_names names;     /* in intersections */

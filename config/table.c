@@ -176,10 +176,10 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "how much of what partners bring is taken in; valid: none, a quarter, ... all, whichever "
 	  "scores best; all: all of it, as the papers do, and always under train.dp, after: back, "
 	  "with fedsvd, or when a partner's frame is joined" },
-	{ "federation", "judge", KEY_SWITCH, AT(federation.judge), "true", 0, 0, NULL,
+	{ "federation", "judge", KEY_SWITCH, AT(federation.few.judge), "true", 0, 0, NULL,
 	  "each partner's rows are scored on valid, without one after another; who hurts is left "
 	  "out of that round. Never under train.dp" },
-	{ "federation", "quarantine", KEY_COUNT, AT(federation.quarantine), "8", 0, 1e6, NULL,
+	{ "federation", "quarantine", KEY_COUNT, AT(federation.few.quarantine), "8", 0, 1e6, NULL,
 	  "rounds in a row that a partner's rows clearly hurt, or more with some between, after "
 	  "which nothing of it is taken in until the owner says so (fkge peer trust); 0: never" },
 	{ "federation", "frame", KEY_WORD, AT(federation.frame), "session", 0, 0,

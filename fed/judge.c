@@ -10,12 +10,12 @@ struct scored {
 	size_t n;
 };
 
-static inline uint64_t bit_of(unsigned k)
+static inline uint64_t one_bit(unsigned k)
 {
 	return UINT64_C(1) << k;
 }
 
-static double mean_of(const struct scored *s)
+static double mean_score(const struct scored *s)
 {
 	double sum = 0;
 
@@ -43,13 +43,13 @@ static double errors_between(const struct scored *a, const struct scored *b)
 	return a->n == b->n ? fed_judge_errors(a->each, b->each, a->n) : 0;
 }
 
-static int score(const struct fed_judge *j, uint64_t with, struct scored *out)
+static int score_bits(const struct fed_judge *j, uint64_t with, struct scored *out)
 {
 	*out = (struct scored){ 0 };
 	return j->score(j->ctx, with, &out->each, &out->n);
 }
 
-static void take(struct scored *to, struct scored *from)
+static void keep_score(struct scored *to, struct scored *from)
 {
 	free(to->each);
 	*to = *from;
@@ -58,15 +58,15 @@ static void take(struct scored *to, struct scored *from)
 
 static bool is_judged(const struct fed_judge *j, const struct fed_verdict *v, unsigned k)
 {
-	return (j->in & j->judged & ~v->out & bit_of(k)) != 0;
+	return (j->in & j->judged & ~v->out & one_bit(k)) != 0;
 }
 
-static void leave_out(struct fed_verdict *v, unsigned k, double errors)
+static void find_bad(struct fed_verdict *v, unsigned k, double errors)
 {
-	v->out |= bit_of(k);
+	v->out |= one_bit(k);
 	v->errors[k] = errors;
 	if (errors > FED_JUDGE_CLEAR)
-		v->hurts |= bit_of(k);
+		v->hurts |= one_bit(k);
 }
 
 /* Each that is in, once without it: *most is who hurts most, [FED_JUDGE_ALL] if nobody does, and
@@ -82,12 +82,12 @@ static int try_each(const struct fed_judge *j, struct fed_verdict *v, const stru
 	for (unsigned k = 0; k < FED_JUDGE_ALL && rc == 0; k++) {
 		if (!is_judged(j, v, k))
 			continue;
-		rc = score(j, j->in & ~v->out & ~bit_of(k), &s);
+		rc = score_bits(j, j->in & ~v->out & ~one_bit(k), &s);
 		v->errors[k] = rc == 0 ? errors_between(&s, now) : 0;
 		if (v->errors[k] > least) {
 			least = v->errors[k];
 			*most = k;
-			take(best, &s);
+			keep_score(best, &s);
 		}
 		free(s.each);
 	}
@@ -104,8 +104,8 @@ static int leave_one_by_one(const struct fed_judge *j, struct fed_verdict *v, st
 		rc = try_each(j, v, now, &most, &best);
 		if (rc != 0 || most == FED_JUDGE_ALL)
 			break;
-		leave_out(v, most, v->errors[most]);
-		take(now, &best);
+		find_bad(v, most, v->errors[most]);
+		keep_score(now, &best);
 	}
 	free(best.each);
 	return rc;
@@ -119,17 +119,17 @@ static void compare_alone(const struct fed_judge *j, struct fed_verdict *v,
 	uint64_t in = j->in & ~v->out;
 
 	for (unsigned k = 0; k < FED_JUDGE_ALL; k++)
-		if ((in & bit_of(k)) != 0 && alone[k].n > 0 &&
-		    (best == own || mean_of(&alone[k]) > mean_of(best)))
+		if ((in & one_bit(k)) != 0 && alone[k].n > 0 &&
+		    (best == own || mean_score(&alone[k]) > mean_score(best)))
 			best = &alone[k];
 	for (unsigned k = 0; k < FED_JUDGE_ALL; k++) {
 		double errors;
 
-		if ((in & bit_of(k)) == 0 || alone[k].n == 0 || best == &alone[k])
+		if ((in & one_bit(k)) == 0 || alone[k].n == 0 || best == &alone[k])
 			continue;
 		errors = fmin(errors_between(own, &alone[k]), errors_between(best, &alone[k]));
 		if (errors > FED_JUDGE_CLEAR)
-			leave_out(v, k, errors);
+			find_bad(v, k, errors);
 	}
 }
 
@@ -137,12 +137,12 @@ static int try_alone(const struct fed_judge *j, struct fed_verdict *v, struct sc
 {
 	struct scored own, alone[FED_JUDGE_ALL] = { { 0 } };
 	uint64_t before = v->out;
-	int rc = score(j, 0, &own);
+	int rc = score_bits(j, 0, &own);
 
 	if (rc == 0 && errors_between(&own, now) > FED_JUDGE_CLEAR) {
 		for (unsigned k = 0; k < FED_JUDGE_ALL && rc == 0; k++)
 			if (is_judged(j, v, k))
-				rc = score(j, bit_of(k), &alone[k]);
+				rc = score_bits(j, one_bit(k), &alone[k]);
 		if (rc == 0)
 			compare_alone(j, v, &own, alone);
 	}
@@ -152,10 +152,10 @@ static int try_alone(const struct fed_judge *j, struct fed_verdict *v, struct sc
 	if (rc != 0 || v->out == before)
 		return rc;
 	free(now->each);
-	return score(j, j->in & ~v->out, now);
+	return score_bits(j, j->in & ~v->out, now);
 }
 
-static unsigned count(uint64_t bits)
+static unsigned bits_in(uint64_t bits)
 {
 	unsigned n = 0;
 
@@ -169,16 +169,16 @@ int fed_judge_run(const struct fed_judge *j, struct fed_verdict *out)
 	struct scored now;
 	int rc;
 
-	assert(count(j->in & j->judged) <= FED_JUDGE_MAX);
+	assert(bits_in(j->in & j->judged) <= FED_JUDGE_MAX);
 	*out = (struct fed_verdict){ 0 };
-	rc = score(j, j->in, &now);
+	rc = score_bits(j, j->in, &now);
 	out->units = now.n;
-	out->with = mean_of(&now);
+	out->with = mean_score(&now);
 	if (rc == 0 && now.n > 1)
 		rc = leave_one_by_one(j, out, &now);
-	if (rc == 0 && now.n > 1 && count(j->in & ~out->out) > 1)
+	if (rc == 0 && now.n > 1 && bits_in(j->in & ~out->out) > 1)
 		rc = try_alone(j, out, &now);
-	out->without = mean_of(&now);
+	out->without = mean_score(&now);
 	free(now.each);
 	return rc;
 }

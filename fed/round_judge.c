@@ -41,7 +41,7 @@ struct trial {
 	float *row;
 };
 
-static int score_with(void *ctx, uint64_t with, double **each, size_t *n)
+static int score_trial(void *ctx, uint64_t with, double **each, size_t *n)
 {
 	struct trial *t = ctx;
 	const struct kge_emb *own = fed_shared_table(t->r->setup->part);
@@ -61,7 +61,7 @@ static int score_with(void *ctx, uint64_t with, double **each, size_t *n)
 	return t->r->setup->judge(t->r->setup->judge_ctx, t->table, each, n);
 }
 
-static uint64_t whom_to_judge(const struct fed_round *r, uint64_t in)
+static uint64_t in_turn(const struct fed_round *r, uint64_t in)
 {
 	uint64_t of = 0;
 	unsigned n = 0, m = (unsigned)(r->settings.number * FED_JUDGE_MAX % r->members);
@@ -74,7 +74,8 @@ static uint64_t whom_to_judge(const struct fed_round *r, uint64_t in)
 	return of;
 }
 
-static void note(struct fed_round *r, const struct fed_judge *j, const struct fed_verdict *v)
+static void note_verdict(struct fed_round *r, const struct fed_judge *j,
+			 const struct fed_verdict *v)
 {
 	for (unsigned m = 0; m < r->members; m++) {
 		struct fed_account *a = &r->participants[m].account;
@@ -95,7 +96,7 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
 	struct trial t = { .r = r, .rows = rows };
-	struct fed_judge j = { in, whom_to_judge(r, in), score_with, &t };
+	struct fed_judge j = { in, in_turn(r, in), score_trial, &t };
 	struct fed_verdict v;
 	int rc;
 
@@ -110,6 +111,6 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 	free(t.row);
 	if (rc != 0) /* cut off: nobody is judged */
 		return 0;
-	note(r, &j, &v);
+	note_verdict(r, &j, &v);
 	return v.out;
 }

@@ -470,8 +470,8 @@ struct heard {
 	float *rows;
 };
 
-static void hear(struct heard *h, unsigned home, const struct fed_item *it, const float *row,
-		 size_t floats)
+static void keep_heard(struct heard *h, unsigned home, const struct fed_item *it, const float *row,
+		       size_t floats)
 {
 	if (h->n == h->cap) {
 		h->cap = 2 * h->cap + 256;
@@ -495,7 +495,7 @@ static void take_row(struct fed_round *r, const struct fed_item *it, const float
 
 	if (d->heard != NULL) {
 		fed_row(fed_shared_table(r->setup->part), it, &floats);
-		hear(d->heard, d->home, it, row, floats);
+		keep_heard(d->heard, d->home, it, row, floats);
 		return;
 	}
 	if (d->apart != NULL) {

@@ -153,7 +153,7 @@ static struct config config_of(const struct folders *f, const struct run *r, siz
 	c.rounds.stop_when_worse = c.rounds.compare_rounds = 0; /* as the papers have it */
 	c.rounds.patience = v->patience;
 	c.rounds.bound_rows = v->taken.bound;
-	c.federation.judge = v->taken.judge;
+	c.federation.few.judge = v->taken.judge;
 	c.rounds.max = max;
 	c.rounds.min_members = (uint32_t)r->n;
 	c.rounds.topology = v->settings.topology;

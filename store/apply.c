@@ -156,6 +156,15 @@ static int put_intersection(struct store *s, const struct store_intersection *i,
 		     "bi", (const void *)i->peer, sizeof(i->peer), (int64_t)STORE_INTERSECTIONS);
 }
 
+/* What is known of a peer. */
+static int put_kept_of_peer(struct store *s, const struct store_write *w, struct err *e)
+{
+	if (w->kind == STORE_PUT_INTERSECTION)
+		return put_intersection(s, &w->u.intersection, e);
+	return w->kind == STORE_PUT_STEP_DAY ? put_step_day(s, &w->u.step_day, e)
+					     : put_judgement(s, &w->u.judgement, e);
+}
+
 enum { SLOT_BYTES = 5 }; /* tag, id little-endian */
 
 static int put_alignment(struct store *s, const struct store_alignment *a, struct err *e)
@@ -285,8 +294,6 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return db_put_checkpoint(s, &w->u.checkpoint.info, w->u.checkpoint.emb, e);
 	case STORE_PUT_ALIGNMENT:
 		return put_alignment(s, &w->u.alignment, e);
-	case STORE_PUT_INTERSECTION:
-		return put_intersection(s, &w->u.intersection, e);
 	case STORE_PUT_INVITATION:
 		return put_invitation(s, &w->u.invitation, e);
 	case STORE_PUT_TICKET:
@@ -303,10 +310,10 @@ static int write_one(struct store *s, const struct store_write *w, struct err *e
 		return score_round(s, w->u.scored.id, w->u.scored.score, e);
 	case STORE_ADD_STEP:
 		return add_step(s, &w->u.step, e);
+	case STORE_PUT_INTERSECTION:
 	case STORE_PUT_STEP_DAY:
-		return put_step_day(s, &w->u.step_day, e);
 	case STORE_PUT_JUDGEMENT:
-		return put_judgement(s, &w->u.judgement, e);
+		return put_kept_of_peer(s, w, e);
 	case STORE_WRITE_KINDS:
 		break;
 	case STORE_CHANGE_ROUND:

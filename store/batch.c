@@ -268,12 +268,12 @@ void store_core_release(struct store_core *c)
 	free(c->alignments);
 	free(c->intersections);
 	free(c->invitations);
-	free(c->tickets);
+	free(c->tickets.at);
 	free_secrets(c->secrets.seeds, c->secrets.n_seeds * sizeof(*c->secrets.seeds));
 	free_secrets(c->secrets.pairs, c->secrets.n_pairs * sizeof(*c->secrets.pairs));
 	free(c->steps.ids);
 	free(c->steps.days);
-	free(c->judgements);
+	free(c->judgements.at);
 	free(c->chains);
 	free(c->meta);
 	free(c->rounds);

@@ -88,6 +88,16 @@ struct store_steps_kept {
 	size_t n_days;
 };
 
+struct store_tickets {
+	struct store_ticket *at;
+	size_t n;
+};
+
+struct store_judgements {
+	struct store_judgement *at;
+	size_t n;
+};
+
 struct store_core {
 	struct store_peer *peers;
 	size_t n_peers;
@@ -104,12 +114,10 @@ struct store_core {
 	size_t n_intersections;
 	struct store_invitation *invitations; /* oldest first */
 	size_t n_invitations;
-	struct store_ticket *tickets;
-	size_t n_tickets;
+	struct store_tickets tickets;
 	struct store_secrets secrets;
 	struct store_steps_kept steps;
-	struct store_judgement *judgements;
-	size_t n_judgements;
+	struct store_judgements judgements;
 	struct ledger_chain **chains;
 	size_t n_chains;
 	struct ledger_training training; /* the account of our own training */

@@ -462,7 +462,7 @@ static void stop(struct agent_core *c)
 	say_bye(c);
 }
 
-static void peer_trusted(struct agent_core *c, const struct agent_event *e)
+static void owner_trusts(struct agent_core *c, const struct agent_event *e)
 {
 	struct peer *p = peer_find(c, e->peer);
 
@@ -481,7 +481,7 @@ static void owner_commands(struct agent_core *c, const struct agent_event *e)
 	else if (e->kind == AGENT_EVENT_RESUME)
 		rounds_resume(c);
 	else if (e->kind == AGENT_EVENT_PEER_TRUSTED)
-		peer_trusted(c, e);
+		owner_trusts(c, e);
 	else if (e->kind == AGENT_EVENT_ASK)
 		asks_begin(c, e->ask);
 	else if (e->kind == AGENT_EVENT_STOP)

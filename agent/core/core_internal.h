@@ -119,6 +119,7 @@ struct gathered {
 	uint64_t links_round; /* how many were over when links were last exchanged */
 	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
 				      * long */
+	struct judging judging;
 };
 
 struct agent_core {
@@ -160,7 +161,6 @@ struct agent_core {
 	size_t n_neighbours;
 	uint32_t in_round; /* translations in work that wait for training */
 	struct gathered gather;
-	struct judging judging;
 	uint16_t *imported; /* [n_ent + n_rel] partners' rows that work's rows took in this round */
 	uint64_t rounds, lone_rounds, improved, sessions;
 	bool must_signal;	 /* a best that peers don't know of */

@@ -26,7 +26,7 @@
 
 bool judge_applies(const struct agent_core *c)
 {
-	return c->config->federation.judge && c->learner->evaluate_each != NULL &&
+	return c->config->federation.few.judge && c->learner->evaluate_each != NULL &&
 	       !dp_charge_needed(c);
 }
 
@@ -46,7 +46,7 @@ static void release_rows(struct judge_rows *r)
 
 void judge_release(struct agent_core *c)
 {
-	struct judging *g = &c->judging;
+	struct judging *g = &c->gather.judging;
 
 	for (size_t i = 0; i < g->n; i++)
 		release_rows(&g->of[i]);
@@ -65,11 +65,11 @@ void judge_begin(struct agent_core *c)
 	judge_release(c);
 	memset(c->imported, 0, imported_bytes(c));
 	if (judge_applies(c))
-		c->judging.base = kge_emb_copy(c->work);
+		c->gather.judging.base = kge_emb_copy(c->work);
 }
 
-static void merge(const struct agent_core *c, struct kge_emb *to, uint16_t *imported,
-		  const struct judge_rows *r)
+static void merge_rows(const struct agent_core *c, struct kge_emb *to, uint16_t *imported,
+		       const struct judge_rows *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct store_slot *s = &r->slot[i];
@@ -84,8 +84,8 @@ static void merge(const struct agent_core *c, struct kge_emb *to, uint16_t *impo
 	}
 }
 
-static void rows_of(struct judge_rows *out, struct peer *p, const struct store_slot *slots,
-		    const struct ppat_result *r, float *rows)
+static void translated_rows(struct judge_rows *out, struct peer *p, const struct store_slot *slots,
+			    const struct ppat_result *r, float *rows)
 {
 	*out = (struct judge_rows){ .peer = p, .n = r->n, .dim = r->dim, .row = rows };
 	out->slot = mem_array(r->n + 1, sizeof(*out->slot));
@@ -98,11 +98,11 @@ static void rows_of(struct judge_rows *out, struct peer *p, const struct store_s
 void judge_merge(struct agent_core *c, struct peer *p, const struct store_slot *slots,
 		 const struct ppat_result *r, float *rows)
 {
-	struct judging *g = &c->judging;
+	struct judging *g = &c->gather.judging;
 	struct judge_rows kept;
 
-	rows_of(&kept, p, slots, r, rows);
-	merge(c, c->work, c->imported, &kept);
+	translated_rows(&kept, p, slots, r, rows);
+	merge_rows(c, c->work, c->imported, &kept);
 	if (g->base == NULL || g->n == FED_JUDGE_ALL) { /* more than can be told apart */
 		release_rows(&kept);
 		judge_release(c);
@@ -116,13 +116,13 @@ void judge_merge(struct agent_core *c, struct peer *p, const struct store_slot *
 static void merge_of(const struct agent_core *c, uint64_t with, struct kge_emb *to,
 		     uint16_t *imported)
 {
-	const struct judging *g = &c->judging;
+	const struct judging *g = &c->gather.judging;
 
 	kge_emb_assign(to, g->base);
 	memset(imported, 0, imported_bytes(c));
 	for (size_t i = 0; i < g->n; i++)
 		if ((with >> i & 1) != 0)
-			merge(c, to, imported, &g->of[i]);
+			merge_rows(c, to, imported, &g->of[i]);
 }
 
 /* ---- the verdict, on the worker ---- */
@@ -134,7 +134,7 @@ struct scoring {
 	uint16_t *imported;
 };
 
-static int score_with(void *ctx, uint64_t with, double **each, size_t *n)
+static int score_merge_of(void *ctx, uint64_t with, double **each, size_t *n)
 {
 	struct scoring *s = ctx;
 
@@ -148,7 +148,7 @@ static uint64_t first_bits(size_t n)
 }
 
 /* All, or so many, others in each round. */
-static uint64_t whom_to_judge(const struct agent_core *c, size_t n)
+static uint64_t judged_of(const struct agent_core *c, size_t n)
 {
 	uint64_t of = 0;
 
@@ -161,9 +161,9 @@ static uint64_t whom_to_judge(const struct agent_core *c, size_t n)
 
 int judge_round(struct agent_core *c, struct agent_job *job)
 {
-	struct judging *g = &c->judging;
+	struct judging *g = &c->gather.judging;
 	struct scoring s = { c, job, NULL, NULL };
-	struct fed_judge j = { first_bits(g->n), whom_to_judge(c, g->n), score_with, &s };
+	struct fed_judge j = { first_bits(g->n), judged_of(c, g->n), score_merge_of, &s };
 	int rc;
 
 	if (g->base == NULL || g->n == 0)
@@ -182,7 +182,7 @@ int judge_round(struct agent_core *c, struct agent_job *job)
 
 bool judge_left_out(const struct agent_core *c, const struct peer *p)
 {
-	const struct judging *g = &c->judging;
+	const struct judging *g = &c->gather.judging;
 
 	for (size_t i = 0; i < g->n; i++)
 		if (g->of[i].peer == p)
@@ -192,8 +192,8 @@ bool judge_left_out(const struct agent_core *c, const struct peer *p)
 
 /* ---- reputations, on the loop ---- */
 
-static void put_out(struct agent_core *c, struct peer *p, double with, double without,
-		    struct store_batch *b)
+static void into_quarantine(struct agent_core *c, struct peer *p, double with, double without,
+			    struct store_batch *b)
 {
 	struct store_judgement *j = &p->judgement;
 
@@ -224,8 +224,8 @@ void judge_note(struct agent_core *c, struct peer *p, bool hurts, double with, d
 	j->hurt += hurts;
 	j->reputation = fed_reputation_after(j->reputation, hurts);
 	if (!j->quarantined &&
-	    fed_reputation_is_lost(j->reputation, c->config->federation.quarantine))
-		put_out(c, p, with, without, b);
+	    fed_reputation_is_lost(j->reputation, c->config->federation.few.quarantine))
+		into_quarantine(c, p, with, without, b);
 	memcpy(j->peer, p->info.key, sizeof(j->peer));
 	store_batch_judgement(b, j);
 }
@@ -242,7 +242,7 @@ static void say_left_out(struct agent_core *c, const struct judging *g)
 
 void judge_close(struct agent_core *c, struct store_batch *b)
 {
-	struct judging *g = &c->judging;
+	struct judging *g = &c->gather.judging;
 
 	say_left_out(c, g);
 	for (size_t i = 0; i < g->n; i++)
@@ -254,11 +254,11 @@ void judge_close(struct agent_core *c, struct store_batch *b)
 
 void judge_load(struct agent_core *c, const struct store_core *saved)
 {
-	for (size_t i = 0; i < saved->n_judgements; i++) {
-		struct peer *p = peer_find(c, saved->judgements[i].peer);
+	for (size_t i = 0; i < saved->judgements.n; i++) {
+		struct peer *p = peer_find(c, saved->judgements.at[i].peer);
 
 		if (p != NULL)
-			p->judgement = saved->judgements[i];
+			p->judgement = saved->judgements.at[i];
 	}
 }
 

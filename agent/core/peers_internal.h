@@ -69,7 +69,6 @@ struct peer_rounds {
 	double distance,
 		cosine; /* of its rows from the others', in the last round; -1: not known */
 	enum peer_rows rows;
-	bool doubted; /* left out by valid until the next look (rounds_judge.c) */
 };
 
 /* Of a peer: ledger entries that both have signed and one of the two has lost (handback.c). */
@@ -127,7 +126,8 @@ struct peer {
 	struct ledger_chain chain;
 	bool closing; /* our contract stands no more, as its owner said: AGENT_META_CLOSE */
 	struct agent_agreement agreement;
-	struct store_judgement judgement;    /* of its rows, as on disk (judge.c) */
+	struct store_judgement judgement; /* of its rows, as on disk (judge.c) */
+	bool doubted; /* in rounds left out until the next look (rounds_judge.c) */
 	uint8_t seen_session[AGENT_SESSION]; /* as client: the last one with labels ... */
 	uint64_t seen_labels;		     /* ... and how many came */
 	/* alignment: current when the versions are those of now */

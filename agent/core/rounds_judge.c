@@ -14,7 +14,7 @@
 #include "agent/core/rounds_internal.h"
 #include "agent/core/weigh_internal.h"
 
-static int score(void *ctx, const struct kge_emb *m, double **each, size_t *n)
+static int score_of_round(void *ctx, const struct kge_emb *m, double **each, size_t *n)
 {
 	const struct round *r = ctx;
 
@@ -25,18 +25,18 @@ void rounds_judge_begin(const struct agent_core *c, struct round *r)
 {
 	bool judges = judge_applies(c) && (r->validation.due || c->fed.done == 0);
 
-	r->setup.judge = judges ? score : NULL;
+	r->setup.judge = judges ? score_of_round : NULL;
 	r->setup.judge_ctx = r;
 }
 
 bool rounds_judge_leaves_out(const struct round *r, const struct peer *p)
 {
-	return judge_is_out(p) || (p->fed.doubted && r->setup.judge == NULL);
+	return judge_is_out(p) || (p->doubted && r->setup.judge == NULL);
 }
 
 static void say_doubted(struct agent_core *c, struct peer *p, const struct fed_account *a)
 {
-	if (a->judged_out == p->fed.doubted)
+	if (a->judged_out == p->doubted)
 		return;
 	if (a->judged_out)
 		core_notice(c, AGENT_NOTICE_STATE, p, 0,
@@ -58,7 +58,7 @@ void rounds_judge_decide(struct agent_core *c, const struct round *r, struct sto
 		if (p == NULL || !a->judged)
 			continue;
 		say_doubted(c, p, a);
-		p->fed.doubted = a->judged_out;
+		p->doubted = a->judged_out;
 		judge_note(c, p, a->hurts, a->with, a->without, b);
 	}
 }

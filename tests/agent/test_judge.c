@@ -101,8 +101,8 @@ static void begin(struct table *t)
 
 		s->config.federation.patience = 0;
 		s->config.federation.gather_s = 2;
-		s->config.federation.judge = i == HOST;
-		s->config.federation.quarantine = ROUNDS;
+		s->config.federation.few.judge = i == HOST;
+		s->config.federation.few.quarantine = ROUNDS;
 		s->learner = (struct agent_learner){ .ctx = s,
 						     .train = i == GOOD	  ? learn_truth
 							      : i == HOST ? learn_less
@@ -241,8 +241,8 @@ static void by_the_settings(void **state)
 		struct table t;
 
 		begin(&t);
-		t.agent[HOST].config.federation.quarantine = 0;
-		t.agent[HOST].config.federation.judge = judges;
+		t.agent[HOST].config.federation.few.quarantine = 0;
+		t.agent[HOST].config.federation.few.judge = judges;
 		table_start(&t);
 		table_run(&t, t.now_ms + 10000, 20000);
 		meet(&t);

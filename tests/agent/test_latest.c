@@ -50,7 +50,7 @@ static void begin(struct table *t, enum config_after after)
 		t->agent[i].config.federation.after = after;
 		t->agent[i].config.federation.local_rounds = 0;
 		t->agent[i].config.federation.patience = 0;
-		t->agent[i].config.federation.judge = false; /* scores are counted here */
+		t->agent[i].config.federation.few.judge = false; /* scores are counted here */
 		t->agent[i].config.federation.max_rounds = 4; /* each round is news to the other */
 	}
 	table_start(t);

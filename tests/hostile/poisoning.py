@@ -4,7 +4,7 @@
     poisoning.py POISONED DATA OUT [--attackers 1,3] [--seeds 1,2,3] [--methods fede,fedep] [--rounds N]
 
 POISONED is build/tests/hostile/poisoned, DATA a folder with one folder a member.  The members named
-by --attackers attack; the control is the federation without them.  Test MRR is the mean over the
+by --attackers attack; the controls are the federation without them, without the defence and with it.  Test MRR is the mean over the
 honest members; runs that are there already are not made again.
 """
 import argparse
@@ -111,18 +111,19 @@ def main():
     whole, alone = os.path.join(o.out, "all.yaml"), os.path.join(o.out, "honest.yaml")
     write_file(o, os.path.abspath(o.data), whole)
     write_file(o, os.path.abspath(without(o, honest)), alone)
-    print("| variant | seed | attack | honest members' MRR | without the attackers | lost | targets hit |")
-    print("|---|---|---|---|---|---|---|")
+    print("| variant | seed | attack | honest members' MRR | without the attackers | lost | ... with this defence | lost | targets hit |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for seed in o.seeds:
         for variant, _ in variants(o.methods, o.rounds):
             if o.only and variant not in o.only.split(","):
                 continue
             control = mean_of(run(o, alone, variant.split("_")[0], seed, "none", []), honest)
+            same = mean_of(run(o, alone, variant, seed, "none", []), honest)
             for attack in o.attacks.split(","):
                 record = run(o, whole, variant, seed, attack, attackers)
                 got = mean_of(record, honest)
                 print(f"| {variant} | {seed} | {attack} | {got:.4f} | {control:.4f} | {control - got:+.4f} |"
-                      f" {100 * hits_of(record):.0f} % |", flush=True)
+                      f" {same:.4f} | {same - got:+.4f} | {100 * hits_of(record):.0f} % |", flush=True)
     return 0
 
 

@@ -262,10 +262,10 @@ static void put_judgement_to(struct disk *d, const struct store_judgement *x)
 
 static void load_judgements(const struct disk *d, struct store_core *out)
 {
-	out->judgements = mem_array(d->n_judgements + 1, sizeof(*out->judgements));
-	out->n_judgements = d->n_judgements;
+	out->judgements.at = mem_array(d->n_judgements + 1, sizeof(*out->judgements.at));
+	out->judgements.n = d->n_judgements;
 	for (size_t i = 0; i < d->n_judgements; i++)
-		out->judgements[i] = d->judgements[i];
+		out->judgements.at[i] = d->judgements[i];
 }
 
 static void load_steps(const struct disk *d, struct store_core *out)
@@ -499,6 +499,6 @@ void disk_unload(const struct disk *d, struct store_core *core)
 	free(core->rounds);
 	free(core->steps.ids);
 	free(core->steps.days);
-	free(core->judgements);
+	free(core->judgements.at);
 	store_rounds_release(core->late, core->n_late);
 }
