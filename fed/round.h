@@ -210,8 +210,7 @@ struct fed_account {
 	struct fed_distance distance;	/* its rows, where we were home; ours, too */
 	bool left_out;	/* of the answers that we gave as a home: its rows are far out */
 	bool not_taken; /* its own answers, as a home: the same */
-	/* By our valid (round_judge.c): its rows or answers were tried; left out; clearly hurt ...
-	 */
+	/* By our valid (round_judge.c): left out; and, of plain rows, tried, clearly hurt ... */
 	bool judged, judged_out, hurts;
 	double with, without; /* ... mean scores with all, and without those that hurt */
 };

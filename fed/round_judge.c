@@ -82,11 +82,11 @@ static void note_verdict(struct fed_round *r, const struct fed_judge *j,
 
 		if ((j->judged & bit(m)) == 0 || v->units < 2)
 			continue;
-		a->judged = true;
+		a->judged = r->secret == NULL;
 		if ((v->out & bit(m)) == 0)
 			continue;
 		a->judged_out = true;
-		a->hurts |= r->secret == NULL && (v->hurts & bit(m)) != 0;
+		a->hurts |= a->judged && (v->hurts & bit(m)) != 0;
 		a->with = v->with;
 		a->without = v->without;
 	}

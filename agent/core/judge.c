@@ -139,7 +139,8 @@ static int score_merge_of(void *ctx, uint64_t with, double **each, size_t *n)
 	struct scoring *s = ctx;
 
 	merge_of(s->core, with, s->tables, s->imported);
-	return weigh_score(s->core, s->tables, s->job, each, n);
+	return weigh_score(s->core, s->tables, s->core->config->rounds.compare_limit, s->job, each,
+			   n);
 }
 
 static uint64_t first_bits(size_t n)
@@ -267,6 +268,7 @@ void judge_trust(struct agent_core *c, struct peer *p)
 {
 	struct store_batch b = { 0 };
 
+	p->doubted = false;
 	p->judgement = (struct store_judgement){ .reputation = 1 };
 	memcpy(p->judgement.peer, p->info.key, sizeof(p->judgement.peer));
 	store_batch_judgement(&b, &p->judgement);

@@ -9,11 +9,10 @@ bool weigh_by_valid(const struct agent_core *c)
 	return c->config->federation.weight == CONFIG_WEIGHT_VALID && !dp_charge_needed(c);
 }
 
-int weigh_score(const struct agent_core *c, const struct kge_emb *m, struct agent_job *job,
-		double **each, size_t *n)
+int weigh_score(const struct agent_core *c, const struct kge_emb *m, uint32_t limit,
+		struct agent_job *job, double **each, size_t *n)
 {
 	const struct agent_learner *l = c->learner;
-	uint32_t limit = c->config->rounds.compare_limit;
 
 	if (l->evaluate_each != NULL)
 		return l->evaluate_each(l->ctx, m, limit, job, each, n);
@@ -32,7 +31,7 @@ static int score_mixed(void *ctx, const struct kge_emb *m, double **each, size_t
 {
 	const struct scoring *s = ctx;
 
-	return weigh_score(s->core, m, s->job, each, n);
+	return weigh_score(s->core, m, s->core->config->rounds.compare_limit, s->job, each, n);
 }
 
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,

@@ -10,10 +10,10 @@ struct agent_core;
 
 /* Rows that leave later depend on the weight; under private training valid may not decide it. */
 bool weigh_by_valid(const struct agent_core *c);
-/* On a worker: what tables make of each of these few triples, or, by a learner that scores no
- * single triples, of all in one; *each is the caller's to free, also on an error. */
-int weigh_score(const struct agent_core *c, const struct kge_emb *m, struct agent_job *job,
-		double **each, size_t *n);
+/* On a worker: what tables make of each of so many valid triples (0: of all), or, by a learner that
+ * scores no single triples, of all in one; *each is the caller's to free, also on an error. */
+int weigh_score(const struct agent_core *c, const struct kge_emb *m, uint32_t limit,
+		struct agent_job *job, double **each, size_t *n);
 /* On a worker: on the same few valid triples (rounds.compare_limit) each time. */
 int weigh_tables(const struct agent_core *c, const struct kge_emb *merged,
 		 const struct kge_emb *own, struct agent_job *job, struct fed_weighed *out);

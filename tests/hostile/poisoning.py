@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What attackers cost the others in rounds, without and with the defence (docs/results/reliability.md).
+"""What attackers cost the others in rounds and pairs, without and with the defence (docs/results/reliability.md).
 
     poisoning.py POISONED DATA OUT [--attackers 1,3] [--seeds 1,2,3] [--methods fede,fedep] [--rounds N]
 
 POISONED is build/tests/hostile/poisoned, DATA a folder with one folder a member.  The members named
-by --attackers attack; the controls are the federation without them, without the defence and with it.  Test MRR is the mean over the
-honest members; runs that are there already are not made again.
+by --attackers attack; the controls are the federation without them, without the defence and with
+it.  Test MRR is the mean over the honest members; runs that are there already are not made again.
 """
 import argparse
 import json
