@@ -3,9 +3,9 @@
 
     poisoning.py POISONED DATA OUT [--attackers 1,3] [--seeds 1,2,3] [--methods fede,fedep] [--rounds N]
 
-POISONED is build/tests/hostile/poisoned, DATA a folder with one folder a member.  The members named
-by --attackers attack; the controls are the federation without them, without the defence and with
-it.  Test MRR is the mean over the honest members; runs that are there already are not made again.
+POISONED is build/tests/hostile/poisoned, DATA a folder with one folder a member; what a run came to is
+kept in OUT and not made again.  The members named by --attackers attack; the controls are the
+federation without them, without the defence and with it.  Test MRR is the mean over the honest members.
 """
 import argparse
 import json
@@ -54,7 +54,7 @@ def write_file(o, data, path):
 
 def without(o, members):
     """The data of the honest members alone."""
-    to = os.path.join(o.out, "honest")
+    to = os.path.join(o.out, "without-" + o.attackers.replace(",", "-"))
     os.makedirs(to, exist_ok=True)
     for m in members:
         link = os.path.join(to, m)
@@ -108,7 +108,7 @@ def main():
     attackers = [int(a) for a in o.attackers.split(",")]
     honest = [m for i, m in enumerate(members) if i not in attackers]
     os.makedirs(o.out, exist_ok=True)
-    whole, alone = os.path.join(o.out, "all.yaml"), os.path.join(o.out, "honest.yaml")
+    whole, alone = os.path.join(o.out, "all.yaml"), os.path.join(o.out, "without-" + o.attackers.replace(",", "-") + ".yaml")
     write_file(o, os.path.abspath(o.data), whole)
     write_file(o, os.path.abspath(without(o, honest)), alone)
     print("| variant | seed | attack | honest members' MRR | without the attackers | lost | ... with this defence | lost | targets hit |")
