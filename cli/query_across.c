@@ -214,13 +214,6 @@ static json_t *points_json(const struct query_across *a, const float *from)
 
 /* ---- a step ---- */
 
-static float join_truths(const struct query_across *a, float x, float y)
-{
-	if (a->o->norm == QUERY_PRODUCT)
-		return x + y * (1.0f - x);
-	return x > y ? x : y;
-}
-
 static void join_rows(const struct query_across *a, const json_t *rows, float *truth)
 {
 	for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -229,7 +222,7 @@ static void join_rows(const struct query_across *a, const json_t *rows, float *t
 		float x = (float)json_real_value(json_array_get(row, 1));
 
 		if (id >= 0 && id < a->n && x > 0)
-			truth[id] = join_truths(a, truth[id], x);
+			truth[id] = query_truth_or(a->o->norm, truth[id], x);
 	}
 }
 

@@ -187,7 +187,7 @@ static inline float meet_two(enum query_norm n, enum query_kind kind, float a, f
 {
 	if (kind == QUERY_AND)
 		return truth_and(n, a, b);
-	return n == QUERY_PRODUCT ? a + b * (1.0f - a) : a > b ? a : b;
+	return query_truth_or(n, a, b);
 }
 
 static void meet_child(const struct query_search *s, enum query_kind kind, float *restrict out,

@@ -20,6 +20,14 @@
 enum query_norm { QUERY_PRODUCT, QUERY_MIN };
 extern const char *const query_norm_words[]; /* by enum query_norm; NULL at the end */
 
+/* OR of two truths: noisy-or, or the larger one. */
+static inline float query_truth_or(enum query_norm n, float a, float b)
+{
+	if (n == QUERY_PRODUCT)
+		return a + b * (1.0f - a);
+	return a > b ? a : b;
+}
+
 /* The best edge into one entity. */
 struct query_way {
 	uint32_t from; /* GRAPH_NONE: nothing leads there */

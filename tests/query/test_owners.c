@@ -1,0 +1,247 @@
+/* Search over several owners' tables against search over one that has all, and against what each
+ * says alone. */
+#include "tests/kge/world.h"
+
+#include "base/mem.h"
+#include "query/owners.h"
+
+enum { ENT = 41, REL = 6, DIM = 6, TRAIN = 1u << GRAPH_TRAIN };
+
+struct world {
+	struct graph *g;
+	struct kge_emb *emb;
+	struct query_truths *m;
+	uint32_t *ent, *rel; /* in the union */
+};
+
+static const struct query_scale softmax = { QUERY_SOFTMAX, 3, 0 };
+
+static void world_release(struct world *w)
+{
+	query_truths_free(w->m);
+	kge_emb_free(w->emb);
+	graph_free(w->g);
+	free(w->ent);
+	free(w->rel);
+}
+
+static struct world all_of(const char *model)
+{
+	struct world w = { .g = names(ENT, REL) };
+	struct rng r;
+
+	rng_seed(&r, 12);
+	for (int i = 0; i < 200; i++)
+		graph_add(w.g, GRAPH_TRAIN,
+			  (struct graph_triple){ rng_below(&r, ENT), rng_below(&r, REL),
+						 rng_below(&r, ENT) });
+	w.emb = kge_emb_new(kge_model_find(model), DIM, 3, ENT, REL, &r);
+	w.m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	return w;
+}
+
+/* The first `ent` entities, the relations of these bits, their rows and triples. */
+static struct world owner_of(const struct world *all, uint32_t ent, unsigned rels)
+{
+	struct world w = { .g = names(ent, (uint32_t)__builtin_popcount(rels)) };
+	const struct graph_triples *train = &all->g->split[GRAPH_TRAIN];
+	uint32_t n = 0, id_of[REL];
+	struct rng r;
+
+	rng_seed(&r, 1);
+	w.ent = mem_array(ent, sizeof(*w.ent));
+	w.rel = mem_array(REL, sizeof(*w.rel));
+	for (uint32_t e = 0; e < ent; e++)
+		w.ent[e] = e;
+	for (uint32_t k = 0; k < REL; k++) {
+		id_of[k] = rels >> k & 1 ? n : GRAPH_NONE;
+		if (id_of[k] != GRAPH_NONE)
+			w.rel[n++] = k;
+	}
+	w.emb = kge_emb_new(all->emb->model, DIM, 3, ent, n, &r);
+	memcpy(w.emb->ent, all->emb->ent, ent * w.emb->ent_floats * sizeof(float));
+	for (uint32_t k = 0; k < n; k++)
+		memcpy(kge_rel(w.emb, k), kge_rel(all->emb, w.rel[k]),
+		       w.emb->rel_floats * sizeof(float));
+	for (size_t i = 0; i < train->n; i++)
+		if (id_of[train->at[i].rel] != GRAPH_NONE && train->at[i].head < ent &&
+		    train->at[i].tail < ent)
+			graph_add(w.g, GRAPH_TRAIN,
+				  (struct graph_triple){ train->at[i].head, id_of[train->at[i].rel],
+							 train->at[i].tail });
+	w.m = query_truths_new(w.emb, w.g, &softmax, TRAIN);
+	return w;
+}
+
+/* A question of the pattern over these relations. */
+static struct query_record ask_any(struct rng *r, int pattern, uint32_t entities,
+				   uint32_t relations)
+{
+	struct query_record q = { .pattern = (enum query_pattern)pattern };
+	uint32_t anchors[QUERY_ANCHORS_MAX];
+	struct query_step steps[QUERY_STEPS_MAX];
+
+	for (int i = 0; i < QUERY_ANCHORS_MAX; i++)
+		anchors[i] = rng_below(r, entities);
+	for (int i = 0; i < QUERY_STEPS_MAX; i++)
+		steps[i] = (struct query_step){ rng_below(r, relations), rng_below(r, 2) == 1 };
+	query_pattern_build(&q.tree, q.pattern, anchors, steps);
+	return q;
+}
+
+static void score_of(struct query_owners *q, size_t lane, const struct query_record *record,
+		     float *score)
+{
+	struct query_judge judge = query_owners_judge(q);
+
+	judge.begin(judge.ctx, lane, &record, 1);
+	judge.score(judge.ctx, lane, 0, score);
+}
+
+/* Each relation has one owner; who asks is an owner or nobody. */
+static void check_split(const char *model, enum query_norm norm, size_t asker)
+{
+	struct world all = all_of(model), a = owner_of(&all, ENT, 0x15),
+		     b = owner_of(&all, ENT, 0x2a);
+	const struct query_owner owners[] = { { a.m, a.ent, a.rel }, { b.m, b.ent, b.rel } };
+	const struct query_owners_options how = { .search = { .norm = norm, .threads = 1 },
+						  .asker = asker,
+						  .lanes = 2 };
+	struct query_owners *q = query_owners_new(owners, 2, all.g, &how);
+	struct query_search *s = query_search_new(all.m, &how.search);
+	struct rng r;
+
+	rng_seed(&r, 8);
+	for (int pattern = 0; pattern < QUERY_PATTERNS; pattern++) {
+		struct query_record one = ask_any(&r, pattern, ENT, asker < 2 ? REL / 2 : REL);
+		struct query_tree t = one.tree;
+		float want[ENT], got[ENT];
+
+		for (uint32_t i = 0; asker < 2 && i < t.n; i++)
+			if (t.at[i].kind == QUERY_STEP)
+				t.at[i].id = owners[asker].rel[t.at[i].id];
+		query_search_run(s, &t, want);
+		score_of(q, (size_t)pattern % 2, &one, got);
+		assert_memory_equal(want, got, sizeof(want));
+	}
+	assert_true((query_owners_counted(q).steps > 0) == (asker == 2));
+	query_owners_free(q);
+	query_search_free(s);
+	world_release(&a);
+	world_release(&b);
+	world_release(&all);
+}
+
+static void test_one_owner_a_relation_is_one_that_has_all(void **state)
+{
+	(void)state;
+	check_split("complex", QUERY_PRODUCT, 2);
+	check_split("rotate", QUERY_MIN, 2);
+	check_split("transe", QUERY_PRODUCT, 0);
+	check_split("complex", QUERY_PRODUCT, 1);
+}
+
+/* One with fewer entities, and one with all: as by OR, where both have the entity. */
+static void check_joined(size_t asker)
+{
+	struct world all = all_of("complex"), few = owner_of(&all, 30, 0x3f),
+		     many = owner_of(&all, ENT, 0x3f);
+	const struct query_owner owners[] = { { few.m, few.ent, few.rel },
+					      { many.m, many.ent, many.rel } };
+	const struct query_owners_options how = { .search = { .threads = 1 },
+						  .asker = asker,
+						  .lanes = 1 };
+	struct query_owners *q = query_owners_new(owners, 2, all.g, &how);
+	struct query_search *a = query_search_new(few.m, &how.search),
+			    *b = query_search_new(many.m, &how.search);
+	float x[ENT] = { 0 }, y[ENT], got[ENT];
+	struct rng r;
+
+	rng_seed(&r, 9);
+	for (int i = 0; i < 10; i++) {
+		struct query_record one = ask_any(&r, QUERY_1P, 30, REL);
+
+		query_search_run(a, &one.tree, x);
+		query_search_run(b, &one.tree, y);
+		score_of(q, 0, &one, got);
+		for (uint32_t e = 0; e < (asker == 0 ? 30u : ENT); e++)
+			assert_near((double)got[e], 1 - (1 - (double)x[e]) * (1 - (double)y[e]),
+				    1e-6, 0);
+	}
+	assert_int_equal(query_owners_judge(q).entities, asker == 0 ? 30 : ENT);
+	query_owners_free(q);
+	query_search_free(a);
+	query_search_free(b);
+	world_release(&few);
+	world_release(&many);
+	world_release(&all);
+}
+
+static void test_several_owners_are_joined(void **state)
+{
+	(void)state;
+	check_joined(0);
+	check_joined(1);
+	check_joined(2);
+}
+
+/* The truest alone go there and come back. */
+static void test_what_travels_is_limited(void **state)
+{
+	struct world all = all_of("complex"), a = owner_of(&all, ENT, 0x3f);
+	const struct query_owner owner = { a.m, a.ent, a.rel };
+	const struct query_owners_options whole = { .search = { .threads = 1 },
+						    .asker = 1,
+						    .lanes = 1 },
+					  few = { .search = { .threads = 1 },
+						  .points = 2,
+						  .want = 3,
+						  .asker = 1,
+						  .lanes = 1 };
+	struct query_owners *p = query_owners_new(&owner, 1, all.g, &whole),
+			    *q = query_owners_new(&owner, 1, all.g, &few);
+	struct query_owners_count count;
+	float x[ENT], y[ENT];
+	struct rng r;
+	int above = 0, passed = 0;
+
+	(void)state;
+	rng_seed(&r, 4);
+	struct query_record one = ask_any(&r, QUERY_1P, ENT, REL),
+			    two = ask_any(&r, QUERY_2P, ENT, REL);
+
+	score_of(p, 0, &one, x);
+	score_of(q, 0, &one, y);
+	for (uint32_t e = 0; e < ENT; e++) {
+		int truer = 0;
+
+		for (uint32_t f = 0; f < ENT; f++)
+			truer += x[f] > x[e];
+		assert_true(truer >= 3 ? y[e] == 0 : y[e] == x[e] || y[e] == 0);
+		above += y[e] > 0;
+	}
+	assert_int_equal(above, 3);
+	score_of(q, 0, &two, y);
+	for (uint32_t e = 0; e < ENT; e++)
+		passed += y[e] > 0;
+	assert_int_equal(passed, 3);
+	count = query_owners_counted(q);
+	assert_int_equal(count.steps, 3);
+	assert_int_equal(count.points, 1 + 1 + 2);
+	assert_int_equal(count.rows, 9);
+	query_owners_free(p);
+	query_owners_free(q);
+	world_release(&a);
+	world_release(&all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_owner_a_relation_is_one_that_has_all),
+		cmocka_unit_test(test_several_owners_are_joined),
+		cmocka_unit_test(test_what_travels_is_limited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
