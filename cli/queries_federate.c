@@ -115,6 +115,7 @@ static void say_record(const struct cli *cli, const json_t *record)
 
 static void take_options(struct federate_command *c)
 {
+	c->o.types = cqa_types;
 	c->o.is = c->e.is;
 	c->o.how = c->e.how;
 	c->o.how.threads = c->o.how.threads > 0 ? c->o.how.threads : 1;

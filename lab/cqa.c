@@ -6,55 +6,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fed/local.h"
-#include "lab/encoders.h"
-#include "query/pool.h"
+#include "encode/rank.h"
+#include "lab/cqa_internal.h"
 
 const char *const cqa_arm_words[] = { "local", "central", "fede", "fedr", "fedcqa", NULL };
 
-/* FedCQA's eight types: all but 3p. */
-enum { CQA_TYPES = ENCODERS_ALL & ~(1 << QUERY_3P) };
-
-struct cqa_member {
-	const char *path;
-	struct graph *g;
-	uint32_t *ent, *rel; /* the pool's ids of ours */
-	struct encode_corpus corpus;
-	struct encoders_look valid, test;
-	struct encode_model *m, *best;
-	struct encode_trainer *t; /* NULL: central */
-	struct kge_emb *rows;	  /* what rounds move; NULL: none do */
-};
-
-struct cqa {
-	const struct lab_out *notes;
-	const struct cqa_options *o;
-	struct cqa_member *at;
-	size_t n;
-	struct query_pool pool;
-	struct encode_model *whole;  /* over the pool: first rows; central; what cross-graph sees */
-	struct encode_corpus corpus; /* central */
-	struct encode_trainer *t;
-	struct fed_local *rounds; /* NULL: local, central */
-	double best;
-	uint64_t done, best_round, worse;
-	uint64_t bytes; /* that owners have sent */
-};
+const unsigned cqa_types = ENCODERS_ALL & ~(1u << QUERY_3P);
 
 /* ---- owners ---- */
-
-static uint32_t *ids_by_name(const struct graph_vocab *of, const struct graph_vocab *pool)
-{
-	uint32_t n = graph_vocab_count(of), *ids = mem_array((size_t)n + 1, sizeof *ids);
-
-	for (uint32_t i = 0; i < n; i++) {
-		size_t len;
-		const char *name = graph_vocab_name(of, i, &len);
-
-		ids[i] = graph_vocab_find(pool, name, len);
-	}
-	return ids;
-}
 
 /* Copies rows of `from`, of which row ids[i] is ours, or back. */
 static void pool_rows(float *ours, float *theirs, const uint32_t *ids, size_t n, size_t floats,
@@ -67,63 +26,55 @@ static void pool_rows(float *ours, float *theirs, const uint32_t *ids, size_t n,
 	}
 }
 
-/* The member's rows and operators become those of the whole. */
-static void take_whole(struct cqa *x, struct cqa_member *a)
+void cqa_take_whole(const struct cqa *x, size_t member)
 {
-	size_t d = a->m->is.dim;
+	struct encode_model *m = x->at[member].m;
+	const struct cqa_questions *q = &x->questions;
+	size_t d = m->is.dim;
 
-	pool_rows(a->m->ent, x->whole->ent, a->ent, a->m->entities, d, false);
-	pool_rows(a->m->rel, x->whole->rel, a->rel, a->m->relations, 2 * d, false);
-	memcpy(a->m->op, x->whole->op, a->m->op_floats * sizeof(float));
+	pool_rows(m->ent, x->whole->ent, q->ent[member], m->entities, d, false);
+	pool_rows(m->rel, x->whole->rel, q->rel[member], m->relations, 2 * d, false);
+	memcpy(m->op, x->whole->op, m->op_floats * sizeof(float));
 }
 
-static int load_member(struct cqa *x, struct cqa_member *a, const char *path, struct err *e)
+static int check_splits(const struct cqa_member *a, struct err *e)
 {
-	int rc = graph_load(&a->g, path, NULL, NULL, e);
-
-	a->path = path;
-	if (rc != 0)
-		return rc;
 	for (int s = 0; s < GRAPH_SPLITS; s++)
 		if (a->g->split[s].n == 0)
-			return err_set(e, ERR_INPUT, "%s: train, valid and test are wanted", path);
-	query_pool_add(&x->pool, a->g);
+			return err_set(e, ERR_INPUT, "%s: train, valid and test are wanted",
+				       a->name);
 	return 0;
 }
 
-static int draw_member(struct cqa *x, struct cqa_member *a, struct err *e)
+/* What it learns from and is looked at by; test is drawn for all (struct cqa_questions). */
+static int draw_member(const struct cqa *x, struct cqa_member *a, struct err *e)
 {
 	const struct cqa_options *o = x->o;
-	struct encoders_draw d = { CQA_TYPES, o->count, o->answers_max, o->how.seed, NULL };
+	struct encoders_draw d = { o->types, o->count, o->answers_max, o->how.seed, NULL };
 
 	if (o->arm != CQA_CENTRAL)
 		encoders_corpus_sample(&a->corpus, a->g, &d);
 	encoders_look_open(&a->valid, a->g, GRAPH_VALID, o->how.threads);
-	encoders_look_open(&a->test, a->g, GRAPH_TEST, o->how.threads);
 	d.count = o->valid_count;
 	encoders_look_sample(&a->valid, a->g, GRAPH_VALID, &d);
-	d.count = o->test_count;
-	d.seed = o->test_seed;
-	encoders_look_sample(&a->test, a->g, GRAPH_TEST, &d);
-	if ((o->arm != CQA_CENTRAL && a->corpus.n == 0) || a->valid.n == 0 || a->test.n == 0)
+	if ((o->arm != CQA_CENTRAL && a->corpus.n == 0) || a->valid.n == 0)
 		return err_set(e, ERR_INPUT, "%s: gives no queries; a larger graph is wanted",
-			       a->path);
+			       a->name);
 	return 0;
 }
 
-static void begin_member(struct cqa *x, struct cqa_member *a, uint64_t number)
+static void begin_member(struct cqa *x, size_t number)
 {
+	struct cqa_member *a = &x->at[number];
 	struct encode_train_options how = x->o->how;
 	struct rng r;
 
 	assert(a->g != NULL);
 	rng_seed(&r, 0);
-	a->ent = ids_by_name(a->g->entities, x->pool.g->entities);
-	a->rel = ids_by_name(a->g->relations, x->pool.g->relations);
 	a->m = encode_model_new(&x->o->is, graph_vocab_count(a->g->entities),
 				graph_vocab_count(a->g->relations), &r);
 	a->best = encode_model_new(&x->o->is, a->m->entities, a->m->relations, &r);
-	take_whole(x, a);
+	cqa_take_whole(x, number);
 	how.seed += 1000 * (number + 1);
 	if (x->o->arm != CQA_CENTRAL)
 		a->t = encode_trainer_new(a->m, &a->corpus, &how);
@@ -132,8 +83,8 @@ static void begin_member(struct cqa *x, struct cqa_member *a, uint64_t number)
 static int begin_whole(struct cqa *x, struct err *e)
 {
 	const struct cqa_options *o = x->o;
-	const struct graph *all = x->pool.g;
-	const struct encoders_draw d = { CQA_TYPES, x->n * o->count, o->answers_max, o->how.seed,
+	const struct graph *all = x->questions.pool.g;
+	const struct encoders_draw d = { o->types, x->n * o->count, o->answers_max, o->how.seed,
 					 NULL };
 	struct rng r;
 
@@ -143,12 +94,12 @@ static int begin_whole(struct cqa *x, struct err *e)
 				    graph_vocab_count(all->relations), &r);
 	if (o->arm != CQA_CENTRAL)
 		return 0;
-	encoders_corpus_sample(&x->corpus, x->pool.g, &d);
+	encoders_corpus_sample(&x->corpus, all, &d);
 	if (x->corpus.n == 0)
 		return err_set(e, ERR_INPUT,
 			       "%s and the others together give no queries of at most %zu answers "
 			       "to train on; larger graphs are wanted, or more --answers",
-			       x->at[0].path, o->answers_max);
+			       x->at[0].name, o->answers_max);
 	x->t = encode_trainer_new(x->whole, &x->corpus, &o->how);
 	return 0;
 }
@@ -242,19 +193,18 @@ static int share_rows(struct cqa *x, struct err *e)
 	return rc;
 }
 
-static int train_round(struct cqa *x, struct err *e)
+int cqa_round(struct cqa *x, double *loss, struct err *e)
 {
-	double loss = 0;
-
+	*loss = 0;
 	if (x->t != NULL) {
-		loss = encode_trainer_run(x->t, x->n * x->o->round_steps);
+		*loss = encode_trainer_run(x->t, x->n * x->o->round_steps);
 		for (size_t i = 0; i < x->n; i++)
-			take_whole(x, &x->at[i]);
+			cqa_take_whole(x, i);
 	}
 	for (size_t i = 0; x->t == NULL && i < x->n; i++)
-		loss += encode_trainer_run(x->at[i].t, x->o->round_steps) / (double)x->n;
+		*loss += encode_trainer_run(x->at[i].t, x->o->round_steps) / (double)x->n;
 	x->done++;
-	if (!isfinite(loss))
+	if (!isfinite(*loss))
 		return err_set(e, ERR_FAIL, "training diverged in round %llu; lower --lr",
 			       (unsigned long long)x->done);
 	return share_rows(x, e);
@@ -269,43 +219,26 @@ static void copy_model(struct encode_model *to, const struct encode_model *from)
 	memcpy(to->op, from->op, from->op_floats * sizeof(float));
 }
 
-static void look_at_round(struct cqa *x)
+struct query_figures cqa_look(const struct cqa *x, size_t owner)
 {
-	double mrr = 0;
-
-	for (size_t i = 0; i < x->n; i++)
-		mrr += encoders_look_run(&x->at[i].valid, x->at[i].m, NULL).mrr / (double)x->n;
-	lab_note(x->notes, "round %llu: valid MRR %.4f%s\n", (unsigned long long)x->done, mrr,
-		 mrr > x->best ? ", the best" : "");
-	x->worse++;
-	if (mrr <= x->best)
-		return;
-	x->best = mrr;
-	x->best_round = x->done;
-	x->worse = 0;
-	for (size_t i = 0; i < x->n; i++)
-		copy_model(x->at[i].best, x->at[i].m);
+	return encoders_look_run(&x->at[owner].valid, x->at[owner].m, NULL);
 }
 
-static int play_rounds(struct cqa *x, struct err *e)
+void cqa_hold(struct cqa *x, size_t owner)
 {
-	int rc = 0;
+	copy_model(x->at[owner].best, x->at[owner].m);
+}
 
-	x->best = -1;
-	while (rc == 0 && x->done < x->o->rounds &&
-	       (x->o->patience == 0 || x->worse < x->o->patience)) {
-		rc = train_round(x, e);
-		if (rc == 0 && (x->done % x->o->look_every == 0 || x->done == x->o->rounds))
-			look_at_round(x);
-	}
-	return rc;
+uint64_t cqa_bytes(const struct cqa *x)
+{
+	return x->bytes;
 }
 
 /* ---- what came of it ---- */
 
 /* An owner's scores count as much as another's (methods 5.4), and the step over a relation is its
  * owner's: so a question across graphs sees the mean of the holders' rows. */
-static void compose_whole(struct cqa *x)
+static void compose_whole(const struct cqa *x)
 {
 	struct encode_model *w = x->whole;
 	size_t d = w->is.dim, two = 2 * d; /* floats of a relation */
@@ -316,18 +249,19 @@ static void compose_whole(struct cqa *x)
 	memset(w->rel, 0, encode_rel_floats(w) * sizeof(float));
 	memset(w->op, 0, w->op_floats * sizeof(float));
 	for (size_t i = 0; i < x->n; i++) {
-		const struct cqa_member *a = &x->at[i];
+		const struct encode_model *best = x->at[i].best;
+		const uint32_t *ent = x->questions.ent[i], *rel = x->questions.rel[i];
 
-		for (size_t k = 0; k < encode_ent_floats(a->best); k++)
-			w->ent[a->ent[k / d] * d + k % d] += a->best->ent[k];
-		for (size_t k = 0; k < encode_rel_floats(a->best); k++)
-			w->rel[a->rel[k / two] * two + k % two] += a->best->rel[k];
+		for (size_t k = 0; k < encode_ent_floats(best); k++)
+			w->ent[ent[k / d] * d + k % d] += best->ent[k];
+		for (size_t k = 0; k < encode_rel_floats(best); k++)
+			w->rel[rel[k / two] * two + k % two] += best->rel[k];
 		for (size_t k = 0; k < w->op_floats; k++)
-			w->op[k] += a->best->op[k] / (float)x->n;
-		for (uint32_t k = 0; k < a->best->entities; k++)
-			holders[a->ent[k]]++;
-		for (uint32_t k = 0; k < a->best->relations; k++)
-			of_rel[a->rel[k]]++;
+			w->op[k] += best->op[k] / (float)x->n;
+		for (uint32_t k = 0; k < best->entities; k++)
+			holders[ent[k]]++;
+		for (uint32_t k = 0; k < best->relations; k++)
+			of_rel[rel[k]]++;
 	}
 	for (size_t k = 0; k < encode_ent_floats(w); k++)
 		w->ent[k] /= fmaxf(holders[k / d], 1);
@@ -336,67 +270,67 @@ static void compose_whole(struct cqa *x)
 	free(holders);
 }
 
-static json_t *cqa_owner(const struct cqa_member *a, struct query_figures *sum)
-{
-	json_t *types, *j = json_object();
-	struct query_figures f = encoders_look_run(&a->test, a->best, &types);
+/* One after another. */
+struct ranking {
+	struct cqa *x;
+	struct encode_ranker *ranker;
+};
 
-	sum->mrr += f.mrr;
-	sum->hits1 += f.hits1;
-	sum->hits3 += f.hits3;
-	sum->hits10 += f.hits10;
-	json_object_set_new(j, "graph", json_string(a->path));
+/* Local encoders and FedR's rows are in frames of their own, so nobody can ask across. */
+static struct query_evaluator *ranking_open(void *ctx, size_t i,
+					    struct query_evaluation_options *how)
+{
+	struct ranking *r = ctx;
+	const struct cqa *x = r->x;
+	struct query_judge judge;
+
+	if (i == x->n && (x->o->arm == CQA_LOCAL || x->o->arm == CQA_FEDR))
+		return NULL;
+	if (i == x->n)
+		compose_whole(x);
+	r->ranker = encode_ranker_new(i < x->n ? x->at[i].best : x->whole, how->threads);
+	judge = encode_ranker_judge(r->ranker);
+	return query_evaluator_new_by(&judge, how);
+}
+
+static void ranking_close(void *ctx, struct query_evaluator *v)
+{
+	struct ranking *r = ctx;
+
+	query_evaluator_free(v);
+	encode_ranker_free(r->ranker);
+	r->ranker = NULL;
+}
+
+static json_t *member_json(const struct cqa_member *a)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "graph", json_string(a->name));
 	json_object_set_new(j, "entities", json_integer(a->m->entities));
 	json_object_set_new(j, "relations", json_integer(a->m->relations));
 	if (a->corpus.n > 0)
 		json_object_set_new(j, "train_queries", json_integer((json_int_t)a->corpus.n));
 	json_object_set_new(j, "valid_queries", json_integer((json_int_t)a->valid.n));
-	json_object_set_new(j, "test_queries", json_integer((json_int_t)a->test.n));
-	json_object_set_new(j, "test", encoders_figures_json(&f));
-	json_object_set_new(j, "types", types);
 	return j;
 }
 
-static void put_in_graph(const struct cqa *x, json_t *record)
+void cqa_rank(struct cqa *x, json_t *into)
 {
-	struct query_figures sum = { 0 };
+	struct ranking r = { .x = x };
+	const struct cqa_rankers by = { &r, ranking_open, ranking_close };
 	json_t *members = json_array();
-	double n = (double)x->n;
 
 	for (size_t i = 0; i < x->n; i++)
-		json_array_append_new(members, cqa_owner(&x->at[i], &sum));
-	sum = (struct query_figures){ sum.mrr / n, sum.hits1 / n, sum.hits3 / n, sum.hits10 / n };
-	json_object_set_new(record, "members", members);
-	json_object_set_new(record, "in_graph", encoders_figures_json(&sum));
+		json_array_append_new(members, member_json(&x->at[i]));
+	json_object_set_new(into, "protocol", cqa_questions_protocol(&x->questions));
+	if (x->corpus.n > 0) /* of nobody's graph alone */
+		json_object_set_new(into, "train_queries", json_integer((json_int_t)x->corpus.n));
+	json_object_set_new(into, "members", members);
+	cqa_questions_rank(&x->questions, &by, members, into);
 }
 
-/* Local encoders and FedR's rows are in frames of their own, so nobody can ask across. */
-static void put_cross_graph(struct cqa *x, json_t *record)
-{
-	const struct encoders_draw d = { CQA_TYPES, x->o->cross_count, x->o->answers_max,
-					 x->o->test_seed, query_pool_holders(&x->pool) };
-	struct encoders_look look;
-	struct query_figures f;
-	json_t *types, *j;
-
-	if (x->o->arm == CQA_LOCAL || x->o->arm == CQA_FEDR)
-		return;
-	encoders_look_open(&look, x->pool.g, GRAPH_TEST, x->o->how.threads);
-	encoders_look_sample(&look, x->pool.g, GRAPH_TEST, &d);
-	if (look.n > 0) {
-		compose_whole(x);
-		f = encoders_look_run(&look, x->whole, &types);
-		j = encoders_figures_json(&f);
-		json_object_set_new(j, "queries", json_integer((json_int_t)look.n));
-		json_object_set_new(j, "types", types);
-		json_object_set_new(record, "cross_graph", j);
-	} else {
-		lab_note(x->notes, "No query across the graphs, so no figures of any\n");
-	}
-	encoders_look_release(&look);
-}
-
-static json_t *settings_record(const struct cqa_options *o)
+json_t *cqa_settings_json(const struct cqa_options *o)
 {
 	json_t *j = encoders_settings_json(&o->is, &o->how);
 
@@ -413,30 +347,12 @@ static json_t *settings_record(const struct cqa_options *o)
 	return j;
 }
 
-static json_t *make_record(struct cqa *x)
-{
-	json_t *j = json_object();
+/* ---- beginning and end ---- */
 
-	json_object_set_new(j, "arm", json_string(cqa_arm_words[x->o->arm]));
-	json_object_set_new(j, "settings", settings_record(x->o));
-	json_object_set_new(j, "protocol",
-			    json_pack("{s:s, s:s, s:[s,s,s], s:s, s:s, s:s}", "split", "test",
-				      "answers", "hard", "filter", "train", "valid", "test",
-				      "candidates", "of the graph", "ties", "realistic", "mean",
-				      "answers, queries, types, owners"));
-	json_object_set_new(j, "rounds", json_integer((json_int_t)x->done));
-	json_object_set_new(j, "best_round", json_integer((json_int_t)x->best_round));
-	json_object_set_new(j, "valid_mrr", json_real(x->best));
-	json_object_set_new(j, "bytes", json_integer((json_int_t)x->bytes));
-	if (x->corpus.n > 0) /* of nobody's graph alone */
-		json_object_set_new(j, "train_queries", json_integer((json_int_t)x->corpus.n));
-	put_in_graph(x, j);
-	put_cross_graph(x, j);
-	return j;
-}
-
-static void cqa_release(struct cqa *x)
+void cqa_free(struct cqa *x)
 {
+	if (x == NULL)
+		return;
 	fed_local_free(x->rounds);
 	encode_trainer_free(x->t);
 	for (size_t i = 0; i < x->n; i++) {
@@ -448,37 +364,134 @@ static void cqa_release(struct cqa *x)
 		kge_emb_free(a->rows);
 		encode_corpus_release(&a->corpus);
 		encoders_look_release(&a->valid);
-		encoders_look_release(&a->test);
-		free(a->ent);
-		free(a->rel);
-		graph_free(a->g);
 	}
 	encode_model_free(x->whole);
 	encode_corpus_release(&x->corpus);
-	query_pool_release(&x->pool);
+	cqa_questions_release(&x->questions);
 	free(x->at);
+	free(x);
+}
+
+static int draw_all(struct cqa *x, const struct graph *const *graphs, const char *const *names,
+		    struct err *e)
+{
+	const struct cqa_options *o = x->o;
+	const struct cqa_draw test = { .types = o->types,
+				       .own = o->test_count,
+				       .across = o->cross_count,
+				       .answers_max = o->answers_max,
+				       .seed = o->test_seed,
+				       .threads = o->how.threads };
+	int rc = 0;
+
+	for (size_t i = 0; i < x->n && rc == 0; i++) {
+		x->at[i].g = graphs[i];
+		x->at[i].name = names[i];
+		rc = check_splits(&x->at[i], e);
+	}
+	for (size_t i = 0; i < x->n && rc == 0; i++)
+		rc = draw_member(x, &x->at[i], e);
+	return rc == 0 ? cqa_questions_open(&x->questions, graphs, names, x->n, &test, e) : rc;
+}
+
+int cqa_new(struct cqa **out, const struct graph *const *graphs, const char *const *names, size_t n,
+	    const struct cqa_options *o, struct err *e)
+{
+	struct cqa *x = mem_array(1, sizeof *x);
+	int rc;
+
+	x->o = o;
+	x->n = n;
+	x->at = mem_array(n, sizeof *x->at);
+	rc = draw_all(x, graphs, names, e);
+	if (rc == 0)
+		rc = begin_whole(x, e);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		begin_member(x, i);
+	if (rc == 0)
+		rc = begin_rounds(x, e);
+	if (rc != 0)
+		cqa_free(x);
+	*out = rc == 0 ? x : NULL;
+	return rc;
+}
+
+/* ---- a whole run ---- */
+
+struct course {
+	const struct lab_out *notes;
+	double best;
+	uint64_t best_round, worse;
+};
+
+static void look_at_round(struct cqa *x, struct course *c)
+{
+	double mrr = 0;
+
+	for (size_t i = 0; i < x->n; i++)
+		mrr += cqa_look(x, i).mrr / (double)x->n;
+	lab_note(c->notes, "round %llu: valid MRR %.4f%s\n", (unsigned long long)x->done, mrr,
+		 mrr > c->best ? ", the best" : "");
+	c->worse++;
+	if (mrr <= c->best)
+		return;
+	c->best = mrr;
+	c->best_round = x->done;
+	c->worse = 0;
+	for (size_t i = 0; i < x->n; i++)
+		cqa_hold(x, i);
+}
+
+static int play_rounds(struct cqa *x, struct course *c, struct err *e)
+{
+	const struct cqa_options *o = x->o;
+	double loss;
+	int rc = 0;
+
+	c->best = -1;
+	while (rc == 0 && x->done < o->rounds && (o->patience == 0 || c->worse < o->patience)) {
+		rc = cqa_round(x, &loss, e);
+		if (rc == 0 && (x->done % o->look_every == 0 || x->done == o->rounds))
+			look_at_round(x, c);
+	}
+	return rc;
+}
+
+static json_t *make_record(struct cqa *x, const struct course *c)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "arm", json_string(cqa_arm_words[x->o->arm]));
+	json_object_set_new(j, "settings", cqa_settings_json(x->o));
+	json_object_set_new(j, "rounds", json_integer((json_int_t)x->done));
+	json_object_set_new(j, "best_round", json_integer((json_int_t)c->best_round));
+	json_object_set_new(j, "valid_mrr", json_real(c->best));
+	json_object_set_new(j, "bytes", json_integer((json_int_t)x->bytes));
+	cqa_rank(x, j);
+	if (x->questions.across.n == 0)
+		lab_note(c->notes, "No query across the graphs, so no figures of any\n");
+	return j;
 }
 
 int cqa_run(const struct lab_out *notes, const char *const *paths, size_t n,
 	    const struct cqa_options *o, json_t **record, struct err *e)
 {
-	struct cqa x = { .notes = notes, .o = o, .n = n, .at = mem_array(n, sizeof *x.at) };
+	struct course c = { .notes = notes };
+	struct graph **graphs = mem_array(n, sizeof *graphs);
+	struct cqa *x = NULL;
 	int rc = 0;
 
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = load_member(&x, &x.at[i], paths[i], e);
-	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = draw_member(&x, &x.at[i], e);
+		rc = graph_load(&graphs[i], paths[i], NULL, NULL, e);
 	if (rc == 0)
-		rc = begin_whole(&x, e);
-	for (size_t i = 0; i < n && rc == 0; i++)
-		begin_member(&x, &x.at[i], i);
+		rc = cqa_new(&x, (const struct graph *const *)graphs, paths, n, o, e);
 	if (rc == 0)
-		rc = begin_rounds(&x, e);
+		rc = play_rounds(x, &c, e);
 	if (rc == 0)
-		rc = play_rounds(&x, e);
-	if (rc == 0)
-		*record = make_record(&x);
-	cqa_release(&x);
+		*record = make_record(x, &c);
+	cqa_free(x);
+	for (size_t i = 0; i < n; i++)
+		graph_free(graphs[i]);
+	free((void *)graphs);
 	return rc;
 }

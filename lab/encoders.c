@@ -307,6 +307,24 @@ json_t *encoders_figures_json(const struct query_figures *f)
 			 f->hits3, "hits10", f->hits10);
 }
 
+struct query_figures encoders_figures_of(const json_t *j)
+{
+	return (struct query_figures){ json_number_value(json_object_get(j, "mrr")),
+				       json_number_value(json_object_get(j, "hits1")),
+				       json_number_value(json_object_get(j, "hits3")),
+				       json_number_value(json_object_get(j, "hits10")) };
+}
+
+static json_t *type_json(const struct query_summary *s, int pattern)
+{
+	json_t *one = encoders_figures_json(&s->by[0]);
+
+	json_object_set_new(one, "type", json_string(query_pattern_words[pattern]));
+	json_object_set_new(one, "queries", json_integer((json_int_t)s->queries[0]));
+	json_object_set_new(one, "hard", json_integer((json_int_t)s->answers[0]));
+	return one;
+}
+
 static struct query_figures mean_of_types(const struct query_outcome *out, size_t n, json_t *types)
 {
 	struct query_figures sum = { 0 };
@@ -322,27 +340,24 @@ static struct query_figures mean_of_types(const struct query_outcome *out, size_
 		sum.hits1 += s.by[0].hits1;
 		sum.hits3 += s.by[0].hits3;
 		sum.hits10 += s.by[0].hits10;
-		if (types != NULL) {
-			json_t *one = encoders_figures_json(&s.by[0]);
-
-			json_object_set_new(one, "type", json_string(query_pattern_words[p]));
-			json_array_append_new(types, one);
-		}
+		if (types != NULL)
+			json_array_append_new(types, type_json(&s, p));
 	}
 	of = of > 0 ? of : 1;
 	return (struct query_figures){ sum.mrr / of, sum.hits1 / of, sum.hits3 / of,
 				       sum.hits10 / of };
 }
 
-struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
-				       json_t **types)
+struct query_evaluation_options encoders_look_options(const struct encoders_look *l)
 {
-	const struct query_evaluation_options how = { .threads = l->threads,
-						      .all = l->all,
-						      .known = l->known };
-	struct encode_ranker *r = encode_ranker_new(m, l->threads);
-	const struct query_judge judge = encode_ranker_judge(r);
-	struct query_evaluator *v = query_evaluator_new_by(&judge, &how);
+	return (struct query_evaluation_options){ .threads = l->threads,
+						  .all = l->all,
+						  .known = l->known };
+}
+
+struct query_figures encoders_look_rank(const struct encoders_look *l, struct query_evaluator *v,
+					json_t **types)
+{
 	struct query_outcome *out = mem_array(l->n + 1, sizeof *out);
 	struct query_figures mean;
 
@@ -351,6 +366,18 @@ struct query_figures encoders_look_run(const struct encoders_look *l, const stru
 		*types = json_array();
 	mean = mean_of_types(out, l->n, types != NULL ? *types : NULL);
 	free(out);
+	return mean;
+}
+
+struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
+				       json_t **types)
+{
+	const struct query_evaluation_options how = encoders_look_options(l);
+	struct encode_ranker *r = encode_ranker_new(m, l->threads);
+	const struct query_judge judge = encode_ranker_judge(r);
+	struct query_evaluator *v = query_evaluator_new_by(&judge, &how);
+	struct query_figures mean = encoders_look_rank(l, v, types);
+
 	query_evaluator_free(v);
 	encode_ranker_free(r);
 	return mean;

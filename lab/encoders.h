@@ -60,9 +60,15 @@ MUST_CHECK int encoders_look_read(struct encoders_look *l, const char *path, con
 void encoders_look_sample(struct encoders_look *l, const struct graph *g, enum graph_split split,
 			  const struct encoders_draw *d);
 json_t *encoders_look_digest(const struct encoders_look *l);
+/* How its evaluator is to rank; `search` is left to the caller. */
+struct query_evaluation_options encoders_look_options(const struct encoders_look *l);
 /* Means over the types; *types, if not NULL, is a new array of each type's figures. */
+struct query_figures encoders_look_rank(const struct encoders_look *l, struct query_evaluator *v,
+					json_t **types);
+/* By an encoder. */
 struct query_figures encoders_look_run(const struct encoders_look *l, const struct encode_model *m,
 				       json_t **types);
 json_t *encoders_figures_json(const struct query_figures *f);
+struct query_figures encoders_figures_of(const json_t *j);
 
 #endif
