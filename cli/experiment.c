@@ -170,6 +170,24 @@ static void drop_state(const struct experiment *x, const struct exp_variant *v, 
 	free(path);
 }
 
+static double mrr_of(const json_t *record, const char *of)
+{
+	return json_number_value(json_object_get(json_object_get(record, of), "mrr"));
+}
+
+static void note_finished(const struct cli *cli, const struct exp_variant *v, uint64_t seed,
+			  const json_t *record)
+{
+	const json_t *queries = json_object_get(record, "queries");
+	long long best = json_integer_value(json_object_get(record, "best_round"));
+	double seconds = json_number_value(json_object_get(record, "seconds"));
+
+	lab_note(&cli->notes, "%s, seed %llu: best at round %lld, %s %.4f, %.0f s\n", v->name,
+		 (unsigned long long)seed, best,
+		 queries != NULL ? "MRR of in-graph queries" : "test MRR",
+		 queries != NULL ? mrr_of(queries, "in_graph") : mrr_of(record, "test"), seconds);
+}
+
 static int finish_run(struct cli *cli, const struct experiment *x, const struct exp_variant *v,
 		      uint64_t seed, const char *out, const json_t *record, struct err *e)
 {
@@ -181,11 +199,7 @@ static int finish_run(struct cli *cli, const struct experiment *x, const struct 
 		return rc;
 	drop_state(x, v, out, seed);
 	experiment_remove_agents(out, v, seed);
-	lab_note(&cli->notes, "%s, seed %llu: best at round %lld, test MRR %.4f, %.0f s\n", v->name,
-		 (unsigned long long)seed,
-		 (long long)json_integer_value(json_object_get(record, "best_round")),
-		 json_number_value(json_object_get(json_object_get(record, "test"), "mrr")),
-		 json_number_value(json_object_get(record, "seconds")));
+	note_finished(cli, v, seed, record);
 	return 0;
 }
 
@@ -279,6 +293,18 @@ static char *default_out(const char *file)
 	return out;
 }
 
+static json_t *run_json(const struct exp_variant *v, uint64_t seed, const json_t *record)
+{
+	static const char *const keys[] = { "best_round", "best_valid_mrr", "kept_valid_mrr",
+					    "test",	  "bytes",	    "queries" };
+	json_t *j = json_pack("{s:s, s:I}", "variant", v->name, "seed", (json_int_t)seed);
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (json_object_get(record, keys[i]) != NULL)
+			json_object_set(j, keys[i], json_object_get(record, keys[i]));
+	return j;
+}
+
 /* For programs: what is there, with the settings of now. */
 static void put_runs(struct cli *cli, const struct experiment *x, const char *out)
 {
@@ -291,15 +317,7 @@ static void put_runs(struct cli *cli, const struct experiment *x, const char *ou
 		json_t *record = is_done(x, v, out, seed) ? json_load_file(path, 0, NULL) : NULL;
 
 		if (record != NULL)
-			json_array_append_new(
-				runs,
-				json_pack("{s:s, s:I, s:O, s:O, s:O*, s:O}", "variant", v->name,
-					  "seed", (json_int_t)seed, "best_round",
-					  json_object_get(record, "best_round"), "best_valid_mrr",
-					  json_object_get(record, "best_valid_mrr"),
-					  "kept_valid_mrr",
-					  json_object_get(record, "kept_valid_mrr"), "test",
-					  json_object_get(record, "test")));
+			json_array_append_new(runs, run_json(v, seed, record));
 		json_decref(record);
 		free(path);
 	}

@@ -9,10 +9,6 @@
 #include "encode/rank.h"
 #include "lab/cqa_internal.h"
 
-const char *const cqa_arm_words[] = { "local", "central", "fede", "fedr", "fedcqa", NULL };
-
-const unsigned cqa_types = ENCODERS_ALL & ~(1u << QUERY_3P);
-
 /* ---- owners ---- */
 
 /* Copies rows of `from`, of which row ids[i] is ours, or back. */

@@ -23,7 +23,9 @@
 #include "fed/local.h"
 #include "fed/method.h"
 #include "kge/unlearn.h"
+#include "lab/cqa.h"
 #include "lab/out.h"
+#include "query/search.h"
 
 enum {
 	EXPERIMENT_SEEDS_MAX = 16,
@@ -38,6 +40,15 @@ enum exp_kind {
 	EXP_ROUNDS,	/* a method of fed/ */
 	EXP_PAIRS,	/* agents that meet two at a time (agent/core/), in lab/virtual.h */
 	EXP_UNLEARN,	/* what another variant has learnt is partly forgotten (FedLU) */
+	EXP_ENCODERS,	/* trained encoders of queries (lab/cqa.h) */
+};
+/* In an experiment with a section `queries`: who answers them over tables that are trained as
+ * EXP_SINGLE or (central) EXP_COLLECTIVE says. */
+enum exp_search {
+	EXP_NO_SEARCH,
+	EXP_SEARCH_LOCAL,     /* each owner its own, over its tables alone */
+	EXP_SEARCH_CENTRAL,   /* one table of all */
+	EXP_SEARCH_FEDERATED, /* each step at the owners of its relation (query/owners.h) */
 };
 /* Which look at valid the tables are of: for all agents the one that was best by the mean; or each
  * agent's own best one, as agents do that nobody leads (and FedLU's code). */
@@ -61,6 +72,21 @@ struct exp_own {
 /* EXP_ROUNDS: how much of a round an agent takes in; as its valid says (fed/weight.h); nothing: the
  * control arm whose optimizer begins anew in each round, as that of rounds does. */
 enum exp_weight { EXP_WEIGHT_ALL, EXP_WEIGHT_VALID, EXP_WEIGHT_NONE };
+
+/* What is asked, and of whom: the section `queries`, and `queries.KEY` of a variant. */
+struct exp_queries {
+	unsigned types; /* bit p: enum query_pattern p */
+	/* Of a type: to train on and of valid, of each owner; of test, of each owner and across */
+	uint64_t count, valid_count, test_count, cross_count;
+	uint64_t answers, seed; /* of a query, at most; of the queries of test */
+	/* EXP_ENCODERS */
+	int encoder;			       /* enum encode_kind */
+	uint64_t dim, particles, batch, steps; /* steps of each owner, a round */
+	double lr, decay, smoothing, dropout;
+	/* search; beam, want: also of what goes to an owner and comes back.  want 0: all of both */
+	uint64_t beam, want;
+	int norm; /* enum query_norm */
+};
 
 /* What an agent takes in. */
 struct exp_taken {
@@ -92,7 +118,10 @@ struct exp_variant {
 	size_t n_pace;
 	struct exp_own *own; /* EXP_PAIRS */
 	size_t n_own;
-	char *unlearn; /* EXP_UNLEARN: the variant whose tables forget; else "" */
+	enum cqa_arm arm; /* EXP_ENCODERS */
+	enum exp_search search;
+	struct exp_queries queries; /* of an experiment that asks */
+	char *unlearn;		    /* EXP_UNLEARN: the variant whose tables forget; else "" */
 	enum kge_unlearn_variant weights;
 	enum exp_confusion confusion;
 };
@@ -102,7 +131,9 @@ struct experiment {
 	char *data;		   /* one folder an agent */
 	char *names;		   /* a file AGENT.tsv an agent, own name TAB shared name; or "" */
 	char *published, *dataset; /* a file of published figures, and what it calls this; or "" */
+	uint32_t clients;	   /* of the published figures those with so many; 0: all */
 	char *reference;	   /* the variant by which parameters are compared, or "" */
+	bool asks;		   /* there is a section `queries`: all variants are of queries */
 	enum exp_average average;
 	double forget; /* share of each agent's train, drawn by lot, that is to be forgotten */
 	uint64_t seeds[EXPERIMENT_SEEDS_MAX];
@@ -137,14 +168,16 @@ uint32_t *experiment_choose_forgotten(double share, uint64_t seed, const char *a
 int experiment_digest(struct experiment *x, struct err *e);
 /* All that a run's figures depend on but the data: in its record, and shown. */
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v);
+/* All that its tables depend on: of search, not what is asked of them. */
+json_t *experiment_tables_json(const struct experiment *x, const struct exp_variant *v);
 /* The record is of a run with the settings of now. */
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record);
 
-/* The record is of a run with the settings of now but for the number of rounds, and has not come
- * further than that is now, nor to where the other number made it look at valid. */
+/* The head of a state is of tables with the settings of now but for the number of rounds, and has
+ * not come further than that is now, nor to where the other number made it look at valid. */
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
-			     const json_t *record);
+			     const json_t *head);
 /* This number of rounds for all variants that train; `settings` of agent.yaml that say it, too. */
 void experiment_set_rounds(struct experiment *x, uint32_t rounds);
 /* Its state stays when it is over. */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "config/yaml_file.h"
-#include "lab/experiment.h"
+#include "lab/experiment_queries.h"
 
 struct reader {
 	struct yaml_file f; /* first */
@@ -271,6 +271,8 @@ static int read_experiment(struct yaml_file *f, void *ctx, const yaml_node_t *na
 		return read_seeds(r, value);
 	if (strcmp(key, "forget") == 0)
 		return read_share(r, value, key, &x->forget);
+	if (strcmp(key, "clients") == 0)
+		return read_count32(r, value, key, 1, FED_MEMBERS_MAX, &x->clients);
 	if (strcmp(key, "average") == 0) {
 		rc = read_word(r, value, key, averages, &word);
 		x->average = (enum exp_average)word;
@@ -358,12 +360,25 @@ static enum exp_kind kind_of_method(const char *method)
 						   : EXP_ROUNDS;
 }
 
+static int read_query_method(const struct reader *r, struct exp_variant *v, const yaml_node_t *at,
+			     const char *name)
+{
+	if (experiment_query_method(name, v) == 0)
+		return 0;
+	return yaml_file_fail(&r->f, at,
+			      "no method of queries is called '%s': local, central, fede, fedr, "
+			      "fedcqa, search_local, search_central, search_federated",
+			      name);
+}
+
 static int read_method(struct reader *r, struct exp_variant *v, const yaml_node_t *at,
 		       const char *name)
 {
 	const struct fed_settings base = r->base.settings;
 	const struct fed_method *m = fed_method_find(name);
 
+	if (r->x->asks)
+		return read_query_method(r, v, at, name);
 	v->kind = kind_of_method(name);
 	v->processes = v->processes && (v->kind == EXP_ROUNDS || v->kind == EXP_PAIRS);
 	if (v->kind != EXP_ROUNDS)
@@ -567,6 +582,9 @@ static int read_variant_key(struct yaml_file *f, void *ctx, const yaml_node_t *n
 
 		return yaml_file_each(f, value, key, read_setting, &s);
 	}
+	if (r->x->asks && strncmp(key, "queries.", strlen("queries.")) == 0)
+		return experiment_read_query(&r->f, &v->queries, name, key + strlen("queries."),
+					     value);
 	if (strchr(key, '.') != NULL)
 		return read_dotted(r, v, name, text);
 	rc = read_rounds(r, v, key, value);
@@ -655,6 +673,33 @@ static int check_processes(struct reader *r, struct exp_variant *v, const yaml_n
 	return 0;
 }
 
+static int check_queries(struct reader *r, struct exp_variant *v, const yaml_node_t *at)
+{
+	const struct exp_variant *f = &r->x->at[0];
+	const char *why = v->processes		   ? "agents: processes"
+			  : v->retained		   ? "retained"
+			  : v->n_pace > 0	   ? "slow, away"
+			  : r->x->forget > 0	   ? "forget"
+			  : r->x->names[0] != '\0' ? "names: equal names are one thing"
+						   : NULL;
+
+	v->keep = EXP_TOGETHER;
+	if (why != NULL)
+		return yaml_file_fail(&r->f, at, "%s: not with queries: %s", v->name, why);
+	if (v->queries.dim % 2 != 0)
+		return yaml_file_fail(&r->f, at, "%s: queries.dim: an even number is wanted",
+				      v->name);
+	if (v->queries.types != f->queries.types || v->queries.seed != f->queries.seed ||
+	    v->queries.test_count != f->queries.test_count ||
+	    v->queries.cross_count != f->queries.cross_count ||
+	    v->queries.answers != f->queries.answers)
+		return yaml_file_fail(&r->f, at,
+				      "%s: queries: types, test_count, cross_count, answers and "
+				      "seed are the same for all variants",
+				      v->name);
+	return 0;
+}
+
 static bool good_name(const char *name)
 {
 	return name[0] != '\0' && name[0] != '.' && strlen(name) < 64 &&
@@ -697,7 +742,7 @@ static int check_variant(struct reader *r, struct exp_variant *v, const yaml_nod
 
 	config_suit_any(&v->config); /* agents and variants are compared by equal settings */
 	if (rc == 0)
-		rc = check_processes(r, v, name);
+		rc = r->x->asks ? check_queries(r, v, name) : check_processes(r, v, name);
 	if (rc == 0 && config_check(&v->config, v->name, &why) != 0)
 		rc = yaml_file_fail(&r->f, name, "%s", why.text);
 	if (rc == 0 && v->kind == EXP_PAIRS)
@@ -753,11 +798,11 @@ static int known_section(struct yaml_file *f, void *ctx, const yaml_node_t *name
 	(void)ctx;
 	(void)value;
 	if (is_section(EXP_PAIRS, text) || strcmp(text, "experiment") == 0 ||
-	    strcmp(text, "variants") == 0)
+	    strcmp(text, "variants") == 0 || strcmp(text, "queries") == 0)
 		return 0;
 	return yaml_file_fail(f, name,
-			      "unknown section '%s': experiment, model, train, eval, variants; of "
-			      "pairs federation, ppat, privacy",
+			      "unknown section '%s': experiment, model, train, eval, queries, "
+			      "variants; of pairs federation, ppat, privacy",
 			      text);
 }
 
@@ -795,6 +840,24 @@ static int check_reference(struct reader *r)
 		       name);
 }
 
+static int read_query_key(struct yaml_file *f, void *ctx, const yaml_node_t *name,
+			  const yaml_node_t *value)
+{
+	return experiment_read_query(f, ctx, name, yaml_file_text(name), value);
+}
+
+/* With it all variants are of queries, and owners count alike. */
+static int read_queries(struct reader *r)
+{
+	const yaml_node_t *at = yaml_file_find(&r->f, yaml_file_root(&r->f), "queries");
+
+	if (at == NULL)
+		return 0;
+	r->x->asks = true;
+	r->x->average = EXP_PLAIN;
+	return yaml_file_each(&r->f, at, "queries", read_query_key, &r->base.queries);
+}
+
 static int read_document(struct reader *r)
 {
 	const yaml_node_t *root = yaml_file_root(&r->f), *at;
@@ -805,6 +868,8 @@ static int read_document(struct reader *r)
 	rc = yaml_file_each(&r->f, root, "an experiment", known_section, NULL);
 	if (rc == 0 && (at = yaml_file_find(&r->f, yaml_file_root(&r->f), "experiment")) != NULL)
 		rc = yaml_file_each(&r->f, at, "experiment", read_experiment, NULL);
+	if (rc == 0)
+		rc = read_queries(r);
 	if (rc != 0)
 		return rc;
 	at = yaml_file_find(&r->f, yaml_file_root(&r->f), "variants");
@@ -873,6 +938,8 @@ int experiment_read(struct experiment *x, const char *path, struct err *e)
 		.start = FED_START_EQUAL,
 		.settings = { .topology = FED_SHARDED, .min_holders = 2, .fraction = 1 }
 	};
+	r.base.queries = experiment_queries_default;
+	r.base.queries.types = cqa_types;
 	rc = file_read(path, EXPERIMENT_FILE_MAX, &text, e);
 	if (rc == 0) {
 		rc = yaml_file_open(&r.f, text.base, text.len, path, e);

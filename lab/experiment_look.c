@@ -72,7 +72,10 @@ void experiment_hold(struct run *r, size_t agent)
 {
 	struct client *c = &r->at[agent];
 
-	kge_emb_assign(c->best, c->validated);
+	if (r->cqa != NULL)
+		cqa_hold(r->cqa, agent);
+	else
+		kge_emb_assign(c->best, c->validated);
 	if (c->shared != NULL)
 		kge_emb_assign(c->shared_best, c->shared_validated);
 	c->best_mrr = c->m[OF_VALID].mrr;

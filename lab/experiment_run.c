@@ -11,6 +11,7 @@
 #include "fed/draw.h"
 #include "fed/weight.h"
 #include "kge/unlearn.h"
+#include "lab/experiment_queries.h"
 #include "lab/experiment_run.h"
 #include "lab/report.h"
 #include "lab/work.h"
@@ -46,6 +47,7 @@ static void run_release(struct run *r)
 {
 	fed_local_free(r->local);
 	virtual_free(r->pairs);
+	experiment_close_queries(r);
 	pool_release(&r->pool, r->n);
 	for (size_t i = 0; i < r->n; i++) {
 		struct client *c = &r->at[i];
@@ -662,6 +664,15 @@ static int run_pairs(struct run *r, struct err *e)
 	return r->v->processes ? experiment_processes(r, e) : experiment_pairs(r, e);
 }
 
+/* ---- encoders ---- */
+
+static int run_encoders(struct run *r, struct err *e)
+{
+	int rc = experiment_open_encoders(r, e);
+
+	return rc == 0 ? play(r, experiment_encoders_round, e) : rc;
+}
+
 /* ---- the record ---- */
 
 static json_t *metrics_json(const struct kge_metrics *m)
@@ -759,11 +770,12 @@ static json_t *agent_json(struct run *r, size_t i)
 	return j;
 }
 
+/* An encoder's figures are of queries alone. */
 static json_t *agents_json(struct run *r)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n && r->v->kind != EXP_ENCODERS; i++)
 		json_array_append_new(all, agent_json(r, i));
 	return all;
 }
@@ -847,10 +859,34 @@ static void put_own(json_t *j, const struct exp_variant *v)
 	json_object_set_new(j, "own", own);
 }
 
+static void put_queries(json_t *j, const struct exp_variant *v)
+{
+	json_object_set_new(j, "method", json_string(experiment_query_word(v)));
+	json_object_set_new(j, "queries", experiment_queries_json(v));
+	if (v->kind == EXP_ENCODERS) {
+		json_object_del(j, "epochs");
+		json_object_set_new(j, "threads", json_integer(v->config.train.kge.threads));
+	}
+}
+
+/* Of agent.yaml; encoders have nothing of it. */
+static void put_sections(json_t *j, const struct exp_variant *v)
+{
+	static const char *const names[] = { "model",	   "train", "eval",
+					     "federation", "ppat",  "privacy" };
+	size_t n = v->kind == EXP_PAIRS ? 6 : 3;
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < n && v->kind != EXP_ENCODERS; i++)
+		config_print_section(&v->config, names[i], &text);
+	if (v->kind != EXP_ENCODERS)
+		json_object_set_new(j, "settings", json_stringn((const char *)text.base, text.len));
+	buf_release(&text);
+}
+
 json_t *experiment_settings_json(const struct experiment *x, const struct exp_variant *v)
 {
 	static const char *const averages[] = { "queries", "triples", "plain" };
-	struct buf text = { 0 };
 	json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i}", "average", averages[x->average],
 			      "rounds", (int)v->rounds, "epochs", (int)v->epochs, "eval_every",
 			      (int)v->eval_every, "patience", (int)v->patience);
@@ -859,6 +895,8 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 		put_method(j, v);
 	else if (v->kind == EXP_UNLEARN)
 		put_unlearning(j, x, v);
+	else if (v->kind == EXP_ENCODERS || v->search != EXP_NO_SEARCH)
+		put_queries(j, v);
 	else
 		json_object_set_new(j, "method",
 				    json_string(v->kind == EXP_SINGLE  ? "single"
@@ -878,24 +916,21 @@ json_t *experiment_settings_json(const struct experiment *x, const struct exp_va
 		json_object_set_new(j, "forget", store_json_of_number(x->forget));
 	if (v->retained)
 		json_object_set_new(j, "retained", json_true());
-	config_print_section(&v->config, "model", &text);
-	config_print_section(&v->config, "train", &text);
-	config_print_section(&v->config, "eval", &text);
-	if (v->kind == EXP_PAIRS) {
-		config_print_section(&v->config, "federation", &text);
-		config_print_section(&v->config, "ppat", &text);
-		config_print_section(&v->config, "privacy", &text);
-	}
-	json_object_set_new(j, "settings", json_stringn((const char *)text.base, text.len));
-	buf_release(&text);
+	put_sections(j, v);
 	return j;
 }
 
-/* Records of before digests were kept have the places of the data here. */
-static bool has_settings(const struct experiment *x, const struct exp_variant *v,
-			 const json_t *record, bool any_rounds)
+json_t *experiment_tables_json(const struct experiment *x, const struct exp_variant *v)
 {
-	json_t *now = experiment_settings_json(x, v);
+	struct exp_variant tables = *v;
+
+	tables.search = EXP_NO_SEARCH;
+	return experiment_settings_json(x, &tables);
+}
+
+/* Records of before digests were kept have the places of the data here. */
+static bool has_settings(json_t *now, const json_t *record, bool any_rounds)
+{
 	json_t *then = json_copy(json_object_get(record, "settings"));
 	bool equal;
 
@@ -914,21 +949,22 @@ static bool has_settings(const struct experiment *x, const struct exp_variant *v
 bool experiment_is_of_now(const struct experiment *x, const struct exp_variant *v,
 			  const json_t *record)
 {
-	return has_settings(x, v, record, false);
+	return has_settings(experiment_settings_json(x, v), record, false);
 }
 
 bool experiment_goes_on_from(const struct experiment *x, const struct exp_variant *v,
-			     const json_t *record)
+			     const json_t *head)
 {
-	json_int_t done = json_integer_value(json_object_get(record, "done"));
+	json_int_t done = json_integer_value(json_object_get(head, "done"));
 
-	return has_settings(x, v, record, true) && done <= v->rounds &&
-	       (done % v->eval_every == 0 || has_settings(x, v, record, false));
+	return has_settings(experiment_tables_json(x, v), head, true) && done <= v->rounds &&
+	       (done % v->eval_every == 0 ||
+		has_settings(experiment_tables_json(x, v), head, false));
 }
 
 bool experiment_keeps_state(const struct experiment *x, const struct exp_variant *v)
 {
-	return experiment_is_unlearned(x, v) ||
+	return experiment_is_unlearned(x, v) || v->search != EXP_NO_SEARCH ||
 	       (x->keeps_states && v->kind != EXP_PAIRS && v->kind != EXP_UNLEARN && !v->processes);
 }
 
@@ -997,7 +1033,12 @@ static json_t *record_of(struct run *r)
 		(json_int_t)r->bytes, "most_bytes_through_one", (json_int_t)r->most_bytes,
 		"seconds", store_json_of_number(experiment_seconds(r, false)), "cpu_seconds",
 		store_json_of_number(experiment_seconds(r, true)));
-	put_figures(r, r->n, record);
+	if (r->v->kind != EXP_ENCODERS)
+		put_figures(r, r->n, record);
+	else
+		json_object_del(record, "protocol");
+	if (r->x->asks)
+		experiment_put_queries(r, record);
 	if (r->v->kind == EXP_PAIRS && !r->v->processes)
 		experiment_put_all_met(r, record);
 	if (r->virtual_ms > 0)
@@ -1023,12 +1064,12 @@ static int run_all_rounds(struct run *r, struct err *e)
 	static int (*const ways[])(struct run * r, struct err * e) = {
 		[EXP_SINGLE] = run_single,	    [EXP_COLLECTIVE] = run_collective,
 		[EXP_ROUNDS] = run_rounds,	    [EXP_PAIRS] = run_pairs,
-		[EXP_UNLEARN] = experiment_unlearn,
+		[EXP_UNLEARN] = experiment_unlearn, [EXP_ENCODERS] = run_encoders,
 	};
 
-	int rc = 0;
+	int rc = r->v->search != EXP_NO_SEARCH ? experiment_open_queries(r, e) : 0;
 
-	for (size_t i = 0; i < r->n && rc == 0; i++) {
+	for (size_t i = 0; i < r->n && rc == 0 && r->v->kind != EXP_ENCODERS; i++) {
 		rc = make_settings(r, i, e);
 		if (rc == 0)
 			rc = config_check_size(settings_of_agent(r, i),

@@ -6,6 +6,7 @@
  * experiment_state.c    what an interrupted run, and one that is to be unlearned, leave on disk
  * experiment_unlearn.c  FedLU's unlearning of a run that is over
  * experiment_pairs.c    agents that meet in pairs
+ * experiment_queries.c  encoders of queries, and search over the tables
  * experiment_processes.c, experiment_folders.c  agents that are processes
  *
  * Only these include it. */
@@ -15,6 +16,7 @@
 #include "fed/local.h"
 #include "graph/alias.h"
 #include "kge/eval.h"
+#include "lab/cqa_questions.h"
 #include "lab/experiment.h"
 #include "lab/virtual.h"
 
@@ -88,7 +90,10 @@ struct run {
 	struct pool pool;	 /* EXP_COLLECTIVE */
 	struct fed_local *local; /* EXP_ROUNDS, EXP_UNLEARN */
 	struct virtual *pairs;	 /* EXP_PAIRS */
-	uint64_t virtual_ms;	 /* so far */
+	struct cqa *cqa;	 /* EXP_ENCODERS */
+	struct cqa_options asked;
+	struct cqa_questions questions; /* of search */
+	uint64_t virtual_ms;		/* so far */
 	struct progress bar;
 	bool validating; /* this round ends with a validation */
 	double loss;	 /* mean over the agents, of the last local epoch */

@@ -7,22 +7,15 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "lab/child.h"
-#include "lab/experiment.h"
-#include "lab/table.h"
+#include "lab/experiment_show.h"
 #include "lab/work.h"
 
-enum { FIGURES = 5, CSV_FIELDS_MAX = 12 };
+enum { CSV_FIELDS_MAX = 12 };
+
+enum { FIGURES = 5 };
 
 static const char *const figures[FIGURES] = { "mrr", "hits1", "hits3", "hits5", "hits10" };
 static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5", "Hits@10" };
-
-struct show {
-	const struct experiment *x;
-	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
-	const char *out;
-	size_t *other; /* [variant] of them, made with other settings than the file has now */
-	struct buf published;
-};
 
 static char *run_path(const char *out, const struct exp_variant *v, uint64_t seed, const char *end)
 {
@@ -48,7 +41,7 @@ char *experiment_agents_path(const char *out, const struct exp_variant *v, uint6
 	return run_path(out, v, seed, "agents");
 }
 
-static const json_t *record_of(const struct show *s, size_t variant, size_t seed)
+const json_t *show_record(const struct show *s, size_t variant, size_t seed)
 {
 	return s->record[variant * s->x->n_seeds + seed];
 }
@@ -66,7 +59,7 @@ static bool any_over_tcp(const struct show *s)
 	return false;
 }
 
-static double number_of(const json_t *j, const char *a, const char *b)
+double show_number(const json_t *j, const char *a, const char *b)
 {
 	const json_t *at = json_object_get(j, a);
 
@@ -77,25 +70,19 @@ static double number_of(const json_t *j, const char *a, const char *b)
 
 /* ---- mean and spread over the seeds ---- */
 
-struct spread {
-	size_t n;
-	double mean, deviation;
-};
-
-/* Of what stands in the record under this name, or in the record itself (NULL). */
-static struct spread spread_in(const struct show *s, size_t variant, const char *under,
-			       const char *a, const char *b)
+struct spread show_spread_in(const struct show *s, size_t variant, const char *under, const char *a,
+			     const char *b)
 {
 	struct spread out = { 0 };
 	double x[EXPERIMENT_SEEDS_MAX], squares = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *r = record_of(s, variant, k);
+		const json_t *r = show_record(s, variant, k);
 
 		if (r != NULL && under != NULL)
 			r = json_object_get(r, under);
 		if (r != NULL)
-			out.mean += x[out.n++] = number_of(r, a, b);
+			out.mean += x[out.n++] = show_number(r, a, b);
 	}
 	if (out.n == 0)
 		return out;
@@ -108,10 +95,10 @@ static struct spread spread_in(const struct show *s, size_t variant, const char 
 
 static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
 {
-	return spread_in(s, variant, NULL, a, b);
+	return show_spread_in(s, variant, NULL, a, b);
 }
 
-static void add_spread(struct table *t, const struct spread *p, int digits)
+void show_add_spread(struct table *t, const struct spread *p, int digits)
 {
 	if (p->n == 0)
 		table_add(t, "-");
@@ -148,7 +135,8 @@ static size_t split_csv(char *line, char *field[CSV_FIELDS_MAX])
 
 struct published {
 	const char *dataset, *model, *method, *metric;
-	double value; /* out; NAN */
+	uint32_t clients; /* 0: any */
+	double value;	  /* out; NAN */
 };
 
 /* paper,table,dataset,clients,kge_model,method,metric,value,unit,... */
@@ -158,15 +146,23 @@ static void match_line(char *line, struct published *p)
 	size_t n = split_csv(line, f);
 
 	if (n < 9 || strcasecmp(f[2], p->dataset) != 0 || strcasecmp(f[4], p->model) != 0 ||
-	    strcasecmp(f[5], p->method) != 0 || strcasecmp(f[6], p->metric) != 0)
+	    strcasecmp(f[5], p->method) != 0 || strcasecmp(f[6], p->metric) != 0 ||
+	    (p->clients > 0 && strtoul(f[3], NULL, 10) != p->clients))
 		return;
 	p->value = strtod(f[7], NULL) / (strcmp(f[8], "percent") == 0 ? 100 : 1);
 }
 
-static double published_of(const struct show *s, const struct exp_variant *v, const char *method,
-			   const char *metric)
+static const char *model_of(const struct exp_variant *v)
 {
-	struct published p = { s->x->dataset, v->config.model.kind, method, metric, (double)NAN };
+	return v->kind == EXP_ENCODERS ? encode_kind_words[v->queries.encoder]
+				       : v->config.model.kind;
+}
+
+double show_published(const struct show *s, const struct exp_variant *v, const char *method,
+		      const char *metric)
+{
+	struct published p = { s->x->dataset, model_of(v),   method,
+			       metric,	      s->x->clients, (double)NAN };
 	char *text, *line, *rest;
 
 	if (s->published.len == 0)
@@ -183,9 +179,9 @@ static double published_of(const struct show *s, const struct exp_variant *v, co
 static bool is_published(const struct show *s, const struct exp_variant *v, const char *method)
 {
 	for (size_t k = 0; k < FIGURES; k++)
-		if (!isnan(published_of(s, v, method, titles[k])))
+		if (!isnan(show_published(s, v, method, titles[k])))
 			return true;
-	return false;
+	return show_has_published_queries(s, v, method);
 }
 
 /* A name that is misspelt leaves no row, which nobody would miss. */
@@ -199,8 +195,7 @@ static void tell_unpublished(const struct lab_out *notes, const struct show *s)
 			lab_note(notes,
 				 "%s has no figures of '%s' (variant %s) for dataset %s and "
 				 "model %s\n",
-				 s->x->published, method, v->name, s->x->dataset,
-				 v->config.model.kind);
+				 s->x->published, method, v->name, s->x->dataset, model_of(v));
 	}
 }
 
@@ -211,7 +206,7 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 		return;
 	table_add(t, "*%s, published*", method);
 	for (size_t k = 0; k < FIGURES; k++) {
-		double x = published_of(s, v, method, titles[k]);
+		double x = show_published(s, v, method, titles[k]);
 
 		table_add(t, isnan(x) ? "-" : "*%.4f*", x);
 	}
@@ -221,7 +216,7 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 /* ---- Markdown ---- */
 
 /* Of n runs that are over. */
-static void add_runs(struct table *t, const struct show *s, size_t v, size_t n)
+void show_add_runs(struct table *t, const struct show *s, size_t v, size_t n)
 {
 	json_int_t most = -1;
 
@@ -251,18 +246,18 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 	table_add(t, "**%s**%s%s", s->x->at[v].name, mark_of(&s->x->at[v]), what);
 	for (size_t k = 0; k < FIGURES; k++) {
 		p = spread_of(s, v, of, figures[k]);
-		add_spread(t, &p, 4);
+		show_add_spread(t, &p, 4);
 	}
 	if (s->other[v] > 0)
 		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
 	else
-		add_runs(t, s, v, p.n);
+		show_add_runs(t, s, v, p.n);
 }
 
 static bool has_shared(const struct show *s, size_t v)
 {
 	for (size_t k = 0; k < s->x->n_seeds; k++)
-		if (json_object_get(record_of(s, v, k), "test_shared") != NULL)
+		if (json_object_get(show_record(s, v, k), "test_shared") != NULL)
 			return true;
 	return false;
 }
@@ -277,6 +272,8 @@ static void print_quality(const struct show *s, struct buf *out)
 		table_add(&t, "%s", titles[k]);
 	table_add(&t, "seeds");
 	for (size_t v = 0; v < s->x->n; v++) {
+		if (s->x->at[v].kind == EXP_ENCODERS)
+			continue;
 		add_quality(&t, s, v, "test", "");
 		add_published(&t, s, &s->x->at[v], s->x->at[v].published);
 		if (has_shared(s, v))
@@ -295,11 +292,11 @@ static double agent_mean(const struct show *s, size_t v, size_t i, const char *a
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
 		const json_t *agent =
-			json_array_get(json_object_get(record_of(s, v, k), "agents"), i);
+			json_array_get(json_object_get(show_record(s, v, k), "agents"), i);
 
 		if (agent == NULL)
 			continue;
-		sum += number_of(agent, a, b);
+		sum += show_number(agent, a, b);
 		n++;
 	}
 	return n > 0 ? sum / (double)n : (double)NAN;
@@ -313,7 +310,8 @@ static const json_t *agents_of_any(const struct show *s)
 
 	for (size_t v = 0; v < s->x->n && first == NULL; v++)
 		for (size_t k = 0; k < s->x->n_seeds && first == NULL; k++)
-			first = record_of(s, v, k);
+			if (s->x->at[v].kind != EXP_ENCODERS)
+				first = show_record(s, v, k);
 	columns = json_array_size(json_object_get(first, "agents"));
 	return columns > 0 && columns + 1 <= TABLE_COLUMNS_MAX ? json_object_get(first, "agents")
 							       : NULL;
@@ -333,6 +331,8 @@ static void print_agents(const struct show *s, struct buf *out)
 	json_array_foreach(all, i, agent)
 		table_add(&t, "%s", json_string_value(json_object_get(agent, "agent")));
 	for (size_t v = 0; v < s->x->n; v++) {
+		if (s->x->at[v].kind == EXP_ENCODERS)
+			continue;
 		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
 		for (i = 0; i < columns; i++) {
 			double x = agent_mean(s, v, i, "test", "mrr");
@@ -342,7 +342,7 @@ static void print_agents(const struct show *s, struct buf *out)
 	}
 	table_add(&t, "*frequency floor*");
 	json_array_foreach(all, i, agent)
-		table_add(&t, "*%.4f*", number_of(agent, "floor_mrr", NULL));
+		table_add(&t, "*%.4f*", show_number(agent, "floor_mrr", NULL));
 	table_print(&t, out);
 	table_release(&t);
 }
@@ -383,10 +383,10 @@ static void add_forgotten(struct table *t, const struct show *s, size_t v, const
 
 	table_add(t, "**%s**%s", s->x->at[v].name, what);
 	for (size_t k = 0; k < FORGOTTEN; k++) {
-		p = spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
-		add_spread(t, &p, 4);
+		p = show_spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
+		show_add_spread(t, &p, 4);
 	}
-	add_runs(t, s, v, p.n);
+	show_add_runs(t, s, v, p.n);
 }
 
 static void add_published_forgotten(struct table *t, const struct show *s, size_t v, bool shared)
@@ -397,7 +397,7 @@ static void add_published_forgotten(struct table *t, const struct show *s, size_
 	bool any = false;
 
 	for (size_t k = 0; k < FORGOTTEN && role != NULL; k++) {
-		x[k] = published_of(s, variant, role, forgotten_metrics[k]);
+		x[k] = show_published(s, variant, role, forgotten_metrics[k]);
 		any = any || !isnan(x[k]);
 	}
 	if (!any)
@@ -505,8 +505,8 @@ static double params_at(const json_t *record, double goal)
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "curve"), i,
-			   evaluation) if (number_of(evaluation, "valid_mrr", NULL) >=
-					   goal) return number_of(evaluation, "params", NULL);
+			   evaluation) if (show_number(evaluation, "valid_mrr", NULL) >=
+					   goal) return show_number(evaluation, "params", NULL);
 	return (double)NAN;
 }
 
@@ -526,13 +526,13 @@ static void add_ratio(struct table *t, const struct show *s, size_t v, double sh
 	double sum = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds && reference < s->x->n; k++) {
-		const json_t *a = record_of(s, v, k), *b = record_of(s, reference, k);
-		double goal = share * number_of(b, "best_valid_mrr", NULL), had, needed;
+		const json_t *a = show_record(s, v, k), *b = show_record(s, reference, k);
+		double goal = share * show_number(b, "best_valid_mrr", NULL), had, needed;
 
 		if (a == NULL || b == NULL)
 			continue;
-		had = share > 0 ? params_at(a, goal) : number_of(a, "params", NULL);
-		needed = share > 0 ? params_at(b, goal) : number_of(b, "params", NULL);
+		had = share > 0 ? params_at(a, goal) : show_number(a, "params", NULL);
+		needed = share > 0 ? params_at(b, goal) : show_number(b, "params", NULL);
 		sum += had / needed;
 		n++;
 	}
@@ -551,10 +551,10 @@ static void add_best_rounds(struct table *t, const struct show *s, size_t v)
 	double first = INFINITY, last = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *all = json_object_get(record_of(s, v, k), "agents");
+		const json_t *all = json_object_get(show_record(s, v, k), "agents");
 
 		for (size_t i = 0; i < json_array_size(all); i++) {
-			double at = number_of(json_array_get(all, i), "best_round", NULL);
+			double at = show_number(json_array_get(all, i), "best_round", NULL);
 
 			first = fmin(first, at);
 			last = fmax(last, at);
@@ -563,7 +563,7 @@ static void add_best_rounds(struct table *t, const struct show *s, size_t v)
 	if (s->x->at[v].keep == EXP_EACH && p.n > 0)
 		table_add(t, "%.0f to %.0f", first, last);
 	else
-		add_spread(t, &p, 0);
+		show_add_spread(t, &p, 0);
 }
 
 static void print_costs(const struct show *s, struct buf *out)
@@ -592,12 +592,12 @@ static void print_costs(const struct show *s, struct buf *out)
 		struct spread p = spread_of(s, v, "rounds", NULL), q;
 
 		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
-		add_spread(&t, &p, 0);
+		show_add_spread(&t, &p, 0);
 		add_best_rounds(&t, s, v);
 		p = spread_of(s, v,
 			      s->x->at[v].keep == EXP_EACH ? "kept_valid_mrr" : "best_valid_mrr",
 			      NULL);
-		add_spread(&t, &p, 4);
+		show_add_spread(&t, &p, 4);
 		p = spread_of(s, v, "params", NULL);
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
 		p = spread_of(s, v, "bytes", NULL);
@@ -606,7 +606,7 @@ static void print_costs(const struct show *s, struct buf *out)
 		if (wire)
 			table_add(&t, q.n > 0 && q.mean > 0 ? "%.1f" : "-", q.mean / 1e6);
 		q = spread_of(s, v, "most_bytes_through_one", NULL);
-		table_add(&t, q.n > 0 && p.mean > 0 ? "%.0f %%" : "-", 100 * q.mean / p.mean);
+		table_add(&t, q.n > 0 && q.mean > 0 ? "%.0f %%" : "-", 100 * q.mean / p.mean);
 		p = spread_of(s, v, "cpu_seconds", NULL);
 		table_add(&t, p.n > 0 ? "%.0f" : "-", p.mean);
 		for (int i = 0; ratios && i < 3; i++)
@@ -624,7 +624,7 @@ static void add_named(struct table *t, const char *agent, const json_t *names)
 
 	table_add(t, "%s", agent);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		table_add(t, "%.0f", number_of(names, keys[i], NULL));
+		table_add(t, "%.0f", show_number(names, keys[i], NULL));
 }
 
 /* Of the first record that has agents; a note where something is lost. */
@@ -646,15 +646,15 @@ static void print_named(const struct lab_out *notes, const struct show *s, struc
 	{
 		const json_t *names = json_object_get(agent, "names");
 		const char *name = json_string_value(json_object_get(agent, "agent"));
-		double strangers = number_of(names, "strangers", NULL);
-		double shadowed = number_of(names, "shadowed", NULL);
+		double strangers = show_number(names, "strangers", NULL);
+		double shadowed = show_number(names, "shadowed", NULL);
 
 		add_named(&t, name, names);
 		if (strangers > 0)
 			lab_note(notes,
 				 "%s: %.0f of %.0f lines of names are of nothing in its "
 				 "graph, and are dropped\n",
-				 name, strangers, number_of(names, "lines", NULL));
+				 name, strangers, show_number(names, "lines", NULL));
 		if (shadowed > 0)
 			lab_note(
 				notes,
@@ -674,14 +674,14 @@ static void add_unfinished(struct table *t, const struct exp_variant *v, uint64_
 {
 	const json_t *curve = json_object_get(head, "curve");
 	const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
-	double seconds = number_of(last, "virtual_s", NULL);
+	double seconds = show_number(last, "virtual_s", NULL);
 
 	table_add(t, "%s", v->name);
 	table_add(t, "%llu", (unsigned long long)seed);
-	table_add(t, "%.0f of %u", number_of(head, "done", NULL), v->rounds);
-	table_add(t, "%.0f", number_of(head, "best_round", NULL));
-	table_add(t, "%.4f", number_of(head, "best", NULL));
-	table_add(t, "%.4f", number_of(last, "valid_mrr", NULL));
+	table_add(t, "%.0f of %u", show_number(head, "done", NULL), v->rounds);
+	table_add(t, "%.0f", show_number(head, "best_round", NULL));
+	table_add(t, "%.4f", show_number(head, "best", NULL));
+	table_add(t, "%.4f", show_number(last, "valid_mrr", NULL));
 	table_add(t, isnan(seconds) ? "-" : "%.1f", seconds);
 }
 
@@ -747,7 +747,7 @@ static double mean_without(const json_t *point, uint64_t some)
 	size_t i, n = 0;
 
 	if (some == 0)
-		return number_of(point, "valid_mrr", NULL);
+		return show_number(point, "valid_mrr", NULL);
 	json_array_foreach(scores, i, score)
 	{
 		if (some >> i & 1)
@@ -777,7 +777,7 @@ static double seconds_until(const json_t *record, uint64_t some, double goal)
 
 	json_array_foreach(json_object_get(record, "curve"), i,
 			   point) if (mean_without(point, some) >=
-				      goal) return number_of(point, "virtual_s", NULL);
+				      goal) return show_number(point, "virtual_s", NULL);
 	return (double)NAN;
 }
 
@@ -788,7 +788,7 @@ static void add_until(struct table *t, const struct show *s, size_t v, uint64_t 
 	size_t n = 0, reference = reference_of(s);
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *a = record_of(s, v, k), *b = record_of(s, reference, k);
+		const json_t *a = show_record(s, v, k), *b = show_record(s, reference, k);
 
 		if (a == NULL || b == NULL)
 			continue;
@@ -811,7 +811,7 @@ static void add_durations(struct table *t, const struct show *s, size_t v, uint6
 	struct spread p = spread_of(s, v, "virtual_s", NULL);
 
 	table_add(t, "%s", s->x->at[v].name);
-	add_spread(t, &p, 1);
+	show_add_spread(t, &p, 1);
 	p = spread_of(s, v, "sessions", NULL);
 	table_add(t, p.n > 0 && s->x->at[v].kind == EXP_PAIRS ? "%.0f" : "-", p.mean);
 	if (reference_of(s) == s->x->n)
@@ -885,6 +885,14 @@ static void print_protocol(const struct show *s, struct buf *out)
 	buf_printf(out, "Cells are mean ± standard deviation over the seeds.\n\n");
 }
 
+static bool any_search(const struct show *s)
+{
+	for (size_t v = 0; v < s->x->n; v++)
+		if (s->x->at[v].search != EXP_NO_SEARCH)
+			return true;
+	return false;
+}
+
 static void print_settings(const struct show *s, struct buf *out)
 {
 	buf_printf(out, "\n## Settings\n\n");
@@ -898,13 +906,16 @@ static void print_settings(const struct show *s, struct buf *out)
 		{
 			char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
 
-			if (strcmp(key, "settings") != 0 && !json_is_object(value))
+			if (strcmp(key, "settings") != 0 &&
+			    (!json_is_object(value) || strcmp(key, "queries") == 0))
 				buf_printf(out, " %s %s;", key, text);
 			free(text);
 		}
 		buf_printf(out, "\n");
 		json_decref(j);
 	}
+	if (s->x->asks && !any_search(s))
+		return;
 	buf_printf(out, "\nmodel, train and eval of the first:\n\n```yaml\n");
 	config_print_section(&s->x->at[0].config, "model", out);
 	config_print_section(&s->x->at[0].config, "train", out);
@@ -940,7 +951,7 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 				   json_string_value(json_object_get(r, "variant")),
 				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
 				   titles[k], sets[i][1], when,
-				   number_of(metrics, figures[k], NULL), agents_as(r));
+				   show_number(metrics, figures[k], NULL), agents_as(r));
 	}
 }
 
@@ -956,7 +967,7 @@ static void print_took(struct buf *out, const struct show *s, const json_t *r, c
 	};
 
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-		double x = number_of(of, keys[k], NULL);
+		double x = show_number(of, keys[k], NULL);
 
 		if (!isnan(x))
 			buf_printf(out, "%s,%s,%lld,%s,%s,%.15g,%s\n", s->x->name,
@@ -980,6 +991,7 @@ static void print_csv(const struct show *s, struct buf *out)
 		print_metrics(out, s, r, "mean", json_object_get(r, "raw_exchanged"),
 			      " raw exchanged");
 		print_took(out, s, r, "all", r);
+		show_queries_csv(s, r, agents_as(r), out);
 		json_array_foreach(json_object_get(r, "agents"), k, agent)
 		{
 			const char *name = json_string_value(json_object_get(agent, "agent"));
@@ -1023,10 +1035,10 @@ static void print_ranges(const struct show *s, struct buf *out)
 		const json_t *evaluation;
 		size_t i;
 
-		json_array_foreach(json_object_get(record_of(s, v, 0), "curve"), i, evaluation)
+		json_array_foreach(json_object_get(show_record(s, v, 0), "curve"), i, evaluation)
 		{
-			widen(&round, number_of(evaluation, "round", NULL));
-			widen(&mrr, number_of(evaluation, "valid_mrr", NULL));
+			widen(&round, show_number(evaluation, "round", NULL));
+			widen(&mrr, show_number(evaluation, "valid_mrr", NULL));
 		}
 	}
 	print_range(out, 'x', &round);
@@ -1043,17 +1055,17 @@ static bool print_script(const struct show *s, struct buf *out)
 			"set ylabel 'MRR on valid'\n");
 	print_ranges(s, out);
 	for (size_t v = 0; v < s->x->n; v++) {
-		const json_t *r = record_of(s, v, 0), *evaluation;
+		const json_t *r = show_record(s, v, 0), *evaluation;
 		size_t i;
 
 		buf_printf(out, "$v%zu << END\n", v);
 		json_array_foreach(json_object_get(r, "curve"), i, evaluation)
-			buf_printf(out, "%g %.6f\n", number_of(evaluation, "round", NULL),
-				   number_of(evaluation, "valid_mrr", NULL));
+			buf_printf(out, "%g %.6f\n", show_number(evaluation, "round", NULL),
+				   show_number(evaluation, "valid_mrr", NULL));
 		buf_printf(out, "END\n");
 	}
 	for (size_t v = 0; v < s->x->n; v++) {
-		size_t n_valid = json_array_size(json_object_get(record_of(s, v, 0), "curve"));
+		size_t n_valid = json_array_size(json_object_get(show_record(s, v, 0), "curve"));
 
 		if (n_valid == 0)
 			continue;
@@ -1108,8 +1120,13 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	if (rc == 0)
 		rc = draw_picture(notes, s, out, &drawn, e);
 	buf_printf(&text, "# %s\n\n", s->x->name);
-	print_protocol(s, &text);
-	print_quality(s, &text);
+	show_queries(s, &text);
+	if (s->x->asks && any_search(s))
+		buf_printf(&text, "\n## Triples, by the tables that are searched\n\n");
+	if (!s->x->asks || any_search(s)) {
+		print_protocol(s, &text);
+		print_quality(s, &text);
+	}
 	if (drawn)
 		buf_printf(&text, "\n![valid MRR by round, first seed](curves.svg)\n");
 	print_unfinished(s, &text);
@@ -1131,8 +1148,8 @@ static void find_other(const struct lab_out *notes, struct show *s)
 	s->other = mem_array(s->x->n, sizeof(*s->other));
 	for (size_t v = 0; v < s->x->n; v++) {
 		for (size_t k = 0; k < s->x->n_seeds; k++)
-			if (record_of(s, v, k) != NULL &&
-			    !experiment_is_of_now(s->x, &s->x->at[v], record_of(s, v, k)))
+			if (show_record(s, v, k) != NULL &&
+			    !experiment_is_of_now(s->x, &s->x->at[v], show_record(s, v, k)))
 				s->other[v]++;
 		if (s->other[v] > 0)
 			lab_note(notes,

@@ -6,6 +6,8 @@
  *                  collective: the pool's tables and its trainer's state
  *                  rounds: of each agent its tables; the federation (fed/local.h)
  *
+ * Of encoders it is cqa_save()'s.
+ *
  * Trainers and the federation have the number of their bytes before them. */
 #include <string.h>
 
@@ -53,6 +55,10 @@ static void put_body(void *ctx, void (*put)(void *to, const void *bytes, size_t 
 	const struct to to = { put, at };
 	struct buf b = { 0 };
 
+	if (r->cqa != NULL) {
+		cqa_save(r->cqa, put, at);
+		return;
+	}
 	for (size_t i = 0; i < r->n; i++) {
 		put_tables(&to, r->at[i].best);
 		if (r->at[i].shared_best != NULL)
@@ -90,7 +96,7 @@ static json_t *head_of(const struct run *r)
 	return json_pack("{s:s, s:s, s:I, s:o, s:I, s:b, s:f, s:I, s:I, s:I, s:I, s:o, s:O, s:f, "
 			 "s:f, s:f, s:[I, I]}",
 			 "fkge", FKGE_VERSION, "data_digest", r->x->digest, "seed",
-			 (json_int_t)r->seed, "settings", experiment_settings_json(r->x, r->v),
+			 (json_int_t)r->seed, "settings", experiment_tables_json(r->x, r->v),
 			 "done", (json_int_t)r->done, "over", (int)r->over, "best", r->best,
 			 "best_round", (json_int_t)r->best_round, "worse", (json_int_t)r->worse,
 			 "params", (json_int_t)r->params, "bytes", (json_int_t)r->bytes, "agents",
@@ -196,6 +202,8 @@ static int take_body(struct run *r, struct from *f, struct err *e)
 	const uint8_t *at;
 	int rc = 0;
 
+	if (r->cqa != NULL)
+		return cqa_load(r->cqa, f->at, f->left, e);
 	take_bests(r, f);
 	for (size_t i = 0; i < r->n && r->v->kind != EXP_COLLECTIVE; i++) {
 		take_tables(f, r->at[i].emb);
@@ -274,24 +282,33 @@ static bool is_ours(const struct run *r, const struct exp_variant *v, const json
 	       json_is_array(json_object_get(head, "curve"));
 }
 
-/* *found: it is there, whole, and of the run that this variant is now. */
-static int open_state(const struct run *r, const struct exp_variant *v, struct saved *s,
-		      bool *found)
+/* *found: it is there, whole, and of the run that the variant `as` is now. */
+static int open_state(const struct run *r, const struct exp_variant *v,
+		      const struct exp_variant *as, struct saved *s, bool *found)
 {
 	char *path = experiment_state_path(r->out, v, r->seed);
 	struct err why = { 0 };
 	int rc = saved_open(s, path, &why);
 
-	*found = rc == 0 && is_ours(r, v, s->head);
-	if (rc != 0 && rc != ERR_NOTFOUND)
+	*found = rc == 0 && is_ours(r, as, s->head);
+	if (rc != 0 && rc != ERR_NOTFOUND && v == as)
 		lab_note(r->notes, "%s: begins anew: %s\n", v->name, why.text);
-	else if (rc == 0 && !*found)
+	else if (rc == 0 && !*found && v == as)
 		lab_note(r->notes, "%s: begins anew: %s is of other settings or data\n", v->name,
 			 path);
 	if (rc == 0 && !*found)
 		saved_close(s);
 	free(path);
 	return rc;
+}
+
+/* Searches of several ways may be over the same tables, which are trained once. */
+static void open_shared(const struct run *r, struct saved *s, bool *found)
+{
+	for (size_t i = 0; i < r->x->n && r->v->search != EXP_NO_SEARCH && !*found; i++)
+		if (&r->x->at[i] != r->v && r->x->at[i].kind == r->v->kind &&
+		    r->x->at[i].search != EXP_NO_SEARCH)
+			(void)open_state(r, &r->x->at[i], r->v, s, found);
 }
 
 /* The head that the run has saved last; NULL: none. */
@@ -333,7 +350,9 @@ int experiment_take_up(struct run *r, struct err *e)
 	bool found;
 	int rc;
 
-	(void)open_state(r, r->v, &s, &found);
+	(void)open_state(r, r->v, r->v, &s, &found);
+	if (!found)
+		open_shared(r, &s, &found);
 	if (!found)
 		return 0;
 	f.at = saved_body(&s, &f.left);
@@ -355,7 +374,7 @@ int experiment_take_best(struct run *r, const struct exp_variant *from, struct e
 	struct from f = { 0 };
 	bool found;
 
-	(void)open_state(r, from, &s, &found);
+	(void)open_state(r, from, from, &s, &found);
 	if (!found || !json_is_true(json_object_get(s.head, "over")) ||
 	    !experiment_is_of_now(r->x, from, s.head)) {
 		if (found)

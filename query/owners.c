@@ -47,46 +47,46 @@ static uint32_t *no_ids(size_t n)
 	return ids;
 }
 
-/* back[in_union[id]] = id. */
-static uint32_t *ids_back(const uint32_t *in_union, uint32_t n, uint32_t all)
-{
-	uint32_t *back = no_ids(all);
-
-	for (uint32_t id = 0; id < n; id++)
-		if (in_union[id] != GRAPH_NONE)
-			back[in_union[id]] = id;
-	return back;
-}
-
-/* Of the asker's id; in_union NULL: it has all names of the union. */
+/* in_union NULL: it has all names of the union. */
 static uint32_t union_id(const uint32_t *in_union, uint32_t id)
 {
 	return in_union != NULL ? in_union[id] : id;
 }
 
-static void name_owner(const struct query_owners *q, const struct graph *all, size_t k)
+/* back[in_union[id]] = id. */
+static uint32_t *ids_back(const uint32_t *in_union, uint32_t n, uint32_t all)
 {
-	const struct query_owner *o = &q->of[k],
-				 *a = q->how.asker < q->n ? &q->of[q->how.asker] : NULL;
-	uint32_t n_ent = graph_vocab_count(all->entities),
-		 n_rel = graph_vocab_count(all->relations), ours = q->m->n,
-		 steps = graph_vocab_count(q->m->g->relations),
+	uint32_t *back = no_ids(all);
+
+	for (uint32_t id = 0; id < n; id++) {
+		uint32_t at = union_id(in_union, id);
+
+		if (at != GRAPH_NONE)
+			back[at] = id;
+	}
+	return back;
+}
+
+static void name_owner(const struct query_owners *q, size_t k, uint32_t n_ent, uint32_t n_rel)
+{
+	const struct query_owner *o = &q->of[k], *a = q->how.asker;
+	uint32_t steps = graph_vocab_count(a->g->relations),
 		 *ent = ids_back(o->ent, o->m->n, n_ent),
 		 *rel = ids_back(o->rel, o->m->relations, n_rel);
 	struct names *x = &q->names[k];
 
 	x->to_asker = no_ids(o->m->n);
-	x->from_asker = no_ids(ours);
+	x->from_asker = no_ids(q->m->n);
 	x->rel = no_ids(steps);
-	for (uint32_t id = 0; id < ours; id++) {
-		uint32_t at = union_id(a != NULL ? a->ent : NULL, id);
+	for (uint32_t id = 0; id < q->m->n; id++) {
+		uint32_t at = union_id(a->ent, id);
 
 		x->from_asker[id] = at != GRAPH_NONE ? ent[at] : GRAPH_NONE;
 		if (x->from_asker[id] != GRAPH_NONE)
 			x->to_asker[x->from_asker[id]] = id;
 	}
 	for (uint32_t id = 0; id < steps; id++) {
-		uint32_t at = union_id(a != NULL ? a->rel : NULL, id);
+		uint32_t at = union_id(a->rel, id);
 
 		x->rel[id] = at != GRAPH_NONE ? rel[at] : GRAPH_NONE;
 	}
@@ -157,7 +157,7 @@ static void step_elsewhere(void *ctx, struct query_step step, const float *from,
 
 	memset(truth, 0, q->m->n * sizeof(*truth));
 	for (size_t k = 0; k < q->n && n > 0; k++)
-		if (k != q->how.asker && q->names[k].rel[step.rel] != GRAPH_NONE)
+		if (&q->of[k] != q->how.asker && q->names[k].rel[step.rel] != GRAPH_NONE)
 			ask_owner(l, k, step, n, truth);
 }
 
@@ -221,7 +221,7 @@ static void lane_open(struct query_owners *q, struct lane *l)
 	l->owner = mem_array(q->n, sizeof(struct query_search *));
 	for (size_t k = 0; k < q->n; k++) {
 		most = q->of[k].m->n > most ? q->of[k].m->n : most;
-		if (k != q->how.asker)
+		if (&q->of[k] != q->how.asker)
 			l->owner[k] = query_search_new(q->of[k].m, &how);
 	}
 	how.elsewhere = &l->elsewhere;
@@ -232,32 +232,32 @@ static void lane_open(struct query_owners *q, struct lane *l)
 }
 
 /* Tables without a relation: all steps are others'. */
-static void make_nobody(struct query_owners *q, const struct graph *all)
+static void make_nobody(struct query_owners *q, const struct graph *names)
 {
 	const struct query_scale any = { QUERY_SOFTMAX, 1, 0 };
 	struct rng r;
 
 	rng_seed(&r, 0);
 	q->none_emb = kge_emb_new(kge_model_find("distmult"), 1, 1,
-				  graph_vocab_count(all->entities), 0, &r);
-	q->none = query_truths_new(q->none_emb, all, &any, 0);
+				  graph_vocab_count(names->entities), 0, &r);
+	q->none = query_truths_new(q->none_emb, names, &any, 0);
 }
 
-struct query_owners *query_owners_new(const struct query_owner *owners, size_t n,
-				      const struct graph *all, const struct query_owners_options *o)
+struct query_owners *query_owners_new(const struct query_owner *owners, size_t n, uint32_t entities,
+				      uint32_t relations, const struct query_owners_options *o)
 {
 	struct query_owners *q = mem_array(1, sizeof(*q));
 
-	assert(n > 0 && o->asker <= n && o->lanes > 0);
+	assert(n > 0 && o->lanes > 0);
 	q->of = owners;
 	q->n = n;
 	q->how = *o;
-	if (o->asker == n)
-		make_nobody(q, all);
-	q->m = o->asker < n ? owners[o->asker].m : q->none;
+	if (o->asker->m == NULL)
+		make_nobody(q, o->asker->g);
+	q->m = o->asker->m != NULL ? o->asker->m : q->none;
 	q->names = mem_array(n, sizeof(*q->names));
 	for (size_t k = 0; k < n; k++)
-		name_owner(q, all, k);
+		name_owner(q, k, entities, relations);
 	q->lane = mem_array(o->lanes, sizeof(*q->lane));
 	for (uint32_t i = 0; i < o->lanes; i++)
 		lane_open(q, &q->lane[i]);

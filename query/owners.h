@@ -12,8 +12,9 @@
 #include "query/evaluate.h"
 
 struct query_owner {
-	const struct query_truths *m;
-	const uint32_t *ent, *rel; /* [id]: the id in the union of all */
+	const struct query_truths *m; /* NULL: of an asker that has names alone */
+	const struct graph *g;
+	const uint32_t *ent, *rel; /* [id]: the id in the union of all; NULL: the same */
 };
 
 struct query_owners_options {
@@ -21,9 +22,9 @@ struct query_owners_options {
 	/* Of a step to another owner: entities that it is asked from, the truest, and answers, the
 	 * truest; 0: all. */
 	size_t points, want;
-	/* Who asks: an owner, which takes steps itself, too; questions and answers are then in its
-	 * ids.  n: nobody, who has all names of the union and no table. */
-	size_t asker;
+	/* Who asks, in its ids and among its entities: one of the owners, which takes steps itself,
+	 * too, or somebody else. */
+	const struct query_owner *asker;
 	uint32_t lanes; /* threads of the evaluator */
 };
 
@@ -33,10 +34,9 @@ struct query_owners_count {
 };
 
 struct query_owners;
-/* Borrows all that it is given; `all` is the union, for its names. */
-struct query_owners *query_owners_new(const struct query_owner *owners, size_t n,
-				      const struct graph *all,
-				      const struct query_owners_options *o);
+/* Borrows the owners and the asker; the union has so many entities and relations. */
+struct query_owners *query_owners_new(const struct query_owner *owners, size_t n, uint32_t entities,
+				      uint32_t relations, const struct query_owners_options *o);
 void query_owners_free(struct query_owners *q);
 struct query_judge query_owners_judge(struct query_owners *q); /* borrows q */
 struct query_owners_count query_owners_counted(const struct query_owners *q);

@@ -104,6 +104,14 @@ train: {lr: 0.01, negatives: 4, batch: 64, threads: 1}
 variants: {single: }
 YAML
 has experiment experiment "$work/x.yaml" -o "$work/x"
+cat >"$work/asked.yaml" <<'YAML'
+experiment: {name: asked, data: data, seeds: [1], rounds: 1, epochs: 1, eval_every: 1}
+queries: {types: [2p], count: 5, valid_count: 2, test_count: 2, cross_count: 2, dim: 4, steps: 1}
+model: {kind: transe, dim: 8}
+train: {lr: 0.01, negatives: 4, batch: 64, threads: 1}
+variants: {central: , local: , search_federated: }
+YAML
+has experiment experiment "$work/asked.yaml" -o "$work/asked"
 has experiment experiment --methods
 sed -i 's/negatives: 8/negatives: 8, filtered: false, shared_chunk: 0, dp: {epsilon: 8, rate: 0.5}/' "$work/c/agent.yaml"
 on c train --fresh

@@ -103,11 +103,13 @@ static void check_split(const char *model, enum query_norm norm, size_t asker)
 {
 	struct world all = all_of(model), a = owner_of(&all, ENT, 0x15),
 		     b = owner_of(&all, ENT, 0x2a);
-	const struct query_owner owners[] = { { a.m, a.ent, a.rel }, { b.m, b.ent, b.rel } };
+	const struct query_owner owners[] = { { a.m, a.g, a.ent, a.rel },
+					      { b.m, b.g, b.ent, b.rel } },
+				 nobody = { .g = all.g };
 	const struct query_owners_options how = { .search = { .norm = norm, .threads = 1 },
-						  .asker = asker,
+						  .asker = asker < 2 ? &owners[asker] : &nobody,
 						  .lanes = 2 };
-	struct query_owners *q = query_owners_new(owners, 2, all.g, &how);
+	struct query_owners *q = query_owners_new(owners, 2, ENT, REL, &how);
 	struct query_search *s = query_search_new(all.m, &how.search);
 	struct rng r;
 
@@ -146,12 +148,13 @@ static void check_joined(size_t asker)
 {
 	struct world all = all_of("complex"), few = owner_of(&all, 30, 0x3f),
 		     many = owner_of(&all, ENT, 0x3f);
-	const struct query_owner owners[] = { { few.m, few.ent, few.rel },
-					      { many.m, many.ent, many.rel } };
+	const struct query_owner owners[] = { { few.m, few.g, few.ent, few.rel },
+					      { many.m, many.g, many.ent, many.rel } },
+				 nobody = { .g = all.g };
 	const struct query_owners_options how = { .search = { .threads = 1 },
-						  .asker = asker,
+						  .asker = asker < 2 ? &owners[asker] : &nobody,
 						  .lanes = 1 };
-	struct query_owners *q = query_owners_new(owners, 2, all.g, &how);
+	struct query_owners *q = query_owners_new(owners, 2, ENT, REL, &how);
 	struct query_search *a = query_search_new(few.m, &how.search),
 			    *b = query_search_new(many.m, &how.search);
 	float x[ENT] = { 0 }, y[ENT], got[ENT];
@@ -189,17 +192,17 @@ static void test_several_owners_are_joined(void **state)
 static void test_what_travels_is_limited(void **state)
 {
 	struct world all = all_of("complex"), a = owner_of(&all, ENT, 0x3f);
-	const struct query_owner owner = { a.m, a.ent, a.rel };
+	const struct query_owner owner = { a.m, a.g, a.ent, a.rel }, nobody = { .g = all.g };
 	const struct query_owners_options whole = { .search = { .threads = 1 },
-						    .asker = 1,
+						    .asker = &nobody,
 						    .lanes = 1 },
 					  few = { .search = { .threads = 1 },
 						  .points = 2,
 						  .want = 3,
-						  .asker = 1,
+						  .asker = &nobody,
 						  .lanes = 1 };
-	struct query_owners *p = query_owners_new(&owner, 1, all.g, &whole),
-			    *q = query_owners_new(&owner, 1, all.g, &few);
+	struct query_owners *p = query_owners_new(&owner, 1, ENT, REL, &whole),
+			    *q = query_owners_new(&owner, 1, ENT, REL, &few);
 	struct query_owners_count count;
 	float x[ENT], y[ENT];
 	struct rng r;

@@ -1,0 +1,45 @@
+/* lab/experiment_show.h - the records of an experiment as tables, for the files that print them:
+ * experiment_show.c and, of queries, experiment_queries_show.c. */
+#ifndef LAB_EXPERIMENT_SHOW_H
+#define LAB_EXPERIMENT_SHOW_H
+
+#include "lab/experiment.h"
+#include "lab/table.h"
+
+struct show {
+	const struct experiment *x;
+	json_t **record; /* [variant * n_seeds + seed]; NULL: not run */
+	const char *out;
+	size_t *other; /* [variant] of them, made with other settings than the file has now */
+	struct buf published;
+};
+
+const json_t *show_record(const struct show *s, size_t variant, size_t seed);
+/* j[a], or j[a][b]; NAN: there is no such number. */
+double show_number(const json_t *j, const char *a, const char *b);
+
+/* Mean and spread over the seeds. */
+struct spread {
+	size_t n;
+	double mean, deviation;
+};
+/* Of what stands in the record under this name, or in the record itself (NULL). */
+struct spread show_spread_in(const struct show *s, size_t variant, const char *under, const char *a,
+			     const char *b);
+void show_add_spread(struct table *t, const struct spread *p, int digits);
+/* Of n runs that are over. */
+void show_add_runs(struct table *t, const struct show *s, size_t v, size_t n);
+/* What the papers print; NAN: nothing. */
+double show_published(const struct show *s, const struct exp_variant *v, const char *method,
+		      const char *metric);
+
+/* ---- experiment_queries_show.c ---- */
+
+bool show_has_published_queries(const struct show *s, const struct exp_variant *v,
+				const char *method);
+/* Nothing where the experiment does not ask. */
+void show_queries(const struct show *s, struct buf *out);
+void show_queries_csv(const struct show *s, const json_t *record, const char *agents,
+		      struct buf *out);
+
+#endif
