@@ -1,4 +1,7 @@
 /* cli/query_batch.c - query --batch: the queries of a file, answered or evaluated. */
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,14 +361,44 @@ static void say_search(const struct query_session *s)
 		(double)s->scale.slope, (double)s->scale.offset);
 }
 
-/* What the figures are about. */
-static void put_material(const struct batch *b, const struct work *w)
+/* BLAKE2b-256 of the file as it lies there. */
+static int digest_queries(const char *path, uint8_t digest[32], struct err *e)
+{
+	crypto_generichash_state h;
+	uint8_t bytes[1 << 14];
+	FILE *f = fopen(path, "rb");
+	size_t n;
+	bool failed;
+
+	if (f == NULL)
+		return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	crypto_generichash_init(&h, NULL, 0, 32);
+	while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
+		crypto_generichash_update(&h, bytes, n);
+	crypto_generichash_final(&h, digest, 32);
+	failed = ferror(f) != 0;
+	fclose(f);
+	return failed ? err_set(e, ERR_IO, "%s: it cannot be read", path) : 0;
+}
+
+/* What the figures are about; in words the first half of the digests. */
+static int put_material(const struct batch *b, const struct work *w, struct err *e)
 {
 	uint8_t digest[32];
+	json_t *graph, *file;
+	int rc = digest_queries(b->o->batch, digest, e);
 
+	if (rc != 0)
+		return rc;
+	file = store_json_of_hex(digest, sizeof(digest));
 	store_graph_digest(w->graph, digest);
-	cli_put(b->cli, "graph", store_json_of_hex(digest, sizeof(digest)));
+	graph = store_json_of_hex(digest, sizeof(digest));
+	cli_say(b->cli, "graph     digest %.32s\nqueries   digest %.32s, %s\n",
+		json_string_value(graph), json_string_value(file), b->o->batch);
+	cli_put(b->cli, "graph", graph);
 	cli_put_text(b->cli, "file", b->o->batch);
+	cli_put(b->cli, "file_digest", file);
+	return 0;
 }
 
 static void put_counts(const struct batch *b, const struct outcomes *out)
@@ -440,19 +473,23 @@ static void ranking_end(struct ranking *r)
 	encode_ranker_free(r->ranker);
 }
 
-static void put_ranking(struct batch *b, const struct work *w, const struct ranking *r,
-			const json_t *head, const struct outcomes *out)
+static int put_ranking(struct batch *b, const struct work *w, const struct ranking *r,
+		       const json_t *head, const struct outcomes *out, struct err *e)
 {
+	int rc = put_material(b, w, e);
+
+	if (rc != 0)
+		return rc;
 	put_protocol(b->cli, b->o);
 	if (r->s == NULL)
 		put_encoder(b, head);
 	else
 		put_search(b, r->s, r->v);
-	put_material(b, w);
 	put_types(b->cli, out);
 	put_counts(b, out);
 	if (out->cost != NULL)
 		put_across(b, out);
+	return 0;
 }
 
 /* s: search; NULL: m and its head. */
@@ -478,7 +515,7 @@ static int evaluate_batch(struct batch *b, const struct work *w, const struct qu
 	ranking_begin(&r, s, m, &how);
 	rc = evaluate_all(b, r.v, r.judging, &out, e);
 	if (rc == 0)
-		put_ranking(b, w, &r, head, &out);
+		rc = put_ranking(b, w, &r, head, &out, e);
 	free(out.at);
 	free(out.cost);
 	ranking_end(&r);

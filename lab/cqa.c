@@ -298,7 +298,7 @@ static void ranking_close(void *ctx, struct query_evaluator *v)
 	r->ranker = NULL;
 }
 
-static json_t *member_json(const struct cqa_member *a)
+static json_t *cqa_owner_json(const struct cqa_member *a)
 {
 	json_t *j = json_object();
 
@@ -318,7 +318,7 @@ void cqa_rank(struct cqa *x, json_t *into)
 	json_t *members = json_array();
 
 	for (size_t i = 0; i < x->n; i++)
-		json_array_append_new(members, member_json(&x->at[i]));
+		json_array_append_new(members, cqa_owner_json(&x->at[i]));
 	json_object_set_new(into, "protocol", cqa_questions_protocol(&x->questions));
 	if (x->corpus.n > 0) /* of nobody's graph alone */
 		json_object_set_new(into, "train_queries", json_integer((json_int_t)x->corpus.n));
@@ -326,7 +326,7 @@ void cqa_rank(struct cqa *x, json_t *into)
 	cqa_questions_rank(&x->questions, &by, members, into);
 }
 
-json_t *cqa_settings_json(const struct cqa_options *o)
+static json_t *settings_record(const struct cqa_options *o)
 {
 	json_t *j = encoders_settings_json(&o->is, &o->how);
 
@@ -458,7 +458,7 @@ static json_t *make_record(struct cqa *x, const struct course *c)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "arm", json_string(cqa_arm_words[x->o->arm]));
-	json_object_set_new(j, "settings", cqa_settings_json(x->o));
+	json_object_set_new(j, "settings", settings_record(x->o));
 	json_object_set_new(j, "rounds", json_integer((json_int_t)x->done));
 	json_object_set_new(j, "best_round", json_integer((json_int_t)c->best_round));
 	json_object_set_new(j, "valid_mrr", json_real(c->best));

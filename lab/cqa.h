@@ -63,6 +63,5 @@ void cqa_save(const struct cqa *x, void (*put)(void *to, const void *bytes, size
 MUST_CHECK int cqa_load(struct cqa *x, const uint8_t *at, size_t n, struct err *e);
 /* The best tables, by the test queries: `members`, `in_graph`, `cross_graph`, `protocol`. */
 void cqa_rank(struct cqa *x, json_t *into);
-json_t *cqa_settings_json(const struct cqa_options *o);
 
 #endif

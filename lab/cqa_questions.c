@@ -88,7 +88,7 @@ static bool rank_look(const struct encoders_look *l, size_t i, const struct cqa_
 	return true;
 }
 
-static void add_figures(struct query_figures *sum, const json_t *j)
+static void add_owner(struct query_figures *sum, const json_t *j)
 {
 	struct query_figures f = encoders_figures_of(j);
 
@@ -128,7 +128,7 @@ static json_t *mean_of_owners(const json_t *members, const char *type)
 		at = type != NULL ? type_of(member, type) : json_object_get(member, "test");
 		if (at == NULL)
 			continue;
-		add_figures(&sum, at);
+		add_owner(&sum, at);
 		queries +=
 			json_integer_value(type != NULL ? json_object_get(at, "queries")
 							: json_object_get(member, "test_queries"));
@@ -161,7 +161,7 @@ static void put_in_graph(const json_t *members, json_t *into)
 		json_object_set_new(into, "in_graph", all);
 }
 
-static void put_across(const struct cqa_questions *q, const struct cqa_rankers *by, json_t *into)
+static void rank_across(const struct cqa_questions *q, const struct cqa_rankers *by, json_t *into)
 {
 	struct query_figures f;
 	json_t *types, *j;
@@ -190,7 +190,7 @@ void cqa_questions_rank(const struct cqa_questions *q, const struct cqa_rankers 
 		json_object_set_new(member, "types", types);
 	}
 	put_in_graph(members, into);
-	put_across(q, by, into);
+	rank_across(q, by, into);
 }
 
 json_t *cqa_questions_protocol(const struct cqa_questions *q)

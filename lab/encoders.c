@@ -315,7 +315,7 @@ struct query_figures encoders_figures_of(const json_t *j)
 				       json_number_value(json_object_get(j, "hits10")) };
 }
 
-static json_t *type_json(const struct query_summary *s, int pattern)
+static json_t *encoders_type_json(const struct query_summary *s, int pattern)
 {
 	json_t *one = encoders_figures_json(&s->by[0]);
 
@@ -341,7 +341,7 @@ static struct query_figures mean_of_types(const struct query_outcome *out, size_
 		sum.hits3 += s.by[0].hits3;
 		sum.hits10 += s.by[0].hits10;
 		if (types != NULL)
-			json_array_append_new(types, type_json(&s, p));
+			json_array_append_new(types, encoders_type_json(&s, p));
 	}
 	of = of > 0 ? of : 1;
 	return (struct query_figures){ sum.mrr / of, sum.hits1 / of, sum.hits3 / of,

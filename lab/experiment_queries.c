@@ -44,7 +44,7 @@ void experiment_close_queries(struct run *r)
 
 /* ---- encoders ---- */
 
-static struct cqa_options options_of(const struct run *r)
+static struct cqa_options encoder_options_of(const struct run *r)
 {
 	const struct exp_queries *q = &r->v->queries;
 
@@ -77,7 +77,7 @@ int experiment_open_encoders(struct run *r, struct err *e)
 	struct owners_lists l = lists_of(r);
 	int rc;
 
-	r->asked = options_of(r);
+	r->asked = encoder_options_of(r);
 	rc = cqa_new(&r->cqa, l.graphs, l.names, r->n, &r->asked, e);
 	lists_free(&l);
 	return rc;
@@ -261,7 +261,7 @@ static json_t *members_json(const struct run *r)
 
 /* A query across, on average.  Of bytes: points and rows with their ways as agents send them,
  * without names, hashes and signatures. */
-static void put_traffic(const struct searching *s, json_t *across)
+static void put_steps_across(const struct searching *s, json_t *across)
 {
 	double n = (double)s->r->questions.across.n, points = (double)s->across.points,
 	       rows = (double)s->across.rows;
@@ -286,7 +286,7 @@ static void put_searched(struct run *r, json_t *into)
 	json_object_set(into, "scales", s.scales);
 	json_object_set_new(into, "members", members);
 	cqa_questions_rank(&r->questions, &by, members, into);
-	put_traffic(&s, json_object_get(into, "cross_graph"));
+	put_steps_across(&s, json_object_get(into, "cross_graph"));
 	searching_end(&s);
 }
 

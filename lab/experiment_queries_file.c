@@ -95,8 +95,8 @@ static int find_word(const char *const *list, const char *word)
 	return list[i] != NULL ? i : -1;
 }
 
-static int read_number(const struct yaml_file *f, const yaml_node_t *n, size_t i,
-		       struct exp_queries *q)
+static int read_query_number(const struct yaml_file *f, const yaml_node_t *n, size_t i,
+			     struct exp_queries *q)
 {
 	const char *text = yaml_file_text(n);
 	char *end;
@@ -151,7 +151,7 @@ int experiment_read_query(struct yaml_file *f, struct exp_queries *q, const yaml
 					       (uint64_t *)field(q, counts[i].at));
 	for (size_t i = 0; i < NUMBERS; i++)
 		if (strcmp(key, numbers[i].key) == 0)
-			return read_number(f, value, i, q);
+			return read_query_number(f, value, i, q);
 	for (size_t i = 0; i < WORDS; i++)
 		if (strcmp(key, words[i].key) == 0)
 			return read_choice(f, value, i, q);

@@ -18,26 +18,28 @@ static const char *const published_metrics[WHERES][2] = {
 	{ "MRR in-graph", "HR@3 in-graph" }, { "MRR cross-graph", "HR@3 cross-graph" }
 };
 
-bool show_has_published_queries(const struct show *s, const struct exp_variant *v,
-				const char *method)
+bool experiment_has_published_queries(const struct show *s, const struct exp_variant *v,
+				      const char *method)
 {
 	for (size_t w = 0; w < WHERES; w++)
 		for (size_t k = 0; k < 2; k++)
-			if (!isnan(show_published(s, v, method, published_metrics[w][k])))
+			if (!isnan(experiment_published(s, v, method, published_metrics[w][k])))
 				return true;
 	return false;
 }
 
 /* ---- all types ---- */
 
-static void add_published(struct table *t, const struct show *s, const struct exp_variant *v)
+static void add_published_queries(struct table *t, const struct show *s,
+				  const struct exp_variant *v)
 {
-	if (v->published[0] == '\0' || !show_has_published_queries(s, v, v->published))
+	if (v->published[0] == '\0' || !experiment_has_published_queries(s, v, v->published))
 		return;
 	table_add(t, "*%s, published*", v->published);
 	for (size_t w = 0; w < WHERES; w++)
 		for (size_t k = 0; k < 2; k++) {
-			double x = show_published(s, v, v->published, published_metrics[w][k]);
+			double x =
+				experiment_published(s, v, v->published, published_metrics[w][k]);
 
 			table_add(t, isnan(x) ? "-" : "*%.4f*", x);
 		}
@@ -49,18 +51,18 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 static void add_mean(struct table *t, const struct show *s, size_t v, const char *where,
 		     const char *key, double unit, int digits)
 {
-	struct spread p = show_spread_in(s, v, "queries", where, key);
+	struct spread p = experiment_spread_in(s, v, "queries", where, key);
 
 	p.mean /= unit;
 	p.deviation /= unit;
 	if (p.n > 0 && isnan(p.mean))
 		p.n = 0;
-	show_add_spread(t, &p, digits);
+	experiment_add_spread(t, &p, digits);
 }
 
 static void add_arm(struct table *t, const struct show *s, size_t v)
 {
-	struct spread bytes = show_spread_in(s, v, NULL, "bytes", NULL);
+	struct spread bytes = experiment_spread_in(s, v, NULL, "bytes", NULL);
 
 	table_add(t, "**%s**", s->x->at[v].name);
 	for (size_t w = 0; w < WHERES; w++) {
@@ -72,10 +74,10 @@ static void add_arm(struct table *t, const struct show *s, size_t v)
 	if (s->other[v] > 0)
 		table_add(t, "%zu, %zu of other settings", bytes.n, s->other[v]);
 	else
-		show_add_runs(t, s, v, bytes.n);
+		experiment_add_runs(t, s, v, bytes.n);
 }
 
-static void print_arms(const struct show *s, struct buf *out)
+static void print_methods(const struct show *s, struct buf *out)
 {
 	struct table t;
 
@@ -90,7 +92,7 @@ static void print_arms(const struct show *s, struct buf *out)
 	table_add(&t, "seeds");
 	for (size_t v = 0; v < s->x->n; v++) {
 		add_arm(&t, s, v);
-		add_published(&t, s, &s->x->at[v]);
+		add_published_queries(&t, s, &s->x->at[v]);
 	}
 	table_print(&t, out);
 	table_release(&t);
@@ -126,18 +128,18 @@ static double type_mean(const struct show *s, size_t v, const char *where, const
 	size_t n = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *one = type_in(figures_of(show_record(s, v, k), where), type);
+		const json_t *one = type_in(figures_of(experiment_record_of(s, v, k), where), type);
 
 		if (one == NULL)
 			continue;
-		sum += show_number(one, key, NULL);
+		sum += experiment_number(one, key, NULL);
 		n++;
 	}
 	return n > 0 ? sum / (double)n : (double)NAN;
 }
 
 /* Queries of a type in any record: the same for all. */
-static double count_of(const struct show *s, const char *where, const char *type)
+static double queries_asked(const struct show *s, const char *where, const char *type)
 {
 	double n = (double)NAN;
 
@@ -149,7 +151,7 @@ static double count_of(const struct show *s, const char *where, const char *type
 static bool is_asked(const struct show *s, const char *where)
 {
 	for (int p = 0; p <= QUERY_UP; p++)
-		if (!isnan(count_of(s, where, query_pattern_words[p])))
+		if (!isnan(queries_asked(s, where, query_pattern_words[p])))
 			return true;
 	return false;
 }
@@ -184,7 +186,7 @@ static void print_types(const struct show *s, size_t w, struct buf *out)
 		add_types(&t, s, v, wheres[w]);
 	table_add(&t, "*queries*");
 	for (int p = 0; p <= QUERY_UP; p++) {
-		double n = count_of(s, wheres[w], query_pattern_words[p]);
+		double n = queries_asked(s, wheres[w], query_pattern_words[p]);
 
 		if (types >> p & 1)
 			table_add(&t, isnan(n) ? "-" : "%.0f", n);
@@ -216,12 +218,12 @@ static void print_query_protocol(const struct show *s, struct buf *out)
 	buf_printf(out, ".  Cells are mean ± standard deviation over them.\n\n");
 }
 
-void show_queries(const struct show *s, struct buf *out)
+void experiment_show_queries(const struct show *s, struct buf *out)
 {
 	if (!s->x->asks)
 		return;
 	print_query_protocol(s, out);
-	print_arms(s, out);
+	print_methods(s, out);
 	for (size_t w = 0; w < WHERES; w++)
 		print_types(s, w, out);
 }
@@ -233,12 +235,12 @@ static void print_figures(struct buf *out, const struct show *s, const json_t *r
 			  const char *agents)
 {
 	for (size_t k = 0; k < KEYS; k++)
-		if (!isnan(show_number(figures, keys[k], NULL)))
+		if (!isnan(experiment_number(figures, keys[k], NULL)))
 			buf_printf(out, "%s,%s,%lld,%s,%s %s,%.6f,%s\n", s->x->name,
 				   json_string_value(json_object_get(record, "variant")),
 				   (long long)json_integer_value(json_object_get(record, "seed")),
-				   agent, key_titles[k], what, show_number(figures, keys[k], NULL),
-				   agents);
+				   agent, key_titles[k], what,
+				   experiment_number(figures, keys[k], NULL), agents);
 }
 
 static void print_typed(struct buf *out, const struct show *s, const json_t *record,
@@ -258,8 +260,8 @@ static void print_typed(struct buf *out, const struct show *s, const json_t *rec
 	}
 }
 
-void show_queries_csv(const struct show *s, const json_t *record, const char *agents,
-		      struct buf *out)
+void experiment_show_queries_csv(const struct show *s, const json_t *record, const char *agents,
+				 struct buf *out)
 {
 	const json_t *member,
 		*members = json_object_get(json_object_get(record, "queries"), "members");

@@ -10,41 +10,10 @@
 #include "lab/experiment_show.h"
 #include "lab/work.h"
 
-enum { CSV_FIELDS_MAX = 12 };
-
 enum { FIGURES = 5 };
 
 static const char *const figures[FIGURES] = { "mrr", "hits1", "hits3", "hits5", "hits10" };
 static const char *const titles[FIGURES] = { "MRR", "Hits@1", "Hits@3", "Hits@5", "Hits@10" };
-
-static char *run_path(const char *out, const struct exp_variant *v, uint64_t seed, const char *end)
-{
-	char *name = mem_printf("runs/%s-seed%llu.%s", v->name, (unsigned long long)seed, end);
-	char *path = file_join(out, name);
-
-	free(name);
-	return path;
-}
-
-char *experiment_record_path(const char *out, const struct exp_variant *v, uint64_t seed)
-{
-	return run_path(out, v, seed, "json");
-}
-
-char *experiment_state_path(const char *out, const struct exp_variant *v, uint64_t seed)
-{
-	return run_path(out, v, seed, "state");
-}
-
-char *experiment_agents_path(const char *out, const struct exp_variant *v, uint64_t seed)
-{
-	return run_path(out, v, seed, "agents");
-}
-
-const json_t *show_record(const struct show *s, size_t variant, size_t seed)
-{
-	return s->record[variant * s->x->n_seeds + seed];
-}
 
 static const char *mark_of(const struct exp_variant *v)
 {
@@ -59,129 +28,19 @@ static bool any_over_tcp(const struct show *s)
 	return false;
 }
 
-double show_number(const json_t *j, const char *a, const char *b)
-{
-	const json_t *at = json_object_get(j, a);
-
-	if (b != NULL)
-		at = json_object_get(at, b);
-	return json_is_number(at) ? json_number_value(at) : (double)NAN;
-}
-
-/* ---- mean and spread over the seeds ---- */
-
-struct spread show_spread_in(const struct show *s, size_t variant, const char *under, const char *a,
-			     const char *b)
-{
-	struct spread out = { 0 };
-	double x[EXPERIMENT_SEEDS_MAX], squares = 0;
-
-	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *r = show_record(s, variant, k);
-
-		if (r != NULL && under != NULL)
-			r = json_object_get(r, under);
-		if (r != NULL)
-			out.mean += x[out.n++] = show_number(r, a, b);
-	}
-	if (out.n == 0)
-		return out;
-	out.mean /= (double)out.n;
-	for (size_t k = 0; k < out.n; k++)
-		squares += pow(x[k] - out.mean, 2);
-	out.deviation = out.n > 1 ? sqrt(squares / (double)(out.n - 1)) : 0;
-	return out;
-}
-
 static struct spread spread_of(const struct show *s, size_t variant, const char *a, const char *b)
 {
-	return show_spread_in(s, variant, NULL, a, b);
-}
-
-void show_add_spread(struct table *t, const struct spread *p, int digits)
-{
-	if (p->n == 0)
-		table_add(t, "-");
-	else if (p->n == 1)
-		table_add(t, "%.*f", digits, p->mean);
-	else
-		table_add(t, "%.*f ± %.*f", digits, p->mean, digits, p->deviation);
+	return experiment_spread_in(s, variant, NULL, a, b);
 }
 
 /* ---- figures of the papers ---- */
 
-/* Splits one line of CSV in place; returns how many fields. */
-static size_t split_csv(char *line, char *field[CSV_FIELDS_MAX])
-{
-	size_t n = 0;
-	char *from = line;
-
-	while (n < CSV_FIELDS_MAX) {
-		bool quoted = *from == '"';
-		char *end = from += quoted;
-
-		while (*end != '\0' && (quoted ? *end != '"' : *end != ','))
-			end++;
-		field[n++] = from;
-		if (quoted && *end == '"')
-			*end++ = '\0';
-		if (*end != ',')
-			return *end = '\0', n;
-		*end = '\0';
-		from = end + 1;
-	}
-	return n;
-}
-
-struct published {
-	const char *dataset, *model, *method, *metric;
-	uint32_t clients; /* 0: any */
-	double value;	  /* out; NAN */
-};
-
-/* paper,table,dataset,clients,kge_model,method,metric,value,unit,... */
-static void match_line(char *line, struct published *p)
-{
-	char *f[CSV_FIELDS_MAX];
-	size_t n = split_csv(line, f);
-
-	if (n < 9 || strcasecmp(f[2], p->dataset) != 0 || strcasecmp(f[4], p->model) != 0 ||
-	    strcasecmp(f[5], p->method) != 0 || strcasecmp(f[6], p->metric) != 0 ||
-	    (p->clients > 0 && strtoul(f[3], NULL, 10) != p->clients))
-		return;
-	p->value = strtod(f[7], NULL) / (strcmp(f[8], "percent") == 0 ? 100 : 1);
-}
-
-static const char *model_of(const struct exp_variant *v)
-{
-	return v->kind == EXP_ENCODERS ? encode_kind_words[v->queries.encoder]
-				       : v->config.model.kind;
-}
-
-double show_published(const struct show *s, const struct exp_variant *v, const char *method,
-		      const char *metric)
-{
-	struct published p = { s->x->dataset, model_of(v),   method,
-			       metric,	      s->x->clients, (double)NAN };
-	char *text, *line, *rest;
-
-	if (s->published.len == 0)
-		return p.value;
-	text = mem_copy(s->published.base, s->published.len + 1);
-	text[s->published.len] = '\0';
-	for (line = strtok_r(text, "\r\n", &rest); line != NULL && isnan(p.value);
-	     line = strtok_r(NULL, "\r\n", &rest))
-		match_line(line, &p);
-	free(text);
-	return p.value;
-}
-
 static bool is_published(const struct show *s, const struct exp_variant *v, const char *method)
 {
 	for (size_t k = 0; k < FIGURES; k++)
-		if (!isnan(show_published(s, v, method, titles[k])))
+		if (!isnan(experiment_published(s, v, method, titles[k])))
 			return true;
-	return show_has_published_queries(s, v, method);
+	return experiment_has_published_queries(s, v, method);
 }
 
 /* A name that is misspelt leaves no row, which nobody would miss. */
@@ -195,7 +54,8 @@ static void tell_unpublished(const struct lab_out *notes, const struct show *s)
 			lab_note(notes,
 				 "%s has no figures of '%s' (variant %s) for dataset %s and "
 				 "model %s\n",
-				 s->x->published, method, v->name, s->x->dataset, model_of(v));
+				 s->x->published, method, v->name, s->x->dataset,
+				 experiment_model_of(v));
 	}
 }
 
@@ -206,7 +66,7 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 		return;
 	table_add(t, "*%s, published*", method);
 	for (size_t k = 0; k < FIGURES; k++) {
-		double x = show_published(s, v, method, titles[k]);
+		double x = experiment_published(s, v, method, titles[k]);
 
 		table_add(t, isnan(x) ? "-" : "*%.4f*", x);
 	}
@@ -214,29 +74,6 @@ static void add_published(struct table *t, const struct show *s, const struct ex
 }
 
 /* ---- Markdown ---- */
-
-/* Of n runs that are over. */
-void show_add_runs(struct table *t, const struct show *s, size_t v, size_t n)
-{
-	json_int_t most = -1;
-
-	if (n > 0) {
-		table_add(t, "%zu", n);
-		return;
-	}
-	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		json_t *head = experiment_under_way(s->x, &s->x->at[v], s->out, s->x->seeds[k]);
-		json_int_t done =
-			head == NULL ? -1 : json_integer_value(json_object_get(head, "done"));
-
-		most = done > most ? done : most;
-		json_decref(head);
-	}
-	if (most > 0)
-		table_add(t, "under way, round %lld", (long long)most);
-	else
-		table_add(t, most == 0 ? "under way" : "not run");
-}
 
 static void add_quality(struct table *t, const struct show *s, size_t v, const char *of,
 			const char *what)
@@ -246,18 +83,18 @@ static void add_quality(struct table *t, const struct show *s, size_t v, const c
 	table_add(t, "**%s**%s%s", s->x->at[v].name, mark_of(&s->x->at[v]), what);
 	for (size_t k = 0; k < FIGURES; k++) {
 		p = spread_of(s, v, of, figures[k]);
-		show_add_spread(t, &p, 4);
+		experiment_add_spread(t, &p, 4);
 	}
 	if (s->other[v] > 0)
 		table_add(t, "%zu, %zu of other settings", p.n, s->other[v]);
 	else
-		show_add_runs(t, s, v, p.n);
+		experiment_add_runs(t, s, v, p.n);
 }
 
 static bool has_shared(const struct show *s, size_t v)
 {
 	for (size_t k = 0; k < s->x->n_seeds; k++)
-		if (json_object_get(show_record(s, v, k), "test_shared") != NULL)
+		if (json_object_get(experiment_record_of(s, v, k), "test_shared") != NULL)
 			return true;
 	return false;
 }
@@ -292,11 +129,11 @@ static double agent_mean(const struct show *s, size_t v, size_t i, const char *a
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
 		const json_t *agent =
-			json_array_get(json_object_get(show_record(s, v, k), "agents"), i);
+			json_array_get(json_object_get(experiment_record_of(s, v, k), "agents"), i);
 
 		if (agent == NULL)
 			continue;
-		sum += show_number(agent, a, b);
+		sum += experiment_number(agent, a, b);
 		n++;
 	}
 	return n > 0 ? sum / (double)n : (double)NAN;
@@ -311,7 +148,7 @@ static const json_t *agents_of_any(const struct show *s)
 	for (size_t v = 0; v < s->x->n && first == NULL; v++)
 		for (size_t k = 0; k < s->x->n_seeds && first == NULL; k++)
 			if (s->x->at[v].kind != EXP_ENCODERS)
-				first = show_record(s, v, k);
+				first = experiment_record_of(s, v, k);
 	columns = json_array_size(json_object_get(first, "agents"));
 	return columns > 0 && columns + 1 <= TABLE_COLUMNS_MAX ? json_object_get(first, "agents")
 							       : NULL;
@@ -342,7 +179,7 @@ static void print_agents(const struct show *s, struct buf *out)
 	}
 	table_add(&t, "*frequency floor*");
 	json_array_foreach(all, i, agent)
-		table_add(&t, "*%.4f*", show_number(agent, "floor_mrr", NULL));
+		table_add(&t, "*%.4f*", experiment_number(agent, "floor_mrr", NULL));
 	table_print(&t, out);
 	table_release(&t);
 }
@@ -383,10 +220,10 @@ static void add_forgotten(struct table *t, const struct show *s, size_t v, const
 
 	table_add(t, "**%s**%s", s->x->at[v].name, what);
 	for (size_t k = 0; k < FORGOTTEN; k++) {
-		p = show_spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
-		show_add_spread(t, &p, 4);
+		p = experiment_spread_in(s, v, under, sets[k % 2], k < 2 ? "hits1" : "mrr");
+		experiment_add_spread(t, &p, 4);
 	}
-	show_add_runs(t, s, v, p.n);
+	experiment_add_runs(t, s, v, p.n);
 }
 
 static void add_published_forgotten(struct table *t, const struct show *s, size_t v, bool shared)
@@ -397,7 +234,7 @@ static void add_published_forgotten(struct table *t, const struct show *s, size_
 	bool any = false;
 
 	for (size_t k = 0; k < FORGOTTEN && role != NULL; k++) {
-		x[k] = show_published(s, variant, role, forgotten_metrics[k]);
+		x[k] = experiment_published(s, variant, role, forgotten_metrics[k]);
 		any = any || !isnan(x[k]);
 	}
 	if (!any)
@@ -505,8 +342,9 @@ static double params_at(const json_t *record, double goal)
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "curve"), i,
-			   evaluation) if (show_number(evaluation, "valid_mrr", NULL) >=
-					   goal) return show_number(evaluation, "params", NULL);
+			   evaluation) if (experiment_number(evaluation, "valid_mrr", NULL) >=
+					   goal) return experiment_number(evaluation, "params",
+									  NULL);
 	return (double)NAN;
 }
 
@@ -526,13 +364,14 @@ static void add_ratio(struct table *t, const struct show *s, size_t v, double sh
 	double sum = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds && reference < s->x->n; k++) {
-		const json_t *a = show_record(s, v, k), *b = show_record(s, reference, k);
-		double goal = share * show_number(b, "best_valid_mrr", NULL), had, needed;
+		const json_t *a = experiment_record_of(s, v, k),
+			     *b = experiment_record_of(s, reference, k);
+		double goal = share * experiment_number(b, "best_valid_mrr", NULL), had, needed;
 
 		if (a == NULL || b == NULL)
 			continue;
-		had = share > 0 ? params_at(a, goal) : show_number(a, "params", NULL);
-		needed = share > 0 ? params_at(b, goal) : show_number(b, "params", NULL);
+		had = share > 0 ? params_at(a, goal) : experiment_number(a, "params", NULL);
+		needed = share > 0 ? params_at(b, goal) : experiment_number(b, "params", NULL);
 		sum += had / needed;
 		n++;
 	}
@@ -551,10 +390,10 @@ static void add_best_rounds(struct table *t, const struct show *s, size_t v)
 	double first = INFINITY, last = 0;
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *all = json_object_get(show_record(s, v, k), "agents");
+		const json_t *all = json_object_get(experiment_record_of(s, v, k), "agents");
 
 		for (size_t i = 0; i < json_array_size(all); i++) {
-			double at = show_number(json_array_get(all, i), "best_round", NULL);
+			double at = experiment_number(json_array_get(all, i), "best_round", NULL);
 
 			first = fmin(first, at);
 			last = fmax(last, at);
@@ -563,7 +402,7 @@ static void add_best_rounds(struct table *t, const struct show *s, size_t v)
 	if (s->x->at[v].keep == EXP_EACH && p.n > 0)
 		table_add(t, "%.0f to %.0f", first, last);
 	else
-		show_add_spread(t, &p, 0);
+		experiment_add_spread(t, &p, 0);
 }
 
 static void print_costs(const struct show *s, struct buf *out)
@@ -592,12 +431,12 @@ static void print_costs(const struct show *s, struct buf *out)
 		struct spread p = spread_of(s, v, "rounds", NULL), q;
 
 		table_add(&t, "%s%s", s->x->at[v].name, mark_of(&s->x->at[v]));
-		show_add_spread(&t, &p, 0);
+		experiment_add_spread(&t, &p, 0);
 		add_best_rounds(&t, s, v);
 		p = spread_of(s, v,
 			      s->x->at[v].keep == EXP_EACH ? "kept_valid_mrr" : "best_valid_mrr",
 			      NULL);
-		show_add_spread(&t, &p, 4);
+		experiment_add_spread(&t, &p, 4);
 		p = spread_of(s, v, "params", NULL);
 		table_add(&t, p.n > 0 ? "%.1f" : "-", p.mean / 1e6);
 		p = spread_of(s, v, "bytes", NULL);
@@ -624,7 +463,7 @@ static void add_named(struct table *t, const char *agent, const json_t *names)
 
 	table_add(t, "%s", agent);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		table_add(t, "%.0f", show_number(names, keys[i], NULL));
+		table_add(t, "%.0f", experiment_number(names, keys[i], NULL));
 }
 
 /* Of the first record that has agents; a note where something is lost. */
@@ -646,15 +485,15 @@ static void print_named(const struct lab_out *notes, const struct show *s, struc
 	{
 		const json_t *names = json_object_get(agent, "names");
 		const char *name = json_string_value(json_object_get(agent, "agent"));
-		double strangers = show_number(names, "strangers", NULL);
-		double shadowed = show_number(names, "shadowed", NULL);
+		double strangers = experiment_number(names, "strangers", NULL);
+		double shadowed = experiment_number(names, "shadowed", NULL);
 
 		add_named(&t, name, names);
 		if (strangers > 0)
 			lab_note(notes,
 				 "%s: %.0f of %.0f lines of names are of nothing in its "
 				 "graph, and are dropped\n",
-				 name, strangers, show_number(names, "lines", NULL));
+				 name, strangers, experiment_number(names, "lines", NULL));
 		if (shadowed > 0)
 			lab_note(
 				notes,
@@ -674,14 +513,14 @@ static void add_unfinished(struct table *t, const struct exp_variant *v, uint64_
 {
 	const json_t *curve = json_object_get(head, "curve");
 	const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
-	double seconds = show_number(last, "virtual_s", NULL);
+	double seconds = experiment_number(last, "virtual_s", NULL);
 
 	table_add(t, "%s", v->name);
 	table_add(t, "%llu", (unsigned long long)seed);
-	table_add(t, "%.0f of %u", show_number(head, "done", NULL), v->rounds);
-	table_add(t, "%.0f", show_number(head, "best_round", NULL));
-	table_add(t, "%.4f", show_number(head, "best", NULL));
-	table_add(t, "%.4f", show_number(last, "valid_mrr", NULL));
+	table_add(t, "%.0f of %u", experiment_number(head, "done", NULL), v->rounds);
+	table_add(t, "%.0f", experiment_number(head, "best_round", NULL));
+	table_add(t, "%.4f", experiment_number(head, "best", NULL));
+	table_add(t, "%.4f", experiment_number(last, "valid_mrr", NULL));
 	table_add(t, isnan(seconds) ? "-" : "%.1f", seconds);
 }
 
@@ -747,7 +586,7 @@ static double mean_without(const json_t *point, uint64_t some)
 	size_t i, n = 0;
 
 	if (some == 0)
-		return show_number(point, "valid_mrr", NULL);
+		return experiment_number(point, "valid_mrr", NULL);
 	json_array_foreach(scores, i, score)
 	{
 		if (some >> i & 1)
@@ -777,7 +616,7 @@ static double seconds_until(const json_t *record, uint64_t some, double goal)
 
 	json_array_foreach(json_object_get(record, "curve"), i,
 			   point) if (mean_without(point, some) >=
-				      goal) return show_number(point, "virtual_s", NULL);
+				      goal) return experiment_number(point, "virtual_s", NULL);
 	return (double)NAN;
 }
 
@@ -788,7 +627,8 @@ static void add_until(struct table *t, const struct show *s, size_t v, uint64_t 
 	size_t n = 0, reference = reference_of(s);
 
 	for (size_t k = 0; k < s->x->n_seeds; k++) {
-		const json_t *a = show_record(s, v, k), *b = show_record(s, reference, k);
+		const json_t *a = experiment_record_of(s, v, k),
+			     *b = experiment_record_of(s, reference, k);
 
 		if (a == NULL || b == NULL)
 			continue;
@@ -811,7 +651,7 @@ static void add_durations(struct table *t, const struct show *s, size_t v, uint6
 	struct spread p = spread_of(s, v, "virtual_s", NULL);
 
 	table_add(t, "%s", s->x->at[v].name);
-	show_add_spread(t, &p, 1);
+	experiment_add_spread(t, &p, 1);
 	p = spread_of(s, v, "sessions", NULL);
 	table_add(t, p.n > 0 && s->x->at[v].kind == EXP_PAIRS ? "%.0f" : "-", p.mean);
 	if (reference_of(s) == s->x->n)
@@ -951,7 +791,7 @@ static void print_metrics(struct buf *out, const struct show *s, const json_t *r
 				   json_string_value(json_object_get(r, "variant")),
 				   (long long)json_integer_value(json_object_get(r, "seed")), agent,
 				   titles[k], sets[i][1], when,
-				   show_number(metrics, figures[k], NULL), agents_as(r));
+				   experiment_number(metrics, figures[k], NULL), agents_as(r));
 	}
 }
 
@@ -967,7 +807,7 @@ static void print_took(struct buf *out, const struct show *s, const json_t *r, c
 	};
 
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-		double x = show_number(of, keys[k], NULL);
+		double x = experiment_number(of, keys[k], NULL);
 
 		if (!isnan(x))
 			buf_printf(out, "%s,%s,%lld,%s,%s,%.15g,%s\n", s->x->name,
@@ -991,7 +831,7 @@ static void print_csv(const struct show *s, struct buf *out)
 		print_metrics(out, s, r, "mean", json_object_get(r, "raw_exchanged"),
 			      " raw exchanged");
 		print_took(out, s, r, "all", r);
-		show_queries_csv(s, r, agents_as(r), out);
+		experiment_show_queries_csv(s, r, agents_as(r), out);
 		json_array_foreach(json_object_get(r, "agents"), k, agent)
 		{
 			const char *name = json_string_value(json_object_get(agent, "agent"));
@@ -1035,10 +875,11 @@ static void print_ranges(const struct show *s, struct buf *out)
 		const json_t *evaluation;
 		size_t i;
 
-		json_array_foreach(json_object_get(show_record(s, v, 0), "curve"), i, evaluation)
+		json_array_foreach(json_object_get(experiment_record_of(s, v, 0), "curve"), i,
+				   evaluation)
 		{
-			widen(&round, show_number(evaluation, "round", NULL));
-			widen(&mrr, show_number(evaluation, "valid_mrr", NULL));
+			widen(&round, experiment_number(evaluation, "round", NULL));
+			widen(&mrr, experiment_number(evaluation, "valid_mrr", NULL));
 		}
 	}
 	print_range(out, 'x', &round);
@@ -1055,17 +896,18 @@ static bool print_script(const struct show *s, struct buf *out)
 			"set ylabel 'MRR on valid'\n");
 	print_ranges(s, out);
 	for (size_t v = 0; v < s->x->n; v++) {
-		const json_t *r = show_record(s, v, 0), *evaluation;
+		const json_t *r = experiment_record_of(s, v, 0), *evaluation;
 		size_t i;
 
 		buf_printf(out, "$v%zu << END\n", v);
 		json_array_foreach(json_object_get(r, "curve"), i, evaluation)
-			buf_printf(out, "%g %.6f\n", show_number(evaluation, "round", NULL),
-				   show_number(evaluation, "valid_mrr", NULL));
+			buf_printf(out, "%g %.6f\n", experiment_number(evaluation, "round", NULL),
+				   experiment_number(evaluation, "valid_mrr", NULL));
 		buf_printf(out, "END\n");
 	}
 	for (size_t v = 0; v < s->x->n; v++) {
-		size_t n_valid = json_array_size(json_object_get(show_record(s, v, 0), "curve"));
+		size_t n_valid =
+			json_array_size(json_object_get(experiment_record_of(s, v, 0), "curve"));
 
 		if (n_valid == 0)
 			continue;
@@ -1120,7 +962,7 @@ static int write_all(const struct lab_out *notes, const struct show *s, const ch
 	if (rc == 0)
 		rc = draw_picture(notes, s, out, &drawn, e);
 	buf_printf(&text, "# %s\n\n", s->x->name);
-	show_queries(s, &text);
+	experiment_show_queries(s, &text);
 	if (s->x->asks && any_search(s))
 		buf_printf(&text, "\n## Triples, by the tables that are searched\n\n");
 	if (!s->x->asks || any_search(s)) {
@@ -1148,8 +990,9 @@ static void find_other(const struct lab_out *notes, struct show *s)
 	s->other = mem_array(s->x->n, sizeof(*s->other));
 	for (size_t v = 0; v < s->x->n; v++) {
 		for (size_t k = 0; k < s->x->n_seeds; k++)
-			if (show_record(s, v, k) != NULL &&
-			    !experiment_is_of_now(s->x, &s->x->at[v], show_record(s, v, k)))
+			if (experiment_record_of(s, v, k) != NULL &&
+			    !experiment_is_of_now(s->x, &s->x->at[v],
+						  experiment_record_of(s, v, k)))
 				s->other[v]++;
 		if (s->other[v] > 0)
 			lab_note(notes,

@@ -1,5 +1,5 @@
 /* lab/experiment_show.h - the records of an experiment as tables, for the files that print them:
- * experiment_show.c and, of queries, experiment_queries_show.c. */
+ * experiment_show.c and, of queries, experiment_queries_show.c, by experiment_figures.c. */
 #ifndef LAB_EXPERIMENT_SHOW_H
 #define LAB_EXPERIMENT_SHOW_H
 
@@ -14,9 +14,9 @@ struct show {
 	struct buf published;
 };
 
-const json_t *show_record(const struct show *s, size_t variant, size_t seed);
+const json_t *experiment_record_of(const struct show *s, size_t variant, size_t seed);
 /* j[a], or j[a][b]; NAN: there is no such number. */
-double show_number(const json_t *j, const char *a, const char *b);
+double experiment_number(const json_t *j, const char *a, const char *b);
 
 /* Mean and spread over the seeds. */
 struct spread {
@@ -24,22 +24,23 @@ struct spread {
 	double mean, deviation;
 };
 /* Of what stands in the record under this name, or in the record itself (NULL). */
-struct spread show_spread_in(const struct show *s, size_t variant, const char *under, const char *a,
-			     const char *b);
-void show_add_spread(struct table *t, const struct spread *p, int digits);
+struct spread experiment_spread_in(const struct show *s, size_t variant, const char *under,
+				   const char *a, const char *b);
+void experiment_add_spread(struct table *t, const struct spread *p, int digits);
 /* Of n runs that are over. */
-void show_add_runs(struct table *t, const struct show *s, size_t v, size_t n);
+void experiment_add_runs(struct table *t, const struct show *s, size_t v, size_t n);
+const char *experiment_model_of(const struct exp_variant *v); /* as papers call it */
 /* What the papers print; NAN: nothing. */
-double show_published(const struct show *s, const struct exp_variant *v, const char *method,
-		      const char *metric);
+double experiment_published(const struct show *s, const struct exp_variant *v, const char *method,
+			    const char *metric);
 
 /* ---- experiment_queries_show.c ---- */
 
-bool show_has_published_queries(const struct show *s, const struct exp_variant *v,
-				const char *method);
+bool experiment_has_published_queries(const struct show *s, const struct exp_variant *v,
+				      const char *method);
 /* Nothing where the experiment does not ask. */
-void show_queries(const struct show *s, struct buf *out);
-void show_queries_csv(const struct show *s, const json_t *record, const char *agents,
-		      struct buf *out);
+void experiment_show_queries(const struct show *s, struct buf *out);
+void experiment_show_queries_csv(const struct show *s, const json_t *record, const char *agents,
+				 struct buf *out);
 
 #endif

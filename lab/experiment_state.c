@@ -136,58 +136,21 @@ int experiment_keep(struct run *r, bool must, struct err *e)
 
 /* ---- reading ---- */
 
-struct from {
-	const uint8_t *at;
-	size_t left;
-	bool bad; /* it ended early */
-};
-
-static const uint8_t *take(struct from *f, uint64_t n)
+static void take_tables(struct saved_from *f, struct kge_emb *m)
 {
-	const uint8_t *at = f->at;
-
-	f->bad = f->bad || n > f->left;
-	if (f->bad)
-		return NULL;
-	f->at += n;
-	f->left -= n;
-	return at;
+	saved_take_into(f, m->ent, (size_t)m->n_ent * m->ent_floats * sizeof(float));
+	saved_take_into(f, m->rel, (size_t)m->n_rel * m->rel_floats * sizeof(float));
 }
 
-static void take_floats(struct from *f, float *x, size_t n)
-{
-	const uint8_t *at = take(f, n * sizeof(float));
-
-	if (at != NULL && n > 0)
-		memcpy(x, at, n * sizeof(float));
-}
-
-static void take_tables(struct from *f, struct kge_emb *m)
-{
-	take_floats(f, m->ent, (size_t)m->n_ent * m->ent_floats);
-	take_floats(f, m->rel, (size_t)m->n_rel * m->rel_floats);
-}
-
-static const uint8_t *take_counted(struct from *f, uint64_t *n)
-{
-	const uint8_t *at = take(f, sizeof(*n));
-
-	*n = 0;
-	if (at == NULL)
-		return NULL;
-	memcpy(n, at, sizeof(*n));
-	return take(f, *n);
-}
-
-static int take_trainer(struct from *f, struct kge_trainer *t, struct err *e)
+static int take_trainer(struct saved_from *f, struct kge_trainer *t, struct err *e)
 {
 	uint64_t n;
-	const uint8_t *at = take_counted(f, &n);
+	const uint8_t *at = saved_take_counted(f, &n);
 
 	return at != NULL ? kge_trainer_load(t, at, n, e) : 0;
 }
 
-static void take_bests(struct run *r, struct from *f)
+static void take_bests(struct run *r, struct saved_from *f)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		take_tables(f, r->at[i].best);
@@ -196,7 +159,7 @@ static void take_bests(struct run *r, struct from *f)
 	}
 }
 
-static int take_body(struct run *r, struct from *f, struct err *e)
+static int take_body(struct run *r, struct saved_from *f, struct err *e)
 {
 	uint64_t n;
 	const uint8_t *at;
@@ -214,7 +177,7 @@ static int take_body(struct run *r, struct from *f, struct err *e)
 		take_tables(f, r->pool.emb);
 		rc = take_trainer(f, r->pool.trainer, e);
 	} else if (r->v->kind == EXP_ROUNDS) {
-		at = take_counted(f, &n);
+		at = saved_take_counted(f, &n);
 		rc = at != NULL ? fed_local_load(r->local, at, n, e) : 0;
 	}
 	if (rc == 0 && (f->bad || f->left > 0))
@@ -346,7 +309,7 @@ json_t *experiment_under_way(const struct experiment *x, const struct exp_varian
 int experiment_take_up(struct run *r, struct err *e)
 {
 	struct saved s;
-	struct from f = { 0 };
+	struct saved_from f = { 0 };
 	bool found;
 	int rc;
 
@@ -371,7 +334,7 @@ int experiment_take_up(struct run *r, struct err *e)
 int experiment_take_best(struct run *r, const struct exp_variant *from, struct err *e)
 {
 	struct saved s;
-	struct from f = { 0 };
+	struct saved_from f = { 0 };
 	bool found;
 
 	(void)open_state(r, from, from, &s, &found);

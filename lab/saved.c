@@ -167,3 +167,33 @@ int saved_read(const struct saved *s, struct kge_emb *emb, struct agent_learner_
 		return err_prefix(e, "%s", s->path);
 	return 0;
 }
+
+/* ---- piece by piece ---- */
+
+/* NULL: it ended early. */
+static const uint8_t *take_part(struct saved_from *f, uint64_t n)
+{
+	const uint8_t *at = f->at;
+
+	f->bad = f->bad || n > f->left;
+	if (f->bad)
+		return NULL;
+	f->at += n;
+	f->left -= n;
+	return at;
+}
+
+void saved_take_into(struct saved_from *f, void *out, size_t n)
+{
+	const uint8_t *at = take_part(f, n);
+
+	if (at != NULL && n > 0)
+		memcpy(out, at, n);
+}
+
+const uint8_t *saved_take_counted(struct saved_from *f, uint64_t *n)
+{
+	*n = 0;
+	saved_take_into(f, n, sizeof(*n));
+	return take_part(f, *n);
+}

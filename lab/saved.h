@@ -41,6 +41,15 @@ struct saved {
 int saved_open(struct saved *s, const char *path, struct err *e);
 void saved_close(struct saved *s);
 const uint8_t *saved_body(const struct saved *s, size_t *n);
+/* A body piece by piece. */
+struct saved_from {
+	const uint8_t *at;
+	size_t left;
+	bool bad; /* it ended early: nothing more is taken */
+};
+void saved_take_into(struct saved_from *f, void *out, size_t n);
+/* Bytes with their number, 8 bytes, before them. */
+const uint8_t *saved_take_counted(struct saved_from *f, uint64_t *n);
 /* The tables into emb, which has their shape, and the trainer's state into l.  ERR_INPUT
  * if they are of another shape; then emb may hold some of it. */
 int saved_read(const struct saved *s, struct kge_emb *emb, struct agent_learner_kge *l,

@@ -38,7 +38,7 @@ struct query_owners {
 
 /* ---- names ---- */
 
-static uint32_t *no_ids(size_t n)
+static uint32_t *ids_of_nobody(size_t n)
 {
 	uint32_t *ids = mem_array(n + 1, sizeof(*ids));
 
@@ -56,7 +56,7 @@ static uint32_t union_id(const uint32_t *in_union, uint32_t id)
 /* back[in_union[id]] = id. */
 static uint32_t *ids_back(const uint32_t *in_union, uint32_t n, uint32_t all)
 {
-	uint32_t *back = no_ids(all);
+	uint32_t *back = ids_of_nobody(all);
 
 	for (uint32_t id = 0; id < n; id++) {
 		uint32_t at = union_id(in_union, id);
@@ -75,9 +75,9 @@ static void name_owner(const struct query_owners *q, size_t k, uint32_t n_ent, u
 		 *rel = ids_back(o->rel, o->m->relations, n_rel);
 	struct names *x = &q->names[k];
 
-	x->to_asker = no_ids(o->m->n);
-	x->from_asker = no_ids(q->m->n);
-	x->rel = no_ids(steps);
+	x->to_asker = ids_of_nobody(o->m->n);
+	x->from_asker = ids_of_nobody(q->m->n);
+	x->rel = ids_of_nobody(steps);
 	for (uint32_t id = 0; id < q->m->n; id++) {
 		uint32_t at = union_id(a->ent, id);
 
@@ -101,7 +101,7 @@ static bool truer(const struct query_point *a, const struct query_point *b)
 	return a->truth != b->truth ? a->truth > b->truth : a->id < b->id;
 }
 
-static int truer_first(const void *a, const void *b)
+static int truest_first(const void *a, const void *b)
 {
 	return truer(a, b) ? -1 : 1;
 }
@@ -116,11 +116,11 @@ static size_t choose_points(const struct lane *l, const float *from)
 			l->points[n++] = (struct query_point){ id, from[id] };
 	if (most == 0 || n <= most)
 		return n;
-	qsort(l->points, n, sizeof(*l->points), truer_first);
+	qsort(l->points, n, sizeof(*l->points), truest_first);
 	return most;
 }
 
-static float join(const struct query_owners *q, float a, float b)
+static float join_truths(const struct query_owners *q, float a, float b)
 {
 	return query_truth_or(q->how.search.norm, a, b);
 }
@@ -142,7 +142,7 @@ static void ask_owner(struct lane *l, size_t k, struct query_step step, size_t n
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t to = x->to_asker[l->reached[i].to.id];
 
-		truth[to] = join(q, truth[to], l->reached[i].to.truth);
+		truth[to] = join_truths(q, truth[to], l->reached[i].to.truth);
 	}
 	l->counted.steps++;
 	l->counted.points += known;

@@ -105,18 +105,20 @@ static int record_step(struct reading *in, const char *key, const json_t *value)
 {
 	struct query_step *s = &in->steps[in->n_steps++];
 	const char *name = json_string_value(value);
+	size_t len = json_string_length(value), skip;
 
 	assert(in->n_steps <= QUERY_STEPS_MAX);
 	if (name == NULL)
 		return record_bad(in, key, "a name is wanted");
 	s->inverse = name[0] == '^';
-	if (in->r->relations != NULL && name[s->inverse] != '\0') {
-		s->rel = graph_vocab_add(in->r->relations, name + s->inverse,
-					 json_string_length(value) - s->inverse);
+	skip = s->inverse;
+	skip += name[skip] == '\\';
+	if (in->r->relations != NULL && name[skip] != '\0') {
+		s->rel = graph_vocab_add(in->r->relations, name + skip, len - skip);
 		return 0;
 	}
-	return record_name(in, in->r->g->relations, key, "relation", name + s->inverse,
-			   json_string_length(value) - s->inverse, &s->rel);
+	return record_name(in, in->r->g->relations, key, "relation", name + skip, len - skip,
+			   &s->rel);
 }
 
 static int record_type(const struct reading *in, const json_t *root)
@@ -288,7 +290,8 @@ static json_t *step_json(const struct graph *g, const struct query_node *step)
 {
 	const char *name = graph_vocab_name(g->relations, step->id, NULL);
 
-	return json_sprintf("%s%s", step->inverse ? "^" : "", name);
+	return json_sprintf("%s%s%s", step->inverse ? "^" : "",
+			    name[0] == '^' || name[0] == '\\' ? "\\" : "", name);
 }
 
 static json_t *names_json(const struct graph *g, const struct query_set *s)
@@ -336,32 +339,11 @@ static void put_sets(json_t *root, const struct query_record *r, const struct gr
 		json_object_set_new(root, "easy", names_json(g, &r->easy));
 }
 
-/* Read again, such a step would be another relation's, backwards. */
-static int check_steps(const struct query_tree *t, const struct graph *g, struct err *e)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		const char *name = t->at[i].kind == QUERY_STEP && !t->at[i].inverse
-					   ? graph_vocab_name(g->relations, t->at[i].id, NULL)
-					   : "";
-
-		if (name[0] == '^')
-			return err_set(e, ERR_INPUT,
-				       "relation '%.200s': a name that begins with ^ cannot be "
-				       "written as a step, where ^ means backwards; give it "
-				       "another name",
-				       name);
-	}
-	return 0;
-}
-
 int query_record_write(FILE *f, const struct query_record *r, const struct graph *g, struct err *e)
 {
-	json_t *root;
-	int rc = check_steps(&r->tree, g, e);
+	json_t *root = json_object();
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	root = json_object();
 	assert(r->pattern < QUERY_PATTERNS && strlen(query_pattern_shape(r->pattern)) == r->tree.n);
 	json_object_set_new(root, "type", json_string(query_pattern_words[r->pattern]));
 	put_tree(root, r, g);

@@ -6,8 +6,7 @@
  * Branch i begins at anchors[i] and follows relations[i] in order; ^r is r walked from tail to
  * head. The branches meet in AND, those of 2u and up in OR; `last` is followed from there (ip, up,
  * inp). Of types with negation the branch that query_pattern_build() negates is negated.  Names are
- * the graph's, byte for byte: a relation whose own name begins with ^ cannot be walked forwards
- * here, and is refused where it would be written.
+ * the graph's, byte for byte; before a relation's own name that begins with ^ or \ stands a \.
  *
  * `hard` are the answers that are asked for.  Two keys more may be there and are written where they
  * are known: `easy`, other answers, and `missing`, for each hard one how many edges that are not

@@ -168,6 +168,19 @@ assert r.returncode == 4 and "bytes of tables" in r.stderr, r
 assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 600000, "memory"
 PY
 ok 'nor a head that promises more than there is' python3 "$work/swollen.py" "$fkge" "$work/t" "$work/all" "$work/q2p"
+digests() { # of the graph and of the file, in words and for programs
+	run -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
+	cp "$out" "$work/words"
+	run -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe" --json
+	python3 - "$work/words" "$out" "$work/all" <<'PY'
+import hashlib, json, sys
+words, j = open(sys.argv[1]).read().splitlines(), json.load(open(sys.argv[2]))
+file = hashlib.blake2b(open(sys.argv[3], "rb").read(), digest_size=32).hexdigest()
+sys.exit(not (j["file_digest"] == file and words[0] == "graph     digest " + j["graph"][:32] and
+	      words[1] == f"queries   digest {file[:32]}, {sys.argv[3]}"))
+PY
+}
+ok 'figures begin with what they are of' digests
 ok 'of another graph it says so' says 4 'another graph' -d "$work/a" query --batch "$work/all" --evaluate --encoder "$work/gqe"
 printf x >>"$work/gqe"
 ok 'a damaged one is refused' says 4 'damaged' -d "$work/t" query --batch "$work/all" --evaluate --encoder "$work/gqe"
