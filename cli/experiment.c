@@ -404,6 +404,8 @@ static const char experiment_doc[] =
 	"  slow: {AGENT: 10}     what it computes takes so many times as long\n"
 	"  away: {AGENT: 60}     seconds that it is there, then away, in turn\n"
 	"\n"
+	"A section `queries`: trained encoders and search, see docs/guide/queries.md.\n"
+	"\n"
 	"`method: pairs`: agents meet two at a time, with settings of agent.yaml in sections "
 	"federation, ppat and privacy, too (lab/README.md).  `own: {AGENT: {model.kind: "
 	"distmult}}` is for one of them.  A run of pairs that is interrupted begins again.\n"

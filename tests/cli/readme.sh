@@ -39,7 +39,7 @@ for path in [root + "/README.md"] + sorted(glob.glob(root + "/docs/guide/*.md"))
             kind = None
 names = {"./run demo": "run", "> line ": "session", "this agent in all": "output", "--name acme": "acme",
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
-         "fkge experiment": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners",
+         "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
          '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b and not (n == "acme" and "systemctl" in b)]
@@ -51,7 +51,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners line bench fb15k service listen asked predicted; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners asking line bench fb15k service listen asked predicted; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -150,6 +150,7 @@ ok 'they are answered' grep -q '"name": "headache"\|"name": "fever"' "$out"
 ok 'questions are drawn, as written' literally drawn drawn
 ok 'an encoder is trained, as written' literally drawn encoder
 ok 'encoders of three owners, as written' literally drawn owners
+ok 'an experiment that asks, as written' literally drawn asking
 ok 'of one graph and across three' [ "$(wc -l <"$work/drawn/questions.jsonl") $(wc -l <"$work/drawn/cross.jsonl")" = '200 100' ]
 
 # The line that formats.md shows is one that --batch reads.
