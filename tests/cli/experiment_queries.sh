@@ -22,6 +22,7 @@ variants:
   search_central:
   search_federated:
   whole: {method: search_federated, queries.want: 0}
+  wild: {method: fedcqa, queries.lr: 1}
 YAML
 cat >"$work/paper.csv" <<'CSV'
 paper,table,dataset,clients,kge_model,method,metric,value,unit,setting_note
@@ -44,7 +45,7 @@ wrong() { # TEXT FROM TO: the file with FROM replaced is refused with the text
 }
 
 ok 'an experiment' exits 0 -q experiment "$work/x.yaml" -o "$work/x"
-ok 'all arms have their figures' fact x 'len(r) == 10 and all(0 < x["in_graph"]["mrr"] < 1 and
+ok 'all arms have their figures' fact x 'len(r) == 11 and all(0 < x["in_graph"]["mrr"] < 1 and
 	[t["type"] for t in x["in_graph"]["types"]] == ["2p", "2i", "up"] and
 	[t["queries"] for t in x["in_graph"]["types"]] == [18] * 3 for x in q.values())'
 ok 'who is alone cannot ask across' fact x '{v for v in r if "cross_graph" not in q[v]} == {"local", "fedr", "search_local"}'
@@ -59,6 +60,7 @@ ok 'what goes to owners is counted, and limited' fact x '(lambda a, b: 1 < a["st
 ok 'limits cost something' fact x 'q["search_federated"]["cross_graph"]["mrr"] != q["whole"]["cross_graph"]["mrr"]'
 ok 'tables of one way are trained once' fact x '[r[v]["agents"][0]["tables"] for v in ("search_federated", "whole")] ==
 	[r["search_local"]["agents"][0]["tables"]] * 2 and r["search_local"]["curve"] == r["whole"]["curve"]'
+ok 'not again' says 0 'whole, seed 1: goes on after round 6' experiment "$work/x.yaml" -o "$work/w" --only search_local --only whole
 ok 'and of another one not' fact x 'r["search_central"]["agents"][0]["tables"] != r["search_local"]["agents"][0]["tables"]'
 
 # ---- the same as by commands ----
@@ -98,7 +100,8 @@ sys.exit(ours != theirs or len(ours) != 3)
 PY
 
 # ---- it goes on ----
-some='--only central --only fedcqa --only search_local --only whole'
+ok 'one is best before it ends' fact x 'r["wild"]["best_round"] < 6'
+some='--only wild --only central --only fedcqa --only search_local --only whole'
 for u in 2 4; do run -q experiment "$work/x.yaml" -o "$work/y" $some --until $u; done
 ok 'stopped twice' test ! -e "$work/y/runs/fedcqa-seed1.json"
 ok 'it goes on' says 0 'fedcqa, seed 1: goes on after round 4' experiment "$work/x.yaml" -o "$work/y" $some
