@@ -257,7 +257,7 @@ static int show_split(const struct reporting *r, enum graph_split split, struct 
 			rc = values_of(r, r->emb[arm], split, &p, &value[arm]);
 	lab_work_protocol_text(&p, text);
 	if (rc == 0) {
-		cli_say(r->cli, "%s, %zu triples; %s\n", lab_work_split_words[split], n, text);
+		cli_say(r->cli, "%s, %zu triples; %s\n", graph_split_words[split], n, text);
 		json_object_set_new(j, "triples", json_integer((json_int_t)n));
 		json_object_set_new(j, "protocol", lab_work_protocol_json(&p));
 	}
@@ -270,8 +270,8 @@ static int show_split(const struct reporting *r, enum graph_split split, struct 
 		show_difference(r, j, value, (enum arm)arm, n);
 	for (int arm = 0; arm < ARMS; arm++)
 		free(value[arm]);
-	cli_put(r->cli, lab_work_split_words[split], j);
-	return rc == 0 ? 0 : err_set(e, rc, "%s: %s", lab_work_split_words[split], err_text(rc));
+	cli_put(r->cli, graph_split_words[split], j);
+	return rc == 0 ? 0 : err_set(e, rc, "%s: %s", graph_split_words[split], err_text(rc));
 }
 
 static int show_splits(const struct reporting *r, struct err *e)

@@ -50,22 +50,22 @@ static error_t parse_eval(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 's':
-		o->split = cli_word(state, arg, "--split", lab_work_split_words);
+		o->split = cli_word(state, arg, "--split", graph_split_words);
 		return 0;
 	case 'p':
 		o->preset = cli_word(state, arg, "--protocol", preset_words);
 		return 0;
 	case KEY_SIDES:
-		o->sides = cli_word(state, arg, "--sides", lab_work_sides_words);
+		o->sides = cli_word(state, arg, "--sides", kge_sides_words);
 		return 0;
 	case KEY_FILTER:
-		o->filter = cli_word(state, arg, "--filter", lab_work_filter_words);
+		o->filter = cli_word(state, arg, "--filter", kge_filter_words);
 		return 0;
 	case KEY_CANDIDATES:
-		o->candidates = cli_word(state, arg, "--candidates", lab_work_candidates_words);
+		o->candidates = cli_word(state, arg, "--candidates", kge_candidates_words);
 		return 0;
 	case KEY_TIES:
-		o->ties = cli_word(state, arg, "--ties", lab_work_ties_words);
+		o->ties = cli_word(state, arg, "--ties", kge_ties_words);
 		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
@@ -98,7 +98,7 @@ static struct kge_protocol chosen_protocol(const struct eval_options *o, const s
 	if (o->sides >= 0)
 		p.sides = (enum kge_sides)o->sides;
 	if (o->filter >= 0)
-		p.filter = lab_work_filter_bits[o->filter];
+		p.filter = kge_filter_bits[o->filter];
 	if (o->candidates >= 0)
 		p.candidates = (enum kge_candidates)o->candidates;
 	if (o->ties >= 0)
@@ -190,13 +190,13 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 
 	if (w->graph->split[split].n == 0)
 		return err_set(e, ERR_INPUT, "the graph has no %s triples",
-			       lab_work_split_words[split]);
+			       graph_split_words[split]);
 	wait = lab_waiting_begin(&cli->notes, "evaluating");
 	rc = kge_evaluate(w->emb, w->graph, split, &p, &how, &m);
 	lab_waiting_end(wait);
 	if (rc != 0)
 		return err_set(e, rc, "evaluation: %s", err_text(rc));
-	cli_put_text(cli, "split", lab_work_split_words[split]);
+	cli_put_text(cli, "split", graph_split_words[split]);
 	cli_put(cli, "protocol", lab_work_protocol_json(&p));
 	store_graph_digest(w->graph, digest);
 	cli_put(cli, "graph", store_json_of_hex(digest, sizeof(digest)));
@@ -206,7 +206,7 @@ static int evaluate(struct cli *cli, struct work *w, const struct eval_options *
 	cli_put_count(cli, "limit", how.limit);
 	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
 	lab_work_protocol_text(&p, text);
-	cli_say(cli, "protocol   %s; split %s\n", text, lab_work_split_words[split]);
+	cli_say(cli, "protocol   %s; split %s\n", text, graph_split_words[split]);
 	say_metrics(cli, w->info.model, &m);
 	if (o->floor)
 		rc = floor_of(cli, w, split, &p, &how);

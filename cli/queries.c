@@ -82,7 +82,7 @@ static error_t parse_sample(int key, char *arg, struct argp_state *state)
 		parse_types(o, state, arg);
 		return 0;
 	case 's':
-		o->split = cli_word(state, arg, "--split", lab_work_split_words);
+		o->split = cli_word(state, arg, "--split", graph_split_words);
 		return 0;
 	case KEY_ANSWERS:
 		o->answers = cli_count(state, arg, "--answers", 1, UINT32_MAX);
@@ -140,7 +140,7 @@ static int load_graphs(struct sampling *s, struct err *e)
 	}
 	if (rc == 0 && s->pool.g->split[s->o->split].n == 0)
 		rc = err_set(e, ERR_INPUT, "%s: no triple of %s, so no query of it", s->o->paths[0],
-			     lab_work_split_words[s->o->split]);
+			     graph_split_words[s->o->split]);
 	return rc;
 }
 
@@ -246,7 +246,7 @@ static void put_sample(struct sampling *s)
 	cli_put(s->cli, "graphs", graphs);
 	cli_put_count(s->cli, "entities", graph_vocab_count(g->entities));
 	cli_put_count(s->cli, "relations", graph_vocab_count(g->relations));
-	cli_put_text(s->cli, "split", lab_work_split_words[s->o->split]);
+	cli_put_text(s->cli, "split", graph_split_words[s->o->split]);
 	cli_put_count(s->cli, "seed", s->o->seed);
 	cli_put(s->cli, "types", json_incref(s->types));
 	table_print(&s->table, &text);

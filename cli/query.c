@@ -107,9 +107,9 @@ static error_t parse_end(const struct query_command *o, const struct argp_state 
 		argp_error(state, "--federated is a search: leave out --exact, --encoder");
 	if (o->exact && (o->batch != NULL || o->explain))
 		argp_error(state, "--exact goes with one query, and needs no --explain");
-	if (o->evaluate && o->known >= 0 && (lab_work_filter_bits[o->known] & 1u << o->split) != 0)
+	if (o->evaluate && o->known >= 0 && (kge_filter_bits[o->known] & 1u << o->split) != 0)
 		argp_error(state, "--known %s has the triples of %s, which --evaluate asks for",
-			   lab_work_filter_words[o->known], lab_work_split_words[o->split]);
+			   kge_filter_words[o->known], graph_split_words[o->split]);
 	return 0;
 }
 
@@ -144,7 +144,7 @@ static error_t parse_query(int key, char *arg, struct argp_state *state)
 					      cli_word(state, arg, "--split", split_words));
 		return 0;
 	case KEY_KNOWN:
-		o->known = cli_word(state, arg, "--known", lab_work_filter_words);
+		o->known = cli_word(state, arg, "--known", kge_filter_words);
 		return 0;
 	case KEY_TRUTH:
 		o->truth =

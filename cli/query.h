@@ -21,7 +21,7 @@ struct query_command {
 	uint64_t want;		/* answers of each partner to a step */
 	const char *own_name;	/* of this agent, as partners see it */
 	enum graph_split split; /* whose queries these are: valid's or test's */
-	int known;		/* of lab_work_filter_words; -1: not given */
+	int known;		/* of kge_filter_words; -1: not given */
 	enum query_truth_kind truth;
 	enum query_norm norm;
 	uint64_t beam, cache_mb, limit, checkpoint;
@@ -38,7 +38,7 @@ struct query_session {
 	struct query_fit fit;
 	struct query_truths *truths;
 	struct query_across *across; /* NULL: this agent alone */
-	int known;		     /* of lab_work_filter_words */
+	int known;		     /* of kge_filter_words */
 };
 
 /* ---- query_text.c ---- */
@@ -57,7 +57,7 @@ void query_exact_show(struct cli *cli, const struct work *w, const struct query_
 
 /* ---- query_answer.c ---- */
 
-/* known: where the command does not say, of lab_work_filter_words. */
+/* known: where the command does not say, of kge_filter_words. */
 void query_session_begin(struct query_session *s, struct cli *cli, const struct work *w,
 			 const struct query_command *o, const char *known);
 void query_session_end(struct query_session *s);

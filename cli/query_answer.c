@@ -24,12 +24,12 @@ void query_session_begin(struct query_session *s, struct cli *cli, const struct 
 			 const struct query_command *o, const char *known)
 {
 	*s = (struct query_session){ .cli = cli, .w = w, .o = o };
-	s->known = o->known >= 0 ? o->known : filter_word(lab_work_filter_words, known);
+	s->known = o->known >= 0 ? o->known : filter_word(kge_filter_words, known);
 	query_scale_fit(&s->scale, o->truth, w->emb, w->graph, FIT_SEED, &s->fit);
 	if (s->fit.rows == 0)
 		lab_note(&cli->notes,
 			 "Truths are not calibrated: nothing of valid could be used\n");
-	s->truths = query_truths_new(w->emb, w->graph, &s->scale, lab_work_filter_bits[s->known]);
+	s->truths = query_truths_new(w->emb, w->graph, &s->scale, kge_filter_bits[s->known]);
 }
 
 void query_session_end(struct query_session *s)
@@ -54,7 +54,7 @@ void query_session_put(const struct query_session *s)
 {
 	json_t *j = json_object();
 
-	json_object_set_new(j, "known", json_string(lab_work_filter_words[s->known]));
+	json_object_set_new(j, "known", json_string(kge_filter_words[s->known]));
 	json_object_set_new(j, "beam", json_integer((json_int_t)s->o->beam));
 	json_object_set_new(j, "norm", json_string(query_norm_words[s->o->norm]));
 	json_object_set_new(j, "truth", truth_json(s));

@@ -333,11 +333,11 @@ static void put_types(struct cli *cli, const struct outcomes *out)
 
 static void put_protocol(struct cli *cli, const struct query_command *o)
 {
-	const char *split = lab_work_split_words[o->split];
+	const char *split = graph_split_words[o->split];
 	json_t *j = json_object(), *filter = json_array();
 
 	for (int s = GRAPH_TRAIN; s <= (int)o->split; s++)
-		json_array_append_new(filter, json_string(lab_work_split_words[s]));
+		json_array_append_new(filter, json_string(graph_split_words[s]));
 	if (o->federated)
 		json_array_append_new(filter, json_string("file"));
 	json_object_set_new(j, "split", json_string(split));
@@ -357,7 +357,7 @@ static void say_search(const struct query_session *s)
 {
 	cli_say(s->cli, "search    beam %llu, norm %s, known %s, %s with slope %.4g, offset %.4g\n",
 		(unsigned long long)s->o->beam, query_norm_words[s->o->norm],
-		lab_work_filter_words[s->known], query_truth_words[s->scale.kind],
+		kge_filter_words[s->known], query_truth_words[s->scale.kind],
 		(double)s->scale.slope, (double)s->scale.offset);
 }
 

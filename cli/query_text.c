@@ -105,7 +105,7 @@ static void show_answers(struct cli *cli, const struct work *w, const struct que
 void query_exact_show(struct cli *cli, const struct work *w, const struct query_command *o,
 		      const struct query_sparql *q)
 {
-	unsigned splits = lab_work_filter_bits[o->known >= 0 ? o->known : 3];
+	unsigned splits = kge_filter_bits[o->known >= 0 ? o->known : 3];
 	struct graph_index *known = graph_index_new(w->graph, splits);
 	struct query_exact *x =
 		query_exact_new(known, known, graph_vocab_count(w->graph->entities));

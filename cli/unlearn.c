@@ -543,7 +543,7 @@ static json_t *set_json(const struct unlearning *u)
 	receipt_digest(u->work.graph, u->found.triples.at, u->found.triples.n, salt, digest);
 	json_object_set_new(j, "triples", json_integer((json_int_t)u->found.triples.n));
 	for (int s = 0; s < GRAPH_SPLITS; s++)
-		json_object_set_new(j, lab_work_split_words[s],
+		json_object_set_new(j, graph_split_words[s],
 				    json_integer((json_int_t)u->found.n[s]));
 	json_object_set_new(j, "salt", store_json_of_hex(salt, sizeof(salt)));
 	json_object_set_new(j, "digest", store_json_of_hex(digest, sizeof(digest)));

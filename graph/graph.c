@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "graph/graph.h"
 
+const char *const graph_split_words[] = { "train", "valid", "test", NULL };
+
 struct graph *graph_new(void)
 {
 	struct graph *g = mem_array(1, sizeof *g);

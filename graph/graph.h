@@ -38,6 +38,7 @@ struct graph_triple {
 };
 
 enum graph_split { GRAPH_TRAIN, GRAPH_VALID, GRAPH_TEST, GRAPH_SPLITS };
+extern const char *const graph_split_words[]; /* "train", "valid", "test"; NULL at the end */
 
 struct graph_triples {
 	struct graph_triple *at;

@@ -37,6 +37,11 @@ struct kge_protocol {
 /* Presets of methods 2, and "tail" (standard, tail side only); NULL if unknown. */
 const struct kge_protocol *kge_protocol_find(const char *name);
 
+/* The words for its switches by their numbers, NULL at the end; the bits of the filter's words. */
+extern const char *const kge_sides_words[],
+	*const kge_filter_words[], *const kge_candidates_words[], *const kge_ties_words[];
+extern const unsigned kge_filter_bits[];
+
 /* ---- ranks ---- */
 
 /* How one query ended. */

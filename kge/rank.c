@@ -18,6 +18,18 @@ static const struct kge_protocol presets[] = {
 	{ "tail", KGE_SIDES_TAIL, ALL_SPLITS, KGE_CAND_ALL, KGE_TIES_REALISTIC },
 };
 
+const char *const kge_sides_words[] = { "both", "tail", "head", NULL };
+const char *const kge_filter_words[] = { "none", "train", "train+valid", "all", NULL };
+const char *const kge_candidates_words[] = { "all", "train", "typed", NULL };
+const char *const kge_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
+
+const unsigned kge_filter_bits[] = {
+	0,
+	1u << GRAPH_TRAIN,
+	1u << GRAPH_TRAIN | 1u << GRAPH_VALID,
+	ALL_SPLITS,
+};
+
 const struct kge_protocol *kge_protocol_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)

@@ -145,19 +145,6 @@ json_t *lab_work_checkpoint_json(const struct store_checkpoint *c)
 
 /* ---- protocols ---- */
 
-const char *const lab_work_split_words[] = { "train", "valid", "test", NULL };
-const char *const lab_work_sides_words[] = { "both", "tail", "head", NULL };
-const char *const lab_work_filter_words[] = { "none", "train", "train+valid", "all", NULL };
-const char *const lab_work_candidates_words[] = { "all", "train", "typed", NULL };
-const char *const lab_work_ties_words[] = { "realistic", "optimistic", "pessimistic", NULL };
-
-const unsigned lab_work_filter_bits[] = {
-	0,
-	1u << GRAPH_TRAIN,
-	1u << GRAPH_TRAIN | 1u << GRAPH_VALID,
-	1u << GRAPH_TRAIN | 1u << GRAPH_VALID | 1u << GRAPH_TEST,
-};
-
 struct kge_protocol lab_work_valid_protocol(const struct config *c)
 {
 	struct kge_protocol p = *config_protocol(c);
@@ -172,12 +159,12 @@ json_t *lab_work_protocol_json(const struct kge_protocol *p)
 
 	for (int s = GRAPH_TRAIN; s < GRAPH_SPLITS; s++)
 		if (p->filter & 1u << s)
-			json_array_append_new(filter, json_string(lab_work_split_words[s]));
+			json_array_append_new(filter, json_string(graph_split_words[s]));
 	json_object_set_new(j, "name", json_string(p->name));
-	json_object_set_new(j, "sides", json_string(lab_work_sides_words[p->sides]));
+	json_object_set_new(j, "sides", json_string(kge_sides_words[p->sides]));
 	json_object_set_new(j, "filter", filter);
-	json_object_set_new(j, "candidates", json_string(lab_work_candidates_words[p->candidates]));
-	json_object_set_new(j, "ties", json_string(lab_work_ties_words[p->ties]));
+	json_object_set_new(j, "candidates", json_string(kge_candidates_words[p->candidates]));
+	json_object_set_new(j, "ties", json_string(kge_ties_words[p->ties]));
 	json_object_set_new(j, "table", json_string("local"));
 	return j;
 }
@@ -186,10 +173,10 @@ void lab_work_protocol_text(const struct kge_protocol *p, char out[WORK_PROTOCOL
 {
 	const char *filter = "some";
 
-	for (int k = 0; lab_work_filter_words[k] != NULL; k++)
-		if (p->filter == lab_work_filter_bits[k])
-			filter = lab_work_filter_words[k];
+	for (int k = 0; kge_filter_words[k] != NULL; k++)
+		if (p->filter == kge_filter_bits[k])
+			filter = kge_filter_words[k];
 	snprintf(out, WORK_PROTOCOL_TEXT, "%s: %s sides, filter %s, %s candidates, %s ties",
-		 p->name, lab_work_sides_words[p->sides], filter,
-		 lab_work_candidates_words[p->candidates], lab_work_ties_words[p->ties]);
+		 p->name, kge_sides_words[p->sides], filter, kge_candidates_words[p->candidates],
+		 kge_ties_words[p->ties]);
 }

@@ -37,13 +37,6 @@ struct kge_emb *lab_work_new_tables(const struct config *c, const struct graph *
 json_t *lab_work_checkpoint_json(const struct store_checkpoint *c);
 const char *lab_work_checkpoint_kind(const struct store_checkpoint *c);
 
-/* A protocol's switches by their numbers, NULL at the end; filter words and their bits. */
-extern const char *const lab_work_split_words[],
-	*const lab_work_sides_words[], *const lab_work_filter_words[],
-					       *const lab_work_candidates_words[],
-						       *const lab_work_ties_words[];
-extern const unsigned lab_work_filter_bits[];
-
 /* All that a figure depends on, for programs and (one line) for people. */
 enum { WORK_PROTOCOL_TEXT = 160 };
 /* The agent's protocol as its validation follow it: the filter knows nothing of test. */
