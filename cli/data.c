@@ -75,7 +75,7 @@ static void take_format(struct import_options *o, const struct argp_state *state
 	if (o->format == NULL)
 		return;
 	if (o->embeddings)
-		o->tables = cli_word(state, o->format, "--format", tables_format_words);
+		o->tables = cli_word(state, o->format, "--format", kge_table_words);
 	else
 		o->load.format =
 			(enum graph_format)cli_word(state, o->format, "--format", graph_words);
@@ -474,7 +474,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'f':
-		o->format = cli_word(state, arg, "--format", tables_format_words);
+		o->format = cli_word(state, arg, "--format", kge_table_words);
 		return 0;
 	case 'c':
 		o->checkpoint = cli_count(state, arg, "--checkpoint", 1, INT64_MAX);
@@ -569,7 +569,7 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 	rc = o.triples ? export_triples(cli, &w, &o, e) : export_tables(cli, &w, &o, e);
 	if (rc == 0) {
 		cli_put_text(cli, "folder", o.folder);
-		cli_put_text(cli, "format", tables_format_words[o.format]);
+		cli_put_text(cli, "format", kge_table_words[o.format]);
 	}
 	lab_work_close(&w);
 	return rc;

@@ -1,52 +1,8 @@
 #include "cli/tables.h"
 
-#include <stdlib.h>
-
 #include "agent/core/learner.h"
-#include "base/file.h"
 #include "kge/io.h"
 #include "lab/work.h"
-
-const char *const tables_format_words[] = { [KGE_NPY] = "npy",
-					    [KGE_TSV] = "tsv",
-					    [KGE_WORD2VEC] = "word2vec",
-					    [KGE_OPENKE] = "openke",
-					    NULL };
-
-static bool has_file(const char *folder, const char *name)
-{
-	char *path = file_join(folder, name);
-	bool there = file_exists(path);
-
-	free(path);
-	return there;
-}
-
-/* The format whose file of entities is in the folder. */
-static int find_format(const char *folder, int *format, struct err *e)
-{
-	static const char *const files[] = { [KGE_NPY] = "entities.npy",
-					     [KGE_TSV] = "entities.tsv",
-					     [KGE_WORD2VEC] = "entities.vec",
-					     [KGE_OPENKE] = "entity2vec.vec" };
-
-	for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
-		if (!has_file(folder, files[f]))
-			continue;
-		if (*format >= 0)
-			return err_set(e, ERR_INPUT,
-				       "%s: %s and %s are both there: say which is meant with "
-				       "--format %s or %s",
-				       folder, files[*format], files[f],
-				       tables_format_words[*format], tables_format_words[f]);
-		*format = f;
-	}
-	if (*format >= 0)
-		return 0;
-	return err_set(e, ERR_NOFILE,
-		       "%s: no entities.npy, entities.tsv, entities.vec or entity2vec.vec in it",
-		       folder);
-}
 
 /* The score that training would compare with. */
 static int score_tables(const struct work *w, double *score, struct err *e)
@@ -91,13 +47,14 @@ static int check_public(const struct work *w, struct err *e)
 static int import(struct work *w, const char *folder, int format, struct err *e)
 {
 	int rc = check_public(w, e);
+	enum kge_table_format f = (enum kge_table_format)format;
 
 	if (rc == 0 && format < 0)
-		rc = find_format(folder, &format, e);
+		rc = kge_table_find(folder, &f, e);
 	if (rc != 0)
 		return rc;
 	w->emb = lab_work_new_tables(&w->folder.config, w->graph);
-	rc = kge_import(w->emb, w->graph, folder, (enum kge_table_format)format, e);
+	rc = kge_import(w->emb, w->graph, folder, f, e);
 	if (rc == 0)
 		rc = score_tables(w, &w->info.valid_score, e);
 	return rc == 0 ? keep(w, e) : rc;

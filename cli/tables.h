@@ -4,9 +4,6 @@
 
 #include "cli/cli.h"
 
-/* Words of enum kge_table_format, NULL at the end. */
-extern const char *const tables_format_words[];
-
 /* Rows of the graph's names from the folder become the best state, with the score that valid gives
  * them; the best so far becomes a saved one.  format: of enum kge_table_format; -1: by the files.
  * ERR_INPUT: not rows of this graph in the shape of agent.yaml; ERR_USAGE: training is private. */

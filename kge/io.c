@@ -7,6 +7,12 @@
 #include "base/mem.h"
 #include "kge/table_internal.h"
 
+const char *const kge_table_words[] = { [KGE_NPY] = "npy",
+					[KGE_TSV] = "tsv",
+					[KGE_WORD2VEC] = "word2vec",
+					[KGE_OPENKE] = "openke",
+					NULL };
+
 static void tables_of(struct table t[2], const struct kge_emb *emb, const struct graph *g)
 {
 	t[0] = (struct table){ "entities", "entity", g->entities, emb->ent, emb->ent_floats };
@@ -140,5 +146,85 @@ int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	if (rc == 0)
 		kge_emb_assign(emb, fresh);
 	kge_emb_free(fresh);
+	return rc;
+}
+
+/* ---- what lies in a folder ---- */
+
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = file_join(folder, name);
+	bool there = file_exists(path);
+
+	free(path);
+	return there;
+}
+
+int kge_table_find(const char *folder, enum kge_table_format *format, struct err *e)
+{
+	static const char *const files[] = { [KGE_NPY] = "entities.npy",
+					     [KGE_TSV] = "entities.tsv",
+					     [KGE_WORD2VEC] = "entities.vec",
+					     [KGE_OPENKE] = "entity2vec.vec" };
+	int found = -1;
+
+	for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
+		if (!has_file(folder, files[f]))
+			continue;
+		if (found >= 0)
+			return err_set(e, ERR_INPUT,
+				       "%s: %s and %s are both there: say which is meant with "
+				       "--format %s or %s",
+				       folder, files[found], files[f], kge_table_words[found],
+				       kge_table_words[f]);
+		found = f;
+	}
+	*format = (enum kge_table_format)found;
+	if (found >= 0)
+		return 0;
+	return err_set(e, ERR_NOFILE,
+		       "%s: no entities.npy, entities.tsv, entities.vec or entity2vec.vec in it",
+		       folder);
+}
+
+/* The lines of a file, in their order, as names. */
+static int read_vocab(struct graph_vocab *to, const char *folder, const char *what, struct err *e)
+{
+	static const char *const column[] = { "name" };
+	char *path = kge_table_path(folder, what, ".txt");
+	struct lines_field name;
+	struct graph_lines *l;
+	char *line;
+	size_t len;
+	int rc = graph_lines_open(&l, path, e);
+
+	free(path);
+	if (rc != 0)
+		return rc;
+	while ((rc = graph_lines_next(l, &line, &len, e)) == 1) {
+		uint32_t n = graph_vocab_count(to);
+
+		rc = graph_lines_fields(l, line, len, &name, column, 1, e);
+		if (rc == 0 && graph_vocab_add(to, name.text, name.len) != n)
+			rc = graph_lines_bad(l, e, "'%.200s' is there twice", name.text);
+		if (rc != 0)
+			break;
+	}
+	graph_lines_close(l);
+	return rc;
+}
+
+int kge_import_names(struct graph **g, const char *folder, struct err *e)
+{
+	int rc;
+
+	*g = graph_new();
+	rc = read_vocab((*g)->entities, folder, "entities", e);
+	if (rc == 0)
+		rc = read_vocab((*g)->relations, folder, "relations", e);
+	if (rc == 0)
+		return 0;
+	graph_free(*g);
+	*g = NULL;
 	return rc;
 }

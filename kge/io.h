@@ -22,6 +22,7 @@
 #include "kge/model.h"
 
 enum kge_table_format { KGE_NPY, KGE_TSV, KGE_WORD2VEC, KGE_OPENKE };
+extern const char *const kge_table_words[]; /* by enum kge_table_format; NULL at the end */
 enum { KGE_TEXT_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_MAX */
 
 /* Write the rows of the graph's names into the folder, which is made if need
@@ -33,6 +34,13 @@ int kge_export(const struct kge_emb *emb, const struct graph *g, const char *fol
  * tables of private training, since ids follow the order of the triples. */
 int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const char *folder,
 		       enum kge_table_format f, struct err *e);
+
+/* The format whose file of entities is in the folder.  ERR_NOFILE: none is; ERR_INPUT: several. */
+int kge_table_find(const char *folder, enum kge_table_format *f, struct err *e);
+
+/* The names beside arrays (KGE_NPY) as a graph without triples, numbered as the rows are.
+ * ERR_INPUT with file and line, ERR_NOFILE, ERR_IO. */
+int kge_import_names(struct graph **g, const char *folder, struct err *e);
 
 /* Read rows into emb, whose shape they must have: every name of the graph
  * exactly once and no other, finite numbers only.  On error emb is as it was.

@@ -1,0 +1,334 @@
+/* tests/lib/test_lib.c - libfkge through its header alone: what it gives, what it refuses, threads.
+ */
+#include <pthread.h>
+
+#include "lib/fkge.h"
+#include "tests/folder.h"
+#include "tests/test.h"
+
+enum { PEOPLE = 60 };
+static const char settings[] = "model.kind=distmult model.dim=8 train.epochs=12 train.eval_every=4 "
+			       "train.threads=1 train.lr=0.05 train.batch=64 train.negatives=8";
+
+/* Sixty people in six groups. */
+static void write_groups(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (int i = 0; i < PEOPLE; i++)
+		fprintf(f, "p%d\tin\tg%d\np%d\tlikes\th%d\n", i, i % 6, i, i % 6);
+	assert_int_equal(fclose(f), 0);
+}
+
+static fkge_graph *load_groups(void)
+{
+	char *path = mem_printf("%s/g.tsv", folder);
+	fkge_graph *g;
+
+	write_groups(path);
+	assert_int_equal(fkge_graph_load(&g, path, "valid=0.1\ttest=0.1 seed=3\n"), 0);
+	free(path);
+	return g;
+}
+
+static fkge_model *train_groups(fkge_graph *g, const char *words)
+{
+	fkge_model *m;
+
+	if (fkge_train(&m, g, NULL, words, NULL, NULL) != 0)
+		fail_msg("%s", fkge_error());
+	return m;
+}
+
+static void test_names(void **state)
+{
+	fkge_graph *g = load_groups();
+	const uint32_t *t;
+	size_t n, len;
+
+	(void)state;
+	assert_int_equal(fkge_graph_count(g, FKGE_ENTITIES), PEOPLE + 12);
+	assert_int_equal(fkge_graph_count(g, FKGE_RELATIONS), 2);
+	assert_int_equal(fkge_graph_count(g, 7), 0);
+	for (uint32_t k = 0; k < PEOPLE + 12; k++) {
+		const char *name = fkge_graph_name(g, FKGE_ENTITIES, k, &len);
+
+		assert_int_equal(strlen(name), len);
+		assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, name, len), k);
+	}
+	assert_null(fkge_graph_name(g, FKGE_ENTITIES, PEOPLE + 12, NULL));
+	assert_null(fkge_graph_name(g, FKGE_RELATIONS, 2, NULL));
+	assert_int_equal(fkge_graph_find(g, FKGE_ENTITIES, "nobody", 6), FKGE_NONE);
+	assert_int_equal(fkge_graph_triples(g, FKGE_VALID, &t, &n), 0);
+	assert_int_equal(n, 12);
+	for (size_t k = 0; k < n; k++)
+		assert_true(t[3 * k] < PEOPLE + 12 && t[3 * k + 1] < 2);
+	assert_int_equal(fkge_graph_triples(g, 3, &t, &n), FKGE_USAGE);
+	assert_null(t);
+	fkge_graph_free(g);
+}
+
+static int stop_at_four(void *ctx, const struct fkge_progress *p)
+{
+	*(uint32_t *)ctx = p->epoch;
+	assert_int_equal(p->epochs, 12);
+	assert_true(isfinite(p->loss));
+	assert_int_equal(isnan(p->valid_mrr), p->epoch % 4 != 0);
+	return p->epoch == 4;
+}
+
+static void test_training(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *a = train_groups(g, settings), *b = train_groups(g, settings), *c, *d;
+	struct fkge_metrics at_a, at_d;
+	uint32_t epochs = 0;
+
+	(void)state;
+	assert_string_equal(fkge_model_about(a), fkge_model_about(b)); /* with its digest */
+	assert_int_equal(fkge_train(&c, g, NULL, settings, stop_at_four, &epochs), 0);
+	assert_int_equal(epochs, 4);
+	assert_non_null(strstr(fkge_model_about(c), "\"epochs\":4,"));
+	/* on from c, by c's settings: better than c, and c is as it was */
+	assert_int_equal(fkge_train(&d, g, c, "train.epochs=40", NULL, NULL), 0);
+	assert_int_equal(fkge_evaluate(c, "split=valid", &at_a), 0);
+	assert_int_equal(fkge_evaluate(d, "split=valid", &at_d), 0);
+	assert_true(at_d.mrr > at_a.mrr);
+	assert_null(strstr(fkge_model_about(d), "\"epochs\":4,"));
+	fkge_graph_free(g); /* the models hold it */
+	assert_int_equal(fkge_evaluate(a, NULL, &at_a), 0);
+	assert_int_equal(at_a.queries, 24);
+	fkge_model_free(a);
+	fkge_model_free(b);
+	fkge_model_free(c);
+	fkge_model_free(d);
+}
+
+/* Rows of a model made of another's rows are the same model. */
+static void test_rows(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *a = train_groups(g, settings), *b;
+	const float *ent, *rel, *own;
+	size_t n, ent_floats, rel_floats, k;
+	struct fkge_metrics at_a, at_b;
+	float *spoiled;
+
+	(void)state;
+	assert_int_equal(fkge_rows(a, FKGE_ENTITIES, &ent, &n, &ent_floats), 0);
+	assert_int_equal(n, PEOPLE + 12);
+	assert_int_equal((uintptr_t)ent % 64, 0);
+	assert_int_equal(fkge_rows(a, FKGE_RELATIONS, &rel, &k, &rel_floats), 0);
+	assert_int_equal(fkge_model_new(&b, g, settings, ent, ent_floats, rel, rel_floats), 0);
+	assert_int_equal(fkge_rows(b, FKGE_ENTITIES, &own, &k, &k), 0);
+	assert_ptr_not_equal(own, ent);
+	assert_int_equal(fkge_evaluate(a, "threads=2", &at_a), 0);
+	assert_int_equal(fkge_evaluate(b, "threads=1", &at_b), 0);
+	assert_memory_equal(&at_a, &at_b, sizeof(at_a));
+	fkge_model_free(b);
+	assert_int_equal(fkge_model_new(&b, g, "model.kind=complex model.dim=8", ent, ent_floats,
+					rel, rel_floats),
+			 FKGE_USAGE);
+	assert_null(b);
+	assert_non_null(strstr(fkge_error(), "16"));
+	spoiled = malloc(n * ent_floats * sizeof(float));
+	memcpy(spoiled, ent, n * ent_floats * sizeof(float));
+	spoiled[n * ent_floats - 1] = NAN;
+	assert_int_equal(fkge_model_new(&b, g, settings, spoiled, ent_floats, rel, rel_floats),
+			 FKGE_INPUT);
+	free(spoiled);
+	assert_int_equal(fkge_rows(a, 2, &ent, &n, &k), FKGE_USAGE);
+	fkge_model_free(a);
+	fkge_graph_free(g);
+}
+
+static void test_asking(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *m = train_groups(g, settings);
+	struct fkge_answer out[100];
+	const uint32_t *t;
+	uint32_t triple[3];
+	float score;
+	size_t n = 100, all;
+
+	(void)state;
+	assert_int_equal(fkge_graph_triples(g, FKGE_TRAIN, &t, &all), 0);
+	memcpy(triple, t, sizeof(triple));
+	assert_int_equal(fkge_predict(m, triple[0], triple[1], FKGE_NONE, FKGE_WITH_KNOWN, out, &n),
+			 0);
+	assert_int_equal(n, PEOPLE + 12);
+	for (size_t k = 0; k < n; k++) {
+		assert_true(k == 0 || out[k - 1].score >= out[k].score);
+		assert_int_equal(out[k].known, out[k].number == triple[2]);
+		triple[2] = out[k].number;
+		assert_int_equal(fkge_score(m, triple, 1, FKGE_TAIL, &score), 0);
+		assert_float_equal(score, out[k].score, 1e-5);
+		triple[2] = t[2];
+	}
+	n = 100;
+	assert_int_equal(fkge_predict(m, triple[0], triple[1], FKGE_NONE, 0, out, &n), 0);
+	assert_int_equal(n, PEOPLE + 11); /* without the known one */
+	n = 5;
+	assert_int_equal(fkge_predict(m, triple[0], FKGE_NONE, triple[2], FKGE_WITH_KNOWN, out, &n),
+			 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(fkge_predict(m, FKGE_NONE, 0, FKGE_NONE, 0, out, &n), FKGE_USAGE);
+	assert_int_equal(n, 0);
+	n = 5;
+	assert_int_equal(fkge_predict(m, 0, 2, FKGE_NONE, 0, out, &n), FKGE_USAGE);
+	n = 0;
+	assert_int_equal(fkge_predict(m, 0, 0, FKGE_NONE, 0, out, &n), 0);
+	n = 3;
+	assert_int_equal(fkge_similar(m, FKGE_ENTITIES, 0, 1, out, &n), 0);
+	assert_true(n == 3 && out[0].score <= out[1].score && out[0].number != 0);
+	assert_int_equal(fkge_similar(m, FKGE_RELATIONS, 2, 0, out, &n), FKGE_USAGE);
+	n = 100;
+	assert_int_equal(fkge_query(m, "SELECT ?g { <p0> <in> ?g }", "beam=0", out, &n), 0);
+	assert_true(n > 0 && out[0].known && !out[1].known);
+	assert_string_equal(fkge_graph_name(g, FKGE_ENTITIES, out[0].number, NULL), "g0");
+	assert_int_equal(fkge_query(m, "SELECT ?g { <nobody> <in> ?g }", NULL, out, &n),
+			 FKGE_NOTFOUND);
+	assert_int_equal(n, 0);
+	assert_int_equal(fkge_query(m, "DELETE", NULL, out, &n), FKGE_USAGE);
+	fkge_model_free(m);
+	fkge_graph_free(g);
+}
+
+static void test_files(void **state)
+{
+	char *rows = mem_printf("%s/rows", folder);
+	fkge_graph *g = load_groups();
+	fkge_model *a = train_groups(g, settings), *b;
+	const char *const formats[] = { "npy", "tsv", "word2vec", "openke" };
+	struct fkge_metrics at_a, at_b;
+
+	(void)state;
+	assert_int_equal(fkge_evaluate(a, NULL, &at_a), 0);
+	for (int k = 0; k < 4; k++) {
+		char words[256];
+
+		snprintf(words, sizeof(words), "%s format=%s", settings, formats[k]);
+		assert_int_equal(fkge_export(a, rows, formats[k]), 0);
+		assert_int_equal(fkge_import(&b, g, rows, words), 0);
+		assert_int_equal(fkge_evaluate(b, NULL, &at_b), 0);
+		assert_memory_equal(&at_a, &at_b, sizeof(at_a));
+		fkge_model_free(b);
+	}
+	assert_int_equal(fkge_import(&b, g, rows, settings), FKGE_INPUT); /* which of them? */
+	assert_int_equal(fkge_import(&b, NULL, rows, "model.kind=distmult model.dim=8 format=npy"),
+			 0);
+	assert_int_equal(fkge_graph_count(fkge_model_graph(b), FKGE_ENTITIES), PEOPLE + 12);
+	assert_string_equal(fkge_graph_name(fkge_model_graph(b), FKGE_ENTITIES, 3, NULL),
+			    fkge_graph_name(g, FKGE_ENTITIES, 3, NULL));
+	assert_int_equal(fkge_evaluate(b, NULL, &at_b), FKGE_INPUT); /* it has no triples */
+	fkge_model_free(b);
+	assert_int_equal(fkge_import(&b, NULL, rows, "format=tsv"), FKGE_USAGE);
+	assert_int_equal(fkge_import(&b, NULL, rows, "model.dim=9 format=npy"), FKGE_INPUT);
+	assert_int_equal(fkge_import(&b, NULL, folder, NULL), FKGE_NOFILE);
+	assert_int_equal(fkge_export(a, rows, "zip"), FKGE_USAGE);
+	fkge_model_free(a);
+	fkge_graph_free(g);
+	free(rows);
+}
+
+static void refuses(fkge_graph *g, const char *words, const char *says)
+{
+	fkge_model *m;
+
+	assert_int_equal(fkge_train(&m, g, NULL, words, NULL, NULL), FKGE_USAGE);
+	assert_null(m);
+	if (strstr(fkge_error(), says) == NULL)
+		fail_msg("'%s' says: %s", words, fkge_error());
+}
+
+static void test_refusals(void **state)
+{
+	fkge_graph *g = load_groups(), *none;
+	fkge_model *m;
+	struct fkge_metrics k;
+
+	(void)state;
+	refuses(g, "model.kind=transx", "model.kind: 'transx' is not allowed here");
+	refuses(g, "model.dim=0", "from 1 to 4096");
+	refuses(g, "model.size=3", "unknown key 'size'");
+	refuses(g, "privacy.delta=0.1", "model, train and eval");
+	refuses(g, "train.", "key=value");
+	refuses(g, "train.=3", "unknown key");
+	refuses(g, "train.dp.epsilon=1 train.filtered=false train.shared_chunk=0", "ledger");
+	refuses(g, "train.loss=margin train.negatives=0", "train.negatives");
+	m = train_groups(g, settings);
+	assert_int_equal(fkge_evaluate(m, "split=all", &k), FKGE_USAGE);
+	assert_non_null(strstr(fkge_error(), "train, valid, test"));
+	assert_int_equal(fkge_evaluate(m, "limit=-1", &k), FKGE_USAGE);
+	assert_int_equal(fkge_evaluate(m, "protocol=best", &k), FKGE_USAGE);
+	assert_int_equal(fkge_evaluate(m, "ranks=1", &k), FKGE_USAGE);
+	assert_int_equal(fkge_open(&m, folder, 0), FKGE_NOTFOUND);
+	assert_int_equal(fkge_graph_load(&none, "/nowhere/at/all", NULL), FKGE_NOFILE);
+	assert_null(none);
+	assert_int_equal(fkge_graph_load(&none, folder, "valid=2"), FKGE_USAGE);
+	fkge_graph_free(NULL);
+	fkge_model_free(NULL);
+	fkge_graph_free(g);
+}
+
+/* ---- threads ---- */
+
+struct asker {
+	const fkge_model *m;
+	struct fkge_answer wanted[10];
+	size_t wrong;
+};
+
+static void *ask_often(void *ctx)
+{
+	struct asker *a = ctx;
+
+	for (int k = 0; k < 50; k++) {
+		struct fkge_answer got[10];
+		struct fkge_metrics at;
+		size_t n = 10;
+
+		if (fkge_predict(a->m, 0, 0, FKGE_NONE, 0, got, &n) != 0 || n != 10 ||
+		    memcmp(got, a->wanted, sizeof(got)) != 0)
+			a->wrong++;
+		if (fkge_predict(a->m, 0, 9, FKGE_NONE, 0, got, &n) != FKGE_USAGE ||
+		    strstr(fkge_error(), "0 9") == NULL) /* each thread has its own */
+			a->wrong++;
+		if (k % 25 == 0 && fkge_evaluate(a->m, "split=valid threads=1", &at) != 0)
+			a->wrong++;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	fkge_graph *g = load_groups();
+	fkge_model *m = train_groups(g, settings);
+	struct asker a = { .m = m }, b;
+	pthread_t other;
+	size_t n = 10;
+
+	(void)state;
+	assert_int_equal(fkge_predict(m, 0, 0, FKGE_NONE, 0, a.wanted, &n), 0);
+	b = a;
+	assert_int_equal(pthread_create(&other, NULL, ask_often, &b), 0);
+	ask_often(&a);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	assert_int_equal(a.wrong + b.wrong, 0);
+	fkge_model_free(m);
+	fkge_graph_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_training),
+		cmocka_unit_test(test_rows),	cmocka_unit_test(test_asking),
+		cmocka_unit_test(test_files),	cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""The Python module against the program: test_fkge.py FKGE LIBRARY.  Prints TAP."""
+import gc
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.dont_write_bytecode = True
+FKGE, LIBRARY = (os.path.realpath(p) for p in sys.argv[1:3])
+os.environ["FKGE_LIBRARY"] = LIBRARY
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+try:
+    import numpy as np
+except ImportError:
+    print("1..0 # SKIP no NumPy: apt-get install python3-numpy")
+    sys.exit(0)
+import fkge  # noqa: E402
+
+KINDS = ["transe", "transe_l2", "transh", "transh_l2", "transr", "transr_l2", "transd", "transd_l2", "distmult",
+         "complex", "rotate", "distmult_reciprocal", "complex_reciprocal"]
+WORK = tempfile.TemporaryDirectory(prefix="fkge-test.")
+TRAIN = {"train.epochs": 12, "train.eval_every": 4, "train.threads": 1, "train.lr": 0.02, "train.batch": 64,
+         "train.negatives": 8, "model.dim": 8}
+
+
+def run(*words, folder=None):
+    """What fkge says by --json."""
+    where = ["-d", folder] if folder else []
+    done = subprocess.run([FKGE, "-q", *where, *words, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"fkge {words}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def setUpModule():
+    run("synth", "-e", "120", "-r", "4", "-t", "700", "-o", os.path.join(WORK.name, "graph"))
+    agent = os.path.join(WORK.name, "agent")
+    run("init", "--listen", "off", folder=agent)
+    run("import", os.path.join(WORK.name, "graph"), folder=agent)
+    for key, value in TRAIN.items():
+        run("config", "set", key, str(value), folder=agent)
+
+
+def tearDownModule():
+    WORK.cleanup()
+
+
+class Library(unittest.TestCase):
+    agent = os.path.join(WORK.name, "agent")
+
+    def trained(self, kind):
+        run("config", "set", "model.kind", kind, folder=self.agent)
+        return run("train", "--fresh", folder=self.agent)
+
+    def graph(self):
+        return fkge.load_graph(os.path.join(WORK.name, "graph"))
+
+    def test_kinds_are_all(self):
+        said = subprocess.run([FKGE, "init", "--reference"], capture_output=True, text=True, check=True).stdout
+        words = said.split("`kind:")[1].split("* `")[0]
+        self.assertEqual([k for k in KINDS if k not in words], [])
+        self.assertEqual(words.count("|") + 1, len(KINDS), words)
+
+    def test_five_lines(self):
+        """From an agent's folder to the program's own test MRR, for every kind; the library trains to the same bits."""
+        graph = fkge.load_graph(self.agent)
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                trained = self.trained(kind)
+                want = run("eval", folder=self.agent)["metrics"]
+                model = fkge.open(self.agent)
+                got = model.evaluate(split="test")
+                self.assertAlmostEqual(got.mrr, want["mrr"], delta=0.001)
+                self.assertEqual((got.queries, model.kind), (want["queries"], kind))
+                self.assertEqual(model.about["digest"], trained["digest"])
+                own = fkge.train(graph, {**TRAIN, "model.kind": kind})
+                self.assertEqual(own.about["digest"], trained["digest"])
+                self.assertAlmostEqual(own.about["valid_score"], trained["valid_mrr"], delta=1e-9)
+
+    def test_rows_and_scores(self):
+        """Every kind: rows go out as arrays and back, and predictions have the scores of single triples."""
+        graph = self.graph()
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                shape = {"model.kind": kind, "model.dim": 6}
+                a = fkge.train(graph, {**TRAIN, **shape, "train.epochs": 1})
+                b = fkge.Model.of_rows(graph, shape, a.entities, a.relations)
+                self.assertEqual(a.about["digest"], b.about["digest"])
+                head, rel, _ = (int(x) for x in graph.triples("test")[0])
+                answers = a.predict(graph.entities[head], graph.relations[rel], None, top=5, known=True)
+                asked = [(head, rel, x.number) for x in answers]
+                np.testing.assert_allclose(a.score(asked), [x.score for x in answers], rtol=1e-4, atol=1e-5)
+
+    def test_views_keep_their_model(self):
+        graph = self.graph()
+        model = fkge.train(graph, {**TRAIN, "train.epochs": 1})
+        rows, triples = model.entities, model.graph.triples("train")
+        self.assertEqual(rows.ctypes.data, model.entities.ctypes.data)  # not copied
+        self.assertFalse(rows.flags.writeable)
+        with self.assertRaises(ValueError):
+            rows[0, 0] = 1
+        copy, part = rows.copy(), rows[3:5, 1:]
+        freed = []
+        free = fkge._lib.fkge_model_free
+        fkge._lib.fkge_model_free = lambda h: (freed.append(h), free(h))
+        try:
+            del model, graph
+            gc.collect()
+            self.assertEqual(freed, [])
+            np.testing.assert_array_equal(rows, copy)
+            del rows, triples
+            gc.collect()
+            self.assertEqual(freed, [])  # a part of the array keeps it, too
+            np.testing.assert_array_equal(part, copy[3:5, 1:])
+            del part
+            gc.collect()
+            self.assertEqual(len(freed), 1)
+        finally:
+            fkge._lib.fkge_model_free = free
+
+    def test_names(self):
+        path = os.path.join(WORK.name, "names.tsv")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("a b\tr\t\u03b3\n\u03b3\tr\ta b\n")
+        graph = fkge.load_graph(path, valid=0, test=0)
+        self.assertEqual(list(graph.entities), ["a b", "\u03b3"])
+        self.assertEqual(graph.entities[-1], "\u03b3")
+        self.assertEqual(graph.entities[0:9], ["a b", "\u03b3"])
+        self.assertEqual((graph.entities.number("\u03b3"), graph.entities.index("a b")), (1, 0))
+        self.assertTrue("r" in graph.relations and "s" not in graph.relations and 3 not in graph.relations)
+        self.assertEqual(graph.triples().tolist(), [[0, 0, 1], [1, 0, 0]])
+        self.assertEqual(graph.triples("test").shape, (0, 3))
+        with self.assertRaises(IndexError):
+            graph.entities[2]
+        with self.assertRaisesRegex(LookupError, "no entity 'c'"):
+            graph.entities.number("c")
+
+    def test_asking(self):
+        self.trained("complex")
+        model = fkge.open(self.agent)
+        said = run("predict", "e1", "r0", "?", "-k", "4", folder=self.agent)["answers"]
+        self.assertEqual([a.name for a in model.predict("e1", "r0", None, top=4)], [a["name"] for a in said])
+        said = run("similar", "e1", "-k", "4", "--by", "distance", folder=self.agent)["similar"]
+        self.assertEqual([a.name for a in model.similar("e1", 4, by="distance")], [a["name"] for a in said])
+        sparql = "SELECT ?x { <e1> <r0> ?y . ?y <r1> ?x }"
+        said = run("query", sparql, folder=self.agent)["answers"]
+        got = model.query(sparql, threads=1)
+        self.assertEqual([(a.name, a.known) for a in got], [(a["name"], a["known"]) for a in said])
+        np.testing.assert_allclose([a.score for a in got], [a["truth"] for a in said], rtol=1e-4)
+        self.assertEqual(model.predict("e1", None, "e2", known=True)[0]._fields, fkge.Answer._fields)
+
+    def test_export_and_back(self):
+        graph, folder = self.graph(), os.path.join(WORK.name, "rows")
+        shape = {"model.kind": "rotate", "model.dim": 4, "model.gamma": 6}
+        model = fkge.train(graph, {**TRAIN, **shape, "train.epochs": 1})
+        model.export(folder)
+        np.testing.assert_array_equal(np.load(os.path.join(folder, "entities.npy")), model.entities)
+        bare = fkge.load_rows(folder, shape)
+        self.assertEqual(list(bare.graph.entities), list(graph.entities))
+        whole = fkge.load_rows(folder, shape, graph)
+        self.assertEqual(whole.evaluate(), model.evaluate())
+        self.assertEqual(bare.similar("e1"), whole.similar("e1"))
+
+    def test_training_is_told_and_stopped(self):
+        graph, seen = self.graph(), []
+        model = fkge.train(graph, TRAIN, progress=lambda p: seen.append(p) or p.epoch == 6)
+        self.assertEqual([p.epoch for p in seen], [1, 2, 3, 4, 5, 6])
+        self.assertEqual([math.isnan(p.valid_mrr) for p in seen], [True, True, True, False, True, True])
+        self.assertEqual(model.about["epochs"], 4)  # valid saw no others
+        more = fkge.train(graph, {"train.epochs": 8}, start=model)
+        self.assertGreaterEqual(more.about["valid_score"], model.about["valid_score"])
+
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            fkge.train(graph, TRAIN, progress=interrupt)
+
+    def test_refusals(self):
+        graph = self.graph()
+        for settings, says in (({"model.kind": "transx"}, "transx"), ({"model.dim": "1 2"}, "no blanks"),
+                               ("model.dim", "key=value"), ({"train.dp.epsilon": 1, "train.filtered": False,
+                                                             "train.shared_chunk": 0}, "ledger")):
+            with self.assertRaisesRegex(ValueError, says):
+                fkge.train(graph, settings)
+        with self.assertRaisesRegex(fkge.NotFoundError, "no agent lives here"):
+            fkge.open(WORK.name)
+        with self.assertRaises(fkge.NotFoundError):
+            fkge.load_graph(os.path.join(WORK.name, "nothing"))
+        model = fkge.train(graph, {**TRAIN, "train.epochs": 1})
+        with self.assertRaisesRegex(fkge.UsageError, "shape"):
+            fkge.Model.of_rows(graph, TRAIN, model.entities[1:], model.relations)
+        with self.assertRaisesRegex(fkge.UsageError, "not the graph's|not in one|has a number"):
+            model.score([[0, 9, 0]])
+        with self.assertRaises(fkge.UsageError):
+            model.predict("e1", "r0", "e2")
+        with self.assertRaisesRegex(fkge.UsageError, "train, valid, test"):
+            model.evaluate(split="all")
+        with self.assertRaises(fkge.UsageError):
+            model.query("SELECT")
+
+    def test_threads(self):
+        model = fkge.train(self.graph(), {**TRAIN, "train.epochs": 2})
+        want, wrong = model.predict("e1", "r0", None), []
+
+        def ask():
+            for _ in range(20):
+                if model.predict("e1", "r0", None) != want:
+                    wrong.append("answers")
+                try:
+                    model.query("nonsense")
+                except fkge.UsageError:
+                    continue
+                wrong.append("no error")
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_version(self):
+        self.assertEqual(fkge.version(), run("version")["version"])
+
+
+class Tap(unittest.TestResult):
+    """One line a test."""
+    count = 0
+
+    def line(self, test, fault=None):
+        type(self).count += 1
+        print(f"{'not ok' if fault else 'ok'} {self.count} - {test.id().split('.', 1)[1]}", flush=True)
+        if fault:
+            print("\n".join("# " + x for x in self._exc_info_to_string(fault, test).splitlines()), flush=True)
+            self.failed.add(test)
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.failed = set()
+
+    def addSuccess(self, test):
+        if test not in self.failed:
+            self.line(test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.line(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.line(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            print(f"# in {subtest}")
+            self.line(test, err)
+
+
+if __name__ == "__main__":
+    outcome = Tap()
+    unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]).run(outcome)
+    print(f"1..{Tap.count}")
+    sys.exit(not outcome.wasSuccessful())
