@@ -46,7 +46,7 @@ static inline V v_signed(V w, V x)
 /* An estimate of 12 bits and one step of Newton's. */
 static inline V v_rsqrt(V x)
 {
-	V some = _mm256_cmp_ps(x, _mm256_set1_ps(1e-38f), _CMP_GT_OQ);
+	V some = _mm256_cmp_ps(x, _mm256_set1_ps(FLT_MIN), _CMP_GE_OQ);
 	V y = _mm256_and_ps(_mm256_rsqrt_ps(x), some);
 	V half = _mm256_mul_ps(_mm256_set1_ps(0.5f), y);
 	V left = _mm256_fnmadd_ps(_mm256_mul_ps(x, y), y, _mm256_set1_ps(1.0f));

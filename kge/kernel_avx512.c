@@ -39,7 +39,7 @@ static inline V v_signed(V w, V x)
 /* An estimate of 14 bits and one step of Newton's. */
 static inline V v_rsqrt(V x)
 {
-	__mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(1e-38f), _CMP_GT_OQ);
+	__mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(FLT_MIN), _CMP_GE_OQ);
 	V y = _mm512_maskz_rsqrt14_ps(some, x);
 	V half = _mm512_mul_ps(_mm512_set1_ps(0.5f), y);
 	V left = _mm512_fnmadd_ps(_mm512_mul_ps(x, y), y, _mm512_set1_ps(1.0f));

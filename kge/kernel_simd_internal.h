@@ -7,7 +7,7 @@
  *   v_load(p), v_loadm(p, m), v_store(p, x), v_storem(p, m, x)   any alignment
  *   v_set(x), v_add, v_sub, v_mul, v_max, v_min, v_fma(a, b, c) = a b + c, v_fnma = c - a b
  *   v_abs(x), v_signed(w, x) = w with its sign flipped where x has its sign bit
- *   v_rsqrt(x)     1/sqrt(x) to 22 bits or better, and 0 for 0
+ *   v_rsqrt(x)     1/sqrt(x) to 22 bits or better, and 0 for 0 and what is not normal
  *   v_rsqrt_estimate(x)   to 11 bits or better; for 0, any number
  *   v_recip(x)     1/x to 22 bits or better, for normal x
  *   v_round(x), v_scalbn(x, n) = x 2^n for whole n

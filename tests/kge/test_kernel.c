@@ -425,6 +425,29 @@ static void check_optimizers(const struct kge_kernels *k, size_t n, struct rng *
 	free(x);
 }
 
+/* Squares of gradients that fade away pass through every small number: the last normal ones and
+ * those below, of which the processor's estimate of a root is infinite. */
+static void check_fading(const struct kge_kernels *k)
+{
+	const struct kge_step s = {
+		.lr = .1f, .beta1 = .9f, .beta2 = 1, .eps = 1e-8f, .scale2 = 3
+	};
+	enum { MANY = 16 };
+
+	for (double size = 1e-36; size > 1e-44; size *= 0.9) {
+		float w[MANY], m[MANY] = { 0 }, v[MANY], g[MANY] = { 0 };
+
+		for (int i = 0; i < MANY; i++) {
+			w[i] = 1;
+			v[i] = (float)(size * (1 + i / 200.0));
+		}
+		k->adagrad(w, v, g, &s, MANY);
+		k->adam(w, m, v, g, &s, MANY);
+		for (int i = 0; i < MANY; i++)
+			assert_near(w[i], 1, 1e-6, 0);
+	}
+}
+
 static void test_rest(void **state)
 {
 	struct rng r;
@@ -437,6 +460,7 @@ static void test_rest(void **state)
 		if (k == NULL)
 			continue;
 		check_logistic(k);
+		check_fading(k);
 		for (size_t i = 0; i < LENGTHS; i++) {
 			check_softmax(k, lengths[i], &r);
 			check_optimizers(k, lengths[i], &r);
