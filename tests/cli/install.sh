@@ -29,12 +29,14 @@ for c in $("$fkge" --help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
 	[ -s "$usr/share/man/man1/fkge-$c.1" ] || echo "$c" >>"$work/without"
 done
 ok 'every command has a page' test ! -e "$work/without"
-lint() { mandoc -Tlint -W warning "$usr"/share/man/man1/*.1 "$usr"/share/man/man5/*.5 >"$out"; }
+lint() { mandoc -Tlint -W warning "$usr"/share/man/man1/*.1 "$usr"/share/man/man3/*.3 "$usr"/share/man/man5/*.5 >"$out"; }
 ok_if mandoc 'no page has a fault' lint
 page_says() { mandoc -Tutf8 "$usr/share/man/$1" | sed 's/.\x08//g' | grep -qF -- "$2"; }
 ok_if mandoc 'a page has the options of its command' page_says man1/fkge-train.1 '--epochs=N'
 ok_if mandoc 'the page of a group has its commands' page_says man1/fkge-peer.1 'fkge peer accept [OPTION...] PEER'
 ok_if mandoc 'the page of settings has each' page_says man5/fkge-agent.yaml.5 'names_every_s: 600'
+
+ok_if mandoc 'the page of the library has its functions' page_says man3/fkge.3 'int fkge_evaluate(const fkge_model *m'
 
 # ---- completions ----
 completes() { # WANTED WORD...: what bash offers for the last word
