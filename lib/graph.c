@@ -83,7 +83,7 @@ static int load_of_agent(struct graph **g, const char *path, struct err *e)
 	return rc;
 }
 
-static bool is_agent(const char *path)
+static bool holds_agent(const char *path)
 {
 	struct folder f;
 	bool yes;
@@ -106,8 +106,8 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 	if (rc == 0)
 		rc = lib_each_word(settings, take_load_word, &o, &e);
 	if (rc == 0)
-		rc = is_agent(path) ? load_of_agent(&g, path, &e)
-				    : graph_load(&g, path, &o, NULL, &e);
+		rc = holds_agent(path) ? load_of_agent(&g, path, &e)
+				       : graph_load(&g, path, &o, NULL, &e);
 	if (rc == 0)
 		*out = lib_graph_new(g);
 	return lib_end(rc, &e);
@@ -115,7 +115,7 @@ int fkge_graph_load(fkge_graph **out, const char *path, const char *settings)
 
 /* ---- names and triples ---- */
 
-static const struct graph_vocab *names_of(const fkge_graph *g, int what)
+static const struct graph_vocab *vocab_of(const fkge_graph *g, int what)
 {
 	return what == FKGE_ENTITIES	? g->g->entities
 	       : what == FKGE_RELATIONS ? g->g->relations
@@ -124,7 +124,7 @@ static const struct graph_vocab *names_of(const fkge_graph *g, int what)
 
 uint32_t fkge_graph_count(const fkge_graph *g, int what)
 {
-	const struct graph_vocab *v = names_of(g, what);
+	const struct graph_vocab *v = vocab_of(g, what);
 
 	return v != NULL ? graph_vocab_count(v) : 0;
 }
@@ -133,12 +133,12 @@ const char *fkge_graph_name(const fkge_graph *g, int what, uint32_t number, size
 {
 	if (number >= fkge_graph_count(g, what))
 		return NULL;
-	return graph_vocab_name(names_of(g, what), number, len);
+	return graph_vocab_name(vocab_of(g, what), number, len);
 }
 
 uint32_t fkge_graph_find(const fkge_graph *g, int what, const char *name, size_t len)
 {
-	const struct graph_vocab *v = names_of(g, what);
+	const struct graph_vocab *v = vocab_of(g, what);
 
 	return v != NULL ? graph_vocab_find(v, name, len) : FKGE_NONE;
 }

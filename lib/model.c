@@ -161,8 +161,8 @@ int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint)
 /* ---- rows from elsewhere ---- */
 
 /* Of the settings' shape, for as many names as the graph has. */
-static int make_tables(struct kge_emb **out, const struct config *c, const struct graph *g,
-		       struct err *e)
+static int blank_tables(struct kge_emb **out, const struct config *c, const struct graph *g,
+			struct err *e)
 {
 	uint32_t n_ent = graph_vocab_count(g->entities), n_rel = graph_vocab_count(g->relations);
 	struct rng r;
@@ -206,7 +206,7 @@ static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 	if (rc != 0)
 		return rc;
 	graph = graph != NULL ? lib_graph_hold(graph) : lib_graph_new(names);
-	rc = make_tables(&emb, &w->config, graph->g, e);
+	rc = blank_tables(&emb, &w->config, graph->g, e);
 	if (rc == 0)
 		rc = kge_import(emb, graph->g, folder, f, e);
 	if (rc == 0)
@@ -235,7 +235,7 @@ int fkge_import(fkge_model **out, fkge_graph *g, const char *folder, const char 
 	return lib_end(rc, &e);
 }
 
-static int copy_rows(float *to, const float *rows, size_t n, const char *what, struct err *e)
+static int finite_rows(float *to, const float *rows, size_t n, const char *what, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!isfinite(rows[i]))
@@ -256,8 +256,8 @@ static int fill_tables(struct kge_emb *m, const float *entities, size_t ent_floa
 			       "and %zu",
 			       m->model->name, m->ent_floats, m->rel_floats, ent_floats,
 			       rel_floats);
-	rc = copy_rows(m->ent, entities, m->n_ent * ent_floats, "entities", e);
-	return rc != 0 ? rc : copy_rows(m->rel, relations, m->n_rel * rel_floats, "relations", e);
+	rc = finite_rows(m->ent, entities, m->n_ent * ent_floats, "entities", e);
+	return rc != 0 ? rc : finite_rows(m->rel, relations, m->n_rel * rel_floats, "relations", e);
 }
 
 int fkge_model_new(fkge_model **out, fkge_graph *g, const char *settings, const float *entities,
@@ -274,7 +274,7 @@ int fkge_model_new(fkge_model **out, fkge_graph *g, const char *settings, const 
 		rc = lib_configure(&c, NULL, settings, &e);
 	if (rc != 0)
 		return lib_end(rc, &e);
-	rc = make_tables(&emb, &c, g->g, &e);
+	rc = blank_tables(&emb, &c, g->g, &e);
 	if (rc == 0)
 		rc = fill_tables(emb, entities, ent_floats, relations, rel_floats, &e);
 	if (rc == 0)

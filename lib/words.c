@@ -39,7 +39,7 @@ int lib_begin(struct err *e)
 }
 
 /* The codes that fkge.h names are those of base/err.h. */
-static int status_of(int rc)
+static int told_status(int rc)
 {
 	static const enum fkge_status told[] = { FKGE_OK,    FKGE_USAGE,    FKGE_INPUT,
 						 FKGE_STORE, FKGE_NEWER,    FKGE_TOOBIG,
@@ -61,7 +61,7 @@ int lib_end(int rc, const struct err *e)
 {
 	if (rc != 0)
 		err_set(&last, rc, "%s", e->text[0] != '\0' ? e->text : err_text(rc));
-	return status_of(rc);
+	return told_status(rc);
 }
 
 /* ---- words ---- */
@@ -167,7 +167,7 @@ int lib_take_setting(struct config *c, const char *key, const char *value, struc
 	return config_set(c, section, dot + 1, value, e);
 }
 
-static int set_word(void *c, const char *key, const char *value, struct err *e)
+static int take_config_word(void *c, const char *key, const char *value, struct err *e)
 {
 	return lib_take_setting(c, key, value, e);
 }
@@ -194,7 +194,7 @@ int lib_configure(struct config *c, const struct config *from, const char *setti
 		config_init(c);
 	if (rc != 0)
 		return rc;
-	rc = lib_each_word(settings, set_word, c, e);
+	rc = lib_each_word(settings, take_config_word, c, e);
 	if (rc == 0)
 		rc = config_check(c, "settings", e);
 	if (rc != 0)

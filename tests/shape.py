@@ -33,7 +33,9 @@ LIBC = ("main", "argp_program_version")
 # a file, or the files whose names begin with its name: rounds_ in rounds.c and rounds_align.c, peer_ in peers.c.
 MODULES = ("base", "fed/methods", "agent", "agent/core", "audit", "lab", "cli")
 # Other prefixes that ARCHITECTURE.md names.
-OTHER_PREFIXES = {"store": ("db",), "config": ("yaml_file",), "cli": ("cmd",)}
+OTHER_PREFIXES = {"store": ("db",), "config": ("yaml_file",), "cli": ("cmd",), "lib": ("fkge",)}
+# What a shared library exports is used by whoever links it: the names in its version script.
+MAPS = ("lib/fkge.map",)
 
 # The figures, in the order in which they are printed: name, whether less is better, meaning.
 FIGURES = (
@@ -375,6 +377,14 @@ def compare(program, build):
                               for d in sorted(text ^ link)]
 
 
+def mapped(path):
+    """The names that a version script exports; none where there is no such file."""
+    if not os.path.exists(path):
+        return set()
+    with open(path, encoding="utf-8") as f:
+        return set(re.findall(r"^\s*(\w+);$", f.read(), re.M))
+
+
 def measure(tree):
     program, beside = read_tree(tree)
     found = {}
@@ -423,7 +433,8 @@ def measure(tree):
         for n in s.uses & owner.keys() - {f[0] for f in s.functions if f[1]}:
             users[n].add(path)
     in_tests = set().union(*(s.uses for s in beside.values()), set())
-    unused = [n for n in sorted(owner) if not users[n] - {owner[n]} and n not in LIBC]
+    public = set(LIBC).union(*(mapped(os.path.join(tree, m)) for m in MAPS))
+    unused = [n for n in sorted(owner) if not users[n] - {owner[n]} and n not in public]
     found["unused_exports"] = [[n, owner[n]] for n in unused if n not in in_tests]
     found["test_exports"] = [[n, owner[n]] for n in unused if n in in_tests]
     found["unprefixed_exports"] = [[n, p] for n, p in sorted(owner.items()) if not prefixed(n, p)]

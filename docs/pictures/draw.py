@@ -67,7 +67,8 @@ class Picture:
 # Layers, the top first: each may use those below.
 LAYERS = [
     ("commands", [("cli/", "the command fkge", "io"), ("http/", "metrics, JSON, dashboard", "io"),
-                  ("lab/", "experiments, tuning, demo", "io")]),
+                  ("lab/", "experiments, tuning, demo", "io"), ("lib/", "libfkge, for programs", "io"),
+                  ("python/", "the same, for Python", "io")]),
     ("an agent", [("agent/", "the process: libuv, workers", "io"), ("agent/core/", "what to do next, no I/O", "pure")]),
     ("decisions", [("audit/", "does it what it says", "pure"), ("config/", "agent.yaml", "pure"),
                       ("fed/", "rounds of many", "pure"), ("ppat/", "translators of pairs", "pure")]),

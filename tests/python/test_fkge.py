@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """The Python module against the program: test_fkge.py FKGE LIBRARY.  Prints TAP."""
+import contextlib
 import gc
+import io
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,7 +17,8 @@ sys.dont_write_bytecode = True
 FKGE, LIBRARY = (os.path.realpath(p) for p in sys.argv[1:3])
 os.environ["FKGE_LIBRARY"] = LIBRARY
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(TREE, "python"))
 try:
     import numpy as np
 except ImportError:
@@ -226,6 +230,27 @@ class Library(unittest.TestCase):
         for t in threads:
             t.join()
         self.assertEqual(wrong, [])
+
+    def test_guide(self):
+        """Every block of Python in the guide, as it stands."""
+        self.trained("complex")
+        os.makedirs(os.path.join(WORK.name, "graphs"))
+        os.symlink(self.agent, os.path.join(WORK.name, "acme"))
+        os.symlink(os.path.join(WORK.name, "graph"), os.path.join(WORK.name, "graphs", "0"))
+        with open(os.path.join(TREE, "docs", "guide", "library.md"), encoding="utf-8") as f:
+            blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
+        self.assertEqual(len(blocks), 2)
+        said, back, names = io.StringIO(), os.getcwd(), {}
+        os.chdir(WORK.name)
+        try:
+            with contextlib.redirect_stdout(said):
+                for block in blocks:
+                    exec(block, names)  # pylint: disable=exec-used
+        finally:
+            os.chdir(back)
+        want = run("eval", folder=self.agent)["metrics"]["mrr"]
+        self.assertAlmostEqual(float(said.getvalue().split()[0]), want, delta=0.001)
+        self.assertEqual(names["own"].about["digest"], names["model"].about["digest"])
 
     def test_version(self):
         self.assertEqual(fkge.version(), run("version")["version"])
