@@ -56,7 +56,8 @@ static const struct argp_option import_options[] = {
 	{ "seed", KEY_SEED, "N", 0, "of the split of one file (default 1)", 0 },
 	{ "format", 'f', "WORD", 0,
 	  "tsv, openke, ntriples or turtle (default auto: by the name, else by the content); of "
-	  "embeddings npy, tsv, word2vec or openke (default: by the files)",
+	  "embeddings npy, tsv, word2vec, openke, safetensors, pykeen or rotate (default: by the "
+	  "files)",
 	  0 },
 	{ "keep-literals", KEY_LITERALS, NULL, 0,
 	  "RDF: a literal is an entity (else triples with one are left out)", 0 },
@@ -424,7 +425,10 @@ int cmd_import(struct cli *cli, int argc, char **argv, struct err *e)
 		       "Embeddings are matched by name: each of the graph exactly once, in the "
 		       "shape "
 		       "that agent.yaml says (model.kind, dim, and gamma, by which rotate measures "
-		       "angles). They become the best state with the score that valid gives them, "
+		       "angles). Of PyKEEN, LibKGE, ssl-relation-prediction: their state as "
+		       "model.safetensors with their file of names; of RotatE's code: its .npy "
+		       "and .dict; PyTorch's pickles are not read. They become the best state with "
+		       "the score that valid gives them, "
 		       "and the best so far a saved one; fkge train goes on from them.\n\n"
 		       "Examples:\n  fkge -d acme import data/acme/\n"
 		       "  fkge -d acme import products.ttl.gz --valid 0.05 --test 0.05\n"
@@ -460,8 +464,9 @@ struct export_options {
 
 static const struct argp_option export_options[] = {
 	{ "format", 'f', "WORD", 0,
-	  "npy (arrays with files of names), tsv, word2vec or openke (default npy; of triples: tsv "
-	  "or openke, default tsv)",
+	  "npy (arrays with files of names), tsv, word2vec, openke, safetensors (with what they "
+	  "are) "
+	  "or pykeen (default npy; of triples: tsv, openke or pykeen, default tsv)",
 	  0 },
 	{ "checkpoint", 'c', "ID", 0, "a saved state (default: the best)", 0 },
 	{ "triples", 't', NULL, 0, "the graph instead of its embeddings", 0 },
@@ -492,8 +497,9 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 			argp_usage(state);
 		if (o->format < 0)
 			o->format = o->triples ? KGE_TSV : KGE_NPY;
-		if (o->triples && (o->format == KGE_NPY || o->format == KGE_WORD2VEC))
-			argp_error(state, "--triples can be written as tsv or openke");
+		if (o->triples && o->format != KGE_TSV && o->format != KGE_OPENKE &&
+		    o->format != KGE_PYKEEN)
+			argp_error(state, "--triples can be written as tsv, openke or pykeen");
 		if (o->triples && o->checkpoint != 0)
 			argp_error(state, "--checkpoint does not go with --triples");
 		return 0;
@@ -507,8 +513,9 @@ static int export_triples(struct cli *cli, const struct work *w, const struct ex
 {
 	const struct graph *g = w->graph;
 	size_t n = g->split[GRAPH_TRAIN].n + g->split[GRAPH_VALID].n + g->split[GRAPH_TEST].n;
-	int rc = o->format == KGE_TSV ? graph_save(g, o->folder, e)
-				      : graph_save_openke(g, o->folder, e);
+	int rc = o->format == KGE_TSV	   ? graph_save(g, o->folder, e)
+		 : o->format == KGE_PYKEEN ? graph_save_pykeen(g, o->folder, e)
+					   : graph_save_openke(g, o->folder, e);
 
 	if (rc != 0)
 		return rc;
@@ -521,12 +528,16 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 			 struct err *e)
 {
 	enum kge_table_format format = (enum kge_table_format)o->format;
+	struct kge_told told = { 0 };
 	int rc = lab_work_load(w, o->checkpoint, e);
 
-	if (rc == 0) /* ids follow the order of the triples, of which these tables must not tell */
-		rc = config_score_is_private(w->info.protocol)
-			     ? kge_export_by_name(w->emb, w->graph, o->folder, format, e)
-			     : kge_export(w->emb, w->graph, o->folder, format, e);
+	/* ids follow the order of the triples, of which these tables must not tell */
+	told.by_name = rc == 0 && config_score_is_private(w->info.protocol);
+	told.protocol = w->info.protocol;
+	told.valid_score = w->info.valid_score;
+	told.epochs = w->info.epochs;
+	if (rc == 0)
+		rc = kge_export_told(w->emb, w->graph, o->folder, format, &told, e);
 	if (rc != 0)
 		return rc;
 	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));
@@ -547,7 +558,11 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 		       "npy: entities.npy, entities.txt and the same of relations. tsv: "
 		       "entities.tsv, name first. word2vec: entities.vec, text with a first line "
 		       "of numbers, a space in a name written %20, and the % of a %20 or %25 that "
-		       "was there %25. openke: entity2vec.vec in the order of entity2id.txt.\n\n"
+		       "was there %25. openke: entity2vec.vec in the order of entity2id.txt. "
+		       "safetensors: both tables in model.safetensors, in its header model, "
+		       "dimension, gamma, layout, digest and score; config.json, a card "
+		       "(README.md). pykeen: the same by PyKEEN's names and conventions, for the "
+		       "models that it scores as we do.\n\n"
 		       "Rows of complex and rotate: real parts, then imaginary parts (of a "
 		       "relation of rotate: angles times (gamma + 2) / (pi dim)). With "
 		       "_reciprocal: a relation's row for tails, then its "
@@ -555,7 +570,7 @@ int cmd_export(struct cli *cli, int argc, char **argv, struct err *e)
 		       "projects (TransH: the normal, of any length; TransR: the matrix, row by "
 		       "row); an entity of TransD has its projection behind its vector.\n\n"
 		       "Examples:\n  fkge -d acme export vectors/ --format npy\n"
-		       "  fkge -d acme export vectors/ --format word2vec\n"
+		       "  fkge -d acme export card/ --format safetensors\n"
 		       "  fkge -d acme export graph/ --triples --format openke",
 		.input = &o,
 	};

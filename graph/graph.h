@@ -135,6 +135,12 @@ int graph_save_openke(const struct graph *g, const char *folder, struct err *e);
 int graph_vocab_save_openke(const struct graph_vocab *v, const char *folder, const char *name,
 			    struct err *e);
 
+/* PyKEEN's triples factories: training_triples, validation_triples, testing_triples, each with
+ * numeric_triples.tsv.gz (head, relation, tail) and the names with our ids; or the names alone,
+ * entity_to_id.tsv.gz and relation_to_id.tsv.gz (id, label).  ERR_IO. */
+int graph_save_pykeen(const struct graph *g, const char *folder, struct err *e);
+int graph_save_names_pykeen(const struct graph *g, const char *folder, struct err *e);
+
 /* Move triples from train to valid and test, drawn by the seed and a triple's own names, so that
  * every entity and relation of them stays in train; where that leaves too few, valid and test are
  * smaller than their shares.  valid and test must be empty. ERR_USAGE if the shares make no sense.

@@ -1,16 +1,20 @@
 /* kge/io.c - tables out and in: which table, which format. */
 #include <assert.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "kge/table_internal.h"
+#include "kge/safetensors_internal.h"
 
 const char *const kge_table_words[] = { [KGE_NPY] = "npy",
 					[KGE_TSV] = "tsv",
 					[KGE_WORD2VEC] = "word2vec",
 					[KGE_OPENKE] = "openke",
+					[KGE_SAFETENSORS] = "safetensors",
+					[KGE_PYKEEN] = "pykeen",
+					[KGE_ROTATE] = "rotate",
 					NULL };
 
 static void tables_of(struct table t[2], const struct kge_emb *emb, const struct graph *g)
@@ -63,19 +67,6 @@ int kge_table_complete(const char *path, const struct table *t, const bool *have
 	return 0;
 }
 
-int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
-	       enum kge_table_format f, struct err *e)
-{
-	struct table t[2];
-	int rc = file_make_folder(folder, 0777, e);
-
-	tables_of(t, emb, g);
-	for (int i = 0; i < 2 && rc == 0; i++)
-		rc = f == KGE_NPY ? kge_table_write_npy(folder, &t[i], e)
-				  : kge_table_write_text(folder, &t[i], f, e);
-	return rc;
-}
-
 /* ---- in the order of names ---- */
 
 static int by_name(const void *a, const void *b, void *names)
@@ -107,8 +98,49 @@ static void sort_table(struct graph_vocab *to, float *rows, const struct graph_v
 	free(ids);
 }
 
-int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const char *folder,
-		       enum kge_table_format f, struct err *e)
+/* ---- out ---- */
+
+static int export_one_file(const struct kge_emb *emb, const struct graph *g, const char *folder,
+			   bool pykeen, const struct kge_told *told, struct err *e)
+{
+	struct table t[2];
+	int rc = kge_safetensors_write(emb, folder, pykeen, told, e);
+
+	tables_of(t, emb, g);
+	if (rc == 0 && pykeen)
+		return graph_save_names_pykeen(g, folder, e);
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = kge_table_write_names(folder, &t[i], e);
+	return rc;
+}
+
+static int export_as_is(const struct kge_emb *emb, const struct graph *g, const char *folder,
+			enum kge_table_format f, const struct kge_told *told, struct err *e)
+{
+	struct table t[2];
+	int rc = file_make_folder(folder, 0777, e);
+
+	if (rc == 0 && f == KGE_ROTATE)
+		rc = err_set(e, ERR_USAGE,
+			     "format rotate is for import alone; npy has the same rows");
+	if (rc == 0 && (f == KGE_SAFETENSORS || f == KGE_PYKEEN))
+		return export_one_file(emb, g, folder, f == KGE_PYKEEN, told, e);
+	tables_of(t, emb, g);
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = f == KGE_NPY ? kge_table_write_npy(folder, &t[i], e)
+				  : kge_table_write_text(folder, &t[i], f, e);
+	return rc;
+}
+
+int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
+	       enum kge_table_format f, struct err *e)
+{
+	return export_as_is(emb, g, folder, f, NULL, e);
+}
+
+/* The same with rows and ids in the order of the names' bytes. */
+static int export_sorted(const struct kge_emb *emb, const struct graph *g, const char *folder,
+			 enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
 	struct graph *names = graph_new();
 	struct kge_emb *sorted = kge_emb_copy(emb);
@@ -116,19 +148,56 @@ int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const c
 
 	sort_table(names->entities, sorted->ent, g->entities, emb->ent, emb->ent_floats);
 	sort_table(names->relations, sorted->rel, g->relations, emb->rel, emb->rel_floats);
-	rc = kge_export(sorted, names, folder, f, e);
+	rc = export_as_is(sorted, names, folder, f, told, e);
 	kge_emb_free(sorted);
 	graph_free(names);
 	return rc;
 }
 
+int kge_export_told(const struct kge_emb *emb, const struct graph *g, const char *folder,
+		    enum kge_table_format f, const struct kge_told *told, struct err *e)
+{
+	if (!told->by_name)
+		return export_as_is(emb, g, folder, f, told, e);
+	return export_sorted(emb, g, folder, f, told, e);
+}
+
 static int read_table(const char *folder, struct table *t, enum kge_table_format f, struct err *e)
 {
 	bool *have = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *have);
-	int rc = f == KGE_NPY ? kge_table_read_npy(folder, t, have, e)
-			      : kge_table_read_text(folder, t, f, have, e);
+	bool arrays = f == KGE_NPY || f == KGE_ROTATE;
+	int rc = arrays ? kge_table_read_npy(folder, t, f == KGE_ROTATE, have, e)
+			: kge_table_read_text(folder, t, f, have, e);
 
 	free(have);
+	return rc;
+}
+
+static int read_order(const char *folder, const struct table *t,
+		      struct kge_safetensors_names *names, struct err *e)
+{
+	bool *have = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *have);
+	int rc;
+
+	names->n = graph_vocab_count(t->names);
+	names->order = mem_array(names->n + 1, sizeof *names->order);
+	rc = kge_table_read_names(folder, t, have, names->order, e);
+	free(have);
+	return rc;
+}
+
+static int read_one_file(struct kge_emb *emb, const struct table t[2], const char *folder,
+			 struct err *e)
+{
+	struct kge_safetensors_names names[2] = { { 0 } };
+	int rc = read_order(folder, &t[0], &names[0], e);
+
+	if (rc == 0)
+		rc = read_order(folder, &t[1], &names[1], e);
+	if (rc == 0)
+		rc = kge_safetensors_read(emb, folder, names, e);
+	free(names[0].order);
+	free(names[1].order);
 	return rc;
 }
 
@@ -140,9 +209,13 @@ int kge_import(struct kge_emb *emb, const struct graph *g, const char *folder,
 	int rc;
 
 	tables_of(t, fresh, g);
-	rc = read_table(folder, &t[0], f, e);
-	if (rc == 0)
-		rc = read_table(folder, &t[1], f, e);
+	if (f == KGE_SAFETENSORS || f == KGE_PYKEEN) {
+		rc = read_one_file(fresh, t, folder, e);
+	} else {
+		rc = read_table(folder, &t[0], f, e);
+		if (rc == 0)
+			rc = read_table(folder, &t[1], f, e);
+	}
 	if (rc == 0)
 		kge_emb_assign(emb, fresh);
 	kge_emb_free(fresh);
@@ -160,16 +233,35 @@ static bool has_file(const char *folder, const char *name)
 	return there;
 }
 
+/* Some file of PyTorch's. */
+static bool holds_pickles(const char *folder)
+{
+	static const char *const ends[] = { ".pt", ".pth", ".pkl" };
+	DIR *d = opendir(folder);
+	struct dirent *x;
+	bool found = false;
+
+	while (d != NULL && (x = readdir(d)) != NULL)
+		for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+			found |= file_ends_in(x->d_name, ends[i]);
+	if (d != NULL)
+		closedir(d);
+	return found;
+}
+
 int kge_table_find(const char *folder, enum kge_table_format *format, struct err *e)
 {
 	static const char *const files[] = { [KGE_NPY] = "entities.npy",
 					     [KGE_TSV] = "entities.tsv",
 					     [KGE_WORD2VEC] = "entities.vec",
-					     [KGE_OPENKE] = "entity2vec.vec" };
+					     [KGE_OPENKE] = "entity2vec.vec",
+					     [KGE_SAFETENSORS] = "model.safetensors",
+					     [KGE_PYKEEN] = NULL, /* as the last one */
+					     [KGE_ROTATE] = "entity_embedding.npy" };
 	int found = -1;
 
-	for (int f = KGE_NPY; f <= KGE_OPENKE; f++) {
-		if (!has_file(folder, files[f]))
+	for (int f = KGE_NPY; f <= KGE_ROTATE; f++) {
+		if (files[f] == NULL || !has_file(folder, files[f]))
 			continue;
 		if (found >= 0)
 			return err_set(e, ERR_INPUT,
@@ -182,8 +274,15 @@ int kge_table_find(const char *folder, enum kge_table_format *format, struct err
 	*format = (enum kge_table_format)found;
 	if (found >= 0)
 		return 0;
+	if (holds_pickles(folder))
+		return err_set(e, ERR_INPUT,
+			       "%s: PyTorch's files (.pt, .pth, .pkl) may run anything and are not "
+			       "read; in Python: safetensors.torch.save_file(state_dict, "
+			       "'model.safetensors'), the names beside",
+			       folder);
 	return err_set(e, ERR_NOFILE,
-		       "%s: no entities.npy, entities.tsv, entities.vec or entity2vec.vec in it",
+		       "%s: no entities.npy, entities.tsv, entities.vec, entity2vec.vec, "
+		       "model.safetensors or entity_embedding.npy in it",
 		       folder);
 }
 

@@ -13,6 +13,18 @@
  *            entity2vec.vec, relation2vec.vec
  *            entity2id.txt, relation2id.txt as in graph/graph.h
  *
+ *   KGE_SAFETENSORS     Hugging Face's: both tables, and in the header what they are
+ *            model.safetensors, config.json, README.md (the card)
+ *            entities.txt, relations.txt
+ *   KGE_PYKEEN          the same under PyKEEN's names, by its conventions: complex numbers
+ *            model.safetensors ...        as pairs, rows 2r and 2r + 1 of reciprocal relations
+ *            entity_to_id.tsv.gz, relation_to_id.tsv.gz
+ *   KGE_ROTATE          in alone: what the code of RotatE's authors writes
+ *            entity_embedding.npy, relation_embedding.npy, entities.dict, relations.dict
+ *
+ * KGE_SAFETENSORS in takes PyKEEN's, LibKGE's and ssl-relation-prediction's tensors, too, by their
+ * names, with the files of names that these programs have.
+ *
  * Rows are matched by name, so the order of rows may differ on the way back. */
 #ifndef KGE_IO_H
 #define KGE_IO_H
@@ -21,25 +33,48 @@
 #include "graph/graph.h"
 #include "kge/model.h"
 
-enum kge_table_format { KGE_NPY, KGE_TSV, KGE_WORD2VEC, KGE_OPENKE };
+enum kge_table_format {
+	KGE_NPY,
+	KGE_TSV,
+	KGE_WORD2VEC,
+	KGE_OPENKE,
+	KGE_SAFETENSORS,
+	KGE_PYKEEN,
+	KGE_ROTATE
+};
 extern const char *const kge_table_words[]; /* by enum kge_table_format; NULL at the end */
-enum { KGE_TEXT_FLOATS_MAX = 3000 }; /* in a row: a line must stay below LINES_MAX */
+enum { KGE_TEXT_FLOATS_MAX = 3000 };	    /* in a row: a line must stay below LINES_MAX */
 
 /* Write the rows of the graph's names into the folder, which is made if need
  * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (rows of text). */
 int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
 	       enum kge_table_format f, struct err *e);
 
-/* The same with rows and ids in the order of the names' bytes, whatever the graph's ids are: for
- * tables of private training, since ids follow the order of the triples. */
-int kge_export_by_name(const struct kge_emb *emb, const struct graph *g, const char *folder,
-		       enum kge_table_format f, struct err *e);
+/* What is told beside the rows, where a format has room for it. */
+struct kge_told {
+	/* Rows and ids in the order of the names' bytes, whatever the graph's ids are: for tables
+	 * of private training, since ids follow the order of the triples. */
+	bool by_name;
+	const char *protocol; /* of the score; NULL: none */
+	double valid_score;
+	uint64_t epochs;
+};
+/* ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula. */
+int kge_export_told(const struct kge_emb *emb, const struct graph *g, const char *folder,
+		    enum kge_table_format f, const struct kge_told *told, struct err *e);
+
+/* What tables in a folder say of themselves, as the texts of model.kind, dim, rel_dim and gamma;
+ * "": nothing (only KGE_SAFETENSORS does).  ERR_INPUT, ERR_NOFILE, ERR_IO. */
+struct kge_shape {
+	char model[32], dim[24], rel_dim[24], gamma[32];
+};
+int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err *e);
 
 /* The format whose file of entities is in the folder.  ERR_NOFILE: none is; ERR_INPUT: several. */
 int kge_table_find(const char *folder, enum kge_table_format *f, struct err *e);
 
-/* The names beside arrays (KGE_NPY) as a graph without triples, numbered as the rows are.
- * ERR_INPUT with file and line, ERR_NOFILE, ERR_IO. */
+/* The names beside arrays (KGE_NPY, KGE_SAFETENSORS) as a graph without triples, numbered as the
+ * rows are. ERR_INPUT with file and line, ERR_NOFILE, ERR_IO. */
 int kge_import_names(struct graph **g, const char *folder, struct err *e);
 
 /* Read rows into emb, whose shape they must have: every name of the graph

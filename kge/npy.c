@@ -13,22 +13,6 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows are written as th
 
 /* ---- out ---- */
 
-static int write_names(const char *folder, const struct table *t, struct err *e)
-{
-	struct sink s;
-
-	if (kge_table_open(&s, folder, t->what, ".txt", e) != 0)
-		return ERR_IO;
-	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++) {
-		size_t len;
-		const char *name = graph_vocab_name(t->names, id, &len);
-
-		fwrite(name, 1, len, s.f);
-		fputc('\n', s.f);
-	}
-	return sink_close(&s, e);
-}
-
 /* NPY 1.0: magic, version, header length in two bytes, a Python literal padded
  * with spaces so that the data begin at a multiple of 64, a newline. */
 static void write_npy_header(FILE *f, size_t rows, size_t floats)
@@ -56,7 +40,7 @@ int kge_table_write_npy(const char *folder, const struct table *t, struct err *e
 	fwrite(t->rows, t->floats * sizeof(float), rows, s.f);
 	if (sink_close(&s, e) != 0)
 		return ERR_IO;
-	return write_names(folder, t, e);
+	return kge_table_write_names(folder, t, e);
 }
 
 /* ---- in ---- */
@@ -116,34 +100,6 @@ static int read_npy_header(FILE *f, const char *path, size_t *rows, size_t *floa
 	return 0;
 }
 
-/* The names beside an array: row k belongs to id order[k]. */
-static int read_names(const char *folder, struct table *t, bool *have, uint32_t *order,
-		      struct err *e)
-{
-	static const char *const what[] = { "name" };
-	char *path = kge_table_path(folder, t->what, ".txt");
-	struct lines_field name;
-	struct graph_lines *l;
-	char *line;
-	size_t len, n = 0;
-	int rc = graph_lines_open(&l, path, e);
-
-	if (rc == 0) {
-		while ((rc = graph_lines_next(l, &line, &len, e)) == 1) {
-			rc = graph_lines_fields(l, line, len, &name, what, 1, e);
-			if (rc == 0)
-				rc = kge_table_claim(l, t, &name, have, &order[n++], e);
-			if (rc != 0)
-				break;
-		}
-		graph_lines_close(l);
-	}
-	if (rc == 0)
-		rc = kge_table_complete(path, t, have, e);
-	free(path);
-	return rc;
-}
-
 static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint32_t *order,
 			 struct err *e)
 {
@@ -173,11 +129,12 @@ static int read_npy_rows(FILE *f, const char *path, struct table *t, const uint3
 	return 0;
 }
 
-int kge_table_read_npy(const char *folder, struct table *t, bool *have, struct err *e)
+int kge_table_read_npy(const char *folder, struct table *t, bool rotate, bool *have, struct err *e)
 {
 	uint32_t *order = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *order);
-	char *path = kge_table_path(folder, t->what, ".npy");
-	int rc = read_names(folder, t, have, order, e);
+	char *path = kge_table_path(folder, rotate ? t->one : t->what,
+				    rotate ? "_embedding.npy" : ".npy");
+	int rc = kge_table_read_names(folder, t, have, order, e);
 	FILE *f = rc == 0 ? fopen(path, "rb") : NULL;
 
 	if (rc == 0 && f == NULL)

@@ -26,7 +26,14 @@ int kge_table_claim(const struct graph_lines *l, const struct table *t,
 int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e);
 
 int kge_table_write_npy(const char *folder, const struct table *t, struct err *e);
-int kge_table_read_npy(const char *folder, struct table *t, bool *have, struct err *e);
+/* rotate: under the names of RotatE's code. */
+int kge_table_read_npy(const char *folder, struct table *t, bool rotate, bool *have, struct err *e);
+/* The names of rows beside them, one a line. */
+int kge_table_write_names(const char *folder, const struct table *t, struct err *e);
+/* The names beside rows, ours or another program's: row k belongs to id order[k].  Every name of
+ * the table once, so there are as many rows. */
+int kge_table_read_names(const char *folder, const struct table *t, bool *have, uint32_t *order,
+			 struct err *e);
 /* KGE_TSV, KGE_WORD2VEC, KGE_OPENKE; kge/text.c */
 int kge_table_write_text(const char *folder, const struct table *t, enum kge_table_format f,
 			 struct err *e);

@@ -291,11 +291,15 @@ int fkge_export(const fkge_model *m, const char *folder, const char *format)
 	int k, rc = lib_take_choice("format", format != NULL ? format : "npy", kge_table_words, &k,
 				    &e);
 
-	if (rc == 0) /* as the command: numbers follow the order of triples */
-		rc = config_score_is_private(m->info.protocol)
-			     ? kge_export_by_name(m->emb, m->graph->g, folder,
-						  (enum kge_table_format)k, &e)
-			     : kge_export(m->emb, m->graph->g, folder, (enum kge_table_format)k,
-					  &e);
+	/* as the command: numbers follow the order of triples */
+	const struct kge_told told = { .by_name = config_score_is_private(m->info.protocol),
+				       .protocol = m->info.protocol[0] != '\0' ? m->info.protocol
+									       : NULL,
+				       .valid_score = m->info.valid_score,
+				       .epochs = m->info.epochs };
+
+	if (rc == 0)
+		rc = kge_export_told(m->emb, m->graph->g, folder, (enum kge_table_format)k, &told,
+				     &e);
 	return lib_end(rc, &e);
 }

@@ -94,6 +94,7 @@ static void by_name_ids_do_not_show(void **state)
 					     "entity2vec.vec", "relation2vec.vec" };
 	struct graph *g = named_graph(false), *h = named_graph(true);
 	struct kge_emb *a = random_emb("transh", 7, g, 1), *b = random_emb("transh", 7, h, 2);
+	const struct kge_told sorted = { .by_name = true };
 	struct buf first[11] = { 0 };
 
 	(void)state;
@@ -101,8 +102,8 @@ static void by_name_ids_do_not_show(void **state)
 	assert_int_equal(kge_import(b, h, folder, KGE_NPY, NULL), 0);
 	for (int turn = 0; turn < 2; turn++) {
 		for (int f = KGE_NPY; f <= KGE_OPENKE; f++)
-			assert_int_equal(kge_export_by_name(turn ? b : a, turn ? h : g, folder,
-							    (enum kge_table_format)f, NULL),
+			assert_int_equal(kge_export_told(turn ? b : a, turn ? h : g, folder,
+							 (enum kge_table_format)f, &sorted, NULL),
 					 0);
 		for (size_t i = 0; i < 11; i++) {
 			char *path = file_join(folder, files[i]);
