@@ -101,11 +101,12 @@ int fkge_graph_triples(const fkge_graph *g, int split, const uint32_t **at, size
  * trained yet; FKGE_STORE, FKGE_NEWER, FKGE_USAGE (agent.yaml). */
 int fkge_open(fkge_model **out, const char *folder, uint64_t checkpoint);
 
-/* Rows that `fkge export` or fkge_export() wrote, by name, in the shape that the settings say:
- * model.kind, model.dim, model.rel_dim and model.gamma (of rotate it is the scale of angles) as in
- * agent.yaml; format, if the files of two are in the folder.  graph: whose names the rows are; NULL
- * with npy: the files' own names, in their order, and no triples.  FKGE_INPUT names file and row;
- * FKGE_NOFILE, FKGE_IO, FKGE_USAGE. */
+/* Rows that `fkge export` or fkge_export() wrote, or another program (`fkge import --help`), by
+ * name, in the shape that the settings say: model.kind, model.dim, model.rel_dim and model.gamma
+ * (of rotate it is the scale of angles) as in agent.yaml, which safetensors of ours say themselves;
+ * format, if the files of two are in the folder.  graph: whose names the rows are; NULL with npy
+ * and safetensors: the files' own names, in their order, and no triples.  FKGE_INPUT names file and
+ * row; FKGE_NOFILE, FKGE_IO, FKGE_USAGE. */
 int fkge_import(fkge_model **out, fkge_graph *g, const char *folder, const char *settings);
 
 /* The same from memory, copied: a row of ent_floats for each entity of the graph in the order of
@@ -152,7 +153,8 @@ const char *fkge_model_about(const fkge_model *m);
  * `fkge export --help`.  FKGE_USAGE. */
 int fkge_rows(const fkge_model *m, int what, const float **rows, size_t *n, size_t *floats);
 
-/* Write the tables by name into a folder: format npy, tsv, word2vec, openke; NULL: npy.
+/* Write the tables by name into a folder: format npy, tsv, word2vec, openke,
+ * safetensors, pykeen; NULL: npy.
  * FKGE_IO, FKGE_USAGE, FKGE_TOOBIG. */
 int fkge_export(const fkge_model *m, const char *folder, const char *format);
 

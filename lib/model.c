@@ -188,6 +188,30 @@ static int take_import_word(void *ctx, const char *key, const char *value, struc
 	return lib_take_setting(&w->config, key, value, e);
 }
 
+/* What the tables say of themselves, where they do. */
+static int take_shape(struct config *c, const char *folder, struct err *e)
+{
+	const struct kge_model *model;
+	enum kge_table_format f;
+	struct kge_shape s;
+	int rc = kge_table_find(folder, &f, NULL);
+
+	if (rc != 0 || f != KGE_SAFETENSORS)
+		return 0; /* several formats, or none: the settings say it, or what follows */
+	rc = kge_safetensors_shape(folder, &s, e);
+	if (rc != 0 || s.model[0] == '\0')
+		return rc;
+	rc = config_set(c, "model", "kind", s.model, e);
+	if (rc == 0)
+		rc = config_set(c, "model", "dim", s.dim, e);
+	model = config_model(c);
+	if (rc == 0 && model->own_rel_dim && s.rel_dim[0] != '\0')
+		rc = config_set(c, "model", "rel_dim", s.rel_dim, e);
+	if (rc == 0 && s.gamma[0] != '\0')
+		rc = config_set(c, "model", "gamma", s.gamma, e);
+	return rc;
+}
+
 /* graph NULL: whose names the files have. */
 static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 		       struct import_words *w, struct err *e)
@@ -198,7 +222,7 @@ static int read_import(fkge_model **out, fkge_graph *graph, const char *folder,
 	struct graph *names = NULL;
 	int rc = w->format < 0 ? kge_table_find(folder, &f, e) : 0;
 
-	if (rc == 0 && graph == NULL && f != KGE_NPY)
+	if (rc == 0 && graph == NULL && f != KGE_NPY && f != KGE_SAFETENSORS)
 		rc = err_set(e, ERR_USAGE, "%s: of format %s, the graph must be given", folder,
 			     kge_table_words[f]);
 	if (rc == 0 && graph == NULL)
@@ -225,6 +249,8 @@ int fkge_import(fkge_model **out, fkge_graph *g, const char *folder, const char 
 
 	*out = NULL;
 	config_init(&w.config);
+	if (rc == 0)
+		rc = take_shape(&w.config, folder, &e);
 	if (rc == 0)
 		rc = lib_each_word(settings, take_import_word, &w, &e);
 	if (rc == 0)

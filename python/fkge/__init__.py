@@ -384,8 +384,8 @@ def open(folder: Path, checkpoint: int = 0) -> Model:
 
 
 def load_rows(folder: Path, settings: Settings = None, graph: Graph | None = None) -> Model:
-    """Rows that `fkge export` or Model.export() wrote, in the shape that the settings say; without a graph under the
-    files' own names, and then there are no triples."""
+    """Rows that `fkge export` or Model.export() wrote, in the shape that the settings say (safetensors of ours say it
+    themselves); without a graph under the files' own names, and then there are no triples."""
     out = _HANDLE()
     handle = graph._handle if graph is not None else None
     _check(_lib.fkge_import(ctypes.byref(out), handle, _path(folder), _words(settings)))

@@ -33,7 +33,7 @@ ok 'TSV out' give "$work/back"
 for s in train valid test; do
 	ok "the same $s" cmp "$work/tsv/$s.tsv" "$work/back/$s.tsv"
 done
-ok 'triples are no arrays' says 2 'as tsv or openke' -d "$a" export --triples "$work/x" --format npy
+ok 'triples are no arrays' says 2 'as tsv, openke or pykeen' -d "$a" export --triples "$work/x" --format npy
 ok 'nor of a checkpoint' says 2 'does not go with' -d "$a" export --triples "$work/x" -c 1
 
 # ---- what a graph is told about ----
@@ -111,7 +111,7 @@ ok 'a row an entity' [ "$(wc -l <"$work/vec/entity2vec.vec")" -eq 5 ]
 # ---- and back ----
 best() { run -d "$a" export "$work/now" --json && member "$out" checkpoint digest; }
 first=$(best)
-for f in npy tsv word2vec openke; do
+for f in npy tsv word2vec openke safetensors; do
 	ok "$f out" exits 0 -d "$a" export "$work/$f.rows" --format $f
 	ok 'other tables' exits 0 -d "$a" train --fresh --epochs 2
 	ok 'which differ' [ "$(best)" != "$first" ]
@@ -119,6 +119,14 @@ for f in npy tsv word2vec openke; do
 	ok 'its score' [ "$(member "$out" valid_score)" = "$(run -d "$a" checkpoint list --json && member "$out" checkpoints 0 valid_score)" ]
 	ok 'the same bits' [ "$(best)" = "$first" ]
 done
+ok 'PyKEEN triples out' give "$work/factory" --format pykeen
+ok 'with a head, packed' [ "$(gzip -dc "$work/factory/training_triples/numeric_triples.tsv.gz" | head -n 1)" = "$(printf 'head\trelation\ttail')" ]
+ok 'PyKEEN tables out' exits 0 -d "$a" export "$work/pykeen.rows" --format pykeen
+ok 'and in' exits 0 -d "$a" import --embeddings "$work/pykeen.rows"
+ok 'the same bits' [ "$(best)" = "$first" ]
+ok 'rotate is for import' says 2 'for import alone' -d "$a" export "$work/x" --format rotate
+mkdir "$work/pickle" && : >"$work/pickle/trained_model.pkl"
+ok 'pickles are not read' says 4 'save_file' -d "$a" import -e "$work/pickle"
 ok 'the tables before are kept' [ "$(run -d "$a" checkpoint list && grep -c ' saved ' "$out")" -ge 4 ]
 ok 'training goes on from them' exits 0 -d "$a" train
 ok 'two formats in one folder' says 4 'say which is meant' -d "$a" import -e "$work/vec"

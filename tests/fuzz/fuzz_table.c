@@ -1,5 +1,5 @@
 /* libFuzzer entry for tables of embeddings: the first byte is the format, then come the files,
- * 0xff between two (not for the array of npy: it has the rest).  As fuzz_msg.c. */
+ * 0xff between two (not for the array of npy nor safetensors: it has the rest).  As fuzz_msg.c. */
 #include <math.h>
 #include <sodium.h>
 
@@ -15,10 +15,12 @@ static void put_files(enum kge_table_format f, const uint8_t *bytes, size_t n)
 		[KGE_TSV] = { "entities.tsv", "relations.tsv" },
 		[KGE_WORD2VEC] = { "entities.vec", "relations.vec" },
 		[KGE_OPENKE] = { "entity2id.txt", "entity2vec.vec" },
+		[KGE_SAFETENSORS] = { "entities.txt", "model.safetensors" },
+		[KGE_PYKEEN] = { "entities.dict", "model.safetensors" },
 	};
 	size_t took = scratch_put(names[f][0], bytes, n);
 
-	if (f == KGE_NPY) {
+	if (f == KGE_NPY || f >= KGE_SAFETENSORS) {
 		FILE *npy = fopen(scratch_file(names[f][1]), "wb");
 
 		if (npy == NULL || fwrite(bytes + took, 1, n - took, npy) != n - took ||
@@ -46,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	graph_vocab_add(g->relations, "r", 1);
 	rng_seed(&r, 1);
 	emb = kge_emb_new(kge_model_find("transe"), 2, 6, 2, 1, &r);
-	f = (enum kge_table_format)(bytes[0] % (KGE_OPENKE + 1));
+	f = (enum kge_table_format)(bytes[0] % (KGE_PYKEEN + 1));
 	if (kge_export(emb, g, scratch, f, &e) != 0) /* the files that are not the input's */
 		abort();
 	put_files(f, bytes + 1, n - 1);

@@ -17,14 +17,16 @@ sys.dont_write_bytecode = True
 FKGE, LIBRARY = (os.path.realpath(p) for p in sys.argv[1:3])
 os.environ["FKGE_LIBRARY"] = LIBRARY
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(TREE, "python"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.join(HERE, "..", "..")
+sys.path[:0] = [HERE, os.path.join(TREE, "python")]
 try:
     import numpy as np
 except ImportError:
     print("1..0 # SKIP no NumPy: apt-get install python3-numpy")
     sys.exit(0)
 import fkge  # noqa: E402
+import tap  # noqa: E402
 
 KINDS = ["transe", "transe_l2", "transh", "transh_l2", "transr", "transr_l2", "transd", "transd_l2", "distmult",
          "complex", "rotate", "distmult_reciprocal", "complex_reciprocal"]
@@ -256,42 +258,5 @@ class Library(unittest.TestCase):
         self.assertEqual(fkge.version(), run("version")["version"])
 
 
-class Tap(unittest.TestResult):
-    """One line a test."""
-    count = 0
-
-    def line(self, test, fault=None):
-        type(self).count += 1
-        print(f"{'not ok' if fault else 'ok'} {self.count} - {test.id().split('.', 1)[1]}", flush=True)
-        if fault:
-            print("\n".join("# " + x for x in self._exc_info_to_string(fault, test).splitlines()), flush=True)
-            self.failed.add(test)
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.failed = set()
-
-    def addSuccess(self, test):
-        if test not in self.failed:
-            self.line(test)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.line(test, err)
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.line(test, err)
-
-    def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
-        if err:
-            print(f"# in {subtest}")
-            self.line(test, err)
-
-
 if __name__ == "__main__":
-    outcome = Tap()
-    unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]).run(outcome)
-    print(f"1..{Tap.count}")
-    sys.exit(not outcome.wasSuccessful())
+    tap.main()
