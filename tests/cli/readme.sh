@@ -41,7 +41,7 @@ names = {"./run demo": "run", "> line ": "session", "this agent in all": "output
          "--name globex": "globex", "-d try/a": "rounds", "predict aspirin": "alone", "search: {": "space",
          "r3.yaml": "experiments", "backup": "backup", "fkge align": "aligned", "-d ward": "ward", "systemctl": "service", "queries sample": "drawn", "queries train": "encoder", "queries federate": "owners", "asked.yaml": "asking",
          '"anchors"': "line", "-d bench": "bench", "-d fb15k": "fb15k", "http: {listen": "listen", "http key --metrics": "asked", "api/v1/predict": "predicted",
-         "fkge.open(": "python", "fkge.train(": "trained", "#include <fkge.h>": "c", "cc program.c": "cc"}
+         "fkge.open(": "python", "fkge.train(": "trained", "torch.load": "torch", "#include <fkge.h>": "c", "cc program.c": "cc"}
 for i, b in enumerate(blocks):
     found = [n for w, n in names.items() if w in b and not (n == "acme" and "systemctl" in b)]
     name = found[0] if len(found) == 1 else f"unknown{i}"
@@ -52,7 +52,7 @@ PY
 has() { [ -s "$work/$1.block" ]; }
 known() { [ -s "$work/names" ] && ! ls "$work"/unknown*.block 2>/dev/null; }
 ok 'every block of README.md and the guide is known here' known
-for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners asking line bench fb15k service listen asked predicted python trained c cc; do ok "there is the block $b" has $b; done
+for b in run session output acme globex rounds alone space experiments backup aligned ward drawn encoder owners asking line bench fb15k service listen asked predicted python trained torch c cc; do ok "there is the block $b" has $b; done
 
 # literally FOLDER BLOCK: in a folder with build/cli/fkge as in a checkout; every command must succeed
 literally() {
@@ -85,7 +85,8 @@ sys.exit(n == 0)
 PY
 }
 
-# Those of the library are run elsewhere: Python's by tests/python/test_fkge.py, C's by tests/lib/installed.sh.
+# Those of the library are run elsewhere: Python's by tests/python/test_fkge.py, C's by tests/lib/installed.sh; PyTorch is not
+# in Debian 12's tests.
 
 # Not run: they build, install packages and run this test; what they start is in ./run.
 targets() { for t in $(sed -n 's/^\.\/run \([a-z]*\).*/\1/p' "$work/run.block"); do grep -q "^$t)" "$root/run" || return; done; }
