@@ -537,7 +537,7 @@ static int export_tables(struct cli *cli, struct work *w, const struct export_op
 	told.valid_score = w->info.valid_score;
 	told.epochs = w->info.epochs;
 	if (rc == 0)
-		rc = kge_export_told(w->emb, w->graph, o->folder, format, &told, e);
+		rc = kge_export(w->emb, w->graph, o->folder, format, &told, e);
 	if (rc != 0)
 		return rc;
 	cli_put(cli, "checkpoint", lab_work_checkpoint_json(&w->info));

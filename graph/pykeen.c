@@ -37,8 +37,8 @@ static int write_packed(const char *folder, const char *name, const struct buf *
 	return sink_close(&s, e);
 }
 
-static int write_ids(const struct graph_vocab *v, const char *folder, const char *name,
-		     struct err *e)
+static int write_pykeen_ids(const struct graph_vocab *v, const char *folder, const char *name,
+			    struct err *e)
 {
 	struct buf text = { 0 };
 	int rc;
@@ -53,9 +53,9 @@ static int write_ids(const struct graph_vocab *v, const char *folder, const char
 
 int graph_save_names_pykeen(const struct graph *g, const char *folder, struct err *e)
 {
-	int rc = write_ids(g->entities, folder, "entity_to_id.tsv.gz", e);
+	int rc = write_pykeen_ids(g->entities, folder, "entity_to_id.tsv.gz", e);
 
-	return rc != 0 ? rc : write_ids(g->relations, folder, "relation_to_id.tsv.gz", e);
+	return rc != 0 ? rc : write_pykeen_ids(g->relations, folder, "relation_to_id.tsv.gz", e);
 }
 
 static int write_factory(const struct graph *g, enum graph_split split, const char *folder,

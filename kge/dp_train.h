@@ -24,7 +24,7 @@
  * Ids follow the order of the triples, so nothing that is known of a row may follow from its id:
  * training begins from kge_dp_first_rows(), never from rows by a public seed (which would tell
  * every id, and so the order), and code that writes tables down does it by name
- * (kge_export_told()). */
+ * (kge_export()). */
 #ifndef KGE_DP_TRAIN_H
 #define KGE_DP_TRAIN_H
 

@@ -25,48 +25,6 @@ static void tables_of(struct table t[2], const struct kge_emb *emb, const struct
 	assert(emb->n_rel >= graph_vocab_count(g->relations));
 }
 
-char *kge_table_path(const char *folder, const char *stem, const char *end)
-{
-	char *name = mem_printf("%s%s", stem, end);
-	char *path = file_join(folder, name);
-
-	free(name);
-	return path;
-}
-
-int kge_table_open(struct sink *s, const char *folder, const char *stem, const char *end,
-		   struct err *e)
-{
-	char *name = mem_printf("%s%s", stem, end);
-	int rc = sink_open(s, folder, name, SINK_SHARED, e);
-
-	free(name);
-	return rc;
-}
-
-/* The position of a name's row, once. */
-int kge_table_claim(const struct graph_lines *l, const struct table *t,
-		    const struct lines_field *name, bool *have, uint32_t *id, struct err *e)
-{
-	*id = graph_vocab_find(t->names, name->text, name->len);
-	if (*id == GRAPH_NONE)
-		return graph_lines_bad(l, e, "'%.200s' is not one of the graph's %s", name->text,
-				       t->what);
-	if (have[*id])
-		return graph_lines_bad(l, e, "'%.200s' is there twice", name->text);
-	have[*id] = true;
-	return 0;
-}
-
-int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
-{
-	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
-		if (!have[id])
-			return err_set(e, ERR_INPUT, "%s: no row for '%.200s' of the graph's %s",
-				       path, graph_vocab_name(t->names, id, NULL), t->what);
-	return 0;
-}
-
 /* ---- in the order of names ---- */
 
 static int by_name(const void *a, const void *b, void *names)
@@ -132,12 +90,6 @@ static int export_as_is(const struct kge_emb *emb, const struct graph *g, const 
 	return rc;
 }
 
-int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
-	       enum kge_table_format f, struct err *e)
-{
-	return export_as_is(emb, g, folder, f, NULL, e);
-}
-
 /* The same with rows and ids in the order of the names' bytes. */
 static int export_sorted(const struct kge_emb *emb, const struct graph *g, const char *folder,
 			 enum kge_table_format f, const struct kge_told *told, struct err *e)
@@ -154,10 +106,10 @@ static int export_sorted(const struct kge_emb *emb, const struct graph *g, const
 	return rc;
 }
 
-int kge_export_told(const struct kge_emb *emb, const struct graph *g, const char *folder,
-		    enum kge_table_format f, const struct kge_told *told, struct err *e)
+int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
+	       enum kge_table_format f, const struct kge_told *told, struct err *e)
 {
-	if (!told->by_name)
+	if (told == NULL || !told->by_name)
 		return export_as_is(emb, g, folder, f, told, e);
 	return export_sorted(emb, g, folder, f, told, e);
 }
@@ -173,8 +125,8 @@ static int read_table(const char *folder, struct table *t, enum kge_table_format
 	return rc;
 }
 
-static int read_order(const char *folder, const struct table *t,
-		      struct kge_safetensors_names *names, struct err *e)
+static int names_order(const char *folder, const struct table *t,
+		       struct kge_safetensors_names *names, struct err *e)
 {
 	bool *have = mem_array((size_t)graph_vocab_count(t->names) + 1, sizeof *have);
 	int rc;
@@ -190,10 +142,10 @@ static int read_one_file(struct kge_emb *emb, const struct table t[2], const cha
 			 struct err *e)
 {
 	struct kge_safetensors_names names[2] = { { 0 } };
-	int rc = read_order(folder, &t[0], &names[0], e);
+	int rc = names_order(folder, &t[0], &names[0], e);
 
 	if (rc == 0)
-		rc = read_order(folder, &t[1], &names[1], e);
+		rc = names_order(folder, &t[1], &names[1], e);
 	if (rc == 0)
 		rc = kge_safetensors_read(emb, folder, names, e);
 	free(names[0].order);

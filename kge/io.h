@@ -45,11 +45,6 @@ enum kge_table_format {
 extern const char *const kge_table_words[]; /* by enum kge_table_format; NULL at the end */
 enum { KGE_TEXT_FLOATS_MAX = 3000 };	    /* in a row: a line must stay below LINES_MAX */
 
-/* Write the rows of the graph's names into the folder, which is made if need
- * be.  Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (rows of text). */
-int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
-	       enum kge_table_format f, struct err *e);
-
 /* What is told beside the rows, where a format has room for it. */
 struct kge_told {
 	/* Rows and ids in the order of the names' bytes, whatever the graph's ids are: for tables
@@ -59,9 +54,11 @@ struct kge_told {
 	double valid_score;
 	uint64_t epochs;
 };
-/* ERR_USAGE: KGE_ROTATE, or a model that PyKEEN scores by another formula. */
-int kge_export_told(const struct kge_emb *emb, const struct graph *g, const char *folder,
-		    enum kge_table_format f, const struct kge_told *told, struct err *e);
+/* Write the rows of the graph's names into the folder, which is made if need be; told may be NULL.
+ * Each file is written aside and renamed.  ERR_IO, ERR_TOOBIG (rows of text), ERR_USAGE:
+ * KGE_ROTATE, or a model that PyKEEN scores by another formula. */
+int kge_export(const struct kge_emb *emb, const struct graph *g, const char *folder,
+	       enum kge_table_format f, const struct kge_told *told, struct err *e);
 
 /* What tables in a folder say of themselves, as the texts of model.kind, dim, rel_dim and gamma;
  * "": nothing (only KGE_SAFETENSORS does).  ERR_INPUT, ERR_NOFILE, ERR_IO. */

@@ -1,10 +1,56 @@
-/* kge/names.c - the names of rows, in a file beside them. */
+/* kge/names.c - the names of rows: which a row has, and files of them beside the rows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "kge/table_internal.h"
+
+/* ---- what readers and writers of all formats share ---- */
+
+char *kge_table_path(const char *folder, const char *stem, const char *end)
+{
+	char *name = mem_printf("%s%s", stem, end);
+	char *path = file_join(folder, name);
+
+	free(name);
+	return path;
+}
+
+int kge_table_open(struct sink *s, const char *folder, const char *stem, const char *end,
+		   struct err *e)
+{
+	char *name = mem_printf("%s%s", stem, end);
+	int rc = sink_open(s, folder, name, SINK_SHARED, e);
+
+	free(name);
+	return rc;
+}
+
+/* The position of a name's row, once. */
+int kge_table_claim(const struct graph_lines *l, const struct table *t,
+		    const struct lines_field *name, bool *have, uint32_t *id, struct err *e)
+{
+	*id = graph_vocab_find(t->names, name->text, name->len);
+	if (*id == GRAPH_NONE)
+		return graph_lines_bad(l, e, "'%.200s' is not one of the graph's %s", name->text,
+				       t->what);
+	if (have[*id])
+		return graph_lines_bad(l, e, "'%.200s' is there twice", name->text);
+	have[*id] = true;
+	return 0;
+}
+
+int kge_table_complete(const char *path, const struct table *t, const bool *have, struct err *e)
+{
+	for (uint32_t id = 0; id < graph_vocab_count(t->names); id++)
+		if (!have[id])
+			return err_set(e, ERR_INPUT, "%s: no row for '%.200s' of the graph's %s",
+				       path, graph_vocab_name(t->names, id, NULL), t->what);
+	return 0;
+}
+
+/* ---- names beside rows ---- */
 
 int kge_table_write_names(const char *folder, const struct table *t, struct err *e)
 {
@@ -37,7 +83,8 @@ static const struct names_file names_files[] = {
 };
 
 /* The first of them that is in the folder, else the first. */
-static char *find_names(const char *folder, const struct table *t, const struct names_file **out)
+static char *find_names_file(const char *folder, const struct table *t,
+			     const struct names_file **out)
 {
 	bool relations = strcmp(t->one, "relation") == 0;
 
@@ -95,7 +142,7 @@ int kge_table_read_names(const char *folder, const struct table *t, bool *have, 
 			 struct err *e)
 {
 	const struct names_file *how;
-	char *path = find_names(folder, t, &how), *line;
+	char *path = find_names_file(folder, t, &how), *line;
 	struct graph_lines *l;
 	size_t len, k = 0;
 	int rc = graph_lines_open(&l, path, e);

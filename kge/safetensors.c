@@ -85,13 +85,6 @@ static struct piece piece_of(const struct dialect *d, const struct kge_emb *m, i
 			       .pairs = d->pairs && is_complex(m->model) };
 }
 
-static size_t row_of(const struct dialect *d, size_t n, size_t id, size_t part, size_t parts)
-{
-	if (parts == 1)
-		return id;
-	return d->second == BEHIND ? part * n + id : 2 * id + part;
-}
-
 /* Halves to pairs, or back. */
 static void turn_row(float *restrict to, const float *restrict from, size_t floats, bool to_pairs)
 {
@@ -126,10 +119,10 @@ static int check_dialect(const struct dialect *d, const struct kge_model *m, con
 
 /* ---- out ---- */
 
-static void put_text(json_t *j, const char *key, const char *fmt, ...)
+static void put_word(json_t *j, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void put_text(json_t *j, const char *key, const char *fmt, ...)
+static void put_word(json_t *j, const char *key, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -162,22 +155,22 @@ static json_t *metadata_of(const struct dialect *d, const struct kge_emb *m,
 
 	kge_emb_digest(m, digest);
 	sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest));
-	put_text(j, "format", "fkge/1");
-	put_text(j, "model", "%s", m->model->name);
-	put_text(j, "dim", "%zu", m->dim);
-	put_text(j, "rel_dim", "%zu", m->rel_dim);
-	put_text(j, "gamma", "%.9g", (double)m->gamma);
-	put_text(j, "conventions", "%s", d->program);
-	put_text(j, "layout", "%s", layout_of(d, m->model));
+	put_word(j, "format", "fkge/1");
+	put_word(j, "model", "%s", m->model->name);
+	put_word(j, "dim", "%zu", m->dim);
+	put_word(j, "rel_dim", "%zu", m->rel_dim);
+	put_word(j, "gamma", "%.9g", (double)m->gamma);
+	put_word(j, "conventions", "%s", d->program);
+	put_word(j, "layout", "%s", layout_of(d, m->model));
 	if (is_reciprocal(m->model))
-		put_text(j, "reciprocal", "%s",
+		put_word(j, "reciprocal", "%s",
 			 d->second == WITHIN ? "a relation's row: for tails, then for heads"
 					     : "row 2 r: for tails; row 2 r + 1: for heads");
-	put_text(j, "digest", "%s", hex);
+	put_word(j, "digest", "%s", hex);
 	if (told != NULL && told->protocol != NULL) {
-		put_text(j, "valid_protocol", "%s", told->protocol);
-		put_text(j, "valid_score", "%.17g", told->valid_score);
-		put_text(j, "epochs", "%llu", (unsigned long long)told->epochs);
+		put_word(j, "valid_protocol", "%s", told->protocol);
+		put_word(j, "valid_score", "%.17g", told->valid_score);
+		put_word(j, "epochs", "%llu", (unsigned long long)told->epochs);
 	}
 	return j;
 }
@@ -248,7 +241,7 @@ static int write_tensors(const struct kge_emb *m, const char *folder, const stru
 	return sink_close(&s, e);
 }
 
-static int write_config(const char *folder, const json_t *metadata, struct err *e)
+static int write_tensors_config(const char *folder, const json_t *metadata, struct err *e)
 {
 	char *text = json_dumps(metadata, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	struct sink s;
@@ -297,7 +290,7 @@ int kge_safetensors_write(const struct kge_emb *m, const char *folder, bool pyke
 	metadata = metadata_of(d, m, told);
 	rc = write_tensors(m, folder, d, metadata, e);
 	if (rc == 0)
-		rc = write_config(folder, metadata, e);
+		rc = write_tensors_config(folder, metadata, e);
 	if (rc == 0)
 		rc = write_card(folder, m, metadata, e);
 	json_decref(metadata);
@@ -339,7 +332,7 @@ static void close_tensors(struct tensors *t)
 	free(t->path);
 }
 
-static int read_header(struct tensors *t, uint64_t bytes, struct err *e)
+static int read_tensors_header(struct tensors *t, uint64_t bytes, struct err *e)
 {
 	unsigned char length[8];
 	uint64_t n = 0;
@@ -468,7 +461,7 @@ static int open_tensors(struct tensors *t, const char *folder, struct err *e)
 		return file_unreadable(t->path, errno, e);
 	if (!S_ISREG(st.st_mode))
 		return bad_tensors(t, e, "not a file");
-	rc = read_header(t, (uint64_t)st.st_size, e);
+	rc = read_tensors_header(t, (uint64_t)st.st_size, e);
 	return rc == 0 ? check_places(t, e) : rc;
 }
 
@@ -487,7 +480,7 @@ static const struct dialect *find_dialect(const struct tensors *t, struct err *e
 
 /* ---- what the file says of itself ---- */
 
-static const char *word_of(const struct tensors *t, const char *key)
+static const char *said_word(const struct tensors *t, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(t->header, "__metadata__"), key));
 }
@@ -499,8 +492,8 @@ static bool says_other(const char *word, double is)
 
 static int check_metadata(const struct tensors *t, const struct kge_emb *m, struct err *e)
 {
-	const char *model = word_of(t, "model"), *dim = word_of(t, "dim");
-	const char *gamma = word_of(t, "gamma"), *rel_dim = word_of(t, "rel_dim");
+	const char *model = said_word(t, "model"), *dim = said_word(t, "dim");
+	const char *gamma = said_word(t, "gamma"), *rel_dim = said_word(t, "rel_dim");
 
 	if (model != NULL && strcmp(model, m->model->name) != 0)
 		return bad_tensors(t, e, "it is of model %.50s, not %s (model.kind)", model,
@@ -520,13 +513,13 @@ int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err 
 	int rc = open_tensors(&t, folder, e);
 
 	*out = (struct kge_shape){ 0 };
-	if (rc == 0 && word_of(&t, "model") != NULL && word_of(&t, "dim") != NULL) {
-		snprintf(out->model, sizeof(out->model), "%s", word_of(&t, "model"));
-		snprintf(out->dim, sizeof(out->dim), "%s", word_of(&t, "dim"));
+	if (rc == 0 && said_word(&t, "model") != NULL && said_word(&t, "dim") != NULL) {
+		snprintf(out->model, sizeof(out->model), "%s", said_word(&t, "model"));
+		snprintf(out->dim, sizeof(out->dim), "%s", said_word(&t, "dim"));
 		snprintf(out->rel_dim, sizeof(out->rel_dim), "%s",
-			 word_of(&t, "rel_dim") != NULL ? word_of(&t, "rel_dim") : "");
+			 said_word(&t, "rel_dim") != NULL ? said_word(&t, "rel_dim") : "");
 		snprintf(out->gamma, sizeof(out->gamma), "%s",
-			 word_of(&t, "gamma") != NULL ? word_of(&t, "gamma") : "");
+			 said_word(&t, "gamma") != NULL ? said_word(&t, "gamma") : "");
 	}
 	close_tensors(&t);
 	return rc;
@@ -535,9 +528,9 @@ int kge_safetensors_shape(const char *folder, struct kge_shape *out, struct err 
 /* ---- rows ---- */
 
 /* Row by row in the order of the file. */
-static int read_rows(const struct tensors *t, const struct tensor *at, const struct piece *p,
-		     const struct dialect *d, struct kge_safetensors_names *names, float *rows,
-		     struct err *e)
+static int read_tensor_rows(const struct tensors *t, const struct tensor *at, const struct piece *p,
+			    const struct dialect *d, struct kge_safetensors_names *names,
+			    float *rows, struct err *e)
 {
 	float *raw = mem_array(p->floats + 1, sizeof(*raw));
 	int rc = 0;
@@ -549,7 +542,6 @@ static int read_rows(const struct tensors *t, const struct tensor *at, const str
 		size_t part = d->second == BEHIND ? k / names->n : k % p->parts;
 		float *row = rows + (names->order[id] * p->parts + part) * p->floats;
 
-		assert(row_of(d, names->n, id, part, p->parts) == k);
 		if (fread(raw, sizeof(*raw), p->floats, t->f) != p->floats)
 			rc = bad_tensors(t, e, "it ends in row %zu", k);
 		for (size_t i = 0; i < p->floats && rc == 0; i++)
@@ -607,7 +599,8 @@ int kge_safetensors_read(struct kge_emb *m, const char *folder,
 
 		rc = check_tensor(&t, d->tensor[i], &p, names[i].n, &at, e);
 		if (rc == 0)
-			rc = read_rows(&t, &at, &p, d, &names[i], i == 0 ? m->ent : m->rel, e);
+			rc = read_tensor_rows(&t, &at, &p, d, &names[i], i == 0 ? m->ent : m->rel,
+					      e);
 	}
 	close_tensors(&t);
 	return rc;

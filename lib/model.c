@@ -325,7 +325,6 @@ int fkge_export(const fkge_model *m, const char *folder, const char *format)
 				       .epochs = m->info.epochs };
 
 	if (rc == 0)
-		rc = kge_export_told(m->emb, m->graph->g, folder, (enum kge_table_format)k, &told,
-				     &e);
+		rc = kge_export(m->emb, m->graph->g, folder, (enum kge_table_format)k, &told, &e);
 	return lib_end(rc, &e);
 }

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	rng_seed(&r, 1);
 	emb = kge_emb_new(kge_model_find("transe"), 2, 6, 2, 1, &r);
 	f = (enum kge_table_format)(bytes[0] % (KGE_PYKEEN + 1));
-	if (kge_export(emb, g, scratch, f, &e) != 0) /* the files that are not the input's */
+	if (kge_export(emb, g, scratch, f, NULL, &e) != 0) /* the files that are not the input's */
 		abort();
 	put_files(f, bytes + 1, n - 1);
 	if (kge_import(emb, g, scratch, f, &e) == 0)

@@ -74,7 +74,8 @@ static void there_and_back(void **state)
 			a->ent[0] = -0.0f;
 			a->ent[1] = 1e-45f; /* the smallest there is */
 			a->ent[2] = 3.4028235e38f;
-			assert_int_equal(kge_export(a, g, folder, (enum kge_table_format)f, &e), 0);
+			assert_int_equal(
+				kge_export(a, g, folder, (enum kge_table_format)f, NULL, &e), 0);
 			assert_int_equal(kge_import(b, h, folder, (enum kge_table_format)f, &e), 0);
 			same_rows(a, g, b, h);
 			kge_emb_free(a);
@@ -98,12 +99,12 @@ static void by_name_ids_do_not_show(void **state)
 	struct buf first[11] = { 0 };
 
 	(void)state;
-	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
 	assert_int_equal(kge_import(b, h, folder, KGE_NPY, NULL), 0);
 	for (int turn = 0; turn < 2; turn++) {
 		for (int f = KGE_NPY; f <= KGE_OPENKE; f++)
-			assert_int_equal(kge_export_told(turn ? b : a, turn ? h : g, folder,
-							 (enum kge_table_format)f, &sorted, NULL),
+			assert_int_equal(kge_export(turn ? b : a, turn ? h : g, folder,
+						    (enum kge_table_format)f, &sorted, NULL),
 					 0);
 		for (size_t i = 0; i < 11; i++) {
 			char *path = file_join(folder, files[i]);
@@ -289,7 +290,7 @@ static void broken_npy_is_refused(void **state)
 	float nan = NAN;
 
 	(void)state;
-	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
 	assert_int_equal(file_read(path, 65536, &good, NULL), 0);
 	assert_int_equal(good.len, 128 + 5 * 3 * 4);
 	for (size_t n = 0; n < good.len; n++) {
@@ -314,7 +315,7 @@ static void broken_npy_is_refused(void **state)
 	refuses(b, g, KGE_NPY, "entities.txt: no row for");
 	kge_emb_free(b);
 	b = random_emb("transe", 4, g, 5);
-	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
 	refuses(b, g, KGE_NPY, "entities.npy: 5 rows of 3 numbers where 5 of 4 are wanted");
 	buf_release(&good);
 	free(path);
@@ -336,7 +337,7 @@ static void npy_shapes(void **state)
 	struct buf file = { 0 };
 
 	(void)state;
-	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL), 0);
+	assert_int_equal(kge_export(a, g, folder, KGE_NPY, NULL, NULL), 0);
 	assert_int_equal(file_read(path, 65536, &file, NULL), 0);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		char *header = mem_printf("{'descr': '<f4', 'fortran_order': False, 'shape': %s}",
@@ -364,9 +365,9 @@ static void failed_exports_say_why(void **state)
 
 	(void)state;
 	put("in-the-way", "", 0);
-	assert_true(kge_export(emb, g, path, KGE_NPY, &e) < 0);
+	assert_true(kge_export(emb, g, path, KGE_NPY, NULL, &e) < 0);
 	assert_non_null(strstr(e.text, "in-the-way"));
-	assert_int_equal(kge_export(emb, g, folder, KGE_TSV, &e), ERR_TOOBIG);
+	assert_int_equal(kge_export(emb, g, folder, KGE_TSV, NULL, &e), ERR_TOOBIG);
 	free(path);
 	kge_emb_free(emb);
 	graph_free(g);
@@ -391,7 +392,7 @@ static int export_for_python(const char *to, enum kge_table_format f)
 	struct graph *g = named_graph(false);
 	struct kge_emb *emb = known_emb(g);
 	struct err e = { 0 };
-	int rc = kge_export(emb, g, to, f, &e);
+	int rc = kge_export(emb, g, to, f, NULL, &e);
 
 	if (rc != 0)
 		fprintf(stderr, "%s\n", e.text);
