@@ -177,9 +177,10 @@ static json_t *metadata_of(const struct dialect *d, const struct kge_emb *m,
 
 static json_t *tensor_json(size_t rows, size_t floats, size_t begin)
 {
+	size_t end = begin + rows * floats * sizeof(float);
+
 	return json_pack("{s:s, s:[I, I], s:[I, I]}", "dtype", "F32", "shape", (json_int_t)rows,
-			 (json_int_t)floats, "data_offsets", (json_int_t)begin,
-			 (json_int_t)(begin + rows * floats * sizeof(float)));
+			 (json_int_t)floats, "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
 static void write_header(FILE *f, const json_t *header)
