@@ -254,10 +254,21 @@ static void make_query(const struct kge_batch *b, struct kge_query *x, uint32_t 
 	ids[0] = s == GRAPH_TAIL ? t.tail : t.head;
 }
 
+void kge_batch_draw(const struct kge_batch *b, uint32_t *out, size_t n,
+		    const struct graph_ids *known, struct rng *r)
+{
+	if (b->slots != NULL)
+		kge_draw_in_slots(out, n, b->slots, known, r);
+	else if (known->n == 0)
+		kge_draw(out, n, b->emb->n_ent, r);
+	else
+		kge_draw_filtered(out, n, b->emb->n_ent, known, r);
+}
+
 static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint32_t *ids,
 		     struct rng r)
 {
-	uint32_t n_ent = b->emb->n_ent, n_list;
+	uint32_t n_list;
 	const uint32_t *list = kge_sampler_list(b->sampler, x->side, x->rel, &n_list);
 	struct graph_ids known = { 0 };
 
@@ -265,10 +276,8 @@ static void draw_own(const struct kge_batch *b, const struct kge_query *x, uint3
 		known = graph_answers_of(b->answers, x->triple, x->side);
 	if (list != NULL && n_list >= known.n + KGE_TYPED_LEAST)
 		kge_draw_among(ids + 1, b->c->negatives, list, n_list, &known, &r);
-	else if (b->answers == NULL)
-		kge_draw(ids + 1, b->c->negatives, n_ent, &r);
 	else
-		kge_draw_filtered(ids + 1, b->c->negatives, n_ent, &known, &r);
+		kge_batch_draw(b, ids + 1, b->c->negatives, &known, &r);
 }
 
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,
@@ -292,7 +301,7 @@ static void draw_shared(struct kge_batch *b, size_t q, size_t end, struct rng r)
 {
 	uint32_t *block = b->ids + q * b->width + 1;
 
-	kge_draw(block, b->c->negatives, b->emb->n_ent, &r);
+	kge_batch_draw(b, block, b->c->negatives, &(struct graph_ids){ 0 }, &r);
 	for (size_t i = q + 1; i < end; i++)
 		memcpy(b->ids + i * b->width + 1, block, b->c->negatives * sizeof(*block));
 	for (size_t i = q; i < end && b->answers != NULL; i++) {

@@ -81,6 +81,7 @@ struct kge_batch {
 	const struct graph_triples *train;
 	const struct graph_answers *answers; /* NULL: neither filtered nor against all entities */
 	const struct kge_sampler *sampler;   /* NULL: uniform */
+	const struct kge_slots *slots;	     /* whose rows there are; NULL: all are somebody's */
 	const float *weights;		     /* by triple: subsampling; NULL: all alike */
 	double weight; /* of the batch's queries together, where they have any */
 	struct kge_emb *emb;
@@ -188,6 +189,9 @@ void kge_batch_step_relation(struct kge_batch *b, struct kge_lane *l, uint32_t r
 
 /* ---- one query, for the batch and for kge/hogwild_internal.h ---- */
 
+/* n entities, uniform, none of the sorted `known`, which may be none. */
+void kge_batch_draw(const struct kge_batch *b, uint32_t *out, size_t n,
+		    const struct graph_ids *known, struct rng *r);
 /* The query for side s of a triple, at this position in the epoch, and its line of `width`
  * candidates, drawn for it alone. */
 void kge_batch_draw_alone(const struct kge_batch *b, struct kge_query *x, uint32_t *ids,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <sodium.h>
 
@@ -26,6 +27,7 @@ static struct kge_emb *emb_alloc(const struct kge_emb *shape)
 
 	assert(shape->ent_floats > 0 && shape->rel_floats > 0);
 	*e = *shape;
+	e->mapped = 0;
 	e->ent = mem_aligned(e->n_ent, e->ent_floats * sizeof(float));
 	e->rel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
 	return e;
@@ -73,6 +75,19 @@ struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, 
 	return kge_emb_new_dims(m, dim, 0, gamma, n_ent, n_rel, r);
 }
 
+struct kge_emb *kge_emb_of_map(const struct kge_emb *shape, float *ent, void *map, size_t bytes)
+{
+	struct kge_emb *e = mem_array(1, sizeof(*e));
+
+	assert(bytes > ent_size(shape) * sizeof(float) && (uintptr_t)ent % 64 == 0);
+	*e = *shape;
+	e->ent = ent;
+	e->rel = mem_aligned(e->n_rel, e->rel_floats * sizeof(float));
+	e->map = map;
+	e->mapped = bytes;
+	return e;
+}
+
 struct kge_emb *kge_emb_copy(const struct kge_emb *from)
 {
 	struct kge_emb *e = emb_alloc(from);
@@ -95,7 +110,10 @@ void kge_emb_free(struct kge_emb *e)
 {
 	if (e == NULL)
 		return;
-	free(e->ent);
+	if (e->mapped > 0)
+		munmap(e->map, e->mapped);
+	else
+		free(e->ent);
 	free(e->rel);
 	free(e);
 }

@@ -13,6 +13,9 @@
  * bit for bit wherever it stands (kernel.h), so the subtraction is exact.
  * A matrix product of OpenBLAS promises no such thing, and our tiles are as fast.
  *
+ * Candidates may come in parts (kge/ranking.h): all blocks are counted against one part before the
+ * next one is there.  Counts are sums, so figures do not depend on the parts either.
+ *
  * Projecting models: a block holds queries of one relation, both sides together
  * where they have the same candidates, and each piece is projected for that relation
  * first: once, unless the relation has more queries than a block holds. */
@@ -27,12 +30,14 @@
 #include "base/parallel.h"
 #include "kge/kernel.h"
 #include "kge/rank_internal.h"
+#include "kge/ranking.h"
 
 enum {
 	BLOCK_ROWS = 256,	  /* distinct queries in a block */
 	PROJECTED_ROWS = 1024,	  /* where candidates cost more than comparing them */
 	PIECE_BYTES = 128 * 1024, /* of candidate rows; kernels cut them further themselves */
 	PIECE_ROWS = 512,	  /* so that scores of a block stay in the second cache */
+	MAPPED_BYTES = 32 << 20,  /* of a table that is a file's: all blocks at once */
 };
 
 struct query {
@@ -41,8 +46,16 @@ struct query {
 	size_t position; /* in the result */
 };
 
+/* Rows that are needed whichever part is at hand, by id. */
+struct gathered {
+	uint32_t *ids; /* ascending */
+	size_t n;
+	float *rows;
+};
+
 struct job {
-	const struct graph *g;
+	const struct graph *g; /* while queries are made */
+	size_t threads;
 	const struct kge_protocol *p;
 	const atomic_bool *cancel;
 	atomic_size_t *progress;
@@ -52,12 +65,15 @@ struct job {
 	size_t n;
 	size_t *block; /* block b is queries block[b]..block[b + 1] */
 	size_t n_blocks;
+	uint32_t n_names; /* of entities: what competes */
 	atomic_size_t next;
 	atomic_bool stopped; /* somebody saw *cancel: the results have holes */
 	struct kge_ranked *out;
 	/* where scores come from: one of the two */
 	const struct kge_scorer *scorer;
 	const struct kge_emb *emb;
+	struct kge_part part;	    /* of the candidates, that is at hand */
+	const struct gathered *own; /* rows that queries name; NULL: those of emb */
 	kge_kernel_fn *kernel;
 	kge_score_tile_fn *tile;
 	bool lower; /* smaller raw scores are better */
@@ -91,7 +107,7 @@ static void add_query(struct job *j, struct graph_triple t, enum graph_side side
 
 	*q = side == GRAPH_TAIL ? (struct query){ t.head, t.rel, t.tail, side, j->n }
 				: (struct query){ t.tail, t.rel, t.head, side, j->n };
-	j->out[j->n++] = (struct kge_ranked){ .triple = t, .side = side };
+	j->out[j->n++] = (struct kge_ranked){ .triple = t, .side = side, .candidates = 1 };
 }
 
 static void make_queries(struct job *j, enum graph_split split, const struct kge_eval_options *o)
@@ -199,6 +215,8 @@ struct worker {
 	float *minus_scores;
 	size_t minus_cap;
 	size_t piece_rows;
+	uint32_t *listed; /* of a list of candidates, those of the part at hand */
+	size_t listed_cap;
 };
 
 static bool canceled(struct job *j)
@@ -208,11 +226,53 @@ static bool canceled(struct job *j)
 	return atomic_load_explicit(&j->stopped, memory_order_relaxed);
 }
 
-/* The score of a query's row for one candidate. */
-static float exact_score(const struct worker *w, const float *row, uint32_t rel, uint32_t id)
+static size_t position_of(const uint32_t *ids, size_t n, uint32_t id)
+{
+	size_t low = 0;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (ids[low + half] < id) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low;
+}
+
+/* The row of an entity that a query names. */
+static const float *named_row(const struct job *j, uint32_t id)
+{
+	size_t at;
+
+	if (j->own == NULL)
+		return kge_ent(j->emb, id);
+	at = position_of(j->own->ids, j->own->n, id);
+	assert(at < j->own->n && j->own->ids[at] == id);
+	return j->own->rows + at * j->emb->ent_floats;
+}
+
+static bool in_part(const struct job *j, uint32_t id)
+{
+	const struct kge_part *p = &j->part;
+
+	return id >= p->first && (id - p->first) % p->stride == 0 &&
+	       (id - p->first) / p->stride < p->n;
+}
+
+static const float *part_row(const struct job *j, uint32_t id)
+{
+	assert(in_part(j, id));
+	return j->part.rows + (size_t)((id - j->part.first) / j->part.stride) * j->emb->ent_floats;
+}
+
+/* The score of a query's row for one candidate's. */
+static float exact_score(const struct worker *w, const float *row, uint32_t rel, const float *c)
 {
 	const struct job *j = w->j;
-	const float *c = kge_ent(j->emb, id);
 	float score;
 
 	if (w->seen != NULL) {
@@ -235,12 +295,36 @@ static void open_block(struct worker *w, const struct query *q, size_t n)
 		row += i > 0 && !same_row(&q[i - 1], &q[i]);
 		at = w->rows + row * floats;
 		if (i == 0 || !same_row(&q[i - 1], &q[i]))
-			emb->model->query(at, kge_ent(emb, q[i].known), kge_rel(emb, q[i].rel), emb,
-					  q[i].side);
-		w->golds[i] = (struct gold){ exact_score(w, at, q[i].rel, q[i].gold),
-					     (uint32_t)row,
-					     { 0, 0 } };
+			emb->model->query(at, named_row(w->j, q[i].known),
+					  kge_rel(emb, q[i].rel), emb, q[i].side);
+		w->golds[i] = (struct gold){
+			exact_score(w, at, q[i].rel, named_row(w->j, q[i].gold)),
+			(uint32_t)row,
+			{ 0, 0 }
+		};
 	}
+}
+
+/* Of the candidates of a block, those of the part at hand: a list of ids, or NULL for all of its
+ * rows; *n of them. */
+static const uint32_t *candidates_at_hand(struct worker *w, const struct query *q, uint32_t *n)
+{
+	const struct job *j = w->j;
+	uint32_t all, m = 0;
+	const uint32_t *list = kge_candidates_of(j->sets, q->side, q->rel, &all);
+
+	*n = list == NULL ? j->part.n : all;
+	if (list == NULL || (j->part.stride == 1 && j->part.n == j->n_names))
+		return list;
+	if (all + 1 > w->listed_cap) {
+		w->listed_cap = all + 1;
+		w->listed = mem_resize(w->listed, w->listed_cap, sizeof *w->listed);
+	}
+	for (uint32_t i = 0; i < all; i++)
+		if (in_part(j, list[i]))
+			w->listed[m++] = list[i];
+	*n = m;
+	return w->listed;
 }
 
 /* Candidates from..from + n - 1 of the list, as relation rel sees them. */
@@ -251,10 +335,12 @@ static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t
 	size_t floats = emb->query_floats;
 
 	if (list == NULL && w->seen == NULL)
-		return kge_ent(emb, from);
+		return w->j->part.rows + (size_t)from * emb->ent_floats;
 	assert(w->piece != NULL);
 	for (uint32_t i = 0; i < n; i++) {
-		const float *row = kge_ent(emb, list == NULL ? from + i : list[from + i]);
+		const float *row = list == NULL
+					   ? w->j->part.rows + (size_t)(from + i) * emb->ent_floats
+					   : part_row(w->j, list[from + i]);
 
 		if (w->seen != NULL)
 			emb->model->project(w->piece + i * floats, row, kge_rel(emb, rel), emb);
@@ -296,7 +382,14 @@ static void reserve_minus(struct worker *w, size_t n)
 	w->minus_scores = mem_resize(w->minus_scores, w->minus_cap, sizeof *w->minus_scores);
 }
 
-/* Into w->minus: the gold first, if it is listed, then the listed true answers. */
+static bool is_candidate(const struct worker *w, const uint32_t *list, uint32_t n, uint32_t id)
+{
+	if (w->j->emb != NULL && list == NULL)
+		return in_part(w->j, id);
+	return kge_candidates_has(list, n, id);
+}
+
+/* Into w->minus: the gold first, if it is at hand and listed, then such true answers. */
 static size_t list_minus(struct worker *w, const struct query *q, const uint32_t *list, uint32_t n)
 {
 	const uint32_t *answers = NULL;
@@ -309,10 +402,10 @@ static size_t list_minus(struct worker *w, const struct query *q, const uint32_t
 								    q->known, &n_answers);
 	reserve_minus(w, n_answers + 1);
 	assert(w->minus != NULL);
-	if (kge_candidates_has(list, n, q->gold))
+	if (is_candidate(w, list, n, q->gold))
 		w->minus[m++] = q->gold;
 	for (size_t i = 0; i < n_answers; i++)
-		if (answers[i] != q->gold && kge_candidates_has(list, n, answers[i]))
+		if (answers[i] != q->gold && is_candidate(w, list, n, answers[i]))
 			w->minus[m++] = answers[i];
 	return m;
 }
@@ -324,9 +417,9 @@ static void close_query(struct worker *w, const struct query *q, const struct kg
 	struct kge_ranked *out = &w->j->out[q->position];
 
 	kge_tally_add(&less, w->minus_scores, n_minus, gold, w->j->lower);
-	out->greater = all->greater - less.greater;
-	out->equal = all->equal - less.equal;
-	out->candidates = n - (uint32_t)n_minus + 1;
+	out->greater += all->greater - less.greater;
+	out->equal += all->equal - less.equal;
+	out->candidates += n - (uint32_t)n_minus;
 }
 
 static void close_block(struct worker *w, const struct query *q, size_t n_queries,
@@ -338,7 +431,8 @@ static void close_block(struct worker *w, const struct query *q, size_t n_querie
 		size_t m = list_minus(w, &q[i], list, n);
 
 		for (size_t k = 0; k < m; k++)
-			w->minus_scores[k] = exact_score(w, row, q[i].rel, w->minus[k]);
+			w->minus_scores[k] =
+				exact_score(w, row, q[i].rel, part_row(w->j, w->minus[k]));
 		close_query(w, &q[i], &gold->tally, gold->score, n, m);
 	}
 }
@@ -356,7 +450,7 @@ static void rank_block(struct worker *w, const struct query *q, size_t n_queries
 {
 	struct job *j = w->j;
 	uint32_t n, step = (uint32_t)w->piece_rows;
-	const uint32_t *list = kge_candidates_of(j->sets, q->side, q->rel, &n);
+	const uint32_t *list = candidates_at_hand(w, q, &n);
 
 	reserve_golds(w, n_queries);
 	open_block(w, q, n_queries);
@@ -406,7 +500,7 @@ static void open_worker(struct worker *w, struct job *j)
 
 	*w = (struct worker){ .j = j };
 	if (j->emb == NULL) {
-		w->scores = mem_array((size_t)graph_vocab_count(j->g->entities) + 1, sizeof(float));
+		w->scores = mem_array((size_t)j->n_names + 1, sizeof(float));
 		return;
 	}
 	floats = j->emb->query_floats;
@@ -431,6 +525,7 @@ static void close_worker(struct worker *w)
 	free(w->golds);
 	free(w->minus);
 	free(w->minus_scores);
+	free(w->listed);
 }
 
 static void work(void *ctx, size_t k, size_t threads)
@@ -474,48 +569,86 @@ static struct graph_index *find_true_answers(const struct job *j)
 	return x;
 }
 
-static int rank_split(struct job *j, enum graph_split split, const struct kge_eval_options *o,
-		      struct kge_ranked **out, size_t *n)
+/* Queries, what is subtracted, and blocks: all that comes of the graph. */
+static void make(struct job *j, enum graph_split split, const struct kge_eval_options *o)
 {
 	size_t threads = o != NULL && o->threads > 0 ? o->threads : 1;
-	int rc = 0;
 
-	threads = threads < PARALLEL_MAX ? threads : PARALLEL_MAX;
+	j->threads = threads < PARALLEL_MAX ? threads : PARALLEL_MAX;
 	j->cancel = o != NULL ? o->cancel : NULL;
 	j->progress = o != NULL ? o->progress : NULL;
+	j->n_names = graph_vocab_count(j->g->entities);
 	j->sets = kge_candidates_new(j->g, j->p->candidates);
-	atomic_init(&j->next, 0);
 	atomic_init(&j->stopped, false);
 	make_queries(j, split, o);
 	j->true_answers = j->p->filter != 0 ? find_true_answers(j) : NULL;
-	make_blocks(j, threads);
-	parallel_run(threads, work, j);
-	if (atomic_load(&j->stopped)) {
-		rc = ERR_CANCELED;
-		free(j->out);
-		j->out = NULL;
+}
+
+static void take_kernels(struct job *j, const struct kge_emb *emb)
+{
+	j->emb = emb;
+	j->kernel = kge_kernels_pick()->score[emb->model->metric];
+	j->tile = kge_kernels_pick()->score_tile[emb->model->metric];
+	j->lower = emb->model->metric != KGE_DOT;
+}
+
+/* All blocks against the part at hand. */
+static void rank_part(struct job *j)
+{
+	atomic_init(&j->next, 0);
+	parallel_run(j->threads, work, j);
+}
+
+/* Whole tables are one part; those of a file some, so that it is read once for all blocks. */
+static void rank_tables(struct job *j)
+{
+	size_t row = j->emb->ent_floats * sizeof(float);
+	uint32_t step = j->emb->mapped == 0    ? j->n_names
+			: row < MAPPED_BYTES ? (uint32_t)(MAPPED_BYTES / row)
+					     : 1;
+
+	for (uint32_t from = 0; from < j->n_names; from += j->part.n) {
+		uint32_t rest = j->n_names - from;
+
+		j->part = (struct kge_part){ kge_ent(j->emb, from), from, 1,
+					     rest < step ? rest : step };
+		rank_part(j);
 	}
-	*out = j->out;
-	*n = rc == 0 ? j->n : 0;
+}
+
+static void release(struct job *j)
+{
 	graph_index_free(j->true_answers);
 	kge_candidates_free(j->sets);
 	free(j->queries);
 	free(j->block);
-	return rc;
+}
+
+static int take_ranks(struct job *j, struct kge_ranked **out, size_t *n)
+{
+	bool stopped = atomic_load(&j->stopped);
+
+	if (stopped)
+		free(j->out);
+	*out = stopped ? NULL : j->out;
+	*n = stopped ? 0 : j->n;
+	release(j);
+	return stopped ? ERR_CANCELED : 0;
 }
 
 int kge_rank_split(const struct kge_emb *emb, const struct graph *g, enum graph_split split,
 		   const struct kge_protocol *p, const struct kge_eval_options *o,
 		   struct kge_ranked **out, size_t *n)
 {
-	struct job j = { .g = g, .p = p, .emb = emb };
+	struct job j = { .g = g, .p = p };
 
 	assert(emb->n_ent >= graph_vocab_count(g->entities));
 	assert(emb->n_rel >= graph_vocab_count(g->relations));
-	j.kernel = kge_kernels_pick()->score[emb->model->metric];
-	j.tile = kge_kernels_pick()->score_tile[emb->model->metric];
-	j.lower = emb->model->metric != KGE_DOT;
-	return rank_split(&j, split, o, out, n);
+	make(&j, split, o);
+	take_kernels(&j, emb);
+	make_blocks(&j, j.threads);
+	rank_tables(&j);
+	return take_ranks(&j, out, n);
 }
 
 int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum graph_split split,
@@ -524,7 +657,127 @@ int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum 
 {
 	struct job j = { .g = g, .p = p, .scorer = s };
 
-	return rank_split(&j, split, o, out, n);
+	make(&j, split, o);
+	make_blocks(&j, j.threads);
+	rank_part(&j);
+	return take_ranks(&j, out, n);
+}
+
+/* ---- in parts (kge/ranking.h) ---- */
+
+struct kge_ranking {
+	struct job job;
+	struct kge_protocol p;
+	struct gathered named;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The entities that queries name, each once. */
+static void list_named(struct kge_ranking *r)
+{
+	struct gathered *x = &r->named;
+	size_t n = 0;
+
+	x->ids = mem_array(2 * r->job.n + 1, sizeof *x->ids);
+	for (size_t i = 0; i < r->job.n; i++) {
+		x->ids[n++] = r->job.queries[i].known;
+		x->ids[n++] = r->job.queries[i].gold;
+	}
+	qsort(x->ids, n, sizeof *x->ids, compare_ids);
+	for (size_t i = 0; i < n; i++)
+		if (x->n == 0 || x->ids[x->n - 1] != x->ids[i])
+			x->ids[x->n++] = x->ids[i];
+}
+
+struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split split,
+				    const struct kge_protocol *p, const struct kge_eval_options *o)
+{
+	struct kge_ranking *r = mem_array(1, sizeof *r);
+
+	r->p = *p;
+	r->job = (struct job){ .g = g, .p = &r->p };
+	make(&r->job, split, o);
+	list_named(r);
+	r->job.g = NULL; /* it may go */
+	return r;
+}
+
+void kge_ranking_free(struct kge_ranking *r)
+{
+	if (r == NULL)
+		return;
+	release(&r->job);
+	free(r->job.out);
+	free(r->named.ids);
+	free(r);
+}
+
+static void gather_part(struct kge_ranking *r, const struct kge_part *part, size_t floats)
+{
+	r->job.part = *part;
+	for (size_t i = 0; i < r->named.n; i++)
+		if (in_part(&r->job, r->named.ids[i]))
+			memcpy(r->named.rows + i * floats, part_row(&r->job, r->named.ids[i]),
+			       floats * sizeof(float));
+}
+
+static int each_part(struct kge_ranking *r, const struct kge_parts *parts, bool gather,
+		     struct err *e)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < parts->n && rc == 0; k++) {
+		struct kge_part part;
+
+		rc = parts->read(parts->ctx, k, &part, e);
+		if (rc == 0 && gather)
+			gather_part(r, &part, r->job.emb->ent_floats);
+		if (rc == 0 && !gather) {
+			r->job.part = part;
+			rank_part(&r->job);
+		}
+		if (rc == 0 && atomic_load(&r->job.stopped))
+			rc = err_set(e, ERR_CANCELED, "%s", err_text(ERR_CANCELED));
+	}
+	return rc;
+}
+
+static void forget_ranks(struct job *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		j->out[i].greater = j->out[i].equal = 0;
+		j->out[i].candidates = 1;
+	}
+}
+
+int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
+		    const struct kge_parts *parts, const atomic_bool *cancel,
+		    struct kge_metrics *out, struct err *e)
+{
+	struct job *j = &r->job;
+	int rc;
+
+	take_kernels(j, shape);
+	j->cancel = cancel;
+	j->own = &r->named;
+	atomic_store(&j->stopped, false);
+	forget_ranks(j);
+	if (j->block == NULL)
+		make_blocks(j, j->threads);
+	r->named.rows = mem_aligned(r->named.n + 1, shape->ent_floats * sizeof(float));
+	rc = each_part(r, parts, true, e);
+	if (rc == 0)
+		rc = each_part(r, parts, false, e);
+	if (rc == 0)
+		kge_metrics_of(j->out, j->n, r->p.ties, out);
+	free(r->named.rows);
+	return rc;
 }
 
 int kge_evaluate(const struct kge_emb *emb, const struct graph *g, enum graph_split split,

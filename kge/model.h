@@ -84,6 +84,8 @@ struct kge_emb {
 	size_t query_floats;		   /* in a query, and in a candidate as it is compared */
 	float gamma, range;		   /* range = (gamma + 2) / dim */
 	float *ent, *rel;		   /* row-major, 64-byte aligned */
+	size_t mapped;			   /* above 0: ent lies in a file, mapped, of so many bytes: */
+	void *map;			   /* all of it */
 	const struct kge_kernels *kernels; /* what projections are computed with */
 };
 
@@ -98,6 +100,9 @@ struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, 
  * own_rel_dim must have it. */
 struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
 				 uint32_t n_ent, uint32_t n_rel, struct rng *r);
+/* Tables of this shape whose entity rows are those of a mapping (mmap(2)) of so many bytes, which
+ * becomes theirs; relation rows are zero. */
+struct kge_emb *kge_emb_of_map(const struct kge_emb *shape, float *ent, void *map, size_t bytes);
 struct kge_emb *kge_emb_copy(const struct kge_emb *from);
 void kge_emb_assign(struct kge_emb *to, const struct kge_emb *from); /* same shapes */
 void kge_emb_free(struct kge_emb *e);

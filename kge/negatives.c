@@ -69,6 +69,59 @@ void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct gra
 		out[i] = negative_at(out[i], answers);
 }
 
+/* How many rows before this one are somebody's. */
+static inline uint32_t slots_before(const struct kge_slots *s, uint32_t row)
+{
+	uint32_t k = row / s->rows;
+
+	return s->start[k] + (row - k * s->rows);
+}
+
+/* The row before which so many are somebody's. */
+static inline uint32_t slots_row(const struct kge_slots *s, uint32_t before)
+{
+	uint32_t k = 0;
+
+	while (s->start[k + 1] <= before)
+		k++;
+	return k * s->rows + (before - s->start[k]);
+}
+
+/* As negative_at(), among rows that are somebody's, as all answers are. */
+static uint32_t negative_in_slots(uint32_t k, const struct kge_slots *s,
+				  const struct graph_ids *answers)
+{
+	size_t low = 0, n = answers->n;
+
+	while (n > 0) {
+		size_t half = n / 2, at = low + half;
+
+		if (slots_before(s, graph_ids_at(answers, at)) - (uint32_t)at <= k) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return slots_row(s, k + (uint32_t)low);
+}
+
+void kge_draw_in_slots(uint32_t *out, size_t n, const struct kge_slots *slots,
+		       const struct graph_ids *answers, struct rng *r)
+{
+	uint32_t there = slots->start[slots->n];
+
+	assert(slots->n <= KGE_SLOTS_MAX && slots->rows > 0);
+	if (answers->n >= there) {
+		for (size_t i = 0; i < n; i++)
+			out[i] = GRAPH_NONE;
+		return;
+	}
+	kge_draw(out, n, there - (uint32_t)answers->n, r);
+	for (size_t i = 0; i < n; i++)
+		out[i] = negative_in_slots(out[i], slots, answers);
+}
+
 void kge_mask_answers(uint32_t *ids, size_t n, const struct graph_ids *answers)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -25,6 +25,16 @@ void kge_draw_filtered(uint32_t *out, size_t n, uint32_t n_ent, const struct gra
  * may be none) among them and at least one that is not. */
 void kge_draw_among(uint32_t *out, size_t n, const uint32_t *list, size_t n_list,
 		    const struct graph_ids *answers, struct rng *r);
+/* Rows of a table that are nobody's are not drawn: of each `rows` rows in a row, a slot, the first
+ * ones are somebody's.  start[k]: how many are in the slots before k; start[n]: in all. */
+enum { KGE_SLOTS_MAX = 64 };
+struct kge_slots {
+	uint32_t n, rows;
+	uint32_t start[KGE_SLOTS_MAX + 1];
+};
+/* As kge_draw_filtered(), among the rows that are somebody's. */
+void kge_draw_in_slots(uint32_t *out, size_t n, const struct kge_slots *slots,
+		       const struct graph_ids *answers, struct rng *r);
 /* Replace what is in the sorted `answers` by GRAPH_NONE. */
 void kge_mask_answers(uint32_t *ids, size_t n, const struct graph_ids *answers);
 

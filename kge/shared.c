@@ -331,7 +331,7 @@ static void draw_negatives(const struct kge_batch *b, const struct unit *u, floa
 	size_t n = b->c->negatives;
 	struct rng r = kge_batch_stream(b, b->first + u->block, u->side);
 
-	kge_draw(ids, n, b->emb->n_ent, &r);
+	kge_batch_draw(b, ids, n, &(struct graph_ids){ 0 }, &r);
 	qsort(ids, n, sizeof(*ids), by_id);
 	copy_rows(b, u, b->emb, rows, b->shared->stride);
 }

@@ -10,6 +10,7 @@
 #include "kge/batch_internal.h"
 #include "kge/dp_train.h"
 #include "kge/hogwild_internal.h"
+#include "kge/portion.h"
 #include "kge/terms.h"
 
 enum { PAIRS_MAX = 1 << 26 }; /* queries x candidates in a batch: 256 MiB a column */
@@ -30,6 +31,7 @@ struct kge_trainer {
 	float *weights; /* of triples, with subsampling */
 	struct kge_optimizer_table ent, rel;
 	struct kge_order order; /* of this epoch: triples, or queries against all entities */
+	size_t before, whole;	/* of a portion: positions of the epoch before it, and in all */
 	uint32_t *at_hand;	/* those of the batch; b->order */
 	uint32_t *heads;	/* room for part_sides(); NULL: nothing is parted */
 	uint32_t *queries;	/* 1-vs-all: each once, named as in kge_batch.order */
@@ -429,6 +431,7 @@ static void begin_epoch(struct kge_trainer *t)
 	shuffle = rng_stream(&root, 2 * drawn);
 	t->batch.rng = rng_stream(&root, 2 * drawn + 1);
 	kge_order_draw(&t->order, &shuffle);
+	t->whole = t->order.n;
 	begin_losses(t, &t->partial);
 	if (t->c.normalize && !t->resuming)
 		kge_emb_normalize(t->emb);
@@ -496,7 +499,7 @@ static void begin_batch(struct kge_trainer *t, size_t first)
 	b->number = ++t->turns;
 	if (t->c.draws == KGE_DRAWS_ONCE) /* the same batches: by turns from epoch to epoch */
 		b->number = t->epoch + first / t->c.batch + 1;
-	b->lr = rate_at(t, (double)first / (double)t->order.n);
+	b->lr = rate_at(t, (double)(t->before + first) / (double)t->whole);
 	b->step = kge_optimizer_step(&t->c, b->lr, ++t->batches);
 	if (b->pull != NULL)
 		b->lane[0].loss += (double)b->n_answers * kge_pull_begin_batch(b->pull);
@@ -656,6 +659,113 @@ int kge_trainer_epoch_pair(struct kge_trainer *const t[2], double loss[2],
 	assert(t[0]->order.n == t[1]->order.n && t[0]->epoch == t[1]->epoch);
 	assert(t[0]->resuming == t[1]->resuming && t[0]->partial.from == t[1]->partial.from);
 	return epoch_of(t, 2, loss, cancel);
+}
+
+/* ---- portions (kge/portion.h) ---- */
+
+struct kge_trainer *kge_portion_trainer_new(const struct kge_train_config *c, struct kge_emb *emb)
+{
+	static const struct graph none;
+
+	assert(kge_portion_check(c, NULL) == 0);
+	return kge_trainer_new(c, &none, emb);
+}
+
+/* Order and streams follow from seed, epoch and number. */
+static void begin_portion(struct kge_trainer *t, const struct kge_portion *p,
+			  const struct kge_portion_progress *at)
+{
+	struct kge_batch *b = &t->batch;
+	struct rng root, epoch, shuffle;
+
+	rng_seed(&root, t->c.seed);
+	epoch = rng_stream(&root, 2 * t->epoch + 1);
+	shuffle = rng_stream(&epoch, 2 * p->number);
+	b->rng = rng_stream(&epoch, 2 * p->number + 1);
+	b->train = p->train;
+	b->answers = t->c.filtered ? p->answers : NULL;
+	b->slots = p->slots;
+	kge_order_release(&t->order);
+	kge_order_init(&t->order, p->asked, NULL);
+	kge_order_draw(&t->order, &shuffle);
+	t->before = p->before;
+	t->whole = p->whole;
+	for (size_t k = 0; k < b->lanes; k++)
+		b->lane[k].loss = at->loss[k];
+}
+
+int kge_portion_run(struct kge_trainer *t, const struct kge_portion *p,
+		    struct kge_portion_progress *at, const atomic_bool *cancel)
+{
+	struct run r = { .t = &t, .n = 1, .cancel = cancel, .from = at->from };
+
+	assert(at->from == 0 || at->from % t->c.batch == 0);
+	assert(p->asked <= p->train->n && p->before + p->asked <= p->whole);
+	begin_portion(t, p, at);
+	kge_team_run(t->c.threads, run_epoch, &r);
+	at->from = r.canceled ? r.at : 0;
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		at->loss[k] = t->batch.lane[k].loss;
+	return r.canceled ? ERR_CANCELED : 0;
+}
+
+double kge_portion_end_epoch(struct kge_trainer *t, size_t n, struct kge_portion_progress *at)
+{
+	size_t sides = t->c.corrupt == KGE_CORRUPT_BOTH ? 2 : 1;
+	double sum = 0;
+
+	for (size_t k = 0; k < t->batch.lanes; k++)
+		sum += at->loss[k];
+	*at = (struct kge_portion_progress){ 0 };
+	t->epoch++;
+	return n > 0 ? sum / (double)(n * sides) : 0.0;
+}
+
+size_t kge_portion_moments(struct kge_trainer *t, float *at[2])
+{
+	size_t n = 0;
+
+	if (t->ent.m != NULL)
+		at[n++] = t->ent.m;
+	if (t->ent.v != NULL)
+		at[n++] = t->ent.v;
+	return n;
+}
+
+struct kge_portion_state kge_portion_state(struct kge_trainer *t)
+{
+	return (struct kge_portion_state){ .epoch = t->epoch,
+					   .batches = t->batches,
+					   .turns = t->turns,
+					   .bytes = t->rel.rows * t->rel.floats * sizeof(float),
+					   .m = t->rel.m,
+					   .v = t->rel.v };
+}
+
+void kge_portion_set_counters(struct kge_trainer *t, const struct kge_portion_state *from)
+{
+	t->epoch = from->epoch;
+	t->batches = from->batches;
+	t->turns = from->turns;
+}
+
+int kge_portion_check(const struct kge_train_config *c, struct err *e)
+{
+	const char *not_with = c->negatives == 0		    ? "negatives 0 (all entities)"
+			       : c->update == KGE_UPDATE_HOGWILD    ? "update racing"
+			       : c->optimizer == KGE_ADAM_DENSE	    ? "optimizer adam_dense"
+			       : c->sampling != KGE_SAMPLING_UNIFORM ? "sampling other than uniform"
+			       : c->subsampling			    ? "subsampling"
+			       : c->draws == KGE_DRAWS_ONCE	    ? "draws once"
+			       : c->dp.epsilon > 0		    ? "dp.epsilon"
+								    : NULL;
+
+	if (not_with == NULL)
+		return kge_train_check(c, e);
+	return err_set(e, ERR_USAGE,
+		       "train.partitions: training past memory goes not with train.%s, which needs "
+		       "all rows or all triples at hand",
+		       not_with);
 }
 
 /* ---- saved runs: a header, the moments of entities and of relations; the partial epoch, if any

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "kge/eval.h"
 #include "kge/kernel.h"
+#include "kge/ranking.h"
 
 /* ---- random graphs and tables ---- */
 
@@ -139,14 +140,59 @@ static struct kge_ranked rank_slowly(const struct kge_emb *emb, const struct gra
 	return r;
 }
 
+/* Rows of tables in parts, as on disk: entity i is in part i % n. */
+struct in_parts {
+	const struct kge_emb *emb;
+	uint32_t n;
+	float *rows;
+};
+
+static int read_part(void *ctx, size_t k, struct kge_part *out, struct err *e)
+{
+	const struct in_parts *x = ctx;
+	size_t floats = x->emb->ent_floats;
+
+	(void)e;
+	*out = (struct kge_part){ x->rows, (uint32_t)k, x->n, 0 };
+	for (uint32_t id = (uint32_t)k; id < x->emb->n_ent; id += x->n)
+		memcpy(x->rows + out->n++ * floats, kge_ent(x->emb, id), floats * sizeof(float));
+	return 0;
+}
+
+/* Ranked twice, by a shape without entity rows after the graph is gone, as `want` is. */
+static void check_in_parts(const struct kge_emb *emb, const struct graph *g,
+			   const struct kge_protocol *p, const struct kge_eval_options *o,
+			   const struct kge_metrics *want)
+{
+	struct in_parts x = { emb, 1 + emb->n_ent % 7,
+			      mem_aligned(emb->n_ent, emb->ent_floats * sizeof(float)) };
+	struct kge_parts parts = { x.n, read_part, &x };
+	struct kge_ranking *r = kge_ranking_new(g, GRAPH_TEST, p, o);
+	struct kge_emb shape = *emb;
+
+	shape.ent = NULL;
+	for (int k = 0; k < 2; k++) {
+		struct kge_metrics got;
+		struct err e = { 0 };
+
+		assert_int_equal(kge_ranking_run(r, &shape, &parts, NULL, &got, &e), 0);
+		assert_memory_equal(&got, want, sizeof got);
+	}
+	kge_ranking_free(r);
+	free(x.rows);
+}
+
 static void check_protocol(const struct kge_emb *emb, const struct graph *g,
 			   const struct kge_protocol *p, uint32_t threads)
 {
 	struct kge_eval_options o = { .threads = threads };
 	struct kge_ranked *got;
+	struct kge_metrics metrics;
 	size_t n, at = 0;
 
 	assert_int_equal(kge_rank_split(emb, g, GRAPH_TEST, p, &o, &got, &n), 0);
+	kge_metrics_of(got, n, p->ties, &metrics);
+	check_in_parts(emb, g, p, &o, &metrics);
 	assert_int_equal(n, kge_eval_queries(g, GRAPH_TEST, p, &o));
 	for (size_t i = 0; i < g->split[GRAPH_TEST].n; i++) {
 		for (int head = 0; head < 2; head++) {

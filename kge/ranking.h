@@ -1,0 +1,38 @@
+/* kge/ranking.h - ranking again and again, of a table that is never in memory as a whole.
+ *
+ * What comes of the graph - queries, true answers, candidate sets - is taken from it once, so that
+ * the graph may go.  Each run reads all parts twice: for the rows that queries name, and for the
+ * candidates.  Ranks are those of kge_rank_split(), bit for bit. */
+#ifndef KGE_RANKING_H
+#define KGE_RANKING_H
+
+#include "base/err.h"
+#include "kge/eval.h"
+
+/* Rows of the entities first, first + stride, ...: n of them, side by side. */
+struct kge_part {
+	const float *rows;
+	uint32_t first, stride, n;
+};
+
+/* Each entity is in one of n parts. */
+struct kge_parts {
+	size_t n;
+	/* What it gives is good until the next call. */
+	int (*read)(void *ctx, size_t k, struct kge_part *out, struct err *e);
+	void *ctx;
+};
+
+struct kge_ranking;
+
+/* Of the options, cancel and progress mean nothing. */
+struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split split,
+				    const struct kge_protocol *p, const struct kge_eval_options *o);
+void kge_ranking_free(struct kge_ranking *r);
+/* shape: of the tables; its relation rows are used, its entity rows are not.  The same shape each
+ * time.  ERR_CANCELED, or what parts->read() says. */
+MUST_CHECK int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
+			       const struct kge_parts *parts, const atomic_bool *cancel,
+			       struct kge_metrics *out, struct err *e);
+
+#endif
