@@ -315,3 +315,28 @@ int folder_load_roster(struct store *s, struct roster *out, struct err *e)
 	store_core_release(&core);
 	return 0;
 }
+
+/* ---- tables trained past memory ---- */
+
+int folder_refuse_tables(const struct folder *f, const char *what, struct err *e)
+{
+	char *path = file_join(f->path, FOLDER_TABLES);
+	bool there = file_exists(path);
+
+	free(path);
+	if (!there)
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the tables of %s were trained past memory (" FOLDER_TABLES
+		       "), and %s wants them in it: train anew with fkge -d %s train --fresh, "
+		       "without train.partitions and with a train.memory_mib that is enough",
+		       f->path, what, f->path);
+}
+
+void folder_drop_tables(const struct folder *f)
+{
+	char *path = file_join(f->path, FOLDER_TABLES);
+
+	remove(path);
+	free(path);
+}

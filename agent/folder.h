@@ -55,6 +55,14 @@ void folder_paths(struct folder *f, const char *path);
 /* 0, or ERR_NOTFOUND: there is no agent.yaml at folder_paths(). */
 int folder_inhabited(const struct folder *f, struct err *e);
 
+/* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a
+ * training. */
+#define FOLDER_TABLES "tables.f32"
+#define FOLDER_PARTITIONS "training.parts"
+/* ERR_USAGE where the agent has such tables, which `what` cannot do with. */
+int folder_refuse_tables(const struct folder *f, const char *what, struct err *e);
+void folder_drop_tables(const struct folder *f);
+
 /* The process that holds the lock, or 0. */
 pid_t folder_holder(const struct folder *f);
 

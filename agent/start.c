@@ -132,9 +132,11 @@ static int load_tables(struct start *s, const struct folder *f, struct err *e)
 	char score_name[CONFIG_SCORE_NAME];
 	struct store_checkpoint info;
 	struct rng r;
-	int rc = config_check_size(c, graph_vocab_count(s->graph->entities),
-				   graph_vocab_count(s->graph->relations), e);
+	int rc = folder_refuse_tables(f, "an agent in a federation", e);
 
+	if (rc == 0)
+		rc = config_check_size(c, graph_vocab_count(s->graph->entities),
+				       graph_vocab_count(s->graph->relations), e);
 	config_score_name(c, score_name);
 	if (rc == 0)
 		rc = store_restore(f->store, 0, &s->best, &info, e);

@@ -59,3 +59,11 @@ int sink_close(struct sink *s, struct err *e)
 	free(s->aside);
 	return rc;
 }
+
+void sink_drop(struct sink *s)
+{
+	(void)fclose(s->f);
+	unlink(s->aside);
+	free(s->path);
+	free(s->aside);
+}

@@ -22,5 +22,7 @@ enum { SINK_SHARED = 0644, SINK_PRIVATE = 0600 };
 MUST_CHECK int sink_open(struct sink *s, const char *folder, const char *name, unsigned mode,
 			 struct err *e);
 MUST_CHECK int sink_close(struct sink *s, struct err *e);
+/* What was written goes; a file that had the name stays. */
+void sink_drop(struct sink *s);
 
 #endif

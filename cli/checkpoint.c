@@ -182,7 +182,9 @@ int cmd_checkpoint_restore(struct cli *cli, int argc, char **argv, struct err *e
 	rc = lab_work_open(&w, cli->folder, FOLDER_IDENTITY | FOLDER_WRITE, e);
 	if (rc != 0)
 		return rc;
-	rc = find_state(w.folder.store, words.at[0], &id, e);
+	rc = folder_refuse_tables(&w.folder, "a saved state", e);
+	if (rc == 0)
+		rc = find_state(w.folder.store, words.at[0], &id, e);
 	if (rc == 0)
 		rc = restore(&w, id, e);
 	if (rc == 0) {

@@ -62,7 +62,8 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 static void check_modes_of_rest(struct doctor *d)
 {
 	static const char *const names[] = { "federation.key", "http.key", "metrics.key",
-					     "training.state", "tune" };
+					     "training.state", "tune", FOLDER_TABLES,
+					     FOLDER_PARTITIONS };
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

@@ -49,6 +49,8 @@ static int import(struct work *w, const char *folder, int format, struct err *e)
 	int rc = check_public(w, e);
 	enum kge_table_format f = (enum kge_table_format)format;
 
+	if (rc == 0)
+		rc = folder_refuse_tables(&w->folder, "import", e);
 	if (rc == 0 && format < 0)
 		rc = kge_table_find(folder, &f, e);
 	if (rc != 0)

@@ -21,67 +21,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/learner.h"
 #include "agent/start.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "cli/commands.h"
+#include "cli/train_internal.h"
 #include "kge/dp_train.h"
 #include "kge/kernel.h"
-#include "lab/curve.h"
 #include "lab/report.h"
 #include "lab/saved.h"
-#include "lab/work.h"
 
 /* ---- train ---- */
 
-enum { DIGEST = 32, META = 64, SAVE_EVERY_S = 60, SAVE_SHARE = 20 };
+enum { META = 64, SAVE_EVERY_S = 60, SAVE_SHARE = 20 };
 static const char state_name[] = "training.state", meta_key[] = "training";
 
 struct train_options {
 	uint32_t epochs, rounds;
 	bool fresh, resume;
 	const char *report; /* NULL: none */
-};
-
-struct plan {
-	uint32_t total;	   /* epochs, at most */
-	uint32_t every;	   /* epochs from validation to validation */
-	uint32_t patience; /* validations without a better score; 0: never stops */
-	bool reset;	   /* forget the moments after each validation */
-	bool backtrack;	   /* after a validation that found nothing better */
-};
-
-struct training {
-	struct cli *cli;
-	struct work work;
-	struct agent_learner_kge *learner;
-	struct agent_job job; /* cancel flag, loss */
-	struct plan plan;
-	uint32_t done, worse; /* epochs of the plan; validations since the best */
-	bool validation_due;  /* the epochs done end with one, which is not over */
-	bool has_best;
-	double score; /* of the best, on valid */
-	uint8_t digest[DIGEST];
-	uint8_t graph_digest[STORE_DIGEST]; /* of all of it; */
-	size_t n_test;			    /* test is not kept */
-	uint64_t epochs;		    /* behind the tables in work.emb */
-	uint64_t epochs_best;
-	uint32_t improved;
-	struct curve curve;
-	/* resuming */
-	uint8_t run[DIGEST]; /* names this training */
-	bool ahead;	     /* the store has a better score, which we shall find again: */
-	double ahead_score;
-	bool saved;
-	double saved_at_s, save_cost_s;
-	struct progress bar;
-	/* private training */
-	bool private;
-	struct ledger_statement terms; /* of its statements, but for number and steps */
-	struct ledger_training spent;
-	uint32_t paid; /* epochs that are charged and not yet run */
 };
 
 enum { KEY_REPORT = 0x2000 };
@@ -163,11 +122,32 @@ static json_t *head_of(const struct training *t)
 	return j;
 }
 
+static void put_past(void *ctx, void (*to_file)(void *to, const void *bytes, size_t n), void *to)
+{
+	struct training *t = ctx;
+
+	disk_trainer_save(t->past.trainer, to_file, to);
+}
+
+/* The files of partitions first, then the state that names them. */
+static int save_past(struct training *t, const json_t *head, struct err *e)
+{
+	int rc = disk_trainer_flush(t->past.trainer, e);
+
+	if (rc == 0)
+		rc = saved_write_body(t->work.folder.path, state_name, head, put_past, t, e);
+	if (rc == 0)
+		disk_trainer_saved(t->past.trainer);
+	return rc;
+}
+
 static int save(struct training *t, struct err *e)
 {
 	json_t *head = head_of(t);
 	double begun_s = lab_work_now_s();
-	int rc = saved_write(t->work.folder.path, state_name, head, t->work.emb, t->learner, e);
+	int rc = t->past.on ? save_past(t, head, e)
+			    : saved_write(t->work.folder.path, state_name, head, t->work.emb,
+					  t->learner, e);
 
 	json_decref(head);
 	t->saved_at_s = lab_work_now_s();
@@ -384,12 +364,27 @@ static int pay(struct training *t, struct err *e)
 
 /* ---- training ---- */
 
-static int train_epoch(struct training *t)
+static int pause_past(void *ctx, struct err *e)
 {
-	const struct agent_learner *l = agent_learner_ops(t->learner);
+	return save_is_due(ctx) ? save(ctx, e) : 0;
+}
+
+static int learn(struct training *t, struct err *e)
+{
 	bool reset = t->plan.reset && t->done % t->plan.every == 0;
+	const struct agent_learner *l;
+
+	if (t->past.on)
+		return disk_trainer_epoch(t->past.trainer, &t->job.loss, &t->job.cancel, pause_past,
+					  t, e);
+	l = agent_learner_ops(t->learner);
+	return l->train(l->ctx, t->work.emb, 1, reset, &t->job);
+}
+
+static int train_epoch(struct training *t, struct err *e)
+{
 	double begun_s = lab_work_now_s();
-	int rc = l->train(l->ctx, t->work.emb, 1, reset, &t->job);
+	int rc = learn(t, e);
 
 	if (rc != 0)
 		return rc;
@@ -420,6 +415,8 @@ static int store_best(struct training *t, const struct store_checkpoint *info, s
 	rc = store_apply(t->work.folder.store, &b, e);
 	b.at[0].u.checkpoint.emb = NULL;
 	store_batch_release(&b);
+	if (rc == 0)
+		folder_drop_tables(&t->work.folder); /* begun again in memory */
 	return rc;
 }
 
@@ -432,22 +429,41 @@ static int keep_best(struct training *t, double score, struct err *e)
 					 .created_ms = lab_work_wall_ms() };
 
 	config_score_name(&t->work.folder.config, info.protocol);
-	kge_emb_digest(t->work.emb, t->digest);
+	if (!t->past.on)
+		kge_emb_digest(t->work.emb, t->digest);
 	t->score = score;
 	t->has_best = true;
 	t->epochs_best = t->epochs;
 	t->improved++;
+	if (t->past.on)
+		return disk_trainer_keep_best(t->past.trainer, e);
 	if (t->ahead && score <= t->ahead_score)
 		return 0;
 	return store_best(t, &info, e);
 }
 
+static int rank_valid(struct training *t, double *score, struct err *e)
+{
+	const struct agent_learner *l;
+
+	if (t->private)
+		return 0;
+	if (t->past.on)
+		return train_past_rank(t, score, e);
+	l = agent_learner_ops(t->learner);
+	return l->evaluate(l->ctx, t->work.emb, &t->job, score);
+}
+
+static const struct kge_metrics *metrics_of(const struct training *t)
+{
+	return t->past.on ? &t->past.metrics : agent_learner_metrics(t->learner);
+}
+
 /* Look at valid; keep the tables if they are the best so far. */
 static int keep_if_better(struct training *t, bool *better, struct err *e)
 {
-	const struct agent_learner *l = agent_learner_ops(t->learner);
 	double score = (double)t->spent.steps;
-	int rc = t->private ? 0 : l->evaluate(l->ctx, t->work.emb, &t->job, &score);
+	int rc = rank_valid(t, &score, e);
 
 	*better = rc == 0 && (!t->has_best || score > t->score);
 	return *better ? keep_best(t, score, e) : rc;
@@ -473,7 +489,7 @@ static int restore_best(struct training *t, struct err *e)
 /* A line a validation, so that a log shows how it goes; the bar below is for terminals. */
 static void note_validation(struct training *t, bool better)
 {
-	const struct kge_metrics *m = agent_learner_metrics(t->learner);
+	const struct kge_metrics *m = metrics_of(t);
 
 	lab_progress_end(&t->bar);
 	if (t->private)
@@ -496,7 +512,7 @@ static int validate(struct training *t, bool *better, struct err *e)
 		return rc;
 	t->validation_due = false;
 	if (!t->private)
-		curve_add_valid(&t->curve, agent_learner_metrics(t->learner));
+		curve_add_valid(&t->curve, metrics_of(t));
 	note_validation(t, *better);
 	t->worse = *better ? 0 : t->worse + 1;
 	return !*better && t->plan.backtrack ? restore_best(t, e) : 0;
@@ -514,7 +530,7 @@ static int next_epoch(struct training *t, struct err *e)
 	int rc = pay(t, e);
 
 	if (rc == 0)
-		rc = train_epoch(t);
+		rc = train_epoch(t, e);
 	if (rc == 0)
 		t->validation_due =
 			t->private ? t->paid == 0
@@ -592,12 +608,30 @@ static int begin_fresh(struct training *t)
 	return 0;
 }
 
+/* Tables that were trained past memory are no beginning for what trains in it. */
+static int begin_in_memory(const struct training *t, bool fresh, struct err *e)
+{
+	return fresh ? 0 : folder_refuse_tables(&t->work.folder, "training in memory", e);
+}
+
+static int begin_past(struct training *t, bool fresh, struct err *e)
+{
+	bool rescore, better;
+	int rc = train_past_make(t, e);
+
+	if (rc == 0)
+		rc = train_past_begin(t, fresh, &rescore, e);
+	return rc == 0 && rescore ? keep_if_better(t, &better, e) : rc;
+}
+
 static int begin_tables(struct training *t, bool fresh, struct err *e)
 {
 	int rc = config_check_size(&t->work.folder.config,
 				   graph_vocab_count(t->work.graph->entities),
 				   graph_vocab_count(t->work.graph->relations), e);
 
+	if (rc == 0)
+		rc = begin_in_memory(t, fresh, e);
 	if (rc == 0)
 		rc = lab_work_load(&t->work, 0, e);
 	if (rc == ERR_NOTFOUND)
@@ -645,7 +679,19 @@ static int begin(struct training *t, const struct train_options *o, struct err *
 	forget_state(t);
 	secret_draw(NULL, t->run, sizeof(t->run));
 	t->plan = plan_of(&t->work.folder.config, o);
-	return begin_tables(t, o->fresh, e);
+	return t->past.on ? begin_past(t, o->fresh, e) : begin_tables(t, o->fresh, e);
+}
+
+static int read_past(struct training *t, const struct saved *s, struct err *e)
+{
+	int rc = train_past_make(t, e);
+	size_t n;
+	const uint8_t *body = saved_body(s, &n);
+
+	if (rc == 0)
+		rc = disk_trainer_load(t->past.trainer, body, n, e);
+	t->saved = rc == 0;
+	return rc;
 }
 
 /* Tables of the configured shape, then everything as it was. */
@@ -657,10 +703,12 @@ static int begin_saved(struct training *t, const struct saved *s, struct err *e)
 		rc = check_graph(t, s->head, e);
 	if (rc != 0)
 		return rc;
-	begin_fresh(t);
 	if (!read_head(t, s->head))
 		return err_set(e, ERR_INPUT, "%s: its head lacks something", s->path);
 	take_raised(t, s->head);
+	if (t->past.on)
+		return read_past(t, s, e);
+	begin_fresh(t);
 	rc = saved_read(s, t->work.emb, t->learner, e);
 	t->saved = rc == 0;
 	return rc == 0 ? check_best(t, e) : rc;
@@ -690,17 +738,17 @@ static int resume(struct training *t, struct err *e)
 /* Of private training, what may be known: not how many triples there are, nor a hash of them. */
 static json_t *graph_json(const struct training *t)
 {
-	const struct graph *g = t->work.graph;
-	json_t *j = json_pack("{s:I, s:I}", "entities", (json_int_t)graph_vocab_count(g->entities),
-			      "relations", (json_int_t)graph_vocab_count(g->relations));
+	const struct graph_size *g = &t->size;
+	json_t *j = json_pack("{s:I, s:I}", "entities", (json_int_t)g->entities, "relations",
+			      (json_int_t)g->relations);
 
 	if (t->private) {
 		json_object_set_new(j, "train", json_integer((json_int_t)t->terms.records));
 		return j;
 	}
-	json_object_set_new(j, "train", json_integer((json_int_t)g->split[GRAPH_TRAIN].n));
-	json_object_set_new(j, "valid", json_integer((json_int_t)g->split[GRAPH_VALID].n));
-	json_object_set_new(j, "test", json_integer((json_int_t)t->n_test));
+	json_object_set_new(j, "train", json_integer((json_int_t)g->train));
+	json_object_set_new(j, "valid", json_integer((json_int_t)g->valid));
+	json_object_set_new(j, "test", json_integer((json_int_t)g->test));
 	json_object_set_new(j, "digest", store_json_of_hex(t->graph_digest, STORE_DIGEST));
 	return j;
 }
@@ -741,7 +789,7 @@ static void put_private(struct training *t, const char *ending)
 /* Not of private training, which does not look at valid. */
 static void tell_floor(struct training *t)
 {
-	double floor = agent_learner_floor(t->learner);
+	double floor = t->past.on ? (double)NAN : agent_learner_floor(t->learner);
 	struct buf why = { 0 };
 
 	cli_put_number(t->cli, "valid_floor", floor);
@@ -765,6 +813,7 @@ static void put_training(struct training *t, const char *ending)
 	cli_put_count(t->cli, "epochs_trained", t->curve.n);
 	cli_put_number(t->cli, "epoch_seconds", curve_median_seconds(&t->curve));
 	cli_put_count(t->cli, "peak_bytes", report_peak_bytes());
+	train_past_put(t);
 	put_settings(t);
 	cli_put(t->cli, "curve", curve_json(&t->curve));
 	if (t->private)
@@ -787,7 +836,7 @@ static int write_report(struct training *t, const char *folder, const char *endi
 				  .improved = t->improved,
 				  .digest = t->digest,
 				  .graph_digest = t->graph_digest,
-				  .n_test = t->n_test,
+				  .n_test = t->size.test,
 				  .ending = ending,
 				  .floor = agent_learner_floor(t->learner) };
 
@@ -805,10 +854,12 @@ static int finish_training(struct training *t, const struct train_options *o, in
 	struct err why = { 0 };
 	int written = 0;
 
+	if (t->past.trainer != NULL && t->has_best)
+		written = train_past_publish(t, &why);
 	put_training(t, ending);
 	if (o->report != NULL)
 		written = write_report(t, o->report, ending, &why);
-	if (rc == 0 || rc == ERR_BUDGET)
+	if ((rc == 0 || rc == ERR_BUDGET) && !(t->past.on && written != 0))
 		forget_state(t);
 	if (rc == ERR_CANCELED)
 		err_set(e, rc, "stopped after %u of %u epochs; %s%s%s%s", t->done, t->plan.total,
@@ -870,6 +921,9 @@ static int run_training(struct training *t, const struct train_options *o, struc
 			       "the graph has no valid split, so the best state cannot "
 			       "be told; import one with valid triples");
 	rc = begin_private(t, e);
+	if (rc == 0 && t->past.on && (o->rounds > 0 || o->report != NULL))
+		rc = err_set(e, ERR_USAGE, "--%s: not where training is past memory",
+			     o->rounds > 0 ? "rounds" : "report");
 	if (rc == 0 && t->private && o->report != NULL)
 		rc = err_set(e, ERR_USAGE,
 			     "--report: with train.dp there is no loss and no validation to "
@@ -893,10 +947,13 @@ static int run_training(struct training *t, const struct train_options *o, struc
 /* Training never looks at test, and in a large graph it takes memory. */
 static void drop_test(struct training *t)
 {
+	const struct graph *g = t->work.graph;
 	struct graph_triples *test = &t->work.graph->split[GRAPH_TEST];
 
-	store_graph_digest(t->work.graph, t->graph_digest);
-	t->n_test = test->n;
+	store_graph_digest(g, t->graph_digest);
+	t->size = (struct graph_size){ graph_vocab_count(g->entities),
+				       graph_vocab_count(g->relations),
+				       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n, test->n };
 	free(test->at);
 	*test = (struct graph_triples){ 0 };
 }
@@ -938,9 +995,14 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 		return rc;
 	drop_test(&t);
 	train = config_training(&t.work.folder.config);
-	t.learner = agent_learner_new(&train, t.work.graph, config_protocol(&t.work.folder.config),
-				      t.work.folder.config.eval.valid_limit);
-	rc = run_training(&t, &o, e);
+	rc = train_past_decide(&t, e);
+	if (rc == 0 && !t.past.on)
+		t.learner = agent_learner_new(&train, t.work.graph,
+					      config_protocol(&t.work.folder.config),
+					      t.work.folder.config.eval.valid_limit);
+	if (rc == 0)
+		rc = run_training(&t, &o, e);
+	train_past_release(&t, rc == 0);
 	agent_learner_free(t.learner);
 	curve_release(&t.curve);
 	lab_work_close(&t.work);

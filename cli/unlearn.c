@@ -1073,6 +1073,21 @@ static const char unlearn_doc[] =
 	"Examples:\n  fkge -d acme unlearn withdrawn.tsv --retrain\n"
 	"  fkge unlearn --verify unlearn-1767225600000.json withdrawn.tsv";
 
+/* What training past memory leaves holds triples and rows, and would go on holding them. */
+static int refuse_past(const struct folder *f, struct err *e)
+{
+	char *path = file_join(f->path, FOLDER_PARTITIONS);
+	int rc = folder_refuse_tables(f, "forgetting", e);
+
+	if (rc == 0 && file_exists(path))
+		rc = err_set(e, ERR_USAGE,
+			     "%s holds triples of a training that was interrupted: let it end, or "
+			     "remove that folder",
+			     path);
+	free(path);
+	return rc;
+}
+
 int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 {
 	struct unlearn_options o = { .variant = KGE_UNLEARN_CODE,
@@ -1097,7 +1112,9 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	u.files = json_array();
-	rc = unlearn(&u, e);
+	rc = refuse_past(&u.work.folder, e);
+	if (rc == 0)
+		rc = unlearn(&u, e);
 	json_decref(u.files);
 	json_decref(u.leftovers);
 	kge_unseen_free(u.unseen);

@@ -115,10 +115,26 @@ double config_gamma(const struct config *c)
 	return config_model(c)->metric == KGE_L2 ? 1 : 10;
 }
 
+static struct kge_emb shape_of(const struct config *c, uint32_t n_ent, uint32_t n_rel)
+{
+	return kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+			     (float)config_gamma(c), n_ent, n_rel);
+}
+
+bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes)
+{
+	struct kge_emb shape = shape_of(c, n_ent, n_rel);
+	double takes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
+	double limit = (double)c->train.memory_mib * (1 << 20);
+
+	if (bytes != NULL)
+		*bytes = limit > 0 || takes <= most ? limit : 0.75 * most;
+	return c->train.partitions > 0 || takes > (limit > 0 ? limit : most);
+}
+
 int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
 {
-	struct kge_emb shape = kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
-					     (float)config_gamma(c), n_ent, n_rel);
+	struct kge_emb shape = shape_of(c, n_ent, n_rel);
 	double bytes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
 	const char *lower = shape.model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
 	const double gib = 1 << 30;
@@ -130,6 +146,12 @@ int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, st
 			       "and there are %.1f: lower %s",
 			       shape.model->name, shape.ent_floats, n_ent, shape.rel_floats, n_rel,
 			       bytes / gib, most / gib, lower);
+	if (config_past_memory(c, n_ent, n_rel, NULL))
+		return err_set(e, ERR_USAGE,
+			       "%s: only fkge train trains past memory; leave it out, or let it be "
+			       "%.0f at least",
+			       c->train.partitions > 0 ? "train.partitions" : "train.memory_mib",
+			       bytes / (1 << 20) + 1);
 	return kge_train_check_size(&c->train.kge, n_ent, e);
 }
 

@@ -65,6 +65,7 @@ struct config_train {
 	uint32_t eval_every; /* epochs between looks at valid */
 	double dp_noise;     /* of train.dp, as the file has it; kge.dp.noise stays 0 */
 	uint32_t patience;   /* looks without a better score before it stops; 0: never */
+	uint32_t partitions, memory_mib; /* config_past_memory() */
 };
 
 struct config_eval {
@@ -271,10 +272,13 @@ enum config_answer config_answer_to(const struct config *c, const char *id, cons
 enum config_answer config_answer_most(const struct config *c);
 
 const struct kge_model *config_model(const struct config *c);
-/* ERR_USAGE, with the keys to change, when training a graph of so many names takes more memory than
- * there is, or a batch too much of it. */
+/* ERR_USAGE, with the keys to change, when training a graph of so many names in memory takes more
+ * than there is or train.memory_mib, or a batch too much of it. */
 MUST_CHECK int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel,
 				 struct err *e);
+/* Whether entities of such a graph are trained in partitions (disk/), and then (bytes may be NULL)
+ * how much memory that may take; 0: as the number of partitions has it. */
+bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes);
 double config_gamma(const struct config *c); /* what 0 stands for, too */
 /* First tables of that model; kge_emb_free() them.  With train.dp their rows come from the secure
  * source (kge_dp_first_rows()), whatever r is. */

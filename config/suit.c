@@ -6,11 +6,14 @@
  *   scores ask tails alone, and LEAN times as many triples lean to the tail as to the head: tails
  *   else: each relation draws its side (Wang et al. 2014, section 3.2): bernoulli
  *
+ * Past memory (disk/) no relation draws its side, since the triples are never together.
+ *
  * The choice is of single keys and never a third one's: what does not go with the rest of the file
  * (kge_train_check()) is not taken. */
 #include <stdlib.h>
 
 #include "config/table_internal.h"
+#include "kge/portion.h"
 #include "kge/suit.h"
 
 enum { LEAN = 4 };
@@ -26,7 +29,7 @@ static bool asks_tails(const struct config *c)
 }
 
 /* Takes what is free to choose, where it goes with the other settings. */
-static bool choose_if_allowed(struct config *c, enum kge_corrupt corrupt,
+static bool choose_if_allowed(struct config *c, bool past, enum kge_corrupt corrupt,
 			      enum kge_sampling sampling)
 {
 	struct kge_train_config with = c->train.kge;
@@ -36,7 +39,7 @@ static bool choose_if_allowed(struct config *c, enum kge_corrupt corrupt,
 	if (c->train.sampling_auto)
 		with.sampling = sampling;
 	if (with.corrupt != corrupt || with.sampling != sampling ||
-	    kge_train_check(&with, NULL) != 0)
+	    kge_train_check(&with, NULL) != 0 || (past && kge_portion_check(&with, NULL) != 0))
 		return false;
 	c->train.kge = with;
 	config_suit_any(c);
@@ -69,14 +72,16 @@ static void say_choice(struct config *c, const struct kge_relations *r, const ch
 
 void config_suit(struct config *c, const struct graph *g)
 {
+	bool past = config_past_memory(c, graph_vocab_count(g->entities),
+				       graph_vocab_count(g->relations), NULL);
 	struct kge_relations r;
 
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
 		kge_relations_of(g, &r);
 		if (asks_tails(c) && r.to_tail >= LEAN * r.to_head &&
-		    choose_if_allowed(c, KGE_CORRUPT_TAIL, c->train.kge.sampling))
+		    choose_if_allowed(c, past, KGE_CORRUPT_TAIL, c->train.kge.sampling))
 			say_choice(c, &r, "eval.protocol asks for tails alone");
-		else if (choose_if_allowed(c, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI))
+		else if (choose_if_allowed(c, past, KGE_CORRUPT_ALTERNATE, KGE_SAMPLING_BERNOULLI))
 			say_choice(c, &r,
 				   "each relation asks more for the side with fewer answers");
 	}

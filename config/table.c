@@ -98,6 +98,11 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "epochs between looks at the valid split" },
 	{ "train", "patience", KEY_COUNT, AT(train.patience), "5", 0, 1e6, NULL,
 	  "looks without a better score before training stops; 0: never stops" },
+	{ "train", "partitions", KEY_COUNT, AT(train.partitions), "0", 0, 512, NULL,
+	  "fkge train keeps entities in so many files and some of them in memory; 0: so does it "
+	  "where tables and moments do not fit memory_mib" },
+	{ "train", "memory_mib", KEY_COUNT, AT(train.memory_mib), "0", 0, 1e8, NULL,
+	  "MiB that fkge train may take; 0: what there is" },
 
 	{ "train.dp", "epsilon", KEY_NUMBER, AT(train.kge.dp.epsilon), "0", 0, 1000, NULL,
 	  "above 0: private training (fkge train --help), which never costs more than this" },

@@ -20,8 +20,7 @@ static size_t rel_size(const struct kge_emb *e)
 	return (size_t)e->n_rel * e->rel_floats;
 }
 
-/* The struct and tables of zeros. */
-static struct kge_emb *emb_alloc(const struct kge_emb *shape)
+struct kge_emb *kge_emb_zeros(const struct kge_emb *shape)
 {
 	struct kge_emb *e = mem_array(1, sizeof(*e));
 
@@ -59,14 +58,24 @@ struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t r
 				 uint32_t n_ent, uint32_t n_rel, struct rng *r)
 {
 	struct kge_emb shape = kge_emb_shape(m, dim, rel_dim, gamma, n_ent, n_rel);
-	struct kge_emb *e = emb_alloc(&shape);
+	struct kge_emb *e = kge_emb_zeros(&shape);
 
 	assert(r != NULL);
-	fill(e->ent, ent_size(e), e->range, r);
-	fill(e->rel, rel_size(e), e->range, r);
-	for (uint32_t i = 0; m->init != NULL && i < n_rel; i++)
-		m->init(kge_rel(e, i), e);
+	kge_emb_draw_rows(e, e->ent, e->n_ent, r);
+	kge_emb_draw_relations(e, r);
 	return e;
+}
+
+void kge_emb_draw_rows(const struct kge_emb *shape, float *rows, size_t n, struct rng *r)
+{
+	fill(rows, n * shape->ent_floats, shape->range, r);
+}
+
+void kge_emb_draw_relations(struct kge_emb *e, struct rng *r)
+{
+	fill(e->rel, rel_size(e), e->range, r);
+	for (uint32_t i = 0; e->model->init != NULL && i < e->n_rel; i++)
+		e->model->init(kge_rel(e, i), e);
 }
 
 struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, uint32_t n_ent,
@@ -90,7 +99,7 @@ struct kge_emb *kge_emb_of_map(const struct kge_emb *shape, float *ent, void *ma
 
 struct kge_emb *kge_emb_copy(const struct kge_emb *from)
 {
-	struct kge_emb *e = emb_alloc(from);
+	struct kge_emb *e = kge_emb_zeros(from);
 
 	kge_emb_assign(e, from);
 	return e;
@@ -151,21 +160,44 @@ void kge_emb_normalize(struct kge_emb *e)
 		kge_ent_into_unit_ball(e, i);
 }
 
-void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
-{
+struct kge_digest {
 	crypto_generichash_state h;
+};
+
+struct kge_digest *kge_digest_new(const struct kge_emb *e)
+{
+	struct kge_digest *d = mem_aligned(1, sizeof(*d));
 	uint64_t shape[3] = { e->dim, e->n_ent, e->n_rel }, rel_dim = e->rel_dim;
 	float scale[2] = { e->gamma, e->range };
 
-	crypto_generichash_init(&h, NULL, 0, 32);
-	crypto_generichash_update(&h, (const uint8_t *)e->model->name, strlen(e->model->name) + 1);
-	crypto_generichash_update(&h, (const uint8_t *)shape, sizeof(shape));
-	crypto_generichash_update(&h, (const uint8_t *)scale, sizeof(scale));
+	crypto_generichash_init(&d->h, NULL, 0, 32);
+	crypto_generichash_update(&d->h, (const uint8_t *)e->model->name,
+				  strlen(e->model->name) + 1);
+	crypto_generichash_update(&d->h, (const uint8_t *)shape, sizeof(shape));
+	crypto_generichash_update(&d->h, (const uint8_t *)scale, sizeof(scale));
 	if (e->rel_dim != e->dim)
-		crypto_generichash_update(&h, (const uint8_t *)&rel_dim, sizeof(rel_dim));
-	crypto_generichash_update(&h, (const uint8_t *)e->ent, ent_size(e) * sizeof(float));
-	crypto_generichash_update(&h, (const uint8_t *)e->rel, rel_size(e) * sizeof(float));
-	crypto_generichash_final(&h, out, 32);
+		crypto_generichash_update(&d->h, (const uint8_t *)&rel_dim, sizeof(rel_dim));
+	return d;
+}
+
+void kge_digest_add(struct kge_digest *d, const float *x, size_t n)
+{
+	crypto_generichash_update(&d->h, (const uint8_t *)x, n * sizeof(*x));
+}
+
+void kge_digest_end(struct kge_digest *d, uint8_t out[32])
+{
+	crypto_generichash_final(&d->h, out, 32);
+	free(d);
+}
+
+void kge_emb_digest(const struct kge_emb *e, uint8_t out[32])
+{
+	struct kge_digest *d = kge_digest_new(e);
+
+	kge_digest_add(d, e->ent, ent_size(e));
+	kge_digest_add(d, e->rel, rel_size(e));
+	kge_digest_end(d, out);
 }
 
 float kge_score_side(const struct kge_emb *e, uint32_t head, uint32_t rel, uint32_t tail,

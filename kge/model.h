@@ -100,6 +100,12 @@ struct kge_emb *kge_emb_new(const struct kge_model *m, size_t dim, float gamma, 
  * own_rel_dim must have it. */
 struct kge_emb *kge_emb_new_dims(const struct kge_model *m, size_t dim, size_t rel_dim, float gamma,
 				 uint32_t n_ent, uint32_t n_rel, struct rng *r);
+/* Tables of this shape, all zero. */
+struct kge_emb *kge_emb_zeros(const struct kge_emb *shape);
+/* What kge_emb_new_dims() draws, one after the other: rows of entities, from the first one on in as
+ * many calls as one likes, then relations. */
+void kge_emb_draw_rows(const struct kge_emb *shape, float *rows, size_t n, struct rng *r);
+void kge_emb_draw_relations(struct kge_emb *e, struct rng *r);
 /* Tables of this shape whose entity rows are those of a mapping (mmap(2)) of so many bytes, which
  * becomes theirs; relation rows are zero. */
 struct kge_emb *kge_emb_of_map(const struct kge_emb *shape, float *ent, void *map, size_t bytes);
@@ -111,6 +117,11 @@ void kge_emb_normalize(struct kge_emb *e);
 void kge_ent_into_unit_ball(const struct kge_emb *e, uint32_t id);
 /* BLAKE2b-256 over shape and rows: two tables are equal bit for bit iff these are. */
 void kge_emb_digest(const struct kge_emb *e, uint8_t out[32]);
+/* The same of tables that come piece by piece: all entity rows, then all relation rows. */
+struct kge_digest;
+struct kge_digest *kge_digest_new(const struct kge_emb *shape);
+void kge_digest_add(struct kge_digest *d, const float *x, size_t n);
+void kge_digest_end(struct kge_digest *d, uint8_t out[32]); /* frees it */
 
 static inline float *kge_ent(const struct kge_emb *e, uint32_t id)
 {

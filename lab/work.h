@@ -20,7 +20,8 @@ struct work {
 /* The folder with its config and store (FOLDER_READ or FOLDER_WRITE) and the
  * graph.  ERR_NOTFOUND says to import one. */
 int lab_work_open(struct work *w, const char *path, unsigned needs, struct err *e);
-/* Checkpoint `id` (0: the best) into w->emb.  ERR_NOTFOUND says to train. */
+/* Checkpoint `id` (0: the best, which may be tables trained past memory: then they are a file's,
+ * mapped) into w->emb.  ERR_NOTFOUND says to train. */
 int lab_work_load(struct work *w, uint64_t id, struct err *e);
 void lab_work_close(struct work *w);
 

@@ -1,0 +1,83 @@
+/* cli/train_internal.h - a training, for cli/train.c and, past memory, cli/train_past.c. */
+#ifndef CLI_TRAIN_INTERNAL_H
+#define CLI_TRAIN_INTERNAL_H
+
+#include "agent/core/learner.h"
+#include "cli/cli.h"
+#include "disk/trainer.h"
+#include "lab/curve.h"
+#include "lab/work.h"
+
+enum { DIGEST = 32 };
+
+struct graph_size {
+	uint32_t entities, relations;
+	size_t train, valid, test;
+};
+
+/* Training past memory: the tables are on disk (disk/), and the graph is not kept. */
+struct past {
+	bool on;
+	struct disk_plan plan;
+	struct disk_trainer *trainer;
+	struct kge_ranking *ranking; /* of valid */
+	struct kge_metrics metrics;
+};
+
+struct plan {
+	uint32_t total;	   /* epochs, at most */
+	uint32_t every;	   /* epochs from validation to validation */
+	uint32_t patience; /* validations without a better score; 0: never stops */
+	bool reset;	   /* forget the moments after each validation */
+	bool backtrack;	   /* after a validation that found nothing better */
+};
+
+struct training {
+	struct cli *cli;
+	struct work work;
+	struct agent_learner_kge *learner; /* NULL past memory: then */
+	struct past past;
+	struct agent_job job; /* cancel flag, loss */
+	struct plan plan;
+	uint32_t done, worse; /* epochs of the plan; validations since the best */
+	bool validation_due;  /* the epochs done end with one, which is not over */
+	bool has_best;
+	double score; /* of the best, on valid */
+	uint8_t digest[DIGEST];
+	uint8_t graph_digest[STORE_DIGEST]; /* of all of it; */
+	struct graph_size size;		    /* test is not kept, nor anything past memory */
+	uint64_t epochs;		    /* behind the tables in work.emb */
+	uint64_t epochs_best;
+	uint32_t improved;
+	struct curve curve;
+	/* resuming */
+	uint8_t run[DIGEST]; /* names this training */
+	bool ahead;	     /* the store has a better score, which we shall find again: */
+	double ahead_score;
+	bool saved;
+	double saved_at_s, save_cost_s;
+	struct progress bar;
+	/* private training */
+	bool private;
+	struct ledger_statement terms; /* of its statements, but for number and steps */
+	struct ledger_training spent;
+	uint32_t paid; /* epochs that are charged and not yet run */
+};
+
+/* ---- cli/train_past.c ---- */
+
+/* Whether it is past memory, in how many partitions.  ERR_USAGE: that cannot be. */
+MUST_CHECK int train_past_decide(struct training *t, struct err *e);
+/* The trainer, of the graph, which goes. */
+MUST_CHECK int train_past_make(struct training *t, struct err *e);
+/* First tables: those that the agent has, or (fresh, or it has none) new ones.  *rescore: they are
+ * the agent's, and their score is one of another protocol. */
+MUST_CHECK int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *e);
+MUST_CHECK int train_past_rank(struct training *t, double *score, struct err *e);
+/* The best tables into the agent's folder; sets t->digest. */
+MUST_CHECK int train_past_publish(struct training *t, struct err *e);
+void train_past_put(struct training *t);
+/* Also removes what was on disk, when it is over. */
+void train_past_release(struct training *t, bool over);
+
+#endif

@@ -1,0 +1,200 @@
+/* cli/train_past.c - `fkge train` past memory: the tables are in partitions on disk (disk/).
+ *
+ * Beside training.state lies the folder of partitions, whose files it names.  What valid likes best
+ * is kept there, too, and becomes the agent's tables (disk/table.h) when the training ends, however
+ * it ends. */
+#include <malloc.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/train_internal.h"
+#include "disk/table.h"
+
+static struct kge_emb shape_of(const struct training *t)
+{
+	const struct config *c = &t->work.folder.config;
+
+	return kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
+			     (float)config_gamma(c), t->size.entities, t->size.relations);
+}
+
+int train_past_decide(struct training *t, struct err *e)
+{
+	const struct config *c = &t->work.folder.config;
+	struct kge_emb shape = shape_of(t);
+	double bytes;
+	int rc;
+
+	t->past.on = config_past_memory(c, t->size.entities, t->size.relations, &bytes);
+	if (!t->past.on)
+		return 0;
+	rc = disk_plan_make(&t->past.plan, &c->train.kge, &shape, t->size.train, bytes,
+			    c->train.partitions, e);
+	if (rc == 0)
+		lab_note(&t->cli->notes,
+			 "Training past memory: %u of %u partitions at a time, about %.0f MiB\n",
+			 t->past.plan.buffer, t->past.plan.parts,
+			 t->past.plan.bytes / (1 << 20));
+	return rc;
+}
+
+/* Names and triples take memory that the partitions are to have. */
+static void drop_graph(struct training *t)
+{
+	graph_free(t->work.graph);
+	t->work.graph = NULL;
+	malloc_trim(0);
+}
+
+int train_past_make(struct training *t, struct err *e)
+{
+	const struct config *c = &t->work.folder.config;
+	const struct kge_protocol protocol = lab_work_valid_protocol(c);
+	const struct kge_eval_options o = { .threads = c->train.kge.threads,
+					    .limit = c->eval.valid_limit,
+					    .seed = c->train.kge.seed };
+	char *folder = file_join(t->work.folder.path, FOLDER_PARTITIONS);
+	struct kge_emb shape = shape_of(t);
+	int rc = disk_trainer_new(&t->past.trainer, &c->train.kge, &shape, &t->past.plan, folder,
+				  &t->work.graph->split[GRAPH_TRAIN], e);
+
+	free(folder);
+	if (rc != 0)
+		return rc;
+	t->past.ranking = kge_ranking_new(t->work.graph, GRAPH_VALID, &protocol, &o);
+	drop_graph(t);
+	return 0;
+}
+
+/* ---- where to begin ---- */
+
+/* Of the agent's tables, if it has some that fit.  ERR_NOTFOUND: it has none. */
+static int take_tables(struct training *t, struct disk_table *head, struct err *e)
+{
+	const struct folder *f = &t->work.folder;
+	int rc = disk_table_open(f->path, FOLDER_TABLES, head, &t->work.emb, e);
+
+	if (rc != 0)
+		return rc;
+	if (memcmp(head->graph, t->graph_digest, DIGEST) != 0 ||
+	    !config_fits(&f->config, t->work.emb))
+		return err_set(e, ERR_USAGE,
+			       "%s/" FOLDER_TABLES " is of another graph, model or dimension: put "
+			       "the old values back, or begin again with --fresh",
+			       f->path);
+	return 0;
+}
+
+static int refuse_best(const struct training *t, struct err *e)
+{
+	struct store_checkpoint *all;
+	bool best = false;
+	size_t n;
+	int rc = store_checkpoints(t->work.folder.store, &all, &n, e);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		best |= all[i].kind == STORE_BEST;
+	free(all);
+	return !best ? 0
+		     : err_set(e, ERR_USAGE,
+			       "the best state was trained in memory, where it would begin: begin "
+			       "again with --fresh, which keeps it as a saved one");
+}
+
+static int begin_new(struct training *t, bool fresh, struct err *e)
+{
+	struct store *s = t->work.folder.store;
+	struct rng r;
+	int rc = fresh ? store_demote_best(s, e) : refuse_best(t, e);
+
+	if (rc != 0 && rc != ERR_NOTFOUND)
+		return rc;
+	rng_seed(&r, t->work.folder.config.train.kge.seed);
+	return disk_trainer_first(t->past.trainer, &r, NULL, e);
+}
+
+int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *e)
+{
+	char name[CONFIG_SCORE_NAME];
+	struct disk_table head;
+	int rc = fresh ? ERR_NOTFOUND : take_tables(t, &head, e);
+
+	*rescore = false;
+	if (rc == ERR_NOTFOUND)
+		return begin_new(t, fresh, e);
+	if (rc == 0)
+		rc = disk_trainer_first(t->past.trainer, NULL, t->work.emb, e);
+	kge_emb_free(t->work.emb);
+	t->work.emb = NULL;
+	if (rc != 0)
+		return rc;
+	config_score_name(&t->work.folder.config, name);
+	*rescore = strcmp(name, head.protocol) != 0;
+	t->has_best = !*rescore;
+	t->score = head.score;
+	t->epochs = t->epochs_best = head.epochs;
+	return disk_trainer_keep_best(t->past.trainer, e);
+}
+
+/* ---- while it trains ---- */
+
+int train_past_rank(struct training *t, double *score, struct err *e)
+{
+	struct past *p = &t->past;
+	int rc = disk_trainer_rank(p->trainer, p->ranking, &t->job.cancel, &p->metrics, e);
+
+	*score = rc == 0 ? p->metrics.mrr : 0;
+	return rc;
+}
+
+/* ---- how it ends ---- */
+
+int train_past_publish(struct training *t, struct err *e)
+{
+	const struct config *c = &t->work.folder.config;
+	struct kge_emb shape = shape_of(t);
+	struct disk_table head = { .score = t->score,
+				   .epochs = t->epochs_best,
+				   .seed = c->train.kge.seed,
+				   .created_ms = lab_work_wall_ms() };
+	char name[CONFIG_SCORE_NAME];
+	int rc;
+
+	config_score_name(c, name);
+	snprintf(head.protocol, sizeof(head.protocol), "%s", name);
+	memcpy(head.graph, t->graph_digest, DIGEST);
+	rc = disk_table_write(t->work.folder.path, FOLDER_TABLES, &head, &shape, t->past.trainer,
+			      e);
+	memcpy(t->digest, head.tables, DIGEST);
+	return rc;
+}
+
+void train_past_put(struct training *t)
+{
+	struct disk_figures f;
+
+	if (t->past.trainer == NULL)
+		return;
+	f = disk_trainer_figures(t->past.trainer);
+	cli_put(t->cli, "past_memory",
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "partitions",
+			  (json_int_t)t->past.plan.parts, "buffer",
+			  (json_int_t)t->past.plan.buffer, "swaps", (json_int_t)f.swaps,
+			  "read_bytes", (json_int_t)f.read_bytes, "written_bytes",
+			  (json_int_t)f.written_bytes));
+}
+
+void train_past_release(struct training *t, bool over)
+{
+	char *folder = file_join(t->work.folder.path, FOLDER_PARTITIONS);
+
+	disk_trainer_free(t->past.trainer);
+	kge_ranking_free(t->past.ranking);
+	if (t->past.on && over)
+		disk_trainer_clear(folder);
+	free(folder);
+}

@@ -1,0 +1,32 @@
+/* disk/buckets.h - the triples of train in a file, by the partitions of head and tail.
+ *
+ * Entity i is in partition i % parts, and its row there is i / parts: ids follow the order of the
+ * triples, so frequent entities are spread evenly, and no table of this is needed.
+ *
+ * Bucket (a, b) is a run of the file: its triples as three numbers of 32 bits each in this
+ * machine's order, in the order of train. */
+#ifndef DISK_BUCKETS_H
+#define DISK_BUCKETS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "graph/graph.h"
+
+struct disk_buckets {
+	uint32_t parts;
+	uint64_t *start; /* of bucket a * parts + b, in triples; and the end of the last */
+	int fd;
+	char *path;
+};
+
+/* Writes the file anew.  Takes memory of a partition's triples beside the graph. */
+MUST_CHECK int disk_buckets_init(struct disk_buckets *b, const char *folder, uint32_t parts,
+				 const struct graph_triples *train, struct err *e);
+void disk_buckets_release(struct disk_buckets *b);
+uint64_t disk_buckets_count(const struct disk_buckets *b, uint32_t head, uint32_t tail);
+/* A bucket's triples into out, which has room for them. */
+MUST_CHECK int disk_buckets_read(const struct disk_buckets *b, uint32_t head, uint32_t tail,
+				 struct graph_triple *out, struct err *e);
+
+#endif

@@ -1,0 +1,200 @@
+#include "disk/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sink.h"
+
+enum { HEAD = 4096, DIM_MAX = 4096 };
+static const char magic[8] = "fkgetab1";
+
+static_assert(sizeof(struct disk_table) + DISK_DIGEST <= HEAD, "the head has room");
+
+/* ---- writing ---- */
+
+struct writer {
+	struct sink sink;
+	struct kge_digest *digest;
+	size_t floats;
+};
+
+static void put_rows(void *ctx, const float *rows, size_t n)
+{
+	struct writer *w = ctx;
+
+	kge_digest_add(w->digest, rows, n * w->floats);
+	(void)fwrite(rows, sizeof(float), n * w->floats, w->sink.f); /* told by sink_close() */
+}
+
+static void put_head(FILE *f, const struct disk_table *head)
+{
+	uint8_t bytes[HEAD] = { 0 };
+
+	memcpy(bytes, head, sizeof(*head));
+	crypto_generichash(bytes + sizeof(*head), DISK_DIGEST, bytes, sizeof(*head), NULL, 0);
+	(void)fwrite(bytes, 1, HEAD, f);
+}
+
+static void describe(struct disk_table *head, const struct kge_emb *shape)
+{
+	memcpy(head->magic, magic, sizeof(magic));
+	memset(head->model, 0, sizeof(head->model));
+	memcpy(head->model, shape->model->name, strlen(shape->model->name));
+	head->dim = shape->dim;
+	head->rel_dim = shape->rel_dim;
+	head->n_ent = shape->n_ent;
+	head->n_rel = shape->n_rel;
+	head->gamma = (double)shape->gamma;
+}
+
+int disk_table_write(const char *folder, const char *name, struct disk_table *head,
+		     const struct kge_emb *shape, const struct disk_trainer *t, struct err *e)
+{
+	struct writer w = { .digest = kge_digest_new(shape), .floats = shape->ent_floats };
+	int rc = sink_open(&w.sink, folder, name, SINK_PRIVATE, e), closed;
+
+	if (rc != 0) {
+		kge_digest_end(w.digest, head->tables);
+		return rc;
+	}
+	describe(head, shape);
+	put_head(w.sink.f, head);
+	rc = disk_trainer_best(t, put_rows, &w, e);
+	w.floats = shape->rel_floats;
+	put_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
+	kge_digest_end(w.digest, head->tables);
+	if (rc != 0) {
+		sink_drop(&w.sink);
+		return rc;
+	}
+	rewind(w.sink.f);
+	put_head(w.sink.f, head);
+	closed = sink_close(&w.sink, e);
+	return closed;
+}
+
+/* ---- reading ---- */
+
+static int wrong(const char *path, struct err *e)
+{
+	return err_set(e, ERR_INPUT, "%s: damaged, or not such tables: train anew with --fresh",
+		       path);
+}
+
+static bool is_word(const char word[DISK_WORD])
+{
+	return memchr(word, '\0', DISK_WORD) != NULL;
+}
+
+/* The shape, if the head is sound. */
+static bool shape_of(const uint8_t bytes[HEAD], struct disk_table *head, struct kge_emb *shape)
+{
+	uint8_t digest[DISK_DIGEST];
+	const struct kge_model *m;
+
+	memcpy(head, bytes, sizeof(*head));
+	crypto_generichash(digest, DISK_DIGEST, bytes, sizeof(*head), NULL, 0);
+	if (memcmp(head->magic, magic, sizeof(magic)) != 0 ||
+	    memcmp(digest, bytes + sizeof(*head), DISK_DIGEST) != 0 || !is_word(head->model) ||
+	    !is_word(head->protocol))
+		return false;
+	m = kge_model_find(head->model);
+	if (m == NULL || head->dim < 1 || head->dim > DIM_MAX || head->rel_dim < 1 ||
+	    head->rel_dim > DIM_MAX || (!m->own_rel_dim && head->rel_dim != head->dim) ||
+	    head->n_ent < 1 || head->n_ent >= GRAPH_NONE || head->n_rel < 1 ||
+	    head->n_rel >= GRAPH_NONE || !isfinite(head->gamma))
+		return false;
+	*shape = kge_emb_shape(m, head->dim, head->rel_dim, (float)head->gamma,
+			       (uint32_t)head->n_ent, (uint32_t)head->n_rel);
+	return true;
+}
+
+static uint64_t ent_bytes(const struct kge_emb *x)
+{
+	return (uint64_t)x->n_ent * x->ent_floats * sizeof(float);
+}
+
+static uint64_t rel_bytes(const struct kge_emb *x)
+{
+	return (uint64_t)x->n_rel * x->rel_floats * sizeof(float);
+}
+
+static int read_head(int fd, const char *path, struct disk_table *head, struct kge_emb *shape,
+		     struct err *e)
+{
+	uint8_t bytes[HEAD];
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < HEAD ||
+	    pread(fd, bytes, HEAD, 0) != HEAD || !shape_of(bytes, head, shape) ||
+	    (uint64_t)st.st_size != HEAD + ent_bytes(shape) + rel_bytes(shape))
+		return wrong(path, e);
+	return 0;
+}
+
+static int open_table(const char *path, struct disk_table *head, struct kge_emb *shape, int *fd,
+		      struct err *e)
+{
+	int rc;
+
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
+			       strerror(errno));
+	rc = read_head(*fd, path, head, shape, e);
+	if (rc != 0)
+		close(*fd);
+	return rc;
+}
+
+int disk_table_head(const char *folder, const char *name, struct disk_table *head, struct err *e)
+{
+	char *path = file_join(folder, name);
+	struct kge_emb shape;
+	int fd, rc = open_table(path, head, &shape, &fd, e);
+
+	if (rc == 0)
+		close(fd);
+	free(path);
+	return rc;
+}
+
+/* A private mapping: whoever writes into the rows does not write into the file. */
+static int map(int fd, const char *path, const struct kge_emb *shape, struct kge_emb **emb,
+	       struct err *e)
+{
+	size_t n = HEAD + ent_bytes(shape) + rel_bytes(shape);
+	uint8_t *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+
+	if (at == MAP_FAILED)
+		return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+	*emb = kge_emb_of_map(shape, (float *)(void *)(at + HEAD), at, n);
+	memcpy((*emb)->rel, at + HEAD + ent_bytes(shape), rel_bytes(shape));
+	return 0;
+}
+
+int disk_table_open(const char *folder, const char *name, struct disk_table *head,
+		    struct kge_emb **emb, struct err *e)
+{
+	char *path = file_join(folder, name);
+	struct kge_emb shape;
+	int fd, rc = open_table(path, head, &shape, &fd, e);
+
+	*emb = NULL;
+	if (rc == 0) {
+		rc = map(fd, path, &shape, emb, e);
+		close(fd);
+	}
+	free(path);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* disk/table.h - the tables that training past memory came to, in one file that is read in place.
+ *
+ *   offset  size
+ *        0  4096  struct disk_table, "fkgetab1" first, and BLAKE2b-256 over it; zeros
+ *     4096     .  entity rows, in the order of entities
+ *        .     .  relation rows
+ *
+ * In this machine's order of bytes: `fkge export` is for others.  A reader maps the file, so its
+ * rows take memory that the system can take back. */
+#ifndef DISK_TABLE_H
+#define DISK_TABLE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "disk/trainer.h"
+#include "kge/model.h"
+
+enum { DISK_DIGEST = 32, DISK_WORD = 32 };
+
+struct disk_table {
+	char magic[8];
+	char model[DISK_WORD], protocol[DISK_WORD]; /* ends with a zero; of the score */
+	uint64_t dim, rel_dim, n_ent, n_rel;
+	double gamma, score;
+	uint64_t epochs, seed;
+	int64_t created_ms;
+	uint8_t graph[DISK_DIGEST];  /* of which graph; the caller's to compare */
+	uint8_t tables[DISK_DIGEST]; /* kge_emb_digest() */
+};
+
+/* Writes the best tables, aside and then under their name.  Of the head, magic, shape and the
+ * digest of the tables are filled in.  ERR_IO */
+MUST_CHECK int disk_table_write(const char *folder, const char *name, struct disk_table *head,
+				const struct kge_emb *shape, const struct disk_trainer *t,
+				struct err *e);
+/* ERR_NOTFOUND: there is none.  ERR_INPUT: it is something else, or damaged in its head or its
+ * length; rows are not read. */
+MUST_CHECK int disk_table_head(const char *folder, const char *name, struct disk_table *head,
+			       struct err *e);
+MUST_CHECK int disk_table_open(const char *folder, const char *name, struct disk_table *head,
+			       struct kge_emb **emb, struct err *e);
+
+#endif
