@@ -1,0 +1,516 @@
+/* Partitions on disk: the order, draws among rows at hand, trainings that end anywhere and go on
+ * with the same bits, ranks and tables that come of them. */
+#include "tests/test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "disk/order.h"
+#include "disk/table.h"
+#include "disk/trainer.h"
+#include "kge/portion.h"
+#include "tests/folder.h"
+#include "tests/kge/world.h"
+
+/* ---- the order ---- */
+
+/* Every pair meets, nobody comes who is there; returns the swaps. */
+static size_t walk(uint32_t parts, uint32_t buffer)
+{
+	static uint8_t met[DISK_PARTS_MAX][DISK_PARTS_MAX];
+	uint16_t in[DISK_BUFFER_MAX];
+	struct disk_order o;
+	size_t n;
+
+	memset(met, 0, sizeof(met));
+	disk_order_init(&o, parts, buffer);
+	for (uint16_t k = 0; k < buffer; k++)
+		in[k] = k;
+	for (size_t i = 0; i <= o.n; i++) {
+		for (size_t a = 0; a < buffer; a++)
+			for (size_t b = 0; b < buffer; b++)
+				met[in[a]][in[b]] = 1;
+		if (i == o.n)
+			break;
+		for (size_t a = 0; a < buffer; a++)
+			assert_int_not_equal(in[a], o.swaps[i].in);
+		in[o.swaps[i].position] = o.swaps[i].in;
+	}
+	for (size_t a = 0; a < parts; a++)
+		for (size_t b = 0; b < parts; b++)
+			assert_int_equal(met[a][b], 1);
+	n = o.n;
+	disk_order_release(&o);
+	return n;
+}
+
+static void all_pairs_meet_in_few_swaps(void **state)
+{
+	(void)state;
+	for (uint32_t parts = 2; parts <= 40; parts++)
+		for (uint32_t buffer = 2; buffer <= parts; buffer++) {
+			size_t n = walk(parts, buffer);
+
+			assert_int_equal(n, disk_order_swaps(parts, buffer));
+			assert_true(n >= disk_order_bound(parts, buffer));
+			assert_true(n <= disk_order_bound(parts, buffer) + parts);
+		}
+	/* Mohoney et al. 2021, figure 5: six partitions, three in the buffer */
+	assert_int_equal(disk_order_swaps(6, 3), 7);
+	assert_int_equal(disk_order_bound(6, 3), 6);
+}
+
+/* ---- draws ---- */
+
+static void rows_of_nobody_are_not_drawn(void **state)
+{
+	/* rows 0..4, 5..8 (9 is nobody's), none of 10..14, 15..16 */
+	struct kge_slots s = { .n = 4, .rows = 5, .start = { 0, 5, 9, 9, 11 } };
+	struct graph_triple known[] = { { 0, 0, 3 }, { 0, 0, 5 }, { 0, 0, 16 } };
+	struct graph_triples t = { known, 3 };
+	struct graph_answers *a = graph_answers_new(&t);
+	struct graph_ids answers = graph_answers_of(a, 0, GRAPH_TAIL), none = { 0 };
+	uint32_t out[9000], times[20] = { 0 };
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 1);
+	kge_draw_in_slots(out, 9000, &s, &answers, &r);
+	for (size_t i = 0; i < 9000; i++)
+		times[out[i]]++;
+	for (uint32_t row = 0; row < 20; row++) {
+		bool drawn = row < 9 || row == 15;
+
+		if (row == 3 || row == 5)
+			drawn = false;
+		assert_true(drawn ? times[row] > 800 && times[row] < 1500 : times[row] == 0);
+	}
+	kge_draw_in_slots(out, 9000, &s, &none, &r);
+	memset(times, 0, sizeof(times));
+	for (size_t i = 0; i < 9000; i++)
+		times[out[i]]++;
+	for (uint32_t row = 0; row < 20; row++)
+		assert_true((times[row] > 0) == (row < 9 || row == 15 || row == 16));
+	graph_answers_free(a);
+}
+
+/* ---- trainings ---- */
+
+static char *parts_folder(const char *name)
+{
+	return file_join(folder, name);
+}
+
+static struct graph *some_graph(void)
+{
+	struct graph *g = names(101, 4);
+	struct rng r;
+
+	rng_seed(&r, 5);
+	for (size_t i = 0; i < 900; i++) {
+		uint32_t a = rng_below(&r, 101), k = rng_below(&r, 4);
+		struct graph_triple t = { a, k, (a + k + 1 + rng_below(&r, 3)) % 101 };
+
+		graph_add(g, i % 9 == 0 ? GRAPH_VALID : GRAPH_TRAIN, t);
+	}
+	return g;
+}
+
+struct bench {
+	struct kge_train_config c;
+	struct kge_emb shape;
+	struct graph *g;
+	struct disk_plan plan;
+	char *folder;
+	struct disk_trainer *t;
+	struct err e;
+	/* pausing */
+	struct buf saved;
+	size_t pauses, stop_at;
+};
+
+static struct bench bench_of(const char *name, uint32_t parts, uint32_t buffer)
+{
+	struct bench b = { .plan = { parts, buffer, 0 }, .folder = parts_folder(name) };
+
+	kge_train_defaults(&b.c);
+	b.c.batch = 16;
+	b.c.negatives = 8;
+	b.c.shared_chunk = 8;
+	b.c.lr = 0.02f;
+	b.c.threads = 2;
+	b.shape = kge_emb_shape(kge_model_find("transe"), 12, 0, 6, 101, 4);
+	b.g = some_graph();
+	return b;
+}
+
+static void make(struct bench *b)
+{
+	assert_int_equal(disk_trainer_new(&b->t, &b->c, &b->shape, &b->plan, b->folder,
+					  &b->g->split[GRAPH_TRAIN], &b->e),
+			 0);
+}
+
+static void first(struct bench *b)
+{
+	struct rng r;
+
+	make(b);
+	rng_seed(&r, 7);
+	assert_int_equal(disk_trainer_first(b->t, &r, NULL, &b->e), 0);
+}
+
+static void end(struct bench *b)
+{
+	disk_trainer_free(b->t);
+	disk_trainer_clear(b->folder);
+	assert_false(file_exists(b->folder));
+	graph_free(b->g);
+	buf_release(&b->saved);
+	free(b->folder);
+}
+
+static void put(void *to, const void *bytes, size_t n)
+{
+	buf_add(to, bytes, n);
+}
+
+static void keep(struct bench *b)
+{
+	assert_int_equal(disk_trainer_flush(b->t, &b->e), 0);
+	buf_clear(&b->saved);
+	disk_trainer_save(b->t, put, &b->saved);
+	disk_trainer_saved(b->t);
+}
+
+/* The process ends and another one goes on with what was saved last. */
+static void die_and_go_on(struct bench *b)
+{
+	disk_trainer_free(b->t);
+	make(b);
+	assert_int_equal(disk_trainer_load(b->t, b->saved.base, b->saved.len, &b->e), 0);
+}
+
+static struct kge_emb *tables_of(struct bench *b)
+{
+	struct disk_table head = { .score = 1 };
+	struct kge_emb *emb;
+	uint8_t digest[DISK_DIGEST];
+
+	assert_int_equal(disk_trainer_keep_best(b->t, &b->e), 0);
+	assert_int_equal(disk_table_write(folder, "table", &head, &b->shape, b->t, &b->e), 0);
+	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b->e), 0);
+	kge_emb_digest(emb, digest);
+	assert_memory_equal(digest, head.tables, DISK_DIGEST);
+	return emb;
+}
+
+static void digest_of(struct bench *b, uint8_t out[DISK_DIGEST])
+{
+	struct kge_emb *emb = tables_of(b);
+
+	kge_emb_digest(emb, out);
+	kge_emb_free(emb);
+}
+
+/* What three epochs without any interruption come to. */
+static double undisturbed(uint32_t parts, uint32_t buffer, bool filtered,
+			  uint8_t out[DISK_DIGEST])
+{
+	struct bench b = bench_of("calm", parts, buffer);
+	double loss = 0;
+
+	b.c.filtered = filtered;
+	first(&b);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	assert_int_equal(disk_trainer_figures(b.t).swaps, 3 * disk_order_swaps(parts, buffer));
+	digest_of(&b, out);
+	end(&b);
+	return loss;
+}
+
+static void first_rows_are_those_in_memory(void **state)
+{
+	struct bench b = bench_of("first", 7, 3);
+	uint8_t want[DISK_DIGEST], got[DISK_DIGEST];
+	struct kge_emb *emb;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 7);
+	emb = kge_emb_new(b.shape.model, 12, 6, 101, 4, &r);
+	kge_emb_digest(emb, want);
+	first(&b);
+	digest_of(&b, got);
+	assert_memory_equal(got, want, DISK_DIGEST);
+	kge_emb_free(emb);
+	end(&b);
+}
+
+/* An error that ends the epoch at each pause: nothing since the last save is used. */
+static int stop(void *ctx, struct err *e)
+{
+	struct bench *b = ctx;
+
+	if (++b->pauses % 2 == 1) {
+		keep(b);
+		return 0;
+	}
+	return err_set(e, ERR_REFUSED, "as killed");
+}
+
+static void killed_at_every_second_swap_it_ends_alike(void **state)
+{
+	for (uint32_t buffer = 2; buffer <= 5; buffer++)
+		for (int filtered = 0; filtered < 2; filtered++) {
+			struct bench b = bench_of("killed", 5 + buffer % 2, buffer);
+			uint8_t want[DISK_DIGEST], got[DISK_DIGEST];
+			double loss = 0,
+			       calm = undisturbed(b.plan.parts, buffer, filtered == 1, want);
+
+			b.c.filtered = filtered == 1;
+			first(&b);
+			keep(&b);
+			for (int done = 0; done < 3;) {
+				int rc = disk_trainer_epoch(b.t, &loss, NULL, stop, &b, &b.e);
+
+				done += rc == 0;
+				if (rc == 0)
+					keep(&b);
+				else
+					die_and_go_on(&b);
+			}
+			assert_true(b.pauses > 0 || buffer == b.plan.parts);
+			digest_of(&b, got);
+			assert_memory_equal(got, want, DISK_DIGEST);
+			assert_true(loss == calm);
+			end(&b);
+		}
+	(void)state;
+}
+
+struct breaker {
+	atomic_bool cancel, over;
+};
+
+static void *break_it(void *arg)
+{
+	struct breaker *x = arg;
+
+	while (!atomic_load(&x->over)) {
+		sched_yield();
+		atomic_store(&x->cancel, true);
+	}
+	return NULL;
+}
+
+/* At whatever batch; saved there, or simply gone on with. */
+static void canceled_anywhere_it_ends_alike(void **state)
+{
+	struct bench b = bench_of("canceled", 6, 3);
+	struct breaker x = { 0 };
+	uint8_t want[DISK_DIGEST], got[DISK_DIGEST];
+	double loss = 0, calm = undisturbed(6, 3, true, want);
+	size_t canceled = 0;
+	pthread_t thread;
+
+	(void)state;
+	first(&b);
+	assert_int_equal(pthread_create(&thread, NULL, break_it, &x), 0);
+	while (!atomic_load(&x.cancel)) /* the first one finds it set */
+		sched_yield();
+	for (int done = 0; done < 3;) {
+		int rc;
+
+		if (canceled > 0)
+			atomic_store(&x.cancel, false);
+		rc = disk_trainer_epoch(b.t, &loss, &x.cancel, NULL, NULL, &b.e);
+		assert_true(rc == 0 || rc == ERR_CANCELED);
+		done += rc == 0;
+		canceled += rc != 0;
+		if (canceled % 3 == 1) {
+			keep(&b);
+			die_and_go_on(&b);
+		}
+		if (canceled > 100)
+			atomic_store(&x.over, true);
+	}
+	atomic_store(&x.over, true);
+	pthread_join(thread, NULL);
+	assert_true(canceled > 0);
+	digest_of(&b, got);
+	assert_memory_equal(got, want, DISK_DIGEST);
+	assert_true(loss == calm);
+	end(&b);
+}
+
+static void it_learns_and_ranks_as_in_memory(void **state)
+{
+	const struct kge_protocol *p = kge_protocol_find("standard");
+	struct bench b = bench_of("learns", 5, 3);
+	struct kge_metrics before, after, want;
+	struct kge_ranking *r;
+	struct kge_emb *emb;
+	double loss;
+
+	(void)state;
+	first(&b);
+	r = kge_ranking_new(b.g, GRAPH_VALID, p, NULL);
+	assert_int_equal(disk_trainer_rank(b.t, r, NULL, &before, &b.e), 0);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	assert_int_equal(disk_trainer_rank(b.t, r, NULL, &after, &b.e), 0);
+	assert_true(after.mrr > 2 * before.mrr && after.mrr > 0.2);
+	emb = tables_of(&b);
+	assert_int_equal(kge_evaluate(emb, b.g, GRAPH_VALID, p, NULL, &want), 0);
+	assert_memory_equal(&after, &want, sizeof(want));
+	kge_emb_free(emb);
+	kge_ranking_free(r);
+	end(&b);
+}
+
+/* ---- what can be wrong ---- */
+
+static void what_was_not_saved_whole_is_refused(void **state)
+{
+	struct bench b = bench_of("refused", 5, 2);
+	struct buf bytes = { 0 };
+	char *path;
+
+	(void)state;
+	first(&b);
+	keep(&b);
+	buf_add(&bytes, b.saved.base, b.saved.len);
+	disk_trainer_free(b.t);
+	make(&b);
+	assert_int_equal(disk_trainer_load(b.t, bytes.base, bytes.len - 1, &b.e), ERR_INPUT);
+	disk_trainer_free(b.t);
+	b.c.seed++;
+	make(&b);
+	assert_int_equal(disk_trainer_load(b.t, bytes.base, bytes.len, &b.e), ERR_INPUT);
+	disk_trainer_free(b.t);
+	b.c.seed--;
+	/* each byte of the counters and places that are read from it: never a crash */
+	for (size_t i = 0; i < 900 && i < bytes.len; i++) {
+		make(&b);
+		bytes.base[i] ^= 0xff;
+		(void)!disk_trainer_load(b.t, bytes.base, bytes.len, &b.e);
+		bytes.base[i] ^= 0xff;
+		disk_trainer_free(b.t);
+	}
+	make(&b);
+	path = mem_printf("%s/3.1", b.folder);
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(disk_trainer_load(b.t, bytes.base, bytes.len, &b.e), ERR_INPUT);
+	assert_non_null(strstr(b.e.text, "3.1"));
+	free(path);
+	buf_release(&bytes);
+	end(&b);
+}
+
+/* The disk takes no more in the middle of an epoch: said, and what was saved is still there. */
+static void a_full_disk_costs_what_was_not_saved(void **state)
+{
+	struct rlimit free_, full = { 200, 200 };
+	struct bench b = bench_of("full", 6, 2);
+	uint8_t want[DISK_DIGEST], got[DISK_DIGEST];
+	double loss;
+
+	(void)state;
+	undisturbed(6, 2, true, want);
+	first(&b);
+	keep(&b);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &free_), 0);
+	full.rlim_max = free_.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), ERR_IO);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &free_), 0);
+	die_and_go_on(&b);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(disk_trainer_epoch(b.t, &loss, NULL, NULL, NULL, &b.e), 0);
+	digest_of(&b, got);
+	assert_memory_equal(got, want, DISK_DIGEST);
+	end(&b);
+}
+
+static void damaged_tables_are_refused(void **state)
+{
+	struct bench b = bench_of("damaged", 4, 2);
+	struct disk_table head;
+	struct kge_emb *emb;
+	struct buf bytes = { 0 };
+	char *path = file_join(folder, "table");
+
+	(void)state;
+	first(&b);
+	kge_emb_free(tables_of(&b));
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &b.e), 0);
+	for (size_t i = 0; i < sizeof(head) + 32; i += 3) {
+		bytes.base[i] ^= 1;
+		assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len, 0600, &b.e), 0);
+		assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_INPUT);
+		bytes.base[i] ^= 1;
+	}
+	assert_int_equal(file_write_unsynced(path, bytes.base, bytes.len - 4, 0600, &b.e), 0);
+	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_INPUT);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(disk_table_open(folder, "table", &head, &emb, &b.e), ERR_NOTFOUND);
+	buf_release(&bytes);
+	free(path);
+	end(&b);
+}
+
+/* ---- plans ---- */
+
+static void a_plan_keeps_to_its_limit(void **state)
+{
+	struct kge_emb shape = kge_emb_shape(kge_model_find("transe"), 64, 0, 6, 2000000, 12);
+	double tables = 2000000.0 * 64 * 4 * 3, mib = 1 << 20;
+	struct kge_train_config c;
+	struct disk_plan p, q;
+	struct err e = { 0 };
+
+	(void)state;
+	kge_train_defaults(&c);
+	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, tables / 10, 0, &e), 0);
+	assert_true(p.bytes <= tables / 10 && p.buffer >= 2 && p.buffer < p.parts);
+	assert_int_equal(disk_plan_make(&q, &c, &shape, 8000000, tables / 2, 0, &e), 0);
+	assert_true((double)q.buffer / q.parts > (double)p.buffer / p.parts);
+	assert_int_equal(disk_plan_make(&q, &c, &shape, 8000000, 0, 8, &e), 0);
+	assert_true(q.parts == 8 && q.buffer == 4);
+	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 14 * mib, 0, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "train.memory_mib"));
+	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 0, 2000000, &e), ERR_USAGE);
+	c.negatives = 0;
+	c.loss = KGE_LOSS_SOFTMAX;
+	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 0, 8, &e), ERR_USAGE);
+	assert_non_null(strstr(e.text, "negatives 0"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_pairs_meet_in_few_swaps),
+		cmocka_unit_test(rows_of_nobody_are_not_drawn),
+		cmocka_unit_test(first_rows_are_those_in_memory),
+		cmocka_unit_test(killed_at_every_second_swap_it_ends_alike),
+		cmocka_unit_test(canceled_anywhere_it_ends_alike),
+		cmocka_unit_test(it_learns_and_ranks_as_in_memory),
+		cmocka_unit_test(what_was_not_saved_whole_is_refused),
+		cmocka_unit_test(a_full_disk_costs_what_was_not_saved),
+		cmocka_unit_test(damaged_tables_are_refused),
+		cmocka_unit_test(a_plan_keeps_to_its_limit),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
