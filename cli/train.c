@@ -608,10 +608,16 @@ static int begin_fresh(struct training *t)
 	return 0;
 }
 
-/* Tables that were trained past memory are no beginning for what trains in it. */
-static int begin_in_memory(const struct training *t, bool fresh, struct err *e)
+/* The best tables, but for those that were trained past memory: they are no beginning for what
+ * trains in it. */
+static int load_best(struct training *t, bool fresh, struct err *e)
 {
-	return fresh ? 0 : folder_refuse_tables(&t->work.folder, "training in memory", e);
+	struct err ignored = { 0 };
+	int rc = folder_refuse_tables(&t->work.folder, "training in memory", fresh ? &ignored : e);
+
+	if (rc != 0)
+		return fresh ? ERR_NOTFOUND : rc;
+	return lab_work_load(&t->work, 0, e);
 }
 
 static int begin_past(struct training *t, bool fresh, struct err *e)
@@ -631,9 +637,7 @@ static int begin_tables(struct training *t, bool fresh, struct err *e)
 				   graph_vocab_count(t->work.graph->relations), e);
 
 	if (rc == 0)
-		rc = begin_in_memory(t, fresh, e);
-	if (rc == 0)
-		rc = lab_work_load(&t->work, 0, e);
+		rc = load_best(t, fresh, e);
 	if (rc == ERR_NOTFOUND)
 		return begin_fresh(t);
 	if (rc == 0 && fresh) {

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { BLOCK_BYTES = 8 << 20 }; /* of rows of all partitions at once, in the order of entities */
+enum { BLOCK_BYTES = 1 << 20 }; /* of rows of all partitions at once, in the order of entities */
 
 void disk_parts_init(struct disk_parts *p, const char *folder, uint32_t parts, uint32_t n_ent,
 		     size_t floats, size_t copies)

@@ -4,7 +4,7 @@
 #include "kge/optimizer.h"
 #include "kge/portion.h"
 
-static const double program_bytes = 12 << 20, thread_bytes = 2 << 20;
+static const double program_bytes = 18 << 20, thread_bytes = 2 << 20;
 
 /* What a batch takes that does not grow with the table (kge/README.md, "Shared negatives"). */
 static double batch_bytes(const struct kge_train_config *c, const struct kge_emb *shape)

@@ -488,7 +488,7 @@ static void a_plan_keeps_to_its_limit(void **state)
 	assert_true((double)q.buffer / q.parts > (double)p.buffer / p.parts);
 	assert_int_equal(disk_plan_make(&q, &c, &shape, 8000000, 0, 8, &e), 0);
 	assert_true(q.parts == 8 && q.buffer == 4);
-	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 14 * mib, 0, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 19 * mib, 0, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.memory_mib"));
 	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 0, 2000000, &e), ERR_USAGE);
 	c.negatives = 0;

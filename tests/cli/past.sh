@@ -1,0 +1,128 @@
+#!/bin/sh
+# Training past memory, from fkge train to what uses its tables: train.partitions, train.memory_mib.
+. "$(dirname "$0")/lib.sh"
+
+# agent NAME MORE: settings of train behind the usual ones
+fresh() {
+	rm -rf "${work:?}/$1"
+	"$fkge" -q -d "$work/$1" init >/dev/null
+	cat >"$work/$1/agent.yaml" <<Y
+name: $1
+listen: "127.0.0.1:0"
+model: {kind: transe, dim: 8, gamma: 6}
+train: {epochs: 12, lr: 0.02, batch: 64, negatives: 16, eval_every: 3, patience: 0$2}
+Y
+	"$fkge" -q -d "$work/$1" import "$work/graph"
+}
+"$fkge" -q synth -e 400 -t 4000 -o "$work/graph" >/dev/null
+has() { # has FILE EXPRESSION, j being the object
+	python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}
+same() { # of two trainings: what they came to
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+losses = lambda j: [(p["epoch"], p["loss"]) for p in j["curve"]["epochs"]]
+keys = ["valid_mrr", "epochs", "digest", "epochs_trained"]
+sys.exit(not (all(a[k] == b[k] for k in keys) and losses(a) == losses(b) and len(losses(a)) == 12
+              and a["curve"]["valid"] == b["curve"]["valid"]))
+PY
+}
+gone() { [ ! -e "$work/$1/training.state" ] && [ ! -e "$work/$1/training.parts" ]; }
+
+# ---- by hand: eight partitions ----
+fresh a ", partitions: 8"
+"$fkge" -q -d "$work/a" train --json >"$work/a.json"
+ok 'a training in eight partitions' has "$work/a.json" \
+	'j["past_memory"]["partitions"] == 8 and j["past_memory"]["buffer"] == 4 and j["epochs_trained"] == 12'
+ok 'which swaps no more than its order' has "$work/a.json" 'j["past_memory"]["swaps"] == 12 * 9'
+ok 'leaves tables alone' gone a
+"$fkge" -q -d "$work/a" eval --split valid --filter train+valid --json >"$work/eval.json"
+ok 'which eval ranks like the training did' python3 - "$work/a.json" "$work/eval.json" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+sys.exit(not (a["valid_mrr"] == b["metrics"]["mrr"] and a["digest"] == b["checkpoint"]["digest"]))
+PY
+fresh m ""
+"$fkge" -q -d "$work/m" train --json >"$work/m.json"
+ok 'and which learned nearly what one in memory learns' python3 - "$work/a.json" "$work/m.json" <<'PY'
+import json, sys
+a, b = (json.load(open(f)) for f in sys.argv[1:3])
+sys.exit(not (a["valid_mrr"] > 0.75 * b["valid_mrr"] > 0.05))
+PY
+
+# ---- killed again and again ----
+killed() { # killed SIGNAL ARGS...: once it has a state
+	signal=$1
+	shift
+	"$fkge" -q -d "$work/b" train --json "$@" >"$work/b.json" 2>"$work/b.log" &
+	pid=$!
+	while [ ! -s "$work/b/training.state" ] && kill -0 "$pid" 2>/dev/null; do :; done
+	kill -s "$signal" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	[ -s "$work/b/training.state" ]
+}
+many_kills() {
+	for try in 1 2 3 4 5; do
+		fresh b ", partitions: 8"
+		killed KILL && break
+	done
+	cp -r "$work/b" "$work/cut"
+	killed TERM --resume || return 0
+	killed KILL --resume || true
+}
+to_the_end() {
+	[ ! -s "$work/b/training.state" ] && [ -s "$work/b.json" ] && return 0
+	"$fkge" -q -d "$work/b" train --resume --json >"$work/b.json" 2>"$work/b.log"
+}
+many_kills
+ok 'killed, it goes on to its end' to_the_end
+ok 'with the same bits' same "$work/a.json" "$work/b.json"
+ok 'and nothing is left' gone b
+rm "$work"/cut/training.parts/3.*
+ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume
+head -n 1 "$work/graph/train.tsv" >"$work/forget.tsv"
+ok 'nothing is forgotten from a training cut off' says 2 'training.parts' -d "$work/cut" unlearn "$work/forget.tsv"
+
+# ---- who uses the tables ----
+head -n 1 "$work/graph/test.tsv" | { IFS="$(printf '\t')" read -r h r t; echo "$h $r $t" >"$work/triple"; }
+read -r h r t <"$work/triple"
+ok 'predict' prints "$t" -d "$work/a" predict "$h" "$r" '?' -k 400 -a
+ok 'export' exits 0 -d "$work/a" export "$work/exported"
+exported() { # the rows in eval's digest, by an agent that has them in memory
+	sed -i 's/, partitions: 8//' "$work/a/agent.yaml"
+	fresh c "" && "$fkge" -q -d "$work/c" import --embeddings "$work/exported" >/dev/null &&
+		"$fkge" -q -d "$work/c" eval --split valid --filter train+valid --json >"$work/c.json" &&
+		has "$work/c.json" "j['checkpoint']['digest'] == '$(python3 -c 'import json; print(json.load(open("'"$work/a.json"'"))["digest"])')'"
+}
+ok 'what was exported is bit for bit that' exported
+ok 'not an agent that serves' says 2 'past memory' -d "$work/a" serve
+ok 'nor forgetting' says 2 'past memory' -d "$work/a" unlearn "$work/forget.tsv"
+ok 'nor training in memory' says 2 'past memory' -d "$work/a" train
+ok 'but anew' exits 0 -q -d "$work/a" train --fresh --epochs 3
+ok 'whose tables those are then' [ ! -e "$work/a/tables.f32" ]
+
+# ---- by itself, where the tables do not fit ----
+"$fkge" -q synth -e 40000 -t 80000 -o "$work/wide" >/dev/null
+wide() { # wide MORE: peak of one epoch in $work/wide.json
+	rm -rf "$work/w"
+	"$fkge" -q -d "$work/w" init >/dev/null
+	cat >"$work/w/agent.yaml" <<Y
+name: w
+listen: "127.0.0.1:0"
+model: {kind: transe, dim: 64}
+train: {epochs: 1, batch: 256, negatives: 8, eval_every: 1, threads: 1$1}
+eval: {valid_limit: 50}
+Y
+	"$fkge" -q -d "$work/w" import "$work/wide"
+	"$fkge" -q -d "$work/w" train --json >"$work/wide.json"
+}
+wide ""
+ok 'in memory it takes more than 45 MiB' has "$work/wide.json" \
+	'j["peak_bytes"] > 45 << 20 and "past_memory" not in j'
+wide ", memory_mib: 26"
+ok 'past memory it keeps to 26 MiB' has "$work/wide.json" \
+	'j["peak_bytes"] <= 1.1 * (26 << 20) and j["past_memory"]["partitions"] > 3'
+sed -i 's/memory_mib: 26/memory_mib: 18/' "$work/w/agent.yaml"
+ok 'less than it can do with' says 2 'train.memory_mib: not even two of' -d "$work/w" train --fresh
+finish
