@@ -380,6 +380,17 @@ static int copy_secret(const struct folder *f, const char *to, struct backup *b,
 	return rc;
 }
 
+/* Tables trained past memory, which the store has not. */
+static int copy_tables(const struct folder *f, const char *to, struct backup *b, struct err *e)
+{
+	char *path = file_join(f->path, FOLDER_TABLES);
+	bool there = file_exists(path);
+	int rc = there ? copy_named(f->path, to, FOLDER_TABLES, e) : 0;
+
+	free(path);
+	return rc == 0 && there ? add_file(b, to, FOLDER_TABLES, e) : rc;
+}
+
 static int copy_store(const struct folder *f, const char *to, struct err *e)
 {
 	char *path = file_join(to, store_name);
@@ -403,6 +414,8 @@ static int copy_all(const struct folder *f, const char *to, struct backup *b, st
 		rc = add_file(b, to, config_name, e);
 	if (rc == 0)
 		rc = add_file(b, to, identity_name, e);
+	if (rc == 0)
+		rc = copy_tables(f, to, b, e);
 	return rc == 0 ? copy_secret(f, to, b, e) : rc;
 }
 

@@ -33,6 +33,7 @@
 #include "cli/leftovers.h"
 #include "cli/receipt.h"
 #include "cli/verdict.h"
+#include "disk/trainer.h"
 #include "graph/find.h"
 #include "lab/forget.h"
 
@@ -769,15 +770,22 @@ static int remove_states(struct unlearning *u, const char *folder, struct err *e
 	return rc;
 }
 
-/* An interrupted training, interrupted trials of a search. */
+/* An interrupted training, interrupted trials of a search; tables trained past memory. */
 static int remove_files(struct unlearning *u, struct err *e)
 {
-	char *tune = file_join(u->work.folder.path, "tune");
-	int rc = remove_states(u, u->work.folder.path, e);
+	const char *folder = u->work.folder.path;
+	char *tune = file_join(folder, "tune"), *parts = file_join(folder, FOLDER_PARTITIONS);
+	int rc = remove_states(u, folder, e);
 
 	if (rc == 0)
 		rc = remove_states(u, tune, e);
+	if (rc == 0)
+		rc = remove_file(u, folder, FOLDER_TABLES, e);
+	disk_trainer_clear(parts);
+	if (rc == 0 && file_exists(parts))
+		rc = err_set(e, ERR_IO, "%s: cannot be removed", parts);
 	free(tune);
+	free(parts);
 	return rc;
 }
 
@@ -1082,7 +1090,7 @@ static int refuse_past(const struct folder *f, struct err *e)
 	if (rc == 0 && file_exists(path))
 		rc = err_set(e, ERR_USAGE,
 			     "%s holds triples of a training that was interrupted: let it end, or "
-			     "remove that folder",
+			     "take --drop-tables, and train anew then",
 			     path);
 	free(path);
 	return rc;
@@ -1112,7 +1120,7 @@ int cmd_unlearn(struct cli *cli, int argc, char **argv, struct err *e)
 	if (rc != 0)
 		return rc;
 	u.files = json_array();
-	rc = refuse_past(&u.work.folder, e);
+	rc = o.drop ? 0 : refuse_past(&u.work.folder, e);
 	if (rc == 0)
 		rc = unlearn(&u, e);
 	json_decref(u.files);

@@ -80,9 +80,12 @@ ok 'killed, it goes on to its end' to_the_end
 ok 'with the same bits' same "$work/a.json" "$work/b.json"
 ok 'and nothing is left' gone b
 rm "$work"/cut/training.parts/3.*
+cp -r "$work/cut" "$work/cut2"
 ok 'a partition that is missing is said' says 4 'training.parts/3.' -d "$work/cut" train --resume
 head -n 1 "$work/graph/train.tsv" >"$work/forget.tsv"
 ok 'nothing is forgotten from a training cut off' says 2 'training.parts' -d "$work/cut" unlearn "$work/forget.tsv"
+ok 'but with all tables' exits 0 -q -d "$work/cut2" unlearn --drop-tables "$work/forget.tsv"
+ok 'which go' gone cut2
 
 # ---- who uses the tables ----
 head -n 1 "$work/graph/test.tsv" | { IFS="$(printf '\t')" read -r h r t; echo "$h $r $t" >"$work/triple"; }
@@ -98,6 +101,14 @@ exported() { # the rows in eval's digest, by an agent that has them in memory
 ok 'what was exported is bit for bit that' exported
 ok 'not an agent that serves' says 2 'past memory' -d "$work/a" serve
 ok 'nor forgetting' says 2 'past memory' -d "$work/a" unlearn "$work/forget.tsv"
+backed_up() {
+	"$fkge" -q -d "$work/a" backup "$work/backup" >/dev/null &&
+		"$fkge" -q -d "$work/back" restore "$work/backup" >/dev/null 2>&1 &&
+		cmp "$work/a/tables.f32" "$work/back/tables.f32"
+}
+ok 'a backup has them' backed_up
+ok 'but forgetting for certain' exits 0 -q -d "$work/back" unlearn --drop-tables "$work/forget.tsv"
+ok 'leaves none' [ ! -e "$work/back/tables.f32" ]
 ok 'nor training in memory' says 2 'past memory' -d "$work/a" train
 ok 'but anew' exits 0 -q -d "$work/a" train --fresh --epochs 3
 ok 'whose tables those are then' [ ! -e "$work/a/tables.f32" ]
