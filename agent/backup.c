@@ -381,7 +381,7 @@ static int copy_secret(const struct folder *f, const char *to, struct backup *b,
 }
 
 /* Tables trained past memory, which the store has not. */
-static int copy_tables(const struct folder *f, const char *to, struct backup *b, struct err *e)
+static int copy_past_tables(const struct folder *f, const char *to, struct backup *b, struct err *e)
 {
 	char *path = file_join(f->path, FOLDER_TABLES);
 	bool there = file_exists(path);
@@ -415,7 +415,7 @@ static int copy_all(const struct folder *f, const char *to, struct backup *b, st
 	if (rc == 0)
 		rc = add_file(b, to, identity_name, e);
 	if (rc == 0)
-		rc = copy_tables(f, to, b, e);
+		rc = copy_past_tables(f, to, b, e);
 	return rc == 0 ? copy_secret(f, to, b, e) : rc;
 }
 

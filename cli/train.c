@@ -369,7 +369,7 @@ static int pause_past(void *ctx, struct err *e)
 	return save_is_due(ctx) ? save(ctx, e) : 0;
 }
 
-static int learn(struct training *t, struct err *e)
+static int learn_epoch(struct training *t, struct err *e)
 {
 	bool reset = t->plan.reset && t->done % t->plan.every == 0;
 	const struct agent_learner *l;
@@ -384,7 +384,7 @@ static int learn(struct training *t, struct err *e)
 static int train_epoch(struct training *t, struct err *e)
 {
 	double begun_s = lab_work_now_s();
-	int rc = learn(t, e);
+	int rc = learn_epoch(t, e);
 
 	if (rc != 0)
 		return rc;
@@ -956,8 +956,8 @@ static void drop_test(struct training *t)
 
 	store_graph_digest(g, t->graph_digest);
 	t->size = (struct graph_size){ graph_vocab_count(g->entities),
-				       graph_vocab_count(g->relations),
-				       g->split[GRAPH_TRAIN].n, g->split[GRAPH_VALID].n, test->n };
+				       graph_vocab_count(g->relations), g->split[GRAPH_TRAIN].n,
+				       g->split[GRAPH_VALID].n, test->n };
 	free(test->at);
 	*test = (struct graph_triples){ 0 };
 }

@@ -12,7 +12,7 @@
 #include "cli/train_internal.h"
 #include "disk/table.h"
 
-static struct kge_emb shape_of(const struct training *t)
+static struct kge_emb past_shape(const struct training *t)
 {
 	const struct config *c = &t->work.folder.config;
 
@@ -23,7 +23,7 @@ static struct kge_emb shape_of(const struct training *t)
 int train_past_decide(struct training *t, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	struct kge_emb shape = shape_of(t);
+	struct kge_emb shape = past_shape(t);
 	double bytes;
 	int rc;
 
@@ -35,8 +35,7 @@ int train_past_decide(struct training *t, struct err *e)
 	if (rc == 0)
 		lab_note(&t->cli->notes,
 			 "Training past memory: %u of %u partitions at a time, about %.0f MiB\n",
-			 t->past.plan.buffer, t->past.plan.parts,
-			 t->past.plan.bytes / (1 << 20));
+			 t->past.plan.buffer, t->past.plan.parts, t->past.plan.bytes / (1 << 20));
 	return rc;
 }
 
@@ -56,7 +55,7 @@ int train_past_make(struct training *t, struct err *e)
 					    .limit = c->eval.valid_limit,
 					    .seed = c->train.kge.seed };
 	char *folder = file_join(t->work.folder.path, FOLDER_PARTITIONS);
-	struct kge_emb shape = shape_of(t);
+	struct kge_emb shape = past_shape(t);
 	int rc = disk_trainer_new(&t->past.trainer, &c->train.kge, &shape, &t->past.plan, folder,
 				  &t->work.graph->split[GRAPH_TRAIN], e);
 
@@ -71,7 +70,7 @@ int train_past_make(struct training *t, struct err *e)
 /* ---- where to begin ---- */
 
 /* Of the agent's tables, if it has some that fit.  ERR_NOTFOUND: it has none. */
-static int take_tables(struct training *t, struct disk_table *head, struct err *e)
+static int open_own_tables(struct training *t, struct disk_table *head, struct err *e)
 {
 	const struct folder *f = &t->work.folder;
 	int rc = disk_table_open(f->path, FOLDER_TABLES, head, &t->work.emb, e);
@@ -121,7 +120,7 @@ int train_past_begin(struct training *t, bool fresh, bool *rescore, struct err *
 {
 	char name[CONFIG_SCORE_NAME];
 	struct disk_table head;
-	int rc = fresh ? ERR_NOTFOUND : take_tables(t, &head, e);
+	int rc = fresh ? ERR_NOTFOUND : open_own_tables(t, &head, e);
 
 	*rescore = false;
 	if (rc == ERR_NOTFOUND)
@@ -156,7 +155,7 @@ int train_past_rank(struct training *t, double *score, struct err *e)
 int train_past_publish(struct training *t, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	struct kge_emb shape = shape_of(t);
+	struct kge_emb shape = past_shape(t);
 	struct disk_table head = { .score = t->score,
 				   .epochs = t->epochs_best,
 				   .seed = c->train.kge.seed,
@@ -181,9 +180,8 @@ void train_past_put(struct training *t)
 		return;
 	f = disk_trainer_figures(t->past.trainer);
 	cli_put(t->cli, "past_memory",
-		json_pack("{s:I, s:I, s:I, s:I, s:I}", "partitions",
-			  (json_int_t)t->past.plan.parts, "buffer",
-			  (json_int_t)t->past.plan.buffer, "swaps", (json_int_t)f.swaps,
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "partitions", (json_int_t)t->past.plan.parts,
+			  "buffer", (json_int_t)t->past.plan.buffer, "swaps", (json_int_t)f.swaps,
 			  "read_bytes", (json_int_t)f.read_bytes, "written_bytes",
 			  (json_int_t)f.written_bytes));
 }

@@ -115,7 +115,7 @@ double config_gamma(const struct config *c)
 	return config_model(c)->metric == KGE_L2 ? 1 : 10;
 }
 
-static struct kge_emb shape_of(const struct config *c, uint32_t n_ent, uint32_t n_rel)
+static struct kge_emb tables_shape(const struct config *c, uint32_t n_ent, uint32_t n_rel)
 {
 	return kge_emb_shape(config_model(c), c->model.dim, c->model.rel_dim,
 			     (float)config_gamma(c), n_ent, n_rel);
@@ -123,7 +123,7 @@ static struct kge_emb shape_of(const struct config *c, uint32_t n_ent, uint32_t 
 
 bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, double *bytes)
 {
-	struct kge_emb shape = shape_of(c, n_ent, n_rel);
+	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
 	double takes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
 	double limit = (double)c->train.memory_mib * (1 << 20);
 
@@ -134,7 +134,7 @@ bool config_past_memory(const struct config *c, uint32_t n_ent, uint32_t n_rel, 
 
 int config_check_size(const struct config *c, uint32_t n_ent, uint32_t n_rel, struct err *e)
 {
-	struct kge_emb shape = shape_of(c, n_ent, n_rel);
+	struct kge_emb shape = tables_shape(c, n_ent, n_rel);
 	double bytes = kge_train_bytes(&c->train.kge, &shape), most = mem_most_bytes();
 	const char *lower = shape.model->own_rel_dim ? "model.dim or model.rel_dim" : "model.dim";
 	const double gib = 1 << 30;

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "disk/parts.h"
 
-static void count(struct disk_buckets *b, const struct graph_triples *train)
+static void count_buckets(struct disk_buckets *b, const struct graph_triples *train)
 {
 	uint64_t sum = 0;
 	size_t n = (size_t)b->parts * b->parts;
@@ -57,7 +57,7 @@ int disk_buckets_init(struct disk_buckets *b, const char *folder, uint32_t parts
 	int rc = 0;
 
 	*b = (struct disk_buckets){ .parts = parts, .path = file_join(folder, "triples") };
-	count(b, train);
+	count_buckets(b, train);
 	b->fd = file_create(b->path, 0600);
 	if (b->fd < 0)
 		rc = err_set(e, ERR_IO, "%s: %s", b->path, strerror(errno));

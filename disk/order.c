@@ -77,7 +77,8 @@ size_t disk_order_swaps(uint32_t parts, uint32_t buffer)
 
 size_t disk_order_bound(uint32_t parts, uint32_t buffer)
 {
-	size_t pairs = (size_t)parts * (parts - 1) / 2, at_first = (size_t)buffer * (buffer - 1) / 2;
+	size_t pairs = (size_t)parts * (parts - 1) / 2,
+	       at_first = (size_t)buffer * (buffer - 1) / 2;
 
 	return (pairs - at_first + buffer - 2) / (buffer - 1);
 }

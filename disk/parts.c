@@ -52,7 +52,7 @@ static char *path_of(const struct disk_parts *p, uint32_t part, uint64_t version
 	return mem_printf("%s/%u.%llu", p->folder, part, (unsigned long long)version);
 }
 
-static int failed(const char *path, struct err *e)
+static int io_failed(const char *path, struct err *e)
 {
 	return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
 }
@@ -67,7 +67,7 @@ int disk_pread(int fd, const char *path, void *out, size_t n, uint64_t from, str
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return failed(path, e);
+			return io_failed(path, e);
 		if (got == 0)
 			return err_set(e, ERR_IO, "%s: ends too early", path);
 		at += got;
@@ -88,7 +88,7 @@ static int pwrite_all(int fd, const char *path, const void *bytes, size_t n, uin
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
-			return failed(path, e);
+			return io_failed(path, e);
 		at += put;
 		from += (uint64_t)put;
 		n -= (size_t)put;
@@ -106,7 +106,7 @@ int disk_parts_read(struct disk_parts *p, uint32_t part, float *const *at, size_
 {
 	char *path = path_of(p, part, p->now[part]);
 	size_t bytes = copy_bytes(p, part);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? failed(path, e) : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? io_failed(path, e) : 0;
 
 	assert(copies <= p->copies);
 	for (size_t k = 0; k < copies && rc == 0; k++)
@@ -123,12 +123,12 @@ int disk_parts_write(struct disk_parts *p, uint32_t part, float *const *at, stru
 	char *path = path_of(p, part, p->next);
 	size_t bytes = copy_bytes(p, part);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int rc = fd < 0 ? failed(path, e) : 0;
+	int rc = fd < 0 ? io_failed(path, e) : 0;
 
 	for (size_t k = 0; k < p->copies && rc == 0; k++)
 		rc = pwrite_all(fd, path, at[k], bytes, k * bytes, e);
 	if (fd >= 0 && close(fd) != 0 && rc == 0)
-		rc = failed(path, e);
+		rc = io_failed(path, e);
 	if (rc == 0)
 		p->now[part] = p->next;
 	p->written_bytes += p->copies * bytes;
@@ -136,12 +136,13 @@ int disk_parts_write(struct disk_parts *p, uint32_t part, float *const *at, stru
 	return rc;
 }
 
-int disk_parts_read_rows(const struct disk_parts *p, uint32_t part, uint64_t version, uint32_t from,
-			 uint32_t n, float *out, struct err *e)
+/* Rows from..from + n - 1 of a version, alone. */
+static int read_rows_of(const struct disk_parts *p, uint32_t part, uint64_t version, uint32_t from,
+			uint32_t n, float *out, struct err *e)
 {
 	char *path = path_of(p, part, version);
 	size_t row = p->floats * sizeof(float);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? failed(path, e) : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? io_failed(path, e) : 0;
 
 	assert(from + n <= disk_parts_rows(p, part));
 	if (rc == 0)
@@ -191,19 +192,20 @@ static size_t entities_there(const struct block *b, const struct disk_parts *p)
 	return n;
 }
 
-static int append(const struct disk_parts *p, const struct block *b, uint32_t part, struct err *e)
+static int append_rows(const struct disk_parts *p, const struct block *b, uint32_t part,
+		       struct err *e)
 {
 	char *path = path_of(p, part, p->next);
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (b->from == 0 ? O_TRUNC : 0);
-	int fd = open(path, flags, 0600), rc = fd < 0 ? failed(path, e) : 0;
+	int fd = open(path, flags, 0600), rc = fd < 0 ? io_failed(path, e) : 0;
 	size_t row = p->floats * sizeof(float), n = rows_there(b, p, part);
 
 	if (rc == 0)
 		rc = pwrite_all(fd, path, b->part, n * row, b->from * row, e);
 	if (rc == 0 && ftruncate(fd, (off_t)(p->copies * copy_bytes(p, part))) != 0)
-		rc = failed(path, e); /* moments of zeros */
+		rc = io_failed(path, e); /* moments of zeros */
 	if (fd >= 0 && close(fd) != 0 && rc == 0)
-		rc = failed(path, e);
+		rc = io_failed(path, e);
 	free(path);
 	return rc;
 }
@@ -221,7 +223,7 @@ int disk_parts_fill(struct disk_parts *p, disk_rows_fn *next, void *ctx, struct 
 			for (size_t i = 0; i < rows_there(&b, p, k); i++)
 				memcpy(b.part + i * p->floats,
 				       b.rows + (i * p->parts + k) * p->floats, row);
-			rc = append(p, &b, k, e);
+			rc = append_rows(p, &b, k, e);
 			p->now[k] = p->next;
 		}
 	}
@@ -241,8 +243,7 @@ int disk_parts_each(const struct disk_parts *p, const uint64_t *versions, disk_p
 		for (uint32_t k = 0; k < p->parts && rc == 0; k++) {
 			uint32_t n = rows_there(&b, p, k);
 
-			rc = disk_parts_read_rows(p, k, versions[k], n > 0 ? b.from : 0, n, b.part,
-						  e);
+			rc = read_rows_of(p, k, versions[k], n > 0 ? b.from : 0, n, b.part, e);
 			for (size_t i = 0; i < n && rc == 0; i++)
 				memcpy(b.rows + (i * p->parts + k) * p->floats,
 				       b.part + i * p->floats, row);
@@ -273,7 +274,7 @@ int disk_parts_sync(struct disk_parts *p, struct err *e)
 	return rc;
 }
 
-static int check_version(const struct disk_parts *p, uint32_t part, uint64_t version, struct err *e)
+static int check_file_of(const struct disk_parts *p, uint32_t part, uint64_t version, struct err *e)
 {
 	char *path = path_of(p, part, version);
 	struct stat st;
@@ -293,9 +294,9 @@ int disk_parts_check(const struct disk_parts *p, struct err *e)
 	int rc = 0;
 
 	for (uint32_t k = 0; k < p->parts && rc == 0; k++) {
-		rc = check_version(p, k, p->now[k], e);
+		rc = check_file_of(p, k, p->now[k], e);
 		if (rc == 0 && p->best[k] != 0)
-			rc = check_version(p, k, p->best[k], e);
+			rc = check_file_of(p, k, p->best[k], e);
 	}
 	return rc;
 }

@@ -36,10 +36,6 @@ MUST_CHECK int disk_parts_read(struct disk_parts *p, uint32_t part, float *const
 /* All copies, as version p->next. */
 MUST_CHECK int disk_parts_write(struct disk_parts *p, uint32_t part, float *const *at,
 				struct err *e);
-/* Rows from..from + n - 1 of a version, alone. */
-MUST_CHECK int disk_parts_read_rows(const struct disk_parts *p, uint32_t part, uint64_t version,
-				    uint32_t from, uint32_t n, float *out, struct err *e);
-
 /* Whence rows come, from the first entity on. */
 typedef void disk_rows_fn(void *ctx, float *rows, size_t n);
 /* All partitions anew, as version p->next, without moments. */

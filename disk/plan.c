@@ -19,19 +19,19 @@ static double batch_bytes(const struct kge_train_config *c, const struct kge_emb
 	       (c->shared_chunk > 1 ? rows * ((double)shape->ent_floats + 16) * sizeof(float) : 0);
 }
 
-static double square(double x)
+static double squared(double x)
 {
 	return x * x;
 }
 
-static double bytes_of(const struct kge_train_config *c, const struct kge_emb *shape,
-		       size_t triples, const struct disk_plan *p)
+static double plan_bytes(const struct kge_train_config *c, const struct kge_emb *shape,
+			 size_t triples, const struct disk_plan *p)
 {
 	double copies = 1 + (double)kge_optimizer_floats(c->optimizer);
 	double rows = (double)shape->n_ent / p->parts + 1;
 	double floats = rows * (double)shape->ent_floats * copies * (p->buffer + 1);
 	double rel = (double)shape->n_rel * (double)shape->rel_floats * (copies + 1);
-	double at_hand = (double)triples * square((double)p->buffer / p->parts);
+	double at_hand = (double)triples * squared((double)p->buffer / p->parts);
 
 	double lists = 16 * rows * (p->buffer + 1) + 16.0 * p->parts * p->parts;
 	double known = 2 * (20 * at_hand + 8 * rows * (p->buffer + 1)) + 8 * at_hand;
@@ -41,18 +41,18 @@ static double bytes_of(const struct kge_train_config *c, const struct kge_emb *s
 }
 
 /* Of the tables, read and written once. */
-static double traffic_of(const struct disk_plan *p)
+static double plan_traffic(const struct disk_plan *p)
 {
 	return (double)disk_order_swaps(p->parts, p->buffer) / p->parts;
 }
 
 /* The largest buffer that fits; false: not even two partitions do. */
-static bool fit(struct disk_plan *p, const struct kge_train_config *c, const struct kge_emb *shape,
-		size_t triples, double bytes)
+static bool fit_buffer(struct disk_plan *p, const struct kge_train_config *c,
+		       const struct kge_emb *shape, size_t triples, double bytes)
 {
 	for (p->buffer = p->parts < DISK_BUFFER_MAX ? p->parts : DISK_BUFFER_MAX; p->buffer >= 2;
 	     p->buffer--) {
-		p->bytes = bytes_of(c, shape, triples, p);
+		p->bytes = plan_bytes(c, shape, triples, p);
 		if (p->bytes <= bytes)
 			return true;
 	}
@@ -67,7 +67,7 @@ static int too_little(const struct kge_train_config *c, const struct kge_emb *sh
 	return err_set(e, ERR_USAGE,
 		       "train.memory_mib: not even two of %u partitions fit; these tables take "
 		       "%.0f at least",
-		       parts, bytes_of(c, shape, triples, &least) / (1 << 20) + 1);
+		       parts, plan_bytes(c, shape, triples, &least) / (1 << 20) + 1);
 }
 
 int disk_plan_make(struct disk_plan *out, const struct kge_train_config *c,
@@ -90,23 +90,24 @@ int disk_plan_make(struct disk_plan *out, const struct kge_train_config *c,
 		out->buffer = 2;
 	if (parts > 0 && !(bytes > 0)) {
 		out->buffer = out->buffer < DISK_BUFFER_MAX ? out->buffer : DISK_BUFFER_MAX;
-		out->bytes = bytes_of(c, shape, triples, out);
+		out->bytes = plan_bytes(c, shape, triples, out);
 		return 0;
 	}
 	if (parts > 0)
-		return fit(out, c, shape, triples, bytes)
+		return fit_buffer(out, c, shape, triples, bytes)
 			       ? 0
 			       : too_little(c, shape, triples, parts, e);
 	for (size_t i = 0; i < sizeof(tried) / sizeof(*tried); i++) {
 		struct disk_plan p = { .parts = tried[i] };
 
-		if (tried[i] > shape->n_ent / 2 || !fit(&p, c, shape, triples, bytes))
+		if (tried[i] > shape->n_ent / 2 || !fit_buffer(&p, c, shape, triples, bytes))
 			continue;
-		if (best.parts == 0 || traffic_of(&p) < 0.97 * traffic_of(&best))
+		if (best.parts == 0 || plan_traffic(&p) < 0.97 * plan_traffic(&best))
 			best = p;
 	}
 	if (best.parts == 0)
-		return too_little(c, shape, triples, shape->n_ent < 768 ? shape->n_ent / 2 : 384, e);
+		return too_little(c, shape, triples, shape->n_ent < 768 ? shape->n_ent / 2 : 384,
+				  e);
 	*out = best;
 	return 0;
 }

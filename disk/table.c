@@ -28,7 +28,7 @@ struct writer {
 	size_t floats;
 };
 
-static void put_rows(void *ctx, const float *rows, size_t n)
+static void write_rows(void *ctx, const float *rows, size_t n)
 {
 	struct writer *w = ctx;
 
@@ -36,7 +36,7 @@ static void put_rows(void *ctx, const float *rows, size_t n)
 	(void)fwrite(rows, sizeof(float), n * w->floats, w->sink.f); /* told by sink_close() */
 }
 
-static void put_head(FILE *f, const struct disk_table *head)
+static void write_table_head(FILE *f, const struct disk_table *head)
 {
 	uint8_t bytes[HEAD] = { 0 };
 
@@ -45,7 +45,7 @@ static void put_head(FILE *f, const struct disk_table *head)
 	(void)fwrite(bytes, 1, HEAD, f);
 }
 
-static void describe(struct disk_table *head, const struct kge_emb *shape)
+static void describe_tables(struct disk_table *head, const struct kge_emb *shape)
 {
 	memcpy(head->magic, magic, sizeof(magic));
 	memset(head->model, 0, sizeof(head->model));
@@ -67,37 +67,38 @@ int disk_table_write(const char *folder, const char *name, struct disk_table *he
 		kge_digest_end(w.digest, head->tables);
 		return rc;
 	}
-	describe(head, shape);
-	put_head(w.sink.f, head);
-	rc = disk_trainer_best(t, put_rows, &w, e);
+	describe_tables(head, shape);
+	write_table_head(w.sink.f, head);
+	rc = disk_trainer_best(t, write_rows, &w, e);
 	w.floats = shape->rel_floats;
-	put_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
+	write_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
 	kge_digest_end(w.digest, head->tables);
 	if (rc != 0) {
 		sink_drop(&w.sink);
 		return rc;
 	}
 	rewind(w.sink.f);
-	put_head(w.sink.f, head);
+	write_table_head(w.sink.f, head);
 	closed = sink_close(&w.sink, e);
 	return closed;
 }
 
 /* ---- reading ---- */
 
-static int wrong(const char *path, struct err *e)
+static int wrong_table(const char *path, struct err *e)
 {
 	return err_set(e, ERR_INPUT, "%s: damaged, or not such tables: train anew with --fresh",
 		       path);
 }
 
-static bool is_word(const char word[DISK_WORD])
+static bool has_end(const char word[DISK_WORD])
 {
 	return memchr(word, '\0', DISK_WORD) != NULL;
 }
 
 /* The shape, if the head is sound. */
-static bool shape_of(const uint8_t bytes[HEAD], struct disk_table *head, struct kge_emb *shape)
+static bool shape_in_table(const uint8_t bytes[HEAD], struct disk_table *head,
+			   struct kge_emb *shape)
 {
 	uint8_t digest[DISK_DIGEST];
 	const struct kge_model *m;
@@ -105,8 +106,8 @@ static bool shape_of(const uint8_t bytes[HEAD], struct disk_table *head, struct 
 	memcpy(head, bytes, sizeof(*head));
 	crypto_generichash(digest, DISK_DIGEST, bytes, sizeof(*head), NULL, 0);
 	if (memcmp(head->magic, magic, sizeof(magic)) != 0 ||
-	    memcmp(digest, bytes + sizeof(*head), DISK_DIGEST) != 0 || !is_word(head->model) ||
-	    !is_word(head->protocol))
+	    memcmp(digest, bytes + sizeof(*head), DISK_DIGEST) != 0 || !has_end(head->model) ||
+	    !has_end(head->protocol))
 		return false;
 	m = kge_model_find(head->model);
 	if (m == NULL || head->dim < 1 || head->dim > DIM_MAX || head->rel_dim < 1 ||
@@ -119,26 +120,26 @@ static bool shape_of(const uint8_t bytes[HEAD], struct disk_table *head, struct 
 	return true;
 }
 
-static uint64_t ent_bytes(const struct kge_emb *x)
+static uint64_t entity_bytes(const struct kge_emb *x)
 {
 	return (uint64_t)x->n_ent * x->ent_floats * sizeof(float);
 }
 
-static uint64_t rel_bytes(const struct kge_emb *x)
+static uint64_t relation_bytes(const struct kge_emb *x)
 {
 	return (uint64_t)x->n_rel * x->rel_floats * sizeof(float);
 }
 
-static int read_head(int fd, const char *path, struct disk_table *head, struct kge_emb *shape,
-		     struct err *e)
+static int take_table_head(int fd, const char *path, struct disk_table *head, struct kge_emb *shape,
+			   struct err *e)
 {
 	uint8_t bytes[HEAD];
 	struct stat st;
 
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < HEAD ||
-	    pread(fd, bytes, HEAD, 0) != HEAD || !shape_of(bytes, head, shape) ||
-	    (uint64_t)st.st_size != HEAD + ent_bytes(shape) + rel_bytes(shape))
-		return wrong(path, e);
+	    pread(fd, bytes, HEAD, 0) != HEAD || !shape_in_table(bytes, head, shape) ||
+	    (uint64_t)st.st_size != HEAD + entity_bytes(shape) + relation_bytes(shape))
+		return wrong_table(path, e);
 	return 0;
 }
 
@@ -151,35 +152,23 @@ static int open_table(const char *path, struct disk_table *head, struct kge_emb 
 	if (*fd < 0)
 		return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
 			       strerror(errno));
-	rc = read_head(*fd, path, head, shape, e);
+	rc = take_table_head(*fd, path, head, shape, e);
 	if (rc != 0)
 		close(*fd);
 	return rc;
 }
 
-int disk_table_head(const char *folder, const char *name, struct disk_table *head, struct err *e)
-{
-	char *path = file_join(folder, name);
-	struct kge_emb shape;
-	int fd, rc = open_table(path, head, &shape, &fd, e);
-
-	if (rc == 0)
-		close(fd);
-	free(path);
-	return rc;
-}
-
 /* A private mapping: whoever writes into the rows does not write into the file. */
-static int map(int fd, const char *path, const struct kge_emb *shape, struct kge_emb **emb,
-	       struct err *e)
+static int map_table(int fd, const char *path, const struct kge_emb *shape, struct kge_emb **emb,
+		     struct err *e)
 {
-	size_t n = HEAD + ent_bytes(shape) + rel_bytes(shape);
+	size_t n = HEAD + entity_bytes(shape) + relation_bytes(shape);
 	uint8_t *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 
 	if (at == MAP_FAILED)
 		return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
 	*emb = kge_emb_of_map(shape, (float *)(void *)(at + HEAD), at, n);
-	memcpy((*emb)->rel, at + HEAD + ent_bytes(shape), rel_bytes(shape));
+	memcpy((*emb)->rel, at + HEAD + entity_bytes(shape), relation_bytes(shape));
 	return 0;
 }
 
@@ -192,7 +181,7 @@ int disk_table_open(const char *folder, const char *name, struct disk_table *hea
 
 	*emb = NULL;
 	if (rc == 0) {
-		rc = map(fd, path, &shape, emb, e);
+		rc = map_table(fd, path, &shape, emb, e);
 		close(fd);
 	}
 	free(path);

@@ -36,8 +36,6 @@ MUST_CHECK int disk_table_write(const char *folder, const char *name, struct dis
 				struct err *e);
 /* ERR_NOTFOUND: there is none.  ERR_INPUT: it is something else, or damaged in its head or its
  * length; rows are not read. */
-MUST_CHECK int disk_table_head(const char *folder, const char *name, struct disk_table *head,
-			       struct err *e);
 MUST_CHECK int disk_table_open(const char *folder, const char *name, struct disk_table *head,
 			       struct kge_emb **emb, struct err *e);
 

@@ -67,11 +67,11 @@ struct disk_trainer {
 
 	/* the epoch */
 	bool under_way;
-	size_t swaps;			    /* of its order, done */
-	uint16_t label[DISK_PARTS_MAX];	    /* the partition that a label stands for */
-	uint8_t *met;			    /* by pair of labels: trained, or at hand now */
-	size_t before;			    /* triples trained in earlier portions */
-	struct kge_portion_progress at;	    /* in this one */
+	size_t swaps;			/* of its order, done */
+	uint16_t label[DISK_PARTS_MAX]; /* the partition that a label stands for */
+	uint8_t *met;			/* by pair of labels: trained, or at hand now */
+	size_t before;			/* triples trained in earlier portions */
+	struct kge_portion_progress at; /* in this one */
 
 	struct placing placing;
 	uint16_t left, left_slot; /* a partition that is to be written; NOBODY */
@@ -95,7 +95,7 @@ static void make_table(struct disk_trainer *t)
 	t->best_rel = mem_aligned(t->emb->n_rel, t->emb->rel_floats * sizeof(float));
 }
 
-static void nobody(struct disk_trainer *t)
+static void place_first(struct disk_trainer *t)
 {
 	for (uint16_t k = 0; k < t->plan.buffer; k++) {
 		t->placing.part[k] = k;
@@ -124,7 +124,7 @@ int disk_trainer_new(struct disk_trainer **out, const struct kge_train_config *c
 	disk_parts_init(&t->parts, folder, plan->parts, shape->n_ent, shape->ent_floats, copies);
 	disk_order_init(&t->order, plan->parts, plan->buffer);
 	t->met = mem_array((size_t)plan->parts * plan->parts, 1);
-	nobody(t);
+	place_first(t);
 	if (rc == 0)
 		rc = disk_buckets_init(&t->buckets, folder, plan->parts, train, e);
 	if (rc != 0) {
@@ -160,7 +160,7 @@ void disk_trainer_free(struct disk_trainer *t)
 	free(t);
 }
 
-static bool is_ours(const char *name)
+static bool is_file_of_parts(const char *name)
 {
 	unsigned long long version;
 	unsigned part;
@@ -176,7 +176,7 @@ void disk_trainer_clear(const char *folder)
 	struct dirent *x;
 
 	while (d != NULL && (x = readdir(d)) != NULL)
-		if (is_ours(x->d_name))
+		if (is_file_of_parts(x->d_name))
 			unlinkat(dirfd(d), x->d_name, 0);
 	if (d != NULL)
 		closedir(d);
@@ -226,7 +226,7 @@ struct first {
 	size_t at;
 };
 
-static void first_rows(void *ctx, float *rows, size_t n)
+static void next_first_rows(void *ctx, float *rows, size_t n)
 {
 	struct first *f = ctx;
 	struct kge_emb some = f->t->shape;
@@ -247,7 +247,7 @@ int disk_trainer_first(struct disk_trainer *t, struct rng *r, const struct kge_e
 		       struct err *e)
 {
 	struct first f = { t, r, from, 0 };
-	int rc = disk_parts_fill(&t->parts, first_rows, &f, e);
+	int rc = disk_parts_fill(&t->parts, next_first_rows, &f, e);
 
 	make_table(t);
 	if (from != NULL)
@@ -260,7 +260,7 @@ int disk_trainer_first(struct disk_trainer *t, struct rng *r, const struct kge_e
 
 /* ---- triples at hand ---- */
 
-static uint32_t row_of(const struct disk_trainer *t, uint32_t slot, uint32_t id)
+static uint32_t row_in_slot(const struct disk_trainer *t, uint32_t slot, uint32_t id)
 {
 	return slot * t->parts.rows + id / t->plan.parts;
 }
@@ -274,8 +274,8 @@ static int add_bucket(struct disk_trainer *t, const struct placing *p, size_t a,
 	int rc = disk_buckets_read(&t->buckets, p->part[a], p->part[b], at, e);
 
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		at[i].head = row_of(t, p->slot[a], at[i].head);
-		at[i].tail = row_of(t, p->slot[b], at[i].tail);
+		at[i].head = row_in_slot(t, p->slot[a], at[i].head);
+		at[i].tail = row_in_slot(t, p->slot[b], at[i].tail);
 	}
 	x->triples.n += n;
 	return rc;
@@ -293,7 +293,7 @@ static void name_slots(const struct disk_trainer *t, const struct placing *p, st
 }
 
 /* Whether these two positions were never together before. */
-static bool is_new(const struct disk_trainer *t, const uint16_t *labels, size_t a, size_t b)
+static bool is_new_pair(const struct disk_trainer *t, const uint16_t *labels, size_t a, size_t b)
 {
 	return t->met[(size_t)labels[a] * t->plan.parts + labels[b]] == 0;
 }
@@ -341,7 +341,7 @@ static int make_portion(struct disk_trainer *t, size_t swaps, const struct placi
 	x->triples.at = mem_array(count_at_hand(t, p) + 1, sizeof(*x->triples.at));
 	for (int known = 0; known <= (t->c.filtered ? 1 : 0); known++) {
 		for (size_t k = 0; k < n * n && rc == 0; k++)
-			if (is_new(t, labels, k / n, k % n) == (known == 0))
+			if (is_new_pair(t, labels, k / n, k % n) == (known == 0))
 				rc = add_bucket(t, p, k / n, k % n, x, e);
 		if (known == 0)
 			x->asked = x->triples.n;
@@ -355,7 +355,7 @@ static int make_portion(struct disk_trainer *t, size_t swaps, const struct placi
 
 /* ---- the loader ---- */
 
-static void *load(void *arg)
+static void *load_meanwhile(void *arg)
 {
 	struct disk_trainer *t = arg;
 	struct loader *l = &t->loader;
@@ -390,9 +390,9 @@ static void loader_start(struct disk_trainer *t)
 {
 	place_next(t);
 	t->loader.e = (struct err){ 0 };
-	t->loader.runs = pthread_create(&t->loader.thread, NULL, load, t) == 0;
+	t->loader.runs = pthread_create(&t->loader.thread, NULL, load_meanwhile, t) == 0;
 	if (!t->loader.runs)
-		load(t);
+		load_meanwhile(t);
 }
 
 static int loader_end(struct disk_trainer *t, struct err *e)
@@ -411,9 +411,11 @@ static int loader_end(struct disk_trainer *t, struct err *e)
 /* ---- an epoch ---- */
 
 /* The partitions in memory have the first labels: none has to be read to begin. */
-static void begin_epoch(struct disk_trainer *t)
+static void begin_disk_epoch(struct disk_trainer *t)
 {
-	struct { uint16_t part, slot; } place[DISK_BUFFER_MAX];
+	struct {
+		uint16_t part, slot;
+	} place[DISK_BUFFER_MAX];
 	struct kge_portion_state s = kge_portion_state(t->trainer);
 	bool in[DISK_PARTS_MAX] = { false };
 	size_t n = t->plan.buffer;
@@ -458,7 +460,7 @@ static int train_portion(struct disk_trainer *t, const atomic_bool *cancel)
 }
 
 /* What the loader has made ready comes; what goes is written by its next run. */
-static void swap(struct disk_trainer *t)
+static void swap_partitions(struct disk_trainer *t)
 {
 	size_t position = t->order.swaps[t->swaps].position;
 
@@ -497,9 +499,9 @@ int disk_trainer_epoch(struct disk_trainer *t, double *loss, const atomic_bool *
 	int rc;
 
 	if (!t->under_way)
-		begin_epoch(t);
+		begin_disk_epoch(t);
 	while ((rc = one_portion(t, cancel, e)) == 0 && t->swaps < t->order.n) {
-		swap(t);
+		swap_partitions(t);
 		if (pause != NULL)
 			rc = pause(ctx, e);
 		if (rc != 0)
@@ -527,8 +529,7 @@ static int read_for_ranking(void *ctx, size_t k, struct kge_part *out, struct er
 			slot = t->placing.slot[i];
 	slot_at(t, slot, at);
 	out->rows = at[0];
-	return slot != t->placing.spare ? 0
-					: disk_parts_read(&t->parts, (uint32_t)k, at, 1, e);
+	return slot != t->placing.spare ? 0 : disk_parts_read(&t->parts, (uint32_t)k, at, 1, e);
 }
 
 int disk_trainer_rank(struct disk_trainer *t, struct kge_ranking *r, const atomic_bool *cancel,
@@ -582,7 +583,7 @@ struct state {
 	struct kge_portion_progress at;
 };
 
-static struct state state_of(struct disk_trainer *t)
+static struct state disk_state_of(struct disk_trainer *t)
 {
 	struct kge_portion_state s = kge_portion_state(t->trainer);
 
@@ -614,7 +615,10 @@ static size_t each_piece(struct disk_trainer *t, void (*fn)(void *ctx, void *pie
 			 void *ctx)
 {
 	struct kge_portion_state s = kge_portion_state(t->trainer);
-	const struct { void *at; size_t n; } pieces[] = {
+	const struct {
+		void *at;
+		size_t n;
+	} pieces[] = {
 		{ t->parts.now, t->plan.parts * sizeof(*t->parts.now) },
 		{ t->parts.best, t->plan.parts * sizeof(*t->parts.best) },
 		{ t->label, t->plan.parts * sizeof(*t->label) },
@@ -640,7 +644,7 @@ struct taker {
 	void *to;
 };
 
-static void give(void *ctx, void *piece, size_t n)
+static void put_piece(void *ctx, void *piece, size_t n)
 {
 	const struct taker *x = ctx;
 
@@ -651,11 +655,11 @@ void disk_trainer_save(struct disk_trainer *t, void (*put)(void *to, const void 
 		       void *to)
 {
 	struct taker x = { put, to };
-	struct state s = state_of(t);
+	struct state s = disk_state_of(t);
 
 	assert(!t->changed && t->left == NOBODY);
 	put(to, &s, sizeof(s));
-	each_piece(t, give, &x);
+	each_piece(t, put_piece, &x);
 }
 
 void disk_trainer_saved(struct disk_trainer *t)
@@ -663,7 +667,7 @@ void disk_trainer_saved(struct disk_trainer *t)
 	disk_parts_sweep(&t->parts);
 }
 
-static void take(void *ctx, void *piece, size_t n)
+static void take_piece(void *ctx, void *piece, size_t n)
 {
 	const uint8_t **at = ctx;
 
@@ -676,8 +680,8 @@ static bool is_sound(const struct disk_trainer *t)
 {
 	bool slot[DISK_BUFFER_MAX + 1] = { false }, label[DISK_PARTS_MAX] = { false };
 
-	if (t->swaps > t->order.n || t->before > t->n_triples ||
-	    t->at.from % t->c.batch != 0 || t->placing.spare > t->plan.buffer)
+	if (t->swaps > t->order.n || t->before > t->n_triples || t->at.from % t->c.batch != 0 ||
+	    t->placing.spare > t->plan.buffer)
 		return false;
 	slot[t->placing.spare] = true;
 	for (size_t k = 0; k < t->plan.buffer; k++) {
@@ -728,13 +732,13 @@ int disk_trainer_load(struct disk_trainer *t, const uint8_t *bytes, size_t n, st
 	if (n != sizeof(s) + each_piece(t, NULL, NULL))
 		return err_set(e, ERR_INPUT, "saved training: not one of such partitions");
 	memcpy(&s, bytes, sizeof(s));
-	mine = state_of(t);
+	mine = disk_state_of(t);
 	if (memcmp(&s, &mine, offsetof(struct state, next)) != 0)
 		return err_set(e, ERR_INPUT,
 			       "saved training: of another graph, model, optimizer, seed, number "
 			       "of threads or of partitions");
 	take_state(t, &s);
-	each_piece(t, take, &at);
+	each_piece(t, take_piece, &at);
 	if (!is_sound(t))
 		return err_set(e, ERR_INPUT, "saved training: its places make no sense");
 	meet_again(t);

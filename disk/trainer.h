@@ -31,8 +31,8 @@ void disk_trainer_free(struct disk_trainer *t);
 void disk_trainer_clear(const char *folder);
 
 /* First rows: those of kge_emb_new_dims() by this generator, or (from not NULL) these tables'. */
-MUST_CHECK int disk_trainer_first(struct disk_trainer *t, struct rng *r,
-				  const struct kge_emb *from, struct err *e);
+MUST_CHECK int disk_trainer_first(struct disk_trainer *t, struct rng *r, const struct kge_emb *from,
+				  struct err *e);
 
 /* Called between two portions, with everything in a state that can be saved. */
 typedef int disk_pause_fn(void *ctx, struct err *e);
@@ -42,8 +42,7 @@ MUST_CHECK int disk_trainer_epoch(struct disk_trainer *t, double *loss, const at
 				  disk_pause_fn *pause, void *ctx, struct err *e);
 /* Between two epochs: of the tables as they are. */
 MUST_CHECK int disk_trainer_rank(struct disk_trainer *t, struct kge_ranking *r,
-				 const atomic_bool *cancel, struct kge_metrics *out,
-				 struct err *e);
+				 const atomic_bool *cancel, struct kge_metrics *out, struct err *e);
 /* The tables as they are become the best ones. */
 MUST_CHECK int disk_trainer_keep_best(struct disk_trainer *t, struct err *e);
 

@@ -226,7 +226,7 @@ static bool canceled(struct job *j)
 	return atomic_load_explicit(&j->stopped, memory_order_relaxed);
 }
 
-static size_t position_of(const uint32_t *ids, size_t n, uint32_t id)
+static size_t position_of_id(const uint32_t *ids, size_t n, uint32_t id)
 {
 	size_t low = 0;
 
@@ -250,7 +250,7 @@ static const float *named_row(const struct job *j, uint32_t id)
 
 	if (j->own == NULL)
 		return kge_ent(j->emb, id);
-	at = position_of(j->own->ids, j->own->n, id);
+	at = position_of_id(j->own->ids, j->own->n, id);
 	assert(at < j->own->n && j->own->ids[at] == id);
 	return j->own->rows + at * j->emb->ent_floats;
 }
@@ -263,7 +263,7 @@ static bool in_part(const struct job *j, uint32_t id)
 	       (id - p->first) / p->stride < p->n;
 }
 
-static const float *part_row(const struct job *j, uint32_t id)
+static const float *row_at_hand(const struct job *j, uint32_t id)
 {
 	assert(in_part(j, id));
 	return j->part.rows + (size_t)((id - j->part.first) / j->part.stride) * j->emb->ent_floats;
@@ -295,13 +295,12 @@ static void open_block(struct worker *w, const struct query *q, size_t n)
 		row += i > 0 && !same_row(&q[i - 1], &q[i]);
 		at = w->rows + row * floats;
 		if (i == 0 || !same_row(&q[i - 1], &q[i]))
-			emb->model->query(at, named_row(w->j, q[i].known),
-					  kge_rel(emb, q[i].rel), emb, q[i].side);
-		w->golds[i] = (struct gold){
-			exact_score(w, at, q[i].rel, named_row(w->j, q[i].gold)),
-			(uint32_t)row,
-			{ 0, 0 }
-		};
+			emb->model->query(at, named_row(w->j, q[i].known), kge_rel(emb, q[i].rel),
+					  emb, q[i].side);
+		w->golds[i] =
+			(struct gold){ exact_score(w, at, q[i].rel, named_row(w->j, q[i].gold)),
+				       (uint32_t)row,
+				       { 0, 0 } };
 	}
 }
 
@@ -340,7 +339,7 @@ static const float *fetch_piece(struct worker *w, const uint32_t *list, uint32_t
 	for (uint32_t i = 0; i < n; i++) {
 		const float *row = list == NULL
 					   ? w->j->part.rows + (size_t)(from + i) * emb->ent_floats
-					   : part_row(w->j, list[from + i]);
+					   : row_at_hand(w->j, list[from + i]);
 
 		if (w->seen != NULL)
 			emb->model->project(w->piece + i * floats, row, kge_rel(emb, rel), emb);
@@ -432,7 +431,7 @@ static void close_block(struct worker *w, const struct query *q, size_t n_querie
 
 		for (size_t k = 0; k < m; k++)
 			w->minus_scores[k] =
-				exact_score(w, row, q[i].rel, part_row(w->j, w->minus[k]));
+				exact_score(w, row, q[i].rel, row_at_hand(w->j, w->minus[k]));
 		close_query(w, &q[i], &gold->tally, gold->score, n, m);
 	}
 }
@@ -570,7 +569,7 @@ static struct graph_index *find_true_answers(const struct job *j)
 }
 
 /* Queries, what is subtracted, and blocks: all that comes of the graph. */
-static void make(struct job *j, enum graph_split split, const struct kge_eval_options *o)
+static void make_ranking(struct job *j, enum graph_split split, const struct kge_eval_options *o)
 {
 	size_t threads = o != NULL && o->threads > 0 ? o->threads : 1;
 
@@ -603,7 +602,7 @@ static void rank_part(struct job *j)
 static void rank_tables(struct job *j)
 {
 	size_t row = j->emb->ent_floats * sizeof(float);
-	uint32_t step = j->emb->mapped == 0    ? j->n_names
+	uint32_t step = j->emb->mapped == 0  ? j->n_names
 			: row < MAPPED_BYTES ? (uint32_t)(MAPPED_BYTES / row)
 					     : 1;
 
@@ -616,7 +615,7 @@ static void rank_tables(struct job *j)
 	}
 }
 
-static void release(struct job *j)
+static void release_ranking(struct job *j)
 {
 	graph_index_free(j->true_answers);
 	kge_candidates_free(j->sets);
@@ -632,7 +631,7 @@ static int take_ranks(struct job *j, struct kge_ranked **out, size_t *n)
 		free(j->out);
 	*out = stopped ? NULL : j->out;
 	*n = stopped ? 0 : j->n;
-	release(j);
+	release_ranking(j);
 	return stopped ? ERR_CANCELED : 0;
 }
 
@@ -644,7 +643,7 @@ int kge_rank_split(const struct kge_emb *emb, const struct graph *g, enum graph_
 
 	assert(emb->n_ent >= graph_vocab_count(g->entities));
 	assert(emb->n_rel >= graph_vocab_count(g->relations));
-	make(&j, split, o);
+	make_ranking(&j, split, o);
 	take_kernels(&j, emb);
 	make_blocks(&j, j.threads);
 	rank_tables(&j);
@@ -657,7 +656,7 @@ int kge_rank_split_with(const struct kge_scorer *s, const struct graph *g, enum 
 {
 	struct job j = { .g = g, .p = p, .scorer = s };
 
-	make(&j, split, o);
+	make_ranking(&j, split, o);
 	make_blocks(&j, j.threads);
 	rank_part(&j);
 	return take_ranks(&j, out, n);
@@ -671,7 +670,7 @@ struct kge_ranking {
 	struct gathered named;
 };
 
-static int compare_ids(const void *a, const void *b)
+static int compare_named(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -689,7 +688,7 @@ static void list_named(struct kge_ranking *r)
 		x->ids[n++] = r->job.queries[i].known;
 		x->ids[n++] = r->job.queries[i].gold;
 	}
-	qsort(x->ids, n, sizeof *x->ids, compare_ids);
+	qsort(x->ids, n, sizeof *x->ids, compare_named);
 	for (size_t i = 0; i < n; i++)
 		if (x->n == 0 || x->ids[x->n - 1] != x->ids[i])
 			x->ids[x->n++] = x->ids[i];
@@ -702,7 +701,7 @@ struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split spli
 
 	r->p = *p;
 	r->job = (struct job){ .g = g, .p = &r->p };
-	make(&r->job, split, o);
+	make_ranking(&r->job, split, o);
 	list_named(r);
 	r->job.g = NULL; /* it may go */
 	return r;
@@ -712,7 +711,7 @@ void kge_ranking_free(struct kge_ranking *r)
 {
 	if (r == NULL)
 		return;
-	release(&r->job);
+	release_ranking(&r->job);
 	free(r->job.out);
 	free(r->named.ids);
 	free(r);
@@ -723,7 +722,7 @@ static void gather_part(struct kge_ranking *r, const struct kge_part *part, size
 	r->job.part = *part;
 	for (size_t i = 0; i < r->named.n; i++)
 		if (in_part(&r->job, r->named.ids[i]))
-			memcpy(r->named.rows + i * floats, part_row(&r->job, r->named.ids[i]),
+			memcpy(r->named.rows + i * floats, row_at_hand(&r->job, r->named.ids[i]),
 			       floats * sizeof(float));
 }
 

@@ -80,12 +80,12 @@ struct kge_emb {
 	size_t dim;	/* as in the papers: complex numbers for ComplEx, RotatE */
 	size_t rel_dim; /* of the relations' own spaces; else dim */
 	uint32_t n_ent, n_rel;
-	size_t ent_floats, rel_floats;	   /* floats in a row */
-	size_t query_floats;		   /* in a query, and in a candidate as it is compared */
-	float gamma, range;		   /* range = (gamma + 2) / dim */
-	float *ent, *rel;		   /* row-major, 64-byte aligned */
-	size_t mapped;			   /* above 0: ent lies in a file, mapped, of so many bytes: */
-	void *map;			   /* all of it */
+	size_t ent_floats, rel_floats; /* floats in a row */
+	size_t query_floats;	       /* in a query, and in a candidate as it is compared */
+	float gamma, range;	       /* range = (gamma + 2) / dim */
+	float *ent, *rel;	       /* row-major, 64-byte aligned */
+	size_t mapped;		       /* above 0: ent lies in a file, mapped, of so many bytes: */
+	void *map;		       /* all of it */
 	const struct kge_kernels *kernels; /* what projections are computed with */
 };
 

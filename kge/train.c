@@ -751,14 +751,14 @@ void kge_portion_set_counters(struct kge_trainer *t, const struct kge_portion_st
 
 int kge_portion_check(const struct kge_train_config *c, struct err *e)
 {
-	const char *not_with = c->negatives == 0		    ? "negatives 0 (all entities)"
-			       : c->update == KGE_UPDATE_HOGWILD    ? "update racing"
-			       : c->optimizer == KGE_ADAM_DENSE	    ? "optimizer adam_dense"
+	const char *not_with = c->negatives == 0		     ? "negatives 0 (all entities)"
+			       : c->update == KGE_UPDATE_HOGWILD     ? "update racing"
+			       : c->optimizer == KGE_ADAM_DENSE	     ? "optimizer adam_dense"
 			       : c->sampling != KGE_SAMPLING_UNIFORM ? "sampling other than uniform"
-			       : c->subsampling			    ? "subsampling"
-			       : c->draws == KGE_DRAWS_ONCE	    ? "draws once"
-			       : c->dp.epsilon > 0		    ? "dp.epsilon"
-								    : NULL;
+			       : c->subsampling			     ? "subsampling"
+			       : c->draws == KGE_DRAWS_ONCE	     ? "draws once"
+			       : c->dp.epsilon > 0		     ? "dp.epsilon"
+								     : NULL;
 
 	if (not_with == NULL)
 		return kge_train_check(c, e);

@@ -44,7 +44,7 @@ static void info_of_table(const struct disk_table *head, struct store_checkpoint
 }
 
 /* Tables trained past memory, of this graph. */
-static int load_table(struct work *w, struct err *e)
+static int load_past_tables(struct work *w, struct err *e)
 {
 	uint8_t graph[STORE_DIGEST];
 	struct disk_table head;
@@ -63,7 +63,7 @@ static int load_table(struct work *w, struct err *e)
 
 int lab_work_load(struct work *w, uint64_t id, struct err *e)
 {
-	int rc = id == 0 ? load_table(w, e) : ERR_NOTFOUND;
+	int rc = id == 0 ? load_past_tables(w, e) : ERR_NOTFOUND;
 
 	if (rc == ERR_NOTFOUND)
 		rc = store_restore(w->folder.store, id, &w->emb, &w->info, e);

@@ -222,8 +222,7 @@ static void digest_of(struct bench *b, uint8_t out[DISK_DIGEST])
 }
 
 /* What three epochs without any interruption come to. */
-static double undisturbed(uint32_t parts, uint32_t buffer, bool filtered,
-			  uint8_t out[DISK_DIGEST])
+static double undisturbed(uint32_t parts, uint32_t buffer, bool filtered, uint8_t out[DISK_DIGEST])
 {
 	struct bench b = bench_of("calm", parts, buffer);
 	double loss = 0;
