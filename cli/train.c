@@ -167,9 +167,12 @@ static bool save_is_due(const struct training *t)
 static void forget_state(const struct training *t)
 {
 	char *path = file_join(t->work.folder.path, state_name);
+	char *parts = file_join(t->work.folder.path, FOLDER_PARTITIONS);
 
 	remove(path);
+	disk_trainer_clear(parts);
 	free(path);
+	free(parts);
 }
 
 static bool bytes_of(const json_t *j, const char *key, uint8_t out[DIGEST])
@@ -1006,7 +1009,7 @@ int cmd_train(struct cli *cli, int argc, char **argv, struct err *e)
 					      t.work.folder.config.eval.valid_limit);
 	if (rc == 0)
 		rc = run_training(&t, &o, e);
-	train_past_release(&t, rc == 0);
+	train_past_release(&t);
 	agent_learner_free(t.learner);
 	curve_release(&t.curve);
 	lab_work_close(&t.work);

@@ -77,7 +77,6 @@ MUST_CHECK int train_past_rank(struct training *t, double *score, struct err *e)
 /* The best tables into the agent's folder; sets t->digest. */
 MUST_CHECK int train_past_publish(struct training *t, struct err *e);
 void train_past_put(struct training *t);
-/* Also removes what was on disk, when it is over. */
-void train_past_release(struct training *t, bool over);
+void train_past_release(struct training *t);
 
 #endif

@@ -20,18 +20,30 @@ static struct kge_emb past_shape(const struct training *t)
 			     (float)config_gamma(c), t->size.entities, t->size.relations);
 }
 
+/* How many queries a look at valid ranks. */
+static size_t queries_of_valid(const struct training *t)
+{
+	const struct config *c = &t->work.folder.config;
+	size_t all = t->size.valid, some = c->eval.valid_limit;
+
+	return (some > 0 && some < all ? some : all) *
+	       (config_protocol(c)->sides == KGE_SIDES_BOTH ? 2 : 1);
+}
+
 int train_past_decide(struct training *t, struct err *e)
 {
 	const struct config *c = &t->work.folder.config;
-	struct kge_emb shape = past_shape(t);
+	struct disk_need need = { .c = &c->train.kge,
+				  .shape = past_shape(t),
+				  .triples = t->size.train,
+				  .queries = queries_of_valid(t) };
 	double bytes;
 	int rc;
 
 	t->past.on = config_past_memory(c, t->size.entities, t->size.relations, &bytes);
 	if (!t->past.on)
 		return 0;
-	rc = disk_plan_make(&t->past.plan, &c->train.kge, &shape, t->size.train, bytes,
-			    c->train.partitions, e);
+	rc = disk_plan_make(&t->past.plan, &need, bytes, c->train.partitions, e);
 	if (rc == 0)
 		lab_note(&t->cli->notes,
 			 "Training past memory: %u of %u partitions at a time, about %.0f MiB\n",
@@ -186,13 +198,8 @@ void train_past_put(struct training *t)
 			  (json_int_t)f.written_bytes));
 }
 
-void train_past_release(struct training *t, bool over)
+void train_past_release(struct training *t)
 {
-	char *folder = file_join(t->work.folder.path, FOLDER_PARTITIONS);
-
 	disk_trainer_free(t->past.trainer);
 	kge_ranking_free(t->past.ranking);
-	if (t->past.on && over)
-		disk_trainer_clear(folder);
-	free(folder);
 }

@@ -13,11 +13,17 @@ struct disk_plan {
 	double bytes;		/* about what training takes of memory */
 };
 
-/* shape: of the whole tables, without rows.  bytes: what training may take, the whole process with
- * it; 0: half of the partitions are in the buffer, whatever that takes.  parts 0: so many that the
- * least is read and written.  ERR_USAGE: it cannot be so little, or so many. */
-MUST_CHECK int disk_plan_make(struct disk_plan *out, const struct kge_train_config *c,
-			      const struct kge_emb *shape, size_t triples, double bytes,
+/* What is trained, and what is in memory beside it. */
+struct disk_need {
+	const struct kge_train_config *c;
+	struct kge_emb shape;	 /* of the whole tables, without rows */
+	size_t triples, queries; /* of train; that each evaluation ranks */
+};
+
+/* bytes: what training may take, the whole process with it; 0: half of the partitions are in the
+ * buffer, whatever that takes.  parts 0: so many that the least is read and written.  ERR_USAGE: it
+ * cannot be so little, or so many. */
+MUST_CHECK int disk_plan_make(struct disk_plan *out, const struct disk_need *need, double bytes,
 			      uint32_t parts, struct err *e);
 
 #endif

@@ -535,7 +535,7 @@ static int read_for_ranking(void *ctx, size_t k, struct kge_part *out, struct er
 int disk_trainer_rank(struct disk_trainer *t, struct kge_ranking *r, const atomic_bool *cancel,
 		      struct kge_metrics *out, struct err *e)
 {
-	const struct kge_parts parts = { t->plan.parts, read_for_ranking, t };
+	const struct kge_parts parts = { t->plan.parts, read_for_ranking, t, 0 };
 
 	assert(!t->under_way && t->left == NOBODY);
 	return kge_ranking_run(r, t->emb, &parts, cancel, out, e);

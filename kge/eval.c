@@ -63,9 +63,9 @@ struct job {
 	struct kge_candidate_sets *sets;
 	struct query *queries;
 	size_t n;
-	size_t *block; /* block b is queries block[b]..block[b + 1] */
-	size_t n_blocks;
-	uint32_t n_names; /* of entities: what competes */
+	size_t *block;				 /* block b is queries block[b]..block[b + 1] */
+	size_t n_blocks, first_block, end_block; /* these of them are ranked */
+	uint32_t n_names;			 /* of entities: what competes */
 	atomic_size_t next;
 	atomic_bool stopped; /* somebody saw *cancel: the results have holes */
 	struct kge_ranked *out;
@@ -195,6 +195,7 @@ static void make_blocks(struct job *j, size_t threads)
 		in_block++;
 	}
 	j->block[j->n_blocks] = j->n;
+	j->end_block = j->n_blocks;
 }
 
 /* ---- one thread's work ---- */
@@ -536,7 +537,7 @@ static void work(void *ctx, size_t k, size_t threads)
 	(void)k;
 	(void)threads;
 	open_worker(&w, j);
-	while ((b = atomic_fetch_add(&j->next, 1)) < j->n_blocks && !canceled(j)) {
+	while ((b = atomic_fetch_add(&j->next, 1)) < j->end_block && !canceled(j)) {
 		const struct query *q = j->queries + j->block[b];
 		size_t n = j->block[b + 1] - j->block[b];
 
@@ -594,7 +595,7 @@ static void take_kernels(struct job *j, const struct kge_emb *emb)
 /* All blocks against the part at hand. */
 static void rank_part(struct job *j)
 {
-	atomic_init(&j->next, 0);
+	atomic_init(&j->next, j->first_block);
 	parallel_run(j->threads, work, j);
 }
 
@@ -677,14 +678,14 @@ static int compare_named(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The entities that queries name, each once. */
+/* The entities that these blocks' queries name, each once. */
 static void list_named(struct kge_ranking *r)
 {
 	struct gathered *x = &r->named;
 	size_t n = 0;
 
-	x->ids = mem_array(2 * r->job.n + 1, sizeof *x->ids);
-	for (size_t i = 0; i < r->job.n; i++) {
+	x->n = 0;
+	for (size_t i = r->job.block[r->job.first_block]; i < r->job.block[r->job.end_block]; i++) {
 		x->ids[n++] = r->job.queries[i].known;
 		x->ids[n++] = r->job.queries[i].gold;
 	}
@@ -702,7 +703,6 @@ struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split spli
 	r->p = *p;
 	r->job = (struct job){ .g = g, .p = &r->p };
 	make_ranking(&r->job, split, o);
-	list_named(r);
 	r->job.g = NULL; /* it may go */
 	return r;
 }
@@ -713,7 +713,6 @@ void kge_ranking_free(struct kge_ranking *r)
 		return;
 	release_ranking(&r->job);
 	free(r->job.out);
-	free(r->named.ids);
 	free(r);
 }
 
@@ -755,12 +754,44 @@ static void forget_ranks(struct job *j)
 	}
 }
 
+/* As many blocks from the first one on as name no more rows than are to be gathered. */
+static void choose_blocks(struct kge_ranking *r, size_t most)
+{
+	struct job *j = &r->job;
+
+	j->end_block = j->first_block + 1;
+	while (j->end_block < j->n_blocks &&
+	       2 * (j->block[j->end_block + 1] - j->block[j->first_block]) <= most)
+		j->end_block++;
+}
+
+/* Two readings of all parts. */
+static int rank_blocks(struct kge_ranking *r, const struct kge_parts *parts, struct err *e)
+{
+	struct job *j = &r->job;
+	size_t most = 2 * (j->block[j->end_block] - j->block[j->first_block]);
+	int rc;
+
+	r->named.ids = mem_array(most + 1, sizeof *r->named.ids);
+	list_named(r);
+	r->named.rows = mem_aligned(r->named.n + 1, j->emb->ent_floats * sizeof(float));
+	rc = each_part(r, parts, true, e);
+	if (rc == 0)
+		rc = each_part(r, parts, false, e);
+	free(r->named.rows);
+	free(r->named.ids);
+	return rc;
+}
+
 int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 		    const struct kge_parts *parts, const atomic_bool *cancel,
 		    struct kge_metrics *out, struct err *e)
 {
+	size_t most = parts->named_rows > 0
+			      ? parts->named_rows
+			      : KGE_RANKING_BYTES / (shape->ent_floats * sizeof(float));
 	struct job *j = &r->job;
-	int rc;
+	int rc = 0;
 
 	take_kernels(j, shape);
 	j->cancel = cancel;
@@ -769,13 +800,13 @@ int kge_ranking_run(struct kge_ranking *r, const struct kge_emb *shape,
 	forget_ranks(j);
 	if (j->block == NULL)
 		make_blocks(j, j->threads);
-	r->named.rows = mem_aligned(r->named.n + 1, shape->ent_floats * sizeof(float));
-	rc = each_part(r, parts, true, e);
-	if (rc == 0)
-		rc = each_part(r, parts, false, e);
+	for (j->first_block = 0; j->first_block < j->n_blocks && rc == 0;
+	     j->first_block = j->end_block) {
+		choose_blocks(r, most);
+		rc = rank_blocks(r, parts, e);
+	}
 	if (rc == 0)
 		kge_metrics_of(j->out, j->n, r->p.ties, out);
-	free(r->named.rows);
 	return rc;
 }
 

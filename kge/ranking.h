@@ -2,7 +2,8 @@
  *
  * What comes of the graph - queries, true answers, candidate sets - is taken from it once, so that
  * the graph may go.  Each run reads all parts twice: for the rows that queries name, and for the
- * candidates.  Ranks are those of kge_rank_split(), bit for bit. */
+ * candidates; and again for each 16 MiB of rows that queries name.  Ranks are those of
+ * kge_rank_split(), bit for bit. */
 #ifndef KGE_RANKING_H
 #define KGE_RANKING_H
 
@@ -21,9 +22,13 @@ struct kge_parts {
 	/* What it gives is good until the next call. */
 	int (*read)(void *ctx, size_t k, struct kge_part *out, struct err *e);
 	void *ctx;
+	size_t named_rows; /* that queries name and that are kept at a time; 0: 16 MiB of them */
 };
 
 struct kge_ranking;
+
+/* About what one takes for so many queries. */
+enum { KGE_RANKING_BYTES = 16 << 20, KGE_RANKING_QUERY_BYTES = 160 };
 
 /* Of the options, cancel and progress mean nothing. */
 struct kge_ranking *kge_ranking_new(const struct graph *g, enum graph_split split,

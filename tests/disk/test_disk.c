@@ -473,26 +473,31 @@ static void damaged_tables_are_refused(void **state)
 
 static void a_plan_keeps_to_its_limit(void **state)
 {
-	struct kge_emb shape = kge_emb_shape(kge_model_find("transe"), 64, 0, 6, 2000000, 12);
 	double tables = 2000000.0 * 64 * 4 * 3, mib = 1 << 20;
 	struct kge_train_config c;
+	struct disk_need n = { .c = &c, .triples = 8000000, .queries = 400 };
 	struct disk_plan p, q;
 	struct err e = { 0 };
 
 	(void)state;
+	n.shape = kge_emb_shape(kge_model_find("transe"), 64, 0, 6, 2000000, 12);
 	kge_train_defaults(&c);
-	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, tables / 10, 0, &e), 0);
+	assert_int_equal(disk_plan_make(&p, &n, tables / 10, 0, &e), 0);
 	assert_true(p.bytes <= tables / 10 && p.buffer >= 2 && p.buffer < p.parts);
-	assert_int_equal(disk_plan_make(&q, &c, &shape, 8000000, tables / 2, 0, &e), 0);
+	assert_int_equal(disk_plan_make(&q, &n, tables / 2, 0, &e), 0);
 	assert_true((double)q.buffer / q.parts > (double)p.buffer / p.parts);
-	assert_int_equal(disk_plan_make(&q, &c, &shape, 8000000, 0, 8, &e), 0);
+	n.queries = 5000000; /* which take memory, too */
+	assert_int_equal(disk_plan_make(&q, &n, tables / 10, 0, &e), ERR_USAGE);
+	n.queries = 400;
+	assert_int_equal(disk_plan_make(&q, &n, 0, 8, &e), 0);
 	assert_true(q.parts == 8 && q.buffer == 4);
-	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 19 * mib, 0, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &n, 19 * mib, 0, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "train.memory_mib"));
-	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 0, 2000000, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &n, 0, 2000000, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &n, 0, 1, &e), ERR_USAGE);
 	c.negatives = 0;
 	c.loss = KGE_LOSS_SOFTMAX;
-	assert_int_equal(disk_plan_make(&p, &c, &shape, 8000000, 0, 8, &e), ERR_USAGE);
+	assert_int_equal(disk_plan_make(&p, &n, 0, 8, &e), ERR_USAGE);
 	assert_non_null(strstr(e.text, "negatives 0"));
 }
 
