@@ -57,7 +57,7 @@ int folder_inhabited(const struct folder *f, struct err *e);
 
 /* Tables that were trained past memory (disk/table.h), and the folder of partitions of such a
  * training. */
-#define FOLDER_TABLES "tables.f32"
+#define FOLDER_TABLES	  "tables.f32"
 #define FOLDER_PARTITIONS "training.parts"
 /* ERR_USAGE where the agent has such tables, which `what` cannot do with. */
 int folder_refuse_tables(const struct folder *f, const char *what, struct err *e);

@@ -62,7 +62,7 @@ static void report(struct doctor *d, enum verdict v, const char *what, const cha
 static void check_modes_of_rest(struct doctor *d)
 {
 	static const char *const names[] = { "federation.key", "http.key", "metrics.key",
-					     "training.state", "tune", FOLDER_TABLES,
+					     "training.state", "tune",	   FOLDER_TABLES,
 					     FOLDER_PARTITIONS };
 	struct stat st;
 
