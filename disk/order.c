@@ -31,7 +31,7 @@ static void go_round(struct disk_order *o, struct state *s)
 }
 
 /* The other positions are taken by as many from outside; who leaves them has met everybody. */
-static void renew(struct disk_order *o, struct state *s)
+static void renew_positions(struct disk_order *o, struct state *s)
 {
 	size_t n = o->buffer - 1 < s->n_out ? o->buffer - 1 : s->n_out;
 
@@ -56,7 +56,7 @@ void disk_order_init(struct disk_order *o, uint32_t parts, uint32_t buffer)
 		s.out[i] = (uint16_t)(buffer + i);
 	while (s.n_out > 0) {
 		go_round(o, &s);
-		renew(o, &s);
+		renew_positions(o, &s);
 	}
 	assert(o->n == disk_order_swaps(parts, buffer));
 }
@@ -73,12 +73,4 @@ size_t disk_order_swaps(uint32_t parts, uint32_t buffer)
 	size_t out = parts - buffer, step = buffer - 1, rounds = (out + step - 1) / step;
 
 	return rounds * out - step * (rounds * (rounds - 1) / 2) + out;
-}
-
-size_t disk_order_bound(uint32_t parts, uint32_t buffer)
-{
-	size_t pairs = (size_t)parts * (parts - 1) / 2,
-	       at_first = (size_t)buffer * (buffer - 1) / 2;
-
-	return (pairs - at_first + buffer - 2) / (buffer - 1);
 }

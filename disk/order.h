@@ -25,8 +25,7 @@ struct disk_order {
 
 void disk_order_init(struct disk_order *o, uint32_t parts, uint32_t buffer);
 void disk_order_release(struct disk_order *o);
-/* How many swaps that is, by the closed form; fewer than disk_order_bound() no order has. */
+/* How many swaps that is, by the closed form. */
 size_t disk_order_swaps(uint32_t parts, uint32_t buffer);
-size_t disk_order_bound(uint32_t parts, uint32_t buffer);
 
 #endif

@@ -20,7 +20,7 @@ static double batch_bytes(const struct kge_train_config *c, const struct kge_emb
 	       (c->shared_chunk > 1 ? rows * ((double)shape->ent_floats + 16) * sizeof(float) : 0);
 }
 
-static double squared(double x)
+static double square_of(double x)
 {
 	return x * x;
 }
@@ -41,8 +41,8 @@ static double plan_bytes(const struct disk_need *n, const struct disk_plan *p)
 	double rows = ((double)shape->n_ent / p->parts + 1) * (p->buffer + 1);
 	double rel = (double)shape->n_rel * (double)shape->rel_floats * (copies + 1);
 	double floats = rows * (double)shape->ent_floats * copies + rel;
-	double at_hand = (double)n->triples * squared((double)p->buffer / p->parts);
-	double lists = 16 * rows + 16 * squared(p->parts) + 48 * at_hand + 16 * rows;
+	double at_hand = (double)n->triples * square_of((double)p->buffer / p->parts);
+	double lists = 16 * rows + 16 * square_of(p->parts) + 48 * at_hand + 16 * rows;
 
 	return floats * sizeof(float) + lists + batch_bytes(n->c, shape) + ranking_bytes(n) +
 	       n->c->threads * thread_bytes + program_bytes;

@@ -28,7 +28,7 @@ struct writer {
 	size_t floats;
 };
 
-static void write_rows(void *ctx, const float *rows, size_t n)
+static void write_table_rows(void *ctx, const float *rows, size_t n)
 {
 	struct writer *w = ctx;
 
@@ -69,9 +69,9 @@ int disk_table_write(const char *folder, const char *name, struct disk_table *he
 	}
 	describe_tables(head, shape);
 	write_table_head(w.sink.f, head);
-	rc = disk_trainer_best(t, write_rows, &w, e);
+	rc = disk_trainer_best(t, write_table_rows, &w, e);
 	w.floats = shape->rel_floats;
-	write_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
+	write_table_rows(&w, disk_trainer_best_relations(t), shape->n_rel);
 	kge_digest_end(w.digest, head->tables);
 	if (rc != 0) {
 		sink_drop(&w.sink);
