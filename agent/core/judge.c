@@ -18,7 +18,6 @@
 
 #include "agent/core/core_internal.h"
 #include "agent/core/effects_internal.h"
-#include "agent/core/learn_internal.h"
 #include "agent/core/peers_internal.h"
 #include "agent/core/weigh_internal.h"
 #include "base/mem.h"
@@ -201,7 +200,6 @@ static void into_quarantine(struct agent_core *c, struct peer *p, double with, d
 	if (p->queued)
 		store_batch_unsignal(b, p->info.key);
 	p->queued = false;
-	learn_merge_drop(c, p);
 	j->quarantined = true;
 	j->since_ms = c->wall_ms;
 	snprintf(j->why, sizeof(j->why),

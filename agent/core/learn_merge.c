@@ -85,8 +85,8 @@ void learn_merge_drop(struct agent_core *c, const struct peer *p)
 			at = &(*at)->next;
 }
 
-/* The first whose partner has no part in this round; rows on other axes are of no use: its partner
- * is asked again. */
+/* The first whose partner has no part in this round.  Rows on other axes are of no use: its partner
+ * is asked again; those of one in quarantine are not wanted. */
 static struct aggregation **first_due(struct agent_core *c)
 {
 	struct aggregation **at = &c->gather.rows.first;
@@ -94,7 +94,7 @@ static struct aggregation **first_due(struct agent_core *c)
 	while (*at != NULL) {
 		const struct aggregation *a = *at;
 
-		if (a->from.moves != c->frames.work.moves)
+		if (a->from.moves != c->frames.work.moves || judge_is_out(a->peer))
 			free_brought(take_waiting(c, at));
 		else if (a->peer->in_round)
 			at = &(*at)->next;
