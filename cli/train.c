@@ -462,6 +462,14 @@ static const struct kge_metrics *metrics_of(const struct training *t)
 	return t->past.on ? &t->past.metrics : agent_learner_metrics(t->learner);
 }
 
+/* The store's best is where a round that is no better goes back to, and it is about to change.  A
+ * state of before those rounds would go back to it when it goes on: so there is one from here
+ * first, with the look still due. */
+static bool saves_first(const struct training *t)
+{
+	return t->plan.backtrack && t->validation_due && t->worse > 0;
+}
+
 /* Look at valid; keep the tables if they are the best so far. */
 static int keep_if_better(struct training *t, bool *better, struct err *e)
 {
@@ -469,7 +477,9 @@ static int keep_if_better(struct training *t, bool *better, struct err *e)
 	int rc = rank_valid(t, &score, e);
 
 	*better = rc == 0 && (!t->has_best || score > t->score);
-	return *better ? keep_best(t, score, e) : rc;
+	if (*better && saves_first(t))
+		rc = save(t, e);
+	return *better && rc == 0 ? keep_best(t, score, e) : rc;
 }
 
 static int restore_best(struct training *t, struct err *e)
