@@ -145,7 +145,8 @@ void query_truths_scores(const struct query_truths *m, const struct query_ask *a
 	}
 }
 
-/* What kernels make of a score that is no number differs from set to set: so it is looked for before. */
+/* What kernels make of a score that is no number differs from set to set: so it is looked for
+ * before. */
 static bool all_finite(const float *x, size_t n)
 {
 	const uint32_t exponent = 0x7f800000;

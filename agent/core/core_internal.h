@@ -114,9 +114,9 @@ struct merging {
 struct gathered {
 	struct merging rows;
 	/* of the one under way, since it has one partner's rows: */
-	uint64_t until_ms;    /* it waits for others until then */
-	uint32_t in_vain;     /* sessions that came to nothing */
-	uint64_t links_round; /* how many were over when links were last exchanged */
+	uint64_t until_ms;	     /* it waits for others until then */
+	uint32_t in_vain;	     /* sessions that came to nothing */
+	uint64_t links_round;	     /* how many were over when links were last exchanged */
 	uint64_t since_ms, takes_ms; /* its training and scoring: since then, and the last took so
 				      * long */
 	struct judging judging;

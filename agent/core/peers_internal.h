@@ -145,12 +145,12 @@ struct peer {
 	uint64_t signal_pending_ms; /* ... since then */
 	uint64_t queue_position;    /* in the queue: lower goes first */
 	uint64_t not_before_ms;
-	uint32_t failures;     /* in a row, deferrals included: for the backoff */
-	uint32_t failed_row;   /* sessions that failed in a row */
-	uint64_t signalled;    /* serial of its best that it last told us of */
-	uint64_t used_serial;  /* serial of its best that we last made use of */
-	uint64_t using_serial; /* ... in the round under way */
-	uint64_t heard_round;  /* of ours, when its last news came ... */
+	uint32_t failures;	     /* in a row, deferrals included: for the backoff */
+	uint32_t failed_row;	     /* sessions that failed in a row */
+	uint64_t signalled;	     /* serial of its best that it last told us of */
+	uint64_t used_serial;	     /* serial of its best that we last made use of */
+	uint64_t using_serial;	     /* ... in the round under way */
+	uint64_t heard_round;	     /* of ours, when its last news came ... */
 	uint64_t heard_ms, every_ms; /* ... then, and so long after those before; 0: not known */
 	/* rounds in the history with its rows in them, and those that were better for it or not */
 	uint32_t rounds_had, rounds_better;

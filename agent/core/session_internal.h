@@ -143,7 +143,7 @@ static inline struct session *session_first(const struct agent_core *c) /* NULL:
 }
 /* Sessions run beside training and beside each other. */
 bool session_beside_all(const struct agent_core *c);
-uint32_t session_limit(const struct agent_core *c); /* at a time */
+uint32_t session_limit(const struct agent_core *c);    /* at a time */
 bool session_hosts_beside(const struct agent_core *c); /* as host: beside all else, or in turn */
 /* There is room for one more, as host. */
 bool session_may_host(const struct agent_core *c);

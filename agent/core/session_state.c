@@ -245,8 +245,8 @@ bool session_may_host(const struct agent_core *c)
 
 bool session_can_serve(const struct agent_core *c)
 {
-	return (c->doing == DOING_NOTHING || session_beside_all(c)) && has_room(c) &&
-	       c->trained && !c->stopping;
+	return (c->doing == DOING_NOTHING || session_beside_all(c)) && has_room(c) && c->trained &&
+	       !c->stopping;
 }
 
 void session_abort_all(struct agent_core *c, int code, const char *why)
