@@ -50,9 +50,9 @@ void disk_order_init(struct disk_order *o, uint32_t parts, uint32_t buffer)
 	assert(parts <= DISK_PARTS_MAX);
 	*o = (struct disk_order){ .parts = parts, .buffer = buffer };
 	o->swaps = mem_array(disk_order_swaps(parts, buffer) + 1, sizeof(*o->swaps));
-	for (uint16_t i = 0; i < buffer; i++)
-		s.in[i] = i;
-	for (uint16_t i = 0; i < s.n_out; i++)
+	for (uint32_t i = 0; i < buffer; i++)
+		s.in[i] = (uint16_t)i;
+	for (uint32_t i = 0; i < s.n_out; i++)
 		s.out[i] = (uint16_t)(buffer + i);
 	while (s.n_out > 0) {
 		go_round(o, &s);

@@ -301,15 +301,26 @@ int disk_parts_check(const struct disk_parts *p, struct err *e)
 	return rc;
 }
 
-/* Of what a file is named, if it is one of ours. */
+bool disk_parts_named(const char *name, uint64_t *part, uint64_t *version)
+{
+	size_t first = strspn(name, "0123456789"), second;
+
+	if (first == 0 || first > 9 || name[first] != '.')
+		return false;
+	second = strspn(name + first + 1, "0123456789");
+	if (second == 0 || second > 19 || name[first + 1 + second] != '\0')
+		return false;
+	*part = strtoull(name, NULL, 10);
+	*version = strtoull(name + first + 1, NULL, 10);
+	return true;
+}
+
 static bool is_old(const struct disk_parts *p, const char *name)
 {
-	unsigned long long version;
-	unsigned part;
-	int end = 0;
+	uint64_t part, version;
 
-	return sscanf(name, "%u.%llu%n", &part, &version, &end) == 2 && name[end] == '\0' &&
-	       part < p->parts && p->now[part] != version && p->best[part] != version;
+	return disk_parts_named(name, &part, &version) && part < p->parts &&
+	       p->now[part] != version && p->best[part] != version;
 }
 
 void disk_parts_sweep(const struct disk_parts *p)

@@ -9,6 +9,7 @@
 #ifndef DISK_PARTS_H
 #define DISK_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,8 @@ MUST_CHECK int disk_parts_each(const struct disk_parts *p, const uint64_t *versi
 MUST_CHECK int disk_parts_sync(struct disk_parts *p, struct err *e);
 /* Each partition's file is there, as long as it must be.  ERR_INPUT */
 MUST_CHECK int disk_parts_check(const struct disk_parts *p, struct err *e);
+/* Is it the name of a partition's file?  Of which, and of which version. */
+bool disk_parts_named(const char *name, uint64_t *part, uint64_t *version);
 /* Removes versions that are neither now nor best. */
 void disk_parts_sweep(const struct disk_parts *p);
 

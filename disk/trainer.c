@@ -97,10 +97,8 @@ static void make_table(struct disk_trainer *t)
 
 static void place_first(struct disk_trainer *t)
 {
-	for (uint16_t k = 0; k < t->plan.buffer; k++) {
-		t->placing.part[k] = k;
-		t->placing.slot[k] = k;
-	}
+	for (uint32_t k = 0; k < t->plan.buffer; k++)
+		t->placing.part[k] = t->placing.slot[k] = (uint16_t)k;
 	t->placing.spare = (uint16_t)t->plan.buffer;
 	t->left = NOBODY;
 }
@@ -162,12 +160,9 @@ void disk_trainer_free(struct disk_trainer *t)
 
 static bool is_file_of_parts(const char *name)
 {
-	unsigned long long version;
-	unsigned part;
-	int end = 0;
+	uint64_t part, version;
 
-	return strcmp(name, "triples") == 0 ||
-	       (sscanf(name, "%u.%llu%n", &part, &version, &end) == 2 && name[end] == '\0');
+	return strcmp(name, "triples") == 0 || disk_parts_named(name, &part, &version);
 }
 
 void disk_trainer_clear(const char *folder)
@@ -433,9 +428,9 @@ static void begin_disk_epoch(struct disk_trainer *t)
 		t->label[k] = t->placing.part[k] = place[k].part;
 		t->placing.slot[k] = place[k].slot;
 	}
-	for (uint16_t part = 0; part < t->plan.parts; part++)
+	for (uint32_t part = 0; part < t->plan.parts; part++)
 		if (!in[part])
-			t->label[n++] = part;
+			t->label[n++] = (uint16_t)part;
 	rng_shuffle(&r, t->label + t->plan.buffer, t->plan.parts - t->plan.buffer,
 		    sizeof(*t->label));
 	memset(t->met, 0, (size_t)t->plan.parts * t->plan.parts);
