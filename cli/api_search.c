@@ -53,7 +53,9 @@ int api_search_tell(struct api_search *s, const char *text, size_t top, bool exp
 		return rc;
 	s->cli.result = reply;
 	query_text_put(&s->cli, &s->work, &q);
-	cli_put(&s->cli, "answers", query_answer(s->answerer, &q.tree, top > 0 ? top : q.limit));
+	if (top == 0)
+		top = q.limit < HTTP_TOP_MAX ? q.limit : HTTP_TOP_MAX;
+	cli_put(&s->cli, "answers", query_answer(s->answerer, &q.tree, top));
 	query_session_put(&s->session);
 	s->cli.result = NULL;
 	return 0;

@@ -509,11 +509,11 @@ int cmd_peer_add(struct cli *cli, int argc, char **argv, struct err *e)
 		"Make an agent a partner by the line that its owner shows with fkge id "
 		"--line. The line has keys and no address: the agent that calls the other "
 		"has joined by its invitation.\v"
-		"ID is one of fkge peer introduced, or how it begins: what a partner told of "
+		"ID is a whole one of fkge peer introduced: what a partner told of "
 		"that agent, signed by itself, takes the place of a line. Its owner must add "
 		"you, too.\n\n"
 		"Examples:\n  fkge -d acme peer add fkge1:AQD...\n"
-		"  fkge -d acme peer add q73z7wiq",
+		"  fkge -d acme peer add q73z7wiq7wdqhlid...",
 		&w, argc, argv);
 	if (strncmp(w.at[0], "fkge1:", strlen("fkge1:")) == 0)
 		snprintf(line, sizeof(line), "%s", w.at[0]);

@@ -11,8 +11,6 @@
 #include "config/config.h"
 #include "net/ident.h"
 
-enum { INTRODUCED_ID_MIN = 6 }; /* characters of an id that say which one */
-
 static json_t *introduced_json(const struct agent_member *m)
 {
 	char id[NET_KEY_TEXT];
@@ -91,40 +89,40 @@ int cmd_peer_introduced(struct cli *cli, int argc, char **argv, struct err *e)
 }
 
 struct introduced_choice {
-	const char *who;
+	uint8_t key[NET_KEY_BYTES];
 	struct agent_member found;
-	unsigned n; /* of those that are meant */
+	bool any;
 };
 
 static bool match_introduced(void *ctx, const struct agent_member *m)
 {
 	struct introduced_choice *x = ctx;
-	char id[NET_KEY_TEXT];
 
-	net_key_format(m->key, id);
-	if (strncmp(id, x->who, strlen(x->who)) != 0)
+	if (memcmp(m->key, x->key, sizeof(x->key)) != 0)
 		return true;
 	x->found = *m;
-	x->n++;
-	return true;
+	x->any = true;
+	return false;
 }
 
-int cli_introduced_line(struct cli *cli, const char *who, char line[NET_INVITE_TEXT], struct err *e)
+/* The whole id: whoever introduces can make keys until one begins as another's does. */
+int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TEXT], struct err *e)
 {
-	struct introduced_choice x = { .who = who };
+	struct introduced_choice x = { 0 };
 	struct net_invite v = { 0 };
-	int rc = each_introduced(cli, match_introduced, &x, e);
+	int rc = net_key_parse(id, x.key, e);
 
 	if (rc != 0)
+		return err_set(e, ERR_USAGE,
+			       "'%.80s' is no line of an agent, nor a whole id as fkge peer "
+			       "introduced lists them",
+			       id);
+	rc = each_introduced(cli, match_introduced, &x, e);
+	if (rc != 0)
 		return rc;
-	if (x.n == 0 || strlen(who) < INTRODUCED_ID_MIN)
-		return err_set(
-			e, ERR_NOTFOUND,
-			"'%.60s' is no line of an agent, nor the first %d or more characters of "
-			"an id of fkge peer introduced",
-			who, INTRODUCED_ID_MIN);
-	if (x.n > 1)
-		return err_set(e, ERR_USAGE, "'%.60s' begins several ids: give more of it", who);
+	if (!x.any)
+		return err_set(e, ERR_NOTFOUND,
+			       "no partner has introduced %.60s (fkge peer introduced)", id);
 	memcpy(v.from.noise, x.found.key, NET_KEY_BYTES);
 	memcpy(v.from.sign, x.found.sign_key, NET_SIGN_BYTES);
 	if (strlen(x.found.name) < sizeof(v.name)) /* a longer one is said at the first link */

@@ -10,9 +10,9 @@
 /* The key of a peer named by the owner: roster_resolve(), or a whole id that is not known yet. */
 int cli_peer_key(struct store *s, const char *text, uint8_t key[STORE_KEY], struct err *e);
 
-/* The line that the owner of an introduced agent would have sent; who: how its id begins.
- * ERR_NOTFOUND, ERR_USAGE. */
-MUST_CHECK int cli_introduced_line(struct cli *cli, const char *who, char line[NET_INVITE_TEXT],
+/* The line that the owner of an introduced agent would have sent, by its whole id.  ERR_NOTFOUND,
+ * ERR_USAGE. */
+MUST_CHECK int cli_introduced_line(struct cli *cli, const char *id, char line[NET_INVITE_TEXT],
 				   struct err *e);
 
 #endif

@@ -100,9 +100,9 @@ static int leave_one_by_one(const struct fed_judge *j, struct fed_verdict *v, st
 	unsigned most = 0;
 	int rc = 0;
 
-	while (rc == 0 && most < FED_JUDGE_ALL) {
+	while (rc == 0) {
 		rc = try_each(j, v, now, &most, &best);
-		if (rc != 0 || most == FED_JUDGE_ALL)
+		if (rc != 0 || most >= FED_JUDGE_ALL)
 			break;
 		find_bad(v, most, v->errors[most]);
 		keep_score(now, &best);

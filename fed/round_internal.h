@@ -290,7 +290,8 @@ struct fed_trial_rows {
 bool fed_judge_means(const struct fed_round *r); /* answers are means of rows of a table */
 uint64_t fed_judge_before(const struct fed_round *r);
 /* Of these members, without ourselves, who hurts; into their accounts, too. */
-uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_trial_rows *rows);
+uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_trial_rows *rows,
+			   bool blames);
 
 /* ---- round_work.c ---- */
 

@@ -75,24 +75,25 @@ static uint64_t in_turn(const struct fed_round *r, uint64_t in)
 }
 
 static void note_verdict(struct fed_round *r, const struct fed_judge *j,
-			 const struct fed_verdict *v)
+			 const struct fed_verdict *v, bool blames)
 {
 	for (unsigned m = 0; m < r->members; m++) {
 		struct fed_account *a = &r->participants[m].account;
 
 		if ((j->judged & bit(m)) == 0 || v->units < 2)
 			continue;
-		a->judged = r->secret == NULL;
+		a->judged |= blames;
 		if ((v->out & bit(m)) == 0)
 			continue;
 		a->judged_out = true;
-		a->hurts |= a->judged && (v->hurts & bit(m)) != 0;
+		a->hurts |= blames && (v->hurts & bit(m)) != 0;
 		a->with = v->with;
 		a->without = v->without;
 	}
 }
 
-uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_trial_rows *rows)
+uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_trial_rows *rows,
+			   bool blames)
 {
 	const struct kge_emb *own = fed_shared_table(r->setup->part);
 	struct trial t = { .r = r, .rows = rows };
@@ -111,6 +112,6 @@ uint64_t fed_judge_members(struct fed_round *r, uint64_t in, const struct fed_tr
 	free(t.row);
 	if (rc != 0) /* cut off: nobody is judged */
 		return 0;
-	note_verdict(r, &j, &v);
+	note_verdict(r, &j, &v, blames);
 	return v.out;
 }

@@ -414,7 +414,8 @@ static void judge_rows(struct fed_round *r, const struct gathered *g, const stru
 		return;
 	r->left_out |= fed_judge_before(r);
 	if (r->setup->judge != NULL && fed_judge_means(r))
-		r->left_out |= fed_judge_members(r, g->now & ~r->left_out & ~bit(r->me), &rows);
+		r->left_out |=
+			fed_judge_members(r, g->now & ~r->left_out & ~bit(r->me), &rows, true);
 }
 
 static int work_home(struct fed_round *r)
@@ -600,7 +601,7 @@ static void judge_answers(struct fed_round *r, const struct fed_shape *s)
 			unload_route(r, m, s, &(struct down){ .heard = &t.heard, .home = m });
 		}
 	rows.n = t.heard.n;
-	r->not_taken |= fed_judge_members(r, in & ~bit(r->me), &rows);
+	r->not_taken |= fed_judge_members(r, in & ~bit(r->me), &rows, false);
 	if (r->secret != NULL)
 		r->secret->spoiled = spoiled;
 	free(t.heard.of);

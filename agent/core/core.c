@@ -760,6 +760,7 @@ void agent_core_free(struct agent_core *c)
 {
 	if (c == NULL)
 		return;
+	learn_merge_release(c); /* rows that wait say so at their peers */
 	for (size_t i = 0; i < c->n_peers; i++)
 		peer_free(c->peers[i]);
 	while (c->n_open > 0)
@@ -770,7 +771,6 @@ void agent_core_free(struct agent_core *c)
 	gossip_release(c);
 	asks_release(c);
 	answers_release(c);
-	learn_merge_release(c);
 	rounds_release(c);
 	store_batch_release(&c->at_start);
 	store_batch_release(&c->signatures);

@@ -19,8 +19,9 @@ static struct member_record *find_member(struct agent_core *c, const uint8_t key
 	return NULL;
 }
 
-/* A partner is told of further ones so often at most: each time it reads all our records. */
-enum { TELL_AGAIN_MS = 5000 };
+/* A partner is told of further ones so often at most, since each time it reads all our records; and
+ * one that changes its name or address is news so often at most. */
+enum { TELL_AGAIN_MS = 5000, NEWS_AGAIN_MS = 600000 };
 
 /* A listed peer's signing key is known from its owner, not from hearsay. */
 static bool contradicts(const struct peer *p, const struct agent_member *m)
@@ -150,9 +151,10 @@ static void gossip_news(struct agent_core *c, const struct peer *partner)
 {
 	struct member_record *k = find_member(c, partner->info.key);
 
-	if (!c->config->federation.introduce || k == NULL || k->told)
+	if (!c->config->federation.introduce || k == NULL || k->told || c->now_ms < k->news_ms)
 		return;
 	k->told = true;
+	k->news_ms = c->now_ms + NEWS_AGAIN_MS;
 	for (size_t i = 0; i < c->n_peers; i++)
 		c->peers[i]->tell_members |= c->peers[i] != partner && peer_listed(c->peers[i]);
 	gossip_turn(c);

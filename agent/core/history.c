@@ -168,7 +168,7 @@ void history_begin(struct agent_core *c, struct store_batch *b)
 static void add_peers(const struct agent_core *c, struct agent_gain *g)
 {
 	for (size_t i = 0; i < c->n_peers && g->n_peers < AGENT_GAIN_PEERS; i++)
-		if (c->peers[i]->in_round) {
+		if (c->peers[i]->in_round && !judge_left_out(c, c->peers[i])) {
 			g->cosine[g->n_peers] = (float)c->peers[i]->agreement.cosine;
 			g->nearest[g->n_peers] = (float)c->peers[i]->agreement.nearest;
 			memcpy(g->peer[g->n_peers++], c->peers[i]->info.key, STORE_KEY);

@@ -222,7 +222,7 @@ void judge_note(struct agent_core *c, struct peer *p, bool hurts, double with, d
 	j->judged++;
 	j->hurt += hurts;
 	j->reputation = fed_reputation_after(j->reputation, hurts);
-	if (!j->quarantined &&
+	if (hurts && !j->quarantined &&
 	    fed_reputation_is_lost(j->reputation, c->config->federation.few.quarantine))
 		into_quarantine(c, p, with, without, b);
 	memcpy(j->peer, p->info.key, sizeof(j->peer));
@@ -251,8 +251,11 @@ void judge_close(struct agent_core *c, struct store_batch *b)
 	judge_release(c);
 }
 
+/* Verdicts of before are of valid, so under private training they are as if there were none. */
 void judge_load(struct agent_core *c, const struct store_core *saved)
 {
+	if (dp_charge_needed(c))
+		return;
 	for (size_t i = 0; i < saved->judgements.n; i++) {
 		struct peer *p = peer_find(c, saved->judgements.at[i].peer);
 

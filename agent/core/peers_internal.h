@@ -186,6 +186,7 @@ struct member_record {
 	struct agent_member member;
 	struct buf record; /* as it was signed */
 	bool told;	   /* partners have been told of it since it said this name and address */
+	uint64_t news_ms;  /* not to be news again before */
 };
 
 /* ---- peers_queue.c ---- */

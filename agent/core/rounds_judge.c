@@ -75,7 +75,7 @@ void rounds_judge_decide(struct agent_core *c, const struct round *r, struct sto
 		const struct fed_account *a = fed_round_account(r->machine, m);
 		struct peer *p = peer_find(c, a->key);
 
-		if (p == NULL)
+		if (p == NULL || !peer_listed(p))
 			continue;
 		say_doubted(c, p, a);
 		p->doubted = a->judged_out;

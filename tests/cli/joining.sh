@@ -180,7 +180,8 @@ ok 'introduced: globex hears of it, though it was there before' wait_for 'initec
 ok 'introduced: with its name and address' grep -q "initech  *\[fd79::1\]:7447" "$out"
 ok 'introduced: initech hears of globex' wait_for 'globex' knows initech "$globex"
 ok 'introduced: nobody is linked before' unlinked globex "$initech"
-adds() { at "$1" "$fkge" -q -d "$work/$1" peer add "$(echo "$2" | cut -c1-10)" >"$out" 2>"$err"; }
+adds() { at "$1" "$fkge" -q -d "$work/$1" peer add "$2" >"$out" 2>"$err"; }
+ok 'introduced: not by a part of its id' says 2 'whole id' -d "$work/initech" peer add "$(echo "$globex" | cut -c1-20)"
 ok 'introduced: initech adds globex' adds initech "$globex"
 ok 'introduced: globex adds initech' adds globex "$initech"
 ok 'introduced: they are linked' wait_for 'the link' linked globex "$initech"

@@ -285,7 +285,8 @@ static void who_hurts_is_left_out(void **state)
 
 		judge_members(homes == 1, false, m, worst);
 		assert_int_equal(m[0].evil_out, EVIL);
-		assert_int_equal(m[0].evil_hurts, EVIL);
+		/* an answer is a mean of others' rows: whoever gives it may be innocent */
+		assert_int_equal(m[0].evil_hurts, homes == 0 ? EVIL : 0);
 		assert_int_equal(m[0].honest_hurts, 0);
 		assert_int_equal(m[1].evil_out + m[1].evil_hurts, 0);
 		assert_true(worst[0] < .2 && worst[1] < .2);
