@@ -431,6 +431,12 @@ static int keep_best(struct training *t, double score, struct err *e)
 					 .seed = t->work.folder.config.train.kge.seed,
 					 .created_ms = lab_work_wall_ms() };
 
+	if (t->past.on) { /* first: what could not be kept is not the best */
+		int rc = disk_trainer_keep_best(t->past.trainer, e);
+
+		if (rc != 0)
+			return rc;
+	}
 	config_score_name(&t->work.folder.config, info.protocol);
 	if (!t->past.on)
 		kge_emb_digest(t->work.emb, t->digest);
@@ -439,7 +445,7 @@ static int keep_best(struct training *t, double score, struct err *e)
 	t->epochs_best = t->epochs;
 	t->improved++;
 	if (t->past.on)
-		return disk_trainer_keep_best(t->past.trainer, e);
+		return 0;
 	if (t->ahead && score <= t->ahead_score)
 		return 0;
 	return store_best(t, &info, e);

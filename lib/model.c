@@ -122,7 +122,7 @@ static int read_opened(struct opened *o, const char *path, uint64_t id, struct e
 			       path, path);
 	if (rc == 0)
 		rc = store_restore(o->f.store, id, &o->emb, &o->info, e);
-	if (rc == ERR_NOTFOUND && id == 0)
+	if (rc == ERR_NOTFOUND && id == 0 && folder_refuse_tables(&o->f, "libfkge", e) == 0)
 		err_set(e, rc, "%s has no embeddings yet; make them with: fkge -d %s train", path,
 			path);
 	if (rc == 0 && (o->emb->n_ent != graph_vocab_count(o->g->entities) ||
@@ -314,8 +314,7 @@ int fkge_model_new(fkge_model **out, fkge_graph *g, const char *settings, const 
 int fkge_export(const fkge_model *m, const char *folder, const char *format)
 {
 	struct err e = { 0 };
-	int k, rc = lib_take_choice("format", format != NULL ? format : "npy", kge_table_words, &k,
-				    &e);
+	int k = 0, rc = lib_begin(&e);
 
 	/* as the command: numbers follow the order of triples */
 	const struct kge_told told = { .by_name = config_score_is_private(m->info.protocol),
@@ -324,6 +323,9 @@ int fkge_export(const fkge_model *m, const char *folder, const char *format)
 				       .valid_score = m->info.valid_score,
 				       .epochs = m->info.epochs };
 
+	if (rc == 0)
+		rc = lib_take_choice("format", format != NULL ? format : "npy", kge_table_words, &k,
+				     &e);
 	if (rc == 0)
 		rc = kge_export(m->emb, m->graph->g, folder, (enum kge_table_format)k, &told, &e);
 	return lib_end(rc, &e);

@@ -1,5 +1,6 @@
 /* lib/words.c - errors, and words of the form key=value. */
 #include <errno.h>
+#include <locale.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +31,23 @@ static void start_sodium(void)
 	sodium_runs = sodium_init() >= 0;
 }
 
+/* Numbers have a point here, whatever the program around has set for its own. */
+static locale_t plain;
+static _Thread_local locale_t theirs;
+
+static void start_once(void)
+{
+	start_sodium();
+	plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+}
+
 int lib_begin(struct err *e)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, start_sodium);
+	pthread_once(&once, start_once);
+	if (theirs == (locale_t)0 && plain != (locale_t)0)
+		theirs = uselocale(plain);
 	return sodium_runs ? 0 : err_set(e, ERR_FAIL, "no source of randomness on this machine");
 }
 
@@ -59,6 +72,9 @@ static int told_status(int rc)
 
 int lib_end(int rc, const struct err *e)
 {
+	if (theirs != (locale_t)0)
+		uselocale(theirs);
+	theirs = (locale_t)0;
 	if (rc != 0)
 		err_set(&last, rc, "%s", e->text[0] != '\0' ? e->text : err_text(rc));
 	return told_status(rc);

@@ -19,6 +19,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union, overload
 
@@ -156,7 +158,7 @@ def _check(status: int) -> None:
 def _words(settings: Settings, more: Mapping[str, Any] | None = None) -> bytes | None:
     """key=value words; true and false as agent.yaml has them."""
     if isinstance(settings, str):
-        return settings.encode()
+        return b" ".join(part for part in (settings.encode(), _words(None, more)) if part)
     pairs = {**(settings or {}), **(more or {})}
     out = []
     for key, value in pairs.items():
@@ -226,7 +228,7 @@ class Names(Sequence[str]):
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
         """As list.index(): ValueError where it is not there."""
-        found = self._find(value)
+        found = self._find(value) if isinstance(value, str) else NONE
         if found == NONE or not start <= found < (len(self) if stop is None else stop):
             raise ValueError(f"{value!r} is not a name of the graph")
         return found
@@ -238,8 +240,16 @@ class Graph:
     def __init__(self, handle: int, owner: object = None) -> None:
         self._handle = handle
         self._owner = owner  # a model whose graph this is; it gives the handle back
-        self.entities = Names(self, "entities")
-        self.relations = Names(self, "relations")
+
+    @property
+    def entities(self) -> Names:
+        """Names of entities, by number."""
+        return Names(self, "entities")
+
+    @property
+    def relations(self) -> Names:
+        """Names of relations, by number."""
+        return Names(self, "relations")
 
     def __del__(self) -> None:
         if getattr(self, "_owner", self) is None:
@@ -330,7 +340,10 @@ class Model:
         """The score of each triple of numbers, an array of shape (n, 3); side: which is asked, of reciprocal models."""
         if side not in ("tail", "head"):
             raise UsageError(_USAGE, f"{side!r} is no side: tail or head")
-        asked = np.ascontiguousarray(triples, dtype=np.uint32)
+        numbers = np.asarray(triples)
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() > NONE):
+            raise UsageError(_USAGE, "triples are numbers of entities and relations")
+        asked = np.ascontiguousarray(numbers, dtype=np.uint32)
         if asked.ndim != 2 or asked.shape[1] != 3:
             raise UsageError(_USAGE, f"triples of shape {asked.shape}: (n, 3) is wanted")
         scores = np.empty(len(asked), dtype=np.float32)
@@ -403,14 +416,24 @@ def train(graph: Graph, settings: Settings = None, start: Model | None = None,
     def tell(_: Any, at: Any) -> int:
         try:
             p = at.contents
-            return int(progress is not None and progress(Progress(*(getattr(p, f) for f in Progress._fields))) is True)
+            wanted = progress(Progress(*(getattr(p, f) for f in Progress._fields))) if progress is not None else False
+            return int(bool(raised) or isinstance(wanted, (bool, np.bool_)) and bool(wanted))
         except BaseException as e:  # pylint: disable=broad-except; it goes on where train() was called
             raised.append(e)
             return 1
 
-    out, call = _HANDLE(), _PROGRESS(tell)
-    status = _lib.fkge_train(ctypes.byref(out), graph._handle, start._handle if start is not None else None,
-                             _words(settings), call, None)
+    # An interrupt would be raised on the way into tell(), where ctypes drops it: it is noted, and ends the training.
+    takes = (threading.current_thread() is threading.main_thread()
+             and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    out, call, words = _HANDLE(), _PROGRESS(tell), _words(settings)
+    if takes:
+        signal.signal(signal.SIGINT, lambda *_: raised.append(KeyboardInterrupt()))
+    try:
+        status = _lib.fkge_train(ctypes.byref(out), graph._handle, start._handle if start is not None else None,
+                                 words, call, None)
+    finally:
+        if takes:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     model = Model(out.value) if out.value is not None else None
     if raised:
         raise raised[0]

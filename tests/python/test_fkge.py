@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,10 +127,15 @@ class Library(unittest.TestCase):
             self.assertEqual(freed, [])  # a part of the array keeps it, too
             np.testing.assert_array_equal(part, copy[3:5, 1:])
             del part
-            gc.collect()
-            self.assertEqual(freed, [handle])
+            self.assertEqual(freed, [handle])  # at once: nothing here refers to itself
         finally:
             fkge._lib.fkge_model_free = free
+
+    def test_numbers_are_not_wrapped(self):
+        model = fkge.train(self.graph(), {**TRAIN, "train.epochs": 1})
+        for wrong in ([[2**32 + 1, 0, 1]], [[-1, 0, 1]], [[0.5, 0, 1]]):
+            with self.assertRaises(ValueError):
+                model.score(np.array(wrong))
 
     def test_names(self):
         path = os.path.join(WORK.name, "names.tsv")
@@ -188,6 +194,19 @@ class Library(unittest.TestCase):
 
         with self.assertRaises(KeyboardInterrupt):
             fkge.train(graph, TRAIN, progress=interrupt)
+
+    def test_an_interrupt_ends_training(self):
+        seen, before = [], signal.getsignal(signal.SIGINT)
+
+        def press(p):
+            seen.append(p.epoch)
+            if p.epoch == 2:  # most likely while the library trains, not while this is run
+                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        with self.assertRaises(KeyboardInterrupt):
+            fkge.train(self.graph(), {**TRAIN, "train.epochs": 20000, "train.patience": 0}, progress=press)
+        self.assertLess(len(seen), 20000)
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
 
     def test_refusals(self):
         graph = self.graph()
