@@ -72,11 +72,12 @@ static void say_choice(struct config *c, const struct kge_relations *r, const ch
 
 void config_suit(struct config *c, const struct graph *g)
 {
-	bool past = config_past_memory(c, graph_vocab_count(g->entities),
-				       graph_vocab_count(g->relations), NULL);
 	struct kge_relations r;
 
 	if (c->train.corrupt_auto && !(c->train.kge.dp.epsilon > 0)) {
+		bool past = config_past_memory(c, graph_vocab_count(g->entities),
+					       graph_vocab_count(g->relations), NULL);
+
 		kge_relations_of(g, &r);
 		if (asks_tails(c) && r.to_tail >= LEAN * r.to_head &&
 		    choose_if_allowed(c, past, KGE_CORRUPT_TAIL, c->train.kge.sampling))

@@ -12,12 +12,6 @@ write() {
 	printf 'name: acme\n%s\n' "$base" >"$a/agent.yaml"
 	printf '%s\n' "$@" >>"$a/agent.yaml"
 }
-# key NAME COMMAND...: what is seen of this key
-key() {
-	seen=$1
-	shift
-	ok "$seen" "$@"
-}
 # serves STATUS TEXT: a short run says this
 serves() { says "$1" "$2" -d "$a" serve --until-quiet 0.1; }
 serves_loudly() { run -v -d "$a" serve --until-quiet 0.1 && grep -q 'info  acme: started' "$err"; }

@@ -48,6 +48,13 @@ ok() {
 	fi
 }
 
+# key NAME COMMAND...: what is seen of this key of agent.yaml (tests/config/test_keys.c)
+key() {
+	seen=$1
+	shift
+	ok "$seen" "$@"
+}
+
 # exits STATUS ARGS...: fkge ends with exactly this status
 exits() {
 	want=$1
