@@ -107,7 +107,7 @@ class Tree:
         self.fkge, self.root, self.checks, self.failed = os.path.realpath(fkge), root, 0, 0
         self.files = []
         for folder, folders, names in os.walk(root):
-            folders[:] = [f for f in folders if not f.startswith((".", "build"))]
+            folders[:] = [f for f in folders if not f.startswith((".", "build", "run-data"))]
             self.files += [os.path.relpath(os.path.join(folder, n), root) for n in names if n.endswith(".md")]
         self.files.sort()
 
