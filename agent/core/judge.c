@@ -23,6 +23,9 @@
 #include "base/mem.h"
 #include "ppat/aggregate.h"
 
+enum { ROUNDS_BETWEEN = 4 };
+static const double trusted = .95; /* from this reputation on */
+
 bool judge_applies(const struct agent_core *c)
 {
 	return c->config->federation.few.judge && c->learner->evaluate_each != NULL &&
@@ -59,11 +62,27 @@ static size_t imported_bytes(const struct agent_core *c)
 	return ((size_t)c->work->n_ent + c->work->n_rel) * sizeof(*c->imported);
 }
 
+/* Each round costs a score of each partner, a third of a round with few: so while nobody is doubted
+ * every fourth one is judged, the first among them. */
+static bool round_is_judged(const struct agent_core *c)
+{
+	if (c->rounds % ROUNDS_BETWEEN == 0)
+		return true;
+	for (size_t i = 0; i < c->n_peers; i++) {
+		const struct store_judgement *j = &c->peers[i]->judgement;
+
+		if (peer_listed(c->peers[i]) && j->judged > 0 && !j->quarantined &&
+		    j->reputation < trusted)
+			return true;
+	}
+	return false;
+}
+
 void judge_begin(struct agent_core *c)
 {
 	judge_release(c);
 	memset(c->imported, 0, imported_bytes(c));
-	if (judge_applies(c))
+	if (judge_applies(c) && round_is_judged(c))
 		c->gather.judging.base = kge_emb_copy(c->work);
 }
 

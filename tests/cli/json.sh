@@ -119,7 +119,7 @@ on c ledger show
 
 # ---- partners: sessions of pairs ----
 for who in a b; do
-	agent $who 1 'local_rounds: 0, translator: ppat, control: true'
+	agent $who 1 'local_rounds: 0, translator: ppat, control: true, judge: false'
 	sed -i "s/^listen: .*/listen: 127.0.0.1:$(free_port)/; s/max_rounds: 2/max_rounds: 1/" "$work/$who/agent.yaml"
 	printf 'ppat: {steps: 4, batch: 8}\nprivacy: {useless_sessions: spend}\nquery: {answer: soft}\n' >>"$work/$who/agent.yaml"
 	"$fkge" -q -d "$work/$who" train --epochs 4 >/dev/null

@@ -8,7 +8,7 @@ patience=240
 place() { python3 -c 'import sys; n = int(sys.argv[1]) % (1 << 22) * 4 + int(sys.argv[2]); print(f"127.{n >> 16}.{n >> 8 & 255}.{n & 255}:7447")' $$ "$1"; }
 # in_rounds NAME SEED NUMBER LIMIT: knows e0 ... e(LIMIT - 1) of the small world
 in_rounds() {
-	agent "$1" "$2" 'mode: rounds, lease_s: 60, weight: all' || return
+	agent "$1" "$2" 'mode: rounds, lease_s: 60, weight: all, judge: false' || return
 	sed -i "s/^listen: .*/listen: $(place "$3")/" "$work/$1/agent.yaml"
 	cat >>"$work/$1/agent.yaml" <<YAML
 rounds:
