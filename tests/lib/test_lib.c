@@ -264,7 +264,9 @@ static void test_refusals(void **state)
 	assert_int_equal(fkge_evaluate(m, "limit=-1", &k), FKGE_USAGE);
 	assert_int_equal(fkge_evaluate(m, "protocol=best", &k), FKGE_USAGE);
 	assert_int_equal(fkge_evaluate(m, "ranks=1", &k), FKGE_USAGE);
+	fkge_model_free(m);
 	assert_int_equal(fkge_open(&m, folder, 0), FKGE_NOTFOUND);
+	assert_null(m);
 	assert_int_equal(fkge_graph_load(&none, "/nowhere/at/all", NULL), FKGE_NOFILE);
 	assert_null(none);
 	assert_int_equal(fkge_graph_load(&none, folder, "valid=2"), FKGE_USAGE);
