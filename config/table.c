@@ -183,9 +183,11 @@ const struct config_key config_keys[CONFIG_KEYS] = {
 	  "with fedsvd, or when a partner's frame is joined" },
 	{ "federation", "judge", KEY_SWITCH, AT(federation.few.judge), "true", 0, 0, NULL,
 	  "each partner's rows are scored on valid, without one after another; who hurts is left "
-	  "out of that round. Never under train.dp" },
+	  "out of that round. In pairs every fourth round, and each one while a partner is "
+	  "doubted. Never under train.dp" },
 	{ "federation", "quarantine", KEY_COUNT, AT(federation.few.quarantine), "8", 0, 1e6, NULL,
-	  "rounds in a row that a partner's rows clearly hurt, or more with some between, after "
+	  "judged rounds in a row that a partner's rows clearly hurt, or more with some between, "
+	  "after "
 	  "which nothing of it is taken in until the owner says so (fkge peer trust); 0: never" },
 	{ "federation", "frame", KEY_WORD, AT(federation.frame), "session", 0, 0,
 	  WORDS("session", "common"),

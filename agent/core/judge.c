@@ -5,6 +5,8 @@
  * on the same few valid triples (rounds.compare_limit), and what is trained is the merge without
  * those that hurt: one bad partner does not take along what the good ones bring.
  *
+ * That is done in every fourth round, and in each one while a partner's reputation is low.
+ *
  * Each verdict moves a partner's reputation, which is on disk.  Whose is lost
  * (federation.quarantine) is in quarantine: no session is proposed to it and nothing of it is taken
  * in, until its owner says otherwise.  It may still have our rows: whom we send to is the owner's
