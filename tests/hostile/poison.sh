@@ -6,7 +6,7 @@
 # $2: tests/hostile/member.
 . "$(dirname "$0")/../cli/lib.sh"
 member=$2
-weight=all max=20 bound=false
+weight=all judge=false max=20 bound=false
 patience=240
 "$fkge" -q synth --agents 3 --entities 300 --seed 1 -o "$work/world" >/dev/null
 
@@ -17,7 +17,7 @@ name: $1
 listen: 127.0.0.1:$(free_port)
 model: {dim: 32}
 train: {threads: 1}
-federation: {mode: rounds, weight: $weight}
+federation: {mode: rounds, weight: $weight, judge: $judge}
 rounds: {max: $max, min_members: 3, join_s: 60, bound_rows: $bound$3}
 YAML
 	"$fkge" -q -d "$work/$1" import "$work/world/$2" >/dev/null && cp -r "$work/$1" "$work/$1-alone"
